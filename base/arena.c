@@ -29,7 +29,7 @@ void arena_init_shared(struct arena *a, struct budget *b)
 }
 
 /* The error names the limit that was passed last. */
-static void own_limit(struct budget *b)
+static void budget_own_limit(struct budget *b)
 {
 	enum budget_refusal never = BUDGET_NEVER;
 
@@ -43,7 +43,7 @@ bool budget_take(struct budget *b, size_t bytes)
 
 	do {
 		if (bytes > b->max_bytes || used > b->max_bytes - bytes) {
-			own_limit(b);
+			budget_own_limit(b);
 			return false;
 		}
 	} while (!__atomic_compare_exchange_n(
@@ -106,14 +106,14 @@ static struct {
 	struct arena_block *head; /* the latest first */
 } spare = { .lock = MUTEX_INIT };
 
-static bool spare_size(size_t size)
+static bool arena_spare_size(size_t size)
 {
 	return SPARE_ANY && size >= SPARE_LEAST && size <= SPARE_MOST;
 }
 
 /* Few sizes, so that blocks are often of the same: at most a ninth of one is unused. Large ones are
  * as they are asked for, and found again by a request that asks for the same. */
-static size_t round_up(size_t size)
+static size_t arena_round_up(size_t size)
 {
 	size_t step;
 
@@ -123,11 +123,11 @@ static size_t round_up(size_t size)
 	return (size + step - 1) & ~(step - 1);
 }
 
-static struct arena_block *spare_take(size_t size)
+static struct arena_block *arena_spare_take(size_t size)
 {
 	struct arena_block **at, *b;
 
-	if (!spare_size(size))
+	if (!arena_spare_size(size))
 		return NULL;
 	mutex_lock(&spare.lock);
 	for (at = &spare.head; *at && (*at)->size != size;)
@@ -139,7 +139,7 @@ static struct arena_block *spare_take(size_t size)
 }
 
 /* Returns the blocks that are too much now. */
-static struct arena_block *spare_give(struct arena_block *b)
+static struct arena_block *arena_block_spare_give(struct arena_block *b)
 {
 	struct arena_block **at, *dropped;
 	size_t bytes = 0;
@@ -157,13 +157,14 @@ static struct arena_block *spare_give(struct arena_block *b)
 	return dropped;
 }
 
-static void free_block(struct arena *a, struct arena_block *b)
+static void arena_free_block(struct arena *a, struct arena_block *b)
 {
 	struct arena_block *next;
 
 	if (a->shared)
 		budget_give(a->shared, sizeof(*b) + b->size);
-	for (b->next = NULL, b = spare_size(b->size) ? spare_give(b) : b; b; b = next) {
+	for (b->next = NULL, b = arena_spare_size(b->size) ? arena_block_spare_give(b) : b; b;
+		 b = next) {
 		next = b->next;
 		free(b);
 	}
@@ -175,7 +176,7 @@ void arena_release(struct arena *a)
 
 	for (; b; b = next) {
 		next = b->next;
-		free_block(a, b);
+		arena_free_block(a, b);
 	}
 	*a = (struct arena){
 		.budget_bytes = a->budget_bytes, .block_max = a->block_max, .shared = a->shared
@@ -194,7 +195,7 @@ void arena_reset(struct arena *a)
 	keep->next = NULL;
 	arena_release(a);
 	if (keep->size > BLOCK_MAX) { /* an outlier: give it back */
-		free_block(a, keep);
+		arena_free_block(a, keep);
 		return;
 	}
 	a->head = keep;
@@ -226,7 +227,7 @@ void arena_adopt(struct arena *a, struct arena *from)
 	};
 }
 
-static int add_block(struct arena *a, size_t need)
+static int arena_add_block(struct arena *a, size_t need)
 {
 	size_t size = a->head ? a->head->size * 2 : ARENA_BLOCK_FIRST;
 	size_t max = a->block_max ? a->block_max : BLOCK_MAX;
@@ -235,10 +236,10 @@ static int add_block(struct arena *a, size_t need)
 	if (size > max)
 		size = max;
 	if (size < need)
-		size = round_up(need);
+		size = arena_round_up(need);
 	if (a->shared && !budget_take(a->shared, sizeof(*b) + size))
 		return 0;
-	b = spare_take(size);
+	b = arena_spare_take(size);
 	if (!b && !(b = malloc(sizeof(*b) + size))) {
 		if (a->shared)
 			budget_give(a->shared, sizeof(*b) + size);
@@ -263,10 +264,10 @@ void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
 	bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	if (a->budget_bytes && (bytes > a->budget_bytes || a->used_bytes > a->budget_bytes - bytes))
 		return NULL;
-	if ((size_t)(a->end - a->at) < bytes && !add_block(a, bytes))
+	if ((size_t)(a->end - a->at) < bytes && !arena_add_block(a, bytes))
 		return NULL;
 	if (bytes == 0)
-		return a->at ? a->at : (add_block(a, ALIGN) ? a->at : NULL);
+		return a->at ? a->at : (arena_add_block(a, ALIGN) ? a->at : NULL);
 	p = a->at;
 	a->at += bytes;
 	a->used_bytes += bytes;

@@ -31,21 +31,21 @@ int64_t clock_thread_ns(void)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-static bool is_digit(char c)
+static bool clock_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static size_t digits(struct str s)
+static size_t clock_digits(struct str s)
 {
 	size_t n = 0;
 
-	while (n < s.len && is_digit(s.ptr[n]))
+	while (n < s.len && clock_is_digit(s.ptr[n]))
 		n++;
 	return n;
 }
 
-static struct str skip(struct str s, size_t n)
+static struct str clock_skip(struct str s, size_t n)
 {
 	return (struct str){ s.ptr + n, s.len - n };
 }
@@ -79,16 +79,16 @@ enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err)
 	if (s.len == 0)
 		return err_set(err, ERR_INVALID, "empty duration string");
 	while (rest.len) {
-		n = digits(rest);
+		n = clock_digits(rest);
 		if (!n || !str_to_u64((struct str){ rest.ptr, n }, &v))
 			goto bad;
-		rest = skip(rest, n);
-		for (n = 0; n < rest.len && !is_digit(rest.ptr[n]); n++)
+		rest = clock_skip(rest, n);
+		for (n = 0; n < rest.len && !clock_is_digit(rest.ptr[n]); n++)
 			;
 		if (!n)
 			goto bad;
 		unit = (struct str){ rest.ptr, n };
-		rest = skip(rest, n);
+		rest = clock_skip(rest, n);
 		for (i = 0; i < UNITS && !str_is(unit, units[i].name); i++)
 			;
 		if (i == UNITS)
@@ -133,7 +133,7 @@ void duration_print(struct buf *out, int64_t ns)
  * from March, so that the leap day is the last of its year and (153 m + 2) / 5 gives the days
  * before month m.
  */
-static int64_t days_of(int64_t year, int month, int day)
+static int64_t clock_days_of(int64_t year, int month, int day)
 {
 	int64_t y = year - (month <= 2), m = (month + 9) % 12;
 	int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
@@ -153,7 +153,7 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
 	*year = y + era * 400 + (*month <= 2);
 }
 
-static int month_days(int64_t year, int month)
+static int clock_month_days(int64_t year, int month)
 {
 	static const int n[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -166,27 +166,28 @@ struct date date_of_days(int64_t days)
 	struct date d;
 
 	date_of(days, &d.year, &d.month, &d.day);
-	d.month_days = month_days(d.year, d.month);
-	d.of_year = (int)(days - days_of(d.year, 1, 1)) + 1;
+	d.month_days = clock_month_days(d.year, d.month);
+	d.of_year = (int)(days - clock_days_of(d.year, 1, 1)) + 1;
 	d.of_week = (int)((days % 7 + 7 + 4) % 7); /* 1970 began on a Thursday */
 	return d;
 }
 
 /* Takes n digits and then the byte `after` (0: none) off the front; false: not there. */
-static bool take_number(struct str *s, size_t n, char after, int *out)
+static bool clock_take_number(struct str *s, size_t n, char after, int *out)
 {
 	size_t i, len = n + (after != 0);
 
-	if (s->len < len || digits((struct str){ s->ptr, n }) != n || (after && s->ptr[n] != after))
+	if (s->len < len || clock_digits((struct str){ s->ptr, n }) != n ||
+		(after && s->ptr[n] != after))
 		return false;
 	for (*out = 0, i = 0; i < n; i++)
 		*out = *out * 10 + (s->ptr[i] - '0');
-	*s = skip(*s, len);
+	*s = clock_skip(*s, len);
 	return true;
 }
 
 /* The digits of a fraction as nanoseconds; those below a nanosecond are dropped. */
-static int64_t fraction_ns(const char *p, size_t n)
+static int64_t clock_fraction_ns(const char *p, size_t n)
 {
 	int64_t ns = 0;
 	size_t i;
@@ -196,58 +197,59 @@ static int64_t fraction_ns(const char *p, size_t n)
 	return ns;
 }
 
-static bool parse_rfc3339(struct str s, int64_t *sec, int64_t *ns)
+static bool clock_parse_rfc3339(struct str s, int64_t *sec, int64_t *ns)
 {
 	int year, month, day, hour, minute, second, zone_h = 0, zone_m = 0, sign = 0;
 	size_t n;
 
-	if (!take_number(&s, 4, '-', &year) || !take_number(&s, 2, '-', &month) ||
-		!take_number(&s, 2, 'T', &day) || !take_number(&s, 2, ':', &hour) ||
-		!take_number(&s, 2, ':', &minute) || !take_number(&s, 2, 0, &second))
+	if (!clock_take_number(&s, 4, '-', &year) || !clock_take_number(&s, 2, '-', &month) ||
+		!clock_take_number(&s, 2, 'T', &day) || !clock_take_number(&s, 2, ':', &hour) ||
+		!clock_take_number(&s, 2, ':', &minute) || !clock_take_number(&s, 2, 0, &second))
 		return false;
 	*ns = 0;
 	if (s.len && (s.ptr[0] == '.' || s.ptr[0] == ',')) {
-		s = skip(s, 1);
-		if (!(n = digits(s)))
+		s = clock_skip(s, 1);
+		if (!(n = clock_digits(s)))
 			return false;
-		*ns = fraction_ns(s.ptr, n);
-		s = skip(s, n);
+		*ns = clock_fraction_ns(s.ptr, n);
+		s = clock_skip(s, n);
 	}
 	if (!str_is(s, "Z")) {
 		if (!s.len || (s.ptr[0] != '+' && s.ptr[0] != '-'))
 			return false;
 		sign = s.ptr[0] == '+' ? 1 : -1;
-		s = skip(s, 1);
-		if (!take_number(&s, 2, ':', &zone_h) || !take_number(&s, 2, 0, &zone_m) || s.len)
+		s = clock_skip(s, 1);
+		if (!clock_take_number(&s, 2, ':', &zone_h) || !clock_take_number(&s, 2, 0, &zone_m) ||
+			s.len)
 			return false;
 	}
-	if (month < 1 || month > 12 || day < 1 || day > month_days(year, month) || hour > 23 ||
+	if (month < 1 || month > 12 || day < 1 || day > clock_month_days(year, month) || hour > 23 ||
 		minute > 59 || second > 59 || zone_h > 23 || zone_m > 59)
 		return false;
-	*sec = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
+	*sec = clock_days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
 		sign * (zone_h * 3600 + zone_m * 60);
 	return true;
 }
 
 /* Plain decimals are read digit by digit: a double would lose the nanoseconds of today. */
-static bool parse_decimal(struct str s, int64_t *sec, int64_t *ns)
+static bool clock_parse_decimal(struct str s, int64_t *sec, int64_t *ns)
 {
 	bool negative = s.len && s.ptr[0] == '-';
 	size_t whole, part = 0;
 	uint64_t v = 0;
 
 	if (s.len && (s.ptr[0] == '-' || s.ptr[0] == '+'))
-		s = skip(s, 1);
-	whole = digits(s);
+		s = clock_skip(s, 1);
+	whole = clock_digits(s);
 	*ns = 0;
 	if (whole && (!str_to_u64((struct str){ s.ptr, whole }, &v) || v > INT64_MAX))
 		v = INT64_MAX; /* out of range already */
-	s = skip(s, whole);
+	s = clock_skip(s, whole);
 	if (s.len && s.ptr[0] == '.') {
-		s = skip(s, 1);
-		part = digits(s);
-		*ns = fraction_ns(s.ptr, part);
-		s = skip(s, part);
+		s = clock_skip(s, 1);
+		part = clock_digits(s);
+		*ns = clock_fraction_ns(s.ptr, part);
+		s = clock_skip(s, part);
 	}
 	if (s.len || whole + part == 0)
 		return false;
@@ -257,7 +259,7 @@ static bool parse_decimal(struct str s, int64_t *sec, int64_t *ns)
 }
 
 /* "1.7e9", "0x1p30": the other forms of strconv.ParseFloat; "inf" and "nan" are no times. */
-static bool parse_float(struct str s, int64_t *sec, int64_t *ns)
+static bool clock_parse_float(struct str s, int64_t *sec, int64_t *ns)
 {
 	char text[64], *end;
 	bool hex = s.len > 2 && memchr(s.ptr, 'x', 3);
@@ -284,7 +286,8 @@ enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err)
 {
 	int64_t sec, ns, t;
 
-	if (!parse_decimal(s, &sec, &ns) && !parse_float(s, &sec, &ns) && !parse_rfc3339(s, &sec, &ns))
+	if (!clock_parse_decimal(s, &sec, &ns) && !clock_parse_float(s, &sec, &ns) &&
+		!clock_parse_rfc3339(s, &sec, &ns))
 		return err_set(err, ERR_INVALID, "cannot parse %s to a valid timestamp", QUOTED(s));
 	if (__builtin_mul_overflow(sec, NS_PER_S, &t) || __builtin_add_overflow(t, ns, &t) ||
 		t > TIME_MAX_NS || t < -TIME_MAX_NS)
@@ -317,7 +320,7 @@ void time_print_rfc3339(struct buf *out, int64_t ns)
 }
 
 /* "B" is 0, "KB" and "KiB" 1, ... "EB" and "EiB" 6: powers of 1024; -1: no unit. */
-static int bytes_unit(struct str u)
+static int clock_bytes_unit(struct str u)
 {
 	static const char prefixes[] = "KMGTPE";
 	const char *p;
@@ -326,7 +329,7 @@ static int bytes_unit(struct str u)
 		return 0;
 	if (u.len < 2 || !(p = memchr(prefixes, u.ptr[0], sizeof(prefixes) - 1)))
 		return -1;
-	u = skip(u, 1);
+	u = clock_skip(u, 1);
 	return str_is(u, "B") || str_is(u, "iB") ? (int)(p - prefixes) + 1 : -1;
 }
 
@@ -339,7 +342,7 @@ enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)
 	int power;
 
 	if (rest.len && rest.ptr[0] == '+')
-		rest = skip(rest, 1);
+		rest = clock_skip(rest, 1);
 	if (str_is(rest, "0")) {
 		*out = 0;
 		return ERR_OK;
@@ -347,29 +350,29 @@ enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)
 	if (!rest.len)
 		goto bad;
 	while (rest.len) {
-		whole = digits(rest);
+		whole = clock_digits(rest);
 		v = 0;
 		if (whole && !str_to_u64((struct str){ rest.ptr, whole }, &v))
 			goto bad;
-		rest = skip(rest, whole);
+		rest = clock_skip(rest, whole);
 		fraction = 0;
 		point = 0;
 		if (rest.len && rest.ptr[0] == '.') {
-			rest = skip(rest, 1);
-			point = digits(rest);
-			fraction = (double)fraction_ns(rest.ptr, point) / 1e9;
-			rest = skip(rest, point);
+			rest = clock_skip(rest, 1);
+			point = clock_digits(rest);
+			fraction = (double)clock_fraction_ns(rest.ptr, point) / 1e9;
+			rest = clock_skip(rest, point);
 		}
 		if (whole + point == 0)
 			goto bad;
-		for (n = 0; n < rest.len && rest.ptr[n] != '.' && !is_digit(rest.ptr[n]); n++)
+		for (n = 0; n < rest.len && rest.ptr[n] != '.' && !clock_is_digit(rest.ptr[n]); n++)
 			;
 		unit = (struct str){ rest.ptr, n };
-		rest = skip(rest, n);
+		rest = clock_skip(rest, n);
 		if (!n)
 			return err_set(
 				err, ERR_INVALID, "units: %s needs a unit: B, KB, MB, GB, TB, PB or EB", QUOTED(s));
-		if ((power = bytes_unit(unit)) < 0)
+		if ((power = clock_bytes_unit(unit)) < 0)
 			return err_set(
 				err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit), QUOTED(s));
 		part = (uint64_t)(fraction * (double)(UINT64_C(1) << (10 * power)));

@@ -37,7 +37,7 @@ const char *err_code_name(enum err_code code)
 }
 
 /* A cut message says so: its last three characters become dots. */
-static void mark_cut(struct err *err, size_t wanted)
+static void err_mark_cut(struct err *err, size_t wanted)
 {
 	if (wanted >= sizeof(err->msg))
 		memcpy(err->msg + sizeof(err->msg) - 4, "...", 4);
@@ -54,7 +54,7 @@ enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
 	err->code = code;
-	mark_cut(err, n < 0 ? 0 : (size_t)n);
+	err_mark_cut(err, n < 0 ? 0 : (size_t)n);
 	return code;
 }
 
@@ -76,12 +76,12 @@ enum err_code err_wrap(struct err *err, enum err_code code, const char *fmt, ...
 		rc = snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", inner);
 		n += rc < 0 ? 0 : (size_t)rc;
 	}
-	mark_cut(err, n);
+	err_mark_cut(err, n);
 	err->code = code;
 	return code;
 }
 
-static enum err_code code_of_errno(int e)
+static enum err_code err_code_of_errno(int e)
 {
 	switch (e) {
 	case ENOMEM:
@@ -99,7 +99,7 @@ static enum err_code code_of_errno(int e)
 
 enum err_code err_errno(struct err *err, int errno_value, const char *fmt, ...)
 {
-	enum err_code code = code_of_errno(errno_value);
+	enum err_code code = err_code_of_errno(errno_value);
 	va_list ap;
 	int rc;
 	size_t n;
@@ -114,7 +114,7 @@ enum err_code err_errno(struct err *err, int errno_value, const char *fmt, ...)
 		rc = snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(errno_value));
 		n += rc < 0 ? 0 : (size_t)rc;
 	}
-	mark_cut(err, n);
+	err_mark_cut(err, n);
 	err->code = code;
 	return code;
 }

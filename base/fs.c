@@ -16,7 +16,7 @@
 #define LIST_MAX (1u << 20) /* names in one directory */
 #define READ_STEP (64u << 10) /* bytes read at once where the size is not known */
 
-static enum err_code posix_open(
+static enum err_code fs_posix_open(
 	struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err)
 {
 	int rc;
@@ -30,7 +30,7 @@ static enum err_code posix_open(
 	return ERR_OK;
 }
 
-static enum err_code posix_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
+static enum err_code fs_posix_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
 {
 	const char *at = p;
 	ssize_t done;
@@ -47,22 +47,23 @@ static enum err_code posix_write(struct fs *fs, int fd, const void *p, size_t n,
 	return ERR_OK;
 }
 
-static enum err_code posix_sync(struct fs *fs, int fd, struct err *err)
+static enum err_code fs_posix_sync(struct fs *fs, int fd, struct err *err)
 {
 	return fdatasync(fd) ? err_errno(err, errno, "sync") : ERR_OK;
 }
 
-static enum err_code posix_rename(struct fs *fs, const char *from, const char *to, struct err *err)
+static enum err_code fs_posix_rename(
+	struct fs *fs, const char *from, const char *to, struct err *err)
 {
 	return rename(from, to) ? err_errno(err, errno, "rename %s to %s", from, to) : ERR_OK;
 }
 
-static enum err_code posix_unlink(struct fs *fs, const char *path, struct err *err)
+static enum err_code fs_posix_unlink(struct fs *fs, const char *path, struct err *err)
 {
 	return unlink(path) ? err_errno(err, errno, "remove %s", path) : ERR_OK;
 }
 
-static enum err_code posix_mkdir(struct fs *fs, const char *path, struct err *err)
+static enum err_code fs_posix_mkdir(struct fs *fs, const char *path, struct err *err)
 {
 	struct stat st;
 	int e;
@@ -78,12 +79,12 @@ static enum err_code posix_mkdir(struct fs *fs, const char *path, struct err *er
 	return err_errno(err, e, "create directory %s", path);
 }
 
-static enum err_code posix_rmdir(struct fs *fs, const char *path, struct err *err)
+static enum err_code fs_posix_rmdir(struct fs *fs, const char *path, struct err *err)
 {
 	return rmdir(path) ? err_errno(err, errno, "remove directory %s", path) : ERR_OK;
 }
 
-static enum err_code posix_sync_dir(struct fs *fs, const char *path, struct err *err)
+static enum err_code fs_posix_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc, e;
 
@@ -96,7 +97,7 @@ static enum err_code posix_sync_dir(struct fs *fs, const char *path, struct err 
 	return rc && e != EINVAL ? err_errno(err, e, "sync directory %s", path) : ERR_OK;
 }
 
-static enum err_code posix_free_bytes(
+static enum err_code fs_posix_free_bytes(
 	struct fs *fs, const char *path, uint64_t *out, struct err *err)
 {
 	struct statvfs st;
@@ -108,27 +109,27 @@ static enum err_code posix_free_bytes(
 }
 
 static const struct fs_ops posix_ops = {
-	.open = posix_open,
-	.write = posix_write,
-	.sync = posix_sync,
-	.rename = posix_rename,
-	.unlink = posix_unlink,
-	.mkdir = posix_mkdir,
-	.rmdir = posix_rmdir,
-	.sync_dir = posix_sync_dir,
-	.free_bytes = posix_free_bytes,
+	.open = fs_posix_open,
+	.write = fs_posix_write,
+	.sync = fs_posix_sync,
+	.rename = fs_posix_rename,
+	.unlink = fs_posix_unlink,
+	.mkdir = fs_posix_mkdir,
+	.rmdir = fs_posix_rmdir,
+	.sync_dir = fs_posix_sync_dir,
+	.free_bytes = fs_posix_free_bytes,
 };
 
 struct fs fs_posix = { &posix_ops };
 
-static enum err_code too_large(const char *path, uint64_t size, size_t max, struct err *err)
+static enum err_code fs_too_large(const char *path, uint64_t size, size_t max, struct err *err)
 {
 	return err_set(err, ERR_LIMIT, "read %s: file is %s%llu bytes, limit %zu", path,
 		size > max ? "" : "over ", (unsigned long long)size, max);
 }
 
 /* Files of /proc and pipes claim to hold 0 bytes, so only read finds their end. */
-static enum err_code read_all(
+static enum err_code fs_read_all(
 	int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
 	size_t start = out->len, got, step;
@@ -138,7 +139,7 @@ static enum err_code read_all(
 	if (fstat(fd, &st))
 		return err_errno(err, errno, "read %s", path);
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
-		return too_large(path, (uint64_t)st.st_size, max, err);
+		return fs_too_large(path, (uint64_t)st.st_size, max, err);
 	step = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : READ_STEP;
 	for (;;) { /* ends: each turn reads a byte at least, and max + 1 are too many */
 		got = out->len - start;
@@ -152,7 +153,7 @@ static enum err_code read_all(
 		if (n == 0)
 			return ERR_OK;
 		if ((size_t)n > max - got)
-			return too_large(path, max, max, err);
+			return fs_too_large(path, max, max, err);
 		out->len += (size_t)n;
 		step = READ_STEP;
 	}
@@ -166,9 +167,9 @@ enum err_code fs_read_file(const char *path, size_t max, struct buf *out, struct
 
 	if (max >= PTRDIFF_MAX)
 		max = PTRDIFF_MAX - 1;
-	if ((rc = posix_open(&fs_posix, path, O_RDONLY, 0, &fd, err)))
+	if ((rc = fs_posix_open(&fs_posix, path, O_RDONLY, 0, &fd, err)))
 		return rc;
-	rc = read_all(fd, path, max, out, err);
+	rc = fs_read_all(fd, path, max, out, err);
 	if (rc)
 		out->len = start;
 	close(fd);
@@ -210,7 +211,8 @@ out:
 	return rc ? err_wrap(err, rc, "write %s", path) : ERR_OK;
 }
 
-static enum err_code remove_tree(struct fs *fs, const char *path, unsigned depth, struct err *err)
+static enum err_code base_fs_remove_tree(
+	struct fs *fs, const char *path, unsigned depth, struct err *err)
 {
 	struct arena a;
 	struct str *names;
@@ -230,7 +232,7 @@ static enum err_code remove_tree(struct fs *fs, const char *path, unsigned depth
 	for (i = 0; !rc && i < n; i++) {
 		const char *below = path_join(&a, str_of(path), names[i]);
 
-		rc = below ? remove_tree(fs, below, depth - 1, err) : arena_fail(&a, "path", err);
+		rc = below ? base_fs_remove_tree(fs, below, depth - 1, err) : arena_fail(&a, "path", err);
 	}
 	arena_release(&a);
 	return rc ? rc : fs->ops->rmdir(fs, path, err);
@@ -238,7 +240,7 @@ static enum err_code remove_tree(struct fs *fs, const char *path, unsigned depth
 
 enum err_code fs_remove_tree(struct fs *fs, const char *path, struct err *err)
 {
-	return remove_tree(fs, path, TREE_DEPTH_MAX, err);
+	return base_fs_remove_tree(fs, path, TREE_DEPTH_MAX, err);
 }
 
 /* A new directory is synced into its parent, or later files could vanish with it. */
@@ -270,12 +272,12 @@ enum err_code fs_mkdir_all(struct fs *fs, const char *path, struct err *err)
 	return rc;
 }
 
-static int by_name(const void *a, const void *b)
+static int fs_by_name(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static enum err_code list_into(
+static enum err_code fs_list_into(
 	DIR *d, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
 	struct str *v = NULL;
@@ -296,7 +298,7 @@ static enum err_code list_into(
 	if (errno)
 		return err_errno(err, errno, "list %s", path);
 	if (count)
-		qsort(v, count, sizeof(*v), by_name);
+		qsort(v, count, sizeof(*v), fs_by_name);
 	*names = v;
 	*n = count;
 	return ERR_OK;
@@ -310,7 +312,7 @@ enum err_code fs_list(
 
 	if (!d)
 		return err_errno(err, errno, "list %s", path);
-	rc = list_into(d, path, a, names, n, err);
+	rc = fs_list_into(d, path, a, names, n, err);
 	closedir(d);
 	return rc;
 }
@@ -327,7 +329,7 @@ enum err_code fs_lock(const char *path, int *fd, struct err *err)
 	enum err_code rc;
 	int lock, e;
 
-	if ((rc = posix_open(&fs_posix, path, O_RDWR | O_CREAT, 0644, &lock, err)))
+	if ((rc = fs_posix_open(&fs_posix, path, O_RDWR | O_CREAT, 0644, &lock, err)))
 		return rc;
 	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
 		*fd = lock;

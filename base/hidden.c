@@ -13,12 +13,12 @@ bool hidden_param(struct str name)
 	return true;
 }
 
-static struct str cut(struct str s, size_t from, size_t to)
+static struct str hidden_cut(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.ptr + from, to - from };
 }
 
-static size_t span_to(struct str s, size_t from, const char *stops)
+static size_t hidden_span_to(struct str s, size_t from, const char *stops)
 {
 	while (from < s.len && !(s.ptr[from] && strchr(stops, s.ptr[from])))
 		from++;
@@ -26,15 +26,15 @@ static size_t span_to(struct str s, size_t from, const char *stops)
 }
 
 /* name=value pairs; one without "=" may be the secret itself. */
-static void print_query(struct buf *out, struct str query)
+static void hidden_print_query(struct buf *out, struct str query)
 {
 	for (size_t at = 0; at <= query.len;) {
-		size_t end = span_to(query, at, "&;"), equals = span_to(query, at, "=&;");
-		struct str name = cut(query, at, equals);
+		size_t end = hidden_span_to(query, at, "&;"), equals = hidden_span_to(query, at, "=&;");
+		struct str name = hidden_cut(query, at, equals);
 		bool has_value = equals < end;
 
 		if (!hidden_param(name)) {
-			buf_add_str(out, cut(query, at, end));
+			buf_add_str(out, hidden_cut(query, at, end));
 		} else if (has_value) {
 			buf_add_str(out, name);
 			buf_add_cstr(out, "=" MARK);
@@ -52,20 +52,20 @@ void hidden_print_url(struct buf *out, struct str url)
 	ptrdiff_t scheme = url.len ? str_find(url, STR("://")) : -1;
 	size_t host = scheme < 0 ? 0 : (size_t)scheme + 3, end, at, query;
 
-	end = span_to(url, host, "/?#");
+	end = hidden_span_to(url, host, "/?#");
 	for (at = end; at > host && url.ptr[at - 1] != '@'; at--)
 		;
-	buf_add_str(out, cut(url, 0, host));
+	buf_add_str(out, hidden_cut(url, 0, host));
 	if (at > host)
 		buf_add_cstr(out, MARK "@");
 	else
 		at = host;
-	query = span_to(url, end, "?#");
-	buf_add_str(out, cut(url, at, query));
+	query = hidden_span_to(url, end, "?#");
+	buf_add_str(out, hidden_cut(url, at, query));
 	if (query < url.len && url.ptr[query] == '?') {
-		end = span_to(url, query, "#");
+		end = hidden_span_to(url, query, "#");
 		buf_add_char(out, '?');
-		print_query(out, cut(url, query + 1, end));
+		hidden_print_query(out, hidden_cut(url, query + 1, end));
 		query = end;
 	}
 	if (query < url.len)
@@ -89,8 +89,9 @@ struct str hidden_url(struct arena *a, struct str url)
 struct str hidden_label(struct arena *a, struct str name, struct str value)
 {
 	if (str_has_prefix(name, PARAM))
-		return hidden_param(cut(name, PARAM.len, name.len)) && value.len ? STR(HIDDEN_VALUE) :
-																		   value;
+		return hidden_param(hidden_cut(name, PARAM.len, name.len)) && value.len ?
+			STR(HIDDEN_VALUE) :
+			value;
 	if (str_is(name, "__address__") || str_is(name, "__meta_url"))
 		return hidden_url(a, value);
 	return value;

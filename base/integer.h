@@ -11,17 +11,17 @@
 #include <stdint.h>
 
 /* |v|, also of INT64_MIN, whose magnitude does not fit its own type. */
-static inline uint64_t magnitude64(int64_t v)
+static inline uint64_t integer_magnitude64(int64_t v)
 {
 	return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
-static inline unsigned __int128 magnitude128(__int128 v)
+static inline unsigned __int128 integer_magnitude128(__int128 v)
 {
 	return v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
 }
 
-static inline uint64_t gcd64(uint64_t a, uint64_t b)
+static inline uint64_t integer_gcd64(uint64_t a, uint64_t b)
 {
 	while (b) {
 		uint64_t rest = a % b;
@@ -32,7 +32,7 @@ static inline uint64_t gcd64(uint64_t a, uint64_t b)
 	return a;
 }
 
-static inline unsigned __int128 gcd128(unsigned __int128 a, unsigned __int128 b)
+static inline unsigned __int128 integer_gcd128(unsigned __int128 a, unsigned __int128 b)
 {
 	while (b && (a >> 64 || b >> 64)) {
 		unsigned __int128 rest = a % b;
@@ -41,7 +41,7 @@ static inline unsigned __int128 gcd128(unsigned __int128 a, unsigned __int128 b)
 		b = rest;
 	}
 	/* Dividing 64 bits is several times as fast. */
-	return b ? gcd64((uint64_t)a, (uint64_t)b) : a;
+	return b ? integer_gcd64((uint64_t)a, (uint64_t)b) : a;
 }
 
 #endif

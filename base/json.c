@@ -14,7 +14,7 @@ void json_init(struct json *j, struct buf *out)
 }
 
 /* Adds the comma before a value, unless a key or an opening bracket is in front of it. */
-static void before_value(struct json *j)
+static void json_before_value(struct json *j)
 {
 	if (j->after_key)
 		j->after_key = false;
@@ -24,16 +24,16 @@ static void before_value(struct json *j)
 		buf_add_char(j->out, ',');
 }
 
-static void open_bracket(struct json *j, char c, char closing)
+static void json_open_bracket(struct json *j, char c, char closing)
 {
-	before_value(j);
+	json_before_value(j);
 	buf_add_char(j->out, c);
 	assert(j->depth + 1 < JSON_DEPTH_MAX);
 	j->first[++j->depth] = true;
 	j->closing[j->depth] = closing;
 }
 
-static void close_bracket(struct json *j, char c)
+static void json_close_bracket(struct json *j, char c)
 {
 	assert(j->depth > 0 && !j->after_key && j->closing[j->depth] == c);
 	j->depth--;
@@ -42,26 +42,26 @@ static void close_bracket(struct json *j, char c)
 
 void json_object(struct json *j)
 {
-	open_bracket(j, '{', '}');
+	json_open_bracket(j, '{', '}');
 }
 
 void json_object_end(struct json *j)
 {
-	close_bracket(j, '}');
+	json_close_bracket(j, '}');
 }
 
 void json_array(struct json *j)
 {
-	open_bracket(j, '[', ']');
+	json_open_bracket(j, '[', ']');
 }
 
 void json_array_end(struct json *j)
 {
-	close_bracket(j, ']');
+	json_close_bracket(j, ']');
 }
 
 /* 0: as it is; 1: a longer sequence begins; 'u': \u00xx; else the letter behind the backslash */
-static char escape_of(unsigned char c)
+static char json_escape_of(unsigned char c)
 {
 	switch (c) {
 	case '"':
@@ -82,12 +82,12 @@ static char escape_of(unsigned char c)
 	}
 }
 
-static bool is_plain(unsigned char c)
+static bool json_is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-static void add_text(struct buf *b, struct str s)
+static void json_add_text(struct buf *b, struct str s)
 {
 	size_t plain = 0, i = 0, n;
 	uint32_t code;
@@ -95,11 +95,11 @@ static void add_text(struct buf *b, struct str s)
 
 	buf_add_char(b, '"');
 	for (;;) {
-		while (i < s.len && is_plain((unsigned char)s.ptr[i]))
+		while (i < s.len && json_is_plain((unsigned char)s.ptr[i]))
 			i++;
 		if (i == s.len)
 			break;
-		e = escape_of((unsigned char)s.ptr[i]);
+		e = json_escape_of((unsigned char)s.ptr[i]);
 		n = 1;
 		code = (unsigned char)s.ptr[i];
 		if (e == 1 && (n = utf8_decode((struct str){ s.ptr + i, s.len - i }, &code)) &&
@@ -125,8 +125,8 @@ static void add_text(struct buf *b, struct str s)
 void json_key_str(struct json *j, struct str key)
 {
 	assert(j->closing[j->depth] == '}' && !j->after_key);
-	before_value(j);
-	add_text(j->out, key);
+	json_before_value(j);
+	json_add_text(j->out, key);
 	buf_add_char(j->out, ':');
 	j->after_key = true;
 }
@@ -138,8 +138,8 @@ void json_key(struct json *j, const char *key)
 
 void json_str(struct json *j, struct str v)
 {
-	before_value(j);
-	add_text(j->out, v);
+	json_before_value(j);
+	json_add_text(j->out, v);
 }
 
 void json_cstr(struct json *j, const char *v)
@@ -149,7 +149,7 @@ void json_cstr(struct json *j, const char *v)
 
 void json_i64(struct json *j, int64_t v)
 {
-	before_value(j);
+	json_before_value(j);
 	buf_add_i64(j->out, v);
 }
 
@@ -158,19 +158,19 @@ void json_i64s(struct json *j, const int64_t *v, size_t n)
 	assert(j->closing[j->depth] == ']');
 	if (!n)
 		return;
-	before_value(j);
+	json_before_value(j);
 	buf_add_i64s(j->out, v, n);
 }
 
 void json_u64(struct json *j, uint64_t v)
 {
-	before_value(j);
+	json_before_value(j);
 	buf_add_u64(j->out, v);
 }
 
 void json_double(struct json *j, double v)
 {
-	before_value(j);
+	json_before_value(j);
 	if (isfinite(v))
 		buf_add_double(j->out, v);
 	else
@@ -189,13 +189,13 @@ void json_null(struct json *j)
 
 void json_raw(struct json *j, struct str v)
 {
-	before_value(j);
+	json_before_value(j);
 	buf_add_str(j->out, v);
 }
 
 void json_sample_value(struct json *j, double v)
 {
-	before_value(j);
+	json_before_value(j);
 	buf_add_char(j->out, '"');
 	buf_add_double(j->out, v);
 	buf_add_char(j->out, '"');

@@ -16,7 +16,7 @@ bool labels_are_set(struct labels ls)
 }
 
 /* Index of the first label whose name is not below `name`. */
-static size_t lower_bound(const struct label *v, size_t n, struct str name)
+static size_t label_lower_bound(const struct label *v, size_t n, struct str name)
 {
 	size_t lo = 0, hi = n, mid;
 
@@ -30,23 +30,23 @@ static size_t lower_bound(const struct label *v, size_t n, struct str name)
 	return lo;
 }
 
-static const struct label *find(const struct label *v, size_t n, struct str name)
+static const struct label *label_find(const struct label *v, size_t n, struct str name)
 {
-	size_t i = lower_bound(v, n, name);
+	size_t i = label_lower_bound(v, n, name);
 
 	return i < n && str_eq(v[i].name, name) ? &v[i] : NULL;
 }
 
 struct str labels_get(struct labels ls, struct str name)
 {
-	const struct label *l = find(ls.v, ls.n, name);
+	const struct label *l = label_find(ls.v, ls.n, name);
 
 	return l ? l->value : STR("");
 }
 
 bool labels_has(struct labels ls, struct str name)
 {
-	return find(ls.v, ls.n, name) != NULL;
+	return label_find(ls.v, ls.n, name) != NULL;
 }
 
 int labels_cmp(struct labels a, struct labels b)
@@ -86,7 +86,7 @@ uint64_t labels_hash(struct labels ls)
 }
 
 /* True if the name can be written without quotes in front of the braces. */
-static bool is_bare_name(struct str s)
+static bool labels_is_bare_name(struct str s)
 {
 	size_t i;
 
@@ -100,7 +100,7 @@ static bool is_bare_name(struct str s)
 	return s.len > 0;
 }
 
-static void add_name(struct buf *out, struct str name)
+static void labels_add_name(struct buf *out, struct str name)
 {
 	if (label_name_valid(name))
 		buf_add_str(out, name);
@@ -111,7 +111,7 @@ static void add_name(struct buf *out, struct str name)
 void labels_print(struct buf *out, struct labels ls)
 {
 	struct str name = labels_get(ls, STR(LABEL_NAME));
-	bool bare = is_bare_name(name), first = true;
+	bool bare = labels_is_bare_name(name), first = true;
 	size_t i;
 
 	if (bare)
@@ -125,7 +125,7 @@ void labels_print(struct buf *out, struct labels ls)
 		if (!first)
 			buf_add_cstr(out, ", ");
 		first = false;
-		add_name(out, ls.v[i].name);
+		labels_add_name(out, ls.v[i].name);
 		buf_add_char(out, '=');
 		buf_add_quoted(out, ls.v[i].value);
 	}
@@ -202,12 +202,12 @@ enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *o
 
 bool label_name_valid(struct str name)
 {
-	return is_bare_name(name) && !memchr(name.ptr, ':', name.len);
+	return labels_is_bare_name(name) && !memchr(name.ptr, ':', name.len);
 }
 
 bool series_name_valid(struct str name)
 {
-	return is_bare_name(name);
+	return labels_is_bare_name(name);
 }
 
 bool any_name_valid(struct str name)
@@ -262,7 +262,7 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 		labels_builder_del(b, name);
 		return;
 	}
-	i = lower_bound(b->v, b->n, name);
+	i = label_lower_bound(b->v, b->n, name);
 	if (i < b->n && str_eq(b->v[i].name, name)) {
 		b->v[i].value = value;
 		return;
@@ -278,7 +278,7 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 
 void labels_builder_del(struct labels_builder *b, struct str name)
 {
-	size_t i = lower_bound(b->v, b->n, name);
+	size_t i = label_lower_bound(b->v, b->n, name);
 
 	if (i == b->n || !str_eq(b->v[i].name, name))
 		return;

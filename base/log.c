@@ -26,7 +26,7 @@ bool log_enabled(enum log_level level)
 	return (int)level >= atomic_load_explicit(&level_now, memory_order_relaxed);
 }
 
-static enum err_code name_parse(
+static enum err_code log_name_parse(
 	struct str s, const char *what, const char *const *names, size_t n, int *out, struct err *err)
 {
 	struct buf all = { 0 };
@@ -49,7 +49,7 @@ static enum err_code name_parse(
 enum err_code log_level_parse(struct str s, enum log_level *out, struct err *err)
 {
 	int i;
-	enum err_code rc = name_parse(s, "level", level_names, 4, &i, err);
+	enum err_code rc = log_name_parse(s, "level", level_names, 4, &i, err);
 
 	if (!rc)
 		*out = (enum log_level)i;
@@ -59,7 +59,7 @@ enum err_code log_level_parse(struct str s, enum log_level *out, struct err *err
 enum err_code log_format_parse(struct str s, enum log_format *out, struct err *err)
 {
 	int i;
-	enum err_code rc = name_parse(s, "format", format_names, 2, &i, err);
+	enum err_code rc = log_name_parse(s, "format", format_names, 2, &i, err);
 
 	if (!rc)
 		*out = (enum log_format)i;
@@ -67,7 +67,7 @@ enum err_code log_format_parse(struct str s, enum log_format *out, struct err *e
 }
 
 /* value / unit with the digits behind the point that are not zero: 1.5, 20, 0.25 */
-static void add_scaled(struct buf *b, uint64_t value, uint64_t unit, const char *name)
+static void log_add_scaled(struct buf *b, uint64_t value, uint64_t unit, const char *name)
 {
 	uint64_t part = value % unit;
 
@@ -81,7 +81,7 @@ static void add_scaled(struct buf *b, uint64_t value, uint64_t unit, const char 
 }
 
 /* As Go prints a duration, to the microsecond: 350ns, 1.5ms, 20ms, 1.5s, 1h0m0.5s. */
-static void add_duration(struct buf *b, int64_t ns)
+static void log_add_duration(struct buf *b, int64_t ns)
 {
 	uint64_t v = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 
@@ -92,22 +92,22 @@ static void add_duration(struct buf *b, int64_t ns)
 	if (v == 0) {
 		buf_add_cstr(b, "0s");
 	} else if (v < (uint64_t)NS_PER_US) {
-		add_scaled(b, v, 1, "ns");
+		log_add_scaled(b, v, 1, "ns");
 	} else if (v < (uint64_t)NS_PER_MS) {
-		add_scaled(b, v, (uint64_t)NS_PER_US, "us");
+		log_add_scaled(b, v, (uint64_t)NS_PER_US, "us");
 	} else if (v < (uint64_t)NS_PER_S) {
-		add_scaled(b, v, (uint64_t)NS_PER_MS, "ms");
+		log_add_scaled(b, v, (uint64_t)NS_PER_MS, "ms");
 	} else {
 		if (v >= (uint64_t)NS_PER_HOUR)
 			buf_printf(b, "%dh", (int)(v / (uint64_t)NS_PER_HOUR));
 		if (v >= (uint64_t)NS_PER_MIN)
 			buf_printf(b, "%dm", (int)(v / (uint64_t)NS_PER_MIN % 60));
-		add_scaled(b, v % (uint64_t)NS_PER_MIN, (uint64_t)NS_PER_S, "s");
+		log_add_scaled(b, v % (uint64_t)NS_PER_MIN, (uint64_t)NS_PER_S, "s");
 	}
 }
 
 /* The value as plain text, cut to VALUE_MAX at the end of a code point. */
-static void field_text(struct buf *b, const struct log_field *f)
+static void log_field_text(struct buf *b, const struct log_field *f)
 {
 	struct str s = f->s;
 
@@ -116,7 +116,7 @@ static void field_text(struct buf *b, const struct log_field *f)
 		buf_add_i64(b, f->i);
 		return;
 	case LOG_KIND_DURATION:
-		add_duration(b, f->i);
+		log_add_duration(b, f->i);
 		return;
 	case LOG_KIND_ERR:
 		s = str_of(f->err ? f->err->msg : "");
@@ -134,7 +134,7 @@ static void field_text(struct buf *b, const struct log_field *f)
 	buf_add_cstr(b, "...");
 }
 
-static bool needs_quotes(struct str s)
+static bool log_needs_quotes(struct str s)
 {
 	size_t i;
 
@@ -147,43 +147,43 @@ static bool needs_quotes(struct str s)
 	return s.len == 0;
 }
 
-static void add_pair(struct buf *b, const char *key, struct str value)
+static void log_add_pair(struct buf *b, const char *key, struct str value)
 {
 	if (b->len)
 		buf_add_char(b, ' ');
 	buf_add_cstr(b, key);
 	buf_add_char(b, '=');
-	if (needs_quotes(value))
+	if (log_needs_quotes(value))
 		buf_add_quoted(b, value);
 	else
 		buf_add_str(b, value);
 }
 
-struct event {
+struct log_event {
 	struct str time;
 	const char *level, *component, *msg;
 	const struct log_field *f;
 	size_t n;
 };
 
-static void print_logfmt(struct buf *b, const struct event *e)
+static void log_print_logfmt(struct buf *b, const struct log_event *e)
 {
 	struct buf text = { 0 };
 	size_t i;
 
-	add_pair(b, "time", e->time);
-	add_pair(b, "level", str_of(e->level));
-	add_pair(b, "component", str_of(e->component));
-	add_pair(b, "msg", str_of(e->msg));
+	log_add_pair(b, "time", e->time);
+	log_add_pair(b, "level", str_of(e->level));
+	log_add_pair(b, "component", str_of(e->component));
+	log_add_pair(b, "msg", str_of(e->msg));
 	for (i = 0; i < e->n; i++) {
 		buf_clear(&text);
-		field_text(&text, &e->f[i]);
-		add_pair(b, e->f[i].key, buf_str(&text));
+		log_field_text(&text, &e->f[i]);
+		log_add_pair(b, e->f[i].key, buf_str(&text));
 	}
 	buf_release(&text);
 }
 
-static void print_json(struct buf *b, const struct event *e)
+static void log_print_json(struct buf *b, const struct log_event *e)
 {
 	struct buf text = { 0 };
 	struct json j;
@@ -206,7 +206,7 @@ static void print_json(struct buf *b, const struct event *e)
 			continue;
 		}
 		buf_clear(&text);
-		field_text(&text, &e->f[i]);
+		log_field_text(&text, &e->f[i]);
 		json_str(&j, buf_str(&text));
 	}
 	json_object_end(&j);
@@ -214,7 +214,7 @@ static void print_json(struct buf *b, const struct event *e)
 }
 
 /* The program goes on even when standard error does not take the line. */
-static void write_line(struct str line)
+static void log_write_line(struct str line)
 {
 	ssize_t n;
 
@@ -232,7 +232,7 @@ static void write_line(struct str line)
 void log_write(enum log_level level, const char *component, const char *msg,
 	const struct log_field *f, size_t n)
 {
-	struct event e = {
+	struct log_event e = {
 		.level = level_names[level], .component = component, .msg = msg, .f = f, .n = n
 	};
 	struct buf line = { 0 }, time = { 0 };
@@ -244,12 +244,12 @@ void log_write(enum log_level level, const char *component, const char *msg,
 	time_print_rfc3339(&time, now - now % NS_PER_MS);
 	e.time = buf_str(&time);
 	if (atomic_load_explicit(&format_now, memory_order_relaxed) == LOG_JSON)
-		print_json(&line, &e);
+		log_print_json(&line, &e);
 	else
-		print_logfmt(&line, &e);
+		log_print_logfmt(&line, &e);
 	buf_add_char(&line, '\n');
-	write_line(buf_failed(&line) ? STR("level=error component=log msg=\"out of memory\"\n") :
-								   buf_str(&line));
+	log_write_line(buf_failed(&line) ? STR("level=error component=log msg=\"out of memory\"\n") :
+									   buf_str(&line));
 	buf_release(&time);
 	buf_release(&line);
 	errno = saved;

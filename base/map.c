@@ -33,7 +33,7 @@ size_t map_bytes(const struct map *m)
  * The tag is the hash's high 32 bits and the place comes from the same bits, so that a table can
  * grow from its tags alone, up to 2^32 slots.
  */
-static uint32_t tag_of(uint64_t hash)
+static uint32_t map_tag_of(uint64_t hash)
 {
 	return (uint32_t)(hash >> 32);
 }
@@ -41,7 +41,7 @@ static uint32_t tag_of(uint64_t hash)
 uint32_t map_find(
 	const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key)
 {
-	uint32_t tag = tag_of(hash);
+	uint32_t tag = map_tag_of(hash);
 	size_t i;
 
 	if (!m->slots)
@@ -52,7 +52,7 @@ uint32_t map_find(
 	return MAP_NONE;
 }
 
-static bool grow(struct map *m)
+static bool map_grow(struct map *m)
 {
 	size_t n = m->slots ? (m->mask + 1) * 2 : 16, i, at;
 	struct map wide = { .mask = n - 1, .used = m->used };
@@ -81,17 +81,17 @@ uint64_t hash_seed(void)
 	uint64_t v = 0;
 
 	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
-		v = hash_u64((uint64_t)(uintptr_t)&v); /* early in boot: use the address */
+		v = map_hash_u64((uint64_t)(uintptr_t)&v); /* early in boot: use the address */
 	return v;
 }
 
 bool map_add(struct map *m, uint64_t hash, uint32_t id)
 {
-	uint32_t tag = tag_of(hash);
+	uint32_t tag = map_tag_of(hash);
 	size_t i;
 
 	assert(id != MAP_NONE);
-	if ((!m->slots || (m->used + 1) * 4 > (m->mask + 1) * 3) && !grow(m))
+	if ((!m->slots || (m->used + 1) * 4 > (m->mask + 1) * 3) && !map_grow(m))
 		return false;
 	for (i = tag & m->mask; m->slots[i]; i = (i + 1) & m->mask)
 		;

@@ -43,7 +43,7 @@ size_t map_bytes(const struct map *m);
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* XXH3, stable */
 /* Random: mixed into the hashes of what senders choose, so that they cannot make keys collide. */
 uint64_t hash_seed(void);
-static inline uint64_t hash_u64(uint64_t v)
+static inline uint64_t map_hash_u64(uint64_t v)
 {
 	v ^= v >> 32;
 	v *= UINT64_C(0xd6e8feb86659fd93);

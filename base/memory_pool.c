@@ -104,7 +104,7 @@ bool memory_pool_was_short(const struct budget *b)
 	return __atomic_load_n(&b->place.refusal, __ATOMIC_RELAXED) == BUDGET_SHORT;
 }
 
-static bool is_next_elder(const struct memory_pool *p, const struct budget *b)
+static bool memory_pool_is_next_elder(const struct memory_pool *p, const struct budget *b)
 {
 	mutex_assert_held(&p->lock);
 	for (const struct budget *o = p->members; o; o = o->place.next)
@@ -121,7 +121,7 @@ bool memory_pool_become_elder(struct budget *b)
 	assert(p);
 	mutex_lock(&p->lock);
 	b->place.wants_elder = true;
-	while (!is_next_elder(p, b) && (patient = !b->place.give_up(b->place.give_up_ctx)))
+	while (!memory_pool_is_next_elder(p, b) && (patient = !b->place.give_up(b->place.give_up_ctx)))
 		cond_wait_until(&p->changed, &p->lock, clock_monotonic_ns() + LOOK_NS);
 	b->place.wants_elder = false;
 	if (patient)
@@ -148,12 +148,12 @@ struct memory_pool_state memory_pool_look(struct memory_pool *p)
 
 /* ---- taking ---- */
 
-static size_t used_of(const struct budget *b)
+static size_t memory_pool_used_of(const struct budget *b)
 {
 	return __atomic_load_n(&b->used_bytes, __ATOMIC_SEQ_CST);
 }
 
-static void set_held(struct memory_pool *p, struct budget *b, size_t bytes)
+static void memory_pool_set_held(struct memory_pool *p, struct budget *b, size_t bytes)
 {
 	mutex_assert_held(&p->lock);
 	assert(p->used_bytes >= b->held_bytes);
@@ -161,22 +161,22 @@ static void set_held(struct memory_pool *p, struct budget *b, size_t bytes)
 	__atomic_store_n(&b->held_bytes, bytes, __ATOMIC_SEQ_CST);
 }
 
-static void set_refusal(struct budget *b, enum budget_refusal why)
+static void memory_pool_set_refusal(struct budget *b, enum budget_refusal why)
 {
 	__atomic_store_n(&b->place.refusal, why, __ATOMIC_RELAXED);
 }
 
-static void refuse(struct memory_pool *p, struct budget *b)
+static void memory_pool_refuse(struct memory_pool *p, struct budget *b)
 {
 	mutex_assert_held(&p->lock);
 	if (b->place.refusal != BUDGET_SHORT)
 		p->refused++;
-	set_refusal(b, BUDGET_SHORT);
+	memory_pool_set_refusal(b, BUDGET_SHORT);
 	cond_broadcast(&p->changed);
 }
 
 /* Covers the used bytes, in whole chunks if the pool has them. False: the pool has less left. */
-static bool hold(struct memory_pool *p, struct budget *b, size_t used)
+static bool memory_pool_hold(struct memory_pool *p, struct budget *b, size_t used)
 {
 	size_t left = p->max_bytes > p->used_bytes ? p->max_bytes - p->used_bytes : 0;
 	size_t whole = (used + p->chunk - 1) / p->chunk * p->chunk;
@@ -185,12 +185,12 @@ static bool hold(struct memory_pool *p, struct budget *b, size_t used)
 	mutex_assert_held(&p->lock);
 	if (used > most)
 		return false;
-	set_held(p, b, whole < most ? whole : most);
+	memory_pool_set_held(p, b, whole < most ? whole : most);
 	return true;
 }
 
 /* True if it may give memory back without getting more first. */
-static bool may_give(const struct budget *b)
+static bool memory_pool_may_give(const struct budget *b)
 {
 	if (!b->held_bytes || b->place.idle)
 		return false;
@@ -198,24 +198,24 @@ static bool may_give(const struct budget *b)
 }
 
 /* When everybody waits, the youngest is refused, but never the elder. */
-static void break_tie(struct memory_pool *p)
+static void memory_pool_break_tie(struct memory_pool *p)
 {
 	struct budget *youngest = NULL;
 
 	mutex_assert_held(&p->lock);
 	for (struct budget *b = p->members; b; b = b->place.next) {
-		if (may_give(b))
+		if (memory_pool_may_give(b))
 			return;
 		if (b->held_bytes && b->place.waiting && b != p->elder &&
 			(!youngest || b->place.age > youngest->place.age))
 			youngest = b;
 	}
 	if (youngest)
-		refuse(p, youngest);
+		memory_pool_refuse(p, youngest);
 }
 
 /* Releases the lock while it waits. */
-static bool wait_for_room(struct memory_pool *p, struct budget *b)
+static bool memory_pool_wait_for_room(struct memory_pool *p, struct budget *b)
 {
 	bool ok = false, waited = false;
 	size_t used;
@@ -223,18 +223,18 @@ static bool wait_for_room(struct memory_pool *p, struct budget *b)
 	mutex_assert_held(&p->lock);
 	b->place.waiting++;
 	for (;;) {
-		used = used_of(b);
-		ok = used <= b->held_bytes || hold(p, b, used);
+		used = memory_pool_used_of(b);
+		ok = used <= b->held_bytes || memory_pool_hold(p, b, used);
 		if (ok || b->place.refusal == BUDGET_SHORT)
 			break;
 		if (used > p->max_bytes) {
-			set_refusal(b, BUDGET_NEVER);
+			memory_pool_set_refusal(b, BUDGET_NEVER);
 			break;
 		}
 		if (b->place.give_up(b->place.give_up_ctx))
-			refuse(p, b);
+			memory_pool_refuse(p, b);
 		else
-			break_tie(p);
+			memory_pool_break_tie(p);
 		if (b->place.refusal == BUDGET_SHORT)
 			break;
 		p->waits += !waited;
@@ -250,18 +250,18 @@ bool memory_pool_cover(struct budget *b, size_t bytes)
 	struct memory_pool *p = b->pool;
 	bool ok;
 
-	if (used_of(b) <= __atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST))
+	if (memory_pool_used_of(b) <= __atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST))
 		return true;
 	mutex_lock(&p->lock);
 	/*
 	 * A budget that was short gets nothing more: it has to end. One that asked too much may ask
 	 * less.
 	 */
-	ok = b->place.refusal != BUDGET_SHORT && wait_for_room(p, b);
+	ok = b->place.refusal != BUDGET_SHORT && memory_pool_wait_for_room(p, b);
 	if (!ok)
 		__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_SEQ_CST);
 	else if (b->place.refusal == BUDGET_NEVER)
-		set_refusal(b, BUDGET_NOT_REFUSED);
+		memory_pool_set_refusal(b, BUDGET_NOT_REFUSED);
 	mutex_unlock(&p->lock);
 	return ok;
 }
@@ -272,14 +272,14 @@ void memory_pool_uncover(struct budget *b)
 	size_t used, keep;
 
 	/* A spare chunk stays, so that small ups and downs cost no lock. */
-	if (__atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST) < used_of(b) + 2 * p->chunk)
+	if (__atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST) < memory_pool_used_of(b) + 2 * p->chunk)
 		return;
 	mutex_lock(&p->lock);
-	keep = used_of(b) + p->chunk;
+	keep = memory_pool_used_of(b) + p->chunk;
 	if (b->held_bytes > keep) {
-		set_held(p, b, keep);
-		if ((used = used_of(b)) > b->held_bytes)
-			set_held(p, b, used); /* taken meanwhile, under the old cover */
+		memory_pool_set_held(p, b, keep);
+		if ((used = memory_pool_used_of(b)) > b->held_bytes)
+			memory_pool_set_held(p, b, used); /* taken meanwhile, under the old cover */
 		cond_broadcast(&p->changed);
 	}
 	mutex_unlock(&p->lock);

@@ -52,7 +52,7 @@ void metric_register(struct metric *m)
 	mutex_unlock(&lock);
 }
 
-static struct metric_cell *cell_find(struct metric_cell *c, uint64_t hash, const char *value)
+static struct metric_cell *metric_cell_find(struct metric_cell *c, uint64_t hash, const char *value)
 {
 	for (; c; c = c->next)
 		if (c->hash == hash && !strcmp(c->value, value))
@@ -60,7 +60,7 @@ static struct metric_cell *cell_find(struct metric_cell *c, uint64_t hash, const
 	return NULL;
 }
 
-static struct metric_cell *cell_new(const struct metric *m, uint64_t hash, const char *value)
+static struct metric_cell *metric_cell_new(const struct metric *m, uint64_t hash, const char *value)
 {
 	size_t len = strlen(value) + 1, room = (sizeof(struct metric_cell) + len + 7) & ~(size_t)7;
 	size_t buckets = m->kind == METRIC_KIND_HISTOGRAM ? METRIC_BUCKETS + 1 : 0;
@@ -76,7 +76,7 @@ static struct metric_cell *cell_new(const struct metric *m, uint64_t hash, const
 }
 
 /* The cell of a label value; the first use makes it. NULL: out of memory, the count is lost. */
-static struct metric_cell *cell_of(struct metric *m, const char *value)
+static struct metric_cell *metric_cell_of(struct metric *m, const char *value)
 {
 	struct metric_cell *first, *found, *fresh = NULL;
 	uint64_t hash;
@@ -87,13 +87,13 @@ static struct metric_cell *cell_of(struct metric *m, const char *value)
 	hash = hash_bytes(value, strlen(value), 0);
 	first = atomic_load_explicit(&m->cells, memory_order_acquire);
 	for (;;) { /* ends: the list grows in each turn, and it is bounded */
-		if ((found = cell_find(first, hash, value)))
+		if ((found = metric_cell_find(first, hash, value)))
 			break;
 		if (first && first->nth >= METRIC_VALUES_MAX && strcmp(value, OTHER)) {
 			free(fresh);
-			return cell_of(m, OTHER);
+			return metric_cell_of(m, OTHER);
 		}
-		if (!fresh && !(fresh = cell_new(m, hash, value)))
+		if (!fresh && !(fresh = metric_cell_new(m, hash, value)))
 			return NULL;
 		fresh->next = first;
 		fresh->nth = first ? first->nth + 1 : 1;
@@ -105,7 +105,7 @@ static struct metric_cell *cell_of(struct metric *m, const char *value)
 	return found;
 }
 
-static double to_double(uint64_t bits)
+static double metrics_to_double(uint64_t bits)
 {
 	double v;
 
@@ -113,7 +113,7 @@ static double to_double(uint64_t bits)
 	return v;
 }
 
-static uint64_t to_bits(double v)
+static uint64_t metrics_to_bits(double v)
 {
 	uint64_t bits;
 
@@ -121,36 +121,36 @@ static uint64_t to_bits(double v)
 	return bits;
 }
 
-static void number_add(struct metric_cell *c, double v)
+static void metric_cell_number_add(struct metric_cell *c, double v)
 {
 	uint64_t old = atomic_load_explicit(&c->number, memory_order_relaxed);
 
-	while (!atomic_compare_exchange_weak_explicit(
-		&c->number, &old, to_bits(to_double(old) + v), memory_order_relaxed, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&c->number, &old,
+		metrics_to_bits(metrics_to_double(old) + v), memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
 void metric_add(struct metric *m, const char *label_value, double v)
 {
-	struct metric_cell *c = cell_of(m, label_value);
+	struct metric_cell *c = metric_cell_of(m, label_value);
 
 	assert(m->kind == METRIC_KIND_GAUGE || (m->kind == METRIC_KIND_COUNTER && v >= 0));
 	if (c)
-		number_add(c, v);
+		metric_cell_number_add(c, v);
 }
 
 void metric_set(struct metric *m, const char *label_value, double v)
 {
-	struct metric_cell *c = cell_of(m, label_value);
+	struct metric_cell *c = metric_cell_of(m, label_value);
 
 	assert(m->kind == METRIC_KIND_GAUGE);
 	if (c)
-		atomic_store_explicit(&c->number, to_bits(v), memory_order_relaxed);
+		atomic_store_explicit(&c->number, metrics_to_bits(v), memory_order_relaxed);
 }
 
 void metric_observe(struct metric *m, const char *label_value, double v)
 {
-	struct metric_cell *c = cell_of(m, label_value);
+	struct metric_cell *c = metric_cell_of(m, label_value);
 	size_t i = 0;
 
 	assert(m->kind == METRIC_KIND_HISTOGRAM);
@@ -159,16 +159,16 @@ void metric_observe(struct metric *m, const char *label_value, double v)
 	while (i < METRIC_BUCKETS && v > bounds[i])
 		i++;
 	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
-	number_add(c, v);
+	metric_cell_number_add(c, v);
 }
 
 double metric_get(struct metric *m, const char *label_value)
 {
 	const char *value = label_value ? label_value : "";
-	struct metric_cell *c = cell_find(atomic_load_explicit(&m->cells, memory_order_acquire),
+	struct metric_cell *c = metric_cell_find(atomic_load_explicit(&m->cells, memory_order_acquire),
 		hash_bytes(value, strlen(value), 0), value);
 
-	return c ? to_double(atomic_load_explicit(&c->number, memory_order_relaxed)) : 0;
+	return c ? metrics_to_double(atomic_load_explicit(&c->number, memory_order_relaxed)) : 0;
 }
 
 void metric_collector_add(metric_collect_fn fn, void *ctx)
@@ -196,7 +196,7 @@ void metric_collector_remove(metric_collect_fn fn, void *ctx)
 }
 
 /* Escapes backslash and newline, and in a label's value the double quote; the output is UTF-8. */
-static void add_escaped(struct buf *out, const char *text, bool quote)
+static void metrics_add_escaped(struct buf *out, const char *text, bool quote)
 {
 	struct str s = str_of(text);
 	uint32_t code;
@@ -218,7 +218,7 @@ static void add_escaped(struct buf *out, const char *text, bool quote)
 }
 
 /* name_suffix{label="value",le="bound"} */
-static void add_series(
+static void metrics_add_series(
 	struct buf *out, const struct metric *m, const char *suffix, const char *value, double le)
 {
 	buf_add_cstr(out, m->name);
@@ -227,7 +227,7 @@ static void add_series(
 		buf_add_char(out, '{');
 		if (m->label) {
 			buf_printf(out, "%s=\"", m->label);
-			add_escaped(out, value, true);
+			metrics_add_escaped(out, value, true);
 			buf_add_char(out, '"');
 		}
 		if (le > 0) {
@@ -240,40 +240,42 @@ static void add_series(
 	buf_add_char(out, ' ');
 }
 
-static void print_cell(struct buf *out, const struct metric *m, const struct metric_cell *c)
+static void metrics_print_cell(struct buf *out, const struct metric *m, const struct metric_cell *c)
 {
-	double number = c ? to_double(atomic_load_explicit(&c->number, memory_order_relaxed)) : 0;
+	double number = c ? metrics_to_double(atomic_load_explicit(&c->number, memory_order_relaxed)) :
+						0;
 	const char *value = c ? c->value : "";
 	uint64_t count = 0;
 	size_t i;
 
 	if (m->kind != METRIC_KIND_HISTOGRAM) {
-		add_series(out, m, "", value, 0);
+		metrics_add_series(out, m, "", value, 0);
 		buf_add_double(out, number);
 		buf_add_char(out, '\n');
 		return;
 	}
 	for (i = 0; i <= METRIC_BUCKETS; i++) {
 		count += c ? atomic_load_explicit(&c->buckets[i], memory_order_relaxed) : 0;
-		add_series(out, m, "_bucket", value, i < METRIC_BUCKETS ? bounds[i] : __builtin_inf());
+		metrics_add_series(
+			out, m, "_bucket", value, i < METRIC_BUCKETS ? bounds[i] : __builtin_inf());
 		buf_add_u64(out, count);
 		buf_add_char(out, '\n');
 	}
-	add_series(out, m, "_sum", value, 0);
+	metrics_add_series(out, m, "_sum", value, 0);
 	buf_add_double(out, number);
 	buf_add_char(out, '\n');
-	add_series(out, m, "_count", value, 0); /* the sum of the buckets above */
+	metrics_add_series(out, m, "_count", value, 0); /* the sum of the buckets above */
 	buf_add_u64(out, count);
 	buf_add_char(out, '\n');
 }
 
-static int by_value(const void *a, const void *b)
+static int metrics_by_value(const void *a, const void *b)
 {
 	return strcmp(
 		(*(struct metric_cell *const *)a)->value, (*(struct metric_cell *const *)b)->value);
 }
 
-static void print_metric(struct buf *out, struct metric *m)
+static void metrics_print_metric(struct buf *out, struct metric *m)
 {
 	static const char *const kinds[] = { "counter", "gauge", "histogram" };
 	struct metric_cell *sorted[METRIC_VALUES_MAX + 1], *c;
@@ -287,16 +289,16 @@ static void print_metric(struct buf *out, struct metric *m)
 	if (!n && m->label) /* no value was used yet */
 		return;
 	buf_printf(out, "# HELP %s ", m->name);
-	add_escaped(out, m->help, false);
+	metrics_add_escaped(out, m->help, false);
 	buf_printf(out, "\n# TYPE %s %s\n", m->name, kinds[m->kind]);
 	if (!n)
-		print_cell(out, m, NULL);
-	qsort(sorted, n, sizeof(sorted[0]), by_value);
+		metrics_print_cell(out, m, NULL);
+	qsort(sorted, n, sizeof(sorted[0]), metrics_by_value);
 	for (i = 0; i < n; i++)
-		print_cell(out, m, sorted[i]);
+		metrics_print_cell(out, m, sorted[i]);
 }
 
-static int by_name(const void *a, const void *b)
+static int metrics_by_name(const void *a, const void *b)
 {
 	return strcmp((*(struct metric *const *)a)->name, (*(struct metric *const *)b)->name);
 }
@@ -315,9 +317,9 @@ void metrics_print(struct buf *out)
 	if (sorted) {
 		for (i = 0, m = registry; m; m = m->next)
 			sorted[i++] = m;
-		qsort(sorted, n, sizeof(*sorted), by_name);
+		qsort(sorted, n, sizeof(*sorted), metrics_by_name);
 		for (i = 0; i < n; i++)
-			print_metric(out, sorted[i]);
+			metrics_print_metric(out, sorted[i]);
 	} else {
 		out->failed = true;
 	}

@@ -34,7 +34,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool prints(uint32_t code)
+static bool quote_prints(uint32_t code)
 {
 	size_t i;
 
@@ -46,7 +46,7 @@ static bool prints(uint32_t code)
 	return true;
 }
 
-static void add_escape(struct buf *b, uint32_t code)
+static void quote_add_escape(struct buf *b, uint32_t code)
 {
 	static const char letters[] = "abtnvfr"; /* 7..13 */
 
@@ -92,7 +92,7 @@ void buf_add_utf8(struct buf *b, uint32_t code)
 }
 
 /* The code point at the front of s, which is not empty, as it prints; its length in s. */
-static size_t add_front(struct buf *b, struct str s)
+static size_t quote_add_front(struct buf *b, struct str s)
 {
 	uint32_t code;
 	size_t n = utf8_decode(s, &code);
@@ -101,10 +101,10 @@ static size_t add_front(struct buf *b, struct str s)
 		buf_printf(b, "\\x%02x", (unsigned char)s.ptr[0]);
 		return 1;
 	}
-	if (prints(code))
+	if (quote_prints(code))
 		buf_add(b, s.ptr, n);
 	else
-		add_escape(b, code);
+		quote_add_escape(b, code);
 	return n;
 }
 
@@ -116,7 +116,7 @@ void buf_add_quoted(struct buf *b, struct str s)
 	while (s.len) {
 		if (s.ptr[0] == '"' || s.ptr[0] == '\\')
 			buf_add_char(b, '\\');
-		n = add_front(b, s);
+		n = quote_add_front(b, s);
 		s.ptr += n;
 		s.len -= n;
 	}
@@ -124,7 +124,7 @@ void buf_add_quoted(struct buf *b, struct str s)
 }
 
 /* The number of bytes at the front of s that print as they are. */
-static size_t plain_length(struct str s)
+static size_t quote_plain_length(struct str s)
 {
 	size_t i = 0, n;
 	uint32_t code;
@@ -132,7 +132,7 @@ static size_t plain_length(struct str s)
 	while (i < s.len) {
 		code = (unsigned char)s.ptr[i];
 		n = code < 0x80 ? 1 : utf8_decode((struct str){ s.ptr + i, s.len - i }, &code);
-		if (n == 0 || !prints(code))
+		if (n == 0 || !quote_prints(code))
 			break;
 		i += n;
 	}
@@ -144,11 +144,11 @@ void buf_add_printable(struct buf *b, struct str s)
 	size_t n;
 
 	while (s.len) {
-		n = plain_length(s); /* copied in runs */
+		n = quote_plain_length(s); /* copied in runs */
 		if (n > 0)
 			buf_add(b, s.ptr, n);
 		else
-			n = add_front(b, s);
+			n = quote_add_front(b, s);
 		s.ptr += n;
 		s.len -= n;
 	}
@@ -159,7 +159,7 @@ struct str str_printable(struct arena *a, struct str s)
 	struct buf text = { 0 };
 	struct str out = { NULL, 0 };
 
-	if (plain_length(s) == s.len)
+	if (quote_plain_length(s) == s.len)
 		return s.ptr ? s : STR("");
 	buf_add_printable(&text, s);
 	if (!buf_failed(&text))

@@ -26,7 +26,7 @@ struct regex {
 	std::vector<std::string> literals;
 };
 
-static bool is_meta(char c)
+static bool regex_is_meta(char c)
 {
 	return memchr("\\.+*?()|[]{}^$", c, 14) != nullptr;
 }
@@ -35,7 +35,7 @@ static bool is_meta(char c)
  * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses.
  * False: it has anything else. RE2 has accepted the pattern.
  */
-static bool split_literals(struct str p, std::vector<std::string> *out)
+static bool regex_split_literals(struct str p, std::vector<std::string> *out)
 {
 	std::string one;
 
@@ -53,7 +53,7 @@ static bool split_literals(struct str p, std::vector<std::string> *out)
 			if (i + 1 == p.len || !memchr("\\.+*?()|[]{}^$-/:", p.ptr[i + 1], 17))
 				return false;
 			c = p.ptr[++i];
-		} else if (is_meta(c)) {
+		} else if (regex_is_meta(c)) {
 			return false;
 		}
 		one.push_back(c);
@@ -67,7 +67,7 @@ static bool split_literals(struct str p, std::vector<std::string> *out)
  * \C, any single byte, exists in RE2 only: our syntax is Go's, which does not have it. Between \Q
  * and \E it is text.
  */
-static bool has_byte_class(struct str p)
+static bool regex_has_byte_class(struct str p)
 {
 	bool quoted = false;
 
@@ -91,7 +91,7 @@ extern "C" enum err_code regex_compile(
 	re2::RE2::Options options(re2::RE2::Quiet);
 	struct regex *re;
 
-	if (has_byte_class(pattern))
+	if (regex_has_byte_class(pattern))
 		return err_set(err, ERR_INVALID, "error parsing regexp: invalid escape sequence: \\C");
 	if (pattern.len > max)
 		return err_set(
@@ -118,7 +118,7 @@ extern "C" enum err_code regex_compile(
 		return rc;
 	}
 	re->anchor = flags & REGEX_ANCHORED ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED;
-	re->literal = (flags & REGEX_ANCHORED) && split_literals(pattern, &re->literals);
+	re->literal = (flags & REGEX_ANCHORED) && regex_split_literals(pattern, &re->literals);
 	*out = re;
 	return ERR_OK;
 }
@@ -128,14 +128,14 @@ extern "C" void regex_free(struct regex *re)
 	delete re;
 }
 
-static re2::StringPiece piece(struct str s)
+static re2::StringPiece regex_piece(struct str s)
 {
 	return re2::StringPiece(s.len ? s.ptr : "", s.len);
 }
 
-static bool has_literal(const struct regex *re, struct str text)
+static bool regex_has_literal(const struct regex *re, struct str text)
 {
-	re2::StringPiece want = piece(text);
+	re2::StringPiece want = regex_piece(text);
 	auto at = std::lower_bound(re->literals.begin(), re->literals.end(), want,
 		[](const std::string &a, const re2::StringPiece &b) { return re2::StringPiece(a) < b; });
 
@@ -145,8 +145,8 @@ static bool has_literal(const struct regex *re, struct str text)
 extern "C" bool regex_match(const struct regex *re, struct str text)
 {
 	if (re->literal)
-		return has_literal(re, text);
-	return re->re.Match(piece(text), 0, text.len, re->anchor, nullptr, 0);
+		return regex_has_literal(re, text);
+	return re->re.Match(regex_piece(text), 0, text.len, re->anchor, nullptr, 0);
 }
 
 extern "C" bool regex_literal(const struct regex *re, size_t i, struct str *out)
@@ -162,7 +162,7 @@ extern "C" bool regex_groups(
 {
 	re2::StringPiece found[REGEX_GROUPS_MAX];
 	int n = std::min(re->re.NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);
-	bool matched = re->re.Match(piece(text), 0, text.len, re->anchor, found, n);
+	bool matched = re->re.Match(regex_piece(text), 0, text.len, re->anchor, found, n);
 
 	for (int i = 0; i < REGEX_GROUPS_MAX; i++) {
 		group[i].ptr = matched && i < n ? found[i].data() : nullptr;
@@ -184,14 +184,14 @@ extern "C" int regex_group_index(const struct regex *re, struct str name)
 	return at == names.end() ? -1 : at->second;
 }
 
-static bool is_word(char c)
+static bool regex_is_word(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 		(unsigned char)c >= 0x80; /* letters of other alphabets belong to the name */
 }
 
 /* The group that a reference names, or -1. "1" and "12" are numbers, "01" and "1x" are names. */
-static int reference_index(const struct regex *re, struct str name)
+static int regex_reference_index(const struct regex *re, struct str name)
 {
 	uint64_t v;
 
@@ -219,7 +219,7 @@ extern "C" void regex_expand(const struct regex *re, struct str replacement,
 			continue;
 		}
 		brace = i < r.len && r.ptr[i] == '{';
-		for (end = i + brace; end < r.len && is_word(r.ptr[end]); end++)
+		for (end = i + brace; end < r.len && regex_is_word(r.ptr[end]); end++)
 			;
 		name = (struct str){ r.ptr + i + brace, end - i - brace };
 		if (name.len == 0 || (brace && (end == r.len || r.ptr[end] != '}'))) {
@@ -227,7 +227,7 @@ extern "C" void regex_expand(const struct regex *re, struct str replacement,
 			continue;
 		}
 		i = end + brace;
-		at = reference_index(re, name);
+		at = regex_reference_index(re, name);
 		if (at >= 0 && at < REGEX_GROUPS_MAX && group[at].ptr)
 			buf_add_str(out, group[at]);
 	}

@@ -42,16 +42,16 @@ struct str str_base_name(struct str path)
 	return (struct str){ path.ptr + at, path.len - at };
 }
 
-static bool is_space(char c)
+static bool str_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct str str_trim(struct str s)
 {
-	while (s.len && is_space(s.ptr[0]))
+	while (s.len && str_is_space(s.ptr[0]))
 		s.ptr++, s.len--;
-	while (s.len && is_space(s.ptr[s.len - 1]))
+	while (s.len && str_is_space(s.ptr[s.len - 1]))
 		s.len--;
 	return s;
 }
@@ -73,7 +73,7 @@ struct str str_dup(struct arena *a, struct str s)
 }
 
 /* Length of the well-formed sequence at p, or 0. RFC 3629 has the bounds per first byte. */
-static size_t utf8_sequence(const unsigned char *p, size_t n)
+static size_t str_utf8_sequence(const unsigned char *p, size_t n)
 {
 	unsigned lo = 0x80, hi = 0xbf;
 	size_t len, i;
@@ -112,7 +112,7 @@ bool str_is_utf8(struct str s)
 	size_t i = 0, step;
 
 	for (; i < s.len; i += step)
-		if (!(step = utf8_sequence(p + i, s.len - i)))
+		if (!(step = str_utf8_sequence(p + i, s.len - i)))
 			return false;
 	return true;
 }
@@ -121,18 +121,18 @@ bool str_is_utf8(struct str s)
 
 #define NEAREST_BYTES_MAX 80u /* longer names are not compared */
 
-static inline char lower(char c)
+static inline char str_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned str_least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
 /* Rows of the usual table: the distances of the first bytes of a to all beginnings of b. */
-static unsigned distance(struct str a, struct str b)
+static unsigned str_distance(struct str a, struct str b)
 {
 	unsigned rows[3][NEAREST_BYTES_MAX + 1];
 	unsigned *before = rows[0], *last = rows[1], *now = rows[2], *oldest;
@@ -142,11 +142,11 @@ static unsigned distance(struct str a, struct str b)
 	for (unsigned i = 1; i <= a.len; i++) {
 		now[0] = i;
 		for (unsigned j = 1; j <= b.len; j++) {
-			char x = lower(a.ptr[i - 1]), y = lower(b.ptr[j - 1]);
+			char x = str_lower(a.ptr[i - 1]), y = str_lower(b.ptr[j - 1]);
 
-			now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
-			if (i > 1 && j > 1 && x == lower(b.ptr[j - 2]) && y == lower(a.ptr[i - 2]))
-				now[j] = least(now[j], before[j - 2] + 1);
+			now[j] = str_least(last[j - 1] + (x != y), str_least(last[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && x == str_lower(b.ptr[j - 2]) && y == str_lower(a.ptr[i - 2]))
+				now[j] = str_least(now[j], before[j - 2] + 1);
 		}
 		oldest = before;
 		before = last;
@@ -171,7 +171,7 @@ void nearest_try(struct nearest *n, struct str name)
 	if (n->wanted.len > NEAREST_BYTES_MAX || name.len > NEAREST_BYTES_MAX || !name.len ||
 		longer >= n->distance)
 		return;
-	d = distance(n->wanted, name);
+	d = str_distance(n->wanted, name);
 	/* Nothing of the name may be left to see: "up" is not "cd". */
 	if (d >= n->distance || d >= name.len)
 		return;
@@ -227,7 +227,7 @@ uint64_t buf_failures(void)
 	return failures;
 }
 
-static void fail(struct buf *b)
+static void str_fail(struct buf *b)
 {
 	b->failed = true;
 	failures++;
@@ -243,7 +243,7 @@ bool buf_reserve(struct buf *b, size_t more)
 	if (b->cap - b->len >= more)
 		return true;
 	if (__builtin_add_overflow(b->len, more, &need) || need > PTRDIFF_MAX / 2) {
-		fail(b);
+		str_fail(b);
 		return false;
 	}
 	cap = b->cap ? b->cap : 128;
@@ -251,7 +251,7 @@ bool buf_reserve(struct buf *b, size_t more)
 		cap += cap / 2 + 64;
 	p = realloc(b->ptr, cap);
 	if (!p) {
-		fail(b);
+		str_fail(b);
 		return false;
 	}
 	b->ptr = p;
@@ -292,7 +292,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0 || !buf_reserve(b, (size_t)n + 1)) {
-		fail(b);
+		str_fail(b);
 		return;
 	}
 	va_start(ap, fmt);
@@ -303,7 +303,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
 #define DECIMAL_MAX 20u /* digits, or a minus sign and 19 */
 
-static size_t digits_n(uint64_t v)
+static size_t str_digits_n(uint64_t v)
 {
 	static const uint64_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000,
 		100000000, 1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000,
@@ -316,14 +316,14 @@ static size_t digits_n(uint64_t v)
 }
 
 /* Returns the end. There is room for DECIMAL_MAX. */
-static char *put_u64(char *to, uint64_t v)
+static char *str_put_u64(char *to, uint64_t v)
 {
 	static const char pairs[] = "0001020304050607080910111213141516171819"
 								"2021222324252627282930313233343536373839"
 								"4041424344454647484950515253545556575859"
 								"6061626364656667686970717273747576777879"
 								"8081828384858687888990919293949596979899";
-	char *end = to + digits_n(v), *at = end;
+	char *end = to + str_digits_n(v), *at = end;
 
 	for (; v >= 100; v /= 100)
 		memcpy(at -= 2, pairs + v % 100 * 2, 2);
@@ -334,16 +334,16 @@ static char *put_u64(char *to, uint64_t v)
 	return end;
 }
 
-static char *put_i64(char *to, int64_t v)
+static char *str_put_i64(char *to, int64_t v)
 {
 	*to = '-';
-	return v < 0 ? put_u64(to + 1, 0 - (uint64_t)v) : put_u64(to, (uint64_t)v);
+	return v < 0 ? str_put_u64(to + 1, 0 - (uint64_t)v) : str_put_u64(to, (uint64_t)v);
 }
 
 void buf_add_u64(struct buf *b, uint64_t v)
 {
 	if (buf_reserve(b, DECIMAL_MAX))
-		b->len = (size_t)(put_u64(b->ptr + b->len, v) - b->ptr);
+		b->len = (size_t)(str_put_u64(b->ptr + b->len, v) - b->ptr);
 }
 
 void buf_add_i64(struct buf *b, int64_t v)
@@ -357,10 +357,10 @@ void buf_add_i64s(struct buf *b, const int64_t *v, size_t n)
 
 	if (!n || !buf_reserve(b, n * (DECIMAL_MAX + 1)))
 		return;
-	at = put_i64(b->ptr + b->len, v[0]);
+	at = str_put_i64(b->ptr + b->len, v[0]);
 	for (size_t i = 1; i < n; i++) {
 		*at++ = ',';
-		at = put_i64(at, v[i]);
+		at = str_put_i64(at, v[i]);
 	}
 	b->len = (size_t)(at - b->ptr);
 }

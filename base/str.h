@@ -110,12 +110,12 @@ void buf_add_u64be(struct buf *b, uint64_t v);
 /* A varint length, then the bytes. */
 void buf_add_lenstr(struct buf *b, struct str s);
 
-static inline uint64_t zigzag(int64_t v)
+static inline uint64_t str_zigzag(int64_t v)
 {
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
 }
 
-static inline int64_t unzigzag(uint64_t v)
+static inline int64_t str_unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }

@@ -16,29 +16,30 @@
 #define NAME_SIZE 16 /* Linux: 15 bytes and NUL */
 
 /* A lock call fails only when it is misused; then the program cannot go on. */
-static void must(int rc)
+static void thread_must(int rc)
 {
 	if (rc)
 		abort();
 }
 
 #ifdef EPI_CHECK_LOCKS
-static bool is_held(const struct mutex *m)
+static bool mutex_is_held(const struct mutex *m)
 {
 	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) == (uintptr_t)pthread_self();
 }
 
-static void assert_not_held(const struct mutex *m) /* else it would wait for itself for ever */
+static void mutex_assert_not_held(
+	const struct mutex *m) /* else it would wait for itself for ever */
 {
-	assert(!is_held(m));
+	assert(!mutex_is_held(m));
 }
 
-static void own(struct mutex *m)
+static void mutex_own(struct mutex *m)
 {
 	__atomic_store_n(&m->owner, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
 }
 
-static void disown(struct mutex *m)
+static void mutex_disown(struct mutex *m)
 {
 	mutex_assert_held(m);
 	__atomic_store_n(&m->owner, 0, __ATOMIC_RELAXED);
@@ -46,20 +47,20 @@ static void disown(struct mutex *m)
 
 void mutex_assert_held(const struct mutex *m)
 {
-	assert(is_held(m));
+	assert(mutex_is_held(m));
 }
 #else
-static void assert_not_held(const struct mutex *m)
+static void mutex_assert_not_held(const struct mutex *m)
 {
 	(void)m;
 }
 
-static void own(struct mutex *m)
+static void mutex_own(struct mutex *m)
 {
 	(void)m;
 }
 
-static void disown(struct mutex *m)
+static void mutex_disown(struct mutex *m)
 {
 	(void)m;
 }
@@ -68,55 +69,55 @@ static void disown(struct mutex *m)
 void mutex_init(struct mutex *m)
 {
 	memset(m, 0, sizeof(*m));
-	must(pthread_mutex_init(&m->m, NULL));
+	thread_must(pthread_mutex_init(&m->m, NULL));
 }
 
 void mutex_destroy(struct mutex *m)
 {
-	must(pthread_mutex_destroy(&m->m));
+	thread_must(pthread_mutex_destroy(&m->m));
 }
 
 void mutex_lock(struct mutex *m)
 {
-	assert_not_held(m);
-	must(pthread_mutex_lock(&m->m));
-	own(m);
+	mutex_assert_not_held(m);
+	thread_must(pthread_mutex_lock(&m->m));
+	mutex_own(m);
 }
 
 bool mutex_try_lock(struct mutex *m)
 {
 	if (pthread_mutex_trylock(&m->m))
 		return false;
-	own(m);
+	mutex_own(m);
 	return true;
 }
 
 void mutex_unlock(struct mutex *m)
 {
-	disown(m);
-	must(pthread_mutex_unlock(&m->m));
+	mutex_disown(m);
+	thread_must(pthread_mutex_unlock(&m->m));
 }
 
 void cond_init(struct cond *c)
 {
 	pthread_condattr_t attr;
 
-	must(pthread_condattr_init(&attr));
-	must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-	must(pthread_cond_init(&c->c, &attr));
-	must(pthread_condattr_destroy(&attr));
+	thread_must(pthread_condattr_init(&attr));
+	thread_must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+	thread_must(pthread_cond_init(&c->c, &attr));
+	thread_must(pthread_condattr_destroy(&attr));
 }
 
 void cond_destroy(struct cond *c)
 {
-	must(pthread_cond_destroy(&c->c));
+	thread_must(pthread_cond_destroy(&c->c));
 }
 
 void cond_wait(struct cond *c, struct mutex *m)
 {
-	disown(m);
-	must(pthread_cond_wait(&c->c, &m->m));
-	own(m);
+	mutex_disown(m);
+	thread_must(pthread_cond_wait(&c->c, &m->m));
+	mutex_own(m);
 }
 
 bool cond_wait_until(struct cond *c, struct mutex *m, int64_t deadline_ns)
@@ -125,23 +126,23 @@ bool cond_wait_until(struct cond *c, struct mutex *m, int64_t deadline_ns)
 	struct timespec ts = { .tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S };
 	int rc;
 
-	disown(m);
+	mutex_disown(m);
 	rc = pthread_cond_timedwait(&c->c, &m->m, &ts);
-	own(m);
+	mutex_own(m);
 	if (rc == ETIMEDOUT)
 		return false;
-	must(rc);
+	thread_must(rc);
 	return true;
 }
 
 void cond_signal(struct cond *c)
 {
-	must(pthread_cond_signal(&c->c));
+	thread_must(pthread_cond_signal(&c->c));
 }
 
 void cond_broadcast(struct cond *c)
 {
-	must(pthread_cond_broadcast(&c->c));
+	thread_must(pthread_cond_broadcast(&c->c));
 }
 
 static struct thread_hooks hooks; /* written before the first thread starts */
@@ -151,7 +152,7 @@ void thread_set_hooks(const struct thread_hooks *h)
 	hooks = h ? *h : (struct thread_hooks){ 0 };
 }
 
-struct start {
+struct thread_start {
 	char name[NAME_SIZE];
 	thread_fn fn;
 	void *ctx;
@@ -159,7 +160,7 @@ struct start {
 
 static void *thread_main(void *arg)
 {
-	struct start s = *(struct start *)arg;
+	struct thread_start s = *(struct thread_start *)arg;
 
 	free(arg);
 	pthread_setname_np(pthread_self(), s.name);
@@ -175,7 +176,7 @@ static void *thread_main(void *arg)
  * All signals except those that a fault raises in the thread itself (blocked, they would kill the
  * process without a handler) and SIGPROF (the profiler samples a thread with it).
  */
-static void signals_to_block(sigset_t *set)
+static void thread_signals_to_block(sigset_t *set)
 {
 	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS,
 		SIGPROF };
@@ -189,7 +190,7 @@ static void signals_to_block(sigset_t *set)
 enum err_code thread_start(
 	struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err)
 {
-	struct start *s = malloc(sizeof(*s));
+	struct thread_start *s = malloc(sizeof(*s));
 	sigset_t block, before;
 	int rc;
 
@@ -200,7 +201,7 @@ enum err_code thread_start(
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->fn = fn;
 	s->ctx = ctx;
-	signals_to_block(&block);
+	thread_signals_to_block(&block);
 	pthread_sigmask(SIG_BLOCK, &block, &before); /* the new thread inherits it */
 	rc = pthread_create(&t->id, NULL, thread_main, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -216,7 +217,7 @@ void thread_join(struct thread *t)
 {
 	if (!t->started)
 		return;
-	must(pthread_join(t->id, NULL));
+	thread_must(pthread_join(t->id, NULL));
 	t->started = false;
 }
 
@@ -334,7 +335,7 @@ void pool_close(struct pool *p)
 }
 
 /* A container's share of the CPUs, which the affinity mask does not show; 0: no limit known. */
-static unsigned cgroup_cpus(void)
+static unsigned thread_cgroup_cpus(void)
 {
 	char text[64];
 	unsigned long long quota, period;
@@ -357,7 +358,7 @@ static unsigned cgroup_cpus(void)
 unsigned cpu_count(void)
 {
 	cpu_set_t set;
-	unsigned limit = cgroup_cpus();
+	unsigned limit = thread_cgroup_cpus();
 	long n;
 
 	CPU_ZERO(&set);

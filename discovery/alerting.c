@@ -8,7 +8,7 @@
 #define ALERTMANAGERS_MAX 1000u
 
 /* A list of rules. empty: the message for a null entry, which differs per list. */
-static enum err_code decode_rules(struct yaml_ctx *ctx, const struct yaml_node *n,
+static enum err_code alerting_decode_rules(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *empty, struct relabel_rules *out, struct err *err)
 {
 	const struct yaml_node *c;
@@ -22,19 +22,21 @@ static enum err_code decode_rules(struct yaml_ctx *ctx, const struct yaml_node *
 
 /* ---- one entry of alertmanagers ---- */
 
-static enum err_code decode_target_rules(
+static enum err_code alerting_decode_target_rules(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
-	return decode_rules(ctx, n, "empty or null Alertmanager target relabeling rule", field, err);
+	return alerting_decode_rules(
+		ctx, n, "empty or null Alertmanager target relabeling rule", field, err);
 }
 
-static enum err_code decode_own_rules(
+static enum err_code alerting_decode_own_rules(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
-	return decode_rules(ctx, n, "empty or null Alertmanager alert relabeling rule", field, err);
+	return alerting_decode_rules(
+		ctx, n, "empty or null Alertmanager alert relabeling rule", field, err);
 }
 
-static enum err_code decode_version(
+static enum err_code alerting_decode_version(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	(void)ctx;
@@ -46,7 +48,7 @@ static enum err_code decode_version(
 	return ERR_OK;
 }
 
-static enum err_code sigv4(
+static enum err_code alerting_sigv4(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	(void)ctx;
@@ -60,19 +62,19 @@ static const struct yaml_field alertmanager_table[] = {
 	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
 	{ "path_prefix", YAML_STRING, AT(path_prefix), NULL, NULL, "in front of /api/v2/alerts", 0 },
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "of one request", 0 },
-	{ "api_version", YAML_CUSTOM, 0, NULL, decode_version, "v2", 0 },
-	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, decode_target_rules,
+	{ "api_version", YAML_CUSTOM, 0, NULL, alerting_decode_version, "v2", 0 },
+	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, alerting_decode_target_rules,
 		"of Alertmanagers", 0 },
-	{ "alert_relabel_configs", YAML_CUSTOM, AT(alert_relabel), NULL, decode_own_rules,
+	{ "alert_relabel_configs", YAML_CUSTOM, AT(alert_relabel), NULL, alerting_decode_own_rules,
 		"of alerts sent to these", 0 },
-	{ "sigv4", YAML_CUSTOM, 0, NULL, sigv4, "not supported", 0 },
+	{ "sigv4", YAML_CUSTOM, 0, NULL, alerting_sigv4, "not supported", 0 },
 	SD_CONFIG_FIELDS(offsetof(struct alertmanager_config, sd)),
 	HTTP_CONFIG_FIELDS(offsetof(struct alertmanager_config, http)),
 };
 /* clang-format on */
 #undef AT
 
-static void alertmanager_defaults(struct yaml_ctx *ctx, void *out)
+static void alerting_alertmanager_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct alertmanager_config *c = out;
 
@@ -83,7 +85,7 @@ static void alertmanager_defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-static enum err_code alertmanager_check(
+static enum err_code alerting_alertmanager_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct alertmanager_config *c = out;
@@ -102,20 +104,20 @@ static const struct yaml_schema alertmanager_schema = {
 	.size = sizeof(struct alertmanager_config),
 	.fields = alertmanager_table,
 	.fields_n = sizeof(alertmanager_table) / sizeof(alertmanager_table[0]),
-	.defaults = alertmanager_defaults,
-	.check = alertmanager_check,
+	.defaults = alerting_alertmanager_defaults,
+	.check = alerting_alertmanager_check,
 	.foreign = (const struct yaml_foreign *const[]){ sd_foreign, NULL },
 };
 
 /* ---- the section ---- */
 
-static enum err_code decode_alert_rules(
+static enum err_code alerting_decode_alert_rules(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
-	return decode_rules(ctx, n, "empty or null alert relabeling rule", field, err);
+	return alerting_decode_rules(ctx, n, "empty or null alert relabeling rule", field, err);
 }
 
-static enum err_code decode_alertmanagers(
+static enum err_code alerting_decode_alertmanagers(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct alerting_config *out = field;
@@ -147,8 +149,8 @@ static enum err_code decode_alertmanagers(
 /* clang-format off */
 static const struct yaml_field alerting_table[] = {
 	{ "alert_relabel_configs", YAML_CUSTOM, offsetof(struct alerting_config, alert_relabel), NULL,
-		decode_alert_rules, "of all alerts", 0 },
-	{ "alertmanagers", YAML_CUSTOM, 0, NULL, decode_alertmanagers, "where alerts go", 0 },
+		alerting_decode_alert_rules, "of all alerts", 0 },
+	{ "alertmanagers", YAML_CUSTOM, 0, NULL, alerting_decode_alertmanagers, "where alerts go", 0 },
 };
 /* clang-format on */
 

@@ -24,14 +24,14 @@
 
 METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets delivered.", NULL);
 
-struct job {
-	struct generation *generation;
+struct discovery_job {
+	struct discovery_generation *generation;
 	struct str name;
 	void *user;
 	struct groups *statics;
 	struct source_use *uses;
 	size_t uses_n;
-	struct groups **parts; /* scratch of job_set */
+	struct groups **parts; /* scratch of discovery_job_set */
 	struct groups *last; /* delivered last */
 	struct event *timer; /* the next check for changes */
 	int64_t due_ns; /* of the timer; 0: not set */
@@ -40,10 +40,10 @@ struct job {
 	int64_t hold_ns; /* `last` stays until then or until all sources answered; 0: no hold */
 };
 
-struct generation {
+struct discovery_generation {
 	struct discovery *discovery;
 	struct arena arena;
-	struct job *jobs;
+	struct discovery_job *jobs;
 	size_t n;
 	struct map by_name;
 };
@@ -56,7 +56,7 @@ struct discovery {
 	/* only the loop's thread */
 	struct source_env env;
 	struct sources *sources;
-	struct generation *now;
+	struct discovery_generation *now;
 };
 
 /* ---- configuration ---- */
@@ -92,7 +92,8 @@ enum err_code sd_check_files(const struct sd_configs *c, struct err *err)
 
 /* ---- a job's set ---- */
 
-static enum err_code job_set(const struct job *j, struct groups **out, struct err *err)
+static enum err_code discovery_job_set(
+	const struct discovery_job *j, struct groups **out, struct err *err)
 {
 	j->parts[0] = j->statics;
 	for (size_t i = 0; i < j->uses_n; i++)
@@ -100,7 +101,7 @@ static enum err_code job_set(const struct job *j, struct groups **out, struct er
 	return groups_bundle(j->parts, j->uses_n + 1, out, err);
 }
 
-static bool job_is_complete(const struct job *j)
+static bool discovery_job_is_complete(const struct discovery_job *j)
 {
 	for (size_t i = 0; i < j->uses_n; i++)
 		if (!source_groups(j->uses[i].source))
@@ -108,7 +109,7 @@ static bool job_is_complete(const struct job *j)
 	return true;
 }
 
-static void job_deliver(struct job *j)
+static void discovery_job_deliver(struct discovery_job *j)
 {
 	struct discovery *d = j->generation->discovery;
 
@@ -119,7 +120,7 @@ static void job_deliver(struct job *j)
 
 /* ---- deliveries ---- */
 
-static void job_check_at(struct job *j, int64_t due_ns, int64_t now)
+static void discovery_job_check_at(struct discovery_job *j, int64_t due_ns, int64_t now)
 {
 	if (j->due_ns && j->due_ns <= due_ns)
 		return;
@@ -127,17 +128,17 @@ static void job_check_at(struct job *j, int64_t due_ns, int64_t now)
 	timer_after(j->timer, due_ns - now);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void discovery_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	struct job *j = ctx;
+	struct discovery_job *j = ctx;
 	int64_t now = clock_monotonic_ns(), began;
 	struct groups *set;
 	struct err err;
 
 	j->due_ns = 0;
-	if (j->hold_ns && !job_is_complete(j)) {
+	if (j->hold_ns && !discovery_job_is_complete(j)) {
 		if (j->hold_ns > now) {
-			job_check_at(j, j->hold_ns, now);
+			discovery_job_check_at(j, j->hold_ns, now);
 			return;
 		}
 		log_warn("discovery",
@@ -145,7 +146,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 			LOG_STR("job", j->name));
 	}
 	j->hold_ns = 0;
-	if (job_set(j, &set, &err)) {
+	if (discovery_job_set(j, &set, &err)) {
 		log_warn("discovery", "job keeps its last targets", LOG_STR("job", j->name), LOG_E(&err));
 		return;
 	}
@@ -157,28 +158,28 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	j->last = set;
 	j->delivered_ns = now;
 	began = clock_thread_ns();
-	job_deliver(j);
+	discovery_job_deliver(j);
 	j->cost_ns = clock_thread_ns() - began;
 }
 
 /* A source of the job has published. */
-static void on_changed(void *ctx)
+static void discovery_on_changed(void *ctx)
 {
-	struct job *j = ctx;
+	struct discovery_job *j = ctx;
 	int64_t now = clock_monotonic_ns(), due = now + GATHER_NS;
 	int64_t rest = j->cost_ns < DELIVERY_MAX_NS / DELIVERY_TIMES ? DELIVERY_TIMES * j->cost_ns :
 																   DELIVERY_MAX_NS;
 
 	if (j->delivered_ns && due < j->delivered_ns + rest)
 		due = j->delivered_ns + rest;
-	job_check_at(j, due, now);
+	discovery_job_check_at(j, due, now);
 }
 
 /* ---- generations ---- */
 
-static void generation_free(struct generation *g)
+static void discovery_generation_free(struct discovery_generation *g)
 {
-	struct job *j;
+	struct discovery_job *j;
 
 	if (!g)
 		return;
@@ -196,25 +197,26 @@ static void generation_free(struct generation *g)
 	free(g);
 }
 
-static bool is_named(const void *ctx, const void *key, uint32_t id)
+static bool discovery_is_named(const void *ctx, const void *key, uint32_t id)
 {
-	const struct generation *g = ctx;
+	const struct discovery_generation *g = ctx;
 
 	return str_eq(g->jobs[id].name, *(const struct str *)key);
 }
 
-static struct job *find_job(const struct generation *g, struct str name)
+static struct discovery_job *discovery_generation_find_job(
+	const struct discovery_generation *g, struct str name)
 {
 	uint32_t id;
 
 	if (!g)
 		return NULL;
-	id = map_find(&g->by_name, hash_bytes(name.ptr, name.len, 0), is_named, g, &name);
+	id = map_find(&g->by_name, hash_bytes(name.ptr, name.len, 0), discovery_is_named, g, &name);
 	return id == MAP_NONE ? NULL : &g->jobs[id];
 }
 
-static enum err_code job_init(
-	struct job *j, struct generation *g, const struct sd_job *from, struct err *err)
+static enum err_code discovery_job_init(struct discovery_job *j, struct discovery_generation *g,
+	const struct sd_job *from, struct err *err)
 {
 	const struct source_configs *sources = &from->sd->sources;
 	struct discovery *d = g->discovery;
@@ -223,8 +225,8 @@ static enum err_code job_init(
 	j->generation = g;
 	j->user = from->user;
 	j->name = str_dup(&g->arena, from->name);
-	assert(from->sd && !find_job(g, from->name)); /* names are distinct */
-	j->timer = evtimer_new(d->env.base, on_timer, j);
+	assert(from->sd && !discovery_generation_find_job(g, from->name)); /* names are distinct */
+	j->timer = evtimer_new(d->env.base, discovery_on_timer, j);
 	j->uses = arena_array(&g->arena, struct source_use, sources->n);
 	j->parts = arena_array(&g->arena, struct groups *, sources->n + 1);
 	if (!j->name.ptr || !j->timer || !j->uses || !j->parts ||
@@ -233,7 +235,7 @@ static enum err_code job_init(
 	if ((rc = groups_pack(from->sd->statics, from->sd->statics_n, &j->statics, err)))
 		return rc;
 	for (size_t i = 0; i < sources->n; i++) {
-		j->uses[i] = (struct source_use){ .changed = on_changed, .ctx = j };
+		j->uses[i] = (struct source_use){ .changed = discovery_on_changed, .ctx = j };
 		if ((rc = sources_acquire(d->sources, &sources->v[i], &j->uses[i], err)))
 			return rc;
 		j->uses_n++;
@@ -242,29 +244,31 @@ static enum err_code job_init(
 }
 
 /* The first delivery: its own set, or the former job's while a source has not answered. */
-static enum err_code job_begin(struct job *j, const struct job *old, struct err *err)
+static enum err_code discovery_job_begin(
+	struct discovery_job *j, const struct discovery_job *old, struct err *err)
 {
-	if (!old || job_is_complete(j))
-		return job_set(j, &j->last, err);
+	if (!old || discovery_job_is_complete(j))
+		return discovery_job_set(j, &j->last, err);
 	j->last = groups_ref(old->last);
 	j->hold_ns = clock_monotonic_ns() + j->generation->discovery->answer_ns;
 	return ERR_OK;
 }
 
-static enum err_code generation_init(struct generation *g, const struct sd_job *jobs, size_t n,
-	const struct generation *before, struct err *err)
+static enum err_code discovery_generation_init(struct discovery_generation *g,
+	const struct sd_job *jobs, size_t n, const struct discovery_generation *before, struct err *err)
 {
 	enum err_code rc;
 
 	map_init(&g->by_name);
-	g->jobs = arena_array(&g->arena, struct job, n);
+	g->jobs = arena_array(&g->arena, struct discovery_job, n);
 	if (!g->jobs)
 		return err_nomem(err, "discovery");
 	for (size_t i = 0; i < n; i++)
-		if ((rc = job_init(&g->jobs[g->n++], g, &jobs[i], err)))
+		if ((rc = discovery_job_init(&g->jobs[g->n++], g, &jobs[i], err)))
 			return rc;
 	for (size_t i = 0; i < n; i++)
-		if ((rc = job_begin(&g->jobs[i], find_job(before, g->jobs[i].name), err)))
+		if ((rc = discovery_job_begin(
+				 &g->jobs[i], discovery_generation_find_job(before, g->jobs[i].name), err)))
 			return rc;
 	return ERR_OK;
 }
@@ -277,29 +281,29 @@ struct apply {
 	struct err *err;
 };
 
-static void apply(void *ctx)
+static void sd_discovery_apply(void *ctx)
 {
 	struct apply *a = ctx;
 	struct discovery *d = a->discovery;
-	struct generation *g = calloc(1, sizeof(*g));
-	struct job *j;
+	struct discovery_generation *g = calloc(1, sizeof(*g));
+	struct discovery_job *j;
 
 	if (!g) {
 		a->rc = err_nomem(a->err, "discovery");
 		return;
 	}
 	g->discovery = d;
-	if ((a->rc = generation_init(g, a->jobs, a->n, d->now, a->err))) {
-		generation_free(g);
+	if ((a->rc = discovery_generation_init(g, a->jobs, a->n, d->now, a->err))) {
+		discovery_generation_free(g);
 		return;
 	}
-	generation_free(d->now);
+	discovery_generation_free(d->now);
 	d->now = g;
 	for (size_t i = 0; i < g->n; i++) {
 		j = &g->jobs[i];
 		if (j->hold_ns)
-			job_check_at(j, j->hold_ns, clock_monotonic_ns());
-		job_deliver(j);
+			discovery_job_check_at(j, j->hold_ns, clock_monotonic_ns());
+		discovery_job_deliver(j);
 	}
 }
 
@@ -308,21 +312,21 @@ enum err_code discovery_apply(
 {
 	struct apply a = { .discovery = d, .jobs = jobs, .n = n, .err = err };
 
-	loop_call(d->loop, apply, &a);
+	loop_call(d->loop, sd_discovery_apply, &a);
 	return a.rc;
 }
 
 /* ---- opening and closing ---- */
 
-struct start {
+struct discovery_start {
 	struct discovery *discovery;
 	enum err_code rc;
 	struct err *err;
 };
 
-static void start(void *ctx)
+static void discovery_start(void *ctx)
 {
-	struct start *s = ctx;
+	struct discovery_start *s = ctx;
 	struct source_env *env = &s->discovery->env;
 	struct http_client_options client = { .base = loop_base(s->discovery->loop),
 		.dns_servers = env->dns_servers };
@@ -332,11 +336,11 @@ static void start(void *ctx)
 		s->rc = sources_open(env, &s->discovery->sources, s->err);
 }
 
-static void stop(void *ctx)
+static void discovery_stop(void *ctx)
 {
 	struct discovery *d = ctx;
 
-	generation_free(d->now);
+	discovery_generation_free(d->now);
 	d->now = NULL;
 	sources_close(d->sources);
 	http_client_close(d->env.client);
@@ -346,7 +350,7 @@ enum err_code discovery_open(
 	const struct discovery_options *o, struct discovery **out, struct err *err)
 {
 	struct discovery *d = calloc(1, sizeof(*d));
-	struct start s = { .discovery = d, .err = err };
+	struct discovery_start s = { .discovery = d, .err = err };
 	enum err_code rc;
 
 	assert(o->update);
@@ -360,7 +364,7 @@ enum err_code discovery_open(
 		free(d);
 		return rc;
 	}
-	loop_call(d->loop, start, &s);
+	loop_call(d->loop, discovery_start, &s);
 	if (s.rc) {
 		discovery_close(d);
 		return s.rc;
@@ -373,7 +377,7 @@ void discovery_close(struct discovery *d)
 {
 	if (!d)
 		return;
-	loop_call(d->loop, stop, d);
+	loop_call(d->loop, discovery_stop, d);
 	loop_close(d->loop);
 	free(d);
 }

@@ -38,12 +38,12 @@ const char *relabel_action_name(enum relabel_action a)
 
 /* ---- reading rules ---- */
 
-struct rule_fields { /* a rule and which of its fields the file sets */
+struct sd_relabel_rule_fields { /* a rule and which of its fields the file sets */
 	struct relabel_rule rule;
 	bool regex_set, source_set;
 };
 
-static enum err_code decode_action(
+static enum err_code sd_relabel_decode_action(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	enum relabel_action *out = field;
@@ -56,7 +56,7 @@ static enum err_code decode_action(
 	return yaml_err(n, err, ERR_INVALID, "unknown relabel action %s", QUOTED(n->text));
 }
 
-static enum err_code decode_source_labels(
+static enum err_code sd_relabel_decode_source_labels(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct relabel_rule *r = field;
@@ -79,32 +79,33 @@ static enum err_code decode_source_labels(
 	return ERR_OK;
 }
 
-#define AT(member) offsetof(struct rule_fields, rule.member)
+#define AT(member) offsetof(struct sd_relabel_rule_fields, rule.member)
 /* clang-format off */
 static const struct yaml_field rule_table[] = {
-	{ "source_labels", YAML_CUSTOM, offsetof(struct rule_fields, rule), NULL, decode_source_labels,
-		"labels whose values are joined", offsetof(struct rule_fields, source_set) + 1 },
+	{ "source_labels", YAML_CUSTOM, offsetof(struct sd_relabel_rule_fields, rule), NULL,
+		sd_relabel_decode_source_labels, "labels whose values are joined",
+		offsetof(struct sd_relabel_rule_fields, source_set) + 1 },
 	{ "separator", YAML_STRING, AT(separator), NULL, NULL, "between the joined values", 0 },
 	{ "target_label", YAML_STRING, AT(target_label), NULL, NULL, "label to set", 0 },
 	{ "regex", YAML_STRING, AT(regex_text), NULL, NULL, "what the joined values must match",
-		offsetof(struct rule_fields, regex_set) + 1 },
+		offsetof(struct sd_relabel_rule_fields, regex_set) + 1 },
 	{ "modulus", YAML_UINT, AT(modulus), NULL, NULL, "of the hash, for hashmod", 0 },
 	{ "replacement", YAML_STRING, AT(replacement), NULL, NULL, "value, with $1 expanded", 0 },
-	{ "action", YAML_CUSTOM, AT(action), NULL, decode_action, "what to do", 0 },
+	{ "action", YAML_CUSTOM, AT(action), NULL, sd_relabel_decode_action, "what to do", 0 },
 };
 /* clang-format on */
 #undef AT
 
-static void rule_defaults(struct yaml_ctx *ctx, void *out)
+static void sd_relabel_rule_defaults(struct yaml_ctx *ctx, void *out)
 {
-	*(struct rule_fields *)out = (struct rule_fields){
+	*(struct sd_relabel_rule_fields *)out = (struct sd_relabel_rule_fields){
 		.rule.separator = SEPARATOR_DEFAULT,
 		.rule.replacement = REPLACEMENT_DEFAULT,
 		.rule.regex_text = REGEX_DEFAULT,
 	};
 }
 
-static bool is_name_template(struct str s)
+static bool sd_relabel_is_name_template(struct str s)
 {
 	struct regex *re;
 	bool ok;
@@ -116,7 +117,7 @@ static bool is_name_template(struct str s)
 	return ok;
 }
 
-static enum err_code check_target(
+static enum err_code sd_relabel_check_target(
 	const struct yaml_node *n, const struct relabel_rule *r, struct err *err)
 {
 	const char *action = action_names[r->action];
@@ -125,16 +126,17 @@ static enum err_code check_target(
 	if (!r->target_label.len)
 		return yaml_err(n, err, ERR_INVALID,
 			"relabel configuration for %s action requires 'target_label' value", action);
-	if (template ? !is_name_template(r->target_label) : !label_name_valid(r->target_label))
+	if (template ? !sd_relabel_is_name_template(r->target_label) :
+				   !label_name_valid(r->target_label))
 		return yaml_err(n, err, ERR_INVALID, "%s is invalid 'target_label' for %s action",
 			QUOTED(r->target_label), action);
 	return ERR_OK;
 }
 
-static enum err_code rule_check(
+static enum err_code sd_relabel_rule_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
-	const struct rule_fields *f = out;
+	const struct sd_relabel_rule_fields *f = out;
 	const struct relabel_rule *r = &f->rule;
 	const char *action = action_names[r->action];
 	bool separator_set = !str_eq(r->separator, SEPARATOR_DEFAULT);
@@ -149,7 +151,7 @@ static enum err_code rule_check(
 	case RELABEL_UPPERCASE:
 	case RELABEL_KEEPEQUAL:
 	case RELABEL_DROPEQUAL:
-		if ((rc = check_target(n, r, err)))
+		if ((rc = sd_relabel_check_target(n, r, err)))
 			return rc;
 		if (replacement_set)
 			return yaml_err(
@@ -163,9 +165,9 @@ static enum err_code rule_check(
 		return ERR_OK;
 	case RELABEL_REPLACE:
 	case RELABEL_HASHMOD:
-		return check_target(n, r, err);
+		return sd_relabel_check_target(n, r, err);
 	case RELABEL_LABELMAP:
-		if (!is_name_template(r->replacement))
+		if (!sd_relabel_is_name_template(r->replacement))
 			return yaml_err(n, err, ERR_INVALID, "%s is invalid 'replacement' for %s action",
 				QUOTED(r->replacement), action);
 		return ERR_OK;
@@ -182,18 +184,18 @@ static enum err_code rule_check(
 
 static const struct yaml_schema rule_schema = {
 	.name = "relabel_config",
-	.size = sizeof(struct rule_fields),
+	.size = sizeof(struct sd_relabel_rule_fields),
 	.fields = rule_table,
 	.fields_n = sizeof(rule_table) / sizeof(rule_table[0]),
-	.defaults = rule_defaults,
-	.check = rule_check,
+	.defaults = sd_relabel_rule_defaults,
+	.check = sd_relabel_rule_check,
 };
 
-static enum err_code decode_rule(
+static enum err_code sd_relabel_decode_rule(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct relabel_rule *out, struct err *err)
 {
 	const struct yaml_node *at;
-	struct rule_fields f;
+	struct sd_relabel_rule_fields f;
 	struct err why;
 	enum err_code rc;
 
@@ -228,7 +230,8 @@ enum err_code relabel_rules_decode(
 	if (!made.v)
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next, made.n += !rc)
-		if ((rc = decode_rule(ctx, c, &made.v[made.n], err)) && !yaml_goes_on(ctx, rc, err))
+		if ((rc = sd_relabel_decode_rule(ctx, c, &made.v[made.n], err)) &&
+			!yaml_goes_on(ctx, rc, err))
 			goto fail;
 	if ((rc = yaml_end(ctx, before, err)))
 		goto fail;
@@ -248,7 +251,7 @@ void relabel_rules_release(struct relabel_rules *r)
 
 /* ---- applying them ---- */
 
-static uint64_t hash_of(struct str s)
+static uint64_t sd_relabel_hash_of(struct str s)
 {
 	struct md5_ctx md5;
 	uint8_t digest[MD5_DIGEST_SIZE];
@@ -281,7 +284,7 @@ static void buf_add_cased(struct buf *b, struct str s, bool upper)
 }
 
 /* Sets the label to the bytes of scratch. The strings are in the builder's arena. */
-static enum err_code set_from(
+static enum err_code sd_relabel_set_from(
 	struct labels_builder *b, struct str name, const struct buf *scratch, struct err *err)
 {
 	struct str n, v;
@@ -296,7 +299,7 @@ static enum err_code set_from(
 	return ERR_OK;
 }
 
-static enum err_code apply_replace(
+static enum err_code relabel_rule_apply_replace(
 	const struct relabel_rule *r, struct labels_builder *b, struct str joined, struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
@@ -310,14 +313,14 @@ static enum err_code apply_replace(
 	if (buf_failed(&name))
 		rc = err_nomem(err, "relabelling");
 	else if (label_name_valid(buf_str(&name)))
-		rc = set_from(b, buf_str(&name), &value, err);
+		rc = sd_relabel_set_from(b, buf_str(&name), &value, err);
 	buf_release(&name);
 	buf_release(&value);
 	return rc;
 }
 
 /* Works on a copy of the labels, so that new ones are not mapped again. */
-static enum err_code apply_labelmap(
+static enum err_code relabel_rule_apply_labelmap(
 	const struct relabel_rule *r, struct labels_builder *b, struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
@@ -349,14 +352,15 @@ static enum err_code apply_labelmap(
 }
 
 /* Deletes labels by name, from the end, so that indexes stay valid. */
-static void apply_names(const struct relabel_rule *r, struct labels_builder *b, bool drop_matching)
+static void relabel_rule_apply_names(
+	const struct relabel_rule *r, struct labels_builder *b, bool drop_matching)
 {
 	for (size_t i = b->n; i-- > 0;)
 		if (regex_match(r->regex, b->v[i].name) == drop_matching)
 			labels_builder_del(b, b->v[i].name);
 }
 
-static enum err_code apply(const struct relabel_rule *r, struct labels_builder *b,
+static enum err_code relabel_rule_apply(const struct relabel_rule *r, struct labels_builder *b,
 	struct str joined, bool *keep, struct err *err)
 {
 	struct buf out = { 0 };
@@ -376,22 +380,22 @@ static enum err_code apply(const struct relabel_rule *r, struct labels_builder *
 		*keep = !str_eq(labels_builder_get(b, r->target_label), joined);
 		break;
 	case RELABEL_REPLACE:
-		return apply_replace(r, b, joined, err);
+		return relabel_rule_apply_replace(r, b, joined, err);
 	case RELABEL_HASHMOD:
 		assert(r->modulus > 0);
-		buf_add_u64(&out, hash_of(joined) % r->modulus);
-		rc = set_from(b, r->target_label, &out, err);
+		buf_add_u64(&out, sd_relabel_hash_of(joined) % r->modulus);
+		rc = sd_relabel_set_from(b, r->target_label, &out, err);
 		break;
 	case RELABEL_LOWERCASE:
 	case RELABEL_UPPERCASE:
 		buf_add_cased(&out, joined, r->action == RELABEL_UPPERCASE);
-		rc = set_from(b, r->target_label, &out, err);
+		rc = sd_relabel_set_from(b, r->target_label, &out, err);
 		break;
 	case RELABEL_LABELMAP:
-		return apply_labelmap(r, b, err);
+		return relabel_rule_apply_labelmap(r, b, err);
 	case RELABEL_LABELDROP:
 	case RELABEL_LABELKEEP:
-		apply_names(r, b, r->action == RELABEL_LABELDROP);
+		relabel_rule_apply_names(r, b, r->action == RELABEL_LABELDROP);
 		break;
 	case RELABEL_ACTIONS:
 		break;
@@ -415,7 +419,7 @@ enum err_code relabel_apply_rule(
 	if (buf_failed(&joined))
 		rc = err_nomem(err, "relabelling");
 	else
-		rc = apply(r, b, buf_str(&joined), keep, err);
+		rc = relabel_rule_apply(r, b, buf_str(&joined), keep, err);
 	buf_release(&joined);
 	return rc;
 }

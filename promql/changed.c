@@ -31,7 +31,7 @@ struct observations {
 	uint32_t slices_n;
 };
 
-struct comparison {
+struct changed_comparison {
 	struct eval *ev;
 	const struct expr *call;
 	struct eval slice; /* reads one slice in an arena of its own */
@@ -49,7 +49,7 @@ struct comparison {
 
 /* ---- slices ---- */
 
-static void find_slices(struct comparison *g, const struct expr *e)
+static void changed_comparison_find_slices(struct changed_comparison *g, const struct expr *e)
 {
 	int64_t shortest = INT64_MAX, longest = 0;
 
@@ -73,18 +73,19 @@ static void find_slices(struct comparison *g, const struct expr *e)
 			(uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) / g->slice_ns + 1);
 }
 
-static bool series_eq(const void *ctx, const void *key, uint32_t id)
+static bool changed_series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key, ((const struct comparison *)ctx)->series[id]);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct changed_comparison *)ctx)->series[id]);
 }
 
-static enum err_code find_series(
-	struct comparison *g, struct labels metric, uint32_t *out, struct err *err)
+static enum err_code changed_comparison_find_series(
+	struct changed_comparison *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	struct labels *at;
 
-	*out = map_find(&g->map, hash, series_eq, g, &metric);
+	*out = map_find(&g->map, hash, changed_series_eq, g, &metric);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (!arena_array_room(g->ev->arena, &g->series, g->series_n, 1, &g->series_cap))
@@ -98,7 +99,8 @@ static enum err_code find_series(
 }
 
 /* The cost of one sample, if types and periods say it. */
-static void add_period(struct comparison *g, const struct profile_value *p)
+static void changed_comparison_add_period(
+	struct changed_comparison *g, const struct profile_value *p)
 {
 	const struct profile_type *t = &p->type;
 	int64_t period = 0;
@@ -112,8 +114,8 @@ static void add_period(struct comparison *g, const struct profile_value *p)
 		g->period = period;
 }
 
-static enum err_code add_observation(struct comparison *g, struct observations *o, uint32_t slice,
-	const struct profile_value *p, struct err *err)
+static enum err_code changed_comparison_add_observation(struct changed_comparison *g,
+	struct observations *o, uint32_t slice, const struct profile_value *p, struct err *err)
 {
 	struct change_observation *at;
 	struct change_cell *cells;
@@ -126,7 +128,7 @@ static enum err_code add_observation(struct comparison *g, struct observations *
 		return eval_nomem(g->ev, err);
 	at = &o->v[o->n];
 	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
-	if ((rc = find_series(g, p->metric, &at->series, err)) ||
+	if ((rc = changed_comparison_find_series(g, p->metric, &at->series, err)) ||
 		(rc = frames_sum(g->frames, p, false, &sums, err)))
 		return rc;
 	if (!(cells = arena_alloc_raw(g->ev->arena, sums.n + 1, sizeof(*cells))))
@@ -140,13 +142,13 @@ static enum err_code add_observation(struct comparison *g, struct observations *
 		cells[at->n++] = (struct change_cell){ f, (double)sums.flat[f] };
 		g->functions_n = f >= g->functions_n ? f + 1 : g->functions_n;
 	}
-	add_period(g, p);
+	changed_comparison_add_period(g, p);
 	o->n++;
 	return ERR_OK;
 }
 
-static enum err_code read_slices(
-	struct comparison *g, const struct plan_read *read, struct observations *o, struct err *err)
+static enum err_code changed_comparison_read_slices(struct changed_comparison *g,
+	const struct plan_read *read, struct observations *o, struct err *err)
 {
 	struct selection s = { .selector = &read->expr->selector,
 		.expr = read->expr,
@@ -166,14 +168,14 @@ static enum err_code read_slices(
 			(rc = profiles_round(&g->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
-			rc = add_observation(g, o, i, &v.profiles[k], err);
+			rc = changed_comparison_add_observation(g, o, i, &v.profiles[k], err);
 		arena_reset(&g->arena);
 	}
 	return rc;
 }
 
-static enum err_code read_side(
-	struct comparison *g, const struct expr *arg, struct observations *o, struct err *err)
+static enum err_code changed_comparison_read_side(
+	struct changed_comparison *g, const struct expr *arg, struct observations *o, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
 	uint64_t samples = g->slice.samples;
@@ -186,7 +188,7 @@ static enum err_code read_side(
 	if (read->series_n == 0)
 		return numeric_refuse_window(g->ev, arg, err);
 	if (read->set->n > 0)
-		rc = read_slices(g, read, o, err);
+		rc = changed_comparison_read_slices(g, read, o, err);
 	read->reads++;
 	read->samples += g->slice.samples - samples;
 	read->took_ns += clock_monotonic_ns() - start;
@@ -195,13 +197,14 @@ static enum err_code read_side(
 
 /* ---- the call ---- */
 
-static struct str function_name(const struct comparison *g, const struct change *c)
+static struct str changed_comparison_function_name(
+	const struct changed_comparison *g, const struct change *c)
 {
 	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
 }
 
-static enum err_code add_cost(struct comparison *g, struct labels_builder *b, double value,
-	struct value *out, struct err *err)
+static enum err_code changed_comparison_add_cost(struct changed_comparison *g,
+	struct labels_builder *b, double value, struct value *out, struct err *err)
 {
 	struct cost *c = &out->costs[out->n++];
 
@@ -210,8 +213,8 @@ static enum err_code add_cost(struct comparison *g, struct labels_builder *b, do
 	return labels_builder_build(b, &c->metric, err);
 }
 
-static enum err_code report_changed(
-	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
+static enum err_code changed_comparison_report_changed(struct changed_comparison *g,
+	const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
@@ -220,15 +223,15 @@ static enum err_code report_changed(
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < found->changed_n && !rc; i++) {
 		labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
-		labels_builder_set(
-			&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, &found->v[i]));
-		rc = add_cost(g, &b, found->v[i].difference, out, err);
+		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
+			changed_comparison_function_name(g, &found->v[i]));
+		rc = changed_comparison_add_cost(g, &b, found->v[i].difference, out, err);
 	}
 	return rc;
 }
 
-static enum err_code report_bound(
-	struct comparison *g, const struct change *c, bool is_high, struct value *out, struct err *err)
+static enum err_code changed_comparison_report_bound(struct changed_comparison *g,
+	const struct change *c, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
@@ -236,16 +239,17 @@ static enum err_code report_bound(
 	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
-		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, c));
-	return add_cost(g, &b, is_high ? c->high : c->low, out, err);
+		labels_builder_set(
+			&b, str_of(frame_field_name(FRAME_FUNCTION)), changed_comparison_function_name(g, c));
+	return changed_comparison_add_cost(g, &b, is_high ? c->high : c->low, out, err);
 }
 
 /*
  * Writes both bounds of each function. If nothing can be said of any function, it writes -1 and 1
  * once for all of them.
  */
-static enum err_code report_intervals(
-	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
+static enum err_code changed_comparison_report_intervals(struct changed_comparison *g,
+	const struct change_output *found, struct value *out, struct err *err)
 {
 	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
 	const struct change *v = found->verdict == CHANGE_JUDGED ? found->v : &anything;
@@ -255,12 +259,12 @@ static enum err_code report_intervals(
 	if (!(out->costs = arena_array(g->ev->arena, struct cost, 2 * n + 1)))
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < 2 * n && !rc; i++)
-		rc = report_bound(g, &v[i / 2], i % 2, out, err);
+		rc = changed_comparison_report_bound(g, &v[i / 2], i % 2, out, err);
 	return rc;
 }
 
 /* Counts a side's slices with costs; its observations are in order of time. */
-static struct changed_slices count_slices(const struct observations *o)
+static struct changed_slices observations_count_slices(const struct observations *o)
 {
 	struct changed_slices s = { .all = o->slices_n };
 
@@ -273,21 +277,22 @@ static struct changed_slices count_slices(const struct observations *o)
 	return s;
 }
 
-static enum err_code explain(
-	struct comparison *g, const struct change_output *found, struct err *err)
+static enum err_code changed_comparison_explain(
+	struct changed_comparison *g, const struct change_output *found, struct err *err)
 {
 	struct changed_words w = {
 		.ev = g->ev, .name = g->call->call.fn->name, .slice_ns = g->slice_ns, .found = found
 	};
 
 	for (unsigned k = 0; k < 2; k++)
-		w.side[k] = count_slices(&g->side[k]);
+		w.side[k] = observations_count_slices(&g->side[k]);
 	if (found->n > found->changed_n)
-		w.widest = function_name(g, &found->v[found->changed_n]);
+		w.widest = changed_comparison_function_name(g, &found->v[found->changed_n]);
 	return changed_explain(&w, err);
 }
 
-static enum err_code judge(struct comparison *g, double p, struct value *out, struct err *err)
+static enum err_code changed_comparison_judge(
+	struct changed_comparison *g, double p, struct value *out, struct err *err)
 {
 	struct change_input in = { .functions_n = g->functions_n,
 		.series_n = g->series_n,
@@ -301,11 +306,12 @@ static enum err_code judge(struct comparison *g, double p, struct value *out, st
 		in.side[k] = (struct change_side){
 			.v = g->side[k].v, .n = g->side[k].n, .slices_n = g->side[k].slices_n
 		};
-	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) || (rc = explain(g, &found, err)))
+	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) ||
+		(rc = changed_comparison_explain(g, &found, err)))
 		return rc;
 	if (g->call->call.fn->id == FN_CHANGED_INTERVAL)
-		return report_intervals(g, &found, out, err);
-	return report_changed(g, &found, out, err);
+		return changed_comparison_report_intervals(g, &found, out, err);
+	return changed_comparison_report_changed(g, &found, out, err);
 }
 
 /* Both windows are read, once. */
@@ -325,7 +331,7 @@ enum err_code changed_eval(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
-	struct comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
+	struct changed_comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
@@ -340,12 +346,12 @@ enum err_code changed_eval(
 	map_init(&g.map);
 	arena_init_shared(&g.arena, ev->budget);
 	g.slice.arena = &g.arena;
-	find_slices(&g, e);
+	changed_comparison_find_slices(&g, e);
 	for (size_t k = 0; k < 2 && !rc; k++)
-		rc = read_side(&g, e->call.args[k], &g.side[k], err);
+		rc = changed_comparison_read_side(&g, e->call.args[k], &g.side[k], err);
 	ev->samples = g.slice.samples;
 	if (!rc)
-		rc = judge(&g, p.scalar, out, err);
+		rc = changed_comparison_judge(&g, p.scalar, out, err);
 	arena_release(&g.arena);
 	map_release(&g.map);
 	frames_close(g.frames);

@@ -18,7 +18,8 @@ const char *change_word_name(enum change_word w)
 /* ---- too little to judge ---- */
 
 /* A side that began a while ago and goes on: more time will tell. */
-static void add_wait(const struct changed_words *w, const struct changed_slices *s, struct buf *out)
+static void changed_words_add_wait(
+	const struct changed_words *w, const struct changed_slices *s, struct buf *out)
 {
 	if (s->present == 0 || s->first == 0 || s->first + s->present != s->all ||
 		s->all < CHANGE_SLICES_MIN)
@@ -28,7 +29,7 @@ static void add_wait(const struct changed_words *w, const struct changed_slices 
 	buf_add_cstr(out, " more");
 }
 
-static void too_short(const struct changed_words *w, unsigned side, struct buf *out)
+static void changed_words_too_short(const struct changed_words *w, unsigned side, struct buf *out)
 {
 	const struct changed_slices *s = &w->side[side];
 
@@ -36,7 +37,7 @@ static void too_short(const struct changed_words *w, unsigned side, struct buf *
 		side ? "base" : "new", s->present);
 	duration_print(out, w->slice_ns);
 	buf_printf(out, ", and at least %u are needed", CHANGE_SLICES_MIN);
-	add_wait(w, s, out);
+	changed_words_add_wait(w, s, out);
 }
 
 /* ---- a verdict ---- */
@@ -44,7 +45,7 @@ static void too_short(const struct changed_words *w, unsigned side, struct buf *
 /*
  * The factor by which windows would have to be longer for the interval to shrink to what matters.
  */
-static double times_longer(const struct change *c)
+static double changed_words_times_longer(const struct change *c)
 {
 	double width = (c->high - c->low) / 2, middle = fabs(c->low + c->high) / 2;
 	double wanted = fmax(middle, CHANGE_MATTERS - middle);
@@ -52,7 +53,7 @@ static double times_longer(const struct change *c)
 	return ceil(width / wanted * (width / wanted));
 }
 
-static void judged(const struct changed_words *w, struct buf *out)
+static void changed_words_judged(const struct changed_words *w, struct buf *out)
 {
 	const struct change_output *f = w->found;
 	const struct change *v = &f->v[f->changed_n];
@@ -75,11 +76,12 @@ static void judged(const struct changed_words *w, struct buf *out)
 		"%scannot tell yet of %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
 		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "", STR_ARG(w->widest), 100 * v->low,
 		100 * v->high);
-	if (times_longer(v) <= LONGER_MAX)
-		buf_printf(out, "; windows about %.0f times as long would tell", fmax(times_longer(v), 2));
+	if (changed_words_times_longer(v) <= LONGER_MAX)
+		buf_printf(out, "; windows about %.0f times as long would tell",
+			fmax(changed_words_times_longer(v), 2));
 }
 
-static void describe(const struct changed_words *w, struct buf *out)
+static void changed_words_describe(const struct changed_words *w, struct buf *out)
 {
 	switch (w->found->verdict) {
 	case CHANGE_NO_NEW:
@@ -89,13 +91,13 @@ static void describe(const struct changed_words *w, struct buf *out)
 		return;
 	case CHANGE_SHORT_NEW:
 	case CHANGE_SHORT_BASE:
-		too_short(w, w->found->verdict == CHANGE_SHORT_BASE, out);
+		changed_words_too_short(w, w->found->verdict == CHANGE_SHORT_BASE, out);
 		return;
 	case CHANGE_JUDGED:
 		break;
 	}
 	if (w->ev->mode != EVAL_RANGE)
-		judged(w, out);
+		changed_words_judged(w, out);
 	else if (w->found->n > w->found->changed_n &&
 		w->found->v[w->found->changed_n].word == CHANGE_UNKNOWN)
 		buf_add_cstr(out, "cannot tell at some steps; one of them, asked alone, says more");
@@ -106,7 +108,7 @@ enum err_code changed_explain(const struct changed_words *w, struct err *err)
 	struct buf text = { 0 };
 	enum err_code rc = ERR_OK;
 
-	describe(w, &text);
+	changed_words_describe(w, &text);
 	if (buf_failed(&text))
 		rc = eval_nomem(w->ev, err);
 	else if (text.len)

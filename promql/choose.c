@@ -40,13 +40,13 @@ struct time_window selector_window(const struct eval *ev, const struct selector 
 /* ---- matchers of samples ---- */
 
 /* Tested here and not by the database: it may be about a sample's label of another name. */
-static bool is_withheld(const struct matcher *m)
+static bool choose_is_withheld(const struct matcher *m)
 {
 	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_LABEL_PREFIX));
 }
 
 /* One of all epochs of a series may pass the matchers that the database was not asked. */
-static bool is_selected(const struct selector *s, const struct db_series *series, size_t n)
+static bool choose_is_selected(const struct selector *s, const struct db_series *series, size_t n)
 {
 	struct str key;
 
@@ -54,7 +54,7 @@ static bool is_selected(const struct selector *s, const struct db_series *series
 		const struct matcher *m = &s->matchers[i];
 		bool passes = false;
 
-		if (!is_withheld(m) || str_is(m->name, TYPE_LABEL))
+		if (!choose_is_withheld(m) || str_is(m->name, TYPE_LABEL))
 			continue;
 		for (size_t k = 0; k < n && !passes; k++)
 			passes = label_source(series[k].labels, series[k].partition, m->name, &key) ==
@@ -70,7 +70,7 @@ static bool is_selected(const struct selector *s, const struct db_series *series
  * Notes what the matchers ask of samples of one epoch. If no sample has the label, it is "" for all
  * of them, so they all pass or none does. The answer is as if each sample was tested.
  */
-static void ask_samples(const struct selector *s, struct chosen *c)
+static void choose_ask_samples(const struct selector *s, struct chosen *c)
 {
 	const struct db_series *series = c->series;
 	struct str key;
@@ -122,7 +122,7 @@ struct choosing {
 	size_t groups_n, groups_cap;
 };
 
-static enum err_code find_named(struct choosing *x, struct str name, bool name_alone,
+static enum err_code choose_find_named(struct choosing *x, struct str name, bool name_alone,
 	struct db_series **out, size_t *n, struct err *err)
 {
 	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
@@ -134,8 +134,8 @@ static enum err_code find_named(struct choosing *x, struct str name, bool name_a
 		sent[asked.sent_n++] = (struct matcher){ .op = MATCH_EQ,
 			.name = STR(LABEL_NAME), .value = name };
 	for (size_t i = 0; i < x->s->matchers_n; i++) {
-		asked.withheld |= is_withheld(&x->s->matchers[i]);
-		if (!name_alone && !is_withheld(&x->s->matchers[i]))
+		asked.withheld |= choose_is_withheld(&x->s->matchers[i]);
+		if (!name_alone && !choose_is_withheld(&x->s->matchers[i]))
 			sent[asked.sent_n++] = x->s->matchers[i];
 	}
 	if (x->pattern.parts > 1)
@@ -143,7 +143,7 @@ static enum err_code find_named(struct choosing *x, struct str name, bool name_a
 	return choose_held(x->ev, &asked, out, n, err);
 }
 
-static enum err_code find_series(
+static enum err_code choose_find_series(
 	struct choosing *x, struct db_series **out, size_t *n, struct err *err)
 {
 	struct str name = x->s->name;
@@ -152,23 +152,23 @@ static enum err_code find_series(
 	enum err_code rc;
 
 	if (name.len == 0)
-		return find_named(x, name, false, out, n, err);
+		return choose_find_named(x, name, false, out, n, err);
 	x->has_pattern = type_pattern_parse(name, &x->pattern);
 	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
 		/* The other matchers do not decide if there is such a series. */
-		if ((rc = find_named(x, name, true, &exact, &exact_n, err)))
+		if ((rc = choose_find_named(x, name, true, &exact, &exact_n, err)))
 			return rc;
 		if (exact_n == 0)
-			return find_named(x, x->pattern.name, false, out, n, err);
+			return choose_find_named(x, x->pattern.name, false, out, n, err);
 		x->has_pattern = false;
 	}
-	return find_named(x, name, false, out, n, err);
+	return choose_find_named(x, name, false, out, n, err);
 }
 
 /* ---- which columns ---- */
 
 /* The sample type, with its unit, or the whole type in full may be meant. */
-static bool test_type(const struct matcher *m, const struct profile_type *t)
+static bool choose_test_type(const struct matcher *m, const struct profile_type *t)
 {
 	bool negative = m->op == MATCH_NE || m->op == MATCH_NRE;
 	struct buf text = { 0 };
@@ -189,7 +189,7 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 }
 
 /* The default of a profile that we do not know. Its rows share it, so any row will do. */
-static enum err_code default_sample_type(
+static enum err_code choose_default_sample_type(
 	struct choosing *x, const struct epochs *e, struct str *out, struct err *err)
 {
 	uint32_t header = SYM_NONE;
@@ -207,14 +207,14 @@ static enum err_code default_sample_type(
 	return ERR_OK;
 }
 
-static enum err_code keep_default(struct choosing *x, const struct epochs *e,
+static enum err_code choose_keep_default(struct choosing *x, const struct epochs *e,
 	struct profile_type *types, size_t *n, struct err *err)
 {
 	struct str wish = { 0 };
 	enum err_code rc;
 
 	if (*n > 1) {
-		if (!type_default_known(types, *n) && (rc = default_sample_type(x, e, &wish, err)))
+		if (!type_default_known(types, *n) && (rc = choose_default_sample_type(x, e, &wish, err)))
 			return rc;
 		types[0] = types[type_default(types, *n, wish)];
 		*n = 1;
@@ -222,18 +222,18 @@ static enum err_code keep_default(struct choosing *x, const struct epochs *e,
 	return ERR_OK;
 }
 
-static bool is_wanted(const struct choosing *x, const struct profile_type *t)
+static bool choose_is_wanted(const struct choosing *x, const struct profile_type *t)
 {
 	bool keep = !x->has_pattern || type_pattern_match(&x->pattern, t);
 
 	for (size_t k = 0; k < x->s->matchers_n && keep; k++)
 		if (str_is(x->s->matchers[k].name, TYPE_LABEL))
-			keep = test_type(&x->s->matchers[k], t);
+			keep = choose_test_type(&x->s->matchers[k], t);
 	return keep;
 }
 
 /* Types of all epochs, the oldest's first, each once. */
-static enum err_code all_types(struct choosing *x, const struct epochs *e,
+static enum err_code choose_all_types(struct choosing *x, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	struct profile_type *types, *joined;
@@ -265,7 +265,7 @@ static enum err_code all_types(struct choosing *x, const struct epochs *e,
 	return ERR_OK;
 }
 
-static enum err_code series_types(struct choosing *x, const struct epochs *e,
+static enum err_code choose_series_types(struct choosing *x, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	bool by_matcher = false;
@@ -273,34 +273,34 @@ static enum err_code series_types(struct choosing *x, const struct epochs *e,
 	size_t all, kept = 0;
 	enum err_code rc;
 
-	if ((rc = all_types(x, e, &types, &all, err)))
+	if ((rc = choose_all_types(x, e, &types, &all, err)))
 		return rc;
 	for (size_t k = 0; k < x->s->matchers_n; k++)
 		by_matcher |= str_is(x->s->matchers[k].name, TYPE_LABEL);
 	for (size_t i = 0; i < all; i++)
-		if (is_wanted(x, &types[i]))
+		if (choose_is_wanted(x, &types[i]))
 			types[kept++] = types[i];
 	*out = types;
 	*n = kept;
 	if (by_matcher || (x->has_pattern && x->pattern.parts > 1))
 		return ERR_OK;
-	return keep_default(x, e, types, n, err);
+	return choose_keep_default(x, e, types, n, err);
 }
 
 /* ---- groups ---- */
 
-static bool group_eq(const void *ctx, const void *key, uint32_t id)
+static bool choose_group_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(
 		*(const struct labels *)key, ((const struct choosing *)ctx)->group_metrics[id]);
 }
 
 /* metric may be in the scratch memory; a new group gets a copy. */
-static enum err_code find_group(
+static enum err_code choose_find_group(
 	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
+	uint32_t id = map_find(&x->groups, hash, choose_group_eq, x, &metric);
 	struct label *v;
 
 	if (id == MAP_NONE) {
@@ -320,11 +320,11 @@ static enum err_code find_group(
 	return ERR_OK;
 }
 
-static enum err_code add_chosen(struct choosing *x, struct chosen c, struct err *err)
+static enum err_code choose_add_chosen(struct choosing *x, struct chosen c, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = find_group(x, c.metric, &c.group, err)))
+	if ((rc = choose_find_group(x, c.metric, &c.group, err)))
 		return rc;
 	c.metric = x->group_metrics[c.group];
 	if (!arena_array_room(x->ev->arena, &x->chosen, x->n, 1, &x->cap))
@@ -333,7 +333,7 @@ static enum err_code add_chosen(struct choosing *x, struct chosen c, struct err 
 	return ERR_OK;
 }
 
-static bool wants_sample_labels(const struct eval *ev, const struct db_series *series)
+static bool choose_wants_sample_labels(const struct eval *ev, const struct db_series *series)
 {
 	struct str key;
 
@@ -351,27 +351,27 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 /*
  * A series' epochs, with what is asked of their samples; none if the matchers leave the series out.
  */
-static enum err_code find_epochs(struct choosing *x, const struct db_series *series, size_t n,
-	struct epochs *out, struct err *err)
+static enum err_code choose_find_epochs(struct choosing *x, const struct db_series *series,
+	size_t n, struct epochs *out, struct err *err)
 {
 	struct chosen c = { 0 };
 
 	*out = (struct epochs){ .v = arena_array(&x->scratch, struct chosen, n) };
 	if (!out->v)
 		return arena_fail(&x->scratch, "query", err);
-	if (!is_selected(x->s, series, n))
+	if (!choose_is_selected(x->s, series, n))
 		return ERR_OK;
 	for (size_t i = 0; i < n; i++) {
 		c.series = &series[i];
-		ask_samples(x->s, &c);
-		c.by_labels = !c.none && (c.deferred || wants_sample_labels(x->ev, &series[i]));
+		choose_ask_samples(x->s, &c);
+		c.by_labels = !c.none && (c.deferred || choose_wants_sample_labels(x->ev, &series[i]));
 		out->v[out->n++] = c;
 	}
 	return ERR_OK;
 }
 
 /* Adds a series to the answer; all its epochs have equal labels. */
-static enum err_code choose(
+static enum err_code choose_choose(
 	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
 {
 	struct labels metric = series->labels;
@@ -381,9 +381,9 @@ static enum err_code choose(
 	size_t types_n;
 	enum err_code rc;
 
-	if ((rc = find_epochs(x, series, n, &epochs, err)) || epochs.n == 0)
+	if ((rc = choose_find_epochs(x, series, n, &epochs, err)) || epochs.n == 0)
 		return rc;
-	if ((rc = series_types(x, &epochs, &types, &types_n, err)))
+	if ((rc = choose_series_types(x, &epochs, &types, &types_n, err)))
 		return rc;
 	for (size_t i = 0; i < types_n; i++) {
 		if (x->m->each && types_n > 1) {
@@ -396,7 +396,7 @@ static enum err_code choose(
 		for (size_t k = 0; k < epochs.n && !rc; k++) {
 			epochs.v[k].type = types[i];
 			epochs.v[k].metric = metric;
-			rc = add_chosen(x, epochs.v[k], err);
+			rc = choose_add_chosen(x, epochs.v[k], err);
 		}
 		if (rc)
 			return rc;
@@ -405,7 +405,7 @@ static enum err_code choose(
 }
 
 /* The end of the epochs of the series at i, which are neighbours. */
-static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
+static size_t choose_end_of_epochs(const struct db_series *series, size_t n, size_t i)
 {
 	size_t end = i + 1;
 
@@ -426,9 +426,9 @@ static enum err_code choose_all(
 	if (!(x->chosen = arena_alloc_raw(x->ev->arena, n, sizeof(*x->chosen))))
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < n; i = end) {
-		end = end_of_epochs(series, n, i);
+		end = choose_end_of_epochs(series, n, i);
 		if ((done++ % 1024 == 0 && (rc = eval_check(x->ev, err))) ||
-			(rc = choose(x, &series[i], end - i, err)))
+			(rc = choose_choose(x, &series[i], end - i, err)))
 			return rc;
 		arena_reset(&x->scratch);
 	}
@@ -438,7 +438,7 @@ static enum err_code choose_all(
 /* ---- all of them ---- */
 
 /* Ascending by group, by counting; series keep their order within. */
-static enum err_code order_by_group(struct choosing *x, struct err *err)
+static enum err_code choose_order_by_group(struct choosing *x, struct err *err)
 {
 	struct chosen *sorted;
 	uint32_t *at;
@@ -470,11 +470,11 @@ enum err_code choose_series(
 	size_t kept = 0, end;
 	enum err_code rc;
 
-	if ((rc = find_series(&x, out, n, err)))
+	if ((rc = choose_find_series(&x, out, n, err)))
 		return rc;
 	for (size_t i = 0; i < *n; i = end) {
-		end = end_of_epochs(*out, *n, i);
-		if (!is_selected(x.s, &(*out)[i], end - i))
+		end = choose_end_of_epochs(*out, *n, i);
+		if (!choose_is_selected(x.s, &(*out)[i], end - i))
 			continue;
 		for (size_t k = i; k < end; k++)
 			(*out)[kept++] = (*out)[k];
@@ -496,11 +496,12 @@ enum err_code choose_set(struct eval *ev, const struct expr *e, const struct mer
 	x.each = whole;
 	x.each.arena = &x.scratch;
 	map_init(&x.groups);
-	if ((rc = find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
+	if ((rc = choose_find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
 		goto out;
 	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
 		goto out;
-	if ((rc = choose_check_types(ev, e, x.chosen, x.n, err)) || (rc = order_by_group(&x, err)))
+	if ((rc = choose_check_types(ev, e, x.chosen, x.n, err)) ||
+		(rc = choose_order_by_group(&x, err)))
 		goto out;
 	out->v = x.chosen;
 	out->n = x.n;

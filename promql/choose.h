@@ -69,8 +69,8 @@ MUST_CHECK enum err_code choose_series(
 	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err);
 
 /* Epochs of one series are chosen one behind the other. */
-static inline bool is_same_series(const struct db_series *a, const struct profile_type *a_type,
-	const struct db_series *b, const struct profile_type *b_type)
+static inline bool choose_is_same_series(const struct db_series *a,
+	const struct profile_type *a_type, const struct db_series *b, const struct profile_type *b_type)
 {
 	return labels_eq(a->labels, b->labels) && profile_type_eq(a_type, b_type);
 }

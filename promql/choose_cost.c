@@ -14,7 +14,7 @@
  * The least memory that an element of one series takes. If many are summed side by side they take
  * more, up to what is left of the query's memory.
  */
-static uint64_t element_bytes(
+static uint64_t choose_cost_element_bytes(
 	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
 {
 	bool cells = !m->totals_only && !m->by_name;
@@ -27,7 +27,7 @@ static uint64_t element_bytes(
 }
 
 /* The least cost of each series; certain: none is left out later. */
-static struct series_cost cost_of(
+static struct series_cost choose_cost_of(
 	const struct eval *ev, const struct asked_series *asked, bool certain)
 {
 	struct series_cost each = { .bytes = DB_SERIES_BYTES };
@@ -39,7 +39,8 @@ static struct series_cost cost_of(
 		return each;
 	each.samples = PLAN_SERIES_SAMPLES;
 	if (asked->m->each && ev->mode != EVAL_RANGE)
-		each.bytes += sizeof(struct labels) + element_bytes(ev, asked->expr, asked->m, each.bytes);
+		each.bytes += sizeof(struct labels) +
+			choose_cost_element_bytes(ev, asked->expr, asked->m, each.bytes);
 	return each;
 }
 
@@ -48,7 +49,7 @@ static struct series_cost cost_of(
 #define ONE_OF 256u /* series is looked at: by the hash of its labels, so as if by chance */
 #define HITS_MIN 64u /* of fewer little can be said */
 
-struct looking {
+struct choose_cost_looking {
 	struct db_querier *q;
 	const struct type_pattern *pattern;
 	struct arena scratch;
@@ -56,13 +57,14 @@ struct looking {
 	size_t n, cap;
 };
 
-static bool is_looked_at(void *ctx, struct labels labels)
+static bool choose_cost_is_looked_at(void *ctx, struct labels labels)
 {
 	(void)ctx;
 	return labels_hash(labels) % ONE_OF == 0;
 }
 
-static enum err_code add_hit(struct looking *l, uint64_t hash, struct err *err)
+static enum err_code choose_cost_add_hit(
+	struct choose_cost_looking *l, uint64_t hash, struct err *err)
 {
 	if (!array_room(&l->hits, l->n, 1, &l->cap))
 		return err_nomem(err, "query");
@@ -70,9 +72,9 @@ static enum err_code add_hit(struct looking *l, uint64_t hash, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code look_at(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code choose_cost_look_at(void *ctx, const struct db_series *s, struct err *err)
 {
-	struct looking *l = ctx;
+	struct choose_cost_looking *l = ctx;
 	struct profile_type *types;
 	size_t n, i = 0;
 	enum err_code rc;
@@ -82,12 +84,12 @@ static enum err_code look_at(void *ctx, const struct db_series *s, struct err *e
 	while (i < n && !type_pattern_match(l->pattern, &types[i]))
 		i++;
 	if (i < n)
-		rc = add_hit(l, labels_hash(s->labels), err);
+		rc = choose_cost_add_hit(l, labels_hash(s->labels), err);
 	arena_reset(&l->scratch);
 	return rc;
 }
 
-static int cmp_hashes(const void *a, const void *b)
+static int choose_cost_cmp_hashes(const void *a, const void *b)
 {
 	uint64_t l = *(const uint64_t *)a, r = *(const uint64_t *)b;
 
@@ -95,18 +97,20 @@ static int cmp_hashes(const void *a, const void *b)
 }
 
 /* The number of series among those looked at that have the type; each counts once. */
-static enum err_code count_hits(
+static enum err_code choose_cost_count_hits(
 	struct eval *ev, const struct asked_series *asked, size_t *out, struct err *err)
 {
-	struct looking l = { .q = ev->querier, .pattern = asked->pattern };
-	const struct db_visitor visitor = { .wanted = is_looked_at, .take = look_at, .ctx = &l };
+	struct choose_cost_looking l = { .q = ev->querier, .pattern = asked->pattern };
+	const struct db_visitor visitor = {
+		.wanted = choose_cost_is_looked_at, .take = choose_cost_look_at, .ctx = &l
+	};
 	enum err_code rc;
 
 	*out = 0;
 	arena_init_shared(&l.scratch, ev->budget);
 	rc = db_visit_series(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
 	if (l.n)
-		qsort(l.hits, l.n, sizeof(*l.hits), cmp_hashes);
+		qsort(l.hits, l.n, sizeof(*l.hits), choose_cost_cmp_hashes);
 	for (size_t i = 0; i < l.n; i++)
 		*out += i == 0 || l.hits[i] != l.hits[i - 1];
 	arena_release(&l.scratch);
@@ -117,13 +121,13 @@ static enum err_code count_hits(
 /*
  * Four deviations less than the estimate, since it comes from a sample; the plan checks the rest.
  */
-static enum err_code refuse_typed(struct eval *ev, const struct asked_series *asked,
+static enum err_code choose_cost_refuse_typed(struct eval *ev, const struct asked_series *asked,
 	struct series_cost each, size_t max, struct err *err)
 {
 	enum err_code rc;
 	size_t hits;
 
-	if ((rc = count_hits(ev, asked, &hits, err)) || hits < HITS_MIN)
+	if ((rc = choose_cost_count_hits(ev, asked, &hits, err)) || hits < HITS_MIN)
 		return rc;
 	if (((double)hits - 4 * sqrt((double)hits)) * ONE_OF <= (double)max)
 		return ERR_OK;
@@ -133,7 +137,7 @@ static enum err_code refuse_typed(struct eval *ev, const struct asked_series *as
 enum err_code choose_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
 	size_t *n, struct err *err)
 {
-	struct series_cost each = cost_of(ev, asked, true);
+	struct series_cost each = choose_cost_of(ev, asked, true);
 	size_t max = plan_series_max(ev, asked->expr, each), about;
 	enum err_code rc = db_select_within(
 		ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max, &about, ev->arena, out, n, err);
@@ -142,9 +146,9 @@ enum err_code choose_held(struct eval *ev, const struct asked_series *asked, str
 		return rc;
 	if (!asked->pattern)
 		return plan_refuse_series(ev, asked->expr, each, about, err);
-	if (each.samples && (rc = refuse_typed(ev, asked, each, max, err)))
+	if (each.samples && (rc = choose_cost_refuse_typed(ev, asked, each, max, err)))
 		return rc;
-	each = cost_of(ev, asked, false);
+	each = choose_cost_of(ev, asked, false);
 	rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n,
 		plan_series_max(ev, asked->expr, each), &about, ev->arena, out, n, err);
 	return rc && about ? plan_refuse_series(ev, asked->expr, each, about, err) : rc;

@@ -18,7 +18,7 @@
 #include "promql/unit.h"
 
 /* The value must be one of `types`; an empty selector may be any of its own. */
-static enum err_code require(struct eval *ev, const struct expr *call, const struct expr *arg,
+static enum err_code eval_require(struct eval *ev, const struct expr *call, const struct expr *arg,
 	struct value *v, unsigned types, struct err *err)
 {
 	struct buf want = { 0 }, got = { 0 };
@@ -43,7 +43,7 @@ static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, u
 {
 	enum err_code rc = eval_exact(ev, e->call.args[i], out, err);
 
-	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
+	return rc ? rc : eval_require(ev, e, e->call.args[i], out, types, err);
 }
 
 /* ---- profiles ---- */
@@ -51,8 +51,8 @@ static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, u
 /* The part of profiles that is wanted. */
 enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 
-static enum err_code select_noted(struct eval *ev, const struct expr *e, const struct merging *m,
-	struct value *out, struct err *err)
+static enum err_code eval_select_noted(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct value *out, struct err *err)
 {
 	enum err_code rc = choose_profiles(ev, e, m, out, err);
 
@@ -76,13 +76,13 @@ static enum err_code eval_merging(
 	m.totals_only = want == WANT_TOTALS;
 	m.by_name = want == WANT_NAMES;
 	if (e->kind == EXPR_SELECTOR)
-		return select_noted(ev, e, &m, out, err);
+		return eval_select_noted(ev, e, &m, out, err);
 	if (over_is(e))
 		return eval_over(ev, e, &m, out, err);
 	if (filter_is(e)) {
 		arg = e->call.args[0];
 		rc = eval_merging(ev, arg, WANT_CELLS, out, err);
-		return rc ? rc : require(ev, e, arg, out, VALUE_PROFILES, err);
+		return rc ? rc : eval_require(ev, e, arg, out, VALUE_PROFILES, err);
 	}
 	if (e->kind != EXPR_CALL || e->call.fn->id != FN_MERGE)
 		return eval_exact(ev, e, out, err);
@@ -96,13 +96,14 @@ static enum err_code eval_merging(
 		m.each = false;
 		m.grouping = e->call.grouping;
 		m.labels = e->call.labels;
-		rc = over_is(arg) ? eval_over(ev, arg, &m, out, err) : select_noted(ev, arg, &m, out, err);
-		if (rc || (rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
+		rc = over_is(arg) ? eval_over(ev, arg, &m, out, err) :
+							eval_select_noted(ev, arg, &m, out, err);
+		if (rc || (rc = eval_require(ev, call, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
 			return ERR_OK;
 	} else if ((rc = eval_merging(ev, arg, want, out, err)) ||
-		(rc = require(ev, call, arg, out, VALUE_PROFILES, err))) {
+		(rc = eval_require(ev, call, arg, out, VALUE_PROFILES, err))) {
 		return rc;
 	}
 	return profiles_merge(ev, out, e->call.grouping, e->call.labels, out, err);
@@ -131,13 +132,13 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	return ERR_OK;
 }
 
-static bool is_merging(const struct expr *e)
+static bool promql_eval_is_merging(const struct expr *e)
 {
 	e = expr_strip(e);
 	return e->kind == EXPR_SELECTOR || (e->kind == EXPR_CALL && e->call.fn->id == FN_MERGE);
 }
 
-static enum err_code call_merging(
+static enum err_code eval_call_merging(
 	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
 {
 	enum err_code rc;
@@ -149,13 +150,13 @@ static enum err_code call_merging(
 }
 
 /* Merges, filters, and functions over windows that give profiles. */
-static enum err_code call_merge(
+static enum err_code eval_call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	return call_merging(ev, e, WANT_CELLS, out, err);
+	return eval_call_merging(ev, e, WANT_CELLS, out, err);
 }
 
-static enum err_code call_diff(
+static enum err_code eval_call_diff(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value l, r;
@@ -168,7 +169,7 @@ static enum err_code call_diff(
 		e->call.fn->id == FN_DIFF_NORMALIZED, out, err);
 }
 
-static enum err_code call_top(
+static enum err_code eval_call_top(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value k, p;
@@ -176,16 +177,16 @@ static enum err_code call_top(
 
 	if ((rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)))
 		return rc;
-	if (ev->rows_only && is_merging(e->call.args[1]))
-		rc = call_merging(ev, e->call.args[1], WANT_NAMES, &p, err);
+	if (ev->rows_only && promql_eval_is_merging(e->call.args[1]))
+		rc = eval_call_merging(ev, e->call.args[1], WANT_NAMES, &p, err);
 	else
 		rc = eval_exact(ev, e->call.args[1], &p, err);
-	if (rc || (rc = require(ev, e, e->call.args[1], &p, VALUE_PROFILES, err)))
+	if (rc || (rc = eval_require(ev, e, e->call.args[1], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_top(ev, &p, k.scalar, out, err);
 }
 
-static enum err_code call_flat(
+static enum err_code eval_call_flat(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
@@ -204,19 +205,19 @@ static enum err_code call_flat(
 	/* Not rounded yet: sums over `by` are rounded at the end. */
 	if ((rc = eval_merging(
 			 ev, e->call.args[0], flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
-		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
+		(rc = eval_require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_flat(ev, &p, &o, out, err);
 }
 
-static enum err_code call_total(
+static enum err_code eval_call_total(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_totals(ev, e->call.args[0], out, err);
 
 	if (rc)
 		return rc;
-	if ((rc = require(ev, e, e->call.args[0], out, VALUE_COSTS, err)))
+	if ((rc = eval_require(ev, e, e->call.args[0], out, VALUE_COSTS, err)))
 		return rc;
 	for (size_t i = 0; i < out->n && !rc; i++)
 		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
@@ -224,7 +225,7 @@ static enum err_code call_total(
 }
 
 /* While a query is planned, files give no elements, as selectors do. */
-static enum err_code call_file(
+static enum err_code eval_call_file(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value name, type = { 0 };
@@ -243,7 +244,7 @@ static enum err_code call_file(
 
 /* ---- costs ---- */
 
-static enum err_code call_aggregate(
+static enum err_code eval_call_aggregate(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value arg = { 0 }, costs;
@@ -257,7 +258,7 @@ static enum err_code call_aggregate(
 	return costs_aggregate(ev, e, &arg, &costs, out, err);
 }
 
-static enum err_code call_scalar(
+static enum err_code eval_call_scalar(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v;
@@ -268,7 +269,7 @@ static enum err_code call_scalar(
 	return rc;
 }
 
-static enum err_code one_cost(struct eval *ev, double v, struct value *out, struct err *err)
+static enum err_code eval_one_cost(struct eval *ev, double v, struct value *out, struct err *err)
 {
 	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
 	if (!(out->costs = arena_new(ev->arena, struct cost)))
@@ -277,28 +278,28 @@ static enum err_code one_cost(struct eval *ev, double v, struct value *out, stru
 	return ERR_OK;
 }
 
-static enum err_code call_vector(
+static enum err_code eval_call_vector(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_SCALAR, &v, err);
 
-	return rc ? rc : one_cost(ev, v.scalar, out, err);
+	return rc ? rc : eval_one_cost(ev, v.scalar, out, err);
 }
 
 /* Prometheus's times are of milliseconds. */
-static double seconds_of(int64_t ns)
+static double promql_eval_seconds_of(int64_t ns)
 {
 	return (double)(ns / NS_PER_MS) / 1e3;
 }
 
-static double time_now(const struct eval *ev)
+static double eval_time_now(const struct eval *ev)
 {
-	return seconds_of(ev->t_ns);
+	return promql_eval_seconds_of(ev->t_ns);
 }
 
 /* Times of the query, and functions of scalars. */
-static enum err_code call_scalars(
+static enum err_code eval_call_scalars(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v[2] = { 0 };
@@ -314,16 +315,16 @@ static enum err_code call_scalars(
 		*to = M_PI;
 		break;
 	case FN_START:
-		*to = seconds_of(ev->start_ns);
+		*to = promql_eval_seconds_of(ev->start_ns);
 		break;
 	case FN_END:
-		*to = seconds_of(ev->end_ns);
+		*to = promql_eval_seconds_of(ev->end_ns);
 		break;
 	case FN_STEP:
-		*to = seconds_of(ev->query_step_ns);
+		*to = promql_eval_seconds_of(ev->query_step_ns);
 		break;
 	case FN_RANGE:
-		*to = seconds_of(ev->end_ns - ev->start_ns);
+		*to = promql_eval_seconds_of(ev->end_ns - ev->start_ns);
 		break;
 	case FN_MIN_OF:
 		*to = smaller_of(v[0].scalar, v[1].scalar);
@@ -332,13 +333,13 @@ static enum err_code call_scalars(
 		*to = greater_of(v[0].scalar, v[1].scalar);
 		break;
 	default:
-		*to = time_now(ev);
+		*to = eval_time_now(ev);
 	}
 	return ERR_OK;
 }
 
 /* Of what was calculated, the time of the evaluation. */
-static enum err_code call_timestamp(
+static enum err_code eval_call_timestamp(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct expr *arg = expr_strip(e->call.args[0]);
@@ -349,7 +350,7 @@ static enum err_code call_timestamp(
 		rc = numeric_times(ev, arg, out, &found, err);
 	if (!rc && !found && !(rc = eval_arg(ev, e, 0, VALUE_COSTS, out, err)))
 		for (size_t i = 0; i < out->n; i++)
-			out->costs[i].value = time_now(ev);
+			out->costs[i].value = eval_time_now(ev);
 	for (size_t i = 0; i < out->n && !rc; i++)
 		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
 	return rc ? rc : costs_distinct(out->costs, out->n, err);
@@ -357,7 +358,7 @@ static enum err_code call_timestamp(
 
 /* Costs first, then scalars or strings, with the position for the error that labels are no longer
  * unique. */
-static enum err_code call_on_costs(
+static enum err_code eval_call_on_costs(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
@@ -368,7 +369,7 @@ static enum err_code call_on_costs(
 		return eval_nomem(ev, err);
 	/* Without an argument parts of a date are those of the time of evaluation. */
 	rc = e->call.args_n ? eval_arg(ev, e, 0, VALUE_COSTS, &args[0], err) :
-						  one_cost(ev, time_now(ev), &args[0], err);
+						  eval_one_cost(ev, eval_time_now(ev), &args[0], err);
 	if (rc)
 		return rc;
 	for (size_t i = 1; i < e->call.args_n; i++)
@@ -383,7 +384,7 @@ static enum err_code call_on_costs(
 	return costs_math(ev, e, args, out, err);
 }
 
-static enum err_code call_absent(
+static enum err_code eval_call_absent(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct expr *arg = expr_strip(e->call.args[0]);
@@ -403,7 +404,7 @@ static enum err_code call_absent(
 	return ERR_OK;
 }
 
-static enum err_code call_changed(
+static enum err_code eval_call_changed(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	return ev->reader->changed(ev, e, out, err);
@@ -414,25 +415,25 @@ typedef enum err_code (*call_fn)(
 
 /* clang-format off */
 static const call_fn calls[FUNCTIONS] = {
-	[FN_MERGE] = call_merge,
-	[FN_DIFF ... FN_DIFF_NORMALIZED] = call_diff,
-	[FN_TOP] = call_top,
-	[FN_FLAT ... FN_CUM_SHARE] = call_flat,
-	[FN_TOTAL] = call_total,
-	[FN_RATE] = call_merge,
-	[FN_FILE] = call_file,
-	[FN_FOCUS ... FN_CALLEES] = call_merge,
-	[FN_TOPK ... FN_LIMIT_RATIO] = call_aggregate,
-	[FN_SCALAR] = call_scalar,
-	[FN_VECTOR] = call_vector,
-	[FN_TIME ... FN_MAX_OF] = call_scalars,
-	[FN_TIMESTAMP] = call_timestamp,
-	[FN_ABS ... FN_LABEL_JOIN] = call_on_costs,
-	[FN_ABSENT] = call_absent,
-	[FN_SUM_OVER_TIME ... FN_LAST_OVER_TIME] = call_merge,
+	[FN_MERGE] = eval_call_merge,
+	[FN_DIFF ... FN_DIFF_NORMALIZED] = eval_call_diff,
+	[FN_TOP] = eval_call_top,
+	[FN_FLAT ... FN_CUM_SHARE] = eval_call_flat,
+	[FN_TOTAL] = eval_call_total,
+	[FN_RATE] = eval_call_merge,
+	[FN_FILE] = eval_call_file,
+	[FN_FOCUS ... FN_CALLEES] = eval_call_merge,
+	[FN_TOPK ... FN_LIMIT_RATIO] = eval_call_aggregate,
+	[FN_SCALAR] = eval_call_scalar,
+	[FN_VECTOR] = eval_call_vector,
+	[FN_TIME ... FN_MAX_OF] = eval_call_scalars,
+	[FN_TIMESTAMP] = eval_call_timestamp,
+	[FN_ABS ... FN_LABEL_JOIN] = eval_call_on_costs,
+	[FN_ABSENT] = eval_call_absent,
+	[FN_SUM_OVER_TIME ... FN_LAST_OVER_TIME] = eval_call_merge,
 	[FN_COUNT_OVER_TIME ... FN_ABSENT_OVER_TIME] = call_count_over,
 	[FN_STDDEV_OVER_TIME ... FN_INTEGRAL] = call_over_time,
-	[FN_CHANGED ... FN_CHANGED_INTERVAL] = call_changed,
+	[FN_CHANGED ... FN_CHANGED_INTERVAL] = eval_call_changed,
 };
 /* clang-format on */
 
@@ -449,13 +450,13 @@ static enum err_code eval_unary(
 		out->scalar = e->unary.negative ? -out->scalar : out->scalar;
 		return ERR_OK;
 	}
-	if ((rc = require(ev, e, e->unary.arg, out, VALUE_COSTS, err)))
+	if ((rc = eval_require(ev, e, e->unary.arg, out, VALUE_COSTS, err)))
 		return rc;
 	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
 }
 
 /* The check let this pass because the name could have meant something else. */
-static enum err_code no_operator(
+static enum err_code eval_no_operator(
 	struct eval *ev, const struct binary *b, unsigned lhs, unsigned rhs, struct err *err)
 {
 	struct buf text = { 0 };
@@ -485,7 +486,7 @@ static enum err_code eval_binary(
 	if ((e->types & VALUE_PROFILES) && l.type == VALUE_SCALAR && (r.type & VALUE_PROFILES))
 		return profiles_scale(ev, e, &r, l.scalar, false, out, err);
 	if (!(l.type & (VALUE_SCALAR | VALUE_COSTS)) || !(r.type & (VALUE_SCALAR | VALUE_COSTS)))
-		return no_operator(ev, b, l.type, r.type, err);
+		return eval_no_operator(ev, b, l.type, r.type, err);
 	l.type &= VALUE_SCALAR | VALUE_COSTS;
 	r.type &= VALUE_SCALAR | VALUE_COSTS;
 	return costs_binary(ev, e, &l, &r, out, err);
@@ -502,7 +503,7 @@ static enum err_code eval_kind(
 		*out = (struct value){ .type = VALUE_STRING, .string = e->string };
 		return ERR_OK;
 	case EXPR_SELECTOR:
-		return call_merging(ev, e, WANT_CELLS, out, err);
+		return eval_call_merging(ev, e, WANT_CELLS, out, err);
 	case EXPR_UNARY:
 		return eval_unary(ev, e, out, err);
 	case EXPR_BINARY:

@@ -15,7 +15,7 @@ struct verdicts {
 	struct buf text;
 };
 
-static bool keeps(
+static bool gather_keeps(
 	struct gathering *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
 {
 	const struct partition *p = slot->partition;
@@ -38,23 +38,23 @@ static bool keeps(
 }
 
 /* All that follows looks stacks and label sets up by these ids; each comes by here once. */
-static bool is_there(const struct partition *p, const struct accum_cell *c)
+static bool gather_is_there(const struct partition *p, const struct accum_cell *c)
 {
 	return (!c->stack || sym_exists(p, SYM_NODE, c->stack)) &&
 		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
 }
 
-static enum err_code read_cells(struct gathering *x, const struct slot *slot,
+static enum err_code gather_read_cells(struct gathering *x, const struct slot *slot,
 	struct verdicts *known, struct part *part, struct err *err)
 {
 	struct accum_cell c;
 	size_t at = 0;
 
 	while (accum_next(slot->sums.acc, &at, &c)) {
-		if (!is_there(part->partition, &c))
+		if (!gather_is_there(part->partition, &c))
 			return eval_fault(x->ev, x->s->expr, err, ERR_CORRUPT,
 				"a stack of the sum is not among those that are stored");
-		if (slot->deferred && !keeps(x, slot, known, c.label_set))
+		if (slot->deferred && !gather_keeps(x, slot, known, c.label_set))
 			continue;
 		if (!x->wide && c.value != (int64_t)c.value)
 			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
@@ -67,7 +67,7 @@ static enum err_code read_cells(struct gathering *x, const struct slot *slot,
 	return ERR_OK;
 }
 
-static enum err_code read_slot(
+static enum err_code gather_read_slot(
 	struct gathering *x, const struct slot *slot, struct part *part, struct err *err)
 {
 	struct verdicts known = { 0 };
@@ -90,7 +90,7 @@ static enum err_code read_slot(
 	while (part->headers_plain < part->headers_n &&
 		!sym_header(part->partition, part->headers[part->headers_plain])->drop_frames)
 		part->headers_plain++;
-	rc = read_cells(x, slot, &known, part, err);
+	rc = gather_read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
 	if (rc || !slot->sums.functions)
 		return rc;
@@ -98,12 +98,12 @@ static enum err_code read_slot(
 		slot->sums.functions, x->ev->arena, &part->names, &part->names_n, &part->names_total, err);
 }
 
-static void add_stats(struct profile_value *p, const struct sum_stats *s)
+static void gather_add_stats(struct profile_value *p, const struct sum_stats *s)
 {
 	p->profiles += s->rows;
 	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
 		p->time_nanos = s->time_nanos;
-	p->duration_nanos = duration_sum(p->duration_nanos, s->duration_ns);
+	p->duration_nanos = value_duration_sum(p->duration_nanos, s->duration_ns);
 	p->elapsed_ns += s->elapsed_ns;
 	p->profiled_ns += s->profiled_ns;
 	if (s->period > p->period)
@@ -115,7 +115,7 @@ static void add_stats(struct profile_value *p, const struct sum_stats *s)
 }
 
 /* Slots of one partition (some of its series were asked more of their samples) become one part. */
-static enum err_code join_part(
+static enum err_code gather_join_part(
 	struct gathering *x, struct profile_value *p, const struct part *add, struct err *err)
 {
 	struct part *into = NULL;
@@ -146,45 +146,47 @@ static enum err_code join_part(
 	return ERR_OK;
 }
 
-static enum err_code add_part(
+static enum err_code gather_add_part(
 	struct gathering *x, struct profile_value *p, const struct part *part, struct err *err)
 {
 	for (size_t k = 0; k < part->n; k++)
 		p->wide_total += x->wide ? part->wide[k] : part->cells[k].value;
 	p->wide_total += part->names_total;
-	return join_part(x, p, part, err);
+	return gather_join_part(x, p, part, err);
 }
 
 /* All are read before the first is multiplied by its factor. */
-static enum err_code read_fractions(struct gathering *x, struct profile_value *p, struct err *err)
+static enum err_code gather_read_fractions(
+	struct gathering *x, struct profile_value *p, struct err *err)
 {
 	struct part *parts = calloc(x->of_n + 1, sizeof(*parts));
 	enum err_code rc = parts ? ERR_OK : eval_nomem(x->ev, err);
 
 	for (size_t i = 0; i < x->of_n && !rc; i++)
 		if (slot_is_read(&x->of[i]))
-			rc = read_slot(x, &x->of[i], &parts[i], err);
+			rc = gather_read_slot(x, &x->of[i], &parts[i], err);
 	if (!rc)
 		rc = siblings_widen(x, parts, err);
 	for (size_t i = 0; i < x->of_n && !rc; i++)
 		if (slot_is_read(&x->of[i]))
-			rc = add_part(x, p, &parts[i], err);
+			rc = gather_add_part(x, p, &parts[i], err);
 	free(parts);
 	return rc;
 }
 
-static enum err_code read_parts(struct gathering *x, struct profile_value *p, struct err *err)
+static enum err_code gather_read_parts(
+	struct gathering *x, struct profile_value *p, struct err *err)
 {
 	struct part part;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < x->of_n && !rc; i++)
-		if (slot_is_read(&x->of[i]) && !(rc = read_slot(x, &x->of[i], &part, err)))
-			rc = add_part(x, p, &part, err);
+		if (slot_is_read(&x->of[i]) && !(rc = gather_read_slot(x, &x->of[i], &part, err)))
+			rc = gather_add_part(x, p, &part, err);
 	return rc;
 }
 
-static enum err_code read_group(
+static enum err_code gather_read_group(
 	struct gathering *x, const struct chosen *c, struct profile_value *p, struct err *err)
 {
 	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
@@ -193,9 +195,9 @@ static enum err_code read_group(
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->of_n; i++)
 		if (x->of[i].sums.stats.rows)
-			add_stats(p, &x->of[i].sums.stats);
+			gather_add_stats(p, &x->of[i].sums.stats);
 	if (!x->s->totals_only)
-		return x->fraction ? read_fractions(x, p, err) : read_parts(x, p, err);
+		return x->fraction ? gather_read_fractions(x, p, err) : gather_read_parts(x, p, err);
 	if (x->fraction)
 		return siblings_total(x, &p->wide_total, err);
 	for (size_t i = 0; i < x->of_n; i++)
@@ -205,7 +207,7 @@ static enum err_code read_group(
 }
 
 /* Sums by stack of this job are also kept by labels of samples, and were not read by them. */
-static bool may_cancel(const struct gathering *x, const struct slot *negative)
+static bool gather_may_cancel(const struct gathering *x, const struct slot *negative)
 {
 	struct str job = partition_name(negative->partition);
 
@@ -216,7 +218,8 @@ static bool may_cancel(const struct gathering *x, const struct slot *negative)
 	return false;
 }
 
-static enum err_code note_signs(struct gathering *x, struct profile_value *p, struct err *err)
+static enum err_code gather_note_signs(
+	struct gathering *x, struct profile_value *p, struct err *err)
 {
 	bool negative = false;
 
@@ -226,14 +229,14 @@ static enum err_code note_signs(struct gathering *x, struct profile_value *p, st
 		if (!slot_is_read(slot) || !slot->sums.acc || !accum_has_negative(slot->sums.acc))
 			continue;
 		negative = true;
-		x->cancels = may_cancel(x, slot);
+		x->cancels = gather_may_cancel(x, slot);
 	}
 	x->negative |= negative;
 	return profile_join_signs(x->ev, p, err);
 }
 
 /* If types of one group differ, the fields that they share stay. */
-static void join_type(struct profile_type *t, const struct profile_type *other)
+static void gather_join_type(struct profile_type *t, const struct profile_type *other)
 {
 	const struct str none = { 0 };
 
@@ -251,7 +254,7 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
  * No sample passed the matchers: as if the series was not there, but the time was looked at.
  * Profiles without samples pass matchers that accept "".
  */
-static bool is_left_out(const struct gathering *x, const struct profile_value *p)
+static bool gather_is_left_out(const struct gathering *x, const struct profile_value *p)
 {
 	bool samples = false, empty = false;
 
@@ -272,7 +275,7 @@ static bool is_left_out(const struct gathering *x, const struct profile_value *p
 }
 
 /* Reads out a group that was summed. */
-static enum err_code finish_group(
+static enum err_code gather_finish_group(
 	struct gathering *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
@@ -281,14 +284,14 @@ static enum err_code finish_group(
 
 	if (x->fraction && (rc = factors_join(x, err)))
 		return rc;
-	if (!(rc = read_group(x, c, p, err)))
-		rc = note_signs(x, p, err);
-	kept = !rc && !is_left_out(x, p);
+	if (!(rc = gather_read_group(x, c, p, err)))
+		rc = gather_note_signs(x, p, err);
+	kept = !rc && !gather_is_left_out(x, p);
 
 	if (rc || p->profiles == 0)
 		return rc;
 	for (size_t i = 1; i < n; i++)
-		join_type(&p->type, &c[i].type);
+		gather_join_type(&p->type, &c[i].type);
 	if (x->end_ns == 0 || p->start_ns < x->start_ns)
 		x->start_ns = p->start_ns;
 	if (p->end_ns > x->end_ns)
@@ -300,7 +303,7 @@ static enum err_code finish_group(
 #define BATCH_MAX 64u
 
 /* Groups that are summed together. */
-struct batch {
+struct gather_batch {
 	struct {
 		size_t first, n; /* chosen ones */
 		size_t slots; /* the end of its slots */
@@ -308,11 +311,12 @@ struct batch {
 	size_t n;
 };
 
-static enum err_code sum_batch(struct gathering *x, size_t *at, struct value *out, struct err *err)
+static enum err_code gather_sum_batch(
+	struct gathering *x, size_t *at, struct value *out, struct err *err)
 {
 	const struct selection *s = x->s;
 	size_t wanted = slots_wanted(x), slots = 0;
-	struct batch b = { .n = 0 };
+	struct gather_batch b = { .n = 0 };
 	enum err_code rc = ERR_OK;
 
 	while (*at < s->n && b.n < BATCH_MAX && !rc && (!b.n || x->slots_n < wanted)) {
@@ -335,7 +339,7 @@ static enum err_code sum_batch(struct gathering *x, size_t *at, struct value *ou
 		x->of = x->slots + slots;
 		x->of_n = b.groups[i].slots - slots;
 		slots = b.groups[i].slots;
-		rc = finish_group(x, &s->v[b.groups[i].first], b.groups[i].n, out, err);
+		rc = gather_finish_group(x, &s->v[b.groups[i].first], b.groups[i].n, out, err);
 	}
 	slots_close(x);
 	return rc;
@@ -344,7 +348,7 @@ static enum err_code sum_batch(struct gathering *x, size_t *at, struct value *ou
 /* ---- costs by name ---- */
 
 /* top() tells functions without a name apart by their first lines, which totals do not know. */
-static bool has_nameless(const struct part *part)
+static bool gather_has_nameless(const struct part *part)
 {
 	uint32_t n = sym_functions_n(part->partition);
 	bool unnamed = false;
@@ -358,7 +362,7 @@ static bool has_nameless(const struct part *part)
 	return false;
 }
 
-static bool drops_frames(const struct part *part)
+static bool gather_drops_frames(const struct part *part)
 {
 	for (uint32_t i = part->headers_plain; i < part->headers_n; i++)
 		if (sym_header(part->partition, part->headers[i])->drop_frames)
@@ -371,7 +375,8 @@ static bool drops_frames(const struct part *part)
  * holds for all that is merged, or if other cells are negative, since percentages refer to the sum
  * of magnitudes.
  */
-static enum err_code names_hold(struct eval *ev, const struct value *v, bool *hold, struct err *err)
+static enum err_code gather_names_hold(
+	struct eval *ev, const struct value *v, bool *hold, struct err *err)
 {
 	bool any = false, drops = false, named;
 	enum err_code rc;
@@ -382,7 +387,7 @@ static enum err_code names_hold(struct eval *ev, const struct value *v, bool *ho
 		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
 			const struct part *part = &v->profiles[i].parts[k];
 
-			drops |= drops_frames(part);
+			drops |= gather_drops_frames(part);
 			if (part->names_n == 0)
 				continue;
 			any = true;
@@ -391,7 +396,7 @@ static enum err_code names_hold(struct eval *ev, const struct value *v, bool *ho
 			for (size_t c = 0; c < part->n; c++)
 				if (part->cells[c].value < 0)
 					return ERR_OK;
-			if (has_nameless(part))
+			if (gather_has_nameless(part))
 				return ERR_OK;
 			if ((rc = gather_names_may_differ(ev, part, &named, err)) || named)
 				return rc;
@@ -400,14 +405,14 @@ static enum err_code names_hold(struct eval *ev, const struct value *v, bool *ho
 	return ERR_OK;
 }
 
-static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
+static enum err_code gather_sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
 	bool *negative, struct value *out, struct err *err)
 {
 	struct gathering x = {
 		.ev = ev,
 		.s = s,
 		.weighted = !s->v[0].type.delta && !s->window.latest && s->v[0].at_ns == 0,
-		.fraction = over_has_factor(s->over, &s->v[0].type),
+		.fraction = fraction_has_factor(s->over, &s->v[0].type),
 	};
 	enum err_code rc;
 	size_t at = 0;
@@ -417,7 +422,7 @@ static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool
 	if (!out->profiles)
 		return eval_nomem(ev, err);
 	while (at < s->n)
-		if ((rc = sum_batch(&x, &at, out, err)))
+		if ((rc = gather_sum_batch(&x, &at, out, err)))
 			return rc;
 	*cancels = x.cancels;
 	*negative = x.negative;
@@ -438,7 +443,7 @@ static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool
 	return ERR_OK;
 }
 
-static enum err_code split_by_labels(struct eval *ev, struct selection *s, struct err *err)
+static enum err_code gather_split_by_labels(struct eval *ev, struct selection *s, struct err *err)
 {
 	struct chosen *v = arena_alloc_raw(ev->arena, s->n, sizeof(*v));
 
@@ -462,22 +467,22 @@ enum err_code gather_selection(
 	struct selection again = *s;
 	uint64_t samples = ev->samples;
 	bool cancels, negative, hold = true;
-	enum err_code rc = sum_groups(ev, &again, &cancels, &negative, out, err);
+	enum err_code rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
 
 	assert(s->n > 0 && s->groups_n > 0);
 	assert(s->window.min_ns <= s->window.max_ns);
 	if (!rc && again.by_name && !negative)
-		rc = names_hold(ev, out, &hold, err);
+		rc = gather_names_hold(ev, out, &hold, err);
 	if (!rc && again.by_name && (negative || !hold)) {
 		ev->samples = samples;
 		again.by_name = false;
 		out->n = 0;
-		rc = sum_groups(ev, &again, &cancels, &negative, out, err);
+		rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
 	}
-	if (!rc && cancels && !(rc = split_by_labels(ev, &again, err))) {
+	if (!rc && cancels && !(rc = gather_split_by_labels(ev, &again, err))) {
 		ev->samples = samples;
 		out->n = 0;
-		rc = sum_groups(ev, &again, &cancels, &negative, out, err);
+		rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
 	}
 	return rc ? rc : gather_names(ev, out, err);
 }

@@ -13,7 +13,7 @@
 
 #define GROUPS_DEFAULT_NS NS_PER_HOUR /* shorter windows have no sums of whole steps */
 
-static void add_stats(struct sum_stats *to, const struct sum_stats *from)
+static void gather_factors_add_stats(struct sum_stats *to, const struct sum_stats *from)
 {
 	to->rows += from->rows;
 	to->elapsed_ns += from->elapsed_ns;
@@ -21,13 +21,14 @@ static void add_stats(struct sum_stats *to, const struct sum_stats *from)
 }
 
 /* window_ns: of the series; 0: the selector's. */
-static struct factor factor_of(const struct gathering *x, const struct profile_type *type,
+static struct factor gather_factors_of(const struct gathering *x, const struct profile_type *type,
 	const struct sum_stats *all, int64_t window_ns)
 {
-	return over_factor(x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
+	return fraction_factor(
+		x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
 }
 
-static uint64_t hash_of(const struct slot *slot)
+static uint64_t gather_factors_hash_of(const struct slot *slot)
 {
 	const double f[] = { (double)slot->factor.multiplier, (double)slot->factor.divisor };
 
@@ -42,10 +43,10 @@ bool factors_come_first(const struct gathering *x, const struct chosen *c, size_
 	int64_t least = x->ev->rate_groups_ns ? x->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
 
 	return x->fraction && !x->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
-		!is_same_series(c[0].series, &c[0].type, c[n - 1].series, &c[n - 1].type);
+		!choose_is_same_series(c[0].series, &c[0].type, c[n - 1].series, &c[n - 1].type);
 }
 
-static enum err_code read_totals(
+static enum err_code gather_factors_read_totals(
 	struct gathering *x, const struct chosen *c, struct sum_stats *all, struct err *err)
 {
 	int64_t min_ns = c->min_ns ? c->min_ns : x->s->window.min_ns;
@@ -56,7 +57,7 @@ static enum err_code read_totals(
 		return rc;
 	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns, SUM_WINDOW,
 		NULL, x->ev->arena, &stats, err);
-	add_stats(all, &stats);
+	gather_factors_add_stats(all, &stats);
 	return rc;
 }
 
@@ -69,13 +70,13 @@ enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n,
 		struct sum_stats all = { 0 };
 		struct factor f;
 
-		for (end = i;
-			 end < n && !rc && is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
+		for (end = i; end < n && !rc &&
+			 choose_is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
 			 end++)
-			rc = read_totals(x, &c[end], &all, err);
+			rc = gather_factors_read_totals(x, &c[end], &all, err);
 		if (rc || !all.rows)
 			continue;
-		f = factor_of(x, &c[i].type, &all, c[i].window_ns);
+		f = gather_factors_of(x, &c[i].type, &all, c[i].window_ns);
 		for (size_t k = i; k < end && !rc; k++)
 			rc = slots_add(x, &c[k], &f, err);
 	}
@@ -84,7 +85,7 @@ enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n,
 
 /* ---- after it ---- */
 
-static void find_factors(struct gathering *x)
+static void gather_factors_find(struct gathering *x)
 {
 	size_t end;
 
@@ -97,11 +98,12 @@ static void find_factors(struct gathering *x)
 			continue;
 		/* Slots of one series are its epochs, and neighbours. */
 		for (end = i; end < x->of_n &&
-			 is_same_series(x->of[end].series[0], x->of[end].type, first->series[0], first->type);
+			 choose_is_same_series(
+				 x->of[end].series[0], x->of[end].type, first->series[0], first->type);
 			 end++)
-			add_stats(&all, &x->of[end].sums.stats);
+			gather_factors_add_stats(&all, &x->of[end].sums.stats);
 		for (size_t k = i; k < end; k++)
-			x->of[k].factor = factor_of(x, first->type, &all, first->window_ns);
+			x->of[k].factor = gather_factors_of(x, first->type, &all, first->window_ns);
 	}
 }
 
@@ -118,11 +120,11 @@ enum err_code factors_join(struct gathering *x, struct err *err)
 	enum err_code rc = ERR_OK;
 	struct map map;
 
-	find_factors(x);
+	gather_factors_find(x);
 	map_init(&map);
 	for (size_t i = 0; i < x->of_n && !rc; i++) {
 		struct slot *slot = &x->of[i];
-		uint64_t hash = hash_of(slot);
+		uint64_t hash = gather_factors_hash_of(slot);
 		uint32_t at;
 
 		if (!slot->sums.stats.rows)

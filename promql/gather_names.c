@@ -20,12 +20,12 @@ struct bare_costs {
 	double all;
 };
 
-static double cost_of(const struct part *part, size_t i)
+static double gather_names_cost_of(const struct part *part, size_t i)
 {
 	return fabs(part->wide ? (double)part->wide[i] : (double)part->cells[i].value);
 }
 
-static enum err_code add_bare(struct eval *ev, const struct part *part,
+static enum err_code gather_names_add_bare(struct eval *ev, const struct part *part,
 	const struct naming_bare *bare, struct bare_costs *costs, struct err *err)
 {
 	size_t n = naming_binaries_n(ev->naming);
@@ -43,32 +43,32 @@ static enum err_code add_bare(struct eval *ev, const struct part *part,
 		const struct naming_bare *b = &bare[part->cells[i].stack];
 
 		if (b->leaf)
-			costs->of[b->leaf - 1].leaf += cost_of(part, i);
+			costs->of[b->leaf - 1].leaf += gather_names_cost_of(part, i);
 		if (b->any)
-			costs->of[b->any - 1].any += cost_of(part, i);
+			costs->of[b->any - 1].any += gather_names_cost_of(part, i);
 	}
 	return ERR_OK;
 }
 
-static void print_binary(struct buf *b, const struct naming_binary *of)
+static void gather_names_print_binary(struct buf *b, const struct naming_binary *of)
 {
 	buf_add_str(b, of->path.len ? of->path : STR("a binary"));
 	if (of->build_id.len)
 		buf_printf(b, " (build id " STR_FMT ")", STR_ARG(of->build_id));
 }
 
-static double cost_in(const struct bare_costs *c, size_t i, bool leaf)
+static double bare_costs_in(const struct bare_costs *c, size_t i, bool leaf)
 {
 	return leaf ? c->of[i].leaf : c->of[i].any;
 }
 
 /* Of two that cost the same the one whose name is behind the other's. */
-static bool is_less(
+static bool gather_names_is_less(
 	const struct eval *ev, const struct bare_costs *c, size_t i, size_t than, bool leaf)
 {
 	const struct naming_binary *x = naming_binary(ev->naming, i),
 							   *y = naming_binary(ev->naming, than);
-	double a = cost_in(c, i, leaf), b = cost_in(c, than, leaf);
+	double a = bare_costs_in(c, i, leaf), b = bare_costs_in(c, than, leaf);
 	int order;
 
 	if (a != b)
@@ -76,7 +76,7 @@ static bool is_less(
 	return (order = str_cmp(x->path, y->path)) ? order > 0 : str_cmp(x->build_id, y->build_id) > 0;
 }
 
-static bool binary_eq(const void *ctx, const void *key, uint32_t id)
+static bool gather_names_binary_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct naming_binary *a = key, *b = naming_binary(((const struct eval *)ctx)->naming, id);
 
@@ -84,7 +84,8 @@ static bool binary_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 /* A binary that several partitions have becomes one. */
-static enum err_code join_binaries(struct eval *ev, struct bare_costs *c, struct err *err)
+static enum err_code gather_names_join_binaries(
+	struct eval *ev, struct bare_costs *c, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct map map;
@@ -94,7 +95,7 @@ static enum err_code join_binaries(struct eval *ev, struct bare_costs *c, struct
 		const struct naming_binary *b = naming_binary(ev->naming, i);
 		uint64_t hash = hash_bytes(
 			b->path.ptr, b->path.len, hash_bytes(b->build_id.ptr, b->build_id.len, 0));
-		uint32_t at = map_find(&map, hash, binary_eq, ev, b);
+		uint32_t at = map_find(&map, hash, gather_names_binary_eq, ev, b);
 
 		if (at == MAP_NONE) {
 			rc = map_add(&map, hash, i) ? ERR_OK : eval_nomem(ev, err);
@@ -109,7 +110,7 @@ static enum err_code join_binaries(struct eval *ev, struct bare_costs *c, struct
 }
 
 /* The binaries with the largest costs, as far as the info goes. */
-static void print_binaries(
+static void gather_names_print_binaries(
 	struct eval *ev, const struct bare_costs *c, bool leaf, size_t any, struct buf *text)
 {
 	size_t told = 0, last = c->n;
@@ -118,30 +119,32 @@ static void print_binaries(
 		size_t best = c->n;
 
 		for (size_t i = 0; i < c->n; i++)
-			if (cost_in(c, i, leaf) > 0 && (last == c->n || is_less(ev, c, i, last, leaf)) &&
-				(best == c->n || is_less(ev, c, best, i, leaf)))
+			if (bare_costs_in(c, i, leaf) > 0 &&
+				(last == c->n || gather_names_is_less(ev, c, i, last, leaf)) &&
+				(best == c->n || gather_names_is_less(ev, c, best, i, leaf)))
 				best = i;
 		last = best;
-		buf_printf(text, "%s %.3g%% in ", told++ ? "," : "", 100 * cost_in(c, best, leaf) / c->all);
-		print_binary(text, naming_binary(ev->naming, best));
+		buf_printf(
+			text, "%s %.3g%% in ", told++ ? "," : "", 100 * bare_costs_in(c, best, leaf) / c->all);
+		gather_names_print_binary(text, naming_binary(ev->naming, best));
 	}
 	if (told < any)
 		buf_printf(text, ", and %zu more", any - told);
 }
 
-static double cost_of_all(const struct value *v)
+static double gather_names_cost_of_all(const struct value *v)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < v->n; i++)
 		for (size_t k = 0; k < v->profiles[i].parts_n; k++)
 			for (size_t c = 0; c < v->profiles[i].parts[k].n; c++)
-				sum += cost_of(&v->profiles[i].parts[k], c);
+				sum += gather_names_cost_of(&v->profiles[i].parts[k], c);
 	return sum;
 }
 
 /* If all innermost frames have names, the info is about their callers. */
-static enum err_code tell_shares(
+static enum err_code gather_names_tell_shares(
 	struct eval *ev, const struct value *v, struct bare_costs *c, struct err *err)
 {
 	struct buf text = { 0 };
@@ -150,27 +153,27 @@ static enum err_code tell_shares(
 	bool leaf;
 	enum err_code rc;
 
-	if ((rc = join_binaries(ev, c, err)))
+	if ((rc = gather_names_join_binaries(ev, c, err)))
 		return rc;
 	for (size_t i = 0; i < c->n; i++)
 		for (int k = 0; k < 2; k++) {
-			sum[k] += cost_in(c, i, k);
-			any[k] += cost_in(c, i, k) > 0;
+			sum[k] += bare_costs_in(c, i, k);
+			any[k] += bare_costs_in(c, i, k) > 0;
 		}
 	if (!any[0])
 		return ERR_OK;
-	c->all = cost_of_all(v);
+	c->all = gather_names_cost_of_all(v);
 	leaf = any[1] > 0;
 	buf_printf(&text, "%.3g%% of the cost %s without names:", 100 * sum[leaf] / c->all,
 		leaf ? "is in addresses" : "is called from addresses");
-	print_binaries(ev, c, leaf, any[leaf], &text);
+	gather_names_print_binaries(ev, c, leaf, any[leaf], &text);
 	rc = buf_failed(&text) ? eval_nomem(ev, err) :
 							 eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
 
-static enum err_code tell_paths(struct eval *ev, struct err *err)
+static enum err_code gather_names_tell_paths(struct eval *ev, struct err *err)
 {
 	enum err_code rc;
 
@@ -205,18 +208,18 @@ enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 				return rc;
 			if (bare && ev->mode == EVAL_RANGE)
 				no_shares = true;
-			else if (bare && (rc = add_bare(ev, part, bare, &costs, err)))
+			else if (bare && (rc = gather_names_add_bare(ev, part, bare, &costs, err)))
 				return rc;
 			for (size_t c = 0; c < part->names_n && !no_shares; c++)
 				no_shares = part->names[c].unnamed;
 		}
 	if (!ev->naming)
 		return ERR_OK;
-	if ((rc = tell_paths(ev, err)))
+	if ((rc = gather_names_tell_paths(ev, err)))
 		return rc;
 	if (no_shares)
 		return eval_info(ev, err, "some of the cost is in addresses without names");
-	return tell_shares(ev, v, &costs, err);
+	return gather_names_tell_shares(ev, v, &costs, err);
 }
 
 enum err_code gather_names_may_differ(

@@ -30,7 +30,7 @@ static bool siblings_same(const void *ctx, const void *key, uint32_t id)
 		profile_type_eq(a->type, b->type);
 }
 
-static uint64_t hash_of(const struct slot *slot)
+static uint64_t gather_siblings_hash_of(const struct slot *slot)
 {
 	const double f[] = { (double)slot->factor.multiplier, (double)slot->factor.divisor };
 	struct str job = partition_name(slot->partition);
@@ -55,9 +55,10 @@ static enum err_code siblings_find(struct gathering *x, struct siblings *out, st
 
 		if (!slot_is_read(slot))
 			continue;
-		if ((first = map_find(&map, hash_of(slot), siblings_same, x, slot)) == MAP_NONE) {
+		if ((first = map_find(&map, gather_siblings_hash_of(slot), siblings_same, x, slot)) ==
+			MAP_NONE) {
 			last[i] = i;
-			rc = map_add(&map, hash_of(slot), i) ? ERR_OK : eval_nomem(x->ev, err);
+			rc = map_add(&map, gather_siblings_hash_of(slot), i) ? ERR_OK : eval_nomem(x->ev, err);
 			continue;
 		}
 		out->next[last[first]] = i + 1;
@@ -69,7 +70,7 @@ static enum err_code siblings_find(struct gathering *x, struct siblings *out, st
 	return rc;
 }
 
-static enum err_code too_large(const struct gathering *x, struct err *err)
+static enum err_code gather_siblings_too_large(const struct gathering *x, struct err *err)
 {
 	return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
@@ -103,7 +104,7 @@ enum err_code siblings_widen(struct gathering *x, struct part *parts, struct err
 	for (size_t i = 0; i < x->of_n && !rc; i++)
 		for (size_t k = 0; k < parts[i].n && !rc; k++)
 			if (!fraction_of(x->of[i].factor, parts[i].wide[k], &parts[i].wide[k]))
-				rc = too_large(x, err);
+				rc = gather_siblings_too_large(x, err);
 	siblings_release(&siblings);
 	return rc;
 }
@@ -121,7 +122,7 @@ enum err_code siblings_total(struct gathering *x, __int128 *total, struct err *e
 		for (uint32_t i = first + 1; i; i = siblings.next[i - 1])
 			sum += x->of[i - 1].sums.stats.total;
 		if (!fraction_of(x->of[first].factor, sum, &sum))
-			rc = too_large(x, err);
+			rc = gather_siblings_too_large(x, err);
 		*total += sum;
 	}
 	siblings_release(&siblings);

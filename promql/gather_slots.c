@@ -9,7 +9,7 @@
 #define PIECES_MAX 64u /* of all slots that are summed together */
 
 /* Doubles an array of the arena. */
-static enum err_code grow(
+static enum err_code gather_slots_grow(
 	struct gathering *x, void *array, size_t item, size_t *cap, struct err *err)
 {
 	void **at = array, *grown;
@@ -24,7 +24,7 @@ static enum err_code grow(
 	return ERR_OK;
 }
 
-static bool fits(const struct slot *slot, const struct chosen *c)
+static bool gather_slots_fits(const struct slot *slot, const struct chosen *c)
 {
 	return slot->at_ns == c->at_ns && slot->min_ns == c->min_ns &&
 		slot->window_ns == c->window_ns && slot->partition == c->series->partition &&
@@ -47,8 +47,8 @@ static bool factor_fits(const struct slot *slot, const struct factor *f)
 
 #define SLOTS_LOOKED_AT 64u /* neighbours are of one job: the last one fits, mostly */
 
-static enum err_code find_slot(struct gathering *x, const struct chosen *c, const struct factor *f,
-	struct slot **out, struct err *err)
+static enum err_code gather_slots_find_slot(struct gathering *x, const struct chosen *c,
+	const struct factor *f, struct slot **out, struct err *err)
 {
 	size_t end = x->from;
 	enum err_code rc;
@@ -56,12 +56,12 @@ static enum err_code find_slot(struct gathering *x, const struct chosen *c, cons
 	if (f && x->slots_n > end + SLOTS_LOOKED_AT) /* factors_join finds the others */
 		end = x->slots_n - SLOTS_LOOKED_AT;
 	for (size_t i = x->slots_n; i-- > end && (f || !x->fraction);)
-		if (fits(&x->slots[i], c) && factor_fits(&x->slots[i], f)) {
+		if (gather_slots_fits(&x->slots[i], c) && factor_fits(&x->slots[i], f)) {
 			*out = &x->slots[i];
 			return ERR_OK;
 		}
 	if (x->slots_n == x->slots_cap &&
-		(rc = grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
+		(rc = gather_slots_grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
 		return rc;
 	*out = &x->slots[x->slots_n++];
 	**out = (struct slot){ .partition = c->series->partition,
@@ -88,10 +88,10 @@ enum err_code slots_add(
 	enum err_code rc;
 
 	assert(x->from <= x->slots_n);
-	if ((rc = find_slot(x, c, f, &slot, err)))
+	if ((rc = gather_slots_find_slot(x, c, f, &slot, err)))
 		return rc;
 	if (slot->series_n == slot->series_cap &&
-		(rc = grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
+		(rc = gather_slots_grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
 		return rc;
 	slot->series[slot->series_n++] = c->series;
 	return ERR_OK;
@@ -99,7 +99,7 @@ enum err_code slots_add(
 
 /* ---- one slot ---- */
 
-static void close_sums(struct gathering *x, struct sums *s)
+static void gather_slots_close_sums(struct gathering *x, struct sums *s)
 {
 	if (x->ev->budget)
 		budget_give(x->ev->budget, s->charged);
@@ -111,11 +111,11 @@ static void close_sums(struct gathering *x, struct sums *s)
 void slots_close(struct gathering *x)
 {
 	for (size_t i = 0; i < x->slots_n; i++)
-		close_sums(x, &x->slots[i].sums);
+		gather_slots_close_sums(x, &x->slots[i].sums);
 	x->slots_n = x->from = 0;
 }
 
-static enum sum_wish wish_of(const struct gathering *x, const struct slot *slot)
+static enum sum_wish gather_slots_wish_of(const struct gathering *x, const struct slot *slot)
 {
 	if (x->s->totals_only || slot->none)
 		return SUM_TOTALS;
@@ -124,13 +124,13 @@ static enum sum_wish wish_of(const struct gathering *x, const struct slot *slot)
 		SUM_CELLS;
 }
 
-static enum sum_pick pick_of(const struct gathering *x, const struct slot *slot)
+static enum sum_pick gather_slots_pick_of(const struct gathering *x, const struct slot *slot)
 {
 	return slot->at_ns || x->s->window.latest ? SUM_LAST : SUM_WINDOW;
 }
 
 /* (min, max] of a slot. */
-static void window_of(
+static void gather_slots_window_of(
 	const struct gathering *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
 {
 	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : x->s->window.min_ns;
@@ -138,7 +138,7 @@ static void window_of(
 }
 
 /* Memory of sums counts as the query's. */
-static enum err_code charge(struct gathering *x, struct sums *s, struct err *err)
+static enum err_code gather_slots_charge(struct gathering *x, struct sums *s, struct err *err)
 {
 	struct budget *b = x->ev->budget;
 	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
@@ -153,12 +153,13 @@ static enum err_code charge(struct gathering *x, struct sums *s, struct err *err
 }
 
 /* All series of a slot at once: sums of whole groups of series are read as such. */
-static enum err_code sum_window(struct gathering *x, const struct slot *slot, int64_t min_ns,
-	int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out, struct err *err)
+static enum err_code gather_slots_sum_window(struct gathering *x, const struct slot *slot,
+	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
+	struct err *err)
 {
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
 		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
-	enum sum_wish wish = wish_of(x, slot);
+	enum sum_wish wish = gather_slots_wish_of(x, slot);
 	enum err_code rc = eval_check(x->ev, err);
 
 	if (rc)
@@ -171,13 +172,14 @@ static enum err_code sum_window(struct gathering *x, const struct slot *slot, in
 		rc = db_sum_functions(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
 			out->functions, out->acc, a, &out->stats, err);
 	} else {
-		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns, pick_of(x, slot),
-			out->acc, a, &out->stats, err);
+		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
+			gather_slots_pick_of(x, slot), out->acc, a, &out->stats, err);
 	}
-	return rc ? rc : charge(x, out, err);
+	return rc ? rc : gather_slots_charge(x, out, err);
 }
 
-static enum err_code count(struct gathering *x, const struct slot *slot, struct err *err)
+static enum err_code gather_slots_count(
+	struct gathering *x, const struct slot *slot, struct err *err)
 {
 	struct eval *ev = x->ev;
 
@@ -189,38 +191,39 @@ static enum err_code count(struct gathering *x, const struct slot *slot, struct 
 		(unsigned long long)ev->samples_max);
 }
 
-static enum err_code sum_one_by_one(struct gathering *x, struct err *err)
+static enum err_code gather_slots_sum_one_by_one(struct gathering *x, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < x->slots_n && !rc; i++) {
-		window_of(x, &x->slots[i], &min_ns, &max_ns);
-		rc = sum_window(
+		gather_slots_window_of(x, &x->slots[i], &min_ns, &max_ns);
+		rc = gather_slots_sum_window(
 			x, &x->slots[i], min_ns, max_ns, x->ev->querier, x->ev->arena, &x->slots[i].sums, err);
 		if (!rc)
-			rc = count(x, &x->slots[i], err);
+			rc = gather_slots_count(x, &x->slots[i], err);
 	}
 	return rc;
 }
 
 /* ---- side by side ---- */
 
-struct piece {
+struct gather_slots_piece {
 	const struct slot *slot;
 	int64_t min_ns, max_ns;
 	struct sums sums;
 	enum err_code rc;
 };
 
-struct running {
+struct gather_slots_running {
 	struct gathering *x;
-	struct piece *v;
+	struct gather_slots_piece *v;
 	size_t n;
 	atomic_bool failed;
 };
 
-static enum err_code sum_piece_of(struct running *r, unsigned thread, struct piece *p)
+static enum err_code gather_slots_sum_piece_of(
+	struct gather_slots_running *r, unsigned thread, struct gather_slots_piece *p)
 {
 	struct eval *ev = r->x->ev;
 	struct eval_fork *f = &ev->forks[thread];
@@ -229,22 +232,23 @@ static enum err_code sum_piece_of(struct running *r, unsigned thread, struct pie
 
 	if (!f->querier && (rc = db_querier_fork(ev->querier, &f->querier, NULL)))
 		return rc;
-	rc = sum_window(r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
+	rc = gather_slots_sum_window(
+		r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
 	(void)db_querier_warnings(f->querier, &n);
 	return rc ? rc : n ? ERR_CORRUPT : ERR_OK;
 }
 
-static void sum_piece(void *ctx, unsigned thread, size_t i)
+static void gather_slots_sum_piece(void *ctx, unsigned thread, size_t i)
 {
-	struct running *r = ctx;
+	struct gather_slots_running *r = ctx;
 
 	if (atomic_load_explicit(&r->failed, memory_order_relaxed))
 		return;
-	if ((r->v[i].rc = sum_piece_of(r, thread, &r->v[i])))
+	if ((r->v[i].rc = gather_slots_sum_piece_of(r, thread, &r->v[i])))
 		atomic_store_explicit(&r->failed, true, memory_order_relaxed);
 }
 
-static enum err_code merge_sums(
+static enum err_code gather_slots_merge_sums(
 	struct gathering *x, struct sums *to, struct sums *from, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -255,34 +259,35 @@ static enum err_code merge_sums(
 		rc = function_sums_merge(to->functions, from->functions, err);
 	if (!rc)
 		rc = sum_stats_merge(&to->stats, &from->stats, x->ev->arena, err);
-	close_sums(x, from);
-	return rc ? rc : charge(x, to, err);
+	gather_slots_close_sums(x, from);
+	return rc ? rc : gather_slots_charge(x, to, err);
 }
 
 enum err_code slots_merge(struct gathering *x, struct slot *to, struct slot *from, struct err *err)
 {
-	return merge_sums(x, &to->sums, &from->sums, err);
+	return gather_slots_merge_sums(x, &to->sums, &from->sums, err);
 }
 
-static enum err_code put_together(
-	struct gathering *x, struct slot *slot, struct piece *v, size_t n, struct err *err)
+static enum err_code gather_slots_put_together(
+	struct gathering *x, struct slot *slot, struct gather_slots_piece *v, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	slot->sums = v[0].sums;
 	v[0].sums = (struct sums){ 0 };
 	for (size_t i = 1; i < n && !rc; i++)
-		rc = merge_sums(x, &slot->sums, &v[i].sums, err);
+		rc = gather_slots_merge_sums(x, &slot->sums, &v[i].sums, err);
 	return rc;
 }
 
 /*
  * Each slot is a piece. If there are few slots, each becomes several pieces, cut where blocks end.
  */
-static enum err_code cut_pieces(struct gathering *x, struct running *r, struct err *err)
+static enum err_code gather_slots_cut_pieces(
+	struct gathering *x, struct gather_slots_running *r, struct err *err)
 {
 	const struct time_window *w = &x->s->window;
-	bool whole = pick_of(x, &x->slots[0]) == SUM_LAST;
+	bool whole = gather_slots_pick_of(x, &x->slots[0]) == SUM_LAST;
 	size_t each = whole ? 1 : 2 * workers_threads(x->ev->workers) / x->slots_n, n;
 	int64_t cuts[PIECES_MAX], from, end;
 
@@ -291,16 +296,18 @@ static enum err_code cut_pieces(struct gathering *x, struct running *r, struct e
 		each = n + 1;
 	if (each < 1)
 		each = 1;
-	if (!(r->v = arena_array(x->ev->arena, struct piece, each * x->slots_n)))
+	if (!(r->v = arena_array(x->ev->arena, struct gather_slots_piece, each * x->slots_n)))
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->slots_n; i++) {
-		window_of(x, &x->slots[i], &from, &end);
+		gather_slots_window_of(x, &x->slots[i], &from, &end);
 		for (size_t k = 0; k < each; k++) {
 			int64_t to = k + 1 == each ? end : cuts[(k + 1) * (n + 1) / each - 1];
 
 			if (to < from) /* a slot's window may begin later than the selection's */
 				to = from;
-			r->v[r->n++] = (struct piece){ .slot = &x->slots[i], .min_ns = from, .max_ns = to };
+			r->v[r->n++] = (struct gather_slots_piece){
+				.slot = &x->slots[i], .min_ns = from, .max_ns = to
+			};
 			from = to;
 		}
 	}
@@ -325,57 +332,57 @@ void forks_end(struct eval *ev, bool failed)
 }
 
 /* *done false: something is wrong. Then slots are read one by one to find the error. */
-static enum err_code sum_side_by_side(struct gathering *x, bool *done, struct err *err)
+static enum err_code gather_slots_sum_side_by_side(struct gathering *x, bool *done, struct err *err)
 {
-	struct running r = { .x = x };
+	struct gather_slots_running r = { .x = x };
 	enum err_code rc;
 	size_t each;
 
 	assert(x->slots_n > 0 && x->ev->forks);
 	*done = false;
 	atomic_init(&r.failed, false);
-	if ((rc = cut_pieces(x, &r, err)))
+	if ((rc = gather_slots_cut_pieces(x, &r, err)))
 		return rc;
 	each = r.n / x->slots_n;
-	workers_run(x->ev->workers, r.n, sum_piece, &r);
+	workers_run(x->ev->workers, r.n, gather_slots_sum_piece, &r);
 	*done = !atomic_load(&r.failed);
 	forks_end(x->ev, !*done);
 	for (size_t i = 0; i < x->slots_n && *done && !rc; i++) {
-		rc = put_together(x, &x->slots[i], &r.v[i * each], each, err);
+		rc = gather_slots_put_together(x, &x->slots[i], &r.v[i * each], each, err);
 		if (rc == ERR_LIMIT) { /* perhaps of a part alone */
 			*done = false;
 			rc = ERR_OK;
 		}
 	}
 	for (size_t i = 0; i < r.n; i++)
-		close_sums(x, &r.v[i].sums);
+		gather_slots_close_sums(x, &r.v[i].sums);
 	for (size_t i = 0; i < x->slots_n && !*done; i++)
-		close_sums(x, &x->slots[i].sums);
+		gather_slots_close_sums(x, &x->slots[i].sums);
 	for (size_t i = 0; i < x->slots_n && *done && !rc; i++)
-		rc = count(x, &x->slots[i], err);
+		rc = gather_slots_count(x, &x->slots[i], err);
 	return rc;
 }
 
-static bool is_worth(const struct eval *ev, uint64_t samples)
+static bool gather_slots_is_worth(const struct eval *ev, uint64_t samples)
 {
 	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
 	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
 }
 
-static bool is_worth_it(const struct gathering *x)
+static bool gather_slots_is_worth_it(const struct gathering *x)
 {
-	return is_worth(x->ev, x->s->cost);
+	return gather_slots_is_worth(x->ev, x->s->cost);
 }
 
-static size_t wanted_by(const struct eval *ev)
+static size_t gather_slots_wanted_by(const struct eval *ev)
 {
 	return 4 * (size_t)workers_threads(ev->workers);
 }
 
 size_t slots_wanted(const struct gathering *x)
 {
-	return is_worth_it(x) ? wanted_by(x->ev) : 1;
+	return gather_slots_is_worth_it(x) ? gather_slots_wanted_by(x->ev) : 1;
 }
 
 uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
@@ -385,13 +392,14 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 
 	if (cells)
 		bytes += 2 * sizeof(struct cell);
-	if (is_worth(ev, samples)) /* headers are in the arena of a thread, a new one for each batch */
-		bytes += sizeof(struct piece) + ARENA_BLOCK_FIRST / wanted_by(ev);
+	if (gather_slots_is_worth(
+			ev, samples)) /* headers are in the arena of a thread, a new one for each batch */
+		bytes += sizeof(struct gather_slots_piece) + ARENA_BLOCK_FIRST / gather_slots_wanted_by(ev);
 	return bytes;
 }
 
 /* Blocks in a bucket begin to read what all slots need. */
-static void tell_what_comes(struct gathering *x)
+static void gather_slots_tell_what_comes(struct gathering *x)
 {
 	struct db_querier *q = x->ev->querier;
 	int64_t min_ns, max_ns;
@@ -400,11 +408,11 @@ static void tell_what_comes(struct gathering *x)
 		for (size_t i = 0; i < x->slots_n; i++) {
 			const struct slot *slot = &x->slots[i];
 
-			if (pick_of(x, slot) == SUM_LAST)
+			if (gather_slots_pick_of(x, slot) == SUM_LAST)
 				continue;
-			window_of(x, slot, &min_ns, &max_ns);
-			db_sum_expect(q, slot->series, slot->series_n, min_ns, max_ns, wish_of(x, slot),
-				(enum sum_part)part);
+			gather_slots_window_of(x, slot, &min_ns, &max_ns);
+			db_sum_expect(q, slot->series, slot->series_n, min_ns, max_ns,
+				gather_slots_wish_of(x, slot), (enum sum_part)part);
 		}
 }
 
@@ -413,22 +421,22 @@ enum err_code slots_sum(struct gathering *x, struct err *err)
 	enum err_code rc;
 	bool done;
 
-	tell_what_comes(x);
-	if (is_worth_it(x) && x->slots_n) {
-		if ((rc = sum_side_by_side(x, &done, err)) || done)
+	gather_slots_tell_what_comes(x);
+	if (gather_slots_is_worth_it(x) && x->slots_n) {
+		if ((rc = gather_slots_sum_side_by_side(x, &done, err)) || done)
 			return rc;
 		if ((rc = eval_check(x->ev, err)))
 			return rc;
 	}
-	return sum_one_by_one(x, err);
+	return gather_slots_sum_one_by_one(x, err);
 }
 
 /* ---- estimates ---- */
 
 #define GROUPS_LOOKED_AT 64u
 
-static enum err_code estimate_group(struct gathering *x, const struct chosen *c, size_t n,
-	struct sum_estimate *out, struct err *err)
+static enum err_code gather_slots_estimate_group(struct gathering *x, const struct chosen *c,
+	size_t n, struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = eval_check(x->ev, err);
@@ -439,9 +447,9 @@ static enum err_code estimate_group(struct gathering *x, const struct chosen *c,
 	for (size_t i = 0; i < x->slots_n && !rc; i++) {
 		const struct slot *slot = &x->slots[i];
 
-		window_of(x, slot, &min_ns, &max_ns);
+		gather_slots_window_of(x, slot, &min_ns, &max_ns);
 		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			pick_of(x, slot), wish_of(x, slot), out, err);
+			gather_slots_pick_of(x, slot), gather_slots_wish_of(x, slot), out, err);
 	}
 	return rc;
 }
@@ -450,7 +458,7 @@ enum err_code estimate_selection(
 	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
 {
 	struct gathering x = {
-		.ev = ev, .s = s, .fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type)
+		.ev = ev, .s = s, .fraction = s->n > 0 && fraction_has_factor(s->over, &s->v[0].type)
 	};
 	struct sum_estimate some = { 0 };
 	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
@@ -462,7 +470,7 @@ enum err_code estimate_selection(
 			;
 		if (group < looked * s->groups_n / GROUPS_LOOKED_AT)
 			continue; /* the others are assumed to be like the ones looked at */
-		rc = estimate_group(&x, &s->v[i], end - i, &some, err);
+		rc = gather_slots_estimate_group(&x, &s->v[i], end - i, &some, err);
 		looked++;
 	}
 	for (size_t i = 0; i < sizeof(some) / sizeof(*to) && looked; i++)

@@ -41,7 +41,7 @@ struct time_window numeric_window(const struct eval *ev, const struct selector *
 /* ---- which series ---- */
 
 /* The least cost of each: found and planned; with its value if it is evaluated. */
-static struct series_cost cost_of(const struct eval *ev)
+static struct series_cost numeric_cost_of(const struct eval *ev)
 {
 	struct series_cost each = { .bytes = DB_SERIES_BYTES + sizeof(struct numeric_range),
 		.samples = PLAN_NUMBERS_SAMPLES };
@@ -51,11 +51,11 @@ static struct series_cost cost_of(const struct eval *ev)
 	return each;
 }
 
-static enum err_code find_series(
+static enum err_code numeric_find_series(
 	struct eval *ev, const struct expr *e, struct numeric_cache *c, struct err *err)
 {
 	const struct selector *s = &e->selector;
-	struct series_cost each = cost_of(ev);
+	struct series_cost each = numeric_cost_of(ev);
 	struct matcher *sent = arena_array(ev->whole, struct matcher, s->matchers_n + 1);
 	struct db_series *v;
 	size_t k = 0, about;
@@ -75,7 +75,7 @@ static enum err_code find_series(
 	return ERR_OK;
 }
 
-static enum err_code find_cache(
+static enum err_code numeric_find_cache(
 	struct eval *ev, const struct expr *e, struct numeric_cache **out, struct err *err)
 {
 	struct numeric_cache *c = ev->numbers;
@@ -88,7 +88,7 @@ static enum err_code find_cache(
 			return arena_fail(ev->whole, "query", err);
 		c->expr = e;
 		c->scope = ev->scope;
-		if ((rc = find_series(ev, e, c, err)))
+		if ((rc = numeric_find_series(ev, e, c, err)))
 			return rc;
 		arena_init_shared(&c->slice, ev->budget);
 		c->next = ev->numbers;
@@ -120,7 +120,7 @@ void numeric_release(struct eval *ev)
 /* ---- their values ---- */
 
 /* The end of a slice for this step and later ones: each value is read about twice at most. */
-static int64_t slice_end(
+static int64_t numeric_slice_end(
 	const struct eval *ev, const struct selector *s, const struct time_window *w)
 {
 	int64_t width = w->max_ns - w->min_ns, last, end;
@@ -133,10 +133,10 @@ static int64_t slice_end(
 	return end > w->max_ns ? end : w->max_ns;
 }
 
-static enum err_code read_slice(
+static enum err_code numeric_read_slice(
 	struct eval *ev, struct numeric_cache *c, const struct time_window *w, struct err *err)
 {
-	int64_t max = slice_end(ev, &c->expr->selector, w), start = clock_monotonic_ns();
+	int64_t max = numeric_slice_end(ev, &c->expr->selector, w), start = clock_monotonic_ns();
 	uint64_t before = ev->samples;
 	enum err_code rc = ERR_OK;
 
@@ -166,7 +166,7 @@ static enum err_code read_slice(
 }
 
 /* The number of times at or before t. */
-static size_t count_until(const struct numeric_values *v, int64_t t)
+static size_t numeric_values_count_until(const struct numeric_values *v, int64_t t)
 {
 	size_t lo = 0, hi = v->n, mid;
 
@@ -193,7 +193,7 @@ enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric
 }
 
 /* The last nanosecond of its millisecond. */
-static int64_t end_of_ms(int64_t t)
+static int64_t numeric_end_of_ms(int64_t t)
 {
 	int64_t rest = t % NS_PER_MS;
 
@@ -207,8 +207,8 @@ struct time_window numeric_window_read(
 {
 	struct time_window w = numeric_window(ev, s, t_ns);
 
-	w.min_ns = end_of_ms(w.min_ns);
-	w.max_ns = end_of_ms(w.max_ns);
+	w.min_ns = numeric_end_of_ms(w.min_ns);
+	w.max_ns = numeric_end_of_ms(w.max_ns);
 	return w;
 }
 
@@ -220,14 +220,15 @@ enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric
 
 	assert(c->n > 0);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
-		(rc = read_slice(ev, c, &w, err)))
+		(rc = numeric_read_slice(ev, c, &w, err)))
 		return rc;
 	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
 		return eval_nomem(ev, err);
 	out->n = c->n;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct numeric_values *v = &c->values[i];
-		size_t from = count_until(v, w.min_ns), to = count_until(v, w.max_ns);
+		size_t from = numeric_values_count_until(v, w.min_ns),
+			   to = numeric_values_count_until(v, w.max_ns);
 
 		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels };
 		if (from < to) {
@@ -246,13 +247,13 @@ enum err_code numeric_select(
 	enum err_code rc;
 
 	*out = (struct numeric_ranges){ 0 };
-	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
+	if ((rc = numeric_find_cache(ev, e, &c, err)) || c->n == 0)
 		return rc;
 	return ev->reader->numbers(ev, e, c, out, err);
 }
 
-static enum err_code latest(struct eval *ev, const struct expr *e, bool times, struct value *out,
-	bool *found, struct err *err)
+static enum err_code promql_numeric_latest(struct eval *ev, const struct expr *e, bool times,
+	struct value *out, bool *found, struct err *err)
 {
 	struct numeric_ranges r;
 	enum err_code rc;
@@ -280,13 +281,13 @@ static enum err_code latest(struct eval *ev, const struct expr *e, bool times, s
 enum err_code numeric_latest(
 	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
 {
-	return latest(ev, e, false, out, found, err);
+	return promql_numeric_latest(ev, e, false, out, found, err);
 }
 
 enum err_code numeric_times(
 	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
 {
-	return latest(ev, e, true, out, found, err);
+	return promql_numeric_latest(ev, e, true, out, found, err);
 }
 
 enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struct err *err)
@@ -295,7 +296,7 @@ enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struc
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
+	if ((rc = numeric_find_cache(ev, e, &c, err)) || c->n == 0)
 		return rc;
 	expr_print(&text, e);
 	rc = eval_fault(ev, e, err, ERR_INVALID,

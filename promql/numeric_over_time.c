@@ -13,7 +13,7 @@
 #include "tsdb/columns/number_chunk.h"
 
 /* The argument that has the window. */
-static const struct expr *range_of(const struct expr *e)
+static const struct expr *numeric_over_time_range_of(const struct expr *e)
 {
 	const struct function *fn = e->call.fn;
 	size_t i = 0;
@@ -23,7 +23,8 @@ static const struct expr *range_of(const struct expr *e)
 	return expr_strip(e->call.args[i]);
 }
 
-static struct time_window window_of(const struct eval *ev, const struct expr *range)
+static struct time_window numeric_over_time_window_of(
+	const struct eval *ev, const struct expr *range)
 {
 	const struct subquery *s = &range->subquery;
 	struct time_window w;
@@ -37,7 +38,7 @@ static struct time_window window_of(const struct eval *ev, const struct expr *ra
 }
 
 /* Profiles are not numbers, whatever their name. */
-static enum err_code check_kind(
+static enum err_code numeric_over_time_check_kind(
 	struct eval *ev, const struct expr *e, const struct expr *selector, struct err *err)
 {
 	struct db_series *series;
@@ -50,8 +51,8 @@ static enum err_code check_kind(
 		ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles", e->call.fn->name);
 }
 
-static enum err_code read_ranges(struct eval *ev, const struct expr *e, const struct expr *range,
-	struct numeric_ranges *r, struct err *err)
+static enum err_code numeric_over_time_read_ranges(struct eval *ev, const struct expr *e,
+	const struct expr *range, struct numeric_ranges *r, struct err *err)
 {
 	enum err_code rc;
 
@@ -59,10 +60,10 @@ static enum err_code read_ranges(struct eval *ev, const struct expr *e, const st
 		return subquery_ranges(ev, range, r, err);
 	if ((rc = numeric_select(ev, range, r, err)))
 		return rc;
-	return r->n ? ERR_OK : check_kind(ev, e, range, err);
+	return r->n ? ERR_OK : numeric_over_time_check_kind(ev, e, range, err);
 }
 
-static enum err_code check_args(
+static enum err_code numeric_over_time_check_args(
 	struct eval *ev, const struct expr *e, const double *args, struct err *err)
 {
 	static const char *const names[] = { "smoothing", "trend" };
@@ -78,7 +79,7 @@ static enum err_code check_args(
 	return ERR_OK;
 }
 
-static enum err_code read_args(
+static enum err_code numeric_over_time_read_args(
 	struct eval *ev, const struct expr *e, const struct expr *range, double *args, struct err *err)
 {
 	struct value v;
@@ -94,7 +95,7 @@ static enum err_code read_args(
 	return ERR_OK;
 }
 
-static enum err_code absent_over(
+static enum err_code numeric_over_time_absent_over(
 	struct eval *ev, const struct expr *range, bool present, struct value *out, struct err *err)
 {
 	struct labels metric = { 0 };
@@ -113,7 +114,7 @@ static enum err_code absent_over(
 }
 
 /* As Prometheus tells from the name, since numbers say no more of themselves. */
-static enum err_code note_no_counter(
+static enum err_code numeric_over_time_note_no_counter(
 	struct eval *ev, enum function_id fn, struct labels metric, struct err *err)
 {
 	static const char *const ends[] = { "_total", "_sum", "_count", "_bucket" };
@@ -131,7 +132,7 @@ static enum err_code note_no_counter(
 }
 
 /* Without stale marks. *room: for as many values. */
-static enum err_code take_samples(
+static enum err_code numeric_over_time_take_samples(
 	struct eval *ev, const struct numeric_range *from, struct samples *out, struct err *err)
 {
 	int64_t *ts = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*ts));
@@ -152,14 +153,14 @@ static enum err_code take_samples(
 	return ERR_OK;
 }
 
-static enum err_code apply(struct eval *ev, const struct expr *e, struct samples *s,
-	struct labels metric, struct value *out, struct err *err)
+static enum err_code numeric_over_time_apply(struct eval *ev, const struct expr *e,
+	struct samples *s, struct labels metric, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
 	double value;
 	enum err_code rc;
 
-	if ((rc = note_no_counter(ev, fn, metric, err)))
+	if ((rc = numeric_over_time_note_no_counter(ev, fn, metric, err)))
 		return rc;
 	if (!samples_function(fn)(s, &value))
 		return ERR_OK;
@@ -173,36 +174,37 @@ static enum err_code apply(struct eval *ev, const struct expr *e, struct samples
 enum err_code call_over_time(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	const struct expr *range = range_of(e);
+	const struct expr *range = numeric_over_time_range_of(e);
 	struct samples s = { .t_ns = ev->t_ns, .args = { NAN, NAN } };
 	struct time_window w;
 	struct numeric_ranges r;
 	bool present = false;
 	enum err_code rc;
 
-	if ((rc = read_args(ev, e, range, s.args, err)) || (rc = read_ranges(ev, e, range, &r, err)))
+	if ((rc = numeric_over_time_read_args(ev, e, range, s.args, err)) ||
+		(rc = numeric_over_time_read_ranges(ev, e, range, &r, err)))
 		return rc;
-	w = window_of(ev, range);
+	w = numeric_over_time_window_of(ev, range);
 	s.min_ns = w.min_ns;
 	s.max_ns = w.max_ns;
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (!(out->costs = arena_array(ev->arena, struct cost, r.n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.n; i++) {
-		if ((rc = take_samples(ev, &r.v[i], &s, err)))
+		if ((rc = numeric_over_time_take_samples(ev, &r.v[i], &s, err)))
 			return rc;
 		if (!s.n)
 			continue;
-		if (!present && (rc = check_args(ev, e, s.args, err)))
+		if (!present && (rc = numeric_over_time_check_args(ev, e, s.args, err)))
 			return rc;
 		present = true;
 		if (e->call.fn->id == FN_ABSENT_OVER_TIME)
 			break;
-		if ((rc = apply(ev, e, &s, r.v[i].metric, out, err)))
+		if ((rc = numeric_over_time_apply(ev, e, &s, r.v[i].metric, out, err)))
 			return rc;
 	}
 	if (e->call.fn->id == FN_ABSENT_OVER_TIME)
-		return absent_over(ev, range, present, out, err);
+		return numeric_over_time_absent_over(ev, range, present, out, err);
 	return costs_distinct(out->costs, out->n, err);
 }
 
@@ -226,7 +228,7 @@ enum err_code numeric_series(
 	for (size_t i = 0; i < r.n; i++) {
 		struct cost_series *to = &out->series[out->n];
 
-		if ((rc = take_samples(ev, &r.v[i], &s, err)))
+		if ((rc = numeric_over_time_take_samples(ev, &r.v[i], &s, err)))
 			return rc;
 		if (!s.n)
 			continue;

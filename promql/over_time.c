@@ -143,7 +143,7 @@ struct best {
 };
 
 /* The earliest of equal ones. */
-static void compare(struct best *b, bool greatest, struct row_total row, size_t epoch)
+static void best_compare(struct best *b, bool greatest, struct row_total row, size_t epoch)
 {
 	bool better = greatest ? row.total > b->row.total : row.total < b->row.total;
 
@@ -151,8 +151,8 @@ static void compare(struct best *b, bool greatest, struct row_total row, size_t 
 		*b = (struct best){ true, epoch, row };
 }
 
-static enum err_code read_totals(struct eval *ev, const struct selection *s, const struct chosen *c,
-	struct sum_stats *stats, struct err *err)
+static enum err_code promql_over_time_read_totals(struct eval *ev, const struct selection *s,
+	const struct chosen *c, struct sum_stats *stats, struct err *err)
 {
 	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
 		s->window.max_ns, SUM_WINDOW, NULL, ev->arena, stats, err);
@@ -189,7 +189,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 			break;
 		ev->infos_n = infos; /* the answer is about one of them */
 		if (v.n > 0)
-			compare(
+			best_compare(
 				best, greatest, (struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);
 	}
 	db_rows_close(rows);
@@ -210,15 +210,15 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 			rc = best_of_samples(ev, s, &epochs[i], i, greatest, out, err);
 			continue;
 		}
-		rc = read_totals(ev, s, &epochs[i], &stats, err);
+		rc = promql_over_time_read_totals(ev, s, &epochs[i], &stats, err);
 		if (!rc && stats.rows)
-			compare(out, greatest, greatest ? stats.max : stats.min, i);
+			best_compare(out, greatest, greatest ? stats.max : stats.min, i);
 	}
 	return rc;
 }
 
 /* Rollups know when it was, but only raw rows are scrapes. */
-static enum err_code check_kept(
+static enum err_code promql_over_time_check_kept(
 	struct eval *ev, const struct selection *s, const struct chosen *c, struct err *err)
 {
 	struct sum_stats stats = { 0 };
@@ -250,7 +250,8 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n; i = end) {
 		for (end = i + 1; end < s->n &&
-			 is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
+			 choose_is_same_series(
+				 s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
 			 end++)
 			;
 		if ((rc = best_of_series(ev, s, &s->v[i], end - i, &best, err)))
@@ -259,7 +260,7 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 			continue;
 		chosen[n] = s->v[i + best.epoch];
 		chosen[n].at_ns = best.row.ts_ns;
-		if ((rc = check_kept(ev, s, &chosen[n++], err)))
+		if ((rc = promql_over_time_check_kept(ev, s, &chosen[n++], err)))
 			return rc;
 	}
 	s->v = chosen;

@@ -13,7 +13,7 @@
 
 /* ---- finding again ---- */
 
-static bool names_eq(struct name_list a, struct name_list b)
+static bool plan_names_eq(struct name_list a, struct name_list b)
 {
 	if (a.n != b.n)
 		return false;
@@ -23,12 +23,12 @@ static bool names_eq(struct name_list a, struct name_list b)
 	return true;
 }
 
-static bool groups_alike(const struct merging *a, const struct merging *b)
+static bool plan_groups_alike(const struct merging *a, const struct merging *b)
 {
-	return a->each == b->each && a->grouping == b->grouping && names_eq(a->labels, b->labels);
+	return a->each == b->each && a->grouping == b->grouping && plan_names_eq(a->labels, b->labels);
 }
 
-static bool selects_alike(const struct selector *a, const struct selector *b)
+static bool plan_selects_alike(const struct selector *a, const struct selector *b)
 {
 	if (!str_eq(a->name, b->name) || a->matchers_n != b->matchers_n)
 		return false;
@@ -40,12 +40,12 @@ static bool selects_alike(const struct selector *a, const struct selector *b)
 	return true;
 }
 
-static enum err_code nomem(struct eval *ev, struct err *err)
+static enum err_code plan_nomem(struct eval *ev, struct err *err)
 {
 	return arena_fail(ev->whole, "query", err);
 }
 
-static enum err_code find_set(struct eval *ev, const struct expr *e, const struct merging *m,
+static enum err_code plan_find_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	const struct chosen_set **out, struct err *err)
 {
 	struct query_plan *p = ev->plan;
@@ -53,13 +53,14 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 	struct merging *kept;
 	enum err_code rc;
 
-	while (set && !(selects_alike(set->selector, &e->selector) && groups_alike(set->merging, m)))
+	while (set &&
+		!(plan_selects_alike(set->selector, &e->selector) && plan_groups_alike(set->merging, m)))
 		set = set->next;
 	if (!set) {
 		set = arena_new(ev->whole, struct chosen_set);
 		kept = arena_new(ev->whole, struct merging);
 		if (!set || !kept)
-			return nomem(ev, err);
+			return plan_nomem(ev, err);
 		*kept = *m;
 		set->selector = &e->selector;
 		set->merging = kept;
@@ -72,42 +73,42 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 	return ERR_OK;
 }
 
-static struct plan_read *look_up(
+static struct plan_read *plan_look_up(
 	const struct eval *ev, const struct expr *e, const struct merging *m, bool numbers)
 {
 	for (struct plan_read *r = ev->plan->reads; r; r = r->next)
 		if (!r->set == numbers && r->scope == ev->scope && expr_eq(r->expr, e) &&
 			(numbers ||
-				(groups_alike(&r->merging, m) && r->merging.over == m->over &&
+				(plan_groups_alike(&r->merging, m) && r->merging.over == m->over &&
 					r->merging.totals_only == m->totals_only && r->merging.by_name == m->by_name)))
 			return r;
 	return NULL;
 }
 
 /* It is read in one window at every step. */
-static bool is_pinned(const struct eval *ev, const struct expr *e)
+static bool plan_is_pinned(const struct eval *ev, const struct expr *e)
 {
 	return ev->mode != EVAL_RANGE || e->selector.shift.at != AT_NONE;
 }
 
-static uint64_t steps_of(const struct eval *ev, const struct expr *e)
+static uint64_t plan_steps_of(const struct eval *ev, const struct expr *e)
 {
 	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->first_ns <= ev->last_ns));
-	return is_pinned(ev, e) ? 1 : ev->steps;
+	return plan_is_pinned(ev, e) ? 1 : ev->steps;
 }
 
-static enum err_code add_read(
+static enum err_code plan_add_read(
 	struct eval *ev, const struct expr *e, struct plan_read **out, struct err *err)
 {
 	struct plan_read **end = &ev->plan->reads;
 	struct plan_read *r = arena_new(ev->whole, struct plan_read);
 
 	if (!r)
-		return nomem(ev, err);
+		return plan_nomem(ev, err);
 	r->expr = e;
 	r->scope = ev->scope;
-	r->pinned = is_pinned(ev, e);
-	r->steps = steps_of(ev, e);
+	r->pinned = plan_is_pinned(ev, e);
+	r->steps = plan_steps_of(ev, e);
 	while (*end)
 		end = &(*end)->next;
 	*out = *end = r;
@@ -118,16 +119,16 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	struct plan_read **out, struct err *err)
 {
 	const struct chosen_set *set;
-	struct plan_read *r = look_up(ev, e, m, false);
+	struct plan_read *r = plan_look_up(ev, e, m, false);
 	enum err_code rc;
 
 	assert(e->kind == EXPR_SELECTOR);
 	if (!r) {
-		if ((rc = find_set(ev, e, m, &set, err)))
+		if ((rc = plan_find_set(ev, e, m, &set, err)))
 			return rc;
 		if (m->over == OVER_RATE && set->n > 0 && !set->v[0].type.delta)
 			return over_refuse_levels(ev, e, &set->v[0].type, err);
-		if ((rc = add_read(ev, e, &r, err)))
+		if ((rc = plan_add_read(ev, e, &r, err)))
 			return rc;
 		r->merging = *m;
 		r->set = set;
@@ -150,7 +151,7 @@ enum err_code plan_note_read(struct eval *ev, const struct expr *e, const struct
 
 /* ---- estimates ---- */
 
-static int64_t time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
+static int64_t plan_time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
 {
 	if (ev->mode != EVAL_RANGE || r->pinned)
 		return ev->t_ns;
@@ -161,7 +162,7 @@ static int64_t time_of_step(const struct eval *ev, const struct plan_read *r, ui
 		(int64_t)((__int128)(ev->last_ns - ev->first_ns) * (__int128)i / (__int128)(r->steps - 1));
 }
 
-static void scale(struct sum_estimate *e, uint64_t n, uint64_t of)
+static void plan_scale(struct sum_estimate *e, uint64_t n, uint64_t of)
 {
 	uint64_t *v = (uint64_t *)e;
 
@@ -170,7 +171,7 @@ static void scale(struct sum_estimate *e, uint64_t n, uint64_t of)
 		v[i] = (uint64_t)((double)v[i] / (double)of * (double)n + 0.5);
 }
 
-static void add(struct sum_estimate *to, const struct sum_estimate *from)
+static void plan_add(struct sum_estimate *to, const struct sum_estimate *from)
 {
 	uint64_t *a = (uint64_t *)to;
 	const uint64_t *b = (const uint64_t *)from;
@@ -180,7 +181,7 @@ static void add(struct sum_estimate *to, const struct sum_estimate *from)
 }
 
 /* The cost of one step of a read, in samples. */
-static uint64_t cost_of(const struct plan_read *r)
+static uint64_t plan_read_cost_of(const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
 	uint64_t pieces = e->head_rows + e->chunks;
@@ -203,17 +204,17 @@ static struct selection selection_of(const struct plan_read *r, const struct tim
 		.groups_n = r->set->groups_n,
 		.totals_only = r->merging.totals_only && !r->set->by_labels,
 		.by_name = r->merging.by_name && (over == OVER_NONE || over == OVER_SUM),
-		.cost = cost_of(r) };
+		.cost = plan_read_cost_of(r) };
 }
 
 /*
  * The least number of elements of a step: the samples of one row each, unless all are thrown away.
  */
-static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
+static uint64_t plan_memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
 	uint64_t each = r->merging.in_slices ? sizeof(struct profile_value) + sizeof(struct part) :
-										   gather_group_bytes(ev, cost_of(r), false);
+										   gather_group_bytes(ev, plan_read_cost_of(r), false);
 	uint64_t cells = 0;
 
 	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
@@ -226,7 +227,7 @@ static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 }
 
 /* Steps and series are each far below 2^32. */
-static void visit(struct query_plan *p, uint64_t n, uint64_t each)
+static void query_plan_visit(struct query_plan *p, uint64_t n, uint64_t each)
 {
 	p->series_steps += n;
 	if (__builtin_add_overflow(p->visits, n * each, &p->visits))
@@ -245,27 +246,27 @@ enum err_code plan_note_values(
 	assert(r->set && r->places > 0);
 	if (r->places > 1)
 		return ERR_OK;
-	r->first = selector_window(ev, &r->expr->selector, time_of_step(ev, r, 0));
-	r->last = selector_window(ev, &r->expr->selector, time_of_step(ev, r, r->steps - 1));
+	r->first = selector_window(ev, &r->expr->selector, plan_time_of_step(ev, r, 0));
+	r->last = selector_window(ev, &r->expr->selector, plan_time_of_step(ev, r, r->steps - 1));
 	for (uint64_t i = 0; i < n && !rc; i++) {
-		w = selector_window(
-			ev, &r->expr->selector, time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
+		w = selector_window(ev, &r->expr->selector,
+			plan_time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
 		s = selection_of(r, &w);
 		if (s.over == OVER_MIN || s.over == OVER_MAX) /* then one scrape each */
 			s.totals_only = !r->set->by_labels;
 		rc = estimate_selection(ev, &s, &r->estimate, err);
 	}
-	scale(&r->estimate, r->steps, n);
-	add(&p->all, &r->estimate);
-	visit(p, r->set->n * r->steps, PLAN_SERIES_SAMPLES);
-	p->memory_bytes += memory_of(ev, r);
+	plan_scale(&r->estimate, r->steps, n);
+	plan_add(&p->all, &r->estimate);
+	query_plan_visit(p, r->set->n * r->steps, PLAN_SERIES_SAMPLES);
+	p->memory_bytes += plan_memory_of(ev, r);
 	return rc;
 }
 
 enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct db_series *series,
 	size_t n, struct err *err)
 {
-	struct plan_read *r = look_up(ev, e, NULL, true);
+	struct plan_read *r = plan_look_up(ev, e, NULL, true);
 	const struct db_series **all;
 	enum err_code rc;
 
@@ -274,26 +275,26 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 		return ERR_OK;
 	}
 	if (!(all = arena_calloc(ev->arena, n + 1, sizeof(*all))))
-		return nomem(ev, err);
+		return plan_nomem(ev, err);
 	for (size_t i = 0; i < n; i++)
 		all[i] = &series[i];
-	if ((rc = add_read(ev, e, &r, err)))
+	if ((rc = plan_add_read(ev, e, &r, err)))
 		return rc;
 	r->places = 1;
 	r->series_n = r->elements = n;
-	r->first = numeric_window(ev, &e->selector, time_of_step(ev, r, 0));
-	r->last = numeric_window(ev, &e->selector, time_of_step(ev, r, r->steps - 1));
+	r->first = numeric_window(ev, &e->selector, plan_time_of_step(ev, r, 0));
+	r->last = numeric_window(ev, &e->selector, plan_time_of_step(ev, r, r->steps - 1));
 	/* Read in slices: each value about once. */
 	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
 		SUM_CELLS, &r->estimate, err);
-	add(&ev->plan->all, &r->estimate);
-	visit(ev->plan, n * r->steps, PLAN_NUMBERS_SAMPLES);
+	plan_add(&ev->plan->all, &r->estimate);
+	query_plan_visit(ev->plan, n * r->steps, PLAN_NUMBERS_SAMPLES);
 	return rc;
 }
 
 void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns)
 {
-	struct plan_read *r = ev->plan ? look_up(ev, e, NULL, true) : NULL;
+	struct plan_read *r = ev->plan ? plan_look_up(ev, e, NULL, true) : NULL;
 
 	if (!r)
 		return;
@@ -305,7 +306,7 @@ void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, 
 
 /* ---- values ---- */
 
-static bool copy_array(struct arena *a, void *array, size_t n, size_t item)
+static bool plan_copy_array(struct arena *a, void *array, size_t n, size_t item)
 {
 	void **at = array, *copy;
 
@@ -320,25 +321,26 @@ static bool copy_array(struct arena *a, void *array, size_t n, size_t item)
 }
 
 /* Whoever gets a value may round it in place, so each place has its own. */
-static bool copy_value(struct arena *a, const struct value *from, struct value *out)
+static bool plan_copy_value(struct arena *a, const struct value *from, struct value *out)
 {
 	*out = *from;
-	if (!copy_array(a, &out->profiles, from->n, sizeof(*out->profiles)))
+	if (!plan_copy_array(a, &out->profiles, from->n, sizeof(*out->profiles)))
 		return false;
 	for (size_t i = 0; i < out->n && out->profiles; i++) {
 		struct profile_value *p = &out->profiles[i];
 
-		if (!copy_array(a, &p->parts, p->parts_n, sizeof(*p->parts)))
+		if (!plan_copy_array(a, &p->parts, p->parts_n, sizeof(*p->parts)))
 			return false;
 		for (size_t k = 0; k < p->parts_n; k++)
-			if (!copy_array(a, &p->parts[k].cells, p->parts[k].n, sizeof(*p->parts[k].cells)) ||
-				!copy_array(a, &p->parts[k].wide, p->parts[k].n, sizeof(*p->parts[k].wide)))
+			if (!plan_copy_array(
+					a, &p->parts[k].cells, p->parts[k].n, sizeof(*p->parts[k].cells)) ||
+				!plan_copy_array(a, &p->parts[k].wide, p->parts[k].n, sizeof(*p->parts[k].wide)))
 				return false;
 	}
 	return true;
 }
 
-static enum err_code read_now(
+static enum err_code plan_read_now(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
 	struct time_window w = selector_window(ev, &r->expr->selector, ev->t_ns);
@@ -366,13 +368,13 @@ enum err_code plan_read_values(
 
 	assert(r->set && r->set->n > 0);
 	if (r->places < 2 && !stays)
-		return read_now(ev, r, out, err);
+		return plan_read_now(ev, r, out, err);
 	if (!r->has_kept || (!stays && r->kept_ns != ev->t_ns)) {
 		r->has_kept = false;
 		r->kept = *out;
 		if (stays)
 			in.arena = ev->whole;
-		rc = read_now(&in, r, &r->kept, err);
+		rc = plan_read_now(&in, r, &r->kept, err);
 		ev->samples = in.samples;
 		ev->infos = in.infos;
 		ev->infos_n = in.infos_n;
@@ -381,7 +383,7 @@ enum err_code plan_read_values(
 		r->has_kept = true;
 		r->kept_ns = ev->t_ns;
 	}
-	return copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
+	return plan_copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
 }
 
 void plan_forget_kept(struct eval *ev, const struct expr *scope)
@@ -391,7 +393,7 @@ void plan_forget_kept(struct eval *ev, const struct expr *scope)
 			r->has_kept = false;
 }
 
-static void note_times(struct eval *ev, const struct expr *e, uint64_t times, int64_t took_ns)
+static void plan_note_times(struct eval *ev, const struct expr *e, uint64_t times, int64_t took_ns)
 {
 	struct plan_node *n = ev->plan->nodes;
 
@@ -410,12 +412,12 @@ static void note_times(struct eval *ev, const struct expr *e, uint64_t times, in
 
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns)
 {
-	note_times(ev, e, 1, took_ns);
+	plan_note_times(ev, e, 1, took_ns);
 }
 
 /* ---- side by side ---- */
 
-static void forget_counts(struct plan_read *r)
+static void plan_read_forget_counts(struct plan_read *r)
 {
 	r->reads = r->samples = r->profiles = 0;
 	r->took_ns = 0;
@@ -436,7 +438,7 @@ enum err_code plan_fork(const struct query_plan *p, struct arena *a, struct quer
 		*copy = *r;
 		copy->next = NULL;
 		copy->has_kept = r->has_kept && r->pinned;
-		forget_counts(copy);
+		plan_read_forget_counts(copy);
 		*end = copy;
 		end = &copy->next;
 	}
@@ -452,10 +454,10 @@ void plan_add_counts(struct eval *ev, struct query_plan *from)
 		to->samples += r->samples;
 		to->profiles += r->profiles;
 		to->took_ns += r->took_ns;
-		forget_counts(r);
+		plan_read_forget_counts(r);
 	}
 	for (struct plan_node *n = from->nodes; n; n = n->next) {
-		note_times(ev, n->expr, n->n, n->took_ns);
+		plan_note_times(ev, n->expr, n->n, n->took_ns);
 		n->n = 0;
 		n->took_ns = 0;
 	}
@@ -464,7 +466,7 @@ void plan_add_counts(struct eval *ev, struct query_plan *from)
 /* ---- the whole query ---- */
 
 /* 1234567 as 1,234,567. */
-static const char *with_commas(char *out, size_t size, uint64_t v)
+static const char *plan_with_commas(char *out, size_t size, uint64_t v)
 {
 	char plain[24];
 	int n = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)v), at = 0;
@@ -485,43 +487,45 @@ enum err_code plan_check(const struct query_plan *p, struct err *err)
 	if (p->all.samples > p->samples_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would read about %s samples, limit %s (--query.max-samples)",
-			with_commas(a, sizeof(a), p->all.samples), with_commas(b, sizeof(b), p->samples_max));
+			plan_with_commas(a, sizeof(a), p->all.samples),
+			plan_with_commas(b, sizeof(b), p->samples_max));
 	if (p->visits > p->samples_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would look at about %s series in its steps, which counts as "
 			"%s samples, limit %s (--query.max-samples)",
-			with_commas(a, sizeof(a), p->series_steps), with_commas(b, sizeof(b), p->visits),
-			with_commas(c, sizeof(c), p->samples_max));
+			plan_with_commas(a, sizeof(a), p->series_steps),
+			plan_with_commas(b, sizeof(b), p->visits),
+			plan_with_commas(c, sizeof(c), p->samples_max));
 	if (p->memory_bytes_max && p->held_bytes + p->memory_bytes > p->memory_bytes_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would need about %s bytes of memory, limit %s "
 			"(--query.max-memory)",
-			with_commas(a, sizeof(a), p->held_bytes + p->memory_bytes),
-			with_commas(b, sizeof(b), p->memory_bytes_max));
+			plan_with_commas(a, sizeof(a), p->held_bytes + p->memory_bytes),
+			plan_with_commas(b, sizeof(b), p->memory_bytes_max));
 	return ERR_OK;
 }
 
 /* ---- series, before they are held ---- */
 
-static size_t used_of(const struct budget *b)
+static size_t plan_used_of(const struct budget *b)
 {
 	return __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
 }
 
-static size_t left_of(const struct budget *b)
+static size_t plan_left_of(const struct budget *b)
 {
-	size_t used = used_of(b);
+	size_t used = plan_used_of(b);
 
 	return used < b->max_bytes ? b->max_bytes - used : 0;
 }
 
 size_t plan_series_max(const struct eval *ev, const struct expr *e, struct series_cost each)
 {
-	uint64_t max = ev->budget ? left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
+	uint64_t max = ev->budget ? plan_left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
 
 	assert(each.bytes > 0);
 	if (ev->plan && ev->plan->checked && each.samples) {
-		looked = ev->plan->samples_max / (each.samples * steps_of(ev, e));
+		looked = ev->plan->samples_max / (each.samples * plan_steps_of(ev, e));
 		max = looked < max ? looked : max;
 	}
 	/* 0 would mean no limit. A limit of 1 refuses the series as well. */
@@ -537,15 +541,16 @@ enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 
 	if (ev->plan && ev->plan->checked)
 		p.samples_max = ev->plan->samples_max;
-	visit(&p, about * steps_of(ev, e), each.samples);
+	query_plan_visit(&p, about * plan_steps_of(ev, e), each.samples);
 	if ((rc = plan_check(&p, err)))
 		return rc;
 	return err_set(err, ERR_LIMIT,
 		"the query selects about %s series, for which it would need %s bytes of memory at "
 		"least, limit %s (--query.max-memory)",
-		with_commas(a, sizeof(a), about),
-		with_commas(b, sizeof(b), ev->budget->max_bytes - left_of(ev->budget) + about * each.bytes),
-		with_commas(c, sizeof(c), ev->budget->max_bytes));
+		plan_with_commas(a, sizeof(a), about),
+		plan_with_commas(
+			b, sizeof(b), ev->budget->max_bytes - plan_left_of(ev->budget) + about * each.bytes),
+		plan_with_commas(c, sizeof(c), ev->budget->max_bytes));
 }
 
 enum err_code plan_query(struct eval *ev, struct err *err)
@@ -567,7 +572,7 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 	ev->subqueries = over_nothing.subqueries;
 	arena_release(&scratch);
 	if (ev->budget)
-		p->held_bytes = used_of(ev->budget);
+		p->held_bytes = plan_used_of(ev->budget);
 	/* The evaluation finds the same error, or none if the data does not lead to it. */
 	if (rc == ERR_INVALID) {
 		p->partial = true;

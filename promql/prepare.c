@@ -7,23 +7,23 @@
 #include "promql/profiles/filter.h"
 #include "promql/syntax/functions.h"
 
-static size_t add_names(struct eval *ev, const struct expr *e)
+static size_t prepare_add_names(struct eval *ev, const struct expr *e)
 {
 	const struct call *c = &e->call;
 	size_t n = 0;
 
 	switch (e->kind) {
 	case EXPR_PAREN:
-		return add_names(ev, e->paren);
+		return prepare_add_names(ev, e->paren);
 	case EXPR_UNARY:
-		return add_names(ev, e->unary.arg);
+		return prepare_add_names(ev, e->unary.arg);
 	case EXPR_SUBQUERY:
-		return add_names(ev, e->subquery.arg);
+		return prepare_add_names(ev, e->subquery.arg);
 	case EXPR_BINARY:
-		return add_names(ev, e->binary.lhs) + add_names(ev, e->binary.rhs);
+		return prepare_add_names(ev, e->binary.lhs) + prepare_add_names(ev, e->binary.rhs);
 	case EXPR_CALL:
 		for (size_t i = 0; i < c->args_n; i++)
-			n += add_names(ev, c->args[i]);
+			n += prepare_add_names(ev, c->args[i]);
 		if (filter_is_tag(c->fn->id))
 			ev->all_sample_labels = true;
 		if (c->grouping != GROUPING_BY || !(c->fn->args[0] & VALUE_PROFILES))
@@ -47,13 +47,13 @@ static size_t add_names(struct eval *ev, const struct expr *e)
 
 enum err_code eval_prepare(struct eval *ev, struct err *err)
 {
-	size_t n = add_names(ev, ev->query->root); /* counts first */
+	size_t n = prepare_add_names(ev, ev->query->root); /* counts first */
 
 	assert(ev->query->root->types); /* checked */
 	if (n == 0)
 		return ERR_OK;
 	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
 		return eval_nomem(ev, err);
-	add_names(ev, ev->query->root);
+	prepare_add_names(ev, ev->query->root);
 	return ERR_OK;
 }

@@ -27,14 +27,14 @@
 #define LOOK_AHEAD_NS NS_PER_MIN /* for the one that comes late */
 
 /* The interval at which a series was scraped lately, and its last scrape. */
-struct pace {
+struct rate_window_pace {
 	int64_t interval_ns; /* 0: not at all */
 	int64_t last_ns;
 };
 
 /* Reads the statistics of all epochs of a series. */
-static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t n, int64_t min_ns,
-	int64_t max_ns, struct sum_stats *out, struct err *err)
+static enum err_code rate_window_read_stats(struct eval *ev, const struct chosen *c, size_t n,
+	int64_t min_ns, int64_t max_ns, struct sum_stats *out, struct err *err)
 {
 	enum err_code rc = eval_check(ev, err);
 	struct arena scratch; /* of what is read, times alone are wanted */
@@ -50,17 +50,17 @@ static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t 
 	return rc;
 }
 
-static enum err_code read_pace(struct eval *ev, const struct time_window *w, const struct chosen *c,
-	size_t n, struct pace *out, struct err *err)
+static enum err_code rate_window_read_pace(struct eval *ev, const struct time_window *w,
+	const struct chosen *c, size_t n, struct rate_window_pace *out, struct err *err)
 {
 	int64_t back_ns = w->max_ns - w->min_ns;
 	struct sum_stats stats;
 	enum err_code rc;
 
-	*out = (struct pace){ 0 };
+	*out = (struct rate_window_pace){ 0 };
 	if (back_ns < LOOK_BACK_NS)
 		back_ns = LOOK_BACK_NS;
-	rc = read_stats(ev, c, n, w->max_ns - back_ns, w->max_ns, &stats, err);
+	rc = rate_window_read_stats(ev, c, n, w->max_ns - back_ns, w->max_ns, &stats, err);
 	if (!rc && stats.rows && stats.elapsed_ns / stats.rows < INT64_MAX / 4) {
 		out->interval_ns = (int64_t)(stats.elapsed_ns / stats.rows);
 		out->last_ns = stats.end_ns;
@@ -69,20 +69,20 @@ static enum err_code read_pace(struct eval *ev, const struct time_window *w, con
 }
 
 /* The scrape that should have come by the end of the window did so a little later, or still may. */
-static enum err_code is_late(struct eval *ev, const struct time_window *w, const struct chosen *c,
-	size_t n, int64_t near_ns, bool *out, struct err *err)
+static enum err_code rate_window_is_late(struct eval *ev, const struct time_window *w,
+	const struct chosen *c, size_t n, int64_t near_ns, bool *out, struct err *err)
 {
 	int64_t ahead_ns = 2 * near_ns < LOOK_AHEAD_NS ? 2 * near_ns : LOOK_AHEAD_NS;
 	int64_t end_ns = w->max_ns + ahead_ns;
 	struct sum_stats stats;
-	enum err_code rc = read_stats(ev, c, n, w->max_ns, end_ns, &stats, err);
+	enum err_code rc = rate_window_read_stats(ev, c, n, w->max_ns, end_ns, &stats, err);
 
 	*out = stats.rows || end_ns > clock_now_ns();
 	return rc;
 }
 
-static enum err_code place(struct eval *ev, const struct time_window *w, struct chosen *c, size_t n,
-	const struct pace *p, struct err *err)
+static enum err_code rate_window_place(struct eval *ev, const struct time_window *w,
+	struct chosen *c, size_t n, const struct rate_window_pace *p, struct err *err)
 {
 	int64_t window_ns = w->max_ns - w->min_ns, near_ns = p->interval_ns / NEAR_PARTS;
 	int64_t since_ns = w->max_ns - p->last_ns, min_ns = w->min_ns;
@@ -99,7 +99,7 @@ static enum err_code place(struct eval *ev, const struct time_window *w, struct 
 	if (since_ns < near_ns)
 		min_ns += 2 * near_ns;
 	else if (since_ns > p->interval_ns - near_ns && since_ns <= p->interval_ns + near_ns)
-		rc = is_late(ev, w, c, n, near_ns, &late, err);
+		rc = rate_window_is_late(ev, w, c, n, near_ns, &late, err);
 	if (late)
 		min_ns -= 2 * near_ns;
 	for (size_t i = 0; i < n && min_ns != w->min_ns; i++) {
@@ -123,7 +123,7 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 {
 	struct chosen *chosen;
 	enum err_code rc = ERR_OK;
-	struct pace pace;
+	struct rate_window_pace pace;
 	size_t end;
 
 	if (s->over != OVER_RATE || s->window.max_ns - s->window.min_ns >= LONG_NS)
@@ -132,12 +132,13 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n && !rc; i = end) {
 		for (end = i; end < s->n &&
-			 is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
+			 choose_is_same_series(
+				 s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
 			 end++)
 			chosen[end] = s->v[end];
-		rc = read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);
+		rc = rate_window_read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);
 		if (!rc && pace.interval_ns)
-			rc = place(ev, &s->window, &chosen[i], end - i, &pace, err);
+			rc = rate_window_place(ev, &s->window, &chosen[i], end - i, &pace, err);
 	}
 	s->v = chosen;
 	return rc;

@@ -8,13 +8,13 @@
 #include "promql/plan.h"
 #include "promql/subquery.h"
 
-static double scalar_of(const struct value *costs)
+static double promql_reader_scalar_of(const struct value *costs)
 {
 	return costs->n == 1 ? costs->costs[0].value : NAN;
 }
 
 /* NaN might be refused by an operator above, and the plan would end there. */
-static double scalar_noted(const struct value *costs)
+static double promql_reader_scalar_noted(const struct value *costs)
 {
 	(void)costs;
 	return 1;
@@ -26,7 +26,7 @@ const struct reader reader_reads = {
 	.numbers = numeric_read,
 	.subquery = subquery_read,
 	.changed = changed_eval,
-	.scalar = scalar_of,
+	.scalar = promql_reader_scalar_of,
 };
 
 const struct reader reader_notes = {
@@ -35,5 +35,5 @@ const struct reader reader_notes = {
 	.numbers = numeric_note,
 	.subquery = subquery_note,
 	.changed = changed_plan,
-	.scalar = scalar_noted,
+	.scalar = promql_reader_scalar_noted,
 };

@@ -34,37 +34,38 @@ struct subquery_cache {
 /* ---- times ---- */
 
 /* The last multiple of the step at or before t. */
-static int64_t multiple_until(int64_t t, int64_t step)
+static int64_t subquery_multiple_until(int64_t t, int64_t step)
 {
 	int64_t rest = t % step;
 
 	return t - (rest < 0 ? rest + step : rest);
 }
 
-static int64_t step_of(const struct eval *ev, const struct subquery *s)
+static int64_t subquery_step_of(const struct eval *ev, const struct subquery *s)
 {
 	return s->step_ns ? s->step_ns : ev->subquery_step_ns;
 }
 
 /* So that a step more, or the distance of two, does not overflow. */
-static int64_t within(int64_t t)
+static int64_t subquery_within(int64_t t)
 {
 	return t >= TIME_MAX_NS ? TIME_MAX_NS - 1 : t <= -TIME_MAX_NS ? 1 - TIME_MAX_NS : t;
 }
 
 /* (min, max] of an evaluation at t. */
-static struct time_window window_of(const struct eval *ev, const struct subquery *s, int64_t t)
+static struct time_window subquery_window_of(
+	const struct eval *ev, const struct subquery *s, int64_t t)
 {
-	int64_t max = within(eval_shifted(ev, &s->shift, t));
+	int64_t max = subquery_within(eval_shifted(ev, &s->shift, t));
 
-	return (struct time_window){ .min_ns = within(max - s->range_ns), .max_ns = max };
+	return (struct time_window){ .min_ns = subquery_within(max - s->range_ns), .max_ns = max };
 }
 
 enum err_code subquery_scope(
 	struct eval *ev, const struct expr *e, struct eval *out, struct err *err)
 {
 	const struct subquery *s = &e->subquery;
-	int64_t step = step_of(ev, s), first = ev->t_ns, last = ev->t_ns;
+	int64_t step = subquery_step_of(ev, s), first = ev->t_ns, last = ev->t_ns;
 	uint64_t each = ((uint64_t)s->range_ns - 1) / (uint64_t)step + 1, all;
 
 	assert(step > 0);
@@ -80,8 +81,8 @@ enum err_code subquery_scope(
 	out->mode = EVAL_RANGE;
 	out->scope = e;
 	out->step_ns = step;
-	out->first_ns = multiple_until(window_of(ev, s, first).min_ns, step) + step;
-	out->last_ns = multiple_until(window_of(ev, s, last).max_ns, step);
+	out->first_ns = subquery_multiple_until(subquery_window_of(ev, s, first).min_ns, step) + step;
+	out->last_ns = subquery_multiple_until(subquery_window_of(ev, s, last).max_ns, step);
 	if (out->last_ns < out->first_ns) /* no step is in the range */
 		out->last_ns = out->first_ns;
 	all = (uint64_t)(out->last_ns - out->first_ns) / (uint64_t)step + 1;
@@ -95,7 +96,7 @@ enum err_code subquery_scope(
 }
 
 /* What an evaluation of the scope added to the query. */
-static void leave_scope(struct eval *ev, const struct eval *in)
+static void subquery_leave_scope(struct eval *ev, const struct eval *in)
 {
 	ev->samples = in->samples;
 	ev->infos = in->infos;
@@ -107,7 +108,7 @@ static void leave_scope(struct eval *ev, const struct eval *in)
 
 /* ---- what was evaluated ---- */
 
-static struct subquery_cache *find_cache(struct eval *ev, const struct expr *e)
+static struct subquery_cache *subquery_find_cache(struct eval *ev, const struct expr *e)
 {
 	struct subquery_cache *c = ev->subqueries;
 
@@ -135,13 +136,13 @@ static bool answers_eq(const void *ctx, const void *key, uint32_t id)
 		*(const struct labels *)key, ((const struct subquery_cache *)ctx)->v[id].metric);
 }
 
-static enum err_code nomem(struct eval *ev, struct err *err)
+static enum err_code subquery_nomem(struct eval *ev, struct err *err)
 {
 	return arena_fail(ev->whole, "query", err);
 }
 
 /* Points that are too old make room for new ones. */
-static bool make_room(struct arena *a, struct answers *s)
+static bool subquery_make_room(struct arena *a, struct answers *s)
 {
 	size_t left = s->n - s->old, cap;
 	int64_t *ts;
@@ -166,8 +167,8 @@ static bool make_room(struct arena *a, struct answers *s)
 	return true;
 }
 
-static enum err_code add_answer(struct eval *ev, struct subquery_cache *c, struct labels metric,
-	int64_t t, double value, struct err *err)
+static enum err_code subquery_add_answer(struct eval *ev, struct subquery_cache *c,
+	struct labels metric, int64_t t, double value, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&c->map, hash, answers_eq, c, &metric);
@@ -176,10 +177,10 @@ static enum err_code add_answer(struct eval *ev, struct subquery_cache *c, struc
 	if (id == MAP_NONE) {
 		id = (uint32_t)c->n;
 		if (!arena_array_room(ev->whole, &c->v, c->n, 1, &c->cap))
-			return nomem(ev, err);
+			return subquery_nomem(ev, err);
 		c->v[id] = (struct answers){ .metric = labels_dup(ev->whole, metric) };
 		if (metric.n && !c->v[id].metric.v)
-			return nomem(ev, err);
+			return subquery_nomem(ev, err);
 		if (!map_add(&c->map, hash, id))
 			return err_nomem(err, "query");
 		c->n++;
@@ -187,8 +188,8 @@ static enum err_code add_answer(struct eval *ev, struct subquery_cache *c, struc
 	s = &c->v[id];
 	if (s->n > s->old && s->ts[s->n - 1] == t)
 		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
-	if (!make_room(ev->whole, s))
-		return nomem(ev, err);
+	if (!subquery_make_room(ev->whole, s))
+		return subquery_nomem(ev, err);
 	s->ts[s->n] = t;
 	s->values[s->n++] = value;
 	return ERR_OK;
@@ -197,7 +198,7 @@ static enum err_code add_answer(struct eval *ev, struct subquery_cache *c, struc
 /* ---- evaluation ---- */
 
 /* The costs of profiles are asked for by name: no value of theirs is meant without it. */
-static enum err_code refuse_profiles(
+static enum err_code subquery_refuse_profiles(
 	struct eval *ev, const struct expr *e, const struct value *v, struct err *err)
 {
 	struct buf got = { 0 };
@@ -211,7 +212,7 @@ static enum err_code refuse_profiles(
 	return rc;
 }
 
-static enum err_code evaluate_at(
+static enum err_code subquery_evaluate_at(
 	struct eval *in, const struct expr *e, struct subquery_cache *c, int64_t t, struct err *err)
 {
 	struct value v;
@@ -221,15 +222,15 @@ static enum err_code evaluate_at(
 	if ((rc = eval_expr(in, e->subquery.arg, &v, err)))
 		return rc;
 	if (!(v.type & VALUE_COSTS))
-		return refuse_profiles(in, e, &v, err);
+		return subquery_refuse_profiles(in, e, &v, err);
 	for (size_t i = 0; i < v.n && !rc; i++)
-		rc = add_answer(in, c, v.costs[i].metric, t, v.costs[i].value, err);
+		rc = subquery_add_answer(in, c, v.costs[i].metric, t, v.costs[i].value, err);
 	return rc;
 }
 
 /* Makes the cache hold all steps of (first, last). */
-static enum err_code evaluate_steps(struct eval *ev, const struct expr *e, struct subquery_cache *c,
-	int64_t first, int64_t last, struct err *err)
+static enum err_code subquery_evaluate_steps(struct eval *ev, const struct expr *e,
+	struct subquery_cache *c, int64_t first, int64_t last, struct err *err)
 {
 	struct arena step;
 	struct eval in;
@@ -247,16 +248,16 @@ static enum err_code evaluate_steps(struct eval *ev, const struct expr *e, struc
 	arena_init_shared(&step, ev->budget);
 	in.arena = &step;
 	for (int64_t t = c->last_ns + in.step_ns; t <= last && !rc; t += in.step_ns) {
-		if (!(rc = evaluate_at(&in, e, c, t, err)))
+		if (!(rc = subquery_evaluate_at(&in, e, c, t, err)))
 			c->last_ns = t;
 		arena_reset(&step);
 	}
 	arena_release(&step);
-	leave_scope(ev, &in);
+	subquery_leave_scope(ev, &in);
 	return rc;
 }
 
-static int by_metric(const void *a, const void *b)
+static int subquery_by_metric(const void *a, const void *b)
 {
 	return labels_cmp(
 		((const struct numeric_range *)a)->metric, ((const struct numeric_range *)b)->metric);
@@ -266,15 +267,16 @@ enum err_code subquery_read(
 	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
 {
 	const struct subquery *s = &e->subquery;
-	struct time_window w = window_of(ev, s, ev->t_ns);
-	int64_t step = step_of(ev, s), first = multiple_until(w.min_ns, step) + step;
-	struct subquery_cache *c = find_cache(ev, e);
+	struct time_window w = subquery_window_of(ev, s, ev->t_ns);
+	int64_t step = subquery_step_of(ev, s), first = subquery_multiple_until(w.min_ns, step) + step;
+	struct subquery_cache *c = subquery_find_cache(ev, e);
 	enum err_code rc;
 
 	*out = (struct numeric_ranges){ 0 };
 	if (!c)
-		return nomem(ev, err);
-	if ((rc = evaluate_steps(ev, e, c, first, multiple_until(w.max_ns, step), err)))
+		return subquery_nomem(ev, err);
+	if ((rc = subquery_evaluate_steps(
+			 ev, e, c, first, subquery_multiple_until(w.max_ns, step), err)))
 		return rc;
 	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n + 1)))
 		return eval_nomem(ev, err);
@@ -294,7 +296,7 @@ enum err_code subquery_read(
 	}
 	c->first_ns = first;
 	if (out->n > 1)
-		qsort(out->v, out->n, sizeof(*out->v), by_metric);
+		qsort(out->v, out->n, sizeof(*out->v), subquery_by_metric);
 	return ERR_OK;
 }
 
@@ -302,20 +304,20 @@ enum err_code subquery_read(
 enum err_code subquery_note(
 	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
 {
-	struct subquery_cache *c = find_cache(ev, e);
+	struct subquery_cache *c = subquery_find_cache(ev, e);
 	struct eval in;
 	struct value v;
 	enum err_code rc;
 
 	*out = (struct numeric_ranges){ 0 };
 	if (!c)
-		return nomem(ev, err);
+		return subquery_nomem(ev, err);
 	if (c->expr != e) /* an equal one is evaluated for both */
 		return ERR_OK;
 	if ((rc = subquery_scope(ev, e, &in, err)))
 		return rc;
 	rc = eval_expr(&in, e->subquery.arg, &v, err);
-	leave_scope(ev, &in);
+	subquery_leave_scope(ev, &in);
 	return rc;
 }
 

@@ -28,7 +28,7 @@ static const struct {
 
 static const char *const ratios[] = { "flat_share", "cum_share", "changed", "changed_interval" };
 
-static enum err_code add_note(
+static enum err_code unit_add_note(
 	struct eval *ev, const struct expr *e, struct str unit, struct err *err)
 {
 	struct unit_note *note = ev->units;
@@ -54,7 +54,7 @@ enum err_code unit_note(
 {
 	if (!(v->type & VALUE_PROFILES) || v->n == 0)
 		return ERR_OK;
-	return add_note(ev, e, v->profiles[0].type.sample_unit, err);
+	return unit_add_note(ev, e, v->profiles[0].type.sample_unit, err);
 }
 
 enum err_code unit_join(struct eval *ev, const struct unit_note *from, struct err *err)
@@ -62,11 +62,11 @@ enum err_code unit_join(struct eval *ev, const struct unit_note *from, struct er
 	enum err_code rc = ERR_OK;
 
 	for (; from && !rc; from = from->next)
-		rc = add_note(ev, from->selector, from->unit, err);
+		rc = unit_add_note(ev, from->selector, from->unit, err);
 	return rc;
 }
 
-static struct str unit_of(const struct eval *ev, const struct expr *e);
+static struct str promql_unit_of(const struct eval *ev, const struct expr *e);
 
 static struct str unit_of_selector(const struct eval *ev, const struct expr *e)
 {
@@ -83,28 +83,28 @@ static struct str unit_of_call(const struct eval *ev, const struct call *c)
 			return STR(UNIT_RATIO);
 	for (size_t i = 0; i < sizeof(keeps) / sizeof(keeps[0]); i++)
 		if (str_is(c->name, keeps[i].name))
-			return keeps[i].arg < c->args_n ? unit_of(ev, c->args[keeps[i].arg]) : STR("");
+			return keeps[i].arg < c->args_n ? promql_unit_of(ev, c->args[keeps[i].arg]) : STR("");
 	return STR("");
 }
 
-static bool is_plain(const struct expr *e)
+static bool unit_is_plain(const struct expr *e)
 {
 	const struct expr *s = expr_strip(e);
 
 	while (s->kind == EXPR_UNARY)
 		s = expr_strip(s->unary.arg);
 	return s->kind == EXPR_NUMBER ||
-		(s->kind == EXPR_BINARY && is_plain(s->binary.lhs) && is_plain(s->binary.rhs));
+		(s->kind == EXPR_BINARY && unit_is_plain(s->binary.lhs) && unit_is_plain(s->binary.rhs));
 }
 
 /* The unit of both sides if they agree; a plain number takes the other side's. */
 static struct str unit_of_both(const struct eval *ev, const struct binary *b)
 {
-	struct str l = unit_of(ev, b->lhs), r = unit_of(ev, b->rhs);
+	struct str l = promql_unit_of(ev, b->lhs), r = promql_unit_of(ev, b->rhs);
 
-	if (str_eq(l, r) || is_plain(b->rhs))
+	if (str_eq(l, r) || unit_is_plain(b->rhs))
 		return l;
-	return is_plain(b->lhs) ? r : STR("");
+	return unit_is_plain(b->lhs) ? r : STR("");
 }
 
 static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
@@ -114,16 +114,17 @@ static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
 	struct str l, r;
 
 	if (binary_op_is_comparison(b->op))
-		return b->returns_bool ? STR("") :
-								 unit_of(ev, b->lhs->types == VALUE_SCALAR ? b->rhs : b->lhs);
+		return b->returns_bool ?
+			STR("") :
+			promql_unit_of(ev, b->lhs->types == VALUE_SCALAR ? b->rhs : b->lhs);
 	if (b->op == OP_ADD || b->op == OP_SUB || b->op == OP_OR)
 		return unit_of_both(ev, b);
 	if (b->op == OP_AND || b->op == OP_UNLESS || b->op == OP_MOD)
-		return unit_of(ev, b->lhs);
+		return promql_unit_of(ev, b->lhs);
 	if (b->op != OP_MUL && b->op != OP_DIV)
 		return STR("");
-	l = unit_of(ev, b->lhs);
-	r = unit_of(ev, b->rhs);
+	l = promql_unit_of(ev, b->lhs);
+	r = promql_unit_of(ev, b->rhs);
 	if (b->op == OP_DIV && l.len && str_eq(l, r))
 		return STR(UNIT_RATIO);
 	if (str_is(r, UNIT_RATIO))
@@ -134,17 +135,17 @@ static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
 	return !is_profiles || (l.len && r.len) ? STR("") : l.len ? l : r;
 }
 
-static struct str unit_of(const struct eval *ev, const struct expr *e)
+static struct str promql_unit_of(const struct eval *ev, const struct expr *e)
 {
 	switch (e->kind) {
 	case EXPR_SELECTOR:
 		return unit_of_selector(ev, e);
 	case EXPR_PAREN:
-		return unit_of(ev, e->paren);
+		return promql_unit_of(ev, e->paren);
 	case EXPR_UNARY:
-		return unit_of(ev, e->unary.arg);
+		return promql_unit_of(ev, e->unary.arg);
 	case EXPR_SUBQUERY:
-		return unit_of(ev, e->subquery.arg);
+		return promql_unit_of(ev, e->subquery.arg);
 	case EXPR_BINARY:
 		return unit_of_binary(ev, e);
 	case EXPR_CALL:
@@ -158,5 +159,5 @@ static struct str unit_of(const struct eval *ev, const struct expr *e)
 
 struct str unit_of_query(const struct eval *ev)
 {
-	return unit_of(ev, ev->query->root);
+	return promql_unit_of(ev, ev->query->root);
 }

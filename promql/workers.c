@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-struct job {
-	struct job *next; /* the lock's, as the counts */
+struct workers_job {
+	struct workers_job *next; /* the lock's, as the counts */
 	work_fn fn;
 	void *ctx;
 	size_t n;
@@ -16,13 +16,13 @@ struct job {
 struct workers {
 	struct mutex lock; /* guards jobs and their counts */
 	struct cond wake, done;
-	struct job *jobs; /* that want help */
+	struct workers_job *jobs; /* that want help */
 	bool closing;
 	unsigned n; /* threads of a query */
 	struct thread *threads; /* n - 1 */
 };
 
-static void do_pieces(struct job *j, unsigned thread)
+static void workers_job_do_pieces(struct workers_job *j, unsigned thread)
 {
 	size_t i;
 
@@ -30,9 +30,9 @@ static void do_pieces(struct job *j, unsigned thread)
 		j->fn(j->ctx, thread, i);
 }
 
-static void remove_job(struct workers *w, struct job *j)
+static void workers_remove_job(struct workers *w, struct workers_job *j)
 {
-	struct job **at = &w->jobs;
+	struct workers_job **at = &w->jobs;
 
 	mutex_assert_held(&w->lock);
 	while (*at && *at != j)
@@ -41,10 +41,10 @@ static void remove_job(struct workers *w, struct job *j)
 		*at = j->next;
 }
 
-static void help(void *ctx)
+static void workers_help(void *ctx)
 {
 	struct workers *w = ctx;
-	struct job *j;
+	struct workers_job *j;
 	unsigned thread;
 
 	mutex_lock(&w->lock);
@@ -56,12 +56,12 @@ static void help(void *ctx)
 		j = w->jobs;
 		thread = j->threads++;
 		if (j->threads == w->n)
-			remove_job(w, j);
+			workers_remove_job(w, j);
 		j->working++;
 		mutex_unlock(&w->lock);
-		do_pieces(j, thread);
+		workers_job_do_pieces(j, thread);
 		mutex_lock(&w->lock);
-		remove_job(w, j); /* nothing is left of it */
+		workers_remove_job(w, j); /* nothing is left of it */
 		if (--j->working == 0)
 			cond_broadcast(&w->done);
 	}
@@ -82,7 +82,7 @@ enum err_code workers_open(unsigned threads, struct workers **out, struct err *e
 	if (!(w->threads = calloc(w->n, sizeof(*w->threads))))
 		rc = err_nomem(err, "query workers");
 	for (unsigned i = 0; i + 1 < w->n && !rc; i++)
-		rc = thread_start(&w->threads[i], "query-worker", help, w, err);
+		rc = thread_start(&w->threads[i], "query-worker", workers_help, w, err);
 	if (rc) {
 		workers_close(w);
 		return rc;
@@ -115,7 +115,7 @@ unsigned workers_threads(const struct workers *w)
 
 void workers_run(struct workers *w, size_t n, work_fn fn, void *ctx)
 {
-	struct job j = { .fn = fn, .ctx = ctx, .n = n, .threads = 1 };
+	struct workers_job j = { .fn = fn, .ctx = ctx, .n = n, .threads = 1 };
 
 	atomic_init(&j.at, 0);
 	if (n > 1 && workers_threads(w) > 1) {
@@ -125,11 +125,11 @@ void workers_run(struct workers *w, size_t n, work_fn fn, void *ctx)
 		cond_broadcast(&w->wake);
 		mutex_unlock(&w->lock);
 	}
-	do_pieces(&j, 0);
+	workers_job_do_pieces(&j, 0);
 	if (n <= 1 || workers_threads(w) <= 1)
 		return;
 	mutex_lock(&w->lock);
-	remove_job(w, &j);
+	workers_remove_job(w, &j);
 	while (j.working)
 		cond_wait(&w->done, &w->lock);
 	mutex_unlock(&w->lock);

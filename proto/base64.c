@@ -22,7 +22,7 @@ void base64_add(struct buf *out, struct str bytes)
 	}
 }
 
-static int digit_of(char c)
+static int base64_digit_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -48,7 +48,7 @@ bool base64_decode(struct str text, char *out, size_t *len)
 	if (text.len % 4 == 1 || (padding && (text.len + padding) % 4))
 		return false;
 	for (size_t i = 0; i < text.len; i++) {
-		if ((digit = digit_of(text.ptr[i])) < 0)
+		if ((digit = base64_digit_of(text.ptr[i])) < 0)
 			return false;
 		v = v << 6 | (uint32_t)digit;
 		bits += 6;

@@ -28,7 +28,7 @@ enum profile_field {
 #define QUICK_BYTES 24 /* that a quick way reads beyond a message's end */
 
 /* The place of a message in the body. */
-struct span {
+struct pprof_span {
 	uint32_t at, len;
 };
 
@@ -52,7 +52,7 @@ struct decoder {
 	bool quick_ids; /* of locations: in order, of at most two bytes */
 	struct err *err;
 	enum err_code rc; /* of a failed decoder_grow */
-	struct span *spans[F_FUNCTION + 1]; /* by profile_field */
+	struct pprof_span *spans[F_FUNCTION + 1]; /* by profile_field */
 	uint32_t spans_n[F_FUNCTION + 1];
 	struct growth spans_growth[F_FUNCTION + 1];
 	struct growth strings, comments, lines, labels, location_ids;

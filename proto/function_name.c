@@ -7,7 +7,7 @@
  * both of Rust's "<A as Debug>::fmt" and "<B as Debug>::fmt" into "::fmt", which makes one
  * function of many; here such names stay as they are.
  */
-static bool looks_like_cpp(struct str name)
+static bool function_name_looks_like_cpp(struct str name)
 {
 	bool found = false;
 
@@ -25,7 +25,7 @@ static bool looks_like_cpp(struct str name)
 }
 
 /* Appends the name without its parts in brackets, or all of it if the brackets do not match. */
-static void add_without(struct buf *out, struct str name, char open, char close)
+static void function_name_add_without(struct buf *out, struct str name, char open, char close)
 {
 	size_t len = out->len, depth = 0;
 
@@ -47,14 +47,14 @@ static void add_without(struct buf *out, struct str name, char open, char close)
 	buf_add_str(out, name);
 }
 
-static bool demangled(struct str symbol, struct buf *out)
+static bool function_name_demangled(struct str symbol, struct buf *out)
 {
 	if (!demangle_may(symbol))
 		return false;
-	if (demangle(symbol, out))
+	if (demangle_name(symbol, out))
 		return true;
 	/* On macOS all symbols have one more underscore. */
-	return demangle((struct str){ symbol.ptr + 1, symbol.len - 1 }, out);
+	return demangle_name((struct str){ symbol.ptr + 1, symbol.len - 1 }, out);
 }
 
 bool function_name_shown(struct str name, struct str system_name, struct buf *out)
@@ -64,11 +64,11 @@ bool function_name_shown(struct str name, struct str system_name, struct buf *ou
 
 	if (system_name.len == 0 || (name.len > 0 && !str_eq(name, system_name)))
 		return false;
-	if (demangled(system_name, out))
+	if (function_name_demangled(system_name, out))
 		return !buf_failed(out);
-	if (looks_like_cpp(system_name)) {
-		add_without(&without, system_name, '(', ')');
-		add_without(out, buf_str(&without), '<', '>');
+	if (function_name_looks_like_cpp(system_name)) {
+		function_name_add_without(&without, system_name, '(', ')');
+		function_name_add_without(out, buf_str(&without), '<', '>');
 		if (buf_failed(&without))
 			out->len = len;
 		buf_release(&without);

@@ -5,13 +5,14 @@
 
 #include "base/map.h"
 
-static enum err_code used_twice(const char *kind, uint32_t index, uint64_t id, struct err *err)
+static enum err_code id_table_used_twice(
+	const char *kind, uint32_t index, uint64_t id, struct err *err)
 {
 	return err_set(
 		err, ERR_INVALID, "%s[%" PRIu32 "].id: %" PRIu64 " is used twice", kind, index, id);
 }
 
-static uint64_t slot_of(const struct id_table *t, uint64_t id)
+static uint64_t id_table_slot_of(const struct id_table *t, uint64_t id)
 {
 	return hash_bytes(&id, sizeof(id), t->seed) & t->mask;
 }
@@ -20,13 +21,13 @@ uint32_t id_table_find_hashed(const struct id_table *t, uint64_t id)
 {
 	uint64_t at;
 
-	for (at = slot_of(t, id); t->slots[at]; at = (at + 1) & t->mask)
+	for (at = id_table_slot_of(t, id); t->slots[at]; at = (at + 1) & t->mask)
 		if (t->ids[t->slots[at] - 1] == id)
 			return t->slots[at] - 1;
 	return PPROF_NONE;
 }
 
-static enum err_code init_direct(
+static enum err_code id_table_init_direct(
 	struct id_table *t, struct arena *a, const char *kind, uint64_t max, struct err *err)
 {
 	uint32_t i;
@@ -36,13 +37,13 @@ static enum err_code init_direct(
 		return arena_fail(a, "profile", err);
 	for (i = 0; i < t->n; i++) {
 		if (t->direct[t->ids[i]])
-			return used_twice(kind, i, t->ids[i], err);
+			return id_table_used_twice(kind, i, t->ids[i], err);
 		t->direct[t->ids[i]] = i + 1;
 	}
 	return ERR_OK;
 }
 
-static enum err_code init_hashed(
+static enum err_code id_table_init_hashed(
 	struct id_table *t, struct arena *a, const char *kind, struct err *err)
 {
 	uint64_t slots = 16, at;
@@ -55,9 +56,9 @@ static enum err_code init_hashed(
 	t->mask = slots - 1;
 	t->seed = hash_seed();
 	for (i = 0; i < t->n; i++) {
-		for (at = slot_of(t, t->ids[i]); t->slots[at]; at = (at + 1) & t->mask)
+		for (at = id_table_slot_of(t, t->ids[i]); t->slots[at]; at = (at + 1) & t->mask)
 			if (t->ids[t->slots[at] - 1] == t->ids[i])
-				return used_twice(kind, i, t->ids[i], err);
+				return id_table_used_twice(kind, i, t->ids[i], err);
 		t->slots[at] = i + 1;
 	}
 	assert(t->n < slots); /* a look-up ends at a free slot */
@@ -83,6 +84,6 @@ enum err_code id_table_init(struct id_table *t, struct arena *a, const char *kin
 		if (!ids[i])
 			return err_set(err, ERR_INVALID, "%s[%" PRIu32 "].id: 0 is reserved", kind, i);
 	if (max < (uint64_t)n * 4 + 1024)
-		return init_direct(t, a, kind, max, err);
-	return init_hashed(t, a, kind, err);
+		return id_table_init_direct(t, a, kind, max, err);
+	return id_table_init_hashed(t, a, kind, err);
 }

@@ -35,7 +35,7 @@ bool value_is_level(struct str profile, struct str type)
 	return str_has_prefix(type, STR("inuse_"));
 }
 
-static enum value_kind kind_of(
+static enum value_kind pprof_kind_of(
 	const struct pprof *p, struct str name, struct str type, const struct kind_rules *rules)
 {
 	for (size_t i = 0; i < rules->overrides_n; i++)
@@ -56,5 +56,5 @@ void pprof_kinds(
 	static const struct kind_rules none = { 0 };
 
 	for (uint32_t i = 0; i < p->types_n; i++)
-		kinds[i] = kind_of(p, name, p->strings[p->types[i].type], rules ? rules : &none);
+		kinds[i] = pprof_kind_of(p, name, p->strings[p->types[i].type], rules ? rules : &none);
 }

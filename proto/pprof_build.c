@@ -30,7 +30,7 @@ struct pprof_builder {
 #define ROOM(b, items, n, more, cap) \
 	((b)->failed = (b)->failed || !arena_array_room((b)->a, &(items), (n), (more), &(cap)))
 
-static bool rehash(struct pprof_builder *b, uint32_t slots_n)
+static bool pprof_builder_rehash(struct pprof_builder *b, uint32_t slots_n)
 {
 	uint32_t *slots = arena_array(b->a, uint32_t, slots_n);
 	uint32_t i, at;
@@ -54,7 +54,7 @@ enum err_code pprof_builder_open(struct arena *a, struct pprof_builder **out, st
 	if (!b)
 		return arena_fail(a, "profile", err);
 	b->a = a;
-	if (!rehash(b, STRINGS_MIN))
+	if (!pprof_builder_rehash(b, STRINGS_MIN))
 		return arena_fail(a, "profile", err);
 	pprof_builder_string(b, STR(""));
 	if (b->failed)
@@ -83,7 +83,7 @@ uint32_t pprof_builder_string(struct pprof_builder *b, struct str s)
 	b->p.strings[i] = s;
 	b->hashes[i] = hash;
 	b->slots[at] = i + 1;
-	if (b->p.strings_n > b->slots_n / 4 * 3 && !rehash(b, b->slots_n * 2))
+	if (b->p.strings_n > b->slots_n / 4 * 3 && !pprof_builder_rehash(b, b->slots_n * 2))
 		b->failed = true;
 	return i;
 }
@@ -144,10 +144,10 @@ uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location l
 
 uint64_t pprof_location_hash(const struct pprof_location_key *key)
 {
-	uint64_t hash = hash_u64(key->l.address ^ (uint64_t)key->l.mapping << 32 ^ key->l.line_n);
+	uint64_t hash = map_hash_u64(key->l.address ^ (uint64_t)key->l.mapping << 32 ^ key->l.line_n);
 
 	for (uint32_t i = 0; i < key->l.line_n; i++)
-		hash = hash_u64(
+		hash = map_hash_u64(
 			hash ^ (uint64_t)key->lines[i].function << 32 ^ (uint64_t)key->lines[i].line);
 	return hash;
 }
@@ -214,7 +214,7 @@ void pprof_builder_comment(struct pprof_builder *b, struct str s)
 }
 
 /* Checks the fields that callers set themselves, and the count of values. */
-static void check_fields(const struct pprof_builder *b)
+static void pprof_builder_check_fields(const struct pprof_builder *b)
 {
 	const struct pprof *p = &b->p;
 
@@ -229,7 +229,7 @@ enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out, 
 {
 	if (b->failed)
 		return arena_fail(b->a, "profile", err);
-	check_fields(b);
+	pprof_builder_check_fields(b);
 	*out = &b->p;
 	return ERR_OK;
 }

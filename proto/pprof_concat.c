@@ -19,7 +19,7 @@ uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t
 	return PPROF_NONE;
 }
 
-static void add_tables(const struct renumbering *r)
+static void pprof_concat_add_tables(const struct renumbering *r)
 {
 	const struct pprof *p = r->from;
 
@@ -43,7 +43,7 @@ static void add_tables(const struct renumbering *r)
 }
 
 /* False: no memory. */
-static bool add_locations(const struct renumbering *r, struct arena *a)
+static bool pprof_concat_add_locations(const struct renumbering *r, struct arena *a)
 {
 	const struct pprof *p = r->from;
 
@@ -64,7 +64,7 @@ static bool add_locations(const struct renumbering *r, struct arena *a)
 	return true;
 }
 
-static bool add_samples(const struct renumbering *r, struct arena *a)
+static bool pprof_concat_add_samples(const struct renumbering *r, struct arena *a)
 {
 	const struct pprof *p = r->from;
 	uint32_t *stack = arena_array(a, uint32_t, p->location_ids_n + 1);
@@ -93,7 +93,8 @@ static bool add_samples(const struct renumbering *r, struct arena *a)
 }
 
 /* False: no memory. */
-static bool add_links(struct pprof *all, const struct pprof *const *v, size_t n, struct arena *a)
+static bool pprof_add_links(
+	struct pprof *all, const struct pprof *const *v, size_t n, struct arena *a)
 {
 	uint32_t samples = 0, *of = NULL;
 
@@ -111,7 +112,7 @@ static bool add_links(struct pprof *all, const struct pprof *const *v, size_t n,
 	return true;
 }
 
-static bool add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
+static bool pprof_concat_add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
 {
 	struct renumbering r = { b, p, arena_array(a, uint32_t, p->strings_n + 1),
 		arena_array(a, uint32_t, p->mappings_n + 1), arena_array(a, uint32_t, p->functions_n + 1),
@@ -121,12 +122,12 @@ static bool add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
 		return false;
 	for (uint32_t c = 0; c < p->types_n; c++)
 		r.columns[c] = pprof_same_type(pprof_builder_profile(b), p, c);
-	add_tables(&r);
-	return add_locations(&r, a) && add_samples(&r, a);
+	pprof_concat_add_tables(&r);
+	return pprof_concat_add_locations(&r, a) && pprof_concat_add_samples(&r, a);
 }
 
 /* False: no memory. */
-static bool add_types(struct pprof_builder *b, const struct pprof *const *v, size_t n)
+static bool pprof_concat_add_types(struct pprof_builder *b, const struct pprof *const *v, size_t n)
 {
 	struct pprof *all = pprof_builder_profile(b);
 
@@ -141,7 +142,7 @@ static bool add_types(struct pprof_builder *b, const struct pprof *const *v, siz
 	return true;
 }
 
-static void set_head(struct pprof_builder *b, const struct pprof *first)
+static void pprof_concat_set_head(struct pprof_builder *b, const struct pprof *first)
 {
 	struct pprof *all = pprof_builder_profile(b);
 
@@ -164,13 +165,13 @@ enum err_code pprof_concat(
 	assert(n);
 	if ((rc = pprof_builder_open(a, &b, err)))
 		return rc;
-	set_head(b, v[0]);
-	if (!add_types(b, v, n))
+	pprof_concat_set_head(b, v[0]);
+	if (!pprof_concat_add_types(b, v, n))
 		return arena_fail(a, "profiles", err);
 	for (size_t i = 0; i < n; i++) {
 		struct pprof *all = pprof_builder_profile(b);
 
-		if (!add(b, v[i], a))
+		if (!pprof_concat_add(b, v[i], a))
 			return arena_fail(a, "profiles", err);
 		if (v[i]->time_nanos && (!all->time_nanos || v[i]->time_nanos < all->time_nanos))
 			all->time_nanos = v[i]->time_nanos;
@@ -179,5 +180,5 @@ enum err_code pprof_concat(
 	}
 	if ((rc = pprof_builder_finish(b, out, err)))
 		return rc;
-	return add_links(*out, v, n, a) ? ERR_OK : arena_fail(a, "profiles", err);
+	return pprof_add_links(*out, v, n, a) ? ERR_OK : arena_fail(a, "profiles", err);
 }

@@ -73,11 +73,11 @@ void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth
 }
 
 /* First sizes fit what profiles usually have for their length, so most arrays never grow. */
-static void set_limits(struct decoder *d)
+static void pprof_decode_set_limits(struct decoder *d)
 {
 	uint64_t ids_max = (uint64_t)d->limits->elements_max * LOCATION_IDS_PER_ELEMENT;
 	uint32_t bytes = (uint32_t)d->raw.len, max = d->limits->elements_max;
-	size_t span = sizeof(struct span);
+	size_t span = sizeof(struct pprof_span);
 	struct pprof *p = d->p;
 
 	if (ids_max > INT32_MAX)
@@ -103,7 +103,7 @@ static void set_limits(struct decoder *d)
  * Comments are checked when all strings are read. A number above UINT32_MAX is kept as
  * UINT32_MAX, which no string has.
  */
-static enum err_code add_comment(struct decoder *d, uint64_t v)
+static enum err_code pprof_decode_add_comment(struct decoder *d, uint64_t v)
 {
 	struct pprof *p = d->p;
 
@@ -114,7 +114,7 @@ static enum err_code add_comment(struct decoder *d, uint64_t v)
 	return ERR_OK;
 }
 
-static enum err_code add_comments(struct decoder *d, wire_pos at, wire_pos end)
+static enum err_code pprof_decode_add_comments(struct decoder *d, wire_pos at, wire_pos end)
 {
 	enum err_code rc;
 	uint64_t v;
@@ -122,13 +122,13 @@ static enum err_code add_comments(struct decoder *d, wire_pos at, wire_pos end)
 	while (at < end) {
 		if (!(at = wire_varint(at, end, &v)))
 			return decoder_wire_fail(d);
-		if ((rc = add_comment(d, v)))
+		if ((rc = pprof_decode_add_comment(d, v)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static enum err_code add_number(struct decoder *d, uint64_t number, uint64_t v)
+static enum err_code pprof_decode_add_number(struct decoder *d, uint64_t number, uint64_t v)
 {
 	struct pprof *p = d->p;
 
@@ -151,7 +151,7 @@ static enum err_code add_number(struct decoder *d, uint64_t number, uint64_t v)
 		p->period = (int64_t)v;
 		break;
 	case F_COMMENT:
-		return add_comment(d, v);
+		return pprof_decode_add_comment(d, v);
 	case F_DEFAULT_SAMPLE_TYPE:
 		d->default_sample_type = v;
 		break;
@@ -164,10 +164,11 @@ static enum err_code add_number(struct decoder *d, uint64_t number, uint64_t v)
 	return ERR_OK;
 }
 
-static enum err_code add_bytes(struct decoder *d, uint64_t number, wire_pos at, size_t len)
+static enum err_code pprof_decode_add_bytes(
+	struct decoder *d, uint64_t number, wire_pos at, size_t len)
 {
 	struct pprof *p = d->p;
-	struct span s = { (uint32_t)(at - (wire_pos)d->raw.ptr), (uint32_t)len };
+	struct pprof_span s = { (uint32_t)(at - (wire_pos)d->raw.ptr), (uint32_t)len };
 	uint32_t n;
 
 	if (number - 1 < F_FUNCTION) {
@@ -188,23 +189,23 @@ static enum err_code add_bytes(struct decoder *d, uint64_t number, wire_pos at, 
 		return ERR_OK;
 	}
 	if (number == F_COMMENT)
-		return add_comments(d, at, at + len);
+		return pprof_decode_add_comments(d, at, at + len);
 	if (number == F_PERIOD_TYPE)
 		return decoder_type(d, at, at + len, &d->period_type, &d->period_unit);
 	return number && number < F_END ? decoder_wire_fail(d) : ERR_OK;
 }
 
-static bool is_short_string(wire_pos at)
+static bool pprof_decode_is_short_string(wire_pos at)
 {
 	return *at == WIRE_TAG(F_STRING_TABLE, WIRE_BYTES) && at[1] < 0x80;
 }
 
-static wire_pos quick_strings(struct decoder *d, wire_pos at, wire_pos last)
+static wire_pos pprof_decode_quick_strings(struct decoder *d, wire_pos at, wire_pos last)
 {
 	struct str *strings = d->p->strings;
 	uint32_t n = d->p->strings_n, cap = d->strings.cap;
 
-	for (; at < last && n < cap && is_short_string(at); n++) {
+	for (; at < last && n < cap && pprof_decode_is_short_string(at); n++) {
 		strings[n] = (struct str){ (const char *)at + 2, at[1] };
 		at += 2 + at[1];
 	}
@@ -216,7 +217,7 @@ static wire_pos quick_strings(struct decoder *d, wire_pos at, wire_pos last)
  * The quick way of the walk: notes messages and strings as long as tags and lengths are single
  * bytes, the arrays have room, and the body goes on behind the longest such field.
  */
-static wire_pos quick_walk(struct decoder *d, wire_pos at, wire_pos end)
+static wire_pos pprof_decode_quick_walk(struct decoder *d, wire_pos at, wire_pos end)
 {
 	wire_pos begin = (wire_pos)d->raw.ptr, last = end - at > 0x81 ? end - 0x81 : at;
 
@@ -225,10 +226,10 @@ static wire_pos quick_walk(struct decoder *d, wire_pos at, wire_pos end)
 		uint32_t len = at[1], n;
 
 		if (number - 1 >= F_FUNCTION)
-			return number == F_STRING_TABLE ? quick_strings(d, at, last) : at;
+			return number == F_STRING_TABLE ? pprof_decode_quick_strings(d, at, last) : at;
 		if ((n = d->spans_n[number]) == d->spans_growth[number].cap)
 			return at;
-		d->spans[number][n] = (struct span){ (uint32_t)(at + 2 - begin), len };
+		d->spans[number][n] = (struct pprof_span){ (uint32_t)(at + 2 - begin), len };
 		d->spans_n[number] = n + 1;
 		d->sample_bytes += number == F_SAMPLE ? len : 0;
 		at += 2 + len;
@@ -236,26 +237,26 @@ static wire_pos quick_walk(struct decoder *d, wire_pos at, wire_pos end)
 	return at;
 }
 
-static enum err_code walk(struct decoder *d)
+static enum err_code pprof_decode_walk(struct decoder *d)
 {
 	wire_pos at = (wire_pos)d->raw.ptr, end = at + d->raw.len;
 	enum err_code rc;
 	uint64_t tag, v;
 	size_t len;
 
-	while ((at = quick_walk(d, at, end)) < end) {
+	while ((at = pprof_decode_quick_walk(d, at, end)) < end) {
 		if (!(at = wire_varint(at, end, &tag)))
 			return decoder_wire_fail(d);
 		if ((tag & 7) == WIRE_BYTES) {
 			if (!(at = wire_bytes(at, end, &len)))
 				return decoder_wire_fail(d);
-			if ((rc = add_bytes(d, tag >> 3, at, len)))
+			if ((rc = pprof_decode_add_bytes(d, tag >> 3, at, len)))
 				return rc;
 			at += len;
 		} else if ((tag & 7) == WIRE_VARINT) {
 			if (!(at = wire_varint(at, end, &v)))
 				return decoder_wire_fail(d);
-			if ((rc = add_number(d, tag >> 3, v)))
+			if ((rc = pprof_decode_add_number(d, tag >> 3, v)))
 				return rc;
 		} else if (!(at = decoder_skip(tag, F_END - 1, at, end))) {
 			return decoder_wire_fail(d);
@@ -267,7 +268,7 @@ static enum err_code walk(struct decoder *d)
 /* ------------------------------------------------------------------------------------------------
  * Profile-wide fields. */
 
-static enum err_code profile_string(
+static enum err_code pprof_decode_profile_string(
 	struct decoder *d, uint64_t index, const char *field, uint32_t *out)
 {
 	if (index >= d->p->strings_n)
@@ -276,7 +277,7 @@ static enum err_code profile_string(
 	return ERR_OK;
 }
 
-static enum err_code check_strings(struct decoder *d)
+static enum err_code pprof_decode_check_strings(struct decoder *d)
 {
 	const struct str *first = d->p->strings;
 	enum err_code rc;
@@ -292,13 +293,15 @@ static enum err_code check_strings(struct decoder *d)
 			return err_set(d->err, ERR_INVALID,
 				"comment[%" PRIu32 "]: no such string, string_table has %" PRIu32, i,
 				d->p->strings_n);
-	if ((rc = profile_string(d, d->drop_frames, "drop_frames", &d->p->drop_frames)) ||
-		(rc = profile_string(d, d->keep_frames, "keep_frames", &d->p->keep_frames)) ||
-		(rc = profile_string(
+	if ((rc = pprof_decode_profile_string(d, d->drop_frames, "drop_frames", &d->p->drop_frames)) ||
+		(rc = pprof_decode_profile_string(d, d->keep_frames, "keep_frames", &d->p->keep_frames)) ||
+		(rc = pprof_decode_profile_string(
 			 d, d->default_sample_type, "default_sample_type", &d->p->default_sample_type)) ||
-		(rc = profile_string(d, d->doc_url, "doc_url", &d->p->doc_url)) ||
-		(rc = profile_string(d, d->period_type, "period_type.type", &d->p->period_type.type)) ||
-		(rc = profile_string(d, d->period_unit, "period_type.unit", &d->p->period_type.unit)))
+		(rc = pprof_decode_profile_string(d, d->doc_url, "doc_url", &d->p->doc_url)) ||
+		(rc = pprof_decode_profile_string(
+			 d, d->period_type, "period_type.type", &d->p->period_type.type)) ||
+		(rc = pprof_decode_profile_string(
+			 d, d->period_unit, "period_type.unit", &d->p->period_type.unit)))
 		return rc;
 	return ERR_OK;
 }
@@ -317,9 +320,9 @@ enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_l
 	if (!(d.p = arena_new(a, struct pprof)))
 		return decoder_no_memory(&d);
 	d.quick_end = (wire_pos)raw.ptr + (raw.len > QUICK_BYTES ? raw.len - QUICK_BYTES : 0);
-	set_limits(&d);
-	if ((rc = walk(&d)) || (rc = check_strings(&d)) || (rc = decoder_tables(&d)) ||
-		(rc = decoder_samples(&d)))
+	pprof_decode_set_limits(&d);
+	if ((rc = pprof_decode_walk(&d)) || (rc = pprof_decode_check_strings(&d)) ||
+		(rc = decoder_tables(&d)) || (rc = decoder_samples(&d)))
 		return rc;
 	*out = d.p;
 	return ERR_OK;

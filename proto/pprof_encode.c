@@ -96,7 +96,7 @@ static bool encode_functions(struct arena *a, const struct pprof *p, profile_mes
 }
 
 /* PPROF_NONE becomes 0, which means none. */
-static uint64_t id_of(uint32_t index)
+static uint64_t pprof_encode_id_of(uint32_t index)
 {
 	return index == PPROF_NONE ? 0 : (uint64_t)index + 1;
 }
@@ -114,7 +114,7 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 	for (i = 0; i < p->lines_n; i++) {
 		line_list[i] = &lines[i];
 		epimetheus__pprof__line__init(&lines[i]);
-		lines[i].function_id = id_of(p->lines[i].function);
+		lines[i].function_id = pprof_encode_id_of(p->lines[i].function);
 		lines[i].line = p->lines[i].line;
 		lines[i].column = p->lines[i].column;
 	}
@@ -125,7 +125,7 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 		m->location[i] = &items[i];
 		epimetheus__pprof__location__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
-		items[i].mapping_id = id_of(from->mapping);
+		items[i].mapping_id = pprof_encode_id_of(from->mapping);
 		items[i].address = from->address;
 		items[i].n_line = from->line_n;
 		items[i].line = line_list + from->line_first;

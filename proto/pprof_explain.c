@@ -84,12 +84,13 @@ static const struct message profile = MESSAGE_OF(profile_fields);
 
 #define FIELDS_MAX 16 /* no message above has more */
 
-struct walk {
+struct pprof_explain_walk {
 	char path[PATH_MAX_BYTES];
 	struct err *err;
 };
 
-static enum err_code packed_walk(struct walk *w, wire_pos at, wire_pos end)
+static enum err_code pprof_explain_walk_packed(
+	struct pprof_explain_walk *w, wire_pos at, wire_pos end)
 {
 	uint64_t ignored;
 
@@ -100,11 +101,11 @@ static enum err_code packed_walk(struct walk *w, wire_pos at, wire_pos end)
 }
 
 static enum err_code message_walk(
-	struct walk *w, const struct message *m, wire_pos at, wire_pos end);
+	struct pprof_explain_walk *w, const struct message *m, wire_pos at, wire_pos end);
 
 /* Checks one field's value against the table; `at` is behind the tag. */
 static enum err_code field_walk(
-	struct walk *w, const struct field *f, uint64_t tag, wire_pos at, wire_pos end)
+	struct pprof_explain_walk *w, const struct field *f, uint64_t tag, wire_pos at, wire_pos end)
 {
 	unsigned type = (unsigned)(tag & 7);
 	size_t len;
@@ -125,12 +126,12 @@ static enum err_code field_walk(
 		return ERR_OK;
 	at = wire_bytes(at, end, &len);
 	if (f->type == WIRE_VARINT)
-		return packed_walk(w, at, at + len);
+		return pprof_explain_walk_packed(w, at, at + len);
 	return f->message ? message_walk(w, f->message, at, at + len) : ERR_OK;
 }
 
 static enum err_code message_walk(
-	struct walk *w, const struct message *m, wire_pos at, wire_pos end)
+	struct pprof_explain_walk *w, const struct message *m, wire_pos at, wire_pos end)
 {
 	uint32_t seen[FIELDS_MAX] = { 0 };
 	size_t path_len = strlen(w->path);
@@ -169,7 +170,7 @@ static enum err_code message_walk(
  * The length of printable text that the body begins with; 0 if it is not text. A wrong path often
  * answers HTML, a legacy text profile or "404 page not found".
  */
-static size_t text_prefix(struct str raw)
+static size_t pprof_explain_text_prefix(struct str raw)
 {
 	size_t n = 0;
 
@@ -182,9 +183,9 @@ static size_t text_prefix(struct str raw)
 
 enum err_code pprof_explain(struct str raw, struct err *err)
 {
-	struct walk w = { .err = err };
+	struct pprof_explain_walk w = { .err = err };
 	wire_pos at = (wire_pos)raw.ptr;
-	size_t text = text_prefix(raw);
+	size_t text = pprof_explain_text_prefix(raw);
 
 	if (text)
 		return err_set(

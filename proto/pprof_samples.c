@@ -7,7 +7,7 @@
 #define QUICK_IDS 5 /* fewer bytes are read one by one */
 
 /* The way of nearly all labels: fields in order. */
-static bool quick_label(wire_pos at, wire_pos end, uint64_t *f)
+static bool pprof_samples_quick_label(wire_pos at, wire_pos end, uint64_t *f)
 {
 	uint32_t key = 0, str = 0, unit = 0, all = 0;
 	uint64_t num = 0;
@@ -30,12 +30,14 @@ static bool quick_label(wire_pos at, wire_pos end, uint64_t *f)
  * A label is a string if str is not 0, whatever else it has; else a number. If all are 0 it is
  * dropped. A kept label is either a string or a number.
  */
-static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
+static enum err_code pprof_samples_decode_label(
+	struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
 {
 	struct pprof *p = d->p;
 	uint64_t f[5] = { 0 };
 
-	if (!(end <= d->quick_end && quick_label(at, end, f)) && !decoder_numbers(at, end, f, 4))
+	if (!(end <= d->quick_end && pprof_samples_quick_label(at, end, f)) &&
+		!decoder_numbers(at, end, f, 4))
 		return decoder_wire_fail(d);
 	if (f[2])
 		f[3] = f[4] = 0;
@@ -60,7 +62,8 @@ static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos a
 }
 
 /* `at` counts the location ids of all samples. */
-static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_t at, uint64_t id)
+static enum err_code pprof_samples_bad_location_id(
+	struct decoder *d, uint32_t sample, uint32_t at, uint64_t id)
 {
 	return err_set(d->err, ERR_INVALID,
 		"sample[%" PRIu32 "].location_id[%" PRIu32 "]: no location has id %" PRIu64, sample,
@@ -71,7 +74,7 @@ static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_
  * Makes room for the varints in some bytes. They are counted only if there is no room for one per
  * byte.
  */
-static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t len)
+static enum err_code pprof_samples_reserve_location_ids(struct decoder *d, wire_pos at, size_t len)
 {
 	struct growth *g = &d->location_ids;
 	struct pprof *p = d->p;
@@ -88,7 +91,7 @@ static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef int16_t lanes8 __attribute__((vector_size(16)));
 
-static inline lanes8 to_lanes(uint64_t w)
+static inline lanes8 pprof_samples_to_lanes(uint64_t w)
 {
 	bytes8 b;
 
@@ -105,7 +108,8 @@ static inline lanes8 to_lanes(uint64_t w)
  *
  * Returns how many ids there are, or 0 if one is longer, or names no location.
  */
-static uint32_t quick_location_ids(wire_pos at, wire_pos end, uint32_t locations_n, uint32_t *out)
+static uint32_t pprof_samples_quick_location_ids(
+	wire_pos at, wire_pos end, uint32_t locations_n, uint32_t *out)
 {
 	lanes8 bad = { 0 };
 	uint64_t large = end[-1], both[2];
@@ -123,8 +127,8 @@ static uint32_t quick_location_ids(wire_pos at, wire_pos end, uint32_t locations
 			w |= beyond;
 		}
 		large |= w & before;
-		b = to_lanes(w);
-		low = to_lanes(before);
+		b = pprof_samples_to_lanes(w);
+		low = pprof_samples_to_lanes(before);
 		goes_on = low > 0x7f;
 		v = ((((b << 7) | (low & 0x7f)) & goes_on) | (b & ~goes_on)) - 1;
 		bad |= (v | ((int16_t)(locations_n - 1) - v)) & (b < 0x80);
@@ -141,7 +145,7 @@ static uint32_t quick_location_ids(wire_pos at, wire_pos end, uint32_t locations
 	return both[0] || (large & WIRE_HIGH_BITS) ? 0 : n;
 }
 
-static enum err_code decode_location_ids(
+static enum err_code pprof_samples_decode_location_ids(
 	struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
 {
 	const struct id_table table = d->locations;
@@ -151,12 +155,12 @@ static enum err_code decode_location_ids(
 
 	if (d->quick_ids && end <= d->quick_end && end - at >= QUICK_IDS &&
 		end - at + 8 <= d->location_ids.cap - d->p->location_ids_n &&
-		(n = quick_location_ids(
+		(n = pprof_samples_quick_location_ids(
 			 at, end, d->p->locations_n, d->p->location_ids + d->p->location_ids_n))) {
 		d->p->location_ids_n += n;
 		return ERR_OK;
 	}
-	if ((rc = reserve_location_ids(d, at, (size_t)(end - at))))
+	if ((rc = pprof_samples_reserve_location_ids(d, at, (size_t)(end - at))))
 		return rc;
 	ids = d->p->location_ids;
 	out = ids + d->p->location_ids_n;
@@ -164,7 +168,7 @@ static enum err_code decode_location_ids(
 		if (!(at = wire_varint(at, end, &id)))
 			return decoder_wire_fail(d);
 		if ((index = id_table_find(&table, id)) == PPROF_NONE)
-			return bad_location_id(d, sample, (uint32_t)(out - ids), id);
+			return pprof_samples_bad_location_id(d, sample, (uint32_t)(out - ids), id);
 		*out++ = index;
 	}
 	d->p->location_ids_n = (uint32_t)(out - ids);
@@ -172,7 +176,7 @@ static enum err_code decode_location_ids(
 }
 
 /* Packed values. *n counts all, also those that have no type. NULL: not well-formed. */
-static wire_pos decode_values(
+static wire_pos pprof_samples_decode_values(
 	const struct decoder *d, wire_pos at, wire_pos end, int64_t *row, uint32_t *n)
 {
 	uint32_t types_n = d->p->types_n;
@@ -189,7 +193,8 @@ static wire_pos decode_values(
 	return at;
 }
 
-static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t i)
+static enum err_code pprof_samples_decode_sample(
+	struct decoder *d, struct pprof_span span, uint32_t i)
 {
 	struct pprof *p = d->p;
 	struct pprof_sample *s = &p->samples[i];
@@ -210,10 +215,10 @@ static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t
 				return decoder_wire_fail(d);
 			at = begin + len;
 			if (tag >> 3 == 1) {
-				rc = decode_location_ids(d, i, begin, at);
+				rc = pprof_samples_decode_location_ids(d, i, begin, at);
 			} else if (tag >> 3 == 3) {
-				rc = decode_label(d, i, begin, at);
-			} else if (tag >> 3 == 2 && !decode_values(d, begin, at, row, &values)) {
+				rc = pprof_samples_decode_label(d, i, begin, at);
+			} else if (tag >> 3 == 2 && !pprof_samples_decode_values(d, begin, at, row, &values)) {
 				return decoder_wire_fail(d);
 			}
 			if (rc)
@@ -225,7 +230,7 @@ static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t
 				if (values < types_n)
 					row[values] = (int64_t)v;
 				values++;
-			} else if ((rc = decode_location_ids(d, i, begin, at))) {
+			} else if ((rc = pprof_samples_decode_location_ids(d, i, begin, at))) {
 				return rc;
 			}
 		} else if (!(at = decoder_skip(tag, 3, at, end))) {
@@ -275,7 +280,7 @@ enum err_code decoder_samples(struct decoder *d)
 		return d->rc;
 	d->quick_ids = d->locations.in_order && p->locations_n <= WIRE_SMALL_MAX;
 	for (i = 0; i < p->samples_n; i++)
-		if ((rc = decode_sample(d, d->spans[F_SAMPLE][i], i)))
+		if ((rc = pprof_samples_decode_sample(d, d->spans[F_SAMPLE][i], i)))
 			return rc;
 	assert(p->location_ids_n <= d->location_ids.cap && p->labels_n <= d->labels.cap);
 	return ERR_OK;

@@ -15,7 +15,8 @@ enum err_code decoder_type(
 	return ERR_OK;
 }
 
-static enum err_code decode_sample_type(struct decoder *d, wire_pos at, wire_pos end, uint32_t i)
+static enum err_code pprof_tables_decode_sample_type(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i)
 {
 	uint64_t type, unit;
 	enum err_code rc;
@@ -30,7 +31,7 @@ static enum err_code decode_sample_type(struct decoder *d, wire_pos at, wire_pos
 	return ERR_OK;
 }
 
-static enum err_code decode_mapping(
+static enum err_code pprof_tables_decode_mapping(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint64_t f[11] = { 0 };
@@ -57,7 +58,7 @@ static enum err_code decode_mapping(
 }
 
 /* The way of nearly all functions: fields in order, each of at most 14 bits. */
-static bool quick_function(
+static bool pprof_tables_quick_function(
 	const struct decoder *d, wire_pos at, wire_pos end, struct pprof_function *out, uint64_t *id)
 {
 	uint32_t f[6] = { 0 }, all = 0, n = d->p->strings_n;
@@ -74,7 +75,7 @@ static bool quick_function(
 	return true;
 }
 
-static enum err_code careful_function(
+static enum err_code pprof_tables_careful_function(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint64_t f[6] = { 0 };
@@ -97,16 +98,16 @@ static enum err_code careful_function(
 	return ERR_OK;
 }
 
-static enum err_code decode_function(
+static enum err_code pprof_tables_decode_function(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	if (i < WIRE_SMALL_MAX && end <= d->quick_end &&
-		quick_function(d, at, end, &d->p->functions[i], id))
+		pprof_tables_quick_function(d, at, end, &d->p->functions[i], id))
 		return ERR_OK;
-	return careful_function(d, at, end, i, id);
+	return pprof_tables_careful_function(d, at, end, i, id);
 }
 
-static enum err_code decode_line(
+static enum err_code pprof_tables_decode_line(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t location, uint32_t line_first)
 {
 	struct pprof *p = d->p;
@@ -127,7 +128,7 @@ static enum err_code decode_line(
 }
 
 /* One line, its tag read, to lines[lines_n]. NULL: the careful way is to be taken. */
-static wire_pos quick_line(struct decoder *d, wire_pos at)
+static wire_pos pprof_tables_quick_line(struct decoder *d, wire_pos at)
 {
 	wire_pos end = at + 1 + *at;
 	uint32_t f[4] = { 0 }, all = (*at & 0x80u) << 8;
@@ -146,7 +147,8 @@ static wire_pos quick_line(struct decoder *d, wire_pos at)
  * The way of nearly all locations: the fields in order, or as Go's runtime writes them, with the
  * mapping behind the lines.
  */
-static bool quick_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+static bool pprof_tables_quick_location(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t f[6] = { 0 }, all = 0, line_first = d->p->lines_n;
 	uint64_t address = 0;
@@ -156,7 +158,7 @@ static bool quick_location(struct decoder *d, wire_pos at, wire_pos end, uint32_
 	if (*at == 3 << 3 && !(at = wire_quick_varint(at + 1, &address)))
 		return false;
 	while (at < end && *at == WIRE_TAG(4, WIRE_BYTES))
-		if (d->p->lines_n == d->lines.cap || !(at = quick_line(d, at + 1)))
+		if (d->p->lines_n == d->lines.cap || !(at = pprof_tables_quick_line(d, at + 1)))
 			return false;
 	if (at < end) {
 		at = wire_small(at, 2 << 3, &f[2], &all);
@@ -175,7 +177,7 @@ static bool quick_location(struct decoder *d, wire_pos at, wire_pos end, uint32_
 	return true;
 }
 
-static enum err_code careful_location(
+static enum err_code pprof_tables_careful_location(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t line_first = d->p->lines_n;
@@ -189,7 +191,7 @@ static enum err_code careful_location(
 		if (tag == WIRE_TAG(4, WIRE_BYTES)) {
 			if (!(at = wire_bytes(at, end, &len)))
 				return decoder_wire_fail(d);
-			if ((rc = decode_line(d, at, at + len, i, line_first)))
+			if ((rc = pprof_tables_decode_line(d, at, at + len, i, line_first)))
 				return rc;
 			at += len;
 			continue;
@@ -212,26 +214,26 @@ static enum err_code careful_location(
 	return ERR_OK;
 }
 
-static enum err_code decode_location(
+static enum err_code pprof_tables_decode_location(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t line_first = d->p->lines_n;
 
 	if (i < WIRE_SMALL_MAX && end <= d->quick_end && d->functions.in_order &&
-		quick_location(d, at, end, i, id))
+		pprof_tables_quick_location(d, at, end, i, id))
 		return ERR_OK;
 	d->p->lines_n = line_first;
-	return careful_location(d, at, end, i, id);
+	return pprof_tables_careful_location(d, at, end, i, id);
 }
 
 typedef enum err_code (*decode_fn)(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id);
 
 /* Decodes all messages of a kind and makes the table of their ids. */
-static inline enum err_code decode_all(struct decoder *d, enum profile_field field,
+static inline enum err_code pprof_tables_decode_all(struct decoder *d, enum profile_field field,
 	const char *kind, decode_fn decode, struct id_table *table)
 {
-	const struct span *spans = d->spans[field];
+	const struct pprof_span *spans = d->spans[field];
 	uint32_t n = d->spans_n[field], i;
 	uint64_t *ids = arena_alloc_raw(d->a, n, sizeof(*ids));
 	enum err_code rc;
@@ -265,15 +267,18 @@ enum err_code decoder_tables(struct decoder *d)
 		return decoder_no_memory(d);
 	d->lines.first = p->locations_n + p->locations_n / 4 + 16;
 	for (i = 0; i < p->types_n; i++) {
-		const struct span *s = &d->spans[F_SAMPLE_TYPE][i];
+		const struct pprof_span *s = &d->spans[F_SAMPLE_TYPE][i];
 		wire_pos at = (wire_pos)d->raw.ptr + s->at;
 
-		if ((rc = decode_sample_type(d, at, at + s->len, i)))
+		if ((rc = pprof_tables_decode_sample_type(d, at, at + s->len, i)))
 			return rc;
 	}
-	if ((rc = decode_all(d, F_MAPPING, "mapping", decode_mapping, &d->mappings)) ||
-		(rc = decode_all(d, F_FUNCTION, "function", decode_function, &d->functions)) ||
-		(rc = decode_all(d, F_LOCATION, "location", decode_location, &d->locations)))
+	if ((rc = pprof_tables_decode_all(
+			 d, F_MAPPING, "mapping", pprof_tables_decode_mapping, &d->mappings)) ||
+		(rc = pprof_tables_decode_all(
+			 d, F_FUNCTION, "function", pprof_tables_decode_function, &d->functions)) ||
+		(rc = pprof_tables_decode_all(
+			 d, F_LOCATION, "location", pprof_tables_decode_location, &d->locations)))
 		return rc;
 	return ERR_OK;
 }

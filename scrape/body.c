@@ -12,15 +12,15 @@
 /* ---- the transport's compression ---- */
 
 /* Inflated bytes in an arena. */
-struct inflated {
+struct body_inflated {
 	struct arena *arena;
 	char *v;
 	size_t n, cap;
 };
 
 /* room: the first allocation. If it has a byte to spare at the end, nothing was copied. */
-static enum err_code inflate_all(
-	z_stream *z, size_t room, size_t max, struct inflated *out, struct err *err)
+static enum err_code body_inflate_all(
+	z_stream *z, size_t room, size_t max, struct body_inflated *out, struct err *err)
 {
 	int rc;
 
@@ -52,7 +52,8 @@ static enum err_code inflate_all(
 	}
 }
 
-static enum err_code gunzip(struct str in, size_t max, struct inflated *out, struct err *err)
+static enum err_code body_gunzip(
+	struct str in, size_t max, struct body_inflated *out, struct err *err)
 {
 	z_stream z = { .avail_in = (unsigned)in.len };
 	const unsigned char *at = (const unsigned char *)in.ptr;
@@ -64,15 +65,15 @@ static enum err_code gunzip(struct str in, size_t max, struct inflated *out, str
 	memcpy(&z.next_in, &at, sizeof(at)); /* zlib reads through a pointer it does not call const */
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return err_nomem(err, "profile");
-	rc = inflate_all(&z, (hint < max ? hint : max) + 1, max, out, err);
+	rc = body_inflate_all(&z, (hint < max ? hint : max) + 1, max, out, err);
 	inflateEnd(&z);
 	return rc;
 }
 
-static enum err_code undo_transport(struct arena *a, struct str encoding,
+static enum err_code body_undo_transport(struct arena *a, struct str encoding,
 	const struct pprof_limits *limits, struct str *body, struct err *err)
 {
-	struct inflated out = { .arena = a };
+	struct body_inflated out = { .arena = a };
 	enum err_code rc;
 
 	encoding = str_trim(encoding);
@@ -81,7 +82,7 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 	if (!refusal_type_is(encoding, "gzip") && !refusal_type_is(encoding, "x-gzip"))
 		return err_set(
 			err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
-	if ((rc = gunzip(*body, limits->raw_bytes_max, &out, err)))
+	if ((rc = body_gunzip(*body, limits->raw_bytes_max, &out, err)))
 		return rc;
 	*body = (struct str){ out.v, out.n };
 	return ERR_OK;
@@ -89,14 +90,14 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 
 /* ---- bodies that are no profile ---- */
 
-static bool is_html(struct str s, struct str content_type)
+static bool body_is_html(struct str s, struct str content_type)
 {
 	s = str_trim(s);
 	return refusal_type_is(content_type, "text/html") ||
 		str_has_prefix_nocase(s, STR("<html")) || str_has_prefix_nocase(s, STR("<!doctype"));
 }
 
-static bool is_textual(struct str content_type)
+static bool body_is_textual(struct str content_type)
 {
 	return str_has_prefix_nocase(content_type, STR("text/")) ||
 		refusal_type_is(content_type, "application/json") ||
@@ -104,17 +105,17 @@ static bool is_textual(struct str content_type)
 }
 
 /* Replaces the decoder's message if the kind of body says more. */
-static enum err_code explain(
+static enum err_code body_explain(
 	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {
 	char text[REFUSAL_TEXT_BYTES];
 
 	if (rc != ERR_INVALID)
 		return rc;
-	if (is_html(body, content_type))
+	if (body_is_html(body, content_type))
 		return err_set(err, ERR_INVALID,
 			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));
-	if (is_textual(content_type)) {
+	if (body_is_textual(content_type)) {
 		refusal_text(text, body);
 		return err_set(
 			err, ERR_INVALID, "target answers %s, not a profile: %s", QUOTED(content_type), text);
@@ -130,19 +131,19 @@ enum err_code body_decode(struct arena *a, struct str body, struct str content_t
 	struct str raw;
 	enum err_code rc;
 
-	if ((rc = undo_transport(a, content_encoding, limits, &body, err)))
+	if ((rc = body_undo_transport(a, content_encoding, limits, &body, err)))
 		return rc;
 	if ((rc = pprof_inflate(a, body, limits, &raw, err)))
-		return explain(body, content_type, rc, err);
+		return body_explain(body, content_type, rc, err);
 	if ((rc = legacy_decode_any(a, raw, limits, any, err)))
-		return any->is_legacy ? rc : explain(raw, content_type, rc, err);
+		return any->is_legacy ? rc : body_explain(raw, content_type, rc, err);
 	out->raw = raw;
 	return ERR_OK;
 }
 
 /* ---- limits of the job ---- */
 
-static enum err_code check_label(struct str series, struct str name, struct str value,
+static enum err_code body_check_label(struct str series, struct str name, struct str value,
 	const struct scrape_config *job, struct err *err)
 {
 	if (job->label_name_length_limit && name.len > job->label_name_length_limit)
@@ -180,10 +181,10 @@ enum err_code body_check_limits(
 	if (!job->label_name_length_limit && !job->label_value_length_limit)
 		return ERR_OK;
 	for (size_t i = 0; i < labels.n; i++)
-		if ((rc = check_label(series, labels.v[i].name, labels.v[i].value, job, err)))
+		if ((rc = body_check_label(series, labels.v[i].name, labels.v[i].value, job, err)))
 			return rc;
 	for (uint32_t i = 0; i < p->labels_n; i++)
-		if ((rc = check_label(
+		if ((rc = body_check_label(
 				 series, p->strings[p->labels[i].key], p->strings[p->labels[i].str], job, err)))
 			return rc;
 	return ERR_OK;

@@ -45,7 +45,7 @@ const char *target_health_name(enum target_health h)
 	return names[h];
 }
 
-static void set_health(struct scraper *s, enum target_health h)
+static void cycle_set_health(struct scraper *s, enum target_health h)
 {
 	if (s->health == h)
 		return;
@@ -54,13 +54,13 @@ static void set_health(struct scraper *s, enum target_health h)
 	metric_add(&targets, target_health_name(h), 1);
 }
 
-static void set_error(struct scraper *s, const char *text)
+static void cycle_set_error(struct scraper *s, const char *text)
 {
 	free(s->last_error);
 	s->last_error = text ? strdup(text) : NULL;
 }
 
-static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
+static void cycle_report(struct scraper *s, uint64_t samples, uint64_t bytes)
 {
 	const struct report_scrape r = {
 		.start_ns = s->last_scrape_ns,
@@ -74,17 +74,17 @@ static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
 }
 
 /* samples and bytes: of what was received before it failed. */
-static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
-	uint64_t samples, uint64_t bytes, const struct err *why)
+static void cycle_failed(struct scraper *s, int64_t start_ns, int64_t duration_ns,
+	const char *result, uint64_t samples, uint64_t bytes, const struct err *why)
 {
 	metric_add(&scrapes_total, result, 1);
 	s->scrapes++;
 	s->failures++;
 	s->last_scrape_ns = start_ns;
 	s->last_duration_ns = duration_ns;
-	set_error(s, why->msg);
-	set_health(s, TARGET_DOWN);
-	report(s, samples, bytes);
+	cycle_set_error(s, why->msg);
+	cycle_set_health(s, TARGET_DOWN);
+	cycle_report(s, samples, bytes);
 	if (log_enabled(LOG_DEBUG))
 		log_debug("scrape", "scrape failed", LOG_STR("job", s->target->part->job->job_name),
 			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
@@ -104,7 +104,7 @@ void scraper_free(struct scraper *s)
 	free(s);
 }
 
-static void end_once(struct scraper *s, const struct scraper_outcome *o, const char *result)
+static void cycle_end_once(struct scraper *s, const struct scraper_outcome *o, const char *result)
 {
 	metric_add(&scrapes_total, result, 1);
 	s->ended(s->ended_ctx, o);
@@ -112,17 +112,17 @@ static void end_once(struct scraper *s, const struct scraper_outcome *o, const c
 }
 
 /* Before anything was fetched. Frees a profile now. */
-static void fail(struct scraper *s, const char *result, const struct err *why)
+static void cycle_fail(struct scraper *s, const char *result, const struct err *why)
 {
 	if (s->ended)
-		end_once(s, &(struct scraper_outcome){ .rc = why->code, .err = why }, result);
+		cycle_end_once(s, &(struct scraper_outcome){ .rc = why->code, .err = why }, result);
 	else
-		failed(s, clock_now_ns(), 0, result, 0, 0, why);
+		cycle_failed(s, clock_now_ns(), 0, result, 0, 0, why);
 }
 
 /* ---- the end of a scrape ---- */
 
-static void finish_once(struct scraper *s, struct scrape_task *t)
+static void cycle_finish_once(struct scraper *s, struct scrape_task *t)
 {
 	const struct scraper_outcome o = {
 		.rc = t->rc,
@@ -133,12 +133,12 @@ static void finish_once(struct scraper *s, struct scrape_task *t)
 		.profile = buf_str(&t->profile),
 	};
 
-	end_once(s, &o, t->rc ? t->result : "ok");
+	cycle_end_once(s, &o, t->rc ? t->result : "ok");
 	task_free(t);
 }
 
 /* Ends the task and shows its outcome. */
-static void finish(struct scrape_task *t)
+static void cycle_finish(struct scrape_task *t)
 {
 	struct scraper *s = t->scraper;
 	int64_t duration = (t->answered_ns ? t->answered_ns : clock_monotonic_ns()) - t->began_ns;
@@ -156,11 +156,11 @@ static void finish(struct scrape_task *t)
 	if (t->rc)
 		refusal_add_way(buf_str(&t->led_to), &t->err);
 	if (s->ended) {
-		finish_once(s, t);
+		cycle_finish_once(s, t);
 		return;
 	}
 	if (t->rc) {
-		failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
+		cycle_failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
 	} else {
 		metric_add(&scrapes_total, "ok", 1);
 		metric_add(&samples_total, NULL, t->samples);
@@ -171,22 +171,22 @@ static void finish(struct scrape_task *t)
 		s->last_duration_ns = duration;
 		s->last_samples = t->samples;
 		s->last_bytes = t->bytes;
-		set_error(s, NULL);
-		set_health(s, TARGET_UP);
-		report(s, t->samples, t->bytes);
+		cycle_set_error(s, NULL);
+		cycle_set_health(s, TARGET_UP);
+		cycle_report(s, t->samples, t->bytes);
 	}
 	task_free(t);
 }
 
 /* ---- profilers elsewhere ---- */
 
-static void timer_set(struct scraper *s)
+static void cycle_timer_set(struct scraper *s)
 {
 	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
 }
 
 /* To the next turn that is not over. Gives the number of turns left out. */
-static uint64_t skip_turns(struct scraper *s, int64_t now)
+static uint64_t cycle_skip_turns(struct scraper *s, int64_t now)
 {
 	int64_t interval = s->target->interval_ns;
 	uint64_t n = s->next_ns <= now ? (uint64_t)((now - s->next_ns) / interval) + 1 : 0;
@@ -195,7 +195,7 @@ static uint64_t skip_turns(struct scraper *s, int64_t now)
 	return n;
 }
 
-static void log_mode(const struct scraper *s, enum sharing_mode before)
+static void cycle_log_mode(const struct scraper *s, enum sharing_mode before)
 {
 	if (s->sharing.mode != before && !s->ended)
 		log_info("scrape", "profilers that share a process",
@@ -204,7 +204,7 @@ static void log_mode(const struct scraper *s, enum sharing_mode before)
 }
 
 /* When to ask next, after an answer for which there was no need to ask again. */
-static void go_on(struct scraper *s, const struct scrape_task *t, bool ok)
+static void cycle_go_on(struct scraper *s, const struct scrape_task *t, bool ok)
 {
 	enum sharing_mode before = s->sharing.mode;
 	int64_t at;
@@ -216,21 +216,21 @@ static void go_on(struct scraper *s, const struct scrape_task *t, bool ok)
 		return;
 	}
 	at = sharing_ended(&s->sharing, s->target->interval_ns, t->began_ns, t->answered_ns);
-	log_mode(s, before);
+	cycle_log_mode(s, before);
 	if (!at)
 		return;
 	s->next_ns = at > 0 ? at : s->next_ns - at;
-	timer_set(s);
+	cycle_timer_set(s);
 }
 
 /* Whether it will ask again. Frees the task then. */
-static bool ask_again(struct scraper *s, struct scrape_task *t)
+static bool cycle_ask_again(struct scraper *s, struct scrape_task *t)
 {
 	enum sharing_mode before = s->sharing.mode;
 	int64_t wait = sharing_refused(&s->sharing, s->target->interval_ns, t->answered_ns);
 
 	metric_add(&refused_total, NULL, 1);
-	log_mode(s, before);
+	cycle_log_mode(s, before);
 	if (sharing_is_starved(&s->sharing, s->target->interval_ns, t->answered_ns)) {
 		sharing_gave_up(&s->sharing);
 		return false;
@@ -244,7 +244,7 @@ static bool ask_again(struct scraper *s, struct scrape_task *t)
 
 /* ---- the answer ---- */
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void cycle_on_answer(void *ctx, const struct http_response *res)
 {
 	struct scrape_task *t = ctx;
 	struct scraper *s = t->scraper;
@@ -258,10 +258,10 @@ static void on_answer(void *ctx, const struct http_response *res)
 	refusal_print_way(&t->led_to, res);
 	exclusive_leave(s->lane->exclusive, &s->user);
 	taken = !res->rc && s->target->exclusive.len && refusal_profiler_taken(res->status, res->body);
-	if (taken && ask_again(s, t))
+	if (taken && cycle_ask_again(s, t))
 		return;
 	if (!taken)
-		go_on(s, t, !res->rc && res->status == 200);
+		cycle_go_on(s, t, !res->rc && res->status == 200);
 	if (res->rc) {
 		t->err = res->err;
 		refusal_explain_failure(res, t->target->url, &t->err);
@@ -284,12 +284,12 @@ static void on_answer(void *ctx, const struct http_response *res)
 			return; /* the task is a worker's now */
 		task_failed(t, rc, "overload");
 	}
-	finish(t);
+	cycle_finish(t);
 }
 
 /* ---- the turn ---- */
 
-static enum err_code send_request(struct scraper *s, struct scrape_task *t)
+static enum err_code cycle_send_request(struct scraper *s, struct scrape_task *t)
 {
 	struct buf seconds = { 0 }, url = { 0 };
 	int64_t less = t->target->seconds - t->seconds;
@@ -317,13 +317,13 @@ static enum err_code send_request(struct scraper *s, struct scrape_task *t)
 	}
 	buf_add_double(&seconds, (double)o.timeout_ns / NS_PER_S);
 	headers[1].value = buf_str(&seconds);
-	rc = http_client_send(s->lane->client, &o, on_answer, t, &s->request, &t->err);
+	rc = http_client_send(s->lane->client, &o, cycle_on_answer, t, &s->request, &t->err);
 	buf_release(&seconds);
 	buf_release(&url);
 	return rc;
 }
 
-static void fetch(struct scraper *s)
+static void cycle_fetch(struct scraper *s)
 {
 	struct scrape_task *t = calloc(1, sizeof(*t));
 	struct err err;
@@ -335,14 +335,14 @@ static void fetch(struct scraper *s)
 		exclusive_leave(s->lane->exclusive, &s->user);
 		s->state = SCRAPER_IDLE;
 		err_nomem(&err, "scrape");
-		fail(s, "overload", &err);
+		cycle_fail(s, "overload", &err);
 		return;
 	}
 	t->scraper = s;
 	t->env = s->env;
 	t->lane = s->lane;
 	t->config = config_ref(s->target->part->config);
-	t->ended = finish;
+	t->ended = cycle_finish;
 	t->wants_profile = s->wants_profile;
 	t->target = target_ref(s->target);
 	t->seconds = sharing_seconds(&s->sharing, s->target->interval_ns, s->target->seconds);
@@ -351,20 +351,20 @@ static void fetch(struct scraper *s)
 	metric_observe(&delay_seconds, NULL, (double)(t->began_ns - s->turn_ns) / NS_PER_S);
 	s->task = t;
 	s->state = SCRAPER_FETCHING;
-	if ((rc = send_request(s, t))) {
+	if ((rc = cycle_send_request(s, t))) {
 		exclusive_leave(s->lane->exclusive, &s->user);
 		task_failed(t, rc, task_result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
-		finish(t);
+		cycle_finish(t);
 	}
 }
 
 void cycle_on_endpoint(void *ctx)
 {
-	fetch(ctx);
+	cycle_fetch(ctx);
 }
 
 /* Logs once that two jobs want one endpoint. */
-static void log_sharing(struct scraper *s)
+static void cycle_log_sharing(struct scraper *s)
 {
 	const struct exclusive_user *holder = exclusive_holder(
 		s->lane->exclusive, s->target->exclusive);
@@ -385,30 +385,30 @@ void cycle_begin(struct scraper *s)
 	assert(s->state == SCRAPER_IDLE && !s->task);
 	if (s->target->part->refused.len) {
 		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->target->part->refused));
-		fail(s, "limit", &err);
+		cycle_fail(s, "limit", &err);
 		return;
 	}
 	if (!s->target->exclusive.len) {
-		fetch(s);
+		cycle_fetch(s);
 		return;
 	}
 	switch (exclusive_enter(s->lane->exclusive, s->target->exclusive, &s->user)) {
 	case EXCLUSIVE_HOLDS:
-		fetch(s);
+		cycle_fetch(s);
 		break;
 	case EXCLUSIVE_WAITS:
 		s->state = SCRAPER_WAITING;
-		log_sharing(s);
+		cycle_log_sharing(s);
 		break;
 	case EXCLUSIVE_NOMEM:
 		err_nomem(&err, "scrape");
-		fail(s, "overload", &err);
+		cycle_fail(s, "overload", &err);
 		break;
 	}
 }
 
 /* It waited a whole interval for another job. It goes on waiting, but this turn has failed. */
-static void fail_waiting(struct scraper *s)
+static void cycle_fail_waiting(struct scraper *s)
 {
 	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->user.key);
 	const struct scraper *other = holder->ctx;
@@ -423,16 +423,16 @@ static void fail_waiting(struct scraper *s)
 		"another CPU profile of this target is under way for job %s: a process has one CPU "
 		"profiler",
 		QUOTED(other->target->part->job->job_name));
-	fail(s, "endpoint_taken", &err);
+	cycle_fail(s, "endpoint_taken", &err);
 }
 
 /* Asks again in the same turn. */
-static void on_asking_again(struct scraper *s)
+static void cycle_on_asking_again(struct scraper *s)
 {
 	s->state = SCRAPER_IDLE;
 	if (!s->ended) {
-		skip_turns(s, clock_monotonic_ns()); /* sharing.h has its own */
-		timer_set(s);
+		cycle_skip_turns(s, clock_monotonic_ns()); /* sharing.h has its own */
+		cycle_timer_set(s);
 	}
 	cycle_begin(s);
 }
@@ -444,14 +444,14 @@ void cycle_on_timer(evutil_socket_t fd, short what, void *ctx)
 	uint64_t missed;
 
 	if (s->state == SCRAPER_REFUSED) {
-		on_asking_again(s);
+		cycle_on_asking_again(s);
 		return;
 	}
 	s->next_ns += s->target->interval_ns;
-	missed = skip_turns(s, clock_monotonic_ns()); /* while this process was stopped */
-	timer_set(s);
+	missed = cycle_skip_turns(s, clock_monotonic_ns()); /* while this process was stopped */
+	cycle_timer_set(s);
 	if (s->state == SCRAPER_WAITING) {
-		fail_waiting(s);
+		cycle_fail_waiting(s);
 	} else if (s->state != SCRAPER_IDLE) {
 		missed += s->sharing.mode == SHARING_ALONE;
 	} else {
@@ -471,5 +471,5 @@ void cycle_schedule(struct scraper *s)
 
 	assert(wait > 0 && wait <= interval);
 	s->next_ns = clock_monotonic_ns() + wait;
-	timer_set(s);
+	cycle_timer_set(s);
 }

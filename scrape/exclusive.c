@@ -23,14 +23,14 @@ void exclusive_close(struct exclusive *e)
 	free(e);
 }
 
-static size_t bucket(struct str key)
+static size_t exclusive_bucket(struct str key)
 {
 	return hash_bytes(key.ptr, key.len, 0) % BUCKETS;
 }
 
 struct exclusive_user *exclusive_holder(const struct exclusive *e, struct str key)
 {
-	struct exclusive_user *u = e->holders[bucket(key)];
+	struct exclusive_user *u = e->holders[exclusive_bucket(key)];
 
 	while (u && !str_eq(u->key, key))
 		u = u->next;
@@ -57,12 +57,12 @@ enum exclusive_entry exclusive_enter(struct exclusive *e, struct str key, struct
 		*at = u;
 		return EXCLUSIVE_WAITS;
 	}
-	u->next = e->holders[bucket(key)];
-	e->holders[bucket(key)] = u;
+	u->next = e->holders[exclusive_bucket(key)];
+	e->holders[exclusive_bucket(key)] = u;
 	return EXCLUSIVE_HOLDS;
 }
 
-static void unlink_user(struct exclusive_user **list, struct exclusive_user *u)
+static void exclusive_user_unlink(struct exclusive_user **list, struct exclusive_user *u)
 {
 	while (*list != u)
 		list = &(*list)->next;
@@ -77,12 +77,12 @@ void exclusive_leave(struct exclusive *e, struct exclusive_user *u)
 	if (!u->inside)
 		return;
 	memcpy(&key, &u->key.ptr, sizeof(key)); /* ours, though a str's bytes are const */
-	chain = &e->holders[bucket(u->key)];
+	chain = &e->holders[exclusive_bucket(u->key)];
 	heir = u->holds ? u->waiters : NULL;
 	if (!u->holds) {
-		unlink_user(&exclusive_holder(e, u->key)->waiters, u);
+		exclusive_user_unlink(&exclusive_holder(e, u->key)->waiters, u);
 	} else {
-		unlink_user(chain, u);
+		exclusive_user_unlink(chain, u);
 		if (heir) {
 			heir->waiters = heir->next;
 			heir->next = *chain;

@@ -11,7 +11,7 @@
 #define LABELS_MAX 0x8000u /* of the target: as many as a slot can name */
 
 /* A combination: for each label of the target the value that replaces it, or an empty one. */
-struct group {
+struct honor_labels_group {
 	const struct str *values;
 	uint32_t samples_n, labels_n;
 	struct pprof *profile;
@@ -24,12 +24,12 @@ struct split {
 	uint16_t *slot_of; /* per string: the target's label of that name; NO_LABEL, UNSEEN */
 	struct str *values; /* of the sample at hand */
 	uint32_t *group_of; /* per sample */
-	struct group *groups;
+	struct honor_labels_group *groups;
 	uint32_t n;
 	struct map by_values;
 };
 
-static uint16_t find_slot(const struct split *s, struct str name)
+static uint16_t split_find_slot(const struct split *s, struct str name)
 {
 	if (str_is(name, LABEL_NAME))
 		return NO_LABEL;
@@ -40,21 +40,21 @@ static uint16_t find_slot(const struct split *s, struct str name)
 }
 
 /* The target's label that this label of a sample replaces, or NO_LABEL. */
-static uint16_t slot_of(struct split *s, const struct pprof_label *l)
+static uint16_t split_slot_of(struct split *s, const struct pprof_label *l)
 {
 	uint16_t *slot = &s->slot_of[l->key];
 
 	if (!l->str || !s->p->strings[l->str].len)
 		return NO_LABEL;
 	if (*slot == UNSEEN)
-		*slot = find_slot(s, s->p->strings[l->key]);
+		*slot = split_find_slot(s, s->p->strings[l->key]);
 	return *slot;
 }
 
-static bool clashes(struct split *s)
+static bool split_clashes(struct split *s)
 {
 	for (uint32_t i = 0; i < s->p->labels_n; i++)
-		if (slot_of(s, &s->p->labels[i]) != NO_LABEL)
+		if (split_slot_of(s, &s->p->labels[i]) != NO_LABEL)
 			return true;
 	return false;
 }
@@ -65,17 +65,18 @@ static bool clashes(struct split *s)
  * True if the label is taken from the sample. A value that equals the target's is taken too, but
  * makes no new combination: two rows of one series at one time would replace each other.
  */
-static bool take_label(struct split *s, bool *taken, const struct pprof_label *l, uint16_t *slot)
+static bool split_take_label(
+	struct split *s, bool *taken, const struct pprof_label *l, uint16_t *slot)
 {
-	*slot = slot_of(s, l);
+	*slot = split_slot_of(s, l);
 	if (*slot == NO_LABEL || taken[*slot])
 		return false;
 	taken[*slot] = true;
 	return true;
 }
 
-static enum err_code read_values(struct split *s, const struct pprof_sample *sample, bool *taken,
-	uint32_t *kept, struct err *err)
+static enum err_code split_read_values(struct split *s, const struct pprof_sample *sample,
+	bool *taken, uint32_t *kept, struct err *err)
 {
 	const struct pprof_label *l = s->p->labels + sample->label_first;
 	struct str value;
@@ -85,7 +86,7 @@ static enum err_code read_values(struct split *s, const struct pprof_sample *sam
 	memset(s->values, 0, s->labels.n * sizeof(*s->values));
 	*kept = sample->label_n;
 	for (uint32_t i = 0; i < sample->label_n; i++) {
-		if (!take_label(s, taken, &l[i], &slot))
+		if (!split_take_label(s, taken, &l[i], &slot))
 			continue;
 		(*kept)--;
 		value = s->p->strings[l[i].str];
@@ -98,7 +99,7 @@ static enum err_code read_values(struct split *s, const struct pprof_sample *sam
 	return ERR_OK;
 }
 
-static uint64_t hash_values(const struct split *s)
+static uint64_t split_hash_values(const struct split *s)
 {
 	uint64_t h = 0;
 
@@ -107,7 +108,7 @@ static uint64_t hash_values(const struct split *s)
 	return h;
 }
 
-static bool same_values(const void *ctx, const void *key, uint32_t id)
+static bool honor_labels_same_values(const void *ctx, const void *key, uint32_t id)
 {
 	const struct split *s = ctx;
 	const struct str *a = key, *b = s->groups[id].values;
@@ -118,7 +119,7 @@ static bool same_values(const void *ctx, const void *key, uint32_t id)
 	return true;
 }
 
-static enum err_code too_many(const struct split *s, struct err *err)
+static enum err_code split_too_many(const struct split *s, struct err *err)
 {
 	struct buf names = { 0 };
 
@@ -133,16 +134,16 @@ static enum err_code too_many(const struct split *s, struct err *err)
 	return ERR_LIMIT;
 }
 
-static enum err_code find_group(struct split *s, uint32_t *out, struct err *err)
+static enum err_code split_find_group(struct split *s, uint32_t *out, struct err *err)
 {
-	uint64_t hash = hash_values(s);
+	uint64_t hash = split_hash_values(s);
 	struct str *copy;
 
-	*out = map_find(&s->by_values, hash, same_values, s, s->values);
+	*out = map_find(&s->by_values, hash, honor_labels_same_values, s, s->values);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (s->n == HONOR_SERIES_MAX)
-		return too_many(s, err);
+		return split_too_many(s, err);
 	if (!(copy = arena_array(s->arena, struct str, s->labels.n)))
 		return arena_fail(s->arena, "honor_labels", err);
 	memcpy(copy, s->values, s->labels.n * sizeof(*copy));
@@ -153,14 +154,14 @@ static enum err_code find_group(struct split *s, uint32_t *out, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code group_samples(struct split *s, bool *taken, struct err *err)
+static enum err_code split_group_samples(struct split *s, bool *taken, struct err *err)
 {
 	uint32_t kept, g;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < s->p->samples_n; i++) {
-		if ((rc = read_values(s, &s->p->samples[i], taken, &kept, err)) ||
-			(rc = find_group(s, &g, err)))
+		if ((rc = split_read_values(s, &s->p->samples[i], taken, &kept, err)) ||
+			(rc = split_find_group(s, &g, err)))
 			return rc;
 		s->group_of[i] = g;
 		s->groups[g].samples_n++;
@@ -171,7 +172,8 @@ static enum err_code group_samples(struct split *s, bool *taken, struct err *err
 
 /* ---- a profile for each combination ---- */
 
-static enum err_code make_profile(struct split *s, struct group *g, struct err *err)
+static enum err_code split_make_profile(
+	struct split *s, struct honor_labels_group *g, struct err *err)
 {
 	struct pprof *p = arena_new(s->arena, struct pprof);
 
@@ -188,7 +190,7 @@ static enum err_code make_profile(struct split *s, struct group *g, struct err *
 	return ERR_OK;
 }
 
-static void add_sample(struct split *s, uint32_t i, bool *taken)
+static void split_add_sample(struct split *s, uint32_t i, bool *taken)
 {
 	const struct pprof_sample *from = &s->p->samples[i];
 	const struct pprof_label *l = s->p->labels + from->label_first;
@@ -200,7 +202,7 @@ static void add_sample(struct split *s, uint32_t i, bool *taken)
 	sample->label_first = to->labels_n;
 	memset(taken, 0, s->labels.n * sizeof(*taken));
 	for (uint32_t k = 0; k < from->label_n; k++)
-		if (!take_label(s, taken, &l[k], &slot))
+		if (!split_take_label(s, taken, &l[k], &slot))
 			to->labels[to->labels_n++] = l[k];
 	sample->label_n = to->labels_n - sample->label_first;
 	memcpy(to->values + (size_t)to->samples_n * to->types_n, s->p->values + (size_t)i * to->types_n,
@@ -208,8 +210,8 @@ static void add_sample(struct split *s, uint32_t i, bool *taken)
 	to->samples_n++;
 }
 
-static enum err_code make_labels(
-	struct split *s, const struct group *g, struct labels *out, struct err *err)
+static enum err_code split_make_labels(
+	struct split *s, const struct honor_labels_group *g, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 
@@ -220,7 +222,8 @@ static enum err_code make_labels(
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code make_all(struct split *s, bool *taken, struct honored **out, struct err *err)
+static enum err_code split_make_all(
+	struct split *s, bool *taken, struct honored **out, struct err *err)
 {
 	struct honored *v = arena_array(s->arena, struct honored, s->n);
 	enum err_code rc;
@@ -228,13 +231,13 @@ static enum err_code make_all(struct split *s, bool *taken, struct honored **out
 	if (!v)
 		return arena_fail(s->arena, "honor_labels", err);
 	for (uint32_t g = 0; g < s->n; g++) {
-		if ((rc = make_profile(s, &s->groups[g], err)) ||
-			(rc = make_labels(s, &s->groups[g], &v[g].labels, err)))
+		if ((rc = split_make_profile(s, &s->groups[g], err)) ||
+			(rc = split_make_labels(s, &s->groups[g], &v[g].labels, err)))
 			return rc;
 		v[g].profile = s->groups[g].profile;
 	}
 	for (uint32_t i = 0; i < s->p->samples_n; i++)
-		add_sample(s, i, taken);
+		split_add_sample(s, i, taken);
 	for (uint32_t g = 0; g < s->n; g++)
 		assert(v[g].profile->samples_n == s->groups[g].samples_n &&
 			v[g].profile->labels_n == s->groups[g].labels_n);
@@ -254,7 +257,7 @@ static enum err_code split_init(struct split *s, bool **taken, struct err *err)
 			s->labels.n, LABELS_MAX);
 	s->values = arena_array(s->arena, struct str, s->labels.n);
 	s->group_of = arena_array(s->arena, uint32_t, s->p->samples_n);
-	s->groups = arena_array(s->arena, struct group, HONOR_SERIES_MAX);
+	s->groups = arena_array(s->arena, struct honor_labels_group, HONOR_SERIES_MAX);
 	*taken = arena_array(s->arena, bool, s->labels.n);
 	if (!s->values || !s->group_of || !s->groups || !*taken)
 		return arena_fail(s->arena, "honor_labels", err);
@@ -270,7 +273,7 @@ enum err_code honor_labels(struct arena *a, const struct pprof *p, struct labels
 
 	if (rc)
 		return rc;
-	if (!clashes(&s)) {
+	if (!split_clashes(&s)) {
 		if (!(*out = arena_new(a, struct honored)))
 			return arena_fail(a, "honor_labels", err);
 		**out = (struct honored){ labels, p };
@@ -278,7 +281,7 @@ enum err_code honor_labels(struct arena *a, const struct pprof *p, struct labels
 		return ERR_OK;
 	}
 	map_init(&s.by_values);
-	if (!(rc = group_samples(&s, taken, err)) && !(rc = make_all(&s, taken, out, err)))
+	if (!(rc = split_group_samples(&s, taken, err)) && !(rc = split_make_all(&s, taken, out, err)))
 		*n = s.n;
 	map_release(&s.by_values);
 	return rc;

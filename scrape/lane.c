@@ -19,7 +19,7 @@ struct lane_opening {
 	struct err *err;
 };
 
-static struct scraper *take_first(struct lane *l, struct scraper_change *change)
+static struct scraper *lane_take_first(struct lane *l, struct scraper_change *change)
 {
 	struct scraper *s;
 
@@ -38,18 +38,18 @@ static struct scraper *take_first(struct lane *l, struct scraper_change *change)
 	return s;
 }
 
-static void take_slice(void *ctx)
+static void lane_take_slice(void *ctx)
 {
 	struct lane *l = ctx;
 	struct scraper_change change;
 	struct scraper *s;
 
 	for (size_t i = 0; i < SLICE; i++) {
-		if (!(s = take_first(l, &change)))
+		if (!(s = lane_take_first(l, &change)))
 			return;
 		scraper_take(s, &change);
 	}
-	loop_post(l->loop, &l->work, take_slice, l);
+	loop_post(l->loop, &l->work, lane_take_slice, l);
 }
 
 void lane_put(struct lane *l, struct scraper *s)
@@ -64,11 +64,11 @@ void lane_put(struct lane *l, struct scraper *s)
 	}
 	if (!l->posted) {
 		l->posted = true;
-		loop_post(l->loop, &l->work, take_slice, l);
+		loop_post(l->loop, &l->work, lane_take_slice, l);
 	}
 }
 
-static void open_parts(void *ctx)
+static void lane_open_parts(void *ctx)
 {
 	struct lane_opening *o = ctx;
 	struct http_client_options client = {
@@ -98,7 +98,7 @@ enum err_code lane_open(
 	l->exclusive = exclusive_open();
 	rc = l->exclusive ? loop_open(o->name, &l->loop, err) : err_nomem(err, "loop of scrapes");
 	if (!rc) {
-		loop_call(l->loop, open_parts, &opening);
+		loop_call(l->loop, lane_open_parts, &opening);
 		rc = opening.rc;
 	}
 	if (rc) {
@@ -109,14 +109,14 @@ enum err_code lane_open(
 	return ERR_OK;
 }
 
-static void end(void *ctx)
+static void scrape_lane_end(void *ctx)
 {
 	struct lane *l = ctx;
 	struct scraper_change change;
 	struct scraper *s;
 
 	assert(loop_is_current(l->loop));
-	while ((s = take_first(l, &change)))
+	while ((s = lane_take_first(l, &change)))
 		scraper_take(s, &change);
 	scraper_leave_all(l);
 	report_stop(l->report);
@@ -126,7 +126,7 @@ static void end(void *ctx)
 
 void lane_end(struct lane *l)
 {
-	loop_call(l->loop, end, l);
+	loop_call(l->loop, scrape_lane_end, l);
 }
 
 void lane_close(struct lane *l)

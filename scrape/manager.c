@@ -38,7 +38,7 @@ METRIC_COUNTER(limit_exceeded, "epimetheus_scrape_pool_exceeded_target_limit_tot
 
 /* ---- pools ---- */
 
-static void pool_free(struct job_pool *p)
+static void scrape_manager_pool_free(struct job_pool *p)
 {
 	if (!p)
 		return;
@@ -48,7 +48,7 @@ static void pool_free(struct job_pool *p)
 }
 
 /* Logs each message once, however often targets come and go. */
-static void log_trouble(struct job_pool *p)
+static void scrape_manager_log_trouble(struct job_pool *p)
 {
 	struct str error = str_of(p->set->error ? p->set->error : "");
 	uint64_t hash = hash_bytes(error.ptr, error.len, 0);
@@ -62,7 +62,7 @@ static void log_trouble(struct job_pool *p)
 }
 
 /* Adds the difference, because jobs beyond METRIC_VALUES_MAX share a cell. */
-static void count_targets(struct job_pool *p, size_t n, size_t elsewhere)
+static void scrape_manager_count_targets(struct job_pool *p, size_t n, size_t elsewhere)
 {
 	char name[256];
 
@@ -75,14 +75,14 @@ static void count_targets(struct job_pool *p, size_t n, size_t elsewhere)
 	p->elsewhere = elsewhere;
 }
 
-static void end_scraper(struct scraper *s)
+static void scrape_manager_end_scraper(struct scraper *s)
 {
 	if (s)
 		scraper_end(s);
 }
 
 /* A walk over the targets of a set and their scrapers. */
-struct walk {
+struct scrape_manager_walk {
 	const struct target_set *set; /* NULL: there are none */
 	const struct target_set *without; /* NULL, or: not of chunks that this set has too */
 	size_t chunk, at;
@@ -90,7 +90,7 @@ struct walk {
 	void **scraper; /* of it */
 };
 
-static void walk_next(struct walk *w)
+static void scrape_manager_walk_next(struct scrape_manager_walk *w)
 {
 	const struct target_list *l = w->set ? &w->set->list : NULL;
 	const struct target_chunk *c;
@@ -109,7 +109,7 @@ static void walk_next(struct walk *w)
 }
 
 /* The scraper leaves the set. */
-static struct scraper *walk_take(const struct walk *w)
+static struct scraper *scrape_manager_walk_take(const struct scrape_manager_walk *w)
 {
 	struct scraper *s = *w->scraper;
 
@@ -119,8 +119,8 @@ static struct scraper *walk_take(const struct walk *w)
 
 /* The target of the new set has the scraper that was the same target's in the old one, or its own.
  */
-static void sync_one(
-	struct job_pool *p, struct scraper *s, const struct target *was, const struct walk *now)
+static void scrape_manager_sync_one(struct job_pool *p, struct scraper *s, const struct target *was,
+	const struct scrape_manager_walk *now)
 {
 	struct scrape_manager *m = p->manager;
 
@@ -138,9 +138,9 @@ static void sync_one(
  * was made from it, so chunks that are in both need no look. Where memory is missing a target is
  * left out, and the pool's `trouble` says so until all is well.
  */
-static void pool_sync(struct job_pool *p, const struct target_set *old, bool follows)
+static void scrape_manager_pool_sync(struct job_pool *p, const struct target_set *old, bool follows)
 {
-	struct walk a = { .set = old }, b = { .set = p->set };
+	struct scrape_manager_walk a = { .set = old }, b = { .set = p->set };
 	const struct target *was;
 	struct scraper *s;
 	int c;
@@ -153,39 +153,39 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, bool fol
 	}
 	p->trouble = NULL;
 	p->synced = true;
-	walk_next(&a);
-	walk_next(&b);
+	scrape_manager_walk_next(&a);
+	scrape_manager_walk_next(&b);
 	while (a.now || b.now) {
 		c = !a.now ? 1 : !b.now ? -1 : a.now == b.now ? 0 : target_cmp(a.now, b.now);
 		was = c ? NULL : a.now;
-		s = c > 0 ? NULL : walk_take(&a);
+		s = c > 0 ? NULL : scrape_manager_walk_take(&a);
 		if (c < 0)
-			end_scraper(s);
+			scrape_manager_end_scraper(s);
 		else
-			sync_one(p, s, was, &b);
+			scrape_manager_sync_one(p, s, was, &b);
 		if (c <= 0)
-			walk_next(&a);
+			scrape_manager_walk_next(&a);
 		if (c >= 0)
-			walk_next(&b);
+			scrape_manager_walk_next(&b);
 	}
 	metric_add(&syncs, NULL, 1);
-	count_targets(p, p->set->n, p->set->elsewhere);
-	log_trouble(p);
+	scrape_manager_count_targets(p, p->set->n, p->set->elsewhere);
+	scrape_manager_log_trouble(p);
 }
 
-static void pool_take(struct job_pool *p, struct target_set *set)
+static void scrape_manager_pool_take(struct job_pool *p, struct target_set *set)
 {
 	struct target_set *old = p->set;
 
 	mutex_assert_held(&p->manager->lock);
 	p->set = set;
 	if (p->live)
-		pool_sync(p, p->synced ? old : NULL, p->synced);
+		scrape_manager_pool_sync(p, p->synced ? old : NULL, p->synced);
 	target_set_unref(old);
 }
 
 /* On discovery's thread: relabelling thousands of targets delays no scrape. */
-static void on_groups(void *ctx, void *user, struct groups *groups)
+static void scrape_manager_on_groups(void *ctx, void *user, struct groups *groups)
 {
 	struct scrape_manager *m = ctx;
 	struct job_pool *p = user;
@@ -205,7 +205,7 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 		return;
 	}
 	mutex_lock(&m->lock);
-	pool_take(p, set);
+	scrape_manager_pool_take(p, set);
 	mutex_unlock(&m->lock);
 	metric_observe(&sync_seconds, NULL, (double)(clock_monotonic_ns() - began) / NS_PER_S);
 }
@@ -217,32 +217,32 @@ struct swap {
 	size_t n;
 };
 
-static int by_name(const void *a, const void *b)
+static int scrape_manager_by_name(const void *a, const void *b)
 {
 	const struct job_pool *const *x = a, *const *y = b;
 
 	return str_cmp((*x)->job->job_name, (*y)->job->job_name);
 }
 
-static void pool_end(struct job_pool *p)
+static void scrape_manager_pool_end(struct job_pool *p)
 {
-	struct walk w = { .set = p->synced ? p->set : NULL };
+	struct scrape_manager_walk w = { .set = p->synced ? p->set : NULL };
 
-	for (walk_next(&w); w.now; walk_next(&w))
-		end_scraper(walk_take(&w));
+	for (scrape_manager_walk_next(&w); w.now; scrape_manager_walk_next(&w))
+		scrape_manager_end_scraper(scrape_manager_walk_take(&w));
 	p->synced = false;
-	count_targets(p, 0, 0);
+	scrape_manager_count_targets(p, 0, 0);
 }
 
 /* Takes the scrapers over from the pool of the same name. */
-static void pool_inherit(struct job_pool *p, struct job_pool *old)
+static void scrape_manager_pool_inherit(struct job_pool *p, struct job_pool *old)
 {
 	p->logged = old->logged;
 	p->counted = old->counted;
 	p->elsewhere = old->elsewhere;
 	old->counted = old->elsewhere = 0;
 	if (p->set) {
-		pool_sync(p, old->synced ? old->set : NULL, false);
+		scrape_manager_pool_sync(p, old->synced ? old->set : NULL, false);
 	} else { /* its set could not be made: the old targets stay */
 		p->set = old->set;
 		p->synced = old->synced;
@@ -262,15 +262,15 @@ static void swap_pools(struct scrape_manager *m, struct swap *s)
 	for (size_t k = 0; k < s->n; k++) {
 		p = s->pools[k];
 		p->live = true;
-		while (i < old_n && by_name(&old[i], &p) < 0)
-			pool_end(old[i++]);
-		if (i < old_n && by_name(&old[i], &p) == 0)
-			pool_inherit(p, old[i++]);
+		while (i < old_n && scrape_manager_by_name(&old[i], &p) < 0)
+			scrape_manager_pool_end(old[i++]);
+		if (i < old_n && scrape_manager_by_name(&old[i], &p) == 0)
+			scrape_manager_pool_inherit(p, old[i++]);
 		else if (p->set)
-			pool_sync(p, NULL, false);
+			scrape_manager_pool_sync(p, NULL, false);
 	}
 	while (i < old_n)
-		pool_end(old[i++]);
+		scrape_manager_pool_end(old[i++]);
 	m->pools = s->pools;
 	m->n = s->n;
 	s->pools = old;
@@ -278,14 +278,14 @@ static void swap_pools(struct scrape_manager *m, struct swap *s)
 	metric_set(&pools_gauge, NULL, (double)m->n);
 }
 
-static void pools_free(struct job_pool **pools, size_t n)
+static void scrape_manager_pools_free(struct job_pool **pools, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		pool_free(pools[i]);
+		scrape_manager_pool_free(pools[i]);
 	free(pools);
 }
 
-static enum err_code pools_make(
+static enum err_code scrape_manager_pools_make(
 	struct scrape_manager *m, struct config *c, struct swap *s, struct err *err)
 {
 	struct job_pool *p;
@@ -302,7 +302,7 @@ static enum err_code pools_make(
 	}
 	if (!s->pools)
 		return err_nomem(err, "jobs");
-	qsort(s->pools, s->n, sizeof(*s->pools), by_name);
+	qsort(s->pools, s->n, sizeof(*s->pools), scrape_manager_by_name);
 	return ERR_OK;
 }
 
@@ -312,7 +312,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 	struct sd_job *jobs = calloc(c->scrape_n ? c->scrape_n : 1, sizeof(*jobs));
 	enum err_code rc;
 
-	rc = jobs ? pools_make(m, c, &s, err) : err_nomem(err, "jobs");
+	rc = jobs ? scrape_manager_pools_make(m, c, &s, err) : err_nomem(err, "jobs");
 	for (size_t i = 0; !rc && i < s.n; i++)
 		jobs[i] = (struct sd_job){ s.pools[i]->job->job_name, &s.pools[i]->job->sd, s.pools[i] };
 	if (!rc)
@@ -322,7 +322,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 		swap_pools(m, &s);
 		mutex_unlock(&m->lock);
 	}
-	pools_free(s.pools, s.n);
+	scrape_manager_pools_free(s.pools, s.n);
 	free(jobs);
 	return rc;
 }
@@ -330,7 +330,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 /* ---- opening and closing ---- */
 
 /* Leaves some descriptors for the database, the web server and files. */
-static size_t connections_max(const struct scrape_manager_options *o)
+static size_t scrape_manager_options_connections_max(const struct scrape_manager_options *o)
 {
 	size_t n = o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT;
 	struct rlimit limit;
@@ -341,7 +341,7 @@ static size_t connections_max(const struct scrape_manager_options *o)
 	return n < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : n;
 }
 
-static enum err_code open_lanes(
+static enum err_code scrape_manager_open_lanes(
 	struct scrape_manager *m, const struct scrape_manager_options *o, struct err *err)
 {
 	size_t n = o->loops ? o->loops : cpu_count();
@@ -354,7 +354,7 @@ static enum err_code open_lanes(
 	if (n > LANES_MAX)
 		n = LANES_MAX;
 	lane.name = name;
-	lane.connections_max = connections_max(o) / n;
+	lane.connections_max = scrape_manager_options_connections_max(o) / n;
 	while (!rc && m->lanes_n < n) {
 		snprintf(name, sizeof(name), "scrape-%zu", m->lanes_n);
 		rc = lane_open(&m->env, &lane, &m->lanes[m->lanes_n], err);
@@ -373,7 +373,7 @@ void scrape_manager_close(struct scrape_manager *m)
 	discovery_close(m->discovery);
 	env->closing = true;
 	for (size_t i = 0; i < m->n; i++)
-		pool_end(m->pools[i]);
+		scrape_manager_pool_end(m->pools[i]);
 	for (size_t i = 0; i < m->lanes_n; i++)
 		lane_end(m->lanes[i]);
 	pool_close(env->workers); /* decodes and appends the bodies that were fetched */
@@ -383,7 +383,7 @@ void scrape_manager_close(struct scrape_manager *m)
 	mutex_unlock(&env->lock);
 	for (size_t i = 0; i < m->lanes_n; i++)
 		lane_close(m->lanes[i]);
-	pools_free(m->pools, m->n);
+	scrape_manager_pools_free(m->pools, m->n);
 	symbol_cache_close(env->symbols);
 	mutex_destroy(&m->lock);
 	mutex_destroy(&env->lock);
@@ -396,7 +396,7 @@ void scrape_manager_close(struct scrape_manager *m)
 static enum err_code manager_init(
 	struct scrape_manager *m, const struct scrape_manager_options *o, struct err *err)
 {
-	const struct discovery_options discovery = { .update = on_groups, .ctx = m };
+	const struct discovery_options discovery = { .update = scrape_manager_on_groups, .ctx = m };
 	enum err_code rc;
 
 	assert(o->sink);
@@ -409,7 +409,7 @@ static enum err_code manager_init(
 		return err_nomem(err, "scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,
 			 &m->env.workers, err)) ||
-		(rc = open_lanes(m, o, err)))
+		(rc = scrape_manager_open_lanes(m, o, err)))
 		return rc;
 	return discovery_open(&discovery, &m->discovery, err);
 }

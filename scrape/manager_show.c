@@ -23,7 +23,7 @@ struct snapshot {
 	bool failed;
 };
 
-static struct str dup(struct snapshot *s, struct str text)
+static struct str snapshot_dup(struct snapshot *s, struct str text)
 {
 	struct str copy = str_dup(s->arena, text);
 
@@ -34,7 +34,7 @@ static struct str dup(struct snapshot *s, struct str text)
 	return copy;
 }
 
-static struct labels without_name(struct snapshot *s, struct labels ls)
+static struct labels snapshot_without_name(struct snapshot *s, struct labels ls)
 {
 	struct label *v = arena_alloc_raw(s->arena, ls.n ? ls.n : 1, sizeof(*v));
 	size_t n = 0;
@@ -46,7 +46,7 @@ static struct labels without_name(struct snapshot *s, struct labels ls)
 	return (struct labels){ v, n };
 }
 
-static struct labels without_secrets(struct snapshot *s, struct labels ls)
+static struct labels snapshot_without_secrets(struct snapshot *s, struct labels ls)
 {
 	struct labels shown = hidden_labels(s->arena, ls);
 
@@ -55,7 +55,7 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 }
 
 /* When the profile that is being taken, or else the next one, is complete; 0: in centuries. */
-static int64_t next_profile(const struct scraper *s)
+static int64_t manager_show_next_profile(const struct scraper *s)
 {
 	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns, when;
 
@@ -69,10 +69,10 @@ static int64_t next_profile(const struct scraper *s)
 /* Copies the fields that only the loop's thread may read. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
-	to->last_error = dup(s, str_of(from->last_error ? from->last_error : ""));
+	to->last_error = snapshot_dup(s, str_of(from->last_error ? from->last_error : ""));
 	to->last_scrape_ns = from->last_scrape_ns;
 	to->last_duration_ns = from->last_duration_ns;
-	to->next_profile_ns = next_profile(from);
+	to->next_profile_ns = manager_show_next_profile(from);
 	to->health = from->health;
 	to->sharing = from->sharing.mode;
 	to->scrapes = from->scrapes;
@@ -99,8 +99,8 @@ static void show_target(
 	struct buf global = { 0 };
 
 	*to = (struct target_info){
-		.discovered = without_secrets(s, t->discovered),
-		.labels = without_name(s, t->labels),
+		.discovered = snapshot_without_secrets(s, t->discovered),
+		.labels = snapshot_without_name(s, t->labels),
 		.profile = t->name,
 		.pool = s->pool_name,
 		.scrape_url = t->shown_url,
@@ -109,11 +109,11 @@ static void show_target(
 		};
 	url_print_global(&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
 	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->shown_url))
-		to->global_url = dup(s, buf_str(&global));
+		to->global_url = snapshot_dup(s, buf_str(&global));
 	buf_release(&global);
 }
 
-static bool wanted(const struct snapshot *s, const struct job_pool *p)
+static bool manager_show_wanted(const struct snapshot *s, const struct job_pool *p)
 {
 	return !s->pool || str_is(p->job->job_name, s->pool);
 }
@@ -123,14 +123,14 @@ struct shard scrape_manager_shard(const struct scrape_manager *m)
 	return m->shard;
 }
 
-static struct str why_dropped(struct snapshot *s, unsigned shard)
+static struct str snapshot_why_dropped(struct snapshot *s, unsigned shard)
 {
 	char text[64];
 
 	if (shard == TARGET_NO_SHARD)
 		return STR("");
 	snprintf(text, sizeof(text), "shard %u of %u scrapes it", shard, s->manager->shard.total);
-	return dup(s, str_of(text));
+	return snapshot_dup(s, str_of(text));
 }
 
 static void show_dropped(void *ctx, struct target_part *p)
@@ -139,9 +139,9 @@ static void show_dropped(void *ctx, struct target_part *p)
 
 	for (size_t i = 0; i < p->dropped_n; i++)
 		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
-			.discovered = without_secrets(s, p->dropped[i].discovered),
+			.discovered = snapshot_without_secrets(s, p->dropped[i].discovered),
 			.pool = s->pool_name,
-			.reason = why_dropped(s, p->dropped[i].shard),
+			.reason = snapshot_why_dropped(s, p->dropped[i].shard),
 		};
 }
 
@@ -155,8 +155,8 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 											 "");
 
 	*info = (struct pool_info){
-		.name = dup(s, p->job->job_name),
-		.error = dup(s, trouble),
+		.name = snapshot_dup(s, p->job->job_name),
+		.error = snapshot_dup(s, trouble),
 	};
 	if (!p->set)
 		return;
@@ -176,14 +176,14 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 }
 
 /* The lock is held, so no scraper of a pool ends meanwhile. */
-static void take_snapshot(struct snapshot *s)
+static void snapshot_take(struct snapshot *s)
 {
 	const struct scrape_manager *m = s->manager;
 	size_t pools = 0, active = 0, dropped = 0;
 
 	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < m->n; i++) {
-		if (!wanted(s, m->pools[i]))
+		if (!manager_show_wanted(s, m->pools[i]))
 			continue;
 		pools++;
 		active += m->pools[i]->set ? m->pools[i]->set->n : 0;
@@ -199,7 +199,7 @@ static void take_snapshot(struct snapshot *s)
 		return;
 	}
 	for (size_t i = 0; i < m->n && !s->failed; i++)
-		if (wanted(s, m->pools[i]))
+		if (manager_show_wanted(s, m->pools[i]))
 			show_pool(s, m->pools[i]);
 	assert(s->failed || (s->out->active_n == active && s->out->dropped_n == dropped));
 	for (size_t i = 0; i < m->lanes_n && !s->failed; i++) {
@@ -208,7 +208,7 @@ static void take_snapshot(struct snapshot *s)
 	}
 }
 
-static int by_labels(const void *a, const void *b)
+static int manager_show_by_labels(const void *a, const void *b)
 {
 	const struct target_info *x = a, *y = b;
 	int c = labels_cmp(x->labels, y->labels);
@@ -217,13 +217,13 @@ static int by_labels(const void *a, const void *b)
 }
 
 /* Pools keep their targets in another order. */
-static void sort_active(struct scrape_snapshot *s)
+static void manager_show_sort_active(struct scrape_snapshot *s)
 {
 	struct target_info *v = s->active;
 
 	for (size_t i = 0; i < s->pools_n; v += s->pools[i++].active)
 		if (s->pools[i].active)
-			qsort(v, s->pools[i].active, sizeof(*v), by_labels);
+			qsort(v, s->pools[i].active, sizeof(*v), manager_show_by_labels);
 	assert(v == s->active + s->active_n);
 }
 
@@ -234,13 +234,13 @@ enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool
 	struct snapshot s = { .manager = m, .pool = pool, .arena = a, .out = &made };
 
 	mutex_lock(&m->lock);
-	take_snapshot(&s);
+	snapshot_take(&s);
 	mutex_unlock(&m->lock);
 	if (s.failed) {
 		scrape_snapshot_release(&made);
 		return arena_fail(a, "list of targets", err);
 	}
-	sort_active(&made);
+	manager_show_sort_active(&made);
 	*out = made;
 	return ERR_OK;
 }

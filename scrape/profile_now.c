@@ -35,7 +35,7 @@ struct profiling { /* one that is under way */
 
 /* ---- which target ---- */
 
-static bool is_meant(const struct profile_now *wanted, const struct target *t)
+static bool profile_now_is_meant(const struct profile_now *wanted, const struct target *t)
 {
 	if (wanted->url.len && !str_eq(wanted->url, t->url) && !str_eq(wanted->url, t->shown_url))
 		return false;
@@ -52,7 +52,7 @@ struct found_target {
 	size_t n; /* how many are meant */
 };
 
-static void find_in_pool(
+static void profile_now_find_in_pool(
 	const struct job_pool *p, const struct profile_now *wanted, struct found_target *f)
 {
 	const struct target_chunk *c;
@@ -60,7 +60,7 @@ static void find_in_pool(
 	for (size_t i = 0; p->set && i < p->set->list.n; i++) {
 		c = p->set->list.v[i].chunk;
 		for (size_t k = 0; k < c->n; k++) {
-			if (!is_meant(wanted, c->v[k]))
+			if (!profile_now_is_meant(wanted, c->v[k]))
 				continue;
 			if (f->n++ == 0) {
 				f->pool = p;
@@ -71,14 +71,14 @@ static void find_in_pool(
 	}
 }
 
-static enum err_code find_target(const struct scrape_manager *m, const struct profile_now *wanted,
-	struct found_target *f, struct err *err)
+static enum err_code profile_now_find_target(const struct scrape_manager *m,
+	const struct profile_now *wanted, struct found_target *f, struct err *err)
 {
 	mutex_assert_held(&m->lock);
 	*f = (struct found_target){ 0 };
 	for (size_t i = 0; i < m->n; i++)
 		if (!wanted->pool.len || str_eq(m->pools[i]->job->job_name, wanted->pool))
-			find_in_pool(m->pools[i], wanted, f);
+			profile_now_find_in_pool(m->pools[i], wanted, f);
 	if (f->n == 0)
 		return err_set(err, ERR_NOT_FOUND, "no target is named so");
 	if (f->n > 1)
@@ -90,7 +90,7 @@ static enum err_code find_target(const struct scrape_manager *m, const struct pr
 
 /* ---- on the loop's thread ---- */
 
-static void on_ended(void *ctx, const struct scraper_outcome *outcome)
+static void profile_now_on_ended(void *ctx, const struct scraper_outcome *outcome)
 {
 	struct profiling *p = ctx;
 
@@ -114,7 +114,7 @@ static void on_ended(void *ctx, const struct scraper_outcome *outcome)
 	mutex_unlock(&p->lock);
 }
 
-static void begin(void *ctx)
+static void profile_now_begin(void *ctx)
 {
 	struct profiling *p = ctx;
 	struct target *t = p->part->v;
@@ -125,7 +125,7 @@ static void begin(void *ctx)
 		t->interval_ns = t->seconds * NS_PER_S;
 	else if (last && now - last < t->interval_ns)
 		t->interval_ns = now - last > NS_PER_S ? now - last : NS_PER_S;
-	p->scraper = scraper_once(p->lane, t, on_ended, p);
+	p->scraper = scraper_once(p->lane, t, profile_now_on_ended, p);
 	if (p->scraper) {
 		p->scraper->wants_profile = p->wants_profile;
 		scraper_begin(p->scraper);
@@ -138,7 +138,7 @@ static void begin(void *ctx)
 }
 
 /* Takes no lock: the one thread that could look at p waits in loop_call. */
-static void cancel(void *ctx)
+static void profile_now_cancel(void *ctx)
 {
 	struct profiling *p = ctx;
 
@@ -152,7 +152,7 @@ static void cancel(void *ctx)
 
 /* ---- on the caller's thread ---- */
 
-static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct err *err)
+static enum err_code profile_now_set_seconds(struct profiling *p, int64_t seconds, struct err *err)
 {
 	struct target *t = p->part->v;
 	struct buf url = { 0 };
@@ -176,7 +176,7 @@ static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct er
 }
 
 /* Into the caller's arena: the copy of the target is freed before the caller reads them. */
-static enum err_code describe(struct profiling *p, struct err *err)
+static enum err_code profile_now_describe(struct profiling *p, struct err *err)
 {
 	p->out.labels = labels_dup(p->arena, p->part->v->labels);
 	p->out.url = str_dup(p->arena, p->part->v->shown_url);
@@ -186,25 +186,26 @@ static enum err_code describe(struct profiling *p, struct err *err)
 }
 
 /* Holds the manager's lock, so that the target's own loop lives until this scrape has begun. */
-static enum err_code start(struct scrape_manager *m, const struct profile_now *wanted,
+static enum err_code profile_now_start(struct scrape_manager *m, const struct profile_now *wanted,
 	struct profiling *p, struct err *err)
 {
 	struct found_target f;
 	enum err_code rc;
 
 	mutex_lock(&m->lock);
-	if (!(rc = find_target(m, wanted, &f, err))) {
+	if (!(rc = profile_now_find_target(m, wanted, &f, err))) {
 		p->regular = f.scraper;
 		p->lane = m->lanes[f.target->home % m->lanes_n];
 		rc = target_part_of(f.target, &p->part, err);
 	}
-	if (!rc && !(rc = set_seconds(p, wanted->seconds, err)) && !(rc = describe(p, err)))
-		loop_call(p->lane->loop, begin, p);
+	if (!rc && !(rc = profile_now_set_seconds(p, wanted->seconds, err)) &&
+		!(rc = profile_now_describe(p, err)))
+		loop_call(p->lane->loop, profile_now_begin, p);
 	mutex_unlock(&m->lock);
 	return rc;
 }
 
-static void wait_for(struct profiling *p, const atomic_bool *canceled)
+static void profile_now_wait_for(struct profiling *p, const atomic_bool *canceled)
 {
 	bool done = false, stop = false;
 
@@ -217,7 +218,7 @@ static void wait_for(struct profiling *p, const atomic_bool *canceled)
 		stop = !done && atomic_load(canceled);
 	}
 	if (stop)
-		loop_call(p->lane->loop, cancel, p);
+		loop_call(p->lane->loop, profile_now_cancel, p);
 }
 
 enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct profile_now *wanted,
@@ -233,8 +234,8 @@ enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct 
 			err, ERR_INVALID, "seconds is a number from 1 to %d", PROFILE_NOW_SECONDS_MAX);
 	mutex_init(&p.lock);
 	cond_init(&p.changed);
-	if (!(rc = start(m, wanted, &p, err))) {
-		wait_for(&p, canceled);
+	if (!(rc = profile_now_start(m, wanted, &p, err))) {
+		profile_now_wait_for(&p, canceled);
 		assert(p.done && !p.scraper);
 		if ((rc = p.rc))
 			err_copy(err, &p.err);

@@ -71,7 +71,7 @@ void refusal_text(char out[REFUSAL_TEXT_BYTES], struct str text)
 	out[n] = '\0';
 }
 
-static bool says_one_of(struct str body, const char *const *words, size_t n)
+static bool refusal_says_one_of(struct str body, const char *const *words, size_t n)
 {
 	if (body.len > REFUSAL_WORDS_WITHIN)
 		body.len = REFUSAL_WORDS_WITHIN;
@@ -89,26 +89,26 @@ bool refusal_profiler_taken(int status, struct str body)
 
 	if (body.len > REFUSAL_TEXT_SHOWN)
 		body.len = REFUSAL_TEXT_SHOWN;
-	return status >= 400 && says_one_of(body, words, sizeof(words) / sizeof(words[0]));
+	return status >= 400 && refusal_says_one_of(body, words, sizeof(words) / sizeof(words[0]));
 }
 
 /* ---- wrong schemes ---- */
 
-static bool is_https(struct str url)
+static bool refusal_is_https(struct str url)
 {
 	return str_has_prefix_nocase(url, STR("https:"));
 }
 
 /* Servers of TLS that know HTTP when they see it. */
-static bool wants_tls(const struct http_response *res, struct str asked)
+static bool refusal_wants_tls(const struct http_response *res, struct str asked)
 {
 	/* Go and what is written in it; nginx; Apache */
 	static const char *const words[] = { "HTTP request to an HTTPS server",
 		"plain HTTP request was sent to HTTPS port",
 		"speaking plain HTTP to an SSL-enabled server port" };
 
-	return res->status == 400 && !res->redirects && !is_https(asked) &&
-		says_one_of(res->body, words, sizeof(words) / sizeof(words[0]));
+	return res->status == 400 && !res->redirects && !refusal_is_https(asked) &&
+		refusal_says_one_of(res->body, words, sizeof(words) / sizeof(words[0]));
 }
 
 /* If redirects led elsewhere, it is not the job's scheme that is wrong there. */
@@ -125,7 +125,7 @@ void refusal_explain_failure(const struct http_response *res, struct str asked, 
 	struct err why = *err;
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]) && !res->redirects; i++)
-		if (hints[i].https == is_https(asked) &&
+		if (hints[i].https == refusal_is_https(asked) &&
 			str_has_prefix(str_of(why.msg), str_of(hints[i].prefix)) &&
 			strstr(why.msg, hints[i].said))
 			err_set(err, why.code, "%s: %s", why.msg, hints[i].hint);
@@ -133,7 +133,7 @@ void refusal_explain_failure(const struct http_response *res, struct str asked, 
 
 /* ---- redirects ---- */
 
-static void print_url(struct buf *out, struct str url)
+static void refusal_print_url(struct buf *out, struct str url)
 {
 	char text[REFUSAL_TEXT_BYTES];
 	struct buf shown = { 0 };
@@ -149,7 +149,7 @@ static void print_url(struct buf *out, struct str url)
 void refusal_print_way(struct buf *out, const struct http_response *res)
 {
 	if (res->redirects)
-		print_url(out, str_of(res->final_url));
+		refusal_print_url(out, str_of(res->final_url));
 }
 
 void refusal_add_way(struct str led_to, struct err *err)
@@ -163,19 +163,19 @@ void refusal_add_way(struct str led_to, struct err *err)
 /* ---- answers ---- */
 
 /* Behind "302 Found: ": what a redirect that was not followed leads to. */
-static void print_redirect(struct buf *out, const struct http_response *res, bool follows)
+static void refusal_print_redirect(struct buf *out, const struct http_response *res, bool follows)
 {
 	if (!res->location.len) {
 		buf_add_cstr(out, "it does not say where to");
 		return;
 	}
 	buf_add_cstr(out, "it leads to ");
-	print_url(out, res->location);
+	refusal_print_url(out, res->location);
 	if (!follows)
 		buf_add_cstr(out, ", and the job has \"follow_redirects: false\"");
 }
 
-static bool is_redirect(int status)
+static bool refusal_is_redirect(int status)
 {
 	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
@@ -188,10 +188,10 @@ enum err_code refusal_status(
 	struct buf more = { 0 };
 
 	assert(res->status != 200);
-	if (wants_tls(res, asked)) {
+	if (refusal_wants_tls(res, asked)) {
 		buf_add_cstr(&more, "the target speaks TLS, set \"scheme: https\"");
-	} else if (is_redirect(res->status)) {
-		print_redirect(&more, res, follows);
+	} else if (refusal_is_redirect(res->status)) {
+		refusal_print_redirect(&more, res, follows);
 	} else if (refusal_type_is(res->content_type, "text/plain")) {
 		refusal_text(text, res->body);
 		buf_add_cstr(&more, text);

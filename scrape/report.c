@@ -26,18 +26,18 @@ static const char *const names[VALUES] = {
 	"scrape_body_size_bytes",
 };
 
-struct entry {
+struct report_entry {
 	const struct target *target;
 	int64_t ts_ns;
 	double values[VALUES];
 };
 
-struct batch {
+struct report_batch {
 	struct report *report;
 	atomic_uint waiting; /* acknowledgements, and the worker's own part */
 	atomic_uint failed; /* values */
 	size_t n;
-	struct entry v[REPORT_BATCH_MAX];
+	struct report_entry v[REPORT_BATCH_MAX];
 };
 
 struct report {
@@ -45,14 +45,14 @@ struct report {
 	struct sink *sink;
 	struct event *timer;
 	bool stopped;
-	struct batch *batch; /* the one that is filled now; NULL: no value waits */
+	struct report_batch *batch; /* the one that is filled now; NULL: no value waits */
 	atomic_bool failure_logged;
 	struct mutex lock;
 	struct cond idle;
 	size_t out; /* batches with workers and the sink; guarded by lock */
 };
 
-static double stale(void)
+static double report_stale(void)
 {
 	const uint64_t bits = SINK_STALE_BITS;
 	double v;
@@ -63,21 +63,21 @@ static double stale(void)
 
 /* ---- the end of a batch ---- */
 
-static void batch_free(struct batch *b)
+static void report_batch_free(struct report_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		target_unref(b->v[i].target);
 	free(b);
 }
 
-static void lost(struct report *r, size_t values, const struct err *why)
+static void report_lost(struct report *r, size_t values, const struct err *why)
 {
 	metric_add(&values_total, "failed", (double)values);
 	if (!atomic_exchange(&r->failure_logged, true))
 		log_warn("scrape", "values of scrapes (up and others) are lost", LOG_E(why));
 }
 
-static void batch_done(struct batch *b)
+static void report_batch_done(struct report_batch *b)
 {
 	struct report *r = b->report;
 	unsigned failed;
@@ -89,7 +89,7 @@ static void batch_done(struct batch *b)
 	metric_add(&values_total, "ok", (double)(b->n * VALUES - failed));
 	if (!failed)
 		atomic_store(&r->failure_logged, false);
-	batch_free(b);
+	report_batch_free(b);
 	mutex_lock(&r->lock);
 	assert(r->out > 0);
 	if (--r->out == 0)
@@ -97,34 +97,34 @@ static void batch_done(struct batch *b)
 	mutex_unlock(&r->lock);
 }
 
-static void batch_lost(struct batch *b, size_t values, const struct err *why)
+static void report_batch_lost(struct report_batch *b, size_t values, const struct err *why)
 {
 	atomic_fetch_add(&b->failed, (unsigned)values);
-	lost(b->report, values, why);
+	report_lost(b->report, values, why);
 }
 
-static void on_all(void *ctx, enum err_code rc, const struct err *err)
+static void report_on_all(void *ctx, enum err_code rc, const struct err *err)
 {
-	struct batch *b = ctx;
+	struct report_batch *b = ctx;
 
 	if (rc)
-		batch_lost(b, b->n * VALUES, err);
-	batch_done(b);
+		report_batch_lost(b, b->n * VALUES, err);
+	report_batch_done(b);
 }
 
-static void on_one(void *ctx, enum err_code rc, const struct err *err)
+static void report_on_one(void *ctx, enum err_code rc, const struct err *err)
 {
-	struct batch *b = ctx;
+	struct report_batch *b = ctx;
 
 	if (rc)
-		batch_lost(b, 1, err);
-	batch_done(b);
+		report_batch_lost(b, 1, err);
+	report_batch_done(b);
 }
 
 /* ---- on a worker ---- */
 
-static enum err_code add_numbers(
-	struct arena *a, const struct entry *e, struct sink_number *out, struct err *err)
+static enum err_code report_add_numbers(
+	struct arena *a, const struct report_entry *e, struct sink_number *out, struct err *err)
 {
 	const struct str profile = STR("profile");
 	struct labels_builder b;
@@ -145,8 +145,8 @@ static enum err_code add_numbers(
 	return ERR_OK;
 }
 
-static enum err_code make_numbers(
-	struct arena *a, const struct batch *b, struct sink_number **out, struct err *err)
+static enum err_code report_make_numbers(
+	struct arena *a, const struct report_batch *b, struct sink_number **out, struct err *err)
 {
 	struct sink_number *v = arena_array(a, struct sink_number, b->n * VALUES);
 	enum err_code rc = ERR_OK;
@@ -154,28 +154,28 @@ static enum err_code make_numbers(
 	if (!v)
 		return arena_fail(a, "values of scrapes", err);
 	for (size_t i = 0; i < b->n && !rc; i++)
-		rc = add_numbers(a, &b->v[i], v + i * VALUES, err);
+		rc = report_add_numbers(a, &b->v[i], v + i * VALUES, err);
 	*out = v;
 	return rc;
 }
 
-static void append_each(struct batch *b, const struct sink_number *v, size_t n)
+static void report_batch_append_each(struct report_batch *b, const struct sink_number *v, size_t n)
 {
 	struct sink *sink = b->report->sink;
 	struct err err;
 
 	for (size_t i = 0; i < n; i++) {
 		atomic_fetch_add(&b->waiting, 1);
-		if (sink->ops->append_numbers(sink, &v[i], 1, on_one, b, &err)) {
-			batch_lost(b, 1, &err);
-			batch_done(b);
+		if (sink->ops->append_numbers(sink, &v[i], 1, report_on_one, b, &err)) {
+			report_batch_lost(b, 1, &err);
+			report_batch_done(b);
 		}
 	}
 }
 
-static void append_batch(void *ctx)
+static void report_append_batch(void *ctx)
 {
-	struct batch *b = ctx;
+	struct report_batch *b = ctx;
 	struct sink *sink = b->report->sink;
 	size_t n = b->n * VALUES;
 	struct sink_number *v;
@@ -184,27 +184,27 @@ static void append_batch(void *ctx)
 	enum err_code rc;
 
 	arena_init(&a, BATCH_ARENA_MAX);
-	if ((rc = make_numbers(&a, b, &v, &err))) {
-		batch_lost(b, n, &err);
+	if ((rc = report_make_numbers(&a, b, &v, &err))) {
+		report_batch_lost(b, n, &err);
 	} else {
 		atomic_fetch_add(&b->waiting, 1);
-		if ((rc = sink->ops->append_numbers(sink, v, n, on_all, b, &err))) {
+		if ((rc = sink->ops->append_numbers(sink, v, n, report_on_all, b, &err))) {
 			if (rc == ERR_INVALID || rc == ERR_LIMIT)
-				append_each(b, v, n);
+				report_batch_append_each(b, v, n);
 			else
-				batch_lost(b, n, &err);
-			batch_done(b);
+				report_batch_lost(b, n, &err);
+			report_batch_done(b);
 		}
 	}
 	arena_release(&a);
-	batch_done(b);
+	report_batch_done(b);
 }
 
 /* ---- on the loop's thread ---- */
 
-static void flush(struct report *r)
+static void report_flush(struct report *r)
 {
-	struct batch *b = r->batch;
+	struct report_batch *b = r->batch;
 	struct err err;
 	bool taken;
 
@@ -215,7 +215,7 @@ static void flush(struct report *r)
 	taken = r->out < REPORT_BATCHES_MAX;
 	r->out += taken;
 	mutex_unlock(&r->lock);
-	if (taken && !pool_submit(r->workers, append_batch, b)) {
+	if (taken && !pool_submit(r->workers, report_append_batch, b)) {
 		mutex_lock(&r->lock);
 		r->out--;
 		mutex_unlock(&r->lock);
@@ -224,20 +224,21 @@ static void flush(struct report *r)
 	if (taken)
 		return;
 	err_set(&err, ERR_LIMIT, "too many wait for a worker: this server is overloaded");
-	lost(r, b->n * VALUES, &err);
-	batch_free(b);
+	report_lost(r, b->n * VALUES, &err);
+	report_batch_free(b);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void report_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	flush(ctx);
+	report_flush(ctx);
 }
 
 /* NULL: it was stopped, or there is no memory. */
-static struct entry *next_entry(struct report *r, const struct target *t, int64_t ts_ns)
+static struct report_entry *report_next_entry(
+	struct report *r, const struct target *t, int64_t ts_ns)
 {
 	const struct timeval second = { .tv_sec = 1 };
-	struct entry *e;
+	struct report_entry *e;
 	struct err err;
 
 	if (!r || r->stopped)
@@ -246,7 +247,7 @@ static struct entry *next_entry(struct report *r, const struct target *t, int64_
 		r->batch = malloc(sizeof(*r->batch));
 		if (!r->batch) {
 			err_nomem(&err, "values of scrapes");
-			lost(r, VALUES, &err);
+			report_lost(r, VALUES, &err);
 			return NULL;
 		}
 		r->batch->report = r;
@@ -262,17 +263,17 @@ static struct entry *next_entry(struct report *r, const struct target *t, int64_
 	return e;
 }
 
-static void flush_if_full(struct report *r)
+static void report_flush_if_full(struct report *r)
 {
 	if (r->batch->n < REPORT_BATCH_MAX)
 		return;
 	event_del(r->timer);
-	flush(r);
+	report_flush(r);
 }
 
 void report_scrape(struct report *r, const struct target *t, const struct report_scrape *s)
 {
-	struct entry *e = next_entry(r, t, s->start_ns);
+	struct report_entry *e = report_next_entry(r, t, s->start_ns);
 
 	if (!e)
 		return;
@@ -280,18 +281,18 @@ void report_scrape(struct report *r, const struct target *t, const struct report
 	e->values[1] = (double)s->duration_ns / NS_PER_S;
 	e->values[2] = (double)s->samples;
 	e->values[3] = (double)s->bytes;
-	flush_if_full(r);
+	report_flush_if_full(r);
 }
 
 void report_gone(struct report *r, const struct target *t, int64_t now_ns)
 {
-	struct entry *e = next_entry(r, t, now_ns);
+	struct report_entry *e = report_next_entry(r, t, now_ns);
 
 	if (!e)
 		return;
 	for (size_t i = 0; i < VALUES; i++)
-		e->values[i] = stale();
-	flush_if_full(r);
+		e->values[i] = report_stale();
+	report_flush_if_full(r);
 }
 
 /* ---- opening and closing ---- */
@@ -303,7 +304,7 @@ enum err_code report_open(struct event_base *base, struct pool *workers, struct 
 
 	assert(base && workers && sink);
 	if (r)
-		r->timer = evtimer_new(base, on_timer, r);
+		r->timer = evtimer_new(base, report_on_timer, r);
 	if (!r || !r->timer) {
 		free(r);
 		return err_nomem(err, "scrape manager");
@@ -320,7 +321,7 @@ void report_stop(struct report *r)
 {
 	if (!r || r->stopped)
 		return;
-	flush(r);
+	report_flush(r);
 	r->stopped = true;
 	event_free(r->timer);
 	r->timer = NULL;
@@ -333,7 +334,7 @@ void report_close(struct report *r)
 	if (r->timer)
 		event_free(r->timer);
 	if (r->batch)
-		batch_free(r->batch);
+		report_batch_free(r->batch);
 	mutex_lock(&r->lock);
 	while (r->out)
 		cond_wait(&r->idle, &r->lock);

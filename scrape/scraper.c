@@ -9,7 +9,7 @@
 
 #define LEAVE_NS (500 * NS_PER_MS)
 
-static void start(struct scraper *s, const struct target *target)
+static void scraper_start(struct scraper *s, const struct target *target)
 {
 	s->target = target;
 	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, cycle_on_timer, s);
@@ -21,7 +21,7 @@ static void start(struct scraper *s, const struct target *target)
  * A scrape under way moves to the new part too: a request may last minutes, and would keep the old
  * groups in memory.
  */
-static void update(struct scraper *s, const struct target *target)
+static void scraper_update(struct scraper *s, const struct target *target)
 {
 	bool reschedule = s->target->interval_ns != target->interval_ns;
 	const struct target *old = s->target;
@@ -36,7 +36,7 @@ static void update(struct scraper *s, const struct target *target)
 		cycle_schedule(s);
 }
 
-static void stop(struct scraper *s)
+static void scraper_stop(struct scraper *s)
 {
 	struct scrape_task *t = s->task;
 
@@ -89,19 +89,19 @@ void scraper_begin(struct scraper *s)
 	cycle_begin(s);
 }
 
-static void leave(struct scraper *s)
+static void scraper_leave(struct scraper *s)
 {
 	struct scraper **at = &s->lane->leaving;
 
 	while (*at != s)
 		at = &(*at)->leaving_next;
 	*at = s->leaving_next;
-	stop(s);
+	scraper_stop(s);
 }
 
-static void on_left(evutil_socket_t fd, short what, void *ctx)
+static void scraper_on_left(evutil_socket_t fd, short what, void *ctx)
 {
-	leave(ctx);
+	scraper_leave(ctx);
 }
 
 /*
@@ -112,7 +112,7 @@ void scraper_cancel(struct scraper *s)
 {
 	assert(s->ended && loop_is_current(s->lane->loop));
 	if (s->state != SCRAPER_FETCHING || !s->target->exclusive.len) {
-		stop(s);
+		scraper_stop(s);
 		return;
 	}
 	http_request_cancel(s->request);
@@ -121,14 +121,14 @@ void scraper_cancel(struct scraper *s)
 	s->state = SCRAPER_IDLE;
 	s->leaving_next = s->lane->leaving;
 	s->lane->leaving = s;
-	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, on_left, s);
+	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, scraper_on_left, s);
 	timer_after(&s->timer, LEAVE_NS);
 }
 
 void scraper_leave_all(struct lane *lane)
 {
 	while (lane->leaving)
-		leave(lane->leaving);
+		scraper_leave(lane->leaving);
 }
 
 void scraper_take(struct scraper *s, const struct scraper_change *c)
@@ -138,19 +138,19 @@ void scraper_take(struct scraper *s, const struct scraper_change *c)
 	if (c->end) {
 		target_unref(c->target);
 		if (s->target)
-			stop(s);
+			scraper_stop(s);
 		else
 			scraper_free(s);
 	} else if (s->target) {
-		update(s, c->target);
+		scraper_update(s, c->target);
 	} else {
-		start(s, c->target);
+		scraper_start(s, c->target);
 	}
 }
 
 /* ---- changes from other threads ---- */
 
-static void queue_change(struct scraper *s, const struct target *target, bool end)
+static void scraper_queue_change(struct scraper *s, const struct target *target, bool end)
 {
 	const struct target *before;
 
@@ -169,16 +169,16 @@ struct scraper *scraper_new(struct lane *lane, const struct target *target)
 	struct scraper *s = scraper_alloc(lane);
 
 	if (s)
-		queue_change(s, target, false);
+		scraper_queue_change(s, target, false);
 	return s;
 }
 
 void scraper_change(struct scraper *s, const struct target *target)
 {
-	queue_change(s, target, false);
+	scraper_queue_change(s, target, false);
 }
 
 void scraper_end(struct scraper *s)
 {
-	queue_change(s, NULL, true);
+	scraper_queue_change(s, NULL, true);
 }

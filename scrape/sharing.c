@@ -61,7 +61,7 @@ void sharing_gave_up(struct sharing *s)
 }
 
 /* Alone: as scheduled, but for the turns that look for others. */
-static int64_t look(struct sharing *s, int64_t interval_ns, int64_t now_ns)
+static int64_t sharing_look(struct sharing *s, int64_t interval_ns, int64_t now_ns)
 {
 	if (!s->looked_ns || now_ns - s->looked_ns >= LOOK_NS) {
 		s->looked_ns = now_ns;
@@ -74,7 +74,7 @@ static int64_t look(struct sharing *s, int64_t interval_ns, int64_t now_ns)
 }
 
 /* The mode, after a turn that was refused first (met) or not. */
-static void learn(struct sharing *s, bool met)
+static void sharing_learn(struct sharing *s, bool met)
 {
 	if (!met) {
 		if (s->mode != SHARING_ALONE && ++s->missed >= MISSED_MAX)
@@ -93,9 +93,9 @@ int64_t sharing_ended(struct sharing *s, int64_t interval_ns, int64_t began_ns, 
 	int64_t rest;
 
 	s->refused_ns = 0;
-	learn(s, met);
+	sharing_learn(s, met);
 	if (s->mode == SHARING_ALONE)
-		return look(s, interval_ns, now_ns);
+		return sharing_look(s, interval_ns, now_ns);
 	rest = s->mode == SHARING_TURNS || s->missed ? interval_ns : now_ns - began_ns;
 	return now_ns + (rest > 2 * ASK_EARLY_NS ? rest - ASK_EARLY_NS : rest / 2);
 }

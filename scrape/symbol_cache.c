@@ -64,7 +64,7 @@ struct symbol_cache *symbol_cache_open(void)
 	return c;
 }
 
-static void entry_free(struct symbol_entry *e)
+static void symbol_entry_free(struct symbol_entry *e)
 {
 	arena_release(&e->arena);
 	map_release(&e->by_address);
@@ -76,7 +76,8 @@ static void entry_free(struct symbol_entry *e)
 	free(e);
 }
 
-static struct symbol_entry *entry_new(struct symbol_cache *c, struct str service, uint64_t process)
+static struct symbol_entry *symbol_cache_entry_new(
+	struct symbol_cache *c, struct str service, uint64_t process)
 {
 	struct symbol_entry *e = calloc(1, sizeof(*e));
 
@@ -97,15 +98,16 @@ static struct symbol_entry *entry_new(struct symbol_cache *c, struct str service
 	return e;
 }
 
-static struct symbol_entry **bucket_of(struct symbol_cache *c, struct str service)
+static struct symbol_entry **symbol_cache_bucket_of(struct symbol_cache *c, struct str service)
 {
 	return &c->buckets[hash_bytes(service.ptr, service.len, c->seed) % BUCKETS];
 }
 
 /* Nobody finds it from now on. *freed: nobody holds it, and the caller frees it. */
-static void retire(struct symbol_cache *c, struct symbol_entry *e, struct symbol_entry **freed)
+static void symbol_cache_retire(
+	struct symbol_cache *c, struct symbol_entry *e, struct symbol_entry **freed)
 {
-	struct symbol_entry **at = bucket_of(c, str_of(e->service));
+	struct symbol_entry **at = symbol_cache_bucket_of(c, str_of(e->service));
 
 	mutex_assert_held(&c->lock);
 	assert(!e->retired);
@@ -122,15 +124,15 @@ static void retire(struct symbol_cache *c, struct symbol_entry *e, struct symbol
 	}
 }
 
-static void free_all(struct symbol_entry *e)
+static void symbol_entry_free_all(struct symbol_entry *e)
 {
 	for (struct symbol_entry *next; e; e = next) {
 		next = e->next;
-		entry_free(e);
+		symbol_entry_free(e);
 	}
 }
 
-static struct symbol_entry *oldest(struct symbol_cache *c)
+static struct symbol_entry *symbol_cache_oldest(struct symbol_cache *c)
 {
 	struct symbol_entry *found = NULL;
 
@@ -141,10 +143,10 @@ static struct symbol_entry *oldest(struct symbol_cache *c)
 	return found;
 }
 
-static void shrink(struct symbol_cache *c, struct symbol_entry **freed)
+static void symbol_cache_shrink(struct symbol_cache *c, struct symbol_entry **freed)
 {
 	while (c->n && (c->bytes > SYMBOL_CACHE_BYTES_MAX || c->n > SYMBOL_ENTRIES_MAX))
-		retire(c, oldest(c), freed);
+		symbol_cache_retire(c, symbol_cache_oldest(c), freed);
 }
 
 void symbol_cache_close(struct symbol_cache *c)
@@ -157,10 +159,10 @@ void symbol_cache_close(struct symbol_cache *c)
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (c->buckets[i]) {
 			assert(!c->buckets[i]->held);
-			retire(c, c->buckets[i], &freed);
+			symbol_cache_retire(c, c->buckets[i], &freed);
 		}
 	mutex_unlock(&c->lock);
-	free_all(freed);
+	symbol_entry_free_all(freed);
 	mutex_destroy(&c->lock);
 	free(c);
 }
@@ -168,17 +170,17 @@ void symbol_cache_close(struct symbol_cache *c)
 struct symbol_entry *symbol_cache_enter(
 	struct symbol_cache *c, struct str service, uint64_t process, int64_t now_ns)
 {
-	struct symbol_entry **bucket = bucket_of(c, service), *e, *freed = NULL;
+	struct symbol_entry **bucket = symbol_cache_bucket_of(c, service), *e, *freed = NULL;
 
 	mutex_lock(&c->lock);
 	for (e = *bucket; e && !str_is(service, e->service);)
 		e = e->next;
 	if (e && e->process != process) {
 		e->replaced = true;
-		retire(c, e, &freed);
+		symbol_cache_retire(c, e, &freed);
 		e = NULL;
 	}
-	if (!e && (e = entry_new(c, service, process))) {
+	if (!e && (e = symbol_cache_entry_new(c, service, process))) {
 		e->used_ns = now_ns;
 		e->next = *bucket;
 		*bucket = e;
@@ -186,13 +188,13 @@ struct symbol_entry *symbol_cache_enter(
 		c->n++;
 		c->bytes += e->bytes;
 		metric_add(&bytes_held, NULL, (double)e->bytes);
-		shrink(c, &freed);
+		symbol_cache_shrink(c, &freed);
 	} else if (e) {
 		e->used_ns = now_ns;
 		e->held++;
 	}
 	mutex_unlock(&c->lock);
-	free_all(freed);
+	symbol_entry_free_all(freed);
 	return e;
 }
 
@@ -209,7 +211,7 @@ void symbol_cache_leave(struct symbol_entry *e)
 	last = --e->held == 0 && e->retired;
 	mutex_unlock(&c->lock);
 	if (last)
-		entry_free(e);
+		symbol_entry_free(e);
 }
 
 /* ---- whom to ask ---- */
@@ -263,7 +265,7 @@ void symbol_entry_retire(struct symbol_entry *e)
 	assert(e->held);
 	e->replaced = true;
 	if (!e->retired)
-		retire(e->cache, e, &freed);
+		symbol_cache_retire(e->cache, e, &freed);
 	mutex_unlock(&e->cache->lock);
 	assert(!freed);
 }
@@ -280,23 +282,24 @@ bool symbol_entry_is_replaced(struct symbol_entry *e)
 
 /* ---- names ---- */
 
-static bool address_eq(const void *ctx, const void *key, uint32_t id)
+static bool symbol_cache_address_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct symbol_entry *e = ctx;
 
 	return e->v[id].address == *(const uint64_t *)key;
 }
 
-static bool name_eq(const void *ctx, const void *key, uint32_t id)
+static bool symbol_cache_name_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct symbol_entry *e = ctx;
 
 	return str_eq(e->names[id], *(const struct str *)key);
 }
 
-static uint32_t find(const struct symbol_entry *e, uint64_t address)
+static uint32_t symbol_cache_find(const struct symbol_entry *e, uint64_t address)
 {
-	return map_find(&e->by_address, hash_u64(address ^ e->cache->seed), address_eq, e, &address);
+	return map_find(&e->by_address, map_hash_u64(address ^ e->cache->seed), symbol_cache_address_eq,
+		e, &address);
 }
 
 void symbol_entry_find(
@@ -304,7 +307,7 @@ void symbol_entry_find(
 {
 	mutex_lock(&e->lock);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t id = find(e, addresses[i]), name = id == MAP_NONE ? 0 : e->v[id].name;
+		uint32_t id = symbol_cache_find(e, addresses[i]), name = id == MAP_NONE ? 0 : e->v[id].name;
 
 		out[i].known = id != MAP_NONE;
 		out[i].name = name ? e->names[name - 1] : STR("");
@@ -313,7 +316,7 @@ void symbol_entry_find(
 }
 
 /* *out: plus 1; 0: empty. */
-static bool add_name(struct symbol_entry *e, struct str name, uint32_t *out)
+static bool symbol_entry_add_name(struct symbol_entry *e, struct str name, uint32_t *out)
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, e->cache->seed);
 	uint32_t id;
@@ -321,7 +324,7 @@ static bool add_name(struct symbol_entry *e, struct str name, uint32_t *out)
 	*out = 0;
 	if (!name.len)
 		return true;
-	if ((id = map_find(&e->by_name, hash, name_eq, e, &name)) == MAP_NONE) {
+	if ((id = map_find(&e->by_name, hash, symbol_cache_name_eq, e, &name)) == MAP_NONE) {
 		id = e->names_n;
 		if (!array_room(&e->names, e->names_n, 1, &e->names_cap) ||
 			!(e->names[id] = str_dup(&e->arena, name)).ptr || !map_add(&e->by_name, hash, id))
@@ -332,20 +335,20 @@ static bool add_name(struct symbol_entry *e, struct str name, uint32_t *out)
 	return true;
 }
 
-static bool add_address(struct symbol_entry *e, uint64_t address, struct str name)
+static bool symbol_entry_add_address(struct symbol_entry *e, uint64_t address, struct str name)
 {
 	struct address a = { .address = address };
 
-	if (find(e, address) != MAP_NONE)
+	if (symbol_cache_find(e, address) != MAP_NONE)
 		return true;
-	if (!add_name(e, name, &a.name) || !array_room(&e->v, e->n, 1, &e->cap) ||
-		!map_add(&e->by_address, hash_u64(address ^ e->cache->seed), e->n))
+	if (!symbol_entry_add_name(e, name, &a.name) || !array_room(&e->v, e->n, 1, &e->cap) ||
+		!map_add(&e->by_address, map_hash_u64(address ^ e->cache->seed), e->n))
 		return false;
 	e->v[e->n++] = a;
 	return true;
 }
 
-static size_t bytes_of(const struct symbol_entry *e)
+static size_t symbol_entry_bytes_of(const struct symbol_entry *e)
 {
 	return sizeof(*e) + strlen(e->service) + 1 + e->arena.used_bytes + e->cap * sizeof(*e->v) +
 		e->names_cap * sizeof(*e->names) + map_bytes(&e->by_address) + map_bytes(&e->by_name);
@@ -364,9 +367,9 @@ void symbol_entry_add(
 	mutex_lock(&e->lock);
 	for (size_t i = 0; i < n && !full; i++)
 		if (names[i].known)
-			full = !add_address(e, addresses[i], names[i].name) ||
-				bytes_of(e) > SYMBOL_ENTRY_BYTES_MAX;
-	bytes = bytes_of(e);
+			full = !symbol_entry_add_address(e, addresses[i], names[i].name) ||
+				symbol_entry_bytes_of(e) > SYMBOL_ENTRY_BYTES_MAX;
+	bytes = symbol_entry_bytes_of(e);
 	mutex_unlock(&e->lock);
 
 	mutex_lock(&c->lock);
@@ -376,11 +379,11 @@ void symbol_entry_add(
 		metric_add(&bytes_held, NULL, (double)bytes - (double)e->bytes);
 		e->bytes = bytes;
 		if (full)
-			retire(c, e, &freed);
-		shrink(c, &freed);
+			symbol_cache_retire(c, e, &freed);
+		symbol_cache_shrink(c, &freed);
 	}
 	mutex_unlock(&c->lock);
-	free_all(freed);
+	symbol_entry_free_all(freed);
 }
 
 struct symbol_cache_stats symbol_cache_stats(struct symbol_cache *c)

@@ -40,13 +40,13 @@ struct symbolize {
 /* ---- the process ---- */
 
 /* "400000-401000 r-xp 00000000 fe:00 123 /bin/x", however it is spaced; of a file. */
-static bool is_code(struct str line)
+static bool symbolize_is_code(struct str line)
 {
 	return str_find(line, STR(" r-xp ")) > 0 &&
 		(str_find(line, STR("/")) >= 0 || str_find(line, STR("[")) >= 0);
 }
 
-static uint64_t mix_line(uint64_t hash, struct str line)
+static uint64_t symbolize_mix_line(uint64_t hash, struct str line)
 {
 	for (size_t i = 0, end; i < line.len; i = end) {
 		while (i < line.len && line.ptr[i] == ' ')
@@ -66,8 +66,8 @@ uint64_t symbolize_process(struct str raw)
 		const char *end = memchr(raw.ptr, '\n', raw.len);
 		struct str line = { raw.ptr, end ? (size_t)(end - raw.ptr) : raw.len };
 
-		if (is_code(line))
-			hash = mix_line(hash + 1, line);
+		if (symbolize_is_code(line))
+			hash = symbolize_mix_line(hash + 1, line);
 		raw.ptr += line.len + (end != NULL);
 		raw.len -= line.len + (end != NULL);
 	}
@@ -77,7 +77,7 @@ uint64_t symbolize_process(struct str raw)
 /* ---- what to ask for ---- */
 
 /* Of the known names a few, from all over the addresses. */
-static void choose_checks(struct symbolize *s)
+static void symbolize_choose_checks(struct symbolize *s)
 {
 	uint32_t named = 0, seen = 0;
 
@@ -89,7 +89,7 @@ static void choose_checks(struct symbolize *s)
 	s->ask_n = s->checks_n;
 }
 
-static enum err_code choose(struct symbolize *s, struct err *err)
+static enum err_code symbolize_choose(struct symbolize *s, struct err *err)
 {
 	s->known = arena_array(s->a, struct symbol_known, s->wanted_n);
 	s->ask = arena_array(s->a, uint32_t, s->wanted_n);
@@ -98,14 +98,14 @@ static enum err_code choose(struct symbolize *s, struct err *err)
 	symbol_entry_find(s->entry, s->wanted, s->wanted_n, s->known);
 	if (!symbol_entry_may_ask(s->entry, clock_monotonic_ns()))
 		return ERR_OK;
-	choose_checks(s);
+	symbolize_choose_checks(s);
 	for (uint32_t i = 0; i < s->wanted_n && s->ask_n < SYMBOLS_ASKED_MAX; i++)
 		if (!s->known[i].known)
 			s->ask[s->ask_n++] = i;
 	return ERR_OK;
 }
 
-static enum err_code find_entry(
+static enum err_code symbolize_find_entry(
 	struct symbolize *s, struct symbol_cache *cache, struct str raw, struct err *err)
 {
 	struct buf b = { 0 };
@@ -139,7 +139,7 @@ enum err_code symbolize_open(struct symbol_cache *cache, struct arena *a, const 
 	*s = (struct symbolize){ .a = a, .job = job, .target = target };
 	if ((rc = symbols_wanted(a, p, &s->wanted, &s->wanted_n, err)) || !s->wanted_n)
 		return rc;
-	if ((rc = find_entry(s, cache, raw, err)) || (rc = choose(s, err))) {
+	if ((rc = symbolize_find_entry(s, cache, raw, err)) || (rc = symbolize_choose(s, err))) {
 		symbolize_close(s);
 		return rc;
 	}
@@ -163,52 +163,52 @@ bool symbolize_has_question(const struct symbolize *s)
 
 /* ---- on the loop ---- */
 
-static void ask_next(struct symbolize *s);
+static void symbolize_ask_next(struct symbolize *s);
 
-static void end(struct symbolize *s)
+static void symbolize_end(struct symbolize *s)
 {
 	s->client = NULL;
 	s->done(s->ctx);
 }
 
 /* Of the lines that have an end: a line that is cut off must not go on in the next answer. */
-static void keep_lines(struct symbolize *s, struct str body)
+static void symbolize_keep_lines(struct symbolize *s, struct str body)
 {
 	while (body.len && body.ptr[body.len - 1] != '\n')
 		body.len--;
 	buf_add_str(&s->answers, body);
 }
 
-static bool means_none(int status)
+static bool symbolize_means_none(int status)
 {
 	return status == 501 ||
 		(status >= 300 && status < 500 && status != 401 && status != 403 && status != 408 &&
 			status != 429);
 }
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void symbolize_on_answer(void *ctx, const struct http_response *res)
 {
 	struct symbolize *s = ctx;
 
 	if ((s->rc = res->rc)) {
 		s->err = res->err;
 	} else if (res->status == 200) {
-		keep_lines(s, res->body);
+		symbolize_keep_lines(s, res->body);
 		s->answered_n = s->asked_n;
 		if (buf_failed(&s->answers))
 			s->rc = err_nomem(&s->err, "symbols");
-	} else if (means_none(res->status)) {
+	} else if (symbolize_means_none(res->status)) {
 		s->has_none = true;
 	} else {
 		s->rc = err_set(&s->err, ERR_UNAVAILABLE, "server returned HTTP status %d", res->status);
 	}
 	if (s->rc || s->has_none || s->answers.len > SYMBOLS_ANSWERS_BYTES_MAX)
-		end(s);
+		symbolize_end(s);
 	else
-		ask_next(s);
+		symbolize_ask_next(s);
 }
 
-static void ask_next(struct symbolize *s)
+static void symbolize_ask_next(struct symbolize *s)
 {
 	uint64_t batch[SYMBOLS_BATCH];
 	int64_t left = s->deadline_ns - clock_monotonic_ns();
@@ -223,7 +223,7 @@ static void ask_next(struct symbolize *s)
 	uint32_t n = 0;
 
 	if (s->answered_n == s->ask_n) {
-		end(s);
+		symbolize_end(s);
 		return;
 	}
 	while (n < SYMBOLS_BATCH && s->answered_n + n < s->ask_n) {
@@ -238,10 +238,10 @@ static void ask_next(struct symbolize *s)
 	else if (left <= 0)
 		s->rc = err_set(&s->err, ERR_TIMEOUT, "no time is left of the scrape's timeout");
 	else
-		s->rc = http_client_send(s->client, &o, on_answer, s, NULL, &s->err);
+		s->rc = http_client_send(s->client, &o, symbolize_on_answer, s, NULL, &s->err);
 	buf_release(&body);
 	if (s->rc)
-		end(s);
+		symbolize_end(s);
 }
 
 void symbolize_ask(struct symbolize *s, struct http_client *client, int64_t deadline_ns,
@@ -255,23 +255,23 @@ void symbolize_ask(struct symbolize *s, struct http_client *client, int64_t dead
 	s->client = client;
 	s->deadline_ns = deadline_ns < latest ? deadline_ns : latest;
 	if (client) {
-		ask_next(s);
+		symbolize_ask_next(s);
 	} else {
 		s->rc = err_set(&s->err, ERR_CANCELED, "canceled");
-		end(s);
+		symbolize_end(s);
 	}
 }
 
 /* ---- the answers ---- */
 
-static void log_outcome(const struct symbolize *s, const char *message)
+static void symbolize_log_outcome(const struct symbolize *s, const char *message)
 {
 	log_warn("scrape", message, LOG_STR("job", s->job->job_name),
 		LOG_STR("target", s->target->shown_url), LOG_STR("asked", hidden_url(s->a, s->url)),
 		LOG_E(&s->err));
 }
 
-static void failed(struct symbolize *s)
+static void symbolize_failed(struct symbolize *s)
 {
 	bool news;
 
@@ -280,10 +280,10 @@ static void failed(struct symbolize *s)
 	symbol_entry_failed(s->entry, clock_monotonic_ns(), &news);
 	metric_add(&questions_total, "failed", 1);
 	if (news)
-		log_outcome(s, "names of addresses cannot be read");
+		symbolize_log_outcome(s, "names of addresses cannot be read");
 }
 
-static void none(struct symbolize *s)
+static void symbolize_none(struct symbolize *s)
 {
 	bool news;
 
@@ -295,7 +295,7 @@ static void none(struct symbolize *s)
 }
 
 /* Another process answered than that of the profile, or of the cache: all names are doubtful. */
-static void changed(struct symbolize *s)
+static void symbolize_changed(struct symbolize *s)
 {
 	symbol_entry_retire(s->entry);
 	metric_add(&questions_total, "changed", 1);
@@ -303,7 +303,7 @@ static void changed(struct symbolize *s)
 		s->known[i] = (struct symbol_known){ .name = STR("") };
 }
 
-static bool checks_hold(const struct symbolize *s, const struct symbols *symbols)
+static bool symbolize_checks_hold(const struct symbolize *s, const struct symbols *symbols)
 {
 	uint32_t n = s->checks_n < s->answered_n ? s->checks_n : s->answered_n;
 
@@ -319,7 +319,7 @@ static bool checks_hold(const struct symbolize *s, const struct symbols *symbols
 }
 
 /* "num_symbols: 1": the service has names, though perhaps not of these addresses. */
-static bool is_service(struct str answers)
+static bool symbolize_is_service(struct str answers)
 {
 	static const struct str key = { "num_symbols: ", 13 };
 	ptrdiff_t at = str_find(answers, key);
@@ -329,7 +329,8 @@ static bool is_service(struct str answers)
 }
 
 /* Remembers the answers, names or none. */
-static enum err_code learn(struct symbolize *s, const struct symbols *symbols, struct err *err)
+static enum err_code symbolize_learn(
+	struct symbolize *s, const struct symbols *symbols, struct err *err)
 {
 	uint32_t n = 0, most = s->answered_n;
 	uint64_t *addresses = arena_array(s->a, uint64_t, most + 1);
@@ -349,7 +350,7 @@ static enum err_code learn(struct symbolize *s, const struct symbols *symbols, s
 	return ERR_OK;
 }
 
-static enum err_code read_answers(struct symbolize *s, struct err *err)
+static enum err_code symbolize_read_answers(struct symbolize *s, struct err *err)
 {
 	struct symbols symbols = { 0 };
 	enum err_code rc;
@@ -359,21 +360,21 @@ static enum err_code read_answers(struct symbolize *s, struct err *err)
 		s->answered_n = symbols.n = 0;
 	}
 	symbols_sort(&symbols);
-	if (!checks_hold(s, &symbols) || symbol_entry_is_replaced(s->entry)) {
-		changed(s);
+	if (!symbolize_checks_hold(s, &symbols) || symbol_entry_is_replaced(s->entry)) {
+		symbolize_changed(s);
 		return ERR_OK;
 	}
-	if (s->answered_n && !symbols.n && !is_service(buf_str(&s->answers)))
+	if (s->answered_n && !symbols.n && !symbolize_is_service(buf_str(&s->answers)))
 		s->has_none = true;
 	if (s->rc) {
-		failed(s);
+		symbolize_failed(s);
 	} else if (s->has_none) {
-		none(s);
+		symbolize_none(s);
 	} else {
 		symbol_entry_answered(s->entry);
 		metric_add(&questions_total, "ok", 1);
 	}
-	return s->answered_n && !s->has_none ? learn(s, &symbols, err) : ERR_OK;
+	return s->answered_n && !s->has_none ? symbolize_learn(s, &symbols, err) : ERR_OK;
 }
 
 enum err_code symbolize_apply(
@@ -383,7 +384,7 @@ enum err_code symbolize_apply(
 	enum err_code rc;
 
 	*out = p;
-	if (s->done && (rc = read_answers(s, err)))
+	if (s->done && (rc = symbolize_read_answers(s, err)))
 		return rc;
 	if (!(all.v = arena_array(s->a, struct symbol, s->wanted_n)))
 		return arena_fail(s->a, "symbols", err);

@@ -45,7 +45,7 @@ void task_failed(struct scrape_task *t, enum err_code rc, const char *result)
 
 /* ---- the way back ---- */
 
-static void on_stored(void *ctx)
+static void task_on_stored(void *ctx)
 {
 	struct scrape_task *t = ctx;
 	struct scrape_env *env = t->env;
@@ -60,7 +60,7 @@ static void on_stored(void *ctx)
 }
 
 /* The task may be freed before this returns. */
-static void part_done(struct scrape_task *t)
+static void scrape_task_part_done(struct scrape_task *t)
 {
 	struct scrape_env *env = t->env;
 	bool last;
@@ -70,11 +70,11 @@ static void part_done(struct scrape_task *t)
 	last = --t->waiting == 0;
 	mutex_unlock(&env->lock);
 	if (last)
-		loop_post(t->lane->loop, &t->work, on_stored, t);
+		loop_post(t->lane->loop, &t->work, task_on_stored, t);
 }
 
 /* The first of several errors counts. */
-static void store_failed(struct scrape_task *t, enum err_code rc, const struct err *err)
+static void scrape_task_store_failed(struct scrape_task *t, enum err_code rc, const struct err *err)
 {
 	mutex_lock(&t->env->lock);
 	if (!t->rc) {
@@ -84,18 +84,18 @@ static void store_failed(struct scrape_task *t, enum err_code rc, const struct e
 	mutex_unlock(&t->env->lock);
 }
 
-static void on_acked(void *ctx, enum err_code rc, const struct err *err)
+static void task_on_acked(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct scrape_task *t = ctx;
 
 	if (rc)
-		store_failed(t, rc, err);
-	part_done(t);
+		scrape_task_store_failed(t, rc, err);
+	scrape_task_part_done(t);
 }
 
 /* ---- on a worker ---- */
 
-static enum err_code append_one(struct scrape_task *t, const struct sink_profile *p)
+static enum err_code scrape_task_append_one(struct scrape_task *t, const struct sink_profile *p)
 {
 	struct err err;
 	enum err_code rc;
@@ -104,15 +104,16 @@ static enum err_code append_one(struct scrape_task *t, const struct sink_profile
 	mutex_lock(&t->env->lock);
 	t->waiting++;
 	mutex_unlock(&t->env->lock);
-	rc = t->env->sink->ops->append(t->env->sink, p, on_acked, t, &err);
+	rc = t->env->sink->ops->append(t->env->sink, p, task_on_acked, t, &err);
 	if (rc) {
-		store_failed(t, rc, &err);
-		part_done(t);
+		scrape_task_store_failed(t, rc, &err);
+		scrape_task_part_done(t);
 	}
 	return rc;
 }
 
-static void find_kinds(const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
+static void scrape_task_find_kinds(
+	const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
 {
 	const struct profile_config *config = t->target->profile;
 	const struct kind_rules rules = { config->kinds, config->kinds_n, t->seconds > 0 };
@@ -122,7 +123,7 @@ static void find_kinds(const struct scrape_task *t, const struct pprof *p, enum 
 		kinds[i] = t->kinds[i];
 }
 
-static enum err_code append(
+static enum err_code scrape_task_append(
 	struct scrape_task *t, struct arena *a, const struct pprof *p, struct err *err)
 {
 	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
@@ -135,9 +136,9 @@ static enum err_code append(
 	if (t->target->part->job->honor_labels &&
 		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
-	find_kinds(t, p, kinds);
+	scrape_task_find_kinds(t, p, kinds);
 	for (size_t i = 0; i < n; i++)
-		if (append_one(t,
+		if (scrape_task_append_one(t,
 				&(struct sink_profile){
 					.labels = parts[i].labels,
 					.ts_ns = t->end_ns,
@@ -149,7 +150,8 @@ static enum err_code append(
 	return ERR_OK;
 }
 
-static enum err_code encode(struct scrape_task *t, const struct pprof *p, struct err *err)
+static enum err_code scrape_task_encode(
+	struct scrape_task *t, const struct pprof *p, struct err *err)
 {
 	struct buf raw = { 0 };
 	enum err_code rc = pprof_encode(p, &raw, err);
@@ -161,7 +163,7 @@ static enum err_code encode(struct scrape_task *t, const struct pprof *p, struct
 }
 
 /* The last of the worker's part. The task may be freed before this returns. */
-static void end_work(struct scrape_task *t, enum err_code rc, const struct err *err)
+static void scrape_task_end_work(struct scrape_task *t, enum err_code rc, const struct err *err)
 {
 	if (rc) {
 		task_failed(t, rc, task_result_of(rc));
@@ -170,10 +172,10 @@ static void end_work(struct scrape_task *t, enum err_code rc, const struct err *
 	symbolize_close(t->names);
 	t->names = NULL;
 	arena_release(&t->arena);
-	part_done(t);
+	scrape_task_part_done(t);
 }
 
-static void store(void *ctx)
+static void scrape_task_store(void *ctx)
 {
 	struct scrape_task *t = ctx;
 	const struct pprof *p = t->decoded;
@@ -185,41 +187,41 @@ static void store(void *ctx)
 	if (t->names)
 		rc = symbolize_apply(t->names, p, &p, &err);
 	if (!rc && t->wants_profile)
-		rc = encode(t, p, &err);
+		rc = scrape_task_encode(t, p, &err);
 	if (!rc)
-		rc = append(t, &t->arena, p, &err);
-	end_work(t, rc, &err);
+		rc = scrape_task_append(t, &t->arena, p, &err);
+	scrape_task_end_work(t, rc, &err);
 }
 
 /* On the loop. */
-static void on_asked(void *ctx)
+static void task_on_asked(void *ctx)
 {
 	struct scrape_task *t = ctx;
 	struct err err;
 	enum err_code rc;
 
 	if (atomic_load(&t->env->closing)) { /* the workers may have gone */
-		store(t);
+		scrape_task_store(t);
 		return;
 	}
-	if (pool_submit(t->env->workers, store, t))
+	if (pool_submit(t->env->workers, scrape_task_store, t))
 		return;
 	atomic_fetch_sub(&t->env->queued_bytes, t->asking_bytes);
 	rc = err_set(&err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
 		SCRAPE_QUEUED_MAX);
-	end_work(t, rc, &err);
+	scrape_task_end_work(t, rc, &err);
 }
 
-static void ask(void *ctx)
+static void task_ask(void *ctx)
 {
 	struct scrape_task *t = ctx;
 
 	symbolize_ask(t->names, atomic_load(&t->env->closing) ? NULL : t->lane->client,
-		t->began_ns + t->target->timeout_ns, on_asked, t);
+		t->began_ns + t->target->timeout_ns, task_on_asked, t);
 }
 
 /* Whether names are to be asked for, and memory is left for profiles that wait for them. */
-static bool begin_asking(struct scrape_task *t)
+static bool scrape_task_begin_asking(struct scrape_task *t)
 {
 	size_t bytes = t->arena.used_bytes;
 
@@ -234,7 +236,8 @@ static bool begin_asking(struct scrape_task *t)
 }
 
 /* A profile of a format before protobuf does not say how long it took, and may lack names. */
-static enum err_code take_legacy(struct scrape_task *t, const struct body *body, struct err *err)
+static enum err_code scrape_task_take_legacy(
+	struct scrape_task *t, const struct body *body, struct err *err)
 {
 	struct pprof *p;
 
@@ -250,7 +253,7 @@ static enum err_code take_legacy(struct scrape_task *t, const struct body *body,
 		t->target, &t->names, err);
 }
 
-static enum err_code decode(struct scrape_task *t, struct str bytes, struct err *err)
+static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
 	struct body body;
@@ -265,10 +268,10 @@ static enum err_code decode(struct scrape_task *t, struct str bytes, struct err 
 	t->samples = t->decoded->samples_n;
 	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
-	return body.any.is_legacy ? take_legacy(t, &body, err) : ERR_OK;
+	return body.any.is_legacy ? scrape_task_take_legacy(t, &body, err) : ERR_OK;
 }
 
-static void work(void *ctx)
+static void task_work(void *ctx)
 {
 	struct scrape_task *t = ctx;
 	struct buf body = t->body;
@@ -279,30 +282,30 @@ static void work(void *ctx)
 	t->body = (struct buf){ 0 };
 	queued = atomic_fetch_sub(&t->env->queued_bytes, body.len);
 	assert(queued >= body.len);
-	if ((rc = decode(t, buf_str(&body), &err))) {
-		end_work(t, rc, &err);
+	if ((rc = scrape_task_decode(t, buf_str(&body), &err))) {
+		scrape_task_end_work(t, rc, &err);
 		buf_release(&body);
-	} else if (begin_asking(t)) {
+	} else if (scrape_task_begin_asking(t)) {
 		buf_release(&body); /* nothing of a legacy profile points into it */
-		loop_post(t->lane->loop, &t->work, ask, t);
+		loop_post(t->lane->loop, &t->work, task_ask, t);
 	} else {
-		store(t);
+		scrape_task_store(t);
 		buf_release(&body);
 	}
 }
 
 /* ---- the answer ---- */
 
-static void count_storing(struct scrape_env *env, int by)
+static void task_count_storing(struct scrape_env *env, int by)
 {
 	mutex_lock(&env->lock);
 	env->storing += (size_t)by;
 	mutex_unlock(&env->lock);
 }
 
-static enum err_code overloaded(struct scrape_task *t, const struct http_response *res)
+static enum err_code scrape_task_overloaded(struct scrape_task *t, const struct http_response *res)
 {
-	count_storing(t->env, -1);
+	task_count_storing(t->env, -1);
 	atomic_fetch_sub(&t->env->queued_bytes, res->body.len);
 	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
 		SCRAPE_QUEUED_MAX);
@@ -327,7 +330,7 @@ enum err_code task_store(struct scrape_task *t, const struct http_response *res)
 		return err_nomem(&t->err, "profile");
 	}
 	http_response_take_body(res, &t->body);
-	count_storing(env, 1);
+	task_count_storing(env, 1);
 	t->waiting = 1;
-	return pool_submit(env->workers, work, t) ? ERR_OK : overloaded(t, res);
+	return pool_submit(env->workers, task_work, t) ? ERR_OK : scrape_task_overloaded(t, res);
 }

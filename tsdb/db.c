@@ -47,7 +47,7 @@ void db_options_default(struct db_options *o)
 
 /* ---- state ---- */
 
-static void leave_shadows(struct db *db)
+static void db_leave_shadows(struct db *db)
 {
 	uint64_t room;
 	bool any;
@@ -63,7 +63,7 @@ static void leave_shadows(struct db *db)
 /* ---- retention ---- */
 
 /* A window that takes no more rows needs no note of its stored symbols. */
-static void drop_stored(struct db *db)
+static void db_drop_stored(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
@@ -95,7 +95,7 @@ void db_maintain(struct db *db, bool retention)
 		partitions_evict(db);
 		return;
 	}
-	leave_shadows(db);
+	db_leave_shadows(db);
 	db_check_room(db);
 	partitions_bound(db);
 	if (!db->o.no_compaction)
@@ -107,7 +107,7 @@ void db_maintain(struct db *db, bool retention)
 		retention_apply(db);
 		compaction_end(db);
 	}
-	drop_stored(db);
+	db_drop_stored(db);
 	db_retire_series(db);
 	partitions_evict(db);
 	if (losses_save(db->losses, &err))
@@ -116,7 +116,7 @@ void db_maintain(struct db *db, bool retention)
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
-static void maintenance(void *ctx)
+static void db_maintenance(void *ctx)
 {
 	struct db *db = ctx;
 	int64_t next = clock_monotonic_ns(), until;
@@ -145,7 +145,7 @@ static void maintenance(void *ctx)
 
 /* ---- open, close ---- */
 
-static enum err_code check_options(const struct db_options *o, struct err *err)
+static enum err_code db_check_options(const struct db_options *o, struct err *err)
 {
 	if (o->window_ns < NS_PER_S || o->window_ns % NS_PER_S)
 		return err_set(err, ERR_INVALID, "a window is a whole number of seconds");
@@ -154,7 +154,7 @@ static enum err_code check_options(const struct db_options *o, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code open_dirs(struct db *db, struct err *err)
+static enum err_code db_open_dirs(struct db *db, struct err *err)
 {
 	enum err_code rc;
 	char *lock = NULL;
@@ -185,7 +185,7 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 }
 
 /* Epochs that only blocks have are not begun again. */
-static enum err_code know_jobs_of_blocks(struct db *db, struct err *err)
+static enum err_code db_know_jobs_of_blocks(struct db *db, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -194,27 +194,27 @@ static enum err_code know_jobs_of_blocks(struct db *db, struct err *err)
 	return rc;
 }
 
-static enum err_code open_rest(struct db *db, struct err *err)
+static enum err_code db_open_rest(struct db *db, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
+	if ((rc = db_check_options(&db->o, err)) || (rc = db_open_dirs(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
 		(rc = inventory_sync_open(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = compaction_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
-		(rc = inventory_sync_take(db, err)) || (rc = know_jobs_of_blocks(db, err)) ||
+		(rc = inventory_sync_take(db, err)) || (rc = db_know_jobs_of_blocks(db, err)) ||
 		(rc = ids_load(db, err)))
 		return rc;
 	db->found_max_ns = atomic_load(&db->max_ts_ns);
 	if (db->o.read_only)
 		return ERR_OK;
-	drop_stored(db);
+	db_drop_stored(db);
 	db_check_room(db);
 	if ((rc = ship_open(db, err)) || (rc = commit_open(db, err)))
 		return rc;
-	return thread_start(&db->maintenance, "tsdb-maintain", maintenance, db, err);
+	return thread_start(&db->maintenance, "tsdb-maintain", db_maintenance, db, err);
 }
 
 static struct db *db_new(void)
@@ -256,7 +256,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	}
 	while (strlen(db->dir) > 1 && db->dir[strlen(db->dir) - 1] == '/')
 		db->dir[strlen(db->dir) - 1] = '\0';
-	if ((rc = open_rest(db, err)))
+	if ((rc = db_open_rest(db, err)))
 		goto fail;
 	if (!db->o.follower) /* one of several: who has them all says what they have */
 		db_gauges_begin(db);
@@ -291,7 +291,7 @@ void db_union_tell(struct db *u, db_member_fn tell, void *ctx)
 	u->union_tell_ctx = ctx;
 }
 
-static void free_memory(struct db *db)
+static void db_free_memory(struct db *db)
 {
 	struct series *s;
 
@@ -344,7 +344,7 @@ void db_close(struct db *db)
 	series_index_close(db->series);
 	losses_close(db->losses);
 	inventory_close(db->inventory);
-	free_memory(db);
+	db_free_memory(db);
 	store_cache_close(db->cache);
 	if (db->lock_fd >= 0)
 		fs_unlock(db->lock_fd);

@@ -6,7 +6,7 @@
 
 _Static_assert(SINK_STALE_BITS == NUMBER_STALE_BITS, "both are Prometheus's");
 
-static enum err_code append(
+static enum err_code db_sink_append(
 	struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct db_sink *self = (struct db_sink *)s;
@@ -27,7 +27,7 @@ static enum err_code append(
 	return rc;
 }
 
-static enum err_code append_numbers(struct sink *s, const struct sink_number *v, size_t n,
+static enum err_code db_sink_append_numbers(struct sink *s, const struct sink_number *v, size_t n,
 	sink_done_fn done, void *ctx, struct err *err)
 {
 	struct db_sink *self = (struct db_sink *)s;
@@ -43,7 +43,8 @@ static enum err_code append_numbers(struct sink *s, const struct sink_number *v,
 	return rc;
 }
 
-static const struct sink_ops ops = { .append = append, .append_numbers = append_numbers };
+static const struct sink_ops ops = { .append = db_sink_append,
+	.append_numbers = db_sink_append_numbers };
 
 void db_sink_init(struct db_sink *s, struct db *db)
 {

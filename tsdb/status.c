@@ -35,7 +35,7 @@ METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the ol
 
 /* ---- the list ---- */
 
-static void of_block(const struct db_block *b, struct db_block_status *out)
+static void db_status_of_block(const struct db_block *b, struct db_block_status *out)
 {
 	const struct block_meta *m = block_meta(b->block);
 
@@ -54,7 +54,7 @@ static void of_block(const struct db_block *b, struct db_block_status *out)
 }
 
 /* Its series and files are counted without db->lock. */
-static void of_window(struct db *db, const struct window *w, struct db_block_status *out)
+static void db_status_of_window(struct db *db, const struct window *w, struct db_block_status *out)
 {
 	series_lock_read(db->series);
 	for (size_t i = 0; i < w->series.words; i++)
@@ -63,7 +63,7 @@ static void of_window(struct db *db, const struct window *w, struct db_block_sta
 	out->bytes = head_disk_bytes(db, w);
 }
 
-static enum err_code list_one(
+static enum err_code db_status_list_one(
 	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err)
 {
 	struct window **windows;
@@ -83,7 +83,7 @@ static enum err_code list_one(
 		struct db_block *b = blocks < db->blocks_n ? db->blocks[blocks] : NULL;
 
 		if (b && (!w || block_meta(b->block)->min_ns < w->start_ns)) {
-			of_block(b, &(*out)[i]);
+			db_status_of_block(b, &(*out)[i]);
 			blocks++;
 			continue;
 		}
@@ -101,14 +101,14 @@ static enum err_code list_one(
 	}
 	mutex_unlock(&db->lock);
 	for (size_t i = 0; i < windows_n; i++) {
-		of_window(db, windows[i], &(*out)[at[i]]);
+		db_status_of_window(db, windows[i], &(*out)[at[i]]);
 		head_unpin(db, windows[i]);
 	}
 	return ERR_OK;
 }
 
 /* As a querier has them. */
-static int place_cmp(const void *a, const void *b)
+static int db_status_place_cmp(const void *a, const void *b)
 {
 	const struct db_block_status *x = a, *y = b;
 
@@ -117,8 +117,8 @@ static int place_cmp(const void *a, const void *b)
 	return strcmp(x->shard, y->shard);
 }
 
-static enum err_code add_list(struct arena *a, const struct member *m, struct db_block_status **all,
-	size_t *all_n, struct err *err)
+static enum err_code db_status_add_list(struct arena *a, const struct member *m,
+	struct db_block_status **all, size_t *all_n, struct err *err)
 {
 	const char *shard = arena_strndup(a, m->name, strlen(m->name));
 	struct db_block_status *v, *joined;
@@ -127,7 +127,7 @@ static enum err_code add_list(struct arena *a, const struct member *m, struct db
 
 	if (!shard)
 		return arena_fail(a, "list", err);
-	if ((rc = list_one(m->db, a, &v, &n, err)))
+	if ((rc = db_status_list_one(m->db, a, &v, &n, err)))
 		return rc;
 	if (!(joined = arena_array(a, struct db_block_status, *all_n + n + 1)))
 		return arena_fail(a, "list", err);
@@ -151,16 +151,16 @@ enum err_code db_list(
 	enum err_code rc;
 
 	if (!db->is_union)
-		return list_one(db, a, out, n, err);
+		return db_status_list_one(db, a, out, n, err);
 	if ((rc = members_pin(db, &members, &members_n, err)))
 		return rc;
 	for (size_t i = 0; i < members_n && !rc; i++)
-		rc = add_list(a, members[i], &all, &all_n, err);
+		rc = db_status_add_list(a, members[i], &all, &all_n, err);
 	members_unpin(db, members, members_n);
 	if (rc)
 		return rc;
 	if (all_n)
-		qsort(all, all_n, sizeof(*all), place_cmp);
+		qsort(all, all_n, sizeof(*all), db_status_place_cmp);
 	*out = all;
 	*n = all_n;
 	return ERR_OK;
@@ -168,7 +168,7 @@ enum err_code db_list(
 
 /* ---- counts ---- */
 
-static void count_one(struct db *db, struct db_status *out)
+static void db_status_count_one(struct db *db, struct db_status *out)
 {
 	*out = (struct db_status){ .rows = atomic_load(&db->rows),
 		.samples = atomic_load(&db->samples),
@@ -221,7 +221,7 @@ static void count_one(struct db *db, struct db_status *out)
 	mutex_unlock(&db->lock);
 }
 
-static void add_counts(struct db_status *to, const struct db_status *from)
+static void db_status_add_counts(struct db_status *to, const struct db_status *from)
 {
 	to->series += from->series;
 	to->partitions += from->partitions;
@@ -254,22 +254,22 @@ void db_status(struct db *db, struct db_status *out)
 	size_t n;
 
 	if (!db->is_union) {
-		count_one(db, out);
+		db_status_count_one(db, out);
 		return;
 	}
 	*out = (struct db_status){ 0 };
 	if (members_pin(db, &v, &n, NULL))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		count_one(v[i]->db, &of);
-		add_counts(out, &of);
+		db_status_count_one(v[i]->db, &of);
+		db_status_add_counts(out, &of);
 	}
 	members_unpin(db, v, n);
 }
 
 /* ---- metrics ---- */
 
-static void collect(void *ctx)
+static void db_status_collect(void *ctx)
 {
 	struct db_status s;
 
@@ -291,12 +291,12 @@ static void collect(void *ctx)
 
 void db_gauges_begin(struct db *db)
 {
-	metric_collector_add(collect, db);
+	metric_collector_add(db_status_collect, db);
 }
 
 void db_gauges_end(struct db *db)
 {
-	metric_collector_remove(collect, db);
+	metric_collector_remove(db_status_collect, db);
 }
 
 /* ---- members ---- */

@@ -67,14 +67,14 @@ void handle_pprof_index(struct web *w, struct http_in *in, struct http_out *out)
 }
 
 /* Errors as Go's handlers send them, so that `go tool pprof` shows their text. */
-static void pprof_error(struct http_out *out, int status, const char *msg)
+static void lifecycle_pprof_error(struct http_out *out, int status, const char *msg)
 {
 	http_text(out, status, "%s", msg);
 	http_add_header(out, "X-Go-Pprof", STR("1"));
 }
 
 /* One capture at a time. web_close cancels it through w->capture. */
-static const char *enter_capture(struct web *w, struct http_in *in)
+static const char *web_enter_capture(struct web *w, struct http_in *in)
 {
 	const char *why = NULL;
 
@@ -89,7 +89,7 @@ static const char *enter_capture(struct web *w, struct http_in *in)
 	return why;
 }
 
-static void leave_capture(struct web *w)
+static void web_leave_capture(struct web *w)
 {
 	mutex_lock(&w->lock);
 	assert(w->capture);
@@ -106,18 +106,18 @@ void handle_pprof_profile(struct web *w, struct http_in *in, struct http_out *ou
 	enum err_code rc;
 
 	if (text.len && (!str_to_u64(text, &seconds) || !seconds || seconds > PROFILE_SECONDS_MAX)) {
-		pprof_error(out, 400, "seconds is a number from 1 to 600");
+		lifecycle_pprof_error(out, 400, "seconds is a number from 1 to 600");
 		return;
 	}
-	if ((why = enter_capture(w, in))) {
-		pprof_error(out, 500, why);
+	if ((why = web_enter_capture(w, in))) {
+		lifecycle_pprof_error(out, 500, why);
 		return;
 	}
 	rc = selfprofile_capture(
 		(int64_t)seconds * NS_PER_S, PROFILE_HZ, &in->canceled, &out->body, &err);
-	leave_capture(w);
+	web_leave_capture(w);
 	if (rc) {
-		pprof_error(out, rc == ERR_CANCELED ? 503 : 500, err.msg);
+		lifecycle_pprof_error(out, rc == ERR_CANCELED ? 503 : 500, err.msg);
 		return;
 	}
 	out->content_type = "application/octet-stream";

@@ -15,7 +15,7 @@
 #define WORKERS 32u
 
 /* grpc.health.v1: {1 service} is answered by {1 status}, 1: SERVING. */
-static void check_health(void *ctx, struct http_in *in, struct grpc_answer *out)
+static void web_otlp_grpc_check_health(void *ctx, struct http_in *in, struct grpc_answer *out)
 {
 	static const char *const served[] = { "", PROFILES };
 	struct cursor c = cursor_of(in->body);
@@ -39,11 +39,12 @@ static void check_health(void *ctx, struct http_in *in, struct grpc_answer *out)
 /* clang-format off */
 static const struct grpc_method methods[] = {
 	{ "/" PROFILES "/Export", otlp_grpc_handle },
-	{ "/grpc.health.v1.Health/Check", check_health },
+	{ "/grpc.health.v1.Health/Check", web_otlp_grpc_check_health },
 };
 /* clang-format on */
 
-static enum http_admission admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
+static enum http_admission web_otlp_grpc_admit(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
 {
 	struct web *w = ctx;
 	enum http_admission admission = web_config_admit(w->config, in, out, may_wait);
@@ -66,7 +67,7 @@ enum err_code otlp_grpc_open(struct web *w, struct err *err)
 		.body_bytes_max = pprof_limits_default.body_bytes_max,
 		.bodies_bytes_max = o->bodies_bytes_max,
 		.address_bodies_bytes_max = o->address_bodies_bytes_max,
-		.admit = admit,
+		.admit = web_otlp_grpc_admit,
 		.methods = methods,
 		.methods_n = sizeof(methods) / sizeof(methods[0]),
 		.ctx = w,

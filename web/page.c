@@ -13,7 +13,7 @@
 #define ASSET_BYTES_MAX (16u << 20) /* inflated */
 #define CACHE_FOR_EVER "public, max-age=31536000, immutable"
 
-static void add_security_headers(struct http_out *out)
+static void page_add_security_headers(struct http_out *out)
 {
 	http_default_header(out, "Content-Security-Policy",
 		STR("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -24,14 +24,14 @@ static void add_security_headers(struct http_out *out)
 }
 
 /* True if the client has it already. GET compares tags weakly. */
-static bool client_has(const struct http_in *in, const char *etag)
+static bool page_client_has(const struct http_in *in, const char *etag)
 {
 	struct str list = in->if_none_match;
 
 	return str_is(str_trim(list), "*") || str_find(list, str_of(etag)) >= 0;
 }
 
-static void add_caching(
+static void page_add_caching(
 	struct http_in *in, struct http_out *out, const char *etag, bool weak, bool immutable)
 {
 	struct str tag = str_of(etag);
@@ -42,12 +42,12 @@ static void add_caching(
 		http_add_header(out, "ETag", tag);
 	http_add_header(out, "Cache-Control", str_of(immutable ? CACHE_FOR_EVER : "no-cache"));
 	http_add_header(out, "Vary", STR("Accept-Encoding"));
-	add_security_headers(out);
-	if (client_has(in, etag))
+	page_add_security_headers(out);
+	if (page_client_has(in, etag))
 		out->status = 304;
 }
 
-static bool inflate(struct http_in *in, const struct ui_asset *a, struct http_out *out)
+static bool page_inflate(struct http_in *in, const struct ui_asset *a, struct http_out *out)
 {
 	struct str gz = { (const char *)a->gz, a->gz_len }, plain;
 
@@ -57,11 +57,11 @@ static bool inflate(struct http_in *in, const struct ui_asset *a, struct http_ou
 	return true;
 }
 
-static void send_asset(struct http_in *in, struct http_out *out, const struct ui_asset *a)
+static void page_send_asset(struct http_in *in, struct http_out *out, const struct ui_asset *a)
 {
 	bool gzip = http_takes_gzip(in);
 
-	add_caching(in, out, a->etag, !gzip, a->immutable);
+	page_add_caching(in, out, a->etag, !gzip, a->immutable);
 	if (out->status == 304)
 		return;
 	out->content_type = a->content_type;
@@ -70,7 +70,7 @@ static void send_asset(struct http_in *in, struct http_out *out, const struct ui
 		out->fixed_body = a->gz;
 		out->fixed_len = a->gz_len;
 		http_add_header(out, "Content-Encoding", STR("gzip"));
-	} else if (!inflate(in, a, out)) {
+	} else if (!page_inflate(in, a, out)) {
 		http_text(out, 500, "cannot inflate a file of the page");
 	}
 }
@@ -82,7 +82,7 @@ void handle_asset(struct web *w, struct http_in *in, struct http_out *out)
 	(void)w;
 	for (size_t i = 0; i < ui_assets_n; i++)
 		if (str_is(name, ui_assets[i].path) && !ui_assets[i].is_template) {
-			send_asset(in, out, &ui_assets[i]);
+			page_send_asset(in, out, &ui_assets[i]);
 			return;
 		}
 	http_text(out, 404, "404 page not found");
@@ -90,7 +90,7 @@ void handle_asset(struct web *w, struct http_in *in, struct http_out *out)
 
 void handle_page(struct web *w, struct http_in *in, struct http_out *out)
 {
-	add_caching(in, out, w->index_etag, false, false);
+	page_add_caching(in, out, w->index_etag, false, false);
 	if (out->status == 304)
 		return;
 	out->content_type = "text/html; charset=utf-8";
@@ -98,7 +98,7 @@ void handle_page(struct web *w, struct http_in *in, struct http_out *out)
 	out->fixed_len = w->index.len;
 }
 
-static void add_escaped(struct buf *out, const char *s)
+static void page_add_escaped(struct buf *out, const char *s)
 {
 	for (; *s; s++) {
 		if (*s == '&')
@@ -128,7 +128,7 @@ enum err_code page_prepare(struct web *w, struct err *err)
 	if (at < 0)
 		return err_set(err, ERR_CORRUPT, "the page has no place for its base");
 	buf_add(&w->index, text.ptr, (size_t)at);
-	add_escaped(&w->index, w->base);
+	page_add_escaped(&w->index, w->base);
 	buf_add_char(&w->index, '/');
 	at += (ptrdiff_t)strlen(BASE_MARK);
 	buf_add(&w->index, text.ptr + at, text.len - (size_t)at);

@@ -20,7 +20,7 @@
 #define ARENA_BYTES_MAX (256u << 20)
 #define GZIP_LEVEL 6
 
-struct stack {
+struct selfprofile_stack {
 	const uint64_t *pcs;
 	uint32_t n, thread; /* thread: index into names */
 	int64_t count;
@@ -29,7 +29,7 @@ struct stack {
 struct capture {
 	struct arena arena;
 	struct unwind_tables tables;
-	struct stack *stacks; /* distinct (thread name, addresses) */
+	struct selfprofile_stack *stacks; /* distinct (thread name, addresses) */
 	uint32_t stacks_n, stacks_cap;
 	struct map by_stack;
 	struct {
@@ -51,7 +51,7 @@ void selfprofile_init(void)
  * The workers of a pool share a name and so a label: nothing but the number tells "web-3" from
  * "web-4".
  */
-static uint32_t thread_of(struct capture *c, int tid)
+static uint32_t capture_thread_of(struct capture *c, int tid)
 {
 	uint32_t i;
 
@@ -66,15 +66,15 @@ static uint32_t thread_of(struct capture *c, int tid)
 	return i;
 }
 
-static bool same_stack(const void *ctx, const void *key, uint32_t id)
+static bool selfprofile_same_stack(const void *ctx, const void *key, uint32_t id)
 {
-	const struct stack *want = key, *have = &((const struct capture *)ctx)->stacks[id];
+	const struct selfprofile_stack *want = key, *have = &((const struct capture *)ctx)->stacks[id];
 
 	return want->thread == have->thread && want->n == have->n &&
 		!memcmp(want->pcs, have->pcs, want->n * sizeof(*want->pcs));
 }
 
-static bool add_stack(struct capture *c, const struct stack *key, uint64_t hash)
+static bool capture_add_stack(struct capture *c, const struct selfprofile_stack *key, uint64_t hash)
 {
 	uint64_t *copy = arena_alloc_raw(&c->arena, key->n, sizeof(*copy));
 
@@ -90,22 +90,24 @@ static bool add_stack(struct capture *c, const struct stack *key, uint64_t hash)
 	return true;
 }
 
-static void on_sample(void *ctx, int tid, const uint64_t *pcs, size_t n)
+static void selfprofile_on_sample(void *ctx, int tid, const uint64_t *pcs, size_t n)
 {
 	struct capture *c = ctx;
-	struct stack key = { .pcs = pcs, .n = (uint32_t)n, .thread = thread_of(c, tid) };
+	struct selfprofile_stack key = {
+		.pcs = pcs, .n = (uint32_t)n, .thread = capture_thread_of(c, tid)
+	};
 	uint64_t hash = hash_bytes(pcs, n * sizeof(*pcs), key.thread);
-	uint32_t id = map_find(&c->by_stack, hash, same_stack, c, &key);
+	uint32_t id = map_find(&c->by_stack, hash, selfprofile_same_stack, c, &key);
 
 	if (id != MAP_NONE)
 		c->stacks[id].count++;
-	else if (!add_stack(c, &key, hash))
+	else if (!capture_add_stack(c, &key, hash))
 		c->dropped++;
 }
 
 /* ---- naming ---- */
 
-struct naming {
+struct selfprofile_naming {
 	struct pprof_builder *b;
 	const struct capture *c;
 	struct elf_symbols *symbols[UNWIND_OBJECTS_MAX]; /* NULL: the object has none */
@@ -118,20 +120,20 @@ struct naming {
 	uint32_t addresses_n, functions_n, cap;
 };
 
-static bool same_address(const void *ctx, const void *key, uint32_t id)
+static bool selfprofile_same_address(const void *ctx, const void *key, uint32_t id)
 {
-	return ((const struct naming *)ctx)->addresses[id] == *(const uint64_t *)key;
+	return ((const struct selfprofile_naming *)ctx)->addresses[id] == *(const uint64_t *)key;
 }
 
-static bool same_name(const void *ctx, const void *key, uint32_t id)
+static bool selfprofile_same_name(const void *ctx, const void *key, uint32_t id)
 {
-	return ((const struct naming *)ctx)->function_names[id] == key;
+	return ((const struct selfprofile_naming *)ctx)->function_names[id] == key;
 }
 
-static uint32_t function_of(struct naming *n, struct str symbol)
+static uint32_t selfprofile_naming_function_of(struct selfprofile_naming *n, struct str symbol)
 {
-	uint64_t hash = hash_u64((uint64_t)(uintptr_t)symbol.ptr);
-	uint32_t id = map_find(&n->by_function, hash, same_name, n, symbol.ptr);
+	uint64_t hash = map_hash_u64((uint64_t)(uintptr_t)symbol.ptr);
+	uint32_t id = map_find(&n->by_function, hash, selfprofile_same_name, n, symbol.ptr);
 	struct pprof_function f = { 0 };
 	struct buf plain = { 0 };
 
@@ -149,10 +151,10 @@ static uint32_t function_of(struct naming *n, struct str symbol)
 	return n->functions[id];
 }
 
-static uint32_t location_of(struct naming *n, uint64_t pc)
+static uint32_t selfprofile_naming_location_of(struct selfprofile_naming *n, uint64_t pc)
 {
 	const struct unwind_object *o = unwind_object_of(&n->c->tables, pc);
-	uint32_t id = map_find(&n->by_address, hash_u64(pc), same_address, n, &pc);
+	uint32_t id = map_find(&n->by_address, map_hash_u64(pc), selfprofile_same_address, n, &pc);
 	struct pprof_location location = { .address = pc, .mapping = PPROF_NONE };
 	struct pprof_line line = { 0 };
 	struct str symbol = STR("");
@@ -167,16 +169,16 @@ static uint32_t location_of(struct naming *n, uint64_t pc)
 			symbol = elf_symbols_find(n->symbols[object], pc - o->bias);
 	}
 	if (symbol.len)
-		line.function = function_of(n, symbol);
+		line.function = selfprofile_naming_function_of(n, symbol);
 	id = n->addresses_n;
 	n->addresses[id] = pc;
 	n->locations[id] = pprof_builder_location(n->b, location, &line, symbol.len ? 1 : 0);
-	if (map_add(&n->by_address, hash_u64(pc), id))
+	if (map_add(&n->by_address, map_hash_u64(pc), id))
 		n->addresses_n++;
 	return n->locations[id];
 }
 
-static void open_objects(struct naming *n)
+static void selfprofile_naming_open_objects(struct selfprofile_naming *n)
 {
 	const struct unwind_tables *t = &n->c->tables;
 
@@ -195,17 +197,17 @@ static void open_objects(struct naming *n)
 	}
 }
 
-static void add_samples(struct naming *n, int64_t period_ns)
+static void selfprofile_naming_add_samples(struct selfprofile_naming *n, int64_t period_ns)
 {
 	uint32_t ids[UNWIND_DEPTH_MAX];
 	struct pprof_label label = { .key = pprof_builder_string(n->b, STR("thread")) };
 	int64_t values[2];
 
 	for (uint32_t i = 0; i < n->c->stacks_n; i++) {
-		const struct stack *s = &n->c->stacks[i];
+		const struct selfprofile_stack *s = &n->c->stacks[i];
 
 		for (uint32_t k = 0; k < s->n; k++)
-			ids[k] = location_of(n, s->pcs[k]);
+			ids[k] = selfprofile_naming_location_of(n, s->pcs[k]);
 		label.str = pprof_builder_string(n->b, str_of(n->c->threads[s->thread].name));
 		values[0] = s->count;
 		values[1] = s->count * period_ns;
@@ -214,7 +216,7 @@ static void add_samples(struct naming *n, int64_t period_ns)
 }
 
 /* Room for one entry per distinct address: there are at most as many as sampled addresses. */
-static bool naming_open(struct naming *n)
+static bool selfprofile_naming_open(struct selfprofile_naming *n)
 {
 	size_t cap = 1;
 
@@ -227,7 +229,7 @@ static bool naming_open(struct naming *n)
 	return n->addresses && n->locations && n->function_names && n->functions;
 }
 
-static void naming_close(struct naming *n)
+static void selfprofile_naming_close(struct selfprofile_naming *n)
 {
 	for (size_t i = 0; i < n->c->tables.n; i++)
 		elf_symbols_close(n->symbols[i]);
@@ -239,24 +241,24 @@ static void naming_close(struct naming *n)
 	free(n->functions);
 }
 
-static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t took_ns,
+static enum err_code capture_write_profile(struct capture *c, int64_t began_ns, int64_t took_ns,
 	int64_t period_ns, struct buf *out, struct err *err)
 {
-	struct naming n = { .c = c };
+	struct selfprofile_naming n = { .c = c };
 	struct pprof *p;
 	struct buf raw = { 0 };
 	enum err_code rc;
 
 	if ((rc = pprof_builder_open(&c->arena, &n.b, err)))
 		return rc;
-	if (!naming_open(&n)) {
+	if (!selfprofile_naming_open(&n)) {
 		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
 	pprof_builder_type(n.b, STR("samples"), STR("count"));
 	pprof_builder_type(n.b, STR("cpu"), STR("nanoseconds"));
-	open_objects(&n);
-	add_samples(&n, period_ns);
+	selfprofile_naming_open_objects(&n);
+	selfprofile_naming_add_samples(&n, period_ns);
 	p = pprof_builder_profile(n.b);
 	p->time_nanos = began_ns;
 	p->duration_nanos = took_ns;
@@ -267,7 +269,7 @@ static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t 
 		goto done;
 	rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, out, err);
 done:
-	naming_close(&n);
+	selfprofile_naming_close(&n);
 	buf_release(&raw);
 	return rc;
 }
@@ -285,9 +287,11 @@ enum err_code selfprofile_capture(
 		return err_nomem(err, "cpu profile");
 	arena_init(&c->arena, ARENA_BYTES_MAX);
 	unwind_tables_load(&c->tables);
-	rc = sampler_run(duration_ns, period_ns, cancel, &c->tables, on_sample, c, &stats, err);
+	rc = sampler_run(
+		duration_ns, period_ns, cancel, &c->tables, selfprofile_on_sample, c, &stats, err);
 	if (!rc)
-		rc = write_profile(c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
+		rc = capture_write_profile(
+			c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
 	arena_release(&c->arena);
 	map_release(&c->by_stack);
 	free(c->stacks);

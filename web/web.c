@@ -34,7 +34,7 @@ METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are o
 /* ---- where the server is found ---- */
 
 /* The form in which both prefixes are kept: "a/b/" becomes "/a/b", "/" becomes "". */
-static enum err_code normalize(struct str path, const char *what, char **out, struct err *err)
+static enum err_code web_normalize(struct str path, const char *what, char **out, struct err *err)
 {
 	while (path.len && path.ptr[path.len - 1] == '/')
 		path.len--;
@@ -58,7 +58,7 @@ static enum err_code normalize(struct str path, const char *what, char **out, st
 }
 
 /* scheme://host[:port]; *path is what follows. */
-static enum err_code split_url(
+static enum err_code web_split_url(
 	struct str url, struct str *origin, struct str *path, struct err *err)
 {
 	size_t n = 0;
@@ -81,19 +81,19 @@ static enum err_code split_url(
  * The external URL is what a browser sees, the route prefix is what arrives here. They differ
  * behind a proxy that removes its own path. Each is the other's default.
  */
-static enum err_code set_paths(struct web *w, const struct web_options *o, struct err *err)
+static enum err_code web_set_paths(struct web *w, const struct web_options *o, struct err *err)
 {
 	struct str url = str_of(o->external_url), origin = STR(""), path = str_of(o->route_prefix);
 	enum err_code rc;
 
-	if (url.len && (rc = split_url(url, &origin, &path, err)))
+	if (url.len && (rc = web_split_url(url, &origin, &path, err)))
 		return rc;
-	if ((rc = normalize(
+	if ((rc = web_normalize(
 			 path, url.len ? "the path of the external URL" : "route prefix", &w->base, err)))
 		return rc;
 	if (o->route_prefix && o->route_prefix[0])
 		path = str_of(o->route_prefix);
-	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
+	if ((rc = web_normalize(path, "route prefix", &w->prefix, err)))
 		return rc;
 	if (url.len && !(w->own_origin = strndup(origin.ptr, origin.len)))
 		return err_nomem(err, "web");
@@ -105,7 +105,7 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 }
 
 /* Called once the port is known; does nothing if a URL was given. */
-static enum err_code derive_external_url(struct web *w, struct err *err)
+static enum err_code web_derive_external_url(struct web *w, struct err *err)
 {
 	char host[256] = "localhost";
 
@@ -122,14 +122,14 @@ static enum err_code derive_external_url(struct web *w, struct err *err)
 
 /* ---- opening and closing ---- */
 
-static void collect(void *ctx)
+static void web_collect(void *ctx)
 {
 	struct web *w = ctx;
 
 	metric_set(&connections, NULL, http_server_connections(w->server));
 }
 
-static enum err_code open_server(struct web *w, struct err *err)
+static enum err_code web_open_server(struct web *w, struct err *err)
 {
 	const struct web_options *o = &w->o;
 	const struct http_server_options h = {
@@ -151,7 +151,7 @@ static enum err_code open_server(struct web *w, struct err *err)
 	return http_server_open(&h, &w->server, err);
 }
 
-static enum err_code open_receiver(struct web *w, struct err *err)
+static enum err_code web_open_receiver(struct web *w, struct err *err)
 {
 	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns,
 		w->o.retention_ns };
@@ -159,7 +159,7 @@ static enum err_code open_receiver(struct web *w, struct err *err)
 	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
 }
 
-static enum err_code check_limits(const struct web_options *o, struct err *err)
+static enum err_code web_check_limits(const struct web_options *o, struct err *err)
 {
 	unsigned long long body = pprof_limits_default.body_bytes_max;
 
@@ -178,7 +178,7 @@ static enum err_code check_limits(const struct web_options *o, struct err *err)
 	return ERR_OK;
 }
 
-static void fill_in(struct web_options *o)
+static void web_fill_in(struct web_options *o)
 {
 	if (!o->connections_max)
 		o->connections_max = CONNECTIONS_DEFAULT;
@@ -194,14 +194,14 @@ static void fill_in(struct web_options *o)
 		o->address_bodies_bytes_max = ADDRESS_BODIES_BYTES_DEFAULT;
 }
 
-static enum err_code open_all(struct web *w, struct err *err)
+static enum err_code web_open_all(struct web *w, struct err *err)
 {
 	struct str cors = str_of(w->o.cors_origin);
 	enum err_code rc;
 
-	if ((rc = check_limits(&w->o, err)))
+	if ((rc = web_check_limits(&w->o, err)))
 		return rc;
-	if ((rc = set_paths(w, &w->o, err)))
+	if ((rc = web_set_paths(w, &w->o, err)))
 		return rc;
 	if (cors.len && (rc = regex_compile(cors, REGEX_ANCHORED, &w->cors_origin, err)))
 		return err_wrap(err, rc, "CORS origin");
@@ -212,17 +212,17 @@ static enum err_code open_all(struct web *w, struct err *err)
 	if ((rc = web_config_open(
 			 w->o.config_file, (unsigned)w->o.address_checks_max, &w->config, err)))
 		return rc;
-	if ((rc = open_receiver(w, err)))
+	if ((rc = web_open_receiver(w, err)))
 		return rc;
 	if (w->o.debuginfo && (rc = debuginfo_uploads_open(&w->uploads, err)))
 		return rc;
-	if ((rc = open_server(w, err)))
+	if ((rc = web_open_server(w, err)))
 		return rc;
 	if ((rc = otlp_grpc_open(w, err)))
 		return rc;
-	if ((rc = derive_external_url(w, err)))
+	if ((rc = web_derive_external_url(w, err)))
 		return rc;
-	metric_collector_add(collect, w);
+	metric_collector_add(web_collect, w);
 	return ERR_OK;
 }
 
@@ -236,11 +236,11 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	w->o = *o;
 	w->routes = web_routes;
 	w->routes_n = web_routes_n;
-	fill_in(&w->o);
+	web_fill_in(&w->o);
 	w->started_ns = clock_now_ns();
 	mutex_init(&w->lock);
 	cond_init(&w->changed);
-	rc = open_all(w, err);
+	rc = web_open_all(w, err);
 	if (rc) {
 		web_close(w);
 		return rc;
@@ -291,7 +291,7 @@ void web_close(struct web *w)
 	if (w->receiver)
 		receiver_stop(w->receiver);
 	if (w->external_url && w->server)
-		metric_collector_remove(collect, w);
+		metric_collector_remove(web_collect, w);
 	grpc_server_close(w->grpc, CLOSE_GRACE_NS);
 	http_server_close(w->server, CLOSE_GRACE_NS);
 	receiver_close(w->receiver);

@@ -94,40 +94,42 @@ static inline bool reading_expect(struct reading *r, char c)
 /* Below: NULL is a failure, and r->failed says so. */
 
 struct node *node_std(struct reading *r, const char *name); /* std::name */
-int read_number(struct reading *r);
-int read_compact(struct reading *r); /* "_" is 0, "0_" is 1 */
-struct node *read_unqualified(struct reading *r, bool *is_cast);
-struct node *read_source_name(struct reading *r);
-struct node *read_operator(struct reading *r, bool in_expression, int *operands, const char **code);
-struct node *read_substitution(struct reading *r, bool in_prefix, bool *standard);
-struct node *read_tags(struct reading *r, struct node *name); /* [abi:cxx11] */
-void read_discriminator(struct reading *r);
-struct node *read_lambda(struct reading *r);
-struct node *read_unnamed(struct reading *r);
+int demangle_read_number(struct reading *r);
+int demangle_read_compact(struct reading *r); /* "_" is 0, "0_" is 1 */
+struct node *demangle_read_unqualified(struct reading *r, bool *is_cast);
+struct node *demangle_read_source_name(struct reading *r);
+struct node *demangle_read_operator(
+	struct reading *r, bool in_expression, int *operands, const char **code);
+struct node *demangle_read_substitution(struct reading *r, bool in_prefix, bool *standard);
+struct node *demangle_read_tags(struct reading *r, struct node *name); /* [abi:cxx11] */
+void demangle_read_discriminator(struct reading *r);
+struct node *demangle_read_lambda(struct reading *r);
+struct node *demangle_read_unnamed(struct reading *r);
 
 /* ---- cpp.c: names ---- */
 
-struct node *read_name(struct reading *r);
-struct node *read_with_arguments(struct reading *r, struct node *name);
+struct node *demangle_read_name(struct reading *r);
+struct node *demangle_read_with_arguments(struct reading *r, struct node *name);
 /* local: of a function around a name inside of it */
-struct node *read_encoding(struct reading *r, bool local);
+struct node *demangle_read_encoding(struct reading *r, bool local);
 
 /* ---- types.c ---- */
 
-struct node *read_type(struct reading *r, bool is_cast);
+struct node *demangle_read_type(struct reading *r, bool is_cast);
 /* Adds types to `list` up to their end; one `void` counts as none. */
-void read_types(struct reading *r, struct node *list);
-struct str read_qualifiers(struct reading *r); /* of types and methods; as they are written */
-struct node *read_parameter(struct reading *r);
+void demangle_read_types(struct reading *r, struct node *list);
+struct str demangle_read_qualifiers(
+	struct reading *r); /* of types and methods; as they are written */
+struct node *demangle_read_parameter(struct reading *r);
 
 /* ---- expressions.c ---- */
 
-struct node *read_arguments(struct reading *r); /* NODE_PACK */
-struct node *read_argument(struct reading *r, struct node *before);
+struct node *demangle_read_arguments(struct reading *r); /* NODE_PACK */
+struct node *demangle_read_argument(struct reading *r, struct node *before);
 /* Reads a template parameter; *value is its name. NULL without a failure: there is none. */
-struct node *read_declaration(struct reading *r, struct node **value);
-struct node *read_expression(struct reading *r);
-void read_constraint(struct reading *r);
+struct node *demangle_read_declaration(struct reading *r, struct node **value);
+struct node *demangle_read_expression(struct reading *r);
+void demangle_read_constraint(struct reading *r);
 
 /* ---- whole names: demangle.h ---- */
 
@@ -140,7 +142,7 @@ bool demangle_old_rust(struct str name, struct buf *out); /* _ZN...17h0123456789
 /* False: it is too long, or refers to something missing. */
 bool node_print(const struct node *node, struct buf *out);
 
-static inline bool is_digit(char c)
+static inline bool demangle_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }

@@ -22,7 +22,7 @@
 #define DEMANGLE_TEXT_MAX (64u << 10) /* a short mangled name may mean a very long one */
 
 /* False: it is not mangled; out is as it was. */
-bool demangle(struct str name, struct buf *out);
+bool demangle_name(struct str name, struct buf *out);
 
 /* A quick test of the prefix. False: the name is not mangled. */
 static inline bool demangle_may(struct str name)

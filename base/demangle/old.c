@@ -7,18 +7,18 @@
 
 #define HASH_BYTES 20u /* "17h", 16 digits, "E" */
 
-static int hex_digit(char c)
+static int demangle_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* A hash looks like one: five different digits at least. */
-static bool is_hash(const char *digits)
+static bool demangle_is_hash(const char *digits)
 {
 	unsigned seen = 0;
 
 	for (size_t i = 0; i < 16; i++) {
-		int v = hex_digit(digits[i]);
+		int v = demangle_hex_digit(digits[i]);
 
 		if (v < 0)
 			return false;
@@ -28,7 +28,7 @@ static bool is_hash(const char *digits)
 }
 
 /* The character that "$LT$" means, and the length of the escape; 0: it is none. */
-static size_t escape(struct str s, char *out)
+static size_t demangle_escape(struct str s, char *out)
 {
 	static const struct {
 		const char *code;
@@ -42,7 +42,7 @@ static size_t escape(struct str s, char *out)
 			return strlen(codes[i].code);
 		}
 	if (s.len > 4 && s.ptr[1] == 'u' && s.ptr[4] == '$') {
-		int high = hex_digit(s.ptr[2]), low = hex_digit(s.ptr[3]);
+		int high = demangle_hex_digit(s.ptr[2]), low = demangle_hex_digit(s.ptr[3]);
 
 		*out = (char)(high * 16 + low);
 		return high >= 2 && high <= 7 && low >= 0 ? 5 : 0;
@@ -50,7 +50,7 @@ static size_t escape(struct str s, char *out)
 	return 0;
 }
 
-static void add_old_identifier(struct buf *out, struct str id)
+static void demangle_add_old_identifier(struct buf *out, struct str id)
 {
 	size_t n;
 	char c;
@@ -60,7 +60,7 @@ static void add_old_identifier(struct buf *out, struct str id)
 	while (id.len > 0) {
 		n = 1;
 		if (id.ptr[0] == '$') {
-			if (!(n = escape(id, &c))) {
+			if (!(n = demangle_escape(id, &c))) {
 				buf_add_str(out, id);
 				return;
 			}
@@ -86,7 +86,8 @@ bool demangle_old_rust(struct str name, struct buf *out)
 		}
 	if (name.len > DEMANGLE_NAME_MAX || end <= 3 + HASH_BYTES ||
 		!str_has_prefix(name, STR("_ZN")) || name.ptr[end - 1] != 'E' ||
-			memcmp(name.ptr + end - HASH_BYTES, "17h", 3) != 0 || !is_hash(name.ptr + end - 17))
+			memcmp(name.ptr + end - HASH_BYTES, "17h", 3) != 0 ||
+			!demangle_is_hash(name.ptr + end - 17))
 		return false;
 	end -= HASH_BYTES;
 	while (at < end) {
@@ -105,7 +106,7 @@ bool demangle_old_rust(struct str name, struct buf *out)
 			goto none;
 		if (out->len > from)
 			buf_add_cstr(out, "::");
-		add_old_identifier(out, (struct str){ name.ptr + at, n });
+		demangle_add_old_identifier(out, (struct str){ name.ptr + at, n });
 		at += n;
 	}
 	return !buf_failed(out);
@@ -116,7 +117,7 @@ none:
 
 /* ---- any of them ---- */
 
-bool demangle(struct str name, struct buf *out)
+bool demangle_name(struct str name, struct buf *out)
 {
 	size_t len = out->len;
 

@@ -54,26 +54,26 @@ struct str reading_printf(struct reading *r, const char *fmt, ...)
 	return out;
 }
 
-static bool is_lower(char c)
+static bool demangle_parts_is_lower(char c)
 {
 	return c >= 'a' && c <= 'z';
 }
 
-static bool is_upper(char c)
+static bool demangle_is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
 }
 
 /* ---- numbers ---- */
 
-int read_number(struct reading *r)
+int demangle_read_number(struct reading *r)
 {
 	bool negative = reading_take(r, 'n');
 	int v = 0;
 
-	if (!is_digit(reading_peek(r, 0)))
+	if (!demangle_is_digit(reading_peek(r, 0)))
 		r->failed = true;
-	while (!r->failed && is_digit(reading_peek(r, 0))) {
+	while (!r->failed && demangle_is_digit(reading_peek(r, 0))) {
 		if (v >= INT32_MAX / 10 - 10)
 			r->failed = true;
 		else
@@ -82,7 +82,7 @@ int read_number(struct reading *r)
 	return negative ? -v : v;
 }
 
-int read_compact(struct reading *r)
+int demangle_read_compact(struct reading *r)
 {
 	int v;
 
@@ -90,12 +90,12 @@ int read_compact(struct reading *r)
 		return 0;
 	if (reading_peek(r, 0) == 'n')
 		r->failed = true;
-	v = r->failed ? 0 : read_number(r) + 1;
+	v = r->failed ? 0 : demangle_read_number(r) + 1;
 	reading_expect(r, '_');
 	return v;
 }
 
-static uint32_t read_sequence(struct reading *r)
+static uint32_t demangle_read_sequence(struct reading *r)
 {
 	uint32_t v = 0;
 	char c;
@@ -104,11 +104,11 @@ static uint32_t read_sequence(struct reading *r)
 		return 0;
 	while (!r->failed && !reading_take(r, '_')) {
 		c = reading_peek(r, 0);
-		if ((!is_digit(c) && !is_upper(c)) || v > UINT32_MAX / 36 - 36) {
+		if ((!demangle_is_digit(c) && !demangle_is_upper(c)) || v > UINT32_MAX / 36 - 36) {
 			r->failed = true;
 			return 0;
 		}
-		v = v * 36 + (uint32_t)(is_digit(c) ? c - '0' : c - 'A' + 10);
+		v = v * 36 + (uint32_t)(demangle_is_digit(c) ? c - '0' : c - 'A' + 10);
 		r->at++;
 	}
 	return v + 1;
@@ -116,10 +116,10 @@ static uint32_t read_sequence(struct reading *r)
 
 /* ---- parts of names ---- */
 
-struct node *read_source_name(struct reading *r)
+struct node *demangle_read_source_name(struct reading *r)
 {
 	static const struct str global = { "_GLOBAL_", 8 };
-	int n = read_number(r);
+	int n = demangle_read_number(r);
 	struct str id;
 
 	if (r->failed || n <= 0 || r->end - r->at < n)
@@ -133,12 +133,12 @@ struct node *read_source_name(struct reading *r)
 	return node_new(r, NODE_TEXT, NULL, id);
 }
 
-struct node *read_tags(struct reading *r, struct node *name)
+struct node *demangle_read_tags(struct reading *r, struct node *name)
 {
 	struct node *tag;
 
 	while (!r->failed && reading_take(r, 'B')) {
-		tag = read_source_name(r);
+		tag = demangle_read_source_name(r);
 		name = node_new(r, NODE_TAGGED, name, tag ? tag->text : STR(""));
 	}
 	return name;
@@ -173,7 +173,8 @@ static const struct {
 /* clang-format on */
 
 /* *code: the operator's code if the table has it, else NULL. */
-struct node *read_operator(struct reading *r, bool in_expression, int *operands, const char **code)
+struct node *demangle_read_operator(
+	struct reading *r, bool in_expression, int *operands, const char **code)
 {
 	char c[2] = { reading_peek(r, 0), reading_peek(r, 1) };
 	struct node *name;
@@ -183,9 +184,9 @@ struct node *read_operator(struct reading *r, bool in_expression, int *operands,
 	if (r->end - r->at < 2)
 		return reading_fail(r);
 	r->at += 2;
-	if (c[0] == 'v' && is_digit(c[1])) { /* a vendor's */
+	if (c[0] == 'v' && demangle_is_digit(c[1])) { /* a vendor's */
 		*operands = c[1] - '0';
-		name = read_source_name(r);
+		name = demangle_read_source_name(r);
 		return node_new(r, NODE_OPERATOR, NULL, name ? name->text : STR(""));
 	}
 	if (c[0] == 'c' && c[1] == 'v') {
@@ -194,7 +195,7 @@ struct node *read_operator(struct reading *r, bool in_expression, int *operands,
 				return reading_fail(r);
 			r->scopes[r->scopes_n++] = NULL;
 		}
-		name = read_type(r, !in_expression);
+		name = demangle_read_type(r, !in_expression);
 		r->scopes_n -= !in_expression;
 		return node_new(r, NODE_CAST, name, STR(""));
 	}
@@ -207,28 +208,28 @@ struct node *read_operator(struct reading *r, bool in_expression, int *operands,
 	return reading_fail(r);
 }
 
-void read_discriminator(struct reading *r)
+void demangle_read_discriminator(struct reading *r)
 {
 	const char *at = r->at;
 	bool twice;
 	int v;
 
 	if (!reading_take(r, '_')) {
-		while (at < r->end && is_digit(*at))
+		while (at < r->end && demangle_is_digit(*at))
 			at++;
 		if (at == r->end)
 			r->at = at;
 		return;
 	}
 	twice = reading_take(r, '_');
-	v = read_number(r);
+	v = demangle_read_number(r);
 	if (v < 0)
 		r->failed = true;
 	if (twice && v >= 10)
 		reading_expect(r, '_');
 }
 
-struct node *read_unnamed(struct reading *r)
+struct node *demangle_read_unnamed(struct reading *r)
 {
 	struct node *n;
 
@@ -236,12 +237,12 @@ struct node *read_unnamed(struct reading *r)
 	n = node_new(r, NODE_UNNAMED, NULL, STR(""));
 	if (!n)
 		return NULL;
-	n->num = read_compact(r);
+	n->num = demangle_read_compact(r);
 	node_add(r, &r->subs, n);
 	return n;
 }
 
-struct node *read_lambda(struct reading *r)
+struct node *demangle_read_lambda(struct reading *r)
 {
 	unsigned level = r->lambda_level, scopes_n = r->scopes_n;
 	struct node *n = node_new(r, NODE_LAMBDA, NULL, STR(""));
@@ -252,7 +253,7 @@ struct node *read_lambda(struct reading *r)
 	if (n)
 		n->b = node_new(r, NODE_PACK, NULL, STR(""));
 	while (!r->failed && reading_peek(r, 0) == 'T') {
-		if (!(declared = read_declaration(r, &value)))
+		if (!(declared = demangle_read_declaration(r, &value)))
 			break;
 		if (r->scopes_n == scopes_n) {
 			if (r->scopes_n == DEMANGLE_SCOPES_MAX)
@@ -263,20 +264,20 @@ struct node *read_lambda(struct reading *r)
 		node_add(r, scope, value);
 	}
 	if (!r->failed && reading_peek(r, 0) == 'Q')
-		read_constraint(r);
+		demangle_read_constraint(r);
 	if (!r->failed)
-		read_types(r, n);
+		demangle_read_types(r, n);
 	r->lambda_level = level;
 	r->scopes_n = scopes_n;
 	if (!r->failed && reading_peek(r, 0) == 'Q')
-		read_constraint(r);
+		demangle_read_constraint(r);
 	if (!reading_expect(r, 'E'))
 		return NULL;
-	n->num = read_compact(r);
+	n->num = demangle_read_compact(r);
 	return n;
 }
 
-static struct node *read_bindings(struct reading *r)
+static struct node *demangle_read_bindings(struct reading *r)
 {
 	struct buf text = { 0 };
 	struct node *name, *n = NULL;
@@ -284,7 +285,7 @@ static struct node *read_bindings(struct reading *r)
 	r->at += 2; /* DC */
 	buf_add_char(&text, '[');
 	do {
-		if (!(name = read_source_name(r)))
+		if (!(name = demangle_read_source_name(r)))
 			break;
 		buf_printf(&text, "%s" STR_FMT, text.len > 1 ? ", " : "", STR_ARG(name->text));
 	} while (!reading_take(r, 'E'));
@@ -297,7 +298,7 @@ static struct node *read_bindings(struct reading *r)
 	return n;
 }
 
-struct node *read_unqualified(struct reading *r, bool *is_cast)
+struct node *demangle_read_unqualified(struct reading *r, bool *is_cast)
 {
 	bool is_friend = reading_take(r, 'F');
 	struct node *n = NULL, *name;
@@ -308,31 +309,31 @@ struct node *read_unqualified(struct reading *r, bool *is_cast)
 	*is_cast = false;
 	if (r->failed)
 		return NULL;
-	if (is_digit(c)) {
-		n = read_source_name(r);
-	} else if (is_lower(c)) {
-		n = read_operator(r, false, &operands, &code);
+	if (demangle_is_digit(c)) {
+		n = demangle_read_source_name(r);
+	} else if (demangle_parts_is_lower(c)) {
+		n = demangle_read_operator(r, false, &operands, &code);
 		*is_cast = n && n->kind == NODE_CAST;
-		if (n && code && !memcmp(code, "li", 2) && (name = read_source_name(r)))
+		if (n && code && !memcmp(code, "li", 2) && (name = demangle_read_source_name(r)))
 			n->text = reading_printf(r, "\"\" " STR_FMT, STR_ARG(name->text));
 	} else if (c == 'D' && c2 == 'C') {
-		n = read_bindings(r);
+		n = demangle_read_bindings(r);
 	} else if (c == 'L') {
 		r->at++;
-		n = read_source_name(r);
-		read_discriminator(r);
+		n = demangle_read_source_name(r);
+		demangle_read_discriminator(r);
 	} else if (c == 'U' && c2 == 'l') {
-		n = read_lambda(r);
+		n = demangle_read_lambda(r);
 	} else if (c == 'U' && c2 == 't') {
-		n = read_unnamed(r);
+		n = demangle_read_unnamed(r);
 	} else if (c == 'U' && c2 == 'b') {
 		r->at += 2;
-		read_compact(r);
+		demangle_read_compact(r);
 		n = node_new(r, NODE_TEXT, NULL, STR("'block-literal'"));
 	} else {
 		return reading_fail(r);
 	}
-	n = read_tags(r, n);
+	n = demangle_read_tags(r, n);
 	return is_friend ? node_new(r, NODE_PREFIXED, n, STR("friend ")) : n;
 }
 
@@ -348,7 +349,7 @@ struct node *node_std(struct reading *r, const char *name)
 }
 
 /* In front of a constructor's name the class has its long one. */
-static struct node *standard_name(struct reading *r, char c, bool in_full)
+static struct node *demangle_standard_name(struct reading *r, char c, bool in_full)
 {
 	switch (c) {
 	case 't':
@@ -371,7 +372,7 @@ static struct node *standard_name(struct reading *r, char c, bool in_full)
 }
 
 /* Template parameters in a substituted name are those of the template that is read now. */
-static struct node *rescoped(struct reading *r, struct node *n)
+static struct node *demangle_rescoped(struct reading *r, struct node *n)
 {
 	struct node *out = node_new(r, NODE_RESCOPED, n, STR(""));
 	struct node *scope = r->scopes_n ? r->scopes[r->scopes_n - 1] : NULL;
@@ -384,7 +385,7 @@ static struct node *rescoped(struct reading *r, struct node *n)
 }
 
 /* standard: it is none of the candidates. */
-struct node *read_substitution(struct reading *r, bool in_prefix, bool *standard)
+struct node *demangle_read_substitution(struct reading *r, bool in_prefix, bool *standard)
 {
 	struct node *n;
 	uint32_t id;
@@ -392,19 +393,19 @@ struct node *read_substitution(struct reading *r, bool in_prefix, bool *standard
 
 	r->at++; /* S */
 	c = reading_peek(r, 0);
-	*standard = c != '_' && !is_digit(c) && !is_upper(c);
+	*standard = c != '_' && !demangle_is_digit(c) && !demangle_is_upper(c);
 	if (!*standard) {
-		id = read_sequence(r);
+		id = demangle_read_sequence(r);
 		if (r->failed || id >= r->subs.n)
 			return reading_fail(r);
-		return rescoped(r, r->subs.list[id]);
+		return demangle_rescoped(r, r->subs.list[id]);
 	}
 	if (r->at < r->end)
 		r->at++;
 	next = reading_peek(r, 0);
-	n = standard_name(r, c, in_prefix && (next == 'C' || next == 'D'));
+	n = demangle_standard_name(r, c, in_prefix && (next == 'C' || next == 'D'));
 	if (next == 'B') {
-		n = read_tags(r, n);
+		n = demangle_read_tags(r, n);
 		node_add(r, &r->subs, n);
 		*standard = false;
 	}

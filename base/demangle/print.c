@@ -16,16 +16,16 @@ struct printing {
 	uint32_t element; /* of the pack that is expanded */
 };
 
-static void left(struct printing *p, const struct node *n);
-static void right(struct printing *p, const struct node *n);
+static void demangle_left(struct printing *p, const struct node *n);
+static void demangle_right(struct printing *p, const struct node *n);
 
-static void both(struct printing *p, const struct node *n)
+static void demangle_both(struct printing *p, const struct node *n)
 {
-	left(p, n);
-	right(p, n);
+	demangle_left(p, n);
+	demangle_right(p, n);
 }
 
-static bool enter(struct printing *p)
+static bool demangle_enter(struct printing *p)
 {
 	if (p->failed || ++p->steps > STEPS_MAX || p->depth >= DEMANGLE_DEPTH_MAX ||
 		p->out->len - p->from > DEMANGLE_TEXT_MAX)
@@ -36,7 +36,7 @@ static bool enter(struct printing *p)
 }
 
 /* The argument of a parameter; NULL: unknown. */
-static const struct node *argument(const struct printing *p, const struct node *n)
+static const struct node *demangle_argument(const struct printing *p, const struct node *n)
 {
 	const struct node *scope = p->scope ? p->scope : n->scope;
 
@@ -44,39 +44,39 @@ static const struct node *argument(const struct printing *p, const struct node *
 }
 
 /* The pack that an expansion is over; NULL: none is found. */
-static const struct node *find_pack(struct printing *p, const struct node *n)
+static const struct node *demangle_find_pack(struct printing *p, const struct node *n)
 {
 	const struct node *found = NULL, *arg;
 
-	if (!n || !enter(p))
+	if (!n || !demangle_enter(p))
 		return NULL;
 	if (n->kind == NODE_PARAMETER) {
-		arg = argument(p, n);
+		arg = demangle_argument(p, n);
 		found = arg && arg->kind == NODE_PACK ? arg : NULL;
 	} else if (n->kind != NODE_EXPANSION && n->kind != NODE_LAMBDA) {
-		found = find_pack(p, n->a);
+		found = demangle_find_pack(p, n->a);
 		if (!found)
-			found = find_pack(p, n->b);
+			found = demangle_find_pack(p, n->b);
 		for (uint32_t i = 0; i < n->n && !found; i++)
-			found = find_pack(p, n->list[i]);
+			found = demangle_find_pack(p, n->list[i]);
 	}
 	p->depth--;
 	return found;
 }
 
-static bool is_empty(struct printing *p, const struct node *n)
+static bool demangle_is_empty(struct printing *p, const struct node *n)
 {
 	const struct node *pack;
 
 	if (n->kind == NODE_PACK) {
 		for (uint32_t i = 0; i < n->n; i++)
-			if (!is_empty(p, n->list[i]))
+			if (!demangle_is_empty(p, n->list[i]))
 				return false;
 		return true;
 	}
 	if (n->kind == NODE_PARAMETER)
-		return (pack = argument(p, n)) && pack->kind == NODE_PACK && pack->n == 0;
-	return n->kind == NODE_EXPANSION && (pack = find_pack(p, n->a)) && pack->n == 0;
+		return (pack = demangle_argument(p, n)) && pack->kind == NODE_PACK && pack->n == 0;
+	return n->kind == NODE_EXPANSION && (pack = demangle_find_pack(p, n->a)) && pack->n == 0;
 }
 
 static void print_list(struct printing *p, const struct node *list, bool without_empty)
@@ -84,18 +84,18 @@ static void print_list(struct printing *p, const struct node *list, bool without
 	bool first = true;
 
 	for (uint32_t i = 0; i < list->n; i++) {
-		if (without_empty && is_empty(p, list->list[i]))
+		if (without_empty && demangle_is_empty(p, list->list[i]))
 			continue;
 		if (!first)
 			buf_add_cstr(p->out, ", ");
 		first = false;
-		both(p, list->list[i]);
+		demangle_both(p, list->list[i]);
 	}
 }
 
 static void print_parameter(struct printing *p, const struct node *n)
 {
-	const struct node *arg = argument(p, n);
+	const struct node *arg = demangle_argument(p, n);
 	struct printing outer = *p;
 
 	if (p->autos) {
@@ -110,19 +110,19 @@ static void print_parameter(struct printing *p, const struct node *n)
 		arg = arg->list[p->element];
 	p->scope = NULL; /* its own parameters belong to the place where it was given */
 	p->in_pack = false;
-	both(p, arg);
+	demangle_both(p, arg);
 	p->scope = outer.scope;
 	p->in_pack = outer.in_pack;
 }
 
 static void print_expansion(struct printing *p, const struct node *n)
 {
-	const struct node *pack = find_pack(p, n->a);
+	const struct node *pack = demangle_find_pack(p, n->a);
 	struct printing outer = *p;
 
 	if (!pack) {
 		buf_add_char(p->out, '(');
-		both(p, n->a);
+		demangle_both(p, n->a);
 		buf_add_cstr(p->out, ")...");
 		return;
 	}
@@ -131,7 +131,7 @@ static void print_expansion(struct printing *p, const struct node *n)
 		if (i)
 			buf_add_cstr(p->out, ", ");
 		p->element = i;
-		both(p, n->a);
+		demangle_both(p, n->a);
 	}
 	p->in_pack = outer.in_pack;
 	p->element = outer.element;
@@ -155,7 +155,7 @@ static void print_lambda(struct printing *p, const struct node *n)
 	p->in_pack = in_pack;
 }
 
-static void print_operator(struct printing *p, struct str text)
+static void demangle_print_operator(struct printing *p, struct str text)
 {
 	buf_add_cstr(p->out, "operator");
 	if (text.len && text.ptr[0] >= 'a' && text.ptr[0] <= 'z')
@@ -180,30 +180,30 @@ static void print_function(struct printing *p, const struct node *n, bool is_loc
 		f = &inner;
 	}
 	if (n->b && !is_local) {
-		left(p, n->b);
+		demangle_left(p, n->b);
 		buf_add_char(p->out, ' ');
 	}
-	both(p, f);
+	demangle_both(p, f);
 	buf_add_char(p->out, '(');
 	if (!is_local)
 		print_list(p, n, true);
 	buf_add_char(p->out, ')');
 	if (n->b && !is_local)
-		right(p, n->b);
+		demangle_right(p, n->b);
 	buf_add_str(p->out, behind);
 }
 
 /* Functions and arrays are written around a pointer to them. */
-static bool is_around(const struct printing *p, const struct node *n)
+static bool demangle_is_around(const struct printing *p, const struct node *n)
 {
 	while (n && (n->kind == NODE_RESCOPED || n->kind == NODE_CV))
 		n = n->a;
 	if (n && n->kind == NODE_PARAMETER && !p->in_pack)
-		n = argument(p, n);
+		n = demangle_argument(p, n);
 	return n && (n->kind == NODE_PROTOTYPE || n->kind == NODE_ARRAY);
 }
 
-static void left_pointer(struct printing *p, const struct node *n)
+static void demangle_left_pointer(struct printing *p, const struct node *n)
 {
 	const struct node *base = n->a;
 	struct str text = n->text;
@@ -214,8 +214,8 @@ static void left_pointer(struct printing *p, const struct node *n)
 			text = base->text;
 		base = base->a;
 	}
-	left(p, base);
-	if (is_around(p, base) && p->out->len > p->from) {
+	demangle_left(p, base);
+	if (demangle_is_around(p, base) && p->out->len > p->from) {
 		if (p->out->ptr[p->out->len - 1] != ' ')
 			buf_add_char(p->out, ' ');
 		buf_add_char(p->out, '(');
@@ -223,50 +223,50 @@ static void left_pointer(struct printing *p, const struct node *n)
 	buf_add_str(p->out, text);
 }
 
-static void right_pointer(struct printing *p, const struct node *n)
+static void demangle_right_pointer(struct printing *p, const struct node *n)
 {
 	const struct node *base = n->a;
 
 	while (n->text.ptr[0] == '&' && base->kind == NODE_POINTER && base->text.ptr[0] == '&')
 		base = base->a;
-	if (is_around(p, base))
+	if (demangle_is_around(p, base))
 		buf_add_char(p->out, ')');
-	right(p, base);
+	demangle_right(p, base);
 }
 
-static void left_member(struct printing *p, const struct node *n)
+static void demangle_left_member(struct printing *p, const struct node *n)
 {
-	left(p, n->b);
-	if (is_around(p, n->b)) {
+	demangle_left(p, n->b);
+	if (demangle_is_around(p, n->b)) {
 		if (p->out->len > p->from && p->out->ptr[p->out->len - 1] != ' ')
 			buf_add_char(p->out, ' ');
 		buf_add_char(p->out, '(');
 	} else {
 		buf_add_char(p->out, ' ');
 	}
-	both(p, n->a);
+	demangle_both(p, n->a);
 	buf_add_cstr(p->out, "::*");
 }
 
-static void left_type(struct printing *p, const struct node *n)
+static void demangle_left_type(struct printing *p, const struct node *n)
 {
 	switch (n->kind) {
 	case NODE_POINTER:
-		left_pointer(p, n);
+		demangle_left_pointer(p, n);
 		break;
 	case NODE_CV:
-		left(p, n->a);
+		demangle_left(p, n->a);
 		buf_add_str(p->out, n->text);
 		break;
 	case NODE_PROTOTYPE:
-		left(p, n->a);
+		demangle_left(p, n->a);
 		buf_add_char(p->out, ' ');
 		break;
 	case NODE_ARRAY:
-		left(p, n->a);
+		demangle_left(p, n->a);
 		break;
 	case NODE_MEMBER:
-		left_member(p, n);
+		demangle_left_member(p, n);
 		break;
 	case NODE_PARAMETER:
 		print_parameter(p, n);
@@ -283,30 +283,30 @@ static void left_type(struct printing *p, const struct node *n)
 	}
 }
 
-static void left_name(struct printing *p, const struct node *n)
+static void demangle_left_name(struct printing *p, const struct node *n)
 {
 	switch (n->kind) {
 	case NODE_QUALIFIED:
-		both(p, n->a);
+		demangle_both(p, n->a);
 		buf_add_str(p->out, n->text.len ? n->text : STR("::"));
-		both(p, n->b);
+		demangle_both(p, n->b);
 		break;
 	case NODE_TEMPLATE:
-		both(p, n->a);
+		demangle_both(p, n->a);
 		break;
 	case NODE_DESTRUCTOR:
 		buf_add_char(p->out, '~');
-		both(p, n->a);
+		demangle_both(p, n->a);
 		break;
 	case NODE_OPERATOR:
-		print_operator(p, n->text);
+		demangle_print_operator(p, n->text);
 		break;
 	case NODE_CAST:
 		buf_add_cstr(p->out, "operator ");
-		both(p, n->a);
+		demangle_both(p, n->a);
 		break;
 	case NODE_TAGGED:
-		both(p, n->a);
+		demangle_both(p, n->a);
 		buf_printf(p->out, "[abi:" STR_FMT "]", STR_ARG(n->text));
 		break;
 	case NODE_LAMBDA:
@@ -317,10 +317,10 @@ static void left_name(struct printing *p, const struct node *n)
 		break;
 	case NODE_DEFAULT:
 		buf_printf(p->out, "{default arg#%d}::", n->num + 1);
-		both(p, n->a);
+		demangle_both(p, n->a);
 		break;
 	case NODE_METHOD:
-		both(p, n->a);
+		demangle_both(p, n->a);
 		buf_add_str(p->out, n->text);
 		break;
 	case NODE_FUNCTION:
@@ -329,23 +329,23 @@ static void left_name(struct printing *p, const struct node *n)
 		break;
 	case NODE_PREFIXED:
 		buf_add_str(p->out, n->text);
-		both(p, n->a);
+		demangle_both(p, n->a);
 		break;
 	case NODE_AUTO:
 		buf_printf(p->out, "auto:%d", n->num + 1);
 		break;
 	default:
-		left_type(p, n);
+		demangle_left_type(p, n);
 		break;
 	}
 }
 
-static void left(struct printing *p, const struct node *n)
+static void demangle_left(struct printing *p, const struct node *n)
 {
 	struct node *scope = p->scope;
 	bool autos = p->autos;
 
-	if (!enter(p))
+	if (!demangle_enter(p))
 		return;
 	if (n->kind == NODE_TEXT) {
 		buf_add_str(p->out, n->text);
@@ -353,52 +353,52 @@ static void left(struct printing *p, const struct node *n)
 		if (!p->scope)
 			p->scope = n->scope;
 		p->autos |= n->num;
-		left(p, n->a);
+		demangle_left(p, n->a);
 		p->scope = scope;
 		p->autos = autos;
 	} else {
-		left_name(p, n);
+		demangle_left_name(p, n);
 	}
 	p->depth--;
 }
 
-static void right(struct printing *p, const struct node *n)
+static void demangle_right(struct printing *p, const struct node *n)
 {
 	struct node *scope = p->scope;
 	bool autos = p->autos;
 
-	if (!enter(p))
+	if (!demangle_enter(p))
 		return;
 	switch (n->kind) {
 	case NODE_RESCOPED:
 		if (!p->scope)
 			p->scope = n->scope;
 		p->autos |= n->num;
-		right(p, n->a);
+		demangle_right(p, n->a);
 		p->scope = scope;
 		p->autos = autos;
 		break;
 	case NODE_POINTER:
-		right_pointer(p, n);
+		demangle_right_pointer(p, n);
 		break;
 	case NODE_CV:
-		right(p, n->a);
+		demangle_right(p, n->a);
 		break;
 	case NODE_PROTOTYPE:
 		buf_add_char(p->out, '(');
 		print_list(p, n, true);
 		buf_add_char(p->out, ')');
 		buf_add_str(p->out, n->text);
-		right(p, n->a);
+		demangle_right(p, n->a);
 		break;
 	case NODE_ARRAY:
 		buf_printf(p->out, " [" STR_FMT "]", STR_ARG(n->text));
-		right(p, n->a);
+		demangle_right(p, n->a);
 		break;
 	case NODE_MEMBER:
-		if (is_around(p, n->b))
+		if (demangle_is_around(p, n->b))
 			buf_add_char(p->out, ')');
-		right(p, n->b);
+		demangle_right(p, n->b);
 		break;
 	default:
 		break;
@@ -410,6 +410,6 @@ bool node_print(const struct node *node, struct buf *out)
 {
 	struct printing p = { .out = out, .from = out->len };
 
-	both(&p, node);
+	demangle_both(&p, node);
 	return !p.failed && !buf_failed(out);
 }

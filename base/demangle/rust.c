@@ -97,7 +97,7 @@ static uint64_t rust_disambiguator(struct rust *r)
 #define PUNYCODE_MAX 1024u
 
 /* RFC 3492, with '_' for '-'. False: it is none. */
-static bool add_punycode(struct str id, struct buf *out)
+static bool demangle_add_punycode(struct str id, struct buf *out)
 {
 	uint32_t points[PUNYCODE_MAX], n = 0, code = 128, bias = 72, i = 0, at = 0;
 	bool first = true;
@@ -185,7 +185,7 @@ struct str rust_bytes(struct rust *r, bool *punycode)
 	return id;
 }
 
-static void write_identifier(struct rust *r, struct str id, bool punycode)
+static void demangle_write_identifier(struct rust *r, struct str id, bool punycode)
 {
 	struct buf text = { 0 };
 
@@ -193,7 +193,7 @@ static void write_identifier(struct rust *r, struct str id, bool punycode)
 		rust_write(r, id);
 		return;
 	}
-	if (!add_punycode(id, &text) || buf_failed(&text))
+	if (!demangle_add_punycode(id, &text) || buf_failed(&text))
 		r->failed = true;
 	else
 		rust_write(r, buf_str(&text));
@@ -205,7 +205,7 @@ void rust_identifier(struct rust *r)
 	bool punycode;
 	struct str id = rust_bytes(r, &punycode);
 
-	write_identifier(r, id, punycode);
+	demangle_write_identifier(r, id, punycode);
 }
 
 /* ---- what refers back ---- */
@@ -235,7 +235,7 @@ void rust_back(struct rust *r, void (*again)(struct rust *r, bool flag), bool fl
 
 /* ---- paths ---- */
 
-static void read_impl(struct rust *r, char c)
+static void demangle_read_impl(struct rust *r, char c)
 {
 	r->at++;
 	if (c != 'Y') { /* the place of the impl: not written */
@@ -253,7 +253,7 @@ static void read_impl(struct rust *r, char c)
 	rust_write_text(r, ">");
 }
 
-static void read_nested_path(struct rust *r, bool in_value)
+static void demangle_read_nested_path(struct rust *r, bool in_value)
 {
 	uint64_t disambiguator;
 	bool punycode, special;
@@ -273,7 +273,7 @@ static void read_nested_path(struct rust *r, bool in_value)
 	id = rust_bytes(r, &punycode);
 	rust_write_text(r, special ? "::{" : "::");
 	if (!special) {
-		write_identifier(r, id, punycode);
+		demangle_write_identifier(r, id, punycode);
 		return;
 	}
 	if (kind == 'C' || kind == 'S')
@@ -282,7 +282,7 @@ static void read_nested_path(struct rust *r, bool in_value)
 		rust_write(r, (struct str){ &kind, 1 });
 	if (id.len) {
 		rust_write_text(r, ":");
-		write_identifier(r, id, punycode);
+		demangle_write_identifier(r, id, punycode);
 	}
 	rust_write_text(r, "#");
 	rust_write_u64(r, disambiguator);
@@ -305,10 +305,10 @@ void rust_path(struct rust *r, bool in_value)
 	case 'M':
 	case 'X':
 	case 'Y':
-		read_impl(r, c);
+		demangle_read_impl(r, c);
 		break;
 	case 'N':
-		read_nested_path(r, in_value);
+		demangle_read_nested_path(r, in_value);
 		break;
 	case 'I':
 		r->at++;

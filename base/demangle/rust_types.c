@@ -8,7 +8,7 @@
 
 /* ---- lifetimes, constants ---- */
 
-static void write_lifetime(struct rust *r, uint64_t lifetime)
+static void demangle_write_lifetime(struct rust *r, uint64_t lifetime)
 {
 	uint64_t depth = r->lifetimes - lifetime;
 
@@ -27,7 +27,7 @@ static void write_lifetime(struct rust *r, uint64_t lifetime)
 	}
 }
 
-static void read_binder(struct rust *r)
+static void demangle_read_binder(struct rust *r)
 {
 	uint64_t n;
 
@@ -43,12 +43,12 @@ static void read_binder(struct rust *r)
 		if (i)
 			rust_write_text(r, ", ");
 		r->lifetimes++;
-		write_lifetime(r, 1);
+		demangle_write_lifetime(r, 1);
 	}
 	rust_write_text(r, "> ");
 }
 
-static void write_char(struct rust *r, uint64_t v)
+static void demangle_write_char(struct rust *r, uint64_t v)
 {
 	char c = (char)v;
 
@@ -64,9 +64,9 @@ static void write_char(struct rust *r, uint64_t v)
 	rust_write_text(r, "'");
 }
 
-static void read_const(struct rust *r, bool flag);
+static void demangle_read_const(struct rust *r, bool flag);
 
-static void read_const_value(struct rust *r, char type)
+static void demangle_read_const_value(struct rust *r, char type)
 {
 	size_t from, digits;
 	uint64_t v = 0;
@@ -98,7 +98,7 @@ static void read_const_value(struct rust *r, char type)
 	if (type == 'b') {
 		rust_write_text(r, v ? "true" : "false");
 	} else if (type == 'c') {
-		write_char(r, v);
+		demangle_write_char(r, v);
 	} else if (digits > 16) {
 		rust_write_text(r, "0x");
 		rust_write(r, (struct str){ r->whole.ptr + from, digits });
@@ -107,19 +107,19 @@ static void read_const_value(struct rust *r, char type)
 	}
 }
 
-static void read_const(struct rust *r, bool flag)
+static void demangle_read_const(struct rust *r, bool flag)
 {
 	char c = rust_peek(r);
 
 	if (!rust_enter(r))
 		return;
 	if (c == 'B') {
-		rust_back(r, read_const, flag);
+		rust_back(r, demangle_read_const, flag);
 	} else if (rust_take(r, 'p')) {
 		rust_write_text(r, "_");
 	} else if (c && strchr("aslxnihtmyojbc", c)) {
 		r->at++;
-		read_const_value(r, c);
+		demangle_read_const_value(r, c);
 	} else {
 		r->failed = true;
 	}
@@ -134,7 +134,7 @@ static void type_again(struct rust *r, bool flag)
 	rust_type(r);
 }
 
-static const char *basic_type(char c)
+static const char *demangle_basic_type(char c)
 {
 	static const char *const names[26] = { "i8", "bool", "char", "f64", "str", "f32", NULL, "u8",
 		"isize", "usize", NULL, "i32", "u32", "i128", "u128", "_", NULL, NULL, "i16", "u16", "()",
@@ -143,13 +143,13 @@ static const char *basic_type(char c)
 	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
-static void read_signature(struct rust *r)
+static void demangle_read_signature(struct rust *r)
 {
 	bool punycode;
 	struct str abi;
 	bool first = true;
 
-	read_binder(r);
+	demangle_read_binder(r);
 	if (rust_take(r, 'U'))
 		rust_write_text(r, "unsafe ");
 	if (rust_take(r, 'K')) {
@@ -184,9 +184,9 @@ void rust_arguments(struct rust *r)
 	r->quiet++;
 	while (!r->failed && r->at < r->end && rust_peek(r) != 'E') {
 		if (rust_take(r, 'L'))
-			write_lifetime(r, rust_base62(r));
+			demangle_write_lifetime(r, rust_base62(r));
 		else if (rust_take(r, 'K'))
-			read_const(r, false);
+			demangle_read_const(r, false);
 		else
 			rust_type(r);
 	}
@@ -194,7 +194,7 @@ void rust_arguments(struct rust *r)
 }
 
 /* True: "<" is written and not closed. */
-static bool read_open_path(struct rust *r)
+static bool demangle_read_open_path(struct rust *r)
 {
 	size_t from = r->at, at, end;
 	bool open = false;
@@ -217,7 +217,7 @@ static bool read_open_path(struct rust *r)
 			end = r->end;
 			r->at = (size_t)to;
 			r->end = from;
-			open = read_open_path(r);
+			open = demangle_read_open_path(r);
 			r->at = at;
 			r->end = end;
 		}
@@ -228,16 +228,16 @@ static bool read_open_path(struct rust *r)
 	return open;
 }
 
-static void read_dyn(struct rust *r)
+static void demangle_read_dyn(struct rust *r)
 {
 	bool open, first = true;
 
 	rust_write_text(r, "dyn ");
-	read_binder(r);
+	demangle_read_binder(r);
 	for (; !r->failed && r->at < r->end && rust_peek(r) != 'E'; first = false) {
 		if (!first)
 			rust_write_text(r, " + ");
-		open = read_open_path(r);
+		open = demangle_read_open_path(r);
 		while (rust_take(r, 'p')) {
 			rust_write_text(r, open ? ", " : "<");
 			open = true;
@@ -251,7 +251,7 @@ static void read_dyn(struct rust *r)
 	rust_expect(r, 'E');
 }
 
-static void read_tuple(struct rust *r)
+static void demangle_read_tuple(struct rust *r)
 {
 	size_t n = 0;
 
@@ -265,13 +265,13 @@ static void read_tuple(struct rust *r)
 	rust_expect(r, 'E');
 }
 
-static void read_reference(struct rust *r, bool mut)
+static void demangle_read_reference(struct rust *r, bool mut)
 {
 	uint64_t lifetime;
 
 	rust_write_text(r, "&");
 	if (rust_take(r, 'L') && (lifetime = rust_base62(r))) {
-		write_lifetime(r, lifetime);
+		demangle_write_lifetime(r, lifetime);
 		rust_write_text(r, " ");
 	}
 	if (mut)
@@ -279,20 +279,20 @@ static void read_reference(struct rust *r, bool mut)
 	rust_type(r);
 }
 
-static void read_dyn_type(struct rust *r)
+static void demangle_read_dyn_type(struct rust *r)
 {
 	uint64_t bound = r->lifetimes, lifetime;
 
-	read_dyn(r);
+	demangle_read_dyn(r);
 	r->lifetimes = bound;
 	rust_expect(r, 'L');
 	if ((lifetime = rust_base62(r))) {
 		rust_write_text(r, r->last == ' ' ? "+ " : " + ");
-		write_lifetime(r, lifetime);
+		demangle_write_lifetime(r, lifetime);
 	}
 }
 
-static void read_compound_type(struct rust *r, char c)
+static void demangle_read_compound_type(struct rust *r, char c)
 {
 	uint64_t bound = r->lifetimes;
 
@@ -304,16 +304,16 @@ static void read_compound_type(struct rust *r, char c)
 		rust_type(r);
 		if (c == 'A') {
 			rust_write_text(r, "; ");
-			read_const(r, false);
+			demangle_read_const(r, false);
 		}
 		rust_write_text(r, "]");
 		break;
 	case 'T':
-		read_tuple(r);
+		demangle_read_tuple(r);
 		break;
 	case 'R':
 	case 'Q':
-		read_reference(r, c == 'Q');
+		demangle_read_reference(r, c == 'Q');
 		break;
 	case 'P':
 	case 'O':
@@ -321,11 +321,11 @@ static void read_compound_type(struct rust *r, char c)
 		rust_type(r);
 		break;
 	case 'F':
-		read_signature(r);
+		demangle_read_signature(r);
 		r->lifetimes = bound;
 		break;
 	case 'D':
-		read_dyn_type(r);
+		demangle_read_dyn_type(r);
 		break;
 	default:
 		r->failed = true;
@@ -339,15 +339,15 @@ void rust_type(struct rust *r)
 
 	if (!rust_enter(r))
 		return;
-	if (basic_type(c)) {
+	if (demangle_basic_type(c)) {
 		r->at++;
-		rust_write_text(r, basic_type(c));
+		rust_write_text(r, demangle_basic_type(c));
 	} else if (c && strchr("CMXYNI", c)) {
 		rust_path(r, false);
 	} else if (c == 'B') {
 		rust_back(r, type_again, false);
 	} else {
-		read_compound_type(r, c);
+		demangle_read_compound_type(r, c);
 	}
 	r->depth--;
 }

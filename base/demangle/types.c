@@ -3,7 +3,7 @@
 
 #include "base/demangle/cpp.h"
 
-static bool is_upper(char c)
+static bool demangle_types_is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
 }
@@ -11,7 +11,7 @@ static bool is_upper(char c)
 /* ---- qualifiers ---- */
 
 /* r, V, K are written the other way round: " const volatile restrict". */
-struct str read_qualifiers(struct reading *r)
+struct str demangle_read_qualifiers(struct reading *r)
 {
 	struct str out = STR(""), one;
 	char c;
@@ -30,9 +30,9 @@ struct str read_qualifiers(struct reading *r)
 
 			r->at += 2;
 			if (computed)
-				read_expression(r);
+				demangle_read_expression(r);
 			else
-				read_types(r, &list);
+				demangle_read_types(r, &list);
 			reading_expect(r, 'E');
 			one = computed ? STR(" noexcept") : STR(" throw");
 		} else {
@@ -83,7 +83,7 @@ static const struct {
 	{ 'u', "char8_t" },
 };
 
-static const char *builtin(char c)
+static const char *demangle_builtin(char c)
 {
 	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
 		if (builtins[i].code == c)
@@ -91,7 +91,7 @@ static const char *builtin(char c)
 	return NULL;
 }
 
-static const char *d_builtin(char c)
+static const char *demangle_d_builtin(char c)
 {
 	for (size_t i = 0; i < sizeof(d_builtins) / sizeof(d_builtins[0]); i++)
 		if (d_builtins[i].code == c)
@@ -99,17 +99,17 @@ static const char *d_builtin(char c)
 	return NULL;
 }
 
-static struct node *text_node(struct reading *r, const char *text)
+static struct node *demangle_types_text_node(struct reading *r, const char *text)
 {
 	return node_new(r, NODE_TEXT, NULL, str_of(text));
 }
 
-static bool is_text(const struct node *n, const char *text)
+static bool demangle_types_is_text(const struct node *n, const char *text)
 {
 	return n && n->kind == NODE_TEXT && str_is(n->text, text);
 }
 
-void read_types(struct reading *r, struct node *list)
+void demangle_read_types(struct reading *r, struct node *list)
 {
 	uint32_t first = list ? list->n : 0;
 	char c;
@@ -119,15 +119,15 @@ void read_types(struct reading *r, struct node *list)
 		if (c == 'E' || c == '.' || c == 'Q' ||
 			((c == 'R' || c == 'O') && reading_peek(r, 1) == 'E'))
 			break;
-		node_add(r, list, read_type(r, false));
+		node_add(r, list, demangle_read_type(r, false));
 	}
 	if (r->failed || list->n == first)
 		r->failed = true;
-	else if (list->n == first + 1 && is_text(list->list[first], "void"))
+	else if (list->n == first + 1 && demangle_types_is_text(list->list[first], "void"))
 		list->n = first;
 }
 
-static struct node *read_function_type(struct reading *r)
+static struct node *demangle_read_function_type(struct reading *r)
 {
 	struct node *n = node_new(r, NODE_PROTOTYPE, NULL, STR(""));
 
@@ -135,9 +135,9 @@ static struct node *read_function_type(struct reading *r)
 	reading_take(r, 'Y');
 	if (!n)
 		return NULL;
-	n->a = read_type(r, false);
+	n->a = demangle_read_type(r, false);
 	if (!r->failed)
-		read_types(r, n);
+		demangle_read_types(r, n);
 	if (reading_peek(r, 1) == 'E' && reading_take(r, 'R'))
 		n->text = STR(" &");
 	else if (reading_peek(r, 1) == 'E' && reading_take(r, 'O'))
@@ -145,26 +145,26 @@ static struct node *read_function_type(struct reading *r)
 	return reading_expect(r, 'E') ? n : NULL;
 }
 
-static struct node *read_array(struct reading *r, bool is_cast)
+static struct node *demangle_read_array(struct reading *r, bool is_cast)
 {
 	const char *at = ++r->at; /* A */
 	struct node *n;
 
-	while (is_digit(reading_peek(r, 0)))
+	while (demangle_is_digit(reading_peek(r, 0)))
 		r->at++;
 	if (r->at == at && reading_peek(r, 0) != '_')
-		read_expression(r);
+		demangle_read_expression(r);
 	n = node_new(r, NODE_ARRAY, NULL, (struct str){ at, (size_t)(r->at - at) });
-	if (n && at < r->at && !is_digit(*at))
+	if (n && at < r->at && !demangle_is_digit(*at))
 		n->text = STR("...");
 	if (!reading_expect(r, '_'))
 		return NULL;
-	n->a = read_type(r, is_cast);
+	n->a = demangle_read_type(r, is_cast);
 	return n;
 }
 
 /* T_, T0_, TL0__ */
-struct node *read_parameter(struct reading *r)
+struct node *demangle_read_parameter(struct reading *r)
 {
 	int level = 0, i;
 	struct node *n, *scope;
@@ -172,8 +172,8 @@ struct node *read_parameter(struct reading *r)
 
 	r->at++; /* T */
 	if (reading_take(r, 'L'))
-		level = read_compact(r);
-	i = read_compact(r);
+		level = demangle_read_compact(r);
+	i = demangle_read_compact(r);
 	if (r->failed)
 		return NULL;
 	of_lambda = r->lambda_level > 0 && (unsigned)level == r->lambda_level - 1;
@@ -196,10 +196,10 @@ struct node *read_parameter(struct reading *r)
  * Behind a parameter as the type of a cast, arguments belong to the parameter only if others
  * follow; else they belong to the cast.
  */
-static struct node *cast_arguments(struct reading *r, struct node *parameter, bool add)
+static struct node *demangle_cast_arguments(struct reading *r, struct node *parameter, bool add)
 {
 	struct reading before = *r;
-	struct node *pack = read_arguments(r), *n;
+	struct node *pack = demangle_read_arguments(r), *n;
 
 	if (r->failed || reading_peek(r, 0) != 'I') {
 		before.steps = r->steps;
@@ -216,27 +216,27 @@ static struct node *cast_arguments(struct reading *r, struct node *parameter, bo
 	return n;
 }
 
-static struct node *read_template_parameter(struct reading *r, bool is_cast)
+static struct node *demangle_read_template_parameter(struct reading *r, bool is_cast)
 {
 	struct node *n;
 	char c = reading_peek(r, 1);
 
 	if (c == 's' || c == 'u' || c == 'e') {
 		r->at += 2;
-		n = read_name(r);
+		n = demangle_read_name(r);
 		return node_new(r, NODE_PREFIXED, n,
 			c == 's' ? STR("struct ") : c == 'u' ? STR("union ") : STR("enum "));
 	}
-	n = read_parameter(r);
+	n = demangle_read_parameter(r);
 	if (r->failed || reading_peek(r, 0) != 'I')
 		return n;
 	if (is_cast)
-		return cast_arguments(r, n, true);
+		return demangle_cast_arguments(r, n, true);
 	node_add(r, &r->subs, n);
-	return read_with_arguments(r, n);
+	return demangle_read_with_arguments(r, n);
 }
 
-static struct node *read_substituted(struct reading *r, bool is_cast, bool *add)
+static struct node *demangle_read_substituted(struct reading *r, bool is_cast, bool *add)
 {
 	char c = reading_peek(r, 1);
 	struct node *n, *next;
@@ -244,60 +244,60 @@ static struct node *read_substituted(struct reading *r, bool is_cast, bool *add)
 	const char *at = r->at;
 	bool standard;
 
-	if (is_digit(c) || c == '_' || is_upper(c)) {
-		n = read_substitution(r, false, &standard);
+	if (demangle_is_digit(c) || c == '_' || demangle_types_is_upper(c)) {
+		n = demangle_read_substitution(r, false, &standard);
 		if (r->failed || reading_peek(r, 0) != 'I') {
 			*add = false;
 			return n;
 		}
 		next = n->kind == NODE_RESCOPED ? n->a : n;
 		if (next->kind != NODE_PARAMETER || !is_cast)
-			return read_with_arguments(r, n);
-		next = cast_arguments(r, n, false);
+			return demangle_read_with_arguments(r, n);
+		next = demangle_cast_arguments(r, n, false);
 		*add = next != n;
 		return next;
 	}
-	n = read_name(r);
+	n = demangle_read_name(r);
 	/* A standard name alone is no candidate. */
 	if (r->at - at == 2 && r->subs.n == subs_n)
 		*add = false;
 	return n;
 }
 
-static struct node *read_fixed_point(struct reading *r, bool is_cast)
+static struct node *demangle_read_fixed_point(struct reading *r, bool is_cast)
 {
-	int bits = is_digit(reading_peek(r, 0)) ? read_number(r) : 0;
+	int bits = demangle_is_digit(reading_peek(r, 0)) ? demangle_read_number(r) : 0;
 
 	if (bits && reading_take(r, '_'))
 		return node_new(r, NODE_TEXT, NULL, reading_printf(r, "_Float%d", bits));
-	read_type(r, is_cast);
-	if (is_digit(reading_peek(r, 0)))
-		read_number(r);
+	demangle_read_type(r, is_cast);
+	if (demangle_is_digit(reading_peek(r, 0)))
+		demangle_read_number(r);
 	if (r->at < r->end)
 		r->at++;
-	return text_node(r, "_Fract");
+	return demangle_types_text_node(r, "_Fract");
 }
 
-static struct node *read_vector(struct reading *r, bool is_cast)
+static struct node *demangle_read_vector(struct reading *r, bool is_cast)
 {
 	const char *at = r->at;
 	struct node *n;
 	struct str size;
 
 	if (reading_take(r, '_')) {
-		read_expression(r);
+		demangle_read_expression(r);
 		size = STR("...");
 	} else {
-		read_number(r);
+		demangle_read_number(r);
 		size = (struct str){ at, (size_t)(r->at - at) };
 	}
 	if (!reading_expect(r, '_'))
 		return NULL;
-	n = read_type(r, is_cast);
+	n = demangle_read_type(r, is_cast);
 	return node_new(r, NODE_CV, n, reading_printf(r, " __vector(" STR_FMT ")", STR_ARG(size)));
 }
 
-static struct node *read_d_type(struct reading *r, bool is_cast, bool *add)
+static struct node *demangle_read_d_type(struct reading *r, bool is_cast, bool *add)
 {
 	char c = reading_peek(r, 1);
 	struct node *n;
@@ -309,81 +309,83 @@ static struct node *read_d_type(struct reading *r, bool is_cast, bool *add)
 	switch (c) {
 	case 'T':
 	case 't':
-		read_expression(r);
-		return reading_expect(r, 'E') ? text_node(r, "decltype (...)") : NULL;
+		demangle_read_expression(r);
+		return reading_expect(r, 'E') ? demangle_types_text_node(r, "decltype (...)") : NULL;
 	case 'p':
-		n = read_type(r, is_cast);
+		n = demangle_read_type(r, is_cast);
 		return node_new(r, NODE_EXPANSION, n, STR(""));
 	case 'F':
-		return read_fixed_point(r, is_cast);
+		return demangle_read_fixed_point(r, is_cast);
 	case 'v':
-		return read_vector(r, is_cast);
+		return demangle_read_vector(r, is_cast);
 	case 'B':
 	case 'U':
-		if (is_digit(reading_peek(r, 0)))
-			read_number(r);
+		if (demangle_is_digit(reading_peek(r, 0)))
+			demangle_read_number(r);
 		else
-			read_expression(r);
-		return reading_expect(r, '_') ? text_node(r, c == 'B' ? "_BitInt" : "unsigned _BitInt") :
-										NULL;
+			demangle_read_expression(r);
+		return reading_expect(r, '_') ?
+			demangle_types_text_node(r, c == 'B' ? "_BitInt" : "unsigned _BitInt") :
+			NULL;
 	case 'k':
 	case 'K':
-		n = read_name(r);
+		n = demangle_read_name(r);
 		return node_new(r, NODE_CV, n, c == 'k' ? STR(" auto") : STR(" decltype(auto)"));
 	default:
-		return d_builtin(c) ? text_node(r, d_builtin(c)) : reading_fail(r);
+		return demangle_d_builtin(c) ? demangle_types_text_node(r, demangle_d_builtin(c)) :
+									   reading_fail(r);
 	}
 }
 
-static struct node *read_u_type(struct reading *r, bool is_cast, bool *add)
+static struct node *demangle_read_u_type(struct reading *r, bool is_cast, bool *add)
 {
 	struct node *n, *type;
 
 	switch (reading_peek(r, 1)) {
 	case 'l':
 		*add = false;
-		return read_lambda(r);
+		return demangle_read_lambda(r);
 	case 't':
 		*add = false;
-		return read_unnamed(r);
+		return demangle_read_unnamed(r);
 	default:
 		r->at++;
-		n = read_source_name(r);
+		n = demangle_read_source_name(r);
 		if (!r->failed && reading_peek(r, 0) == 'I')
-			n = read_with_arguments(r, n);
-		type = read_type(r, is_cast);
+			n = demangle_read_with_arguments(r, n);
+		type = demangle_read_type(r, is_cast);
 		return r->failed ?
 			NULL :
 			node_new(r, NODE_CV, type, reading_printf(r, " " STR_FMT, STR_ARG(n->text)));
 	}
 }
 
-static struct node *read_member(struct reading *r, bool is_cast)
+static struct node *demangle_read_member(struct reading *r, bool is_cast)
 {
 	struct node *n = node_new(r, NODE_MEMBER, NULL, STR(""));
 
 	r->at++; /* M */
 	if (!n)
 		return NULL;
-	n->a = read_type(r, false);
-	n->b = read_type(r, is_cast);
+	n->a = demangle_read_type(r, false);
+	n->b = demangle_read_type(r, is_cast);
 	return r->failed ? NULL : n;
 }
 
-static struct node *read_vendor_type(struct reading *r)
+static struct node *demangle_read_vendor_type(struct reading *r)
 {
 	struct node *n;
 
 	r->at++; /* u */
-	n = read_source_name(r);
+	n = demangle_read_source_name(r);
 	if (!r->failed && reading_take(r, 'I')) {
-		read_type(r, false);
+		demangle_read_type(r, false);
 		reading_expect(r, 'E');
 	}
 	return r->failed ? NULL : n;
 }
 
-static struct node *read_plain_type(struct reading *r, bool is_cast, bool *add)
+static struct node *demangle_read_plain_type(struct reading *r, bool is_cast, bool *add)
 {
 	static const char pointers[] = "PRO";
 	static const struct str texts[] = { { "*", 1 }, { "&", 1 }, { "&&", 2 } };
@@ -391,44 +393,44 @@ static struct node *read_plain_type(struct reading *r, bool is_cast, bool *add)
 	const char *at;
 	struct node *n;
 
-	if (is_digit(c))
-		return read_name(r);
+	if (demangle_is_digit(c))
+		return demangle_read_name(r);
 	switch (c) {
 	case 'N':
 	case 'Z':
-		return read_name(r);
+		return demangle_read_name(r);
 	case 'u':
-		return read_vendor_type(r);
+		return demangle_read_vendor_type(r);
 	case 'F':
-		return read_function_type(r);
+		return demangle_read_function_type(r);
 	case 'A':
-		return read_array(r, is_cast);
+		return demangle_read_array(r, is_cast);
 	case 'M':
-		return read_member(r, is_cast);
+		return demangle_read_member(r, is_cast);
 	case 'T':
-		return read_template_parameter(r, is_cast);
+		return demangle_read_template_parameter(r, is_cast);
 	case 'S':
-		return read_substituted(r, is_cast, add);
+		return demangle_read_substituted(r, is_cast, add);
 	case 'C':
 	case 'G':
 		r->at++;
-		n = read_type(r, is_cast);
+		n = demangle_read_type(r, is_cast);
 		return node_new(r, NODE_CV, n, c == 'C' ? STR(" _Complex") : STR(" _Imaginary"));
 	case 'U':
-		return read_u_type(r, is_cast, add);
+		return demangle_read_u_type(r, is_cast, add);
 	case 'D':
-		return read_d_type(r, is_cast, add);
+		return demangle_read_d_type(r, is_cast, add);
 	default:
 		at = c ? strchr(pointers, c) : NULL;
 		if (!at)
 			return reading_fail(r);
 		r->at++;
-		n = read_type(r, is_cast);
+		n = demangle_read_type(r, is_cast);
 		return node_new(r, NODE_POINTER, n, texts[at - pointers]);
 	}
 }
 
-static struct node *qualified(struct reading *r, struct node *n, struct str behind)
+static struct node *demangle_qualified(struct reading *r, struct node *n, struct str behind)
 {
 	struct node *out;
 
@@ -448,7 +450,7 @@ static struct node *qualified(struct reading *r, struct node *n, struct str behi
 	return out;
 }
 
-struct node *read_type(struct reading *r, bool is_cast)
+struct node *demangle_read_type(struct reading *r, bool is_cast)
 {
 	struct str behind;
 	struct node *n;
@@ -456,19 +458,19 @@ struct node *read_type(struct reading *r, bool is_cast)
 
 	if (!reading_enter(r))
 		return NULL;
-	behind = read_qualifiers(r);
-	if (!r->failed && builtin(reading_peek(r, 0))) {
-		n = text_node(r, builtin(*r->at++));
+	behind = demangle_read_qualifiers(r);
+	if (!r->failed && demangle_builtin(reading_peek(r, 0))) {
+		n = demangle_types_text_node(r, demangle_builtin(*r->at++));
 		add = false;
 	} else {
 		/* Qualifiers in front of a function are those of `this`. */
 		add = !(behind.len && reading_peek(r, 0) == 'F');
-		n = r->failed ? NULL : read_plain_type(r, is_cast, &add);
+		n = r->failed ? NULL : demangle_read_plain_type(r, is_cast, &add);
 	}
 	if (add)
 		node_add(r, &r->subs, n);
 	if (behind.len && !r->failed) {
-		n = qualified(r, n, behind);
+		n = demangle_qualified(r, n, behind);
 		node_add(r, &r->subs, n);
 	}
 	r->depth--;

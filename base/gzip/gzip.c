@@ -23,7 +23,7 @@
 
 enum { FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
 
-static uint32_t u32le(const unsigned char *p)
+static uint32_t gzip_u32le(const unsigned char *p)
 {
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
@@ -33,7 +33,7 @@ bool gzip_is(struct str s)
 	return s.len >= 2 && (unsigned char)s.ptr[0] == 0x1f && (unsigned char)s.ptr[1] == 0x8b;
 }
 
-static const unsigned char *skip_text(const unsigned char *at, const unsigned char *end)
+static const unsigned char *gzip_skip_text(const unsigned char *at, const unsigned char *end)
 {
 	size_t left = (size_t)(end - at);
 	const unsigned char *nul = memchr(at, 0, left < TEXT_BYTES_MAX ? left : TEXT_BYTES_MAX);
@@ -42,7 +42,7 @@ static const unsigned char *skip_text(const unsigned char *at, const unsigned ch
 }
 
 /* The position behind a member's header, or NULL. */
-static const unsigned char *skip_header(const unsigned char *at, const unsigned char *end)
+static const unsigned char *gzip_skip_header(const unsigned char *at, const unsigned char *end)
 {
 	const unsigned char *begin = at;
 	unsigned flags, crc;
@@ -56,9 +56,9 @@ static const unsigned char *skip_header(const unsigned char *at, const unsigned 
 			return NULL;
 		at += 2 + (at[0] | at[1] << 8);
 	}
-	if ((flags & FLAG_NAME) && !(at = skip_text(at, end)))
+	if ((flags & FLAG_NAME) && !(at = gzip_skip_text(at, end)))
 		return NULL;
-	if ((flags & FLAG_COMMENT) && !(at = skip_text(at, end)))
+	if ((flags & FLAG_COMMENT) && !(at = gzip_skip_text(at, end)))
 		return NULL;
 	if (flags & FLAG_HEADER_CRC) {
 		if (end - at < 2)
@@ -82,7 +82,7 @@ struct inflater {
 };
 
 /* Gives more room and keeps the bytes so far. */
-static enum err_code grow(struct inflater *f, size_t want)
+static enum err_code inflater_grow(struct inflater *f, size_t want)
 {
 	size_t room = (want < ROOM_MIN ? ROOM_MIN : want) + ROOM_SPARE;
 	char *wide, name[64];
@@ -104,7 +104,7 @@ static enum err_code grow(struct inflater *f, size_t want)
 }
 
 /* One member's deflate stream and trailer; *at moves behind it. */
-static enum err_code inflate_member(
+static enum err_code inflater_inflate_member(
 	struct inflater *f, const unsigned char **at, const unsigned char *end)
 {
 	enum libdeflate_result result;
@@ -116,7 +116,7 @@ static enum err_code inflate_member(
 			f->room - f->used, &in_used, &out_used);
 		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
 			break;
-		if ((rc = grow(f, f->room * 2)))
+		if ((rc = inflater_grow(f, f->room * 2)))
 			return rc;
 	}
 	if (result != LIBDEFLATE_SUCCESS)
@@ -124,9 +124,9 @@ static enum err_code inflate_member(
 	*at += in_used;
 	if (end - *at < TRAILER_BYTES)
 		return err_set(f->err, ERR_INVALID, "gzip: truncated trailer");
-	if (u32le(*at) != libdeflate_crc32(0, f->out + f->used, out_used))
+	if (gzip_u32le(*at) != libdeflate_crc32(0, f->out + f->used, out_used))
 		return err_set(f->err, ERR_INVALID, "gzip: wrong checksum");
-	if (u32le(*at + 4) != (uint32_t)out_used)
+	if (gzip_u32le(*at + 4) != (uint32_t)out_used)
 		return err_set(f->err, ERR_INVALID, "gzip: wrong size in the trailer");
 	*at += TRAILER_BYTES;
 	f->used += out_used;
@@ -135,29 +135,30 @@ static enum err_code inflate_member(
 
 size_t gzip_raw_hint(struct str body)
 {
-	size_t hint = body.len > TRAILER_BYTES ? u32le((const unsigned char *)body.ptr + body.len - 4) :
-											 0;
+	size_t hint = body.len > TRAILER_BYTES ?
+		gzip_u32le((const unsigned char *)body.ptr + body.len - 4) :
+		0;
 
 	return hint / DEFLATE_RATIO_MAX > body.len ? body.len * 4 : hint;
 }
 
-static enum err_code inflate_members(struct inflater *f, struct str body)
+static enum err_code inflater_inflate_members(struct inflater *f, struct str body)
 {
 	const unsigned char *begin = (const unsigned char *)body.ptr, *at = begin, *end = at + body.len;
 	enum err_code rc;
 
-	if ((rc = grow(f, gzip_raw_hint(body))))
+	if ((rc = inflater_grow(f, gzip_raw_hint(body))))
 		return rc;
 	while (at < end) {
 		const unsigned char *member = at;
 
-		if (!(at = skip_header(at, end))) {
+		if (!(at = gzip_skip_header(at, end))) {
 			if (member == begin)
 				return err_set(f->err, ERR_INVALID, "gzip: bad header");
 			return err_set(f->err, ERR_INVALID,
 				"gzip: %zu bytes after the last member are not gzip", (size_t)(end - member));
 		}
-		if ((rc = inflate_member(f, &at, end)))
+		if ((rc = inflater_inflate_member(f, &at, end)))
 			return rc;
 	}
 	return ERR_OK;
@@ -171,7 +172,7 @@ enum err_code gzip_inflate(struct arena *a, struct str body, const char *what, s
 
 	if (!(f.z = libdeflate_alloc_decompressor()))
 		return err_nomem(err, "gzip");
-	rc = inflate_members(&f, body);
+	rc = inflater_inflate_members(&f, body);
 	libdeflate_free_decompressor(f.z);
 	if (rc)
 		return rc;

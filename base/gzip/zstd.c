@@ -5,13 +5,13 @@
 #define WINDOW_LOG_MAX 23
 #define FIRST_BYTES 65536u
 
-static enum err_code refuse(const char *what, size_t code, struct err *err)
+static enum err_code zstd_refuse(const char *what, size_t code, struct err *err)
 {
 	return err_set(err, ERR_INVALID, "zstd: %s: %s", what, ZSTD_getErrorName(code));
 }
 
-static enum err_code inflate_all(ZSTD_DCtx *z, struct str body, const char *what, size_t raw_max,
-	struct buf *out, struct err *err)
+static enum err_code zstd_inflate_all(ZSTD_DCtx *z, struct str body, const char *what,
+	size_t raw_max, struct buf *out, struct err *err)
 {
 	ZSTD_inBuffer in = { body.ptr, body.len, 0 };
 	size_t left = 1;
@@ -28,7 +28,7 @@ static enum err_code inflate_all(ZSTD_DCtx *z, struct str body, const char *what
 		to = (ZSTD_outBuffer){ out->ptr + out->len, room, 0 };
 		left = ZSTD_decompressStream(z, &to, &in);
 		if (ZSTD_isError(left))
-			return refuse(what, left, err);
+			return zstd_refuse(what, left, err);
 		out->len += to.pos;
 		if (out->len > raw_max)
 			return err_set(
@@ -50,7 +50,7 @@ enum err_code zstd_inflate(struct arena *a, struct str body, const char *what, s
 	if (!z)
 		return err_nomem(err, what);
 	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
-	rc = inflate_all(z, body, what, raw_max, &raw, err);
+	rc = zstd_inflate_all(z, body, what, raw_max, &raw, err);
 	ZSTD_freeDCtx(z);
 	if (!rc && !(bytes = arena_alloc_raw(a, raw.len + 1, 1)))
 		rc = arena_fail(a, what, err);

@@ -1,6 +1,6 @@
 #include "base/net/aws_profile.h"
 
-static struct str next_line(struct str *text)
+static struct str aws_profile_next_line(struct str *text)
 {
 	const char *end = memchr(text->ptr, '\n', text->len);
 	struct str line = { text->ptr, end ? (size_t)(end - text->ptr) : text->len };
@@ -12,7 +12,7 @@ static struct str next_line(struct str *text)
 }
 
 /* "[NAME]" or "[profile NAME]"; ptr NULL: none. */
-static struct str section_of(struct str line)
+static struct str aws_profile_section_of(struct str line)
 {
 	const char *end = memchr(line.ptr, ']', line.len);
 	struct str name;
@@ -25,7 +25,7 @@ static struct str section_of(struct str line)
 	return name;
 }
 
-static void set(struct aws_profile *p, struct str name, struct str value)
+static void aws_profile_set(struct aws_profile *p, struct str name, struct str value)
 {
 	/* clang-format off */
 	const struct {
@@ -58,13 +58,13 @@ void aws_profile_read(struct str text, struct str profile, struct aws_profile *p
 	bool inside = false;
 
 	while (text.len) {
-		line = next_line(&text);
+		line = aws_profile_next_line(&text);
 		if (line.len && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
 			continue; /* of a nested setting */
 		line = str_trim(line);
 		if (!line.len || line.ptr[0] == '#' || line.ptr[0] == ';')
 			continue;
-		name = section_of(line);
+		name = aws_profile_section_of(line);
 		if (name.ptr) {
 			inside = str_eq(name, profile);
 			here.found |= inside;
@@ -72,7 +72,7 @@ void aws_profile_read(struct str text, struct str profile, struct aws_profile *p
 		}
 		equals = memchr(line.ptr, '=', line.len);
 		if (inside && equals)
-			set(&here, str_trim((struct str){ line.ptr, (size_t)(equals - line.ptr) }),
+			aws_profile_set(&here, str_trim((struct str){ line.ptr, (size_t)(equals - line.ptr) }),
 				str_trim((struct str){ equals + 1, line.len - (size_t)(equals - line.ptr) - 1 }));
 	}
 	p->found |= here.found;

@@ -18,13 +18,14 @@
 /* -------------------------------------------------------------------------------------------- */
 /* A request's life */
 
-static void kick(struct http_client *c)
+static void http_client_kick(struct http_client *c)
 {
 	event_active(c->kick, EV_TIMEOUT, 0);
 }
 
 /* To the end of another list. */
-static void move(struct http_request *r, enum request_state state, struct request_list *to)
+static void http_client_move(
+	struct http_request *r, enum request_state state, struct request_list *to)
 {
 	if (r->list)
 		TAILQ_REMOVE(r->list, r, link);
@@ -37,7 +38,7 @@ static void move(struct http_request *r, enum request_state state, struct reques
 void request_wait(struct http_request *r, struct request_list *list)
 {
 	assert(r->state == REQUEST_IN_LINE && !r->conn);
-	move(r, REQUEST_WAITING, list);
+	http_client_move(r, REQUEST_WAITING, list);
 }
 
 void request_in_line(struct http_request *r)
@@ -46,11 +47,11 @@ void request_in_line(struct http_request *r)
 	struct err err;
 
 	assert(r->state == REQUEST_WAITING && !r->conn);
-	move(r, REQUEST_IN_LINE, &r->client->line);
+	http_client_move(r, REQUEST_IN_LINE, &r->client->line);
 	rc = r->authorization.ptr ? request_compose(r, &err) : err_nomem(&err, "request");
 	if (rc)
 		request_finish(r, rc, &err);
-	kick(r->client);
+	http_client_kick(r->client);
 }
 
 void request_finish(struct http_request *r, enum err_code rc, const struct err *err)
@@ -59,7 +60,7 @@ void request_finish(struct http_request *r, enum err_code rc, const struct err *
 
 	if (r->state == REQUEST_FINISHED)
 		return;
-	move(r, REQUEST_FINISHED, &c->finished);
+	http_client_move(r, REQUEST_FINISHED, &c->finished);
 	event_del(r->deadline);
 	if (r->idle)
 		event_del(r->idle);
@@ -71,11 +72,11 @@ void request_finish(struct http_request *r, enum err_code rc, const struct err *
 	r->rc = rc;
 	if (err)
 		r->err = *err;
-	kick(c);
+	http_client_kick(c);
 }
 
 /* Puts it back into the line, in front: it has waited already. */
-static void again(struct http_request *r)
+static void http_client_again(struct http_request *r)
 {
 	struct http_client *c = r->client;
 
@@ -84,10 +85,10 @@ static void again(struct http_request *r)
 	r->state = REQUEST_IN_LINE;
 	r->list = &c->line;
 	TAILQ_INSERT_HEAD(&c->line, r, link);
-	kick(c);
+	http_client_kick(c);
 }
 
-static bool is_redirect(const struct http_request *r, struct str *location)
+static bool http_client_is_redirect(const struct http_request *r, struct str *location)
 {
 	int s = r->parser.status;
 
@@ -96,7 +97,8 @@ static bool is_redirect(const struct http_request *r, struct str *location)
 		http_head_get(buf_str(&r->parser.head), "location", location);
 }
 
-static enum err_code redirect(struct http_request *r, struct str location, struct err *err)
+static enum err_code http_client_redirect(
+	struct http_request *r, struct str location, struct err *err)
 {
 	int s = r->parser.status;
 	struct http_url to;
@@ -130,13 +132,13 @@ void request_answered(struct http_request *r)
 
 	assert(r->state == REQUEST_ACTIVE && !r->conn && r->parser.state == PARSE_DONE);
 	if (request_token_refused(r))
-		again(r);
-	else if (!is_redirect(r, &location))
+		http_client_again(r);
+	else if (!http_client_is_redirect(r, &location))
 		request_finish(r, ERR_OK, NULL);
-	else if ((rc = redirect(r, location, &err)))
+	else if ((rc = http_client_redirect(r, location, &err)))
 		request_finish(r, rc, &err);
 	else
-		again(r);
+		http_client_again(r);
 }
 
 void request_failed(struct http_request *r, enum err_code rc, const struct err *err, bool stale)
@@ -147,7 +149,7 @@ void request_failed(struct http_request *r, enum err_code rc, const struct err *
 	assert(rc && !r->conn);
 	if (stale && repeatable && !r->retried) {
 		r->retried = true;
-		again(r);
+		http_client_again(r);
 		return;
 	}
 	request_finish(r, rc, err);
@@ -161,7 +163,7 @@ void request_received(struct http_request *r)
 		return;
 	r->has_pieces = true;
 	TAILQ_INSERT_TAIL(&r->client->pieces, r, pieces_link);
-	kick(r->client);
+	http_client_kick(r->client);
 }
 
 static struct timeval timeval_of(int64_t ns)
@@ -169,7 +171,7 @@ static struct timeval timeval_of(int64_t ns)
 	return (struct timeval){ ns > 0 ? ns / NS_PER_S : 0, ns > 0 ? ns % NS_PER_S / 1000 : 0 };
 }
 
-static void on_idle(evutil_socket_t fd, short what, void *ctx)
+static void http_client_on_idle(evutil_socket_t fd, short what, void *ctx)
 {
 	struct http_request *r = ctx;
 	int64_t left = r->received_ns + r->idle_timeout_ns - clock_monotonic_ns();
@@ -186,7 +188,7 @@ static void on_idle(evutil_socket_t fd, short what, void *ctx)
 	request_finish(r, ERR_TIMEOUT, &err);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *ctx)
+static void http_client_on_deadline(evutil_socket_t fd, short what, void *ctx)
 {
 	struct http_request *r = ctx;
 	struct err err;
@@ -211,7 +213,8 @@ static struct str tls_name(const struct http_request *r, struct str host, bool f
 }
 
 /* The kind of connection that a request needs. Fails when its TLS settings cannot be loaded. */
-static enum err_code key_of(struct http_request *r, struct conn_key *key, struct err *err)
+static enum err_code http_client_key_of(
+	struct http_request *r, struct conn_key *key, struct err *err)
 {
 	enum http_proxy_kind via = r->proxy.kind;
 	bool any = !r->url.tls && (via == HTTP_PROXY_HTTP || via == HTTP_PROXY_HTTPS);
@@ -242,10 +245,10 @@ static enum err_code key_of(struct http_request *r, struct conn_key *key, struct
 }
 
 /* False: no connection may be opened now, the line waits. */
-static bool start(struct http_request *r)
+static bool http_client_start(struct http_request *r)
 {
 	struct http_client *c = r->client;
-	struct conn *conn = NULL;
+	struct http_client_conn *conn = NULL;
 	struct conn_key key;
 	enum err_code rc;
 	struct err err;
@@ -257,7 +260,7 @@ static bool start(struct http_request *r)
 		if (r->state != REQUEST_IN_LINE)
 			return true;
 	}
-	if ((rc = key_of(r, &key, &err))) {
+	if ((rc = http_client_key_of(r, &key, &err))) {
 		request_finish(r, rc, &err);
 		return true;
 	}
@@ -268,7 +271,7 @@ static bool start(struct http_request *r)
 			return false;
 		conn_close(TAILQ_FIRST(&c->idle));
 	}
-	move(r, REQUEST_ACTIVE, &c->active);
+	http_client_move(r, REQUEST_ACTIVE, &c->active);
 	http_parser_init(&r->parser, strcmp(r->method, "HEAD") == 0, r->body_size_max);
 	r->parser.stream_200 = r->data != NULL;
 	if (conn)
@@ -292,7 +295,7 @@ static void request_free(struct http_request *r)
 }
 
 /* False: the user's function has canceled the request, which is gone. */
-static bool hand_over(struct http_request *r)
+static bool http_client_hand_over(struct http_request *r)
 {
 	struct buf piece = r->parser.body;
 
@@ -307,12 +310,12 @@ static bool hand_over(struct http_request *r)
 		return true;
 	if (r->state != REQUEST_FINISHED)
 		request_finish(r, ERR_CANCELED, NULL);
-	move(r, REQUEST_FINISHED, NULL);
+	http_client_move(r, REQUEST_FINISHED, NULL);
 	request_free(r);
 	return false;
 }
 
-static void deliver(struct http_request *r)
+static void http_client_deliver(struct http_request *r)
 {
 	struct http_response res = { .rc = r->rc,
 		.err = r->err,
@@ -320,10 +323,11 @@ static void deliver(struct http_request *r)
 		.redirects = (unsigned)r->redirects,
 		.elapsed_ns = clock_monotonic_ns() - r->start_ns };
 
-	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
+	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED &&
+		!http_client_hand_over(r))
 		return;
 	assert(r->state == REQUEST_FINISHED && !r->conn);
-	move(r, REQUEST_FINISHED, NULL);
+	http_client_move(r, REQUEST_FINISHED, NULL);
 	if (r->parser.stream)
 		res.status = r->parser.status;
 	if (!r->rc) {
@@ -340,7 +344,7 @@ static void deliver(struct http_request *r)
 	request_free(r);
 }
 
-static void on_kick(evutil_socket_t fd, short what, void *ctx)
+static void http_client_on_kick(evutil_socket_t fd, short what, void *ctx)
 {
 	struct http_client *c = ctx;
 	struct http_request *r;
@@ -352,12 +356,12 @@ static void on_kick(evutil_socket_t fd, short what, void *ctx)
 	while ((r = TAILQ_FIRST(&c->pieces))) {
 		TAILQ_REMOVE(&c->pieces, r, pieces_link);
 		r->has_pieces = false;
-		hand_over(r);
+		http_client_hand_over(r);
 	}
-	while ((r = TAILQ_FIRST(&c->line)) && start(r))
+	while ((r = TAILQ_FIRST(&c->line)) && http_client_start(r))
 		;
 	while ((r = TAILQ_FIRST(&c->finished)))
-		deliver(r);
+		http_client_deliver(r);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -385,7 +389,8 @@ void http_response_take_body(const struct http_response *res, struct buf *out)
 	}
 }
 
-static enum err_code copy_headers(struct http_request *r, struct labels headers, struct err *err)
+static enum err_code http_client_copy_headers(
+	struct http_request *r, struct labels headers, struct err *err)
 {
 	enum err_code rc;
 
@@ -398,7 +403,7 @@ static enum err_code copy_headers(struct http_request *r, struct labels headers,
 	return headers.n && !r->headers.v ? arena_fail(&r->arena, "request", err) : ERR_OK;
 }
 
-static enum err_code fill(
+static enum err_code http_client_fill(
 	struct http_request *r, const struct http_request_options *o, struct err *err)
 {
 	const char *method = o->method ? o->method : "GET";
@@ -420,7 +425,7 @@ static enum err_code fill(
 	r->idle_timeout_ns = o->idle_timeout_ns;
 	r->deadline_ns = r->start_ns + (o->timeout_ns > 0 ? o->timeout_ns : 0);
 	if ((rc = http_url_parse(&r->arena, o->url, &r->url, err)) ||
-		(rc = copy_headers(r, o->headers, err)) || (rc = request_authorize(r, err)) ||
+		(rc = http_client_copy_headers(r, o->headers, err)) || (rc = request_authorize(r, err)) ||
 		(rc = request_route(r, err)))
 		return rc;
 	return request_compose(r, err);
@@ -444,18 +449,18 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	r->ctx = ctx;
 	arena_init(&r->arena, 0);
 	r->arena.block_max = REQUEST_BLOCK_BYTES;
-	if ((rc = fill(r, o, err)))
+	if ((rc = http_client_fill(r, o, err)))
 		goto fail;
-	r->deadline = evtimer_new(c->base, on_deadline, r);
+	r->deadline = evtimer_new(c->base, http_client_on_deadline, r);
 	if (o->idle_timeout_ns > 0)
-		r->idle = evtimer_new(c->base, on_idle, r);
+		r->idle = evtimer_new(c->base, http_client_on_idle, r);
 	if (!r->deadline || evtimer_add(r->deadline, &tv) ||
 		(o->idle_timeout_ns > 0 && (!r->idle || evtimer_add(r->idle, &idle)))) {
 		rc = err_nomem(err, "request");
 		goto fail;
 	}
-	move(r, REQUEST_IN_LINE, &c->line);
-	kick(c);
+	http_client_move(r, REQUEST_IN_LINE, &c->line);
+	http_client_kick(c);
 	if (out)
 		*out = r;
 	return ERR_OK;
@@ -473,7 +478,7 @@ void http_request_cancel(struct http_request *r)
 		return;
 	}
 	request_finish(r, ERR_CANCELED, NULL);
-	move(r, REQUEST_FINISHED, NULL);
+	http_client_move(r, REQUEST_FINISHED, NULL);
 	request_free(r);
 }
 
@@ -497,7 +502,7 @@ enum err_code http_client_open(
 	TAILQ_INIT(&c->idle);
 	TAILQ_INIT(&c->grants);
 	c->user_agent = strdup(o->user_agent ? o->user_agent : "Epimetheus/" EPI_VERSION);
-	c->kick = event_new(o->base, -1, 0, on_kick, c);
+	c->kick = event_new(o->base, -1, 0, http_client_on_kick, c);
 	if (!c->user_agent || !c->kick)
 		rc = err_nomem(err, "HTTP client");
 	else if (!http_header_value_valid(str_of(c->user_agent)))
@@ -515,7 +520,7 @@ enum err_code http_client_open(
 void http_client_close(struct http_client *c)
 {
 	struct http_request *r;
-	struct conn *conn;
+	struct http_client_conn *conn;
 	struct err err;
 
 	if (!c)
@@ -526,7 +531,7 @@ void http_client_close(struct http_client *c)
 	while ((r = TAILQ_FIRST(&c->line)) || (r = TAILQ_FIRST(&c->active)))
 		request_finish(r, ERR_CANCELED, &err);
 	while ((r = TAILQ_FIRST(&c->finished)))
-		deliver(r);
+		http_client_deliver(r);
 	while ((conn = TAILQ_FIRST(&c->conns)))
 		conn_close(conn);
 	grants_close(c);

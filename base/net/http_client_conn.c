@@ -23,15 +23,16 @@
 #define READS_PER_EVENT 16 /* so that a quick sender does not starve the others */
 #define KEY_BYTES 256 /* host and server name: a connection is kept for minutes */
 
-static void on_io(evutil_socket_t fd, short what, void *ctx);
-static void on_timer(evutil_socket_t fd, short what, void *ctx);
-static void connect_next(struct conn *c);
-static void shake_hands(struct conn *c);
+static void http_client_conn_on_io(evutil_socket_t fd, short what, void *ctx);
+static void http_client_conn_on_timer(evutil_socket_t fd, short what, void *ctx);
+static void http_client_conn_connect_next(struct http_client_conn *c);
+static void http_client_conn_shake_hands(struct http_client_conn *c);
 
 /* -------------------------------------------------------------------------------------------- */
 /* Pool */
 
-static struct conn_bucket *bucket_of(struct http_client *cl, const struct conn_key *k)
+static struct conn_bucket *http_client_conn_bucket_of(
+	struct http_client *cl, const struct conn_key *k)
 {
 	uint64_t seed = (uint64_t)k->port << 32 ^ k->tls_id ^ k->proxy_tls_id << 16;
 	uint64_t h = hash_bytes(k->host.ptr, k->host.len, hash_bytes(k->proxy.ptr, k->proxy.len, seed));
@@ -39,7 +40,7 @@ static struct conn_bucket *bucket_of(struct http_client *cl, const struct conn_k
 	return &cl->pool[h & (HTTP_POOL_BUCKETS - 1)];
 }
 
-static bool key_eq(const struct conn_key *a, const struct conn_key *b)
+static bool http_client_conn_key_eq(const struct conn_key *a, const struct conn_key *b)
 {
 	return a->tls == b->tls && a->port == b->port && a->tls_id == b->tls_id &&
 		a->proxy_tls_id == b->proxy_tls_id && str_eq(a->host, b->host) &&
@@ -48,7 +49,7 @@ static bool key_eq(const struct conn_key *a, const struct conn_key *b)
 }
 
 /* An idle connection has nothing to read: bytes or an end make it useless. */
-static bool is_alive(struct conn *c)
+static bool is_alive(struct http_client_conn *c)
 {
 	char byte;
 	int rc;
@@ -62,7 +63,7 @@ static bool is_alive(struct conn *c)
 	return rc < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void unpark(struct conn *c)
+static void http_client_conn_unpark(struct http_client_conn *c)
 {
 	assert(c->state == CONN_IDLE && !c->req);
 	TAILQ_REMOVE(&c->client->idle, c, idle_link);
@@ -71,16 +72,16 @@ static void unpark(struct conn *c)
 	evtimer_del(c->timer);
 }
 
-struct conn *conn_take(struct http_client *cl, const struct conn_key *key)
+struct http_client_conn *conn_take(struct http_client *cl, const struct conn_key *key)
 {
-	struct conn *c, *next;
+	struct http_client_conn *c, *next;
 
-	for (c = LIST_FIRST(bucket_of(cl, key)); c; c = next) {
+	for (c = LIST_FIRST(http_client_conn_bucket_of(cl, key)); c; c = next) {
 		next = LIST_NEXT(c, pool_link);
-		if (!key_eq(&c->key, key))
+		if (!http_client_conn_key_eq(&c->key, key))
 			continue;
 		if (is_alive(c)) {
-			unpark(c);
+			http_client_conn_unpark(c);
 			c->reused = true;
 			cl->reuses++;
 			return c;
@@ -90,36 +91,37 @@ struct conn *conn_take(struct http_client *cl, const struct conn_key *key)
 	return NULL;
 }
 
-bool conn_watch(struct conn *c, short what)
+bool conn_watch(struct http_client_conn *c, short what)
 {
 	if (c->watching == what)
 		return true;
 	event_del(c->io);
 	c->watching = 0;
 	if (what &&
-		(event_assign(c->io, c->client->base, c->fd, (short)(what | EV_PERSIST), on_io, c) ||
+		(event_assign(c->io, c->client->base, c->fd, (short)(what | EV_PERSIST),
+			 http_client_conn_on_io, c) ||
 			event_add(c->io, NULL)))
 		return false;
 	c->watching = what;
 	return true;
 }
 
-void conn_park(struct conn *c)
+void conn_park(struct http_client_conn *c)
 {
 	assert(c->state == CONN_ACTIVE && !c->req);
 	c->state = CONN_IDLE;
 	TAILQ_INSERT_TAIL(&c->client->idle, c, idle_link);
-	LIST_INSERT_HEAD(bucket_of(c->client, &c->key), c, pool_link);
+	LIST_INSERT_HEAD(http_client_conn_bucket_of(c->client, &c->key), c, pool_link);
 	timer_after(c->timer, HTTP_IDLE_NS);
 	if (!conn_watch(c, EV_READ))
 		conn_close(c);
 }
 
 /* Sends no close_notify: at the end of an exchange a TLS peer does not need it. */
-void conn_close(struct conn *c)
+void conn_close(struct http_client_conn *c)
 {
 	if (c->state == CONN_IDLE)
-		unpark(c);
+		http_client_conn_unpark(c);
 	if (c->req)
 		c->req->conn = NULL;
 	lookup_cancel(&c->waiter);
@@ -144,7 +146,7 @@ void conn_close(struct conn *c)
 /* -------------------------------------------------------------------------------------------- */
 /* Failing */
 
-void conn_fail(struct conn *c, enum err_code rc, const struct err *err)
+void conn_fail(struct http_client_conn *c, enum err_code rc, const struct err *err)
 {
 	bool stale = c->reused && c->state == CONN_ACTIVE && !c->req->parser.any;
 	struct http_request *r = c->req;
@@ -156,16 +158,16 @@ void conn_fail(struct conn *c, enum err_code rc, const struct err *err)
 }
 
 /* In front of a problem's phase, while the proxy is what we talk to. */
-static const char *hop(const struct conn *c)
+static const char *http_client_conn_hop(const struct http_client_conn *c)
 {
 	return c->req->proxy.kind && c->state < CONN_HANDSHAKE ? "proxy " : "";
 }
 
-void conn_fail_io(struct conn *c, const char *phase, const char *why)
+void conn_fail_io(struct http_client_conn *c, const char *phase, const char *why)
 {
 	struct err err;
 
-	err_set(&err, ERR_UNAVAILABLE, "%s%s %s: %s", hop(c), phase, c->address, why);
+	err_set(&err, ERR_UNAVAILABLE, "%s%s %s: %s", http_client_conn_hop(c), phase, c->address, why);
 	conn_fail(c, ERR_UNAVAILABLE, &err);
 }
 
@@ -174,7 +176,7 @@ void conn_fail_io(struct conn *c, const char *phase, const char *why)
 
 #define SENDS_PER_EVENT 64 /* of a body's source: then other events have their turn */
 
-static bool is_sent(const struct conn *c)
+static bool is_sent(const struct http_client_conn *c)
 {
 	const struct http_request *r = c->req;
 
@@ -182,7 +184,7 @@ static bool is_sent(const struct conn *c)
 		(!r->source || r->source_at == r->source->bytes);
 }
 
-static void count_sent(struct conn *c, size_t n)
+static void http_client_conn_count_sent(struct http_client_conn *c, size_t n)
 {
 	if (c->out_at < c->req->out.len)
 		c->out_at += n;
@@ -190,7 +192,7 @@ static void count_sent(struct conn *c, size_t n)
 		c->req->piece_at += n;
 }
 
-static struct str unsent(const struct conn *c)
+static struct str http_client_conn_unsent(const struct http_client_conn *c)
 {
 	const struct http_request *r = c->req;
 
@@ -204,7 +206,7 @@ static struct str unsent(const struct conn *c)
  * broken socket is not the end: a server that refuses early has sent an answer or a TLS alert
  * before it closed, so reading goes on.
  */
-static int send_out(struct conn *c)
+static int http_client_conn_send_out(struct http_client_conn *c)
 {
 	struct buf why = { 0 };
 	enum io_status s;
@@ -222,11 +224,11 @@ static int send_out(struct conn *c)
 		}
 		if (i == SENDS_PER_EVENT && c->req->source)
 			return EV_READ | EV_WRITE;
-		rest = unsent(c);
+		rest = http_client_conn_unsent(c);
 		s = conn_write(c, rest, &done, &why, &broken);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
-		count_sent(c, done);
+		http_client_conn_count_sent(c, done);
 		if (s == IO_DONE)
 			continue;
 		snprintf(c->write_error, sizeof(c->write_error), STR_FMT,
@@ -241,7 +243,7 @@ static int send_out(struct conn *c)
 }
 
 /* The answer is complete, or will never be. */
-static void end_exchange(struct conn *c, bool leftover)
+static void http_client_conn_end_exchange(struct http_client_conn *c, bool leftover)
 {
 	struct http_request *r = c->req;
 	bool reusable = r->parser.keep_alive && !leftover && is_sent(c) && !c->write_error[0];
@@ -255,13 +257,13 @@ static void end_exchange(struct conn *c, bool leftover)
 	request_answered(r);
 }
 
-static void on_eof(struct conn *c)
+static void http_client_conn_on_eof(struct http_client_conn *c)
 {
 	struct err err;
 	enum err_code rc = http_parser_eof(&c->req->parser, &err);
 
 	if (!rc) {
-		end_exchange(c, true);
+		http_client_conn_end_exchange(c, true);
 		return;
 	}
 	if (c->write_error[0] && !c->req->parser.any) /* the write got the reason, not the read */
@@ -271,7 +273,7 @@ static void on_eof(struct conn *c)
 }
 
 /* Gives the events to wait for, or -1: the connection is gone or parked. */
-static int read_in(struct conn *c)
+static int http_client_conn_read_in(struct http_client_conn *c)
 {
 	const int one = 1;
 	struct http_client *cl = c->client;
@@ -290,7 +292,7 @@ static int read_in(struct conn *c)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
 		}
 		if (s == IO_EOF) {
-			on_eof(c);
+			http_client_conn_on_eof(c);
 			return -1;
 		}
 		if (s == IO_FAILED) {
@@ -306,7 +308,7 @@ static int read_in(struct conn *c)
 			return -1;
 		}
 		if (c->req->parser.state == PARSE_DONE) {
-			end_exchange(c, in.len > 0);
+			http_client_conn_end_exchange(c, in.len > 0);
 			return -1;
 		}
 		request_received(c->req);
@@ -315,17 +317,17 @@ static int read_in(struct conn *c)
 	return EV_READ;
 }
 
-static void exchange_step(struct conn *c)
+static void http_client_conn_exchange_step(struct http_client_conn *c)
 {
-	int out = send_out(c), in;
+	int out = http_client_conn_send_out(c), in;
 
-	if (out < 0 || (in = read_in(c)) < 0)
+	if (out < 0 || (in = http_client_conn_read_in(c)) < 0)
 		return;
 	if (!conn_watch(c, (short)(out | in)))
 		conn_fail_io(c, "read", "cannot watch the socket");
 }
 
-void conn_exchange(struct conn *c, struct http_request *r)
+void conn_exchange(struct http_client_conn *c, struct http_request *r)
 {
 	assert(c->state != CONN_IDLE && (!c->req || c->req == r));
 	c->req = r;
@@ -337,14 +339,14 @@ void conn_exchange(struct conn *c, struct http_request *r)
 	r->source_at = 0;
 	c->write_error[0] = '\0';
 	evtimer_del(c->timer);
-	exchange_step(c);
+	http_client_conn_exchange_step(c);
 }
 
 /* -------------------------------------------------------------------------------------------- */
 /* Getting connected */
 
 /* Begins TLS with the proxy or, through its tunnel if there is one, with the target. */
-static void start_tls(struct conn *c, bool proxy)
+static void http_client_conn_start_tls(struct http_client_conn *c, bool proxy)
 {
 	struct http_request *r = c->req;
 	uint64_t *id = proxy ? &c->key.proxy_tls_id : &c->key.tls_id;
@@ -367,19 +369,19 @@ static void start_tls(struct conn *c, bool proxy)
 	c->proxy_ssl = c->ssl;
 	c->ssl = ssl;
 	c->state = proxy ? CONN_PROXY_HANDSHAKE : CONN_HANDSHAKE;
-	shake_hands(c);
+	http_client_conn_shake_hands(c);
 }
 
-void conn_reached(struct conn *c)
+void conn_reached(struct http_client_conn *c)
 {
 	if (c->key.tls)
-		start_tls(c, false);
+		http_client_conn_start_tls(c, false);
 	else
 		conn_exchange(c, c->req);
 }
 
 /* The proxy listens. It opens a tunnel, unless it reads URLs itself. */
-static void pass_proxy(struct conn *c)
+static void http_client_conn_pass_proxy(struct http_client_conn *c)
 {
 	if (c->req->proxy.kind == HTTP_PROXY_SOCKS5 || c->key.tls)
 		tunnel_start(c);
@@ -387,14 +389,14 @@ static void pass_proxy(struct conn *c)
 		conn_reached(c);
 }
 
-static void shake_hands(struct conn *c)
+static void http_client_conn_shake_hands(struct http_client_conn *c)
 {
 	struct buf why = { 0 };
 	enum io_status s = conn_handshake(c, &why);
 
 	if (s == IO_DONE) {
 		if (c->state == CONN_PROXY_HANDSHAKE)
-			pass_proxy(c);
+			http_client_conn_pass_proxy(c);
 		else
 			conn_exchange(c, c->req);
 		return;
@@ -407,7 +409,7 @@ static void shake_hands(struct conn *c)
 	buf_release(&why);
 }
 
-static void on_connected(struct conn *c)
+static void http_client_conn_on_connected(struct http_client_conn *c)
 {
 	int one = 1;
 
@@ -419,29 +421,30 @@ static void on_connected(struct conn *c)
 		conn_reached(c);
 		return;
 	case HTTP_PROXY_HTTPS:
-		start_tls(c, true);
+		http_client_conn_start_tls(c, true);
 		return;
 	default:
-		pass_proxy(c);
+		http_client_conn_pass_proxy(c);
 	}
 }
 
 /* This address failed: keep the first one's reason, drop the socket, try the next. */
-static void address_failed(struct conn *c, const char *why)
+static void http_client_conn_address_failed(struct http_client_conn *c, const char *why)
 {
 	if (c->address_i == 0)
-		err_set(&c->first_err, ERR_UNAVAILABLE, "%sconnect %s: %s", hop(c), c->address, why);
+		err_set(&c->first_err, ERR_UNAVAILABLE, "%sconnect %s: %s", http_client_conn_hop(c),
+			c->address, why);
 	conn_watch(c, 0);
 	evtimer_del(c->timer);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
 	c->address_i++;
-	connect_next(c);
+	http_client_conn_connect_next(c);
 }
 
-/* Recursion through address_failed is at most HTTP_ADDRESSES_MAX deep. */
-static void connect_next(struct conn *c)
+/* Recursion through http_client_conn_address_failed is at most HTTP_ADDRESSES_MAX deep. */
+static void http_client_conn_connect_next(struct http_client_conn *c)
 {
 	int64_t now = clock_monotonic_ns(), left = c->req->deadline_ns - now, share;
 	int64_t idle = c->req->received_ns + c->req->idle_timeout_ns - now;
@@ -454,7 +457,7 @@ static void connect_next(struct conn *c)
 	c->state = CONN_CONNECTING;
 	e = conn_connect(c);
 	if (e) {
-		address_failed(c, strerror(e));
+		http_client_conn_address_failed(c, strerror(e));
 		return;
 	}
 	if (c->req->idle && idle < left)
@@ -465,19 +468,21 @@ static void connect_next(struct conn *c)
 }
 
 /* Whom we connect to ourselves. */
-static const char *next_host(const struct http_request *r)
+static const char *http_client_conn_next_host(const struct http_request *r)
 {
 	return r->proxy.kind ? r->proxy.host.ptr : r->url.host.ptr;
 }
 
-static void on_resolved(
+static void http_client_conn_on_resolved(
 	struct resolve_waiter *w, const struct http_address *v, size_t n, const char *problem)
 {
-	struct conn *c = (struct conn *)(void *)((char *)w - offsetof(struct conn, waiter));
+	struct http_client_conn *c = (struct http_client_conn *)(void *)((char *)w -
+		offsetof(struct http_client_conn, waiter));
 	struct err err;
 
 	if (!n) {
-		err_set(&err, ERR_UNAVAILABLE, "%slookup %s: %s", hop(c), next_host(c->req), problem);
+		err_set(&err, ERR_UNAVAILABLE, "%slookup %s: %s", http_client_conn_hop(c),
+			http_client_conn_next_host(c->req), problem);
 		conn_fail(c, ERR_UNAVAILABLE, &err);
 		return;
 	}
@@ -485,12 +490,12 @@ static void on_resolved(
 	memcpy(c->addresses, v, n * sizeof(*v));
 	c->addresses_n = n;
 	c->address_i = 0;
-	connect_next(c);
+	http_client_conn_connect_next(c);
 }
 
-static void on_io(evutil_socket_t fd, short what, void *ctx)
+static void http_client_conn_on_io(evutil_socket_t fd, short what, void *ctx)
 {
-	struct conn *c = ctx;
+	struct http_client_conn *c = ctx;
 	socklen_t len = sizeof(int);
 	int e = 0;
 
@@ -499,19 +504,19 @@ static void on_io(evutil_socket_t fd, short what, void *ctx)
 		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &len))
 			e = errno;
 		if (e)
-			address_failed(c, strerror(e));
+			http_client_conn_address_failed(c, strerror(e));
 		else
-			on_connected(c);
+			http_client_conn_on_connected(c);
 		return;
 	case CONN_PROXY_HANDSHAKE:
 	case CONN_HANDSHAKE:
-		shake_hands(c);
+		http_client_conn_shake_hands(c);
 		return;
 	case CONN_TUNNEL:
 		tunnel_step(c);
 		return;
 	case CONN_ACTIVE:
-		exchange_step(c);
+		http_client_conn_exchange_step(c);
 		return;
 	case CONN_IDLE:
 		if (!is_alive(c))
@@ -522,12 +527,12 @@ static void on_io(evutil_socket_t fd, short what, void *ctx)
 	}
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void http_client_conn_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	struct conn *c = ctx;
+	struct http_client_conn *c = ctx;
 
 	if (c->state == CONN_CONNECTING)
-		address_failed(c, "timed out");
+		http_client_conn_address_failed(c, "timed out");
 	else if (c->state == CONN_IDLE)
 		conn_close(c);
 }
@@ -535,7 +540,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 void conn_open(struct http_request *r, const struct conn_key *key)
 {
 	struct http_client *cl = r->client;
-	struct conn *c = calloc(1, sizeof(*c));
+	struct http_client_conn *c = calloc(1, sizeof(*c));
 	struct err err;
 
 	if (!c) {
@@ -557,8 +562,8 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	c->key.server_name = str_dup(&c->arena, key->server_name);
 	c->key.proxy = str_dup(&c->arena, key->proxy);
 	c->key.proxy_name = str_dup(&c->arena, key->proxy_name);
-	c->io = event_new(cl->base, -1, 0, on_io, c);
-	c->timer = evtimer_new(cl->base, on_timer, c);
+	c->io = event_new(cl->base, -1, 0, http_client_conn_on_io, c);
+	c->timer = evtimer_new(cl->base, http_client_conn_on_timer, c);
 	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->key.proxy.ptr ||
 		!c->key.proxy_name.ptr || !c->io || !c->timer) {
 		err_nomem(&err, "connection");
@@ -567,8 +572,9 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	}
 	if (request_is_local(r)) {
 		c->addresses_n = 1; /* without a place in the array: the path is the request's */
-		connect_next(c);
+		http_client_conn_connect_next(c);
 		return;
 	}
-	lookup_start(cl->lookups, next_host(r), &c->waiter, on_resolved);
+	lookup_start(
+		cl->lookups, http_client_conn_next_host(r), &c->waiter, http_client_conn_on_resolved);
 }

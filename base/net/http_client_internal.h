@@ -241,11 +241,11 @@ enum conn_state {
 	CONN_IDLE
 };
 
-struct conn {
+struct http_client_conn {
 	struct http_client *client;
-	TAILQ_ENTRY(conn) link; /* of client->conns */
-	TAILQ_ENTRY(conn) idle_link; /* of client->idle, oldest first */
-	LIST_ENTRY(conn) pool_link; /* of its bucket while idle */
+	TAILQ_ENTRY(http_client_conn) link; /* of client->conns */
+	TAILQ_ENTRY(http_client_conn) idle_link; /* of client->idle, oldest first */
+	LIST_ENTRY(http_client_conn) pool_link; /* of its bucket while idle */
 	struct arena arena; /* key */
 	struct conn_key key;
 	enum conn_state state;
@@ -266,8 +266,8 @@ struct conn {
 	char write_error[128]; /* of a write that failed; "": none */
 	size_t out_at; /* of req->out */
 };
-TAILQ_HEAD(conn_list, conn);
-LIST_HEAD(conn_bucket, conn);
+TAILQ_HEAD(conn_list, http_client_conn);
+LIST_HEAD(conn_bucket, http_client_conn);
 
 enum request_state { REQUEST_IN_LINE, REQUEST_WAITING, REQUEST_ACTIVE, REQUEST_FINISHED };
 TAILQ_HEAD(request_list, http_request);
@@ -306,7 +306,7 @@ struct http_request {
 	bool in_data; /* the user's function has the body's bytes now */
 	bool canceled; /* by that function; its caller frees the request */
 	bool retried; /* on a new connection, after a kept-alive one was found dead */
-	struct conn *conn;
+	struct http_client_conn *conn;
 	struct buf out;
 	struct http_parser parser;
 	enum request_state state;
@@ -339,33 +339,35 @@ struct http_client {
 };
 
 /* A kept-alive connection for the key, proven alive, or NULL. */
-struct conn *conn_take(struct http_client *c, const struct conn_key *key);
+struct http_client_conn *conn_take(struct http_client *c, const struct conn_key *key);
 /* Starts connecting; ends in request_answered or request_failed, perhaps before this returns. */
 void conn_open(struct http_request *r, const struct conn_key *key);
-void conn_exchange(struct conn *c, struct http_request *r); /* sends r->out and reads the answer */
-void conn_park(struct conn *c); /* into the pool */
-void conn_close(struct conn *c);
+void conn_exchange(
+	struct http_client_conn *c, struct http_request *r); /* sends r->out and reads the answer */
+void conn_park(struct http_client_conn *c); /* into the pool */
+void conn_close(struct http_client_conn *c);
 
-void conn_reached(struct conn *c); /* bytes go to the target now */
-bool conn_watch(struct conn *c, short what); /* false: out of memory */
+void conn_reached(struct http_client_conn *c); /* bytes go to the target now */
+bool conn_watch(struct http_client_conn *c, short what); /* false: out of memory */
 /* Closes the connection, and its request fails. */
-void conn_fail(struct conn *c, enum err_code rc, const struct err *err);
-void conn_fail_io(struct conn *c, const char *phase, const char *why);
+void conn_fail(struct http_client_conn *c, enum err_code rc, const struct err *err);
+void conn_fail_io(struct http_client_conn *c, const char *phase, const char *why);
 
 /* Asks the proxy for a tunnel; ends in conn_reached or conn_fail, perhaps before this returns. */
-void tunnel_start(struct conn *c);
-void tunnel_step(struct conn *c);
-void tunnel_end(struct conn *c); /* frees what it needed */
+void tunnel_start(struct http_client_conn *c);
+void tunnel_step(struct http_client_conn *c);
+void tunnel_end(struct http_client_conn *c); /* frees what it needed */
 
 enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
 
-enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why);
+enum io_status conn_read(
+	struct http_client_conn *c, void *p, size_t n, size_t *done, struct buf *why);
 /* *broken: the socket failed; TLS may still have something to read. */
 enum io_status conn_write(
-	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken);
-enum io_status conn_handshake(struct conn *c, struct buf *why);
+	struct http_client_conn *c, struct str out, size_t *done, struct buf *why, bool *broken);
+enum io_status conn_handshake(struct http_client_conn *c, struct buf *why);
 /* Begins to connect to the address whose turn it is, and names it in c->address. 0, or errno. */
-int conn_connect(struct conn *c);
+int conn_connect(struct http_client_conn *c);
 
 /* Connections call these. Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);

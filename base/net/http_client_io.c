@@ -10,8 +10,8 @@
 #include "base/net/http_client_internal.h"
 
 /* errno_value is that of the call that gave rc. *broken: the system failed, not TLS. */
-static enum io_status ssl_status(
-	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
+static enum io_status http_client_io_ssl_status(
+	struct http_client_conn *c, int rc, int errno_value, struct buf *why, bool *broken)
 {
 	int e = SSL_get_error(c->ssl, rc);
 
@@ -29,7 +29,8 @@ static enum io_status ssl_status(
 	}
 }
 
-enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why)
+enum io_status conn_read(
+	struct http_client_conn *c, void *p, size_t n, size_t *done, struct buf *why)
 {
 	ssize_t got;
 	bool broken;
@@ -40,7 +41,7 @@ enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct
 		errno = 0;
 		rc = SSL_read(c->ssl, p, (int)n);
 		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+		return rc > 0 ? IO_DONE : http_client_io_ssl_status(c, rc, errno, why, &broken);
 	}
 	got = recv(c->fd, p, n, 0);
 	*done = got > 0 ? (size_t)got : 0;
@@ -55,7 +56,7 @@ enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct
 }
 
 enum io_status conn_write(
-	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
+	struct http_client_conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
 {
 	ssize_t sent;
 	int rc;
@@ -67,7 +68,7 @@ enum io_status conn_write(
 		errno = 0;
 		rc = SSL_write(c->ssl, out.ptr, out.len > (1u << 20) ? 1 << 20 : (int)out.len);
 		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, broken);
+		return rc > 0 ? IO_DONE : http_client_io_ssl_status(c, rc, errno, why, broken);
 	}
 	sent = send(c->fd, out.ptr, out.len, MSG_NOSIGNAL);
 	if (sent >= 0) {
@@ -81,7 +82,7 @@ enum io_status conn_write(
 	return IO_FAILED;
 }
 
-enum io_status conn_handshake(struct conn *c, struct buf *why)
+enum io_status conn_handshake(struct http_client_conn *c, struct buf *why)
 {
 	bool broken;
 	int rc;
@@ -89,12 +90,12 @@ enum io_status conn_handshake(struct conn *c, struct buf *why)
 	ERR_clear_error();
 	errno = 0;
 	rc = SSL_do_handshake(c->ssl);
-	return rc == 1 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+	return rc == 1 ? IO_DONE : http_client_io_ssl_status(c, rc, errno, why, &broken);
 }
 
 /* ---- opening ---- */
 
-static void address_text(struct conn *c)
+static void http_client_io_address_text(struct http_client_conn *c)
 {
 	struct http_address *a = &c->addresses[c->address_i];
 	char ip[INET6_ADDRSTRLEN] = "";
@@ -115,14 +116,14 @@ static void address_text(struct conn *c)
 	}
 }
 
-int conn_connect(struct conn *c)
+int conn_connect(struct http_client_conn *c)
 {
 	struct http_address *a = &c->addresses[c->address_i];
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	const struct sockaddr *to = &a->sa.any;
 	socklen_t len = a->len;
 
-	address_text(c);
+	http_client_io_address_text(c);
 	if (request_is_local(c->req)) {
 		assert(c->req->unix_path.len < sizeof(un.sun_path));
 		memcpy(un.sun_path, c->req->unix_path.ptr, c->req->unix_path.len);

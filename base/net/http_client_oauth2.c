@@ -32,7 +32,7 @@ struct grant {
 	struct event *look;
 };
 
-static void ask(struct grant *g, enum http_token_style style);
+static void grant_ask(struct grant *g, enum http_token_style style);
 
 static void grant_free(struct grant *g)
 {
@@ -78,7 +78,7 @@ static void grant_got(struct grant *g, struct str authorization, uint64_t serial
 	grant_free(g);
 }
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void http_client_oauth2_on_answer(void *ctx, const struct http_response *res)
 {
 	struct grant *g = ctx;
 	struct str authorization;
@@ -93,7 +93,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	}
 	if (res->status < 200 || res->status > 299) {
 		if (g->style == HTTP_TOKEN_UNKNOWN && g->sent_style == HTTP_TOKEN_IN_HEADER) {
-			ask(g, HTTP_TOKEN_IN_BODY); /* some servers take them there only */
+			grant_ask(g, HTTP_TOKEN_IN_BODY); /* some servers take them there only */
 			return;
 		}
 		buf_printf(&why, "server returned HTTP status %d%s%.*s", res->status,
@@ -116,7 +116,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 /* -------------------------------------------------------------------------------------------- */
 /* Asking */
 
-static void add_field(struct buf *b, struct str name, struct str value)
+static void http_client_oauth2_add_field(struct buf *b, struct str name, struct str value)
 {
 	if (b->len)
 		buf_add_char(b, '&');
@@ -125,29 +125,29 @@ static void add_field(struct buf *b, struct str name, struct str value)
 	percent_encode(b, value, PERCENT_FORM);
 }
 
-static void compose_body(struct buf *b, const struct grant *g, bool credentials)
+static void http_client_oauth2_compose_body(struct buf *b, const struct grant *g, bool credentials)
 {
 	const struct http_oauth2 *o = &g->oauth2;
 
 	if (!labels_has(o->endpoint_params, STR("grant_type")))
-		add_field(b, STR("grant_type"), STR("client_credentials"));
+		http_client_oauth2_add_field(b, STR("grant_type"), STR("client_credentials"));
 	if (o->scope.len)
-		add_field(b, STR("scope"), o->scope);
+		http_client_oauth2_add_field(b, STR("scope"), o->scope);
 	for (size_t i = 0; i < o->endpoint_params.n; i++) {
 		const struct label *l = &o->endpoint_params.v[i];
 
 		if (!credentials || (!str_is(l->name, "client_id") && !str_is(l->name, "client_secret")))
-			add_field(b, l->name, l->value);
+			http_client_oauth2_add_field(b, l->name, l->value);
 	}
 	if (!credentials)
 		return;
-	add_field(b, STR("client_id"), o->client_id);
+	http_client_oauth2_add_field(b, STR("client_id"), o->client_id);
 	if (g->secret.len)
-		add_field(b, STR("client_secret"), g->secret);
+		http_client_oauth2_add_field(b, STR("client_secret"), g->secret);
 }
 
 /* Encoded as in a form first (RFC 6749, 2.3.1). */
-static struct str header_credentials(struct grant *g)
+static struct str grant_header_credentials(struct grant *g)
 {
 	struct buf user = { 0 }, password = { 0 };
 	struct str out = { NULL, 0 };
@@ -161,12 +161,12 @@ static struct str header_credentials(struct grant *g)
 	return out;
 }
 
-static void ask(struct grant *g, enum http_token_style style)
+static void grant_ask(struct grant *g, enum http_token_style style)
 {
 	struct label headers[] = {
 		{ STR("Accept"), STR("application/json") },
 			{ STR("Content-Type"), STR("application/x-www-form-urlencoded") },
-				{ STR("Authorization"), header_credentials(g) },
+				{ STR("Authorization"), grant_header_credentials(g) },
 			};
 	struct http_request_options o = {
 		.method = "POST",
@@ -182,13 +182,13 @@ static void ask(struct grant *g, enum http_token_style style)
 
 	assert(g->asking);
 	g->sent_style = style;
-	compose_body(&body, g, style == HTTP_TOKEN_IN_BODY);
+	http_client_oauth2_compose_body(&body, g, style == HTTP_TOKEN_IN_BODY);
 	o.body = buf_str(&body);
 	rc = buf_failed(&body) || !headers[2].value.ptr ? err_nomem(&err, "token") : ERR_OK;
 	if (!rc && g->client->closing)
 		rc = err_set(&err, ERR_CANCELED, "the HTTP client is closing");
 	if (!rc)
-		rc = http_client_send(g->client, &o, on_answer, g, NULL, &err);
+		rc = http_client_send(g->client, &o, http_client_oauth2_on_answer, g, NULL, &err);
 	if (body.ptr)
 		OPENSSL_cleanse(body.ptr, body.cap);
 	buf_release(&body);
@@ -196,15 +196,15 @@ static void ask(struct grant *g, enum http_token_style style)
 		grant_failed(g, rc, err.msg);
 }
 
-static void begin_ask(struct grant *g, enum http_token_style style)
+static void grant_begin_ask(struct grant *g, enum http_token_style style)
 {
 	g->asking = true;
 	g->style = style;
-	ask(g, style == HTTP_TOKEN_UNKNOWN ? HTTP_TOKEN_IN_HEADER : style);
+	grant_ask(g, style == HTTP_TOKEN_UNKNOWN ? HTTP_TOKEN_IN_HEADER : style);
 }
 
 /* Somebody else asks: is there an answer? */
-static void on_look(evutil_socket_t fd, short what, void *ctx)
+static void http_client_oauth2_on_look(evutil_socket_t fd, short what, void *ctx)
 {
 	struct grant *g = ctx;
 	struct http_token token;
@@ -220,7 +220,7 @@ static void on_look(evutil_socket_t fd, short what, void *ctx)
 		grant_got(g, token.authorization, token.serial);
 		return;
 	case HTTP_TOKEN_ASK:
-		begin_ask(g, token.style);
+		grant_begin_ask(g, token.style);
 		return;
 	case HTTP_TOKEN_BUSY:
 		timer_after(g->look, LOOK_AGAIN_NS);
@@ -239,7 +239,8 @@ static void on_look(evutil_socket_t fd, short what, void *ctx)
 /* For requests */
 
 /* Equal settings and an equal secret are one identity. */
-static enum err_code identify(struct http_request *r, struct str *secret, struct err *err)
+static enum err_code http_client_oauth2_identify(
+	struct http_request *r, struct str *secret, struct err *err)
 {
 	const struct http_oauth2 *o = r->config->oauth2;
 	struct buf b = { 0 };
@@ -262,7 +263,8 @@ static enum err_code identify(struct http_request *r, struct str *secret, struct
 	return rc;
 }
 
-static struct grant *find_grant(struct http_client *c, const struct http_token_id *id)
+static struct grant *http_client_oauth2_find_grant(
+	struct http_client *c, const struct http_token_id *id)
 {
 	struct grant *g;
 
@@ -286,7 +288,7 @@ static struct grant *grant_new(struct http_request *r, struct str secret, struct
 	TAILQ_INSERT_TAIL(&r->client->grants, g, link);
 	arena_init(&g->arena, 0);
 	g->secret = str_dup(&g->arena, secret);
-	g->look = evtimer_new(r->client->base, on_look, g);
+	g->look = evtimer_new(r->client->base, http_client_oauth2_on_look, g);
 	if (!g->secret.ptr || !g->look ||
 		http_oauth2_dup(&g->arena, r->config->oauth2, &g->oauth2, err)) {
 		err_nomem(err, "token");
@@ -303,10 +305,10 @@ bool request_needs_token(const struct http_request *r)
 }
 
 /* Waits on the grant of its token. */
-static enum err_code wait_for(
+static enum err_code http_client_oauth2_wait_for(
 	struct http_request *r, struct str secret, const struct http_token *ours, struct err *err)
 {
-	struct grant *g = find_grant(r->client, &r->token_id);
+	struct grant *g = http_client_oauth2_find_grant(r->client, &r->token_id);
 
 	if (!g && !(g = grant_new(r, secret, err))) {
 		if (ours)
@@ -316,7 +318,7 @@ static enum err_code wait_for(
 	request_wait(r, &g->waiting);
 	if (ours && !g->asking) {
 		event_del(g->look);
-		begin_ask(g, ours->style);
+		grant_begin_ask(g, ours->style);
 	} else if (!g->asking) {
 		timer_after(g->look, LOOK_AGAIN_NS);
 	}
@@ -330,7 +332,7 @@ enum err_code request_get_token(struct http_request *r, struct err *err)
 	enum err_code rc;
 
 	assert(request_needs_token(r));
-	if ((rc = identify(r, &secret, err)))
+	if ((rc = http_client_oauth2_identify(r, &secret, err)))
 		return rc;
 	switch (http_token_get(&r->arena, &r->token_id, clock_monotonic_ns(), &token, err)) {
 	case HTTP_TOKEN_VALID:
@@ -339,9 +341,9 @@ enum err_code request_get_token(struct http_request *r, struct err *err)
 		r->token_is_new = false;
 		return request_compose(r, err);
 	case HTTP_TOKEN_ASK:
-		return wait_for(r, secret, &token, err);
+		return http_client_oauth2_wait_for(r, secret, &token, err);
 	case HTTP_TOKEN_BUSY:
-		return wait_for(r, secret, NULL, err);
+		return http_client_oauth2_wait_for(r, secret, NULL, err);
 	case HTTP_TOKEN_FAILED:
 		return ERR_UNAVAILABLE;
 	default:

@@ -30,7 +30,7 @@ void http_parser_release(struct http_parser *p)
 	buf_release(&p->body);
 }
 
-static bool token_char(unsigned char c)
+static bool http_client_parse_token_char(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 		(c && strchr("!#$%&'*+-.^_`|~", c));
@@ -41,7 +41,7 @@ bool http_token_valid(struct str s)
 	size_t i;
 
 	for (i = 0; i < s.len; i++)
-		if (!token_char((unsigned char)s.ptr[i]))
+		if (!http_client_parse_token_char((unsigned char)s.ptr[i]))
 			return false;
 	return s.len > 0;
 }
@@ -57,7 +57,7 @@ bool http_header_value_valid(struct str s)
 }
 
 /* Takes a line off the front, without its end. False: none left. */
-static bool next_line(struct str *text, struct str *line)
+static bool http_client_parse_next_line(struct str *text, struct str *line)
 {
 	const char *nl = text->len ? memchr(text->ptr, '\n', text->len) : NULL;
 	size_t n = nl ? (size_t)(nl - text->ptr) : 0;
@@ -70,7 +70,7 @@ static bool next_line(struct str *text, struct str *line)
 	return true;
 }
 
-static bool split_header(struct str line, struct str *name, struct str *value)
+static bool http_client_parse_split_header(struct str line, struct str *name, struct str *value)
 {
 	const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
 
@@ -85,8 +85,8 @@ bool http_head_get(struct str head, const char *name, struct str *out)
 {
 	struct str line, n, v;
 
-	while (next_line(&head, &line)) {
-		if (split_header(line, &n, &v) && str_eq_nocase(n, str_of(name))) {
+	while (http_client_parse_next_line(&head, &line)) {
+		if (http_client_parse_split_header(line, &n, &v) && str_eq_nocase(n, str_of(name))) {
 			*out = v;
 			return true;
 		}
@@ -95,7 +95,7 @@ bool http_head_get(struct str head, const char *name, struct str *out)
 }
 
 /* True if a comma-separated list has the word. */
-static bool list_has(struct str list, const char *word)
+static bool http_client_parse_list_has(struct str list, const char *word)
 {
 	while (list.len) {
 		const char *comma = memchr(list.ptr, ',', list.len);
@@ -110,7 +110,7 @@ static bool list_has(struct str list, const char *word)
 	return false;
 }
 
-static enum err_code malformed(struct str line, struct err *err)
+static enum err_code http_client_parse_malformed(struct str line, struct err *err)
 {
 	char shown[64];
 	size_t i;
@@ -131,7 +131,7 @@ static enum err_code parse_status(struct http_parser *p, struct str line, struct
 	if (line.len < 12 || memcmp(s, "HTTP/1.", 7) != 0 || (s[7] != '0' && s[7] != '1') ||
 		s[8] != ' ' || s[9] < '1' || s[9] > '9' || s[10] < '0' || s[10] > '9' || s[11] < '0' ||
 		s[11] > '9' || (line.len > 12 && s[12] != ' ') || !http_header_value_valid(line))
-		return malformed(line, err);
+		return http_client_parse_malformed(line, err);
 	p->status = (s[9] - '0') * 100 + (s[10] - '0') * 10 + (s[11] - '0');
 	p->keep_alive = s[7] == '1';
 	p->reason = str_trim((struct str){ s + 12, line.len - 12 });
@@ -149,12 +149,12 @@ static enum err_code parse_header(
 	struct str name, value;
 	uint64_t length;
 
-	if (!split_header(line, &name, &value) || !http_token_valid(name) ||
+	if (!http_client_parse_split_header(line, &name, &value) || !http_token_valid(name) ||
 		!http_header_value_valid(value))
-		return malformed(line, err);
+		return http_client_parse_malformed(line, err);
 	if (str_eq_nocase(name, STR("content-length"))) {
 		if (!str_to_u64(value, &length) || (f->has_length && f->length != length))
-			return malformed(line, err);
+			return http_client_parse_malformed(line, err);
 		f->has_length = true;
 		f->length = length;
 	} else if (str_eq_nocase(name, STR("transfer-encoding"))) {
@@ -163,9 +163,9 @@ static enum err_code parse_header(
 				(int)(value.len < 64 ? value.len : 64), value.ptr);
 		f->chunked = true;
 	} else if (str_eq_nocase(name, STR("connection"))) {
-		if (list_has(value, "close"))
+		if (http_client_parse_list_has(value, "close"))
 			p->keep_alive = false;
-		else if (list_has(value, "keep-alive"))
+		else if (http_client_parse_list_has(value, "keep-alive"))
 			p->keep_alive = true;
 	}
 	return ERR_OK;
@@ -178,11 +178,11 @@ static enum err_code parse_head(struct http_parser *p, struct err *err)
 	struct framing f = { 0 };
 	enum err_code rc;
 
-	if (!next_line(&head, &line))
-		return malformed(head, err);
+	if (!http_client_parse_next_line(&head, &line))
+		return http_client_parse_malformed(head, err);
 	if ((rc = parse_status(p, line, err)))
 		return rc;
-	while (next_line(&head, &line) && line.len)
+	while (http_client_parse_next_line(&head, &line) && line.len)
 		if ((rc = parse_header(p, line, &f, err)))
 			return rc;
 	if (p->status == 101)
@@ -214,7 +214,7 @@ static enum err_code parse_head(struct http_parser *p, struct err *err)
 }
 
 /* Up to and with the next line's end, or all there is. */
-static struct str take_line_part(struct str *in)
+static struct str http_client_parse_take_line_part(struct str *in)
 {
 	const char *nl = memchr(in->ptr, '\n', in->len);
 	size_t n = nl ? (size_t)(nl - in->ptr) + 1 : in->len;
@@ -225,7 +225,7 @@ static struct str take_line_part(struct str *in)
 	return part;
 }
 
-static enum err_code count_head(struct http_parser *p, size_t n, struct err *err)
+static enum err_code http_client_parse_count_head(struct http_parser *p, size_t n, struct err *err)
 {
 	p->head_used += n;
 	if (p->head_used > HTTP_HEADER_BYTES_MAX)
@@ -234,13 +234,14 @@ static enum err_code count_head(struct http_parser *p, size_t n, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code feed_head(struct http_parser *p, struct str *in, struct err *err)
+static enum err_code http_client_parse_feed_head(
+	struct http_parser *p, struct str *in, struct err *err)
 {
-	struct str part = take_line_part(in);
+	struct str part = http_client_parse_take_line_part(in);
 	enum err_code rc;
 	size_t n;
 
-	if ((rc = count_head(p, part.len, err)))
+	if ((rc = http_client_parse_count_head(p, part.len, err)))
 		return rc;
 	buf_add_str(&p->head, part);
 	if (buf_failed(&p->head))
@@ -248,7 +249,7 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 	/* the first bytes show that it is not HTTP; do not wait for the deadline */
 	n = p->head.len < 7 ? p->head.len : 7;
 	if (memcmp(p->head.ptr, "HTTP/1.", n) != 0)
-		return malformed(buf_str(&p->head), err);
+		return http_client_parse_malformed(buf_str(&p->head), err);
 	if (part.ptr[part.len - 1] != '\n')
 		return ERR_OK;
 	n = p->head.len - p->line_at;
@@ -258,7 +259,8 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 	return ERR_OK;
 }
 
-static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, struct err *err)
+static enum err_code http_client_parse_feed_body(
+	struct http_parser *p, struct str *in, size_t n, struct err *err)
 {
 	assert(p->stream || p->body.len <= p->body_max);
 	if (!p->stream && n > p->body_max - p->body.len)
@@ -272,12 +274,12 @@ static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, 
 	return ERR_OK;
 }
 
-static size_t at_most(uint64_t left, size_t n)
+static size_t http_client_parse_at_most(uint64_t left, size_t n)
 {
 	return left < n ? (size_t)left : n;
 }
 
-static int hex_digit(unsigned char c)
+static int http_client_parse_hex_digit(unsigned char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -286,10 +288,11 @@ static int hex_digit(unsigned char c)
 }
 
 /* One byte of "1a;ext\r\n" before a chunk, or of the line end behind it. */
-static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, struct err *err)
+static enum err_code http_client_parse_feed_chunk_frame(
+	struct http_parser *p, struct str *in, struct err *err)
 {
 	unsigned char c = (unsigned char)*in->ptr++;
-	int digit = hex_digit(c);
+	int digit = http_client_parse_hex_digit(c);
 
 	in->len--;
 	/* framing far larger than its data only keeps us busy */
@@ -327,13 +330,14 @@ static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, str
 }
 
 /* Lines behind the last chunk are skipped; an empty one is the end. */
-static enum err_code feed_trailer(struct http_parser *p, struct str *in, struct err *err)
+static enum err_code http_client_parse_feed_trailer(
+	struct http_parser *p, struct str *in, struct err *err)
 {
-	struct str part = take_line_part(in);
+	struct str part = http_client_parse_take_line_part(in);
 	bool cr = part.len >= 2 && part.ptr[part.len - 2] == '\r';
 	enum err_code rc;
 
-	if ((rc = count_head(p, part.len, err)))
+	if ((rc = http_client_parse_count_head(p, part.len, err)))
 		return rc;
 	p->line_at += part.len;
 	if (part.ptr[part.len - 1] != '\n') {
@@ -357,25 +361,25 @@ enum err_code http_parser_feed(struct http_parser *p, struct str *in, struct err
 		p->any = true;
 		switch (p->state) {
 		case PARSE_HEAD:
-			rc = feed_head(p, in, err);
+			rc = http_client_parse_feed_head(p, in, err);
 			break;
 		case PARSE_CLOSE:
-			rc = feed_body(p, in, in->len, err);
+			rc = http_client_parse_feed_body(p, in, in->len, err);
 			break;
 		case PARSE_LENGTH:
 		case PARSE_CHUNK_DATA:
 			assert(p->left > 0);
-			n = at_most(p->left, in->len);
-			rc = feed_body(p, in, n, err);
+			n = http_client_parse_at_most(p->left, in->len);
+			rc = http_client_parse_feed_body(p, in, n, err);
 			p->left -= n;
 			if (!p->left)
 				p->state = p->state == PARSE_LENGTH ? PARSE_DONE : PARSE_CHUNK_END;
 			break;
 		case PARSE_TRAILER:
-			rc = feed_trailer(p, in, err);
+			rc = http_client_parse_feed_trailer(p, in, err);
 			break;
 		default:
-			rc = feed_chunk_frame(p, in, err);
+			rc = http_client_parse_feed_chunk_frame(p, in, err);
 		}
 	}
 	return rc;

@@ -14,7 +14,7 @@
 
 enum { METHOD_NONE = 0, METHOD_PASSWORD = 2 };
 
-void tunnel_end(struct conn *c)
+void tunnel_end(struct http_client_conn *c)
 {
 	if (!c->tunnel)
 		return;
@@ -24,7 +24,7 @@ void tunnel_end(struct conn *c)
 	c->tunnel = NULL;
 }
 
-static void fail(struct conn *c, enum err_code rc, const char *why)
+static void http_client_proxy_fail(struct http_client_conn *c, enum err_code rc, const char *why)
 {
 	struct err err;
 
@@ -36,7 +36,7 @@ static void fail(struct conn *c, enum err_code rc, const char *why)
 /* -------------------------------------------------------------------------------------------- */
 /* CONNECT */
 
-static void compose_connect(struct conn *c)
+static void http_client_proxy_compose_connect(struct http_client_conn *c)
 {
 	const struct http_request *r = c->req;
 	struct labels headers = r->config->proxy.connect_headers;
@@ -57,7 +57,8 @@ static void compose_connect(struct conn *c)
 	buf_add(&t->out, "\r\n", 2);
 }
 
-static enum err_code feed_connect(struct tunnel *t, struct str *in, bool *done, struct err *err)
+static enum err_code http_client_proxy_feed_connect(
+	struct tunnel *t, struct str *in, bool *done, struct err *err)
 {
 	struct http_parser *p = &t->parser;
 	enum err_code rc = http_parser_feed(p, in, err);
@@ -74,7 +75,7 @@ static enum err_code feed_connect(struct tunnel *t, struct str *in, bool *done, 
 /* -------------------------------------------------------------------------------------------- */
 /* SOCKS5 */
 
-static const char *socks_reason(unsigned code)
+static const char *http_client_proxy_socks_reason(unsigned code)
 {
 	static const char *const reasons[] = { "succeeded", "general failure",
 		"connection not allowed by the rules", "network unreachable", "host unreachable",
@@ -84,14 +85,14 @@ static const char *socks_reason(unsigned code)
 	return code < sizeof(reasons) / sizeof(reasons[0]) ? reasons[code] : "unknown error";
 }
 
-static void add_short(struct buf *b, struct str s)
+static void http_client_proxy_add_short(struct buf *b, struct str s)
 {
 	assert(s.len <= SOCKS_TEXT_BYTES_MAX);
 	buf_add_char(b, (char)(unsigned char)s.len);
 	buf_add_str(b, s);
 }
 
-static void compose_greeting(struct tunnel *t, const struct http_proxy *p)
+static void http_client_proxy_compose_greeting(struct tunnel *t, const struct http_proxy *p)
 {
 	t->phase = TUNNEL_METHOD;
 	if (p->has_user)
@@ -100,16 +101,16 @@ static void compose_greeting(struct tunnel *t, const struct http_proxy *p)
 		buf_add(&t->out, "\x05\x01\x00", 3);
 }
 
-static void compose_password(struct tunnel *t, const struct http_proxy *p)
+static void http_client_proxy_compose_password(struct tunnel *t, const struct http_proxy *p)
 {
 	t->phase = TUNNEL_PASSWORD;
 	buf_add_char(&t->out, 1);
-	add_short(&t->out, p->user);
-	add_short(&t->out, p->password);
+	http_client_proxy_add_short(&t->out, p->user);
+	http_client_proxy_add_short(&t->out, p->password);
 }
 
 /* Names go to the proxy as they are: it resolves them. */
-static void compose_request(struct tunnel *t, const struct http_url *url)
+static void http_client_proxy_compose_request(struct tunnel *t, const struct http_url *url)
 {
 	unsigned char ip[16];
 	unsigned char port[2] = { (unsigned char)(url->port >> 8), (unsigned char)url->port };
@@ -124,13 +125,13 @@ static void compose_request(struct tunnel *t, const struct http_url *url)
 		buf_add(&t->out, ip, 16);
 	} else {
 		buf_add_char(&t->out, 3);
-		add_short(&t->out, url->host);
+		http_client_proxy_add_short(&t->out, url->host);
 	}
 	buf_add(&t->out, port, sizeof(port));
 }
 
 /* How long the phase's answer is, as far as its first bytes say. */
-static size_t socks_answer_bytes(const struct tunnel *t)
+static size_t http_client_proxy_socks_answer_bytes(const struct tunnel *t)
 {
 	if (t->phase != TUNNEL_REQUEST)
 		return 2;
@@ -142,7 +143,7 @@ static size_t socks_answer_bytes(const struct tunnel *t)
 }
 
 /* A phase's answer is complete. Gives a problem, or NULL. */
-static const char *socks_answer(struct tunnel *t, bool *done)
+static const char *http_client_proxy_socks_answer(struct tunnel *t, bool *done)
 {
 	const struct http_proxy *p = t->proxy;
 	unsigned char version = t->in[0], code = t->in[1], type = t->in[3];
@@ -153,20 +154,20 @@ static const char *socks_answer(struct tunnel *t, bool *done)
 	switch (t->phase) {
 	case TUNNEL_METHOD:
 		if (code == METHOD_NONE)
-			compose_request(t, t->url);
+			http_client_proxy_compose_request(t, t->url);
 		else if (code == METHOD_PASSWORD && p->has_user)
-			compose_password(t, p);
+			http_client_proxy_compose_password(t, p);
 		else
 			return "the proxy takes none of our ways to authenticate";
 		return NULL;
 	case TUNNEL_PASSWORD:
 		if (code)
 			return "the proxy refused the user or the password";
-		compose_request(t, t->url);
+		http_client_proxy_compose_request(t, t->url);
 		return NULL;
 	default:
 		if (code)
-			return socks_reason(code);
+			return http_client_proxy_socks_reason(code);
 		if (type != 1 && type != 3 && type != 4)
 			return "the answer is not SOCKS5";
 		*done = true;
@@ -174,22 +175,23 @@ static const char *socks_answer(struct tunnel *t, bool *done)
 	}
 }
 
-static enum err_code feed_socks(struct tunnel *t, struct str *in, bool *done, struct err *err)
+static enum err_code http_client_proxy_feed_socks(
+	struct tunnel *t, struct str *in, bool *done, struct err *err)
 {
 	const char *problem;
 	size_t want;
 
 	while (in->len && !*done) { /* each turn takes at least a byte */
-		want = socks_answer_bytes(t);
+		want = http_client_proxy_socks_answer_bytes(t);
 		assert(t->in_n < want && want <= sizeof(t->in));
 		want = want - t->in_n < in->len ? want - t->in_n : in->len;
 		memcpy(t->in + t->in_n, in->ptr, want);
 		t->in_n += want;
 		in->ptr += want;
 		in->len -= want;
-		if (t->in_n < socks_answer_bytes(t))
+		if (t->in_n < http_client_proxy_socks_answer_bytes(t))
 			continue;
-		if ((problem = socks_answer(t, done)))
+		if ((problem = http_client_proxy_socks_answer(t, done)))
 			return err_set(err, ERR_UNAVAILABLE, "%s", problem);
 	}
 	return ERR_OK;
@@ -200,12 +202,12 @@ static enum err_code feed_socks(struct tunnel *t, struct str *in, bool *done, st
 
 enum err_code tunnel_feed(struct tunnel *t, struct str *in, bool *done, struct err *err)
 {
-	return t->phase == TUNNEL_CONNECT ? feed_connect(t, in, done, err) :
-										feed_socks(t, in, done, err);
+	return t->phase == TUNNEL_CONNECT ? http_client_proxy_feed_connect(t, in, done, err) :
+										http_client_proxy_feed_socks(t, in, done, err);
 }
 
 /* Gives the events to wait for, or -1: the connection is gone. */
-static int send_out(struct conn *c)
+static int http_client_proxy_send_out(struct http_client_conn *c)
 {
 	struct tunnel *t = c->tunnel;
 	struct buf why = { 0 };
@@ -214,7 +216,7 @@ static int send_out(struct conn *c)
 	size_t n;
 
 	if (buf_failed(&t->out)) {
-		fail(c, ERR_NOMEM, "out of memory");
+		http_client_proxy_fail(c, ERR_NOMEM, "out of memory");
 		return -1;
 	}
 	while (t->out_at < t->out.len) { /* each turn sends at least a byte */
@@ -227,7 +229,8 @@ static int send_out(struct conn *c)
 		if (s == IO_DONE)
 			continue;
 		buf_add_char(&why, '\0');
-		fail(c, ERR_UNAVAILABLE, buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
+		http_client_proxy_fail(
+			c, ERR_UNAVAILABLE, buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
 		buf_release(&why);
 		return -1;
 	}
@@ -237,10 +240,11 @@ static int send_out(struct conn *c)
 }
 
 /* The tunnel is open: from now on the connection is one to the target. */
-static void opened(struct conn *c, bool leftover)
+static void http_client_proxy_opened(struct http_client_conn *c, bool leftover)
 {
 	if (leftover) {
-		fail(c, ERR_INVALID, "bytes came behind the answer, before anything was asked");
+		http_client_proxy_fail(
+			c, ERR_INVALID, "bytes came behind the answer, before anything was asked");
 		return;
 	}
 	snprintf(c->address, sizeof(c->address), "%.63s", c->tunnel->target);
@@ -249,7 +253,7 @@ static void opened(struct conn *c, bool leftover)
 }
 
 /* Gives the events to wait for, or -1: the connection is gone, or the tunnel is open. */
-static int read_in(struct conn *c, bool *again)
+static int http_client_proxy_read_in(struct http_client_conn *c, bool *again)
 {
 	struct http_client *cl = c->client;
 	struct buf why = { 0 };
@@ -265,7 +269,7 @@ static int read_in(struct conn *c, bool *again)
 		return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
 	if (s != IO_DONE) {
 		buf_add_char(&why, '\0');
-		fail(c, ERR_UNAVAILABLE,
+		http_client_proxy_fail(c, ERR_UNAVAILABLE,
 			s == IO_EOF || buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
 		buf_release(&why);
 		return -1;
@@ -273,32 +277,33 @@ static int read_in(struct conn *c, bool *again)
 	request_received(c->req);
 	in = (struct str){ (const char *)cl->scratch, n };
 	if ((rc = tunnel_feed(c->tunnel, &in, &done, &err))) {
-		fail(c, rc, err.msg);
+		http_client_proxy_fail(c, rc, err.msg);
 		return -1;
 	}
 	if (done) {
-		opened(c, in.len > 0);
+		http_client_proxy_opened(c, in.len > 0);
 		return -1;
 	}
 	*again = true;
 	return EV_READ;
 }
 
-void tunnel_step(struct conn *c)
+void tunnel_step(struct http_client_conn *c)
 {
 	bool again;
 	int out, in;
 
 	do { /* each turn took bytes of an answer, of which there are few */
 		again = false;
-		if ((out = send_out(c)) < 0 || (in = read_in(c, &again)) < 0)
+		if ((out = http_client_proxy_send_out(c)) < 0 ||
+			(in = http_client_proxy_read_in(c, &again)) < 0)
 			return;
 	} while (again);
 	if (!conn_watch(c, (short)(out | in)))
-		fail(c, ERR_NOMEM, "cannot watch the socket");
+		http_client_proxy_fail(c, ERR_NOMEM, "cannot watch the socket");
 }
 
-void tunnel_start(struct conn *c)
+void tunnel_start(struct http_client_conn *c)
 {
 	const struct http_url *url = &c->req->url;
 	const struct http_proxy *p = &c->req->proxy;
@@ -322,14 +327,14 @@ void tunnel_start(struct conn *c)
 		if (p->has_user &&
 			(!p->user.len || p->user.len > SOCKS_TEXT_BYTES_MAX ||
 				p->password.len > SOCKS_TEXT_BYTES_MAX)) {
-			fail(c, ERR_INVALID,
+			http_client_proxy_fail(c, ERR_INVALID,
 				"a user of 1 to 255 bytes and a password of at most 255 are needed");
 			return;
 		}
-		compose_greeting(t, p);
+		http_client_proxy_compose_greeting(t, p);
 	} else {
 		http_parser_init(&t->parser, true, 0); /* like HEAD: no body follows */
-		compose_connect(c);
+		http_client_proxy_compose_connect(c);
 	}
 	tunnel_step(c);
 }

@@ -48,7 +48,8 @@ void lookups_close(struct lookups *ls)
 	free(ls);
 }
 
-static void tell(struct lookup *l, const struct http_address *v, size_t n, const char *problem)
+static void lookup_tell(
+	struct lookup *l, const struct http_address *v, size_t n, const char *problem)
 {
 	struct resolve_waiter *w;
 
@@ -61,7 +62,7 @@ static void tell(struct lookup *l, const struct http_address *v, size_t n, const
 	}
 }
 
-static void on_addresses(void *ctx, int status, const struct ares_addrinfo *res)
+static void http_client_resolve_on_addresses(void *ctx, int status, const struct ares_addrinfo *res)
 {
 	struct http_address v[HTTP_ADDRESSES_MAX];
 	const struct ares_addrinfo_node *node;
@@ -77,11 +78,11 @@ static void on_addresses(void *ctx, int status, const struct ares_addrinfo *res)
 		memcpy(&v[n].sa, node->ai_addr, node->ai_addrlen);
 		v[n++].len = node->ai_addrlen;
 	}
-	tell(l, v, n, status == ARES_SUCCESS ? "no addresses" : ares_strerror(status));
+	lookup_tell(l, v, n, status == ARES_SUCCESS ? "no addresses" : ares_strerror(status));
 	free(l);
 }
 
-static bool parse_numeric(const char *host, struct http_address *out)
+static bool http_client_resolve_parse_numeric(const char *host, struct http_address *out)
 {
 	struct sockaddr_in6 *in6 = &out->sa.in6;
 	struct sockaddr_in *in = &out->sa.in;
@@ -100,7 +101,7 @@ static bool parse_numeric(const char *host, struct http_address *out)
 	return false;
 }
 
-static bool is_localhost(const char *host)
+static bool http_client_resolve_is_localhost(const char *host)
 {
 	struct str h = str_of(host);
 
@@ -116,13 +117,13 @@ void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w
 
 	w->lookup = NULL;
 	w->fn = fn;
-	if (parse_numeric(host, &v[0])) {
+	if (http_client_resolve_parse_numeric(host, &v[0])) {
 		fn(w, v, 1, NULL);
 		return;
 	}
-	if (is_localhost(host)) {
-		parse_numeric("127.0.0.1", &v[0]);
-		parse_numeric("::1", &v[1]);
+	if (http_client_resolve_is_localhost(host)) {
+		http_client_resolve_parse_numeric("127.0.0.1", &v[0]);
+		http_client_resolve_parse_numeric("::1", &v[1]);
 		fn(w, v, 2, NULL);
 		return;
 	}
@@ -144,7 +145,8 @@ void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w
 	LIST_INSERT_HEAD(&ls->under_way, l, link);
 	w->lookup = l;
 	LIST_INSERT_HEAD(&l->waiters, w, link);
-	resolver_addresses(ls->resolver, l->name, on_addresses, l); /* /etc/hosts answers at once */
+	resolver_addresses(ls->resolver, l->name, http_client_resolve_on_addresses,
+		l); /* /etc/hosts answers at once */
 }
 
 void lookup_cancel(struct resolve_waiter *w)

@@ -10,7 +10,7 @@
 #define PIECE_BYTES (256u << 10)
 #define CREDENTIAL_BYTES_MAX (64u << 10)
 
-static bool in_list(struct str name, const char *const *list)
+static bool http_client_send_in_list(struct str name, const char *const *list)
 {
 	for (; *list; list++)
 		if (str_eq_nocase(name, str_of(*list)))
@@ -59,7 +59,8 @@ struct str http_basic_credentials(struct arena *a, struct str user, struct str p
 	return (struct str){ text, 6 + n };
 }
 
-static enum err_code basic_auth(struct http_request *r, struct str *out, struct err *err)
+static enum err_code http_client_send_basic_auth(
+	struct http_request *r, struct str *out, struct err *err)
 {
 	const struct http_config *c = r->config;
 	struct str user, password;
@@ -87,7 +88,7 @@ enum err_code request_authorize(struct http_request *r, struct err *err)
 	if (!c)
 		return ERR_OK;
 	if (c->has_basic_auth)
-		return basic_auth(r, &r->authorization, err);
+		return http_client_send_basic_auth(r, &r->authorization, err);
 	if (!c->has_authorization)
 		return ERR_OK;
 	rc = http_read_secret(&r->arena, c->credentials, c->credentials_file,
@@ -112,7 +113,7 @@ enum err_code request_check_headers(struct labels headers, struct err *err)
 	for (size_t i = 0; i < headers.n; i++) {
 		struct str name = headers.v[i].name;
 
-		if (!http_token_valid(name) || in_list(name, ours))
+		if (!http_token_valid(name) || http_client_send_in_list(name, ours))
 			return err_set(err, ERR_INVALID, "header \"%.*s\" may not be set",
 				(int)(name.len < 64 ? name.len : 64), name.ptr);
 		if (!http_header_value_valid(headers.v[i].value))
@@ -139,17 +140,17 @@ void header_print(struct buf *b, struct str name, struct str value)
 }
 
 /* Another origin gets only the headers that describe the body and the answer wanted. */
-static void add_headers(struct buf *b, struct labels headers, bool foreign)
+static void http_client_send_add_headers(struct buf *b, struct labels headers, bool foreign)
 {
 	static const char *const harmless[] = { "accept", "accept-encoding", "accept-language",
 		"content-type", "content-encoding", "user-agent", NULL };
 
 	for (size_t i = 0; i < headers.n; i++)
-		if (!foreign || in_list(headers.v[i].name, harmless))
+		if (!foreign || http_client_send_in_list(headers.v[i].name, harmless))
 			header_print(b, headers.v[i].name, headers.v[i].value);
 }
 
-static enum err_code add_file_headers(struct http_request *r, struct err *err)
+static enum err_code http_client_send_add_file_headers(struct http_request *r, struct err *err)
 {
 	struct labels files = r->config ? r->config->header_files : (struct labels){ 0 };
 	struct str value;
@@ -230,10 +231,10 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 		buf_printf(b, "Content-Length: %llu\r\n",
 			r->source ? (unsigned long long)r->source->bytes : (unsigned long long)r->body.len);
 	if (r->config && !r->foreign)
-		add_headers(b, r->config->headers, false);
-	if ((rc = add_file_headers(r, err)))
+		http_client_send_add_headers(b, r->config->headers, false);
+	if ((rc = http_client_send_add_file_headers(r, err)))
 		return rc;
-	add_headers(b, r->headers, r->foreign);
+	http_client_send_add_headers(b, r->headers, r->foreign);
 	buf_add(b, "\r\n", 2);
 	buf_add_str(b, r->body);
 	if (buf_failed(b))

@@ -22,7 +22,7 @@
 
 enum { FILE_CA, FILE_CERT, FILE_KEY, FILES };
 
-struct stamp { /* of a file: equal means unchanged */
+struct http_client_tls_stamp { /* of a file: equal means unchanged */
 	bool exists;
 	dev_t dev;
 	ino_t ino;
@@ -35,15 +35,15 @@ struct settings {
 	bool skip_verify;
 };
 
-struct entry {
-	TAILQ_ENTRY(entry) link; /* most recently used first */
+struct http_client_tls_entry {
+	TAILQ_ENTRY(http_client_tls_entry) link; /* most recently used first */
 	struct arena arena; /* settings */
 	struct settings settings;
-	struct stamp stamps[FILES];
+	struct http_client_tls_stamp stamps[FILES];
 	struct tls_context context;
 };
 
-TAILQ_HEAD(entry_list, entry);
+TAILQ_HEAD(entry_list, http_client_tls_entry);
 
 struct tls_cache {
 	struct entry_list entries;
@@ -54,7 +54,7 @@ struct tls_cache {
 /* -------------------------------------------------------------------------------------------- */
 /* BIO */
 
-static int bio_write(BIO *b, const char *p, int n)
+static int http_client_tls_bio_write(BIO *b, const char *p, int n)
 {
 	ssize_t done = send((int)(intptr_t)BIO_get_data(b), p, n < 0 ? 0 : (size_t)n, MSG_NOSIGNAL);
 
@@ -64,7 +64,7 @@ static int bio_write(BIO *b, const char *p, int n)
 	return (int)done;
 }
 
-static int bio_read(BIO *b, char *p, int n)
+static int http_client_tls_bio_read(BIO *b, char *p, int n)
 {
 	ssize_t done = recv((int)(intptr_t)BIO_get_data(b), p, n < 0 ? 0 : (size_t)n, 0);
 
@@ -75,19 +75,20 @@ static int bio_read(BIO *b, char *p, int n)
 }
 
 /* We do not report the end of file, so OpenSSL reports a system error with errno 0. */
-static long bio_ctrl(BIO *b, int cmd, long n, void *p)
+static long http_client_tls_bio_ctrl(BIO *b, int cmd, long n, void *p)
 {
 	return cmd == BIO_CTRL_FLUSH;
 }
 
 static BIO_METHOD *bio_method;
 
-static void make_bio_method(void)
+static void http_client_tls_make_bio_method(void)
 {
 	bio_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without signals");
 	if (bio_method &&
-		(!BIO_meth_set_write(bio_method, bio_write) || !BIO_meth_set_read(bio_method, bio_read) ||
-			!BIO_meth_set_ctrl(bio_method, bio_ctrl))) {
+		(!BIO_meth_set_write(bio_method, http_client_tls_bio_write) ||
+			!BIO_meth_set_read(bio_method, http_client_tls_bio_read) ||
+			!BIO_meth_set_ctrl(bio_method, http_client_tls_bio_ctrl))) {
 		BIO_meth_free(bio_method);
 		bio_method = NULL;
 	}
@@ -97,7 +98,7 @@ static void make_bio_method(void)
 /* Making a context */
 
 /* Takes OpenSSL's last error off its queue, as text. */
-static const char *last_problem(void)
+static const char *http_client_tls_last_problem(void)
 {
 	unsigned long code = ERR_peek_last_error();
 	const char *reason = code ? ERR_reason_error_string(code) : NULL;
@@ -107,13 +108,13 @@ static const char *last_problem(void)
 }
 
 /* Never asks on the terminal: an encrypted key is an error. */
-static int no_password(char *buf, int size, int rwflag, void *u)
+static int http_client_tls_no_password(char *buf, int size, int rwflag, void *u)
 {
 	return 0;
 }
 
 /* PEM from the configuration itself or from the file, as a BIO over b. */
-static enum err_code open_pem(
+static enum err_code http_client_tls_open_pem(
 	struct str text, struct str file, struct buf *b, BIO **out, struct err *err)
 {
 	enum err_code rc;
@@ -126,7 +127,7 @@ static enum err_code open_pem(
 	return *out && !buf_failed(b) ? ERR_OK : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-static void close_pem(struct buf *b, BIO *bio)
+static void http_client_tls_close_pem(struct buf *b, BIO *bio)
 {
 	BIO_free(bio);
 	if (b->ptr)
@@ -135,12 +136,12 @@ static void close_pem(struct buf *b, BIO *bio)
 	ERR_clear_error(); /* the end of a PEM file is an error to OpenSSL */
 }
 
-static const char *where(struct str file, const char *what)
+static const char *http_client_tls_where(struct str file, const char *what)
 {
 	return file.len ? file.ptr : what;
 }
 
-static enum err_code load_ca(
+static enum err_code http_client_tls_load_ca(
 	SSL_CTX *ctx, const struct settings *s, struct str file, struct err *err)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
@@ -150,70 +151,79 @@ static enum err_code load_ca(
 	size_t n = 0;
 	X509 *x;
 
-	if ((rc = open_pem(s->ca, file, &b, &bio, err)))
+	if ((rc = http_client_tls_open_pem(s->ca, file, &b, &bio, err)))
 		goto out;
-	while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
+	while ((x = PEM_read_bio_X509(bio, NULL, http_client_tls_no_password, NULL))) {
 		n += X509_STORE_add_cert(store, x) == 1;
 		X509_free(x);
 	}
 	if (!n)
 		rc = err_set(err, ERR_INVALID, "no certificate found");
 out:
-	close_pem(&b, bio);
-	return rc ? err_wrap(err, rc, "tls ca %s", where(file, "in the configuration")) : ERR_OK;
+	http_client_tls_close_pem(&b, bio);
+	return rc ?
+		err_wrap(err, rc, "tls ca %s", http_client_tls_where(file, "in the configuration")) :
+		ERR_OK;
 }
 
-static enum err_code load_cert(SSL_CTX *ctx, const struct settings *s, struct err *err)
+static enum err_code http_client_tls_load_cert(
+	SSL_CTX *ctx, const struct settings *s, struct err *err)
 {
 	struct buf b = { 0 };
 	BIO *bio = NULL;
 	enum err_code rc;
 	X509 *x = NULL;
 
-	if ((rc = open_pem(s->cert, s->cert_file, &b, &bio, err)))
+	if ((rc = http_client_tls_open_pem(s->cert, s->cert_file, &b, &bio, err)))
 		goto out;
-	x = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+	x = PEM_read_bio_X509(bio, NULL, http_client_tls_no_password, NULL);
 	if (!x || SSL_CTX_use_certificate(ctx, x) != 1) {
-		rc = err_set(err, ERR_INVALID, "%s", x ? last_problem() : "no certificate found");
+		rc = err_set(
+			err, ERR_INVALID, "%s", x ? http_client_tls_last_problem() : "no certificate found");
 		goto out;
 	}
 	X509_free(x);
-	while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL))) { /* the chain behind it */
+	while ((x = PEM_read_bio_X509(
+				bio, NULL, http_client_tls_no_password, NULL))) { /* the chain behind it */
 		if (SSL_CTX_add1_chain_cert(ctx, x) != 1) {
-			rc = err_set(err, ERR_INVALID, "%s", last_problem());
+			rc = err_set(err, ERR_INVALID, "%s", http_client_tls_last_problem());
 			goto out;
 		}
 		X509_free(x);
 	}
 out:
 	X509_free(x);
-	close_pem(&b, bio);
-	return rc ? err_wrap(err, rc, "tls cert %s", where(s->cert_file, "in the configuration")) :
+	http_client_tls_close_pem(&b, bio);
+	return rc ? err_wrap(err, rc, "tls cert %s",
+					http_client_tls_where(s->cert_file, "in the configuration")) :
 				ERR_OK;
 }
 
-static enum err_code load_key(SSL_CTX *ctx, const struct settings *s, struct err *err)
+static enum err_code http_client_tls_load_key(
+	SSL_CTX *ctx, const struct settings *s, struct err *err)
 {
 	struct buf b = { 0 };
 	EVP_PKEY *key = NULL;
 	BIO *bio = NULL;
 	enum err_code rc;
 
-	if ((rc = open_pem(s->key, s->key_file, &b, &bio, err)))
+	if ((rc = http_client_tls_open_pem(s->key, s->key_file, &b, &bio, err)))
 		goto out;
-	key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+	key = PEM_read_bio_PrivateKey(bio, NULL, http_client_tls_no_password, NULL);
 	if (!key)
 		rc = err_set(err, ERR_INVALID, "no private key found, or it is encrypted");
 	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
-		rc = err_set(err, ERR_INVALID, "%s", last_problem());
+		rc = err_set(err, ERR_INVALID, "%s", http_client_tls_last_problem());
 out:
 	EVP_PKEY_free(key);
-	close_pem(&b, bio);
-	return rc ? err_wrap(err, rc, "tls key %s", where(s->key_file, "in the configuration")) :
+	http_client_tls_close_pem(&b, bio);
+	return rc ? err_wrap(err, rc, "tls key %s",
+					http_client_tls_where(s->key_file, "in the configuration")) :
 				ERR_OK;
 }
 
-static enum err_code version_of(struct str name, int missing, int *out, struct err *err)
+static enum err_code http_client_tls_version_of(
+	struct str name, int missing, int *out, struct err *err)
 {
 	/* clang-format off */
 	static const struct {
@@ -236,13 +246,14 @@ static enum err_code version_of(struct str name, int missing, int *out, struct e
 	return err_set(err, ERR_INVALID, "unknown TLS version: " STR_FMT, STR_ARG(name));
 }
 
-static enum err_code set_versions(SSL_CTX *ctx, const struct settings *s, struct err *err)
+static enum err_code http_client_tls_set_versions(
+	SSL_CTX *ctx, const struct settings *s, struct err *err)
 {
 	enum err_code rc;
 	int min, max;
 
-	if ((rc = version_of(s->min_version, TLS1_2_VERSION, &min, err)) ||
-		(rc = version_of(s->max_version, 0, &max, err)))
+	if ((rc = http_client_tls_version_of(s->min_version, TLS1_2_VERSION, &min, err)) ||
+		(rc = http_client_tls_version_of(s->max_version, 0, &max, err)))
 		return rc;
 	if (max && max < min && !s->min_version.len)
 		min = max;
@@ -250,11 +261,11 @@ static enum err_code set_versions(SSL_CTX *ctx, const struct settings *s, struct
 		SSL_CTX_set_security_level(ctx, 0);
 	if (SSL_CTX_set_min_proto_version(ctx, min) != 1 ||
 		SSL_CTX_set_max_proto_version(ctx, max) != 1)
-		return err_set(err, ERR_INVALID, "TLS versions: %s", last_problem());
+		return err_set(err, ERR_INVALID, "TLS versions: %s", http_client_tls_last_problem());
 	return ERR_OK;
 }
 
-static enum err_code make_context(
+static enum err_code settings_make_context(
 	const struct settings *s, struct str ca_file, SSL_CTX **out, struct err *err)
 {
 	static const unsigned char alpn[] = "\x08http/1.1";
@@ -262,7 +273,7 @@ static enum err_code make_context(
 	enum err_code rc;
 
 	if (!ctx)
-		return err_set(err, ERR_NOMEM, "tls: %s", last_problem());
+		return err_set(err, ERR_NOMEM, "tls: %s", http_client_tls_last_problem());
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_mode(ctx,
 		SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -270,14 +281,15 @@ static enum err_code make_context(
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_verify(ctx, s->skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1);
-	if ((rc = set_versions(ctx, s, err)) ||
-		((s->ca.len || ca_file.len) && (rc = load_ca(ctx, s, ca_file, err))))
+	if ((rc = http_client_tls_set_versions(ctx, s, err)) ||
+		((s->ca.len || ca_file.len) && (rc = http_client_tls_load_ca(ctx, s, ca_file, err))))
 		goto fail;
 	if (s->cert.len || s->cert_file.len) {
-		if ((rc = load_cert(ctx, s, err)) || (rc = load_key(ctx, s, err)))
+		if ((rc = http_client_tls_load_cert(ctx, s, err)) ||
+			(rc = http_client_tls_load_key(ctx, s, err)))
 			goto fail;
 		if (SSL_CTX_check_private_key(ctx) != 1) {
-			rc = err_set(err, ERR_INVALID, "tls cert and key: %s", last_problem());
+			rc = err_set(err, ERR_INVALID, "tls cert and key: %s", http_client_tls_last_problem());
 			goto fail;
 		}
 	}
@@ -292,7 +304,7 @@ fail:
 /* Cache */
 
 /* The system's bundle, in the usual places of distributions. "": none; nothing will verify. */
-static struct str system_ca(void)
+static struct str http_client_tls_system_ca(void)
 {
 	static const char *const paths[] = { "/etc/ssl/certs/ca-certificates.crt",
 		"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
@@ -306,16 +318,17 @@ static struct str system_ca(void)
 	return STR("");
 }
 
-static struct stamp stamp_of(struct str file)
+static struct http_client_tls_stamp http_client_tls_stamp_of(struct str file)
 {
 	struct stat st;
 
 	if (!file.len || stat(file.ptr, &st) != 0)
-		return (struct stamp){ 0 };
-	return (struct stamp){ true, st.st_dev, st.st_ino, st.st_size, st.st_mtim };
+		return (struct http_client_tls_stamp){ 0 };
+	return (struct http_client_tls_stamp){ true, st.st_dev, st.st_ino, st.st_size, st.st_mtim };
 }
 
-static bool stamp_eq(const struct stamp *a, const struct stamp *b)
+static bool http_client_tls_stamp_eq(
+	const struct http_client_tls_stamp *a, const struct http_client_tls_stamp *b)
 {
 	return a->exists == b->exists && a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
 		a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
@@ -354,7 +367,7 @@ enum err_code tls_cache_open(struct tls_cache **out, struct err *err)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tls_cache *c = calloc(1, sizeof(*c));
 
-	pthread_once(&once, make_bio_method);
+	pthread_once(&once, http_client_tls_make_bio_method);
 	if (!c || !bio_method) {
 		free(c);
 		return err_nomem(err, "tls");
@@ -364,7 +377,7 @@ enum err_code tls_cache_open(struct tls_cache **out, struct err *err)
 	return ERR_OK;
 }
 
-static void entry_free(struct tls_cache *c, struct entry *e)
+static void tls_cache_entry_free(struct tls_cache *c, struct http_client_tls_entry *e)
 {
 	TAILQ_REMOVE(&c->entries, e, link);
 	c->entries_n--;
@@ -375,18 +388,19 @@ static void entry_free(struct tls_cache *c, struct entry *e)
 
 void tls_cache_close(struct tls_cache *c)
 {
-	struct entry *e;
+	struct http_client_tls_entry *e;
 
 	if (!c)
 		return;
 	while ((e = TAILQ_FIRST(&c->entries)))
-		entry_free(c, e);
+		tls_cache_entry_free(c, e);
 	free(c);
 }
 
-static struct entry *entry_new(struct tls_cache *c, const struct settings *s)
+static struct http_client_tls_entry *tls_cache_entry_new(
+	struct tls_cache *c, const struct settings *s)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct http_client_tls_entry *e = calloc(1, sizeof(*e));
 	const struct str *from[] = { &s->ca, &s->ca_file, &s->cert, &s->cert_file, &s->key,
 		&s->key_file, &s->min_version, &s->max_version };
 	struct str *to[8];
@@ -408,7 +422,7 @@ static struct entry *entry_new(struct tls_cache *c, const struct settings *s)
 	}
 	TAILQ_INSERT_HEAD(&c->entries, e, link);
 	if (++c->entries_n > CONTEXTS_MAX)
-		entry_free(c, TAILQ_LAST(&c->entries, entry_list));
+		tls_cache_entry_free(c, TAILQ_LAST(&c->entries, entry_list));
 	return e;
 }
 
@@ -416,27 +430,30 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 	struct tls_context *out, struct err *err)
 {
 	struct settings s = settings_of(config, client_cert);
-	struct stamp now[FILES];
+	struct http_client_tls_stamp now[FILES];
 	struct str ca_file;
 	enum err_code rc;
-	struct entry *e;
+	struct http_client_tls_entry *e;
 	SSL_CTX *ctx = NULL;
 
 	TAILQ_FOREACH (e, &c->entries, link)
 		if (settings_eq(&e->settings, &s))
 			break;
-	if (!e && !(e = entry_new(c, &s)))
+	if (!e && !(e = tls_cache_entry_new(c, &s)))
 		return err_nomem(err, "tls");
 	TAILQ_REMOVE(&c->entries, e, link);
 	TAILQ_INSERT_HEAD(&c->entries, e, link);
 	s = e->settings; /* NUL-terminated copies */
-	ca_file = s.ca.len || s.skip_verify ? STR("") : s.ca_file.len ? s.ca_file : system_ca();
-	now[FILE_CA] = stamp_of(ca_file);
-	now[FILE_CERT] = stamp_of(s.cert_file);
-	now[FILE_KEY] = stamp_of(s.key_file);
-	if (!e->context.ctx || !stamp_eq(&now[0], &e->stamps[0]) || !stamp_eq(&now[1], &e->stamps[1]) ||
-		!stamp_eq(&now[2], &e->stamps[2])) {
-		if ((rc = make_context(&s, ca_file, &ctx, err)))
+	ca_file = s.ca.len || s.skip_verify ? STR("") :
+	s.ca_file.len                       ? s.ca_file :
+										  http_client_tls_system_ca();
+	now[FILE_CA] = http_client_tls_stamp_of(ca_file);
+	now[FILE_CERT] = http_client_tls_stamp_of(s.cert_file);
+	now[FILE_KEY] = http_client_tls_stamp_of(s.key_file);
+	if (!e->context.ctx || !http_client_tls_stamp_eq(&now[0], &e->stamps[0]) ||
+		!http_client_tls_stamp_eq(&now[1], &e->stamps[1]) ||
+		!http_client_tls_stamp_eq(&now[2], &e->stamps[2])) {
+		if ((rc = settings_make_context(&s, ca_file, &ctx, err)))
 			return rc;
 		SSL_CTX_free(e->context.ctx);
 		memcpy(e->stamps, now, sizeof(now));
@@ -449,7 +466,7 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 /* -------------------------------------------------------------------------------------------- */
 /* Sessions */
 
-static bool expect_name(SSL *ssl, const char *name)
+static bool http_client_tls_expect_name(SSL *ssl, const char *name)
 {
 	unsigned char ip[16];
 	char host[256];
@@ -475,7 +492,7 @@ enum err_code tls_session(
 
 	if (!bio) {
 		SSL_free(ssl);
-		return err_set(err, ERR_NOMEM, "%s", last_problem());
+		return err_set(err, ERR_NOMEM, "%s", http_client_tls_last_problem());
 	}
 	if (through) {
 		BIO_set_ssl(bio, through, BIO_NOCLOSE);
@@ -484,9 +501,10 @@ enum err_code tls_session(
 		BIO_set_init(bio, 1);
 	}
 	SSL_set_bio(ssl, bio, bio);
-	if (!expect_name(ssl, name)) {
+	if (!http_client_tls_expect_name(ssl, name)) {
 		SSL_free(ssl);
-		return err_set(err, ERR_INVALID, "invalid server name \"%s\": %s", name, last_problem());
+		return err_set(err, ERR_INVALID, "invalid server name \"%s\": %s", name,
+			http_client_tls_last_problem());
 	}
 	SSL_set_connect_state(ssl);
 	*out = ssl;
@@ -504,7 +522,7 @@ void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, st
 			buf_printf(out, " (it is not for %s)", name);
 		ERR_clear_error();
 	} else if (ssl_error == SSL_ERROR_SSL) {
-		buf_add_cstr(out, last_problem());
+		buf_add_cstr(out, http_client_tls_last_problem());
 	} else if (ssl_error == SSL_ERROR_SYSCALL && errno_value) {
 		buf_add_cstr(out, strerror(errno_value));
 	} else {

@@ -86,7 +86,7 @@ enum err_code http_config_authorization(
 }
 
 /* A field that is one string. */
-static enum err_code one_string(
+static enum err_code http_config_one_string(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
 {
 	if (n->kind != YAML_SCALAR)
@@ -97,10 +97,10 @@ static enum err_code one_string(
 	return out->ptr ? ERR_OK : arena_fail(ctx->arena, n->file, err);
 }
 
-static enum err_code bearer(struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c,
-	struct str *to, struct err *err)
+static enum err_code http_config_bearer(struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct http_config *c, struct str *to, struct err *err)
 {
-	enum err_code rc = one_string(ctx, n, to, err);
+	enum err_code rc = http_config_one_string(ctx, n, to, err);
 
 	if (rc || !to->len)
 		return rc;
@@ -115,7 +115,7 @@ enum err_code http_config_bearer_token(
 {
 	struct http_config *c = out;
 
-	return bearer(ctx, n, c, &c->credentials, err);
+	return http_config_bearer(ctx, n, c, &c->credentials, err);
 }
 
 enum err_code http_config_bearer_token_file(
@@ -123,7 +123,7 @@ enum err_code http_config_bearer_token_file(
 {
 	struct http_config *c = out;
 
-	return bearer(ctx, n, c, &c->credentials_file, err);
+	return http_config_bearer(ctx, n, c, &c->credentials_file, err);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static const struct yaml_field tls_fields[] = {
 };
 
 /* 0: not set. */
-static enum err_code check_version(
+static enum err_code http_config_check_version(
 	const struct yaml_node *n, struct str version, int *out, struct err *err)
 {
 	static const char *const names[] = { "TLS10", "TLS11", "TLS12", "TLS13" };
@@ -160,7 +160,7 @@ static enum err_code check_version(
 	return yaml_err(n, err, ERR_INVALID, "unknown TLS version: " STR_FMT, STR_ARG(version));
 }
 
-static enum err_code check_tls(
+static enum err_code http_config_check_tls(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct http_config *c = out;
@@ -183,8 +183,9 @@ static enum err_code check_tls(
 	if (key && !cert)
 		return yaml_err(n, err, ERR_INVALID,
 			"exactly one of cert or cert_file must be configured when a client key is configured");
-	if ((rc = check_version(yaml_get(n, "min_version"), c->tls_min_version, &min, err)) ||
-		(rc = check_version(yaml_get(n, "max_version"), c->tls_max_version, &max, err)))
+	if ((rc = http_config_check_version(
+			 yaml_get(n, "min_version"), c->tls_min_version, &min, err)) ||
+		(rc = http_config_check_version(yaml_get(n, "max_version"), c->tls_max_version, &max, err)))
 		return rc;
 	if (min && max && max < min)
 		return yaml_err(yaml_get(n, "max_version"), err, ERR_INVALID,
@@ -194,7 +195,7 @@ static enum err_code check_tls(
 }
 
 static const struct yaml_schema tls_schema = { "tls_config", sizeof(struct http_config), tls_fields,
-	COUNT(tls_fields), NULL, check_tls };
+	COUNT(tls_fields), NULL, http_config_check_tls };
 
 enum err_code http_config_tls(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
@@ -228,20 +229,21 @@ enum err_code http_config_http2(
 /* -------------------------------------------------------------------------------------------- */
 /* Headers */
 
-struct header {
+struct http_config_header {
 	struct yaml_list values, secrets, files;
 };
 
 static const struct yaml_field header_fields[] = {
-	{ "values", YAML_LIST, offsetof(struct header, values), .help = "values" },
-	{ "secrets", YAML_LIST, offsetof(struct header, secrets), .help = "values that are not shown" },
-	{ "files", YAML_LIST, offsetof(struct header, files),
+	{ "values", YAML_LIST, offsetof(struct http_config_header, values), .help = "values" },
+	{ "secrets", YAML_LIST, offsetof(struct http_config_header, secrets),
+		.help = "values that are not shown" },
+	{ "files", YAML_LIST, offsetof(struct http_config_header, files),
 		.help = "file with a value, read per request" },
 };
-static const struct yaml_schema header_schema = { "header", sizeof(struct header), header_fields,
-	COUNT(header_fields), NULL, NULL };
+static const struct yaml_schema header_schema = { "header", sizeof(struct http_config_header),
+	header_fields, COUNT(header_fields), NULL, NULL };
 
-static bool is_reserved(struct str name)
+static bool http_config_is_reserved(struct str name)
 {
 	static const char *const reserved[] = { "Accept-Encoding", "Authorization", "Connection",
 		"Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host", "Keep-Alive",
@@ -254,7 +256,7 @@ static bool is_reserved(struct str name)
 	return false;
 }
 
-static bool header_name_valid(struct str s)
+static bool http_config_header_name_valid(struct str s)
 {
 	size_t i;
 
@@ -268,7 +270,7 @@ static bool header_name_valid(struct str s)
 }
 
 /* Several values of one header become one with commas between (RFC 9110, 5.3). */
-static void join(struct buf *b, const struct yaml_list *l)
+static void http_config_join(struct buf *b, const struct yaml_list *l)
 {
 	const struct str *v = l->v;
 
@@ -279,19 +281,19 @@ static void join(struct buf *b, const struct yaml_list *l)
 	}
 }
 
-static enum err_code one_header(struct yaml_ctx *ctx, const struct yaml_node *n,
+static enum err_code http_config_one_header(struct yaml_ctx *ctx, const struct yaml_node *n,
 	struct label *value, struct label *file, struct err *err)
 {
 	struct str name = n->key->text;
 	struct buf b = { 0 };
-	struct header h;
+	struct http_config_header h;
 	enum err_code rc;
 	size_t i;
 
-	if (!header_name_valid(name))
+	if (!http_config_header_name_valid(name))
 		return yaml_err(n->key, err, ERR_INVALID, "invalid header name \"%.*s\"",
 			(int)(name.len < 64 ? name.len : 64), name.ptr);
-	if (is_reserved(name))
+	if (http_config_is_reserved(name))
 		return yaml_err(n->key, err, ERR_INVALID, "setting header \"" STR_FMT "\" is not allowed",
 			STR_ARG(name));
 	if ((rc = yaml_decode(ctx, &header_schema, n, &h, err)))
@@ -300,8 +302,8 @@ static enum err_code one_header(struct yaml_ctx *ctx, const struct yaml_node *n,
 		return yaml_err(
 			yaml_get(n, "files"), err, ERR_UNSUPPORTED, "more than one file for a header");
 	value->name = file->name = str_dup(ctx->arena, name);
-	join(&b, &h.values);
-	join(&b, &h.secrets);
+	http_config_join(&b, &h.values);
+	http_config_join(&b, &h.secrets);
 	value->value = str_dup(ctx->arena, buf_str(&b));
 	if (h.files.n)
 		file->value = *(struct str *)h.files.v;
@@ -316,7 +318,7 @@ static enum err_code one_header(struct yaml_ctx *ctx, const struct yaml_node *n,
 	return ERR_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int http_config_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
@@ -337,15 +339,15 @@ enum err_code http_config_headers(
 	if (!values || !files)
 		return arena_fail(ctx->arena, n->file, err);
 	for (m = n->child; m; m = m->next) {
-		if ((rc = one_header(ctx, m, &values[values_n], &files[files_n], err)))
+		if ((rc = http_config_one_header(ctx, m, &values[values_n], &files[files_n], err)))
 			return rc;
 		values_n += values[values_n].value.len != 0;
 		files_n += files[files_n].value.len != 0;
 	}
 	if (values_n > 1)
-		qsort(values, values_n, sizeof(*values), by_name);
+		qsort(values, values_n, sizeof(*values), http_config_by_name);
 	if (files_n > 1)
-		qsort(files, files_n, sizeof(*files), by_name);
+		qsort(files, files_n, sizeof(*files), http_config_by_name);
 	c->headers = (struct labels){ values, values_n };
 	c->header_files = (struct labels){ files, files_n };
 	return ERR_OK;
@@ -354,7 +356,7 @@ enum err_code http_config_headers(
 /* -------------------------------------------------------------------------------------------- */
 /* The whole */
 
-static bool is_set(const struct yaml_node *n, const char *field)
+static bool http_config_is_set(const struct yaml_node *n, const char *field)
 {
 	const struct yaml_node *v = yaml_get(n, field);
 
@@ -377,8 +379,9 @@ enum err_code http_config_make_absolute(struct yaml_ctx *ctx, struct str *path, 
 enum err_code http_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err)
 {
-	bool token = is_set(n, "bearer_token"), token_file = is_set(n, "bearer_token_file");
-	bool bearer_given = token || token_file, auth = is_set(n, "authorization");
+	bool token = http_config_is_set(n, "bearer_token"),
+		 token_file = http_config_is_set(n, "bearer_token_file");
+	bool bearer_given = token || token_file, auth = http_config_is_set(n, "authorization");
 	struct str *const paths[] = { &c->username_file, &c->password_file, &c->credentials_file,
 		&c->tls_ca_file, &c->tls_cert_file, &c->tls_key_file };
 	struct label *files;
@@ -437,7 +440,7 @@ const char *http_config_url_problem(struct str url)
 	return NULL;
 }
 
-static enum err_code check_file(const char *what, struct str path, struct err *err)
+static enum err_code http_config_check_file(const char *what, struct str path, struct err *err)
 {
 	char name[4096];
 	int fd;
@@ -471,14 +474,15 @@ enum err_code http_config_check_files(const struct http_config *c, struct err *e
 	enum err_code rc;
 
 	for (size_t i = 0; i < COUNT(files); i++)
-		if ((rc = check_file(files[i].what, files[i].path, err)))
+		if ((rc = http_config_check_file(files[i].what, files[i].path, err)))
 			return rc;
 	for (size_t i = 0; i < c->header_files.n; i++)
-		if ((rc = check_file("http header file", c->header_files.v[i].value, err)))
+		if ((rc = http_config_check_file("http header file", c->header_files.v[i].value, err)))
 			return rc;
 	if (!c->oauth2)
 		return ERR_OK;
-	if ((rc = check_file("oauth2 client secret file", c->oauth2->client_secret_file, err)))
+	if ((rc = http_config_check_file(
+			 "oauth2 client secret file", c->oauth2->client_secret_file, err)))
 		return rc;
 	rc = http_config_check_files(&c->oauth2->http, err);
 	return rc ? err_wrap(err, rc, "oauth2") : ERR_OK;
@@ -487,7 +491,7 @@ enum err_code http_config_check_files(const struct http_config *c, struct err *e
 /* -------------------------------------------------------------------------------------------- */
 /* Copies and comparison */
 
-static void encode_labels(struct buf *out, struct labels ls)
+static void http_config_encode_labels(struct buf *out, struct labels ls)
 {
 	buf_add_varint(out, ls.n);
 	for (size_t i = 0; i < ls.n; i++) {
@@ -509,9 +513,9 @@ void http_config_encode(struct buf *out, const struct http_config *c)
 		buf_add_lenstr(out, texts[i]);
 	for (size_t i = 0; i < COUNT(flags); i++)
 		buf_add_char(out, flags[i] ? '1' : '0');
-	encode_labels(out, c->headers);
-	encode_labels(out, c->header_files);
-	encode_labels(out, c->proxy.connect_headers);
+	http_config_encode_labels(out, c->headers);
+	http_config_encode_labels(out, c->header_files);
+	http_config_encode_labels(out, c->proxy.connect_headers);
 	if (c->oauth2)
 		http_oauth2_encode(out, c->oauth2);
 }
@@ -523,7 +527,7 @@ void http_oauth2_encode(struct buf *out, const struct http_oauth2 *o)
 
 	for (size_t i = 0; i < COUNT(texts); i++)
 		buf_add_lenstr(out, texts[i]);
-	encode_labels(out, o->endpoint_params);
+	http_config_encode_labels(out, o->endpoint_params);
 	http_config_encode(out, &o->http);
 }
 

@@ -8,8 +8,8 @@
 /* -------------------------------------------------------------------------------------------- */
 /* Proxies */
 
-static enum err_code add_connect_header(struct yaml_ctx *ctx, const struct yaml_node *n,
-	struct label *out, size_t *out_n, struct err *err)
+static enum err_code http_config_oauth2_add_connect_header(struct yaml_ctx *ctx,
+	const struct yaml_node *n, struct label *out, size_t *out_n, struct err *err)
 {
 	const struct yaml_node *item = n->child;
 	struct labels one = { out, 1 };
@@ -53,7 +53,7 @@ enum err_code http_config_connect_header(
 		return arena_fail(ctx->arena, n->file, err);
 	*to = (struct labels){ v, 0 };
 	for (m = n->child; m; m = m->next) {
-		if ((rc = add_connect_header(ctx, m, v + to->n, &n_one, err)))
+		if ((rc = http_config_oauth2_add_connect_header(ctx, m, v + to->n, &n_one, err)))
 			return rc;
 		to->n += n_one;
 	}
@@ -117,7 +117,7 @@ static void oauth2_defaults(struct yaml_ctx *ctx, void *out)
 }
 
 /* What the grant itself says cannot be said again, but for its type. */
-static enum err_code check_params(
+static enum err_code http_config_oauth2_check_params(
 	const struct yaml_node *n, const struct oauth2 *o, struct err *err)
 {
 	if (o->scopes.n && labels_has(o->made.endpoint_params, STR("scope")))
@@ -144,7 +144,7 @@ static enum err_code oauth2_check(
 			"at most one of oauth2 client_secret & client_secret_file must be configured");
 	if ((rc = http_url_parse(ctx->arena, made->token_url, &url, &why)))
 		return yaml_err(yaml_get(n, "token_url"), err, rc, "oauth2 token_url: %s", why.msg);
-	if ((rc = check_params(n, o, err)) ||
+	if ((rc = http_config_oauth2_check_params(n, o, err)) ||
 		(rc = http_config_check_proxy(ctx, n, &made->http.proxy, err)) ||
 		(rc = http_config_make_absolute(ctx, &made->client_secret_file, err)) ||
 		(rc = http_config_make_absolute(ctx, &made->http.tls_ca_file, err)) ||

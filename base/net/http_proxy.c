@@ -9,20 +9,20 @@
 #define SOCKS_PORT 1080
 #define ENTRY_BYTES_MAX 512u /* of a no_proxy list: longer ones name no host */
 
-static struct str cut(struct str s, size_t from, size_t to)
+static struct str http_proxy_cut(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.ptr + from, to - from };
 }
 
 /* Offset of the last such byte, or -1. */
-static ptrdiff_t find_last(struct str s, char c)
+static ptrdiff_t http_proxy_find_last(struct str s, char c)
 {
 	const char *at = s.len ? memrchr(s.ptr, c, s.len) : NULL;
 
 	return at ? at - s.ptr : -1;
 }
 
-static ptrdiff_t find_first(struct str s, char c)
+static ptrdiff_t http_proxy_find_first(struct str s, char c)
 {
 	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
 
@@ -32,22 +32,23 @@ static ptrdiff_t find_first(struct str s, char c)
 /* -------------------------------------------------------------------------------------------- */
 /* URLs of proxies */
 
-static struct str decoded(struct arena *a, struct str s)
+static struct str http_proxy_decoded(struct arena *a, struct str s)
 {
 	char *p = arena_strndup(a, s.ptr, s.len);
 
 	return (struct str){ p, p ? percent_decode(p, s) : 0 };
 }
 
-static enum err_code parse_user(
+static enum err_code http_proxy_parse_user(
 	struct arena *a, struct str info, struct http_proxy *p, struct err *err)
 {
-	ptrdiff_t colon = find_first(info, ':');
+	ptrdiff_t colon = http_proxy_find_first(info, ':');
 	size_t n = colon < 0 ? info.len : (size_t)colon;
 
 	p->has_user = true;
-	p->user = decoded(a, cut(info, 0, n));
-	p->password = decoded(a, colon < 0 ? STR("") : cut(info, n + 1, info.len));
+	p->user = http_proxy_decoded(a, http_proxy_cut(info, 0, n));
+	p->password = http_proxy_decoded(
+		a, colon < 0 ? STR("") : http_proxy_cut(info, n + 1, info.len));
 	return p->user.ptr && p->password.ptr ? ERR_OK : arena_fail(a, "proxy", err);
 }
 
@@ -65,7 +66,7 @@ enum err_code http_proxy_parse(
 		{ "socks5h", HTTP_PROXY_SOCKS5, SOCKS_PORT },
 	};
 	ptrdiff_t at = url.len     ? str_find(url, STR("://")) : -1;
-	struct str scheme = at < 0 ? STR("") : cut(url, 0, (size_t)at);
+	struct str scheme = at < 0 ? STR("") : http_proxy_cut(url, 0, (size_t)at);
 	struct http_proxy p = { 0 };
 	const char *why;
 	enum err_code rc;
@@ -87,14 +88,14 @@ enum err_code http_proxy_parse(
 				STR_ARG(scheme)) :
 			err_set(err, ERR_INVALID,
 				"the URL of a proxy begins with http://, https://, socks5:// or socks5h://");
-	url = at < 0 ? url : cut(url, (size_t)at + 3, url.len);
+	url = at < 0 ? url : http_proxy_cut(url, (size_t)at + 3, url.len);
 	for (end = 0; end < url.len && !(url.ptr[end] && strchr("/?#", url.ptr[end])); end++)
 		;
-	url = cut(url, 0, end);
-	at = find_last(url, '@');
-	if (at >= 0 && (rc = parse_user(a, cut(url, 0, (size_t)at), &p, err)))
+	url = http_proxy_cut(url, 0, end);
+	at = http_proxy_find_last(url, '@');
+	if (at >= 0 && (rc = http_proxy_parse_user(a, http_proxy_cut(url, 0, (size_t)at), &p, err)))
 		return rc;
-	url = at < 0 ? url : cut(url, (size_t)at + 1, url.len);
+	url = at < 0 ? url : http_proxy_cut(url, (size_t)at + 1, url.len);
 	if ((why = http_authority_parse(url, &p.host, &p.port)))
 		return err_set(err, ERR_INVALID, "invalid URL of a proxy: %s", why);
 	p.host = http_lower_dup(a, p.host);
@@ -108,7 +109,7 @@ enum err_code http_proxy_parse(
 /* no_proxy */
 
 /* IPv4 addresses are those mapped into IPv6. False: no address. */
-static bool parse_address(struct str s, struct in6_addr *out)
+static bool http_proxy_parse_address(struct str s, struct in6_addr *out)
 {
 	char text[INET6_ADDRSTRLEN + 1];
 	struct in_addr in;
@@ -127,17 +128,17 @@ static bool parse_address(struct str s, struct in6_addr *out)
 	return true;
 }
 
-static bool is_v4(const struct in6_addr *a)
+static bool http_proxy_is_v4(const struct in6_addr *a)
 {
 	return IN6_IS_ADDR_V4MAPPED(a);
 }
 
-static bool is_loopback(const struct in6_addr *a)
+static bool http_proxy_is_loopback(const struct in6_addr *a)
 {
-	return IN6_IS_ADDR_LOOPBACK(a) || (is_v4(a) && a->s6_addr[12] == 127);
+	return IN6_IS_ADDR_LOOPBACK(a) || (http_proxy_is_v4(a) && a->s6_addr[12] == 127);
 }
 
-static void keep_bits(struct in6_addr *a, unsigned bits)
+static void http_proxy_keep_bits(struct in6_addr *a, unsigned bits)
 {
 	for (unsigned i = 0; i<16; i++, bits = bits> 8 ? bits - 8 : 0)
 		if (bits < 8)
@@ -145,61 +146,63 @@ static void keep_bits(struct in6_addr *a, unsigned bits)
 }
 
 /* False: the entry is no network. A network of one family holds no address of the other. */
-static bool parse_network(struct str entry, struct in6_addr *net, unsigned *bits)
+static bool http_proxy_parse_network(struct str entry, struct in6_addr *net, unsigned *bits)
 {
-	ptrdiff_t slash = find_first(entry, '/');
+	ptrdiff_t slash = http_proxy_find_first(entry, '/');
 	uint64_t n, max;
 
-	if (slash < 0 || !parse_address(cut(entry, 0, (size_t)slash), net))
+	if (slash < 0 || !http_proxy_parse_address(http_proxy_cut(entry, 0, (size_t)slash), net))
 		return false;
-	max = find_first(entry, ':') < 0 ? 32 : 128;
-	if (!str_to_u64(cut(entry, (size_t)slash + 1, entry.len), &n) || n > max)
+	max = http_proxy_find_first(entry, ':') < 0 ? 32 : 128;
+	if (!str_to_u64(http_proxy_cut(entry, (size_t)slash + 1, entry.len), &n) || n > max)
 		return false;
 	*bits = (unsigned)n + (max == 32 ? 96 : 0);
-	keep_bits(net, *bits);
+	http_proxy_keep_bits(net, *bits);
 	return true;
 }
 
-static bool network_has(const struct in6_addr *net, unsigned bits, struct in6_addr address)
+static bool http_proxy_network_has(
+	const struct in6_addr *net, unsigned bits, struct in6_addr address)
 {
-	if (is_v4(net) != is_v4(&address))
+	if (http_proxy_is_v4(net) != http_proxy_is_v4(&address))
 		return false;
-	keep_bits(&address, is_v4(net) && bits < 96 ? 96 : bits);
+	http_proxy_keep_bits(&address, http_proxy_is_v4(net) && bits < 96 ? 96 : bits);
 	return memcmp(net, &address, sizeof(address)) == 0;
 }
 
 /* HOST:PORT or [HOST]:PORT. False: it is neither, so all of it is a host. */
-static bool split_port(struct str entry, struct str *host, struct str *port)
+static bool http_proxy_split_port(struct str entry, struct str *host, struct str *port)
 {
-	ptrdiff_t colon = find_last(entry, ':'), end;
+	ptrdiff_t colon = http_proxy_find_last(entry, ':'), end;
 
 	if (colon < 0)
 		return false;
-	*port = cut(entry, (size_t)colon + 1, entry.len);
+	*port = http_proxy_cut(entry, (size_t)colon + 1, entry.len);
 	if (entry.ptr[0] == '[') {
-		end = find_first(entry, ']');
+		end = http_proxy_find_first(entry, ']');
 		if (end < 0 || end + 1 != colon)
 			return false;
-		*host = cut(entry, 1, (size_t)end);
+		*host = http_proxy_cut(entry, 1, (size_t)end);
 	} else {
-		*host = cut(entry, 0, (size_t)colon);
-		if (find_first(*host, ':') >= 0 || find_first(*host, ']') >= 0)
+		*host = http_proxy_cut(entry, 0, (size_t)colon);
+		if (http_proxy_find_first(*host, ':') >= 0 || http_proxy_find_first(*host, ']') >= 0)
 			return false;
 	}
-	return find_first(*host, '[') < 0 && find_first(*port, '[') < 0 && find_first(*port, ']') < 0;
+	return http_proxy_find_first(*host, '[') < 0 && http_proxy_find_first(*port, '[') < 0 &&
+		http_proxy_find_first(*port, ']') < 0;
 }
 
 /* The target as entries are compared with it. */
-struct target {
+struct http_proxy_target {
 	struct str host, port;
 	bool has_address;
 	struct in6_addr address;
 };
 
-static bool domain_matches(struct str domain, struct str host)
+static bool http_proxy_domain_matches(struct str domain, struct str host)
 {
 	if (str_has_prefix(domain, STR("*.")))
-		domain = cut(domain, 1, domain.len);
+		domain = http_proxy_cut(domain, 1, domain.len);
 	if (domain.ptr[0] == '.')
 		return str_has_suffix(host, domain);
 	return str_eq(host, domain) ||
@@ -207,49 +210,49 @@ static bool domain_matches(struct str domain, struct str host)
 			str_has_suffix(host, domain));
 }
 
-static bool entry_matches(struct str entry, const struct target *t)
+static bool http_proxy_entry_matches(struct str entry, const struct http_proxy_target *t)
 {
 	struct str host = entry, port = STR("");
 	struct in6_addr address;
 	unsigned bits;
 
-	if (parse_network(entry, &address, &bits))
-		return t->has_address && network_has(&address, bits, t->address);
-	if (!split_port(entry, &host, &port)) {
+	if (http_proxy_parse_network(entry, &address, &bits))
+		return t->has_address && http_proxy_network_has(&address, bits, t->address);
+	if (!http_proxy_split_port(entry, &host, &port)) {
 		host = entry;
 		port = STR("");
 	}
 	if (!host.len || (port.len && !str_eq(port, t->port)))
 		return false;
-	if (parse_address(host, &address))
+	if (http_proxy_parse_address(host, &address))
 		return t->has_address && memcmp(&address, &t->address, sizeof(address)) == 0;
-	return !t->has_address && domain_matches(host, t->host);
+	return !t->has_address && http_proxy_domain_matches(host, t->host);
 }
 
 /* Takes the next entry off the list. */
-static struct str next_entry(struct str *list)
+static struct str http_proxy_next_entry(struct str *list)
 {
-	ptrdiff_t comma = find_first(*list, ',');
+	ptrdiff_t comma = http_proxy_find_first(*list, ',');
 	size_t n = comma < 0 ? list->len : (size_t)comma;
-	struct str entry = str_trim(cut(*list, 0, n));
+	struct str entry = str_trim(http_proxy_cut(*list, 0, n));
 
-	*list = cut(*list, n + (comma >= 0), list->len);
+	*list = http_proxy_cut(*list, n + (comma >= 0), list->len);
 	return entry;
 }
 
 bool http_proxy_is_bypassed(struct str no_proxy, struct str host, uint16_t port)
 {
 	char number[8], lower[ENTRY_BYTES_MAX];
-	struct target t = { .host = host };
+	struct http_proxy_target t = { .host = host };
 	struct str entry, list;
 
 	snprintf(number, sizeof(number), "%u", port);
 	t.port = str_of(number);
-	t.has_address = parse_address(host, &t.address);
-	if (str_is(host, "localhost") || (t.has_address && is_loopback(&t.address)))
+	t.has_address = http_proxy_parse_address(host, &t.address);
+	if (str_is(host, "localhost") || (t.has_address && http_proxy_is_loopback(&t.address)))
 		return true;
 	for (list = no_proxy; list.len;) {
-		entry = next_entry(&list);
+		entry = http_proxy_next_entry(&list);
 		if (!entry.len || entry.len > sizeof(lower))
 			continue;
 		for (size_t i = 0; i < entry.len; i++) {
@@ -258,7 +261,7 @@ bool http_proxy_is_bypassed(struct str no_proxy, struct str host, uint16_t port)
 			lower[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 		}
 		entry.ptr = lower;
-		if (str_is(entry, "*") || entry_matches(entry, &t))
+		if (str_is(entry, "*") || http_proxy_entry_matches(entry, &t))
 			return true;
 	}
 	return false;
@@ -268,7 +271,7 @@ bool http_proxy_is_bypassed(struct str no_proxy, struct str host, uint16_t port)
 /* The choice */
 
 /* Of the first of both that is set and not empty. */
-static struct str variable(const char *lower, const char *upper)
+static struct str http_proxy_variable(const char *lower, const char *upper)
 {
 	const char *v = getenv(lower);
 
@@ -277,14 +280,14 @@ static struct str variable(const char *lower, const char *upper)
 	return str_of(v ? v : "");
 }
 
-static enum err_code from_environment(struct arena *a, bool tls, struct str host, uint16_t port,
-	struct http_proxy *out, struct err *err)
+static enum err_code http_proxy_from_environment(struct arena *a, bool tls, struct str host,
+	uint16_t port, struct http_proxy *out, struct err *err)
 {
-	struct str url = tls ? variable("https_proxy", "HTTPS_PROXY") :
-						   variable("http_proxy", "HTTP_PROXY");
+	struct str url = tls ? http_proxy_variable("https_proxy", "HTTPS_PROXY") :
+						   http_proxy_variable("http_proxy", "HTTP_PROXY");
 	enum err_code rc;
 
-	if (!url.len || http_proxy_is_bypassed(variable("no_proxy", "NO_PROXY"), host, port))
+	if (!url.len || http_proxy_is_bypassed(http_proxy_variable("no_proxy", "NO_PROXY"), host, port))
 		return ERR_OK;
 	rc = http_proxy_parse(a, url, true, out, err);
 	return rc ? err_wrap(err, rc, "%s of the environment", tls ? "HTTPS_PROXY" : "HTTP_PROXY") : rc;
@@ -295,7 +298,7 @@ enum err_code http_proxy_choose(struct arena *a, const struct http_proxy_config 
 {
 	*out = (struct http_proxy){ 0 };
 	if (c->from_environment)
-		return from_environment(a, tls, host, port, out, err);
+		return http_proxy_from_environment(a, tls, host, port, out, err);
 	if (!c->url.len || (c->no_proxy.len && http_proxy_is_bypassed(c->no_proxy, host, port)))
 		return ERR_OK;
 	return http_proxy_parse(a, c->url, c->no_proxy.len > 0, out, err);

@@ -14,19 +14,20 @@
 /* -------------------------------------------------------------------------------------------- */
 /* Answers */
 
-struct answer { /* NULL: missing */
+struct http_token_answer { /* NULL: missing */
 	struct str token, type;
 	int64_t expires_s; /* 0: not said */
 };
 
-static enum err_code set_life(struct str text, struct answer *out, struct err *err)
+static enum err_code http_token_set_life(
+	struct str text, struct http_token_answer *out, struct err *err)
 {
 	if (text.len && !str_to_i64(text, &out->expires_s))
 		return err_set(err, ERR_INVALID, "expires_in is no whole number");
 	return ERR_OK;
 }
 
-static struct str text_of(const json_t *object, const char *name)
+static struct str http_token_text_of(const json_t *object, const char *name)
 {
 	const json_t *v = json_object_get(object, name);
 
@@ -34,27 +35,28 @@ static struct str text_of(const json_t *object, const char *name)
 }
 
 /* The strings live as long as root. */
-static enum err_code read_json(const json_t *root, struct answer *out, struct err *err)
+static enum err_code http_token_read_json(
+	const json_t *root, struct http_token_answer *out, struct err *err)
 {
 	const json_t *expires = json_object_get(root, "expires_in");
 	const json_t *type = json_object_get(root, "token_type");
 
 	if (!json_is_object(root))
 		return err_set(err, ERR_INVALID, "the answer is no JSON object");
-	out->token = text_of(root, "access_token");
-	out->type = text_of(root, "token_type");
+	out->token = http_token_text_of(root, "access_token");
+	out->type = http_token_text_of(root, "token_type");
 	if (type && !json_is_string(type) && !json_is_null(type))
 		return err_set(err, ERR_INVALID, "token_type is no string");
 	if (json_is_string(expires))
-		return set_life(text_of(root, "expires_in"), out, err);
+		return http_token_set_life(http_token_text_of(root, "expires_in"), out, err);
 	if (expires && !json_is_integer(expires) && !json_is_null(expires))
 		return err_set(err, ERR_INVALID, "expires_in is no whole number");
 	out->expires_s = json_integer_value(expires);
 	return ERR_OK;
 }
 
-static enum err_code read_form(
-	struct arena *a, struct str body, struct answer *out, struct err *err)
+static enum err_code http_token_read_form(
+	struct arena *a, struct str body, struct http_token_answer *out, struct err *err)
 {
 	struct str expires = STR("");
 	size_t n, equals;
@@ -80,11 +82,11 @@ static enum err_code read_form(
 		n += n < body.len;
 		body = (struct str){ body.ptr + n, body.len - n };
 	}
-	return set_life(expires, out, err);
+	return http_token_set_life(expires, out, err);
 }
 
 /* The scheme as servers want it. */
-static struct str scheme_of(struct str type)
+static struct str http_token_scheme_of(struct str type)
 {
 	static const char *const known[] = { "Bearer", "Basic", "MAC" };
 
@@ -94,8 +96,8 @@ static struct str scheme_of(struct str type)
 	return type.len ? type : STR("Bearer");
 }
 
-static enum err_code use_answer(struct arena *a, const struct answer *in, struct str *authorization,
-	int64_t *life_ns, struct err *err)
+static enum err_code http_token_use_answer(struct arena *a, const struct http_token_answer *in,
+	struct str *authorization, int64_t *life_ns, struct err *err)
 {
 	int64_t life, margin;
 	char *text;
@@ -106,7 +108,8 @@ static enum err_code use_answer(struct arena *a, const struct answer *in, struct
 		return err_set(err, ERR_INVALID, "access_token holds control characters");
 	if (in->type.len && !http_token_valid(in->type))
 		return err_set(err, ERR_INVALID, "token_type is no name of a scheme");
-	text = arena_printf(a, STR_FMT " " STR_FMT, STR_ARG(scheme_of(in->type)), STR_ARG(in->token));
+	text = arena_printf(
+		a, STR_FMT " " STR_FMT, STR_ARG(http_token_scheme_of(in->type)), STR_ARG(in->token));
 	if (!text)
 		return arena_fail(a, "token", err);
 	*authorization = str_of(text);
@@ -121,7 +124,7 @@ static enum err_code use_answer(struct arena *a, const struct answer *in, struct
 	return ERR_OK;
 }
 
-static bool is_form(struct str content_type)
+static bool http_token_is_form(struct str content_type)
 {
 	const char *end = content_type.len ? memchr(content_type.ptr, ';', content_type.len) : NULL;
 
@@ -135,21 +138,21 @@ static bool is_form(struct str content_type)
 enum err_code http_token_parse(struct arena *a, struct str content_type, struct str body,
 	struct str *authorization, int64_t *life_ns, struct err *err)
 {
-	struct answer answer = { 0 };
+	struct http_token_answer answer = { 0 };
 	json_t *root = NULL;
 	enum err_code rc;
 
 	if (body.len > HTTP_TOKEN_BODY_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "the answer is %zu bytes, limit %u", body.len,
 			HTTP_TOKEN_BODY_BYTES_MAX);
-	if (is_form(content_type)) {
-		rc = read_form(a, body, &answer, err);
+	if (http_token_is_form(content_type)) {
+		rc = http_token_read_form(a, body, &answer, err);
 	} else {
 		root = json_loadb(body.len ? body.ptr : "", body.len, 0, NULL);
-		rc = read_json(root, &answer, err);
+		rc = http_token_read_json(root, &answer, err);
 	}
 	if (!rc)
-		rc = use_answer(a, &answer, authorization, life_ns, err);
+		rc = http_token_use_answer(a, &answer, authorization, life_ns, err);
 	json_decref(root);
 	return rc;
 }
@@ -159,7 +162,7 @@ void http_token_print_error(struct buf *out, struct str body, struct str secret)
 	json_t *root = body.len && body.len <= HTTP_TOKEN_BODY_BYTES_MAX ?
 		json_loadb(body.ptr, body.len, 0, NULL) :
 		NULL;
-	struct str code = text_of(root, "error");
+	struct str code = http_token_text_of(root, "error");
 
 	if (code.len && code.len <= 64 && http_token_valid(code) &&
 		(!secret.len || str_find(code, secret) < 0))
@@ -170,8 +173,8 @@ void http_token_print_error(struct buf *out, struct str body, struct str secret)
 /* -------------------------------------------------------------------------------------------- */
 /* The store */
 
-struct record {
-	TAILQ_ENTRY(record) link; /* most recently used first */
+struct http_token_record {
+	TAILQ_ENTRY(http_token_record) link; /* most recently used first */
 	struct http_token_id id;
 	char *authorization; /* NULL: no token */
 	uint64_t serial; /* of the last token */
@@ -182,14 +185,14 @@ struct record {
 	int64_t failed_ns;
 	struct err failed;
 };
-TAILQ_HEAD(records, record);
+TAILQ_HEAD(records, http_token_record);
 
 static struct mutex lock = MUTEX_INIT; /* guards all below */
 static struct records records = TAILQ_HEAD_INITIALIZER(records);
 static size_t records_n;
 static uint64_t last_serial;
 
-static void forget_token(struct record *r)
+static void http_token_record_forget_token(struct http_token_record *r)
 {
 	if (r->authorization)
 		OPENSSL_cleanse(r->authorization, strlen(r->authorization));
@@ -197,9 +200,9 @@ static void forget_token(struct record *r)
 	r->authorization = NULL;
 }
 
-static struct record *find(const struct http_token_id *id)
+static struct http_token_record *http_token_id_find(const struct http_token_id *id)
 {
-	struct record *r;
+	struct http_token_record *r;
 
 	mutex_assert_held(&lock);
 	TAILQ_FOREACH (r, &records, link)
@@ -209,9 +212,9 @@ static struct record *find(const struct http_token_id *id)
 }
 
 /* Makes room for one more; records that somebody asks for stay. */
-static void evict(void)
+static void http_token_evict(void)
 {
-	struct record *r = TAILQ_LAST(&records, records);
+	struct http_token_record *r = TAILQ_LAST(&records, records);
 
 	mutex_assert_held(&lock);
 	while (r && r->asking)
@@ -220,18 +223,18 @@ static void evict(void)
 		return;
 	TAILQ_REMOVE(&records, r, link);
 	records_n--;
-	forget_token(r);
+	http_token_record_forget_token(r);
 	free(r);
 }
 
-static struct record *find_or_add(const struct http_token_id *id)
+static struct http_token_record *http_token_id_find_or_add(const struct http_token_id *id)
 {
-	struct record *r = find(id);
+	struct http_token_record *r = http_token_id_find(id);
 
 	if (r) {
 		TAILQ_REMOVE(&records, r, link);
 	} else {
-		evict();
+		http_token_evict();
 		if (!(r = calloc(1, sizeof(*r))))
 			return NULL;
 		r->id = *id;
@@ -245,10 +248,10 @@ enum http_token_state http_token_get(struct arena *a, const struct http_token_id
 	int64_t now_ns, struct http_token *out, struct err *err)
 {
 	enum http_token_state state;
-	struct record *r;
+	struct http_token_record *r;
 
 	mutex_lock(&lock);
-	r = find_or_add(id);
+	r = http_token_id_find_or_add(id);
 	if (!r) {
 		state = HTTP_TOKEN_NOMEM;
 	} else if (r->authorization && now_ns < r->until_ns) {
@@ -272,13 +275,13 @@ uint64_t http_token_put(const struct http_token_id *id, int64_t now_ns, struct s
 	int64_t life_ns, enum http_token_style style)
 {
 	uint64_t serial;
-	struct record *r;
+	struct http_token_record *r;
 
 	mutex_lock(&lock);
 	serial = ++last_serial;
-	r = find(id);
+	r = http_token_id_find(id);
 	assert(r && r->asking);
-	forget_token(r);
+	http_token_record_forget_token(r);
 	r->authorization = strndup(authorization.ptr, authorization.len);
 	r->serial = serial;
 	r->made_ns = now_ns;
@@ -293,10 +296,10 @@ uint64_t http_token_put(const struct http_token_id *id, int64_t now_ns, struct s
 void http_token_fail(
 	const struct http_token_id *id, int64_t now_ns, enum err_code rc, const struct err *err)
 {
-	struct record *r;
+	struct http_token_record *r;
 
 	mutex_lock(&lock);
-	r = find(id);
+	r = http_token_id_find(id);
 	assert(r && r->asking);
 	r->asking = false;
 	r->failed_rc = err ? rc : ERR_OK;
@@ -309,14 +312,14 @@ void http_token_fail(
 bool http_token_refused(const struct http_token_id *id, int64_t now_ns, uint64_t serial)
 {
 	bool dropped = true;
-	struct record *r;
+	struct http_token_record *r;
 
 	mutex_lock(&lock);
-	r = find(id);
+	r = http_token_id_find(id);
 	if (r && r->authorization && r->serial == serial) {
 		dropped = now_ns - r->made_ns >= HTTP_TOKEN_PAUSE_NS;
 		if (dropped)
-			forget_token(r);
+			http_token_record_forget_token(r);
 	}
 	mutex_unlock(&lock);
 	return dropped;

@@ -24,7 +24,7 @@ struct loop {
 };
 
 /* Takes the whole queue at once: work that posts more work does not delay events. */
-static void run_posted(struct loop *l)
+static void loop_run_posted(struct loop *l)
 {
 	struct loop_work *w, *next;
 	bool stop;
@@ -46,16 +46,16 @@ static void run_posted(struct loop *l)
 		event_base_loopbreak(l->base);
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *ctx)
+static void net_loop_on_wake(evutil_socket_t fd, short what, void *ctx)
 {
 	uint64_t n;
 
 	if (read(fd, &n, sizeof(n)) < 0)
 		return; /* an earlier call read the count and ran the work */
-	run_posted(ctx);
+	loop_run_posted(ctx);
 }
 
-static void wake(struct loop *l)
+static void loop_wake(struct loop *l)
 {
 	const uint64_t one = 1;
 
@@ -105,7 +105,7 @@ enum err_code loop_open(const char *name, struct loop **out, struct err *err)
 		event_config_free(config);
 	}
 	if (!rc && l->base)
-		l->wake = event_new(l->base, l->fd, EV_READ | EV_PERSIST, on_wake, l);
+		l->wake = event_new(l->base, l->fd, EV_READ | EV_PERSIST, net_loop_on_wake, l);
 	if (!rc && (!l->wake || event_add(l->wake, NULL)))
 		rc = err_nomem(err, name);
 	if (!rc)
@@ -140,19 +140,19 @@ void loop_post(struct loop *l, struct loop_work *w, thread_fn fn, void *ctx)
 	l->last = &w->next;
 	mutex_unlock(&l->lock);
 	if (was_empty)
-		wake(l);
+		loop_wake(l);
 }
 
-struct call {
+struct net_loop_call {
 	struct loop *loop;
 	thread_fn fn;
 	void *ctx;
 	bool done; /* guarded by the loop's lock */
 };
 
-static void run_call(void *ctx)
+static void net_loop_run_call(void *ctx)
 {
-	struct call *c = ctx;
+	struct net_loop_call *c = ctx;
 
 	c->fn(c->ctx);
 	mutex_lock(&c->loop->lock);
@@ -163,11 +163,11 @@ static void run_call(void *ctx)
 
 void loop_call(struct loop *l, thread_fn fn, void *ctx)
 {
-	struct call c = { .loop = l, .fn = fn, .ctx = ctx };
+	struct net_loop_call c = { .loop = l, .fn = fn, .ctx = ctx };
 	struct loop_work w;
 
 	assert(!loop_is_current(l)); /* it would wait for itself */
-	loop_post(l, &w, run_call, &c);
+	loop_post(l, &w, net_loop_run_call, &c);
 	mutex_lock(&l->lock);
 	while (!c.done)
 		cond_wait(&l->called, &l->lock);
@@ -182,7 +182,7 @@ void loop_close(struct loop *l)
 	mutex_lock(&l->lock);
 	l->stop = true;
 	mutex_unlock(&l->lock);
-	wake(l);
+	loop_wake(l);
 	thread_join(&l->thread);
 	loop_free(l);
 }

@@ -70,7 +70,7 @@ void percent_encode(struct buf *out, struct str s, enum percent_part part)
 }
 
 /* The byte that "%41" is, or -1. */
-static int decoded(const char *p, size_t len)
+static int percent_decoded(const char *p, size_t len)
 {
 	int high, low;
 
@@ -81,12 +81,12 @@ static int decoded(const char *p, size_t len)
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
-static size_t decode(char *out, struct str s, char plus)
+static size_t net_percent_decode(char *out, struct str s, char plus)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.len; i++) {
-		int c = decoded(s.ptr + i, s.len - i);
+		int c = percent_decoded(s.ptr + i, s.len - i);
 
 		if (c >= 0) {
 			out[n++] = (char)c;
@@ -100,10 +100,10 @@ static size_t decode(char *out, struct str s, char plus)
 
 size_t percent_decode(char *out, struct str s)
 {
-	return decode(out, s, '+');
+	return net_percent_decode(out, s, '+');
 }
 
 size_t percent_decode_form(char *out, struct str s)
 {
-	return decode(out, s, ' ');
+	return net_percent_decode(out, s, ' ');
 }

@@ -50,7 +50,7 @@ struct resolver {
 	LIST_HEAD(, channel) channels; /* the first is asked, the others are retired */
 };
 
-struct question {
+struct resolver_question {
 	struct channel *channel;
 	resolver_addresses_fn addresses; /* one of the two */
 	resolver_answer_fn answer;
@@ -59,7 +59,7 @@ struct question {
 
 /* ---- the event base ---- */
 
-static void arm_timer(struct channel *c)
+static void channel_arm_timer(struct channel *c)
 {
 	struct timeval tv = { 0 };
 
@@ -76,13 +76,14 @@ static void channel_close(struct channel *c)
 	if (c->has_search)
 		ares_destroy_options(&c->search);
 	if (c->has_ares)
-		ares_destroy(c->ares); /* ends the questions, and on_sock_state removes the watches */
+		ares_destroy(
+			c->ares); /* ends the questions, and resolver_on_sock_state removes the watches */
 	if (c->timer)
 		event_free(c->timer);
 	free(c);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void resolver_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct channel *c = ctx;
 
@@ -92,23 +93,23 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 		return;
 	}
 	ares_process_fd(c->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	arm_timer(c);
+	channel_arm_timer(c);
 }
 
-static void on_socket(evutil_socket_t fd, short what, void *ctx)
+static void resolver_on_socket(evutil_socket_t fd, short what, void *ctx)
 {
 	struct channel *c = ctx;
 
 	ares_process_fd(
 		c->ares, what & EV_READ ? fd : ARES_SOCKET_BAD, what & EV_WRITE ? fd : ARES_SOCKET_BAD);
-	arm_timer(c);
+	channel_arm_timer(c);
 }
 
 /*
  * c-ares says which of its sockets it waits for. A failed allocation leaves the question to its
  * timeout.
  */
-static void on_sock_state(void *ctx, ares_socket_t fd, int readable, int writable)
+static void resolver_on_sock_state(void *ctx, ares_socket_t fd, int readable, int writable)
 {
 	short what = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST);
 	struct channel *c = ctx;
@@ -133,7 +134,7 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int readable, int writabl
 		w->fd = fd;
 		LIST_INSERT_HEAD(&c->watches, w, link);
 	}
-	w->ev = event_new(c->base, fd, what, on_socket, c);
+	w->ev = event_new(c->base, fd, what, resolver_on_socket, c);
 	if (!w->ev) {
 		LIST_REMOVE(w, link);
 		free(w);
@@ -162,9 +163,10 @@ static bool conf_eq(struct conf a, struct conf b)
 static int channel_open(struct resolver *r, struct channel **out)
 {
 	struct channel *c = calloc(1, sizeof(*c));
-	struct ares_options o = {
-		.timeout = TRY_MS, .tries = TRIES, .sock_state_cb = on_sock_state, .sock_state_cb_data = c
-	};
+	struct ares_options o = { .timeout = TRY_MS,
+		.tries = TRIES,
+		.sock_state_cb = resolver_on_sock_state,
+		.sock_state_cb_data = c };
 	int rc = ARES_ENOMEM, mask;
 
 	if (!c)
@@ -172,7 +174,7 @@ static int channel_open(struct resolver *r, struct channel **out)
 	c->base = r->base;
 	LIST_INIT(&c->watches);
 	c->conf = conf_now();
-	if (!(c->timer = evtimer_new(r->base, on_timer, c)))
+	if (!(c->timer = evtimer_new(r->base, resolver_on_timer, c)))
 		goto fail;
 	mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
 	if ((rc = ares_init_options(&c->ares, &o, mask)) != ARES_SUCCESS)
@@ -201,7 +203,7 @@ static struct channel *channel_now(struct resolver *r)
 		return c; /* half a file, perhaps: the next question tries again */
 	LIST_INSERT_HEAD(&r->channels, next, link);
 	c->retired = true;
-	arm_timer(c);
+	channel_arm_timer(c);
 	return next;
 }
 
@@ -244,7 +246,7 @@ void resolver_close(struct resolver *r)
 
 /* ---- questions ---- */
 
-static int question_new(struct resolver *r, void *ctx, struct question **out)
+static int resolver_question_new(struct resolver *r, void *ctx, struct resolver_question **out)
 {
 	struct channel *c = channel_now(r);
 
@@ -253,14 +255,14 @@ static int question_new(struct resolver *r, void *ctx, struct question **out)
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
 		return ARES_ENOMEM;
-	**out = (struct question){ .channel = c, .ctx = ctx };
+	**out = (struct resolver_question){ .channel = c, .ctx = ctx };
 	c->questions++;
 	return ARES_SUCCESS;
 }
 
-static void on_addresses(void *ctx, int status, int timeouts, struct ares_addrinfo *res)
+static void resolver_on_addresses(void *ctx, int status, int timeouts, struct ares_addrinfo *res)
 {
-	struct question q = *(struct question *)ctx;
+	struct resolver_question q = *(struct resolver_question *)ctx;
 
 	free(ctx);
 	assert(q.channel->questions > 0 && q.addresses);
@@ -274,8 +276,8 @@ void resolver_addresses(struct resolver *r, const char *name, resolver_addresses
 {
 	struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct channel *c;
-	struct question *q;
-	int rc = question_new(r, ctx, &q);
+	struct resolver_question *q;
+	int rc = resolver_question_new(r, ctx, &q);
 
 	if (rc != ARES_SUCCESS) {
 		fn(ctx, rc, NULL);
@@ -283,13 +285,13 @@ void resolver_addresses(struct resolver *r, const char *name, resolver_addresses
 	}
 	q->addresses = fn;
 	c = q->channel;
-	ares_getaddrinfo(c->ares, name, NULL, &hints, on_addresses, q);
-	arm_timer(c);
+	ares_getaddrinfo(c->ares, name, NULL, &hints, resolver_on_addresses, q);
+	channel_arm_timer(c);
 }
 
-static void on_answer(void *ctx, int status, int timeouts, unsigned char *answer, int len)
+static void resolver_on_answer(void *ctx, int status, int timeouts, unsigned char *answer, int len)
 {
-	struct question q = *(struct question *)ctx;
+	struct resolver_question q = *(struct resolver_question *)ctx;
 
 	free(ctx);
 	assert(q.channel->questions > 0 && q.answer);
@@ -301,8 +303,8 @@ void resolver_query(
 	struct resolver *r, const char *name, int type, resolver_answer_fn fn, void *ctx)
 {
 	struct channel *c;
-	struct question *q;
-	int rc = question_new(r, ctx, &q);
+	struct resolver_question *q;
+	int rc = resolver_question_new(r, ctx, &q);
 
 	if (rc != ARES_SUCCESS) {
 		fn(ctx, rc, (struct str){ 0 });
@@ -310,8 +312,8 @@ void resolver_query(
 	}
 	q->answer = fn;
 	c = q->channel;
-	ares_query(c->ares, name, ns_c_in, type, on_answer, q);
-	arm_timer(c);
+	ares_query(c->ares, name, ns_c_in, type, resolver_on_answer, q);
+	channel_arm_timer(c);
 }
 
 bool resolver_candidate(

@@ -18,7 +18,7 @@
 #define DAY_LEN 8
 #define YEAR_9999_S INT64_C(253402300799)
 
-static void print_hex(const unsigned char *digest, size_t n, char *out)
+static void sigv4_print_hex(const unsigned char *digest, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -34,10 +34,10 @@ void sigv4_hash(struct str bytes, char out[SIGV4_HASH_LEN + 1])
 	unsigned char digest[SHA256_DIGEST_LENGTH];
 
 	SHA256((const unsigned char *)bytes.ptr, bytes.len, digest);
-	print_hex(digest, sizeof(digest), out);
+	sigv4_print_hex(digest, sizeof(digest), out);
 }
 
-static enum err_code print_time(int64_t time_s, char out[TIME_LEN + 1], struct err *err)
+static enum err_code sigv4_print_time(int64_t time_s, char out[TIME_LEN + 1], struct err *err)
 {
 	time_t t = (time_t)time_s;
 	struct tm tm;
@@ -50,7 +50,7 @@ static enum err_code print_time(int64_t time_s, char out[TIME_LEN + 1], struct e
 
 /* ---- path and query ---- */
 
-static enum err_code add_path(struct buf *out, struct str path, struct err *err)
+static enum err_code sigv4_add_path(struct buf *out, struct str path, struct err *err)
 {
 	size_t from = 0;
 
@@ -67,14 +67,14 @@ static enum err_code add_path(struct buf *out, struct str path, struct err *err)
 	return ERR_OK;
 }
 
-static struct str encoded(struct arena *a, struct str s)
+static struct str sigv4_encoded(struct arena *a, struct str s)
 {
 	char *p = arena_alloc_raw(a, s.len * 3 + 1, 1);
 
 	return (struct str){ p, p ? percent_encode_to(p, s, PERCENT_VALUE) : 0 };
 }
 
-static int by_name_and_value(const void *x, const void *y)
+static int sigv4_by_name_and_value(const void *x, const void *y)
 {
 	const struct label *a = x, *b = y;
 	int d = str_cmp(a->name, b->name);
@@ -83,7 +83,7 @@ static int by_name_and_value(const void *x, const void *y)
 }
 
 /* Sorted by what is sent, not by what it means: "%2B" comes before "0". */
-static enum err_code add_query(struct buf *out, struct labels query, struct err *err)
+static enum err_code sigv4_add_query(struct buf *out, struct labels query, struct err *err)
 {
 	struct arena a;
 	struct label *v;
@@ -93,7 +93,8 @@ static enum err_code add_query(struct buf *out, struct labels query, struct err 
 	arena_init(&a, 0);
 	v = arena_array(&a, struct label, query.n);
 	for (size_t i = 0; v && i < query.n; i++) {
-		v[i] = (struct label){ encoded(&a, query.v[i].name), encoded(&a, query.v[i].value) };
+		v[i] = (struct label){ sigv4_encoded(&a, query.v[i].name),
+			sigv4_encoded(&a, query.v[i].value) };
 		if (!v[i].name.ptr || !v[i].value.ptr)
 			v = NULL;
 	}
@@ -101,7 +102,7 @@ static enum err_code add_query(struct buf *out, struct labels query, struct err 
 		arena_release(&a);
 		return err_nomem(err, "signature");
 	}
-	qsort(v, query.n, sizeof(*v), by_name_and_value);
+	qsort(v, query.n, sizeof(*v), sigv4_by_name_and_value);
 	for (size_t i = 0; i < query.n; i++) {
 		if (i)
 			buf_add_char(out, '&');
@@ -118,33 +119,34 @@ enum err_code sigv4_print_target(
 {
 	enum err_code rc;
 
-	if ((rc = add_path(out, path, err)))
+	if ((rc = sigv4_add_path(out, path, err)))
 		return rc;
 	if (query.n)
 		buf_add_char(out, '?');
-	if ((rc = add_query(out, query, err)))
+	if ((rc = sigv4_add_query(out, query, err)))
 		return rc;
 	return buf_failed(out) ? err_nomem(err, "signature") : ERR_OK;
 }
 
 /* ---- headers ---- */
 
-struct header {
+struct sigv4_header {
 	struct str name, value;
 	size_t place; /* as given: values of one name stay in this order */
 };
 
-static char lower(char c)
+static char sigv4_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-static int name_cmp(struct str a, struct str b)
+static int sigv4_name_cmp(struct str a, struct str b)
 {
 	size_t n = a.len < b.len ? a.len : b.len;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned char x = (unsigned char)lower(a.ptr[i]), y = (unsigned char)lower(b.ptr[i]);
+		unsigned char x = (unsigned char)sigv4_lower(a.ptr[i]),
+					  y = (unsigned char)sigv4_lower(b.ptr[i]);
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -152,22 +154,22 @@ static int name_cmp(struct str a, struct str b)
 	return a.len < b.len ? -1 : a.len > b.len;
 }
 
-static int by_name_and_place(const void *x, const void *y)
+static int sigv4_by_name_and_place(const void *x, const void *y)
 {
-	const struct header *a = x, *b = y;
-	int d = name_cmp(a->name, b->name);
+	const struct sigv4_header *a = x, *b = y;
+	int d = sigv4_name_cmp(a->name, b->name);
 
 	return d ? d : a->place < b->place ? -1 : 1;
 }
 
-static void add_name(struct buf *out, struct str name)
+static void sigv4_add_name(struct buf *out, struct str name)
 {
 	for (size_t i = 0; i < name.len; i++)
-		buf_add_char(out, lower(name.ptr[i]));
+		buf_add_char(out, sigv4_lower(name.ptr[i]));
 }
 
 /* Without spaces at its ends, and with one where there are several. */
-static void add_value(struct buf *out, struct str value)
+static void sigv4_add_value(struct buf *out, struct str value)
 {
 	value = str_trim(value);
 	for (size_t i = 0; i < value.len; i++)
@@ -175,29 +177,29 @@ static void add_value(struct buf *out, struct str value)
 			buf_add_char(out, value.ptr[i]);
 }
 
-static enum err_code add_headers(
+static enum err_code sigv4_add_headers(
 	struct buf *out, struct buf *names, struct labels headers, struct err *err)
 {
-	struct header *v = calloc(headers.n + 1, sizeof(*v));
+	struct sigv4_header *v = calloc(headers.n + 1, sizeof(*v));
 
 	if (!v)
 		return err_nomem(err, "signature");
 	for (size_t i = 0; i < headers.n; i++)
-		v[i] = (struct header){ headers.v[i].name, headers.v[i].value, i };
-	qsort(v, headers.n, sizeof(*v), by_name_and_place);
+		v[i] = (struct sigv4_header){ headers.v[i].name, headers.v[i].value, i };
+	qsort(v, headers.n, sizeof(*v), sigv4_by_name_and_place);
 	for (size_t i = 0; i < headers.n; i++) {
-		if (i && name_cmp(v[i].name, v[i - 1].name) == 0) {
+		if (i && sigv4_name_cmp(v[i].name, v[i - 1].name) == 0) {
 			if (!buf_failed(out))
 				out->len--; /* the line goes on */
 			buf_add_char(out, ',');
 		} else {
 			if (i)
 				buf_add_char(names, ';');
-			add_name(names, v[i].name);
-			add_name(out, v[i].name);
+			sigv4_add_name(names, v[i].name);
+			sigv4_add_name(out, v[i].name);
 			buf_add_char(out, ':');
 		}
-		add_value(out, v[i].value);
+		sigv4_add_value(out, v[i].value);
 		buf_add_char(out, '\n');
 	}
 	free(v);
@@ -213,13 +215,13 @@ enum err_code sigv4_canonical_request(
 
 	buf_add_cstr(out, r->method);
 	buf_add_char(out, '\n');
-	if ((rc = add_path(out, r->path, err)))
+	if ((rc = sigv4_add_path(out, r->path, err)))
 		return rc;
 	buf_add_char(out, '\n');
-	if ((rc = add_query(out, r->query, err)))
+	if ((rc = sigv4_add_query(out, r->query, err)))
 		return rc;
 	buf_add_char(out, '\n');
-	if ((rc = add_headers(out, signed_names, r->headers, err)))
+	if ((rc = sigv4_add_headers(out, signed_names, r->headers, err)))
 		return rc;
 	buf_add_char(out, '\n');
 	buf_add_str(out, buf_str(signed_names));
@@ -228,7 +230,7 @@ enum err_code sigv4_canonical_request(
 	return buf_failed(out) ? err_nomem(err, "signature") : ERR_OK;
 }
 
-static void add_scope(struct buf *out, const struct sigv4_scope *s, const char *time)
+static void sigv4_add_scope(struct buf *out, const struct sigv4_scope *s, const char *time)
 {
 	buf_printf(out, "%.*s/" STR_FMT "/" STR_FMT "/aws4_request", DAY_LEN, time, STR_ARG(s->region),
 		STR_ARG(s->service));
@@ -240,16 +242,16 @@ enum err_code sigv4_string_to_sign(
 	char time[TIME_LEN + 1], hash[SIGV4_HASH_LEN + 1];
 	enum err_code rc;
 
-	if ((rc = print_time(s->time_s, time, err)))
+	if ((rc = sigv4_print_time(s->time_s, time, err)))
 		return rc;
 	sigv4_hash(canonical, hash);
 	buf_printf(out, ALGORITHM "\n%s\n", time);
-	add_scope(out, s, time);
+	sigv4_add_scope(out, s, time);
 	buf_printf(out, "\n%s", hash);
 	return buf_failed(out) ? err_nomem(err, "signature") : ERR_OK;
 }
 
-static void hmac(unsigned char key[SHA256_DIGEST_LENGTH], struct str text)
+static void sigv4_hmac(unsigned char key[SHA256_DIGEST_LENGTH], struct str text)
 {
 	unsigned char digest[SHA256_DIGEST_LENGTH];
 	unsigned n = sizeof(digest);
@@ -272,14 +274,14 @@ void sigv4_signature(struct str secret_key, const struct sigv4_scope *s, struct 
 	out[0] = '\0';
 	buf_add_cstr(&first, "AWS4");
 	buf_add_str(&first, secret_key);
-	if (!buf_failed(&first) && !print_time(s->time_s, time, NULL)) {
+	if (!buf_failed(&first) && !sigv4_print_time(s->time_s, time, NULL)) {
 		HMAC(
 			EVP_sha256(), first.ptr, (int)first.len, (const unsigned char *)time, DAY_LEN, key, &n);
-		hmac(key, s->region);
-		hmac(key, s->service);
-		hmac(key, STR("aws4_request"));
-		hmac(key, string_to_sign);
-		print_hex(key, sizeof(key), out);
+		sigv4_hmac(key, s->region);
+		sigv4_hmac(key, s->service);
+		sigv4_hmac(key, STR("aws4_request"));
+		sigv4_hmac(key, string_to_sign);
+		sigv4_print_hex(key, sizeof(key), out);
 	}
 	OPENSSL_cleanse(key, sizeof(key));
 	if (first.ptr)
@@ -289,7 +291,7 @@ void sigv4_signature(struct str secret_key, const struct sigv4_scope *s, struct 
 
 /* ---- all of it ---- */
 
-static enum err_code authorization(struct arena *a, const struct sigv4_credentials *c,
+static enum err_code sigv4_authorization(struct arena *a, const struct sigv4_credentials *c,
 	const struct sigv4_scope *s, const struct sigv4_request *r, const char *time, struct str *out,
 	struct err *err)
 {
@@ -307,7 +309,7 @@ static enum err_code authorization(struct arena *a, const struct sigv4_credentia
 	}
 	buf_clear(&text);
 	buf_printf(&text, ALGORITHM " Credential=" STR_FMT "/", STR_ARG(c->access_key));
-	add_scope(&text, s, time);
+	sigv4_add_scope(&text, s, time);
 	buf_printf(
 		&text, ", SignedHeaders=" STR_FMT ", Signature=%s", STR_ARG(buf_str(&names)), signature);
 	*out = str_dup(a, buf_str(&text));
@@ -331,7 +333,7 @@ enum err_code sigv4_sign(struct arena *a, const struct sigv4_credentials *c,
 
 	if (!all)
 		return arena_fail(a, "signature", err);
-	if ((rc = print_time(s->time_s, time, err)))
+	if ((rc = sigv4_print_time(s->time_s, time, err)))
 		return rc;
 	for (size_t i = 0; i < r->headers.n; i++)
 		all[i] = r->headers.v[i];
@@ -345,7 +347,7 @@ enum err_code sigv4_sign(struct arena *a, const struct sigv4_credentials *c,
 	if (c->session_token.len)
 		made[n++] = (struct label){ STR("x-amz-security-token"), c->session_token };
 	whole.headers = (struct labels){ all, r->headers.n + n };
-	if ((rc = authorization(a, c, s, &whole, time, &made[n].value, err)))
+	if ((rc = sigv4_authorization(a, c, s, &whole, time, &made[n].value, err)))
 		return rc;
 	made[n++].name = STR("authorization");
 	*out = (struct labels){ made, n };

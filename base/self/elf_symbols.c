@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct symbol {
+struct self_symbol {
 	uint64_t start, size;
 	uint32_t name; /* offset into the string table */
 };
@@ -19,19 +19,19 @@ struct elf_symbols {
 	const unsigned char *map;
 	size_t len;
 	struct str names; /* the string table */
-	struct symbol *symbols; /* ascending by start, one per start */
+	struct self_symbol *symbols; /* ascending by start, one per start */
 	size_t n;
 	struct buf build_id;
 };
 
-static const void *piece(const struct elf_symbols *s, uint64_t offset, uint64_t len)
+static const void *elf_symbols_piece(const struct elf_symbols *s, uint64_t offset, uint64_t len)
 {
 	return offset <= s->len && len <= s->len - offset ? s->map + offset : NULL;
 }
 
-static int by_start(const void *a, const void *b)
+static int elf_symbols_by_start(const void *a, const void *b)
 {
-	const struct symbol *x = a, *y = b;
+	const struct self_symbol *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
@@ -42,7 +42,8 @@ static int by_start(const void *a, const void *b)
  * Hand-written assembly often gives no size: the symbol then ends at the next one, or at the
  * section's end.
  */
-static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
+static uint64_t elf_symbols_size_of(
+	const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
 {
 	const Elf64_Shdr *in = sym->st_shndx < sections_n ? &sections[sym->st_shndx] : NULL;
 	uint64_t offset = in ? sym->st_value - in->sh_addr : 0;
@@ -52,14 +53,15 @@ static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsign
 	return in->sh_size - offset;
 }
 
-static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
+static enum err_code elf_symbols_read_table(struct elf_symbols *s, const Elf64_Shdr *table,
 	const Elf64_Shdr *sections, unsigned sections_n, struct err *err)
 {
 	const Elf64_Shdr *names = &sections[table->sh_link];
-	const Elf64_Sym *sym = piece(s, table->sh_offset, table->sh_size);
+	const Elf64_Sym *sym = elf_symbols_piece(s, table->sh_offset, table->sh_size);
 	size_t n = table->sh_size / sizeof(*sym), kept = 0;
 
-	s->names = (struct str){ piece(s, names->sh_offset, names->sh_size), names->sh_size };
+	s->names = (struct str){ elf_symbols_piece(s, names->sh_offset, names->sh_size),
+		names->sh_size };
 	if (!sym || !s->names.ptr || !s->names.len || s->names.ptr[s->names.len - 1])
 		return err_set(err, ERR_INVALID, "symbol table lies beyond the end of the file");
 	s->symbols = calloc(n ? n : 1, sizeof(*s->symbols));
@@ -70,10 +72,10 @@ static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
 
 		if ((type == STT_FUNC || type == STT_GNU_IFUNC) && sym[i].st_shndx != SHN_UNDEF &&
 			sym[i].st_name < s->names.len)
-			s->symbols[s->n++] = (struct symbol){ sym[i].st_value,
-				size_of(&sym[i], sections, sections_n), sym[i].st_name };
+			s->symbols[s->n++] = (struct self_symbol){ sym[i].st_value,
+				elf_symbols_size_of(&sym[i], sections, sections_n), sym[i].st_name };
 	}
-	qsort(s->symbols, s->n, sizeof(*s->symbols), by_start);
+	qsort(s->symbols, s->n, sizeof(*s->symbols), elf_symbols_by_start);
 	for (size_t i = 0; i < s->n; i++)
 		if (!kept || s->symbols[i].start != s->symbols[kept - 1].start)
 			s->symbols[kept++] = s->symbols[i];
@@ -82,9 +84,9 @@ static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
 }
 
 /* The note's name is "GNU\0"; what follows is the id. */
-static void read_build_id(struct elf_symbols *s, const Elf64_Shdr *section)
+static void elf_symbols_read_build_id(struct elf_symbols *s, const Elf64_Shdr *section)
 {
-	const unsigned char *p = piece(s, section->sh_offset, section->sh_size);
+	const unsigned char *p = elf_symbols_piece(s, section->sh_offset, section->sh_size);
 	Elf64_Nhdr note;
 
 	if (!p || section->sh_size < sizeof(note) + 4)
@@ -97,25 +99,25 @@ static void read_build_id(struct elf_symbols *s, const Elf64_Shdr *section)
 		buf_printf(&s->build_id, "%02x", p[sizeof(note) + 4 + i]);
 }
 
-static enum err_code read_sections(struct elf_symbols *s, struct err *err)
+static enum err_code elf_symbols_read_sections(struct elf_symbols *s, struct err *err)
 {
-	const Elf64_Ehdr *eh = piece(s, 0, sizeof(*eh));
+	const Elf64_Ehdr *eh = elf_symbols_piece(s, 0, sizeof(*eh));
 	const Elf64_Shdr *sh, *best = NULL;
 
 	if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) || eh->e_ident[EI_CLASS] != ELFCLASS64)
 		return err_set(err, ERR_INVALID, "not a 64-bit ELF file");
-	sh = piece(s, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof(*sh));
+	sh = elf_symbols_piece(s, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof(*sh));
 	if (!sh)
 		return err_set(err, ERR_INVALID, "section table lies beyond the end of the file");
 	for (unsigned i = 0; i < eh->e_shnum; i++) {
 		if (sh[i].sh_type == SHT_SYMTAB || (sh[i].sh_type == SHT_DYNSYM && !best))
 			best = sh[i].sh_link < eh->e_shnum ? &sh[i] : best;
 		if (sh[i].sh_type == SHT_NOTE && !s->build_id.len)
-			read_build_id(s, &sh[i]);
+			elf_symbols_read_build_id(s, &sh[i]);
 	}
 	if (!best)
 		return err_set(err, ERR_NOT_FOUND, "no symbol table");
-	return read_table(s, best, sh, eh->e_shnum, err);
+	return elf_symbols_read_table(s, best, sh, eh->e_shnum, err);
 }
 
 enum err_code elf_symbols_open(const char *path, struct elf_symbols **out, struct err *err)
@@ -143,7 +145,7 @@ enum err_code elf_symbols_open(const char *path, struct elf_symbols **out, struc
 	}
 	s->map = map;
 	s->len = (size_t)st.st_size;
-	if ((rc = read_sections(s, err))) {
+	if ((rc = elf_symbols_read_sections(s, err))) {
 		elf_symbols_close(s);
 		return err_wrap(err, rc, "symbols of %s", path);
 	}
@@ -164,7 +166,7 @@ void elf_symbols_close(struct elf_symbols *s)
 struct str elf_symbols_find(const struct elf_symbols *s, uint64_t address)
 {
 	size_t lo = 0, hi = s->n, mid;
-	const struct symbol *sym;
+	const struct self_symbol *sym;
 
 	while (lo < hi) { /* first symbol that begins above the address */
 		mid = lo + (hi - lo) / 2;

@@ -8,14 +8,14 @@
 #define HELP_COLUMN 33 /* where the text of a flag begins */
 #define HELP_WIDTH 80
 
-static enum err_code uint_parse(struct str s, uint64_t *out, struct err *err)
+static enum err_code flags_uint_parse(struct str s, uint64_t *out, struct err *err)
 {
 	if (!str_to_u64(s, out))
 		return err_set(err, ERR_INVALID, "not a valid number: %s", QUOTED(s));
 	return ERR_OK;
 }
 
-static enum err_code bool_parse(struct str s, bool *out, struct err *err)
+static enum err_code flags_bool_parse(struct str s, bool *out, struct err *err)
 {
 	if (!str_is(s, "true") && !str_is(s, "false"))
 		return err_set(err, ERR_INVALID, "not true or false: %s", QUOTED(s));
@@ -23,14 +23,14 @@ static enum err_code bool_parse(struct str s, bool *out, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code value_set(struct flag *f, const char *text, struct err *err)
+static enum err_code flag_value_set(struct flag *f, const char *text, struct err *err)
 {
 	struct str s = str_of(text);
 	struct flag_list *list;
 
 	switch (f->kind) {
 	case FLAG_BOOL:
-		return bool_parse(s, f->value, err);
+		return flags_bool_parse(s, f->value, err);
 	case FLAG_STRING:
 		*(const char **)f->value = text;
 		return ERR_OK;
@@ -39,7 +39,7 @@ static enum err_code value_set(struct flag *f, const char *text, struct err *err
 	case FLAG_BYTES:
 		return bytes_parse(s, f->value, err);
 	case FLAG_UINT:
-		return uint_parse(s, f->value, err);
+		return flags_uint_parse(s, f->value, err);
 	case FLAG_LIST:
 		list = f->value;
 		if (list->n == FLAG_LIST_MAX)
@@ -51,7 +51,7 @@ static enum err_code value_set(struct flag *f, const char *text, struct err *err
 }
 
 /* A value from the command line: once only, unless the flag is a list. */
-static enum err_code value_given(struct flag *f, const char *text, struct err *err)
+static enum err_code flag_value_given(struct flag *f, const char *text, struct err *err)
 {
 	enum err_code rc;
 
@@ -60,11 +60,11 @@ static enum err_code value_given(struct flag *f, const char *text, struct err *e
 	if (!f->set && f->kind == FLAG_LIST)
 		((struct flag_list *)f->value)->n = 0; /* replaces the default */
 	f->set = true;
-	rc = value_set(f, text, err);
+	rc = flag_value_set(f, text, err);
 	return rc ? err_wrap(err, rc, "invalid value for flag '--%s'", f->name) : ERR_OK;
 }
 
-static struct flag *find_long(struct flag *flags, size_t n, struct str name)
+static struct flag *flag_find_long(struct flag *flags, size_t n, struct str name)
 {
 	size_t i;
 
@@ -74,7 +74,7 @@ static struct flag *find_long(struct flag *flags, size_t n, struct str name)
 	return NULL;
 }
 
-static struct flag *find_short(struct flag *flags, size_t n, char name)
+static struct flag *flag_find_short(struct flag *flags, size_t n, char name)
 {
 	size_t i;
 
@@ -90,7 +90,7 @@ struct command_line {
 };
 
 /* The value behind the flag: `attached` when there is one, else the next argument. */
-static enum err_code value_take(
+static enum err_code flag_value_take(
 	struct flag *f, const char *attached, struct command_line *c, struct err *err)
 {
 	if (!attached) {
@@ -98,10 +98,11 @@ static enum err_code value_take(
 			return err_set(err, ERR_INVALID, "expected argument for flag '--%s'", f->name);
 		attached = c->argv[++c->at];
 	}
-	return value_given(f, attached, err);
+	return flag_value_given(f, attached, err);
 }
 
-static enum err_code unknown(const struct flag *flags, size_t n, struct str name, struct err *err)
+static enum err_code flag_unknown(
+	const struct flag *flags, size_t n, struct str name, struct err *err)
 {
 	struct nearest near = nearest_to(name);
 
@@ -114,32 +115,32 @@ static enum err_code unknown(const struct flag *flags, size_t n, struct str name
 		STR_ARG(near.name));
 }
 
-static enum err_code parse_long(
+static enum err_code flag_parse_long(
 	struct flag *flags, size_t n, struct command_line *c, struct err *err)
 {
 	const char *arg = c->argv[c->at] + 2, *equals = strchr(arg, '=');
 	struct str name = { arg, equals ? (size_t)(equals - arg) : strlen(arg) };
-	struct flag *f = find_long(flags, n, name);
+	struct flag *f = flag_find_long(flags, n, name);
 	bool negated = false;
 
 	if (!f && str_has_prefix(name, STR("no-"))) {
-		f = find_long(flags, n, (struct str){ name.ptr + 3, name.len - 3 });
+		f = flag_find_long(flags, n, (struct str){ name.ptr + 3, name.len - 3 });
 		negated = f != NULL;
 		if (f && f->kind != FLAG_BOOL)
 			f = NULL;
 	}
 	if (!f)
-		return unknown(flags, n, name, err);
+		return flag_unknown(flags, n, name, err);
 	if (f->kind != FLAG_BOOL)
-		return value_take(f, equals ? equals + 1 : NULL, c, err);
+		return flag_value_take(f, equals ? equals + 1 : NULL, c, err);
 	if (negated && equals)
 		return err_set(err, ERR_INVALID, "unexpected value %s for flag '--" STR_FMT "'",
 			QUOTED(str_of(equals + 1)), STR_ARG(name));
-	return value_given(f, equals ? equals + 1 : negated ? "false" : "true", err);
+	return flag_value_given(f, equals ? equals + 1 : negated ? "false" : "true", err);
 }
 
 /* -x VALUE, -xVALUE, and -abc for three bools. */
-static enum err_code parse_short(
+static enum err_code flag_parse_short(
 	struct flag *flags, size_t n, struct command_line *c, bool *help, struct err *err)
 {
 	const char *p;
@@ -147,7 +148,7 @@ static enum err_code parse_short(
 	struct flag *f;
 
 	for (p = c->argv[c->at] + 1; *p; p++) {
-		f = find_short(flags, n, *p);
+		f = flag_find_short(flags, n, *p);
 		if (!f && *p == 'h') {
 			*help = true;
 			return ERR_OK;
@@ -155,22 +156,22 @@ static enum err_code parse_short(
 		if (!f)
 			return err_set(err, ERR_INVALID, "unknown short flag '-%c'", *p);
 		if (f->kind != FLAG_BOOL)
-			return value_take(f, p[1] ? p + 1 : NULL, c, err);
-		if ((rc = value_given(f, "true", err)))
+			return flag_value_take(f, p[1] ? p + 1 : NULL, c, err);
+		if ((rc = flag_value_given(f, "true", err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static enum err_code set_defaults(struct flag *flags, size_t n, struct err *err)
+static enum err_code flag_set_defaults(struct flag *flags, size_t n, struct err *err)
 {
 	enum err_code rc;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		assert(flags[i].value && find_long(flags, n, str_of(flags[i].name)) == &flags[i]);
+		assert(flags[i].value && flag_find_long(flags, n, str_of(flags[i].name)) == &flags[i]);
 		flags[i].set = false;
-		if (flags[i].default_text && (rc = value_set(&flags[i], flags[i].default_text, err)))
+		if (flags[i].default_text && (rc = flag_value_set(&flags[i], flags[i].default_text, err)))
 			return err_wrap(err, rc, "default of flag '--%s'", flags[i].name);
 	}
 	return ERR_OK;
@@ -185,7 +186,7 @@ enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv, c
 
 	*args_n = 0;
 	*help = *version = false;
-	if ((rc = set_defaults(flags, n, err)))
+	if ((rc = flag_set_defaults(flags, n, err)))
 		return rc;
 	for (; c.at < argc && !*help && !*version; c.at++) {
 		const char *arg = argv[c.at];
@@ -202,9 +203,9 @@ enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv, c
 		} else if (!strcmp(arg, "--version")) {
 			*version = true;
 		} else if (arg[1] == '-') {
-			rc = parse_long(flags, n, &c, err);
+			rc = flag_parse_long(flags, n, &c, err);
 		} else {
-			rc = parse_short(flags, n, &c, help, err);
+			rc = flag_parse_short(flags, n, &c, help, err);
 		}
 		if (rc)
 			return rc;
@@ -216,7 +217,7 @@ enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv, c
  * Prints the words of `text` from HELP_COLUMN on, in lines of HELP_WIDTH. The cursor is at
  * `column`.
  */
-static void print_wrapped(struct buf *out, const char *text, size_t column)
+static void flags_print_wrapped(struct buf *out, const char *text, size_t column)
 {
 	struct str rest = str_of(text);
 	bool first = true;
@@ -247,7 +248,7 @@ static void print_wrapped(struct buf *out, const char *text, size_t column)
 	buf_add_char(out, '\n');
 }
 
-static void print_flag(struct buf *out, const struct flag *f)
+static void flags_print_flag(struct buf *out, const struct flag *f)
 {
 	/* clang-format off */
 	static const char *const kinds[] = {
@@ -273,7 +274,7 @@ static void print_flag(struct buf *out, const struct flag *f)
 		buf_printf(out, "=%s", kinds[f->kind]);
 	if (f->kind == FLAG_LIST)
 		buf_add_cstr(out, " ...");
-	print_wrapped(out, f->help, out->len - start);
+	flags_print_wrapped(out, f->help, out->len - start);
 }
 
 void flags_print_help(
@@ -283,15 +284,15 @@ void flags_print_help(
 	size_t i;
 
 	buf_printf(out, "usage: %s [<flags>]\n\n%s\n\nFlags:\n%s", program, about, help);
-	print_wrapped(out, "Show this help.", sizeof(help) - 1);
+	flags_print_wrapped(out, "Show this help.", sizeof(help) - 1);
 	buf_add_cstr(out, version);
-	print_wrapped(out, "Show the version.", sizeof(version) - 1);
+	flags_print_wrapped(out, "Show the version.", sizeof(version) - 1);
 	for (i = 0; i < n; i++)
-		print_flag(out, &flags[i]);
+		flags_print_flag(out, &flags[i]);
 }
 
 /* In the largest unit that divides it, as bytes_parse reads it. */
-static void print_bytes(struct buf *out, uint64_t v)
+static void flags_print_bytes(struct buf *out, uint64_t v)
 {
 	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t i = 0;
@@ -320,7 +321,7 @@ void flag_print_value(struct buf *out, const struct flag *f)
 		duration_print(out, *(const int64_t *)f->value);
 		break;
 	case FLAG_BYTES:
-		print_bytes(out, *(const uint64_t *)f->value);
+		flags_print_bytes(out, *(const uint64_t *)f->value);
 		break;
 	case FLAG_UINT:
 		buf_add_u64(out, *(const uint64_t *)f->value);

@@ -12,7 +12,7 @@
 #define NO_LIMIT_BYTES (UINT64_C(1) << 60)
 
 /* A number alone in its file; "max", or no such file: no limit. */
-static uint64_t read_limit(const char *path)
+static uint64_t machine_memory_read_limit(const char *path)
 {
 	struct buf text = { 0 };
 	uint64_t n = UINT64_MAX;
@@ -25,7 +25,7 @@ static uint64_t read_limit(const char *path)
 }
 
 /* The least limit of a group and of all groups around it, up to the mount point. */
-static uint64_t least_of(const char *mount, struct str group, const char *file)
+static uint64_t machine_memory_least_of(const char *mount, struct str group, const char *file)
 {
 	uint64_t least = UINT64_MAX, n;
 	char path[PATH_MAX];
@@ -35,7 +35,7 @@ static uint64_t least_of(const char *mount, struct str group, const char *file)
 			group.len--;
 		if (snprintf(path, sizeof(path), "%s" STR_FMT "/%s", mount, STR_ARG(group), file) <
 			(int)sizeof(path)) {
-			n = read_limit(path);
+			n = machine_memory_read_limit(path);
 			least = n < least ? n : least;
 		}
 		if (!group.len)
@@ -46,7 +46,7 @@ static uint64_t least_of(const char *mount, struct str group, const char *file)
 }
 
 /* True if "a,b,c" has `name`. */
-static bool lists(struct str names, struct str name)
+static bool machine_memory_lists(struct str names, struct str name)
 {
 	while (names.len) {
 		const char *comma = memchr(names.ptr, ',', names.len);
@@ -61,7 +61,7 @@ static bool lists(struct str names, struct str name)
 }
 
 /* "0::/group" of version 2, "4:cpu,memory:/group" of version 1. */
-static uint64_t limit_of_line(const char *root, struct str line)
+static uint64_t machine_memory_limit_of_line(const char *root, struct str line)
 {
 	const char *first = line.len ? memchr(line.ptr, ':', line.len) : NULL, *second;
 	struct str controllers, group;
@@ -78,12 +78,12 @@ static uint64_t limit_of_line(const char *root, struct str line)
 		group.len = 0;
 	if (!controllers.len) {
 		snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup", root);
-		return least_of(mount, group, "memory.max");
+		return machine_memory_least_of(mount, group, "memory.max");
 	}
-	if (!lists(controllers, STR("memory")))
+	if (!machine_memory_lists(controllers, STR("memory")))
 		return UINT64_MAX;
 	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/memory", root);
-	return least_of(mount, group, "memory.limit_in_bytes");
+	return machine_memory_least_of(mount, group, "memory.limit_in_bytes");
 }
 
 uint64_t machine_memory_cgroup_limit(const char *root)
@@ -100,7 +100,7 @@ uint64_t machine_memory_cgroup_limit(const char *root)
 		const char *end = memchr(rest.ptr, '\n', rest.len);
 		size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
 
-		n = limit_of_line(root, (struct str){ rest.ptr, len });
+		n = machine_memory_limit_of_line(root, (struct str){ rest.ptr, len });
 		least = n < least ? n : least;
 		len += end != NULL;
 		rest = (struct str){ rest.ptr + len, rest.len - len };

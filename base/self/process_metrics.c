@@ -12,12 +12,12 @@
 /* Read before main: within milliseconds of the kernel's own value, and works without /proc. */
 static int64_t start_ns;
 
-__attribute__((constructor)) static void remember_start(void)
+__attribute__((constructor)) static void process_metrics_remember_start(void)
 {
 	start_ns = clock_now_ns();
 }
 
-static bool cpu_seconds(double *out)
+static bool process_metrics_cpu_seconds(double *out)
 {
 	struct timespec ts;
 
@@ -28,7 +28,7 @@ static bool cpu_seconds(double *out)
 }
 
 /* The nth number of /proc/self/statm: 0 is virtual, 1 resident, both in pages. */
-static bool memory_bytes(int nth, double *out)
+static bool process_metrics_memory_bytes(int nth, double *out)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
 	unsigned long long pages[2];
@@ -43,17 +43,17 @@ static bool memory_bytes(int nth, double *out)
 	return ok;
 }
 
-static bool resident_bytes(double *out)
+static bool process_metrics_resident_bytes(double *out)
 {
-	return memory_bytes(1, out);
+	return process_metrics_memory_bytes(1, out);
 }
 
-static bool virtual_bytes(double *out)
+static bool process_metrics_virtual_bytes(double *out)
 {
-	return memory_bytes(0, out);
+	return process_metrics_memory_bytes(0, out);
 }
 
-static bool open_fds(double *out)
+static bool process_metrics_open_fds(double *out)
 {
 	DIR *d = opendir("/proc/self/fd");
 	struct dirent *e;
@@ -67,7 +67,7 @@ static bool open_fds(double *out)
 	return true;
 }
 
-static bool max_fds(double *out)
+static bool process_metrics_max_fds(double *out)
 {
 	struct rlimit r;
 
@@ -77,7 +77,7 @@ static bool max_fds(double *out)
 	return true;
 }
 
-static bool start_seconds(double *out)
+static bool process_metrics_start_seconds(double *out)
 {
 	*out = (double)(start_ns / NS_PER_MS) / 1e3;
 	return true;
@@ -89,14 +89,18 @@ static const struct {
 	bool (*read)(double *out); /* false: not available */
 } numbers[] = {
 	{ "process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.",
-		cpu_seconds },
-	{ "process_max_fds", "gauge", "Maximum number of open file descriptors.", max_fds },
-	{ "process_open_fds", "gauge", "Number of open file descriptors.", open_fds },
-	{ "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", resident_bytes },
+		process_metrics_cpu_seconds },
+	{ "process_max_fds", "gauge", "Maximum number of open file descriptors.",
+		process_metrics_max_fds },
+	{ "process_open_fds", "gauge", "Number of open file descriptors.",
+		process_metrics_open_fds },
+	{ "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
+		process_metrics_resident_bytes },
 	{ "process_start_time_seconds", "gauge",
 		"Start time of the process since unix epoch in seconds.",
-		start_seconds },
-	{ "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", virtual_bytes },
+		process_metrics_start_seconds },
+	{ "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
+		process_metrics_virtual_bytes },
 };
 /* clang-format on */
 

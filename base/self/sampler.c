@@ -23,7 +23,7 @@
 
 enum slot_state { SLOT_FREE, SLOT_WRITING, SLOT_READY };
 
-struct slot {
+struct sampler_slot {
 	atomic_int state;
 	int tid;
 	struct unwind_context context; /* its stack is `stack` */
@@ -34,7 +34,7 @@ struct slot {
  * The handler's state. `slots` is set before `active`, and unmapped only when `active` is false and
  * no handler is inside.
  */
-static struct slot *slots;
+static struct sampler_slot *slots;
 static atomic_bool active;
 static atomic_int inside;
 static atomic_uint_fast64_t lost;
@@ -44,19 +44,19 @@ static struct mutex in_use = MUTEX_INIT;
 
 /* Threads with their names, from sampler_thread_enter. Guarded by `named_lock`. */
 static struct mutex named_lock = MUTEX_INIT;
-static struct named {
+static struct sampler_named {
 	int tid;
 	char name[16];
 } named[SAMPLER_THREADS_MAX];
 
 /* ---- the handler ---- */
 
-static struct slot *take_slot(void)
+static struct sampler_slot *sampler_take_slot(void)
 {
 	unsigned first = atomic_fetch_add_explicit(&next_slot, 1, memory_order_relaxed);
 
 	for (unsigned i = 0; i < 4; i++) { /* bounded: a full ring loses the sample */
-		struct slot *s = &slots[(first + i) % SAMPLER_SLOTS];
+		struct sampler_slot *s = &slots[(first + i) % SAMPLER_SLOTS];
 		int expected = SLOT_FREE;
 
 		if (atomic_compare_exchange_strong(&s->state, &expected, SLOT_WRITING))
@@ -70,7 +70,7 @@ static const int greg_of[UNWIND_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, RE
 	REG_RBP, REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 	REG_RIP };
 
-static void copy_sample(struct slot *s, const ucontext_t *uc)
+static void sampler_slot_copy_sample(struct sampler_slot *s, const ucontext_t *uc)
 {
 	struct iovec to = { s->stack, SAMPLER_STACK_BYTES }, from;
 	ssize_t n;
@@ -86,18 +86,18 @@ static void copy_sample(struct slot *s, const ucontext_t *uc)
 	s->tid = (int)syscall(SYS_gettid);
 }
 
-static void on_sigprof(int sig, siginfo_t *info, void *uc)
+static void sampler_on_sigprof(int sig, siginfo_t *info, void *uc)
 {
 	int saved_errno = errno;
-	struct slot *s;
+	struct sampler_slot *s;
 
 	(void)sig;
 	(void)info;
 	atomic_fetch_add(&inside, 1);
 	if (atomic_load(&active)) {
-		s = take_slot();
+		s = sampler_take_slot();
 		if (s) {
-			copy_sample(s, uc);
+			sampler_slot_copy_sample(s, uc);
 			atomic_store(&s->state, SLOT_READY);
 		} else {
 			atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
@@ -109,35 +109,35 @@ static void on_sigprof(int sig, siginfo_t *info, void *uc)
 
 /* ---- threads and their timers ---- */
 
-struct timed {
+struct sampler_timed {
 	int tid;
 	timer_t timer;
 	bool seen; /* in the scan under way */
 };
 
-struct run {
+struct sampler_run {
 	const struct unwind_tables *tables;
 	int64_t period_ns;
 	sampler_fn fn;
 	void *ctx;
 	struct sampler_stats *stats;
-	struct timed timed[SAMPLER_THREADS_MAX];
+	struct sampler_timed timed[SAMPLER_THREADS_MAX];
 	size_t timed_n;
 	int self;
 };
 
 /* The clock of another thread's CPU time, by its id: the layout is Linux's (posix-timers.h). */
-static clockid_t thread_clock(int tid)
+static clockid_t sampler_thread_clock(int tid)
 {
 	return (clockid_t)((~(unsigned)tid << 3) | 6u);
 }
 
-static void time_thread(struct run *r, int tid)
+static void sampler_run_time_thread(struct sampler_run *r, int tid)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF };
 	struct itimerspec spec = { .it_interval.tv_sec = r->period_ns / NS_PER_S,
 		.it_interval.tv_nsec = r->period_ns % NS_PER_S };
-	struct timed *t;
+	struct sampler_timed *t;
 
 	for (size_t i = 0; i < r->timed_n; i++)
 		if (r->timed[i].tid == tid) {
@@ -149,13 +149,13 @@ static void time_thread(struct run *r, int tid)
 		return;
 	t = &r->timed[r->timed_n];
 	ev._sigev_un._tid = tid;
-	if (timer_create(thread_clock(tid), &ev, &t->timer))
+	if (timer_create(sampler_thread_clock(tid), &ev, &t->timer))
 		return; /* ended meanwhile */
 	/* The first sample comes after a random part of a period, so that short-lived work is seen
 	 * in proportion. */
 	spec.it_value.tv_sec = 0;
 	spec.it_value.tv_nsec = 1 +
-		(long)(hash_u64((uint64_t)clock_monotonic_ns() + (uint64_t)tid) %
+		(long)(map_hash_u64((uint64_t)clock_monotonic_ns() + (uint64_t)tid) %
 			(uint64_t)(r->period_ns < NS_PER_S ? r->period_ns : NS_PER_S - 1));
 	timer_settime(t->timer, 0, &spec, NULL);
 	t->tid = tid;
@@ -165,7 +165,7 @@ static void time_thread(struct run *r, int tid)
 		r->stats->threads = r->timed_n;
 }
 
-static void scan_named(struct run *r)
+static void sampler_run_scan_named(struct sampler_run *r)
 {
 	int tids[SAMPLER_THREADS_MAX];
 	size_t n = 0;
@@ -175,12 +175,12 @@ static void scan_named(struct run *r)
 		if (named[i].tid)
 			tids[n++] = named[i].tid;
 	mutex_unlock(&named_lock);
-	time_thread(r, getpid());
+	sampler_run_time_thread(r, getpid());
 	for (size_t i = 0; i < n; i++)
-		time_thread(r, tids[i]);
+		sampler_run_time_thread(r, tids[i]);
 }
 
-static void scan_threads(struct run *r)
+static void sampler_run_scan_threads(struct sampler_run *r)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *e;
@@ -192,10 +192,10 @@ static void scan_threads(struct run *r)
 	if (dir) {
 		while ((e = readdir(dir)))
 			if (str_to_u64(str_of(e->d_name), &tid) && tid <= INT32_MAX)
-				time_thread(r, (int)tid);
+				sampler_run_time_thread(r, (int)tid);
 		closedir(dir);
 	} else {
-		scan_named(r);
+		sampler_run_scan_named(r);
 	}
 	for (i = 0; i < r->timed_n;) {
 		if (r->timed[i].seen) {
@@ -209,13 +209,13 @@ static void scan_threads(struct run *r)
 
 /* ---- draining ---- */
 
-static void drain(struct run *r)
+static void sampler_run_drain(struct sampler_run *r)
 {
 	uint64_t pcs[UNWIND_DEPTH_MAX];
 	size_t n;
 
 	for (size_t i = 0; i < SAMPLER_SLOTS; i++) {
-		struct slot *s = &slots[i];
+		struct sampler_slot *s = &slots[i];
 
 		if (atomic_load(&s->state) != SLOT_READY)
 			continue;
@@ -228,8 +228,8 @@ static void drain(struct run *r)
 	}
 }
 
-static enum err_code sample_until(
-	struct run *r, int64_t end_ns, const atomic_bool *cancel, struct err *err)
+static enum err_code sampler_run_sample_until(
+	struct sampler_run *r, int64_t end_ns, const atomic_bool *cancel, struct err *err)
 {
 	const struct timespec nap = { .tv_nsec = POLL_NS };
 	int64_t now = clock_monotonic_ns(), scan_at = now;
@@ -238,17 +238,17 @@ static enum err_code sample_until(
 		if (cancel && atomic_load(cancel))
 			return err_set(err, ERR_CANCELED, "cpu profile: canceled");
 		if (now >= scan_at) {
-			scan_threads(r);
+			sampler_run_scan_threads(r);
 			scan_at = now + SAMPLER_SCAN_NS;
 		}
 		nanosleep(&nap, NULL);
-		drain(r);
+		sampler_run_drain(r);
 	}
 	return ERR_OK;
 }
 
 /* Slots may go only when the timers are off and no handler is inside. */
-static void stop(struct run *r)
+static void sampler_run_stop(struct sampler_run *r)
 {
 	const struct timespec nap = { .tv_nsec = NS_PER_MS };
 
@@ -257,17 +257,18 @@ static void stop(struct run *r)
 	atomic_store(&active, false);
 	while (atomic_load(&inside))
 		nanosleep(&nap, NULL);
-	drain(r);
+	sampler_run_drain(r);
 }
 
 enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_bool *cancel,
 	const struct unwind_tables *tables, sampler_fn fn, void *ctx, struct sampler_stats *stats,
 	struct err *err)
 {
-	struct sigaction sa = { .sa_sigaction = on_sigprof, .sa_flags = SA_SIGINFO | SA_RESTART };
-	size_t bytes = SAMPLER_SLOTS * sizeof(struct slot);
+	struct sigaction sa = { .sa_sigaction = sampler_on_sigprof,
+		.sa_flags = SA_SIGINFO | SA_RESTART };
+	size_t bytes = SAMPLER_SLOTS * sizeof(struct sampler_slot);
 	enum err_code rc = ERR_OK;
-	struct run *r;
+	struct sampler_run *r;
 
 	assert(duration_ns >= 0 && period_ns > 0);
 	*stats = (struct sampler_stats){ 0 };
@@ -279,7 +280,7 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
-	*r = (struct run){ .tables = tables,
+	*r = (struct sampler_run){ .tables = tables,
 		.period_ns = period_ns,
 		.fn = fn,
 		.ctx = ctx,
@@ -289,8 +290,8 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 	sigaction(SIGPROF, &sa, NULL); /* stays: a late signal must never end the process */
 	atomic_store(&lost, 0);
 	atomic_store(&active, true);
-	rc = sample_until(r, clock_monotonic_ns() + duration_ns, cancel, err);
-	stop(r);
+	rc = sampler_run_sample_until(r, clock_monotonic_ns() + duration_ns, cancel, err);
+	sampler_run_stop(r);
 	stats->lost = atomic_load(&lost);
 done:
 	if (slots != MAP_FAILED)
@@ -328,7 +329,7 @@ void sampler_thread_leave(void)
 	mutex_unlock(&named_lock);
 }
 
-static bool named_thread(int tid, char out[16])
+static bool sampler_named_thread(int tid, char out[16])
 {
 	bool found = false;
 
@@ -349,7 +350,7 @@ void sampler_thread_name(int tid, char out[16])
 	int fd;
 
 	memset(out, 0, 16);
-	if (named_thread(tid, out))
+	if (sampler_named_thread(tid, out))
 		return;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

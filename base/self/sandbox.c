@@ -107,7 +107,7 @@ static int signal_to_tell;
 static atomic_uint refused[NUMBERS_MAX]; /* since the last report */
 static bool logged[NUMBERS_MAX]; /* the reporting thread's: a call in a loop is one line */
 
-static void on_sigsys(int sig, siginfo_t *info, void *context)
+static void sandbox_on_sigsys(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
 	unsigned nr = (unsigned)info->si_syscall;
@@ -123,7 +123,7 @@ static void on_sigsys(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-static const char *call_name(int nr)
+static const char *sandbox_call_name(int nr)
 {
 	for (size_t i = 0; i < in_use.calls_n; i++)
 		if (in_use.calls[i].nr == nr)
@@ -139,8 +139,8 @@ void sandbox_report(void)
 
 		if (!n)
 			continue;
-		if (call_name(nr))
-			buf_add_cstr(&name, call_name(nr));
+		if (sandbox_call_name(nr))
+			buf_add_cstr(&name, sandbox_call_name(nr));
 		else
 			buf_printf(&name, "number %d", nr);
 		buf_add_char(&name, '\0');
@@ -159,37 +159,38 @@ void sandbox_report(void)
 #define CODE_MAX 1024
 #define X32_BIT 0x40000000u /* numbers of another calling convention of the same machine */
 
-struct code {
+struct sandbox_code {
 	struct sock_filter at[CODE_MAX];
 	unsigned short n;
 };
 
-static void emit(struct code *c, unsigned short op, uint32_t k, unsigned jt, unsigned jf)
+static void sandbox_code_emit(
+	struct sandbox_code *c, unsigned short op, uint32_t k, unsigned jt, unsigned jf)
 {
 	assert(c->n < CODE_MAX && jt < 256 && jf < 256);
 	c->at[c->n++] = (struct sock_filter){ op, (unsigned char)jt, (unsigned char)jf, k };
 }
 
-static void answer(struct code *c, uint32_t action)
+static void sandbox_code_answer(struct sandbox_code *c, uint32_t action)
 {
-	emit(c, BPF_RET | BPF_K, action, 0, 0);
+	sandbox_code_emit(c, BPF_RET | BPF_K, action, 0, 0);
 }
 
-static void load(struct code *c, size_t offset)
+static void sandbox_code_load(struct sandbox_code *c, size_t offset)
 {
-	emit(c, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	sandbox_code_emit(c, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 /* Skips the next `skip` instructions unless the loaded value, masked, is `value`. */
-static void want(struct code *c, uint32_t mask, uint32_t value, unsigned skip)
+static void sandbox_code_want(struct sandbox_code *c, uint32_t mask, uint32_t value, unsigned skip)
 {
 	if (mask != UINT32_MAX)
-		emit(c, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
-	emit(c, BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
+		sandbox_code_emit(c, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	sandbox_code_emit(c, BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
 }
 
 /* The rest of a row when its number fits. Compares the halves of an argument one by one. */
-static void emit_row(struct code *c, const struct sandbox_call *call)
+static void sandbox_code_emit_row(struct sandbox_code *c, const struct sandbox_call *call)
 {
 	uint64_t mask = call->when == SANDBOX_OWN ? UINT32_MAX : call->mask;
 	uint64_t value = call->when == SANDBOX_OWN ? (uint32_t)getpid() : call->value;
@@ -198,68 +199,68 @@ static void emit_row(struct code *c, const struct sandbox_call *call)
 
 	assert(call->arg < 6);
 	if (call->when == SANDBOX_ALWAYS) {
-		answer(c, SECCOMP_RET_ALLOW);
+		sandbox_code_answer(c, SECCOMP_RET_ALLOW);
 		return;
 	}
 	if (call->when == SANDBOX_ABSENT) {
-		answer(c, SECCOMP_RET_ERRNO | ENOSYS);
+		sandbox_code_answer(c, SECCOMP_RET_ERRNO | ENOSYS);
 		return;
 	}
-	load(c, offset);
-	want(c, (uint32_t)mask, (uint32_t)value, high ? 3 + (high != UINT32_MAX) : 1);
+	sandbox_code_load(c, offset);
+	sandbox_code_want(c, (uint32_t)mask, (uint32_t)value, high ? 3 + (high != UINT32_MAX) : 1);
 	if (high) {
-		load(c, offset + 4);
-		want(c, high, (uint32_t)(value >> 32), 1);
+		sandbox_code_load(c, offset + 4);
+		sandbox_code_want(c, high, (uint32_t)(value >> 32), 1);
 	}
-	answer(c, SECCOMP_RET_ALLOW);
+	sandbox_code_answer(c, SECCOMP_RET_ALLOW);
 }
 
 /* All rows of one call, behind one comparison of its number; gives the number of rows. */
-static size_t emit_call(
-	struct code *c, const struct sandbox_call *calls, size_t n, uint32_t otherwise)
+static size_t sandbox_code_emit_call(
+	struct sandbox_code *c, const struct sandbox_call *calls, size_t n, uint32_t otherwise)
 {
 	unsigned short jump = c->n, rows;
 	size_t i;
 
-	emit(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[0].nr, 0, 0);
+	sandbox_code_emit(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[0].nr, 0, 0);
 	rows = c->n;
 	for (i = 0; i < n && calls[i].nr == calls[0].nr; i++)
-		emit_row(c, &calls[i]);
+		sandbox_code_emit_row(c, &calls[i]);
 	if (calls[0].when == SANDBOX_ARG || calls[0].when == SANDBOX_OWN)
-		answer(c, otherwise);
+		sandbox_code_answer(c, otherwise);
 	assert(c->n - rows < 256);
 	c->at[jump].jf = (unsigned char)(c->n - rows);
 	return i;
 }
 
-static void emit_filter(struct code *c, const struct sandbox_profile *p)
+static void sandbox_code_emit_filter(struct sandbox_code *c, const struct sandbox_profile *p)
 {
-	load(c, offsetof(struct seccomp_data, arch));
-	emit(c, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
-	answer(c, SECCOMP_RET_KILL_PROCESS);
-	load(c, offsetof(struct seccomp_data, nr));
-	emit(c, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-	answer(c, SECCOMP_RET_KILL_PROCESS);
+	sandbox_code_load(c, offsetof(struct seccomp_data, arch));
+	sandbox_code_emit(c, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+	sandbox_code_answer(c, SECCOMP_RET_KILL_PROCESS);
+	sandbox_code_load(c, offsetof(struct seccomp_data, nr));
+	sandbox_code_emit(c, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+	sandbox_code_answer(c, SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < p->calls_n;) {
-		i += emit_call(c, p->calls + i, p->calls_n - i,
+		i += sandbox_code_emit_call(c, p->calls + i, p->calls_n - i,
 			p->deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_TRAP | EPERM);
 	}
 	for (size_t i = 0; i < sandbox_hostile_n; i++) {
-		emit(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)sandbox_hostile[i].nr, 0, 1);
-		answer(c, SECCOMP_RET_KILL_PROCESS);
+		sandbox_code_emit(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)sandbox_hostile[i].nr, 0, 1);
+		sandbox_code_answer(c, SECCOMP_RET_KILL_PROCESS);
 	}
-	answer(c, p->deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_TRAP | ENOSYS);
+	sandbox_code_answer(c, p->deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_TRAP | ENOSYS);
 }
 
 /* Shows 0, "off", from the start. */
-__attribute__((constructor)) static void show_off(void)
+__attribute__((constructor)) static void sandbox_show_off(void)
 {
 	metric_set(&in_force, "files", 0);
 	metric_set(&in_force, "system_calls", 0);
 }
 
 /* An executed program gains no rights by its file's mode; without this the rest needs root. */
-static enum err_code no_new_privs(struct err *err)
+static enum err_code sandbox_no_new_privs(struct err *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set(err, ERR_UNAVAILABLE, "no_new_privs: %s", strerror(errno));
@@ -268,16 +269,17 @@ static enum err_code no_new_privs(struct err *err)
 
 enum err_code sandbox_limit_calls(const struct sandbox_profile *p, int tell_signal, struct err *err)
 {
-	struct sigaction sa = { .sa_sigaction = on_sigsys, .sa_flags = SA_SIGINFO | SA_NODEFER };
-	struct code c = { .n = 0 };
+	struct sigaction sa = { .sa_sigaction = sandbox_on_sigsys,
+		.sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sandbox_code c = { .n = 0 };
 	struct sock_fprog program = { .filter = c.at };
 	enum err_code rc;
 	long got;
 
 	assert(p->calls_n > 0);
-	if ((rc = no_new_privs(err)))
+	if ((rc = sandbox_no_new_privs(err)))
 		return rc;
-	emit_filter(&c, p);
+	sandbox_code_emit_filter(&c, p);
 	program.len = c.n;
 	in_use = *p;
 	signal_to_tell = tell_signal;
@@ -309,21 +311,22 @@ enum err_code sandbox_limit_calls(const struct sandbox_profile *p, int tell_sign
 		LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
 		LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-static enum err_code landlock_failed(const char *what, struct err *err)
+static enum err_code sandbox_landlock_failed(const char *what, struct err *err)
 {
 	return err_set(err, ERR_UNAVAILABLE, "landlock: %s: %s", what, strerror(errno));
 }
 
-static enum err_code allow_below(int rules, const char *dir, uint64_t known, struct err *err)
+static enum err_code sandbox_allow_below(
+	int rules, const char *dir, uint64_t known, struct err *err)
 {
 	struct landlock_path_beneath_attr beneath = { .allowed_access = BELOW & known };
 	enum err_code rc = ERR_OK;
 
 	beneath.parent_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (beneath.parent_fd < 0)
-		return landlock_failed(dir, err);
+		return sandbox_landlock_failed(dir, err);
 	if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0))
-		rc = landlock_failed(dir, err);
+		rc = sandbox_landlock_failed(dir, err);
 	close(beneath.parent_fd);
 	return rc;
 }
@@ -335,22 +338,22 @@ enum err_code sandbox_limit_files(const char *const *dirs, size_t n, struct err 
 	long abi;
 	int rules;
 
-	if ((rc = no_new_privs(err)))
+	if ((rc = sandbox_no_new_privs(err)))
 		return rc;
 	abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (abi < 0)
-		return landlock_failed("version", err);
+		return sandbox_landlock_failed("version", err);
 	if (abi < ABI_REFER)
 		return err_set(err, ERR_UNAVAILABLE, "landlock: version %ld, %d is needed", abi, ABI_REFER);
 	if (abi < ABI_TRUNCATE)
 		handled.handled_access_fs &= ~LANDLOCK_ACCESS_FS_TRUNCATE;
 	rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
 	if (rules < 0)
-		return landlock_failed("rules", err);
+		return sandbox_landlock_failed("rules", err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = allow_below(rules, dirs[i], handled.handled_access_fs, err);
+		rc = sandbox_allow_below(rules, dirs[i], handled.handled_access_fs, err);
 	if (!rc && syscall(SYS_landlock_restrict_self, rules, 0))
-		rc = landlock_failed("restrict", err);
+		rc = sandbox_landlock_failed("restrict", err);
 	close(rules);
 	if (!rc)
 		metric_set(&in_force, "files", 1);

@@ -7,7 +7,7 @@ extern "C" {
 
 // The start of the parameter list: the first "(" outside of <> that is not "(anonymous namespace)"
 // and not the name "operator()".
-static size_t parameters_at(struct str name)
+static size_t symbol_name_parameters_at(struct str name)
 {
 	static const struct str anonymous = { "(anonymous namespace)", 21 };
 	static const struct str call = { "operator", 8 };
@@ -36,7 +36,7 @@ static size_t parameters_at(struct str name)
 }
 
 // gcc names its copies of a function f.constprop.0, f.part.1, f.cold, ...: to people they are f.
-static struct str without_clone(struct str symbol)
+static struct str symbol_name_without_clone(struct str symbol)
 {
 	for (size_t i = 1; i < symbol.len; i++)
 		if (symbol.ptr[i] == '.')
@@ -58,8 +58,8 @@ void elf_demangle(struct buf *out, struct str symbol)
 		buf_release(&copy);
 	}
 	if (plain && status == 0)
-		buf_add(out, plain, parameters_at(str_of(plain)));
+		buf_add(out, plain, symbol_name_parameters_at(str_of(plain)));
 	else
-		buf_add_str(out, without_clone(symbol));
+		buf_add_str(out, symbol_name_without_clone(symbol));
 	std::free(plain);
 }

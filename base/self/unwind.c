@@ -40,7 +40,8 @@ const struct unwind_object *unwind_object_of(const struct unwind_tables *t, uint
 	return NULL;
 }
 
-static void note_segment(struct unwind_object *o, const ElfW(Phdr) * ph, uint64_t bias)
+static void unwind_object_note_segment(
+	struct unwind_object *o, const ElfW(Phdr) * ph, uint64_t bias)
 {
 	uint64_t start = bias + ph->p_vaddr, limit = start + ph->p_memsz;
 
@@ -56,7 +57,7 @@ static void note_segment(struct unwind_object *o, const ElfW(Phdr) * ph, uint64_
 	}
 }
 
-static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
+static int unwind_note_object(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct unwind_tables *t = ctx;
 	struct unwind_object *o = &t->objects[t->n];
@@ -66,7 +67,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
 		return 1;
 	*o = (struct unwind_object){ .bias = info->dlpi_addr };
 	for (size_t i = 0; i < info->dlpi_phnum; i++)
-		note_segment(o, &info->dlpi_phdr[i], info->dlpi_addr);
+		unwind_object_note_segment(o, &info->dlpi_phdr[i], info->dlpi_addr);
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		const unsigned char *start = (const unsigned char *)(uintptr_t)(o->bias + ph->p_vaddr);
@@ -84,5 +85,5 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
 void unwind_tables_load(struct unwind_tables *t)
 {
 	t->n = 0;
-	dl_iterate_phdr(note_object, t);
+	dl_iterate_phdr(unwind_note_object, t);
 }

@@ -19,20 +19,20 @@ enum rule_kind {
 	RULE_VAL_EXPR
 };
 
-struct rule {
+struct unwind_run_rule {
 	enum rule_kind kind;
 	int64_t value; /* offset or register */
 	struct str expr; /* RULE_EXPR, RULE_VAL_EXPR */
 };
 
-struct row {
-	struct rule regs[UNWIND_REGS];
+struct unwind_run_row {
+	struct unwind_run_rule regs[UNWIND_REGS];
 	uint64_t cfa_reg;
 	int64_t cfa_offset;
 	struct str cfa_expr; /* when not empty the CFA is this expression */
 };
 
-static bool read_word(const struct unwind_context *u, uint64_t address, uint64_t *out)
+static bool unwind_run_read_word(const struct unwind_context *u, uint64_t address, uint64_t *out)
 {
 	uint64_t at = address - u->stack_base;
 
@@ -51,7 +51,7 @@ struct expr_stack {
 	bool bad;
 };
 
-static void push(struct expr_stack *s, uint64_t v)
+static void expr_stack_push(struct expr_stack *s, uint64_t v)
 {
 	if (s->n == EXPR_STACK)
 		s->bad = true;
@@ -59,7 +59,7 @@ static void push(struct expr_stack *s, uint64_t v)
 		s->v[s->n++] = v;
 }
 
-static uint64_t pop(struct expr_stack *s)
+static uint64_t expr_stack_pop(struct expr_stack *s)
 {
 	if (s->n == 0) {
 		s->bad = true;
@@ -68,77 +68,77 @@ static uint64_t pop(struct expr_stack *s)
 	return s->v[--s->n];
 }
 
-static void expr_binary(struct expr_stack *s, unsigned op)
+static void expr_stack_expr_binary(struct expr_stack *s, unsigned op)
 {
-	uint64_t b = pop(s), a = pop(s);
+	uint64_t b = expr_stack_pop(s), a = expr_stack_pop(s);
 
 	switch (op) {
 	case 0x1a:
-		push(s, a & b);
+		expr_stack_push(s, a & b);
 		break;
 	case 0x1c:
-		push(s, a - b);
+		expr_stack_push(s, a - b);
 		break;
 	case 0x1e:
-		push(s, a * b);
+		expr_stack_push(s, a * b);
 		break;
 	case 0x21:
-		push(s, a | b);
+		expr_stack_push(s, a | b);
 		break;
 	case 0x22:
-		push(s, a + b);
+		expr_stack_push(s, a + b);
 		break;
 	case 0x24:
-		push(s, b < 64 ? a << b : 0);
+		expr_stack_push(s, b < 64 ? a << b : 0);
 		break;
 	case 0x25:
-		push(s, b < 64 ? a >> b : 0);
+		expr_stack_push(s, b < 64 ? a >> b : 0);
 		break;
 	case 0x27:
-		push(s, a ^ b);
+		expr_stack_push(s, a ^ b);
 		break;
 	case 0x29:
-		push(s, a == b);
+		expr_stack_push(s, a == b);
 		break;
 	case 0x2a:
-		push(s, (int64_t)a >= (int64_t)b);
+		expr_stack_push(s, (int64_t)a >= (int64_t)b);
 		break;
 	case 0x2b:
-		push(s, (int64_t)a > (int64_t)b);
+		expr_stack_push(s, (int64_t)a > (int64_t)b);
 		break;
 	case 0x2c:
-		push(s, (int64_t)a <= (int64_t)b);
+		expr_stack_push(s, (int64_t)a <= (int64_t)b);
 		break;
 	case 0x2d:
-		push(s, (int64_t)a < (int64_t)b);
+		expr_stack_push(s, (int64_t)a < (int64_t)b);
 		break;
 	case 0x2e:
-		push(s, a != b);
+		expr_stack_push(s, a != b);
 		break;
 	default:
 		s->bad = true;
 	}
 }
 
-static void expr_constant(struct expr_stack *s, unsigned op, struct cursor *c)
+static void expr_stack_expr_constant(struct expr_stack *s, unsigned op, struct cursor *c)
 {
 	static const unsigned char size[] = { 1, 1, 2, 2, 4, 4, 8, 8 };
 	unsigned i = op - 0x08, bits;
 	uint64_t v;
 
 	if (op == 0x10) {
-		push(s, cursor_varint(c));
+		expr_stack_push(s, cursor_varint(c));
 	} else if (op == 0x11) {
-		push(s, (uint64_t)unwind_sleb(c));
+		expr_stack_push(s, (uint64_t)unwind_sleb(c));
 	} else {
 		v = unwind_fixed(c, size[i]);
 		bits = 64 - 8u * size[i];
-		push(s, i & 1 ? (uint64_t)((int64_t)(v << bits) >> bits) : v);
+		expr_stack_push(s, i & 1 ? (uint64_t)((int64_t)(v << bits) >> bits) : v);
 	}
 }
 
 /* DWARF expressions as compilers and hand-written assembly use them for frames. */
-static bool expr_eval(const struct unwind_context *u, struct str expr, bool has_initial,
+static bool unwind_run_expr_eval(const struct unwind_context *u, struct str expr, bool has_initial,
 	uint64_t initial, uint64_t *out)
 {
 	struct expr_stack s = { .n = 0 };
@@ -146,53 +146,53 @@ static bool expr_eval(const struct unwind_context *u, struct str expr, bool has_
 	uint64_t v;
 
 	if (has_initial)
-		push(&s, initial);
+		expr_stack_push(&s, initial);
 	for (unsigned step = 0; cursor_left(&c) && !c.bad && !s.bad; step++) {
 		unsigned op = (unsigned)unwind_fixed(&c, 1);
 
 		if (step == EXPR_STEPS)
 			return false;
 		if (op >= 0x30 && op <= 0x4f) {
-			push(&s, op - 0x30);
+			expr_stack_push(&s, op - 0x30);
 		} else if (op >= 0x70 && op <= 0x70 + UNWIND_RIP) {
-			push(&s, u->regs[op - 0x70] + (uint64_t)unwind_sleb(&c));
+			expr_stack_push(&s, u->regs[op - 0x70] + (uint64_t)unwind_sleb(&c));
 		} else if (op >= 0x08 && op <= 0x11) {
-			expr_constant(&s, op, &c);
+			expr_stack_expr_constant(&s, op, &c);
 		} else if (op == 0x06) {
-			if (!read_word(u, pop(&s), &v))
+			if (!unwind_run_read_word(u, expr_stack_pop(&s), &v))
 				return false;
-			push(&s, v);
+			expr_stack_push(&s, v);
 		} else if (op == 0x12) {
-			v = pop(&s);
-			push(&s, v);
-			push(&s, v);
+			v = expr_stack_pop(&s);
+			expr_stack_push(&s, v);
+			expr_stack_push(&s, v);
 		} else if (op == 0x13) {
-			pop(&s);
+			expr_stack_pop(&s);
 		} else if (op == 0x23) {
-			push(&s, pop(&s) + cursor_varint(&c));
+			expr_stack_push(&s, expr_stack_pop(&s) + cursor_varint(&c));
 		} else {
-			expr_binary(&s, op);
+			expr_stack_expr_binary(&s, op);
 		}
 	}
-	*out = pop(&s);
+	*out = expr_stack_pop(&s);
 	return !c.bad && !s.bad;
 }
 
-struct machine {
-	struct row row, initial, saved[STATES_MAX];
+struct unwind_run_machine {
+	struct unwind_run_row row, initial, saved[STATES_MAX];
 	size_t saved_n;
 	uint64_t location;
 	bool bad;
 };
 
-static void set_rule(
-	struct machine *m, uint64_t reg, enum rule_kind kind, int64_t value, struct str expr)
+static void unwind_run_machine_set_rule(
+	struct unwind_run_machine *m, uint64_t reg, enum rule_kind kind, int64_t value, struct str expr)
 {
 	if (reg < UNWIND_REGS)
-		m->row.regs[reg] = (struct rule){ kind, value, expr };
+		m->row.regs[reg] = (struct unwind_run_rule){ kind, value, expr };
 }
 
-static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
+static void unwind_run_machine_set_cfa(struct unwind_run_machine *m, uint64_t reg, int64_t offset)
 {
 	m->row.cfa_reg = reg;
 	m->row.cfa_offset = offset;
@@ -200,13 +200,13 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
 	m->bad |= reg >= UNWIND_REGS;
 }
 
-static void restore_rule(struct machine *m, uint64_t reg)
+static void unwind_run_machine_restore_rule(struct unwind_run_machine *m, uint64_t reg)
 {
 	if (reg < UNWIND_REGS)
 		m->row.regs[reg] = m->initial.regs[reg];
 }
 
-static void run_state(struct machine *m, unsigned op)
+static void run_state(struct unwind_run_machine *m, unsigned op)
 {
 	if (op == 0x0a && m->saved_n < STATES_MAX)
 		m->saved[m->saved_n++] = m->row;
@@ -217,13 +217,14 @@ static void run_state(struct machine *m, unsigned op)
 }
 
 /* A factored offset. A broken table may wrap, and gives a short stack then. */
-static int64_t scaled(uint64_t factor, const struct cie *cie)
+static int64_t unwind_run_scaled(uint64_t factor, const struct cie *cie)
 {
 	return (int64_t)(factor * (uint64_t)cie->data_align);
 }
 
 /* The instructions whose first byte holds no operand. */
-static void run_extended(struct machine *m, const struct cie *cie, unsigned op, struct cursor *c)
+static void run_extended(
+	struct unwind_run_machine *m, const struct cie *cie, unsigned op, struct cursor *c)
 {
 	static const struct str none;
 	uint64_t reg;
@@ -241,20 +242,21 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 		break;
 	case 0x05: /* offset_extended */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_OFFSET, scaled(cursor_varint(c), cie), none);
+		unwind_run_machine_set_rule(
+			m, reg, RULE_OFFSET, unwind_run_scaled(cursor_varint(c), cie), none);
 		break;
 	case 0x06: /* restore_extended */
-		restore_rule(m, cursor_varint(c));
+		unwind_run_machine_restore_rule(m, cursor_varint(c));
 		break;
 	case 0x07: /* undefined */
-		set_rule(m, cursor_varint(c), RULE_UNDEFINED, 0, none);
+		unwind_run_machine_set_rule(m, cursor_varint(c), RULE_UNDEFINED, 0, none);
 		break;
 	case 0x08: /* same_value */
-		set_rule(m, cursor_varint(c), RULE_SAME, 0, none);
+		unwind_run_machine_set_rule(m, cursor_varint(c), RULE_SAME, 0, none);
 		break;
 	case 0x09: /* register */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_REG, (int64_t)cursor_varint(c), none);
+		unwind_run_machine_set_rule(m, reg, RULE_REG, (int64_t)cursor_varint(c), none);
 		break;
 	case 0x0a: /* remember_state, restore_state */
 	case 0x0b:
@@ -262,13 +264,13 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 		break;
 	case 0x0c: /* def_cfa */
 		reg = cursor_varint(c);
-		set_cfa(m, reg, (int64_t)cursor_varint(c));
+		unwind_run_machine_set_cfa(m, reg, (int64_t)cursor_varint(c));
 		break;
 	case 0x0d: /* def_cfa_register */
-		set_cfa(m, cursor_varint(c), m->row.cfa_offset);
+		unwind_run_machine_set_cfa(m, cursor_varint(c), m->row.cfa_offset);
 		break;
 	case 0x0e: /* def_cfa_offset */
-		set_cfa(m, m->row.cfa_reg, (int64_t)cursor_varint(c));
+		unwind_run_machine_set_cfa(m, m->row.cfa_reg, (int64_t)cursor_varint(c));
 		break;
 	case 0x0f: /* def_cfa_expression */
 		m->row.cfa_expr = cursor_lenstr(c);
@@ -276,22 +278,26 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 	case 0x10: /* expression, val_expression */
 	case 0x16:
 		reg = cursor_varint(c);
-		set_rule(m, reg, op == 0x10 ? RULE_EXPR : RULE_VAL_EXPR, 0, cursor_lenstr(c));
+		unwind_run_machine_set_rule(
+			m, reg, op == 0x10 ? RULE_EXPR : RULE_VAL_EXPR, 0, cursor_lenstr(c));
 		break;
 	case 0x11: /* offset_extended_sf */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_OFFSET, scaled((uint64_t)unwind_sleb(c), cie), none);
+		unwind_run_machine_set_rule(
+			m, reg, RULE_OFFSET, unwind_run_scaled((uint64_t)unwind_sleb(c), cie), none);
 		break;
 	case 0x12: /* def_cfa_sf */
 		reg = cursor_varint(c);
-		set_cfa(m, reg, scaled((uint64_t)unwind_sleb(c), cie));
+		unwind_run_machine_set_cfa(m, reg, unwind_run_scaled((uint64_t)unwind_sleb(c), cie));
 		break;
 	case 0x13: /* def_cfa_offset_sf */
-		set_cfa(m, m->row.cfa_reg, scaled((uint64_t)unwind_sleb(c), cie));
+		unwind_run_machine_set_cfa(
+			m, m->row.cfa_reg, unwind_run_scaled((uint64_t)unwind_sleb(c), cie));
 		break;
 	case 0x14: /* val_offset */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_VAL_OFFSET, scaled(cursor_varint(c), cie), none);
+		unwind_run_machine_set_rule(
+			m, reg, RULE_VAL_OFFSET, unwind_run_scaled(cursor_varint(c), cie), none);
 		break;
 	case 0x2e: /* GNU_args_size */
 		cursor_varint(c);
@@ -302,7 +308,8 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 }
 
 /* Runs a program until it would pass pc. */
-static void run(struct machine *m, const struct cie *cie, struct str program, uint64_t pc)
+static void unwind_run_machine_run(
+	struct unwind_run_machine *m, const struct cie *cie, struct str program, uint64_t pc)
 {
 	static const struct str none;
 	struct cursor c = cursor_of(program);
@@ -314,9 +321,10 @@ static void run(struct machine *m, const struct cie *cie, struct str program, ui
 		if (op >> 6 == 1)
 			m->location += low * cie->code_align;
 		else if (op >> 6 == 2)
-			set_rule(m, low, RULE_OFFSET, scaled(cursor_varint(&c), cie), none);
+			unwind_run_machine_set_rule(
+				m, low, RULE_OFFSET, unwind_run_scaled(cursor_varint(&c), cie), none);
 		else if (op >> 6 == 3)
-			restore_rule(m, low);
+			unwind_run_machine_restore_rule(m, low);
 		else
 			run_extended(m, cie, op, &c);
 		if (m->location != before && m->location > pc)
@@ -325,8 +333,8 @@ static void run(struct machine *m, const struct cie *cie, struct str program, ui
 	m->bad |= c.bad;
 }
 
-static bool apply_rule(
-	const struct unwind_context *u, const struct rule *r, unsigned reg, uint64_t cfa, uint64_t *out)
+static bool unwind_run_apply_rule(const struct unwind_context *u, const struct unwind_run_rule *r,
+	unsigned reg, uint64_t cfa, uint64_t *out)
 {
 	uint64_t at;
 
@@ -335,7 +343,7 @@ static bool apply_rule(
 		*out = u->regs[reg];
 		return true;
 	case RULE_OFFSET:
-		return read_word(u, cfa + (uint64_t)r->value, out);
+		return unwind_run_read_word(u, cfa + (uint64_t)r->value, out);
 	case RULE_VAL_OFFSET:
 		*out = cfa + (uint64_t)r->value;
 		return true;
@@ -343,9 +351,9 @@ static bool apply_rule(
 		*out = (uint64_t)r->value < UNWIND_REGS ? u->regs[r->value] : 0;
 		return true;
 	case RULE_EXPR:
-		return expr_eval(u, r->expr, true, cfa, &at) && read_word(u, at, out);
+		return unwind_run_expr_eval(u, r->expr, true, cfa, &at) && unwind_run_read_word(u, at, out);
 	case RULE_VAL_EXPR:
-		return expr_eval(u, r->expr, true, cfa, out);
+		return unwind_run_expr_eval(u, r->expr, true, cfa, out);
 	default:
 		*out = 0;
 		return true;
@@ -354,25 +362,25 @@ static bool apply_rule(
 
 bool unwind_step(const struct fde *fde, struct unwind_context *u, uint64_t pc)
 {
-	struct machine m = { .location = fde->start };
+	struct unwind_run_machine m = { .location = fde->start };
 	uint64_t caller[UNWIND_REGS], cfa;
 
 	assert(fde->cie.return_reg < UNWIND_REGS);
-	run(&m, &fde->cie, fde->cie.program, UINT64_MAX);
+	unwind_run_machine_run(&m, &fde->cie, fde->cie.program, UINT64_MAX);
 	m.initial = m.row;
 	m.location = fde->start;
-	run(&m, &fde->cie, fde->program, pc);
+	unwind_run_machine_run(&m, &fde->cie, fde->program, pc);
 	if (m.bad || m.row.regs[fde->cie.return_reg].kind == RULE_UNDEFINED)
 		return false;
 	assert(m.row.cfa_reg < UNWIND_REGS);
 	if (m.row.cfa_expr.len) {
-		if (!expr_eval(u, m.row.cfa_expr, false, 0, &cfa))
+		if (!unwind_run_expr_eval(u, m.row.cfa_expr, false, 0, &cfa))
 			return false;
 	} else {
 		cfa = u->regs[m.row.cfa_reg] + (uint64_t)m.row.cfa_offset;
 	}
 	for (unsigned reg = 0; reg < UNWIND_REGS; reg++)
-		if (!apply_rule(u, &m.row.regs[reg], reg, cfa, &caller[reg]))
+		if (!unwind_run_apply_rule(u, &m.row.regs[reg], reg, cfa, &caller[reg]))
 			return false;
 	caller[UNWIND_RIP] = caller[fde->cie.return_reg];
 	if (m.row.regs[UNWIND_RSP].kind == RULE_SAME)

@@ -86,7 +86,7 @@ static struct cursor cursor_at(const struct unwind_object *o, uint64_t address)
 	return (struct cursor){ inside ? p : o->image_end, o->image_end, !inside };
 }
 
-static bool parse_cie(const struct unwind_object *o, uint64_t address, struct cie *cie)
+static bool unwind_table_parse_cie(const struct unwind_object *o, uint64_t address, struct cie *cie)
 {
 	struct cursor c = cursor_at(o, address), body;
 	struct str augmentation;
@@ -129,7 +129,7 @@ static bool parse_cie(const struct unwind_object *o, uint64_t address, struct ci
 	return !body.bad && cie->return_reg < UNWIND_REGS;
 }
 
-static bool parse_fde(const struct unwind_object *o, uint64_t address, struct fde *fde)
+static bool unwind_table_parse_fde(const struct unwind_object *o, uint64_t address, struct fde *fde)
 {
 	struct cursor c = cursor_at(o, address), body;
 	uint64_t len = unwind_fixed(&c, 4), cie_at, cie_distance;
@@ -137,7 +137,8 @@ static bool parse_fde(const struct unwind_object *o, uint64_t address, struct fd
 	cie_at = (uint64_t)(uintptr_t)c.at;
 	body = cursor_of(cursor_bytes(&c, len));
 	cie_distance = unwind_fixed(&body, 4);
-	if (c.bad || body.bad || !cie_distance || !parse_cie(o, cie_at - cie_distance, &fde->cie))
+	if (c.bad || body.bad || !cie_distance ||
+		!unwind_table_parse_cie(o, cie_at - cie_distance, &fde->cie))
 		return false;
 	fde->start = unwind_encoded(&body, fde->cie.fde_encoding, 0);
 	fde->len = unwind_encoded(&body, fde->cie.fde_encoding & 0x0f, 0);
@@ -178,6 +179,6 @@ bool unwind_find(const struct unwind_object *o, uint64_t pc, struct fde *fde)
 	memcpy(pair, rows + lo * sizeof(pair), sizeof(pair));
 	if (base + (uint64_t)(int64_t)pair[0] > pc)
 		return false;
-	return parse_fde(o, base + (uint64_t)(int64_t)pair[1], fde) && pc >= fde->start &&
+	return unwind_table_parse_fde(o, base + (uint64_t)(int64_t)pair[1], fde) && pc >= fde->start &&
 		pc - fde->start < fde->len;
 }

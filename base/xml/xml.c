@@ -18,61 +18,61 @@ struct xml {
 	struct err *err;
 };
 
-static enum err_code bad(struct xml *x, const char *what)
+static enum err_code xml_bad(struct xml *x, const char *what)
 {
 	return err_set(x->err, ERR_INVALID, "XML: %s at byte %zu", what, x->at);
 }
 
-static bool looks_at(const struct xml *x, const char *what)
+static bool xml_looks_at(const struct xml *x, const char *what)
 {
 	size_t n = strlen(what);
 
 	return x->in.len - x->at >= n && memcmp(x->in.ptr + x->at, what, n) == 0;
 }
 
-static bool is_space(char c)
+static bool xml_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool is_name(char c)
+static bool xml_is_name(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
 		c == ':' || c == '-' || c == '.' || (c & 0x80);
 }
 
-static void skip_space(struct xml *x)
+static void xml_skip_space(struct xml *x)
 {
-	while (x->at < x->in.len && is_space(x->in.ptr[x->at]))
+	while (x->at < x->in.len && xml_is_space(x->in.ptr[x->at]))
 		x->at++;
 }
 
 /* Behind the next `end`. */
-static enum err_code skip_to(struct xml *x, const char *end, const char *what)
+static enum err_code xml_skip_to(struct xml *x, const char *end, const char *what)
 {
 	size_t n = strlen(end);
 	const char *p = memmem(x->in.ptr + x->at, x->in.len - x->at, end, n);
 
 	if (!p)
-		return bad(x, what);
+		return xml_bad(x, what);
 	x->at = (size_t)(p - x->in.ptr) + n;
 	return ERR_OK;
 }
 
-static enum err_code read_name(struct xml *x, struct str *out)
+static enum err_code xml_read_name(struct xml *x, struct str *out)
 {
 	size_t from = x->at;
 
-	while (x->at < x->in.len && is_name(x->in.ptr[x->at]))
+	while (x->at < x->in.len && xml_is_name(x->in.ptr[x->at]))
 		x->at++;
 	*out = (struct str){ x->in.ptr + from, x->at - from };
-	return out->len ? ERR_OK : bad(x, "a name is missing");
+	return out->len ? ERR_OK : xml_bad(x, "a name is missing");
 }
 
 /* ---- text ---- */
 
 /* "#38", "#x26": the character, or 0. Control characters are taken: keys may hold them. */
-static uint32_t numeric(struct str s)
+static uint32_t xml_numeric(struct str s)
 {
 	bool hex = s.len > 1 && s.ptr[1] == 'x';
 	uint32_t c = 0;
@@ -94,7 +94,7 @@ static uint32_t numeric(struct str s)
 	return c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : c;
 }
 
-static enum err_code entity(struct xml *x)
+static enum err_code xml_entity(struct xml *x)
 {
 	static const struct {
 		struct str name;
@@ -107,35 +107,35 @@ static enum err_code entity(struct xml *x)
 	uint32_t c = 0;
 
 	if (!end)
-		return bad(x, "\"&\" without an entity");
+		return xml_bad(x, "\"&\" without an entity");
 	name = (struct str){ x->in.ptr + x->at + 1, (size_t)(end - x->in.ptr) - x->at - 1 };
 	if (name.len && name.ptr[0] == '#')
-		c = numeric(name);
+		c = xml_numeric(name);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (str_eq(name, known[i].name))
 			c = (unsigned char)known[i].c;
 	if (!c)
-		return bad(x, "unknown entity");
+		return xml_bad(x, "unknown entity");
 	x->texts_n += utf8_write(c, x->texts + x->texts_n);
 	x->at += name.len + 2;
 	return ERR_OK;
 }
 
-static void keep(struct xml *x, const char *p, size_t n)
+static void xml_keep(struct xml *x, const char *p, size_t n)
 {
 	memcpy(x->texts + x->texts_n, p, n);
 	x->texts_n += n;
 }
 
 /* What was decoded since `from` is text of the innermost element. */
-static enum err_code add_text(struct xml *x, size_t from)
+static enum err_code xml_add_text(struct xml *x, size_t from)
 {
 	struct xml_node *n = x->depth ? x->open[x->depth - 1] : NULL;
 
 	if (!n) {
 		for (size_t i = from; i < x->texts_n; i++)
-			if (!is_space(x->texts[i]))
-				return bad(x, "text outside of the root element");
+			if (!xml_is_space(x->texts[i]))
+				return xml_bad(x, "text outside of the root element");
 		x->texts_n = from;
 		return ERR_OK;
 	}
@@ -149,51 +149,51 @@ static enum err_code add_text(struct xml *x, size_t from)
 	return ERR_OK;
 }
 
-static enum err_code read_text(struct xml *x)
+static enum err_code xml_read_text(struct xml *x)
 {
 	size_t from = x->texts_n;
 	enum err_code rc;
 
 	while (x->at < x->in.len && x->in.ptr[x->at] != '<') {
 		if (x->in.ptr[x->at] == '&') {
-			if ((rc = entity(x)))
+			if ((rc = xml_entity(x)))
 				return rc;
 		} else {
-			keep(x, x->in.ptr + x->at++, 1);
+			xml_keep(x, x->in.ptr + x->at++, 1);
 		}
 	}
-	return add_text(x, from);
+	return xml_add_text(x, from);
 }
 
-static enum err_code read_cdata(struct xml *x)
+static enum err_code xml_read_cdata(struct xml *x)
 {
 	size_t from = x->texts_n, begin;
 	enum err_code rc;
 
 	x->at += strlen("<![CDATA[");
 	begin = x->at;
-	if ((rc = skip_to(x, "]]>", "CDATA has no end")))
+	if ((rc = xml_skip_to(x, "]]>", "CDATA has no end")))
 		return rc;
-	keep(x, x->in.ptr + begin, x->at - begin - 3);
-	return add_text(x, from);
+	xml_keep(x, x->in.ptr + begin, x->at - begin - 3);
+	return xml_add_text(x, from);
 }
 
 /* ---- elements ---- */
 
 /* Without a namespace's prefix; so it has no colon. */
-static enum err_code read_local_name(struct xml *x, struct str *out)
+static enum err_code xml_read_local_name(struct xml *x, struct str *out)
 {
-	enum err_code rc = read_name(x, out);
+	enum err_code rc = xml_read_name(x, out);
 	const char *colon;
 
 	if (!rc && (colon = memrchr(out->ptr, ':', out->len))) {
 		out->len -= (size_t)(colon - out->ptr) + 1;
 		out->ptr = colon + 1;
 	}
-	return rc || out->len ? rc : bad(x, "a name is missing");
+	return rc || out->len ? rc : xml_bad(x, "a name is missing");
 }
 
-static enum err_code skip_attributes(struct xml *x)
+static enum err_code xml_skip_attributes(struct xml *x)
 {
 	struct str name;
 	enum err_code rc;
@@ -201,30 +201,30 @@ static enum err_code skip_attributes(struct xml *x)
 	char quote;
 
 	for (;;) {
-		skip_space(x);
+		xml_skip_space(x);
 		if (x->at == x->in.len)
-			return bad(x, "an element has no end");
+			return xml_bad(x, "an element has no end");
 		if (x->in.ptr[x->at] == '>' || x->in.ptr[x->at] == '/')
 			return ERR_OK;
-		if ((rc = read_name(x, &name)))
+		if ((rc = xml_read_name(x, &name)))
 			return rc;
-		skip_space(x);
-		if (!looks_at(x, "="))
-			return bad(x, "an attribute has no value");
+		xml_skip_space(x);
+		if (!xml_looks_at(x, "="))
+			return xml_bad(x, "an attribute has no value");
 		x->at++;
-		skip_space(x);
+		xml_skip_space(x);
 		quote = x->at < x->in.len ? x->in.ptr[x->at] : '\0';
 		if (quote != '"' && quote != '\'')
-			return bad(x, "an attribute's value is not quoted");
+			return xml_bad(x, "an attribute's value is not quoted");
 		x->at++;
 		end = memchr(x->in.ptr + x->at, quote, x->in.len - x->at);
 		if (!end)
-			return bad(x, "an attribute's value has no end");
+			return xml_bad(x, "an attribute's value has no end");
 		x->at = (size_t)(end - x->in.ptr) + 1;
 	}
 }
 
-static enum err_code add_node(struct xml *x, struct str name)
+static enum err_code xml_add_node(struct xml *x, struct str name)
 {
 	struct xml_node *n, *parent = x->depth ? x->open[x->depth - 1] : NULL;
 
@@ -234,7 +234,7 @@ static enum err_code add_node(struct xml *x, struct str name)
 	if (x->elements_n++ == x->elements_max)
 		return err_set(x->err, ERR_LIMIT, "XML: more than %zu elements", x->elements_max);
 	if (!parent && x->root)
-		return bad(x, "a second root element");
+		return xml_bad(x, "a second root element");
 	n = arena_new(x->arena, struct xml_node);
 	if (!n)
 		return arena_fail(x->arena, "XML", x->err);
@@ -256,53 +256,54 @@ static enum err_code add_node(struct xml *x, struct str name)
 	return ERR_OK;
 }
 
-static enum err_code read_open(struct xml *x)
+static enum err_code xml_read_open(struct xml *x)
 {
 	struct str name;
 	enum err_code rc;
 
 	x->at++;
-	if ((rc = read_local_name(x, &name)) || (rc = add_node(x, name)) || (rc = skip_attributes(x)))
+	if ((rc = xml_read_local_name(x, &name)) || (rc = xml_add_node(x, name)) ||
+		(rc = xml_skip_attributes(x)))
 		return rc;
-	if (looks_at(x, "/")) {
+	if (xml_looks_at(x, "/")) {
 		x->at++;
 		x->depth--;
 	}
-	if (!looks_at(x, ">"))
-		return bad(x, "an element has no end");
+	if (!xml_looks_at(x, ">"))
+		return xml_bad(x, "an element has no end");
 	x->at++;
 	return ERR_OK;
 }
 
-static enum err_code read_close(struct xml *x)
+static enum err_code xml_read_close(struct xml *x)
 {
 	struct str name;
 	enum err_code rc;
 
 	x->at += 2;
-	if ((rc = read_local_name(x, &name)))
+	if ((rc = xml_read_local_name(x, &name)))
 		return rc;
 	if (!x->depth || !str_eq(name, x->open[x->depth - 1]->name))
-		return bad(x, "an end that belongs to no element");
-	skip_space(x);
-	if (!looks_at(x, ">"))
-		return bad(x, "an element has no end");
+		return xml_bad(x, "an end that belongs to no element");
+	xml_skip_space(x);
+	if (!xml_looks_at(x, ">"))
+		return xml_bad(x, "an element has no end");
 	x->at++;
 	x->depth--;
 	return ERR_OK;
 }
 
-static enum err_code read_markup(struct xml *x)
+static enum err_code xml_read_markup(struct xml *x)
 {
-	if (looks_at(x, "<![CDATA["))
-		return read_cdata(x);
-	if (looks_at(x, "<!--"))
-		return skip_to(x, "-->", "a comment has no end");
-	if (looks_at(x, "<?"))
-		return skip_to(x, "?>", "a processing instruction has no end");
-	if (looks_at(x, "<!"))
+	if (xml_looks_at(x, "<![CDATA["))
+		return xml_read_cdata(x);
+	if (xml_looks_at(x, "<!--"))
+		return xml_skip_to(x, "-->", "a comment has no end");
+	if (xml_looks_at(x, "<?"))
+		return xml_skip_to(x, "?>", "a processing instruction has no end");
+	if (xml_looks_at(x, "<!"))
 		return err_set(x->err, ERR_UNSUPPORTED, "XML: a document type declaration");
-	return looks_at(x, "</") ? read_close(x) : read_open(x);
+	return xml_looks_at(x, "</") ? xml_read_close(x) : xml_read_open(x);
 }
 
 enum err_code xml_parse(struct arena *a, struct str text, struct xml_node **root, struct err *err)
@@ -321,23 +322,23 @@ enum err_code xml_parse_up_to(
 	x.texts = arena_alloc_raw(a, text.len + 1, 1);
 	if (!x.texts)
 		return arena_fail(a, "XML", err);
-	if (looks_at(&x, "\xef\xbb\xbf"))
+	if (xml_looks_at(&x, "\xef\xbb\xbf"))
 		x.at = 3;
 	while (!rc && x.at < text.len) /* each turn takes at least a byte */
-		rc = text.ptr[x.at] == '<' ? read_markup(&x) : read_text(&x);
+		rc = text.ptr[x.at] == '<' ? xml_read_markup(&x) : xml_read_text(&x);
 	if (rc)
 		return rc;
 	if (x.depth)
-		return bad(&x, "the document ends within an element");
+		return xml_bad(&x, "the document ends within an element");
 	if (!x.root)
-		return bad(&x, "no element");
+		return xml_bad(&x, "no element");
 	*root = x.root;
 	return ERR_OK;
 }
 
 /* ---- for readers ---- */
 
-static const struct xml_node *find(const struct xml_node *n, struct str name)
+static const struct xml_node *xml_node_find(const struct xml_node *n, struct str name)
 {
 	while (n && !str_eq(n->name, name))
 		n = n->next;
@@ -346,12 +347,12 @@ static const struct xml_node *find(const struct xml_node *n, struct str name)
 
 const struct xml_node *xml_child(const struct xml_node *n, const char *name)
 {
-	return n ? find(n->child, str_of(name)) : NULL;
+	return n ? xml_node_find(n->child, str_of(name)) : NULL;
 }
 
 const struct xml_node *xml_next(const struct xml_node *n)
 {
-	return find(n->next, n->name);
+	return xml_node_find(n->next, n->name);
 }
 
 struct str xml_text(const struct xml_node *n, const char *name)

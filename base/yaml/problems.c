@@ -20,7 +20,7 @@ void yaml_problems_release(struct yaml_problems *p)
 	*p = (struct yaml_problems){ 0 };
 }
 
-static void keep(struct yaml_problems *p, enum err_code code, const char *text)
+static void yaml_problems_keep(struct yaml_problems *p, enum err_code code, const char *text)
 {
 	size_t *count = code ? &p->errors_n : &p->warnings_n;
 	char *copy;
@@ -35,7 +35,7 @@ static void keep(struct yaml_problems *p, enum err_code code, const char *text)
 void yaml_problems_add(struct yaml_problems *p, const struct err *err)
 {
 	if (!p->noted)
-		keep(p, err->code ? err->code : ERR_INVALID, err->msg);
+		yaml_problems_keep(p, err->code ? err->code : ERR_INVALID, err->msg);
 	p->noted = false;
 }
 
@@ -80,18 +80,18 @@ void yaml_warn(struct yaml_ctx *ctx, const struct yaml_node *n, const char *fmt,
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
 	yaml_err(n, &err, ERR_INVALID, "%s", msg);
-	keep(ctx->problems, ERR_OK, err.msg);
+	yaml_problems_keep(ctx->problems, ERR_OK, err.msg);
 }
 
 /* ---- sorting ---- */
 
-struct place {
+struct yaml_place {
 	size_t file, line, column, order;
 	struct yaml_problem problem;
 };
 
 /* Bytes of FILE in "FILE:LINE:COLUMN: message"; 0: it has no place. */
-static size_t split(const char *text, size_t *line, size_t *column)
+static size_t yaml_split(const char *text, size_t *line, size_t *column)
 {
 	int end;
 
@@ -104,9 +104,9 @@ static size_t split(const char *text, size_t *line, size_t *column)
 	return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int yaml_by_place(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct yaml_place *x = a, *y = b;
 	size_t xs[] = { x->file, x->line, x->column, x->order };
 	size_t ys[] = { y->file, y->line, y->column, y->order };
 
@@ -118,14 +118,14 @@ static int by_place(const void *a, const void *b)
 
 void yaml_problems_sort(struct yaml_problems *p)
 {
-	struct place places[2 * YAML_PROBLEMS_MAX];
+	struct yaml_place places[2 * YAML_PROBLEMS_MAX];
 	size_t lengths[2 * YAML_PROBLEMS_MAX], k;
 
 	for (size_t i = 0; i < p->n; i++) {
-		struct place *at = &places[i];
+		struct yaml_place *at = &places[i];
 
-		*at = (struct place){ .order = i, .problem = p->v[i] };
-		lengths[i] = split(p->v[i].text, &at->line, &at->column);
+		*at = (struct yaml_place){ .order = i, .problem = p->v[i] };
+		lengths[i] = yaml_split(p->v[i].text, &at->line, &at->column);
 		for (k = 0; k < i &&
 			 !(lengths[k] == lengths[i] &&
 				 !memcmp(places[k].problem.text, p->v[i].text, lengths[i]));
@@ -134,7 +134,7 @@ void yaml_problems_sort(struct yaml_problems *p)
 		at->file = k < i ? places[k].file : i;
 	}
 	if (p->n > 1)
-		qsort(places, p->n, sizeof(*places), by_place);
+		qsort(places, p->n, sizeof(*places), yaml_by_place);
 	for (size_t i = 0; i < p->n; i++)
 		p->v[i] = places[i].problem;
 }

@@ -32,7 +32,7 @@ struct anchor {
 	bool open; /* still being read: an alias to it would be a cycle */
 };
 
-struct frame { /* a collection that is being read */
+struct yaml_frame { /* a collection that is being read */
 	struct yaml_node *node;
 	struct yaml_node **tail;
 	struct yaml_node *key; /* in a mapping: read, its value is awaited */
@@ -41,12 +41,12 @@ struct frame { /* a collection that is being read */
 	uint32_t anchor; /* MAP_NONE: none */
 };
 
-struct reader {
+struct yaml_reader {
 	struct arena *arena;
 	struct yaml_problems *problems; /* NULL: the first one ends it */
 	const char *file;
 	yaml_parser_t parser;
-	struct frame frames[YAML_DEPTH_MAX];
+	struct yaml_frame frames[YAML_DEPTH_MAX];
 	unsigned depth;
 	size_t weight;
 	struct yaml_node *root;
@@ -90,13 +90,13 @@ bool yaml_is_null(const struct yaml_node *n)
 			str_is(n->text, "Null") || str_is(n->text, "NULL"));
 }
 
-static enum err_code error_at(
-	const struct reader *r, yaml_mark_t at, struct err *err, enum err_code code, const char *msg)
+static enum err_code yaml_reader_error_at(const struct yaml_reader *r, yaml_mark_t at,
+	struct err *err, enum err_code code, const char *msg)
 {
 	return err_set(err, code, "%s:%zu:%zu: %s", r->file, at.line + 1, at.column + 1, msg);
 }
 
-static enum err_code check_size(const char *file, struct str text, struct err *err)
+static enum err_code yaml_check_size(const char *file, struct str text, struct err *err)
 {
 	unsigned line = 1, directives = 0;
 	size_t i;
@@ -115,7 +115,8 @@ static enum err_code check_size(const char *file, struct str text, struct err *e
 }
 
 /* libyaml's own error, in our form. A reader error has an offset in bytes and no mark. */
-static enum err_code parser_error(const struct reader *r, struct str text, struct err *err)
+static enum err_code yaml_reader_parser_error(
+	const struct yaml_reader *r, struct str text, struct err *err)
 {
 	const yaml_parser_t *p = &r->parser;
 	const char *problem = p->problem ? p->problem : "not YAML";
@@ -134,7 +135,7 @@ static enum err_code parser_error(const struct reader *r, struct str text, struc
 		break;
 	}
 	if (!p->context)
-		return error_at(r, p->problem_mark, err, ERR_INVALID, problem);
+		return yaml_reader_error_at(r, p->problem_mark, err, ERR_INVALID, problem);
 	return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s (%s at %zu:%zu)", r->file,
 		p->problem_mark.line + 1, p->problem_mark.column + 1, problem, p->context,
 		p->context_mark.line + 1, p->context_mark.column + 1);
@@ -145,20 +146,20 @@ static enum err_code parser_error(const struct reader *r, struct str text, struc
 
 static bool anchor_eq(const void *ctx, const void *key, uint32_t id)
 {
-	const struct reader *r = ctx;
+	const struct yaml_reader *r = ctx;
 	const struct str *name = key;
 
 	return str_eq(r->anchors[id].name, *name);
 }
 
-static uint32_t anchor_find(const struct reader *r, struct str name)
+static uint32_t anchor_find(const struct yaml_reader *r, struct str name)
 {
 	return map_find(&r->anchor_ids, hash_bytes(name.ptr, name.len, 0), anchor_eq, r, &name);
 }
 
 /* A name that is used again means the newer node from here on. */
 static enum err_code anchor_add(
-	struct reader *r, const char *name, struct yaml_node *n, uint32_t *out, struct err *err)
+	struct yaml_reader *r, const char *name, struct yaml_node *n, uint32_t *out, struct err *err)
 {
 	struct str s = str_of(name);
 	uint32_t id = anchor_find(r, s);
@@ -185,7 +186,8 @@ static enum err_code anchor_add(
 /* -------------------------------------------------------------------------------------------- */
 /* Building */
 
-static enum err_code add_weight(struct reader *r, size_t weight, yaml_mark_t at, struct err *err)
+static enum err_code yaml_reader_add_weight(
+	struct yaml_reader *r, size_t weight, yaml_mark_t at, struct err *err)
 {
 	r->weight += weight; /* both at most YAML_NODES_MAX, so no overflow */
 	if (r->weight > YAML_NODES_MAX)
@@ -194,13 +196,13 @@ static enum err_code add_weight(struct reader *r, size_t weight, yaml_mark_t at,
 	return ERR_OK;
 }
 
-static enum err_code node_new(
-	struct reader *r, enum yaml_kind kind, yaml_mark_t at, struct yaml_node **out, struct err *err)
+static enum err_code yaml_reader_node_new(struct yaml_reader *r, enum yaml_kind kind,
+	yaml_mark_t at, struct yaml_node **out, struct err *err)
 {
 	struct yaml_node *n;
 	enum err_code rc;
 
-	if ((rc = add_weight(r, 1, at, err)))
+	if ((rc = yaml_reader_add_weight(r, 1, at, err)))
 		return rc;
 	n = arena_new(r->arena, struct yaml_node);
 	if (!n)
@@ -214,10 +216,10 @@ static enum err_code node_new(
 }
 
 /* Puts a node (with `height` levels, itself included) where the document is being read. */
-static enum err_code place(
-	struct reader *r, struct yaml_node *n, unsigned height, yaml_mark_t at, struct err *err)
+static enum err_code yaml_reader_place(
+	struct yaml_reader *r, struct yaml_node *n, unsigned height, yaml_mark_t at, struct err *err)
 {
-	struct frame *f = r->depth ? &r->frames[r->depth - 1] : NULL;
+	struct yaml_frame *f = r->depth ? &r->frames[r->depth - 1] : NULL;
 
 	if (r->depth + height > YAML_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "%s:%zu:%zu: nested too deeply, limit %d levels", r->file,
@@ -230,7 +232,8 @@ static enum err_code place(
 		f->height = height;
 	if (f->node->kind == YAML_MAPPING && !f->key) {
 		if (n->kind != YAML_SCALAR)
-			return error_at(r, at, err, ERR_INVALID, "a mapping's key must be a scalar");
+			return yaml_reader_error_at(
+				r, at, err, ERR_INVALID, "a mapping's key must be a scalar");
 		f->key = n;
 		return ERR_OK;
 	}
@@ -243,8 +246,8 @@ static enum err_code place(
 }
 
 /* !!int "3" is as good as 3, and !!str 3 as good as "3"; tags of other kinds mean nothing to us. */
-static enum err_code read_tag(
-	struct reader *r, const yaml_event_t *e, const char *tag, struct yaml_node *n, struct err *err)
+static enum err_code yaml_reader_read_tag(struct yaml_reader *r, const yaml_event_t *e,
+	const char *tag, struct yaml_node *n, struct err *err)
 {
 	static const char core[] = "tag:yaml.org,2002:";
 	static const struct {
@@ -279,29 +282,30 @@ static enum err_code read_tag(
 		e->start_mark.line + 1, e->start_mark.column + 1, tag);
 }
 
-static enum err_code on_scalar(struct reader *r, const yaml_event_t *e, struct err *err)
+static enum err_code yaml_reader_on_scalar(
+	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
 {
 	struct yaml_node *n;
 	enum err_code rc;
 	uint32_t id;
 
-	if ((rc = node_new(r, YAML_SCALAR, e->start_mark, &n, err)))
+	if ((rc = yaml_reader_node_new(r, YAML_SCALAR, e->start_mark, &n, err)))
 		return rc;
 	n->plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	n->text = str_dup(
 		r->arena, (struct str){ (const char *)e->data.scalar.value, e->data.scalar.length });
 	if (!n->text.ptr)
 		return arena_fail(r->arena, r->file, err);
-	if ((rc = read_tag(r, e, (const char *)e->data.scalar.tag, n, err)))
+	if ((rc = yaml_reader_read_tag(r, e, (const char *)e->data.scalar.tag, n, err)))
 		return rc;
 	if (e->data.scalar.anchor &&
 		(rc = anchor_add(r, (const char *)e->data.scalar.anchor, n, &id, err)))
 		return rc;
-	return place(r, n, 1, e->start_mark, err);
+	return yaml_reader_place(r, n, 1, e->start_mark, err);
 }
 
-static enum err_code on_start(
-	struct reader *r, const yaml_event_t *e, enum yaml_kind kind, struct err *err)
+static enum err_code yaml_reader_on_start(
+	struct yaml_reader *r, const yaml_event_t *e, enum yaml_kind kind, struct err *err)
 {
 	bool seq = kind == YAML_SEQUENCE;
 	const yaml_char_t *anchor = seq ? e->data.sequence_start.anchor : e->data.mapping_start.anchor;
@@ -311,19 +315,20 @@ static enum err_code on_start(
 	struct yaml_node *n;
 	enum err_code rc;
 
-	if ((rc = node_new(r, kind, e->start_mark, &n, err)) || (rc = read_tag(r, e, tag, n, err)) ||
+	if ((rc = yaml_reader_node_new(r, kind, e->start_mark, &n, err)) ||
+		(rc = yaml_reader_read_tag(r, e, tag, n, err)) ||
 		(name && (rc = anchor_add(r, name, n, &id, err))) ||
-		(rc = place(r, n, 1, e->start_mark, err)))
+		(rc = yaml_reader_place(r, n, 1, e->start_mark, err)))
 		return rc;
-	r->frames[r->depth++] = (struct frame){
+	r->frames[r->depth++] = (struct yaml_frame){
 		.node = n, .tail = &n->child, .weight_before = r->weight - 1, .anchor = id
 	};
 	return ERR_OK;
 }
 
 /* The first of them counts. With all problems wanted, the file is read on. */
-static enum err_code key_twice(
-	struct reader *r, const struct yaml_node *first, const struct yaml_node *again, struct err *err)
+static enum err_code yaml_reader_key_twice(struct yaml_reader *r, const struct yaml_node *first,
+	const struct yaml_node *again, struct err *err)
 {
 	struct err why;
 	enum err_code rc;
@@ -340,7 +345,7 @@ static enum err_code key_twice(
 	return err_set(err, rc, "%s", why.msg);
 }
 
-static bool key_eq(const void *ctx, const void *key, uint32_t id)
+static bool yaml_key_eq(const void *ctx, const void *key, uint32_t id)
 {
 	struct yaml_node *const *members = ctx;
 	const struct str *k = key;
@@ -349,7 +354,7 @@ static bool key_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 /* The member before c with c's key; NULL: there is none. */
-static const struct yaml_node *find_before(
+static const struct yaml_node *yaml_node_find_before(
 	const struct yaml_node *mapping, const struct yaml_node *c)
 {
 	for (const struct yaml_node *d = mapping->child; d != c; d = d->next)
@@ -359,7 +364,8 @@ static const struct yaml_node *find_before(
 }
 
 /* Takes members out whose key was there already. */
-static enum err_code check_keys(struct reader *r, struct yaml_node *mapping, struct err *err)
+static enum err_code yaml_reader_check_keys(
+	struct yaml_reader *r, struct yaml_node *mapping, struct err *err)
 {
 	bool pairwise = mapping->n <= KEYS_COMPARED_PAIRWISE;
 	struct yaml_node **members = NULL, **link = &mapping->child, *c;
@@ -373,11 +379,12 @@ static enum err_code check_keys(struct reader *r, struct yaml_node *mapping, str
 	map_init(&seen);
 	while (!rc && (c = *link)) {
 		uint64_t hash = pairwise ? 0 : hash_bytes(c->key->text.ptr, c->key->text.len, 0);
-		uint32_t id = pairwise ? MAP_NONE : map_find(&seen, hash, key_eq, members, &c->key->text);
+		uint32_t id = pairwise ? MAP_NONE :
+								 map_find(&seen, hash, yaml_key_eq, members, &c->key->text);
 
-		first = pairwise ? find_before(mapping, c) : id == MAP_NONE ? NULL : members[id];
+		first = pairwise ? yaml_node_find_before(mapping, c) : id == MAP_NONE ? NULL : members[id];
 		if (first) {
-			rc = key_twice(r, first, c, err);
+			rc = yaml_reader_key_twice(r, first, c, err);
 			*link = c->next;
 			mapping->n--;
 			continue;
@@ -393,9 +400,9 @@ static enum err_code check_keys(struct reader *r, struct yaml_node *mapping, str
 	return rc;
 }
 
-static enum err_code on_end(struct reader *r, struct err *err)
+static enum err_code yaml_reader_on_end(struct yaml_reader *r, struct err *err)
 {
-	struct frame f, *parent;
+	struct yaml_frame f, *parent;
 
 	assert(r->depth > 0); /* libyaml pairs its events */
 	f = r->frames[--r->depth];
@@ -409,10 +416,11 @@ static enum err_code on_end(struct reader *r, struct err *err)
 		r->anchors[f.anchor].height = f.height + 1;
 		r->anchors[f.anchor].open = false;
 	}
-	return f.node->kind == YAML_MAPPING ? check_keys(r, f.node, err) : ERR_OK;
+	return f.node->kind == YAML_MAPPING ? yaml_reader_check_keys(r, f.node, err) : ERR_OK;
 }
 
-static enum err_code on_alias(struct reader *r, const yaml_event_t *e, struct err *err)
+static enum err_code yaml_reader_on_alias(
+	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
 {
 	struct str name = str_of((const char *)e->data.alias.anchor);
 	uint32_t id = anchor_find(r, name);
@@ -424,34 +432,36 @@ static enum err_code on_alias(struct reader *r, const yaml_event_t *e, struct er
 		return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s \"%.64s\" %s", r->file,
 			e->start_mark.line + 1, e->start_mark.column + 1, a ? "anchor" : "unknown anchor",
 			name.ptr, a ? "contains itself" : "referenced");
-	if ((rc = add_weight(r, a->weight, e->start_mark, err)))
+	if ((rc = yaml_reader_add_weight(r, a->weight, e->start_mark, err)))
 		return rc;
 	n = arena_new(r->arena, struct yaml_node);
 	if (!n)
 		return arena_fail(r->arena, r->file, err);
 	*n = *a->node; /* shares children and their places: errors show the place of the anchor */
 	n->key = n->next = NULL;
-	return place(r, n, a->height, e->start_mark, err);
+	return yaml_reader_place(r, n, a->height, e->start_mark, err);
 }
 
-static enum err_code on_event(struct reader *r, const yaml_event_t *e, struct err *err)
+static enum err_code yaml_reader_on_event(
+	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
 {
 	switch (e->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (r->root)
-			return error_at(r, e->start_mark, err, ERR_INVALID, "expected one document");
+			return yaml_reader_error_at(
+				r, e->start_mark, err, ERR_INVALID, "expected one document");
 		return ERR_OK;
 	case YAML_ALIAS_EVENT:
-		return on_alias(r, e, err);
+		return yaml_reader_on_alias(r, e, err);
 	case YAML_SCALAR_EVENT:
-		return on_scalar(r, e, err);
+		return yaml_reader_on_scalar(r, e, err);
 	case YAML_SEQUENCE_START_EVENT:
-		return on_start(r, e, YAML_SEQUENCE, err);
+		return yaml_reader_on_start(r, e, YAML_SEQUENCE, err);
 	case YAML_MAPPING_START_EVENT:
-		return on_start(r, e, YAML_MAPPING, err);
+		return yaml_reader_on_start(r, e, YAML_MAPPING, err);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
-		return on_end(r, err);
+		return yaml_reader_on_end(r, err);
 	default:
 		return ERR_OK;
 	}
@@ -466,12 +476,12 @@ enum err_code yaml_parse(
 enum err_code yaml_parse_all(struct arena *a, const char *file, struct str text,
 	struct yaml_problems *problems, struct yaml_node **out, struct err *err)
 {
-	struct reader r = { .arena = a, .problems = problems };
+	struct yaml_reader r = { .arena = a, .problems = problems };
 	bool end = false;
 	yaml_event_t e;
 	enum err_code rc;
 
-	if ((rc = check_size(file, text, err)))
+	if ((rc = yaml_check_size(file, text, err)))
 		return rc;
 	r.file = arena_strndup(a, file, strlen(file));
 	if (!r.file)
@@ -483,14 +493,15 @@ enum err_code yaml_parse_all(struct arena *a, const char *file, struct str text,
 		&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);
 	while (!rc && !end) { /* each event takes input or closes a collection */
 		if (!yaml_parser_parse(&r.parser, &e)) {
-			rc = parser_error(&r, text, err);
+			rc = yaml_reader_parser_error(&r, text, err);
 			break;
 		}
 		end = e.type == YAML_STREAM_END_EVENT;
-		rc = on_event(&r, &e, err);
+		rc = yaml_reader_on_event(&r, &e, err);
 		yaml_event_delete(&e);
 	}
-	if (!rc && !r.root && !(rc = node_new(&r, YAML_SCALAR, (yaml_mark_t){ 0 }, &r.root, err)))
+	if (!rc && !r.root &&
+		!(rc = yaml_reader_node_new(&r, YAML_SCALAR, (yaml_mark_t){ 0 }, &r.root, err)))
 		r.root->plain = true; /* an empty file is null */
 	yaml_parser_delete(&r.parser);
 	map_release(&r.anchor_ids);

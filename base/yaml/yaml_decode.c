@@ -21,7 +21,7 @@
 /* -------------------------------------------------------------------------------------------- */
 /* Plain scalars */
 
-static bool bool_of(struct str s, bool *out)
+static bool yaml_bool_of(struct str s, bool *out)
 {
 	static const char *const words[2][11] = {
 		{ "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N" },
@@ -38,7 +38,7 @@ static bool bool_of(struct str s, bool *out)
 }
 
 /* An optional sign; decimal, 0x, 0o or 0 (octal), 0b; underscores between digits do not count. */
-static bool int_of(struct str s, bool *negative, uint64_t *out)
+static bool yaml_int_of(struct str s, bool *negative, uint64_t *out)
 {
 	unsigned base = 10, digits = 0;
 	uint64_t v = 0;
@@ -74,7 +74,7 @@ static bool int_of(struct str s, bool *negative, uint64_t *out)
 	return digits > 0;
 }
 
-static bool float_of(struct str s, double *out)
+static bool yaml_float_of(struct str s, double *out)
 {
 	char text[NUMBER_BYTES_MAX + 1], *end;
 	struct str t = s;
@@ -111,17 +111,17 @@ const char *yaml_tag(const struct yaml_node *n)
 		return n->kind == YAML_SEQUENCE ? "!!seq" : "!!map";
 	if (!n->plain)
 		return "!!str";
-	if (bool_of(n->text, &b))
+	if (yaml_bool_of(n->text, &b))
 		return "!!bool";
-	if (int_of(n->text, &negative, &u))
+	if (yaml_int_of(n->text, &negative, &u))
 		return "!!int";
-	return float_of(n->text, &d) ? "!!float" : "!!str";
+	return yaml_float_of(n->text, &d) ? "!!float" : "!!str";
 }
 
 /* -------------------------------------------------------------------------------------------- */
 /* Fields */
 
-static enum err_code mismatch(const struct yaml_node *n, const char *type, struct err *err)
+static enum err_code yaml_mismatch(const struct yaml_node *n, const char *type, struct err *err)
 {
 	bool cut = n->text.len > SHOWN_BYTES_MAX;
 	struct str shown = { n->text.ptr, cut ? SHOWN_BYTES_MAX : n->text.len };
@@ -136,7 +136,7 @@ static enum err_code decode_string(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
 {
 	if (n->kind != YAML_SCALAR)
-		return mismatch(n, "string", err);
+		return yaml_mismatch(n, "string", err);
 	if (n->text.len &&
 		memchr(n->text.ptr, '\0', n->text.len)) /* strings become paths and headers */
 		return yaml_err(n, err, ERR_INVALID, "a string may not hold a NUL byte");
@@ -146,21 +146,21 @@ static enum err_code decode_string(
 
 static enum err_code decode_bool(const struct yaml_node *n, bool *out, struct err *err)
 {
-	if (n->kind != YAML_SCALAR || !n->plain || !bool_of(n->text, out))
-		return mismatch(n, "bool", err);
+	if (n->kind != YAML_SCALAR || !n->plain || !yaml_bool_of(n->text, out))
+		return yaml_mismatch(n, "bool", err);
 	return ERR_OK;
 }
 
 /* 1e3 is an integer too; 1.5 is not. */
-static bool whole_number(const struct yaml_node *n, bool *negative, uint64_t *out)
+static bool yaml_whole_number(const struct yaml_node *n, bool *negative, uint64_t *out)
 {
 	double d;
 
 	if (n->kind != YAML_SCALAR || !n->plain)
 		return false;
-	if (int_of(n->text, negative, out))
+	if (yaml_int_of(n->text, negative, out))
 		return true;
-	if (!float_of(n->text, &d) || !(fabs(d) <= 9007199254740992.0) || d != floor(d))
+	if (!yaml_float_of(n->text, &d) || !(fabs(d) <= 9007199254740992.0) || d != floor(d))
 		return false;
 	*negative = d < 0;
 	*out = (uint64_t)fabs(d);
@@ -172,8 +172,8 @@ static enum err_code decode_int(const struct yaml_node *n, int64_t *out, struct 
 	bool negative;
 	uint64_t u;
 
-	if (!whole_number(n, &negative, &u) || u > (uint64_t)INT64_MAX + negative)
-		return mismatch(n, "int64", err);
+	if (!yaml_whole_number(n, &negative, &u) || u > (uint64_t)INT64_MAX + negative)
+		return yaml_mismatch(n, "int64", err);
 	*out = negative ? (int64_t)(0 - u) : (int64_t)u;
 	return ERR_OK;
 }
@@ -183,8 +183,8 @@ static enum err_code decode_uint(const struct yaml_node *n, uint64_t *out, struc
 	bool negative;
 	uint64_t u;
 
-	if (!whole_number(n, &negative, &u) || (negative && u))
-		return mismatch(n, "uint64", err);
+	if (!yaml_whole_number(n, &negative, &u) || (negative && u))
+		return yaml_mismatch(n, "uint64", err);
 	*out = u;
 	return ERR_OK;
 }
@@ -195,12 +195,12 @@ static enum err_code decode_float(const struct yaml_node *n, double *out, struct
 	uint64_t u;
 
 	if (n->kind != YAML_SCALAR || !n->plain)
-		return mismatch(n, "float64", err);
-	if (int_of(n->text, &negative, &u)) {
+		return yaml_mismatch(n, "float64", err);
+	if (yaml_int_of(n->text, &negative, &u)) {
 		*out = negative ? -(double)u : (double)u;
 		return ERR_OK;
 	}
-	return float_of(n->text, out) ? ERR_OK : mismatch(n, "float64", err);
+	return yaml_float_of(n->text, out) ? ERR_OK : yaml_mismatch(n, "float64", err);
 }
 
 /* Durations and sizes have their own errors; here the place is added. */
@@ -210,7 +210,7 @@ static enum err_code decode_duration(const struct yaml_node *n, int64_t *out, st
 	struct err why;
 
 	if (n->kind != YAML_SCALAR)
-		return mismatch(n, "duration", err);
+		return yaml_mismatch(n, "duration", err);
 	if ((rc = duration_parse(n->text, out, &why)))
 		return yaml_err(n, err, rc, "%s", why.msg);
 	return ERR_OK;
@@ -222,13 +222,13 @@ static enum err_code decode_bytes(const struct yaml_node *n, uint64_t *out, stru
 	struct err why;
 
 	if (n->kind != YAML_SCALAR)
-		return mismatch(n, "size", err);
+		return yaml_mismatch(n, "size", err);
 	if ((rc = bytes_parse(n->text, out, &why)))
 		return yaml_err(n, err, rc, "%s", why.msg);
 	return ERR_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int yaml_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
@@ -242,7 +242,7 @@ static enum err_code decode_string_map(
 	size_t i = 0;
 
 	if (n->kind != YAML_MAPPING)
-		return mismatch(n, "map[string]string", err);
+		return yaml_mismatch(n, "map[string]string", err);
 	v = arena_array(ctx->arena, struct label, n->n);
 	if (!v)
 		return arena_fail(ctx->arena, n->file, err);
@@ -256,7 +256,7 @@ static enum err_code decode_string_map(
 		i += v[i].value.len != 0; /* in a set of labels empty and missing are the same */
 	}
 	if (i > 1)
-		qsort(v, i, sizeof(*v), by_name);
+		qsort(v, i, sizeof(*v), yaml_by_name);
 	*out = (struct labels){ v, i };
 	return ERR_OK;
 }
@@ -264,7 +264,7 @@ static enum err_code decode_string_map(
 /* -------------------------------------------------------------------------------------------- */
 /* Structs and lists */
 
-static void set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema, void *out)
+static void yaml_set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema, void *out)
 {
 	const struct yaml_field *f;
 
@@ -275,7 +275,7 @@ static void set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	}
 	for (f = schema->fields; f < schema->fields + schema->fields_n; f++)
 		if (f->type == YAML_STRUCT)
-			set_defaults(ctx, f->schema, (char *)out + f->offset);
+			yaml_set_defaults(ctx, f->schema, (char *)out + f->offset);
 }
 
 static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schema *schema,
@@ -295,7 +295,7 @@ static enum err_code decode_item(struct yaml_ctx *ctx, const struct yaml_schema 
 			words[i] = words[i] == '_' ? ' ' : words[i];
 		return yaml_err(n, err, ERR_INVALID, "empty or null %s section", words);
 	}
-	set_defaults(ctx, schema, at);
+	yaml_set_defaults(ctx, schema, at);
 	return decode_fields(ctx, schema, n, at, err);
 }
 
@@ -308,7 +308,7 @@ static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema 
 	char *v, *at;
 
 	if (n->kind != YAML_SEQUENCE)
-		return mismatch(n, schema ? "a list" : "[]string", err);
+		return yaml_mismatch(n, schema ? "a list" : "[]string", err);
 	at = v = arena_calloc(ctx->arena, n->n, size);
 	if (!v)
 		return arena_fail(ctx->arena, n->file, err);
@@ -343,7 +343,7 @@ static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field 
 	case YAML_STRUCT:
 		assert(f->schema);
 		if (f->schema->defaults)
-			set_defaults(ctx, f->schema, at);
+			yaml_set_defaults(ctx, f->schema, at);
 		return decode_fields(ctx, f->schema, n, at, err);
 	case YAML_LIST:
 		return decode_list(ctx, f->schema, n, at, err);
@@ -375,7 +375,7 @@ const struct yaml_foreign *yaml_foreign_find(const struct yaml_schema *schema, s
 	return NULL;
 }
 
-static enum err_code unknown_field(
+static enum err_code yaml_unknown_field(
 	const struct yaml_schema *schema, const struct yaml_node *key, struct err *err)
 {
 	struct nearest near = nearest_to(key->text);
@@ -387,15 +387,15 @@ static enum err_code unknown_field(
 		DID_YOU_MEAN(&near));
 }
 
-static bool is_empty(const struct yaml_node *n)
+static bool yaml_is_empty(const struct yaml_node *n)
 {
 	return yaml_is_null(n) || (n->kind == YAML_SCALAR ? !n->text.len : !n->n);
 }
 
-static enum err_code foreign_field(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+static enum err_code yaml_foreign_field(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_foreign *f, const struct yaml_node *n, struct err *err)
 {
-	if (f->kind == YAML_FOREIGN_HARMLESS || (f->kind == YAML_FOREIGN_EMPTY && is_empty(n)) ||
+	if (f->kind == YAML_FOREIGN_HARMLESS || (f->kind == YAML_FOREIGN_EMPTY && yaml_is_empty(n)) ||
 		(f->kind == YAML_FOREIGN_SECTION && ctx->take_foreign)) {
 		yaml_warn(ctx, n->key, "%s is not used here: %s", f->name, f->text);
 		return ERR_OK;
@@ -416,9 +416,9 @@ static enum err_code decode_member(struct yaml_ctx *ctx, const struct yaml_schem
 	enum err_code rc;
 
 	if (!f && (foreign = yaml_foreign_find(schema, n->key->text)))
-		return foreign_field(ctx, schema, foreign, n, err);
+		return yaml_foreign_field(ctx, schema, foreign, n, err);
 	if (!f)
-		return unknown_field(schema, n->key, err);
+		return yaml_unknown_field(schema, n->key, err);
 	if (yaml_is_null(n))
 		return ERR_OK;
 	assert(f->offset < schema->size && f->set_offset <= schema->size);
@@ -441,7 +441,7 @@ static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schem
 	enum err_code rc;
 
 	if (n->kind != YAML_MAPPING)
-		return mismatch(n, schema->name, err);
+		return yaml_mismatch(n, schema->name, err);
 	for (c = n->child; c; c = c->next)
 		if ((rc = decode_member(ctx, schema, c, out, err)) && !yaml_goes_on(ctx, rc, err))
 			return rc;
@@ -454,6 +454,6 @@ enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema
 	const struct yaml_node *n, void *out, struct err *err)
 {
 	assert(ctx->arena && schema->size);
-	set_defaults(ctx, schema, out);
+	yaml_set_defaults(ctx, schema, out);
 	return yaml_is_null(n) ? ERR_OK : decode_fields(ctx, schema, n, out, err);
 }

@@ -3,14 +3,14 @@
 #include "base/yaml/yaml.h"
 
 /* Text that reads back as the same scalar without quotes. */
-static bool plain_safe(struct str s)
+static bool yaml_plain_safe(struct str s)
 {
 	size_t i;
 
 	if (!s.len || strchr("-?:,[]{}#&*!|>'\"%@` ", s.ptr[0]) || s.ptr[s.len - 1] == ' ' ||
 		s.ptr[s.len - 1] == ':' || !str_is_utf8(s) || str_has_prefix(s, STR("...")))
 		return s.len > 1 && s.ptr[0] == '-' && s.ptr[1] > ' ' && s.ptr[1] != '-' &&
-			s.ptr[1] < 0x7f && plain_safe((struct str){ s.ptr + 1, s.len - 1 });
+			s.ptr[1] < 0x7f && yaml_plain_safe((struct str){ s.ptr + 1, s.len - 1 });
 	for (i = 0; i < s.len; i++) {
 		if ((unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f || (unsigned char)s.ptr[i] >= 0x80)
 			return false;
@@ -25,7 +25,7 @@ static bool plain_safe(struct str s)
  * Length of the UTF-8 sequence at p when YAML text may not hold it: C1 controls, the line
  * separators (NEL, LS, PS), the byte order mark and the noncharacters U+FFFE and U+FFFF. 0: it may.
  */
-static size_t special_sequence(const unsigned char *p, size_t n, unsigned *code)
+static size_t yaml_special_sequence(const unsigned char *p, size_t n, unsigned *code)
 {
 	if (n >= 2 && p[0] == 0xc2 && p[1] < 0xa0) {
 		*code = p[1];
@@ -47,7 +47,7 @@ static void print_quoted(struct buf *out, struct str s)
 	for (i = 0; i < s.len; i++) {
 		unsigned char c = p[i];
 
-		if ((special = special_sequence(p + i, s.len - i, &code))) {
+		if ((special = yaml_special_sequence(p + i, s.len - i, &code))) {
 			buf_printf(out, "\\u%04x", code);
 			i += special - 1;
 		} else if (c == '"' || c == '\\')
@@ -72,13 +72,13 @@ static void print_scalar(struct buf *out, const struct yaml_node *n, bool is_key
 	as_plain.plain = true;
 	if (!is_key && yaml_is_null(n))
 		buf_add_cstr(out, "null");
-	else if (plain_safe(n->text) && (n->plain || strcmp(yaml_tag(&as_plain), "!!str") == 0))
+	else if (yaml_plain_safe(n->text) && (n->plain || strcmp(yaml_tag(&as_plain), "!!str") == 0))
 		buf_add_str(out, n->text);
 	else
 		print_quoted(out, n->text);
 }
 
-static void print_url(struct buf *out, const struct yaml_node *n)
+static void yaml_print_url(struct buf *out, const struct yaml_node *n)
 {
 	struct yaml_node shown = *n;
 	struct buf text = { 0 };
@@ -93,7 +93,7 @@ static void print_url(struct buf *out, const struct yaml_node *n)
 /* A key before ":" may be 1,024 characters long; an escape makes four of one. */
 #define SIMPLE_KEY_BYTES_MAX 200
 
-static void indent(struct buf *out, unsigned levels)
+static void yaml_indent(struct buf *out, unsigned levels)
 {
 	while (levels--)
 		buf_add_cstr(out, "  ");
@@ -115,7 +115,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			how = shown(n, c);
 
 		if (c != n->child || !inline_first)
-			indent(out, level);
+			yaml_indent(out, level);
 		if (n->kind == YAML_SEQUENCE) {
 			buf_add_cstr(out, "- ");
 		} else {
@@ -125,7 +125,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			print_scalar(out, c->key, true);
 			if (!simple) {
 				buf_add_char(out, '\n');
-				indent(out, level);
+				yaml_indent(out, level);
 			}
 			buf_add_char(out, ':');
 		}
@@ -142,7 +142,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, ' ');
 			if (c->kind == YAML_SCALAR && how == YAML_URL)
-				print_url(out, c);
+				yaml_print_url(out, c);
 			else if (c->kind == YAML_SCALAR)
 				print_scalar(out, c, false);
 			else

@@ -30,7 +30,7 @@ static const char *const states[] = { "running", "late", "stopped", "failing", "
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 /* The message in the arena; "" where there is none. */
-static bool copy_message(struct arena *a, const struct err *e, struct str *out)
+static bool cluster_view_copy_message(struct arena *a, const struct err *e, struct str *out)
 {
 	char *text;
 
@@ -46,7 +46,7 @@ static bool copy_message(struct arena *a, const struct err *e, struct str *out)
 /* ---- shards that are queried ---- */
 
 /* The one that matters most: a round that failed may be why the shard is late. */
-static const char *state_of(const struct cluster_shard *s)
+static const char *cluster_view_state_of(const struct cluster_shard *s)
 {
 	const struct follower_status *is = &s->is;
 
@@ -67,7 +67,7 @@ void cluster_view_shard(
 	const struct follower_status *is = &s->is;
 
 	*out = (struct cluster_shard_view){ .name = str_of(s->name),
-		.state = state_of(s),
+		.state = cluster_view_state_of(s),
 		.own = s->own,
 		.lag_ns = -1,
 		.host = STR(""), .error = STR("") };
@@ -88,7 +88,7 @@ void cluster_view_shard(
 		out->error = str_of(is->failed.msg);
 }
 
-static enum err_code fill_shards(
+static enum err_code cluster_view_fill_shards(
 	struct cluster *c, struct arena *a, struct cluster_view *out, struct err *err)
 {
 	int64_t now_ns = clock_now_ns();
@@ -109,7 +109,7 @@ static enum err_code fill_shards(
 
 /* ---- this server's own part ---- */
 
-static bool fill_publisher(
+static bool cluster_parts_fill_publisher(
 	const struct cluster_parts *p, struct arena *a, struct cluster_publish_view *out)
 {
 	struct publisher_status s;
@@ -129,10 +129,11 @@ static bool fill_publisher(
 		.kept = s.kept,
 		.gone = s.gone,
 		.failures = s.failures };
-	return copy_message(a, &s.last, &out->last_error);
+	return cluster_view_copy_message(a, &s.last, &out->last_error);
 }
 
-static bool fill_cache(struct remote *r, struct arena *a, struct cluster_cache_view *out)
+static bool cluster_view_fill_cache(
+	struct remote *r, struct arena *a, struct cluster_cache_view *out)
 {
 	struct remote_status s;
 
@@ -144,10 +145,11 @@ static bool fill_cache(struct remote *r, struct arena *a, struct cluster_cache_v
 		.bytes = s.cache_bytes,
 		.bytes_max = s.cache_bytes_max,
 		.damaged_pages = s.damaged_pages };
-	return copy_message(a, &s.cache_off, &out->off) && copy_message(a, &s.down, &out->down);
+	return cluster_view_copy_message(a, &s.cache_off, &out->off) &&
+		cluster_view_copy_message(a, &s.down, &out->down);
 }
 
-static uint64_t stored_bytes(const struct cluster_view *v)
+static uint64_t cluster_view_stored_bytes(const struct cluster_view *v)
 {
 	uint64_t bytes = v->shard.bytes;
 
@@ -156,7 +158,7 @@ static uint64_t stored_bytes(const struct cluster_view *v)
 	return bytes;
 }
 
-static void fill_requests(const struct cluster_parts *p, struct cluster_view *out)
+static void cluster_parts_fill_requests(const struct cluster_parts *p, struct cluster_view *out)
 {
 	int64_t since_ns = clock_monotonic_ns() - p->opened_ns;
 	struct bucket_usage u, too = { 0 };
@@ -177,7 +179,7 @@ static void fill_requests(const struct cluster_parts *p, struct cluster_view *ou
 	out->requests_cost_day = -1;
 	if (since_ns >= RATE_AFTER_NS)
 		out->requests_cost_day = out->requests_cost * (double)NS_PER_DAY / (double)since_ns;
-	out->storage_cost_month = bucket_storage_cost(stored_bytes(out), &p->prices);
+	out->storage_cost_month = bucket_storage_cost(cluster_view_stored_bytes(out), &p->prices);
 }
 
 enum err_code cluster_view_fill(
@@ -189,20 +191,20 @@ enum err_code cluster_view_fill(
 	if (!p->bucket)
 		return ERR_OK;
 	out->bucket = bucket_name(p->bucket);
-	if (p->publisher && !fill_publisher(p, a, &out->shard))
+	if (p->publisher && !cluster_parts_fill_publisher(p, a, &out->shard))
 		return arena_fail(a, "shard", err);
-	if (p->cluster && (rc = fill_shards(p->cluster, a, out, err)))
+	if (p->cluster && (rc = cluster_view_fill_shards(p->cluster, a, out, err)))
 		return rc;
-	if (p->remote && !fill_cache(p->remote, a, &out->cache))
+	if (p->remote && !cluster_view_fill_cache(p->remote, a, &out->cache))
 		return arena_fail(a, "cache", err);
-	fill_requests(p, out);
+	cluster_parts_fill_requests(p, out);
 	return ERR_OK;
 }
 
 /* ---- metrics ---- */
 
 /* A metric has so many values and keeps them: a name stays its shard's. NULL: there is no more. */
-static const char *name_of(struct cluster_metrics *m, struct str name)
+static const char *cluster_metrics_name_of(struct cluster_metrics *m, struct str name)
 {
 	size_t at = 0;
 
@@ -219,14 +221,14 @@ static const char *name_of(struct cluster_metrics *m, struct str name)
 	return m->shards[at].name;
 }
 
-static void show(const char *name, double lag_s, bool late, uint64_t missing)
+static void cluster_view_show(const char *name, double lag_s, bool late, uint64_t missing)
 {
 	metric_set(&lag_gauge, name, lag_s);
 	metric_set(&late_gauge, name, late);
 	metric_set(&missing_gauge, name, (double)missing);
 }
 
-static void show_shards(struct cluster_metrics *m, const struct cluster_view *v)
+static void cluster_metrics_show_shards(struct cluster_metrics *m, const struct cluster_view *v)
 {
 	double counts[STATES] = { 0 }, other_lag_s = NAN;
 	bool others = false, other_late = false;
@@ -237,12 +239,12 @@ static void show_shards(struct cluster_metrics *m, const struct cluster_view *v)
 	for (size_t i = 0; i < v->shards_n; i++) {
 		const struct cluster_shard_view *s = &v->shards[i];
 		double lag_s = s->lag_ns >= 0 ? (double)s->lag_ns / NS_PER_S : NAN;
-		const char *name = name_of(m, s->name);
+		const char *name = cluster_metrics_name_of(m, s->name);
 
 		for (size_t k = 0; k < STATES; k++)
 			counts[k] += !strcmp(states[k], s->state);
 		if (name) {
-			show(name, lag_s, s->late, s->missing);
+			cluster_view_show(name, lag_s, s->late, s->missing);
 			continue;
 		}
 		others = true;
@@ -251,15 +253,15 @@ static void show_shards(struct cluster_metrics *m, const struct cluster_view *v)
 		other_missing += s->missing;
 	}
 	if (others)
-		show(OTHER, other_lag_s, other_late, other_missing);
+		cluster_view_show(OTHER, other_lag_s, other_late, other_missing);
 	for (size_t i = 0; i < m->n; i++)
 		if (!m->shards[i].there)
-			show(m->shards[i].name, NAN, false, 0);
+			cluster_view_show(m->shards[i].name, NAN, false, 0);
 	for (size_t k = 0; k < STATES; k++)
 		metric_set(&shards_gauge, states[k], counts[k]);
 }
 
-static void collect(void *ctx)
+static void cluster_view_collect(void *ctx)
 {
 	struct cluster_metrics *m = ctx;
 	struct cluster_parts p = { 0 };
@@ -273,7 +275,7 @@ static void collect(void *ctx)
 	arena_init(&a, COLLECT_BYTES_MAX);
 	if (cluster_view_fill(&p, &a, &v, &err) == ERR_OK) {
 		if (v.has_shards)
-			show_shards(m, &v);
+			cluster_metrics_show_shards(m, &v);
 		metric_set(&requests_cost_gauge, NULL, v.requests_cost);
 		metric_set(&storage_cost_gauge, NULL, v.storage_cost_month);
 	}
@@ -284,10 +286,10 @@ void cluster_metrics_begin(
 	struct cluster_metrics *m, void (*parts)(void *ctx, struct cluster_parts *out), void *ctx)
 {
 	*m = (struct cluster_metrics){ .parts = parts, .ctx = ctx };
-	metric_collector_add(collect, m);
+	metric_collector_add(cluster_view_collect, m);
 }
 
 void cluster_metrics_end(struct cluster_metrics *m)
 {
-	metric_collector_remove(collect, m);
+	metric_collector_remove(cluster_view_collect, m);
 }

@@ -26,14 +26,14 @@
 #define EXIT_SYSTEM 1
 #define EXIT_CONFIG 2
 
-static void print(struct buf *text, FILE *to)
+static void server_main_print(struct buf *text, FILE *to)
 {
 	fwrite(text->ptr, 1, text->len, to);
 	buf_release(text);
 }
 
 /* --help, --version, --licenses and the like. True: one of them was given, and the program ends. */
-static bool answered(const struct options *o)
+static bool server_main_answered(const struct options *o)
 {
 	struct buf text = { 0 };
 
@@ -48,11 +48,11 @@ static bool answered(const struct options *o)
 		licenses_print(&text);
 	else
 		return false;
-	print(&text, stdout);
+	server_main_print(&text, stdout);
 	return true;
 }
 
-static enum err_code set_log(const struct options *o, struct err *err)
+static enum err_code server_main_set_log(const struct options *o, struct err *err)
 {
 	enum log_level level = LOG_INFO;
 	enum log_format format = LOG_LOGFMT;
@@ -66,7 +66,7 @@ static enum err_code set_log(const struct options *o, struct err *err)
 	return ERR_OK;
 }
 
-static void block_signals(sigset_t *set)
+static void server_main_block_signals(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGTERM);
@@ -78,7 +78,7 @@ static void block_signals(sigset_t *set)
 }
 
 /* Connections to targets and open stores need descriptors: takes as many as the system allows. */
-static void raise_fd_limit(void)
+static void server_main_raise_fd_limit(void)
 {
 	struct rlimit limit;
 
@@ -90,7 +90,7 @@ static void raise_fd_limit(void)
 }
 
 /* Until SIGTERM, SIGINT or a quit over HTTP (which sends SIGTERM to this process). */
-static void wait_for_end(struct server *s, const sigset_t *set)
+static void server_wait_for_end(struct server *s, const sigset_t *set)
 {
 	struct err err;
 	int sig;
@@ -115,7 +115,7 @@ static void wait_for_end(struct server *s, const sigset_t *set)
  * The processes that read debug data: forked while this one has no thread, no open file, and no
  * secret of the configuration. Without them the server does the rest.
  */
-static struct extractor *open_extractor(const struct options *o)
+static struct extractor *server_main_open_extractor(const struct options *o)
 {
 	const struct extractor_options x = { .fn = debuginfo_extract,
 		.input_bytes_max = o->debuginfo_file_bytes_max };
@@ -138,15 +138,15 @@ int main(int argc, char **argv)
 	bool fenced;
 
 	heap_tune();
-	if (options_parse(&o, argc, argv, &err) || set_log(&o, &err)) {
+	if (options_parse(&o, argc, argv, &err) || server_main_set_log(&o, &err)) {
 		fprintf(stderr, "epimetheus: error: %s\n", err.msg);
 		return EXIT_CONFIG;
 	}
-	if (answered(&o))
+	if (server_main_answered(&o))
 		return 0;
-	block_signals(&set);
-	raise_fd_limit();
-	extractor = open_extractor(&o);
+	server_main_block_signals(&set);
+	server_main_raise_fd_limit();
+	extractor = server_main_open_extractor(&o);
 	selfprofile_init();
 	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_I("pid", getpid()));
 	rc = server_open(&o, extractor, &s, &err);
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
 																			 EXIT_SYSTEM;
 	}
-	wait_for_end(s, &set);
+	server_wait_for_end(s, &set);
 	fenced = server_is_fenced(s);
 	server_close(s);
 	extractor_close(extractor);

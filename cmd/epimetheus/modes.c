@@ -58,7 +58,7 @@ static const char *const mode_names[] = {
 	[MODE_SERVER] = "server", [MODE_QUERY] = "query", [MODE_COMPACT] = "compact"
 };
 
-static bool is_set(const struct options *o, const char *name)
+static bool modes_is_set(const struct options *o, const char *name)
 {
 	for (size_t i = 0; i < o->flags_n; i++)
 		if (!strcmp(o->flags[i].name, name))
@@ -66,7 +66,7 @@ static bool is_set(const struct options *o, const char *name)
 	return false;
 }
 
-static enum err_code read_mode(struct options *o, struct err *err)
+static enum err_code modes_read_mode(struct options *o, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(mode_names) / sizeof(mode_names[0]); i++)
 		if (!strcmp(o->mode_name, mode_names[i])) {
@@ -77,10 +77,10 @@ static enum err_code read_mode(struct options *o, struct err *err)
 		QUOTED(str_of(o->mode_name)));
 }
 
-static enum err_code check_flags(const struct options *o, struct err *err)
+static enum err_code modes_check_flags(const struct options *o, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (is_set(o, limits[i].flag) && !(limits[i].modes & 1u << o->mode))
+		if (modes_is_set(o, limits[i].flag) && !(limits[i].modes & 1u << o->mode))
 			return err_set(err, ERR_INVALID, "--%s makes no sense with --mode=%s: %s",
 				limits[i].flag, o->mode_name, limits[i].why);
 	return ERR_OK;
@@ -89,7 +89,7 @@ static enum err_code check_flags(const struct options *o, struct err *err)
 /* ---- shards ---- */
 
 /* It is a part of keys, and of messages. */
-static bool is_name(struct str s)
+static bool modes_is_name(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i];
@@ -102,7 +102,7 @@ static bool is_name(struct str s)
 }
 
 /* The host's name, unless one is given. */
-static enum err_code read_name(struct options *o, struct err *err)
+static enum err_code modes_read_name(struct options *o, struct err *err)
 {
 	static char host[NAME_BYTES_MAX + 2];
 
@@ -110,29 +110,29 @@ static enum err_code read_name(struct options *o, struct err *err)
 		return err_set(err, ERR_INVALID, "--shard.name=%s is the name of what query nodes record",
 			STORAGE_RULES_SHARD);
 	if (o->shard_name[0]) {
-		if (!is_name(str_of(o->shard_name)))
+		if (!modes_is_name(str_of(o->shard_name)))
 			return err_set(err, ERR_INVALID,
 				"--shard.name is %s; it may have letters and digits, and behind the first one "
 				"\"-\", \"_\" and \".\", %d characters in all",
 				QUOTED(str_of(o->shard_name)), NAME_BYTES_MAX);
 		return ERR_OK;
 	}
-	if (is_set(o, "shard.name"))
+	if (modes_is_set(o, "shard.name"))
 		return err_set(err, ERR_INVALID, "--shard.name is empty");
-	if (!gethostname(host, sizeof(host) - 1) && is_name(str_of(host)))
+	if (!gethostname(host, sizeof(host) - 1) && modes_is_name(str_of(host)))
 		o->shard_name = host;
 	return ERR_OK;
 }
 
-static enum err_code read_shard(struct options *o, struct err *err)
+static enum err_code modes_read_shard(struct options *o, struct err *err)
 {
-	const char *from = is_set(o, "shard.name") ? "--shard.name" : "the host's name";
+	const char *from = modes_is_set(o, "shard.name") ? "--shard.name" : "the host's name";
 	enum err_code rc;
 
 	if (!o->shard_total || o->shard_total > SHARDS_MAX)
 		return err_set(err, ERR_INVALID, "--shard.total is %" PRIu64 "; it may be 1 to %u",
 			o->shard_total, SHARDS_MAX);
-	if ((rc = read_name(o, err)))
+	if ((rc = modes_read_name(o, err)))
 		return rc;
 	o->shard = (struct shard){ 0, (unsigned)o->shard_total };
 	if (o->shard_total == 1)
@@ -151,7 +151,7 @@ static enum err_code read_shard(struct options *o, struct err *err)
 
 /* ---- times and sizes ---- */
 
-static enum err_code check_interval(
+static enum err_code modes_check_interval(
 	const char *flag, int64_t ns, int64_t max_ns, const char *max, struct err *err)
 {
 	if (ns < INTERVAL_MIN_NS)
@@ -161,16 +161,17 @@ static enum err_code check_interval(
 	return ERR_OK;
 }
 
-static enum err_code check_values(struct options *o, struct err *err)
+static enum err_code modes_check_values(struct options *o, struct err *err)
 {
 	enum err_code rc;
 
 	/* Nobody has asked for segments that are longer than the window. */
-	if (!is_set(o, "storage.bucket.segment-interval") && o->segment_interval_ns > o->window_ns)
+	if (!modes_is_set(o, "storage.bucket.segment-interval") &&
+		o->segment_interval_ns > o->window_ns)
 		o->segment_interval_ns = o->window_ns;
-	if ((rc = check_interval("storage.bucket.segment-interval", o->segment_interval_ns,
+	if ((rc = modes_check_interval("storage.bucket.segment-interval", o->segment_interval_ns,
 			 o->window_ns, "--storage.tsdb.window", err)) ||
-		(rc = check_interval("storage.bucket.poll-interval", o->poll_interval_ns,
+		(rc = modes_check_interval("storage.bucket.poll-interval", o->poll_interval_ns,
 			 o->delete_delay_ns, "--storage.bucket.delete-delay", err)))
 		return rc;
 	if (o->bucket_cache_bytes < CACHE_BYTES_MIN)
@@ -182,7 +183,7 @@ static enum err_code check_values(struct options *o, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code set_cache_path(struct options *o, struct err *err)
+static enum err_code modes_set_cache_path(struct options *o, struct err *err)
 {
 	static char path[4096];
 
@@ -200,10 +201,10 @@ enum err_code modes_check(struct options *o, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = read_mode(o, err)) || (rc = check_flags(o, err)) || (rc = read_shard(o, err)) ||
-		(rc = check_values(o, err)))
+	if ((rc = modes_read_mode(o, err)) || (rc = modes_check_flags(o, err)) ||
+		(rc = modes_read_shard(o, err)) || (rc = modes_check_values(o, err)))
 		return rc;
-	return set_cache_path(o, err);
+	return modes_set_cache_path(o, err);
 }
 
 /* ---- with the configuration ---- */
@@ -213,7 +214,7 @@ static const char *const bucket_flags[] = { "shard.name", "storage.local-retenti
 	"storage.bucket.segment-interval", "storage.bucket.delete-delay",
 	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
 
-static enum err_code check_without_bucket(const struct options *o, struct err *err)
+static enum err_code modes_check_without_bucket(const struct options *o, struct err *err)
 {
 	if (o->mode != MODE_SERVER)
 		return err_set(
@@ -224,7 +225,7 @@ static enum err_code check_without_bucket(const struct options *o, struct err *e
 			"nodes answer for all shards",
 			o->shard_total);
 	for (size_t i = 0; i < sizeof(bucket_flags) / sizeof(bucket_flags[0]); i++)
-		if (is_set(o, bucket_flags[i]))
+		if (modes_is_set(o, bucket_flags[i]))
 			return err_set(
 				err, ERR_INVALID, "--%s needs `bucket` in the configuration", bucket_flags[i]);
 	return ERR_OK;
@@ -233,7 +234,7 @@ static enum err_code check_without_bucket(const struct options *o, struct err *e
 enum err_code modes_check_config(const struct options *o, const struct config *c, struct err *err)
 {
 	if (!c || !c->bucket.present)
-		return check_without_bucket(o, err);
+		return modes_check_without_bucket(o, err);
 	if (!o->shard_name[0] && o->mode == MODE_SERVER)
 		return err_set(
 			err, ERR_INVALID, "the host's name cannot be the name of a shard: set --shard.name");

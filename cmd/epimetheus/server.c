@@ -59,7 +59,7 @@ struct server {
 };
 
 /* The address by which the server reaches itself: localhost for a wildcard address. */
-static void own_address(const struct server *s, struct buf *out)
+static void server_own_address(const struct server *s, struct buf *out)
 {
 	struct str address = str_of(s->o.listen_address), host;
 	size_t n = address.len;
@@ -73,12 +73,13 @@ static void own_address(const struct server *s, struct buf *out)
 	buf_add_char(out, '\0');
 }
 
-static enum err_code load_builtin(const struct server *s, struct config **out, struct err *err)
+static enum err_code server_load_builtin(
+	const struct server *s, struct config **out, struct err *err)
 {
 	struct buf text = { 0 }, address = { 0 };
 	enum err_code rc;
 
-	own_address(s, &address);
+	server_own_address(s, &address);
 	if (!buf_failed(&address))
 		config_builtin_text(&text, web_scheme(s->web), address.ptr, web_prefix(s->web));
 	if (buf_failed(&address) || buf_failed(&text))
@@ -91,12 +92,13 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 }
 
 /* log: warnings about it are logged. */
-static enum err_code load(const struct server *s, bool log, struct config **out, struct err *err)
+static enum err_code server_load(
+	const struct server *s, bool log, struct config **out, struct err *err)
 {
 	enum err_code rc;
 
 	if (s->builtin)
-		return load_builtin(s, out, err);
+		return server_load_builtin(s, out, err);
 	if ((rc = config_file_load(&s->o, log, out, err)))
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
@@ -110,7 +112,8 @@ static enum err_code load(const struct server *s, bool log, struct config **out,
 }
 
 /* The database sums over instances of a job, so it needs the labels that tell them apart. */
-static enum err_code tell_instance_labels(struct server *s, const struct config *c, struct err *err)
+static enum err_code server_tell_instance_labels(
+	struct server *s, const struct config *c, struct err *err)
 {
 	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
 	enum err_code rc;
@@ -125,7 +128,8 @@ static enum err_code tell_instance_labels(struct server *s, const struct config 
 	return rc;
 }
 
-static enum err_code load_rules(const struct config *c, struct rule_set **out, struct err *err)
+static enum err_code server_load_rules(
+	const struct config *c, struct rule_set **out, struct err *err)
 {
 	const struct rules_load l = {
 		.patterns = c->rule_files,
@@ -138,11 +142,11 @@ static enum err_code load_rules(const struct config *c, struct rule_set **out, s
 }
 
 /* A shard sees its own targets only: rules are read for their errors, and do not run. */
-static enum err_code load_own_rules(
+static enum err_code server_load_own_rules(
 	const struct server *s, const struct config *c, struct rule_set **out, struct err *err)
 {
 	const struct rules_load none = { .interval_ns = c->global.evaluation_interval_ns };
-	enum err_code rc = load_rules(c, out, err);
+	enum err_code rc = server_load_rules(c, out, err);
 
 	if (rc || s->o.shard_total <= 1)
 		return rc;
@@ -154,7 +158,7 @@ static enum err_code load_own_rules(
 	return rule_set_load(&none, out, err);
 }
 
-static enum err_code apply_alerting(struct server *s, struct config *c, struct err *err)
+static enum err_code server_apply_alerting(struct server *s, struct config *c, struct err *err)
 {
 	enum err_code rc = notifier_apply(s->notifier, &c->alerting, c->global.external_labels, err);
 
@@ -166,12 +170,12 @@ static enum err_code apply_alerting(struct server *s, struct config *c, struct e
 }
 
 /* Query nodes neither scrape nor are pushed to. */
-static bool takes_profiles(const struct server *s)
+static bool server_takes_profiles(const struct server *s)
 {
 	return s->o.mode == MODE_SERVER;
 }
 
-static void begin_rules(void *ctx, struct db *db)
+static void server_begin_rules(void *ctx, struct db *db)
 {
 	rule_manager_begin(((struct server *)ctx)->rules, db);
 }
@@ -181,7 +185,7 @@ static void begin_rules(void *ctx, struct db *db)
  * the old one back: all or none. `old` is NULL at the start, which then fails. A part that does not
  * take the old one back goes on with the new one, which then is never freed.
  */
-static enum err_code apply(
+static enum err_code server_apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
 {
 	struct rule_set *rules = NULL;
@@ -189,47 +193,47 @@ static enum err_code apply(
 	enum err_code rc;
 
 	mutex_assert_held(&s->reload_lock);
-	if ((rc = load_own_rules(s, fresh, &rules, err)))
+	if ((rc = server_load_own_rules(s, fresh, &rules, err)))
 		return rc;
-	if (takes_profiles(s) && (rc = tell_instance_labels(s, fresh, err)))
+	if (server_takes_profiles(s) && (rc = server_tell_instance_labels(s, fresh, err)))
 		goto end;
-	if ((rc = apply_alerting(s, fresh, err)))
+	if ((rc = server_apply_alerting(s, fresh, err)))
 		goto labels;
-	if (takes_profiles(s) && (rc = scrape_manager_apply(s->manager, fresh, err)))
+	if (server_takes_profiles(s) && (rc = scrape_manager_apply(s->manager, fresh, err)))
 		goto notifier;
 	if ((rc = debuginfod_apply(s->debuginfod, fresh, err)))
 		goto scraping;
 	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
 		goto debuginfod;
-	if (rules->rules_n && !takes_profiles(s) &&
-		(rc = storage_want_rules(s->storage, begin_rules, s, err)))
+	if (rules->rules_n && !server_takes_profiles(s) &&
+		(rc = storage_want_rules(s->storage, server_begin_rules, s, err)))
 		goto debuginfod;
 	goto end;
 debuginfod:
 	if (old && debuginfod_apply(s->debuginfod, old, &again))
 		log_error("main", "old debuginfod servers not restored", LOG_E(&again));
 scraping:
-	if (old && takes_profiles(s) && scrape_manager_apply(s->manager, old, &again))
+	if (old && server_takes_profiles(s) && scrape_manager_apply(s->manager, old, &again))
 		log_error("main", "old targets not restored", LOG_E(&again));
 notifier:
-	if (old && apply_alerting(s, old, &again))
+	if (old && server_apply_alerting(s, old, &again))
 		log_error("main", "old alertmanagers not restored", LOG_E(&again));
 labels:
-	if (old && takes_profiles(s) && tell_instance_labels(s, old, &again))
+	if (old && server_takes_profiles(s) && server_tell_instance_labels(s, old, &again))
 		log_error("main", "old instance labels not restored", LOG_E(&again));
 end:
 	rule_set_unref(rules);
 	return rc;
 }
 
-static enum err_code load_and_apply(struct server *s, struct err *err)
+static enum err_code server_load_and_apply(struct server *s, struct err *err)
 {
 	struct config *fresh = NULL, *old;
 	enum err_code rc;
 
 	mutex_lock(&s->reload_lock);
-	if (!(rc = load(s, true, &fresh, err)))
-		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
+	if (!(rc = server_load(s, true, &fresh, err)))
+		rc = server_apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
 	s->config_tried_ns = clock_now_ns();
@@ -256,7 +260,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 
 enum err_code server_reload(struct server *s, struct err *err)
 {
-	return load_and_apply(s, err);
+	return server_load_and_apply(s, err);
 }
 
 bool server_is_fenced(struct server *s)
@@ -316,12 +320,12 @@ static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at
 
 /* ---- opening ---- */
 
-static uint32_t clamp_u32(uint64_t v)
+static uint32_t server_clamp_u32(uint64_t v)
 {
 	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
 }
 
-static enum err_code open_storage(struct server *s, struct err *err)
+static enum err_code server_open_storage(struct server *s, struct err *err)
 {
 	enum err_code rc = storage_open(&s->o, s->checked, &s->storage, err);
 
@@ -332,13 +336,13 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	return ERR_OK;
 }
 
-static void want_binary(void *ctx, const struct debuginfo_id *id, struct str path)
+static void server_want_binary(void *ctx, const struct debuginfo_id *id, struct str path)
 {
 	debuginfo_want(ctx, id, path);
 }
 
 /* Beside the blocks: the database's lock of the directory covers it. */
-static enum err_code open_debuginfo(struct server *s, struct err *err)
+static enum err_code server_open_debuginfo(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	struct debuginfo_service_options d = {
@@ -362,12 +366,12 @@ static enum err_code open_debuginfo(struct server *s, struct err *err)
 	buf_release(&dir);
 	if (!rc)
 		rc = index_cache_open(
-			debuginfo_store(s->debuginfo), want_binary, s->debuginfo, &s->indexes, err);
+			debuginfo_store(s->debuginfo), server_want_binary, s->debuginfo, &s->indexes, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
 /* Beside them, likewise. A node without data of its own keeps nothing. */
-static enum err_code open_files(struct server *s, struct err *err)
+static enum err_code server_open_files(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	struct kept_options k = {
@@ -389,21 +393,23 @@ static enum err_code open_files(struct server *s, struct err *err)
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
-static void walk(void *ctx)
+static void server_walk(void *ctx)
 {
 	struct server *s = ctx;
 
 	symbol_requests_walk(s->db, s->debuginfo);
 }
 
-static enum err_code open_debuginfod(struct server *s, struct err *err)
+static enum err_code server_open_debuginfod(struct server *s, struct err *err)
 {
-	const struct debuginfod_options o = { .debuginfo = s->debuginfo, .walk = walk, .ctx = s };
+	const struct debuginfod_options o = {
+		.debuginfo = s->debuginfo, .walk = server_walk, .ctx = s
+	};
 
 	return debuginfod_open(&o, &s->debuginfod, err);
 }
 
-static enum err_code open_engine(struct server *s, struct err *err)
+static enum err_code server_open_engine(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	const struct engine_options e = {
@@ -412,7 +418,7 @@ static enum err_code open_engine(struct server *s, struct err *err)
 		.timeout_ns = o->query_timeout_ns,
 		.lookback_ns = o->lookback_ns,
 		.concurrency_max = (unsigned)o->concurrency_max,
-		.threads_max = clamp_u32(o->query_threads_max),
+		.threads_max = server_clamp_u32(o->query_threads_max),
 		.samples_max = o->samples_max,
 		.memory_bytes_max = o->query_memory_max,
 		.memory_total_max = o->query_memory_total,
@@ -421,7 +427,7 @@ static enum err_code open_engine(struct server *s, struct err *err)
 	return engine_open(&e, &s->engine, err);
 }
 
-static enum err_code open_web(struct server *s, struct err *err)
+static enum err_code server_open_web(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	const struct web_options w = {
@@ -467,14 +473,14 @@ static enum err_code open_web(struct server *s, struct err *err)
 	return web_open(&w, &s->web, err);
 }
 
-static enum err_code open_rules(struct server *s, struct err *err)
+static enum err_code server_open_rules(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	struct rule_manager_options r = {
 		.engine = s->engine,
-		.db = takes_profiles(s) ? s->db : NULL, /* else storage_want_rules finds it one */
+		.db = server_takes_profiles(s) ? s->db : NULL, /* else storage_want_rules finds it one */
 		.notifier = s->notifier,
-		.workers = clamp_u32(o->rule_workers),
+		.workers = server_clamp_u32(o->rule_workers),
 		.resend_delay_ns = o->resend_delay_ns,
 		.outage_tolerance_ns = o->outage_tolerance_ns,
 		.grace_period_ns = o->grace_period_ns,
@@ -488,7 +494,7 @@ static enum err_code open_rules(struct server *s, struct err *err)
 }
 
 /* Reports a bad configuration before anything is opened. */
-static enum err_code check_config(struct server *s, struct err *err)
+static enum err_code server_check_config(struct server *s, struct err *err)
 {
 	struct rule_set *rules = NULL;
 	struct config *c = NULL;
@@ -500,8 +506,8 @@ static enum err_code check_config(struct server *s, struct err *err)
 			LOG_S("looked_for", s->o.config_file));
 		return modes_check_config(&s->o, NULL, err);
 	}
-	if (!(rc = load(s, false, &c, err)))
-		rc = load_rules(c, &rules, err);
+	if (!(rc = server_load(s, false, &c, err)))
+		rc = server_load_rules(c, &rules, err);
 	rule_set_unref(rules);
 	s->checked = c;
 	/* A file that cannot be opened, such as a directory, is a bad configuration too. */
@@ -522,13 +528,14 @@ enum err_code server_open(
 	s->extractor = extractor;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
-	if ((rc = check_config(s, err)))
+	if ((rc = server_check_config(s, err)))
 		goto fail;
 	if (o->sandbox)
 		limits_files(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
-	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) || (rc = open_files(s, err)) ||
-		(rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
+	if ((rc = server_open_storage(s, err)) || (rc = server_open_debuginfo(s, err)) ||
+		(rc = server_open_files(s, err)) || (rc = server_open_engine(s, err)) ||
+		(rc = server_open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
@@ -538,9 +545,9 @@ enum err_code server_open(
 	m.shard = o->shard;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
-	if ((rc = open_web(s, err)) || (rc = open_rules(s, err)))
+	if ((rc = server_open_web(s, err)) || (rc = server_open_rules(s, err)))
 		goto fail;
-	if ((rc = load_and_apply(s, err)))
+	if ((rc = server_load_and_apply(s, err)))
 		goto fail;
 	if (o->sandbox)
 		limits_calls();

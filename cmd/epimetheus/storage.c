@@ -58,7 +58,7 @@ struct storage {
 
 /* ---- options ---- */
 
-static uint32_t clamp_u32(uint64_t v)
+static uint32_t storage_clamp_u32(uint64_t v)
 {
 	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
 }
@@ -79,9 +79,9 @@ static struct db_options db_options_of(const struct options *o)
 	d.symbols_bytes = o->symbols_bytes;
 	d.cache_bytes = o->cache_bytes;
 	d.series_max = o->series_max;
-	d.nodes_max = clamp_u32(o->nodes_max);
-	d.strings_max = clamp_u32(o->strings_max);
-	d.label_sets_max = clamp_u32(o->label_sets_max);
+	d.nodes_max = storage_clamp_u32(o->nodes_max);
+	d.strings_max = storage_clamp_u32(o->strings_max);
+	d.label_sets_max = storage_clamp_u32(o->label_sets_max);
 	d.partition_bytes_max = o->partition_bytes_max;
 	return d;
 }
@@ -102,7 +102,7 @@ static struct shard_options shard_options_of(struct storage *s, const char *name
 	};
 }
 
-static char *path_below(const struct storage *s, const char *name)
+static char *storage_path_below(const struct storage *s, const char *name)
 {
 	char *path = NULL;
 
@@ -111,7 +111,7 @@ static char *path_below(const struct storage *s, const char *name)
 
 /* ---- a shard that somebody took over must end: its profiles reach nobody ---- */
 
-static bool look_fenced(struct storage *s)
+static bool storage_look_fenced(struct storage *s)
 {
 	mutex_assert_held(&s->lock);
 	return (s->shard && !s->starting && shard_is_fenced(s->shard)) ||
@@ -119,23 +119,23 @@ static bool look_fenced(struct storage *s)
 }
 
 /* The main thread waits in shard_start, not for signals. */
-static bool is_told_to_end(void)
+static bool storage_is_told_to_end(void)
 {
 	sigset_t set;
 
 	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
 }
 
-static void watch(void *ctx)
+static void storage_watch(void *ctx)
 {
 	struct storage *s = ctx;
 
 	mutex_lock(&s->lock);
 	while (!s->closing && !s->fenced) {
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + WATCH_EVERY_NS);
-		if (s->starting && is_told_to_end())
+		if (s->starting && storage_is_told_to_end())
 			shard_cancel(s->shard);
-		if (!s->closing && look_fenced(s)) {
+		if (!s->closing && storage_look_fenced(s)) {
 			s->fenced = true;
 			log_error("main", "another server publishes under our name: this one ends",
 				LOG_S("shard", s->rules ? STORAGE_RULES_SHARD : s->o->shard_name));
@@ -147,7 +147,7 @@ static void watch(void *ctx)
 
 /* ---- opening ---- */
 
-static enum err_code open_bucket(struct storage *s, const struct config *c, struct err *err)
+static enum err_code storage_open_bucket(struct storage *s, const struct config *c, struct err *err)
 {
 	const struct bucket_config b = bucket_options(&c->bucket);
 	struct bucket_config own = b;
@@ -171,14 +171,14 @@ static enum err_code open_bucket(struct storage *s, const struct config *c, stru
 	return remote_open(&with, &s->remote, err);
 }
 
-static enum err_code open_shard(struct storage *s, struct err *err)
+static enum err_code storage_open_shard(struct storage *s, struct err *err)
 {
 	const struct shard_options o = shard_options_of(s, s->o->shard_name);
 	enum err_code rc;
 
 	s->starting = true;
 	if ((rc = shard_open(&o, &s->shard, err)) ||
-		(rc = thread_start(&s->watch, "storage-watch", watch, s, err)) ||
+		(rc = thread_start(&s->watch, "storage-watch", storage_watch, s, err)) ||
 		(rc = shard_start(s->shard, err)))
 		return rc;
 	mutex_lock(&s->lock);
@@ -188,9 +188,9 @@ static enum err_code open_shard(struct storage *s, struct err *err)
 }
 
 /* Two nodes in one directory would empty each other's windows. */
-static enum err_code lock_dir(struct storage *s, struct err *err)
+static enum err_code storage_lock_dir(struct storage *s, struct err *err)
 {
-	char *path = path_below(s, "lock");
+	char *path = storage_path_below(s, "lock");
 	enum err_code rc;
 
 	if (!path)
@@ -203,7 +203,7 @@ static enum err_code lock_dir(struct storage *s, struct err *err)
 		rc;
 }
 
-static enum err_code open_cluster(struct storage *s, struct err *err)
+static enum err_code storage_open_cluster(struct storage *s, struct err *err)
 {
 	struct cluster_options o = { .bucket = s->bucket,
 		.remote = remote_source(s->remote),
@@ -212,9 +212,9 @@ static enum err_code open_cluster(struct storage *s, struct err *err)
 	enum err_code rc;
 	char *dir;
 
-	if ((rc = lock_dir(s, err)))
+	if ((rc = storage_lock_dir(s, err)))
 		return rc;
-	if (!(dir = path_below(s, "followers")))
+	if (!(dir = storage_path_below(s, "followers")))
 		return err_nomem(err, "cluster");
 	o.dir = dir;
 	rc = cluster_open(&o, &s->cluster, err);
@@ -222,15 +222,16 @@ static enum err_code open_cluster(struct storage *s, struct err *err)
 	if (rc)
 		return rc;
 	cluster_wait(s->cluster, READY_WAIT_NS);
-	return thread_start(&s->watch, "storage-watch", watch, s, err);
+	return thread_start(&s->watch, "storage-watch", storage_watch, s, err);
 }
 
-static void tell_nothing(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+static void storage_tell_nothing(
+	void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
 {
 	warn(to, "this server has no profiles (--mode=compact): ask a query node");
 }
 
-static enum err_code open_caretaker(struct storage *s, struct err *err)
+static enum err_code storage_open_caretaker(struct storage *s, struct err *err)
 {
 	const struct options *o = s->o;
 	const struct caretaker_options c = { .bucket = s->bucket,
@@ -240,13 +241,13 @@ static enum err_code open_caretaker(struct storage *s, struct err *err)
 		.poll_ns = o->poll_interval_ns };
 	enum err_code rc;
 
-	if ((rc = lock_dir(s, err)) || (rc = db_union_open(&s->db, err)))
+	if ((rc = storage_lock_dir(s, err)) || (rc = db_union_open(&s->db, err)))
 		return rc;
-	db_union_tell(s->db, tell_nothing, NULL);
+	db_union_tell(s->db, storage_tell_nothing, NULL);
 	return caretaker_open(&c, &s->caretaker, err);
 }
 
-static enum err_code open_parts(struct storage *s, const struct config *c, struct err *err)
+static enum err_code storage_open_parts(struct storage *s, const struct config *c, struct err *err)
 {
 	enum err_code rc;
 
@@ -255,19 +256,19 @@ static enum err_code open_parts(struct storage *s, const struct config *c, struc
 
 		return db_open(&d, &s->db, err);
 	}
-	if ((rc = open_bucket(s, c, err)))
+	if ((rc = storage_open_bucket(s, c, err)))
 		return rc;
 	switch (s->o->mode) {
 	case MODE_QUERY:
-		return open_cluster(s, err);
+		return storage_open_cluster(s, err);
 	case MODE_COMPACT:
-		return open_caretaker(s, err);
+		return storage_open_caretaker(s, err);
 	default:
-		return open_shard(s, err);
+		return storage_open_shard(s, err);
 	}
 }
 
-static void parts_of(void *ctx, struct cluster_parts *out)
+static void storage_parts_of(void *ctx, struct cluster_parts *out)
 {
 	struct storage *s = ctx;
 
@@ -297,20 +298,20 @@ enum err_code storage_open(
 	cond_init(&s->changed);
 	if (!o->data_dir[0]) /* its files would be in the root directory */
 		rc = err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
-	else if ((rc = open_parts(s, c, err)) == ERR_NOT_FOUND)
+	else if ((rc = storage_open_parts(s, c, err)) == ERR_NOT_FOUND)
 		rc = ERR_IO;
 	if (rc) {
 		storage_close(s);
 		return rc;
 	}
-	cluster_metrics_begin(&s->metrics, parts_of, s);
+	cluster_metrics_begin(&s->metrics, storage_parts_of, s);
 	*out = s;
 	return ERR_OK;
 }
 
 /* ---- rules ---- */
 
-static struct shard_options rules_options(struct storage *s, const char *dir)
+static struct shard_options storage_rules_options(struct storage *s, const char *dir)
 {
 	struct shard_options o = shard_options_of(s, STORAGE_RULES_SHARD);
 
@@ -322,7 +323,7 @@ static struct shard_options rules_options(struct storage *s, const char *dir)
 	return o;
 }
 
-static void set_candidate(struct storage *s, struct shard_node *shard)
+static void storage_set_candidate(struct storage *s, struct shard_node *shard)
 {
 	mutex_lock(&s->lock);
 	s->candidate = shard;
@@ -332,22 +333,22 @@ static void set_candidate(struct storage *s, struct shard_node *shard)
 }
 
 /* What an earlier life left is of no use: another node may have gone on since. */
-static enum err_code open_rules(struct storage *s, struct shard_node **out, struct err *err)
+static enum err_code storage_open_rules(struct storage *s, struct shard_node **out, struct err *err)
 {
-	char *dir = path_below(s, STORAGE_RULES_SHARD);
+	char *dir = storage_path_below(s, STORAGE_RULES_SHARD);
 	struct shard_options o;
 	enum err_code rc = ERR_OK;
 
 	*out = NULL;
 	if (!dir)
 		return err_nomem(err, "rules");
-	o = rules_options(s, dir);
+	o = storage_rules_options(s, dir);
 	if (fs_exists(dir))
 		rc = fs_remove_tree(&fs_posix, dir, err);
 	if (!rc && !(rc = shard_open(&o, out, err))) {
-		set_candidate(s, *out);
+		storage_set_candidate(s, *out);
 		rc = shard_start(*out, err);
-		set_candidate(s, NULL);
+		storage_set_candidate(s, NULL);
 		s->probed |= !rc || rc == ERR_EXISTS; /* the probe comes first */
 	}
 	free(dir);
@@ -358,7 +359,7 @@ static enum err_code open_rules(struct storage *s, struct shard_node **out, stru
 	return rc;
 }
 
-static bool wait_closing(struct storage *s, int64_t ns)
+static bool storage_wait_closing(struct storage *s, int64_t ns)
 {
 	int64_t until = clock_monotonic_ns() + ns;
 	bool closing;
@@ -371,7 +372,7 @@ static bool wait_closing(struct storage *s, int64_t ns)
 	return closing;
 }
 
-static bool begin_rules(struct storage *s, struct shard_node *shard)
+static bool storage_begin_rules(struct storage *s, struct shard_node *shard)
 {
 	struct err err;
 
@@ -387,7 +388,7 @@ static bool begin_rules(struct storage *s, struct shard_node *shard)
 	return true;
 }
 
-static void take_rules(void *ctx)
+static void storage_take_rules(void *ctx)
 {
 	struct storage *s = ctx;
 	struct shard_node *shard = NULL;
@@ -395,8 +396,8 @@ static void take_rules(void *ctx)
 	struct err err;
 
 	do {
-		if (!open_rules(s, &shard, &err)) {
-			if (begin_rules(s, shard))
+		if (!storage_open_rules(s, &shard, &err)) {
+			if (storage_begin_rules(s, shard))
 				return;
 			shard_close(shard);
 			shard = NULL;
@@ -407,7 +408,7 @@ static void take_rules(void *ctx)
 		} else if (err.code != ERR_CANCELED) {
 			log_warn("main", "rules are not evaluated here", LOG_E(&err));
 		}
-	} while (!wait_closing(s, RULES_RETRY_NS));
+	} while (!storage_wait_closing(s, RULES_RETRY_NS));
 }
 
 enum err_code storage_want_rules(
@@ -417,10 +418,10 @@ enum err_code storage_want_rules(
 		return ERR_OK;
 	s->begin = begin;
 	s->ctx = ctx;
-	return thread_start(&s->rules_thread, "rules-lease", take_rules, s, err);
+	return thread_start(&s->rules_thread, "rules-lease", storage_take_rules, s, err);
 }
 
-static void set_closing(struct storage *s)
+static void storage_set_closing(struct storage *s)
 {
 	mutex_lock(&s->lock);
 	s->closing = true;
@@ -434,12 +435,12 @@ void storage_end_rules(struct storage *s)
 {
 	if (!s)
 		return;
-	set_closing(s);
+	storage_set_closing(s);
 	thread_join(&s->rules_thread);
 	s->rules_thread = (struct thread){ .started = false };
 }
 
-static void close_rules(struct storage *s)
+static void storage_close_rules(struct storage *s)
 {
 	struct err err;
 
@@ -458,7 +459,7 @@ void storage_close(struct storage *s)
 	if (!s)
 		return;
 	cluster_metrics_end(&s->metrics);
-	close_rules(s);
+	storage_close_rules(s);
 	thread_join(&s->watch);
 	if (s->caretaker)
 		bucket_cancel(s->bucket, clock_monotonic_ns() + LAST_CALL_NS);
@@ -509,6 +510,6 @@ enum err_code storage_view(
 {
 	struct cluster_parts p;
 
-	parts_of(s, &p);
+	storage_parts_of(s, &p);
 	return cluster_view_fill(&p, a, out, err);
 }

@@ -7,17 +7,17 @@
 
 #define WINDOW_NS NS_PER_HOUR
 
-struct walk {
+struct symbol_requests_walk {
 	struct debuginfo *debuginfo;
 	const struct partition *walked;
 	struct bits seen; /* its mappings */
 };
 
-static enum err_code want(
+static enum err_code symbol_requests_want(
 	void *ctx, const struct partition *p, const struct sym_location *l, struct err *err)
 {
 	const struct sym_mapping *m = sym_mapping(p, l->mapping);
-	struct walk *w = ctx;
+	struct symbol_requests_walk *w = ctx;
 	struct debuginfo_id id;
 
 	if (p != w->walked)
@@ -35,7 +35,7 @@ static enum err_code want(
 
 void symbol_requests_walk(struct db *db, struct debuginfo *d)
 {
-	struct walk w = { .debuginfo = d };
+	struct symbol_requests_walk w = { .debuginfo = d };
 	int64_t now_ns = clock_now_ns();
 	struct db_querier *q = NULL;
 	struct err err;
@@ -43,7 +43,7 @@ void symbol_requests_walk(struct db *db, struct debuginfo *d)
 
 	rc = db_querier_open(db, now_ns - WINDOW_NS, now_ns, NULL, &q, &err);
 	if (!rc)
-		rc = db_visit_bare(q, want, &w, &err);
+		rc = db_visit_bare(q, symbol_requests_want, &w, &err);
 	if (rc)
 		log_warn("main", "binaries without symbols are not looked for", LOG_E(&err));
 	db_querier_close(q);

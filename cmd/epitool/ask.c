@@ -12,7 +12,7 @@
 #include "promql/syntax/parse.h"
 #include "web/render/notices.h"
 
-static enum err_code read_time(
+static enum err_code ask_read_time(
 	const char *name, const char *text, int64_t now_ns, int64_t *out, struct err *err)
 {
 	enum err_code rc = time_arg_parse(str_of(text), now_ns, out, err);
@@ -35,13 +35,13 @@ enum err_code ask_check(struct question *q, struct err *err)
 		return err_set(err, ERR_INVALID, "--step is given with --start");
 	if (q->analyze && !q->explain)
 		return err_set(err, ERR_INVALID, "--analyze is given with --explain");
-	if (q->has_time && (rc = read_time("time", q->time, now, &q->time_ns, err)))
+	if (q->has_time && (rc = ask_read_time("time", q->time, now, &q->time_ns, err)))
 		return rc;
 	if (!q->has_span)
 		return ERR_OK;
 	q->end_ns = now;
-	if ((rc = read_time("start", q->start, now, &q->start_ns, err)) ||
-		(q->end[0] && (rc = read_time("end", q->end, now, &q->end_ns, err))))
+	if ((rc = ask_read_time("start", q->start, now, &q->start_ns, err)) ||
+		(q->end[0] && (rc = ask_read_time("end", q->end, now, &q->end_ns, err))))
 		return rc;
 	if (q->end_ns < q->start_ns)
 		return err_set(err, ERR_INVALID, "--end is before --start");
@@ -52,7 +52,7 @@ enum err_code ask_check(struct question *q, struct err *err)
 	return ERR_OK;
 }
 
-static void add_time(struct buf *form, const char *name, int64_t ns)
+static void ask_add_time(struct buf *form, const char *name, int64_t ns)
 {
 	buf_printf(form, "&%s=", name);
 	time_arg_print(form, ns);
@@ -65,7 +65,7 @@ void ask_add_notice(struct buf *said, bool is_info, struct str text)
 	buf_add_char(said, '\n');
 }
 
-static void add_header(struct buf *said, struct str header)
+static void ask_add_header(struct buf *said, struct str header)
 {
 	struct buf text = { 0 };
 	bool is_info;
@@ -77,8 +77,8 @@ static void add_header(struct buf *said, struct str header)
 	buf_release(&text);
 }
 
-static enum err_code ask_server(const struct question *q, const char *text, struct buf *answer,
-	struct buf *said, struct err *err)
+static enum err_code question_ask_server(const struct question *q, const char *text,
+	struct buf *answer, struct buf *said, struct err *err)
 {
 	struct buf form = { 0 }, warning = { 0 };
 	struct client_request r = { .content_type = "application/x-www-form-urlencoded",
@@ -88,13 +88,13 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 	buf_add_cstr(&form, "query=");
 	percent_encode(&form, str_of(text), PERCENT_VALUE);
 	if (q->has_time)
-		add_time(&form, "time", q->time_ns);
+		ask_add_time(&form, "time", q->time_ns);
 	if (q->has_span) {
-		add_time(&form, "start", q->start_ns);
-		add_time(&form, "end", q->end_ns);
+		ask_add_time(&form, "start", q->start_ns);
+		ask_add_time(&form, "end", q->end_ns);
 	}
 	if (q->step_ns)
-		add_time(&form, "step", q->step_ns);
+		ask_add_time(&form, "step", q->step_ns);
 	if (q->limit)
 		buf_printf(&form, "&limit=%llu", (unsigned long long)q->limit);
 	if (q->max_nodes)
@@ -108,20 +108,21 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 						  "/api/v1/query";
 	r.body = buf_str(&form);
 	rc = buf_failed(&form) ? err_nomem(err, "query") : client_send(&q->client, &r, answer, err);
-	add_header(said, buf_str(&warning));
+	ask_add_header(said, buf_str(&warning));
 	buf_release(&warning);
 	buf_release(&form);
 	return rc;
 }
 
-enum err_code ask(const struct question *q, const char *text, struct buf *answer, struct err *err)
+enum err_code question_ask(
+	const struct question *q, const char *text, struct buf *answer, struct err *err)
 {
 	struct buf said = { 0 };
 	enum err_code rc;
 
 	progress_begin(q->data[0] ? "reading" : "waiting for the answer");
 	rc = q->data[0] ? local_ask(q, text, answer, &said, err) :
-					  ask_server(q, text, answer, &said, err);
+					  question_ask_server(q, text, answer, &said, err);
 	progress_end();
 	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
 	if (!rc && buf_failed(&said))
@@ -131,7 +132,7 @@ enum err_code ask(const struct question *q, const char *text, struct buf *answer
 }
 
 /* Splits "3:14: message" into its place and the message. */
-static bool split_position(const char *msg, unsigned long *line, unsigned long *column)
+static bool ask_split_position(const char *msg, unsigned long *line, unsigned long *column)
 {
 	char *end;
 
@@ -153,7 +154,7 @@ void ask_print_error(const char *text, const struct err *err)
 	buf_add_printable(&msg, str_of(err->msg));
 	fprintf(stderr, "epitool: error: " STR_FMT "\n", STR_ARG(buf_str(&msg)));
 	buf_release(&msg);
-	if (!text || !split_position(err->msg, &line, &column))
+	if (!text || !ask_split_position(err->msg, &line, &column))
 		return;
 	while (--line && at)
 		if ((at = strchr(at, '\n')))

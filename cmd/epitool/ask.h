@@ -37,7 +37,7 @@ struct question {
 /* Reads the times; ERR_INVALID for flags that do not go together. */
 MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);
 /* Prints the answer's warnings to standard error, whatever its format. */
-MUST_CHECK enum err_code ask(
+MUST_CHECK enum err_code question_ask(
 	const struct question *q, const char *text, struct buf *answer, struct err *err);
 
 /* "epitool: warning: ..." or "info". */

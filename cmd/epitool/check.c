@@ -19,7 +19,7 @@ struct str_list {
 
 /* A check appends its results, line by line. An error is shown below, unless it has no message. */
 
-static enum err_code add_duplicates(
+static enum err_code tool_check_add_duplicates(
 	const struct rule_set *set, struct buf *summary, struct err *err)
 {
 	struct rule_duplicate *v;
@@ -39,7 +39,7 @@ static enum err_code add_duplicates(
 }
 
 /* Errors and warnings, each a line; *err is left for what is none of them. */
-static void show_problems(
+static void tool_check_show_problems(
 	const struct yaml_problems *problems, struct buf *summary, enum err_code rc, struct err *err)
 {
 	for (size_t i = 0; i < problems->n; i++)
@@ -71,13 +71,13 @@ static enum err_code check_one_rules(
 	if (!rc)
 		rc = rule_set_check_names(set, err);
 	if (!rc)
-		rc = add_duplicates(set, summary, err);
+		rc = tool_check_add_duplicates(set, summary, err);
 	if (!rc)
 		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
 	else
 		yaml_problems_add(&problems, err);
 	yaml_problems_sort(&problems);
-	show_problems(&problems, summary, rc, err);
+	tool_check_show_problems(&problems, summary, rc, err);
 	yaml_problems_release(&problems);
 	rule_set_unref(set);
 	buf_release(&text);
@@ -85,7 +85,7 @@ static enum err_code check_one_rules(
 }
 
 /* Each file once, and at most as many as the server takes. */
-static enum err_code add_rule_files(
+static enum err_code tool_check_add_rule_files(
 	const glob_t *found, struct arena *a, struct str_list *out, struct err *err)
 {
 	size_t k;
@@ -105,7 +105,7 @@ static enum err_code add_rule_files(
 }
 
 /* A pattern that finds nothing is fine; a name without wildcards must be there. */
-static enum err_code find_rule_files(
+static enum err_code tool_check_find_rule_files(
 	const struct config *c, struct arena *a, struct str_list *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -126,14 +126,14 @@ static enum err_code find_rule_files(
 		}
 		if (failed)
 			return err_set(err, ERR_IO, "rule files %s: cannot be listed", path.ptr);
-		rc = add_rule_files(&found, a, out, err);
+		rc = tool_check_add_rule_files(&found, a, out, err);
 		globfree(&found);
 	}
 	return rc;
 }
 
 /* Alloy's language is no YAML, so that the error says little. */
-static void hint_at_alloy(const char *path, struct buf *summary)
+static void tool_check_hint_at_alloy(const char *path, struct buf *summary)
 {
 	struct str name = str_of(path);
 
@@ -159,15 +159,15 @@ static enum err_code check_one_config(
 		if ((one = config_check_files(c, &problems, err)))
 			rc = one;
 		problems.noted = false;
-		if ((one = find_rule_files(c, &a, &rules, err))) {
+		if ((one = tool_check_find_rule_files(c, &a, &rules, err))) {
 			yaml_problems_add(&problems, err);
 			rc = one;
 		}
 	}
 	yaml_problems_sort(&problems);
-	show_problems(&problems, summary, rc, err);
+	tool_check_show_problems(&problems, summary, rc, err);
 	if (!c)
-		hint_at_alloy(path, summary);
+		tool_check_hint_at_alloy(path, summary);
 	if (rc)
 		goto end;
 	if (c->rule_files_n && !how->syntax_only)
@@ -198,7 +198,7 @@ static enum err_code check_one_web_config(
 	return rc;
 }
 
-struct check {
+struct tool_check {
 	const char *usage, *about;
 	enum err_code (*one)(
 		const char *path, const struct config_reading *how, struct buf *summary, struct err *err);
@@ -207,14 +207,14 @@ struct check {
 	struct config_reading how; /* the flags fill it in */
 };
 
-static int check_files(int argc, char **argv, struct check *check)
+static int tool_check_files(int argc, char **argv, struct tool_check *check)
 {
 	const char *files[FILES_MAX];
 	struct err err = { 0 };
 	enum err_code failed;
 	size_t n = 0;
-	int rc = read_flags(check->flags, check->flags_n, argc, argv, check->usage, check->about, files,
-		1, FILES_MAX, &n);
+	int rc = output_read_flags(check->flags, check->flags_n, argc, argv, check->usage, check->about,
+		files, 1, FILES_MAX, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -237,7 +237,7 @@ static int check_files(int argc, char **argv, struct check *check)
 
 int check_config(int argc, char **argv)
 {
-	struct check check = {
+	struct tool_check check = {
 		.usage = "check config [FLAGS] FILE...",
 		.about = "All errors and warnings of configuration files, each with line and column. The "
 				 "rule files\nand credentials that they name are checked too.",
@@ -252,23 +252,23 @@ int check_config(int argc, char **argv)
 
 	check.flags = flags;
 	check.flags_n = sizeof(flags) / sizeof(flags[0]);
-	return check_files(argc, argv, &check);
+	return tool_check_files(argc, argv, &check);
 }
 
 int check_rules(int argc, char **argv)
 {
-	struct check check = {
+	struct tool_check check = {
 		.usage = "check rules FILE...", .about = "Checks files of rules.", .one = check_one_rules
 	};
 
-	return check_files(argc, argv, &check);
+	return tool_check_files(argc, argv, &check);
 }
 
 int check_web_config(int argc, char **argv)
 {
-	struct check check = { .usage = "check web-config FILE...",
+	struct tool_check check = { .usage = "check web-config FILE...",
 		.about = "Checks files for --web.config.file.",
 		.one = check_one_web_config };
 
-	return check_files(argc, argv, &check);
+	return tool_check_files(argc, argv, &check);
 }

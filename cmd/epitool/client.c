@@ -16,13 +16,13 @@ struct client_file {
 	struct http_config http;
 };
 
-static void file_defaults(struct yaml_ctx *ctx, void *out)
+static void client_file_defaults(struct yaml_ctx *ctx, void *out)
 {
 	(void)ctx;
 	http_config_defaults(&((struct client_file *)out)->http);
 }
 
-static enum err_code file_check(
+static enum err_code client_file_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	return http_config_check(ctx, n, &((struct client_file *)out)->http, err);
@@ -35,11 +35,11 @@ static const struct yaml_schema file_schema = {
 	.size = sizeof(struct client_file),
 	.fields = file_fields,
 	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]),
-	.defaults = file_defaults,
-	.check = file_check,
+	.defaults = client_file_defaults,
+	.check = client_file_check,
 };
 
-static enum err_code read_config(
+static enum err_code client_read_config(
 	struct arena *a, const char *path, struct client_file *out, struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(path)) };
@@ -64,7 +64,7 @@ static enum err_code read_config(
 }
 
 /* The server's error on one line: the envelope's "error", or the text itself. */
-static void error_text(struct str body, struct buf *out)
+static void client_error_text(struct str body, struct buf *out)
 {
 	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
 	const char *msg = json_string_value(json_object_get(root, "error"));
@@ -80,7 +80,7 @@ static void error_text(struct str body, struct buf *out)
 	json_decref(root);
 }
 
-struct exchange {
+struct client_exchange {
 	struct event_base *base;
 	const struct client_request *request;
 	struct buf *out;
@@ -90,7 +90,7 @@ struct exchange {
 };
 
 /* In seconds; a date is not understood. */
-static int64_t retry_after(const struct http_response *res)
+static int64_t client_retry_after(const struct http_response *res)
 {
 	uint64_t s;
 
@@ -99,9 +99,9 @@ static int64_t retry_after(const struct http_response *res)
 		0;
 }
 
-static void done(void *ctx, const struct http_response *res)
+static void client_done(void *ctx, const struct http_response *res)
 {
-	struct exchange *x = ctx;
+	struct client_exchange *x = ctx;
 	struct buf text = { 0 };
 
 	x->done = true;
@@ -111,11 +111,11 @@ static void done(void *ctx, const struct http_response *res)
 	if (!res->rc && x->request->status)
 		*x->request->status = res->status;
 	if (!res->rc && x->request->retry_ns)
-		*x->request->retry_ns = retry_after(res);
+		*x->request->retry_ns = client_retry_after(res);
 	if (!res->rc && res->status == 200) {
 		buf_add_str(x->out, res->body);
 	} else if (!res->rc) {
-		error_text(res->body, &text);
+		client_error_text(res->body, &text);
 		x->rc = err_set(x->err, ERR_INVALID, "%s", text.ptr ? text.ptr : "no answer");
 		buf_release(&text);
 	}
@@ -123,9 +123,9 @@ static void done(void *ctx, const struct http_response *res)
 }
 
 /* Checks for Ctrl-C a few times a second. */
-static void look(evutil_socket_t fd, short what, void *ctx)
+static void client_look(evutil_socket_t fd, short what, void *ctx)
 {
-	struct exchange *x = ctx;
+	struct client_exchange *x = ctx;
 
 	if (!atomic_load(&interrupted))
 		return;
@@ -133,10 +133,10 @@ static void look(evutil_socket_t fd, short what, void *ctx)
 	event_base_loopbreak(x->base);
 }
 
-static void run(struct exchange *x)
+static void client_exchange_run(struct client_exchange *x)
 {
 	const struct timeval each = { .tv_usec = 50000 };
-	struct event *timer = event_new(x->base, -1, EV_PERSIST, look, x);
+	struct event *timer = event_new(x->base, -1, EV_PERSIST, client_look, x);
 
 	if (timer)
 		event_add(timer, &each);
@@ -145,8 +145,8 @@ static void run(struct exchange *x)
 		event_free(timer);
 }
 
-static enum err_code exchange(struct exchange *x, struct arena *a, const struct client_options *o,
-	const struct client_request *r, struct err *err)
+static enum err_code client_exchange_exchange(struct client_exchange *x, struct arena *a,
+	const struct client_options *o, const struct client_request *r, struct err *err)
 {
 	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
 	struct label header = { STR("Content-Type"), str_of(r->content_type) };
@@ -161,7 +161,7 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 	struct str server = str_of(o->server);
 	enum err_code rc;
 
-	if ((rc = read_config(a, o->http_config, &file, err)))
+	if ((rc = client_read_config(a, o->http_config, &file, err)))
 		return rc;
 	while (server.len && server.ptr[server.len - 1] == '/')
 		server.len--;
@@ -173,8 +173,8 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 	co.base = x->base;
 	if ((rc = http_client_open(&co, &client, err)))
 		return rc;
-	if (!(rc = http_client_send(client, &ro, done, x, &request, err))) {
-		run(x);
+	if (!(rc = http_client_send(client, &ro, client_done, x, &request, err))) {
+		client_exchange_run(x);
 		rc = x->rc;
 		if (rc == ERR_CANCELED && !x->done)
 			http_request_cancel(request);
@@ -186,7 +186,7 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err)
 {
-	struct exchange x = { .request = r, .out = out, .err = err, .rc = ERR_UNAVAILABLE };
+	struct client_exchange x = { .request = r, .out = out, .err = err, .rc = ERR_UNAVAILABLE };
 	struct arena a;
 	enum err_code rc;
 
@@ -198,7 +198,7 @@ enum err_code client_send(const struct client_options *o, const struct client_re
 	if (!x.base)
 		return err_nomem(err, "event loop");
 	arena_init(&a, 64u << 20);
-	rc = exchange(&x, &a, o, r, err);
+	rc = client_exchange_exchange(&x, &a, o, r, err);
 	arena_release(&a);
 	event_base_free(x.base);
 	return rc;

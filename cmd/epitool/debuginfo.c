@@ -33,7 +33,7 @@ struct awaited {
 	char path[];
 };
 
-struct run {
+struct tool_debuginfo_run {
 	struct client_options client;
 	bool recursive, wait;
 	int64_t wait_ns;
@@ -42,7 +42,7 @@ struct run {
 	bool over; /* no other file would be taken */
 };
 
-static void print_path(FILE *to, const char *path)
+static void tool_debuginfo_print_path(FILE *to, const char *path)
 {
 	struct buf text = { 0 };
 
@@ -51,29 +51,31 @@ static void print_path(FILE *to, const char *path)
 	buf_release(&text);
 }
 
-static void say(const char *path, const struct debuginfo_id *id, const char *what)
+static void tool_debuginfo_say(const char *path, const struct debuginfo_id *id, const char *what)
 {
-	print_path(stdout, path);
+	tool_debuginfo_print_path(stdout, path);
 	printf(": %s " STR_FMT ": %s\n", debuginfo_id_kind_name(id->kind),
 		STR_ARG(debuginfo_id_text(id)), what);
 	fflush(stdout);
 }
 
-static void fail(struct run *r, const char *path, const struct err *err)
+static void tool_debuginfo_run_fail(
+	struct tool_debuginfo_run *r, const char *path, const struct err *err)
 {
 	r->failed++;
 	fprintf(stderr, "epitool: error: ");
-	print_path(stderr, path);
+	tool_debuginfo_print_path(stderr, path);
 	fprintf(stderr, ": %s\n", err->msg);
 }
 
-static void await(struct run *r, const char *path, const struct debuginfo_id *id)
+static void tool_debuginfo_run_await(
+	struct tool_debuginfo_run *r, const char *path, const struct debuginfo_id *id)
 {
 	size_t n = strlen(path) + 1;
 	struct awaited *a = malloc(sizeof(*a) + n);
 
 	if (!a) {
-		say(path, id, "uploaded");
+		tool_debuginfo_say(path, id, "uploaded");
 		return;
 	}
 	a->next = NULL;
@@ -84,33 +86,34 @@ static void await(struct run *r, const char *path, const struct debuginfo_id *id
 }
 
 /* The server has it already, or it is on its way, or it failed a moment ago. */
-static void was_before(
-	struct run *r, const char *path, const struct debuginfo_id *id, const struct buf *reason)
+static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const char *path,
+	const struct debuginfo_id *id, const struct buf *reason)
 {
-	struct named n;
+	struct debuginfo_send_named n;
 	struct err err;
 	char text[700];
 
 	if (debuginfo_ask(&r->client, id, &n, &err))
-		n = (struct named){ 0 };
+		n = (struct debuginfo_send_named){ 0 };
 	if (!strcmp(n.state, "failed")) {
 		err_set(&err, ERR_INVALID, "%s", n.why);
-		fail(r, path, &err);
+		tool_debuginfo_run_fail(r, path, &err);
 		return;
 	}
 	r->there++;
 	if (r->wait && (!strcmp(n.state, "queued") || !strcmp(n.state, "extracting"))) {
-		await(r, path, id);
+		tool_debuginfo_run_await(r, path, id);
 		return;
 	}
 	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s",
 		reason->len ? (int)reason->len : (int)sizeof(AS_GOOD) - 1,
 		reason->len ? reason->ptr : AS_GOOD, n.quality[0] ? " (" : "", n.quality,
 		n.quality[0] ? ")" : "");
-	say(path, id, text);
+	tool_debuginfo_say(path, id, text);
 }
 
-static void upload_open_file(struct run *r, const char *path, const struct native_file *f)
+static void tool_debuginfo_run_upload_open_file(
+	struct tool_debuginfo_run *r, const char *path, const struct native_file *f)
 {
 	const struct debuginfo_id *id = native_file_id(f);
 	struct buf reason = { 0 };
@@ -123,26 +126,27 @@ static void upload_open_file(struct run *r, const char *path, const struct nativ
 	if (sent == SENT) {
 		r->uploaded++;
 		if (r->wait)
-			await(r, path, id);
+			tool_debuginfo_run_await(r, path, id);
 		else
-			say(path, id, "uploaded");
+			tool_debuginfo_say(path, id, "uploaded");
 	} else if (sent == SENT_BEFORE) {
-		was_before(r, path, id, &reason);
+		tool_debuginfo_run_was_before(r, path, id, &reason);
 	} else {
-		fail(r, path, &err);
+		tool_debuginfo_run_fail(r, path, &err);
 		r->over = sent == SENT_NONE;
 	}
 	buf_release(&reason);
 }
 
-static void upload_file(struct run *r, const char *path, bool was_named)
+static void tool_debuginfo_run_upload_file(
+	struct tool_debuginfo_run *r, const char *path, bool was_named)
 {
 	struct native_file f;
 	struct err err;
 	enum err_code rc = native_file_open(path, &f, &err);
 
 	if (!rc) {
-		upload_open_file(r, path, &f);
+		tool_debuginfo_run_upload_open_file(r, path, &f);
 		native_file_close(&f);
 	} else if (!was_named && (rc == ERR_INVALID || rc == ERR_UNSUPPORTED)) {
 		r->passed++;
@@ -152,7 +156,7 @@ static void upload_file(struct run *r, const char *path, bool was_named)
 	}
 }
 
-static void upload_tree(struct run *r, const char *dir)
+static void tool_debuginfo_run_upload_tree(struct tool_debuginfo_run *r, const char *dir)
 {
 	char *roots[] = { (char *)(uintptr_t)dir, NULL };
 	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
@@ -161,40 +165,41 @@ static void upload_tree(struct run *r, const char *dir)
 
 	while (walk && !r->over && !atomic_load(&interrupted) && (e = fts_read(walk))) {
 		if (e->fts_info == FTS_F) {
-			upload_file(r, e->fts_path, false);
+			tool_debuginfo_run_upload_file(r, e->fts_path, false);
 		} else if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
 			err_errno(&err, e->fts_errno, "cannot be read");
-			fail(r, e->fts_path, &err);
+			tool_debuginfo_run_fail(r, e->fts_path, &err);
 		}
 	}
 	if (walk)
 		fts_close(walk);
 }
 
-static void upload_argument(struct run *r, const char *path)
+static void tool_debuginfo_run_upload_argument(struct tool_debuginfo_run *r, const char *path)
 {
 	struct err err;
 	struct stat st;
 
 	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
-		upload_file(r, path, true);
+		tool_debuginfo_run_upload_file(r, path, true);
 	} else if (r->recursive) {
-		upload_tree(r, path);
+		tool_debuginfo_run_upload_tree(r, path);
 	} else {
 		err_set(&err, ERR_INVALID, "is a directory: use --recursive");
-		fail(r, path, &err);
+		tool_debuginfo_run_fail(r, path, &err);
 	}
 }
 
 /* ---- waiting for names ---- */
 
-static bool is_over(const struct named *n)
+static bool tool_debuginfo_is_over(const struct debuginfo_send_named *n)
 {
 	return strcmp(n->state, "queued") && strcmp(n->state, "extracting") &&
 		strcmp(n->state, "uploading");
 }
 
-static void conclude(struct run *r, const struct awaited *a, const struct named *n)
+static void tool_debuginfo_run_conclude(
+	struct tool_debuginfo_run *r, const struct awaited *a, const struct debuginfo_send_named *n)
 {
 	struct err err;
 	char text[100];
@@ -203,41 +208,43 @@ static void conclude(struct run *r, const struct awaited *a, const struct named 
 		snprintf(text, sizeof(text), "named by %s, %.1f %s", n->quality,
 			(double)n->index_bytes / (n->index_bytes < 1 << 20 ? 1 << 10 : 1 << 20),
 			n->index_bytes < 1 << 20 ? "KiB" : "MiB");
-		say(a->path, &a->id, text);
+		tool_debuginfo_say(a->path, &a->id, text);
 	} else if (!strcmp(n->state, "failed")) {
 		err_set(&err, ERR_INVALID, "%s", n->why);
-		fail(r, a->path, &err);
+		tool_debuginfo_run_fail(r, a->path, &err);
 	} else {
-		say(a->path, &a->id, is_over(n) ? "uploaded" : "uploaded, not extracted yet");
+		tool_debuginfo_say(a->path, &a->id,
+			tool_debuginfo_is_over(n) ? "uploaded" : "uploaded, not extracted yet");
 	}
 }
 
-static void await_one(struct run *r, const struct awaited *a, int64_t until_ns)
+static void tool_debuginfo_run_await_one(
+	struct tool_debuginfo_run *r, const struct awaited *a, int64_t until_ns)
 {
 	int64_t pause = WAIT_FIRST_NS;
-	struct named n = { 0 };
+	struct debuginfo_send_named n = { 0 };
 	struct err err;
 
 	progress_begin(a->path);
 	for (;;) {
-		if (debuginfo_ask(&r->client, &a->id, &n, &err) || is_over(&n) ||
+		if (debuginfo_ask(&r->client, &a->id, &n, &err) || tool_debuginfo_is_over(&n) ||
 			atomic_load(&interrupted) || clock_monotonic_ns() >= until_ns)
 			break;
 		progress_wait(pause);
 		pause = pause < WAIT_MAX_NS ? 2 * pause : pause;
 	}
 	progress_end();
-	conclude(r, a, &n);
+	tool_debuginfo_run_conclude(r, a, &n);
 }
 
 /* One after the other: while the first is awaited the others are extracted too. */
-static void await_all(struct run *r)
+static void tool_debuginfo_run_await_all(struct tool_debuginfo_run *r)
 {
 	int64_t until_ns = clock_monotonic_ns() + r->wait_ns;
 	struct awaited *a;
 
 	while ((a = r->first)) {
-		await_one(r, a, until_ns);
+		tool_debuginfo_run_await_one(r, a, until_ns);
 		r->first = a->next;
 		free(a);
 	}
@@ -245,7 +252,7 @@ static void await_all(struct run *r)
 
 int debuginfo_send_files(int argc, char **argv)
 {
-	struct run r = { .last = &r.first };
+	struct tool_debuginfo_run r = { .last = &r.first };
 	struct flag flags[] = {
 		{ "recursive", FLAG_BOOL, &r.recursive, "false", "Send the files below directories.",
 			.short_name = 'r' },
@@ -259,15 +266,15 @@ int debuginfo_send_files(int argc, char **argv)
 	};
 	size_t n = sizeof(flags) / sizeof(flags[0]), files_n = 0;
 	static const char *files[FILES_MAX];
-	int rc = read_flags(
+	int rc = output_read_flags(
 		flags, n, argc, argv, upload_usage, upload_about, files, 1, FILES_MAX, &files_n);
 
 	if (rc >= 0)
 		return rc;
 	interrupt_catch();
 	for (size_t i = 0; i < files_n && !r.over && !atomic_load(&interrupted); i++)
-		upload_argument(&r, files[i]);
-	await_all(&r);
+		tool_debuginfo_run_upload_argument(&r, files[i]);
+	tool_debuginfo_run_await_all(&r);
 	if (atomic_load(&interrupted))
 		fprintf(stderr, "epitool: error: canceled\n");
 	if (r.uploaded + r.there + r.failed + r.passed != 1)
@@ -283,7 +290,7 @@ static const char info_about[] =
 	"Prints what profiles call an ELF file, and the symbols that it has.\n"
 	"Exit codes: 0, 1 a file cannot be read or is not ELF, 2 the command line is wrong.";
 
-static void print_text(const char *what, struct str text)
+static void tool_debuginfo_print_text(const char *what, struct str text)
 {
 	struct buf b = { 0 };
 
@@ -293,7 +300,7 @@ static void print_text(const char *what, struct str text)
 	buf_release(&b);
 }
 
-static void print_sections(struct elf *e)
+static void tool_debuginfo_print_sections(struct elf *e)
 {
 	static const char *const names[] = { ".debug_abbrev", ".debug_info", ".debug_line",
 		".debug_str", ".debug_types", ".debug_rnglists", ".debug_ranges", ".symtab", ".dynsym",
@@ -309,31 +316,32 @@ static void print_sections(struct elf *e)
 	}
 }
 
-static void print_info(const char *path, const struct native_file *f)
+static void tool_debuginfo_print_info(const char *path, const struct native_file *f)
 {
 	static const char *const contents[] = { [DEBUGINFO_STRIPPED] = "no DWARF",
 		[DEBUGINFO_NO_TEXT] = "debug data without code",
 		[DEBUGINFO_FULL] = "code and debug data" };
 	struct elf_link link;
 
-	print_path(stdout, path);
+	tool_debuginfo_print_path(stdout, path);
 	printf(":\n");
-	print_text("gnu build id", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
-	print_text("go build id", debuginfo_id_text(&f->ids[DEBUGINFO_GO]));
-	print_text("file id", debuginfo_id_text(&f->ids[DEBUGINFO_FILE]));
-	print_text("content", str_of(contents[f->kind]));
+	tool_debuginfo_print_text("gnu build id", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
+	tool_debuginfo_print_text("go build id", debuginfo_id_text(&f->ids[DEBUGINFO_GO]));
+	tool_debuginfo_print_text("file id", debuginfo_id_text(&f->ids[DEBUGINFO_FILE]));
+	tool_debuginfo_print_text("content", str_of(contents[f->kind]));
 	if (elf_debug_link(f->elf, &link))
-		print_text("debug link", link.name);
+		tool_debuginfo_print_text("debug link", link.name);
 	if (elf_alternative_link(f->elf, &link))
-		print_text("shared debug", link.name);
-	print_sections(f->elf);
+		tool_debuginfo_print_text("shared debug", link.name);
+	tool_debuginfo_print_sections(f->elf);
 }
 
 int debuginfo_show_files(int argc, char **argv)
 {
 	static const char *files[FILES_MAX];
 	size_t files_n = 0, failed = 0;
-	int rc = read_flags(NULL, 0, argc, argv, info_usage, info_about, files, 1, FILES_MAX, &files_n);
+	int rc = output_read_flags(
+		NULL, 0, argc, argv, info_usage, info_about, files, 1, FILES_MAX, &files_n);
 
 	if (rc >= 0)
 		return rc;
@@ -346,7 +354,7 @@ int debuginfo_show_files(int argc, char **argv)
 			failed++;
 			continue;
 		}
-		print_info(files[i], &f);
+		tool_debuginfo_print_info(files[i], &f);
 		native_file_close(&f);
 	}
 	return failed ? EXIT_FAILED : 0;

@@ -22,7 +22,8 @@
 /* ---- requests that are tried again ---- */
 
 /* How long to wait before it is sent again; 0: it is not. */
-static int64_t pause_ns(int status, enum err_code rc, int64_t retry_ns, int attempt, int *broken)
+static int64_t debuginfo_send_pause_ns(
+	int status, enum err_code rc, int64_t retry_ns, int attempt, int *broken)
 {
 	int64_t ns = retry_ns ? retry_ns : RETRY_NS << (attempt < 5 ? attempt : 5);
 
@@ -36,8 +37,8 @@ static int64_t pause_ns(int status, enum err_code rc, int64_t retry_ns, int atte
 }
 
 /* Appends the answer. *status is the last answer's. */
-static enum err_code ask(const struct client_options *o, struct client_request r, int *status,
-	struct buf *answer, struct err *err)
+static enum err_code debuginfo_send_ask(const struct client_options *o, struct client_request r,
+	int *status, struct buf *answer, struct err *err)
 {
 	int64_t retry_ns, ns = 1;
 	int broken = 0;
@@ -48,13 +49,13 @@ static enum err_code ask(const struct client_options *o, struct client_request r
 	for (int i = 0; ns; i++) {
 		buf_clear(answer);
 		rc = client_send(o, &r, answer, err);
-		ns = rc ? pause_ns(*status, rc, retry_ns, i, &broken) : 0;
+		ns = rc ? debuginfo_send_pause_ns(*status, rc, retry_ns, i, &broken) : 0;
 		progress_wait(ns);
 	}
 	return atomic_load(&interrupted) ? err_set(err, ERR_CANCELED, "canceled") : rc;
 }
 
-static void add_json(struct buf *body, const char *key, struct str value)
+static void debuginfo_send_add_json(struct buf *body, const char *key, struct str value)
 {
 	struct json j;
 
@@ -67,14 +68,15 @@ static void add_json(struct buf *body, const char *key, struct str value)
 
 /* ---- the file as a body ---- */
 
-struct upload {
+struct debuginfo_send_upload {
 	int fd;
 	uint64_t bytes;
 };
 
-static enum err_code read_file(void *ctx, uint64_t at, char *to, size_t n, struct err *err)
+static enum err_code debuginfo_send_read_file(
+	void *ctx, uint64_t at, char *to, size_t n, struct err *err)
 {
-	const struct upload *u = ctx;
+	const struct debuginfo_send_upload *u = ctx;
 
 	progress_set(at, u->bytes);
 	while (n) {
@@ -93,16 +95,16 @@ static enum err_code read_file(void *ctx, uint64_t at, char *to, size_t n, struc
 	return ERR_OK;
 }
 
-static enum err_code post_file(const struct client_options *o, const struct native_file *f,
-	const char *path, int *status, struct err *err)
+static enum err_code debuginfo_send_post_file(const struct client_options *o,
+	const struct native_file *f, const char *path, int *status, struct err *err)
 {
-	struct upload u = { f->fd, f->bytes.len };
-	const struct http_body_source source = { u.bytes, read_file, &u };
+	struct debuginfo_send_upload u = { f->fd, f->bytes.len };
+	const struct http_body_source source = { u.bytes, debuginfo_send_read_file, &u };
 	const struct client_request r = {
 		.path = path, .content_type = "application/octet-stream", .source = &source
 	};
 	struct buf answer = { 0 };
-	enum err_code rc = ask(o, r, status, &answer, err);
+	enum err_code rc = debuginfo_send_ask(o, r, status, &answer, err);
 
 	buf_release(&answer);
 	return rc;
@@ -110,7 +112,7 @@ static enum err_code post_file(const struct client_options *o, const struct nati
 
 /* ---- Pyroscope's protocol ---- */
 
-static enum err_code should_upload(const struct client_options *o, const char *path,
+static enum err_code debuginfo_send_should_upload(const struct client_options *o, const char *path,
 	const struct native_file *f, bool *yes, struct buf *reason, int *status, struct err *err)
 {
 	struct client_request r = { .path = SERVICE "ShouldInitiateUpload",
@@ -137,7 +139,8 @@ static enum err_code should_upload(const struct client_options *o, const char *p
 	json_object_end(&j);
 	json_object_end(&j);
 	r.body = buf_str(&body);
-	rc = buf_failed(&body) ? err_nomem(err, "request") : ask(o, r, status, &answer, err);
+	rc = buf_failed(&body) ? err_nomem(err, "request") :
+							 debuginfo_send_ask(o, r, status, &answer, err);
 	root = rc ? NULL : json_loadb(answer.ptr ? answer.ptr : "", answer.len, 0, NULL);
 	if (!rc && !json_is_object(root))
 		rc = err_set(err, ERR_INVALID, "the server's answer is not connect's");
@@ -150,7 +153,7 @@ static enum err_code should_upload(const struct client_options *o, const char *p
 	return rc;
 }
 
-static enum err_code finish(
+static enum err_code debuginfo_send_finish(
 	const struct client_options *o, const struct native_file *f, int *status, struct err *err)
 {
 	struct client_request r = { .path = SERVICE "UploadFinished",
@@ -158,9 +161,10 @@ static enum err_code finish(
 	struct buf body = { 0 }, answer = { 0 };
 	enum err_code rc;
 
-	add_json(&body, "gnuBuildId", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
+	debuginfo_send_add_json(&body, "gnuBuildId", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
 	r.body = buf_str(&body);
-	rc = buf_failed(&body) ? err_nomem(err, "request") : ask(o, r, status, &answer, err);
+	rc = buf_failed(&body) ? err_nomem(err, "request") :
+							 debuginfo_send_ask(o, r, status, &answer, err);
 	buf_release(&body);
 	buf_release(&answer);
 	return rc;
@@ -173,23 +177,23 @@ static enum sent send_announced(const struct client_options *o, const char *path
 	int status;
 	bool yes;
 
-	if (should_upload(o, path, f, &yes, say, &status, err))
+	if (debuginfo_send_should_upload(o, path, f, &yes, say, &status, err))
 		return status == 400 ? SENT_NOT : SENT_NONE;
 	if (!yes)
 		return SENT_BEFORE;
 	snprintf(to, sizeof(to), SERVICE "Upload/" STR_FMT,
 		STR_ARG(debuginfo_id_text(&f->ids[DEBUGINFO_GNU])));
-	if (post_file(o, f, to, &status, err)) {
+	if (debuginfo_send_post_file(o, f, to, &status, err)) {
 		if (status == 409)
 			buf_add_cstr(say, err->msg);
 		return status == 409 ? SENT_BEFORE : SENT_NOT;
 	}
-	return finish(o, f, &status, err) ? SENT_NOT : SENT;
+	return debuginfo_send_finish(o, f, &status, err) ? SENT_NOT : SENT;
 }
 
 /* ---- the API ---- */
 
-static void copy(char *to, size_t size, const json_t *from)
+static void debuginfo_send_copy(char *to, size_t size, const json_t *from)
 {
 	struct buf text = { 0 };
 
@@ -200,7 +204,7 @@ static void copy(char *to, size_t size, const json_t *from)
 }
 
 enum err_code debuginfo_ask(const struct client_options *o, const struct debuginfo_id *id,
-	struct named *out, struct err *err)
+	struct debuginfo_send_named *out, struct err *err)
 {
 	struct client_request r = { .method = "GET" };
 	struct buf path = { 0 }, answer = { 0 };
@@ -209,21 +213,22 @@ enum err_code debuginfo_ask(const struct client_options *o, const struct debugin
 	json_t *root, *x;
 	size_t i;
 
-	*out = (struct named){ 0 };
+	*out = (struct debuginfo_send_named){ 0 };
 	buf_add_cstr(&path, "/api/v1/symbols?id=");
 	percent_encode(&path, debuginfo_id_text(id), PERCENT_VALUE);
 	buf_add_char(&path, '\0');
 	r.path = path.ptr;
-	rc = buf_failed(&path) ? err_nomem(err, "request") : ask(o, r, &status, &answer, err);
+	rc = buf_failed(&path) ? err_nomem(err, "request") :
+							 debuginfo_send_ask(o, r, &status, &answer, err);
 	root = rc ? NULL : json_loadb(answer.ptr ? answer.ptr : "", answer.len, 0, NULL);
 	json_array_foreach (json_object_get(json_object_get(root, "data"), "binaries"), i, x) {
 		const char *kind = json_string_value(json_object_get(x, "kind"));
 
 		if (!kind || strcmp(kind, debuginfo_id_kind_name(id->kind)) != 0)
 			continue;
-		copy(out->state, sizeof(out->state), json_object_get(x, "state"));
-		copy(out->why, sizeof(out->why), json_object_get(x, "why"));
-		copy(out->quality, sizeof(out->quality), json_object_get(x, "quality"));
+		debuginfo_send_copy(out->state, sizeof(out->state), json_object_get(x, "state"));
+		debuginfo_send_copy(out->why, sizeof(out->why), json_object_get(x, "why"));
+		debuginfo_send_copy(out->quality, sizeof(out->quality), json_object_get(x, "quality"));
 		out->index_bytes = json_integer_value(json_object_get(x, "indexBytes"));
 	}
 	json_decref(root);
@@ -233,7 +238,8 @@ enum err_code debuginfo_ask(const struct client_options *o, const struct debugin
 }
 
 /* The server says no before the file is sent, but only to those who wait for "100 Continue". */
-static bool may_be_wanted(const struct named *n, enum debuginfo_kind kind)
+static bool debuginfo_send_named_may_be_wanted(
+	const struct debuginfo_send_named *n, enum debuginfo_kind kind)
 {
 	bool best = !strcmp(n->quality, debuginfo_qualities[DEBUGINFO_DWARF]);
 
@@ -248,13 +254,13 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 {
 	const struct debuginfo_id *id = native_file_id(f);
 	struct buf to = { 0 };
-	struct named n;
+	struct debuginfo_send_named n;
 	int status = 0;
 	enum sent sent = SENT;
 
 	if (debuginfo_ask(o, id, &n, err))
 		return SENT_NONE;
-	if (!may_be_wanted(&n, f->kind))
+	if (!debuginfo_send_named_may_be_wanted(&n, f->kind))
 		return SENT_BEFORE;
 	buf_printf(&to,
 		"/api/v1/symbols/upload?kind=%s&content=%s&id=", debuginfo_id_kind_name(id->kind),
@@ -266,7 +272,7 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 	if (buf_failed(&to)) {
 		err_nomem(err, "request");
 		sent = SENT_NONE;
-	} else if (post_file(o, f, to.ptr, &status, err)) {
+	} else if (debuginfo_send_post_file(o, f, to.ptr, &status, err)) {
 		if (status == 409)
 			buf_add_cstr(say, err->msg);
 		sent = status == 409 ? SENT_BEFORE : status == 404 ? SENT_NONE : SENT_NOT;

@@ -25,12 +25,12 @@ enum sent debuginfo_send(const struct client_options *o, const char *path,
 	const struct native_file *f, struct buf *say, struct err *err);
 
 /* What the server says of an id; "" where it says nothing of it. */
-struct named {
+struct debuginfo_send_named {
 	char state[16], why[512], quality[16];
 	long long index_bytes;
 };
 /* ERR_NOT_FOUND: the server has no such list. */
 MUST_CHECK enum err_code debuginfo_ask(const struct client_options *o,
-	const struct debuginfo_id *id, struct named *out, struct err *err);
+	const struct debuginfo_id *id, struct debuginfo_send_named *out, struct err *err);
 
 #endif

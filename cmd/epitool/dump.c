@@ -39,7 +39,7 @@ struct dump {
 	uint64_t rows;
 };
 
-static enum err_code flush(struct dump *x, struct err *err)
+static enum err_code dump_flush(struct dump *x, struct err *err)
 {
 	if (fwrite(x->out.ptr, 1, x->out.len, stdout) != x->out.len || buf_failed(&x->out))
 		return err_set(err, ERR_IO, "standard output: write failed");
@@ -47,7 +47,7 @@ static enum err_code flush(struct dump *x, struct err *err)
 	return ERR_OK;
 }
 
-static void add_stack(struct buf *out, const struct partition *p, uint32_t node)
+static void dump_add_stack(struct buf *out, const struct partition *p, uint32_t node)
 {
 	uint32_t path[FRAMES_MAX], n = 0;
 	const char *between = "";
@@ -69,7 +69,7 @@ static void add_stack(struct buf *out, const struct partition *p, uint32_t node)
 	}
 }
 
-static void add_type(struct buf *out, struct str type, struct str unit)
+static void dump_add_type(struct buf *out, struct str type, struct str unit)
 {
 	buf_add_char(out, ' ');
 	buf_add_printable(out, type);
@@ -77,7 +77,7 @@ static void add_type(struct buf *out, struct str type, struct str unit)
 	buf_add_printable(out, unit);
 }
 
-static void add_head(struct buf *out, const struct db_series *s, const struct db_row *row)
+static void dump_add_head(struct buf *out, const struct db_series *s, const struct db_row *row)
 {
 	const struct sym_header *h = sym_header(s->partition, row->header);
 
@@ -86,12 +86,12 @@ static void add_head(struct buf *out, const struct db_series *s, const struct db
 	buf_add_char(out, ' ');
 	time_print_rfc3339(out, row->ts_ns);
 	for (uint32_t c = 0; c < h->types_n; c++)
-		add_type(out, sym_string(s->partition, h->types[c].type),
+		dump_add_type(out, sym_string(s->partition, h->types[c].type),
 			sym_string(s->partition, h->types[c].unit));
 	buf_add_char(out, '\n');
 }
 
-static void add_span(struct buf *out, const struct pprof_link *l)
+static void dump_add_span(struct buf *out, const struct pprof_link *l)
 {
 	buf_add_cstr(out, "span ");
 	for (size_t i = 0; i < sizeof(l->trace_id); i++)
@@ -102,7 +102,7 @@ static void add_span(struct buf *out, const struct pprof_link *l)
 	buf_add_char(out, ' ');
 }
 
-static void add_samples(struct buf *out, const struct db_series *s, const struct db_row *row)
+static void dump_add_samples(struct buf *out, const struct db_series *s, const struct db_row *row)
 {
 	uint32_t columns = sym_header(s->partition, row->header)->types_n;
 	struct buf value = { 0 };
@@ -111,8 +111,8 @@ static void add_samples(struct buf *out, const struct db_series *s, const struct
 		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
 
 		if (row->spans)
-			add_span(out, &row->spans[row->span_of[i]]);
-		add_stack(out, s->partition, row->stacks[i]);
+			dump_add_span(out, &row->spans[row->span_of[i]]);
+		dump_add_stack(out, s->partition, row->stacks[i]);
 		for (uint32_t k = 0; k < set.n; k++) {
 			struct str key = sym_string(s->partition, set.v[k].key);
 
@@ -133,7 +133,7 @@ static void add_samples(struct buf *out, const struct db_series *s, const struct
 	buf_release(&value);
 }
 
-static enum err_code write_pprof(
+static enum err_code dump_write_pprof(
 	struct dump *x, const struct db_series *s, const struct db_row *row, struct err *err)
 {
 	struct buf raw = { 0 }, bytes = { 0 };
@@ -155,15 +155,15 @@ static enum err_code write_pprof(
 }
 
 /* Links of the row at ts_ns, from an iterator that is at *at. */
-static enum err_code add_links(struct dump *x, const struct db_series *s, struct db_rows *links,
-	int64_t ts_ns, const struct db_row **at, struct err *err)
+static enum err_code dump_add_links(struct dump *x, const struct db_series *s,
+	struct db_rows *links, int64_t ts_ns, const struct db_row **at, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	while (!rc && (!*at || (*at)->ts_ns < ts_ns))
 		rc = db_rows_next(links, at, err);
 	if (!rc && (*at)->ts_ns == ts_ns) {
-		add_samples(&x->out, s, *at);
+		dump_add_samples(&x->out, s, *at);
 		if ((*at)->links_dropped)
 			buf_printf(&x->out, "# %" PRIu64 " links were dropped\n", (*at)->links_dropped);
 	}
@@ -185,15 +185,15 @@ static enum err_code dump_series(struct dump *x, const struct db_series *s, stru
 	}
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		x->rows++;
-		if (x->f.output[0] && (rc = write_pprof(x, s, row, err)))
+		if (x->f.output[0] && (rc = dump_write_pprof(x, s, row, err)))
 			break;
-		add_head(&x->out, s, row);
+		dump_add_head(&x->out, s, row);
 		if (!x->f.output[0]) {
-			add_samples(&x->out, s, row);
-			if ((rc = add_links(x, s, links, row->ts_ns, &linked, err)))
+			dump_add_samples(&x->out, s, row);
+			if ((rc = dump_add_links(x, s, links, row->ts_ns, &linked, err)))
 				break;
 		}
-		if ((rc = flush(x, err)))
+		if ((rc = dump_flush(x, err)))
 			break;
 	}
 	db_rows_close(rows);
@@ -224,7 +224,7 @@ static enum err_code dump_numbers(struct dump *x, const struct db_series *s, str
 		else
 			buf_add_double(&x->out, values[i]);
 		buf_add_char(&x->out, '\n');
-		rc = flush(x, err);
+		rc = dump_flush(x, err);
 	}
 	return rc;
 }
@@ -270,7 +270,7 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 	return rc;
 }
 
-static enum err_code read_times(struct dump_flags *f, struct err *err)
+static enum err_code dump_flags_read_times(struct dump_flags *f, struct err *err)
 {
 	enum err_code rc;
 
@@ -283,13 +283,13 @@ static enum err_code read_times(struct dump_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code run(struct dump *x, const char *dir, struct err *err)
+static enum err_code dump_run(struct dump *x, const char *dir, struct err *err)
 {
 	struct db_options o;
 	struct db *db = NULL;
 	enum err_code rc;
 
-	if ((rc = read_times(&x->f, err)))
+	if ((rc = dump_flags_read_times(&x->f, err)))
 		return rc;
 	if (x->f.output[0] && (rc = fs_mkdir_all(&fs_posix, x->f.output, err)))
 		return rc;
@@ -323,7 +323,7 @@ int tsdb_dump(int argc, char **argv)
 	arena_init(&x.arena, 0);
 	arena_init(&x.row_arena, 0);
 	rc = 0;
-	if (run(&x, dir, &err)) {
+	if (dump_run(&x, dir, &err)) {
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 		rc = EXIT_FAILED;
 	}

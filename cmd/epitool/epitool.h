@@ -23,12 +23,12 @@ int convert_from_parca(int argc, char **argv);
 int convert_from_alloy(int argc, char **argv);
 int convert_from_pyroscope(int argc, char **argv);
 int test_rules(int argc, char **argv);
-int query(int argc, char **argv);
-int push(int argc, char **argv);
-int diff(int argc, char **argv);
-int compare(int argc, char **argv);
-int top(int argc, char **argv);
-int flame(int argc, char **argv);
+int tool_query(int argc, char **argv);
+int tool_push(int argc, char **argv);
+int tool_diff(int argc, char **argv);
+int tool_compare(int argc, char **argv);
+int tool_top(int argc, char **argv);
+int tool_flame(int argc, char **argv);
 int debuginfo_send_files(int argc, char **argv);
 int debuginfo_show_files(int argc, char **argv);
 int objects_ls(int argc, char **argv);
@@ -81,15 +81,15 @@ struct client_request {
 MUST_CHECK enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err);
 /* Replaces a file whole or not at all; /dev/stdout, a pipe and the like are written to. */
-MUST_CHECK enum err_code save_file(const char *path, struct str content, struct err *err);
+MUST_CHECK enum err_code output_save(const char *path, struct str content, struct err *err);
 /* To the file, or to standard output ("" or "-"). */
-MUST_CHECK enum err_code put_output(const char *path, struct str content, struct err *err);
+MUST_CHECK enum err_code output_put(const char *path, struct str content, struct err *err);
 
 /*
  * The rest of a command line: exactly or at least min, at most max arguments. -1: go on; else exit
  * so. usage: "query [FLAGS] QUERY"; about: lines that say more.
  */
-int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
 
 #endif

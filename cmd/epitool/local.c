@@ -7,7 +7,7 @@
 #include "web/render/render.h"
 #include "web/router/envelope.h"
 
-static enum err_code write_json(
+static enum err_code local_write_json(
 	struct buf *out, const struct query *q, const struct render_options *o, struct err *err)
 {
 	const struct result *r = query_result(q);
@@ -28,7 +28,7 @@ static enum err_code write_json(
 	return rc;
 }
 
-static enum err_code render(
+static enum err_code local_render(
 	const struct question *question, struct query *q, struct buf *out, struct err *err)
 {
 	const struct render_format *f = render_format_find(str_of(question->format));
@@ -37,10 +37,10 @@ static enum err_code render(
 	};
 
 	return f && f != RENDER_JSON ? f->write(query_result(q), &o, out, err) :
-								   write_json(out, q, &o, err);
+								   local_write_json(out, q, &o, err);
 }
 
-static void set_options(const struct question *q, const char *text, struct query_options *o)
+static void local_set_options(const struct question *q, const char *text, struct query_options *o)
 {
 	const struct render_format *f = render_format_find(str_of(q->format));
 
@@ -61,7 +61,7 @@ static void set_options(const struct question *q, const char *text, struct query
 	};
 }
 
-static void add_notices(struct buf *said, const struct result *r)
+static void local_add_notices(struct buf *said, const struct result *r)
 {
 	for (size_t i = 0; i < r->warnings_n; i++)
 		ask_add_notice(said, false, r->warnings[i]);
@@ -69,27 +69,27 @@ static void add_notices(struct buf *said, const struct result *r)
 		ask_add_notice(said, true, r->infos[i]);
 }
 
-static enum err_code evaluate(const struct question *q, struct engine *e, const char *text,
+static enum err_code local_evaluate(const struct question *q, struct engine *e, const char *text,
 	struct buf *answer, struct buf *said, struct err *err)
 {
 	struct query_options o;
 	struct query *query = NULL;
 	enum err_code rc;
 
-	set_options(q, text, &o);
+	local_set_options(q, text, &o);
 	if (q->explain) {
 		o.keep_sample_labels = false;
 		o.rows_only = true;
 	}
 	if ((rc = query_run_cancelable(e, &o, &interrupted, &query, err)))
 		return rc;
-	add_notices(said, query_result(query));
+	local_add_notices(said, query_result(query));
 	if (!q->explain)
-		rc = render(q, query, answer, err);
+		rc = local_render(q, query, answer, err);
 	else if (!strcmp(q->format, "text"))
 		query_explain_print(query, answer);
 	else
-		rc = write_json(answer, query, NULL, err);
+		rc = local_write_json(answer, query, NULL, err);
 	if (!rc && buf_failed(answer))
 		rc = err_nomem(err, "answer");
 	query_close(query);
@@ -112,7 +112,7 @@ enum err_code local_ask(const struct question *q, const char *text, struct buf *
 		return rc;
 	eo.db = db;
 	if (!(rc = engine_open(&eo, &e, err)))
-		rc = evaluate(q, e, text, answer, said, err);
+		rc = local_evaluate(q, e, text, answer, said, err);
 	engine_close(e);
 	db_close(db);
 	return rc;

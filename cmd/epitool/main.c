@@ -7,16 +7,16 @@
 #include "cmd/epitool/progress.h"
 #include "cmd/shared/completion_script.h"
 
-struct command {
+struct tool_command {
 	const char *name, *sub; /* sub NULL: a command of one word */
 	int (*run)(int argc, char **argv);
 	const char *usage, *help;
 };
 
-static int completion(int argc, char **argv);
+static int tool_completion(int argc, char **argv);
 
 /* clang-format off */
-static const struct command commands[] = {
+static const struct tool_command commands[] = {
 	{ "check", "config", check_config, "check config [FLAGS] FILE...",
 		"Check configuration files, their rule files, and that files they name are there." },
 	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
@@ -31,17 +31,17 @@ static const struct command commands[] = {
 		"One of Pyroscope that scrapes." },
 	{ "test", "rules", test_rules, "test rules FILE...",
 		"Run tests of rules: promtool's files, and profiles." },
-	{ "query", NULL, query, "query [FLAGS] QUERY",
+	{ "query", NULL, tool_query, "query [FLAGS] QUERY",
 		"Ask a server or a data directory." },
-	{ "diff", NULL, diff, "diff [FLAGS] BASE NEW",
+	{ "diff", NULL, tool_diff, "diff [FLAGS] BASE NEW",
 		"What changed between two runs, queries or files." },
-	{ "compare", NULL, compare, "compare [FLAGS] BASE NEW | QUERY",
+	{ "compare", NULL, tool_compare, "compare [FLAGS] BASE NEW | QUERY",
 		"The same, or two windows of a query, and which function changed most." },
-	{ "top", NULL, top, "top [FLAGS] QUERY|FILE",
+	{ "top", NULL, tool_top, "top [FLAGS] QUERY|FILE",
 		"What costs most; --watch: again and again, with the change." },
-	{ "flame", NULL, flame, "flame [FLAGS] QUERY|FILE",
+	{ "flame", NULL, tool_flame, "flame [FLAGS] QUERY|FILE",
 		"A flame graph in the terminal: arrows, Enter, Backspace, /." },
-	{ "push", NULL, push, "push [FLAGS] FILE...", "Send pprof files to a server." },
+	{ "push", NULL, tool_push, "push [FLAGS] FILE...", "Send pprof files to a server." },
 	{ "debuginfo", "upload", debuginfo_send_files, "debuginfo upload [FLAGS] FILE|DIR...",
 		"Send symbols of native code to a server." },
 	{ "debuginfo", "info", debuginfo_show_files, "debuginfo info FILE...",
@@ -64,14 +64,14 @@ static const struct command commands[] = {
 		"What was lost, until a person accepts it." },
 	{ "tsdb", "dump", tsdb_dump, "tsdb dump [--match=SELECTOR] [-o DIR] [DIR]",
 		"Print rows, or write each as a pprof file." },
-	{ "completion", NULL, completion, "completion bash|zsh|fish",
+	{ "completion", NULL, tool_completion, "completion bash|zsh|fish",
 		"Print a script that completes commands and flags in a shell." },
 };
 /* clang-format on */
 
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
 
-static void usage(FILE *to)
+static void tool_main_usage(FILE *to)
 {
 	fprintf(to, "usage: epitool COMMAND [FLAGS] [ARGUMENTS]\n\n");
 	for (size_t i = 0; i < COMMANDS_N; i++)
@@ -81,15 +81,15 @@ static void usage(FILE *to)
 
 /* ---- completion ---- */
 
-struct listing {
+struct tool_listing {
 	struct completion c;
-	const struct command *command;
+	const struct tool_command *command;
 	char words[COMMANDS_N][32];
 };
 
-static void list_flags(void *ctx, const struct flag *flags, size_t n)
+static void tool_main_list_flags(void *ctx, const struct flag *flags, size_t n)
 {
-	struct listing *x = ctx;
+	struct tool_listing *x = ctx;
 	size_t i = (size_t)(x->command - commands);
 
 	completion_command(&x->c, x->words[i], x->command->help, flags, n);
@@ -97,14 +97,14 @@ static void list_flags(void *ctx, const struct flag *flags, size_t n)
 
 /* Calls each command for its flags alone; --help, so that none that forgets to ask does anything.
  */
-static void list_commands(struct listing *x)
+static void tool_main_list_commands(struct tool_listing *x)
 {
 	char *line[] = { (char *)(uintptr_t) "epitool", (char *)(uintptr_t) "--help", NULL };
 
 	completion_begin(&x->c);
-	flags_list_by(list_flags, x);
+	flags_list_by(tool_main_list_flags, x);
 	for (size_t i = 0; i < COMMANDS_N; i++) {
-		const struct command *c = &commands[i];
+		const struct tool_command *c = &commands[i];
 
 		snprintf(x->words[i], sizeof(x->words[i]), "%s%s%s", c->name, c->sub ? " " : "",
 			c->sub ? c->sub : "");
@@ -115,18 +115,19 @@ static void list_commands(struct listing *x)
 	completion_end(&x->c);
 }
 
-static int completion(int argc, char **argv)
+static int tool_completion(int argc, char **argv)
 {
 	static const char about[] =
 		"Prints a script for a shell. bash: source <(epitool completion bash), in ~/.bashrc;\n"
 		"zsh: epitool completion zsh >_epitool in a directory of $fpath;\n"
 		"fish: epitool completion fish >~/.config/fish/completions/epitool.fish";
 	struct buf out = { 0 };
-	struct listing x = { .c = { .out = &out, .program = "epitool" } };
+	struct tool_listing x = { .c = { .out = &out, .program = "epitool" } };
 	const char *args[1];
 	struct err err;
 	size_t n;
-	int rc = read_flags(NULL, 0, argc, argv, "completion bash|zsh|fish", about, args, 1, 1, &n);
+	int rc = output_read_flags(
+		NULL, 0, argc, argv, "completion bash|zsh|fish", about, args, 1, 1, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -134,9 +135,9 @@ static int completion(int argc, char **argv)
 		fprintf(stderr, "epitool: error: %s\nusage: epitool completion bash|zsh|fish\n", err.msg);
 		return EXIT_USAGE;
 	}
-	list_commands(&x);
+	tool_main_list_commands(&x);
 	rc = 0;
-	if (buf_failed(&out) || put_output("", buf_str(&out), &err)) {
+	if (buf_failed(&out) || output_put("", buf_str(&out), &err)) {
 		fprintf(stderr, "epitool: error: completion: %s\n",
 			buf_failed(&out) ? "out of memory" : err.msg);
 		rc = EXIT_FAILED;
@@ -147,23 +148,23 @@ static int completion(int argc, char **argv)
 
 /* ---- what is no command ---- */
 
-static bool is_subcommand_of(const struct command *c, const char *name)
+static bool tool_command_is_subcommand_of(const struct tool_command *c, const char *name)
 {
 	return c->sub && !strcmp(c->name, name);
 }
 
 /* "tsdb has list, analyze, ..."; nothing if no command has this first word. */
-static void add_subcommands(struct buf *out, const char *name)
+static void tool_main_add_subcommands(struct buf *out, const char *name)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (is_subcommand_of(&commands[i], name))
+		if (tool_command_is_subcommand_of(&commands[i], name))
 			buf_printf(out, n++ ? ", %s" : "; it has %s", commands[i].sub);
 }
 
 /* The nearest of all that could be meant: a whole command, or the first word of some. */
-static void add_nearest(struct buf *out, const char *word, struct str words)
+static void tool_main_add_nearest(struct buf *out, const char *word, struct str words)
 {
 	struct nearest one = nearest_to(str_of(word)), two = nearest_to(words);
 	static char names[COMMANDS_N][32];
@@ -180,22 +181,22 @@ static void add_nearest(struct buf *out, const char *word, struct str words)
 																		  DID_YOU_MEAN(&one));
 }
 
-static void unknown_command(const char *word, const char *second)
+static void tool_main_unknown_command(const char *word, const char *second)
 {
 	struct buf words = { 0 }, out = { 0 };
 	bool has_subs = false;
 
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		has_subs = has_subs || is_subcommand_of(&commands[i], word);
+		has_subs = has_subs || tool_command_is_subcommand_of(&commands[i], word);
 	buf_printf(&words, "%s%s%s", word, second[0] ? " " : "", second);
 	buf_printf(
 		&out, "epitool: error: %s command '", has_subs && !second[0] ? "incomplete" : "unknown");
 	buf_add_printable(&out, has_subs ? buf_str(&words) : str_of(word));
 	buf_add_char(&out, '\'');
 	if (has_subs)
-		add_subcommands(&out, word);
+		tool_main_add_subcommands(&out, word);
 	if (!has_subs || second[0])
-		add_nearest(&out, has_subs ? "" : word, buf_str(&words));
+		tool_main_add_nearest(&out, has_subs ? "" : word, buf_str(&words));
 	fprintf(stderr, STR_FMT "\n`epitool --help` lists the commands.\n", STR_ARG(buf_str(&out)));
 	buf_release(&words);
 	buf_release(&out);
@@ -205,11 +206,11 @@ int main(int argc, char **argv)
 {
 	log_set(LOG_WARN, LOG_LOGFMT); /* no line when a database opens */
 	if (argc < 2) {
-		usage(stderr);
+		tool_main_usage(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
+		tool_main_usage(stdout);
 		return 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
@@ -217,13 +218,13 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (size_t i = 0; i < COMMANDS_N; i++) {
-		const struct command *c = &commands[i];
+		const struct tool_command *c = &commands[i];
 		int words = c->sub ? 2 : 1;
 
 		if (strcmp(argv[1], c->name) || (c->sub && (argc < 3 || strcmp(argv[2], c->sub))))
 			continue;
 		return interrupt_exit_code(c->run(argc - words, argv + words));
 	}
-	unknown_command(argv[1], argc > 2 ? argv[2] : "");
+	tool_main_unknown_command(argv[1], argc > 2 ? argv[2] : "");
 	return EXIT_USAGE;
 }

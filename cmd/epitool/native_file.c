@@ -11,7 +11,7 @@
 #define HASHED_BYTES 4096u
 #define FILE_ID_BYTES 16u
 
-static enum err_code set_file_id(struct native_file *f, struct err *err)
+static enum err_code native_file_set_file_id(struct native_file *f, struct err *err)
 {
 	size_t n = f->bytes.len < HASHED_BYTES ? f->bytes.len : HASHED_BYTES;
 	unsigned char length[8], sum[EVP_MAX_MD_SIZE];
@@ -32,7 +32,7 @@ static enum err_code set_file_id(struct native_file *f, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code map_file(const char *path, struct native_file *f, struct err *err)
+static enum err_code native_file_map(const char *path, struct native_file *f, struct err *err)
 {
 	struct stat st;
 	void *p;
@@ -51,7 +51,7 @@ static enum err_code map_file(const char *path, struct native_file *f, struct er
 }
 
 /* Small wherever there is DWARF; symbols and Go's tables alone are called stripped. */
-static enum err_code set_kind(struct native_file *f, struct err *err)
+static enum err_code native_file_set_kind(struct native_file *f, struct err *err)
 {
 	struct str abbrev;
 	enum err_code rc = elf_section(f->elf, ".debug_abbrev", &abbrev, err);
@@ -68,10 +68,10 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 	enum err_code rc;
 
 	*f = (struct native_file){ .fd = -1 };
-	if ((rc = map_file(path, f, err)))
+	if ((rc = native_file_map(path, f, err)))
 		goto fail;
-	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = set_kind(f, err)) ||
-		(rc = set_file_id(f, err))) {
+	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = native_file_set_kind(f, err)) ||
+		(rc = native_file_set_file_id(f, err))) {
 		err_wrap(err, rc, "%s", path);
 		goto fail;
 	}

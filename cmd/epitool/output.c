@@ -8,7 +8,7 @@
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 
-enum err_code save_file(const char *path, struct str content, struct err *err)
+enum err_code output_save(const char *path, struct str content, struct err *err)
 {
 	struct stat st;
 	enum err_code rc;
@@ -24,10 +24,10 @@ enum err_code save_file(const char *path, struct str content, struct err *err)
 	return rc;
 }
 
-enum err_code put_output(const char *path, struct str content, struct err *err)
+enum err_code output_put(const char *path, struct str content, struct err *err)
 {
 	if (path[0] && strcmp(path, "-"))
-		return save_file(path, content, err);
+		return output_save(path, content, err);
 	if (fwrite(content.ptr, 1, content.len, stdout) != content.len || fflush(stdout))
 		return err_set(err, ERR_IO, "standard output: cannot be written");
 	return ERR_OK;
@@ -49,7 +49,8 @@ bool flags_are_listed(const struct flag *flags, size_t n)
 	return list_flags != NULL;
 }
 
-static void print_help(const struct flag *flags, size_t n, const char *usage, const char *about)
+static void output_print_help(
+	const struct flag *flags, size_t n, const char *usage, const char *about)
 {
 	struct buf text = { 0 };
 	ptrdiff_t at;
@@ -60,7 +61,7 @@ static void print_help(const struct flag *flags, size_t n, const char *usage, co
 	buf_release(&text);
 }
 
-int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n)
 {
 	bool help = false, version = false;
@@ -73,7 +74,7 @@ int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *
 		return EXIT_USAGE;
 	}
 	if (help) {
-		print_help(flags, n, usage, about);
+		output_print_help(flags, n, usage, about);
 		return 0;
 	}
 	if (version) {

@@ -9,7 +9,7 @@
 
 #define PIECE (64u << 10)
 
-static enum err_code read_stdin(size_t max, struct buf *out, struct err *err)
+static enum err_code profile_file_read_stdin(size_t max, struct buf *out, struct err *err)
 {
 	size_t n;
 
@@ -28,10 +28,11 @@ enum err_code profile_file_read(const char *path, struct buf *bytes, struct err 
 {
 	size_t max = pprof_limits_default.raw_bytes_max;
 
-	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) : read_stdin(max, bytes, err);
+	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) :
+							   profile_file_read_stdin(max, bytes, err);
 }
 
-static bool is_folded(const char *path)
+static bool profile_file_is_folded(const char *path)
 {
 	struct str s = str_of(path);
 
@@ -65,13 +66,14 @@ enum err_code profile_file_decode_any(
 	struct err why;
 	enum err_code rc = ERR_INVALID;
 
-	if (!is_folded(path) && (rc = profile_file_decode(path, bytes, a, out, err)) != ERR_INVALID)
+	if (!profile_file_is_folded(path) &&
+		(rc = profile_file_decode(path, bytes, a, out, err)) != ERR_INVALID)
 		return rc;
 	if (!(rc = any_decode(a, bytes, str_base_name(str_of(path)), &any, &why))) {
 		*out = any_default(&any)->pprof;
 		return ERR_OK;
 	}
-	if (!is_folded(path) && any.format != ANY_JFR && any.format != ANY_SPEEDSCOPE)
+	if (!profile_file_is_folded(path) && any.format != ANY_JFR && any.format != ANY_SPEEDSCOPE)
 		return ERR_INVALID;
 	err_copy(err, &why);
 	return err_wrap(err, rc, "%s", path);

@@ -27,7 +27,7 @@ static struct {
 	bool running;
 } line;
 
-static void on_signal(int sig)
+static void progress_on_signal(int sig)
 {
 	interrupted_by = sig;
 	atomic_store(&interrupted, true);
@@ -40,14 +40,15 @@ int interrupt_exit_code(int rc)
 
 void interrupt_catch(void)
 {
-	struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+	struct sigaction a = { .sa_handler = progress_on_signal,
+		.sa_flags = SA_RESTART | (int)SA_RESETHAND };
 
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
 }
 
-static void print_line(double seconds)
+static void progress_print_line(double seconds)
 {
 	uint64_t total = atomic_load(&bytes_total), done = atomic_load(&bytes_done);
 	int filled = total ? (int)(BAR_WIDTH * (double)done / (double)total) : 0;
@@ -60,7 +61,7 @@ static void print_line(double seconds)
 			(int)(100 * (double)done / (double)total), (double)total / (1 << 20), seconds);
 }
 
-static void show(void *ctx)
+static void progress_show(void *ctx)
 {
 	int64_t began = clock_monotonic_ns(), next = began + FIRST_NS;
 	bool shown = false;
@@ -69,7 +70,7 @@ static void show(void *ctx)
 	while (line.running) {
 		if (cond_wait_until(&line.changed, &line.lock, next))
 			continue;
-		print_line((double)(clock_monotonic_ns() - began) / 1e9);
+		progress_print_line((double)(clock_monotonic_ns() - began) / 1e9);
 		fflush(stderr);
 		shown = true;
 		next = clock_monotonic_ns() + EACH_NS;
@@ -93,7 +94,7 @@ void progress_begin(const char *what)
 	line.what = what;
 	progress_set(0, 0);
 	line.running = true;
-	if (thread_start(&line.thread, "progress", show, NULL, &err)) {
+	if (thread_start(&line.thread, "progress", progress_show, NULL, &err)) {
 		line.running = false; /* the command works without the line */
 		mutex_destroy(&line.lock);
 		cond_destroy(&line.changed);

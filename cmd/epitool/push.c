@@ -32,7 +32,7 @@ struct push_flags {
 	struct flag_list labels;
 };
 
-static bool is_label(const char *text)
+static bool tool_push_is_label(const char *text)
 {
 	const char *equals = strchr(text, '=');
 	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
@@ -40,13 +40,13 @@ static bool is_label(const char *text)
 	return equals && label_name_valid(name);
 }
 
-static enum err_code check_flags(const struct push_flags *f, struct err *err)
+static enum err_code push_flags_check(const struct push_flags *f, struct err *err)
 {
 	int64_t t;
 	enum err_code rc;
 
 	for (size_t i = 0; i < f->labels.n; i++)
-		if (!is_label(f->labels.v[i]))
+		if (!tool_push_is_label(f->labels.v[i]))
 			return err_set(
 				err, ERR_INVALID, "--label wants NAME=VALUE, not \"%s\"", f->labels.v[i]);
 	if (f->time[0] && (rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
@@ -58,7 +58,7 @@ static enum err_code check_flags(const struct push_flags *f, struct err *err)
  * A time such as "now" is taken when a file is sent, so files of one type do not replace each
  * other.
  */
-static enum err_code add_params(
+static enum err_code push_flags_add_params(
 	const struct push_flags *f, const char *name, struct buf *path, struct err *err)
 {
 	int64_t t;
@@ -88,7 +88,7 @@ static enum err_code add_params(
 	return buf_failed(path) ? err_nomem(err, "push") : ERR_OK;
 }
 
-static void tell(const char *file, const char *name, struct str answer)
+static void tool_push_tell(const char *file, const char *name, struct str answer)
 {
 	json_t *root = json_loadb(answer.ptr, answer.len, 0, NULL), *line;
 	json_t *data = json_object_get(root, "data");
@@ -127,7 +127,7 @@ static enum err_code push_bytes(const struct push_flags *f, const char *file, st
 	if (!name[0])
 		return err_set(err, ERR_INVALID,
 			"%s: its sample types do not say which profile it is: use --name", file);
-	if (!(rc = add_params(f, name, &path, err))) {
+	if (!(rc = push_flags_add_params(f, name, &path, err))) {
 		r.path = path.ptr;
 		progress_begin(file);
 		rc = client_send(&f->client, &r, &answer, err);
@@ -135,7 +135,7 @@ static enum err_code push_bytes(const struct push_flags *f, const char *file, st
 		if (rc)
 			err_wrap(err, rc, "%s", file);
 		else
-			tell(file, name, buf_str(&answer));
+			tool_push_tell(file, name, buf_str(&answer));
 	}
 	buf_release(&path);
 	buf_release(&answer);
@@ -156,7 +156,7 @@ static enum err_code push_file(const struct push_flags *f, const char *file, str
 	return rc;
 }
 
-int push(int argc, char **argv)
+int tool_push(int argc, char **argv)
 {
 	struct push_flags f = { 0 };
 	struct flag flags[] = {
@@ -178,11 +178,11 @@ int push(int argc, char **argv)
 	size_t n = sizeof(flags) / sizeof(flags[0]), files_n = 0, failed = 0;
 	const char *files[FILES_MAX];
 	struct err err = { 0 };
-	int rc = read_flags(flags, n, argc, argv, usage, about, files, 1, FILES_MAX, &files_n);
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, files, 1, FILES_MAX, &files_n);
 
 	if (rc >= 0)
 		return rc;
-	if (check_flags(&f, &err)) {
+	if (push_flags_check(&f, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;
 	}

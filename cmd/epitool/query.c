@@ -23,19 +23,19 @@ struct query_flags {
 	bool as_json;
 };
 
-static bool is_format(const char *s)
+static bool tool_query_is_format(const char *s)
 {
 	return !strcmp(s, "table") || render_format_find(str_of(s));
 }
 
-static bool is_binary(const char *format)
+static bool tool_query_is_binary(const char *format)
 {
 	const struct render_format *f = render_format_find(str_of(format));
 
 	return f && f->encoded;
 }
 
-static enum err_code check_flags(struct query_flags *f, bool format_given, struct err *err)
+static enum err_code query_flags_check(struct query_flags *f, bool format_given, struct err *err)
 {
 	bool to_stdout = !f->output[0] || !strcmp(f->output, "-");
 
@@ -43,7 +43,7 @@ static enum err_code check_flags(struct query_flags *f, bool format_given, struc
 		return err_set(err, ERR_INVALID, "either --json or --format");
 	if (f->as_json)
 		f->format = "json";
-	if (!is_format(f->format))
+	if (!tool_query_is_format(f->format))
 		return err_set(err, ERR_INVALID,
 			"unknown --format \"%s\"; known are table, json, folded, pprof, pgo, "
 			"speedscope, text",
@@ -51,7 +51,7 @@ static enum err_code check_flags(struct query_flags *f, bool format_given, struc
 	if (f->q.explain && strcmp(f->format, "table") && strcmp(f->format, "text") &&
 		strcmp(f->format, "json"))
 		return err_set(err, ERR_INVALID, "--explain gives text or json");
-	if (is_binary(f->format) && to_stdout && isatty(STDOUT_FILENO))
+	if (tool_query_is_binary(f->format) && to_stdout && isatty(STDOUT_FILENO))
 		return err_set(err, ERR_INVALID, "%s is binary: name a file with --output", f->format);
 	f->q.format = f->q.explain && strcmp(f->format, "json") ? "text" :
 		!strcmp(f->format, "table")                         ? "json" :
@@ -59,23 +59,23 @@ static enum err_code check_flags(struct query_flags *f, bool format_given, struc
 	return ask_check(&f->q, err);
 }
 
-static enum err_code run(const struct query_flags *f, const char *text, struct err *err)
+static enum err_code query_flags_run(const struct query_flags *f, const char *text, struct err *err)
 {
 	bool table = !strcmp(f->format, "table") && !f->q.explain;
 	struct buf answer = { 0 }, shown = { 0 };
 	size_t width = f->output[0] ? 0 : terminal_width();
-	enum err_code rc = ask(&f->q, text, &answer, err);
+	enum err_code rc = question_ask(&f->q, text, &answer, err);
 
 	if (!rc && table)
 		rc = show_answer(buf_str(&answer), width, &shown, err);
 	if (!rc)
-		rc = put_output(f->output, buf_str(table ? &shown : &answer), err);
+		rc = output_put(f->output, buf_str(table ? &shown : &answer), err);
 	buf_release(&answer);
 	buf_release(&shown);
 	return rc;
 }
 
-int query(int argc, char **argv)
+int tool_query(int argc, char **argv)
 {
 	struct query_flags f = { 0 };
 	/* clang-format off */
@@ -104,16 +104,16 @@ int query(int argc, char **argv)
 	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
 	const char *args[1];
 	struct err err = { 0 };
-	int rc = read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
 
 	if (rc >= 0)
 		return rc;
-	if (check_flags(&f, flags[0].set, &err)) {
+	if (query_flags_check(&f, flags[0].set, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;
 	}
 	interrupt_catch();
-	if (run(&f, args[0], &err)) {
+	if (query_flags_run(&f, args[0], &err)) {
 		if (err.code != ERR_CANCELED)
 			source_explain_query(args[0], &err);
 		ask_print_error(args[0], &err);

@@ -11,13 +11,13 @@
 #include "cmd/epitool/epitool.h"
 #include "tsdb/db.h"
 
-static int fail(const struct err *err)
+static int repair_fail(const struct err *err)
 {
 	fprintf(stderr, "epitool: error: %s\n", err->msg);
 	return EXIT_FAILED;
 }
 
-static enum err_code open_db(const char *dir, struct db **out, struct err *err)
+static enum err_code repair_open_db(const char *dir, struct db **out, struct err *err)
 {
 	struct db_options o;
 	enum err_code rc;
@@ -37,7 +37,7 @@ static enum err_code open_db(const char *dir, struct db **out, struct err *err)
 }
 
 /* Losses that are still not accepted are a failure. */
-static int print(struct db *db)
+static int repair_print(struct db *db)
 {
 	struct buf out = { 0 };
 	struct loss *v;
@@ -48,7 +48,7 @@ static int print(struct db *db)
 	arena_init(&a, 0);
 	if (db_losses(db, &a, &v, &n, &err)) {
 		arena_release(&a);
-		return fail(&err);
+		return repair_fail(&err);
 	}
 	for (size_t i = 0; i < n; i++) {
 		loss_print(&v[i], &out);
@@ -62,7 +62,8 @@ static int print(struct db *db)
 	return left ? EXIT_FAILED : 0;
 }
 
-static enum err_code read_numbers(const struct flag_list *list, uint64_t *numbers, struct err *err)
+static enum err_code repair_read_numbers(
+	const struct flag_list *list, uint64_t *numbers, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (!str_to_u64(str_of(list->v[i]), &numbers[i]))
@@ -92,17 +93,18 @@ int tsdb_repair(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	if (read_numbers(&list, numbers, &err)) {
-		fail(&err);
+	if (repair_read_numbers(&list, numbers, &err)) {
+		repair_fail(&err);
 		return EXIT_USAGE;
 	}
 	if (list.n && !accept) {
 		fprintf(stderr, "epitool: error: --loss goes with --accept\n");
 		return EXIT_USAGE;
 	}
-	if (open_db(dir, &db, &err))
-		return fail(&err);
-	rc = accept && db_accept_losses(db, numbers, list.n, &accepted, &err) ? fail(&err) : print(db);
+	if (repair_open_db(dir, &db, &err))
+		return repair_fail(&err);
+	rc = accept && db_accept_losses(db, numbers, list.n, &accepted, &err) ? repair_fail(&err) :
+																			repair_print(db);
 	db_close(db);
 	return rc;
 }

@@ -21,36 +21,36 @@ struct shown {
 	size_t width;
 };
 
-static struct str text_of(json_t *v)
+static struct str show_text_of(json_t *v)
 {
 	return (struct str){ json_string_value(v), json_string_length(v) };
 }
 
-static struct str unit_of(struct shown *x, json_t *of)
+static struct str shown_unit_of(struct shown *x, json_t *of)
 {
-	return str_printable(&x->arena, text_of(json_object_get(of, "unit")));
+	return str_printable(&x->arena, show_text_of(json_object_get(of, "unit")));
 }
 
-static double sample_number(json_t *sample)
+static double show_sample_number(json_t *sample)
 {
 	const char *s = json_string_value(json_array_get(sample, 1));
 
 	return s ? strtod(s, NULL) : 0;
 }
 
-static void cell_str(struct shown *x, struct table *t, struct str s)
+static void shown_cell_str(struct shown *x, struct text_table *t, struct str s)
 {
 	table_cell(t, s);
 }
 
-static void cell_number(struct shown *x, struct table *t, double v, struct str unit)
+static void shown_cell_number(struct shown *x, struct text_table *t, double v, struct str unit)
 {
 	buf_clear(&x->cell);
 	number_print(&x->cell, v, unit);
 	table_cell(t, buf_str(&x->cell));
 }
 
-static void add_metric(struct buf *out, json_t *metric)
+static void show_add_metric(struct buf *out, json_t *metric)
 {
 	const char *key;
 	json_t *value;
@@ -61,7 +61,7 @@ static void add_metric(struct buf *out, json_t *metric)
 		buf_add_cstr(out, first ? "" : ", ");
 		buf_add_printable(out, str_of(key));
 		buf_add_char(out, '=');
-		buf_add_quoted(out, text_of(value));
+		buf_add_quoted(out, show_text_of(value));
 		first = false;
 	}
 	buf_add_char(out, '}');
@@ -75,7 +75,7 @@ struct label_columns {
 	bool all; /* if there are more, one column has them all */
 };
 
-static void find_labels(struct label_columns *c, json_t *result)
+static void label_columns_find_labels(struct label_columns *c, json_t *result)
 {
 	json_t *element, *value;
 	const char *key;
@@ -97,11 +97,11 @@ static void find_labels(struct label_columns *c, json_t *result)
 }
 
 /* A table of numbers under these titles, up to a NULL, and of the labels. */
-static void begin_labelled(struct shown *x, const char *const *titles, json_t *result,
-	struct label_columns *c, struct table *t)
+static void shown_begin_labelled(struct shown *x, const char *const *titles, json_t *result,
+	struct label_columns *c, struct text_table *t)
 {
-	find_labels(c, result);
-	table_init(t, &x->arena);
+	label_columns_find_labels(c, result);
+	text_table_init(t, &x->arena);
 	for (; *titles; titles++)
 		table_column(t, *titles, true);
 	for (size_t i = 0; i < c->n && c->all; i++)
@@ -110,15 +110,15 @@ static void begin_labelled(struct shown *x, const char *const *titles, json_t *r
 		table_column(t, "labels", false);
 }
 
-static void label_cells(
-	struct shown *x, const struct label_columns *c, json_t *metric, struct table *t)
+static void shown_label_cells(
+	struct shown *x, const struct label_columns *c, json_t *metric, struct text_table *t)
 {
 	for (size_t i = 0; i < c->n && c->all; i++)
-		cell_str(x, t, text_of(json_object_get(metric, c->names[i])));
+		shown_cell_str(x, t, show_text_of(json_object_get(metric, c->names[i])));
 	if (c->all)
 		return;
 	buf_clear(&x->cell);
-	add_metric(&x->cell, metric);
+	show_add_metric(&x->cell, metric);
 	table_cell(t, buf_str(&x->cell));
 }
 
@@ -128,20 +128,20 @@ static void show_vector(struct shown *x, json_t *result, struct str unit)
 {
 	static const char *const titles[] = { "value", NULL };
 	struct label_columns labels;
-	struct table t;
+	struct text_table t;
 	json_t *element;
 	size_t i;
 
-	begin_labelled(x, titles, result, &labels, &t);
+	shown_begin_labelled(x, titles, result, &labels, &t);
 	json_array_foreach (result, i, element) {
-		cell_number(x, &t, sample_number(json_object_get(element, "value")), unit);
-		label_cells(x, &labels, json_object_get(element, "metric"), &t);
+		shown_cell_number(x, &t, show_sample_number(json_object_get(element, "value")), unit);
+		shown_label_cells(x, &labels, json_object_get(element, "metric"), &t);
 	}
 	table_print(&t, x->width, x->out);
 }
 
 /* Whole seconds without a fraction: steps are seldom shorter. */
-static void cell_time(struct shown *x, struct table *t, double s)
+static void shown_cell_time(struct shown *x, struct text_table *t, double s)
 {
 	struct str text;
 
@@ -160,33 +160,34 @@ static void cell_time(struct shown *x, struct table *t, double s)
 static void show_matrix(struct shown *x, json_t *result, struct str unit)
 {
 	json_t *element, *sample;
-	struct table t;
+	struct text_table t;
 	size_t i, k;
 
 	json_array_foreach (result, i, element) {
 		if (i)
 			buf_add_char(x->out, '\n');
-		add_metric(x->out, json_object_get(element, "metric"));
+		show_add_metric(x->out, json_object_get(element, "metric"));
 		buf_add_char(x->out, '\n');
-		table_init(&t, &x->arena);
+		text_table_init(&t, &x->arena);
 		table_column(&t, "time", false);
 		table_column(&t, "value", true);
 		json_array_foreach (json_object_get(element, "values"), k, sample) {
-			cell_time(x, &t, json_number_value(json_array_get(sample, 0)));
-			cell_number(x, &t, sample_number(sample), unit);
+			shown_cell_time(x, &t, json_number_value(json_array_get(sample, 0)));
+			shown_cell_number(x, &t, show_sample_number(sample), unit);
 		}
 		table_print(&t, x->width, x->out);
 	}
 }
 
-static void cell_cost(struct shown *x, struct table *t, int64_t v, struct str unit, struct str to)
+static void shown_cell_cost(
+	struct shown *x, struct text_table *t, int64_t v, struct str unit, struct str to)
 {
 	buf_clear(&x->cell);
 	pprof_unit_print(&x->cell, v, unit, to);
 	table_cell(t, buf_str(&x->cell));
 }
 
-static void cell_percent(struct shown *x, struct table *t, json_t *v)
+static void shown_cell_percent(struct shown *x, struct text_table *t, json_t *v)
 {
 	buf_clear(&x->cell);
 	buf_printf(&x->cell, "%.2f%%", json_number_value(v));
@@ -194,7 +195,7 @@ static void cell_percent(struct shown *x, struct table *t, json_t *v)
 }
 
 /* All costs of a table in one unit, so that they can be compared at a glance. */
-static struct str unit_of_rows(json_t *rows, int64_t total, struct str unit)
+static struct str show_unit_of_rows(json_t *rows, int64_t total, struct str unit)
 {
 	int64_t smallest = 0;
 	json_t *row;
@@ -204,7 +205,7 @@ static struct str unit_of_rows(json_t *rows, int64_t total, struct str unit)
 		int64_t v = json_integer_value(json_object_get(row, "flat"));
 
 		v = v ? v : json_integer_value(json_object_get(row, "cum"));
-		if (v && (!smallest || magnitude64(v) < magnitude64(smallest)))
+		if (v && (!smallest || integer_magnitude64(v) < integer_magnitude64(smallest)))
 			smallest = v;
 	}
 	return number_unit(smallest, total, unit);
@@ -215,26 +216,26 @@ static void show_top(struct shown *x, json_t *element)
 	static const char *const titles[] = { "flat", "flat%", "sum%", "cum", "cum%" };
 	int64_t total = json_integer_value(json_object_get(element, "total"));
 	json_t *rows = json_object_get(element, "rows"), *row;
-	struct str unit = unit_of(x, element);
-	struct str to = unit_of_rows(rows, total, unit);
-	struct table t;
+	struct str unit = shown_unit_of(x, element);
+	struct str to = show_unit_of_rows(rows, total, unit);
+	struct text_table t;
 	size_t i;
 
-	add_metric(x->out, json_object_get(element, "metric"));
+	show_add_metric(x->out, json_object_get(element, "metric"));
 	buf_add_cstr(x->out, "  total ");
 	pprof_unit_print(x->out, total, unit, STR("auto"));
 	buf_add_char(x->out, '\n');
-	table_init(&t, &x->arena);
+	text_table_init(&t, &x->arena);
 	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
 	table_column(&t, "function", false);
 	json_array_foreach (rows, i, row) {
-		cell_cost(x, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
-		cell_percent(x, &t, json_object_get(row, "flat_percent"));
-		cell_percent(x, &t, json_object_get(row, "sum_percent"));
-		cell_cost(x, &t, json_integer_value(json_object_get(row, "cum")), unit, to);
-		cell_percent(x, &t, json_object_get(row, "cum_percent"));
-		cell_str(x, &t, text_of(json_object_get(row, "function")));
+		shown_cell_cost(x, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
+		shown_cell_percent(x, &t, json_object_get(row, "flat_percent"));
+		shown_cell_percent(x, &t, json_object_get(row, "sum_percent"));
+		shown_cell_cost(x, &t, json_integer_value(json_object_get(row, "cum")), unit, to);
+		shown_cell_percent(x, &t, json_object_get(row, "cum_percent"));
+		shown_cell_str(x, &t, show_text_of(json_object_get(row, "function")));
 	}
 	table_print(&t, x->width, x->out);
 }
@@ -255,32 +256,32 @@ static void show_profiles(struct shown *x, json_t *result)
 {
 	static const char *const titles[] = { "cost", "profiles", NULL };
 	struct label_columns labels;
-	struct table t;
+	struct text_table t;
 	json_t *element;
 	size_t i;
 
-	begin_labelled(x, titles, result, &labels, &t);
+	shown_begin_labelled(x, titles, result, &labels, &t);
 	json_array_foreach (result, i, element) {
-		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
-			unit_of(x, element));
-		cell_number(
+		shown_cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
+			shown_unit_of(x, element));
+		shown_cell_number(
 			x, &t, (double)json_integer_value(json_object_get(element, "profiles")), STR(""));
-		label_cells(x, &labels, json_object_get(element, "metric"), &t);
+		shown_label_cells(x, &labels, json_object_get(element, "metric"), &t);
 	}
 	table_print(&t, x->width, x->out);
 }
 
 static void show_data(struct shown *x, json_t *data)
 {
-	struct str type = text_of(json_object_get(data, "resultType"));
-	struct str unit = unit_of(x, data);
+	struct str type = show_text_of(json_object_get(data, "resultType"));
+	struct str unit = shown_unit_of(x, data);
 	json_t *result = json_object_get(data, "result");
 
 	if (str_is(type, "scalar")) {
-		number_print(x->out, sample_number(result), unit);
+		number_print(x->out, show_sample_number(result), unit);
 		buf_add_char(x->out, '\n');
 	} else if (str_is(type, "string")) {
-		buf_add_printable(x->out, text_of(json_array_get(result, 1)));
+		buf_add_printable(x->out, show_text_of(json_array_get(result, 1)));
 		buf_add_char(x->out, '\n');
 	} else if (json_array_size(result) == 0) {
 		fprintf(stderr, "epitool: nothing found\n");

@@ -25,7 +25,7 @@ bool source_is_like_file(const char *text)
 /* ---- runs ---- */
 
 /* "run=1,branch=main": names, "=", and values, without the other syntax of queries. */
-static bool is_run(const char *text)
+static bool tool_source_is_run(const char *text)
 {
 	const char *equals = strchr(text, '=');
 	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
@@ -34,7 +34,8 @@ static bool is_run(const char *text)
 }
 
 /* The profiles of a run, merged. */
-static void add_run_query(const struct source_options *o, const char *text, struct buf *out)
+static void source_options_add_run_query(
+	const struct source_options *o, const char *text, struct buf *out)
 {
 	buf_printf(out, "merge(%s{", o->profile);
 	while (*text) {
@@ -57,7 +58,7 @@ static void add_run_query(const struct source_options *o, const char *text, stru
 
 /* ---- reading ---- */
 
-static uint32_t default_type(const struct pprof *p)
+static uint32_t tool_source_default_type(const struct pprof *p)
 {
 	for (uint32_t i = 0; i < p->types_n && p->default_sample_type; i++)
 		if (str_eq(p->strings[p->types[i].type], p->strings[p->default_sample_type]))
@@ -65,14 +66,14 @@ static uint32_t default_type(const struct pprof *p)
 	return p->types_n - 1;
 }
 
-static enum err_code choose_type(struct source *s, const char *name, struct err *err)
+static enum err_code source_choose_type(struct source *s, const char *name, struct err *err)
 {
 	const struct pprof *p = s->profile;
 	struct nearest near = nearest_to(str_of(name));
 
 	if (!p->types_n)
 		return err_set(err, ERR_INVALID, "%s: it has no sample types", s->text);
-	s->type = default_type(p);
+	s->type = tool_source_default_type(p);
 	if (!name[0])
 		return ERR_OK;
 	for (s->type = 0; s->type < p->types_n; s->type++) {
@@ -85,7 +86,7 @@ static enum err_code choose_type(struct source *s, const char *name, struct err 
 }
 
 /* Whether a text that looks like a file can be asked for at all; a server need not be there. */
-static enum err_code check_parses(const char *text, struct err *err)
+static enum err_code tool_source_check_parses(const char *text, struct err *err)
 {
 	struct parsed *q = NULL;
 	struct arena a;
@@ -110,26 +111,27 @@ void source_explain_query(const char *text, struct err *err)
 		(void)err_set(err, own.code,
 			"%s is a file, which epitool top, flame and compare read; as a query: %s", text,
 			own.msg);
-	else if (source_is_like_file(text) && !check_parses(text, err))
+	else if (source_is_like_file(text) && !tool_source_check_parses(text, err))
 		(void)err_set(
 			err, own.code, "%s: there is no file of that name; as a query: %s", text, own.msg);
 }
 
-static enum err_code read_query(const struct source_options *o, struct source *s, struct err *err)
+static enum err_code source_options_read_query(
+	const struct source_options *o, struct source *s, struct err *err)
 {
-	bool like_file = !is_run(s->text) && source_is_like_file(s->text);
+	bool like_file = !tool_source_is_run(s->text) && source_is_like_file(s->text);
 	enum err_code rc;
 
-	if (like_file && (rc = check_parses(s->text, err)))
+	if (like_file && (rc = tool_source_check_parses(s->text, err)))
 		return rc;
-	if (is_run(s->text))
-		add_run_query(o, s->text, &s->query);
+	if (tool_source_is_run(s->text))
+		source_options_add_run_query(o, s->text, &s->query);
 	else
 		buf_add_cstr(&s->query, s->text);
 	buf_add_char(&s->query, '\0');
 	if (buf_failed(&s->query))
 		return err_nomem(err, "query");
-	if (!(rc = ask(o->question, s->query.ptr, &s->bytes, err)))
+	if (!(rc = question_ask(o->question, s->query.ptr, &s->bytes, err)))
 		return ERR_OK;
 	if (like_file && rc != ERR_CANCELED)
 		source_explain_query(s->text, err);
@@ -144,12 +146,13 @@ enum err_code source_read(const struct source_options *o, const char *text, stru
 	enum err_code rc;
 
 	*out = (struct source){ .text = text, .is_file = !strcmp(text, "-") || fs_exists(text) };
-	rc = out->is_file ? profile_file_read(text, &out->bytes, err) : read_query(o, out, err);
+	rc = out->is_file ? profile_file_read(text, &out->bytes, err) :
+						source_options_read_query(o, out, err);
 	if (rc || (rc = profile_file_decode_any(text, buf_str(&out->bytes), a, &out->profile, err)))
 		return rc;
 	if (!out->is_file && !out->profile->samples_n)
 		return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);
-	return choose_type(out, out->is_file ? o->type : "", err);
+	return source_choose_type(out, out->is_file ? o->type : "", err);
 }
 
 void source_release(struct source *s)

@@ -14,13 +14,13 @@
 #define GAP 2u
 #define NARROW 12u /* a column is not cut below this */
 
-void table_init(struct table *t, struct arena *a)
+void text_table_init(struct text_table *t, struct arena *a)
 {
-	*t = (struct table){ .arena = a };
+	*t = (struct text_table){ .arena = a };
 }
 
 /* A copy that prints; ptr NULL: out of memory. */
-static struct str copy_of(struct table *t, struct str s)
+static struct str text_table_copy_of(struct text_table *t, struct str s)
 {
 	struct str shown = str_printable(t->arena, s);
 
@@ -29,17 +29,17 @@ static struct str copy_of(struct table *t, struct str s)
 	return shown;
 }
 
-void table_column(struct table *t, const char *title, bool right)
+void table_column(struct text_table *t, const char *title, bool right)
 {
 	if (t->columns_n == TABLE_COLUMNS_MAX)
 		return;
-	t->columns[t->columns_n].title = copy_of(t, str_of(title));
+	t->columns[t->columns_n].title = text_table_copy_of(t, str_of(title));
 	t->columns[t->columns_n++].right = right;
 }
 
-void table_cell(struct table *t, struct str s)
+void table_cell(struct text_table *t, struct str s)
 {
-	struct str copy = copy_of(t, s);
+	struct str copy = text_table_copy_of(t, s);
 
 	if (!arena_array_room(t->arena, &t->cells, t->cells_n, 1, &t->cells_cap))
 		t->failed = true;
@@ -47,37 +47,37 @@ void table_cell(struct table *t, struct str s)
 		t->cells[t->cells_n++] = copy;
 }
 
-static bool is_inside(char c)
+static bool tool_table_is_inside(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static size_t characters(struct str s)
+static size_t tool_table_characters(struct str s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.len; i++)
-		n += !is_inside(s.ptr[i]);
+		n += !tool_table_is_inside(s.ptr[i]);
 	return n;
 }
 
 /* The last n characters. */
-static struct str tail(struct str s, size_t n)
+static struct str tool_table_tail(struct str s, size_t n)
 {
 	size_t at = s.len;
 
 	while (at > 0 && n > 0)
-		n -= !is_inside(s.ptr[--at]);
+		n -= !tool_table_is_inside(s.ptr[--at]);
 	return (struct str){ s.ptr + at, s.len - at };
 }
 
-static void spaces(struct buf *out, size_t n)
+static void tool_table_spaces(struct buf *out, size_t n)
 {
 	buf_printf(out, "%*s", (int)n, "");
 }
 
 /* Takes from the widest column that may be cut until all fit. */
-static void fit(const struct table *t, size_t *widths, size_t width)
+static void text_table_fit(const struct text_table *t, size_t *widths, size_t width)
 {
 	size_t all = 0, widest;
 
@@ -96,31 +96,31 @@ static void fit(const struct table *t, size_t *widths, size_t width)
 	}
 }
 
-static void print_row(
-	const struct table *t, const struct str *cells, const size_t *widths, struct buf *out)
+static void text_table_print_row(
+	const struct text_table *t, const struct str *cells, const size_t *widths, struct buf *out)
 {
 	for (size_t c = 0; c < t->columns_n; c++) {
 		struct str s = cells ? cells[c] : t->columns[c].title;
-		size_t n = characters(s), gap = c ? GAP : 0;
+		size_t n = tool_table_characters(s), gap = c ? GAP : 0;
 
 		if (n > widths[c]) {
-			s = tail(s, widths[c] - 1);
+			s = tool_table_tail(s, widths[c] - 1);
 			n = widths[c];
-			spaces(out, gap);
+			tool_table_spaces(out, gap);
 			buf_add_cstr(out, "\xe2\x80\xa6"); /* an ellipsis */
 			gap = 0;
 		}
-		spaces(out, gap + (t->columns[c].right ? widths[c] - n : 0));
+		tool_table_spaces(out, gap + (t->columns[c].right ? widths[c] - n : 0));
 		buf_add_str(out, s);
 		if (!t->columns[c].right && c + 1 < t->columns_n)
-			spaces(out, widths[c] - n);
+			tool_table_spaces(out, widths[c] - n);
 	}
 	while (out->len && out->ptr[out->len - 1] == ' ')
 		out->len--;
 	buf_add_char(out, '\n');
 }
 
-void table_print(const struct table *t, size_t width, struct buf *out)
+void table_print(const struct text_table *t, size_t width, struct buf *out)
 {
 	size_t widths[TABLE_COLUMNS_MAX], n;
 
@@ -130,17 +130,17 @@ void table_print(const struct table *t, size_t width, struct buf *out)
 		return;
 	}
 	for (size_t c = 0; c < t->columns_n; c++)
-		widths[c] = characters(t->columns[c].title);
+		widths[c] = tool_table_characters(t->columns[c].title);
 	for (size_t i = 0; i < t->cells_n; i++) {
-		n = characters(t->cells[i]);
+		n = tool_table_characters(t->cells[i]);
 		if (n > widths[i % t->columns_n])
 			widths[i % t->columns_n] = n;
 	}
 	if (width)
-		fit(t, widths, width);
-	print_row(t, NULL, widths, out);
+		text_table_fit(t, widths, width);
+	text_table_print_row(t, NULL, widths, out);
 	for (size_t i = 0; i + t->columns_n <= t->cells_n; i += t->columns_n)
-		print_row(t, t->cells + i, widths, out);
+		text_table_print_row(t, t->cells + i, widths, out);
 }
 
 size_t terminal_width(void)
@@ -152,13 +152,13 @@ size_t terminal_width(void)
 
 /* ---- numbers ---- */
 
-static bool is_scaled(struct str unit)
+static bool tool_table_is_scaled(struct str unit)
 {
 	return str_is(unit, "nanoseconds") || str_is(unit, "microseconds") ||
 		str_is(unit, "milliseconds") || str_is(unit, "seconds") || str_is(unit, "bytes");
 }
 
-static void plain(struct buf *out, double value)
+static void tool_table_plain(struct buf *out, double value)
 {
 	if (value == trunc(value) && fabs(value) < 1e15)
 		buf_printf(out, "%.0f", value == 0 ? 0.0 : value);
@@ -174,10 +174,11 @@ void number_print(struct buf *out, double value, struct str unit)
 		buf_add_cstr(out, value > 0 ? "+Inf" : "-Inf");
 	} else if (str_is(unit, "ratio")) {
 		buf_printf(out, "%.2f%%", value * 100);
-	} else if (is_scaled(unit) && fabs(value) < 9e18 && (value == 0 || fabs(value) >= 1)) {
+	} else if (tool_table_is_scaled(unit) && fabs(value) < 9e18 &&
+		(value == 0 || fabs(value) >= 1)) {
 		pprof_unit_print(out, (int64_t)llround(value), unit, STR("auto"));
 	} else {
-		plain(out, value);
+		tool_table_plain(out, value);
 		if (unit.len && !str_is(unit, "count"))
 			buf_printf(out, " " STR_FMT, STR_ARG(unit));
 	}
@@ -186,9 +187,9 @@ void number_print(struct buf *out, double value, struct str unit)
 struct str number_unit(int64_t smallest, int64_t total, struct str unit)
 {
 	struct str small, large, middle;
-	uint64_t min = magnitude64(smallest), all = magnitude64(total);
+	uint64_t min = integer_magnitude64(smallest), all = integer_magnitude64(total);
 
-	if (!is_scaled(unit) || min == 0 || min > INT64_MAX || all > INT64_MAX)
+	if (!tool_table_is_scaled(unit) || min == 0 || min > INT64_MAX || all > INT64_MAX)
 		return unit;
 	pprof_unit_scale((int64_t)min, unit, STR("minimum"), &small);
 	pprof_unit_scale((int64_t)all, unit, STR("minimum"), &large);

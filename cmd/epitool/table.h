@@ -13,7 +13,7 @@
 
 #define TABLE_COLUMNS_MAX 40u
 
-struct table {
+struct text_table {
 	struct arena *arena;
 	struct {
 		struct str title;
@@ -25,11 +25,11 @@ struct table {
 	bool failed;
 };
 
-void table_init(struct table *t, struct arena *a);
+void text_table_init(struct text_table *t, struct arena *a);
 /* Titles and cells are copied; characters that do not print are escaped (base/quote.h). */
-void table_column(struct table *t, const char *title, bool right);
-void table_cell(struct table *t, struct str s);
-void table_print(const struct table *t, size_t width, struct buf *out);
+void table_column(struct text_table *t, const char *title, bool right);
+void table_cell(struct text_table *t, struct str s);
+void table_print(const struct text_table *t, size_t width, struct buf *out);
 
 /* The width of the terminal on standard output; 0: it is no terminal. */
 size_t terminal_width(void);

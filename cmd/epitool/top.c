@@ -33,14 +33,14 @@ struct top_flags {
 };
 
 /* One turn: a profile, and its costs beside those of the turn before. */
-struct turn {
+struct tool_top_turn {
 	struct arena arena;
 	struct source source;
 	struct costs costs;
 	bool filled;
 };
 
-static void turn_release(struct turn *t)
+static void tool_top_turn_release(struct tool_top_turn *t)
 {
 	if (!t->filled)
 		return;
@@ -50,8 +50,8 @@ static void turn_release(struct turn *t)
 	t->filled = false;
 }
 
-static enum err_code turn_read(const struct top_flags *f, const char *text,
-	const struct turn *before, struct turn *out, struct err *err)
+static enum err_code top_flags_turn_read(const struct top_flags *f, const char *text,
+	const struct tool_top_turn *before, struct tool_top_turn *out, struct err *err)
 {
 	struct question q = f->q;
 	const struct source_options o = {
@@ -59,7 +59,7 @@ static enum err_code turn_read(const struct top_flags *f, const char *text,
 	};
 	enum err_code rc;
 
-	*out = (struct turn){ .filled = true };
+	*out = (struct tool_top_turn){ .filled = true };
 	arena_init(&out->arena, 0);
 	costs_init(&out->costs, &out->arena, f->by);
 	if ((rc = ask_check(&q, err)) || (rc = source_read(&o, text, &out->arena, &out->source, err)))
@@ -72,7 +72,7 @@ static enum err_code turn_read(const struct top_flags *f, const char *text,
 
 /* ---- showing ---- */
 
-static int by_flat(const void *a, const void *b)
+static int tool_top_by_flat(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
 
@@ -83,16 +83,17 @@ static int by_flat(const void *a, const void *b)
 	return str_cmp(l->name, r->name);
 }
 
-static int by_cum(const void *a, const void *b)
+static int tool_top_by_cum(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
 
 	if (l->cum[COSTS_NEW] != r->cum[COSTS_NEW])
 		return l->cum[COSTS_NEW] < r->cum[COSTS_NEW] ? 1 : -1;
-	return by_flat(a, b);
+	return tool_top_by_flat(a, b);
 }
 
-static void cell_cost(struct table *t, int64_t v, bool sign, struct str from, struct str to)
+static void tool_top_cell_cost(
+	struct text_table *t, int64_t v, bool sign, struct str from, struct str to)
 {
 	struct buf cell = { 0 };
 
@@ -103,7 +104,7 @@ static void cell_cost(struct table *t, int64_t v, bool sign, struct str from, st
 	buf_release(&cell);
 }
 
-static void cell_percent(struct table *t, int64_t v, int64_t total)
+static void tool_top_cell_percent(struct text_table *t, int64_t v, int64_t total)
 {
 	char text[32];
 
@@ -111,17 +112,18 @@ static void cell_percent(struct table *t, int64_t v, int64_t total)
 	table_cell(t, str_of(text));
 }
 
-static void print_table(
-	const struct top_flags *f, struct turn *now, bool compared, struct str unit, struct buf *out)
+static void top_flags_print_table(const struct top_flags *f, struct tool_top_turn *now,
+	bool compared, struct str unit, struct buf *out)
 {
 	static const char *const titles[] = { "flat", "flat%", "cum", "cum%" };
 	int64_t total = now->costs.total[COSTS_NEW];
 	struct str to = number_unit(total / 1000 + 1, total, unit);
 	bool cum = !strcmp(f->measure, "cum");
-	struct table t;
+	struct text_table t;
 
-	qsort(now->costs.rows, now->costs.n, sizeof(*now->costs.rows), cum ? by_cum : by_flat);
-	table_init(&t, &now->arena);
+	qsort(now->costs.rows, now->costs.n, sizeof(*now->costs.rows),
+		cum ? tool_top_by_cum : tool_top_by_flat);
+	text_table_init(&t, &now->arena);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
 	if (compared)
@@ -133,19 +135,19 @@ static void print_table(
 
 		if (!r->cum[COSTS_NEW] && !r->flat[COSTS_NEW])
 			continue;
-		cell_cost(&t, r->flat[COSTS_NEW], false, unit, to);
-		cell_percent(&t, r->flat[COSTS_NEW], total);
-		cell_cost(&t, r->cum[COSTS_NEW], false, unit, to);
-		cell_percent(&t, r->cum[COSTS_NEW], total);
+		tool_top_cell_cost(&t, r->flat[COSTS_NEW], false, unit, to);
+		tool_top_cell_percent(&t, r->flat[COSTS_NEW], total);
+		tool_top_cell_cost(&t, r->cum[COSTS_NEW], false, unit, to);
+		tool_top_cell_percent(&t, r->cum[COSTS_NEW], total);
 		if (compared)
-			cell_cost(&t, v[COSTS_NEW] - v[COSTS_BASE], true, unit, to);
+			tool_top_cell_cost(&t, v[COSTS_NEW] - v[COSTS_BASE], true, unit, to);
 		table_cell(&t, r->name);
 	}
 	table_print(&t, terminal_width(), out);
 }
 
-static enum err_code print_turn(
-	const struct top_flags *f, struct turn *now, bool compared, struct err *err)
+static enum err_code top_flags_print_turn(
+	const struct top_flags *f, struct tool_top_turn *now, bool compared, struct err *err)
 {
 	const struct source *s = &now->source;
 	const struct pprof_type *type = &s->profile->types[s->type];
@@ -168,10 +170,10 @@ static enum err_code print_turn(
 		time_print_rfc3339(&out, clock_now_ns() / NS_PER_S * NS_PER_S);
 	}
 	buf_add_char(&out, '\n');
-	print_table(f, now, compared, unit, &out);
+	top_flags_print_table(f, now, compared, unit, &out);
 	if (f->watch_ns && !isatty(STDOUT_FILENO))
 		buf_add_char(&out, '\n');
-	rc = buf_failed(&out) ? err_nomem(err, "top") : put_output("", buf_str(&out), err);
+	rc = buf_failed(&out) ? err_nomem(err, "top") : output_put("", buf_str(&out), err);
 	buf_release(&out);
 	return rc;
 }
@@ -179,15 +181,15 @@ static enum err_code print_turn(
 /* ---- turns ---- */
 
 /* The first must work; later ones may fail while a server starts again. */
-static int run(const struct top_flags *f, const char *text)
+static int top_flags_run(const struct top_flags *f, const char *text)
 {
-	struct turn turns[2] = { 0 };
+	struct tool_top_turn turns[2] = { 0 };
 	uint64_t count = f->watch_ns ? f->count : 1;
 	unsigned now = 0;
 	int rc = 0;
 
 	for (uint64_t i = 0; !count || i < count; i++) {
-		struct turn *last = &turns[!now];
+		struct tool_top_turn *last = &turns[!now];
 		struct err err = { 0 };
 
 		if (i)
@@ -195,26 +197,26 @@ static int run(const struct top_flags *f, const char *text)
 		if (i && atomic_load(&interrupted))
 			break;
 		rc = 0;
-		if (turn_read(f, text, last, &turns[now], &err) ||
-			print_turn(f, &turns[now], last->filled, &err)) {
+		if (top_flags_turn_read(f, text, last, &turns[now], &err) ||
+			top_flags_print_turn(f, &turns[now], last->filled, &err)) {
 			if (i && atomic_load(&interrupted))
 				break;
 			ask_print_error(turns[now].source.query.ptr, &err);
-			turn_release(&turns[now]);
+			tool_top_turn_release(&turns[now]);
 			rc = EXIT_FAILED;
 			if (!i)
 				break;
 			continue;
 		}
-		turn_release(last);
+		tool_top_turn_release(last);
 		now = !now;
 	}
-	turn_release(&turns[0]);
-	turn_release(&turns[1]);
+	tool_top_turn_release(&turns[0]);
+	tool_top_turn_release(&turns[1]);
 	return f->watch_ns && atomic_load(&interrupted) ? 0 : rc;
 }
 
-static enum err_code check_flags(
+static enum err_code top_flags_check(
 	struct top_flags *f, const char *text, bool watch, bool count, struct err *err)
 {
 	struct question q;
@@ -233,7 +235,7 @@ static enum err_code check_flags(
 }
 
 /* --watch alone means an interval; the flag has one in any case. */
-static void complete_watch(int argc, char **argv)
+static void tool_top_complete_watch(int argc, char **argv)
 {
 	static char with_default[] = "--watch=" INTERVAL_DEFAULT;
 
@@ -242,7 +244,7 @@ static void complete_watch(int argc, char **argv)
 			argv[i] = with_default;
 }
 
-int top(int argc, char **argv)
+int tool_top(int argc, char **argv)
 {
 	struct top_flags f = { 0 };
 	struct flag flags[] = {
@@ -260,16 +262,16 @@ int top(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
-	complete_watch(argc, argv);
-	rc = read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
+	tool_top_complete_watch(argc, argv);
+	rc = output_read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
 	if (rc >= 0)
 		return rc;
 	f.q.step = "";
 	f.q.format = "pprof";
-	if (check_flags(&f, args[0], flags[0].set, flags[1].set, &err)) {
+	if (top_flags_check(&f, args[0], flags[0].set, flags[1].set, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;
 	}
 	interrupt_catch();
-	return run(&f, args[0]);
+	return top_flags_run(&f, args[0]);
 }

@@ -20,7 +20,7 @@
 #define CACHE_BYTES (16u << 20)
 #define DIR_DEFAULT "data/"
 
-static int fail(const struct err *err)
+static int tsdb_fail(const struct err *err)
 {
 	fprintf(stderr, "epitool: error: %s\n", err->msg);
 	return EXIT_FAILED;
@@ -52,7 +52,7 @@ int tsdb_flags(
 	return -1;
 }
 
-static enum err_code open_db(const char *dir, struct db **db, struct err *err)
+static enum err_code tsdb_open_db(const char *dir, struct db **db, struct err *err)
 {
 	struct db_options o;
 
@@ -62,25 +62,25 @@ static enum err_code open_db(const char *dir, struct db **db, struct err *err)
 	return db_open(&o, db, err);
 }
 
-static void write_output(const struct buf *b)
+static void tsdb_write_output(const struct buf *b)
 {
 	fwrite(b->ptr, 1, b->len, stdout);
 }
 
-static void add_count(struct json *j, const char *key, uint64_t v)
+static void tsdb_add_count(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);
 	json_u64(j, v);
 }
 
-static void add_time(struct buf *out, int64_t ns)
+static void tsdb_add_time(struct buf *out, int64_t ns)
 {
 	time_print_rfc3339(out, ns / NS_PER_S * NS_PER_S);
 }
 
 /* ---- list ---- */
 
-static void list_json(struct buf *out, const struct db_block_status *v, size_t n)
+static void tsdb_list_json(struct buf *out, const struct db_block_status *v, size_t n)
 {
 	struct json j;
 
@@ -94,12 +94,12 @@ static void list_json(struct buf *out, const struct db_block_status *v, size_t n
 		json_i64(&j, v[i].min_ns);
 		json_key(&j, "max_ns");
 		json_i64(&j, v[i].max_ns);
-		add_count(&j, "level", v[i].level);
-		add_count(&j, "series", v[i].series);
-		add_count(&j, "rows", v[i].rows);
-		add_count(&j, "samples", v[i].samples);
-		add_count(&j, "numbers", v[i].numbers);
-		add_count(&j, "bytes", v[i].bytes);
+		tsdb_add_count(&j, "level", v[i].level);
+		tsdb_add_count(&j, "series", v[i].series);
+		tsdb_add_count(&j, "rows", v[i].rows);
+		tsdb_add_count(&j, "samples", v[i].samples);
+		tsdb_add_count(&j, "numbers", v[i].numbers);
+		tsdb_add_count(&j, "bytes", v[i].bytes);
 		json_key(&j, "raw");
 		json_bool(&j, v[i].raw);
 		json_key(&j, "damaged");
@@ -110,7 +110,7 @@ static void list_json(struct buf *out, const struct db_block_status *v, size_t n
 	buf_add_char(out, '\n');
 }
 
-static void list_text(struct buf *out, const struct db_block_status *v, size_t n)
+static void tsdb_list_text(struct buf *out, const struct db_block_status *v, size_t n)
 {
 	buf_printf(out, "%-26s  %-20s  %-20s %5s %8s %10s %12s %12s %14s\n", "BLOCK", "FROM", "TO",
 		"LEVEL", "SERIES", "PROFILES", "SAMPLES", "NUMBERS", "BYTES");
@@ -118,8 +118,8 @@ static void list_text(struct buf *out, const struct db_block_status *v, size_t n
 		const struct db_block_status *b = &v[i];
 		struct buf from = { 0 }, to = { 0 };
 
-		add_time(&from, b->min_ns);
-		add_time(&to, b->max_ns);
+		tsdb_add_time(&from, b->min_ns);
+		tsdb_add_time(&to, b->max_ns);
 		buf_printf(out,
 			"%-26s  %-20.*s  %-20.*s %5" PRIu32 " %8" PRIu64 " %10" PRIu64 " %12" PRIu64
 			" %12" PRIu64 " %14" PRIu64 "%s%s\n",
@@ -146,17 +146,17 @@ int tsdb_list(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	if (open_db(dir, &db, &err))
-		return fail(&err);
+	if (tsdb_open_db(dir, &db, &err))
+		return tsdb_fail(&err);
 	arena_init(&a, 0);
 	if (db_list(db, &a, &v, &n, &err)) {
-		rc = fail(&err);
+		rc = tsdb_fail(&err);
 	} else {
 		if (as_json)
-			list_json(&out, v, n);
+			tsdb_list_json(&out, v, n);
 		else
-			list_text(&out, v, n);
-		write_output(&out);
+			tsdb_list_text(&out, v, n);
+		tsdb_write_output(&out);
 		rc = 0;
 	}
 	buf_release(&out);
@@ -170,7 +170,7 @@ int tsdb_list(int argc, char **argv)
 typedef int (*block_fn)(void *ctx, struct block *b, const struct err *damaged);
 
 /* Opens each block; one that cannot be opened is reported and counts as a failure. */
-static int each_block(const char *dir, block_fn fn, void *ctx)
+static int tsdb_each_block(const char *dir, block_fn fn, void *ctx)
 {
 	struct store_cache *cache = store_cache_open(CACHE_BYTES);
 	struct arena a;
@@ -184,12 +184,12 @@ static int each_block(const char *dir, block_fn fn, void *ctx)
 	blocks = path_join(&a, str_of(dir), STR("blocks"));
 	if (!cache || !blocks) {
 		err_set(&err, ERR_NOMEM, "out of memory");
-		rc = fail(&err);
+		rc = tsdb_fail(&err);
 	} else if (!fs_exists(dir)) {
 		err_set(&err, ERR_NOT_FOUND, "%s: no such directory", dir);
-		rc = fail(&err);
+		rc = tsdb_fail(&err);
 	} else if (fs_exists(blocks) && fs_list(blocks, &a, &names, &n, &err)) {
-		rc = fail(&err);
+		rc = tsdb_fail(&err);
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct block *b = NULL;
@@ -201,7 +201,7 @@ static int each_block(const char *dir, block_fn fn, void *ctx)
 			continue; /* on its way in or out */
 		path = path_join(&a, str_of(blocks), names[i]);
 		if (!path || block_open(path, NULL, cache, &b, &damaged, &err)) {
-			rc = fail(&err);
+			rc = tsdb_fail(&err);
 			continue;
 		}
 		if (fn(ctx, b, damaged.code ? &damaged : NULL))
@@ -264,7 +264,7 @@ struct analysis {
 	uint64_t blocks, rows, samples, numbers, entries, nodes, damaged;
 };
 
-static uint64_t field_at(const void *base, size_t at)
+static uint64_t tsdb_field_at(const void *base, size_t at)
 {
 	uint64_t v;
 
@@ -272,7 +272,7 @@ static uint64_t field_at(const void *base, size_t at)
 	return v;
 }
 
-static int analyze_block(void *ctx, struct block *b, const struct err *damaged)
+static int tsdb_analyze_block(void *ctx, struct block *b, const struct err *damaged)
 {
 	struct analysis *x = ctx;
 	struct block_sizes sizes = { 0 };
@@ -282,12 +282,12 @@ static int analyze_block(void *ctx, struct block *b, const struct err *damaged)
 		fprintf(stderr, "epitool: warning: %s: %s\n", block_dir(b), damaged->msg);
 	if (block_measure(b, &sizes, &err)) {
 		x->damaged++;
-		return fail(&err);
+		return tsdb_fail(&err);
 	}
 	for (size_t i = 0; i < PARTS_N; i++)
-		x->bytes[i] += field_at(&sizes, parts[i].at);
+		x->bytes[i] += tsdb_field_at(&sizes, parts[i].at);
 	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
-		x->chunk_bytes[i] += field_at(&sizes.chunks, chunk_parts[i].at);
+		x->chunk_bytes[i] += tsdb_field_at(&sizes.chunks, chunk_parts[i].at);
 	x->blocks++;
 	x->rows += block_meta(b)->rows;
 	x->samples += block_meta(b)->samples;
@@ -326,20 +326,20 @@ static void analysis_json(struct buf *out, const struct analysis *x)
 
 	json_init(&j, out);
 	json_object(&j);
-	add_count(&j, "blocks", x->blocks);
-	add_count(&j, "rows", x->rows);
-	add_count(&j, "samples", x->samples);
-	add_count(&j, "numbers", x->numbers);
-	add_count(&j, "nodes", x->nodes);
+	tsdb_add_count(&j, "blocks", x->blocks);
+	tsdb_add_count(&j, "rows", x->rows);
+	tsdb_add_count(&j, "samples", x->samples);
+	tsdb_add_count(&j, "numbers", x->numbers);
+	tsdb_add_count(&j, "nodes", x->nodes);
 	json_key(&j, "bytes");
 	json_object(&j);
 	for (size_t i = 0; i < PARTS_N; i++)
-		add_count(&j, parts[i].name, x->bytes[i]);
+		tsdb_add_count(&j, parts[i].name, x->bytes[i]);
 	json_object_end(&j);
 	json_key(&j, "chunk_bytes");
 	json_object(&j);
 	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
-		add_count(&j, chunk_parts[i].name, x->chunk_bytes[i]);
+		tsdb_add_count(&j, chunk_parts[i].name, x->chunk_bytes[i]);
 	json_object_end(&j);
 	json_object_end(&j);
 	buf_add_char(out, '\n');
@@ -356,44 +356,44 @@ int tsdb_analyze(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	rc = each_block(dir, analyze_block, &x);
+	rc = tsdb_each_block(dir, tsdb_analyze_block, &x);
 	if (as_json)
 		analysis_json(&out, &x);
 	else
 		analysis_text(&out, &x);
-	write_output(&out);
+	tsdb_write_output(&out);
 	buf_release(&out);
 	return rc;
 }
 
 /* ---- verify ---- */
 
-struct verifying {
+struct tsdb_verifying {
 	uint64_t blocks, findings;
 	const char *dir;
 };
 
-static void tell(void *ctx, const char *what)
+static void tsdb_tell(void *ctx, const char *what)
 {
-	struct verifying *x = ctx;
+	struct tsdb_verifying *x = ctx;
 
 	x->findings++;
 	printf("%s: %s\n", x->dir, what);
 }
 
-static int verify_one(void *ctx, struct block *b, const struct err *damaged)
+static int tsdb_verify_one(void *ctx, struct block *b, const struct err *damaged)
 {
-	struct verifying *x = ctx;
+	struct tsdb_verifying *x = ctx;
 	struct err err;
 
 	x->dir = block_dir(b);
 	x->blocks++;
 	if (damaged)
-		tell(x, damaged->msg);
-	return block_verify(b, tell, x, &err) || damaged ? EXIT_FAILED : 0;
+		tsdb_tell(x, damaged->msg);
+	return block_verify(b, tsdb_tell, x, &err) || damaged ? EXIT_FAILED : 0;
 }
 
-static bool is_lost(const struct loss *v, size_t n, const struct db_block_status *window)
+static bool tsdb_is_lost(const struct loss *v, size_t n, const struct db_block_status *window)
 {
 	for (size_t i = 0; i < n; i++)
 		if (v[i].min_ns < window->max_ns && v[i].max_ns > window->min_ns)
@@ -405,8 +405,8 @@ static bool is_lost(const struct loss *v, size_t n, const struct db_block_status
  * Losses: earlier ones that nobody accepted, and those found now; and windows that are damaged
  * without a loss.
  */
-static enum err_code find_losses(
-	struct db *db, const char *dir, struct arena *a, struct verifying *x, struct err *err)
+static enum err_code tsdb_find_losses(
+	struct db *db, const char *dir, struct arena *a, struct tsdb_verifying *x, struct err *err)
 {
 	struct db_block_status *v;
 	struct buf text = { 0 };
@@ -424,17 +424,17 @@ static enum err_code find_losses(
 		buf_clear(&text);
 		loss_print(&losses[i], &text);
 		buf_add_char(&text, '\0');
-		tell(x, buf_failed(&text) ? "a loss" : text.ptr);
+		tsdb_tell(x, buf_failed(&text) ? "a loss" : text.ptr);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!v[i].ulid[0] && v[i].damaged && !is_lost(losses, losses_n, &v[i]))
-			tell(x, "a window of the head is damaged; nothing of it is lost");
+		if (!v[i].ulid[0] && v[i].damaged && !tsdb_is_lost(losses, losses_n, &v[i]))
+			tsdb_tell(x, "a window of the head is damaged; nothing of it is lost");
 	buf_release(&text);
 	return ERR_OK;
 }
 
 /* Writes nothing: the server's next start finds the same losses. */
-static int verify_head(const char *dir, struct verifying *x)
+static int tsdb_verify_head(const char *dir, struct tsdb_verifying *x)
 {
 	uint64_t before = x->findings;
 	struct db *db = NULL;
@@ -442,26 +442,26 @@ static int verify_head(const char *dir, struct verifying *x)
 	struct arena a;
 	struct err err;
 
-	if (open_db(dir, &db, &err))
-		return fail(&err);
+	if (tsdb_open_db(dir, &db, &err))
+		return tsdb_fail(&err);
 	arena_init(&a, 0);
-	rc = find_losses(db, dir, &a, x, &err);
+	rc = tsdb_find_losses(db, dir, &a, x, &err);
 	arena_release(&a);
 	db_close(db);
-	return rc ? fail(&err) : x->findings > before ? EXIT_FAILED : 0;
+	return rc ? tsdb_fail(&err) : x->findings > before ? EXIT_FAILED : 0;
 }
 
 int tsdb_verify(int argc, char **argv)
 {
-	struct verifying x = { 0 };
+	struct tsdb_verifying x = { 0 };
 	const char *dir;
 	int rc = tsdb_flags(NULL, 0, argc, argv,
 		"verify [DIR]: hashes, order, counts, every row and sum, every symbol.", &dir);
 
 	if (rc >= 0)
 		return rc;
-	rc = each_block(dir, verify_one, &x);
-	if (fs_exists(dir) && verify_head(dir, &x))
+	rc = tsdb_each_block(dir, tsdb_verify_one, &x);
+	if (fs_exists(dir) && tsdb_verify_head(dir, &x))
 		rc = EXIT_FAILED;
 	printf("%" PRIu64 " %s verified, %" PRIu64 " %s\n", x.blocks,
 		x.blocks == 1 ? "block" : "blocks", x.findings, x.findings == 1 ? "finding" : "findings");

@@ -1,6 +1,6 @@
 #include "cmd/shared/bucket_options.h"
 
-static struct bucket_credentials_config credentials(const struct bucket_section *s)
+static struct bucket_credentials_config bucket_options_credentials(const struct bucket_section *s)
 {
 	static const enum bucket_credentials kinds[] = {
 		[BUCKET_FROM_ENVIRONMENT] = BUCKET_ENVIRONMENT,
@@ -35,7 +35,7 @@ struct bucket_config bucket_options(const struct bucket_section *s)
 		.region = s->region,
 		.virtual_host = s->virtual_host,
 		.http = s->http,
-		.credentials = credentials(s),
+		.credentials = bucket_options_credentials(s),
 	};
 }
 

@@ -17,7 +17,7 @@ enum err_code completion_shell_parse(const char *name, enum completion_shell *ou
 }
 
 /* In single quotes; fish escapes within them, the others leave them for a moment. */
-static void add_quoted(const struct completion *c, const char *s)
+static void completion_add_quoted(const struct completion *c, const char *s)
 {
 	bool fish = c->shell == COMPLETION_FISH;
 
@@ -33,50 +33,53 @@ static void add_quoted(const struct completion *c, const char *s)
 }
 
 /* On unless it is taken back: that is what one types. */
-static bool is_on(const struct flag *f)
+static bool completion_script_is_on(const struct flag *f)
 {
 	return f->kind == FLAG_BOOL && f->default_text && !strcmp(f->default_text, "true");
 }
 
 /* "--format=", "--json", "--no-sandbox" */
-static void add_flag(struct buf *out, const struct flag *f)
+static void completion_script_add_flag(struct buf *out, const struct flag *f)
 {
-	buf_printf(out, "--%s%s%s", is_on(f) ? "no-" : "", f->name, f->kind == FLAG_BOOL ? "" : "=");
+	buf_printf(out, "--%s%s%s", completion_script_is_on(f) ? "no-" : "", f->name,
+		f->kind == FLAG_BOOL ? "" : "=");
 }
 
-static struct str first_word(const char *words)
+static struct str completion_script_first_word(const char *words)
 {
 	return (struct str){ words, strcspn(words, " ") };
 }
 
-static const char *second_word(const char *words) /* NULL: there is none */
+static const char *completion_script_second_word(const char *words) /* NULL: there is none */
 {
 	const char *space = strchr(words, ' ');
 
 	return space ? space + 1 : NULL;
 }
 
-static bool is_new_first(const struct completion *c, size_t i)
+static bool completion_is_new_first(const struct completion *c, size_t i)
 {
-	return !i || !str_eq(first_word(c->words[i]), first_word(c->words[i - 1]));
+	return !i ||
+		!str_eq(completion_script_first_word(c->words[i]),
+			completion_script_first_word(c->words[i - 1]));
 }
 
 /* All first words, or the second words of one first; each behind a blank. */
-static void add_words(const struct completion *c, const struct str *first)
+static void completion_add_words(const struct completion *c, const struct str *first)
 {
 	for (size_t i = 0; i < c->words_n; i++) {
-		struct str one = first_word(c->words[i]);
+		struct str one = completion_script_first_word(c->words[i]);
 
-		if (!first && is_new_first(c, i))
+		if (!first && completion_is_new_first(c, i))
 			buf_printf(c->out, " " STR_FMT, STR_ARG(one));
 		else if (first && str_eq(one, *first))
-			buf_printf(c->out, " %s", second_word(c->words[i]));
+			buf_printf(c->out, " %s", completion_script_second_word(c->words[i]));
 	}
 }
 
 /* ---- bash: a case per command ---- */
 
-static void bash_begin(struct completion *c)
+static void completion_bash_begin(struct completion *c)
 {
 	buf_printf(c->out,
 		"# bash completion for %s\n"
@@ -92,7 +95,7 @@ static void bash_begin(struct completion *c)
 		c->program, c->program);
 }
 
-static void bash_command(
+static void completion_bash_command(
 	struct completion *c, const char *words, const struct flag *flags, size_t n)
 {
 	if (words[0])
@@ -101,25 +104,25 @@ static void bash_command(
 		buf_add_cstr(c->out, "\t*) flags='--help --version");
 	for (size_t i = 0; i < n; i++) {
 		buf_add_char(c->out, ' ');
-		add_flag(c->out, &flags[i]);
+		completion_script_add_flag(c->out, &flags[i]);
 	}
 	buf_add_cstr(c->out, "' ;;\n");
 }
 
-static void bash_end(struct completion *c)
+static void completion_bash_end(struct completion *c)
 {
 	for (size_t i = 0; i < c->words_n; i++) {
-		struct str first = first_word(c->words[i]);
+		struct str first = completion_script_first_word(c->words[i]);
 
-		if (!second_word(c->words[i]) || !is_new_first(c, i))
+		if (!completion_script_second_word(c->words[i]) || !completion_is_new_first(c, i))
 			continue;
 		buf_printf(c->out, "\t'" STR_FMT "  ') COMPREPLY=($(compgen -W '", STR_ARG(first));
-		add_words(c, &first);
+		completion_add_words(c, &first);
 		buf_add_cstr(c->out, "' -- \"$cur\")) ;;\n");
 	}
 	if (c->words_n) {
 		buf_add_cstr(c->out, "\t'  ') COMPREPLY=($(compgen -W '--help --version");
-		add_words(c, NULL);
+		completion_add_words(c, NULL);
 		buf_add_cstr(c->out, "' -- \"$cur\")) ;;\n");
 	}
 	buf_printf(c->out,
@@ -134,13 +137,13 @@ static void bash_end(struct completion *c)
 
 /* ---- zsh: _arguments per command ---- */
 
-static void zsh_flag(const struct completion *c, const struct flag *f)
+static void completion_zsh_flag(const struct completion *c, const struct flag *f)
 {
 	struct buf spec = { 0 };
 
 	if (f->kind == FLAG_LIST)
 		buf_add_char(&spec, '*');
-	add_flag(&spec, f);
+	completion_script_add_flag(&spec, f);
 	buf_add_char(&spec, '[');
 	for (const char *p = f->help; *p; p++) {
 		if (strchr("[]:\\", *p)) /* they mean something in a specification */
@@ -153,11 +156,11 @@ static void zsh_flag(const struct completion *c, const struct flag *f)
 	if (buf_failed(&spec))
 		c->out->failed = true;
 	else
-		add_quoted(c, spec.ptr);
+		completion_add_quoted(c, spec.ptr);
 	buf_release(&spec);
 }
 
-static void zsh_begin(struct completion *c)
+static void completion_zsh_begin(struct completion *c)
 {
 	buf_printf(c->out,
 		"#compdef %s\n"
@@ -169,7 +172,8 @@ static void zsh_begin(struct completion *c)
 		c->program, c->program);
 }
 
-static void zsh_command(struct completion *c, const char *words, const struct flag *flags, size_t n)
+static void completion_zsh_command(
+	struct completion *c, const char *words, const struct flag *flags, size_t n)
 {
 	if (words[0])
 		buf_printf(c->out, "\t'%s '*) _arguments", words);
@@ -177,24 +181,24 @@ static void zsh_command(struct completion *c, const char *words, const struct fl
 		buf_add_cstr(c->out, "\t*) _arguments");
 	buf_add_cstr(c->out, " '--help[Show this help.]' '--version[Show the version.]'");
 	for (size_t i = 0; i < n; i++)
-		zsh_flag(c, &flags[i]);
+		completion_zsh_flag(c, &flags[i]);
 	buf_add_cstr(c->out, " \\\n\t\t'*:file:_files' ;;\n");
 }
 
-static void zsh_end(struct completion *c)
+static void completion_zsh_end(struct completion *c)
 {
 	for (size_t i = 0; i < c->words_n; i++) {
-		struct str first = first_word(c->words[i]);
+		struct str first = completion_script_first_word(c->words[i]);
 
-		if (!second_word(c->words[i]) || !is_new_first(c, i))
+		if (!completion_script_second_word(c->words[i]) || !completion_is_new_first(c, i))
 			continue;
 		buf_printf(c->out, "\t'" STR_FMT "  ') compadd --", STR_ARG(first));
-		add_words(c, &first);
+		completion_add_words(c, &first);
 		buf_add_cstr(c->out, " ;;\n");
 	}
 	if (c->words_n) {
 		buf_add_cstr(c->out, "\t'  ') compadd -- --help --version");
-		add_words(c, NULL);
+		completion_add_words(c, NULL);
 		buf_add_cstr(c->out, " ;;\n");
 	}
 	buf_printf(c->out,
@@ -206,47 +210,48 @@ static void zsh_end(struct completion *c)
 
 /* ---- fish: a line per flag ---- */
 
-static void fish_name(const struct completion *c, const char *words, const char *help)
+static void completion_fish_name(const struct completion *c, const char *words, const char *help)
 {
-	struct str first = first_word(words);
-	const char *second = second_word(words);
+	struct str first = completion_script_first_word(words);
+	const char *second = completion_script_second_word(words);
 
-	if (is_new_first(c, c->words_n - 1))
+	if (completion_is_new_first(c, c->words_n - 1))
 		buf_printf(c->out, "complete -c %s -n __fish_use_subcommand -a " STR_FMT, c->program,
 			STR_ARG(first));
-	if (second && is_new_first(c, c->words_n - 1))
+	if (second && completion_is_new_first(c, c->words_n - 1))
 		buf_add_char(c->out, '\n');
 	if (second)
 		buf_printf(c->out, "complete -c %s -n '__fish_seen_subcommand_from " STR_FMT "' -a %s",
 			c->program, STR_ARG(first), second);
 	buf_add_cstr(c->out, " -d ");
-	add_quoted(c, help);
+	completion_add_quoted(c, help);
 	buf_add_char(c->out, '\n');
 }
 
-static void fish_command(
+static void completion_fish_command(
 	struct completion *c, const char *words, const char *help, const struct flag *flags, size_t n)
 {
-	struct str first = first_word(words);
-	const char *second = second_word(words);
+	struct str first = completion_script_first_word(words);
+	const char *second = completion_script_second_word(words);
 
 	if (words[0])
-		fish_name(c, words, help);
+		completion_fish_name(c, words, help);
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(c->out, "complete -c %s", c->program);
 		if (words[0])
 			buf_printf(c->out, " -n '__fish_seen_subcommand_from " STR_FMT "%s%s'", STR_ARG(first),
 				second ? "; and __fish_seen_subcommand_from " : "", second ? second : "");
-		buf_printf(c->out, " -l %s%s", is_on(&flags[i]) ? "no-" : "", flags[i].name);
+		buf_printf(
+			c->out, " -l %s%s", completion_script_is_on(&flags[i]) ? "no-" : "", flags[i].name);
 		if (flags[i].short_name)
 			buf_printf(c->out, " -s %c", flags[i].short_name);
 		buf_printf(c->out, "%s -d ", flags[i].kind == FLAG_BOOL ? "" : " -r");
-		add_quoted(c, flags[i].help);
+		completion_add_quoted(c, flags[i].help);
 		buf_add_char(c->out, '\n');
 	}
 }
 
-static void fish_begin(struct completion *c)
+static void completion_fish_begin(struct completion *c)
 {
 	buf_printf(c->out,
 		"# fish completion for %s\n"
@@ -260,11 +265,11 @@ static void fish_begin(struct completion *c)
 void completion_begin(struct completion *c)
 {
 	if (c->shell == COMPLETION_BASH)
-		bash_begin(c);
+		completion_bash_begin(c);
 	else if (c->shell == COMPLETION_ZSH)
-		zsh_begin(c);
+		completion_zsh_begin(c);
 	else
-		fish_begin(c);
+		completion_fish_begin(c);
 }
 
 void completion_command(
@@ -274,17 +279,17 @@ void completion_command(
 	if (words[0])
 		c->words[c->words_n++] = words;
 	if (c->shell == COMPLETION_BASH)
-		bash_command(c, words, flags, n);
+		completion_bash_command(c, words, flags, n);
 	else if (c->shell == COMPLETION_ZSH)
-		zsh_command(c, words, flags, n);
+		completion_zsh_command(c, words, flags, n);
 	else
-		fish_command(c, words, help, flags, n);
+		completion_fish_command(c, words, help, flags, n);
 }
 
 void completion_end(struct completion *c)
 {
 	if (c->shell == COMPLETION_BASH)
-		bash_end(c);
+		completion_bash_end(c);
 	else if (c->shell == COMPLETION_ZSH)
-		zsh_end(c);
+		completion_zsh_end(c);
 }

@@ -20,7 +20,7 @@
 
 /* ---- publishing ---- */
 
-static bool all_settled(const struct api_source *s)
+static bool api_all_settled(const struct api_source *s)
 {
 	for (size_t i = 0; i < s->each_n; i++)
 		if (!s->each[i]->settled)
@@ -28,7 +28,7 @@ static bool all_settled(const struct api_source *s)
 	return s->own->was_good;
 }
 
-static enum err_code publish(struct api_source *s, struct err *err)
+static enum err_code api_publish(struct api_source *s, struct err *err)
 {
 	size_t n = s->api->each ? s->each_n : 1;
 	struct groups **sets = calloc(n + 1, sizeof(*sets)), *all;
@@ -49,33 +49,33 @@ static enum err_code publish(struct api_source *s, struct err *err)
 
 /* ---- keys ---- */
 
-static int by_key(const void *a, const void *b)
+static int api_by_key(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static size_t distinct(struct str *v, size_t n)
+static size_t api_distinct(struct str *v, size_t n)
 {
 	size_t out = 0;
 
 	if (n > 1)
-		qsort(v, n, sizeof(*v), by_key);
+		qsort(v, n, sizeof(*v), api_by_key);
 	for (size_t i = 0; i < n; i++)
 		if (!out || !str_eq(v[out - 1], v[i]))
 			v[out++] = v[i];
 	return out;
 }
 
-static void forget(struct api_source *s, struct api_round *r)
+static void api_forget(struct api_source *s, struct api_round *r)
 {
 	s->failing -= r->settled && !r->good;
 	api_round_free(r);
 }
 
 /* Rounds of the keys that are there now: old ones go on, new ones begin, others end. */
-static enum err_code follow_keys(struct api_source *s, struct api_keys *k, struct err *err)
+static enum err_code api_follow_keys(struct api_source *s, struct api_keys *k, struct err *err)
 {
-	size_t n = distinct(k->v, k->n), old = 0, made = 0;
+	size_t n = api_distinct(k->v, k->n), old = 0, made = 0;
 	struct api_round **v = calloc(n + 1, sizeof(struct api_round *));
 	struct api_round **fresh = calloc(n + 1, sizeof(struct api_round *));
 	enum err_code rc = v && fresh ? ERR_OK : err_nomem(err, TEXT);
@@ -99,7 +99,7 @@ static enum err_code follow_keys(struct api_source *s, struct api_keys *k, struc
 		while (at < n && str_cmp(v[at]->key, s->each[i]->key) < 0)
 			at++;
 		if (at == n || v[at] != s->each[i])
-			forget(s, s->each[i]);
+			api_forget(s, s->each[i]);
 	}
 	free(s->each);
 	s->each = v;
@@ -125,7 +125,7 @@ void api_key_add(struct api_keys *k, struct str key)
 /* ---- the end of a round ---- */
 
 /* What the round found takes the place of what the one before found. */
-static enum err_code keep(struct api_round *r, bool *changed, struct err *err)
+static enum err_code api_keep(struct api_round *r, bool *changed, struct err *err)
 {
 	struct api_source *s = r->source;
 	struct groups *set;
@@ -135,7 +135,7 @@ static enum err_code keep(struct api_round *r, bool *changed, struct err *err)
 	if (!r->changed)
 		return ERR_OK;
 	if (r == s->own && s->api->each)
-		return follow_keys(s, &r->keys, err);
+		return api_follow_keys(s, &r->keys, err);
 	if ((rc = groups_join(r->pages, r->pages_n, &set, err)))
 		return rc;
 	*changed = !r->set || !groups_eq(r->set, set);
@@ -150,7 +150,7 @@ void api_source_ended(struct api_round *r, const struct err *why)
 	bool first = !r->settled, failed = r->settled && !r->good, changed = false, told = false;
 	struct err err;
 
-	if (!why && keep(r, &changed, &err)) {
+	if (!why && api_keep(r, &changed, &err)) {
 		why = &err;
 		r->index = 0; /* else the next answer would count as unchanged */
 	}
@@ -161,8 +161,8 @@ void api_source_ended(struct api_round *r, const struct err *why)
 	if (why && why != &s->why)
 		s->why = *why;
 	/* The source's own rounds publish what they found before too: it says that all is well. */
-	if (all_settled(s) && (first || changed || (r->good && (failed || r == s->own)))) {
-		if (publish(s, &err))
+	if (api_all_settled(s) && (first || changed || (r->good && (failed || r == s->own)))) {
+		if (api_publish(s, &err))
 			why = &err;
 		else
 			told = true;
@@ -193,7 +193,7 @@ void api_source_close(void *provider)
 	free(s);
 }
 
-static enum err_code copy_config(struct api_source *s, const void *config, struct err *err)
+static enum err_code api_copy_config(struct api_source *s, const void *config, struct err *err)
 {
 	const struct api_config *from = config;
 	struct api_config *c = arena_alloc(&s->arena, s->api->schema->size);
@@ -209,13 +209,13 @@ static enum err_code copy_config(struct api_source *s, const void *config, struc
 	return ERR_OK;
 }
 
-static enum err_code init(struct api_source *s, const void *config, struct err *err)
+static enum err_code api_init(struct api_source *s, const void *config, struct err *err)
 {
 	const struct api *api = s->api;
 	struct aws_config aws = { 0 };
 	enum err_code rc;
 
-	if ((rc = copy_config(s, config, err)) ||
+	if ((rc = api_copy_config(s, config, err)) ||
 		(rc = api->locate(s->config, &s->arena, &s->server, err)))
 		return rc;
 	if (s->server.unix_path.len)
@@ -239,8 +239,8 @@ static enum err_code init(struct api_source *s, const void *config, struct err *
 	return ERR_OK;
 }
 
-enum err_code api_source_open(const struct source_env *env, const void *config, struct source *host,
-	void **out, struct err *err)
+enum err_code api_source_open(const struct source_env *env, const void *config,
+	struct sd_source *host, void **out, struct err *err)
 {
 	const struct api_config *c = config;
 	struct api_source *s = calloc(1, sizeof(*s));
@@ -255,7 +255,7 @@ enum err_code api_source_open(const struct source_env *env, const void *config, 
 	s->base = env->base;
 	s->client = env->client;
 	s->seats = env->shared;
-	if ((rc = init(s, config, err))) {
+	if ((rc = api_init(s, config, err))) {
 		api_source_close(s);
 		return rc;
 	}

@@ -217,8 +217,8 @@ struct api {
 	size_t group_labels_n;
 };
 
-enum err_code api_source_open(const struct source_env *env, const void *config, struct source *host,
-	void **out, struct err *err);
+enum err_code api_source_open(const struct source_env *env, const void *config,
+	struct sd_source *host, void **out, struct err *err);
 void api_source_close(void *provider);
 enum err_code api_check_files(const void *config, struct err *err);
 enum err_code api_open_shared(const struct source_env *env, void **out, struct err *err);

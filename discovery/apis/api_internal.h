@@ -92,7 +92,7 @@ struct api_source {
 	const struct api *api;
 	const void *config; /* a copy, in the arena */
 	const struct api_config *common; /* the same */
-	struct source *host;
+	struct sd_source *host;
 	struct event_base *base;
 	struct http_client *client;
 	struct api_seats *seats;

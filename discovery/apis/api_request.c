@@ -13,7 +13,8 @@ void api_param_add(struct api_params *p, struct str name, struct str value)
 	p->v[p->n++] = (struct label){ name, value };
 }
 
-static void add_param(struct api_params *p, const struct api_param *row, const void *config)
+static void api_request_add_param(
+	struct api_params *p, const struct api_param *row, const void *config)
 {
 	const void *at = (const char *)config + row->at;
 	const struct labels *map = at;
@@ -47,11 +48,11 @@ static void add_param(struct api_params *p, const struct api_param *row, const v
 	}
 }
 
-static enum err_code collect(const struct api_source *s, const struct api_list *list,
+static enum err_code api_request_collect(const struct api_source *s, const struct api_list *list,
 	struct str token, uint64_t index, struct api_params *p, struct err *err)
 {
 	for (size_t i = 0; i < list->params_n; i++)
-		add_param(p, &list->params[i], s->config);
+		api_request_add_param(p, &list->params[i], s->config);
 	if (list->more)
 		list->more(s->config, p);
 	if (token.len)
@@ -65,7 +66,7 @@ static enum err_code collect(const struct api_source *s, const struct api_list *
 }
 
 /* "a=b&c=d" */
-static void print_params(struct buf *out, const struct api_params *p)
+static void api_request_print_params(struct buf *out, const struct api_params *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		buf_add_cstr(out, i ? "&" : "");
@@ -75,7 +76,7 @@ static void print_params(struct buf *out, const struct api_params *p)
 	}
 }
 
-static void print_path(struct buf *out, const char *path, struct str key)
+static void api_request_print_path(struct buf *out, const char *path, struct str key)
 {
 	size_t n = strlen(path);
 
@@ -87,7 +88,7 @@ static void print_path(struct buf *out, const char *path, struct str key)
 	percent_encode(out, key, PERCENT_VALUE);
 }
 
-static enum err_code make_url(const struct api_source *s, const struct api_list *list,
+static enum err_code api_request_make_url(const struct api_source *s, const struct api_list *list,
 	struct str key, struct arena *a, struct buf *out, struct err *err)
 {
 	struct str url = s->server.url;
@@ -100,12 +101,12 @@ static enum err_code make_url(const struct api_source *s, const struct api_list 
 			return rc;
 	}
 	buf_add_str(out, url);
-	print_path(out, list->path, key);
+	api_request_print_path(out, list->path, key);
 	return ERR_OK;
 }
 
-static enum err_code make_headers(const struct api_source *s, const struct api_question *q,
-	struct arena *a, struct labels *out, struct err *err)
+static enum err_code api_request_make_headers(const struct api_source *s,
+	const struct api_question *q, struct arena *a, struct labels *out, struct err *err)
 {
 	static const struct label form[] = { { STR("Content-Type"),
 		STR("application/x-www-form-urlencoded; charset=utf-8") } };
@@ -129,21 +130,21 @@ enum err_code api_question_make(struct api_source *s, const struct api_list *lis
 	enum err_code rc;
 
 	*out = (struct api_question){ 0 };
-	if ((rc = collect(s, list, token, index, &p, err)) ||
-		(rc = make_url(s, list, key, a, &url, err)))
+	if ((rc = api_request_collect(s, list, token, index, &p, err)) ||
+		(rc = api_request_make_url(s, list, key, a, &url, err)))
 		goto out;
 	if (s->api->form) {
-		print_params(&form, &p);
+		api_request_print_params(&form, &p);
 	} else if (p.n) {
 		buf_add_char(&url, '?');
-		print_params(&url, &p);
+		api_request_print_params(&url, &p);
 	}
 	out->url = str_dup(a, buf_str(&url));
 	out->body = str_dup(a, buf_str(&form));
 	if (buf_failed(&url) || buf_failed(&form) || !out->url.ptr || !out->body.ptr)
 		rc = arena_fail(a, "request", err);
 	else
-		rc = make_headers(s, out, a, &out->headers, err);
+		rc = api_request_make_headers(s, out, a, &out->headers, err);
 out:
 	buf_release(&url);
 	buf_release(&form);

@@ -20,22 +20,22 @@
 	(15 * NS_PER_S) /* after a failure, if the next round of a blocking query is later */
 #define REASON_BYTES_MAX 200u /* of a server's own words in a message */
 
-static void step(struct api_round *r);
+static void api_round_step(struct api_round *r);
 
 /* ---- seats ---- */
 
-static bool is_blocking(const struct api_round *r)
+static bool api_round_is_blocking(const struct api_round *r)
 {
 	return r->index && r->source->api->index_header;
 }
 
 /* False: it waits for one. */
-static bool take_seat(struct api_round *r)
+static bool api_round_take_seat(struct api_round *r)
 {
 	struct api_seats *s = r->source->seats;
 
 	assert(r->seat == API_NO_SEAT);
-	if (is_blocking(r) && s->blocking < API_BLOCKING_MAX) {
+	if (api_round_is_blocking(r) && s->blocking < API_BLOCKING_MAX) {
 		s->blocking++;
 		r->seat = API_BLOCKING;
 		return true;
@@ -50,7 +50,7 @@ static bool take_seat(struct api_round *r)
 	return false;
 }
 
-static void leave_seat(struct api_round *r)
+static void api_round_leave_seat(struct api_round *r)
 {
 	struct api_seats *s = r->source->seats;
 	struct api_round *next;
@@ -73,47 +73,47 @@ static void leave_seat(struct api_round *r)
 
 /* ---- the end of a round ---- */
 
-static void drop_pages(struct api_round *r)
+static void api_round_drop_pages(struct api_round *r)
 {
 	for (size_t i = 0; i < r->pages_n; i++)
 		groups_unref(r->pages[i]);
 	r->pages_n = 0;
 }
 
-static void end(struct api_round *r, const struct err *why)
+static void api_round_end(struct api_round *r, const struct err *why)
 {
 	int64_t now = clock_monotonic_ns();
 
-	leave_seat(r);
+	api_round_leave_seat(r);
 	if (why && r->source->api->index_header && r->due_ns > now + RETRY_NS)
 		r->due_ns = now + RETRY_NS;
 	if (!why && r->source->api->index_header)
 		r->index = r->index_new < r->index ? 0 : r->index_new; /* a server that began anew */
 	api_source_ended(r, why);
-	drop_pages(r);
+	api_round_drop_pages(r);
 	arena_release(&r->arena);
 	timer_after(r->timer, r->due_ns - now);
 }
 
-static const struct api_list *current(const struct api_round *r)
+static const struct api_list *api_round_current(const struct api_round *r)
 {
 	return &r->lists[r->at];
 }
 
-static void fail(struct api_round *r, enum err_code rc, struct err *err)
+static void api_round_fail(struct api_round *r, enum err_code rc, struct err *err)
 {
-	const struct api_list *l = current(r);
+	const struct api_list *l = api_round_current(r);
 
 	if (l->optional && rc != ERR_NOMEM) {
 		r->at++;
-		step(r);
+		api_round_step(r);
 		return;
 	}
 	if (r->key.len)
 		err_wrap(err, rc, "%s: %s %s", r->source->shown.ptr, l->what, QUOTED(r->key));
 	else
 		err_wrap(err, rc, "%s: %s", r->source->shown.ptr, l->what);
-	end(r, err);
+	api_round_end(r, err);
 }
 
 /* ---- answers ---- */
@@ -123,7 +123,7 @@ static const char *const reasons[] = { "message", "error.message", "Errors.Error
 	"Error.Message" };
 static const char *const codes[] = { "Errors.Error.Code", "Error.Code" };
 
-static struct str first_text(const json_t *v, const char *const *paths, size_t n)
+static struct str api_round_first_text(const json_t *v, const char *const *paths, size_t n)
 {
 	const json_t *at;
 
@@ -133,21 +133,23 @@ static struct str first_text(const json_t *v, const char *const *paths, size_t n
 	return STR("");
 }
 
-static enum err_code parse(const struct api *api, struct str body, json_t **out, struct err *err)
+static enum err_code api_round_parse(
+	const struct api *api, struct str body, json_t **out, struct err *err)
 {
 	return api->xml ? api_xml_parse(body, out, err) : api_json_parse(body, out, err);
 }
 
 /* ": AuthFailure: AWS was not able to ...", as far as the body says so. */
-static void print_reason(struct buf *out, const struct api *api, const struct http_response *res)
+static void api_round_print_reason(
+	struct buf *out, const struct api *api, const struct http_response *res)
 {
 	struct str code = STR(""), reason = STR("");
 	struct buf text = { 0 };
 	json_t *v = NULL;
 
-	if (!parse(api, res->body, &v, NULL)) {
-		code = first_text(v, codes, sizeof(codes) / sizeof(codes[0]));
-		reason = first_text(v, reasons, sizeof(reasons) / sizeof(reasons[0]));
+	if (!api_round_parse(api, res->body, &v, NULL)) {
+		code = api_round_first_text(v, codes, sizeof(codes) / sizeof(codes[0]));
+		reason = api_round_first_text(v, reasons, sizeof(reasons) / sizeof(reasons[0]));
 	} else if (str_has_prefix_nocase(res->content_type, STR("text/plain"))) {
 		reason = str_trim(res->body);
 	}
@@ -162,19 +164,20 @@ static void print_reason(struct buf *out, const struct api *api, const struct ht
 	json_decref(v);
 }
 
-static enum err_code refused(
+static enum err_code api_round_refused(
 	const struct api_round *r, const struct http_response *res, struct err *err)
 {
 	struct buf reason = { 0 };
 
-	print_reason(&reason, r->source->api, res);
+	api_round_print_reason(&reason, r->source->api, res);
 	err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s" STR_FMT STR_FMT, res->status,
 		res->reason.len ? " " : "", STR_ARG(res->reason), STR_ARG(buf_str(&reason)));
 	buf_release(&reason);
 	return ERR_UNAVAILABLE;
 }
 
-static enum err_code read_targets(struct api_round *r, const json_t *answer, struct err *err)
+static enum err_code api_round_read_targets(
+	struct api_round *r, const json_t *answer, struct err *err)
 {
 	struct api_source *s = r->source;
 	struct api_target t = { .api = s->api,
@@ -195,9 +198,10 @@ static enum err_code read_targets(struct api_round *r, const json_t *answer, str
 }
 
 /* The token of the page that follows in r->token, or "". */
-static enum err_code next_page(struct api_round *r, const json_t *answer, struct err *err)
+static enum err_code api_round_next_page(struct api_round *r, const json_t *answer, struct err *err)
 {
-	const json_t *v = current(r)->next ? api_json_at(answer, current(r)->next) : NULL;
+	const json_t *v = api_round_current(r)->next ? api_json_at(answer, api_round_current(r)->next) :
+												   NULL;
 	struct str token = { json_string_value(v), json_string_length(v) };
 
 	if (token.len && str_eq(token, r->token))
@@ -206,7 +210,7 @@ static enum err_code next_page(struct api_round *r, const json_t *answer, struct
 	return r->token.ptr ? ERR_OK : arena_fail(&r->arena, "answer", err);
 }
 
-static enum err_code take(struct api_round *r, json_t *answer, struct err *err)
+static enum err_code api_round_take(struct api_round *r, json_t *answer, struct err *err)
 {
 	struct api_source *s = r->source;
 	bool last = r->at + 1 == r->lists_n;
@@ -222,13 +226,13 @@ static enum err_code take(struct api_round *r, json_t *answer, struct err *err)
 		s->api->keys(s->config, answer, &r->keys);
 		if (r->keys.failed)
 			return err_set(err, ERR_LIMIT, "out of memory, or more than %u keys", API_KEYS_MAX);
-	} else if ((rc = read_targets(r, answer, err))) {
+	} else if ((rc = api_round_read_targets(r, answer, err))) {
 		return rc;
 	}
-	return next_page(r, answer, err);
+	return api_round_next_page(r, answer, err);
 }
 
-static enum err_code read_answer(
+static enum err_code api_round_read_answer(
 	struct api_round *r, const struct http_response *res, struct err *err)
 {
 	const struct api *api = r->source->api;
@@ -237,24 +241,24 @@ static enum err_code read_answer(
 	enum err_code rc;
 
 	if (res->status != 200)
-		return refused(r, res, err);
+		return api_round_refused(r, res, err);
 	if (encoding.len && !str_is(encoding, "identity"))
 		return err_set(err, ERR_INVALID, "unsupported content encoding %s", QUOTED(encoding));
-	if (api->index_header && current(r)->blocking) {
+	if (api->index_header && api_round_current(r)->blocking) {
 		index = http_response_header(res, api->index_header);
 		if (!str_to_u64(index, &r->index_new))
 			r->index_new = 0;
 		if (r->index_new && r->index_new == r->index && r->was_good)
 			return ERR_OK; /* the time was up, nothing has changed */
 	}
-	if ((rc = parse(api, res->body, &answer, err)))
+	if ((rc = api_round_parse(api, res->body, &answer, err)))
 		return rc;
-	rc = take(r, answer, err);
+	rc = api_round_take(r, answer, err);
 	json_decref(answer);
 	return rc;
 }
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void api_round_on_answer(void *ctx, const struct http_response *res)
 {
 	struct api_round *r = ctx;
 	struct err err = res->err;
@@ -264,31 +268,31 @@ static void on_answer(void *ctx, const struct http_response *res)
 	if (!rc && r->source->aws && res->status >= 400 && res->status < 500)
 		aws_forget(r->source->aws);
 	if (!rc)
-		rc = read_answer(r, res, &err);
+		rc = api_round_read_answer(r, res, &err);
 	if (rc) {
-		fail(r, rc, &err);
+		api_round_fail(r, rc, &err);
 		return;
 	}
 	r->at += !r->token.len;
-	step(r);
+	api_round_step(r);
 }
 
 /* ---- asking ---- */
 
-static void on_credentials(void *ctx, enum err_code rc, const struct err *err)
+static void api_round_on_credentials(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct api_round *r = ctx;
 	struct err why;
 
 	if (!rc) {
-		step(r);
+		api_round_step(r);
 		return;
 	}
 	why = *err;
-	end(r, &why);
+	api_round_end(r, &why);
 }
 
-static int64_t timeout_of(const struct api_round *r)
+static int64_t api_round_timeout_of(const struct api_round *r)
 {
 	int64_t ns = r->source->common->refresh_interval_ns;
 
@@ -297,16 +301,16 @@ static int64_t timeout_of(const struct api_round *r)
 	return ns < TIMEOUT_MIN_NS ? TIMEOUT_MIN_NS : ns > TIMEOUT_MAX_NS ? TIMEOUT_MAX_NS : ns;
 }
 
-static void ask(struct api_round *r)
+static void api_round_ask(struct api_round *r)
 {
-	uint64_t index = r->seat == API_BLOCKING && current(r)->blocking ? r->index : 0;
+	uint64_t index = r->seat == API_BLOCKING && api_round_current(r)->blocking ? r->index : 0;
 	struct http_request_options o = { 0 };
 	struct api_source *s = r->source;
 	struct api_question q;
 	enum err_code rc;
 	struct err err;
 
-	rc = api_question_make(s, current(r), r->key, r->token, index, &r->arena, &q, &err);
+	rc = api_question_make(s, api_round_current(r), r->key, r->token, index, &r->arena, &q, &err);
 	if (!rc) {
 		o = (struct http_request_options){ .method = s->api->form ? "POST" : NULL,
 			.url = q.url,
@@ -314,17 +318,17 @@ static void ask(struct api_round *r)
 			.config = &s->common->http,
 			.headers = q.headers,
 			.body = q.body,
-			.timeout_ns = timeout_of(r),
+			.timeout_ns = api_round_timeout_of(r),
 			.body_size_max = API_BODY_BYTES_MAX };
-		rc = http_client_send(s->client, &o, on_answer, r, &r->request, &err);
+		rc = http_client_send(s->client, &o, api_round_on_answer, r, &r->request, &err);
 	}
 	if (rc)
-		fail(r, rc, &err);
+		api_round_fail(r, rc, &err);
 }
 
-static bool is_needed(const struct api_round *r)
+static bool api_round_is_needed(const struct api_round *r)
 {
-	const struct api_list *l = current(r);
+	const struct api_list *l = api_round_current(r);
 
 	if (l->needed && !l->needed(r->source->config))
 		return false;
@@ -332,11 +336,11 @@ static bool is_needed(const struct api_round *r)
 }
 
 /* Recursion through fail is at most API_LISTS_MAX deep. */
-static void step(struct api_round *r)
+static void api_round_step(struct api_round *r)
 {
 	struct api_source *s = r->source;
 
-	while (r->at < r->lists_n && !is_needed(r)) {
+	while (r->at < r->lists_n && !api_round_is_needed(r)) {
 		if (r->at + 1 == r->lists_n && r == s->own && s->api->each) {
 			s->api->keys(s->config, NULL, &r->keys);
 			r->changed = true;
@@ -344,11 +348,11 @@ static void step(struct api_round *r)
 		r->at++;
 	}
 	if (r->at == r->lists_n)
-		end(r, NULL);
+		api_round_end(r, NULL);
 	else if (s->aws && !aws_is_ready(s->aws))
-		aws_prepare(s->aws, on_credentials, r);
+		aws_prepare(s->aws, api_round_on_credentials, r);
 	else
-		ask(r);
+		api_round_ask(r);
 }
 
 void api_round_begin(struct api_round *r)
@@ -361,13 +365,13 @@ void api_round_begin(struct api_round *r)
 		r->at = 0;
 		r->index_new = 0;
 		r->changed = false;
-		if (!take_seat(r))
+		if (!api_round_take_seat(r))
 			return;
 	}
-	step(r);
+	api_round_step(r);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void api_round_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	api_round_begin(ctx);
 }
@@ -379,7 +383,7 @@ enum err_code api_round_new(
 	char *name = r ? strndup(key.len ? key.ptr : "", key.len) : NULL;
 
 	if (r)
-		r->timer = evtimer_new(s->base, on_timer, r);
+		r->timer = evtimer_new(s->base, api_round_on_timer, r);
 	if (!name || !r->timer) {
 		free(name);
 		free(r);
@@ -398,9 +402,9 @@ void api_round_free(struct api_round *r)
 	if (!r)
 		return;
 	http_request_cancel(r->request);
-	leave_seat(r);
+	api_round_leave_seat(r);
 	event_free(r->timer);
-	drop_pages(r);
+	api_round_drop_pages(r);
 	free(r->pages);
 	groups_unref(r->set);
 	arena_release(&r->arena);

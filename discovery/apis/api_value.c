@@ -5,24 +5,24 @@
 
 /* ---- paths ---- */
 
-static struct str segment(const char *path)
+static struct str api_value_segment(const char *path)
 {
 	return (struct str){ path, strcspn(path, ".|") };
 }
 
-static const char *behind(const char *path, struct str segment_of_it)
+static const char *api_value_behind(const char *path, struct str segment_of_it)
 {
 	path += segment_of_it.len;
 	return *path == '.' ? path + 1 : path;
 }
 
-static bool at_end(const char *path)
+static bool api_value_at_end(const char *path)
 {
 	return !*path || *path == '|';
 }
 
 /* A member's name, or an item's number. */
-static const json_t *step(const json_t *v, struct str name)
+static const json_t *api_value_step(const json_t *v, struct str name)
 {
 	uint64_t i;
 
@@ -33,21 +33,22 @@ static const json_t *step(const json_t *v, struct str name)
 
 const json_t *api_json_at(const json_t *v, const char *path)
 {
-	while (v && !at_end(path)) {
-		struct str s = segment(path);
+	while (v && !api_value_at_end(path)) {
+		struct str s = api_value_segment(path);
 
-		v = step(v, s);
-		path = behind(path, s);
+		v = api_value_step(v, s);
+		path = api_value_behind(path, s);
 	}
 	return v;
 }
 
 /* The root that the path begins with; *rest is what follows its name. */
-static const json_t *root_of(const struct api_target *t, const char *path, const char **rest)
+static const json_t *api_value_root_of(
+	const struct api_target *t, const char *path, const char **rest)
 {
-	struct str s = segment(path);
+	struct str s = api_value_segment(path);
 
-	*rest = behind(path, s);
+	*rest = api_value_behind(path, s);
 	for (size_t i = 0; i < API_ROOTS_MAX && t->api->roots[i]; i++)
 		if (str_is(s, t->api->roots[i]))
 			return t->roots[i];
@@ -57,34 +58,34 @@ static const json_t *root_of(const struct api_target *t, const char *path, const
 const json_t *api_at(const struct api_target *t, const char *path)
 {
 	const char *rest;
-	const json_t *v = root_of(t, path, &rest);
+	const json_t *v = api_value_root_of(t, path, &rest);
 
 	return api_json_at(v, rest);
 }
 
 typedef void (*value_fn)(void *ctx, const json_t *v);
 
-static void each_value(const json_t *v, const char *path, value_fn fn, void *ctx)
+static void api_value_each_value(const json_t *v, const char *path, value_fn fn, void *ctx)
 {
-	struct str s = segment(path);
+	struct str s = api_value_segment(path);
 	const json_t *item;
 	size_t i;
 
 	if (!v)
 		return;
-	if (at_end(path))
+	if (api_value_at_end(path))
 		fn(ctx, v);
 	else if (str_is(s, "*"))
 		json_array_foreach (v, i, item)
-			each_value(item, behind(path, s), fn, ctx);
+			api_value_each_value(item, api_value_behind(path, s), fn, ctx);
 	else
-		each_value(step(v, s), behind(path, s), fn, ctx);
+		api_value_each_value(api_value_step(v, s), api_value_behind(path, s), fn, ctx);
 }
 
 /* ---- texts ---- */
 
 /* "" of what has no text; ptr NULL: out of memory. */
-static struct str text_of(struct arena *a, const json_t *v)
+static struct str api_value_text_of(struct arena *a, const json_t *v)
 {
 	if (!v)
 		return STR("");
@@ -109,7 +110,7 @@ struct str api_text(const struct api_target *t, const char *path)
 	struct str s = STR("");
 
 	while (path && *path) {
-		s = text_of(t->arena, api_at(t, path));
+		s = api_value_text_of(t->arena, api_at(t, path));
 		if (!s.ptr || s.len)
 			return s;
 		path = strchr(path, '|');
@@ -135,26 +136,26 @@ struct joined {
 	bool failed;
 };
 
-static void add_item(void *ctx, const json_t *v)
+static void api_value_add_item(void *ctx, const json_t *v)
 {
 	struct joined *j = ctx;
-	struct str s = text_of(j->arena, v);
+	struct str s = api_value_text_of(j->arena, v);
 
 	j->failed |= !s.ptr;
 	buf_add_str(&j->text, s);
 	buf_add_str(&j->text, j->separator);
 }
 
-static struct str joined(const struct api_target *t, const struct api_label *l)
+static struct str api_value_joined(const struct api_target *t, const struct api_label *l)
 {
 	const struct api_config *c = t->config;
 	struct joined j = { .arena = t->arena, .separator = c->separator };
 	struct str out = STR("");
 	const char *rest;
-	const json_t *v = root_of(t, l->path, &rest);
+	const json_t *v = api_value_root_of(t, l->path, &rest);
 
 	buf_add_str(&j.text, j.separator);
-	each_value(v, rest, add_item, &j);
+	api_value_each_value(v, rest, api_value_add_item, &j);
 	if (j.text.len == j.separator.len && l->kind == API_JOINED_ALWAYS)
 		buf_add_str(&j.text, j.separator);
 	if (j.failed || buf_failed(&j.text))
@@ -165,7 +166,7 @@ static struct str joined(const struct api_target *t, const struct api_label *l)
 	return out;
 }
 
-static struct str address(const struct api_target *t, const struct api_label *l)
+static struct str api_value_address(const struct api_target *t, const struct api_label *l)
 {
 	const struct api_config *c = t->config;
 	struct str host = api_text(t, l->path), port = api_text(t, l->port);
@@ -178,16 +179,17 @@ static struct str address(const struct api_target *t, const struct api_label *l)
 }
 
 /* A label NAME and the sanitized key; false: out of memory. */
-static bool set_member(const struct api_target *t, const struct api_label *l, struct str key,
-	const json_t *v, struct labels_builder *b)
+static bool api_value_set_member(const struct api_target *t, const struct api_label *l,
+	struct str key, const json_t *v, struct labels_builder *b)
 {
-	struct str name = label_name_sanitized(t->arena, l->name, key), value = text_of(t->arena, v);
+	struct str name = label_name_sanitized(t->arena, l->name, key),
+			   value = api_value_text_of(t->arena, v);
 
 	labels_builder_set(b, name, value);
 	return name.ptr && value.ptr;
 }
 
-static bool set_members(
+static bool api_value_set_members(
 	const struct api_target *t, const struct api_label *l, struct labels_builder *b)
 {
 	json_t *v = (json_t *)(uintptr_t)api_at(t, l->path), *member, *key;
@@ -197,19 +199,20 @@ static bool set_members(
 
 	if (l->kind == API_MEMBERS) {
 		json_object_foreach (v, name, member)
-			ok &= set_member(t, l, str_of(name), member, b);
+			ok &= api_value_set_member(t, l, str_of(name), member, b);
 		return ok;
 	}
 	json_array_foreach (v, i, member) {
 		key = json_object_get(member, "key");
 		if (json_is_string(key) && json_object_get(member, "value"))
-			ok &= set_member(t, l, (struct str){ json_string_value(key), json_string_length(key) },
+			ok &= api_value_set_member(t, l,
+				(struct str){ json_string_value(key), json_string_length(key) },
 				json_object_get(member, "value"), b);
 	}
 	return ok;
 }
 
-static bool set_label(
+static bool api_value_set_label(
 	const struct api_target *t, const struct api_label *l, struct labels_builder *b)
 {
 	struct str value;
@@ -217,13 +220,13 @@ static bool set_label(
 	switch (l->kind) {
 	case API_MEMBERS:
 	case API_PAIRS:
-		return set_members(t, l, b);
+		return api_value_set_members(t, l, b);
 	case API_JOINED:
 	case API_JOINED_ALWAYS:
-		value = joined(t, l);
+		value = api_value_joined(t, l);
 		break;
 	case API_ADDRESS:
-		value = address(t, l);
+		value = api_value_address(t, l);
 		break;
 	case API_MADE:
 		value = l->make(t);
@@ -235,14 +238,14 @@ static bool set_label(
 	return value.ptr;
 }
 
-static enum err_code make_labels(const struct api_target *t, const struct api_label *v, size_t n,
-	struct labels *out, struct err *err)
+static enum err_code api_value_make_labels(const struct api_target *t, const struct api_label *v,
+	size_t n, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 
 	labels_builder_init(&b, t->arena, (struct labels){ 0 });
 	for (size_t i = 0; i < n; i++)
-		if (!set_label(t, &v[i], &b))
+		if (!api_value_set_label(t, &v[i], &b))
 			return arena_fail(t->arena, TEXT, err);
 	return labels_builder_build(&b, out, err);
 }
@@ -254,26 +257,26 @@ enum err_code api_target_add(struct api_target *t, struct err *err)
 
 	if (!arena_array_room(t->arena, &p->targets, p->n, 1, &p->cap))
 		return arena_fail(t->arena, TEXT, err);
-	if (!(rc = make_labels(t, t->api->labels, t->api->labels_n, &p->targets[p->n], err)))
+	if (!(rc = api_value_make_labels(t, t->api->labels, t->api->labels_n, &p->targets[p->n], err)))
 		p->n++;
 	return rc;
 }
 
 /* ---- an answer ---- */
 
-static enum err_code walk(
+static enum err_code api_value_walk(
 	struct api_target *t, const json_t *v, const char *path, size_t root, struct err *err)
 {
-	struct str s = segment(path);
+	struct str s = api_value_segment(path);
 	const json_t *item;
 	enum err_code rc;
 	size_t i;
 
-	if (at_end(path))
+	if (api_value_at_end(path))
 		return t->api->expand ? t->api->expand(t, err) : api_target_add(t, err);
 	if (!str_is(s, "*")) {
-		v = step(v, s);
-		return v || root ? walk(t, v, behind(path, s), root, err) :
+		v = api_value_step(v, s);
+		return v || root ? api_value_walk(t, v, api_value_behind(path, s), root, err) :
 						   err_set(err, ERR_INVALID, "the answer has no " STR_FMT, STR_ARG(s));
 	}
 	if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)))
@@ -282,7 +285,7 @@ static enum err_code walk(
 		return err_set(err, ERR_INVALID, "the answer is no list");
 	json_array_foreach (v, i, item) {
 		t->roots[root] = item;
-		if ((rc = walk(t, item, behind(path, s), root + 1, err)))
+		if ((rc = api_value_walk(t, item, api_value_behind(path, s), root + 1, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -303,8 +306,9 @@ enum err_code api_page_read(
 	t.arena = &arena;
 	t.page = &page;
 	group.source = t.key.len ? t.key : str_of(api->kind);
-	if (!(rc = make_labels(&t, api->group_labels, api->group_labels_n, &group.labels, err)) &&
-		!(rc = walk(&t, answer, api->items, 0, err))) {
+	if (!(rc = api_value_make_labels(
+			  &t, api->group_labels, api->group_labels_n, &group.labels, err)) &&
+		!(rc = api_value_walk(&t, answer, api->items, 0, err))) {
 		group.targets = page.targets;
 		group.targets_n = page.n;
 		rc = groups_pack(&group, 1, out, err);

@@ -7,7 +7,7 @@
 
 #include "discovery/apis/api_internal.h"
 
-static bool is_list(const struct xml_node *n)
+static bool api_xml_is_list(const struct xml_node *n)
 {
 	for (const struct xml_node *c = n->child; c; c = c->next)
 		if (!str_is(c->name, "item") && !str_is(c->name, "member"))
@@ -16,9 +16,9 @@ static bool is_list(const struct xml_node *n)
 }
 
 /* NULL: out of memory. Recursion is at most XML_DEPTH_MAX deep. */
-static json_t *json_of(const struct xml_node *n)
+static json_t *api_xml_json_of(const struct xml_node *n)
 {
-	bool list = is_list(n);
+	bool list = api_xml_is_list(n);
 	json_t *v, *inner;
 	int failed = 0;
 
@@ -29,7 +29,7 @@ static json_t *json_of(const struct xml_node *n)
 	for (const struct xml_node *c = n->child; v && c && !failed; c = c->next) {
 		if (!list && json_object_getn(v, c->name.ptr, c->name.len))
 			continue;
-		inner = json_of(c);
+		inner = api_xml_json_of(c);
 		failed = list ? json_array_append_new(v, inner) :
 						json_object_setn_new_nocheck(v, c->name.ptr, c->name.len, inner);
 	}
@@ -48,14 +48,14 @@ enum err_code api_xml_parse(struct str text, json_t **out, struct err *err)
 
 	arena_init(&arena, 0);
 	if (!(rc = xml_parse_up_to(&arena, text, API_VALUES_MAX, &root, err)) &&
-		!(*out = json_of(root)))
+		!(*out = api_xml_json_of(root)))
 		rc = err_nomem(err, "answer");
 	arena_release(&arena);
 	return rc;
 }
 
 /* At least as many as there are. */
-static size_t values_in(struct str text)
+static size_t api_xml_values_in(struct str text)
 {
 	bool inside = false;
 	size_t n = 1;
@@ -75,7 +75,7 @@ static size_t values_in(struct str text)
 
 enum err_code api_json_parse(struct str text, json_t **out, struct err *err)
 {
-	size_t n = values_in(text);
+	size_t n = api_xml_values_in(text);
 	json_error_t why;
 
 	if (n > API_VALUES_MAX)

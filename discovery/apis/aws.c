@@ -1,6 +1,6 @@
 /*
- * What is missing is got step by step, each with one request: next_step says which is next. What
- * the machine's own files say is read anew whenever credentials are got.
+ * What is missing is got step by step, each with one request: aws_next_step says which is next.
+ * What the machine's own files say is read anew whenever credentials are got.
  */
 #include "discovery/apis/aws.h"
 
@@ -34,7 +34,7 @@ enum step {
 	STEP_NONE, /* all is there */
 };
 
-struct keys {
+struct aws_keys {
 	struct sigv4_credentials keys; /* in the arena */
 	int64_t until_ns, renew_ns; /* since 1970; until_ns 0: there are none */
 	struct arena arena;
@@ -45,7 +45,7 @@ struct aws {
 	struct aws_config c;
 	struct arena arena; /* the region */
 	struct str region;
-	struct keys base, role; /* the role's are used where one is configured */
+	struct aws_keys base, role; /* the role's are used where one is configured */
 	/* while something is got */
 	aws_ready_fn ready; /* NULL: nothing is */
 	void *ctx;
@@ -56,28 +56,28 @@ struct aws {
 	struct http_request *request;
 };
 
-static void advance(struct aws *a);
+static void aws_advance(struct aws *a);
 
 /* ---- what is there ---- */
 
-static bool is_fresh(const struct keys *k, int64_t now_ns)
+static bool aws_keys_is_fresh(const struct aws_keys *k, int64_t now_ns)
 {
 	return k->until_ns && now_ns < k->renew_ns;
 }
 
-static bool is_usable(const struct keys *k, int64_t now_ns)
+static bool aws_keys_is_usable(const struct aws_keys *k, int64_t now_ns)
 {
 	return k->until_ns && k->until_ns - now_ns > LAST_MOMENT_NS;
 }
 
-static const struct keys *used(const struct aws *a)
+static const struct aws_keys *aws_used(const struct aws *a)
 {
 	return a->c.role_arn.len ? &a->role : &a->base;
 }
 
 bool aws_is_ready(const struct aws *a)
 {
-	return a->region.len && is_fresh(used(a), clock_now_ns());
+	return a->region.len && aws_keys_is_fresh(aws_used(a), clock_now_ns());
 }
 
 struct str aws_region(const struct aws *a)
@@ -85,19 +85,19 @@ struct str aws_region(const struct aws *a)
 	return a->region;
 }
 
-static void forget(struct keys *k)
+static void aws_keys_forget(struct aws_keys *k)
 {
 	k->until_ns = 0;
 }
 
 void aws_forget(struct aws *a)
 {
-	forget(&a->base);
-	forget(&a->role);
+	aws_keys_forget(&a->base);
+	aws_keys_forget(&a->role);
 }
 
-static enum err_code keep(
-	struct keys *k, struct sigv4_credentials from, int64_t until_ns, struct err *err)
+static enum err_code aws_keys_keep(
+	struct aws_keys *k, struct sigv4_credentials from, int64_t until_ns, struct err *err)
 {
 	int64_t life_ns = until_ns - clock_now_ns();
 
@@ -116,7 +116,7 @@ static enum err_code keep(
 	return ERR_OK;
 }
 
-static enum err_code set_region(struct aws *a, struct str region, struct err *err)
+static enum err_code aws_set_region(struct aws *a, struct str region, struct err *err)
 {
 	a->region = str_dup(&a->arena, region);
 	return a->region.ptr ? ERR_OK : arena_fail(&a->arena, "region", err);
@@ -125,7 +125,7 @@ static enum err_code set_region(struct aws *a, struct str region, struct err *er
 /* ---- signing ---- */
 
 /* Host and path of "https://HOST/PATH". */
-static enum err_code split_url(
+static enum err_code aws_split_url(
 	struct arena *a, struct str url, struct str *host, struct str *path, struct err *err)
 {
 	ptrdiff_t scheme = str_find(url, STR("://"));
@@ -145,8 +145,9 @@ static enum err_code split_url(
 	return ERR_OK;
 }
 
-static enum err_code sign(const struct aws *a, const struct keys *k, const char *service,
-	struct arena *arena, struct str url, struct str form, struct labels *out, struct err *err)
+static enum err_code aws_keys_sign(const struct aws *a, const struct aws_keys *k,
+	const char *service, struct arena *arena, struct str url, struct str form, struct labels *out,
+	struct err *err)
 {
 	struct sigv4_scope scope = { a->region, str_of(service), clock_now_ns() / NS_PER_S };
 	struct label signed_headers[] = { { STR("host"), STR("") },
@@ -159,7 +160,7 @@ static enum err_code sign(const struct aws *a, const struct keys *k, const char 
 
 	sigv4_hash(form, hash);
 	r.payload_hash = str_of(hash);
-	if ((rc = split_url(arena, url, &signed_headers[0].value, &r.path, err)) ||
+	if ((rc = aws_split_url(arena, url, &signed_headers[0].value, &r.path, err)) ||
 		(rc = sigv4_sign(arena, &k->keys, &scope, &r, &made, err)))
 		return rc;
 	v = arena_array(arena, struct label, made.n + 1);
@@ -174,7 +175,7 @@ static enum err_code sign(const struct aws *a, const struct keys *k, const char 
 enum err_code aws_sign(const struct aws *a, struct arena *arena, struct str url, struct str form,
 	struct labels *out, struct err *err)
 {
-	return sign(a, used(a), a->c.service, arena, url, form, out, err);
+	return aws_keys_sign(a, aws_used(a), a->c.service, arena, url, form, out, err);
 }
 
 enum err_code aws_service_url(
@@ -199,35 +200,35 @@ enum err_code aws_service_url(
 
 /* ---- steps ---- */
 
-static enum step instance_step(const struct aws *a, enum step then)
+static enum step aws_instance_step(const struct aws *a, enum step then)
 {
 	return a->token.len ? then : STEP_TOKEN;
 }
 
-static enum step next_step(const struct aws *a)
+static enum step aws_next_step(const struct aws *a)
 {
 	int64_t now = clock_now_ns();
 
 	if (!a->region.len)
-		return instance_step(a, STEP_REGION);
-	if (!is_fresh(&a->base, now)) {
+		return aws_instance_step(a, STEP_REGION);
+	if (!aws_keys_is_fresh(&a->base, now)) {
 		if (a->local.source == AWS_WEB_IDENTITY)
 			return STEP_WEB_IDENTITY;
 		if (a->local.source == AWS_CONTAINER)
 			return STEP_CONTAINER;
-		return instance_step(a, a->profile.len ? STEP_INSTANCE : STEP_PROFILE);
+		return aws_instance_step(a, a->profile.len ? STEP_INSTANCE : STEP_PROFILE);
 	}
-	return a->c.role_arn.len && !is_fresh(&a->role, now) ? STEP_ASSUME_ROLE : STEP_NONE;
+	return a->c.role_arn.len && !aws_keys_is_fresh(&a->role, now) ? STEP_ASSUME_ROLE : STEP_NONE;
 }
 
-static void add_field(struct buf *out, const char *name, struct str value)
+static void aws_add_field(struct buf *out, const char *name, struct str value)
 {
 	buf_printf(out, "&%s=", name);
 	percent_encode(out, value, PERCENT_VALUE);
 }
 
 /* A request to the Security Token Service, signed if there are keys to sign it with. */
-static enum err_code make_sts(struct aws *a, struct http_request_options *o, struct err *err)
+static enum err_code aws_make_sts(struct aws *a, struct http_request_options *o, struct err *err)
 {
 	static const struct label unsigned_headers[] = { { STR("Content-Type"),
 		STR("application/x-www-form-urlencoded; charset=utf-8") } };
@@ -239,12 +240,12 @@ static enum err_code make_sts(struct aws *a, struct http_request_options *o, str
 
 	buf_printf(
 		&form, "Action=%s&Version=2011-06-15", web ? "AssumeRoleWithWebIdentity" : "AssumeRole");
-	add_field(&form, "RoleArn", web ? a->local.role_arn : a->c.role_arn);
-	add_field(&form, "RoleSessionName", session);
+	aws_add_field(&form, "RoleArn", web ? a->local.role_arn : a->c.role_arn);
+	aws_add_field(&form, "RoleSessionName", session);
 	if (web)
-		add_field(&form, "WebIdentityToken", a->local.token);
+		aws_add_field(&form, "WebIdentityToken", a->local.token);
 	else if (a->c.external_id.len)
-		add_field(&form, "ExternalId", a->c.external_id);
+		aws_add_field(&form, "ExternalId", a->c.external_id);
 	o->method = "POST";
 	o->config = a->c.http;
 	o->timeout_ns = STS_TIMEOUT_NS;
@@ -258,11 +259,12 @@ static enum err_code make_sts(struct aws *a, struct http_request_options *o, str
 	if (!o->url.ptr)
 		return arena_fail(&a->scratch, "request", err);
 	o->headers = (struct labels){ unsigned_headers, 1 };
-	return web ? ERR_OK : sign(a, &a->base, "sts", &a->scratch, o->url, o->body, &o->headers, err);
+	return web ? ERR_OK :
+				 aws_keys_sign(a, &a->base, "sts", &a->scratch, o->url, o->body, &o->headers, err);
 }
 
 /* A request to an endpoint of this machine: no proxy, no redirects. */
-static enum err_code make_machine(
+static enum err_code aws_make_machine(
 	struct aws *a, struct label *header, struct http_request_options *o, struct err *err)
 {
 	struct str host = aws_environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -299,18 +301,19 @@ static enum err_code make_machine(
 
 /* ---- answers ---- */
 
-static struct str text_at(const json_t *v, const char *path)
+static struct str aws_text_at(const json_t *v, const char *path)
 {
 	const json_t *at = api_json_at(v, path);
 
 	return json_is_string(at) ? str_of(json_string_value(at)) : STR("");
 }
 
-static enum err_code take_keys(struct keys *k, const json_t *v, const char *token, struct err *err)
+static enum err_code aws_keys_take(
+	struct aws_keys *k, const json_t *v, const char *token, struct err *err)
 {
-	struct sigv4_credentials got = { text_at(v, "AccessKeyId"), text_at(v, "SecretAccessKey"),
-		text_at(v, token) };
-	struct str end = text_at(v, "Expiration");
+	struct sigv4_credentials got = { aws_text_at(v, "AccessKeyId"),
+		aws_text_at(v, "SecretAccessKey"), aws_text_at(v, token) };
+	struct str end = aws_text_at(v, "Expiration");
 	int64_t until_ns = INT64_MAX;
 
 	if (!got.access_key.len || !got.secret_key.len)
@@ -319,11 +322,11 @@ static enum err_code take_keys(struct keys *k, const json_t *v, const char *toke
 		return err_set(err, ERR_INVALID, "the answer does not say when the credentials end");
 	if (until_ns - clock_now_ns() <= LAST_MOMENT_NS)
 		return err_set(err, ERR_INVALID, "the credentials of the answer have ended already");
-	return keep(k, got, until_ns, err);
+	return aws_keys_keep(k, got, until_ns, err);
 }
 
 /* One line of text, which becomes part of a header or a URL. */
-static enum err_code take_line(struct aws *a, struct str body, struct str *out, struct err *err)
+static enum err_code aws_take_line(struct aws *a, struct str body, struct str *out, struct err *err)
 {
 	const char *end = body.len ? memchr(body.ptr, '\n', body.len) : NULL;
 
@@ -337,7 +340,7 @@ static enum err_code take_line(struct aws *a, struct str body, struct str *out, 
 	return out->len ? ERR_OK : err_set(err, ERR_INVALID, "the answer is empty");
 }
 
-static enum err_code take_document(struct aws *a, struct str body, struct err *err)
+static enum err_code aws_take_document(struct aws *a, struct str body, struct err *err)
 {
 	bool sts = a->step == STEP_WEB_IDENTITY || a->step == STEP_ASSUME_ROLE;
 	json_t *v;
@@ -346,43 +349,44 @@ static enum err_code take_document(struct aws *a, struct str body, struct err *e
 	if (rc)
 		return rc;
 	if (a->step == STEP_ASSUME_ROLE)
-		rc = take_keys(
+		rc = aws_keys_take(
 			&a->role, api_json_at(v, "AssumeRoleResult.Credentials"), "SessionToken", err);
 	else if (sts)
-		rc = take_keys(&a->base, api_json_at(v, "AssumeRoleWithWebIdentityResult.Credentials"),
+		rc = aws_keys_take(&a->base, api_json_at(v, "AssumeRoleWithWebIdentityResult.Credentials"),
 			"SessionToken", err);
 	else
-		rc = take_keys(&a->base, v, "Token", err);
+		rc = aws_keys_take(&a->base, v, "Token", err);
 	json_decref(v);
 	return rc;
 }
 
-static enum err_code take(struct aws *a, struct str body, struct err *err)
+static enum err_code aws_take(struct aws *a, struct str body, struct err *err)
 {
 	struct str region;
 	enum err_code rc;
 
 	switch (a->step) {
 	case STEP_TOKEN:
-		return take_line(a, body, &a->token, err);
+		return aws_take_line(a, body, &a->token, err);
 	case STEP_REGION:
-		rc = take_line(a, body, &region, err);
-		return rc ? rc : set_region(a, region, err);
+		rc = aws_take_line(a, body, &region, err);
+		return rc ? rc : aws_set_region(a, region, err);
 	case STEP_PROFILE:
-		return take_line(a, body, &a->profile, err);
+		return aws_take_line(a, body, &a->profile, err);
 	default:
-		return take_document(a, body, err);
+		return aws_take_document(a, body, err);
 	}
 }
 
 /* Only the code of a refusal: its text may repeat a token. */
-static enum err_code refused(const struct http_response *res, struct err *err)
+static enum err_code aws_refused(const struct http_response *res, struct err *err)
 {
 	struct buf code = { 0 };
 	json_t *v = NULL;
 	struct str s;
 
-	if (!api_xml_parse(res->body, &v, NULL) && (s = text_at(v, "Error.Code")).len && s.len <= 64) {
+	if (!api_xml_parse(res->body, &v, NULL) && (s = aws_text_at(v, "Error.Code")).len &&
+		s.len <= 64) {
 		buf_add_cstr(&code, ": ");
 		for (size_t i = 0; i < s.len; i++)
 			if (isalnum((unsigned char)s.ptr[i]) || s.ptr[i] == '.')
@@ -407,16 +411,17 @@ static const char *const names[] = {
 	[STEP_ASSUME_ROLE] = "AssumeRole",
 };
 
-static void finish(struct aws *a, enum err_code rc, const struct err *err)
+static void aws_finish(struct aws *a, enum err_code rc, const struct err *err)
 {
-	struct keys *k = a->c.role_arn.len ? &a->role : &a->base;
+	struct aws_keys *k = a->c.role_arn.len ? &a->role : &a->base;
 	int64_t now = clock_now_ns();
 	aws_ready_fn ready = a->ready;
 	void *ctx = a->ctx;
 
 	arena_release(&a->scratch);
 	a->ready = NULL;
-	if (rc && a->region.len && is_usable(k, now)) { /* they are tried again in the next round */
+	if (rc && a->region.len &&
+		aws_keys_is_usable(k, now)) { /* they are tried again in the next round */
 		log_warn("discovery", "credentials were not renewed", LOG_E(err));
 		k->renew_ns = now + RENEW_PAUSE_NS;
 		rc = ERR_OK;
@@ -424,7 +429,7 @@ static void finish(struct aws *a, enum err_code rc, const struct err *err)
 	ready(ctx, rc, err);
 }
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void aws_on_answer(void *ctx, const struct http_response *res)
 {
 	struct err err = res->err;
 	enum err_code rc = res->rc;
@@ -432,36 +437,36 @@ static void on_answer(void *ctx, const struct http_response *res)
 
 	a->request = NULL;
 	if (!rc)
-		rc = res->status == 200 ? take(a, res->body, &err) : refused(res, &err);
+		rc = res->status == 200 ? aws_take(a, res->body, &err) : aws_refused(res, &err);
 	if (rc) {
 		err_wrap(&err, rc, "%s", names[a->step]);
-		finish(a, rc, &err);
+		aws_finish(a, rc, &err);
 		return;
 	}
-	advance(a);
+	aws_advance(a);
 }
 
 /* Each step brings something that no later one asks for again, so there is an end. */
-static void advance(struct aws *a)
+static void aws_advance(struct aws *a)
 {
 	struct http_request_options o = { .body_size_max = ANSWER_BYTES_MAX };
 	struct label header;
 	enum err_code rc;
 	struct err err;
 
-	a->step = next_step(a);
+	a->step = aws_next_step(a);
 	if (a->step == STEP_NONE) {
-		finish(a, ERR_OK, NULL);
+		aws_finish(a, ERR_OK, NULL);
 		return;
 	}
 	rc = a->step == STEP_WEB_IDENTITY || a->step == STEP_ASSUME_ROLE ?
-		make_sts(a, &o, &err) :
-		make_machine(a, &header, &o, &err);
+		aws_make_sts(a, &o, &err) :
+		aws_make_machine(a, &header, &o, &err);
 	if (!rc)
-		rc = http_client_send(a->client, &o, on_answer, a, &a->request, &err);
+		rc = http_client_send(a->client, &o, aws_on_answer, a, &a->request, &err);
 	if (rc) {
 		err_wrap(&err, rc, "%s", names[a->step]);
-		finish(a, rc, &err);
+		aws_finish(a, rc, &err);
 	}
 }
 
@@ -477,13 +482,13 @@ void aws_prepare(struct aws *a, aws_ready_fn ready, void *ctx)
 	arena_init(&a->scratch, 0);
 	rc = aws_local_read(&a->c, &a->scratch, &a->local, &err);
 	if (!rc && !a->region.len && a->local.region.len)
-		rc = set_region(a, a->local.region, &err);
-	if (!rc && a->local.source == AWS_KEYS && !is_fresh(&a->base, clock_now_ns()))
-		rc = keep(&a->base, a->local.keys, INT64_MAX, &err);
+		rc = aws_set_region(a, a->local.region, &err);
+	if (!rc && a->local.source == AWS_KEYS && !aws_keys_is_fresh(&a->base, clock_now_ns()))
+		rc = aws_keys_keep(&a->base, a->local.keys, INT64_MAX, &err);
 	if (rc)
-		finish(a, rc, &err);
+		aws_finish(a, rc, &err);
 	else
-		advance(a);
+		aws_advance(a);
 }
 
 enum err_code aws_open(

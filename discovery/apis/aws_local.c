@@ -16,7 +16,7 @@ struct str aws_environment(const char *name)
 }
 
 /* A file's text in the arena; "" if there is none, or no path. */
-static enum err_code read_text(
+static enum err_code aws_local_read_text(
 	struct arena *a, struct str path, size_t max, struct str *out, struct err *err)
 {
 	struct buf text = { 0 };
@@ -35,7 +35,7 @@ static enum err_code read_text(
 }
 
 /* ~/.aws/NAME, or what the variable has instead. */
-static enum err_code read_profile(struct arena *a, const char *variable, const char *name,
+static enum err_code aws_local_read_profile(struct arena *a, const char *variable, const char *name,
 	struct str profile, struct aws_profile *p, struct err *err)
 {
 	struct str path = aws_environment(variable), home = aws_environment("HOME"), text;
@@ -45,7 +45,7 @@ static enum err_code read_profile(struct arena *a, const char *variable, const c
 		path = str_of(arena_printf(a, STR_FMT "/.aws/%s", STR_ARG(home), name));
 	if (!path.ptr)
 		return arena_fail(a, "credentials", err);
-	rc = read_text(a, path, FILE_BYTES_MAX, &text, err);
+	rc = aws_local_read_text(a, path, FILE_BYTES_MAX, &text, err);
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
 	if (!rc)
@@ -54,8 +54,8 @@ static enum err_code read_profile(struct arena *a, const char *variable, const c
 }
 
 /* Keys of the profile, if it has some. wanted: it must. */
-static enum err_code take_profile(struct arena *a, const struct aws_profile *p, struct str profile,
-	bool wanted, struct aws_local *out, bool *taken, struct err *err)
+static enum err_code aws_local_take_profile(struct arena *a, const struct aws_profile *p,
+	struct str profile, bool wanted, struct aws_local *out, bool *taken, struct err *err)
 {
 	enum err_code rc;
 
@@ -75,10 +75,10 @@ static enum err_code take_profile(struct arena *a, const struct aws_profile *p, 
 	return err_wrap(err, rc, "files of AWS");
 }
 
-static enum err_code take_web_identity(
+static enum err_code aws_local_take_web_identity(
 	struct arena *a, struct str token_file, struct aws_local *out, struct err *err)
 {
-	enum err_code rc = read_text(a, token_file, TOKEN_BYTES_MAX, &out->token, err);
+	enum err_code rc = aws_local_read_text(a, token_file, TOKEN_BYTES_MAX, &out->token, err);
 
 	if (rc)
 		return err_wrap(err, rc == ERR_NOT_FOUND ? ERR_IO : rc, "read the web identity token");
@@ -90,7 +90,7 @@ static enum err_code take_web_identity(
 }
 
 /* The container's endpoint, or the instance's. */
-static enum err_code take_machine(struct arena *a, struct aws_local *out, struct err *err)
+static enum err_code aws_local_take_machine(struct arena *a, struct aws_local *out, struct err *err)
 {
 	struct str path = aws_environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
 	struct str url = aws_environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -108,15 +108,15 @@ static enum err_code take_machine(struct arena *a, struct aws_local *out, struct
 	out->url = path.len ? str_of(arena_printf(a, CONTAINER_HOST STR_FMT, STR_ARG(path))) : url;
 	if (!out->url.ptr)
 		return arena_fail(a, "credentials", err);
-	rc = read_text(a, aws_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"), TOKEN_BYTES_MAX,
-		&out->authorization, err);
+	rc = aws_local_read_text(a, aws_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+		TOKEN_BYTES_MAX, &out->authorization, err);
 	out->authorization = out->authorization.len ?
 		str_trim(out->authorization) :
 		aws_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	return rc;
 }
 
-static enum err_code find_keys(const struct aws_config *c, const struct aws_profile *p,
+static enum err_code aws_local_find_keys(const struct aws_config *c, const struct aws_profile *p,
 	struct str profile, struct arena *a, struct aws_local *out, struct err *err)
 {
 	struct str access = aws_environment("AWS_ACCESS_KEY_ID");
@@ -130,17 +130,17 @@ static enum err_code find_keys(const struct aws_config *c, const struct aws_prof
 		return ERR_OK;
 	}
 	if (c->profile.len)
-		return take_profile(a, p, profile, true, out, &taken, err);
+		return aws_local_take_profile(a, p, profile, true, out, &taken, err);
 	if (access.len && secret.len) {
 		out->keys = (struct sigv4_credentials){ access, secret,
 			aws_environment("AWS_SESSION_TOKEN") };
 		return ERR_OK;
 	}
 	if (token_file.len && aws_environment("AWS_ROLE_ARN").len)
-		return take_web_identity(a, token_file, out, err);
-	if ((rc = take_profile(a, p, profile, false, out, &taken, err)) || taken)
+		return aws_local_take_web_identity(a, token_file, out, err);
+	if ((rc = aws_local_take_profile(a, p, profile, false, out, &taken, err)) || taken)
 		return rc;
-	return take_machine(a, out, err);
+	return aws_local_take_machine(a, out, err);
 }
 
 enum err_code aws_local_read(
@@ -153,12 +153,13 @@ enum err_code aws_local_read(
 
 	*out = (struct aws_local){ .source = AWS_KEYS, .region = c->region };
 	profile = profile.len ? profile : STR("default");
-	if ((rc = read_profile(a, "AWS_SHARED_CREDENTIALS_FILE", "credentials", profile, &p, err)) ||
-		(rc = read_profile(a, "AWS_CONFIG_FILE", "config", profile, &p, err)))
+	if ((rc = aws_local_read_profile(
+			 a, "AWS_SHARED_CREDENTIALS_FILE", "credentials", profile, &p, err)) ||
+		(rc = aws_local_read_profile(a, "AWS_CONFIG_FILE", "config", profile, &p, err)))
 		return rc;
 	for (size_t i = 0; !out->region.len && i < sizeof(regions) / sizeof(regions[0]); i++)
 		out->region = aws_environment(regions[i]);
 	if (!out->region.len && p.region.len)
 		out->region = p.region;
-	return find_keys(c, &p, profile, a, out, err);
+	return aws_local_find_keys(c, &p, profile, a, out, err);
 }

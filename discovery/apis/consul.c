@@ -61,12 +61,12 @@ static const struct api_param health_params[] = {
 };
 /* clang-format on */
 
-static bool needs_self(const void *config)
+static bool consul_needs_self(const void *config)
 {
 	return !((const struct consul_config *)config)->datacenter.len;
 }
 
-static bool needs_catalog(const void *config)
+static bool consul_needs_catalog(const void *config)
 {
 	const struct consul_config *c = config;
 
@@ -76,21 +76,21 @@ static bool needs_catalog(const void *config)
 enum { SELF, CATALOG };
 static const struct api_list lists[] = {
 	[SELF] = { "read the agent's datacenter", "/v1/agent/self", self_params, COUNT(self_params),
-		.needed = needs_self, .once = true },
+		.needed = consul_needs_self, .once = true },
 	[CATALOG] = { "list services", "/v1/catalog/services", catalog_params, COUNT(catalog_params),
-		.needed = needs_catalog, .blocking = true },
+		.needed = consul_needs_catalog, .blocking = true },
 };
 static const struct api_list health = { "list service", "/v1/health/service/*", health_params,
 	COUNT(health_params), .blocking = true };
 
 /* ---- labels ---- */
 
-static struct str service_name(const struct api_target *t)
+static struct str consul_service_name(const struct api_target *t)
 {
 	return t->key;
 }
 
-static struct str datacenter(const struct api_target *t)
+static struct str consul_datacenter(const struct api_target *t)
 {
 	const struct consul_config *c = t->config;
 	const json_t *v = api_json_at(t->answers[SELF], "Config.Datacenter");
@@ -101,23 +101,23 @@ static struct str datacenter(const struct api_target *t)
 }
 
 /* An answer leaves out a port of 0. */
-static struct str service_port(const struct api_target *t)
+static struct str consul_service_port(const struct api_target *t)
 {
 	struct str port = api_text(t, "entry.Service.Port");
 
 	return port.ptr && !port.len ? STR("0") : port;
 }
 
-static struct str address(const struct api_target *t)
+static struct str consul_address(const struct api_target *t)
 {
 	struct str host = api_text(t, "entry.Service.Address|entry.Node.Address");
-	struct str port = service_port(t);
+	struct str port = consul_service_port(t);
 
 	return host.ptr && port.ptr ? api_address(t->arena, host, port) : (struct str){ 0 };
 }
 
 /* The worst of the checks; a check of an unknown status makes it unknown. */
-static struct str health_status(const struct api_target *t)
+static struct str consul_health_status(const struct api_target *t)
 {
 	static const char *const worse[] = { "passing", "warning", "critical", "maintenance" };
 	const json_t *check, *checks = api_at(t, "entry.Checks");
@@ -146,13 +146,13 @@ static struct str health_status(const struct api_target *t)
 static const char *const roots[] = { "entry", NULL };
 /* clang-format off */
 static const struct api_label group_labels[] = {
-	{ "__meta_consul_dc", API_MADE, NULL, NULL, datacenter },
-	{ "__meta_consul_service", API_MADE, NULL, NULL, service_name },
+	{ "__meta_consul_dc", API_MADE, NULL, NULL, consul_datacenter },
+	{ "__meta_consul_service", API_MADE, NULL, NULL, consul_service_name },
 };
 static const struct api_label labels[] = {
-	{ "__address__", API_MADE, NULL, NULL, address },
+	{ "__address__", API_MADE, NULL, NULL, consul_address },
 	{ "__meta_consul_address", API_VALUE, "entry.Node.Address", NULL, NULL },
-	{ "__meta_consul_health", API_MADE, NULL, NULL, health_status },
+	{ "__meta_consul_health", API_MADE, NULL, NULL, consul_health_status },
 	{ "__meta_consul_metadata_", API_MEMBERS, "entry.Node.Meta", NULL, NULL },
 	{ "__meta_consul_namespace", API_VALUE, "entry.Service.Namespace", NULL, NULL },
 	{ "__meta_consul_node", API_VALUE, "entry.Node.Node", NULL, NULL },
@@ -160,7 +160,7 @@ static const struct api_label labels[] = {
 	{ "__meta_consul_service_address", API_VALUE, "entry.Service.Address", NULL, NULL },
 	{ "__meta_consul_service_id", API_VALUE, "entry.Service.ID", NULL, NULL },
 	{ "__meta_consul_service_metadata_", API_MEMBERS, "entry.Service.Meta", NULL, NULL },
-	{ "__meta_consul_service_port", API_MADE, NULL, NULL, service_port },
+	{ "__meta_consul_service_port", API_MADE, NULL, NULL, consul_service_port },
 	{ "__meta_consul_tagged_address_", API_MEMBERS, "entry.Node.TaggedAddresses", NULL, NULL },
 	{ "__meta_consul_tags", API_JOINED_ALWAYS, "entry.Service.Tags.*", NULL, NULL },
 };
@@ -168,7 +168,7 @@ static const struct api_label labels[] = {
 
 /* ---- which services ---- */
 
-static bool holds(const struct yaml_list *list, struct str s)
+static bool consul_holds(const struct yaml_list *list, struct str s)
 {
 	const struct str *v = list->v;
 
@@ -178,7 +178,7 @@ static bool holds(const struct yaml_list *list, struct str s)
 	return false;
 }
 
-static bool has_all_tags(const json_t *tags, const struct yaml_list *wanted)
+static bool consul_has_all_tags(const json_t *tags, const struct yaml_list *wanted)
 {
 	const struct str *v = wanted->v;
 	const json_t *tag;
@@ -195,7 +195,7 @@ static bool has_all_tags(const json_t *tags, const struct yaml_list *wanted)
 }
 
 /* {name: [tag]} */
-static void keys(const void *config, const json_t *answer, struct api_keys *out)
+static void consul_keys(const void *config, const json_t *answer, struct api_keys *out)
 {
 	const struct consul_config *c = config;
 	const struct str *v = c->services.v;
@@ -206,13 +206,14 @@ static void keys(const void *config, const json_t *answer, struct api_keys *out)
 		for (size_t i = 0; i < c->services.n; i++)
 			api_key_add(out, v[i]);
 	json_object_foreach ((json_t *)(uintptr_t)answer, name, tags)
-		if ((!c->services.n || holds(&c->services, str_of(name))) && has_all_tags(tags, &c->tags))
+		if ((!c->services.n || consul_holds(&c->services, str_of(name))) &&
+			consul_has_all_tags(tags, &c->tags))
 			api_key_add(out, str_of(name));
 }
 
 /* ---- configuration ---- */
 
-static void headers(const void *config, struct api_params *out)
+static void consul_headers(const void *config, struct api_params *out)
 {
 	const struct consul_config *c = config;
 
@@ -220,7 +221,7 @@ static void headers(const void *config, struct api_params *out)
 		api_param_add(out, STR("X-Consul-Token"), c->token);
 }
 
-static enum err_code locate(
+static enum err_code consul_locate(
 	const void *config, struct arena *a, struct api_server *out, struct err *err)
 {
 	const struct consul_config *c = config;
@@ -240,7 +241,7 @@ static enum err_code locate(
 	return out->url.ptr ? ERR_OK : arena_fail(a, "configuration", err);
 }
 
-static enum err_code check(
+static enum err_code consul_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct consul_config *c = out;
@@ -262,26 +263,26 @@ static enum err_code check(
 	return api_config_check(ctx, n, &c->common, err);
 }
 
-static void defaults(struct yaml_ctx *ctx, void *out);
+static void consul_defaults(struct yaml_ctx *ctx, void *out);
 
 static const struct yaml_schema schema = {
 	.name = "consul_sd_config",
 	.size = sizeof(struct consul_config),
 	.fields = fields,
 	.fields_n = COUNT(fields),
-	.defaults = defaults,
-	.check = check,
+	.defaults = consul_defaults,
+	.check = consul_check,
 };
 
 static const struct api consul = {
 	.kind = "consul",
 	.schema = &schema,
-	.locate = locate,
-	.headers = headers,
+	.locate = consul_locate,
+	.headers = consul_headers,
 	.lists = lists,
 	.lists_n = COUNT(lists),
 	.each = &health,
-	.keys = keys,
+	.keys = consul_keys,
 	.index_header = "X-Consul-Index",
 	.items = "*",
 	.roots = roots,
@@ -291,7 +292,7 @@ static const struct api consul = {
 	.group_labels_n = COUNT(group_labels),
 };
 
-static void defaults(struct yaml_ctx *ctx, void *out)
+static void consul_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct consul_config *c = out;
 

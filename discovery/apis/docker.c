@@ -37,7 +37,7 @@ static const struct yaml_field fields[] = {
 /* clang-format on */
 
 /* {"label": {"a=b": true}, ...} */
-static void add_filters(const void *config, struct api_params *out)
+static void docker_add_filters(const void *config, struct api_params *out)
 {
 	const struct docker_config *c = config;
 	const struct api_filter *f = c->filters.v;
@@ -67,7 +67,7 @@ static void add_filters(const void *config, struct api_params *out)
 enum { NETWORKS, CONTAINERS };
 static const struct api_list lists[] = {
 	[NETWORKS] = { "list networks", "/networks" },
-	[CONTAINERS] = { "list containers", "/containers/json", .more = add_filters },
+	[CONTAINERS] = { "list containers", "/containers/json", .more = docker_add_filters },
 };
 
 /* ---- targets ---- */
@@ -82,7 +82,7 @@ static const char *const roots[] = {
 	NULL,
 };
 
-static struct str address(const struct api_target *t)
+static struct str docker_address(const struct api_target *t)
 {
 	const struct docker_config *c = t->config;
 	struct str ip = api_text(t, "network.IPAddress|network.GlobalIPv6Address"), port;
@@ -96,7 +96,7 @@ static struct str address(const struct api_target *t)
 
 /* clang-format off */
 static const struct api_label labels[] = {
-	{ "__address__", API_MADE, NULL, NULL, address },
+	{ "__address__", API_MADE, NULL, NULL, docker_address },
 	{ "__meta_docker_container_id", API_VALUE, "container.Id", NULL, NULL },
 	{ "__meta_docker_container_image", API_VALUE, "container.Image", NULL, NULL },
 	{ "__meta_docker_container_image_id", API_VALUE, "container.ImageID", NULL, NULL },
@@ -119,7 +119,7 @@ static const struct api_label labels[] = {
 /* clang-format on */
 
 /* The object of a list whose member Id is that. */
-static const json_t *by_id(const json_t *list, const char *id)
+static const json_t *docker_by_id(const json_t *list, const char *id)
 {
 	const json_t *v;
 	const char *its;
@@ -134,7 +134,7 @@ static const json_t *by_id(const json_t *list, const char *id)
 }
 
 /* Its own, or those of the container that it shares them with. */
-static json_t *networks_of(const struct api_target *t)
+static json_t *docker_networks_of(const struct api_target *t)
 {
 	const json_t *container = t->roots[CONTAINER];
 	const char *mode, prefix[] = "container:";
@@ -145,12 +145,12 @@ static json_t *networks_of(const struct api_target *t)
 		mode = json_string_value(api_json_at(container, "HostConfig.NetworkMode"));
 		if (json_object_size(networks) || !mode || strncmp(mode, prefix, strlen(prefix)) != 0)
 			break;
-		container = by_id(t->answer, mode + strlen(prefix));
+		container = docker_by_id(t->answer, mode + strlen(prefix));
 	}
 	return networks;
 }
 
-static const char *first_name(json_t *networks)
+static const char *docker_first_name(json_t *networks)
 {
 	const char *name, *first = NULL;
 	json_t *v;
@@ -161,7 +161,7 @@ static const char *first_name(json_t *networks)
 	return first;
 }
 
-static enum err_code add_ports(struct api_target *t, struct err *err)
+static enum err_code docker_add_ports(struct api_target *t, struct err *err)
 {
 	const json_t *port, *public;
 	bool added = false;
@@ -182,11 +182,11 @@ static enum err_code add_ports(struct api_target *t, struct err *err)
 	return added ? ERR_OK : api_target_add(t, err);
 }
 
-static enum err_code expand(struct api_target *t, struct err *err)
+static enum err_code docker_expand(struct api_target *t, struct err *err)
 {
 	const struct docker_config *c = t->config;
-	json_t *networks = networks_of(t), *network;
-	const char *name, *first = c->match_first_network ? first_name(networks) : NULL;
+	json_t *networks = docker_networks_of(t), *network;
+	const char *name, *first = c->match_first_network ? docker_first_name(networks) : NULL;
 	enum err_code rc;
 
 	if (!api_at(t, "container.Names.0"))
@@ -195,9 +195,9 @@ static enum err_code expand(struct api_target *t, struct err *err)
 		if (json_is_null(network) || (first && strcmp(name, first) != 0))
 			continue;
 		t->roots[NETWORK] = network;
-		t->roots[KNOWN_NETWORK] = by_id(
+		t->roots[KNOWN_NETWORK] = docker_by_id(
 			t->answers[NETWORKS], json_string_value(json_object_get(network, "NetworkID")));
-		if ((rc = add_ports(t, err)))
+		if ((rc = docker_add_ports(t, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -205,7 +205,7 @@ static enum err_code expand(struct api_target *t, struct err *err)
 
 /* ---- configuration ---- */
 
-static enum err_code locate(
+static enum err_code docker_locate(
 	const void *config, struct arena *a, struct api_server *out, struct err *err)
 {
 	const struct docker_config *c = config;
@@ -222,8 +222,8 @@ static enum err_code locate(
 	return api_locate(host, "http", a, out, err);
 }
 
-static void defaults(struct yaml_ctx *ctx, void *out);
-static enum err_code check(
+static void docker_defaults(struct yaml_ctx *ctx, void *out);
+static enum err_code docker_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	return api_config_check(ctx, n, out, err);
@@ -234,24 +234,24 @@ static const struct yaml_schema schema = {
 	.size = sizeof(struct docker_config),
 	.fields = fields,
 	.fields_n = COUNT(fields),
-	.defaults = defaults,
-	.check = check,
+	.defaults = docker_defaults,
+	.check = docker_check,
 };
 
 static const struct api docker = {
 	.kind = "docker",
 	.schema = &schema,
-	.locate = locate,
+	.locate = docker_locate,
 	.lists = lists,
 	.lists_n = COUNT(lists),
 	.items = "*",
 	.roots = roots,
-	.expand = expand,
+	.expand = docker_expand,
 	.labels = labels,
 	.labels_n = COUNT(labels),
 };
 
-static void defaults(struct yaml_ctx *ctx, void *out)
+static void docker_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct docker_config *c = out;
 

@@ -49,7 +49,7 @@ static const struct api_param instances_params[] = {
 /* clang-format on */
 
 /* Filter.1.Name=a, Filter.1.Value.1=b, ... */
-static void add_filters(const void *config, struct api_params *out)
+static void ec2_add_filters(const void *config, struct api_params *out)
 {
 	const struct ec2_config *c = config;
 	const struct api_filter *f = c->filters.v;
@@ -72,29 +72,29 @@ static const struct api_list lists[] = {
 	[ZONES] = { "describe availability zones", "/", zones_params, COUNT(zones_params), .once = true,
 		.optional = true },
 	[INSTANCES] = { "describe instances", "/", instances_params, COUNT(instances_params),
-		.more = add_filters, .next = "nextToken", .next_param = "NextToken" },
+		.more = ec2_add_filters, .next = "nextToken", .next_param = "NextToken" },
 };
 
 /* ---- labels ---- */
 
-static const char *string_at(const json_t *v, const char *path)
+static const char *ec2_string_at(const json_t *v, const char *path)
 {
 	return json_string_value(api_json_at(v, path));
 }
 
-static struct str region(const struct api_target *t)
+static struct str ec2_region(const struct api_target *t)
 {
 	return t->region;
 }
 
-static struct str zone_id(const struct api_target *t)
+static struct str ec2_zone_id(const struct api_target *t)
 {
 	const char *zone = json_string_value(api_at(t, "instance.placement.availabilityZone"));
 	const json_t *v;
 	size_t i;
 
 	json_array_foreach (api_json_at(t->answers[ZONES], "availabilityZoneInfo"), i, v) {
-		const char *name = string_at(v, "zoneName"), *id = string_at(v, "zoneId");
+		const char *name = ec2_string_at(v, "zoneName"), *id = ec2_string_at(v, "zoneId");
 
 		if (zone && name && id && strcmp(zone, name) == 0)
 			return str_of(id);
@@ -103,7 +103,8 @@ static struct str zone_id(const struct api_target *t)
 }
 
 /* Items with separators between and around them. */
-static struct str list_text(const struct api_target *t, const char *const *v, size_t n, bool always)
+static struct str ec2_list_text(
+	const struct api_target *t, const char *const *v, size_t n, bool always)
 {
 	struct str out = STR("");
 	struct buf b = { 0 };
@@ -121,7 +122,7 @@ static struct str list_text(const struct api_target *t, const char *const *v, si
 }
 
 /* Each once, in the order of the interfaces. */
-static struct str subnets(const struct api_target *t)
+static struct str ec2_subnets(const struct api_target *t)
 {
 	const json_t *v, *all = api_at(t, "instance.networkInterfaceSet");
 	const char **ids, *id;
@@ -132,13 +133,13 @@ static struct str subnets(const struct api_target *t)
 	if (!(ids = arena_array(t->arena, const char *, json_array_size(all))))
 		return (struct str){ 0 };
 	json_array_foreach (all, i, v) {
-		id = string_at(v, "subnetId");
+		id = ec2_string_at(v, "subnetId");
 		for (k = 0; id && k < n && strcmp(ids[k], id) != 0; k++)
 			;
 		if (id && k == n)
 			ids[n++] = id;
 	}
-	return list_text(t, ids, n, true);
+	return ec2_list_text(t, ids, n, true);
 }
 
 struct addresses {
@@ -146,24 +147,24 @@ struct addresses {
 	size_t all_n, primary_n;
 };
 
-static bool is_true(const char *s)
+static bool ec2_is_true(const char *s)
 {
 	return s && strcmp(s, "true") == 0;
 }
 
-static void add_addresses(struct addresses *out, const json_t *interface)
+static void addresses_add(struct addresses *out, const json_t *interface)
 {
-	const char *ip, *place = string_at(interface, "attachment.deviceIndex");
+	const char *ip, *place = ec2_string_at(interface, "attachment.deviceIndex");
 	const json_t *v;
 	uint64_t at;
 	size_t i;
 
 	json_array_foreach (json_object_get(interface, "ipv6AddressesSet"), i, v) {
-		if (!(ip = string_at(v, "ipv6Address")))
+		if (!(ip = ec2_string_at(v, "ipv6Address")))
 			continue;
 		out->all[out->all_n++] = ip;
-		if (!is_true(string_at(v, "isPrimaryIpv6")) || !place || !str_to_u64(str_of(place), &at) ||
-			at >= DEVICES_MAX)
+		if (!ec2_is_true(ec2_string_at(v, "isPrimaryIpv6")) || !place ||
+			!str_to_u64(str_of(place), &at) || at >= DEVICES_MAX)
 			continue;
 		out->primary[at] = ip;
 		if (out->primary_n <= at)
@@ -172,7 +173,7 @@ static void add_addresses(struct addresses *out, const json_t *interface)
 }
 
 /* Those of interfaces in a subnet of its VPC. False: out of memory. */
-static bool find_addresses(const struct api_target *t, struct addresses *out)
+static bool ec2_find_addresses(const struct api_target *t, struct addresses *out)
 {
 	const json_t *v, *all = api_at(t, "instance.networkInterfaceSet");
 	size_t i, n = 0;
@@ -186,30 +187,31 @@ static bool find_addresses(const struct api_target *t, struct addresses *out)
 		return false;
 	json_array_foreach (all, i, v)
 		if (json_object_get(v, "subnetId"))
-			add_addresses(out, v);
+			addresses_add(out, v);
 	return true;
 }
 
-static struct str ipv6_addresses(const struct api_target *t)
+static struct str ec2_ipv6_addresses(const struct api_target *t)
 {
 	struct addresses a;
 
-	return find_addresses(t, &a) ? list_text(t, a.all, a.all_n, false) : (struct str){ 0 };
+	return ec2_find_addresses(t, &a) ? ec2_list_text(t, a.all, a.all_n, false) : (struct str){ 0 };
 }
 
-static struct str primary_ipv6_addresses(const struct api_target *t)
+static struct str ec2_primary_ipv6_addresses(const struct api_target *t)
 {
 	struct addresses a;
 
-	return find_addresses(t, &a) ? list_text(t, a.primary, a.primary_n, false) : (struct str){ 0 };
+	return ec2_find_addresses(t, &a) ? ec2_list_text(t, a.primary, a.primary_n, false) :
+									   (struct str){ 0 };
 }
 
 /* The first primary one, else the first. */
-static struct str default_ipv6_address(const struct api_target *t)
+static struct str ec2_default_ipv6_address(const struct api_target *t)
 {
 	struct addresses a;
 
-	if (!find_addresses(t, &a))
+	if (!ec2_find_addresses(t, &a))
 		return (struct str){ 0 };
 	for (size_t i = 0; i < a.primary_n; i++)
 		if (a.primary[i])
@@ -217,29 +219,29 @@ static struct str default_ipv6_address(const struct api_target *t)
 	return a.all_n ? str_of(a.all[0]) : STR("");
 }
 
-static struct str address(const struct api_target *t)
+static struct str ec2_address(const struct api_target *t)
 {
 	const struct api_config *c = t->config;
 	struct str ip = api_text(t, "instance.privateIpAddress"), port;
 
 	if (!ip.len)
-		ip = default_ipv6_address(t);
+		ip = ec2_default_ipv6_address(t);
 	port = str_of(arena_printf(t->arena, "%lld", (long long)c->port));
 	return ip.ptr && port.ptr ? api_address(t->arena, ip, port) : (struct str){ 0 };
 }
 
 /* An instance without an address is not there yet, or not any more. */
-static enum err_code expand(struct api_target *t, struct err *err)
+static enum err_code ec2_expand(struct api_target *t, struct err *err)
 {
 	struct str ip = api_text(t, "instance.privateIpAddress");
 
 	if (!ip.len)
-		ip = default_ipv6_address(t);
+		ip = ec2_default_ipv6_address(t);
 	return ip.len ? api_target_add(t, err) : ip.ptr ? ERR_OK : arena_fail(t->arena, "targets", err);
 }
 
 /* Public names without a public address are none. */
-static struct str public_dns_name(const struct api_target *t)
+static struct str ec2_public_dns_name(const struct api_target *t)
 {
 	return api_at(t, "instance.ipAddress") ? api_text(t, "instance.dnsName") : STR("");
 }
@@ -247,28 +249,28 @@ static struct str public_dns_name(const struct api_target *t)
 static const char *const roots[] = { "reservation", "instance", NULL };
 /* clang-format off */
 static const struct api_label labels[] = {
-	{ "__address__", API_MADE, NULL, NULL, address },
+	{ "__address__", API_MADE, NULL, NULL, ec2_address },
 	{ "__meta_ec2_ami", API_VALUE, "instance.imageId", NULL, NULL },
 	{ "__meta_ec2_architecture", API_VALUE, "instance.architecture", NULL, NULL },
 	{ "__meta_ec2_availability_zone", API_VALUE, "instance.placement.availabilityZone", NULL,
 		NULL },
-	{ "__meta_ec2_availability_zone_id", API_MADE, NULL, NULL, zone_id },
-	{ "__meta_ec2_default_ipv6_address", API_MADE, NULL, NULL, default_ipv6_address },
+	{ "__meta_ec2_availability_zone_id", API_MADE, NULL, NULL, ec2_zone_id },
+	{ "__meta_ec2_default_ipv6_address", API_MADE, NULL, NULL, ec2_default_ipv6_address },
 	{ "__meta_ec2_instance_id", API_VALUE, "instance.instanceId", NULL, NULL },
 	{ "__meta_ec2_instance_lifecycle", API_VALUE, "instance.instanceLifecycle", NULL, NULL },
 	{ "__meta_ec2_instance_state", API_VALUE, "instance.instanceState.name", NULL, NULL },
 	{ "__meta_ec2_instance_type", API_VALUE, "instance.instanceType", NULL, NULL },
-	{ "__meta_ec2_ipv6_addresses", API_MADE, NULL, NULL, ipv6_addresses },
+	{ "__meta_ec2_ipv6_addresses", API_MADE, NULL, NULL, ec2_ipv6_addresses },
 	{ "__meta_ec2_owner_id", API_VALUE, "reservation.ownerId", NULL, NULL },
 	{ "__meta_ec2_platform", API_VALUE, "instance.platform", NULL, NULL },
-	{ "__meta_ec2_primary_ipv6_addresses", API_MADE, NULL, NULL, primary_ipv6_addresses },
+	{ "__meta_ec2_primary_ipv6_addresses", API_MADE, NULL, NULL, ec2_primary_ipv6_addresses },
 	{ "__meta_ec2_private_dns_name", API_VALUE, "instance.privateDnsName", NULL, NULL },
 	{ "__meta_ec2_private_ip", API_VALUE, "instance.privateIpAddress", NULL, NULL },
-	{ "__meta_ec2_public_dns_name", API_MADE, NULL, NULL, public_dns_name },
+	{ "__meta_ec2_public_dns_name", API_MADE, NULL, NULL, ec2_public_dns_name },
 	{ "__meta_ec2_public_ip", API_VALUE, "instance.ipAddress", NULL, NULL },
-	{ "__meta_ec2_region", API_MADE, NULL, NULL, region },
+	{ "__meta_ec2_region", API_MADE, NULL, NULL, ec2_region },
 	{ "__meta_ec2_primary_subnet_id", API_VALUE, "instance.subnetId", NULL, NULL },
-	{ "__meta_ec2_subnet_id", API_MADE, NULL, NULL, subnets },
+	{ "__meta_ec2_subnet_id", API_MADE, NULL, NULL, ec2_subnets },
 	{ "__meta_ec2_tag_", API_PAIRS, "instance.tagSet", NULL, NULL },
 	{ "__meta_ec2_vpc_id", API_VALUE, "instance.vpcId", NULL, NULL },
 };
@@ -276,7 +278,7 @@ static const struct api_label labels[] = {
 
 /* ---- configuration ---- */
 
-static enum err_code locate(
+static enum err_code ec2_locate(
 	const void *config, struct arena *a, struct api_server *out, struct err *err)
 {
 	const struct ec2_config *c = config;
@@ -285,7 +287,7 @@ static enum err_code locate(
 	return c->endpoint.len ? api_locate(c->endpoint, "https", a, out, err) : ERR_OK;
 }
 
-static void aws(const void *config, struct aws_config *out)
+static void ec2_aws(const void *config, struct aws_config *out)
 {
 	const struct ec2_config *c = config;
 
@@ -293,7 +295,7 @@ static void aws(const void *config, struct aws_config *out)
 		c->role_arn, c->external_id, &c->common.http };
 }
 
-static enum err_code check(
+static enum err_code ec2_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct ec2_config *c = out;
@@ -306,34 +308,34 @@ static enum err_code check(
 	return api_config_check(ctx, n, &c->common, err);
 }
 
-static void defaults(struct yaml_ctx *ctx, void *out);
+static void ec2_defaults(struct yaml_ctx *ctx, void *out);
 
 static const struct yaml_schema schema = {
 	.name = "ec2_sd_config",
 	.size = sizeof(struct ec2_config),
 	.fields = fields,
 	.fields_n = COUNT(fields),
-	.defaults = defaults,
-	.check = check,
+	.defaults = ec2_defaults,
+	.check = ec2_check,
 };
 
 static const struct api ec2 = {
 	.kind = "ec2",
 	.schema = &schema,
-	.locate = locate,
+	.locate = ec2_locate,
 	.form = true,
 	.xml = true,
-	.aws = aws,
+	.aws = ec2_aws,
 	.lists = lists,
 	.lists_n = COUNT(lists),
 	.items = "reservationSet.*.instancesSet.*",
 	.roots = roots,
-	.expand = expand,
+	.expand = ec2_expand,
 	.labels = labels,
 	.labels_n = COUNT(labels),
 };
 
-static void defaults(struct yaml_ctx *ctx, void *out)
+static void ec2_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct ec2_config *c = out;
 

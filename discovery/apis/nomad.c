@@ -55,7 +55,7 @@ static const struct api_label labels[] = {
 /* clang-format on */
 
 /* [{Namespace, Services: [{ServiceName, Tags}]}] */
-static void keys(const void *config, const json_t *answer, struct api_keys *out)
+static void nomad_keys(const void *config, const json_t *answer, struct api_keys *out)
 {
 	const json_t *namespace, *one, *name;
 	size_t i, k;
@@ -67,7 +67,7 @@ static void keys(const void *config, const json_t *answer, struct api_keys *out)
 		}
 }
 
-static enum err_code locate(
+static enum err_code nomad_locate(
 	const void *config, struct arena *a, struct api_server *out, struct err *err)
 {
 	const struct nomad_config *c = config;
@@ -77,8 +77,8 @@ static enum err_code locate(
 	return api_locate(str_trim(c->server), "http", a, out, err);
 }
 
-static void defaults(struct yaml_ctx *ctx, void *out);
-static enum err_code check(
+static void nomad_defaults(struct yaml_ctx *ctx, void *out);
+static enum err_code nomad_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	return api_config_check(ctx, n, out, err);
@@ -89,18 +89,18 @@ static const struct yaml_schema schema = {
 	.size = sizeof(struct nomad_config),
 	.fields = fields,
 	.fields_n = COUNT(fields),
-	.defaults = defaults,
-	.check = check,
+	.defaults = nomad_defaults,
+	.check = nomad_check,
 };
 
 static const struct api nomad = {
 	.kind = "nomad",
 	.schema = &schema,
-	.locate = locate,
+	.locate = nomad_locate,
 	.lists = services,
 	.lists_n = COUNT(services),
 	.each = &service,
-	.keys = keys,
+	.keys = nomad_keys,
 	.index_header = "X-Nomad-Index",
 	.items = "*",
 	.roots = roots,
@@ -108,7 +108,7 @@ static const struct api nomad = {
 	.labels_n = COUNT(labels),
 };
 
-static void defaults(struct yaml_ctx *ctx, void *out)
+static void nomad_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct nomad_config *c = out;
 

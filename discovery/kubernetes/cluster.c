@@ -38,7 +38,7 @@ enum err_code kube_access_identify(struct arena *a, struct kube_access *out, str
 /* -------------------------------------------------------------------------------------------- */
 /* Checks */
 
-static bool is_custom(const struct http_config *c)
+static bool kube_is_custom(const struct http_config *c)
 {
 	struct buf given = { 0 }, plain = { 0 };
 	struct http_config defaults;
@@ -53,7 +53,7 @@ static bool is_custom(const struct http_config *c)
 	return custom;
 }
 
-static bool is_url(struct str s)
+static bool kube_is_url(struct str s)
 {
 	struct str rest = s;
 
@@ -75,10 +75,10 @@ enum err_code kube_cluster_check(const struct yaml_node *n, const struct kube_cl
 	if (url && file)
 		return yaml_err(
 			n, err, ERR_INVALID, "cannot use 'kubeconfig_file' and 'api_server' simultaneously");
-	if (file && is_custom(&c->http))
+	if (file && kube_is_custom(&c->http))
 		return yaml_err(n, err, ERR_INVALID,
 			"cannot use a custom HTTP client configuration together with 'kubeconfig_file'");
-	if (!url && is_custom(&c->http))
+	if (!url && kube_is_custom(&c->http))
 		return yaml_err(n, err, ERR_INVALID,
 			"to use custom HTTP client configuration please provide the 'api_server' URL "
 			"explicitly");
@@ -88,7 +88,7 @@ enum err_code kube_cluster_check(const struct yaml_node *n, const struct kube_cl
 	if (file && own_namespace)
 		return yaml_err(n, err, ERR_INVALID,
 			"cannot use 'kubeconfig_file' and 'namespaces.own_namespace' simultaneously");
-	if (url && !is_url(c->api_server))
+	if (url && !kube_is_url(c->api_server))
 		return yaml_err(n, err, ERR_INVALID, "api_server \"%.*s\" is no URL of http or https",
 			(int)(c->api_server.len < 256 ? c->api_server.len : 256), c->api_server.ptr);
 	return ERR_OK;
@@ -97,7 +97,7 @@ enum err_code kube_cluster_check(const struct yaml_node *n, const struct kube_cl
 /* -------------------------------------------------------------------------------------------- */
 /* Access */
 
-static struct str without_end_slash(struct str s)
+static struct str kube_without_end_slash(struct str s)
 {
 	while (s.len && s.ptr[s.len - 1] == '/')
 		s.len--;
@@ -105,7 +105,7 @@ static struct str without_end_slash(struct str s)
 }
 
 /* The text of a file of the service account, without white space around it. */
-static enum err_code read_text(
+static enum err_code kube_read_text(
 	struct arena *a, const char *path, size_t max, struct str *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -120,7 +120,7 @@ static enum err_code read_text(
 	return rc;
 }
 
-static enum err_code in_cluster(
+static enum err_code kube_in_cluster(
 	struct arena *a, struct str dir, struct kube_access *out, struct err *err)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
@@ -136,7 +136,7 @@ static enum err_code in_cluster(
 	server = arena_printf(a, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	if (!token || !ca || !namespace || !server)
 		return arena_fail(a, "service account", err);
-	if ((rc = read_text(a, token, TOKEN_BYTES_MAX, &text, err)))
+	if ((rc = kube_read_text(a, token, TOKEN_BYTES_MAX, &text, err)))
 		return err_wrap(err, rc, "unable to load in-cluster configuration");
 	out->server = str_of(server);
 	out->http.has_authorization = true;
@@ -146,10 +146,10 @@ static enum err_code in_cluster(
 		out->http.tls_ca_file = str_of(ca);
 	if (!fs_exists(namespace))
 		return ERR_OK;
-	return read_text(a, namespace, NAMESPACE_BYTES_MAX, &out->own_namespace, err);
+	return kube_read_text(a, namespace, NAMESPACE_BYTES_MAX, &out->own_namespace, err);
 }
 
-static enum err_code from_kubeconfig(
+static enum err_code kube_from_kubeconfig(
 	struct arena *a, struct str path, struct kube_access *out, struct err *err)
 {
 	char *file = arena_strndup(a, path.ptr, path.len);
@@ -192,12 +192,12 @@ enum err_code kube_access_make(const struct kube_cluster_config *c, const char *
 
 	http_config_defaults(&made.http);
 	if (c->kubeconfig_file.len) {
-		rc = from_kubeconfig(a, c->kubeconfig_file, &made, err);
+		rc = kube_from_kubeconfig(a, c->kubeconfig_file, &made, err);
 	} else if (c->api_server.len) {
-		made.server = without_end_slash(c->api_server);
+		made.server = kube_without_end_slash(c->api_server);
 		made.http = c->http;
 	} else {
-		rc = in_cluster(a, dir, &made, err);
+		rc = kube_in_cluster(a, dir, &made, err);
 	}
 	if (rc || (rc = kube_access_identify(a, &made, err)))
 		return rc;

@@ -18,9 +18,9 @@ struct kube_page {
 
 /* ---- what entries looked up ---- */
 
-static void link_in(struct kube_entries *t, struct kube_link *l)
+static void kube_entries_link_in(struct kube_entries *t, struct kube_link *l)
 {
-	struct kube_link **slot = &t->slots[hash_u64(l->dep) & (t->slots_n - 1)];
+	struct kube_link **slot = &t->slots[map_hash_u64(l->dep) & (t->slots_n - 1)];
 
 	l->next = *slot;
 	l->at = slot;
@@ -29,7 +29,7 @@ static void link_in(struct kube_entries *t, struct kube_link *l)
 	*slot = l;
 }
 
-static void unlink_all(struct kube_entries *t, struct kube_entry *e)
+static void kube_entries_unlink_all(struct kube_entries *t, struct kube_entry *e)
 {
 	struct kube_link *l;
 
@@ -45,15 +45,15 @@ static void unlink_all(struct kube_entries *t, struct kube_entry *e)
 	e->links_n = 0;
 }
 
-static void link_page(struct kube_entries *t, const struct kube_page *p)
+static void kube_entries_link_page(struct kube_entries *t, const struct kube_page *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < p->v[i]->links_n; k++)
-			link_in(t, &p->v[i]->links[k]);
+			kube_entries_link_in(t, &p->v[i]->links[k]);
 }
 
 /* Room for n more. */
-static bool grow_slots(struct kube_entries *t, size_t n)
+static bool kube_entries_grow_slots(struct kube_entries *t, size_t n)
 {
 	size_t slots_n = t->slots_n ? t->slots_n : 64;
 	struct kube_link **slots;
@@ -68,37 +68,37 @@ static bool grow_slots(struct kube_entries *t, size_t n)
 	t->slots = slots;
 	t->slots_n = slots_n;
 	for (size_t i = 0; i < t->pages_n; i++)
-		link_page(t, t->pages[i]);
+		kube_entries_link_page(t, t->pages[i]);
 	return true;
 }
 
 /* ---- pages ---- */
 
-static struct str key_of(const struct kube_entry *e)
+static struct str kube_entry_key_of(const struct kube_entry *e)
 {
 	return (struct str){ e->key, e->key_len };
 }
 
-static void page_changed(struct kube_page *p)
+static void kube_page_changed(struct kube_page *p)
 {
 	groups_unref(p->set);
 	p->set = NULL;
 }
 
-static void page_free(struct kube_page *p)
+static void kube_page_free(struct kube_page *p)
 {
-	page_changed(p);
+	kube_page_changed(p);
 	free(p);
 }
 
 /* The last page that begins at or before the key, or the first. */
-static size_t page_of(const struct kube_entries *t, struct str key)
+static size_t kube_entries_page_of(const struct kube_entries *t, struct str key)
 {
 	size_t lo = 0, hi = t->pages_n, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (str_cmp(key_of(t->pages[mid]->v[0]), key) <= 0)
+		if (str_cmp(kube_entry_key_of(t->pages[mid]->v[0]), key) <= 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -106,13 +106,13 @@ static size_t page_of(const struct kube_entries *t, struct str key)
 	return lo ? lo - 1 : 0;
 }
 
-static size_t place_of(const struct kube_page *p, struct str key)
+static size_t kube_page_place_of(const struct kube_page *p, struct str key)
 {
 	size_t lo = 0, hi = p->n, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (str_cmp(key_of(p->v[mid]), key) < 0)
+		if (str_cmp(kube_entry_key_of(p->v[mid]), key) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -120,7 +120,7 @@ static size_t place_of(const struct kube_page *p, struct str key)
 	return lo;
 }
 
-static struct kube_page *page_insert(struct kube_entries *t, size_t i)
+static struct kube_page *kube_entries_page_insert(struct kube_entries *t, size_t i)
 {
 	struct kube_page *p;
 
@@ -131,46 +131,46 @@ static struct kube_page *page_insert(struct kube_entries *t, size_t i)
 	return p;
 }
 
-static void page_remove(struct kube_entries *t, size_t i)
+static void kube_entries_page_remove(struct kube_entries *t, size_t i)
 {
-	page_free(t->pages[i]);
+	kube_page_free(t->pages[i]);
 	memmove(t->pages + i, t->pages + i + 1, (--t->pages_n - i) * sizeof(struct kube_page *));
 }
 
 /* Makes room in a page that is full. Entries that come in order fill pages; others halve them. */
-static bool split(struct kube_entries *t, size_t i, size_t at)
+static bool kube_entries_split(struct kube_entries *t, size_t i, size_t at)
 {
-	struct kube_page *full = t->pages[i], *p = page_insert(t, i + 1);
+	struct kube_page *full = t->pages[i], *p = kube_entries_page_insert(t, i + 1);
 	size_t keep = at == PAGE_MAX && i + 2 == t->pages_n ? PAGE_MAX : PAGE_MAX / 2;
 
 	if (!p)
 		return false;
-	page_changed(full);
+	kube_page_changed(full);
 	p->n = full->n - keep;
 	memcpy(p->v, full->v + keep, p->n * sizeof(struct kube_entry *));
 	full->n = keep;
 	return true;
 }
 
-static void insert(struct kube_page *p, size_t at, struct kube_entry *e)
+static void kube_page_insert(struct kube_page *p, size_t at, struct kube_entry *e)
 {
 	assert(p->n < PAGE_MAX);
-	page_changed(p);
+	kube_page_changed(p);
 	memmove(p->v + at + 1, p->v + at, (p->n++ - at) * sizeof(struct kube_entry *));
 	p->v[at] = e;
 }
 
 /* ---- entries ---- */
 
-static void entry_free(struct kube_entries *t, struct kube_entry *e)
+static void kube_entries_entry_free(struct kube_entries *t, struct kube_entry *e)
 {
-	unlink_all(t, e);
+	kube_entries_unlink_all(t, e);
 	groups_unref(e->set);
 	free(e->key);
 	free(e);
 }
 
-static struct kube_entry *entry_new(struct str key, uint32_t ns)
+static struct kube_entry *kube_entry_new(struct str key, uint32_t ns)
 {
 	struct kube_entry *e = calloc(1, sizeof(*e));
 
@@ -187,7 +187,7 @@ static struct kube_entry *entry_new(struct str key, uint32_t ns)
 	return e;
 }
 
-static void mark(struct kube_entries *t, struct kube_entry *e)
+static void kube_mark(struct kube_entries *t, struct kube_entry *e)
 {
 	if (e->marked)
 		return;
@@ -199,33 +199,33 @@ static void mark(struct kube_entries *t, struct kube_entry *e)
 
 bool kube_entries_mark(struct kube_entries *t, struct str key, uint32_t ns)
 {
-	size_t i = page_of(t, key), at;
+	size_t i = kube_entries_page_of(t, key), at;
 	struct kube_entry *e;
 
-	if (!t->pages_n && !page_insert(t, 0))
+	if (!t->pages_n && !kube_entries_page_insert(t, 0))
 		return false;
-	at = place_of(t->pages[i], key);
-	if (at < t->pages[i]->n && str_eq(key_of(t->pages[i]->v[at]), key)) {
-		mark(t, t->pages[i]->v[at]);
+	at = kube_page_place_of(t->pages[i], key);
+	if (at < t->pages[i]->n && str_eq(kube_entry_key_of(t->pages[i]->v[at]), key)) {
+		kube_mark(t, t->pages[i]->v[at]);
 		return true;
 	}
-	if (!(e = entry_new(key, ns)))
+	if (!(e = kube_entry_new(key, ns)))
 		goto fail;
 	if (t->pages[i]->n == PAGE_MAX) {
-		if (!split(t, i, at))
+		if (!kube_entries_split(t, i, at))
 			goto fail;
 		if (at > t->pages[i]->n || t->pages[i]->n == PAGE_MAX)
 			at -= t->pages[i++]->n;
 	}
-	insert(t->pages[i], at, e);
+	kube_page_insert(t->pages[i], at, e);
 	t->n++;
-	mark(t, e);
+	kube_mark(t, e);
 	return true;
 fail:
 	free(e ? e->key : NULL);
 	free(e);
 	if (!t->pages[0]->n)
-		page_remove(t, 0);
+		kube_entries_page_remove(t, 0);
 	return false;
 }
 
@@ -233,16 +233,16 @@ void kube_entries_mark_all(struct kube_entries *t)
 {
 	for (size_t i = 0; i < t->pages_n; i++)
 		for (size_t k = 0; k < t->pages[i]->n; k++)
-			mark(t, t->pages[i]->v[k]);
+			kube_mark(t, t->pages[i]->v[k]);
 }
 
 void kube_entries_mark_those_of(struct kube_entries *t, uint64_t dep)
 {
 	if (!t->slots_n)
 		return;
-	for (struct kube_link *l = t->slots[hash_u64(dep) & (t->slots_n - 1)]; l; l = l->next)
+	for (struct kube_link *l = t->slots[map_hash_u64(dep) & (t->slots_n - 1)]; l; l = l->next)
 		if (l->dep == dep)
-			mark(t, l->entry);
+			kube_mark(t, l->entry);
 }
 
 struct kube_entry *kube_entries_take(struct kube_entries *t)
@@ -262,15 +262,15 @@ enum err_code kube_entries_give(struct kube_entries *t, struct kube_entry *e, st
 {
 	struct kube_link *links = n ? calloc(n, sizeof(*links)) : NULL;
 
-	if ((n && !links) || !grow_slots(t, n)) {
+	if ((n && !links) || !kube_entries_grow_slots(t, n)) {
 		free(links);
 		groups_unref(set);
 		return err_nomem(err, ENTRIES_TEXT);
 	}
-	unlink_all(t, e);
+	kube_entries_unlink_all(t, e);
 	for (size_t i = 0; i < n; i++) {
 		links[i] = (struct kube_link){ .dep = deps[i], .entry = e };
-		link_in(t, &links[i]);
+		kube_entries_link_in(t, &links[i]);
 	}
 	e->links = links;
 	e->links_n = n;
@@ -281,12 +281,12 @@ enum err_code kube_entries_give(struct kube_entries *t, struct kube_entry *e, st
 	}
 	groups_unref(e->set);
 	e->set = set;
-	page_changed(t->pages[page_of(t, key_of(e))]);
+	kube_page_changed(t->pages[kube_entries_page_of(t, kube_entry_key_of(e))]);
 	return ERR_OK;
 }
 
 /* Joins page i with the next one, if they are small. */
-static void join_small(struct kube_entries *t, size_t i)
+static void kube_entries_join_small(struct kube_entries *t, size_t i)
 {
 	struct kube_page *p, *next;
 
@@ -296,29 +296,30 @@ static void join_small(struct kube_entries *t, size_t i)
 	next = t->pages[i + 1];
 	if ((p->n >= PAGE_MIN && next->n >= PAGE_MIN) || p->n + next->n > PAGE_MAX / 4 * 3)
 		return;
-	page_changed(p);
+	kube_page_changed(p);
 	memcpy(p->v + p->n, next->v, next->n * sizeof(struct kube_entry *));
 	p->n += next->n;
-	page_remove(t, i + 1);
+	kube_entries_page_remove(t, i + 1);
 }
 
 void kube_entries_remove(struct kube_entries *t, struct kube_entry *e)
 {
-	size_t i = page_of(t, key_of(e)), at = place_of(t->pages[i], key_of(e));
+	size_t i = kube_entries_page_of(t, kube_entry_key_of(e)),
+		   at = kube_page_place_of(t->pages[i], kube_entry_key_of(e));
 	struct kube_page *p = t->pages[i];
 
 	assert(!e->marked && p->v[at] == e);
-	page_changed(p);
+	kube_page_changed(p);
 	memmove(p->v + at, p->v + at + 1, (--p->n - at) * sizeof(struct kube_entry *));
 	t->n--;
-	entry_free(t, e);
+	kube_entries_entry_free(t, e);
 	if (!p->n) {
-		page_remove(t, i);
+		kube_entries_page_remove(t, i);
 		return;
 	}
-	join_small(t, i);
+	kube_entries_join_small(t, i);
 	if (i)
-		join_small(t, i - 1);
+		kube_entries_join_small(t, i - 1);
 }
 
 /* ---- all of them ---- */
@@ -333,15 +334,15 @@ void kube_entries_release(struct kube_entries *t)
 {
 	for (size_t i = 0; i < t->pages_n; i++) {
 		for (size_t k = 0; k < t->pages[i]->n; k++)
-			entry_free(t, t->pages[i]->v[k]);
-		page_free(t->pages[i]);
+			kube_entries_entry_free(t, t->pages[i]->v[k]);
+		kube_page_free(t->pages[i]);
 	}
 	free(t->pages);
 	free(t->slots);
 	kube_entries_init(t);
 }
 
-static enum err_code join_page(struct kube_page *p, struct err *err)
+static enum err_code kube_page_join(struct kube_page *p, struct err *err)
 {
 	struct groups *sets[PAGE_MAX];
 
@@ -357,7 +358,7 @@ enum err_code kube_entries_join(struct kube_entries *t, struct groups **out, str
 
 	for (size_t i = 0; i < t->pages_n && !rc; i++) {
 		if (!t->pages[i]->set)
-			rc = join_page(t->pages[i], err);
+			rc = kube_page_join(t->pages[i], err);
 		if (!rc)
 			sets[i] = t->pages[i]->set;
 	}

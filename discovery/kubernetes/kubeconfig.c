@@ -9,13 +9,13 @@
 #include "base/net/http_proxy.h"
 #include "discovery/kubernetes/cluster.h"
 
-struct reader {
+struct kube_reader {
 	struct arena *arena;
 	struct str dir; /* of the file */
 };
 
 /* "" where the field is missing or null. */
-static enum err_code get_text(
+static enum err_code kube_get_text(
 	const struct yaml_node *n, const char *field, struct str *out, struct err *err)
 {
 	const struct yaml_node *v = yaml_get(n, field);
@@ -31,10 +31,10 @@ static enum err_code get_text(
 	return ERR_OK;
 }
 
-static enum err_code get_path(struct reader *r, const struct yaml_node *n, const char *field,
-	struct str *out, struct err *err)
+static enum err_code kube_reader_get_path(struct kube_reader *r, const struct yaml_node *n,
+	const char *field, struct str *out, struct err *err)
 {
-	enum err_code rc = get_text(n, field, out, err);
+	enum err_code rc = kube_get_text(n, field, out, err);
 	char *path;
 
 	if (rc || !out->len)
@@ -47,14 +47,14 @@ static enum err_code get_path(struct reader *r, const struct yaml_node *n, const
 }
 
 /* Base64 in lines or in one. */
-static enum err_code get_data(struct reader *r, const struct yaml_node *n, const char *field,
-	struct str *out, struct err *err)
+static enum err_code kube_reader_get_data(struct kube_reader *r, const struct yaml_node *n,
+	const char *field, struct str *out, struct err *err)
 {
 	const struct yaml_node *v = yaml_get(n, field);
 	unsigned char *packed, *bytes;
 	size_t len = 0, pad = 0;
 	struct str text;
-	enum err_code rc = get_text(n, field, &text, err);
+	enum err_code rc = kube_get_text(n, field, &text, err);
 	int got;
 
 	*out = STR("");
@@ -80,21 +80,23 @@ static enum err_code get_data(struct reader *r, const struct yaml_node *n, const
 }
 
 /* FIELD-data wins if both are given. */
-static enum err_code get_pem(struct reader *r, const struct yaml_node *n, const char *field,
-	struct str *data, struct str *file, struct err *err)
+static enum err_code kube_reader_get_pem(struct kube_reader *r, const struct yaml_node *n,
+	const char *field, struct str *data, struct str *file, struct err *err)
 {
 	char name[64];
 	enum err_code rc;
 
 	snprintf(name, sizeof(name), "%s-data", field);
-	if ((rc = get_data(r, n, name, data, err)) || (rc = get_path(r, n, field, file, err)))
+	if ((rc = kube_reader_get_data(r, n, name, data, err)) ||
+		(rc = kube_reader_get_path(r, n, field, file, err)))
 		return rc;
 	if (data->len)
 		*file = STR("");
 	return ERR_OK;
 }
 
-static enum err_code refuse(const struct yaml_node *n, const char *const *fields, struct err *err)
+static enum err_code kube_refuse(
+	const struct yaml_node *n, const char *const *fields, struct err *err)
 {
 	for (; *fields; fields++) {
 		const struct yaml_node *v = yaml_get(n, *fields);
@@ -106,8 +108,8 @@ static enum err_code refuse(const struct yaml_node *n, const char *const *fields
 }
 
 /* The member `inner` of the item named `name` in a list of root. */
-static enum err_code find_named(const struct yaml_node *root, const char *list, struct str name,
-	const char *inner, const struct yaml_node **out, struct err *err)
+static enum err_code kube_find_named(const struct yaml_node *root, const char *list,
+	struct str name, const char *inner, const struct yaml_node **out, struct err *err)
 {
 	const struct yaml_node *l = yaml_get(root, list), *item;
 	struct str text;
@@ -116,7 +118,7 @@ static enum err_code find_named(const struct yaml_node *root, const char *list, 
 	if (!yaml_is_null(l) && l->kind != YAML_SEQUENCE)
 		return yaml_err(l, err, ERR_INVALID, "%s is no list", list);
 	for (item = l ? l->child : NULL; item; item = item->next) {
-		if ((rc = get_text(item, "name", &text, err)))
+		if ((rc = kube_get_text(item, "name", &text, err)))
 			return rc;
 		if (!str_eq(text, name))
 			continue;
@@ -129,8 +131,8 @@ static enum err_code find_named(const struct yaml_node *root, const char *list, 
 		(int)(name.len < 256 ? name.len : 256), name.ptr);
 }
 
-static enum err_code read_cluster(
-	struct reader *r, const struct yaml_node *n, struct kube_access *out, struct err *err)
+static enum err_code kube_reader_read_cluster(
+	struct kube_reader *r, const struct yaml_node *n, struct kube_access *out, struct err *err)
 {
 	struct http_config *h = &out->http;
 	const struct yaml_node *skip = yaml_get(n, "insecure-skip-tls-verify");
@@ -138,10 +140,11 @@ static enum err_code read_cluster(
 	enum err_code rc;
 	struct err why;
 
-	if ((rc = get_text(n, "server", &out->server, err)) ||
-		(rc = get_text(n, "proxy-url", &h->proxy.url, err)) ||
-		(rc = get_pem(r, n, "certificate-authority", &h->tls_ca, &h->tls_ca_file, err)) ||
-		(rc = get_text(n, "tls-server-name", &h->tls_server_name, err)))
+	if ((rc = kube_get_text(n, "server", &out->server, err)) ||
+		(rc = kube_get_text(n, "proxy-url", &h->proxy.url, err)) ||
+		(rc = kube_reader_get_pem(
+			 r, n, "certificate-authority", &h->tls_ca, &h->tls_ca_file, err)) ||
+		(rc = kube_get_text(n, "tls-server-name", &h->tls_server_name, err)))
 		return rc;
 	if (h->proxy.url.len && (rc = http_proxy_parse(r->arena, h->proxy.url, false, &ignored, &why)))
 		return yaml_err(yaml_get(n, "proxy-url"), err, rc, "%s", why.msg);
@@ -166,8 +169,8 @@ static enum err_code read_cluster(
 	return ERR_OK;
 }
 
-static enum err_code read_user(
-	struct reader *r, const struct yaml_node *n, struct kube_access *out, struct err *err)
+static enum err_code kube_reader_read_user(
+	struct kube_reader *r, const struct yaml_node *n, struct kube_access *out, struct err *err)
 {
 	static const char *const refused[] = { "exec", "auth-provider", "as", "as-uid", "as-groups",
 		"as-user-extra", NULL };
@@ -177,13 +180,14 @@ static enum err_code read_user(
 
 	if (yaml_is_null(n))
 		return ERR_OK;
-	if ((rc = refuse(n, refused, err)) ||
-		(rc = get_pem(r, n, "client-certificate", &h->tls_cert, &h->tls_cert_file, err)) ||
-		(rc = get_pem(r, n, "client-key", &h->tls_key, &h->tls_key_file, err)) ||
-		(rc = get_text(n, "token", &h->credentials, err)) ||
-		(rc = get_path(r, n, "tokenFile", &h->credentials_file, err)) ||
-		(rc = get_text(n, "username", &h->username, err)) ||
-		(rc = get_text(n, "password", &h->password, err)))
+	if ((rc = kube_refuse(n, refused, err)) ||
+		(rc = kube_reader_get_pem(
+			 r, n, "client-certificate", &h->tls_cert, &h->tls_cert_file, err)) ||
+		(rc = kube_reader_get_pem(r, n, "client-key", &h->tls_key, &h->tls_key_file, err)) ||
+		(rc = kube_get_text(n, "token", &h->credentials, err)) ||
+		(rc = kube_reader_get_path(r, n, "tokenFile", &h->credentials_file, err)) ||
+		(rc = kube_get_text(n, "username", &h->username, err)) ||
+		(rc = kube_get_text(n, "password", &h->password, err)))
 		return rc;
 	cert = h->tls_cert.len || h->tls_cert_file.len;
 	key = h->tls_key.len || h->tls_key_file.len;
@@ -206,7 +210,7 @@ static enum err_code read_user(
 enum err_code kubeconfig_parse(
 	struct arena *a, const char *file, struct str text, struct kube_access *out, struct err *err)
 {
-	struct reader r = { .arena = a, .dir = path_dir(str_of(file)) };
+	struct kube_reader r = { .arena = a, .dir = path_dir(str_of(file)) };
 	struct kube_access made = { .server = STR(""), .own_namespace = STR("") };
 	const struct yaml_node *context, *cluster, *user = NULL;
 	struct str name, cluster_name, user_name;
@@ -218,26 +222,27 @@ enum err_code kubeconfig_parse(
 		return rc;
 	if (root->kind != YAML_MAPPING)
 		return yaml_err(root, err, ERR_INVALID, "a kubeconfig is a mapping");
-	if ((rc = get_text(root, "current-context", &name, err)))
+	if ((rc = kube_get_text(root, "current-context", &name, err)))
 		return rc;
 	if (!name.len)
 		return yaml_err(root, err, ERR_INVALID, "current-context is not set");
-	if ((rc = find_named(root, "contexts", name, "context", &context, err)))
+	if ((rc = kube_find_named(root, "contexts", name, "context", &context, err)))
 		return rc;
 	if (yaml_is_null(context))
 		return yaml_err(root, err, ERR_INVALID, "context \"%.*s\" is empty",
 			(int)(name.len < 256 ? name.len : 256), name.ptr);
-	if ((rc = get_text(context, "cluster", &cluster_name, err)) ||
-		(rc = get_text(context, "user", &user_name, err)) ||
-		(rc = get_text(context, "namespace", &made.own_namespace, err)) ||
-		(rc = find_named(root, "clusters", cluster_name, "cluster", &cluster, err)))
+	if ((rc = kube_get_text(context, "cluster", &cluster_name, err)) ||
+		(rc = kube_get_text(context, "user", &user_name, err)) ||
+		(rc = kube_get_text(context, "namespace", &made.own_namespace, err)) ||
+		(rc = kube_find_named(root, "clusters", cluster_name, "cluster", &cluster, err)))
 		return rc;
 	if (yaml_is_null(cluster))
 		return yaml_err(root, err, ERR_INVALID, "cluster \"%.*s\" is empty",
 			(int)(cluster_name.len < 256 ? cluster_name.len : 256), cluster_name.ptr);
-	if (user_name.len && (rc = find_named(root, "users", user_name, "user", &user, err)))
+	if (user_name.len && (rc = kube_find_named(root, "users", user_name, "user", &user, err)))
 		return rc;
-	if ((rc = read_cluster(&r, cluster, &made, err)) || (rc = read_user(&r, user, &made, err)) ||
+	if ((rc = kube_reader_read_cluster(&r, cluster, &made, err)) ||
+		(rc = kube_reader_read_user(&r, user, &made, err)) ||
 		(rc = kube_access_identify(a, &made, err)))
 		return rc;
 	return kube_access_dup(a, &made, out, err);

@@ -54,14 +54,14 @@ json_t *kube_at(const json_t *o, const char *path)
 	return v;
 }
 
-static struct str text_of(const json_t *v)
+static struct str kube_text_of(const json_t *v)
 {
 	return (struct str){ json_string_value(v), json_string_length(v) };
 }
 
 struct str kube_text(const json_t *o, const char *path)
 {
-	return text_of(kube_at(o, path));
+	return kube_text_of(kube_at(o, path));
 }
 
 bool kube_number(const json_t *o, const char *path, int64_t *out)
@@ -174,7 +174,7 @@ void kube_target(struct kube_group *g, struct labels_builder *b)
 		g->targets_n++;
 }
 
-static void label_map(struct kube_group *g, struct labels_builder *b, const char *prefix,
+static void kube_group_label_map(struct kube_group *g, struct labels_builder *b, const char *prefix,
 	const char *kind, json_t *map)
 {
 	const char *value_prefix, *present_prefix, *key;
@@ -189,7 +189,7 @@ static void label_map(struct kube_group *g, struct labels_builder *b, const char
 		return;
 	}
 	json_object_foreach (map, key, v) {
-		labels_builder_set(b, kube_sanitized(g, value_prefix, str_of(key)), text_of(v));
+		labels_builder_set(b, kube_sanitized(g, value_prefix, str_of(key)), kube_text_of(v));
 		labels_builder_set(b, kube_sanitized(g, present_prefix, str_of(key)), STR("true"));
 	}
 }
@@ -197,8 +197,8 @@ static void label_map(struct kube_group *g, struct labels_builder *b, const char
 void kube_object_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object)
 {
-	label_map(g, b, prefix, "label", kube_at(object, "metadata.labels"));
-	label_map(g, b, prefix, "annotation", kube_at(object, "metadata.annotations"));
+	kube_group_label_map(g, b, prefix, "label", kube_at(object, "metadata.labels"));
+	kube_group_label_map(g, b, prefix, "annotation", kube_at(object, "metadata.annotations"));
 }
 
 void kube_named_labels(
@@ -236,19 +236,19 @@ void kube_namespace_metadata(struct kube_group *g, struct str ns)
 
 /* ---- the group ---- */
 
-static int dep_cmp(const void *a, const void *b)
+static int kube_dep_cmp(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static struct kube_deps sorted_deps(struct kube_group *g)
+static struct kube_deps kube_group_sorted_deps(struct kube_group *g)
 {
 	struct kube_deps d = { g->deps, 0 };
 
 	if (g->deps_n > 1)
-		qsort(g->deps, g->deps_n, sizeof(*g->deps), dep_cmp);
+		qsort(g->deps, g->deps_n, sizeof(*g->deps), kube_dep_cmp);
 	for (size_t i = 0; i < g->deps_n; i++)
 		if (!d.n || d.v[d.n - 1] != g->deps[i])
 			d.v[d.n++] = g->deps[i];
@@ -273,6 +273,6 @@ enum err_code kube_role_build(enum kube_role role, const struct kube_join *join,
 	if ((rc = labels_builder_build(&g.labels, &labels, err)))
 		return rc;
 	*out = (struct target_group){ source, labels, g.targets, g.targets_n };
-	*deps = sorted_deps(&g);
+	*deps = kube_group_sorted_deps(&g);
 	return ERR_OK;
 }

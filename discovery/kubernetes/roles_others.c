@@ -4,7 +4,7 @@
 /* ---- node: one target, the kubelet ---- */
 
 /* The first address of the most preferred type. */
-static struct str node_address(json_t *addresses)
+static struct str kube_node_address(json_t *addresses)
 {
 	static const char *const types[] = { "InternalIP", "InternalDNS", "ExternalIP", "ExternalDNS",
 		"LegacyHostIP", "Hostname" };
@@ -22,7 +22,7 @@ static struct str node_address(json_t *addresses)
 void kube_build_node(struct kube_group *g, const json_t *node)
 {
 	json_t *addresses = kube_at(node, "status.addresses"), *v;
-	struct str address = node_address(addresses), name;
+	struct str address = kube_node_address(addresses), name;
 	struct labels_builder t;
 	int64_t port;
 	size_t i;
@@ -51,7 +51,7 @@ void kube_build_node(struct kube_group *g, const json_t *node)
 /* ---- service: a target for each port, by its name in the cluster's DNS ---- */
 
 /* The addresses of its load balancer, with commas between, or the one that it asks for. */
-static struct str balancer_ip(struct kube_group *g, const json_t *service)
+static struct str kube_balancer_ip(struct kube_group *g, const json_t *service)
 {
 	struct str ips = STR(""), ip;
 	json_t *entrance;
@@ -99,7 +99,8 @@ void kube_build_service(struct kube_group *g, const json_t *service)
 			labels_builder_set(
 				&t, KUBE_NAME("service_cluster_ip"), kube_text(service, "spec.clusterIP"));
 		if (str_is(type, "LoadBalancer"))
-			labels_builder_set(&t, KUBE_NAME("service_loadbalancer_ip"), balancer_ip(g, service));
+			labels_builder_set(
+				&t, KUBE_NAME("service_loadbalancer_ip"), kube_balancer_ip(g, service));
 		kube_target(g, &t);
 	}
 }
@@ -107,7 +108,7 @@ void kube_build_service(struct kube_group *g, const json_t *service)
 /* ---- ingress: a target for each path of each rule ---- */
 
 /* "*" matches the first part of a host. */
-static bool host_matches(struct str pattern, struct str host)
+static bool kube_host_matches(struct str pattern, struct str host)
 {
 	const char *dot;
 
@@ -122,20 +123,20 @@ static bool host_matches(struct str pattern, struct str host)
 		(struct str){ dot, host.len - (size_t)(dot - host.ptr) });
 }
 
-static bool is_tls(const json_t *ingress, struct str host)
+static bool kube_is_tls(const json_t *ingress, struct str host)
 {
 	json_t *tls, *pattern;
 	size_t i, k;
 
 	json_array_foreach (kube_at(ingress, "spec.tls"), i, tls)
 		json_array_foreach (kube_at(tls, "hosts"), k, pattern)
-			if (host_matches(
+			if (kube_host_matches(
 					(struct str){ json_string_value(pattern), json_string_length(pattern) }, host))
 				return true;
 	return false;
 }
 
-static void ingress_target(
+static void kube_ingress_target(
 	struct kube_group *g, struct str host, const char *scheme, struct str path)
 {
 	struct labels_builder t;
@@ -164,10 +165,10 @@ void kube_build_ingress(struct kube_group *g, const json_t *ingress)
 	json_array_foreach (kube_at(ingress, "spec.rules"), i, rule) {
 		host = kube_text(rule, "host");
 		http = kube_at(rule, "http");
-		scheme = is_tls(ingress, host) ? "https" : "http";
+		scheme = kube_is_tls(ingress, host) ? "https" : "http";
 		if (!json_is_object(http))
-			ingress_target(g, host, scheme, STR("/"));
+			kube_ingress_target(g, host, scheme, STR("/"));
 		json_array_foreach (kube_at(http, "paths"), k, path)
-			ingress_target(g, host, scheme, kube_text(path, "path"));
+			kube_ingress_target(g, host, scheme, kube_text(path, "path"));
 	}
 }

@@ -21,7 +21,7 @@ static struct str pod_ready(struct kube_group *g, const json_t *pod)
 }
 
 /* The owner that controls an object, or NULL. */
-static const json_t *controller_of(const json_t *object)
+static const json_t *kube_controller_of(const json_t *object)
 {
 	json_t *owner;
 	size_t i;
@@ -33,19 +33,20 @@ static const json_t *controller_of(const json_t *object)
 }
 
 /* The name of this kind of controller that the pod's own controller has, or "". */
-static struct str name_above(struct kube_group *g, const json_t *pod, const json_t *owner,
+static struct str kube_name_above(struct kube_group *g, const json_t *pod, const json_t *owner,
 	enum kube_resource resource, const char *kind)
 {
-	const json_t *above = controller_of(kube_ask_named(
+	const json_t *above = kube_controller_of(kube_ask_named(
 		g, resource, kube_text(pod, "metadata.namespace"), kube_text(owner, "name")));
 
 	return str_is(kube_text(above, "kind"), kind) ? kube_text(above, "name") : STR("");
 }
 
-static void controller_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
+static void kube_controller_labels(
+	struct kube_group *g, struct labels_builder *b, const json_t *pod)
 {
 	const struct kube_attach *attach = &g->join->attach;
-	const json_t *owner = controller_of(pod);
+	const json_t *owner = kube_controller_of(pod);
 	struct str kind = kube_text(owner, "kind"), name = kube_text(owner, "name");
 
 	if (!owner)
@@ -54,12 +55,12 @@ static void controller_labels(struct kube_group *g, struct labels_builder *b, co
 	labels_builder_set(b, KUBE_NAME("pod_controller_name"), name);
 	if (attach->deployment && str_is(kind, "ReplicaSet"))
 		labels_builder_set(b, KUBE_NAME("pod_deployment_name"),
-			name_above(g, pod, owner, KUBE_REPLICASETS, "Deployment"));
+			kube_name_above(g, pod, owner, KUBE_REPLICASETS, "Deployment"));
 	if (attach->job && str_is(kind, "Job"))
 		labels_builder_set(b, KUBE_NAME("pod_job_name"), name);
 	if (attach->cronjob && str_is(kind, "Job"))
 		labels_builder_set(
-			b, KUBE_NAME("pod_cronjob_name"), name_above(g, pod, owner, KUBE_JOBS, "CronJob"));
+			b, KUBE_NAME("pod_cronjob_name"), kube_name_above(g, pod, owner, KUBE_JOBS, "CronJob"));
 }
 
 static void pod_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
@@ -71,7 +72,7 @@ static void pod_labels(struct kube_group *g, struct labels_builder *b, const jso
 	labels_builder_set(b, KUBE_NAME("pod_host_ip"), kube_text(pod, "status.hostIP"));
 	labels_builder_set(b, KUBE_NAME("pod_uid"), kube_text(pod, "metadata.uid"));
 	kube_named_labels(g, b, "pod", pod);
-	controller_labels(g, b, pod);
+	kube_controller_labels(g, b, pod);
 }
 
 /* A pod's containers, then its init containers. */
@@ -96,7 +97,7 @@ static json_t *containers_next(struct containers *c, bool *init)
 	return c->list < 2 ? json_array_get(c->lists[c->list], c->i++) : NULL;
 }
 
-static struct str container_id(const json_t *pod, struct str name, bool init)
+static struct str kube_container_id(const json_t *pod, struct str name, bool init)
 {
 	json_t *s;
 	size_t i;
@@ -108,14 +109,14 @@ static struct str container_id(const json_t *pod, struct str name, bool init)
 	return STR("");
 }
 
-static void container_labels(struct labels_builder *t, const json_t *container, bool init)
+static void kube_container_labels(struct labels_builder *t, const json_t *container, bool init)
 {
 	labels_builder_set(t, KUBE_NAME("pod_container_name"), kube_text(container, "name"));
 	labels_builder_set(t, KUBE_NAME("pod_container_image"), kube_text(container, "image"));
 	labels_builder_set(t, KUBE_NAME("pod_container_init"), init ? STR("true") : STR("false"));
 }
 
-static void port_labels(
+static void kube_port_labels(
 	struct kube_group *g, struct labels_builder *t, const json_t *port, struct str protocol)
 {
 	int64_t number;
@@ -134,20 +135,20 @@ static void pod_target(
 	int64_t number;
 
 	kube_label_begin(g, &t);
-	container_labels(&t, container, init);
-	labels_builder_set(
-		&t, KUBE_NAME("pod_container_id"), container_id(pod, kube_text(container, "name"), init));
+	kube_container_labels(&t, container, init);
+	labels_builder_set(&t, KUBE_NAME("pod_container_id"),
+		kube_container_id(pod, kube_text(container, "name"), init));
 	if (port) {
 		kube_number(port, "containerPort", &number);
 		ip = kube_address(g, ip, number);
-		port_labels(g, &t, port, kube_text(port, "protocol"));
+		kube_port_labels(g, &t, port, kube_text(port, "protocol"));
 	}
 	labels_builder_set(&t, STR("__address__"), ip);
 	kube_target(g, &t);
 }
 
 /* Node selectors select pods too, if nodes are attached: other nodes' pods have no targets. */
-static bool is_on_known_node(struct kube_group *g, const json_t *pod)
+static bool kube_is_on_known_node(struct kube_group *g, const json_t *pod)
 {
 	struct str name = kube_text(pod, "spec.nodeName");
 
@@ -163,7 +164,7 @@ void kube_build_pod(struct kube_group *g, const json_t *pod)
 	bool init;
 	size_t i;
 
-	if (!kube_text(pod, "status.podIP").len || !is_on_known_node(g, pod))
+	if (!kube_text(pod, "status.podIP").len || !kube_is_on_known_node(g, pod))
 		return;
 	pod_labels(g, &g->labels, pod);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
@@ -198,19 +199,19 @@ struct backing {
 	size_t n, cap;
 };
 
-static bool is_pod(const void *ctx, const void *key, uint32_t id)
+static bool kube_is_pod(const void *ctx, const void *key, uint32_t id)
 {
 	return ((const struct backing *)ctx)->all[id]->pod == key;
 }
 
 static uint64_t pod_hash(const json_t *pod)
 {
-	return hash_u64((uint64_t)(uintptr_t)pod);
+	return map_hash_u64((uint64_t)(uintptr_t)pod);
 }
 
 static struct seen_pod *backing_pod(struct kube_group *g, struct backing *b, const json_t *pod)
 {
-	uint32_t id = map_find(&b->by_pod, pod_hash(pod), is_pod, b, pod);
+	uint32_t id = map_find(&b->by_pod, pod_hash(pod), kube_is_pod, b, pod);
 	struct seen_pod *s;
 
 	if (id != MAP_NONE)
@@ -258,8 +259,8 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 			kube_number(port, "containerPort", &n);
 			if (n != *number)
 				continue;
-			container_labels(t, container, init);
-			port_labels(g, t, port, protocol ? *protocol : kube_text(port, "protocol"));
+			kube_container_labels(t, container, init);
+			kube_port_labels(g, t, port, protocol ? *protocol : kube_text(port, "protocol"));
 			break;
 		}
 	sp = arena_new(g->arena, struct seen_port);
@@ -271,7 +272,7 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 	seen->ports = sp;
 }
 
-static bool is_covered(const struct seen_pod *s, int64_t number)
+static bool kube_is_covered(const struct seen_pod *s, int64_t number)
 {
 	for (const struct seen_port *p = s->ports; p; p = p->next)
 		if (p->number == number)
@@ -279,7 +280,7 @@ static bool is_covered(const struct seen_pod *s, int64_t number)
 	return false;
 }
 
-static void uncovered_ports(struct kube_group *g, const struct seen_pod *s)
+static void kube_uncovered_ports(struct kube_group *g, const struct seen_pod *s)
 {
 	struct str ip = kube_text(s->pod, "status.podIP");
 	struct containers c = containers_of(s->pod);
@@ -294,12 +295,12 @@ static void uncovered_ports(struct kube_group *g, const struct seen_pod *s)
 	while ((container = containers_next(&c, &init)))
 		json_array_foreach (kube_at(container, "ports"), i, port) {
 			kube_number(port, "containerPort", &number);
-			if (is_covered(s, number))
+			if (kube_is_covered(s, number))
 				continue;
 			kube_label_begin(g, &t);
 			labels_builder_set(&t, STR("__address__"), kube_address(g, ip, number));
-			container_labels(&t, container, init);
-			port_labels(g, &t, port, kube_text(port, "protocol"));
+			kube_container_labels(&t, container, init);
+			kube_port_labels(g, &t, port, kube_text(port, "protocol"));
 			pod_labels(g, &t, s->pod);
 			kube_target(g, &t);
 		}
@@ -315,11 +316,11 @@ static void backing_begin(struct backing *b)
 static void backing_end(struct kube_group *g, struct backing *b)
 {
 	for (const struct seen_pod *s = b->first; s && !g->failed; s = s->next)
-		uncovered_ports(g, s);
+		kube_uncovered_ports(g, s);
 	map_release(&b->by_pod);
 }
 
-static const json_t *service_of(struct kube_group *g, struct str ns, struct str name)
+static const json_t *kube_service_of(struct kube_group *g, struct str ns, struct str name)
 {
 	const json_t *service = kube_ask_named(g, KUBE_SERVICES, ns, name);
 
@@ -329,7 +330,7 @@ static const json_t *service_of(struct kube_group *g, struct str ns, struct str 
 }
 
 /* The node of an address, which may be ""; ptr NULL: none is named. */
-static struct str node_of(const json_t *address, const json_t *ref, bool ref_first)
+static struct str kube_node_of(const json_t *address, const json_t *ref, bool ref_first)
 {
 	struct str node = kube_text(address, "nodeName"), target = { NULL, 0 };
 
@@ -342,7 +343,7 @@ static struct str node_of(const json_t *address, const json_t *ref, bool ref_fir
 
 /* ---- endpoints ---- */
 
-static void endpoint_target(
+static void kube_endpoint_target(
 	struct kube_group *g, struct backing *b, const json_t *address, const json_t *port, bool ready)
 {
 	struct str protocol = kube_text(port, "protocol");
@@ -360,7 +361,7 @@ static void endpoint_target(
 	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_name"), kube_text(ref, "name"));
 	labels_builder_set(&t, KUBE_NAME("endpoint_node_name"), kube_text(address, "nodeName"));
 	labels_builder_set(&t, KUBE_NAME("endpoint_hostname"), kube_text(address, "hostname"));
-	kube_node_metadata(g, &t, node_of(address, ref, false));
+	kube_node_metadata(g, &t, kube_node_of(address, ref, false));
 	backing_labels(g, b, &t, ref, &number, &protocol);
 	kube_target(g, &t);
 }
@@ -374,7 +375,7 @@ void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
 
 	backing_begin(&b);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
-	service_of(g, ns, kube_text(endpoints, "metadata.name"));
+	kube_service_of(g, ns, kube_text(endpoints, "metadata.name"));
 	kube_named_labels(g, &g->labels, "endpoints", endpoints);
 	kube_namespace_metadata(g, ns);
 	json_array_foreach (kube_at(endpoints, "subsets"), i, subset)
@@ -382,22 +383,22 @@ void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
 			if (g->failed)
 				break;
 			json_array_foreach (kube_at(subset, "addresses"), m, address)
-				endpoint_target(g, &b, address, port, true);
+				kube_endpoint_target(g, &b, address, port, true);
 			json_array_foreach (kube_at(subset, "notReadyAddresses"), m, address)
-				endpoint_target(g, &b, address, port, false);
+				kube_endpoint_target(g, &b, address, port, false);
 		}
 	backing_end(g, &b);
 }
 
 /* ---- endpointslice ---- */
 
-static void condition_label(struct labels_builder *t, struct str name, const json_t *v)
+static void kube_condition_label(struct labels_builder *t, struct str name, const json_t *v)
 {
 	if (json_is_boolean(v))
 		labels_builder_set(t, name, json_is_true(v) ? STR("true") : STR("false"));
 }
 
-static void topology_labels(struct kube_group *g, struct labels_builder *t, json_t *map)
+static void kube_topology_labels(struct kube_group *g, struct labels_builder *t, json_t *map)
 {
 	const char *key;
 	json_t *v;
@@ -411,7 +412,7 @@ static void topology_labels(struct kube_group *g, struct labels_builder *t, json
 	}
 }
 
-static void slice_target(struct kube_group *g, struct backing *b, struct str address,
+static void kube_slice_target(struct kube_group *g, struct backing *b, struct str address,
 	const json_t *endpoint, const json_t *port)
 {
 	const json_t *ref = kube_at(endpoint, "targetRef");
@@ -429,11 +430,11 @@ static void slice_target(struct kube_group *g, struct backing *b, struct str add
 	labels_builder_set(&t, KUBE_NAME("endpointslice_port_protocol"), kube_text(port, "protocol"));
 	labels_builder_set(
 		&t, KUBE_NAME("endpointslice_port_app_protocol"), kube_text(port, "appProtocol"));
-	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_ready"),
+	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_ready"),
 		kube_at(endpoint, "conditions.ready"));
-	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_serving"),
+	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_serving"),
 		kube_at(endpoint, "conditions.serving"));
-	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_terminating"),
+	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_terminating"),
 		kube_at(endpoint, "conditions.terminating"));
 	labels_builder_set(
 		&t, KUBE_NAME("endpointslice_endpoint_hostname"), kube_text(endpoint, "hostname"));
@@ -442,8 +443,8 @@ static void slice_target(struct kube_group *g, struct backing *b, struct str add
 	labels_builder_set(
 		&t, KUBE_NAME("endpointslice_endpoint_node_name"), kube_text(endpoint, "nodeName"));
 	labels_builder_set(&t, KUBE_NAME("endpointslice_endpoint_zone"), kube_text(endpoint, "zone"));
-	topology_labels(g, &t, kube_at(endpoint, "deprecatedTopology"));
-	kube_node_metadata(g, &t, node_of(endpoint, ref, true));
+	kube_topology_labels(g, &t, kube_at(endpoint, "deprecatedTopology"));
+	kube_node_metadata(g, &t, kube_node_of(endpoint, ref, true));
 	backing_labels(g, b, &t, ref, has_port ? &number : NULL, NULL);
 	kube_target(g, &t);
 }
@@ -452,7 +453,7 @@ static void slice_target(struct kube_group *g, struct backing *b, struct str add
  * A service with addresses of two families has slices of both, with the same pods: those of the
  * second one have no targets.
  */
-static bool is_second_family(const json_t *service, const json_t *slice)
+static bool kube_is_second_family(const json_t *service, const json_t *slice)
 {
 	struct str policy = kube_text(service, "spec.ipFamilyPolicy");
 	const json_t *first = json_array_get(kube_at(service, "spec.ipFamilies"), 0);
@@ -475,9 +476,9 @@ void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 	kube_named_labels(g, &g->labels, "endpointslice", slice);
 	name = str_of(json_string_value(json_object_get(labels, "kubernetes.io/service-name")));
 	if (name.ptr)
-		service = service_of(g, ns, name);
+		service = kube_service_of(g, ns, name);
 	kube_namespace_metadata(g, ns);
-	if (is_second_family(service, slice))
+	if (kube_is_second_family(service, slice))
 		return;
 	backing_begin(&b);
 	json_array_foreach (kube_at(slice, "endpoints"), i, endpoint)
@@ -485,7 +486,7 @@ void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 			if (g->failed)
 				break;
 			json_array_foreach (kube_at(endpoint, "addresses"), m, address)
-				slice_target(g, &b,
+				kube_slice_target(g, &b,
 					(struct str){ json_string_value(address), json_string_length(address) },
 					endpoint, port);
 		}

@@ -26,7 +26,7 @@ struct sd_watch {
 };
 
 struct kubernetes_sd {
-	struct source *host;
+	struct sd_source *host;
 	struct kube_clusters *clusters;
 	struct event *timer;
 	enum kube_role role;
@@ -48,7 +48,7 @@ struct kubernetes_sd {
 
 /* ---- building ---- */
 
-static const json_t *join_get(void *ctx, enum kube_resource resource, struct str key)
+static const json_t *kube_join_get(void *ctx, enum kube_resource resource, struct str key)
 {
 	const struct kubernetes_sd *sd = ctx;
 	const struct sd_watch *w = sd->find[sd->ns * KUBE_RESOURCES + resource];
@@ -56,7 +56,7 @@ static const json_t *join_get(void *ctx, enum kube_resource resource, struct str
 	return w ? kube_watch_get(w->watch, key) : NULL;
 }
 
-static enum err_code build(
+static enum err_code kubernetes_sd_build(
 	struct kubernetes_sd *sd, struct kube_entry *e, const json_t *object, struct err *err)
 {
 	struct groups *set = NULL;
@@ -73,7 +73,7 @@ static enum err_code build(
 	return rc ? err_wrap(err, rc, "%s%s", kube_roles[sd->role].source, e->key) : ERR_OK;
 }
 
-static bool load_entry(void *ctx, struct str key, const json_t *object)
+static bool kube_load_entry(void *ctx, struct str key, const json_t *object)
 {
 	const struct sd_watch *w = ctx;
 
@@ -81,7 +81,7 @@ static bool load_entry(void *ctx, struct str key, const json_t *object)
 }
 
 /* Marks entries of all objects. False: out of memory, some are missing. */
-static bool load_all(struct kubernetes_sd *sd)
+static bool kubernetes_sd_load_all(struct kubernetes_sd *sd)
 {
 	enum kube_resource r = kube_roles[sd->role].resource;
 	struct sd_watch *w;
@@ -91,13 +91,13 @@ static bool load_all(struct kubernetes_sd *sd)
 	for (size_t i = 0; i < sd->namespaces_n; i++) {
 		w = sd->find[i * KUBE_RESOURCES + r];
 		want += kube_watch_size(w->watch);
-		kube_watch_each(w->watch, load_entry, w);
+		kube_watch_each(w->watch, kube_load_entry, w);
 	}
 	return sd->entries.n >= want;
 }
 
 /* Rebuilds changed entries and publishes. An entry that cannot be built keeps its group. */
-static void rebuild(struct kubernetes_sd *sd)
+static void kubernetes_sd_rebuild(struct kubernetes_sd *sd)
 {
 	enum kube_resource r = kube_roles[sd->role].resource;
 	struct err why = { .code = ERR_OK }, err;
@@ -107,13 +107,13 @@ static void rebuild(struct kubernetes_sd *sd)
 
 	assert(sd->synced);
 	if (sd->reload)
-		sd->reload = !load_all(sd);
+		sd->reload = !kubernetes_sd_load_all(sd);
 	while ((e = kube_entries_take(&sd->entries))) {
 		object = kube_watch_get(
 			sd->find[e->ns * KUBE_RESOURCES + r]->watch, (struct str){ e->key, e->key_len });
 		if (!object)
 			kube_entries_remove(&sd->entries, e);
-		else if (build(sd, e, object, &err))
+		else if (kubernetes_sd_build(sd, e, object, &err))
 			why = err;
 	}
 	sd->published_ns = clock_monotonic_ns();
@@ -127,7 +127,7 @@ static void rebuild(struct kubernetes_sd *sd)
 
 /* ---- callbacks of the watches ---- */
 
-static void schedule(struct kubernetes_sd *sd)
+static void kubernetes_sd_schedule(struct kubernetes_sd *sd)
 {
 	int64_t wait = sd->published_ns + KUBE_PUBLISH_NS - clock_monotonic_ns();
 
@@ -135,19 +135,20 @@ static void schedule(struct kubernetes_sd *sd)
 		timer_after(sd->timer, wait < KUBE_GATHER_NS ? KUBE_GATHER_NS : wait);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void kube_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	rebuild(ctx);
+	kubernetes_sd_rebuild(ctx);
 }
 
-static void on_changed(void *ctx, const struct kube_watch *w, struct str key, const json_t *object)
+static void kube_on_changed(
+	void *ctx, const struct kube_watch *w, struct str key, const json_t *object)
 {
 	struct sd_watch *at = ctx;
 	struct kubernetes_sd *sd = at->sd;
 
 	if (!sd->synced)
-		return; /* on_synced rebuilds all */
-	schedule(sd);
+		return; /* kube_on_synced rebuilds all */
+	kubernetes_sd_schedule(sd);
 	if (sd->reload)
 		return;
 	if (at->resource == kube_roles[sd->role].resource)
@@ -156,7 +157,7 @@ static void on_changed(void *ctx, const struct kube_watch *w, struct str key, co
 		kube_entries_mark_those_of(&sd->entries, kube_dep(at->resource, key));
 }
 
-static bool all_synced(const struct kubernetes_sd *sd)
+static bool kubernetes_sd_all_synced(const struct kubernetes_sd *sd)
 {
 	for (size_t i = 0; i < sd->watches_n; i++)
 		if (!kube_watch_synced(sd->watches[i].watch))
@@ -164,17 +165,17 @@ static bool all_synced(const struct kubernetes_sd *sd)
 	return true;
 }
 
-static void on_synced(void *ctx, const struct kube_watch *w)
+static void kube_on_synced(void *ctx, const struct kube_watch *w)
 {
 	struct kubernetes_sd *sd = ((struct sd_watch *)ctx)->sd;
 
-	if (sd->synced || !all_synced(sd))
+	if (sd->synced || !kubernetes_sd_all_synced(sd))
 		return;
 	sd->synced = sd->reload = true;
-	rebuild(sd);
+	kubernetes_sd_rebuild(sd);
 }
 
-static void on_failed(void *ctx, const struct kube_watch *w, const struct err *why)
+static void kube_on_failed(void *ctx, const struct kube_watch *w, const struct err *why)
 {
 	struct sd_watch *at = ctx;
 
@@ -182,7 +183,7 @@ static void on_failed(void *ctx, const struct kube_watch *w, const struct err *w
 	source_failed(at->sd->host, why);
 }
 
-static void on_works(void *ctx, const struct kube_watch *w)
+static void kube_on_works(void *ctx, const struct kube_watch *w)
 {
 	struct sd_watch *at = ctx;
 	struct kubernetes_sd *sd = at->sd;
@@ -192,13 +193,13 @@ static void on_works(void *ctx, const struct kube_watch *w)
 		if (sd->watches[i].failing)
 			return;
 	if (sd->synced)
-		schedule(sd); /* a publish says that it works again */
+		kubernetes_sd_schedule(sd); /* a publish says that it works again */
 }
 
 /* ---- opening ---- */
 
-static enum err_code list_namespaces(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
-	const struct kube_access *access, struct err *err)
+static enum err_code kubernetes_sd_list_namespaces(struct kubernetes_sd *sd,
+	const struct kubernetes_sd_config *c, const struct kube_access *access, struct err *err)
 {
 	const struct str *names = c->namespaces.v;
 	struct str ns;
@@ -220,7 +221,7 @@ static enum err_code list_namespaces(struct kubernetes_sd *sd, const struct kube
 	return ERR_OK;
 }
 
-static void select_objects(const struct kubernetes_sd_config *c, struct kube_watch_key *key)
+static void kube_select_objects(const struct kubernetes_sd_config *c, struct kube_watch_key *key)
 {
 	const struct kube_selector *s = c->selectors.v;
 
@@ -231,8 +232,9 @@ static void select_objects(const struct kubernetes_sd_config *c, struct kube_wat
 		}
 }
 
-static enum err_code watch(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
-	const struct kube_access *access, enum kube_resource r, uint32_t ns, struct err *err)
+static enum err_code kubernetes_sd_watch(struct kubernetes_sd *sd,
+	const struct kubernetes_sd_config *c, const struct kube_access *access, enum kube_resource r,
+	uint32_t ns, struct err *err)
 {
 	struct sd_watch *w = &sd->watches[sd->watches_n];
 	struct kube_watch_key key = { .resource = r };
@@ -240,12 +242,12 @@ static enum err_code watch(struct kubernetes_sd *sd, const struct kubernetes_sd_
 
 	if (r != KUBE_NODES && r != KUBE_NAMESPACES)
 		key.namespace = sd->namespaces[ns];
-	select_objects(c, &key);
+	kube_select_objects(c, &key);
 	*w = (struct sd_watch){
-		.listener = { .changed = on_changed,
-			.synced = on_synced,
-			.failed = on_failed,
-			.works = on_works,
+		.listener = { .changed = kube_on_changed,
+			.synced = kube_on_synced,
+			.failed = kube_on_failed,
+			.works = kube_on_works,
 			.ctx = w },
 		.sd = sd,
 		.resource = r,
@@ -260,8 +262,8 @@ static enum err_code watch(struct kubernetes_sd *sd, const struct kubernetes_sd_
 	return ERR_OK;
 }
 
-static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
-	const struct kube_access *access, struct err *err)
+static enum err_code kubernetes_sd_watch_all(struct kubernetes_sd *sd,
+	const struct kubernetes_sd_config *c, const struct kube_access *access, struct err *err)
 {
 	const struct kube_role_info *role = &kube_roles[sd->role];
 	unsigned resources = role->joins | 1u << role->resource;
@@ -285,7 +287,7 @@ static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes
 		for (int r = 0; r < KUBE_RESOURCES; r++) {
 			if (!(resources >> r & 1) || sd->find[ns * KUBE_RESOURCES + r])
 				continue;
-			if ((rc = watch(sd, c, access, (enum kube_resource)r, ns, err)))
+			if ((rc = kubernetes_sd_watch(sd, c, access, (enum kube_resource)r, ns, err)))
 				return rc;
 		}
 	return ERR_OK;
@@ -307,8 +309,8 @@ static void sd_close(void *provider)
 	free(sd);
 }
 
-static enum err_code sd_open(const struct source_env *env, const void *config, struct source *host,
-	void **out, struct err *err)
+static enum err_code sd_open(const struct source_env *env, const void *config,
+	struct sd_source *host, void **out, struct err *err)
 {
 	const struct kubernetes_sd_config *c = config;
 	const struct kube_role_info *role = &kube_roles[c->role];
@@ -323,7 +325,7 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 	sd->host = host;
 	sd->clusters = env->shared;
 	sd->role = c->role;
-	sd->join = (struct kube_join){ .get = join_get,
+	sd->join = (struct kube_join){ .get = kube_join_get,
 		.ctx = sd,
 		.attach = { .node = c->attach.node && role->attach.node,
 			.namespace = c->attach.namespace && role->attach.namespace,
@@ -331,17 +333,18 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 			.job = c->attach.job && role->attach.job,
 			.cronjob = c->attach.cronjob && role->attach.cronjob } };
 	sd->published_ns = INT64_MIN / 2;
-	sd->timer = event_new(env->base, -1, 0, on_timer, sd);
+	sd->timer = event_new(env->base, -1, 0, kube_on_timer, sd);
 	if (!sd->timer) {
 		rc = err_nomem(err, SD_TEXT);
 		goto fail;
 	}
 	if ((rc = kube_access_make(&c->cluster, NULL, &sd->arena, &access, err)) ||
-		(rc = list_namespaces(sd, c, &access, err)) || (rc = watch_all(sd, c, &access, err)))
+		(rc = kubernetes_sd_list_namespaces(sd, c, &access, err)) ||
+		(rc = kubernetes_sd_watch_all(sd, c, &access, err)))
 		goto fail;
-	if (all_synced(sd)) {
+	if (kubernetes_sd_all_synced(sd)) {
 		sd->synced = sd->reload = true;
-		rebuild(sd);
+		kubernetes_sd_rebuild(sd);
 	}
 	*out = sd;
 	return ERR_OK;
@@ -350,7 +353,7 @@ fail:
 	return rc;
 }
 
-static enum err_code sd_check(const void *config, struct err *err)
+static enum err_code kube_sd_check(const void *config, struct err *err)
 {
 	const struct kubernetes_sd_config *c = config;
 	struct kube_access access;
@@ -386,7 +389,7 @@ const struct source_ops kubernetes_sd_ops = {
 	.kind = "kubernetes",
 	.open = sd_open,
 	.close = sd_close,
-	.check = sd_check,
+	.check = kube_sd_check,
 	.open_shared = sd_open_shared,
 	.close_shared = sd_close_shared,
 };

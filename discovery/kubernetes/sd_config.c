@@ -11,7 +11,7 @@
 
 /* ---- roles ---- */
 
-static enum err_code find_role(const struct yaml_node *n, enum kube_role *out, struct err *err)
+static enum err_code kube_find_role(const struct yaml_node *n, enum kube_role *out, struct err *err)
 {
 	for (int i = 0; i < KUBE_ROLES; i++)
 		if (n->kind == YAML_SCALAR && str_is(n->text, kube_roles[i].name)) {
@@ -23,29 +23,29 @@ static enum err_code find_role(const struct yaml_node *n, enum kube_role *out, s
 	return yaml_err(n, err, ERR_INVALID, "unknown Kubernetes SD role %s", QUOTED(n->text));
 }
 
-static enum err_code decode_role(
+static enum err_code kube_decode_role(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct kubernetes_sd_config *c = field;
 
 	c->has_role = true;
-	return find_role(n, &c->role, err);
+	return kube_find_role(n, &c->role, err);
 }
 
-static enum err_code decode_selector_role(
+static enum err_code kube_decode_selector_role(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct kube_selector *s = field;
 
 	s->has_role = true;
-	return find_role(n, &s->role, err);
+	return kube_find_role(n, &s->role, err);
 }
 
 /* ---- the entry's fields ---- */
 
 /* clang-format off */
 static const struct yaml_field selector_fields[] = {
-	{ "role", YAML_CUSTOM, 0, NULL, decode_selector_role, "whose objects are selected", 0 },
+	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_selector_role, "whose objects are selected", 0 },
 	{ "label", YAML_STRING, offsetof(struct kube_selector, label), NULL, NULL,
 		"label selector, as of kubectl -l", 0 },
 	{ "field", YAML_STRING, offsetof(struct kube_selector, field), NULL, NULL,
@@ -72,7 +72,7 @@ static const struct yaml_schema attach_schema = { "kubernetes.AttachMetadataConf
 	sizeof(struct kubernetes_sd_config), attach_fields, COUNT(attach_fields), NULL, NULL };
 /* clang-format on */
 
-static enum err_code decode_namespaces(
+static enum err_code kube_decode_namespaces(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct kubernetes_sd_config *c = field, in;
@@ -87,7 +87,7 @@ static enum err_code decode_namespaces(
 	return ERR_OK;
 }
 
-static enum err_code decode_attach(
+static enum err_code kube_decode_attach(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct kubernetes_sd_config *c = field, in;
@@ -106,10 +106,10 @@ static const struct yaml_field sd_fields[] = {
 		0 },
 	{ "kubeconfig_file", YAML_STRING, AT(cluster.kubeconfig_file), NULL, NULL,
 		"a kubeconfig instead", 0 },
-	{ "role", YAML_CUSTOM, 0, NULL, decode_role, "what becomes targets", 0 },
-	{ "namespaces", YAML_CUSTOM, 0, NULL, decode_namespaces, "where to look", 0 },
+	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_role, "what becomes targets", 0 },
+	{ "namespaces", YAML_CUSTOM, 0, NULL, kube_decode_namespaces, "where to look", 0 },
 	{ "selectors", YAML_LIST, AT(selectors), &selector_schema, NULL, "which objects count", 0 },
-	{ "attach_metadata", YAML_CUSTOM, 0, NULL, decode_attach, "labels of other objects", 0 },
+	{ "attach_metadata", YAML_CUSTOM, 0, NULL, kube_decode_attach, "labels of other objects", 0 },
 	HTTP_CONFIG_FIELDS(AT(cluster.http)),
 };
 /* clang-format on */
@@ -124,7 +124,8 @@ static void sd_defaults(struct yaml_ctx *ctx, void *out)
 /* ---- checks ---- */
 
 /* An entry may have selectors of its role and of the roles that it joins. */
-static bool may_select(const struct kubernetes_sd_config *c, enum kube_role role)
+static bool kubernetes_sd_config_may_select(
+	const struct kubernetes_sd_config *c, enum kube_role role)
 {
 	switch (c->role) {
 	case KUBE_ROLE_ENDPOINTS:
@@ -137,7 +138,7 @@ static bool may_select(const struct kubernetes_sd_config *c, enum kube_role role
 	}
 }
 
-static enum err_code refuse_selector(
+static enum err_code kube_refuse_selector(
 	const struct yaml_node *n, const struct kubernetes_sd_config *c, struct err *err)
 {
 	static const enum kube_role order[] = { KUBE_ROLE_POD, KUBE_ROLE_SERVICE,
@@ -146,7 +147,7 @@ static enum err_code refuse_selector(
 	enum err_code rc;
 
 	for (size_t i = 0; i < COUNT(order); i++)
-		if (may_select(c, order[i]))
+		if (kubernetes_sd_config_may_select(c, order[i]))
 			buf_printf(&names, "%s%s", names.len ? ", " : "", kube_roles[order[i]].name);
 	rc = yaml_err(n, err, ERR_INVALID, "%s role supports only " STR_FMT " selectors",
 		kube_roles[c->role].name, STR_ARG(buf_str(&names)));
@@ -154,7 +155,7 @@ static enum err_code refuse_selector(
 	return rc;
 }
 
-static enum err_code check_selectors(
+static enum err_code kube_check_selectors(
 	const struct yaml_node *list, const struct kubernetes_sd_config *c, struct err *err)
 {
 	const struct kube_selector *s = c->selectors.v;
@@ -167,8 +168,8 @@ static enum err_code check_selectors(
 			if (s[k].role == s[i].role)
 				return yaml_err(n, err, ERR_INVALID, "duplicated selector role: %s",
 					kube_roles[s[i].role].name);
-		if (!s[i].has_role || !may_select(c, s[i].role))
-			return refuse_selector(n, c, err);
+		if (!s[i].has_role || !kubernetes_sd_config_may_select(c, s[i].role))
+			return kube_refuse_selector(n, c, err);
 		if (c->role == KUBE_ROLE_POD && s[i].role == KUBE_ROLE_NODE && !c->attach.node)
 			return yaml_err(n, err, ERR_INVALID,
 				"node selectors of the pod role need attach_metadata: {node: true}");
@@ -180,7 +181,7 @@ static enum err_code check_selectors(
 	return ERR_OK;
 }
 
-static enum err_code sd_check(
+static enum err_code kube_sd_config_sd_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct kubernetes_sd_config *c = out;
@@ -198,7 +199,7 @@ static enum err_code sd_check(
 	if ((rc = http_config_check(ctx, n, &c->cluster.http, err)) ||
 		(rc = kube_cluster_check(n, &c->cluster, c->own_namespace, err)))
 		return rc;
-	return check_selectors(yaml_get(n, "selectors"), c, err);
+	return kube_check_selectors(yaml_get(n, "selectors"), c, err);
 }
 
 const struct yaml_schema kubernetes_sd_schema = {
@@ -207,7 +208,7 @@ const struct yaml_schema kubernetes_sd_schema = {
 	.fields = sd_fields,
 	.fields_n = COUNT(sd_fields),
 	.defaults = sd_defaults,
-	.check = sd_check,
+	.check = kube_sd_config_sd_check,
 };
 
 enum err_code kubernetes_sd_decode(

@@ -10,7 +10,7 @@
 
 /* ---- fields: terms with =, == or != between commas; a backslash takes a comma's meaning ---- */
 
-static bool term_has_operator(struct str term)
+static bool kube_term_has_operator(struct str term)
 {
 	for (size_t i = 0; i < term.len; i++) {
 		if (term.ptr[i] == '\\')
@@ -35,7 +35,7 @@ enum err_code kube_field_selector_check(struct str s, struct err *err)
 		if (i < s.len && s.ptr[i] != ',')
 			continue;
 		term = (struct str){ s.ptr + begin, i - begin };
-		if (term.len && !term_has_operator(term))
+		if (term.len && !kube_term_has_operator(term))
 			return err_set(err, ERR_INVALID, "invalid selector: '%.*s'; can't understand '%.*s'",
 				SHOWN(s), SHOWN(term));
 		begin = i + 1;
@@ -47,19 +47,19 @@ enum err_code kube_field_selector_check(struct str s, struct err *err)
 
 enum token { END, WORD, COMMA, NOT, OPEN, CLOSE, OPERATOR };
 
-struct lexer {
+struct kube_lexer {
 	struct str s;
 	size_t at;
 	enum token token;
 	struct str text;
 };
 
-static bool is_special(char c)
+static bool kube_is_special(char c)
 {
 	return c && strchr("=!(),<>", c);
 }
 
-static void next(struct lexer *x)
+static void kube_lexer_next(struct kube_lexer *x)
 {
 	size_t begin;
 	char c;
@@ -73,14 +73,14 @@ static void next(struct lexer *x)
 		return;
 	}
 	c = x->s.ptr[x->at++];
-	if (is_special(c)) {
+	if (kube_is_special(c)) {
 		x->token = c == ',' ? COMMA : c == '(' ? OPEN : c == ')' ? CLOSE : OPERATOR;
 		if ((c == '=' || c == '!') && x->at < x->s.len && x->s.ptr[x->at] == '=')
 			x->at++;
 		else if (c == '!')
 			x->token = NOT;
 	} else {
-		while (x->at < x->s.len && !is_special(x->s.ptr[x->at]) &&
+		while (x->at < x->s.len && !kube_is_special(x->s.ptr[x->at]) &&
 			!isspace((unsigned char)x->s.ptr[x->at]))
 			x->at++;
 		x->token = WORD;
@@ -90,74 +90,76 @@ static void next(struct lexer *x)
 		x->token = OPERATOR;
 }
 
-static enum err_code expected(const struct lexer *x, const char *what, struct err *err)
+static enum err_code kube_lexer_expected(
+	const struct kube_lexer *x, const char *what, struct err *err)
 {
 	return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s', expected: %s",
 		SHOWN(x->text), what);
 }
 
 /* (a, b, c). Operators are values here. */
-static enum err_code values(struct lexer *x, struct err *err)
+static enum err_code kube_lexer_values(struct kube_lexer *x, struct err *err)
 {
 	if (x->token != OPEN)
 		return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s' expected: '('",
 			SHOWN(x->text));
 	for (;;) {
-		next(x);
+		kube_lexer_next(x);
 		if (x->token == WORD || x->token == OPERATOR)
-			next(x);
+			kube_lexer_next(x);
 		if (x->token == CLOSE)
 			break;
 		if (x->token != COMMA)
-			return expected(x, "',' or ')'", err);
+			return kube_lexer_expected(x, "',' or ')'", err);
 	}
-	next(x);
+	kube_lexer_next(x);
 	return ERR_OK;
 }
 
-static enum err_code requirement(struct lexer *x, struct err *err)
+static enum err_code kube_lexer_requirement(struct kube_lexer *x, struct err *err)
 {
 	bool absent = x->token == NOT, list;
 
 	if (absent)
-		next(x);
+		kube_lexer_next(x);
 	if (x->token != WORD)
-		return expected(x, "identifier", err);
-	next(x);
+		return kube_lexer_expected(x, "identifier", err);
+	kube_lexer_next(x);
 	if (x->token == END || x->token == COMMA)
 		return ERR_OK;
 	if (x->token != OPERATOR || absent)
-		return expected(x, absent ? "',' or 'end of string'" : "in, notin, =, ==, !=, gt, lt", err);
+		return kube_lexer_expected(
+			x, absent ? "',' or 'end of string'" : "in, notin, =, ==, !=, gt, lt", err);
 	list = isalpha((unsigned char)x->text.ptr[0]);
-	next(x);
+	kube_lexer_next(x);
 	if (list)
-		return values(x, err);
+		return kube_lexer_values(x, err);
 	if (x->token == WORD || x->token == OPERATOR)
-		next(x); /* none is the empty value */
+		kube_lexer_next(x); /* none is the empty value */
 	return ERR_OK;
 }
 
 enum err_code kube_label_selector_check(struct str s, struct err *err)
 {
-	struct lexer x = { .s = s };
+	struct kube_lexer x = { .s = s };
 	enum err_code rc;
 
-	next(&x);
+	kube_lexer_next(&x);
 	while (x.token != END) {
 		if (x.token != WORD && x.token != NOT)
 			return err_set(err, ERR_INVALID,
 				"unable to parse requirement: found '%.*s', expected: !, identifier, or 'end of "
 				"string'",
 				SHOWN(x.text));
-		if ((rc = requirement(&x, err)))
+		if ((rc = kube_lexer_requirement(&x, err)))
 			return rc;
 		if (x.token == END)
 			break;
 		if (x.token != COMMA)
-			return expected(&x, "',' or 'end of string'", err);
-		next(&x);
+			return kube_lexer_expected(&x, "',' or 'end of string'", err);
+		kube_lexer_next(&x);
 		if (x.token != WORD && x.token != NOT)
-			return expected(&x, "identifier after ','", err);
+			return kube_lexer_expected(&x, "identifier after ','", err);
 	}
 	return ERR_OK;
 }

@@ -9,7 +9,7 @@
 
 /* NUL is allowed: one annotation must not hide a whole cluster. Names with NUL are refused later.
  */
-static json_t *load(struct str text, struct err *err)
+static json_t *kube_load(struct str text, struct err *err)
 {
 	json_error_t e;
 	json_t *v = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &e);
@@ -20,20 +20,20 @@ static json_t *load(struct str text, struct err *err)
 	return v;
 }
 
-static struct str text_of(const json_t *v)
+static struct str kube_stream_text_of(const json_t *v)
 {
 	if (!json_is_string(v))
 		return STR("");
 	return (struct str){ json_string_value(v), json_string_length(v) };
 }
 
-static bool is_name(struct str s)
+static bool kube_is_name(struct str s)
 {
 	return s.len && s.len <= NAME_BYTES_MAX && !memchr(s.ptr, '/', s.len) &&
 		!memchr(s.ptr, '\0', s.len);
 }
 
-static enum err_code check_version(struct str v, struct err *err)
+static enum err_code kube_check_version(struct str v, struct err *err)
 {
 	if (v.len >= KUBE_VERSION_BYTES_MAX || (v.len && memchr(v.ptr, '\0', v.len)))
 		return err_set(err, ERR_INVALID, "invalid resourceVersion");
@@ -41,21 +41,21 @@ static enum err_code check_version(struct str v, struct err *err)
 }
 
 /* The object remains the caller's. */
-static enum err_code item_of(
+static enum err_code kube_item_of(
 	enum kube_resource r, json_t *object, struct kube_item *out, struct err *err)
 {
 	const json_t *m = json_object_get(object, "metadata");
-	struct str name = text_of(json_object_get(m, "name"));
-	struct str namespace = text_of(json_object_get(m, "namespace"));
+	struct str name = kube_stream_text_of(json_object_get(m, "name"));
+	struct str namespace = kube_stream_text_of(json_object_get(m, "namespace"));
 	enum err_code rc = ERR_OK;
 
 	*out = (struct kube_item){ .object = object,
-		.uid = text_of(json_object_get(m, "uid")),
-		.version = text_of(json_object_get(m, "resourceVersion")) };
-	if (!is_name(name) || (namespace.len && !is_name(namespace)))
+		.uid = kube_stream_text_of(json_object_get(m, "uid")),
+		.version = kube_stream_text_of(json_object_get(m, "resourceVersion")) };
+	if (!kube_is_name(name) || (namespace.len && !kube_is_name(namespace)))
 		rc = err_set(err, ERR_INVALID, "an object without a valid name");
 	else
-		rc = check_version(out->version, err);
+		rc = kube_check_version(out->version, err);
 	if (rc)
 		return rc;
 	snprintf(out->key, sizeof(out->key), STR_FMT "%s" STR_FMT, STR_ARG(namespace),
@@ -67,12 +67,12 @@ static enum err_code item_of(
 enum err_code kube_item_parse(
 	enum kube_resource r, struct str text, struct kube_item *out, struct err *err)
 {
-	json_t *v = load(text, err);
+	json_t *v = kube_load(text, err);
 	enum err_code rc;
 
 	if (!v)
 		return err->code;
-	if ((rc = item_of(r, v, out, err)))
+	if ((rc = kube_item_of(r, v, out, err)))
 		json_decref(v);
 	return rc;
 }
@@ -81,7 +81,7 @@ void kube_status_message(struct str body, char *out, size_t size)
 {
 	json_t *v = json_loadb(body.ptr, body.len, JSON_ALLOW_NUL, NULL);
 
-	snprintf(out, size, STR_FMT, STR_ARG(text_of(json_object_get(v, "message"))));
+	snprintf(out, size, STR_FMT, STR_ARG(kube_stream_text_of(json_object_get(v, "message"))));
 	json_decref(v);
 }
 
@@ -104,7 +104,8 @@ void kube_list_release(struct kube_list *l)
 }
 
 /* Bytes of the envelope, or of the item that is read now. */
-static enum err_code take(struct kube_list *l, const char *from, const char *to, struct err *err)
+static enum err_code kube_list_take(
+	struct kube_list *l, const char *from, const char *to, struct err *err)
 {
 	struct buf *b = l->in_items ? &l->item : &l->envelope;
 	size_t n = (size_t)(to - from);
@@ -117,7 +118,7 @@ static enum err_code take(struct kube_list *l, const char *from, const char *to,
 }
 
 /* True if the envelope ends with the key `"items":`. */
-static bool at_items(const struct kube_list *l)
+static bool kube_list_at_items(const struct kube_list *l)
 {
 	struct str s = str_trim(buf_str(&l->envelope));
 
@@ -132,7 +133,8 @@ static bool at_items(const struct kube_list *l)
 	return s.len && (s.ptr[s.len - 1] == '{' || s.ptr[s.len - 1] == ',');
 }
 
-static enum err_code end_item(struct kube_list *l, kube_item_fn fn, void *ctx, struct err *err)
+static enum err_code kube_list_end_item(
+	struct kube_list *l, kube_item_fn fn, void *ctx, struct err *err)
 {
 	struct str text = str_trim(buf_str(&l->item));
 	struct kube_item item;
@@ -149,7 +151,7 @@ static enum err_code end_item(struct kube_list *l, kube_item_fn fn, void *ctx, s
 }
 
 /* [at, end) begins inside a string: the place behind its quote, or end. */
-static const char *skip_string(struct kube_list *l, const char *at, const char *end)
+static const char *kube_list_skip_string(struct kube_list *l, const char *at, const char *end)
 {
 	for (; at < end; at++) {
 		if (l->escaped)
@@ -179,28 +181,28 @@ enum err_code kube_list_feed(
 		char c = *at;
 
 		if (l->in_string) {
-			at = skip_string(l, at, end);
+			at = kube_list_skip_string(l, at, end);
 			continue;
 		}
 		at++;
 		if (c == '"') {
 			l->in_string = true;
 		} else if (c == '[' && l->depth == 1 && !l->in_items) {
-			rc = take(l, from, at - 1, err);
+			rc = kube_list_take(l, from, at - 1, err);
 			from = at - 1;
 			l->depth++;
-			if (!rc && at_items(l)) {
-				rc = take(l, from, at, err);
+			if (!rc && kube_list_at_items(l)) {
+				rc = kube_list_take(l, from, at, err);
 				from = at;
 				l->in_items = true;
 			}
 		} else if (c == '[' || c == '{') {
 			l->depth++;
 		} else if (top && (c == ',' || c == ']')) {
-			rc = take(l, from, at - 1, err);
+			rc = kube_list_take(l, from, at - 1, err);
 			from = c == ',' ? at : at - 1;
 			if (!rc)
-				rc = end_item(l, fn, ctx, err);
+				rc = kube_list_end_item(l, fn, ctx, err);
 			l->in_items = c == ',';
 			l->depth -= c == ']';
 		} else if (c == ']' || c == '}') {
@@ -209,22 +211,22 @@ enum err_code kube_list_feed(
 			l->depth--;
 		}
 	}
-	return rc ? rc : take(l, from, end, err);
+	return rc ? rc : kube_list_take(l, from, end, err);
 }
 
 enum err_code kube_list_end(
 	struct kube_list *l, char version[KUBE_VERSION_BYTES_MAX], char **next, struct err *err)
 {
-	json_t *v = load(buf_str(&l->envelope), err);
+	json_t *v = kube_load(buf_str(&l->envelope), err);
 	const json_t *m = json_object_get(v, "metadata");
-	struct str at = text_of(json_object_get(m, "resourceVersion"));
-	struct str more = text_of(json_object_get(m, "continue"));
+	struct str at = kube_stream_text_of(json_object_get(m, "resourceVersion"));
+	struct str more = kube_stream_text_of(json_object_get(m, "continue"));
 	enum err_code rc;
 
 	*next = NULL;
 	if (!v)
 		return err->code;
-	rc = check_version(at, err);
+	rc = kube_check_version(at, err);
 	if (!rc && !at.len)
 		rc = err_set(err, ERR_INVALID, "not a list: it has no resourceVersion");
 	if (!rc) {
@@ -252,7 +254,7 @@ void kube_events_release(struct kube_events *e)
 }
 
 /* {"type": "ADDED", "object": {...}}. Unknown types are ignored. */
-static enum err_code one_event(
+static enum err_code kube_events_one_event(
 	struct kube_events *e, struct str text, kube_event_fn fn, void *ctx, struct err *err)
 {
 	static const char *const types[] = { [KUBE_ADDED] = "ADDED",
@@ -262,8 +264,8 @@ static enum err_code one_event(
 		[KUBE_ERROR] = "ERROR" };
 	struct kube_event event = { .message = "" };
 	enum err_code rc = ERR_OK;
-	json_t *v = load(text, err), *object = json_object_get(v, "object");
-	struct str type = text_of(json_object_get(v, "type"));
+	json_t *v = kube_load(text, err), *object = json_object_get(v, "object");
+	struct str type = kube_stream_text_of(json_object_get(v, "type"));
 	size_t i = 0;
 
 	if (!v)
@@ -282,11 +284,11 @@ static enum err_code one_event(
 		if (json_is_string(json_object_get(object, "message")))
 			event.message = json_string_value(json_object_get(object, "message"));
 	} else if (event.type == KUBE_BOOKMARK) {
-		event.item.version = text_of(
+		event.item.version = kube_stream_text_of(
 			json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
-		rc = check_version(event.item.version, err);
+		rc = kube_check_version(event.item.version, err);
 	} else {
-		rc = item_of(e->resource, object, &event.item, err);
+		rc = kube_item_of(e->resource, object, &event.item, err);
 	}
 	if (!rc)
 		rc = fn(ctx, &event, err);
@@ -319,7 +321,7 @@ enum err_code kube_events_feed(
 			break;
 		line = str_trim(line);
 		if (line.len)
-			rc = one_event(e, line, fn, ctx, err);
+			rc = kube_events_one_event(e, line, fn, ctx, err);
 		buf_clear(&e->line);
 	}
 	return rc;

@@ -131,7 +131,7 @@ static const struct keep *const tables[KUBE_RESOURCES] = {
 };
 /* clang-format on */
 
-static const struct keep *find(const struct keep *k, const char *name)
+static const struct keep *kube_find(const struct keep *k, const char *name)
 {
 	for (; k->name; k++)
 		if (strcmp(k->name, name) == 0)
@@ -140,7 +140,7 @@ static const struct keep *find(const struct keep *k, const char *name)
 }
 
 /* As deep as the tables are. */
-static void trim(const struct keep *table, json_t *v)
+static void kube_trim(const struct keep *table, json_t *v)
 {
 	const struct keep *k;
 	const char *name;
@@ -150,18 +150,18 @@ static void trim(const struct keep *table, json_t *v)
 
 	json_array_foreach (v, i, inner)
 		if (json_is_object(inner))
-			trim(table, inner);
+			kube_trim(table, inner);
 	json_object_foreach_safe(v, next, name, inner)
 	{
-		k = find(table, name);
+		k = kube_find(table, name);
 		if (!k)
 			json_object_del(v, name);
 		else if (k->inside)
-			trim(k->inside, inner);
+			kube_trim(k->inside, inner);
 	}
 }
 
-static void share(const struct keep *table, json_t *v, struct kube_values *values)
+static void kube_share(const struct keep *table, json_t *v, struct kube_values *values)
 {
 	const struct keep *k;
 	const char *name;
@@ -171,25 +171,25 @@ static void share(const struct keep *table, json_t *v, struct kube_values *value
 
 	json_array_foreach (v, i, inner)
 		if (json_is_object(inner))
-			share(table, inner, values);
+			kube_share(table, inner, values);
 	json_object_foreach_safe(v, next, name, inner)
 	{
-		k = find(table, name);
+		k = kube_find(table, name);
 		if (k && k->shared)
 			json_object_set_new_nocheck(v, name, kube_values_share(values, json_incref(inner)));
 		else if (k && k->inside)
-			share(k->inside, inner, values);
+			kube_share(k->inside, inner, values);
 	}
 }
 
 void kube_object_share(struct kube_values *values, enum kube_resource r, json_t *object)
 {
 	assert(r < KUBE_RESOURCES);
-	share(tables[r], object, values);
+	kube_share(tables[r], object, values);
 }
 
 void kube_object_trim(enum kube_resource r, json_t *object)
 {
 	assert(r < KUBE_RESOURCES);
-	trim(tables[r], object);
+	kube_trim(tables[r], object);
 }

@@ -8,9 +8,9 @@
 #define DEPTH_MAX 16 /* deeper values are not hashed; they are compared anyway */
 
 /* Equal values have equal hashes, whatever the order of an object's members. */
-static uint64_t hash_of(const json_t *v, unsigned depth)
+static uint64_t kube_hash_of(const json_t *v, unsigned depth)
 {
-	uint64_t h = hash_u64((uint64_t)json_typeof(v) + 1), member;
+	uint64_t h = map_hash_u64((uint64_t)json_typeof(v) + 1), member;
 	const json_t *inner;
 	const char *name;
 	json_t *member_value;
@@ -22,15 +22,15 @@ static uint64_t hash_of(const json_t *v, unsigned depth)
 	case JSON_STRING:
 		return hash_bytes(json_string_value(v), json_string_length(v), h);
 	case JSON_INTEGER:
-		return hash_u64(h ^ (uint64_t)json_integer_value(v));
+		return map_hash_u64(h ^ (uint64_t)json_integer_value(v));
 	case JSON_ARRAY:
 		json_array_foreach (v, i, inner)
-			h = hash_u64(h ^ hash_of(inner, depth + 1));
+			h = map_hash_u64(h ^ kube_hash_of(inner, depth + 1));
 		return h;
 	case JSON_OBJECT:
 		json_object_foreach ((json_t *)(uintptr_t)v, name, member_value) {
 			member = hash_bytes(name, strlen(name), depth);
-			h += hash_u64(member ^ hash_of(member_value, depth + 1)) | 1;
+			h += map_hash_u64(member ^ kube_hash_of(member_value, depth + 1)) | 1;
 		}
 		return h;
 	default:
@@ -38,7 +38,7 @@ static uint64_t hash_of(const json_t *v, unsigned depth)
 	}
 }
 
-static bool eq(const void *ctx, const void *key, uint32_t id)
+static bool kube_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct kube_values *t = ctx;
 
@@ -61,7 +61,7 @@ void kube_values_release(struct kube_values *t)
 }
 
 /* Frees values that only the table holds, and those for which the new index has no memory. */
-static void sweep(struct kube_values *t)
+static void kube_values_sweep(struct kube_values *t)
 {
 	size_t n = 0;
 
@@ -79,8 +79,8 @@ static void sweep(struct kube_values *t)
 
 json_t *kube_values_share(struct kube_values *t, json_t *v)
 {
-	uint64_t hash = hash_of(v, 0);
-	uint32_t id = map_find(&t->map, hash, eq, t, v);
+	uint64_t hash = kube_hash_of(v, 0);
+	uint32_t id = map_find(&t->map, hash, kube_eq, t, v);
 
 	if (id != MAP_NONE) {
 		json_t *same = json_incref(t->v[id].v);
@@ -89,7 +89,7 @@ json_t *kube_values_share(struct kube_values *t, json_t *v)
 		return same;
 	}
 	if (t->n >= t->sweep_at)
-		sweep(t);
+		kube_values_sweep(t);
 	if (t->n < MAP_NONE && array_room(&t->v, t->n, 1, &t->cap) &&
 		map_add(&t->map, hash, (uint32_t)t->n))
 		t->v[t->n++] = (struct kube_value){ hash, json_incref(v) };

@@ -1,7 +1,8 @@
 /*
  * Watches. A watch has a request under way (a page of a list, or the stream of changes), or its
- * timer is set (begin, retry). Every end of a request leads to `again`, `back_off` or `fail`, which
- * set the timer, so requests begin in one place.
+ * timer is set (begin, retry). Every end of a request leads to `kube_again`, `kube_back_off` or
+ * `kube_fail`,
+ * which set the timer, so requests begin in one place.
  *
  * A list is gathered in `fresh` and replaces the objects when it is complete. So a list that breaks
  * off changes nothing, and listeners get differences only.
@@ -49,7 +50,7 @@ const struct kube_timing kube_timing_default = {
 /* -------------------------------------------------------------------------------------------- */
 /* Time */
 
-static uint64_t next_random(struct kube_clusters *c)
+static uint64_t kube_next_random(struct kube_clusters *c)
 {
 	c->random ^= c->random << 13;
 	c->random ^= c->random >> 7;
@@ -58,43 +59,43 @@ static uint64_t next_random(struct kube_clusters *c)
 }
 
 /* d to 1.5 d, so that watches that failed together do not retry together. */
-static int64_t jittered(struct kube_clusters *c, int64_t d)
+static int64_t kube_jittered(struct kube_clusters *c, int64_t d)
 {
-	return d + (int64_t)(next_random(c) % (uint64_t)(d / 2 + 1));
+	return d + (int64_t)(kube_next_random(c) % (uint64_t)(d / 2 + 1));
 }
 
 /* The request has ended; the next one begins at once. */
-static void again(struct kube_watch *w)
+static void kube_again(struct kube_watch *w)
 {
 	w->request = NULL;
 	timer_after(w->timer, 0);
 }
 
 /* The request has ended; the next one begins after a delay. */
-static void back_off(struct kube_watch *w, int64_t at_least_ns)
+static void kube_back_off(struct kube_watch *w, int64_t at_least_ns)
 {
 	const struct kube_timing *t = &w->clusters->timing;
 	int64_t delay = w->backoff_ns ? w->backoff_ns : t->backoff_min_ns;
 
 	w->backoff_ns = 2 * delay < t->backoff_max_ns ? 2 * delay : t->backoff_max_ns;
-	delay = jittered(w->clusters, delay);
+	delay = kube_jittered(w->clusters, delay);
 	w->request = NULL;
 	timer_after(w->timer, delay > at_least_ns ? delay : at_least_ns);
 }
 
 /* `doing` is "list" or "watch". */
-static void fail(
+static void kube_fail(
 	struct kube_watch *w, const char *doing, const struct err *why, int64_t at_least_ns)
 {
 	struct err err = *why;
 
 	err_wrap(&err, why->code, "%s %s", doing, w->what);
-	back_off(w, at_least_ns);
+	kube_back_off(w, at_least_ns);
 	w->failing = true;
 	TELL(w, failed, &err);
 }
 
-static void succeed(struct kube_watch *w)
+static void kube_succeed(struct kube_watch *w)
 {
 	w->backoff_ns = 0;
 	if (!w->failing)
@@ -104,7 +105,8 @@ static void succeed(struct kube_watch *w)
 }
 
 /* Fails with a status other than 200 and the message of the server. */
-static void fail_status(struct kube_watch *w, const char *doing, const struct http_response *res)
+static void kube_fail_status(
+	struct kube_watch *w, const char *doing, const struct http_response *res)
 {
 	char message[512];
 	struct err err;
@@ -117,13 +119,13 @@ static void fail_status(struct kube_watch *w, const char *doing, const struct ht
 	if (str_to_u64(http_response_header(res, "retry-after"), &seconds))
 		wait = seconds > RETRY_AFTER_NS_MAX / NS_PER_S ? RETRY_AFTER_NS_MAX :
 														 (int64_t)seconds * NS_PER_S;
-	fail(w, doing, &err, wait);
+	kube_fail(w, doing, &err, wait);
 }
 
 /* -------------------------------------------------------------------------------------------- */
 /* Requests */
 
-static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t timeout_ns,
+static enum err_code kube_send_request(struct kube_watch *w, struct buf *url, int64_t timeout_ns,
 	int64_t idle_ns, http_data_fn data, http_done_fn done, struct err *err)
 {
 	static const struct label accept[] = { { { "Accept", 6 }, { "application/json", 16 } } };
@@ -154,7 +156,7 @@ static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t
 /* -------------------------------------------------------------------------------------------- */
 /* Lists */
 
-static void drop_list(struct kube_watch *w)
+static void kube_drop_list(struct kube_watch *w)
 {
 	json_decref(w->fresh);
 	w->fresh = NULL;
@@ -163,13 +165,13 @@ static void drop_list(struct kube_watch *w)
 	kube_list_release(&w->list);
 }
 
-static void fail_list(struct kube_watch *w, const struct err *why)
+static void kube_fail_list(struct kube_watch *w, const struct err *why)
 {
-	drop_list(w);
-	fail(w, "list", why, 0);
+	kube_drop_list(w);
+	kube_fail(w, "list", why, 0);
 }
 
-static bool same_object(const json_t *old, const struct kube_item *item)
+static bool kube_same_object(const json_t *old, const struct kube_item *item)
 {
 	const json_t *m = json_object_get(old, "metadata");
 	const char *version = json_string_value(json_object_get(m, "resourceVersion"));
@@ -180,10 +182,10 @@ static bool same_object(const json_t *old, const struct kube_item *item)
 }
 
 /* Adds an object to map. Keeps `old` if it is the same version. */
-static enum err_code put(
+static enum err_code kube_put(
 	struct kube_watch *w, json_t *map, const struct kube_item *item, json_t *old, struct err *err)
 {
-	json_t *v = old && same_object(old, item) ? old : item->object;
+	json_t *v = old && kube_same_object(old, item) ? old : item->object;
 
 	if (json_object_size(map) >= KUBE_OBJECTS_MAX && !json_object_get(map, item->key))
 		return err_set(err, ERR_LIMIT, "more than %u objects", KUBE_OBJECTS_MAX);
@@ -194,40 +196,40 @@ static enum err_code put(
 	return ERR_OK;
 }
 
-static enum err_code on_item(void *ctx, const struct kube_item *item, struct err *err)
+static enum err_code kube_on_item(void *ctx, const struct kube_item *item, struct err *err)
 {
 	struct kube_watch *w = ctx;
 
-	return put(w, w->fresh, item, json_object_get(w->objects, item->key), err);
+	return kube_put(w, w->fresh, item, json_object_get(w->objects, item->key), err);
 }
 
-static void on_list_data(void *ctx, struct str piece)
+static void kube_on_list_data(void *ctx, struct str piece)
 {
 	struct kube_watch *w = ctx;
 	struct err err;
 
-	if (!kube_list_feed(&w->list, piece, on_item, w, &err))
+	if (!kube_list_feed(&w->list, piece, kube_on_item, w, &err))
 		return;
 	http_request_cancel(w->request);
-	fail_list(w, &err);
+	kube_fail_list(w, &err);
 }
 
-static void forget_order(struct kube_watch *w)
+static void kube_forget_order(struct kube_watch *w)
 {
 	free(w->order);
 	w->order = NULL;
 }
 
 /* The list is complete. */
-static void take_list(struct kube_watch *w)
+static void kube_take_list(struct kube_watch *w)
 {
 	json_t *old = w->objects, *fresh = json_incref(w->fresh), *v;
 	bool first = !w->synced;
 	const char *key;
 
 	assert(w->fresh && !w->next_page && w->version[0]);
-	drop_list(w);
-	forget_order(w);
+	kube_drop_list(w);
+	kube_forget_order(w);
 	w->objects = fresh;
 	w->synced = true;
 	w->full_list = false;
@@ -241,12 +243,12 @@ static void take_list(struct kube_watch *w)
 	if (first)
 		TELL(w, synced);
 	if (!w->gone) /* else only a stream shows that it works */
-		succeed(w);
+		kube_succeed(w);
 	w->gone = false;
-	again(w);
+	kube_again(w);
 }
 
-static void on_list_done(void *ctx, const struct http_response *res)
+static void kube_on_list_done(void *ctx, const struct http_response *res)
 {
 	struct kube_watch *w = ctx;
 	bool paged = w->next_page != NULL;
@@ -255,37 +257,37 @@ static void on_list_done(void *ctx, const struct http_response *res)
 	char *next = NULL;
 
 	if (!rc && res->status == 410 && paged) { /* the pages expired: ask for all in one */
-		drop_list(w);
+		kube_drop_list(w);
 		if (w->full_list)
-			back_off(w, 0);
+			kube_back_off(w, 0);
 		else
-			again(w);
+			kube_again(w);
 		w->full_list = true;
 		return;
 	}
 	if (!rc && res->status != 200) {
-		drop_list(w);
-		fail_status(w, "list", res);
+		kube_drop_list(w);
+		kube_fail_status(w, "list", res);
 		return;
 	}
 	if (!rc)
 		rc = kube_list_end(&w->list, w->version, &next, &err);
 	if (rc) {
 		w->version[0] = '\0';
-		fail_list(w, &err);
+		kube_fail_list(w, &err);
 		return;
 	}
 	free(w->next_page);
 	w->next_page = next;
 	if (next) {
 		w->version[0] = '\0'; /* valid only when the list is complete */
-		again(w);
+		kube_again(w);
 	} else {
-		take_list(w);
+		kube_take_list(w);
 	}
 }
 
-static enum err_code begin_list(struct kube_watch *w, struct err *err)
+static enum err_code kube_begin_list(struct kube_watch *w, struct err *err)
 {
 	const struct kube_timing *t = &w->clusters->timing;
 	struct buf url = { 0 };
@@ -306,26 +308,28 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 		if (!w->gone)
 			buf_add_cstr(&url, w->full_list ? "resourceVersion=0" : "&resourceVersion=0");
 	}
-	return send_request(w, &url, t->list_ns, t->list_idle_ns, on_list_data, on_list_done, err);
+	return kube_send_request(
+		w, &url, t->list_ns, t->list_idle_ns, kube_on_list_data, kube_on_list_done, err);
 }
 
 /* -------------------------------------------------------------------------------------------- */
 /* Streams */
 
 /* Our version is too old to resume. Lists at once the first time, then with a failure's delays. */
-static void list_anew(struct kube_watch *w)
+static void kube_list_anew(struct kube_watch *w)
 {
 	w->version[0] = '\0';
 	w->gone = true;
 	if (w->backoff_ns) {
-		back_off(w, 0);
+		kube_back_off(w, 0);
 		return;
 	}
 	w->backoff_ns = w->clusters->timing.backoff_min_ns;
-	again(w);
+	kube_again(w);
 }
 
-static enum err_code changed(struct kube_watch *w, const struct kube_event *event, struct err *err)
+static enum err_code kube_changed(
+	struct kube_watch *w, const struct kube_event *event, struct err *err)
 {
 	const struct kube_item *item = &event->item;
 	json_t *old = json_incref(json_object_get(w->objects, item->key));
@@ -336,18 +340,18 @@ static enum err_code changed(struct kube_watch *w, const struct kube_event *even
 		json_object_del(w->objects, item->key);
 		tell = old != NULL;
 	} else {
-		tell = !old || !same_object(old, item);
-		rc = put(w, w->objects, item, old, err);
+		tell = !old || !kube_same_object(old, item);
+		rc = kube_put(w, w->objects, item, old, err);
 	}
 	if (!old != (event->type == KUBE_DELETED))
-		forget_order(w);
+		kube_forget_order(w);
 	if (tell && !rc)
 		TELL(w, changed, str_of(item->key), json_object_get(w->objects, item->key));
 	json_decref(old);
 	return rc;
 }
 
-static enum err_code on_event(void *ctx, const struct kube_event *event, struct err *err)
+static enum err_code kube_on_event(void *ctx, const struct kube_event *event, struct err *err)
 {
 	struct kube_watch *w = ctx;
 	enum err_code rc;
@@ -357,70 +361,70 @@ static enum err_code on_event(void *ctx, const struct kube_event *event, struct 
 	if (event->type == KUBE_ERROR)
 		return err_set(err, ERR_UNAVAILABLE, "server ended the stream: %d %.512s", event->code,
 			event->message);
-	if (event->type != KUBE_BOOKMARK && (rc = changed(w, event, err)))
+	if (event->type != KUBE_BOOKMARK && (rc = kube_changed(w, event, err)))
 		return rc;
 	if (event->item.version.len)
 		snprintf(w->version, sizeof(w->version), STR_FMT, STR_ARG(event->item.version));
 	w->progressed = true;
-	succeed(w);
+	kube_succeed(w);
 	return ERR_OK;
 }
 
-static void on_stream_data(void *ctx, struct str piece)
+static void kube_on_stream_data(void *ctx, struct str piece)
 {
 	struct kube_watch *w = ctx;
 	struct err err;
-	enum err_code rc = kube_events_feed(&w->events, piece, on_event, w, &err);
+	enum err_code rc = kube_events_feed(&w->events, piece, kube_on_event, w, &err);
 
 	if (!rc)
 		return;
 	http_request_cancel(w->request);
 	if (rc == ERR_NOT_FOUND) {
-		list_anew(w);
+		kube_list_anew(w);
 		return;
 	}
 	if (rc != ERR_UNAVAILABLE) /* an event was lost: list again */
 		w->version[0] = '\0';
-	fail(w, "watch", &err, 0);
+	kube_fail(w, "watch", &err, 0);
 }
 
-static void on_stream_done(void *ctx, const struct http_response *res)
+static void kube_on_stream_done(void *ctx, const struct http_response *res)
 {
 	struct kube_watch *w = ctx;
 	bool lived = res->status == 200 && (w->progressed || res->elapsed_ns >= QUIET_STREAM_NS);
 	struct err err = res->err;
 
 	if (lived)
-		succeed(w);
+		kube_succeed(w);
 	if (!res->rc && res->status == 410)
-		list_anew(w);
+		kube_list_anew(w);
 	else if (!res->rc && res->status != 200)
-		fail_status(w, "watch", res);
+		kube_fail_status(w, "watch", res);
 	else if (lived && res->rc) /* cut, or silent for long */
-		back_off(w, 0);
+		kube_back_off(w, 0);
 	else if (lived)
-		again(w);
+		kube_again(w);
 	else {
 		if (!res->rc)
 			err_set(&err, ERR_UNAVAILABLE, "server closed the stream at once");
-		fail(w, "watch", &err, 0);
+		kube_fail(w, "watch", &err, 0);
 	}
 }
 
-static enum err_code begin_stream(struct kube_watch *w, struct err *err)
+static enum err_code kube_begin_stream(struct kube_watch *w, struct err *err)
 {
 	const struct kube_timing *t = &w->clusters->timing;
 	int64_t ns = t->watch_min_ns;
 	struct buf url = { 0 };
 
-	ns += (int64_t)(next_random(w->clusters) % (uint64_t)(ns + 1)); /* spreads their ends */
+	ns += (int64_t)(kube_next_random(w->clusters) % (uint64_t)(ns + 1)); /* spreads their ends */
 	kube_events_init(&w->events, w->key.resource);
 	w->progressed = false;
 	buf_printf(&url, "%s?watch=1&allowWatchBookmarks=true&resourceVersion=", w->path);
 	percent_encode(&url, str_of(w->version), PERCENT_VALUE);
 	buf_printf(&url, "&timeoutSeconds=%d", (int)(ns < NS_PER_S ? 1 : ns / NS_PER_S));
-	return send_request(
-		w, &url, ns + KUBE_WATCH_MARGIN_NS, t->watch_idle_ns, on_stream_data, on_stream_done, err);
+	return kube_send_request(w, &url, ns + KUBE_WATCH_MARGIN_NS, t->watch_idle_ns,
+		kube_on_stream_data, kube_on_stream_done, err);
 }
 
 /* The only place where requests begin. */
@@ -431,10 +435,10 @@ void kube_watch_begin(evutil_socket_t fd, short what, void *ctx)
 
 	assert(!w->request);
 	if (w->version[0]) {
-		if (begin_stream(w, &err))
-			fail(w, "watch", &err, 0);
-	} else if (begin_list(w, &err)) {
-		fail_list(w, &err);
+		if (kube_begin_stream(w, &err))
+			kube_fail(w, "watch", &err, 0);
+	} else if (kube_begin_list(w, &err)) {
+		kube_fail_list(w, &err);
 	}
 }
 
@@ -442,7 +446,7 @@ void kube_watch_stop(struct kube_watch *w)
 {
 	http_request_cancel(w->request);
 	w->request = NULL;
-	drop_list(w);
-	forget_order(w);
+	kube_drop_list(w);
+	kube_forget_order(w);
 	kube_events_release(&w->events);
 }

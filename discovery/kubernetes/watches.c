@@ -26,7 +26,7 @@ static const struct {
 /* -------------------------------------------------------------------------------------------- */
 /* Making and ending */
 
-static void watch_free(struct kube_watch *w)
+static void kube_watch_free(struct kube_watch *w)
 {
 	kube_watch_stop(w);
 	if (w->timer)
@@ -39,12 +39,13 @@ static void watch_free(struct kube_watch *w)
 	free(w);
 }
 
-static void on_linger(evutil_socket_t fd, short what, void *ctx)
+static void kube_on_linger(evutil_socket_t fd, short what, void *ctx)
 {
-	watch_free(ctx);
+	kube_watch_free(ctx);
 }
 
-static bool copy_key(struct arena *a, const struct kube_watch_key *from, struct kube_watch_key *to)
+static bool kube_copy_key(
+	struct arena *a, const struct kube_watch_key *from, struct kube_watch_key *to)
 {
 	*to = (struct kube_watch_key){ .resource = from->resource,
 		.namespace = str_dup(a, from->namespace),
@@ -54,7 +55,7 @@ static bool copy_key(struct arena *a, const struct kube_watch_key *from, struct 
 }
 
 /* The namespace becomes a part of a path, so other characters are refused. */
-static enum err_code check_namespace(const struct kube_watch_key *k, struct err *err)
+static enum err_code kube_check_namespace(const struct kube_watch_key *k, struct err *err)
 {
 	struct str s = k->namespace;
 
@@ -68,7 +69,7 @@ static enum err_code check_namespace(const struct kube_watch_key *k, struct err 
 	return ERR_OK;
 }
 
-static enum err_code fill(struct kube_watch *w, const struct kube_access *access,
+static enum err_code kube_fill(struct kube_watch *w, const struct kube_access *access,
 	const struct kube_watch_key *key, struct err *err)
 {
 	const char *name = resources[key->resource].name, *api = resources[key->resource].api;
@@ -81,11 +82,11 @@ static enum err_code fill(struct kube_watch *w, const struct kube_access *access
 		within ? "/namespaces/" : "", STR_ARG(key->namespace), name);
 	w->what = arena_printf(
 		&w->arena, "%s%s" STR_FMT, name, within ? " in namespace " : "", STR_ARG(key->namespace));
-	if (!w->path || !w->what || !copy_key(&w->arena, key, &w->key))
+	if (!w->path || !w->what || !kube_copy_key(&w->arena, key, &w->key))
 		return arena_fail(&w->arena, "watch", err);
 	w->objects = json_object();
 	w->timer = evtimer_new(w->clusters->base, kube_watch_begin, w);
-	w->linger = evtimer_new(w->clusters->base, on_linger, w);
+	w->linger = evtimer_new(w->clusters->base, kube_on_linger, w);
 	if (!w->objects || !w->timer || !w->linger || evtimer_add(w->timer, &(struct timeval){ 0 }))
 		return err_nomem(err, "watch");
 	return ERR_OK;
@@ -115,7 +116,7 @@ void kube_clusters_close(struct kube_clusters *c)
 		return;
 	while ((w = LIST_FIRST(&c->watches))) {
 		assert(!w->listeners);
-		watch_free(w);
+		kube_watch_free(w);
 	}
 	kube_values_release(&c->values);
 	free(c);
@@ -124,7 +125,7 @@ void kube_clusters_close(struct kube_clusters *c)
 /* -------------------------------------------------------------------------------------------- */
 /* Sharing */
 
-static bool key_eq(const struct kube_watch_key *a, const struct kube_watch_key *b)
+static bool kube_key_eq(const struct kube_watch_key *a, const struct kube_watch_key *b)
 {
 	return a->resource == b->resource && str_eq(a->namespace, b->namespace) &&
 		str_eq(a->label_selector, b->label_selector) &&
@@ -135,14 +136,14 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 	const struct kube_watch_key *key, struct kube_listener *listener, struct kube_watch **out,
 	struct err *err)
 {
-	enum err_code rc = check_namespace(key, err);
+	enum err_code rc = kube_check_namespace(key, err);
 	struct kube_watch *w;
 
 	if (rc)
 		return rc;
 	assert(listener->changed && listener->synced && listener->failed);
 	LIST_FOREACH (w, &c->watches, link)
-		if (key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
+		if (kube_key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
 			break;
 	if (!w) {
 		w = calloc(1, sizeof(*w));
@@ -151,8 +152,8 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 		w->clusters = c;
 		arena_init(&w->arena, 0);
 		LIST_INSERT_HEAD(&c->watches, w, link);
-		if ((rc = fill(w, access, key, err))) {
-			watch_free(w);
+		if ((rc = kube_fill(w, access, key, err))) {
+			kube_watch_free(w);
 			return rc;
 		}
 	}
@@ -203,13 +204,13 @@ size_t kube_watch_size(const struct kube_watch *w)
 	return json_object_size(w->objects);
 }
 
-static int by_key(const void *a, const void *b)
+static int kube_by_key(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The order is kept until a key is added or deleted. False: out of memory. */
-static bool sort_keys(struct kube_watch *w)
+static bool kube_sort_keys(struct kube_watch *w)
 {
 	size_t n = 0;
 	const char *key;
@@ -220,7 +221,7 @@ static bool sort_keys(struct kube_watch *w)
 		return false;
 	json_object_foreach (w->objects, key, v)
 		w->order[n++] = key;
-	qsort(w->order, n, sizeof(*w->order), by_key);
+	qsort(w->order, n, sizeof(*w->order), kube_by_key);
 	return true;
 }
 
@@ -232,7 +233,7 @@ void kube_watch_each(const struct kube_watch *cw,
 	const char *key;
 	json_t *v;
 
-	if (w->order || sort_keys(w)) {
+	if (w->order || kube_sort_keys(w)) {
 		for (size_t i = 0; i < n; i++)
 			if (!fn(ctx, str_of(w->order[i]), json_object_get(w->objects, w->order[i])))
 				return;

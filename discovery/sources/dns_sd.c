@@ -88,8 +88,8 @@ static const struct yaml_schema dns_schema = {
 
 /* ---- the provider ---- */
 
-struct name {
-	TAILQ_ENTRY(name) link; /* in dns_sd.queue */
+struct dns_sd_name {
+	TAILQ_ENTRY(dns_sd_name) link; /* in dns_sd.queue */
 	struct dns_sd *sd;
 	struct str text;
 	bool busy; /* queued or looked up now: a refresh skips it */
@@ -103,24 +103,24 @@ struct name {
 };
 
 struct dns_sd {
-	struct source *host;
+	struct sd_source *host;
 	struct resolver *resolver;
 	struct arena arena; /* names */
 	const struct dns_type *type;
 	unsigned port;
 	int64_t refresh_interval_ns;
 	struct event *refresh, *settle;
-	struct name *names;
+	struct dns_sd_name *names;
 	size_t n;
-	TAILQ_HEAD(, name) queue;
+	TAILQ_HEAD(, dns_sd_name) queue;
 	size_t asked; /* lookups under way, at most ASKED_MAX */
-	bool asking; /* ask_next runs */
+	bool asking; /* dns_sd_ask_next runs */
 	bool changed; /* since the last publish */
 	bool published;
 	bool closing;
 };
 
-static void report_failure(struct name *q)
+static void dns_sd_name_report_failure(struct dns_sd_name *q)
 {
 	char asked[RESOLVER_NAME_BYTES];
 	struct err why;
@@ -138,7 +138,7 @@ static void report_failure(struct name *q)
 	source_failed(q->sd->host, &why);
 }
 
-static struct name *find_failed(const struct dns_sd *sd)
+static struct dns_sd_name *dns_sd_find_failed(const struct dns_sd *sd)
 {
 	for (size_t i = 0; i < sd->n; i++)
 		if (sd->names[i].failed != ARES_SUCCESS)
@@ -146,7 +146,7 @@ static struct name *find_failed(const struct dns_sd *sd)
 	return NULL;
 }
 
-static enum err_code make_set(const struct dns_sd *sd, struct groups **out, struct err *err)
+static enum err_code dns_sd_make_set(const struct dns_sd *sd, struct groups **out, struct err *err)
 {
 	struct groups **sets = calloc(sd->n, sizeof(struct groups *));
 	enum err_code rc;
@@ -161,16 +161,16 @@ static enum err_code make_set(const struct dns_sd *sd, struct groups **out, stru
 }
 
 /* Reports failures after the publish, which tells the host that all is well. */
-static void publish(struct dns_sd *sd)
+static void dns_sd_publish(struct dns_sd *sd)
 {
-	struct name *failed = find_failed(sd);
+	struct dns_sd_name *failed = dns_sd_find_failed(sd);
 	struct groups *set;
 	struct err err;
 	bool reported = false;
 
 	evtimer_del(sd->settle);
 	sd->changed = false;
-	if (make_set(sd, &set, &err)) {
+	if (dns_sd_make_set(sd, &set, &err)) {
 		sd->changed = true;
 		source_failed(sd->host, &err);
 		return;
@@ -179,20 +179,20 @@ static void publish(struct dns_sd *sd)
 	source_publish(sd->host, set);
 	for (size_t i = 0; i < sd->n; i++)
 		if (sd->names[i].failed != ARES_SUCCESS && !sd->names[i].reported) {
-			report_failure(&sd->names[i]);
+			dns_sd_name_report_failure(&sd->names[i]);
 			reported = true;
 		}
 	if (failed && !reported)
-		report_failure(failed);
+		dns_sd_name_report_failure(failed);
 }
 
-static void on_settle(evutil_socket_t fd, short what, void *ctx)
+static void dns_sd_on_settle(evutil_socket_t fd, short what, void *ctx)
 {
-	publish(ctx);
+	dns_sd_publish(ctx);
 }
 
 /* Takes over the reference. */
-static void name_learnt(struct name *q, struct groups *now)
+static void dns_sd_name_learnt(struct dns_sd_name *q, struct groups *now)
 {
 	struct dns_sd *sd = q->sd;
 
@@ -209,7 +209,7 @@ static void name_learnt(struct name *q, struct groups *now)
 }
 
 /* Makes q's group of the records of an answer; no bytes make an empty one. */
-static int name_read(struct name *q, struct str bytes)
+static int dns_sd_name_read(struct dns_sd_name *q, struct str bytes)
 {
 	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr,
 		.len = (int)bytes.len,
@@ -230,64 +230,64 @@ static int name_read(struct name *q, struct str bytes)
 		rc = ARES_ENOMEM;
 	arena_release(&arena);
 	if (rc == ARES_SUCCESS)
-		name_learnt(q, now);
+		dns_sd_name_learnt(q, now);
 	return rc;
 }
 
-static void name_failed(struct name *q)
+static void dns_sd_name_failed(struct dns_sd_name *q)
 {
 	metric_add(&lookup_failures, NULL, 1);
 	q->failed = q->status;
 	q->failed_of = q->status_of;
 	q->reported = false;
 	if (!q->sd->changed)
-		report_failure(q);
+		dns_sd_name_report_failure(q);
 }
 
-static void ask_next(struct dns_sd *sd);
+static void dns_sd_ask_next(struct dns_sd *sd);
 
-static void name_done(struct name *q)
+static void dns_sd_name_done(struct dns_sd_name *q)
 {
 	struct dns_sd *sd = q->sd;
 
 	assert(q->busy && sd->asked > 0);
 	q->busy = false;
 	sd->asked--;
-	ask_next(sd);
+	dns_sd_ask_next(sd);
 }
 
-static void on_answer(void *ctx, int status, struct str answer);
+static void dns_sd_on_answer(void *ctx, int status, struct str answer);
 
 /* Looks up the current candidate. If there is none left, the name does not exist or it failed. */
-static void name_ask(struct name *q)
+static void dns_sd_name_ask(struct dns_sd_name *q)
 {
 	char text[RESOLVER_NAME_BYTES];
 
 	if (resolver_candidate(q->sd->resolver, q->text, q->candidate, text)) {
-		resolver_query(q->sd->resolver, text, q->sd->type->type, on_answer, q);
+		resolver_query(q->sd->resolver, text, q->sd->type->type, dns_sd_on_answer, q);
 		return;
 	}
 	if (q->status == ARES_SUCCESS) /* it exists in no search domain */
-		q->status = name_read(q, (struct str){ 0 });
+		q->status = dns_sd_name_read(q, (struct str){ 0 });
 	if (q->status != ARES_SUCCESS)
-		name_failed(q);
-	name_done(q);
+		dns_sd_name_failed(q);
+	dns_sd_name_done(q);
 }
 
 /*
  * The first candidate that exists decides, even without records of our type, as in Prometheus.
  * After a failure the next candidates are tried, but the name then does not count as gone.
  */
-static void on_answer(void *ctx, int status, struct str answer)
+static void dns_sd_on_answer(void *ctx, int status, struct str answer)
 {
-	struct name *q = ctx;
+	struct dns_sd_name *q = ctx;
 
 	if (q->sd->closing)
 		return;
 	if (status == ARES_SUCCESS || status == ARES_ENODATA) {
-		status = name_read(q, status == ARES_SUCCESS ? answer : (struct str){ 0 });
+		status = dns_sd_name_read(q, status == ARES_SUCCESS ? answer : (struct str){ 0 });
 		if (status == ARES_SUCCESS) {
-			name_done(q);
+			dns_sd_name_done(q);
 			return;
 		}
 	}
@@ -296,14 +296,14 @@ static void on_answer(void *ctx, int status, struct str answer)
 		q->status_of = q->candidate;
 	}
 	q->candidate++;
-	name_ask(q);
+	dns_sd_name_ask(q);
 }
 
 /* Starts lookups from the queue. When all have ended, publishes if something changed or all is
  * well. */
-static void ask_next(struct dns_sd *sd)
+static void dns_sd_ask_next(struct dns_sd *sd)
 {
-	struct name *q;
+	struct dns_sd_name *q;
 
 	if (sd->asking)
 		return; /* a lookup ended at once: the loop below goes on */
@@ -314,14 +314,14 @@ static void ask_next(struct dns_sd *sd)
 		q->candidate = 0;
 		q->status = ARES_SUCCESS;
 		metric_add(&lookups, NULL, 1);
-		name_ask(q);
+		dns_sd_name_ask(q);
 	}
 	sd->asking = false;
-	if (sd->asked == 0 && (sd->changed || !find_failed(sd)))
-		publish(sd);
+	if (sd->asked == 0 && (sd->changed || !dns_sd_find_failed(sd)))
+		dns_sd_publish(sd);
 }
 
-static void on_refresh(evutil_socket_t fd, short what, void *ctx)
+static void dns_sd_on_refresh(evutil_socket_t fd, short what, void *ctx)
 {
 	struct dns_sd *sd = ctx;
 
@@ -332,7 +332,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *ctx)
 		sd->names[i].busy = true;
 		TAILQ_INSERT_TAIL(&sd->queue, &sd->names[i], link);
 	}
-	ask_next(sd);
+	dns_sd_ask_next(sd);
 }
 
 static void dns_sd_close(void *provider)
@@ -354,13 +354,14 @@ static void dns_sd_close(void *provider)
 }
 
 /* A name that is given twice counts once. */
-static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names, struct err *err)
+static enum err_code dns_sd_add_names(
+	struct dns_sd *sd, const struct yaml_list *names, struct err *err)
 {
 	const struct str *from = names->v;
-	struct name *q;
+	struct dns_sd_name *q;
 	size_t k;
 
-	sd->names = arena_array(&sd->arena, struct name, names->n);
+	sd->names = arena_array(&sd->arena, struct dns_sd_name, names->n);
 	if (!sd->names)
 		return arena_fail(&sd->arena, "DNS discovery", err);
 	for (size_t i = 0; i < names->n; i++) {
@@ -369,7 +370,7 @@ static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names,
 		if (k < sd->n)
 			continue;
 		q = &sd->names[sd->n];
-		*q = (struct name){ .sd = sd, .text = str_dup(&sd->arena, from[i]) };
+		*q = (struct dns_sd_name){ .sd = sd, .text = str_dup(&sd->arena, from[i]) };
 		if (!q->text.ptr)
 			return arena_fail(&sd->arena, "DNS discovery", err);
 		sd->n++;
@@ -378,7 +379,7 @@ static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names,
 }
 
 static enum err_code dns_sd_open(const struct source_env *env, const void *config,
-	struct source *host, void **out, struct err *err)
+	struct sd_source *host, void **out, struct err *err)
 {
 	const struct dns_sd_config *c = config;
 	struct dns_sd *sd = calloc(1, sizeof(*sd));
@@ -393,11 +394,11 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 	sd->type = dns_type_of(c->type);
 	sd->port = (unsigned)c->port;
 	sd->refresh_interval_ns = c->refresh_interval_ns;
-	if ((rc = add_names(sd, &c->names, err)) ||
+	if ((rc = dns_sd_add_names(sd, &c->names, err)) ||
 		(rc = resolver_open(env->base, env->dns_servers, &sd->resolver, err)))
 		goto fail;
-	sd->refresh = evtimer_new(env->base, on_refresh, sd);
-	sd->settle = evtimer_new(env->base, on_settle, sd);
+	sd->refresh = evtimer_new(env->base, dns_sd_on_refresh, sd);
+	sd->settle = evtimer_new(env->base, dns_sd_on_settle, sd);
 	if (!sd->refresh || !sd->settle) {
 		rc = err_nomem(err, "DNS discovery");
 		goto fail;

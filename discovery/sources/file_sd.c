@@ -26,7 +26,7 @@ struct file_sd_config {
 	int64_t refresh_interval_ns;
 };
 
-static bool name_is_valid(struct str path)
+static bool file_sd_name_is_valid(struct str path)
 {
 	static const char *const endings[] = { ".json", ".yml", ".yaml", ".JSON", ".YML", ".YAML" };
 	const char *star = path.len ? memchr(path.ptr, '*', path.len) : NULL;
@@ -39,7 +39,7 @@ static bool name_is_valid(struct str path)
 	return false;
 }
 
-static enum err_code decode_files(
+static enum err_code file_sd_decode_files(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct file_sd_config *out = field;
@@ -53,7 +53,7 @@ static enum err_code decode_files(
 	if (!out->files)
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next) {
-		if (c->kind != YAML_SCALAR || !name_is_valid(c->text))
+		if (c->kind != YAML_SCALAR || !file_sd_name_is_valid(c->text))
 			return yaml_err(c, err, ERR_INVALID, "path name %s is not valid for file discovery",
 				QUOTED(c->text));
 		out->files[out->files_n] = str_of(path_join(ctx->arena, ctx->dir, c->text));
@@ -65,20 +65,20 @@ static enum err_code decode_files(
 
 /* clang-format off */
 static const struct yaml_field file_fields[] = {
-	{ "files", YAML_CUSTOM, 0, NULL, decode_files, "paths, * in the last element", 0 },
+	{ "files", YAML_CUSTOM, 0, NULL, file_sd_decode_files, "paths, * in the last element", 0 },
 	{ "refresh_interval", YAML_DURATION, offsetof(struct file_sd_config, refresh_interval_ns),
 		NULL, NULL, "how often to read again what was not noticed", 0 },
 };
 /* clang-format on */
 
-static void file_defaults(struct yaml_ctx *ctx, void *out)
+static void file_sd_file_defaults(struct yaml_ctx *ctx, void *out)
 {
 	*(struct file_sd_config *)out = (struct file_sd_config){
 		.refresh_interval_ns = FILE_SD_REFRESH_DEFAULT_NS,
 	};
 }
 
-static enum err_code file_check(
+static enum err_code file_sd_file_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct file_sd_config *c = out;
@@ -96,11 +96,11 @@ static const struct yaml_schema file_schema = {
 	.size = sizeof(struct file_sd_config),
 	.fields = file_fields,
 	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]),
-	.defaults = file_defaults,
-	.check = file_check,
+	.defaults = file_sd_file_defaults,
+	.check = file_sd_file_check,
 };
 
-static enum err_code check_files(const void *config, struct err *err)
+static enum err_code file_sd_check_files(const void *config, struct err *err)
 {
 	const struct file_sd_config *c = config;
 	enum err_code rc;
@@ -121,7 +121,7 @@ struct pattern {
 
 struct file_sd {
 	struct target_files *shared;
-	struct source *host;
+	struct sd_source *host;
 	struct arena arena;
 	struct pattern *patterns;
 	size_t patterns_n;
@@ -150,7 +150,7 @@ static enum err_code paths_add(struct paths *p, const char *path, struct err *er
 	return ERR_OK;
 }
 
-static enum err_code match(const struct pattern *pat, struct paths *out, struct err *err)
+static enum err_code pattern_match(const struct pattern *pat, struct paths *out, struct err *err)
 {
 	struct str *names = NULL;
 	enum err_code rc = ERR_OK;
@@ -166,13 +166,14 @@ static enum err_code match(const struct pattern *pat, struct paths *out, struct 
 	return rc;
 }
 
-static int path_cmp(const void *a, const void *b)
+static int file_sd_path_cmp(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The documents that exist now, ascending and distinct. */
-static enum err_code find_documents(const struct file_sd *f, struct paths *out, struct err *err)
+static enum err_code file_sd_find_documents(
+	const struct file_sd *f, struct paths *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t n = 0;
@@ -181,10 +182,10 @@ static enum err_code find_documents(const struct file_sd *f, struct paths *out, 
 	if (!out->v)
 		return arena_fail(&out->arena, "file discovery", err);
 	for (size_t i = 0; i < f->patterns_n && !rc; i++)
-		rc = match(&f->patterns[i], out, err);
+		rc = pattern_match(&f->patterns[i], out, err);
 	if (rc)
 		return rc;
-	qsort(out->v, out->n, sizeof(*out->v), path_cmp);
+	qsort(out->v, out->n, sizeof(*out->v), file_sd_path_cmp);
 	for (size_t i = 0; i < out->n; i++)
 		if (i == 0 || strcmp(out->v[i], out->v[n - 1]) != 0)
 			out->v[n++] = out->v[i];
@@ -192,7 +193,7 @@ static enum err_code find_documents(const struct file_sd *f, struct paths *out, 
 	return ERR_OK;
 }
 
-static void release_documents(struct target_file **v, size_t n)
+static void file_sd_release_documents(struct target_file **v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		target_file_release(v[i]);
@@ -200,7 +201,8 @@ static void release_documents(struct target_file **v, size_t n)
 }
 
 /* Acquires the new documents before it releases the old: those in both keep their groups. */
-static enum err_code take_documents(struct file_sd *f, const struct paths *paths, struct err *err)
+static enum err_code file_sd_take_documents(
+	struct file_sd *f, const struct paths *paths, struct err *err)
 {
 	struct target_file **v = calloc(paths->n ? paths->n : 1, sizeof(struct target_file *));
 	enum err_code rc;
@@ -209,10 +211,10 @@ static enum err_code take_documents(struct file_sd *f, const struct paths *paths
 		return err_nomem(err, "target files");
 	for (size_t i = 0; i < paths->n; i++)
 		if ((rc = target_file_acquire(f->shared, paths->v[i], &v[i], err))) {
-			release_documents(v, i);
+			file_sd_release_documents(v, i);
 			return rc;
 		}
-	release_documents(f->docs, f->docs_n);
+	file_sd_release_documents(f->docs, f->docs_n);
 	f->docs = v;
 	f->docs_n = paths->n;
 	return ERR_OK;
@@ -223,7 +225,7 @@ struct failure { /* of one document */
 	struct err why;
 };
 
-static enum err_code read_documents(struct file_sd *f, struct arena *a, struct groups **out,
+static enum err_code file_sd_read_documents(struct file_sd *f, struct arena *a, struct groups **out,
 	struct failure **failed, struct err *err)
 {
 	struct groups **parts = arena_array(a, struct groups *, f->docs_n);
@@ -249,7 +251,7 @@ static enum err_code read_documents(struct file_sd *f, struct arena *a, struct g
  * A publish tells the host that all is well. So with a broken document an equal set is not
  * published, and failures are reported after the publish.
  */
-static void publish(struct file_sd *f, struct groups *set, const struct failure *failed)
+static void file_sd_publish(struct file_sd *f, struct groups *set, const struct failure *failed)
 {
 	if (failed && f->published && groups_eq(set, f->published)) {
 		groups_unref(set);
@@ -263,7 +265,7 @@ static void publish(struct file_sd *f, struct groups *set, const struct failure 
 }
 
 /* Watches before it reads, so that no change is missed in between. */
-static void refresh(struct file_sd *f)
+static void file_sd_refresh(struct file_sd *f)
 {
 	struct paths paths = { 0 };
 	struct groups *set;
@@ -277,23 +279,24 @@ static void refresh(struct file_sd *f)
 		if (!target_files_watch(f->shared, &f->patterns[i].watch) && next > UNWATCHED_RETRY_NS)
 			next = UNWATCHED_RETRY_NS;
 	arena_init(&paths.arena, LIST_BYTES_MAX);
-	if (!(rc = find_documents(f, &paths, &err)) && !(rc = take_documents(f, &paths, &err)))
-		rc = read_documents(f, &paths.arena, &set, &failed, &err);
+	if (!(rc = file_sd_find_documents(f, &paths, &err)) &&
+		!(rc = file_sd_take_documents(f, &paths, &err)))
+		rc = file_sd_read_documents(f, &paths.arena, &set, &failed, &err);
 	if (rc)
 		source_failed(f->host, &err);
 	else
-		publish(f, set, failed);
+		file_sd_publish(f, set, failed);
 	arena_release(&paths.arena);
 	timer_after(f->timer, next);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void file_sd_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	refresh(ctx);
+	file_sd_refresh(ctx);
 }
 
 /* Kubernetes swaps a mounted ConfigMap by renaming "..data", which the documents link through. */
-static void on_changed(struct dir_watch *w, struct str name)
+static void file_sd_on_changed(struct dir_watch *w, struct str name)
 {
 	const struct pattern *pat = (const struct pattern *)(const void *)((char *)w -
 		offsetof(struct pattern, watch));
@@ -316,27 +319,27 @@ static void file_sd_close(void *provider)
 		event_free(f->timer);
 	for (size_t i = 0; i < f->patterns_n; i++)
 		target_files_unwatch(f->shared, &f->patterns[i].watch);
-	release_documents(f->docs, f->docs_n);
+	file_sd_release_documents(f->docs, f->docs_n);
 	groups_unref(f->published);
 	arena_release(&f->arena);
 	free(f);
 }
 
-static enum err_code init(
+static enum err_code file_sd_init(
 	struct file_sd *f, const struct file_sd_config *c, struct event_base *base, struct err *err)
 {
 	struct pattern *pat;
 	const char *slash;
 
 	f->refresh_interval_ns = c->refresh_interval_ns;
-	f->timer = evtimer_new(base, on_timer, f);
+	f->timer = evtimer_new(base, file_sd_on_timer, f);
 	f->patterns = arena_array(&f->arena, struct pattern, c->files_n);
 	if (!f->timer || !f->patterns)
 		return err_nomem(err, "file discovery");
 	for (size_t i = 0; i < c->files_n; i++) {
 		pat = &f->patterns[f->patterns_n++];
 		pat->path = str_dup(&f->arena, c->files[i]).ptr;
-		pat->watch = (struct dir_watch){ .changed = on_changed, .ctx = f, .wd = -1 };
+		pat->watch = (struct dir_watch){ .changed = file_sd_on_changed, .ctx = f, .wd = -1 };
 		pat->watch.dir = str_dup(&f->arena, path_dir(c->files[i])).ptr;
 		if (!pat->path || !pat->watch.dir)
 			return err_nomem(err, "file discovery");
@@ -348,7 +351,7 @@ static enum err_code init(
 
 /* Reads at once, so that its groups are in the first delivery. */
 static enum err_code file_sd_open(const struct source_env *env, const void *config,
-	struct source *host, void **out, struct err *err)
+	struct sd_source *host, void **out, struct err *err)
 {
 	struct file_sd *f = calloc(1, sizeof(*f));
 	enum err_code rc;
@@ -357,16 +360,16 @@ static enum err_code file_sd_open(const struct source_env *env, const void *conf
 		return err_nomem(err, "file discovery");
 	f->shared = env->shared;
 	f->host = host;
-	if ((rc = init(f, config, env->base, err))) {
+	if ((rc = file_sd_init(f, config, env->base, err))) {
 		file_sd_close(f);
 		return rc;
 	}
-	refresh(f);
+	file_sd_refresh(f);
 	*out = f;
 	return ERR_OK;
 }
 
-static enum err_code open_shared(const struct source_env *env, void **out, struct err *err)
+static enum err_code file_sd_open_shared(const struct source_env *env, void **out, struct err *err)
 {
 	struct target_files *files;
 	enum err_code rc = target_files_open(env->base, &files, err);
@@ -376,7 +379,7 @@ static enum err_code open_shared(const struct source_env *env, void **out, struc
 	return rc;
 }
 
-static void close_shared(void *shared)
+static void file_sd_close_shared(void *shared)
 {
 	target_files_close(shared);
 }
@@ -385,9 +388,9 @@ static const struct source_ops file_sd_ops = {
 	.kind = "file",
 	.open = file_sd_open,
 	.close = file_sd_close,
-	.check = check_files,
-	.open_shared = open_shared,
-	.close_shared = close_shared,
+	.check = file_sd_check_files,
+	.open_shared = file_sd_open_shared,
+	.close_shared = file_sd_close_shared,
 };
 
 enum err_code file_sd_decode(

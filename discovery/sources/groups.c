@@ -38,7 +38,7 @@ void groups_unref(struct groups *g)
 	free(g);
 }
 
-static bool group_eq(const struct target_group *a, const struct target_group *b)
+static bool target_group_eq(const struct target_group *a, const struct target_group *b)
 {
 	if (a->source.ptr == b->source.ptr && a->source.len == b->source.len &&
 		a->targets == b->targets && a->targets_n == b->targets_n && a->labels.v == b->labels.v)
@@ -86,7 +86,7 @@ size_t groups_count(const struct groups *g)
 }
 
 /* Bundles whose parts have as many groups each: 1 equal, 0 not; -1: they have not. */
-static int bundles_eq(const struct groups *a, const struct groups *b)
+static int groups_bundles_eq(const struct groups *a, const struct groups *b)
 {
 	if (!a->all.depth || !b->all.depth || a->parts_n != b->parts_n)
 		return -1;
@@ -109,12 +109,12 @@ bool groups_eq(const struct groups *a, const struct groups *b)
 		return true;
 	if (groups_count(a) != groups_count(b))
 		return false;
-	if ((eq = bundles_eq(a, b)) >= 0)
+	if ((eq = groups_bundles_eq(a, b)) >= 0)
 		return eq;
 	groups_begin(&x, a);
 	groups_begin(&y, b);
 	while ((g = groups_next(&x)))
-		if (!group_eq(g, groups_next(&y)))
+		if (!target_group_eq(g, groups_next(&y)))
 			return false;
 	return true;
 }
@@ -179,7 +179,7 @@ enum err_code groups_bundle(
 
 /* ---- packing: all arrays, then all bytes, in one block ---- */
 
-struct packed {
+struct sd_groups_packed {
 	struct label *labels;
 	char *bytes;
 };
@@ -193,7 +193,7 @@ static size_t labels_bytes(struct labels ls)
 	return bytes;
 }
 
-static struct str pack_str(struct packed *p, struct str s)
+static struct str sd_groups_packed_pack_str(struct sd_groups_packed *p, struct str s)
 {
 	struct str out = { p->bytes, s.len };
 
@@ -203,13 +203,13 @@ static struct str pack_str(struct packed *p, struct str s)
 	return out;
 }
 
-static struct labels pack_labels(struct packed *p, struct labels ls)
+static struct labels sd_groups_packed_pack_labels(struct sd_groups_packed *p, struct labels ls)
 {
 	struct label *v = p->labels;
 
 	for (size_t i = 0; i < ls.n; i++) {
-		v[i].name = pack_str(p, ls.v[i].name);
-		v[i].value = pack_str(p, ls.v[i].value);
+		v[i].name = sd_groups_packed_pack_str(p, ls.v[i].name);
+		v[i].value = sd_groups_packed_pack_str(p, ls.v[i].value);
 	}
 	p->labels += ls.n;
 	return (struct labels){ v, ls.n };
@@ -221,7 +221,7 @@ enum err_code groups_pack(
 	size_t targets_n = 0, labels_n = 0, bytes = 0;
 	struct groups *g = groups_new(0);
 	struct labels *targets;
-	struct packed p;
+	struct sd_groups_packed p;
 
 	for (size_t i = 0; i < n; i++) {
 		bytes += v[i].source.len + labels_bytes(v[i].labels);
@@ -243,10 +243,10 @@ enum err_code groups_pack(
 	p.labels = (struct label *)(void *)(targets + targets_n);
 	p.bytes = (char *)(p.labels + labels_n);
 	for (size_t i = 0; i < n; i++) {
-		g->v[i] = (struct target_group){ pack_str(&p, v[i].source), pack_labels(&p, v[i].labels),
-			targets, v[i].targets_n };
+		g->v[i] = (struct target_group){ sd_groups_packed_pack_str(&p, v[i].source),
+			sd_groups_packed_pack_labels(&p, v[i].labels), targets, v[i].targets_n };
 		for (size_t k = 0; k < v[i].targets_n; k++)
-			*targets++ = pack_labels(&p, v[i].targets[k]);
+			*targets++ = sd_groups_packed_pack_labels(&p, v[i].targets[k]);
 	}
 	assert(p.bytes == (char *)g->v + bytes); /* both passes counted the same */
 	g->n = n;
@@ -279,7 +279,7 @@ enum err_code target_groups_label(struct arena *a, struct target_group *v, size_
 }
 
 /* {__address__="..."} */
-static enum err_code address_labels(
+static enum err_code sd_groups_address_labels(
 	struct arena *a, struct str address, struct labels *out, struct err *err)
 {
 	struct label *l = arena_new(a, struct label);
@@ -293,7 +293,7 @@ static enum err_code address_labels(
 
 /* ---- YAML ---- */
 
-static enum err_code decode_targets(
+static enum err_code sd_groups_decode_targets(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct target_group *g = field;
@@ -310,7 +310,7 @@ static enum err_code decode_targets(
 	for (c = n->child; c; c = c->next, i++) {
 		if (c->kind != YAML_SCALAR || yaml_is_null(c))
 			return yaml_err(c, err, ERR_INVALID, "expected an address");
-		if ((rc = address_labels(ctx->arena, c->text, &v[i], err)))
+		if ((rc = sd_groups_address_labels(ctx->arena, c->text, &v[i], err)))
 			return rc;
 	}
 	g->targets = v;
@@ -318,7 +318,7 @@ static enum err_code decode_targets(
 	return ERR_OK;
 }
 
-static enum err_code decode_labels(
+static enum err_code sd_groups_decode_labels(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct labels *out = field;
@@ -342,8 +342,8 @@ static enum err_code decode_labels(
 
 /* clang-format off */
 static const struct yaml_field group_fields[] = {
-	{ "targets", YAML_CUSTOM, 0, NULL, decode_targets, "addresses, host:port", 0 },
-	{ "labels", YAML_CUSTOM, offsetof(struct target_group, labels), NULL, decode_labels,
+	{ "targets", YAML_CUSTOM, 0, NULL, sd_groups_decode_targets, "addresses, host:port", 0 },
+	{ "labels", YAML_CUSTOM, offsetof(struct target_group, labels), NULL, sd_groups_decode_labels,
 		"labels of all of them", 0 },
 };
 /* clang-format on */
@@ -422,12 +422,12 @@ struct json_place { /* for messages */
 	size_t group;
 };
 
-static struct str json_text(const json_t *v)
+static struct str sd_groups_json_text(const json_t *v)
 {
 	return (struct str){ json_string_value(v), json_string_length(v) };
 }
 
-static enum err_code json_targets(
+static enum err_code json_place_json_targets(
 	const struct json_place *at, const json_t *v, struct target_group *g, struct err *err)
 {
 	size_t n = json_array_size(v);
@@ -445,10 +445,10 @@ static enum err_code json_targets(
 		if (!json_is_string(json_array_get(v, i)))
 			return err_set(err, ERR_INVALID, "%s: group %zu: target %zu is not a string", at->path,
 				at->group, i);
-		address = str_dup(at->arena, json_text(json_array_get(v, i)));
+		address = str_dup(at->arena, sd_groups_json_text(json_array_get(v, i)));
 		if (!address.ptr)
 			return arena_fail(at->arena, GROUPS_TEXT, err);
-		if ((rc = address_labels(at->arena, address, &targets[i], err)))
+		if ((rc = sd_groups_address_labels(at->arena, address, &targets[i], err)))
 			return rc;
 	}
 	g->targets = targets;
@@ -456,7 +456,7 @@ static enum err_code json_targets(
 	return ERR_OK;
 }
 
-static enum err_code json_labels(
+static enum err_code json_place_json_labels(
 	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
 {
 	struct labels_builder b;
@@ -476,7 +476,7 @@ static enum err_code json_labels(
 		if (!json_is_string(member))
 			return err_set(err, ERR_INVALID, "%s: group %zu: label %s is not a string", at->path,
 				at->group, key);
-		value = str_dup(at->arena, json_text(member));
+		value = str_dup(at->arena, sd_groups_json_text(member));
 		if (!name.ptr || !value.ptr)
 			return arena_fail(at->arena, GROUPS_TEXT, err);
 		labels_builder_set(&b, name, value);
@@ -484,7 +484,7 @@ static enum err_code json_labels(
 	return labels_builder_build(&b, &g->labels, err);
 }
 
-static enum err_code json_group(
+static enum err_code json_place_json_group(
 	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
 {
 	const char *key;
@@ -497,9 +497,9 @@ static enum err_code json_group(
 		if (json_is_null(member))
 			continue;
 		if (strcmp(key, "targets") == 0)
-			rc = json_targets(at, member, g, err);
+			rc = json_place_json_targets(at, member, g, err);
 		else if (strcmp(key, "labels") == 0)
-			rc = json_labels(at, member, g, err);
+			rc = json_place_json_labels(at, member, g, err);
 		else
 			rc = err_set(err, ERR_INVALID, "%s: group %zu: unknown field %s", at->path, at->group,
 				QUOTED(str_of(key)));
@@ -534,7 +534,7 @@ enum err_code target_groups_from_json(struct arena *a, const char *path, struct 
 	else if (!v)
 		rc = arena_fail(a, GROUPS_TEXT, err);
 	for (; !rc && at.group < n; at.group++)
-		rc = json_group(&at, json_array_get(root, at.group), &v[at.group], err);
+		rc = json_place_json_group(&at, json_array_get(root, at.group), &v[at.group], err);
 	json_decref(root);
 	if (rc)
 		return rc;

@@ -33,7 +33,7 @@ static const struct yaml_field http_sd_fields[] = {
 /* clang-format on */
 #undef AT
 
-static void defaults(struct yaml_ctx *ctx, void *out)
+static void http_sd_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct http_sd_config *c = out;
 
@@ -41,7 +41,7 @@ static void defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-static enum err_code check(
+static enum err_code http_sd_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct http_sd_config *c = out;
@@ -60,11 +60,11 @@ static const struct yaml_schema http_sd_schema = {
 	.size = sizeof(struct http_sd_config),
 	.fields = http_sd_fields,
 	.fields_n = sizeof(http_sd_fields) / sizeof(http_sd_fields[0]),
-	.defaults = defaults,
-	.check = check,
+	.defaults = http_sd_defaults,
+	.check = http_sd_check,
 };
 
-static enum err_code check_files(const void *config, struct err *err)
+static enum err_code http_sd_check_files(const void *config, struct err *err)
 {
 	const struct http_sd_config *c = config;
 
@@ -75,7 +75,7 @@ static enum err_code check_files(const void *config, struct err *err)
 
 struct http_sd {
 	struct http_client *client;
-	struct source *host;
+	struct sd_source *host;
 	struct arena arena;
 	struct str url, shown_url;
 	struct http_config config;
@@ -87,7 +87,7 @@ struct http_sd {
 };
 
 /* application/json, with or without charset=utf-8, quoted or not. */
-static bool is_json(struct str type)
+static bool http_sd_is_json(struct str type)
 {
 	const struct str media = STR("application/json");
 
@@ -105,7 +105,7 @@ static bool is_json(struct str type)
 		str_eq_nocase(type, STR("charset=\"utf-8\""));
 }
 
-static enum err_code read_answer(
+static enum err_code http_sd_read_answer(
 	const struct http_sd *h, const struct http_response *res, struct groups **out, struct err *err)
 {
 	struct str encoding = res->content_encoding;
@@ -117,7 +117,7 @@ static enum err_code read_answer(
 	if (res->status != 200)
 		return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s" STR_FMT,
 			res->status, res->reason.len ? " " : "", STR_ARG(res->reason));
-	if (!is_json(str_trim(res->content_type)))
+	if (!http_sd_is_json(str_trim(res->content_type)))
 		return err_set(err, ERR_INVALID, "unsupported content type %s", QUOTED(res->content_type));
 	if (encoding.len && !str_is(encoding, "identity"))
 		return err_set(err, ERR_INVALID, "unsupported content encoding %s", QUOTED(encoding));
@@ -129,19 +129,19 @@ static enum err_code read_answer(
 	return rc;
 }
 
-static void report_failure(struct http_sd *h, struct err *err)
+static void http_sd_report_failure(struct http_sd *h, struct err *err)
 {
 	if (str_find(str_of(err->msg), h->shown_url) < 0)
 		err_wrap(err, err->code, "%s", h->shown_url.ptr);
 	source_failed(h->host, err);
 }
 
-static void wait_for_next(struct http_sd *h)
+static void http_sd_wait_for_next(struct http_sd *h)
 {
 	timer_after(h->timer, h->due_ns - clock_monotonic_ns());
 }
 
-static void on_done(void *ctx, const struct http_response *res)
+static void http_sd_on_done(void *ctx, const struct http_response *res)
 {
 	struct http_sd *h = ctx;
 	struct groups *set;
@@ -150,15 +150,15 @@ static void on_done(void *ctx, const struct http_response *res)
 
 	h->request = NULL;
 	err = res->err;
-	rc = res->rc ? res->rc : read_answer(h, res, &set, &err);
+	rc = res->rc ? res->rc : http_sd_read_answer(h, res, &set, &err);
 	if (rc)
-		report_failure(h, &err);
+		http_sd_report_failure(h, &err);
 	else
 		source_publish(h->host, set);
-	wait_for_next(h);
+	http_sd_wait_for_next(h);
 }
 
-static void ask(struct http_sd *h)
+static void http_sd_ask(struct http_sd *h)
 {
 	/* clang-format off */
 	const struct label headers[] = {
@@ -177,15 +177,15 @@ static void ask(struct http_sd *h)
 
 	assert(!h->request);
 	h->due_ns = clock_monotonic_ns() + h->refresh_interval_ns;
-	if (http_client_send(h->client, &o, on_done, h, &h->request, &err)) {
-		report_failure(h, &err);
-		wait_for_next(h);
+	if (http_client_send(h->client, &o, http_sd_on_done, h, &h->request, &err)) {
+		http_sd_report_failure(h, &err);
+		http_sd_wait_for_next(h);
 	}
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void http_sd_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	ask(ctx);
+	http_sd_ask(ctx);
 }
 
 static void http_sd_close(void *provider)
@@ -202,7 +202,7 @@ static void http_sd_close(void *provider)
 }
 
 /* "60", "0.5": as Go prints a float without exponent. */
-static const char *seconds_text(struct arena *a, int64_t ns)
+static const char *http_sd_seconds_text(struct arena *a, int64_t ns)
 {
 	char *text = arena_printf(
 		a, "%lld.%09lld", (long long)(ns / NS_PER_S), (long long)(ns % NS_PER_S));
@@ -215,22 +215,22 @@ static const char *seconds_text(struct arena *a, int64_t ns)
 	return text;
 }
 
-static enum err_code init(struct http_sd *h, const struct source_env *env,
+static enum err_code http_sd_init(struct http_sd *h, const struct source_env *env,
 	const struct http_sd_config *c, struct err *err)
 {
 	enum err_code rc;
 
 	h->client = env->client;
 	h->refresh_interval_ns = c->refresh_interval_ns;
-	h->refresh_seconds = str_of(seconds_text(&h->arena, c->refresh_interval_ns));
+	h->refresh_seconds = str_of(http_sd_seconds_text(&h->arena, c->refresh_interval_ns));
 	h->url = str_dup(&h->arena, c->url);
 	h->shown_url = str_dup(&h->arena, hidden_url(&h->arena, c->url));
-	h->timer = evtimer_new(env->base, on_timer, h);
+	h->timer = evtimer_new(env->base, http_sd_on_timer, h);
 	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->shown_url.ptr || !h->timer)
 		return err_nomem(err, "HTTP discovery");
 	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
 		return rc;
-	ask(h);
+	http_sd_ask(h);
 	/* Sources that open together send their first requests together; later ones are spread. */
 	h->due_ns -= (int64_t)(hash_bytes(h->url.ptr, h->url.len, (uint64_t)h->due_ns) %
 		(uint64_t)(h->refresh_interval_ns / 2));
@@ -238,7 +238,7 @@ static enum err_code init(struct http_sd *h, const struct source_env *env,
 }
 
 static enum err_code http_sd_open(const struct source_env *env, const void *config,
-	struct source *host, void **out, struct err *err)
+	struct sd_source *host, void **out, struct err *err)
 {
 	struct http_sd *h = calloc(1, sizeof(*h));
 	enum err_code rc;
@@ -246,7 +246,7 @@ static enum err_code http_sd_open(const struct source_env *env, const void *conf
 	if (!h)
 		return err_nomem(err, "HTTP discovery");
 	h->host = host;
-	if ((rc = init(h, env, config, err))) {
+	if ((rc = http_sd_init(h, env, config, err))) {
 		http_sd_close(h);
 		return rc;
 	}
@@ -258,7 +258,7 @@ static const struct source_ops http_sd_ops = {
 	.kind = "http",
 	.open = http_sd_open,
 	.close = http_sd_close,
-	.check = check_files,
+	.check = http_sd_check_files,
 };
 
 enum err_code http_sd_decode(

@@ -22,7 +22,7 @@
 
 struct event_base;
 struct http_client;
-struct source;
+struct sd_source;
 
 /* The environment of a provider. */
 struct source_env {
@@ -35,7 +35,7 @@ struct source_env {
 struct source_ops {
 	const char *kind; /* "http": in logs and in the metrics' label `provider` */
 	MUST_CHECK enum err_code (*open)(const struct source_env *env, const void *config,
-		struct source *host, void **out, struct err *err);
+		struct sd_source *host, void **out, struct err *err);
 	void (*close)(void *provider);
 	/* For `check config`: the files that the entry names can be read. NULL: it names none. */
 	enum err_code (*check)(const void *config, struct err *err);
@@ -70,8 +70,8 @@ MUST_CHECK enum err_code source_configs_decode(struct yaml_ctx *ctx, const struc
 /* ---- for providers ---- */
 
 /* Takes the reference. A provider may call it in open. An equal set says that it works again. */
-void source_publish(struct source *host, struct groups *set);
+void source_publish(struct sd_source *host, struct groups *set);
 /* Counted, and logged once per message until the next publish. */
-void source_failed(struct source *host, const struct err *why);
+void source_failed(struct sd_source *host, const struct err *why);
 
 #endif

@@ -5,7 +5,7 @@
 #define TEXT "configuration"
 
 /* Secrets included: another password is another source. It is never shown. */
-static enum err_code make_identity(
+static enum err_code source_config_make_identity(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -17,9 +17,9 @@ static enum err_code make_identity(
 	return out->ptr ? ERR_OK : arena_fail(ctx->arena, TEXT, err);
 }
 
-static enum err_code decode_entry(struct yaml_ctx *ctx, const struct yaml_node *n, const char *list,
-	const struct source_ops *ops, const struct yaml_schema *schema, struct source_configs *out,
-	struct err *err)
+static enum err_code source_config_decode_entry(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const char *list, const struct source_ops *ops, const struct yaml_schema *schema,
+	struct source_configs *out, struct err *err)
 {
 	struct source_config entry = { .ops = ops };
 	enum err_code rc;
@@ -31,7 +31,7 @@ static enum err_code decode_entry(struct yaml_ctx *ctx, const struct yaml_node *
 	if (!config)
 		return arena_fail(ctx->arena, TEXT, err);
 	if ((rc = yaml_decode(ctx, schema, n, config, err)) ||
-		(rc = make_identity(ctx, n, &entry.identity, err)))
+		(rc = source_config_make_identity(ctx, n, &entry.identity, err)))
 		return rc;
 	if (!arena_array_room(ctx->arena, &out->v, out->n, 1, &out->cap))
 		return arena_fail(ctx->arena, TEXT, err);
@@ -51,7 +51,8 @@ enum err_code source_configs_decode(struct yaml_ctx *ctx, const struct yaml_node
 	if (n->kind != YAML_SEQUENCE)
 		return yaml_err(n, err, ERR_INVALID, "expected a list of %s", schema->name);
 	for (c = n->child; c; c = c->next)
-		if ((rc = decode_entry(ctx, c, list, ops, schema, out, err)) && !yaml_goes_on(ctx, rc, err))
+		if ((rc = source_config_decode_entry(ctx, c, list, ops, schema, out, err)) &&
+			!yaml_goes_on(ctx, rc, err))
 			return rc;
 	return yaml_end(ctx, before, err);
 }

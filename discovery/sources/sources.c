@@ -25,8 +25,8 @@ METRIC_GAUGE(groups_given, "epimetheus_discovery_target_groups",
 METRIC_GAUGE(last_success, "epimetheus_discovery_last_success_timestamp_seconds",
 	"When a source last answered.", "provider");
 
-struct source {
-	LIST_ENTRY(source) link;
+struct sd_source {
+	LIST_ENTRY(sd_source) link;
 	pthread_t thread; /* the only one that calls it; for assertions */
 	const struct source_ops *ops;
 	struct arena arena; /* identity */
@@ -49,7 +49,7 @@ struct shared_by_kind {
 struct sources {
 	struct source_env env;
 	pthread_t thread;
-	LIST_HEAD(, source) v[BUCKETS]; /* by hash of kind and identity */
+	LIST_HEAD(, sd_source) v[BUCKETS]; /* by hash of kind and identity */
 	LIST_HEAD(, shared_by_kind)
 	shared; /* of the kinds that were opened and have ops->open_shared */
 };
@@ -82,20 +82,20 @@ void sources_close(struct sources *s)
 	free(s);
 }
 
-struct groups *source_groups(const struct source *s)
+struct groups *source_groups(const struct sd_source *s)
 {
 	return s->set;
 }
 
 /* ---- for providers ---- */
 
-static void set_failing(struct source *s, bool failing)
+static void sd_source_set_failing(struct sd_source *s, bool failing)
 {
 	metric_add(&in_trouble, s->ops->kind, (double)failing - (double)s->failing);
 	s->failing = failing;
 }
 
-static void replace_set(struct source *s, struct groups *set)
+static void sd_source_replace_set(struct sd_source *s, struct groups *set)
 {
 	double t = set ? (double)groups_targets(set) : 0, n = set ? (double)groups_count(set) : 0;
 
@@ -109,30 +109,30 @@ static void replace_set(struct source *s, struct groups *set)
 	s->set = set;
 }
 
-void source_publish(struct source *s, struct groups *set)
+void source_publish(struct sd_source *s, struct groups *set)
 {
 	struct source_use *use;
 
 	assert(set && pthread_equal(s->thread, pthread_self()));
 	metric_set(&last_success, s->ops->kind, (double)clock_now_ns() / NS_PER_S);
-	set_failing(s, false);
+	sd_source_set_failing(s, false);
 	s->logged_n = 0;
 	if (s->set && groups_eq(s->set, set)) {
 		groups_unref(set);
 		return;
 	}
-	replace_set(s, set);
+	sd_source_replace_set(s, set);
 	LIST_FOREACH (use, &s->uses, link)
 		use->changed(use->ctx);
 }
 
-void source_failed(struct source *s, const struct err *why)
+void source_failed(struct sd_source *s, const struct err *why)
 {
 	uint64_t hash = hash_bytes(why->msg, strlen(why->msg), 0);
 
 	assert(why->code && pthread_equal(s->thread, pthread_self()));
 	metric_add(&failures, s->ops->kind, 1);
-	set_failing(s, true);
+	sd_source_set_failing(s, true);
 	for (size_t i = 0; i < s->logged_n && i < LOGGED_MAX; i++)
 		if (s->logged[i] == hash)
 			return;
@@ -142,7 +142,7 @@ void source_failed(struct source *s, const struct err *why)
 
 /* ---- for jobs ---- */
 
-static enum err_code find_shared(
+static enum err_code sources_find_shared(
 	struct sources *all, const struct source_ops *ops, void **out, struct err *err)
 {
 	struct shared_by_kind *k;
@@ -168,18 +168,18 @@ static enum err_code find_shared(
 	return ERR_OK;
 }
 
-static void source_free(struct source *s)
+static void source_free(struct sd_source *s)
 {
-	set_failing(s, false);
-	replace_set(s, NULL);
+	sd_source_set_failing(s, false);
+	sd_source_replace_set(s, NULL);
 	arena_release(&s->arena);
 	free(s);
 }
 
-static enum err_code source_open(struct sources *all, const struct source_config *c, uint64_t hash,
-	struct source **out, struct err *err)
+static enum err_code sd_sources_open(struct sources *all, const struct source_config *c,
+	uint64_t hash, struct sd_source **out, struct err *err)
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct sd_source *s = calloc(1, sizeof(*s));
 	struct source_env env = all->env;
 	enum err_code rc;
 
@@ -191,7 +191,7 @@ static enum err_code source_open(struct sources *all, const struct source_config
 	s->identity = str_dup(&s->arena, c->identity);
 	if (!s->identity.ptr)
 		rc = arena_fail(&s->arena, "discovery", err);
-	else if (!(rc = find_shared(all, c->ops, &env.shared, err)))
+	else if (!(rc = sources_find_shared(all, c->ops, &env.shared, err)))
 		rc = c->ops->open(&env, c->config, s, &s->provider, err);
 	if (rc) {
 		source_free(s);
@@ -206,7 +206,7 @@ enum err_code sources_acquire(
 	struct sources *all, const struct source_config *c, struct source_use *use, struct err *err)
 {
 	uint64_t hash = hash_bytes(c->identity.ptr, c->identity.len, (uintptr_t)c->ops);
-	struct source *s;
+	struct sd_source *s;
 	enum err_code rc;
 
 	assert(pthread_equal(all->thread, pthread_self()));
@@ -216,7 +216,7 @@ enum err_code sources_acquire(
 		if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
 			break;
 	if (!s) {
-		if ((rc = source_open(all, c, hash, &s, err)))
+		if ((rc = sd_sources_open(all, c, hash, &s, err)))
 			return rc;
 		LIST_INSERT_HEAD(&all->v[hash % BUCKETS], s, link);
 	}
@@ -227,7 +227,7 @@ enum err_code sources_acquire(
 
 void sources_release(struct source_use *use)
 {
-	struct source *s = use->source;
+	struct sd_source *s = use->source;
 
 	if (!s)
 		return;

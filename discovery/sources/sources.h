@@ -16,7 +16,7 @@ struct sources;
 
 struct source_use {
 	LIST_ENTRY(source_use) link;
-	struct source *source; /* NULL: none */
+	struct sd_source *source; /* NULL: none */
 	/* The source has published another set. Not called for a publish within acquire. */
 	void (*changed)(void *ctx);
 	void *ctx;
@@ -31,6 +31,6 @@ MUST_CHECK enum err_code sources_acquire(
 void sources_release(struct source_use *use);
 
 /* The latest set that it published, or NULL. Valid until the loop runs again. */
-struct groups *source_groups(const struct source *s);
+struct groups *source_groups(const struct sd_source *s);
 
 #endif

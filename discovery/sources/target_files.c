@@ -67,7 +67,7 @@ void target_file_release(struct target_file *f)
 	free(f);
 }
 
-static enum err_code parse(struct arena *a, const char *path, struct str text,
+static enum err_code target_files_parse(struct arena *a, const char *path, struct str text,
 	struct target_group **v, size_t *n, struct err *err)
 {
 	struct str p = str_of(path);
@@ -78,7 +78,8 @@ static enum err_code parse(struct arena *a, const char *path, struct str text,
 }
 
 /* Packs the groups, and frees the parser's tree with `scratch`. */
-static enum err_code read_document(const char *path, struct groups **out, struct err *err)
+static enum err_code target_files_read_document(
+	const char *path, struct groups **out, struct err *err)
 {
 	struct buf text = { 0 };
 	struct target_group *v = NULL;
@@ -88,7 +89,7 @@ static enum err_code read_document(const char *path, struct groups **out, struct
 
 	arena_init(&scratch, GROUPS_BYTES_MAX);
 	if (!(rc = fs_read_file(path, FILE_SD_FILE_BYTES_MAX, &text, err)) &&
-		!(rc = parse(&scratch, path, buf_str(&text), &v, &n, err)) &&
+		!(rc = target_files_parse(&scratch, path, buf_str(&text), &v, &n, err)) &&
 		!(rc = target_groups_label(&scratch, v, n, STR("__meta_filepath"), str_of(path), err)))
 		rc = groups_pack(v, n, out, err);
 	arena_release(&scratch);
@@ -101,7 +102,7 @@ enum err_code target_file_read(struct target_file *f, struct err *err)
 	struct groups *groups;
 	enum err_code rc;
 
-	if ((rc = read_document(f->path, &groups, err)))
+	if ((rc = target_files_read_document(f->path, &groups, err)))
 		return rc;
 	groups_unref(f->groups);
 	f->groups = groups;
@@ -114,7 +115,7 @@ enum err_code target_file_check(const char *path, struct err *err)
 	struct groups *groups;
 	enum err_code rc;
 
-	if ((rc = read_document(path, &groups, err)))
+	if ((rc = target_files_read_document(path, &groups, err)))
 		return rc;
 	groups_unref(groups);
 	return ERR_OK;
@@ -122,7 +123,7 @@ enum err_code target_file_check(const char *path, struct err *err)
 
 /* ---- directories ---- */
 
-static void show_unwatched(const struct target_files *t)
+static void target_files_show_unwatched(const struct target_files *t)
 {
 	const struct dir_watch *w;
 	size_t n = 0;
@@ -133,7 +134,7 @@ static void show_unwatched(const struct target_files *t)
 }
 
 /* Watches of one directory have one number; the last of them gives it back. */
-static void forget(struct target_files *t, int wd)
+static void target_files_forget(struct target_files *t, int wd)
 {
 	const struct dir_watch *w;
 
@@ -152,7 +153,7 @@ bool target_files_watch(struct target_files *t, struct dir_watch *w)
 		LIST_INSERT_HEAD(&t->watches, w, link);
 	w->listed = true;
 	w->wd = t->inotify < 0 ? -1 : inotify_add_watch(t->inotify, w->dir, WATCH_EVENTS | IN_ONLYDIR);
-	show_unwatched(t);
+	target_files_show_unwatched(t);
 	return w->wd >= 0;
 }
 
@@ -163,11 +164,11 @@ void target_files_unwatch(struct target_files *t, struct dir_watch *w)
 	LIST_REMOVE(w, link);
 	w->listed = false;
 	if (w->wd >= 0)
-		forget(t, w->wd);
-	show_unwatched(t);
+		target_files_forget(t, w->wd);
+	target_files_show_unwatched(t);
 }
 
-static void dispatch(struct target_files *t, const struct inotify_event *e)
+static void target_files_dispatch(struct target_files *t, const struct inotify_event *e)
 {
 	struct dir_watch *w;
 	bool gone = e->mask & (IN_IGNORED | IN_MOVE_SELF);
@@ -184,10 +185,10 @@ static void dispatch(struct target_files *t, const struct inotify_event *e)
 	if (e->mask & IN_MOVE_SELF)
 		inotify_rm_watch(t->inotify, e->wd);
 	if (gone)
-		show_unwatched(t);
+		target_files_show_unwatched(t);
 }
 
-static void on_notified(evutil_socket_t fd, short what, void *ctx)
+static void target_files_on_notified(evutil_socket_t fd, short what, void *ctx)
 {
 	_Alignas(struct inotify_event) char buf[16384];
 	const struct inotify_event *e;
@@ -195,7 +196,7 @@ static void on_notified(evutil_socket_t fd, short what, void *ctx)
 
 	for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof(*e) + e->len)) {
 		e = (const struct inotify_event *)(const void *)(buf + at);
-		dispatch(ctx, e);
+		target_files_dispatch(ctx, e);
 	}
 }
 
@@ -210,7 +211,8 @@ enum err_code target_files_open(struct event_base *base, struct target_files **o
 		log_warn("discovery", "no inotify: files are read at their refresh_interval only",
 			LOG_I("errno", errno));
 	else
-		t->notified = event_new(base, t->inotify, EV_READ | EV_PERSIST, on_notified, t);
+		t->notified = event_new(
+			base, t->inotify, EV_READ | EV_PERSIST, target_files_on_notified, t);
 	if (t->inotify >= 0 && (!t->notified || event_add(t->notified, NULL))) {
 		target_files_close(t);
 		return err_nomem(err, "target files");

@@ -10,7 +10,7 @@
 #include "promql/changed/statistic.h"
 
 /* Sums over one side. */
-struct side {
+struct changed_side {
 	const struct change_side *in;
 	const struct change_observation **v; /* by series, then slice */
 	size_t *first; /* per series, and one more */
@@ -50,7 +50,7 @@ struct judge {
 	struct arena *arena;
 	const struct change_input *in;
 	struct change_output *out;
-	struct side side[2];
+	struct changed_side side[2];
 	struct track *tracks;
 	double *share[2]; /* of the series in work, per function */
 	char *is_met;

@@ -6,12 +6,12 @@
 #define NEGLIGIBLE 1e-4 /* of p */
 #define STEPS 40
 
-static double normal_two_sided(double x)
+static double reach_normal_two_sided(double x)
 {
 	return erfc(x / M_SQRT2);
 }
 
-static double beyond(const struct mixture *m, double x, double p)
+static double reach_beyond(const struct mixture *m, double x, double p)
 {
 	double sum = 0;
 
@@ -21,7 +21,8 @@ static double beyond(const struct mixture *m, double x, double p)
 		if (m->weight[i] < NEGLIGIBLE * p)
 			continue;
 		sum += m->weight[i] *
-			(isinf(m->freedom[i]) ? normal_two_sided(t) : student_two_sided(t, m->freedom[i]));
+			(isinf(m->freedom[i]) ? reach_normal_two_sided(t) :
+									student_two_sided(t, m->freedom[i]));
 	}
 	return sum;
 }
@@ -30,14 +31,14 @@ double mixture_reach(const struct mixture *m, double p)
 {
 	double low = 0, high = sqrt(m->least) + 1e-9;
 
-	while (high < 4 && beyond(m, high, p) > p) {
+	while (high < 4 && reach_beyond(m, high, p) > p) {
 		low = high;
 		high *= 1.5;
 	}
 	while (high - low > 1e-3 * high) {
 		double mid = (low + high) / 2;
 
-		if (beyond(m, mid, p) > p)
+		if (reach_beyond(m, mid, p) > p)
 			low = mid;
 		else
 			high = mid;
@@ -52,7 +53,7 @@ double normal_reach(double p)
 	for (int i = 0; i < STEPS; i++) {
 		double mid = (low + high) / 2;
 
-		if (normal_two_sided(mid) > p)
+		if (reach_normal_two_sided(mid) > p)
 			low = mid;
 		else
 			high = mid;

@@ -79,7 +79,7 @@ struct path_energy {
 };
 
 /* The variance of the mean of n values of a process with phi and variance 1. */
-static double variance_of_mean(double phi, double n)
+static double shocks_variance_of_mean(double phi, double n)
 {
 	double sum = n, power = 1;
 
@@ -91,14 +91,14 @@ static double variance_of_mean(double phi, double n)
 }
 
 /* By sampling, the variance of one slice of a share of 1. */
-static double sampling_of_slice(const struct side *s)
+static double shocks_sampling_of_slice(const struct changed_side *s)
 {
 	return s->sampling * s->slices;
 }
 
 /* ---- the waves of a side ---- */
 
-static unsigned band_of(unsigned wave)
+static unsigned shocks_band_of(unsigned wave)
 {
 	unsigned band = 0, first = 0, size = 1;
 
@@ -111,7 +111,7 @@ static unsigned band_of(unsigned wave)
 }
 
 /* The square of a wave's part in a process with phi and variance 1. */
-static double expected_square(const double *wave, size_t n, double phi)
+static double shocks_expected_square(const double *wave, size_t n, double phi)
 {
 	double sum = 0, before = 0;
 
@@ -122,8 +122,8 @@ static double expected_square(const double *wave, size_t n, double phi)
 	return sum;
 }
 
-static enum err_code make_waves(
-	struct judge *j, struct waves *w, const struct side *s, struct err *err)
+static enum err_code shocks_make_waves(
+	struct judge *j, struct waves *w, const struct changed_side *s, struct err *err)
 {
 	size_t n = (size_t)s->slices, all = n - 1;
 
@@ -139,33 +139,33 @@ static enum err_code make_waves(
 		for (size_t t = 0; t < n; t++)
 			wave[t] = sqrt(2 / (double)n) *
 				cos(M_PI * (double)speed * ((double)t + 0.5) / (double)n);
-		w->band[i] = band_of(i);
+		w->band[i] = shocks_band_of(i);
 		w->count[w->band[i]]++;
 		w->bands_n = w->band[i] + 1;
 		for (unsigned p = 0; p < PHIS; p++)
-			w->expected[p][w->band[i]] += expected_square(wave, n, phis[p]);
+			w->expected[p][w->band[i]] += shocks_expected_square(wave, n, phis[p]);
 	}
 	for (unsigned p = 0; p < PHIS; p++) {
 		for (unsigned b = 0; b < w->bands_n; b++)
 			w->expected[p][b] /= w->count[b];
-		w->mean[p] = variance_of_mean(phis[p], s->slices);
+		w->mean[p] = shocks_variance_of_mean(phis[p], s->slices);
 	}
 	return ERR_OK;
 }
 
-static double level_of(unsigned level)
+static double shocks_level_of(unsigned level)
 {
 	return LEVEL_LOWEST * pow(LEVEL_RATIO, level);
 }
 
-static void make_tables(struct shocks *s)
+static void shocks_make_tables(struct shocks *s)
 {
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < PHIS * LEVELS * BANDS_MAX; i++) {
 			const struct waves *w = &s->side[k];
 			unsigned p = i / BANDS_MAX / LEVELS, l = i / BANDS_MAX % LEVELS;
 			unsigned b = i % BANDS_MAX;
-			double v = 1 + level_of(l) * w->expected[p][b];
+			double v = 1 + shocks_level_of(l) * w->expected[p][b];
 
 			s->inverse[k][p][l][b] = 1 / v;
 			s->logs[k][p][l] += w->count[b] * log(v);
@@ -174,13 +174,13 @@ static void make_tables(struct shocks *s)
 
 /* ---- one path ---- */
 
-static void take_apart(const struct judge *j, uint32_t function, struct path_energy *out)
+static void shocks_take_apart(const struct judge *j, uint32_t function, struct path_energy *out)
 {
 	const struct track *track = &j->tracks[function];
 
 	*out = (struct path_energy){ 0 };
 	for (unsigned k = 0; k < 2; k++) {
-		const struct side *s = &j->side[k];
+		const struct changed_side *s = &j->side[k];
 		const struct waves *w = &j->shocks->side[k];
 		const double *path = &s->path[(size_t)function * s->in->slices_n];
 		double sum[WAVES_MAX] = { 0 };
@@ -195,28 +195,29 @@ static void take_apart(const struct judge *j, uint32_t function, struct path_ene
 			at++;
 		}
 		for (unsigned i = 0; i < w->n; i++)
-			out->of_band[k][w->band[i]] += sum[i] * sum[i] / (out->share[k] * sampling_of_slice(s));
+			out->of_band[k][w->band[i]] += sum[i] * sum[i] /
+				(out->share[k] * shocks_sampling_of_slice(s));
 	}
 }
 
 /* The level of a step on a side, for a function with that share. */
-static unsigned level_at(
+static unsigned shocks_level_at(
 	const struct judge *j, const struct path_energy *e, unsigned k, unsigned step)
 {
-	double lowest = STEP_LOWEST * e->share[k] / sampling_of_slice(&j->side[k]);
+	double lowest = STEP_LOWEST * e->share[k] / shocks_sampling_of_slice(&j->side[k]);
 	double level = step + round(log(lowest / LEVEL_LOWEST) / log(LEVEL_RATIO));
 
 	return level < 0 ? 0 : level > LEVELS - 1 ? LEVELS - 1 : (unsigned)level;
 }
 
 /* The logarithm of a path's likelihood, without the terms that all pairs share. */
-static double likelihood(
+static double shocks_likelihood(
 	const struct judge *j, const struct path_energy *e, unsigned phi, unsigned step)
 {
 	double sum = 0;
 
 	for (unsigned k = 0; k < 2; k++) {
-		unsigned level = level_at(j, e, k, step);
+		unsigned level = shocks_level_at(j, e, k, step);
 		const double *inverse = j->shocks->inverse[k][phi][level];
 
 		sum += j->shocks->logs[k][phi][level];
@@ -233,15 +234,15 @@ static double shock_of_difference(
 	double sum = 0;
 
 	for (unsigned k = 0; k < 2; k++)
-		sum += level_of(level_at(j, e, k, step)) * e->share[k] * sampling_of_slice(&j->side[k]) *
-			j->shocks->side[k].mean[phi];
+		sum += shocks_level_of(shocks_level_at(j, e, k, step)) * e->share[k] *
+			shocks_sampling_of_slice(&j->side[k]) * j->shocks->side[k].mean[phi];
 	return sum;
 }
 
 /* ---- what functions have in common ---- */
 
 /* From logarithms to weights that add up to 1. */
-static void to_weights(double (*v)[STEPS])
+static void shocks_to_weights(double (*v)[STEPS])
 {
 	double most = -INFINITY, sum = 0;
 
@@ -254,7 +255,7 @@ static void to_weights(double (*v)[STEPS])
 }
 
 /* The functions with the greatest shares: they exceed their sampling error the most. */
-static unsigned choose_pool(const struct judge *j, uint32_t *pool)
+static unsigned shocks_choose_pool(const struct judge *j, uint32_t *pool)
 {
 	unsigned n = 0;
 
@@ -280,7 +281,7 @@ static unsigned choose_pool(const struct judge *j, uint32_t *pool)
  * How far the pool's functions moved together: one gains, the others lose in proportion. It is the
  * median, weighed by shares.
  */
-static double common_ratio(const struct judge *j, const uint32_t *pool, unsigned n)
+static double shocks_common_ratio(const struct judge *j, const uint32_t *pool, unsigned n)
 {
 	double half = 0, best = 1, least = INFINITY;
 
@@ -306,14 +307,14 @@ static double common_ratio(const struct judge *j, const uint32_t *pool, unsigned
 	return best;
 }
 
-static double normal_density(double x, double v)
+static double shocks_normal_density(double x, double v)
 {
 	return exp(-x * x / v / 2) / sqrt(v);
 }
 
 /* The differences of functions tell of shocks, too; not much of one that may have changed. */
-static double moved_likelihood(const struct judge *j, uint32_t f, const struct path_energy *e,
-	double ratio, unsigned phi, unsigned step)
+static double shocks_moved_likelihood(const struct judge *j, uint32_t f,
+	const struct path_energy *e, double ratio, unsigned phi, unsigned step)
 {
 	const struct track *t = &j->tracks[f];
 	double share = changed_pooled_share(j, t);
@@ -321,22 +322,22 @@ static double moved_likelihood(const struct judge *j, uint32_t f, const struct p
 	double v = share * (j->side[0].sampling + j->side[1].sampling) +
 		shock_of_difference(j, e, phi, step);
 
-	return log((1 - MAY_HAVE_CHANGED) * normal_density(d, v) +
-		MAY_HAVE_CHANGED * normal_density(d, v + share * share));
+	return log((1 - MAY_HAVE_CHANGED) * shocks_normal_density(d, v) +
+		MAY_HAVE_CHANGED * shocks_normal_density(d, v + share * share));
 }
 
 /*
  * Adds one function's evidence about all pairs to that of the others. A function may be an outlier;
  * then it says nothing. So a pair never loses more by one function than the chance of an outlier.
  */
-static void add_to_pool(struct judge *j, uint32_t f, double ratio)
+static void shocks_add_to_pool(struct judge *j, uint32_t f, double ratio)
 {
 	double v[PHIS][STEPS], most = -INFINITY, mean = 0;
 	struct path_energy e;
 
-	take_apart(j, f, &e);
+	shocks_take_apart(j, f, &e);
 	for (unsigned i = 0; i < PHIS * STEPS; i++) {
-		v[i / STEPS][i % STEPS] = likelihood(j, &e, i / STEPS, i % STEPS);
+		v[i / STEPS][i % STEPS] = shocks_likelihood(j, &e, i / STEPS, i % STEPS);
 		most = fmax(most, v[i / STEPS][i % STEPS]);
 	}
 	for (unsigned i = 0; i < PHIS * STEPS; i++)
@@ -345,27 +346,27 @@ static void add_to_pool(struct judge *j, uint32_t f, double ratio)
 		double own = exp(v[i / STEPS][i % STEPS] - most);
 
 		j->shocks->pool[i / STEPS][i % STEPS] += log((1 - MAY_DIFFER) * own + MAY_DIFFER * mean) +
-			moved_likelihood(j, f, &e, ratio, i / STEPS, i % STEPS);
+			shocks_moved_likelihood(j, f, &e, ratio, i / STEPS, i % STEPS);
 	}
 }
 
-static void find_pool(struct judge *j)
+static void shocks_find_pool(struct judge *j)
 {
 	struct shocks *k = j->shocks;
 	uint32_t pool[POOL_MAX];
-	unsigned n = choose_pool(j, pool);
-	double ratio = common_ratio(j, pool, n);
+	unsigned n = shocks_choose_pool(j, pool);
+	double ratio = shocks_common_ratio(j, pool, n);
 
 	for (unsigned i = 0; i < n; i++)
-		add_to_pool(j, pool[i], ratio);
+		shocks_add_to_pool(j, pool[i], ratio);
 	for (unsigned p = 0; p < PHIS; p++)
 		for (unsigned step = 0; step < STEPS; step++)
 			k->pool[p][step] += log(phi_part[p]);
-	to_weights(k->pool);
+	shocks_to_weights(k->pool);
 }
 
 /* The beginning of each function. */
-static void find_prior(struct judge *j)
+static void shocks_find_prior(struct judge *j)
 {
 	struct shocks *k = j->shocks;
 
@@ -395,18 +396,18 @@ enum err_code changed_find_shocks(struct judge *j, struct err *err)
 	if (!(j->shocks = arena_new(j->arena, struct shocks)))
 		return arena_fail(j->arena, "query", err);
 	for (unsigned k = 0; k < 2; k++) {
-		if ((rc = make_waves(j, &j->shocks->side[k], &j->side[k], err)))
+		if ((rc = shocks_make_waves(j, &j->shocks->side[k], &j->side[k], err)))
 			return rc;
 	}
-	make_tables(j->shocks);
-	find_pool(j);
-	find_prior(j);
+	shocks_make_tables(j->shocks);
+	shocks_find_pool(j);
+	shocks_find_prior(j);
 	return ERR_OK;
 }
 
 /* ---- the variance of a difference ---- */
 
-static void add_part(struct mixture *m, double weight, double variance)
+static void shocks_add_part(struct mixture *m, double weight, double variance)
 {
 	unsigned at = 0;
 
@@ -425,17 +426,17 @@ void changed_mix(const struct judge *j, uint32_t function, struct mixture *m)
 	double v[PHIS][STEPS];
 	struct path_energy e;
 
-	take_apart(j, function, &e);
+	shocks_take_apart(j, function, &e);
 	*m = (struct mixture){ .least = changed_pooled_share(j, &j->tracks[function]) *
 			(j->side[0].sampling + j->side[1].sampling) };
 	for (unsigned p = 0; p < PHIS; p++)
 		for (unsigned step = 0; step < STEPS; step++)
-			v[p][step] = s->prior[p][step] + likelihood(j, &e, p, step);
-	to_weights(v);
+			v[p][step] = s->prior[p][step] + shocks_likelihood(j, &e, p, step);
+	shocks_to_weights(v);
 	for (unsigned p = 0; p < PHIS; p++)
 		for (unsigned step = 0; step < STEPS; step++) {
 			if (v[p][step] > WEIGHT_LEAST)
-				add_part(m, v[p][step], m->least + shock_of_difference(j, &e, p, step));
+				shocks_add_part(m, v[p][step], m->least + shock_of_difference(j, &e, p, step));
 		}
 	for (unsigned i = 0; i < MIXTURE_MAX; i++)
 		if (m->weight[i] > 0)

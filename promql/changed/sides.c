@@ -2,7 +2,7 @@
 #include "promql/changed/internal.h"
 
 static enum err_code side_init(
-	struct judge *j, struct side *s, const struct change_side *in, struct err *err)
+	struct judge *j, struct changed_side *s, const struct change_side *in, struct err *err)
 {
 	const uint32_t series_n = j->in->series_n;
 
@@ -49,7 +49,7 @@ enum err_code changed_sides_init(struct judge *j, struct err *err)
  */
 void changed_weigh(struct judge *j)
 {
-	struct side *a = &j->side[0], *b = &j->side[1];
+	struct changed_side *a = &j->side[0], *b = &j->side[1];
 	double both[2] = { 0 }, sum = 0;
 	bool paired;
 
@@ -62,7 +62,7 @@ void changed_weigh(struct judge *j)
 	paired = both[0] * 2 >= a->all && both[1] * 2 >= b->all;
 	j->out->paired = paired;
 	for (unsigned k = 0; k < 2; k++) {
-		struct side *s = &j->side[k];
+		struct changed_side *s = &j->side[k];
 
 		for (uint32_t i = 0; i < j->in->series_n; i++) {
 			double w = s->total[i] / s->all;
@@ -83,7 +83,7 @@ void changed_weigh(struct judge *j)
 
 /* ---- one series after the other ---- */
 
-static void meet(struct judge *j, uint32_t function)
+static void sides_meet(struct judge *j, uint32_t function)
 {
 	if (j->is_met[function])
 		return;
@@ -92,9 +92,9 @@ static void meet(struct judge *j, uint32_t function)
 	j->met[j->met_n++] = function;
 }
 
-static void read_observations(struct judge *j, unsigned k, uint32_t series)
+static void sides_read_observations(struct judge *j, unsigned k, uint32_t series)
 {
-	struct side *s = &j->side[k];
+	struct changed_side *s = &j->side[k];
 	double scale = s->weight[series] > 0 ? s->slices * s->weight[series] / s->total[series] : 0;
 
 	for (size_t i = s->first[series]; i < s->first[series + 1]; i++) {
@@ -104,7 +104,7 @@ static void read_observations(struct judge *j, unsigned k, uint32_t series)
 			uint32_t f = o->cells[c].function;
 			double cost = o->cells[c].cost;
 
-			meet(j, f);
+			sides_meet(j, f);
 			j->tracks[f].cost[k] += cost;
 			j->tracks[f].squares[k] += cost * cost / o->total;
 			j->share[k][f] += cost / s->total[series];
@@ -114,9 +114,9 @@ static void read_observations(struct judge *j, unsigned k, uint32_t series)
 }
 
 /* Subtracts from the paths the part that the series' mean explains. */
-static void read_means(struct judge *j, unsigned k, uint32_t series)
+static void sides_read_means(struct judge *j, unsigned k, uint32_t series)
 {
-	struct side *s = &j->side[k];
+	struct changed_side *s = &j->side[k];
 	double w = s->weight[series];
 
 	if (!(w > 0))
@@ -132,7 +132,7 @@ static void read_means(struct judge *j, unsigned k, uint32_t series)
 	}
 }
 
-static void read_spread(struct judge *j, uint32_t series)
+static void sides_read_spread(struct judge *j, uint32_t series)
 {
 	for (uint32_t m = 0; m < j->met_n; m++) {
 		struct track *t = &j->tracks[j->met[m]];
@@ -169,10 +169,10 @@ enum err_code changed_read(struct judge *j, struct err *err)
 		if (changed_is_stopped(j))
 			return err_set(err, ERR_CANCELED, "canceled");
 		for (unsigned k = 0; k < 2; k++)
-			read_observations(j, k, i);
+			sides_read_observations(j, k, i);
 		for (unsigned k = 0; k < 2; k++)
-			read_means(j, k, i);
-		read_spread(j, i);
+			sides_read_means(j, k, i);
+		sides_read_spread(j, i);
 		for (uint32_t m = 0; m < j->met_n; m++)
 			j->is_met[j->met[m]] = 0;
 		j->met_n = 0;

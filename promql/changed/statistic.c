@@ -53,7 +53,7 @@ double changed_pooled_share(const struct judge *j, const struct track *t)
 
 /* ---- counts ---- */
 
-static int ascending(const void *a, const void *b)
+static int statistic_ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -63,12 +63,12 @@ static int ascending(const void *a, const void *b)
 /*
  * The variance of a function's costs over their mean. For Poisson's samples it is the cost of one.
  */
-static double dispersion_of(const struct judge *j, const struct track *t)
+static double statistic_dispersion_of(const struct judge *j, const struct track *t)
 {
 	double chi = 0, n = 0;
 
 	for (unsigned k = 0; k < 2; k++) {
-		const struct side *s = &j->side[k];
+		const struct changed_side *s = &j->side[k];
 
 		if (!(t->cost[k] > 0))
 			continue;
@@ -79,7 +79,7 @@ static double dispersion_of(const struct judge *j, const struct track *t)
 }
 
 /* The cost of a sample: as given, else the dispersion that half of the functions exceed. */
-static enum err_code find_quantum(struct judge *j, struct err *err)
+static enum err_code statistic_find_quantum(struct judge *j, struct err *err)
 {
 	double *v = arena_array(j->arena, double, (size_t)j->in->functions_n + 1);
 	size_t n = 0;
@@ -88,8 +88,8 @@ static enum err_code find_quantum(struct judge *j, struct err *err)
 		return arena_fail(j->arena, "query", err);
 	for (uint32_t f = 0; f < j->in->functions_n; f++)
 		if (j->tracks[f].cost[0] + j->tracks[f].cost[1] > 0)
-			v[n++] = dispersion_of(j, &j->tracks[f]);
-	qsort(v, n, sizeof(*v), ascending);
+			v[n++] = statistic_dispersion_of(j, &j->tracks[f]);
+	qsort(v, n, sizeof(*v), statistic_ascending);
 	j->quantum = j->in->quantum;
 	if (!(j->quantum > 0))
 		j->quantum = n > 0 && v[n / 2] > 1 ? v[n / 2] : 1; /* costs are whole numbers */
@@ -98,9 +98,9 @@ static enum err_code find_quantum(struct judge *j, struct err *err)
 	return ERR_OK;
 }
 
-static enum change_verdict verdict_of(const struct judge *j)
+static enum change_verdict statistic_verdict_of(const struct judge *j)
 {
-	const struct side *new_side = &j->side[0], *base = &j->side[1];
+	const struct changed_side *new_side = &j->side[0], *base = &j->side[1];
 
 	if (new_side->slices == 0)
 		return CHANGE_NO_NEW;
@@ -113,13 +113,14 @@ static enum change_verdict verdict_of(const struct judge *j)
 
 /* ---- one function ---- */
 
-static double difference_of(const struct track *t)
+static double statistic_difference_of(const struct track *t)
 {
 	return t->share[0] - t->share[1];
 }
 
 /* The spread of series, as a variance of D; *freedom 0: it cannot be seen. */
-static double spread_of_series(const struct judge *j, const struct track *t, double *freedom)
+static double statistic_spread_of_series(
+	const struct judge *j, const struct track *t, double *freedom)
 {
 	double unit[2] = { 0 }, known[2] = { 0 }, v = 0, inverse = 0;
 	unsigned sides = j->out->paired ? 1 : 2;
@@ -128,8 +129,8 @@ static double spread_of_series(const struct judge *j, const struct track *t, dou
 	if (j->out->paired && j->side[0].series_n < SPREAD_SERIES_MIN)
 		return 0;
 	for (unsigned k = 0; k < sides; k++) {
-		const struct side *s = &j->side[k];
-		double r = j->out->paired ? difference_of(t) : t->share[k];
+		const struct changed_side *s = &j->side[k];
+		double r = j->out->paired ? statistic_difference_of(t) : t->share[k];
 
 		if (!(s->spread_unit > 0) || s->series_n < 2)
 			continue;
@@ -150,9 +151,9 @@ static double spread_of_series(const struct judge *j, const struct track *t, dou
 	return v;
 }
 
-static double p_of_counts(const struct judge *j, const struct track *t)
+static double statistic_p_of_counts(const struct judge *j, const struct track *t)
 {
-	double dispersion = fmax(dispersion_of(j, t), j->quantum);
+	double dispersion = fmax(statistic_dispersion_of(j, t), j->quantum);
 	double a = t->cost[0] / dispersion, b = t->cost[1] / dispersion;
 	double part = j->side[0].all / (j->side[0].all + j->side[1].all);
 
@@ -161,9 +162,9 @@ static double p_of_counts(const struct judge *j, const struct track *t)
 }
 
 /* Adds the variance between series to the variance in time. */
-static void add_series(struct judge *j, const struct track *t, struct mixture *m)
+static void statistic_add_series(struct judge *j, const struct track *t, struct mixture *m)
 {
-	double extra, spread = spread_of_series(j, t, &extra), time = 0;
+	double extra, spread = statistic_spread_of_series(j, t, &extra), time = 0;
 
 	j->out->series_spread |= extra > 0;
 	for (unsigned i = 0; i < MIXTURE_MAX; i++) {
@@ -199,14 +200,14 @@ static bool judge_function(struct judge *j, uint32_t f, double p, struct change 
 	double sampling = share * (j->side[0].sampling + j->side[1].sampling);
 	struct mixture m;
 
-	*out = (struct change){ .function = f, .difference = difference_of(t) };
+	*out = (struct change){ .function = f, .difference = statistic_difference_of(t) };
 	if (j->in->changed_only && fabs(out->difference) < j->deviations * sqrt(sampling))
 		return false;
 	changed_mix(j, f, &m);
-	add_series(j, t, &m);
+	statistic_add_series(j, t, &m);
 	reach = mixture_reach(&m, p);
 	/* If counts alone are less certain of the difference, the interval is widened to match them. */
-	if (fabs(out->difference) > reach && (by_counts = p_of_counts(j, t)) > p)
+	if (fabs(out->difference) > reach && (by_counts = statistic_p_of_counts(j, t)) > p)
 		reach = fabs(out->difference) * j->deviations / fmax(normal_reach(by_counts), 0.1);
 	out->low = fmax(out->difference - reach, -1);
 	out->high = fmin(out->difference + reach, 1);
@@ -214,14 +215,14 @@ static bool judge_function(struct judge *j, uint32_t f, double p, struct change 
 }
 
 /* Too rare to be tested: how much more than on the other side could it be on each? */
-static void bound_function(struct judge *j, uint32_t f, double p, struct change *out)
+static void statistic_bound_function(struct judge *j, uint32_t f, double p, struct change *out)
 {
 	const struct track *t = &j->tracks[f];
-	double most[2], dispersion = fmax(dispersion_of(j, t), j->quantum);
+	double most[2], dispersion = fmax(statistic_dispersion_of(j, t), j->quantum);
 
 	for (unsigned k = 0; k < 2; k++)
 		most[k] = share_reach(t->cost[k] / dispersion, j->side[k].all / dispersion, p);
-	*out = (struct change){ f, CHANGE_SAME, difference_of(t), -most[1], most[0] };
+	*out = (struct change){ f, CHANGE_SAME, statistic_difference_of(t), -most[1], most[0] };
 	out->low = fmin(out->low, out->difference);
 	out->high = fmax(out->high, out->difference);
 }
@@ -232,7 +233,7 @@ static void bound_function(struct judge *j, uint32_t f, double p, struct change 
  * Chooses the functions that are tested. k is the least number of tests such that at most k
  * functions could have a p of p / k, however their samples were split.
  */
-static enum err_code choose_tested(struct judge *j, struct err *err)
+static enum err_code statistic_choose_tested(struct judge *j, struct err *err)
 {
 	const uint32_t n = j->in->functions_n;
 	double *least = arena_array(j->arena, double, (size_t)n + 1);
@@ -249,7 +250,7 @@ static enum err_code choose_tested(struct judge *j, struct err *err)
 		if (t->least <= 1)
 			least[m++] = t->least;
 	}
-	qsort(least, m, sizeof(*least), ascending);
+	qsort(least, m, sizeof(*least), statistic_ascending);
 	for (able = m; able > 0; k++) {
 		while (able > 0 && least[able - 1] > j->in->p / k)
 			able--;
@@ -268,7 +269,7 @@ double change_reach(const struct change *c)
 	return fmax(-c->low, c->high);
 }
 
-static int by_word(const void *a, const void *b)
+static int statistic_by_word(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 	bool changed = x->word == CHANGE_CHANGED;
@@ -302,7 +303,7 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 		} else {
 			if (j->in->changed_only || !(j->tracks[f].cost[0] + j->tracks[f].cost[1] > 0))
 				continue;
-			bound_function(j, f, j->in->p / n, c);
+			statistic_bound_function(j, f, j->in->p / n, c);
 		}
 		c->word = j->tracks[f].tested && c->low * c->high > 0 ? CHANGE_CHANGED :
 			change_reach(c) > CHANGE_MATTERS                  ? CHANGE_UNKNOWN :
@@ -310,7 +311,7 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 		out->changed_n += c->word == CHANGE_CHANGED;
 		out->n++;
 	}
-	qsort(out->v, out->n, sizeof(*out->v), by_word);
+	qsort(out->v, out->n, sizeof(*out->v), statistic_by_word);
 	return ERR_OK;
 }
 
@@ -323,11 +324,11 @@ enum err_code changed_judge(
 	*out = (struct change_output){ 0 };
 	if ((rc = changed_sides_init(&j, err)))
 		return rc;
-	if ((out->verdict = verdict_of(&j)) != CHANGE_JUDGED)
+	if ((out->verdict = statistic_verdict_of(&j)) != CHANGE_JUDGED)
 		return ERR_OK;
 	changed_weigh(&j);
-	if ((rc = changed_read(&j, err)) || (rc = find_quantum(&j, err)) ||
-		(rc = choose_tested(&j, err)))
+	if ((rc = changed_read(&j, err)) || (rc = statistic_find_quantum(&j, err)) ||
+		(rc = statistic_choose_tested(&j, err)))
 		return rc;
 	if ((rc = changed_find_shocks(&j, err)))
 		return rc;

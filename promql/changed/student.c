@@ -6,26 +6,26 @@
 #define PRECISION 1e-15
 #define TINY 1e-300
 
-static double away_from_zero(double v)
+static double student_away_from_zero(double v)
 {
 	return fabs(v) < TINY ? TINY : v;
 }
 
 /* The fraction converges fast if x < (a + 1) / (a + b + 2). */
-static double fraction(double a, double b, double x)
+static double student_fraction(double a, double b, double x)
 {
-	double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), value = d;
+	double c = 1, d = 1 / student_away_from_zero(1 - (a + b) * x / (a + 1)), value = d;
 
 	for (int m = 1; m < STEPS_MAX; m++) {
 		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 		double step;
 
-		d = 1 / away_from_zero(1 + even * d);
-		c = away_from_zero(1 + even / c);
+		d = 1 / student_away_from_zero(1 + even * d);
+		c = student_away_from_zero(1 + even / c);
 		value *= d * c;
-		d = 1 / away_from_zero(1 + odd * d);
-		c = away_from_zero(1 + odd / c);
+		d = 1 / student_away_from_zero(1 + odd * d);
+		c = student_away_from_zero(1 + odd / c);
 		step = d * c;
 		value *= step;
 		if (fabs(step - 1) < PRECISION)
@@ -35,7 +35,7 @@ static double fraction(double a, double b, double x)
 }
 
 /* lgamma() leaves a sign in a global that other threads write, too. */
-static double log_gamma(double v)
+static double student_log_gamma(double v)
 {
 	int sign;
 
@@ -52,10 +52,11 @@ double beta_regularized(double a, double b, double x)
 		return 0;
 	if (x >= 1)
 		return 1;
-	front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+	front = exp(student_log_gamma(a + b) - student_log_gamma(a) - student_log_gamma(b) +
+		a * log(x) + b * log1p(-x));
 	if (x < (a + 1) / (a + b + 2))
-		return front * fraction(a, b, x) / a;
-	return 1 - front * fraction(b, a, 1 - x) / b;
+		return front * student_fraction(a, b, x) / a;
+	return 1 - front * student_fraction(b, a, 1 - x) / b;
 }
 
 double student_two_sided(double t, double freedom)

@@ -58,7 +58,7 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 
 /* ---- groups ---- */
 
-struct bucket {
+struct aggregate_bucket {
 	struct labels metric;
 	double value, rest; /* of a sum; rest: its rounding error */
 	double mean, deviation; /* so far; deviation: the sum of squared differences from it */
@@ -70,18 +70,18 @@ struct aggregation {
 	struct eval *ev;
 	const struct call *call;
 	const struct value *in;
-	struct bucket *buckets;
+	struct aggregate_bucket *buckets;
 	size_t n;
 	uint32_t *bucket_of; /* per element */
 };
 
-static bool bucket_eq(const void *ctx, const void *key, uint32_t id)
+static bool aggregate_bucket_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(
 		*(const struct labels *)key, ((const struct aggregation *)ctx)->buckets[id].metric);
 }
 
-static enum err_code make_buckets(struct aggregation *x, struct err *err)
+static enum err_code aggregation_make_buckets(struct aggregation *x, struct err *err)
 {
 	struct labels metric;
 	enum err_code rc = ERR_OK;
@@ -89,7 +89,7 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 	uint64_t hash;
 	uint32_t id;
 
-	x->buckets = arena_array(x->ev->arena, struct bucket, x->in->n + 1);
+	x->buckets = arena_array(x->ev->arena, struct aggregate_bucket, x->in->n + 1);
 	x->bucket_of = arena_array(x->ev->arena, uint32_t, x->in->n + 1);
 	if (!x->buckets || !x->bucket_of)
 		return eval_nomem(x->ev, err);
@@ -100,7 +100,7 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 		if (rc)
 			break;
 		hash = labels_hash(metric);
-		id = map_find(&map, hash, bucket_eq, x, &metric);
+		id = map_find(&map, hash, aggregate_bucket_eq, x, &metric);
 		if (id == MAP_NONE) {
 			id = (uint32_t)x->n;
 			if (!map_add(&map, hash, id)) {
@@ -116,7 +116,7 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 }
 
 /* A mean that does not overflow if the sum would. */
-static void add_to_mean(struct bucket *b, double v)
+static void aggregate_bucket_add_to_mean(struct aggregate_bucket *b, double v)
 {
 	double n = (double)(b->n + 1);
 
@@ -126,7 +126,7 @@ static void add_to_mean(struct bucket *b, double v)
 }
 
 /* Welford's. */
-static void add_deviation(struct bucket *b, double v)
+static void aggregate_bucket_add_deviation(struct aggregate_bucket *b, double v)
 {
 	double delta = v - b->mean;
 
@@ -139,19 +139,19 @@ static void add_deviation(struct bucket *b, double v)
 	b->deviation += delta * (v - b->mean);
 }
 
-static void add_value(enum function_id fn, struct bucket *b, double v)
+static void aggregate_add_value(enum function_id fn, struct aggregate_bucket *b, double v)
 {
 	switch (fn) {
 	case FN_AVG:
-		add_to_mean(b, v);
-		add_exactly(v, &b->value, &b->rest);
+		aggregate_bucket_add_to_mean(b, v);
+		costs_add_exactly(v, &b->value, &b->rest);
 		break;
 	case FN_SUM:
-		add_exactly(v, &b->value, &b->rest);
+		costs_add_exactly(v, &b->value, &b->rest);
 		break;
 	case FN_STDDEV:
 	case FN_STDVAR:
-		add_deviation(b, v);
+		aggregate_bucket_add_deviation(b, v);
 		break;
 	case FN_MIN:
 		if (b->n == 0 || b->value > v || isnan(b->value))
@@ -167,7 +167,7 @@ static void add_value(enum function_id fn, struct bucket *b, double v)
 	b->n++;
 }
 
-static double bucket_value(enum function_id fn, const struct bucket *b)
+static double aggregate_bucket_value(enum function_id fn, const struct aggregate_bucket *b)
 {
 	switch (fn) {
 	case FN_SUM:
@@ -190,24 +190,25 @@ static double bucket_value(enum function_id fn, const struct bucket *b)
 	}
 }
 
-static enum err_code reduce(struct aggregation *x, struct value *out, struct err *err)
+static enum err_code aggregation_reduce(struct aggregation *x, struct value *out, struct err *err)
 {
 	enum function_id fn = x->call->fn->id;
 
 	for (size_t i = 0; i < x->in->n; i++)
-		add_value(fn, &x->buckets[x->bucket_of[i]], x->in->costs[i].value);
+		aggregate_add_value(fn, &x->buckets[x->bucket_of[i]], x->in->costs[i].value);
 	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->n + 1)))
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
-			.value = bucket_value(fn, &x->buckets[i]),
+			.value = aggregate_bucket_value(fn, &x->buckets[i]),
 			.t_ns = x->ev->t_ns };
 	return ERR_OK;
 }
 
 /* ---- quantile ---- */
 
-static enum err_code quantiles(struct aggregation *x, double q, struct value *out, struct err *err)
+static enum err_code aggregation_quantiles(
+	struct aggregation *x, double q, struct value *out, struct err *err)
 {
 	double *values = arena_alloc_raw(x->ev->arena, x->in->n + 1, sizeof(*values));
 	size_t first = 0;
@@ -223,7 +224,7 @@ static enum err_code quantiles(struct aggregation *x, double q, struct value *ou
 		x->buckets[i].n = 0;
 	}
 	for (size_t i = 0; i < x->in->n; i++) {
-		struct bucket *b = &x->buckets[x->bucket_of[i]];
+		struct aggregate_bucket *b = &x->buckets[x->bucket_of[i]];
 
 		values[b->first + b->n++] = x->in->costs[i].value;
 	}
@@ -237,7 +238,7 @@ static enum err_code quantiles(struct aggregation *x, double q, struct value *ou
 /* ---- count_values ---- */
 
 /* The shortest digits that read back as v, without an exponent. */
-static void print_plain(struct buf *out, double v)
+static void aggregate_print_plain(struct buf *out, double v)
 {
 	char text[400];
 	int digits = 0;
@@ -278,7 +279,7 @@ static enum err_code label_by_value(
 
 		*c = x->in->costs[i];
 		buf_clear(&text);
-		print_plain(&text, c->value);
+		aggregate_print_plain(&text, c->value);
 		labels_builder_init(&b, x->ev->arena, c->metric);
 		labels_builder_set(&b, label, str_dup(x->ev->arena, buf_str(&text)));
 		rc = buf_failed(&text) ? eval_nomem(x->ev, err) : labels_builder_build(&b, &c->metric, err);
@@ -308,7 +309,7 @@ static enum err_code grouping_with(
 
 /* ---- topk, bottomk ---- */
 
-struct ranked {
+struct aggregate_ranked {
 	double value;
 	size_t index;
 	uint32_t bucket;
@@ -316,9 +317,9 @@ struct ranked {
 };
 
 /* By group, then by value with NaN last, then as they came. */
-static int by_value(const void *a, const void *b)
+static int aggregate_by_value(const void *a, const void *b)
 {
-	const struct ranked *l = a, *r = b;
+	const struct aggregate_ranked *l = a, *r = b;
 
 	if (l->bucket != r->bucket)
 		return l->bucket < r->bucket ? -1 : 1;
@@ -330,7 +331,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* k as a number of elements. */
-static enum err_code check_k(struct aggregation *x, const struct expr *e, double k, struct err *err)
+static enum err_code aggregation_check_k(
+	struct aggregation *x, const struct expr *e, double k, struct err *err)
 {
 	char digits[32];
 
@@ -344,13 +346,13 @@ static enum err_code check_k(struct aggregation *x, const struct expr *e, double
 }
 
 /* A series is at the same place between 0 and 1 each time. */
-static double place_of(struct labels metric)
+static double aggregate_place_of(struct labels metric)
 {
 	return (double)(labels_hash(metric) >> 11) * 0x1p-53;
 }
 
 /* The first k of each group, or the part of all that the ratio says. */
-static enum err_code limit(
+static enum err_code aggregation_limit(
 	struct aggregation *x, const struct expr *e, double arg, struct value *out, struct err *err)
 {
 	bool by_ratio = x->call->fn->id == FN_LIMIT_RATIO;
@@ -358,13 +360,13 @@ static enum err_code limit(
 
 	if (isnan(arg) && by_ratio)
 		return eval_fault(x->ev, e, err, ERR_INVALID, "Ratio value is NaN");
-	if (!by_ratio && (rc = check_k(x, e, arg, err)))
+	if (!by_ratio && (rc = aggregation_check_k(x, e, arg, err)))
 		return rc;
 	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->in->n; i++) {
-		struct bucket *b = &x->buckets[x->bucket_of[i]];
-		double place = place_of(x->in->costs[i].metric);
+		struct aggregate_bucket *b = &x->buckets[x->bucket_of[i]];
+		double place = aggregate_place_of(x->in->costs[i].metric);
 
 		if (by_ratio ? (arg >= 0 ? place < arg : place >= 1 + arg) : (double)b->n < floor(arg)) {
 			out->costs[out->n++] = x->in->costs[i];
@@ -374,11 +376,12 @@ static enum err_code limit(
 	return ERR_OK;
 }
 
-static enum err_code choose(
+static enum err_code aggregation_choose(
 	struct aggregation *x, const struct expr *e, double k, struct value *out, struct err *err)
 {
-	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
-	enum err_code rc = check_k(x, e, k, err);
+	struct aggregate_ranked *order = arena_array(
+		x->ev->arena, struct aggregate_ranked, x->in->n + 1);
+	enum err_code rc = aggregation_check_k(x, e, k, err);
 	size_t in_bucket = 0;
 
 	if (rc)
@@ -387,9 +390,9 @@ static enum err_code choose(
 	if (!order || !out->costs)
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->in->n; i++)
-		order[i] = (struct ranked){ x->in->costs[i].value, i, x->bucket_of[i],
+		order[i] = (struct aggregate_ranked){ x->in->costs[i].value, i, x->bucket_of[i],
 			x->call->fn->id == FN_BOTTOMK };
-	qsort(order, x->in->n, sizeof(*order), by_value);
+	qsort(order, x->in->n, sizeof(*order), aggregate_by_value);
 	for (size_t i = 0; i < x->in->n; i++) {
 		in_bucket = i > 0 && order[i].bucket == order[i - 1].bucket ? in_bucket + 1 : 0;
 		if ((double)in_bucket < floor(k))
@@ -414,16 +417,16 @@ enum err_code costs_aggregate(struct eval *ev, const struct expr *e, const struc
 		x.call = &call;
 		x.in = &labelled;
 	}
-	if ((rc = make_buckets(&x, err)))
+	if ((rc = aggregation_make_buckets(&x, err)))
 		return rc;
 	if (fn == FN_TOPK || fn == FN_BOTTOMK)
-		rc = choose(&x, e, arg->scalar, &result, err);
+		rc = aggregation_choose(&x, e, arg->scalar, &result, err);
 	else if (fn == FN_LIMITK || fn == FN_LIMIT_RATIO)
-		rc = limit(&x, e, arg->scalar, &result, err);
+		rc = aggregation_limit(&x, e, arg->scalar, &result, err);
 	else if (fn == FN_QUANTILE)
-		rc = quantiles(&x, arg->scalar, &result, err);
+		rc = aggregation_quantiles(&x, arg->scalar, &result, err);
 	else
-		rc = reduce(&x, &result, err);
+		rc = aggregation_reduce(&x, &result, err);
 	if (!rc)
 		*out = result;
 	return rc;

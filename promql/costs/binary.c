@@ -12,7 +12,7 @@
 #include "base/quote.h"
 
 /* False: a comparison that does not hold. *out of a comparison is the left value. */
-static bool apply(enum binary_op op, double l, double r, double *out)
+static bool binary_apply(enum binary_op op, double l, double r, double *out)
 {
 	*out = l;
 	switch (op) {
@@ -57,15 +57,15 @@ static bool apply(enum binary_op op, double l, double r, double *out)
 	return false;
 }
 
-static bool drops_name(const struct binary *b)
+static bool binary_drops_name(const struct binary *b)
 {
 	return !binary_op_is_comparison(b->op) || b->returns_bool;
 }
 
 /* ---- with a scalar ---- */
 
-static enum err_code with_scalar(struct eval *ev, const struct binary *b, const struct value *l,
-	const struct value *r, struct value *out, struct err *err)
+static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
+	const struct value *l, const struct value *r, struct value *out, struct err *err)
 {
 	const struct value *costs = l->type == VALUE_SCALAR ? r : l;
 	bool keep;
@@ -78,7 +78,7 @@ static enum err_code with_scalar(struct eval *ev, const struct binary *b, const 
 	for (size_t i = 0; i < costs->n; i++) {
 		struct cost c = costs->costs[i];
 
-		keep = apply(b->op, l->type == VALUE_SCALAR ? l->scalar : c.value,
+		keep = binary_apply(b->op, l->type == VALUE_SCALAR ? l->scalar : c.value,
 			r->type == VALUE_SCALAR ? r->scalar : c.value, &v);
 		if (binary_op_is_comparison(b->op) && b->returns_bool)
 			c.value = keep;
@@ -86,7 +86,7 @@ static enum err_code with_scalar(struct eval *ev, const struct binary *b, const 
 			c.value = v;
 		else if (!keep)
 			continue;
-		if (drops_name(b) && (rc = labels_without_name(ev, c.metric, &c.metric, err)))
+		if (binary_drops_name(b) && (rc = labels_without_name(ev, c.metric, &c.metric, err)))
 			return rc;
 		out->costs[out->n++] = c;
 	}
@@ -103,20 +103,20 @@ struct index {
 	struct map map;
 };
 
-struct matching {
+struct binary_matching {
 	struct eval *ev;
 	const struct expr *e;
 	const struct binary *b;
 	struct index one; /* the side that may have one element per key */
 };
 
-static bool key_eq(const void *ctx, const void *key, uint32_t id)
+static bool binary_key_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(*(const struct labels *)key, ((const struct index *)ctx)->keys[id]);
 }
 
-static enum err_code key_of(
-	struct matching *x, struct labels metric, struct labels *out, struct err *err)
+static enum err_code binary_key_of(
+	struct binary_matching *x, struct labels metric, struct labels *out, struct err *err)
 {
 	enum grouping how = x->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
 
@@ -125,11 +125,11 @@ static enum err_code key_of(
 
 static uint32_t index_find(const struct index *index, struct labels key)
 {
-	return map_find(&index->map, labels_hash(key), key_eq, index, &key);
+	return map_find(&index->map, labels_hash(key), binary_key_eq, index, &key);
 }
 
 /* Adds the key if it is new; *at is its number. */
-static enum err_code index_add(struct matching *x, struct index *index, struct labels key,
+static enum err_code index_add(struct binary_matching *x, struct index *index, struct labels key,
 	uint32_t element, uint32_t *at, bool *added, struct err *err)
 {
 	*at = index_find(index, key);
@@ -144,7 +144,8 @@ static enum err_code index_add(struct matching *x, struct index *index, struct l
 	return ERR_OK;
 }
 
-static enum err_code index_init(struct matching *x, struct index *index, size_t n, struct err *err)
+static enum err_code index_init(
+	struct binary_matching *x, struct index *index, size_t n, struct err *err)
 {
 	map_init(&index->map);
 	index->n = 0;
@@ -154,7 +155,7 @@ static enum err_code index_init(struct matching *x, struct index *index, size_t 
 }
 
 /* The name among the labels. */
-static void print_metric(struct buf *out, struct labels metric)
+static void binary_print_metric(struct buf *out, struct labels metric)
 {
 	buf_add_char(out, '{');
 	for (size_t i = 0; i < metric.n; i++) {
@@ -164,15 +165,15 @@ static void print_metric(struct buf *out, struct labels metric)
 	buf_add_char(out, '}');
 }
 
-static enum err_code many_to_many(struct matching *x, struct labels key, struct labels a,
-	struct labels b, bool on_left, struct err *err)
+static enum err_code binary_many_to_many(struct binary_matching *x, struct labels key,
+	struct labels a, struct labels b, bool on_left, struct err *err)
 {
 	struct buf group = { 0 }, one = { 0 }, two = { 0 };
 	enum err_code rc;
 
-	print_metric(&group, key);
-	print_metric(&one, a);
-	print_metric(&two, b);
+	binary_print_metric(&group, key);
+	binary_print_metric(&one, a);
+	binary_print_metric(&two, b);
 	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
@@ -185,7 +186,8 @@ static enum err_code many_to_many(struct matching *x, struct labels key, struct 
 	return rc;
 }
 
-static enum err_code index_one_side(struct matching *x, const struct value *v, struct err *err)
+static enum err_code index_one_side(
+	struct binary_matching *x, const struct value *v, struct err *err)
 {
 	struct labels key;
 	enum err_code rc;
@@ -195,26 +197,26 @@ static enum err_code index_one_side(struct matching *x, const struct value *v, s
 	if ((rc = index_init(x, &x->one, v->n, err)))
 		return rc;
 	for (size_t i = 0; i < v->n; i++) {
-		if ((rc = key_of(x, v->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(x, v->costs[i].metric, &key, err)))
 			return rc;
 		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
 			return rc;
 		if (!added)
-			return many_to_many(x, key, v->costs[x->one.first[at]].metric, v->costs[i].metric,
-				x->b->card == CARD_GROUP_RIGHT, err);
+			return binary_many_to_many(x, key, v->costs[x->one.first[at]].metric,
+				v->costs[i].metric, x->b->card == CARD_GROUP_RIGHT, err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code result_metric(
-	struct matching *x, struct labels many, struct labels one, struct labels *out, struct err *err)
+static enum err_code binary_result_metric(struct binary_matching *x, struct labels many,
+	struct labels one, struct labels *out, struct err *err)
 {
 	const struct binary *b = x->b;
 	struct labels base = many;
 	struct labels_builder builder;
 	enum err_code rc;
 
-	if (drops_name(b) && (rc = labels_without_name(x->ev, many, &base, err)))
+	if (binary_drops_name(b) && (rc = labels_without_name(x->ev, many, &base, err)))
 		return rc;
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_ON)
 		return labels_group(x->ev, base, GROUPING_BY, b->labels, out, err);
@@ -229,7 +231,7 @@ static enum err_code result_metric(
 }
 
 /* One element of the many side with its partner. */
-static enum err_code match_element(struct matching *x, const struct cost *many,
+static enum err_code binary_match_element(struct binary_matching *x, const struct cost *many,
 	const struct cost *one, struct index *seen, uint32_t key, struct value *out, struct err *err)
 {
 	const struct binary *b = x->b;
@@ -247,12 +249,13 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 				"many-to-one matching must be explicit (group_left/group_right)");
 		seen->first[key] = 1;
 	}
-	keep = apply(b->op, swap ? one->value : many->value, swap ? many->value : one->value, &v);
+	keep = binary_apply(
+		b->op, swap ? one->value : many->value, swap ? many->value : one->value, &v);
 	if (b->returns_bool)
 		v = keep;
 	else if (binary_op_is_comparison(b->op) && !keep)
 		return ERR_OK;
-	if ((rc = result_metric(x, many->metric, one->metric, &c.metric, err)))
+	if ((rc = binary_result_metric(x, many->metric, one->metric, &c.metric, err)))
 		return rc;
 	if (b->card != CARD_ONE_TO_ONE) {
 		rc = index_add(x, seen, c.metric, 0, &at, &added, err);
@@ -268,8 +271,8 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 	return ERR_OK;
 }
 
-static enum err_code match_costs(struct matching *x, const struct value *l, const struct value *r,
-	struct value *out, struct err *err)
+static enum err_code binary_match_costs(struct binary_matching *x, const struct value *l,
+	const struct value *r, struct value *out, struct err *err)
 {
 	const struct value *many = x->b->card == CARD_GROUP_RIGHT ? r : l;
 	const struct value *one = x->b->card == CARD_GROUP_RIGHT ? l : r;
@@ -285,12 +288,13 @@ static enum err_code match_costs(struct matching *x, const struct value *l, cons
 	if ((rc = index_init(x, &seen, many->n > one->n ? many->n : one->n, err)))
 		goto out;
 	for (size_t i = 0; i < many->n; i++) {
-		if ((rc = key_of(x, many->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(x, many->costs[i].metric, &key, err)))
 			goto out;
 		at = index_find(&x->one, key);
 		if (at == MAP_NONE)
 			continue;
-		rc = match_element(x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
+		rc = binary_match_element(
+			x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
 		if (rc)
 			goto out;
 	}
@@ -299,8 +303,8 @@ out:
 	return rc;
 }
 
-static enum err_code set_operation(struct matching *x, const struct value *l, const struct value *r,
-	struct value *out, struct err *err)
+static enum err_code binary_set_operation(struct binary_matching *x, const struct value *l,
+	const struct value *r, struct value *out, struct err *err)
 {
 	const struct value *indexed = x->b->op == OP_OR ? l : r, *other = x->b->op == OP_OR ? r : l;
 	struct labels key;
@@ -311,7 +315,7 @@ static enum err_code set_operation(struct matching *x, const struct value *l, co
 	if ((rc = index_init(x, &x->one, indexed->n, err)))
 		return rc;
 	for (size_t i = 0; i < indexed->n; i++) {
-		if ((rc = key_of(x, indexed->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(x, indexed->costs[i].metric, &key, err)))
 			return rc;
 		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
 			return rc;
@@ -319,7 +323,7 @@ static enum err_code set_operation(struct matching *x, const struct value *l, co
 	for (size_t i = 0; x->b->op == OP_OR && i < l->n; i++)
 		out->costs[out->n++] = l->costs[i];
 	for (size_t i = 0; i < other->n; i++) {
-		if ((rc = key_of(x, other->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(x, other->costs[i].metric, &key, err)))
 			return rc;
 		if ((index_find(&x->one, key) != MAP_NONE) == (x->b->op == OP_AND))
 			out->costs[out->n++] = other->costs[i];
@@ -330,28 +334,28 @@ static enum err_code set_operation(struct matching *x, const struct value *l, co
 enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *l,
 	const struct value *r, struct value *out, struct err *err)
 {
-	struct matching x = { .ev = ev, .e = e, .b = &e->binary };
+	struct binary_matching x = { .ev = ev, .e = e, .b = &e->binary };
 	struct value result = { .type = VALUE_COSTS };
 	enum err_code rc;
 	bool keep;
 
 	if (l->type == VALUE_SCALAR && r->type == VALUE_SCALAR) {
 		result.type = VALUE_SCALAR;
-		keep = apply(x.b->op, l->scalar, r->scalar, &result.scalar);
+		keep = binary_apply(x.b->op, l->scalar, r->scalar, &result.scalar);
 		if (binary_op_is_comparison(x.b->op))
 			result.scalar = keep;
 		*out = result;
 		return ERR_OK;
 	}
 	if (l->type == VALUE_SCALAR || r->type == VALUE_SCALAR)
-		return with_scalar(ev, x.b, l, r, out, err);
+		return binary_with_scalar(ev, x.b, l, r, out, err);
 	if (!(result.costs = arena_array(ev->arena, struct cost, l->n + r->n + 1)))
 		return eval_nomem(ev, err);
 	map_init(&x.one.map);
 	if (binary_op_is_set(x.b->op))
-		rc = set_operation(&x, l, r, &result, err);
+		rc = binary_set_operation(&x, l, r, &result, err);
 	else
-		rc = match_costs(&x, l, r, &result, err);
+		rc = binary_match_costs(&x, l, r, &result, err);
 	map_release(&x.one.map);
 	if (!rc)
 		*out = result;

@@ -66,7 +66,7 @@ typedef bool (*samples_fn)(const struct samples *s, double *out);
 samples_fn samples_function(enum function_id fn);
 samples_fn samples_rate(enum function_id fn); /* those of rates.c; for samples_function */
 /* Neumaier's sum: what an addition loses is kept in *rest. */
-void add_exactly(double v, double *sum, double *rest);
+void costs_add_exactly(double v, double *sum, double *rest);
 
 /* ---- date.c ---- */
 

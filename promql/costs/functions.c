@@ -14,7 +14,7 @@
 
 /* ---- labels stay apart ---- */
 
-static bool metric_eq(const void *ctx, const void *key, uint32_t id)
+static bool costs_functions_metric_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(*(const struct labels *)key, ((const struct cost *)ctx)[id].metric);
 }
@@ -28,7 +28,7 @@ enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
 	map_init(&map);
 	for (size_t i = 0; i < n && !rc; i++) {
 		hash = labels_hash(v[i].metric);
-		if (map_find(&map, hash, metric_eq, v, &v[i].metric) != MAP_NONE)
+		if (map_find(&map, hash, costs_functions_metric_eq, v, &v[i].metric) != MAP_NONE)
 			rc = err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 		else if (!map_add(&map, hash, (uint32_t)i))
 			rc = err_nomem(err, "query");
@@ -53,24 +53,24 @@ double smaller_of(double a, double b)
 	return -greater_of(-a, -b);
 }
 
-static double rounded(double v, const double *to)
+static double costs_functions_rounded(double v, const double *to)
 {
 	double inverse = 1 / to[0];
 
 	return floor(v * inverse + 0.5) / inverse;
 }
 
-static double sign(double v)
+static double costs_functions_sign(double v)
 {
 	return v < 0 ? -1 : v > 0 ? 1 : v;
 }
 
-static double degrees(double v)
+static double costs_functions_degrees(double v)
 {
 	return v * (180 / M_PI);
 }
 
-static double radians(double v)
+static double costs_functions_radians(double v)
 {
 	return v * (M_PI / 180);
 }
@@ -79,7 +79,7 @@ static double (*const of_one[FUNCTIONS])(double v) = {
 	[FN_ABS] = fabs,
 	[FN_CEIL] = ceil,
 	[FN_FLOOR] = floor,
-	[FN_SGN] = sign,
+	[FN_SGN] = costs_functions_sign,
 	[FN_SQRT] = sqrt,
 	[FN_EXP] = exp,
 	[FN_LN] = log,
@@ -97,17 +97,17 @@ static double (*const of_one[FUNCTIONS])(double v) = {
 	[FN_ASINH] = asinh,
 	[FN_ACOSH] = acosh,
 	[FN_ATANH] = atanh,
-	[FN_DEG] = degrees,
-	[FN_RAD] = radians,
+	[FN_DEG] = costs_functions_degrees,
+	[FN_RAD] = costs_functions_radians,
 };
 
-static double apply(enum function_id fn, double v, const double *args)
+static double costs_functions_apply(enum function_id fn, double v, const double *args)
 {
 	switch (fn) {
 	case FUNCTIONS: /* the sign */
 		return -v;
 	case FN_ROUND:
-		return rounded(v, args);
+		return costs_functions_rounded(v, args);
 	case FN_CLAMP:
 		return greater_of(args[0], smaller_of(args[1], v));
 	case FN_CLAMP_MIN:
@@ -130,7 +130,7 @@ static enum err_code map_costs(struct eval *ev, enum function_id fn, const struc
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->n; i++) {
 		costs[i] = in->costs[i];
-		costs[i].value = apply(fn, in->costs[i].value, args);
+		costs[i].value = costs_functions_apply(fn, in->costs[i].value, args);
 		if ((rc = labels_without_name(ev, in->costs[i].metric, &costs[i].metric, err)))
 			return rc;
 	}
@@ -167,7 +167,7 @@ struct sorted {
 };
 
 /* NaN last; equal ones as they came. */
-static int compare(const struct sorted *a, const struct sorted *b, bool descending)
+static int sorted_compare(const struct sorted *a, const struct sorted *b, bool descending)
 {
 	double x = a->cost.value, y = b->cost.value;
 
@@ -178,14 +178,14 @@ static int compare(const struct sorted *a, const struct sorted *b, bool descendi
 	return a->index < b->index ? -1 : 1;
 }
 
-static int ascending(const void *a, const void *b)
+static int costs_functions_ascending(const void *a, const void *b)
 {
-	return compare(a, b, false);
+	return sorted_compare(a, b, false);
 }
 
-static int descending(const void *a, const void *b)
+static int costs_functions_descending(const void *a, const void *b)
 {
-	return compare(a, b, true);
+	return sorted_compare(a, b, true);
 }
 
 enum err_code costs_sorted(
@@ -198,7 +198,8 @@ enum err_code costs_sorted(
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->n; i++)
 		order[i] = (struct sorted){ in->costs[i], i };
-	qsort(order, in->n, sizeof(*order), from_greatest ? descending : ascending);
+	qsort(order, in->n, sizeof(*order),
+		from_greatest ? costs_functions_descending : costs_functions_ascending);
 	for (size_t i = 0; i < in->n; i++)
 		costs[i] = order[i].cost;
 	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = in->n };
@@ -206,7 +207,7 @@ enum err_code costs_sorted(
 }
 
 /* A run of digits or of other bytes off the front. */
-static struct str next_run(struct str *s, bool *digits)
+static struct str costs_functions_next_run(struct str *s, bool *digits)
 {
 	struct str run = { s->ptr, 0 };
 
@@ -217,7 +218,7 @@ static struct str next_run(struct str *s, bool *digits)
 	return run;
 }
 
-static int compare_runs(struct str a, struct str b, bool digits)
+static int costs_functions_compare_runs(struct str a, struct str b, bool digits)
 {
 	while (digits && a.len && a.ptr[0] == '0')
 		a = (struct str){ a.ptr + 1, a.len - 1 };
@@ -229,12 +230,13 @@ static int compare_runs(struct str a, struct str b, bool digits)
 }
 
 /* Numbers in texts by value: pod-2 is before pod-10. */
-static int compare_texts(struct str a, struct str b)
+static int costs_functions_compare_texts(struct str a, struct str b)
 {
 	while (a.len && b.len) {
 		bool a_digits, b_digits;
-		struct str x = next_run(&a, &a_digits), y = next_run(&b, &b_digits);
-		int c = compare_runs(x, y, a_digits && b_digits);
+		struct str x = costs_functions_next_run(&a, &a_digits),
+				   y = costs_functions_next_run(&b, &b_digits);
+		int c = costs_functions_compare_runs(x, y, a_digits && b_digits);
 
 		if (c)
 			return c;
@@ -248,14 +250,14 @@ struct by_label {
 	int sign;
 };
 
-static int compare_by_label(const void *l, const void *r, void *ctx)
+static int costs_functions_compare_by_label(const void *l, const void *r, void *ctx)
 {
 	const struct cost *a = l, *b = r;
 	const struct by_label *by = ctx;
 	int c = 0;
 
 	for (size_t i = 0; i < by->n && !c; i++)
-		c = compare_texts(
+		c = costs_functions_compare_texts(
 			labels_get(a->metric, by->names[i].string), labels_get(b->metric, by->names[i].string));
 	return by->sign * (c ? c : labels_cmp(a->metric, b->metric));
 }
@@ -271,7 +273,7 @@ enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e, const
 		return eval_nomem(ev, err);
 	if (args[0].n)
 		memcpy(costs, args[0].costs, args[0].n * sizeof(*costs));
-	qsort_r(costs, args[0].n, sizeof(*costs), compare_by_label, &by);
+	qsort_r(costs, args[0].n, sizeof(*costs), costs_functions_compare_by_label, &by);
 	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = args[0].n };
 	return ERR_OK;
 }
@@ -279,7 +281,7 @@ enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e, const
 /* ---- quantiles ---- */
 
 /* NaN first. */
-static int by_value(const void *a, const void *b)
+static int costs_functions_by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -298,7 +300,7 @@ double quantile_of(double q, double *v, size_t n)
 		return NAN;
 	if (q < 0 || q > 1)
 		return q < 0 ? -INFINITY : INFINITY;
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), costs_functions_by_value);
 	rank = q * (double)(n - 1);
 	lower = (size_t)floor(rank);
 	upper = lower + 1 < n ? lower + 1 : n - 1;

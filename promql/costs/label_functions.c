@@ -9,7 +9,7 @@
 #define LABEL_MADE_MAX (64u << 10) /* bytes of a value: chains of these double it at each turn */
 #define LABEL_WORK_MAX (16u << 20)
 
-static enum err_code check_made(
+static enum err_code label_functions_check_made(
 	struct eval *ev, const struct expr *e, size_t bytes, size_t max, struct err *err)
 {
 	if (bytes <= max)
@@ -19,10 +19,10 @@ static enum err_code check_made(
 }
 
 /* The metric with the label as `text` has it, which ends here. */
-static enum err_code set_label(struct eval *ev, const struct expr *e, struct labels metric,
-	struct str name, struct buf *text, struct labels *out, struct err *err)
+static enum err_code label_functions_set_label(struct eval *ev, const struct expr *e,
+	struct labels metric, struct str name, struct buf *text, struct labels *out, struct err *err)
 {
-	enum err_code rc = check_made(ev, e, text->len, LABEL_MADE_MAX, err);
+	enum err_code rc = label_functions_check_made(ev, e, text->len, LABEL_MADE_MAX, err);
 	struct str value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(text));
 	bool failed = buf_failed(text);
 	struct labels_builder b;
@@ -37,8 +37,9 @@ static enum err_code set_label(struct eval *ev, const struct expr *e, struct lab
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code replace_label(struct eval *ev, const struct expr *e, const struct regex *re,
-	const struct value *args, struct labels metric, struct labels *out, struct err *err)
+static enum err_code label_functions_replace_label(struct eval *ev, const struct expr *e,
+	const struct regex *re, const struct value *args, struct labels metric, struct labels *out,
+	struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	struct buf text = { 0 };
@@ -47,14 +48,15 @@ static enum err_code replace_label(struct eval *ev, const struct expr *e, const 
 	*out = metric;
 	if (!regex_groups(re, labels_get(metric, args[3].string), group))
 		return ERR_OK;
-	if ((rc = check_made(ev, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
+	if ((rc = label_functions_check_made(
+			 ev, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
 		return rc;
 	regex_expand(re, args[2].string, group, &text);
-	return set_label(ev, e, metric, args[1].string, &text, out, err);
+	return label_functions_set_label(ev, e, metric, args[1].string, &text, out, err);
 }
 
-static enum err_code join_labels(struct eval *ev, const struct expr *e, const struct value *args,
-	struct labels metric, struct labels *out, struct err *err)
+static enum err_code label_functions_join_labels(struct eval *ev, const struct expr *e,
+	const struct value *args, struct labels metric, struct labels *out, struct err *err)
 {
 	struct buf text = { 0 };
 
@@ -63,7 +65,7 @@ static enum err_code join_labels(struct eval *ev, const struct expr *e, const st
 			buf_add_str(&text, args[2].string);
 		buf_add_str(&text, labels_get(metric, args[i].string));
 	}
-	return set_label(ev, e, metric, args[1].string, &text, out, err);
+	return label_functions_set_label(ev, e, metric, args[1].string, &text, out, err);
 }
 
 enum err_code costs_label_function(struct eval *ev, const struct expr *e, const struct value *args,
@@ -84,9 +86,10 @@ enum err_code costs_label_function(struct eval *ev, const struct expr *e, const 
 
 		*c = in->costs[i];
 		if (replaces)
-			rc = replace_label(ev, e, re, args, in->costs[i].metric, &c->metric, err);
+			rc = label_functions_replace_label(
+				ev, e, re, args, in->costs[i].metric, &c->metric, err);
 		else
-			rc = join_labels(ev, e, args, in->costs[i].metric, &c->metric, err);
+			rc = label_functions_join_labels(ev, e, args, in->costs[i].metric, &c->metric, err);
 	}
 	regex_free(re);
 	return rc ? rc : costs_distinct(out->costs, out->n, err);

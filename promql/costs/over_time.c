@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "promql/costs/costs.h"
 
-void add_exactly(double v, double *sum, double *rest)
+void costs_add_exactly(double v, double *sum, double *rest)
 {
 	double t = *sum + v;
 
@@ -19,18 +19,18 @@ void add_exactly(double v, double *sum, double *rest)
 	*sum = t;
 }
 
-static bool sum_over(const struct samples *s, double *out)
+static bool costs_over_time_sum_over(const struct samples *s, double *out)
 {
 	double sum = 0, rest = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		add_exactly(s->v[i], &sum, &rest);
+		costs_add_exactly(s->v[i], &sum, &rest);
 	*out = isinf(sum) ? sum : sum + rest;
 	return true;
 }
 
 /* Of the sum, unless that overflows: from there on a mean is carried along. */
-static bool avg_over(const struct samples *s, double *out)
+static bool costs_over_time_avg_over(const struct samples *s, double *out)
 {
 	double sum = s->v[0], rest = 0, n = 1;
 	bool overflows = false;
@@ -40,7 +40,7 @@ static bool avg_over(const struct samples *s, double *out)
 
 		n = (double)(i + 1);
 		if (!overflows) {
-			add_exactly(s->v[i], &next, &next_rest);
+			costs_add_exactly(s->v[i], &next, &next_rest);
 			if (!isinf(next)) {
 				sum = next;
 				rest = next_rest;
@@ -53,14 +53,14 @@ static bool avg_over(const struct samples *s, double *out)
 		q = (n - 1) / n;
 		sum *= q;
 		rest *= q;
-		add_exactly(s->v[i] / n, &sum, &rest);
+		costs_add_exactly(s->v[i] / n, &sum, &rest);
 	}
 	*out = overflows ? sum + rest : sum / n + rest / n;
 	return true;
 }
 
 /* The place of the last one of equals. */
-static size_t place_of_best(const struct samples *s, bool greatest)
+static size_t costs_over_time_place_of_best(const struct samples *s, bool greatest)
 {
 	size_t at = 0;
 
@@ -71,7 +71,7 @@ static size_t place_of_best(const struct samples *s, bool greatest)
 }
 
 /* The first of equals: 0 and -0 are. */
-static bool min_over(const struct samples *s, double *out)
+static bool costs_over_time_min_over(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	for (size_t i = 0; i < s->n; i++)
@@ -80,7 +80,7 @@ static bool min_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool max_over(const struct samples *s, double *out)
+static bool costs_over_time_max_over(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	for (size_t i = 0; i < s->n; i++)
@@ -89,28 +89,28 @@ static bool max_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool variance_over(const struct samples *s, double *out)
+static bool costs_over_time_variance_over(const struct samples *s, double *out)
 {
 	double mean = 0, mean_rest = 0, sum = 0, rest = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		double delta = s->v[i] - (mean + mean_rest);
 
-		add_exactly(delta / (double)(i + 1), &mean, &mean_rest);
-		add_exactly(delta * (s->v[i] - (mean + mean_rest)), &sum, &rest);
+		costs_add_exactly(delta / (double)(i + 1), &mean, &mean_rest);
+		costs_add_exactly(delta * (s->v[i] - (mean + mean_rest)), &sum, &rest);
 	}
 	*out = (sum + rest) / (double)s->n;
 	return true;
 }
 
-static bool stddev_over(const struct samples *s, double *out)
+static bool costs_over_time_stddev_over(const struct samples *s, double *out)
 {
-	variance_over(s, out);
+	costs_over_time_variance_over(s, out);
 	*out = sqrt(*out);
 	return true;
 }
 
-static bool changes_over(const struct samples *s, double *out)
+static bool costs_over_time_changes_over(const struct samples *s, double *out)
 {
 	size_t changes = 0;
 
@@ -120,7 +120,7 @@ static bool changes_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool resets_over(const struct samples *s, double *out)
+static bool costs_over_time_resets_over(const struct samples *s, double *out)
 {
 	size_t resets = 0;
 
@@ -130,31 +130,31 @@ static bool resets_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool first_over(const struct samples *s, double *out)
+static bool costs_over_time_first_over(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	return true;
 }
 
-static bool last_over(const struct samples *s, double *out)
+static bool costs_over_time_last_over(const struct samples *s, double *out)
 {
 	*out = s->v[s->n - 1];
 	return true;
 }
 
-static bool count_over(const struct samples *s, double *out)
+static bool costs_over_time_count_over(const struct samples *s, double *out)
 {
 	*out = (double)s->n;
 	return true;
 }
 
-static bool present_over(const struct samples *s, double *out)
+static bool costs_over_time_present_over(const struct samples *s, double *out)
 {
 	*out = s->n > 0;
 	return true;
 }
 
-static bool quantile_over(const struct samples *s, double *out)
+static bool costs_over_time_quantile_over(const struct samples *s, double *out)
 {
 	memcpy(s->room, s->v, s->n * sizeof(*s->v));
 	*out = quantile_of(s->args[0], s->room, s->n);
@@ -162,7 +162,7 @@ static bool quantile_over(const struct samples *s, double *out)
 }
 
 /* The median of the distances from the median. */
-static bool mad_over(const struct samples *s, double *out)
+static bool costs_over_time_mad_over(const struct samples *s, double *out)
 {
 	double median;
 
@@ -179,7 +179,7 @@ static bool mad_over(const struct samples *s, double *out)
 }
 
 /* In whole milliseconds, as Prometheus has times. */
-static bool time_of(const struct samples *s, size_t at, double *out)
+static bool costs_over_time_of(const struct samples *s, size_t at, double *out)
 {
 	*out = (double)(s->ts[at] / NS_PER_MS) / 1e3;
 	return true;
@@ -187,42 +187,42 @@ static bool time_of(const struct samples *s, size_t at, double *out)
 
 static bool time_of_first(const struct samples *s, double *out)
 {
-	return time_of(s, 0, out);
+	return costs_over_time_of(s, 0, out);
 }
 
 static bool time_of_last(const struct samples *s, double *out)
 {
-	return time_of(s, s->n - 1, out);
+	return costs_over_time_of(s, s->n - 1, out);
 }
 
 static bool time_of_min(const struct samples *s, double *out)
 {
-	return time_of(s, place_of_best(s, false), out);
+	return costs_over_time_of(s, costs_over_time_place_of_best(s, false), out);
 }
 
 static bool time_of_max(const struct samples *s, double *out)
 {
-	return time_of(s, place_of_best(s, true), out);
+	return costs_over_time_of(s, costs_over_time_place_of_best(s, true), out);
 }
 
 samples_fn samples_function(enum function_id fn)
 {
 	static const samples_fn all[FUNCTIONS] = {
-		[FN_SUM_OVER_TIME] = sum_over,
-		[FN_AVG_OVER_TIME] = avg_over,
-		[FN_MIN_OVER_TIME] = min_over,
-		[FN_MAX_OVER_TIME] = max_over,
-		[FN_FIRST_OVER_TIME] = first_over,
-		[FN_LAST_OVER_TIME] = last_over,
-		[FN_COUNT_OVER_TIME] = count_over,
-		[FN_STDDEV_OVER_TIME] = stddev_over,
-		[FN_STDVAR_OVER_TIME] = variance_over,
-		[FN_QUANTILE_OVER_TIME] = quantile_over,
-		[FN_MAD_OVER_TIME] = mad_over,
-		[FN_PRESENT_OVER_TIME] = present_over,
-		[FN_ABSENT_OVER_TIME] = present_over,
-		[FN_CHANGES] = changes_over,
-		[FN_RESETS] = resets_over,
+		[FN_SUM_OVER_TIME] = costs_over_time_sum_over,
+		[FN_AVG_OVER_TIME] = costs_over_time_avg_over,
+		[FN_MIN_OVER_TIME] = costs_over_time_min_over,
+		[FN_MAX_OVER_TIME] = costs_over_time_max_over,
+		[FN_FIRST_OVER_TIME] = costs_over_time_first_over,
+		[FN_LAST_OVER_TIME] = costs_over_time_last_over,
+		[FN_COUNT_OVER_TIME] = costs_over_time_count_over,
+		[FN_STDDEV_OVER_TIME] = costs_over_time_stddev_over,
+		[FN_STDVAR_OVER_TIME] = costs_over_time_variance_over,
+		[FN_QUANTILE_OVER_TIME] = costs_over_time_quantile_over,
+		[FN_MAD_OVER_TIME] = costs_over_time_mad_over,
+		[FN_PRESENT_OVER_TIME] = costs_over_time_present_over,
+		[FN_ABSENT_OVER_TIME] = costs_over_time_present_over,
+		[FN_CHANGES] = costs_over_time_changes_over,
+		[FN_RESETS] = costs_over_time_resets_over,
 		[FN_TS_OF_FIRST_OVER_TIME] = time_of_first,
 		[FN_TS_OF_LAST_OVER_TIME] = time_of_last,
 		[FN_TS_OF_MIN_OVER_TIME] = time_of_min,

@@ -1,11 +1,11 @@
 /*
- * How numbers move in a window: rate(), increase(), delta() and their like, deriv(),
- * predict_linear(), double_exponential_smoothing(), integral().
+ * How numbers move in a window: rate(), increase(), delta() and their like,
+ * deriv(), predict_linear(), double_exponential_smoothing(), integral().
  *
- * A window seldom has a sample at each of its ends. So rate(), increase() and delta() carry the
- * slope between the first and the last sample on to the ends of the window, if these are about as
- * near as samples are to each other; else by half of that distance, because the series seems to
- * begin or end there. A counter is not carried on to below 0.
+ * A window seldom has a sample at each of its ends. So rate(), increase() and delta()
+ * carry the slope between the first and the last sample on to the ends of the window, if these are
+ * about as near as samples are to each other; else by half of that distance, because the series
+ * seems to begin or end there. A counter is not carried on to below 0.
  *
  * Times are in whole milliseconds, as Prometheus has them.
  *
@@ -16,18 +16,18 @@
 #include "base/clock.h"
 #include "promql/costs/costs.h"
 
-static int64_t ms_of(int64_t ns)
+static int64_t rates_ms_of(int64_t ns)
 {
 	return ns / NS_PER_MS - (ns % NS_PER_MS < 0);
 }
 
-static double seconds_between(int64_t from_ns, int64_t to_ns)
+static double rates_seconds_between(int64_t from_ns, int64_t to_ns)
 {
-	return (double)(ms_of(to_ns) - ms_of(from_ns)) / 1e3;
+	return (double)(rates_ms_of(to_ns) - rates_ms_of(from_ns)) / 1e3;
 }
 
 /* The difference of last and first; of a counter with what it lost when it began again. */
-static double difference(const struct samples *s, bool counter)
+static double rates_difference(const struct samples *s, bool counter)
 {
 	double d = s->v[s->n - 1] - s->v[0];
 
@@ -38,17 +38,17 @@ static double difference(const struct samples *s, bool counter)
 }
 
 /* The difference as if the window had a sample at each end, divided by so many seconds. */
-static bool extrapolated(const struct samples *s, bool counter, double seconds, double *out)
+static bool rates_extrapolated(const struct samples *s, bool counter, double seconds, double *out)
 {
 	double d, sampled, mean, to_start, to_end, to_zero;
 
 	if (s->n < 2)
 		return false;
-	d = difference(s, counter);
-	sampled = seconds_between(s->ts[0], s->ts[s->n - 1]);
+	d = rates_difference(s, counter);
+	sampled = rates_seconds_between(s->ts[0], s->ts[s->n - 1]);
 	mean = sampled / (double)(s->n - 1);
-	to_start = seconds_between(s->min_ns, s->ts[0]);
-	to_end = seconds_between(s->ts[s->n - 1], s->max_ns);
+	to_start = rates_seconds_between(s->min_ns, s->ts[0]);
+	to_end = rates_seconds_between(s->ts[s->n - 1], s->max_ns);
 	if (to_start >= mean * 1.1)
 		to_start = mean / 2;
 	if (counter) {
@@ -62,52 +62,52 @@ static bool extrapolated(const struct samples *s, bool counter, double seconds, 
 	return true;
 }
 
-static bool rate(const struct samples *s, double *out)
+static bool rates_rate(const struct samples *s, double *out)
 {
-	return extrapolated(s, true, seconds_between(s->min_ns, s->max_ns), out);
+	return rates_extrapolated(s, true, rates_seconds_between(s->min_ns, s->max_ns), out);
 }
 
-static bool increase(const struct samples *s, double *out)
+static bool rates_increase(const struct samples *s, double *out)
 {
-	return extrapolated(s, true, 1, out);
+	return rates_extrapolated(s, true, 1, out);
 }
 
-static bool delta(const struct samples *s, double *out)
+static bool rates_delta(const struct samples *s, double *out)
 {
-	return extrapolated(s, false, 1, out);
+	return rates_extrapolated(s, false, 1, out);
 }
 
 /* Between the last two samples. */
-static bool last_step(const struct samples *s, bool counter, double *out, double *seconds)
+static bool rates_last_step(const struct samples *s, bool counter, double *out, double *seconds)
 {
 	if (s->n < 2)
 		return false;
-	*seconds = seconds_between(s->ts[s->n - 2], s->ts[s->n - 1]);
+	*seconds = rates_seconds_between(s->ts[s->n - 2], s->ts[s->n - 1]);
 	*out = s->v[s->n - 1];
 	if (!counter || !(s->v[s->n - 1] < s->v[s->n - 2]))
 		*out -= s->v[s->n - 2];
 	return *seconds != 0;
 }
 
-static bool irate(const struct samples *s, double *out)
+static bool rates_irate(const struct samples *s, double *out)
 {
 	double seconds;
 
-	if (!last_step(s, true, out, &seconds))
+	if (!rates_last_step(s, true, out, &seconds))
 		return false;
 	*out /= seconds;
 	return true;
 }
 
-static bool idelta(const struct samples *s, double *out)
+static bool rates_idelta(const struct samples *s, double *out)
 {
 	double seconds;
 
-	return last_step(s, false, out, &seconds);
+	return rates_last_step(s, false, out, &seconds);
 }
 
 /* The line of least squares: its slope, and its value at a time. */
-static bool fit_line(const struct samples *s, int64_t at_ns, double *slope, double *value)
+static bool rates_fit_line(const struct samples *s, int64_t at_ns, double *slope, double *value)
 {
 	double x, y, sum_x = 0, rest_x = 0, sum_y = 0, rest_y = 0, n = (double)s->n;
 	double sum_xy = 0, rest_xy = 0, sum_xx = 0, rest_xx = 0;
@@ -116,13 +116,13 @@ static bool fit_line(const struct samples *s, int64_t at_ns, double *slope, doub
 	if (s->n < 2)
 		return false;
 	for (size_t i = 0; i < s->n; i++) {
-		x = seconds_between(at_ns, s->ts[i]);
+		x = rates_seconds_between(at_ns, s->ts[i]);
 		y = s->v[i];
 		level &= i == 0 || y == s->v[0];
-		add_exactly(x, &sum_x, &rest_x);
-		add_exactly(y, &sum_y, &rest_y);
-		add_exactly(x * y, &sum_xy, &rest_xy);
-		add_exactly(x * x, &sum_xx, &rest_xx);
+		costs_add_exactly(x, &sum_x, &rest_x);
+		costs_add_exactly(y, &sum_y, &rest_y);
+		costs_add_exactly(x * y, &sum_xy, &rest_xy);
+		costs_add_exactly(x * x, &sum_xx, &rest_xx);
 	}
 	if (level) {
 		*slope = isinf(s->v[0]) ? NAN : 0;
@@ -139,25 +139,25 @@ static bool fit_line(const struct samples *s, int64_t at_ns, double *slope, doub
 }
 
 /* Times near the samples keep the sums small. */
-static bool deriv(const struct samples *s, double *out)
+static bool rates_deriv(const struct samples *s, double *out)
 {
 	double value;
 
-	return fit_line(s, s->ts[0], out, &value);
+	return rates_fit_line(s, s->ts[0], out, &value);
 }
 
-static bool predict_linear(const struct samples *s, double *out)
+static bool rates_predict_linear(const struct samples *s, double *out)
 {
 	double slope, value;
 
-	if (!fit_line(s, s->t_ns, &slope, &value))
+	if (!rates_fit_line(s, s->t_ns, &slope, &value))
 		return false;
 	*out = slope * s->args[0] + value;
 	return true;
 }
 
 /* args: how much a new value counts in the level, and in the trend. */
-static bool smooth(const struct samples *s, double *out)
+static bool rates_smooth(const struct samples *s, double *out)
 {
 	double level, before = 0, trend, next;
 
@@ -180,25 +180,25 @@ static bool smooth(const struct samples *s, double *out)
 enum { LEFT_POINTS, RIGHT_POINTS, TRAPEZOIDS };
 
 /* The mean height between two samples, and what its addition lost. */
-static double height(unsigned rule, double from, double to, double *rest)
+static double rates_height(unsigned rule, double from, double to, double *rest)
 {
 	double sum = from;
 
 	*rest = 0;
 	if (rule != TRAPEZOIDS)
 		return rule == LEFT_POINTS ? from : to;
-	add_exactly(to, &sum, rest);
+	costs_add_exactly(to, &sum, rest);
 	if (isinf(sum) && isfinite(from) && isfinite(to)) {
 		sum = from / 2;
 		*rest = 0;
-		add_exactly(to / 2, &sum, rest);
+		costs_add_exactly(to / 2, &sum, rest);
 		return sum;
 	}
 	*rest /= 2;
 	return sum / 2;
 }
 
-static bool integral(const struct samples *s, double *out)
+static bool rates_integral(const struct samples *s, double *out)
 {
 	double rule = s->args[0], sum = 0, rest = 0, from, to, lost, seconds, mean;
 	bool known = rule == LEFT_POINTS || rule == RIGHT_POINTS;
@@ -206,12 +206,12 @@ static bool integral(const struct samples *s, double *out)
 	for (size_t i = 1; i < s->n; i++) {
 		from = isnan(s->v[i - 1]) ? 0 : s->v[i - 1];
 		to = isnan(s->v[i]) ? 0 : s->v[i];
-		mean = height(known ? (unsigned)rule : TRAPEZOIDS, from, to, &lost);
+		mean = rates_height(known ? (unsigned)rule : TRAPEZOIDS, from, to, &lost);
 		if (mean == 0 && lost == 0) /* 0 x Inf is not meant */
 			continue;
-		seconds = seconds_between(s->ts[i - 1], s->ts[i]);
+		seconds = rates_seconds_between(s->ts[i - 1], s->ts[i]);
 		rest += lost * seconds;
-		add_exactly(mean * seconds, &sum, &rest);
+		costs_add_exactly(mean * seconds, &sum, &rest);
 	}
 	*out = isinf(sum) ? sum : sum + rest;
 	return true;
@@ -221,24 +221,24 @@ samples_fn samples_rate(enum function_id fn)
 {
 	switch (fn) {
 	case FN_RATE:
-		return rate;
+		return rates_rate;
 	case FN_INCREASE:
-		return increase;
+		return rates_increase;
 	case FN_DELTA:
-		return delta;
+		return rates_delta;
 	case FN_IRATE:
-		return irate;
+		return rates_irate;
 	case FN_IDELTA:
-		return idelta;
+		return rates_idelta;
 	case FN_DERIV:
-		return deriv;
+		return rates_deriv;
 	case FN_PREDICT_LINEAR:
-		return predict_linear;
+		return rates_predict_linear;
 	case FN_HOLT_WINTERS:
 	case FN_DOUBLE_EXPONENTIAL_SMOOTHING:
-		return smooth;
+		return rates_smooth;
 	case FN_INTEGRAL:
-		return integral;
+		return rates_integral;
 	default:
 		return NULL;
 	}

@@ -32,14 +32,14 @@ METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", 
 
 /* ---- watching ---- */
 
-static bool is_asked_to_stop(const struct query *q, int64_t now)
+static bool engine_is_asked_to_stop(const struct query *q, int64_t now)
 {
 	return atomic_load(&q->engine->closing) || now >= q->deadline_ns ||
 		(q->cancel && atomic_load_explicit(q->cancel, memory_order_relaxed));
 }
 
 /* Passes deadlines and the flags of others on to the one flag that long loops look at. */
-static void watch(void *ctx)
+static void engine_watch(void *ctx)
 {
 	struct engine *e = ctx;
 	int64_t now;
@@ -48,7 +48,7 @@ static void watch(void *ctx)
 	while (!atomic_load(&e->closing) || e->open) {
 		now = clock_monotonic_ns();
 		for (struct query *q = e->open; q; q = q->next)
-			if (is_asked_to_stop(q, now))
+			if (engine_is_asked_to_stop(q, now))
 				atomic_store(&q->stop, true);
 		if (e->open)
 			cond_wait_until(&e->changed, &e->lock, now + WATCH_NS);
@@ -74,7 +74,7 @@ void engine_memory(struct engine *e, size_t *used_bytes, size_t *max_bytes)
 	*max_bytes = s.max_bytes;
 }
 
-static void collect(void *ctx)
+static void engine_collect(void *ctx)
 {
 	size_t used, max;
 
@@ -115,11 +115,11 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 		return rc;
 	}
 	if ((rc = workers_open(e->o.threads_max, &e->workers, err)) ||
-		(rc = thread_start(&e->watcher, "query-watch", watch, e, err))) {
+		(rc = thread_start(&e->watcher, "query-watch", engine_watch, e, err))) {
 		engine_close(e);
 		return rc;
 	}
-	metric_collector_add(collect, e);
+	metric_collector_add(engine_collect, e);
 	*out = e;
 	return ERR_OK;
 }
@@ -128,7 +128,7 @@ void engine_close(struct engine *e)
 {
 	if (!e)
 		return;
-	metric_collector_remove(collect, e);
+	metric_collector_remove(engine_collect, e);
 	mutex_lock(&e->lock);
 	atomic_store(&e->closing, true);
 	cond_broadcast(&e->changed);
@@ -152,16 +152,16 @@ enum err_code query_stopped(const struct query *q, const char *where, struct err
 	return err_set(err, ERR_CANCELED, "query was canceled in %s", where);
 }
 
-static enum err_code enter(struct query *q, struct err *err)
+static enum err_code engine_enter(struct query *q, struct err *err)
 {
 	struct engine *e = q->engine;
 	enum err_code rc = ERR_OK;
 
 	memory_pool_idle(&q->memory, true);
 	mutex_lock(&e->lock);
-	while (e->running >= e->o.concurrency_max && !is_asked_to_stop(q, clock_monotonic_ns()))
+	while (e->running >= e->o.concurrency_max && !engine_is_asked_to_stop(q, clock_monotonic_ns()))
 		cond_wait_until(&e->changed, &e->lock, clock_monotonic_ns() + WATCH_NS);
-	if (is_asked_to_stop(q, clock_monotonic_ns()))
+	if (engine_is_asked_to_stop(q, clock_monotonic_ns()))
 		rc = query_stopped(q, "query queue", err);
 	else
 		metric_set(&queries_running, NULL, ++e->running);
@@ -170,7 +170,7 @@ static enum err_code enter(struct query *q, struct err *err)
 	return rc;
 }
 
-static void leave(struct query *q)
+static void engine_leave(struct query *q)
 {
 	struct engine *e = q->engine;
 
@@ -211,7 +211,7 @@ void query_close(struct query *q)
 
 /* ---- running ---- */
 
-static enum err_code check_range(const struct query_options *o, struct err *err)
+static enum err_code query_options_check_range(const struct query_options *o, struct err *err)
 {
 	if (o->step_ns < 0)
 		return err_set(err, ERR_INVALID,
@@ -227,28 +227,28 @@ static enum err_code check_range(const struct query_options *o, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code run(struct query *q, struct err *err)
+static enum err_code engine_run(struct query *q, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = check_range(&q->o, err)))
+	if ((rc = query_options_check_range(&q->o, err)))
 		return rc;
 	if ((rc = parse_query(&q->arena, q->o.text, &q->parsed, NULL, err)))
 		return rc;
 	if ((rc = check_query(q->parsed, NULL, err)))
 		return rc;
-	if ((rc = enter(q, err)))
+	if ((rc = engine_enter(q, err)))
 		return rc;
 	rc = query_evaluate(q, err);
-	leave(q);
+	engine_leave(q);
 	if (rc == ERR_CANCELED)
 		rc = query_stopped(q, "expression evaluation", err);
 	return rc;
 }
 
-static bool gives_up(const void *ctx)
+static bool engine_gives_up(const void *ctx)
 {
-	return is_asked_to_stop(ctx, clock_monotonic_ns());
+	return engine_is_asked_to_stop(ctx, clock_monotonic_ns());
 }
 
 static struct query *query_new(
@@ -264,7 +264,7 @@ static struct query *query_new(
 	q->deadline_ns = deadline_ns;
 	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max, .flag = "--query.max-memory" };
 	if (e->memory)
-		memory_pool_join(e->memory, &q->memory, gives_up, q);
+		memory_pool_join(e->memory, &q->memory, engine_gives_up, q);
 	arena_init_shared(&q->arena, &q->memory);
 	mutex_lock(&e->lock);
 	q->next = e->open;
@@ -281,11 +281,11 @@ static struct query *query_new(
  * A query that had to free its memory for others begins again, once, and then others free theirs
  * for it. Evaluating changes nothing, so the second time is as good as the first.
  */
-static enum err_code run_again(struct query **q, struct err *err)
+static enum err_code engine_run_again(struct query **q, struct err *err)
 {
 	struct query *again;
 
-	if (gives_up(*q))
+	if (engine_gives_up(*q))
 		return err->code;
 	again = query_new((*q)->engine, &(*q)->o, (*q)->cancel, (*q)->deadline_ns);
 	if (!again)
@@ -295,7 +295,7 @@ static enum err_code run_again(struct query **q, struct err *err)
 	if (!memory_pool_become_elder(&again->memory))
 		return err->code;
 	metric_add(&memory_refused, "again", 1);
-	return run(again, err);
+	return engine_run(again, err);
 }
 
 enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
@@ -310,9 +310,9 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 		timeout = o->timeout_ns;
 	if (!(q = query_new(e, o, cancel, start + timeout)))
 		return err_nomem(err, "query");
-	rc = run(q, &why);
+	rc = engine_run(q, &why);
 	if (rc && memory_pool_was_short(&q->memory))
-		rc = run_again(&q, &why);
+		rc = engine_run_again(&q, &why);
 	if (rc && q->memory.place.refusal != BUDGET_NOT_REFUSED)
 		metric_add(&memory_refused, "failed", 1);
 	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);

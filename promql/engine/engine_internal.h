@@ -57,7 +57,7 @@ static inline int64_t engine_subquery_step(const struct engine *e)
  * At each step of the range, into a matrix: ascending by metric, in ev->whole. ev is planned; its
  * arena is changed.
  */
-MUST_CHECK enum err_code evaluate_steps(
+MUST_CHECK enum err_code steps_evaluate(
 	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);
 
 /* ---- scrape.c ---- */

@@ -10,7 +10,7 @@
 
 /* ---- common to both ---- */
 
-static const char *kind_name(const struct expr *e)
+static const char *engine_explain_kind_name(const struct expr *e)
 {
 	static const char *const names[] = { [EXPR_NUMBER] = "number",
 		[EXPR_STRING] = "string",
@@ -24,7 +24,7 @@ static const char *kind_name(const struct expr *e)
 	return e->kind == EXPR_SELECTOR && e->types == VALUE_FRAMES ? "frames" : names[e->kind];
 }
 
-static const char *values_name(const struct plan_read *r)
+static const char *engine_explain_values_name(const struct plan_read *r)
 {
 	return !r->set             ? "numbers" :
 		r->merging.totals_only ? "totals" :
@@ -32,7 +32,7 @@ static const char *values_name(const struct plan_read *r)
 								 "stacks";
 }
 
-static const char *grouping_name(const struct plan_read *r)
+static const char *engine_explain_grouping_name(const struct plan_read *r)
 {
 	return r->merging.each                      ? "each series" :
 		r->merging.grouping == GROUPING_BY      ? "by" :
@@ -75,7 +75,8 @@ static void children_of(const struct expr *e, struct children *c)
 	}
 }
 
-static const struct plan_node *node_of(const struct query_plan *p, const struct expr *e)
+static const struct plan_node *engine_explain_node_of(
+	const struct query_plan *p, const struct expr *e)
 {
 	const struct plan_node *n = p->nodes;
 
@@ -85,20 +86,21 @@ static const struct plan_node *node_of(const struct query_plan *p, const struct 
 }
 
 /* scope: the subquery that e is in. */
-static bool reads(const struct plan_read *r, const struct expr *e, const struct expr *scope)
+static bool engine_explain_reads(
+	const struct plan_read *r, const struct expr *e, const struct expr *scope)
 {
 	return e->kind == EXPR_SELECTOR && e->types != VALUE_FRAMES && r->scope == scope &&
 		expr_eq(r->expr, e);
 }
 
 /* Of what is below e. */
-static const struct expr *scope_below(const struct expr *e, const struct expr *scope)
+static const struct expr *engine_explain_scope_below(const struct expr *e, const struct expr *scope)
 {
 	return e->kind == EXPR_SUBQUERY ? e : scope;
 }
 
 /* Each distinct one: types of the columns that are read. */
-static bool is_first_of_type(const struct chosen_set *s, size_t i)
+static bool engine_explain_is_first_of_type(const struct chosen_set *s, size_t i)
 {
 	for (size_t k = i < 64 ? 0 : i - 64; k < i; k++)
 		if (profile_type_eq(&s->v[k].type, &s->v[i].type))
@@ -113,7 +115,8 @@ struct source_count {
 #define SOURCES 8u
 
 /* Which sources answer, and how many pieces of each there are about. */
-static void sources_of(const struct sum_estimate *e, struct source_count out[SOURCES])
+static void engine_explain_sources_of(
+	const struct sum_estimate *e, struct source_count out[SOURCES])
 {
 	const struct source_count all[SOURCES] = { { "headRows", e->head_rows },
 		{ "chunks", e->chunks }, { "seriesHours", e->series_sums[0] },
@@ -158,7 +161,7 @@ static void json_estimate(struct json *j, const struct sum_estimate *e)
 	json_u64(j, e->bytes);
 	json_key(j, "sources");
 	json_object(j);
-	sources_of(e, sources);
+	engine_explain_sources_of(e, sources);
 	for (size_t i = 0; i < SOURCES; i++)
 		if (sources[i].n) {
 			json_key(j, sources[i].name);
@@ -175,7 +178,7 @@ static void json_set(struct json *j, const struct chosen_set *s)
 	json_key(j, "columns");
 	json_array(j);
 	for (size_t i = 0; i < s->n; i++) {
-		if (!is_first_of_type(s, i))
+		if (!engine_explain_is_first_of_type(s, i))
 			continue;
 		buf_clear(&text);
 		profile_type_print(&text, &s->v[i].type);
@@ -205,9 +208,9 @@ static void json_read(struct json *j, const struct query_plan *p, const struct p
 	json_array_end(j);
 	buf_release(&text);
 	json_key(j, "values");
-	json_cstr(j, values_name(r));
+	json_cstr(j, engine_explain_values_name(r));
 	json_key(j, "grouping");
-	json_cstr(j, r->set ? grouping_name(r) : "each series");
+	json_cstr(j, r->set ? engine_explain_grouping_name(r) : "each series");
 	json_key(j, "labels");
 	json_array(j);
 	for (size_t i = 0; i < r->merging.labels.n; i++)
@@ -248,7 +251,7 @@ static void json_read(struct json *j, const struct query_plan *p, const struct p
 static void json_expr(
 	struct json *j, const struct query_plan *p, const struct expr *e, const struct expr *scope)
 {
-	const struct plan_node *node = node_of(p, expr_strip(e));
+	const struct plan_node *node = engine_explain_node_of(p, expr_strip(e));
 	struct buf text = { 0 };
 	struct children c;
 
@@ -257,7 +260,7 @@ static void json_expr(
 	expr_print(&text, e);
 	json_str(j, buf_str(&text));
 	json_key(j, "kind");
-	json_cstr(j, kind_name(e));
+	json_cstr(j, engine_explain_kind_name(e));
 	buf_clear(&text);
 	value_types_print(&text, e->types);
 	json_key(j, "type");
@@ -273,7 +276,7 @@ static void json_expr(
 		json_key(j, "reads");
 		json_array(j);
 		for (const struct plan_read *r = p->reads; r; r = r->next)
-			if (reads(r, e, scope))
+			if (engine_explain_reads(r, e, scope))
 				json_read(j, p, r);
 		json_array_end(j);
 	}
@@ -282,7 +285,7 @@ static void json_expr(
 		json_key(j, "children");
 		json_array(j);
 		for (size_t i = 0; i < c.n; i++)
-			json_expr(j, p, c.v[i], scope_below(e, scope));
+			json_expr(j, p, c.v[i], engine_explain_scope_below(e, scope));
 		json_array_end(j);
 	}
 	json_object_end(j);
@@ -317,7 +320,7 @@ void plan_json(struct json *j, const struct parsed *q, const struct query_plan *
 
 /* ---- text ---- */
 
-static void print_time(struct buf *out, int64_t ns)
+static void engine_explain_print_time(struct buf *out, int64_t ns)
 {
 	if (ns < 0)
 		buf_add_cstr(out, "the beginning");
@@ -325,78 +328,79 @@ static void print_time(struct buf *out, int64_t ns)
 		time_print_rfc3339(out, ns);
 }
 
-static void print_window(struct buf *out, const struct time_window *w)
+static void engine_explain_print_window(struct buf *out, const struct time_window *w)
 {
 	buf_add_char(out, '(');
-	print_time(out, w->min_ns);
+	engine_explain_print_time(out, w->min_ns);
 	buf_add_cstr(out, ", ");
-	print_time(out, w->max_ns);
+	engine_explain_print_time(out, w->max_ns);
 	buf_add_char(out, ']');
 }
 
-static void print_sources(struct buf *out, const struct sum_estimate *e)
+static void engine_explain_print_sources(struct buf *out, const struct sum_estimate *e)
 {
 	static const char *const names[SOURCES] = { "rows of the head", "chunks", "hours of series",
 		"days of series", "hours of groups", "days of groups", "hours of functions",
 		"days of functions" };
 	struct source_count sources[SOURCES];
 
-	sources_of(e, sources);
+	engine_explain_sources_of(e, sources);
 	for (size_t i = 0; i < SOURCES; i++)
 		if (sources[i].n)
 			buf_printf(out, ", %llu %s", (unsigned long long)sources[i].n, names[i]);
 }
 
-static void indent(struct buf *out, unsigned depth)
+static void engine_explain_indent(struct buf *out, unsigned depth)
 {
 	buf_printf(out, "%*s", (int)depth * 2, "");
 }
 
-static void print_read(
+static void engine_explain_print_read(
 	struct buf *out, const struct query_plan *p, const struct plan_read *r, unsigned depth)
 {
 	const struct sum_estimate *e = &r->estimate;
 
-	indent(out, depth);
-	buf_printf(out, "reads %s of %llu series, ", values_name(r), (unsigned long long)r->series_n);
-	buf_add_cstr(out, r->set ? grouping_name(r) : "each series");
+	engine_explain_indent(out, depth);
+	buf_printf(out, "reads %s of %llu series, ", engine_explain_values_name(r),
+		(unsigned long long)r->series_n);
+	buf_add_cstr(out, r->set ? engine_explain_grouping_name(r) : "each series");
 	for (size_t i = 0; i < r->merging.labels.n; i++)
 		buf_printf(out, "%s" STR_FMT, i ? ", " : " (", STR_ARG(r->merging.labels.v[i]));
 	buf_add_cstr(out, r->merging.labels.n ? ")" : "");
 	buf_printf(out, ": %llu elements%s\n", (unsigned long long)r->elements,
 		r->places > 1 ? ", shared with an equal selector" : "");
-	indent(out, depth);
+	engine_explain_indent(out, depth);
 	buf_add_cstr(out, r->first.latest ? "the latest in " : "in ");
-	print_window(out, &r->first);
+	engine_explain_print_window(out, &r->first);
 	if (r->steps > 1) {
 		buf_printf(out, " and %llu more, to ", (unsigned long long)r->steps - 1);
-		print_window(out, &r->last);
+		engine_explain_print_window(out, &r->last);
 	}
 	buf_add_cstr(out, "\n");
-	indent(out, depth);
+	engine_explain_indent(out, depth);
 	buf_printf(out, "about %llu profiles, %llu samples, %llu bytes", (unsigned long long)e->rows,
 		(unsigned long long)e->samples, (unsigned long long)e->bytes);
-	print_sources(out, e);
+	engine_explain_print_sources(out, e);
 	buf_add_cstr(out, "\n");
 	if (!p->analyze)
 		return;
-	indent(out, depth);
+	engine_explain_indent(out, depth);
 	buf_printf(out, "read %llu times: %llu profiles, %llu samples, %.3f s\n",
 		(unsigned long long)r->reads, (unsigned long long)r->profiles,
 		(unsigned long long)r->samples, (double)r->took_ns / 1e9);
 }
 
-static void print_expr(struct buf *out, const struct query_plan *p, const struct expr *e,
-	const struct expr *scope, unsigned depth)
+static void engine_explain_print_expr(struct buf *out, const struct query_plan *p,
+	const struct expr *e, const struct expr *scope, unsigned depth)
 {
-	const struct plan_node *node = node_of(p, e);
+	const struct plan_node *node = engine_explain_node_of(p, e);
 	struct children c;
 
 	if (e->kind == EXPR_PAREN) {
-		print_expr(out, p, e->paren, scope, depth);
+		engine_explain_print_expr(out, p, e->paren, scope, depth);
 		return;
 	}
-	indent(out, depth);
+	engine_explain_indent(out, depth);
 	expr_print(out, e);
 	buf_add_cstr(out, "  # ");
 	value_types_print(out, e->types);
@@ -405,22 +409,22 @@ static void print_expr(struct buf *out, const struct query_plan *p, const struct
 			out, ", %llu times, %.3f s", (unsigned long long)node->n, (double)node->took_ns / 1e9);
 	buf_add_char(out, '\n');
 	for (const struct plan_read *r = p->reads; r; r = r->next)
-		if (reads(r, e, scope))
-			print_read(out, p, r, depth + 1);
+		if (engine_explain_reads(r, e, scope))
+			engine_explain_print_read(out, p, r, depth + 1);
 	children_of(e, &c);
 	for (size_t i = 0; i < c.n; i++)
-		print_expr(out, p, c.v[i], scope_below(e, scope), depth + 1);
+		engine_explain_print_expr(out, p, c.v[i], engine_explain_scope_below(e, scope), depth + 1);
 }
 
 void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p)
 {
 	struct err refused;
 
-	print_expr(out, p, q->root, NULL, 0);
+	engine_explain_print_expr(out, p, q->root, NULL, 0);
 	buf_printf(out, "all: about %llu samples of %llu, %llu bytes",
 		(unsigned long long)p->all.samples, (unsigned long long)p->samples_max,
 		(unsigned long long)p->all.bytes);
-	print_sources(out, &p->all);
+	engine_explain_print_sources(out, &p->all);
 	buf_add_char(out, '\n');
 	if (plan_check(p, &refused))
 		buf_printf(out, "refused: %s\n", refused.msg);

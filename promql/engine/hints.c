@@ -23,7 +23,7 @@ struct hints {
 	size_t names_n;
 };
 
-static bool holds(const struct str *v, size_t n, struct str name)
+static bool hints_holds(const struct str *v, size_t n, struct str name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(v[i], name))
@@ -32,12 +32,12 @@ static bool holds(const struct str *v, size_t n, struct str name)
 }
 
 /* *stored: the name of the series that the selector means; empty: there are none. */
-static void find_type(const struct hints *h, struct str name, struct str *stored)
+static void hints_find_type(const struct hints *h, struct str name, struct str *stored)
 {
 	struct type_pattern p;
 
 	*stored = STR("");
-	if (holds(h->names, h->names_n, name)) {
+	if (hints_holds(h->names, h->names_n, name)) {
 		*stored = name;
 		return;
 	}
@@ -49,7 +49,7 @@ static void find_type(const struct hints *h, struct str name, struct str *stored
 }
 
 /* The ways to write a type: in short, by its sample type, in full. */
-static enum err_code try_type(
+static enum err_code hints_try_type(
 	struct hints *h, struct nearest *near, const struct profile_type *t, struct err *err)
 {
 	struct str shorts[] = { t->name, STR("") }, text;
@@ -82,7 +82,7 @@ static enum err_code hint_type(struct hints *h, struct str name, struct err *err
 	for (size_t i = 0; i < h->names_n; i++)
 		nearest_try(&near, h->names[i]);
 	for (size_t i = 0; i < h->types_n && !rc; i++)
-		rc = try_type(h, &near, &h->types[i], err);
+		rc = hints_try_type(h, &near, &h->types[i], err);
 	return rc ? rc :
 				eval_info(h->ev, err, "no type or series is called %s in this time range%s",
 					QUOTED(name), DID_YOU_MEAN(&near));
@@ -105,7 +105,7 @@ static enum err_code hint_matcher(struct hints *h, const struct selector *s,
 		(rc = db_label_names(h->q->querier, NULL, 0, 0, a, &all, &all_n, err)))
 		return rc;
 	/* Labels of samples are only among all. */
-	if (!holds(v, n, m->name) && !holds(all, all_n, m->name)) {
+	if (!hints_holds(v, n, m->name) && !hints_holds(all, all_n, m->name)) {
 		for (size_t i = 0; i < n; i++)
 			nearest_try(&near, v[i]);
 		*said = true;
@@ -114,7 +114,7 @@ static enum err_code hint_matcher(struct hints *h, const struct selector *s,
 	}
 	if ((rc = db_label_values(
 			 h->q->querier, m->name, of, of_n, HINTS_VALUES_MAX, a, &v, &n, err)) ||
-		!n || n > HINTS_VALUES_MAX || holds(v, n, m->value))
+		!n || n > HINTS_VALUES_MAX || hints_holds(v, n, m->value))
 		return rc;
 	near = nearest_to(m->value);
 	for (size_t i = 0; i < n; i++)
@@ -133,7 +133,7 @@ static enum err_code hint_selector(struct hints *h, const struct selector *s, st
 	enum err_code rc = ERR_OK;
 
 	if (s->name.len) {
-		find_type(h, s->name, &stored);
+		hints_find_type(h, s->name, &stored);
 		if (!stored.len)
 			return hint_type(h, s->name, err);
 		of_n = 1;

@@ -21,7 +21,7 @@ struct span_walk {
 	bool any; /* selector was met */
 };
 
-static void add_window(struct span_walk *w, struct eval *ev, const struct selector *s)
+static void span_walk_add_window(struct span_walk *w, struct eval *ev, const struct selector *s)
 {
 	bool steps = ev->mode == EVAL_RANGE;
 	struct time_window a = selector_window(ev, s, steps ? ev->first_ns : ev->t_ns);
@@ -40,7 +40,7 @@ static void add_window(struct span_walk *w, struct eval *ev, const struct select
 }
 
 /* Adds the windows of the selectors of e, evaluated at all steps of ev. */
-static enum err_code add_windows(
+static enum err_code span_walk_add_windows(
 	struct span_walk *w, struct eval *ev, const struct expr *e, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -49,22 +49,22 @@ static enum err_code add_windows(
 	switch (e->kind) {
 	case EXPR_SELECTOR:
 		if (e->types != VALUE_FRAMES)
-			add_window(w, ev, &e->selector);
+			span_walk_add_window(w, ev, &e->selector);
 		return ERR_OK;
 	case EXPR_SUBQUERY:
 		if ((rc = subquery_scope(ev, e, &in, err)))
 			return rc;
-		return add_windows(w, &in, e->subquery.arg, err);
+		return span_walk_add_windows(w, &in, e->subquery.arg, err);
 	case EXPR_PAREN:
-		return add_windows(w, ev, e->paren, err);
+		return span_walk_add_windows(w, ev, e->paren, err);
 	case EXPR_UNARY:
-		return add_windows(w, ev, e->unary.arg, err);
+		return span_walk_add_windows(w, ev, e->unary.arg, err);
 	case EXPR_BINARY:
-		rc = add_windows(w, ev, e->binary.lhs, err);
-		return rc ? rc : add_windows(w, ev, e->binary.rhs, err);
+		rc = span_walk_add_windows(w, ev, e->binary.lhs, err);
+		return rc ? rc : span_walk_add_windows(w, ev, e->binary.rhs, err);
 	case EXPR_CALL:
 		for (size_t i = 0; i < e->call.args_n && !rc; i++)
-			rc = add_windows(w, ev, e->call.args[i], err);
+			rc = span_walk_add_windows(w, ev, e->call.args[i], err);
 		return rc;
 	case EXPR_NUMBER:
 	case EXPR_STRING:
@@ -75,7 +75,7 @@ static enum err_code add_windows(
 
 /* ---- one time ---- */
 
-static void truncate(struct query *q, size_t limit)
+static void result_truncate(struct query *q, size_t limit)
 {
 	static const struct str warning = STR("results truncated due to limit");
 
@@ -87,7 +87,7 @@ static void truncate(struct query *q, size_t limit)
 }
 
 /* Samples of a pprof profile are each there once, whichever epochs have them. */
-static enum err_code join_epochs(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_join_epochs(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
 	struct profile_value *joined = arena_array(&q->arena, struct profile_value, r->n + 1);
@@ -101,7 +101,7 @@ static enum err_code join_epochs(struct query *q, struct eval *ev, struct err *e
 	return rc;
 }
 
-static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_evaluate_once(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
 	struct value v;
@@ -131,25 +131,25 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 	} else if (v.type == VALUE_RANGE) {
 		r->type = RESULT_MATRIX;
 		r->matrix = v.series;
-		truncate(q, q->o.limit);
+		result_truncate(q, q->o.limit);
 	} else if (v.type & VALUE_PROFILES) {
 		r->type = RESULT_PROFILES;
 		r->profiles = v.profiles;
-		if (q->o.keep_sample_labels && (rc = join_epochs(q, ev, err)))
+		if (q->o.keep_sample_labels && (rc = result_join_epochs(q, ev, err)))
 			return rc;
 	} else {
 		r->type = RESULT_VECTOR;
 		r->vector = v.costs;
 		if ((rc = costs_distinct(v.costs, v.n, err)))
 			return rc;
-		truncate(q, q->o.limit);
+		result_truncate(q, q->o.limit);
 	}
 	return ERR_OK;
 }
 
 /* ---- all of it ---- */
 
-static enum err_code append(struct query *q, const struct str **to, size_t *to_n,
+static enum err_code result_append(struct query *q, const struct str **to, size_t *to_n,
 	const struct str *from, size_t n, struct err *err)
 {
 	struct str *all;
@@ -166,13 +166,13 @@ static enum err_code append(struct query *q, const struct str **to, size_t *to_n
 	return ERR_OK;
 }
 
-static int by_text(const void *a, const void *b)
+static int result_by_text(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
 /* Adds the database's warnings about damage and its infos to ours. */
-static enum err_code add_notices(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_add_notices(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
 	bool is_list = r->type != RESULT_SCALAR && r->type != RESULT_STRING && r->type != RESULT_SCRAPE;
@@ -183,13 +183,13 @@ static enum err_code add_notices(struct query *q, struct eval *ev, struct err *e
 
 	if (q->o.hints && is_list && r->n == 0 && (rc = hints_add(q, ev, err)))
 		return rc;
-	if ((rc = append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
+	if ((rc = result_append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
 		return rc;
 	v = db_querier_warnings(q->querier, &n);
-	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
+	if ((rc = result_append(q, &r->warnings, &r->warnings_n, v, n, err)))
 		return rc;
 	v = naming_warnings(q->naming, &n);
-	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
+	if ((rc = result_append(q, &r->warnings, &r->warnings_n, v, n, err)))
 		return rc;
 	v = db_querier_infos(q->querier, &n);
 	if (n == 0)
@@ -197,11 +197,11 @@ static enum err_code add_notices(struct query *q, struct eval *ev, struct err *e
 	if (!(sorted = arena_array(&q->arena, struct str, n)))
 		return arena_fail(&q->arena, "query", err);
 	memcpy(sorted, v, n * sizeof(*v));
-	qsort(sorted, n, sizeof(*sorted), by_text); /* threads do not meet them in an order */
-	return append(q, &r->infos, &r->infos_n, sorted, n, err);
+	qsort(sorted, n, sizeof(*sorted), result_by_text); /* threads do not meet them in an order */
+	return result_append(q, &r->infos, &r->infos_n, sorted, n, err);
 }
 
-static enum err_code open_forks(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_open_forks(struct query *q, struct eval *ev, struct err *err)
 {
 	unsigned n = workers_threads(q->engine->workers);
 
@@ -216,7 +216,7 @@ static enum err_code open_forks(struct query *q, struct eval *ev, struct err *er
 	return ERR_OK;
 }
 
-static void close_forks(struct eval *ev)
+static void result_close_forks(struct eval *ev)
 {
 	for (unsigned i = 0; ev->forks && i < workers_threads(ev->workers); i++) {
 		struct eval_fork *f = &ev->forks[i];
@@ -228,7 +228,7 @@ static void close_forks(struct eval *ev)
 	}
 }
 
-static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_evaluate_range(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
 	enum err_code rc;
@@ -241,12 +241,12 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 				q->parsed->root->types & VALUE_TABLE ? "table" :
 													   "range of costs");
 	r->type = RESULT_MATRIX;
-	rc = evaluate_steps(ev, &r->matrix, &r->n, err);
-	truncate(q, q->o.limit);
+	rc = steps_evaluate(ev, &r->matrix, &r->n, err);
+	result_truncate(q, q->o.limit);
 	return rc;
 }
 
-static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)
+static enum err_code result_plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)
 {
 	const struct query_options *o = &q->o;
 	enum err_code rc = ERR_OK;
@@ -261,7 +261,8 @@ static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct 
 		return ERR_OK;
 	if ((rc = plan_check(&q->plan, err)))
 		return rc;
-	return ev->mode == EVAL_RANGE ? evaluate_range(q, ev, err) : evaluate_once(q, ev, err);
+	return ev->mode == EVAL_RANGE ? result_evaluate_range(q, ev, err) :
+									result_evaluate_once(q, ev, err);
 }
 
 enum err_code query_evaluate(struct query *q, struct err *err)
@@ -305,7 +306,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		ev.first_ns = ev.start_ns;
 		ev.last_ns = ev.start_ns + (int64_t)(ev.steps - 1) * ev.step_ns;
 	}
-	if ((rc = add_windows(&span, &ev, q->parsed->root, err)) ||
+	if ((rc = span_walk_add_windows(&span, &ev, q->parsed->root, err)) ||
 		(span.any &&
 			(rc = db_querier_open(
 				 limits->db, span.all.min_ns, span.all.max_ns, &q->stop, &q->querier, err))))
@@ -324,9 +325,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	q->plan.memory_bytes_max = limits->memory_bytes_max;
 	q->plan.analyze = o->analyze;
 	q->plan.checked = !o->explain || o->analyze;
-	if (!(rc = open_forks(q, &ev, err)))
-		rc = plan_and_evaluate(q, &ev, err);
-	close_forks(&ev);
+	if (!(rc = result_open_forks(q, &ev, err)))
+		rc = result_plan_and_evaluate(q, &ev, err);
+	result_close_forks(&ev);
 	numeric_release(&ev);
 	subquery_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
@@ -334,5 +335,5 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
 			q->result.type == RESULT_SCALAR))
 		q->result.unit = unit_of_query(&ev);
-	return rc ? rc : add_notices(q, &ev, err);
+	return rc ? rc : result_add_notices(q, &ev, err);
 }

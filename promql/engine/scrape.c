@@ -5,7 +5,7 @@
 #include "promql/engine/engine_internal.h"
 
 /* The last row in the window of a series; ERR_NOT_FOUND when there is none. */
-static enum err_code last_time(struct eval *ev, const struct db_series *series,
+static enum err_code scrape_last_time(struct eval *ev, const struct db_series *series,
 	const struct time_window *w, int64_t *ts_ns, struct err *err)
 {
 	const struct db_row *row;
@@ -23,7 +23,7 @@ static enum err_code last_time(struct eval *ev, const struct db_series *series,
 	return rc == ERR_NOT_FOUND && any ? ERR_OK : rc;
 }
 
-static enum err_code read_row(struct eval *ev, const struct db_series *series, int64_t ts_ns,
+static enum err_code scrape_read_row(struct eval *ev, const struct db_series *series, int64_t ts_ns,
 	struct pprof **out, struct err *err)
 {
 	const struct db_row *row;
@@ -55,7 +55,7 @@ enum err_code eval_scrape(
 	if ((rc = choose_series(ev, e, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		rc = last_time(ev, &series[i], &w, &at_ns, err);
+		rc = scrape_last_time(ev, &series[i], &w, &at_ns, err);
 		if (rc == ERR_NOT_FOUND)
 			continue;
 		if (rc)
@@ -71,5 +71,5 @@ enum err_code eval_scrape(
 	}
 	if (!found)
 		return eval_fault(ev, e, err, ERR_NOT_FOUND, "no profile is selected");
-	return read_row(ev, found, ts_ns, out, err);
+	return scrape_read_row(ev, found, ts_ns, out, err);
 }

@@ -34,12 +34,12 @@ struct matrix {
 	struct map map;
 };
 
-static bool series_eq(const void *ctx, const void *key, uint32_t id)
+static bool steps_series_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
 }
 
-static enum err_code add_series(
+static enum err_code matrix_add_series(
 	struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out, struct err *err)
 {
 	struct arena *a = m->arena;
@@ -70,7 +70,7 @@ static enum err_code add_series(
 }
 
 /* Room for n more. */
-static enum err_code reserve_points(struct matrix *m, uint32_t id, size_t n, struct err *err)
+static enum err_code matrix_reserve_points(struct matrix *m, uint32_t id, size_t n, struct err *err)
 {
 	struct cost_series *s = &m->series[id];
 
@@ -79,27 +79,27 @@ static enum err_code reserve_points(struct matrix *m, uint32_t id, size_t n, str
 	return ERR_OK;
 }
 
-static enum err_code add_point(
+static enum err_code matrix_add_point(
 	struct matrix *m, struct labels metric, struct point point, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	uint32_t id = map_find(&m->map, hash, series_eq, m, &metric);
+	uint32_t id = map_find(&m->map, hash, steps_series_eq, m, &metric);
 	struct cost_series *s;
 	enum err_code rc;
 
-	if (id == MAP_NONE && (rc = add_series(m, metric, hash, &id, err)))
+	if (id == MAP_NONE && (rc = matrix_add_series(m, metric, hash, &id, err)))
 		return rc;
 	s = &m->series[id];
 	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
 		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
-	if ((rc = reserve_points(m, id, 1, err)))
+	if ((rc = matrix_reserve_points(m, id, 1, err)))
 		return rc;
 	s->points[s->n++] = point;
 	return ERR_OK;
 }
 
 /* Evaluates the step at ev->t_ns. */
-static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err)
+static enum err_code matrix_add_step(struct matrix *m, struct eval *ev, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
@@ -107,33 +107,34 @@ static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err
 	if ((rc = eval_totals(ev, ev->query->root, &v, err)))
 		return rc;
 	if (v.type == VALUE_SCALAR)
-		return add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+		return matrix_add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
 	for (size_t i = 0; i < v.n; i++)
-		if ((rc = add_point(
+		if ((rc = matrix_add_point(
 				 m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value }, err)))
 			return rc;
 	return ERR_OK;
 }
 
-static int by_metric(const void *a, const void *b)
+static int steps_by_metric(const void *a, const void *b)
 {
 	return labels_cmp(
 		((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
 }
 
 /* Points of later steps. */
-static enum err_code join_series(struct matrix *m, const struct cost_series *from, struct err *err)
+static enum err_code matrix_join_series(
+	struct matrix *m, const struct cost_series *from, struct err *err)
 {
 	uint64_t hash = labels_hash(from->metric);
-	uint32_t id = map_find(&m->map, hash, series_eq, m, &from->metric);
+	uint32_t id = map_find(&m->map, hash, steps_series_eq, m, &from->metric);
 	struct cost_series *s;
 	enum err_code rc;
 
 	assert(from->n > 0);
-	if (id == MAP_NONE && (rc = add_series(m, from->metric, hash, &id, err)))
+	if (id == MAP_NONE && (rc = matrix_add_series(m, from->metric, hash, &id, err)))
 		return rc;
 	s = &m->series[id];
-	if ((rc = reserve_points(m, id, from->n, err)))
+	if ((rc = matrix_reserve_points(m, id, from->n, err)))
 		return rc;
 	memcpy(s->points + s->n, from->points, from->n * sizeof(*s->points));
 	s->n += from->n;
@@ -149,18 +150,18 @@ struct stepping {
 	uint64_t n, at; /* steps, and how many are done */
 };
 
-static int64_t time_of(const struct eval *ev, uint64_t step)
+static int64_t steps_time_of(const struct eval *ev, uint64_t step)
 {
 	return ev->start_ns + (int64_t)step * ev->step_ns;
 }
 
-static enum err_code do_steps(struct stepping *x, uint64_t end, struct err *err)
+static enum err_code steps_do(struct stepping *x, uint64_t end, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (; x->at < end && !rc; x->at++) {
-		x->ev->t_ns = time_of(x->ev, x->at);
-		rc = add_step(&x->m, x->ev, err);
+		x->ev->t_ns = steps_time_of(x->ev, x->at);
+		rc = matrix_add_step(&x->m, x->ev, err);
 		arena_reset(&x->step);
 	}
 	return rc;
@@ -172,7 +173,7 @@ static enum err_code do_steps(struct stepping *x, uint64_t end, struct err *err)
 #define STEPS_MIN 4u /* fewer are not worth it */
 
 /* Steps that one thread evaluates, in order. */
-struct piece {
+struct steps_piece {
 	uint64_t first, end;
 	struct arena arena; /* of the matrix and the infos */
 	struct matrix m;
@@ -193,14 +194,14 @@ struct wave {
 	struct stepping *x;
 	struct step_thread *threads;
 	unsigned threads_n;
-	struct piece *v;
+	struct steps_piece *v;
 	size_t n;
 	uint64_t samples; /* of the query before it */
 	atomic_uint_fast64_t read; /* in it */
 	atomic_bool failed;
 };
 
-static enum err_code open_thread(struct wave *w, unsigned i)
+static enum err_code wave_open_thread(struct wave *w, unsigned i)
 {
 	struct step_thread *t = &w->threads[i];
 	struct eval *ev = w->x->ev;
@@ -227,7 +228,7 @@ static enum err_code open_thread(struct wave *w, unsigned i)
 	return ERR_OK;
 }
 
-static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piece *p)
+static enum err_code wave_do_piece(struct wave *w, struct step_thread *t, struct steps_piece *p)
 {
 	struct eval *ev = &t->ev;
 	enum err_code rc = ERR_OK;
@@ -241,8 +242,8 @@ static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piec
 		if (atomic_load_explicit(&w->failed, memory_order_relaxed))
 			return ERR_CANCELED;
 		before = ev->samples;
-		ev->t_ns = time_of(ev, i);
-		rc = add_step(&p->m, ev, NULL);
+		ev->t_ns = steps_time_of(ev, i);
+		rc = matrix_add_step(&p->m, ev, NULL);
 		arena_reset(&t->step);
 		read = ev->samples - before;
 		read += atomic_fetch_add_explicit(&w->read, read, memory_order_relaxed);
@@ -259,17 +260,17 @@ static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piec
 	return rc ? rc : n || damages || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
 }
 
-static void do_any_piece(void *ctx, unsigned thread, size_t i)
+static void steps_do_any_piece(void *ctx, unsigned thread, size_t i)
 {
 	struct wave *w = ctx;
 
 	if (atomic_load_explicit(&w->failed, memory_order_relaxed))
 		return;
-	if (open_thread(w, thread) || do_piece(w, &w->threads[thread], &w->v[i]))
+	if (wave_open_thread(w, thread) || wave_do_piece(w, &w->threads[thread], &w->v[i]))
 		atomic_store_explicit(&w->failed, true, memory_order_relaxed);
 }
 
-static void close_thread(struct wave *w, struct step_thread *t)
+static void wave_close_thread(struct wave *w, struct step_thread *t)
 {
 	numeric_release_until(&t->ev, w->x->ev->numbers);
 	naming_close(t->ev.naming);
@@ -279,17 +280,17 @@ static void close_thread(struct wave *w, struct step_thread *t)
 }
 
 /* Adds the results of the pieces to the query's evaluation. */
-static enum err_code join_wave(struct wave *w, struct err *err)
+static enum err_code wave_join(struct wave *w, struct err *err)
 {
 	struct eval *ev = w->x->ev;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < w->n && !rc; i++) {
-		const struct piece *p = &w->v[i];
+		const struct steps_piece *p = &w->v[i];
 
 		ev->samples += p->samples;
 		for (size_t k = 0; k < p->m.n && !rc; k++)
-			rc = join_series(&w->x->m, &p->m.series[k], err);
+			rc = matrix_join_series(&w->x->m, &p->m.series[k], err);
 		for (size_t k = 0; k < p->infos_n && !rc; k++)
 			rc = eval_info(ev, err, STR_FMT, STR_ARG(p->infos[k]));
 	}
@@ -304,17 +305,17 @@ static enum err_code join_wave(struct wave *w, struct err *err)
 }
 
 /* The next pieces, as many as there is work for. *done false: something is wrong with one. */
-static enum err_code do_wave(struct wave *w, uint64_t piece_steps, bool *done, struct err *err)
+static enum err_code wave_do(struct wave *w, uint64_t piece_steps, bool *done, struct err *err)
 {
 	struct stepping *x = w->x;
 	uint64_t at = x->at;
 	enum err_code rc = ERR_OK;
 
 	for (w->n = 0; w->n < 4 * (size_t)w->threads_n && at < x->n; w->n++) {
-		struct piece *p = &w->v[w->n];
+		struct steps_piece *p = &w->v[w->n];
 		uint64_t end = at + piece_steps < x->n ? at + piece_steps : x->n;
 
-		*p = (struct piece){ .first = at, .end = end };
+		*p = (struct steps_piece){ .first = at, .end = end };
 		arena_init_shared(&p->arena, x->ev->budget);
 		p->m.arena = &p->arena;
 		map_init(&p->m.map);
@@ -323,9 +324,9 @@ static enum err_code do_wave(struct wave *w, uint64_t piece_steps, bool *done, s
 	w->samples = x->ev->samples;
 	atomic_init(&w->read, 0);
 	atomic_init(&w->failed, false);
-	workers_run(x->ev->workers, w->n, do_any_piece, w);
+	workers_run(x->ev->workers, w->n, steps_do_any_piece, w);
 	*done = !atomic_load(&w->failed);
-	if (*done && !(rc = join_wave(w, err)))
+	if (*done && !(rc = wave_join(w, err)))
 		x->at = at;
 	for (size_t i = 0; i < w->n; i++) {
 		map_release(&w->v[i].m.map);
@@ -334,7 +335,7 @@ static enum err_code do_wave(struct wave *w, uint64_t piece_steps, bool *done, s
 	return rc;
 }
 
-static enum err_code do_waves(struct stepping *x, struct err *err)
+static enum err_code steps_do_waves(struct stepping *x, struct err *err)
 {
 	struct wave w = { .x = x, .threads_n = workers_threads(x->ev->workers) };
 	uint64_t piece = (x->n - x->at) / (2 * w.threads_n);
@@ -358,9 +359,9 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	}
 	while (x->at < x->n && done && !rc)
 		if (!(rc = eval_check(x->ev, err)))
-			rc = do_wave(&w, piece, &done, err);
+			rc = wave_do(&w, piece, &done, err);
 	for (unsigned i = 0; i < w.threads_n; i++)
-		close_thread(&w, &w.threads[i]);
+		wave_close_thread(&w, &w.threads[i]);
 	forks_end(x->ev, !done);
 	free(w.threads);
 	free(w.v);
@@ -368,7 +369,7 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 }
 
 /* Numbers are kept in slices of time, answers of subqueries too: their steps are done in order. */
-static bool is_worth_it(const struct stepping *x)
+static bool steps_is_worth_it(const struct stepping *x)
 {
 	const struct eval *ev = x->ev;
 	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
@@ -381,7 +382,7 @@ static bool is_worth_it(const struct stepping *x)
 /* ---- all of it ---- */
 
 /* Windows begin where earlier ones end. */
-static bool follow_each_other(const struct eval *ev)
+static bool steps_follow_each_other(const struct eval *ev)
 {
 	for (const struct expr *e = ev->query->selectors; e; e = e->selector.next)
 		if (e->types != VALUE_FRAMES && e->selector.window_ns % ev->step_ns == 0)
@@ -389,27 +390,27 @@ static bool follow_each_other(const struct eval *ev)
 	return false;
 }
 
-enum err_code evaluate_steps(struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
+enum err_code steps_evaluate(struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
 {
 	struct stepping x = { .ev = ev, .m.arena = ev->whole };
 	enum err_code rc;
 
 	assert(ev->mode == EVAL_RANGE && ev->step_ns > 0 && ev->start_ns <= ev->end_ns);
 	x.n = (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
-	if (ev->querier && follow_each_other(ev))
+	if (ev->querier && steps_follow_each_other(ev))
 		db_querier_in_steps(ev->querier);
 	map_init(&x.m.map);
 	arena_init_shared(&x.step, ev->budget);
 	ev->arena = &x.step;
-	rc = do_steps(&x, 1, err);
-	if (!rc && is_worth_it(&x))
-		rc = do_waves(&x, err);
+	rc = steps_do(&x, 1, err);
+	if (!rc && steps_is_worth_it(&x))
+		rc = steps_do_waves(&x, err);
 	if (!rc)
-		rc = do_steps(&x, x.n, err);
+		rc = steps_do(&x, x.n, err);
 	arena_release(&x.step);
 	map_release(&x.m.map);
 	if (x.m.n > 0)
-		qsort(x.m.series, x.m.n, sizeof(*x.m.series), by_metric);
+		qsort(x.m.series, x.m.n, sizeof(*x.m.series), steps_by_metric);
 	*out = x.m.series;
 	*n = x.m.n;
 	return rc;

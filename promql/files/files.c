@@ -58,7 +58,7 @@ void file_set_close(struct file_set *s)
 /* ---- reading ---- */
 
 /* Symbols are not in the query's arena: they are charged once they are there. */
-static enum err_code intern(
+static enum err_code files_intern(
 	struct eval *ev, struct file_set *s, struct open_file *f, struct err *err)
 {
 	static const struct symbol_limits limits = {
@@ -88,7 +88,7 @@ static enum err_code intern(
 	return ERR_OK;
 }
 
-static enum err_code read_file(
+static enum err_code files_read_file(
 	struct eval *ev, struct str name, struct open_file **out, struct err *err)
 {
 	struct file_set *s = ev->files;
@@ -112,7 +112,7 @@ static enum err_code read_file(
 		return arena_fail(ev->whole, "file", err);
 	if ((rc = any_decode(ev->whole, found.bytes, found.name, &f->any, err)))
 		return rc;
-	rc = intern(ev, s, f, err);
+	rc = files_intern(ev, s, f, err);
 	f->next = s->files; /* the partition is the set's to close, whatever happened */
 	s->files = f;
 	if (!rc)
@@ -130,7 +130,7 @@ struct column {
 	struct profile_type type;
 };
 
-static struct profile_type type_of(const struct any_profile *p, uint32_t i)
+static struct profile_type files_type_of(const struct any_profile *p, uint32_t i)
 {
 	const struct pprof *f = p->pprof;
 
@@ -144,13 +144,13 @@ static struct profile_type type_of(const struct any_profile *p, uint32_t i)
 	};
 }
 
-static void print_types(const struct open_file *f, struct buf *out)
+static void open_file_print_types(const struct open_file *f, struct buf *out)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < f->any.n; i++)
 		for (uint32_t k = 0; k < f->any.v[i].pprof->types_n; k++) {
-			struct profile_type t = type_of(&f->any.v[i], k);
+			struct profile_type t = files_type_of(&f->any.v[i], k);
 
 			if (n++ == KNOWN_TYPES_SHOWN) {
 				buf_printf(out, ", ...");
@@ -161,7 +161,7 @@ static void print_types(const struct open_file *f, struct buf *out)
 		}
 }
 
-static enum err_code choose_default(
+static enum err_code files_choose_default(
 	struct eval *ev, const struct open_file *f, struct column *out, struct err *err)
 {
 	const struct any_profile *p = any_default(&f->any);
@@ -170,7 +170,7 @@ static enum err_code choose_default(
 	if (!(types = arena_array(ev->arena, struct profile_type, p->pprof->types_n)))
 		return eval_nomem(ev, err);
 	for (uint32_t i = 0; i < p->pprof->types_n; i++)
-		types[i] = type_of(p, i);
+		types[i] = files_type_of(p, i);
 	*out = (struct column){ .profile = p, .ids = &f->ids[p - f->any.v] };
 	out->at = (uint32_t)type_default(
 		types, p->pprof->types_n, p->pprof->strings[p->pprof->default_sample_type]);
@@ -179,18 +179,18 @@ static enum err_code choose_default(
 }
 
 /* The first one of that type: files have each type once, but for recordings of Java. */
-static enum err_code choose_column(struct eval *ev, const struct open_file *f, struct str wanted,
-	struct column *out, struct err *err)
+static enum err_code files_choose_column(struct eval *ev, const struct open_file *f,
+	struct str wanted, struct column *out, struct err *err)
 {
 	struct type_pattern pattern;
 	bool has_pattern = type_pattern_parse(wanted, &pattern);
 	struct buf known = { 0 };
 
 	if (!wanted.len)
-		return choose_default(ev, f, out, err);
+		return files_choose_default(ev, f, out, err);
 	for (uint32_t i = 0; i < f->any.n; i++)
 		for (uint32_t k = 0; k < f->any.v[i].pprof->types_n; k++) {
-			struct profile_type t = type_of(&f->any.v[i], k);
+			struct profile_type t = files_type_of(&f->any.v[i], k);
 
 			if (!str_eq(t.sample_type, wanted) &&
 				!(has_pattern && pattern.parts > 1 && type_pattern_match(&pattern, &t)))
@@ -198,7 +198,7 @@ static enum err_code choose_column(struct eval *ev, const struct open_file *f, s
 			*out = (struct column){ &f->any.v[i], &f->ids[i], k, t };
 			return ERR_OK;
 		}
-	print_types(f, &known);
+	open_file_print_types(f, &known);
 	err_set(err, ERR_INVALID, "the file has no type %s; it has " STR_FMT, QUOTED(wanted),
 		STR_ARG(buf_str(&known)));
 	buf_release(&known);
@@ -207,7 +207,7 @@ static enum err_code choose_column(struct eval *ev, const struct open_file *f, s
 
 /* ---- values ---- */
 
-static enum err_code add_cells(
+static enum err_code files_add_cells(
 	struct eval *ev, const struct column *c, struct part *part, struct err *err)
 {
 	const struct pprof *f = c->profile->pprof;
@@ -232,16 +232,16 @@ static enum err_code add_cells(
 }
 
 /* Files say anything: sums and differences of two such times fit. */
-static int64_t sane(int64_t ns)
+static int64_t files_sane(int64_t ns)
 {
 	return ns > 0 && ns < TIME_MAX_NS ? ns : 0;
 }
 
-static enum err_code make_value(struct eval *ev, struct open_file *f, const struct column *c,
+static enum err_code files_make_value(struct eval *ev, struct open_file *f, const struct column *c,
 	struct profile_value *out, struct err *err)
 {
 	const struct pprof *from = c->profile->pprof;
-	int64_t began = sane(from->time_nanos), duration = sane(from->duration_nanos);
+	int64_t began = files_sane(from->time_nanos), duration = files_sane(from->duration_nanos);
 	struct part *part = arena_new(ev->arena, struct part);
 	uint32_t *header = arena_new(ev->arena, uint32_t);
 	struct labels_builder b;
@@ -265,7 +265,8 @@ static enum err_code make_value(struct eval *ev, struct open_file *f, const stru
 		.profiled_ns = duration };
 	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
 	labels_builder_set(&b, STR(LABEL_NAME), c->type.name);
-	if ((rc = labels_builder_build(&b, &out->metric, err)) || (rc = add_cells(ev, c, part, err)))
+	if ((rc = labels_builder_build(&b, &out->metric, err)) ||
+		(rc = files_add_cells(ev, c, part, err)))
 		return rc;
 	return profile_totals(out, err);
 }
@@ -284,8 +285,9 @@ enum err_code files_value(struct eval *ev, const struct expr *e, struct str name
 	*out = (struct value){ .type = VALUE_PROFILES };
 	if (!(out->profiles = arena_new(ev->arena, struct profile_value)))
 		return eval_nomem(ev, err);
-	if ((rc = read_file(ev, name, &f, &why)) || (rc = choose_column(ev, f, type, &c, &why)) ||
-		(rc = make_value(ev, f, &c, out->profiles, &why)))
+	if ((rc = files_read_file(ev, name, &f, &why)) ||
+		(rc = files_choose_column(ev, f, type, &c, &why)) ||
+		(rc = files_make_value(ev, f, &c, out->profiles, &why)))
 		return eval_fault(ev, e, err, rc, "file %s: %s", QUOTED(name), why.msg);
 	out->n = 1;
 	return eval_check(ev, err);

@@ -28,8 +28,8 @@ struct building {
 
 /* ---- samples ---- */
 
-static enum err_code stack_of(struct building *x, const struct partition *p, struct symbol_table *t,
-	uint32_t node, uint32_t *depth, struct err *err)
+static enum err_code pprof_profiles_stack_of(struct building *x, const struct partition *p,
+	struct symbol_table *t, uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
 	uint32_t location = 0;
@@ -93,14 +93,14 @@ static enum err_code labels_of(struct building *x, const struct partition *p, st
 	return ERR_OK;
 }
 
-static enum err_code add_cell(struct building *x, const struct partition *p, struct symbol_table *t,
-	const struct profile_value *v, const struct cell *c, struct err *err)
+static enum err_code pprof_profiles_add_cell(struct building *x, const struct partition *p,
+	struct symbol_table *t, const struct profile_value *v, const struct cell *c, struct err *err)
 {
 	uint32_t depth, labels_n = 0;
 	enum err_code rc;
 	int64_t value;
 
-	if ((rc = stack_of(x, p, t, c->stack, &depth, err)))
+	if ((rc = pprof_profiles_stack_of(x, p, t, c->stack, &depth, err)))
 		return rc;
 	for (int is_base = 0; is_base < 2; is_base++) {
 		value = is_base ? -c->base : c->value;
@@ -115,7 +115,7 @@ static enum err_code add_cell(struct building *x, const struct partition *p, str
 
 /* ---- header ---- */
 
-static void add_comments(struct building *x, const struct part *part)
+static void pprof_profiles_add_comments(struct building *x, const struct part *part)
 {
 	struct pprof *p = pprof_builder_profile(x->b);
 	uint32_t id, k;
@@ -137,16 +137,16 @@ static void add_comments(struct building *x, const struct part *part)
 	}
 }
 
-static void add_times(struct pprof *to, const struct profile_value *p)
+static void pprof_add_times(struct pprof *to, const struct profile_value *p)
 {
 	if (p->time_nanos != 0 && (to->time_nanos == 0 || p->time_nanos < to->time_nanos))
 		to->time_nanos = p->time_nanos;
-	to->duration_nanos = duration_sum(to->duration_nanos, p->duration_nanos);
+	to->duration_nanos = value_duration_sum(to->duration_nanos, p->duration_nanos);
 	if (p->period > to->period)
 		to->period = p->period;
 }
 
-static enum err_code add_header(
+static enum err_code pprof_profiles_add_header(
 	struct building *x, const struct profile_value *const *v, size_t n, struct err *err)
 {
 	const struct profile_type *type = &v[0]->type;
@@ -160,7 +160,7 @@ static enum err_code add_header(
 	p->period_type.type = pprof_builder_string(x->b, type->period_type);
 	p->period_type.unit = pprof_builder_string(x->b, type->period_unit);
 	for (size_t i = 0; i < n; i++) {
-		add_times(p, v[i]);
+		pprof_add_times(p, v[i]);
 		if (p->drop_frames == 0) {
 			profile_drop_frames(v[i], &drop, &keep);
 			p->drop_frames = pprof_builder_string(x->b, drop);
@@ -170,7 +170,7 @@ static enum err_code add_header(
 			const struct part *part = &v[i]->parts[k];
 			const struct sym_header *h;
 
-			add_comments(x, part);
+			pprof_profiles_add_comments(x, part);
 			if (p->mappings_n > 0 || part->headers_n == 0)
 				continue;
 			/* A profile's first mapping is its program. */
@@ -187,14 +187,14 @@ static enum err_code add_header(
 
 /* ---- all of it ---- */
 
-static enum err_code check(const struct building *x, struct err *err)
+static enum err_code pprof_profiles_check(const struct building *x, struct err *err)
 {
 	return x->canceled && atomic_load_explicit(x->canceled, memory_order_relaxed) ?
 		err_set(err, ERR_CANCELED, "the profile is not wanted any more") :
 		ERR_OK;
 }
 
-static enum err_code add_part(
+static enum err_code pprof_profiles_add_part(
 	struct building *x, const struct profile_value *v, const struct part *part, struct err *err)
 {
 	struct symbol_table *t;
@@ -202,8 +202,8 @@ static enum err_code add_part(
 
 	rc = pprof_symbols_table(&x->symbols, part, &t, err);
 	for (size_t i = 0; i < part->n && !rc; i++)
-		if (i % CELLS_UNCHECKED || !(rc = check(x, err)))
-			rc = add_cell(x, part->partition, t, v, &part->cells[i], err);
+		if (i % CELLS_UNCHECKED || !(rc = pprof_profiles_check(x, err)))
+			rc = pprof_profiles_add_cell(x, part->partition, t, v, &part->cells[i], err);
 	return rc;
 }
 
@@ -219,10 +219,10 @@ enum err_code profiles_to_pprof(struct arena *a, const struct profile_value *con
 	if ((rc = pprof_builder_open(a, &x.b, err)))
 		return rc;
 	pprof_symbols_init(&x.symbols, a, x.b);
-	rc = add_header(&x, v, n, err);
+	rc = pprof_profiles_add_header(&x, v, n, err);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i]->parts_n && !rc; k++)
-			rc = add_part(&x, v[i], &v[i]->parts[k], err);
+			rc = pprof_profiles_add_part(&x, v[i], &v[i]->parts[k], err);
 	pprof_symbols_release(&x.symbols);
 	return rc ? rc : pprof_builder_finish(x.b, out, err);
 }

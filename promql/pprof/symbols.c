@@ -24,17 +24,17 @@ void pprof_symbols_release(struct pprof_symbols *s)
 	map_release(&s->locations);
 }
 
-static enum err_code nomem(const struct pprof_symbols *s, struct err *err)
+static enum err_code pprof_symbols_nomem(const struct pprof_symbols *s, struct err *err)
 {
 	return arena_fail(s->arena, "answer", err);
 }
 
 /* An item that the builder has just added; it may have failed. */
-static enum err_code note(const struct pprof_symbols *s, struct map *m, uint64_t hash, uint32_t id,
-	uint32_t items_n, struct err *err)
+static enum err_code pprof_symbols_note(const struct pprof_symbols *s, struct map *m, uint64_t hash,
+	uint32_t id, uint32_t items_n, struct err *err)
 {
 	if (id >= items_n)
-		return nomem(s, err);
+		return pprof_symbols_nomem(s, err);
 	if (!map_add(m, hash, id))
 		return err_nomem(err, "answer");
 	return ERR_OK;
@@ -42,7 +42,7 @@ static enum err_code note(const struct pprof_symbols *s, struct map *m, uint64_t
 
 /* ---- tables ---- */
 
-static enum err_code reserve_mappings(
+static enum err_code pprof_symbols_reserve_mappings(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t n, struct err *err)
 {
 	uint32_t cap = t->mappings_cap ? t->mappings_cap : 16, *mappings;
@@ -55,7 +55,7 @@ static enum err_code reserve_mappings(
 	mappings = arena_array(s->arena, uint32_t, cap);
 	starts = arena_array(s->arena, uint64_t, cap);
 	if (!mappings || !starts)
-		return nomem(s, err);
+		return pprof_symbols_nomem(s, err);
 	if (t->mappings_cap) {
 		memcpy(mappings, t->mappings, t->mappings_cap * sizeof(*mappings));
 		memcpy(starts, t->starts, t->mappings_cap * sizeof(*starts));
@@ -77,12 +77,12 @@ enum err_code pprof_symbols_table(
 		t = t->next;
 	if (!t) {
 		if (!(t = arena_new(s->arena, struct symbol_table)))
-			return nomem(s, err);
+			return pprof_symbols_nomem(s, err);
 		t->p = p;
 		t->functions = arena_array(s->arena, uint32_t, sym_functions_n(p) + 1);
 		t->locations = arena_array(s->arena, uint32_t, sym_locations_n(p) + 1);
 		if (!t->functions || !t->locations)
-			return nomem(s, err);
+			return pprof_symbols_nomem(s, err);
 		t->next = s->tables;
 		s->tables = t;
 	}
@@ -90,7 +90,7 @@ enum err_code pprof_symbols_table(
 		const struct sym_header *h = sym_header(p, part->headers[i]);
 
 		for (uint32_t k = 0; k < h->mappings_n; k++) {
-			if ((rc = reserve_mappings(s, t, h->mappings[k] + 1, err)))
+			if ((rc = pprof_symbols_reserve_mappings(s, t, h->mappings[k] + 1, err)))
 				return rc;
 			if (!t->mappings[h->mappings[k]])
 				t->starts[h->mappings[k]] = h->mapping_start[k];
@@ -109,7 +109,7 @@ struct mapping_key {
 };
 
 /* Its address does not matter: one process represents all. */
-static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
+static bool pprof_symbols_mapping_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct mapping_key *k = key;
 	const struct pprof_mapping *a = &k->m, *b = &((const struct pprof *)ctx)->mappings[id];
@@ -120,14 +120,14 @@ static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 		a->has_inline_frames == b->has_inline_frames;
 }
 
-static enum err_code keep_ordinal(
+static enum err_code pprof_symbols_keep_ordinal(
 	struct pprof_symbols *s, uint32_t id, uint32_t ordinal, struct err *err)
 {
 	uint32_t *grown, cap = s->ordinals_cap ? s->ordinals_cap * 2 : 16;
 
 	if (id >= s->ordinals_cap) {
 		if (!(grown = arena_array(s->arena, uint32_t, cap)))
-			return nomem(s, err);
+			return pprof_symbols_nomem(s, err);
 		if (s->ordinals_cap)
 			memcpy(grown, s->ordinals, s->ordinals_cap * sizeof(*grown));
 		s->ordinals = grown;
@@ -147,7 +147,7 @@ enum err_code pprof_symbols_mapping(
 	uint64_t hash;
 	enum err_code rc;
 
-	if ((rc = reserve_mappings(s, t, id + 1, err)))
+	if ((rc = pprof_symbols_reserve_mappings(s, t, id + 1, err)))
 		return rc;
 	if (t->mappings[id]) {
 		*out = t->mappings[id] - 1;
@@ -164,13 +164,13 @@ enum err_code pprof_symbols_mapping(
 		.has_line_numbers = m->has_line_numbers,
 		.has_inline_frames = m->has_inline_frames,
 	};
-	hash = hash_u64((uint64_t)key.m.filename << 32 | key.m.build_id) ^
-		hash_u64(m->offset ^ m->size << 1 ^ m->ordinal);
-	*out = map_find(&s->mappings, hash, mapping_eq, p, &key);
+	hash = map_hash_u64((uint64_t)key.m.filename << 32 | key.m.build_id) ^
+		map_hash_u64(m->offset ^ m->size << 1 ^ m->ordinal);
+	*out = map_find(&s->mappings, hash, pprof_symbols_mapping_eq, p, &key);
 	if (*out == MAP_NONE) {
 		*out = pprof_builder_mapping(s->builder, &key.m);
-		if ((rc = note(s, &s->mappings, hash, *out, p->mappings_n, err)) ||
-			(rc = keep_ordinal(s, *out, m->ordinal, err)))
+		if ((rc = pprof_symbols_note(s, &s->mappings, hash, *out, p->mappings_n, err)) ||
+			(rc = pprof_symbols_keep_ordinal(s, *out, m->ordinal, err)))
 			return rc;
 	}
 	t->mappings[id] = *out + 1;
@@ -179,7 +179,7 @@ enum err_code pprof_symbols_mapping(
 
 /* ---- functions ---- */
 
-static bool function_eq(const void *ctx, const void *key, uint32_t id)
+static bool pprof_symbols_function_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct pprof_function *a = key, *b = &((const struct pprof *)ctx)->functions[id];
 
@@ -187,7 +187,7 @@ static bool function_eq(const void *ctx, const void *key, uint32_t id)
 		a->start_line == b->start_line;
 }
 
-static enum err_code add_function(
+static enum err_code pprof_symbols_add_function(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_function *f = sym_function(t->p, id);
@@ -206,12 +206,12 @@ static enum err_code add_function(
 		.filename = pprof_builder_string(s->builder, sym_string(t->p, f->filename)),
 		.start_line = f->start_line,
 	};
-	hash = hash_u64((uint64_t)key.name << 32 | key.system_name) ^
-		hash_u64((uint64_t)key.filename << 32 ^ (uint64_t)key.start_line);
-	*out = map_find(&s->functions, hash, function_eq, p, &key);
+	hash = map_hash_u64((uint64_t)key.name << 32 | key.system_name) ^
+		map_hash_u64((uint64_t)key.filename << 32 ^ (uint64_t)key.start_line);
+	*out = map_find(&s->functions, hash, pprof_symbols_function_eq, p, &key);
 	if (*out == MAP_NONE) {
 		*out = pprof_builder_function(s->builder, &key);
-		if ((rc = note(s, &s->functions, hash, *out, p->functions_n, err)))
+		if ((rc = pprof_symbols_note(s, &s->functions, hash, *out, p->functions_n, err)))
 			return rc;
 	}
 	t->functions[id] = *out + 1;
@@ -220,7 +220,7 @@ static enum err_code add_function(
 
 /* ---- locations ---- */
 
-static enum err_code add_location(
+static enum err_code pprof_symbols_add_location(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_location *l = sym_location(t->p, id);
@@ -234,12 +234,12 @@ static enum err_code add_location(
 	enum err_code rc;
 
 	if (!(lines = arena_array(s->arena, struct pprof_line, l->lines_n + 1)))
-		return nomem(s, err);
+		return pprof_symbols_nomem(s, err);
 	key.lines = lines;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		lines[i].line = l->lines[i].line;
 		lines[i].column = l->lines[i].column;
-		if ((rc = add_function(s, t, l->lines[i].function, &lines[i].function, err)))
+		if ((rc = pprof_symbols_add_function(s, t, l->lines[i].function, &lines[i].function, err)))
 			return rc;
 	}
 	if (l->mapping != SYM_NONE) {
@@ -252,7 +252,7 @@ static enum err_code add_location(
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	*out = pprof_builder_location(s->builder, key.l, lines, l->lines_n);
-	return note(s, &s->locations, hash, *out, p->locations_n, err);
+	return pprof_symbols_note(s, &s->locations, hash, *out, p->locations_n, err);
 }
 
 enum err_code pprof_symbols_location(
@@ -261,7 +261,7 @@ enum err_code pprof_symbols_location(
 	enum err_code rc;
 
 	if (!t->locations[id]) {
-		if ((rc = add_location(s, t, id, out, err)))
+		if ((rc = pprof_symbols_add_location(s, t, id, out, err)))
 			return rc;
 		t->locations[id] = *out + 1;
 	}

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "promql/costs/costs.h"
 
-struct pair {
+struct profiles_diff_pair {
 	struct labels metric;
 	const struct profile_value *side[2]; /* new, base; NULL: none */
 };
@@ -21,18 +21,18 @@ struct pairing {
 	const struct expr *e;
 	enum grouping matching;
 	struct name_list labels;
-	struct pair *pairs;
+	struct profiles_diff_pair *pairs;
 	size_t n;
 	struct map map;
 };
 
-static bool pair_eq(const void *ctx, const void *key, uint32_t id)
+static bool profiles_diff_pair_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
 }
 
-static enum err_code twice(struct pairing *x, struct labels metric, const struct profile_value *a,
-	const struct profile_value *b, int side, struct err *err)
+static enum err_code profiles_diff_twice(struct pairing *x, struct labels metric,
+	const struct profile_value *a, const struct profile_value *b, int side, struct err *err)
 {
 	struct buf group = { 0 }, one = { 0 }, two = { 0 };
 	enum err_code rc;
@@ -51,7 +51,8 @@ static enum err_code twice(struct pairing *x, struct labels metric, const struct
 	return rc;
 }
 
-static enum err_code add_side(struct pairing *x, const struct value *v, int side, struct err *err)
+static enum err_code profiles_diff_add_side(
+	struct pairing *x, const struct value *v, int side, struct err *err)
 {
 	struct labels metric;
 	enum grouping how = x->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
@@ -68,7 +69,7 @@ static enum err_code add_side(struct pairing *x, const struct value *v, int side
 		if ((rc = labels_group(x->ev, p->metric, how, x->labels, &metric, err)))
 			return rc;
 		hash = labels_hash(metric);
-		id = map_find(&x->map, hash, pair_eq, x, &metric);
+		id = map_find(&x->map, hash, profiles_diff_pair_eq, x, &metric);
 		if (id == MAP_NONE) {
 			id = (uint32_t)x->n;
 			if (!map_add(&x->map, hash, id))
@@ -76,14 +77,14 @@ static enum err_code add_side(struct pairing *x, const struct value *v, int side
 			x->pairs[x->n++].metric = metric;
 		}
 		if (x->pairs[id].side[side])
-			return twice(x, metric, x->pairs[id].side[side], p, side, err);
+			return profiles_diff_twice(x, metric, x->pairs[id].side[side], p, side, err);
 		x->pairs[id].side[side] = p;
 	}
 	return ERR_OK;
 }
 
 /* The new side by base / new, as -normalize. */
-static double ratio_of(const struct pair *pair)
+static double profiles_diff_pair_ratio_of(const struct profiles_diff_pair *pair)
 {
 	double new_total = pair->side[0] ? profile_total_cost(pair->side[0]) : 0;
 	double base_total = pair->side[1] ? profile_total_cost(pair->side[1]) : 0;
@@ -91,7 +92,7 @@ static double ratio_of(const struct pair *pair)
 	return new_total == 0 ? 0 : base_total / new_total;
 }
 
-static long double magnitude(const struct profile_value *p)
+static long double profiles_diff_magnitude(const struct profile_value *p)
 {
 	long double sum = 0;
 
@@ -102,7 +103,7 @@ static long double magnitude(const struct profile_value *p)
 }
 
 /* An exponent for all pairs whose sums fit in 64 bits; 0 if all are whole numbers. */
-static int common_exponent(const struct pairing *x, bool normalized, bool *fraction)
+static int profiles_diff_common_exponent(const struct pairing *x, bool normalized, bool *fraction)
 {
 	long double sum = 0;
 	int most = 0, bits;
@@ -111,19 +112,21 @@ static int common_exponent(const struct pairing *x, bool normalized, bool *fract
 	for (size_t i = 0; i < x->n; i++)
 		for (int side = 0; side < 2; side++) {
 			const struct profile_value *p = x->pairs[i].side[side];
-			double ratio = normalized && side == 0 ? fabs(ratio_of(&x->pairs[i])) : 1;
+			double ratio = normalized && side == 0 ?
+				fabs(profiles_diff_pair_ratio_of(&x->pairs[i])) :
+				1;
 
 			*fraction |= p && p->fraction;
 			if (p && p->exponent > most)
 				most = p->exponent;
 			if (p)
-				sum += magnitude(p) * (ratio > 1 ? (long double)ratio : 1);
+				sum += profiles_diff_magnitude(p) * (ratio > 1 ? (long double)ratio : 1);
 		}
 	frexpl(sum, &bits);
 	return !*fraction ? 0 : most < 61 - bits ? most : 61 - bits;
 }
 
-static enum err_code add_cells(struct pairing *x, struct profile_value *out,
+static enum err_code profiles_diff_add_cells(struct pairing *x, struct profile_value *out,
 	const struct part *part, int side, double ratio, struct err *err)
 {
 	struct part *into = NULL;
@@ -164,10 +167,10 @@ static enum err_code add_cells(struct pairing *x, struct profile_value *out,
 	return ERR_OK;
 }
 
-static void join(struct profile_value *out, const struct profile_value *p)
+static void profiles_diff_join(struct profile_value *out, const struct profile_value *p)
 {
 	out->profiles += p->profiles;
-	out->duration_nanos = duration_sum(out->duration_nanos, p->duration_nanos);
+	out->duration_nanos = value_duration_sum(out->duration_nanos, p->duration_nanos);
 	if (p->time_nanos != 0 && (out->time_nanos == 0 || p->time_nanos < out->time_nanos))
 		out->time_nanos = p->time_nanos;
 	if (p->period > out->period)
@@ -179,7 +182,7 @@ static void join(struct profile_value *out, const struct profile_value *p)
 }
 
 /* Puts the base's filters on top of those of the new side. */
-static enum err_code join_filters(struct pairing *x, const struct profile_value *a,
+static enum err_code profiles_diff_join_filters(struct pairing *x, const struct profile_value *a,
 	const struct profile_value *b, struct profile_value *out, struct err *err)
 {
 	const struct active_filter **end = &out->filters;
@@ -196,11 +199,11 @@ static enum err_code join_filters(struct pairing *x, const struct profile_value 
 	return ERR_OK;
 }
 
-static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool normalized,
-	int exponent, struct profile_value *out, struct err *err)
+static enum err_code diff_pair(struct pairing *x, const struct profiles_diff_pair *pair,
+	bool normalized, int exponent, struct profile_value *out, struct err *err)
 {
 	const struct profile_value *a = pair->side[0], *b = pair->side[1];
-	double ratio = normalized ? ratio_of(pair) : 1;
+	double ratio = normalized ? profiles_diff_pair_ratio_of(pair) : 1;
 	struct profile_value joined, sides[2];
 	enum err_code rc;
 
@@ -235,10 +238,10 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 		const struct profile_value *p = side ? b : a;
 
 		for (size_t i = 0; p && i < p->parts_n; i++)
-			if ((rc = add_cells(x, out, &p->parts[i], side, ratio, err)))
+			if ((rc = profiles_diff_add_cells(x, out, &p->parts[i], side, ratio, err)))
 				return rc;
 		if (p)
-			join(out, p);
+			profiles_diff_join(out, p);
 	}
 	for (size_t i = 0; i < out->parts_n; i++)
 		if ((rc = part_normalize(x->ev, &out->parts[i], err)))
@@ -248,7 +251,7 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 		/* Without a base the new side was scaled by 1, or is empty. */
 		out->value_size = a ? a->value_size : 0;
 		out->base_size = b ? b->value_size : 0;
-		if ((rc = join_filters(x, a, b, out, err)))
+		if ((rc = profiles_diff_join_filters(x, a, b, out, err)))
 			return rc;
 	}
 	return profile_totals(out, err);
@@ -266,15 +269,16 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 
 	assert(matching == GROUPING_NONE || matching >= GROUPING_ON);
 	map_init(&x.map);
-	x.pairs = arena_array(ev->arena, struct pair, new_side->n + base_side->n + 1);
+	x.pairs = arena_array(ev->arena, struct profiles_diff_pair, new_side->n + base_side->n + 1);
 	result.profiles = arena_array(ev->arena, struct profile_value, new_side->n + base_side->n + 1);
 	if (!x.pairs || !result.profiles) {
 		rc = eval_nomem(ev, err);
 		goto out;
 	}
-	if ((rc = add_side(&x, new_side, 0, err)) || (rc = add_side(&x, base_side, 1, err)))
+	if ((rc = profiles_diff_add_side(&x, new_side, 0, err)) ||
+		(rc = profiles_diff_add_side(&x, base_side, 1, err)))
 		goto out;
-	exponent = common_exponent(&x, normalized, &fraction);
+	exponent = profiles_diff_common_exponent(&x, normalized, &fraction);
 	for (size_t i = 0; i < x.n; i++) {
 		if ((rc = diff_pair(
 				 &x, &x.pairs[i], normalized, exponent, &result.profiles[result.n], err)))

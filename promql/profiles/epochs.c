@@ -12,89 +12,97 @@ struct digest {
 	uint64_t v[2];
 };
 
-static struct digest add_bytes(struct digest d, const void *bytes, size_t n)
+static struct digest profiles_epochs_add_bytes(struct digest d, const void *bytes, size_t n)
 {
 	return (struct digest){ { hash_bytes(bytes, n, d.v[0]), hash_bytes(bytes, n, ~d.v[1]) } };
 }
 
-static struct digest add_number(struct digest d, uint64_t v)
+static struct digest profiles_epochs_add_number(struct digest d, uint64_t v)
 {
-	return add_bytes(d, &v, sizeof(v));
+	return profiles_epochs_add_bytes(d, &v, sizeof(v));
 }
 
-static struct digest add_str(struct digest d, const struct partition *p, uint32_t string)
+static struct digest profiles_epochs_add_str(
+	struct digest d, const struct partition *p, uint32_t string)
 {
 	struct str s = sym_string(p, string);
 
-	return add_bytes(add_number(d, s.len), s.ptr, s.len);
+	return profiles_epochs_add_bytes(profiles_epochs_add_number(d, s.len), s.ptr, s.len);
 }
 
-static bool is_known(const struct digest *d)
+static bool digest_is_known(const struct digest *d)
 {
 	return d->v[0] || d->v[1];
 }
 
 /* ---- the meaning of a part's ids ---- */
 
-struct reading {
+struct profiles_epochs_reading {
 	const struct partition *p;
 	struct digest *locations, *label_sets; /* 0: not known yet */
 	uint32_t *at; /* per node: index into nodes; 0: no cell is on it */
 	struct digest *nodes;
 };
 
-static struct digest of_mapping(const struct partition *p, const struct sym_mapping *m)
+static struct digest profiles_epochs_of_mapping(
+	const struct partition *p, const struct sym_mapping *m)
 {
-	struct digest d = add_number((struct digest){ 0 }, m->size);
+	struct digest d = profiles_epochs_add_number((struct digest){ 0 }, m->size);
 
-	d = add_number(add_number(d, m->offset), m->ordinal);
-	d = add_str(add_str(d, p, m->filename), p, m->build_id);
-	return add_number(d,
+	d = profiles_epochs_add_number(profiles_epochs_add_number(d, m->offset), m->ordinal);
+	d = profiles_epochs_add_str(profiles_epochs_add_str(d, p, m->filename), p, m->build_id);
+	return profiles_epochs_add_number(d,
 		(uint64_t)m->has_functions | (uint64_t)m->has_filenames << 1 |
 			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
 }
 
-static struct digest of_location(struct reading *r, uint32_t id)
+static struct digest profiles_epochs_of_location(struct profiles_epochs_reading *r, uint32_t id)
 {
 	const struct sym_location *l = sym_location(r->p, id);
 	struct digest d = { { 1, 1 } };
 
-	if (is_known(&r->locations[id]))
+	if (digest_is_known(&r->locations[id]))
 		return r->locations[id];
 	if (l->mapping != SYM_NONE)
-		d = of_mapping(r->p, sym_mapping(r->p, l->mapping));
-	d = add_number(add_number(d, l->address), (uint64_t)l->lines_n << 1 | l->is_folded);
+		d = profiles_epochs_of_mapping(r->p, sym_mapping(r->p, l->mapping));
+	d = profiles_epochs_add_number(
+		profiles_epochs_add_number(d, l->address), (uint64_t)l->lines_n << 1 | l->is_folded);
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		const struct sym_function *f = sym_function(r->p, l->lines[i].function);
 
-		d = add_str(add_str(d, r->p, f->name), r->p, f->system_name);
-		d = add_number(add_str(d, r->p, f->filename), (uint64_t)f->start_line);
-		d = add_number(add_number(d, (uint64_t)l->lines[i].line), (uint64_t)l->lines[i].column);
+		d = profiles_epochs_add_str(
+			profiles_epochs_add_str(d, r->p, f->name), r->p, f->system_name);
+		d = profiles_epochs_add_number(
+			profiles_epochs_add_str(d, r->p, f->filename), (uint64_t)f->start_line);
+		d = profiles_epochs_add_number(profiles_epochs_add_number(d, (uint64_t)l->lines[i].line),
+			(uint64_t)l->lines[i].column);
 	}
 	return r->locations[id] = d;
 }
 
 /* Labels are in the order of an epoch's ids, so their digests are added up. */
-static struct digest of_label_set(struct reading *r, uint32_t id)
+static struct digest profiles_epochs_of_label_set(struct profiles_epochs_reading *r, uint32_t id)
 {
 	struct sym_label_set set = sym_label_set(r->p, id);
 	struct digest d = { { set.n + 1, set.n + 1 } };
 
-	if (is_known(&r->label_sets[id]))
+	if (digest_is_known(&r->label_sets[id]))
 		return r->label_sets[id];
 	for (uint32_t i = 0; i < set.n; i++) {
-		struct digest label = add_number((struct digest){ 0 }, (uint64_t)set.v[i].num);
+		struct digest label = profiles_epochs_add_number(
+			(struct digest){ 0 }, (uint64_t)set.v[i].num);
 
-		label = add_str(add_str(label, r->p, set.v[i].key), r->p, set.v[i].str);
-		label = add_str(label, r->p, set.v[i].num_unit);
+		label = profiles_epochs_add_str(
+			profiles_epochs_add_str(label, r->p, set.v[i].key), r->p, set.v[i].str);
+		label = profiles_epochs_add_str(label, r->p, set.v[i].num_unit);
 		d.v[0] += label.v[0];
 		d.v[1] += label.v[1];
 	}
 	return r->label_sets[id] = d;
 }
 
-static enum err_code read_part(
-	struct eval *ev, const struct part *part, struct reading *r, struct err *err)
+static enum err_code profiles_epochs_read_part(
+	struct eval *ev, const struct part *part, struct profiles_epochs_reading *r, struct err *err)
 {
 	uint32_t nodes = part->n ? part->cells[part->n - 1].stack + 1 : 1, used = 1;
 	struct arena *a = ev->arena;
@@ -123,9 +131,9 @@ static enum err_code read_part(
 		if (!r->at[i])
 			continue;
 		node = sym_node(r->p, i);
-		l = of_location(r, node.location);
+		l = profiles_epochs_of_location(r, node.location);
 		r->at[i] = used;
-		r->nodes[used++] = add_bytes(r->nodes[r->at[node.parent]], &l, sizeof(l));
+		r->nodes[used++] = profiles_epochs_add_bytes(r->nodes[r->at[node.parent]], &l, sizeof(l));
 	}
 	return eval_check(ev, err);
 }
@@ -138,7 +146,7 @@ struct known_cell {
 	size_t at;
 };
 
-struct joining {
+struct profiles_epochs_joining {
 	struct eval *ev;
 	struct map map;
 	struct known_cell *cells;
@@ -147,10 +155,11 @@ struct joining {
 
 static bool cell_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return !memcmp(key, &((const struct joining *)ctx)->cells[id].digest, sizeof(struct digest));
+	return !memcmp(key, &((const struct profiles_epochs_joining *)ctx)->cells[id].digest,
+		sizeof(struct digest));
 }
 
-static enum err_code add_cell(
+static enum err_code known_cell_add(
 	const struct known_cell *to, struct part *part, size_t i, struct err *err)
 {
 	struct cell *into = &to->part->cells[to->at], *c = &part->cells[i];
@@ -168,22 +177,23 @@ static enum err_code add_cell(
 }
 
 /* Adds the part's cells to equal cells that are there already, and sets the part's own to 0. */
-static enum err_code join_cells(struct joining *x, struct part *part, struct err *err)
+static enum err_code profiles_epochs_join_cells(
+	struct profiles_epochs_joining *x, struct part *part, struct err *err)
 {
-	struct reading r = { 0 };
+	struct profiles_epochs_reading r = { 0 };
 	enum err_code rc;
 	uint32_t id;
 
-	if ((rc = read_part(x->ev, part, &r, err)))
+	if ((rc = profiles_epochs_read_part(x->ev, part, &r, err)))
 		return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		struct digest d = r.nodes[r.at[part->cells[i].stack]],
-					  set = of_label_set(&r, part->cells[i].label_set);
+					  set = profiles_epochs_of_label_set(&r, part->cells[i].label_set);
 
-		d = add_bytes(d, &set, sizeof(set));
+		d = profiles_epochs_add_bytes(d, &set, sizeof(set));
 		id = map_find(&x->map, d.v[0], cell_eq, x, &d);
 		if (id != MAP_NONE) {
-			if ((rc = add_cell(&x->cells[id], part, i, err)))
+			if ((rc = known_cell_add(&x->cells[id], part, i, err)))
 				return rc;
 			continue;
 		}
@@ -203,14 +213,14 @@ struct job_lists {
 	bool any; /* some job has several */
 };
 
-static bool job_eq(const void *ctx, const void *key, uint32_t id)
+static bool profiles_epochs_job_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct profile_value *p = ctx;
 
 	return str_eq(partition_name(p->parts[id].partition), *(const struct str *)key);
 }
 
-static enum err_code list_jobs(
+static enum err_code profiles_epochs_list_jobs(
 	struct eval *ev, const struct profile_value *p, struct job_lists *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -228,7 +238,7 @@ static enum err_code list_jobs(
 	for (uint32_t i = 0; i < p->parts_n && !rc; i++) {
 		struct str job = partition_name(p->parts[i].partition);
 		uint64_t hash = hash_bytes(job.ptr, job.len, 0);
-		uint32_t first = map_find(&map, hash, job_eq, p, &job);
+		uint32_t first = map_find(&map, hash, profiles_epochs_job_eq, p, &job);
 
 		if (first == MAP_NONE) {
 			last[i] = i;
@@ -246,10 +256,10 @@ static enum err_code list_jobs(
 /* ---- joining ---- */
 
 /* Parts of one job, from its first on. */
-static enum err_code join_job(struct eval *ev, struct profile_value *p,
+static enum err_code profiles_epochs_join_job(struct eval *ev, struct profile_value *p,
 	const struct job_lists *jobs, uint32_t first, struct err *err)
 {
-	struct joining x = { .ev = ev };
+	struct profiles_epochs_joining x = { .ev = ev };
 	enum err_code rc = ERR_OK;
 	size_t cells = 0;
 
@@ -263,35 +273,35 @@ static enum err_code join_job(struct eval *ev, struct profile_value *p,
 		return eval_nomem(ev, err);
 	map_init(&x.map);
 	for (uint32_t i = first + 1; i && !rc; i = jobs->next[i - 1])
-		rc = join_cells(&x, &p->parts[i - 1], err);
+		rc = profiles_epochs_join_cells(&x, &p->parts[i - 1], err);
 	map_release(&x.map);
 	return rc;
 }
 
-static enum err_code join_jobs(
+static enum err_code profiles_epochs_join_jobs(
 	struct eval *ev, struct profile_value *p, const struct job_lists *jobs, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < p->parts_n && jobs->any && !rc; i++)
 		if (!jobs->is_later[i])
-			rc = join_job(ev, p, jobs, i, err);
+			rc = profiles_epochs_join_job(ev, p, jobs, i, err);
 	return rc;
 }
 
 enum err_code profile_join_epochs(struct eval *ev, struct profile_value *p, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = list_jobs(ev, p, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(ev, p, &jobs, err);
 
-	return rc ? rc : join_jobs(ev, p, &jobs, err);
+	return rc ? rc : profiles_epochs_join_jobs(ev, p, &jobs, err);
 }
 
 enum err_code profile_joined(
 	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = list_jobs(ev, in, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(ev, in, &jobs, err);
 
 	*out = *in;
 	if (rc || !jobs.any)
@@ -308,12 +318,12 @@ enum err_code profile_joined(
 		if (part->n)
 			memcpy(part->cells, in->parts[i].cells, part->n * sizeof(*part->cells));
 	}
-	return join_jobs(ev, out, &jobs, err);
+	return profiles_epochs_join_jobs(ev, out, &jobs, err);
 }
 
 /* ---- magnitudes ---- */
 
-static bool has_negative(const struct part *part)
+static bool profiles_epochs_has_negative(const struct part *part)
 {
 	for (size_t i = 0; i < part->n; i++)
 		if (part->wide ? part->wide[i] < 0 : part->cells[i].value < 0 || part->cells[i].base < 0)
@@ -321,7 +331,7 @@ static bool has_negative(const struct part *part)
 	return false;
 }
 
-static void drop_zeros(struct part *part)
+static void profiles_epochs_drop_zeros(struct part *part)
 {
 	size_t k = 0;
 
@@ -338,14 +348,14 @@ static void drop_zeros(struct part *part)
 enum err_code profile_join_signs(struct eval *ev, struct profile_value *p, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = list_jobs(ev, p, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(ev, p, &jobs, err);
 	bool any = false;
 
 	for (size_t i = 0; i < p->parts_n && jobs.any && !any; i++)
-		any = has_negative(&p->parts[i]);
-	if (rc || !any || (rc = join_jobs(ev, p, &jobs, err)))
+		any = profiles_epochs_has_negative(&p->parts[i]);
+	if (rc || !any || (rc = profiles_epochs_join_jobs(ev, p, &jobs, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++)
-		drop_zeros(&p->parts[i]);
+		profiles_epochs_drop_zeros(&p->parts[i]);
 	return ERR_OK;
 }

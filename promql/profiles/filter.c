@@ -57,7 +57,8 @@ bool filters_wait(const struct expr *e)
 	return filter_is(e);
 }
 
-static enum err_code apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+static enum err_code filter_apply(
+	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
 {
 	const struct expr *arg;
 	struct filter f;
@@ -66,7 +67,7 @@ static enum err_code apply(struct eval *ev, const struct expr *e, struct value *
 	e = expr_strip(e);
 	if (e->kind != EXPR_CALL || (e->call.fn->id != FN_MERGE && !filter_is(e)))
 		return ERR_OK;
-	if ((rc = apply(ev, e->call.args[0], v, err)) || !filter_is(e))
+	if ((rc = filter_apply(ev, e->call.args[0], v, err)) || !filter_is(e))
 		return rc;
 	arg = expr_strip(e->call.args[1]);
 	if ((rc = filter_compile(&f, e->call.fn->id, arg->string, err)))
@@ -81,7 +82,7 @@ static enum err_code apply(struct eval *ev, const struct expr *e, struct value *
  * Samples were split by their labels before the filter, so an element that loses all its samples is
  * left out.
  */
-static void drop_empty(struct value *v)
+static void filter_drop_empty(struct value *v)
 {
 	size_t n = 0, cells;
 
@@ -101,9 +102,9 @@ enum err_code filters_apply(struct eval *ev, const struct expr *e, struct value 
 
 	if (v->type != VALUE_PROFILES || v->n == 0 || !filters_wait(e))
 		return ERR_OK;
-	if ((rc = apply(ev, e, v, err)))
+	if ((rc = filter_apply(ev, e, v, err)))
 		return rc;
 	if (v->is_split)
-		drop_empty(v);
+		filter_drop_empty(v);
 	return ERR_OK;
 }

@@ -67,13 +67,13 @@ struct lines {
 	uint32_t id; /* of the derived location; SYM_NONE: not made yet */
 };
 
-struct place {
+struct filter_stacks_place {
 	struct sym_location l; /* without dropped frames */
 	bool matches;
 	struct lines whole, cut;
 };
 
-struct stacks {
+struct filter_stacks {
 	struct arena *a; /* scratch */
 	struct eval *ev;
 	const struct filter *f;
@@ -88,7 +88,7 @@ struct stacks {
 	uint32_t *end; /* per dense node: the new end of a stack that ends here */
 	uint32_t *to; /* per dense node: the derived one */
 	unsigned char *fate, *state;
-	struct place *places; /* per dense location */
+	struct filter_stacks_place *places; /* per dense location */
 	uint64_t *functions_known, *functions_match;
 	struct {
 		uint32_t id;
@@ -97,19 +97,19 @@ struct stacks {
 	struct derived *derived;
 };
 
-static enum err_code nomem(const struct stacks *s, struct err *err)
+static enum err_code filter_stacks_nomem(const struct filter_stacks *s, struct err *err)
 {
 	return arena_fail(s->a, "filter", err);
 }
 
 /* ---- nodes of cells ---- */
 
-static uint32_t end_of(const struct stacks *s, const struct cell *c)
+static uint32_t filter_stacks_end_of(const struct filter_stacks *s, const struct cell *c)
 {
 	return idset_at(&s->nodes, pruned_stack(&s->pruned, c->stack));
 }
 
-static bool find_nodes(struct stacks *s)
+static bool filter_stacks_find_nodes(struct filter_stacks *s)
 {
 	const struct part *part = s->part;
 
@@ -133,7 +133,7 @@ static bool find_nodes(struct stacks *s)
 	return true;
 }
 
-static bool number_nodes(struct stacks *s)
+static bool filter_stacks_number_nodes(struct filter_stacks *s)
 {
 	uint32_t n = s->nodes.n, at = 0;
 
@@ -167,7 +167,7 @@ static bool number_nodes(struct stacks *s)
 
 /* ---- matching ---- */
 
-static bool function_matches(struct stacks *s, uint32_t id)
+static bool filter_stacks_function_matches(struct filter_stacks *s, uint32_t id)
 {
 	uint64_t bit = UINT64_C(1) << (id & 63), *match = &s->functions_match[id >> 6];
 	const struct sym_function *fn;
@@ -190,7 +190,7 @@ static bool function_matches(struct stacks *s, uint32_t id)
 	return *match & bit;
 }
 
-static bool mapping_matches(struct stacks *s, uint32_t id)
+static bool filter_stacks_mapping_matches(struct filter_stacks *s, uint32_t id)
 {
 	size_t at = id % (sizeof(s->mappings) / sizeof(s->mappings[0]));
 
@@ -206,21 +206,21 @@ static bool mapping_matches(struct stacks *s, uint32_t id)
 }
 
 /* An expression about an address is tried on what a location without lines is shown as. */
-static bool address_matches(struct stacks *s, const struct sym_location *l)
+static bool filter_stacks_address_matches(struct filter_stacks *s, const struct sym_location *l)
 {
 	return s->addresses && l->lines_n == 0 && l->address &&
 		regex_match(s->f->re, frame_address_name(s->a, s->p, l, NULL));
 }
 
 /* The lines of a location that match, or do not. */
-static enum err_code choose_lines(
-	struct stacks *s, const struct place *at, bool want, struct lines *out, struct err *err)
+static enum err_code filter_stacks_choose_lines(struct filter_stacks *s,
+	const struct filter_stacks_place *at, bool want, struct lines *out, struct err *err)
 {
 	struct sym_line *lines;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < at->l.lines_n; i++)
-		n += function_matches(s, at->l.lines[i].function) == want;
+		n += filter_stacks_function_matches(s, at->l.lines[i].function) == want;
 	*out = (struct lines){ at->l.lines, n, SYM_NONE };
 	if (n == at->l.lines_n)
 		return ERR_OK;
@@ -229,18 +229,19 @@ static enum err_code choose_lines(
 	out->v = lines;
 	n = 0;
 	for (uint32_t i = 0; i < at->l.lines_n; i++)
-		if (function_matches(s, at->l.lines[i].function) == want)
+		if (filter_stacks_function_matches(s, at->l.lines[i].function) == want)
 			lines[n++] = at->l.lines[i];
 	return ERR_OK;
 }
 
 /* Index of the outermost line that matches, or the innermost; lines_n: none does. */
-static uint32_t find_line(struct stacks *s, const struct place *at, bool outermost)
+static uint32_t filter_stacks_find_line(
+	struct filter_stacks *s, const struct filter_stacks_place *at, bool outermost)
 {
 	for (uint32_t i = 0; i < at->l.lines_n; i++) {
 		uint32_t k = outermost ? at->l.lines_n - 1 - i : i;
 
-		if (function_matches(s, at->l.lines[k].function))
+		if (filter_stacks_function_matches(s, at->l.lines[k].function))
 			return k;
 	}
 	return at->l.lines_n;
@@ -250,24 +251,26 @@ static uint32_t find_line(struct stacks *s, const struct place *at, bool outermo
  * For filters that remove frames, `matches` says that nothing is left of the location. For the
  * others it says that the location matches.
  */
-static enum err_code judge_place(struct stacks *s, struct place *at, struct err *err)
+static enum err_code filter_stacks_judge_place(
+	struct filter_stacks *s, struct filter_stacks_place *at, struct err *err)
 {
 	enum function_id id = s->f->id;
 	bool by_mapping = id != FN_PRUNE_FROM &&
-		(mapping_matches(s, at->l.mapping) || address_matches(s, &at->l));
+		(filter_stacks_mapping_matches(s, at->l.mapping) ||
+			filter_stacks_address_matches(s, &at->l));
 	enum err_code rc;
 	uint32_t k;
 
 	if (id == FN_HIDE || id == FN_SHOW) {
 		if (by_mapping)
 			at->whole.n = id == FN_HIDE ? 0 : at->l.lines_n;
-		else if ((rc = choose_lines(s, at, id == FN_SHOW, &at->whole, err)))
+		else if ((rc = filter_stacks_choose_lines(s, at, id == FN_SHOW, &at->whole, err)))
 			return rc;
 		/* A location without lines can be hidden by its mapping, and is never shown. */
 		at->matches = at->whole.n == 0 && (id == FN_SHOW || at->l.lines_n > 0 || by_mapping);
 		return ERR_OK;
 	}
-	k = find_line(s, at, id != FN_PRUNE_FROM);
+	k = filter_stacks_find_line(s, at, id != FN_PRUNE_FROM);
 	at->matches = by_mapping || k < at->l.lines_n;
 	if (!at->matches)
 		return ERR_OK;
@@ -283,7 +286,7 @@ static enum err_code judge_place(struct stacks *s, struct place *at, struct err 
 	return ERR_OK;
 }
 
-static enum err_code judge_places(struct stacks *s, struct err *err)
+static enum err_code filter_stacks_judge_places(struct filter_stacks *s, struct err *err)
 {
 	uint32_t words = sym_functions_n(s->p) / 64 + 1, n = 0;
 	enum err_code rc;
@@ -292,18 +295,18 @@ static enum err_code judge_places(struct stacks *s, struct err *err)
 	s->functions_match = arena_array(s->a, uint64_t, words);
 	s->places = arena_alloc_raw(s->a, s->locations.n + 1, sizeof(*s->places));
 	if (!s->functions_known || !s->functions_match || !s->places)
-		return nomem(s, err);
+		return filter_stacks_nomem(s, err);
 	for (uint32_t w = 0; w < s->locations.words; w++)
 		for (uint64_t bits = s->locations.bits[w]; bits; bits &= bits - 1) {
 			uint32_t id = w * 64 + (uint32_t)__builtin_ctzll(bits);
 			uint32_t skip = pruned_line(&s->pruned, id);
-			struct place *at = &s->places[n++];
+			struct filter_stacks_place *at = &s->places[n++];
 
-			*at = (struct place){ .l = *sym_location(s->p, id) };
+			*at = (struct filter_stacks_place){ .l = *sym_location(s->p, id) };
 			at->l.lines += skip;
 			at->l.lines_n -= skip;
 			at->whole = at->cut = (struct lines){ at->l.lines, at->l.lines_n, SYM_NONE };
-			if ((rc = judge_place(s, at, err)))
+			if ((rc = filter_stacks_judge_place(s, at, err)))
 				return rc;
 		}
 	return ERR_OK;
@@ -311,7 +314,7 @@ static enum err_code judge_places(struct stacks *s, struct err *err)
 
 /* ---- the fate of nodes ---- */
 
-static enum node_fate fate_of(enum function_id id, bool seen_above, bool matches)
+static enum node_fate filter_stacks_fate_of(enum function_id id, bool seen_above, bool matches)
 {
 	switch (id) {
 	case FN_HIDE:
@@ -330,7 +333,7 @@ static enum node_fate fate_of(enum function_id id, bool seen_above, bool matches
 	}
 }
 
-static void judge_nodes(struct stacks *s)
+static void filter_stacks_judge_nodes(struct filter_stacks *s)
 {
 	enum function_id id = s->f->id;
 
@@ -339,14 +342,14 @@ static void judge_nodes(struct stacks *s)
 		uint32_t up = s->parent[i];
 		bool seen = s->state[up] & NODE_SEEN, m = s->places[s->location[i]].matches;
 
-		s->fate[i] = (unsigned char)fate_of(id, seen, m);
+		s->fate[i] = (unsigned char)filter_stacks_fate_of(id, seen, m);
 		s->state[i] = seen || m ? NODE_SEEN : 0;
 		/* Below the match that is nearest to the leaf all goes. */
 		s->end[i] = id != FN_PRUNE_FROM || m || !seen ? i : s->end[up];
 	}
 }
 
-static bool stays(const struct stacks *s, uint32_t node)
+static bool filter_stacks_stays(const struct filter_stacks *s, uint32_t node)
 {
 	switch (s->f->id) {
 	case FN_FOCUS:
@@ -361,7 +364,8 @@ static bool stays(const struct stacks *s, uint32_t node)
 	}
 }
 
-static enum err_code keep_cells(struct stacks *s, struct part *out, struct err *err)
+static enum err_code filter_stacks_keep_cells(
+	struct filter_stacks *s, struct part *out, struct err *err)
 {
 	const struct part *in = s->part;
 
@@ -370,19 +374,19 @@ static enum err_code keep_cells(struct stacks *s, struct part *out, struct err *
 	if (!(out->cells = arena_alloc_raw(s->ev->arena, in->n + 1, sizeof(*out->cells))))
 		return eval_nomem(s->ev, err);
 	for (size_t i = 0; i < in->n; i++)
-		if (stays(s, end_of(s, &in->cells[i])))
+		if (filter_stacks_stays(s, filter_stacks_end_of(s, &in->cells[i])))
 			out->cells[out->n++] = in->cells[i];
 	return ERR_OK;
 }
 
 /* ---- new stacks ---- */
 
-static void mark_needed(struct stacks *s)
+static void filter_stacks_mark_needed(struct filter_stacks *s)
 {
 	for (size_t i = 0; i < s->part->n; i++) {
-		uint32_t at = end_of(s, &s->part->cells[i]);
+		uint32_t at = filter_stacks_end_of(s, &s->part->cells[i]);
 
-		if (stays(s, at))
+		if (filter_stacks_stays(s, at))
 			s->state[s->end[at]] |= NODE_NEEDED;
 	}
 	for (uint32_t i = s->nodes.n; i-- > 1;)
@@ -390,7 +394,8 @@ static void mark_needed(struct stacks *s)
 			s->state[s->parent[i]] |= NODE_NEEDED;
 }
 
-static uint32_t location_to(struct stacks *s, struct place *at, bool cut)
+static uint32_t filter_stacks_location_to(
+	struct filter_stacks *s, struct filter_stacks_place *at, bool cut)
 {
 	struct lines *lines = cut && at->cut.n != at->whole.n ? &at->cut : &at->whole;
 
@@ -404,7 +409,7 @@ static uint32_t location_to(struct stacks *s, struct place *at, bool cut)
 	return lines->id;
 }
 
-static void make_nodes(struct stacks *s)
+static void filter_stacks_make_nodes(struct filter_stacks *s)
 {
 	for (uint32_t i = 1; i < s->nodes.n; i++) {
 		uint32_t up = s->to[s->parent[i]], l;
@@ -415,12 +420,13 @@ static void make_nodes(struct stacks *s)
 			s->to[i] = up;
 			continue;
 		}
-		l = location_to(s, &s->places[s->location[i]], s->fate[i] == NODE_CUT);
+		l = filter_stacks_location_to(s, &s->places[s->location[i]], s->fate[i] == NODE_CUT);
 		s->to[i] = derive_node(s->derived, up, l, sym_node_recursive(s->p, s->ids[i]));
 	}
 }
 
-static enum err_code make_headers(struct stacks *s, struct part *out, struct err *err)
+static enum err_code filter_stacks_make_headers(
+	struct filter_stacks *s, struct part *out, struct err *err)
 {
 	uint32_t *headers = arena_alloc_raw(s->ev->arena, s->part->headers_n + 1, sizeof(*headers));
 
@@ -437,7 +443,7 @@ static enum err_code make_headers(struct stacks *s, struct part *out, struct err
 	return ERR_OK;
 }
 
-static enum err_code make_stacks(struct stacks *s, struct part *out, struct err *err)
+static enum err_code filter_stacks_make(struct filter_stacks *s, struct part *out, struct err *err)
 {
 	struct derive_room room = { s->nodes.n, 2 * s->locations.n, s->part->headers_n };
 	const struct part *in = s->part;
@@ -445,19 +451,19 @@ static enum err_code make_stacks(struct stacks *s, struct part *out, struct err 
 
 	*out = (struct part){ 0 };
 	if ((rc = derive_open(s->ev->arena, s->a, s->p, room, &s->derived, err)) ||
-		(rc = make_headers(s, out, err)))
+		(rc = filter_stacks_make_headers(s, out, err)))
 		return rc;
 	out->partition = derive_partition(s->derived);
-	mark_needed(s);
-	make_nodes(s);
+	filter_stacks_mark_needed(s);
+	filter_stacks_make_nodes(s);
 	if (!(out->cells = arena_alloc_raw(s->a, in->n + 1, sizeof(*out->cells))))
-		return nomem(s, err);
+		return filter_stacks_nomem(s, err);
 	for (size_t i = 0; i < in->n; i++) {
-		uint32_t at = end_of(s, &in->cells[i]);
+		uint32_t at = filter_stacks_end_of(s, &in->cells[i]);
 		struct cell c = in->cells[i];
 
 		c.stack = s->to[s->end[at]];
-		if (stays(s, at) && (c.stack || s->f->id == FN_PRUNE_FROM))
+		if (filter_stacks_stays(s, at) && (c.stack || s->f->id == FN_PRUNE_FROM))
 			out->cells[out->n++] = c;
 	}
 	return part_normalize(s->ev, out, err); /* which makes cells of our own arena's */
@@ -466,7 +472,7 @@ static enum err_code make_stacks(struct stacks *s, struct part *out, struct err 
 enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct filter *f,
 	const struct profile_value *p, const struct part *part, struct part *out, struct err *err)
 {
-	struct stacks s = { .a = scratch,
+	struct filter_stacks s = { .a = scratch,
 		.ev = ev,
 		.f = f,
 		.symbols = frame_means_symbol(f->text),
@@ -477,11 +483,11 @@ enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct
 
 	if ((rc = pruned_init(&s.pruned, p, part, scratch, err)))
 		return rc;
-	if (!find_nodes(&s) || !number_nodes(&s))
-		return nomem(&s, err);
-	if ((rc = judge_places(&s, err)) || (rc = eval_check(ev, err)))
+	if (!filter_stacks_find_nodes(&s) || !filter_stacks_number_nodes(&s))
+		return filter_stacks_nomem(&s, err);
+	if ((rc = filter_stacks_judge_places(&s, err)) || (rc = eval_check(ev, err)))
 		return rc;
-	judge_nodes(&s);
-	return f->id == FN_FOCUS || f->id == FN_IGNORE ? keep_cells(&s, out, err) :
-													 make_stacks(&s, out, err);
+	filter_stacks_judge_nodes(&s);
+	return f->id == FN_FOCUS || f->id == FN_IGNORE ? filter_stacks_keep_cells(&s, out, err) :
+													 filter_stacks_make(&s, out, err);
 }

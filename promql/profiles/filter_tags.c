@@ -14,19 +14,19 @@ struct tag_unit {
 	struct tag_unit *next;
 };
 
-static bool is_number(const struct sym_label *l)
+static bool filter_tags_is_number(const struct sym_label *l)
 {
 	return !l->str && (l->num || l->num_unit);
 }
 
-static struct tag_unit *unit_find(struct tag_unit *units, struct str key)
+static struct tag_unit *tag_unit_find(struct tag_unit *units, struct str key)
 {
 	while (units && !str_eq(units->key, key))
 		units = units->next;
 	return units;
 }
 
-static enum err_code units_add(struct arena *a, const struct tag_match *m,
+static enum err_code filter_tags_units_add(struct arena *a, const struct tag_match *m,
 	const struct partition *p, uint32_t label_set, struct tag_unit **units, struct err *err)
 {
 	struct sym_label_set set = sym_label_set(p, label_set);
@@ -35,9 +35,10 @@ static enum err_code units_add(struct arena *a, const struct tag_match *m,
 		struct str key = sym_string(p, set.v[i].key);
 		struct tag_unit *u;
 
-		if (!is_number(&set.v[i]) || !set.v[i].num_unit || (m->key.len && !str_eq(m->key, key)))
+		if (!filter_tags_is_number(&set.v[i]) || !set.v[i].num_unit ||
+			(m->key.len && !str_eq(m->key, key)))
 			continue;
-		if (!(u = unit_find(*units, key))) {
+		if (!(u = tag_unit_find(*units, key))) {
 			if (!(u = arena_new(a, struct tag_unit)))
 				return arena_fail(a, "filter", err);
 			*u = (struct tag_unit){ key, sym_string(p, set.v[i].num_unit), *units };
@@ -47,9 +48,9 @@ static enum err_code units_add(struct arena *a, const struct tag_match *m,
 	return ERR_OK;
 }
 
-static struct str unit_of(struct tag_unit *units, struct str key)
+static struct str tag_unit_of(struct tag_unit *units, struct str key)
 {
-	const struct tag_unit *u = unit_find(units, key);
+	const struct tag_unit *u = tag_unit_find(units, key);
 
 	if (u)
 		return u->unit;
@@ -58,7 +59,7 @@ static struct str unit_of(struct tag_unit *units, struct str key)
 
 /* ---- matching ---- */
 
-static bool in_range(const struct tag_match *m, int64_t v, struct str unit)
+static bool filter_tags_in_range(const struct tag_match *m, int64_t v, struct str unit)
 {
 	double scaled = pprof_unit_scale(v, unit, m->unit, &unit);
 
@@ -66,22 +67,22 @@ static bool in_range(const struct tag_match *m, int64_t v, struct str unit)
 		(!m->has_max || scaled <= m->max);
 }
 
-static bool some_number(const struct tag_match *m, const struct partition *p,
+static bool filter_tags_some_number(const struct tag_match *m, const struct partition *p,
 	struct sym_label_set set, struct tag_unit *units)
 {
 	for (uint32_t i = 0; i < set.n; i++) {
 		struct str key = sym_string(p, set.v[i].key);
 
-		if (is_number(&set.v[i]) && (!m->key.len || str_eq(m->key, key)) &&
-			in_range(m, set.v[i].num, unit_of(units, key)))
+		if (filter_tags_is_number(&set.v[i]) && (!m->key.len || str_eq(m->key, key)) &&
+			filter_tags_in_range(m, set.v[i].num, tag_unit_of(units, key)))
 			return true;
 	}
 	return false;
 }
 
 /* Some text of the key, or "key:text" of any. */
-static bool some_text(const struct regex *re, const struct tag_match *m, const struct partition *p,
-	struct sym_label_set set, struct buf *scratch)
+static bool filter_tags_some_text(const struct regex *re, const struct tag_match *m,
+	const struct partition *p, struct sym_label_set set, struct buf *scratch)
 {
 	for (uint32_t i = 0; i < set.n; i++) {
 		struct str key = sym_string(p, set.v[i].key), text;
@@ -102,15 +103,15 @@ static bool some_text(const struct regex *re, const struct tag_match *m, const s
 	return false;
 }
 
-static bool set_matches(const struct tag_match *m, const struct partition *p, uint32_t label_set,
-	struct tag_unit *units, struct buf *scratch)
+static bool filter_tags_set_matches(const struct tag_match *m, const struct partition *p,
+	uint32_t label_set, struct tag_unit *units, struct buf *scratch)
 {
 	struct sym_label_set set = sym_label_set(p, label_set);
 
 	if (m->is_range)
-		return some_number(m, p, set, units);
+		return filter_tags_some_number(m, p, set, units);
 	for (size_t i = 0; i < m->n; i++)
-		if (some_text(m->re[i], m, p, set, scratch) == (m->key.len > 0))
+		if (filter_tags_some_text(m->re[i], m, p, set, scratch) == (m->key.len > 0))
 			return m->key.len > 0;
 	return m->key.len == 0;
 }
@@ -119,9 +120,9 @@ static bool set_matches(const struct tag_match *m, const struct partition *p, ui
 
 enum { SET_UNKNOWN, SET_MATCHES, SET_DOES_NOT };
 
-static enum err_code match_part(struct eval *ev, struct arena *a, const struct tag_match *m,
-	bool ignore, const struct part *in, struct tag_unit *units, struct buf *text, struct part *out,
-	struct err *err)
+static enum err_code filter_tags_match_part(struct eval *ev, struct arena *a,
+	const struct tag_match *m, bool ignore, const struct part *in, struct tag_unit *units,
+	struct buf *text, struct part *out, struct err *err)
 {
 	char *known = arena_array(a, char, sym_label_sets_n(in->partition) + 1);
 
@@ -136,8 +137,8 @@ static enum err_code match_part(struct eval *ev, struct arena *a, const struct t
 		uint32_t set = in->cells[i].label_set;
 
 		if (known[set] == SET_UNKNOWN)
-			known[set] = set_matches(m, in->partition, set, units, text) ? SET_MATCHES :
-																		   SET_DOES_NOT;
+			known[set] = filter_tags_set_matches(m, in->partition, set, units, text) ? SET_MATCHES :
+																					   SET_DOES_NOT;
 		if ((known[set] == SET_MATCHES) != ignore)
 			out->cells[out->n++] = in->cells[i];
 	}
@@ -153,11 +154,12 @@ enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const stru
 
 	for (size_t i = 0; i < p->parts_n && m->is_range; i++)
 		for (size_t k = 0; k < p->parts[i].n; k++)
-			if ((rc = units_add(scratch, m, p->parts[i].partition, p->parts[i].cells[k].label_set,
-					 &units, err)))
+			if ((rc = filter_tags_units_add(scratch, m, p->parts[i].partition,
+					 p->parts[i].cells[k].label_set, &units, err)))
 				return rc;
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
-		rc = match_part(ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
+		rc = filter_tags_match_part(
+			ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
 	if (!rc && buf_failed(&text))
 		rc = err_nomem(err, "filter");
 	buf_release(&text);

@@ -22,7 +22,7 @@ struct flat {
 };
 
 /* `by` names fields of frames and labels in one list. */
-static enum err_code split_list(struct flat *x, struct err *err)
+static enum err_code flat_split_list(struct flat *x, struct err *err)
 {
 	struct str *labels = arena_array(x->ev->arena, struct str, x->o->labels.n + 1);
 	enum frame_field field;
@@ -59,7 +59,7 @@ bool flat_by_name(const struct flat_options *o)
 	return by_function;
 }
 
-static enum err_code add_cost(
+static enum err_code flat_add_cost(
 	struct flat *x, struct labels base, uint32_t group, double v, struct err *err)
 {
 	const struct frame_group *g = frames_group(x->frames, group);
@@ -83,12 +83,13 @@ static enum err_code add_cost(
 }
 
 /* Ids decide in which order groups come, and differ with where profiles are stored. */
-static int metric_cmp(const void *a, const void *b)
+static int flat_metric_cmp(const void *a, const void *b)
 {
 	return labels_cmp(((const struct cost *)a)->metric, ((const struct cost *)b)->metric);
 }
 
-static enum err_code add_profile(struct flat *x, const struct profile_value *p, struct err *err)
+static enum err_code flat_add_profile(
+	struct flat *x, const struct profile_value *p, struct err *err)
 {
 	size_t first = x->out->n;
 	struct frame_sums sums;
@@ -109,11 +110,11 @@ static enum err_code add_profile(struct flat *x, const struct profile_value *p, 
 			v /= (double)p->total;
 		else
 			v = ldexp(v, -p->exponent);
-		if (v != 0 && (rc = add_cost(x, base, g, v, err)))
+		if (v != 0 && (rc = flat_add_cost(x, base, g, v, err)))
 			return rc;
 	}
 	if (x->out->n > first)
-		qsort(x->out->costs + first, x->out->n - first, sizeof(*x->out->costs), metric_cmp);
+		qsort(x->out->costs + first, x->out->n - first, sizeof(*x->out->costs), flat_metric_cmp);
 	return ERR_OK;
 }
 
@@ -128,7 +129,7 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (in->n == 0)
 		return ERR_OK;
-	if ((rc = split_list(&x, err)))
+	if ((rc = flat_split_list(&x, err)))
 		return rc;
 	if (o->grouping == GROUPING_BY &&
 		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
@@ -142,7 +143,7 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if ((rc = frames_open(ev, &frames_options, &x.frames, err)))
 		return rc;
 	for (size_t i = 0; i < merged.n && !rc; i++)
-		rc = add_profile(&x, &merged.profiles[i], err);
+		rc = flat_add_profile(&x, &merged.profiles[i], err);
 	frames_close(x.frames);
 	return rc;
 }

@@ -12,7 +12,7 @@
 
 /* ---- factors ---- */
 
-bool over_has_factor(enum over_time over, const struct profile_type *type)
+bool fraction_has_factor(enum over_time over, const struct profile_type *type)
 {
 	return over == OVER_RATE || over == OVER_AVG || (over == OVER_SUM && !type->delta);
 }
@@ -20,20 +20,20 @@ bool over_has_factor(enum over_time over, const struct profile_type *type)
 typedef unsigned __int128 whole;
 
 /* a / b x c / d, in lowest terms, so that the result is exact if it can be. */
-static struct factor product(whole a, whole b, whole c, whole d)
+static struct factor fraction_product(whole a, whole b, whole c, whole d)
 {
 	whole g;
 
-	g = gcd128(a, b);
+	g = integer_gcd128(a, b);
 	a /= g;
 	b /= g;
-	g = gcd128(c, d);
+	g = integer_gcd128(c, d);
 	c /= g;
 	d /= g;
-	g = gcd128(a, d);
+	g = integer_gcd128(a, d);
 	a /= g;
 	d /= g;
-	g = gcd128(c, b);
+	g = integer_gcd128(c, b);
 	c /= g;
 	b /= g;
 	return (struct factor){ (long double)a * (long double)c, (long double)b * (long double)d };
@@ -44,7 +44,7 @@ static struct factor product(whole a, whole b, whole c, whole d)
  * their intervals. Divided by the sum of the intervals they are a mean, in which each scrape counts
  * by its interval. The sum of levels is that mean times the number of scrapes.
  */
-struct factor over_factor(enum over_time over, const struct profile_type *type,
+struct factor fraction_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns)
 {
 	whole rows = stats->rows ? stats->rows : 1, elapsed = 1, profiled = 1;
@@ -55,10 +55,10 @@ struct factor over_factor(enum over_time over, const struct profile_type *type,
 		profiled = (whole)stats->profiled_ns;
 	}
 	if (over == OVER_RATE)
-		return product(elapsed, profiled, NS_PER_S, (whole)window_ns);
+		return fraction_product(elapsed, profiled, NS_PER_S, (whole)window_ns);
 	if (over == OVER_SUM)
-		return product(rows, elapsed, 1, 1);
-	return type->delta ? product(1, rows, 1, 1) : product(1, elapsed, 1, 1);
+		return fraction_product(rows, elapsed, 1, 1);
+	return type->delta ? fraction_product(1, rows, 1, 1) : fraction_product(1, elapsed, 1, 1);
 }
 
 bool fraction_of(struct factor f, __int128 v, __int128 *out)
@@ -92,7 +92,7 @@ bool cost_shift(int64_t v, int shift, int64_t *out)
 	return *out == wide;
 }
 
-static void settle(struct profile_value *p, int shift)
+static void fraction_settle(struct profile_value *p, int shift)
 {
 	__int128 half = shift ? (__int128)1 << (shift - 1) : 0, v;
 
@@ -117,7 +117,7 @@ static void settle(struct profile_value *p, int shift)
 	p->exponent = 62 - shift;
 }
 
-static bool is_unsettled(const struct profile_value *p)
+static bool fraction_is_unsettled(const struct profile_value *p)
 {
 	return p->fraction && p->divisor;
 }
@@ -133,7 +133,7 @@ enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		struct profile_value *p = &v->profiles[i];
 
-		if (!is_unsettled(p))
+		if (!fraction_is_unsettled(p))
 			continue;
 		if ((rc = profile_join_epochs(ev, p, err)))
 			return rc;
@@ -146,12 +146,12 @@ enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
 		shift++;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (is_unsettled(&v->profiles[i]))
-			settle(&v->profiles[i], shift);
+		if (fraction_is_unsettled(&v->profiles[i]))
+			fraction_settle(&v->profiles[i], shift);
 	return profiles_round(ev, v, err);
 }
 
-static enum err_code shift_part(
+static enum err_code fraction_shift_part(
 	struct eval *ev, int shift, const struct part *from, struct part *to, struct err *err)
 {
 	*to = *from;
@@ -187,7 +187,7 @@ enum err_code profile_with_exponent(struct eval *ev, const struct profile_value 
 	if (!(out->parts = arena_array(ev->arena, struct part, from.parts_n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < from.parts_n; i++)
-		if ((rc = shift_part(ev, shift, &from.parts[i], &out->parts[i], err)))
+		if ((rc = fraction_shift_part(ev, shift, &from.parts[i], &out->parts[i], err)))
 			return rc;
 	if (!cost_shift(in->value_size, shift, &out->value_size) ||
 		!cost_shift(in->base_size, shift, &out->base_size))

@@ -7,7 +7,7 @@
 
 /* ---- names ---- */
 
-static struct str binary_of(const struct partition *p, const struct sym_location *l)
+static struct str frame_binary_of(const struct partition *p, const struct sym_location *l)
 {
 	return l->mapping == SYM_NONE ? STR("") : sym_string(p, sym_mapping(p, l->mapping)->filename);
 }
@@ -17,13 +17,13 @@ struct str frame_name(struct arena *a, const struct partition *p, const struct s
 {
 	struct str name = line ? sym_function_name(p, sym_function(p, line->function)) : STR("");
 
-	return name.len ? name : frame_binary_name(a, binary_of(p, l));
+	return name.len ? name : frame_binary_name(a, frame_binary_of(p, l));
 }
 
 struct str frame_address_name(struct arena *a, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line)
 {
-	struct str objfile = binary_of(p, l), base = STR("");
+	struct str objfile = frame_binary_of(p, l), base = STR("");
 	uint64_t place = l->address;
 	char *text;
 
@@ -87,23 +87,23 @@ void profile_drop_frames(const struct profile_value *p, struct str *drop, struct
 		}
 }
 
-static uint32_t lines_n(const void *ctx, uint32_t location)
+static uint32_t frame_lines_n(const void *ctx, uint32_t location)
 {
 	return sym_location(ctx, location)->lines_n;
 }
 
-static uint32_t line_function(const void *ctx, uint32_t location, uint32_t line)
+static uint32_t frame_line_function(const void *ctx, uint32_t location, uint32_t line)
 {
 	return sym_location(ctx, location)->lines[line].function;
 }
 
-static struct str function_name(const void *ctx, uint32_t function)
+static struct str frame_function_name(const void *ctx, uint32_t function)
 {
 	return sym_function_name(ctx, sym_function(ctx, function));
 }
 
 /* Marks the part's nodes and those above them. Other nodes may refer to ids that do not exist. */
-static void mark_used(const struct part *part, char *used, uint32_t nodes_n)
+static void frame_mark_used(const struct part *part, char *used, uint32_t nodes_n)
 {
 	for (size_t i = 0; i < part->n; i++)
 		used[part->cells[i].stack] = 1;
@@ -135,9 +135,9 @@ enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	const struct prune_source source = { .ctx = p,
 		.locations_n = sym_locations_n(p),
 		.functions_n = sym_functions_n(p),
-		.lines_n = lines_n,
-		.line_function = line_function,
-		.function_name = function_name };
+		.lines_n = frame_lines_n,
+		.line_function = frame_line_function,
+		.function_name = frame_function_name };
 	uint32_t nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1;
 	struct str drop, keep;
 	struct prune prune;
@@ -151,7 +151,7 @@ enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	states = arena_array(a, char, nodes_n);
 	r->stack = arena_array(a, uint32_t, nodes_n);
 	if (states && r->stack) {
-		mark_used(part, states, nodes_n);
+		frame_mark_used(part, states, nodes_n);
 		prune_nodes(&prune, p, states, nodes_n, r->stack);
 		r->line_skip = prune.line_skip;
 		r->active = true;

@@ -50,9 +50,9 @@ const struct frame_group *frames_group(const struct frames *f, uint32_t group)
 
 /* ---- fields of a frame ---- */
 
-static struct str print_str(struct frames *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static struct str frames_print_str(struct frames *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static struct str print_str(struct frames *f, const char *fmt, ...)
+static struct str frames_print_str(struct frames *f, const char *fmt, ...)
 {
 	char text[64];
 	va_list ap;
@@ -64,12 +64,12 @@ static struct str print_str(struct frames *f, const char *fmt, ...)
 	return str_dup(f->ev->arena, (struct str){ text, n > 0 ? (size_t)n : 0 });
 }
 
-static struct str mapping_file(const struct partition *p, const struct sym_location *l)
+static struct str frames_mapping_file(const struct partition *p, const struct sym_location *l)
 {
 	return l->mapping == SYM_NONE ? STR("") : sym_string(p, sym_mapping(p, l->mapping)->filename);
 }
 
-static struct str field_of(struct frames *f, const struct partition *p,
+static struct str frames_field_of(struct frames *f, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line, enum frame_field field)
 {
 	const struct sym_function *fn = line ? sym_function(p, line->function) : NULL;
@@ -82,11 +82,11 @@ static struct str field_of(struct frames *f, const struct partition *p,
 	case FRAME_FILENAME:
 		return fn ? sym_string(p, fn->filename) : STR("");
 	case FRAME_LINE:
-		return line && line->line ? print_str(f, "%" PRId64, line->line) : STR("");
+		return line && line->line ? frames_print_str(f, "%" PRId64, line->line) : STR("");
 	case FRAME_ADDRESS:
-		return print_str(f, "0x%" PRIx64, l->address);
+		return frames_print_str(f, "0x%" PRIx64, l->address);
 	case FRAME_MAPPING:
-		return mapping_file(p, l);
+		return frames_mapping_file(p, l);
 	case FRAME_BUILD_ID:
 		return l->mapping == SYM_NONE ? STR("") :
 										sym_string(p, sym_mapping(p, l->mapping)->build_id);
@@ -96,13 +96,13 @@ static struct str field_of(struct frames *f, const struct partition *p,
 	return STR("");
 }
 
-static bool matches(struct frames *f, const struct partition *p, const struct sym_location *l,
-	const struct sym_line *line)
+static bool frames_matches(struct frames *f, const struct partition *p,
+	const struct sym_location *l, const struct sym_line *line)
 {
 	for (size_t i = 0; i < f->o.matchers_n; i++) {
 		const struct matcher *m = &f->o.matchers[i];
 		enum frame_field field = frame_field_find(m->name);
-		bool yes = matcher_test(m, field_of(f, p, l, line, field));
+		bool yes = matcher_test(m, frames_field_of(f, p, l, line, field));
 
 		if (field == FRAME_FUNCTION && line)
 			yes = frame_symbol_matches(m, p, sym_function(p, line->function), yes);
@@ -114,7 +114,7 @@ static bool matches(struct frames *f, const struct partition *p, const struct sy
 
 /* ---- groups ---- */
 
-static bool group_eq(const void *ctx, const void *key, uint32_t id)
+static bool frames_group_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct frame_group *a = key, *b = &((const struct frames *)ctx)->groups[id];
 
@@ -133,7 +133,7 @@ enum err_code frames_intern(
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
 		if (key->v[i].len)
 			hash = hash_bytes(key->v[i].ptr, key->v[i].len, hash + i);
-	id = map_find(&f->map, hash, group_eq, f, key);
+	id = map_find(&f->map, hash, frames_group_eq, f, key);
 	if (id == MAP_NONE) {
 		if (!arena_array_room(f->ev->arena, &f->groups, f->groups_n, 1, &f->groups_cap))
 			return eval_nomem(f->ev, err);
@@ -146,24 +146,24 @@ enum err_code frames_intern(
 	return ERR_OK;
 }
 
-static enum err_code group_of_frame(struct frames *f, const struct partition *p,
+static enum err_code frames_group_of_frame(struct frames *f, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line, uint32_t *out, struct err *err)
 {
 	struct frame_group key = { 0 };
 
-	if (!matches(f, p, l, line)) {
+	if (!frames_matches(f, p, l, line)) {
 		*out = GROUP_NONE;
 		return ERR_OK;
 	}
 	for (unsigned i = 0; i < FRAME_FIELDS && !f->o.as_pprof; i++)
 		if (f->o.fields & FRAME_BIT(i))
-			key.v[i] = field_of(f, p, l, line, (enum frame_field)i);
+			key.v[i] = frames_field_of(f, p, l, line, (enum frame_field)i);
 	if (f->o.as_pprof) {
 		const struct sym_function *fn = line ? sym_function(p, line->function) : NULL;
 
-		key.v[FRAME_FUNCTION] = field_of(f, p, l, line, FRAME_FUNCTION);
+		key.v[FRAME_FUNCTION] = frames_field_of(f, p, l, line, FRAME_FUNCTION);
 		if (!fn || !sym_function_name(p, fn).len) {
-			key.objfile = mapping_file(p, l);
+			key.objfile = frames_mapping_file(p, l);
 			key.start_line = fn ? fn->start_line : 0;
 		}
 	}
@@ -176,7 +176,7 @@ static enum err_code group_of_frame(struct frames *f, const struct partition *p,
  * Other queries may add symbols meanwhile. The symbols of our stacks were there when the stacks
  * were read, so all of them are counted.
  */
-static enum err_code find_ambiguous(struct frames *f, struct frames_of *t, struct err *err)
+static enum err_code frames_find_ambiguous(struct frames *f, struct frames_of *t, struct err *err)
 {
 	uint32_t n = sym_functions_n(t->partition);
 
@@ -221,7 +221,7 @@ enum err_code frames_partition(
 			memcpy(grown, t->first, t->first_n * sizeof(*grown));
 		t->first = grown;
 		t->first_n = n;
-		if (f->by_name && (rc = find_ambiguous(f, t, err)))
+		if (f->by_name && (rc = frames_find_ambiguous(f, t, err)))
 			return rc;
 	}
 	*out = t;
@@ -229,7 +229,7 @@ enum err_code frames_partition(
 }
 
 /* Each frame is of a function that has its name for itself. */
-static bool is_plain(
+static bool frames_is_plain(
 	const struct frames *f, const struct frames_of *t, const struct sym_location *l)
 {
 	if (!f->by_name || l->lines_n == 0 || sym_has_shown(t->partition))
@@ -260,9 +260,9 @@ enum err_code frames_look_up(
 		f->ids = grown;
 	}
 	at = f->ids + f->ids_n;
-	at[0] = n << HEAD_N_SHIFT | (is_plain(f, t, l) ? HEAD_PLAIN : 0);
+	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, t, l) ? HEAD_PLAIN : 0);
 	for (uint32_t i = 0; i < n; i++)
-		if ((rc = group_of_frame(
+		if ((rc = frames_group_of_frame(
 				 f, t->partition, l, l->lines_n ? &l->lines[i] : NULL, &at[i + 1], err)))
 			return rc;
 	t->first[location] = (uint32_t)f->ids_n + 1;

@@ -22,7 +22,7 @@ struct frames_of {
 };
 
 /* A node of a walk. Numbers are those of nodes in the walk, + 1; 0: none. */
-struct step {
+struct frames_step {
 	int64_t v; /* of its subtree */
 	uint32_t node, location, parent, child, sibling;
 };
@@ -45,7 +45,7 @@ struct frames {
 	int64_t *nodes; /* all 0 between sums, as the bits are */
 	uint64_t *met; /* a bit per node */
 	size_t nodes_cap;
-	struct step *steps; /* parents behind their children */
+	struct frames_step *steps; /* parents behind their children */
 	size_t steps_cap;
 	size_t charged; /* bytes of these arrays, taken from the query's budget */
 };

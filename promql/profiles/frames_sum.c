@@ -12,7 +12,7 @@
 
 #include "proto/report/frame_text.h"
 
-static bool grow(void *array, size_t item, size_t n)
+static bool frames_sum_grow(void *array, size_t item, size_t n)
 {
 	void **at = array, *p = realloc(*at, n * item);
 
@@ -21,7 +21,7 @@ static bool grow(void *array, size_t item, size_t n)
 	return p != NULL;
 }
 
-static enum err_code charge(struct frames *f, size_t bytes, struct err *err)
+static enum err_code frames_sum_charge(struct frames *f, size_t bytes, struct err *err)
 {
 	struct budget *b = f->ev->budget;
 
@@ -32,17 +32,19 @@ static enum err_code charge(struct frames *f, size_t bytes, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code touch_first(struct frames *f, uint32_t group, struct err *err)
+static enum err_code frames_sum_touch_first(struct frames *f, uint32_t group, struct err *err)
 {
 	size_t n = f->groups_cap > 256 ? f->groups_cap : 256;
 	size_t item = sizeof(*f->flat) + sizeof(*f->cum) + sizeof(*f->touched) + 1;
 	enum err_code rc;
 
 	if (group >= f->sums_cap) {
-		if ((rc = charge(f, (n - f->sums_cap) * item, err)))
+		if ((rc = frames_sum_charge(f, (n - f->sums_cap) * item, err)))
 			return rc;
-		if (!grow(&f->flat, sizeof(*f->flat), n) || !grow(&f->cum, sizeof(*f->cum), n) ||
-			!grow(&f->touched, sizeof(*f->touched), n) || !grow(&f->is_touched, 1, n))
+		if (!frames_sum_grow(&f->flat, sizeof(*f->flat), n) ||
+			!frames_sum_grow(&f->cum, sizeof(*f->cum), n) ||
+			!frames_sum_grow(&f->touched, sizeof(*f->touched), n) ||
+			!frames_sum_grow(&f->is_touched, 1, n))
 			return eval_nomem(f->ev, err);
 		memset(f->is_touched + f->sums_cap, 0, n - f->sums_cap);
 		f->sums_cap = n;
@@ -53,12 +55,13 @@ static enum err_code touch_first(struct frames *f, uint32_t group, struct err *e
 	return ERR_OK;
 }
 
-static inline enum err_code touch(struct frames *f, uint32_t group, struct err *err)
+static inline enum err_code frames_sum_touch(struct frames *f, uint32_t group, struct err *err)
 {
-	return group < f->sums_cap && f->is_touched[group] ? ERR_OK : touch_first(f, group, err);
+	return group < f->sums_cap && f->is_touched[group] ? ERR_OK :
+														 frames_sum_touch_first(f, group, err);
 }
 
-static bool has_group(const uint32_t *groups, uint32_t n, uint32_t group)
+static bool frames_sum_has_group(const uint32_t *groups, uint32_t n, uint32_t group)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (groups[i] == group)
@@ -67,8 +70,8 @@ static bool has_group(const uint32_t *groups, uint32_t n, uint32_t group)
 }
 
 /* An ancestor of the node has a frame of this group. */
-static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node, uint32_t group,
-	bool *out, struct err *err)
+static enum err_code frames_sum_above(struct frames *f, struct frames_of *t, uint32_t node,
+	uint32_t group, bool *out, struct err *err)
 {
 	struct sym_node at = sym_node(t->partition, node);
 	const uint32_t *groups;
@@ -81,7 +84,7 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
 		at = sym_node(t->partition, at.parent);
 		if ((rc = frames_groups(f, t, at.location, &groups, &n, &plain, err)))
 			return rc;
-		if (has_group(groups, n, group)) {
+		if (frames_sum_has_group(groups, n, group)) {
 			*out = true;
 			return ERR_OK;
 		}
@@ -93,7 +96,7 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
  * Ancestors are looked at only if a function of the node recurs, or shares its name with another
  * function: else no ancestor can be in the same group. If the node's only function recurs, one is.
  */
-static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t node,
+static enum err_code frames_sum_add_cum(struct frames *f, struct frames_of *t, uint32_t node,
 	uint32_t location, bool recursive, int64_t v, struct err *err)
 {
 	bool plain, repeated = false;
@@ -107,22 +110,22 @@ static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t nod
 		return ERR_OK;
 	for (uint32_t i = 0; i < n; i++) {
 		group = groups[i];
-		if (group == GROUP_NONE || has_group(groups, i, group))
+		if (group == GROUP_NONE || frames_sum_has_group(groups, i, group))
 			continue;
 		if (!plain || recursive) {
-			if ((rc = above(f, t, node, group, &repeated, err)))
+			if ((rc = frames_sum_above(f, t, node, group, &repeated, err)))
 				return rc;
 			if (repeated)
 				continue;
 		}
-		if ((rc = touch(f, group, err)))
+		if ((rc = frames_sum_touch(f, group, err)))
 			return rc;
 		f->cum[group] += v;
 	}
 	return ERR_OK;
 }
 
-static enum err_code add_flat(
+static enum err_code frames_sum_add_flat(
 	struct frames *f, struct frames_of *t, const struct part *part, struct err *err)
 {
 	const uint32_t *groups;
@@ -142,7 +145,7 @@ static enum err_code add_flat(
 			return rc;
 		if (groups[0] == GROUP_NONE)
 			continue;
-		if ((rc = touch(f, groups[0], err)))
+		if ((rc = frames_sum_touch(f, groups[0], err)))
 			return rc;
 		f->flat[groups[0]] += c->value - c->base;
 	}
@@ -150,7 +153,8 @@ static enum err_code add_flat(
 }
 
 /* Costs that are known by name only; the query asks for names alone. */
-static enum err_code add_names(struct frames *f, const struct part *part, struct err *err)
+static enum err_code frames_sum_add_names(
+	struct frames *f, const struct part *part, struct err *err)
 {
 	for (size_t i = 0; i < part->names_n; i++) {
 		const struct function_sum *sum = &part->names[i];
@@ -167,7 +171,7 @@ static enum err_code add_names(struct frames *f, const struct part *part, struct
 			keep = matcher_test(&f->o.matchers[k], key.v[FRAME_FUNCTION]);
 		if (!keep)
 			continue;
-		if ((rc = frames_intern(f, &key, &group, err)) || (rc = touch(f, group, err)))
+		if ((rc = frames_intern(f, &key, &group, err)) || (rc = frames_sum_touch(f, group, err)))
 			return rc;
 		f->flat[group] += sum->flat;
 		f->cum[group] += sum->cum;
@@ -176,13 +180,13 @@ static enum err_code add_names(struct frames *f, const struct part *part, struct
 }
 
 /* Zeroed; the old content is lost. */
-static enum err_code nodes_room(struct frames *f, size_t n, struct err *err)
+static enum err_code frames_sum_nodes_room(struct frames *f, size_t n, struct err *err)
 {
 	enum err_code rc;
 
 	if (n <= f->nodes_cap)
 		return ERR_OK;
-	if ((rc = charge(f,
+	if ((rc = frames_sum_charge(f,
 			 (n - f->nodes_cap) * sizeof(*f->nodes) +
 				 (n - f->nodes_cap + 63) / 64 * sizeof(*f->met),
 			 err)))
@@ -198,14 +202,14 @@ static enum err_code nodes_room(struct frames *f, size_t n, struct err *err)
 	return ERR_OK;
 }
 
-static inline void add_node(struct frames *f, uint32_t node, int64_t v)
+static inline void frames_sum_add_node(struct frames *f, uint32_t node, int64_t v)
 {
 	f->nodes[node] += v;
 	f->met[node / 64] |= UINT64_C(1) << (node & 63);
 }
 
 /* Nodes that were met, from the last: parents are below their children. */
-static enum err_code add_subtrees(
+static enum err_code frames_sum_add_subtrees(
 	struct frames *f, struct frames_of *t, size_t nodes, struct err *err)
 {
 	enum err_code rc;
@@ -225,8 +229,8 @@ static enum err_code add_subtrees(
 			if (v == 0 || id == 0)
 				continue;
 			node = sym_node_marked(t->partition, id, &recursive);
-			add_node(f, node.parent, v);
-			if ((rc = add_cum(f, t, id, node.location, recursive, v, err)))
+			frames_sum_add_node(f, node.parent, v);
+			if ((rc = frames_sum_add_cum(f, t, id, node.location, recursive, v, err)))
 				return rc;
 		}
 	}
@@ -235,20 +239,21 @@ static enum err_code add_subtrees(
 
 /* ---- groups that several functions may be in ---- */
 
-struct walk {
-	const struct step *v;
+struct frames_sum_walk {
+	const struct frames_step *v;
 	uint32_t *on_way; /* per group: frames of it on the way to the node in work */
 };
 
-static void count_frames(struct walk *w, const uint32_t *groups, uint32_t n, uint32_t by)
+static void frames_sum_walk_count_frames(
+	struct frames_sum_walk *w, const uint32_t *groups, uint32_t n, uint32_t by)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (groups[i] != GROUP_NONE)
 			w->on_way[groups[i]] += by;
 }
 
-static enum err_code enter(
-	struct frames *f, struct frames_of *t, struct walk *w, const struct step *at, struct err *err)
+static enum err_code frames_sum_enter(struct frames *f, struct frames_of *t,
+	struct frames_sum_walk *w, const struct frames_step *at, struct err *err)
 {
 	const uint32_t *groups;
 	enum err_code rc;
@@ -258,18 +263,19 @@ static enum err_code enter(
 	if ((rc = frames_groups(f, t, at->location, &groups, &n, &plain, err)))
 		return rc;
 	for (uint32_t i = 0; i < n && at->v; i++) {
-		if (groups[i] == GROUP_NONE || w->on_way[groups[i]] || has_group(groups, i, groups[i]))
+		if (groups[i] == GROUP_NONE || w->on_way[groups[i]] ||
+			frames_sum_has_group(groups, i, groups[i]))
 			continue;
-		if ((rc = touch(f, groups[i], err)))
+		if ((rc = frames_sum_touch(f, groups[i], err)))
 			return rc;
 		f->cum[groups[i]] += at->v;
 	}
-	count_frames(w, groups, n, 1);
+	frames_sum_walk_count_frames(w, groups, n, 1);
 	return ERR_OK;
 }
 
-static enum err_code leave(
-	struct frames *f, struct frames_of *t, struct walk *w, const struct step *at, struct err *err)
+static enum err_code frames_sum_leave(struct frames *f, struct frames_of *t,
+	struct frames_sum_walk *w, const struct frames_step *at, struct err *err)
 {
 	const uint32_t *groups;
 	enum err_code rc;
@@ -278,29 +284,29 @@ static enum err_code leave(
 
 	if ((rc = frames_groups(f, t, at->location, &groups, &n, &plain, err)))
 		return rc;
-	count_frames(w, groups, n, UINT32_MAX); /* one less */
+	frames_sum_walk_count_frames(w, groups, n, UINT32_MAX); /* one less */
 	return ERR_OK;
 }
 
-static enum err_code walk_tree(
-	struct frames *f, struct frames_of *t, struct walk *w, uint32_t root, struct err *err)
+static enum err_code frames_sum_walk_tree(struct frames *f, struct frames_of *t,
+	struct frames_sum_walk *w, uint32_t root, struct err *err)
 {
 	enum err_code rc;
 	size_t steps = 0;
 
 	for (uint32_t at = root; at;) {
-		const struct step *s = &w->v[at - 1];
+		const struct frames_step *s = &w->v[at - 1];
 
 		if (steps++ % 65536 == 0 && (rc = eval_check(f->ev, err)))
 			return rc;
-		if ((rc = enter(f, t, w, s, err)))
+		if ((rc = frames_sum_enter(f, t, w, s, err)))
 			return rc;
 		if (s->child) {
 			at = s->child;
 			continue;
 		}
 		for (;;) {
-			if ((rc = leave(f, t, w, s, err)))
+			if ((rc = frames_sum_leave(f, t, w, s, err)))
 				return rc;
 			if ((at = s->sibling) || !s->parent)
 				break;
@@ -310,16 +316,16 @@ static enum err_code walk_tree(
 	return ERR_OK;
 }
 
-static enum err_code steps_room(struct frames *f, size_t n, struct err *err)
+static enum err_code frames_sum_steps_room(struct frames *f, size_t n, struct err *err)
 {
 	size_t cap = f->steps_cap ? 2 * f->steps_cap : 1024;
 	enum err_code rc;
 
 	if (n <= f->steps_cap)
 		return ERR_OK;
-	if ((rc = charge(f, (cap - f->steps_cap) * sizeof(*f->steps), err)))
+	if ((rc = frames_sum_charge(f, (cap - f->steps_cap) * sizeof(*f->steps), err)))
 		return rc;
-	if (!grow(&f->steps, sizeof(*f->steps), cap))
+	if (!frames_sum_grow(&f->steps, sizeof(*f->steps), cap))
 		return eval_nomem(f->ev, err);
 	f->steps_cap = cap;
 	return ERR_OK;
@@ -329,7 +335,7 @@ static enum err_code steps_room(struct frames *f, size_t n, struct err *err)
  * Takes the nodes that were met, from the last, with their subtrees' costs. f->nodes has a node's
  * number in the walk then.
  */
-static enum err_code take_nodes(
+static enum err_code frames_sum_take_nodes(
 	struct frames *f, struct frames_of *t, size_t nodes, uint32_t *n, struct err *err)
 {
 	const uint32_t *groups;
@@ -352,13 +358,13 @@ static enum err_code take_nodes(
 				continue;
 			}
 			node = sym_node(t->partition, id);
-			if ((rc = steps_room(f, *n + (size_t)1, err)) ||
+			if ((rc = frames_sum_steps_room(f, *n + (size_t)1, err)) ||
 				(rc = frames_groups(f, t, node.location, &groups, &groups_n, &plain, err)))
 				return rc;
-			f->steps[*n] = (struct step){
+			f->steps[*n] = (struct frames_step){
 				.v = f->nodes[id], .node = id, .location = node.location, .parent = node.parent
 			};
-			add_node(f, node.parent, f->nodes[id]);
+			frames_sum_add_node(f, node.parent, f->nodes[id]);
 			f->nodes[id] = ++*n;
 		}
 	}
@@ -367,12 +373,12 @@ static enum err_code take_nodes(
 
 /* Parents, still ids, become numbers; gives the first child of the root. f->nodes is all 0 again.
  */
-static uint32_t link_nodes(struct frames *f, uint32_t n)
+static uint32_t frames_sum_link_nodes(struct frames *f, uint32_t n)
 {
 	uint32_t root = 0;
 
 	for (uint32_t i = n; i-- > 0;) {
-		struct step *s = &f->steps[i];
+		struct frames_step *s = &f->steps[i];
 		uint32_t *first = &root;
 
 		s->parent = s->parent ? (uint32_t)f->nodes[s->parent] : 0;
@@ -386,43 +392,44 @@ static uint32_t link_nodes(struct frames *f, uint32_t n)
 	return root;
 }
 
-static enum err_code walk_subtrees(
+static enum err_code frames_sum_walk_subtrees(
 	struct frames *f, struct frames_of *t, size_t nodes, struct err *err)
 {
-	struct walk w = { 0 };
+	struct frames_sum_walk w = { 0 };
 	uint32_t n, root;
 	enum err_code rc;
 
-	if ((rc = take_nodes(f, t, nodes, &n, err)))
+	if ((rc = frames_sum_take_nodes(f, t, nodes, &n, err)))
 		return rc;
-	root = link_nodes(f, n);
+	root = frames_sum_link_nodes(f, n);
 	if (!(w.on_way = calloc(f->groups_n + 1, sizeof(*w.on_way))))
 		return eval_nomem(f->ev, err);
 	w.v = f->steps;
-	rc = walk_tree(f, t, &w, root, err);
+	rc = frames_sum_walk_tree(f, t, &w, root, err);
 	free(w.on_way);
 	return rc;
 }
 
-static enum err_code add_part(struct frames *f, const struct profile_value *p,
+static enum err_code frames_sum_add_part(struct frames *f, const struct profile_value *p,
 	const struct part *part, bool want_cum, struct err *err)
 {
 	struct frames_of *t = NULL;
 	size_t nodes;
 	enum err_code rc;
 
-	if ((rc = add_names(f, part, err)) || part->n == 0)
+	if ((rc = frames_sum_add_names(f, part, err)) || part->n == 0)
 		return rc;
 	nodes = (size_t)part->cells[part->n - 1].stack + 1;
 	if ((rc = frames_partition(f, part->partition, &t, err)) ||
 		(rc = pruned_init(&t->pruned, p, part, f->ev->arena, err)) ||
-		(rc = add_flat(f, t, part, err)) || !want_cum || (rc = nodes_room(f, nodes, err)))
+		(rc = frames_sum_add_flat(f, t, part, err)) || !want_cum ||
+		(rc = frames_sum_nodes_room(f, nodes, err)))
 		return rc;
 	for (size_t i = 0; i < part->n; i++)
-		add_node(f, pruned_stack(&t->pruned, part->cells[i].stack),
+		frames_sum_add_node(f, pruned_stack(&t->pruned, part->cells[i].stack),
 			part->cells[i].value - part->cells[i].base);
-	rc = f->by_name && !sym_has_shown(t->partition) ? add_subtrees(f, t, nodes, err) :
-													  walk_subtrees(f, t, nodes, err);
+	rc = f->by_name && !sym_has_shown(t->partition) ? frames_sum_add_subtrees(f, t, nodes, err) :
+													  frames_sum_walk_subtrees(f, t, nodes, err);
 	if (rc)
 		f->nodes_cap = 0; /* not all are 0 again */
 	return rc;
@@ -439,7 +446,7 @@ enum err_code frames_sum(struct frames *f, const struct profile_value *p, bool w
 		f->is_touched[f->touched[i]] = 0;
 	f->touched_n = 0;
 	for (size_t i = 0; i < p->parts_n; i++)
-		if ((rc = add_part(f, p, &p->parts[i], want_cum, err)))
+		if ((rc = frames_sum_add_part(f, p, &p->parts[i], want_cum, err)))
 			return rc;
 	*out = (struct frame_sums){ f->touched, f->touched_n, f->flat, f->cum };
 	return ERR_OK;

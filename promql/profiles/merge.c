@@ -11,13 +11,13 @@
 #include "base/map.h"
 #include "promql/costs/costs.h"
 
-struct piece {
+struct profiles_merge_piece {
 	uint32_t group;
 	const struct part *from;
 	struct part cells; /* the cells that go to the group: all of from, or its own arrays */
 };
 
-struct group {
+struct profiles_merge_group {
 	struct profile_value p;
 	bool any;
 	size_t pieces_n; /* bound of the parts */
@@ -30,26 +30,26 @@ struct grouped {
 	struct eval *ev;
 	enum grouping grouping;
 	struct name_list labels;
-	struct group *groups;
+	struct profiles_merge_group *groups;
 	size_t groups_n, groups_cap;
 	struct map map;
-	struct piece *pieces;
+	struct profiles_merge_piece *pieces;
 	size_t pieces_n, pieces_cap;
 	size_t element; /* of the input, in work */
 	bool is_split;
 };
 
-static bool group_eq(const void *ctx, const void *key, uint32_t id)
+static bool profiles_merge_group_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(
 		*(const struct labels *)key, ((const struct grouped *)ctx)->groups[id].p.metric);
 }
 
-static enum err_code find_group(
+static enum err_code grouped_find_group(
 	struct grouped *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	uint32_t id = map_find(&g->map, hash, group_eq, g, &metric);
+	uint32_t id = map_find(&g->map, hash, profiles_merge_group_eq, g, &metric);
 
 	if (id == MAP_NONE) {
 		if (!arena_array_room(g->ev->arena, &g->groups, g->groups_n, 1, &g->groups_cap))
@@ -57,27 +57,28 @@ static enum err_code find_group(
 		id = (uint32_t)g->groups_n;
 		if (!map_add(&g->map, hash, id))
 			return eval_nomem(g->ev, err);
-		g->groups[g->groups_n++] = (struct group){ .p.metric = metric };
+		g->groups[g->groups_n++] = (struct profiles_merge_group){ .p.metric = metric };
 	}
 	*out = id;
 	return ERR_OK;
 }
 
-static enum err_code add_piece(
+static enum err_code grouped_add_piece(
 	struct grouped *g, uint32_t group, const struct part *from, struct part cells, struct err *err)
 {
 	if (!arena_array_room(g->ev->arena, &g->pieces, g->pieces_n, 1, &g->pieces_cap))
 		return eval_nomem(g->ev, err);
 	g->groups[group].last = g->pieces_n;
 	g->groups[group].pieces_n++;
-	g->pieces[g->pieces_n++] = (struct piece){ group, from, cells };
+	g->pieces[g->pieces_n++] = (struct profiles_merge_piece){ group, from, cells };
 	return ERR_OK;
 }
 
 /*
  * Keeps the fields that all elements of a group share, and adds up the others, but not the cells.
  */
-static void join_profile(struct group *into, const struct profile_value *p)
+static void profiles_merge_group_join_profile(
+	struct profiles_merge_group *into, const struct profile_value *p)
 {
 	struct profile_value *v = &into->p;
 	struct labels metric = v->metric;
@@ -98,12 +99,12 @@ static void join_profile(struct group *into, const struct profile_value *p)
 	}
 	v->is_diff |= p->is_diff;
 	v->filtered |= p->filtered;
-	v->value_size = duration_sum(v->value_size, p->value_size); /* none is below zero */
-	v->base_size = duration_sum(v->base_size, p->base_size);
+	v->value_size = value_duration_sum(v->value_size, p->value_size); /* none is below zero */
+	v->base_size = value_duration_sum(v->base_size, p->base_size);
 	v->profiles += p->profiles;
 	if (p->time_nanos != 0 && (v->time_nanos == 0 || p->time_nanos < v->time_nanos))
 		v->time_nanos = p->time_nanos;
-	v->duration_nanos = duration_sum(v->duration_nanos, p->duration_nanos);
+	v->duration_nanos = value_duration_sum(v->duration_nanos, p->duration_nanos);
 	v->elapsed_ns += p->elapsed_ns;
 	v->profiled_ns += p->profiled_ns;
 	v->period = p->period > v->period ? p->period : v->period;
@@ -112,7 +113,7 @@ static void join_profile(struct group *into, const struct profile_value *p)
 }
 
 /* The group of a label set's samples: the element's own labels of the list, and the samples'. */
-static enum err_code group_of_set(struct grouped *g, const struct profile_value *p,
+static enum err_code grouped_group_of_set(struct grouped *g, const struct profile_value *p,
 	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out, struct err *err)
 {
 	const struct labels whole = p->metric;
@@ -138,13 +139,13 @@ static enum err_code group_of_set(struct grouped *g, const struct profile_value 
 	buf_release(&text);
 	if ((rc = labels_builder_build(&b, &metric, err)))
 		return rc;
-	if ((rc = find_group(g, metric, out, err)))
+	if ((rc = grouped_find_group(g, metric, out, err)))
 		return rc;
 	return ERR_OK;
 }
 
 /* Cells of a part to pieces, by the group of their label set. */
-static enum err_code split_part(struct grouped *g, const struct profile_value *p,
+static enum err_code grouped_split_part(struct grouped *g, const struct profile_value *p,
 	const struct part *part, struct labels base, struct err *err)
 {
 	uint32_t sets_n = sym_label_sets_n(part->partition), group;
@@ -161,16 +162,16 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 		if (piece_of_set[set])
 			continue;
 		if ((i % 1024 == 0 && (rc = eval_check(g->ev, err))) ||
-			(rc = group_of_set(g, p, part, base, set, &group, err)))
+			(rc = grouped_group_of_set(g, p, part, base, set, &group, err)))
 			return rc;
 		if ((!g->groups[group].pieces_n || g->groups[group].last < first) &&
-			(rc = add_piece(g, group, part, (struct part){ 0 }, err)))
+			(rc = grouped_add_piece(g, group, part, (struct part){ 0 }, err)))
 			return rc;
 		piece_of_set[set] = (uint32_t)g->groups[group].last + 1;
 	}
 	if (part->names_n > 0) { /* of samples without labels */
-		if ((rc = group_of_set(g, p, part, base, 0, &group, err)) ||
-			(rc = add_piece(g, group, part, (struct part){ 0 }, err)))
+		if ((rc = grouped_group_of_set(g, p, part, base, 0, &group, err)) ||
+			(rc = grouped_add_piece(g, group, part, (struct part){ 0 }, err)))
 			return rc;
 		g->pieces[g->pieces_n - 1].cells = (struct part){
 			.names = part->names, .names_n = part->names_n, .names_total = part->names_total
@@ -199,7 +200,7 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 	return ERR_OK;
 }
 
-static bool is_split(
+static bool profiles_merge_is_split(
 	struct name_list labels, const struct profile_value *p, const struct part *part)
 {
 	struct str key;
@@ -214,12 +215,12 @@ bool profiles_need_split(const struct value *in, struct name_list labels)
 {
 	for (size_t i = 0; in->type == VALUE_PROFILES && i < in->n; i++)
 		for (size_t k = 0; k < in->profiles[i].parts_n; k++)
-			if (is_split(labels, &in->profiles[i], &in->profiles[i].parts[k]))
+			if (profiles_merge_is_split(labels, &in->profiles[i], &in->profiles[i].parts[k]))
 				return true;
 	return false;
 }
 
-static enum err_code group_profile(
+static enum err_code grouped_group_profile(
 	struct grouped *g, const struct profile_value *p, struct err *err)
 {
 	size_t first = g->pieces_n;
@@ -230,33 +231,33 @@ static enum err_code group_profile(
 	if ((rc = labels_group(g->ev, p->metric, g->grouping, g->labels, &base, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++) {
-		if (g->grouping == GROUPING_BY && is_split(g->labels, p, &p->parts[i]))
-			rc = split_part(g, p, &p->parts[i], base, err);
-		else if (!(rc = find_group(g, base, &group, err)))
-			rc = add_piece(g, group, &p->parts[i], p->parts[i], err);
+		if (g->grouping == GROUPING_BY && profiles_merge_is_split(g->labels, p, &p->parts[i]))
+			rc = grouped_split_part(g, p, &p->parts[i], base, err);
+		else if (!(rc = grouped_find_group(g, base, &group, err)))
+			rc = grouped_add_piece(g, group, &p->parts[i], p->parts[i], err);
 		if (rc)
 			return rc;
 	}
 	if (p->parts_n == 0) { /* only a total, or nothing */
-		if ((rc = find_group(g, base, &group, err)))
+		if ((rc = grouped_find_group(g, base, &group, err)))
 			return rc;
-		join_profile(&g->groups[group], p);
+		profiles_merge_group_join_profile(&g->groups[group], p);
 		g->groups[group].p.wide_total += p->wide_total;
 		return ERR_OK;
 	}
 	g->element++;
 	for (size_t k = first; k < g->pieces_n; k++) {
-		struct group *into = &g->groups[g->pieces[k].group];
+		struct profiles_merge_group *into = &g->groups[g->pieces[k].group];
 
 		if (into->element == g->element) /* each group once */
 			continue;
 		into->element = g->element;
-		join_profile(into, p);
+		profiles_merge_group_join_profile(into, p);
 	}
 	return ERR_OK;
 }
 
-static enum err_code join_headers(
+static enum err_code grouped_join_headers(
 	struct grouped *g, struct part *into, const struct part *from, struct err *err)
 {
 	uint32_t *all = arena_alloc_raw(
@@ -282,7 +283,7 @@ static enum err_code join_headers(
 	return ERR_OK;
 }
 
-static enum err_code join_names(
+static enum err_code grouped_join_names(
 	struct grouped *g, struct part *into, const struct part *from, struct err *err)
 {
 	struct function_sum *all;
@@ -303,9 +304,10 @@ static enum err_code join_names(
 }
 
 /* Each group's pieces together, in their order. */
-static enum err_code order_pieces(struct grouped *g, struct err *err)
+static enum err_code grouped_order_pieces(struct grouped *g, struct err *err)
 {
-	struct piece *sorted = arena_alloc_raw(g->ev->arena, g->pieces_n + 1, sizeof(*sorted));
+	struct profiles_merge_piece *sorted = arena_alloc_raw(
+		g->ev->arena, g->pieces_n + 1, sizeof(*sorted));
 	size_t *next = arena_alloc_raw(g->ev->arena, g->groups_n + 1, sizeof(*next)), at = 0;
 
 	if (!sorted || !next)
@@ -321,8 +323,8 @@ static enum err_code order_pieces(struct grouped *g, struct err *err)
 }
 
 /* All pieces of one partition, one after the other, then in order. */
-static enum err_code build_part(struct grouped *g, uint32_t group, struct partition *p, size_t n,
-	struct part *out, struct err *err)
+static enum err_code grouped_build_part(struct grouped *g, uint32_t group, struct partition *p,
+	size_t n, struct part *out, struct err *err)
 {
 	size_t from = g->groups[group].from, end = from + g->groups[group].pieces_n, pieces = 0;
 	bool wide = false;
@@ -337,7 +339,7 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 	if (wide && !(out->wide = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->wide))))
 		return eval_nomem(g->ev, err);
 	for (size_t i = from; i < end; i++) {
-		const struct piece *piece = &g->pieces[i];
+		const struct profiles_merge_piece *piece = &g->pieces[i];
 
 		if (piece->from->partition != p)
 			continue;
@@ -347,15 +349,15 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 				memcpy(out->wide + out->n, piece->cells.wide, piece->cells.n * sizeof(*out->wide));
 		}
 		out->n += piece->cells.n;
-		if ((rc = join_headers(g, out, piece->from, err)) ||
-			(rc = join_names(g, out, &piece->cells, err)))
+		if ((rc = grouped_join_headers(g, out, piece->from, err)) ||
+			(rc = grouped_join_names(g, out, &piece->cells, err)))
 			return rc;
 		pieces++;
 	}
 	return pieces > 1 ? part_normalize(g->ev, out, err) : ERR_OK;
 }
 
-static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err)
+static enum err_code grouped_build_group(struct grouped *g, uint32_t id, struct err *err)
 {
 	struct profile_value *v = &g->groups[id].p;
 	size_t from = g->groups[id].from, end = from + g->groups[id].pieces_n, n, seen;
@@ -375,7 +377,7 @@ static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err
 		for (size_t k = i; k < end; k++)
 			if (g->pieces[k].from->partition == p)
 				n += g->pieces[k].cells.n;
-		if ((rc = build_part(g, id, p, n, &v->parts[v->parts_n], err)))
+		if ((rc = grouped_build_part(g, id, p, n, &v->parts[v->parts_n], err)))
 			return rc;
 		v->parts_n++;
 	}
@@ -392,7 +394,7 @@ static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err
 	return ERR_OK;
 }
 
-static int metric_cmp(const void *a, const void *b)
+static int profiles_merge_metric_cmp(const void *a, const void *b)
 {
 	return labels_cmp(
 		((const struct profile_value *)a)->metric, ((const struct profile_value *)b)->metric);
@@ -410,11 +412,11 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 	map_init(&g.map);
 	for (size_t i = 0; i < in->n && !rc; i++)
 		if (i % 1024 != 0 || !(rc = eval_check(ev, err)))
-			rc = group_profile(&g, &in->profiles[i], err);
+			rc = grouped_group_profile(&g, &in->profiles[i], err);
 	if (!rc)
-		rc = order_pieces(&g, err);
+		rc = grouped_order_pieces(&g, err);
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
-		rc = build_group(&g, (uint32_t)i, err);
+		rc = grouped_build_group(&g, (uint32_t)i, err);
 	if (!rc && g.groups_n > 0) {
 		result.profiles = arena_array(ev->arena, struct profile_value, g.groups_n);
 		if (!result.profiles)
@@ -424,7 +426,7 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 		result.profiles[result.n++] = g.groups[i].p;
 	/* Values of samples' labels come by their ids, which differ with where profiles are stored. */
 	if (!rc && g.is_split && result.n)
-		qsort(result.profiles, result.n, sizeof(*result.profiles), metric_cmp);
+		qsort(result.profiles, result.n, sizeof(*result.profiles), profiles_merge_metric_cmp);
 	result.is_split = in->is_split || g.is_split;
 	if (!rc)
 		*out = result;

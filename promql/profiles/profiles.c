@@ -31,7 +31,7 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 		keys[i] = cell_key(&part->cells[i]);
 		order[i] = (uint32_t)i;
 	}
-	sort_keys(keys, order, (uint32_t)n, keys + n, order + n);
+	intern_sort_keys(keys, order, (uint32_t)n, keys + n, order + n);
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &part->cells[order[i]];
 
@@ -53,7 +53,7 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 	return ERR_OK;
 }
 
-static bool add_abs(int64_t *sum, int64_t v)
+static bool profiles_add_abs(int64_t *sum, int64_t v)
 {
 	return v == INT64_MIN || __builtin_add_overflow(*sum, v < 0 ? -v : v, sum);
 }
@@ -68,13 +68,13 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 		for (size_t k = 0; k < p->parts[i].n; k++) {
 			const struct cell *c = &p->parts[i].cells[k];
 
-			if (add_abs(&value_abs, c->value) || add_abs(&base_abs, c->base))
+			if (profiles_add_abs(&value_abs, c->value) || profiles_add_abs(&base_abs, c->base))
 				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 			p->value_total += c->value;
 			p->base_total += c->base;
 		}
 	for (size_t i = 0; i < p->parts_n; i++) {
-		if (add_abs(&value_abs, p->parts[i].names_total))
+		if (profiles_add_abs(&value_abs, p->parts[i].names_total))
 			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 		p->value_total += p->parts[i].names_total;
 	}
@@ -126,7 +126,7 @@ enum label_source label_source(
 /* ---- rounding ---- */
 
 /* Half away from zero; the divisor is above zero. */
-static __int128 divide(__int128 v, int64_t divisor)
+static __int128 profiles_divide(__int128 v, int64_t divisor)
 {
 	__int128 q = v / divisor, r = v % divisor;
 
@@ -136,7 +136,8 @@ static __int128 divide(__int128 v, int64_t divisor)
 	return q;
 }
 
-static enum err_code round_profile(struct eval *ev, struct profile_value *p, struct err *err)
+static enum err_code profiles_round_profile(
+	struct eval *ev, struct profile_value *p, struct err *err)
 {
 	enum err_code rc;
 
@@ -148,7 +149,7 @@ static enum err_code round_profile(struct eval *ev, struct profile_value *p, str
 		size_t k = 0;
 
 		for (size_t c = 0; c < part->n; c++) {
-			__int128 v = divide(part->wide[c], p->divisor);
+			__int128 v = profiles_divide(part->wide[c], p->divisor);
 
 			if (v == 0)
 				continue;
@@ -170,7 +171,7 @@ enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err)
 	enum err_code rc;
 
 	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++) {
-		if (v->profiles[i].divisor && (rc = round_profile(ev, &v->profiles[i], err)))
+		if (v->profiles[i].divisor && (rc = profiles_round_profile(ev, &v->profiles[i], err)))
 			return rc;
 		if ((rc = profile_totals(&v->profiles[i], err)))
 			return rc;

@@ -84,9 +84,9 @@ enum over_time {
 struct factor {
 	long double multiplier, divisor;
 };
-bool over_has_factor(enum over_time over, const struct profile_type *type);
+bool fraction_has_factor(enum over_time over, const struct profile_type *type);
 /* stats: of all epochs of the series. */
-struct factor over_factor(enum over_time over, const struct profile_type *type,
+struct factor fraction_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns);
 /* In units of FRACTION_ONE. False: it does not fit. */
 bool fraction_of(struct factor f, __int128 v, __int128 *out);

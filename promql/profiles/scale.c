@@ -7,13 +7,13 @@
 #include <assert.h>
 #include <math.h>
 
-struct scale {
+struct profiles_scale {
 	double factor;
 	bool divide;
 	bool fraction; /* the factor's magnitude is at most 1 to multiply by, at least 1 to divide by */
 };
 
-static bool scale_cost(int64_t *v, struct scale s)
+static bool scale_cost(int64_t *v, struct profiles_scale s)
 {
 	double scaled;
 
@@ -29,13 +29,13 @@ static bool scale_cost(int64_t *v, struct scale s)
 	return true;
 }
 
-static bool scale_size(int64_t *v, struct scale s)
+static bool scale_size(int64_t *v, struct profiles_scale s)
 {
 	s.factor = fabs(s.factor);
 	return scale_cost(v, s);
 }
 
-static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
+static enum err_code scale_part(struct eval *ev, const struct expr *e, struct profiles_scale s,
 	const struct part *from, struct part *to, struct err *err)
 {
 	*to = *from;
@@ -54,19 +54,19 @@ static enum err_code scale_part(struct eval *ev, const struct expr *e, struct sc
 }
 
 /* The factor without its power of two, which goes to the exponent. */
-static struct scale of_fraction(struct profile_value *p, double factor, bool divide)
+static struct profiles_scale scale_of_fraction(struct profile_value *p, double factor, bool divide)
 {
 	int power;
 	double rest = frexp(factor, &power);
 
 	p->exponent += divide ? power - 1 : -power;
-	return (struct scale){ divide ? rest * 2 : rest, divide, true };
+	return (struct profiles_scale){ divide ? rest * 2 : rest, divide, true };
 }
 
 enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
 	double factor, bool divide, struct value *out, struct err *err)
 {
-	struct scale s = { factor, divide, false };
+	struct profiles_scale s = { factor, divide, false };
 	enum err_code rc;
 
 	assert(e->kind == EXPR_BINARY);
@@ -85,7 +85,7 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 			return rc;
 		*p = from;
 		if (p->fraction)
-			s = of_fraction(p, factor, divide);
+			s = scale_of_fraction(p, factor, divide);
 		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
 			return eval_nomem(ev, err);
 		for (size_t k = 0; k < p->parts_n; k++)

@@ -12,7 +12,7 @@ struct ranking {
 	struct frame_sums sums;
 };
 
-static struct top_key key_of(const void *ctx, uint32_t group)
+static struct top_key profiles_top_key_of(const void *ctx, uint32_t group)
 {
 	const struct ranking *r = ctx;
 	const struct frame_group *g = frames_group(r->frames, group);
@@ -22,8 +22,8 @@ static struct top_key key_of(const void *ctx, uint32_t group)
 }
 
 /* total is not rounded, nor are the sums. */
-static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_t *order, size_t n,
-	int64_t total, struct top_table *out, struct err *err)
+static enum err_code profiles_top_make_rows(struct eval *ev, const struct ranking *r,
+	uint32_t *order, size_t n, int64_t total, struct top_table *out, struct err *err)
 {
 	int exponent = out->source->exponent;
 	int64_t sum = 0, flat, cum;
@@ -50,8 +50,8 @@ static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_
 		err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
 
-static enum err_code rank(struct eval *ev, struct frames *f, const struct profile_value *p,
-	struct top_table *out, struct err *err)
+static enum err_code profiles_top_rank(struct eval *ev, struct frames *f,
+	const struct profile_value *p, struct top_table *out, struct err *err)
 {
 	struct ranking r = { .frames = f };
 	uint32_t *order;
@@ -64,7 +64,7 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.sums.n; i++)
 		order[i] = r.sums.groups[i];
-	n = top_rows(order, r.sums.n, key_of, &r);
+	n = top_rows(order, r.sums.n, profiles_top_key_of, &r);
 	out->metric = p->metric;
 	out->type = p->type;
 	out->profiles = p->profiles;
@@ -72,11 +72,11 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 	out->duration_nanos = p->duration_nanos;
 	out->is_diff = p->is_diff;
 	out->source = p;
-	return make_rows(ev, &r, order, n, p->total, out, err);
+	return profiles_top_make_rows(ev, &r, order, n, p->total, out, err);
 }
 
 /* The stacks of a table are shown as whole numbers. */
-static enum err_code whole_source(
+static enum err_code profiles_top_whole_source(
 	struct eval *ev, const struct profile_value *p, struct top_table *out, struct err *err)
 {
 	struct profile_value *whole;
@@ -108,8 +108,8 @@ enum err_code profiles_top(
 		return rc;
 	for (size_t i = 0; i < in->n && !rc; i++) {
 		out->tops[i].k = k >= 1 ? k < 1e9 ? (size_t)k : (size_t)1e9 : 0;
-		if ((rc = rank(ev, f, &in->profiles[i], &out->tops[i], err)) ||
-			(rc = whole_source(ev, &in->profiles[i], &out->tops[i], err)))
+		if ((rc = profiles_top_rank(ev, f, &in->profiles[i], &out->tops[i], err)) ||
+			(rc = profiles_top_whole_source(ev, &in->profiles[i], &out->tops[i], err)))
 			break;
 		out->n++;
 	}

@@ -14,7 +14,7 @@
 #define SCRATCH_MAX ((size_t)256 << 20)
 
 /* An alert; its labels are one piece of memory, its annotations another. */
-struct entry {
+struct alerts_entry {
 	struct alert alert;
 	void *labels_memory, *annotations_memory;
 	bool seen; /* among the elements of this evaluation */
@@ -23,7 +23,7 @@ struct entry {
 struct alert_state {
 	const struct rule *rule;
 	const struct rule_group *group;
-	struct entry **v; /* ascending by labels */
+	struct alerts_entry **v; /* ascending by labels */
 	size_t n;
 };
 
@@ -52,7 +52,7 @@ static bool labels_pack(struct labels ls, struct labels *out, void **memory)
 	return true;
 }
 
-static void entry_free(struct entry *e)
+static void alerts_entry_free(struct alerts_entry *e)
 {
 	if (!e)
 		return;
@@ -61,14 +61,14 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-static struct entry *entry_new(struct labels labels, struct labels annotations)
+static struct alerts_entry *alerts_entry_new(struct labels labels, struct labels annotations)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct alerts_entry *e = calloc(1, sizeof(*e));
 
 	if (e && labels_pack(labels, &e->alert.labels, &e->labels_memory) &&
 		labels_pack(annotations, &e->alert.annotations, &e->annotations_memory))
 		return e;
-	entry_free(e);
+	alerts_entry_free(e);
 	return NULL;
 }
 
@@ -88,10 +88,10 @@ void alert_state_set_rule(struct alert_state *s, const struct rule *r, const str
 	s->group = g;
 }
 
-static void drop_all(struct alert_state *s)
+static void alert_state_drop_all(struct alert_state *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		entry_free(s->v[i]);
+		alerts_entry_free(s->v[i]);
 	free(s->v);
 	s->v = NULL;
 	s->n = 0;
@@ -101,26 +101,27 @@ void alert_state_close(struct alert_state *s)
 {
 	if (!s)
 		return;
-	drop_all(s);
+	alert_state_drop_all(s);
 	free(s);
 }
 
 /* ---- what an evaluation found ---- */
 
-struct taking {
+struct alerts_taking {
 	struct alert_state *s;
 	int64_t t_ns;
 	struct template_data data;
 	struct arena arena;
 	struct err *err;
-	struct entry **v; /* as found; ascending by labels */
+	struct alerts_entry **v; /* as found; ascending by labels */
 	size_t n;
 };
 
 /*
  * The text of a label or annotation, its template expanded. A template's failure becomes its text.
  */
-static enum err_code expand(struct taking *x, const struct rule_text *t, struct str *out)
+static enum err_code alerts_expand(
+	struct alerts_taking *x, const struct rule_text *t, struct str *out)
 {
 	struct buf b = { 0 };
 	struct err why;
@@ -149,24 +150,24 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 	return rc;
 }
 
-static enum err_code set_all(
-	struct taking *x, struct labels_builder *b, const struct rule_text *v, size_t n)
+static enum err_code alerts_set_all(
+	struct alerts_taking *x, struct labels_builder *b, const struct rule_text *v, size_t n)
 {
 	enum err_code rc = ERR_OK;
 	struct str value;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		if (!(rc = expand(x, &v[i], &value)))
+		if (!(rc = alerts_expand(x, &v[i], &value)))
 			labels_builder_set(b, v[i].name, value);
 	return rc;
 }
 
-static enum err_code find(struct taking *x, const struct alert_element *from)
+static enum err_code alerts_find(struct alerts_taking *x, const struct alert_element *from)
 {
 	const struct rule *r = x->s->rule;
 	struct labels_builder labels, notes;
 	struct labels l, a;
-	struct entry *e;
+	struct alerts_entry *e;
 	enum err_code rc;
 
 	x->data.labels = from->labels;
@@ -174,15 +175,15 @@ static enum err_code find(struct taking *x, const struct alert_element *from)
 	x->data.t_ns = x->t_ns;
 	labels_builder_init(&labels, &x->arena, from->labels);
 	labels_builder_init(&notes, &x->arena, (struct labels){ 0 });
-	if ((rc = set_all(x, &labels, r->labels, r->labels_n)) ||
-		(rc = set_all(x, &notes, r->annotations, r->annotations_n)))
+	if ((rc = alerts_set_all(x, &labels, r->labels, r->labels_n)) ||
+		(rc = alerts_set_all(x, &notes, r->annotations, r->annotations_n)))
 		return rc;
 	labels_builder_del(&labels, STR(LABEL_NAME));
 	labels_builder_set(&labels, STR(ALERT_NAME), r->name);
 	if ((rc = labels_builder_build(&labels, &l, x->err)) ||
 		(rc = labels_builder_build(&notes, &a, x->err)))
 		return rc;
-	if (!(e = entry_new(l, a)))
+	if (!(e = alerts_entry_new(l, a)))
 		return err_nomem(x->err, "alerts");
 	e->alert.phase = ALERT_PENDING;
 	e->alert.value = from->value;
@@ -193,18 +194,18 @@ static enum err_code find(struct taking *x, const struct alert_element *from)
 	return ERR_OK;
 }
 
-static int by_labels(const void *a, const void *b)
+static int alerts_by_labels(const void *a, const void *b)
 {
-	return labels_cmp(
-		(*(struct entry *const *)a)->alert.labels, (*(struct entry *const *)b)->alert.labels);
+	return labels_cmp((*(struct alerts_entry *const *)a)->alert.labels,
+		(*(struct alerts_entry *const *)b)->alert.labels);
 }
 
-static enum err_code check_distinct(struct taking *x)
+static enum err_code alerts_check_distinct(struct alerts_taking *x)
 {
 	if (x->n)
-		qsort(x->v, x->n, sizeof(struct entry *), by_labels);
+		qsort(x->v, x->n, sizeof(struct alerts_entry *), alerts_by_labels);
 	for (size_t i = 1; i < x->n; i++)
-		if (by_labels(&x->v[i - 1], &x->v[i]) == 0)
+		if (alerts_by_labels(&x->v[i - 1], &x->v[i]) == 0)
 			return err_set(x->err, ERR_INVALID,
 				"vector contains metrics with the same labelset after applying "
 				"alert labels");
@@ -214,7 +215,7 @@ static enum err_code check_distinct(struct taking *x)
 /* ---- what becomes of alerts ---- */
 
 /* The old alert goes on with the value and annotations of the new one. */
-static void carry_on(struct entry *old, struct entry *found)
+static void alerts_entry_carry_on(struct alerts_entry *old, struct alerts_entry *found)
 {
 	free(old->annotations_memory);
 	old->annotations_memory = found->annotations_memory;
@@ -222,32 +223,32 @@ static void carry_on(struct entry *old, struct entry *found)
 	old->alert.value = found->alert.value;
 	old->seen = true;
 	found->annotations_memory = NULL;
-	entry_free(found);
+	alerts_entry_free(found);
 }
 
 /* Merges what was found into the alerts. Both are in order; `all` has room for both. */
-static void join(struct taking *x, struct entry **all)
+static void alerts_join(struct alerts_taking *x, struct alerts_entry **all)
 {
 	struct alert_state *s = x->s;
 	size_t i = 0, k = 0, n = 0;
 	int d;
 
 	while (i < s->n || k < x->n) {
-		d = i == s->n ? 1 : k == x->n ? -1 : by_labels(&s->v[i], &x->v[k]);
+		d = i == s->n ? 1 : k == x->n ? -1 : alerts_by_labels(&s->v[i], &x->v[k]);
 		if (d < 0) {
 			all[n++] = s->v[i++];
 		} else if (d > 0) {
 			all[n++] = x->v[k++];
 		} else if (s->v[i]->alert.phase != ALERT_INACTIVE) {
-			carry_on(s->v[i], x->v[k++]);
+			alerts_entry_carry_on(s->v[i], x->v[k++]);
 			all[n++] = s->v[i++];
 		} else { /* it was resolved and begins anew */
-			entry_free(s->v[i++]);
+			alerts_entry_free(s->v[i++]);
 			all[n++] = x->v[k++];
 		}
 	}
 	for (size_t j = 1; j < n; j++)
-		assert(by_labels(&all[j - 1], &all[j]) < 0);
+		assert(alerts_by_labels(&all[j - 1], &all[j]) < 0);
 	free(s->v);
 	s->v = all;
 	s->n = n;
@@ -255,7 +256,7 @@ static void join(struct taking *x, struct entry **all)
 }
 
 /* An alert that was not found. True while keep_firing_for keeps it firing. */
-static bool lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gone)
+static bool alert_lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gone)
 {
 	bool keep = false;
 
@@ -273,22 +274,22 @@ static bool lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gon
 	return keep;
 }
 
-static size_t move_on(struct alert_state *s, int64_t t_ns)
+static size_t alert_state_move_on(struct alert_state *s, int64_t t_ns)
 {
 	size_t kept = 0, active = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct entry *e = s->v[i];
+		struct alerts_entry *e = s->v[i];
 		struct alert *a = &e->alert;
 		bool gone = false, counts = true;
 
 		if (e->seen)
 			a->keep_firing_since_ns = 0;
 		else
-			counts = lapse(a, s->rule, t_ns, &gone);
+			counts = alert_lapse(a, s->rule, t_ns, &gone);
 		e->seen = false;
 		if (gone) {
-			entry_free(e);
+			alerts_entry_free(e);
 			continue;
 		}
 		s->v[kept++] = e;
@@ -306,8 +307,8 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
 	struct err *err)
 {
-	struct taking x = { .s = s, .t_ns = t_ns, .data = *data, .err = err };
-	struct entry **all = NULL;
+	struct alerts_taking x = { .s = s, .t_ns = t_ns, .data = *data, .err = err };
+	struct alerts_entry **all = NULL;
 	enum err_code rc = ERR_OK;
 	size_t active;
 
@@ -317,17 +318,17 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	if (!x.v || !all)
 		rc = err_nomem(err, "alerts");
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = find(&x, &v[i]);
-	if (rc || (rc = check_distinct(&x))) {
+		rc = alerts_find(&x, &v[i]);
+	if (rc || (rc = alerts_check_distinct(&x))) {
 		free(all);
 		goto out;
 	}
 	if (lock)
 		mutex_lock(lock);
-	join(&x, all);
-	active = move_on(s, t_ns);
+	alerts_join(&x, all);
+	active = alert_state_move_on(s, t_ns);
 	if (s->group->limit && active > s->group->limit) {
-		drop_all(s);
+		alert_state_drop_all(s);
 		rc = err_set(
 			err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts", s->group->limit, active);
 	}
@@ -335,7 +336,7 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 		mutex_unlock(lock);
 out:
 	for (size_t i = 0; i < x.n; i++)
-		entry_free(x.v[i]);
+		alerts_entry_free(x.v[i]);
 	free(x.v);
 	arena_release(&x.arena);
 	return rc;
@@ -372,10 +373,10 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns)
 {
-	struct entry wanted = { .alert.labels = labels }, *key = &wanted, **found;
+	struct alerts_entry wanted = { .alert.labels = labels }, *key = &wanted, **found;
 	struct alert *a;
 
-	found = s->n ? bsearch(&key, s->v, s->n, sizeof(*s->v), by_labels) : NULL;
+	found = s->n ? bsearch(&key, s->v, s->n, sizeof(*s->v), alerts_by_labels) : NULL;
 	if (!found)
 		return;
 	a = &(*found)->alert;

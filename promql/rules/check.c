@@ -8,14 +8,14 @@
 #include "promql/syntax/check.h"
 
 /* The value of a key, or the whole node if there is none. */
-static const struct yaml_node *at(const struct yaml_node *n, const char *key)
+static const struct yaml_node *rule_check_at(const struct yaml_node *n, const char *key)
 {
 	const struct yaml_node *v = yaml_get(n, key);
 
 	return v ? v : n;
 }
 
-static const struct yaml_node *at_name(const struct yaml_node *n, struct str name)
+static const struct yaml_node *rule_check_at_name(const struct yaml_node *n, struct str name)
 {
 	for (const struct yaml_node *c = n->kind == YAML_MAPPING ? n->child : NULL; c; c = c->next)
 		if (str_eq(c->key->text, name))
@@ -29,16 +29,16 @@ enum err_code rule_labels_check(const struct yaml_node *n, struct labels ls, str
 		struct str name = ls.v[i].name;
 
 		if (!any_name_valid(name) || str_is(name, LABEL_NAME))
-			return yaml_err(
-				at_name(n, name), err, ERR_INVALID, "invalid label name: " STR_FMT, STR_ARG(name));
+			return yaml_err(rule_check_at_name(n, name), err, ERR_INVALID,
+				"invalid label name: " STR_FMT, STR_ARG(name));
 		if (!label_value_valid(ls.v[i].value))
-			return yaml_err(at_name(n, name), err, ERR_INVALID, "invalid label value: %s",
-				QUOTED(ls.v[i].value));
+			return yaml_err(rule_check_at_name(n, name), err, ERR_INVALID,
+				"invalid label value: %s", QUOTED(ls.v[i].value));
 	}
 	return ERR_OK;
 }
 
-static enum err_code check_fields(
+static enum err_code rule_check_fields(
 	const struct yaml_node *n, const struct rule_fields *f, struct err *err)
 {
 	enum err_code rc;
@@ -51,30 +51,31 @@ static enum err_code check_fields(
 		return yaml_err(n, err, ERR_INVALID, "field 'expr' must be set in rule");
 	if (f->record.len) {
 		if (f->annotations.n)
-			return yaml_err(at(n, "annotations"), err, ERR_INVALID,
+			return yaml_err(rule_check_at(n, "annotations"), err, ERR_INVALID,
 				"invalid field 'annotations' in recording rule");
 		if (f->for_ns)
 			return yaml_err(
-				at(n, "for"), err, ERR_INVALID, "invalid field 'for' in recording rule");
+				rule_check_at(n, "for"), err, ERR_INVALID, "invalid field 'for' in recording rule");
 		if (f->keep_firing_for_ns)
-			return yaml_err(at(n, "keep_firing_for"), err, ERR_INVALID,
+			return yaml_err(rule_check_at(n, "keep_firing_for"), err, ERR_INVALID,
 				"invalid field 'keep_firing_for' in recording rule");
 		if (!any_name_valid(f->record))
-			return yaml_err(at(n, "record"), err, ERR_INVALID,
+			return yaml_err(rule_check_at(n, "record"), err, ERR_INVALID,
 				"invalid recording rule name: " STR_FMT, STR_ARG(f->record));
 		if (memchr(f->record.ptr, '{', f->record.len) || memchr(f->record.ptr, '}', f->record.len))
-			return yaml_err(at(n, "record"), err, ERR_INVALID,
+			return yaml_err(rule_check_at(n, "record"), err, ERR_INVALID,
 				"braces present in the recording rule name; should it be in expr?: " STR_FMT,
 				STR_ARG(f->record));
 	} else if (!label_value_valid(f->alert)) {
-		return yaml_err(
-			at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s", QUOTED(f->alert));
+		return yaml_err(rule_check_at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s",
+			QUOTED(f->alert));
 	}
-	if ((rc = rule_labels_check(at(n, "labels"), f->labels, err)))
+	if ((rc = rule_labels_check(rule_check_at(n, "labels"), f->labels, err)))
 		return rc;
 	for (size_t i = 0; i < f->annotations.n; i++)
 		if (!any_name_valid(f->annotations.v[i].name))
-			return yaml_err(at_name(at(n, "annotations"), f->annotations.v[i].name), err,
+			return yaml_err(
+				rule_check_at_name(rule_check_at(n, "annotations"), f->annotations.v[i].name), err,
 				ERR_INVALID, "invalid annotation name: " STR_FMT,
 				STR_ARG(f->annotations.v[i].name));
 	return ERR_OK;
@@ -109,7 +110,7 @@ static enum err_code check_types(
 	return rc;
 }
 
-static enum err_code check_expr(
+static enum err_code rule_check_expr(
 	struct arena *a, const struct yaml_node *n, struct rule *r, struct err *err)
 {
 	struct parsed *q = NULL;
@@ -141,8 +142,9 @@ out:
 
 /* ---- labels and annotations ---- */
 
-static enum err_code make_texts(struct arena *a, const struct yaml_node *n, const char *what,
-	bool templates, struct labels ls, struct rule_text **out, size_t *out_n, struct err *err)
+static enum err_code rule_check_make_texts(struct arena *a, const struct yaml_node *n,
+	const char *what, bool templates, struct labels ls, struct rule_text **out, size_t *out_n,
+	struct err *err)
 {
 	struct rule_text *v = arena_array(a, struct rule_text, ls.n + 1);
 	struct err why;
@@ -155,8 +157,8 @@ static enum err_code make_texts(struct arena *a, const struct yaml_node *n, cons
 		if (!templates || str_find(v[i].text, STR("{{")) < 0)
 			continue;
 		if ((rc = template_parse(a, v[i].text, &v[i].template, &why)))
-			return yaml_err(
-				at_name(n, v[i].name), err, rc, "%s %s: %s", what, QUOTED(v[i].name), why.msg);
+			return yaml_err(rule_check_at_name(n, v[i].name), err, rc, "%s %s: %s", what,
+				QUOTED(v[i].name), why.msg);
 	}
 	*out = v;
 	*out_n = ls.n;
@@ -181,16 +183,17 @@ enum err_code rule_check(struct arena *a, const struct yaml_node *n, const struc
 		.line = n->line,
 		.column = n->column,
 	};
-	if ((rc = check_fields(n, f, err)) || (rc = check_expr(a, at(n, "expr"), out, err)))
+	if ((rc = rule_check_fields(n, f, err)) ||
+		(rc = rule_check_expr(a, rule_check_at(n, "expr"), out, err)))
 		return rc;
 	labels_builder_init(&b, a, g->labels);
 	for (size_t i = 0; i < f->labels.n; i++)
 		labels_builder_set(&b, f->labels.v[i].name, f->labels.v[i].value);
 	if ((rc = labels_builder_build(&b, &all, err)))
 		return rc;
-	if ((rc = make_texts(
-			 a, at(n, "labels"), "label", alert, all, &out->labels, &out->labels_n, err)))
+	if ((rc = rule_check_make_texts(a, rule_check_at(n, "labels"), "label", alert, all,
+			 &out->labels, &out->labels_n, err)))
 		return rc;
-	return make_texts(a, at(n, "annotations"), "annotation", alert, f->annotations,
-		&out->annotations, &out->annotations_n, err);
+	return rule_check_make_texts(a, rule_check_at(n, "annotations"), "annotation", alert,
+		f->annotations, &out->annotations, &out->annotations_n, err);
 }

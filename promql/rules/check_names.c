@@ -25,7 +25,7 @@ static bool recorded_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(*(const struct str *)key, ((const struct recordings *)ctx)->v[id].name);
 }
 
-static struct recorded *find(const struct recordings *r, struct str name)
+static struct recorded *recordings_find(const struct recordings *r, struct str name)
 {
 	uint32_t id = map_find(&r->by_name, hash_bytes(name.ptr, name.len, 0), recorded_eq, r, &name);
 
@@ -33,9 +33,9 @@ static struct recorded *find(const struct recordings *r, struct str name)
 }
 
 /* The types that a name may mean; 0: not known. */
-static unsigned kind_of(const void *ctx, struct str name)
+static unsigned check_names_kind_of(const void *ctx, struct str name)
 {
-	const struct recorded *known = find(ctx, name);
+	const struct recorded *known = recordings_find(ctx, name);
 	struct type_pattern pattern;
 
 	if (known) /* both: depends on the data */
@@ -43,9 +43,10 @@ static unsigned kind_of(const void *ctx, struct str name)
 	return type_pattern_parse(name, &pattern) && type_pattern_known(&pattern) ? VALUE_PROFILES : 0;
 }
 
-static enum err_code note(struct recordings *r, struct str name, unsigned types, struct err *err)
+static enum err_code recordings_note(
+	struct recordings *r, struct str name, unsigned types, struct err *err)
 {
-	struct recorded *known = find(r, name);
+	struct recorded *known = recordings_find(r, name);
 
 	if (types & VALUE_SCALAR) /* a scalar is recorded as a number */
 		types = (types & ~(unsigned)VALUE_SCALAR) | VALUE_COSTS;
@@ -61,10 +62,10 @@ static enum err_code note(struct recordings *r, struct str name, unsigned types,
 }
 
 /* Typed as what is known of names says, unless that is wrong somewhere: this is told later. */
-static enum err_code parse(struct arena *a, const struct recordings *known, const struct rule *r,
-	struct parsed **out, struct err *err)
+static enum err_code check_names_parse(struct arena *a, const struct recordings *known,
+	const struct rule *r, struct parsed **out, struct err *err)
 {
-	struct check_names names = { .kind = kind_of, .ctx = known };
+	struct check_names names = { .kind = check_names_kind_of, .ctx = known };
 	enum err_code rc = parse_query(a, r->expr, out, NULL, err);
 
 	if (rc || !check_query_names(*out, &names, NULL, NULL))
@@ -72,7 +73,8 @@ static enum err_code parse(struct arena *a, const struct recordings *known, cons
 	return check_query(*out, NULL, err);
 }
 
-static enum err_code note_rule(struct recordings *to, const struct rule *r, struct err *err)
+static enum err_code recordings_note_rule(
+	struct recordings *to, const struct rule *r, struct err *err)
 {
 	struct parsed *q = NULL;
 	struct arena a;
@@ -81,18 +83,18 @@ static enum err_code note_rule(struct recordings *to, const struct rule *r, stru
 	if (r->kind == RULE_ALERT)
 		return ERR_OK;
 	arena_init(&a, 0);
-	if (!(rc = parse(&a, to, r, &q, err)))
-		rc = note(to, r->name, q->root->types, err);
+	if (!(rc = check_names_parse(&a, to, r, &q, err)))
+		rc = recordings_note(to, r->name, q->root->types, err);
 	parsed_release(q);
 	arena_release(&a);
 	return rc;
 }
 
 /* "if cpu is a profile: ..." of a well-known name, "x is recorded as profiles: ..." of another. */
-static enum err_code fault(const struct recordings *known, const struct rule *r, size_t number,
-	struct str name, const char *what, struct err *err)
+static enum err_code recordings_fault(const struct recordings *known, const struct rule *r,
+	size_t number, struct str name, const char *what, struct err *err)
 {
-	const struct recorded *own = find(known, name);
+	const struct recorded *own = recordings_find(known, name);
 
 	return err_set(err, ERR_INVALID,
 		STR_FMT ":%u:%u: group %s, rule %zu, %s: %s" STR_FMT " is %s: %s", STR_ARG(r->group->file),
@@ -107,20 +109,20 @@ static enum err_code fault(const struct recordings *known, const struct rule *r,
 static enum err_code check_rule(
 	const struct recordings *known, const struct rule *r, size_t number, struct err *err)
 {
-	struct check_names names = { .kind = kind_of, .ctx = known };
+	struct check_names names = { .kind = check_names_kind_of, .ctx = known };
 	struct parsed *q = NULL;
 	struct arena a;
 	struct err why;
 	enum err_code rc;
 
 	arena_init(&a, 0);
-	if ((rc = parse(&a, known, r, &q, err)))
+	if ((rc = check_names_parse(&a, known, r, &q, err)))
 		goto out;
 	rc = check_query_names(q, &names, NULL, &why);
 	if (!rc && r->kind == RULE_ALERT && !(q->root->types & VALUE_COSTS))
 		rc = err_set(&why, ERR_INVALID, "an alert's expression must give costs");
 	if (rc && names.assumed)
-		rc = fault(known, r, number, names.assumed->selector.name, why.msg, err);
+		rc = recordings_fault(known, r, number, names.assumed->selector.name, why.msg, err);
 out:
 	parsed_release(q);
 	arena_release(&a);
@@ -139,7 +141,7 @@ enum err_code rule_set_check_names(const struct rule_set *s, struct err *err)
 		rc = arena_fail(&a, "rules", err);
 	for (size_t i = 0; i < s->groups_n && !rc; i++)
 		for (size_t k = 0; k < s->groups[i].rules_n && !rc; k++)
-			rc = note_rule(&known, &s->groups[i].rules[k], err);
+			rc = recordings_note_rule(&known, &s->groups[i].rules[k], err);
 	for (size_t i = 0; i < s->groups_n && !rc; i++)
 		for (size_t k = 0; k < s->groups[i].rules_n && !rc; k++)
 			rc = check_rule(&known, &s->groups[i].rules[k], k + 1, err);

@@ -6,7 +6,7 @@
 
 #include "promql/rules/rules.h"
 
-static int by_identity(const struct rule *a, const struct rule *b)
+static int rule_by_identity(const struct rule *a, const struct rule *b)
 {
 	int order = (a->kind == RULE_ALERT) - (b->kind == RULE_ALERT);
 
@@ -20,17 +20,17 @@ static int by_identity(const struct rule *a, const struct rule *b)
 }
 
 /* Rules of a group lie in one array, groups in the order of their files. */
-static int by_identity_and_place(const void *a, const void *b)
+static int rule_duplicates_by_identity_and_place(const void *a, const void *b)
 {
 	const struct rule *x = *(const struct rule *const *)a, *y = *(const struct rule *const *)b;
-	int order = by_identity(x, y);
+	int order = rule_by_identity(x, y);
 
 	if (!order && x->group != y->group)
 		return x->group < y->group ? -1 : 1;
 	return order ? order : x < y ? -1 : x > y;
 }
 
-static int by_place(const void *a, const void *b)
+static int rule_duplicates_by_place(const void *a, const void *b)
 {
 	const struct rule *x = ((const struct rule_duplicate *)a)->again,
 					  *y = ((const struct rule_duplicate *)b)->again;
@@ -52,14 +52,14 @@ enum err_code rule_set_duplicates(const struct rule_set *s, struct arena *a,
 	for (size_t i = 0; i < s->groups_n; i++)
 		for (size_t r = 0; r < s->groups[i].rules_n; r++)
 			v[rules_n++] = &s->groups[i].rules[r];
-	qsort(v, rules_n, sizeof(*v), by_identity_and_place);
+	qsort(v, rules_n, sizeof(*v), rule_duplicates_by_identity_and_place);
 	for (size_t i = 1; i < rules_n; i++) {
-		if (by_identity(v[first], v[i]))
+		if (rule_by_identity(v[first], v[i]))
 			first = i;
 		else
 			found[k++] = (struct rule_duplicate){ v[first], v[i] };
 	}
-	qsort(found, k, sizeof(*found), by_place);
+	qsort(found, k, sizeof(*found), rule_duplicates_by_place);
 	*out = found;
 	*n = k;
 	return ERR_OK;

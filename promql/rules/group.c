@@ -48,7 +48,7 @@ int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
  * The labels of the expression's element: without the alert's name and the labels of rule and
  * group.
  */
-static void print_element(struct buf *out, const struct rule *r, struct labels labels)
+static void group_print_element(struct buf *out, const struct rule *r, struct labels labels)
 {
 	struct labels_builder b;
 	struct labels element;
@@ -75,7 +75,7 @@ void rule_link_print(struct buf *out, struct str external_url, const struct rule
 	buf_add_str(out, external_url);
 	template_link_print(out, r->expr);
 	buf_printf(out, "&at=%" PRId64 ".%03d", at_ns / NS_PER_S, (int)(at_ns % NS_PER_S / NS_PER_MS));
-	print_element(&match, r, labels);
+	group_print_element(&match, r, labels);
 	if (match.len) {
 		buf_add_cstr(out, "&match=");
 		percent_encode(out, buf_str(&match), PERCENT_FORM);
@@ -85,7 +85,7 @@ void rule_link_print(struct buf *out, struct str external_url, const struct rule
 
 /* ---- alerts ---- */
 
-struct turn {
+struct group_turn {
 	struct group_state *g;
 	struct rule_manager *m;
 	struct rule_state *r;
@@ -94,7 +94,8 @@ struct turn {
 	size_t written;
 };
 
-static enum err_code run_query(struct turn *x, struct str text, struct query **out, struct err *err)
+static enum err_code group_turn_run_query(
+	struct group_turn *x, struct str text, struct query **out, struct err *err)
 {
 	const struct query_options o = {
 		.text = text, .t_ns = x->at_ns, .timeout_ns = x->g->group->interval_ns
@@ -104,14 +105,14 @@ static enum err_code run_query(struct turn *x, struct str text, struct query **o
 }
 
 /* The template function `query`. */
-static enum err_code answer_template(void *ctx, struct arena *a, struct str expr,
+static enum err_code group_answer_template(void *ctx, struct arena *a, struct str expr,
 	struct template_sample **out, size_t *n, struct err *err)
 {
 	const struct result *r;
 	struct query *q;
 	enum err_code rc;
 
-	if ((rc = run_query(ctx, expr, &q, err)))
+	if ((rc = group_turn_run_query(ctx, expr, &q, err)))
 		return rc;
 	r = query_result(q);
 	*n = r->type == RESULT_VECTOR ? r->n : r->type == RESULT_SCALAR ? 1 : 0;
@@ -131,7 +132,7 @@ static enum err_code answer_template(void *ctx, struct arena *a, struct str expr
 	return rc;
 }
 
-static enum err_code elements_of(
+static enum err_code group_elements_of(
 	struct query *q, struct alert_element **out, size_t *n, struct err *err)
 {
 	const struct result *r = query_result(q);
@@ -155,7 +156,7 @@ static enum err_code elements_of(
 }
 
 /* Writes ALERTS and ALERTS_FOR_STATE of alerts that are pending or fire. */
-static enum err_code write_alerts(struct turn *x, struct err *err)
+static enum err_code group_turn_write_alerts(struct group_turn *x, struct err *err)
 {
 	struct label state = { STR("alertstate"), { 0 } };
 	const struct alert *a;
@@ -179,7 +180,7 @@ static enum err_code write_alerts(struct turn *x, struct err *err)
 }
 
 /* Hands the alerts that are due to the notifier, which copies them. */
-static enum err_code send_alerts(struct turn *x, struct err *err)
+static enum err_code group_turn_send_alerts(struct group_turn *x, struct err *err)
 {
 	const struct rule *r = x->r->rule;
 	struct notification *v;
@@ -216,17 +217,17 @@ static enum err_code send_alerts(struct turn *x, struct err *err)
 	return rc;
 }
 
-static enum err_code take_alerts(struct turn *x, struct query *q, struct err *err)
+static enum err_code group_turn_take_alerts(struct group_turn *x, struct query *q, struct err *err)
 {
 	struct template_data data = { .external_labels = x->m->external_labels,
 		.external_url = x->m->external_url,
-		.query = answer_template,
+		.query = group_answer_template,
 		.ctx = x };
 	struct alert_element *v = NULL;
 	size_t n = 0;
 	enum err_code rc, sent;
 
-	if ((rc = elements_of(q, &v, &n, err)))
+	if ((rc = group_elements_of(q, &v, &n, err)))
 		return rc;
 	if ((rc = alert_state_take(x->r->alerts, &x->g->lock, v, n, x->t_ns, &data, err)))
 		return rc;
@@ -234,23 +235,23 @@ static enum err_code take_alerts(struct turn *x, struct query *q, struct err *er
 		rule_restore(x->g, x->r, x->t_ns);
 		x->r->restored = true;
 	}
-	rc = write_alerts(x, err);
-	sent = send_alerts(x, rc ? NULL : err); /* even if the disk is full */
+	rc = group_turn_write_alerts(x, err);
+	sent = group_turn_send_alerts(x, rc ? NULL : err); /* even if the disk is full */
 	return rc ? rc : sent;
 }
 
 /* ---- rules ---- */
 
-static enum err_code evaluate(struct turn *x, struct err *err)
+static enum err_code group_turn_evaluate(struct group_turn *x, struct err *err)
 {
 	struct query *q;
 	size_t n = 0;
 	enum err_code rc;
 
-	if ((rc = run_query(x, x->r->rule->expr, &q, err)))
+	if ((rc = group_turn_run_query(x, x->r->rule->expr, &q, err)))
 		return rc;
 	if (x->r->alerts)
-		rc = take_alerts(x, q, err);
+		rc = group_turn_take_alerts(x, q, err);
 	else
 		rc = record_result(x->m, x->r, q, x->at_ns, &n, err);
 	x->written += n;
@@ -258,7 +259,8 @@ static enum err_code evaluate(struct turn *x, struct err *err)
 	return rc;
 }
 
-static void note(struct turn *x, enum err_code rc, const struct err *err, int64_t took_ns)
+static void group_turn_note(
+	struct group_turn *x, enum err_code rc, const struct err *err, int64_t took_ns)
 {
 	struct rule_state *r = x->r;
 	const char *label = x->g->label.ptr;
@@ -282,7 +284,7 @@ static void note(struct turn *x, enum err_code rc, const struct err *err, int64_
 
 void group_evaluate(struct group_state *g, int64_t t_ns)
 {
-	struct turn x = {
+	struct group_turn x = {
 		.g = g, .m = g->manager, .t_ns = t_ns, .at_ns = t_ns - g->group->query_offset_ns
 	};
 	int64_t began = clock_monotonic_ns(), start, took;
@@ -294,12 +296,12 @@ void group_evaluate(struct group_state *g, int64_t t_ns)
 		x.r = &g->rules[i];
 		err.msg[0] = '\0';
 		start = clock_monotonic_ns();
-		rc = evaluate(&x, &err);
+		rc = group_turn_evaluate(&x, &err);
 		if (rc && atomic_load(&x.m->stop))
 			return; /* the server is closing: not the rule's fault */
 		if (!rc && !x.m->o.manual)
 			leftover_turn(x.m, x.r, x.t_ns, x.at_ns);
-		note(&x, rc, &err, clock_monotonic_ns() - start);
+		group_turn_note(&x, rc, &err, clock_monotonic_ns() - start);
 	}
 	took = clock_monotonic_ns() - began;
 	metric_add(&iterations, label, 1);

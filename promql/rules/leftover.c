@@ -19,20 +19,21 @@
 #include "promql/rules/manager_internal.h"
 #include "tsdb/columns/number_chunk.h"
 
-static int by_name(const void *a, const void *b)
+static int leftover_by_name(const void *a, const void *b)
 {
 	const struct leftover *x = a, *y = b;
 
 	return x->alert != y->alert ? x->alert - y->alert : str_cmp(x->name, y->name);
 }
 
-static struct leftover *find(struct rule_manager *m, const struct rule *r)
+static struct leftover *leftover_find(struct rule_manager *m, const struct rule *r)
 {
 	const struct leftover key = { .name = r->name, .alert = r->kind == RULE_ALERT };
 
 	mutex_assert_held(&m->lock);
-	return m->leftovers.n ? bsearch(&key, m->leftovers.v, m->leftovers.n, sizeof(key), by_name) :
-							NULL;
+	return m->leftovers.n ?
+		bsearch(&key, m->leftovers.v, m->leftovers.n, sizeof(key), leftover_by_name) :
+		NULL;
 }
 
 void leftovers_release(struct leftovers *l)
@@ -44,7 +45,7 @@ void leftovers_release(struct leftovers *l)
 }
 
 /* The names of the rules that the server was started with. */
-static enum err_code make(struct rule_manager *m, struct err *err)
+static enum err_code leftover_make(struct rule_manager *m, struct err *err)
 {
 	struct leftovers *l = &m->leftovers;
 	const struct rule_set *set = m->set;
@@ -63,9 +64,9 @@ static enum err_code make(struct rule_manager *m, struct err *err)
 				return arena_fail(&l->arena, "rules", err);
 			n++;
 		}
-	qsort(l->v, n, sizeof(*l->v), by_name);
+	qsort(l->v, n, sizeof(*l->v), leftover_by_name);
 	for (size_t i = 0; i < n; i++)
-		if (!l->n || by_name(&l->v[l->n - 1], &l->v[i]))
+		if (!l->n || leftover_by_name(&l->v[l->n - 1], &l->v[i]))
 			l->v[l->n++] = l->v[i];
 	l->open = l->n;
 	return ERR_OK;
@@ -78,25 +79,27 @@ struct moment {
 	int64_t at_ns; /* of what the turn writes: query_offset earlier */
 };
 
-static int by_labels(const void *a, const void *b)
+static int leftover_by_labels(const void *a, const void *b)
 {
 	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
 }
 
-static bool is_claimed(const struct leftover *l, struct labels labels)
+static bool leftover_is_claimed(const struct leftover *l, struct labels labels)
 {
-	return l->claimed_n && bsearch(&labels, l->claimed, l->claimed_n, sizeof(labels), by_labels);
+	return l->claimed_n &&
+		bsearch(&labels, l->claimed, l->claimed_n, sizeof(labels), leftover_by_labels);
 }
 
-static enum err_code end_one(struct rule_manager *m, const struct leftover *l, struct db_querier *q,
-	const struct db_series *s, struct writing *w, struct moment t, struct err *err)
+static enum err_code leftover_end_one(struct rule_manager *m, const struct leftover *l,
+	struct db_querier *q, const struct db_series *s, struct writing *w, struct moment t,
+	struct err *err)
 {
 	int64_t *times;
 	double *values;
 	size_t n;
 	enum err_code rc;
 
-	if (is_claimed(l, s->labels))
+	if (leftover_is_claimed(l, s->labels))
 		return ERR_OK;
 	if ((rc = db_numbers(q, s, t.turn_ns - m->o.outage_tolerance_ns, t.turn_ns, &w->arena, &times,
 			 &values, &n, err)))
@@ -108,8 +111,8 @@ static enum err_code end_one(struct rule_manager *m, const struct leftover *l, s
 	return writing_end(w, s->labels, t.at_ns, err);
 }
 
-static enum err_code end_name(struct rule_manager *m, const struct leftover *l, const char *name,
-	struct db_querier *q, struct writing *w, struct moment t, struct err *err)
+static enum err_code leftover_end_name(struct rule_manager *m, const struct leftover *l,
+	const char *name, struct db_querier *q, struct writing *w, struct moment t, struct err *err)
 {
 	struct matcher matchers[2];
 	struct db_series *v;
@@ -122,11 +125,11 @@ static enum err_code end_name(struct rule_manager *m, const struct leftover *l, 
 		return rc;
 	rc = db_select_kinds(q, DB_NUMBERS, matchers, l->alert ? 2 : 1, &w->arena, &v, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = end_one(m, l, q, &v[i], w, t, err);
+		rc = leftover_end_one(m, l, q, &v[i], w, t, err);
 	return rc;
 }
 
-static enum err_code end_all(
+static enum err_code leftover_end_all(
 	struct rule_manager *m, const struct leftover *l, struct moment t, struct err *err)
 {
 	struct db_querier *q;
@@ -138,9 +141,9 @@ static enum err_code end_all(
 		return rc;
 	writing_init(&w, m);
 	if (!l->alert)
-		rc = end_name(m, l, NULL, q, &w, t, err);
-	else if (!(rc = end_name(m, l, ALERTS_NAME, q, &w, t, err)))
-		rc = end_name(m, l, ALERTS_FOR_STATE_NAME, q, &w, t, err);
+		rc = leftover_end_name(m, l, NULL, q, &w, t, err);
+	else if (!(rc = leftover_end_name(m, l, ALERTS_NAME, q, &w, t, err)))
+		rc = leftover_end_name(m, l, ALERTS_FOR_STATE_NAME, q, &w, t, err);
 	if (!rc)
 		rc = writing_flush(&w, err);
 	writing_release(&w);
@@ -149,22 +152,22 @@ static enum err_code end_all(
 }
 
 /* l->ended is set, so that nobody else touches it. */
-static void end(struct rule_manager *m, struct leftover *l, struct moment t)
+static void leftover_end(struct rule_manager *m, struct leftover *l, struct moment t)
 {
 	struct err err;
 
 	assert(l->ended);
 	if (l->claimed_n)
-		qsort(l->claimed, l->claimed_n, sizeof(*l->claimed), by_labels);
-	if (end_all(m, l, t, &err) && !atomic_load(&m->stop))
+		qsort(l->claimed, l->claimed_n, sizeof(*l->claimed), leftover_by_labels);
+	if (leftover_end_all(m, l, t, &err) && !atomic_load(&m->stop))
 		log_warn("rules", "series from before the restart not ended", LOG_STR("rule", l->name),
 			LOG_E(&err));
 }
 
 /* ---- turns and reloads ---- */
 
-static enum err_code claim(
-	struct rule_manager *m, struct leftover *l, const struct seen_series *seen, struct err *err)
+static enum err_code leftover_claim(struct rule_manager *m, struct leftover *l,
+	const struct rule_manager_seen_series *seen, struct err *err)
 {
 	if (!array_room(&l->claimed, l->claimed_n, seen->n, &l->claimed_cap))
 		return err_nomem(err, "rules");
@@ -178,7 +181,7 @@ static enum err_code claim(
 	return ERR_OK;
 }
 
-static void closed(struct rule_manager *m)
+static void leftover_closed(struct rule_manager *m)
 {
 	mutex_assert_held(&m->lock);
 	assert(m->leftovers.open);
@@ -193,17 +196,17 @@ void leftover_turn(struct rule_manager *m, struct rule_state *r, int64_t t_ns, i
 	bool due = false;
 
 	mutex_lock(&m->lock);
-	l = find(m, r->rule);
+	l = leftover_find(m, r->rule);
 	if (l && !l->ended) {
 		if (!r->began)
 			l->waiting--;
 		due = l->waiting == 0;
-		if (claim(m, l, &r->seen, &err)) {
+		if (leftover_claim(m, l, &r->seen, &err)) {
 			log_warn("rules", "series from before the restart not ended", LOG_STR("rule", l->name),
 				LOG_E(&err));
 			l->ended = true;
 			due = false;
-			closed(m);
+			leftover_closed(m);
 		} else if (due) {
 			l->ended = true;
 		}
@@ -212,9 +215,9 @@ void leftover_turn(struct rule_manager *m, struct rule_state *r, int64_t t_ns, i
 	mutex_unlock(&m->lock);
 	if (!due)
 		return;
-	end(m, l, (struct moment){ t_ns, at_ns });
+	leftover_end(m, l, (struct moment){ t_ns, at_ns });
 	mutex_lock(&m->lock);
-	closed(m);
+	leftover_closed(m);
 	mutex_unlock(&m->lock);
 }
 
@@ -226,7 +229,7 @@ void leftovers_apply(struct rule_manager *m, int64_t t_ns)
 	struct err err;
 
 	mutex_assert_held(&m->lock);
-	if (is_first && make(m, &err)) {
+	if (is_first && leftover_make(m, &err)) {
 		log_warn("rules", "series from before the restart not ended", LOG_E(&err));
 		leftovers_release(all);
 	}
@@ -234,7 +237,7 @@ void leftovers_apply(struct rule_manager *m, int64_t t_ns)
 		all->v[i].waiting = 0;
 	for (size_t i = 0; i < m->groups_n; i++)
 		for (size_t k = 0; k < m->groups[i].rules_n; k++)
-			if ((l = find(m, m->groups[i].rules[k].rule)) && !m->groups[i].rules[k].began)
+			if ((l = leftover_find(m, m->groups[i].rules[k].rule)) && !m->groups[i].rules[k].began)
 				l->waiting++;
 	for (size_t i = 0, n = all->n; i < n && !is_first; i++) {
 		l = &all->v[i];
@@ -243,8 +246,8 @@ void leftovers_apply(struct rule_manager *m, int64_t t_ns)
 		/* The rules that it waited for are gone. */
 		l->ended = true;
 		if (m->o.db)
-			end(m, l, (struct moment){ t_ns, t_ns });
-		closed(m);
+			leftover_end(m, l, (struct moment){ t_ns, t_ns });
+		leftover_closed(m);
 		if (!all->n) /* that was the last */
 			return;
 	}

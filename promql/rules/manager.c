@@ -30,7 +30,7 @@ static void rule_state_release(struct rule_state *r)
 	buf_release(&r->last_error);
 }
 
-static void groups_free(struct group_state *v, size_t n)
+static void rule_manager_groups_free(struct group_state *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < v[i].rules_n; k++)
@@ -42,7 +42,7 @@ static void groups_free(struct group_state *v, size_t n)
 	free(v);
 }
 
-static enum err_code group_init(
+static enum err_code rule_manager_group_init(
 	struct group_state *s, struct rule_manager *m, const struct rule_group *g, struct err *err)
 {
 	s->manager = m;
@@ -61,7 +61,7 @@ static enum err_code group_init(
 	return ERR_OK;
 }
 
-static enum err_code groups_new(
+static enum err_code rule_manager_groups_new(
 	struct rule_manager *m, struct rule_set *set, struct group_state **out, struct err *err)
 {
 	struct group_state *v = calloc(set->groups_n + 1, sizeof(*v));
@@ -71,11 +71,11 @@ static enum err_code groups_new(
 	if (!v)
 		return err_nomem(err, "rules");
 	while (n < set->groups_n && !rc) {
-		rc = group_init(&v[n], m, &set->groups[n], err);
+		rc = rule_manager_group_init(&v[n], m, &set->groups[n], err);
 		n++;
 	}
 	if (rc)
-		groups_free(v, n);
+		rule_manager_groups_free(v, n);
 	else
 		*out = v;
 	return rc;
@@ -83,7 +83,7 @@ static enum err_code groups_new(
 
 /* ---- what a reload keeps ---- */
 
-static bool same_labels(const struct rule *a, const struct rule *b)
+static bool rule_same_labels(const struct rule *a, const struct rule *b)
 {
 	if (a->labels_n != b->labels_n)
 		return false;
@@ -98,14 +98,14 @@ static bool same_labels(const struct rule *a, const struct rule *b)
  * A rule with the same name and labels keeps its alerts and series, whatever else changed: a
  * corrected annotation must not make alerts begin anew.
  */
-static void adopt_rule(struct rule_state *s, struct group_state *old)
+static void rule_manager_adopt_rule(struct rule_state *s, struct group_state *old)
 {
 	struct rule_state *o, old_self;
 
 	for (size_t i = 0; i < old->rules_n; i++) {
 		o = &old->rules[i];
 		if (!o->rule || (o->rule->kind == RULE_ALERT) != (s->rule->kind == RULE_ALERT) ||
-			!str_eq(o->rule->name, s->rule->name) || !same_labels(o->rule, s->rule))
+			!str_eq(o->rule->name, s->rule->name) || !rule_same_labels(o->rule, s->rule))
 			continue;
 		old_self = *s;
 		*s = *o;
@@ -123,7 +123,7 @@ static void adopt_rule(struct rule_state *s, struct group_state *old)
  * Takes over the state of the same group before the reload. Lists of groups are short enough to
  * compare all pairs.
  */
-static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
+static void rule_manager_adopt(struct group_state *s, struct group_state *old, size_t old_n)
 {
 	for (size_t i = 0; i < old_n; i++) {
 		struct group_state *o = &old[i];
@@ -131,7 +131,7 @@ static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
 		if (!str_eq(o->group->name, s->group->name) || !str_eq(o->group->file, s->group->file))
 			continue;
 		for (size_t k = 0; k < s->rules_n; k++)
-			adopt_rule(&s->rules[k], o);
+			rule_manager_adopt_rule(&s->rules[k], o);
 		s->last_evaluation_ns = o->last_evaluation_ns;
 		s->evaluation_ns = o->evaluation_ns;
 		s->iterations = o->iterations;
@@ -143,7 +143,7 @@ static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
 }
 
 /* Writes stale marks for the series of removed rules. */
-static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
+static void rule_manager_end_series(struct rule_manager *m, struct group_state *v, size_t n)
 {
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
 	struct err err;
@@ -156,7 +156,7 @@ static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 					LOG_STR("group", v[i].group->name), LOG_E(&err));
 }
 
-static void show_groups(const struct group_state *v, size_t n)
+static void rule_manager_show_groups(const struct group_state *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		metric_set(&group_rules, v[i].label.ptr, (double)v[i].rules_n);
@@ -165,7 +165,7 @@ static void show_groups(const struct group_state *v, size_t n)
 	}
 }
 
-static void log_duplicates(const struct rule_set *set)
+static void rule_manager_log_duplicates(const struct rule_set *set)
 {
 	struct rule_duplicate *v;
 	struct buf text = { 0 };
@@ -201,7 +201,7 @@ enum err_code rule_manager_apply(
 	if (external_labels.n && !labels.v)
 		rc = arena_fail(&arena, "rules", err);
 	else
-		rc = groups_new(m, set, &made, err);
+		rc = rule_manager_groups_new(m, set, &made, err);
 	if (rc) {
 		arena_release(&arena);
 		return rc;
@@ -221,27 +221,27 @@ enum err_code rule_manager_apply(
 	m->groups_n = set->groups_n;
 	now = clock_now_ns();
 	for (size_t i = 0; i < m->groups_n; i++) {
-		adopt(&made[i], old, old_n);
+		rule_manager_adopt(&made[i], old, old_n);
 		if (!made[i].due_ns)
 			made[i].due_ns = group_next_turn(made[i].group, now);
 	}
-	end_series(m, old, old_n);
+	rule_manager_end_series(m, old, old_n);
 	if (!m->o.manual)
 		leftovers_apply(m, now / NS_PER_MS * NS_PER_MS);
-	show_groups(made, m->groups_n);
+	rule_manager_show_groups(made, m->groups_n);
 	m->paused = false;
 	cond_broadcast(&m->changed);
 	mutex_unlock(&m->lock);
-	groups_free(old, old_n);
+	rule_manager_groups_free(old, old_n);
 	rule_set_unref(old_set);
 	if (!m->o.manual)
-		log_duplicates(set);
+		rule_manager_log_duplicates(set);
 	return ERR_OK;
 }
 
 /* ---- turns ---- */
 
-static struct group_state *first_due(struct rule_manager *m)
+static struct group_state *rule_manager_first_due(struct rule_manager *m)
 {
 	struct group_state *first = NULL;
 
@@ -253,7 +253,7 @@ static struct group_state *first_due(struct rule_manager *m)
 }
 
 /* Takes the latest turn that is due, and counts those before it as missed. */
-static int64_t take_turn(struct group_state *g, int64_t now)
+static int64_t rule_manager_take_turn(struct group_state *g, int64_t now)
 {
 	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
 
@@ -271,7 +271,7 @@ static int64_t take_turn(struct group_state *g, int64_t now)
 	return g->due_ns;
 }
 
-static void work(void *ctx)
+static void rule_manager_work(void *ctx)
 {
 	struct rule_manager *m = ctx;
 	struct group_state *g;
@@ -279,7 +279,7 @@ static void work(void *ctx)
 
 	mutex_lock(&m->lock);
 	while (!m->closing) {
-		g = m->paused || !m->o.db ? NULL : first_due(m);
+		g = m->paused || !m->o.db ? NULL : rule_manager_first_due(m);
 		now = clock_now_ns();
 		if (g && g->due_ns > now + g->group->interval_ns) /* the clock was set back */
 			g->due_ns = group_next_turn(g->group, now);
@@ -293,7 +293,7 @@ static void work(void *ctx)
 				clock_monotonic_ns() + (sleep < SLEEP_MAX_NS ? sleep : SLEEP_MAX_NS));
 			continue;
 		}
-		turn = take_turn(g, now);
+		turn = rule_manager_take_turn(g, now);
 		mutex_unlock(&m->lock);
 		group_evaluate(g, turn);
 		mutex_lock(&m->lock);
@@ -349,7 +349,7 @@ enum err_code rule_manager_open(
 	while (!rc && str_has_suffix(m->external_url, STR("/")))
 		m->external_url.len--;
 	for (unsigned i = 0; i < m->o.workers && !rc; i++)
-		rc = thread_start(&m->workers[i], "rules", work, m, err);
+		rc = thread_start(&m->workers[i], "rules", rule_manager_work, m, err);
 	if (rc) {
 		rule_manager_close(m);
 		return rc;
@@ -384,7 +384,7 @@ void rule_manager_close(struct rule_manager *m)
 	mutex_unlock(&m->lock);
 	for (unsigned i = 0; m->workers && i < m->o.workers; i++)
 		thread_join(&m->workers[i]);
-	groups_free(m->groups, m->groups_n);
+	rule_manager_groups_free(m->groups, m->groups_n);
 	leftovers_release(&m->leftovers);
 	rule_set_unref(m->set);
 	arena_release(&m->arena);

@@ -22,7 +22,7 @@
  * Numeric series that a rule wrote at its last turn. One that it does not write again gets a stale
  * mark.
  */
-struct seen_series {
+struct rule_manager_seen_series {
 	struct arena arena;
 	struct labels *v; /* with __name__; ascending */
 	size_t n;
@@ -31,7 +31,7 @@ struct seen_series {
 struct rule_state {
 	const struct rule *rule;
 	struct alert_state *alerts; /* NULL: it records */
-	struct seen_series seen;
+	struct rule_manager_seen_series seen;
 	enum rule_health health;
 	struct buf last_error;
 	int64_t last_evaluation_ns, evaluation_ns;
@@ -120,7 +120,7 @@ MUST_CHECK enum err_code writing_add(struct writing *w, const char *name, struct
  * acknowledgement, and updates `seen`.
  */
 MUST_CHECK enum err_code writing_commit(
-	struct writing *w, struct seen_series *seen, int64_t t_ns, struct err *err);
+	struct writing *w, struct rule_manager_seen_series *seen, int64_t t_ns, struct err *err);
 /* Adds a stale mark. The labels are the caller's until writing_flush. */
 MUST_CHECK enum err_code writing_end(
 	struct writing *w, struct labels labels, int64_t t_ns, struct err *err);
@@ -128,8 +128,8 @@ MUST_CHECK enum err_code writing_end(
 MUST_CHECK enum err_code writing_flush(struct writing *w, struct err *err);
 /* Writes stale marks for all of `seen`. */
 MUST_CHECK enum err_code seen_end(
-	struct rule_manager *m, struct seen_series *seen, int64_t t_ns, struct err *err);
-void seen_release(struct seen_series *s);
+	struct rule_manager *m, struct rule_manager_seen_series *seen, int64_t t_ns, struct err *err);
+void seen_release(struct rule_manager_seen_series *s);
 
 /* Writes the result of a recording rule's query. *n: series written. */
 MUST_CHECK enum err_code record_result(struct rule_manager *m, struct rule_state *r,

@@ -19,7 +19,7 @@ struct ack {
 	struct err err; /* the first; code ERR_OK: none */
 };
 
-static void acked(void *ctx, enum err_code rc, const struct err *err)
+static void record_acked(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct ack *a = ctx;
 
@@ -73,7 +73,7 @@ static enum err_code ack_wait(struct ack *a, enum err_code rc, struct err *err)
 	return rc;
 }
 
-static enum err_code append_numbers(
+static enum err_code record_append_numbers(
 	struct rule_manager *m, const struct db_number *v, size_t n, struct err *err)
 {
 	struct ack a;
@@ -81,7 +81,7 @@ static enum err_code append_numbers(
 
 	ack_init(&a);
 	ack_expect(&a);
-	if ((rc = db_append_numbers(m->o.db, v, n, acked, &a, err)))
+	if ((rc = db_append_numbers(m->o.db, v, n, record_acked, &a, err)))
 		ack_refused(&a);
 	return ack_wait(&a, rc, err);
 }
@@ -100,7 +100,7 @@ void writing_release(struct writing *w)
 	arena_release(&w->arena);
 }
 
-static enum err_code add(struct writing *w, struct db_number number, struct err *err)
+static enum err_code record_add(struct writing *w, struct db_number number, struct err *err)
 {
 	if (!array_room(&w->v, w->n, 1, &w->cap))
 		return err_nomem(err, "rules");
@@ -108,7 +108,7 @@ static enum err_code add(struct writing *w, struct db_number number, struct err 
 	return ERR_OK;
 }
 
-static enum err_code series_labels(struct arena *a, const char *name, struct labels base,
+static enum err_code record_series_labels(struct arena *a, const char *name, struct labels base,
 	const struct label *extra, size_t extra_n, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
@@ -124,26 +124,26 @@ enum err_code writing_add(struct writing *w, const char *name, struct labels bas
 	const struct label *extra, size_t extra_n, int64_t t_ns, double value, struct err *err)
 {
 	struct db_number n = { .ts_ns = t_ns, .value = value };
-	enum err_code rc = series_labels(&w->arena, name, base, extra, extra_n, &n.labels, err);
+	enum err_code rc = record_series_labels(&w->arena, name, base, extra, extra_n, &n.labels, err);
 
-	return rc ? rc : add(w, n, err);
+	return rc ? rc : record_add(w, n, err);
 }
 
-static int by_labels(const void *a, const void *b)
+static int record_by_labels(const void *a, const void *b)
 {
 	return labels_cmp(((const struct db_number *)a)->labels, ((const struct db_number *)b)->labels);
 }
 
-void seen_release(struct seen_series *s)
+void seen_release(struct rule_manager_seen_series *s)
 {
 	arena_release(&s->arena);
-	*s = (struct seen_series){ .n = 0 };
+	*s = (struct rule_manager_seen_series){ .n = 0 };
 }
 
-static enum err_code see(
-	struct seen_series *s, const struct db_number *v, size_t n, struct err *err)
+static enum err_code record_see(
+	struct rule_manager_seen_series *s, const struct db_number *v, size_t n, struct err *err)
 {
-	*s = (struct seen_series){ .n = 0 };
+	*s = (struct rule_manager_seen_series){ .n = 0 };
 	arena_init(&s->arena, 0);
 	if (!(s->v = arena_array(&s->arena, struct labels, n + 1)))
 		return arena_fail(&s->arena, "rules", err);
@@ -162,29 +162,29 @@ enum err_code writing_end(struct writing *w, struct labels labels, int64_t t_ns,
 		.labels = labels, .ts_ns = t_ns, .value = number_of_bits(NUMBER_STALE_BITS)
 	};
 
-	return add(w, n, err);
+	return record_add(w, n, err);
 }
 
 enum err_code writing_flush(struct writing *w, struct err *err)
 {
-	return w->n ? append_numbers(w->manager, w->v, w->n, err) : ERR_OK;
+	return w->n ? record_append_numbers(w->manager, w->v, w->n, err) : ERR_OK;
 }
 
 enum err_code writing_commit(
-	struct writing *w, struct seen_series *seen, int64_t t_ns, struct err *err)
+	struct writing *w, struct rule_manager_seen_series *seen, int64_t t_ns, struct err *err)
 {
 	size_t written = w->n, i = 0;
-	struct seen_series now;
+	struct rule_manager_seen_series now;
 	enum err_code rc = ERR_OK;
 
 	if (written)
-		qsort(w->v, written, sizeof(*w->v), by_labels);
+		qsort(w->v, written, sizeof(*w->v), record_by_labels);
 	for (size_t k = 1; k < written; k++)
 		if (labels_eq(w->v[k - 1].labels, w->v[k].labels))
 			return err_set(err, ERR_INVALID,
 				"vector contains metrics with the same labelset after applying "
 				"rule labels");
-	if ((rc = see(&now, w->v, written, err)))
+	if ((rc = record_see(&now, w->v, written, err)))
 		goto fail;
 	for (size_t k = 0; k < seen->n && !rc; k++) {
 		assert(!k || labels_cmp(seen->v[k - 1], seen->v[k]) < 0);
@@ -206,7 +206,7 @@ fail:
 }
 
 enum err_code seen_end(
-	struct rule_manager *m, struct seen_series *seen, int64_t t_ns, struct err *err)
+	struct rule_manager *m, struct rule_manager_seen_series *seen, int64_t t_ns, struct err *err)
 {
 	struct writing w;
 	enum err_code rc = ERR_OK;
@@ -256,7 +256,7 @@ static enum err_code record_numbers(struct recording *x, size_t *n, struct err *
  * The duration of a merged profile: the part of the interval for which its sources were profiled,
  * so that rate() of the recorded profile is right. 0: no source has a duration.
  */
-static int64_t duration_of(const struct profile_value *v, int64_t interval_ns)
+static int64_t record_duration_of(const struct profile_value *v, int64_t interval_ns)
 {
 	long double part;
 
@@ -268,7 +268,7 @@ static int64_t duration_of(const struct profile_value *v, int64_t interval_ns)
 }
 
 /* One element as a profile. */
-static enum err_code make_profile(struct recording *x, struct arena *a,
+static enum err_code record_make_profile(struct recording *x, struct arena *a,
 	const struct profile_value *v, struct db_append *out, enum value_kind *kind, struct err *err)
 {
 	int64_t interval = x->r->rule->group->interval_ns;
@@ -279,7 +279,7 @@ static enum err_code make_profile(struct recording *x, struct arena *a,
 		return err_set(err, ERR_INVALID, "a diff cannot be recorded");
 	if ((rc = profiles_to_pprof(a, &v, 1, NULL, 0, &x->m->stop, &p, err)))
 		return rc;
-	p->duration_nanos = duration_of(v, interval);
+	p->duration_nanos = record_duration_of(v, interval);
 	*kind = v->type.delta ? KIND_DELTA : KIND_GAUGE;
 	*out = (struct db_append){
 		.ts_ns = x->t_ns,
@@ -287,7 +287,7 @@ static enum err_code make_profile(struct recording *x, struct arena *a,
 		.profile = p,
 		.kinds = kind,
 	};
-	return series_labels(a, x->name, v->metric, x->extra, x->extra_n, &out->labels, err);
+	return record_series_labels(a, x->name, v->metric, x->extra, x->extra_n, &out->labels, err);
 }
 
 static int labels_order(const void *a, const void *b)
@@ -296,7 +296,7 @@ static int labels_order(const void *a, const void *b)
 }
 
 /* Two elements must not be one series: nothing is written then. */
-static enum err_code check_profiles(struct recording *x, struct arena *a, struct err *err)
+static enum err_code record_check_profiles(struct recording *x, struct arena *a, struct err *err)
 {
 	const struct result *r = x->result;
 	struct labels *v = arena_array(a, struct labels, r->n + 1);
@@ -305,7 +305,7 @@ static enum err_code check_profiles(struct recording *x, struct arena *a, struct
 	if (!v)
 		return arena_fail(a, "rules", err);
 	for (size_t i = 0; i < r->n; i++)
-		if ((rc = series_labels(
+		if ((rc = record_series_labels(
 				 a, x->name, r->profiles[i].metric, x->extra, x->extra_n, &v[i], err)))
 			return rc;
 	qsort(v, r->n, sizeof(*v), labels_order);
@@ -329,13 +329,13 @@ static enum err_code record_profiles(struct recording *x, size_t *n, struct err 
 
 	arena_init(&a, EVALUATION_BYTES_MAX);
 	ack_init(&ack);
-	rc = check_profiles(x, &a, err);
+	rc = record_check_profiles(x, &a, err);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		arena_reset(&a);
-		if ((rc = make_profile(x, &a, &r->profiles[i], &append, &kind, err)))
+		if ((rc = record_make_profile(x, &a, &r->profiles[i], &append, &kind, err)))
 			break;
 		ack_expect(&ack);
-		if ((rc = db_append(x->m->o.db, &append, &stats, acked, &ack, err)))
+		if ((rc = db_append(x->m->o.db, &append, &stats, record_acked, &ack, err)))
 			ack_refused(&ack);
 	}
 	rc = ack_wait(&ack, rc, err);

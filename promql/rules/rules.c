@@ -17,7 +17,7 @@
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 #define INTERVAL_DEFAULT_NS NS_PER_MIN /* if neither group nor configuration has one */
 
-struct group_fields {
+struct rules_group_fields {
 	struct str name;
 	int64_t interval_ns, query_offset_ns;
 	uint64_t limit;
@@ -26,11 +26,11 @@ struct group_fields {
 	bool offset_set;
 };
 
-struct file_fields {
+struct rules_file_fields {
 	const struct yaml_node *groups;
 };
 
-static enum err_code keep_node(
+static enum err_code rules_keep_node(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	if (n->kind != YAML_SEQUENCE)
@@ -40,21 +40,21 @@ static enum err_code keep_node(
 }
 
 /* clang-format off */
-#define AT(member) offsetof(struct file_fields, member)
+#define AT(member) offsetof(struct rules_file_fields, member)
 static const struct yaml_field file_table[] = {
-	{ "groups", YAML_CUSTOM, AT(groups), NULL, keep_node, "groups of rules", 0 },
+	{ "groups", YAML_CUSTOM, AT(groups), NULL, rules_keep_node, "groups of rules", 0 },
 };
 #undef AT
 
-#define AT(member) offsetof(struct group_fields, member)
+#define AT(member) offsetof(struct rules_group_fields, member)
 static const struct yaml_field group_table[] = {
 	{ "name", YAML_STRING, AT(name), NULL, NULL, "unique in its file", 0 },
 	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "between evaluations", 0 },
 	{ "query_offset", YAML_DURATION, AT(query_offset_ns), NULL, NULL,
-		"how much earlier its queries look", offsetof(struct group_fields, offset_set) + 1 },
+		"how much earlier its queries look", offsetof(struct rules_group_fields, offset_set) + 1 },
 	{ "limit", YAML_UINT, AT(limit), NULL, NULL, "alerts or series of one rule", 0 },
 	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "added to those of its rules", 0 },
-	{ "rules", YAML_CUSTOM, AT(rules), NULL, keep_node, "in order", 0 },
+	{ "rules", YAML_CUSTOM, AT(rules), NULL, rules_keep_node, "in order", 0 },
 };
 #undef AT
 
@@ -77,14 +77,14 @@ static const struct yaml_field rule_table[] = {
 		.size = sizeof(struct type), \
 		.fields = (table), \
 		.fields_n = sizeof(table) / sizeof((table)[0]) }
-SCHEMA(file_schema, "rule_groups", file_fields, file_table);
-SCHEMA(group_schema, "rule_group", group_fields, group_table);
+SCHEMA(file_schema, "rule_groups", rules_file_fields, file_table);
+SCHEMA(group_schema, "rule_group", rules_group_fields, group_table);
 SCHEMA(rule_schema, "rule", rule_fields, rule_table);
 
 /* ---- where an error is ---- */
 
 /* "FILE:LINE:COLUMN: what" becomes "FILE:LINE:COLUMN: CONTEXT: what". */
-static enum err_code add_context(const char *file, const char *context, struct err *err)
+static enum err_code rules_add_context(const char *file, const char *context, struct err *err)
 {
 	size_t n = strlen(file), place;
 	struct err old;
@@ -98,20 +98,20 @@ static enum err_code add_context(const char *file, const char *context, struct e
 	return err_set(err, old.code, "%.*s %s:%s", (int)place, old.msg, context, old.msg + place);
 }
 
-static enum err_code in_group(
+static enum err_code rules_in_group(
 	const struct yaml_node *n, const struct rule_group *g, struct err *err)
 {
 	struct buf context = { 0 };
 	enum err_code rc;
 
 	buf_printf(&context, "group %s%c", QUOTED(g->name), '\0');
-	rc = add_context(n->file, buf_failed(&context) ? "group" : context.ptr, err);
+	rc = rules_add_context(n->file, buf_failed(&context) ? "group" : context.ptr, err);
 	buf_release(&context);
 	return rc;
 }
 
-static enum err_code in_rule(const struct yaml_node *n, const struct rule_group *g, size_t number,
-	const struct rule_fields *f, struct err *err)
+static enum err_code rules_in_rule(const struct yaml_node *n, const struct rule_group *g,
+	size_t number, const struct rule_fields *f, struct err *err)
 {
 	struct str name = f->alert.len ? f->alert : f->record;
 	struct buf context = { 0 };
@@ -121,7 +121,7 @@ static enum err_code in_rule(const struct yaml_node *n, const struct rule_group 
 	if (name.len)
 		buf_printf(&context, ", %s", QUOTED(name));
 	buf_add_char(&context, '\0');
-	rc = add_context(n->file, buf_failed(&context) ? "rule" : context.ptr, err);
+	rc = rules_add_context(n->file, buf_failed(&context) ? "rule" : context.ptr, err);
 	buf_release(&context);
 	return rc;
 }
@@ -135,7 +135,7 @@ struct loading {
 	struct yaml_ctx all; /* keeps errors, with the name of the group and the rule */
 };
 
-static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
+static enum err_code rules_decode(struct loading *x, struct yaml_ctx *ctx,
 	const struct yaml_node *n, struct rule_group *g, struct err *err)
 {
 	size_t before = yaml_errors(&x->all), number = 0;
@@ -147,7 +147,7 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 		return ERR_OK;
 	if (x->set->rules_n + n->n > RULES_MAX) {
 		yaml_err(n, err, ERR_LIMIT, "more than %u rules", RULES_MAX);
-		return in_group(n, g, err);
+		return rules_in_group(n, g, err);
 	}
 	if (!(g->rules = arena_array(a, struct rule, n->n + 1)))
 		return arena_fail(a, "rules", err);
@@ -159,7 +159,7 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
 		number++;
 		g->rules_n += !rc;
-		if (rc && (rc = in_rule(c, g, number, &f, err)) && !yaml_goes_on(&x->all, rc, err))
+		if (rc && (rc = rules_in_rule(c, g, number, &f, err)) && !yaml_goes_on(&x->all, rc, err))
 			return rc;
 	}
 	if ((rc = yaml_end(&x->all, before, err)))
@@ -168,7 +168,7 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 	return ERR_OK;
 }
 
-static enum err_code new_group(struct loading *x, struct rule_group **out, struct err *err)
+static enum err_code rules_new_group(struct loading *x, struct rule_group **out, struct err *err)
 {
 	struct rule_set *s = x->set;
 
@@ -179,23 +179,23 @@ static enum err_code new_group(struct loading *x, struct rule_group **out, struc
 	return ERR_OK;
 }
 
-static enum err_code decode_group(struct loading *x, struct yaml_ctx *ctx,
+static enum err_code rules_decode_group(struct loading *x, struct yaml_ctx *ctx,
 	const struct yaml_node *n, size_t first, struct str file, struct err *err)
 {
 	const struct yaml_node *name = yaml_get(n, "name"), *labels = yaml_get(n, "labels");
-	struct group_fields f = { 0 };
+	struct rules_group_fields f = { 0 };
 	struct rule_group *g;
 	enum err_code rc;
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null rule group");
-	if ((rc = new_group(x, &g, err)))
+	if ((rc = rules_new_group(x, &g, err)))
 		return rc;
 	g->file = file;
 	if (name && name->kind == YAML_SCALAR)
 		g->name = name->text;
 	if ((rc = yaml_decode(ctx, &group_schema, n, &f, err)))
-		return g->name.len ? in_group(n, g, err) : rc;
+		return g->name.len ? rules_in_group(n, g, err) : rc;
 	if (!f.name.len)
 		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
 	for (size_t i = first; i < x->set->groups_n; i++)
@@ -215,19 +215,19 @@ static enum err_code decode_group(struct loading *x, struct yaml_ctx *ctx,
 	if (!g->interval_ns)
 		g->interval_ns = INTERVAL_DEFAULT_NS;
 	if (labels && (rc = rule_labels_check(labels, f.labels, err)))
-		return in_group(n, g, err);
-	if ((rc = decode_rules(x, ctx, f.rules, g, err)))
+		return rules_in_group(n, g, err);
+	if ((rc = rules_decode(x, ctx, f.rules, g, err)))
 		return rc;
 	x->set->groups_n++;
 	return ERR_OK;
 }
 
-static enum err_code load_text(
+static enum err_code rules_load_text(
 	struct loading *x, const char *name, struct str text, struct err *err)
 {
 	struct rule_set *s = x->set;
 	struct yaml_ctx ctx = { .arena = &s->arena, .dir = path_dir(str_of(name)) };
-	struct file_fields f = { 0 };
+	struct rules_file_fields f = { 0 };
 	struct str file = str_dup(&s->arena, str_of(name));
 	size_t first = s->groups_n, before = yaml_errors(&x->all);
 	struct yaml_node *root;
@@ -241,12 +241,13 @@ static enum err_code load_text(
 		return rc;
 	s->files[s->files_n++] = file;
 	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c; c = c->next)
-		if ((rc = decode_group(x, &ctx, c, first, file, err)) && !yaml_goes_on(&x->all, rc, err))
+		if ((rc = rules_decode_group(x, &ctx, c, first, file, err)) &&
+			!yaml_goes_on(&x->all, rc, err))
 			return rc;
 	return yaml_end(&x->all, before, err);
 }
 
-static enum err_code begin(struct loading *x, const struct rules_load *l, struct err *err)
+static enum err_code rules_begin(struct loading *x, const struct rules_load *l, struct err *err)
 {
 	struct rule_set *s = calloc(1, sizeof(*s));
 
@@ -259,7 +260,7 @@ static enum err_code begin(struct loading *x, const struct rules_load *l, struct
 	return s->files ? ERR_OK : arena_fail(&s->arena, "rules", err);
 }
 
-static enum err_code end(struct loading *x, enum err_code rc, struct rule_set **out)
+static enum err_code rules_end(struct loading *x, enum err_code rc, struct rule_set **out)
 {
 	struct rule_set *s = x->set;
 
@@ -278,14 +279,14 @@ enum err_code rule_set_load_text(const char *name, struct str text, const struct
 	struct rule_set **out, struct err *err)
 {
 	struct loading x;
-	enum err_code rc = begin(&x, l, err);
+	enum err_code rc = rules_begin(&x, l, err);
 
 	if (!rc)
-		rc = load_text(&x, name, text, err);
-	return end(&x, rc, out);
+		rc = rules_load_text(&x, name, text, err);
+	return rules_end(&x, rc, out);
 }
 
-static enum err_code load_file(struct loading *x, const char *path, struct err *err)
+static enum err_code rules_load_file(struct loading *x, const char *path, struct err *err)
 {
 	struct rule_set *s = x->set;
 	struct buf text = { 0 };
@@ -300,13 +301,13 @@ static enum err_code load_file(struct loading *x, const char *path, struct err *
 	if (rc)
 		rc = err_wrap(err, rc, "rule file");
 	else
-		rc = load_text(x, path, buf_str(&text), err);
+		rc = rules_load_text(x, path, buf_str(&text), err);
 	buf_release(&text);
 	return rc;
 }
 
 /* A pattern may match nothing; a name without wildcards must exist. */
-static enum err_code load_pattern(struct loading *x, struct str pattern, struct err *err)
+static enum err_code rules_load_pattern(struct loading *x, struct str pattern, struct err *err)
 {
 	struct str path = str_dup(&x->set->arena, pattern);
 	enum err_code rc = ERR_OK;
@@ -316,7 +317,7 @@ static enum err_code load_pattern(struct loading *x, struct str pattern, struct 
 	if (!path.ptr)
 		return arena_fail(&x->set->arena, "rules", err);
 	if (!strpbrk(path.ptr, "*?["))
-		return load_file(x, path.ptr, err);
+		return rules_load_file(x, path.ptr, err);
 	failed = glob(path.ptr, 0, NULL, &found);
 	if (failed == GLOB_NOMATCH)
 		return ERR_OK;
@@ -324,7 +325,7 @@ static enum err_code load_pattern(struct loading *x, struct str pattern, struct 
 		return err_set(err, failed == GLOB_NOSPACE ? ERR_NOMEM : ERR_IO,
 			"rule files %s: cannot be listed", path.ptr);
 	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-		rc = load_file(x, found.gl_pathv[i], err);
+		rc = rules_load_file(x, found.gl_pathv[i], err);
 	globfree(&found);
 	return rc;
 }
@@ -332,11 +333,11 @@ static enum err_code load_pattern(struct loading *x, struct str pattern, struct 
 enum err_code rule_set_load(const struct rules_load *l, struct rule_set **out, struct err *err)
 {
 	struct loading x;
-	enum err_code rc = begin(&x, l, err);
+	enum err_code rc = rules_begin(&x, l, err);
 
 	for (size_t i = 0; i < l->patterns_n && !rc; i++)
-		rc = load_pattern(&x, l->patterns[i], err);
-	return end(&x, rc, out);
+		rc = rules_load_pattern(&x, l->patterns[i], err);
+	return rules_end(&x, rc, out);
 }
 
 struct rule_set *rule_set_ref(struct rule_set *s)

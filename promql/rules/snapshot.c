@@ -6,7 +6,7 @@
 
 #include "promql/rules/manager_internal.h"
 
-static enum err_code copy_alerts(
+static enum err_code rule_snapshot_copy_alerts(
 	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
 {
 	const struct alert *from;
@@ -34,7 +34,7 @@ static enum err_code copy_alerts(
 	return ERR_OK;
 }
 
-static enum err_code copy_rule(
+static enum err_code rule_snapshot_copy_rule(
 	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
 {
 	*out = (struct rule_info){ .rule = r->rule,
@@ -46,10 +46,10 @@ static enum err_code copy_rule(
 	if (!r->alerts)
 		return ERR_OK;
 	out->phase = alert_state_phase(r->alerts);
-	return copy_alerts(r, a, out, err);
+	return rule_snapshot_copy_alerts(r, a, out, err);
 }
 
-static enum err_code copy_group(
+static enum err_code rule_snapshot_copy_group(
 	struct group_state *g, struct arena *a, struct group_info *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -65,7 +65,7 @@ static enum err_code copy_group(
 	out->iterations = g->iterations;
 	out->missed = g->missed;
 	for (size_t i = 0; i < g->rules_n && !rc; i++)
-		rc = copy_rule(&g->rules[i], a, &out->rules[i], err);
+		rc = rule_snapshot_copy_rule(&g->rules[i], a, &out->rules[i], err);
 	mutex_unlock(&g->lock);
 	return rc;
 }
@@ -85,7 +85,7 @@ enum err_code rule_manager_snapshot(
 	if (!(s.groups = arena_array(a, struct group_info, m->groups_n + 1)))
 		rc = arena_fail(a, "rules", err);
 	for (; s.groups_n < m->groups_n && !rc; s.groups_n++)
-		rc = copy_group(&m->groups[s.groups_n], a, &s.groups[s.groups_n], err);
+		rc = rule_snapshot_copy_group(&m->groups[s.groups_n], a, &s.groups[s.groups_n], err);
 	mutex_lock(&m->lock);
 	assert(m->readers);
 	m->readers--;

@@ -87,14 +87,14 @@ static bool subquery_eq(const struct subquery *a, const struct subquery *b)
 		time_shift_eq(&a->shift, &b->shift) && expr_eq(a->arg, b->arg);
 }
 
-static bool binary_eq(const struct binary *a, const struct binary *b)
+static bool ast_binary_eq(const struct binary *a, const struct binary *b)
 {
 	return a->op == b->op && a->returns_bool == b->returns_bool && a->matching == b->matching &&
 		a->card == b->card && name_list_eq(a->labels, b->labels) &&
 		name_list_eq(a->include, b->include) && expr_eq(a->lhs, b->lhs) && expr_eq(a->rhs, b->rhs);
 }
 
-static bool call_eq(const struct call *a, const struct call *b)
+static bool ast_call_eq(const struct call *a, const struct call *b)
 {
 	bool eq = str_eq(a->name, b->name) && a->fn == b->fn && a->grouping == b->grouping &&
 		a->args_n == b->args_n && name_list_eq(a->labels, b->labels);
@@ -121,9 +121,9 @@ bool expr_eq(const struct expr *a, const struct expr *b)
 	case EXPR_UNARY:
 		return a->unary.negative == b->unary.negative && expr_eq(a->unary.arg, b->unary.arg);
 	case EXPR_BINARY:
-		return binary_eq(&a->binary, &b->binary);
+		return ast_binary_eq(&a->binary, &b->binary);
 	case EXPR_CALL:
-		return call_eq(&a->call, &b->call);
+		return ast_call_eq(&a->call, &b->call);
 	case EXPR_PAREN:
 		return expr_eq(a->paren, b->paren);
 	}

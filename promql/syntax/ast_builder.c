@@ -50,7 +50,7 @@ void build_too_deep(struct ast_builder *b)
 	build_fail(b, b->token.at, ERR_LIMIT, "query nests deeper than %u", QUERY_DEPTH_MAX);
 }
 
-static void *build_alloc(struct ast_builder *b, size_t n, size_t size)
+static void *ast_builder_alloc(struct ast_builder *b, size_t n, size_t size)
 {
 	void *p = b->rc ? NULL : arena_calloc(b->arena, n, size);
 
@@ -64,9 +64,9 @@ static struct span span_join(struct span first, struct span last)
 	return (struct span){ first.start, last.end };
 }
 
-static struct expr *build_expr(struct ast_builder *b, enum expr_kind kind, struct span at)
+static struct expr *ast_builder_expr(struct ast_builder *b, enum expr_kind kind, struct span at)
 {
-	struct expr *e = build_alloc(b, 1, sizeof(*e));
+	struct expr *e = ast_builder_alloc(b, 1, sizeof(*e));
 
 	if (e) {
 		e->kind = kind;
@@ -77,7 +77,7 @@ static struct expr *build_expr(struct ast_builder *b, enum expr_kind kind, struc
 }
 
 /* e takes part in parent. */
-static void build_below(struct ast_builder *b, struct expr *parent, const struct expr *e)
+static void ast_builder_below(struct ast_builder *b, struct expr *parent, const struct expr *e)
 {
 	if (parent->depth <= e->depth)
 		parent->depth = e->depth + 1;
@@ -85,15 +85,15 @@ static void build_below(struct ast_builder *b, struct expr *parent, const struct
 		build_too_deep(b);
 }
 
-struct list build_list(
-	struct ast_builder *b, struct list l, struct item item, size_t max, const char *what)
+struct list build_list(struct ast_builder *b, struct list l, struct ast_builder_item item,
+	size_t max, const char *what)
 {
-	struct item *i;
+	struct ast_builder_item *i;
 
 	if (l.n == max)
 		build_fail(
 			b, item.expr ? item.expr->at : item.name.at, ERR_LIMIT, "more than %zu %s", max, what);
-	i = build_alloc(b, 1, sizeof(*i));
+	i = ast_builder_alloc(b, 1, sizeof(*i));
 	if (!i)
 		return l;
 	*i = item;
@@ -107,13 +107,13 @@ struct list build_list(
 	return l;
 }
 
-struct list list_at(struct list l, struct token first, struct token last)
+struct list list_at(struct list l, struct lexer_token first, struct lexer_token last)
 {
 	l.at = span_join(first.at, last.at);
 	return l;
 }
 
-struct modifier build_modifier(struct token word, struct list labels)
+struct modifier build_modifier(struct lexer_token word, struct list labels)
 {
 	enum grouping grouping = word.id == TOKEN_BY ? GROUPING_BY :
 		word.id == TOKEN_WITHOUT                 ? GROUPING_WITHOUT :
@@ -147,7 +147,7 @@ bool number_parse(struct str text, double *out)
 }
 
 /* A number or a duration as nanoseconds. */
-static int64_t duration_of(struct ast_builder *b, struct token t)
+static int64_t ast_builder_duration_of(struct ast_builder *b, struct lexer_token t)
 {
 	struct err err = { 0 };
 	int64_t ns = 0;
@@ -166,38 +166,38 @@ static int64_t duration_of(struct ast_builder *b, struct token t)
 	return ns;
 }
 
-static int64_t positive_duration_of(struct ast_builder *b, struct token t)
+static int64_t ast_builder_positive_duration_of(struct ast_builder *b, struct lexer_token t)
 {
-	int64_t ns = duration_of(b, t);
+	int64_t ns = ast_builder_duration_of(b, t);
 
 	if (ns <= 0)
 		build_fail(b, t.at, ERR_INVALID, "duration must be greater than 0");
 	return ns;
 }
 
-static double number_of(struct ast_builder *b, struct token t)
+static double ast_builder_number_of(struct ast_builder *b, struct lexer_token t)
 {
 	double v = 0;
 
 	if (t.id == TOKEN_DURATION)
-		return (double)(duration_of(b, t) / NS_PER_MS) / 1e3;
+		return (double)(ast_builder_duration_of(b, t) / NS_PER_MS) / 1e3;
 	if (!b->rc && !number_parse(t.text, &v))
 		build_fail(b, t.at, ERR_INVALID, "number out of range: %s", QUOTED(t.text));
 	return v;
 }
 
-struct expr *build_number(struct ast_builder *b, struct token t)
+struct expr *build_number(struct ast_builder *b, struct lexer_token t)
 {
-	struct expr *e = build_expr(b, EXPR_NUMBER, t.at);
+	struct expr *e = ast_builder_expr(b, EXPR_NUMBER, t.at);
 
 	if (e) {
-		e->number = number_of(b, t);
+		e->number = ast_builder_number_of(b, t);
 		e->is_duration = t.id == TOKEN_DURATION;
 	}
 	return e;
 }
 
-static bool string_of(struct ast_builder *b, struct token t, struct str *out)
+static bool ast_builder_string_of(struct ast_builder *b, struct lexer_token t, struct str *out)
 {
 	const char *fault = NULL;
 	struct span at;
@@ -213,48 +213,48 @@ static bool string_of(struct ast_builder *b, struct token t, struct str *out)
 	return false;
 }
 
-struct expr *build_string(struct ast_builder *b, struct token t)
+struct expr *build_string(struct ast_builder *b, struct lexer_token t)
 {
-	struct expr *e = build_expr(b, EXPR_STRING, t.at);
+	struct expr *e = ast_builder_expr(b, EXPR_STRING, t.at);
 
-	return e && string_of(b, t, &e->string) ? e : NULL;
+	return e && ast_builder_string_of(b, t, &e->string) ? e : NULL;
 }
 
 /* A name of a label or series, which may be a string of any characters. */
-static struct str name_of(struct ast_builder *b, struct token t, const char *what)
+static struct str ast_builder_name_of(struct ast_builder *b, struct lexer_token t, const char *what)
 {
 	struct str name = t.text;
 
 	if (t.id != TOKEN_STRING)
 		return name;
-	if (string_of(b, t, &name) && !any_name_valid(name))
+	if (ast_builder_string_of(b, t, &name) && !any_name_valid(name))
 		build_fail(b, t.at, ERR_INVALID, "invalid %s name %s", what, QUOTED(name));
 	return name;
 }
 
 static struct name_list name_list_of(struct ast_builder *b, struct list l)
 {
-	struct name_list names = { build_alloc(b, l.n, sizeof(struct str)), 0 };
+	struct name_list names = { ast_builder_alloc(b, l.n, sizeof(struct str)), 0 };
 
-	for (struct item *i = l.first; i && names.v; i = i->next)
-		names.v[names.n++] = name_of(b, i->name, "label");
+	for (struct ast_builder_item *i = l.first; i && names.v; i = i->next)
+		names.v[names.n++] = ast_builder_name_of(b, i->name, "label");
 	return names;
 }
 
 struct expr *build_paren(
-	struct ast_builder *b, struct expr *inner, struct token first, struct token last)
+	struct ast_builder *b, struct expr *inner, struct lexer_token first, struct lexer_token last)
 {
-	struct expr *e = build_expr(b, EXPR_PAREN, span_join(first.at, last.at));
+	struct expr *e = ast_builder_expr(b, EXPR_PAREN, span_join(first.at, last.at));
 
 	if (e) {
 		e->paren = inner;
-		build_below(b, e, inner);
+		ast_builder_below(b, e, inner);
 	}
 	return e;
 }
 
 /* A sign before a literal is part of it, as Prometheus has it; -2^2 is -(2^2) all the same. */
-struct expr *build_unary(struct ast_builder *b, struct token op, struct expr *arg)
+struct expr *build_unary(struct ast_builder *b, struct lexer_token op, struct expr *arg)
 {
 	struct expr *e;
 
@@ -266,15 +266,15 @@ struct expr *build_unary(struct ast_builder *b, struct token op, struct expr *ar
 		arg->at.start = op.at.start;
 		return arg;
 	}
-	e = build_expr(b, EXPR_UNARY, span_join(op.at, arg->at));
+	e = ast_builder_expr(b, EXPR_UNARY, span_join(op.at, arg->at));
 	if (e) {
 		e->unary = (struct unary){ op.id == TOKEN_SUB, arg };
-		build_below(b, e, arg);
+		ast_builder_below(b, e, arg);
 	}
 	return e;
 }
 
-static enum binary_op op_of(int token)
+static enum binary_op ast_builder_op_of(int token)
 {
 	/* clang-format off */
 	static const uint8_t ops[] = {
@@ -290,18 +290,18 @@ static enum binary_op op_of(int token)
 	return (enum binary_op)ops[token];
 }
 
-struct expr *build_binary(
-	struct ast_builder *b, struct expr *lhs, struct token op, struct matching m, struct expr *rhs)
+struct expr *build_binary(struct ast_builder *b, struct expr *lhs, struct lexer_token op,
+	struct matching m, struct expr *rhs)
 {
 	struct expr *e;
 
 	if (b->rc)
 		return NULL;
-	e = build_expr(b, EXPR_BINARY, span_join(lhs->at, rhs->at));
+	e = ast_builder_expr(b, EXPR_BINARY, span_join(lhs->at, rhs->at));
 	if (!e)
 		return NULL;
 	e->binary = (struct binary){
-		.op = op_of(op.id),
+		.op = ast_builder_op_of(op.id),
 		.op_at = op.at,
 		.lhs = lhs,
 		.rhs = rhs,
@@ -311,15 +311,15 @@ struct expr *build_binary(
 		.card = m.card,
 		.include = name_list_of(b, m.include),
 	};
-	build_below(b, e, lhs);
-	build_below(b, e, rhs);
+	ast_builder_below(b, e, lhs);
+	ast_builder_below(b, e, rhs);
 	return e;
 }
 
-struct expr *build_call(struct ast_builder *b, struct token name, struct modifier m,
+struct expr *build_call(struct ast_builder *b, struct lexer_token name, struct modifier m,
 	struct list args, struct modifier behind)
 {
-	struct expr *e = build_expr(b, EXPR_CALL, span_join(name.at, args.at));
+	struct expr *e = ast_builder_expr(b, EXPR_CALL, span_join(name.at, args.at));
 	const struct function *fn = function_find(name.text);
 
 	if (!e)
@@ -333,27 +333,28 @@ struct expr *build_call(struct ast_builder *b, struct token name, struct modifie
 		.name = fn ? str_of(fn->name) : name.text,
 		.grouping = m.grouping,
 		.labels = name_list_of(b, m.labels),
-		.args = build_alloc(b, args.n, sizeof(struct expr *)),
+		.args = ast_builder_alloc(b, args.n, sizeof(struct expr *)),
 	};
-	for (struct item *i = args.first; i && !b->rc; i = i->next) {
+	for (struct ast_builder_item *i = args.first; i && !b->rc; i = i->next) {
 		e->call.args[e->call.args_n++] = i->expr;
-		build_below(b, e, i->expr);
+		ast_builder_below(b, e, i->expr);
 	}
 	return b->rc ? NULL : e;
 }
 
 /* Appends to s->matchers, which has room. */
-static void build_matcher(struct ast_builder *b, struct selector *s, const struct item *item)
+static void ast_builder_matcher(
+	struct ast_builder *b, struct selector *s, const struct ast_builder_item *item)
 {
 	enum match_op op = item->op.id == TOKEN_MATCH_EQ ? MATCH_EQ :
 		item->op.id == TOKEN_MATCH_NE                ? MATCH_NE :
 		item->op.id == TOKEN_MATCH_RE                ? MATCH_RE :
 													   MATCH_NRE;
-	struct str name = name_of(b, item->name, "label"), value;
+	struct str name = ast_builder_name_of(b, item->name, "label"), value;
 	struct err err = { 0 };
 	enum err_code rc;
 
-	if (!string_of(b, item->value, &value))
+	if (!ast_builder_string_of(b, item->value, &value))
 		return;
 	if ((op == MATCH_RE || op == MATCH_NRE) && ++b->regexes_n > QUERY_REGEXES_MAX)
 		build_fail(
@@ -368,9 +369,9 @@ static void build_matcher(struct ast_builder *b, struct selector *s, const struc
 }
 
 /* {"name"} */
-static void build_quoted_name(struct ast_builder *b, struct selector *s, struct token t)
+static void ast_builder_quoted_name(struct ast_builder *b, struct selector *s, struct lexer_token t)
 {
-	struct str name = name_of(b, t, "series");
+	struct str name = ast_builder_name_of(b, t, "series");
 
 	if (s->name.len)
 		build_fail(b, t.at, ERR_INVALID, "the name is set twice: %s and %s", QUOTED(s->name),
@@ -379,10 +380,10 @@ static void build_quoted_name(struct ast_builder *b, struct selector *s, struct 
 }
 
 struct expr *build_selector(
-	struct ast_builder *b, const struct token *name, const struct list *matchers)
+	struct ast_builder *b, const struct lexer_token *name, const struct list *matchers)
 {
 	struct span first = name ? name->at : matchers->at, last = matchers ? matchers->at : name->at;
-	struct expr *e = build_expr(b, EXPR_SELECTOR, span_join(first, last));
+	struct expr *e = ast_builder_expr(b, EXPR_SELECTOR, span_join(first, last));
 
 	if (!e)
 		return NULL;
@@ -394,19 +395,19 @@ struct expr *build_selector(
 		b->parsed->selectors = e;
 	b->selector_last = e; /* from here on parsed_release sees its matchers */
 	if (matchers) {
-		e->selector.matchers = build_alloc(b, matchers->n, sizeof(struct matcher));
-		for (struct item *i = matchers->first; i && !b->rc; i = i->next) {
+		e->selector.matchers = ast_builder_alloc(b, matchers->n, sizeof(struct matcher));
+		for (struct ast_builder_item *i = matchers->first; i && !b->rc; i = i->next) {
 			if (i->value.id)
-				build_matcher(b, &e->selector, i);
+				ast_builder_matcher(b, &e->selector, i);
 			else
-				build_quoted_name(b, &e->selector, i->name);
+				ast_builder_quoted_name(b, &e->selector, i->name);
 		}
 	}
 	return e;
 }
 
 /* What offset and @ are about; NULL: they may not stand here. */
-static struct time_shift *shift_of(
+static struct time_shift *ast_builder_shift_of(
 	struct ast_builder *b, struct expr *e, struct span at, const char *what)
 {
 	if (b->rc)
@@ -421,7 +422,7 @@ static struct time_shift *shift_of(
 }
 
 struct expr *build_window(
-	struct ast_builder *b, struct expr *e, struct token duration, struct token last)
+	struct ast_builder *b, struct expr *e, struct lexer_token duration, struct lexer_token last)
 {
 	if (b->rc)
 		return NULL;
@@ -434,54 +435,56 @@ struct expr *build_window(
 		build_fail(b, duration.at, ERR_INVALID, "a window must come before offset and @");
 	if (b->rc)
 		return NULL;
-	e->selector.window_ns = positive_duration_of(b, duration);
+	e->selector.window_ns = ast_builder_positive_duration_of(b, duration);
 	e->at.end = last.at.end;
 	return e;
 }
 
-struct expr *build_subquery(struct ast_builder *b, struct expr *arg, struct token range,
-	const struct token *step, struct token last)
+struct expr *build_subquery(struct ast_builder *b, struct expr *arg, struct lexer_token range,
+	const struct lexer_token *step, struct lexer_token last)
 {
-	struct expr *e = build_expr(b, EXPR_SUBQUERY, range.at);
+	struct expr *e = ast_builder_expr(b, EXPR_SUBQUERY, range.at);
 
 	if (!e)
 		return NULL;
 	e->at = span_join(arg->at, last.at);
-	e->subquery = (struct subquery){ .arg = arg, .range_ns = positive_duration_of(b, range) };
+	e->subquery = (struct subquery){ .arg = arg,
+		.range_ns = ast_builder_positive_duration_of(b, range) };
 	if (step)
-		e->subquery.step_ns = positive_duration_of(b, *step);
-	build_below(b, e, arg);
+		e->subquery.step_ns = ast_builder_positive_duration_of(b, *step);
+	ast_builder_below(b, e, arg);
 	return e;
 }
 
-struct expr *build_offset(
-	struct ast_builder *b, struct expr *e, struct token word, bool negative, struct token duration)
+struct expr *build_offset(struct ast_builder *b, struct expr *e, struct lexer_token word,
+	bool negative, struct lexer_token duration)
 {
-	struct time_shift *s = shift_of(b, e, word.at, "offset");
+	struct time_shift *s = ast_builder_shift_of(b, e, word.at, "offset");
 
 	if (!s)
 		return NULL;
 	if (s->offset_ns)
 		build_fail(b, word.at, ERR_INVALID, "offset may not be set twice");
-	s->offset_ns = duration_of(b, duration) * (negative ? -1 : 1);
+	s->offset_ns = ast_builder_duration_of(b, duration) * (negative ? -1 : 1);
 	e->at.end = duration.at.end;
 	return e;
 }
 
-static struct time_shift *shift_for_at(struct ast_builder *b, struct expr *e, struct token at)
+static struct time_shift *ast_builder_shift_for_at(
+	struct ast_builder *b, struct expr *e, struct lexer_token at)
 {
-	struct time_shift *s = shift_of(b, e, at.at, "@");
+	struct time_shift *s = ast_builder_shift_of(b, e, at.at, "@");
 
 	if (s && s->at != AT_NONE)
 		build_fail(b, at.at, ERR_INVALID, "@ may not be set twice");
 	return s;
 }
 
-struct expr *build_at_time(
-	struct ast_builder *b, struct expr *e, struct token at, bool negative, struct token number)
+struct expr *build_at_time(struct ast_builder *b, struct expr *e, struct lexer_token at,
+	bool negative, struct lexer_token number)
 {
-	double v = number_of(b, number);
-	struct time_shift *s = shift_for_at(b, e, at);
+	double v = ast_builder_number_of(b, number);
+	struct time_shift *s = ast_builder_shift_for_at(b, e, at);
 
 	if (!s)
 		return NULL;
@@ -495,10 +498,10 @@ struct expr *build_at_time(
 	return e;
 }
 
-struct expr *build_at_edge(
-	struct ast_builder *b, struct expr *e, struct token at, struct token edge, struct token last)
+struct expr *build_at_edge(struct ast_builder *b, struct expr *e, struct lexer_token at,
+	struct lexer_token edge, struct lexer_token last)
 {
-	struct time_shift *s = shift_for_at(b, e, at);
+	struct time_shift *s = ast_builder_shift_for_at(b, e, at);
 
 	if (!s)
 		return NULL;

@@ -35,7 +35,7 @@ static struct types_text types_text(unsigned types)
 	return t;
 }
 
-static enum err_code check_expr(struct checker *c, struct expr *e);
+static enum err_code checker_check_expr(struct checker *c, struct expr *e);
 
 /* The types that a selector may give, less those that its name rules out. */
 static unsigned selector_types(struct checker *c, const struct expr *e, unsigned types)
@@ -71,7 +71,7 @@ static enum err_code check_selector(struct checker *c, struct expr *e)
 static enum err_code check_subquery(struct checker *c, struct expr *e)
 {
 	const struct expr *arg = e->subquery.arg;
-	enum err_code rc = check_expr(c, e->subquery.arg);
+	enum err_code rc = checker_check_expr(c, e->subquery.arg);
 
 	if (rc)
 		return rc;
@@ -87,7 +87,7 @@ static enum err_code check_subquery(struct checker *c, struct expr *e)
 static enum err_code check_unary(struct checker *c, struct expr *e)
 {
 	const struct expr *arg = e->unary.arg;
-	enum err_code rc = check_expr(c, e->unary.arg);
+	enum err_code rc = checker_check_expr(c, e->unary.arg);
 
 	if (rc)
 		return rc;
@@ -177,7 +177,7 @@ static enum err_code check_binary(struct checker *c, struct expr *e)
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	if ((rc = check_expr(c, b->lhs)) || (rc = check_expr(c, b->rhs)) ||
+	if ((rc = checker_check_expr(c, b->lhs)) || (rc = checker_check_expr(c, b->rhs)) ||
 		(rc = check_modifiers(c, b)))
 		return rc;
 	e->types = binary_results(b->op, b->lhs->types, b->rhs->types);
@@ -238,7 +238,7 @@ static enum err_code check_arg(
 
 	if (wants & VALUE_FRAMES)
 		return check_frames(c, fn, e);
-	if ((rc = check_expr(c, e)))
+	if ((rc = checker_check_expr(c, e)))
 		return rc;
 	if ((wants & (ARG_SELECTOR | ARG_WINDOW)) && bare->kind != EXPR_SELECTOR && !is_range)
 		return (wants & ARG_SELECTOR) || !(e->types & VALUE_COSTS) ?
@@ -314,7 +314,7 @@ static enum err_code check_label_regex(struct checker *c, const struct expr *e)
 }
 
 /* Names of labels and expressions are literals too. */
-static enum err_code check_strings(struct checker *c, const struct expr *e)
+static enum err_code checker_check_strings(struct checker *c, const struct expr *e)
 {
 	enum err_code rc = ERR_OK;
 
@@ -334,7 +334,7 @@ static enum err_code check_strings(struct checker *c, const struct expr *e)
 	}
 }
 
-static enum err_code unknown_function(struct checker *c, const struct expr *e)
+static enum err_code checker_unknown_function(struct checker *c, const struct expr *e)
 {
 	struct nearest near = nearest_to(e->call.name);
 
@@ -350,7 +350,7 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 	enum err_code rc;
 
 	if (!fn)
-		return unknown_function(c, e);
+		return checker_unknown_function(c, e);
 	if ((rc = check_grouping(c, e)))
 		return rc;
 	if (call->args_n < fn->args_min || call->args_n > fn->args_max)
@@ -367,10 +367,10 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 	e->types = fn->result;
 	if (fn->result == VALUE_SERIES) /* over a window: of what it is given */
 		e->types &= call->args[0]->types;
-	return filter_is(e) ? check_filter(c, e) : check_strings(c, e);
+	return filter_is(e) ? check_filter(c, e) : checker_check_strings(c, e);
 }
 
-static enum err_code check_expr(struct checker *c, struct expr *e)
+static enum err_code checker_check_expr(struct checker *c, struct expr *e)
 {
 	enum err_code rc = ERR_OK;
 
@@ -397,7 +397,7 @@ static enum err_code check_expr(struct checker *c, struct expr *e)
 		rc = check_call(c, e);
 		break;
 	case EXPR_PAREN:
-		rc = check_expr(c, e->paren);
+		rc = checker_check_expr(c, e->paren);
 		e->types = e->paren->types;
 		break;
 	}
@@ -418,5 +418,5 @@ enum err_code check_query_names(
 		*where = (struct query_error){ 0 };
 	if (names)
 		names->assumed = NULL;
-	return check_expr(&c, q->root);
+	return checker_check_expr(&c, q->root);
 }

@@ -34,7 +34,7 @@ struct quantity {
 };
 
 /* Takes "+12kb" off the start of s. */
-static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
+static bool filter_text_take_quantity(struct str *s, struct quantity *out, bool *too_great)
 {
 	size_t i = 0, digits;
 	bool negative = false;
@@ -60,7 +60,7 @@ static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
 	return true;
 }
 
-static bool take_colon(struct str *s)
+static bool filter_text_take_colon(struct str *s)
 {
 	if (s->len == 0 || s->ptr[0] != ':')
 		return false;
@@ -69,25 +69,25 @@ static bool take_colon(struct str *s)
 }
 
 /* False: it is not a range. A second number without a unit has the first one's. */
-static bool parse_range(struct tag_match *m, struct str s, bool *too_great)
+static bool tag_match_parse_range(struct tag_match *m, struct str s, bool *too_great)
 {
 	struct quantity q;
 	struct str unit;
-	bool colon = take_colon(&s);
+	bool colon = filter_text_take_colon(&s);
 
-	if (!take_quantity(&s, &q, too_great))
+	if (!filter_text_take_quantity(&s, &q, too_great))
 		return false;
 	m->min = m->max = pprof_unit_scale(q.v, q.unit, q.unit, &m->unit);
 	m->has_min = !colon;
 	m->has_max = true;
 	if (s.len == 0)
 		return true;
-	if (colon || !take_colon(&s))
+	if (colon || !filter_text_take_colon(&s))
 		return false;
 	m->has_max = false;
 	if (s.len == 0)
 		return true;
-	if (!take_quantity(&s, &q, too_great) || s.len > 0)
+	if (!filter_text_take_quantity(&s, &q, too_great) || s.len > 0)
 		return false;
 	m->max = pprof_unit_scale(q.v, q.unit, m->unit, &unit);
 	m->has_max = true;
@@ -96,7 +96,7 @@ static bool parse_range(struct tag_match *m, struct str s, bool *too_great)
 
 /* ---- compiling ---- */
 
-static enum err_code compile_list(struct tag_match *m, struct str text, struct err *err)
+static enum err_code tag_match_compile_list(struct tag_match *m, struct str text, struct err *err)
 {
 	size_t n = filter_regexes(FN_TAGFOCUS, text), end;
 	enum err_code rc;
@@ -131,10 +131,10 @@ static enum err_code tag_match_compile(struct str text, struct tag_match **out, 
 		m->key = (struct str){ text.ptr, (size_t)equals };
 		text = (struct str){ text.ptr + equals + 1, text.len - (size_t)equals - 1 };
 	}
-	m->is_range = parse_range(m, text, &too_great);
+	m->is_range = tag_match_parse_range(m, text, &too_great);
 	if (too_great)
 		return err_set(err, ERR_INVALID, "a number of the range exceeds 64 bits");
-	return m->is_range ? ERR_OK : compile_list(m, text, err);
+	return m->is_range ? ERR_OK : tag_match_compile_list(m, text, err);
 }
 
 static void tag_match_free(struct tag_match *m)

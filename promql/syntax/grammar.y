@@ -10,15 +10,15 @@
 #include "promql/syntax/grammar.h"
 
 /* A token of the list without its value. */
-static struct item item_of(struct token name)
+static struct ast_builder_item item_of(struct lexer_token name)
 {
-	return (struct item){ .name = name };
+	return (struct ast_builder_item){ .name = name };
 }
 }
 
 %name promql_parser
 %token_prefix TOKEN_
-%token_type { struct token }
+%token_type { struct lexer_token }
 %extra_argument { struct ast_builder *b }
 
 /* Entries, not levels: one takes up to five (a call's name, modifier, bracket, arguments, comma). */
@@ -156,10 +156,10 @@ args(A) ::= LPAREN(L) arg_list(X) RPAREN(R). { A = list_at(X, L, R); }
 
 %type arg_list { struct list }
 arg_list(A) ::= expr(E). {
-	A = build_list(b, (struct list){ 0 }, (struct item){ .expr = E }, QUERY_ARGS_MAX, "arguments");
+	A = build_list(b, (struct list){ 0 }, (struct ast_builder_item){ .expr = E }, QUERY_ARGS_MAX, "arguments");
 }
 arg_list(A) ::= arg_list(L) COMMA expr(E). {
-	A = build_list(b, L, (struct item){ .expr = E }, QUERY_ARGS_MAX, "arguments");
+	A = build_list(b, L, (struct ast_builder_item){ .expr = E }, QUERY_ARGS_MAX, "arguments");
 }
 
 /* Selectors. */
@@ -185,12 +185,12 @@ matcher_list(A) ::= matcher(M). {
 matcher_list(A) ::= matcher_list(L) COMMA matcher(M). {
 	A = build_list(b, L, M, QUERY_MATCHERS_MAX, "matchers");
 }
-%type matcher { struct item }
+%type matcher { struct ast_builder_item }
 matcher(A) ::= LABEL(N) MATCH_EQ|MATCH_NE|MATCH_RE|MATCH_NRE(O) STRING(V). {
-	A = (struct item){ .name = N, .op = O, .value = V };
+	A = (struct ast_builder_item){ .name = N, .op = O, .value = V };
 }
 matcher(A) ::= STRING(N) MATCH_EQ|MATCH_NE|MATCH_RE|MATCH_NRE(O) STRING(V). {
-	A = (struct item){ .name = N, .op = O, .value = V };
+	A = (struct ast_builder_item){ .name = N, .op = O, .value = V };
 }
 /* The name of the series, which may have any characters. */
 matcher(A) ::= STRING(N). { A = item_of(N); }

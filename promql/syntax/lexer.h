@@ -14,7 +14,7 @@
 
 #include "promql/syntax/parse.h"
 
-struct token {
+struct lexer_token {
 	int id; /* TOKEN_* of the generated grammar.h; 0: end of query */
 	struct span at;
 	struct str text;
@@ -29,7 +29,7 @@ struct lexer {
 };
 
 void lexer_init(struct lexer *l, struct str text); /* text.ptr[text.len] is NUL */
-void lexer_next(struct lexer *l, struct token *out);
+void lexer_next(struct lexer *l, struct lexer_token *out);
 const char *lexer_keyword(size_t i); /* NULL behind the last */
 enum query_keyword_kind lexer_keyword_kind(size_t i);
 

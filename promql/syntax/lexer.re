@@ -229,14 +229,14 @@ static bool starts_name(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 
-void lexer_next(struct lexer *l, struct token *out)
+void lexer_next(struct lexer *l, struct lexer_token *out)
 {
 	const char *from = l->at, *error = NULL;
 	int id = l->closer ? next_in_matchers(l, &from, &error) :
 		l->in_brackets ? next_in_brackets(l, &from, &error) :
 						 next_in_query(l, &from, &error);
 
-	*out = (struct token){
+	*out = (struct lexer_token){
 		.id = id,
 		.at = { (uint32_t)(from - l->start), (uint32_t)(l->at - l->start) },
 		.text = { from, (size_t)(l->at - from) },

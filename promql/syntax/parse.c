@@ -10,9 +10,9 @@
 /* Written by lemon, which declares them nowhere. */
 void *promql_parserAlloc(void *(*alloc)(size_t));
 void promql_parserFree(void *parser, void (*release)(void *));
-void promql_parser(void *parser, int id, struct token token, struct ast_builder *b);
+void promql_parser(void *parser, int id, struct lexer_token token, struct ast_builder *b);
 
-static size_t characters(struct str s)
+static size_t syntax_parse_characters(struct str s)
 {
 	size_t n = 0;
 
@@ -22,7 +22,7 @@ static size_t characters(struct str s)
 }
 
 /* Offset of the first byte of the line that `at` is in. */
-static size_t line_start(struct str text, size_t at)
+static size_t syntax_parse_line_start(struct str text, size_t at)
 {
 	while (at > 0 && text.ptr[at - 1] != '\n')
 		at--;
@@ -38,10 +38,12 @@ enum err_code query_error_at(struct str text, struct span at, struct query_error
 
 	if (!where)
 		where = &local;
-	line = line_start(text, start);
+	line = syntax_parse_line_start(text, start);
 	where->code = code;
 	where->at = at;
-	where->column = (uint32_t)characters((struct str){ text.ptr + line, start - line }) + 1;
+	where->column = (uint32_t)syntax_parse_characters(
+						(struct str){ text.ptr + line, start - line }) +
+		1;
 	where->line = 1;
 	for (size_t i = 0; i < line; i++)
 		where->line += text.ptr[i] == '\n';
@@ -57,7 +59,7 @@ enum err_code query_error_at(struct str text, struct span at, struct query_error
 void query_error_print(struct buf *out, struct str text, const struct query_error *where)
 {
 	size_t start = where->at.start < text.len ? where->at.start : text.len;
-	size_t from = line_start(text, start), to = start;
+	size_t from = syntax_parse_line_start(text, start), to = start;
 
 	while (to < text.len && text.ptr[to] != '\n')
 		to++;
@@ -90,7 +92,8 @@ void parsed_release(struct parsed *q)
 }
 
 /* ERR_INVALID at the first byte that is not UTF-8. */
-static enum err_code check_utf8(struct str text, struct query_error *where, struct err *err)
+static enum err_code syntax_parse_check_utf8(
+	struct str text, struct query_error *where, struct err *err)
 {
 	struct str rest = text;
 	uint32_t code, at;
@@ -117,7 +120,7 @@ enum query_keyword_kind query_keyword_kind(size_t i)
 	return lexer_keyword_kind(i);
 }
 
-static void feed(struct ast_builder *b, void *parser)
+static void syntax_parse_feed(struct ast_builder *b, void *parser)
 {
 	struct lexer l;
 
@@ -143,7 +146,7 @@ enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	if (text.len > QUERY_TEXT_MAX)
 		return err_set(
 			err, ERR_LIMIT, "query is %zu bytes long, limit %u", text.len, QUERY_TEXT_MAX);
-	if ((b.rc = check_utf8(text, where, err)))
+	if ((b.rc = syntax_parse_check_utf8(text, where, err)))
 		return b.rc;
 	b.parsed = arena_new(a, struct parsed);
 	if (b.parsed)
@@ -154,7 +157,7 @@ enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	parser = promql_parserAlloc(malloc);
 	if (!parser)
 		return err_nomem(err, "query");
-	feed(&b, parser);
+	syntax_parse_feed(&b, parser);
 	promql_parserFree(parser, free);
 	if (b.rc) {
 		parsed_release(b.parsed);

@@ -7,7 +7,7 @@
 
 #define COLUMNS 100 /* an expression that would pass them is broken over lines */
 
-static bool is_one_of(struct str name, const char *const *words, size_t n)
+static bool syntax_print_is_one_of(struct str name, const char *const *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq_nocase(name, str_of(words[i])))
@@ -20,7 +20,8 @@ static void print_label(struct buf *out, struct str name)
 {
 	static const char *const words[] = { "without", "inf", "nan" };
 
-	if (label_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0])))
+	if (label_name_valid(name) &&
+		!syntax_print_is_one_of(name, words, sizeof(words) / sizeof(words[0])))
 		buf_add_str(out, name);
 	else
 		buf_add_quoted(out, name);
@@ -66,17 +67,18 @@ static void print_shift(struct buf *out, const struct time_shift *s)
 }
 
 /* It is read as a name without quotes. */
-static bool is_plain_name(struct str name)
+static bool syntax_print_is_plain_name(struct str name)
 {
 	static const char *const words[] = { "on", "ignoring", "group_left", "group_right", "bool",
 		"atan2", "inf", "nan" };
 
-	return series_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0]));
+	return series_name_valid(name) &&
+		!syntax_print_is_one_of(name, words, sizeof(words) / sizeof(words[0]));
 }
 
 static void print_selector(struct buf *out, const struct selector *s)
 {
-	bool is_plain = is_plain_name(s->name), first = true;
+	bool is_plain = syntax_print_is_plain_name(s->name), first = true;
 
 	if (is_plain)
 		buf_add_str(out, s->name);
@@ -129,7 +131,7 @@ static void print_number(struct buf *out, const struct expr *e)
 }
 
 /* The operator with its modifiers: "* on (job) group_left (pod)". */
-static void print_operator(struct buf *out, const struct binary *b)
+static void syntax_print_operator(struct buf *out, const struct binary *b)
 {
 	buf_add_cstr(out, binary_op_name(b->op));
 	if (b->returns_bool)
@@ -179,7 +181,7 @@ void expr_print(struct buf *out, const struct expr *e)
 	case EXPR_BINARY:
 		expr_print(out, e->binary.lhs);
 		buf_add_char(out, ' ');
-		print_operator(out, &e->binary);
+		syntax_print_operator(out, &e->binary);
 		buf_add_char(out, ' ');
 		expr_print(out, e->binary.rhs);
 		break;
@@ -201,7 +203,7 @@ void expr_print(struct buf *out, const struct expr *e)
 	}
 }
 
-static bool fits(const struct expr *e, unsigned level)
+static bool syntax_print_fits(const struct expr *e, unsigned level)
 {
 	struct buf line = { 0 };
 	bool fit;
@@ -212,67 +214,67 @@ static bool fits(const struct expr *e, unsigned level)
 	return fit;
 }
 
-static void indent(struct buf *out, unsigned level)
+static void syntax_print_indent(struct buf *out, unsigned level)
 {
 	buf_printf(out, "%*s", (int)level * 2, "");
 }
 
-static void pretty(struct buf *out, const struct expr *e, unsigned level);
+static void syntax_print_pretty(struct buf *out, const struct expr *e, unsigned level);
 
-static void pretty_call(struct buf *out, const struct call *c, unsigned level)
+static void syntax_print_pretty_call(struct buf *out, const struct call *c, unsigned level)
 {
 	print_callee(out, c);
 	buf_add_cstr(out, "(\n");
 	for (size_t i = 0; i < c->args_n; i++) {
-		indent(out, level + 1);
-		pretty(out, c->args[i], level + 1);
+		syntax_print_indent(out, level + 1);
+		syntax_print_pretty(out, c->args[i], level + 1);
 		buf_add_cstr(out, i + 1 < c->args_n ? ",\n" : "\n");
 	}
-	indent(out, level);
+	syntax_print_indent(out, level);
 	buf_add_char(out, ')');
 }
 
-static void pretty_binary(struct buf *out, const struct binary *b, unsigned level)
+static void syntax_print_pretty_binary(struct buf *out, const struct binary *b, unsigned level)
 {
 	/* The caller has indented for `level`; the operands are one deeper, the operator is not. */
 	buf_add_cstr(out, "  ");
-	pretty(out, b->lhs, level + 1);
+	syntax_print_pretty(out, b->lhs, level + 1);
 	buf_add_char(out, '\n');
-	indent(out, level);
-	print_operator(out, b);
+	syntax_print_indent(out, level);
+	syntax_print_operator(out, b);
 	buf_add_char(out, '\n');
-	indent(out, level + 1);
-	pretty(out, b->rhs, level + 1);
+	syntax_print_indent(out, level + 1);
+	syntax_print_pretty(out, b->rhs, level + 1);
 }
 
 /* From where the cursor is, which is level * 2 blanks from the left. */
-static void pretty(struct buf *out, const struct expr *e, unsigned level)
+static void syntax_print_pretty(struct buf *out, const struct expr *e, unsigned level)
 {
-	if (fits(e, level)) {
+	if (syntax_print_fits(e, level)) {
 		expr_print(out, e);
 		return;
 	}
 	switch (e->kind) {
 	case EXPR_UNARY:
 		buf_add_char(out, e->unary.negative ? '-' : '+');
-		pretty(out, e->unary.arg, level);
+		syntax_print_pretty(out, e->unary.arg, level);
 		break;
 	case EXPR_BINARY:
-		pretty_binary(out, &e->binary, level);
+		syntax_print_pretty_binary(out, &e->binary, level);
 		break;
 	case EXPR_SUBQUERY:
-		pretty(out, e->subquery.arg, level);
+		syntax_print_pretty(out, e->subquery.arg, level);
 		print_range(out, &e->subquery);
 		break;
 	case EXPR_CALL:
-		pretty_call(out, &e->call, level);
+		syntax_print_pretty_call(out, &e->call, level);
 		break;
 	case EXPR_PAREN:
 		buf_add_cstr(out, "(\n");
-		indent(out, level + 1);
-		pretty(out, e->paren, level + 1);
+		syntax_print_indent(out, level + 1);
+		syntax_print_pretty(out, e->paren, level + 1);
 		buf_add_char(out, '\n');
-		indent(out, level);
+		syntax_print_indent(out, level);
 		buf_add_char(out, ')');
 		break;
 	default:
@@ -282,5 +284,5 @@ static void pretty(struct buf *out, const struct expr *e, unsigned level)
 
 void expr_print_pretty(struct buf *out, const struct expr *e)
 {
-	pretty(out, e, 0);
+	syntax_print_pretty(out, e, 0);
 }

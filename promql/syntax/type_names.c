@@ -42,7 +42,7 @@ static const struct {
 /* clang-format on */
 
 /* Number of parts, or 0: an empty one, or too many. */
-static unsigned split(struct str s, struct str parts[PARTS_MAX])
+static unsigned type_names_split(struct str s, struct str parts[PARTS_MAX])
 {
 	unsigned n = 0;
 	const char *colon;
@@ -64,7 +64,7 @@ static unsigned split(struct str s, struct str parts[PARTS_MAX])
 bool type_pattern_parse(struct str name, struct type_pattern *out)
 {
 	struct str parts[PARTS_MAX] = { 0 };
-	unsigned n = split(name, parts);
+	unsigned n = type_names_split(name, parts);
 
 	if (n == 0 || n == 4 || (n == 6 && !str_is(parts[5], "delta")))
 		return false;
@@ -97,51 +97,54 @@ bool type_pattern_known(const struct type_pattern *p)
 	return false;
 }
 
-static bool part_match(struct str pattern, struct str s)
+static bool type_names_part_match(struct str pattern, struct str s)
 {
 	return pattern.len == 0 || str_eq(pattern, s);
 }
 
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t)
 {
-	return str_eq(p->name, t->name) && part_match(p->sample_type, t->sample_type) &&
-		part_match(p->sample_unit, t->sample_unit) && part_match(p->period_type, t->period_type) &&
-		part_match(p->period_unit, t->period_unit) && (!p->delta_only || t->delta);
+	return str_eq(p->name, t->name) && type_names_part_match(p->sample_type, t->sample_type) &&
+		type_names_part_match(p->sample_unit, t->sample_unit) &&
+		type_names_part_match(p->period_type, t->period_type) &&
+		type_names_part_match(p->period_unit, t->period_unit) && (!p->delta_only || t->delta);
 }
 
-static size_t find_type(
+static size_t type_names_find_type(
 	const struct profile_type *types, size_t n, struct str type, struct str unit)
 {
 	size_t i = 0;
 
-	while (i < n && !(str_eq(types[i].sample_type, type) && part_match(unit, types[i].sample_unit)))
+	while (i < n &&
+		!(str_eq(types[i].sample_type, type) && type_names_part_match(unit, types[i].sample_unit)))
 		i++;
 	return i;
 }
 
-static size_t find_known(const struct profile_type *types, size_t n)
+static size_t type_names_find_known(const struct profile_type *types, size_t n)
 {
 	size_t found = n;
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) && found == n; i++)
 		if (str_eq(types[0].name, defaults[i].name))
-			found = find_type(types, n, defaults[i].sample_type, defaults[i].sample_unit);
+			found = type_names_find_type(
+				types, n, defaults[i].sample_type, defaults[i].sample_unit);
 	return found;
 }
 
 bool type_default_known(const struct profile_type *types, size_t n)
 {
 	assert(n > 0);
-	return find_known(types, n) < n;
+	return type_names_find_known(types, n) < n;
 }
 
 size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type)
 {
-	size_t found = find_known(types, n);
+	size_t found = type_names_find_known(types, n);
 
 	assert(n > 0);
 	if (found == n && default_sample_type.len)
-		found = find_type(types, n, default_sample_type, (struct str){ 0 });
+		found = type_names_find_type(types, n, default_sample_type, (struct str){ 0 });
 	return found < n ? found : n - 1;
 }
 

@@ -3,7 +3,7 @@
 
 /* Escapes are Go's: \a \b \f \n \r \t \v \\, the quote itself, \123, \x12, \u1234, \U00012345. */
 
-static int digit_of(char c)
+static int unescape_digit_of(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -12,7 +12,7 @@ static int digit_of(char c)
 }
 
 /* A numeric escape behind its backslash. Returns the bytes read, or 0 and why. */
-static size_t numeric_escape(struct str s, char *out, size_t *out_n, const char **fault)
+static size_t unescape_numeric_escape(struct str s, char *out, size_t *out_n, const char **fault)
 {
 	char kind = s.ptr[0];
 	int base = kind == 'x' || kind == 'u' || kind == 'U' ? 16 : 8;
@@ -21,7 +21,7 @@ static size_t numeric_escape(struct str s, char *out, size_t *out_n, const char 
 	int d;
 
 	for (size_t i = skip; i < skip + n; i++) {
-		d = i < s.len ? digit_of(s.ptr[i]) : 16;
+		d = i < s.len ? unescape_digit_of(s.ptr[i]) : 16;
 		if (d >= base) {
 			*fault = "bad digit in escape sequence";
 			return 0;
@@ -46,7 +46,8 @@ static size_t numeric_escape(struct str s, char *out, size_t *out_n, const char 
 }
 
 /* s begins behind the backslash. */
-static size_t escape(struct str s, char quote, char *out, size_t *out_n, const char **fault)
+static size_t unescape_escape(
+	struct str s, char quote, char *out, size_t *out_n, const char **fault)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
 	const char *at = s.len && s.ptr[0] ? strchr(from, s.ptr[0]) : NULL;
@@ -60,14 +61,14 @@ static size_t escape(struct str s, char quote, char *out, size_t *out_n, const c
 		out[0] = quote;
 		return 1;
 	}
-	if (s.len && (digit_of(s.ptr[0]) < 8 || strchr("xuU", s.ptr[0] ? s.ptr[0] : '?')))
-		return numeric_escape(s, out, out_n, fault);
+	if (s.len && (unescape_digit_of(s.ptr[0]) < 8 || strchr("xuU", s.ptr[0] ? s.ptr[0] : '?')))
+		return unescape_numeric_escape(s, out, out_n, fault);
 	*fault = "unknown escape sequence";
 	return 0;
 }
 
 bool string_unescape(
-	struct arena *a, struct token t, struct str *out, struct span *at, const char **fault)
+	struct arena *a, struct lexer_token t, struct str *out, struct span *at, const char **fault)
 {
 	char quote = t.text.ptr[0], *p;
 	size_t i = 0, n = 0, read, wrote;
@@ -82,7 +83,8 @@ bool string_unescape(
 			continue;
 		}
 		*at = (struct span){ t.at.start + 1 + (uint32_t)i, t.at.start + 3 + (uint32_t)i };
-		read = escape((struct str){ s.ptr + i + 1, s.len - i - 1 }, quote, p + n, &wrote, fault);
+		read = unescape_escape(
+			(struct str){ s.ptr + i + 1, s.len - i - 1 }, quote, p + n, &wrote, fault);
 		if (!read)
 			return false;
 		i += 1 + read;

@@ -79,7 +79,7 @@ struct profile_value {
 };
 
 /* Durations come from outside; their sum stops at the limits of 64 bits. */
-static inline int64_t duration_sum(int64_t a, int64_t b)
+static inline int64_t value_duration_sum(int64_t a, int64_t b)
 {
 	int64_t sum;
 

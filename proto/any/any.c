@@ -34,7 +34,7 @@ const struct any_profile *any_default(const struct any_file *f)
 
 /* ---- names ---- */
 
-static bool has_type(const struct pprof *p, const char *type)
+static bool any_has_type(const struct pprof *p, const char *type)
 {
 	for (uint32_t i = 0; i < p->types_n; i++)
 		if (str_is(p->strings[p->types[i].type], type))
@@ -52,11 +52,11 @@ struct str any_name_guess(const struct pprof *p, struct str file_name)
 	struct str file = str_base_name(file_name);
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (has_type(p, known[i].type))
+		if (any_has_type(p, known[i].type))
 			return str_of(known[i].name);
-	if (has_type(p, "samples") && has_type(p, "time"))
+	if (any_has_type(p, "samples") && any_has_type(p, "time"))
 		return STR("fgprof");
-	if (!has_type(p, "contentions"))
+	if (!any_has_type(p, "contentions"))
 		return STR("");
 	if (str_find(file, STR("mutex")) >= 0)
 		return STR("mutex");
@@ -65,7 +65,7 @@ struct str any_name_guess(const struct pprof *p, struct str file_name)
 
 /* ---- one profile ---- */
 
-static enum err_code one(struct arena *a, struct any_file *out, struct err *err)
+static enum err_code any_one(struct arena *a, struct any_file *out, struct err *err)
 {
 	out->n = 0;
 	out->v = arena_array(a, struct any_profile, 1);
@@ -73,7 +73,7 @@ static enum err_code one(struct arena *a, struct any_file *out, struct err *err)
 }
 
 /* kinds NULL: by type. A profile without types has nothing to show. */
-static enum err_code add(struct arena *a, const struct pprof *p, const enum value_kind *kinds,
+static enum err_code any_add(struct arena *a, const struct pprof *p, const enum value_kind *kinds,
 	struct str name, struct any_file *out, struct err *err)
 {
 	enum value_kind *own = arena_array(a, enum value_kind, (size_t)p->types_n + 1);
@@ -94,7 +94,7 @@ static enum err_code add(struct arena *a, const struct pprof *p, const enum valu
 
 /* ---- formats ---- */
 
-static enum err_code take_jfr(
+static enum err_code any_take_jfr(
 	struct arena *a, struct str raw, struct any_file *out, struct err *err)
 {
 	const struct jfr_options o = { &jfr_limits_default, JFR_RATE_HZ, STR(""), false };
@@ -111,13 +111,13 @@ static enum err_code take_jfr(
 	if (!(out->v = arena_array(a, struct any_profile, file->profiles_n)))
 		return arena_fail(a, "profile", err);
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
-		rc = add(a, file->profiles[i].pprof, file->profiles[i].kinds,
+		rc = any_add(a, file->profiles[i].pprof, file->profiles[i].kinds,
 			str_of(file->profiles[i].name), out, err);
 	return rc;
 }
 
 /* The bytes before the first occurrence; all of them if there is none. */
-static size_t length_before(struct str s, struct str what)
+static size_t any_length_before(struct str s, struct str what)
 {
 	ptrdiff_t at = str_find(s, what);
 
@@ -125,15 +125,15 @@ static size_t length_before(struct str s, struct str what)
 }
 
 /* A file of ours says in a profile's name what it is: "process_cpu:cpu:nanoseconds:..". */
-static bool read_type(struct str name, struct str unit, struct str part[6])
+static bool any_read_type(struct str name, struct str unit, struct str part[6])
 {
 	size_t n = 0, len;
 
-	name.len = length_before(name, STR(" "));
+	name.len = any_length_before(name, STR(" "));
 	for (size_t i = 0; i < 6; i++)
 		part[i] = STR("");
 	while (n < 6) {
-		len = length_before(name, STR(":"));
+		len = any_length_before(name, STR(":"));
 		part[n++] = (struct str){ name.ptr, len };
 		if (len == name.len)
 			break;
@@ -145,7 +145,7 @@ static bool read_type(struct str name, struct str unit, struct str part[6])
 }
 
 /* Appends strings; the table is the builder's, which nobody else has. */
-static bool add_strings(struct arena *a, struct pprof *p, const struct str *s, uint32_t n)
+static bool any_add_strings(struct arena *a, struct pprof *p, const struct str *s, uint32_t n)
 {
 	struct str *v = arena_array(a, struct str, (size_t)p->strings_n + n);
 
@@ -159,7 +159,7 @@ static bool add_strings(struct arena *a, struct pprof *p, const struct str *s, u
 }
 
 /* Types as the file's names say them, if they do; else cost in time is "time", in bytes "space". */
-static enum err_code name_type(struct arena *a, struct folded_profile *f, struct str *name,
+static enum err_code any_name_type(struct arena *a, struct folded_profile *f, struct str *name,
 	enum value_kind *kind, struct err *err)
 {
 	struct pprof *p = f->profile;
@@ -168,7 +168,7 @@ static enum err_code name_type(struct arena *a, struct folded_profile *f, struct
 
 	*kind = KIND_DELTA;
 	*name = STR("");
-	if (!read_type(f->name, unit, part)) {
+	if (!any_read_type(f->name, unit, part)) {
 		part[1] = str_is(unit, "nanoseconds") ? STR("time") :
 												str_is(unit, "bytes") ? STR("space") :
 																		STR("samples");
@@ -178,7 +178,7 @@ static enum err_code name_type(struct arena *a, struct folded_profile *f, struct
 		*name = part[0];
 		*kind = part[5].len ? KIND_DELTA : KIND_GAUGE;
 	}
-	if (!add_strings(a, p, part + 1, 4))
+	if (!any_add_strings(a, p, part + 1, 4))
 		return arena_fail(a, "profile", err);
 	p->types[0] = (struct pprof_type){ first, first + 1 };
 	p->period_type = (struct pprof_type){ part[3].len ? first + 2 : 0,
@@ -187,7 +187,7 @@ static enum err_code name_type(struct arena *a, struct folded_profile *f, struct
 }
 
 /* The samples of each profile get its name as a label; they are one behind the other. */
-static enum err_code label_samples(
+static enum err_code any_label_samples(
 	struct arena *a, const struct folded_profile *v, uint32_t n, struct pprof *p, struct err *err)
 {
 	struct str *names = arena_array(a, struct str, (size_t)n + 1);
@@ -199,7 +199,7 @@ static enum err_code label_samples(
 	names[0] = STR(SPEEDSCOPE_LABEL);
 	for (uint32_t i = 0; i < n; i++)
 		names[i + 1] = v[i].name.len ? v[i].name : STR("unnamed");
-	if (!add_strings(a, p, names, n + 1))
+	if (!any_add_strings(a, p, names, n + 1))
 		return arena_fail(a, "profile", err);
 	for (uint32_t i = 0; i < n; i++) {
 		p->labels[i] = (struct pprof_label){ .key = first, .str = first + 1 + i };
@@ -212,7 +212,7 @@ static enum err_code label_samples(
 	return ERR_OK;
 }
 
-static enum err_code take_named(struct arena *a, enum folded_format format, struct str raw,
+static enum err_code any_take_named(struct arena *a, enum folded_format format, struct str raw,
 	struct any_file *out, struct err *err)
 {
 	const struct folded_meaning meaning = {
@@ -234,25 +234,26 @@ static enum err_code take_named(struct arena *a, enum folded_format format, stru
 		!(kinds = arena_array(a, enum value_kind, (size_t)n + 1)))
 		return arena_fail(a, "profile", err);
 	for (uint32_t i = 0; i < n; i++) {
-		if ((rc = name_type(a, &v[i], i ? &other : &name, &kind, err)))
+		if ((rc = any_name_type(a, &v[i], i ? &other : &name, &kind, err)))
 			return rc;
 		if (i && !str_eq(other, name))
 			name = STR("");
 		all[i] = v[i].profile;
 	}
 	p = v[0].profile;
-	if (n > 1 && ((rc = pprof_concat(a, all, n, &p, err)) || (rc = label_samples(a, v, n, p, err))))
+	if (n > 1 &&
+		((rc = pprof_concat(a, all, n, &p, err)) || (rc = any_label_samples(a, v, n, p, err))))
 		return rc;
 	for (uint32_t i = 0; i < p->types_n; i++)
 		kinds[i] = n == 1 ?
 			kind :
 			value_is_level(STR(""), p->strings[p->types[i].type]) ? KIND_GAUGE : KIND_DELTA;
-	if ((rc = one(a, out, err)))
+	if ((rc = any_one(a, out, err)))
 		return rc;
-	return add(a, p, kinds, name, out, err);
+	return any_add(a, p, kinds, name, out, err);
 }
 
-static enum err_code take_pprof(struct arena *a, struct str raw, struct str file_name,
+static enum err_code any_take_pprof(struct arena *a, struct str raw, struct str file_name,
 	struct any_file *out, struct legacy_any *any, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
@@ -265,14 +266,14 @@ static enum err_code take_pprof(struct arena *a, struct str raw, struct str file
 		return err_set(err, ERR_INVALID, "the profile has no sample types");
 	}
 	out->format = any->is_legacy ? ANY_LEGACY : ANY_PPROF;
-	if (rc || (rc = one(a, out, err)))
+	if (rc || (rc = any_one(a, out, err)))
 		return rc;
-	return add(a, any->profile, any->kinds, any_name_guess(any->profile, file_name), out, err);
+	return any_add(a, any->profile, any->kinds, any_name_guess(any->profile, file_name), out, err);
 }
 
 /* ---- which it is ---- */
 
-static bool is_text(struct str raw)
+static bool any_is_text(struct str raw)
 {
 	size_t n = raw.len < LOOKED_AT_BYTES ? raw.len : LOOKED_AT_BYTES;
 
@@ -304,14 +305,14 @@ enum err_code any_decode(
 	if (raw.len > ANY_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
 	if (jfr_recognized(raw))
-		return take_jfr(a, raw, out, err);
-	if (is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
-		return take_named(a, FOLDED_SPEEDSCOPE, raw, out, err);
-	rc = take_pprof(a, raw, file_name, out, &any, err);
+		return any_take_jfr(a, raw, out, err);
+	if (any_is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
+		return any_take_named(a, FOLDED_SPEEDSCOPE, raw, out, err);
+	rc = any_take_pprof(a, raw, file_name, out, &any, err);
 	if (rc != ERR_INVALID || any.is_legacy || any.profile)
 		return rc;
-	if (is_text(raw))
-		return take_named(a, FOLDED_STACKS, raw, out, err);
+	if (any_is_text(raw))
+		return any_take_named(a, FOLDED_STACKS, raw, out, err);
 	return err_wrap(err, rc,
 		"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as "
 		"pprof");

@@ -21,7 +21,7 @@ enum err_code calls_open(struct calls *c, struct arena *a, const struct folded_m
 	c->p = pprof_builder_profile(c->b);
 	if (!arena_array_room(a, &c->nodes, 0, 1, &c->nodes_cap))
 		return arena_fail(a, "profile", err);
-	c->nodes[c->nodes_n++] = (struct call){ 0 };
+	c->nodes[c->nodes_n++] = (struct folded_call){ 0 };
 	pprof_builder_type(c->b, meaning->type, meaning->unit);
 	c->p->period_type.type = pprof_builder_string(c->b, meaning->period_type);
 	c->p->period_type.unit = pprof_builder_string(c->b, meaning->period_unit);
@@ -84,19 +84,19 @@ enum err_code calls_frame(struct calls *c, struct str name, uint32_t *frame)
 	return ERR_OK;
 }
 
-static bool call_eq(const void *nodes, const void *key, uint32_t id)
+static bool calls_eq(const void *nodes, const void *key, uint32_t id)
 {
-	const struct call *a = key, *b = (const struct call *)nodes + id;
+	const struct folded_call *a = key, *b = (const struct folded_call *)nodes + id;
 
 	return a->parent == b->parent && a->frame == b->frame;
 }
 
 enum err_code calls_child(struct calls *c, uint32_t parent, uint32_t frame, uint32_t *node)
 {
-	struct call key = { .parent = parent, .frame = frame };
-	uint64_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ c->seed);
+	struct folded_call key = { .parent = parent, .frame = frame };
+	uint64_t hash = map_hash_u64(((uint64_t)parent << 32 | frame) ^ c->seed);
 
-	*node = map_find(&c->children, hash, call_eq, c->nodes, &key);
+	*node = map_find(&c->children, hash, calls_eq, c->nodes, &key);
 	if (*node != MAP_NONE)
 		return ERR_OK;
 	if (c->nodes[parent].depth >= c->limits->stack_depth_max)
@@ -145,7 +145,7 @@ enum err_code calls_add(struct calls *c, uint32_t node, int64_t value, int64_t s
 }
 
 /* The sum of all samples must fit too, or a total would be wrong. */
-static enum err_code check_sums(struct calls *c)
+static enum err_code calls_check_sums(struct calls *c)
 {
 	uint64_t frames = 0, max = (uint64_t)c->limits->elements_max * 16;
 	uint32_t samples = 0;
@@ -175,7 +175,7 @@ enum err_code calls_finish(struct calls *c, struct pprof **out)
 
 	if (!stack)
 		return arena_fail(c->a, "profile", c->err);
-	if ((rc = check_sums(c)))
+	if ((rc = calls_check_sums(c)))
 		return rc;
 	for (uint32_t i = 0; i < c->nodes_n; i++) {
 		if (!c->nodes[i].value)

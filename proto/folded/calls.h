@@ -12,7 +12,7 @@
 
 #define CALLS_ROOT 0u
 
-struct call {
+struct folded_call {
 	uint32_t parent, frame, depth;
 	int64_t value; /* in the node itself */
 };
@@ -24,7 +24,7 @@ struct calls {
 	struct err *err;
 	struct pprof_builder *b;
 	struct pprof *p; /* the builder's */
-	struct call *nodes;
+	struct folded_call *nodes;
 	uint32_t nodes_n, nodes_cap;
 	struct map children; /* of all nodes, by parent and frame */
 	uint64_t seed; /* of its hashes */

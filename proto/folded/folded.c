@@ -17,7 +17,7 @@ enum folded_format folded_format_of(struct str format, struct str content_type)
 }
 
 /* Cuts the next line off, without its end. */
-static struct str next_line(struct str *rest)
+static struct str folded_next_line(struct str *rest)
 {
 	const char *end = memchr(rest->ptr, '\n', rest->len);
 	size_t n = end ? (size_t)(end - rest->ptr) : rest->len;
@@ -30,7 +30,7 @@ static struct str next_line(struct str *rest)
 	return line;
 }
 
-static enum err_code stack_line(struct calls *c, struct str line)
+static enum err_code folded_stack_line(struct calls *c, struct str line)
 {
 	size_t space = line.len;
 	uint64_t value;
@@ -51,7 +51,7 @@ static enum err_code stack_line(struct calls *c, struct str line)
 	return calls_add(c, node, (int64_t)value, c->meaning->scale);
 }
 
-static enum err_code plain_line(struct calls *c, struct str line)
+static enum err_code folded_plain_line(struct calls *c, struct str line)
 {
 	uint32_t node;
 	enum err_code rc;
@@ -61,13 +61,13 @@ static enum err_code plain_line(struct calls *c, struct str line)
 	return calls_add(c, node, 1, c->meaning->scale);
 }
 
-static enum err_code each_line(
+static enum err_code folded_each_line(
 	struct calls *c, struct str raw, enum err_code (*read)(struct calls *c, struct str line))
 {
 	enum err_code rc;
 
 	for (uint64_t n = 1; raw.len; n++) {
-		struct str line = next_line(&raw);
+		struct str line = folded_next_line(&raw);
 
 		if (line.len && (rc = read(c, line)))
 			return err_wrap(c->err, rc, "line %" PRIu64, n);
@@ -77,15 +77,15 @@ static enum err_code each_line(
 
 enum err_code folded_stacks(struct calls *c, struct str raw)
 {
-	return each_line(c, raw, stack_line);
+	return folded_each_line(c, raw, folded_stack_line);
 }
 
 enum err_code folded_lines(struct calls *c, struct str raw)
 {
-	return each_line(c, raw, plain_line);
+	return folded_each_line(c, raw, folded_plain_line);
 }
 
-static enum err_code decode_one(struct arena *a, enum folded_format format, struct str raw,
+static enum err_code folded_decode_one(struct arena *a, enum folded_format format, struct str raw,
 	const struct folded_meaning *meaning, const struct pprof_limits *limits, struct pprof **out,
 	struct err *err)
 {
@@ -122,7 +122,7 @@ enum err_code folded_decode(struct arena *a, enum folded_format format, struct s
 	}
 	if (!(one = arena_new(a, struct folded_profile)))
 		return arena_fail(a, "profile", err);
-	if ((rc = decode_one(a, format, raw, meaning, limits, &one->profile, err)))
+	if ((rc = folded_decode_one(a, format, raw, meaning, limits, &one->profile, err)))
 		return rc;
 	*out = one;
 	*n = 1;

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "proto/folded/json_reader.h"
 
-static bool is_name(struct str s)
+static bool folded_ingest_is_name(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i], lower = (char)(c | 0x20);
@@ -17,7 +17,7 @@ static bool is_name(struct str s)
 	return s.len > 0;
 }
 
-static struct str find_char(struct str s, const char *chars)
+static struct str folded_ingest_find_char(struct str s, const char *chars)
 {
 	size_t n = 0;
 
@@ -26,40 +26,42 @@ static struct str find_char(struct str s, const char *chars)
 	return (struct str){ s.ptr, n };
 }
 
-static struct str after(struct str s, size_t n)
+static struct str folded_ingest_after(struct str s, size_t n)
 {
 	return (struct str){ s.ptr + n, s.len - n };
 }
 
 /* "k=v,k=v}" */
-static enum err_code read_labels(
+static enum err_code folded_ingest_read_labels(
 	struct labels_builder *b, struct arena *a, struct str s, struct err *err)
 {
 	for (unsigned n = 0;; n++) {
-		struct str key = find_char(s, "=}"), value;
+		struct str key = folded_ingest_find_char(s, "=}"), value;
 
 		if (key.len < s.len && s.ptr[key.len] == '}' && !str_trim(key).len) {
-			s = after(s, key.len + 1);
+			s = folded_ingest_after(s, key.len + 1);
 			break;
 		}
 		if (n == INGEST_LABELS_MAX)
 			return err_set(
 				err, ERR_LIMIT, "name: more than %u labels, the limit", INGEST_LABELS_MAX);
-		value = key.len < s.len ? find_char(after(s, key.len + 1), ",}") : STR("");
+		value = key.len < s.len ?
+			folded_ingest_find_char(folded_ingest_after(s, key.len + 1), ",}") :
+			STR("");
 		if (key.len == s.len || s.ptr[key.len] != '=' || key.len + 1 + value.len == s.len)
 			return err_set(
 				err, ERR_INVALID, "name: label[%u]: expected \"label=value\" and '}'", n);
-		s = after(s, key.len + 1 + value.len);
+		s = folded_ingest_after(s, key.len + 1 + value.len);
 		key = str_dup(a, str_trim(key));
 		value = str_dup(a, str_trim(value));
 		if (!key.ptr || !value.ptr)
 			return arena_fail(a, "name", err);
-		if (!is_name(key) || !label_value_valid(value))
+		if (!folded_ingest_is_name(key) || !label_value_valid(value))
 			return err_set(err, ERR_INVALID, "name: label[%u]: %s", n,
-				is_name(key) ? "the value is not UTF-8" : "bad label name");
+				folded_ingest_is_name(key) ? "the value is not UTF-8" : "bad label name");
 		labels_builder_set(b, key, value);
 		if (s.ptr[0] == ',')
-			s = after(s, 1);
+			s = folded_ingest_after(s, 1);
 	}
 	if (str_trim(s).len)
 		return err_set(err, ERR_INVALID, "name: %zu bytes after '}'", s.len);
@@ -69,7 +71,7 @@ static enum err_code read_labels(
 enum err_code ingest_name_parse(
 	struct arena *a, struct str name, struct ingest_name *out, struct err *err)
 {
-	struct str app = find_char(name, "{");
+	struct str app = folded_ingest_find_char(name, "{");
 	struct labels_builder b;
 	struct ingest_name parsed;
 	enum err_code rc;
@@ -78,10 +80,11 @@ enum err_code ingest_name_parse(
 		return err_set(
 			err, ERR_LIMIT, "name is %zu bytes, limit %u", name.len, INGEST_NAME_BYTES_MAX);
 	labels_builder_init(&b, a, (struct labels){ 0 });
-	if (app.len < name.len && (rc = read_labels(&b, a, after(name, app.len + 1), err)))
+	if (app.len < name.len &&
+		(rc = folded_ingest_read_labels(&b, a, folded_ingest_after(name, app.len + 1), err)))
 		return rc;
 	app = str_trim(app);
-	if (!is_name(app))
+	if (!folded_ingest_is_name(app))
 		return err_set(err, ERR_INVALID, app.len ? "name: bad application name" : "name is empty");
 	if ((rc = labels_builder_build(&b, &parsed.labels, err)))
 		return rc;
@@ -119,7 +122,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void set_kind(size_t i, struct ingest_kind *out)
+static void folded_ingest_set_kind(size_t i, struct ingest_kind *out)
 {
 	out->profile = str_of(kinds[i].profile);
 	out->type = str_of(kinds[i].type);
@@ -133,13 +136,13 @@ bool ingest_kind_of(struct str *app, struct ingest_kind *out)
 
 	while (dot > 0 && app->ptr[dot - 1] != '.')
 		dot--;
-	set_kind(0, out);
+	folded_ingest_set_kind(0, out);
 	if (!dot)
 		return true;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (!str_is(after(*app, dot), kinds[i].part))
+		if (!str_is(folded_ingest_after(*app, dot), kinds[i].part))
 			continue;
-		set_kind(i, out);
+		folded_ingest_set_kind(i, out);
 		app->len = dot - 1;
 		return true;
 	}
@@ -177,8 +180,8 @@ enum err_code ingest_time_parse(struct str text, int64_t *ns, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code read_sample_type(struct arena *a, struct str json, struct str span,
-	struct ingest_sample_type *t, struct err *err)
+static enum err_code folded_ingest_read_sample_type(struct arena *a, struct str json,
+	struct str span, struct ingest_sample_type *t, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -208,7 +211,7 @@ static enum err_code read_sample_type(struct arena *a, struct str json, struct s
 	return rc;
 }
 
-static enum err_code read_sample_types(struct arena *a, struct str json,
+static enum err_code folded_ingest_read_sample_types(struct arena *a, struct str json,
 	struct ingest_sample_type **out, uint32_t *out_n, struct err *err)
 {
 	struct ingest_sample_type *v = NULL;
@@ -228,7 +231,7 @@ static enum err_code read_sample_types(struct arena *a, struct str json,
 			return err_set(
 				err, ERR_LIMIT, "more than %u sample types, the limit", INGEST_SAMPLE_TYPES_MAX);
 		if ((rc = json_read_string(a, json, key, &t.type, err)) ||
-			(rc = read_sample_type(a, json, value, &t, err)))
+			(rc = folded_ingest_read_sample_type(a, json, value, &t, err)))
 			return rc;
 		if (!arena_array_room(a, &v, n, 1, &cap))
 			return arena_fail(a, "sample types", err);
@@ -244,7 +247,7 @@ static enum err_code read_sample_types(struct arena *a, struct str json,
 enum err_code ingest_sample_types_parse(
 	struct arena *a, struct str json, struct ingest_sample_type **out, uint32_t *n, struct err *err)
 {
-	enum err_code rc = read_sample_types(a, json, out, n, err);
+	enum err_code rc = folded_ingest_read_sample_types(a, json, out, n, err);
 
 	return rc ? err_wrap(err, rc, "sample_type_config") : ERR_OK;
 }

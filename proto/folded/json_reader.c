@@ -7,7 +7,7 @@
 
 #define NUMBER_BYTES_MAX 64u
 
-static const char *skip_white(const char *at, const char *end)
+static const char *json_reader_skip_white(const char *at, const char *end)
 {
 	while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
 		at++;
@@ -22,7 +22,7 @@ enum err_code json_expected(struct str text, const char *at, const char *what, s
 }
 
 /* Behind the string that begins at `at`; NULL: it does not end. */
-static const char *skip_string(const char *at, const char *end)
+static const char *json_reader_skip_string(const char *at, const char *end)
 {
 	for (at++; at < end; at++) {
 		if (*at == '"')
@@ -33,21 +33,22 @@ static const char *skip_string(const char *at, const char *end)
 	return NULL;
 }
 
-static bool is_scalar(char c)
+static bool json_reader_is_scalar(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
 		c == '-' || c == '.';
 }
 
 /* Passes over a value at `at`; brackets are matched, what is between them is not looked at. */
-static enum err_code skip_value(struct str text, const char *at, const char **out, struct err *err)
+static enum err_code json_reader_skip_value(
+	struct str text, const char *at, const char **out, struct err *err)
 {
 	const char *end = text.ptr + text.len, *begin = at;
 	char closing[JSON_READER_DEPTH_MAX];
 	unsigned depth = 0;
 
-	if (at < end && is_scalar(*at)) {
-		while (at < end && is_scalar(*at))
+	if (at < end && json_reader_is_scalar(*at)) {
+		while (at < end && json_reader_is_scalar(*at))
 			at++;
 		*out = at;
 		return ERR_OK;
@@ -60,7 +61,7 @@ static enum err_code skip_value(struct str text, const char *at, const char **ou
 		if (*at == '"') {
 			const char *string = at;
 
-			if (!(at = skip_string(at, end)))
+			if (!(at = json_reader_skip_string(at, end)))
 				return json_expected(text, string, "a string that ends", err);
 			continue;
 		}
@@ -78,21 +79,21 @@ static enum err_code skip_value(struct str text, const char *at, const char **ou
 	return ERR_OK;
 }
 
-static struct str span_of(const char *begin, const char *end)
+static struct str json_reader_span_of(const char *begin, const char *end)
 {
 	return (struct str){ begin, (size_t)(end - begin) };
 }
 
 enum err_code json_text(struct str text, struct str *value, struct err *err)
 {
-	const char *end = text.ptr + text.len, *at = skip_white(text.ptr, end), *after;
+	const char *end = text.ptr + text.len, *at = json_reader_skip_white(text.ptr, end), *after;
 	enum err_code rc;
 
-	if ((rc = skip_value(text, at, &after, err)))
+	if ((rc = json_reader_skip_value(text, at, &after, err)))
 		return rc;
-	*value = span_of(at, after);
-	if (skip_white(after, end) != end)
-		return json_expected(text, skip_white(after, end), "the end", err);
+	*value = json_reader_span_of(at, after);
+	if (json_reader_skip_white(after, end) != end)
+		return json_expected(text, json_reader_skip_white(after, end), "the end", err);
 	return ERR_OK;
 }
 
@@ -113,8 +114,8 @@ enum err_code json_open(
 
 enum err_code json_next(struct json_members *m, struct str *key, struct str *value, bool *more)
 {
-	struct str text = span_of(m->begin, m->end);
-	const char *at = skip_white(m->at, m->end), *after;
+	struct str text = json_reader_span_of(m->begin, m->end);
+	const char *at = json_reader_skip_white(m->at, m->end), *after;
 	enum err_code rc;
 
 	*key = STR("");
@@ -126,21 +127,21 @@ enum err_code json_next(struct json_members *m, struct str *key, struct str *val
 			return ERR_OK;
 		if (at >= m->end || *at != ',')
 			return json_expected(text, at, "','", m->err);
-		at = skip_white(at + 1, m->end);
+		at = json_reader_skip_white(at + 1, m->end);
 	}
 	m->first = false;
 	if (m->close == '}') {
-		if (at >= m->end || *at != '"' || !(after = skip_string(at, m->end)))
+		if (at >= m->end || *at != '"' || !(after = json_reader_skip_string(at, m->end)))
 			return json_expected(text, at, "a name", m->err);
-		*key = span_of(at, after);
-		at = skip_white(after, m->end);
+		*key = json_reader_span_of(at, after);
+		at = json_reader_skip_white(after, m->end);
 		if (at >= m->end || *at != ':')
 			return json_expected(text, at, "':'", m->err);
-		at = skip_white(at + 1, m->end);
+		at = json_reader_skip_white(at + 1, m->end);
 	}
-	if ((rc = skip_value(text, at, &after, m->err)))
+	if ((rc = json_reader_skip_value(text, at, &after, m->err)))
 		return rc;
-	*value = span_of(at, after);
+	*value = json_reader_span_of(at, after);
 	m->at = after;
 	*more = true;
 	return ERR_OK;
@@ -155,7 +156,7 @@ bool json_is(struct str span, const char *s)
 /* ------------------------------------------------------------------------------------------------
  * Strings. */
 
-static int hex4(const char *at, const char *end)
+static int json_reader_hex4(const char *at, const char *end)
 {
 	int v = 0;
 
@@ -175,9 +176,9 @@ static int hex4(const char *at, const char *end)
 }
 
 /* "\u12ab" at `at`, behind its 'u'. Two surrogates are one character. */
-static const char *unicode(const char *at, const char *end, unsigned *out)
+static const char *json_reader_unicode(const char *at, const char *end, unsigned *out)
 {
-	int high = hex4(at, end), low;
+	int high = json_reader_hex4(at, end), low;
 
 	if (high < 0)
 		return NULL;
@@ -188,7 +189,7 @@ static const char *unicode(const char *at, const char *end, unsigned *out)
 	*out = 0xfffd;
 	if (high >= 0xdc00 || end - at < 6 || at[0] != '\\' || at[1] != 'u')
 		return at;
-	low = hex4(at + 2, end);
+	low = json_reader_hex4(at + 2, end);
 	if (low < 0xdc00 || low > 0xdfff)
 		return at;
 	*out = 0x10000 + ((unsigned)(high - 0xd800) << 10 | (unsigned)(low - 0xdc00));
@@ -221,7 +222,7 @@ enum err_code json_read_string(
 		}
 		at++;
 		if (at < end && *at == 'u') {
-			if (!(found = unicode(at + 1, end, &c)))
+			if (!(found = json_reader_unicode(at + 1, end, &c)))
 				return json_expected(text, at, "four hex digits", err);
 			to_at += utf8_write(c, to_at);
 			at = found;
@@ -241,7 +242,7 @@ enum err_code json_read_string(
  * Numbers. */
 
 /* -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)? */
-static bool is_number(struct str s, bool *is_integer)
+static bool json_reader_is_number(struct str s, bool *is_integer)
 {
 	size_t i = s.len && s.ptr[0] == '-', begin = i;
 
@@ -275,7 +276,7 @@ enum err_code json_read_number(
 	char copy[NUMBER_BYTES_MAX + 1];
 	bool is_integer;
 
-	if (span.len > NUMBER_BYTES_MAX || !is_number(span, &is_integer))
+	if (span.len > NUMBER_BYTES_MAX || !json_reader_is_number(span, &is_integer))
 		return json_expected(text, span.len ? span.ptr : text.ptr, "a number", err);
 	out->is_integer = is_integer && str_to_i64(span, &out->i);
 	memcpy(copy, span.ptr, span.len);

@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "proto/folded/calls.h"
 
-struct node {
+struct folded_node {
 	struct str name;
 	uint64_t value, children;
 };
@@ -29,7 +29,7 @@ struct open_node {
 	size_t frame, end; /* in the text: the incomplete frame */
 };
 
-struct walk {
+struct nodes_walk {
 	struct calls *c;
 	struct cursor in;
 	struct buf text; /* of the pieces from the root on */
@@ -38,7 +38,7 @@ struct walk {
 	uint64_t nodes_n;
 };
 
-static enum err_code read_node(struct walk *w, struct node *n)
+static enum err_code nodes_walk_read_node(struct nodes_walk *w, struct folded_node *n)
 {
 	struct calls *c = w->c;
 
@@ -62,7 +62,7 @@ static enum err_code read_node(struct walk *w, struct node *n)
 }
 
 /* Opens a node if it has children; closes those that have no more. */
-static enum err_code descend(struct walk *w, struct open_node node)
+static enum err_code nodes_walk_descend(struct nodes_walk *w, struct open_node node)
 {
 	if (node.left) {
 		if (!arena_array_room(w->c->a, &w->open, w->open_n, 1, &w->open_cap))
@@ -75,7 +75,7 @@ static enum err_code descend(struct walk *w, struct open_node node)
 	return ERR_OK;
 }
 
-static enum err_code add(struct walk *w, uint32_t call, uint64_t value)
+static enum err_code nodes_walk_add(struct nodes_walk *w, uint32_t call, uint64_t value)
 {
 	struct calls *c = w->c;
 
@@ -87,15 +87,15 @@ static enum err_code add(struct walk *w, uint32_t call, uint64_t value)
 	return calls_add(c, call, (int64_t)value, c->meaning->scale);
 }
 
-static enum err_code tree_node(struct walk *w)
+static enum err_code nodes_walk_tree_node(struct nodes_walk *w)
 {
 	struct calls *c = w->c;
 	struct open_node below = { 0 };
-	struct node n;
+	struct folded_node n;
 	uint32_t frame;
 	enum err_code rc;
 
-	if ((rc = read_node(w, &n)))
+	if ((rc = nodes_walk_read_node(w, &n)))
 		return rc;
 	if (!w->open_n && (n.name.len || n.value))
 		return err_set(c->err, ERR_INVALID, "the root has a name or a value");
@@ -105,14 +105,14 @@ static enum err_code tree_node(struct walk *w)
 		((rc = calls_frame(c, n.name, &frame)) ||
 			(rc = calls_child(c, below.call, frame, &below.call))))
 		return rc;
-	if ((rc = add(w, below.call, n.value)))
+	if ((rc = nodes_walk_add(w, below.call, n.value)))
 		return rc;
-	return descend(w, below);
+	return nodes_walk_descend(w, below);
 }
 
 /* The call of the text's incomplete frame below the complete ones. */
-static enum err_code end_frame(
-	struct walk *w, const struct open_node *n, size_t end, uint32_t *call)
+static enum err_code nodes_walk_end_frame(
+	struct nodes_walk *w, const struct open_node *n, size_t end, uint32_t *call)
 {
 	uint32_t frame;
 	enum err_code rc;
@@ -126,7 +126,8 @@ static enum err_code end_frame(
 }
 
 /* Adds a piece to the text; each ';' in it ends a frame. */
-static enum err_code add_piece(struct walk *w, struct str piece, struct open_node *n)
+static enum err_code nodes_walk_add_piece(
+	struct nodes_walk *w, struct str piece, struct open_node *n)
 {
 	size_t at = n->end;
 	enum err_code rc;
@@ -138,35 +139,38 @@ static enum err_code add_piece(struct walk *w, struct str piece, struct open_nod
 	n->end = w->text.len;
 	for (const char *end; at < n->end && (end = memchr(w->text.ptr + at, ';', n->end - at));) {
 		at = (size_t)(end - w->text.ptr);
-		if ((rc = end_frame(w, n, at, &n->call)))
+		if ((rc = nodes_walk_end_frame(w, n, at, &n->call)))
 			return rc;
 		n->frame = ++at;
 	}
 	return ERR_OK;
 }
 
-static enum err_code trie_node(struct walk *w)
+static enum err_code nodes_walk_trie_node(struct nodes_walk *w)
 {
 	struct open_node below = { .call = CALLS_ROOT };
-	struct node n;
+	struct folded_node n;
 	uint32_t call;
 	enum err_code rc;
 
-	if ((rc = read_node(w, &n)))
+	if ((rc = nodes_walk_read_node(w, &n)))
 		return rc;
 	if (w->open_n)
 		below = w->open[w->open_n - 1];
 	below.left = n.children;
-	if ((rc = add_piece(w, n.name, &below)))
+	if ((rc = nodes_walk_add_piece(w, n.name, &below)))
 		return rc;
-	if (n.value && ((rc = end_frame(w, &below, below.end, &call)) || (rc = add(w, call, n.value))))
+	if (n.value &&
+		((rc = nodes_walk_end_frame(w, &below, below.end, &call)) ||
+			(rc = nodes_walk_add(w, call, n.value))))
 		return rc;
-	return descend(w, below);
+	return nodes_walk_descend(w, below);
 }
 
-static enum err_code walk(struct calls *c, struct str raw, enum err_code (*read)(struct walk *w))
+static enum err_code nodes_walk(
+	struct calls *c, struct str raw, enum err_code (*read)(struct nodes_walk *w))
 {
-	struct walk w = { .c = c, .in = cursor_of(raw) };
+	struct nodes_walk w = { .c = c, .in = cursor_of(raw) };
 	enum err_code rc;
 
 	do
@@ -180,11 +184,11 @@ static enum err_code walk(struct calls *c, struct str raw, enum err_code (*read)
 
 enum err_code folded_tree(struct calls *c, struct str raw)
 {
-	return walk(c, raw, tree_node);
+	return nodes_walk(c, raw, nodes_walk_tree_node);
 }
 
 enum err_code folded_trie(struct calls *c, struct str raw)
 {
 	/* A sender that saw nothing may send nothing. */
-	return raw.len ? walk(c, raw, trie_node) : ERR_OK;
+	return raw.len ? nodes_walk(c, raw, nodes_walk_trie_node) : ERR_OK;
 }

@@ -21,7 +21,7 @@
 #include "proto/folded/calls.h"
 #include "proto/folded/json_reader.h"
 
-struct frame {
+struct folded_speedscope_frame {
 	struct str name, file;
 	int64_t line, column;
 };
@@ -32,7 +32,7 @@ struct file {
 	const struct folded_meaning *meaning;
 	const struct pprof_limits *limits;
 	struct err *err;
-	struct frame *frames;
+	struct folded_speedscope_frame *frames;
 	uint32_t frames_n, frames_cap;
 	/* The location of a frame in the profile at hand, if `of` is its number. */
 	uint32_t *locations, *of;
@@ -67,13 +67,13 @@ static const struct {
 };
 /* clang-format on */
 
-static enum err_code too_large(struct profile *p)
+static enum err_code profile_too_large(struct profile *p)
 {
 	return err_set(p->f->err, ERR_INVALID, "a value has more than 64 bits");
 }
 
 /* A point on the axis, rounded. */
-static enum err_code point(struct profile *p, struct str span, int64_t *out)
+static enum err_code profile_point(struct profile *p, struct str span, int64_t *out)
 {
 	struct json_number n;
 	enum err_code rc;
@@ -82,16 +82,16 @@ static enum err_code point(struct profile *p, struct str span, int64_t *out)
 	if ((rc = json_read_number(p->f->text, span, &n, p->f->err)))
 		return rc;
 	if (n.is_integer)
-		return __builtin_mul_overflow(n.i, p->factor, out) ? too_large(p) : ERR_OK;
+		return __builtin_mul_overflow(n.i, p->factor, out) ? profile_too_large(p) : ERR_OK;
 	d = round(n.d * (double)p->factor);
 	if (!(fabs(d) < 0x1p63))
-		return too_large(p);
+		return profile_too_large(p);
 	*out = (int64_t)d;
 	return ERR_OK;
 }
 
 /* A weight. What rounding takes from one is given to the next. */
-static enum err_code weight(struct profile *p, struct str span, int64_t *out)
+static enum err_code profile_weight(struct profile *p, struct str span, int64_t *out)
 {
 	struct json_number n;
 	enum err_code rc;
@@ -102,18 +102,18 @@ static enum err_code weight(struct profile *p, struct str span, int64_t *out)
 	if (n.d < 0)
 		return json_expected(p->f->text, span.ptr, "a weight that is not negative", p->f->err);
 	if (n.is_integer)
-		return __builtin_mul_overflow(n.i, p->factor, out) ? too_large(p) : ERR_OK;
+		return __builtin_mul_overflow(n.i, p->factor, out) ? profile_too_large(p) : ERR_OK;
 	d = n.d * (double)p->factor + p->rest;
 	whole = floor(d + 0.5);
 	if (!(whole < 0x1p63))
-		return too_large(p);
+		return profile_too_large(p);
 	p->rest = d - whole;
 	*out = whole > 0 ? (int64_t)whole : 0;
 	return ERR_OK;
 }
 
 /* The index of a frame, and its location in the profile at hand. */
-static enum err_code frame_at(
+static enum err_code profile_frame_at(
 	struct profile *p, struct str span, uint32_t *index, uint32_t *location)
 {
 	struct file *f = p->f;
@@ -126,7 +126,7 @@ static enum err_code frame_at(
 		return json_expected(f->text, span.ptr, "the index of a frame", f->err);
 	*index = (uint32_t)n.i;
 	if (f->of[*index] != f->profiles_n + 1) {
-		const struct frame *frame = &f->frames[*index];
+		const struct folded_speedscope_frame *frame = &f->frames[*index];
 
 		if ((rc = calls_frame_at(&p->calls, frame->name, frame->file, frame->line, frame->column,
 				 &f->locations[*index])))
@@ -140,7 +140,7 @@ static enum err_code frame_at(
 /* ------------------------------------------------------------------------------------------------
  * Sampled. */
 
-static enum err_code sample(struct profile *p, struct str span, int64_t value)
+static enum err_code profile_sample(struct profile *p, struct str span, int64_t value)
 {
 	struct file *f = p->f;
 	struct json_members frames;
@@ -152,13 +152,13 @@ static enum err_code sample(struct profile *p, struct str span, int64_t value)
 	if ((rc = json_open(&frames, f->text, span, '[', f->err)))
 		return rc;
 	while (!(rc = json_next(&frames, &key, &one, &more)) && more)
-		if ((rc = frame_at(p, one, &index, &location)) ||
+		if ((rc = profile_frame_at(p, one, &index, &location)) ||
 			(rc = calls_child(&p->calls, node, location, &node)))
 			return rc;
 	return rc ? rc : calls_add(&p->calls, node, value, p->scale);
 }
 
-static enum err_code sampled(struct profile *p, const struct members *m)
+static enum err_code profile_sampled(struct profile *p, const struct members *m)
 {
 	struct file *f = p->f;
 	struct json_members samples, weights;
@@ -179,7 +179,7 @@ static enum err_code sampled(struct profile *p, const struct members *m)
 				more_samples ? "samples" : "weights", more_samples ? "weights" : "samples");
 		if (!more_samples)
 			return ERR_OK;
-		if ((rc = weight(p, value, &amount)) || (rc = sample(p, stack, amount)))
+		if ((rc = profile_weight(p, value, &amount)) || (rc = profile_sample(p, stack, amount)))
 			return rc;
 	}
 }
@@ -195,25 +195,25 @@ struct open_frames {
 	int64_t last; /* when the last event was */
 };
 
-static uint32_t innermost(const struct open_frames *o)
+static uint32_t open_frames_innermost(const struct open_frames *o)
 {
 	return o->n ? o->v[o->n - 1].node : CALLS_ROOT;
 }
 
 /* What passed since the last event is of the frames that are open; without any it is of nobody. */
-static enum err_code pass(struct profile *p, struct open_frames *o, int64_t at)
+static enum err_code profile_pass(struct profile *p, struct open_frames *o, int64_t at)
 {
 	int64_t passed;
 
 	if (at < o->last)
 		return err_set(p->f->err, ERR_INVALID, "events are not in the order of time");
 	if (__builtin_sub_overflow(at, o->last, &passed))
-		return too_large(p);
+		return profile_too_large(p);
 	o->last = at;
-	return o->n ? calls_add(&p->calls, innermost(o), passed, p->scale) : ERR_OK;
+	return o->n ? calls_add(&p->calls, open_frames_innermost(o), passed, p->scale) : ERR_OK;
 }
 
-static enum err_code event(struct profile *p, struct str span, struct open_frames *o)
+static enum err_code profile_event(struct profile *p, struct str span, struct open_frames *o)
 {
 	struct file *f = p->f;
 	struct str key, value, type = { 0 }, frame = { 0 }, time = { 0 };
@@ -238,8 +238,8 @@ static enum err_code event(struct profile *p, struct str span, struct open_frame
 	if (!frame.len || !time.len || !(json_is(type, "O") || json_is(type, "C")))
 		return json_expected(
 			f->text, span.ptr, "an event with type \"O\" or \"C\", frame, at", f->err);
-	if ((rc = point(p, time, &at)) || (rc = pass(p, o, at)) ||
-		(rc = frame_at(p, frame, &index, &location)))
+	if ((rc = profile_point(p, time, &at)) || (rc = profile_pass(p, o, at)) ||
+		(rc = profile_frame_at(p, frame, &index, &location)))
 		return rc;
 	if (json_is(type, "C")) {
 		if (!o->n || o->v[o->n - 1].index != index)
@@ -247,7 +247,7 @@ static enum err_code event(struct profile *p, struct str span, struct open_frame
 		o->n--;
 		return ERR_OK;
 	}
-	if ((rc = calls_child(&p->calls, innermost(o), location, &node)))
+	if ((rc = calls_child(&p->calls, open_frames_innermost(o), location, &node)))
 		return rc;
 	if (!arena_array_room(f->a, &o->v, o->n, 1, &o->cap))
 		return arena_fail(f->a, "profile", f->err);
@@ -255,7 +255,7 @@ static enum err_code event(struct profile *p, struct str span, struct open_frame
 	return ERR_OK;
 }
 
-static enum err_code evented(struct profile *p, const struct members *m)
+static enum err_code profile_evented(struct profile *p, const struct members *m)
 {
 	struct file *f = p->f;
 	struct open_frames o = { 0 };
@@ -265,25 +265,25 @@ static enum err_code evented(struct profile *p, const struct members *m)
 	enum err_code rc;
 	bool more;
 
-	if ((m->start.len && (rc = point(p, m->start, &o.last))) ||
+	if ((m->start.len && (rc = profile_point(p, m->start, &o.last))) ||
 		(rc = json_open(&events, f->text, m->events, '[', f->err)))
 		return rc;
 	while (!(rc = json_next(&events, &key, &value, &more)) && more)
-		if ((rc = event(p, value, &o)))
+		if ((rc = profile_event(p, value, &o)))
 			return rc;
 	if (rc || !o.n)
 		return rc;
 	if (!m->end.len)
 		return err_set(f->err, ERR_INVALID, "%" PRIu32 " frames are open at the end", o.n);
-	if ((rc = point(p, m->end, &end)))
+	if ((rc = profile_point(p, m->end, &end)))
 		return rc;
-	return pass(p, &o, end);
+	return profile_pass(p, &o, end);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Profiles and frames. */
 
-static enum err_code find_members(struct file *f, struct str span, struct members *m)
+static enum err_code file_find_members(struct file *f, struct str span, struct members *m)
 {
 	const struct {
 		const char *name;
@@ -306,7 +306,7 @@ static enum err_code find_members(struct file *f, struct str span, struct member
 }
 
 /* The caller's meaning, but for a unit of the file's own. */
-static enum err_code meaning_of(
+static enum err_code profile_meaning_of(
 	struct profile *p, struct str unit, struct str span, struct folded_meaning *meaning)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -322,19 +322,19 @@ static enum err_code meaning_of(
 		p->f->text, unit.len ? unit.ptr : span.ptr, "a unit of speedscope", p->f->err);
 }
 
-static enum err_code fill(struct profile *p, const struct members *m, struct str span)
+static enum err_code profile_fill(struct profile *p, const struct members *m, struct str span)
 {
 	struct file *f = p->f;
 
 	if (json_is(m->type, "sampled"))
-		return sampled(p, m);
+		return profile_sampled(p, m);
 	if (json_is(m->type, "evented"))
-		return evented(p, m);
+		return profile_evented(p, m);
 	return json_expected(f->text, m->type.len ? m->type.ptr : span.ptr,
 		"the type \"sampled\" or \"evented\"", f->err);
 }
 
-static enum err_code read_profile(struct file *f, struct str span)
+static enum err_code file_read_profile(struct file *f, struct str span)
 {
 	struct folded_meaning meaning = *f->meaning;
 	struct folded_profile one = { .name = STR("") };
@@ -344,11 +344,12 @@ static enum err_code read_profile(struct file *f, struct str span)
 
 	if (f->profiles_n == FOLDED_PROFILES_MAX)
 		return err_set(f->err, ERR_LIMIT, "more than %u profiles, the limit", FOLDED_PROFILES_MAX);
-	if ((rc = find_members(f, span, &m)) || (rc = meaning_of(&p, m.unit, span, &meaning)) ||
+	if ((rc = file_find_members(f, span, &m)) ||
+		(rc = profile_meaning_of(&p, m.unit, span, &meaning)) ||
 		(m.name.len && (rc = json_read_string(f->a, f->text, m.name, &one.name, f->err))))
 		return rc;
 	if (!(rc = calls_open(&p.calls, f->a, &meaning, f->limits, f->err)) &&
-		!(rc = fill(&p, &m, span)))
+		!(rc = profile_fill(&p, &m, span)))
 		rc = calls_finish(&p.calls, &one.profile);
 	calls_close(&p.calls);
 	if (rc)
@@ -359,7 +360,7 @@ static enum err_code read_profile(struct file *f, struct str span)
 	return ERR_OK;
 }
 
-static enum err_code number_or_null(struct file *f, struct str span, int64_t *out)
+static enum err_code file_number_or_null(struct file *f, struct str span, int64_t *out)
 {
 	struct json_number n;
 	enum err_code rc;
@@ -372,9 +373,9 @@ static enum err_code number_or_null(struct file *f, struct str span, int64_t *ou
 	return ERR_OK;
 }
 
-static enum err_code read_frame(struct file *f, struct str span)
+static enum err_code file_read_frame(struct file *f, struct str span)
 {
-	struct frame frame = { .file = STR("") };
+	struct folded_speedscope_frame frame = { .file = STR("") };
 	struct json_members m;
 	struct str key, value;
 	enum err_code rc;
@@ -391,9 +392,9 @@ static enum err_code read_frame(struct file *f, struct str span)
 		else if (json_is(key, "file") && !str_is(value, "null"))
 			rc = json_read_string(f->a, f->text, value, &frame.file, f->err);
 		else if (json_is(key, "line"))
-			rc = number_or_null(f, value, &frame.line);
+			rc = file_number_or_null(f, value, &frame.line);
 		else if (json_is(key, "col"))
-			rc = number_or_null(f, value, &frame.column);
+			rc = file_number_or_null(f, value, &frame.column);
 		if (rc)
 			return rc;
 	}
@@ -408,7 +409,7 @@ static enum err_code read_frame(struct file *f, struct str span)
 }
 
 /* Calls `read` for each item of an array. */
-static enum err_code each(
+static enum err_code file_each(
 	struct file *f, struct str span, enum err_code (*read)(struct file *f, struct str span))
 {
 	struct json_members m;
@@ -424,7 +425,7 @@ static enum err_code each(
 	return rc;
 }
 
-static enum err_code read_shared(struct file *f, struct str span)
+static enum err_code file_read_shared(struct file *f, struct str span)
 {
 	struct json_members m;
 	struct str key, value, frames = { 0 };
@@ -436,14 +437,14 @@ static enum err_code read_shared(struct file *f, struct str span)
 	while (!(rc = json_next(&m, &key, &value, &more)) && more)
 		if (json_is(key, "frames"))
 			frames = value;
-	if (rc || (rc = each(f, frames, read_frame)))
+	if (rc || (rc = file_each(f, frames, file_read_frame)))
 		return rc;
 	f->locations = arena_array(f->a, uint32_t, (size_t)f->frames_n + 1);
 	f->of = arena_array(f->a, uint32_t, (size_t)f->frames_n + 1);
 	return f->locations && f->of ? ERR_OK : arena_fail(f->a, "profile", f->err);
 }
 
-static enum err_code read_file(struct file *f)
+static enum err_code folded_speedscope_read_file(struct file *f)
 {
 	struct str whole, key, value, schema = { 0 }, shared = { 0 }, profiles = { 0 };
 	struct json_members m;
@@ -465,9 +466,9 @@ static enum err_code read_file(struct file *f)
 		return rc;
 	if (!json_is(schema, "https://www.speedscope.app/file-format-schema.json"))
 		return err_set(f->err, ERR_UNSUPPORTED, "$schema is not speedscope's");
-	if ((rc = read_shared(f, shared)))
+	if ((rc = file_read_shared(f, shared)))
 		return rc;
-	return each(f, profiles, read_profile);
+	return file_each(f, profiles, file_read_profile);
 }
 
 enum err_code speedscope_decode(struct arena *a, struct str raw,
@@ -477,7 +478,7 @@ enum err_code speedscope_decode(struct arena *a, struct str raw,
 	struct file f = { .a = a, .text = raw, .meaning = meaning, .limits = limits, .err = err };
 	enum err_code rc;
 
-	if ((rc = read_file(&f)))
+	if ((rc = folded_speedscope_read_file(&f)))
 		return rc;
 	*out = f.profiles;
 	*n = f.profiles_n;

@@ -7,14 +7,14 @@
 
 #include "proto/jfr/decoder.h"
 
-struct event {
+struct jfr_event {
 	uint32_t at; /* in the body */
 	uint64_t type;
 	struct cursor r; /* behind the type */
 };
 
 /* Reads the event at *at and moves *at behind it. */
-static enum err_code next(struct jfr_chunk *c, uint32_t *at, struct event *e)
+static enum err_code jfr_next(struct jfr_chunk *c, uint32_t *at, struct jfr_event *e)
 {
 	uint64_t size;
 
@@ -33,15 +33,15 @@ static enum err_code next(struct jfr_chunk *c, uint32_t *at, struct event *e)
 	return ERR_OK;
 }
 
-static enum err_code checkpoints(struct jfr_chunk *c)
+static enum err_code jfr_checkpoints(struct jfr_chunk *c)
 {
 	bool found = c->checkpoint_at == c->at;
 	struct jfr_decoder *d = c->d;
-	struct event e;
+	struct jfr_event e;
 	enum err_code rc;
 
 	for (uint32_t at = c->body; at < c->end;) {
-		if ((rc = next(c, &at, &e)))
+		if ((rc = jfr_next(c, &at, &e)))
 			return rc;
 		if (++d->file.events_n > d->limits->events_max)
 			return err_set(
@@ -59,8 +59,8 @@ static enum err_code checkpoints(struct jfr_chunk *c)
 	return jfr_pools_finish(c);
 }
 
-static enum err_code read_event(
-	struct jfr_chunk *c, struct event *e, const struct jfr_class *class, struct jfr_value *values)
+static enum err_code jfr_read_event(struct jfr_chunk *c, struct jfr_event *e,
+	const struct jfr_class *class, struct jfr_value *values)
 {
 	char what[100];
 
@@ -71,7 +71,7 @@ static enum err_code read_event(
 }
 
 /* "20 ms"; 0: "everyChunk" and the like, or too large. */
-static uint64_t timespan_ns(struct str s)
+static uint64_t jfr_timespan_ns(struct str s)
 {
 	static const struct {
 		const char *name;
@@ -97,7 +97,8 @@ static uint64_t timespan_ns(struct str s)
  * The JDK names the period of its ExecutionSample. async-profiler names the interval of its event
  * and of wall, in nanoseconds; other events than those of time have an interval in counts.
  */
-static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct jfr_class *class)
+static enum err_code jfr_setting(
+	struct jfr_chunk *c, struct jfr_event *e, const struct jfr_class *class)
 {
 	struct jfr_value values[SLOTS] = { 0 };
 	struct jfr_decoder *d = c->d;
@@ -107,7 +108,7 @@ static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct 
 	int64_t id = 0;
 	uint32_t of;
 
-	if ((rc = read_event(c, e, class, values)) ||
+	if ((rc = jfr_read_event(c, e, class, values)) ||
 		(rc = jfr_text(c, class, SETTING_NAME, values, &name)) ||
 		(rc = jfr_text(c, class, SETTING_VALUE, values, &value)))
 		return rc;
@@ -122,8 +123,8 @@ static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct 
 	if (of == JFR_NONE || c->classes[of].role != ROLE_EXECUTION)
 		return ERR_OK;
 	/* Each recorder names one of the two; a file may have chunks of both recorders. */
-	if (str_is(name, "period") && timespan_ns(value)) {
-		d->period_ns = timespan_ns(value);
+	if (str_is(name, "period") && jfr_timespan_ns(value)) {
+		d->period_ns = jfr_timespan_ns(value);
 		d->interval_ns = 0;
 	}
 	if (str_is(name, "interval") && str_to_u64(value, &n) && n <= INT64_MAX) {
@@ -135,7 +136,7 @@ static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct 
 	return ERR_OK;
 }
 
-static uint64_t period(const struct jfr_decoder *d, enum jfr_cost cost)
+static uint64_t jfr_period(const struct jfr_decoder *d, enum jfr_cost cost)
 {
 	if (cost == COST_WALL && d->wall_ns)
 		return d->wall_ns;
@@ -146,8 +147,8 @@ static uint64_t period(const struct jfr_decoder *d, enum jfr_cost cost)
 	return 1000000000 / d->options->sample_rate_hz;
 }
 
-static enum err_code bad_value(
-	struct jfr_chunk *c, const struct event *e, const struct jfr_class *class, const char *why)
+static enum err_code jfr_bad_value(
+	struct jfr_chunk *c, const struct jfr_event *e, const struct jfr_class *class, const char *why)
 {
 	const struct jfr_field *f = &c->fields[class->field_of[EVENT_VALUE]];
 
@@ -157,7 +158,7 @@ static enum err_code bad_value(
 }
 
 /* The number that an event counts, in nanoseconds if it is a time. */
-static enum err_code value_of(struct jfr_chunk *c, const struct event *e,
+static enum err_code jfr_value_of(struct jfr_chunk *c, const struct jfr_event *e,
 	const struct jfr_class *class, const struct jfr_value *values, int64_t *out)
 {
 	const struct jfr_field *f;
@@ -172,7 +173,7 @@ static enum err_code value_of(struct jfr_chunk *c, const struct event *e,
 		return ERR_OK;
 	}
 	if (*out < 0)
-		return bad_value(c, e, class, "is negative");
+		return jfr_bad_value(c, e, class, "is negative");
 	if (class->role != ROLE_MONITOR && class->role != ROLE_PARK)
 		return ERR_OK;
 	f = &c->fields[class->field_of[EVENT_VALUE]];
@@ -186,18 +187,18 @@ static enum err_code value_of(struct jfr_chunk *c, const struct event *e,
 	else if (!str_is(f->timespan, "NANOSECONDS"))
 		ns = ns * 1000000000 / c->ticks_per_s;
 	if (ns > INT64_MAX)
-		return bad_value(c, e, class, "is too large");
+		return jfr_bad_value(c, e, class, "is too large");
 	*out = (int64_t)ns;
 	return ERR_OK;
 }
 
-struct sample {
+struct jfr_sample {
 	struct jfr_row_key key;
 	bool truncated, without_stack;
 };
 
-static enum err_code add(
-	struct jfr_chunk *c, struct sample *s, enum jfr_cost cost, int64_t count, int64_t value)
+static enum err_code jfr_add(
+	struct jfr_chunk *c, struct jfr_sample *s, enum jfr_cost cost, int64_t count, int64_t value)
 {
 	struct jfr_profile *profile = &c->d->counts[jfr_profile_of(cost)];
 
@@ -208,19 +209,21 @@ static enum err_code add(
 }
 
 /* Samples of cpu or wall: n intervals. */
-static enum err_code add_time(struct jfr_chunk *c, struct sample *s, enum jfr_cost cost, int64_t n)
+static enum err_code jfr_add_time(
+	struct jfr_chunk *c, struct jfr_sample *s, enum jfr_cost cost, int64_t n)
 {
-	int64_t ns = (int64_t)period(c->d, cost), *first = &c->d->periods[jfr_profile_of(cost)], sum;
+	int64_t ns = (int64_t)jfr_period(c->d, cost), *first = &c->d->periods[jfr_profile_of(cost)],
+			sum;
 
 	if (!*first)
 		*first = ns;
 	if (__builtin_mul_overflow(n, ns, &sum))
 		return err_set(c->d->err, ERR_INVALID, "chunk %u: %lld samples of %lld ns are too long",
 			c->number, (long long)n, (long long)ns);
-	return add(c, s, cost, sum, 0);
+	return jfr_add(c, s, cost, sum, 0);
 }
 
-static enum err_code is_sleeping(
+static enum err_code jfr_is_sleeping(
 	struct jfr_chunk *c, const struct jfr_class *class, const struct jfr_value *values, bool *out)
 {
 	struct jfr_entry *e = jfr_find(c, class, EVENT_STATE, values);
@@ -242,8 +245,8 @@ static enum err_code is_sleeping(
 }
 
 /* Labels and, if wanted, the span. */
-static enum err_code correlate(struct jfr_chunk *c, const struct jfr_class *class,
-	const struct jfr_value *values, struct sample *s)
+static enum err_code jfr_correlate(struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, struct jfr_sample *s)
 {
 	int64_t context = 0, span = 0, span_name = 0, high = 0, low = 0;
 	struct jfr_decoder *d = c->d;
@@ -266,76 +269,77 @@ static enum err_code correlate(struct jfr_chunk *c, const struct jfr_class *clas
 	return span_name ? jfr_snapshot_name(d, (uint64_t)span_name, &s->key.span_name) : ERR_OK;
 }
 
-static enum err_code execution(struct jfr_chunk *c, const struct jfr_class *class,
-	const struct jfr_value *values, struct sample *s)
+static enum err_code jfr_execution(struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, struct jfr_sample *s)
 {
 	enum err_code rc;
 	bool sleeping;
 
-	if ((rc = is_sleeping(c, class, values, &sleeping)))
+	if ((rc = jfr_is_sleeping(c, class, values, &sleeping)))
 		return rc;
 	c->d->file.sleeping_n += sleeping;
-	if (!sleeping && (rc = add_time(c, s, COST_CPU, 1)))
+	if (!sleeping && (rc = jfr_add_time(c, s, COST_CPU, 1)))
 		return rc;
 	/* async-profiler before 4 says wall with the same event. */
-	return c->d->event_is_wall ? add_time(c, s, COST_WALL, 1) : ERR_OK;
+	return c->d->event_is_wall ? jfr_add_time(c, s, COST_WALL, 1) : ERR_OK;
 }
 
-static enum err_code sample(struct jfr_chunk *c, struct event *e, const struct jfr_class *class)
+static enum err_code jfr_sample(
+	struct jfr_chunk *c, struct jfr_event *e, const struct jfr_class *class)
 {
 	struct jfr_value values[SLOTS] = { 0 };
-	struct sample s = { 0 };
+	struct jfr_sample s = { 0 };
 	enum err_code rc;
 	int64_t value = 0;
 
-	if ((rc = read_event(c, e, class, values)) ||
+	if ((rc = jfr_read_event(c, e, class, values)) ||
 		(rc = jfr_stack_of(c, class, values, &s.key.stack, &s.truncated, &s.without_stack)) ||
-		(rc = correlate(c, class, values, &s)))
+		(rc = jfr_correlate(c, class, values, &s)))
 		return rc;
 	if (class->role != ROLE_EXECUTION && class->role != ROLE_LIVE &&
-		(rc = value_of(c, e, class, values, &value)))
+		(rc = jfr_value_of(c, e, class, values, &value)))
 		return rc;
 	switch (class->role) {
 	case ROLE_EXECUTION:
-		return execution(c, class, values, &s);
+		return jfr_execution(c, class, values, &s);
 	case ROLE_WALL:
-		return add_time(c, &s, COST_WALL, value);
+		return jfr_add_time(c, &s, COST_WALL, value);
 	case ROLE_IN_TLAB:
-		return add(c, &s, COST_IN_TLAB, 1, value);
+		return jfr_add(c, &s, COST_IN_TLAB, 1, value);
 	case ROLE_OUT_TLAB:
-		return add(c, &s, COST_OUT_TLAB, 1, value);
+		return jfr_add(c, &s, COST_OUT_TLAB, 1, value);
 	case ROLE_ALLOC_SAMPLE:
-		return add(c, &s, COST_ALLOC_SAMPLE, 1, value);
+		return jfr_add(c, &s, COST_ALLOC_SAMPLE, 1, value);
 	case ROLE_MONITOR:
-		return add(c, &s, COST_MUTEX, 1, value);
+		return jfr_add(c, &s, COST_MUTEX, 1, value);
 	case ROLE_PARK:
-		return add(c, &s, COST_BLOCK, 1, value);
+		return jfr_add(c, &s, COST_BLOCK, 1, value);
 	case ROLE_LIVE:
-		return add(c, &s, COST_LIVE, 1, 0);
+		return jfr_add(c, &s, COST_LIVE, 1, 0);
 	default:
 		assert(class->role == ROLE_MALLOC);
-		return add(c, &s, COST_MALLOC, 1, value);
+		return jfr_add(c, &s, COST_MALLOC, 1, value);
 	}
 }
 
-static enum err_code of_role(struct jfr_chunk *c, bool settings)
+static enum err_code jfr_of_role(struct jfr_chunk *c, bool settings)
 {
-	struct event e;
+	struct jfr_event e;
 	enum err_code rc;
 
 	for (uint32_t at = c->body; at < c->end;) {
 		const struct jfr_class *class;
 		uint32_t i;
 
-		if ((rc = next(c, &at, &e)))
+		if ((rc = jfr_next(c, &at, &e)))
 			return rc;
 		if (e.type < 2 || (i = jfr_index_find(&c->by_id, e.type)) == JFR_NONE)
 			continue;
 		class = &c->classes[i];
 		if (settings && class->role == ROLE_SETTING)
-			rc = setting(c, &e, class);
+			rc = jfr_setting(c, &e, class);
 		else if (!settings && class->role >= ROLE_EVENT)
-			rc = sample(c, &e, class);
+			rc = jfr_sample(c, &e, class);
 		if (rc)
 			return rc;
 	}
@@ -346,7 +350,7 @@ enum err_code jfr_events(struct jfr_chunk *c)
 {
 	enum err_code rc;
 
-	if ((rc = checkpoints(c)) || (rc = of_role(c, true)))
+	if ((rc = jfr_checkpoints(c)) || (rc = jfr_of_role(c, true)))
 		return rc;
-	return of_role(c, false);
+	return jfr_of_role(c, false);
 }

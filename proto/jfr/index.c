@@ -1,7 +1,7 @@
 /* Ids to items: an array if the ids are small, else a hash table with a random seed. */
 #include "proto/jfr/decoder.h"
 
-static uint64_t id_of(const struct jfr_index *x, uint32_t i)
+static uint64_t jfr_id_of(const struct jfr_index *x, uint32_t i)
 {
 	uint64_t id;
 
@@ -18,8 +18,8 @@ enum err_code jfr_index_init(struct jfr_index *x, struct jfr_decoder *d, struct 
 	if (!n)
 		return ERR_OK;
 	for (uint32_t i = 0; i < n; i++)
-		if (id_of(x, i) > id_max)
-			id_max = id_of(x, i);
+		if (jfr_id_of(x, i) > id_max)
+			id_max = jfr_id_of(x, i);
 	x->direct = id_max / 4 < n;
 	if (x->direct)
 		slots_n = id_max + 1;
@@ -30,14 +30,14 @@ enum err_code jfr_index_init(struct jfr_index *x, struct jfr_decoder *d, struct 
 	if (!(x->slots = arena_array(a, uint32_t, slots_n)))
 		return arena_fail(a, "ids", d->err);
 	for (uint32_t i = n; i-- > 0;) {
-		uint64_t id = id_of(x, i);
+		uint64_t id = jfr_id_of(x, i);
 
 		if (x->direct) {
 			x->slots[id] = i + 1;
 			continue;
 		}
 		at = hash_bytes(&id, sizeof(id), x->seed) & x->mask;
-		while (x->slots[at] && id_of(x, x->slots[at] - 1) != id)
+		while (x->slots[at] && jfr_id_of(x, x->slots[at] - 1) != id)
 			at = (at + 1) & x->mask;
 		x->slots[at] = i + 1;
 	}
@@ -53,7 +53,7 @@ uint32_t jfr_index_find(const struct jfr_index *x, uint64_t id)
 	if (x->direct)
 		return id <= x->mask ? x->slots[id] - 1 : JFR_NONE;
 	at = hash_bytes(&id, sizeof(id), x->seed) & x->mask;
-	while (x->slots[at] && id_of(x, x->slots[at] - 1) != id)
+	while (x->slots[at] && jfr_id_of(x, x->slots[at] - 1) != id)
 		at = (at + 1) & x->mask;
 	return x->slots[at] - 1;
 }

@@ -36,12 +36,12 @@ bool jfr_recognized(struct str raw)
 	return str_has_prefix(raw, MAGIC);
 }
 
-static enum err_code header_fail(struct jfr_chunk *c, const char *why)
+static enum err_code jfr_header_fail(struct jfr_chunk *c, const char *why)
 {
 	return err_set(c->d->err, ERR_INVALID, "chunk %u at byte %u: %s", c->number, c->at, why);
 }
 
-static enum err_code read_header(struct jfr_chunk *c)
+static enum err_code jfr_read_header(struct jfr_chunk *c)
 {
 	uint32_t left = (uint32_t)c->d->raw.len - c->at;
 	struct cursor r = jfr_cursor(c->d, c->at, (uint32_t)c->d->raw.len);
@@ -49,9 +49,9 @@ static enum err_code read_header(struct jfr_chunk *c)
 	uint32_t version, flags;
 
 	if (left < HEADER_BYTES)
-		return header_fail(c, "its header is cut off");
+		return jfr_header_fail(c, "its header is cut off");
 	if (!str_eq(cursor_bytes(&r, 4), MAGIC))
-		return header_fail(c, "does not begin with FLR");
+		return jfr_header_fail(c, "does not begin with FLR");
 	version = cursor_u32be(&r);
 	size = cursor_u64be(&r);
 	checkpoint = cursor_u64be(&r);
@@ -69,16 +69,16 @@ static enum err_code read_header(struct jfr_chunk *c)
 		return err_set(c->d->err, ERR_UNSUPPORTED,
 			"chunk %u at byte %u: its integers are not compressed", c->number, c->at);
 	if (!size)
-		return header_fail(c, "is not finished");
+		return jfr_header_fail(c, "is not finished");
 	if (size > left)
-		return header_fail(c, "is cut off");
+		return jfr_header_fail(c, "is cut off");
 	if (size <= HEADER_BYTES || metadata < HEADER_BYTES || metadata >= size ||
 		(checkpoint && checkpoint < HEADER_BYTES) || checkpoint >= size)
-		return header_fail(c, "has places in its header that are not in it");
+		return jfr_header_fail(c, "has places in its header that are not in it");
 	if (c->start_ns > INT64_MAX || c->duration_ns > INT64_MAX - c->start_ns)
-		return header_fail(c, "has no sensible time");
+		return jfr_header_fail(c, "has no sensible time");
 	if (!c->ticks_per_s)
-		return header_fail(c, "has 0 ticks in a second");
+		return jfr_header_fail(c, "has 0 ticks in a second");
 	c->end = c->at + (uint32_t)size;
 	c->body = c->at + HEADER_BYTES;
 	c->checkpoint_at = c->at + (uint32_t)checkpoint;
@@ -86,7 +86,7 @@ static enum err_code read_header(struct jfr_chunk *c)
 	return ERR_OK;
 }
 
-static enum err_code read_chunk(struct jfr_decoder *d, uint32_t *at)
+static enum err_code jfr_read_chunk(struct jfr_decoder *d, uint32_t *at)
 {
 	struct jfr_chunk c = { .d = d, .number = ++d->file.chunks_n, .at = *at };
 	enum err_code rc;
@@ -95,7 +95,7 @@ static enum err_code read_chunk(struct jfr_decoder *d, uint32_t *at)
 		return err_set(
 			d->err, ERR_LIMIT, "recording of more than %u chunks", d->limits->chunks_max);
 	arena_reset(&d->chunk_arena);
-	if ((rc = read_header(&c)) || (rc = jfr_metadata(&c)) || (rc = jfr_roles(&c)))
+	if ((rc = jfr_read_header(&c)) || (rc = jfr_metadata(&c)) || (rc = jfr_roles(&c)))
 		return rc;
 	if (c.number == 1 || (int64_t)c.start_ns < d->start_ns)
 		d->start_ns = (int64_t)c.start_ns;
@@ -105,7 +105,7 @@ static enum err_code read_chunk(struct jfr_decoder *d, uint32_t *at)
 	return jfr_events(&c);
 }
 
-static enum err_code decode(struct jfr_decoder *d, struct jfr_file *file)
+static enum err_code jfr_pprof_jfr_decode(struct jfr_decoder *d, struct jfr_file *file)
 {
 	uint32_t at = 0, empty;
 	enum err_code rc;
@@ -116,13 +116,13 @@ static enum err_code decode(struct jfr_decoder *d, struct jfr_file *file)
 	if ((rc = jfr_name(d, STR(""), &empty)) || (rc = jfr_labels_open(d)))
 		return rc;
 	do {
-		if ((rc = read_chunk(d, &at)))
+		if ((rc = jfr_read_chunk(d, &at)))
 			return rc;
 	} while (at < d->raw.len);
 	return jfr_rows_finish(d, file);
 }
 
-static void init_arena(struct arena *a, const struct arena *of, size_t bytes_max)
+static void jfr_init_arena(struct arena *a, const struct arena *of, size_t bytes_max)
 {
 	if (of->shared)
 		arena_init_shared(a, of->shared);
@@ -147,12 +147,12 @@ enum err_code jfr_decode(struct arena *a, struct str raw, const struct jfr_optio
 	if (!file)
 		return arena_fail(a, "recording", err);
 	if (getrandom(&d.seed, sizeof(d.seed), GRND_NONBLOCK) != (ssize_t)sizeof(d.seed))
-		d.seed = hash_u64((uint64_t)(uintptr_t)file); /* early in boot: use the address */
-	init_arena(&d.work, a, options->limits->arena_bytes_max);
-	init_arena(&d.chunk_arena, a, options->limits->arena_bytes_max);
+		d.seed = map_hash_u64((uint64_t)(uintptr_t)file); /* early in boot: use the address */
+	jfr_init_arena(&d.work, a, options->limits->arena_bytes_max);
+	jfr_init_arena(&d.chunk_arena, a, options->limits->arena_bytes_max);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_init(maps[i]);
-	rc = decode(&d, file);
+	rc = jfr_pprof_jfr_decode(&d, file);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
 	arena_release(&d.work);

@@ -11,13 +11,14 @@
 #include "proto/jfr/decoder.h"
 #include "proto/wire.h"
 
-static enum err_code bad(struct jfr_decoder *d, const char *where)
+static enum err_code jfr_bad(struct jfr_decoder *d, const char *where)
 {
 	return err_set(d->err, ERR_INVALID, "labels: %s: not well-formed", where);
 }
 
 /* An entry of a map: its key, and its value as a number or as bytes. */
-static bool entry(wire_pos at, wire_pos end, uint64_t *key, uint64_t *number, struct str *bytes)
+static bool jfr_labels_entry(
+	wire_pos at, wire_pos end, uint64_t *key, uint64_t *number, struct str *bytes)
 {
 	*key = *number = 0;
 	*bytes = STR("");
@@ -44,7 +45,7 @@ static bool entry(wire_pos at, wire_pos end, uint64_t *key, uint64_t *number, st
 }
 
 /* The next entry of field 1 to fields_n; 0: the end; -1: not well-formed. */
-static int next(wire_pos *at, wire_pos end, unsigned fields_n, struct str *message)
+static int jfr_labels_next(wire_pos *at, wire_pos end, unsigned fields_n, struct str *message)
 {
 	while (*at < end) {
 		uint64_t tag;
@@ -79,12 +80,12 @@ enum err_code jfr_labels_open(struct jfr_decoder *d)
 	if (!arena_array_room(&d->work, &d->label_sets, 0, 1, &d->label_sets_cap))
 		return arena_fail(&d->work, "labels", d->err);
 	d->label_sets[d->label_sets_n++] = (struct jfr_label_set){ 0 };
-	for (at = begin; (field = next(&at, end, 2, &message)) > 0;)
+	for (at = begin; (field = jfr_labels_next(&at, end, 2, &message)) > 0;)
 		if (++counts[field] > d->limits->elements_max)
 			return err_set(d->err, ERR_LIMIT, "labels: more than %u %s", d->limits->elements_max,
 				field == 1 ? "contexts" : "strings");
 	if (field < 0)
-		return bad(d, "snapshot");
+		return jfr_bad(d, "snapshot");
 	for (field = 1; field <= 2; field++) {
 		left[field] = counts[field];
 		if (!(items[field] = arena_array(
@@ -92,12 +93,12 @@ enum err_code jfr_labels_open(struct jfr_decoder *d)
 			return arena_fail(&d->work, "labels", d->err);
 	}
 	/* From the end, since the index finds the first of two. */
-	for (at = begin; (field = next(&at, end, 2, &message)) > 0;) {
+	for (at = begin; (field = jfr_labels_next(&at, end, 2, &message)) > 0;) {
 		struct jfr_snapshot_item *item = &items[field][--left[field]];
 		wire_pos of = (wire_pos)message.ptr;
 
-		if (!entry(of, of + message.len, &item->id, &number, &item->bytes))
-			return bad(d, field == 1 ? "a context" : "a string");
+		if (!jfr_labels_entry(of, of + message.len, &item->id, &number, &item->bytes))
+			return jfr_bad(d, field == 1 ? "a context" : "a string");
 	}
 	d->contexts = items[1];
 	d->strings = items[2];
@@ -135,7 +136,7 @@ struct set_key {
 	uint32_t n;
 };
 
-static bool set_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_set_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 	const struct set_key *k = key;
@@ -145,12 +146,12 @@ static bool set_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 /* The last n labels as a set, n > 0. They go again if there is one like it. */
-static enum err_code add_set(struct jfr_decoder *d, uint32_t n, uint32_t *out)
+static enum err_code jfr_add_set(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 {
 	struct set_key key = { d->labels + d->labels_n - n, n };
 	uint64_t hash = hash_bytes(key.labels, n * sizeof(*key.labels), d->seed);
 
-	*out = map_find(&d->label_sets_map, hash, set_eq, d, &key);
+	*out = map_find(&d->label_sets_map, hash, jfr_set_eq, d, &key);
 	if (*out != MAP_NONE) {
 		d->labels_n -= n;
 		return ERR_OK;
@@ -165,7 +166,7 @@ static enum err_code add_set(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 }
 
 /* Into the labels from `first` on, by key; the later of two takes the place. */
-static enum err_code add_label(struct jfr_decoder *d, uint32_t first, struct jfr_label l)
+static enum err_code jfr_add_label(struct jfr_decoder *d, uint32_t first, struct jfr_label l)
 {
 	uint32_t i = d->labels_n;
 
@@ -186,7 +187,7 @@ static enum err_code add_label(struct jfr_decoder *d, uint32_t first, struct jfr
 	return ERR_OK;
 }
 
-static enum err_code read_context(struct jfr_decoder *d, struct jfr_snapshot_item *item)
+static enum err_code jfr_read_context(struct jfr_decoder *d, struct jfr_snapshot_item *item)
 {
 	wire_pos at = (wire_pos)item->bytes.ptr, end = at + item->bytes.len;
 	uint32_t first = d->labels_n, set = 0;
@@ -196,22 +197,22 @@ static enum err_code read_context(struct jfr_decoder *d, struct jfr_snapshot_ite
 	enum err_code rc;
 	int more;
 
-	while ((more = next(&at, end, 1, &message)) > 0) {
+	while ((more = jfr_labels_next(&at, end, 1, &message)) > 0) {
 		wire_pos of = (wire_pos)message.ptr;
 
-		if (!entry(of, of + message.len, &key, &value, &ignored))
-			return bad(d, "a context");
+		if (!jfr_labels_entry(of, of + message.len, &key, &value, &ignored))
+			return jfr_bad(d, "a context");
 		if ((rc = jfr_snapshot_name(d, key, &l.key)) ||
 			(rc = jfr_snapshot_name(d, value, &l.value)))
 			return rc;
 		item->lossy |= jfr_index_find(&d->strings_by_id, key) == JFR_NONE ||
 			jfr_index_find(&d->strings_by_id, value) == JFR_NONE;
-		if (l.key && l.value && (rc = add_label(d, first, l))) /* an empty one is none */
+		if (l.key && l.value && (rc = jfr_add_label(d, first, l))) /* an empty one is none */
 			return rc;
 	}
 	if (more < 0)
-		return bad(d, "a context");
-	if (d->labels_n > first && (rc = add_set(d, d->labels_n - first, &set)))
+		return jfr_bad(d, "a context");
+	if (d->labels_n > first && (rc = jfr_add_set(d, d->labels_n - first, &set)))
 		return rc;
 	item->memo = set + 1;
 	return ERR_OK;
@@ -226,7 +227,7 @@ enum err_code jfr_context(struct jfr_decoder *d, uint64_t context, uint32_t *lab
 	*lost = context && i == JFR_NONE;
 	if (i == JFR_NONE)
 		return ERR_OK;
-	if (!d->contexts[i].memo && (rc = read_context(d, &d->contexts[i])))
+	if (!d->contexts[i].memo && (rc = jfr_read_context(d, &d->contexts[i])))
 		return rc;
 	*label_set = d->contexts[i].memo - 1;
 	*lost = d->contexts[i].lossy;

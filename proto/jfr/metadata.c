@@ -43,7 +43,7 @@ struct annotation {
 	struct str value;
 };
 
-struct metadata {
+struct jfr_metadata {
 	struct jfr_chunk *c;
 	unsigned char *word_of; /* of each string */
 	struct annotation *annotations; /* that have a value: one of them may be the unit of time */
@@ -51,7 +51,7 @@ struct metadata {
 	enum err_code rc; /* of what is not a matter of bytes */
 };
 
-static enum err_code limit(struct jfr_chunk *c, const char *what)
+static enum err_code jfr_limit(struct jfr_chunk *c, const char *what)
 {
 	return err_set(c->d->err, ERR_LIMIT, "chunk %u: more than %u %s", c->number,
 		c->d->limits->elements_max, what);
@@ -60,12 +60,13 @@ static enum err_code limit(struct jfr_chunk *c, const char *what)
 /* The place in an array in the chunk's arena for one more item. */
 #define ADD(m, v, n, cap, what) \
 	((m)->rc = (n) >= (m)->c->d->limits->elements_max ? \
-			limit((m)->c, what) : \
+			jfr_limit((m)->c, what) : \
 			!arena_array_room(&(m)->c->d->chunk_arena, &(v), (n), 1, &(cap)) ? \
 			arena_fail(&(m)->c->d->chunk_arena, what, (m)->c->d->err) : \
 			ERR_OK)
 
-static bool bad_number(struct metadata *m, const char *what, struct str of, struct str number)
+static bool jfr_metadata_bad_number(
+	struct jfr_metadata *m, const char *what, struct str of, struct str number)
 {
 	m->rc = err_set(m->c->d->err, ERR_INVALID,
 		"chunk %u: metadata: %s " STR_FMT " has id '" STR_FMT "'", m->c->number, what, STR_ARG(of),
@@ -73,7 +74,7 @@ static bool bad_number(struct metadata *m, const char *what, struct str of, stru
 	return false;
 }
 
-static bool add_class(struct metadata *m, const struct str *attributes)
+static bool jfr_metadata_add_class(struct jfr_metadata *m, const struct str *attributes)
 {
 	struct jfr_chunk *c = m->c;
 	struct jfr_class *class;
@@ -83,12 +84,12 @@ static bool add_class(struct metadata *m, const struct str *attributes)
 	class = &c->classes[c->classes_n];
 	*class = (struct jfr_class){ .name = attributes[WORD_NAME], .field_first = c->fields_n };
 	if (!str_to_u64(attributes[WORD_ID], &class->id))
-		return bad_number(m, "class", class->name, attributes[WORD_ID]);
+		return jfr_metadata_bad_number(m, "class", class->name, attributes[WORD_ID]);
 	c->classes_n++;
 	return true;
 }
 
-static bool add_field(struct metadata *m, const struct str *attributes)
+static bool jfr_metadata_add_field(struct jfr_metadata *m, const struct str *attributes)
 {
 	struct jfr_chunk *c = m->c;
 	struct jfr_field *f;
@@ -98,7 +99,7 @@ static bool add_field(struct metadata *m, const struct str *attributes)
 	f = &c->fields[c->fields_n];
 	*f = (struct jfr_field){ .name = attributes[WORD_NAME] };
 	if (!str_to_u64(attributes[WORD_CLASS], &f->class_id))
-		return bad_number(m, "the class of field", f->name, attributes[WORD_CLASS]);
+		return jfr_metadata_bad_number(m, "the class of field", f->name, attributes[WORD_CLASS]);
 	f->pool = str_is(attributes[WORD_CONSTANT_POOL], "true");
 	f->array = attributes[WORD_DIMENSION].len && !str_is(attributes[WORD_DIMENSION], "0");
 	c->fields_n++;
@@ -106,7 +107,7 @@ static bool add_field(struct metadata *m, const struct str *attributes)
 	return true;
 }
 
-static bool add_annotation(struct metadata *m, const struct str *attributes)
+static bool jfr_metadata_add_annotation(struct jfr_metadata *m, const struct str *attributes)
 {
 	struct annotation a = { .field = m->c->fields_n - 1, .value = attributes[WORD_VALUE] };
 
@@ -118,7 +119,7 @@ static bool add_annotation(struct metadata *m, const struct str *attributes)
 	return true;
 }
 
-static bool string_at(struct metadata *m, struct cursor *r, uint32_t *out)
+static bool jfr_metadata_string_at(struct jfr_metadata *m, struct cursor *r, uint32_t *out)
 {
 	uint64_t i = jfr_varint(r);
 
@@ -133,7 +134,8 @@ static bool string_at(struct metadata *m, struct cursor *r, uint32_t *out)
 }
 
 /* of: the element around it. */
-static bool element(struct metadata *m, struct cursor *r, enum word of, unsigned depth)
+static bool jfr_metadata_element(
+	struct jfr_metadata *m, struct cursor *r, enum word of, unsigned depth)
 {
 	struct str attributes[WORDS] = { 0 };
 	uint32_t name, key, value;
@@ -144,32 +146,33 @@ static bool element(struct metadata *m, struct cursor *r, enum word of, unsigned
 		r->bad = true;
 		return false;
 	}
-	if (!string_at(m, r, &name))
+	if (!jfr_metadata_string_at(m, r, &name))
 		return false;
 	for (uint64_t n = jfr_varint(r); n && !r->bad; n--) {
-		if (!string_at(m, r, &key) || !string_at(m, r, &value))
+		if (!jfr_metadata_string_at(m, r, &key) || !jfr_metadata_string_at(m, r, &value))
 			return false;
 		attributes[m->word_of[key]] = m->c->strings[value];
 	}
 	word = m->word_of[name];
 	/* Fields of one class are neighbours, so a class is not within a class, nor a field anywhere.
 	 */
-	if (word == WORD_CLASS && of == WORD_NONE && !add_class(m, attributes))
+	if (word == WORD_CLASS && of == WORD_NONE && !jfr_metadata_add_class(m, attributes))
 		return false;
-	else if (word == WORD_FIELD && of == WORD_CLASS && !add_field(m, attributes))
+	else if (word == WORD_FIELD && of == WORD_CLASS && !jfr_metadata_add_field(m, attributes))
 		return false;
-	else if (word == WORD_ANNOTATION && of == WORD_FIELD && !add_annotation(m, attributes))
+	else if (word == WORD_ANNOTATION && of == WORD_FIELD &&
+		!jfr_metadata_add_annotation(m, attributes))
 		return false;
 	if (!(of == WORD_NONE && (word == WORD_NONE || word == WORD_CLASS)) &&
 		!(of == WORD_CLASS && word == WORD_FIELD))
 		word = WORD_VALUE; /* nothing in it counts */
 	for (uint64_t n = jfr_varint(r); n && !r->bad; n--)
-		if (!element(m, r, word, depth + 1))
+		if (!jfr_metadata_element(m, r, word, depth + 1))
 			return false;
 	return !r->bad;
 }
 
-static enum err_code read_strings(struct metadata *m, struct cursor *r)
+static enum err_code jfr_metadata_read_strings(struct jfr_metadata *m, struct cursor *r)
 {
 	struct jfr_chunk *c = m->c;
 	uint64_t n = jfr_varint(r);
@@ -179,7 +182,7 @@ static enum err_code read_strings(struct metadata *m, struct cursor *r)
 		return ERR_OK;
 	}
 	if (n > c->d->limits->elements_max)
-		return limit(c, "strings in its metadata");
+		return jfr_limit(c, "strings in its metadata");
 	c->strings = arena_array(&c->d->chunk_arena, struct str, (size_t)n);
 	m->word_of = arena_array(&c->d->chunk_arena, unsigned char, (size_t)n);
 	if (!c->strings || !m->word_of)
@@ -196,7 +199,7 @@ static enum err_code read_strings(struct metadata *m, struct cursor *r)
 	return ERR_OK;
 }
 
-static enum jfr_kind kind_of(const struct jfr_class *class)
+static enum jfr_kind jfr_kind_of(const struct jfr_class *class)
 {
 	static const struct {
 		const char *name;
@@ -213,7 +216,7 @@ static enum jfr_kind kind_of(const struct jfr_class *class)
 	return KIND_UNKNOWN;
 }
 
-static enum err_code resolve(struct metadata *m)
+static enum err_code jfr_metadata_resolve(struct jfr_metadata *m)
 {
 	struct jfr_chunk *c = m->c;
 	enum err_code rc = jfr_index_init(
@@ -228,7 +231,7 @@ static enum err_code resolve(struct metadata *m)
 		if (f->pool)
 			f->kind = KIND_REF;
 		else if (f->class != JFR_NONE)
-			f->kind = kind_of(&c->classes[f->class]);
+			f->kind = jfr_kind_of(&c->classes[f->class]);
 	}
 	for (uint32_t i = 0; i < c->classes_n; i++) {
 		struct jfr_class *class = &c->classes[i];
@@ -250,7 +253,7 @@ static enum err_code resolve(struct metadata *m)
 
 enum err_code jfr_metadata(struct jfr_chunk *c)
 {
-	struct metadata m = { .c = c };
+	struct jfr_metadata m = { .c = c };
 	struct cursor r = jfr_cursor(c->d, c->metadata_at, c->end), whole = r;
 	uint64_t size = jfr_varint(&r);
 
@@ -263,9 +266,9 @@ enum err_code jfr_metadata(struct jfr_chunk *c)
 	}
 	for (int i = 0; i < 3; i++) /* start, duration, id of the metadata */
 		jfr_varint(&r);
-	if ((m.rc = read_strings(&m, &r)))
+	if ((m.rc = jfr_metadata_read_strings(&m, &r)))
 		return m.rc;
-	if (r.bad || !element(&m, &r, WORD_NONE, 0))
+	if (r.bad || !jfr_metadata_element(&m, &r, WORD_NONE, 0))
 		return m.rc ? m.rc : jfr_value_fail(c, jfr_offset(c->d, &r), "metadata");
-	return resolve(&m);
+	return jfr_metadata_resolve(&m);
 }

@@ -13,30 +13,30 @@
 
 #define RUN_MIN 12 /* hexadecimal digits in a row that are no word and no version */
 
-static bool is_digit(char c)
+static bool jfr_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_hex(char c)
+static bool jfr_is_hex(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'f');
+	return jfr_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-static size_t hexes(struct str s, size_t i)
+static size_t jfr_hexes(struct str s, size_t i)
 {
-	while (i < s.len && is_hex(s.ptr[i]))
+	while (i < s.len && jfr_is_hex(s.ptr[i]))
 		i++;
 	return i;
 }
 
-static bool is_mark(char c)
+static bool jfr_is_mark(char c)
 {
 	return c == '.' || c == '/' || c == '+';
 }
 
 /* Where the JVM's number of a lambda's class begins; its length if it has none. */
-static size_t lambda_end(struct str name)
+static size_t jfr_lambda_end(struct str name)
 {
 	ptrdiff_t lambda = str_find(name, STR("$$Lambda"));
 	size_t end, i;
@@ -45,52 +45,52 @@ static size_t lambda_end(struct str name)
 		return name.len;
 	end = (size_t)lambda + strlen("$$Lambda");
 	for (i = end; i < name.len; i++)
-		if (!is_hex(name.ptr[i]) && !is_mark(name.ptr[i]) && name.ptr[i] != '$' &&
+		if (!jfr_is_hex(name.ptr[i]) && !jfr_is_mark(name.ptr[i]) && name.ptr[i] != '$' &&
 			name.ptr[i] != 'x')
 			return name.len;
 	return end;
 }
 
 /* Where the address of a hidden class begins. */
-static size_t hidden_end(struct str name)
+static size_t jfr_hidden_end(struct str name)
 {
 	for (size_t i = 0; i + 3 < name.len; i++) {
 		size_t end;
 
-		if (!is_mark(name.ptr[i]) || name.ptr[i + 1] != '0' || name.ptr[i + 2] != 'x')
+		if (!jfr_is_mark(name.ptr[i]) || name.ptr[i + 1] != '0' || name.ptr[i + 2] != 'x')
 			continue;
-		end = hexes(name, i + 3);
+		end = jfr_hexes(name, i + 3);
 		if (end < name.len && name.ptr[end] == '/')
-			end = hexes(name, end + 1);
+			end = jfr_hexes(name, end + 1);
 		if (end == name.len)
 			return i;
 	}
 	return name.len;
 }
 
-static size_t accessor_end(struct str name)
+static size_t jfr_accessor_end(struct str name)
 {
 	size_t end = name.len;
 
 	if (!str_has_prefix(name, STR("jdk/internal/reflect/Generated")) &&
 			!str_has_prefix(name, STR("sun/reflect/Generated")))
 		return name.len;
-	while (end > 0 && is_digit(name.ptr[end - 1]))
+	while (end > 0 && jfr_is_digit(name.ptr[end - 1]))
 		end--;
 	return str_has_suffix((struct str){ name.ptr, end }, STR("Accessor")) ? end : name.len;
 }
 
 /* Long runs of digits become "_", and so do the groups of a UUID. */
-static void add_library(struct buf *out, struct str name)
+static void jfr_add_library(struct buf *out, struct str name)
 {
 	static const struct str uuid = STR("00000000-0000-0000-0000-000000000000");
 	size_t i = 0;
 
 	while (i < name.len) {
-		size_t end = hexes(name, i), k = 0;
+		size_t end = jfr_hexes(name, i), k = 0;
 
 		while (k < uuid.len && i + k < name.len &&
-			(uuid.ptr[k] == '-' ? name.ptr[i + k] == '-' : is_hex(name.ptr[i + k])))
+			(uuid.ptr[k] == '-' ? name.ptr[i + k] == '-' : jfr_is_hex(name.ptr[i + k])))
 			k++;
 		if (k == uuid.len) {
 			buf_add_char(out, '_');
@@ -111,17 +111,17 @@ void jfr_add_class_name(struct buf *out, struct str name)
 	size_t end;
 
 	if (str_find(name, STR(".so")) >= 0) {
-		add_library(out, name);
+		jfr_add_library(out, name);
 		return;
 	}
-	end = lambda_end(name);
+	end = jfr_lambda_end(name);
 	if (end == name.len)
-		end = hidden_end(name);
+		end = jfr_hidden_end(name);
 	if (end < name.len) {
 		for (size_t i = 0; i < end; i++)
 			buf_add_char(out, (char)(name.ptr[i] == '.' ? '/' : name.ptr[i]));
 	} else {
-		end = accessor_end(name);
+		end = jfr_accessor_end(name);
 		buf_add(out, name.ptr, end);
 	}
 	if (end < name.len)

@@ -7,7 +7,8 @@
 #include "base/quote.h"
 #include "proto/jfr/decoder.h"
 
-static enum err_code keep(struct jfr_chunk *c, struct jfr_class *class, uint64_t id, uint32_t at)
+static enum err_code jfr_keep(
+	struct jfr_chunk *c, struct jfr_class *class, uint64_t id, uint32_t at)
 {
 	struct jfr_decoder *d = c->d;
 
@@ -22,7 +23,7 @@ static enum err_code keep(struct jfr_chunk *c, struct jfr_class *class, uint64_t
 }
 
 /* Constants of one class. */
-static enum err_code pool(struct jfr_chunk *c, struct cursor *r)
+static enum err_code jfr_pool_of_class(struct jfr_chunk *c, struct cursor *r)
 {
 	uint32_t begin = jfr_offset(c->d, r), i = jfr_index_find(&c->by_id, jfr_varint(r));
 	uint64_t n = jfr_varint(r);
@@ -42,7 +43,7 @@ static enum err_code pool(struct jfr_chunk *c, struct cursor *r)
 		uint32_t at = jfr_offset(c->d, r);
 		uint64_t id = jfr_varint(r);
 
-		if (!r->bad && wanted && (rc = keep(c, class, id, jfr_offset(c->d, r))))
+		if (!r->bad && wanted && (rc = jfr_keep(c, class, id, jfr_offset(c->d, r))))
 			return rc;
 		if (r->bad || !jfr_constant(c, r, class, NULL))
 			return jfr_value_fail(c, at, "a constant");
@@ -63,7 +64,7 @@ enum err_code jfr_checkpoint(struct jfr_chunk *c, struct cursor r)
 	if (r.bad)
 		return jfr_value_fail(c, at, "a checkpoint");
 	for (; n; n--)
-		if ((rc = pool(c, &r)))
+		if ((rc = jfr_pool_of_class(c, &r)))
 			return rc;
 	return ERR_OK;
 }
@@ -81,7 +82,7 @@ enum err_code jfr_pools_finish(struct jfr_chunk *c)
 	return rc;
 }
 
-static struct jfr_entry *find(const struct jfr_chunk *c, uint32_t class, uint64_t id)
+static struct jfr_entry *jfr_pool_find(const struct jfr_chunk *c, uint32_t class, uint64_t id)
 {
 	uint32_t i;
 
@@ -99,11 +100,11 @@ struct jfr_entry *jfr_find(const struct jfr_chunk *c, const struct jfr_class *cl
 	if (class->field_of[slot] == JFR_NONE)
 		return NULL;
 	f = &c->fields[class->field_of[slot]];
-	return f->kind == KIND_REF && !f->array ? find(c, f->class, values[slot].n) : NULL;
+	return f->kind == KIND_REF && !f->array ? jfr_pool_find(c, f->class, values[slot].n) : NULL;
 }
 
 /* Latin-1, and UTF-16 as varints, to UTF-8. Surrogates that are not pairs become U+FFFD. */
-static enum err_code convert(struct jfr_chunk *c, const struct jfr_value *v, struct str *out)
+static enum err_code jfr_convert(struct jfr_chunk *c, const struct jfr_value *v, struct str *out)
 {
 	struct cursor r = cursor_of(v->bytes);
 	size_t len = 0;
@@ -135,8 +136,8 @@ static enum err_code convert(struct jfr_chunk *c, const struct jfr_value *v, str
 	return ERR_OK;
 }
 
-static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const struct jfr_value *v,
-	struct str *out, unsigned hops)
+static enum err_code jfr_pool_text(struct jfr_chunk *c, const struct jfr_field *f,
+	const struct jfr_value *v, struct str *out, unsigned hops)
 {
 	struct jfr_value values[SLOTS] = { 0 };
 	const struct jfr_class *class;
@@ -146,7 +147,7 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 
 	if (f->kind == KIND_STRING && v->encoding != 2) {
 		if (v->encoding > 3)
-			return convert(c, v, out);
+			return jfr_convert(c, v, out);
 		if (v->bytes.len > c->d->limits->string_bytes_max)
 			return err_set(c->d->err, ERR_LIMIT, "chunk %u: a string of %zu bytes, limit %u",
 				c->number, v->bytes.len, c->d->limits->string_bytes_max);
@@ -155,7 +156,7 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 		return ERR_OK;
 	}
 	to = f->kind == KIND_STRING ? c->string_class : f->class;
-	if (hops > JFR_NESTING_MAX || !(e = find(c, to, v->n)))
+	if (hops > JFR_NESTING_MAX || !(e = jfr_pool_find(c, to, v->n)))
 		return ERR_OK;
 	class = &c->classes[to];
 	r = jfr_cursor(c->d, e->at, c->end);
@@ -167,13 +168,13 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 		return err_set(c->d->err, ERR_LIMIT, "texts of more than %zu bytes together",
 			c->d->limits->text_bytes_max);
 	if (class->role == ROLE_STRING)
-		return text(c, &(struct jfr_field){ .kind = KIND_STRING }, values, out, hops + 1);
+		return jfr_pool_text(c, &(struct jfr_field){ .kind = KIND_STRING }, values, out, hops + 1);
 	if (class->role != ROLE_TEXT || class->field_of[TEXT_TEXT] == JFR_NONE)
 		return ERR_OK;
 	f = &c->fields[class->field_of[TEXT_TEXT]];
 	if (f->array || (f->kind != KIND_STRING && f->kind != KIND_REF))
 		return ERR_OK;
-	return text(c, f, &values[TEXT_TEXT], out, hops + 1);
+	return jfr_pool_text(c, f, &values[TEXT_TEXT], out, hops + 1);
 }
 
 enum err_code jfr_text(struct jfr_chunk *c, const struct jfr_class *class, unsigned slot,
@@ -187,5 +188,5 @@ enum err_code jfr_text(struct jfr_chunk *c, const struct jfr_class *class, unsig
 	f = &c->fields[class->field_of[slot]];
 	if (f->array || (f->kind != KIND_STRING && f->kind != KIND_REF))
 		return ERR_OK;
-	return text(c, f, &values[slot], out, 0);
+	return jfr_pool_text(c, f, &values[slot], out, 0);
 }

@@ -33,7 +33,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void bind(struct jfr_chunk *c, struct jfr_class *class, const char *const *fields)
+static void jfr_bind(struct jfr_chunk *c, struct jfr_class *class, const char *const *fields)
 {
 	for (uint32_t i = class->field_first; i < class->field_first + class->field_n; i++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
@@ -61,7 +61,7 @@ enum err_code jfr_roles(struct jfr_chunk *c)
 			if (known[k].role == ROLE_STRING && class->field_n)
 				continue; /* a string has an encoding, no fields */
 			class->role = known[k].role;
-			bind(c, class, known[k].fields);
+			jfr_bind(c, class, known[k].fields);
 			if (class->role == ROLE_STRING && c->string_class == JFR_NONE)
 				c->string_class = i;
 		}

@@ -43,19 +43,19 @@ enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost)
 }
 
 /* The place of a cost's first column in a row. */
-static unsigned column(enum jfr_cost cost)
+static unsigned jfr_column(enum jfr_cost cost)
 {
 	return costs[cost].profile == PROFILE_MEMORY ? 2 * (cost - COST_IN_TLAB) : 0;
 }
 
-static bool row_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_row_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 
 	return !memcmp(&d->rows[id].key, key, sizeof(struct jfr_row_key));
 }
 
-static enum err_code sum(
+static enum err_code jfr_sum(
 	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t *to, int64_t v)
 {
 	if (__builtin_add_overflow(*to, v, to))
@@ -73,7 +73,7 @@ enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key, enum j
 
 	key->profile = costs[cost].profile;
 	hash = hash_bytes(key, sizeof(*key), d->seed);
-	i = map_find(&d->rows_map, hash, row_eq, d, key);
+	i = map_find(&d->rows_map, hash, jfr_row_eq, d, key);
 	if (i == MAP_NONE) {
 		if (d->rows_n >= d->limits->samples_max)
 			return err_set(d->err, ERR_LIMIT, "more than %u samples", d->limits->samples_max);
@@ -85,12 +85,12 @@ enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key, enum j
 		d->rows[i] = (struct jfr_row){ .key = *key };
 	}
 	d->events[cost]++;
-	rc = sum(d, key, &d->rows[i].values[column(cost)], count);
-	return rc ? rc : sum(d, key, &d->rows[i].values[column(cost) + 1], value);
+	rc = jfr_sum(d, key, &d->rows[i].values[jfr_column(cost)], count);
+	return rc ? rc : jfr_sum(d, key, &d->rows[i].values[jfr_column(cost) + 1], value);
 }
 
 /* A profile that is made: what of the file is in it already, number + 1. */
-struct making {
+struct jfr_making {
 	struct jfr_decoder *d;
 	struct pprof_builder *b;
 	uint32_t *mappings; /* of names; the last one: the kernel's */
@@ -103,12 +103,12 @@ struct making {
 	unsigned columns_n;
 };
 
-static uint32_t string(struct making *m, uint32_t name)
+static uint32_t jfr_rows_string(struct jfr_making *m, uint32_t name)
 {
 	return pprof_builder_string(m->b, m->d->names[name]);
 }
 
-static uint32_t mapping(struct making *m, const struct jfr_frame *f)
+static uint32_t jfr_mapping(struct jfr_making *m, const struct jfr_frame *f)
 {
 	struct pprof_mapping mapping = { .has_functions = true };
 	uint32_t name = m->d->functions[f->function].library;
@@ -119,13 +119,13 @@ static uint32_t mapping(struct making *m, const struct jfr_frame *f)
 		name = m->d->names_n;
 	if (!m->mappings[name]) {
 		mapping.filename = f->origin == ORIGIN_KERNEL ?
-			pprof_builder_string(m->b, STR("[kernel.kallsyms]")) : string(m, name);
+			pprof_builder_string(m->b, STR("[kernel.kallsyms]")) : jfr_rows_string(m, name);
 		m->mappings[name] = pprof_builder_mapping(m->b, &mapping) + 1;
 	}
 	return m->mappings[name] - 1;
 }
 
-static uint32_t location(struct making *m, uint32_t frame)
+static uint32_t jfr_location(struct jfr_making *m, uint32_t frame)
 {
 	const struct jfr_frame *f = &m->d->frames[frame];
 	struct pprof_location l = { 0 };
@@ -133,26 +133,27 @@ static uint32_t location(struct making *m, uint32_t frame)
 
 	if (!m->locations[frame]) {
 		if (!m->functions[f->function]) {
-			struct pprof_function function = { .name = string(
+			struct pprof_function function = { .name = jfr_rows_string(
 												   m, m->d->functions[f->function].name) };
 
 			m->functions[f->function] = pprof_builder_function(m->b, &function) + 1;
 		}
 		line.function = m->functions[f->function] - 1;
-		l.mapping = mapping(m, f);
+		l.mapping = jfr_mapping(m, f);
 		m->locations[frame] = pprof_builder_location(m->b, l, &line, 1) + 1;
 	}
 	return m->locations[frame] - 1;
 }
 
-static void add_label(struct making *m, uint32_t *n, const char *key, const char *value)
+static void jfr_rows_add_label(
+	struct jfr_making *m, uint32_t *n, const char *key, const char *value)
 {
 	m->labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(m->b, str_of(key)),
 		.str = pprof_builder_string(m->b, str_of(value)) };
 }
 
 /* The labels of a row, and their number. */
-static uint32_t labels(struct making *m, const struct jfr_row_key *key)
+static uint32_t jfr_rows_labels(struct jfr_making *m, const struct jfr_row_key *key)
 {
 	const struct jfr_label_set *set = &m->d->label_sets[key->labels];
 	char hex[33];
@@ -161,24 +162,25 @@ static uint32_t labels(struct making *m, const struct jfr_row_key *key)
 	for (; n < set->n; n++) {
 		const struct jfr_label *l = &m->d->labels[set->first + n];
 
-		m->labels[n] = (struct pprof_label){ .key = string(m, l->key), .str = string(m, l->value) };
+		m->labels[n] = (struct pprof_label){ .key = jfr_rows_string(m, l->key),
+			.str = jfr_rows_string(m, l->value) };
 	}
 	if (key->span) {
 		snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)key->span);
-		add_label(m, &n, "profile_id", hex);
+		jfr_rows_add_label(m, &n, "profile_id", hex);
 	}
 	if (key->span_name)
 		m->labels[n++] = (struct pprof_label){ .key = pprof_builder_string(m->b, STR("span_name")),
-												   .str = string(m, key->span_name) };
+												   .str = jfr_rows_string(m, key->span_name) };
 	if (key->trace_high || key->trace_low) {
 		snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)key->trace_high,
 			(unsigned long long)key->trace_low);
-		add_label(m, &n, "trace_id", hex);
+		jfr_rows_add_label(m, &n, "trace_id", hex);
 	}
 	return n;
 }
 
-static enum err_code add_row(struct making *m, const struct jfr_row *row)
+static enum err_code jfr_add_row(struct jfr_making *m, const struct jfr_row *row)
 {
 	const struct jfr_stack *stack = &m->d->stacks[row->key.stack];
 	int64_t values[JFR_COLUMNS_MAX];
@@ -188,15 +190,15 @@ static enum err_code add_row(struct making *m, const struct jfr_row *row)
 		return err_set(m->d->err, ERR_LIMIT, "%s: samples of more than %u frames together",
 			profiles[row->key.profile].name, m->d->limits->frames_max);
 	for (uint32_t i = 0; i < stack->n; i++)
-		m->ids[i] = location(m, m->d->stack_frames[stack->first + i]);
+		m->ids[i] = jfr_location(m, m->d->stack_frames[stack->first + i]);
 	for (unsigned i = 0; i < m->columns_n; i++)
 		values[i] = row->values[m->columns[i]];
-	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, labels(m, &row->key), values);
+	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, jfr_rows_labels(m, &row->key), values);
 	return ERR_OK;
 }
 
-static void add_type(
-	struct making *m, const char *type, const char *unit, unsigned place, enum value_kind kind)
+static void jfr_add_type(
+	struct jfr_making *m, const char *type, const char *unit, unsigned place, enum value_kind kind)
 {
 	pprof_builder_type(m->b, str_of(type), str_of(unit));
 	m->kinds[m->columns_n] = kind;
@@ -204,7 +206,7 @@ static void add_type(
 }
 
 /* The columns of all costs that the recording has. */
-static void add_types(struct making *m, enum jfr_kind_of_profile profile)
+static void jfr_add_types(struct jfr_making *m, enum jfr_kind_of_profile profile)
 {
 	struct pprof *p = pprof_builder_profile(m->b);
 
@@ -213,9 +215,10 @@ static void add_types(struct making *m, enum jfr_kind_of_profile profile)
 
 		if (costs[cost].profile != profile || !m->d->events[cost])
 			continue;
-		add_type(m, costs[cost].type, costs[cost].unit, column(cost), kind);
+		jfr_add_type(m, costs[cost].type, costs[cost].unit, jfr_column(cost), kind);
 		if (costs[cost].second_type)
-			add_type(m, costs[cost].second_type, costs[cost].second_unit, column(cost) + 1, kind);
+			jfr_add_type(
+				m, costs[cost].second_type, costs[cost].second_unit, jfr_column(cost) + 1, kind);
 	}
 	p->period_type.type = pprof_builder_string(m->b, str_of(profiles[profile].period_type));
 	p->period_type.unit = pprof_builder_string(m->b, str_of(profiles[profile].period_unit));
@@ -224,11 +227,11 @@ static void add_types(struct making *m, enum jfr_kind_of_profile profile)
 	p->duration_nanos = m->d->end_ns - m->d->start_ns;
 }
 
-static enum err_code make(
+static enum err_code jfr_make(
 	struct jfr_decoder *d, enum jfr_kind_of_profile profile, struct jfr_profile *out)
 {
 	struct arena *a = &d->chunk_arena;
-	struct making m = { .d = d };
+	struct jfr_making m = { .d = d };
 	enum err_code rc;
 
 	arena_reset(a);
@@ -244,10 +247,10 @@ static enum err_code make(
 		return arena_fail(a, "profile", d->err);
 	if ((rc = pprof_builder_open(d->a, &m.b, d->err)))
 		return rc;
-	add_types(&m, profile);
+	jfr_add_types(&m, profile);
 	out->kinds = m.kinds;
 	for (uint32_t i = 0; i < d->rows_n; i++)
-		if (d->rows[i].key.profile == profile && (rc = add_row(&m, &d->rows[i])))
+		if (d->rows[i].key.profile == profile && (rc = jfr_add_row(&m, &d->rows[i])))
 			return rc;
 	return pprof_builder_finish(m.b, &out->pprof, d->err);
 }
@@ -266,7 +269,7 @@ enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file)
 			continue;
 		*to = d->counts[i];
 		to->name = profiles[i].name;
-		if ((rc = make(d, i, to)))
+		if ((rc = jfr_make(d, i, to)))
 			return rc;
 		file->profiles_n++;
 	}

@@ -10,12 +10,12 @@
 #define EMPTY 2u
 #define FLAGS 2
 
-static enum err_code no_memory(struct jfr_decoder *d, const char *what)
+static enum err_code jfr_no_memory(struct jfr_decoder *d, const char *what)
 {
 	return arena_fail(&d->work, what, d->err);
 }
 
-static bool name_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_name_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 	const struct str *s = key;
@@ -28,12 +28,12 @@ enum err_code jfr_name(struct jfr_decoder *d, struct str s, uint32_t *out)
 	uint64_t hash = hash_bytes(s.ptr, s.len, d->seed);
 	struct str copy;
 
-	*out = map_find(&d->names_map, hash, name_eq, d, &s);
+	*out = map_find(&d->names_map, hash, jfr_name_eq, d, &s);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	copy = str_dup(&d->work, s);
 	if (!copy.ptr || !arena_array_room(&d->work, &d->names, d->names_n, 1, &d->names_cap))
-		return no_memory(d, "names");
+		return jfr_no_memory(d, "names");
 	if (!map_add(&d->names_map, hash, d->names_n))
 		return err_nomem(d->err, "names");
 	d->names[d->names_n] = copy;
@@ -41,22 +41,23 @@ enum err_code jfr_name(struct jfr_decoder *d, struct str s, uint32_t *out)
 	return ERR_OK;
 }
 
-static bool function_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_function_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 
 	return !memcmp(&d->functions[id], key, sizeof(struct jfr_function));
 }
 
-static enum err_code function(struct jfr_decoder *d, struct jfr_function f, uint32_t *out)
+static enum err_code jfr_stacks_function(
+	struct jfr_decoder *d, struct jfr_function f, uint32_t *out)
 {
 	uint64_t hash = hash_bytes(&f, sizeof(f), d->seed);
 
-	*out = map_find(&d->functions_map, hash, function_eq, d, &f);
+	*out = map_find(&d->functions_map, hash, jfr_function_eq, d, &f);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (!arena_array_room(&d->work, &d->functions, d->functions_n, 1, &d->functions_cap))
-		return no_memory(d, "functions");
+		return jfr_no_memory(d, "functions");
 	if (!map_add(&d->functions_map, hash, d->functions_n))
 		return err_nomem(d->err, "functions");
 	d->functions[d->functions_n] = f;
@@ -64,30 +65,30 @@ static enum err_code function(struct jfr_decoder *d, struct jfr_function f, uint
 	return ERR_OK;
 }
 
-static enum err_code unknown_function(struct jfr_decoder *d, uint32_t *out)
+static enum err_code jfr_unknown_function(struct jfr_decoder *d, uint32_t *out)
 {
 	struct jfr_function f = { 0 };
 	enum err_code rc = jfr_name(d, STR("[unknown]"), &f.name);
 
-	return rc ? rc : function(d, f, out);
+	return rc ? rc : jfr_stacks_function(d, f, out);
 }
 
-static bool frame_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_frame_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 
 	return !memcmp(&d->frames[id], key, sizeof(struct jfr_frame));
 }
 
-static enum err_code frame(struct jfr_decoder *d, struct jfr_frame f, uint32_t *out)
+static enum err_code jfr_stacks_frame(struct jfr_decoder *d, struct jfr_frame f, uint32_t *out)
 {
 	uint64_t hash = hash_bytes(&f, sizeof(f), d->seed);
 
-	*out = map_find(&d->frames_map, hash, frame_eq, d, &f);
+	*out = map_find(&d->frames_map, hash, jfr_frame_eq, d, &f);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (!arena_array_room(&d->work, &d->frames, d->frames_n, 1, &d->frames_cap))
-		return no_memory(d, "frames");
+		return jfr_no_memory(d, "frames");
 	if (!map_add(&d->frames_map, hash, d->frames_n))
 		return err_nomem(d->err, "frames");
 	d->frames[d->frames_n] = f;
@@ -100,7 +101,7 @@ struct stack_key {
 	uint32_t n;
 };
 
-static bool stack_eq(const void *ctx, const void *key, uint32_t id)
+static bool jfr_stack_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct jfr_decoder *d = ctx;
 	const struct stack_key *k = key;
@@ -110,18 +111,18 @@ static bool stack_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 /* The last n of stack_frames as a stack, n > 0. They go again if there is one like it. */
-static enum err_code stack(struct jfr_decoder *d, uint32_t n, uint32_t *out)
+static enum err_code jfr_stack(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 {
 	struct stack_key key = { d->stack_frames + d->stack_frames_n - n, n };
 	uint64_t hash = hash_bytes(key.frames, n * sizeof(uint32_t), d->seed);
 
-	*out = map_find(&d->stacks_map, hash, stack_eq, d, &key);
+	*out = map_find(&d->stacks_map, hash, jfr_stack_eq, d, &key);
 	if (*out != MAP_NONE) {
 		d->stack_frames_n -= n;
 		return ERR_OK;
 	}
 	if (!arena_array_room(&d->work, &d->stacks, d->stacks_n, 1, &d->stacks_cap))
-		return no_memory(d, "stacks");
+		return jfr_no_memory(d, "stacks");
 	if (!map_add(&d->stacks_map, hash, d->stacks_n))
 		return err_nomem(d->err, "stacks");
 	d->stacks[d->stacks_n] = (struct jfr_stack){ d->stack_frames_n - n, n };
@@ -129,26 +130,26 @@ static enum err_code stack(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 	return ERR_OK;
 }
 
-static enum err_code push(struct jfr_decoder *d, uint32_t f)
+static enum err_code jfr_push(struct jfr_decoder *d, uint32_t f)
 {
 	if (d->stack_frames_n >= d->limits->frames_max)
 		return err_set(
 			d->err, ERR_LIMIT, "stacks of more than %u frames together", d->limits->frames_max);
 	if (!arena_array_room(&d->work, &d->stack_frames, d->stack_frames_n, 1, &d->stack_frames_cap))
-		return no_memory(d, "frames");
+		return jfr_no_memory(d, "frames");
 	d->stack_frames[d->stack_frames_n++] = f;
 	return ERR_OK;
 }
 
-static enum err_code unknown_stack(struct jfr_decoder *d, uint32_t *out)
+static enum err_code jfr_unknown_stack(struct jfr_decoder *d, uint32_t *out)
 {
 	struct jfr_frame f = { 0 };
 	enum err_code rc;
 	uint32_t i;
 
 	if (d->unknown_stack == JFR_NONE) {
-		if ((rc = unknown_function(d, &f.function)) || (rc = frame(d, f, &i)) ||
-			(rc = push(d, i)) || (rc = stack(d, 1, &d->unknown_stack)))
+		if ((rc = jfr_unknown_function(d, &f.function)) || (rc = jfr_stacks_frame(d, f, &i)) ||
+			(rc = jfr_push(d, i)) || (rc = jfr_stack(d, 1, &d->unknown_stack)))
 			return rc;
 	}
 	*out = d->unknown_stack;
@@ -159,7 +160,7 @@ static enum err_code unknown_stack(struct jfr_decoder *d, uint32_t *out)
  * "class.method". A class with a dot that is no Java class (those have slashes) is a library; code
  * that belongs to no symbol has its library's path as the method.
  */
-static enum err_code name_method(
+static enum err_code jfr_name_method(
 	struct jfr_chunk *c, struct str class, struct str method, uint32_t *out)
 {
 	struct jfr_decoder *d = c->d;
@@ -181,11 +182,11 @@ static enum err_code name_method(
 		return err_nomem(d->err, "names");
 	if ((rc = jfr_name(d, buf_str(&d->scratch), &f.name)))
 		return rc;
-	return f.name ? function(d, f, out) : unknown_function(d, out);
+	return f.name ? jfr_stacks_function(d, f, out) : jfr_unknown_function(d, out);
 }
 
 /* The function of a frame. */
-static enum err_code method(struct jfr_chunk *c, const struct jfr_class *frame_class,
+static enum err_code jfr_method(struct jfr_chunk *c, const struct jfr_class *frame_class,
 	const struct jfr_value *values, uint32_t *out)
 {
 	struct jfr_entry *e = jfr_find(c, frame_class, FRAME_METHOD, values);
@@ -198,7 +199,7 @@ static enum err_code method(struct jfr_chunk *c, const struct jfr_class *frame_c
 	class = e ? &c->classes[c->fields[frame_class->field_of[FRAME_METHOD]].class] : NULL;
 	if (!e || class->role != ROLE_METHOD) {
 		c->d->file.frames_lost_n++;
-		return unknown_function(c->d, out);
+		return jfr_unknown_function(c->d, out);
 	}
 	if (e->memo) {
 		*out = e->memo - 1;
@@ -209,13 +210,13 @@ static enum err_code method(struct jfr_chunk *c, const struct jfr_class *frame_c
 		return jfr_value_fail(c, e->at, "a method");
 	if ((rc = jfr_text(c, class, METHOD_NAME, of, &method_name)) ||
 		(rc = jfr_text(c, class, METHOD_TYPE, of, &class_name)) ||
-		(rc = name_method(c, class_name, method_name, out)))
+		(rc = jfr_name_method(c, class_name, method_name, out)))
 		return rc;
 	e->memo = *out + 1;
 	return ERR_OK;
 }
 
-static enum err_code origin(struct jfr_chunk *c, const struct jfr_class *class,
+static enum err_code jfr_stacks_origin(struct jfr_chunk *c, const struct jfr_class *class,
 	const struct jfr_value *values, enum jfr_origin *out)
 {
 	struct jfr_entry *e = jfr_find(c, class, FRAME_TYPE, values);
@@ -239,7 +240,8 @@ static enum err_code origin(struct jfr_chunk *c, const struct jfr_class *class,
 	return ERR_OK;
 }
 
-static enum err_code one_frame(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class)
+static enum err_code jfr_one_frame(
+	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class)
 {
 	struct jfr_value values[SLOTS] = { 0 };
 	struct jfr_frame f = { 0 };
@@ -248,17 +250,18 @@ static enum err_code one_frame(struct jfr_chunk *c, struct cursor *r, const stru
 
 	if (!jfr_object(c, r, class, values))
 		return jfr_value_fail(c, at, "a frame");
-	if ((rc = method(c, class, values, &f.function)) || (rc = origin(c, class, values, &f.origin)))
+	if ((rc = jfr_method(c, class, values, &f.function)) ||
+		(rc = jfr_stacks_origin(c, class, values, &f.origin)))
 		return rc;
 	if (!jfr_number(c, class, values, FRAME_LINE, &f.line) || f.line < 0)
 		f.line = 0;
 	if (f.origin == ORIGIN_NATIVE && !c->d->functions[f.function].library)
 		f.origin = ORIGIN_JAVA; /* a native method of a Java class */
-	return (rc = frame(c->d, f, &i)) ? rc : push(c->d, i);
+	return (rc = jfr_stacks_frame(c->d, f, &i)) ? rc : jfr_push(c->d, i);
 }
 
 /* Decodes a stack to its number and whether it is cut. */
-static enum err_code read_stack(
+static enum err_code jfr_read_stack(
 	struct jfr_chunk *c, struct jfr_entry *e, const struct jfr_class *class)
 {
 	const struct jfr_field *f = NULL;
@@ -282,10 +285,10 @@ static enum err_code read_stack(
 			(unsigned long long)values[TRACE_FRAMES].n, d->limits->stack_depth_max);
 	r = cursor_of(values[TRACE_FRAMES].bytes);
 	for (uint64_t i = 0; i < values[TRACE_FRAMES].n; i++)
-		if ((rc = one_frame(c, &r, &c->classes[f->class])))
+		if ((rc = jfr_one_frame(c, &r, &c->classes[f->class])))
 			return rc;
-	rc = values[TRACE_FRAMES].n ? stack(d, (uint32_t)values[TRACE_FRAMES].n, &id) :
-								  unknown_stack(d, &id);
+	rc = values[TRACE_FRAMES].n ? jfr_stack(d, (uint32_t)values[TRACE_FRAMES].n, &id) :
+								  jfr_unknown_stack(d, &id);
 	if (rc)
 		return rc;
 	jfr_number(c, class, values, TRACE_TRUNCATED, &truncated);
@@ -304,11 +307,11 @@ enum err_code jfr_stack_of(struct jfr_chunk *c, const struct jfr_class *class,
 	*truncated = false;
 	*unknown = true;
 	if (!e)
-		return unknown_stack(c->d, out);
+		return jfr_unknown_stack(c->d, out);
 	trace = &c->classes[c->fields[class->field_of[EVENT_STACK]].class];
 	if (trace->role != ROLE_TRACE)
-		return unknown_stack(c->d, out);
-	if (!e->memo && (rc = read_stack(c, e, trace)))
+		return jfr_unknown_stack(c->d, out);
+	if (!e->memo && (rc = jfr_read_stack(c, e, trace)))
 		return rc;
 	*out = (e->memo - 1) >> FLAGS;
 	*truncated = (e->memo - 1) & TRUNCATED;

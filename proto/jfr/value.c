@@ -46,7 +46,7 @@ enum err_code jfr_value_fail(struct jfr_chunk *c, uint32_t at, const char *what)
 		c->why ? c->why : "ends too early");
 }
 
-static void skip_varints(struct cursor *r, uint64_t n)
+static void jfr_skip_varints(struct cursor *r, uint64_t n)
 {
 	while (n-- && !r->bad)
 		jfr_varint(r);
@@ -83,7 +83,7 @@ void jfr_string(struct cursor *r, struct jfr_value *v)
 		if (v->n > cursor_left(r))
 			r->bad = true;
 		else
-			skip_varints(r, v->n);
+			jfr_skip_varints(r, v->n);
 		v->bytes = (struct str){ (const char *)begin, (size_t)(r->at - begin) };
 		break;
 	default:
@@ -91,17 +91,17 @@ void jfr_string(struct cursor *r, struct jfr_value *v)
 	}
 }
 
-static bool object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
+static bool jfr_value_object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
 	struct jfr_value *values, unsigned depth);
 
-static bool fail(struct jfr_chunk *c, struct cursor *r, const char *why)
+static bool jfr_fail(struct jfr_chunk *c, struct cursor *r, const char *why)
 {
 	c->why = why;
 	r->bad = true;
 	return false;
 }
 
-static bool item(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
+static bool jfr_item(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
 	struct jfr_value *v, unsigned depth)
 {
 	switch (f->kind) {
@@ -134,17 +134,17 @@ static bool item(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *
 	case KIND_STRING:
 		jfr_string(r, v);
 		if (r->bad && v->encoding > STRING_LATIN1)
-			return fail(c, r, "a string has an unknown encoding");
+			return jfr_fail(c, r, "a string has an unknown encoding");
 		break;
 	case KIND_STRUCT:
-		return object(c, r, &c->classes[f->class], NULL, depth + 1);
+		return jfr_value_object(c, r, &c->classes[f->class], NULL, depth + 1);
 	case KIND_UNKNOWN:
-		return fail(c, r, "a field's class is not in the metadata, or has no fields");
+		return jfr_fail(c, r, "a field's class is not in the metadata, or has no fields");
 	}
 	return !r->bad;
 }
 
-static bool array(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
+static bool jfr_array(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
 	struct jfr_value *v, unsigned depth)
 {
 	const struct jfr_class *class = f->kind == KIND_STRUCT ? &c->classes[f->class] : NULL;
@@ -156,29 +156,29 @@ static bool array(struct jfr_chunk *c, struct cursor *r, const struct jfr_field 
 	if (v->n > cursor_left(r))
 		r->bad = true;
 	else if (f->kind <= KIND_REF && f->kind != KIND_UNKNOWN)
-		skip_varints(r, v->n);
+		jfr_skip_varints(r, v->n);
 	else if (class && class->varints)
-		skip_varints(r, v->n * class->field_n); /* below 2^64: fields are limited */
+		jfr_skip_varints(r, v->n * class->field_n); /* below 2^64: fields are limited */
 	else
 		for (uint64_t i = 0; i < v->n; i++)
-			if (!item(c, r, f, &ignored, depth))
+			if (!jfr_item(c, r, f, &ignored, depth))
 				return false;
 	v->bytes = (struct str){ (const char *)begin, (size_t)(r->at - begin) };
 	return !r->bad;
 }
 
-static bool object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
+static bool jfr_value_object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
 	struct jfr_value *values, unsigned depth)
 {
 	if (depth > JFR_NESTING_MAX)
-		return fail(c, r, "values nest too deep");
+		return jfr_fail(c, r, "values nest too deep");
 	for (uint32_t i = class->field_first; i < class->field_first + class->field_n; i++) {
 		const struct jfr_field *f = &c->fields[i];
 		struct jfr_value ignored = { 0 }, *v = &ignored;
 
 		if (values && c->slots[i] < SLOTS)
 			v = &values[c->slots[i]];
-		if (!(f->array ? array(c, r, f, v, depth) : item(c, r, f, v, depth)))
+		if (!(f->array ? jfr_array(c, r, f, v, depth) : jfr_item(c, r, f, v, depth)))
 			return false;
 	}
 	return true;
@@ -187,7 +187,7 @@ static bool object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class
 bool jfr_object(
 	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class, struct jfr_value *values)
 {
-	return object(c, r, class, values, 0);
+	return jfr_value_object(c, r, class, values, 0);
 }
 
 bool jfr_constant(
@@ -197,10 +197,10 @@ bool jfr_constant(
 	struct jfr_value ignored;
 
 	if (class->role == ROLE_STRING)
-		return item(c, r, &string, values ? values : &ignored, 0);
+		return jfr_item(c, r, &string, values ? values : &ignored, 0);
 	if (!class->field_n)
-		return fail(c, r, "a constant's class has no fields");
-	return object(c, r, class, values, 0);
+		return jfr_fail(c, r, "a constant's class has no fields");
+	return jfr_value_object(c, r, class, values, 0);
 }
 
 bool jfr_number(const struct jfr_chunk *c, const struct jfr_class *class,

@@ -22,7 +22,7 @@
 #include "proto/legacy/reader.h"
 
 /* The period's type and the sample's are one. */
-static void set_type(struct reader *r, struct str type)
+static void legacy_set_type(struct legacy_reader *r, struct str type)
 {
 	pprof_builder_type(r->b, type, STR("count"));
 	r->p->period_type = r->p->types_n ? r->p->types[0] : (struct pprof_type){ 0 };
@@ -33,7 +33,7 @@ static void set_type(struct reader *r, struct str type)
  * Counts. */
 
 /* "goroutine profile: total 12": the word before, or none. */
-static struct str count_name(struct str line)
+static struct str legacy_count_name(struct str line)
 {
 	static const struct str middle = { " profile: total ", 16 };
 	ptrdiff_t found = str_find(line, middle);
@@ -47,7 +47,7 @@ static struct str count_name(struct str line)
 }
 
 /* "3 @ 0x401000 0x402000", and nothing else. */
-static enum err_code count_line(struct reader *r)
+static enum err_code count_line(struct legacy_reader *r)
 {
 	static const char *const expected = "expected \"n @ addresses\"";
 	struct str line = r->line;
@@ -73,7 +73,7 @@ static enum err_code count_line(struct reader *r)
 	return sample_end(r, &count, 0);
 }
 
-enum err_code legacy_counts(struct reader *r, bool *is)
+enum err_code legacy_counts(struct legacy_reader *r, bool *is)
 {
 	struct str name;
 	enum err_code rc;
@@ -81,10 +81,10 @@ enum err_code legacy_counts(struct reader *r, bool *is)
 	r->name = "profile of counts (text)";
 	while (!r->ended && line_is_blank(r->line))
 		reader_next(r);
-	name = count_name(r->line);
+	name = legacy_count_name(r->line);
 	if (!(*is = name.len > 0))
 		return ERR_OK;
-	set_type(r, name);
+	legacy_set_type(r, name);
 	while (reader_next(r)) {
 		if (line_is_blank(r->line))
 			continue;
@@ -100,7 +100,7 @@ enum err_code legacy_counts(struct reader *r, bool *is)
  * Threads. */
 
 /* "--- Thread 7eff (name: main/12) stack: ---", anywhere in the line. */
-static bool is_thread(struct str line)
+static bool legacy_is_thread(struct str line)
 {
 	static const struct str opening = { "--- Thread ", 11 }, name = { " (name: ", 8 };
 	static const struct str closing = { ") stack: ---", 12 };
@@ -130,7 +130,7 @@ static bool is_thread(struct str line)
 }
 
 /* "--- threadz 1 ---", anywhere in the line. */
-static bool is_threadz(struct str line)
+static bool legacy_is_threadz(struct str line)
 {
 	static const struct str opening = { "--- threadz ", 12 };
 
@@ -150,7 +150,7 @@ static bool is_threadz(struct str line)
  * Reads the lines of one thread, and leaves the line after them in *line. A thread without
  * addresses, or said to be the same as the one before, counts for that one.
  */
-static enum err_code thread(struct reader *r, struct str *line)
+static enum err_code legacy_thread(struct legacy_reader *r, struct str *line)
 {
 	static const int64_t one = 1;
 	bool same = false;
@@ -177,7 +177,7 @@ static enum err_code thread(struct reader *r, struct str *line)
 	return sample_end(r, &one, 0);
 }
 
-enum err_code legacy_threads(struct reader *r, bool *is)
+enum err_code legacy_threads(struct legacy_reader *r, bool *is)
 {
 	struct str line;
 	enum err_code rc;
@@ -186,21 +186,21 @@ enum err_code legacy_threads(struct reader *r, bool *is)
 	while (!r->ended && line_is_blank(r->line))
 		reader_next(r);
 	line = r->line;
-	*is = is_threadz(line) || is_thread(line);
+	*is = legacy_is_threadz(line) || legacy_is_thread(line);
 	if (!*is)
 		return ERR_OK;
-	if (is_threadz(line))
+	if (legacy_is_threadz(line))
 		while (reader_next(r)) {
 			line = r->line;
 			if (line_is_maps(line) || line_has_prefix(line, "-"))
 				break;
 		}
-	set_type(r, STR("thread"));
+	legacy_set_type(r, STR("thread"));
 	while (!line_is_maps(line) && !line_has_prefix(line, "---- no stack trace for")) {
-		if (!is_thread(line))
+		if (!legacy_is_thread(line))
 			return reader_bad_line(
 				r, r->ended ? "the profile ends before its memory map" : "expected a thread");
-		if ((rc = thread(r, &line)))
+		if ((rc = legacy_thread(r, &line)))
 			return rc;
 	}
 	if ((rc = reader_sections(r)))
@@ -213,7 +213,7 @@ enum err_code legacy_threads(struct reader *r, bool *is)
  * Contentions. */
 
 /* "cycles cycles" before " @": the first run of digits may give its last digit to the second. */
-static bool contention_row(struct str s, struct str n[2], size_t *end)
+static bool legacy_contention_row(struct str s, struct str n[2], size_t *end)
 {
 	for (size_t i = 0; i < s.len;) {
 		size_t first = run_digits(s, i), spaces, second;
@@ -230,7 +230,7 @@ static bool contention_row(struct str s, struct str n[2], size_t *end)
 			second = 1;
 		}
 		*end = i + first + spaces + second;
-		if (second && at(s, *end) == ' ' && at(s, *end + 1) == '@') {
+		if (second && legacy_at(s, *end) == ' ' && legacy_at(s, *end + 1) == '@') {
 			n[0] = (struct str){ s.ptr + i, first };
 			n[1] = (struct str){ s.ptr + i + first + spaces, second };
 			*end += 2;
@@ -242,7 +242,7 @@ static bool contention_row(struct str s, struct str n[2], size_t *end)
 }
 
 /* Delay and count are of one contention in `period`; cycles become nanoseconds. */
-static enum err_code contention_line(struct reader *r, int64_t hz)
+static enum err_code legacy_contention_line(struct legacy_reader *r, int64_t hz)
 {
 	struct str line = str_trim(r->line), n[2];
 	int64_t period = r->p->period, values[2]; /* contentions, delay */
@@ -250,7 +250,7 @@ static enum err_code contention_line(struct reader *r, int64_t hz)
 	enum err_code rc;
 	double delay;
 
-	if (!contention_row(line, n, &end))
+	if (!legacy_contention_row(line, n, &end))
 		return reader_bad_line(r, "expected \"cycles n @ addresses\"");
 	if (!number_i64(n[0], &values[1]) || !number_i64(n[1], &values[0]))
 		return reader_bad_line(r, "a number has more than 64 bits");
@@ -271,7 +271,8 @@ static enum err_code contention_line(struct reader *r, int64_t hz)
 }
 
 /* "name = value" */
-static enum err_code attribute(struct reader *r, struct str name, struct str value, int64_t *hz)
+static enum err_code legacy_attribute(
+	struct legacy_reader *r, struct str name, struct str value, int64_t *hz)
 {
 	int64_t number;
 
@@ -293,7 +294,7 @@ static enum err_code attribute(struct reader *r, struct str name, struct str val
 	return ERR_OK;
 }
 
-static enum err_code attributes(struct reader *r, int64_t *hz)
+static enum err_code legacy_attributes(struct legacy_reader *r, int64_t *hz)
 {
 	enum err_code rc;
 
@@ -305,7 +306,7 @@ static enum err_code attributes(struct reader *r, int64_t *hz)
 			continue;
 		if (line_has_prefix(line, "---") || sign < 0)
 			break;
-		rc = attribute(r, str_trim((struct str){ line.ptr, (size_t)sign }),
+		rc = legacy_attribute(r, str_trim((struct str){ line.ptr, (size_t)sign }),
 			str_trim((struct str){ line.ptr + sign + 1, line.len - (size_t)sign - 1 }), hz);
 		if (rc)
 			return rc;
@@ -313,7 +314,7 @@ static enum err_code attributes(struct reader *r, int64_t *hz)
 	return ERR_OK;
 }
 
-enum err_code legacy_contentions(struct reader *r, bool *is)
+enum err_code legacy_contentions(struct legacy_reader *r, bool *is)
 {
 	int64_t hz = 0;
 	enum err_code rc;
@@ -328,12 +329,12 @@ enum err_code legacy_contentions(struct reader *r, bool *is)
 	pprof_builder_type(r->b, STR("delay"), STR("nanoseconds"));
 	r->p->period_type = r->p->types_n ? r->p->types[0] : (struct pprof_type){ 0 };
 	r->p->period = 1;
-	if ((rc = attributes(r, &hz)))
+	if ((rc = legacy_attributes(r, &hz)))
 		return rc;
 	for (; !r->ended; reader_next(r)) {
 		if (line_has_prefix(str_trim(r->line), "---"))
 			break;
-		if (!line_is_blank(r->line) && (rc = contention_line(r, hz)))
+		if (!line_is_blank(r->line) && (rc = legacy_contention_line(r, hz)))
 			return rc;
 	}
 	return reader_sections(r);

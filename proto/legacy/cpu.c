@@ -36,7 +36,7 @@ struct cpu {
 	uint32_t handler_n;
 };
 
-static uint64_t word(const struct words *w, uint64_t i)
+static uint64_t legacy_word(const struct words *w, uint64_t i)
 {
 	const char *p = w->raw.ptr + i * w->bytes;
 	uint32_t v32;
@@ -51,29 +51,29 @@ static uint64_t word(const struct words *w, uint64_t i)
 }
 
 /* 0, 3, 0 (1: Java), period, 0 */
-static bool is_header(const struct words *w)
+static bool legacy_is_header(const struct words *w)
 {
-	return w->n >= HEADER_WORDS && word(w, 0) == 0 && word(w, 1) == 3 && word(w, 2) <= 1 &&
-		word(w, 3) > 0 && word(w, 4) == 0;
+	return w->n >= HEADER_WORDS && legacy_word(w, 0) == 0 && legacy_word(w, 1) == 3 &&
+		legacy_word(w, 2) <= 1 && legacy_word(w, 3) > 0 && legacy_word(w, 4) == 0;
 }
 
-static bool find_form(struct str raw, struct words *w)
+static bool legacy_find_form(struct str raw, struct words *w)
 {
 	for (unsigned form = 0; form < 4; form++) {
 		*w = (struct words){ .raw = raw, .bytes = form & 2 ? 8 : 4, .high_first = form & 1 };
 		w->n = raw.len / w->bytes;
-		if (is_header(w))
+		if (legacy_is_header(w))
 			return true;
 	}
 	return false;
 }
 
-static enum err_code cut(struct reader *r, uint32_t sample)
+static enum err_code legacy_cut(struct legacy_reader *r, uint32_t sample)
 {
 	return err_set(r->err, ERR_INVALID, "%s: sample[%" PRIu32 "] is cut off", r->name, sample);
 }
 
-static enum err_code find_stacks(struct reader *r, struct cpu *c)
+static enum err_code legacy_find_stacks(struct legacy_reader *r, struct cpu *c)
 {
 	const struct words *w = &c->words;
 	uint64_t i = HEADER_WORDS;
@@ -84,11 +84,11 @@ static enum err_code find_stacks(struct reader *r, struct cpu *c)
 		if (i == w->n && w->raw.len % w->bytes == 0)
 			return err_set(r->err, ERR_INVALID, "%s: the end marker is missing", r->name);
 		if (w->n - i < 2)
-			return cut(r, c->stacks_n);
-		depth = word(w, i + 1);
+			return legacy_cut(r, c->stacks_n);
+		depth = legacy_word(w, i + 1);
 		if (depth > w->n - i - 2)
-			return cut(r, c->stacks_n);
-		if (word(w, i) == 0 && depth == 1 && word(w, i + 2) == 0)
+			return legacy_cut(r, c->stacks_n);
+		if (legacy_word(w, i) == 0 && depth == 1 && legacy_word(w, i + 2) == 0)
 			break;
 		if (c->stacks_n >= r->limits->samples_max)
 			return reader_limit(r, "samples", r->limits->samples_max);
@@ -102,49 +102,49 @@ static enum err_code find_stacks(struct reader *r, struct cpu *c)
 }
 
 /* How many frames after the leaf are the handler's. */
-static uint32_t handler_frames(const struct cpu *c, uint64_t stack)
+static uint32_t legacy_handler_frames(const struct cpu *c, uint64_t stack)
 {
-	uint64_t depth = word(&c->words, stack + 1);
+	uint64_t depth = legacy_word(&c->words, stack + 1);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->handler_n; i++)
-		n += depth > n + 1 && word(&c->words, stack + 3 + n) == c->handler[i];
+		n += depth > n + 1 && legacy_word(&c->words, stack + 3 + n) == c->handler[i];
 	return n;
 }
 
 /* The second frame of a stack as it is now. False: there is none. */
-static bool second_frame(const struct cpu *c, uint64_t stack, uint64_t *out)
+static bool legacy_second_frame(const struct cpu *c, uint64_t stack, uint64_t *out)
 {
-	uint32_t skip = handler_frames(c, stack);
+	uint32_t skip = legacy_handler_frames(c, stack);
 
-	if (word(&c->words, stack + 1) <= skip + 1)
+	if (legacy_word(&c->words, stack + 1) <= skip + 1)
 		return false;
-	*out = word(&c->words, stack + 3 + skip);
+	*out = legacy_word(&c->words, stack + 3 + skip);
 	return true;
 }
 
 /* A frame of more than half of the stacks outlives the others' votes; then it is counted. */
-static bool find_handler(const struct cpu *c, uint64_t *out)
+static bool legacy_find_handler(const struct cpu *c, uint64_t *out)
 {
 	uint64_t candidate = 0, address;
 	uint32_t votes = 0, n = 0;
 
 	for (uint32_t i = 0; i < c->stacks_n; i++)
-		if (second_frame(c, c->stacks[i], &address)) {
+		if (legacy_second_frame(c, c->stacks[i], &address)) {
 			if (!votes)
 				candidate = address;
 			votes += address == candidate ? 1 : -1u;
 		}
 	for (uint32_t i = 0; i < c->stacks_n; i++)
-		n += second_frame(c, c->stacks[i], &address) && address == candidate;
+		n += legacy_second_frame(c, c->stacks[i], &address) && address == candidate;
 	*out = candidate;
 	return n && n >= c->stacks_n - c->stacks_n / SIMILAR;
 }
 
-static enum err_code keep(struct reader *r, const struct cpu *c, uint64_t stack)
+static enum err_code legacy_keep(struct legacy_reader *r, const struct cpu *c, uint64_t stack)
 {
-	uint64_t count = word(&c->words, stack), depth = word(&c->words, stack + 1);
-	uint32_t skip = handler_frames(c, stack);
+	uint64_t count = legacy_word(&c->words, stack), depth = legacy_word(&c->words, stack + 1);
+	uint32_t skip = legacy_handler_frames(c, stack);
 	int64_t values[2] = { (int64_t)count };
 	enum err_code rc;
 
@@ -156,13 +156,13 @@ static enum err_code keep(struct reader *r, const struct cpu *c, uint64_t stack)
 	for (uint64_t i = 0; i < depth; i++) {
 		if (i > 0 && i <= skip)
 			continue;
-		if ((rc = sample_address(r, word(&c->words, stack + 2 + i), i > 0)))
+		if ((rc = sample_address(r, legacy_word(&c->words, stack + 2 + i), i > 0)))
 			return rc;
 	}
 	return sample_end(r, values, 0);
 }
 
-static enum err_code period(struct reader *r, uint64_t microseconds)
+static enum err_code legacy_period(struct legacy_reader *r, uint64_t microseconds)
 {
 	if (microseconds > INT64_MAX / 1000)
 		return err_set(r->err, ERR_INVALID, "%s: the period is %" PRIu64 " microseconds", r->name,
@@ -175,23 +175,23 @@ static enum err_code period(struct reader *r, uint64_t microseconds)
 	return ERR_OK;
 }
 
-enum err_code legacy_cpu(struct reader *r, struct str raw, bool *is)
+enum err_code legacy_cpu(struct legacy_reader *r, struct str raw, bool *is)
 {
 	struct cpu c = { 0 };
 	enum err_code rc;
 	size_t end;
 
 	r->name = "CPU profile of gperftools";
-	if (!(*is = find_form(raw, &c.words)))
+	if (!(*is = legacy_find_form(raw, &c.words)))
 		return ERR_OK;
-	if (word(&c.words, 2))
+	if (legacy_word(&c.words, 2))
 		return err_set(r->err, ERR_UNSUPPORTED, "a CPU profile of Java (binary) is not supported");
-	if ((rc = period(r, word(&c.words, 3))) || (rc = find_stacks(r, &c)))
+	if ((rc = legacy_period(r, legacy_word(&c.words, 3))) || (rc = legacy_find_stacks(r, &c)))
 		return rc;
-	while (c.handler_n < HANDLER_FRAMES_MAX && find_handler(&c, &c.handler[c.handler_n]))
+	while (c.handler_n < HANDLER_FRAMES_MAX && legacy_find_handler(&c, &c.handler[c.handler_n]))
 		c.handler_n++;
 	for (uint32_t i = 0; i < c.stacks_n; i++)
-		if ((rc = keep(r, &c, c.stacks[i])))
+		if ((rc = legacy_keep(r, &c, c.stacks[i])))
 			return rc;
 	end = (size_t)c.end * c.words.bytes;
 	r->rest = (struct str){ raw.ptr + end, raw.len - end };

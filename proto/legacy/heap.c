@@ -25,49 +25,49 @@ struct heap {
 };
 
 /* The four numbers "a: b [c: d]" of a line, as text. */
-struct row {
+struct legacy_row {
 	struct str n[4];
 	size_t end; /* of the match */
 };
 
-static bool row_number(struct str s, size_t *i, bool sign, struct str *out)
+static bool legacy_row_number(struct str s, size_t *i, bool sign, struct str *out)
 {
-	size_t minus = sign && at(s, *i) == '-', n = run_digits(s, *i + minus);
+	size_t minus = sign && legacy_at(s, *i) == '-', n = run_digits(s, *i + minus);
 
 	*out = (struct str){ s.ptr + *i, minus + n };
 	*i += minus + n;
 	return n > 0;
 }
 
-static bool row_char(struct str s, size_t *i, char c)
+static bool legacy_row_char(struct str s, size_t *i, char c)
 {
-	return at(s, *i) == c && *i < s.len && ++*i;
+	return legacy_at(s, *i) == c && *i < s.len && ++*i;
 }
 
 /* Numbers at s.ptr + i: "-1: -2 [3: 4 ]". */
-static bool row_at(struct str s, size_t i, bool sign, struct row *row)
+static bool legacy_row_at(struct str s, size_t i, bool sign, struct legacy_row *row)
 {
-	if (!row_number(s, &i, sign, &row->n[0]) || !row_char(s, &i, ':'))
+	if (!legacy_row_number(s, &i, sign, &row->n[0]) || !legacy_row_char(s, &i, ':'))
 		return false;
 	i += run_spaces(s, i);
-	if (!row_number(s, &i, sign, &row->n[1]))
+	if (!legacy_row_number(s, &i, sign, &row->n[1]))
 		return false;
 	i += run_spaces(s, i);
-	if (!row_char(s, &i, '['))
+	if (!legacy_row_char(s, &i, '['))
 		return false;
 	i += run_spaces(s, i);
-	if (!row_number(s, &i, false, &row->n[2]) || !row_char(s, &i, ':'))
+	if (!legacy_row_number(s, &i, false, &row->n[2]) || !legacy_row_char(s, &i, ':'))
 		return false;
 	i += run_spaces(s, i);
-	if (!row_number(s, &i, false, &row->n[3]))
+	if (!legacy_row_number(s, &i, false, &row->n[3]))
 		return false;
 	i += run_spaces(s, i);
 	row->end = i + 1;
-	return row_char(s, &i, ']');
+	return legacy_row_char(s, &i, ']');
 }
 
 /* The first "a: b [c: d] @" of a line. A run of digits is tried once: its end decides. */
-static bool sample_row(struct str line, struct row *row)
+static bool sample_row(struct str line, struct legacy_row *row)
 {
 	for (size_t i = 0; i < line.len;) {
 		size_t digits = run_digits(line, i), begin;
@@ -77,8 +77,8 @@ static bool sample_row(struct str line, struct row *row)
 			continue;
 		}
 		begin = i && line.ptr[i - 1] == '-' ? i - 1 : i;
-		if (row_at(line, begin, true, row) && at(line, row->end) == ' ' &&
-			at(line, row->end + 1) == '@') {
+		if (legacy_row_at(line, begin, true, row) && legacy_at(line, row->end) == ' ' &&
+			legacy_at(line, row->end + 1) == '@') {
 			row->end += 2;
 			return true;
 		}
@@ -87,26 +87,27 @@ static bool sample_row(struct str line, struct row *row)
 	return false;
 }
 
-static struct str rest_of(struct str s, size_t i)
+static struct str legacy_rest_of(struct str s, size_t i)
 {
 	return (struct str){ s.ptr + i, s.len - i };
 }
 
 /* What the header says after its numbers: "@ heap_v2/524288". */
-static bool read_sampling(struct str s, struct heap *h, int64_t *period)
+static bool legacy_read_sampling(struct str s, struct heap *h, int64_t *period)
 {
 	size_t i = run_spaces(s, 0), n = 0;
 	struct str name, rate;
 
-	if (!row_char(s, &i, '@'))
+	if (!legacy_row_char(s, &i, '@'))
 		return false;
 	i += run_spaces(s, i);
-	while (at(s, i + n) == '_' || (at(s, i + n) >= 'a' && at(s, i + n) <= 'z') ||
-		(at(s, i + n) >= '0' && at(s, i + n) <= '9'))
+	while (legacy_at(s, i + n) == '_' ||
+		(legacy_at(s, i + n) >= 'a' && legacy_at(s, i + n) <= 'z') ||
+		(legacy_at(s, i + n) >= '0' && legacy_at(s, i + n) <= '9'))
 		n++;
 	name = (struct str){ s.ptr + i, n };
 	i += n;
-	i += at(s, i) == '/';
+	i += legacy_at(s, i) == '/';
 	rate = (struct str){ s.ptr + i, run_digits(s, i) };
 	*period = 0;
 	if (rate.len && !number_i64(rate, period))
@@ -124,30 +125,30 @@ static bool read_sampling(struct str s, struct heap *h, int64_t *period)
 }
 
 /* "@ growth", "@ growthz", "@ fragmentation": each object counts once. */
-static bool is_plain(struct str s)
+static bool legacy_is_plain(struct str s)
 {
 	return line_has_prefix(s, " @ growth") || line_has_prefix(s, " @ fragmentation");
 }
 
-static bool read_header(struct reader *r, struct heap *h)
+static bool legacy_read_header(struct legacy_reader *r, struct heap *h)
 {
 	static const struct str opening = { "heap profile:", 13 };
 	struct str line = r->line;
-	struct row row;
+	struct legacy_row row;
 
 	for (ptrdiff_t found; (found = str_find(line, opening)) >= 0;) {
-		struct str s = rest_of(line, (size_t)found + opening.len);
+		struct str s = legacy_rest_of(line, (size_t)found + opening.len);
 
 		line = s;
-		if (!row_at(s, run_spaces(s, 0), false, &row))
+		if (!legacy_row_at(s, run_spaces(s, 0), false, &row))
 			continue;
-		s = rest_of(s, row.end);
-		if (read_sampling(s, h, &r->p->period)) {
+		s = legacy_rest_of(s, row.end);
+		if (legacy_read_sampling(s, h, &r->p->period)) {
 			h->has_alloc = (!str_eq(row.n[2], row.n[0]) && !str_is(row.n[2], "0")) ||
 				(!str_eq(row.n[3], row.n[1]) && !str_is(row.n[3], "0"));
 			return true;
 		}
-		if (is_plain(s)) {
+		if (legacy_is_plain(s)) {
 			r->p->period = 1;
 			h->scale = false;
 			return true;
@@ -156,7 +157,7 @@ static bool read_header(struct reader *r, struct heap *h)
 	return false;
 }
 
-static bool scaled(int64_t *count, int64_t *size, int64_t rate)
+static bool legacy_scaled(int64_t *count, int64_t *size, int64_t rate)
 {
 	double scale, n, bytes;
 
@@ -177,8 +178,8 @@ static bool scaled(int64_t *count, int64_t *size, int64_t rate)
 }
 
 /* One pair of count and size. *object: the bytes of one. */
-static enum err_code pair(
-	struct reader *r, const struct heap *h, const struct str *n, int64_t values[2], int64_t *object)
+static enum err_code legacy_pair(struct legacy_reader *r, const struct heap *h, const struct str *n,
+	int64_t values[2], int64_t *object)
 {
 	if (!number_i64(n[0], &values[0]) || !number_i64(n[1], &values[1]))
 		return reader_bad_line(r, "a number has more than 64 bits");
@@ -189,25 +190,26 @@ static enum err_code pair(
 	if (values[0] == -1 && values[1] == INT64_MIN)
 		return reader_bad_line(r, "a number has more than 64 bits");
 	*object = values[1] / values[0];
-	if (h->scale && !scaled(&values[0], &values[1], h->rate))
+	if (h->scale && !legacy_scaled(&values[0], &values[1], h->rate))
 		return reader_bad_line(r, "a number has more than 64 bits when it is scaled up");
 	return ERR_OK;
 }
 
-static enum err_code values_of(struct reader *r, const struct heap *h, const struct row *row,
-	int64_t values[4], int64_t *object)
+static enum err_code legacy_values_of(struct legacy_reader *r, const struct heap *h,
+	const struct legacy_row *row, int64_t values[4], int64_t *object)
 {
 	enum err_code rc;
 
 	*object = 0;
 	if (!h->has_alloc)
-		return pair(r, h, row->n, values, object);
-	if ((rc = pair(r, h, row->n + 2, values, object)))
+		return legacy_pair(r, h, row->n, values, object);
+	if ((rc = legacy_pair(r, h, row->n + 2, values, object)))
 		return rc;
-	return pair(r, h, row->n, values + 2, object);
+	return legacy_pair(r, h, row->n, values + 2, object);
 }
 
-static void set_types(struct reader *r, const struct heap *h, struct str objects, struct str space)
+static void legacy_set_types(
+	struct legacy_reader *r, const struct heap *h, struct str objects, struct str space)
 {
 	if (h->has_alloc) {
 		pprof_builder_type(r->b, STR("alloc_objects"), STR("count"));
@@ -222,7 +224,7 @@ static void set_types(struct reader *r, const struct heap *h, struct str objects
 }
 
 /* The run of characters that may be addresses. */
-static struct str address_text(struct str line, size_t i)
+static struct str legacy_address_text(struct str line, size_t i)
 {
 	size_t n = 0;
 
@@ -234,38 +236,38 @@ static struct str address_text(struct str line, size_t i)
 	return (struct str){ line.ptr + i, n };
 }
 
-static enum err_code sample(struct reader *r, const struct heap *h)
+static enum err_code legacy_sample(struct legacy_reader *r, const struct heap *h)
 {
-	struct row row;
+	struct legacy_row row;
 	int64_t values[4], object;
 	enum err_code rc;
 
 	if (!sample_row(r->line, &row))
 		return reader_bad_line(r, "expected \"n: bytes [n: bytes] @ addresses\"");
-	if ((rc = values_of(r, h, &row, values, &object)))
+	if ((rc = legacy_values_of(r, h, &row, values, &object)))
 		return rc;
 	sample_begin(r);
-	if ((rc = sample_addresses(r, address_text(r->line, row.end), 1, 1)))
+	if ((rc = sample_addresses(r, legacy_address_text(r->line, row.end), 1, 1)))
 		return rc;
 	return sample_end(r, values, object);
 }
 
-enum err_code legacy_heap(struct reader *r, bool *is)
+enum err_code legacy_heap(struct legacy_reader *r, bool *is)
 {
 	struct heap h = { 0 };
 	enum err_code rc;
 
 	r->name = "heap profile (text)";
-	if (!(*is = read_header(r, &h)))
+	if (!(*is = legacy_read_header(r, &h)))
 		return ERR_OK;
 	h.rate = r->p->period;
-	set_types(r, &h, STR("objects"), STR("space"));
+	legacy_set_types(r, &h, STR("objects"), STR("space"));
 	while (reader_next(r)) {
 		if (line_is_blank(r->line))
 			continue;
 		if (line_is_maps(r->line))
 			break;
-		if ((rc = sample(r, &h)))
+		if ((rc = legacy_sample(r, &h)))
 			return rc;
 	}
 	return reader_sections(r);
@@ -275,34 +277,37 @@ enum err_code legacy_heap(struct reader *r, bool *is)
  * jemalloc. */
 
 /* "t*: 1: 2 [3: 4]" of all threads, or "t3: 1: 2 [3: 4] name" of one. */
-static enum err_code thread_row(struct reader *r, bool named, bool *all, struct row *row)
+static enum err_code legacy_thread_row(
+	struct legacy_reader *r, bool named, bool *all, struct legacy_row *row)
 {
 	struct str line = str_trim(r->line);
 	size_t i = 1, digits = run_digits(line, 1);
 
-	*all = at(line, 1) == '*';
+	*all = legacy_at(line, 1) == '*';
 	i += *all ? 1 : digits;
-	if (at(line, 0) != 't' || i == 1 || !row_char(line, &i, ':') || !row_char(line, &i, ' ') ||
-		!row_at(line, i, false, row) || (row->end < line.len && (*all || !named)))
+	if (legacy_at(line, 0) != 't' || i == 1 || !legacy_row_char(line, &i, ':') ||
+		!legacy_row_char(line, &i, ' ') || !legacy_row_at(line, i, false, row) ||
+		(row->end < line.len && (*all || !named)))
 		return reader_bad_line(r, "expected \"t*: n: bytes [n: bytes]\"");
 	return ERR_OK;
 }
 
 /* The row of all threads, which comes first; those of single threads are their parts. */
-static enum err_code all_threads(struct reader *r, bool header, struct row *row)
+static enum err_code legacy_all_threads(
+	struct legacy_reader *r, bool header, struct legacy_row *row)
 {
-	struct row one;
+	struct legacy_row one;
 	enum err_code rc;
 	bool all;
 
 	if (!reader_next(r))
 		return reader_bad_line(r, "the profile ends before its \"t*\"");
-	if ((rc = thread_row(r, false, &all, row)))
+	if ((rc = legacy_thread_row(r, false, &all, row)))
 		return rc;
 	if (!all)
 		return reader_bad_line(r, "expected \"t*\" before single threads");
 	while (reader_next(r) && !line_is_blank(r->line) && str_trim(r->line).ptr[0] == 't') {
-		if ((rc = thread_row(r, header, &all, &one)))
+		if ((rc = legacy_thread_row(r, header, &all, &one)))
 			return rc;
 		if (all)
 			return reader_bad_line(r, "a second \"t*\"");
@@ -310,39 +315,39 @@ static enum err_code all_threads(struct reader *r, bool header, struct row *row)
 	return ERR_OK;
 }
 
-static enum err_code jemalloc_stack(struct reader *r, const struct heap *h)
+static enum err_code legacy_jemalloc_stack(struct legacy_reader *r, const struct heap *h)
 {
 	int64_t values[4], object;
-	struct row row;
+	struct legacy_row row;
 	enum err_code rc;
 
 	sample_begin(r);
-	if ((rc = sample_addresses(r, r->line, 1, 1)) || (rc = all_threads(r, false, &row)))
+	if ((rc = sample_addresses(r, r->line, 1, 1)) || (rc = legacy_all_threads(r, false, &row)))
 		return rc;
 	if (!h->has_alloc && !(str_is(row.n[2], "0") && str_is(row.n[3], "0")))
 		return reader_bad_line(r, "allocations that the header does not have");
-	if ((rc = values_of(r, h, &row, values, &object)))
+	if ((rc = legacy_values_of(r, h, &row, values, &object)))
 		return rc;
 	return sample_end(r, values, object);
 }
 
-enum err_code legacy_jemalloc(struct reader *r, bool *is)
+enum err_code legacy_jemalloc(struct legacy_reader *r, bool *is)
 {
 	static const struct str opening = { "heap_v2/", 8 };
 	struct heap h = { .scale = true };
-	struct row row;
+	struct legacy_row row;
 	enum err_code rc;
 
 	r->name = "heap profile of jemalloc";
 	*is = str_has_prefix(r->line, opening) &&
-		number_i64(rest_of(str_trim(r->line), opening.len), &r->p->period);
+		number_i64(legacy_rest_of(str_trim(r->line), opening.len), &r->p->period);
 	if (!*is)
 		return ERR_OK;
 	h.rate = r->p->period;
-	if ((rc = all_threads(r, true, &row)))
+	if ((rc = legacy_all_threads(r, true, &row)))
 		return rc;
 	h.has_alloc = !str_is(row.n[2], "0") || !str_is(row.n[3], "0");
-	set_types(r, &h, STR("inuse_objects"), STR("inuse_space"));
+	legacy_set_types(r, &h, STR("inuse_objects"), STR("inuse_space"));
 	while (!r->ended && !line_is_maps(r->line)) {
 		if (line_is_blank(r->line)) {
 			reader_next(r);
@@ -350,7 +355,7 @@ enum err_code legacy_jemalloc(struct reader *r, bool *is)
 		}
 		if (r->line.ptr[0] != '@')
 			return reader_bad_line(r, "expected a stack, \"@ addresses\"");
-		if ((rc = jemalloc_stack(r, &h)))
+		if ((rc = legacy_jemalloc_stack(r, &h)))
 			return rc;
 	}
 	return reader_sections(r);

@@ -37,7 +37,7 @@ static const char lock_frames[] =
 	"(SpinLockHolder::)?~SpinLockHolder.*";
 
 static const struct {
-	enum err_code (*read)(struct reader *r, bool *is);
+	enum err_code (*read)(struct legacy_reader *r, bool *is);
 	const char *drop, *keep;
 } texts[] = {
 	{ legacy_heap, allocation_frames, allocation_kept },
@@ -48,7 +48,7 @@ static const struct {
 };
 /* clang-format on */
 
-static enum err_code unknown(struct reader *r, struct str raw)
+static enum err_code legacy_unknown(struct legacy_reader *r, struct str raw)
 {
 	const char *name = legacy_name(raw);
 
@@ -60,7 +60,7 @@ static enum err_code unknown(struct reader *r, struct str raw)
 	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");
 }
 
-static enum err_code decode(struct reader *r, struct str raw)
+static enum err_code legacy_pprof_legacy_decode(struct legacy_reader *r, struct str raw)
 {
 	const char *drop = cpu_frames, *keep = "";
 	enum err_code rc;
@@ -78,7 +78,7 @@ static enum err_code decode(struct reader *r, struct str raw)
 		keep = texts[i].keep;
 	}
 	if (!is)
-		return unknown(r, raw);
+		return legacy_unknown(r, raw);
 	r->p->drop_frames = pprof_builder_string(r->b, str_of(drop));
 	r->p->keep_frames = pprof_builder_string(r->b, str_of(keep));
 	return ERR_OK;
@@ -87,7 +87,7 @@ static enum err_code decode(struct reader *r, struct str raw)
 enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
 	struct pprof **out, struct err *err)
 {
-	struct reader r = { .a = a, .limits = limits, .err = err, .seed = hash_seed() };
+	struct legacy_reader r = { .a = a, .limits = limits, .err = err, .seed = hash_seed() };
 	enum err_code rc;
 
 	if (!raw.len)
@@ -99,14 +99,14 @@ enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_
 		return rc;
 	r.p = pprof_builder_profile(r.b);
 	map_init(&r.by_address);
-	if (!(rc = decode(&r, raw)))
+	if (!(rc = legacy_pprof_legacy_decode(&r, raw)))
 		rc = pprof_builder_finish(r.b, out, err);
 	map_release(&r.by_address);
 	return rc;
 }
 
 /* Go's texts bring names in comments. */
-static enum err_code name_by_comments(
+static enum err_code legacy_name_by_comments(
 	struct arena *a, struct str raw, const struct pprof **p, struct err *err)
 {
 	struct symbols s = { 0 };
@@ -140,5 +140,5 @@ enum err_code legacy_decode_any(struct arena *a, struct str raw, const struct pp
 	out->profile = p;
 	if (str_is(p->strings[p->period_type.type], "cpu"))
 		out->kinds = cpu_kinds;
-	return name_by_comments(a, raw, &out->profile, err);
+	return legacy_name_by_comments(a, raw, &out->profile, err);
 }

@@ -26,21 +26,21 @@ struct attribute {
 };
 
 /* \s of a regular expression. */
-static bool is_space(char c)
+static bool legacy_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r' && c != '\v');
 }
 
-static size_t run_white(struct str s, size_t i)
+static size_t maps_run_white(struct str s, size_t i)
 {
 	size_t begin = i;
 
-	while (i < s.len && is_space(s.ptr[i]))
+	while (i < s.len && legacy_is_space(s.ptr[i]))
 		i++;
 	return i - begin;
 }
 
-static size_t run_perm(struct str s, size_t i)
+static size_t maps_run_perm(struct str s, size_t i)
 {
 	size_t begin = i;
 
@@ -49,31 +49,31 @@ static size_t run_perm(struct str s, size_t i)
 	return i - begin;
 }
 
-static size_t run_word(struct str s, size_t i)
+static size_t maps_run_word(struct str s, size_t i)
 {
 	size_t begin = i;
 
-	while (i < s.len && !is_space(s.ptr[i]))
+	while (i < s.len && !legacy_is_space(s.ptr[i]))
 		i++;
 	return i - begin;
 }
 
-static struct str part(struct str s, size_t i, size_t n)
+static struct str legacy_part(struct str s, size_t i, size_t n)
 {
 	return (struct str){ s.ptr + i, n };
 }
 
 /* Hex with "0x" or without. Returns the end, or i if there is none. */
-static size_t hex_number(struct str s, size_t i, struct str *out)
+static size_t legacy_hex_number(struct str s, size_t i, struct str *out)
 {
-	size_t skip = at(s, i) == '0' && at(s, i + 1) == 'x' && run_hex(s, i + 2) ? 2 : 0;
+	size_t skip = legacy_at(s, i) == '0' && legacy_at(s, i + 1) == 'x' && run_hex(s, i + 2) ? 2 : 0;
 	size_t n = run_hex(s, i + skip);
 
-	*out = part(s, i + skip, n);
+	*out = legacy_part(s, i + skip, n);
 	return n ? i + skip + n : i;
 }
 
-struct entry {
+struct legacy_entry {
 	struct str start, end, perm, offset, file, build_id;
 };
 
@@ -81,106 +81,109 @@ struct entry {
  * START and END. Anything may separate them, even nothing: without a second number the last digit
  * of the first one is END. Returns where the rest begins, or 0.
  */
-static size_t range(struct str s, struct entry *e, bool split)
+static size_t legacy_range(struct str s, struct legacy_entry *e, bool split)
 {
-	size_t i = run_white(s, 0), end, next;
+	size_t i = maps_run_white(s, 0), end, next;
 
-	if ((end = hex_number(s, i, &e->start)) == i)
+	if ((end = legacy_hex_number(s, i, &e->start)) == i)
 		return 0;
 	if (split) {
 		if (e->start.len < 2)
 			return 0;
 		e->start.len--;
-		next = hex_number(s, end - 1, &e->end);
-		return next + (at(s, next) == ':');
+		next = legacy_hex_number(s, end - 1, &e->end);
+		return next + (legacy_at(s, next) == ':');
 	}
-	end += at(s, end) == '-' || is_space(at(s, end));
-	end += run_white(s, end);
-	if ((next = hex_number(s, end, &e->end)) == end)
+	end += legacy_at(s, end) == '-' || legacy_is_space(legacy_at(s, end));
+	end += maps_run_white(s, end);
+	if ((next = legacy_hex_number(s, end, &e->end)) == end)
 		return 0;
-	return next + (at(s, next) == ':');
+	return next + (legacy_at(s, next) == ':');
 }
 
 /* [ PERM][ OFFSET] DEV:DEV INODE[ FILE], with or without the first two. */
-static bool proc_rest(struct str s, size_t i, bool with_perm, bool with_offset, struct entry *e)
+static bool legacy_proc_rest(
+	struct str s, size_t i, bool with_perm, bool with_offset, struct legacy_entry *e)
 {
 	size_t white, n;
 
 	e->perm = e->offset = e->file = e->build_id = STR("");
 	if (with_perm) {
-		if (!(white = run_white(s, i)) || !(n = run_perm(s, i + white)))
+		if (!(white = maps_run_white(s, i)) || !(n = maps_run_perm(s, i + white)))
 			return false;
-		e->perm = part(s, i + white, n);
+		e->perm = legacy_part(s, i + white, n);
 		i += white + n;
 	}
 	if (with_offset) {
-		if (!(white = run_white(s, i)) || !(n = run_hex(s, i + white)))
+		if (!(white = maps_run_white(s, i)) || !(n = run_hex(s, i + white)))
 			return false;
-		e->offset = part(s, i + white, n);
+		e->offset = legacy_part(s, i + white, n);
 		i += white + n;
 	}
-	if (!(white = run_white(s, i)) || !(n = run_hex(s, i + white)) || at(s, i + white + n) != ':')
+	if (!(white = maps_run_white(s, i)) || !(n = run_hex(s, i + white)) ||
+		legacy_at(s, i + white + n) != ':')
 		return false;
 	i += white + n + 1;
 	if (!(n = run_hex(s, i)))
 		return false;
 	i += n;
-	if (!(white = run_white(s, i)) || !(n = run_digits(s, i + white)))
+	if (!(white = maps_run_white(s, i)) || !(n = run_digits(s, i + white)))
 		return false;
 	i += white + n;
-	white = run_white(s, i);
-	if (white && (n = run_word(s, i + white)))
-		e->file = part(s, i + white, n);
+	white = maps_run_white(s, i);
+	if (white && (n = maps_run_word(s, i + white)))
+		e->file = legacy_part(s, i + white, n);
 	return true;
 }
 
 /* [ PERM][ FILE][ (@OFFSET)][ BUILDID] */
-static void brief_rest(struct str s, size_t i, struct entry *e)
+static void legacy_brief_rest(struct str s, size_t i, struct legacy_entry *e)
 {
 	size_t white, n;
 
 	e->perm = e->offset = e->file = e->build_id = STR("");
-	if ((white = run_white(s, i)) && (n = run_perm(s, i + white))) {
-		e->perm = part(s, i + white, n);
+	if ((white = maps_run_white(s, i)) && (n = maps_run_perm(s, i + white))) {
+		e->perm = legacy_part(s, i + white, n);
 		i += white + n;
 	}
-	if ((white = run_white(s, i)) && (n = run_word(s, i + white))) {
-		e->file = part(s, i + white, n);
+	if ((white = maps_run_white(s, i)) && (n = maps_run_word(s, i + white))) {
+		e->file = legacy_part(s, i + white, n);
 		i += white + n;
 	}
-	if ((white = run_white(s, i)) && at(s, i + white) == '(' && at(s, i + white + 1) == '@' &&
-		(n = run_hex(s, i + white + 2)) && at(s, i + white + 2 + n) == ')') {
-		e->offset = part(s, i + white + 2, n);
+	if ((white = maps_run_white(s, i)) && legacy_at(s, i + white) == '(' &&
+		legacy_at(s, i + white + 1) == '@' && (n = run_hex(s, i + white + 2)) &&
+		legacy_at(s, i + white + 2 + n) == ')') {
+		e->offset = legacy_part(s, i + white + 2, n);
 		i += white + 2 + n + 1;
 	}
-	if ((white = run_white(s, i)) && (n = run_hex(s, i + white)))
-		e->build_id = part(s, i + white, n);
+	if ((white = maps_run_white(s, i)) && (n = run_hex(s, i + white)))
+		e->build_id = legacy_part(s, i + white, n);
 }
 
 /* The first way that fits, in the order in which google/pprof tries them. */
-static bool entry_of(struct str line, struct entry *e)
+static bool legacy_entry_of(struct str line, struct legacy_entry *e)
 {
 	size_t i;
 
 	for (unsigned split = 0; split < 2; split++)
-		if ((i = range(line, e, split)))
+		if ((i = legacy_range(line, e, split)))
 			for (unsigned form = 0; form < 4; form++)
-				if (proc_rest(line, i, !(form & 2), !(form & 1), e))
+				if (legacy_proc_rest(line, i, !(form & 2), !(form & 1), e))
 					return true;
-	if (!(i = range(line, e, false)) && !(i = range(line, e, true)))
+	if (!(i = legacy_range(line, e, false)) && !(i = legacy_range(line, e, true)))
 		return false;
-	brief_rest(line, i, e);
+	legacy_brief_rest(line, i, e);
 	return true;
 }
 
 /* False: the line is none, and may be an attribute. A mapping that cannot be executed is left out.
  */
-static bool add_entry(struct reader *r, struct str line, enum err_code *rc)
+static bool legacy_add_entry(struct legacy_reader *r, struct str line, enum err_code *rc)
 {
 	struct pprof_mapping m = { 0 };
-	struct entry e;
+	struct legacy_entry e;
 
-	if (!entry_of(line, &e))
+	if (!legacy_entry_of(line, &e))
 		return false;
 	if (e.perm.len && !memchr(e.perm.ptr, 'x', e.perm.len))
 		return true;
@@ -199,30 +202,30 @@ static bool add_entry(struct reader *r, struct str line, enum err_code *rc)
 }
 
 /* Cuts what a logger put in front: "W1220 15:07:15.2 8272 file.cc:12] ". */
-static struct str without_log(struct str line)
+static struct str legacy_without_log(struct str line)
 {
 	size_t end = 0, colon;
 
 	while (end < line.len && line.ptr[end] != '[' && line.ptr[end] != ']')
 		end++;
-	if (at(line, end) != ']' || !is_space(at(line, end + 1)))
+	if (legacy_at(line, end) != ']' || !legacy_is_space(legacy_at(line, end + 1)))
 		return line;
 	for (colon = end; colon > 0 && line.ptr[colon - 1] >= '0' && line.ptr[colon - 1] <= '9';)
 		colon--;
 	if (colon == end || colon < 2 || line.ptr[colon - 1] != ':')
 		return line;
-	return part(line, end + 2, line.len - end - 2);
+	return legacy_part(line, end + 2, line.len - end - 2);
 }
 
 /* Replaces each $ATTR; of several that fit the first one given counts. */
-static enum err_code replace(struct reader *r, const struct attribute *attributes, uint32_t n,
-	struct str *line, struct buf *out)
+static enum err_code legacy_replace(struct legacy_reader *r, const struct attribute *attributes,
+	uint32_t n, struct str *line, struct buf *out)
 {
 	if (!n || !line->len || !memchr(line->ptr, '$', line->len))
 		return ERR_OK;
 	buf_clear(out);
 	for (size_t i = 0; i < line->len;) {
-		struct str rest = part(*line, i, line->len - i);
+		struct str rest = legacy_part(*line, i, line->len - i);
 		uint32_t k = 0;
 
 		if (rest.ptr[0] == '$' && r->dollars_n++ >= DOLLARS_MAX)
@@ -246,8 +249,8 @@ static enum err_code replace(struct reader *r, const struct attribute *attribute
 	return ERR_OK;
 }
 
-static enum err_code add_attribute(
-	struct reader *r, struct str line, struct attribute *attributes, uint32_t *n)
+static enum err_code legacy_add_attribute(
+	struct legacy_reader *r, struct str line, struct attribute *attributes, uint32_t *n)
 {
 	ptrdiff_t sign = str_find(line, STR("="));
 	struct attribute *a;
@@ -259,9 +262,10 @@ static enum err_code add_attribute(
 	if (*n >= ATTRIBUTES_MAX)
 		return reader_limit(r, "attributes of the memory map", ATTRIBUTES_MAX);
 	a = &attributes[*n];
-	name = str_trim(part(line, 0, (size_t)sign));
+	name = str_trim(legacy_part(line, 0, (size_t)sign));
 	text = arena_alloc(r->a, name.len + 1);
-	a->value = str_dup(r->a, str_trim(part(line, (size_t)sign + 1, line.len - (size_t)sign - 1)));
+	a->value = str_dup(
+		r->a, str_trim(legacy_part(line, (size_t)sign + 1, line.len - (size_t)sign - 1)));
 	if (!text || !a->value.ptr)
 		return arena_fail(r->a, "profile", r->err);
 	text[0] = '$';
@@ -271,7 +275,7 @@ static enum err_code add_attribute(
 	return ERR_OK;
 }
 
-static enum err_code read_maps(struct reader *r)
+static enum err_code legacy_read_maps(struct legacy_reader *r)
 {
 	struct attribute attributes[ATTRIBUTES_MAX];
 	struct buf replaced = { 0 };
@@ -279,12 +283,12 @@ static enum err_code read_maps(struct reader *r)
 	uint32_t n = 0;
 
 	while (!rc && reader_next(r)) {
-		struct str line = without_log(r->line);
+		struct str line = legacy_without_log(r->line);
 
-		if ((rc = replace(r, attributes, n, &line, &replaced)))
+		if ((rc = legacy_replace(r, attributes, n, &line, &replaced)))
 			break;
-		if (!add_entry(r, line, &rc))
-			rc = add_attribute(r, line, attributes, &n);
+		if (!legacy_add_entry(r, line, &rc))
+			rc = legacy_add_attribute(r, line, attributes, &n);
 	}
 	buf_release(&replaced);
 	return rc;
@@ -294,7 +298,7 @@ static enum err_code read_maps(struct reader *r)
  * Mappings are joined and put in order. */
 
 /* Two entries of one mapping that was split. */
-static bool adjacent(const struct pprof_mapping *a, const struct pprof_mapping *b)
+static bool legacy_adjacent(const struct pprof_mapping *a, const struct pprof_mapping *b)
 {
 	if (a->filename && b->filename && a->filename != b->filename)
 		return false;
@@ -305,7 +309,7 @@ static bool adjacent(const struct pprof_mapping *a, const struct pprof_mapping *
 	return !a->offset || !b->offset || a->offset + (a->limit - a->start) == b->offset;
 }
 
-static void join_adjacent(struct reader *r)
+static void legacy_join_adjacent(struct legacy_reader *r)
 {
 	uint32_t to = 0;
 
@@ -313,7 +317,7 @@ static void join_adjacent(struct reader *r)
 		const struct pprof_mapping *m = &r->maps[i];
 		struct pprof_mapping *last = &r->maps[to];
 
-		if (!adjacent(last, m)) {
+		if (!legacy_adjacent(last, m)) {
 			r->maps[++to] = *m;
 			continue;
 		}
@@ -325,20 +329,22 @@ static void join_adjacent(struct reader *r)
 }
 
 /* "libc.so", "libc.so.6", "libc.so_6" */
-static bool is_library(struct str file)
+static bool legacy_is_library(struct str file)
 {
 	for (size_t i = 0; i + 3 <= file.len; i++) {
 		if (memcmp(file.ptr + i, ".so", 3) != 0)
 			continue;
 		if (i + 3 == file.len ||
-			((at(file, i + 3) == '.' || at(file, i + 3) == '_') && run_digits(file, i + 4)))
+			((legacy_at(file, i + 3) == '.' || legacy_at(file, i + 3) == '_') &&
+				run_digits(file, i + 4)))
 			return true;
 	}
 	return false;
 }
 
 /* The name without "(deleted)"; of another line it would be another word. */
-static struct str file_of(struct reader *r, const struct pprof_mapping *m, struct buf *out)
+static struct str legacy_file_of(
+	struct legacy_reader *r, const struct pprof_mapping *m, struct buf *out)
 {
 	static const struct str deleted = { "(deleted)", 9 };
 	struct str file = r->p->strings[m->filename];
@@ -348,22 +354,22 @@ static struct str file_of(struct reader *r, const struct pprof_mapping *m, struc
 	buf_clear(out);
 	for (ptrdiff_t next; (next = str_find(file, deleted)) >= 0;) {
 		buf_add(out, file.ptr, (size_t)next);
-		file = part(file, (size_t)next + deleted.len, file.len - (size_t)next - deleted.len);
+		file = legacy_part(file, (size_t)next + deleted.len, file.len - (size_t)next - deleted.len);
 	}
 	buf_add_str(out, file);
 	return str_trim(buf_str(out));
 }
 
 /* The first file that is no library is taken for the main binary, which comes first. */
-static void main_first(struct reader *r)
+static void legacy_main_first(struct legacy_reader *r)
 {
 	struct buf name = { 0 };
 
 	for (uint32_t i = 0; i < r->maps_n; i++) {
-		struct str file = file_of(r, &r->maps[i], &name);
+		struct str file = legacy_file_of(r, &r->maps[i], &name);
 		struct pprof_mapping m = r->maps[i];
 
-		if (!file.len || file.ptr[0] == '[' || is_library(file))
+		if (!file.len || file.ptr[0] == '[' || legacy_is_library(file))
 			continue;
 		r->maps[i] = r->maps[0];
 		r->maps[0] = m;
@@ -373,7 +379,7 @@ static void main_first(struct reader *r)
 }
 
 /* Faults of some handlers: a remapped part of the main binary, a start that is not its first. */
-static void mend_main(struct reader *r)
+static void legacy_mend_main(struct legacy_reader *r)
 {
 	struct pprof_mapping *m = r->maps;
 
@@ -389,8 +395,8 @@ static void mend_main(struct reader *r)
 /* ------------------------------------------------------------------------------------------------
  * The mapping of each location. */
 
-struct lookup {
-	struct reader *r;
+struct legacy_lookup {
+	struct legacy_reader *r;
 	struct pprof_mapping *maps; /* the builder's */
 	uint32_t n;
 	uint32_t *sorted; /* by start, the empty ones left out; NULL: they overlap */
@@ -398,7 +404,7 @@ struct lookup {
 	uint64_t looks;
 };
 
-static int by_start(const void *a, const void *b, void *maps)
+static int legacy_by_start(const void *a, const void *b, void *maps)
 {
 	const struct pprof_mapping *m = maps;
 	uint64_t x = m[*(const uint32_t *)a].start, y = m[*(const uint32_t *)b].start;
@@ -406,7 +412,7 @@ static int by_start(const void *a, const void *b, void *maps)
 	return (x > y) - (x < y);
 }
 
-static enum err_code lookup_init(struct lookup *l)
+static enum err_code legacy_lookup_init(struct legacy_lookup *l)
 {
 	l->sorted_n = 0;
 	if (!(l->sorted = arena_array(l->r->a, uint32_t, l->n + 1)))
@@ -414,7 +420,7 @@ static enum err_code lookup_init(struct lookup *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->maps[i].start < l->maps[i].limit)
 			l->sorted[l->sorted_n++] = i;
-	qsort_r(l->sorted, l->sorted_n, sizeof(*l->sorted), by_start, l->maps);
+	qsort_r(l->sorted, l->sorted_n, sizeof(*l->sorted), legacy_by_start, l->maps);
 	for (uint32_t i = 1; i < l->sorted_n; i++)
 		if (l->maps[l->sorted[i]].start < l->maps[l->sorted[i - 1]].limit) {
 			l->sorted = NULL;
@@ -423,7 +429,7 @@ static enum err_code lookup_init(struct lookup *l)
 	return ERR_OK;
 }
 
-static uint32_t search(const struct lookup *l, uint64_t address)
+static uint32_t legacy_lookup_search(const struct legacy_lookup *l, uint64_t address)
 {
 	uint32_t low = 0, high = l->sorted_n;
 
@@ -438,10 +444,10 @@ static uint32_t search(const struct lookup *l, uint64_t address)
 	return low && address < l->maps[l->sorted[low - 1]].limit ? l->sorted[low - 1] : PPROF_NONE;
 }
 
-static uint32_t first_with(const struct lookup *l, uint64_t address)
+static uint32_t legacy_lookup_first_with(const struct legacy_lookup *l, uint64_t address)
 {
 	if (l->sorted)
-		return search(l, address);
+		return legacy_lookup_search(l, address);
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->maps[i].start <= address && address < l->maps[i].limit)
 			return i;
@@ -449,7 +455,7 @@ static uint32_t first_with(const struct lookup *l, uint64_t address)
 }
 
 /* A handler may leave out the first part of a file: the mapping then begins earlier. */
-static uint32_t widened_for(struct lookup *l, uint64_t address)
+static uint32_t legacy_lookup_widened_for(struct legacy_lookup *l, uint64_t address)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct pprof_mapping *m = &l->maps[i];
@@ -464,14 +470,14 @@ static uint32_t widened_for(struct lookup *l, uint64_t address)
 	return PPROF_NONE;
 }
 
-static enum err_code map_locations(struct reader *r)
+static enum err_code map_locations(struct legacy_reader *r)
 {
-	struct lookup l = { .r = r, .maps = r->p->mappings, .n = r->maps_n };
+	struct legacy_lookup l = { .r = r, .maps = r->p->mappings, .n = r->maps_n };
 	struct pprof_mapping fake_mapping = { .limit = UINT64_MAX };
 	uint32_t fake = PPROF_NONE, m;
 	enum err_code rc;
 
-	if ((rc = lookup_init(&l)))
+	if ((rc = legacy_lookup_init(&l)))
 		return rc;
 	for (uint32_t i = 0; i < r->p->locations_n; i++) {
 		struct pprof_location *at_location = &r->p->locations[i];
@@ -479,7 +485,7 @@ static enum err_code map_locations(struct reader *r)
 
 		if (!address)
 			continue;
-		m = first_with(&l, address);
+		m = legacy_lookup_first_with(&l, address);
 		if (!l.sorted || m == PPROF_NONE) {
 			l.looks += l.n;
 			if (l.looks > LOOKS_MAX)
@@ -488,7 +494,7 @@ static enum err_code map_locations(struct reader *r)
 					r->name, r->p->locations_n, l.n);
 		}
 		if (m == PPROF_NONE && fake == PPROF_NONE)
-			m = widened_for(&l, address);
+			m = legacy_lookup_widened_for(&l, address);
 		else if (m == PPROF_NONE)
 			m = fake;
 		at_location->mapping = m;
@@ -504,15 +510,15 @@ static enum err_code map_locations(struct reader *r)
 	return ERR_OK;
 }
 
-enum err_code reader_maps(struct reader *r)
+enum err_code reader_maps(struct legacy_reader *r)
 {
-	enum err_code rc = read_maps(r);
+	enum err_code rc = legacy_read_maps(r);
 
 	if (rc)
 		return rc;
-	join_adjacent(r);
-	main_first(r);
-	mend_main(r);
+	legacy_join_adjacent(r);
+	legacy_main_first(r);
+	legacy_mend_main(r);
 	for (uint32_t i = 0; i < r->maps_n; i++)
 		pprof_builder_mapping(r->b, &r->maps[i]);
 	if (r->p->mappings_n != r->maps_n)
@@ -520,7 +526,7 @@ enum err_code reader_maps(struct reader *r)
 	return map_locations(r);
 }
 
-enum err_code reader_sections(struct reader *r)
+enum err_code reader_sections(struct legacy_reader *r)
 {
 	while (!r->ended && !line_is_maps(r->line))
 		reader_next(r);

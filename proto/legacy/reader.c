@@ -4,23 +4,23 @@
 #include "base/array.h"
 #include "proto/legacy/reader.h"
 
-enum err_code reader_bad_line(struct reader *r, const char *what)
+enum err_code reader_bad_line(struct legacy_reader *r, const char *what)
 {
 	return err_set(r->err, ERR_INVALID, "%s: line %" PRIu64 ": %s", r->name, r->line_n, what);
 }
 
-enum err_code reader_limit(struct reader *r, const char *what, uint32_t max)
+enum err_code reader_limit(struct legacy_reader *r, const char *what, uint32_t max)
 {
 	return err_set(
 		r->err, ERR_LIMIT, "%s: more than %" PRIu32 " %s, the limit", r->name, max, what);
 }
 
-void sample_begin(struct reader *r)
+void sample_begin(struct legacy_reader *r)
 {
 	r->stack_n = 0;
 }
 
-static bool address_eq(const void *profile, const void *key, uint32_t id)
+static bool legacy_address_eq(const void *profile, const void *key, uint32_t id)
 {
 	const struct pprof *p = profile;
 	const uint64_t *address = key;
@@ -28,11 +28,12 @@ static bool address_eq(const void *profile, const void *key, uint32_t id)
 	return p->locations[id].address == *address;
 }
 
-static enum err_code location(struct reader *r, uint64_t address, uint32_t *out)
+static enum err_code legacy_reader_location(
+	struct legacy_reader *r, uint64_t address, uint32_t *out)
 {
 	struct pprof_location l = { .address = address, .mapping = PPROF_NONE };
-	uint64_t hash = hash_u64(address ^ r->seed);
-	uint32_t id = map_find(&r->by_address, hash, address_eq, r->p, &address), before;
+	uint64_t hash = map_hash_u64(address ^ r->seed);
+	uint32_t id = map_find(&r->by_address, hash, legacy_address_eq, r->p, &address), before;
 
 	if (id == MAP_NONE) {
 		before = r->p->locations_n;
@@ -48,7 +49,7 @@ static enum err_code location(struct reader *r, uint64_t address, uint32_t *out)
 	return ERR_OK;
 }
 
-enum err_code sample_address(struct reader *r, uint64_t address, unsigned back)
+enum err_code sample_address(struct legacy_reader *r, uint64_t address, unsigned back)
 {
 	if (r->stack_n >= r->limits->stack_depth_max)
 		return err_set(r->err, ERR_LIMIT,
@@ -56,16 +57,16 @@ enum err_code sample_address(struct reader *r, uint64_t address, unsigned back)
 			r->p->samples_n, r->limits->stack_depth_max);
 	if (!arena_array_room(r->a, &r->stack, r->stack_n, 1, &r->stack_cap))
 		return arena_fail(r->a, "profile", r->err);
-	return location(r, address - back, &r->stack[r->stack_n++]);
+	return legacy_reader_location(r, address - back, &r->stack[r->stack_n++]);
 }
 
-static bool is_lower_hex(char c)
+static bool legacy_is_lower_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
 enum err_code sample_addresses(
-	struct reader *r, struct str text, unsigned back_first, unsigned back)
+	struct legacy_reader *r, struct str text, unsigned back_first, unsigned back)
 {
 	bool first = true;
 	enum err_code rc;
@@ -74,11 +75,11 @@ enum err_code sample_addresses(
 		size_t n = 0;
 		uint64_t address;
 
-		if (text.ptr[i] != '0' || text.ptr[i + 1] != 'x' || !is_lower_hex(text.ptr[i + 2])) {
+		if (text.ptr[i] != '0' || text.ptr[i + 1] != 'x' || !legacy_is_lower_hex(text.ptr[i + 2])) {
 			i++;
 			continue;
 		}
-		while (i + 2 + n < text.len && is_lower_hex(text.ptr[i + 2 + n]))
+		while (i + 2 + n < text.len && legacy_is_lower_hex(text.ptr[i + 2 + n]))
 			n++;
 		if (!number_hex((struct str){ text.ptr + i + 2, n }, &address))
 			return reader_bad_line(r, "an address has more than 64 bits");
@@ -90,7 +91,7 @@ enum err_code sample_addresses(
 	return ERR_OK;
 }
 
-enum err_code sample_end(struct reader *r, const int64_t *values, int64_t bytes)
+enum err_code sample_end(struct legacy_reader *r, const int64_t *values, int64_t bytes)
 {
 	struct pprof_label label = { .num = bytes };
 
@@ -109,7 +110,7 @@ enum err_code sample_end(struct reader *r, const int64_t *values, int64_t bytes)
  * A handler may take the leaf both from the signal's context and from the unwinder; the latter's
  * was moved back by one, as a caller's.
  */
-void reader_drop_repeated_leaves(struct reader *r)
+void reader_drop_repeated_leaves(struct legacy_reader *r)
 {
 	struct pprof *p = r->p;
 	uint32_t to = 0;

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "proto/legacy/legacy.h"
 
-struct reader {
+struct legacy_reader {
 	struct arena *a;
 	const struct pprof_limits *limits;
 	struct err *err;
@@ -30,11 +30,11 @@ struct reader {
 const char *legacy_name(struct str raw);
 
 /* Says what is wrong with the line at hand. */
-enum err_code reader_bad_line(struct reader *r, const char *what);
-enum err_code reader_limit(struct reader *r, const char *what, uint32_t max);
+enum err_code reader_bad_line(struct legacy_reader *r, const char *what);
+enum err_code reader_limit(struct legacy_reader *r, const char *what, uint32_t max);
 
 /* Goes to the next line. False at the end, where the line is empty. */
-bool reader_next(struct reader *r);
+bool reader_next(struct legacy_reader *r);
 bool line_is_blank(struct str line); /* or a comment */
 bool line_is_maps(struct str line); /* the memory map follows */
 bool line_has_prefix(struct str line, const char *prefix);
@@ -43,7 +43,7 @@ bool line_has_prefix(struct str line, const char *prefix);
 size_t run_digits(struct str s, size_t i);
 size_t run_hex(struct str s, size_t i); /* of either case */
 size_t run_spaces(struct str s, size_t i); /* of ' ' only */
-static inline char at(struct str s, size_t i)
+static inline char legacy_at(struct str s, size_t i)
 {
 	return i < s.len ? s.ptr[i] : '\0';
 }
@@ -57,32 +57,32 @@ bool number_hex(struct str s, uint64_t *out);
  * The sample at hand: its addresses from leaf to root, then its values. `back` is subtracted from
  * an address: 1 from that of a return, to be in the call.
  */
-void sample_begin(struct reader *r);
-MUST_CHECK enum err_code sample_address(struct reader *r, uint64_t address, unsigned back);
+void sample_begin(struct legacy_reader *r);
+MUST_CHECK enum err_code sample_address(struct legacy_reader *r, uint64_t address, unsigned back);
 /* Adds each 0x... of a text; the first loses back_first. */
 MUST_CHECK enum err_code sample_addresses(
-	struct reader *r, struct str text, unsigned back_first, unsigned back);
+	struct legacy_reader *r, struct str text, unsigned back_first, unsigned back);
 /* bytes: of one object, a label; 0: none. */
-MUST_CHECK enum err_code sample_end(struct reader *r, const int64_t *values, int64_t bytes);
+MUST_CHECK enum err_code sample_end(struct legacy_reader *r, const int64_t *values, int64_t bytes);
 
 /*
  * Reads the lines after the one at hand as a memory map, and finds the mapping of each location.
  * reader_sections first skips the lines until the map begins.
  */
-MUST_CHECK enum err_code reader_maps(struct reader *r);
-MUST_CHECK enum err_code reader_sections(struct reader *r);
+MUST_CHECK enum err_code reader_maps(struct legacy_reader *r);
+MUST_CHECK enum err_code reader_sections(struct legacy_reader *r);
 /* Removes the second address of a stack where it repeats the first. */
-void reader_drop_repeated_leaves(struct reader *r);
+void reader_drop_repeated_leaves(struct legacy_reader *r);
 
 /*
  * The formats. Each is called with the reader at the body's start, after reader_next where it is a
  * text; *is tells whether the body is of the format. If not, the reader may be anywhere.
  */
-MUST_CHECK enum err_code legacy_cpu(struct reader *r, struct str raw, bool *is);
-MUST_CHECK enum err_code legacy_heap(struct reader *r, bool *is);
-MUST_CHECK enum err_code legacy_jemalloc(struct reader *r, bool *is);
-MUST_CHECK enum err_code legacy_counts(struct reader *r, bool *is);
-MUST_CHECK enum err_code legacy_threads(struct reader *r, bool *is);
-MUST_CHECK enum err_code legacy_contentions(struct reader *r, bool *is);
+MUST_CHECK enum err_code legacy_cpu(struct legacy_reader *r, struct str raw, bool *is);
+MUST_CHECK enum err_code legacy_heap(struct legacy_reader *r, bool *is);
+MUST_CHECK enum err_code legacy_jemalloc(struct legacy_reader *r, bool *is);
+MUST_CHECK enum err_code legacy_counts(struct legacy_reader *r, bool *is);
+MUST_CHECK enum err_code legacy_threads(struct legacy_reader *r, bool *is);
+MUST_CHECK enum err_code legacy_contentions(struct legacy_reader *r, bool *is);
 
 #endif

@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* The words of a CPU profile have 4 or 8 bytes, in either byte order. */
-static uint64_t word_at(struct str raw, size_t i, size_t bytes, bool high_first)
+static uint64_t legacy_word_at(struct str raw, size_t i, size_t bytes, bool high_first)
 {
 	uint64_t v = 0;
 
@@ -39,7 +39,7 @@ static uint64_t word_at(struct str raw, size_t i, size_t bytes, bool high_first)
 }
 
 /* Its first words: 0, 3, 0 (1: Java), the period in microseconds, 0. */
-static const char *cpu_name(struct str raw)
+static const char *legacy_cpu_name(struct str raw)
 {
 	for (unsigned form = 0; form < 4; form++) {
 		size_t bytes = form & 2 ? 8 : 4;
@@ -48,7 +48,7 @@ static const char *cpu_name(struct str raw)
 		if (raw.len < CPU_WORDS * bytes)
 			continue;
 		for (size_t i = 0; i < CPU_WORDS; i++)
-			w[i] = word_at(raw, i, bytes, form & 1);
+			w[i] = legacy_word_at(raw, i, bytes, form & 1);
 		if (w[0] == 0 && w[1] == 3 && w[2] <= 1 && w[3] > 0 && w[4] == 0)
 			return w[2] ? "CPU profile of Java (binary)" : "CPU profile of gperftools (binary)";
 	}
@@ -56,7 +56,7 @@ static const char *cpu_name(struct str raw)
 }
 
 /* "goroutine profile: total 12" */
-static bool is_count(struct str line)
+static bool legacy_is_count(struct str line)
 {
 	static const struct str middle = { " profile: total ", 16 };
 	ptrdiff_t at = str_find(line, middle);
@@ -70,17 +70,17 @@ static bool is_count(struct str line)
 	return true;
 }
 
-static const char *text_name(struct str line)
+static const char *legacy_text_name(struct str line)
 {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (str_has_prefix(line, str_of(texts[i].opening)))
 			return texts[i].name;
-	return is_count(line) ? "profile of counts (text)" : NULL;
+	return legacy_is_count(line) ? "profile of counts (text)" : NULL;
 }
 
 const char *legacy_name(struct str raw)
 {
-	const char *name = cpu_name(raw);
+	const char *name = legacy_cpu_name(raw);
 	struct str rest = raw, line;
 	ptrdiff_t end;
 
@@ -88,7 +88,7 @@ const char *legacy_name(struct str raw)
 		end = str_find(rest, STR("\n"));
 		line = str_trim((struct str){ rest.ptr, end < 0 ? rest.len : (size_t)end });
 		if (line.len > 0 && line.ptr[0] != '#')
-			return text_name(line);
+			return legacy_text_name(line);
 		rest = end < 0 ? STR("") : (struct str){ rest.ptr + end + 1, rest.len - (size_t)end - 1 };
 	}
 	return name;

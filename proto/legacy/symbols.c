@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/map.h"
 
-static bool is_kernel_file(struct str file)
+static bool legacy_is_kernel_file(struct str file)
 {
 	struct str name = file;
 
@@ -16,16 +16,16 @@ static bool is_kernel_file(struct str file)
 	return str_has_prefix(name, STR("[")) || str_has_prefix(name, STR("linux-vdso"));
 }
 
-static bool is_wanted(const struct pprof *p, const struct pprof_location *l)
+static bool legacy_is_wanted(const struct pprof *p, const struct pprof_location *l)
 {
 	/* The call before address 0 is Go's empty frame. */
 	if (!l->address || l->address == UINT64_MAX || l->line_n)
 		return false;
 	return l->mapping == PPROF_NONE ||
-		!is_kernel_file(p->strings[p->mappings[l->mapping].filename]);
+		!legacy_is_kernel_file(p->strings[p->mappings[l->mapping].filename]);
 }
 
-static int by_value(const void *a, const void *b)
+static int legacy_by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -41,9 +41,9 @@ enum err_code symbols_wanted(
 	if (!v)
 		return arena_fail(a, "addresses", err);
 	for (uint32_t i = 0; i < p->locations_n; i++)
-		if (is_wanted(p, &p->locations[i]))
+		if (legacy_is_wanted(p, &p->locations[i]))
 			v[found++] = p->locations[i].address;
-	qsort(v, found, sizeof(*v), by_value);
+	qsort(v, found, sizeof(*v), legacy_by_value);
 	for (uint32_t i = 0; i < found; i++)
 		if (!i || v[i] != v[i - 1])
 			v[to++] = v[i];
@@ -72,7 +72,7 @@ void symbols_request(const uint64_t *addresses, uint32_t n, struct buf *out)
 	}
 }
 
-static int hex_digit(char c)
+static int legacy_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -82,48 +82,49 @@ static int hex_digit(char c)
 }
 
 /* Hex digits at s.ptr + i, at least one. Returns where they end; 0: too many. */
-static size_t read_hex(struct str s, size_t i, uint64_t *out)
+static size_t legacy_read_hex(struct str s, size_t i, uint64_t *out)
 {
 	uint64_t v = 0;
 
-	for (; i < s.len && hex_digit(s.ptr[i]) >= 0; i++) {
+	for (; i < s.len && legacy_hex_digit(s.ptr[i]) >= 0; i++) {
 		if (v >> 60)
 			return 0;
-		v = v << 4 | (uint64_t)hex_digit(s.ptr[i]);
+		v = v << 4 | (uint64_t)legacy_hex_digit(s.ptr[i]);
 	}
 	*out = v;
 	return i;
 }
 
-static struct str after(struct str s, size_t n)
+static struct str legacy_after(struct str s, size_t n)
 {
 	return (struct str){ s.ptr + n, s.len - n };
 }
 
 /* The line's address; *rest is what follows it. False: there is none. */
-static enum err_code read_address(
+static enum err_code legacy_read_address(
 	struct str line, uint64_t *address, struct str *rest, bool *is, struct err *err)
 {
 	size_t i = 0;
 
 	*is = false;
 	while (i + 2 < line.len &&
-		!(line.ptr[i] == '0' && line.ptr[i + 1] == 'x' && hex_digit(line.ptr[i + 2]) >= 0))
+		!(line.ptr[i] == '0' && line.ptr[i + 1] == 'x' && legacy_hex_digit(line.ptr[i + 2]) >= 0))
 		i++;
 	if (i + 2 >= line.len)
 		return ERR_OK;
-	if (!(i = read_hex(line, i + 2, address)))
+	if (!(i = legacy_read_hex(line, i + 2, address)))
 		return err_set(err, ERR_INVALID, "symbols: an address has more than 64 bits");
-	*rest = after(line, i);
+	*rest = legacy_after(line, i);
 	*is = i < line.len && (line.ptr[i] == ' ' || line.ptr[i] == '\t');
 	return ERR_OK;
 }
 
 /* "0x401000<white space>name". *is: the line is one. */
-static enum err_code read_answer(struct str line, struct symbol *out, bool *is, struct err *err)
+static enum err_code legacy_read_answer(
+	struct str line, struct symbol *out, bool *is, struct err *err)
 {
 	struct str rest;
-	enum err_code rc = read_address(line, &out->address, &rest, is, err);
+	enum err_code rc = legacy_read_address(line, &out->address, &rest, is, err);
 
 	if (rc || !*is)
 		return rc;
@@ -133,7 +134,7 @@ static enum err_code read_answer(struct str line, struct symbol *out, bool *is, 
 }
 
 /* Cuts off what is before the next tabs. */
-static struct str next_column(struct str *rest)
+static struct str legacy_next_column(struct str *rest)
 {
 	size_t begin = 0, end;
 
@@ -142,11 +143,11 @@ static struct str next_column(struct str *rest)
 	for (end = begin; end < rest->len && rest->ptr[end] != '\t';)
 		end++;
 	*rest = (struct str){ rest->ptr, end };
-	return after(*rest, begin);
+	return legacy_after(*rest, begin);
 }
 
 /* Where the last `c` of s is, or s.len. */
-static size_t last_of(struct str s, char c)
+static size_t legacy_last_of(struct str s, char c)
 {
 	size_t i = s.len;
 
@@ -156,25 +157,26 @@ static size_t last_of(struct str s, char c)
 }
 
 /* "#<tab>0x401000<tabs>main.f+0x20<tabs>/src/main.go:12" */
-static enum err_code read_comment(struct str line, struct symbol *out, bool *is, struct err *err)
+static enum err_code legacy_read_comment(
+	struct str line, struct symbol *out, bool *is, struct err *err)
 {
 	struct str rest, place;
 	enum err_code rc;
 	size_t i;
 
 	*is = str_has_prefix(line, STR("#\t0x"));
-	if (!*is || (rc = read_address(line, &out->address, &rest, is, err)) || !*is)
+	if (!*is || (rc = legacy_read_address(line, &out->address, &rest, is, err)) || !*is)
 		return *is ? rc : ERR_OK;
 	place = rest;
-	out->name = next_column(&place);
-	place = after(rest, place.len);
+	out->name = legacy_next_column(&place);
+	place = legacy_after(rest, place.len);
 	place = str_trim(place);
-	i = last_of(out->name, '+');
-	if (str_has_prefix(after(out->name, i), STR("+0x")))
+	i = legacy_last_of(out->name, '+');
+	if (str_has_prefix(legacy_after(out->name, i), STR("+0x")))
 		out->name.len = i;
-	i = last_of(place, ':');
+	i = legacy_last_of(place, ':');
 	out->file = (struct str){ place.ptr, i };
-	if (i == place.len || !str_to_i64(after(place, i + 1), &out->line)) {
+	if (i == place.len || !str_to_i64(legacy_after(place, i + 1), &out->line)) {
 		out->file = STR("");
 		out->line = 0;
 	}
@@ -182,7 +184,7 @@ static enum err_code read_comment(struct str line, struct symbol *out, bool *is,
 	return ERR_OK;
 }
 
-static enum err_code add_symbol(
+static enum err_code legacy_add_symbol(
 	struct arena *a, struct symbol symbol, struct symbols *s, struct err *err)
 {
 	size_t bytes = symbol.name.len > symbol.file.len ? symbol.name.len : symbol.file.len;
@@ -201,20 +203,20 @@ static enum err_code add_symbol(
 	return ERR_OK;
 }
 
-static enum err_code read_lines(struct arena *a, struct str text, struct symbols *s,
+static enum err_code legacy_read_lines(struct arena *a, struct str text, struct symbols *s,
 	enum err_code (*read)(struct str line, struct symbol *out, bool *is, struct err *err),
 	struct err *err)
 {
 	const char *end;
 
 	for (; text.len && (end = memchr(text.ptr, '\n', text.len));
-		 text = after(text, (size_t)(end + 1 - text.ptr))) {
+		 text = legacy_after(text, (size_t)(end + 1 - text.ptr))) {
 		struct symbol symbol = { .file = STR("") };
 		enum err_code rc;
 		bool is;
 
 		rc = read((struct str){ text.ptr, (size_t)(end - text.ptr) }, &symbol, &is, err);
-		if (rc || (is && (rc = add_symbol(a, symbol, s, err))))
+		if (rc || (is && (rc = legacy_add_symbol(a, symbol, s, err))))
 			return rc;
 	}
 	return ERR_OK;
@@ -222,16 +224,16 @@ static enum err_code read_lines(struct arena *a, struct str text, struct symbols
 
 enum err_code symbols_read(struct arena *a, struct str answer, struct symbols *s, struct err *err)
 {
-	return read_lines(a, answer, s, read_answer, err);
+	return legacy_read_lines(a, answer, s, legacy_read_answer, err);
 }
 
 enum err_code symbols_read_comments(
 	struct arena *a, struct str text, struct symbols *s, struct err *err)
 {
-	return read_lines(a, text, s, read_comment, err);
+	return legacy_read_lines(a, text, s, legacy_read_comment, err);
 }
 
-static int by_address(const void *a, const void *b)
+static int legacy_by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
@@ -246,7 +248,7 @@ void symbols_sort(struct symbols *s)
 
 	if (!s->n)
 		return;
-	qsort(s->v, s->n, sizeof(*s->v), by_address);
+	qsort(s->v, s->n, sizeof(*s->v), legacy_by_address);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (i + 1 == s->n || s->v[i].address != s->v[i + 1].address)
 			s->v[to++] = s->v[i];
@@ -271,7 +273,7 @@ const struct symbol *symbols_find(const struct symbols *s, uint64_t address)
 /* ------------------------------------------------------------------------------------------------
  * A profile with names. */
 
-static bool function_eq(const void *profile, const void *key, uint32_t id)
+static bool legacy_function_eq(const void *profile, const void *key, uint32_t id)
 {
 	const struct pprof *p = profile;
 	const struct pprof_function *f = &p->functions[id];
@@ -281,7 +283,7 @@ static bool function_eq(const void *profile, const void *key, uint32_t id)
 		str_eq(p->strings[f->filename], symbol->file);
 }
 
-static uint32_t add_string(struct pprof *q, struct str s)
+static uint32_t legacy_add_string(struct pprof *q, struct str s)
 {
 	if (!s.len)
 		return 0;
@@ -290,18 +292,18 @@ static uint32_t add_string(struct pprof *q, struct str s)
 }
 
 /* The new function of a symbol: one for each name and file. q's arrays have room. */
-static bool function_of(struct pprof *q, struct map *functions, uint64_t seed,
+static bool legacy_function_of(struct pprof *q, struct map *functions, uint64_t seed,
 	const struct symbol *symbol, uint32_t *out)
 {
 	uint64_t hash = hash_bytes(symbol->name.ptr, symbol->name.len, seed);
 	struct pprof_function f = { 0 };
 
 	hash = hash_bytes(symbol->file.ptr, symbol->file.len, hash);
-	*out = map_find(functions, hash, function_eq, q, symbol);
+	*out = map_find(functions, hash, legacy_function_eq, q, symbol);
 	if (*out != MAP_NONE)
 		return true;
-	f.name = f.system_name = add_string(q, symbol->name);
-	f.filename = add_string(q, symbol->file);
+	f.name = f.system_name = legacy_add_string(q, symbol->name);
+	f.filename = legacy_add_string(q, symbol->file);
 	*out = q->functions_n;
 	q->functions[q->functions_n++] = f;
 	return map_add(functions, hash, *out);
@@ -315,7 +317,7 @@ static bool function_of(struct pprof *q, struct map *functions, uint64_t seed,
 		copy_; \
 	})
 
-static enum err_code copy_with_room(
+static enum err_code legacy_copy_with_room(
 	struct arena *a, const struct pprof *p, uint32_t more, struct pprof **out, struct err *err)
 {
 	struct pprof *q = arena_new(a, struct pprof);
@@ -334,7 +336,8 @@ static enum err_code copy_with_room(
 	return ERR_OK;
 }
 
-static enum err_code name_locations(struct pprof *q, const struct symbols *s, struct err *err)
+static enum err_code legacy_name_locations(
+	struct pprof *q, const struct symbols *s, struct err *err)
 {
 	uint64_t seed = hash_seed();
 	struct map functions;
@@ -343,12 +346,12 @@ static enum err_code name_locations(struct pprof *q, const struct symbols *s, st
 	map_init(&functions);
 	for (uint32_t i = 0; ok && i < q->locations_n; i++) {
 		struct pprof_location *l = &q->locations[i];
-		const struct symbol *symbol = is_wanted(q, l) ? symbols_find(s, l->address) : NULL;
+		const struct symbol *symbol = legacy_is_wanted(q, l) ? symbols_find(s, l->address) : NULL;
 		uint32_t function;
 
 		if (!symbol)
 			continue;
-		ok = function_of(q, &functions, seed, symbol, &function);
+		ok = legacy_function_of(q, &functions, seed, symbol, &function);
 		l->line_first = q->lines_n;
 		l->line_n = 1;
 		q->lines[q->lines_n++] = (struct pprof_line){ .function = function, .line = symbol->line };
@@ -370,7 +373,7 @@ enum err_code symbols_apply(struct arena *a, const struct pprof *p, const struct
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < p->locations_n; i++)
-		found += is_wanted(p, &p->locations[i]) && symbols_find(s, p->locations[i].address);
+		found += legacy_is_wanted(p, &p->locations[i]) && symbols_find(s, p->locations[i].address);
 	if (2 * (uint64_t)found > UINT32_MAX - p->strings_n || found > UINT32_MAX - p->functions_n ||
 		found > UINT32_MAX - p->lines_n)
 		return err_set(err, ERR_LIMIT, "symbols: more than 2^32 strings or functions");
@@ -378,7 +381,8 @@ enum err_code symbols_apply(struct arena *a, const struct pprof *p, const struct
 		*out = p;
 		return ERR_OK;
 	}
-	if ((rc = copy_with_room(a, p, found, &q, err)) || (rc = name_locations(q, s, err)))
+	if ((rc = legacy_copy_with_room(a, p, found, &q, err)) ||
+		(rc = legacy_name_locations(q, s, err)))
 		return rc;
 	*out = q;
 	return ERR_OK;

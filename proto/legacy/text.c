@@ -6,7 +6,7 @@
  */
 #include "proto/legacy/reader.h"
 
-bool reader_next(struct reader *r)
+bool reader_next(struct legacy_reader *r)
 {
 	const char *end;
 	size_t len;
@@ -43,7 +43,7 @@ bool line_has_prefix(struct str line, const char *prefix)
 	return str_has_prefix(line, str_of(prefix));
 }
 
-static int hex_digit(char c)
+static int legacy_text_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -65,7 +65,7 @@ size_t run_hex(struct str s, size_t i)
 {
 	size_t begin = i;
 
-	while (i < s.len && hex_digit(s.ptr[i]) >= 0)
+	while (i < s.len && legacy_text_hex_digit(s.ptr[i]) >= 0)
 		i++;
 	return i - begin;
 }
@@ -79,14 +79,14 @@ size_t run_spaces(struct str s, size_t i)
 	return i - begin;
 }
 
-static bool digits_in_base(struct str s, unsigned base, uint64_t *out)
+static bool legacy_digits_in_base(struct str s, unsigned base, uint64_t *out)
 {
 	uint64_t v = 0;
 
 	if (!s.len)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		int digit = hex_digit(s.ptr[i]);
+		int digit = legacy_text_hex_digit(s.ptr[i]);
 
 		if (digit < 0 || (unsigned)digit >= base || __builtin_mul_overflow(v, base, &v) ||
 			__builtin_add_overflow(v, (uint64_t)digit, &v))
@@ -98,14 +98,14 @@ static bool digits_in_base(struct str s, unsigned base, uint64_t *out)
 
 bool number_hex(struct str s, uint64_t *out)
 {
-	return digits_in_base(s, 16, out);
+	return legacy_digits_in_base(s, 16, out);
 }
 
-static bool signed_in_base(struct str s, bool negative, unsigned base, int64_t *out)
+static bool legacy_signed_in_base(struct str s, bool negative, unsigned base, int64_t *out)
 {
 	uint64_t v;
 
-	if (!digits_in_base(s, base, &v) || v > (uint64_t)INT64_MAX + negative)
+	if (!legacy_digits_in_base(s, base, &v) || v > (uint64_t)INT64_MAX + negative)
 		return false;
 	*out = (int64_t)(negative ? -v : v);
 	return true;
@@ -113,22 +113,23 @@ static bool signed_in_base(struct str s, bool negative, unsigned base, int64_t *
 
 bool number_i64(struct str s, int64_t *out)
 {
-	bool negative = at(s, 0) == '-';
+	bool negative = legacy_at(s, 0) == '-';
 
-	return signed_in_base((struct str){ s.ptr + negative, s.len - negative }, negative, 10, out);
+	return legacy_signed_in_base(
+		(struct str){ s.ptr + negative, s.len - negative }, negative, 10, out);
 }
 
 bool number_any_base(struct str s, int64_t *out)
 {
-	bool negative = at(s, 0) == '-';
-	size_t skip = negative || at(s, 0) == '+';
+	bool negative = legacy_at(s, 0) == '-';
+	size_t skip = negative || legacy_at(s, 0) == '+';
 	unsigned base = 10;
 
-	if (at(s, skip) == '0' && s.len > skip + 1) {
-		char c = (char)(at(s, skip + 1) | 0x20);
+	if (legacy_at(s, skip) == '0' && s.len > skip + 1) {
+		char c = (char)(legacy_at(s, skip + 1) | 0x20);
 
 		base = c == 'x' ? 16 : c == 'b' ? 2 : 8;
 		skip += c == 'x' || c == 'b' || c == 'o' ? 2 : 1;
 	}
-	return signed_in_base((struct str){ s.ptr + skip, s.len - skip }, negative, base, out);
+	return legacy_signed_in_base((struct str){ s.ptr + skip, s.len - skip }, negative, base, out);
 }

@@ -8,7 +8,7 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 /* The length of the UTF-8 sequence at the front of s; 0: there is none. */
-static size_t sequence(struct str s)
+static size_t otlp_sequence(struct str s)
 {
 	for (size_t n = 1; n <= 4 && n <= s.len; n++)
 		if (str_is_utf8((struct str){ s.ptr, n }))
@@ -17,14 +17,14 @@ static size_t sequence(struct str s)
 }
 
 /* Protobuf's strings must be UTF-8: receivers refuse the whole message otherwise. */
-static void add_utf8(struct buf *out, struct str s)
+static void otlp_add_utf8(struct buf *out, struct str s)
 {
 	if (str_is_utf8(s)) {
 		buf_add_str(out, s);
 		return;
 	}
 	while (s.len) {
-		size_t n = sequence(s);
+		size_t n = otlp_sequence(s);
 
 		if (n)
 			buf_add(out, s.ptr, n);
@@ -36,7 +36,7 @@ static void add_utf8(struct buf *out, struct str s)
 }
 
 /* A number and a message: fields 1 and 2 of both answers. Zero and empty are left out. */
-static void add_pair(struct buf *out, uint64_t number, struct str message)
+static void otlp_add_pair(struct buf *out, uint64_t number, struct str message)
 {
 	struct buf text = { 0 };
 
@@ -44,7 +44,7 @@ static void add_pair(struct buf *out, uint64_t number, struct str message)
 		buf_add_char(out, 1 << 3);
 		buf_add_varint(out, number);
 	}
-	add_utf8(&text, message);
+	otlp_add_utf8(&text, message);
 	if (text.len) {
 		buf_add_char(out, 2 << 3 | 2);
 		buf_add_lenstr(out, buf_str(&text));
@@ -60,7 +60,7 @@ void otlp_add_response(
 	struct json j;
 
 	if (format == OTLP_PROTOBUF) {
-		add_pair(&partial, rejected, message);
+		otlp_add_pair(&partial, rejected, message);
 		if (partial.len) {
 			buf_add_char(out, 1 << 3 | 2);
 			buf_add_lenstr(out, buf_str(&partial));
@@ -91,7 +91,7 @@ void otlp_add_status(struct buf *out, enum otlp_format format, int code, struct 
 	struct json j;
 
 	if (format == OTLP_PROTOBUF) {
-		add_pair(out, (uint64_t)code, message);
+		otlp_add_pair(out, (uint64_t)code, message);
 		return;
 	}
 	json_init(&j, out);

@@ -52,7 +52,7 @@ static enum err_code any_member(struct otlp_decoder *d, struct str any, struct o
 	return ERR_OK;
 }
 
-static double to_double(uint64_t bits)
+static double otlp_to_double(uint64_t bits)
 {
 	double v;
 
@@ -63,16 +63,17 @@ static double to_double(uint64_t bits)
 /* ------------------------------------------------------------------------------------------------
  * Arrays and maps as JSON. */
 
-static enum err_code too_long(struct otlp_decoder *d)
+static enum err_code otlp_too_long(struct otlp_decoder *d)
 {
 	return otlp_reject(d, ERR_LIMIT, "an array or a map is longer than %" PRIu32 " bytes as text",
 		d->limits->text_bytes_max);
 }
 
-static enum err_code add_text(struct otlp_decoder *d, struct json *j, struct str s, bool is_key)
+static enum err_code otlp_add_text(
+	struct otlp_decoder *d, struct json *j, struct str s, bool is_key)
 {
 	if (s.len > d->limits->text_bytes_max)
-		return too_long(d);
+		return otlp_too_long(d);
 	if (is_key)
 		json_key_str(j, s);
 	else
@@ -80,11 +81,11 @@ static enum err_code add_text(struct otlp_decoder *d, struct json *j, struct str
 	return ERR_OK;
 }
 
-static enum err_code add_any(
+static enum err_code otlp_add_any(
 	struct otlp_decoder *d, struct json *j, struct str any, unsigned depth);
 
 /* The members of an ArrayValue or a KeyValueList. */
-static enum err_code add_members(
+static enum err_code otlp_add_members(
 	struct otlp_decoder *d, struct json *j, const struct otlp_field *list, unsigned depth)
 {
 	bool is_map = list->tag >> 3 == ANY_MAP;
@@ -120,31 +121,32 @@ static enum err_code add_members(
 				} else if (otlp_is_known(&m, 3))
 					return otlp_wire_fail(d);
 			}
-			if ((rc = add_text(d, j, key, true)) || (rc = add_any(d, j, value, depth)))
+			if ((rc = otlp_add_text(d, j, key, true)) || (rc = otlp_add_any(d, j, value, depth)))
 				return rc;
-		} else if ((rc = add_any(d, j, otlp_bytes(&f), depth))) {
+		} else if ((rc = otlp_add_any(d, j, otlp_bytes(&f), depth))) {
 			return rc;
 		}
 		if (j->out->len > d->limits->text_bytes_max)
-			return too_long(d);
+			return otlp_too_long(d);
 	}
 	return ERR_OK;
 }
 
-static enum err_code add_base64(struct otlp_decoder *d, struct json *j, struct str bytes)
+static enum err_code otlp_add_base64(struct otlp_decoder *d, struct json *j, struct str bytes)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
 
 	if (bytes.len > d->limits->text_bytes_max)
-		return too_long(d);
+		return otlp_too_long(d);
 	base64_add(&b, bytes);
-	rc = buf_failed(&b) ? err_nomem(d->err, "attribute") : add_text(d, j, buf_str(&b), false);
+	rc = buf_failed(&b) ? err_nomem(d->err, "attribute") : otlp_add_text(d, j, buf_str(&b), false);
 	buf_release(&b);
 	return rc;
 }
 
-static enum err_code add_any(struct otlp_decoder *d, struct json *j, struct str any, unsigned depth)
+static enum err_code otlp_add_any(
+	struct otlp_decoder *d, struct json *j, struct str any, unsigned depth)
 {
 	struct otlp_field f;
 	enum err_code rc;
@@ -154,10 +156,10 @@ static enum err_code add_any(struct otlp_decoder *d, struct json *j, struct str 
 		return rc;
 	switch (f.tag >> 3) {
 	case ANY_STRING:
-		return add_text(d, j, otlp_bytes(&f), false);
+		return otlp_add_text(d, j, otlp_bytes(&f), false);
 	case ANY_REFERENCE:
 		rc = otlp_string(d, otlp_index(f.number), "stringValueStrindex", &s);
-		return rc ? rc : add_text(d, j, s, false);
+		return rc ? rc : otlp_add_text(d, j, s, false);
 	case ANY_BOOL:
 		json_bool(j, f.number);
 		return ERR_OK;
@@ -165,19 +167,19 @@ static enum err_code add_any(struct otlp_decoder *d, struct json *j, struct str 
 		json_i64(j, (int64_t)f.number);
 		return ERR_OK;
 	case ANY_DOUBLE:
-		json_double(j, to_double(f.number));
+		json_double(j, otlp_to_double(f.number));
 		return ERR_OK;
 	case ANY_BYTES:
-		return add_base64(d, j, otlp_bytes(&f));
+		return otlp_add_base64(d, j, otlp_bytes(&f));
 	case ANY_ARRAY:
 		json_array(j);
-		if ((rc = add_members(d, j, &f, depth + 1)))
+		if ((rc = otlp_add_members(d, j, &f, depth + 1)))
 			return rc;
 		json_array_end(j);
 		return ERR_OK;
 	case ANY_MAP:
 		json_object(j);
-		if ((rc = add_members(d, j, &f, depth + 1)))
+		if ((rc = otlp_add_members(d, j, &f, depth + 1)))
 			return rc;
 		json_object_end(j);
 		return ERR_OK;
@@ -191,7 +193,7 @@ static enum err_code add_any(struct otlp_decoder *d, struct json *j, struct str 
  * Values. */
 
 /* Few bytes may name a long string, in many attributes. */
-static enum err_code count_text(struct otlp_decoder *d, size_t len)
+static enum err_code otlp_count_text(struct otlp_decoder *d, size_t len)
 {
 	size_t max = d->limits->raw_bytes_max * 4;
 
@@ -202,19 +204,19 @@ static enum err_code count_text(struct otlp_decoder *d, size_t len)
 		ERR_OK;
 }
 
-static enum err_code keep(struct otlp_decoder *d, const struct buf *b, struct str *out)
+static enum err_code otlp_keep(struct otlp_decoder *d, const struct buf *b, struct str *out)
 {
 	enum err_code rc;
 
 	if (buf_failed(b))
 		return err_nomem(d->err, "attribute");
-	if ((rc = count_text(d, b->len)))
+	if ((rc = otlp_count_text(d, b->len)))
 		return rc;
 	*out = str_dup(d->a, buf_str(b));
 	return out->ptr ? ERR_OK : otlp_no_memory(d);
 }
 
-static enum err_code composed(
+static enum err_code otlp_composed(
 	struct otlp_decoder *d, struct str any, const struct otlp_field *f, struct otlp_attribute *out)
 {
 	struct buf b = { 0 };
@@ -222,27 +224,27 @@ static enum err_code composed(
 	struct json j;
 
 	if (out->kind == OTLP_DOUBLE) {
-		buf_add_double(&b, to_double(f->number));
+		buf_add_double(&b, otlp_to_double(f->number));
 	} else if (out->kind == OTLP_BYTES) {
 		if ((size_t)(f->end - f->begin) > d->limits->text_bytes_max)
-			rc = too_long(d);
+			rc = otlp_too_long(d);
 		else
 			base64_add(&b, otlp_bytes(f));
 	} else {
 		json_init(&j, &b);
-		rc = add_any(d, &j, any, 0);
+		rc = otlp_add_any(d, &j, any, 0);
 		if (!rc && b.len > d->limits->text_bytes_max)
-			rc = too_long(d);
+			rc = otlp_too_long(d);
 	}
-	rc = rc ? rc : keep(d, &b, &out->text);
+	rc = rc ? rc : otlp_keep(d, &b, &out->text);
 	buf_release(&b);
 	return rc;
 }
 
-static enum err_code integer_text(struct otlp_decoder *d, int64_t v, struct str *out)
+static enum err_code otlp_integer_text(struct otlp_decoder *d, int64_t v, struct str *out)
 {
 	char digits[20], *at = digits + sizeof(digits);
-	uint64_t left = magnitude64(v);
+	uint64_t left = integer_magnitude64(v);
 
 	do {
 		*--at = (char)('0' + left % 10);
@@ -279,9 +281,9 @@ enum err_code otlp_value(struct otlp_decoder *d, struct str any, struct otlp_att
 		return ERR_OK;
 	case OTLP_INT:
 		out->number = (int64_t)f.number;
-		return integer_text(d, out->number, &out->text);
+		return otlp_integer_text(d, out->number, &out->text);
 	default:
-		return composed(d, any, &f, out);
+		return otlp_composed(d, any, &f, out);
 	}
 }
 
@@ -334,13 +336,13 @@ enum err_code otlp_entry_attribute(
 	return ERR_OK;
 }
 
-static bool is_label(const struct otlp_decoder *d, struct str *key)
+static bool otlp_is_label(const struct otlp_decoder *d, struct str *key)
 {
 	return !d->options->label || d->options->label(d->options->ctx, key);
 }
 
 /* Numbers with and without unit are different labels; other kinds are their text. */
-static bool is_same_label(const void *ctx, const void *key, uint32_t id)
+static bool otlp_is_same_label(const void *ctx, const void *key, uint32_t id)
 {
 	const struct otlp_decoder *d = ctx;
 	const struct otlp_attribute *a = key, *b = &d->d.attributes[id].a;
@@ -369,15 +371,15 @@ enum err_code otlp_entry_use(struct otlp_decoder *d, uint32_t index, struct otlp
 	e = &d->d.attributes[index];
 	e->use = OTLP_NO_LABEL;
 	*out = e;
-	if (!a.text.len || !is_label(d, &a.key))
+	if (!a.text.len || !otlp_is_label(d, &a.key))
 		return ERR_OK;
 	if (a.kind == OTLP_INT && !a.number && !a.unit.len)
 		a.unit = a.key;
-	if ((rc = count_text(d, a.text.len + a.key.len)))
+	if ((rc = otlp_count_text(d, a.text.len + a.key.len)))
 		return rc;
 	hash = hash_bytes(a.text.ptr, a.text.len, hash_bytes(a.key.ptr, a.key.len, d->seed));
 	e->a = a;
-	if ((e->same = map_find(&d->labels, hash, is_same_label, d, &a)) == MAP_NONE) {
+	if ((e->same = map_find(&d->labels, hash, otlp_is_same_label, d, &a)) == MAP_NONE) {
 		if (!map_add(&d->labels, hash, index))
 			return err_nomem(d->err, "attributes");
 		e->same = index;

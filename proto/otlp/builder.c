@@ -33,7 +33,7 @@ enum err_code otlp_builder_open(struct otlp_decoder *d)
  * A profile with many samples must not make all that follow it slow, so few samples are cleared
  * one by one: from where each belongs up to the next free slot.
  */
-static void clear_slots(struct otlp_builder *b)
+static void otlp_builder_clear_slots(struct otlp_builder *b)
 {
 	uint32_t mask = b->slots_n - 1, n = b->p.samples_n, at;
 
@@ -51,7 +51,7 @@ void otlp_builder_begin(struct otlp_decoder *d)
 	struct pprof *p = &b->p;
 
 	b->epoch++;
-	clear_slots(b);
+	otlp_builder_clear_slots(b);
 	p->strings_n = p->functions_n = p->mappings_n = p->locations_n = p->lines_n = 0;
 	p->samples_n = p->location_ids_n = p->labels_n = 0;
 }
@@ -59,7 +59,7 @@ void otlp_builder_begin(struct otlp_decoder *d)
 /* ------------------------------------------------------------------------------------------------
  * Samples. */
 
-static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
+static enum err_code otlp_add_label(struct otlp_decoder *d, uint32_t index)
 {
 	const struct otlp_attribute *a = &d->d.attributes[index].a;
 	struct otlp_builder *b = d->b;
@@ -82,7 +82,8 @@ static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
 	return ERR_OK;
 }
 
-static __attribute__((noinline)) enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
+static __attribute__((noinline)) enum err_code otlp_add_frames(
+	struct otlp_decoder *d, uint32_t stack)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -121,8 +122,8 @@ static __attribute__((noinline)) enum err_code add_frames(struct otlp_decoder *d
 	return ERR_OK;
 }
 
-static enum err_code add_row(
-	struct otlp_decoder *d, struct row row, const uint32_t *attributes, uint32_t n)
+static enum err_code otlp_add_row(
+	struct otlp_decoder *d, struct otlp_row row, const uint32_t *attributes, uint32_t n)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -134,10 +135,10 @@ static enum err_code add_row(
 		!arena_array_room(d->a, &p->labels, p->labels_n, n, &b->labels_cap) ||
 		!arena_array_room(d->a, &b->attributes, p->labels_n, n, &b->attributes_cap))
 		return otlp_no_memory(d);
-	if ((rc = add_frames(d, row.stack)))
+	if ((rc = otlp_add_frames(d, row.stack)))
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
-		if ((rc = add_label(d, attributes[i])))
+		if ((rc = otlp_add_label(d, attributes[i])))
 			return rc;
 	s.location_n = p->location_ids_n - s.location_first;
 	p->samples[p->samples_n] = s;
@@ -145,7 +146,7 @@ static enum err_code add_row(
 	return ERR_OK;
 }
 
-static bool widen_slots(struct otlp_decoder *d)
+static bool otlp_widen_slots(struct otlp_decoder *d)
 {
 	struct otlp_builder *b = d->b;
 	uint32_t n = b->slots_n * 4, at;
@@ -163,20 +164,20 @@ static bool widen_slots(struct otlp_decoder *d)
 	return true;
 }
 
-static uint64_t hash_row(
-	const struct otlp_decoder *d, const struct row *row, const uint32_t *attributes, uint32_t n)
+static uint64_t otlp_hash_row(const struct otlp_decoder *d, const struct otlp_row *row,
+	const uint32_t *attributes, uint32_t n)
 {
-	uint64_t hash = hash_u64(d->seed ^ ((uint64_t)row->stack << 32 | row->link));
+	uint64_t hash = map_hash_u64(d->seed ^ ((uint64_t)row->stack << 32 | row->link));
 
 	for (uint32_t i = 0; i < n; i++)
-		hash = hash_u64((hash + d->seed) ^ attributes[i]);
+		hash = map_hash_u64((hash + d->seed) ^ attributes[i]);
 	return hash;
 }
 
-static bool is_same_sample(const struct otlp_builder *b, uint32_t i, const struct row *row,
-	const uint32_t *attributes, uint32_t n)
+static bool otlp_builder_is_same_sample(const struct otlp_builder *b, uint32_t i,
+	const struct otlp_row *row, const uint32_t *attributes, uint32_t n)
 {
-	const struct row *r = &b->rows[i];
+	const struct otlp_row *r = &b->rows[i];
 	const struct pprof_sample *s = &b->p.samples[i];
 
 	return r->hash == row->hash && r->stack == row->stack && r->link == row->link &&
@@ -187,14 +188,14 @@ static bool is_same_sample(const struct otlp_builder *b, uint32_t i, const struc
 enum err_code otlp_builder_sample(struct otlp_decoder *d, uint32_t stack, uint32_t link,
 	const uint32_t *attributes, uint32_t n, int64_t value)
 {
-	struct row row = { .stack = stack, .link = link, .value = value };
+	struct otlp_row row = { .stack = stack, .link = link, .value = value };
 	struct otlp_builder *b = d->b;
 	uint32_t mask = b->slots_n - 1, at;
 	enum err_code rc;
 
-	row.hash = hash_row(d, &row, attributes, n);
+	row.hash = otlp_hash_row(d, &row, attributes, n);
 	for (at = (uint32_t)row.hash & mask; b->slots[at]; at = (at + 1) & mask) {
-		if (!is_same_sample(b, b->slots[at] - 1, &row, attributes, n))
+		if (!otlp_builder_is_same_sample(b, b->slots[at] - 1, &row, attributes, n))
 			continue;
 		if (__builtin_add_overflow(
 				b->rows[b->slots[at] - 1].value, value, &b->rows[b->slots[at] - 1].value))
@@ -204,16 +205,16 @@ enum err_code otlp_builder_sample(struct otlp_decoder *d, uint32_t stack, uint32
 	if (link && link >= d->request->links_n)
 		return otlp_reject(d, ERR_INVALID, "no link %" PRIu32 ", linkTable has %" PRIu32, link,
 			d->request->links_n);
-	if ((rc = add_row(d, row, attributes, n)))
+	if ((rc = otlp_add_row(d, row, attributes, n)))
 		return rc;
 	b->slots[at] = b->p.samples_n;
-	return b->p.samples_n > b->slots_n / 2 && !widen_slots(d) ? otlp_no_memory(d) : ERR_OK;
+	return b->p.samples_n > b->slots_n / 2 && !otlp_widen_slots(d) ? otlp_no_memory(d) : ERR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------
  * The end of a profile. */
 
-static enum err_code set_types(
+static enum err_code otlp_set_types(
 	struct otlp_decoder *d, const struct otlp_types *types, struct pprof *p, bool *is_cpu)
 {
 	static const char *const names[] = { "samples", "count", "cpu", "nanoseconds" };
@@ -241,9 +242,9 @@ static enum err_code set_types(
 	return ERR_OK;
 }
 
-static enum err_code set_values(struct otlp_decoder *d, struct pprof *p, bool is_cpu)
+static enum err_code otlp_set_values(struct otlp_decoder *d, struct pprof *p, bool is_cpu)
 {
-	const struct row *rows = d->b->rows;
+	const struct otlp_row *rows = d->b->rows;
 
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		int64_t *v = p->values + (size_t)i * p->types_n;
@@ -258,9 +259,9 @@ static enum err_code set_values(struct otlp_decoder *d, struct pprof *p, bool is
 }
 
 /* False: no memory. */
-static bool set_links(const struct otlp_decoder *d, struct pprof *p)
+static bool otlp_set_links(const struct otlp_decoder *d, struct pprof *p)
 {
-	const struct row *rows = d->b->rows;
+	const struct otlp_row *rows = d->b->rows;
 	uint32_t *of, any = 0;
 
 	for (uint32_t i = 0; i < p->samples_n; i++)
@@ -278,7 +279,7 @@ static bool set_links(const struct otlp_decoder *d, struct pprof *p)
 }
 
 /* A mapping has functions if all its locations have a name. */
-static void set_has(struct pprof *p)
+static void otlp_set_has(struct pprof *p)
 {
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
@@ -304,7 +305,7 @@ static void set_has(struct pprof *p)
  * The profile keeps the items of an array, and the next one gets the room behind them. Where that
  * is likely too little there is room for some more profiles, so that few arrays grow.
  */
-static bool take(struct arena *a, void *array, uint32_t n, uint32_t *cap, size_t size)
+static bool otlp_take(struct arena *a, void *array, uint32_t n, uint32_t *cap, size_t size)
 {
 	char *v;
 
@@ -322,9 +323,9 @@ static bool take(struct arena *a, void *array, uint32_t n, uint32_t *cap, size_t
 	return true;
 }
 
-#define TAKE(a, items, n, cap) take((a), &(items), (n), &(cap), sizeof(*(items)))
+#define TAKE(a, items, n, cap) otlp_take((a), &(items), (n), &(cap), sizeof(*(items)))
 
-static bool take_all(struct arena *a, struct otlp_builder *b)
+static bool otlp_take_all(struct arena *a, struct otlp_builder *b)
 {
 	struct pprof *p = &b->p;
 
@@ -350,12 +351,12 @@ enum err_code otlp_builder_finish(
 	if (types->time > INT64_MAX || types->duration > INT64_MAX)
 		return otlp_reject(d, ERR_INVALID, "%s exceeds 63 bits",
 			types->time > INT64_MAX ? "timeUnixNano" : "durationNano");
-	if ((rc = set_types(d, types, p, &is_cpu)))
+	if ((rc = otlp_set_types(d, types, p, &is_cpu)))
 		return rc;
 	d->b->p.types = p->types;
 	d->b->p.types_n = p->types_n;
 	d->b->p.period_type = p->period_type;
-	set_has(&d->b->p);
+	otlp_set_has(&d->b->p);
 	*p = d->b->p;
 	p->time_nanos = (int64_t)types->time;
 	p->duration_nanos = (int64_t)types->duration;
@@ -363,9 +364,9 @@ enum err_code otlp_builder_finish(
 	p->values = arena_alloc_raw(d->a, p->samples_n, p->types_n * sizeof(*p->values));
 	if (!p->values)
 		return otlp_no_memory(d);
-	if ((rc = set_values(d, p, is_cpu)))
+	if ((rc = otlp_set_values(d, p, is_cpu)))
 		return rc;
-	if (!set_links(d, p) || !take_all(d->a, d->b))
+	if (!otlp_set_links(d, p) || !otlp_take_all(d->a, d->b))
 		return otlp_no_memory(d);
 	assert(p->strings_n && !p->strings[0].len);
 	out->pprof = p;

@@ -21,7 +21,7 @@ struct label_number {
 	uint32_t epoch, key, str, unit;
 };
 
-struct row {
+struct otlp_row {
 	uint64_t hash;
 	uint32_t stack, link;
 	int64_t value;
@@ -32,7 +32,7 @@ struct otlp_builder {
 	struct number *strings, *functions, *mappings, *locations; /* by the dictionary's */
 	struct label_number *labels; /* by the dictionary's attributes */
 	struct pprof p; /* without values */
-	struct row *rows; /* of p.samples */
+	struct otlp_row *rows; /* of p.samples */
 	uint32_t *attributes; /* of p.labels */
 	uint32_t *slots, slots_n; /* sample + 1 by hash; 0: free */
 	uint32_t strings_cap, functions_cap, mappings_cap, locations_cap, lines_cap, samples_cap;

@@ -8,7 +8,7 @@
 
 enum table { T_MAPPING = 1, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK };
 
-static enum err_code add_index(struct otlp_decoder *d, uint64_t v)
+static enum err_code otlp_add_index(struct otlp_decoder *d, uint64_t v)
 {
 	struct otlp_dictionary *t = &d->d;
 
@@ -24,7 +24,7 @@ static enum err_code add_index(struct otlp_decoder *d, uint64_t v)
  * Packed indexes of one or two bytes, up to one that is longer. Their lengths alternate without a
  * pattern, so none is branched on. Reads a byte beyond the end.
  */
-static wire_pos small_indices(wire_pos at, wire_pos end, uint32_t **out)
+static wire_pos otlp_small_indices(wire_pos at, wire_pos end, uint32_t **out)
 {
 	uint32_t *to = *out;
 
@@ -41,7 +41,7 @@ static wire_pos small_indices(wire_pos at, wire_pos end, uint32_t **out)
 }
 
 /* A repeated field of indexes, packed or not. */
-static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field *f)
+static enum err_code otlp_add_indices(struct otlp_decoder *d, const struct otlp_field *f)
 {
 	struct otlp_dictionary *t = &d->d;
 	wire_pos at = f->begin, end = f->end;
@@ -49,7 +49,7 @@ static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field
 	uint64_t v;
 
 	if ((f->tag & 7) == WIRE_VARINT)
-		return add_index(d, f->number);
+		return otlp_add_index(d, f->number);
 	if ((f->tag & 7) != WIRE_BYTES)
 		return otlp_wire_fail(d);
 	if (end - at > INT32_MAX - (int64_t)t->indices_n)
@@ -58,7 +58,7 @@ static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field
 		return otlp_no_memory(d);
 	to = t->indices + t->indices_n;
 	while (at < end) {
-		if (end <= d->safe && (at = small_indices(at, end, &to)) == end)
+		if (end <= d->safe && (at = otlp_small_indices(at, end, &to)) == end)
 			break;
 		if (at > end || !(at = wire_varint(at, end, &v)))
 			return otlp_wire_fail(d);
@@ -68,7 +68,7 @@ static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field
 	return ERR_OK;
 }
 
-static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	struct otlp_mapping m = { .attributes = { t->indices_n, 0 } };
@@ -87,7 +87,7 @@ static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos e
 		else if (f.tag == WIRE_TAG(4, WIRE_VARINT))
 			m.filename = otlp_index(f.number);
 		else if (f.tag >> 3 == 5) {
-			if ((rc = add_indices(d, &f)))
+			if ((rc = otlp_add_indices(d, &f)))
 				return rc;
 		} else if (otlp_is_known(&f, 4))
 			return otlp_wire_fail(d);
@@ -103,7 +103,7 @@ static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos e
  * Reads a message whose fields 1 to n are numbers. Nearly all tags are a byte, so it tries that
  * first. NULL: not well-formed.
  */
-static inline __attribute__((always_inline)) wire_pos numbers(
+static inline __attribute__((always_inline)) wire_pos otlp_numbers(
 	const struct otlp_decoder *d, wire_pos at, wire_pos end, uint64_t *v, unsigned n)
 {
 	struct otlp_field f;
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) wire_pos numbers(
 }
 
 /* Function and line, both of one or two bytes, as most lines are; or the function alone. */
-static bool quick_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static bool otlp_quick_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	uint32_t function = 0, line = 0, all = 0;
 	struct otlp_dictionary *t = &d->d;
@@ -139,14 +139,14 @@ static bool quick_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
 	return true;
 }
 
-static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	uint64_t v[4] = { 0 };
 
-	if (quick_line(d, at, end))
+	if (otlp_quick_line(d, at, end))
 		return ERR_OK;
-	if (!numbers(d, at, end, v, 3))
+	if (!otlp_numbers(d, at, end, v, 3))
 		return otlp_wire_fail(d);
 	if (t->lines_n == d->limits->elements_max)
 		return otlp_too_many(d, d->limits->elements_max, "lines");
@@ -157,7 +157,7 @@ static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
 }
 
 /* Attributes of locations (profile.frame.type) have no place in pprof. */
-static enum err_code add_location(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_location(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	uint32_t line_first = t->lines_n;
@@ -173,7 +173,7 @@ static enum err_code add_location(struct otlp_decoder *d, wire_pos at, wire_pos 
 		} else {
 			at = otlp_next(at, end, &f);
 			if (at && f.tag == WIRE_TAG(3, WIRE_BYTES)) {
-				if ((rc = add_line(d, f.begin, f.end)))
+				if ((rc = otlp_add_line(d, f.begin, f.end)))
 					return rc;
 			} else if (at && otlp_is_known(&f, 3)) {
 				at = NULL;
@@ -192,12 +192,12 @@ static enum err_code add_location(struct otlp_decoder *d, wire_pos at, wire_pos 
 	return ERR_OK;
 }
 
-static enum err_code add_function(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_function(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	uint64_t v[5] = { 0 };
 
-	if (!numbers(d, at, end, v, 4))
+	if (!otlp_numbers(d, at, end, v, 4))
 		return otlp_wire_fail(d);
 	if (!arena_array_room(d->a, &t->functions, t->functions_n, 1, &t->functions_cap))
 		return otlp_no_memory(d);
@@ -210,8 +210,8 @@ static enum err_code add_function(struct otlp_decoder *d, wire_pos at, wire_pos 
 	return ERR_OK;
 }
 
-static enum err_code link_id(struct otlp_decoder *d, const struct otlp_field *f, const char *name,
-	unsigned char *id, size_t size)
+static enum err_code otlp_link_id(struct otlp_decoder *d, const struct otlp_field *f,
+	const char *name, unsigned char *id, size_t size)
 {
 	size_t len = (size_t)(f->end - f->begin);
 
@@ -226,7 +226,7 @@ static enum err_code link_id(struct otlp_decoder *d, const struct otlp_field *f,
 	return ERR_OK;
 }
 
-static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	struct pprof_link l = { 0 };
@@ -237,9 +237,9 @@ static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
 		if (!(at = otlp_next(at, end, &f)))
 			return otlp_wire_fail(d);
 		if (f.tag == WIRE_TAG(1, WIRE_BYTES))
-			rc = link_id(d, &f, "traceId", l.trace_id, sizeof(l.trace_id));
+			rc = otlp_link_id(d, &f, "traceId", l.trace_id, sizeof(l.trace_id));
 		else if (f.tag == WIRE_TAG(2, WIRE_BYTES))
-			rc = link_id(d, &f, "spanId", l.span_id, sizeof(l.span_id));
+			rc = otlp_link_id(d, &f, "spanId", l.span_id, sizeof(l.span_id));
 		else if (otlp_is_known(&f, 2))
 			return otlp_wire_fail(d);
 		if (rc)
@@ -252,7 +252,7 @@ static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
 }
 
 /* Before 1.8 an attribute was a KeyValue, with the key itself. */
-static enum err_code add_attribute(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_attribute(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	struct otlp_entry e = { .value = STR("") };
@@ -279,7 +279,7 @@ static enum err_code add_attribute(struct otlp_decoder *d, wire_pos at, wire_pos
 }
 
 /* The seventh table was one of units before 1.8: {1 key, 2 unit}. */
-static enum err_code add_stack(struct otlp_decoder *d, wire_pos at, wire_pos end)
+static enum err_code otlp_add_stack(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
 	struct otlp_range s = { t->indices_n, 0 };
@@ -290,7 +290,7 @@ static enum err_code add_stack(struct otlp_decoder *d, wire_pos at, wire_pos end
 		if (!(at = otlp_next(at, end, &f)))
 			return otlp_wire_fail(d);
 		if (f.tag >> 3 == 1) {
-			if ((rc = add_indices(d, &f)))
+			if ((rc = otlp_add_indices(d, &f)))
 				return rc;
 		} else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
 			return otlp_too_old(d, "its dictionary has a table of units");
@@ -302,7 +302,7 @@ static enum err_code add_stack(struct otlp_decoder *d, wire_pos at, wire_pos end
 	return ERR_OK;
 }
 
-static enum err_code add_string(struct otlp_decoder *d, const struct otlp_field *f)
+static enum err_code otlp_dictionary_add_string(struct otlp_decoder *d, const struct otlp_field *f)
 {
 	struct otlp_dictionary *t = &d->d;
 
@@ -315,7 +315,7 @@ static enum err_code add_string(struct otlp_decoder *d, const struct otlp_field 
 }
 
 /* First sizes fit what requests usually have for their length, so most arrays never grow. */
-static bool set_room(struct otlp_decoder *d)
+static bool otlp_set_room(struct otlp_decoder *d)
 {
 	struct otlp_dictionary *t = &d->d;
 	size_t n = d->raw.len / 64 + 16;
@@ -329,12 +329,12 @@ static bool set_room(struct otlp_decoder *d)
 		arena_array_room(d->a, &t->indices, 0, n * 4, &t->indices_cap);
 }
 
-static inline bool is_full(const struct otlp_decoder *d, uint32_t n)
+static inline bool otlp_is_full(const struct otlp_decoder *d, uint32_t n)
 {
 	return n >= d->limits->elements_max;
 }
 
-static enum err_code add_element(struct otlp_decoder *d, const struct otlp_field *f)
+static enum err_code otlp_add_element(struct otlp_decoder *d, const struct otlp_field *f)
 {
 	static const char *const names[] = { [T_MAPPING] = "mappings",
 		[T_LOCATION] = "locations",
@@ -346,20 +346,20 @@ static enum err_code add_element(struct otlp_decoder *d, const struct otlp_field
 	const struct otlp_dictionary *t = &d->d;
 	uint64_t table = f->tag >> 3;
 
-	if (table == T_LOCATION && !is_full(d, t->locations_n))
-		return add_location(d, f->begin, f->end);
-	if (table == T_STRING && !is_full(d, t->strings_n))
-		return add_string(d, f);
-	if (table == T_FUNCTION && !is_full(d, t->functions_n))
-		return add_function(d, f->begin, f->end);
-	if (table == T_STACK && !is_full(d, t->stacks_n))
-		return add_stack(d, f->begin, f->end);
-	if (table == T_ATTRIBUTE && !is_full(d, t->attributes_n))
-		return add_attribute(d, f->begin, f->end);
-	if (table == T_MAPPING && !is_full(d, t->mappings_n))
-		return add_mapping(d, f->begin, f->end);
-	if (table == T_LINK && !is_full(d, t->links_n))
-		return add_link(d, f->begin, f->end);
+	if (table == T_LOCATION && !otlp_is_full(d, t->locations_n))
+		return otlp_add_location(d, f->begin, f->end);
+	if (table == T_STRING && !otlp_is_full(d, t->strings_n))
+		return otlp_dictionary_add_string(d, f);
+	if (table == T_FUNCTION && !otlp_is_full(d, t->functions_n))
+		return otlp_add_function(d, f->begin, f->end);
+	if (table == T_STACK && !otlp_is_full(d, t->stacks_n))
+		return otlp_add_stack(d, f->begin, f->end);
+	if (table == T_ATTRIBUTE && !otlp_is_full(d, t->attributes_n))
+		return otlp_add_attribute(d, f->begin, f->end);
+	if (table == T_MAPPING && !otlp_is_full(d, t->mappings_n))
+		return otlp_add_mapping(d, f->begin, f->end);
+	if (table == T_LINK && !otlp_is_full(d, t->links_n))
+		return otlp_add_link(d, f->begin, f->end);
 	return otlp_too_many(d, d->limits->elements_max, names[table]);
 }
 
@@ -369,7 +369,7 @@ enum err_code otlp_dictionary_add(struct otlp_decoder *d, struct str message)
 	struct otlp_field f;
 	enum err_code rc;
 
-	if (!d->d.strings_cap && !set_room(d))
+	if (!d->d.strings_cap && !otlp_set_room(d))
 		return otlp_no_memory(d);
 	while (at < end) {
 		if (!(at = otlp_next(at, end, &f)))
@@ -378,7 +378,7 @@ enum err_code otlp_dictionary_add(struct otlp_decoder *d, struct str message)
 			continue;
 		if ((f.tag & 7) != WIRE_BYTES)
 			return otlp_wire_fail(d);
-		if ((rc = add_element(d, &f)))
+		if ((rc = otlp_add_element(d, &f)))
 			return rc;
 	}
 	return ERR_OK;

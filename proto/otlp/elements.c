@@ -20,7 +20,7 @@ enum err_code otlp_add_string(struct otlp_decoder *d, struct str s, uint32_t *ou
 	return ERR_OK;
 }
 
-static enum err_code new_string(
+static enum err_code otlp_new_string(
 	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
@@ -39,7 +39,7 @@ static enum err_code new_string(
 	return ERR_OK;
 }
 
-static inline enum err_code use_string(
+static inline enum err_code otlp_elements_use_string(
 	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
 {
 	const struct otlp_builder *b = d->b;
@@ -48,7 +48,7 @@ static inline enum err_code use_string(
 	if (!index)
 		return ERR_OK;
 	if (index >= d->d.strings_n || b->strings[index].epoch != b->epoch)
-		return new_string(d, index, what, out);
+		return otlp_new_string(d, index, what, out);
 	*out = b->strings[index].id;
 	return ERR_OK;
 }
@@ -56,11 +56,11 @@ static inline enum err_code use_string(
 enum err_code otlp_use_string(
 	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
 {
-	return use_string(d, index, what, out);
+	return otlp_elements_use_string(d, index, what, out);
 }
 
 /* The best of the ids that a mapping has: GNU's, Go's, else a hash of the file. */
-static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *m)
+static enum err_code otlp_find_build_id(struct otlp_decoder *d, struct otlp_mapping *m)
 {
 	static const char *const keys[] = { "process.executable.build_id.gnu",
 		"process.executable.build_id.go", "process.executable.build_id.htlhash",
@@ -85,7 +85,7 @@ static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *
 	return ERR_OK;
 }
 
-static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static enum err_code otlp_new_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -97,7 +97,7 @@ static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_
 		return otlp_reject(d, ERR_INVALID, "no mapping %" PRIu32 ", mappingTable has %" PRIu32,
 			index, d->d.mappings_n);
 	m = &d->d.mappings[index];
-	if (!m->build_id_known && (rc = find_build_id(d, m)))
+	if (!m->build_id_known && (rc = otlp_find_build_id(d, m)))
 		return rc;
 	if (!arena_array_room(d->a, &p->mappings, p->mappings_n, 1, &b->mappings_cap))
 		return otlp_no_memory(d);
@@ -105,7 +105,8 @@ static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_
 	*to = (struct pprof_mapping){
 		.start = m->start, .limit = m->limit, .offset = m->offset, .has_functions = true
 	};
-	if ((rc = use_string(d, m->filename, "mapping.filenameStrindex", &to->filename)) ||
+	if ((rc = otlp_elements_use_string(
+			 d, m->filename, "mapping.filenameStrindex", &to->filename)) ||
 		(rc = otlp_add_string(d, m->build_id, &to->build_id)))
 		return rc;
 	*out = p->mappings_n++;
@@ -113,7 +114,7 @@ static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_
 	return ERR_OK;
 }
 
-static inline enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static inline enum err_code otlp_use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	const struct otlp_builder *b = d->b;
 
@@ -121,12 +122,12 @@ static inline enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, 
 	if (!index)
 		return ERR_OK;
 	if (index >= d->d.mappings_n || b->mappings[index].epoch != b->epoch)
-		return new_mapping(d, index, out);
+		return otlp_new_mapping(d, index, out);
 	*out = b->mappings[index].id;
 	return ERR_OK;
 }
 
-static enum err_code new_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static enum err_code otlp_new_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	static const struct otlp_function none;
 	struct otlp_builder *b = d->b;
@@ -144,9 +145,10 @@ static enum err_code new_function(struct otlp_decoder *d, uint32_t index, uint32
 		return otlp_no_memory(d);
 	to = &p->functions[p->functions_n];
 	to->start_line = f->start_line;
-	if ((rc = use_string(d, f->name, "function.nameStrindex", &to->name)) ||
-		(rc = use_string(d, f->system_name, "function.systemNameStrindex", &to->system_name)) ||
-		(rc = use_string(d, f->filename, "function.filenameStrindex", &to->filename)))
+	if ((rc = otlp_elements_use_string(d, f->name, "function.nameStrindex", &to->name)) ||
+		(rc = otlp_elements_use_string(
+			 d, f->system_name, "function.systemNameStrindex", &to->system_name)) ||
+		(rc = otlp_elements_use_string(d, f->filename, "function.filenameStrindex", &to->filename)))
 		return rc;
 	*out = p->functions_n++;
 	if (index < d->d.functions_n)
@@ -154,12 +156,12 @@ static enum err_code new_function(struct otlp_decoder *d, uint32_t index, uint32
 	return ERR_OK;
 }
 
-static inline enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static inline enum err_code otlp_use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	const struct otlp_builder *b = d->b;
 
 	if (index >= d->d.functions_n || b->functions[index].epoch != b->epoch)
-		return new_function(d, index, out);
+		return otlp_new_function(d, index, out);
 	*out = b->functions[index].id;
 	return ERR_OK;
 }
@@ -173,7 +175,7 @@ enum err_code otlp_count_frames(struct otlp_decoder *d, uint32_t n)
 		ERR_OK;
 }
 
-static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_location *l)
+static enum err_code otlp_use_lines(struct otlp_decoder *d, const struct otlp_location *l)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -186,7 +188,7 @@ static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_locatio
 	for (uint32_t i = 0; i < l->lines.n; i++) {
 		struct pprof_line line = d->d.lines[l->lines.first + i];
 
-		if ((rc = use_function(d, line.function, &line.function)))
+		if ((rc = otlp_use_function(d, line.function, &line.function)))
 			return rc;
 		p->lines[p->lines_n++] = line;
 	}
@@ -194,18 +196,18 @@ static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_locatio
 }
 
 /* A line whose function is in the profile, or will be now, as most locations have one of. */
-static inline enum err_code use_line(struct otlp_decoder *d, const struct otlp_location *l)
+static inline enum err_code otlp_use_line(struct otlp_decoder *d, const struct otlp_location *l)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
 	struct pprof_line *line;
 
 	if (l->lines.n != 1 || p->lines_n == b->lines_cap || d->frames_n >= d->limits->frames_max)
-		return l->lines.n ? use_lines(d, l) : ERR_OK;
+		return l->lines.n ? otlp_use_lines(d, l) : ERR_OK;
 	d->frames_n++;
 	line = &p->lines[p->lines_n++];
 	*line = d->d.lines[l->lines.first];
-	return use_function(d, line->function, &line->function);
+	return otlp_use_function(d, line->function, &line->function);
 }
 
 enum err_code otlp_use_location(struct otlp_decoder *d, uint32_t index, uint32_t *out)
@@ -224,7 +226,7 @@ enum err_code otlp_use_location(struct otlp_decoder *d, uint32_t index, uint32_t
 	*to = (struct pprof_location){
 		.address = l->address, .line_first = p->lines_n, .line_n = l->lines.n
 	};
-	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_line(d, l)))
+	if ((rc = otlp_use_mapping(d, l->mapping, &to->mapping)) || (rc = otlp_use_line(d, l)))
 		return rc;
 	*out = p->locations_n++;
 	b->locations[index] = (struct number){ b->epoch, *out };

@@ -24,7 +24,7 @@
 #define NAME_MAX_BYTES 64 /* longer ones are unknown */
 #define LENGTH_BYTES 5
 
-struct reader {
+struct otlp_reader {
 	const char *begin, *at, *end;
 	struct arena *a;
 	char *out;
@@ -33,7 +33,7 @@ struct reader {
 	struct err *err;
 };
 
-static enum err_code fault(const struct reader *r, const char *what)
+static enum err_code otlp_reader_fault(const struct otlp_reader *r, const char *what)
 {
 	return err_set(r->err, ERR_INVALID, "request is not OTLP JSON: byte %zu, %s%s%s",
 		(size_t)(r->at - r->begin), r->name ? r->name : "", r->name ? ": " : "", what);
@@ -42,29 +42,29 @@ static enum err_code fault(const struct reader *r, const char *what)
 /* ------------------------------------------------------------------------------------------------
  * The wire side. */
 
-static char *room(struct reader *r, size_t n)
+static char *otlp_reader_room(struct otlp_reader *r, size_t n)
 {
 	return arena_array_room(r->a, &r->out, r->out_n, n, &r->out_cap) ? r->out + r->out_n : NULL;
 }
 
-static enum err_code no_memory(const struct reader *r)
+static enum err_code otlp_reader_no_memory(const struct otlp_reader *r)
 {
 	return arena_fail(r->a, "request", r->err);
 }
 
-static enum err_code put(struct reader *r, const char *bytes, size_t n)
+static enum err_code otlp_reader_put(struct otlp_reader *r, const char *bytes, size_t n)
 {
-	char *to = room(r, n);
+	char *to = otlp_reader_room(r, n);
 
 	if (!to)
-		return no_memory(r);
+		return otlp_reader_no_memory(r);
 	if (n)
 		memcpy(to, bytes, n);
 	r->out_n += n;
 	return ERR_OK;
 }
 
-static enum err_code put_varint(struct reader *r, uint64_t v)
+static enum err_code otlp_reader_put_varint(struct otlp_reader *r, uint64_t v)
 {
 	char bytes[10];
 	size_t n = 0;
@@ -72,26 +72,26 @@ static enum err_code put_varint(struct reader *r, uint64_t v)
 	for (; v >= 0x80; v >>= 7)
 		bytes[n++] = (char)(v | 0x80);
 	bytes[n++] = (char)v;
-	return put(r, bytes, n);
+	return otlp_reader_put(r, bytes, n);
 }
 
-static enum err_code put_fixed(struct reader *r, uint64_t v)
+static enum err_code otlp_reader_put_fixed(struct otlp_reader *r, uint64_t v)
 {
 	v = htole64(v);
-	return put(r, (const char *)&v, sizeof(v));
+	return otlp_reader_put(r, (const char *)&v, sizeof(v));
 }
 
 /* A tag and room for a length; *begin is where the contents begin. */
-static enum err_code put_open(struct reader *r, unsigned number, size_t *begin)
+static enum err_code otlp_reader_put_open(struct otlp_reader *r, unsigned number, size_t *begin)
 {
-	enum err_code rc = put_varint(r, WIRE_TAG(number, WIRE_BYTES));
+	enum err_code rc = otlp_reader_put_varint(r, WIRE_TAG(number, WIRE_BYTES));
 
-	rc = rc ? rc : put(r, "\0\0\0\0", LENGTH_BYTES);
+	rc = rc ? rc : otlp_reader_put(r, "\0\0\0\0", LENGTH_BYTES);
 	*begin = r->out_n;
 	return rc;
 }
 
-static void put_close(struct reader *r, size_t begin)
+static void otlp_reader_put_close(struct otlp_reader *r, size_t begin)
 {
 	size_t len = r->out_n - begin;
 
@@ -103,30 +103,30 @@ static void put_close(struct reader *r, size_t begin)
 /* ------------------------------------------------------------------------------------------------
  * The text side. */
 
-static void skip_blanks(struct reader *r)
+static void otlp_reader_skip_blanks(struct otlp_reader *r)
 {
 	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
 		r->at++;
 }
 
 /* The next byte that is not blank; 0 at the end. */
-static char peek(struct reader *r)
+static char otlp_reader_peek(struct otlp_reader *r)
 {
-	skip_blanks(r);
+	otlp_reader_skip_blanks(r);
 	return r->at < r->end ? *r->at : '\0';
 }
 
-static bool take(struct reader *r, char c)
+static bool otlp_reader_take(struct otlp_reader *r, char c)
 {
-	if (peek(r) != c || r->at == r->end)
+	if (otlp_reader_peek(r) != c || r->at == r->end)
 		return false;
 	r->at++;
 	return true;
 }
 
-static bool take_word(struct reader *r, struct str word)
+static bool otlp_reader_take_word(struct otlp_reader *r, struct str word)
 {
-	skip_blanks(r);
+	otlp_reader_skip_blanks(r);
 	if (!str_has_prefix((struct str){ r->at, (size_t)(r->end - r->at) }, word))
 		return false;
 	r->at += word.len;
@@ -134,16 +134,16 @@ static bool take_word(struct reader *r, struct str word)
 }
 
 /* The text between two quotes, as it is. */
-static enum err_code take_raw(struct reader *r, struct str *out, bool *escaped)
+static enum err_code otlp_reader_take_raw(struct otlp_reader *r, struct str *out, bool *escaped)
 {
 	const char *begin;
 
 	*escaped = false;
-	if (!take(r, '"'))
-		return fault(r, "a string is expected");
+	if (!otlp_reader_take(r, '"'))
+		return otlp_reader_fault(r, "a string is expected");
 	for (begin = r->at; r->at < r->end && *r->at != '"'; r->at++) {
 		if ((unsigned char)*r->at < 0x20)
-			return fault(r, "a control character in a string");
+			return otlp_reader_fault(r, "a control character in a string");
 		if (*r->at == '\\') {
 			*escaped = true;
 			if (++r->at == r->end)
@@ -151,13 +151,13 @@ static enum err_code take_raw(struct reader *r, struct str *out, bool *escaped)
 		}
 	}
 	if (r->at == r->end)
-		return fault(r, "a string has no end");
+		return otlp_reader_fault(r, "a string has no end");
 	*out = (struct str){ begin, (size_t)(r->at - begin) };
 	r->at++;
 	return ERR_OK;
 }
 
-static int hex_digit(char c)
+static int otlp_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -165,13 +165,13 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool hex_four(const char *at, const char *end, uint32_t *out)
+static bool otlp_hex_four(const char *at, const char *end, uint32_t *out)
 {
 	*out = 0;
 	if (end - at < 4)
 		return false;
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(at[i]);
+		int digit = otlp_hex_digit(at[i]);
 
 		if (digit < 0)
 			return false;
@@ -181,15 +181,15 @@ static bool hex_four(const char *at, const char *end, uint32_t *out)
 }
 
 /* What follows \u. Half of a pair alone is U+FFFD. NULL: no four hex digits. */
-static const char *unescape_u(const char *at, const char *end, char *to, size_t *n)
+static const char *otlp_unescape_u(const char *at, const char *end, char *to, size_t *n)
 {
 	uint32_t c, low;
 
-	if (!hex_four(at, end, &c))
+	if (!otlp_hex_four(at, end, &c))
 		return NULL;
 	at += 4;
 	if (c >= 0xd800 && c < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
-		hex_four(at + 2, end, &low) && low >= 0xdc00 && low < 0xe000) {
+		otlp_hex_four(at + 2, end, &low) && low >= 0xdc00 && low < 0xe000) {
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 		at += 6;
 	} else if (c >= 0xd800 && c < 0xe000) {
@@ -200,7 +200,7 @@ static const char *unescape_u(const char *at, const char *end, char *to, size_t 
 }
 
 /* Writes at most raw.len bytes. */
-static bool unescape(struct str raw, char *to, size_t *out_n)
+static bool otlp_unescape(struct str raw, char *to, size_t *out_n)
 {
 	static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
 	const char *at = raw.ptr, *end = at + raw.len, *letter;
@@ -214,7 +214,7 @@ static bool unescape(struct str raw, char *to, size_t *out_n)
 		if (++at == end)
 			return false;
 		if (*at == 'u') {
-			if (!(at = unescape_u(at + 1, end, to, &n)))
+			if (!(at = otlp_unescape_u(at + 1, end, to, &n)))
 				return false;
 		} else {
 			if (!*at || !(letter = strchr(letters, *at)))
@@ -227,37 +227,39 @@ static bool unescape(struct str raw, char *to, size_t *out_n)
 	return true;
 }
 
-static enum err_code skip(struct reader *r, int depth);
+static enum err_code otlp_reader_skip(struct otlp_reader *r, int depth);
 
-static enum err_code skip_list(struct reader *r, int depth, char close)
+static enum err_code otlp_reader_skip_list(struct otlp_reader *r, int depth, char close)
 {
 	enum err_code rc;
 	struct str name;
 	bool escaped;
 
 	if (depth >= NESTING_MAX)
-		return fault(r, "nested too deeply");
+		return otlp_reader_fault(r, "nested too deeply");
 	r->at++;
-	if (take(r, close))
+	if (otlp_reader_take(r, close))
 		return ERR_OK;
 	do {
 		if (close == '}') {
-			if ((rc = take_raw(r, &name, &escaped)))
+			if ((rc = otlp_reader_take_raw(r, &name, &escaped)))
 				return rc;
-			if (!take(r, ':'))
-				return fault(r, "':' is expected");
+			if (!otlp_reader_take(r, ':'))
+				return otlp_reader_fault(r, "':' is expected");
 		}
-		if ((rc = skip(r, depth + 1)))
+		if ((rc = otlp_reader_skip(r, depth + 1)))
 			return rc;
-	} while (take(r, ','));
-	return take(r, close) ? ERR_OK : fault(r, "',' or the end of a list is expected");
+	} while (otlp_reader_take(r, ','));
+	return otlp_reader_take(r, close) ?
+		ERR_OK :
+		otlp_reader_fault(r, "',' or the end of a list is expected");
 }
 
-static bool take_number(struct reader *r, struct str *out)
+static bool otlp_reader_take_number(struct otlp_reader *r, struct str *out)
 {
 	const char *begin;
 
-	skip_blanks(r);
+	otlp_reader_skip_blanks(r);
 	begin = r->at;
 	while (r->at < r->end &&
 		((*r->at >= '0' && *r->at <= '9') || *r->at == '-' || *r->at == '+' || *r->at == '.' ||
@@ -268,56 +270,57 @@ static bool take_number(struct reader *r, struct str *out)
 }
 
 /* A value that nobody wants. */
-static enum err_code skip(struct reader *r, int depth)
+static enum err_code otlp_reader_skip(struct otlp_reader *r, int depth)
 {
 	struct str ignored;
 	bool escaped;
 
-	switch (peek(r)) {
+	switch (otlp_reader_peek(r)) {
 	case '"':
-		return take_raw(r, &ignored, &escaped);
+		return otlp_reader_take_raw(r, &ignored, &escaped);
 	case '{':
-		return skip_list(r, depth, '}');
+		return otlp_reader_skip_list(r, depth, '}');
 	case '[':
-		return skip_list(r, depth, ']');
+		return otlp_reader_skip_list(r, depth, ']');
 	default:
-		if (take_word(r, STR("true")) ||
-				take_word(r, STR("false")) || take_word(r, STR("null")) || take_number(r, &ignored))
+		if (otlp_reader_take_word(r, STR("true")) ||
+				otlp_reader_take_word(r, STR("false")) ||
+					otlp_reader_take_word(r, STR("null")) || otlp_reader_take_number(r, &ignored))
 			return ERR_OK;
-		return fault(r, "a value is expected");
+		return otlp_reader_fault(r, "a value is expected");
 	}
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Values by type. */
 
-static enum err_code number_text(struct reader *r, struct str *out)
+static enum err_code otlp_reader_number_text(struct otlp_reader *r, struct str *out)
 {
 	bool escaped;
 
-	if (peek(r) == '"')
-		return take_raw(r, out, &escaped);
-	return take_number(r, out) ? ERR_OK : fault(r, "a number is expected");
+	if (otlp_reader_peek(r) == '"')
+		return otlp_reader_take_raw(r, out, &escaped);
+	return otlp_reader_take_number(r, out) ? ERR_OK : otlp_reader_fault(r, "a number is expected");
 }
 
 /* From -2^63 to 2^64 - 1. */
-static enum err_code integer(struct reader *r, uint64_t *out)
+static enum err_code otlp_reader_integer(struct otlp_reader *r, uint64_t *out)
 {
 	enum err_code rc;
 	struct str s;
 	int64_t v;
 
-	if ((rc = number_text(r, &s)))
+	if ((rc = otlp_reader_number_text(r, &s)))
 		return rc;
 	if (str_to_u64(s, out))
 		return ERR_OK;
 	if (!str_to_i64(s, &v))
-		return fault(r, "an integer of 64 bits is expected");
+		return otlp_reader_fault(r, "an integer of 64 bits is expected");
 	*out = (uint64_t)v;
 	return ERR_OK;
 }
 
-static enum err_code put_double(struct reader *r)
+static enum err_code otlp_reader_put_double(struct otlp_reader *r)
 {
 	char text[64], *end;
 	enum err_code rc;
@@ -325,41 +328,41 @@ static enum err_code put_double(struct reader *r)
 	struct str s;
 	double v;
 
-	if ((rc = number_text(r, &s)))
+	if ((rc = otlp_reader_number_text(r, &s)))
 		return rc;
 	if (!s.len || s.len >= sizeof(text) || memchr(s.ptr, '\0', s.len))
-		return fault(r, "a number is expected");
+		return otlp_reader_fault(r, "a number is expected");
 	memcpy(text, s.ptr, s.len);
 	text[s.len] = '\0';
 	v = strtod(text, &end);
 	if (*end)
-		return fault(r, "a number is expected");
+		return otlp_reader_fault(r, "a number is expected");
 	memcpy(&bits, &v, sizeof(bits));
-	return put_fixed(r, bits);
+	return otlp_reader_put_fixed(r, bits);
 }
 
-static enum err_code put_temporality(struct reader *r)
+static enum err_code otlp_reader_put_temporality(struct otlp_reader *r)
 {
 	uint64_t v = 0;
 	enum err_code rc;
 
-	if (take_word(r, STR("\"AGGREGATION_TEMPORALITY_UNSPECIFIED\"")))
+	if (otlp_reader_take_word(r, STR("\"AGGREGATION_TEMPORALITY_UNSPECIFIED\"")))
 		v = OTLP_UNSPECIFIED;
-	else if (take_word(r, STR("\"AGGREGATION_TEMPORALITY_DELTA\"")))
+	else if (otlp_reader_take_word(r, STR("\"AGGREGATION_TEMPORALITY_DELTA\"")))
 		v = OTLP_DELTA;
-	else if (take_word(r, STR("\"AGGREGATION_TEMPORALITY_CUMULATIVE\"")))
+	else if (otlp_reader_take_word(r, STR("\"AGGREGATION_TEMPORALITY_CUMULATIVE\"")))
 		v = OTLP_CUMULATIVE;
-	else if ((rc = integer(r, &v)))
+	else if ((rc = otlp_reader_integer(r, &v)))
 		return rc;
-	return put_varint(r, v);
+	return otlp_reader_put_varint(r, v);
 }
 
-static bool from_hex(struct str s, char *to, size_t *n)
+static bool otlp_from_hex(struct str s, char *to, size_t *n)
 {
 	if (s.len % 2)
 		return false;
 	for (size_t i = 0; i < s.len; i += 2) {
-		int high = hex_digit(s.ptr[i]), low = hex_digit(s.ptr[i + 1]);
+		int high = otlp_hex_digit(s.ptr[i]), low = otlp_hex_digit(s.ptr[i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -370,7 +373,7 @@ static bool from_hex(struct str s, char *to, size_t *n)
 }
 
 /* A string, or bytes as text. */
-static enum err_code put_string(struct reader *r, const struct otlp_member *m)
+static enum err_code otlp_reader_put_string(struct otlp_reader *r, const struct otlp_member *m)
 {
 	enum err_code rc;
 	bool escaped, ok;
@@ -378,173 +381,183 @@ static enum err_code put_string(struct reader *r, const struct otlp_member *m)
 	size_t begin, n;
 	char *to;
 
-	if ((rc = take_raw(r, &raw, &escaped)) || (rc = put_open(r, m->number, &begin)))
+	if ((rc = otlp_reader_take_raw(r, &raw, &escaped)) ||
+		(rc = otlp_reader_put_open(r, m->number, &begin)))
 		return rc;
-	if (!(to = room(r, raw.len)))
-		return no_memory(r);
+	if (!(to = otlp_reader_room(r, raw.len)))
+		return otlp_reader_no_memory(r);
 	if (m->type == OTLP_T_HEX) {
-		if (!from_hex(raw, to, &n))
-			return fault(r, "hex digits are expected");
+		if (!otlp_from_hex(raw, to, &n))
+			return otlp_reader_fault(r, "hex digits are expected");
 	} else {
 		n = raw.len;
-		ok = !escaped || unescape(raw, to, &n);
+		ok = !escaped || otlp_unescape(raw, to, &n);
 		if (!ok)
-			return fault(r, "an escape that JSON does not have");
+			return otlp_reader_fault(r, "an escape that JSON does not have");
 		if (m->type == OTLP_T_BASE64) {
 			if (!base64_decode(escaped ? (struct str){ to, n } : raw, to, &n))
-				return fault(r, "base64 is expected");
+				return otlp_reader_fault(r, "base64 is expected");
 		} else if (!escaped && n) {
 			memcpy(to, raw.ptr, n);
 		}
 	}
 	r->out_n += n;
-	put_close(r, begin);
+	otlp_reader_put_close(r, begin);
 	return ERR_OK;
 }
 
-static enum err_code put_scalar(struct reader *r, const struct otlp_member *m)
+static enum err_code otlp_reader_put_scalar(struct otlp_reader *r, const struct otlp_member *m)
 {
 	enum err_code rc;
 	uint64_t v;
 
 	switch (m->type) {
 	case OTLP_T_BOOL:
-		if (take_word(r, STR("true")))
-			return put_varint(r, 1);
-		return take_word(
-			r, STR("false")) ? put_varint(r, 0) : fault(r, "true or false is expected");
+		if (otlp_reader_take_word(r, STR("true")))
+			return otlp_reader_put_varint(r, 1);
+		return otlp_reader_take_word(r,
+			STR("false")) ? otlp_reader_put_varint(r, 0) :
+							otlp_reader_fault(r, "true or false is expected");
 	case OTLP_T_DOUBLE:
-		return put_double(r);
+		return otlp_reader_put_double(r);
 	case OTLP_T_TEMPORALITY:
-		return put_temporality(r);
+		return otlp_reader_put_temporality(r);
 	default:
-		if ((rc = integer(r, &v)))
+		if ((rc = otlp_reader_integer(r, &v)))
 			return rc;
-		return m->type == OTLP_T_FIXED ? put_fixed(r, v) : put_varint(r, v);
+		return m->type == OTLP_T_FIXED ? otlp_reader_put_fixed(r, v) : otlp_reader_put_varint(r, v);
 	}
 }
 
-static bool is_bytes(const struct otlp_member *m)
+static bool otlp_is_bytes(const struct otlp_member *m)
 {
 	return m->type == OTLP_T_STRING || m->type == OTLP_T_BASE64 || m->type == OTLP_T_HEX;
 }
 
-static enum err_code put_object(struct reader *r, const struct otlp_message *m, int depth);
+static enum err_code otlp_reader_put_object(
+	struct otlp_reader *r, const struct otlp_message *m, int depth);
 
-static enum err_code put_message(struct reader *r, const struct otlp_member *m, int depth)
+static enum err_code otlp_reader_put_message(
+	struct otlp_reader *r, const struct otlp_member *m, int depth)
 {
 	enum err_code rc;
 	size_t begin;
 
 	if (depth >= NESTING_MAX)
-		return fault(r, "nested too deeply");
-	if ((rc = put_open(r, m->number, &begin)) || (rc = put_object(r, m->message, depth + 1)))
+		return otlp_reader_fault(r, "nested too deeply");
+	if ((rc = otlp_reader_put_open(r, m->number, &begin)) ||
+		(rc = otlp_reader_put_object(r, m->message, depth + 1)))
 		return rc;
-	put_close(r, begin);
+	otlp_reader_put_close(r, begin);
 	return ERR_OK;
 }
 
-static enum err_code put_one(struct reader *r, const struct otlp_member *m, int depth)
+static enum err_code otlp_reader_put_one(
+	struct otlp_reader *r, const struct otlp_member *m, int depth)
 {
 	bool fixed = m->type == OTLP_T_FIXED || m->type == OTLP_T_DOUBLE;
 	enum err_code rc;
 
 	if (m->type == OTLP_T_MESSAGE)
-		return put_message(r, m, depth);
-	if (is_bytes(m))
-		return put_string(r, m);
-	rc = put_varint(r, WIRE_TAG(m->number, fixed ? WIRE_FIXED64 : WIRE_VARINT));
-	return rc ? rc : put_scalar(r, m);
+		return otlp_reader_put_message(r, m, depth);
+	if (otlp_is_bytes(m))
+		return otlp_reader_put_string(r, m);
+	rc = otlp_reader_put_varint(r, WIRE_TAG(m->number, fixed ? WIRE_FIXED64 : WIRE_VARINT));
+	return rc ? rc : otlp_reader_put_scalar(r, m);
 }
 
 /* Numbers are packed. */
-static enum err_code put_list(struct reader *r, const struct otlp_member *m, int depth)
+static enum err_code otlp_reader_put_list(
+	struct otlp_reader *r, const struct otlp_member *m, int depth)
 {
-	bool packed = m->type != OTLP_T_MESSAGE && !is_bytes(m);
+	bool packed = m->type != OTLP_T_MESSAGE && !otlp_is_bytes(m);
 	enum err_code rc;
 	size_t begin = 0;
 
-	if (!take(r, '['))
-		return fault(r, "an array is expected");
-	if (take(r, ']'))
+	if (!otlp_reader_take(r, '['))
+		return otlp_reader_fault(r, "an array is expected");
+	if (otlp_reader_take(r, ']'))
 		return ERR_OK;
-	if (packed && (rc = put_open(r, m->number, &begin)))
+	if (packed && (rc = otlp_reader_put_open(r, m->number, &begin)))
 		return rc;
 	do {
-		rc = packed ? put_scalar(r, m) : put_one(r, m, depth);
+		rc = packed ? otlp_reader_put_scalar(r, m) : otlp_reader_put_one(r, m, depth);
 		if (rc)
 			return rc;
-	} while (take(r, ','));
-	if (!take(r, ']'))
-		return fault(r, "',' or ']' is expected");
+	} while (otlp_reader_take(r, ','));
+	if (!otlp_reader_take(r, ']'))
+		return otlp_reader_fault(r, "',' or ']' is expected");
 	if (packed)
-		put_close(r, begin);
+		otlp_reader_put_close(r, begin);
 	return ERR_OK;
 }
 
-static enum err_code find_member(
-	struct reader *r, const struct otlp_message *m, const struct otlp_member **out)
+static enum err_code otlp_reader_find_member(
+	struct otlp_reader *r, const struct otlp_message *m, const struct otlp_member **out)
 {
 	char name[NAME_MAX_BYTES];
 	enum err_code rc;
 	struct str raw;
 	bool escaped;
 
-	if ((rc = take_raw(r, &raw, &escaped)))
+	if ((rc = otlp_reader_take_raw(r, &raw, &escaped)))
 		return rc;
 	*out = NULL;
 	if (raw.len > sizeof(name))
 		return ERR_OK;
 	if (escaped) {
-		if (!unescape(raw, name, &raw.len))
-			return fault(r, "an escape that JSON does not have");
+		if (!otlp_unescape(raw, name, &raw.len))
+			return otlp_reader_fault(r, "an escape that JSON does not have");
 		raw.ptr = name;
 	}
 	*out = otlp_member_by_name(m, raw);
 	return ERR_OK;
 }
 
-static enum err_code put_member(struct reader *r, const struct otlp_message *m, int depth)
+static enum err_code otlp_reader_put_member(
+	struct otlp_reader *r, const struct otlp_message *m, int depth)
 {
 	const struct otlp_member *member;
 	enum err_code rc;
 
-	if ((rc = find_member(r, m, &member)))
+	if ((rc = otlp_reader_find_member(r, m, &member)))
 		return rc;
-	if (!take(r, ':'))
-		return fault(r, "':' is expected");
-	if (take_word(r, STR("null")))
+	if (!otlp_reader_take(r, ':'))
+		return otlp_reader_fault(r, "':' is expected");
+	if (otlp_reader_take_word(r, STR("null")))
 		return ERR_OK;
 	if (!member)
-		return skip(r, depth);
+		return otlp_reader_skip(r, depth);
 	r->name = member->name;
 	if (member->type == OTLP_T_OLD)
 		return err_set(r->err, ERR_UNSUPPORTED,
 			"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: they have a member "
 			"%s",
 			member->name);
-	return member->flags & OTLP_M_REPEATED ? put_list(r, member, depth) : put_one(r, member, depth);
+	return member->flags & OTLP_M_REPEATED ? otlp_reader_put_list(r, member, depth) :
+											 otlp_reader_put_one(r, member, depth);
 }
 
-static enum err_code put_object(struct reader *r, const struct otlp_message *m, int depth)
+static enum err_code otlp_reader_put_object(
+	struct otlp_reader *r, const struct otlp_message *m, int depth)
 {
 	enum err_code rc;
 
-	if (!take(r, '{'))
-		return fault(r, "an object is expected");
-	if (take(r, '}'))
+	if (!otlp_reader_take(r, '{'))
+		return otlp_reader_fault(r, "an object is expected");
+	if (otlp_reader_take(r, '}'))
 		return ERR_OK;
 	do {
-		if ((rc = put_member(r, m, depth)))
+		if ((rc = otlp_reader_put_member(r, m, depth)))
 			return rc;
-	} while (take(r, ','));
-	return take(r, '}') ? ERR_OK : fault(r, "',' or '}' is expected");
+	} while (otlp_reader_take(r, ','));
+	return otlp_reader_take(r, '}') ? ERR_OK : otlp_reader_fault(r, "',' or '}' is expected");
 }
 
 enum err_code otlp_decode_json(struct arena *a, struct str text, const struct otlp_options *options,
 	struct otlp_request **out, struct err *err)
 {
-	struct reader r = {
+	struct otlp_reader r = {
 		.begin = text.ptr, .at = text.ptr, .end = text.ptr + text.len, .a = a, .err = err
 	};
 	enum err_code rc;
@@ -554,12 +567,12 @@ enum err_code otlp_decode_json(struct arena *a, struct str text, const struct ot
 			options->limits->raw_bytes_max);
 	if (!str_is_utf8(text))
 		return err_set(err, ERR_INVALID, "request is not OTLP JSON: it is not UTF-8");
-	if (!room(&r, text.len + 1))
-		return no_memory(&r);
-	if ((rc = put_object(&r, &otlp_request_message, 0)))
+	if (!otlp_reader_room(&r, text.len + 1))
+		return otlp_reader_no_memory(&r);
+	if ((rc = otlp_reader_put_object(&r, &otlp_request_message, 0)))
 		return rc;
 	r.name = NULL;
-	if (peek(&r) || r.at < r.end)
-		return fault(&r, "the end is expected");
+	if (otlp_reader_peek(&r) || r.at < r.end)
+		return otlp_reader_fault(&r, "the end is expected");
 	return otlp_decode_wire(a, (struct str){ r.out, r.out_n }, true, options, out, err);
 }

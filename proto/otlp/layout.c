@@ -10,7 +10,8 @@
 #include "proto/otlp/decoder.h"
 
 /* Numbers in a repeated field, and whether one of them is no attribute. */
-static bool count_numbers(const struct otlp_field *f, uint32_t attributes_n, uint64_t *n, bool *odd)
+static bool otlp_count_numbers(
+	const struct otlp_field *f, uint32_t attributes_n, uint64_t *n, bool *odd)
 {
 	wire_pos at = f->begin;
 	uint64_t v;
@@ -29,7 +30,7 @@ static bool count_numbers(const struct otlp_field *f, uint32_t attributes_n, uin
 	return true;
 }
 
-static enum err_code look_at_sample(
+static enum err_code otlp_look_at_sample(
 	struct otlp_decoder *d, struct otlp_layout *l, wire_pos at, wire_pos end)
 {
 	uint64_t second = 0, times = 0;
@@ -49,7 +50,7 @@ static enum err_code look_at_sample(
 			return ERR_OK;
 		case WIRE_TAG(2, WIRE_BYTES):
 		case WIRE_TAG(2, WIRE_VARINT):
-			if (!count_numbers(&f, l->attributes_n, &second, &odd))
+			if (!otlp_count_numbers(&f, l->attributes_n, &second, &odd))
 				return otlp_wire_fail(d);
 			break;
 		case WIRE_TAG(5, WIRE_BYTES):
@@ -82,7 +83,7 @@ enum err_code otlp_layout_look(struct otlp_decoder *d, struct otlp_layout *l, st
 			return otlp_wire_fail(d);
 		if (f.tag != WIRE_TAG(2, WIRE_BYTES))
 			continue;
-		if ((rc = look_at_sample(d, l, f.begin, f.end)))
+		if ((rc = otlp_look_at_sample(d, l, f.begin, f.end)))
 			return rc;
 		if (!l->old_ok) /* the usual case: the first sample ends it */
 			l->known = true;

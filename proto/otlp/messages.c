@@ -162,18 +162,18 @@ static const struct otlp_member request_members[] = {
 const struct otlp_message otlp_request_message = MESSAGE_OF(request_members);
 /* clang-format on */
 
-static bool is_upper(char c)
+static bool otlp_is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
 }
 
 /* "timeUnixNano" is also found as "time_unix_nano". */
-static bool has_name(const char *name, struct str given)
+static bool otlp_has_name(const char *name, struct str given)
 {
 	size_t i = 0;
 
 	for (; *name; name++, i++) {
-		if (is_upper(*name) && i + 1 < given.len && given.ptr[i] == '_' &&
+		if (otlp_is_upper(*name) && i + 1 < given.len && given.ptr[i] == '_' &&
 			given.ptr[i + 1] == *name - 'A' + 'a')
 			i++;
 		else if (i >= given.len || given.ptr[i] != *name)
@@ -185,7 +185,7 @@ static bool has_name(const char *name, struct str given)
 const struct otlp_member *otlp_member_by_name(const struct otlp_message *m, struct str name)
 {
 	for (size_t i = 0; i < m->members_n; i++)
-		if (has_name(m->members[i].name, name))
+		if (otlp_has_name(m->members[i].name, name))
 			return &m->members[i];
 	return NULL;
 }
@@ -193,13 +193,13 @@ const struct otlp_member *otlp_member_by_name(const struct otlp_message *m, stru
 /* ------------------------------------------------------------------------------------------------
  * Explaining. */
 
-struct place {
-	const struct place *in; /* NULL: the request */
+struct otlp_place {
+	const struct otlp_place *in; /* NULL: the request */
 	const struct otlp_member *member;
 	wire_pos begin, at; /* of the message that it is in, and its own: its index is counted late */
 };
 
-static uint64_t index_of(const struct place *p)
+static uint64_t otlp_place_index_of(const struct otlp_place *p)
 {
 	uint64_t n = 0, tag;
 
@@ -211,22 +211,22 @@ static uint64_t index_of(const struct place *p)
 	return n;
 }
 
-static void add_place(struct buf *b, const struct place *p)
+static void otlp_add_place(struct buf *b, const struct otlp_place *p)
 {
 	if (!p->in)
 		return;
-	add_place(b, p->in);
+	otlp_add_place(b, p->in);
 	buf_printf(b, "%s%s", p->in->in ? "." : "", p->member->name);
 	if (p->member->flags & REP)
-		buf_printf(b, "[%llu]", (unsigned long long)index_of(p));
+		buf_printf(b, "[%llu]", (unsigned long long)otlp_place_index_of(p));
 }
 
-static enum err_code fault(const struct place *p, struct err *err, const char *what)
+static enum err_code otlp_place_fault(const struct otlp_place *p, struct err *err, const char *what)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
 
-	add_place(&b, p);
+	otlp_add_place(&b, p);
 	if (b.len > PATH_BYTES)
 		b.len = PATH_BYTES;
 	rc = err_set(err, ERR_INVALID, "request is not well-formed%s" STR_FMT ": %s",
@@ -235,7 +235,7 @@ static enum err_code fault(const struct place *p, struct err *err, const char *w
 	return rc;
 }
 
-static enum wire_type wire_of(const struct otlp_member *m)
+static enum wire_type otlp_member_wire_of(const struct otlp_member *m)
 {
 	switch (m->type) {
 	case OTLP_T_INT:
@@ -251,7 +251,8 @@ static enum wire_type wire_of(const struct otlp_member *m)
 }
 
 /* NULL: the field is unknown, or its type is not checked. */
-static const struct otlp_member *by_number(const struct otlp_message *m, uint64_t number)
+static const struct otlp_member *otlp_message_by_number(
+	const struct otlp_message *m, uint64_t number)
 {
 	for (size_t i = 0; i < m->members_n; i++)
 		if (m->members[i].number && m->members[i].number == number)
@@ -259,7 +260,7 @@ static const struct otlp_member *by_number(const struct otlp_message *m, uint64_
 	return NULL;
 }
 
-static bool are_numbers(wire_pos at, wire_pos end, enum wire_type type)
+static bool otlp_are_numbers(wire_pos at, wire_pos end, enum wire_type type)
 {
 	uint64_t v;
 
@@ -270,40 +271,40 @@ static bool are_numbers(wire_pos at, wire_pos end, enum wire_type type)
 	return at;
 }
 
-static enum err_code explain(wire_pos at, wire_pos end, const struct otlp_message *m,
-	const struct place *in, struct err *err, int depth)
+static enum err_code otlp_messages_explain(wire_pos at, wire_pos end, const struct otlp_message *m,
+	const struct otlp_place *in, struct err *err, int depth)
 {
 	wire_pos begin = at;
 	enum err_code rc;
 
 	while (at < end) {
 		const struct otlp_member *member;
-		struct place here = { .in = in, .begin = begin, .at = at };
+		struct otlp_place here = { .in = in, .begin = begin, .at = at };
 		wire_pos value;
 		enum wire_type type;
 		uint64_t tag;
 		size_t len;
 
 		if (!(value = wire_varint(at, end, &tag)))
-			return fault(in, err, "the tag of a field is cut off");
-		member = by_number(m, tag >> 3);
+			return otlp_place_fault(in, err, "the tag of a field is cut off");
+		member = otlp_message_by_number(m, tag >> 3);
 		here.member = member;
 		if (!(at = wire_skip(tag, value, end)))
-			return fault(in, err, "a field is cut off, or of an unknown wire type");
+			return otlp_place_fault(in, err, "a field is cut off, or of an unknown wire type");
 		if (!member)
 			continue;
-		type = wire_of(member);
+		type = otlp_member_wire_of(member);
 		if ((tag & 7) != type && !((tag & 7) == WIRE_BYTES && (member->flags & REP)))
-			return fault(&here, err, "wrong wire type");
+			return otlp_place_fault(&here, err, "wrong wire type");
 		if ((tag & 7) != WIRE_BYTES)
 			continue;
 		value = wire_bytes(value, end, &len);
-		if (type != WIRE_BYTES && !are_numbers(value, at, type))
-			return fault(&here, err, "a number is cut off");
+		if (type != WIRE_BYTES && !otlp_are_numbers(value, at, type))
+			return otlp_place_fault(&here, err, "a number is cut off");
 		if (member->type == OTLP_T_MESSAGE && depth >= NESTING_MAX)
-			return fault(&here, err, "nested too deeply");
+			return otlp_place_fault(&here, err, "nested too deeply");
 		if (member->type == OTLP_T_MESSAGE &&
-			(rc = explain(value, at, member->message, &here, err, depth + 1)))
+			(rc = otlp_messages_explain(value, at, member->message, &here, err, depth + 1)))
 			return rc;
 	}
 	return ERR_OK;
@@ -311,10 +312,10 @@ static enum err_code explain(wire_pos at, wire_pos end, const struct otlp_messag
 
 enum err_code otlp_explain(struct str raw, struct err *err)
 {
-	const struct place request = { 0 };
+	const struct otlp_place request = { 0 };
 	wire_pos at = (wire_pos)raw.ptr;
 	enum err_code rc;
 
-	rc = explain(at, at + raw.len, &otlp_request_message, &request, err, 0);
+	rc = otlp_messages_explain(at, at + raw.len, &otlp_request_message, &request, err, 0);
 	return rc ? rc : err_set(err, ERR_INVALID, "request is not well-formed");
 }

@@ -10,7 +10,7 @@ struct numbers {
 
 static const struct numbers numbers_new = { 4, 2, 3 }, numbers_old = { 2, 3, 4 };
 
-struct sample {
+struct otlp_sample {
 	uint32_t stack, link;
 	uint32_t attributes_n; /* as sent */
 	uint32_t labels_n; /* of d->row_attributes */
@@ -20,7 +20,8 @@ struct sample {
 };
 
 /* Keeps the attributes that are labels, ascending, each once. */
-static enum err_code add_attribute(struct otlp_decoder *d, struct sample *s, uint64_t index)
+static enum err_code otlp_profile_add_attribute(
+	struct otlp_decoder *d, struct otlp_sample *s, uint64_t index)
 {
 	uint32_t *v = d->row_attributes, at = s->labels_n;
 	struct otlp_entry *e;
@@ -43,7 +44,7 @@ static enum err_code add_attribute(struct otlp_decoder *d, struct sample *s, uin
 	return ERR_OK;
 }
 
-static enum err_code add_value(struct otlp_decoder *d, struct sample *s, uint64_t v)
+static enum err_code otlp_add_value(struct otlp_decoder *d, struct otlp_sample *s, uint64_t v)
 {
 	s->values_n++;
 	if (__builtin_add_overflow(s->sum, (int64_t)v, &s->sum))
@@ -51,10 +52,10 @@ static enum err_code add_value(struct otlp_decoder *d, struct sample *s, uint64_
 	return ERR_OK;
 }
 
-typedef enum err_code (*add_fn)(struct otlp_decoder *d, struct sample *s, uint64_t v);
+typedef enum err_code (*add_fn)(struct otlp_decoder *d, struct otlp_sample *s, uint64_t v);
 
-static inline enum err_code add_numbers(
-	struct otlp_decoder *d, struct sample *s, const struct otlp_field *f, add_fn add)
+static inline enum err_code otlp_add_numbers(
+	struct otlp_decoder *d, struct otlp_sample *s, const struct otlp_field *f, add_fn add)
 {
 	wire_pos at = f->begin;
 	enum err_code rc;
@@ -73,36 +74,37 @@ static inline enum err_code add_numbers(
 	return ERR_OK;
 }
 
-static void add_time(struct sample *s, uint64_t t)
+static void otlp_sample_add_time(struct otlp_sample *s, uint64_t t)
 {
 	s->first = !s->times_n || t < s->first ? t : s->first;
 	s->last = t > s->last ? t : s->last;
 	s->times_n++;
 }
 
-static enum err_code add_times(struct otlp_decoder *d, struct sample *s, const struct otlp_field *f)
+static enum err_code otlp_add_times(
+	struct otlp_decoder *d, struct otlp_sample *s, const struct otlp_field *f)
 {
 	wire_pos at = f->begin;
 
 	if ((f->tag & 7) == WIRE_FIXED64) {
-		add_time(s, f->number);
+		otlp_sample_add_time(s, f->number);
 		return ERR_OK;
 	}
 	if ((f->tag & 7) != WIRE_BYTES || (f->end - at) % 8)
 		return otlp_wire_fail(d);
 	for (; at < f->end; at += 8)
-		add_time(s, wire_word(at));
+		otlp_sample_add_time(s, wire_word(at));
 	return ERR_OK;
 }
 
-static enum err_code mixed_layouts(struct otlp_decoder *d)
+static enum err_code otlp_mixed_layouts(struct otlp_decoder *d)
 {
 	return err_set(d->err, ERR_INVALID,
 		"request has samples as OTLP 1.9 numbers their fields and as 1.10 does");
 }
 
-static enum err_code sample_fields(
-	struct otlp_decoder *d, struct sample *s, wire_pos at, wire_pos end)
+static enum err_code otlp_sample_fields(
+	struct otlp_decoder *d, struct otlp_sample *s, wire_pos at, wire_pos end)
 {
 	const struct numbers n = d->old_samples ? numbers_old : numbers_new;
 	enum err_code rc = ERR_OK;
@@ -117,15 +119,15 @@ static enum err_code sample_fields(
 		if (number == 1 && (f.tag & 7) == WIRE_VARINT)
 			s->stack = otlp_index(f.number);
 		else if (number == 5)
-			rc = add_times(d, s, &f);
+			rc = otlp_add_times(d, s, &f);
 		else if (number == n.link && (f.tag & 7) == WIRE_VARINT)
 			s->link = otlp_index(f.number);
 		else if (number == n.link)
-			return mixed_layouts(d);
+			return otlp_mixed_layouts(d);
 		else if (number == n.attributes)
-			rc = add_numbers(d, s, &f, add_attribute);
+			rc = otlp_add_numbers(d, s, &f, otlp_profile_add_attribute);
 		else if (number == n.values)
-			rc = add_numbers(d, s, &f, add_value);
+			rc = otlp_add_numbers(d, s, &f, otlp_add_value);
 		else if (number == 1)
 			return otlp_wire_fail(d);
 		if (rc)
@@ -135,7 +137,7 @@ static enum err_code sample_fields(
 }
 
 /* The three shapes of values: none and n times, one, or as many as times. */
-static enum err_code check_shape(struct otlp_decoder *d, struct sample *s)
+static enum err_code otlp_check_shape(struct otlp_decoder *d, struct otlp_sample *s)
 {
 	if (s->last > INT64_MAX)
 		return otlp_reject(d, ERR_INVALID, "a timestamp exceeds 63 bits");
@@ -151,15 +153,15 @@ static enum err_code check_shape(struct otlp_decoder *d, struct sample *s)
 	return ERR_OK;
 }
 
-static enum err_code add_sample(
+static enum err_code otlp_add_sample(
 	struct otlp_decoder *d, wire_pos at, wire_pos end, struct otlp_profile *out)
 {
-	struct sample s = { 0 };
+	struct otlp_sample s = { 0 };
 	enum err_code rc;
 
 	if (++d->samples_n > d->limits->samples_max)
 		return otlp_too_many(d, d->limits->samples_max, "samples");
-	if ((rc = sample_fields(d, &s, at, end)) || (rc = check_shape(d, &s)) ||
+	if ((rc = otlp_sample_fields(d, &s, at, end)) || (rc = otlp_check_shape(d, &s)) ||
 		(rc = otlp_builder_sample(d, s.stack, s.link, d->row_attributes, s.labels_n, s.sum)))
 		return otlp_is_reject(d, rc) ? err_wrap(&d->why, rc, "samples[%" PRIu32 "]", out->rows) :
 									   rc;
@@ -174,7 +176,7 @@ static enum err_code add_sample(
 	return ERR_OK;
 }
 
-static enum err_code value_type(struct otlp_decoder *d, const struct otlp_field *type,
+static enum err_code otlp_value_type(struct otlp_decoder *d, const struct otlp_field *type,
 	uint32_t *name, uint32_t *unit, uint64_t *temporality)
 {
 	wire_pos at = type->begin;
@@ -197,13 +199,13 @@ static enum err_code value_type(struct otlp_decoder *d, const struct otlp_field 
 }
 
 /* What 1.8 numbers otherwise, since it has comments as field 7: their wire types. */
-struct tail {
+struct otlp_tail {
 	struct otlp_field id[2]; /* fields 7 and 8 */
 	bool has_9_bytes, has_10_bytes, is_18;
 	bool has_attributes; /* field 11 or 12 */
 };
 
-static void tail_field(struct tail *t, const struct otlp_field *f)
+static void otlp_tail_field(struct otlp_tail *t, const struct otlp_field *f)
 {
 	bool bytes = (f->tag & 7) == WIRE_BYTES;
 	uint64_t number = f->tag >> 3;
@@ -216,7 +218,7 @@ static void tail_field(struct tail *t, const struct otlp_field *f)
 	t->has_attributes = t->has_attributes || number == 11 || number == 12;
 }
 
-static enum err_code attribute_indices(
+static enum err_code otlp_attribute_indices(
 	struct otlp_decoder *d, wire_pos at, wire_pos end, unsigned number, struct otlp_profile *out)
 {
 	uint32_t max = d->limits->attributes_max;
@@ -247,8 +249,8 @@ static enum err_code attribute_indices(
 	return out->attributes ? ERR_OK : otlp_no_memory(d);
 }
 
-static enum err_code tail_end(
-	struct otlp_decoder *d, const struct tail *t, struct str message, struct otlp_profile *out)
+static enum err_code otlp_tail_end(
+	struct otlp_decoder *d, const struct otlp_tail *t, struct str message, struct otlp_profile *out)
 {
 	bool is_18 = t->is_18 || (t->has_10_bytes && !t->has_9_bytes);
 	const struct otlp_field *id = &t->id[is_18];
@@ -256,12 +258,13 @@ static enum err_code tail_end(
 
 	if (id->tag && id->end - id->begin == sizeof(out->id))
 		memcpy(out->id, id->begin, sizeof(out->id));
-	return t->has_attributes ? attribute_indices(d, at, at + message.len, is_18 ? 12 : 11, out) :
-							   ERR_OK;
+	return t->has_attributes ?
+		otlp_attribute_indices(d, at, at + message.len, is_18 ? 12 : 11, out) :
+		ERR_OK;
 }
 
 /* A field from 1 to 6. Other wire types are those of earlier releases. */
-static enum err_code head_field(struct otlp_decoder *d, const struct otlp_field *f,
+static enum err_code otlp_head_field(struct otlp_decoder *d, const struct otlp_field *f,
 	struct otlp_types *types, struct otlp_profile *out)
 {
 	uint64_t temporality = 0;
@@ -269,12 +272,12 @@ static enum err_code head_field(struct otlp_decoder *d, const struct otlp_field 
 
 	switch (f->tag) {
 	case WIRE_TAG(1, WIRE_BYTES):
-		rc = value_type(d, f, &types->type, &types->unit, &temporality);
+		rc = otlp_value_type(d, f, &types->type, &types->unit, &temporality);
 		out->temporality = temporality <= OTLP_CUMULATIVE ? (enum otlp_temporality)temporality :
 															OTLP_UNSPECIFIED;
 		return rc;
 	case WIRE_TAG(2, WIRE_BYTES):
-		return add_sample(d, f->begin, f->end, out);
+		return otlp_add_sample(d, f->begin, f->end, out);
 	case WIRE_TAG(3, WIRE_FIXED64):
 		types->time = f->number;
 		return ERR_OK;
@@ -282,7 +285,7 @@ static enum err_code head_field(struct otlp_decoder *d, const struct otlp_field 
 		types->duration = f->number;
 		return ERR_OK;
 	case WIRE_TAG(5, WIRE_BYTES):
-		return value_type(d, f, &types->period_type, &types->period_unit, &temporality);
+		return otlp_value_type(d, f, &types->period_type, &types->period_unit, &temporality);
 	case WIRE_TAG(6, WIRE_VARINT):
 		types->period = (int64_t)f->number;
 		return ERR_OK;
@@ -303,7 +306,7 @@ enum err_code otlp_profile_decode(
 {
 	wire_pos at = (wire_pos)message.ptr, end = at + message.len;
 	struct otlp_types types = { 0 };
-	struct tail tail = { 0 };
+	struct otlp_tail tail = { 0 };
 	struct otlp_field f;
 	enum err_code rc;
 
@@ -314,11 +317,11 @@ enum err_code otlp_profile_decode(
 		if (!otlp_is_known(&f, 12))
 			continue;
 		if (f.tag >> 3 > 6)
-			tail_field(&tail, &f);
-		else if ((rc = head_field(d, &f, &types, out)))
+			otlp_tail_field(&tail, &f);
+		else if ((rc = otlp_head_field(d, &f, &types, out)))
 			return rc;
 	}
-	if ((rc = tail_end(d, &tail, message, out)))
+	if ((rc = otlp_tail_end(d, &tail, message, out)))
 		return rc;
 	return otlp_builder_finish(d, &types, out);
 }

@@ -69,18 +69,19 @@ struct otlp_attribute *otlp_keep_attributes(struct otlp_decoder *d, uint32_t n)
 /* ------------------------------------------------------------------------------------------------
  * The walk. `place` counts the messages above the one at hand. */
 
-struct place {
+struct otlp_request_place {
 	uint32_t resource, scope, profile;
 	struct str scope_name, scope_version;
 	bool rejected; /* the resource, for what d->why says */
 	struct otlp_layout *layout; /* the samples are only looked at */
 };
 
-typedef enum err_code (*visit_fn)(struct otlp_decoder *d, struct str message, struct place *place);
+typedef enum err_code (*visit_fn)(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place);
 
 /* Visits the messages of one field; `n` counts them. */
-static enum err_code each(struct otlp_decoder *d, struct str message, unsigned number,
-	visit_fn visit, struct place *place, uint32_t *n)
+static enum err_code otlp_each(struct otlp_decoder *d, struct str message, unsigned number,
+	visit_fn visit, struct otlp_request_place *place, uint32_t *n)
 {
 	wire_pos at = (wire_pos)message.ptr, end = at + message.len;
 	struct otlp_field f;
@@ -100,7 +101,7 @@ static enum err_code each(struct otlp_decoder *d, struct str message, unsigned n
 	return ERR_OK;
 }
 
-static void count_rejected(struct otlp_decoder *d, const struct place *place)
+static void otlp_count_rejected(struct otlp_decoder *d, const struct otlp_request_place *place)
 {
 	if (d->request->rejected_n++)
 		return;
@@ -110,7 +111,8 @@ static void count_rejected(struct otlp_decoder *d, const struct place *place)
 		place->resource, place->scope, place->profile);
 }
 
-static enum err_code visit_profile(struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_profile(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	struct otlp_request *r = d->request;
 	struct otlp_profile *p;
@@ -121,7 +123,7 @@ static enum err_code visit_profile(struct otlp_decoder *d, struct str message, s
 	if (r->profiles_n + r->rejected_n >= d->limits->profiles_max)
 		return otlp_too_many(d, d->limits->profiles_max, "profiles");
 	if (place->rejected) {
-		count_rejected(d, place);
+		otlp_count_rejected(d, place);
 		return ERR_OK;
 	}
 	if (!arena_array_room(d->a, &r->profiles, r->profiles_n, 1, &d->profiles_cap))
@@ -136,13 +138,14 @@ static enum err_code visit_profile(struct otlp_decoder *d, struct str message, s
 	if (!(rc = otlp_profile_decode(d, message, p)))
 		r->profiles_n++;
 	else if (otlp_is_reject(d, rc))
-		count_rejected(d, place);
+		otlp_count_rejected(d, place);
 	else
 		return rc;
 	return ERR_OK;
 }
 
-static enum err_code visit_scope(struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_scope(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	wire_pos at = (wire_pos)message.ptr, end = at + message.len;
 	struct otlp_field f;
@@ -160,24 +163,24 @@ static enum err_code visit_scope(struct otlp_decoder *d, struct str message, str
 	return ERR_OK;
 }
 
-static enum err_code visit_scope_profiles(
-	struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_scope_profiles(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	enum err_code rc;
 	uint32_t n;
 
 	if (place->layout)
-		return each(d, message, 2, visit_profile, place, &n);
+		return otlp_each(d, message, 2, otlp_visit_profile, place, &n);
 	if (d->scopes_n++ >= d->limits->profiles_max)
 		return otlp_too_many(d, d->limits->profiles_max, "scopes");
 	place->scope_name = place->scope_version = STR("");
-	if ((rc = each(d, message, 1, visit_scope, place, &n)))
+	if ((rc = otlp_each(d, message, 1, otlp_visit_scope, place, &n)))
 		return rc;
-	return each(d, message, 2, visit_profile, place, &place->profile);
+	return otlp_each(d, message, 2, otlp_visit_profile, place, &place->profile);
 }
 
-static enum err_code visit_attribute(
-	struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_attribute(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	struct otlp_resource *r = &d->request->resources[place->resource];
 	enum err_code rc;
@@ -200,15 +203,16 @@ static enum err_code visit_attribute(
 	return ERR_OK;
 }
 
-static enum err_code visit_resource(struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_resource(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	uint32_t n;
 
-	return each(d, message, 1, visit_attribute, place, &n);
+	return otlp_each(d, message, 1, otlp_visit_attribute, place, &n);
 }
 
-static enum err_code visit_resource_profiles(
-	struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_resource_profiles(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	struct otlp_request *r = d->request;
 	struct otlp_resource *resource;
@@ -216,7 +220,7 @@ static enum err_code visit_resource_profiles(
 	uint32_t n;
 
 	if (place->layout)
-		return each(d, message, 2, visit_scope_profiles, place, &n);
+		return otlp_each(d, message, 2, otlp_visit_scope_profiles, place, &n);
 	if (r->resources_n >= d->limits->profiles_max)
 		return otlp_too_many(d, d->limits->profiles_max, "resources");
 	if (!arena_array_room(d->a, &r->resources, r->resources_n, 1, &d->resources_cap))
@@ -225,39 +229,39 @@ static enum err_code visit_resource_profiles(
 	*resource = (struct otlp_resource){ .attributes = d->attributes };
 	place->rejected = false;
 	d->why.code = ERR_OK;
-	if ((rc = each(d, message, 1, visit_resource, place, &n)))
+	if ((rc = otlp_each(d, message, 1, otlp_visit_resource, place, &n)))
 		return rc;
 	if (!(resource->attributes = otlp_keep_attributes(d, resource->attributes_n)))
 		return otlp_no_memory(d);
-	return each(d, message, 2, visit_scope_profiles, place, &place->scope);
+	return otlp_each(d, message, 2, otlp_visit_scope_profiles, place, &place->scope);
 }
 
-static enum err_code visit_dictionary(
-	struct otlp_decoder *d, struct str message, struct place *place)
+static enum err_code otlp_visit_dictionary(
+	struct otlp_decoder *d, struct str message, struct otlp_request_place *place)
 {
 	return otlp_dictionary_add(d, message);
 }
 
-static enum err_code decode(struct otlp_decoder *d)
+static enum err_code otlp_request_decode(struct otlp_decoder *d)
 {
-	struct place place = { 0 }, looking = { 0 };
+	struct otlp_request_place place = { 0 }, looking = { 0 };
 	struct otlp_layout layout = { .old_ok = true, .new_ok = true };
 	enum err_code rc;
 	uint32_t n;
 
-	if ((rc = each(d, d->raw, 2, visit_dictionary, &place, &n)))
+	if ((rc = otlp_each(d, d->raw, 2, otlp_visit_dictionary, &place, &n)))
 		return rc;
 	if (!d->json) {
 		layout.attributes_n = d->d.attributes_n;
 		looking.layout = &layout;
-		if ((rc = each(d, d->raw, 1, visit_resource_profiles, &looking, &n)))
+		if ((rc = otlp_each(d, d->raw, 1, otlp_visit_resource_profiles, &looking, &n)))
 			return rc;
 		d->old_samples = layout.known ? layout.old : layout.old_ok && !layout.new_ok;
 	}
 	d->request->links_n = d->d.links_n;
 	if ((rc = otlp_builder_open(d)))
 		return rc;
-	return each(d, d->raw, 1, visit_resource_profiles, &place, &place.resource);
+	return otlp_each(d, d->raw, 1, otlp_visit_resource_profiles, &place, &place.resource);
 }
 
 enum err_code otlp_decode_wire(struct arena *a, struct str raw, bool json,
@@ -276,7 +280,7 @@ enum err_code otlp_decode_wire(struct arena *a, struct str raw, bool json,
 	if (!d.request || !d.row_attributes || !d.attributes)
 		return otlp_no_memory(&d);
 	map_init(&d.labels);
-	rc = decode(&d);
+	rc = otlp_request_decode(&d);
 	map_release(&d.labels);
 	if (rc)
 		return rc;

@@ -23,7 +23,7 @@
 #define NO_NODE UINT32_MAX
 #define UNCHECKED 4096u /* samples between checks for cancellation */
 
-struct node {
+struct pprof_top_node {
 	struct str name; /* empty: the binary is shown */
 	struct str objfile; /* only of nodes without a name */
 	int64_t start_line; /* the same */
@@ -34,14 +34,14 @@ struct node {
 	bool inlined, called; /* some edge into it is inline; some is not */
 };
 
-struct edge {
+struct pprof_top_edge {
 	uint32_t from, to;
 	uint32_t seen;
 	int64_t weight;
 	bool is_inline;
 };
 
-struct report {
+struct pprof_top_report {
 	const struct pprof *p;
 	const struct pprof_top_options *o;
 	uint32_t type;
@@ -49,12 +49,12 @@ struct report {
 	struct prune prune;
 	uint32_t *line_node; /* node of each line of the profile */
 	uint32_t *bare_node; /* of each location without lines */
-	struct node *nodes;
+	struct pprof_top_node *nodes;
 	uint32_t nodes_n;
 	struct map node_map;
 	uint32_t *rows; /* nodes with a cost, sorted */
 	uint32_t rows_n, shown_n;
-	struct edge *edges;
+	struct pprof_top_edge *edges;
 	size_t edges_n, edges_cap;
 	struct map edge_map;
 	int64_t total;
@@ -63,19 +63,20 @@ struct report {
 
 /* ---- nodes ---- */
 
-static bool node_eq(const void *ctx, const void *key, uint32_t id)
+static bool pprof_top_node_eq(const void *ctx, const void *key, uint32_t id)
 {
-	const struct node *a = key, *b = &((const struct report *)ctx)->nodes[id];
+	const struct pprof_top_node *a = key, *b = &((const struct pprof_top_report *)ctx)->nodes[id];
 
 	return str_eq(a->name, b->name) && str_eq(a->objfile, b->objfile) &&
 		a->start_line == b->start_line;
 }
 
-static enum err_code add_node(struct report *r, struct node key, uint32_t *out, struct err *err)
+static enum err_code pprof_top_report_add_node(
+	struct pprof_top_report *r, struct pprof_top_node key, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(key.name.ptr, key.name.len,
 		hash_bytes(key.objfile.ptr, key.objfile.len, (uint64_t)key.start_line));
-	uint32_t id = map_find(&r->node_map, hash, node_eq, r, &key);
+	uint32_t id = map_find(&r->node_map, hash, pprof_top_node_eq, r, &key);
 
 	if (id == MAP_NONE) {
 		id = r->nodes_n;
@@ -90,14 +91,14 @@ static enum err_code add_node(struct report *r, struct node key, uint32_t *out, 
 	return ERR_OK;
 }
 
-static enum err_code make_nodes(struct report *r, struct err *err)
+static enum err_code pprof_top_report_make_nodes(struct pprof_top_report *r, struct err *err)
 {
 	const struct pprof *p = r->p;
 	enum err_code rc;
 
 	r->line_node = arena_array(r->arena, uint32_t, p->lines_n);
 	r->bare_node = arena_array(r->arena, uint32_t, p->locations_n);
-	r->nodes = arena_array(r->arena, struct node, (size_t)p->lines_n + p->locations_n);
+	r->nodes = arena_array(r->arena, struct pprof_top_node, (size_t)p->lines_n + p->locations_n);
 	if (!r->line_node || !r->bare_node || !r->nodes)
 		return arena_fail(r->arena, "report", err);
 	for (uint32_t i = 0; i < p->locations_n; i++) {
@@ -107,19 +108,20 @@ static enum err_code make_nodes(struct report *r, struct err *err)
 		if (l->mapping != PPROF_NONE)
 			objfile = p->strings[p->mappings[l->mapping].filename];
 		if (l->line_n == 0) {
-			if ((rc = add_node(r, (struct node){ .objfile = objfile }, &r->bare_node[i], err)))
+			if ((rc = pprof_top_report_add_node(
+					 r, (struct pprof_top_node){ .objfile = objfile }, &r->bare_node[i], err)))
 				return rc;
 			continue;
 		}
 		for (uint32_t k = l->line_first; k < l->line_first + l->line_n; k++) {
 			const struct pprof_function *f = &p->functions[p->lines[k].function];
-			struct node key = { .name = p->strings[f->name] };
+			struct pprof_top_node key = { .name = p->strings[f->name] };
 
 			if (key.name.len == 0) {
 				key.objfile = objfile;
 				key.start_line = f->start_line;
 			}
-			if ((rc = add_node(r, key, &r->line_node[k], err)))
+			if ((rc = pprof_top_report_add_node(r, key, &r->line_node[k], err)))
 				return rc;
 		}
 	}
@@ -128,16 +130,17 @@ static enum err_code make_nodes(struct report *r, struct err *err)
 
 /* ---- walking samples ---- */
 
-struct walk {
+struct pprof_top_walk {
 	uint32_t sample;
 	int64_t value;
 	uint32_t parent; /* the shown node above, or NO_NODE */
 };
 
-typedef enum err_code (*visit_fn)(
-	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err);
+typedef enum err_code (*visit_fn)(struct pprof_top_report *r, struct pprof_top_walk *w,
+	uint32_t node, bool is_inline, struct err *err);
 
-static enum err_code check_wanted(const struct pprof_top_options *o, struct err *err)
+static enum err_code pprof_top_options_check_wanted(
+	const struct pprof_top_options *o, struct err *err)
 {
 	return o->canceled && atomic_load_explicit(o->canceled, memory_order_relaxed) ?
 		err_set(err, ERR_CANCELED, "the client is gone") :
@@ -145,7 +148,8 @@ static enum err_code check_wanted(const struct pprof_top_options *o, struct err 
 }
 
 /* Calls visit for every frame of a sample, root first. */
-static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visit, struct err *err)
+static enum err_code pprof_top_report_walk_sample(
+	struct pprof_top_report *r, struct pprof_top_walk *w, visit_fn visit, struct err *err)
 {
 	const struct pprof *p = r->p;
 	const struct pprof_sample *s = &p->samples[w->sample];
@@ -169,10 +173,10 @@ static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visi
 	return ERR_OK;
 }
 
-static enum err_code visit_cum(
-	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err)
+static enum err_code pprof_top_report_visit_cum(struct pprof_top_report *r,
+	struct pprof_top_walk *w, uint32_t node, bool is_inline, struct err *err)
 {
-	struct node *n = &r->nodes[node];
+	struct pprof_top_node *n = &r->nodes[node];
 
 	if (n->seen != w->sample + 1) {
 		n->seen = w->sample + 1;
@@ -182,19 +186,19 @@ static enum err_code visit_cum(
 	return ERR_OK;
 }
 
-static bool edge_eq(const void *ctx, const void *key, uint32_t id)
+static bool pprof_top_edge_eq(const void *ctx, const void *key, uint32_t id)
 {
-	const struct edge *a = key, *b = &((const struct report *)ctx)->edges[id];
+	const struct pprof_top_edge *a = key, *b = &((const struct pprof_top_report *)ctx)->edges[id];
 
 	return a->from == b->from && a->to == b->to;
 }
 
-static enum err_code find_edge(
-	struct report *r, uint32_t from, uint32_t to, struct edge **out, struct err *err)
+static enum err_code pprof_top_report_find_edge(struct pprof_top_report *r, uint32_t from,
+	uint32_t to, struct pprof_top_edge **out, struct err *err)
 {
-	struct edge key = { .from = from, .to = to, .is_inline = true };
-	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
-	uint32_t id = map_find(&r->edge_map, hash, edge_eq, r, &key);
+	struct pprof_top_edge key = { .from = from, .to = to, .is_inline = true };
+	uint64_t hash = map_hash_u64((uint64_t)from << 32 | to);
+	uint32_t id = map_find(&r->edge_map, hash, pprof_top_edge_eq, r, &key);
 
 	if (id == MAP_NONE) {
 		if (!arena_array_room(r->arena, &r->edges, r->edges_n, 1, &r->edges_cap))
@@ -208,16 +212,16 @@ static enum err_code find_edge(
 	return ERR_OK;
 }
 
-static enum err_code visit_edge(
-	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err)
+static enum err_code pprof_top_report_visit_edge(struct pprof_top_report *r,
+	struct pprof_top_walk *w, uint32_t node, bool is_inline, struct err *err)
 {
 	enum err_code rc;
-	struct edge *e;
+	struct pprof_top_edge *e;
 
 	if (!r->nodes[node].kept)
 		return ERR_OK;
 	if (w->parent != NO_NODE && w->parent != node) {
-		if ((rc = find_edge(r, w->parent, node, &e, err)))
+		if ((rc = pprof_top_report_find_edge(r, w->parent, node, &e, err)))
 			return rc;
 		if (e->seen != w->sample + 1) {
 			e->seen = w->sample + 1;
@@ -229,20 +233,21 @@ static enum err_code visit_edge(
 	return ERR_OK;
 }
 
-static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, struct err *err)
+static enum err_code pprof_top_report_walk_all(
+	struct pprof_top_report *r, visit_fn visit, bool add_flat, struct err *err)
 {
-	struct walk w;
+	struct pprof_top_walk w;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < r->p->samples_n; i++) {
-		w = (struct walk){ .sample = i,
+		w = (struct pprof_top_walk){ .sample = i,
 			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
-		if (i % UNCHECKED == 0 && (rc = check_wanted(r->o, err)))
+		if (i % UNCHECKED == 0 && (rc = pprof_top_options_check_wanted(r->o, err)))
 			return rc;
 		if (w.value == 0)
 			continue;
-		if ((rc = walk_sample(r, &w, visit, err)))
+		if ((rc = pprof_top_report_walk_sample(r, &w, visit, err)))
 			return rc;
 		if (add_flat && w.parent != NO_NODE)
 			r->nodes[w.parent].flat += w.value;
@@ -252,14 +257,15 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 
 /* ---- choosing rows ---- */
 
-static struct top_key key_of(const void *nodes, uint32_t id)
+static struct top_key pprof_top_key_of(const void *nodes, uint32_t id)
 {
-	const struct node *n = (const struct node *)nodes + id;
+	const struct pprof_top_node *n = (const struct pprof_top_node *)nodes + id;
 
 	return (struct top_key){ n->flat, n->cum, n->text, n->objfile, n->start_line };
 }
 
-static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *err)
+static enum err_code pprof_top_report_choose_rows(
+	struct pprof_top_report *r, size_t rows_max, struct err *err)
 {
 	bool all;
 
@@ -268,7 +274,7 @@ static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *
 		return arena_fail(r->arena, "report", err);
 	for (uint32_t i = 0; i < r->nodes_n; i++)
 		r->rows[i] = i;
-	r->rows_n = (uint32_t)top_rows(r->rows, r->nodes_n, key_of, r->nodes);
+	r->rows_n = (uint32_t)top_rows(r->rows, r->nodes_n, pprof_top_key_of, r->nodes);
 	r->shown_n = r->rows_n;
 	if (rows_max > 0 && rows_max < r->rows_n)
 		r->shown_n = (uint32_t)rows_max;
@@ -284,18 +290,18 @@ static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *
 	return ERR_OK;
 }
 
-static void mark_inlined(struct report *r)
+static void pprof_top_report_mark_inlined(struct pprof_top_report *r)
 {
 	int64_t sum = 0;
 	uint64_t cutoff;
 
 	for (uint32_t i = 0; i < r->rows_n; i++)
 		sum += r->nodes[r->rows[i]].flat;
-	cutoff = magnitude64((int64_t)((double)sum * EDGE_FRACTION));
+	cutoff = integer_magnitude64((int64_t)((double)sum * EDGE_FRACTION));
 	for (size_t i = 0; i < r->edges_n; i++) {
-		const struct edge *e = &r->edges[i];
+		const struct pprof_top_edge *e = &r->edges[i];
 
-		if (magnitude64(e->weight) < cutoff)
+		if (integer_magnitude64(e->weight) < cutoff)
 			continue;
 		if (e->is_inline)
 			r->nodes[e->to].inlined = true;
@@ -312,7 +318,7 @@ static int64_t report_total(const struct pprof *p, uint32_t type)
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 
-		v = magnitude64(p->values[(size_t)i * p->types_n + type]);
+		v = integer_magnitude64(p->values[(size_t)i * p->types_n + type]);
 		all += v;
 		for (uint32_t k = s->label_first; k < s->label_first + s->label_n; k++)
 			if (str_is(p->strings[p->labels[k].key], "pprof::base") &&
@@ -325,7 +331,7 @@ static int64_t report_total(const struct pprof *p, uint32_t type)
 /* ---- printing ---- */
 
 /* The unit that shows the smallest cost, unless the largest is far above it. */
-static void choose_unit(struct report *r)
+static void pprof_top_report_choose_unit(struct pprof_top_report *r)
 {
 	struct str min_unit, max_unit, unit;
 	uint64_t min = 0, v;
@@ -334,9 +340,9 @@ static void choose_unit(struct report *r)
 	if (r->shown_n == 0)
 		return;
 	for (uint32_t i = 0; i < r->shown_n; i++) {
-		const struct node *n = &r->nodes[r->rows[i]];
+		const struct pprof_top_node *n = &r->nodes[r->rows[i]];
 
-		v = magnitude64(n->flat ? n->flat : n->cum);
+		v = integer_magnitude64(n->flat ? n->flat : n->cum);
 		if (v > 0 && (min == 0 || v < min))
 			min = v;
 	}
@@ -350,7 +356,7 @@ static void choose_unit(struct report *r)
 	r->output_unit = unit.len > 0 ? unit : r->unit;
 }
 
-static void add_time(struct buf *out, int64_t ns)
+static void pprof_top_add_time(struct buf *out, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -364,7 +370,7 @@ static void add_time(struct buf *out, int64_t ns)
 	buf_release(&text);
 }
 
-static void print_duration(const struct report *r, struct buf *out)
+static void pprof_top_report_print_duration(const struct pprof_top_report *r, struct buf *out)
 {
 	struct str unit;
 	double ns = pprof_unit_scale(r->total, r->unit, STR("nanoseconds"), &unit);
@@ -383,7 +389,7 @@ static void print_duration(const struct report *r, struct buf *out)
 }
 
 /* Long expressions are cut before a character of UTF-8. */
-static void print_filters(const struct pprof_top_options *o, struct buf *out)
+static void pprof_top_options_print_filters(const struct pprof_top_options *o, struct buf *out)
 {
 	struct buf line = { 0 };
 	size_t n;
@@ -405,14 +411,14 @@ static void print_filters(const struct pprof_top_options *o, struct buf *out)
 }
 
 /* Prints a text from outside, which may hold any byte. */
-static void add_line(struct buf *out, const char *what, struct str text)
+static void pprof_top_add_line(struct buf *out, const char *what, struct str text)
 {
 	buf_add_cstr(out, what);
 	buf_add_printable(out, text);
 	buf_add_char(out, '\n');
 }
 
-static void print_header(const struct report *r, struct buf *out)
+static void pprof_top_report_print_header(const struct pprof_top_report *r, struct buf *out)
 {
 	const struct pprof *p = r->p;
 
@@ -421,31 +427,31 @@ static void print_header(const struct report *r, struct buf *out)
 		struct str build_id = p->strings[p->mappings[0].build_id];
 
 		if (file.len > 0)
-			add_line(out, "File: ", frame_path_base(file));
+			pprof_top_add_line(out, "File: ", frame_path_base(file));
 		if (build_id.len > 0)
-			add_line(out, "Build ID: ", build_id);
+			pprof_top_add_line(out, "Build ID: ", build_id);
 	}
 	for (uint32_t i = 0; i < p->comments_n; i++) {
 		struct str c = p->strings[p->comments[i]];
 
 		if (c.len == 0 || c.ptr[0] != '#')
-			add_line(out, "", c);
+			pprof_top_add_line(out, "", c);
 	}
 	if (p->strings[p->types[r->type].type].len > 0)
-		add_line(out, "Type: ", p->strings[p->types[r->type].type]);
+		pprof_top_add_line(out, "Type: ", p->strings[p->types[r->type].type]);
 	if (p->doc_url != 0)
-		add_line(out, "Doc: ", p->strings[p->doc_url]);
+		pprof_top_add_line(out, "Doc: ", p->strings[p->doc_url]);
 	if (p->time_nanos != 0) {
 		buf_add_cstr(out, "Time: ");
-		add_time(out, p->time_nanos);
+		pprof_top_add_time(out, p->time_nanos);
 		buf_add_char(out, '\n');
 	}
 	if (p->duration_nanos != 0)
-		print_duration(r, out);
-	print_filters(r->o, out);
+		pprof_top_report_print_duration(r, out);
+	pprof_top_options_print_filters(r->o, out);
 }
 
-static void print_shown(const struct report *r, struct buf *out)
+static void pprof_top_report_print_shown(const struct pprof_top_report *r, struct buf *out)
 {
 	struct buf percent = { 0 };
 	int64_t shown = 0;
@@ -463,29 +469,30 @@ static void print_shown(const struct report *r, struct buf *out)
 	buf_release(&percent);
 }
 
-static void add_right(struct buf *out, struct buf *scratch, int64_t value, const struct report *r)
+static void pprof_top_add_right(
+	struct buf *out, struct buf *scratch, int64_t value, const struct pprof_top_report *r)
 {
 	buf_clear(scratch);
 	pprof_unit_print(scratch, value, r->unit, r->output_unit);
 	buf_printf(out, "%10.*s ", (int)scratch->len, scratch->len ? scratch->ptr : "");
 }
 
-static void print_rows(const struct report *r, struct buf *out)
+static void pprof_top_report_print_rows(const struct pprof_top_report *r, struct buf *out)
 {
 	struct buf scratch = { 0 };
 	int64_t sum = 0;
 
 	buf_printf(out, "%10s %5s%% %5s%% %10s %5s%%\n", "flat", "flat", "sum", "cum", "cum");
 	for (uint32_t i = 0; i < r->shown_n; i++) {
-		const struct node *n = &r->nodes[r->rows[i]];
+		const struct pprof_top_node *n = &r->nodes[r->rows[i]];
 
 		sum += n->flat;
-		add_right(out, &scratch, n->flat, r);
+		pprof_top_add_right(out, &scratch, n->flat, r);
 		pprof_percent_print(out, n->flat, r->total);
 		buf_add_char(out, ' ');
 		pprof_percent_print(out, sum, r->total);
 		buf_add_char(out, ' ');
-		add_right(out, &scratch, n->cum, r);
+		pprof_top_add_right(out, &scratch, n->cum, r);
 		pprof_percent_print(out, n->cum, r->total);
 		buf_add_cstr(out, "  ");
 		buf_add_printable(out, n->text);
@@ -497,7 +504,7 @@ static void print_rows(const struct report *r, struct buf *out)
 enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,
 	struct arena *a, struct buf *out, struct err *err)
 {
-	struct report r = { .p = p, .o = o, .type = o->type, .arena = a };
+	struct pprof_top_report r = { .p = p, .o = o, .type = o->type, .arena = a };
 	enum err_code rc;
 
 	assert(o->type < p->types_n && (o->filters || !o->filters_n));
@@ -511,20 +518,20 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	r.total = o->filtered ? o->total : report_total(p, o->type);
 	if ((rc = prune_pprof_init(&r.prune, p, a, err)))
 		goto out;
-	if ((rc = make_nodes(&r, err)))
+	if ((rc = pprof_top_report_make_nodes(&r, err)))
 		goto out;
-	if ((rc = walk_all(&r, visit_cum, true, err)))
+	if ((rc = pprof_top_report_walk_all(&r, pprof_top_report_visit_cum, true, err)))
 		goto out;
-	if ((rc = choose_rows(&r, o->rows_max, err)))
+	if ((rc = pprof_top_report_choose_rows(&r, o->rows_max, err)))
 		goto out;
-	if ((rc = walk_all(&r, visit_edge, false, err)))
+	if ((rc = pprof_top_report_walk_all(&r, pprof_top_report_visit_edge, false, err)))
 		goto out;
 	assert(r.shown_n <= r.rows_n && r.rows_n <= r.nodes_n);
-	mark_inlined(&r);
-	choose_unit(&r);
-	print_header(&r, out);
-	print_shown(&r, out);
-	print_rows(&r, out);
+	pprof_top_report_mark_inlined(&r);
+	pprof_top_report_choose_unit(&r);
+	pprof_top_report_print_header(&r, out);
+	pprof_top_report_print_shown(&r, out);
+	pprof_top_report_print_rows(&r, out);
 	if (buf_failed(out))
 		rc = err_nomem(err, "report");
 out:

@@ -5,21 +5,21 @@
 
 #include "proto/report/top_rows.h"
 
-struct unit {
+struct pprof_unit {
 	const char *name;
 	const char *aliases[4];
 	double factor;
 };
 
 struct unit_family {
-	const struct unit *units;
+	const struct pprof_unit *units;
 	size_t n;
 	const char *default_name;
 	double default_factor;
 };
 
 /* clang-format off */
-static const struct unit bytes[] = {
+static const struct pprof_unit bytes[] = {
 	{ "B", { "b", "byte" }, 1 },
 	{ "kB", { "kb", "kbyte", "kilobyte" }, 1024.0 },
 	{ "MB", { "mb", "mbyte", "megabyte" }, 1048576.0 },
@@ -28,7 +28,7 @@ static const struct unit bytes[] = {
 	{ "PB", { "pb", "pbyte", "petabyte" }, 1125899906842624.0 },
 };
 
-static const struct unit times[] = {
+static const struct pprof_unit times[] = {
 	{ "ns", { "ns", "nanosecond" }, 1 },
 	{ "us", { "\xce\xbcs", "us", "microsecond" }, 1e3 },
 	{ "ms", { "ms", "millisecond" }, 1e6 },
@@ -36,7 +36,7 @@ static const struct unit times[] = {
 	{ "hrs", { "hour", "hr" }, 3600e9 },
 };
 
-static const struct unit gcus[] = {
+static const struct pprof_unit gcus[] = {
 	{ "n*GCU", { "nanogcu" }, 1e-9 },
 	{ "u*GCU", { "microgcu" }, 1e-6 },
 	{ "m*GCU", { "milligcu" }, 1e-3 },
@@ -56,7 +56,7 @@ static const struct unit_family families[] = {
 /* clang-format on */
 
 /* Ignores case, and a plural s of names longer than two letters. */
-static const struct unit *find(const struct unit_family *f, struct str name)
+static const struct pprof_unit *unit_family_find(const struct unit_family *f, struct str name)
 {
 	if (name.len > 2 && (name.ptr[name.len - 1] == 's' || name.ptr[name.len - 1] == 'S'))
 		name.len--;
@@ -67,9 +67,9 @@ static const struct unit *find(const struct unit_family *f, struct str name)
 	return NULL;
 }
 
-static double scale_auto(const struct unit_family *f, double v, struct str *unit)
+static double unit_family_scale_auto(const struct unit_family *f, double v, struct str *unit)
 {
-	const struct unit *best = NULL;
+	const struct pprof_unit *best = NULL;
 
 	for (size_t i = 0; i < f->n; i++)
 		if ((!best || f->units[i].factor >= best->factor) && v / f->units[i].factor >= 1)
@@ -81,20 +81,20 @@ static double scale_auto(const struct unit_family *f, double v, struct str *unit
 double pprof_unit_scale(int64_t value, struct str from, struct str to, struct str *unit)
 {
 	bool is_auto = str_is(to, "minimum") || str_is(to, "auto");
-	const struct unit *source, *target;
+	const struct pprof_unit *source, *target;
 	double v;
 
 	assert(unit);
 	if (value < 0 && value != INT64_MIN)
 		return -pprof_unit_scale(-value, from, to, unit);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		source = find(&families[i], from);
+		source = unit_family_find(&families[i], from);
 		if (!source)
 			continue;
 		v = (double)value * source->factor;
 		if (is_auto)
-			return scale_auto(&families[i], v, unit);
-		target = find(&families[i], to);
+			return unit_family_scale_auto(&families[i], v, unit);
+		target = unit_family_find(&families[i], to);
 		*unit = str_of(target ? target->name : families[i].default_name);
 		return v / (target ? target->factor : families[i].default_factor);
 	}

@@ -37,7 +37,7 @@ void prune_release(struct prune *p)
 	p->drop = p->keep = NULL;
 }
 
-static bool name_goes(const struct prune *p, struct str name)
+static bool prune_name_goes(const struct prune *p, struct str name)
 {
 	if (name.len == 0)
 		return false;
@@ -45,23 +45,23 @@ static bool name_goes(const struct prune *p, struct str name)
 	return regex_match(p->drop, name) && !(p->keep && regex_match(p->keep, name));
 }
 
-static bool function_goes(struct prune *p, uint32_t id)
+static bool prune_function_goes(struct prune *p, uint32_t id)
 {
 	char *fate = &p->functions[id];
 
 	if (*fate == FUNCTION_UNKNOWN)
-		*fate = name_goes(p, p->source.function_name(p->source.ctx, id)) ? FUNCTION_GOES :
-																		   FUNCTION_STAYS;
+		*fate = prune_name_goes(p, p->source.function_name(p->source.ctx, id)) ? FUNCTION_GOES :
+																				 FUNCTION_STAYS;
 	return *fate == FUNCTION_GOES;
 }
 
 /* The outermost line that goes decides how much of a location is left. */
-static char fate_of_location(struct prune *p, uint32_t id)
+static char prune_fate_of_location(struct prune *p, uint32_t id)
 {
 	const struct prune_source *s = &p->source;
 	uint32_t n = s->lines_n(s->ctx, id), skip = n;
 
-	while (skip > 0 && !function_goes(p, s->line_function(s->ctx, id, skip - 1)))
+	while (skip > 0 && !prune_function_goes(p, s->line_function(s->ctx, id, skip - 1)))
 		skip--;
 	if (skip == 0)
 		return LOCATION_STAYS;
@@ -79,7 +79,7 @@ enum prune_state prune_next(struct prune *p, enum prune_state above, uint32_t lo
 		return PRUNE_ENDED;
 	fate = &p->locations[location];
 	if (*fate == LOCATION_UNKNOWN)
-		*fate = fate_of_location(p, location);
+		*fate = prune_fate_of_location(p, location);
 	if (*fate == LOCATION_STAYS)
 		return PRUNE_GOES_ON;
 	if (above == PRUNE_AT_ROOT)

@@ -1,18 +1,18 @@
 #include "proto/report/prune_pprof.h"
 
-static uint32_t lines_n(const void *ctx, uint32_t location)
+static uint32_t prune_pprof_lines_n(const void *ctx, uint32_t location)
 {
 	return ((const struct pprof *)ctx)->locations[location].line_n;
 }
 
-static uint32_t line_function(const void *ctx, uint32_t location, uint32_t line)
+static uint32_t prune_pprof_line_function(const void *ctx, uint32_t location, uint32_t line)
 {
 	const struct pprof *p = ctx;
 
 	return p->lines[p->locations[location].line_first + line].function;
 }
 
-static struct str function_name(const void *ctx, uint32_t function)
+static struct str prune_pprof_function_name(const void *ctx, uint32_t function)
 {
 	const struct pprof *p = ctx;
 
@@ -25,9 +25,9 @@ enum err_code prune_pprof_init(
 	const struct prune_source source = { .ctx = p,
 		.locations_n = p->locations_n,
 		.functions_n = p->functions_n,
-		.lines_n = lines_n,
-		.line_function = line_function,
-		.function_name = function_name };
+		.lines_n = prune_pprof_lines_n,
+		.line_function = prune_pprof_line_function,
+		.function_name = prune_pprof_function_name };
 
 	return prune_init(r, &source, p->strings[p->drop_frames], p->strings[p->keep_frames], a, err);
 }

@@ -8,12 +8,12 @@
 
 #include "base/integer.h"
 
-struct keys {
+struct top_rows_keys {
 	struct top_key (*of)(const void *ctx, uint32_t id);
 	const void *ctx;
 };
 
-static int by_first_line(int64_t a, int64_t b)
+static int top_rows_by_first_line(int64_t a, int64_t b)
 {
 	char at[24], bt[24];
 
@@ -22,31 +22,31 @@ static int by_first_line(int64_t a, int64_t b)
 	return strcmp(at, bt);
 }
 
-static int by_rank(const void *left, const void *right, void *ctx)
+static int top_rows_by_rank(const void *left, const void *right, void *ctx)
 {
-	const struct keys *keys = ctx;
+	const struct top_rows_keys *keys = ctx;
 	struct top_key a = keys->of(keys->ctx, *(const uint32_t *)left);
 	struct top_key b = keys->of(keys->ctx, *(const uint32_t *)right);
-	uint64_t am = magnitude64(a.flat), bm = magnitude64(b.flat);
+	uint64_t am = integer_magnitude64(a.flat), bm = integer_magnitude64(b.flat);
 	int c;
 
 	if (am != bm)
 		return am > bm ? -1 : 1;
 	if ((c = str_cmp(a.name, b.name)))
 		return c;
-	am = magnitude64(a.cum);
-	bm = magnitude64(b.cum);
+	am = integer_magnitude64(a.cum);
+	bm = integer_magnitude64(b.cum);
 	if (am != bm)
 		return am > bm ? -1 : 1;
 	if (a.start_line != b.start_line)
-		return by_first_line(a.start_line, b.start_line);
+		return top_rows_by_first_line(a.start_line, b.start_line);
 	return str_cmp(a.objfile, b.objfile);
 }
 
 size_t top_rows(
 	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx)
 {
-	struct keys keys = { key, ctx };
+	struct top_rows_keys keys = { key, ctx };
 	size_t kept = 0;
 
 	assert(key && (ids || !n));
@@ -57,7 +57,7 @@ size_t top_rows(
 			ids[kept++] = ids[i];
 	}
 	if (kept > 1)
-		qsort_r(ids, kept, sizeof(*ids), by_rank, &keys);
+		qsort_r(ids, kept, sizeof(*ids), top_rows_by_rank, &keys);
 	return kept;
 }
 

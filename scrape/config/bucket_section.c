@@ -35,7 +35,7 @@ static const struct yaml_field prices_table[] = {
 
 /* Their fields are members of the section, so they have no defaults of their own. */
 
-static enum err_code check_role(
+static enum err_code bucket_section_check_role(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct bucket_section *s = out;
@@ -46,7 +46,7 @@ static enum err_code check_role(
 	return ERR_OK;
 }
 
-static enum err_code check_prices(
+static enum err_code bucket_section_check_prices(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct yaml_field *f;
@@ -67,14 +67,14 @@ static const struct yaml_schema role_schema = {
 	.size = sizeof(struct bucket_section),
 	.fields = role_table,
 	.fields_n = sizeof(role_table) / sizeof(role_table[0]),
-	.check = check_role,
+	.check = bucket_section_check_role,
 };
 static const struct yaml_schema prices_schema = {
 	.name = "prices",
 	.size = sizeof(struct bucket_section),
 	.fields = prices_table,
 	.fields_n = sizeof(prices_table) / sizeof(prices_table[0]),
-	.check = check_prices,
+	.check = bucket_section_check_prices,
 };
 
 #define AT(member) offsetof(struct bucket_section, member)
@@ -104,7 +104,7 @@ static const struct yaml_field table[] = {
 /* clang-format on */
 #undef AT
 
-static void set_defaults(struct yaml_ctx *ctx, void *out)
+static void bucket_section_set_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct bucket_section *s = out;
 
@@ -119,11 +119,11 @@ static const struct yaml_schema schema = {
 	.size = sizeof(struct bucket_section),
 	.fields = table,
 	.fields_n = sizeof(table) / sizeof(table[0]),
-	.defaults = set_defaults,
+	.defaults = bucket_section_set_defaults,
 };
 /* ---- checks ---- */
 
-static enum err_code check_url(
+static enum err_code bucket_section_check_url(
 	const struct yaml_node *n, const char *name, struct str url, struct err *err)
 {
 	const char *problem = http_config_url_problem(url);
@@ -137,7 +137,7 @@ static enum err_code check_url(
 }
 
 /* A value and a file with it. */
-static enum err_code check_pair(
+static enum err_code bucket_section_check_pair(
 	const struct yaml_node *n, const char *name, struct str text, struct str file, struct err *err)
 {
 	if (text.len && file.len)
@@ -146,16 +146,17 @@ static enum err_code check_pair(
 	return ERR_OK;
 }
 
-static enum err_code check_keys(
+static enum err_code bucket_section_check_keys(
 	const struct yaml_node *n, const struct bucket_section *s, struct err *err)
 {
 	bool access = s->access_key.len || s->access_key_file.len;
 	bool secret = s->secret_key.len || s->secret_key_file.len;
 	enum err_code rc;
 
-	if ((rc = check_pair(n, "access_key", s->access_key, s->access_key_file, err)) ||
-		(rc = check_pair(n, "secret_key", s->secret_key, s->secret_key_file, err)) ||
-		(rc = check_pair(n, "session_token", s->session_token, s->session_token_file, err)))
+	if ((rc = bucket_section_check_pair(n, "access_key", s->access_key, s->access_key_file, err)) ||
+		(rc = bucket_section_check_pair(n, "secret_key", s->secret_key, s->secret_key_file, err)) ||
+		(rc = bucket_section_check_pair(
+			 n, "session_token", s->session_token, s->session_token_file, err)))
 		return rc;
 	if (access != secret)
 		return yaml_err(n, err, ERR_INVALID, "%s needs %s", access ? "access_key" : "secret_key",
@@ -165,7 +166,7 @@ static enum err_code check_keys(
 	return ERR_OK;
 }
 
-static enum err_code set_source(
+static enum err_code bucket_section_set_source(
 	const struct yaml_node *n, struct bucket_section *s, struct err *err)
 {
 	bool keys = s->secret_key.len || s->secret_key_file.len;
@@ -184,7 +185,7 @@ static enum err_code set_source(
 }
 
 /* A store refuses headers of this kind that are not signed. */
-static enum err_code check_headers(
+static enum err_code bucket_section_check_headers(
 	const struct yaml_node *n, const struct labels *headers, struct err *err)
 {
 	for (size_t i = 0; i < headers->n; i++)
@@ -195,7 +196,8 @@ static enum err_code check_headers(
 	return ERR_OK;
 }
 
-static enum err_code make_absolute(struct yaml_ctx *ctx, struct bucket_section *s, struct err *err)
+static enum err_code bucket_section_make_absolute(
+	struct yaml_ctx *ctx, struct bucket_section *s, struct err *err)
 {
 	struct str *const paths[] = { &s->access_key_file, &s->secret_key_file, &s->session_token_file,
 		&s->credentials_file, &s->token_file };
@@ -216,17 +218,19 @@ enum err_code bucket_section_decode(
 	if (yaml_is_null(n))
 		return ERR_OK;
 	if ((rc = yaml_decode(ctx, &schema, n, out, err)) ||
-		(rc = check_url(n, "endpoint", out->endpoint, err)))
+		(rc = bucket_section_check_url(n, "endpoint", out->endpoint, err)))
 		return rc;
 	if (!out->bucket.len)
 		return yaml_err(n, err, ERR_INVALID, "bucket: the bucket's name is missing");
 	if (out->sts_endpoint.len &&
-		(rc = check_url(yaml_get(n, "web_identity"), "sts_endpoint", out->sts_endpoint, err)))
+		(rc = bucket_section_check_url(
+			 yaml_get(n, "web_identity"), "sts_endpoint", out->sts_endpoint, err)))
 		return rc;
-	if ((rc = check_keys(n, out, err)) || (rc = set_source(n, out, err)) ||
-		(rc = check_headers(n, &out->http.headers, err)) ||
-		(rc = check_headers(n, &out->http.header_files, err)) ||
-		(rc = make_absolute(ctx, out, err)))
+	if ((rc = bucket_section_check_keys(n, out, err)) ||
+		(rc = bucket_section_set_source(n, out, err)) ||
+		(rc = bucket_section_check_headers(n, &out->http.headers, err)) ||
+		(rc = bucket_section_check_headers(n, &out->http.header_files, err)) ||
+		(rc = bucket_section_make_absolute(ctx, out, err)))
 		return rc;
 	out->at = n;
 	return http_config_check(ctx, n, &out->http, err);

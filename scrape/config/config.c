@@ -16,7 +16,7 @@
 
 /* ---- global ---- */
 
-static void add_variable(struct buf *out, struct str name)
+static void config_add_variable(struct buf *out, struct str name)
 {
 	char key[256];
 	const char *v;
@@ -30,13 +30,13 @@ static void add_variable(struct buf *out, struct str name)
 		buf_add_cstr(out, v);
 }
 
-static bool is_word(char c)
+static bool config_is_word(char c)
 {
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* Expands $name and ${name} from the environment ("" if unset), and $$ to a dollar sign. */
-static void expand(struct buf *out, struct str s)
+static void config_expand(struct buf *out, struct str s)
 {
 	const char *close;
 	size_t n;
@@ -48,20 +48,21 @@ static void expand(struct buf *out, struct str s)
 			buf_add_char(out, '$');
 			i++;
 		} else if (s.ptr[i + 1] == '{' && (close = memchr(s.ptr + i, '}', s.len - i))) {
-			add_variable(out, (struct str){ s.ptr + i + 2, (size_t)(close - s.ptr) - i - 2 });
+			config_add_variable(
+				out, (struct str){ s.ptr + i + 2, (size_t)(close - s.ptr) - i - 2 });
 			i = (size_t)(close - s.ptr);
 		} else {
-			for (n = 0; i + 1 + n < s.len && is_word(s.ptr[i + 1 + n]); n++)
+			for (n = 0; i + 1 + n < s.len && config_is_word(s.ptr[i + 1 + n]); n++)
 				;
 			if (n == 0)
 				buf_add_char(out, '$');
-			add_variable(out, (struct str){ s.ptr + i + 1, n });
+			config_add_variable(out, (struct str){ s.ptr + i + 1, n });
 			i += n;
 		}
 	}
 }
 
-static enum err_code decode_external(
+static enum err_code config_decode_external(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct labels_builder b;
@@ -79,7 +80,7 @@ static enum err_code decode_external(
 		if (c->kind != YAML_SCALAR)
 			return yaml_err(
 				c, err, ERR_INVALID, "expected the value of label %s", QUOTED(c->key->text));
-		expand(&expanded, c->text);
+		config_expand(&expanded, c->text);
 		value = str_dup(ctx->arena, buf_str(&expanded));
 		if (buf_failed(&expanded) || !value.ptr) {
 			buf_release(&expanded);
@@ -113,13 +114,13 @@ static const struct yaml_field global_table[] = {
 		"default of jobs", 0 },
 	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL,
 		"default of jobs", 0 },
-	{ "external_labels", YAML_CUSTOM, AT(external_labels), NULL, decode_external,
+	{ "external_labels", YAML_CUSTOM, AT(external_labels), NULL, config_decode_external,
 		"of whatever leaves this server", 0 },
 };
 /* clang-format on */
 #undef AT
 
-static enum err_code global_check(
+static enum err_code config_global_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct global_config *g = out;
@@ -135,11 +136,11 @@ const struct yaml_schema config_global_schema = {
 	.size = sizeof(struct global_config),
 	.fields = global_table,
 	.fields_n = sizeof(global_table) / sizeof(global_table[0]),
-	.check = global_check,
+	.check = config_global_check,
 	.foreign = (const struct yaml_foreign *const[]){ global_foreign, NULL },
 };
 
-static void global_fill(struct global_config *g)
+static void global_config_global_fill(struct global_config *g)
 {
 	if (!g->scrape_interval_ns)
 		g->scrape_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
@@ -153,14 +154,14 @@ static void global_fill(struct global_config *g)
 
 /* ---- the file ---- */
 
-struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
+struct config_file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
 	bool has_global; /* decoded without an error */
 	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories,
 		*links, *bucket;
 };
 
-static enum err_code keep_node(
+static enum err_code config_keep_node(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	if (n->kind != YAML_SEQUENCE)
@@ -169,45 +170,46 @@ static enum err_code keep_node(
 	return ERR_OK;
 }
 
-static enum err_code keep_any(
+static enum err_code config_keep_any(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	*(const struct yaml_node **)field = n;
 	return ERR_OK;
 }
 
+#define FILE_AT(member) offsetof(struct config_file_fields, member)
 /* clang-format off */
 static const struct yaml_field file_table[] = {
-	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &config_global_schema, NULL,
-		"defaults", offsetof(struct file_fields, has_global) + 1 },
-	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+	{ "global", YAML_STRUCT, FILE_AT(global), &config_global_schema, NULL, "defaults",
+		FILE_AT(has_global) + 1 },
+	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), NULL, config_keep_node,
 		"jobs", 0 },
-	{ "scrape_config_files", YAML_CUSTOM, offsetof(struct file_fields, files), NULL, keep_node,
+	{ "scrape_config_files", YAML_CUSTOM, FILE_AT(files), NULL, config_keep_node,
 		"files with more jobs", 0 },
-	{ "rule_files", YAML_CUSTOM, offsetof(struct file_fields, rules), NULL, keep_node,
+	{ "rule_files", YAML_CUSTOM, FILE_AT(rules), NULL, config_keep_node,
 		"files with rules", 0 },
-	{ "alerting", YAML_CUSTOM, offsetof(struct file_fields, alerting), NULL, keep_any,
+	{ "alerting", YAML_CUSTOM, FILE_AT(alerting), NULL, config_keep_any,
 		"where alerts go", 0 },
-	{ "push_config", YAML_CUSTOM, offsetof(struct file_fields, push), NULL, keep_any,
+	{ "push_config", YAML_CUSTOM, FILE_AT(push), NULL, config_keep_any,
 		"what becomes of profiles that are sent", 0 },
-	{ "debuginfod", YAML_CUSTOM, offsetof(struct file_fields, debuginfod), NULL, keep_node,
+	{ "debuginfod", YAML_CUSTOM, FILE_AT(debuginfod), NULL, config_keep_node,
 		"servers of debug data", 0 },
-	{ "debug_directories", YAML_CUSTOM, offsetof(struct file_fields, directories), NULL, keep_node,
+	{ "debug_directories", YAML_CUSTOM, FILE_AT(directories), NULL, config_keep_node,
 		"directories with debug data", 0 },
-	{ "source_links", YAML_CUSTOM, offsetof(struct file_fields, links), NULL, keep_node,
+	{ "source_links", YAML_CUSTOM, FILE_AT(links), NULL, config_keep_node,
 		"where code can be seen", 0 },
-	{ "bucket", YAML_CUSTOM, offsetof(struct file_fields, bucket), NULL, keep_any,
+	{ "bucket", YAML_CUSTOM, FILE_AT(bucket), NULL, config_keep_any,
 		"the object store", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
-	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), NULL, config_keep_node,
 		"jobs", 0 },
 };
 /* clang-format on */
 
 const struct yaml_schema config_file_schema = {
 	.name = "config",
-	.size = sizeof(struct file_fields),
+	.size = sizeof(struct config_file_fields),
 	.fields = file_table,
 	.fields_n = sizeof(file_table) / sizeof(file_table[0]),
 	.foreign = (const struct yaml_foreign *const[]){ config_foreign, NULL },
@@ -215,12 +217,12 @@ const struct yaml_schema config_file_schema = {
 
 static const struct yaml_schema jobs_file_schema = {
 	.name = "scrape_config_file",
-	.size = sizeof(struct file_fields),
+	.size = sizeof(struct config_file_fields),
 	.fields = jobs_file_table,
 	.fields_n = sizeof(jobs_file_table) / sizeof(jobs_file_table[0]),
 };
 
-static enum err_code jobs_grow(
+static enum err_code config_jobs_grow(
 	struct config *c, size_t more, const struct yaml_node *n, struct err *err)
 {
 	if (more > CONFIG_JOBS_MAX || c->scrape_n + more > CONFIG_JOBS_MAX)
@@ -236,7 +238,7 @@ struct decoding {
 	const struct global_config *global; /* NULL: it is wrong */
 };
 
-static enum err_code decode_job(
+static enum err_code config_decode_job(
 	struct decoding *d, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
 {
 	struct config *c = d->config;
@@ -257,7 +259,7 @@ static enum err_code decode_job(
 }
 
 /* ctx: of the file that has them */
-static enum err_code decode_jobs(
+static enum err_code config_decode_jobs(
 	struct decoding *d, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
 {
 	size_t before = yaml_errors(ctx);
@@ -265,15 +267,16 @@ static enum err_code decode_jobs(
 
 	if (!n)
 		return ERR_OK;
-	if ((rc = jobs_grow(d->config, n->n, n, err)))
+	if ((rc = config_jobs_grow(d->config, n->n, n, err)))
 		return rc;
 	for (const struct yaml_node *at = n->child; at; at = at->next)
-		if ((rc = decode_job(d, ctx, at, err)) && !yaml_goes_on(ctx, rc, err))
+		if ((rc = config_decode_job(d, ctx, at, err)) && !yaml_goes_on(ctx, rc, err))
 			return rc;
 	return yaml_end(ctx, before, err);
 }
 
-static enum err_code read_text(struct config *c, const char *path, struct str *out, struct err *err)
+static enum err_code config_scrape_config_read_text(
+	struct config *c, const char *path, struct str *out, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
@@ -288,25 +291,25 @@ static enum err_code read_text(struct config *c, const char *path, struct str *o
 	return rc;
 }
 
-static enum err_code load_jobs_file(struct decoding *d, const char *path, struct err *err)
+static enum err_code config_load_jobs_file(struct decoding *d, const char *path, struct err *err)
 {
 	struct config *c = d->config;
 	struct yaml_ctx ctx = d->ctx;
 	struct yaml_node *root;
-	struct file_fields f;
+	struct config_file_fields f;
 	struct str text;
 	enum err_code rc;
 
 	ctx.dir = path_dir(str_of(path));
-	if ((rc = read_text(c, path, &text, err)) ||
+	if ((rc = config_scrape_config_read_text(c, path, &text, err)) ||
 		(rc = yaml_parse_all(&c->arena, path, text, ctx.problems, &root, err)) ||
 		(rc = yaml_decode(&ctx, &jobs_file_schema, root, &f, err)))
 		return rc;
-	return decode_jobs(d, &ctx, f.jobs, err);
+	return config_decode_jobs(d, &ctx, f.jobs, err);
 }
 
 /* One '*' at most, in the last segment. */
-static bool pattern_is_valid(const struct yaml_node *n)
+static bool config_pattern_is_valid(const struct yaml_node *n)
 {
 	const char *star = n->text.len ? memchr(n->text.ptr, '*', n->text.len) : NULL;
 	size_t rest = star ? n->text.len - (size_t)(star - n->text.ptr) : 0;
@@ -314,7 +317,7 @@ static bool pattern_is_valid(const struct yaml_node *n)
 	return n->kind == YAML_SCALAR && n->text.len && !(star && memchr(star, '/', rest));
 }
 
-static enum err_code decode_rule_files(
+static enum err_code config_decode_rule_files(
 	struct config *c, const struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
 {
 	const struct yaml_node *at;
@@ -328,7 +331,7 @@ static enum err_code decode_rule_files(
 	if (!c->rule_files)
 		return arena_fail(&c->arena, TEXT, err);
 	for (at = n->child; at; at = at->next) {
-		if (!pattern_is_valid(at))
+		if (!config_pattern_is_valid(at))
 			return yaml_err(at, err, ERR_INVALID, "invalid rule file path %s", QUOTED(at->text));
 		if (!(path = path_join(&c->arena, ctx->dir, at->text)))
 			return arena_fail(&c->arena, TEXT, err);
@@ -337,7 +340,8 @@ static enum err_code decode_rule_files(
 	return ERR_OK;
 }
 
-static enum err_code load_pattern(struct decoding *d, const struct yaml_node *n, struct err *err)
+static enum err_code config_load_pattern(
+	struct decoding *d, const struct yaml_node *n, struct err *err)
 {
 	struct config *c = d->config;
 	const char *path;
@@ -345,13 +349,13 @@ static enum err_code load_pattern(struct decoding *d, const struct yaml_node *n,
 	size_t names_n, loaded = 0, before = yaml_errors(&d->ctx);
 	enum err_code rc;
 
-	if (!pattern_is_valid(n))
+	if (!config_pattern_is_valid(n))
 		return yaml_err(n, err, ERR_INVALID, "invalid scrape config file path %s", QUOTED(n->text));
 	path = path_join(&c->arena, d->ctx.dir, n->text);
 	if (!path)
 		return arena_fail(&c->arena, TEXT, err);
 	if (!strpbrk(path, "*?["))
-		return load_jobs_file(d, path, err);
+		return config_load_jobs_file(d, path, err);
 	dir = str_dup(&c->arena, path_dir(str_of(path)));
 	last = str_base_name(str_of(path));
 	if (!dir.ptr || fs_list(dir.ptr, &c->arena, &names, &names_n, NULL))
@@ -362,14 +366,15 @@ static enum err_code load_pattern(struct decoding *d, const struct yaml_node *n,
 		if (++loaded > CONFIG_FILES_MAX)
 			return yaml_err(n, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
 		path = path_join(&c->arena, dir, names[i]);
-		rc = path ? load_jobs_file(d, path, err) : arena_fail(&c->arena, TEXT, err);
+		rc = path ? config_load_jobs_file(d, path, err) : arena_fail(&c->arena, TEXT, err);
 		if (rc && !yaml_goes_on(&d->ctx, rc, err))
 			return rc;
 	}
 	return yaml_end(&d->ctx, before, err);
 }
 
-static enum err_code load_patterns(struct decoding *d, const struct yaml_node *n, struct err *err)
+static enum err_code config_load_patterns(
+	struct decoding *d, const struct yaml_node *n, struct err *err)
 {
 	size_t before = yaml_errors(&d->ctx);
 	enum err_code rc;
@@ -379,21 +384,21 @@ static enum err_code load_patterns(struct decoding *d, const struct yaml_node *n
 	if (n->n > CONFIG_FILES_MAX)
 		return yaml_err(n, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
 	for (const struct yaml_node *at = n->child; at; at = at->next)
-		if ((rc = load_pattern(d, at, err)) && !yaml_goes_on(&d->ctx, rc, err))
+		if ((rc = config_load_pattern(d, at, err)) && !yaml_goes_on(&d->ctx, rc, err))
 			return rc;
 	return yaml_end(&d->ctx, before, err);
 }
 
 /* One section after the other, in the order of this list: each may be wrong. */
-static enum err_code decode_sections(
-	struct decoding *d, const struct file_fields *f, bool with_files, struct err *err)
+static enum err_code config_decode_sections(
+	struct decoding *d, const struct config_file_fields *f, bool with_files, struct err *err)
 {
 	struct config *c = d->config;
 	struct yaml_ctx *ctx = &d->ctx;
 	size_t before = yaml_errors(ctx);
 	enum err_code rc;
 
-	if ((rc = decode_rule_files(c, ctx, f->rules, err)) && !yaml_goes_on(ctx, rc, err))
+	if ((rc = config_decode_rule_files(c, ctx, f->rules, err)) && !yaml_goes_on(ctx, rc, err))
 		return rc;
 	if (f->alerting && (rc = alerting_config_decode(ctx, f->alerting, &c->alerting, err)) &&
 		!yaml_goes_on(ctx, rc, err))
@@ -409,9 +414,9 @@ static enum err_code decode_sections(
 	if ((rc = bucket_section_decode(ctx, f->bucket, &c->bucket, err)) &&
 		!yaml_goes_on(ctx, rc, err))
 		return rc;
-	if ((rc = decode_jobs(d, ctx, f->jobs, err)) && !yaml_goes_on(ctx, rc, err))
+	if ((rc = config_decode_jobs(d, ctx, f->jobs, err)) && !yaml_goes_on(ctx, rc, err))
 		return rc;
-	if (with_files && (rc = load_patterns(d, f->files, err)) && !yaml_goes_on(ctx, rc, err))
+	if (with_files && (rc = config_load_patterns(d, f->files, err)) && !yaml_goes_on(ctx, rc, err))
 		return rc;
 	return yaml_end(ctx, before, err);
 }
@@ -425,7 +430,7 @@ static enum err_code config_decode(struct config *c, const char *name, struct st
 			.problems = problems,
 			.take_foreign = how->ignore_foreign } };
 	size_t before = yaml_errors(&d.ctx);
-	struct file_fields f;
+	struct config_file_fields f;
 	enum err_code rc;
 
 	if ((rc = yaml_parse_all(&c->arena, name, c->text, problems, &c->root, err)))
@@ -435,10 +440,11 @@ static enum err_code config_decode(struct config *c, const char *name, struct st
 		return rc;
 	if (f.has_global || yaml_is_null(yaml_get(c->root, "global"))) {
 		c->global = f.global;
-		global_fill(&c->global);
+		global_config_global_fill(&c->global);
 		d.global = &c->global;
 	}
-	if ((rc = decode_sections(&d, &f, !how->syntax_only, err)) && !yaml_goes_on(&d.ctx, rc, err))
+	if ((rc = config_decode_sections(&d, &f, !how->syntax_only, err)) &&
+		!yaml_goes_on(&d.ctx, rc, err))
 		return rc;
 	return yaml_end(&d.ctx, before, err);
 }
@@ -454,8 +460,8 @@ static struct config *config_new(void)
 	return c;
 }
 
-static enum err_code finish(struct config *c, struct yaml_problems *problems, enum err_code rc,
-	struct config **out, struct err *err)
+static enum err_code config_finish(struct config *c, struct yaml_problems *problems,
+	enum err_code rc, struct config **out, struct err *err)
 {
 	if (rc)
 		yaml_problems_add(problems, err);
@@ -479,9 +485,9 @@ enum err_code config_read_file(const char *path, const struct config_reading *ho
 	c->path = str_dup(&c->arena, str_of(path));
 	if (!c->path.ptr)
 		rc = arena_fail(&c->arena, TEXT, err);
-	else if (!(rc = read_text(c, path, &c->text, err)))
+	else if (!(rc = config_scrape_config_read_text(c, path, &c->text, err)))
 		rc = config_decode(c, path, path_dir(c->path), how, problems, err);
-	return finish(c, problems, rc, out, err);
+	return config_finish(c, problems, rc, out, err);
 }
 
 enum err_code config_read_text(const char *name, struct str dir, struct str text,
@@ -500,7 +506,7 @@ enum err_code config_read_text(const char *name, struct str dir, struct str text
 		rc = arena_fail(&c->arena, TEXT, err);
 	else
 		rc = config_decode(c, name, dir, how, problems, err);
-	return finish(c, problems, rc, out, err);
+	return config_finish(c, problems, rc, out, err);
 }
 
 enum err_code config_first_error(

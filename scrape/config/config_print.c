@@ -15,14 +15,14 @@ static const char *const urls[] = { "url", "proxy_url", "token_url", "api_server
 /* Maps from names of the user's own to values that are never shown. */
 static const char *const secret_maps[] = { "proxy_connect_header", "endpoint_params", NULL };
 
-static bool is_one_of(struct str name, const char *const *names)
+static bool config_print_is_one_of(struct str name, const char *const *names)
 {
 	while (*names && !str_is(name, *names))
 		names++;
 	return *names != NULL;
 }
 
-static bool is_param_label(struct str name)
+static bool config_print_is_param_label(struct str name)
 {
 	struct str prefix = STR("__param_");
 
@@ -31,29 +31,31 @@ static bool is_param_label(struct str name)
 }
 
 /* A rule that sets a parameter to a fixed value, not to a part of a label. */
-static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
+static bool config_print_sets_param(const struct yaml_node *rule, const struct yaml_node *value)
 {
 	const struct yaml_node *target = yaml_get(rule, "target_label");
 
-	return str_is(value->key->text, "replacement") && target && is_param_label(target->text) &&
-		str_find(value->text, STR("$")) < 0;
+	return str_is(value->key->text, "replacement") && target &&
+		config_print_is_param_label(target->text) && str_find(value->text, STR("$")) < 0;
 }
 
-static enum yaml_shown shown(const struct yaml_node *mapping, const struct yaml_node *value)
+static enum yaml_shown config_print_shown(
+	const struct yaml_node *mapping, const struct yaml_node *value)
 {
 	struct str name = value->key->text;
 	struct str outer = mapping->key ? mapping->key->text : STR("");
 
-	if (is_one_of(name, secrets) || is_one_of(outer, secret_maps) ||
+	if (config_print_is_one_of(name, secrets) || config_print_is_one_of(outer, secret_maps) ||
 		(str_is(outer, "params") && hidden_param(name)) ||
-		(str_is(outer, "labels") && is_param_label(name)) || sets_param(mapping, value))
+		(str_is(outer, "labels") && config_print_is_param_label(name)) ||
+		config_print_sets_param(mapping, value))
 		return YAML_HIDDEN;
-	return is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;
+	return config_print_is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;
 }
 
 void config_print(struct buf *out, const struct config *c)
 {
-	yaml_print(out, c->root, shown);
+	yaml_print(out, c->root, config_print_shown);
 }
 
 /* It enables the CPU profile only, since the server serves no other profile of itself. */

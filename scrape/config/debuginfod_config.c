@@ -26,7 +26,7 @@ static const struct yaml_field table[] = {
 /* clang-format on */
 #undef AT
 
-static void set_defaults(struct yaml_ctx *ctx, void *out)
+static void debuginfod_config_set_defaults(struct yaml_ctx *ctx, void *out)
 {
 	struct debuginfod_server *s = out;
 
@@ -40,10 +40,10 @@ static const struct yaml_schema schema = {
 	.size = sizeof(struct debuginfod_server),
 	.fields = table,
 	.fields_n = sizeof(table) / sizeof(table[0]),
-	.defaults = set_defaults,
+	.defaults = debuginfod_config_set_defaults,
 };
 
-static enum err_code check(
+static enum err_code debuginfod_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct debuginfod_server *s, struct err *err)
 {
 	const char *problem = http_config_url_problem(s->url);
@@ -64,7 +64,7 @@ static enum err_code check(
 	return http_config_check(ctx, n, &s->http, err);
 }
 
-static enum err_code compile(const struct yaml_node *n, const char *name,
+static enum err_code debuginfod_config_compile(const struct yaml_node *n, const char *name,
 	const struct yaml_list *list, struct regex **out, struct err *err)
 {
 	struct err why;
@@ -74,20 +74,22 @@ static enum err_code compile(const struct yaml_node *n, const char *name,
 }
 
 /* The caller releases what is there after a failure too. */
-static enum err_code decode_server(
+static enum err_code debuginfod_config_decode_server(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct debuginfod_server *out, struct err *err)
 {
 	enum err_code rc;
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null debuginfod config section");
-	if ((rc = yaml_decode(ctx, &schema, n, out, err)) || (rc = check(ctx, n, out, err)) ||
-		(rc = compile(n, "allow_paths", &out->allow_paths, &out->paths, err)))
+	if ((rc = yaml_decode(ctx, &schema, n, out, err)) ||
+		(rc = debuginfod_config_check(ctx, n, out, err)) ||
+		(rc = debuginfod_config_compile(n, "allow_paths", &out->allow_paths, &out->paths, err)))
 		return rc;
-	return compile(n, "allow_build_ids", &out->allow_build_ids, &out->build_ids, err);
+	return debuginfod_config_compile(
+		n, "allow_build_ids", &out->allow_build_ids, &out->build_ids, err);
 }
 
-static enum err_code decode_servers(
+static enum err_code debuginfod_config_decode_servers(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct debuginfod_config *out, struct err *err)
 {
 	size_t before = yaml_errors(ctx);
@@ -103,7 +105,7 @@ static enum err_code decode_servers(
 	for (const struct yaml_node *at = n->child; at; at = at->next) {
 		s = &out->v[out->n++]; /* counted first, so that what is compiled is freed */
 		*s = (struct debuginfod_server){ 0 };
-		rc = decode_server(ctx, at, s, err);
+		rc = debuginfod_config_decode_server(ctx, at, s, err);
 		for (const struct debuginfod_server *other = out->v; !rc && other < s; other++)
 			if (str_eq(other->url, s->url))
 				rc = yaml_err(yaml_get(at, "url"), err, ERR_INVALID,
@@ -116,7 +118,7 @@ static enum err_code decode_servers(
 
 /* ---- directories ---- */
 
-static enum err_code decode_directories(
+static enum err_code debuginfod_config_decode_directories(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct debuginfod_config *out, struct err *err)
 {
 	const char *path;
@@ -146,9 +148,9 @@ enum err_code debuginfod_config_decode(struct yaml_ctx *ctx, const struct yaml_n
 
 	*out = (struct debuginfod_config){ 0 };
 	if (servers)
-		rc = decode_servers(ctx, servers, out, err);
+		rc = debuginfod_config_decode_servers(ctx, servers, out, err);
 	if (!rc && directories)
-		rc = decode_directories(ctx, directories, out, err);
+		rc = debuginfod_config_decode_directories(ctx, directories, out, err);
 	if (rc)
 		debuginfod_config_release(out);
 	return rc;
@@ -177,7 +179,7 @@ bool debuginfod_gives_source(const struct debuginfod_config *c)
 	return false;
 }
 
-static void encode_list(struct buf *out, const struct yaml_list *l)
+static void debuginfod_config_encode_list(struct buf *out, const struct yaml_list *l)
 {
 	const struct str *v = l->v;
 
@@ -194,8 +196,8 @@ void debuginfod_config_encode(struct buf *out, const struct debuginfod_config *c
 		buf_add_lenstr(out, s->url);
 		buf_printf(out, " %lld %llu %d ", (long long)s->timeout_ns, (unsigned long long)s->max_size,
 			s->source);
-		encode_list(out, &s->allow_paths);
-		encode_list(out, &s->allow_build_ids);
+		debuginfod_config_encode_list(out, &s->allow_paths);
+		debuginfod_config_encode_list(out, &s->allow_build_ids);
 		http_config_encode(out, &s->http);
 	}
 }

@@ -14,13 +14,13 @@
 
 /* ---- params ---- */
 
-static int param_cmp(const void *a, const void *b)
+static int job_config_param_cmp(const void *a, const void *b)
 {
 	return str_cmp(((const struct param_config *)a)->name, ((const struct param_config *)b)->name);
 }
 
-static enum err_code decode_strings(struct yaml_ctx *ctx, const struct yaml_node *n, size_t max,
-	struct str **out, size_t *out_n, struct err *err)
+static enum err_code job_config_decode_strings(struct yaml_ctx *ctx, const struct yaml_node *n,
+	size_t max, struct str **out, size_t *out_n, struct err *err)
 {
 	const struct yaml_node *c;
 	struct str *v;
@@ -66,23 +66,23 @@ enum err_code params_decode(
 	for (c = n->child; c; c = c->next) {
 		p = &out->v[out->n++];
 		p->name = c->key->text;
-		rc = decode_strings(ctx, c, PARAMS_MAX, &p->values, &p->values_n, err);
+		rc = job_config_decode_strings(ctx, c, PARAMS_MAX, &p->values, &p->values_n, err);
 		if (rc)
 			return rc;
 	}
-	qsort(out->v, out->n, sizeof(*out->v), param_cmp);
+	qsort(out->v, out->n, sizeof(*out->v), job_config_param_cmp);
 	return ERR_OK;
 }
 
 /* ---- the job ---- */
 
-static enum err_code decode_instance_labels(
+static enum err_code job_config_decode_instance_labels(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct scrape_config *c = field;
 	enum err_code rc;
 
-	rc = decode_strings(
+	rc = job_config_decode_strings(
 		ctx, n, INSTANCE_LABELS_MAX, &c->instance_labels, &c->instance_labels_n, err);
 	for (size_t i = 0; !rc && i < c->instance_labels_n; i++)
 		if (!label_name_valid(c->instance_labels[i]))
@@ -92,28 +92,28 @@ static enum err_code decode_instance_labels(
 }
 
 /* Prometheus's label of the one path that it scrapes. */
-static bool is_metrics_path(const struct yaml_node *n)
+static bool job_config_is_metrics_path(const struct yaml_node *n)
 {
 	return n && n->kind == YAML_SCALAR && str_is(n->text, "__metrics_path__");
 }
 
-static void warn_of_metrics_path(struct yaml_ctx *ctx, const struct yaml_node *rule)
+static void job_config_warn_of_metrics_path(struct yaml_ctx *ctx, const struct yaml_node *rule)
 {
 	const struct yaml_node *target = yaml_get(rule, "target_label");
 	const struct yaml_node *sources = yaml_get(rule, "source_labels");
 
-	if (is_metrics_path(target))
+	if (job_config_is_metrics_path(target))
 		yaml_warn(ctx, target,
 			"__metrics_path__ is not used here: the label with a profile's path is "
 			"__profile_path__");
 	for (sources = sources ? sources->child : NULL; sources; sources = sources->next)
-		if (is_metrics_path(sources))
+		if (job_config_is_metrics_path(sources))
 			yaml_warn(ctx, sources,
 				"__metrics_path__ is empty here: the label with a profile's path is "
 				"__profile_path__");
 }
 
-static enum err_code decode_relabel(
+static enum err_code job_config_decode_relabel(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	const struct yaml_node *c;
@@ -122,7 +122,7 @@ static enum err_code decode_relabel(
 		if (yaml_is_null(c))
 			return yaml_err(
 				c, err, ERR_INVALID, "empty or null target relabeling rule in scrape config");
-		warn_of_metrics_path(ctx, c);
+		job_config_warn_of_metrics_path(ctx, c);
 	}
 	return relabel_rules_decode(ctx, n, field, err);
 }
@@ -145,9 +145,10 @@ static const struct yaml_field job_table[] = {
 	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL, "bytes", 0 },
 	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL, "to show", 0 },
 	{ "profiling_config", YAML_CUSTOM, 0, NULL, profiling_config_decode, "which profiles", 0 },
-	{ "instance_labels", YAML_CUSTOM, 0, NULL, decode_instance_labels,
+	{ "instance_labels", YAML_CUSTOM, 0, NULL, job_config_decode_instance_labels,
 		"what tells replicas apart", 0 },
-	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, decode_relabel, "of targets", 0 },
+	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, job_config_decode_relabel,
+		"of targets", 0 },
 	SD_CONFIG_FIELDS(offsetof(struct scrape_config, sd)),
 	HTTP_CONFIG_FIELDS(offsetof(struct scrape_config, http)),
 };
@@ -171,28 +172,30 @@ const struct yaml_schema config_job_schema = {
 	.foreign = (const struct yaml_foreign *const[]){ sd_foreign, job_foreign, NULL },
 };
 
-static uint64_t or_global(uint64_t own, uint64_t global)
+static uint64_t job_config_or_global(uint64_t own, uint64_t global)
 {
 	return own ? own : global;
 }
 
-static void fill_from_global(struct scrape_config *c, const struct global_config *g)
+static void job_config_fill_from_global(struct scrape_config *c, const struct global_config *g)
 {
 	if (!c->scrape_interval_ns)
 		c->scrape_interval_ns = g->scrape_interval_ns;
 	if (!c->scrape_timeout_ns)
 		c->scrape_timeout_ns = g->scrape_timeout_ns < c->scrape_interval_ns ? g->scrape_timeout_ns :
 																			  c->scrape_interval_ns;
-	c->body_size_limit = or_global(c->body_size_limit, g->body_size_limit);
+	c->body_size_limit = job_config_or_global(c->body_size_limit, g->body_size_limit);
 	if (!c->body_size_limit)
 		c->body_size_limit = CONFIG_BODY_SIZE_DEFAULT;
-	c->sample_limit = or_global(c->sample_limit, g->sample_limit);
-	c->target_limit = or_global(c->target_limit, g->target_limit);
-	c->label_limit = or_global(c->label_limit, g->label_limit);
-	c->label_name_length_limit = or_global(c->label_name_length_limit, g->label_name_length_limit);
-	c->label_value_length_limit = or_global(
+	c->sample_limit = job_config_or_global(c->sample_limit, g->sample_limit);
+	c->target_limit = job_config_or_global(c->target_limit, g->target_limit);
+	c->label_limit = job_config_or_global(c->label_limit, g->label_limit);
+	c->label_name_length_limit = job_config_or_global(
+		c->label_name_length_limit, g->label_name_length_limit);
+	c->label_value_length_limit = job_config_or_global(
 		c->label_value_length_limit, g->label_value_length_limit);
-	c->keep_dropped_targets = or_global(c->keep_dropped_targets, g->keep_dropped_targets);
+	c->keep_dropped_targets = job_config_or_global(
+		c->keep_dropped_targets, g->keep_dropped_targets);
 }
 
 static enum err_code job_check(
@@ -233,7 +236,7 @@ enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	if ((rc = yaml_decode(ctx, &config_job_schema, n, out, err)) || !global)
 		return rc;
 	out->at = n;
-	fill_from_global(out, global);
+	job_config_fill_from_global(out, global);
 	assert(out->scrape_interval_ns > 0 && out->scrape_timeout_ns > 0 && out->body_size_limit > 0);
 	return job_check(ctx, n, out, err);
 }

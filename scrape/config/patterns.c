@@ -3,7 +3,8 @@
 #include "base/quote.h"
 
 /* Each alone: two wrong ones may be right together. */
-static enum err_code check_each(const char *name, const struct str *v, size_t n, struct err *err)
+static enum err_code patterns_check_each(
+	const char *name, const struct str *v, size_t n, struct err *err)
 {
 	struct regex *re;
 	enum err_code rc;
@@ -25,7 +26,7 @@ enum err_code patterns_compile(
 	*out = NULL;
 	if (n > PATTERNS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %u %s", PATTERNS_MAX, name);
-	if ((rc = check_each(name, v, n, err)) || !n)
+	if ((rc = patterns_check_each(name, v, n, err)) || !n)
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));

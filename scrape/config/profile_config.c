@@ -35,7 +35,7 @@ struct profile_fields { /* a profile, and which of its fields the file sets */
 	bool enabled_set, path_set;
 };
 
-static enum err_code decode_kind(
+static enum err_code profile_config_decode_kind(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct profile_config *p = field;
@@ -70,13 +70,13 @@ static const struct yaml_field profile_table[] = {
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
 	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode,
 		"instead of the job's of that name", 0 },
-	{ "kind", YAML_CUSTOM, offsetof(struct profile_fields, profile), NULL, decode_kind,
-		"gauge, delta or cumulative, per sample type", 0 },
+	{ "kind", YAML_CUSTOM, offsetof(struct profile_fields, profile), NULL,
+		profile_config_decode_kind, "gauge, delta or cumulative, per sample type", 0 },
 };
 /* clang-format on */
 #undef AT
 
-static void fields_from(
+static void profile_default_fields_from(
 	const struct profile_default *d, struct str name, struct profile_fields *out)
 {
 	*out = (struct profile_fields){ .profile.name = name };
@@ -87,7 +87,7 @@ static void fields_from(
 	}
 }
 
-static const struct profile_default *find_default(struct str name)
+static const struct profile_default *profile_config_find_default(struct str name)
 {
 	for (size_t i = 0; i < DEFAULTS_N; i++)
 		if (str_is(name, profile_defaults[i].name))
@@ -95,11 +95,11 @@ static const struct profile_default *find_default(struct str name)
 	return NULL;
 }
 
-static void set_defaults(struct yaml_ctx *ctx, void *out)
+static void profile_config_set_defaults(struct yaml_ctx *ctx, void *out)
 {
 	const struct str *name = ctx->user;
 
-	fields_from(find_default(*name), *name, out);
+	profile_default_fields_from(profile_config_find_default(*name), *name, out);
 }
 
 const struct yaml_schema config_profile_schema = {
@@ -107,11 +107,11 @@ const struct yaml_schema config_profile_schema = {
 	.size = sizeof(struct profile_fields),
 	.fields = profile_table,
 	.fields_n = sizeof(profile_table) / sizeof(profile_table[0]),
-	.defaults = set_defaults,
+	.defaults = profile_config_set_defaults,
 	.foreign = (const struct yaml_foreign *const[]){ profile_foreign, NULL },
 };
 
-static enum err_code decode_profile(
+static enum err_code profile_config_decode_profile(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct profile_config *out, struct err *err)
 {
 	struct str name = n->key->text;
@@ -122,7 +122,7 @@ static enum err_code decode_profile(
 	if (!label_name_valid(name))
 		return yaml_err(n->key, err, ERR_INVALID, "%s is not a valid profile name", QUOTED(name));
 	own.user = &name;
-	fields_from(find_default(name), name, &f);
+	profile_default_fields_from(profile_config_find_default(name), name, &f);
 	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &config_profile_schema, n, &f, err)))
 		return rc;
 	if (f.path_set && !f.enabled_set)
@@ -146,7 +146,7 @@ static int profile_cmp(const void *a, const void *b)
 }
 
 /* The defaults that the file does not name, then the profiles that it names. */
-static enum err_code decode_profiles(
+static enum err_code profile_config_decode_profiles(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct scrape_config *job = field;
@@ -166,11 +166,11 @@ static enum err_code decode_profiles(
 	for (size_t i = 0; i < DEFAULTS_N; i++) {
 		if (n && yaml_get(n, profile_defaults[i].name))
 			continue;
-		fields_from(&profile_defaults[i], str_of(profile_defaults[i].name), &f);
+		profile_default_fields_from(&profile_defaults[i], str_of(profile_defaults[i].name), &f);
 		job->profiles[job->profiles_n++] = f.profile;
 	}
 	for (c = n ? n->child : NULL; c; c = c->next)
-		if ((rc = decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)) &&
+		if ((rc = profile_config_decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)) &&
 			!yaml_goes_on(ctx, rc, err))
 			return rc;
 	if ((rc = yaml_end(ctx, before, err)))
@@ -186,7 +186,7 @@ static const struct yaml_field profiling_table[] = {
 		"in front of every profile's path", 0 },
 	{ "symbol_path", YAML_STRING, offsetof(struct scrape_config, symbol_path), NULL, NULL,
 		"where names of addresses are asked for; default `symbol` beside the profile", 0 },
-	{ "pprof_config", YAML_CUSTOM, 0, NULL, decode_profiles, "profiles by name", 0 },
+	{ "pprof_config", YAML_CUSTOM, 0, NULL, profile_config_decode_profiles, "profiles by name", 0 },
 };
 /* clang-format on */
 
@@ -217,7 +217,7 @@ enum err_code profiling_config_decode(
 enum err_code profiling_config_default(
 	struct yaml_ctx *ctx, struct scrape_config *job, struct err *err)
 {
-	return job->profiles ? ERR_OK : decode_profiles(ctx, NULL, job, err);
+	return job->profiles ? ERR_OK : profile_config_decode_profiles(ctx, NULL, job, err);
 }
 
 enum err_code profiling_config_check(const struct scrape_config *job, struct err *err)

@@ -35,13 +35,13 @@ static const struct label renamed[] = {
 
 /* ---- decoding ---- */
 
-struct fields {
+struct push_config_fields {
 	struct push_config c;
 	struct yaml_list drop;
 	bool has_drop;
 };
 
-#define AT(member) offsetof(struct fields, member)
+#define AT(member) offsetof(struct push_config_fields, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
 	{ "labels", YAML_STRING_MAP, AT(c.labels), NULL, NULL, "of all that is sent", 0 },
@@ -56,21 +56,23 @@ static const struct yaml_field table[] = {
 /* clang-format on */
 #undef AT
 
-static void set_defaults(struct yaml_ctx *ctx, void *out)
+static void push_config_set_defaults(struct yaml_ctx *ctx, void *out)
 {
-	*(struct fields *)out = (struct fields){ .c.profiles_per_second = PUSH_PROFILES_PER_SECOND };
+	*(struct push_config_fields *)out = (struct push_config_fields){
+		.c.profiles_per_second = PUSH_PROFILES_PER_SECOND
+	};
 }
 
 static const struct yaml_schema schema = {
 	.name = "push_config",
-	.size = sizeof(struct fields),
+	.size = sizeof(struct push_config_fields),
 	.fields = table,
 	.fields_n = sizeof(table) / sizeof(table[0]),
-	.defaults = set_defaults,
+	.defaults = push_config_set_defaults,
 };
 
-static enum err_code compile_drop(
-	const struct yaml_node *n, const struct fields *f, struct regex **out, struct err *err)
+static enum err_code push_config_compile_drop(const struct yaml_node *n,
+	const struct push_config_fields *f, struct regex **out, struct err *err)
 {
 	struct str defaults[sizeof(dropped) / sizeof(dropped[0])];
 	const struct str *v = f->drop.v;
@@ -89,7 +91,7 @@ static enum err_code compile_drop(
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
-static enum err_code check_labels(
+static enum err_code push_config_check_labels(
 	const struct yaml_node *n, const struct push_config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->labels.n; i++)
@@ -110,11 +112,12 @@ static enum err_code check_labels(
 enum err_code push_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct push_config *out, struct err *err)
 {
-	struct fields f = { 0 };
+	struct push_config_fields f = { 0 };
 	enum err_code rc = yaml_decode(ctx, &schema, n, &f, err);
 
 	*out = f.c;
-	if (rc || (rc = check_labels(n, out, err)) || (rc = compile_drop(n, &f, &out->drop, err)))
+	if (rc || (rc = push_config_check_labels(n, out, err)) ||
+		(rc = push_config_compile_drop(n, &f, &out->drop, err)))
 		push_config_release(out);
 	return rc;
 }
@@ -133,7 +136,7 @@ bool push_drops(const struct push_config *c, struct str name)
 	return c->drop && regex_match(c->drop, name);
 }
 
-static bool fits(char c, bool first)
+static bool push_config_fits(char c, bool first)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 		(!first && c >= '0' && c <= '9');
@@ -154,7 +157,7 @@ struct str push_label_name(const struct push_config *c, struct arena *a, struct 
 	if (!(made = arena_alloc_raw(a, name.len + 1, 1)))
 		return (struct str){ 0 };
 	for (size_t i = 0; i < name.len; i++)
-		made[i + 1] = fits(name.ptr[i], false) ? name.ptr[i] : '_';
+		made[i + 1] = push_config_fits(name.ptr[i], false) ? name.ptr[i] : '_';
 	made[0] = '_';
 	return name.len && !(name.ptr[0] >= '0' && name.ptr[0] <= '9') ?
 		(struct str){ made + 1, name.len } :

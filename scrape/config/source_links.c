@@ -11,12 +11,12 @@
 
 /* ---- decoding ---- */
 
-struct fields {
+struct source_links_fields {
 	struct str path, template;
 	struct labels labels; /* name -> expression */
 };
 
-#define AT(member) offsetof(struct fields, member)
+#define AT(member) offsetof(struct source_links_fields, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
 	{ "path", YAML_STRING, AT(path), NULL, NULL, "expression of the paths of files", 0 },
@@ -29,13 +29,13 @@ static const struct yaml_field table[] = {
 
 static const struct yaml_schema schema = {
 	.name = "source_link",
-	.size = sizeof(struct fields),
+	.size = sizeof(struct source_links_fields),
 	.fields = table,
 	.fields_n = sizeof(table) / sizeof(table[0]),
 };
 
-static enum err_code compile(const struct yaml_node *n, const char *key, struct str pattern,
-	struct regex **out, struct err *err)
+static enum err_code source_links_compile(const struct yaml_node *n, const char *key,
+	struct str pattern, struct regex **out, struct err *err)
 {
 	struct err why;
 	enum err_code rc = regex_compile(pattern, REGEX_ANCHORED, out, &why);
@@ -48,8 +48,8 @@ static enum err_code compile(const struct yaml_node *n, const char *key, struct 
 		QUOTED(pattern), REGEX_GROUPS_MAX - 1);
 }
 
-static enum err_code compile_labels(struct yaml_ctx *ctx, const struct yaml_node *n,
-	const struct fields *f, struct source_link *out, struct err *err)
+static enum err_code source_links_compile_labels(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct source_links_fields *f, struct source_link *out, struct err *err)
 {
 	enum err_code rc;
 
@@ -65,7 +65,7 @@ static enum err_code compile_labels(struct yaml_ctx *ctx, const struct yaml_node
 		if (!label_name_valid(l->name))
 			return yaml_err(yaml_get(n, "labels"), err, ERR_INVALID, "%s is not a valid label name",
 				QUOTED(l->name));
-		if ((rc = compile(n, "labels", f->labels.v[i].value, &l->re, err)))
+		if ((rc = source_links_compile(n, "labels", f->labels.v[i].value, &l->re, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -73,7 +73,7 @@ static enum err_code compile_labels(struct yaml_ctx *ctx, const struct yaml_node
 
 /* ---- the template ---- */
 
-static struct source_link_part named(const struct source_link *l, struct str name)
+static struct source_link_part source_link_named(const struct source_link *l, struct str name)
 {
 	struct source_link_part p = { .what = SOURCE_LINK_GROUP };
 
@@ -92,7 +92,7 @@ static struct source_link_part named(const struct source_link *l, struct str nam
 }
 
 /* One part at the beginning of *url, which it takes off. */
-static enum err_code parse_part(const struct source_link *l, struct str *url,
+static enum err_code source_link_parse_part(const struct source_link *l, struct str *url,
 	struct source_link_part *out, const struct yaml_node *n, struct err *err)
 {
 	const char *dollar = memchr(url->ptr, '$', url->len), *end;
@@ -107,7 +107,7 @@ static enum err_code parse_part(const struct source_link *l, struct str *url,
 		if (!end || !label_name_valid(name))
 			return yaml_err(n, err, ERR_INVALID,
 				"template: a $ begins a name in braces, such as ${path}; one of the URL is %%24");
-		*out = named(l, name);
+		*out = source_link_named(l, name);
 		took = name.len + 3;
 	}
 	*url = (struct str){ url->ptr + took, url->len - took };
@@ -115,20 +115,20 @@ static enum err_code parse_part(const struct source_link *l, struct str *url,
 }
 
 /* What is before the first variable holds the scheme and begins the host. */
-static bool has_scheme(struct str url)
+static bool source_links_has_scheme(struct str url)
 {
 	return str_has_prefix(url, STR("http://")) || str_has_prefix(url, STR("https://"));
 }
 
-static enum err_code parse_url(struct yaml_ctx *ctx, const struct yaml_node *n, struct str url,
-	struct source_link *out, struct err *err)
+static enum err_code source_links_parse_url(struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct str url, struct source_link *out, struct err *err)
 {
 	const struct yaml_node *at = url.len ? yaml_get(n, "template") : n;
 	enum err_code rc;
 
 	if (!url.len)
 		return yaml_err(at, err, ERR_INVALID, "template is missing");
-	if (!has_scheme(url))
+	if (!source_links_has_scheme(url))
 		return yaml_err(at, err, ERR_INVALID, "template: it must begin with http:// or https://");
 	for (size_t i = 0; i < url.len; i++)
 		if ((unsigned char)url.ptr[i] <= ' ' || (unsigned char)url.ptr[i] >= 0x7f)
@@ -139,7 +139,7 @@ static enum err_code parse_url(struct yaml_ctx *ctx, const struct yaml_node *n, 
 	while (url.len) {
 		if (out->parts_n == PARTS_MAX)
 			return yaml_err(at, err, ERR_LIMIT, "template: more than %u parts", PARTS_MAX);
-		if ((rc = parse_part(out, &url, &out->parts[out->parts_n++], at, err)))
+		if ((rc = source_link_parse_part(out, &url, &out->parts[out->parts_n++], at, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -147,7 +147,7 @@ static enum err_code parse_url(struct yaml_ctx *ctx, const struct yaml_node *n, 
 
 /* ---- all links ---- */
 
-static enum err_code add_label(
+static enum err_code source_links_add_label(
 	struct source_links *l, struct str name, const struct yaml_node *n, struct err *err)
 {
 	size_t at = 0;
@@ -164,36 +164,36 @@ static enum err_code add_label(
 	return ERR_OK;
 }
 
-static enum err_code add_labels(struct source_links *l, const struct source_link *link,
+static enum err_code source_links_add_labels(struct source_links *l, const struct source_link *link,
 	const struct yaml_node *n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; !rc && i < link->labels_n; i++)
-		rc = add_label(l, link->labels[i].name, n, err);
+		rc = source_links_add_label(l, link->labels[i].name, n, err);
 	for (size_t i = 0; !rc && i < link->parts_n; i++)
 		if (link->parts[i].what == SOURCE_LINK_LABEL)
-			rc = add_label(l, link->parts[i].text, n, err);
+			rc = source_links_add_label(l, link->parts[i].text, n, err);
 	return rc;
 }
 
 /* The caller releases what is there after a failure too. */
-static enum err_code decode_link(
+static enum err_code source_links_decode_link(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct source_link *out, struct err *err)
 {
-	struct fields f = { 0 };
+	struct source_links_fields f = { 0 };
 	enum err_code rc;
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null source_link section");
 	if ((rc = yaml_decode(ctx, &schema, n, &f, err)) ||
-		(f.path.len && (rc = compile(n, "path", f.path, &out->path, err))) ||
-		(rc = compile_labels(ctx, n, &f, out, err)))
+		(f.path.len && (rc = source_links_compile(n, "path", f.path, &out->path, err))) ||
+		(rc = source_links_compile_labels(ctx, n, &f, out, err)))
 		return rc;
-	return parse_url(ctx, n, f.template, out, err);
+	return source_links_parse_url(ctx, n, f.template, out, err);
 }
 
-static enum err_code decode(
+static enum err_code config_source_links_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct source_links *out, struct err *err)
 {
 	size_t before = yaml_errors(ctx);
@@ -208,8 +208,8 @@ static enum err_code decode(
 	for (const struct yaml_node *at = n->child; at; at = at->next) {
 		struct source_link *link = &out->v[out->n++]; /* counted first: what is compiled is freed */
 
-		if (!(rc = decode_link(ctx, at, link, err)))
-			rc = add_labels(out, link, at, err);
+		if (!(rc = source_links_decode_link(ctx, at, link, err)))
+			rc = source_links_add_labels(out, link, at, err);
 		if (rc && !yaml_goes_on(ctx, rc, err))
 			return rc;
 	}
@@ -222,7 +222,7 @@ enum err_code source_links_decode(
 	enum err_code rc = ERR_OK;
 
 	*out = (struct source_links){ 0 };
-	if (n && (rc = decode(ctx, n, out, err)))
+	if (n && (rc = config_source_links_decode(ctx, n, out, err)))
 		source_links_release(out);
 	return rc;
 }
@@ -239,7 +239,7 @@ void source_links_release(struct source_links *l)
 
 /* ---- URLs ---- */
 
-static bool has_dot_dot(struct str s)
+static bool source_links_has_dot_dot(struct str s)
 {
 	for (size_t i = 0, n; i < s.len; i += n + 1) {
 		for (n = 0; i + n < s.len && s.ptr[i + n] != '/'; n++)
@@ -251,9 +251,9 @@ static bool has_dot_dot(struct str s)
 }
 
 /* False: the value is none for a URL. */
-static bool add_value(struct buf *out, struct str value)
+static bool source_links_add_value(struct buf *out, struct str value)
 {
-	if (!value.len || has_dot_dot(value))
+	if (!value.len || source_links_has_dot_dot(value))
 		return false;
 	for (size_t i = 0; i < value.len; i++)
 		if (value.ptr[i] && strchr(KEPT, value.ptr[i]))
@@ -263,13 +263,14 @@ static bool add_value(struct buf *out, struct str value)
 	return true;
 }
 
-struct match { /* of one link */
+struct source_links_match { /* of one link */
 	const struct source_link *link;
 	struct str path, line;
 	struct labels labels;
 };
 
-static struct str group_of(const struct match *m, const struct source_link_part *p)
+static struct str source_links_match_group_of(
+	const struct source_links_match *m, const struct source_link_part *p)
 {
 	struct str group[REGEX_GROUPS_MAX] = { { 0 } }, value = m->path;
 	const struct regex *re = m->link->path;
@@ -281,26 +282,27 @@ static struct str group_of(const struct match *m, const struct source_link_part 
 	return regex_groups(re, value, group) ? group[p->group] : (struct str){ 0 };
 }
 
-static bool add_part(struct buf *out, const struct match *m, const struct source_link_part *p)
+static bool source_links_add_part(
+	struct buf *out, const struct source_links_match *m, const struct source_link_part *p)
 {
 	switch (p->what) {
 	case SOURCE_LINK_TEXT:
 		buf_add_str(out, p->text);
 		return true;
 	case SOURCE_LINK_PATH:
-		return add_value(out, m->path);
+		return source_links_add_value(out, m->path);
 	case SOURCE_LINK_LINE:
 		buf_add_str(out, m->line.len ? m->line : STR(LINE));
 		return true;
 	case SOURCE_LINK_GROUP:
-		return add_value(out, group_of(m, p));
+		return source_links_add_value(out, source_links_match_group_of(m, p));
 	case SOURCE_LINK_LABEL:
-		return add_value(out, labels_get(m->labels, p->text));
+		return source_links_add_value(out, labels_get(m->labels, p->text));
 	}
 	return false;
 }
 
-static bool fits(const struct match *m)
+static bool source_links_match_fits(const struct source_links_match *m)
 {
 	const struct source_link *l = m->link;
 
@@ -312,13 +314,13 @@ static bool fits(const struct match *m)
 	return true;
 }
 
-static bool add_url(struct buf *out, const struct match *m)
+static bool source_links_add_url(struct buf *out, const struct source_links_match *m)
 {
 	size_t before = out->len;
-	bool whole = fits(m);
+	bool whole = source_links_match_fits(m);
 
 	for (size_t i = 0; whole && i < m->link->parts_n; i++)
-		whole = add_part(out, m, &m->link->parts[i]);
+		whole = source_links_add_part(out, m, &m->link->parts[i]);
 	if (whole && !buf_failed(out) && out->len - before <= SOURCE_LINK_URL_BYTES_MAX)
 		return true;
 	out->len = before;
@@ -329,9 +331,9 @@ bool source_links_url(const struct source_links *l, struct str path, struct str 
 	struct labels labels, struct buf *out)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct match m = { &l->v[i], path, line, labels };
+		const struct source_links_match m = { &l->v[i], path, line, labels };
 
-		if (add_url(out, &m))
+		if (source_links_add_url(out, &m))
 			return true;
 	}
 	return false;

@@ -13,7 +13,7 @@ METRIC_COUNTER(files_total, "epimetheus_debug_directories_files_total",
 /* ---- files ---- */
 
 /* A sender says the path: it must not lead out of the directory. */
-static bool path_is_below(struct str path)
+static bool directory_path_is_below(struct str path)
 {
 	size_t at = 0;
 
@@ -29,7 +29,7 @@ static bool path_is_below(struct str path)
 }
 
 /* Only a regular file: to open another may wait, or do something to a device. */
-static int open_file(const char *path, int flags)
+static int directory_open_file(const char *path, int flags)
 {
 	int fd;
 	struct stat st;
@@ -52,7 +52,7 @@ static int open_file(const char *path, int flags)
 
 enum found { NO_FILE, REFUSED, EXTRACTED };
 
-static enum found try_file(
+static enum found debuginfod_try_file(
 	struct debuginfod *f, const struct debuginfo_want *want, struct buf *path, int flags)
 {
 	struct err err;
@@ -60,7 +60,7 @@ static enum found try_file(
 	int fd;
 
 	buf_add_char(path, '\0');
-	if (buf_failed(path) || (fd = open_file(path->ptr, flags)) < 0)
+	if (buf_failed(path) || (fd = directory_open_file(path->ptr, flags)) < 0)
 		return NO_FILE;
 	rc = debuginfo_extract_file(f->o.debuginfo, &want->id, DEBUGINFO_DIRECTORY, fd, &err);
 	close(fd);
@@ -72,7 +72,7 @@ static enum found try_file(
 }
 
 /* DIR/.build-id/ab/cdef.debug may be a link: distributions make them so. */
-static enum found try_build_id(
+static enum found debuginfod_try_build_id(
 	struct debuginfod *f, struct str dir, const struct debuginfo_want *want)
 {
 	struct str id = debuginfo_id_text(&want->id);
@@ -83,27 +83,27 @@ static enum found try_build_id(
 		return NO_FILE;
 	buf_printf(&path, STR_FMT "/.build-id/%.2s/%.*s.debug", STR_ARG(dir), id.ptr, (int)id.len - 2,
 		id.ptr + 2);
-	found = try_file(f, want, &path, 0);
+	found = debuginfod_try_file(f, want, &path, 0);
 	buf_release(&path);
 	return found;
 }
 
-static enum found try_path(
+static enum found debuginfod_try_path(
 	struct debuginfod *f, struct str dir, const struct debuginfo_want *want, const char *suffix)
 {
 	struct buf path = { 0 };
 	enum found found;
 
-	if (!path_is_below(str_of(want->path)))
+	if (!directory_path_is_below(str_of(want->path)))
 		return NO_FILE;
 	buf_printf(&path, STR_FMT "%s%s", STR_ARG(dir), want->path, suffix);
-	found = try_file(f, want, &path, O_NOFOLLOW);
+	found = debuginfod_try_file(f, want, &path, O_NOFOLLOW);
 	buf_release(&path);
 	return found;
 }
 
 /* Whether the next one is tried. */
-static bool goes_on(enum found found, bool *any)
+static bool directory_goes_on(enum found found, bool *any)
 {
 	*any |= found != NO_FILE;
 	return found != EXTRACTED;
@@ -117,11 +117,11 @@ bool directories_try(
 	bool any = false;
 
 	for (size_t i = 0; i < c->directories_n; i++)
-		if (!goes_on(try_build_id(f, v[i], want), &any) ||
-			!goes_on(try_path(f, v[i], want, ".debug"), &any))
+		if (!directory_goes_on(debuginfod_try_build_id(f, v[i], want), &any) ||
+			!directory_goes_on(debuginfod_try_path(f, v[i], want, ".debug"), &any))
 			return any;
 	for (size_t i = 0; i < c->directories_n; i++)
-		if (!goes_on(try_path(f, v[i], want, ""), &any))
+		if (!directory_goes_on(debuginfod_try_path(f, v[i], want, ""), &any))
 			return any;
 	return any;
 }

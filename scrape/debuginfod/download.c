@@ -18,7 +18,7 @@ static const char *const result_names[] = { "got", "not_there", "server_failed",
 
 #define PAGE_BYTES_MAX (1u << 20) /* of an answer that is no file */
 
-static void end(struct job *j, struct outcome *o)
+static void download_end(struct debuginfod_job *j, struct outcome *o)
 {
 	debuginfo_upload_cancel(j->upload);
 	j->upload = NULL;
@@ -29,7 +29,7 @@ static void end(struct job *j, struct outcome *o)
 	download_ended(j, o);
 }
 
-void download_cancel(struct job *j)
+void download_cancel(struct debuginfod_job *j)
 {
 	http_request_cancel(j->request);
 	debuginfo_upload_cancel(j->upload);
@@ -38,7 +38,7 @@ void download_cancel(struct job *j)
 }
 
 /* What an error of the store says of the download. */
-static enum outcome_kind of_store(enum err_code rc)
+static enum outcome_kind download_of_store(enum err_code rc)
 {
 	switch (rc) {
 	case ERR_EXISTS:
@@ -52,7 +52,7 @@ static enum outcome_kind of_store(enum err_code rc)
 	}
 }
 
-static enum outcome_kind too_large(const struct job *j, struct err *err)
+static enum outcome_kind download_too_large(const struct debuginfod_job *j, struct err *err)
 {
 	err_set(err, ERR_LIMIT, "the file is more than %" PRIu64 " bytes (max_size)",
 		j->server->config->max_size);
@@ -61,7 +61,7 @@ static enum outcome_kind too_large(const struct job *j, struct err *err)
 
 /* ---- the body ---- */
 
-static bool is_elf_so_far(const struct job *j, struct str piece)
+static bool download_is_elf_so_far(const struct debuginfod_job *j, struct str piece)
 {
 	const char magic[] = "\177ELF";
 
@@ -71,7 +71,7 @@ static bool is_elf_so_far(const struct job *j, struct str piece)
 	return true;
 }
 
-static enum err_code begin(struct job *j, struct err *err)
+static enum err_code download_begin(struct debuginfod_job *j, struct err *err)
 {
 	size_t i = (size_t)(j->server - j->fetcher->servers.v);
 
@@ -81,34 +81,34 @@ static enum err_code begin(struct job *j, struct err *err)
 }
 
 /* GOT: so far. */
-static enum outcome_kind take(struct job *j, struct str piece, struct err *err)
+static enum outcome_kind download_take(struct debuginfod_job *j, struct str piece, struct err *err)
 {
 	enum err_code rc;
 
-	if (!j->any && !is_elf_so_far(j, piece)) {
+	if (!j->any && !download_is_elf_so_far(j, piece)) {
 		err_set(err, ERR_INVALID, "the answer is not an ELF file");
 		return NOT_ELF;
 	}
 	if (piece.len > j->server->config->max_size - j->bytes)
-		return too_large(j, err);
-	if (!j->upload && (rc = begin(j, err)))
-		return of_store(rc);
+		return download_too_large(j, err);
+	if (!j->upload && (rc = download_begin(j, err)))
+		return download_of_store(rc);
 	if ((rc = debuginfo_upload_append(j->upload, piece, err)))
-		return of_store(rc);
+		return download_of_store(rc);
 	j->bytes += piece.len;
 	return GOT;
 }
 
-static void on_data(void *ctx, struct str piece)
+static void download_on_data(void *ctx, struct str piece)
 {
-	struct job *j = ctx;
+	struct debuginfod_job *j = ctx;
 	struct outcome o = { 0 };
 
-	o.result = take(j, piece, &o.err);
+	o.result = download_take(j, piece, &o.err);
 	if (o.result == GOT)
 		return;
-	http_request_cancel(j->request); /* on_done is not called */
-	end(j, &o);
+	http_request_cancel(j->request); /* download_on_done is not called */
+	download_end(j, &o);
 }
 
 /* ---- the end ---- */
@@ -124,7 +124,7 @@ int64_t download_retry_after(const struct http_response *res)
 	return (int64_t)seconds * NS_PER_S;
 }
 
-static enum outcome_kind finish(struct job *j, struct err *err)
+static enum outcome_kind download_finish(struct debuginfod_job *j, struct err *err)
 {
 	struct debuginfo_upload *u = j->upload;
 	enum err_code rc;
@@ -135,42 +135,43 @@ static enum outcome_kind finish(struct job *j, struct err *err)
 	}
 	j->upload = NULL; /* finish frees it */
 	if ((rc = debuginfo_upload_finish(u, err)))
-		return of_store(rc);
+		return download_of_store(rc);
 	debuginfo_wake(j->fetcher->o.debuginfo);
 	return GOT;
 }
 
-static enum outcome_kind of_status(
-	const struct job *j, const struct http_response *res, struct err *err)
+static enum outcome_kind download_of_status(
+	const struct debuginfod_job *j, const struct http_response *res, struct err *err)
 {
 	if (res->status == 404 || res->status == 410)
 		return NOT_THERE;
 	if (res->status == 406) /* the answer to X-DEBUGINFOD-MAXSIZE */
-		return too_large(j, err);
+		return download_too_large(j, err);
 	err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d", res->status);
 	return SERVER_FAILED;
 }
 
-static void on_done(void *ctx, const struct http_response *res)
+static void download_on_done(void *ctx, const struct http_response *res)
 {
-	struct job *j = ctx;
+	struct debuginfod_job *j = ctx;
 	struct outcome o = { 0 };
 
 	if (res->rc) {
 		o.result = j->bytes ? BROKE_OFF : SERVER_FAILED;
 		o.err = res->err;
 	} else if (res->status == 200) {
-		o.result = finish(j, &o.err);
+		o.result = download_finish(j, &o.err);
 	} else {
-		o.result = of_status(j, res, &o.err);
+		o.result = download_of_status(j, res, &o.err);
 		o.retry_after_ns = download_retry_after(res);
 	}
-	end(j, &o);
+	download_end(j, &o);
 }
 
 /* ---- the request ---- */
 
-static enum err_code send_request(struct job *j, struct buf *url, struct err *err)
+static enum err_code download_send_request(
+	struct debuginfod_job *j, struct buf *url, struct err *err)
 {
 	const struct debuginfod_server *c = j->server->config;
 	size_t i = (size_t)(j->server - j->fetcher->servers.v);
@@ -181,7 +182,7 @@ static enum err_code send_request(struct job *j, struct buf *url, struct err *er
 		.headers = { &header, 1 },
 		.timeout_ns = c->timeout_ns,
 		.body_size_max = PAGE_BYTES_MAX,
-		.data = on_data,
+		.data = download_on_data,
 	};
 
 	header.value.len = (size_t)snprintf(max_size, sizeof(max_size), "%" PRIu64, c->max_size);
@@ -191,10 +192,10 @@ static enum err_code send_request(struct job *j, struct buf *url, struct err *er
 	if (buf_failed(url))
 		return err_nomem(err, "request");
 	o.url = buf_str(url);
-	return http_client_send(j->fetcher->client, &o, on_done, j, &j->request, err);
+	return http_client_send(j->fetcher->client, &o, download_on_done, j, &j->request, err);
 }
 
-void download_start(struct job *j)
+void download_start(struct debuginfod_job *j)
 {
 	struct outcome o = { .result = SERVER_FAILED };
 	struct buf url = { 0 };
@@ -202,8 +203,8 @@ void download_start(struct job *j)
 
 	assert(j->server && !j->request && !j->upload);
 	j->bytes = 0;
-	rc = send_request(j, &url, &o.err);
+	rc = download_send_request(j, &url, &o.err);
 	buf_release(&url);
 	if (rc)
-		end(j, &o);
+		download_end(j, &o);
 }

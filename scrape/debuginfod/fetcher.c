@@ -26,9 +26,9 @@ static struct config *config_now(struct debuginfod *f)
 }
 
 /* For the loop. Where the line is full it is wanted again later. */
-static void post(struct debuginfod *f, const struct debuginfo_want *want, bool looked)
+static void debuginfod_post(struct debuginfod *f, const struct debuginfo_want *want, bool looked)
 {
-	struct job *j;
+	struct debuginfod_job *j;
 
 	if (atomic_load(&f->jobs_n) >= DEBUGINFOD_WAITING_MAX || !(j = calloc(1, sizeof(*j))))
 		return;
@@ -39,16 +39,16 @@ static void post(struct debuginfod *f, const struct debuginfo_want *want, bool l
 	loop_post(f->loop, &j->work, jobs_take, j);
 }
 
-static void take(struct debuginfod *f, const struct debuginfo_want *want)
+static void debuginfod_take(struct debuginfod *f, const struct debuginfo_want *want)
 {
 	struct config *c = config_now(f);
 
 	if (c && debuginfo_extracts(f->o.debuginfo) && !debuginfo_path_is_no_file(str_of(want->path)))
-		post(f, want, directories_try(f, &c->debuginfod, want));
+		debuginfod_post(f, want, directories_try(f, &c->debuginfod, want));
 	config_unref(c);
 }
 
-static bool is_used(struct debuginfod *f)
+static bool debuginfod_is_used(struct debuginfod *f)
 {
 	bool used;
 
@@ -58,20 +58,20 @@ static bool is_used(struct debuginfod *f)
 	return used;
 }
 
-static void take_all(void *ctx)
+static void fetcher_take_all(void *ctx)
 {
 	struct debuginfod *f = ctx;
 	int64_t now_ns = clock_monotonic_ns(), walk_ns = now_ns;
 	struct debuginfo_want want;
 
 	while (!atomic_load(&f->closing)) {
-		if (f->o.walk && is_used(f) && now_ns >= walk_ns) {
+		if (f->o.walk && debuginfod_is_used(f) && now_ns >= walk_ns) {
 			f->o.walk(f->o.ctx);
 			walk_ns = clock_monotonic_ns() + f->o.walk_ns;
 		}
 		now_ns = clock_monotonic_ns();
 		if (debuginfo_next_wanted(f->o.debuginfo, LOOK_NS, &want))
-			take(f, &want);
+			debuginfod_take(f, &want);
 		else if (clock_monotonic_ns() < now_ns + LOOK_NS)
 			return; /* debuginfo_stop */
 		now_ns = clock_monotonic_ns();
@@ -80,24 +80,24 @@ static void take_all(void *ctx)
 
 /* ---- opening ---- */
 
-struct opening {
+struct fetcher_opening {
 	struct debuginfod *f;
 	enum err_code rc;
 	struct err *err;
 };
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void fetcher_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	jobs_start(ctx);
 }
 
-static void open_parts(void *ctx)
+static void fetcher_open_parts(void *ctx)
 {
-	struct opening *o = ctx;
+	struct fetcher_opening *o = ctx;
 	const struct http_client_options client = { .base = loop_base(o->f->loop),
 		.connections_max = 2 * DEBUGINFOD_SERVERS_MAX };
 
-	o->f->timer = evtimer_new(loop_base(o->f->loop), on_timer, o->f);
+	o->f->timer = evtimer_new(loop_base(o->f->loop), fetcher_on_timer, o->f);
 	o->rc = o->f->timer ? http_client_open(&client, &o->f->client, o->err) :
 						  err_nomem(o->err, "debuginfod");
 }
@@ -106,7 +106,7 @@ enum err_code debuginfod_open(
 	const struct debuginfod_options *o, struct debuginfod **out, struct err *err)
 {
 	struct debuginfod *f = calloc(1, sizeof(*f));
-	struct opening opening = { .f = f, .err = err };
+	struct fetcher_opening opening = { .f = f, .err = err };
 	enum err_code rc;
 
 	if (!f)
@@ -120,11 +120,11 @@ enum err_code debuginfod_open(
 	TAILQ_INIT(&f->sources);
 	f->source_seed = hash_seed();
 	if (!(rc = loop_open("debuginfod", &f->loop, err))) {
-		loop_call(f->loop, open_parts, &opening);
+		loop_call(f->loop, fetcher_open_parts, &opening);
 		rc = opening.rc;
 	}
 	if (!rc)
-		rc = thread_start(&f->thread, "debuginfod-dir", take_all, f, err);
+		rc = thread_start(&f->thread, "debuginfod-dir", fetcher_take_all, f, err);
 	if (rc) {
 		debuginfod_close(f);
 		return rc;
@@ -143,7 +143,7 @@ static void servers_release(struct servers *s)
 	*s = (struct servers){ 0 };
 }
 
-static void end(void *ctx)
+static void fetcher_end(void *ctx)
 {
 	struct debuginfod *f = ctx;
 
@@ -160,7 +160,7 @@ void debuginfod_close(struct debuginfod *f)
 	atomic_store(&f->closing, true);
 	thread_join(&f->thread); /* posts nothing any more */
 	if (f->loop)
-		loop_call(f->loop, end, f);
+		loop_call(f->loop, fetcher_end, f);
 	loop_close(f->loop);
 	servers_release(&f->servers);
 	config_unref(f->config);
@@ -197,7 +197,7 @@ fail:
 }
 
 /* A directory may appear later, so this is no reason to refuse the configuration. */
-static void warn_of_directories(const struct debuginfod_config *c)
+static void fetcher_warn_of_directories(const struct debuginfod_config *c)
 {
 	int fd;
 
@@ -211,7 +211,8 @@ static void warn_of_directories(const struct debuginfod_config *c)
 	}
 }
 
-static bool same_directories(const struct debuginfod_config *a, const struct debuginfod_config *b)
+static bool fetcher_same_directories(
+	const struct debuginfod_config *a, const struct debuginfod_config *b)
 {
 	size_t i;
 
@@ -227,7 +228,7 @@ struct restart {
 	struct servers *fresh;
 };
 
-static void restart(void *ctx)
+static void fetcher_restart(void *ctx)
 {
 	struct restart *r = ctx;
 
@@ -246,15 +247,15 @@ enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct er
 		return rc;
 	changed = !f->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&f->servers.encoded));
 	if (changed)
-		loop_call(f->loop, restart, &r);
+		loop_call(f->loop, fetcher_restart, &r);
 	servers_release(&fresh);
-	warn_of_directories(&c->debuginfod);
+	fetcher_warn_of_directories(&c->debuginfod);
 	mutex_lock(&f->lock);
 	old = f->config;
 	f->config = config_ref(c);
 	mutex_unlock(&f->lock);
 	/* At the start, too: the configuration may be another than before. */
-	if (changed || !old || !same_directories(&old->debuginfod, &c->debuginfod))
+	if (changed || !old || !fetcher_same_directories(&old->debuginfod, &c->debuginfod))
 		debuginfo_forget_missing(debuginfo_store(f->o.debuginfo));
 	config_unref(old);
 	return ERR_OK;
@@ -272,7 +273,7 @@ enum err_code debuginfod_list(
 	if (!(*v = arena_array(a, struct debuginfod_info, *n)))
 		rc = arena_fail(a, "debuginfod", err);
 	for (size_t i = 0; !rc && i < *n; i++) {
-		const struct server *s = &f->servers.v[i];
+		const struct debuginfod_peer *s = &f->servers.v[i];
 		struct debuginfod_info info = { .url = str_dup(a, str_of(s->shown)),
 			.requests = s->requests,
 			.files = s->files,

@@ -19,12 +19,12 @@
 #include "scrape/debuginfod/debuginfod.h"
 
 struct event;
-struct job;
+struct debuginfod_job;
 
-struct server {
+struct debuginfod_peer {
 	const struct debuginfod_server *config;
 	char *shown; /* its URL without secrets */
-	struct job *job; /* the download under way; NULL: none */
+	struct debuginfod_job *job; /* the download under way; NULL: none */
 	unsigned failures; /* one after the other */
 	int64_t until_ns; /* monotonic: it rests until then */
 	/* These are written on the loop, under the lock. */
@@ -36,7 +36,7 @@ struct server {
 
 struct servers {
 	struct config *config; /* referenced: what the servers point into; NULL: none yet */
-	struct server *v;
+	struct debuginfod_peer *v;
 	size_t n;
 	struct buf encoded; /* the settings */
 };
@@ -44,8 +44,8 @@ struct servers {
 enum ask { ASK_DEBUGINFO, ASK_EXECUTABLE, ASK_NO_MORE };
 
 /* A binary in line for servers. Of the loop's thread once it was posted. */
-struct job {
-	TAILQ_ENTRY(job) link;
+struct debuginfod_job {
+	TAILQ_ENTRY(debuginfod_job) link;
 	struct loop_work work;
 	struct debuginfod *fetcher;
 	struct debuginfo_want want;
@@ -55,13 +55,13 @@ struct job {
 	unsigned broken; /* answers that broke off */
 	int64_t missing_ns; /* for how long, if no server has it */
 	/* the download under way */
-	struct server *server; /* NULL: none */
+	struct debuginfod_peer *server; /* NULL: none */
 	bool any; /* also what is no ELF file: the extraction says what it is */
 	struct http_request *request;
 	struct debuginfo_upload *upload;
 	uint64_t bytes;
 };
-TAILQ_HEAD(job_list, job);
+TAILQ_HEAD(job_list, debuginfod_job);
 
 #define SOURCE_MISSES_MAX 1024u
 struct source_miss { /* a file that no server had */
@@ -110,8 +110,8 @@ void jobs_restart(struct debuginfod *f, struct servers *fresh);
 void jobs_end(struct debuginfod *f);
 /* It rests, for retry_after_ns if that is not 0; or it works, and its failures are forgotten. */
 void server_fails(
-	struct debuginfod *f, struct server *s, const struct err *why, int64_t retry_after_ns);
-void server_works(struct debuginfod *f, struct server *s);
+	struct debuginfod *f, struct debuginfod_peer *s, const struct err *why, int64_t retry_after_ns);
+void server_works(struct debuginfod *f, struct debuginfod_peer *s);
 
 /* ---- download.c: on the loop's thread ---- */
 
@@ -133,11 +133,11 @@ struct outcome {
 };
 
 /* Ends in download_ended, perhaps before it returns. j->server is set. */
-void download_start(struct job *j);
-void download_cancel(struct job *j);
+void download_start(struct debuginfod_job *j);
+void download_cancel(struct debuginfod_job *j);
 int64_t download_retry_after(const struct http_response *res); /* 0: the answer does not say */
 /* jobs.c */
-void download_ended(struct job *j, const struct outcome *o);
+void download_ended(struct debuginfod_job *j, const struct outcome *o);
 
 /* ---- source.c: on the loop's thread ---- */
 

@@ -21,14 +21,15 @@ METRIC_GAUGE(servers_failing, "epimetheus_debuginfod_servers_failing",
 #define BROKEN_MISSING_NS NS_PER_HOUR
 #define LOOKED_MISSING_NS NS_PER_HOUR
 
-static struct debuginfo_store *store_of(const struct debuginfod *f)
+static struct debuginfo_store *debuginfod_store_of(const struct debuginfod *f)
 {
 	return debuginfo_store(f->o.debuginfo);
 }
 
 /* ---- servers ---- */
 
-static void note_error(struct debuginfod *f, struct server *s, const struct err *err)
+static void debuginfod_note_error(
+	struct debuginfod *f, struct debuginfod_peer *s, const struct err *err)
 {
 	mutex_lock(&f->lock);
 	s->error = *err;
@@ -36,7 +37,7 @@ static void note_error(struct debuginfod *f, struct server *s, const struct err 
 	mutex_unlock(&f->lock);
 }
 
-static void count_failing(struct debuginfod *f)
+static void debuginfod_count_failing(struct debuginfod *f)
 {
 	size_t n = 0;
 
@@ -46,7 +47,7 @@ static void count_failing(struct debuginfod *f)
 }
 
 void server_fails(
-	struct debuginfod *f, struct server *s, const struct err *why, int64_t retry_after_ns)
+	struct debuginfod *f, struct debuginfod_peer *s, const struct err *why, int64_t retry_after_ns)
 {
 	int64_t rest_ns = f->o.rest_min_ns;
 
@@ -60,15 +61,15 @@ void server_fails(
 	if (!s->failures++)
 		log_warn("debuginfod", "server fails, it is asked again later", LOG_S("server", s->shown),
 			LOG_D("after", rest_ns), LOG_E(why));
-	note_error(f, s, why);
+	debuginfod_note_error(f, s, why);
 	mutex_lock(&f->lock);
 	s->failing = true;
 	s->again_s = (clock_now_ns() + rest_ns) / NS_PER_S;
 	mutex_unlock(&f->lock);
-	count_failing(f);
+	debuginfod_count_failing(f);
 }
 
-void server_works(struct debuginfod *f, struct server *s)
+void server_works(struct debuginfod *f, struct debuginfod_peer *s)
 {
 	if (!s->failures)
 		return;
@@ -79,37 +80,38 @@ void server_works(struct debuginfod *f, struct server *s)
 	s->failing = false;
 	s->again_s = 0;
 	mutex_unlock(&f->lock);
-	count_failing(f);
+	debuginfod_count_failing(f);
 }
 
 /* ---- jobs ---- */
 
-static void job_free(struct debuginfod *f, struct job *j)
+static void debuginfod_job_free(struct debuginfod *f, struct debuginfod_job *j)
 {
 	assert(!j->server);
 	atomic_fetch_sub(&f->jobs_n, 1);
 	free(j);
 }
 
-static void job_over(struct debuginfod *f, struct job *j)
+static void job_over(struct debuginfod *f, struct debuginfod_job *j)
 {
 	TAILQ_REMOVE(&f->jobs, j, link);
-	job_free(f, j);
+	debuginfod_job_free(f, j);
 }
 
 /* All that may be asked were. */
-static void job_in_vain(struct debuginfod *f, struct job *j)
+static void job_in_vain(struct debuginfod *f, struct debuginfod_job *j)
 {
 	/* A file that a directory has is not extracted over and over. */
 	int64_t missing_ns = j->asked ? j->missing_ns : j->looked ? LOOKED_MISSING_NS : 0;
 
 	if (missing_ns)
-		debuginfo_set_missing(store_of(f), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
+		debuginfo_set_missing(
+			debuginfod_store_of(f), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
 	job_over(f, j);
 }
 
 /* Asks from the beginning. */
-static void job_reset(struct debuginfod *f, struct job *j)
+static void job_reset(struct debuginfod *f, struct debuginfod_job *j)
 {
 	struct str id = debuginfo_id_text(&j->want.id), path = str_of(j->want.path);
 
@@ -122,7 +124,7 @@ static void job_reset(struct debuginfod *f, struct job *j)
 			j->ask[i] = ASK_DEBUGINFO;
 }
 
-static size_t servers_left(const struct debuginfod *f, const struct job *j)
+static size_t servers_left(const struct debuginfod *f, const struct debuginfod_job *j)
 {
 	size_t n = 0;
 
@@ -131,7 +133,8 @@ static size_t servers_left(const struct debuginfod *f, const struct job *j)
 	return n;
 }
 
-static void start(struct debuginfod *f, struct job *j, struct server *s)
+static void debuginfod_start(
+	struct debuginfod *f, struct debuginfod_job *j, struct debuginfod_peer *s)
 {
 	mutex_lock(&f->lock);
 	s->requests++;
@@ -145,11 +148,11 @@ static void start(struct debuginfod *f, struct job *j, struct server *s)
 }
 
 /* The next server. *busy: it has another download. NULL: none before *next_ns, or at all. */
-static struct server *choose(
-	struct debuginfod *f, struct job *j, enum ask what, int64_t *next_ns, bool *busy)
+static struct debuginfod_peer *debuginfod_choose(
+	struct debuginfod *f, struct debuginfod_job *j, enum ask what, int64_t *next_ns, bool *busy)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	struct server *s;
+	struct debuginfod_peer *s;
 
 	for (size_t i = 0; i < f->servers.n; i++) {
 		s = &f->servers.v[i];
@@ -165,23 +168,24 @@ static struct server *choose(
 	return NULL;
 }
 
-static bool wants(const struct debuginfod *f, const struct job *j, enum debuginfo_kind kind)
+static bool debuginfod_wants(
+	const struct debuginfod *f, const struct debuginfod_job *j, enum debuginfo_kind kind)
 {
 	const char *reason;
 
-	return debuginfo_wants(store_of(f), &j->want.id, kind, &reason);
+	return debuginfo_wants(debuginfod_store_of(f), &j->want.id, kind, &reason);
 }
 
-static void job_step(struct debuginfod *f, struct job *j, int64_t *next_ns)
+static void job_step(struct debuginfod *f, struct debuginfod_job *j, int64_t *next_ns)
 {
 	bool busy = false;
-	struct server *s;
+	struct debuginfod_peer *s;
 
-	if (!wants(f, j, DEBUGINFO_NO_TEXT)) {
+	if (!debuginfod_wants(f, j, DEBUGINFO_NO_TEXT)) {
 		job_over(f, j);
 		return;
 	}
-	if (!wants(f, j, DEBUGINFO_STRIPPED)) /* a directory had one */
+	if (!debuginfod_wants(f, j, DEBUGINFO_STRIPPED)) /* a directory had one */
 		for (size_t i = 0; i < f->servers.n; i++)
 			if (j->ask[i] == ASK_EXECUTABLE)
 				j->ask[i] = ASK_NO_MORE;
@@ -189,17 +193,17 @@ static void job_step(struct debuginfod *f, struct job *j, int64_t *next_ns)
 		job_in_vain(f, j);
 		return;
 	}
-	s = choose(f, j, ASK_DEBUGINFO, next_ns, &busy);
+	s = debuginfod_choose(f, j, ASK_DEBUGINFO, next_ns, &busy);
 	if (!s)
-		s = choose(f, j, ASK_EXECUTABLE, next_ns, &busy);
+		s = debuginfod_choose(f, j, ASK_EXECUTABLE, next_ns, &busy);
 	if (s && !busy)
-		start(f, j, s);
+		debuginfod_start(f, j, s);
 }
 
 void jobs_start(struct debuginfod *f)
 {
 	int64_t next_ns = INT64_MAX, now_ns = clock_monotonic_ns();
-	struct job *j, *next;
+	struct debuginfod_job *j, *next;
 
 	for (j = TAILQ_FIRST(&f->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, link);
@@ -224,12 +228,12 @@ void jobs_kick(struct debuginfod *f)
 
 void jobs_take(void *ctx)
 {
-	struct job *j = ctx, *other;
+	struct debuginfod_job *j = ctx, *other;
 	struct debuginfod *f = j->fetcher;
 
 	TAILQ_FOREACH (other, &f->jobs, link)
 		if (debuginfo_id_eq(&other->want.id, &j->want.id)) {
-			job_free(f, j);
+			debuginfod_job_free(f, j);
 			return;
 		}
 	job_reset(f, j);
@@ -239,7 +243,7 @@ void jobs_take(void *ctx)
 
 /* ---- the end of a download ---- */
 
-static void store_failed(struct debuginfod *f, const struct err *why)
+static void debuginfod_store_failed(struct debuginfod *f, const struct err *why)
 {
 	int64_t rest_ns = STORE_REST_NS < f->o.rest_max_ns ? STORE_REST_NS : f->o.rest_max_ns;
 
@@ -249,7 +253,8 @@ static void store_failed(struct debuginfod *f, const struct err *why)
 	f->store_until_ns = clock_monotonic_ns() + rest_ns;
 }
 
-static void got(struct debuginfod *f, struct job *j, struct server *s, uint64_t bytes)
+static void debuginfod_got(
+	struct debuginfod *f, struct debuginfod_job *j, struct debuginfod_peer *s, uint64_t bytes)
 {
 	log_info("debuginfod", "debug data fetched",
 		LOG_STR("build_id", debuginfo_id_text(&j->want.id)), LOG_S("path", j->want.path),
@@ -262,8 +267,8 @@ static void got(struct debuginfod *f, struct job *j, struct server *s, uint64_t 
 }
 
 /* The file itself is the reason: this server is not asked for it again. */
-static void give_up(struct debuginfod *f, struct job *j, struct server *s, const struct err *why,
-	int64_t missing_ns)
+static void debuginfod_give_up(struct debuginfod *f, struct debuginfod_job *j,
+	struct debuginfod_peer *s, const struct err *why, int64_t missing_ns)
 {
 	struct err err = *why;
 
@@ -273,13 +278,13 @@ static void give_up(struct debuginfod *f, struct job *j, struct server *s, const
 	err_wrap(&err, why->code, "build id " STR_FMT, STR_ARG(debuginfo_id_text(&j->want.id)));
 	log_warn("debuginfod", "debug data not taken", LOG_S("path", j->want.path),
 		LOG_S("server", s->shown), LOG_E(&err));
-	note_error(f, s, &err);
+	debuginfod_note_error(f, s, &err);
 }
 
-void download_ended(struct job *j, const struct outcome *o)
+void download_ended(struct debuginfod_job *j, const struct outcome *o)
 {
 	struct debuginfod *f = j->fetcher;
-	struct server *s = j->server;
+	struct debuginfod_peer *s = j->server;
 	size_t i = (size_t)(s - f->servers.v);
 
 	assert(s->job == j && f->downloads_n > 0);
@@ -296,7 +301,7 @@ void download_ended(struct job *j, const struct outcome *o)
 		server_works(f, s);
 	switch (o->result) {
 	case GOT:
-		got(f, j, s, o->bytes);
+		debuginfod_got(f, j, s, o->bytes);
 		break;
 	case NOT_THERE:
 		j->ask[i]++;
@@ -305,26 +310,26 @@ void download_ended(struct job *j, const struct outcome *o)
 		break;
 	case BROKE_OFF:
 		if (++j->broken == BROKEN_MAX)
-			give_up(f, j, s, &o->err, BROKEN_MISSING_NS);
+			debuginfod_give_up(f, j, s, &o->err, BROKEN_MISSING_NS);
 		break;
 	case TOO_LARGE:
-		give_up(f, j, s, &o->err, DEBUGINFOD_MISSING_NS);
+		debuginfod_give_up(f, j, s, &o->err, DEBUGINFOD_MISSING_NS);
 		break;
 	case NOT_ELF:
-		give_up(f, j, s, &o->err, NOT_ELF_MISSING_NS);
+		debuginfod_give_up(f, j, s, &o->err, NOT_ELF_MISSING_NS);
 		break;
 	case NOT_WANTED:
 		job_over(f, j);
 		break;
 	case STORE_FAILED:
-		store_failed(f, &o->err);
+		debuginfod_store_failed(f, &o->err);
 		break;
 	}
 }
 
 /* ---- reload and end ---- */
 
-static void end_download(struct debuginfod *f, struct job *j)
+static void debuginfod_end_download(struct debuginfod *f, struct debuginfod_job *j)
 {
 	if (!j->server)
 		return;
@@ -334,12 +339,12 @@ static void end_download(struct debuginfod *f, struct job *j)
 	f->downloads_n--;
 }
 
-static void keep_state(struct servers *fresh, const struct servers *old)
+static void debuginfod_jobs_keep_state(struct servers *fresh, const struct servers *old)
 {
 	for (size_t i = 0; i < fresh->n; i++)
 		for (size_t k = 0; k < old->n; k++) {
-			const struct server *from = &old->v[k];
-			struct server *to = &fresh->v[i];
+			const struct debuginfod_peer *from = &old->v[k];
+			struct debuginfod_peer *to = &fresh->v[i];
 
 			if (!str_eq(to->config->url, from->config->url))
 				continue;
@@ -354,30 +359,30 @@ static void keep_state(struct servers *fresh, const struct servers *old)
 void jobs_restart(struct debuginfod *f, struct servers *fresh)
 {
 	struct servers old;
-	struct job *j;
+	struct debuginfod_job *j;
 
 	TAILQ_FOREACH (j, &f->jobs, link)
-		end_download(f, j);
+		debuginfod_end_download(f, j);
 	sources_stop(f);
 	mutex_lock(&f->lock);
-	keep_state(fresh, &f->servers);
+	debuginfod_jobs_keep_state(fresh, &f->servers);
 	old = f->servers;
 	f->servers = *fresh;
 	*fresh = old; /* the caller frees it */
 	mutex_unlock(&f->lock);
 	TAILQ_FOREACH (j, &f->jobs, link)
 		job_reset(f, j);
-	count_failing(f);
+	debuginfod_count_failing(f);
 	sources_restart(f);
 	jobs_kick(f);
 }
 
 void jobs_end(struct debuginfod *f)
 {
-	struct job *j;
+	struct debuginfod_job *j;
 
 	while ((j = TAILQ_FIRST(&f->jobs))) {
-		end_download(f, j);
+		debuginfod_end_download(f, j);
 		job_over(f, j);
 	}
 	sources_end(f);

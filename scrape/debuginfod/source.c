@@ -50,7 +50,8 @@ struct source_job {
 /* ---- what is asked for ---- */
 
 /* Servers compare paths as text, and a ".." of a URL may be taken for another URL. */
-static enum err_code add_segment(struct buf *out, struct str segment, struct err *err)
+static enum err_code debuginfod_source_add_segment(
+	struct buf *out, struct str segment, struct err *err)
 {
 	if (segment.len == 0 || str_is(segment, "."))
 		return ERR_OK;
@@ -66,7 +67,7 @@ static enum err_code add_segment(struct buf *out, struct str segment, struct err
 	return ERR_OK;
 }
 
-static enum err_code check_path(struct str path, struct err *err)
+static enum err_code debuginfod_source_check_path(struct str path, struct err *err)
 {
 	if (!path.len || path.ptr[0] != '/' || path.ptr[path.len - 1] == '/')
 		return err_set(err, ERR_INVALID,
@@ -81,15 +82,16 @@ static enum err_code check_path(struct str path, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code encode_path(struct arena *a, struct str path, struct str *out, struct err *err)
+static enum err_code debuginfod_source_encode_path(
+	struct arena *a, struct str path, struct str *out, struct err *err)
 {
 	struct buf b = { 0 };
-	enum err_code rc = check_path(path, err);
+	enum err_code rc = debuginfod_source_check_path(path, err);
 
 	for (size_t i = 0, n; !rc && i < path.len; i += n + 1) {
 		for (n = 0; i + n < path.len && path.ptr[i + n] != '/'; n++)
 			;
-		rc = add_segment(&b, (struct str){ path.ptr + i, n }, err);
+		rc = debuginfod_source_add_segment(&b, (struct str){ path.ptr + i, n }, err);
 	}
 	if (!rc && !b.len && !buf_failed(&b))
 		rc = err_set(err, ERR_INVALID, "invalid parameter \"path\": it names no file");
@@ -99,7 +101,7 @@ static enum err_code encode_path(struct arena *a, struct str path, struct str *o
 	return rc;
 }
 
-static uint64_t key_of(const struct debuginfod *f, const struct source_job *j)
+static uint64_t debuginfod_key_of(const struct debuginfod *f, const struct source_job *j)
 {
 	uint64_t key = hash_bytes(j->id.text, j->id.len, f->source_seed);
 
@@ -109,7 +111,7 @@ static uint64_t key_of(const struct debuginfod *f, const struct source_job *j)
 
 /* ---- what no server has ---- */
 
-static bool is_missing(const struct debuginfod *f, uint64_t key)
+static bool debuginfod_is_missing(const struct debuginfod *f, uint64_t key)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
@@ -120,7 +122,7 @@ static bool is_missing(const struct debuginfod *f, uint64_t key)
 }
 
 /* The oldest gives way. */
-static void note_missing(struct debuginfod *f, uint64_t key)
+static void debuginfod_note_missing(struct debuginfod *f, uint64_t key)
 {
 	f->misses[f->misses_at].key = key;
 	f->misses[f->misses_at].until_ns = clock_monotonic_ns() + DEBUGINFOD_SOURCE_MISSING_NS;
@@ -130,7 +132,7 @@ static void note_missing(struct debuginfod *f, uint64_t key)
 /* ---- on the loop's thread ---- */
 
 /* Not to be touched any more: its thread goes on. */
-static void finish(struct source_job *j, enum err_code rc)
+static void source_job_finish(struct source_job *j, enum err_code rc)
 {
 	assert(!j->request && !j->done);
 	TAILQ_REMOVE(&j->fetcher->sources, j, link);
@@ -142,31 +144,32 @@ static void finish(struct source_job *j, enum err_code rc)
 }
 
 /* All servers were asked, and none gave it. */
-static void finish_in_vain(struct source_job *j)
+static void source_job_finish_in_vain(struct source_job *j)
 {
 	if (!j->allowed) {
-		finish(j,
+		source_job_finish(j,
 			err_set(&j->err, ERR_NOT_FOUND,
 				"no debuginfod server may be asked for this binary: allow_paths and "
 				"allow_build_ids of those with `source: true` leave it out"));
 	} else if (j->failed) {
-		finish(j, err_copy(&j->err, &j->why));
+		source_job_finish(j, err_copy(&j->err, &j->why));
 	} else if (j->too_large) {
-		finish(j,
+		source_job_finish(j,
 			err_set(&j->err, ERR_LIMIT, "the file is larger than max_size or %u bytes",
 				DEBUGINFOD_SOURCE_BYTES_MAX));
 	} else {
-		note_missing(j->fetcher, j->key);
-		finish(j, err_set(&j->err, ERR_NOT_FOUND, "no debuginfod server has the file"));
+		debuginfod_note_missing(j->fetcher, j->key);
+		source_job_finish(j, err_set(&j->err, ERR_NOT_FOUND, "no debuginfod server has the file"));
 	}
 }
 
-static uint64_t size_max(const struct debuginfod_server *c)
+static uint64_t debuginfod_source_size_max(const struct debuginfod_server *c)
 {
 	return c->max_size < DEBUGINFOD_SOURCE_BYTES_MAX ? c->max_size : DEBUGINFOD_SOURCE_BYTES_MAX;
 }
 
-static void fails(struct source_job *j, struct server *s, const struct err *why, int64_t after_ns)
+static void source_job_fails(
+	struct source_job *j, struct debuginfod_peer *s, const struct err *why, int64_t after_ns)
 {
 	metric_add(&requests_total, "failed", 1);
 	server_fails(j->fetcher, s, why, after_ns);
@@ -176,7 +179,8 @@ static void fails(struct source_job *j, struct server *s, const struct err *why,
 	err_wrap(&j->why, ERR_UNAVAILABLE, "debuginfod server %s", s->shown);
 }
 
-static void got(struct source_job *j, struct server *s, const struct http_response *res)
+static void source_job_got(
+	struct source_job *j, struct debuginfod_peer *s, const struct http_response *res)
 {
 	struct debuginfod *f = j->fetcher;
 
@@ -190,14 +194,14 @@ static void got(struct source_job *j, struct server *s, const struct http_respon
 	j->out.text = str_dup(j->arena, res->body);
 	j->out.server = str_dup(j->arena, str_of(s->shown));
 	if (!j->out.text.ptr || !j->out.server.ptr)
-		finish(j, arena_fail(j->arena, "source", &j->err));
+		source_job_finish(j, arena_fail(j->arena, "source", &j->err));
 	else
-		finish(j, ERR_OK);
+		source_job_finish(j, ERR_OK);
 }
 
 /* Also the answer to X-DEBUGINFOD-MAXSIZE; not a head without end, which is the server's failure.
  */
-static bool is_too_large(const struct http_response *res)
+static bool debuginfod_source_is_too_large(const struct http_response *res)
 {
 	if (res->rc)
 		return res->rc == ERR_LIMIT &&
@@ -205,23 +209,23 @@ static bool is_too_large(const struct http_response *res)
 	return res->status == 406;
 }
 
-static void ask(struct source_job *j);
+static void source_job_ask(struct source_job *j);
 
-static void on_done(void *ctx, const struct http_response *res)
+static void debuginfod_source_on_done(void *ctx, const struct http_response *res)
 {
 	struct source_job *j = ctx;
-	struct server *s = &j->fetcher->servers.v[j->at];
+	struct debuginfod_peer *s = &j->fetcher->servers.v[j->at];
 	struct err err;
 
 	j->request = NULL;
 	if (!res->rc && res->status == 200) {
-		got(j, s, res);
+		source_job_got(j, s, res);
 		return;
 	}
 	if (!res->rc && (res->status == 404 || res->status == 410)) {
 		metric_add(&requests_total, "not_there", 1);
 		server_works(j->fetcher, s);
-	} else if (is_too_large(res)) {
+	} else if (debuginfod_source_is_too_large(res)) {
 		metric_add(&requests_total, "too_large", 1);
 		server_works(j->fetcher, s);
 		j->too_large = true;
@@ -230,13 +234,14 @@ static void on_done(void *ctx, const struct http_response *res)
 			err_copy(&err, &res->err);
 		else
 			err_set(&err, ERR_UNAVAILABLE, "server returned HTTP status %d", res->status);
-		fails(j, s, &err, download_retry_after(res));
+		source_job_fails(j, s, &err, download_retry_after(res));
 	}
 	j->at++;
-	ask(j);
+	source_job_ask(j);
 }
 
-static enum err_code send_request(struct source_job *j, struct server *s, struct err *err)
+static enum err_code source_job_send_request(
+	struct source_job *j, struct debuginfod_peer *s, struct err *err)
 {
 	struct debuginfod *f = j->fetcher;
 	const struct debuginfod_server *c = s->config;
@@ -247,16 +252,18 @@ static enum err_code send_request(struct source_job *j, struct server *s, struct
 		.config = &c->http,
 		.headers = { &header, 1 },
 		.timeout_ns = c->timeout_ns,
-		.body_size_max = size_max(c),
+		.body_size_max = debuginfod_source_size_max(c),
 	};
 	enum err_code rc;
 
-	header.value.len = (size_t)snprintf(text, sizeof(text), "%" PRIu64, size_max(c));
+	header.value.len = (size_t)snprintf(
+		text, sizeof(text), "%" PRIu64, debuginfod_source_size_max(c));
 	buf_printf(&url, STR_FMT "/buildid/" STR_FMT "/source" STR_FMT, STR_ARG(c->url),
 		STR_ARG(debuginfo_id_text(&j->id)), STR_ARG(j->path));
 	o.url = buf_str(&url);
-	rc = buf_failed(&url) ? err_nomem(err, "request") :
-							http_client_send(f->client, &o, on_done, j, &j->request, err);
+	rc = buf_failed(&url) ?
+		err_nomem(err, "request") :
+		http_client_send(f->client, &o, debuginfod_source_on_done, j, &j->request, err);
 	buf_release(&url);
 	if (rc)
 		return rc;
@@ -267,7 +274,7 @@ static enum err_code send_request(struct source_job *j, struct server *s, struct
 }
 
 /* Whether an answer will come; else the next server is due. */
-static bool ask_server(struct source_job *j, struct server *s)
+static bool source_job_ask_server(struct source_job *j, struct debuginfod_peer *s)
 {
 	struct err err;
 
@@ -280,24 +287,24 @@ static bool ask_server(struct source_job *j, struct server *s)
 			s->error.msg);
 		return false;
 	}
-	if (!send_request(j, s, &err))
+	if (!source_job_send_request(j, s, &err))
 		return true;
-	fails(j, s, &err, 0);
+	source_job_fails(j, s, &err, 0);
 	return false;
 }
 
 /* The servers from `at` on, until one is asked. No answer comes before this returns. */
-static void ask(struct source_job *j)
+static void source_job_ask(struct source_job *j)
 {
 	struct debuginfod *f = j->fetcher;
 
 	for (; j->at < f->servers.n; j->at++)
-		if (ask_server(j, &f->servers.v[j->at]))
+		if (source_job_ask_server(j, &f->servers.v[j->at]))
 			return;
-	finish_in_vain(j);
+	source_job_finish_in_vain(j);
 }
 
-static void begin(void *ctx)
+static void debuginfod_source_begin(void *ctx)
 {
 	struct source_job *j = ctx;
 	struct debuginfod *f = j->fetcher;
@@ -307,20 +314,20 @@ static void begin(void *ctx)
 		on |= f->servers.v[i].config->source;
 	TAILQ_INSERT_TAIL(&f->sources, j, link);
 	if (!on)
-		finish(j,
+		source_job_finish(j,
 			err_set(&j->err, ERR_NOT_FOUND,
 				"no debuginfod server is asked for source: none has `source: true`"));
-	else if (is_missing(f, j->key))
-		finish(j,
+	else if (debuginfod_is_missing(f, j->key))
+		source_job_finish(j,
 			err_set(&j->err, ERR_NOT_FOUND,
 				"no debuginfod server had the file when they were asked, less than %d minutes ago",
 				(int)(DEBUGINFOD_SOURCE_MISSING_NS / NS_PER_MIN)));
 	else
-		ask(j);
+		source_job_ask(j);
 }
 
 /* Takes no lock: the one thread that could look at the job waits in loop_call. */
-static void cancel(void *ctx)
+static void debuginfod_source_cancel(void *ctx)
 {
 	struct source_job *j = ctx;
 
@@ -328,7 +335,7 @@ static void cancel(void *ctx)
 		return;
 	http_request_cancel(j->request);
 	j->request = NULL;
-	finish(j, err_set(&j->err, ERR_CANCELED, "canceled"));
+	source_job_finish(j, err_set(&j->err, ERR_CANCELED, "canceled"));
 }
 
 void sources_stop(struct debuginfod *f)
@@ -350,7 +357,7 @@ void sources_restart(struct debuginfod *f)
 		next = TAILQ_NEXT(j, link);
 		j->at = 0;
 		j->allowed = j->too_large = j->failed = false;
-		ask(j);
+		source_job_ask(j);
 	}
 }
 
@@ -360,12 +367,12 @@ void sources_end(struct debuginfod *f)
 
 	sources_stop(f);
 	while ((j = TAILQ_FIRST(&f->sources)))
-		finish(j, err_set(&j->err, ERR_UNAVAILABLE, "the server stops"));
+		source_job_finish(j, err_set(&j->err, ERR_UNAVAILABLE, "the server stops"));
 }
 
 /* ---- on the caller's thread ---- */
 
-static void wait_for(struct source_job *j, const atomic_bool *canceled)
+static void source_job_wait_for(struct source_job *j, const atomic_bool *canceled)
 {
 	bool done = false, stop = false;
 
@@ -378,16 +385,16 @@ static void wait_for(struct source_job *j, const atomic_bool *canceled)
 		stop = !done && atomic_load(canceled);
 	}
 	if (stop)
-		loop_call(j->fetcher->loop, cancel, j);
+		loop_call(j->fetcher->loop, debuginfod_source_cancel, j);
 }
 
-static enum err_code run(
+static enum err_code source_job_run(
 	struct source_job *j, const atomic_bool *canceled, struct debuginfod_text *out, struct err *err)
 {
 	mutex_init(&j->lock);
 	cond_init(&j->changed);
-	loop_call(j->fetcher->loop, begin, j);
-	wait_for(j, canceled);
+	loop_call(j->fetcher->loop, debuginfod_source_begin, j);
+	source_job_wait_for(j, canceled);
 	assert(j->done);
 	if (j->rc)
 		err_copy(err, &j->err);
@@ -406,11 +413,11 @@ enum err_code debuginfod_source(struct debuginfod *f, const struct debuginfod_so
 
 	if ((rc = debuginfo_id_init(&j.id, DEBUGINFO_GNU, s->build_id, err)))
 		return err_wrap(err, rc, "invalid parameter \"build_id\"");
-	if ((rc = encode_path(a, s->path, &j.path, err)))
+	if ((rc = debuginfod_source_encode_path(a, s->path, &j.path, err)))
 		return rc;
-	j.key = key_of(f, &j);
+	j.key = debuginfod_key_of(f, &j);
 	if (atomic_fetch_add(&f->sources_n, 1) < DEBUGINFOD_SOURCES_MAX)
-		rc = run(&j, canceled, out, err);
+		rc = source_job_run(&j, canceled, out, err);
 	else
 		rc = err_set(err, ERR_UNAVAILABLE,
 			"%u files are being asked of debuginfod servers: try again later",

@@ -41,7 +41,7 @@ uint64_t admission_hash(struct str sender)
 }
 
 /* NULL: all that are remembered have requests under way. */
-static struct sender *find(struct admission *t, uint64_t hash)
+static struct sender *admission_find(struct admission *t, uint64_t hash)
 {
 	struct sender *oldest = NULL;
 
@@ -59,7 +59,7 @@ static struct sender *find(struct admission *t, uint64_t hash)
 	return oldest;
 }
 
-static void refill(struct sender *s, uint64_t per_second, int64_t now_ns)
+static void sender_refill(struct sender *s, uint64_t per_second, int64_t now_ns)
 {
 	double most = BURST_S * (double)per_second;
 	double passed_s = (double)(now_ns - s->at_ns) / (double)NS_PER_S;
@@ -70,7 +70,7 @@ static void refill(struct sender *s, uint64_t per_second, int64_t now_ns)
 	s->at_ns = now_ns;
 }
 
-static enum err_code admit(
+static enum err_code admission_admit(
 	struct admission *t, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	double wait_s;
@@ -83,7 +83,7 @@ static enum err_code admit(
 	if (s->in == RECEIVE_SENDER_MAX)
 		return err_set(err, ERR_LIMIT, "%u requests of this sender are under way: try again later",
 			RECEIVE_SENDER_MAX);
-	refill(s, per_second, clock_monotonic_ns());
+	sender_refill(s, per_second, clock_monotonic_ns());
 	if (!per_second || s->credit >= 0)
 		return ERR_OK;
 	wait_s = -s->credit / (double)per_second;
@@ -100,8 +100,8 @@ enum err_code admission_begin(
 	enum err_code rc;
 
 	mutex_lock(&t->lock);
-	s = find(t, sender);
-	if (!(rc = admit(t, s, per_second, retry_s, err))) {
+	s = admission_find(t, sender);
+	if (!(rc = admission_admit(t, s, per_second, retry_s, err))) {
 		s->in++;
 		t->waiting++;
 		while (t->running == RECEIVE_RUNNING_MAX && !t->stopped)
@@ -123,7 +123,7 @@ void admission_end(struct admission *t, uint64_t sender, size_t profiles)
 	struct sender *s;
 
 	mutex_lock(&t->lock);
-	s = find(t, sender);
+	s = admission_find(t, sender);
 	assert(s && s->in && t->running);
 	s->in--;
 	s->credit -= (double)profiles;

@@ -12,8 +12,9 @@
 #include "base/str.h"
 #include "base/thread.h"
 
-#define ADMISSION_SENDERS 1024u /* remembered; the longest unused one is forgotten for a new one \
-								 */
+#define ADMISSION_SENDERS \
+	1024u /* remembered; the longest unused one is forgotten for a new one \
+		   */
 
 struct sender {
 	uint64_t hash; /* 0: unused */

@@ -98,7 +98,7 @@ bool receive_label(struct receive_turn *t, struct str *name)
 	return name->len > 0;
 }
 
-static enum err_code check_label(const struct label *l, struct err *err)
+static enum err_code receive_check_label(const struct label *l, struct err *err)
 {
 	if (!label_name_valid(l->name))
 		return err_set(err, ERR_INVALID, "%s cannot be the name of a label", QUOTED(l->name));
@@ -114,7 +114,7 @@ static enum err_code check_label(const struct label *l, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_labels(struct labels labels, struct err *err)
+static enum err_code receive_check_labels(struct labels labels, struct err *err)
 {
 	enum err_code rc;
 
@@ -124,20 +124,21 @@ static enum err_code check_labels(struct labels labels, struct err *err)
 	if (labels.n > RECEIVE_LABELS_MAX)
 		return err_set(err, ERR_LIMIT, "%zu labels, limit %u", labels.n, RECEIVE_LABELS_MAX);
 	for (size_t i = 0; i < labels.n; i++)
-		if ((rc = check_label(&labels.v[i], err)))
+		if ((rc = receive_check_label(&labels.v[i], err)))
 			return rc;
 	return ERR_OK;
 }
 
 /* Names for relabelling alone. */
-static void drop_hidden(struct labels_builder *b)
+static void receive_drop_hidden(struct labels_builder *b)
 {
 	for (size_t i = b->n; i-- > 0;)
 		if (str_has_prefix(b->v[i].name, STR("__")) && !str_is(b->v[i].name, LABEL_NAME))
 			labels_builder_del(b, b->v[i].name);
 }
 
-static enum err_code relabel(struct receive_turn *t, struct received *p, struct err *err)
+static enum err_code receive_turn_relabel(
+	struct receive_turn *t, struct received *p, struct err *err)
 {
 	const struct push_config *c = t->push;
 	struct labels_builder b;
@@ -153,14 +154,14 @@ static enum err_code relabel(struct receive_turn *t, struct received *p, struct 
 	p->dropped = !keep;
 	if (p->dropped)
 		return ERR_OK;
-	drop_hidden(&b);
+	receive_drop_hidden(&b);
 	if ((rc = labels_builder_build(&b, &p->labels, err)))
 		return rc;
-	return check_labels(p->labels, err);
+	return receive_check_labels(p->labels, err);
 }
 
 /* The profile's own length, 0 if it has none. */
-static int64_t duration_of(const struct pprof *p)
+static int64_t receive_duration_of(const struct pprof *p)
 {
 	return p->duration_nanos > 0 && p->duration_nanos < RECEIVE_INTERVAL_MAX_NS ?
 		p->duration_nanos :
@@ -168,7 +169,7 @@ static int64_t duration_of(const struct pprof *p)
 }
 
 /* A sender's clock may be wrong. Times ahead of ours are the database's to refuse. */
-static enum err_code check_age(
+static enum err_code receiver_check_age(
 	const struct receiver *r, int64_t ts_ns, int64_t now_ns, struct err *err)
 {
 	struct buf t = { 0 }, limit = { 0 };
@@ -186,27 +187,27 @@ static enum err_code check_age(
 	return rc;
 }
 
-static enum err_code set_times(
+static enum err_code receiver_set_times(
 	const struct receiver *r, struct received *p, int64_t now_ns, struct err *err)
 {
 	const struct pprof *own = p->profile;
 
 	if (!p->ts_ns)
 		p->ts_ns = own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS ?
-			own->time_nanos + duration_of(own) :
+			own->time_nanos + receive_duration_of(own) :
 			now_ns;
 	if (p->ts_ns < 0 || p->ts_ns >= TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
 	if (p->interval_ns < 0 || p->interval_ns > RECEIVE_INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
 	if (!p->interval_ns)
-		p->interval_ns = duration_of(own);
-	return check_age(r, p->ts_ns, now_ns, err);
+		p->interval_ns = receive_duration_of(own);
+	return receiver_check_age(r, p->ts_ns, now_ns, err);
 }
 
 /* ---- profiles of one series and time ---- */
 
-static int period_cmp(const struct pprof *a, const struct pprof *b)
+static int receive_period_cmp(const struct pprof *a, const struct pprof *b)
 {
 	int c = str_cmp(a->strings[a->period_type.type], b->strings[b->period_type.type]);
 
@@ -214,19 +215,19 @@ static int period_cmp(const struct pprof *a, const struct pprof *b)
 }
 
 /* Equal ones are one row. The names of types have the period's. */
-static int row_cmp(const struct received *a, const struct received *b)
+static int received_row_cmp(const struct received *a, const struct received *b)
 {
 	int c = labels_cmp(a->labels, b->labels);
 
 	if (c || (c = a->ts_ns < b->ts_ns ? -1 : a->ts_ns > b->ts_ns) || (c = a->convert - b->convert))
 		return c;
-	return period_cmp(a->profile, b->profile);
+	return receive_period_cmp(a->profile, b->profile);
 }
 
 static int received_cmp(const void *x, const void *y)
 {
 	const struct received *a = *(struct received *const *)x, *b = *(struct received *const *)y;
-	int c = row_cmp(a, b);
+	int c = received_row_cmp(a, b);
 
 	return c ? c : a < b ? -1 : a > b; /* in the sender's order */
 }
@@ -240,7 +241,7 @@ struct storing {
 };
 
 /* Profiles that become one row. */
-struct row {
+struct receive_row {
 	struct storing *all;
 	struct received **v;
 	size_t n;
@@ -249,9 +250,9 @@ struct row {
 	struct sink_stored stored;
 };
 
-static void acked(void *ctx, enum err_code rc, const struct err *err)
+static void receive_acked(void *ctx, enum err_code rc, const struct err *err)
 {
-	struct row *row = ctx;
+	struct receive_row *row = ctx;
 	struct storing *all = row->all;
 
 	mutex_lock(&all->lock);
@@ -263,7 +264,8 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	mutex_unlock(&all->lock);
 }
 
-static enum err_code unite(struct receive_turn *t, struct row *row, const struct pprof **out)
+static enum err_code receive_turn_unite(
+	struct receive_turn *t, struct receive_row *row, const struct pprof **out)
 {
 	const struct pprof **v = arena_array(&t->arena, const struct pprof *, row->n);
 	struct pprof *all;
@@ -282,7 +284,7 @@ static enum err_code unite(struct receive_turn *t, struct row *row, const struct
 }
 
 /* Of each column of the row's profile, by the first that has it. */
-static enum err_code find_kinds(struct receive_turn *t, const struct row *row,
+static enum err_code receive_turn_find_kinds(struct receive_turn *t, const struct receive_row *row,
 	const struct pprof *all, enum value_kind *kinds, struct err *err)
 {
 	struct str name = labels_get(row->v[0]->labels, STR(LABEL_NAME));
@@ -300,7 +302,7 @@ static enum err_code find_kinds(struct receive_turn *t, const struct row *row,
 	return ERR_OK;
 }
 
-static enum err_code put(struct receive_turn *t, struct row *row)
+static enum err_code receive_turn_put(struct receive_turn *t, struct receive_row *row)
 {
 	const struct received *first = row->v[0];
 	struct sink_profile to = { .labels = first->labels,
@@ -311,11 +313,11 @@ static enum err_code put(struct receive_turn *t, struct row *row)
 	enum value_kind *kinds;
 	enum err_code rc;
 
-	if ((rc = unite(t, row, &to.profile)))
+	if ((rc = receive_turn_unite(t, row, &to.profile)))
 		return rc;
 	if (!(kinds = arena_array(&t->arena, enum value_kind, to.profile->types_n + 1)))
 		return arena_fail(&t->arena, "profile", &row->err);
-	if ((rc = find_kinds(t, row, to.profile, kinds, &row->err)))
+	if ((rc = receive_turn_find_kinds(t, row, to.profile, kinds, &row->err)))
 		return rc;
 	to.kinds = kinds;
 	for (size_t i = 0; i < row->n; i++)
@@ -325,10 +327,10 @@ static enum err_code put(struct receive_turn *t, struct row *row)
 		to.interval_ns = INTERVAL_DEFAULT_NS;
 		to.gap_max_ns = t->r->o.gap_max_ns;
 	}
-	return sink->ops->append(sink, &to, acked, row, &row->err);
+	return sink->ops->append(sink, &to, receive_acked, row, &row->err);
 }
 
-static void put_all(struct receive_turn *t, struct row *rows, size_t n)
+static void receive_turn_put_all(struct receive_turn *t, struct receive_row *rows, size_t n)
 {
 	struct storing all = { .waiting = n };
 	enum err_code rc;
@@ -337,8 +339,8 @@ static void put_all(struct receive_turn *t, struct row *rows, size_t n)
 	cond_init(&all.changed);
 	for (size_t i = 0; i < n; i++) {
 		rows[i].all = &all;
-		if ((rc = put(t, &rows[i])))
-			acked(&rows[i], rc, NULL);
+		if ((rc = receive_turn_put(t, &rows[i])))
+			receive_acked(&rows[i], rc, NULL);
 	}
 	mutex_lock(&all.lock);
 	while (all.waiting)
@@ -348,7 +350,7 @@ static void put_all(struct receive_turn *t, struct row *rows, size_t n)
 	mutex_destroy(&all.lock);
 }
 
-static void answer(const struct row *row)
+static void receive_row_answer(const struct receive_row *row)
 {
 	for (size_t i = 0; i < row->n; i++) {
 		struct received *p = row->v[i];
@@ -362,17 +364,17 @@ static void answer(const struct row *row)
 }
 
 /* Neighbours in the order of received_cmp that are equal but for their place. */
-static size_t make_rows(struct received **v, size_t n, struct row *rows)
+static size_t received_make_rows(struct received **v, size_t n, struct receive_row *rows)
 {
 	size_t rows_n = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct row *last = rows_n ? &rows[rows_n - 1] : NULL;
+		struct receive_row *last = rows_n ? &rows[rows_n - 1] : NULL;
 
-		if (last && !row_cmp(last->v[0], v[i]))
+		if (last && !received_row_cmp(last->v[0], v[i]))
 			last->n++;
 		else
-			rows[rows_n++] = (struct row){ .v = &v[i], .n = 1 };
+			rows[rows_n++] = (struct receive_row){ .v = &v[i], .n = 1 };
 	}
 	return rows_n;
 }
@@ -380,7 +382,7 @@ static size_t make_rows(struct received **v, size_t n, struct row *rows)
 void receive_store(struct receive_turn *t, struct received *v, size_t n)
 {
 	struct received **good = arena_array(&t->arena, struct received *, n + 1);
-	struct row *rows = arena_array(&t->arena, struct row, n + 1);
+	struct receive_row *rows = arena_array(&t->arena, struct receive_row, n + 1);
 	int64_t now_ns = clock_now_ns();
 	size_t good_n = 0, rows_n;
 
@@ -389,18 +391,18 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n)
 		struct received *p = &v[i];
 
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
-		if (p->rc || (p->rc = set_times(t->r, p, now_ns, &p->err)) ||
-			(p->rc = relabel(t, p, &p->err)) || p->dropped)
+		if (p->rc || (p->rc = receiver_set_times(t->r, p, now_ns, &p->err)) ||
+			(p->rc = receive_turn_relabel(t, p, &p->err)) || p->dropped)
 			continue;
 		good[good_n++] = p;
 	}
 	if (good_n)
 		qsort(good, good_n, sizeof(struct received *), received_cmp);
-	rows_n = good_n ? make_rows(good, good_n, rows) : 0;
+	rows_n = good_n ? received_make_rows(good, good_n, rows) : 0;
 	if (rows_n)
-		put_all(t, rows, rows_n);
+		receive_turn_put_all(t, rows, rows_n);
 	for (size_t i = 0; i < rows_n; i++)
-		answer(&rows[i]);
+		receive_row_answer(&rows[i]);
 	for (size_t i = 0; i < n; i++)
 		metric_add(&profiles, v[i].rc ? "failed" : v[i].dropped ? "dropped" : "ok", 1);
 }

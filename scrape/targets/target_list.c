@@ -18,26 +18,26 @@ int target_cmp(const struct target *a, const struct target *b)
 	return c ? c : str_cmp(a->url, b->url);
 }
 
-struct key {
+struct target_list_key {
 	uint64_t hash;
 	const struct target *target;
 };
 
-static int key_cmp(const struct key *a, const struct key *b)
+static int target_list_key_cmp(const struct target_list_key *a, const struct target_list_key *b)
 {
 	if (a->hash != b->hash)
 		return a->hash < b->hash ? -1 : 1;
 	return a->target == b->target ? 0 : target_cmp(a->target, b->target);
 }
 
-static int by_key(const void *a, const void *b)
+static int target_list_by_key(const void *a, const void *b)
 {
-	return key_cmp(a, b);
+	return target_list_key_cmp(a, b);
 }
 
 /* ---- chunks ---- */
 
-static void chunk_unref(struct target_chunk *c)
+static void target_chunk_unref(struct target_chunk *c)
 {
 	if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
@@ -49,7 +49,7 @@ static void chunk_unref(struct target_chunk *c)
 	free(c);
 }
 
-static struct target_chunk *chunk_ref(struct target_chunk *c)
+static struct target_chunk *target_chunk_ref(struct target_chunk *c)
 {
 	unsigned before = atomic_fetch_add(&c->refs, 1);
 
@@ -57,7 +57,7 @@ static struct target_chunk *chunk_ref(struct target_chunk *c)
 	return c;
 }
 
-static void leave_out(struct target_chunk *c, const struct target *t)
+static void target_chunk_leave_out(struct target_chunk *c, const struct target *t)
 {
 	const struct target *kept = c->v[c->n - 1];
 
@@ -70,16 +70,16 @@ static void leave_out(struct target_chunk *c, const struct target *t)
 }
 
 /* The ith target has the labels of the one before it. */
-static bool is_double(const struct target_chunk *c, size_t i)
+static bool target_chunk_is_double(const struct target_chunk *c, size_t i)
 {
 	return c->hashes[i - 1] == c->hashes[i] && labels_eq(c->all[i - 1]->labels, c->all[i]->labels);
 }
 
-static bool find_doubles(struct target_chunk *c)
+static bool target_chunk_find_doubles(struct target_chunk *c)
 {
 	size_t first = 1;
 
-	while (first < c->all_n && !is_double(c, first))
+	while (first < c->all_n && !target_chunk_is_double(c, first))
 		first++;
 	c->v = c->all;
 	c->n = c->all_n;
@@ -92,15 +92,15 @@ static bool find_doubles(struct target_chunk *c)
 	memcpy(c->v, c->all, first * sizeof(*c->v));
 	c->n = first;
 	for (size_t i = first; i < c->all_n; i++) {
-		if (is_double(c, i))
-			leave_out(c, c->all[i]);
+		if (target_chunk_is_double(c, i))
+			target_chunk_leave_out(c, c->all[i]);
 		else
 			c->v[c->n++] = c->all[i];
 	}
 	return true;
 }
 
-static struct target_chunk *chunk_new(const struct key *v, size_t n)
+static struct target_chunk *target_list_key_chunk_new(const struct target_list_key *v, size_t n)
 {
 	struct target_chunk *c = calloc(1, sizeof(*c));
 
@@ -118,17 +118,17 @@ static struct target_chunk *chunk_new(const struct key *v, size_t n)
 		c->hashes[i] = v[i].hash;
 	}
 	c->all_n = n;
-	if (find_doubles(c))
+	if (target_chunk_find_doubles(c))
 		return c;
 fail:
-	chunk_unref(c);
+	target_chunk_unref(c);
 	return NULL;
 }
 
 /* ---- places ---- */
 
 /* Where targets with this hash belong: the last chunk that does not begin behind it. */
-static size_t place_of(const struct target_list *l, uint64_t hash)
+static size_t target_list_place_of(const struct target_list *l, uint64_t hash)
 {
 	size_t lo = 0, hi = l->n, mid;
 
@@ -144,28 +144,28 @@ static size_t place_of(const struct target_list *l, uint64_t hash)
 
 bool target_list_has(const struct target_list *l, const struct target_place *p)
 {
-	return l->n && l->v[place_of(l, p->hash)].chunk == p->chunk;
+	return l->n && l->v[target_list_place_of(l, p->hash)].chunk == p->chunk;
 }
 
 /* ---- a list that follows ---- */
 
-struct keys { /* of some parts, sorted */
-	struct key *v;
+struct target_list_keys { /* of some parts, sorted */
+	struct target_list_key *v;
 	size_t n, at; /* at: passed so far */
 };
 
-struct following {
+struct target_list_following {
 	const struct target_list *before;
 	bool *changed; /* of its chunks */
-	struct keys gone, fresh;
-	struct key *run; /* gathered, but not in a chunk yet */
+	struct target_list_keys gone, fresh;
+	struct target_list_key *run; /* gathered, but not in a chunk yet */
 	size_t run_n, run_cap;
 	struct target_list list;
 	size_t cap;
 };
 
-static bool gather(
-	struct following *f, struct target_part *const *parts, size_t n, struct keys *out)
+static bool target_list_gather(struct target_list_following *f, struct target_part *const *parts,
+	size_t n, struct target_list_keys *out)
 {
 	size_t total = 0;
 
@@ -175,17 +175,19 @@ static bool gather(
 		return false;
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < parts[i]->n; k++)
-			out->v[out->n++] = (struct key){ parts[i]->v[k].labels_hash, &parts[i]->v[k] };
-	qsort(out->v, out->n, sizeof(*out->v), by_key);
+			out->v[out->n++] = (struct target_list_key){ parts[i]->v[k].labels_hash,
+				&parts[i]->v[k] };
+	qsort(out->v, out->n, sizeof(*out->v), target_list_by_key);
 	for (size_t i = 0; i < out->n && f->before->n; i++)
-		f->changed[place_of(f->before, out->v[i].hash)] = true;
+		f->changed[target_list_place_of(f->before, out->v[i].hash)] = true;
 	return true;
 }
 
-static bool add_chunk(struct following *f, uint64_t hash, struct target_chunk *c)
+static bool target_list_add_chunk(
+	struct target_list_following *f, uint64_t hash, struct target_chunk *c)
 {
 	if (!c || !array_room(&f->list.v, f->list.n, 1, &f->cap)) {
-		chunk_unref(c);
+		target_chunk_unref(c);
 		return false;
 	}
 	f->list.v[f->list.n++] = (struct target_place){ hash, c };
@@ -193,7 +195,7 @@ static bool add_chunk(struct following *f, uint64_t hash, struct target_chunk *c
 }
 
 /* Cuts what is gathered into chunks of about one size, between different hashes. */
-static bool cut_run(struct following *f)
+static bool target_list_cut_run(struct target_list_following *f)
 {
 	size_t chunks = (f->run_n + CHUNK_MAX - 1) / CHUNK_MAX, begin = 0, end;
 
@@ -202,7 +204,8 @@ static bool cut_run(struct following *f)
 		while (end < f->run_n && (end <= begin || f->run[end - 1].hash == f->run[end].hash))
 			end++;
 		if (end > begin &&
-			!add_chunk(f, f->run[begin].hash, chunk_new(f->run + begin, end - begin)))
+			!target_list_add_chunk(
+				f, f->run[begin].hash, target_list_key_chunk_new(f->run + begin, end - begin)))
 			return false;
 		begin = end;
 	}
@@ -210,7 +213,7 @@ static bool cut_run(struct following *f)
 	return true;
 }
 
-static bool add_to_run(struct following *f, struct key k)
+static bool target_list_add_to_run(struct target_list_following *f, struct target_list_key k)
 {
 	if (!array_room(&f->run, f->run_n, 1, &f->run_cap))
 		return false;
@@ -220,24 +223,24 @@ static bool add_to_run(struct following *f, struct key k)
 
 /* The fresh targets before k, or if that has no target, before its hash; NULL: all that are left.
  */
-static bool take_fresh(struct following *f, const struct key *k)
+static bool target_list_take_fresh(struct target_list_following *f, const struct target_list_key *k)
 {
-	struct keys *fresh = &f->fresh;
-	const struct key *next;
+	struct target_list_keys *fresh = &f->fresh;
+	const struct target_list_key *next;
 
 	for (; fresh->at < fresh->n; fresh->at++) {
 		next = &fresh->v[fresh->at];
-		if (k && (k->target ? key_cmp(next, k) >= 0 : next->hash >= k->hash))
+		if (k && (k->target ? target_list_key_cmp(next, k) >= 0 : next->hash >= k->hash))
 			return true;
-		if (!add_to_run(f, *next))
+		if (!target_list_add_to_run(f, *next))
 			return false;
 	}
 	return true;
 }
 
-static bool is_gone(struct following *f, const struct key *k)
+static bool target_list_is_gone(struct target_list_following *f, const struct target_list_key *k)
 {
-	struct keys *gone = &f->gone;
+	struct target_list_keys *gone = &f->gone;
 
 	while (gone->at < gone->n && gone->v[gone->at].hash < k->hash)
 		gone->at++;
@@ -248,45 +251,46 @@ static bool is_gone(struct following *f, const struct key *k)
 }
 
 /* A chunk's targets that stay, and the fresh ones that belong there. */
-static bool merge(struct following *f, size_t i)
+static bool target_list_merge(struct target_list_following *f, size_t i)
 {
 	const struct target_list *l = f->before;
 	const struct target_chunk *c = l->v[i].chunk;
-	struct key k;
+	struct target_list_key k;
 
 	for (size_t at = 0; at < c->all_n; at++) {
-		k = (struct key){ c->hashes[at], c->all[at] };
-		if (!take_fresh(f, &k) || (!is_gone(f, &k) && !add_to_run(f, k)))
+		k = (struct target_list_key){ c->hashes[at], c->all[at] };
+		if (!target_list_take_fresh(f, &k) ||
+			(!target_list_is_gone(f, &k) && !target_list_add_to_run(f, k)))
 			return false;
 	}
 	if (i + 1 == l->n)
-		return take_fresh(f, NULL);
-	k = (struct key){ l->v[i + 1].hash, NULL };
-	return take_fresh(f, &k);
+		return target_list_take_fresh(f, NULL);
+	k = (struct target_list_key){ l->v[i + 1].hash, NULL };
+	return target_list_take_fresh(f, &k);
 }
 
-static bool follow(struct following *f)
+static bool target_scrape_target_list_follow(struct target_list_following *f)
 {
 	const struct target_list *l = f->before;
 
 	for (size_t i = 0; i < l->n; i++) {
 		if (f->changed[i] || f->run_n) {
-			if (!merge(f, i) || (f->run_n >= CHUNK_MIN && !cut_run(f)))
+			if (!target_list_merge(f, i) || (f->run_n >= CHUNK_MIN && !target_list_cut_run(f)))
 				return false;
-		} else if (!add_chunk(f, l->v[i].hash, chunk_ref(l->v[i].chunk))) {
+		} else if (!target_list_add_chunk(f, l->v[i].hash, target_chunk_ref(l->v[i].chunk))) {
 			return false;
 		}
 	}
-	return take_fresh(f, NULL) && cut_run(f);
+	return target_list_take_fresh(f, NULL) && target_list_cut_run(f);
 }
 
 enum err_code target_list_follow(const struct target_list *before, struct target_part *const *gone,
 	size_t gone_n, struct target_part *const *fresh, size_t fresh_n, struct target_list *out,
 	struct err *err)
 {
-	struct following f = { .before = before, .changed = calloc(before->n + 1, 1) };
-	bool ok = f.changed && gather(&f, gone, gone_n, &f.gone) &&
-		gather(&f, fresh, fresh_n, &f.fresh) && follow(&f);
+	struct target_list_following f = { .before = before, .changed = calloc(before->n + 1, 1) };
+	bool ok = f.changed && target_list_gather(&f, gone, gone_n, &f.gone) &&
+		target_list_gather(&f, fresh, fresh_n, &f.fresh) && target_scrape_target_list_follow(&f);
 
 	free(f.changed);
 	free(f.gone.v);
@@ -303,7 +307,7 @@ enum err_code target_list_follow(const struct target_list *before, struct target
 void target_list_release(struct target_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		chunk_unref(l->v[i].chunk);
+		target_chunk_unref(l->v[i].chunk);
 	free(l->v);
 	*l = (struct target_list){ 0 };
 }

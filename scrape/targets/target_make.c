@@ -35,13 +35,13 @@ void target_make_release(struct target_make *m)
 
 /* ---- labels before relabelling ---- */
 
-static void set_default(struct target_make *m, struct str name, struct str value)
+static void target_make_set_default(struct target_make *m, struct str name, struct str value)
 {
 	if (labels_builder_get(&m->b, name).len == 0)
 		labels_builder_set(&m->b, name, value);
 }
 
-static struct str keep_scratch(struct target_make *m, struct arena *a)
+static struct str target_make_keep_scratch(struct target_make *m, struct arena *a)
 {
 	struct str s = { NULL, 0 };
 
@@ -54,36 +54,37 @@ static struct str keep_scratch(struct target_make *m, struct arena *a)
 }
 
 /* The same, with one copy for many targets. */
-static struct str share_scratch(struct target_make *m)
+static struct str target_make_share_scratch(struct target_make *m)
 {
 	struct target_texts *t = m->texts;
 	struct str *kept = &t->kept[hash_bytes(m->scratch.ptr, m->scratch.len, 0) % TARGET_KEPT];
 
 	if (buf_failed(&m->scratch) || !kept->ptr || !str_eq(*kept, buf_str(&m->scratch)))
-		*kept = keep_scratch(m, t->arena);
+		*kept = target_make_keep_scratch(m, t->arena);
 	return *kept;
 }
 
-static struct str duration_text(struct target_make *m, int64_t ns)
+static struct str target_make_duration_text(struct target_make *m, int64_t ns)
 {
 	buf_clear(&m->scratch);
 	duration_print(&m->scratch, ns);
-	return share_scratch(m);
+	return target_make_share_scratch(m);
 }
 
-static struct str param_label(struct target_make *m, struct str name)
+static struct str target_make_param_label(struct target_make *m, struct str name)
 {
 	buf_clear(&m->scratch);
 	buf_add_str(&m->scratch, PARAM);
 	buf_add_str(&m->scratch, name);
-	return share_scratch(m);
+	return target_make_share_scratch(m);
 }
 
-static void set_params(struct target_make *m, const struct params_config *params)
+static void target_make_set_params(struct target_make *m, const struct params_config *params)
 {
 	for (size_t i = 0; i < params->n; i++)
 		if (params->v[i].values_n)
-			set_default(m, param_label(m, params->v[i].name), params->v[i].values[0]);
+			target_make_set_default(
+				m, target_make_param_label(m, params->v[i].name), params->v[i].values[0]);
 }
 
 /* A second remains for the answer to arrive before the next scrape begins. */
@@ -94,34 +95,35 @@ int64_t target_auto_seconds(int64_t interval_ns)
 	return s < 1 ? 1 : s;
 }
 
-static struct str seconds_text(struct target_make *m, int64_t seconds)
+static struct str target_make_seconds_text(struct target_make *m, int64_t seconds)
 {
 	buf_clear(&m->scratch);
 	buf_add_i64(&m->scratch, seconds);
-	return share_scratch(m);
+	return target_make_share_scratch(m);
 }
 
-static int64_t interval_label(const struct target_make *m)
+static int64_t target_make_interval_label(const struct target_make *m)
 {
 	int64_t ns;
 
 	return duration_parse(labels_builder_get(&m->b, INTERVAL), &ns, NULL) ? 0 : ns;
 }
 
-static struct str profile_path(struct target_make *m, struct str prefix, struct str path)
+static struct str target_make_profile_path(
+	struct target_make *m, struct str prefix, struct str path)
 {
 	buf_clear(&m->scratch);
 	url_add_path(&m->scratch, prefix, path);
-	return share_scratch(m);
+	return target_make_share_scratch(m);
 }
 
-static void populate_profile(struct target_make *m, const struct profile_config *p)
+static void target_make_populate_profile(struct target_make *m, const struct profile_config *p)
 {
-	set_default(m, NAME, p->name);
-	set_default(m, PATH, profile_path(m, m->job->path_prefix, p->path));
+	target_make_set_default(m, NAME, p->name);
+	target_make_set_default(m, PATH, target_make_profile_path(m, m->job->path_prefix, p->path));
 	if (p->seconds)
-		set_default(m, PARAM_SECONDS, seconds_text(m, p->seconds));
-	set_params(m, &p->params);
+		target_make_set_default(m, PARAM_SECONDS, target_make_seconds_text(m, p->seconds));
+	target_make_set_params(m, &p->params);
 }
 
 void target_populate(struct target_make *m, struct labels group, struct labels target,
@@ -137,23 +139,26 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	for (size_t i = 0; i < target.n; i++)
 		labels_builder_set(&m->b, target.v[i].name, target.v[i].value);
 	for (size_t i = 0; i < group.n; i++)
-		set_default(m, group.v[i].name, group.v[i].value);
-	set_default(m, STR("job"), job->job_name);
-	set_default(m, INTERVAL, duration_text(m, interval));
-	set_default(m, TIMEOUT, duration_text(m, timeout < interval ? timeout : interval));
-	set_default(m, SCHEME, job->scheme);
+		target_make_set_default(m, group.v[i].name, group.v[i].value);
+	target_make_set_default(m, STR("job"), job->job_name);
+	target_make_set_default(m, INTERVAL, target_make_duration_text(m, interval));
+	target_make_set_default(
+		m, TIMEOUT, target_make_duration_text(m, timeout < interval ? timeout : interval));
+	target_make_set_default(m, SCHEME, job->scheme);
 	if (p)
-		populate_profile(m, p);
-	set_params(m, &job->params);
+		target_make_populate_profile(m, p);
+	target_make_set_params(m, &job->params);
 	if (p && p->delta && labels_builder_get(&m->b, PARAM_SECONDS).len == 0) {
-		m->auto_seconds = seconds_text(m, target_auto_seconds(interval_label(m)));
-		set_default(m, PARAM_SECONDS, m->auto_seconds);
+		m->auto_seconds = target_make_seconds_text(
+			m, target_auto_seconds(target_make_interval_label(m)));
+		target_make_set_default(m, PARAM_SECONDS, m->auto_seconds);
 	}
 }
 
 /* ---- after it ---- */
 
-static enum err_code read_times(struct target_make *m, struct target *t, struct err *err)
+static enum err_code target_make_read_times(
+	struct target_make *m, struct target *t, struct err *err)
 {
 	struct str interval = labels_builder_get(&m->b, INTERVAL);
 	struct str timeout = labels_builder_get(&m->b, TIMEOUT);
@@ -176,7 +181,7 @@ static enum err_code read_times(struct target_make *m, struct target *t, struct 
 	seconds = labels_builder_get(&m->b, PARAM_SECONDS);
 	if (m->auto_seconds.len && str_eq(seconds, m->auto_seconds))
 		labels_builder_set(
-			&m->b, PARAM_SECONDS, seconds_text(m, target_auto_seconds(t->interval_ns)));
+			&m->b, PARAM_SECONDS, target_make_seconds_text(m, target_auto_seconds(t->interval_ns)));
 	if (!str_to_i64(labels_builder_get(&m->b, PARAM_SECONDS), &t->seconds) || t->seconds < 0)
 		t->seconds = 0;
 	if (t->seconds > SECONDS_MAX)
@@ -186,7 +191,7 @@ static enum err_code read_times(struct target_make *m, struct target *t, struct 
 }
 
 /* Profile's params win over the job's, and __param_ labels over both. */
-static enum err_code make_url(struct target_make *m, struct target *t, struct err *err)
+static enum err_code target_make_url(struct target_make *m, struct target *t, struct err *err)
 {
 	const struct params_config *layers[] = { &m->job->params, &t->profile->params };
 	struct url_query q = { .arena = &m->one };
@@ -209,7 +214,7 @@ static enum err_code make_url(struct target_make *m, struct target *t, struct er
 		labels_builder_get(&m->b, ADDRESS), labels_builder_get(&m->b, PATH), &q, err);
 	if (rc)
 		return rc;
-	t->url = keep_scratch(m, m->arena);
+	t->url = target_make_keep_scratch(m, m->arena);
 	t->shown_url = hidden_url(m->arena, t->url);
 	return t->shown_url.ptr ? ERR_OK : arena_fail(m->arena, "targets", err);
 }
@@ -226,16 +231,16 @@ static void make_exclusive(struct target_make *m, struct target *t)
 	buf_add_str(&m->scratch, labels_builder_get(&m->b, ADDRESS));
 	buf_add_char(&m->scratch, ' ');
 	buf_add_str(&m->scratch, path);
-	t->exclusive = keep_scratch(m, m->arena);
+	t->exclusive = target_make_keep_scratch(m, m->arena);
 }
 
 /* Drops __meta_ and other reserved labels. The default of `instance` is the address. */
-static enum err_code make_labels(struct target_make *m, struct target *t, struct err *err)
+static enum err_code target_make_labels(struct target_make *m, struct target *t, struct err *err)
 {
 	struct str address = labels_builder_get(&m->b, ADDRESS);
 	struct str name;
 
-	set_default(m, STR("instance"), address);
+	target_make_set_default(m, STR("instance"), address);
 	for (size_t i = m->b.n; i-- > 0;) {
 		name = m->b.v[i].name;
 		if (!label_value_valid(m->b.v[i].value))
@@ -263,11 +268,11 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	t->name = labels_builder_get(&m->b, NAME);
 	if (!t->name.len)
 		return err_set(err, ERR_INVALID, "no profile name");
-	if ((rc = read_times(m, t, err)) || (rc = make_url(m, t, err)))
+	if ((rc = target_make_read_times(m, t, err)) || (rc = target_make_url(m, t, err)))
 		return rc;
 	make_exclusive(m, t);
 	t->home = hash_bytes(address.ptr, address.len, 0);
-	if ((rc = make_labels(m, t, err)))
+	if ((rc = target_make_labels(m, t, err)))
 		return rc;
 	t->labels_hash = labels_hash(t->labels);
 	t->hash = hash_bytes(t->url.ptr, t->url.len, t->labels_hash);

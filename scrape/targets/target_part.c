@@ -28,7 +28,7 @@ struct expansion {
 
 /* ---- the part ---- */
 
-static enum err_code add(struct expansion *x, const struct target *t, struct err *err)
+static enum err_code expansion_add(struct expansion *x, const struct target *t, struct err *err)
 {
 	struct target_part *p = x->part;
 
@@ -40,7 +40,7 @@ static enum err_code add(struct expansion *x, const struct target *t, struct err
 	return ERR_OK;
 }
 
-static enum err_code drop(
+static enum err_code expansion_drop(
 	struct expansion *x, const struct target_group *g, size_t i, unsigned shard, struct err *err)
 {
 	struct target_part *p = x->part;
@@ -63,7 +63,7 @@ static enum err_code drop(
 }
 
 /* Keeps the first error and counts the others. */
-static void set_error(struct expansion *x, const char *text)
+static void expansion_set_error(struct expansion *x, const char *text)
 {
 	if (x->piece.errors++ == 0) {
 		x->part->error = str_of(arena_printf(&x->part->arena, "%s", text));
@@ -81,8 +81,8 @@ struct target_count { /* profiles of one target */
  * Whether another shard scrapes it. Nothing is kept of such targets: of each server's targets there
  * are many times as many elsewhere.
  */
-static enum err_code is_elsewhere(struct expansion *x, const struct target_group *g, size_t i,
-	const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
+static enum err_code expansion_is_elsewhere(struct expansion *x, const struct target_group *g,
+	size_t i, const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
 {
 	const struct labels_builder *b = &x->make.b;
 	enum err_code rc;
@@ -105,15 +105,15 @@ static enum err_code is_elsewhere(struct expansion *x, const struct target_group
 	return ERR_OK;
 }
 
-static enum err_code expand_one(struct expansion *x, const struct target_group *g, size_t i,
-	const struct profile_config *p, struct target_count *n, struct err *err)
+static enum err_code expansion_expand_one(struct expansion *x, const struct target_group *g,
+	size_t i, const struct profile_config *p, struct target_count *n, struct err *err)
 {
 	struct target_make *m = &x->make;
 	struct target t = { .profile = p };
 	enum err_code rc;
 	bool keep, elsewhere;
 
-	if ((rc = is_elsewhere(x, g, i, p, n, &elsewhere, err)) || elsewhere)
+	if ((rc = expansion_is_elsewhere(x, g, i, p, n, &elsewhere, err)) || elsewhere)
 		return rc;
 	target_populate(m, g->labels, g->targets[i], p);
 	if ((rc = labels_builder_build(&m->b, &t.discovered, err)) ||
@@ -127,16 +127,16 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 		if (rc != ERR_INVALID)
 			return rc;
 		err_wrap(err, rc, "instance %zu in group " STR_FMT, i, STR_ARG(g->source));
-		set_error(x, err->msg);
+		expansion_set_error(x, err->msg);
 		n->wrong++;
 		return ERR_OK;
 	}
 	n->kept++;
-	return add(x, &t, err);
+	return expansion_add(x, &t, err);
 }
 
 /* A target is dropped if all of its profiles are. */
-static enum err_code expand_target(
+static enum err_code expansion_expand_target(
 	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
 {
 	const struct scrape_config *job = x->o->job;
@@ -144,21 +144,23 @@ static enum err_code expand_target(
 	enum err_code rc;
 
 	for (size_t p = 0; p < job->profiles_n; p++)
-		if (job->profiles[p].enabled && (rc = expand_one(x, g, i, &job->profiles[p], &n, err)))
+		if (job->profiles[p].enabled &&
+			(rc = expansion_expand_one(x, g, i, &job->profiles[p], &n, err)))
 			return rc;
 	x->piece.targets += n.kept > 0;
 	if (!n.dropped || n.kept || n.wrong)
 		return ERR_OK;
-	return drop(x, g, i, n.shard, err);
+	return expansion_drop(x, g, i, n.shard, err);
 }
 
-static enum err_code expand(struct expansion *x, const struct groups *groups, struct err *err)
+static enum err_code expansion_expand(
+	struct expansion *x, const struct groups *groups, struct err *err)
 {
 	enum err_code rc;
 
 	for (size_t i = 0; i < groups->n; i++)
 		for (size_t k = 0; k < groups->v[i].targets_n; k++)
-			if ((rc = expand_target(x, &groups->v[i], k, err)))
+			if ((rc = expansion_expand_target(x, &groups->v[i], k, err)))
 				return rc;
 	return ERR_OK;
 }
@@ -191,7 +193,7 @@ enum err_code target_part_make(const struct target_part_options *o, struct group
 	p->shared = target_shared_ref(o->shared);
 	x.part = p;
 	target_make_init(&x.make, &p->arena, &o->shared->texts, o->job);
-	rc = expand(&x, groups, err);
+	rc = expansion_expand(&x, groups, err);
 	target_make_release(&x.make);
 	*out = x.piece;
 	if (!rc && (p->n || p->dropped_n || p->error.len)) {

@@ -12,13 +12,13 @@
 #include "base/array.h"
 #include "base/map.h"
 
-struct want {
+struct target_tree_want {
 	struct groups *groups;
 	struct target_node **at; /* where its node goes */
 };
 
 struct level {
-	struct want *wants;
+	struct target_tree_want *wants;
 	size_t wants_n, wants_cap;
 	struct target_node **old;
 	size_t old_n, old_cap;
@@ -26,7 +26,7 @@ struct level {
 	size_t mask;
 };
 
-struct making {
+struct target_tree_making {
 	const struct target_part_options *o;
 	uint64_t number;
 	struct target_tree *tree;
@@ -36,14 +36,14 @@ struct making {
 	size_t dropped, elsewhere; /* so far */
 };
 
-static enum err_code no_memory(struct err *err)
+static enum err_code target_tree_no_memory(struct err *err)
 {
 	return err_nomem(err, "targets");
 }
 
 /* ---- nodes ---- */
 
-static struct target_node *node_new(struct groups *groups)
+static struct target_node *target_tree_node_new(struct groups *groups)
 {
 	struct target_node *n = calloc(1, sizeof(*n));
 
@@ -90,22 +90,22 @@ void target_node_each_part(
 
 /* ---- levels ---- */
 
-static size_t slot_of(const struct level *l, const struct groups *groups)
+static size_t level_slot_of(const struct level *l, const struct groups *groups)
 {
-	return hash_u64((uint64_t)(uintptr_t)groups) & l->mask;
+	return map_hash_u64((uint64_t)(uintptr_t)groups) & l->mask;
 }
 
-static enum err_code index_old(struct level *l, struct err *err)
+static enum err_code level_index_old(struct level *l, struct err *err)
 {
 	size_t n = 16, at;
 
 	while (n < 2 * l->old_n)
 		n *= 2;
 	if (!(l->slots = calloc(n, sizeof(*l->slots))))
-		return no_memory(err);
+		return target_tree_no_memory(err);
 	l->mask = n - 1;
 	for (size_t i = 0; i < l->old_n; i++) {
-		for (at = slot_of(l, l->old[i]->groups); l->slots[at]; at = (at + 1) & l->mask)
+		for (at = level_slot_of(l, l->old[i]->groups); l->slots[at]; at = (at + 1) & l->mask)
 			;
 		l->slots[at] = (uint32_t)i + 1;
 	}
@@ -113,12 +113,13 @@ static enum err_code index_old(struct level *l, struct err *err)
 }
 
 /* The same groups may be there twice: each node is taken once. */
-static struct target_node *find_old(const struct making *m, const struct groups *groups)
+static struct target_node *target_tree_find_old(
+	const struct target_tree_making *m, const struct groups *groups)
 {
 	const struct level *l = &m->now;
 	struct target_node *n;
 
-	for (size_t at = slot_of(l, groups); l->slots[at]; at = (at + 1) & l->mask) {
+	for (size_t at = level_slot_of(l, groups); l->slots[at]; at = (at + 1) & l->mask) {
 		n = l->old[l->slots[at] - 1];
 		if (n->groups == groups && n->taken != m->number)
 			return n;
@@ -126,15 +127,15 @@ static struct target_node *find_old(const struct making *m, const struct groups 
 	return NULL;
 }
 
-static bool push_want(struct level *l, struct groups *groups, struct target_node **at)
+static bool level_push_want(struct level *l, struct groups *groups, struct target_node **at)
 {
 	if (!array_room(&l->wants, l->wants_n, 1, &l->wants_cap))
 		return false;
-	l->wants[l->wants_n++] = (struct want){ groups, at };
+	l->wants[l->wants_n++] = (struct target_tree_want){ groups, at };
 	return true;
 }
 
-static bool push_old(struct level *l, struct target_node *n)
+static bool level_push_old(struct level *l, struct target_node *n)
 {
 	if (!array_room(&l->old, l->old_n, 1, &l->old_cap))
 		return false;
@@ -152,9 +153,10 @@ static void level_release(struct level *l)
 
 /* ---- growing ---- */
 
-static enum err_code satisfy(struct making *m, const struct want *w, struct err *err)
+static enum err_code target_tree_satisfy(
+	struct target_tree_making *m, const struct target_tree_want *w, struct err *err)
 {
-	struct target_node *n = find_old(m, w->groups);
+	struct target_node *n = target_tree_find_old(m, w->groups);
 
 	if (n) {
 		n->taken = m->number;
@@ -163,45 +165,46 @@ static enum err_code satisfy(struct making *m, const struct want *w, struct err 
 		m->elsewhere += n->sum.elsewhere;
 		return ERR_OK;
 	}
-	if (!(n = node_new(w->groups)))
-		return no_memory(err);
+	if (!(n = target_tree_node_new(w->groups)))
+		return target_tree_no_memory(err);
 	*w->at = n;
 	if (!array_room(&m->made, m->made_n, 1, &m->made_cap))
-		return no_memory(err);
+		return target_tree_no_memory(err);
 	m->made[m->made_n++] = n;
 	for (size_t i = 0; i < n->n; i++)
-		if (!push_want(&m->next, w->groups->parts[i], &n->children[i]))
-			return no_memory(err);
+		if (!level_push_want(&m->next, w->groups->parts[i], &n->children[i]))
+			return target_tree_no_memory(err);
 	return ERR_OK;
 }
 
 /* Nobody wanted it. */
-static enum err_code open_old(struct making *m, struct target_node *n, struct err *err)
+static enum err_code target_tree_open_old(
+	struct target_tree_making *m, struct target_node *n, struct err *err)
 {
 	struct target_tree *t = m->tree;
 
 	for (size_t i = 0; i < n->n; i++)
-		if (!push_old(&m->next, n->children[i]))
-			return no_memory(err);
+		if (!level_push_old(&m->next, n->children[i]))
+			return target_tree_no_memory(err);
 	if (!n->sum.part)
 		return ERR_OK;
 	if (!array_room(&t->gone, t->gone_n, 1, &t->gone_cap))
-		return no_memory(err);
+		return target_tree_no_memory(err);
 	t->gone[t->gone_n++] = n->sum.part;
 	return ERR_OK;
 }
 
-static enum err_code grow(struct making *m, struct err *err)
+static enum err_code target_tree_grow(struct target_tree_making *m, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	while (!rc && (m->now.wants_n || m->now.old_n)) {
-		rc = index_old(&m->now, err);
+		rc = level_index_old(&m->now, err);
 		for (size_t i = 0; i < m->now.wants_n && !rc; i++)
-			rc = satisfy(m, &m->now.wants[i], err);
+			rc = target_tree_satisfy(m, &m->now.wants[i], err);
 		for (size_t i = 0; i < m->now.old_n && !rc; i++)
 			if (m->now.old[i]->taken != m->number)
-				rc = open_old(m, m->now.old[i], err);
+				rc = target_tree_open_old(m, m->now.old[i], err);
 		level_release(&m->now);
 		m->now = m->next;
 		m->next = (struct level){ 0 };
@@ -209,7 +212,8 @@ static enum err_code grow(struct making *m, struct err *err)
 	return rc;
 }
 
-static enum err_code make_part(struct making *m, struct target_node *n, struct err *err)
+static enum err_code target_tree_make_part(
+	struct target_tree_making *m, struct target_node *n, struct err *err)
 {
 	struct target_part_options o = *m->o;
 	struct target_tree *t = m->tree;
@@ -226,12 +230,12 @@ static enum err_code make_part(struct making *m, struct target_node *n, struct e
 	m->dropped += n->dropped_kept;
 	m->elsewhere += n->sum.elsewhere;
 	if (!array_room(&t->fresh, t->fresh_n, 1, &t->fresh_cap))
-		return no_memory(err);
+		return target_tree_no_memory(err);
 	t->fresh[t->fresh_n++] = n->sum.part;
 	return ERR_OK;
 }
 
-static void add_up(struct target_node *n)
+static void target_node_add_up(struct target_node *n)
 {
 	const struct target_node *c;
 
@@ -251,18 +255,18 @@ enum err_code target_tree_follow(const struct target_part_options *o, uint64_t n
 	struct groups *groups, struct target_node *before, struct target_tree *out, struct err *err)
 {
 	struct target_tree tree = { 0 };
-	struct making m = { .o = o, .number = number, .tree = &tree };
+	struct target_tree_making m = { .o = o, .number = number, .tree = &tree };
 	enum err_code rc = ERR_OK;
 
-	if (!push_want(&m.now, groups, &tree.root) || (before && !push_old(&m.now, before)))
-		rc = no_memory(err);
+	if (!level_push_want(&m.now, groups, &tree.root) || (before && !level_push_old(&m.now, before)))
+		rc = target_tree_no_memory(err);
 	if (!rc)
-		rc = grow(&m, err);
+		rc = target_tree_grow(&m, err);
 	for (size_t i = 0; i < m.made_n && !rc; i++)
 		if (!m.made[i]->n)
-			rc = make_part(&m, m.made[i], err);
+			rc = target_tree_make_part(&m, m.made[i], err);
 	for (size_t i = m.made_n; i-- > 0 && !rc;)
-		add_up(m.made[i]);
+		target_node_add_up(m.made[i]);
 	level_release(&m.now);
 	level_release(&m.next);
 	free(m.made);

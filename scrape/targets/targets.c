@@ -11,7 +11,7 @@
 
 /* ---- what is wrong ---- */
 
-static void set_error(struct target_set *s, struct buf *text)
+static void target_set_error(struct target_set *s, struct buf *text)
 {
 	free(s->error);
 	s->error = buf_failed(text) ? NULL : strndup(text->ptr, text->len);
@@ -21,7 +21,7 @@ static void set_error(struct target_set *s, struct buf *text)
 }
 
 /* The first error of a target, or else the first two with the same labels; and how many more. */
-static void find_error(struct target_set *s)
+static void target_set_find_error(struct target_set *s)
 {
 	const struct target_part *wrong = s->tree->wrong;
 	const struct target_chunk *first = NULL;
@@ -44,10 +44,10 @@ static void find_error(struct target_set *s)
 	}
 	if (errors > 1)
 		buf_printf(&b, " (and %zu more)", errors - 1);
-	set_error(s, &b);
+	target_set_error(s, &b);
 }
 
-static void refuse(void *ctx, struct target_part *p)
+static void targets_refuse(void *ctx, struct target_part *p)
 {
 	const struct target_set *s = ctx;
 
@@ -57,20 +57,20 @@ static void refuse(void *ctx, struct target_part *p)
 }
 
 /* All parts are new. */
-static void refuse_all(struct target_set *s)
+static void target_set_refuse_all(struct target_set *s)
 {
 	struct buf b = { 0 };
 
 	s->limit_exceeded = true;
 	buf_printf(&b, "target_limit exceeded (number of targets: %zu, limit: %zu)",
 		(size_t)s->tree->sum.targets, (size_t)s->job->target_limit);
-	set_error(s, &b);
-	target_node_each_part(s->tree, refuse, s);
+	target_set_error(s, &b);
+	target_node_each_part(s->tree, targets_refuse, s);
 }
 
 /* ---- the set ---- */
 
-static enum err_code set_new(struct config *config, const struct scrape_config *job,
+static enum err_code targets_set_new(struct config *config, const struct scrape_config *job,
 	struct target_shared *shared, struct target_set **out, struct err *err)
 {
 	static atomic_uint_fast64_t numbers;
@@ -92,8 +92,8 @@ static enum err_code set_new(struct config *config, const struct scrape_config *
 	return ERR_OK;
 }
 
-static enum err_code fill(struct target_set *s, struct shard shard, struct groups *groups,
-	const struct target_set *before, struct err *err)
+static enum err_code target_set_fill(struct target_set *s, struct shard shard,
+	struct groups *groups, const struct target_set *before, struct err *err)
 {
 	static const struct target_list none;
 	size_t limit = s->job->keep_dropped_targets;
@@ -121,7 +121,7 @@ static enum err_code fill(struct target_set *s, struct shard shard, struct group
 	s->dropped_n = s->tree->dropped_kept;
 	s->dropped_total = s->tree->sum.dropped;
 	s->elsewhere = s->tree->sum.elsewhere;
-	find_error(s);
+	target_set_find_error(s);
 	return ERR_OK;
 }
 
@@ -137,9 +137,9 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	assert(job >= config->scrape && job < config->scrape + config->scrape_n);
 	if (before && (before->job != job || before->limit_exceeded))
 		before = NULL;
-	if ((rc = set_new(config, job, shared, &s, err)))
+	if ((rc = targets_set_new(config, job, shared, &s, err)))
 		return rc;
-	if ((rc = fill(s, shard, groups, before, err))) {
+	if ((rc = target_set_fill(s, shard, groups, before, err))) {
 		target_set_unref(s);
 		return rc;
 	}
@@ -148,7 +148,7 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 			target_set_unref(s);
 			return targets_expand(config, job, shard, groups, NULL, out, err);
 		}
-		refuse_all(s);
+		target_set_refuse_all(s);
 	}
 	*out = s;
 	return ERR_OK;

@@ -3,15 +3,15 @@
 #include "base/clock.h"
 #include "scrape/targets/target_make.h"
 
-struct walk {
+struct targets_explain_walk {
 	struct arena *arena;
 	struct explanation *out;
 };
 
-static enum err_code on_step(
+static enum err_code targets_explain_on_step(
 	void *ctx, size_t rule, const struct labels_builder *b, bool keep, struct err *err)
 {
-	struct walk *w = ctx;
+	struct targets_explain_walk *w = ctx;
 	struct explained_step *s = &w->out->steps[rule];
 	struct labels_builder now;
 	enum err_code rc;
@@ -28,7 +28,7 @@ static enum err_code on_step(
 static enum err_code explain_steps(const struct scrape_config *job, struct labels discovered,
 	struct arena *a, struct explanation *out, struct err *err)
 {
-	struct walk w = { a, out };
+	struct targets_explain_walk w = { a, out };
 	struct labels_builder b;
 	bool keep;
 
@@ -39,15 +39,15 @@ static enum err_code explain_steps(const struct scrape_config *job, struct label
 	for (size_t i = 0; i < out->steps_n; i++)
 		out->steps[i] = (struct explained_step){ .rule = &job->relabel.v[i] };
 	labels_builder_init(&b, a, discovered);
-	return relabel_walk(&job->relabel, &b, on_step, &w, &keep, NULL, err);
+	return relabel_walk(&job->relabel, &b, targets_explain_on_step, &w, &keep, NULL, err);
 }
 
 /*
  * The discovered labels of a target hold its default `seconds`. They are computed again, so that
  * they follow a rule that changes the interval.
  */
-static bool is_auto_seconds(const struct scrape_config *job, const struct profile_config *p,
-	struct labels discovered, const struct label *l)
+static bool targets_explain_is_auto_seconds(const struct scrape_config *job,
+	const struct profile_config *p, struct labels discovered, const struct label *l)
 {
 	int64_t interval = p->interval_ns ? p->interval_ns : job->scrape_interval_ns, seconds;
 
@@ -73,7 +73,7 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 	*out = (struct explained_profile){ .profile = p->name, .end = EXPLAINED_DROPPED };
 	labels_builder_init(&given, m->arena, discovered);
 	for (size_t i = 0; i < discovered.n; i++)
-		if (is_auto_seconds(m->job, p, discovered, &discovered.v[i]))
+		if (targets_explain_is_auto_seconds(m->job, p, discovered, &discovered.v[i]))
 			labels_builder_del(&given, discovered.v[i].name);
 	if ((rc = labels_builder_build(&given, &labels, err)))
 		return rc;
@@ -100,7 +100,7 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 	return rc;
 }
 
-static bool is_asked_for(
+static bool targets_explain_is_asked_for(
 	const struct scrape_config *job, const struct profile_config *p, struct str name)
 {
 	if (!p->enabled)
@@ -127,7 +127,7 @@ enum err_code targets_explain(const struct scrape_config *job, struct shard shar
 		return arena_fail(a, "relabelling", err);
 	target_make_init(&m, a, &texts, job);
 	for (size_t i = 0; i < job->profiles_n && !rc; i++)
-		if (is_asked_for(job, &job->profiles[i], name))
+		if (targets_explain_is_asked_for(job, &job->profiles[i], name))
 			rc = explain_profile(
 				&m, shard, &job->profiles[i], discovered, &out->profiles[out->profiles_n++], err);
 	target_make_release(&m);

@@ -6,7 +6,7 @@
 #include "base/net/percent.h"
 
 /* The index of `name`, or where it is to be inserted. */
-static size_t find(const struct url_query *q, struct str name, bool *found)
+static size_t url_query_find(const struct url_query *q, struct str name, bool *found)
 {
 	size_t i = 0;
 	int c = 1;
@@ -17,7 +17,7 @@ static size_t find(const struct url_query *q, struct str name, bool *found)
 	return i;
 }
 
-static struct url_param *insert(struct url_query *q, size_t at, struct str name)
+static struct url_param *url_query_insert(struct url_query *q, size_t at, struct str name)
 {
 	if (!arena_array_room(q->arena, &q->v, q->n, 1, &q->cap)) {
 		q->failed = true;
@@ -33,8 +33,8 @@ static struct url_param *insert(struct url_query *q, size_t at, struct str name)
 void url_query_set(struct url_query *q, struct str name, const struct str *values, size_t n)
 {
 	bool found;
-	size_t at = find(q, name, &found);
-	struct url_param *p = found ? &q->v[at] : insert(q, at, name);
+	size_t at = url_query_find(q, name, &found);
+	struct url_param *p = found ? &q->v[at] : url_query_insert(q, at, name);
 
 	if (p) {
 		p->values = values;
@@ -45,8 +45,8 @@ void url_query_set(struct url_query *q, struct str name, const struct str *value
 void url_query_set_first(struct url_query *q, struct str name, struct str value)
 {
 	bool found;
-	size_t at = find(q, name, &found);
-	struct url_param *p = found ? &q->v[at] : insert(q, at, name);
+	size_t at = url_query_find(q, name, &found);
+	struct url_param *p = found ? &q->v[at] : url_query_insert(q, at, name);
 	size_t n = p && p->n ? p->n : 1;
 	struct str *values = arena_array(q->arena, struct str, n);
 
@@ -126,12 +126,12 @@ bool url_address_valid(struct str address)
 	return address.len > 0;
 }
 
-struct parts { /* scheme://host:port rest */
+struct url_parts { /* scheme://host:port rest */
 	struct str scheme, host, port, rest;
 };
 
 /* host:port split at the last colon that is not inside of brackets. */
-static void split_host(struct str s, struct str *host, struct str *port)
+static void url_split_host(struct str s, struct str *host, struct str *port)
 {
 	size_t i = s.len;
 
@@ -145,7 +145,7 @@ static void split_host(struct str s, struct str *host, struct str *port)
 	}
 }
 
-static bool split(struct str url, struct parts *out)
+static bool url_split(struct str url, struct url_parts *out)
 {
 	ptrdiff_t at = str_find(url, STR("://"));
 	struct str host;
@@ -159,23 +159,23 @@ static bool split(struct str url, struct parts *out)
 		n++;
 	out->rest = (struct str){ host.ptr + n, host.len - n };
 	host.len = n;
-	split_host(host, &out->host, &out->port);
+	url_split_host(host, &out->host, &out->port);
 	return true;
 }
 
 void url_print_global(
 	struct buf *out, struct str url, struct str listen_address, struct str external_url)
 {
-	struct parts own, external;
+	struct url_parts own, external;
 	struct str listen_host, listen_port;
 
-	if (!split(url, &own) || !split(external_url, &external) || !own.port.len ||
+	if (!url_split(url, &own) || !url_split(external_url, &external) || !own.port.len ||
 		(!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") &&
 			!str_is(own.host, "[::1]"))) {
 		buf_add_str(out, url);
 		return;
 	}
-	split_host(listen_address, &listen_host, &listen_port);
+	url_split_host(listen_address, &listen_host, &listen_port);
 	/* another process on this machine: only the host is replaced */
 	if (!str_eq(own.port, listen_port)) {
 		external.scheme = own.scheme;
@@ -206,10 +206,10 @@ void url_add_path(struct buf *out, struct str prefix, struct str path)
 void url_print_symbol(struct buf *out, struct str url, struct str prefix, struct str path)
 {
 	struct buf whole = { 0 };
-	struct parts own;
+	struct url_parts own;
 	size_t n = 0;
 
-	if (!split(url, &own))
+	if (!url_split(url, &own))
 		return;
 	while (n < own.rest.len && own.rest.ptr[n] != '?' && own.rest.ptr[n] != '#')
 		n++;

@@ -61,10 +61,10 @@ static void check_table(size_t width, const char *want)
 {
 	struct buf out = { 0 };
 	struct arena a;
-	struct table t;
+	struct text_table t;
 
 	arena_init(&a, 0);
-	table_init(&t, &a);
+	text_table_init(&t, &a);
 	table_column(&t, "value", true);
 	table_column(&t, "function", false);
 	table_column(&t, "job", false);

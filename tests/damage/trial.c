@@ -301,7 +301,7 @@ static void prepare(struct trial *t, uint64_t seed)
 	char now[400];
 	struct err err;
 
-	t->d.state = hash_u64(seed + 1);
+	t->d.state = map_hash_u64(seed + 1);
 	t->append_later = draw(&t->d, 4) == 0;
 	t->compact = draw(&t->d, 4) == 0;
 	t->kill = draw(&t->d, 2) == 0;

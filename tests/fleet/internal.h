@@ -75,7 +75,7 @@ struct fleet_scratch {
 
 static inline uint64_t mix2(uint64_t a, uint64_t b)
 {
-	return hash_u64(a * UINT64_C(0x9e3779b97f4a7c15) + b);
+	return map_hash_u64(a * UINT64_C(0x9e3779b97f4a7c15) + b);
 }
 
 /* wyrand: each first state gives another stream. */

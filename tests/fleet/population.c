@@ -101,7 +101,7 @@ static void make_items(struct fleet *f, const struct entrant *v)
 	for (uint32_t i = 0; i < f->stacks_n; i++) {
 		uint64_t h = mix2(f->p.seed ^ 0x5e75, i);
 		uint32_t sets = uniform(h) < f->p.labelled ?
-			1 + (uint32_t)(hash_u64(h) % f->p.sets_per_stack) :
+			1 + (uint32_t)(map_hash_u64(h) % f->p.sets_per_stack) :
 			1,
 				 set;
 		struct slot *slot = &f->slots[v[i].rank];
@@ -114,7 +114,8 @@ static void make_items(struct fleet *f, const struct entrant *v)
 			slot->sets_n = (uint8_t)sets;
 		}
 		/* Neighbours, so that they ascend and differ. */
-		set = (uint32_t)(hash_u64(h + 1) % (f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
+		set = (uint32_t)(map_hash_u64(h + 1) %
+			(f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
 		for (uint32_t k = 0; k < sets; k++, item++) {
 			f->item_stack[item] = i;
 			f->item_set[item] = uniform(h) < f->p.labelled ? (uint16_t)(set + k + 1) : 0;

@@ -177,7 +177,7 @@ static uint32_t cpu_items(
 	a = uniform(next_random(&random));
 	b = uniform(next_random(&random));
 	load = 1 + f->p.daily * sin(2 * M_PI * (double)scrape / day + phase);
-	load *= 0.7 + 0.6 * uniform(hash_u64(seed)); /* pods differ */
+	load *= 0.7 + 0.6 * uniform(map_hash_u64(seed)); /* pods differ */
 	load *= 1 + 0.08 * sqrt(-2 * log(a)) * cos(2 * M_PI * b);
 	if (load < 0.05)
 		load = 0.05;

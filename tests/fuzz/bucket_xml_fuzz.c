@@ -47,8 +47,8 @@ static size_t bytes(const struct xml_node *n)
 static void check_error(struct str text)
 {
 	struct bucket b = { .c.region = STR("r") };
-	struct call c = { .operation = "get", .right = "s3:GetObject", .answer.status = 400 };
-	struct verdict v;
+	struct bucket_call c = { .operation = "get", .right = "s3:GetObject", .answer.status = 400 };
+	struct bucket_verdict v;
 	struct err err;
 
 	v = answer_judge_error(&b, &c, text, &err);

@@ -17,7 +17,7 @@ struct fuzzed {
 	struct grpc_server_options o;
 	struct bodies bodies;
 	unsigned calls_n;
-	struct call *queue; /* of workers, linked by owner */
+	struct grpc_call *queue; /* of workers, linked by owner */
 	struct session *session;
 };
 
@@ -45,7 +45,7 @@ static enum http_admission admit(void *ctx, struct http_in *in, struct http_out 
 	return HTTP_ANSWERED;
 }
 
-static bool hand(void *ctx, struct call *c)
+static bool hand(void *ctx, struct grpc_call *c)
 {
 	struct fuzzed *f = ctx;
 
@@ -57,7 +57,7 @@ static bool hand(void *ctx, struct call *c)
 /* Calls that come meanwhile wait for the next time. */
 static void work(struct fuzzed *f)
 {
-	struct call *c = f->queue, *next;
+	struct grpc_call *c = f->queue, *next;
 
 	for (f->queue = NULL; c; c = next) {
 		next = c->owner;

@@ -15,13 +15,13 @@
 static size_t try(struct str bytes)
 {
 	struct names_file f = { 0 };
-	struct name found;
+	struct head_name found;
 	struct err err;
 	size_t n;
 
 	require(!head_names_parse(START_NS, bytes, &f, &err) || err.code == ERR_NOMEM);
 	for (size_t i = 0; i < f.n; i++) {
-		const struct name one = head_names_at(&f, i);
+		const struct head_name one = head_names_at(&f, i);
 
 		require(!i || str_cmp(head_names_at(&f, i - 1).key, one.key) < 0);
 		require(head_names_find(&f, one.key, &found) && found.record.ptr == one.record.ptr);
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str bytes = { (const char *)data, size };
 	struct buf b = { 0 };
-	struct mark mark;
+	struct head_mark mark;
 	size_t added = 0, got;
 
 	(void)!head_parse_mark(START_NS, bytes, &mark);

@@ -110,6 +110,11 @@ readmes() {
 	done
 }
 
+names() {
+	awk -f "$here/names.awk" $(files 'base/*' 'proto/*' 'discovery/*' 'scrape/*' 'tsdb/*' 'promql/*' 'web/*' 'cmd/*' |
+		grep -E '\.(c|h|cc)$')
+}
+
 shape() { awk -f "$here/shape.awk" $code; }
 
 width() {
@@ -165,7 +170,7 @@ node_18() {
 	grep -nE "$since" $(files '*.mjs') /dev/null | sed -E 's/^([^:]+:[0-9]+):.*/\1: Node 18 lacks this/'
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes shape width blanks promises banned typedefs headers scripts itself node_18}; do
+for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned typedefs headers scripts itself node_18}; do
 	rule "$name" "$name"
 done
 

@@ -147,7 +147,7 @@ struct pprof *profile_of(struct arena *a, const char *const *types, const char *
 static uint64_t draw(uint64_t *state)
 {
 	*state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(*state);
+	return map_hash_u64(*state);
 }
 
 /* Number 0 and the last are no spans. */

@@ -30,12 +30,12 @@ uint64_t model_seed(void)
 uint64_t model_draw(struct model *m, uint64_t below)
 {
 	m->random += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(m->random) % below;
+	return map_hash_u64(m->random) % below;
 }
 
 bool model_init(struct model *m, uint64_t seed)
 {
-	*m = (struct model){ .random = hash_u64(seed), .now_s = 1000, .tell = -1 };
+	*m = (struct model){ .random = map_hash_u64(seed), .now_s = 1000, .tell = -1 };
 	mutex_init(&m->lock);
 	cond_init(&m->answered);
 	if (!fixture_open(&m->f))
@@ -74,7 +74,7 @@ enum err_code model_open(struct model *m, struct err *err)
 	model_close(m);
 	m->f.o.dir = m->f.dir;
 	/* Half of the time epochs end all the time. */
-	m->f.o.symbols_bytes = hash_u64(m->random) & 1 ? 1 : MODEL_SYMBOLS_BYTES;
+	m->f.o.symbols_bytes = map_hash_u64(m->random) & 1 ? 1 : MODEL_SYMBOLS_BYTES;
 	return db_open(&m->f.o, &m->f.db, err);
 }
 
@@ -131,7 +131,7 @@ static double number_of(uint64_t seed)
 
 uint64_t model_number_hash(double v)
 {
-	return hash_u64(number_bits(v));
+	return map_hash_u64(number_bits(v));
 }
 
 static uint64_t samples_hash(uint64_t seed, struct arena *a, struct pprof **profile)

@@ -5,12 +5,12 @@
 /* The end of a block's files: small records, symbols, `spare`, meta.json. */
 
 /* Sample label keys of the sets that are used, ascending. */
-static int by_bytes(const void *a, const void *b)
+static int block_by_bytes(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static enum err_code sample_keys(const struct partition *p, const struct bits *sets,
+static enum err_code block_finish_sample_keys(const struct partition *p, const struct bits *sets,
 	struct arena *a, struct block_slot *out, struct err *err)
 {
 	struct bits keys = { 0 };
@@ -39,13 +39,13 @@ static enum err_code sample_keys(const struct partition *p, const struct bits *s
 				p, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
 	bits_release(&keys);
 	if (!rc && n)
-		qsort(out->keys, n, sizeof(*out->keys), by_bytes);
+		qsort(out->keys, n, sizeof(*out->keys), block_by_bytes);
 	return rc;
 }
 
 /* ---- small records, which both rollups.ldb and `spare` have ---- */
 
-static enum err_code put_id(struct table_writer *t, enum block_key_kind kind, uint32_t id,
+static enum err_code block_put_id(struct table_writer *t, enum block_key_kind kind, uint32_t id,
 	const struct buf *value, struct err *err)
 {
 	struct block_key key = block_key_id(kind, id);
@@ -55,7 +55,7 @@ static enum err_code put_id(struct table_writer *t, enum block_key_kind kind, ui
 	return table_writer_put(t, block_key_str(&key), buf_str(value), err);
 }
 
-static enum err_code put_groups(
+static enum err_code block_put_groups(
 	struct block_writer *w, struct table_writer *t, struct buf *value, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -66,12 +66,12 @@ static enum err_code put_groups(
 		buf_clear(value);
 		buf_add_varint(value, w->groups[i]);
 		buf_add_varint(value, end - w->groups[i]);
-		rc = put_id(t, KEY_GROUP, i, value, err);
+		rc = block_put_id(t, KEY_GROUP, i, value, err);
 	}
 	return rc;
 }
 
-static enum err_code put_postings(
+static enum err_code block_put_postings(
 	struct block_writer *w, struct table_writer *t, struct buf *value, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -86,7 +86,7 @@ static enum err_code put_postings(
 	return rc;
 }
 
-static enum err_code put_meta(
+static enum err_code block_put_meta(
 	struct block_writer *w, struct table_writer *t, bool files, struct buf *value, struct err *err)
 {
 	const char letter = KEY_META;
@@ -107,7 +107,7 @@ static uint32_t bits_end(const struct bits *b)
 	return 0;
 }
 
-static enum err_code encode_slot(struct writer_slot *slot, struct err *err)
+static enum err_code block_encode_slot(struct writer_slot *slot, struct err *err)
 {
 	struct block_slot s = {
 		.p = { slot->p->id, slot->p->epoch, slot->p->name }, .first = slot->first, .n = slot->n
@@ -119,7 +119,7 @@ static enum err_code encode_slot(struct writer_slot *slot, struct err *err)
 	memcpy(s.symbols, slot->symbols, sizeof(s.symbols));
 	for (int k = 1; k < SYM_KINDS; k++)
 		s.ends[k] = bits_end(&slot->bits[k]);
-	if (!(rc = sample_keys(slot->p, &slot->bits[SYM_LABEL_SET], &a, &s, err)))
+	if (!(rc = block_finish_sample_keys(slot->p, &slot->bits[SYM_LABEL_SET], &a, &s, err)))
 		block_slot_encode(&slot->record, &s);
 	arena_release(&a);
 	return rc;
@@ -134,7 +134,8 @@ enum err_code block_writer_seal(struct block_writer *w, struct err *err)
 		return ERR_OK;
 	s->pages = spill_bytes(&w->symbols);
 	if ((rc = block_symbols_close(s->p, s->bits, s->tainted, s->symbols, err)) ||
-		(rc = encode_slot(s, err)) || (rc = block_symbols_pack(s->p, s->bits, &w->symbols, err)))
+		(rc = block_encode_slot(s, err)) ||
+		(rc = block_symbols_pack(s->p, s->bits, &w->symbols, err)))
 		return rc;
 	s->pages_end = spill_bytes(&w->symbols);
 	w->meta.nodes += s->symbols[SYM_NODE];
@@ -145,16 +146,18 @@ enum err_code block_writer_seal(struct block_writer *w, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code put_partitions(struct block_writer *w, struct table_writer *t, struct err *err)
+static enum err_code block_put_partitions(
+	struct block_writer *w, struct table_writer *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < w->slots_n && !rc; i++)
-		rc = put_id(t, KEY_PARTITION, i, &w->slots[i].record, err);
+		rc = block_put_id(t, KEY_PARTITION, i, &w->slots[i].record, err);
 	return rc;
 }
 
-static enum err_code put_series(struct block_writer *w, struct table_writer *t, struct err *err)
+static enum err_code block_put_series(
+	struct block_writer *w, struct table_writer *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t at = 0;
@@ -189,11 +192,11 @@ static enum err_code finish_rollups(struct block_writer *w, struct buf *end, str
 	struct buf value = { 0 };
 	enum err_code rc;
 
-	if (!(rc = put_groups(w, w->rollups, &value, err)) &&
-		!(rc = put_postings(w, w->rollups, &value, err)) &&
-		!(rc = put_meta(w, w->rollups, false, &value, err)) &&
-		!(rc = put_partitions(w, w->rollups, err)))
-		rc = put_series(w, w->rollups, err);
+	if (!(rc = block_put_groups(w, w->rollups, &value, err)) &&
+		!(rc = block_put_postings(w, w->rollups, &value, err)) &&
+		!(rc = block_put_meta(w, w->rollups, false, &value, err)) &&
+		!(rc = block_put_partitions(w, w->rollups, err)))
+		rc = block_put_series(w, w->rollups, err);
 	for (uint32_t i = 0; i < w->slots_n && !rc; i++)
 		rc = block_symbols_put(
 			w->rollups, i, &w->symbols, w->slots[i].pages, w->slots[i].pages_end, err);
@@ -203,7 +206,7 @@ static enum err_code finish_rollups(struct block_writer *w, struct buf *end, str
 	return rc;
 }
 
-static enum err_code put_end(
+static enum err_code block_put_end(
 	struct table_writer *t, const char *name, const struct buf *end, struct err *err)
 {
 	struct buf key = { 0 };
@@ -218,7 +221,7 @@ static enum err_code put_end(
 	return rc;
 }
 
-static enum err_code write_spare(struct block_writer *w, const struct buf *rows_end,
+static enum err_code block_write_spare(struct block_writer *w, const struct buf *rows_end,
 	const struct buf *rollups_end, struct err *err)
 {
 	char *path = block_path(&w->arena, w->dir, "spare");
@@ -231,12 +234,13 @@ static enum err_code write_spare(struct block_writer *w, const struct buf *rows_
 		return arena_fail(&w->arena, "write block", err);
 	if ((rc = table_writer_open(w->o.fs, path, &t, err)))
 		return rc;
-	if (!(rc = block_identity_put(t, &w->o.ulid, err)) && !(rc = put_groups(w, t, &value, err)) &&
-		!(rc = put_postings(w, t, &value, err)) &&
-		!(rc = put_end(t, "rollups.ldb", rollups_end, err)) &&
-		!(rc = w->rows ? put_end(t, "rows.ldb", rows_end, err) : ERR_OK) &&
-		!(rc = put_meta(w, t, true, &value, err)) && !(rc = put_partitions(w, t, err)))
-		rc = put_series(w, t, err);
+	if (!(rc = block_identity_put(t, &w->o.ulid, err)) &&
+		!(rc = block_put_groups(w, t, &value, err)) &&
+		!(rc = block_put_postings(w, t, &value, err)) &&
+		!(rc = block_put_end(t, "rollups.ldb", rollups_end, err)) &&
+		!(rc = w->rows ? block_put_end(t, "rows.ldb", rows_end, err) : ERR_OK) &&
+		!(rc = block_put_meta(w, t, true, &value, err)) && !(rc = block_put_partitions(w, t, err)))
+		rc = block_put_series(w, t, err);
 	buf_clear(&value); /* its own end has no copy: it is one */
 	if (!rc && !(rc = table_writer_finish(t, &done, &value, err)))
 		w->meta.spare_file = (struct block_file){ done.bytes, done.hash };
@@ -246,7 +250,7 @@ static enum err_code write_spare(struct block_writer *w, const struct buf *rows_
 }
 
 /* Fills in what the caller does not know of the block. */
-static enum err_code fill_meta(
+static enum err_code block_fill_meta(
 	struct block_writer *w, const struct block_meta *from, struct err *err)
 {
 	struct block_meta *m = &w->meta;
@@ -276,11 +280,11 @@ enum err_code block_writer_finish(struct block_writer *w, struct block_meta *met
 	enum err_code rc;
 
 	if ((rc = block_writer_end_series(w, err)) || (rc = block_writer_seal(w, err)) ||
-		(rc = fill_meta(w, meta, err)))
+		(rc = block_fill_meta(w, meta, err)))
 		goto out;
 	postings_seal(w->postings);
 	if ((rc = finish_rows(w, &rows_end, err)) || (rc = finish_rollups(w, &rollups_end, err)) ||
-		(rc = write_spare(w, &rows_end, &rollups_end, err)))
+		(rc = block_write_spare(w, &rows_end, &rollups_end, err)))
 		goto out;
 	/* Last, as it makes the block complete. It syncs the directory, and so the names of all files.
 	 */

@@ -33,7 +33,7 @@ void block_iter_seek(struct block_iter *it, struct str key, size_t prefix)
  * A table iterator keeps the first damage that it passed over as its status. To learn of the next
  * damage, this begins a fresh one at the same place.
  */
-static enum err_code begin_anew(struct block_iter *it, struct err *err)
+static enum err_code block_iter_begin_anew(struct block_iter *it, struct err *err)
 {
 	struct table_iter *fresh;
 	struct buf at = { 0 };
@@ -74,7 +74,7 @@ enum err_code block_iter_next(
 	else if (it->next == ITER_STEP)
 		table_iter_next(it->it);
 	if ((rc = table_iter_status(it->it, err))) {
-		again = begin_anew(it, err);
+		again = block_iter_begin_anew(it, err);
 		return again ? again : rc;
 	}
 	it->next = ITER_END;
@@ -88,7 +88,7 @@ enum err_code block_iter_next(
 
 /* ---- small records ---- */
 
-static struct table *other_index(struct block *b)
+static struct table *block_other_index(struct block *b)
 {
 	return b->index == b->rollups ? block_spare(b, NULL) : b->rollups;
 }
@@ -99,7 +99,7 @@ enum err_code index_get(struct block *b, struct str key, struct buf *out, struct
 	enum err_code rc = table_get(b->index, key, out, err), again;
 	struct table *other;
 
-	if (rc != ERR_CORRUPT || !(other = other_index(b)))
+	if (rc != ERR_CORRUPT || !(other = block_other_index(b)))
 		return rc;
 	out->len = start;
 	again = table_get(other, key, out, NULL);
@@ -135,7 +135,7 @@ enum err_code index_iter_next(
 	struct table *other;
 
 	/* If the table is damaged, the walk goes on in the other, behind the last key. */
-	if (rc == ERR_CORRUPT && !it->other && (other = other_index(it->b))) {
+	if (rc == ERR_CORRUPT && !it->other && (other = block_other_index(it->b))) {
 		it->other = true;
 		block_iter_close(&it->it);
 		if ((rc = block_iter_open(&it->it, other, false, err)))
@@ -159,7 +159,7 @@ struct block_chunks {
 	int64_t max_ns;
 };
 
-static enum err_code chunks_open(struct table *t, enum block_key_kind kind, bool scan,
+static enum err_code block_iter_chunks_open(struct table *t, enum block_key_kind kind, bool scan,
 	struct block_chunks **out, struct err *err)
 {
 	struct block_chunks *it = calloc(1, sizeof(*it));
@@ -181,13 +181,13 @@ enum err_code block_chunks_open(
 {
 	if (!b->rows)
 		return err_set(err, ERR_NOT_FOUND, "block %s has no raw rows", b->dir);
-	return chunks_open(b->rows, KEY_ROWS, scan, out, err);
+	return block_iter_chunks_open(b->rows, KEY_ROWS, scan, out, err);
 }
 
 enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err)
 {
-	return chunks_open(b->rollups, KEY_NUMBERS, scan, out, err);
+	return block_iter_chunks_open(b->rollups, KEY_NUMBERS, scan, out, err);
 }
 
 enum err_code block_links_open(
@@ -195,7 +195,7 @@ enum err_code block_links_open(
 {
 	if (!b->rows)
 		return err_set(err, ERR_NOT_FOUND, "block %s has no raw rows", b->dir);
-	return chunks_open(b->rows, KEY_LINKS, scan, out, err);
+	return block_iter_chunks_open(b->rows, KEY_LINKS, scan, out, err);
 }
 
 void block_chunks_close(struct block_chunks *it)

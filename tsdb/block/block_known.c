@@ -14,7 +14,7 @@
 	(16u << 20) /* four requests (tsdb/remote); larger ones are read by pages \
 				 */
 
-static enum err_code check_hash(
+static enum err_code block_check_hash(
 	struct block *b, const char *path, const struct block_file *want, struct err *err)
 {
 	struct buf bytes = { 0 };
@@ -42,7 +42,7 @@ static enum err_code check_hash(
 /* ---- whose a table is ---- */
 
 /* If its identity cannot be read, its end must be the one in `spare`. */
-static enum err_code ask(void *ctx, struct table *t, struct err *err)
+static enum err_code block_ask(void *ctx, struct table *t, struct err *err)
 {
 	const struct block_guarded *g = ctx;
 	struct ulid of;
@@ -57,8 +57,8 @@ static enum err_code ask(void *ctx, struct table *t, struct err *err)
 		rc;
 }
 
-static enum err_code open_guarded(struct block *b, const char *name, const struct block_file *want,
-	struct block_guarded *g, struct table **out, struct err *err)
+static enum err_code block_open_guarded(struct block *b, const char *name,
+	const struct block_file *want, struct block_guarded *g, struct table **out, struct err *err)
 {
 	char *path = block_path(&b->arena, b->dir, name);
 	struct buf end = { 0 };
@@ -72,7 +72,7 @@ static enum err_code open_guarded(struct block *b, const char *name, const struc
 		goto out;
 	if (r->bytes == want->bytes) {
 		rc = table_open_by_spare(
-			r, buf_str(&end), &(struct table_guard){ ask, g }, b->cache, out, err);
+			r, buf_str(&end), &(struct table_guard){ block_ask, g }, b->cache, out, err);
 	} else {
 		rc = err_set(err, ERR_CORRUPT, "%s has %" PRIu64 " bytes, not %" PRIu64, path, r->bytes,
 			want->bytes);
@@ -85,7 +85,7 @@ out:
 
 /* ---- opening ---- */
 
-static enum err_code load(struct block *b, const struct block_known *known, struct err *err)
+static enum err_code block_load(struct block *b, const struct block_known *known, struct err *err)
 {
 	struct block_meta *m = &b->meta;
 	struct err damaged = { 0 };
@@ -106,11 +106,13 @@ static enum err_code load(struct block *b, const struct block_known *known, stru
 		b->meta_bytes = known->meta.bytes;
 	}
 	b->index = spare;
-	if ((rc = open_guarded(b, "rollups.ldb", &m->rollups_file, &b->guarded[0], &b->rollups, err)) ||
+	if ((rc = block_open_guarded(
+			 b, "rollups.ldb", &m->rollups_file, &b->guarded[0], &b->rollups, err)) ||
 		(rc = block_load_partitions(b, err)))
 		return rc;
-	return m->raw ? open_guarded(b, "rows.ldb", &m->rows_file, &b->guarded[1], &b->rows, err) :
-					ERR_OK;
+	return m->raw ?
+		block_open_guarded(b, "rows.ldb", &m->rows_file, &b->guarded[1], &b->rows, err) :
+		ERR_OK;
 }
 
 enum err_code block_load_known(
@@ -124,7 +126,8 @@ enum err_code block_load_known(
 		return arena_fail(&b->arena, "path", err);
 	if (!known->spare.bytes || known->spare.bytes > SPARE_BYTES_MAX)
 		return ERR_NOT_FOUND;
-	if (!(rc = check_hash(b, path, &known->spare, &why)) && !(rc = load(b, known, &why)))
+	if (!(rc = block_check_hash(b, path, &known->spare, &why)) &&
+		!(rc = block_load(b, known, &why)))
 		return ERR_OK;
 	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED || range_unreachable(rc))
 		return err_copy(err, &why);

@@ -2,7 +2,7 @@
 
 /* Selecting series by postings, and names and values of labels. */
 
-struct match {
+struct block_match {
 	struct block *b;
 	const struct matcher *m;
 	block_has_key_fn has_key;
@@ -12,7 +12,7 @@ struct match {
 	struct err *err;
 };
 
-static void set_run(struct bits *b, uint32_t first, uint32_t n)
+static void block_set_run(struct bits *b, uint32_t first, uint32_t n)
 {
 	for (uint32_t end = first + n; first < end;) {
 		uint32_t bit = first & 63, here = 64 - bit < end - first ? 64 - bit : end - first;
@@ -23,7 +23,8 @@ static void set_run(struct bits *b, uint32_t first, uint32_t n)
 	}
 }
 
-static enum err_code set_posting(struct match *t, struct bits *into, struct str bytes)
+static enum err_code block_match_set_posting(
+	struct block_match *t, struct bits *into, struct str bytes)
 {
 	struct posting_reader r;
 	uint32_t first, n, total = 0;
@@ -32,14 +33,14 @@ static enum err_code set_posting(struct match *t, struct bits *into, struct str 
 	if ((rc = posting_open(&r, bytes, (uint32_t)t->b->meta.series, t->err)))
 		return rc;
 	for (; posting_next(&r, &first, &n); total += n)
-		set_run(into, first, n);
+		block_set_run(into, first, n);
 	if (r.in.bad || total != r.series_n)
 		return err_set(t->err, ERR_CORRUPT, "a posting is wrong");
 	return ERR_OK;
 }
 
 /* The posting under t->key; none is fine. */
-static enum err_code add_posting(struct match *t, struct bits *into)
+static enum err_code block_match_add_posting(struct block_match *t, struct bits *into)
 {
 	enum err_code rc;
 
@@ -49,25 +50,25 @@ static enum err_code add_posting(struct match *t, struct bits *into)
 	rc = index_get(t->b, buf_str(&t->key), &t->value, t->err);
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
-	return rc ? rc : set_posting(t, into, buf_str(&t->value));
+	return rc ? rc : block_match_set_posting(t, into, buf_str(&t->value));
 }
 
-static enum err_code add_name(struct match *t, struct str name, struct bits *into)
+static enum err_code block_match_add_name(struct block_match *t, struct str name, struct bits *into)
 {
 	buf_clear(&t->key);
 	block_key_name(&t->key, name);
-	return add_posting(t, into);
+	return block_match_add_posting(t, into);
 }
 
-static enum err_code add_value(struct match *t, struct bits *into)
+static enum err_code block_match_add_value(struct block_match *t, struct bits *into)
 {
 	buf_clear(&t->key);
 	block_key_value(&t->key, t->m->name, t->m->value);
-	return add_posting(t, into);
+	return block_match_add_posting(t, into);
 }
 
 /* Every value of the name is tested once. */
-static enum err_code add_matching(struct match *t)
+static enum err_code block_match_add_matching(struct block_match *t)
 {
 	struct str key, value;
 	struct index_iter it;
@@ -84,7 +85,7 @@ static enum err_code add_matching(struct match *t)
 	while (!(rc = index_iter_next(&it, &key, &value, t->err))) {
 		key.ptr += prefix;
 		key.len -= prefix;
-		if (matcher_test(t->m, key) && (rc = set_posting(t, &t->yes, value)))
+		if (matcher_test(t->m, key) && (rc = block_match_set_posting(t, &t->yes, value)))
 			break;
 	}
 	index_iter_close(&it);
@@ -95,7 +96,7 @@ static enum err_code add_matching(struct match *t)
  * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
  * that name: then it is the samples that the matcher is about.
  */
-static enum err_code about_samples(struct match *t, const struct bits *among)
+static enum err_code block_match_about_samples(struct block_match *t, const struct bits *among)
 {
 	struct str name = t->m->name, inner = { name.ptr + 7, name.len - 7 };
 	bool inner_too = str_has_prefix(name, STR("sample_"));
@@ -107,7 +108,7 @@ static enum err_code about_samples(struct match *t, const struct bits *among)
 	if (inner_too) {
 		if (!bits_reserve(&clash, (uint32_t)(among->words * 64 - 1)))
 			return err_nomem(t->err, "select");
-		rc = add_name(t, inner, &clash);
+		rc = block_match_add_name(t, inner, &clash);
 	}
 	for (uint32_t slot = 0; slot < t->b->meta.partitions && !rc; slot++) {
 		const struct block_slot *s = &t->b->slots[slot];
@@ -123,7 +124,7 @@ static enum err_code about_samples(struct match *t, const struct bits *among)
 	return rc;
 }
 
-static enum err_code match_one(struct match *t, struct bits *out)
+static enum err_code match_one(struct block_match *t, struct bits *out)
 {
 	const struct matcher *m = t->m;
 	bool empty = matcher_test(m, STR(""));
@@ -132,19 +133,19 @@ static enum err_code match_one(struct match *t, struct bits *out)
 	if (!bits_reserve(&t->has, (uint32_t)(out->words * 64 - 1)) ||
 		!bits_reserve(&t->yes, (uint32_t)(out->words * 64 - 1)))
 		return err_nomem(t->err, "select");
-	if ((rc = add_name(t, m->name, &t->has)))
+	if ((rc = block_match_add_name(t, m->name, &t->has)))
 		return rc;
 	if (m->op == MATCH_EQ) {
-		rc = add_value(t, &t->yes);
+		rc = block_match_add_value(t, &t->yes);
 	} else if (m->op == MATCH_NE) {
-		if (!(rc = add_value(t, &t->yes)))
+		if (!(rc = block_match_add_value(t, &t->yes)))
 			for (size_t w = 0; w < out->words; w++)
 				t->yes.w[w] = t->has.w[w] & ~t->yes.w[w];
 	} else {
-		rc = add_matching(t);
+		rc = block_match_add_matching(t);
 	}
 	if (!rc && !empty)
-		rc = about_samples(t, out);
+		rc = block_match_about_samples(t, out);
 	for (size_t w = 0; w < out->words && !rc; w++)
 		out->w[w] &= t->yes.w[w] | (empty ? ~t->has.w[w] : 0);
 	return rc;
@@ -162,9 +163,9 @@ enum err_code block_match(struct block *b, const struct matcher *m, size_t n,
 		memset(out->w, 0, out->words * sizeof(*out->w));
 	if (!series)
 		return ERR_OK;
-	set_run(out, 0, series);
+	block_set_run(out, 0, series);
 	for (size_t i = 0; !rc && i < n; i++) {
-		struct match t = { .b = b, .m = &m[i], .has_key = has_key, .ctx = ctx, .err = err };
+		struct block_match t = { .b = b, .m = &m[i], .has_key = has_key, .ctx = ctx, .err = err };
 
 		rc = match_one(&t, out);
 		bits_release(&t.has);
@@ -177,7 +178,7 @@ enum err_code block_match(struct block *b, const struct matcher *m, size_t n,
 
 /* ---- names and values ---- */
 
-static enum err_code walk_names(
+static enum err_code block_walk_names(
 	struct block *b, struct str prefix, block_name_fn fn, void *ctx, struct err *err)
 {
 	struct posting_reader r;
@@ -205,7 +206,7 @@ enum err_code block_label_names(struct block *b, block_name_fn fn, void *ctx, st
 {
 	const char letter = KEY_NAME;
 
-	return walk_names(b, (struct str){ &letter, 1 }, fn, ctx, err);
+	return block_walk_names(b, (struct str){ &letter, 1 }, fn, ctx, err);
 }
 
 enum err_code block_label_values(
@@ -216,7 +217,7 @@ enum err_code block_label_values(
 
 	block_key_value(&prefix, name, STR(""));
 	rc = buf_failed(&prefix) ? err_nomem(err, "block") :
-							   walk_names(b, buf_str(&prefix), fn, ctx, err);
+							   block_walk_names(b, buf_str(&prefix), fn, ctx, err);
 	buf_release(&prefix);
 	return rc;
 }

@@ -44,7 +44,7 @@ static void measure_record(struct block_sizes *s, struct str key, uint64_t bytes
 	}
 }
 
-static enum err_code add_chunk(
+static enum err_code block_add_chunk(
 	struct chunk *c, struct str bytes, struct chunk_sizes *sum, struct err *err)
 {
 	struct chunk_sizes one = { 0 };
@@ -79,8 +79,8 @@ static enum err_code measure_table(
 		if (rc)
 			continue;
 		measure_record(s, key, key.len + value.len);
-		if (key.len && key.ptr[0] == KEY_ROWS && (rc = add_chunk(c, value, &s->chunks, err)) &&
-			rc != ERR_CORRUPT)
+		if (key.len && key.ptr[0] == KEY_ROWS &&
+			(rc = block_add_chunk(c, value, &s->chunks, err)) && rc != ERR_CORRUPT)
 			break;
 	}
 	block_iter_close(&it);

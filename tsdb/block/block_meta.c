@@ -13,7 +13,7 @@
  * hashes is the meta record of rollups.ldb, and with them (but for its own) that of `spare`.
  */
 
-struct number {
+struct block_number {
 	const char *name;
 	size_t offset;
 	bool is_signed; /* int64_t; else uint64_t that fits one */
@@ -21,7 +21,7 @@ struct number {
 };
 
 /* clang-format off */
-static const struct number numbers[] = {
+static const struct block_number numbers[] = {
 	{ "min_ns",     offsetof(struct block_meta, min_ns),     true },
 	{ "max_ns",     offsetof(struct block_meta, max_ns),     true },
 	{ "first_ns",   offsetof(struct block_meta, first_ns),   true },
@@ -52,7 +52,7 @@ static const struct {
 #define NUMBERS_N (sizeof(numbers) / sizeof(numbers[0]))
 #define FILES_N (sizeof(files) / sizeof(files[0]))
 
-static void print_files(struct json *j, const struct block_meta *m)
+static void block_print_files(struct json *j, const struct block_meta *m)
 {
 	char hash[17];
 
@@ -111,7 +111,7 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 		json_i64(&j, m->heads[i]);
 	json_array_end(&j);
 	if (with_files)
-		print_files(&j, m);
+		block_print_files(&j, m);
 	json_object_end(&j);
 	if (buf_failed(out))
 		return;
@@ -122,14 +122,14 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 
 /* ---- reading ---- */
 
-static enum err_code wrong(const char *field, struct err *err)
+static enum err_code block_wrong(const char *field, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "field \"%s\" is missing or wrong", field);
 }
 
 #define CHECKSUM_BYTES 31u /* "checksum":"0123456789abcdef"} and the line's end */
 
-static enum err_code check_sum(struct str text, struct err *err)
+static enum err_code block_check_sum(struct str text, struct err *err)
 {
 	char want[CHECKSUM_BYTES + 1];
 	size_t n;
@@ -143,7 +143,7 @@ static enum err_code check_sum(struct str text, struct err *err)
 	return ERR_OK;
 }
 
-static bool get_int(const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
+static bool block_get_int(const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -153,7 +153,7 @@ static bool get_int(const json_t *o, const char *name, int64_t min, int64_t max,
 	return true;
 }
 
-static bool get_str(const json_t *o, const char *name, struct str *out)
+static bool block_get_str(const json_t *o, const char *name, struct str *out)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -163,16 +163,16 @@ static bool get_str(const json_t *o, const char *name, struct str *out)
 	return true;
 }
 
-static enum err_code read_arrays(
+static enum err_code block_read_arrays(
 	const json_t *o, struct arena *a, struct block_meta *m, struct err *err)
 {
 	const json_t *sources = json_object_get(o, "sources"), *heads = json_object_get(o, "heads");
 	size_t i, n = json_array_size(sources), heads_n = json_array_size(heads);
 
 	if (!json_is_array(sources) || n > BLOCK_SOURCES_MAX)
-		return wrong("sources", err);
+		return block_wrong("sources", err);
 	if (!json_is_array(heads) || heads_n > BLOCK_HEADS_MAX)
-		return wrong("heads", err);
+		return block_wrong("heads", err);
 	m->sources = arena_array(a, struct ulid, n + 1);
 	m->heads = arena_array(a, int64_t, heads_n + 1);
 	if (!m->sources || !m->heads)
@@ -183,13 +183,13 @@ static enum err_code read_arrays(
 		if (!json_is_string(v) ||
 			!ulid_parse(
 				(struct str){ json_string_value(v), json_string_length(v) }, &m->sources[i]))
-			return wrong("sources", err);
+			return block_wrong("sources", err);
 	}
 	for (i = 0; i < heads_n; i++) {
 		const json_t *v = json_array_get(heads, i);
 
 		if (!json_is_integer(v))
-			return wrong("heads", err);
+			return block_wrong("heads", err);
 		m->heads[i] = json_integer_value(v);
 	}
 	m->sources_n = (uint32_t)n;
@@ -197,7 +197,7 @@ static enum err_code read_arrays(
 	return ERR_OK;
 }
 
-static enum err_code read_files(const json_t *o, struct block_meta *m, struct err *err)
+static enum err_code block_read_files(const json_t *o, struct block_meta *m, struct err *err)
 {
 	const json_t *all = json_object_get(o, "files");
 	struct str hash;
@@ -210,18 +210,18 @@ static enum err_code read_files(const json_t *o, struct block_meta *m, struct er
 
 		if (!v)
 			continue;
-		if (!get_int(v, "bytes", 1, INT64_MAX, &bytes) || !get_str(v, "xxh3", &hash) ||
+		if (!block_get_int(v, "bytes", 1, INT64_MAX, &bytes) || !block_get_str(v, "xxh3", &hash) ||
 			hash.len != 16)
-			return wrong(files[i].name, err);
+			return block_wrong(files[i].name, err);
 		f->bytes = (uint64_t)bytes;
 		f->hash = strtoull(hash.ptr, &end, 16);
 		if (*end)
-			return wrong(files[i].name, err);
+			return block_wrong(files[i].name, err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code read_object(
+static enum err_code block_read_object(
 	const json_t *o, struct arena *a, struct block_meta *m, struct err *err)
 {
 	const json_t *raw = json_object_get(o, "raw");
@@ -229,37 +229,37 @@ static enum err_code read_object(
 	int64_t v;
 	enum err_code rc;
 
-	if (!get_int(o, "version", 0, INT64_MAX, &v))
-		return wrong("version", err);
+	if (!block_get_int(o, "version", 0, INT64_MAX, &v))
+		return block_wrong("version", err);
 	if (v < BLOCK_VERSION || v > BLOCK_VERSION_LINKS)
 		return err_set(err, ERR_UNSUPPORTED,
 			"version %" PRId64 " was written by %s program; this one reads versions %d and %d", v,
 			v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION, BLOCK_VERSION_LINKS);
-	if (!get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
-		return wrong("ulid", err);
-	if (!get_int(o, "level", 0, UINT32_MAX, &v))
-		return wrong("level", err);
+	if (!block_get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
+		return block_wrong("ulid", err);
+	if (!block_get_int(o, "level", 0, UINT32_MAX, &v))
+		return block_wrong("level", err);
 	m->level = (uint32_t)v;
-	if (!get_int(o, "levels", 0, (1 << ROLLUP_LEVELS) - 1, &v))
-		return wrong("levels", err);
+	if (!block_get_int(o, "levels", 0, (1 << ROLLUP_LEVELS) - 1, &v))
+		return block_wrong("levels", err);
 	m->levels = (unsigned)v;
 	if (!json_is_boolean(raw))
-		return wrong("raw", err);
+		return block_wrong("raw", err);
 	m->raw = json_is_true(raw);
 	for (size_t i = 0; i < NUMBERS_N; i++) {
 		v = 0;
 		if (numbers[i].optional && !json_object_get(o, numbers[i].name))
 			continue;
-		if (!get_int(o, numbers[i].name, numbers[i].is_signed ? INT64_MIN : 0, INT64_MAX, &v))
-			return wrong(numbers[i].name, err);
+		if (!block_get_int(o, numbers[i].name, numbers[i].is_signed ? INT64_MIN : 0, INT64_MAX, &v))
+			return block_wrong(numbers[i].name, err);
 		memcpy((char *)m + numbers[i].offset, &v, sizeof(v));
 	}
 	if (m->min_ns > m->max_ns)
-		return wrong("max_ns", err);
+		return block_wrong("max_ns", err);
 	if (m->series >= SYM_NONE || m->number_series > m->series ||
 		m->groups > m->series - m->number_series)
-		return wrong("series", err);
-	if ((rc = read_arrays(o, a, m, err)) || (rc = read_files(o, m, err)))
+		return block_wrong("series", err);
+	if ((rc = block_read_arrays(o, a, m, err)) || (rc = block_read_files(o, m, err)))
 		return rc;
 	return ERR_OK;
 }
@@ -272,11 +272,11 @@ enum err_code block_meta_parse(
 	json_t *o;
 
 	*out = (struct block_meta){ 0 };
-	if ((rc = check_sum(text, err)))
+	if ((rc = block_check_sum(text, err)))
 		return rc;
 	if (!(o = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why)))
 		return err_set(err, ERR_CORRUPT, "%d:%d: %s", why.line, why.column, why.text);
-	rc = json_is_object(o) ? read_object(o, a, out, err) :
+	rc = json_is_object(o) ? block_read_object(o, a, out, err) :
 							 err_set(err, ERR_CORRUPT, "no JSON object");
 	json_decref(o);
 	return rc;

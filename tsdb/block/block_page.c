@@ -16,7 +16,7 @@ const uint8_t block_symbol_columns[SYM_KINDS] = {
 };
 /* clang-format on */
 
-static enum err_code bad_page(struct err *err)
+static enum err_code block_bad_page(struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "a page of symbols cannot be read");
 }
@@ -34,7 +34,7 @@ enum err_code symbol_page_unpack(
 	if (codec == 1) {
 		size = cursor_varint(&in);
 		if (in.bad || size > BLOCK_PAGE_RAW_MAX)
-			return bad_page(err);
+			return block_bad_page(err);
 		buf_clear(&page->raw);
 		if (!buf_reserve(&page->raw, size + 1))
 			return err_nomem(err, "symbols");
@@ -42,13 +42,13 @@ enum err_code symbol_page_unpack(
 			return err_nomem(err, "symbols");
 		got = ZSTD_decompressDCtx(page->zstd, page->raw.ptr, size, in.at, cursor_left(&in));
 		if (ZSTD_isError(got) || got != size)
-			return bad_page(err);
+			return block_bad_page(err);
 		page->raw.len = size;
 		raw = buf_str(&page->raw);
 	} else if (codec == 0) {
 		raw = cursor_bytes(&in, cursor_left(&in));
 	} else {
-		return bad_page(err);
+		return block_bad_page(err);
 	}
 	in = cursor_of(raw);
 	page->n = cursor_u32(&in);
@@ -58,7 +58,7 @@ enum err_code symbol_page_unpack(
 		page->columns[at] = cursor_of(cursor_bytes(&in, lengths[at]));
 	/* Each id but the first takes at least a byte. */
 	if (in.bad || cursor_left(&in) || page->n == 0 || page->n - 1 > cursor_left(&page->columns[0]))
-		return bad_page(err);
+		return block_bad_page(err);
 	return ERR_OK;
 }
 
@@ -81,9 +81,9 @@ struct unpacker {
 	uint32_t at, recursive; /* number of nodes read; where the next recursive one is (0: none) */
 };
 
-static uint32_t delta(struct unpacker *u, struct cursor *c, uint32_t *before)
+static uint32_t block_delta(struct unpacker *u, struct cursor *c, uint32_t *before)
 {
-	int64_t v = (int64_t)*before + unzigzag(cursor_varint(c));
+	int64_t v = (int64_t)*before + str_unzigzag(cursor_varint(c));
 
 	if (v < 0 || v > UINT32_MAX) {
 		u->bad = true;
@@ -93,7 +93,7 @@ static uint32_t delta(struct unpacker *u, struct cursor *c, uint32_t *before)
 }
 
 /* A size that does not fit its column is not allocated. */
-static void *array(
+static void *block_array(
 	struct unpacker *u, const struct cursor *in, uint64_t n, size_t bytes_min, size_t size)
 {
 	void *v = NULL;
@@ -103,7 +103,7 @@ static void *array(
 	return v;
 }
 
-static void unpack_mapping(struct unpacker *u, struct sym_mapping *m)
+static void block_unpack_mapping(struct unpacker *u, struct sym_mapping *m)
 {
 	struct cursor *c = u->c;
 	uint64_t flags;
@@ -120,25 +120,25 @@ static void unpack_mapping(struct unpacker *u, struct sym_mapping *m)
 	m->has_inline_frames = flags & 8;
 }
 
-static void unpack_function(struct unpacker *u, struct sym_function *f)
+static void block_unpack_function(struct unpacker *u, struct sym_function *f)
 {
 	struct cursor *c = u->c;
 	uint32_t name;
 
-	f->name = name = delta(u, &c[1], &u->name);
-	f->system_name = delta(u, &c[2], &name);
-	f->filename = delta(u, &c[3], &u->filename);
-	f->start_line = unzigzag(cursor_varint(&c[4]));
+	f->name = name = block_delta(u, &c[1], &u->name);
+	f->system_name = block_delta(u, &c[2], &name);
+	f->filename = block_delta(u, &c[3], &u->filename);
+	f->start_line = str_unzigzag(cursor_varint(&c[4]));
 }
 
-static void unpack_location(struct unpacker *u, struct sym_location *l)
+static void block_unpack_location(struct unpacker *u, struct sym_location *l)
 {
 	struct cursor *c = u->c;
 	struct sym_line *lines;
 	uint64_t mapping, n, start;
 	int64_t column;
 
-	u->address += (uint64_t)unzigzag(cursor_varint(&c[1]));
+	u->address += (uint64_t)str_unzigzag(cursor_varint(&c[1]));
 	l->address = u->address;
 	mapping = cursor_varint(&c[2]);
 	if (mapping > UINT32_MAX)
@@ -146,42 +146,42 @@ static void unpack_location(struct unpacker *u, struct sym_location *l)
 	l->mapping = mapping ? (uint32_t)(mapping - 1) : SYM_NONE;
 	n = cursor_varint(&c[3]);
 	l->is_folded = n & 1;
-	if (!(lines = array(u, &c[4], n >> 1, 1, sizeof(*lines))))
+	if (!(lines = block_array(u, &c[4], n >> 1, 1, sizeof(*lines))))
 		return;
 	l->lines_n = (uint32_t)(n >> 1);
 	l->lines = lines;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
-		lines[i].function = delta(u, &c[4], &u->function);
+		lines[i].function = block_delta(u, &c[4], &u->function);
 		start = (uint64_t)sym_function(u->p, lines[i].function)->start_line;
-		lines[i].line = (int64_t)(start + (uint64_t)unzigzag(cursor_varint(&c[5])));
-		column = unzigzag(cursor_varint(&c[6]));
+		lines[i].line = (int64_t)(start + (uint64_t)str_unzigzag(cursor_varint(&c[5])));
+		column = str_unzigzag(cursor_varint(&c[6]));
 		if (column != (int32_t)column)
 			u->bad = true;
 		lines[i].column = (int32_t)column;
 	}
 }
 
-static void unpack_label_set(struct unpacker *u, struct sym_label_set *set)
+static void block_unpack_label_set(struct unpacker *u, struct sym_label_set *set)
 {
 	struct cursor *c = u->c;
 	uint64_t n = cursor_varint(&c[1]);
-	struct sym_label *v = array(u, &c[2], n, 1, sizeof(*v));
+	struct sym_label *v = block_array(u, &c[2], n, 1, sizeof(*v));
 
 	if (!v)
 		return;
 	for (uint64_t i = 0; i < n; i++) {
 		v[i].key = cursor_u32(&c[2]);
-		v[i].str = delta(u, &c[3], &u->string);
+		v[i].str = block_delta(u, &c[3], &u->string);
 		v[i].num_unit = cursor_u32(&c[4]);
-		v[i].num = unzigzag(cursor_varint(&c[5]));
+		v[i].num = str_unzigzag(cursor_varint(&c[5]));
 	}
 	*set = (struct sym_label_set){ v, (uint32_t)n };
 }
 
-static void unpack_types(struct unpacker *u, struct sym_header *h, uint64_t n)
+static void block_unpack_types(struct unpacker *u, struct sym_header *h, uint64_t n)
 {
 	struct cursor *c = u->c;
-	struct sym_type *types = array(u, &c[2], n, 3, sizeof(*types));
+	struct sym_type *types = block_array(u, &c[2], n, 3, sizeof(*types));
 	uint64_t kind;
 
 	if (!types || n > SYM_TYPES_MAX) {
@@ -201,16 +201,16 @@ static void unpack_types(struct unpacker *u, struct sym_header *h, uint64_t n)
 	h->types_n = (uint32_t)n;
 }
 
-static void unpack_header(struct unpacker *u, struct sym_header *h)
+static void block_unpack_header(struct unpacker *u, struct sym_header *h)
 {
 	struct cursor *c = u->c;
 	uint64_t types_n = cursor_varint(&c[1]), comments_n = cursor_varint(&c[1]);
 	uint64_t mappings_n = cursor_varint(&c[1]);
-	uint32_t *comments = array(u, &c[4], comments_n, 1, sizeof(*comments)), mapping = 0;
-	uint32_t *mappings = array(u, &c[5], mappings_n, 1, sizeof(*mappings));
-	uint64_t *starts = array(u, &c[6], mappings_n, 1, sizeof(*starts));
+	uint32_t *comments = block_array(u, &c[4], comments_n, 1, sizeof(*comments)), mapping = 0;
+	uint32_t *mappings = block_array(u, &c[5], mappings_n, 1, sizeof(*mappings));
+	uint64_t *starts = block_array(u, &c[6], mappings_n, 1, sizeof(*starts));
 
-	unpack_types(u, h, types_n);
+	block_unpack_types(u, h, types_n);
 	h->period_type = cursor_u32(&c[3]);
 	h->period_unit = cursor_u32(&c[3]);
 	h->drop_frames = cursor_u32(&c[3]);
@@ -222,8 +222,8 @@ static void unpack_header(struct unpacker *u, struct sym_header *h)
 	for (uint64_t i = 0; i < comments_n; i++)
 		comments[i] = cursor_u32(&c[4]);
 	for (uint64_t i = 0; i < mappings_n; i++) {
-		mappings[i] = delta(u, &c[5], &mapping);
-		u->start += (uint64_t)unzigzag(cursor_varint(&c[6]));
+		mappings[i] = block_delta(u, &c[5], &mapping);
+		u->start += (uint64_t)str_unzigzag(cursor_varint(&c[6]));
 		starts[i] = u->start;
 	}
 	h->comments = comments;
@@ -234,7 +234,7 @@ static void unpack_header(struct unpacker *u, struct sym_header *h)
 }
 
 /* Two bytes are as likely as one. */
-static inline uint64_t take_short(struct cursor *c)
+static inline uint64_t block_take_short(struct cursor *c)
 {
 	uint64_t v;
 
@@ -245,10 +245,10 @@ static inline uint64_t take_short(struct cursor *c)
 	return v;
 }
 
-static inline void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
+static inline void block_unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
 {
 	uint64_t up = cursor_varint(&u->c[1]);
-	int64_t location = (int64_t)u->locations - unzigzag(take_short(&u->c[2]));
+	int64_t location = (int64_t)u->locations - str_unzigzag(block_take_short(&u->c[2]));
 
 	if (up >= id || location < 0 || location >= UINT32_MAX / 2) {
 		u->bad = true;
@@ -261,7 +261,7 @@ static inline void unpack_node(struct unpacker *u, uint32_t id, struct sym_node 
 }
 
 /* True if the node just read is the next recursive one. */
-static bool is_recursive(struct unpacker *u)
+static bool block_is_recursive(struct unpacker *u)
 {
 	if (++u->at != u->recursive)
 		return false;
@@ -269,28 +269,29 @@ static bool is_recursive(struct unpacker *u)
 	return true;
 }
 
-static void unpack_symbol(struct unpacker *u, enum sym_kind kind, uint32_t id, union sym_content *c)
+static void block_unpack_symbol(
+	struct unpacker *u, enum sym_kind kind, uint32_t id, union sym_content *c)
 {
 	switch (kind) {
 	case SYM_STRING:
 		c->string = cursor_bytes(&u->c[2], cursor_varint(&u->c[1]));
 		break;
 	case SYM_MAPPING:
-		unpack_mapping(u, &c->mapping);
+		block_unpack_mapping(u, &c->mapping);
 		break;
 	case SYM_FUNCTION:
-		unpack_function(u, &c->function);
+		block_unpack_function(u, &c->function);
 		break;
 	case SYM_LOCATION:
-		unpack_location(u, &c->location);
+		block_unpack_location(u, &c->location);
 		break;
 	case SYM_LABEL_SET:
-		unpack_label_set(u, &c->label_set);
+		block_unpack_label_set(u, &c->label_set);
 		break;
 	case SYM_HEADER:
-		unpack_header(u, &c->header);
+		block_unpack_header(u, &c->header);
 		break;
-	case SYM_NODE: /* load_nodes */
+	case SYM_NODE: /* block_load_nodes */
 	case SYM_KINDS:
 		break;
 	}
@@ -298,7 +299,7 @@ static void unpack_symbol(struct unpacker *u, enum sym_kind kind, uint32_t id, u
 
 #define NODES_AT_ONCE 256u
 
-static enum err_code load_nodes(struct symbol_page *page, struct partition *p, uint64_t id,
+static enum err_code block_load_nodes(struct symbol_page *page, struct partition *p, uint64_t id,
 	uint32_t end, uint64_t *loaded, struct err *err)
 {
 	struct unpacker u = { .c = page->columns, .p = p };
@@ -314,11 +315,11 @@ static enum err_code load_nodes(struct symbol_page *page, struct partition *p, u
 		if (i)
 			id += cursor_varint(&page->columns[0]) + 1;
 		if (id < end) /* else it would make room for all ids below it */
-			unpack_node(&u, (uint32_t)id, &node);
+			block_unpack_node(&u, (uint32_t)id, &node);
 		u.bad |= id >= end || c[0].bad || c[1].bad || c[2].bad || c[3].bad;
 		if (!u.bad)
 			v[n++] = (struct sym_stored_node){ (uint32_t)id, node.parent, node.location,
-				is_recursive(&u) };
+				block_is_recursive(&u) };
 		if (n < NODES_AT_ONCE && i + 1 < page->n && !u.bad)
 			continue;
 		rc = sym_load_nodes(p, v, n, loaded, err);
@@ -327,7 +328,7 @@ static enum err_code load_nodes(struct symbol_page *page, struct partition *p, u
 		lost = rc ? rc : lost;
 		n = 0;
 	}
-	return u.bad ? bad_page(err) : lost;
+	return u.bad ? block_bad_page(err) : lost;
 }
 
 enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, enum sym_kind kind,
@@ -338,21 +339,21 @@ enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, en
 	uint64_t id = first;
 
 	if (kind == SYM_NODE)
-		return load_nodes(page, p, first, end, loaded, err);
+		return block_load_nodes(page, p, first, end, loaded, err);
 	for (uint32_t i = 0; i < page->n; i++) {
 		union sym_content c = { 0 };
 
 		if (i)
 			id += cursor_varint(&page->columns[0]) + 1;
 		if (id >= end) /* would make room for all ids below it */
-			return bad_page(err);
+			return block_bad_page(err);
 		if (kind == SYM_LOCATION || kind == SYM_LABEL_SET || kind == SYM_HEADER)
 			arena_reset(scratch);
-		unpack_symbol(&u, kind, (uint32_t)id, &c);
+		block_unpack_symbol(&u, kind, (uint32_t)id, &c);
 		for (size_t k = 0; k < block_symbol_columns[kind]; k++)
 			u.bad |= page->columns[k].bad;
 		if (u.bad)
-			return bad_page(err);
+			return block_bad_page(err);
 		rc = sym_load(p, kind, (uint32_t)id, &c, false, err);
 		if (rc == ERR_CORRUPT) /* it refers to a lost symbol, so it is lost too, and nothing else */
 			lost = rc;

@@ -6,7 +6,7 @@
 
 /* Opens a block; reads partitions, series and groups by number. */
 
-static enum err_code open_table(struct block *b, const char *name, struct str end,
+static enum err_code block_open_table(struct block *b, const char *name, struct str end,
 	struct table **out, uint64_t *bytes, struct err *damaged, struct err *err)
 {
 	char *path = block_path(&b->arena, b->dir, name);
@@ -34,7 +34,7 @@ enum err_code block_check_ulid(
 }
 
 /* A file of another block counts as missing. */
-static enum err_code open_spare(struct block *b, struct err *err)
+static enum err_code block_open_spare(struct block *b, struct err *err)
 {
 	struct table *t = NULL;
 	struct ulid of;
@@ -42,7 +42,7 @@ static enum err_code open_spare(struct block *b, struct err *err)
 	enum err_code rc;
 
 	mutex_assert_held(&b->lock);
-	if ((rc = open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
+	if ((rc = block_open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
 		return rc;
 	if ((rc = block_identity_get(t, "spare", &of, err)) ||
 		(rc = block_check_ulid(b, "spare", &of, err)))
@@ -58,7 +58,7 @@ struct table *block_spare(struct block *b, struct err *err)
 
 	mutex_lock(&b->lock);
 	if (!b->spare_tried) {
-		b->spare_rc = open_spare(b, &b->spare_why);
+		b->spare_rc = block_open_spare(b, &b->spare_why);
 		b->spare_tried = !range_unreachable(b->spare_rc);
 	}
 	if (b->spare_rc)
@@ -69,7 +69,7 @@ struct table *block_spare(struct block *b, struct err *err)
 }
 
 /* Keeps the first error. */
-static void note(struct err *damaged, const struct err *why)
+static void block_note(struct err *damaged, const struct err *why)
 {
 	if (damaged && !damaged->code)
 		*damaged = *why;
@@ -77,7 +77,7 @@ static void note(struct err *damaged, const struct err *why)
 
 /* ---- meta ---- */
 
-static enum err_code parse_meta(
+static enum err_code block_parse_meta(
 	struct block *b, struct str text, const char *where, struct err *err)
 {
 	struct block_meta meta;
@@ -97,18 +97,18 @@ enum err_code block_meta_from(struct block *b, struct table *t, const char *wher
 	enum err_code rc;
 
 	if (!(rc = table_get(t, block_key_str(&key), &text, err)))
-		rc = parse_meta(b, buf_str(&text), where, err);
+		rc = block_parse_meta(b, buf_str(&text), where, err);
 	buf_release(&text);
 	return rc;
 }
 
-static enum err_code meta_from_rollups(struct block *b, struct err *err)
+static enum err_code block_meta_from_rollups(struct block *b, struct err *err)
 {
 	struct table *t = NULL;
 	uint64_t bytes;
 	enum err_code rc;
 
-	if ((rc = open_table(b, "rollups.ldb", STR(""), &t, &bytes, NULL, err)))
+	if ((rc = block_open_table(b, "rollups.ldb", STR(""), &t, &bytes, NULL, err)))
 		return rc;
 	rc = block_meta_from(b, t, "rollups.ldb", err);
 	table_close(t);
@@ -126,7 +126,7 @@ enum err_code block_load_meta(struct block *b, struct err *damaged, struct err *
 	if (!path)
 		return arena_fail(&b->arena, "path", err);
 	if (!(rc = range_read_all(b->from, path, BLOCK_META_BYTES_MAX, &text, &why)))
-		rc = parse_meta(b, buf_str(&text), "meta.json", &why);
+		rc = block_parse_meta(b, buf_str(&text), "meta.json", &why);
 	b->meta_bytes = text.len;
 	buf_release(&text);
 	if (rc == ERR_OK)
@@ -135,13 +135,13 @@ enum err_code block_load_meta(struct block *b, struct err *damaged, struct err *
 		goto fail;
 	if ((spare = block_spare(b, NULL)) && block_meta_from(b, spare, "spare", NULL) == ERR_OK)
 		goto made_up;
-	if (meta_from_rollups(b, NULL) == ERR_OK)
+	if (block_meta_from_rollups(b, NULL) == ERR_OK)
 		goto made_up;
 fail:
 	return err_copy(err, &why);
 made_up:
 	b->meta.spare_file = (struct block_file){ 0 };
-	note(damaged, &why);
+	block_note(damaged, &why);
 	return ERR_OK;
 }
 
@@ -164,7 +164,7 @@ enum err_code block_spare_end(struct block *b, const char *name, struct buf *out
 
 /* Uses the end in `spare` if the table's end (*t is NULL then) or its identity page cannot be read:
  * the other of the two must fit. */
-static enum err_code open_by_spare(struct block *b, const char *name, struct str end,
+static enum err_code block_open_by_spare(struct block *b, const char *name, struct str end,
 	struct table **t, uint64_t *bytes, struct err *err)
 {
 	struct err differ = { 0 };
@@ -174,14 +174,14 @@ static enum err_code open_by_spare(struct block *b, const char *name, struct str
 
 	table_close(*t);
 	*t = NULL;
-	if ((rc = open_table(b, name, end, t, bytes, &differ, err)))
+	if ((rc = block_open_table(b, name, end, t, bytes, &differ, err)))
 		return rc;
 	if (!has_end && !(rc = block_identity_get(*t, name, &of, err)))
 		return block_check_ulid(b, name, &of, err);
 	return rc ? rc : differ.code;
 }
 
-static enum err_code open_checked(struct block *b, const char *name, struct table **out,
+static enum err_code block_open_checked(struct block *b, const char *name, struct table **out,
 	uint64_t *bytes, struct err *damaged, struct err *err)
 {
 	struct buf end = { 0 };
@@ -190,13 +190,13 @@ static enum err_code open_checked(struct block *b, const char *name, struct tabl
 	struct ulid of;
 	enum err_code rc;
 
-	if (!(rc = open_table(b, name, STR(""), &t, bytes, NULL, &why)))
+	if (!(rc = block_open_table(b, name, STR(""), &t, bytes, NULL, &why)))
 		rc = block_identity_get(t, name, &of, &why);
 	if (!rc) {
 		rc = block_check_ulid(b, name, &of, &why);
 	} else if (rc == ERR_CORRUPT && block_spare_end(b, name, &end, NULL) == ERR_OK &&
-		!(rc = open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
-		note(damaged, &why);
+		!(rc = block_open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
+		block_note(damaged, &why);
 	}
 	buf_release(&end);
 	if (!rc) {
@@ -208,7 +208,7 @@ static enum err_code open_checked(struct block *b, const char *name, struct tabl
 	return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
 }
 
-static void check_size(struct block *b, const char *name, uint64_t bytes,
+static void block_check_size(struct block *b, const char *name, uint64_t bytes,
 	const struct block_file *want, struct err *damaged)
 {
 	struct err why;
@@ -217,10 +217,10 @@ static void check_size(struct block *b, const char *name, uint64_t bytes,
 		return;
 	err_set(&why, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name, bytes,
 		want->bytes);
-	note(damaged, &why);
+	block_note(damaged, &why);
 }
 
-static enum err_code open_rows(struct block *b, struct err *damaged, struct err *err)
+static enum err_code block_open_rows(struct block *b, struct err *damaged, struct err *err)
 {
 	struct err why;
 	uint64_t bytes = 0;
@@ -228,13 +228,13 @@ static enum err_code open_rows(struct block *b, struct err *damaged, struct err 
 
 	if (!b->meta.raw)
 		return ERR_OK;
-	rc = open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
+	rc = block_open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
 	if (rc == ERR_NOMEM || range_unreachable(rc))
 		return err_copy(err, &why);
 	if (rc)
-		note(damaged, &why);
+		block_note(damaged, &why);
 	else
-		check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
+		block_check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
 	return ERR_OK;
 }
 
@@ -274,23 +274,23 @@ enum err_code block_load_partitions(struct block *b, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code load(struct block *b, struct err *damaged, struct err *err)
+static enum err_code block_read_load(struct block *b, struct err *damaged, struct err *err)
 {
 	uint64_t bytes = 0;
 	enum err_code rc;
 
 	if ((rc = block_load_meta(b, damaged, err)))
 		return rc;
-	if ((rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
+	if ((rc = block_open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
 		return rc;
 	b->index = b->rollups;
-	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
+	block_check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
 	if ((rc = block_load_partitions(b, err)))
 		return rc;
-	return open_rows(b, damaged, err);
+	return block_open_rows(b, damaged, err);
 }
 
-static enum err_code open_block(const char *dir, struct range_source *from,
+static enum err_code block_read_open_block(const char *dir, struct range_source *from,
 	const struct block_known *known, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err)
 {
@@ -313,7 +313,7 @@ static enum err_code open_block(const char *dir, struct range_source *from,
 		b->named.text[0] = '\0';
 	rc = known ? block_load_known(b, known, damaged, err) : ERR_NOT_FOUND;
 	if (rc == ERR_NOT_FOUND)
-		rc = load(b, damaged, err);
+		rc = block_read_load(b, damaged, err);
 	if (rc)
 		goto fail;
 	*out = b;
@@ -326,14 +326,14 @@ fail:
 enum err_code block_open(const char *dir, struct range_source *from, struct store_cache *cache,
 	struct block **out, struct err *damaged, struct err *err)
 {
-	return open_block(dir, from, NULL, cache, out, damaged, err);
+	return block_read_open_block(dir, from, NULL, cache, out, damaged, err);
 }
 
 enum err_code block_open_known(const char *dir, struct range_source *from,
 	const struct block_known *known, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err)
 {
-	return open_block(dir, from, known, cache, out, damaged, err);
+	return block_read_open_block(dir, from, known, cache, out, damaged, err);
 }
 
 void block_close(struct block *b)

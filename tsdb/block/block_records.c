@@ -6,7 +6,7 @@
 
 /* Keys and small records: series, partitions, postings. */
 
-static void put_be(struct block_key *k, uint64_t v, unsigned bytes)
+static void block_put_be(struct block_key *k, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = bytes; i-- > 0;)
 		k->at[k->len++] = (char)(v >> (8 * i));
@@ -16,7 +16,7 @@ struct block_key block_key_id(enum block_key_kind kind, uint32_t id)
 {
 	struct block_key k = { .at = { (char)kind }, .len = 1 };
 
-	put_be(&k, id, 4);
+	block_put_be(&k, id, 4);
 	return k;
 }
 
@@ -25,8 +25,8 @@ struct block_key block_key_rollup(
 {
 	struct block_key k = block_key_id(kind, id);
 
-	put_be(&k, level, 1);
-	put_be(&k, (uint64_t)step_ns, 8);
+	block_put_be(&k, level, 1);
+	block_put_be(&k, (uint64_t)step_ns, 8);
 	return k;
 }
 
@@ -34,8 +34,8 @@ struct block_key block_key_rows(uint32_t series, int64_t last_ns, int64_t first_
 {
 	struct block_key k = block_key_id(KEY_ROWS, series);
 
-	put_be(&k, (uint64_t)last_ns, 8);
-	put_be(&k, (uint64_t)first_ns, 8);
+	block_put_be(&k, (uint64_t)last_ns, 8);
+	block_put_be(&k, (uint64_t)first_ns, 8);
 	return k;
 }
 
@@ -59,14 +59,14 @@ struct block_key block_key_symbols(uint32_t slot, enum sym_kind kind, uint32_t f
 {
 	struct block_key k = block_key_id(KEY_SYMBOLS, slot);
 
-	put_be(&k, kind, 1);
-	put_be(&k, first, 4);
+	block_put_be(&k, kind, 1);
+	block_put_be(&k, first, 4);
 	return k;
 }
 
 /* A 0 byte inside must not end the name, and names must keep their order: 0 255 inside, 0 0 behind.
  */
-static void add_escaped(struct buf *out, struct str name)
+static void block_add_escaped(struct buf *out, struct str name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		buf_add_char(out, name.ptr[i]);
@@ -85,7 +85,7 @@ void block_key_name(struct buf *out, struct str name)
 void block_key_value(struct buf *out, struct str name, struct str value)
 {
 	buf_add_char(out, KEY_VALUE);
-	add_escaped(out, name);
+	block_add_escaped(out, name);
 	buf_add_str(out, value);
 }
 
@@ -148,7 +148,7 @@ void block_series_encode(struct buf *out, const struct block_series *s)
 
 	buf_add_varint(out, s->slot);
 	buf_add_varint(out, s->group);
-	buf_add_varint(out, zigzag(s->first_ns));
+	buf_add_varint(out, str_zigzag(s->first_ns));
 	buf_add_varint(out, (uint64_t)s->last_ns - (uint64_t)s->first_ns);
 	buf_add_varint(out, s->rows);
 	buf_add_varint(out, s->samples);
@@ -168,7 +168,7 @@ enum err_code block_series_decode(
 
 	out->slot = cursor_u32(&in);
 	out->group = cursor_u32(&in);
-	out->first_ns = unzigzag(cursor_varint(&in));
+	out->first_ns = str_unzigzag(cursor_varint(&in));
 	out->last_ns = (int64_t)((uint64_t)out->first_ns + cursor_varint(&in));
 	out->rows = cursor_varint(&in);
 	out->samples = cursor_varint(&in);
@@ -227,11 +227,11 @@ bool posting_next(struct posting_reader *r, uint32_t *first, uint32_t *n)
 
 #define RUN_NONE UINT32_MAX
 
-struct run {
+struct block_run {
 	uint32_t first, n, next;
 };
 
-struct posting {
+struct block_posting {
 	struct str key;
 	uint32_t series_n, head, tail; /* runs */
 };
@@ -241,9 +241,9 @@ struct posting {
 struct postings {
 	struct arena arena; /* keys */
 	struct map by_key;
-	struct posting *v;
+	struct block_posting *v;
 	uint32_t n, cap;
-	struct run *runs;
+	struct block_run *runs;
 	uint32_t runs_n, runs_cap;
 	struct buf key;
 };
@@ -271,16 +271,16 @@ void postings_close(struct postings *p)
 	free(p);
 }
 
-static bool key_eq(const void *ctx, const void *key, uint32_t id)
+static bool block_key_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(((const struct postings *)ctx)->v[id].key, *(const struct str *)key);
 }
 
-static bool add_run(struct postings *p, struct posting *at, uint32_t series)
+static bool block_add_run(struct postings *p, struct block_posting *at, uint32_t series)
 {
 	if (!array_room(&p->runs, p->runs_n, 1, &p->runs_cap))
 		return false;
-	p->runs[p->runs_n] = (struct run){ series, 1, RUN_NONE };
+	p->runs[p->runs_n] = (struct block_run){ series, 1, RUN_NONE };
 	if (at->head == RUN_NONE)
 		at->head = p->runs_n;
 	else
@@ -289,30 +289,30 @@ static bool add_run(struct postings *p, struct posting *at, uint32_t series)
 	return true;
 }
 
-static bool add_key(struct postings *p, uint32_t series)
+static bool block_add_key(struct postings *p, uint32_t series)
 {
 	struct str key = buf_str(&p->key);
 	uint64_t hash = hash_bytes(key.ptr, key.len, 0);
-	struct posting *at;
-	struct run *run;
+	struct block_posting *at;
+	struct block_run *run;
 	uint32_t id;
 
 	if (buf_failed(&p->key))
 		return false;
-	if ((id = map_find(&p->by_key, hash, key_eq, p, &key)) == MAP_NONE) {
+	if ((id = map_find(&p->by_key, hash, block_key_eq, p, &key)) == MAP_NONE) {
 		if (!array_room(&p->v, p->n, 1, &p->cap))
 			return false;
 		key = str_dup(&p->arena, key);
 		if (!key.ptr || !map_add(&p->by_key, hash, p->n))
 			return false;
 		id = p->n++;
-		p->v[id] = (struct posting){ key, 0, RUN_NONE, RUN_NONE };
+		p->v[id] = (struct block_posting){ key, 0, RUN_NONE, RUN_NONE };
 	}
 	at = &p->v[id];
 	run = at->tail == RUN_NONE ? NULL : &p->runs[at->tail];
 	if (run && run->first + run->n == series)
 		run->n++;
-	else if (!add_run(p, at, series))
+	else if (!block_add_run(p, at, series))
 		return false;
 	at->series_n++;
 	return true;
@@ -325,17 +325,17 @@ bool postings_add(struct postings *p, uint32_t series, struct labels labels)
 	for (size_t i = 0; i < labels.n && ok; i++) {
 		buf_clear(&p->key);
 		block_key_name(&p->key, labels.v[i].name);
-		ok = add_key(p, series);
+		ok = block_add_key(p, series);
 		buf_clear(&p->key);
 		block_key_value(&p->key, labels.v[i].name, labels.v[i].value);
-		ok = ok && add_key(p, series);
+		ok = ok && block_add_key(p, series);
 	}
 	return ok;
 }
 
-static int by_key(const void *a, const void *b)
+static int block_by_key(const void *a, const void *b)
 {
-	return str_cmp(((const struct posting *)a)->key, ((const struct posting *)b)->key);
+	return str_cmp(((const struct block_posting *)a)->key, ((const struct block_posting *)b)->key);
 }
 
 void postings_seal(struct postings *p)
@@ -343,7 +343,7 @@ void postings_seal(struct postings *p)
 	map_release(&p->by_key); /* ids are places that now change */
 	map_init(&p->by_key);
 	if (p->n)
-		qsort(p->v, p->n, sizeof(*p->v), by_key);
+		qsort(p->v, p->n, sizeof(*p->v), block_by_key);
 }
 
 size_t postings_n(const struct postings *p)
@@ -357,7 +357,7 @@ struct str postings_at(const struct postings *p, size_t i, struct buf *out)
 
 	buf_add_varint(out, p->v[i].series_n);
 	for (uint32_t r = p->v[i].head; r != RUN_NONE; r = p->runs[r].next) {
-		const struct run *run = &p->runs[r];
+		const struct block_run *run = &p->runs[r];
 
 		buf_add_varint(out, (uint64_t)(run->first - end) << 1 | (run->n > 1));
 		if (run->n > 1)

@@ -26,7 +26,7 @@ struct closure {
 	uint32_t missing_id;
 };
 
-static void mark(struct closure *c, enum sym_kind kind, uint32_t id)
+static void block_mark(struct closure *c, enum sym_kind kind, uint32_t id)
 {
 	if (!bits_reserve(&c->bits[kind], id))
 		c->nomem = true;
@@ -34,46 +34,47 @@ static void mark(struct closure *c, enum sym_kind kind, uint32_t id)
 		bits_set(&c->bits[kind], id);
 }
 
-static void mark_strings(struct closure *c, const uint32_t *ids, size_t n)
+static void block_mark_strings(struct closure *c, const uint32_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		mark(c, SYM_STRING, ids[i]);
+		block_mark(c, SYM_STRING, ids[i]);
 }
 
-static void refer_header(struct closure *c, uint32_t id)
+static void block_refer_header(struct closure *c, uint32_t id)
 {
 	const struct sym_header *h = sym_header(c->p, id);
 
-	mark_strings(c,
+	block_mark_strings(c,
 		(const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
 			h->default_sample_type, h->doc_url },
 		6);
-	mark_strings(c, h->comments, h->comments_n);
+	block_mark_strings(c, h->comments, h->comments_n);
 	for (uint32_t i = 0; i < h->types_n; i++)
-		mark_strings(c, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2);
+		block_mark_strings(c, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2);
 	for (uint32_t i = 0; i < h->mappings_n; i++)
-		mark(c, SYM_MAPPING, h->mappings[i]);
+		block_mark(c, SYM_MAPPING, h->mappings[i]);
 }
 
-static void refer_label_set(struct closure *c, uint32_t id)
+static void block_refer_label_set(struct closure *c, uint32_t id)
 {
 	struct sym_label_set set = sym_label_set(c->p, id);
 
 	for (uint32_t i = 0; i < set.n; i++)
-		mark_strings(c, (const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3);
+		block_mark_strings(
+			c, (const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3);
 }
 
-static void refer_location(struct closure *c, uint32_t id)
+static void block_refer_location(struct closure *c, uint32_t id)
 {
 	const struct sym_location *l = sym_location(c->p, id);
 
 	if (l->mapping != SYM_NONE)
-		mark(c, SYM_MAPPING, l->mapping);
+		block_mark(c, SYM_MAPPING, l->mapping);
 	for (uint32_t i = 0; i < l->lines_n; i++)
-		mark(c, SYM_FUNCTION, l->lines[i].function);
+		block_mark(c, SYM_FUNCTION, l->lines[i].function);
 }
 
-static void refer(struct closure *c, enum sym_kind kind, uint32_t id)
+static void block_refer(struct closure *c, enum sym_kind kind, uint32_t id)
 {
 	const struct sym_function *f;
 	const struct sym_mapping *m;
@@ -81,26 +82,26 @@ static void refer(struct closure *c, enum sym_kind kind, uint32_t id)
 
 	switch (kind) {
 	case SYM_HEADER:
-		refer_header(c, id);
+		block_refer_header(c, id);
 		break;
 	case SYM_LABEL_SET:
-		refer_label_set(c, id);
+		block_refer_label_set(c, id);
 		break;
 	case SYM_NODE:
 		n = sym_node(c->p, id);
-		mark(c, SYM_NODE, n.parent);
-		mark(c, SYM_LOCATION, n.location);
+		block_mark(c, SYM_NODE, n.parent);
+		block_mark(c, SYM_LOCATION, n.location);
 		break;
 	case SYM_LOCATION:
-		refer_location(c, id);
+		block_refer_location(c, id);
 		break;
 	case SYM_FUNCTION:
 		f = sym_function(c->p, id);
-		mark_strings(c, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3);
+		block_mark_strings(c, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3);
 		break;
 	case SYM_MAPPING:
 		m = sym_mapping(c->p, id);
-		mark_strings(c, (const uint32_t[]){ m->filename, m->build_id }, 2);
+		block_mark_strings(c, (const uint32_t[]){ m->filename, m->build_id }, 2);
 		break;
 	case SYM_STRING:
 	case SYM_KINDS:
@@ -109,7 +110,7 @@ static void refer(struct closure *c, enum sym_kind kind, uint32_t id)
 }
 
 /* Parents have smaller ids than their children, so one pass from the last to the first does. */
-static uint32_t close_kind(struct closure *c, enum sym_kind kind)
+static uint32_t block_close_kind(struct closure *c, enum sym_kind kind)
 {
 	bool implied = kind == SYM_STRING || kind == SYM_NODE || kind == SYM_LABEL_SET; /* id 0 */
 	struct bits *b = &c->bits[kind];
@@ -129,7 +130,7 @@ static uint32_t close_kind(struct closure *c, enum sym_kind kind)
 			if (id == 0 && implied)
 				break;
 			if (sym_exists(c->p, kind, id)) {
-				refer(c, kind, id);
+				block_refer(c, kind, id);
 				n++;
 			} else {
 				c->missing = true;
@@ -155,7 +156,7 @@ enum err_code block_symbols_close(const struct partition *p, struct bits bits[SY
 	struct closure c = { .p = p, .bits = bits };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !c.nomem; i++)
-		counts[order[i]] = close_kind(&c, order[i]);
+		counts[order[i]] = block_close_kind(&c, order[i]);
 	if (c.nomem)
 		return err_nomem(err, "symbols");
 	if (c.missing && !tainted)
@@ -180,13 +181,13 @@ struct packer {
 	uint32_t recursive; /* place of the recursive node before */
 };
 
-static void add_delta(struct buf *out, uint32_t v, uint32_t *before)
+static void block_add_delta(struct buf *out, uint32_t v, uint32_t *before)
 {
-	buf_add_varint(out, zigzag((int64_t)v - (int64_t)*before));
+	buf_add_varint(out, str_zigzag((int64_t)v - (int64_t)*before));
 	*before = v;
 }
 
-static void pack_mapping(struct packer *k, const struct sym_mapping *m)
+static void block_pack_mapping(struct packer *k, const struct sym_mapping *m)
 {
 	struct buf *c = k->columns;
 
@@ -200,50 +201,50 @@ static void pack_mapping(struct packer *k, const struct sym_mapping *m)
 			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
 }
 
-static void pack_function(struct packer *k, const struct sym_function *f)
+static void block_pack_function(struct packer *k, const struct sym_function *f)
 {
 	struct buf *c = k->columns;
 	uint32_t name = f->name;
 
-	add_delta(&c[1], f->name, &k->name);
-	add_delta(&c[2], f->system_name, &name); /* mostly the same */
-	add_delta(&c[3], f->filename, &k->filename);
-	buf_add_varint(&c[4], zigzag(f->start_line));
+	block_add_delta(&c[1], f->name, &k->name);
+	block_add_delta(&c[2], f->system_name, &name); /* mostly the same */
+	block_add_delta(&c[3], f->filename, &k->filename);
+	buf_add_varint(&c[4], str_zigzag(f->start_line));
 }
 
-static void pack_location(struct packer *k, const struct sym_location *l)
+static void block_pack_location(struct packer *k, const struct sym_location *l)
 {
 	struct buf *c = k->columns;
 
-	buf_add_varint(&c[1], zigzag((int64_t)(l->address - k->address)));
+	buf_add_varint(&c[1], str_zigzag((int64_t)(l->address - k->address)));
 	k->address = l->address;
 	buf_add_varint(&c[2], l->mapping == SYM_NONE ? 0 : (uint64_t)l->mapping + 1);
 	buf_add_varint(&c[3], (uint64_t)l->lines_n << 1 | l->is_folded);
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		const struct sym_line *line = &l->lines[i];
 
-		add_delta(&c[4], line->function, &k->function);
+		block_add_delta(&c[4], line->function, &k->function);
 		buf_add_varint(&c[5],
-			zigzag((int64_t)((uint64_t)line->line -
+			str_zigzag((int64_t)((uint64_t)line->line -
 				(uint64_t)sym_function(k->p, line->function)->start_line)));
-		buf_add_varint(&c[6], zigzag(line->column));
+		buf_add_varint(&c[6], str_zigzag(line->column));
 	}
 }
 
-static void pack_label_set(struct packer *k, struct sym_label_set set)
+static void block_pack_label_set(struct packer *k, struct sym_label_set set)
 {
 	struct buf *c = k->columns;
 
 	buf_add_varint(&c[1], set.n);
 	for (uint32_t i = 0; i < set.n; i++) {
 		buf_add_varint(&c[2], set.v[i].key);
-		add_delta(&c[3], set.v[i].str, &k->string);
+		block_add_delta(&c[3], set.v[i].str, &k->string);
 		buf_add_varint(&c[4], set.v[i].num_unit);
-		buf_add_varint(&c[5], zigzag(set.v[i].num));
+		buf_add_varint(&c[5], str_zigzag(set.v[i].num));
 	}
 }
 
-static void pack_header(struct packer *k, const struct sym_header *h)
+static void block_pack_header(struct packer *k, const struct sym_header *h)
 {
 	struct buf *c = k->columns;
 	uint32_t mapping = 0;
@@ -265,8 +266,8 @@ static void pack_header(struct packer *k, const struct sym_header *h)
 	for (uint32_t i = 0; i < h->comments_n; i++)
 		buf_add_varint(&c[4], h->comments[i]);
 	for (uint32_t i = 0; i < h->mappings_n; i++) {
-		add_delta(&c[5], h->mappings[i], &mapping);
-		buf_add_varint(&c[6], zigzag((int64_t)(h->mapping_start[i] - k->start)));
+		block_add_delta(&c[5], h->mappings[i], &mapping);
+		buf_add_varint(&c[6], str_zigzag((int64_t)(h->mapping_start[i] - k->start)));
 		k->start = h->mapping_start[i];
 	}
 }
@@ -275,12 +276,12 @@ static void pack_header(struct packer *k, const struct sym_header *h)
  * A stack that is new mostly brings a new location, whose id is the next: so locations are counted
  * down from the highest one so far, which costs a quarter less than from the one before.
  */
-static void pack_node(struct packer *k, uint32_t id, struct sym_node node)
+static void block_pack_node(struct packer *k, uint32_t id, struct sym_node node)
 {
 	struct buf *c = k->columns;
 
 	buf_add_varint(&c[1], id - node.parent - 1);
-	buf_add_varint(&c[2], zigzag((int64_t)k->locations - (int64_t)node.location));
+	buf_add_varint(&c[2], str_zigzag((int64_t)k->locations - (int64_t)node.location));
 	if (node.location >= k->locations)
 		k->locations = node.location + 1;
 	if (sym_node_recursive(k->p, id)) {
@@ -289,7 +290,7 @@ static void pack_node(struct packer *k, uint32_t id, struct sym_node node)
 	}
 }
 
-static void pack_symbol(struct packer *k, enum sym_kind kind, uint32_t id)
+static void block_pack_symbol(struct packer *k, enum sym_kind kind, uint32_t id)
 {
 	struct buf *c = k->columns;
 	struct str s;
@@ -306,29 +307,29 @@ static void pack_symbol(struct packer *k, enum sym_kind kind, uint32_t id)
 		buf_add_str(&c[2], s);
 		break;
 	case SYM_MAPPING:
-		pack_mapping(k, sym_mapping(k->p, id));
+		block_pack_mapping(k, sym_mapping(k->p, id));
 		break;
 	case SYM_FUNCTION:
-		pack_function(k, sym_function(k->p, id));
+		block_pack_function(k, sym_function(k->p, id));
 		break;
 	case SYM_LOCATION:
-		pack_location(k, sym_location(k->p, id));
+		block_pack_location(k, sym_location(k->p, id));
 		break;
 	case SYM_NODE:
-		pack_node(k, id, sym_node(k->p, id));
+		block_pack_node(k, id, sym_node(k->p, id));
 		break;
 	case SYM_LABEL_SET:
-		pack_label_set(k, sym_label_set(k->p, id));
+		block_pack_label_set(k, sym_label_set(k->p, id));
 		break;
 	case SYM_HEADER:
-		pack_header(k, sym_header(k->p, id));
+		block_pack_header(k, sym_header(k->p, id));
 		break;
 	case SYM_KINDS:
 		break;
 	}
 }
 
-static size_t columns_bytes(const struct packer *k)
+static size_t block_columns_bytes(const struct packer *k)
 {
 	size_t bytes = 0;
 
@@ -338,7 +339,7 @@ static size_t columns_bytes(const struct packer *k)
 }
 
 /* zstd-1 where it saves a tenth: else it would cost a reader time for nothing. */
-static enum err_code compress(struct packer *k, struct err *err)
+static enum err_code block_compress(struct packer *k, struct err *err)
 {
 	size_t bound = ZSTD_compressBound(k->raw.len), n, head;
 
@@ -361,21 +362,21 @@ static enum err_code compress(struct packer *k, struct err *err)
 }
 
 /* A page that waits in the spill; its bytes follow. */
-struct packed {
+struct block_packed {
 	uint32_t kind, first;
 	uint64_t len;
 };
 
-static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err *err)
+static enum err_code block_flush_page(struct packer *k, enum sym_kind kind, struct err *err)
 {
-	struct packed head = { kind, k->first, 0 };
+	struct block_packed head = { kind, k->first, 0 };
 	enum err_code rc;
 
 	if (!k->n)
 		return ERR_OK;
-	if (columns_bytes(k) > BLOCK_PAGE_RAW_MAX / 2)
+	if (block_columns_bytes(k) > BLOCK_PAGE_RAW_MAX / 2)
 		return err_set(err, ERR_LIMIT, "a symbol of job \"" STR_FMT "\" is %zu bytes, limit %u",
-			STR_ARG(k->p->name), columns_bytes(k), BLOCK_PAGE_RAW_MAX / 2);
+			STR_ARG(k->p->name), block_columns_bytes(k), BLOCK_PAGE_RAW_MAX / 2);
 	buf_clear(&k->raw);
 	buf_add_varint(&k->raw, k->n);
 	for (size_t i = 0; i < block_symbol_columns[kind]; i++)
@@ -388,7 +389,7 @@ static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err
 	}
 	if (buf_failed(&k->raw))
 		return err_nomem(err, "symbols");
-	if ((rc = compress(k, err)))
+	if ((rc = block_compress(k, err)))
 		return rc;
 	k->n = 0;
 	k->address = k->start = 0;
@@ -399,18 +400,18 @@ static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err
 	return spill_add(k->to, buf_str(&k->value), err);
 }
 
-static enum err_code write_kind(
+static enum err_code block_write_kind(
 	struct packer *k, enum sym_kind kind, const struct bits *bits, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t w = 0; w < bits->words && !rc; w++)
 		for (uint64_t left = bits->w[w]; left && !rc; left &= left - 1) {
-			pack_symbol(k, kind, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
-			if (k->n == PAGE_SYMBOLS || columns_bytes(k) >= PAGE_BYTES)
-				rc = flush_page(k, kind, err);
+			block_pack_symbol(k, kind, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
+			if (k->n == PAGE_SYMBOLS || block_columns_bytes(k) >= PAGE_BYTES)
+				rc = block_flush_page(k, kind, err);
 		}
-	return rc ? rc : flush_page(k, kind, err);
+	return rc ? rc : block_flush_page(k, kind, err);
 }
 
 enum err_code block_symbols_pack(
@@ -422,7 +423,7 @@ enum err_code block_symbols_pack(
 	if (!k.zstd)
 		rc = err_nomem(err, "symbols");
 	for (int kind = 1; kind < SYM_KINDS && !rc; kind++)
-		rc = write_kind(&k, kind, &bits[kind], err);
+		rc = block_write_kind(&k, kind, &bits[kind], err);
 	ZSTD_freeCCtx(k.zstd);
 	for (size_t i = 0; i < SYM_COLUMNS_MAX; i++)
 		buf_release(&k.columns[i]);
@@ -437,7 +438,7 @@ enum err_code block_symbols_put(struct table_writer *t, uint32_t slot, struct sp
 	struct buf bytes = { 0 };
 	enum err_code rc = ERR_OK;
 	struct block_key key;
-	struct packed head;
+	struct block_packed head;
 
 	for (uint64_t at = from; at < to && !rc; at += sizeof(head) + head.len) {
 		if ((rc = spill_read(s, at, sizeof(head), &bytes, err)))

@@ -5,7 +5,7 @@
 
 /* The pages of a partition, into memory. */
 
-static enum err_code load_page(struct symbol_page *page, struct str key, struct str value,
+static enum err_code block_load_page(struct symbol_page *page, struct str key, struct str value,
 	struct partition *p, enum sym_kind kind, uint32_t end, struct arena *scratch, uint64_t *loaded,
 	struct err *err)
 {
@@ -18,8 +18,9 @@ static enum err_code load_page(struct symbol_page *page, struct str key, struct 
 	return symbol_page_load(page, p, kind, cursor_u32be(&in), end, scratch, loaded, err);
 }
 
-static enum err_code load_kind(struct block *b, struct block_iter *it, struct symbol_page *page,
-	uint32_t slot, struct partition *p, enum sym_kind kind, uint64_t *lost, struct err *err)
+static enum err_code block_load_kind(struct block *b, struct block_iter *it,
+	struct symbol_page *page, uint32_t slot, struct partition *p, enum sym_kind kind,
+	uint64_t *lost, struct err *err)
 {
 	struct block_key from = block_key_symbols(slot, kind, 0);
 	struct block_key to = block_key_symbols(slot, kind + 1, 0);
@@ -34,7 +35,7 @@ static enum err_code load_kind(struct block *b, struct block_iter *it, struct sy
 	block_iter_seek(it, block_key_str(&from), BLOCK_KEY_ID_BYTES + 1);
 	do {
 		if (!(rc = block_iter_next(it, &key, &value, &why)))
-			rc = load_page(
+			rc = block_load_page(
 				page, key, value, p, kind, b->slots[slot].ends[kind], &scratch, &loaded, &why);
 		if (rc && rc != ERR_NOT_FOUND)
 			*err = why;
@@ -49,7 +50,7 @@ static const enum sym_kind names[] = { SYM_STRING, SYM_MAPPING, SYM_FUNCTION, SY
 	SYM_HEADER };
 static const enum sym_kind stacks[] = { SYM_LOCATION, SYM_NODE };
 
-static const enum sym_kind *kinds_of(enum block_stage stage, size_t *n)
+static const enum sym_kind *block_kinds_of(enum block_stage stage, size_t *n)
 {
 	assert(stage == BLOCK_NAMES || stage == BLOCK_STACKS);
 	*n = stage == BLOCK_NAMES ? sizeof(names) / sizeof(names[0]) :
@@ -60,7 +61,7 @@ static const enum sym_kind *kinds_of(enum block_stage stage, size_t *n)
 void block_symbols_expect(struct block *b, uint32_t slot, enum block_stage stage)
 {
 	size_t n;
-	const enum sym_kind *kinds = kinds_of(stage, &n);
+	const enum sym_kind *kinds = block_kinds_of(stage, &n);
 
 	for (size_t i = 0; i < n && slot < b->meta.partitions; i++) {
 		struct block_key from = block_key_symbols(slot, kinds[i], 0);
@@ -74,7 +75,7 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	enum block_stage stage, uint64_t *lost, struct err *err)
 {
 	size_t n;
-	const enum sym_kind *kinds = kinds_of(stage, &n);
+	const enum sym_kind *kinds = block_kinds_of(stage, &n);
 	struct symbol_page page = { 0 };
 	struct block_iter it;
 	struct err why = { 0 };
@@ -86,7 +87,7 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	if ((rc = block_iter_open(&it, b->rollups, true, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = load_kind(b, &it, &page, slot, p, kinds[i], lost, &why);
+		rc = block_load_kind(b, &it, &page, slot, p, kinds[i], lost, &why);
 	symbol_page_release(&page);
 	block_iter_close(&it);
 	if (*lost)

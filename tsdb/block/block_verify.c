@@ -34,7 +34,7 @@ enum err_code verify_error(
 
 #define READ_BYTES (1u << 20)
 
-static enum err_code hash_file(
+static enum err_code block_hash_file(
 	struct range_reader *r, XXH3_state_t *state, char *buffer, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -49,7 +49,7 @@ static enum err_code hash_file(
 	return rc;
 }
 
-static enum err_code check_file(
+static enum err_code block_check_file(
 	struct verify *v, const char *name, const struct block_file *want, struct err *err)
 {
 	char *path = block_path(&v->arena, v->b->dir, name), *buffer = malloc(READ_BYTES);
@@ -67,7 +67,7 @@ static enum err_code check_file(
 		goto out;
 	}
 	XXH3_64bits_reset(state);
-	rc = hash_file(r, state, buffer, &why);
+	rc = block_hash_file(r, state, buffer, &why);
 	if (rc)
 		rc = verify_error(v, rc, &why, err);
 	else if (r->bytes != want->bytes)
@@ -81,7 +81,7 @@ out:
 	return rc;
 }
 
-static enum err_code check_files(struct verify *v, struct err *err)
+static enum err_code block_check_files(struct verify *v, struct err *err)
 {
 	const struct block_meta *m = &v->b->meta;
 	char *path = block_path(&v->arena, v->b->dir, "meta.json");
@@ -101,22 +101,22 @@ static enum err_code check_files(struct verify *v, struct err *err)
 		verify_find(v, "meta.json: %s", why.msg);
 		return rc == ERR_NOMEM ? rc : ERR_OK;
 	}
-	if ((m->raw && (rc = check_file(v, "rows.ldb", &m->rows_file, err))) ||
-		(rc = check_file(v, "rollups.ldb", &m->rollups_file, err)))
+	if ((m->raw && (rc = block_check_file(v, "rows.ldb", &m->rows_file, err))) ||
+		(rc = block_check_file(v, "rollups.ldb", &m->rollups_file, err)))
 		return rc;
-	return check_file(v, "spare", &m->spare_file, err);
+	return block_check_file(v, "spare", &m->spare_file, err);
 }
 
 /* ---- small records: rollups.ldb against `spare` ---- */
 
-static bool is_small(struct str key)
+static bool block_is_small(struct str key)
 {
 	return key.len && key.ptr[0] >= KEY_GROUP && key.ptr[0] < KEY_SYMBOLS &&
 		key.ptr[0] != KEY_END && key.ptr[0] != KEY_META;
 }
 
 /* Checks that every small record of `from` is in `in`, with the same value. */
-static enum err_code check_copy(
+static enum err_code block_check_copy(
 	struct verify *v, struct table *from, struct table *in, const char *name, struct err *err)
 {
 	struct buf other = { 0 };
@@ -135,7 +135,7 @@ static enum err_code check_copy(
 				break;
 			continue;
 		}
-		if (!is_small(key))
+		if (!block_is_small(key))
 			continue;
 		buf_clear(&other);
 		rc = table_get(in, key, &other, &why);
@@ -150,7 +150,7 @@ static enum err_code check_copy(
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code check_copies(struct verify *v, struct err *err)
+static enum err_code block_check_copies(struct verify *v, struct err *err)
 {
 	struct err why = { 0 };
 	struct table *spare = block_spare(v->b, &why);
@@ -160,14 +160,14 @@ static enum err_code check_copies(struct verify *v, struct err *err)
 		verify_find(v, "spare: %s", why.code ? why.msg : "it cannot be read");
 		return ERR_OK;
 	}
-	if ((rc = check_copy(v, v->b->rollups, spare, "rollups.ldb", err)))
+	if ((rc = block_check_copy(v, v->b->rollups, spare, "rollups.ldb", err)))
 		return rc;
-	return check_copy(v, spare, v->b->rollups, "spare", err);
+	return block_check_copy(v, spare, v->b->rollups, "spare", err);
 }
 
 /* ---- postings: made again from the series' labels ---- */
 
-static enum err_code check_postings(struct verify *v, struct err *err)
+static enum err_code block_check_postings(struct verify *v, struct err *err)
 {
 	struct buf want = { 0 };
 	uint64_t i = 0, differ = 0;
@@ -208,7 +208,7 @@ static enum err_code check_postings(struct verify *v, struct err *err)
 static const char *const known_keys = "ANabcdefmpsy";
 
 /* ids of keys are below n; the table iterator saw that they ascend. */
-static enum err_code check_keys(struct verify *v, struct table *t, bool rows, struct err *err)
+static enum err_code block_check_keys(struct verify *v, struct table *t, bool rows, struct err *err)
 {
 	const struct block_meta *m = &v->b->meta;
 	uint64_t strangers = 0, chunks = 0, links = 0;
@@ -265,7 +265,7 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 
 /* ---- series ---- */
 
-static void check_counts(struct verify *v)
+static void block_check_counts(struct verify *v)
 {
 	const struct block_meta *m = &v->b->meta, *c = &v->counted;
 	const struct {
@@ -288,7 +288,7 @@ static void check_counts(struct verify *v)
 				counts[i].got, counts[i].want);
 }
 
-static void count_times(struct verify *v, const struct block_series *s)
+static void block_count_times(struct verify *v, const struct block_series *s)
 {
 	if (s->rows && (!v->counted.first_ns || s->first_ns < v->counted.first_ns))
 		v->counted.first_ns = s->first_ns;
@@ -296,29 +296,29 @@ static void count_times(struct verify *v, const struct block_series *s)
 		v->counted.last_ns = s->last_ns;
 }
 
-static void number_finding(void *ctx, const char *what)
+static void block_number_finding(void *ctx, const char *what)
 {
 	verify_find(ctx, "%s", what);
 }
 
-static enum err_code check_numbers(
+static enum err_code block_verify_check_numbers(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 
-	count_times(v, s);
+	block_count_times(v, s);
 	v->counted.numbers += s->rows;
 	if (!v->numbers && (rc = block_numbers_open(v->b, true, &v->numbers, err))) {
 		v->numbers = NULL;
 		return rc;
 	}
-	rc = block_check_numbers(v->b, id, s, v->numbers, number_finding, v, &why);
+	rc = block_check_numbers(v->b, id, s, v->numbers, block_number_finding, v, &why);
 	return rc ? verify_error(v, rc, &why, err) : ERR_OK;
 }
 
 /* Checks its place among the others: slot, group, order. */
-static enum err_code check_place(
+static enum err_code block_check_place(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err)
 {
 	const struct block_slot *slot = &v->b->slots[s->slot];
@@ -326,7 +326,7 @@ static enum err_code check_place(
 	enum err_code rc;
 	struct err why;
 
-	count_times(v, s);
+	block_count_times(v, s);
 	if (id < slot->first || id - slot->first >= slot->n)
 		verify_find(v, "series %" PRIu32 ": partition %" PRIu32 " does not have it", id, s->slot);
 	if ((rc = block_group(v->b, s->group, &first, &n, &why)))
@@ -340,7 +340,7 @@ static enum err_code check_place(
 	return ERR_OK;
 }
 
-static enum err_code check_series(struct verify *v, struct err *err)
+static enum err_code block_check_series(struct verify *v, struct err *err)
 {
 	struct labels before = { 0 };
 	struct arena arenas[2];
@@ -366,8 +366,8 @@ static enum err_code check_series(struct verify *v, struct err *err)
 		group = s.group;
 		before = s.labels;
 		if (!rc && s.slot == BLOCK_NUMERIC)
-			rc = check_numbers(v, id, &s, err);
-		else if (!rc && !(rc = check_place(v, id, &s, err)))
+			rc = block_verify_check_numbers(v, id, &s, err);
+		else if (!rc && !(rc = block_check_place(v, id, &s, err)))
 			rc = verify_series_rows(v, id, &s, err);
 	}
 	for (size_t i = 0; i < 2; i++)
@@ -386,14 +386,14 @@ enum err_code block_verify(struct block *b, block_finding_fn fn, void *ctx, stru
 	rc = v.postings ? ERR_OK : err_nomem(err, "verify");
 	if (b->meta.raw && !b->rows)
 		verify_find(&v, "rows.ldb cannot be read");
-	if (!rc && !(rc = check_files(&v, err)) && !(rc = check_copies(&v, err)) &&
-		!(rc = check_keys(&v, b->rollups, false, err)) &&
-		!(rc = b->rows ? check_keys(&v, b->rows, true, err) : ERR_OK) &&
-		!(rc = verify_rows_open(&v, err)) && !(rc = check_series(&v, err)) &&
+	if (!rc && !(rc = block_check_files(&v, err)) && !(rc = block_check_copies(&v, err)) &&
+		!(rc = block_check_keys(&v, b->rollups, false, err)) &&
+		!(rc = b->rows ? block_check_keys(&v, b->rows, true, err) : ERR_OK) &&
+		!(rc = verify_rows_open(&v, err)) && !(rc = block_check_series(&v, err)) &&
 		!(rc = verify_groups(&v, err)))
-		rc = check_postings(&v, err);
+		rc = block_check_postings(&v, err);
 	if (!rc)
-		check_counts(&v);
+		block_check_counts(&v);
 	verify_rows_close(&v);
 	block_chunks_close(v.numbers);
 	postings_close(v.postings);

@@ -2,8 +2,8 @@
 
 #include "tsdb/block/block_verify.h"
 
-static enum err_code check_links(struct verify *v, const struct block_series *s, struct str bytes,
-	int64_t ts_ns, struct err *err)
+static enum err_code block_check_links(struct verify *v, const struct block_series *s,
+	struct str bytes, int64_t ts_ns, struct err *err)
 {
 	const struct row *row = &v->unpacked.row;
 	enum err_code rc;
@@ -28,7 +28,7 @@ enum err_code verify_series_links(
 		return ERR_OK;
 	block_chunks_seek(v->links, id, INT64_MIN, INT64_MAX);
 	while ((rc = block_chunks_next(v->links, &bytes, &ts_ns, &why)) != ERR_NOT_FOUND) {
-		if (!rc && !(rc = check_links(v, s, bytes, ts_ns, &why)))
+		if (!rc && !(rc = block_check_links(v, s, bytes, ts_ns, &why)))
 			continue;
 		err_wrap(&why, rc, "series %" PRIu32, id);
 		if ((rc = verify_error(v, rc, &why, err)))

@@ -40,7 +40,7 @@ void verify_rows_close(struct verify *v)
 }
 
 /* The partition of a slot, its symbols loaded from this block alone. */
-static enum err_code enter_slot(struct verify *v, uint32_t slot, struct err *err)
+static enum err_code block_enter_slot(struct verify *v, uint32_t slot, struct err *err)
 {
 	static const struct symbol_limits all = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX };
 	const struct block_slot *s = &v->b->slots[slot];
@@ -75,7 +75,7 @@ static enum err_code enter_slot(struct verify *v, uint32_t slot, struct err *err
 
 /* ---- chunks ---- */
 
-static bool ids_exist(const struct partition *p, enum sym_kind kind, const struct bits *bits)
+static bool block_ids_exist(const struct partition *p, enum sym_kind kind, const struct bits *bits)
 {
 	for (size_t w = 0; w < bits->words; w++)
 		for (uint64_t left = bits->w[w]; left; left &= left - 1)
@@ -84,7 +84,7 @@ static bool ids_exist(const struct partition *p, enum sym_kind kind, const struc
 	return true;
 }
 
-static bool has_header(const struct block_series *s, uint32_t header)
+static bool block_has_header(const struct block_series *s, uint32_t header)
 {
 	for (uint32_t i = 0; i < s->headers_n; i++)
 		if (s->headers[i] == header)
@@ -98,21 +98,21 @@ struct seen { /* of one series */
 	bool sound; /* its chunks can be added up */
 };
 
-static enum err_code check_ids(struct verify *v, bool chunk, bool *ok, struct err *err)
+static enum err_code block_check_ids(struct verify *v, bool chunk, bool *ok, struct err *err)
 {
 	struct bits stacks = { 0 }, sets = { 0 };
 	enum err_code rc = chunk ? chunk_mark_ids(v->chunk, &stacks, &sets, err) :
 							   rollup_mark_ids(v->view, &stacks, &sets, err);
 
-	*ok = !rc && ids_exist(v->partition, SYM_NODE, &stacks) &&
-		ids_exist(v->partition, SYM_LABEL_SET, &sets);
+	*ok = !rc && block_ids_exist(v->partition, SYM_NODE, &stacks) &&
+		block_ids_exist(v->partition, SYM_LABEL_SET, &sets);
 	bits_release(&stacks);
 	bits_release(&sets);
 	return rc;
 }
 
-static enum err_code check_chunk(struct verify *v, const struct block_series *s, struct str bytes,
-	int64_t first_ns, struct seen *seen, struct err *err)
+static enum err_code block_check_chunk(struct verify *v, const struct block_series *s,
+	struct str bytes, int64_t first_ns, struct seen *seen, struct err *err)
 {
 	const struct chunk_row *rows;
 	const struct row *unpacked;
@@ -121,7 +121,7 @@ static enum err_code check_chunk(struct verify *v, const struct block_series *s,
 	bool ok;
 
 	if ((rc = chunk_parse(v->chunk, bytes, err)) || (rc = chunk_unpack(v->chunk, &unpacked, err)) ||
-		(rc = check_ids(v, true, &ok, err)))
+		(rc = block_check_ids(v, true, &ok, err)))
 		return rc;
 	rows = chunk_rows(v->chunk);
 	n = chunk_rows_n(v->chunk);
@@ -130,7 +130,7 @@ static enum err_code check_chunk(struct verify *v, const struct block_series *s,
 
 		ok = ok && sym_exists(v->partition, SYM_HEADER, rows[i].header) &&
 			h->types_n == chunk_columns_n(v->chunk);
-		if (!has_header(s, rows[i].header))
+		if (!block_has_header(s, rows[i].header))
 			return err_set(err, ERR_CORRUPT, "a header is not in the series' record");
 		seen->samples += rows[i].n;
 	}
@@ -147,7 +147,7 @@ static enum err_code check_chunk(struct verify *v, const struct block_series *s,
 	return ERR_OK;
 }
 
-static enum err_code check_chunks(
+static enum err_code block_check_chunks(
 	struct verify *v, uint32_t id, const struct block_series *s, struct seen *seen, struct err *err)
 {
 	struct str bytes;
@@ -157,7 +157,7 @@ static enum err_code check_chunks(
 
 	block_chunks_seek(v->chunks, id, INT64_MIN, INT64_MAX);
 	while ((rc = block_chunks_next(v->chunks, &bytes, &first_ns, &why)) != ERR_NOT_FOUND) {
-		if (!rc && !(rc = check_chunk(v, s, bytes, first_ns, seen, &why)))
+		if (!rc && !(rc = block_check_chunk(v, s, bytes, first_ns, seen, &why)))
 			continue;
 		seen->sound = false;
 		err_wrap(&why, rc, "series %" PRIu32, id);
@@ -174,7 +174,7 @@ static enum err_code check_chunks(
 /* ---- rollups ---- */
 
 /* Rows of the step, from chunks. */
-static enum err_code add_rows(
+static enum err_code block_add_rows(
 	struct verify *v, uint32_t id, int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	struct str bytes;
@@ -201,7 +201,7 @@ static enum err_code add_rows(
 }
 
 /* Rollups of a series, of a finer level or of the same. */
-static enum err_code add_rollups(
+static enum err_code block_add_rollups(
 	struct verify *v, uint32_t id, uint32_t level, int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	struct str bytes;
@@ -211,14 +211,15 @@ static enum err_code add_rollups(
 
 	block_rollups_seek(v->parts, ROLLUP_SERIES, id, level, from_ns, to_ns);
 	while (!(rc = block_rollups_next(v->parts, &bytes, &step_ns, err)))
-		if ((rc = rollup_parse(v->view, bytes, err)) || (rc = check_ids(v, false, &ok, err)) ||
+		if ((rc = rollup_parse(v->view, bytes, err)) ||
+			(rc = block_check_ids(v, false, &ok, err)) ||
 			(rc = ok ? ERR_OK : err_set(err, ERR_CORRUPT, "symbols are missing")) ||
 			(rc = rollup_builder_add(v->builder, v->view, err)))
 			return rc;
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code same_rollup(
+static enum err_code block_same_rollup(
 	struct verify *v, struct str bytes, bool functions, struct err *err)
 {
 	enum err_code rc;
@@ -232,7 +233,7 @@ static enum err_code same_rollup(
 	return rc;
 }
 
-static uint64_t columns_of(const struct rollup_view *view)
+static uint64_t block_columns_of(const struct rollup_view *view)
 {
 	uint64_t n = 0;
 
@@ -241,28 +242,28 @@ static uint64_t columns_of(const struct rollup_view *view)
 	return n;
 }
 
-static enum err_code check_rollup(struct verify *v, uint32_t id, uint32_t level, int64_t step_ns,
-	struct str bytes, struct err *err)
+static enum err_code block_check_rollup(struct verify *v, uint32_t id, uint32_t level,
+	int64_t step_ns, struct str bytes, struct err *err)
 {
 	int64_t end_ns = step_ns + rollup_step_ns[level];
 	enum err_code rc;
 	bool ok;
 
-	if ((rc = rollup_parse(v->view, bytes, err)) || (rc = check_ids(v, false, &ok, err)))
+	if ((rc = rollup_parse(v->view, bytes, err)) || (rc = block_check_ids(v, false, &ok, err)))
 		return rc;
-	v->columns[id][level] += columns_of(v->view);
+	v->columns[id][level] += block_columns_of(v->view);
 	if (!ok)
 		return err_set(err, ERR_CORRUPT, "symbols are missing");
 	if (step_ns % rollup_step_ns[level])
 		return err_set(err, ERR_CORRUPT, "a rollup's step is wrong");
 	rollup_builder_clear(v->builder);
 	if (v->chunks)
-		rc = add_rows(v, id, step_ns, end_ns, err);
+		rc = block_add_rows(v, id, step_ns, end_ns, err);
 	else if (level && (v->b->meta.levels >> (level - 1) & 1))
-		rc = add_rollups(v, id, level - 1, step_ns, end_ns, err);
+		rc = block_add_rollups(v, id, level - 1, step_ns, end_ns, err);
 	else
 		return ERR_OK;
-	return rc ? rc : same_rollup(v, bytes, false, err);
+	return rc ? rc : block_same_rollup(v, bytes, false, err);
 }
 
 enum err_code verify_series_rows(
@@ -272,10 +273,11 @@ enum err_code verify_series_rows(
 	enum err_code rc;
 	struct err why;
 
-	if ((rc = enter_slot(v, s->slot, err)))
+	if ((rc = block_enter_slot(v, s->slot, err)))
 		return rc;
 	if (v->chunks &&
-		((rc = check_chunks(v, id, s, &seen, err)) || (rc = verify_series_links(v, id, s, err))))
+		((rc = block_check_chunks(v, id, s, &seen, err)) ||
+			(rc = verify_series_links(v, id, s, err))))
 		return rc;
 	for (uint32_t level = 0; level < ROLLUP_LEVELS && seen.sound; level++) {
 		struct str bytes;
@@ -283,7 +285,7 @@ enum err_code verify_series_rows(
 
 		block_rollups_seek(v->rollups, ROLLUP_SERIES, id, level, 0, INT64_MAX);
 		while ((rc = block_rollups_next(v->rollups, &bytes, &step_ns, &why)) != ERR_NOT_FOUND) {
-			if (!rc && !(rc = check_rollup(v, id, level, step_ns, bytes, &why)))
+			if (!rc && !(rc = block_check_rollup(v, id, level, step_ns, bytes, &why)))
 				continue;
 			err_wrap(&why, rc, "series %" PRIu32 ", level %" PRIu32, id, level);
 			if ((rc = verify_error(v, rc, &why, err)))
@@ -303,7 +305,7 @@ enum err_code verify_series_rows(
 
 /* ---- groups ---- */
 
-static enum err_code check_group(
+static enum err_code block_check_group(
 	struct verify *v, uint32_t group, enum rollup_kind kind, uint32_t level, struct err *err)
 {
 	uint64_t columns = 0;
@@ -322,10 +324,10 @@ static enum err_code check_group(
 		if (!rc) {
 			rollup_builder_clear(v->builder);
 			for (uint32_t i = first; i < first + n && !rc; i++)
-				rc = add_rollups(v, i, level, step_ns, step_ns + 1, &why);
+				rc = block_add_rollups(v, i, level, step_ns, step_ns + 1, &why);
 			if (!rc && kind == ROLLUP_GROUP && !(rc = rollup_parse(v->view, bytes, &why)))
-				columns += columns_of(v->view);
-			if (!rc && !(rc = same_rollup(v, bytes, kind == ROLLUP_FUNCTIONS, &why)))
+				columns += block_columns_of(v->view);
+			if (!rc && !(rc = block_same_rollup(v, bytes, kind == ROLLUP_FUNCTIONS, &why)))
 				continue;
 		}
 		err_wrap(&why, rc, "group %" PRIu32 ", level %" PRIu32, group, level);
@@ -355,13 +357,13 @@ enum err_code verify_groups(struct verify *v, struct err *err)
 		if (v->slot != s.slot && v->counted.nodes) {
 			uint64_t nodes = v->counted.nodes, strings = v->counted.strings;
 
-			rc = enter_slot(v, s.slot, err); /* counted before */
+			rc = block_enter_slot(v, s.slot, err); /* counted before */
 			v->counted.nodes = nodes;
 			v->counted.strings = strings;
 		}
 		for (uint32_t level = 0; level < ROLLUP_LEVELS && !rc; level++)
-			if (!(rc = check_group(v, g, ROLLUP_GROUP, level, err)))
-				rc = check_group(v, g, ROLLUP_FUNCTIONS, level, err);
+			if (!(rc = block_check_group(v, g, ROLLUP_GROUP, level, err)))
+				rc = block_check_group(v, g, ROLLUP_FUNCTIONS, level, err);
 	}
 	return rc;
 }

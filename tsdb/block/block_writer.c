@@ -145,8 +145,8 @@ enum err_code block_writer_end_series(struct block_writer *w, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_order(struct block_writer *w, uint32_t slot, struct labels labels,
-	struct labels group_labels, bool *new_group, struct err *err)
+static enum err_code block_writer_check_order(struct block_writer *w, uint32_t slot,
+	struct labels labels, struct labels group_labels, bool *new_group, struct err *err)
 {
 	int order;
 
@@ -172,7 +172,7 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 	bool new_group = true;
 	enum err_code rc;
 
-	if ((rc = check_order(w, slot, labels, group_labels, &new_group, err)) ||
+	if ((rc = block_writer_check_order(w, slot, labels, group_labels, &new_group, err)) ||
 		(rc = block_writer_end_series(w, err)))
 		return rc;
 	if (w->series_at.n == SYM_NONE - 1)
@@ -200,7 +200,8 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 }
 
 /* Adds a header to the series and to the partition. */
-static enum err_code add_header(struct block_writer *w, uint32_t header, struct err *err)
+static enum err_code block_writer_add_header(
+	struct block_writer *w, uint32_t header, struct err *err)
 {
 	struct bits *bits = &w->slots[w->now.slot].bits[SYM_HEADER];
 	uint32_t at = w->headers_n, *v;
@@ -219,7 +220,8 @@ static enum err_code add_header(struct block_writer *w, uint32_t header, struct 
 	return ERR_OK;
 }
 
-static enum err_code missing_symbols(const struct partition *p, const char *what, struct err *err)
+static enum err_code block_missing_symbols(
+	const struct partition *p, const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT,
 		"write block: a %s of job \"" STR_FMT "\" uses symbols that are missing", what,
@@ -227,32 +229,33 @@ static enum err_code missing_symbols(const struct partition *p, const char *what
 }
 
 /* If symbols were lost, each id is looked up; else the largest one is enough. */
-static enum err_code check_marks(const struct partition *p, const struct bits *bits,
+static enum err_code block_check_marks(const struct partition *p, const struct bits *bits,
 	enum sym_kind kind, const char *what, struct err *err)
 {
 	for (size_t i = 0; i < bits->words; i++)
 		for (uint64_t left = bits->w[i]; left; left &= left - 1)
 			if (!sym_exists(p, kind, (uint32_t)(i * 64 + (size_t)__builtin_ctzll(left))))
-				return missing_symbols(p, what, err);
+				return block_missing_symbols(p, what, err);
 	return ERR_OK;
 }
 
 typedef enum err_code (*mark_fn)(
 	struct block_writer *w, struct bits *stacks, struct bits *sets, struct err *err);
 
-static enum err_code mark_chunk(
+static enum err_code block_writer_mark_chunk(
 	struct block_writer *w, struct bits *stacks, struct bits *sets, struct err *err)
 {
 	return chunk_mark_ids(w->chunk, stacks, sets, err);
 }
 
-static enum err_code mark_rollup(
+static enum err_code block_writer_mark_rollup(
 	struct block_writer *w, struct bits *stacks, struct bits *sets, struct err *err)
 {
 	return rollup_mark_ids(w->view, stacks, sets, err);
 }
 
-static enum err_code mark_ids(struct block_writer *w, mark_fn fn, const char *what, struct err *err)
+static enum err_code block_writer_mark_ids(
+	struct block_writer *w, mark_fn fn, const char *what, struct err *err)
 {
 	struct writer_slot *slot = &w->slots[w->now.slot];
 	struct bits stacks = { 0 }, sets = { 0 };
@@ -260,8 +263,8 @@ static enum err_code mark_ids(struct block_writer *w, mark_fn fn, const char *wh
 
 	if (atomic_load_explicit(&slot->p->damaged, memory_order_relaxed)) {
 		if (!(rc = fn(w, &stacks, &sets, err)) &&
-			!(rc = check_marks(slot->p, &stacks, SYM_NODE, what, err)))
-			rc = check_marks(slot->p, &sets, SYM_LABEL_SET, what, err);
+			!(rc = block_check_marks(slot->p, &stacks, SYM_NODE, what, err)))
+			rc = block_check_marks(slot->p, &sets, SYM_LABEL_SET, what, err);
 		bits_release(&stacks);
 		bits_release(&sets);
 		if (rc)
@@ -301,15 +304,16 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 		return err_set(err, ERR_INVALID, "write block: a chunk comes out of order");
 	for (uint32_t i = 0; i < n; i++)
 		if (!sym_exists(p, SYM_HEADER, rows[i].header))
-			return missing_symbols(p, "chunk", err);
+			return block_missing_symbols(p, "chunk", err);
 	if (chunk_stack_max(w->chunk) >= sym_nodes_n(p) ||
 		chunk_label_set_max(w->chunk) >= sym_label_sets_n(p))
-		return missing_symbols(p, "chunk", err);
-	if ((rc = mark_ids(w, mark_chunk, "chunk", err)))
+		return block_missing_symbols(p, "chunk", err);
+	if ((rc = block_writer_mark_ids(w, block_writer_mark_chunk, "chunk", err)))
 		return rc;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = i && rows[i].header == rows[i - 1].header ? ERR_OK :
-														 add_header(w, rows[i].header, err);
+		rc = i && rows[i].header == rows[i - 1].header ?
+			ERR_OK :
+			block_writer_add_header(w, rows[i].header, err);
 	key = block_key_rows(w->series_at.n, last, first);
 	if (rc || (rc = table_writer_put(w->rows, block_key_str(&key), bytes, err)))
 		return rc;
@@ -340,13 +344,13 @@ enum err_code block_writer_links(
 
 /* ---- rollups ---- */
 
-static enum err_code put_rollup(
+static enum err_code block_writer_put_rollup(
 	struct block_writer *w, const struct block_key *key, struct str bytes, struct err *err)
 {
 	return table_writer_put(w->rollups, block_key_str(key), bytes, err);
 }
 
-static enum err_code check_step(
+static enum err_code block_writer_check_step(
 	struct block_writer *w, uint32_t level, int64_t step_ns, struct err *err)
 {
 	if (level >= ROLLUP_LEVELS || !(w->o.levels >> level & 1))
@@ -360,7 +364,7 @@ static enum err_code check_step(
 
 /* Without raw rows the finest rollups have the number of rows. A row counts in each of its columns,
  * so the number of the fullest column is certain. */
-static void count_rollup(struct block_writer *w)
+static void block_writer_count_rollup(struct block_writer *w)
 {
 	struct block_series *s = &w->now;
 	uint64_t rows = 0, samples = 0;
@@ -390,7 +394,8 @@ enum err_code block_writer_rollup(
 
 	if (!w->open || w->now.slot == BLOCK_NUMERIC)
 		return err_set(err, ERR_INVALID, "write block: a rollup without series");
-	if ((rc = check_step(w, level, step_ns, err)) || (rc = rollup_parse(w->view, bytes, err)))
+	if ((rc = block_writer_check_step(w, level, step_ns, err)) ||
+		(rc = rollup_parse(w->view, bytes, err)))
 		return rc;
 	p = w->slots[w->now.slot].p;
 	for (uint32_t i = 0; i < rollup_columns_n(w->view); i++) {
@@ -398,20 +403,20 @@ enum err_code block_writer_rollup(
 
 		for (uint32_t k = 0; k < c->headers_n; k++)
 			if (!sym_exists(p, SYM_HEADER, c->headers[k]))
-				return missing_symbols(p, "rollup", err);
+				return block_missing_symbols(p, "rollup", err);
 	}
-	if ((rc = mark_ids(w, mark_rollup, "rollup", err)))
+	if ((rc = block_writer_mark_ids(w, block_writer_mark_rollup, "rollup", err)))
 		return rc;
 	for (uint32_t i = 0; i < rollup_columns_n(w->view); i++) {
 		const struct rollup_column *c = rollup_column(w->view, i);
 
 		for (uint32_t k = 0; k < c->headers_n; k++)
-			if ((rc = add_header(w, c->headers[k], err)))
+			if ((rc = block_writer_add_header(w, c->headers[k], err)))
 				return rc;
 	}
 	if (!w->rows && level == w->stats_level)
-		count_rollup(w);
-	return put_rollup(w, &key, bytes, err);
+		block_writer_count_rollup(w);
+	return block_writer_put_rollup(w, &key, bytes, err);
 }
 
 enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind kind,
@@ -422,7 +427,8 @@ enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind
 	enum err_code rc;
 	uint32_t n;
 
-	if ((rc = block_writer_end_series(w, err)) || (rc = check_step(w, level, step_ns, err)))
+	if ((rc = block_writer_end_series(w, err)) ||
+		(rc = block_writer_check_step(w, level, step_ns, err)))
 		return rc;
 	if (kind == ROLLUP_SERIES || group >= w->groups_n)
 		return err_set(err, ERR_INVALID, "write block: a rollup of a group that is not there");
@@ -432,5 +438,5 @@ enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind
 	w->grouping = true;
 	rc = kind == ROLLUP_GROUP ? rollup_parse(w->view, bytes, err) :
 								rollup_functions_parse(w->view, bytes, err);
-	return rc ? rc : put_rollup(w, &key, bytes, err);
+	return rc ? rc : block_writer_put_rollup(w, &key, bytes, err);
 }

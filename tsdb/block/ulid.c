@@ -16,7 +16,7 @@ static struct mutex lock = MUTEX_INIT; /* guards the two below */
 static uint64_t last_ms;
 static unsigned char last_random[10];
 
-static void draw(unsigned char *into, size_t n)
+static void block_draw(unsigned char *into, size_t n)
 {
 	uint64_t mix;
 
@@ -28,7 +28,7 @@ static void draw(unsigned char *into, size_t n)
 		into[i] = (unsigned char)(mix >> 56);
 }
 
-static void count_up(void)
+static void block_count_up(void)
 {
 	for (int i = 9; i >= 0; i--)
 		if (++last_random[i])
@@ -45,9 +45,9 @@ struct ulid ulid_new(int64_t now_ns)
 	mutex_lock(&lock);
 	if (ms > last_ms) {
 		last_ms = ms;
-		draw(last_random, sizeof(last_random));
+		block_draw(last_random, sizeof(last_random));
 	} else {
-		count_up();
+		block_count_up();
 	}
 	for (int i = 0; i < 6; i++)
 		bytes[i] = (unsigned char)(last_ms >> (40 - 8 * i));

@@ -69,12 +69,12 @@ bool answer_time_ns(struct str s, int64_t *out)
 	return true;
 }
 
-bool answer_date_ns(const struct answer *a, int64_t *out)
+bool answer_date_ns(const struct bucket_answer *a, int64_t *out)
 {
 	return answer_time_ns(answer_header(a, "date"), out);
 }
 
-static int64_t asked_pause(const struct answer *a)
+static int64_t bucket_answer_asked_pause(const struct bucket_answer *a)
 {
 	uint64_t seconds;
 
@@ -87,7 +87,7 @@ static int64_t asked_pause(const struct answer *a)
 /* ---- words ---- */
 
 /* The store's text as one short line: it may hold anything. */
-static void print_safe(struct buf *out, struct str s)
+static void bucket_answer_print_safe(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len && i < MESSAGE_BYTES_MAX; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];
@@ -98,7 +98,7 @@ static void print_safe(struct buf *out, struct str s)
 		buf_add_cstr(out, "...");
 }
 
-static void print_skew(struct buf *out, const struct answer *a)
+static void bucket_answer_print_skew(struct buf *out, const struct bucket_answer *a)
 {
 	int64_t ours = clock_now_ns() / NS_PER_S * NS_PER_S, theirs;
 
@@ -115,7 +115,7 @@ static void print_skew(struct buf *out, const struct answer *a)
 static const char *const region_codes[] = { "AuthorizationHeaderMalformed", "PermanentRedirect",
 	"TemporaryRedirect", "IllegalLocationConstraintException", NULL };
 
-static bool is_one_of(const char *code, const char *const *list)
+static bool bucket_answer_is_one_of(const char *code, const char *const *list)
 {
 	for (; *list; list++)
 		if (strcmp(code, *list) == 0)
@@ -123,8 +123,8 @@ static bool is_one_of(const char *code, const char *const *list)
 	return false;
 }
 
-static void print_region(
-	struct buf *out, const struct bucket *b, const struct answer *a, const struct xml_node *error)
+static void bucket_answer_print_region(struct buf *out, const struct bucket *b,
+	const struct bucket_answer *a, const struct xml_node *error)
 {
 	struct str region = xml_text(error, "Region"), endpoint = xml_text(error, "Endpoint");
 
@@ -133,16 +133,17 @@ static void print_region(
 	buf_printf(out, "the bucket is elsewhere: asked in region " STR_FMT, STR_ARG(b->c.region));
 	if (region.len) {
 		buf_add_cstr(out, ", it is in ");
-		print_safe(out, region);
+		bucket_answer_print_safe(out, region);
 	}
 	if (endpoint.len) {
 		buf_add_cstr(out, ", endpoint ");
-		print_safe(out, endpoint);
+		bucket_answer_print_safe(out, endpoint);
 	}
 }
 
 /* A token service may repeat the token, so its message is left out. */
-static void print_store(struct buf *out, const struct call *c, const struct xml_node *error)
+static void bucket_answer_print_store(
+	struct buf *out, const struct bucket_call *c, const struct xml_node *error)
 {
 	struct str message = xml_text(error, "Message");
 
@@ -153,14 +154,14 @@ static void print_store(struct buf *out, const struct call *c, const struct xml_
 		buf_printf(out, " %s", c->code);
 	if (message.len) {
 		buf_add_cstr(out, ": ");
-		print_safe(out, message);
+		bucket_answer_print_safe(out, message);
 	}
 }
 
 /* ---- codes ---- */
 
 /* Only what a code may hold, so that it can be printed and compared. */
-static void set_code(struct call *c, struct str code)
+static void bucket_answer_set_code(struct bucket_call *c, struct str code)
 {
 	size_t n = code.len < sizeof(c->code) - 1 ? code.len : 0;
 
@@ -173,7 +174,7 @@ static void set_code(struct call *c, struct str code)
 }
 
 /* Answers without a body (HEAD), and those of proxies. */
-static const char *code_of_status(int status)
+static const char *bucket_answer_code_of_status(int status)
 {
 	switch (status) {
 	case 403:
@@ -194,7 +195,7 @@ static const char *code_of_status(int status)
 	}
 }
 
-static const struct meaning *meaning_of(const char *code)
+static const struct meaning *bucket_answer_meaning_of(const char *code)
 {
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (strcmp(meanings[i].code, code) == 0)
@@ -202,18 +203,18 @@ static const struct meaning *meaning_of(const char *code)
 	return NULL;
 }
 
-static struct verdict judge(
-	struct bucket *b, struct call *c, const struct xml_node *error, struct err *err)
+static struct bucket_verdict bucket_judge(
+	struct bucket *b, struct bucket_call *c, const struct xml_node *error, struct err *err)
 {
-	const struct answer *a = &c->answer;
-	struct verdict v = { .rc = ERR_UNAVAILABLE };
+	const struct bucket_answer *a = &c->answer;
+	struct bucket_verdict v = { .rc = ERR_UNAVAILABLE };
 	const struct meaning *m;
 	struct buf words = { 0 };
 
-	set_code(c, xml_text(error, "Code"));
+	bucket_answer_set_code(c, xml_text(error, "Code"));
 	if (!c->code[0])
-		snprintf(c->code, sizeof(c->code), "%s", code_of_status(a->status));
-	m = meaning_of(c->code);
+		snprintf(c->code, sizeof(c->code), "%s", bucket_answer_code_of_status(a->status));
+	m = bucket_answer_meaning_of(c->code);
 	if (m) {
 		v.rc = m->rc;
 		v.again = m->kind == AGAIN;
@@ -224,17 +225,18 @@ static struct verdict judge(
 	if (a->status == 408 || a->status == 429)
 		v.again = true;
 	if (v.again)
-		v.pause_ns = asked_pause(a);
+		v.pause_ns = bucket_answer_asked_pause(a);
 	if (m && m->words) {
 		buf_add_cstr(&words, m->words);
 	} else if (strcmp(c->code, "RequestTimeTooSkewed") == 0) {
-		print_skew(&words, a);
+		bucket_answer_print_skew(&words, a);
 	} else if (strcmp(c->code, "AccessDenied") == 0) {
 		buf_printf(&words, "access denied: the credentials do not allow %s", c->right);
-	} else if (is_one_of(c->code, region_codes) || a->status == 301 || a->status == 307) {
-		print_region(&words, b, a, error);
+	} else if (bucket_answer_is_one_of(c->code, region_codes) || a->status == 301 ||
+		a->status == 307) {
+		bucket_answer_print_region(&words, b, a, error);
 	} else {
-		print_store(&words, c, error);
+		bucket_answer_print_store(&words, c, error);
 	}
 	if (buf_failed(&words))
 		v.rc = err_nomem(err, "answer");
@@ -244,35 +246,35 @@ static struct verdict judge(
 	return v;
 }
 
-struct verdict answer_judge_error(
-	struct bucket *b, struct call *c, struct str body, struct err *err)
+struct bucket_verdict answer_judge_error(
+	struct bucket *b, struct bucket_call *c, struct str body, struct err *err)
 {
 	struct xml_node *root = NULL;
-	struct verdict v;
+	struct bucket_verdict v;
 	struct arena arena;
 
 	arena_init(&arena, 0);
 	if (body.len && xml_parse(&arena, body, &root, NULL))
 		root = NULL; /* a page of a proxy */
 	if (root && str_is(root->name, "ErrorResponse")) /* of a token service */
-		v = judge(b, c, xml_child(root, "Error"), err);
+		v = bucket_judge(b, c, xml_child(root, "Error"), err);
 	else
-		v = judge(b, c, root && str_is(root->name, "Error") ? root : NULL, err);
+		v = bucket_judge(b, c, root && str_is(root->name, "Error") ? root : NULL, err);
 	arena_release(&arena);
 	return v;
 }
 
-struct verdict answer_judge(struct bucket *b, struct call *c, struct err *err)
+struct bucket_verdict answer_judge(struct bucket *b, struct bucket_call *c, struct err *err)
 {
-	struct answer *a = &c->answer;
+	struct bucket_answer *a = &c->answer;
 
 	c->code[0] = '\0';
 	if (a->rc) {
 		err_copy(err, &a->err);
-		return (struct verdict){ .rc = a->rc,
+		return (struct bucket_verdict){ .rc = a->rc,
 			.again = a->rc == ERR_TIMEOUT || a->rc == ERR_UNAVAILABLE };
 	}
 	if (a->status / 100 == 2)
-		return (struct verdict){ ERR_OK };
+		return (struct bucket_verdict){ ERR_OK };
 	return answer_judge_error(b, c, buf_str(&a->body), err);
 }

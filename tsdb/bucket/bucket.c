@@ -16,7 +16,7 @@
 
 /* ---- names ---- */
 
-static bool parts_valid(struct str key)
+static bool bucket_parts_valid(struct str key)
 {
 	size_t from = 0;
 
@@ -32,7 +32,8 @@ static bool parts_valid(struct str key)
 	return true;
 }
 
-static enum err_code check_name(struct str key, size_t max, const char *what, struct err *err)
+static enum err_code bucket_check_name(
+	struct str key, size_t max, const char *what, struct err *err)
 {
 	if (key.len > max)
 		return err_set(err, ERR_INVALID, "%s of %zu bytes, limit %zu", what, key.len, max);
@@ -41,7 +42,7 @@ static enum err_code check_name(struct str key, size_t max, const char *what, st
 			return err_set(err, ERR_INVALID, "%s with a control character", what);
 	if (!str_is_utf8(key))
 		return err_set(err, ERR_INVALID, "%s is not UTF-8", what);
-	if (!key.len || !parts_valid(key))
+	if (!key.len || !bucket_parts_valid(key))
 		return err_set(err, ERR_INVALID, "%s \"" STR_FMT "\" has an empty part, or \".\" or \"..\"",
 			what, STR_ARG(key));
 	return ERR_OK;
@@ -49,10 +50,10 @@ static enum err_code check_name(struct str key, size_t max, const char *what, st
 
 enum err_code bucket_check_key(struct str key, struct err *err)
 {
-	return check_name(key, BUCKET_KEY_BYTES_MAX, "key", err);
+	return bucket_check_name(key, BUCKET_KEY_BYTES_MAX, "key", err);
 }
 
-static enum err_code check_bucket(struct str name, struct err *err)
+static enum err_code bucket_check(struct str name, struct err *err)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.ptr[i];
@@ -68,7 +69,7 @@ static enum err_code check_bucket(struct str name, struct err *err)
 
 /* ---- opening ---- */
 
-static char *lower_dup(struct arena *a, struct str s)
+static char *bucket_lower_dup(struct arena *a, struct str s)
 {
 	char *p = arena_strndup(a, s.ptr, s.len);
 
@@ -79,7 +80,7 @@ static char *lower_dup(struct arena *a, struct str s)
 }
 
 /* "https://HOST:PORT/BASE" into the authority, and the path before keys. */
-static enum err_code set_endpoint(struct bucket *b, struct err *err)
+static enum err_code bucket_set_endpoint(struct bucket *b, struct err *err)
 {
 	const struct bucket_config *c = &b->c;
 	const char *problem = http_config_url_problem(c->endpoint);
@@ -105,7 +106,7 @@ static enum err_code set_endpoint(struct bucket *b, struct err *err)
 		return err_set(err, ERR_INVALID, "endpoint: no host, or a user name in it");
 	authority = arena_printf(&b->arena, STR_FMT "%s" STR_FMT,
 		STR_ARG(c->virtual_host ? c->bucket : STR("")), c->virtual_host ? "." : "", STR_ARG(rest));
-	authority = authority ? lower_dup(&b->arena, str_of(authority)) : NULL;
+	authority = authority ? bucket_lower_dup(&b->arena, str_of(authority)) : NULL;
 	path = arena_printf(&b->arena, STR_FMT "%s" STR_FMT, STR_ARG(base), c->virtual_host ? "" : "/",
 		STR_ARG(c->virtual_host ? STR("") : c->bucket));
 	if (!authority || !path)
@@ -115,7 +116,7 @@ static enum err_code set_endpoint(struct bucket *b, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code set_prefix(struct bucket *b, struct err *err)
+static enum err_code bucket_set_prefix(struct bucket *b, struct err *err)
 {
 	struct str prefix = b->c.prefix;
 	enum err_code rc;
@@ -123,7 +124,7 @@ static enum err_code set_prefix(struct bucket *b, struct err *err)
 
 	while (prefix.len && prefix.ptr[prefix.len - 1] == '/')
 		prefix.len--;
-	if (prefix.len && (rc = check_name(prefix, BUCKET_KEY_BYTES_MAX - 1, "prefix", err)))
+	if (prefix.len && (rc = bucket_check_name(prefix, BUCKET_KEY_BYTES_MAX - 1, "prefix", err)))
 		return rc;
 	p = arena_printf(&b->arena, STR_FMT "%s", STR_ARG(prefix), prefix.len ? "/" : "");
 	if (p)
@@ -136,7 +137,7 @@ static enum err_code set_prefix(struct bucket *b, struct err *err)
 	return ERR_OK;
 }
 
-static void set_defaults(struct bucket_config *c)
+static void bucket_config_set_defaults(struct bucket_config *c)
 {
 	if (!c->region.len)
 		c->region = STR("us-east-1");
@@ -152,7 +153,8 @@ static void set_defaults(struct bucket_config *c)
 	c->part_bytes = c->part_bytes ? c->part_bytes : (size_t)64 << 20;
 }
 
-static enum err_code copy_config(struct bucket *b, const struct bucket_config *c, struct err *err)
+static enum err_code bucket_copy_config(
+	struct bucket *b, const struct bucket_config *c, struct err *err)
 {
 	struct bucket_credentials_config *k = &b->c.credentials;
 	struct str *const texts[] = { &b->c.endpoint, &b->c.bucket, &b->c.prefix, &b->c.region,
@@ -170,38 +172,38 @@ static enum err_code copy_config(struct bucket *b, const struct bucket_config *c
 	if ((rc = http_config_dup(&b->arena, &c->http, &b->c.http, err)))
 		return rc;
 	b->c.http.follow_redirects = false; /* a signature is for one host */
-	set_defaults(&b->c);
-	if ((rc = check_bucket(b->c.bucket, err)) || (rc = set_endpoint(b, err)))
+	bucket_config_set_defaults(&b->c);
+	if ((rc = bucket_check(b->c.bucket, err)) || (rc = bucket_set_endpoint(b, err)))
 		return rc;
-	return set_prefix(b, err);
+	return bucket_set_prefix(b, err);
 }
 
-static void cancel_later(evutil_socket_t fd, short what, void *ctx)
+static void bucket_cancel_later(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd;
 	(void)what;
 	exchange_cancel(ctx);
 }
 
-struct opening {
+struct bucket_opening {
 	struct bucket *b;
 	enum err_code rc;
 	struct err *err;
 };
 
-static void open_client(void *ctx)
+static void bucket_open_client(void *ctx)
 {
-	struct opening *o = ctx;
+	struct bucket_opening *o = ctx;
 	const struct http_client_options options = {
 		.base = loop_base(o->b->loop), .connections_max = o->b->c.connections_max, .quick_ack = true
 	};
 
-	o->b->cancel_timer = evtimer_new(loop_base(o->b->loop), cancel_later, o->b);
+	o->b->cancel_timer = evtimer_new(loop_base(o->b->loop), bucket_cancel_later, o->b);
 	o->rc = o->b->cancel_timer ? http_client_open(&options, &o->b->client, o->err) :
 								 err_nomem(o->err, "timer");
 }
 
-static void close_client(void *ctx)
+static void bucket_close_client(void *ctx)
 {
 	struct bucket *b = ctx;
 
@@ -216,7 +218,7 @@ void bucket_close(struct bucket *b)
 		return;
 	credentials_close(b->credentials);
 	if (b->loop)
-		loop_call(b->loop, close_client, b);
+		loop_call(b->loop, bucket_close_client, b);
 	loop_close(b->loop);
 	hedging_release(&b->hedging);
 	mutex_destroy(&b->lock);
@@ -228,7 +230,7 @@ void bucket_close(struct bucket *b)
 enum err_code bucket_open(const struct bucket_config *c, struct bucket **out, struct err *err)
 {
 	struct bucket *b = calloc(1, sizeof(*b));
-	struct opening o = { .b = b, .err = err };
+	struct bucket_opening o = { .b = b, .err = err };
 	enum err_code rc;
 
 	if (!b)
@@ -238,9 +240,9 @@ enum err_code bucket_open(const struct bucket_config *c, struct bucket **out, st
 	b->cancel_ns = INT64_MAX;
 	hedging_init(&b->hedging);
 	arena_init(&b->arena, 0);
-	if ((rc = copy_config(b, c, err)) || (rc = loop_open("bucket", &b->loop, err)))
+	if ((rc = bucket_copy_config(b, c, err)) || (rc = loop_open("bucket", &b->loop, err)))
 		goto fail;
-	loop_call(b->loop, open_client, &o);
+	loop_call(b->loop, bucket_open_client, &o);
 	if ((rc = o.rc) || (rc = credentials_open(b, &b->c.credentials, err)))
 		goto fail;
 	*out = b;
@@ -258,7 +260,7 @@ enum err_code bucket_config_check(const struct bucket_config *c, struct err *err
 	if (!b)
 		return err_nomem(err, "bucket");
 	arena_init(&b->arena, 0);
-	rc = copy_config(b, c, err);
+	rc = bucket_copy_config(b, c, err);
 	arena_release(&b->arena);
 	free(b);
 	return rc;
@@ -280,7 +282,7 @@ struct str bucket_name(const struct bucket *b)
 
 /* ---- what answers say of an object ---- */
 
-static void copy_etag(struct str etag, char out[BUCKET_ETAG_BYTES_MAX])
+static void bucket_copy_etag(struct str etag, char out[BUCKET_ETAG_BYTES_MAX])
 {
 	size_t n = etag.len < BUCKET_ETAG_BYTES_MAX ? etag.len : 0; /* half of one is none */
 
@@ -289,7 +291,7 @@ static void copy_etag(struct str etag, char out[BUCKET_ETAG_BYTES_MAX])
 }
 
 /* Only what put stores is one. */
-static void copy_hash(struct str hash, char out[BUCKET_HASH_LEN + 1])
+static void bucket_copy_hash(struct str hash, char out[BUCKET_HASH_LEN + 1])
 {
 	bool fine = hash.len == BUCKET_HASH_LEN;
 
@@ -301,7 +303,7 @@ static void copy_hash(struct str hash, char out[BUCKET_HASH_LEN + 1])
 }
 
 /* "bytes 0-9/120": the first byte, the last one, the whole. */
-static bool read_content_range(struct str s, uint64_t *from, uint64_t *last, uint64_t *whole)
+static bool bucket_read_content_range(struct str s, uint64_t *from, uint64_t *last, uint64_t *whole)
 {
 	const char *dash, *slash;
 	struct str a, b, c;
@@ -321,15 +323,15 @@ static bool read_content_range(struct str s, uint64_t *from, uint64_t *last, uin
 		*last < *whole;
 }
 
-void bucket_read_info(const struct answer *a, struct bucket_info *out)
+void bucket_read_info(const struct bucket_answer *a, struct bucket_info *out)
 {
 	uint64_t from, last, whole;
 
 	*out = (struct bucket_info){ 0 };
-	copy_etag(answer_header(a, "etag"), out->etag);
-	copy_hash(answer_header(a, META_HASH), out->hash);
+	bucket_copy_etag(answer_header(a, "etag"), out->etag);
+	bucket_copy_hash(answer_header(a, META_HASH), out->hash);
 	answer_time_ns(answer_header(a, "last-modified"), &out->modified_ns);
-	if (read_content_range(answer_header(a, "content-range"), &from, &last, &whole))
+	if (bucket_read_content_range(answer_header(a, "content-range"), &from, &last, &whole))
 		out->bytes = whole;
 	else if (!str_to_u64(answer_header(a, "content-length"), &out->bytes))
 		out->bytes = a->body.len;
@@ -354,16 +356,17 @@ bool etag_is_md5_of(struct str etag, struct str bytes)
 
 /* ---- get ---- */
 
-struct range {
+struct bucket_range {
 	uint64_t offset, len;
 };
 
-static bool is_whole(const struct range *r)
+static bool bucket_range_is_whole(const struct bucket_range *r)
 {
 	return !r->offset && r->len == BUCKET_TO_END;
 }
 
-static enum err_code check_whole(struct bucket *b, const struct answer *a, struct err *err)
+static enum err_code bucket_check_whole(
+	struct bucket *b, const struct bucket_answer *a, struct err *err)
 {
 	struct str hash = answer_header(a, META_HASH), etag = answer_header(a, "etag");
 	struct str sse = answer_header(a, "x-amz-server-side-encryption");
@@ -385,11 +388,12 @@ static enum err_code check_whole(struct bucket *b, const struct answer *a, struc
 	return ERR_OK;
 }
 
-static enum err_code check_range(const struct answer *a, const struct range *r, struct err *err)
+static enum err_code bucket_check_range(
+	const struct bucket_answer *a, const struct bucket_range *r, struct err *err)
 {
 	uint64_t from, last, whole, want;
 
-	if (!read_content_range(answer_header(a, "content-range"), &from, &last, &whole))
+	if (!bucket_read_content_range(answer_header(a, "content-range"), &from, &last, &whole))
 		return err_set(err, ERR_CORRUPT, "a range without a Content-Range that is one");
 	want = r->len - 1 < whole - from - 1 ? r->len - 1 : whole - from - 1;
 	if (from != r->offset || last - from != want || a->body.len != want + 1)
@@ -400,14 +404,14 @@ static enum err_code check_range(const struct answer *a, const struct range *r, 
 	return ERR_OK;
 }
 
-static enum err_code check_get(struct bucket *b, struct call *c, struct err *err)
+static enum err_code bucket_check_get(struct bucket *b, struct bucket_call *c, struct err *err)
 {
-	const struct range *r = c->ctx;
-	const struct answer *a = &c->answer;
+	const struct bucket_range *r = c->ctx;
+	const struct bucket_answer *a = &c->answer;
 	uint64_t said;
 
-	if (a->status == 206 && !is_whole(r))
-		return check_range(a, r, err);
+	if (a->status == 206 && !bucket_range_is_whole(r))
+		return bucket_check_range(a, r, err);
 	if (a->status != 200)
 		return err_set(err, ERR_INVALID, "the store answers %d to a get", a->status);
 	/* Without a length the end of the connection is the body's, wherever it was cut. */
@@ -415,16 +419,16 @@ static enum err_code check_get(struct bucket *b, struct call *c, struct err *err
 			said != a->body.len :
 			!answer_header(a, "transfer-encoding").len)
 		return err_set(err, ERR_CORRUPT, "its length is not known, or is not %zu", a->body.len);
-	if (!is_whole(r))
+	if (!bucket_range_is_whole(r))
 		return err_set(err, ERR_UNSUPPORTED, "the store ignores ranges");
-	return check_whole(b, a, err);
+	return bucket_check_whole(b, a, err);
 }
 
 enum err_code bucket_get(struct bucket *b, struct str key, uint64_t offset, uint64_t len,
 	struct buf *out, struct bucket_info *info, struct err *err)
 {
-	struct range r = { offset, len };
-	struct call c = { .operation = "get",
+	struct bucket_range r = { offset, len };
+	struct bucket_call c = { .operation = "get",
 		.right = "s3:GetObject",
 		.method = "GET",
 		.key = key,
@@ -432,7 +436,7 @@ enum err_code bucket_get(struct bucket *b, struct str key, uint64_t offset, uint
 		.bytes = len == BUCKET_TO_END ? WHOLE_BYTES_GUESS : len,
 		.hedge = true,
 		.hedge_bytes = len == BUCKET_TO_END ? 0 : len,
-		.check = check_get,
+		.check = bucket_check_get,
 		.ctx = &r };
 	char range[64];
 	enum err_code rc;
@@ -449,7 +453,7 @@ enum err_code bucket_get(struct bucket *b, struct str key, uint64_t offset, uint
 		snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64, offset, offset + len - 1);
 	else
 		snprintf(range, sizeof(range), "bytes=%" PRIu64 "-", offset);
-	if (!is_whole(&r))
+	if (!bucket_range_is_whole(&r))
 		call_header(&c, "range", str_of(range));
 	if (!(rc = bucket_call(b, &c, err))) {
 		if (info)
@@ -472,7 +476,7 @@ enum err_code bucket_get(struct bucket *b, struct str key, uint64_t offset, uint
 enum err_code bucket_head(
 	struct bucket *b, struct str key, struct bucket_info *out, struct err *err)
 {
-	struct call c = { .operation = "head",
+	struct bucket_call c = { .operation = "head",
 		.right = "s3:GetObject, or s3:ListBucket if there is no such object",
 		.method = "HEAD",
 		.key = key };
@@ -488,7 +492,7 @@ enum err_code bucket_head(
 
 enum err_code bucket_delete(struct bucket *b, struct str key, struct err *err)
 {
-	struct call c = {
+	struct bucket_call c = {
 		.operation = "delete", .right = "s3:DeleteObject", .method = "DELETE", .key = key
 	};
 	enum err_code rc;

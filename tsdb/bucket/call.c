@@ -9,19 +9,19 @@
 METRIC_COUNTER(retries_total, "epimetheus_bucket_retries_total",
 	"Requests to the object store that were sent again.", "operation");
 
-void call_query(struct call *c, const char *name, struct str value)
+void call_query(struct bucket_call *c, const char *name, struct str value)
 {
 	c->query[c->query_n++] = (struct label){ str_of(name), value };
 }
 
-void call_header(struct call *c, const char *name, struct str value)
+void call_header(struct bucket_call *c, const char *name, struct str value)
 {
 	c->headers[c->headers_n++] = (struct label){ str_of(name), value };
 }
 
 /* ---- one attempt ---- */
 
-static enum err_code add_path(struct bucket *b, const struct call *c, struct buf *out)
+static enum err_code bucket_add_path(struct bucket *b, const struct bucket_call *c, struct buf *out)
 {
 	buf_add_str(out, b->base);
 	if (c->key.len) {
@@ -35,8 +35,8 @@ static enum err_code add_path(struct bucket *b, const struct call *c, struct buf
 }
 
 /* The URL and all headers of a signed request; *serial: of the credentials. */
-static enum err_code sign(struct bucket *b, struct call *c, struct arena *a, struct exchange *x,
-	uint64_t *serial, struct err *err)
+static enum err_code bucket_sign(struct bucket *b, struct bucket_call *c, struct arena *a,
+	struct bucket_exchange *x, uint64_t *serial, struct err *err)
 {
 	const struct sigv4_scope scope = { b->c.region, STR("s3"), clock_now_ns() / NS_PER_S };
 	char hash[SIGV4_HASH_LEN + 1];
@@ -62,7 +62,7 @@ static enum err_code sign(struct bucket *b, struct call *c, struct arena *a, str
 	if (!r.payload_hash.ptr)
 		return arena_fail(a, "request", err);
 	buf_printf(&url, "http%s://" STR_FMT, b->tls ? "s" : "", STR_ARG(b->authority));
-	if (add_path(b, c, &path)) {
+	if (bucket_add_path(b, c, &path)) {
 		rc = err_nomem(err, "request");
 		goto end;
 	}
@@ -82,14 +82,14 @@ end:
 	return rc;
 }
 
-static int64_t with_bytes(int64_t ns, uint64_t bytes)
+static int64_t bucket_call_with_bytes(int64_t ns, uint64_t bytes)
 {
 	uint64_t seconds = bytes / BYTES_PER_SECOND_MIN;
 
 	return ns + (int64_t)(seconds < 86400 ? seconds : 86400) * NS_PER_S;
 }
 
-static enum bucket_kind kind_of(const struct call *c)
+static enum bucket_kind bucket_call_kind_of(const struct bucket_call *c)
 {
 	switch (c->method[0]) {
 	case 'G':
@@ -104,16 +104,16 @@ static enum bucket_kind kind_of(const struct call *c)
 }
 
 /* Fails where nothing could be sent; else c->answer is set. */
-static enum err_code attempt(
-	struct bucket *b, struct call *c, int64_t left_ns, uint64_t *serial, struct err *err)
+static enum err_code bucket_attempt(
+	struct bucket *b, struct bucket_call *c, int64_t left_ns, uint64_t *serial, struct err *err)
 {
-	struct exchange x = { .operation = c->operation,
-		.kind = kind_of(c),
+	struct bucket_exchange x = { .operation = c->operation,
+		.kind = bucket_call_kind_of(c),
 		.http = &b->c.http,
 		.method = c->method,
 		.source = c->source,
 		.body_max = c->body_max ? c->body_max : ANSWER_BYTES_MAX,
-		.timeout_ns = with_bytes(b->c.attempt_timeout_ns, c->bytes),
+		.timeout_ns = bucket_call_with_bytes(b->c.attempt_timeout_ns, c->bytes),
 		.idle_timeout_ns = c->source ? 0 : b->c.idle_timeout_ns,
 		.hedge = c->hedge,
 		.hedge_bytes = c->hedge_bytes };
@@ -125,23 +125,24 @@ static enum err_code attempt(
 	if (b->cancel_ns <= clock_monotonic_ns())
 		return exchange_canceled(err);
 	arena_init(&arena, 0);
-	if (!(rc = sign(b, c, &arena, &x, serial, err)))
+	if (!(rc = bucket_sign(b, c, &arena, &x, serial, err)))
 		exchange_run(b, &x, &c->answer);
 	arena_release(&arena);
 	return rc;
 }
 
-static struct verdict try_once(
-	struct bucket *b, struct call *c, int64_t left_ns, uint64_t *serial, struct err *err)
+static struct bucket_verdict bucket_try_once(
+	struct bucket *b, struct bucket_call *c, int64_t left_ns, uint64_t *serial, struct err *err)
 {
-	struct verdict v = { 0 };
+	struct bucket_verdict v = { 0 };
 	enum err_code rc;
 
 	answer_release(&c->answer);
 	c->code[0] = '\0';
 	c->attempts++;
-	if ((rc = attempt(b, c, left_ns, serial, err)))
-		return (struct verdict){ .rc = rc, .again = rc == ERR_UNAVAILABLE || rc == ERR_TIMEOUT };
+	if ((rc = bucket_attempt(b, c, left_ns, serial, err)))
+		return (
+			struct bucket_verdict){ .rc = rc, .again = rc == ERR_UNAVAILABLE || rc == ERR_TIMEOUT };
 	v = answer_judge(b, c, err);
 	if (v.rc || !c->check)
 		return v;
@@ -152,7 +153,7 @@ static struct verdict try_once(
 
 /* ---- all of them ---- */
 
-static int64_t jitter(int64_t max_ns)
+static int64_t bucket_call_jitter(int64_t max_ns)
 {
 	uint64_t r;
 
@@ -162,7 +163,7 @@ static int64_t jitter(int64_t max_ns)
 }
 
 /* Ends early when calls are canceled. */
-static void pause_for(struct bucket *b, int64_t ns)
+static void bucket_pause_for(struct bucket *b, int64_t ns)
 {
 	int64_t until_ns = clock_monotonic_ns() + ns;
 
@@ -172,8 +173,8 @@ static void pause_for(struct bucket *b, int64_t ns)
 	mutex_unlock(&b->lock);
 }
 
-static enum err_code describe(
-	struct bucket *b, const struct call *c, enum err_code rc, struct err *err)
+static enum err_code bucket_describe(
+	struct bucket *b, const struct bucket_call *c, enum err_code rc, struct err *err)
 {
 	struct str prefix = c->key.len ? b->prefix : STR("");
 
@@ -183,19 +184,19 @@ static enum err_code describe(
 		c->operation, c->key.len ? " " : "", STR_ARG(prefix), STR_ARG(c->key));
 }
 
-enum err_code bucket_call(struct bucket *b, struct call *c, struct err *err)
+enum err_code bucket_call(struct bucket *b, struct bucket_call *c, struct err *err)
 {
-	int64_t until_ns = clock_monotonic_ns() + with_bytes(b->c.timeout_ns, c->bytes), left_ns, ns,
-			most_ns = b->c.pause_ns;
+	int64_t until_ns = clock_monotonic_ns() + bucket_call_with_bytes(b->c.timeout_ns, c->bytes),
+			left_ns, ns, most_ns = b->c.pause_ns;
 	struct err earlier = { .code = ERR_OK };
 	bool renewed = false;
-	struct verdict v;
+	struct bucket_verdict v;
 	uint64_t serial;
 
 	for (;;) {
 		serial = 0;
 		left_ns = until_ns - clock_monotonic_ns();
-		v = try_once(b, c, left_ns, &serial, err);
+		v = bucket_try_once(b, c, left_ns, &serial, err);
 		if (v.rc == ERR_TIMEOUT && earlier.code && clock_monotonic_ns() >= until_ns)
 			v.rc = err_copy(err, &earlier); /* says more than that the time is over */
 		if (v.credentials && !renewed && serial && credentials_refused(b, serial)) {
@@ -206,16 +207,16 @@ enum err_code bucket_call(struct bucket *b, struct call *c, struct err *err)
 		if (!v.rc)
 			return ERR_OK;
 		if (!v.again || c->attempts >= b->c.attempts_max)
-			return describe(b, c, v.rc, err);
-		ns = jitter(most_ns);
+			return bucket_describe(b, c, v.rc, err);
+		ns = bucket_call_jitter(most_ns);
 		if (ns < v.pause_ns)
 			ns = v.pause_ns + ns;
 		left_ns = until_ns - clock_monotonic_ns();
 		if (ns >= left_ns)
-			return describe(b, c, v.rc, err);
+			return bucket_describe(b, c, v.rc, err);
 		if (err)
 			earlier = *err;
-		pause_for(b, ns);
+		bucket_pause_for(b, ns);
 		most_ns = most_ns * 2 < b->c.pause_max_ns ? most_ns * 2 : b->c.pause_max_ns;
 		metric_add(&retries_total, c->operation, 1);
 	}

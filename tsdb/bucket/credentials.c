@@ -37,7 +37,7 @@ struct credentials {
 
 /* ---- sources ---- */
 
-static struct str environment(const char *name)
+static struct str credentials_environment(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -45,18 +45,18 @@ static struct str environment(const char *name)
 }
 
 /* What variables of the environment say, in the order of AWS's programs. */
-static enum err_code from_environment(
+static enum err_code bucket_from_environment(
 	struct bucket *b, struct bucket_credentials_config *c, struct err *err)
 {
 	struct bucket_credentials_config e = {
-		.access_key = environment("AWS_ACCESS_KEY_ID"),
-		.secret_key = environment("AWS_SECRET_ACCESS_KEY"),
-		.session_token = environment("AWS_SESSION_TOKEN"),
-		.token_file = environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
-		.role_arn = environment("AWS_ROLE_ARN"),
-		.session_name = environment("AWS_ROLE_SESSION_NAME"),
-		.file = environment("AWS_SHARED_CREDENTIALS_FILE"),
-		.profile = environment("AWS_PROFILE"),
+		.access_key = credentials_environment("AWS_ACCESS_KEY_ID"),
+		.secret_key = credentials_environment("AWS_SECRET_ACCESS_KEY"),
+		.session_token = credentials_environment("AWS_SESSION_TOKEN"),
+		.token_file = credentials_environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
+		.role_arn = credentials_environment("AWS_ROLE_ARN"),
+		.session_name = credentials_environment("AWS_ROLE_SESSION_NAME"),
+		.file = credentials_environment("AWS_SHARED_CREDENTIALS_FILE"),
+		.profile = credentials_environment("AWS_PROFILE"),
 		.sts_endpoint = c->sts_endpoint,
 	};
 	struct str *const texts[] = { &e.access_key, &e.secret_key, &e.session_token, &e.token_file,
@@ -81,8 +81,8 @@ static enum err_code from_environment(
 	return ERR_OK;
 }
 
-static enum err_code read_file(const struct bucket_credentials_config *c, struct arena *a,
-	struct credentials_got *out, struct err *err)
+static enum err_code credentials_read_file(const struct bucket_credentials_config *c,
+	struct arena *a, struct credentials_got *out, struct err *err)
 {
 	struct str profile = c->profile.len ? c->profile : STR("default");
 	struct aws_profile p = { 0 };
@@ -100,7 +100,7 @@ static enum err_code read_file(const struct bucket_credentials_config *c, struct
 }
 
 /* A key: the text, or the one line of the file. */
-static enum err_code read_key(
+static enum err_code credentials_read_key(
 	struct arena *a, struct str text, struct str file, struct str *out, struct err *err)
 {
 	struct buf content = { 0 };
@@ -123,45 +123,48 @@ static enum err_code read_key(
 	return rc;
 }
 
-static enum err_code read_keys(const struct bucket_credentials_config *c, struct arena *a,
-	struct credentials_got *out, struct err *err)
+static enum err_code credentials_read_keys(const struct bucket_credentials_config *c,
+	struct arena *a, struct credentials_got *out, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = read_key(a, c->access_key, c->access_key_file, &out->keys.access_key, err)) ||
-		(rc = read_key(a, c->secret_key, c->secret_key_file, &out->keys.secret_key, err)))
+	if ((rc = credentials_read_key(
+			 a, c->access_key, c->access_key_file, &out->keys.access_key, err)) ||
+		(rc = credentials_read_key(
+			 a, c->secret_key, c->secret_key_file, &out->keys.secret_key, err)))
 		return rc;
-	return read_key(a, c->session_token, c->session_token_file, &out->keys.session_token, err);
+	return credentials_read_key(
+		a, c->session_token, c->session_token_file, &out->keys.session_token, err);
 }
 
-static enum err_code ask(struct bucket *b, struct credentials *k, struct arena *a,
+static enum err_code bucket_ask(struct bucket *b, struct credentials *k, struct arena *a,
 	struct credentials_got *out, struct err *err)
 {
 	switch (k->c.kind) {
 	case BUCKET_FILE:
-		return read_file(&k->c, a, out, err);
+		return credentials_read_file(&k->c, a, out, err);
 	case BUCKET_WEB_IDENTITY:
 		return web_identity_get(b, &k->c, a, out, err);
 	default:
-		return read_keys(&k->c, a, out, err);
+		return credentials_read_keys(&k->c, a, out, err);
 	}
 }
 
 /* ---- what is kept ---- */
 
-static void watch(struct credentials *k, struct str path)
+static void credentials_watch(struct credentials *k, struct str path)
 {
 	if (path.len) /* it ends in NUL: it is a copy */
 		k->files[k->files_n++] = (struct watched){ .path = path.ptr, .bytes = -1 };
 }
 
-static void forget_files(struct credentials *k)
+static void credentials_forget_files(struct credentials *k)
 {
 	for (size_t i = 0; i < k->files_n; i++)
 		k->files[i].bytes = -1;
 }
 
-static bool files_changed(struct credentials *k)
+static bool credentials_files_changed(struct credentials *k)
 {
 	bool changed = false;
 	struct watched *f;
@@ -181,7 +184,8 @@ static bool files_changed(struct credentials *k)
 	return changed;
 }
 
-static void keep(struct credentials *k, struct arena *a, const struct credentials_got *got)
+static void credentials_keep(
+	struct credentials *k, struct arena *a, const struct credentials_got *got)
 {
 	int64_t now_ns = clock_now_ns(), life_ns = got->until_ns - now_ns;
 
@@ -198,7 +202,7 @@ static void keep(struct credentials *k, struct arena *a, const struct credential
 }
 
 /* With the lock, which it gives up meanwhile. */
-static enum err_code renew(struct bucket *b, struct credentials *k, struct err *err)
+static enum err_code bucket_renew(struct bucket *b, struct credentials *k, struct err *err)
 {
 	struct credentials_got got = { .until_ns = INT64_MAX };
 	struct arena a;
@@ -209,12 +213,12 @@ static enum err_code renew(struct bucket *b, struct credentials *k, struct err *
 	k->renewing = true;
 	mutex_unlock(&k->lock);
 	arena_init(&a, 0);
-	rc = ask(b, k, &a, &got, &why);
+	rc = bucket_ask(b, k, &a, &got, &why);
 	mutex_lock(&k->lock);
 	k->renewing = false;
 	cond_broadcast(&k->renewed);
 	if (!rc) {
-		keep(k, &a, &got);
+		credentials_keep(k, &a, &got);
 		return ERR_OK;
 	}
 	arena_release(&a);
@@ -223,20 +227,20 @@ static enum err_code renew(struct bucket *b, struct credentials *k, struct err *
 		log_warn("bucket", "credentials were not renewed", LOG_E(&why));
 		return ERR_OK;
 	}
-	forget_files(k);
+	credentials_forget_files(k);
 	err_copy(err, &why);
 	if (rc == ERR_NOT_FOUND) /* a file; for callers it is an object */
 		rc = ERR_IO;
 	return err_wrap(err, rc, "credentials");
 }
 
-static bool is_usable(const struct credentials *k, int64_t now_ns)
+static bool credentials_is_usable(const struct credentials *k, int64_t now_ns)
 {
 	return k->serial && (k->until_ns == INT64_MAX || k->until_ns - now_ns > LAST_MOMENT_NS);
 }
 
-static enum err_code copy(struct credentials *k, struct arena *a, struct sigv4_credentials *out,
-	uint64_t *serial, struct err *err)
+static enum err_code credentials_copy(struct credentials *k, struct arena *a,
+	struct sigv4_credentials *out, uint64_t *serial, struct err *err)
 {
 	mutex_assert_held(&k->lock);
 	out->access_key = str_dup(a, k->keys.access_key);
@@ -258,17 +262,18 @@ enum err_code credentials_get(struct bucket *b, struct arena *a, struct sigv4_cr
 	mutex_lock(&k->lock);
 	for (;;) {
 		now_ns = clock_now_ns();
-		if (k->renewing && is_usable(k, now_ns))
+		if (k->renewing && credentials_is_usable(k, now_ns))
 			break;
 		if (!k->renewing) {
-			if (!is_usable(k, now_ns) || now_ns >= k->renew_ns || files_changed(k))
-				rc = renew(b, k, err);
+			if (!credentials_is_usable(k, now_ns) || now_ns >= k->renew_ns ||
+				credentials_files_changed(k))
+				rc = bucket_renew(b, k, err);
 			break;
 		}
 		cond_wait(&k->renewed, &k->lock);
 	}
 	if (!rc)
-		rc = copy(k, a, out, serial, err);
+		rc = credentials_copy(k, a, out, serial, err);
 	mutex_unlock(&k->lock);
 	return rc;
 }
@@ -282,7 +287,7 @@ bool credentials_refused(struct bucket *b, uint64_t serial)
 	others = k->c.kind == BUCKET_WEB_IDENTITY || k->files_n;
 	if (others && k->serial == serial) { /* nobody else has noticed yet */
 		k->until_ns = 0;
-		forget_files(k);
+		credentials_forget_files(k);
 	}
 	mutex_unlock(&k->lock);
 	return others;
@@ -302,7 +307,7 @@ enum err_code credentials_open(
 	arena_init(&k->arena, 0);
 	b->credentials = k;
 	if (c->kind == BUCKET_ENVIRONMENT)
-		rc = from_environment(b, &k->c, err);
+		rc = bucket_from_environment(b, &k->c, err);
 	c = &k->c;
 	if (!rc && c->kind == BUCKET_STATIC &&
 		((!c->access_key.len && !c->access_key_file.len) ||
@@ -313,11 +318,11 @@ enum err_code credentials_open(
 	if (!rc && k->c.kind == BUCKET_WEB_IDENTITY && (!k->c.role_arn.len || !k->c.token_file.len))
 		rc = err_set(err, ERR_INVALID, "credentials: a role and a token's file are needed");
 	if (c->kind == BUCKET_FILE)
-		watch(k, c->file);
+		credentials_watch(k, c->file);
 	if (c->kind == BUCKET_STATIC) {
-		watch(k, c->access_key_file);
-		watch(k, c->secret_key_file);
-		watch(k, c->session_token_file);
+		credentials_watch(k, c->access_key_file);
+		credentials_watch(k, c->secret_key_file);
+		credentials_watch(k, c->session_token_file);
 	}
 	return rc; /* bucket_close frees it */
 }

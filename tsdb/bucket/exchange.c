@@ -37,8 +37,8 @@ try {
 struct waiter {
 	struct waiter *next, **at; /* in the bucket's list; at NULL: not in it */
 	struct bucket *b;
-	const struct exchange *x;
-	struct answer *a;
+	const struct bucket_exchange *x;
+	struct bucket_answer *a;
 	struct try tries[TRIES];
 	unsigned sent;
 	struct event *timer; /* the second request's */
@@ -48,26 +48,27 @@ struct waiter {
 	bool done; /* guarded by the bucket's lock */
 };
 
-void answer_release(struct answer *a)
+void answer_release(struct bucket_answer *a)
 {
 	buf_release(&a->head);
 	buf_release(&a->body);
-	*a = (struct answer){ 0 };
+	*a = (struct bucket_answer){ 0 };
 }
 
-struct str answer_header(const struct answer *a, const char *name)
+struct str answer_header(const struct bucket_answer *a, const char *name)
 {
 	struct http_response res = { .head = buf_str(&a->head) };
 
 	return http_response_header(&res, name);
 }
 
-static bool is_bad(const struct http_response *res)
+static bool bucket_exchange_is_bad(const struct http_response *res)
 {
 	return res->rc || res->status >= 500 || res->status == 429 || res->status == 408;
 }
 
-static void count(struct bucket *b, const struct exchange *x, const struct http_response *res)
+static void bucket_count(
+	struct bucket *b, const struct bucket_exchange *x, const struct http_response *res)
 {
 	bool error = res->rc || (res->status >= 400 && res->status != 404 && res->status != 412);
 
@@ -82,7 +83,7 @@ static void count(struct bucket *b, const struct exchange *x, const struct http_
 
 /* ---- on the loop ---- */
 
-static void finish(struct waiter *w)
+static void waiter_finish(struct waiter *w)
 {
 	for (int i = 0; i < TRIES; i++) {
 		http_request_cancel(w->tries[i].request);
@@ -100,7 +101,7 @@ static void finish(struct waiter *w)
 	mutex_unlock(&w->b->lock);
 }
 
-static void keep(struct waiter *w, const struct http_response *res)
+static void waiter_keep(struct waiter *w, const struct http_response *res)
 {
 	answer_release(w->a);
 	w->a->rc = res->rc;
@@ -114,7 +115,7 @@ static void keep(struct waiter *w, const struct http_response *res)
 		w->a->rc = err_nomem(&w->a->err, "answer");
 }
 
-static void on_done(void *ctx, const struct http_response *res)
+static void bucket_exchange_on_done(void *ctx, const struct http_response *res)
 {
 	struct try *t = ctx;
 	struct waiter *w = t->w;
@@ -122,24 +123,24 @@ static void on_done(void *ctx, const struct http_response *res)
 
 	t->request = NULL;
 	others = w->tries[0].request || w->tries[1].request;
-	count(w->b, w->x, res);
-	if (!is_bad(res)) {
+	bucket_count(w->b, w->x, res);
+	if (!bucket_exchange_is_bad(res)) {
 		if (w->sent > 1)
 			metric_add(&hedged_total, t == &w->tries[1] ? "won" : "lost", 1);
-		keep(w, res);
-		finish(w);
+		waiter_keep(w, res);
+		waiter_finish(w);
 		return;
 	}
 	if (!w->has_bad)
-		keep(w, res);
+		waiter_keep(w, res);
 	w->has_bad = true;
 	if (!others)
-		finish(w);
+		waiter_finish(w);
 }
 
-static enum err_code send_try(struct waiter *w, struct err *err)
+static enum err_code waiter_send_try(struct waiter *w, struct err *err)
 {
-	const struct exchange *x = w->x;
+	const struct bucket_exchange *x = w->x;
 	struct try *t = &w->tries[w->sent];
 	const struct http_request_options o = {
 		.method = x->method,
@@ -156,7 +157,7 @@ static enum err_code send_try(struct waiter *w, struct err *err)
 	enum err_code rc;
 
 	t->w = w;
-	if ((rc = http_client_send(w->b->client, &o, on_done, t, &t->request, err)))
+	if ((rc = http_client_send(w->b->client, &o, bucket_exchange_on_done, t, &t->request, err)))
 		return rc;
 	w->sent++;
 	metric_add(&requests_total, x->operation, 1);
@@ -169,31 +170,31 @@ static enum err_code send_try(struct waiter *w, struct err *err)
 	return ERR_OK;
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
+static void bucket_exchange_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct waiter *w = ctx;
 	struct err err;
 
 	assert(w->sent == 1 && w->tries[0].request);
-	if (hedging_allow(&w->b->hedging) && send_try(w, &err))
+	if (hedging_allow(&w->b->hedging) && waiter_send_try(w, &err))
 		w->tries[1].request = NULL; /* the first one goes on */
 }
 
-static void cancel(struct waiter *w)
+static void waiter_cancel(struct waiter *w)
 {
 	answer_release(w->a);
 	w->a->rc = exchange_canceled(&w->a->err);
-	finish(w);
+	waiter_finish(w);
 }
 
-static void start(void *ctx)
+static void bucket_exchange_start(void *ctx)
 {
 	struct waiter *w = ctx;
 	struct bucket *b = w->b;
 	int64_t after_ns = 0;
 
 	if (b->cancel_ns <= clock_monotonic_ns()) {
-		cancel(w);
+		waiter_cancel(w);
 		return;
 	}
 	if ((w->next = b->waiters))
@@ -202,15 +203,15 @@ static void start(void *ctx)
 	w->at = &b->waiters;
 	if (w->x->hedge)
 		after_ns = hedging_begin(&b->hedging, w->x->hedge_bytes);
-	if ((w->a->rc = send_try(w, &w->a->err))) {
-		finish(w);
+	if ((w->a->rc = waiter_send_try(w, &w->a->err))) {
+		waiter_finish(w);
 		return;
 	}
 	if (!after_ns || b->c.hedge_min_ns < 0)
 		return;
 	if (after_ns < b->c.hedge_min_ns)
 		after_ns = b->c.hedge_min_ns;
-	w->timer = evtimer_new(loop_base(b->loop), on_timer, w);
+	w->timer = evtimer_new(loop_base(b->loop), bucket_exchange_on_timer, w);
 	if (w->timer) /* without one it is not hedged */
 		timer_after(w->timer, after_ns);
 }
@@ -226,7 +227,7 @@ void exchange_cancel(void *ctx)
 	if (left_ns > 0)
 		timer_after(b->cancel_timer, left_ns);
 	while (left_ns <= 0 && b->waiters)
-		cancel(b->waiters);
+		waiter_cancel(b->waiters);
 }
 
 enum err_code exchange_canceled(struct err *err)
@@ -236,14 +237,14 @@ enum err_code exchange_canceled(struct err *err)
 
 /* ---- on the caller's thread ---- */
 
-void exchange_run(struct bucket *b, const struct exchange *x, struct answer *a)
+void exchange_run(struct bucket *b, const struct bucket_exchange *x, struct bucket_answer *a)
 {
 	struct waiter w = { .b = b, .x = x, .a = a };
 	int64_t start_ns = clock_monotonic_ns();
 
 	answer_release(a);
 	cond_init(&w.cond);
-	loop_post(b->loop, &w.work, start, &w);
+	loop_post(b->loop, &w.work, bucket_exchange_start, &w);
 	mutex_lock(&b->lock);
 	while (!w.done)
 		cond_wait(&w.cond, &b->lock);

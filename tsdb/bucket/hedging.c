@@ -21,7 +21,7 @@ void hedging_release(struct hedging *h)
  * Small reads take as long as each other; large ones as long as their bytes. The last class is that
  * of whole objects, whose size is not known. -1: too large.
  */
-static int class_of(uint64_t bytes)
+static int hedging_class_of(uint64_t bytes)
 {
 	static const uint64_t up_to[HEDGING_CLASSES - 1] = { 64u << 10, 512u << 10, 4u << 20,
 		16u << 20 };
@@ -34,25 +34,25 @@ static int class_of(uint64_t bytes)
 	return -1;
 }
 
-static int by_time(const void *x, const void *y)
+static int hedging_by_time(const void *x, const void *y)
 {
 	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
 	return a < b ? -1 : a > b;
 }
 
-static int64_t percentile_95(const struct hedging_class *c)
+static int64_t hedging_percentile_95(const struct hedging_class *c)
 {
 	int64_t v[HEDGING_SAMPLES];
 
 	memcpy(v, c->took_ns, c->n * sizeof(*v));
-	qsort(v, c->n, sizeof(*v), by_time);
+	qsort(v, c->n, sizeof(*v), hedging_by_time);
 	return v[c->n * 95 / 100];
 }
 
 int64_t hedging_begin(struct hedging *h, uint64_t bytes)
 {
-	int i = class_of(bytes);
+	int i = hedging_class_of(bytes);
 	int64_t after_ns;
 
 	mutex_lock(&h->lock);
@@ -77,7 +77,7 @@ bool hedging_allow(struct hedging *h)
 
 void hedging_took(struct hedging *h, uint64_t bytes, int64_t took_ns)
 {
-	int i = class_of(bytes);
+	int i = hedging_class_of(bytes);
 	struct hedging_class *c;
 
 	if (i < 0)
@@ -89,7 +89,7 @@ void hedging_took(struct hedging *h, uint64_t bytes, int64_t took_ns)
 	if (c->n < HEDGING_SAMPLES)
 		c->n++;
 	if (c->n >= SAMPLES_MIN && (!c->p95_ns || ++c->since >= MAKE_EVERY)) {
-		c->p95_ns = percentile_95(c);
+		c->p95_ns = hedging_percentile_95(c);
 		c->since = 0;
 	}
 	mutex_unlock(&h->lock);

@@ -56,17 +56,17 @@ void hedging_took(struct hedging *h, uint64_t bytes, int64_t took_ns);
 
 /* ---- exchange.c ---- */
 
-struct answer {
+struct bucket_answer {
 	enum err_code rc; /* ERR_OK: status, head and body are valid */
 	struct err err;
 	int status;
 	struct buf head, body;
 	bool hedged; /* a second request was sent */
 };
-void answer_release(struct answer *a);
-struct str answer_header(const struct answer *a, const char *name); /* "" if there is none */
+void answer_release(struct bucket_answer *a);
+struct str answer_header(const struct bucket_answer *a, const char *name); /* "" if there is none */
 
-struct exchange {
+struct bucket_exchange {
 	const char *operation; /* for metrics */
 	enum bucket_kind kind; /* BUCKET_KINDS: not of the store */
 	const struct http_config *http;
@@ -80,7 +80,7 @@ struct exchange {
 	uint64_t hedge_bytes; /* that are asked for; 0: not known */
 };
 /* Sends one request and waits for its answer. a is released or zero. */
-void exchange_run(struct bucket *b, const struct exchange *x, struct answer *a);
+void exchange_run(struct bucket *b, const struct bucket_exchange *x, struct bucket_answer *a);
 /* On the loop: follows b->cancel_ns. */
 void exchange_cancel(void *bucket);
 MUST_CHECK enum err_code exchange_canceled(struct err *err); /* ERR_CANCELED in words */
@@ -118,7 +118,7 @@ MUST_CHECK enum err_code web_identity_get(struct bucket *b,
 
 /* ---- call.c ---- */
 
-struct call {
+struct bucket_call {
 	const char *operation; /* "get": for metrics and messages */
 	const char *right; /* "s3:GetObject": what a policy must allow */
 	const char *method;
@@ -133,31 +133,31 @@ struct call {
 	bool hedge;
 	uint64_t hedge_bytes; /* that are asked for; 0: not known */
 	/* Of an answer 2xx. ERR_CORRUPT, ERR_UNAVAILABLE: the call is repeated. NULL: it is fine. */
-	enum err_code (*check)(struct bucket *b, struct call *c, struct err *err);
+	enum err_code (*check)(struct bucket *b, struct bucket_call *c, struct err *err);
 	void *ctx;
-	struct answer answer; /* the last one */
+	struct bucket_answer answer; /* the last one */
 	char code[64]; /* of the store's error, "" if there is none */
 	unsigned attempts;
 };
-void call_query(struct call *c, const char *name, struct str value);
-void call_header(struct call *c, const char *name, struct str value);
+void call_query(struct bucket_call *c, const char *name, struct str value);
+void call_header(struct bucket_call *c, const char *name, struct str value);
 /* An answer 2xx, or the error in words. The caller releases c->answer in any case. */
-MUST_CHECK enum err_code bucket_call(struct bucket *b, struct call *c, struct err *err);
+MUST_CHECK enum err_code bucket_call(struct bucket *b, struct bucket_call *c, struct err *err);
 
 /* ---- answer.c ---- */
 
-struct verdict {
+struct bucket_verdict {
 	enum err_code rc;
 	bool again; /* it may go better at another time */
 	bool credentials; /* they have ended or are not known */
 	int64_t pause_ns; /* that the store asks for */
 };
 /* What an answer says; err: in words. c->code is set. */
-struct verdict answer_judge(struct bucket *b, struct call *c, struct err *err);
+struct bucket_verdict answer_judge(struct bucket *b, struct bucket_call *c, struct err *err);
 /* The same of an error of the store in an answer 200: its root element. */
-struct verdict answer_judge_error(
-	struct bucket *b, struct call *c, struct str body, struct err *err);
-bool answer_date_ns(const struct answer *a, int64_t *out); /* of the Date header */
+struct bucket_verdict answer_judge_error(
+	struct bucket *b, struct bucket_call *c, struct str body, struct err *err);
+bool answer_date_ns(const struct bucket_answer *a, int64_t *out); /* of the Date header */
 bool answer_time_ns(struct str http_date, int64_t *out);
 
 /* ---- bucket.c ---- */
@@ -186,7 +186,7 @@ struct bucket {
 };
 enum { ETAG_UNKNOWN, ETAG_MD5, ETAG_OTHER };
 
-void bucket_read_info(const struct answer *a, struct bucket_info *out);
+void bucket_read_info(const struct bucket_answer *a, struct bucket_info *out);
 /* header: as it comes; "\"9e10...\"" */
 bool etag_is_md5_of(struct str etag, struct str bytes);
 

@@ -8,7 +8,7 @@
 #define EMPTY_PAGES_MAX 100
 #define PAGE_OBJECTS "1000" /* the most that stores give */
 
-struct listing {
+struct bucket_list_listing {
 	struct bucket *b;
 	struct str prefix, delimiter, after; /* with the configured prefix */
 	struct buf last; /* the key that was visited last */
@@ -20,14 +20,14 @@ struct listing {
 	enum err_code visit_rc; /* its errors are passed on as they are */
 };
 
-struct page {
+struct bucket_list_page {
 	struct arena arena;
 	struct xml_node *root;
 };
 
-static enum err_code check_page(struct bucket *b, struct call *c, struct err *err)
+static enum err_code bucket_check_page(struct bucket *b, struct bucket_call *c, struct err *err)
 {
-	struct page *p = c->ctx;
+	struct bucket_list_page *p = c->ctx;
 
 	arena_reset(&p->arena);
 	if (xml_parse(&p->arena, buf_str(&c->answer.body), &p->root, err))
@@ -37,8 +37,8 @@ static enum err_code check_page(struct bucket *b, struct call *c, struct err *er
 	return ERR_OK;
 }
 
-static enum err_code visit_one(
-	struct listing *l, const struct xml_node *n, bool is_prefix, struct err *err)
+static enum err_code bucket_list_visit_one(
+	struct bucket_list_listing *l, const struct xml_node *n, bool is_prefix, struct err *err)
 {
 	struct str key = xml_text(n, is_prefix ? "Prefix" : "Key"), etag = xml_text(n, "ETag");
 	struct bucket_object o = { .is_prefix = is_prefix };
@@ -62,7 +62,8 @@ static enum err_code visit_one(
 	return l->visit_rc;
 }
 
-static enum err_code visit_page(struct listing *l, const struct xml_node *root, struct err *err)
+static enum err_code bucket_list_visit_page(
+	struct bucket_list_listing *l, const struct xml_node *root, struct err *err)
 {
 	const struct xml_node *object = xml_child(root, "Contents");
 	const struct xml_node *prefix = xml_child(root, "CommonPrefixes");
@@ -77,7 +78,7 @@ static enum err_code visit_page(struct listing *l, const struct xml_node *root, 
 	while (!rc && (object || prefix)) {
 		first = object &&
 			(!prefix || str_cmp(xml_text(object, "Key"), xml_text(prefix, "Prefix")) < 0);
-		rc = visit_one(l, first ? object : prefix, !first, err);
+		rc = bucket_list_visit_one(l, first ? object : prefix, !first, err);
 		if (first)
 			object = xml_next(object);
 		else
@@ -88,12 +89,13 @@ static enum err_code visit_page(struct listing *l, const struct xml_node *root, 
 	return rc ? rc : buf_failed(&l->token) ? err_nomem(err, "list") : ERR_OK;
 }
 
-static enum err_code get_page(struct listing *l, struct page *p, struct err *err)
+static enum err_code bucket_list_get_page(
+	struct bucket_list_listing *l, struct bucket_list_page *p, struct err *err)
 {
-	struct call c = { .operation = "list",
+	struct bucket_call c = { .operation = "list",
 		.right = "s3:ListBucket",
 		.method = "GET",
-		.check = check_page,
+		.check = bucket_check_page,
 		.ctx = p };
 	enum err_code rc;
 
@@ -107,14 +109,15 @@ static enum err_code get_page(struct listing *l, struct page *p, struct err *err
 		call_query(&c, "continuation-token", buf_str(&l->token));
 	else if (l->after.len)
 		call_query(&c, "start-after", l->after);
-	if (!(rc = bucket_call(l->b, &c, err)) && (rc = visit_page(l, p->root, err)) && !l->visit_rc)
+	if (!(rc = bucket_call(l->b, &c, err)) && (rc = bucket_list_visit_page(l, p->root, err)) &&
+		!l->visit_rc)
 		rc = err_wrap(err, rc, "bucket " STR_FMT ": list " STR_FMT, STR_ARG(l->b->c.bucket),
 			STR_ARG(l->prefix));
 	answer_release(&c.answer);
 	return rc;
 }
 
-static enum err_code join(
+static enum err_code bucket_list_join(
 	struct arena *a, struct str x, struct str y, struct str *out, struct err *err)
 {
 	char *p = arena_printf(a, STR_FMT STR_FMT, STR_ARG(x), STR_ARG(y));
@@ -126,20 +129,20 @@ static enum err_code join(
 enum err_code bucket_list(struct bucket *b, struct str prefix, struct str delimiter,
 	struct str after, bucket_visit_fn visit, void *ctx, struct err *err)
 {
-	struct listing l = { .b = b,
+	struct bucket_list_listing l = { .b = b,
 		.delimiter = delimiter,
 		.after = STR(""), .visit = visit, .ctx = ctx };
-	struct page page = { .root = NULL };
+	struct bucket_list_page page = { .root = NULL };
 	struct arena names;
 	enum err_code rc;
 
 	arena_init(&names, 0);
 	arena_init(&page.arena, 0);
-	if (!(rc = join(&names, b->prefix, prefix, &l.prefix, err)) && after.len)
-		rc = join(&names, b->prefix, after, &l.after, err);
+	if (!(rc = bucket_list_join(&names, b->prefix, prefix, &l.prefix, err)) && after.len)
+		rc = bucket_list_join(&names, b->prefix, after, &l.after, err);
 	if (!rc)
 		do
-			rc = get_page(&l, &page, err);
+			rc = bucket_list_get_page(&l, &page, err);
 		while (!rc && l.more);
 	arena_release(&names);
 	arena_release(&page.arena);

@@ -14,7 +14,7 @@
 #define PARTS_MAX 10000
 #define RIGHT "s3:PutObject"
 
-struct upload {
+struct bucket_multipart_upload {
 	struct bucket *b;
 	struct str key;
 	char name[PUT_NAME_LEN + 1];
@@ -25,8 +25,9 @@ struct upload {
 	uint64_t part_bytes;
 };
 
-static enum err_code read_answer(struct arena *a, const struct answer *answer,
-	const char *root_name, struct xml_node **root, struct err *err)
+static enum err_code bucket_multipart_read_answer(struct arena *a,
+	const struct bucket_answer *answer, const char *root_name, struct xml_node **root,
+	struct err *err)
 {
 	enum err_code rc = xml_parse(a, buf_str(&answer->body), root, err);
 
@@ -35,9 +36,10 @@ static enum err_code read_answer(struct arena *a, const struct answer *answer,
 	return rc;
 }
 
-static enum err_code begin(struct upload *u, struct err *err)
+static enum err_code bucket_multipart_upload_begin(
+	struct bucket_multipart_upload *u, struct err *err)
 {
-	struct call c = {
+	struct bucket_call c = {
 		.operation = "begin_upload", .right = RIGHT, .method = "POST", .key = u->key
 	};
 	struct xml_node *root;
@@ -47,7 +49,8 @@ static enum err_code begin(struct upload *u, struct err *err)
 	call_header(&c, META_PUT, str_of(u->name));
 	call_header(&c, META_HASH, str_of(u->hash));
 	if (!(rc = bucket_call(u->b, &c, err)) &&
-		!(rc = read_answer(&u->arena, &c.answer, "InitiateMultipartUploadResult", &root, err))) {
+		!(rc = bucket_multipart_read_answer(
+			  &u->arena, &c.answer, "InitiateMultipartUploadResult", &root, err))) {
 		u->id = xml_text(root, "UploadId");
 		if (!u->id.len)
 			rc = err_set(err, ERR_INVALID, "the store gives no UploadId");
@@ -56,7 +59,7 @@ static enum err_code begin(struct upload *u, struct err *err)
 	return rc;
 }
 
-static void add_escaped(struct buf *out, struct str s)
+static void bucket_multipart_add_escaped(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (s.ptr[i] == '&' || s.ptr[i] == '<' || s.ptr[i] == '>' || s.ptr[i] == '"')
@@ -65,12 +68,12 @@ static void add_escaped(struct buf *out, struct str s)
 			buf_add_char(out, s.ptr[i]);
 }
 
-static enum err_code put_part(
-	struct upload *u, unsigned number, struct file_part *part, uint64_t bytes, struct err *err)
+static enum err_code bucket_multipart_upload_put_part(struct bucket_multipart_upload *u,
+	unsigned number, struct file_part *part, uint64_t bytes, struct err *err)
 {
 	const struct http_body_source source = { bytes, file_part_read, part };
 	char hash[SIGV4_HASH_LEN + 1], text[16];
-	struct call c = { .operation = "put_part",
+	struct bucket_call c = { .operation = "put_part",
 		.right = RIGHT,
 		.method = "PUT",
 		.key = u->key,
@@ -90,7 +93,7 @@ static enum err_code put_part(
 		if (!etag.len)
 			rc = err_set(err, ERR_INVALID, "the store gives no ETag for a part");
 		buf_printf(&u->list, "<Part><PartNumber>%u</PartNumber><ETag>", number);
-		add_escaped(&u->list, etag);
+		bucket_multipart_add_escaped(&u->list, etag);
 		buf_add_cstr(&u->list, "</ETag></Part>");
 	}
 	answer_release(&c.answer);
@@ -98,7 +101,7 @@ static enum err_code put_part(
 }
 
 /* Joining takes long, so a store answers 200 first and says later how it went. */
-static enum err_code check_complete(struct bucket *b, struct call *c, struct err *err)
+static enum err_code bucket_check_complete(struct bucket *b, struct bucket_call *c, struct err *err)
 {
 	struct xml_node *root;
 	struct arena arena;
@@ -117,9 +120,10 @@ static enum err_code check_complete(struct bucket *b, struct call *c, struct err
 }
 
 /* An attempt that got no answer may have joined the parts; then the upload is gone. */
-static enum err_code is_complete(struct upload *u, struct err *err)
+static enum err_code bucket_multipart_upload_is_complete(
+	struct bucket_multipart_upload *u, struct err *err)
 {
-	struct call c = {
+	struct bucket_call c = {
 		.operation = "head", .right = "s3:GetObject", .method = "HEAD", .key = u->key
 	};
 	enum err_code rc = bucket_call(u->b, &c, err);
@@ -130,23 +134,25 @@ static enum err_code is_complete(struct upload *u, struct err *err)
 	return rc;
 }
 
-static enum err_code memory_read(void *ctx, uint64_t at, char *to, size_t n, struct err *err)
+static enum err_code bucket_multipart_memory_read(
+	void *ctx, uint64_t at, char *to, size_t n, struct err *err)
 {
 	memcpy(to, ((const struct buf *)ctx)->ptr + at, n);
 	return ERR_OK;
 }
 
-static enum err_code complete(struct upload *u, struct err *err)
+static enum err_code bucket_multipart_upload_complete(
+	struct bucket_multipart_upload *u, struct err *err)
 {
 	char hash[SIGV4_HASH_LEN + 1];
-	struct http_body_source source = { 0, memory_read, &u->list };
-	struct call c = { .operation = "end_upload",
+	struct http_body_source source = { 0, bucket_multipart_memory_read, &u->list };
+	struct bucket_call c = { .operation = "end_upload",
 		.right = RIGHT,
 		.method = "POST",
 		.key = u->key,
 		.source = &source,
 		.payload_hash = hash,
-		.check = check_complete };
+		.check = bucket_check_complete };
 	enum err_code rc;
 
 	buf_add_cstr(&u->list, "</CompleteMultipartUpload>");
@@ -156,15 +162,15 @@ static enum err_code complete(struct upload *u, struct err *err)
 	sigv4_hash(buf_str(&u->list), hash);
 	call_query(&c, "uploadId", u->id);
 	rc = bucket_call(u->b, &c, err);
-	if (rc && strcmp(c.code, "NoSuchUpload") == 0 && !is_complete(u, NULL))
+	if (rc && strcmp(c.code, "NoSuchUpload") == 0 && !bucket_multipart_upload_is_complete(u, NULL))
 		rc = ERR_OK;
 	answer_release(&c.answer);
 	return rc;
 }
 
-static void abort_upload(struct upload *u)
+static void bucket_multipart_upload_abort(struct bucket_multipart_upload *u)
 {
-	struct call c = { .operation = "abort_upload",
+	struct bucket_call c = { .operation = "abort_upload",
 		.right = "s3:AbortMultipartUpload",
 		.method = "DELETE",
 		.key = u->key };
@@ -177,7 +183,8 @@ static void abort_upload(struct upload *u)
 	answer_release(&c.answer);
 }
 
-static enum err_code put_parts(struct upload *u, int fd, uint64_t bytes, struct err *err)
+static enum err_code bucket_multipart_upload_put_parts(
+	struct bucket_multipart_upload *u, int fd, uint64_t bytes, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	unsigned number = 1;
@@ -186,7 +193,7 @@ static enum err_code put_parts(struct upload *u, int fd, uint64_t bytes, struct 
 	for (uint64_t at = 0; !rc && at < bytes; at += u->part_bytes) {
 		struct file_part part = { fd, at };
 
-		rc = put_part(
+		rc = bucket_multipart_upload_put_part(
 			u, number++, &part, bytes - at < u->part_bytes ? bytes - at : u->part_bytes, err);
 	}
 	return rc;
@@ -195,7 +202,7 @@ static enum err_code put_parts(struct upload *u, int fd, uint64_t bytes, struct 
 enum err_code multipart_put(
 	struct bucket *b, struct str key, int fd, uint64_t bytes, struct err *err)
 {
-	struct upload u = { .b = b, .key = key, .part_bytes = b->c.part_bytes };
+	struct bucket_multipart_upload u = { .b = b, .key = key, .part_bytes = b->c.part_bytes };
 	struct file_part whole = { fd, 0 };
 	enum err_code rc;
 
@@ -205,9 +212,10 @@ enum err_code multipart_put(
 		return err_wrap(err, rc, "put " STR_FMT, STR_ARG(key));
 	arena_init(&u.arena, 0);
 	put_name(u.name);
-	if (!(rc = begin(&u, err))) {
-		if ((rc = put_parts(&u, fd, bytes, err)) || (rc = complete(&u, err)))
-			abort_upload(&u);
+	if (!(rc = bucket_multipart_upload_begin(&u, err))) {
+		if ((rc = bucket_multipart_upload_put_parts(&u, fd, bytes, err)) ||
+			(rc = bucket_multipart_upload_complete(&u, err)))
+			bucket_multipart_upload_abort(&u);
 	}
 	buf_release(&u.list);
 	arena_release(&u.arena);

@@ -20,7 +20,7 @@ struct probe {
 };
 
 /* Must be refused. */
-static enum err_code check_refused(struct probe *p, const char *bytes,
+static enum err_code probe_check_refused(struct probe *p, const char *bytes,
 	enum bucket_condition condition, const char *if_etag, const char *header, struct err *err)
 {
 	enum err_code rc = bucket_put(p->b, p->key, str_of(bytes), condition, if_etag, NULL, err);
@@ -33,7 +33,7 @@ static enum err_code check_refused(struct probe *p, const char *bytes,
 	return rc;
 }
 
-static enum err_code check_writes(struct probe *p, struct err *err)
+static enum err_code probe_check_writes(struct probe *p, struct err *err)
 {
 	enum err_code rc;
 
@@ -41,8 +41,8 @@ static enum err_code check_writes(struct probe *p, struct err *err)
 		return rc;
 	if (!p->etag[0])
 		return err_set(err, ERR_UNSUPPORTED, "the store gives no ETag for a put");
-	if ((rc = check_refused(p, SECOND, BUCKET_IF_ABSENT, NULL, "If-None-Match", err)) ||
-		(rc = check_refused(p, SECOND, BUCKET_IF_ETAG, WRONG_ETAG, "If-Match", err)))
+	if ((rc = probe_check_refused(p, SECOND, BUCKET_IF_ABSENT, NULL, "If-None-Match", err)) ||
+		(rc = probe_check_refused(p, SECOND, BUCKET_IF_ETAG, WRONG_ETAG, "If-Match", err)))
 		return rc;
 	rc = bucket_put(p->b, p->key, STR(SECOND), BUCKET_IF_ETAG, p->etag, p->etag, err);
 	if (rc == ERR_EXISTS)
@@ -51,7 +51,7 @@ static enum err_code check_writes(struct probe *p, struct err *err)
 	return rc;
 }
 
-static enum err_code check_read(
+static enum err_code probe_check_read(
 	struct probe *p, uint64_t offset, uint64_t len, const char *want, struct err *err)
 {
 	struct bucket_info info;
@@ -66,7 +66,7 @@ static enum err_code check_read(
 	return rc;
 }
 
-static enum err_code on_object(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code probe_on_object(void *ctx, const struct bucket_object *o, struct err *err)
 {
 	struct probe *p = ctx;
 
@@ -75,22 +75,23 @@ static enum err_code on_object(void *ctx, const struct bucket_object *o, struct 
 	return ERR_OK;
 }
 
-static enum err_code check_reads(struct probe *p, struct err *err)
+static enum err_code probe_check_reads(struct probe *p, struct err *err)
 {
 	struct bucket_info info;
 	enum err_code rc;
 
-	if ((rc = check_read(p, 0, BUCKET_TO_END, SECOND, err)) ||
-		(rc = check_read(p, 1, 3, "eco", err)) || (rc = check_read(p, 4, 100, "nd", err)) ||
+	if ((rc = probe_check_read(p, 0, BUCKET_TO_END, SECOND, err)) ||
+		(rc = probe_check_read(p, 1, 3, "eco", err)) ||
+		(rc = probe_check_read(p, 4, 100, "nd", err)) ||
 		(rc = bucket_head(p->b, p->key, &info, err)) ||
-		(rc = bucket_list(p->b, p->key, STR(""), STR(""), on_object, p, err)))
+		(rc = bucket_list(p->b, p->key, STR(""), STR(""), probe_on_object, p, err)))
 		return rc;
 	if (!p->listed)
 		return err_set(err, ERR_UNSUPPORTED, "the store does not list an object that was put");
 	return ERR_OK;
 }
 
-static enum err_code check_deleted(struct probe *p, struct err *err)
+static enum err_code probe_check_deleted(struct probe *p, struct err *err)
 {
 	struct bucket_info info;
 	enum err_code rc = bucket_delete(p->b, p->key, err);
@@ -104,9 +105,9 @@ static enum err_code check_deleted(struct probe *p, struct err *err)
 }
 
 /* Of the store's Date and our time in between. */
-static enum err_code check_clock(struct probe *p, struct err *err)
+static enum err_code probe_check_clock(struct probe *p, struct err *err)
 {
-	struct call c = { .operation = "list", .right = "s3:ListBucket", .method = "GET" };
+	struct bucket_call c = { .operation = "list", .right = "s3:ListBucket", .method = "GET" };
 	int64_t before_ns = clock_now_ns(), after_ns, theirs_ns, off_ns = 0;
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -140,8 +141,8 @@ enum err_code bucket_probe(struct bucket *b, struct err *err)
 	put_name(name);
 	snprintf(key, sizeof(key), "%s%s", PROBE_PREFIX, name);
 	p.key = str_of(key);
-	if (!(rc = check_clock(&p, err)) && !(rc = check_writes(&p, err)) &&
-		!(rc = check_reads(&p, err)) && !(rc = check_deleted(&p, err)))
+	if (!(rc = probe_check_clock(&p, err)) && !(rc = probe_check_writes(&p, err)) &&
+		!(rc = probe_check_reads(&p, err)) && !(rc = probe_check_deleted(&p, err)))
 		return ERR_OK;
 	if (p.etag[0] && bucket_delete(b, p.key, NULL))
 		p.etag[0] = '\0'; /* it stays, under a name of its own; the error says why */

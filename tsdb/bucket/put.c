@@ -19,7 +19,7 @@
 
 /* ---- bodies ---- */
 
-static enum err_code memory_read(void *ctx, uint64_t at, char *to, size_t n, struct err *err)
+static enum err_code put_memory_read(void *ctx, uint64_t at, char *to, size_t n, struct err *err)
 {
 	const struct str *bytes = ctx;
 
@@ -104,7 +104,7 @@ struct put {
 	char there[BUCKET_ETAG_BYTES_MAX]; /* of the object that is there instead; "": not known */
 };
 
-static void learn_etag(struct bucket *b, const struct answer *a, struct str bytes)
+static void bucket_learn_etag(struct bucket *b, const struct bucket_answer *a, struct str bytes)
 {
 	struct str etag = answer_header(a, "etag");
 
@@ -113,7 +113,7 @@ static void learn_etag(struct bucket *b, const struct answer *a, struct str byte
 	b->etag_kind = etag_is_md5_of(etag, bytes) ? ETAG_MD5 : ETAG_OTHER;
 }
 
-static void give_etag(const struct answer *a, char *etag)
+static void put_give_etag(const struct bucket_answer *a, char *etag)
 {
 	struct bucket_info info;
 
@@ -123,33 +123,35 @@ static void give_etag(const struct answer *a, char *etag)
 }
 
 /* The condition does not hold any more: is it our own object that is there? */
-static enum err_code find_own(
+static enum err_code bucket_find_own(
 	struct bucket *b, struct str key, struct put *p, char *etag, struct err *err)
 {
-	struct call c = { .operation = "head", .right = "s3:GetObject", .method = "HEAD", .key = key };
+	struct bucket_call c = {
+		.operation = "head", .right = "s3:GetObject", .method = "HEAD", .key = key
+	};
 	enum err_code rc = bucket_call(b, &c, err);
 
 	if (!rc && str_is(answer_header(&c.answer, META_PUT), p->name)) {
-		give_etag(&c.answer, etag);
+		put_give_etag(&c.answer, etag);
 	} else if (!rc || rc == ERR_NOT_FOUND) {
 		if (!rc)
-			give_etag(&c.answer, p->there);
+			put_give_etag(&c.answer, p->there);
 		rc = ERR_EXISTS;
 	}
 	answer_release(&c.answer);
 	return rc;
 }
 
-static enum err_code run_put(struct bucket *b, struct call *c, struct put *p,
+static enum err_code bucket_run_put(struct bucket *b, struct bucket_call *c, struct put *p,
 	const struct str *bytes, char *etag, struct err *err)
 {
 	enum err_code rc = bucket_call(b, c, err);
 	struct err why;
 
 	if (!rc && bytes)
-		learn_etag(b, &c->answer, *bytes);
+		bucket_learn_etag(b, &c->answer, *bytes);
 	if (!rc)
-		give_etag(&c->answer, etag);
+		put_give_etag(&c->answer, etag);
 	if (rc == ERR_NOT_FOUND) { /* If-Match where there is none */
 		rc = ERR_EXISTS;
 		if (err)
@@ -158,11 +160,11 @@ static enum err_code run_put(struct bucket *b, struct call *c, struct put *p,
 	if (rc != ERR_EXISTS || !p->name[0])
 		return rc;
 	/* also after one attempt: a connection that was closed may have taken it */
-	rc = find_own(b, c->key, p, etag, &why);
+	rc = bucket_find_own(b, c->key, p, etag, &why);
 	return rc && rc != ERR_EXISTS ? err_copy(err, &why) : rc;
 }
 
-static struct str without_quotes(struct str etag)
+static struct str put_without_quotes(struct str etag)
 {
 	if (etag.len > 2 && etag.ptr[0] == '"' && etag.ptr[etag.len - 1] == '"')
 		return (struct str){ etag.ptr + 1, etag.len - 2 };
@@ -172,8 +174,8 @@ static struct str without_quotes(struct str etag)
 static enum err_code put_bytes(
 	struct bucket *b, struct str key, struct put *p, bool bare, char *etag, struct err *err)
 {
-	const struct http_body_source source = { p->bytes.len, memory_read, &p->bytes };
-	struct call c = { .operation = "put",
+	const struct http_body_source source = { p->bytes.len, put_memory_read, &p->bytes };
+	struct bucket_call c = { .operation = "put",
 		.right = "s3:PutObject",
 		.method = "PUT",
 		.key = key,
@@ -188,8 +190,8 @@ static enum err_code put_bytes(
 	if (p->condition == BUCKET_IF_ABSENT)
 		call_header(&c, "if-none-match", STR("*"));
 	if (p->condition == BUCKET_IF_ETAG)
-		call_header(&c, "if-match", bare ? without_quotes(p->if_etag) : p->if_etag);
-	rc = run_put(b, &c, p, &p->bytes, etag, err);
+		call_header(&c, "if-match", bare ? put_without_quotes(p->if_etag) : p->if_etag);
+	rc = bucket_run_put(b, &c, p, &p->bytes, etag, err);
 	answer_release(&c.answer);
 	return rc;
 }
@@ -223,7 +225,7 @@ enum err_code bucket_put_file(struct bucket *b, struct str key, int fd, struct e
 	struct file_part part = { fd, 0 };
 	struct http_body_source source = { 0, file_part_read, &part };
 	struct put p = { .name = "" };
-	struct call c = { .operation = "put",
+	struct bucket_call c = { .operation = "put",
 		.right = "s3:PutObject",
 		.method = "PUT",
 		.key = key,
@@ -242,7 +244,7 @@ enum err_code bucket_put_file(struct bucket *b, struct str key, int fd, struct e
 	if ((rc = file_part_hash(&part, source.bytes, p.hash, err)))
 		return err_wrap(err, rc, "put " STR_FMT, STR_ARG(key));
 	call_header(&c, META_HASH, str_of(p.hash));
-	rc = run_put(b, &c, &p, NULL, NULL, err);
+	rc = bucket_run_put(b, &c, &p, NULL, NULL, err);
 	answer_release(&c.answer);
 	return rc;
 }

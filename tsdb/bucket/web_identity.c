@@ -13,13 +13,13 @@
 #define TOKEN_BYTES_MAX (64u << 10)
 #define ANSWER_MAX (256u << 10)
 
-static void add_field(struct buf *out, const char *name, struct str value)
+static void web_identity_add_field(struct buf *out, const char *name, struct str value)
 {
 	buf_printf(out, "&%s=", name);
 	percent_encode(out, value, PERCENT_FORM);
 }
 
-static enum err_code print_form(
+static enum err_code web_identity_print_form(
 	struct buf *out, const struct bucket_credentials_config *c, struct arena *a, struct err *err)
 {
 	struct buf token = { 0 };
@@ -33,15 +33,16 @@ static enum err_code print_form(
 		return err_wrap(err, rc, "read the web identity token");
 	}
 	buf_add_cstr(out, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15");
-	add_field(out, "RoleArn", c->role_arn);
-	add_field(out, "RoleSessionName", c->session_name.len ? c->session_name : STR("epimetheus"));
-	add_field(out, "WebIdentityToken", str_trim(buf_str(&token)));
+	web_identity_add_field(out, "RoleArn", c->role_arn);
+	web_identity_add_field(
+		out, "RoleSessionName", c->session_name.len ? c->session_name : STR("epimetheus"));
+	web_identity_add_field(out, "WebIdentityToken", str_trim(buf_str(&token)));
 	rc = buf_failed(out) || buf_failed(&token) ? err_nomem(err, "request") : ERR_OK;
 	buf_release(&token);
 	return rc;
 }
 
-static enum err_code read_answer(
+static enum err_code web_identity_read_answer(
 	struct arena *a, struct str body, struct credentials_got *out, struct err *err)
 {
 	const struct xml_node *c;
@@ -61,7 +62,7 @@ static enum err_code read_answer(
 	return ERR_OK;
 }
 
-static enum err_code set_url(struct bucket *b, const struct bucket_credentials_config *c,
+static enum err_code bucket_set_url(struct bucket *b, const struct bucket_credentials_config *c,
 	struct arena *a, struct str *out, struct err *err)
 {
 	char *url;
@@ -81,7 +82,7 @@ enum err_code web_identity_get(struct bucket *b, const struct bucket_credentials
 		{ STR("content-type"), STR("application/x-www-form-urlencoded") },
 			{ STR("accept"), STR("application/xml") },
 		};
-	struct exchange x = { .operation = "assume_role",
+	struct bucket_exchange x = { .operation = "assume_role",
 		.kind = BUCKET_KINDS,
 		.http = &b->c.http,
 		.method = "POST",
@@ -89,16 +90,18 @@ enum err_code web_identity_get(struct bucket *b, const struct bucket_credentials
 		.body_max = ANSWER_MAX,
 		.timeout_ns = b->c.attempt_timeout_ns,
 		.idle_timeout_ns = b->c.idle_timeout_ns };
-	struct call call = { .operation = "assume_role", .right = "sts:AssumeRoleWithWebIdentity" };
+	struct bucket_call call = { .operation = "assume_role",
+		.right = "sts:AssumeRoleWithWebIdentity" };
 	struct buf form = { 0 };
-	struct verdict v = { 0 };
+	struct bucket_verdict v = { 0 };
 
-	if (!(v.rc = set_url(b, c, a, &x.url, err)) && !(v.rc = print_form(&form, c, a, err))) {
+	if (!(v.rc = bucket_set_url(b, c, a, &x.url, err)) &&
+		!(v.rc = web_identity_print_form(&form, c, a, err))) {
 		x.body = buf_str(&form);
 		exchange_run(b, &x, &call.answer);
 		v = answer_judge(b, &call, err);
 		if (!v.rc)
-			v.rc = read_answer(a, buf_str(&call.answer.body), out, err);
+			v.rc = web_identity_read_answer(a, buf_str(&call.answer.body), out, err);
 	}
 	if (v.rc && v.rc != ERR_NOMEM)
 		v.rc = err_wrap(err, v.rc == ERR_UNAVAILABLE && !v.again ? ERR_INVALID : v.rc,

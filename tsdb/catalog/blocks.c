@@ -38,7 +38,7 @@ void blocks_damage(struct db *db, struct db_block *b, const char *what, const st
 
 /* ---- one block ---- */
 
-static void lose_deleted(struct db *db, struct db_block *b, const struct err *why)
+static void blocks_lose_deleted(struct db *db, struct db_block *b, const struct err *why)
 {
 	const struct block_meta *m = block_meta(b->block);
 	char where[64];
@@ -62,14 +62,14 @@ enum err_code blocks_load_deleted(struct db *db, struct db_block *b, struct err 
 	if (rc == ERR_NOMEM)
 		return err_nomem(err, "block");
 	if (rc)
-		lose_deleted(db, b, &why);
+		blocks_lose_deleted(db, b, &why);
 	deleted_release(b->deleted);
 	b->deleted = d.v;
 	b->deleted_n = d.n;
 	return ERR_OK;
 }
 
-static enum err_code open_local(
+static enum err_code blocks_open_local(
 	struct db *db, const char *dir, struct db_block **out, struct err *err)
 {
 	struct db_block *b = calloc(1, sizeof(*b));
@@ -101,7 +101,8 @@ enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out,
 
 	if ((rc = remote_read_key(dir, key, err)))
 		return rc;
-	if ((rc = key[0] ? remote_open_stub(db, dir, key, &b, err) : open_local(db, dir, &b, err)))
+	if ((rc = key[0] ? remote_open_stub(db, dir, key, &b, err) :
+					   blocks_open_local(db, dir, &b, err)))
 		return rc;
 	if ((rc = blocks_load_deleted(db, b, err)))
 		blocks_free(b);
@@ -136,7 +137,7 @@ void blocks_free(struct db_block *b)
 }
 
 /* Removes the notes that partitions have the symbols of this block. */
-static void forget_symbols(struct db *db, uint32_t number)
+static void blocks_forget_symbols(struct db *db, uint32_t number)
 {
 	struct partition *p;
 	uint32_t at = 0;
@@ -150,7 +151,7 @@ static void forget_symbols(struct db *db, uint32_t number)
 }
 
 /* Its last pin is gone, and it is in no list, so no new pin can come. */
-static void dispose(struct db *db, struct db_block *b)
+static void blocks_dispose(struct db *db, struct db_block *b)
 {
 	char *gone = NULL;
 	struct err err;
@@ -166,7 +167,7 @@ static void dispose(struct db *db, struct db_block *b)
 		free(gone);
 	}
 	if (!b->keep)
-		forget_symbols(db, b->number);
+		blocks_forget_symbols(db, b->number);
 	blocks_free(b);
 }
 
@@ -179,11 +180,11 @@ void blocks_unpin(struct db *db, struct db_block *b)
 	cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);
 	if (last)
-		dispose(db, b);
+		blocks_dispose(db, b);
 }
 
 /* False: the next start may read it again. A hidden one stays hidden. */
-static bool hide(struct db *db, const char *dir)
+static bool catalog_blocks_hide(struct db *db, const char *dir)
 {
 	struct fs *fs = db->o.fs;
 	char *gone = NULL;
@@ -217,7 +218,7 @@ bool blocks_hide_replaced(struct db *db, const struct db_block *b)
 	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
 		if (asprintf(&dir, "%s/%s", db->blocks_dir, m->sources[i].text) < 0)
 			return false;
-		ok = hide(db, dir);
+		ok = catalog_blocks_hide(db, dir);
 		free(dir);
 	}
 	return ok;
@@ -225,7 +226,7 @@ bool blocks_hide_replaced(struct db *db, const struct db_block *b)
 
 bool blocks_hide(struct db *db, const struct db_block *b)
 {
-	return blocks_hide_replaced(db, b) && hide(db, blocks_local_dir(b));
+	return blocks_hide_replaced(db, b) && catalog_blocks_hide(db, blocks_local_dir(b));
 }
 
 void blocks_retire(struct db *db, struct db_block *b, bool keep)
@@ -236,7 +237,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	/* Rename at once, though readers may go on for a while: the block must not come back after its
 	 * successor has gone. Open files follow the directory. The rename is durable before any file
 	 * is removed; else the block might come back without its deletions. */
-	stays = !keep && !hide(db, blocks_local_dir(b));
+	stays = !keep && !catalog_blocks_hide(db, blocks_local_dir(b));
 	mutex_lock(&db->lock);
 	assert(!b->gone);
 	b->keep = keep;
@@ -245,7 +246,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	last = b->pins == 0;
 	mutex_unlock(&db->lock);
 	if (last)
-		dispose(db, b);
+		blocks_dispose(db, b);
 }
 
 /* ---- the list ---- */
@@ -286,7 +287,7 @@ void blocks_insert_locked(struct db *db, struct db_block *b)
 	db->blocks[i] = b;
 }
 
-static void take_out(struct db *db, const struct db_block *b)
+static void blocks_take_out(struct db *db, const struct db_block *b)
 {
 	size_t kept = 0;
 
@@ -300,7 +301,7 @@ static void take_out(struct db *db, const struct db_block *b)
 
 /* The same block again has fewer rows, or is read at another place. A window was told when it was
  * taken. */
-static void tell_swap(
+static void blocks_tell_swap(
 	const struct db *db, struct db_block *const *olds, size_t n, const struct db_block *by)
 {
 	const struct block_meta *m = by ? block_meta(by->block) : NULL;
@@ -323,12 +324,12 @@ void blocks_swap_locked(
 	mutex_assert_held(&db->blocks_files);
 	assert(n || w);
 	for (size_t i = 0; i < n; i++)
-		take_out(db, olds[i]);
+		blocks_take_out(db, olds[i]);
 	if (w)
 		windows_take_locked(db, w);
 	if (by)
 		blocks_insert_locked(db, by);
-	tell_swap(db, olds, n, by);
+	blocks_tell_swap(db, olds, n, by);
 }
 
 enum err_code blocks_pin_all(struct db *db, struct db_block ***out, size_t *n, struct err *err)
@@ -374,7 +375,8 @@ bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_n
 	return false;
 }
 
-static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_ns, int64_t *end_ns)
+static bool blocks_clip(
+	int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_ns, int64_t *end_ns)
 {
 	if (max_ns < ts_ns)
 		*start_ns = max_ns > *start_ns ? max_ns : *start_ns;
@@ -391,13 +393,13 @@ bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, i
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
-		if (!clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
+		if (!blocks_clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
 			return false;
 	}
 	for (size_t i = 0; i < db->unreadable_n; i++) {
 		const struct unreadable *u = &db->unreadable[i];
 
-		if (u->max_ns && !clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
+		if (u->max_ns && !blocks_clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
 			return false;
 	}
 	return true;
@@ -454,7 +456,7 @@ enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err)
 	return rc;
 }
 
-static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err)
+static enum err_code catalog_blocks_drop_raw(struct db *db, struct db_block *b, struct err *err)
 {
 	struct block_meta meta = *block_meta(b->block);
 	const char *dir = blocks_local_dir(b);
@@ -483,7 +485,7 @@ void blocks_drop_raw_of(struct db *db, struct db_block *b)
 	struct err err;
 
 	mutex_lock(&db->blocks_files);
-	rc = drop_raw(db, b, &err);
+	rc = catalog_blocks_drop_raw(db, b, &err);
 	mutex_unlock(&db->blocks_files);
 	if (rc) {
 		log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)), LOG_E(&err));

@@ -13,7 +13,7 @@
 
 #define DROPPED ".dropped"
 
-struct opening {
+struct blocks_open_opening {
 	struct db *db;
 	struct arena a;
 	struct db_block **v;
@@ -21,7 +21,7 @@ struct opening {
 	bool synced; /* the directory of blocks, as it was found */
 };
 
-static void remove_tree(struct db *db, const char *path)
+static void blocks_open_remove_tree(struct db *db, const char *path)
 {
 	struct err err;
 
@@ -32,7 +32,7 @@ static void remove_tree(struct db *db, const char *path)
 }
 
 /* A half-removed directory must never be found under its name, not even after a power cut. */
-static void remove_block(struct db *db, struct db_block *b)
+static void blocks_open_remove_block(struct db *db, struct db_block *b)
 {
 	char *dir = strdup(blocks_local_dir(b)), *gone = NULL;
 	struct err err;
@@ -45,7 +45,7 @@ static void remove_block(struct db *db, struct db_block *b)
 			db->o.fs->ops->sync_dir(db->o.fs, db->blocks_dir, &err))
 			log_warn("tsdb", "leftover not removed", LOG_S("path", dir), LOG_E(&err));
 		else
-			remove_tree(db, gone);
+			blocks_open_remove_tree(db, gone);
 	}
 	free(gone);
 	free(dir);
@@ -53,7 +53,7 @@ static void remove_block(struct db *db, struct db_block *b)
 
 /* The range of a block that does not open: from the inventory, else from its meta.json. Stays 0 if
  * neither has it. */
-static void known_range(
+static void blocks_open_known_range(
 	struct db *db, const char *dir, struct str name, int64_t *min_ns, int64_t *max_ns)
 {
 	struct inventory_entry e = { 0 };
@@ -73,7 +73,7 @@ static void known_range(
 	arena_release(&a);
 }
 
-static enum err_code note_unreadable(
+static enum err_code blocks_open_note_unreadable(
 	struct db *db, const char *dir, const struct err *why, struct err *err)
 {
 	const char *name = strrchr(dir, '/') + 1;
@@ -87,7 +87,7 @@ static enum err_code note_unreadable(
 	}
 	u = &db->unreadable[db->unreadable_n++];
 	*u = (struct unreadable){ .dir = copy };
-	known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
+	blocks_open_known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
 	if (range_unreachable(why->code)) { /* nothing is known to be lost */
 		u->remote = u->again = true;
 		u->why = *why;
@@ -100,7 +100,8 @@ static enum err_code note_unreadable(
 	return ERR_OK;
 }
 
-static enum err_code open_one(struct opening *o, struct str name, struct err *err)
+static enum err_code blocks_open_one(
+	struct blocks_open_opening *o, struct str name, struct err *err)
 {
 	char *dir = path_join(&o->a, str_of(o->db->blocks_dir), name);
 	enum err_code rc;
@@ -120,12 +121,13 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 	}
 	/* A block of another version is whole: it is not a loss, and the server must not write beside
 	 * it. */
-	return rc == ERR_NOMEM || rc == ERR_UNSUPPORTED ? err_set(err, rc, "%s", why.msg) :
-													  note_unreadable(o->db, dir, &why, err);
+	return rc == ERR_NOMEM || rc == ERR_UNSUPPORTED ?
+		err_set(err, rc, "%s", why.msg) :
+		blocks_open_note_unreadable(o->db, dir, &why, err);
 }
 
 /* The rename before a removal was perhaps not synced: half of the block must not come back. */
-static void remove_renamed(struct opening *o, const char *path)
+static void blocks_open_remove_renamed(struct blocks_open_opening *o, const char *path)
 {
 	struct fs *fs = o->db->o.fs;
 	struct err err;
@@ -135,10 +137,10 @@ static void remove_renamed(struct opening *o, const char *path)
 		return;
 	}
 	o->synced = true;
-	remove_tree(o->db, path);
+	blocks_open_remove_tree(o->db, path);
 }
 
-static enum err_code open_each(struct opening *o, struct err *err)
+static enum err_code open_each(struct blocks_open_opening *o, struct err *err)
 {
 	struct db *db = o->db;
 	enum err_code rc;
@@ -152,14 +154,14 @@ static enum err_code open_each(struct opening *o, struct err *err)
 		return err_nomem(err, "blocks");
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (ulid_parse(names[i], &ulid)) {
-			rc = open_one(o, names[i], err);
+			rc = blocks_open_one(o, names[i], err);
 		} else if (!db->o.read_only &&
 			(str_has_suffix(names[i], STR(BLOCK_TMP)) ||
 				str_has_suffix(names[i], STR(BLOCK_GONE)))) {
 			char *path = path_join(&o->a, str_of(db->blocks_dir), names[i]);
 
 			if (path)
-				remove_renamed(o, path);
+				blocks_open_remove_renamed(o, path);
 		}
 	}
 	return rc;
@@ -175,7 +177,7 @@ bool block_names_source(const struct block_meta *m, const struct ulid *u)
 	return false;
 }
 
-static void remove_superseded(struct opening *o)
+static void blocks_open_remove_superseded(struct blocks_open_opening *o)
 {
 	bool *superseded = calloc(o->n + 1, sizeof(bool));
 	size_t kept = 0;
@@ -186,7 +188,7 @@ static void remove_superseded(struct opening *o)
 				block_names_source(block_meta(o->v[k]->block), &block_meta(o->v[i]->block)->ulid);
 	for (size_t i = 0; i < o->n && superseded; i++) {
 		if (superseded[i])
-			remove_block(o->db, o->v[i]);
+			blocks_open_remove_block(o->db, o->v[i]);
 		else
 			o->v[kept++] = o->v[i];
 	}
@@ -195,7 +197,7 @@ static void remove_superseded(struct opening *o)
 	free(superseded);
 }
 
-static int block_cmp(const void *a, const void *b)
+static int blocks_open_block_cmp(const void *a, const void *b)
 {
 	const struct block_meta *x = block_meta((*(struct db_block *const *)a)->block),
 							*y = block_meta((*(struct db_block *const *)b)->block);
@@ -210,14 +212,14 @@ static int block_cmp(const void *a, const void *b)
  * source could not be renamed away, its successor was joined further, and then came a restart. The
  * block of the higher level has the rows of the other, so it is kept.
  */
-static enum err_code hide_overlapping(struct opening *o, struct err *err)
+static enum err_code blocks_open_hide_overlapping(struct blocks_open_opening *o, struct err *err)
 {
 	size_t kept = 0;
 	enum err_code rc = ERR_OK;
 	struct err why;
 
 	if (o->n)
-		qsort(o->v, o->n, sizeof(struct db_block *), block_cmp);
+		qsort(o->v, o->n, sizeof(struct db_block *), blocks_open_block_cmp);
 	for (size_t i = 0; i < o->n && !rc; i++) {
 		struct db_block *last = kept ? o->v[kept - 1] : NULL, *b = o->v[i], *hidden = b;
 
@@ -233,7 +235,7 @@ static enum err_code hide_overlapping(struct opening *o, struct err *err)
 		}
 		err_set(&why, ERR_CORRUPT, "its time overlaps that of block %s",
 			block_meta(o->v[kept - 1]->block)->ulid.text);
-		rc = note_unreadable(o->db, blocks_local_dir(hidden), &why, err);
+		rc = blocks_open_note_unreadable(o->db, blocks_local_dir(hidden), &why, err);
 		blocks_free(hidden);
 	}
 	o->n = rc ? o->n : kept;
@@ -241,7 +243,7 @@ static enum err_code hide_overlapping(struct opening *o, struct err *err)
 }
 
 /* Windows that are in a block. */
-static void remove_windows(struct opening *o)
+static void blocks_open_remove_windows(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
 
@@ -254,7 +256,7 @@ static void remove_windows(struct opening *o)
 }
 
 /* Deletions whose window went. */
-static void remove_orphans(struct opening *o)
+static void blocks_open_remove_orphans(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
 	struct str *names;
@@ -279,7 +281,7 @@ static void remove_orphans(struct opening *o)
 }
 
 /* Snapshots that were not finished. */
-static void remove_snapshots(struct opening *o)
+static void blocks_open_remove_snapshots(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
 	struct str *names;
@@ -291,13 +293,13 @@ static void remove_snapshots(struct opening *o)
 		char *path = path_join(&o->a, str_of(db->snapshots_dir), names[i]);
 
 		if (path && str_has_suffix(names[i], STR(BLOCK_TMP)))
-			remove_tree(db, path);
+			blocks_open_remove_tree(db, path);
 	}
 }
 
 enum err_code blocks_open_all(struct db *db, struct err *err)
 {
-	struct opening o = { .db = db };
+	struct blocks_open_opening o = { .db = db };
 	enum err_code rc;
 
 	arena_init(&o.a, 0);
@@ -305,12 +307,12 @@ enum err_code blocks_open_all(struct db *db, struct err *err)
 		goto out;
 	if ((rc = open_each(&o, err)))
 		goto out;
-	remove_superseded(&o);
-	if ((rc = hide_overlapping(&o, err)))
+	blocks_open_remove_superseded(&o);
+	if ((rc = blocks_open_hide_overlapping(&o, err)))
 		goto out;
-	remove_windows(&o);
-	remove_orphans(&o);
-	remove_snapshots(&o);
+	blocks_open_remove_windows(&o);
+	blocks_open_remove_orphans(&o);
+	blocks_open_remove_snapshots(&o);
 	db->blocks = o.v;
 	db->blocks_n = db->blocks_cap = o.n;
 	for (size_t i = 0; i < o.n; i++)

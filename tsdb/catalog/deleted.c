@@ -31,7 +31,7 @@ struct deleted_array {
 	struct deleted_range v[];
 };
 
-static int range_cmp(const void *a, const void *b)
+static int deleted_range_cmp(const void *a, const void *b)
 {
 	const struct deleted_range *x = a, *y = b;
 
@@ -41,12 +41,12 @@ static int range_cmp(const void *a, const void *b)
 }
 
 /* Sorted, and ranges of a series joined where they touch. */
-static size_t tidy(struct deleted_range *v, size_t n)
+static size_t deleted_range_tidy(struct deleted_range *v, size_t n)
 {
 	size_t kept = 0;
 
 	if (n)
-		qsort(v, n, sizeof(*v), range_cmp);
+		qsort(v, n, sizeof(*v), deleted_range_cmp);
 	for (size_t i = 0; i < n; i++) {
 		struct deleted_range *last = kept ? &v[kept - 1] : NULL;
 
@@ -63,7 +63,7 @@ enum err_code deleted_make(
 {
 	struct deleted_array *array;
 
-	n = tidy(v, n);
+	n = deleted_range_tidy(v, n);
 	if (n > DELETED_RANGES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu deleted ranges, limit %u", n, DELETED_RANGES_MAX);
 	if (!(array = malloc(sizeof(*array) + n * sizeof(*v))))
@@ -151,7 +151,7 @@ struct str window_deleted_of(int64_t start_ns, char *space)
 	return str_of(space);
 }
 
-static uint64_t seed_of(struct str of)
+static uint64_t deleted_seed_of(struct str of)
 {
 	return hash_bytes(of.ptr, of.len, 0);
 }
@@ -166,7 +166,7 @@ enum err_code deleted_decode(
 
 	if (bytes.len < 10 || (bytes.ptr[0] != DELETED_VERSION && bytes.ptr[0] != DELETED_OF_NOBODY))
 		return err_set(err, ERR_CORRUPT, "%s: not a list of deleted ranges", path);
-	seed = bytes.ptr[0] == DELETED_VERSION ? seed_of(of) : 0;
+	seed = bytes.ptr[0] == DELETED_VERSION ? deleted_seed_of(of) : 0;
 	sum = cursor_of((struct str){ bytes.ptr + bytes.len - 8, 8 });
 	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, bytes.len - 8, seed))
 		return err_set(err, ERR_CORRUPT, "%s: bad checksum", path);
@@ -187,13 +187,13 @@ out:
 	return rc == ERR_CORRUPT ? err_set(err, rc, "%s: bad list", path) : rc;
 }
 
-static void remove_file(struct db *db, const char *path)
+static void deleted_remove_file(struct db *db, const char *path)
 {
 	if (fs_exists(path) && db->o.fs->ops->unlink(db->o.fs, path, NULL))
 		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", path));
 }
 
-static char *copy_path(const char *path)
+static char *deleted_copy_path(const char *path)
 {
 	char *copy = NULL;
 
@@ -202,13 +202,13 @@ static char *copy_path(const char *path)
 
 void window_deleted_remove(struct db *db, int64_t start_ns)
 {
-	char *path = window_deleted_path(db, start_ns), *copy = path ? copy_path(path) : NULL,
+	char *path = window_deleted_path(db, start_ns), *copy = path ? deleted_copy_path(path) : NULL,
 		 *dir = NULL;
 
 	if (copy && asprintf(&dir, "%s/%" PRId64, db->head_dir, start_ns / NS_PER_S) >= 0 &&
 		!fs_exists(dir)) {
-		remove_file(db, copy);
-		remove_file(db, path);
+		deleted_remove_file(db, copy);
+		deleted_remove_file(db, path);
 	}
 	free(dir);
 	free(copy);
@@ -235,7 +235,7 @@ enum deleted_part deleted_of_record(
 }
 
 /* One copy; ERR_NOT_FOUND. */
-static enum err_code read_copy(
+static enum err_code deleted_read_copy(
 	const char *path, struct str of, struct buf *bytes, struct deleted *out, struct err *err)
 {
 	enum err_code rc = fs_read_file(path, DELETED_BYTES_MAX, bytes, err);
@@ -243,8 +243,8 @@ static enum err_code read_copy(
 	return rc ? rc : deleted_decode(buf_str(bytes), path, of, out, err);
 }
 
-static void make_anew(struct db *db, const char *path, const struct buf *bytes, enum err_code other,
-	const struct err *why)
+static void deleted_make_anew(struct db *db, const char *path, const struct buf *bytes,
+	enum err_code other, const struct err *why)
 {
 	struct err err;
 
@@ -258,7 +258,7 @@ static void make_anew(struct db *db, const char *path, const struct buf *bytes, 
 
 /* Ranges are only ever added, so one of two lists may be older, and the ranges of both are deleted.
  */
-static enum err_code join(struct deleted *to, struct deleted more, struct err *err)
+static enum err_code deleted_join(struct deleted *to, struct deleted more, struct err *err)
 {
 	struct deleted_range *v = calloc(to->n + more.n + 1, sizeof(*v));
 	struct deleted joined;
@@ -277,11 +277,11 @@ static enum err_code join(struct deleted *to, struct deleted more, struct err *e
 }
 
 /* Both can be read, and are not the same: a crash between the two, or an older file put back. */
-static enum err_code join_copies(struct db *db, const char *path, struct str of, struct deleted *to,
-	struct deleted more, struct err *err)
+static enum err_code deleted_join_copies(struct db *db, const char *path, struct str of,
+	struct deleted *to, struct deleted more, struct err *err)
 {
 	struct err why;
-	enum err_code rc = join(to, more, err);
+	enum err_code rc = deleted_join(to, more, err);
 
 	if (!rc && !db->o.read_only && deleted_save(db, path, of, *to, &why))
 		log_warn("tsdb", "deleted ranges not written", LOG_E(&why));
@@ -293,24 +293,24 @@ enum err_code deleted_load(
 {
 	struct buf first = { 0 }, second = { 0 };
 	struct deleted spare = { 0 };
-	char *copy = copy_path(path);
+	char *copy = deleted_copy_path(path);
 	enum err_code rc, other;
 	struct err why;
 
 	*out = (struct deleted){ 0 };
 	if (!copy)
 		return err_nomem(err, "deleted ranges");
-	rc = read_copy(path, of, &first, out, err);
-	other = read_copy(copy, of, &second, &spare, &why);
+	rc = deleted_read_copy(path, of, &first, out, err);
+	other = deleted_read_copy(copy, of, &second, &spare, &why);
 	if (rc == ERR_NOT_FOUND && other == ERR_NOT_FOUND) {
 		rc = ERR_OK;
 	} else if (!rc && other) {
-		make_anew(db, copy, &first, other, &why);
+		deleted_make_anew(db, copy, &first, other, &why);
 	} else if (!rc) {
 		if (!str_eq(buf_str(&first), buf_str(&second)))
-			rc = join_copies(db, path, of, out, spare, err);
+			rc = deleted_join_copies(db, path, of, out, spare, err);
 	} else if (!other) {
-		make_anew(db, path, &second, rc, err);
+		deleted_make_anew(db, path, &second, rc, err);
 		*out = spare;
 		spare.v = NULL;
 		rc = ERR_OK;
@@ -328,7 +328,7 @@ enum err_code deleted_load(
 enum err_code deleted_save(
 	struct db *db, const char *path, struct str of, struct deleted d, struct err *err)
 {
-	char *copy = copy_path(path);
+	char *copy = deleted_copy_path(path);
 	struct buf b = { 0 };
 	uint32_t series = 0;
 	enum err_code rc;
@@ -341,7 +341,7 @@ enum err_code deleted_save(
 		buf_add_u64be(&b, (uint64_t)d.v[i].max_ns);
 		series = d.v[i].series;
 	}
-	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, seed_of(of)));
+	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, deleted_seed_of(of)));
 	if (buf_failed(&b) || !copy)
 		rc = err_nomem(err, "deleted ranges");
 	else if (!(rc = fs_write_file(db->o.fs, path, buf_str(&b), err)))

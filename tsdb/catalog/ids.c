@@ -22,7 +22,7 @@
 #define IDS_PASSED_OVER (1u << 20) /* more than are given in the life of a directory */
 
 /* Partitions in memory know the latest ids. */
-static void learn(struct db *db)
+static void catalog_ids_learn(struct db *db)
 {
 	struct partition *p;
 	uint32_t at = 0, next[SYM_KINDS];
@@ -38,7 +38,7 @@ static void learn(struct db *db)
 	}
 }
 
-static void add_job(const struct job *job, struct buf *b)
+static void catalog_ids_add_job(const struct job *job, struct buf *b)
 {
 	buf_add_varint(b, job->id);
 	buf_add_lenstr(b, job->name);
@@ -52,13 +52,13 @@ static void add_job(const struct job *job, struct buf *b)
 }
 
 /* *saved: per job, the epochs that the file speaks for. */
-static enum err_code save(struct db *db, uint32_t **saved, uint32_t *n, struct err *err)
+static enum err_code catalog_ids_save(struct db *db, uint32_t **saved, uint32_t *n, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
 
 	mutex_assert_held(&db->ids_lock);
-	learn(db);
+	catalog_ids_learn(db);
 	buf_add_char(&b, IDS_VERSION);
 	series_lock_read(db->series);
 	buf_add_varint(&b, series_next_id(db->series));
@@ -68,7 +68,7 @@ static enum err_code save(struct db *db, uint32_t **saved, uint32_t *n, struct e
 	buf_add_varint(&b, *n = db->jobs_n);
 	if ((*saved = malloc((*n + 1) * sizeof(**saved))))
 		for (uint32_t i = 0; i < *n; i++) {
-			add_job(db->jobs[i], &b);
+			catalog_ids_add_job(db->jobs[i], &b);
 			(*saved)[i] = db->jobs[i]->next_epoch + EPOCHS_AHEAD;
 		}
 	mutex_unlock(&db->lock);
@@ -85,7 +85,7 @@ enum err_code ids_save(struct db *db, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&db->ids_lock);
-	if (!(rc = save(db, &saved, &n, err))) {
+	if (!(rc = catalog_ids_save(db, &saved, &n, err))) {
 		mutex_lock(&db->lock);
 		for (uint32_t i = 0; i < n; i++)
 			if (db->jobs[i]->epochs_saved < saved[i])
@@ -100,7 +100,7 @@ enum err_code ids_save(struct db *db, struct err *err)
 /* ---- reading ---- */
 
 /* A job that no window or block has any more starts anew, under a new id. */
-static enum err_code find_job(
+static enum err_code catalog_ids_find_job(
 	struct db *db, uint32_t id, struct str name, struct job **out, struct err *err)
 {
 	*out = db_job_by_id(db, id);
@@ -109,36 +109,36 @@ static enum err_code find_job(
 	return ERR_OK;
 }
 
-static void read_next(struct cursor *in, uint32_t *next)
+static void catalog_ids_read_next(struct cursor *in, uint32_t *next)
 {
 	next[0] = 0;
 	for (int k = 1; k < SYM_KINDS; k++)
 		next[k] = cursor_u32(in);
 }
 
-static enum err_code cut_short(const struct db *db, struct err *err)
+static enum err_code catalog_ids_cut_short(const struct db *db, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s: cut short", db->ids_path);
 }
 
 /* Version 1: one epoch. */
-static enum err_code read_partition(struct db *db, struct cursor *in, struct err *err)
+static enum err_code catalog_ids_read_partition(struct db *db, struct cursor *in, struct err *err)
 {
 	uint32_t id = cursor_u32(in), next[SYM_KINDS];
 	struct job *job;
 	struct str name;
 	enum err_code rc;
 
-	read_next(in, next);
+	catalog_ids_read_next(in, next);
 	name = cursor_lenstr(in);
 	if (in->bad)
-		return cut_short(db, err);
-	if (!(rc = find_job(db, id, name, &job, err)) && job)
+		return catalog_ids_cut_short(db, err);
+	if (!(rc = catalog_ids_find_job(db, id, name, &job, err)) && job)
 		job_know_ids(job, 0, next);
 	return rc;
 }
 
-static enum err_code read_job(struct db *db, struct cursor *in, struct err *err)
+static enum err_code catalog_ids_read_job(struct db *db, struct cursor *in, struct err *err)
 {
 	uint32_t id = cursor_u32(in), next[SYM_KINDS], epoch, n;
 	struct str name = cursor_lenstr(in);
@@ -146,22 +146,22 @@ static enum err_code read_job(struct db *db, struct cursor *in, struct err *err)
 	enum err_code rc;
 
 	if (in->bad)
-		return cut_short(db, err);
-	if ((rc = find_job(db, id, name, &job, err)))
+		return catalog_ids_cut_short(db, err);
+	if ((rc = catalog_ids_find_job(db, id, name, &job, err)))
 		return rc;
 	epoch = cursor_u32(in);
 	if (job && job->next_epoch < epoch)
 		job->next_epoch = job->epochs_saved = epoch;
 	for (n = cursor_u32(in); n && !in->bad; n--) {
 		epoch = cursor_u32(in);
-		read_next(in, next);
+		catalog_ids_read_next(in, next);
 		if (job && !in->bad)
 			job_know_ids(job, epoch, next);
 	}
-	return in->bad ? cut_short(db, err) : ERR_OK;
+	return in->bad ? catalog_ids_cut_short(db, err) : ERR_OK;
 }
 
-static enum err_code read_ids(struct db *db, struct cursor in, bool epochs, struct err *err)
+static enum err_code catalog_ids_read(struct db *db, struct cursor in, bool epochs, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	uint32_t n, next;
@@ -171,11 +171,11 @@ static enum err_code read_ids(struct db *db, struct cursor in, bool epochs, stru
 	if (db->next_job_id < next)
 		db->next_job_id = next;
 	for (n = cursor_u32(&in); n && !rc; n--)
-		rc = epochs ? read_job(db, &in, err) : read_partition(db, &in, err);
+		rc = epochs ? catalog_ids_read_job(db, &in, err) : catalog_ids_read_partition(db, &in, err);
 	return rc;
 }
 
-static enum err_code load(struct db *db, struct err *err)
+static enum err_code catalog_ids_load(struct db *db, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -197,7 +197,7 @@ static enum err_code load(struct db *db, struct err *err)
 		rc = err_set(err, ERR_UNSUPPORTED, "%s: another format than this version's", db->ids_path);
 		goto out;
 	}
-	rc = read_ids(db, cursor_of((struct str){ b.ptr + 1, b.len - 9 }), b.ptr[0] > 1, err);
+	rc = catalog_ids_read(db, cursor_of((struct str){ b.ptr + 1, b.len - 9 }), b.ptr[0] > 1, err);
 out:
 	buf_release(&b);
 	return rc;
@@ -209,7 +209,7 @@ out:
  * now may be readable at a later start. So numbers of jobs and of epochs go on far above the known
  * ones, and each job's next window begins an epoch.
  */
-static void pass_over_unknown(struct db *db)
+static void catalog_ids_pass_over_unknown(struct db *db)
 {
 	mutex_lock(&db->lock);
 	if (db->next_job_id <= SYM_NONE - IDS_PASSED_OVER)
@@ -228,12 +228,12 @@ static void pass_over_unknown(struct db *db)
 enum err_code ids_load(struct db *db, struct err *err)
 {
 	struct err why = { 0 }, failed;
-	enum err_code rc = load(db, &why);
+	enum err_code rc = catalog_ids_load(db, &why);
 	char *aside = NULL;
 
 	if (rc != ERR_CORRUPT)
 		return rc ? err_copy(err, &why) : ERR_OK;
-	pass_over_unknown(db);
+	catalog_ids_pass_over_unknown(db);
 	db_count_damage();
 	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));
 	if (!db->o.read_only && fs_exists(db->ids_path) &&

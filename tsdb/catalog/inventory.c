@@ -43,7 +43,7 @@ struct inventory {
 
 /* ---- entries ---- */
 
-static int entry_cmp(const struct inventory_entry *a, const struct inventory_entry *b)
+static int inventory_entry_cmp(const struct inventory_entry *a, const struct inventory_entry *b)
 {
 	int c = strcmp(a->ulid.text, b->ulid.text);
 
@@ -53,26 +53,27 @@ static int entry_cmp(const struct inventory_entry *a, const struct inventory_ent
 }
 
 /* The index of the entry, or the one it would be inserted at. */
-static size_t place_of(const struct inventory *v, const struct inventory_entry *e, bool *there)
+static size_t inventory_place_of(
+	const struct inventory *v, const struct inventory_entry *e, bool *there)
 {
 	size_t from = 0, to = v->n;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (entry_cmp(&v->v[mid], e) < 0)
+		if (inventory_entry_cmp(&v->v[mid], e) < 0)
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	*there = from < v->n && entry_cmp(&v->v[from], e) == 0;
+	*there = from < v->n && inventory_entry_cmp(&v->v[from], e) == 0;
 	return from;
 }
 
-static void take_out(struct inventory *v, const struct inventory_entry *e)
+static void inventory_take_out(struct inventory *v, const struct inventory_entry *e)
 {
 	bool there;
-	size_t at = place_of(v, e, &there);
+	size_t at = inventory_place_of(v, e, &there);
 
 	if (!there)
 		return;
@@ -82,10 +83,10 @@ static void take_out(struct inventory *v, const struct inventory_entry *e)
 }
 
 /* There is room. */
-static void put_in(struct inventory *v, const struct inventory_entry *e)
+static void inventory_put_in(struct inventory *v, const struct inventory_entry *e)
 {
 	bool there;
-	size_t at = place_of(v, e, &there);
+	size_t at = inventory_place_of(v, e, &there);
 
 	if (!there) {
 		memmove(v->v + at + 1, v->v + at, (v->n - at) * sizeof(*v->v));
@@ -95,7 +96,7 @@ static void put_in(struct inventory *v, const struct inventory_entry *e)
 	v->dirty = true;
 }
 
-static bool reserve(struct inventory *v, size_t more)
+static bool inventory_reserve(struct inventory *v, size_t more)
 {
 	return array_room(&v->v, v->n, more, &v->cap);
 }
@@ -122,7 +123,7 @@ void inventory_encode(
 			(char)((block ? ENTRY_BLOCK : 0) | (e->raw ? ENTRY_RAW : 0) |
 				(e->deleted ? ENTRY_DELETED : 0)));
 		buf_add_cstr(&body, e->ulid.text);
-		buf_add_varint(&body, zigzag(e->min_ns));
+		buf_add_varint(&body, str_zigzag(e->min_ns));
 		buf_add_varint(&body, (uint64_t)e->max_ns - (uint64_t)e->min_ns);
 	}
 	buf_clear(out);
@@ -134,7 +135,7 @@ void inventory_encode(
 	buf_release(&body);
 }
 
-static bool read_entry(struct cursor *in, struct inventory_entry *e)
+static bool inventory_read_entry(struct cursor *in, struct inventory_entry *e)
 {
 	struct str flags = cursor_bytes(in, 1);
 	unsigned f = flags.len ? (unsigned char)flags.ptr[0] : 0xff;
@@ -145,7 +146,7 @@ static bool read_entry(struct cursor *in, struct inventory_entry *e)
 		return false;
 	if (f & ENTRY_BLOCK && !ulid_parse(cursor_bytes(in, ULID_LEN), &e->ulid))
 		return false;
-	e->min_ns = unzigzag(cursor_varint(in));
+	e->min_ns = str_unzigzag(cursor_varint(in));
 	length = cursor_varint(in);
 	if (in->bad || e->min_ns < 0 || length > (uint64_t)INT64_MAX - (uint64_t)e->min_ns)
 		return false;
@@ -153,7 +154,7 @@ static bool read_entry(struct cursor *in, struct inventory_entry *e)
 	return true;
 }
 
-static enum err_code bad(const char *path, const char *what, struct err *err)
+static enum err_code inventory_bad(const char *path, const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s: %s", path, what);
 }
@@ -168,10 +169,10 @@ enum err_code inventory_decode(struct str bytes, const char *path, struct arena 
 	uint64_t count;
 
 	if (in.bad || length > cursor_left(&in) || cursor_left(&in) - length < 8)
-		return bad(path, "it is cut short", err);
+		return inventory_bad(path, "it is cut short", err);
 	sum = cursor_of((struct str){ bytes.ptr + HEAD_BYTES + length, 8 });
 	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, HEAD_BYTES + length, 0))
-		return bad(path, "its checksum is wrong", err);
+		return inventory_bad(path, "its checksum is wrong", err);
 	if (version.ptr[0] != VERSION)
 		return err_set(err, ERR_UNSUPPORTED, "%s: version %d was written by a newer program", path,
 			version.ptr[0]);
@@ -179,14 +180,14 @@ enum err_code inventory_decode(struct str bytes, const char *path, struct arena 
 	*generation = cursor_u64be(&in);
 	count = cursor_varint(&in);
 	if (in.bad || count > INVENTORY_MAX || count > cursor_left(&in) / 3)
-		return bad(path, "it cannot have so many entries", err);
+		return inventory_bad(path, "it cannot have so many entries", err);
 	if (!(v = arena_array(a, struct inventory_entry, count + 1)))
 		return arena_fail(a, "inventory", err);
 	for (uint64_t i = 0; i < count; i++)
-		if (!read_entry(&in, &v[i]) || (i && entry_cmp(&v[i - 1], &v[i]) >= 0))
-			return bad(path, "an entry is wrong", err);
+		if (!inventory_read_entry(&in, &v[i]) || (i && inventory_entry_cmp(&v[i - 1], &v[i]) >= 0))
+			return inventory_bad(path, "an entry is wrong", err);
 	if (cursor_left(&in))
-		return bad(path, "bytes are left over", err);
+		return inventory_bad(path, "bytes are left over", err);
 	*entries = v;
 	*n = (size_t)count;
 	return ERR_OK;
@@ -195,7 +196,8 @@ enum err_code inventory_decode(struct str bytes, const char *path, struct arena 
 /* ---- files ---- */
 
 /* Overwrites the file in place: the room is there, however full the disk is. */
-static enum err_code overwrite(struct fs *fs, const char *path, struct str content, struct err *err)
+static enum err_code inventory_overwrite(
+	struct fs *fs, const char *path, struct str content, struct err *err)
 {
 	enum err_code rc;
 	int fd;
@@ -208,7 +210,7 @@ static enum err_code overwrite(struct fs *fs, const char *path, struct str conte
 	return rc;
 }
 
-static bool pad(struct buf *b, uint64_t to)
+static bool inventory_pad(struct buf *b, uint64_t to)
 {
 	while (b->len < to && !buf_failed(b))
 		buf_add_char(b, '\0');
@@ -220,7 +222,7 @@ static bool pad(struct buf *b, uint64_t to)
  * and nothing tells. So the first write of each file is a new one beside it, which harms neither,
  * unless the disk has no room.
  */
-static enum err_code write_copy(
+static enum err_code inventory_write_copy(
 	struct inventory *v, size_t i, struct buf *b, uint64_t want, struct err *err)
 {
 	bool fits = b->len <= v->room[i];
@@ -228,22 +230,22 @@ static enum err_code write_copy(
 	enum err_code rc;
 
 	if (fits && v->ours[i])
-		return overwrite(v->fs, v->paths[i], buf_str(b), err);
-	if (!pad(b, want))
+		return inventory_overwrite(v->fs, v->paths[i], buf_str(b), err);
+	if (!inventory_pad(b, want))
 		return err_nomem(err, "inventory");
 	rc = fs_write_file(v->fs, v->paths[i], buf_str(b), err);
 	b->len = len;
 	if (!rc)
 		v->room[i] = want;
 	else if (fits && store_is_full(err))
-		rc = overwrite(v->fs, v->paths[i], buf_str(b), err);
+		rc = inventory_overwrite(v->fs, v->paths[i], buf_str(b), err);
 	v->ours[i] |= !rc;
 	return rc;
 }
 
 /* Stops at the first failure; the next call begins with the file that failed. So one of the two is
  * always whole. */
-static enum err_code save(struct inventory *v, struct err *err)
+static enum err_code catalog_inventory_save(struct inventory *v, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -258,7 +260,7 @@ static enum err_code save(struct inventory *v, struct err *err)
 		rc = err_nomem(err, "inventory");
 	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
 		v->first = i;
-		rc = write_copy(v, i, &b, want, err);
+		rc = inventory_write_copy(v, i, &b, want, err);
 	}
 	buf_release(&b);
 	v->dirty = rc != ERR_OK;
@@ -270,7 +272,7 @@ enum err_code inventory_save(struct inventory *v, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&v->lock);
-	rc = save(v, err);
+	rc = catalog_inventory_save(v, err);
 	mutex_unlock(&v->lock);
 	return rc;
 }
@@ -281,12 +283,12 @@ enum err_code inventory_change(
 	enum err_code rc;
 
 	mutex_lock(&v->lock);
-	if (reserve(v, c->in_n)) {
+	if (inventory_reserve(v, c->in_n)) {
 		for (size_t i = 0; i < c->out_n; i++)
-			take_out(v, &c->out[i]);
+			inventory_take_out(v, &c->out[i]);
 		for (size_t i = 0; i < c->in_n; i++)
-			put_in(v, &c->in[i]);
-		rc = save(v, err);
+			inventory_put_in(v, &c->in[i]);
+		rc = catalog_inventory_save(v, err);
 	} else {
 		rc = err_nomem(err, "inventory");
 	}
@@ -296,15 +298,15 @@ enum err_code inventory_change(
 
 /* ---- opening ---- */
 
-struct copy {
+struct inventory_copy {
 	struct inventory_entry *v;
 	size_t n;
 	uint64_t generation;
 	bool there, read;
 };
 
-static enum err_code read_copy(
-	struct inventory *v, size_t i, struct arena *a, struct copy *out, struct err *err)
+static enum err_code inventory_read_copy(
+	struct inventory *v, size_t i, struct arena *a, struct inventory_copy *out, struct err *err)
 {
 	struct buf b = { 0 };
 	struct err why;
@@ -326,16 +328,17 @@ static enum err_code read_copy(
 	return ERR_OK;
 }
 
-static enum err_code load(struct inventory *v, enum inventory_found *found, struct err *err)
+static enum err_code inventory_load(
+	struct inventory *v, enum inventory_found *found, struct err *err)
 {
-	struct copy copies[COPIES] = { 0 };
-	const struct copy *best = NULL;
+	struct inventory_copy copies[COPIES] = { 0 };
+	const struct inventory_copy *best = NULL;
 	enum err_code rc = ERR_OK;
 	struct arena a;
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < COPIES && !rc; i++) {
-		if ((rc = read_copy(v, i, &a, &copies[i], err)))
+		if ((rc = inventory_read_copy(v, i, &a, &copies[i], err)))
 			break;
 		if (copies[i].read && (!best || copies[i].generation > best->generation))
 			best = &copies[i];
@@ -348,7 +351,7 @@ static enum err_code load(struct inventory *v, enum inventory_found *found, stru
 	v->first = copies[0].read && (!copies[1].read || copies[0].generation < copies[1].generation);
 	if (!rc && best) {
 		v->generation = best->generation;
-		if (!reserve(v, best->n))
+		if (!inventory_reserve(v, best->n))
 			rc = err_nomem(err, "inventory");
 		else if (best->n)
 			memcpy(v->v, best->v, best->n * sizeof(*v->v));
@@ -358,7 +361,7 @@ static enum err_code load(struct inventory *v, enum inventory_found *found, stru
 	return rc;
 }
 
-static struct inventory *make(struct fs *fs, const char *dir, bool read_only)
+static struct inventory *inventory_make(struct fs *fs, const char *dir, bool read_only)
 {
 	struct inventory *v = calloc(1, sizeof(*v));
 
@@ -380,12 +383,12 @@ static struct inventory *make(struct fs *fs, const char *dir, bool read_only)
 enum err_code inventory_open(struct fs *fs, const char *dir, bool read_only, struct inventory **out,
 	enum inventory_found *found, struct err *err)
 {
-	struct inventory *v = make(fs, dir, read_only);
+	struct inventory *v = inventory_make(fs, dir, read_only);
 	enum err_code rc;
 
 	if (!v)
 		return err_nomem(err, "inventory");
-	if ((rc = load(v, found, err)))
+	if ((rc = inventory_load(v, found, err)))
 		inventory_close(v);
 	else
 		*out = v;
@@ -406,7 +409,7 @@ void inventory_close(struct inventory *v)
 enum err_code inventory_write(struct fs *fs, const char *dir, const struct inventory_entry *entries,
 	size_t n, struct err *err)
 {
-	struct inventory *v = make(fs, dir, false);
+	struct inventory *v = inventory_make(fs, dir, false);
 	enum err_code rc;
 
 	if (!v)
@@ -436,7 +439,7 @@ bool inventory_find(
 	size_t at;
 
 	mutex_lock(&v->lock);
-	at = place_of(v, e, &there);
+	at = inventory_place_of(v, e, &there);
 	if (there)
 		*out = v->v[at];
 	mutex_unlock(&v->lock);

@@ -17,24 +17,24 @@
 
 /* ---- what comes and goes ---- */
 
-static struct inventory_entry of_window(const struct window *w)
+static struct inventory_entry inventory_sync_of_window(const struct window *w)
 {
 	return (struct inventory_entry){
 		.min_ns = w->start_ns, .max_ns = w->end_ns, .deleted = w->deleted_n > 0
 	};
 }
 
-static struct inventory_entry of_block(const struct db_block *b)
+static struct inventory_entry inventory_sync_of_block(const struct db_block *b)
 {
 	return inventory_of_block(block_meta(b->block), b->deleted_n > 0);
 }
 
-static enum err_code put(struct db *db, struct inventory_entry e, struct err *err)
+static enum err_code inventory_sync_put(struct db *db, struct inventory_entry e, struct err *err)
 {
 	return inventory_change(db->inventory, &(struct inventory_change){ .in = &e, .in_n = 1 }, err);
 }
 
-static enum err_code drop(struct db *db, struct inventory_entry e, struct err *err)
+static enum err_code inventory_sync_drop(struct db *db, struct inventory_entry e, struct err *err)
 {
 	return inventory_change(
 		db->inventory, &(struct inventory_change){ .out = &e, .out_n = 1 }, err);
@@ -42,12 +42,12 @@ static enum err_code drop(struct db *db, struct inventory_entry e, struct err *e
 
 enum err_code inventory_sync_add_window(struct db *db, const struct window *w, struct err *err)
 {
-	return put(db, of_window(w), err);
+	return inventory_sync_put(db, inventory_sync_of_window(w), err);
 }
 
 enum err_code inventory_sync_drop_unread(struct db *db, int64_t start_ns, struct err *err)
 {
-	return drop(db, (struct inventory_entry){ .min_ns = start_ns }, err);
+	return inventory_sync_drop(db, (struct inventory_entry){ .min_ns = start_ns }, err);
 }
 
 enum err_code inventory_sync_drop_window(struct db *db, int64_t start_ns, struct err *err)
@@ -59,28 +59,28 @@ enum err_code inventory_sync_drop_window(struct db *db, int64_t start_ns, struct
 enum err_code inventory_sync_drop_block(struct db *db, const struct ulid *ulid, struct err *err)
 {
 	mutex_assert_held(&db->blocks_files);
-	return drop(db, (struct inventory_entry){ .ulid = *ulid }, err);
+	return inventory_sync_drop(db, (struct inventory_entry){ .ulid = *ulid }, err);
 }
 
 enum err_code inventory_sync_drop_raw(struct db *db, const struct db_block *b, struct err *err)
 {
-	struct inventory_entry e = of_block(b);
+	struct inventory_entry e = inventory_sync_of_block(b);
 
 	mutex_assert_held(&db->blocks_files);
 	e.raw = false;
-	return put(db, e, err);
+	return inventory_sync_put(db, e, err);
 }
 
 void inventory_sync_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
 {
-	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
+	struct inventory_entry e = b ? inventory_sync_of_block(b) : inventory_sync_of_window(w), is;
 	struct err err;
 
 	mutex_assert_held(&db->blocks_files);
 	/* Rows of a block that were to go, and are still there, do not count again. */
 	if (inventory_find(db->inventory, &e, &is))
 		e.raw &= is.raw;
-	if (put(db, e, &err))
+	if (inventory_sync_put(db, e, &err))
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
 	blocks_tell(db, b ? DB_BLOCK_DELETED : DB_WINDOW_DELETED,
 		b ? &block_meta(b->block)->ulid : NULL, b ? 0 : w->start_ns);
@@ -97,11 +97,11 @@ enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, s
 	if (!out)
 		return err_nomem(err, "inventory");
 	for (size_t i = 0; i < n; i++)
-		out[i] = of_block(olds[i]);
+		out[i] = inventory_sync_of_block(olds[i]);
 	if (w)
-		out[c.out_n++] = of_window(w);
+		out[c.out_n++] = inventory_sync_of_window(w);
 	if (by) {
-		in = of_block(by);
+		in = inventory_sync_of_block(by);
 		c.in_n = 1;
 	}
 	rc = inventory_change(db->inventory, &c, err);
@@ -114,7 +114,7 @@ enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, s
 
 /* ---- at the start ---- */
 
-struct taking {
+struct inventory_sync_taking {
 	struct db *db;
 	struct arena a;
 	struct inventory_entry *out, *in; /* what is to change */
@@ -128,7 +128,7 @@ enum err_code inventory_sync_open(struct db *db, struct err *err)
 		db->o.fs, db->dir, db->o.read_only, &db->inventory, &db->inventory_found, err);
 }
 
-static bool in_sources(const struct db *db, const struct ulid *u)
+static bool inventory_sync_in_sources(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (block_names_source(block_meta(db->blocks[i]->block), u))
@@ -136,7 +136,7 @@ static bool in_sources(const struct db *db, const struct ulid *u)
 	return false;
 }
 
-static const struct window *find_window(const struct db *db, int64_t start_ns)
+static const struct window *inventory_sync_find_window(const struct db *db, int64_t start_ns)
 {
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (db->windows[i]->start_ns == start_ns)
@@ -144,7 +144,7 @@ static const struct window *find_window(const struct db *db, int64_t start_ns)
 	return NULL;
 }
 
-static struct db_block *find_block(const struct db *db, const struct ulid *u)
+static struct db_block *inventory_sync_find_block(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
@@ -152,7 +152,7 @@ static struct db_block *find_block(const struct db *db, const struct ulid *u)
 	return NULL;
 }
 
-static bool is_unreadable(const struct db *db, const struct ulid *u)
+static bool inventory_sync_is_unreadable(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->unreadable_n; i++)
 		if (str_has_suffix(str_of(db->unreadable[i].dir), str_of(u->text)))
@@ -160,14 +160,15 @@ static bool is_unreadable(const struct db *db, const struct ulid *u)
 	return false;
 }
 
-static char *place(struct taking *t, const struct inventory_entry *e)
+static char *inventory_sync_place(struct inventory_sync_taking *t, const struct inventory_entry *e)
 {
 	return e->ulid.text[0] ? arena_printf(&t->a, "blocks/%s", e->ulid.text) :
 							 arena_printf(&t->a, "head/%" PRId64, e->min_ns / NS_PER_S);
 }
 
 /* A server that works on the directory may have made or dropped it while we looked. */
-static bool changed_meanwhile(struct taking *t, const struct inventory_entry *e, const char *where)
+static bool inventory_sync_changed_meanwhile(
+	struct inventory_sync_taking *t, const struct inventory_entry *e, const char *where)
 {
 	struct inventory_entry now;
 
@@ -177,30 +178,31 @@ static bool changed_meanwhile(struct taking *t, const struct inventory_entry *e,
 		fs_exists(arena_printf(&t->a, "%s/%s", t->db->dir, where));
 }
 
-struct looking {
+struct inventory_sync_looking {
 	struct str where;
 	bool found;
 };
 
-static bool look_for(void *ctx, const struct loss *l)
+static bool inventory_sync_look_for(void *ctx, const struct loss *l)
 {
-	struct looking *t = ctx;
+	struct inventory_sync_looking *t = ctx;
 
 	t->found = l->what == LOSS_WINDOW && !l->accepted && str_eq(l->where, t->where);
 	return !t->found;
 }
 
 /* True if opening the windows noted this loss already, from files beside their directories. */
-static bool is_told(struct taking *t, const char *where)
+static bool inventory_sync_is_told(struct inventory_sync_taking *t, const char *where)
 {
-	struct looking l = { str_of(where), false };
+	struct inventory_sync_looking l = { str_of(where), false };
 
-	losses_each(t->db->losses, 0, LOSS_END, look_for, &l);
+	losses_each(t->db->losses, 0, LOSS_END, inventory_sync_look_for, &l);
 	return l.found;
 }
 
 /* Its directory is missing, and no block replaced it. */
-static void missing(struct taking *t, const struct inventory_entry *e, const char *where)
+static void inventory_sync_missing(
+	struct inventory_sync_taking *t, const struct inventory_entry *e, const char *where)
 {
 	enum loss_what what = e->ulid.text[0] ? LOSS_BLOCK : LOSS_WINDOW;
 	/* It may be there again one day, and be lost again. */
@@ -208,29 +210,32 @@ static void missing(struct taking *t, const struct inventory_entry *e, const cha
 		&t->a, "%s of inventory %" PRIu64, where, inventory_generation(t->db->inventory));
 	struct err why;
 
-	if (!once || changed_meanwhile(t, e, where))
+	if (!once || inventory_sync_changed_meanwhile(t, e, where))
 		return;
 	err_set(&why, ERR_NOT_FOUND, "its directory is missing or empty");
-	if (is_told(t, where) || db_lost(t->db, what, once, e->min_ns, e->max_ns, 0, &why))
+	if (inventory_sync_is_told(t, where) ||
+		db_lost(t->db, what, once, e->min_ns, e->max_ns, 0, &why))
 		t->out[t->out_n++] = *e;
 }
 
 /* Deleted rows must stay deleted, so their file must be there. */
-static void check_deleted(
-	struct taking *t, const struct inventory_entry *e, const char *where, const char *suffix)
+static void inventory_sync_check_deleted(struct inventory_sync_taking *t,
+	const struct inventory_entry *e, const char *where, const char *suffix)
 {
 	char *path = arena_printf(&t->a, "%s%s", where, suffix), *full, *copy;
 	struct err why;
 
 	full = path ? arena_printf(&t->a, "%s/%s", t->db->dir, path) : NULL;
 	copy = full ? arena_printf(&t->a, "%s.copy", full) : NULL;
-	if (!e->deleted || !copy || fs_exists(full) || fs_exists(copy) || changed_meanwhile(t, e, path))
+	if (!e->deleted || !copy || fs_exists(full) || fs_exists(copy) ||
+		inventory_sync_changed_meanwhile(t, e, path))
 		return;
 	err_set(&why, ERR_NOT_FOUND, "the file is missing: deleted rows are seen");
 	(void)!db_lost(t->db, LOSS_DELETED, path, e->min_ns, e->max_ns, 0, &why);
 }
 
-static void check_raw(struct taking *t, const struct inventory_entry *e, const struct db_block *b)
+static void inventory_sync_check_raw(
+	struct inventory_sync_taking *t, const struct inventory_entry *e, const struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
 	char *path = arena_printf(&t->a, "blocks/%s/rows.ldb", m->ulid.text);
@@ -245,37 +250,37 @@ static void check_raw(struct taking *t, const struct inventory_entry *e, const s
 	(void)!db_lost(t->db, LOSS_PROFILES, path, m->min_ns, m->max_ns, m->rows, &why);
 }
 
-static void look_at(struct taking *t, const struct inventory_entry *e)
+static void inventory_sync_look_at(struct inventory_sync_taking *t, const struct inventory_entry *e)
 {
-	const char *where = place(t, e);
+	const char *where = inventory_sync_place(t, e);
 	struct db_block *b;
 
 	if (!where)
 		return;
 	if (!e->ulid.text[0]) {
-		if (find_window(t->db, e->min_ns))
-			check_deleted(t, e, where, ".deleted");
+		if (inventory_sync_find_window(t->db, e->min_ns))
+			inventory_sync_check_deleted(t, e, where, ".deleted");
 		else if (blocks_have_window(t->db, e->min_ns))
 			t->out[t->out_n++] = *e;
 		else
-			missing(t, e, where);
+			inventory_sync_missing(t, e, where);
 		return;
 	}
-	if ((b = find_block(t->db, &e->ulid))) {
-		check_deleted(t, e, where, "/deleted");
-		check_raw(t, e, b);
+	if ((b = inventory_sync_find_block(t->db, &e->ulid))) {
+		inventory_sync_check_deleted(t, e, where, "/deleted");
+		inventory_sync_check_raw(t, e, b);
 		/* An older directory put back; rows that were deleted since may be in it. */
 		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
 			blocks_drop_raw(t->db, b);
-	} else if (in_sources(t->db, &e->ulid)) {
+	} else if (inventory_sync_in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
-	} else if (!is_unreadable(t->db, &e->ulid)) { /* else it is a loss already */
-		missing(t, e, where);
+	} else if (!inventory_sync_is_unreadable(t->db, &e->ulid)) { /* else it is a loss already */
+		inventory_sync_missing(t, e, where);
 	}
 }
 
 /* A list that says the same stays as it is. */
-static void take_in(struct taking *t, struct inventory_entry e)
+static void inventory_sync_take_in(struct inventory_sync_taking *t, struct inventory_entry e)
 {
 	struct inventory_entry was;
 
@@ -284,23 +289,23 @@ static void take_in(struct taking *t, struct inventory_entry e)
 		t->in[t->in_n++] = e;
 }
 
-static void take_all_in(struct taking *t)
+static void inventory_sync_take_all_in(struct inventory_sync_taking *t)
 {
 	struct db *db = t->db;
 
 	for (size_t i = 0; i < db->windows_n; i++)
-		take_in(t, of_window(db->windows[i]));
+		inventory_sync_take_in(t, inventory_sync_of_window(db->windows[i]));
 	for (size_t i = 0; i < db->blocks_n; i++) {
-		struct inventory_entry was, e = of_block(db->blocks[i]);
+		struct inventory_entry was, e = inventory_sync_of_block(db->blocks[i]);
 
 		if (!inventory_find(db->inventory, &e, &was))
-			check_raw(t, NULL, db->blocks[i]);
-		take_in(t, e);
+			inventory_sync_check_raw(t, NULL, db->blocks[i]);
+		inventory_sync_take_in(t, e);
 	}
 }
 
 /* Nothing tells what should be there. */
-static void not_known(struct taking *t)
+static void inventory_sync_not_known(struct inventory_sync_taking *t)
 {
 	const struct db *db = t->db;
 	struct err why;
@@ -314,7 +319,7 @@ static void not_known(struct taking *t)
 	(void)!db_lost(t->db, LOSS_LEDGER, "inventory", 0, LOSS_END, 0, &why);
 }
 
-static enum err_code compare(struct taking *t, struct err *err)
+static enum err_code inventory_sync_compare(struct inventory_sync_taking *t, struct err *err)
 {
 	struct db *db = t->db;
 	enum inventory_found found;
@@ -330,22 +335,22 @@ static enum err_code compare(struct taking *t, struct err *err)
 	t->in = arena_array(&t->a, struct inventory_entry, db->windows_n + db->blocks_n + 1);
 	if (!t->out || !t->in)
 		return arena_fail(&t->a, "inventory", err);
-	not_known(t);
+	inventory_sync_not_known(t);
 	for (size_t i = 0; i < n; i++)
-		look_at(t, &v[i]);
-	take_all_in(t);
+		inventory_sync_look_at(t, &v[i]);
+	inventory_sync_take_all_in(t);
 	return ERR_OK;
 }
 
 enum err_code inventory_sync_take(struct db *db, struct err *err)
 {
-	struct taking t = { .db = db };
+	struct inventory_sync_taking t = { .db = db };
 	struct inventory_change c;
 	enum err_code rc;
 	struct err why;
 
 	arena_init(&t.a, 0);
-	if (!(rc = compare(&t, err))) {
+	if (!(rc = inventory_sync_compare(&t, err))) {
 		c = (struct inventory_change){ t.out, t.in, t.out_n, t.in_n };
 		/* A disk that is full must not keep us from starting. */
 		if (inventory_change(db->inventory, &c, &why))

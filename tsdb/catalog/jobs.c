@@ -10,30 +10,30 @@
 
 /* Jobs in memory: by name for new rows, by id for stored ones. They are few and never removed. */
 
-static bool name_same(const void *ctx, const void *key, uint32_t i)
+static bool catalog_jobs_name_same(const void *ctx, const void *key, uint32_t i)
 {
 	const struct job *job = ((const struct db *)ctx)->jobs[i];
 
 	return !job->superseded && str_eq(job->name, *(const struct str *)key);
 }
 
-static bool id_same(const void *ctx, const void *key, uint32_t i)
+static bool catalog_jobs_id_same(const void *ctx, const void *key, uint32_t i)
 {
 	return ((const struct db *)ctx)->jobs[i]->id == *(const uint32_t *)key;
 }
 
-static struct job *find_name(const struct db *db, struct str name)
+static struct job *catalog_jobs_find_name(const struct db *db, struct str name)
 {
 	uint32_t i = map_find(
-		&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), name_same, db, &name);
+		&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), catalog_jobs_name_same, db, &name);
 
 	mutex_assert_held(&db->lock);
 	return i == MAP_NONE ? NULL : db->jobs[i];
 }
 
-static struct job *find_id(const struct db *db, uint32_t id)
+static struct job *catalog_jobs_find_id(const struct db *db, uint32_t id)
 {
-	uint32_t i = map_find(&db->jobs_by_id, hash_u64(id), id_same, db, &id);
+	uint32_t i = map_find(&db->jobs_by_id, map_hash_u64(id), catalog_jobs_id_same, db, &id);
 
 	mutex_assert_held(&db->lock);
 	return i == MAP_NONE ? NULL : db->jobs[i];
@@ -54,7 +54,7 @@ static struct job *job_new(struct str name, uint32_t id, uint32_t index)
 	return job;
 }
 
-static void job_free(struct job *job)
+static void catalog_jobs_free(struct job *job)
 {
 	translation_close(job->carry);
 	free(job->known);
@@ -62,10 +62,10 @@ static void job_free(struct job *job)
 	free(job);
 }
 
-static enum err_code add(
+static enum err_code catalog_jobs_add(
 	struct db *db, struct str name, uint32_t id, struct job **out, struct err *err)
 {
-	struct job *job, *same = find_name(db, name);
+	struct job *job, *same = catalog_jobs_find_name(db, name);
 
 	mutex_assert_held(&db->lock);
 	assert(!same || id != SYM_NONE);
@@ -79,8 +79,8 @@ static enum err_code add(
 		return err_nomem(err, "job");
 	db->jobs[db->jobs_n] = job;
 	if (!map_add(&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), db->jobs_n) ||
-		!map_add(&db->jobs_by_id, hash_u64(id), db->jobs_n)) {
-		job_free(job);
+		!map_add(&db->jobs_by_id, map_hash_u64(id), db->jobs_n)) {
+		catalog_jobs_free(job);
 		return err_nomem(err, "job");
 	}
 	db->jobs_n++;
@@ -100,9 +100,9 @@ enum err_code db_job(
 	struct job *job;
 
 	mutex_lock(&db->lock);
-	job = id == SYM_NONE ? find_name(db, name) : find_id(db, id);
+	job = id == SYM_NONE ? catalog_jobs_find_name(db, name) : catalog_jobs_find_id(db, id);
 	if (!job)
-		rc = add(db, name, id, &job, err);
+		rc = catalog_jobs_add(db, name, id, &job, err);
 	else if (!str_eq(job->name, name))
 		rc = err_set(err, ERR_EXISTS, "job %" PRIu32 " has two names", id);
 	if (!rc && epoch != SYM_NONE && job->next_epoch <= epoch) {
@@ -120,7 +120,7 @@ struct job *db_job_by_id(struct db *db, uint32_t id)
 	struct job *job;
 
 	mutex_lock(&db->lock);
-	job = find_id(db, id);
+	job = catalog_jobs_find_id(db, id);
 	mutex_unlock(&db->lock);
 	return job;
 }
@@ -163,7 +163,7 @@ void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next)
 void jobs_release(struct db *db)
 {
 	for (uint32_t i = 0; i < db->jobs_n; i++)
-		job_free(db->jobs[i]);
+		catalog_jobs_free(db->jobs[i]);
 	free(db->jobs);
 	map_release(&db->jobs_by_name);
 	map_release(&db->jobs_by_id);

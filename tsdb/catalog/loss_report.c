@@ -30,7 +30,7 @@ bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_
 	return !rc;
 }
 
-static bool log_one(void *ctx, const struct loss *l)
+static bool loss_report_log_one(void *ctx, const struct loss *l)
 {
 	struct buf text = { 0 };
 
@@ -46,12 +46,12 @@ static bool log_one(void *ctx, const struct loss *l)
 
 void db_log_losses(struct db *db)
 {
-	losses_each(db->losses, 0, LOSS_END, log_one, NULL);
+	losses_each(db->losses, 0, LOSS_END, loss_report_log_one, NULL);
 }
 
 /* ---- for people ---- */
 
-struct listing {
+struct loss_report_listing {
 	struct arena *a;
 	struct loss *v;
 	size_t n, cap;
@@ -59,9 +59,9 @@ struct listing {
 	bool failed;
 };
 
-static bool list_one(void *ctx, const struct loss *l)
+static bool loss_report_list_one(void *ctx, const struct loss *l)
 {
-	struct listing *t = ctx;
+	struct loss_report_listing *t = ctx;
 	struct loss *v;
 
 	if (t->n == t->cap) {
@@ -83,7 +83,8 @@ static bool list_one(void *ctx, const struct loss *l)
 	return !t->failed;
 }
 
-static enum err_code list_members(struct db *db, struct listing *t, struct err *err)
+static enum err_code loss_report_list_members(
+	struct db *db, struct loss_report_listing *t, struct err *err)
 {
 	struct member **v;
 	enum err_code rc;
@@ -95,7 +96,7 @@ static enum err_code list_members(struct db *db, struct listing *t, struct err *
 		t->shard = str_dup(t->a, str_of(v[i]->name));
 		t->failed = !t->shard.ptr;
 		if (!t->failed)
-			losses_each(v[i]->db->losses, 0, LOSS_END, list_one, t);
+			losses_each(v[i]->db->losses, 0, LOSS_END, loss_report_list_one, t);
 	}
 	members_unpin(db, v, n);
 	return ERR_OK;
@@ -104,12 +105,12 @@ static enum err_code list_members(struct db *db, struct listing *t, struct err *
 enum err_code db_losses(
 	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err)
 {
-	struct listing t = { .a = a };
+	struct loss_report_listing t = { .a = a };
 	enum err_code rc;
 
 	if (!db->is_union)
-		losses_each(db->losses, 0, LOSS_END, list_one, &t);
-	else if ((rc = list_members(db, &t, err)))
+		losses_each(db->losses, 0, LOSS_END, loss_report_list_one, &t);
+	else if ((rc = loss_report_list_members(db, &t, err)))
 		return rc;
 	if (t.failed)
 		return arena_fail(a, "losses", err);

@@ -20,7 +20,7 @@
 #define WHERE_MAX 255u
 #define TEXT_MAX 1000u
 
-struct entry {
+struct losses_entry {
 	struct loss loss;
 	char *text; /* where, then text: what loss's strings point into */
 };
@@ -31,7 +31,7 @@ struct losses {
 	char *paths[2];
 	struct mutex files; /* taken before lock: held while the files are written */
 	struct mutex lock; /* guards the rest */
-	struct entry *v; /* ascending by number */
+	struct losses_entry *v; /* ascending by number */
 	size_t n, cap;
 	uint64_t next_number, generation;
 	bool dirty; /* changed since it was written */
@@ -78,12 +78,12 @@ void loss_print(const struct loss *l, struct buf *out)
 
 /* ---- the list ---- */
 
-static struct str cut(struct str s, size_t max)
+static struct str losses_cut(struct str s, size_t max)
 {
 	return (struct str){ s.ptr, s.len < max ? s.len : max };
 }
 
-static void release(struct losses *l)
+static void losses_release(struct losses *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free(l->v[i].text);
@@ -93,12 +93,12 @@ static void release(struct losses *l)
 }
 
 /* Takes a copy of where and text. The entry's old text goes. */
-static bool set_text(struct entry *e, struct str where, struct str text)
+static bool losses_entry_set_text(struct losses_entry *e, struct str where, struct str text)
 {
 	struct buf b = { 0 };
 
-	where = cut(where, WHERE_MAX);
-	text = cut(text, TEXT_MAX);
+	where = losses_cut(where, WHERE_MAX);
+	text = losses_cut(text, TEXT_MAX);
 	buf_add_str(&b, where);
 	buf_add_str(&b, text);
 	buf_add_char(&b, '\0');
@@ -113,23 +113,23 @@ static bool set_text(struct entry *e, struct str where, struct str text)
 	return true;
 }
 
-static struct entry *append(struct losses *l, const struct loss *from)
+static struct losses_entry *losses_append(struct losses *l, const struct loss *from)
 {
-	struct entry *e;
+	struct losses_entry *e;
 
 	if (!array_room(&l->v, l->n, 1, &l->cap))
 		return NULL;
 	e = &l->v[l->n];
-	*e = (struct entry){ .loss = *from };
-	if (!set_text(e, from->where, from->text))
+	*e = (struct losses_entry){ .loss = *from };
+	if (!losses_entry_set_text(e, from->where, from->text))
 		return NULL;
 	l->n++;
 	return e;
 }
 
-static struct entry *find(struct losses *l, enum loss_what what, struct str where)
+static struct losses_entry *losses_find(struct losses *l, enum loss_what what, struct str where)
 {
-	where = cut(where, WHERE_MAX);
+	where = losses_cut(where, WHERE_MAX);
 	for (size_t i = 0; i < l->n; i++)
 		if (l->v[i].loss.what == what && str_eq(l->v[i].loss.where, where))
 			return &l->v[i];
@@ -138,7 +138,7 @@ static struct entry *find(struct losses *l, enum loss_what what, struct str wher
 
 /* ---- the files ---- */
 
-static void encode(const struct losses *l, struct buf *b)
+static void losses_encode(const struct losses *l, struct buf *b)
 {
 	buf_add_char(b, VERSION);
 	buf_add_u64be(b, l->generation);
@@ -160,7 +160,7 @@ static void encode(const struct losses *l, struct buf *b)
 	buf_add_u64be(b, hash_bytes(b->ptr, b->len, 0));
 }
 
-static bool read_entry(struct cursor *in, uint64_t after, struct loss *e)
+static bool losses_read_entry(struct cursor *in, uint64_t after, struct loss *e)
 {
 	struct str what, accepted;
 
@@ -203,7 +203,7 @@ enum err_code losses_decode(struct str bytes, const char *path, struct arena *a,
 	if (!(*entries = arena_array(a, struct loss, count + 1)))
 		return arena_fail(a, "losses", err);
 	for (*n = 0; *n < count; last = (*entries)[(*n)++].number)
-		if (!read_entry(&in, last, &(*entries)[*n]))
+		if (!losses_read_entry(&in, last, &(*entries)[*n]))
 			return err_set(err, ERR_CORRUPT, "%s: bad entry", path);
 	if (in.at != in.end || *next_number <= last)
 		return err_set(err, ERR_CORRUPT, "%s: bad list", path);
@@ -211,7 +211,7 @@ enum err_code losses_decode(struct str bytes, const char *path, struct arena *a,
 }
 
 /* Both files get what is in memory now. */
-static enum err_code save(struct losses *l, struct err *err)
+static enum err_code catalog_losses_save(struct losses *l, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -224,7 +224,7 @@ static enum err_code save(struct losses *l, struct err *err)
 	if ((dirty = l->dirty)) {
 		l->generation++;
 		l->dirty = false;
-		encode(l, &b);
+		losses_encode(l, &b);
 	}
 	mutex_unlock(&l->lock);
 	if (buf_failed(&b))
@@ -243,12 +243,12 @@ static enum err_code save(struct losses *l, struct err *err)
 
 enum err_code losses_save(struct losses *l, struct err *err)
 {
-	return save(l, err);
+	return catalog_losses_save(l, err);
 }
 
 /* ---- opening ---- */
 
-struct copy {
+struct losses_copy {
 	enum err_code rc;
 	struct err why;
 	struct buf bytes;
@@ -257,18 +257,19 @@ struct copy {
 	size_t n;
 };
 
-static enum err_code take_over(struct losses *l, const struct copy *c, struct err *err)
+static enum err_code losses_take_over(
+	struct losses *l, const struct losses_copy *c, struct err *err)
 {
 	l->generation = c->generation;
 	l->next_number = c->next_number;
 	for (size_t i = 0; i < c->n; i++)
-		if (!append(l, &c->v[i]))
+		if (!losses_append(l, &c->v[i]))
 			return err_nomem(err, "losses");
 	return ERR_OK;
 }
 
 /* Neither copy can be read. */
-static enum err_code start_anew(struct losses *l, const struct err *why, struct err *err)
+static enum err_code losses_start_anew(struct losses *l, const struct err *why, struct err *err)
 {
 	struct loss loss = { .what = LOSS_LEDGER,
 		.number = l->next_number++,
@@ -277,11 +278,11 @@ static enum err_code start_anew(struct losses *l, const struct err *why, struct 
 
 	l->dirty = true;
 	log_error("tsdb", "damaged list of losses", LOG_E(why));
-	return append(l, &loss) ? ERR_OK : err_nomem(err, "losses");
+	return losses_append(l, &loss) ? ERR_OK : err_nomem(err, "losses");
 }
 
 /* One that is not there is ERR_NOT_FOUND in c->rc. */
-static void read_copy(const char *path, struct arena *a, struct copy *c)
+static void losses_read_copy(const char *path, struct arena *a, struct losses_copy *c)
 {
 	c->rc = fs_read_file(path, FILE_BYTES_MAX, &c->bytes, &c->why);
 	if (!c->rc)
@@ -291,15 +292,15 @@ static void read_copy(const char *path, struct arena *a, struct copy *c)
 		c->rc = ERR_CORRUPT;
 }
 
-static enum err_code read_both(struct losses *l, struct err *err)
+static enum err_code losses_read_both(struct losses *l, struct err *err)
 {
-	struct copy c[2] = { 0 }, *best = NULL;
+	struct losses_copy c[2] = { 0 }, *best = NULL;
 	enum err_code rc = ERR_OK;
 	struct arena a;
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < 2; i++) {
-		read_copy(l->paths[i], &a, &c[i]);
+		losses_read_copy(l->paths[i], &a, &c[i]);
 		if (!c[i].rc && (!best || c[i].generation > best->generation))
 			best = &c[i];
 		else if (c[i].rc == ERR_UNSUPPORTED || c[i].rc == ERR_NOMEM || c[i].rc == ERR_IO)
@@ -310,10 +311,10 @@ static enum err_code read_both(struct losses *l, struct err *err)
 		}
 	}
 	if (best) {
-		rc = take_over(l, best, err);
+		rc = losses_take_over(l, best, err);
 		l->dirty = !str_eq(buf_str(&c[0].bytes), buf_str(&c[1].bytes));
 	} else if (c[0].rc == ERR_CORRUPT || c[1].rc == ERR_CORRUPT) {
-		rc = start_anew(l, c[0].rc == ERR_CORRUPT ? &c[0].why : &c[1].why, err);
+		rc = losses_start_anew(l, c[0].rc == ERR_CORRUPT ? &c[0].why : &c[1].why, err);
 	}
 	for (size_t i = 0; i < 2 && best; i++)
 		if (c[i].rc)
@@ -348,12 +349,12 @@ enum err_code losses_open(
 		losses_close(l);
 		return err_nomem(err, "losses");
 	}
-	if ((rc = read_both(l, err))) {
+	if ((rc = losses_read_both(l, err))) {
 		losses_close(l);
 		return rc;
 	}
 	/* The losses are reported all the same: a full disk must not keep the directory closed. */
-	if (save(l, &why))
+	if (catalog_losses_save(l, &why))
 		log_error("tsdb", "list of losses not written", LOG_E(&why));
 	*out = l;
 	return ERR_OK;
@@ -363,7 +364,7 @@ void losses_close(struct losses *l)
 {
 	if (!l)
 		return;
-	release(l);
+	losses_release(l);
 	free(l->paths[0]);
 	free(l->paths[1]);
 	mutex_destroy(&l->lock);
@@ -374,7 +375,7 @@ void losses_close(struct losses *l)
 /* ---- changes ---- */
 
 /* Joins a loss into an existing entry; false: the entry did not change. */
-static bool widen(struct entry *e, const struct loss *found)
+static bool losses_entry_widen(struct losses_entry *e, const struct loss *found)
 {
 	struct loss *l = &e->loss;
 
@@ -386,14 +387,15 @@ static bool widen(struct entry *e, const struct loss *found)
 	if (l->accepted)
 		l->found_ns = clock_now_ns();
 	l->accepted = false;
-	(void)!set_text(e, l->where, found->text); /* the old one is right too */
+	(void)!losses_entry_set_text(e, l->where, found->text); /* the old one is right too */
 	return true;
 }
 
-static enum err_code add(struct losses *l, const struct loss *found, bool *fresh, struct err *err)
+static enum err_code catalog_losses_add(
+	struct losses *l, const struct loss *found, bool *fresh, struct err *err)
 {
 	struct loss loss = *found;
-	struct entry *e = find(l, loss.what, loss.where);
+	struct losses_entry *e = losses_find(l, loss.what, loss.where);
 
 	mutex_assert_held(&l->lock);
 	if (!e && l->n >= LOSSES_MAX - 1) {
@@ -401,15 +403,15 @@ static enum err_code add(struct losses *l, const struct loss *found, bool *fresh
 		loss.where = STR("losses");
 		loss.text = STR("the list is full");
 		loss.count = 0;
-		e = find(l, loss.what, loss.where);
+		e = losses_find(l, loss.what, loss.where);
 	}
 	if (e) {
-		*fresh = widen(e, &loss);
+		*fresh = losses_entry_widen(e, &loss);
 	} else {
 		loss.number = l->next_number;
 		loss.found_ns = clock_now_ns();
 		loss.accepted = false;
-		if (!append(l, &loss))
+		if (!losses_append(l, &loss))
 			return err_nomem(err, "losses");
 		l->next_number++;
 		*fresh = true;
@@ -424,14 +426,14 @@ enum err_code losses_add(struct losses *l, const struct loss *found, bool *fresh
 	bool is_fresh = false;
 
 	mutex_lock(&l->lock);
-	rc = add(l, found, &is_fresh, err);
+	rc = catalog_losses_add(l, found, &is_fresh, err);
 	mutex_unlock(&l->lock);
 	if (fresh)
 		*fresh = is_fresh;
-	return rc ? rc : save(l, err);
+	return rc ? rc : catalog_losses_save(l, err);
 }
 
-static struct entry *by_number(struct losses *l, uint64_t number)
+static struct losses_entry *losses_by_number(struct losses *l, uint64_t number)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->v[i].loss.number == number)
@@ -439,16 +441,16 @@ static struct entry *by_number(struct losses *l, uint64_t number)
 	return NULL;
 }
 
-static enum err_code accept(
+static enum err_code catalog_losses_accept(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
 {
 	mutex_assert_held(&l->lock);
 	*accepted = 0;
 	for (size_t i = 0; i < n; i++)
-		if (!by_number(l, numbers[i]))
+		if (!losses_by_number(l, numbers[i]))
 			return err_set(err, ERR_NOT_FOUND, "there is no loss %" PRIu64, numbers[i]);
 	for (size_t i = 0; i < (n ? n : l->n); i++) {
-		struct entry *e = n ? by_number(l, numbers[i]) : &l->v[i];
+		struct losses_entry *e = n ? losses_by_number(l, numbers[i]) : &l->v[i];
 
 		*accepted += !e->loss.accepted;
 		l->dirty |= !e->loss.accepted;
@@ -465,9 +467,9 @@ enum err_code losses_accept(
 	if (l->read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	mutex_lock(&l->lock);
-	rc = accept(l, numbers, n, accepted, err);
+	rc = catalog_losses_accept(l, numbers, n, accepted, err);
 	mutex_unlock(&l->lock);
-	return rc ? rc : save(l, err);
+	return rc ? rc : catalog_losses_save(l, err);
 }
 
 enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err)
@@ -483,7 +485,7 @@ enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err
 	l->dirty |= kept < l->n;
 	l->n = kept;
 	mutex_unlock(&l->lock);
-	return save(l, err);
+	return catalog_losses_save(l, err);
 }
 
 /* ---- reading ---- */

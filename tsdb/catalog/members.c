@@ -9,7 +9,7 @@
 
 /* The databases of a union, ascending by name. */
 
-static size_t place_of(const struct db *u, const char *name, bool *found)
+static size_t members_place_of(const struct db *u, const char *name, bool *found)
 {
 	size_t i = 0;
 	int c = 1;
@@ -55,7 +55,7 @@ enum err_code members_add(
 	if (!m)
 		return err_nomem(err, "member");
 	mutex_lock(&u->lock);
-	at = place_of(u, name, &found);
+	at = members_place_of(u, name, &found);
 	if (found)
 		rc = err_set(err, ERR_EXISTS, "there is a shard %s already", name);
 	else if (!array_room(&u->members, u->members_n, 1, &u->members_cap))
@@ -81,7 +81,7 @@ enum err_code members_replace(
 	if (!m)
 		return err_nomem(err, "member");
 	mutex_lock(&u->lock);
-	at = place_of(u, name, &found);
+	at = members_place_of(u, name, &found);
 	if (found) {
 		old = u->members[at];
 		u->members[at] = m;
@@ -101,7 +101,7 @@ struct db *members_remove(struct db *u, const char *name)
 	size_t at;
 
 	mutex_lock(&u->lock);
-	at = place_of(u, name, &found);
+	at = members_place_of(u, name, &found);
 	if (found) {
 		m = u->members[at];
 		u->members_n--;

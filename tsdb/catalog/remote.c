@@ -26,7 +26,7 @@ static const char *const tables[] = { "rows.ldb", "rollups.ldb", "spare" };
 
 /* ---- the file ---- */
 
-static uint64_t sum_of(struct str key, struct str of)
+static uint64_t catalog_remote_sum_of(struct str key, struct str of)
 {
 	return hash_bytes(key.ptr, key.len, hash_bytes(of.ptr, of.len, 0));
 }
@@ -40,7 +40,7 @@ enum err_code remote_key_decode(
 	if (bytes.len < SUM_DIGITS + 3 || bytes.len > STUB_BYTES_MAX)
 		return err_set(err, ERR_CORRUPT, "its length is wrong");
 	k.len -= SUM_DIGITS + 2;
-	snprintf(want, sizeof(want), " %016" PRIx64 "\n", sum_of(k, of));
+	snprintf(want, sizeof(want), " %016" PRIx64 "\n", catalog_remote_sum_of(k, of));
 	if (memcmp(k.ptr + k.len, want, SUM_DIGITS + 2) != 0)
 		return err_set(err, ERR_CORRUPT, "bad checksum");
 	for (size_t i = 0; i < k.len; i++)
@@ -51,7 +51,7 @@ enum err_code remote_key_decode(
 	return ERR_OK;
 }
 
-static enum err_code read_copy(
+static enum err_code catalog_remote_read_copy(
 	const char *dir, const char *name, char key[REMOTE_KEY_BYTES_MAX + 1], struct err *err)
 {
 	struct buf bytes = { 0 };
@@ -71,8 +71,8 @@ static enum err_code read_copy(
 enum err_code remote_read_key(const char *dir, char key[REMOTE_KEY_BYTES_MAX + 1], struct err *err)
 {
 	struct err why;
-	enum err_code rc = read_copy(dir, STUB_FILE, key, &why),
-				  other = rc ? read_copy(dir, STUB_COPY, key, err) : ERR_OK;
+	enum err_code rc = catalog_remote_read_copy(dir, STUB_FILE, key, &why),
+				  other = rc ? catalog_remote_read_copy(dir, STUB_COPY, key, err) : ERR_OK;
 
 	if (!rc || !other)
 		return ERR_OK;
@@ -82,7 +82,8 @@ enum err_code remote_read_key(const char *dir, char key[REMOTE_KEY_BYTES_MAX + 1
 	return rc == ERR_NOT_FOUND ? other : err_copy(err, &why);
 }
 
-static enum err_code write_key(struct fs *fs, const char *dir, const char *key, struct err *err)
+static enum err_code catalog_remote_write_key(
+	struct fs *fs, const char *dir, const char *key, struct err *err)
 {
 	static const char *const names[] = { STUB_FILE, STUB_COPY };
 	struct str k = str_of(key);
@@ -91,7 +92,8 @@ static enum err_code write_key(struct fs *fs, const char *dir, const char *key, 
 
 	if (!k.len || k.len > REMOTE_KEY_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "a key of %zu bytes, limit %u", k.len, REMOTE_KEY_BYTES_MAX);
-	buf_printf(&text, "%s %016" PRIx64 "\n", key, sum_of(k, str_base_name(str_of(dir))));
+	buf_printf(
+		&text, "%s %016" PRIx64 "\n", key, catalog_remote_sum_of(k, str_base_name(str_of(dir))));
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		char *path = NULL;
 
@@ -105,7 +107,7 @@ static enum err_code write_key(struct fs *fs, const char *dir, const char *key, 
 	return rc;
 }
 
-static void unlink_in(struct db *db, const char *dir, const char *name)
+static void catalog_remote_unlink_in(struct db *db, const char *dir, const char *name)
 {
 	struct err why;
 	char *path = NULL;
@@ -120,12 +122,12 @@ static void unlink_in(struct db *db, const char *dir, const char *name)
 void remote_unlink_tables(struct db *db, const char *dir)
 {
 	for (size_t i = 0; i < TABLES_N; i++)
-		unlink_in(db, dir, tables[i]);
+		catalog_remote_unlink_in(db, dir, tables[i]);
 }
 
 /* ---- opening ---- */
 
-static enum err_code place_open(
+static enum err_code catalog_remote_place_open(
 	struct range_source *s, const char *path, struct range_reader **out, struct err *err)
 {
 	struct block_place *p = (struct block_place *)s;
@@ -149,7 +151,8 @@ static enum err_code place_open(
 	return rc;
 }
 
-static void know_one(struct db *db, const char *key, const char *name, struct block_file f)
+static void catalog_remote_know_one(
+	struct db *db, const char *key, const char *name, struct block_file f)
 {
 	char *path = NULL;
 
@@ -159,16 +162,16 @@ static void know_one(struct db *db, const char *key, const char *name, struct bl
 }
 
 /* The sizes of its tables are in its meta.json. */
-static void know_tables(struct db *db, const char *stub, const char *key)
+static void catalog_remote_know_tables(struct db *db, const char *stub, const char *key)
 {
 	struct block_meta m;
 	struct arena a;
 
 	arena_init(&a, 0);
 	if (!block_read_meta(stub, &a, &m, NULL)) {
-		know_one(db, key, "rows.ldb", m.rows_file);
-		know_one(db, key, "rollups.ldb", m.rollups_file);
-		know_one(db, key, "spare", m.spare_file);
+		catalog_remote_know_one(db, key, "rows.ldb", m.rows_file);
+		catalog_remote_know_one(db, key, "rollups.ldb", m.rollups_file);
+		catalog_remote_know_one(db, key, "spare", m.spare_file);
 	}
 	arena_release(&a);
 }
@@ -187,7 +190,7 @@ enum err_code remote_open_block(struct db *db, const char *key, const char *stub
 	}
 	b->remote = true;
 	b->place = (struct block_place){
-		.source.open = place_open, .of = db->o.remote, .stub = b->stub
+		.source.open = catalog_remote_place_open, .of = db->o.remote, .stub = b->stub
 	};
 	if (of) {
 		b->place.meta_changed = of->meta_changed;
@@ -222,7 +225,7 @@ fail:
 enum err_code remote_open_stub(
 	struct db *db, const char *stub, const char *key, struct db_block **out, struct err *err)
 {
-	know_tables(db, stub, key);
+	catalog_remote_know_tables(db, stub, key);
 	return remote_open_block(db, key, stub, NULL, out, err);
 }
 
@@ -244,7 +247,7 @@ const char *blocks_local_dir(const struct db_block *b)
 	return b->remote ? b->stub : block_dir(b->block);
 }
 
-static bool has_epoch(const struct block *b, uint32_t job_id, uint32_t epoch)
+static bool catalog_remote_has_epoch(const struct block *b, uint32_t job_id, uint32_t epoch)
 {
 	for (uint32_t s = 0; s < block_partitions_n(b); s++)
 		if (block_partition(b, s)->id == job_id && block_partition(b, s)->epoch == epoch)
@@ -260,14 +263,15 @@ bool blocks_have_remote_epoch(struct db *db, uint32_t job_id, uint32_t epoch)
 	for (size_t i = 0; i < db->unreadable_n && !has; i++)
 		has = db->unreadable[i].again;
 	for (size_t i = 0; i < db->blocks_n && !has; i++)
-		has = db->blocks[i]->remote && has_epoch(db->blocks[i]->block, job_id, epoch);
+		has = db->blocks[i]->remote &&
+			catalog_remote_has_epoch(db->blocks[i]->block, job_id, epoch);
 	mutex_unlock(&db->lock);
 	return has;
 }
 
 /* ---- from the disk to the bucket ---- */
 
-static struct db_block *pin_local(struct db *db, const struct ulid *u)
+static struct db_block *catalog_remote_pin_local(struct db *db, const struct ulid *u)
 {
 	struct db_block *b = NULL;
 
@@ -281,7 +285,7 @@ static struct db_block *pin_local(struct db *db, const struct ulid *u)
 }
 
 /* Its files are not removed under queriers: the worker waits for them. */
-static bool has_dropping_window(struct db *db, const struct db_block *b)
+static bool catalog_remote_has_dropping_window(struct db *db, const struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
 	bool has = false;
@@ -295,7 +299,8 @@ static bool has_dropping_window(struct db *db, const struct db_block *b)
 }
 
 /* True: it is on the list, as it was when `by` was opened, and stays there. */
-static bool is_current(struct db *db, const struct db_block *b, const struct db_block *by)
+static bool catalog_remote_is_current(
+	struct db *db, const struct db_block *b, const struct db_block *by)
 {
 	bool is;
 
@@ -308,24 +313,24 @@ static bool is_current(struct db *db, const struct db_block *b, const struct db_
 
 /* db->blocks_files is held. The stub's file is written first: from then on a start takes the tables
  * in the bucket. */
-static enum err_code swap_in(
+static enum err_code catalog_remote_swap_in(
 	struct db *db, struct db_block *b, struct db_block *by, struct err *err)
 {
 	const char *dir = block_dir(b->block);
 	enum err_code rc;
 
-	if (!is_current(db, b, by))
+	if (!catalog_remote_is_current(db, b, by))
 		return err_set(err, ERR_NOT_FOUND, "block %s was joined or dropped, or is now",
 			block_meta(b->block)->ulid.text);
-	if (has_dropping_window(db, b))
+	if (catalog_remote_has_dropping_window(db, b))
 		return err_set(err, ERR_UNAVAILABLE, "the window that it replaced is still being read");
 	if (!blocks_hide_replaced(db, b))
 		return err_set(err, ERR_IO, "what the block replaced cannot be removed");
 	if ((rc = blocks_reserve(db, "block", err)) || (rc = blocks_load_deleted(db, by, err)))
 		return rc;
-	if ((rc = write_key(db->o.fs, dir, block_dir(by->block), err))) {
-		unlink_in(db, dir, STUB_FILE);
-		unlink_in(db, dir, STUB_COPY);
+	if ((rc = catalog_remote_write_key(db->o.fs, dir, block_dir(by->block), err))) {
+		catalog_remote_unlink_in(db, dir, STUB_FILE);
+		catalog_remote_unlink_in(db, dir, STUB_COPY);
 		return rc;
 	}
 	mutex_lock(&db->lock);
@@ -346,13 +351,13 @@ enum err_code blocks_swap_remote(
 
 	if (!db->o.remote)
 		return err_set(err, ERR_UNSUPPORTED, "no bucket is configured");
-	if (!(b = pin_local(db, ulid)))
+	if (!(b = catalog_remote_pin_local(db, ulid)))
 		return err_set(err, ERR_NOT_FOUND, "no whole block %s is on the disk", ulid->text);
 	if (!(rc = remote_open_stub(db, block_dir(b->block), key, &by, err)) && by->damaged)
 		rc = err_copy(err, &by->why);
 	if (!rc) {
 		mutex_lock(&db->blocks_files);
-		rc = swap_in(db, b, by, err);
+		rc = catalog_remote_swap_in(db, b, by, err);
 		mutex_unlock(&db->blocks_files);
 	}
 	if (rc)
@@ -379,7 +384,8 @@ enum err_code remote_write_stub(struct fs *fs, const char *blocks_dir, const str
 	copy_path = arena_printf(&a, "%s/deleted" DELETED_COPY, dir ? dir : "");
 	if (!dir || !meta_path || !deleted_path || !copy_path)
 		rc = arena_fail(&a, "block", err);
-	else if (!(rc = fs_mkdir_all(fs, dir, err)) && !(rc = write_key(fs, dir, key, err)) &&
+	else if (!(rc = fs_mkdir_all(fs, dir, err)) &&
+		!(rc = catalog_remote_write_key(fs, dir, key, err)) &&
 		!(rc = deleted.len ? fs_write_file(fs, deleted_path, deleted, err) : ERR_OK) &&
 		!(rc = deleted.len ? fs_write_file(fs, copy_path, deleted, err) : ERR_OK))
 		rc = fs_write_file(fs, meta_path, meta, err);

@@ -22,17 +22,17 @@ void unreadable_free(struct unreadable *u)
 	*u = (struct unreadable){ 0 };
 }
 
-static bool same_ulid(const struct ulid *a, const struct ulid *b)
+static bool remote_follow_same_ulid(const struct ulid *a, const struct ulid *b)
 {
 	return strcmp(a->text, b->text) == 0;
 }
 
-static bool same_file(const struct block_file *a, const struct block_file *b)
+static bool remote_follow_same_file(const struct block_file *a, const struct block_file *b)
 {
 	return a->bytes == b->bytes && a->hash == b->hash;
 }
 
-static void raise_newest(struct db *db, int64_t last_ns)
+static void remote_follow_raise_newest(struct db *db, int64_t last_ns)
 {
 	int64_t was = atomic_load(&db->max_ts_ns);
 
@@ -42,7 +42,8 @@ static void raise_newest(struct db *db, int64_t last_ns)
 
 /* ---- one block of a list ---- */
 
-static void know(struct db *db, const char *key, const char *name, struct block_file f)
+static void remote_follow_know(
+	struct db *db, const char *key, const char *name, struct block_file f)
 {
 	char *path = NULL;
 
@@ -51,20 +52,20 @@ static void know(struct db *db, const char *key, const char *name, struct block_
 	free(path);
 }
 
-static void know_all(struct db *db, const struct remote_block *r)
+static void remote_follow_know_all(struct db *db, const struct remote_block *r)
 {
 	char meta[sizeof("meta.json-") + 16];
 
 	snprintf(
 		meta, sizeof(meta), r->meta_changed ? "meta.json-%016" PRIx64 : "meta.json", r->meta.hash);
-	know(db, r->key, "rows.ldb", r->rows);
-	know(db, r->key, "rollups.ldb", r->rollups);
-	know(db, r->key, "spare", r->spare);
-	know(db, r->key, meta, r->meta);
+	remote_follow_know(db, r->key, "rows.ldb", r->rows);
+	remote_follow_know(db, r->key, "rollups.ldb", r->rollups);
+	remote_follow_know(db, r->key, "spare", r->spare);
+	remote_follow_know(db, r->key, meta, r->meta);
 }
 
 /* Ranges of the object that the list names; none where it names none. */
-static enum err_code get_deleted(
+static enum err_code remote_follow_get_deleted(
 	struct db *db, const struct remote_block *r, struct deleted *out, struct err *err)
 {
 	struct buf bytes = { 0 };
@@ -75,7 +76,7 @@ static enum err_code get_deleted(
 	if (!r->deleted.bytes)
 		return ERR_OK;
 	snprintf(name, sizeof(name), "deleted-%016" PRIx64, r->deleted.hash);
-	know(db, r->key, name, r->deleted);
+	remote_follow_know(db, r->key, name, r->deleted);
 	if (asprintf(&path, "%s/%s", r->key, name) < 0)
 		return err_nomem(err, "block");
 	if (!(rc = range_read_all(db->o.remote, path, DELETED_BYTES_MAX, &bytes, err)))
@@ -85,7 +86,7 @@ static enum err_code get_deleted(
 	return rc;
 }
 
-static enum err_code open_listed(
+static enum err_code remote_follow_open_listed(
 	struct db *db, const struct remote_block *r, struct db_block **out, struct err *err)
 {
 	struct db_block *b = NULL;
@@ -94,10 +95,10 @@ static enum err_code open_listed(
 
 	if (!db->o.remote)
 		return err_set(err, ERR_UNSUPPORTED, "no bucket is configured");
-	know_all(db, r);
+	remote_follow_know_all(db, r);
 	if ((rc = remote_open_block(db, r->key, NULL, r, &b, err)))
 		return rc;
-	if ((rc = get_deleted(db, r, &d, err)) || (rc = blocks_know_jobs(db, b, err))) {
+	if ((rc = remote_follow_get_deleted(db, r, &d, err)) || (rc = blocks_know_jobs(db, b, err))) {
 		if (!rc)
 			deleted_release(d.v);
 		blocks_free(b);
@@ -111,7 +112,7 @@ static enum err_code open_listed(
 	return ERR_OK;
 }
 
-static enum err_code make_unreadable(
+static enum err_code remote_follow_make_unreadable(
 	const struct remote_block *r, const struct err *why, struct unreadable *out, struct err *err)
 {
 	size_t len = strlen(r->key) + 1;
@@ -134,7 +135,7 @@ static enum err_code make_unreadable(
 
 /* ---- a list ---- */
 
-struct listed {
+struct remote_follow_listed {
 	struct db_block *old; /* what is on the list of the database now, under this name; NULL */
 	struct db_block *fresh; /* in its place, or new; NULL: it stays */
 	struct unreadable bad; /* dir NULL: it is not */
@@ -144,11 +145,11 @@ struct listed {
 	struct deleted deleted;
 };
 
-struct following {
+struct remote_follow_following {
 	struct db *db;
 	const struct remote_block *v;
 	size_t n;
-	struct listed *of; /* of v */
+	struct remote_follow_listed *of; /* of v */
 	struct db_block **blocks, **gone; /* the new list; those that leave it */
 	bool *replaced; /* of those that leave it: by themselves */
 	struct unreadable *unreadable; /* the new list */
@@ -156,21 +157,21 @@ struct following {
 	atomic_size_t next; /* of v: to be prepared */
 };
 
-static struct db_block *find_listed(struct db *db, const struct ulid *u)
+static struct db_block *remote_follow_find_listed(struct db *db, const struct ulid *u)
 {
 	struct db_block *b = NULL;
 
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->blocks_n && !b; i++)
 		if (db->blocks[i]->remote && !db->blocks[i]->stub &&
-			same_ulid(&block_meta(db->blocks[i]->block)->ulid, u))
+			remote_follow_same_ulid(&block_meta(db->blocks[i]->block)->ulid, u))
 			b = db->blocks[i];
 	mutex_unlock(&db->lock);
 	return b;
 }
 
 /* Ranges behind those that the block has: queriers go on with these. */
-static enum err_code link_deleted(
+static enum err_code remote_follow_link_deleted(
 	const struct db_block *b, struct deleted d, struct deleted *out, struct err *err)
 {
 	struct deleted_range *v = malloc((d.n + 1) * sizeof(*v));
@@ -185,60 +186,61 @@ static enum err_code link_deleted(
 	return rc;
 }
 
-static enum err_code prepare(struct following *f, size_t i, struct err *why)
+static enum err_code remote_follow_prepare(
+	struct remote_follow_following *f, size_t i, struct err *why)
 {
 	const struct remote_block *r = &f->v[i];
-	struct listed *l = &f->of[i];
+	struct remote_follow_listed *l = &f->of[i];
 	struct deleted d;
 	enum err_code rc;
 
 	if (i && f->v[i - 1].max_ns > r->min_ns)
 		return err_set(
 			why, ERR_CORRUPT, "its time overlaps that of block %s", f->v[i - 1].ulid.text);
-	if (!l->old || !same_file(&l->old->of_meta, &r->meta) ||
+	if (!l->old || !remote_follow_same_file(&l->old->of_meta, &r->meta) ||
 		strcmp(block_dir(l->old->block), r->key) != 0)
-		return open_listed(f->db, r, &l->fresh, why);
-	if (same_file(&l->old->of_deleted, &r->deleted))
+		return remote_follow_open_listed(f->db, r, &l->fresh, why);
+	if (remote_follow_same_file(&l->old->of_deleted, &r->deleted))
 		return ERR_OK;
-	if ((rc = get_deleted(f->db, r, &d, why)))
+	if ((rc = remote_follow_get_deleted(f->db, r, &d, why)))
 		return rc;
-	rc = link_deleted(l->old, d, &l->deleted, why);
+	rc = remote_follow_link_deleted(l->old, d, &l->deleted, why);
 	deleted_release(d.v);
 	l->ranges = !rc;
 	return rc;
 }
 
-static void prepare_next(void *ctx)
+static void remote_follow_prepare_next(void *ctx)
 {
-	struct following *f = ctx;
+	struct remote_follow_following *f = ctx;
 	size_t i;
 
 	while ((i = atomic_fetch_add(&f->next, 1)) < f->n) { /* each turn takes one */
-		struct listed *l = &f->of[i];
+		struct remote_follow_listed *l = &f->of[i];
 		struct err why;
 
-		if ((l->rc = prepare(f, i, &why)) && (l->why = malloc(sizeof(*l->why))))
+		if ((l->rc = remote_follow_prepare(f, i, &why)) && (l->why = malloc(sizeof(*l->why))))
 			*l->why = why;
 	}
 }
 
 /* Several at a time: each waits for the bucket a few times. */
-static enum err_code prepare_all(struct following *f, struct err *err)
+static enum err_code remote_follow_prepare_all(struct remote_follow_following *f, struct err *err)
 {
 	struct thread threads[OPENERS] = { 0 };
 	enum err_code rc = ERR_OK;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		f->of[i].old = find_listed(f->db, &f->v[i].ulid);
+		f->of[i].old = remote_follow_find_listed(f->db, &f->v[i].ulid);
 	while (n < OPENERS && n + 1 < f->n &&
-		!thread_start(&threads[n], "bucket-open", prepare_next, f, NULL))
+		!thread_start(&threads[n], "bucket-open", remote_follow_prepare_next, f, NULL))
 		n++;
-	prepare_next(f);
+	remote_follow_prepare_next(f);
 	while (n)
 		thread_join(&threads[--n]);
 	for (size_t i = 0; i < f->n && !rc; i++) {
-		struct listed *l = &f->of[i];
+		struct remote_follow_listed *l = &f->of[i];
 
 		if (l->rc && !l->why) {
 			rc = err_nomem(err, "blocks");
@@ -247,13 +249,14 @@ static enum err_code prepare_all(struct following *f, struct err *err)
 		} else if (l->rc) {
 			log_warn("tsdb", "block in the bucket cannot be read", LOG_S("block", f->v[i].key),
 				LOG_E(l->why));
-			rc = make_unreadable(&f->v[i], l->why, &l->bad, err);
+			rc = remote_follow_make_unreadable(&f->v[i], l->why, &l->bad, err);
 		}
 	}
 	return rc;
 }
 
-static const struct listed *listed_of(const struct following *f, const struct db_block *b)
+static const struct remote_follow_listed *remote_follow_listed_of(
+	const struct remote_follow_following *f, const struct db_block *b)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->of[i].old == b)
@@ -262,13 +265,13 @@ static const struct listed *listed_of(const struct following *f, const struct db
 }
 
 /* db->lock is held. The arrays have room. */
-static void build(struct following *f)
+static void remote_follow_build(struct remote_follow_following *f)
 {
 	struct db *db = f->db;
 
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		struct db_block *b = db->blocks[i];
-		const struct listed *l = listed_of(f, b);
+		const struct remote_follow_listed *l = remote_follow_listed_of(f, b);
 		bool listed = b->remote && !b->stub;
 
 		if (listed && (!l || l->fresh || l->bad.dir)) {
@@ -287,12 +290,13 @@ static void build(struct following *f)
 }
 
 /* In one step. db->lock is held. */
-static void put_in_place(struct following *f, const int64_t *windows, size_t windows_n, size_t cap)
+static void remote_follow_put_in_place(
+	struct remote_follow_following *f, const int64_t *windows, size_t windows_n, size_t cap)
 {
 	struct db *db = f->db;
 
 	mutex_assert_held(&db->lock);
-	build(f);
+	remote_follow_build(f);
 	free(db->blocks);
 	free(db->unreadable);
 	db->blocks = f->blocks;
@@ -302,7 +306,7 @@ static void put_in_place(struct following *f, const int64_t *windows, size_t win
 	f->blocks = NULL;
 	f->unreadable = NULL;
 	for (size_t i = 0; i < f->n; i++) {
-		struct listed *l = &f->of[i];
+		struct remote_follow_listed *l = &f->of[i];
 
 		if (l->bad.dir) {
 			db->unreadable[f->unreadable_n++] = l->bad;
@@ -311,7 +315,7 @@ static void put_in_place(struct following *f, const int64_t *windows, size_t win
 			if (l->old)
 				l->fresh->number = l->old->number; /* its symbols are the same */
 			blocks_insert_locked(db, l->fresh);
-			raise_newest(db, block_meta(l->fresh->block)->last_ns);
+			remote_follow_raise_newest(db, block_meta(l->fresh->block)->last_ns);
 			l->fresh = NULL;
 		} else if (l->ranges) {
 			l->old->deleted = l->deleted.v;
@@ -330,7 +334,7 @@ static void put_in_place(struct following *f, const int64_t *windows, size_t win
 			}
 }
 
-static void release(struct following *f)
+static void remote_follow_release(struct remote_follow_following *f)
 {
 	for (size_t i = 0; i < f->n && f->of; i++) {
 		blocks_free(f->of[i].fresh);
@@ -349,14 +353,14 @@ static void release(struct following *f)
 enum err_code blocks_follow(struct db *db, const struct remote_block *v, size_t n,
 	const int64_t *windows, size_t windows_n, struct err *err)
 {
-	struct following f = { .db = db, .v = v, .n = n, .next = 0 };
+	struct remote_follow_following f = { .db = db, .v = v, .n = n, .next = 0 };
 	enum err_code rc;
 	size_t cap;
 
 	f.of = calloc(n + 1, sizeof(*f.of));
 	if (!f.of)
 		return err_nomem(err, "blocks");
-	if ((rc = prepare_all(&f, err)))
+	if ((rc = remote_follow_prepare_all(&f, err)))
 		goto out;
 	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
@@ -366,7 +370,7 @@ enum err_code blocks_follow(struct db *db, const struct remote_block *v, size_t 
 	f.replaced = calloc(cap, sizeof(*f.replaced));
 	f.unreadable = calloc(cap, sizeof(*f.unreadable));
 	if (f.blocks && f.gone && f.replaced && f.unreadable)
-		put_in_place(&f, windows, windows_n, cap);
+		remote_follow_put_in_place(&f, windows, windows_n, cap);
 	else
 		rc = err_nomem(err, "blocks");
 	mutex_unlock(&db->lock);
@@ -374,7 +378,7 @@ enum err_code blocks_follow(struct db *db, const struct remote_block *v, size_t 
 		blocks_retire(db, f.gone[i], f.replaced[i]);
 	mutex_unlock(&db->blocks_files);
 out:
-	release(&f);
+	remote_follow_release(&f);
 	return rc;
 }
 
@@ -382,7 +386,7 @@ out:
 
 /* The i-th that is to be tried again: its directory, and a copy of what it is; false: there is
  * none. */
-static bool next_again(struct db *db, size_t i, struct unreadable *out)
+static bool remote_follow_next_again(struct db *db, size_t i, struct unreadable *out)
 {
 	bool found = false;
 	struct err err;
@@ -394,7 +398,7 @@ static bool next_again(struct db *db, size_t i, struct unreadable *out)
 		if (!u->again || i--)
 			continue;
 		if (u->of)
-			found = make_unreadable(u->of, &u->why, out, &err) == ERR_OK;
+			found = remote_follow_make_unreadable(u->of, &u->why, out, &err) == ERR_OK;
 		else
 			found = (*out = (struct unreadable){ .dir = strdup(u->dir) }).dir != NULL;
 		break;
@@ -403,7 +407,7 @@ static bool next_again(struct db *db, size_t i, struct unreadable *out)
 	return found;
 }
 
-static struct unreadable *find_unreadable(struct db *db, const char *dir)
+static struct unreadable *remote_follow_find_unreadable(struct db *db, const char *dir)
 {
 	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->unreadable_n; i++)
@@ -412,7 +416,7 @@ static struct unreadable *find_unreadable(struct db *db, const char *dir)
 	return NULL;
 }
 
-static bool overlaps(const struct db *db, const struct block_meta *m)
+static bool remote_follow_overlaps(const struct db *db, const struct block_meta *m)
 {
 	bool is = false;
 
@@ -427,22 +431,22 @@ static bool overlaps(const struct db *db, const struct block_meta *m)
 }
 
 /* It opened: onto the list, unless it left the other one meanwhile. */
-static void take_back(struct db *db, const char *dir, struct db_block *b)
+static void remote_follow_take_back(struct db *db, const char *dir, struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
 	struct unreadable *u;
 
 	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
-	u = find_unreadable(db, dir);
-	if (u && overlaps(db, m)) {
+	u = remote_follow_find_unreadable(db, dir);
+	if (u && remote_follow_overlaps(db, m)) {
 		err_set(&u->why, ERR_CORRUPT, "%s: its time overlaps that of others", dir);
 		u->again = false;
 	} else if (u && array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap)) {
 		unreadable_free(u);
 		*u = db->unreadable[--db->unreadable_n];
 		blocks_insert_locked(db, b);
-		raise_newest(db, m->last_ns);
+		remote_follow_raise_newest(db, m->last_ns);
 		b = NULL;
 	}
 	mutex_unlock(&db->lock);
@@ -453,7 +457,7 @@ static void take_back(struct db *db, const char *dir, struct db_block *b)
 }
 
 /* Its reason now; it is lost where the bucket answered. */
-static void still_unreadable(struct db *db, const char *dir, const struct err *why)
+static void remote_follow_still_unreadable(struct db *db, const char *dir, const struct err *why)
 {
 	bool again = range_unreachable(why->code) || why->code == ERR_NOMEM, stub = false;
 	int64_t min_ns = 0, max_ns = 0;
@@ -461,7 +465,7 @@ static void still_unreadable(struct db *db, const char *dir, const struct err *w
 	struct unreadable *u;
 
 	mutex_lock(&db->lock);
-	if ((u = find_unreadable(db, dir))) {
+	if ((u = remote_follow_find_unreadable(db, dir))) {
 		u->why = *why;
 		u->again = again;
 		stub = !u->of;
@@ -484,18 +488,19 @@ void blocks_retry(struct db *db)
 	struct err why;
 	size_t failed = 0;
 
-	while (next_again(db, failed, &u)) { /* each turn has one less, or one more that failed */
+	while (remote_follow_next_again(
+		db, failed, &u)) { /* each turn has one less, or one more that failed */
 		b = NULL;
 		if (u.of)
-			rc = open_listed(db, u.of, &b, &why);
+			rc = remote_follow_open_listed(db, u.of, &b, &why);
 		else if (!(rc = blocks_open(db, u.dir, &b, &why)))
 			rc = blocks_know_jobs(db, b, &why);
 		if (rc) {
 			blocks_free(b);
-			still_unreadable(db, u.dir, &why);
+			remote_follow_still_unreadable(db, u.dir, &why);
 			failed += range_unreachable(rc) || rc == ERR_NOMEM;
 		} else {
-			take_back(db, u.dir, b);
+			remote_follow_take_back(db, u.dir, b);
 		}
 		unreadable_free(&u);
 	}

@@ -8,7 +8,7 @@
 
 /* The epochs whose symbols are in memory, and their pins. */
 
-static struct partition *find(const struct job *job, uint32_t epoch)
+static struct partition *residents_find(const struct job *job, uint32_t epoch)
 {
 	struct partition *p = job->partitions;
 
@@ -27,7 +27,7 @@ static struct {
 	uint32_t from; /* all below are used */
 } numbers = { .lock = MUTEX_INIT };
 
-static bool number_take(uint32_t *out)
+static bool residents_number_take(uint32_t *out)
 {
 	uint32_t i;
 	bool ok;
@@ -44,7 +44,7 @@ static bool number_take(uint32_t *out)
 	return ok;
 }
 
-static void number_give(uint32_t number)
+static void residents_number_give(uint32_t number)
 {
 	mutex_lock(&numbers.lock);
 	bits_clear(&numbers.used, number);
@@ -53,7 +53,7 @@ static void number_give(uint32_t number)
 	mutex_unlock(&numbers.lock);
 }
 
-static bool free_slot(struct db *db, uint32_t *out)
+static bool residents_free_slot(struct db *db, uint32_t *out)
 {
 	mutex_assert_held(&db->lock);
 	for (*out = 0; *out < db->partitions_n; (*out)++)
@@ -72,12 +72,12 @@ static enum err_code resident_open(
 	enum err_code rc;
 	uint32_t number;
 
-	if (!r || !number_take(&number)) {
+	if (!r || !residents_number_take(&number)) {
 		free(r);
 		return err_nomem(err, "partition");
 	}
 	if ((rc = partition_init(&r->table, job->name, job->id, number, limits, err))) {
-		number_give(number);
+		residents_number_give(number);
 		free(r);
 		return rc;
 	}
@@ -92,7 +92,7 @@ void resident_close(struct partition *p)
 	for (uint32_t i = 0; i < r->sources_n; i++)
 		free(r->sources[i].why);
 	free(r->sources);
-	number_give(p->index);
+	residents_number_give(p->index);
 	partition_release(p);
 	free(r);
 }
@@ -102,14 +102,14 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 {
 	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max, db->o.label_sets_max,
 		db->o.partition_bytes_max };
-	struct partition *p = find(job, epoch);
+	struct partition *p = residents_find(job, epoch);
 	enum err_code rc;
 	uint32_t slot;
 
 	mutex_assert_held(&db->lock);
 	assert(epoch != SYM_NONE);
 	if (!p) {
-		if (!free_slot(db, &slot))
+		if (!residents_free_slot(db, &slot))
 			return err_nomem(err, "partition");
 		if ((rc = resident_open(job, &limits, &p, err)))
 			return rc;

@@ -121,7 +121,7 @@ void base_release(struct db *db, struct delta_base *base)
 
 /* Windows that are being dropped count too: after a crash they are back, with the ids that they
  * have. */
-static bool in_some_window(struct db *db, uint32_t series)
+static bool state_in_some_window(struct db *db, uint32_t series)
 {
 	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
@@ -178,7 +178,7 @@ void db_retire_series(struct db *db)
 	mutex_lock(&db->lock);
 	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
 		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
-			in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
+			state_in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
 			continue;
 		series_remove_locked(db->series, s);
 		s->retired_at = db->queriers_opened;

@@ -13,14 +13,14 @@
  * epoch ended while the window took rows (evict.c), and where late rows came. Times tell a query
  * which of them it needs, so that it loads no others.
  */
-static struct window_job *job_of(const struct window *w, const struct job *job)
+static struct window_job *window_epochs_job_of(const struct window *w, const struct job *job)
 {
 	return job->index < w->jobs_n ? &w->jobs[job->index] : NULL;
 }
 
 bool window_has_job_locked(const struct window *w, const struct job *job)
 {
-	const struct window_job *j = job_of(w, job);
+	const struct window_job *j = window_epochs_job_of(w, job);
 
 	return j && j->n;
 }
@@ -28,7 +28,7 @@ bool window_has_job_locked(const struct window *w, const struct job *job)
 struct window_epoch *window_epoch_locked(
 	const struct window *w, const struct job *job, uint32_t epoch)
 {
-	struct window_job *j = job_of(w, job);
+	struct window_job *j = window_epochs_job_of(w, job);
 
 	/* Mostly the latest is meant. */
 	for (uint32_t i = j ? j->n : 0; i-- > 0;)
@@ -37,7 +37,7 @@ struct window_epoch *window_epoch_locked(
 	return NULL;
 }
 
-static bool reserve_jobs(struct window *w, uint32_t index)
+static bool window_epochs_reserve_jobs(struct window *w, uint32_t index)
 {
 	uint32_t had = w->jobs_n;
 
@@ -49,11 +49,12 @@ static bool reserve_jobs(struct window *w, uint32_t index)
 	return true;
 }
 
-static struct window_epoch *add(struct window *w, const struct job *job, struct window_epoch e)
+static struct window_epoch *window_epochs_add(
+	struct window *w, const struct job *job, struct window_epoch e)
 {
 	struct window_job *j;
 
-	if (!reserve_jobs(w, job->index))
+	if (!window_epochs_reserve_jobs(w, job->index))
 		return NULL;
 	j = &w->jobs[job->index];
 	if (!array_room(&j->v, j->n, 1, &j->cap))
@@ -68,7 +69,8 @@ struct window_epoch *window_epoch_take_locked(
 	struct window_epoch *e = window_epoch_locked(w, job, epoch);
 
 	if ((*fresh = !e))
-		return add(w, job, (struct window_epoch){ epoch, ts_ns - 1, ts_ns, NULL, 0, 0 });
+		return window_epochs_add(
+			w, job, (struct window_epoch){ epoch, ts_ns - 1, ts_ns, NULL, 0, 0 });
 	if (ts_ns <= e->min_ns)
 		e->min_ns = ts_ns - 1;
 	if (ts_ns > e->max_ns)
@@ -86,7 +88,8 @@ enum err_code window_epoch_found(
 	if (job->live_epoch == SYM_NONE || job->live_epoch < epoch)
 		job->live_epoch = epoch;
 	if (!window_epoch_locked(w, job, epoch) &&
-		!add(w, job, (struct window_epoch){ epoch, w->start_ns, w->end_ns, NULL, 0, 0 }))
+		!window_epochs_add(
+			w, job, (struct window_epoch){ epoch, w->start_ns, w->end_ns, NULL, 0, 0 }))
 		rc = err_nomem(err, "window");
 	mutex_unlock(&db->lock);
 	return rc;
@@ -99,7 +102,7 @@ bool window_epoch_at(struct db *db, const struct window *w, const struct job *jo
 	bool there;
 
 	mutex_lock(&db->lock);
-	j = job_of(w, job);
+	j = window_epochs_job_of(w, job);
 	if ((there = j && i < j->n))
 		*out = (struct window_span){ j->v[i].epoch, j->v[i].min_ns, j->v[i].max_ns };
 	mutex_unlock(&db->lock);
@@ -135,7 +138,7 @@ void window_epochs_release(struct window *w)
 /* ---- types of series ---- */
 
 /* The index of the series, or the one it would be inserted at. */
-static uint32_t place_of(const struct window_epoch *e, uint32_t series)
+static uint32_t window_epochs_place_of(const struct window_epoch *e, uint32_t series)
 {
 	uint32_t from = 0, to = e->types_n;
 
@@ -161,16 +164,16 @@ uint32_t window_types(
 	if (w->types_lost)
 		return SERIES_TYPES_MANY;
 	mutex_lock(&db->lock);
-	if ((e = window_epoch_locked(w, job, epoch)) && (at = place_of(e, series)) < e->types_n &&
-		e->types[at].series == series)
+	if ((e = window_epoch_locked(w, job, epoch)) &&
+		(at = window_epochs_place_of(e, series)) < e->types_n && e->types[at].series == series)
 		found = e->types[at].header;
 	mutex_unlock(&db->lock);
 	return found;
 }
 
-static bool set_types(struct window_epoch *e, uint32_t series, uint32_t header)
+static bool window_epochs_set_types(struct window_epoch *e, uint32_t series, uint32_t header)
 {
-	uint32_t at = place_of(e, series);
+	uint32_t at = window_epochs_place_of(e, series);
 
 	if (at < e->types_n && e->types[at].series == series) {
 		e->types[at].header = header;
@@ -193,7 +196,7 @@ bool window_set_types(struct db *db, struct window *w, const struct job *job, ui
 
 	mutex_lock(&db->lock);
 	if ((e = window_epoch_locked(w, job, epoch)))
-		ok = set_types(e, series, header);
+		ok = window_epochs_set_types(e, series, header);
 	mutex_unlock(&db->lock);
 	return ok;
 }

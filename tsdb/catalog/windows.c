@@ -23,7 +23,7 @@
  */
 #define DROPPED ".dropped"
 
-static char *text(const char *fmt, const char *a, int64_t b, const char *c)
+static char *windows_text(const char *fmt, const char *a, int64_t b, const char *c)
 {
 	char *s = NULL;
 
@@ -39,9 +39,9 @@ struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
 	w->start_ns = start_ns;
 	w->end_ns = end_ns;
 	w->mark_fd = w->names_fd = -1;
-	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
-	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
-	w->names_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".names");
+	w->dir = windows_text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
+	w->mark_path = windows_text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
+	w->names_path = windows_text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".names");
 	if (!w->dir || !w->mark_path || !w->names_path) {
 		window_free(db, w);
 		return NULL;
@@ -49,7 +49,7 @@ struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
 	return w;
 }
 
-static void close_synced(struct db *db, int fd, const char *path)
+static void windows_close_synced(struct db *db, int fd, const char *path)
 {
 	struct err err;
 
@@ -66,8 +66,8 @@ void window_free(struct db *db, struct window *w)
 		return;
 	window_epochs_release(w);
 	store_close(w->store);
-	close_synced(db, w->mark_fd, w->mark_path);
-	close_synced(db, w->names_fd, w->names_path);
+	windows_close_synced(db, w->mark_fd, w->mark_path);
+	windows_close_synced(db, w->names_fd, w->names_path);
 	bits_release(&w->series);
 	deleted_release(w->deleted);
 	free(w->dir);
@@ -136,7 +136,7 @@ void window_remove_beside(struct db *db, const struct window *w)
 bool window_remove_files(struct db *db, struct window *w)
 {
 	struct fs *fs = db->o.fs;
-	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
+	char *dropped = windows_text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
 	struct err err = { 0 };
 	bool gone;
 

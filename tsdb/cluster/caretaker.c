@@ -15,7 +15,7 @@
 
 /* ---- life ---- */
 
-static void set_defaults(struct caretaker_options *o)
+static void caretaker_options_set_defaults(struct caretaker_options *o)
 {
 	o->host = NULL;
 	o->delete_delay_ns = o->delete_delay_ns ? o->delete_delay_ns : 15 * NS_PER_MIN;
@@ -24,7 +24,7 @@ static void set_defaults(struct caretaker_options *o)
 	o->orphans_every_ns = o->orphans_every_ns ? o->orphans_every_ns : NS_PER_DAY;
 }
 
-static enum err_code new_lease(struct caretaker *c, const char *host, struct err *err)
+static enum err_code caretaker_new_lease(struct caretaker *c, const char *host, struct err *err)
 {
 	const struct lease_options o = { .bucket = c->o.bucket,
 		.shard = STR("caretaker"), .key = CARETAKER_KEY, .what = "lease", .host = host,
@@ -42,17 +42,17 @@ static enum err_code new_lease(struct caretaker *c, const char *host, struct err
 	return ERR_OK;
 }
 
-static void free_shard(struct care_shard *s)
+static void caretaker_free_shard(struct care_shard *s)
 {
 	arena_release(&s->arena);
 	free(s);
 }
 
-static void release(struct caretaker *c)
+static void caretaker_release(struct caretaker *c)
 {
 	lease_close(c->lease);
 	for (size_t i = 0; i < c->shards_n; i++)
-		free_shard(c->shards[i]);
+		caretaker_free_shard(c->shards[i]);
 	free(c->shards);
 	mutex_destroy(&c->lock);
 	mutex_destroy(&c->round_lock);
@@ -60,7 +60,7 @@ static void release(struct caretaker *c)
 	free(c);
 }
 
-static bool is_stopping(struct caretaker *c)
+static bool caretaker_is_stopping(struct caretaker *c)
 {
 	bool stopping;
 
@@ -70,13 +70,13 @@ static bool is_stopping(struct caretaker *c)
 	return stopping;
 }
 
-static void run_thread(void *ctx)
+static void caretaker_run_thread(void *ctx)
 {
 	struct caretaker *c = ctx;
 	struct err err;
 	int64_t next;
 
-	while (!is_stopping(c)) { /* a round each poll_ns, until the end */
+	while (!caretaker_is_stopping(c)) { /* a round each poll_ns, until the end */
 		next = clock_monotonic_ns() + c->o.poll_ns;
 		(void)!caretaker_round(c, &err);
 		mutex_lock(&c->lock);
@@ -95,14 +95,15 @@ enum err_code caretaker_open(
 	if (!c)
 		return err_nomem(err, "caretaker");
 	c->o = *o;
-	set_defaults(&c->o);
+	caretaker_options_set_defaults(&c->o);
 	c->status.state = CARETAKER_WAITING;
 	mutex_init(&c->lock);
 	mutex_init(&c->round_lock);
 	cond_init(&c->wake);
-	if ((rc = new_lease(c, o->host, err)) ||
-		(!o->no_thread && (rc = thread_start(&c->thread, "caretaker", run_thread, c, err)))) {
-		release(c);
+	if ((rc = caretaker_new_lease(c, o->host, err)) ||
+		(!o->no_thread &&
+			(rc = thread_start(&c->thread, "caretaker", caretaker_run_thread, c, err)))) {
+		caretaker_release(c);
 		return rc;
 	}
 	*out = c;
@@ -124,12 +125,12 @@ void caretaker_close(struct caretaker *c)
 	thread_join(&c->thread);
 	if (c->held && !lease_is_fenced(c->lease) && lease_write(c->lease, &stopped, &err))
 		log_warn("cluster", "caretaker's lease is not given back", LOG_E(&err));
-	release(c);
+	caretaker_release(c);
 }
 
 /* ---- the caretaker's lease ---- */
 
-static enum err_code hold(struct caretaker *c, struct err *err)
+static enum err_code caretaker_hold(struct caretaker *c, struct err *err)
 {
 	const struct manifest empty = { 0 };
 	struct manifest m;
@@ -139,7 +140,7 @@ static enum err_code hold(struct caretaker *c, struct err *err)
 
 	if (lease_is_fenced(c->lease)) { /* another one was faster: we wait as a new one does */
 		c->held = false;
-		if ((rc = new_lease(c, NULL, err)))
+		if ((rc = caretaker_new_lease(c, NULL, err)))
 			return rc;
 	}
 	if (c->held)
@@ -156,7 +157,7 @@ enum err_code caretaker_renew(struct caretaker *c, struct err *err)
 	const struct manifest empty = { 0 };
 
 	mutex_assert_held(&c->round_lock);
-	if (is_stopping(c))
+	if (caretaker_is_stopping(c))
 		return err_set(err, ERR_CANCELED, "the caretaker ends");
 	return lease_age_ns(c->lease) < lease_ns(c->lease) / 4 ? ERR_OK :
 															 lease_write(c->lease, &empty, err);
@@ -164,7 +165,7 @@ enum err_code caretaker_renew(struct caretaker *c, struct err *err)
 
 /* ---- shards ---- */
 
-static struct care_shard *shard_of(struct caretaker *c, struct str name)
+static struct care_shard *caretaker_shard_of(struct caretaker *c, struct str name)
 {
 	struct care_shard *s;
 
@@ -180,7 +181,7 @@ static struct care_shard *shard_of(struct caretaker *c, struct str name)
 	return s;
 }
 
-static enum err_code find_shards(struct caretaker *c, struct err *err)
+static enum err_code caretaker_find_shards(struct caretaker *c, struct err *err)
 {
 	struct arena a;
 	struct str *names;
@@ -193,7 +194,7 @@ static enum err_code find_shards(struct caretaker *c, struct err *err)
 	for (size_t i = 0; i < c->shards_n; i++)
 		c->shards[i]->listed = false;
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct care_shard *s = shard_of(c, names[i]);
+		struct care_shard *s = caretaker_shard_of(c, names[i]);
 
 		if (s)
 			s->listed = true;
@@ -204,7 +205,7 @@ static enum err_code find_shards(struct caretaker *c, struct err *err)
 		if (c->shards[i]->listed)
 			c->shards[kept++] = c->shards[i];
 		else
-			free_shard(c->shards[i]);
+			caretaker_free_shard(c->shards[i]);
 	}
 	c->shards_n = rc ? c->shards_n : kept;
 out:
@@ -212,7 +213,8 @@ out:
 	return rc;
 }
 
-static enum err_code read_manifest(struct caretaker *c, struct care_shard *s, struct err *err)
+static enum err_code caretaker_read_manifest(
+	struct caretaker *c, struct care_shard *s, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(s->name));
 	struct manifest m;
@@ -244,7 +246,7 @@ static enum err_code read_manifest(struct caretaker *c, struct care_shard *s, st
 
 /* Is it still the same manifest? Reads it where that is not known of a shard that may be gone, and
  * now and then of one that runs. */
-static enum err_code look_at(struct caretaker *c, struct care_shard *s, struct err *err)
+static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(s->name));
 	int64_t now = clock_monotonic_ns();
@@ -271,10 +273,10 @@ static enum err_code look_at(struct caretaker *c, struct care_shard *s, struct e
 	if (s->read && now - s->read_at_ns < CARETAKER_READ_POLLS * c->o.poll_ns &&
 		now - s->since_ns < c->o.poll_ns)
 		return ERR_OK;
-	return read_manifest(c, s, err);
+	return caretaker_read_manifest(c, s, err);
 }
 
-bool care_is_gone(const struct caretaker *c, const struct care_shard *s)
+bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s)
 {
 	return s->read && s->etag[0] && strcmp(s->etag, s->read_etag) == 0 &&
 		(s->m.stopped || clock_monotonic_ns() - s->since_ns >= c->o.abandoned_ns);
@@ -283,7 +285,7 @@ bool care_is_gone(const struct caretaker *c, const struct care_shard *s)
 /* ---- what is too old ---- */
 
 /* The newest data that a manifest names: of a window nothing but its start is known. */
-static int64_t newest_of(const struct manifest *m)
+static int64_t caretaker_newest_of(const struct manifest *m)
 {
 	int64_t newest = INT64_MIN;
 
@@ -294,13 +296,13 @@ static int64_t newest_of(const struct manifest *m)
 	return newest;
 }
 
-static void cut_by_age(struct caretaker *c)
+static void caretaker_cut_by_age(struct caretaker *c)
 {
 	int64_t newest = INT64_MIN, now = clock_now_ns();
 
 	c->age_cut_ns = INT64_MIN;
 	for (size_t i = 0; i < c->shards_n; i++) {
-		int64_t of = c->shards[i]->read ? newest_of(&c->shards[i]->m) : INT64_MIN;
+		int64_t of = c->shards[i]->read ? caretaker_newest_of(&c->shards[i]->m) : INT64_MIN;
 
 		newest = of > newest ? of : newest;
 	}
@@ -320,7 +322,7 @@ static int aged_cmp(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-static void add_aged(const struct manifest *m, struct aged *v, size_t *n, uint64_t *all)
+static void caretaker_add_aged(const struct manifest *m, struct aged *v, size_t *n, uint64_t *all)
 {
 	for (uint32_t i = 0; i < m->windows_n; i++) {
 		const struct manifest_window *w = &m->windows[i];
@@ -342,7 +344,7 @@ static void add_aged(const struct manifest *m, struct aged *v, size_t *n, uint64
 }
 
 /* The oldest of all shards that are gone go first. */
-static enum err_code cut_by_size(struct caretaker *c, struct err *err)
+static enum err_code caretaker_cut_by_size(struct caretaker *c, struct err *err)
 {
 	uint64_t all = 0;
 	struct aged *v;
@@ -357,8 +359,8 @@ static enum err_code cut_by_size(struct caretaker *c, struct err *err)
 		return err_nomem(err, "caretaker");
 	n = 0;
 	for (size_t i = 0; i < c->shards_n; i++)
-		if (care_is_gone(c, c->shards[i]))
-			add_aged(&c->shards[i]->m, v, &n, &all);
+		if (caretaker_is_gone(c, c->shards[i]))
+			caretaker_add_aged(&c->shards[i]->m, v, &n, &all);
 	if (n)
 		qsort(v, n, sizeof(*v), aged_cmp);
 	for (size_t i = 0; i < n && all > c->o.retention_bytes; i++) {
@@ -371,7 +373,8 @@ static enum err_code cut_by_size(struct caretaker *c, struct err *err)
 
 /* ---- the round ---- */
 
-static void keep_first(enum err_code *rc, struct err *first, enum err_code now, struct err *why)
+static void caretaker_keep_first(
+	enum err_code *rc, struct err *first, enum err_code now, struct err *why)
 {
 	if (*rc || !now)
 		return;
@@ -379,13 +382,13 @@ static void keep_first(enum err_code *rc, struct err *first, enum err_code now, 
 	err_copy(first, why);
 }
 
-static void count(struct caretaker *c)
+static void caretaker_count(struct caretaker *c)
 {
 	struct caretaker_status s = { .shards = c->shards_n };
 
 	for (size_t i = 0; i < c->shards_n; i++) {
 		s.shards_unreadable += c->shards[i]->unreadable;
-		if (!care_is_gone(c, c->shards[i]))
+		if (!caretaker_is_gone(c, c->shards[i]))
 			continue;
 		s.shards_gone++;
 		s.bytes += manifest_bytes(&c->shards[i]->m);
@@ -401,33 +404,33 @@ static void count(struct caretaker *c)
 }
 
 /* One shard's error does not end the round; our lease's does. */
-static enum err_code run(struct caretaker *c, struct err *err)
+static enum err_code caretaker_run(struct caretaker *c, struct err *err)
 {
 	enum err_code rc = ERR_OK, fatal;
 	struct err why;
 
-	if ((fatal = hold(c, err)) || (fatal = find_shards(c, err)))
+	if ((fatal = caretaker_hold(c, err)) || (fatal = caretaker_find_shards(c, err)))
 		return fatal;
 	for (size_t i = 0; i < c->shards_n; i++) {
 		if ((fatal = caretaker_renew(c, err)))
 			return fatal;
-		keep_first(&rc, err, look_at(c, c->shards[i], &why), &why);
+		caretaker_keep_first(&rc, err, caretaker_look_at(c, c->shards[i], &why), &why);
 	}
-	cut_by_age(c);
-	if ((fatal = cut_by_size(c, err)))
+	caretaker_cut_by_age(c);
+	if ((fatal = caretaker_cut_by_size(c, err)))
 		return fatal;
 	for (size_t i = 0; i < c->shards_n; i++) {
-		if (!care_is_gone(c, c->shards[i]))
+		if (!caretaker_is_gone(c, c->shards[i]))
 			continue;
 		if ((fatal = caretaker_renew(c, err)))
 			return fatal;
-		keep_first(&rc, err, care_visit(c, c->shards[i], &why), &why);
+		caretaker_keep_first(&rc, err, caretaker_visit_shard(c, c->shards[i], &why), &why);
 	}
-	count(c);
+	caretaker_count(c);
 	return rc;
 }
 
-static void note(struct caretaker *c, enum err_code rc, const struct err *why)
+static void caretaker_note(struct caretaker *c, enum err_code rc, const struct err *why)
 {
 	enum caretaker_state was, is;
 
@@ -457,9 +460,9 @@ enum err_code caretaker_round(struct caretaker *c, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&c->round_lock);
-	rc = run(c, &why);
+	rc = caretaker_run(c, &why);
 	mutex_unlock(&c->round_lock);
-	note(c, rc, &why);
+	caretaker_note(c, rc, &why);
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 

@@ -47,11 +47,12 @@ struct caretaker {
 
 /* The caretaker's lease is kept; ERR_CANCELED: it is to end. Often called. */
 MUST_CHECK enum err_code caretaker_renew(struct caretaker *c, struct err *err);
-bool care_is_gone(const struct caretaker *c, const struct care_shard *s);
+bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s);
 
 /* ---- caretaker_shard.c ---- */
 
 /* Does what is due for a shard that is gone. */
-MUST_CHECK enum err_code care_visit(struct caretaker *c, struct care_shard *s, struct err *err);
+MUST_CHECK enum err_code caretaker_visit_shard(
+	struct caretaker *c, struct care_shard *s, struct err *err);
 
 #endif

@@ -31,23 +31,23 @@ struct visit {
 
 /* ---- what is due ---- */
 
-static bool is_over(const struct caretaker *c, int64_t end_ns)
+static bool caretaker_shard_is_over(const struct caretaker *c, int64_t end_ns)
 {
 	return end_ns <= c->age_cut_ns || end_ns <= c->size_cut_ns;
 }
 
-static bool has_old(const struct caretaker *c, const struct manifest *m)
+static bool caretaker_shard_has_old(const struct caretaker *c, const struct manifest *m)
 {
 	for (uint32_t i = 0; i < m->windows_n; i++)
-		if (is_over(c, m->windows[i].end_ns))
+		if (caretaker_shard_is_over(c, m->windows[i].end_ns))
 			return true;
 	for (uint32_t i = 0; i < m->blocks_n; i++)
-		if (is_over(c, m->blocks[i].max_ns))
+		if (caretaker_shard_is_over(c, m->blocks[i].max_ns))
 			return true;
 	return false;
 }
 
-static void find_due(struct visit *v)
+static void visit_find_due(struct visit *v)
 {
 	const struct caretaker *c = v->c;
 	const struct manifest *m = &v->s->m;
@@ -57,27 +57,27 @@ static void find_due(struct visit *v)
 	v->removes = calm && m->gone_n;
 	/* Every write makes what is gone wait for the whole delay again. */
 	v->drops = (calm || !m->gone_n) &&
-		(has_old(c, m) || (calm && empty && (m->ids.bytes || m->losses.bytes)));
+		(caretaker_shard_has_old(c, m) || (calm && empty && (m->ids.bytes || m->losses.bytes)));
 	v->ends = calm && empty && !m->gone_n && !m->ids.bytes && !m->losses.bytes;
 	v->searches = v->ends || (calm && now >= v->s->orphans_at_ns);
 }
 
-static int gone_cmp(const void *a, const void *b)
+static int caretaker_shard_gone_cmp(const void *a, const void *b)
 {
 	const struct manifest_gone *x = a, *y = b;
 
 	return str_cmp(x->key, y->key);
 }
 
-static bool is_gone(const struct manifest *m, struct str rest)
+static bool caretaker_shard_is_gone(const struct manifest *m, struct str rest)
 {
 	const struct manifest_gone key = { .key = rest };
 
-	return m->gone_n && bsearch(&key, m->gone, m->gone_n, sizeof(key), gone_cmp);
+	return m->gone_n && bsearch(&key, m->gone, m->gone_n, sizeof(key), caretaker_shard_gone_cmp);
 }
 
 /* Objects that the manifest does not name. Nobody puts any: then it would be another manifest. */
-static enum err_code find_orphans(struct visit *v, struct err *err)
+static enum err_code visit_find_orphans(struct visit *v, struct err *err)
 {
 	struct str shard = str_of(v->s->name);
 	struct shard_object *objects;
@@ -92,7 +92,7 @@ static enum err_code find_orphans(struct visit *v, struct err *err)
 		return arena_fail(&v->arena, "caretaker", err);
 	for (size_t i = 0; i < n; i++)
 		if (!str_is(objects[i].rest, "manifest") && !key_set_has(&named, objects[i].rest) &&
-			!is_gone(&v->s->m, objects[i].rest))
+			!caretaker_shard_is_gone(&v->s->m, objects[i].rest))
 			v->orphans[v->orphans_n++] = objects[i].rest;
 	v->s->orphans_at_ns = clock_monotonic_ns() + v->c->o.orphans_every_ns;
 	return ERR_OK;
@@ -100,7 +100,7 @@ static enum err_code find_orphans(struct visit *v, struct err *err)
 
 /* ---- the lease ---- */
 
-static enum err_code take(struct visit *v, struct err *err)
+static enum err_code visit_take(struct visit *v, struct err *err)
 {
 	const struct lease_options o = { .bucket = v->c->o.bucket,
 		.shard = str_of(v->s->name),
@@ -116,7 +116,7 @@ static enum err_code take(struct visit *v, struct err *err)
 }
 
 /* Both leases stay ours while much is removed. */
-static enum err_code renew(struct visit *v, struct err *err)
+static enum err_code visit_renew(struct visit *v, struct err *err)
 {
 	enum err_code rc;
 
@@ -132,7 +132,7 @@ static enum err_code renew(struct visit *v, struct err *err)
 
 /* ---- removing ---- */
 
-static enum err_code remove_gone(struct visit *v, struct err *err)
+static enum err_code visit_remove_gone(struct visit *v, struct err *err)
 {
 	char key[BUCKET_KEY_BYTES_MAX + MANIFEST_KEY_BYTES_MAX];
 	struct manifest_gone *all = v->m.gone;
@@ -143,7 +143,7 @@ static enum err_code remove_gone(struct visit *v, struct err *err)
 	if ((rc = key_set_named(&v->m, str_of(v->s->name), &v->arena, &named, err)))
 		return rc;
 	for (; i < n && !rc; i++) {
-		if ((rc = renew(v, err)))
+		if ((rc = visit_renew(v, err)))
 			break;
 		snprintf(key, sizeof(key), "shards/%s/" STR_FMT, v->s->name, STR_ARG(all[i].key));
 		/* A key that is none names no object. */
@@ -159,12 +159,13 @@ static enum err_code remove_gone(struct visit *v, struct err *err)
 }
 
 /* The manifest of a shard that has nothing. A shard that starts meanwhile waits for our lease. */
-static enum err_code remove_manifest(struct visit *v, struct err *err)
+static enum err_code visit_remove_manifest(struct visit *v, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(v->s->name));
 	enum err_code rc;
 
-	if ((rc = renew(v, err)) || (rc = bucket_delete(v->c->o.bucket, manifest_key_str(&key), err)))
+	if ((rc = visit_renew(v, err)) ||
+		(rc = bucket_delete(v->c->o.bucket, manifest_key_str(&key), err)))
 		return rc;
 	log_info(
 		"cluster", "shard has nothing left, its manifest is removed", LOG_S("shard", v->s->name));
@@ -176,19 +177,19 @@ static enum err_code remove_manifest(struct visit *v, struct err *err)
 
 /* ---- dropping ---- */
 
-static void drop_old(struct visit *v)
+static void visit_drop_old(struct visit *v)
 {
 	const struct caretaker *c = v->c;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < v->m.windows_n; i++)
-		if (!is_over(c, v->m.windows[i].end_ns))
+		if (!caretaker_shard_is_over(c, v->m.windows[i].end_ns))
 			v->m.windows[kept++] = v->m.windows[i];
 	v->windows = v->m.windows_n - kept;
 	v->m.windows_n = kept;
 	kept = 0;
 	for (uint32_t i = 0; i < v->m.blocks_n; i++)
-		if (!is_over(c, v->m.blocks[i].max_ns))
+		if (!caretaker_shard_is_over(c, v->m.blocks[i].max_ns))
 			v->m.blocks[kept++] = v->m.blocks[i];
 	v->blocks = v->m.blocks_n - kept;
 	v->m.blocks_n = kept;
@@ -201,7 +202,7 @@ static void drop_old(struct visit *v)
 }
 
 /* What `before` names and v->m does not, and what has no name. */
-static enum err_code list_gone(struct visit *v, const struct key_set *before, struct err *err)
+static enum err_code visit_list_gone(struct visit *v, const struct key_set *before, struct err *err)
 {
 	size_t max = v->m.gone_n + before->n + v->orphans_n;
 	struct manifest_gone *gone = arena_array(&v->arena, struct manifest_gone, max + 1);
@@ -230,7 +231,7 @@ static enum err_code list_gone(struct visit *v, const struct key_set *before, st
 	return ERR_OK;
 }
 
-static enum err_code drop(struct visit *v, struct err *err)
+static enum err_code visit_drop(struct visit *v, struct err *err)
 {
 	struct key_set before;
 	enum err_code rc;
@@ -238,13 +239,13 @@ static enum err_code drop(struct visit *v, struct err *err)
 	if ((rc = key_set_named(&v->m, str_of(v->s->name), &v->arena, &before, err)))
 		return rc;
 	if (v->drops)
-		drop_old(v);
-	return list_gone(v, &before, err);
+		visit_drop_old(v);
+	return visit_list_gone(v, &before, err);
 }
 
 /* ---- the whole ---- */
 
-static void tell(struct visit *v)
+static void visit_tell(struct visit *v)
 {
 	struct caretaker_status *s = &v->c->status;
 
@@ -260,38 +261,38 @@ static void tell(struct visit *v)
 			LOG_I("unnamed", v->orphans_n));
 }
 
-static enum err_code work(struct visit *v, struct err *err)
+static enum err_code visit_work(struct visit *v, struct err *err)
 {
 	enum err_code rc = ERR_OK, written;
 	struct err why;
 
 	if (v->ends && !v->orphans_n)
-		return remove_manifest(v, err);
+		return visit_remove_manifest(v, err);
 	if (v->removes)
-		rc = remove_gone(v, err);
+		rc = visit_remove_gone(v, err);
 	if (!rc)
-		rc = drop(v, err);
+		rc = visit_drop(v, err);
 	if (lease_is_fenced(v->lease))
 		return rc;
 	v->m.stopped = true; /* also after an error: the shard need not wait for us */
 	if ((written = lease_write(v->lease, &v->m, rc ? &why : err)))
 		return rc ? rc : written;
-	tell(v);
+	visit_tell(v);
 	return rc;
 }
 
-enum err_code care_visit(struct caretaker *c, struct care_shard *s, struct err *err)
+enum err_code caretaker_visit_shard(struct caretaker *c, struct care_shard *s, struct err *err)
 {
 	struct visit v = { .c = c, .s = s };
 	enum err_code rc = ERR_OK;
 
-	find_due(&v);
+	visit_find_due(&v);
 	arena_init(&v.arena, 0);
 	if (v.searches)
-		rc = find_orphans(&v, err);
+		rc = visit_find_orphans(&v, err);
 	if (!rc && (v.removes || v.drops || v.ends || v.orphans_n)) {
-		if (!(rc = take(&v, err)))
-			rc = work(&v, err);
+		if (!(rc = visit_take(&v, err)))
+			rc = visit_work(&v, err);
 		s->read = false;
 		/* The shard is back, or was just now. That is no failure. */
 		if (rc == ERR_EXISTS || rc == ERR_NOT_FOUND)

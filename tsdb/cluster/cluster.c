@@ -20,7 +20,7 @@
 #define POLL_NS (10 * NS_PER_S)
 #define SHARDS_PREFIX "shards/"
 
-struct shard {
+struct member_shard {
 	char *name;
 	struct follower *follower; /* lock; NULL: own, or it could not be made yet */
 	struct db *own; /* lock: a database of this process, or NULL */
@@ -38,7 +38,7 @@ struct cluster {
 	struct db *db; /* the union */
 	struct mutex lock;
 	struct cond due, done; /* work for a worker; a round ended */
-	struct shard **shards; /* lock: ascending by name */
+	struct member_shard **shards; /* lock: ascending by name */
 	size_t n, cap;
 	int64_t list_ns; /* lock: when to list */
 	bool listing, listed; /* lock: a worker does it; it was done once */
@@ -49,7 +49,7 @@ struct cluster {
 
 /* ---- the list of shards; the lock is held ---- */
 
-static size_t place_of(const struct cluster *c, struct str name)
+static size_t cluster_place_of(const struct cluster *c, struct str name)
 {
 	size_t at = 0;
 
@@ -58,16 +58,16 @@ static size_t place_of(const struct cluster *c, struct str name)
 	return at;
 }
 
-static struct shard *find(const struct cluster *c, struct str name)
+static struct member_shard *cluster_find(const struct cluster *c, struct str name)
 {
-	size_t at = place_of(c, name);
+	size_t at = cluster_place_of(c, name);
 
 	return at < c->n && str_is(name, c->shards[at]->name) ? c->shards[at] : NULL;
 }
 
-static struct shard *add(struct cluster *c, struct str name)
+static struct member_shard *cluster_add(struct cluster *c, struct str name)
 {
-	struct shard *s = find(c, name);
+	struct member_shard *s = cluster_find(c, name);
 	size_t at;
 
 	mutex_assert_held(&c->lock);
@@ -78,24 +78,24 @@ static struct shard *add(struct cluster *c, struct str name)
 		free(s);
 		return NULL;
 	}
-	at = place_of(c, name);
-	memmove(c->shards + at + 1, c->shards + at, (c->n - at) * sizeof(struct shard *));
+	at = cluster_place_of(c, name);
+	memmove(c->shards + at + 1, c->shards + at, (c->n - at) * sizeof(struct member_shard *));
 	c->shards[at] = s;
 	c->n++;
 	log_info("cluster", "shard found", LOG_S("shard", s->name));
 	return s;
 }
 
-static void take_out(struct cluster *c, const struct shard *s)
+static void cluster_take_out(struct cluster *c, const struct member_shard *s)
 {
-	size_t at = place_of(c, str_of(s->name));
+	size_t at = cluster_place_of(c, str_of(s->name));
 
 	mutex_assert_held(&c->lock);
-	memmove(c->shards + at, c->shards + at + 1, (c->n - at - 1) * sizeof(struct shard *));
+	memmove(c->shards + at, c->shards + at + 1, (c->n - at - 1) * sizeof(struct member_shard *));
 	c->n--;
 }
 
-static void shard_free(struct shard *s)
+static void shard_free(struct member_shard *s)
 {
 	free(s->name);
 	free(s);
@@ -104,7 +104,7 @@ static void shard_free(struct shard *s)
 /* ---- rounds, by who made it busy ---- */
 
 /* Memory is for all shards together; each has its part as of when it was found. */
-static struct db_options part_of(struct cluster *c)
+static struct db_options cluster_part_of(struct cluster *c)
 {
 	struct db_options o = c->o.db;
 	size_t n;
@@ -119,11 +119,11 @@ static struct db_options part_of(struct cluster *c)
 	return o;
 }
 
-static enum err_code make_follower(
-	struct cluster *c, struct shard *s, struct follower **out, struct err *err)
+static enum err_code cluster_make_follower(
+	struct cluster *c, struct member_shard *s, struct follower **out, struct err *err)
 {
 	struct follower_options o = {
-		.bucket = c->o.bucket, .remote = c->o.remote, .shard = s->name, .db = part_of(c)
+		.bucket = c->o.bucket, .remote = c->o.remote, .shard = s->name, .db = cluster_part_of(c)
 	};
 	char *dir = NULL;
 	enum err_code rc;
@@ -136,7 +136,7 @@ static enum err_code make_follower(
 	return rc;
 }
 
-static void set_follower(struct cluster *c, struct shard *s, struct follower *f)
+static void cluster_set_follower(struct cluster *c, struct member_shard *s, struct follower *f)
 {
 	mutex_lock(&c->lock);
 	s->follower = f;
@@ -147,13 +147,13 @@ static void set_follower(struct cluster *c, struct shard *s, struct follower *f)
  * The shard goes on in another data directory: one that has read it anew takes the follower's place
  * once its first round is done, in one step for queries.
  */
-static enum err_code renew(struct cluster *c, struct shard *s, struct err *err)
+static enum err_code cluster_renew(struct cluster *c, struct member_shard *s, struct err *err)
 {
 	struct follower *f = NULL, *old = s->follower;
 	enum err_code rc;
 
 	log_info("cluster", "shard is read anew", LOG_S("shard", s->name), LOG_E(err));
-	if ((rc = make_follower(c, s, &f, err)))
+	if ((rc = cluster_make_follower(c, s, &f, err)))
 		return rc;
 	if ((rc = follower_round(f, err)) == ERR_NOT_FOUND || rc == ERR_EXISTS) {
 		follower_close(f);
@@ -163,25 +163,25 @@ static enum err_code renew(struct cluster *c, struct shard *s, struct err *err)
 		follower_close(f);
 		return ERR_NOMEM;
 	}
-	set_follower(c, s, f);
+	cluster_set_follower(c, s, f);
 	follower_close(old);
 	return rc;
 }
 
 /* The union has a shard from its first round on, well or not: answers say what is missing. */
-static void round_of(struct cluster *c, struct shard *s)
+static void cluster_round_of(struct cluster *c, struct member_shard *s)
 {
 	struct follower *f = NULL;
 	enum err_code rc = ERR_OK;
 	struct err err;
 
-	if (!s->follower && !(rc = make_follower(c, s, &f, &err)))
-		set_follower(c, s, f);
+	if (!s->follower && !(rc = cluster_make_follower(c, s, &f, &err)))
+		cluster_set_follower(c, s, f);
 	if (rc) {
 		log_error("cluster", "shard cannot be followed", LOG_S("shard", s->name), LOG_E(&err));
 	} else {
 		if ((rc = follower_round(s->follower, &err)) == ERR_EXISTS)
-			rc = renew(c, s, &err);
+			rc = cluster_renew(c, s, &err);
 		if (!s->in_union &&
 			db_union_add(
 				c->db, s->name, follower_db(s->follower), follower_tell, s->follower, &err))
@@ -194,7 +194,7 @@ static void round_of(struct cluster *c, struct shard *s)
 	mutex_unlock(&c->lock);
 }
 
-static void leave_union(struct cluster *c, struct shard *s)
+static void cluster_leave_union(struct cluster *c, struct member_shard *s)
 {
 	struct follower *f;
 
@@ -210,16 +210,16 @@ static void leave_union(struct cluster *c, struct shard *s)
 
 /* ---- listing ---- */
 
-struct listing {
+struct cluster_listing {
 	struct cluster *c;
 	struct arena a;
 	struct str *names;
 	size_t n, cap;
 };
 
-static enum err_code take_name(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code cluster_take_name(void *ctx, const struct bucket_object *o, struct err *err)
 {
-	struct listing *l = ctx;
+	struct cluster_listing *l = ctx;
 	struct str name = { o->key.ptr + sizeof(SHARDS_PREFIX) - 1,
 		o->key.len - (sizeof(SHARDS_PREFIX) - 1) };
 
@@ -238,7 +238,7 @@ static enum err_code take_name(void *ctx, const struct bucket_object *o, struct 
 	return ERR_OK;
 }
 
-static bool is_listed(const struct listing *l, const char *name)
+static bool cluster_is_listed(const struct cluster_listing *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (str_is(l->names[i], name))
@@ -247,43 +247,44 @@ static bool is_listed(const struct listing *l, const char *name)
 }
 
 /* The first shard that neither the list nor its last round found; busy from now on. */
-static struct shard *take_gone(struct cluster *c, const struct listing *l)
+static struct member_shard *cluster_take_gone(struct cluster *c, const struct cluster_listing *l)
 {
-	struct shard *s = NULL;
+	struct member_shard *s = NULL;
 
 	mutex_lock(&c->lock);
 	for (size_t i = 0; i < c->n && !s; i++)
 		if (!c->shards[i]->own && !c->shards[i]->busy && c->shards[i]->absent &&
-			!is_listed(l, c->shards[i]->name))
+			!cluster_is_listed(l, c->shards[i]->name))
 			s = c->shards[i];
 	if (s) {
 		s->busy = true;
-		take_out(c, s);
+		cluster_take_out(c, s);
 	}
 	mutex_unlock(&c->lock);
 	return s;
 }
 
-static void list(struct cluster *c)
+static void cluster_list(struct cluster *c)
 {
-	struct listing l = { .c = c };
+	struct cluster_listing l = { .c = c };
 	struct err err = { 0 };
-	struct shard *s;
+	struct member_shard *s;
 	enum err_code rc;
 
 	arena_init(&l.a, 0);
-	rc = bucket_list(c->o.bucket, STR(SHARDS_PREFIX), STR("/"), STR(""), take_name, &l, &err);
+	rc = bucket_list(
+		c->o.bucket, STR(SHARDS_PREFIX), STR("/"), STR(""), cluster_take_name, &l, &err);
 	mutex_lock(&c->lock);
 	for (size_t i = 0; i < l.n && !rc; i++)
-		if (!add(c, l.names[i]))
+		if (!cluster_add(c, l.names[i]))
 			rc = err_nomem(&err, "shards");
 	if (rc && !c->list_failed.code)
 		log_warn("cluster", "shards cannot be listed", LOG_E(&err));
 	c->list_failed = rc ? err : (struct err){ 0 };
 	mutex_unlock(&c->lock);
-	while (!rc && (s = take_gone(c, &l))) {
+	while (!rc && (s = cluster_take_gone(c, &l))) {
 		log_info("cluster", "shard is gone", LOG_S("shard", s->name));
-		leave_union(c, s);
+		cluster_leave_union(c, s);
 		shard_free(s);
 	}
 	free(l.names);
@@ -293,7 +294,7 @@ static void list(struct cluster *c)
 /* ---- workers ---- */
 
 /* What is due: *s, or the list. False: nothing; *until: when something will be. */
-static bool next(struct cluster *c, struct shard **s, int64_t *until)
+static bool cluster_next(struct cluster *c, struct member_shard **s, int64_t *until)
 {
 	int64_t now = clock_monotonic_ns();
 
@@ -303,7 +304,7 @@ static bool next(struct cluster *c, struct shard **s, int64_t *until)
 	if (!c->listing && c->list_ns <= now)
 		return true;
 	for (size_t i = 0; i < c->n; i++) {
-		struct shard *at = c->shards[i];
+		struct member_shard *at = c->shards[i];
 
 		if (at->busy || at->own)
 			continue;
@@ -315,11 +316,11 @@ static bool next(struct cluster *c, struct shard **s, int64_t *until)
 	return *s != NULL;
 }
 
-static void do_list(struct cluster *c)
+static void cluster_do_list(struct cluster *c)
 {
 	c->listing = true;
 	mutex_unlock(&c->lock);
-	list(c);
+	cluster_list(c);
 	mutex_lock(&c->lock);
 	c->listing = false;
 	c->listed = true;
@@ -328,33 +329,33 @@ static void do_list(struct cluster *c)
 	cond_broadcast(&c->due);
 }
 
-static void do_round(struct cluster *c, struct shard *s)
+static void cluster_do_round(struct cluster *c, struct member_shard *s)
 {
 	s->busy = true;
 	mutex_unlock(&c->lock);
-	round_of(c, s);
+	cluster_round_of(c, s);
 	mutex_lock(&c->lock);
 	s->busy = false;
 	s->rounds++;
 	s->next_ns = clock_monotonic_ns() + c->o.poll_ns;
 }
 
-static void work(void *ctx)
+static void cluster_work(void *ctx)
 {
 	struct cluster *c = ctx;
-	struct shard *s;
+	struct member_shard *s;
 	int64_t until;
 
 	mutex_lock(&c->lock);
 	while (!c->closing) {
-		if (!next(c, &s, &until)) {
+		if (!cluster_next(c, &s, &until)) {
 			cond_wait_until(&c->due, &c->lock, until);
 			continue;
 		}
 		if (s)
-			do_round(c, s);
+			cluster_do_round(c, s);
 		else
-			do_list(c);
+			cluster_do_list(c);
 		cond_broadcast(&c->done);
 	}
 	mutex_unlock(&c->lock);
@@ -363,7 +364,7 @@ static void work(void *ctx)
 /* ---- the cluster ---- */
 
 /* There may be shards that nobody knows of. The lock is held. */
-static void tell_list(const struct cluster *c, db_warn_fn warn, void *to)
+static void cluster_tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 {
 	struct buf text = { 0 };
 
@@ -377,7 +378,7 @@ static void tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 }
 
 /* Those that are not in the union yet: their first round is not over. The lock is held. */
-static void tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
+static void cluster_tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
 {
 	const char *first = NULL;
 	struct buf text = { 0 };
@@ -398,13 +399,14 @@ static void tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
 	buf_release(&text);
 }
 
-static void tell_missing(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+static void cluster_tell_missing(
+	void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
 {
 	struct cluster *c = ctx;
 
 	mutex_lock(&c->lock);
-	tell_list(c, warn, to);
-	tell_unread(c, warn, to);
+	cluster_tell_list(c, warn, to);
+	cluster_tell_unread(c, warn, to);
 	mutex_unlock(&c->lock);
 }
 
@@ -431,9 +433,9 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	cond_init(&c->done);
 	/* Windows of an earlier process, perhaps of shards that are gone. */
 	if (!(rc = fs_remove_tree(&fs_posix, c->dir, err)) && !(rc = db_union_open(&c->db, err)))
-		db_union_tell(c->db, tell_missing, c);
+		db_union_tell(c->db, cluster_tell_missing, c);
 	for (unsigned i = 0; i < c->o.workers && !rc; i++)
-		rc = thread_start(&c->workers[i], "cluster", work, c, err);
+		rc = thread_start(&c->workers[i], "cluster", cluster_work, c, err);
 	if (rc) {
 		cluster_close(c);
 		return rc;
@@ -456,7 +458,7 @@ void cluster_close(struct cluster *c)
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->shards[i]->own)
 			db_union_remove(c->db, c->shards[i]->name);
-		leave_union(c, c->shards[i]);
+		cluster_leave_union(c, c->shards[i]);
 		shard_free(c->shards[i]);
 	}
 	db_close(c->db);
@@ -473,7 +475,7 @@ struct db *cluster_db(struct cluster *c)
 	return c->db;
 }
 
-static bool all_read(const struct cluster *c)
+static bool cluster_all_read(const struct cluster *c)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->shards[i]->rounds && !c->shards[i]->own)
@@ -486,18 +488,18 @@ void cluster_wait(struct cluster *c, int64_t timeout_ns)
 	int64_t until = clock_monotonic_ns() + timeout_ns;
 
 	mutex_lock(&c->lock);
-	while (!all_read(c) && !c->closing && cond_wait_until(&c->done, &c->lock, until))
+	while (!cluster_all_read(c) && !c->closing && cond_wait_until(&c->done, &c->lock, until))
 		;
 	mutex_unlock(&c->lock);
 }
 
 /* Waits until no worker has it, and makes it ours. */
-static struct shard *hold(struct cluster *c, const char *name)
+static struct member_shard *cluster_hold(struct cluster *c, const char *name)
 {
-	struct shard *s;
+	struct member_shard *s;
 
 	mutex_lock(&c->lock);
-	s = add(c, str_of(name));
+	s = cluster_add(c, str_of(name));
 	while (s && s->busy)
 		cond_wait(&c->done, &c->lock);
 	if (s)
@@ -508,7 +510,7 @@ static struct shard *hold(struct cluster *c, const char *name)
 
 enum err_code cluster_set_own(struct cluster *c, const char *name, struct db *db, struct err *err)
 {
-	struct shard *s = hold(c, name);
+	struct member_shard *s = cluster_hold(c, name);
 	enum err_code rc = ERR_OK;
 
 	if (!s)
@@ -516,7 +518,7 @@ enum err_code cluster_set_own(struct cluster *c, const char *name, struct db *db
 	if (s->own)
 		db_union_remove(c->db, name);
 	else
-		leave_union(c, s);
+		cluster_leave_union(c, s);
 	if (db)
 		rc = db_union_add(c->db, name, db, NULL, NULL, err);
 	mutex_lock(&c->lock);
@@ -538,7 +540,7 @@ enum err_code cluster_shards(
 	*n = c->n;
 	v = *out = arena_array(a, struct cluster_shard, c->n + 1);
 	for (size_t i = 0; i < c->n && v; i++) {
-		struct shard *s = c->shards[i];
+		struct member_shard *s = c->shards[i];
 
 		v[i] = (struct cluster_shard){ .name = arena_strndup(a, s->name, strlen(s->name)),
 			.own = s->own != NULL };

@@ -36,7 +36,7 @@ struct next {
 
 /* ---- finding ---- */
 
-static bool same_ulid(const struct ulid *a, const struct ulid *b)
+static bool cluster_compare_same_ulid(const struct ulid *a, const struct ulid *b)
 {
 	return memcmp(a->text, b->text, ULID_LEN) == 0;
 }
@@ -53,15 +53,16 @@ struct manifest_window *manifest_find_window(
 struct manifest_block *manifest_find_block(const struct manifest *m, const struct ulid *u)
 {
 	for (uint32_t i = 0; i < m->blocks_n; i++)
-		if (same_ulid(&m->blocks[i].ulid, u))
+		if (cluster_compare_same_ulid(&m->blocks[i].ulid, u))
 			return &m->blocks[i];
 	return NULL;
 }
 
-static const struct manifest_block *find_ready(const struct publisher *p, const struct ulid *u)
+static const struct manifest_block *cluster_compare_find_ready(
+	const struct publisher *p, const struct ulid *u)
 {
 	for (size_t i = 0; i < p->ready_n; i++)
-		if (p->ready[i].taken && same_ulid(&p->ready[i].b.ulid, u))
+		if (p->ready[i].taken && cluster_compare_same_ulid(&p->ready[i].b.ulid, u))
 			return &p->ready[i].b;
 	return NULL;
 }
@@ -69,26 +70,26 @@ static const struct manifest_block *find_ready(const struct publisher *p, const 
 bool block_is_named_locked(const struct publisher *p, const struct ulid *u)
 {
 	mutex_assert_held(&p->lock);
-	return manifest_find_block(&p->m, u) || find_ready(p, u);
+	return manifest_find_block(&p->m, u) || cluster_compare_find_ready(p, u);
 }
 
 /* ---- why an entry is not in the database ---- */
 
-static bool is_unreadable(const struct view *v, const struct ulid *u)
+static bool cluster_compare_is_unreadable(const struct publisher_view *v, const struct ulid *u)
 {
 	for (size_t i = 0; i < v->unreadable_n; i++)
-		if (same_ulid(&v->unreadable[i], u))
+		if (cluster_compare_same_ulid(&v->unreadable[i], u))
 			return true;
 	return false;
 }
 
-static bool is_over(const struct view *v, int64_t end_ns)
+static bool cluster_compare_is_over(const struct publisher_view *v, int64_t end_ns)
 {
 	return v->retention_ns && v->newest_ns && end_ns <= v->newest_ns - v->retention_ns;
 }
 
 /* It was dropped in order; path: of its losses. */
-static bool was_dropped(const struct next *n, bool kept, const char *path)
+static bool next_was_dropped(const struct next *n, bool kept, const char *path)
 {
 	const struct publisher *p = n->p;
 	bool known = p->compared || (p->same && p->db->inventory_found == INVENTORY_READ);
@@ -100,24 +101,25 @@ static bool was_dropped(const struct next *n, bool kept, const char *path)
 
 /* An entry that is kept since some comparison; not just since we took the manifest from another
  * directory, which is about to be compared. */
-static bool stays_kept(const struct next *n, bool kept)
+static bool next_stays_kept(const struct next *n, bool kept)
 {
 	return kept && (n->p->compared || n->p->same);
 }
 
 /* An entry that we just took over, and that the directory lacks. One that was made of the manifest
  * goes on with its numbers. */
-static bool is_apart(const struct next *n)
+static bool next_is_apart(const struct next *n)
 {
 	return !n->p->compared && !n->p->same && !n->p->restored;
 }
 
-static bool window_leaves(const struct next *n, struct manifest_window *w)
+static bool next_window_leaves(const struct next *n, struct manifest_window *w)
 {
-	const struct view *v = &n->r->view;
+	const struct publisher_view *v = &n->r->view;
 	/* A block has starts of windows only: for one that is kept it is another of the same time. */
-	const struct view_block *by = stays_kept(n, w->kept) ? NULL :
-														   view_cover_of_window(v, w->start_ns);
+	const struct view_block *by = next_stays_kept(n, w->kept) ?
+		NULL :
+		view_cover_of_window(v, w->start_ns);
 	char path[64];
 
 	if (by) {
@@ -125,14 +127,14 @@ static bool window_leaves(const struct next *n, struct manifest_window *w)
 		return manifest_find_block(&n->m, &by->ulid) != NULL;
 	}
 	snprintf(path, sizeof(path), "head/%" PRId64, w->start_ns / NS_PER_S);
-	if (was_dropped(n, w->kept, path) || is_over(v, w->end_ns))
+	if (next_was_dropped(n, w->kept, path) || cluster_compare_is_over(v, w->end_ns))
 		return true;
 	w->kept = true;
-	w->apart |= is_apart(n);
+	w->apart |= next_is_apart(n);
 	return false;
 }
 
-static enum err_code add_segment(
+static enum err_code next_add_segment(
 	struct next *n, struct manifest_window *w, const struct manifest_segment *s, struct err *err)
 {
 	struct manifest_segment *v = arena_array(n->a, struct manifest_segment, w->segments_n + 1);
@@ -147,7 +149,7 @@ static enum err_code add_segment(
 }
 
 /* The window of the next manifest; a new one where there is none. */
-static struct manifest_window *window_of(
+static struct manifest_window *next_window_of(
 	struct next *n, int64_t start_ns, int64_t end_ns, uint64_t identity)
 {
 	struct manifest_window *w = manifest_find_window(&n->m, start_ns, identity);
@@ -161,7 +163,7 @@ static struct manifest_window *window_of(
 	return w;
 }
 
-static enum err_code add_put_segments(struct next *n, struct err *err)
+static enum err_code next_add_put_segments(struct next *n, struct err *err)
 {
 	struct publisher *p = n->p;
 	enum err_code rc = ERR_OK;
@@ -172,17 +174,17 @@ static enum err_code add_put_segments(struct next *n, struct err *err)
 
 		if (!t->taken)
 			continue;
-		w = window_of(n, t->start_ns, t->end_ns, t->identity);
+		w = next_window_of(n, t->start_ns, t->end_ns, t->identity);
 		if (w->segments_n && !w->diverged && w->segments[w->segments_n - 1].last > t->segment.last)
 			continue;
 		w->diverged = false;
 		w->segments_n = 0;
-		if ((rc = add_segment(n, w, &t->segment, err)))
+		if ((rc = next_add_segment(n, w, &t->segment, err)))
 			return rc;
 	}
 	for (size_t i = 0; i < n->r->segments_n && !rc; i++) {
 		const struct round_segment *s = &n->r->segments[i];
-		struct manifest_window *w = window_of(n, s->start_ns, s->end_ns, s->identity);
+		struct manifest_window *w = next_window_of(n, s->start_ns, s->end_ns, s->identity);
 		uint64_t last;
 
 		if (w->diverged && s->s.first == 1) {
@@ -192,14 +194,14 @@ static enum err_code add_put_segments(struct next *n, struct err *err)
 		last = w->segments_n ? w->segments[w->segments_n - 1].last : 0;
 
 		if (s->s.first == last + 1)
-			rc = add_segment(n, w, &s->s, err);
+			rc = next_add_segment(n, w, &s->s, err);
 	}
 	return rc;
 }
 
-static enum err_code add_windows(struct next *n, struct err *err)
+static enum err_code next_add_windows(struct next *n, struct err *err)
 {
-	const struct view *v = &n->r->view;
+	const struct publisher_view *v = &n->r->view;
 	size_t max = n->old->windows_n + n->p->snapshots_n + n->r->segments_n;
 	uint32_t stay = 0;
 	enum err_code rc;
@@ -219,13 +221,13 @@ static enum err_code add_windows(struct next *n, struct err *err)
 		w->segments = s;
 	}
 	n->m.windows_n = n->old->windows_n;
-	if ((rc = add_put_segments(n, err)))
+	if ((rc = next_add_put_segments(n, err)))
 		return rc;
 	for (uint32_t i = 0; i < n->m.windows_n; i++) {
 		struct manifest_window w = n->m.windows[i];
 		const struct view_window *is = view_find_window(v, w.start_ns, w.identity);
 
-		if (!is && window_leaves(n, &w))
+		if (!is && next_window_leaves(n, &w))
 			continue;
 		if (is)
 			w.kept = w.apart = false;
@@ -239,10 +241,10 @@ static enum err_code add_windows(struct next *n, struct err *err)
 
 /* ---- blocks ---- */
 
-static void add_block(struct next *n, const struct view_block *is)
+static void next_add_block(struct next *n, const struct view_block *is)
 {
 	const struct manifest_block *old = manifest_find_block(n->old, &is->ulid),
-								*b = old ? old : find_ready(n->p, &is->ulid);
+								*b = old ? old : cluster_compare_find_ready(n->p, &is->ulid);
 	struct manifest_block *out;
 
 	/* Without its deleted ranges rows would be seen again. */
@@ -261,39 +263,40 @@ static void add_block(struct next *n, const struct view_block *is)
 	}
 }
 
-static bool block_leaves(const struct next *n, struct manifest_block *b)
+static bool next_block_leaves(const struct next *n, struct manifest_block *b)
 {
-	const struct view *v = &n->r->view;
+	const struct publisher_view *v = &n->r->view;
 	const struct view_block *by;
 	char path[sizeof("blocks/") + ULID_LEN];
 	bool had;
 
 	snprintf(path, sizeof(path), "blocks/%s", b->ulid.text);
-	had = !stays_kept(n, b->kept) && !losses_has(n->p->db->losses, str_of(path));
+	had = !next_stays_kept(n, b->kept) && !losses_has(n->p->db->losses, str_of(path));
 	if ((by = view_cover_of_block(v, b, had))) {
 		b->kept = false;
 		return manifest_find_block(&n->m, &by->ulid) != NULL;
 	}
-	if (!is_unreadable(v, &b->ulid) && (was_dropped(n, b->kept, path) || is_over(v, b->max_ns)))
+	if (!cluster_compare_is_unreadable(v, &b->ulid) &&
+		(next_was_dropped(n, b->kept, path) || cluster_compare_is_over(v, b->max_ns)))
 		return true;
 	b->kept = true;
-	b->apart |= is_apart(n) && !is_unreadable(v, &b->ulid);
+	b->apart |= next_is_apart(n) && !cluster_compare_is_unreadable(v, &b->ulid);
 	return false;
 }
 
-static enum err_code add_blocks(struct next *n, struct err *err)
+static enum err_code next_add_blocks(struct next *n, struct err *err)
 {
-	const struct view *v = &n->r->view;
+	const struct publisher_view *v = &n->r->view;
 
 	n->m.blocks = arena_array(n->a, struct manifest_block, v->blocks_n + n->old->blocks_n + 1);
 	if (!n->m.blocks)
 		return arena_fail(n->a, "manifest", err);
 	for (size_t i = 0; i < v->blocks_n; i++)
-		add_block(n, &v->blocks[i]);
+		next_add_block(n, &v->blocks[i]);
 	for (uint32_t i = 0; i < n->old->blocks_n; i++) {
 		struct manifest_block b = n->old->blocks[i];
 
-		if (!view_find_block(v, &b.ulid) && !block_leaves(n, &b))
+		if (!view_find_block(v, &b.ulid) && !next_block_leaves(n, &b))
 			n->m.blocks[n->m.blocks_n++] = b;
 	}
 	return ERR_OK;
@@ -306,7 +309,7 @@ struct gone {
 	int64_t at_ns; /* p->gone_at */
 };
 
-static int gone_cmp(const void *a, const void *b)
+static int cluster_compare_gone_cmp(const void *a, const void *b)
 {
 	const struct gone *x = a, *y = b;
 	int c = str_cmp(x->g.key, y->g.key);
@@ -321,7 +324,7 @@ struct gones {
 	size_t n, cap;
 };
 
-static bool add_gone(struct gones *g, struct str key, int64_t wall_ns, int64_t at_ns)
+static bool gones_add_gone(struct gones *g, struct str key, int64_t wall_ns, int64_t at_ns)
 {
 	struct str copy = str_dup(g->a, key);
 
@@ -332,7 +335,7 @@ static bool add_gone(struct gones *g, struct str key, int64_t wall_ns, int64_t a
 }
 
 /* All that may be gone, each perhaps twice. */
-static bool collect_gone(struct next *n, struct gones *g, const struct key_set *old)
+static bool next_collect_gone(struct next *n, struct gones *g, const struct key_set *old)
 {
 	const struct publisher *p = n->p;
 	int64_t now = clock_now_ns();
@@ -340,16 +343,16 @@ static bool collect_gone(struct next *n, struct gones *g, const struct key_set *
 
 	for (uint32_t i = 0; i < n->old->gone_n && ok; i++)
 		if (p->gone_at[i] != GONE_REMOVED)
-			ok = add_gone(g, n->old->gone[i].key, n->old->gone[i].at_ns, p->gone_at[i]);
+			ok = gones_add_gone(g, n->old->gone[i].key, n->old->gone[i].at_ns, p->gone_at[i]);
 	for (size_t i = 0; i < old->n && ok; i++)
-		ok = add_gone(g, old->v[i], now, 0);
+		ok = gones_add_gone(g, old->v[i], now, 0);
 	for (size_t i = 0; i < p->found_n && ok; i++)
-		ok = add_gone(g, str_of(p->found[i]), now, 0);
+		ok = gones_add_gone(g, str_of(p->found[i]), now, 0);
 	return ok;
 }
 
 /* Blocks that were put and are not needed any more, before a manifest named them. */
-static bool collect_unneeded(struct next *n, struct gones *g)
+static bool next_collect_unneeded(struct next *n, struct gones *g)
 {
 	struct publisher *p = n->p;
 	int64_t now = clock_now_ns();
@@ -364,14 +367,14 @@ static bool collect_unneeded(struct next *n, struct gones *g)
 			struct manifest_key key = manifest_key_block(p->o.shard, b, k);
 
 			if (manifest_block_file(b, k)->bytes &&
-				!add_gone(g, manifest_key_rest(&key, p->o.shard), now, 0))
+				!gones_add_gone(g, manifest_key_rest(&key, p->o.shard), now, 0))
 				return false;
 		}
 	}
 	return true;
 }
 
-static enum err_code add_all_gone(struct next *n, struct err *err)
+static enum err_code next_add_all_gone(struct next *n, struct err *err)
 {
 	struct gones g = { .a = &n->r->a };
 	struct key_set old, named;
@@ -380,10 +383,10 @@ static enum err_code add_all_gone(struct next *n, struct err *err)
 	if ((rc = key_set_named(n->old, n->p->o.shard, &n->r->a, &old, err)) ||
 		(rc = key_set_named(&n->m, n->p->o.shard, &n->r->a, &named, err)))
 		return rc;
-	if (!collect_gone(n, &g, &old) || !collect_unneeded(n, &g))
+	if (!next_collect_gone(n, &g, &old) || !next_collect_unneeded(n, &g))
 		return arena_fail(&n->r->a, "manifest", err);
 	if (g.n)
-		qsort(g.v, g.n, sizeof(*g.v), gone_cmp);
+		qsort(g.v, g.n, sizeof(*g.v), cluster_compare_gone_cmp);
 	n->m.gone = arena_array(n->a, struct manifest_gone, g.n + 1);
 	n->gone_at = arena_array(n->a, int64_t, g.n + 1);
 	if (!n->m.gone || !n->gone_at)
@@ -403,7 +406,7 @@ static enum err_code add_all_gone(struct next *n, struct err *err)
 
 /* ---- the whole ---- */
 
-static enum err_code fill(struct next *n, struct err *err)
+static enum err_code next_fill(struct next *n, struct err *err)
 {
 	const struct round *r = n->r;
 	enum err_code rc;
@@ -411,19 +414,19 @@ static enum err_code fill(struct next *n, struct err *err)
 	n->m.through_ns = n->old->through_ns;
 	n->m.dropped_ns = n->old->dropped_ns;
 	n->m.dropped_size_ns = n->old->dropped_size_ns;
-	n->m.lives = n->old->lives + (is_apart(n) && (n->old->windows_n || n->old->blocks_n));
+	n->m.lives = n->old->lives + (next_is_apart(n) && (n->old->windows_n || n->old->blocks_n));
 	n->m.ids = r->ids.bytes ? r->ids : n->old->ids;
 	n->m.losses = r->losses.bytes ? r->losses : n->old->losses;
-	if ((rc = add_blocks(n, err)) || (rc = add_windows(n, err)))
+	if ((rc = next_add_blocks(n, err)) || (rc = next_add_windows(n, err)))
 		return rc;
 	if (n->m.windows_n > MANIFEST_WINDOWS_MAX || n->m.blocks_n > MANIFEST_BLOCKS_MAX)
 		return err_set(err, ERR_LIMIT, "%u windows and %u blocks, limits %u and %u", n->m.windows_n,
 			n->m.blocks_n, MANIFEST_WINDOWS_MAX, MANIFEST_BLOCKS_MAX);
 	manifest_sort(&n->m);
-	return add_all_gone(n, err);
+	return next_add_all_gone(n, err);
 }
 
-static void drop_used(struct publisher *p)
+static void cluster_compare_drop_used(struct publisher *p)
 {
 	size_t kept = 0;
 
@@ -458,7 +461,7 @@ enum err_code compare_locked(struct round *r, struct err *err)
 
 	mutex_assert_held(&p->lock);
 	arena_init(&a, 0);
-	if ((rc = fill(&n, err))) {
+	if ((rc = next_fill(&n, err))) {
 		arena_release(&a);
 		return rc;
 	}
@@ -467,13 +470,13 @@ enum err_code compare_locked(struct round *r, struct err *err)
 	p->gone_at = n.gone_at;
 	arena_release(&p->arena);
 	p->arena = a;
-	drop_used(p);
+	cluster_compare_drop_used(p);
 	return ERR_OK;
 }
 
 /* ---- segments ---- */
 
-static bool cover_is_named(const struct round *r, int64_t start_ns)
+static bool cluster_compare_cover_is_named(const struct round *r, int64_t start_ns)
 {
 	const struct view_block *by = view_cover_of_window(&r->view, start_ns);
 
@@ -486,7 +489,7 @@ bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w
 	if (w->in_head || view_find_window(&r->view, w->start_ns, w->identity))
 		return false;
 	if (view_cover_of_window(&r->view, w->start_ns))
-		return cover_is_named(r, w->start_ns) || w->end_ns <= r->p->m.dropped_ns;
+		return cluster_compare_cover_is_named(r, w->start_ns) || w->end_ns <= r->p->m.dropped_ns;
 	/* It was dropped, or its block is younger than our lists. */
 	return !manifest_find_window(&r->p->m, w->start_ns, w->identity);
 }
@@ -504,7 +507,7 @@ bool round_is_complete_locked(const struct round *r)
 			(is && is->segments_n && !is->diverged &&
 				is->segments[is->segments_n - 1].last >= w->last))
 			continue;
-		if (!cover_is_named(r, w->start_ns) && !ship_is_over_locked(r, w))
+		if (!cluster_compare_cover_is_named(r, w->start_ns) && !ship_is_over_locked(r, w))
 			return false;
 	}
 	return true;

@@ -11,7 +11,7 @@
 
 /* ---- rounds ---- */
 
-static void count(struct follower *f, const struct manifest *m)
+static void follower_count(struct follower *f, const struct manifest *m)
 {
 	struct follower_status *is = &f->is;
 
@@ -30,7 +30,7 @@ static void count(struct follower *f, const struct manifest *m)
 }
 
 /* r's manifest and findings become the follower's. */
-static void keep(struct follow_round *r)
+static void follower_keep(struct follow_round *r)
 {
 	struct follower *f = r->f;
 
@@ -41,7 +41,7 @@ static void keep(struct follow_round *r)
 	if ((f->in_part = r->again)) {
 		f->is.failed = r->first;
 	} else {
-		count(f, &r->m);
+		follower_count(f, &r->m);
 		f->looked_ns = r->began_ns;
 		f->has_after_ns = f->after_ns;
 	}
@@ -53,12 +53,12 @@ static void keep(struct follow_round *r)
 }
 
 /* after_ns, of our clock: the manifest was not there then; 0: nobody looked. */
-static void note_pace(struct pace *p, const struct manifest *m, int64_t after_ns)
+static void follower_note_pace(struct follower_pace *p, const struct manifest *m, int64_t after_ns)
 {
 	int64_t before = m->generation == p->generation + 1 ? p->after_ns : after_ns;
 
 	if (!str_is(m->session, p->session)) {
-		*p = (struct pace){ .ahead_ns = { PACE_UNKNOWN, PACE_UNKNOWN } };
+		*p = (struct follower_pace){ .ahead_ns = { PACE_UNKNOWN, PACE_UNKNOWN } };
 		snprintf(p->session, sizeof(p->session), STR_FMT, STR_ARG(m->session));
 	} else if (m->generation > p->generation && m->confirmed_ns && before) {
 		if (p->n++ == PACE_MANIFESTS) {
@@ -74,7 +74,7 @@ static void note_pace(struct pace *p, const struct manifest *m, int64_t after_ns
 }
 
 /* By our clock, or earlier; 0: not known. */
-static int64_t written_at(const struct pace *p, const struct manifest *m)
+static int64_t follower_written_at(const struct follower_pace *p, const struct manifest *m)
 {
 	int64_t ahead = p->ahead_ns[0] > p->ahead_ns[1] ? p->ahead_ns[0] : p->ahead_ns[1];
 
@@ -85,15 +85,15 @@ static int64_t written_at(const struct pace *p, const struct manifest *m)
  * It came after the look that found the one before, and was written earlier than it came. Of the
  * first one nobody knows but who wrote it: that his clock agrees with ours is believed here only.
  */
-static void note_change(struct follow_round *r, const char *etag)
+static void follower_note_change(struct follow_round *r, const char *etag)
 {
 	struct follower *f = r->f;
 	int64_t now = clock_now_ns(), age = now - r->m.written_ns, written;
 
 	if (strcmp(f->etag, etag) == 0)
 		return;
-	note_pace(&f->pace, &r->m, f->etag[0] ? f->looked_ns : 0);
-	written = written_at(&f->pace, &r->m);
+	follower_note_pace(&f->pace, &r->m, f->etag[0] ? f->looked_ns : 0);
+	written = follower_written_at(&f->pace, &r->m);
 	mutex_lock(&f->lock);
 	f->after_ns = f->etag[0] ? f->looked_ns : r->began_ns - (age > 0 ? age : 0);
 	if (written && written < f->after_ns)
@@ -102,7 +102,7 @@ static void note_change(struct follow_round *r, const char *etag)
 	mutex_unlock(&f->lock);
 }
 
-static enum err_code take_manifest(struct follower *f, int64_t began_ns, struct err *err)
+static enum err_code follower_take_manifest(struct follower *f, int64_t began_ns, struct err *err)
 {
 	struct follow_round r = { .f = f, .began_ns = began_ns };
 	char etag[BUCKET_ETAG_BYTES_MAX];
@@ -114,17 +114,17 @@ static enum err_code take_manifest(struct follower *f, int64_t began_ns, struct 
 		arena_release(&r.arena);
 		return rc;
 	}
-	note_change(&r, etag);
+	follower_note_change(&r, etag);
 	if ((rc = follow_manifest(&r, err)) == ERR_EXISTS) {
 		arena_release(&r.arena);
 		return rc;
 	}
 	memcpy(f->etag, etag, sizeof(etag));
-	keep(&r);
+	follower_keep(&r);
 	return rc;
 }
 
-static enum err_code look(struct follower *f, struct err *err)
+static enum err_code follower_look(struct follower *f, struct err *err)
 {
 	int64_t began_ns = clock_monotonic_ns();
 	struct bucket_info info;
@@ -138,7 +138,7 @@ static enum err_code look(struct follower *f, struct err *err)
 		mutex_unlock(&f->lock);
 		return ERR_OK;
 	}
-	return take_manifest(f, began_ns, err);
+	return follower_take_manifest(f, began_ns, err);
 }
 
 enum err_code follower_round(struct follower *f, struct err *err)
@@ -150,7 +150,7 @@ enum err_code follower_round(struct follower *f, struct err *err)
 	mutex_lock(&f->lock);
 	was = f->is.failed.code != ERR_OK;
 	mutex_unlock(&f->lock);
-	rc = look(f, err);
+	rc = follower_look(f, err);
 	blocks_retry(f->db);
 	db_status(f->db, &s);
 	mutex_lock(&f->lock);
@@ -173,7 +173,7 @@ enum err_code follower_round(struct follower *f, struct err *err)
  * manifest was written as the manifest says, by its writer's clock; and it was written after
  * has_after_ns, by ours.
  */
-static bool is_late(const struct follower *f)
+static bool follower_is_late(const struct follower *f)
 {
 	int64_t now = clock_monotonic_ns(), most = 2 * f->is.interval_ns + NS_PER_S;
 
@@ -185,7 +185,7 @@ static bool is_late(const struct follower *f)
 	return now - f->has_after_ns > most - (f->is.written_ns - f->is.through_ns);
 }
 
-static void tell_late(struct follower *f, struct buf *text)
+static void follower_tell_late(struct follower *f, struct buf *text)
 {
 	buf_clear(text);
 	if (f->in_part) {
@@ -210,8 +210,8 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 	struct buf text = { 0 };
 
 	mutex_lock(&f->lock);
-	if (is_late(f) && (f->in_part || max_ns > f->is.through_ns)) {
-		tell_late(f, &text);
+	if (follower_is_late(f) && (f->in_part || max_ns > f->is.through_ns)) {
+		follower_tell_late(f, &text);
 		warn(to, buf_failed(&text) ? "a shard is late" : text.ptr);
 	}
 	for (size_t i = 0; i < f->missing_n; i++)
@@ -236,7 +236,7 @@ void follower_status(struct follower *f, struct follower_status *out)
 {
 	mutex_lock(&f->lock);
 	*out = f->is;
-	out->late = is_late(f);
+	out->late = follower_is_late(f);
 	mutex_unlock(&f->lock);
 }
 

@@ -26,7 +26,7 @@ struct missing {
  */
 #define PACE_MANIFESTS 64u /* this many, and as many before them */
 
-struct pace {
+struct follower_pace {
 	char session[MANIFEST_TOKEN_LEN + 1]; /* whose clock; "": none */
 	uint64_t generation; /* that was seen last */
 	int64_t after_ns; /* ours: it was not there then; 0: not known */
@@ -47,7 +47,7 @@ struct follower {
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": none was read */
 	bool whole; /* all of it was taken over */
 	int64_t after_ns; /* monotonic: it was written later; until a pace is known: came later */
-	struct pace pace;
+	struct follower_pace pace;
 	uint64_t losses_hash;
 
 	struct mutex lock; /* guards the rest */

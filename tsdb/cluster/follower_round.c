@@ -25,7 +25,7 @@
 
 /* ---- objects ---- */
 
-static void put_off(struct follow_round *r, const struct err *why)
+static void follower_round_put_off(struct follow_round *r, const struct err *why)
 {
 	if (!r->again)
 		r->first = *why;
@@ -34,7 +34,7 @@ static void put_off(struct follow_round *r, const struct err *why)
 	r->again = true;
 }
 
-static void add_missing(
+static void follower_round_add_missing(
 	struct follow_round *r, struct buf *text, int64_t min_ns, int64_t max_ns, bool hidden)
 {
 	struct err err;
@@ -43,25 +43,25 @@ static void add_missing(
 	if (buf_failed(text) || !array_room(&r->missing, r->missing_n, 1, &r->missing_cap)) {
 		buf_release(text);
 		(void)err_nomem(&err, "missing objects");
-		put_off(r, &err);
+		follower_round_put_off(r, &err);
 		return;
 	}
 	r->missing[r->missing_n++] = (struct missing){ text->ptr, min_ns, max_ns, hidden };
 }
 
-static void note_missing(struct follow_round *r, const struct manifest_key *key, int64_t min_ns,
-	int64_t max_ns, const char *why)
+static void follower_round_note_missing(struct follow_round *r, const struct manifest_key *key,
+	int64_t min_ns, int64_t max_ns, const char *why)
 {
 	struct buf text = { 0 };
 
 	buf_printf(&text, "shard %s: %s, which its manifest names, %s", r->f->name, key->text, why);
-	add_missing(r, &text, min_ns, max_ns, false);
+	follower_round_add_missing(r, &text, min_ns, max_ns, false);
 	log_error("cluster", "object is missing or damaged", LOG_S("shard", r->f->name),
 		LOG_S("key", key->text), LOG_S("why", why));
 }
 
 /* ERR_NOT_FOUND, ERR_CORRUPT: the object is not what the manifest says. */
-static enum err_code get(struct follower *f, const struct manifest_key *key,
+static enum err_code follower_round_get(struct follower *f, const struct manifest_key *key,
 	const struct manifest_file *want, size_t max, struct buf *out, struct err *err)
 {
 	struct str k = manifest_key_str(key);
@@ -77,18 +77,19 @@ static enum err_code get(struct follower *f, const struct manifest_key *key,
 }
 
 /* True: it was told, and is no error of the round. */
-static bool is_gone(struct follow_round *r, const struct manifest_key *key, int64_t min_ns,
-	int64_t max_ns, enum err_code rc)
+static bool follower_round_is_gone(struct follow_round *r, const struct manifest_key *key,
+	int64_t min_ns, int64_t max_ns, enum err_code rc)
 {
 	if (rc != ERR_NOT_FOUND && rc != ERR_CORRUPT)
 		return false;
-	note_missing(r, key, min_ns, max_ns, rc == ERR_NOT_FOUND ? "is missing" : "is damaged");
+	follower_round_note_missing(
+		r, key, min_ns, max_ns, rc == ERR_NOT_FOUND ? "is missing" : "is damaged");
 	return true;
 }
 
 /* ---- windows ---- */
 
-static const struct manifest_window *find_window(
+static const struct manifest_window *follower_round_find_window(
 	const struct manifest *m, int64_t start_ns, uint64_t identity)
 {
 	for (uint32_t i = 0; i < m->windows_n; i++)
@@ -98,7 +99,7 @@ static const struct manifest_window *find_window(
 }
 
 /* Of a window of this start, which is to be seen. */
-static bool is_seen(const struct follow_round *r, int64_t start_ns)
+static bool follower_round_is_seen(const struct follow_round *r, int64_t start_ns)
 {
 	for (uint32_t i = 0; i < r->m.windows_n; i++)
 		if (r->m.windows[i].start_ns == start_ns && !r->windows_hidden[i])
@@ -107,10 +108,11 @@ static bool is_seen(const struct follow_round *r, int64_t start_ns)
 }
 
 /* Empty where there are none, or those that are known. False: they cannot be had now. */
-static bool get_deleted(
+static bool follower_round_get_deleted(
 	struct follow_round *r, const struct manifest_window *w, bool fresh, struct buf *out)
 {
-	const struct manifest_window *was = find_window(&r->f->m, w->start_ns, w->identity);
+	const struct manifest_window *was = follower_round_find_window(
+		&r->f->m, w->start_ns, w->identity);
 	struct manifest_key key;
 	enum err_code rc;
 	struct err err;
@@ -118,33 +120,34 @@ static bool get_deleted(
 	if (!w->deleted.bytes || (!fresh && was && was->deleted.hash == w->deleted.hash))
 		return true;
 	key = manifest_key_window_deleted(str_of(r->f->name), w);
-	rc = get(r->f, &key, &w->deleted, DELETED_BYTES_MAX, out, &err);
+	rc = follower_round_get(r->f, &key, &w->deleted, DELETED_BYTES_MAX, out, &err);
 	if (!rc)
 		return true;
 	/* Rows that were deleted must not be seen: the window waits. */
-	if (!is_gone(r, &key, w->start_ns, w->end_ns, rc))
-		put_off(r, &err);
+	if (!follower_round_is_gone(r, &key, w->start_ns, w->end_ns, rc))
+		follower_round_put_off(r, &err);
 	return false;
 }
 
-static enum err_code follow_segment(struct follow_round *r, const struct manifest_window *w,
-	const struct manifest_segment *s, struct str deleted, struct err *err)
+static enum err_code follower_round_follow_segment(struct follow_round *r,
+	const struct manifest_window *w, const struct manifest_segment *s, struct str deleted,
+	struct err *err)
 {
 	struct manifest_key key = manifest_key_segment(str_of(r->f->name), w, s);
 	const struct segment of = { w->start_ns, w->end_ns, w->identity, s->first, s->last, true };
 	struct buf bytes = { 0 };
-	enum err_code rc = get(r->f, &key, &s->object, SEGMENT_BYTES_MAX, &bytes, err);
+	enum err_code rc = follower_round_get(r->f, &key, &s->object, SEGMENT_BYTES_MAX, &bytes, err);
 
 	if (!rc)
 		rc = head_follow(r->f->db, &of, buf_str(&bytes), deleted, err);
 	buf_release(&bytes);
-	if (is_gone(r, &key, w->start_ns, w->end_ns, rc))
+	if (follower_round_is_gone(r, &key, w->start_ns, w->end_ns, rc))
 		rc = ERR_NOT_FOUND;
 	return rc;
 }
 
 /* The rest of a window whose segment is missing has nothing to build upon. */
-static void follow_window(struct follow_round *r, struct manifest_window *w)
+static void follower_round_follow_window(struct follow_round *r, struct manifest_window *w)
 {
 	uint64_t at = head_followed(r->f->db, w->start_ns, w->identity);
 	struct buf deleted = { 0 };
@@ -158,7 +161,7 @@ static void follow_window(struct follow_round *r, struct manifest_window *w)
 		at = 0;
 	}
 	fresh = at == 0;
-	if (!get_deleted(r, w, fresh, &deleted)) {
+	if (!follower_round_get_deleted(r, w, fresh, &deleted)) {
 		w->deleted.hash = 0; /* the next round asks again */
 		goto out;
 	}
@@ -170,23 +173,23 @@ static void follow_window(struct follow_round *r, struct manifest_window *w)
 
 		if (s->last <= at)
 			continue;
-		rc = follow_segment(r, w, s, fresh ? buf_str(&deleted) : STR(""), &err);
+		rc = follower_round_follow_segment(r, w, s, fresh ? buf_str(&deleted) : STR(""), &err);
 		fresh = false;
 	}
 	if (rc && rc != ERR_NOT_FOUND)
-		put_off(r, &err);
+		follower_round_put_off(r, &err);
 out:
 	buf_release(&deleted);
 }
 
 /* ---- blocks ---- */
 
-static struct block_file file_of(const struct manifest_file *f)
+static struct block_file follower_round_file_of(const struct manifest_file *f)
 {
 	return (struct block_file){ f->bytes, f->hash };
 }
 
-static enum err_code list_blocks(
+static enum err_code follower_round_list_blocks(
 	struct follow_round *r, struct remote_block **out, size_t *n, struct err *err)
 {
 	struct remote_block *v = arena_array(&r->arena, struct remote_block, r->m.blocks_n + 1);
@@ -202,12 +205,12 @@ static enum err_code list_blocks(
 			.ulid = b->ulid,
 			.min_ns = b->min_ns,
 			.max_ns = b->max_ns,
-			.rows = b->raw ? file_of(&b->rows) : (struct block_file){ 0 },
-			.rollups = file_of(&b->rollups),
-			.spare = file_of(&b->spare),
-			.meta = file_of(&b->meta),
+			.rows = b->raw ? follower_round_file_of(&b->rows) : (struct block_file){ 0 },
+			.rollups = follower_round_file_of(&b->rollups),
+			.spare = follower_round_file_of(&b->spare),
+			.meta = follower_round_file_of(&b->meta),
 			.meta_changed = b->meta_changed,
-			.deleted = file_of(&b->deleted),
+			.deleted = follower_round_file_of(&b->deleted),
 		};
 		if (!v[*n - 1].key)
 			v = NULL;
@@ -217,7 +220,8 @@ static enum err_code list_blocks(
 }
 
 /* Windows that are here and not in the manifest: blocks have their rows, or they went. */
-static enum err_code list_dropped(struct follow_round *r, int64_t **out, size_t *n, struct err *err)
+static enum err_code follower_round_list_dropped(
+	struct follow_round *r, int64_t **out, size_t *n, struct err *err)
 {
 	struct db_block_status *v;
 	enum err_code rc;
@@ -229,19 +233,20 @@ static enum err_code list_dropped(struct follow_round *r, int64_t **out, size_t 
 	if (!(*out = arena_array(&r->arena, int64_t, all + 1)))
 		return arena_fail(&r->arena, "windows", err);
 	for (size_t i = 0; i < all; i++)
-		if (!v[i].ulid[0] && !is_seen(r, v[i].min_ns))
+		if (!v[i].ulid[0] && !follower_round_is_seen(r, v[i].min_ns))
 			(*out)[(*n)++] = v[i].min_ns;
 	return ERR_OK;
 }
 
-static enum err_code follow_blocks(struct follow_round *r, struct err *err)
+static enum err_code follower_round_follow_blocks(struct follow_round *r, struct err *err)
 {
 	struct remote_block *blocks;
 	int64_t *dropped;
 	enum err_code rc;
 	size_t n, blocks_n;
 
-	if ((rc = list_blocks(r, &blocks, &blocks_n, err)) || (rc = list_dropped(r, &dropped, &n, err)))
+	if ((rc = follower_round_list_blocks(r, &blocks, &blocks_n, err)) ||
+		(rc = follower_round_list_dropped(r, &dropped, &n, err)))
 		return rc;
 	return blocks_follow(r->f->db, blocks, blocks_n, dropped, n, err);
 }
@@ -249,7 +254,7 @@ static enum err_code follow_blocks(struct follow_round *r, struct err *err)
 /* ---- what is hidden ---- */
 
 /* Spans that touch become one; they come ascending by their begin. */
-static void note_hidden(
+static void follower_round_note_hidden(
 	struct follow_round *r, int64_t min_ns, int64_t max_ns, struct missing *span)
 {
 	struct buf text = { 0 };
@@ -264,12 +269,12 @@ static void note_hidden(
 		buf_add_cstr(&text, " and ");
 		time_print_rfc3339(&text, span->max_ns);
 		buf_add_cstr(&text, " of an earlier data directory are in the bucket and not shown");
-		add_missing(r, &text, span->min_ns, span->max_ns, true);
+		follower_round_add_missing(r, &text, span->min_ns, span->max_ns, true);
 	}
 	*span = (struct missing){ .min_ns = min_ns, .max_ns = max_ns };
 }
 
-static enum err_code hide(struct follow_round *r, struct err *err)
+static enum err_code follower_round_hide(struct follow_round *r, struct err *err)
 {
 	struct missing span = { 0 };
 
@@ -280,18 +285,18 @@ static enum err_code hide(struct follow_round *r, struct err *err)
 	manifest_hidden(&r->m, r->windows_hidden, r->blocks_hidden);
 	for (uint32_t i = 0; i < r->m.blocks_n; i++)
 		if (r->blocks_hidden[i])
-			note_hidden(r, r->m.blocks[i].min_ns, r->m.blocks[i].max_ns, &span);
-	note_hidden(r, INT64_MAX, INT64_MAX, &span);
+			follower_round_note_hidden(r, r->m.blocks[i].min_ns, r->m.blocks[i].max_ns, &span);
+	follower_round_note_hidden(r, INT64_MAX, INT64_MAX, &span);
 	span = (struct missing){ 0 };
 	for (uint32_t i = 0; i < r->m.windows_n; i++)
 		if (r->windows_hidden[i])
-			note_hidden(r, r->m.windows[i].start_ns, r->m.windows[i].end_ns, &span);
-	note_hidden(r, INT64_MAX, INT64_MAX, &span);
+			follower_round_note_hidden(r, r->m.windows[i].start_ns, r->m.windows[i].end_ns, &span);
+	follower_round_note_hidden(r, INT64_MAX, INT64_MAX, &span);
 	return ERR_OK;
 }
 
 /* It has learned numbers that mean something else now. */
-static bool is_another_life(const struct follow_round *r)
+static bool follower_round_is_another_life(const struct follow_round *r)
 {
 	const struct manifest *was = &r->f->m;
 
@@ -300,7 +305,7 @@ static bool is_another_life(const struct follow_round *r)
 
 /* ---- losses of the shard itself ---- */
 
-static void take_losses(struct follow_round *r)
+static void follower_round_take_losses(struct follow_round *r)
 {
 	struct follower *f = r->f;
 	uint64_t generation, next;
@@ -317,14 +322,15 @@ static void take_losses(struct follow_round *r)
 		return;
 	arena_init(&a, 0);
 	key = manifest_key_small(str_of(f->name), "losses", &r->m.losses);
-	if (r->m.losses.bytes && !(rc = get(f, &key, &r->m.losses, LOSSES_BYTES_MAX, &bytes, &err)))
+	if (r->m.losses.bytes &&
+		!(rc = follower_round_get(f, &key, &r->m.losses, LOSSES_BYTES_MAX, &bytes, &err)))
 		rc = (text = str_dup(&a, buf_str(&bytes))).ptr ? /* entries point into it */
 			losses_decode(text, key.text, &a, &generation, &next, &v, &n, &err) :
 			arena_fail(&a, "losses", &err);
 	buf_release(&bytes);
 	if (rc) {
-		if (!is_gone(r, &key, 0, INT64_MAX, rc))
-			put_off(r, &err);
+		if (!follower_round_is_gone(r, &key, 0, INT64_MAX, rc))
+			follower_round_put_off(r, &err);
 		arena_release(&a);
 		return;
 	}
@@ -339,16 +345,16 @@ static void take_losses(struct follow_round *r)
 
 /* ---- the whole ---- */
 
-static enum err_code take_over(struct follow_round *r, struct err *err)
+static enum err_code follower_round_take_over(struct follow_round *r, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = follow_blocks(r, err)))
-		put_off(r, err);
+	if ((rc = follower_round_follow_blocks(r, err)))
+		follower_round_put_off(r, err);
 	for (uint32_t i = 0; i < r->m.windows_n; i++)
 		if (!r->windows_hidden[i])
-			follow_window(r, &r->m.windows[i]);
-	take_losses(r);
+			follower_round_follow_window(r, &r->m.windows[i]);
+	follower_round_take_losses(r);
 	head_follow_sweep(r->f->db);
 	if (!r->again)
 		return ERR_OK;
@@ -359,13 +365,13 @@ enum err_code follow_manifest(struct follow_round *r, struct err *err)
 {
 	enum err_code rc;
 
-	if (is_another_life(r))
+	if (follower_round_is_another_life(r))
 		return err_set(err, ERR_EXISTS, "shard %s goes on in another data directory", r->f->name);
-	if ((rc = hide(r, err))) {
-		put_off(r, err);
+	if ((rc = follower_round_hide(r, err))) {
+		follower_round_put_off(r, err);
 		return rc;
 	}
-	return take_over(r, err);
+	return follower_round_take_over(r, err);
 }
 
 void follow_missing_free(struct missing *v, size_t n)

@@ -24,7 +24,7 @@ struct head_of { /* a window that a block has */
 	uint32_t block;
 };
 
-struct rebuild {
+struct inspect_rebuild {
 	struct inspect *x;
 	struct str shard;
 	struct arena *a;
@@ -37,27 +37,28 @@ struct rebuild {
 	size_t blocks_cap, windows_cap, metas_cap;
 };
 
-static void leave(struct rebuild *r, struct str rest, const char *why)
+static void inspect_rebuild_leave(struct inspect_rebuild *r, struct str rest, const char *why)
 {
 	inspect_note(r->x, "shards/" STR_FMT "/" STR_FMT ": not taken: %s", STR_ARG(r->shard),
 		STR_ARG(rest), why);
 }
 
 /* False: the object is not what it should be, and that is said. *rc: another error. */
-static bool is_fine(struct rebuild *r, struct str rest, enum err_code *rc, const struct err *why)
+static bool inspect_rebuild_is_fine(
+	struct inspect_rebuild *r, struct str rest, enum err_code *rc, const struct err *why)
 {
 	if (!*rc)
 		return true;
 	if (*rc == ERR_CORRUPT || *rc == ERR_NOT_FOUND || *rc == ERR_LIMIT || *rc == ERR_UNSUPPORTED ||
 		*rc == ERR_INVALID) {
-		leave(r, rest, why->msg);
+		inspect_rebuild_leave(r, rest, why->msg);
 		*rc = ERR_OK;
 	}
 	return false;
 }
 
-static enum err_code read_small(
-	struct rebuild *r, const struct shard_object *o, struct buf *out, struct err *err)
+static enum err_code inspect_rebuild_read_small(
+	struct inspect_rebuild *r, const struct shard_object *o, struct buf *out, struct err *err)
 {
 	char key[BUCKET_KEY_BYTES_MAX + MANIFEST_KEY_BYTES_MAX];
 
@@ -70,7 +71,7 @@ static enum err_code read_small(
 /* ---- parts of keys ---- */
 
 /* Takes text up to a character off *s. */
-static bool take_until(struct str *s, char c, struct str *out)
+static bool inspect_rebuild_take_until(struct str *s, char c, struct str *out)
 {
 	const char *at = s->len ? memchr(s->ptr, c, s->len) : NULL;
 
@@ -82,7 +83,7 @@ static bool take_until(struct str *s, char c, struct str *out)
 	return true;
 }
 
-static bool read_hex(struct str s, uint64_t *out)
+static bool inspect_rebuild_read_hex(struct str s, uint64_t *out)
 {
 	*out = 0;
 	for (size_t i = 0; i < s.len; i++) {
@@ -96,15 +97,16 @@ static bool read_hex(struct str s, uint64_t *out)
 }
 
 /* "deleted-HASH" and the like. */
-static bool read_hashed(struct str name, struct str before, uint64_t *hash)
+static bool inspect_rebuild_read_hashed(struct str name, struct str before, uint64_t *hash)
 {
 	if (!str_has_prefix(name, before))
 		return false;
-	return read_hex((struct str){ name.ptr + before.len, name.len - before.len }, hash);
+	return inspect_rebuild_read_hex(
+		(struct str){ name.ptr + before.len, name.len - before.len }, hash);
 }
 
 /* The first object whose key is not before this one. */
-static size_t first_at(const struct rebuild *r, struct str rest)
+static size_t inspect_rebuild_first_at(const struct inspect_rebuild *r, struct str rest)
 {
 	size_t low = 0, high = r->objects_n;
 
@@ -123,8 +125,8 @@ static size_t first_at(const struct rebuild *r, struct str rest)
  * Of objects PREFIX-HASH the newest whose bytes have that hash; of several of one time the largest,
  * as ranges are added far more often than taken away. bytes 0: there is none.
  */
-static enum err_code newest_hashed(
-	struct rebuild *r, struct str before, struct manifest_file *out, struct err *err)
+static enum err_code inspect_rebuild_newest_hashed(
+	struct inspect_rebuild *r, struct str before, struct manifest_file *out, struct err *err)
 {
 	const struct shard_object *best = NULL;
 	struct buf bytes = { 0 };
@@ -133,27 +135,27 @@ static enum err_code newest_hashed(
 	struct err why;
 
 	*out = (struct manifest_file){ 0 };
-	for (size_t i = first_at(r, before); i < r->objects_n && !rc; i++) {
+	for (size_t i = inspect_rebuild_first_at(r, before); i < r->objects_n && !rc; i++) {
 		const struct shard_object *o = &r->objects[i];
 
 		if (!str_has_prefix(o->rest, before))
 			break;
-		if (!read_hashed(o->rest, before, &hash))
+		if (!inspect_rebuild_read_hashed(o->rest, before, &hash))
 			continue;
 		buf_clear(&bytes);
-		rc = read_small(r, o, &bytes, &why);
+		rc = inspect_rebuild_read_small(r, o, &bytes, &why);
 		if (!rc && (!bytes.len || hash_bytes(bytes.ptr, bytes.len, 0) != hash))
 			rc = err_set(&why, ERR_CORRUPT, "its hash is another one");
-		if (!is_fine(r, o->rest, &rc, &why))
+		if (!inspect_rebuild_is_fine(r, o->rest, &rc, &why))
 			continue;
 		if (best &&
 			(best->modified_ns > o->modified_ns ||
 				(best->modified_ns == o->modified_ns && best->bytes >= o->bytes))) {
-			leave(r, o->rest, "there is a newer one");
+			inspect_rebuild_leave(r, o->rest, "there is a newer one");
 			continue;
 		}
 		if (best)
-			leave(r, best->rest, "there is a newer one");
+			inspect_rebuild_leave(r, best->rest, "there is a newer one");
 		best = o;
 		*out = (struct manifest_file){ bytes.len, hash };
 	}
@@ -163,9 +165,9 @@ static enum err_code newest_hashed(
 
 /* ---- blocks ---- */
 
-static enum err_code take_table(const struct rebuild *r, const struct manifest_block *b,
-	enum manifest_block_file which, const struct block_file *f, struct manifest_file *out,
-	struct err *err)
+static enum err_code inspect_rebuild_take_table(const struct inspect_rebuild *r,
+	const struct manifest_block *b, enum manifest_block_file which, const struct block_file *f,
+	struct manifest_file *out, struct err *err)
 {
 	struct manifest_key key = manifest_key_block(r->shard, b, which);
 	const struct shard_object *o = shard_find_object(
@@ -183,20 +185,22 @@ static enum err_code take_table(const struct rebuild *r, const struct manifest_b
 }
 
 /* name: "meta.json", or with a hash: as it is since the raw rows were dropped. */
-static enum err_code take_block(struct rebuild *r, const struct shard_object *o, struct str ulid,
-	struct str name, struct manifest_block *b, struct block_meta *meta, struct err *err)
+static enum err_code inspect_rebuild_take_block(struct inspect_rebuild *r,
+	const struct shard_object *o, struct str ulid, struct str name, struct manifest_block *b,
+	struct block_meta *meta, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	*b = (struct manifest_block){ .meta_changed = !str_is(name, "meta.json") };
-	if (!(rc = read_small(r, o, &text, err)))
+	if (!(rc = inspect_rebuild_read_small(r, o, &text, err)))
 		rc = block_meta_parse(buf_str(&text), r->a, meta, err);
 	if (!rc) {
 		b->meta = (struct manifest_file){ text.len, hash_bytes(text.ptr, text.len, 0) };
 		if (!str_is(ulid, meta->ulid.text))
 			rc = err_set(err, ERR_CORRUPT, "it is of block %s", meta->ulid.text);
-		else if (b->meta_changed && !read_hashed(name, STR("meta.json-"), &(uint64_t){ 0 }))
+		else if (b->meta_changed &&
+			!inspect_rebuild_read_hashed(name, STR("meta.json-"), &(uint64_t){ 0 }))
 			rc = err_set(err, ERR_INVALID, NOT_A_KEY);
 	}
 	buf_release(&text);
@@ -207,15 +211,17 @@ static enum err_code take_block(struct rebuild *r, const struct shard_object *o,
 	b->max_ns = meta->max_ns;
 	b->level = meta->level;
 	b->raw = meta->raw;
-	if (meta->raw && (rc = take_table(r, b, MANIFEST_ROWS, &meta->rows_file, &b->rows, err)))
+	if (meta->raw &&
+		(rc = inspect_rebuild_take_table(r, b, MANIFEST_ROWS, &meta->rows_file, &b->rows, err)))
 		return rc;
-	if ((rc = take_table(r, b, MANIFEST_ROLLUPS, &meta->rollups_file, &b->rollups, err)))
+	if ((rc = inspect_rebuild_take_table(
+			 r, b, MANIFEST_ROLLUPS, &meta->rollups_file, &b->rollups, err)))
 		return rc;
-	return take_table(r, b, MANIFEST_SPARE, &meta->spare_file, &b->spare, err);
+	return inspect_rebuild_take_table(r, b, MANIFEST_SPARE, &meta->spare_file, &b->spare, err);
 }
 
-static enum err_code add_block(struct rebuild *r, const struct manifest_block *b,
-	const struct block_meta *meta, struct err *err)
+static enum err_code inspect_rebuild_add_block(struct inspect_rebuild *r,
+	const struct manifest_block *b, const struct block_meta *meta, struct err *err)
 {
 	struct manifest *m = r->m;
 
@@ -235,7 +241,7 @@ static enum err_code add_block(struct rebuild *r, const struct manifest_block *b
 	return ERR_OK;
 }
 
-static enum err_code find_blocks(struct rebuild *r, struct err *err)
+static enum err_code inspect_rebuild_find_blocks(struct inspect_rebuild *r, struct err *err)
 {
 	struct manifest_block b;
 	struct block_meta meta;
@@ -245,23 +251,24 @@ static enum err_code find_blocks(struct rebuild *r, struct err *err)
 	for (size_t i = 0; i < r->objects_n && !rc; i++) { /* by key: blocks one after the other */
 		struct str rest = r->objects[i].rest, blocks, ulid;
 
-		if (!take_until(&rest, '/', &blocks) || !str_is(blocks, "blocks") ||
-			!take_until(&rest, '/', &ulid) || !str_has_prefix(rest, STR("meta.json")))
+		if (!inspect_rebuild_take_until(&rest, '/', &blocks) || !str_is(blocks, "blocks") ||
+			!inspect_rebuild_take_until(&rest, '/', &ulid) ||
+			!str_has_prefix(rest, STR("meta.json")))
 			continue;
 		if ((rc = inspect_check_stop(r->x, err)))
 			return rc;
-		rc = take_block(r, &r->objects[i], ulid, rest, &b, &meta, &why);
-		if (!is_fine(r, r->objects[i].rest, &rc, &why)) {
+		rc = inspect_rebuild_take_block(r, &r->objects[i], ulid, rest, &b, &meta, &why);
+		if (!inspect_rebuild_is_fine(r, r->objects[i].rest, &rc, &why)) {
 			if (rc)
 				return err_copy(err, &why);
 			continue;
 		}
-		rc = add_block(r, &b, &meta, err);
+		rc = inspect_rebuild_add_block(r, &b, &meta, err);
 	}
 	return rc;
 }
 
-static int head_cmp(const void *a, const void *b)
+static int inspect_rebuild_head_cmp(const void *a, const void *b)
 {
 	const struct head_of *x = a, *y = b;
 
@@ -270,7 +277,7 @@ static int head_cmp(const void *a, const void *b)
 	return x->block < y->block ? -1 : x->block > y->block;
 }
 
-static enum err_code find_heads(struct rebuild *r, struct err *err)
+static enum err_code inspect_rebuild_find_heads(struct inspect_rebuild *r, struct err *err)
 {
 	size_t n = 0;
 
@@ -283,12 +290,12 @@ static enum err_code find_heads(struct rebuild *r, struct err *err)
 		for (uint32_t k = 0; k < r->metas[i].heads_n; k++)
 			r->heads[r->heads_n++] = (struct head_of){ r->metas[i].heads[k], i };
 	if (n)
-		qsort(r->heads, n, sizeof(*r->heads), head_cmp);
+		qsort(r->heads, n, sizeof(*r->heads), inspect_rebuild_head_cmp);
 	return ERR_OK;
 }
 
 /* The first of the blocks that have this window; heads_n: none has. */
-static size_t first_with(const struct rebuild *r, int64_t start_ns)
+static size_t inspect_rebuild_first_with(const struct inspect_rebuild *r, int64_t start_ns)
 {
 	size_t low = 0, high = r->heads_n;
 
@@ -304,9 +311,9 @@ static size_t first_with(const struct rebuild *r, int64_t start_ns)
 }
 
 /* The best block with the first window of this one: joined more often, or made later. */
-static uint32_t best_with(const struct rebuild *r, int64_t start_ns)
+static uint32_t inspect_rebuild_best_with(const struct inspect_rebuild *r, int64_t start_ns)
 {
-	size_t i = first_with(r, start_ns);
+	size_t i = inspect_rebuild_first_with(r, start_ns);
 	uint32_t best = UINT32_MAX;
 
 	for (; i < r->heads_n && r->heads[i].start_ns == start_ns; i++) {
@@ -320,7 +327,7 @@ static uint32_t best_with(const struct rebuild *r, int64_t start_ns)
 	return best;
 }
 
-static enum err_code drop_replaced(struct rebuild *r, struct err *err)
+static enum err_code inspect_rebuild_drop_replaced(struct inspect_rebuild *r, struct err *err)
 {
 	bool *replaced = arena_array(r->a, bool, r->m->blocks_n + 1u);
 	uint32_t kept = 0, by;
@@ -329,12 +336,12 @@ static enum err_code drop_replaced(struct rebuild *r, struct err *err)
 	if (!replaced)
 		return arena_fail(r->a, "repair", err);
 	for (uint32_t i = 0; i < r->m->blocks_n; i++) {
-		by = r->metas[i].heads_n ? best_with(r, r->metas[i].heads[0]) : i;
+		by = r->metas[i].heads_n ? inspect_rebuild_best_with(r, r->metas[i].heads[0]) : i;
 		if (!(replaced[i] = by != i))
 			continue;
 		snprintf(rest, sizeof(rest), "blocks/%s", r->m->blocks[i].ulid.text);
 		snprintf(line, sizeof(line), "%s has replaced it", r->m->blocks[by].ulid.text);
-		leave(r, str_of(rest), line);
+		inspect_rebuild_leave(r, str_of(rest), line);
 	}
 	for (uint32_t i = 0; i < r->m->blocks_n; i++) {
 		if (replaced[i])
@@ -343,17 +350,18 @@ static enum err_code drop_replaced(struct rebuild *r, struct err *err)
 		r->m->blocks[kept++] = r->m->blocks[i];
 	}
 	r->m->blocks_n = kept;
-	return find_heads(r, err);
+	return inspect_rebuild_find_heads(r, err);
 }
 
-static enum err_code find_deleted_of_blocks(struct rebuild *r, struct err *err)
+static enum err_code inspect_rebuild_find_deleted_of_blocks(
+	struct inspect_rebuild *r, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	char before[64];
 
 	for (uint32_t i = 0; i < r->m->blocks_n && !rc; i++) {
 		snprintf(before, sizeof(before), "blocks/%s/deleted-", r->m->blocks[i].ulid.text);
-		rc = newest_hashed(r, str_of(before), &r->m->blocks[i].deleted, err);
+		rc = inspect_rebuild_newest_hashed(r, str_of(before), &r->m->blocks[i].deleted, err);
 	}
 	return rc;
 }
@@ -361,17 +369,19 @@ static enum err_code find_deleted_of_blocks(struct rebuild *r, struct err *err)
 /* ---- windows ---- */
 
 /* One segment of a window: its head and bytes are what its key says. */
-static enum err_code read_segment(struct rebuild *r, const struct shard_object *o, struct str name,
-	struct segment *head, struct manifest_segment *out, struct err *err)
+static enum err_code inspect_rebuild_read_segment(struct inspect_rebuild *r,
+	const struct shard_object *o, struct str name, struct segment *head,
+	struct manifest_segment *out, struct err *err)
 {
 	struct buf bytes = { 0 };
 	struct str last;
 	enum err_code rc;
 	uint64_t n, hash;
 
-	if (!take_until(&name, '-', &last) || !str_to_u64(last, &n) || !read_hex(name, &hash))
+	if (!inspect_rebuild_take_until(&name, '-', &last) || !str_to_u64(last, &n) ||
+		!inspect_rebuild_read_hex(name, &hash))
 		return err_set(err, ERR_INVALID, NOT_A_KEY);
-	if (!(rc = read_small(r, o, &bytes, err)) &&
+	if (!(rc = inspect_rebuild_read_small(r, o, &bytes, err)) &&
 		(!bytes.len || hash_bytes(bytes.ptr, bytes.len, 0) != hash))
 		rc = err_set(err, ERR_CORRUPT, "its hash is another one");
 	if (!rc && !(rc = segment_parse_head(buf_str(&bytes), head, err)) &&
@@ -399,8 +409,8 @@ static int segment_cmp(const void *a, const void *b)
 }
 
 /* From batch 1 on without a gap, by the longest segment each time. */
-static enum err_code chain(struct rebuild *r, struct manifest_window *w, struct found_segment *v,
-	size_t n, struct err *err)
+static enum err_code inspect_rebuild_chain(struct inspect_rebuild *r, struct manifest_window *w,
+	struct found_segment *v, size_t n, struct err *err)
 {
 	uint64_t last = 0;
 
@@ -417,13 +427,13 @@ static enum err_code chain(struct rebuild *r, struct manifest_window *w, struct 
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!v[i].taken)
-			leave(r, v[i].rest,
+			inspect_rebuild_leave(r, v[i].rest,
 				v[i].s.first > last ? "batches before it are missing" :
 									  "another segment has its batches");
 	return ERR_OK;
 }
 
-static bool is_of_window(struct str rest, struct str dir, struct str *name)
+static bool inspect_rebuild_is_of_window(struct str rest, struct str dir, struct str *name)
 {
 	if (!str_has_prefix(rest, dir))
 		return false;
@@ -432,8 +442,8 @@ static bool is_of_window(struct str rest, struct str dir, struct str *name)
 }
 
 /* dir: "head/START-IDENTITY/"; its objects are [from, to). */
-static enum err_code take_window(struct rebuild *r, struct str dir, size_t from, size_t to,
-	struct manifest_window *w, struct err *err)
+static enum err_code inspect_rebuild_take_window(struct inspect_rebuild *r, struct str dir,
+	size_t from, size_t to, struct manifest_window *w, struct err *err)
 {
 	struct found_segment *v = arena_array(r->a, struct found_segment, to - from + 1);
 	enum err_code rc = ERR_OK;
@@ -446,16 +456,16 @@ static enum err_code take_window(struct rebuild *r, struct str dir, size_t from,
 	if (!v)
 		return arena_fail(r->a, "repair", err);
 	for (size_t i = from; i < to && !rc; i++) {
-		if (!is_of_window(r->objects[i].rest, dir, &name))
+		if (!inspect_rebuild_is_of_window(r->objects[i].rest, dir, &name))
 			continue;
 		if ((rc = inspect_check_stop(r->x, err)))
 			return rc;
-		rc = read_segment(r, &r->objects[i], name, &head, &v[n].s, &why);
+		rc = inspect_rebuild_read_segment(r, &r->objects[i], name, &head, &v[n].s, &why);
 		snprintf(path, sizeof(path), "head/%" PRId64 "-%016" PRIx64 "/", head.start_ns / NS_PER_S,
 			head.identity);
 		if (!rc && (!str_is(dir, path) || (n && head.end_ns != w->end_ns)))
 			rc = err_set(&why, ERR_CORRUPT, "its head is of another window");
-		if (!is_fine(r, r->objects[i].rest, &rc, &why))
+		if (!inspect_rebuild_is_fine(r, r->objects[i].rest, &rc, &why))
 			continue;
 		*w = (struct manifest_window){ head.start_ns, head.end_ns, head.identity };
 		v[n++].rest = r->objects[i].rest;
@@ -464,17 +474,17 @@ static enum err_code take_window(struct rebuild *r, struct str dir, size_t from,
 		return err_copy(err, &why);
 	if (!n)
 		return ERR_OK;
-	if (first_with(r, w->start_ns) < r->heads_n) {
-		leave(r, dir, "a block has this window");
+	if (inspect_rebuild_first_with(r, w->start_ns) < r->heads_n) {
+		inspect_rebuild_leave(r, dir, "a block has this window");
 		return ERR_OK;
 	}
 	snprintf(before, sizeof(before), STR_FMT "deleted-", STR_ARG(dir));
-	if ((rc = chain(r, w, v, n, err)) || !w->segments_n)
+	if ((rc = inspect_rebuild_chain(r, w, v, n, err)) || !w->segments_n)
 		return rc;
-	return newest_hashed(r, str_of(before), &w->deleted, err);
+	return inspect_rebuild_newest_hashed(r, str_of(before), &w->deleted, err);
 }
 
-static enum err_code find_windows(struct rebuild *r, struct err *err)
+static enum err_code inspect_rebuild_find_windows(struct inspect_rebuild *r, struct err *err)
 {
 	enum err_code rc;
 	size_t to;
@@ -484,16 +494,17 @@ static enum err_code find_windows(struct rebuild *r, struct err *err)
 		struct manifest_window w = { 0 };
 
 		to = i + 1;
-		if (!take_until(&rest, '/', &head) || !str_is(head, "head") || !take_until(&rest, '/', &of))
+		if (!inspect_rebuild_take_until(&rest, '/', &head) || !str_is(head, "head") ||
+			!inspect_rebuild_take_until(&rest, '/', &of))
 			continue;
 		dir.len = (size_t)(rest.ptr - dir.ptr);
 		if (dir.len >= 100) {
-			leave(r, r->objects[i].rest, NOT_A_KEY);
+			inspect_rebuild_leave(r, r->objects[i].rest, NOT_A_KEY);
 			continue;
 		}
 		while (to < r->objects_n && str_has_prefix(r->objects[to].rest, dir))
 			to++;
-		if ((rc = take_window(r, dir, i, to, &w, err)))
+		if ((rc = inspect_rebuild_take_window(r, dir, i, to, &w, err)))
 			return rc;
 		if (!w.segments_n)
 			continue;
@@ -508,7 +519,8 @@ static enum err_code find_windows(struct rebuild *r, struct err *err)
 
 /* ---- the whole ---- */
 
-static bool count_object(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+static bool inspect_rebuild_count_object(
+	void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
 	struct inspect *x = ctx;
 
@@ -518,7 +530,7 @@ static bool count_object(void *ctx, const struct manifest_key *key, const struct
 }
 
 /* Objects of no kind that we know. */
-static void name_strangers(struct rebuild *r)
+static void inspect_rebuild_name_strangers(struct inspect_rebuild *r)
 {
 	static const struct str known[] = {
 		STR("blocks/"), STR("head/"), STR("files/ids-"), STR("files/losses-") };
@@ -529,12 +541,12 @@ static void name_strangers(struct rebuild *r)
 		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]) && !is; k++)
 			is = str_has_prefix(r->objects[i].rest, known[k]);
 		if (!is)
-			leave(r, r->objects[i].rest, NOT_A_KEY);
+			inspect_rebuild_leave(r, r->objects[i].rest, NOT_A_KEY);
 	}
 }
 
 /* Blocks without a meta.json: it is put last, so these are not whole. */
-static void name_halves(struct rebuild *r)
+static void inspect_rebuild_name_halves(struct inspect_rebuild *r)
 {
 	struct str before = STR("");
 
@@ -542,8 +554,8 @@ static void name_halves(struct rebuild *r)
 		struct str rest = r->objects[i].rest, blocks, ulid, dir = rest;
 		bool has = false;
 
-		if (!take_until(&rest, '/', &blocks) || !str_is(blocks, "blocks") ||
-			!take_until(&rest, '/', &ulid) || str_eq(ulid, before))
+		if (!inspect_rebuild_take_until(&rest, '/', &blocks) || !str_is(blocks, "blocks") ||
+			!inspect_rebuild_take_until(&rest, '/', &ulid) || str_eq(ulid, before))
 			continue;
 		before = ulid;
 		dir.len = (size_t)(rest.ptr - dir.ptr);
@@ -552,30 +564,31 @@ static void name_halves(struct rebuild *r)
 				(struct str){ r->objects[k].rest.ptr + dir.len, r->objects[k].rest.len - dir.len },
 				STR("meta.json"));
 		if (!has)
-			leave(r, (struct str){ dir.ptr, dir.len - 1 }, "it has no meta.json");
+			inspect_rebuild_leave(r, (struct str){ dir.ptr, dir.len - 1 }, "it has no meta.json");
 	}
 }
 
 enum err_code inspect_rebuild(
 	struct inspect *x, struct str shard, struct arena *a, struct manifest *out, struct err *err)
 {
-	struct rebuild r = { .x = x, .shard = shard, .a = a, .m = out };
+	struct inspect_rebuild r = { .x = x, .shard = shard, .a = a, .m = out };
 	enum err_code rc;
 
 	*out = (struct manifest){ .shard = shard };
 	if ((rc = manifest_check_shard(shard, err)) ||
 		(rc = shard_list_objects(x->bucket, shard, a, &r.objects, &r.objects_n, err)))
 		return rc;
-	name_strangers(&r);
-	name_halves(&r);
-	if ((rc = find_blocks(&r, err)) || (rc = find_heads(&r, err)) ||
-		(rc = drop_replaced(&r, err)) || (rc = find_deleted_of_blocks(&r, err)) ||
-		(rc = find_windows(&r, err)) ||
-		(rc = newest_hashed(&r, STR("files/ids-"), &out->ids, err)) ||
-			(rc = newest_hashed(&r, STR("files/losses-"), &out->losses, err)))
+	inspect_rebuild_name_strangers(&r);
+	inspect_rebuild_name_halves(&r);
+	if ((rc = inspect_rebuild_find_blocks(&r, err)) || (rc = inspect_rebuild_find_heads(&r, err)) ||
+		(rc = inspect_rebuild_drop_replaced(&r, err)) ||
+		(rc = inspect_rebuild_find_deleted_of_blocks(&r, err)) ||
+		(rc = inspect_rebuild_find_windows(&r, err)) ||
+		(rc = inspect_rebuild_newest_hashed(&r, STR("files/ids-"), &out->ids, err)) ||
+			(rc = inspect_rebuild_newest_hashed(&r, STR("files/losses-"), &out->losses, err)))
 		return rc;
 	manifest_sort(out);
-	manifest_each_key(out, count_object, x);
+	manifest_each_key(out, inspect_rebuild_count_object, x);
 	x->blocks += out->blocks_n;
 	return ERR_OK;
 }

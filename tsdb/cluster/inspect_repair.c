@@ -13,7 +13,8 @@
 #define LOOKS 20
 
 /* ERR_OK: there is none, or none that can be read; *etag: of that one, "": none. */
-static enum err_code look(struct inspect *x, struct str shard, char *etag, struct err *err)
+static enum err_code inspect_repair_look(
+	struct inspect *x, struct str shard, char *etag, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(shard);
 	struct bucket_info info;
@@ -36,7 +37,7 @@ static enum err_code look(struct inspect *x, struct str shard, char *etag, struc
 }
 
 /* A server that has the shard writes the manifest again. */
-static enum err_code wait_for_owner(
+static enum err_code inspect_repair_wait_for_owner(
 	struct inspect *x, struct str shard, const char *etag, int64_t wait_ns, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(shard);
@@ -60,7 +61,7 @@ static enum err_code wait_for_owner(
 	return ERR_OK;
 }
 
-static void new_token(char out[MANIFEST_TOKEN_LEN + 1])
+static void inspect_repair_new_token(char out[MANIFEST_TOKEN_LEN + 1])
 {
 	unsigned char bytes[MANIFEST_TOKEN_LEN / 2] = { 0 };
 
@@ -69,7 +70,7 @@ static void new_token(char out[MANIFEST_TOKEN_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static enum err_code put_manifest(
+static enum err_code inspect_repair_put_manifest(
 	struct inspect *x, struct manifest *m, const char *etag, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(m->shard);
@@ -77,7 +78,7 @@ static enum err_code put_manifest(
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	new_token(token);
+	inspect_repair_new_token(token);
 	(void)!gethostname(host, sizeof(host) - 1);
 	m->owner = m->session = str_of(token);
 	m->host = str_is_utf8(str_of(host)) ? str_of(host) : STR("unknown");
@@ -108,13 +109,15 @@ enum err_code inspect_repair(struct inspect *x, struct str shard, int64_t wait_n
 	struct arena a;
 	enum err_code rc;
 
-	if ((rc = manifest_check_shard(shard, err)) || (rc = look(x, shard, etag, err)) ||
+	if ((rc = manifest_check_shard(shard, err)) ||
+		(rc = inspect_repair_look(x, shard, etag, err)) ||
 		(wait_ns >= 0 &&
-			(rc = wait_for_owner(x, shard, etag, wait_ns ? wait_ns : LEASE_MIN_NS, err))))
+			(rc = inspect_repair_wait_for_owner(
+				 x, shard, etag, wait_ns ? wait_ns : LEASE_MIN_NS, err))))
 		return rc;
 	arena_init(&a, 0);
 	if (!(rc = inspect_rebuild(x, shard, &a, &m, err)))
-		rc = put_manifest(x, &m, etag, err);
+		rc = inspect_repair_put_manifest(x, &m, etag, err);
 	arena_release(&a);
 	return rc;
 }

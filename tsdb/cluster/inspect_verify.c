@@ -36,7 +36,7 @@ enum err_code inspect_check_stop(struct inspect *x, struct err *err)
 
 /* ---- one object ---- */
 
-static enum err_code append(int fd, struct str bytes, struct err *err)
+static enum err_code inspect_verify_append(int fd, struct str bytes, struct err *err)
 {
 	while (bytes.len) { /* until all is written */
 		ssize_t n = write(fd, bytes.ptr, bytes.len);
@@ -51,7 +51,7 @@ static enum err_code append(int fd, struct str bytes, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code read_pieces(struct inspect *x, struct str key,
+static enum err_code inspect_verify_read_pieces(struct inspect *x, struct str key,
 	const struct manifest_file *want, int fd, XXH3_state_t *state, struct err *err)
 {
 	struct buf piece = { 0 };
@@ -68,7 +68,7 @@ static enum err_code read_pieces(struct inspect *x, struct str key,
 		if (piece.len != n)
 			rc = err_set(err, ERR_CORRUPT, "it ends at byte %" PRIu64, at + piece.len);
 		else if (fd >= 0)
-			rc = append(fd, buf_str(&piece), err);
+			rc = inspect_verify_append(fd, buf_str(&piece), err);
 		XXH3_64bits_update(state, piece.ptr, piece.len);
 		at += n;
 	}
@@ -89,7 +89,7 @@ enum err_code inspect_fetch(struct inspect *x, struct str key, const struct mani
 	if (path && (fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
 		rc = err_errno(err, errno, "%s", path);
 	if (!rc)
-		rc = read_pieces(x, key, want, fd, state, err);
+		rc = inspect_verify_read_pieces(x, key, want, fd, state, err);
 	if (!rc && XXH3_64bits_digest(state) != want->hash)
 		rc = err_set(err, ERR_CORRUPT, "its hash is another one");
 	XXH3_freeState(state);
@@ -105,7 +105,7 @@ struct suspect { /* an object that is not what the manifest says, or has no name
 	const char *line;
 };
 
-struct verifying {
+struct inspect_verify_verifying {
 	struct inspect *x;
 	struct str shard;
 	struct arena a;
@@ -119,8 +119,10 @@ struct verifying {
 	struct err err;
 };
 
-static void suspect(struct verifying *v, struct str rest, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static void suspect(struct verifying *v, struct str rest, const char *fmt, ...)
+static void inspect_verify_suspect(
+	struct inspect_verify_verifying *v, struct str rest, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void inspect_verify_suspect(
+	struct inspect_verify_verifying *v, struct str rest, const char *fmt, ...)
 {
 	char line[LINE_BYTES];
 	struct str copy, name = str_dup(&v->a, rest);
@@ -138,12 +140,12 @@ static void suspect(struct verifying *v, struct str rest, const char *fmt, ...)
 }
 
 /* What is wrong with an object is for the list; what is wrong with the bucket ends it all. */
-static void judge(
-	struct verifying *v, const struct manifest_key *key, enum err_code rc, const struct err *why)
+static void inspect_verify_judge(struct inspect_verify_verifying *v, const struct manifest_key *key,
+	enum err_code rc, const struct err *why)
 {
 	if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND || rc == ERR_INVALID || rc == ERR_UNSUPPORTED ||
 		rc == ERR_LIMIT) {
-		suspect(v, manifest_key_rest(key, v->shard), "%s: %s", key->text, why->msg);
+		inspect_verify_suspect(v, manifest_key_rest(key, v->shard), "%s: %s", key->text, why->msg);
 	} else if (rc && !v->rc) {
 		v->rc = rc;
 		err_copy(&v->err, why);
@@ -151,7 +153,7 @@ static void judge(
 }
 
 /* path: where to put it, or NULL. */
-static bool check(struct verifying *v, const struct manifest_key *key,
+static bool inspect_verify_check(struct inspect_verify_verifying *v, const struct manifest_key *key,
 	const struct manifest_file *f, const char *path)
 {
 	const struct shard_object *is = shard_find_object(
@@ -168,30 +170,31 @@ static bool check(struct verifying *v, const struct manifest_key *key,
 			f->bytes);
 	else
 		rc = inspect_fetch(v->x, manifest_key_str(key), f, path, &why);
-	judge(v, key, rc, &why);
+	inspect_verify_judge(v, key, rc, &why);
 	return !rc;
 }
 
-static bool check_key(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+static bool inspect_verify_check_key(
+	void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
-	struct verifying *v = ctx;
+	struct inspect_verify_verifying *v = ctx;
 
-	check(v, key, f, NULL);
+	inspect_verify_check(v, key, f, NULL);
 	return !v->rc;
 }
 
 /* ---- blocks and segments, read ---- */
 
-static void on_block_finding(void *ctx, const char *what)
+static void inspect_verify_on_block_finding(void *ctx, const char *what)
 {
-	struct verifying *v = ctx;
+	struct inspect_verify_verifying *v = ctx;
 	struct manifest_key key = manifest_key_block(v->shard, v->block, MANIFEST_META);
 
-	suspect(v, manifest_key_rest(&key, v->shard), "shards/" STR_FMT "/blocks/%s: %s",
+	inspect_verify_suspect(v, manifest_key_rest(&key, v->shard), "shards/" STR_FMT "/blocks/%s: %s",
 		STR_ARG(v->shard), v->block->ulid.text, what);
 }
 
-static void read_block(struct verifying *v, const char *dir)
+static void inspect_verify_read_block(struct inspect_verify_verifying *v, const char *dir)
 {
 	struct store_cache *cache = store_cache_open(CACHE_BYTES);
 	const struct manifest_block *m = v->block;
@@ -201,16 +204,18 @@ static void read_block(struct verifying *v, const char *dir)
 
 	rc = block_open(dir, NULL, cache, &b, &damaged, &why);
 	if (rc) {
-		on_block_finding(v, why.msg);
+		inspect_verify_on_block_finding(v, why.msg);
 	} else {
 		const struct block_meta *is = block_meta(b);
 
 		if (damaged.code)
-			on_block_finding(v, damaged.msg);
+			inspect_verify_on_block_finding(v, damaged.msg);
 		if (is->min_ns != m->min_ns || is->max_ns != m->max_ns || is->level != m->level ||
 			is->raw != m->raw)
-			on_block_finding(v, "its times, level or raw rows are not those in the manifest");
-		rc = block_verify(b, on_block_finding, v, &why); /* told, if it is a finding */
+			inspect_verify_on_block_finding(
+				v, "its times, level or raw rows are not those in the manifest");
+		rc = block_verify(
+			b, inspect_verify_on_block_finding, v, &why); /* told, if it is a finding */
 		if (rc && rc != ERR_CORRUPT && !v->rc) {
 			v->rc = rc;
 			err_copy(&v->err, &why);
@@ -220,7 +225,8 @@ static void read_block(struct verifying *v, const char *dir)
 	store_cache_close(cache);
 }
 
-static void check_block(struct verifying *v, const struct manifest_block *b)
+static void inspect_verify_check_block(
+	struct inspect_verify_verifying *v, const struct manifest_block *b)
 {
 	char *dir = path_join(&v->a, str_of(v->x->dir), str_of(b->ulid.text));
 	bool whole = true;
@@ -236,16 +242,16 @@ static void check_block(struct verifying *v, const struct manifest_block *b)
 		const struct manifest_file *f = manifest_block_file(b, k);
 
 		if (f->bytes)
-			whole &= check(
+			whole &= inspect_verify_check(
 				v, &key, f, path_join(&v->a, str_of(dir), str_of(manifest_block_file_names[k])));
 	}
 	if (whole && !v->rc)
-		read_block(v, dir);
+		inspect_verify_read_block(v, dir);
 	if (fs_remove_tree(&fs_posix, dir, &why) && !v->rc)
 		v->rc = err_copy(&v->err, &why);
 }
 
-static enum err_code read_segment(const char *path, const struct manifest_window *w,
+static enum err_code inspect_verify_read_segment(const char *path, const struct manifest_window *w,
 	const struct manifest_segment *s, struct err *err)
 {
 	struct segment_reader *r = NULL;
@@ -265,7 +271,8 @@ static enum err_code read_segment(const char *path, const struct manifest_window
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static void check_window(struct verifying *v, const struct manifest_window *w)
+static void inspect_verify_check_window(
+	struct inspect_verify_verifying *v, const struct manifest_window *w)
 {
 	char *path = path_join(&v->a, str_of(v->x->dir), STR("segment"));
 	struct manifest_key key;
@@ -273,36 +280,37 @@ static void check_window(struct verifying *v, const struct manifest_window *w)
 
 	for (uint32_t i = 0; i < w->segments_n && path && !v->rc; i++) {
 		key = manifest_key_segment(v->shard, w, &w->segments[i]);
-		if (check(v, &key, &w->segments[i].object, path))
-			judge(v, &key, read_segment(path, w, &w->segments[i], &why), &why);
+		if (inspect_verify_check(v, &key, &w->segments[i].object, path))
+			inspect_verify_judge(
+				v, &key, inspect_verify_read_segment(path, w, &w->segments[i], &why), &why);
 	}
 	if (path)
 		(void)!unlink(path);
 	key = manifest_key_window_deleted(v->shard, w);
 	if (w->deleted.bytes && !v->rc)
-		check(v, &key, &w->deleted, NULL);
+		inspect_verify_check(v, &key, &w->deleted, NULL);
 }
 
-static void check_deep(struct verifying *v)
+static void inspect_verify_check_deep(struct inspect_verify_verifying *v)
 {
 	struct manifest small = { .shard = v->shard, .ids = v->m.ids, .losses = v->m.losses };
 
-	manifest_each_key(&small, check_key, v);
+	manifest_each_key(&small, inspect_verify_check_key, v);
 	for (uint32_t i = 0; i < v->m.windows_n && !v->rc; i++)
-		check_window(v, &v->m.windows[i]);
+		inspect_verify_check_window(v, &v->m.windows[i]);
 	for (uint32_t i = 0; i < v->m.blocks_n && !v->rc; i++)
-		check_block(v, &v->m.blocks[i]);
+		inspect_verify_check_block(v, &v->m.blocks[i]);
 }
 
 /* ---- the end ---- */
 
-static int gone_cmp(const void *a, const void *b)
+static int inspect_verify_gone_cmp(const void *a, const void *b)
 {
 	return str_cmp(((const struct manifest_gone *)a)->key, ((const struct manifest_gone *)b)->key);
 }
 
 /* Findings and orphans as of the manifest that is there in the end. */
-static enum err_code tell(struct verifying *v, struct err *err)
+static enum err_code inspect_verify_tell(struct inspect_verify_verifying *v, struct err *err)
 {
 	struct manifest_key at = manifest_key_of(v->shard);
 	struct key_set then, now;
@@ -329,7 +337,7 @@ static enum err_code tell(struct verifying *v, struct err *err)
 
 		if (str_is(key.key, "manifest") || key_set_has(&then, key.key) ||
 			key_set_has(&now, key.key) ||
-			(m.gone_n && bsearch(&key, m.gone, m.gone_n, sizeof(key), gone_cmp)))
+			(m.gone_n && bsearch(&key, m.gone, m.gone_n, sizeof(key), inspect_verify_gone_cmp)))
 			continue;
 		v->x->orphans++;
 		inspect_note(v->x,
@@ -339,7 +347,7 @@ static enum err_code tell(struct verifying *v, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code verify(struct verifying *v, struct err *err)
+static enum err_code inspect_verify_verify(struct inspect_verify_verifying *v, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(v->shard);
 	enum err_code rc;
@@ -357,21 +365,21 @@ static enum err_code verify(struct verifying *v, struct err *err)
 	v->m.shard = v->shard;
 	v->x->blocks += v->m.blocks_n;
 	if (v->x->dir)
-		check_deep(v);
+		inspect_verify_check_deep(v);
 	else
-		manifest_each_key(&v->m, check_key, v);
-	return v->rc ? err_copy(err, &v->err) : tell(v, err);
+		manifest_each_key(&v->m, inspect_verify_check_key, v);
+	return v->rc ? err_copy(err, &v->err) : inspect_verify_tell(v, err);
 }
 
 enum err_code inspect_verify(struct inspect *x, struct str shard, struct err *err)
 {
-	struct verifying v = { .x = x, .shard = shard };
+	struct inspect_verify_verifying v = { .x = x, .shard = shard };
 	enum err_code rc;
 
 	if ((rc = manifest_check_shard(shard, err)))
 		return rc;
 	arena_init(&v.a, 0);
-	rc = verify(&v, err);
+	rc = inspect_verify_verify(&v, err);
 	arena_release(&v.a);
 	return rc;
 }

@@ -7,16 +7,17 @@
 
 /* ---- what a manifest names ---- */
 
-struct collecting {
+struct cluster_keys_collecting {
 	struct arena *a;
 	struct str shard;
 	struct key_set *out;
 	bool failed;
 };
 
-static bool add_key(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+static bool cluster_keys_add_key(
+	void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
-	struct collecting *c = ctx;
+	struct cluster_keys_collecting *c = ctx;
 	struct str rest = str_dup(c->a, manifest_key_rest(key, c->shard));
 
 	if (!rest.ptr || !arena_array_room(c->a, &c->out->v, c->out->n, 1, &c->out->cap)) {
@@ -27,7 +28,7 @@ static bool add_key(void *ctx, const struct manifest_key *key, const struct mani
 	return true;
 }
 
-static int key_cmp(const void *a, const void *b)
+static int cluster_keys_cmp(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
@@ -35,36 +36,37 @@ static int key_cmp(const void *a, const void *b)
 enum err_code key_set_named(const struct manifest *m, struct str shard, struct arena *a,
 	struct key_set *out, struct err *err)
 {
-	struct collecting c = { a, shard, out, false };
+	struct cluster_keys_collecting c = { a, shard, out, false };
 	struct manifest with = *m;
 
 	with.shard = shard;
 	*out = (struct key_set){ 0 };
-	manifest_each_key(&with, add_key, &c);
+	manifest_each_key(&with, cluster_keys_add_key, &c);
 	if (c.failed)
 		return arena_fail(a, "manifest", err);
 	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), key_cmp);
+		qsort(out->v, out->n, sizeof(*out->v), cluster_keys_cmp);
 	return ERR_OK;
 }
 
 bool key_set_has(const struct key_set *k, struct str rest)
 {
-	return k->n && bsearch(&rest, k->v, k->n, sizeof(*k->v), key_cmp);
+	return k->n && bsearch(&rest, k->v, k->n, sizeof(*k->v), cluster_keys_cmp);
 }
 
 /* ---- what is there ---- */
 
-struct listing {
+struct cluster_keys_listing {
 	struct arena *a;
 	size_t prefix; /* bytes */
 	struct shard_object *v;
 	size_t n, cap;
 };
 
-static enum err_code on_object(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code cluster_keys_on_object(
+	void *ctx, const struct bucket_object *o, struct err *err)
 {
-	struct listing *l = ctx;
+	struct cluster_keys_listing *l = ctx;
 	struct str rest = o->key;
 
 	if (o->is_prefix || rest.len <= l->prefix || rest.len - l->prefix >= BUCKET_KEY_BYTES_MAX)
@@ -78,7 +80,7 @@ static enum err_code on_object(void *ctx, const struct bucket_object *o, struct 
 	return ERR_OK;
 }
 
-static int object_cmp(const void *a, const void *b)
+static int cluster_keys_object_cmp(const void *a, const void *b)
 {
 	const struct shard_object *x = a, *y = b;
 
@@ -89,14 +91,14 @@ enum err_code shard_list_objects(struct bucket *b, struct str shard, struct aren
 	struct shard_object **out, size_t *n, struct err *err)
 {
 	char prefix[MANIFEST_KEY_BYTES_MAX];
-	struct listing l = { .a = a };
+	struct cluster_keys_listing l = { .a = a };
 	enum err_code rc;
 
 	l.prefix = (size_t)snprintf(prefix, sizeof(prefix), "shards/" STR_FMT "/", STR_ARG(shard));
-	if ((rc = bucket_list(b, str_of(prefix), STR(""), STR(""), on_object, &l, err)))
+	if ((rc = bucket_list(b, str_of(prefix), STR(""), STR(""), cluster_keys_on_object, &l, err)))
 		return rc;
 	if (l.n)
-		qsort(l.v, l.n, sizeof(*l.v), object_cmp);
+		qsort(l.v, l.n, sizeof(*l.v), cluster_keys_object_cmp);
 	*out = l.v;
 	*n = l.n;
 	return ERR_OK;
@@ -107,21 +109,22 @@ const struct shard_object *shard_find_object(
 {
 	struct shard_object key = { .rest = rest };
 
-	return n ? bsearch(&key, v, n, sizeof(*v), object_cmp) : NULL;
+	return n ? bsearch(&key, v, n, sizeof(*v), cluster_keys_object_cmp) : NULL;
 }
 
 /* ---- shards ---- */
 
-struct names {
+struct cluster_keys_names {
 	struct arena *a;
 	struct str *v;
 	size_t n, cap;
 };
 
-static enum err_code on_shard(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code cluster_keys_on_shard(
+	void *ctx, const struct bucket_object *o, struct err *err)
 {
 	struct str name = o->key, before = STR("shards/");
-	struct names *l = ctx;
+	struct cluster_keys_names *l = ctx;
 
 	if (!o->is_prefix || !str_has_prefix(name, before) || name.len <= before.len + 1)
 		return ERR_OK;
@@ -139,10 +142,10 @@ static enum err_code on_shard(void *ctx, const struct bucket_object *o, struct e
 enum err_code shard_list_names(
 	struct bucket *b, struct arena *a, struct str **out, size_t *n, struct err *err)
 {
-	struct names l = { .a = a };
+	struct cluster_keys_names l = { .a = a };
 	enum err_code rc;
 
-	if ((rc = bucket_list(b, STR("shards/"), STR("/"), STR(""), on_shard, &l, err)))
+	if ((rc = bucket_list(b, STR("shards/"), STR("/"), STR(""), cluster_keys_on_shard, &l, err)))
 		return rc;
 	*out = l.v;
 	*n = l.n;

@@ -44,7 +44,7 @@ struct lease {
 
 /* ---- tokens ---- */
 
-static void new_token(char out[MANIFEST_TOKEN_LEN + 1])
+static void lease_new_token(char out[MANIFEST_TOKEN_LEN + 1])
 {
 	unsigned char bytes[MANIFEST_TOKEN_LEN / 2] = { 0 };
 
@@ -53,7 +53,7 @@ static void new_token(char out[MANIFEST_TOKEN_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static bool is_token(struct str s)
+static bool lease_is_token(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (!s.ptr[i] || !strchr("0123456789abcdef", s.ptr[i]))
@@ -66,7 +66,7 @@ static bool is_token(struct str s)
  * same token and an older generation, so it does not pass for the directory that wrote the
  * manifest.
  */
-static enum err_code note_owner(struct lease *l, struct err *err)
+static enum err_code lease_note_owner(struct lease *l, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -81,11 +81,12 @@ static enum err_code note_owner(struct lease *l, struct err *err)
 	return rc;
 }
 
-static bool parse_owner(struct lease *l, struct str s)
+static bool lease_parse_owner(struct lease *l, struct str s)
 {
 	struct str token = { s.ptr, MANIFEST_TOKEN_LEN }, number;
 
-	if (s.len < MANIFEST_TOKEN_LEN + 2 || s.ptr[MANIFEST_TOKEN_LEN] != ' ' || !is_token(token))
+	if (s.len < MANIFEST_TOKEN_LEN + 2 || s.ptr[MANIFEST_TOKEN_LEN] != ' ' ||
+		!lease_is_token(token))
 		return false;
 	number = (struct str){ s.ptr + MANIFEST_TOKEN_LEN + 1, s.len - MANIFEST_TOKEN_LEN - 1 };
 	if (!str_to_u64(number, &l->noted))
@@ -95,7 +96,7 @@ static bool parse_owner(struct lease *l, struct str s)
 }
 
 /* The directory's token; a new one where it has none that can be read. */
-static enum err_code load_owner(struct lease *l, struct err *err)
+static enum err_code lease_load_owner(struct lease *l, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -105,7 +106,7 @@ static enum err_code load_owner(struct lease *l, struct err *err)
 		return ERR_OK;
 	if (l->owner_path && fs_exists(l->owner_path)) {
 		rc = fs_read_file(l->owner_path, 256, &b, err);
-		found = !rc && parse_owner(l, str_trim(buf_str(&b)));
+		found = !rc && lease_parse_owner(l, str_trim(buf_str(&b)));
 		if (!found && (!rc || rc == ERR_LIMIT)) {
 			log_warn(
 				"cluster", "token is damaged, a new one is made", LOG_S("path", l->owner_path));
@@ -113,8 +114,8 @@ static enum err_code load_owner(struct lease *l, struct err *err)
 		}
 	}
 	if (!rc && !found) {
-		new_token(l->owner);
-		if ((rc = note_owner(l, err)))
+		lease_new_token(l->owner);
+		if ((rc = lease_note_owner(l, err)))
 			l->owner[0] = '\0';
 	}
 	buf_release(&b);
@@ -123,7 +124,8 @@ static enum err_code load_owner(struct lease *l, struct err *err)
 
 /* ---- opening ---- */
 
-static enum err_code copy_options(struct lease *l, const struct lease_options *o, struct err *err)
+static enum err_code lease_copy_options(
+	struct lease *l, const struct lease_options *o, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(o->shard);
 	char host[MANIFEST_HOST_BYTES_MAX + 1] = "unknown";
@@ -168,8 +170,8 @@ enum err_code lease_open(const struct lease_options *o, struct lease **out, stru
 	arena_init(&l->arena, 0);
 	mutex_init(&l->lock);
 	cond_init(&l->changed);
-	new_token(l->session);
-	if ((rc = copy_options(l, o, err))) {
+	lease_new_token(l->session);
+	if ((rc = lease_copy_options(l, o, err))) {
 		lease_close(l);
 		return rc;
 	}
@@ -189,12 +191,12 @@ void lease_close(struct lease *l)
 
 /* ---- who has it ---- */
 
-static bool is_ours(const struct lease *l, const struct manifest *m)
+static bool lease_is_ours(const struct lease *l, const struct manifest *m)
 {
 	return str_is(m->session, l->session);
 }
 
-static enum err_code say_who(
+static enum err_code lease_say_who(
 	const struct lease *l, const struct manifest *m, bool fenced, struct err *err)
 {
 	struct buf when = { 0 };
@@ -208,16 +210,16 @@ static enum err_code say_who(
 	return ERR_EXISTS;
 }
 
-static enum err_code fence(struct lease *l, const struct manifest *by, struct err *err)
+static enum err_code lease_fence(struct lease *l, const struct manifest *by, struct err *err)
 {
-	say_who(l, by, true, &l->why);
+	lease_say_who(l, by, true, &l->why);
 	atomic_store(&l->fenced, true);
 	return err_copy(err, &l->why);
 }
 
 /* ---- writing ---- */
 
-static enum err_code put(struct lease *l, const struct manifest *contents, struct err *err)
+static enum err_code lease_put(struct lease *l, const struct manifest *contents, struct err *err)
 {
 	struct manifest copy = *contents, *m = &copy;
 	int64_t began = clock_monotonic_ns();
@@ -236,7 +238,7 @@ static enum err_code put(struct lease *l, const struct manifest *contents, struc
 	m->clock_ns = clock_monotonic_ns();
 	m->confirmed_ns = l->put_at_ns;
 	m->generation = ++l->generation;
-	if (note_owner(l, &why)) /* then the next start takes the directory for an older one */
+	if (lease_note_owner(l, &why)) /* then the next start takes the directory for an older one */
 		log_warn("cluster", "token not written", LOG_E(&why));
 	manifest_print(&text, m);
 	if (buf_failed(&text)) {
@@ -264,7 +266,7 @@ static enum err_code put(struct lease *l, const struct manifest *contents, struc
  * What is there, after a write that failed or had no answer? ERR_OK: l->etag is what the next write
  * replaces.
  */
-static enum err_code look_again(struct lease *l, struct err *err)
+static enum err_code lease_look_again(struct lease *l, struct err *err)
 {
 	struct bucket_info info;
 	struct manifest there;
@@ -274,8 +276,8 @@ static enum err_code look_again(struct lease *l, struct err *err)
 	arena_init(&a, 0);
 	rc = manifest_get(l->bucket, l->key, &a, &there, l->etag, err);
 	if (!rc) {
-		if (!is_ours(l, &there))
-			rc = fence(l, &there, err);
+		if (!lease_is_ours(l, &there))
+			rc = lease_fence(l, &there, err);
 	} else if (rc == ERR_NOT_FOUND) {
 		/* An owner after us would have written it: somebody removed it. We know what it said. */
 		if (atomic_load(&l->confirmed))
@@ -299,14 +301,14 @@ enum err_code lease_write(struct lease *l, const struct manifest *m, struct err 
 
 	if (atomic_load(&l->fenced))
 		return err_copy(err, &l->why);
-	if (l->uncertain && (rc = look_again(l, err)))
+	if (l->uncertain && (rc = lease_look_again(l, err)))
 		return rc;
-	rc = put(l, m, err);
+	rc = lease_put(l, m, err);
 	/* An earlier write of ours was done after all, or another owner is there. */
 	for (unsigned i = 0; i < 2 && rc == ERR_EXISTS; i++) {
-		if ((rc = look_again(l, err)))
+		if ((rc = lease_look_again(l, err)))
 			return rc;
-		rc = put(l, m, err);
+		rc = lease_put(l, m, err);
 	}
 	if (rc == ERR_EXISTS) /* it changes under us, but not by another owner; look again later */
 		rc = err_set(err, ERR_UNAVAILABLE, "the manifest " STR_FMT " changes at the same time",
@@ -324,7 +326,7 @@ void lease_cancel(struct lease *l)
 	mutex_unlock(&l->lock);
 }
 
-static bool pause_until(struct lease *l, int64_t until_ns)
+static bool lease_pause_until(struct lease *l, int64_t until_ns)
 {
 	bool canceled;
 
@@ -338,7 +340,7 @@ static bool pause_until(struct lease *l, int64_t until_ns)
 
 /* Waits until the manifest has been the same for the lease's time; *there is read again where it
  * says that its owner ended. */
-static enum err_code wait_for_owner(
+static enum err_code lease_wait_for_owner(
 	struct lease *l, struct arena *a, struct manifest *there, struct err *err)
 {
 	int64_t since = clock_monotonic_ns(), step = l->lease_ns / LOOKS;
@@ -350,7 +352,7 @@ static enum err_code wait_for_owner(
 	log_info("cluster", "waiting for the lease", LOG_S("of", l->what), LOG_STR("name", l->shard),
 		LOG_STR("owner", there->host), LOG_D("time", l->lease_ns));
 	while (clock_monotonic_ns() - since < l->lease_ns) { /* a look each step */
-		if (!pause_until(l, clock_monotonic_ns() + step))
+		if (!lease_pause_until(l, clock_monotonic_ns() + step))
 			return err_set(err, ERR_CANCELED, "no longer waiting for the lease of %s " STR_FMT,
 				l->what, STR_ARG(l->shard));
 		/* Without an answer nothing is known; the conditional write decides. */
@@ -365,12 +367,13 @@ static enum err_code wait_for_owner(
 				STR_ARG(l->key));
 		if (rc)
 			return rc;
-		return there->stopped ? ERR_OK : say_who(l, there, false, err);
+		return there->stopped ? ERR_OK : lease_say_who(l, there, false, err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code claim(struct lease *l, struct arena *a, struct manifest *m, struct err *err)
+static enum err_code lease_claim(
+	struct lease *l, struct arena *a, struct manifest *m, struct err *err)
 {
 	struct manifest there;
 	enum err_code rc;
@@ -378,13 +381,13 @@ static enum err_code claim(struct lease *l, struct arena *a, struct manifest *m,
 	l->generation = m->generation;
 	l->since_ns = clock_now_ns();
 	m->stopped = false;
-	rc = put(l, m, err);
+	rc = lease_put(l, m, err);
 	if (rc != ERR_EXISTS)
 		return rc;
 	if ((rc = manifest_get(l->bucket, l->key, a, &there, l->etag, err)))
 		return rc;
 	/* Somebody was faster. Ours it may be after a write of which we had no answer. */
-	return is_ours(l, &there) ? put(l, m, err) : say_who(l, &there, false, err);
+	return lease_is_ours(l, &there) ? lease_put(l, m, err) : lease_say_who(l, &there, false, err);
 }
 
 enum err_code lease_take(
@@ -396,20 +399,20 @@ enum err_code lease_take(
 	if (!l->no_probe && (rc = bucket_probe(l->bucket, err)))
 		return rc;
 	l->no_probe = true;
-	if ((rc = load_owner(l, err)))
+	if ((rc = lease_load_owner(l, err)))
 		return rc;
 	rc = manifest_get(l->bucket, l->key, a, out, l->etag, err);
 	if (!rc && l->seen[0]) {
 		if (strcmp(l->etag, l->seen))
-			rc = say_who(l, out, false, err);
+			rc = lease_say_who(l, out, false, err);
 	} else if (rc == ERR_NOT_FOUND && !l->seen[0]) {
 		*out = (struct manifest){ .windows = arena_new(a, struct manifest_window),
 			.blocks = arena_new(a, struct manifest_block),
 			.gone = arena_new(a, struct manifest_gone) };
 		l->etag[0] = '\0';
 		rc = out->windows && out->blocks && out->gone ? ERR_OK : err_nomem(err, "lease");
-	} else if (!rc && !str_is(out->owner, l->owner) && !out->stopped && !is_ours(l, out)) {
-		rc = wait_for_owner(l, a, out, err);
+	} else if (!rc && !str_is(out->owner, l->owner) && !out->stopped && !lease_is_ours(l, out)) {
+		rc = lease_wait_for_owner(l, a, out, err);
 	}
 	if (rc)
 		return rc;
@@ -421,7 +424,7 @@ enum err_code lease_take(
 		out->windows[i].kept = true;
 	for (uint32_t i = 0; i < out->blocks_n && !*same && !l->seen[0]; i++)
 		out->blocks[i].kept = true;
-	if ((rc = claim(l, a, out, err)))
+	if ((rc = lease_claim(l, a, out, err)))
 		return rc;
 	log_info("cluster", "lease taken", LOG_S("of", l->what), LOG_STR("name", l->shard),
 		LOG_I("generation", l->generation), LOG_I("blocks", out->blocks_n),

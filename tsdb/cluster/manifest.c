@@ -43,7 +43,7 @@ enum err_code manifest_check_shard(struct str name, struct err *err)
 
 /* ---- order ---- */
 
-static int window_cmp(const void *a, const void *b)
+static int manifest_window_cmp(const void *a, const void *b)
 {
 	const struct manifest_window *x = a, *y = b;
 
@@ -52,7 +52,7 @@ static int window_cmp(const void *a, const void *b)
 	return x->identity < y->identity ? -1 : x->identity > y->identity;
 }
 
-static int block_cmp(const void *a, const void *b)
+static int manifest_block_cmp(const void *a, const void *b)
 {
 	const struct manifest_block *x = a, *y = b;
 
@@ -61,14 +61,15 @@ static int block_cmp(const void *a, const void *b)
 	return strcmp(x->ulid.text, y->ulid.text);
 }
 
-static int gone_cmp(const void *a, const void *b)
+static int manifest_gone_cmp(const void *a, const void *b)
 {
 	const struct manifest_gone *x = a, *y = b;
 
 	return str_cmp(x->key, y->key);
 }
 
-static void sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *))
+static void cluster_manifest_sort(
+	void *v, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n)
 		qsort(v, n, size, cmp);
@@ -76,14 +77,14 @@ static void sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const 
 
 void manifest_sort(struct manifest *m)
 {
-	sort(m->windows, m->windows_n, sizeof(*m->windows), window_cmp);
-	sort(m->blocks, m->blocks_n, sizeof(*m->blocks), block_cmp);
-	sort(m->gone, m->gone_n, sizeof(*m->gone), gone_cmp);
+	cluster_manifest_sort(m->windows, m->windows_n, sizeof(*m->windows), manifest_window_cmp);
+	cluster_manifest_sort(m->blocks, m->blocks_n, sizeof(*m->blocks), manifest_block_cmp);
+	cluster_manifest_sort(m->gone, m->gone_n, sizeof(*m->gone), manifest_gone_cmp);
 }
 
 /* ---- printing ---- */
 
-static void add_hash(struct json *j, const char *name, uint64_t hash)
+static void manifest_add_hash(struct json *j, const char *name, uint64_t hash)
 {
 	char text[17];
 
@@ -92,30 +93,30 @@ static void add_hash(struct json *j, const char *name, uint64_t hash)
 	json_cstr(j, text);
 }
 
-static void add_number(struct json *j, const char *name, int64_t v)
+static void manifest_add_number(struct json *j, const char *name, int64_t v)
 {
 	json_key(j, name);
 	json_i64(j, v);
 }
 
-static void add_bytes(struct json *j, const struct manifest_file *f)
+static void manifest_add_bytes(struct json *j, const struct manifest_file *f)
 {
 	json_key(j, "bytes");
 	json_u64(j, f->bytes);
-	add_hash(j, "xxh3", f->hash);
+	manifest_add_hash(j, "xxh3", f->hash);
 }
 
-static void add_file(struct json *j, const char *name, const struct manifest_file *f)
+static void manifest_add_file(struct json *j, const char *name, const struct manifest_file *f)
 {
 	if (!f->bytes)
 		return;
 	json_key(j, name);
 	json_object(j);
-	add_bytes(j, f);
+	manifest_add_bytes(j, f);
 	json_object_end(j);
 }
 
-static void add_flag(struct json *j, const char *name, bool v)
+static void manifest_add_flag(struct json *j, const char *name, bool v)
 {
 	if (!v)
 		return;
@@ -123,7 +124,7 @@ static void add_flag(struct json *j, const char *name, bool v)
 	json_bool(j, v);
 }
 
-static void add_windows(struct json *j, const struct manifest *m)
+static void manifest_add_windows(struct json *j, const struct manifest *m)
 {
 	json_key(j, "windows");
 	json_array(j);
@@ -131,28 +132,28 @@ static void add_windows(struct json *j, const struct manifest *m)
 		const struct manifest_window *w = &m->windows[i];
 
 		json_object(j);
-		add_number(j, "start_ns", w->start_ns);
-		add_number(j, "end_ns", w->end_ns);
-		add_hash(j, "identity", w->identity);
+		manifest_add_number(j, "start_ns", w->start_ns);
+		manifest_add_number(j, "end_ns", w->end_ns);
+		manifest_add_hash(j, "identity", w->identity);
 		json_key(j, "segments");
 		json_array(j);
 		for (uint32_t k = 0; k < w->segments_n; k++) {
 			json_object(j);
-			add_number(j, "first", (int64_t)w->segments[k].first);
-			add_number(j, "last", (int64_t)w->segments[k].last);
-			add_bytes(j, &w->segments[k].object);
+			manifest_add_number(j, "first", (int64_t)w->segments[k].first);
+			manifest_add_number(j, "last", (int64_t)w->segments[k].last);
+			manifest_add_bytes(j, &w->segments[k].object);
 			json_object_end(j);
 		}
 		json_array_end(j);
-		add_file(j, "deleted", &w->deleted);
-		add_flag(j, "kept", w->kept);
-		add_flag(j, "apart", w->apart);
+		manifest_add_file(j, "deleted", &w->deleted);
+		manifest_add_flag(j, "kept", w->kept);
+		manifest_add_flag(j, "apart", w->apart);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-static void add_blocks(struct json *j, const struct manifest *m)
+static void manifest_add_blocks(struct json *j, const struct manifest *m)
 {
 	json_key(j, "blocks");
 	json_array(j);
@@ -162,26 +163,26 @@ static void add_blocks(struct json *j, const struct manifest *m)
 		json_object(j);
 		json_key(j, "ulid");
 		json_cstr(j, b->ulid.text);
-		add_number(j, "min_ns", b->min_ns);
-		add_number(j, "max_ns", b->max_ns);
-		add_number(j, "level", b->level);
+		manifest_add_number(j, "min_ns", b->min_ns);
+		manifest_add_number(j, "max_ns", b->max_ns);
+		manifest_add_number(j, "level", b->level);
 		json_key(j, "raw");
 		json_bool(j, b->raw);
 		json_key(j, "files");
 		json_object(j);
 		for (unsigned k = 0; k < MANIFEST_BLOCK_DELETED; k++)
-			add_file(j, manifest_block_file_names[k], manifest_block_file(b, k));
+			manifest_add_file(j, manifest_block_file_names[k], manifest_block_file(b, k));
 		json_object_end(j);
-		add_file(j, "deleted", &b->deleted);
-		add_flag(j, "meta_changed", b->meta_changed);
-		add_flag(j, "kept", b->kept);
-		add_flag(j, "apart", b->apart);
+		manifest_add_file(j, "deleted", &b->deleted);
+		manifest_add_flag(j, "meta_changed", b->meta_changed);
+		manifest_add_flag(j, "kept", b->kept);
+		manifest_add_flag(j, "apart", b->apart);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-static void add_gone(struct json *j, const struct manifest *m)
+static void manifest_add_gone(struct json *j, const struct manifest *m)
 {
 	json_key(j, "gone");
 	json_array(j);
@@ -189,13 +190,13 @@ static void add_gone(struct json *j, const struct manifest *m)
 		json_object(j);
 		json_key(j, "key");
 		json_str(j, m->gone[i].key);
-		add_number(j, "at_ns", m->gone[i].at_ns);
+		manifest_add_number(j, "at_ns", m->gone[i].at_ns);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-static void add_str(struct json *j, const char *name, struct str v)
+static void manifest_add_str(struct json *j, const char *name, struct str v)
 {
 	json_key(j, name);
 	json_str(j, v);
@@ -208,37 +209,37 @@ void manifest_print(struct buf *out, const struct manifest *m)
 
 	json_init(&j, out);
 	json_object(&j);
-	add_number(&j, "version", MANIFEST_VERSION);
-	add_str(&j, "shard", m->shard);
-	add_str(&j, "owner", m->owner);
-	add_str(&j, "session", m->session);
-	add_str(&j, "host", m->host);
-	add_number(&j, "generation", (int64_t)m->generation);
-	add_number(&j, "since_ns", m->since_ns);
-	add_number(&j, "written_ns", m->written_ns);
-	add_number(&j, "through_ns", m->through_ns);
-	add_number(&j, "interval_ns", m->interval_ns);
+	manifest_add_number(&j, "version", MANIFEST_VERSION);
+	manifest_add_str(&j, "shard", m->shard);
+	manifest_add_str(&j, "owner", m->owner);
+	manifest_add_str(&j, "session", m->session);
+	manifest_add_str(&j, "host", m->host);
+	manifest_add_number(&j, "generation", (int64_t)m->generation);
+	manifest_add_number(&j, "since_ns", m->since_ns);
+	manifest_add_number(&j, "written_ns", m->written_ns);
+	manifest_add_number(&j, "through_ns", m->through_ns);
+	manifest_add_number(&j, "interval_ns", m->interval_ns);
 	if (m->clock_ns)
-		add_number(&j, "clock_ns", m->clock_ns);
+		manifest_add_number(&j, "clock_ns", m->clock_ns);
 	if (m->confirmed_ns)
-		add_number(&j, "confirmed_ns", m->confirmed_ns);
+		manifest_add_number(&j, "confirmed_ns", m->confirmed_ns);
 	if (m->dropped_ns)
-		add_number(&j, "dropped_ns", m->dropped_ns);
+		manifest_add_number(&j, "dropped_ns", m->dropped_ns);
 	if (m->dropped_size_ns)
-		add_number(&j, "dropped_size_ns", m->dropped_size_ns);
+		manifest_add_number(&j, "dropped_size_ns", m->dropped_size_ns);
 	if (m->lives)
-		add_number(&j, "lives", (int64_t)m->lives);
+		manifest_add_number(&j, "lives", (int64_t)m->lives);
 	json_key(&j, "stopped");
 	json_bool(&j, m->stopped);
-	add_flag(&j, "uncompared", m->uncompared);
+	manifest_add_flag(&j, "uncompared", m->uncompared);
 	json_key(&j, "files");
 	json_object(&j);
-	add_file(&j, "ids", &m->ids);
-	add_file(&j, "losses", &m->losses);
+	manifest_add_file(&j, "ids", &m->ids);
+	manifest_add_file(&j, "losses", &m->losses);
 	json_object_end(&j);
-	add_windows(&j, m);
-	add_blocks(&j, m);
-	add_gone(&j, m);
+	manifest_add_windows(&j, m);
+	manifest_add_blocks(&j, m);
+	manifest_add_gone(&j, m);
 	json_object_end(&j);
 	if (buf_failed(out))
 		return;
@@ -275,7 +276,8 @@ struct manifest_key manifest_key_block(
 	return k;
 }
 
-static int window_key(struct manifest_key *k, struct str shard, const struct manifest_window *w)
+static int manifest_key_window(
+	struct manifest_key *k, struct str shard, const struct manifest_window *w)
 {
 	assert(shard.len <= MANIFEST_SHARD_BYTES_MAX);
 	return snprintf(k->text, sizeof(k->text), SHARD_KEY "head/%" PRId64 "-%016" PRIx64 "/",
@@ -286,7 +288,7 @@ struct manifest_key manifest_key_segment(
 	struct str shard, const struct manifest_window *w, const struct manifest_segment *s)
 {
 	struct manifest_key k;
-	int n = window_key(&k, shard, w);
+	int n = manifest_key_window(&k, shard, w);
 
 	snprintf(k.text + n, sizeof(k.text) - (size_t)n, "%020" PRIu64 "-%016" PRIx64, s->last,
 		s->object.hash);
@@ -296,7 +298,7 @@ struct manifest_key manifest_key_segment(
 struct manifest_key manifest_key_window_deleted(struct str shard, const struct manifest_window *w)
 {
 	struct manifest_key k;
-	int n = window_key(&k, shard, w);
+	int n = manifest_key_window(&k, shard, w);
 
 	snprintf(k.text + n, sizeof(k.text) - (size_t)n, "deleted-%016" PRIx64, w->deleted.hash);
 	return k;
@@ -313,37 +315,39 @@ struct manifest_key manifest_key_small(
 	return k;
 }
 
-static bool show(manifest_key_fn fn, void *ctx, struct manifest_key key, struct manifest_file f)
+static bool manifest_show(
+	manifest_key_fn fn, void *ctx, struct manifest_key key, struct manifest_file f)
 {
 	return !f.bytes || fn(ctx, &key, &f);
 }
 
-static bool show_window(
+static bool manifest_show_window(
 	const struct manifest *m, const struct manifest_window *w, manifest_key_fn fn, void *ctx)
 {
 	for (uint32_t k = 0; k < w->segments_n; k++)
-		if (!show(
+		if (!manifest_show(
 				fn, ctx, manifest_key_segment(m->shard, w, &w->segments[k]), w->segments[k].object))
 			return false;
-	return show(fn, ctx, manifest_key_window_deleted(m->shard, w), w->deleted);
+	return manifest_show(fn, ctx, manifest_key_window_deleted(m->shard, w), w->deleted);
 }
 
 void manifest_each_key(const struct manifest *m, manifest_key_fn fn, void *ctx)
 {
-	if (!show(fn, ctx, manifest_key_small(m->shard, "ids", &m->ids), m->ids) ||
-		!show(fn, ctx, manifest_key_small(m->shard, "losses", &m->losses), m->losses))
+	if (!manifest_show(fn, ctx, manifest_key_small(m->shard, "ids", &m->ids), m->ids) ||
+		!manifest_show(fn, ctx, manifest_key_small(m->shard, "losses", &m->losses), m->losses))
 		return;
 	for (uint32_t i = 0; i < m->windows_n; i++)
-		if (!show_window(m, &m->windows[i], fn, ctx))
+		if (!manifest_show_window(m, &m->windows[i], fn, ctx))
 			return;
 	for (uint32_t i = 0; i < m->blocks_n; i++)
 		for (unsigned k = 0; k < MANIFEST_BLOCK_FILES; k++)
-			if (!show(fn, ctx, manifest_key_block(m->shard, &m->blocks[i], k),
+			if (!manifest_show(fn, ctx, manifest_key_block(m->shard, &m->blocks[i], k),
 					*manifest_block_file(&m->blocks[i], k)))
 				return;
 }
 
-static bool add_up(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+static bool manifest_add_up(
+	void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
 	*(uint64_t *)ctx += f->bytes;
 	return true;
@@ -353,14 +357,14 @@ uint64_t manifest_bytes(const struct manifest *m)
 {
 	uint64_t bytes = 0;
 
-	manifest_each_key(m, add_up, &bytes);
+	manifest_each_key(m, manifest_add_up, &bytes);
 	return bytes;
 }
 
 /* ---- what is not shown ---- */
 
 /* Of those that are shown. Blocks are ascending by their begin. */
-static bool meets_shown(const struct manifest *m, int64_t min_ns, int64_t max_ns,
+static bool manifest_meets_shown(const struct manifest *m, int64_t min_ns, int64_t max_ns,
 	const bool *windows, const bool *blocks)
 {
 	for (uint32_t i = 0; i < m->blocks_n && m->blocks[i].min_ns < max_ns; i++)
@@ -382,12 +386,12 @@ void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks)
 		const struct manifest_block *b = &m->blocks[i];
 
 		if (blocks[i] && !b->apart)
-			blocks[i] = meets_shown(m, b->min_ns, b->max_ns, windows, blocks);
+			blocks[i] = manifest_meets_shown(m, b->min_ns, b->max_ns, windows, blocks);
 	}
 	for (uint32_t i = 0; i < m->windows_n; i++) {
 		const struct manifest_window *w = &m->windows[i];
 
 		if (windows[i] && !w->apart)
-			windows[i] = meets_shown(m, w->start_ns, w->end_ns, windows, blocks);
+			windows[i] = manifest_meets_shown(m, w->start_ns, w->end_ns, windows, blocks);
 	}
 }

@@ -16,14 +16,14 @@
 
 /* ---- members ---- */
 
-static enum err_code wrong(const char *what, const char *member, struct err *err)
+static enum err_code manifest_read_wrong(const char *what, const char *member, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s: member \"%s\" is missing or wrong", what, member);
 }
 
 #define CHECKSUM_BYTES 31u /* "checksum":"0123456789abcdef"} and the line's end */
 
-static enum err_code check_sum(struct str text, struct err *err)
+static enum err_code manifest_read_check_sum(struct str text, struct err *err)
 {
 	char want[CHECKSUM_BYTES + 1];
 	size_t n;
@@ -40,7 +40,8 @@ static enum err_code check_sum(struct str text, struct err *err)
 	return ERR_OK;
 }
 
-static bool get_int(const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
+static bool manifest_read_get_int(
+	const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -50,17 +51,17 @@ static bool get_int(const json_t *o, const char *name, int64_t min, int64_t max,
 	return true;
 }
 
-static bool get_count(const json_t *o, const char *name, uint64_t min, uint64_t *out)
+static bool manifest_read_get_count(const json_t *o, const char *name, uint64_t min, uint64_t *out)
 {
 	int64_t v;
 
-	if (!get_int(o, name, (int64_t)min, INT64_MAX, &v))
+	if (!manifest_read_get_int(o, name, (int64_t)min, INT64_MAX, &v))
 		return false;
 	*out = (uint64_t)v;
 	return true;
 }
 
-static bool get_str(const json_t *o, const char *name, struct str *out)
+static bool manifest_read_get_str(const json_t *o, const char *name, struct str *out)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -71,7 +72,7 @@ static bool get_str(const json_t *o, const char *name, struct str *out)
 }
 
 /* false where there is none */
-static bool get_flag(const json_t *o, const char *name, bool *out)
+static bool manifest_read_get_flag(const json_t *o, const char *name, bool *out)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -79,7 +80,7 @@ static bool get_flag(const json_t *o, const char *name, bool *out)
 	return !v || json_is_boolean(v);
 }
 
-static bool is_hex(struct str s, size_t len)
+static bool manifest_read_is_hex(struct str s, size_t len)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (!strchr("0123456789abcdef", s.ptr[i]) || !s.ptr[i])
@@ -87,36 +88,37 @@ static bool is_hex(struct str s, size_t len)
 	return s.len == len;
 }
 
-static bool get_hash(const json_t *o, const char *name, uint64_t *out)
+static bool manifest_read_get_hash(const json_t *o, const char *name, uint64_t *out)
 {
 	struct str s;
 
-	if (!get_str(o, name, &s) || !is_hex(s, 16))
+	if (!manifest_read_get_str(o, name, &s) || !manifest_read_is_hex(s, 16))
 		return false;
 	*out = strtoull(s.ptr, NULL, 16);
 	return true;
 }
 
-static bool get_bytes(const json_t *o, struct manifest_file *f)
+static bool manifest_read_get_bytes(const json_t *o, struct manifest_file *f)
 {
-	return get_count(o, "bytes", 1, &f->bytes) && get_hash(o, "xxh3", &f->hash);
+	return manifest_read_get_count(o, "bytes", 1, &f->bytes) &&
+		manifest_read_get_hash(o, "xxh3", &f->hash);
 }
 
 /* Not there is fine. */
-static bool get_file(const json_t *o, const char *name, struct manifest_file *f)
+static bool manifest_read_get_file(const json_t *o, const char *name, struct manifest_file *f)
 {
 	const json_t *v = json_object_get(o, name);
 
-	return !v || get_bytes(v, f);
+	return !v || manifest_read_get_bytes(v, f);
 }
 
 /* An array's elements within a limit. */
-static enum err_code get_array(const json_t *o, const char *what, const char *name, size_t max,
-	const json_t **out, uint32_t *n, struct err *err)
+static enum err_code manifest_read_get_array(const json_t *o, const char *what, const char *name,
+	size_t max, const json_t **out, uint32_t *n, struct err *err)
 {
 	*out = json_object_get(o, name);
 	if (!json_is_array(*out))
-		return wrong(what, name, err);
+		return manifest_read_wrong(what, name, err);
 	if (json_array_size(*out) > max)
 		return err_set(
 			err, ERR_LIMIT, "%s: %zu %s, limit %zu", what, json_array_size(*out), name, max);
@@ -133,7 +135,8 @@ static enum err_code read_segments(
 	uint64_t next = 1;
 	enum err_code rc;
 
-	if ((rc = get_array(o, "window", "segments", MANIFEST_SEGMENTS_MAX, &all, &w->segments_n, err)))
+	if ((rc = manifest_read_get_array(
+			 o, "window", "segments", MANIFEST_SEGMENTS_MAX, &all, &w->segments_n, err)))
 		return rc;
 	if (!(w->segments = arena_array(a, struct manifest_segment, w->segments_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -141,9 +144,10 @@ static enum err_code read_segments(
 		const json_t *v = json_array_get(all, i);
 		struct manifest_segment *s = &w->segments[i];
 
-		if (!get_count(v, "first", 1, &s->first) || !get_count(v, "last", 1, &s->last) ||
-			!get_bytes(v, &s->object) || s->last < s->first)
-			return wrong("window", "segments", err);
+		if (!manifest_read_get_count(v, "first", 1, &s->first) ||
+			!manifest_read_get_count(v, "last", 1, &s->last) ||
+			!manifest_read_get_bytes(v, &s->object) || s->last < s->first)
+			return manifest_read_wrong("window", "segments", err);
 		if (s->first != next)
 			return err_set(err, ERR_CORRUPT,
 				"window: a segment begins with batch %" PRIu64 ", not %" PRIu64, s->first, next);
@@ -152,21 +156,21 @@ static enum err_code read_segments(
 	return ERR_OK;
 }
 
-static enum err_code read_window(
+static enum err_code manifest_read_window(
 	const json_t *o, struct arena *a, struct manifest_window *w, struct err *err)
 {
-	if (!get_int(o, "start_ns", 0, TIME_MAX_NS, &w->start_ns))
-		return wrong("window", "start_ns", err);
-	if (!get_int(o, "end_ns", w->start_ns + 1, TIME_MAX_NS, &w->end_ns))
-		return wrong("window", "end_ns", err);
-	if (!get_hash(o, "identity", &w->identity))
-		return wrong("window", "identity", err);
-	if (!get_file(o, "deleted", &w->deleted))
-		return wrong("window", "deleted", err);
-	if (!get_flag(o, "kept", &w->kept))
-		return wrong("window", "kept", err);
-	if (!get_flag(o, "apart", &w->apart))
-		return wrong("window", "apart", err);
+	if (!manifest_read_get_int(o, "start_ns", 0, TIME_MAX_NS, &w->start_ns))
+		return manifest_read_wrong("window", "start_ns", err);
+	if (!manifest_read_get_int(o, "end_ns", w->start_ns + 1, TIME_MAX_NS, &w->end_ns))
+		return manifest_read_wrong("window", "end_ns", err);
+	if (!manifest_read_get_hash(o, "identity", &w->identity))
+		return manifest_read_wrong("window", "identity", err);
+	if (!manifest_read_get_file(o, "deleted", &w->deleted))
+		return manifest_read_wrong("window", "deleted", err);
+	if (!manifest_read_get_flag(o, "kept", &w->kept))
+		return manifest_read_wrong("window", "kept", err);
+	if (!manifest_read_get_flag(o, "apart", &w->apart))
+		return manifest_read_wrong("window", "apart", err);
 	return read_segments(o, a, w, err);
 }
 
@@ -176,14 +180,15 @@ static enum err_code read_windows(
 	const json_t *all;
 	enum err_code rc;
 
-	if ((rc = get_array(o, "manifest", "windows", MANIFEST_WINDOWS_MAX, &all, &m->windows_n, err)))
+	if ((rc = manifest_read_get_array(
+			 o, "manifest", "windows", MANIFEST_WINDOWS_MAX, &all, &m->windows_n, err)))
 		return rc;
 	if (!(m->windows = arena_array(a, struct manifest_window, m->windows_n + 1)))
 		return arena_fail(a, "manifest", err);
 	for (uint32_t i = 0; i < m->windows_n; i++) {
 		struct manifest_window *w = &m->windows[i];
 
-		if ((rc = read_window(json_array_get(all, i), a, w, err)))
+		if ((rc = manifest_read_window(json_array_get(all, i), a, w, err)))
 			return rc;
 		if (i &&
 			(w[-1].start_ns > w->start_ns ||
@@ -195,44 +200,49 @@ static enum err_code read_windows(
 
 /* ---- blocks ---- */
 
-static enum err_code read_block(const json_t *o, struct manifest_block *b, struct err *err)
+static enum err_code manifest_read_block(const json_t *o, struct manifest_block *b, struct err *err)
 {
 	const json_t *files = json_object_get(o, "files"), *raw = json_object_get(o, "raw");
 	struct str ulid;
 	int64_t level;
 
-	if (!get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &b->ulid))
-		return wrong("block", "ulid", err);
-	if (!get_int(o, "min_ns", -TIME_MAX_NS, TIME_MAX_NS, &b->min_ns))
-		return wrong("block", "min_ns", err);
-	if (!get_int(o, "max_ns", b->min_ns, TIME_MAX_NS, &b->max_ns))
-		return wrong("block", "max_ns", err);
-	if (!get_int(o, "level", 0, UINT32_MAX, &level))
-		return wrong("block", "level", err);
+	if (!manifest_read_get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &b->ulid))
+		return manifest_read_wrong("block", "ulid", err);
+	if (!manifest_read_get_int(o, "min_ns", -TIME_MAX_NS, TIME_MAX_NS, &b->min_ns))
+		return manifest_read_wrong("block", "min_ns", err);
+	if (!manifest_read_get_int(o, "max_ns", b->min_ns, TIME_MAX_NS, &b->max_ns))
+		return manifest_read_wrong("block", "max_ns", err);
+	if (!manifest_read_get_int(o, "level", 0, UINT32_MAX, &level))
+		return manifest_read_wrong("block", "level", err);
 	b->level = (uint32_t)level;
 	if (!json_is_boolean(raw))
-		return wrong("block", "raw", err);
+		return manifest_read_wrong("block", "raw", err);
 	b->raw = json_is_true(raw);
-	if (!get_file(files, "rows.ldb", &b->rows) || !get_file(files, "rollups.ldb", &b->rollups) ||
-		!get_file(files, "spare", &b->spare) || !get_file(files, "meta.json", &b->meta) ||
-		!b->meta.bytes || !b->rollups.bytes || b->raw != (b->rows.bytes > 0))
-		return wrong("block", "files", err);
-	if (!get_file(o, "deleted", &b->deleted))
-		return wrong("block", "deleted", err);
-	if (!get_flag(o, "meta_changed", &b->meta_changed))
-		return wrong("block", "meta_changed", err);
-	if (!get_flag(o, "kept", &b->kept))
-		return wrong("block", "kept", err);
-	return get_flag(o, "apart", &b->apart) ? ERR_OK : wrong("block", "apart", err);
+	if (!manifest_read_get_file(files, "rows.ldb", &b->rows) ||
+		!manifest_read_get_file(files, "rollups.ldb", &b->rollups) ||
+		!manifest_read_get_file(files, "spare", &b->spare) ||
+		!manifest_read_get_file(files, "meta.json", &b->meta) || !b->meta.bytes ||
+		!b->rollups.bytes || b->raw != (b->rows.bytes > 0))
+		return manifest_read_wrong("block", "files", err);
+	if (!manifest_read_get_file(o, "deleted", &b->deleted))
+		return manifest_read_wrong("block", "deleted", err);
+	if (!manifest_read_get_flag(o, "meta_changed", &b->meta_changed))
+		return manifest_read_wrong("block", "meta_changed", err);
+	if (!manifest_read_get_flag(o, "kept", &b->kept))
+		return manifest_read_wrong("block", "kept", err);
+	return manifest_read_get_flag(o, "apart", &b->apart) ?
+		ERR_OK :
+		manifest_read_wrong("block", "apart", err);
 }
 
-static int ulid_cmp(const void *a, const void *b)
+static int manifest_read_ulid_cmp(const void *a, const void *b)
 {
 	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
 }
 
 /* Each ULID once. */
-static enum err_code check_ulids(const struct manifest *m, struct arena *a, struct err *err)
+static enum err_code manifest_read_check_ulids(
+	const struct manifest *m, struct arena *a, struct err *err)
 {
 	struct ulid *v = arena_array(a, struct ulid, m->blocks_n + 1);
 
@@ -240,9 +250,9 @@ static enum err_code check_ulids(const struct manifest *m, struct arena *a, stru
 		return arena_fail(a, "manifest", err);
 	for (uint32_t i = 0; i < m->blocks_n; i++)
 		v[i] = m->blocks[i].ulid;
-	qsort(v, m->blocks_n, sizeof(*v), ulid_cmp);
+	qsort(v, m->blocks_n, sizeof(*v), manifest_read_ulid_cmp);
 	for (uint32_t i = 1; i < m->blocks_n; i++)
-		if (ulid_cmp(&v[i - 1], &v[i]) == 0)
+		if (manifest_read_ulid_cmp(&v[i - 1], &v[i]) == 0)
 			return err_set(err, ERR_CORRUPT, "block %s is there twice", v[i].text);
 	return ERR_OK;
 }
@@ -253,19 +263,20 @@ static enum err_code read_blocks(
 	const json_t *all;
 	enum err_code rc;
 
-	if ((rc = get_array(o, "manifest", "blocks", MANIFEST_BLOCKS_MAX, &all, &m->blocks_n, err)))
+	if ((rc = manifest_read_get_array(
+			 o, "manifest", "blocks", MANIFEST_BLOCKS_MAX, &all, &m->blocks_n, err)))
 		return rc;
 	if (!(m->blocks = arena_array(a, struct manifest_block, m->blocks_n + 1)))
 		return arena_fail(a, "manifest", err);
 	for (uint32_t i = 0; i < m->blocks_n; i++) {
 		struct manifest_block *b = &m->blocks[i];
 
-		if ((rc = read_block(json_array_get(all, i), b, err)))
+		if ((rc = manifest_read_block(json_array_get(all, i), b, err)))
 			return rc;
 		if (i && b[-1].min_ns > b->min_ns)
 			return err_set(err, ERR_CORRUPT, "blocks are not in order");
 	}
-	return check_ulids(m, a, err);
+	return manifest_read_check_ulids(m, a, err);
 }
 
 /* ---- the rest ---- */
@@ -277,7 +288,8 @@ static enum err_code read_gone(
 	enum err_code rc;
 	struct str key;
 
-	if ((rc = get_array(o, "manifest", "gone", MANIFEST_GONE_MAX, &all, &m->gone_n, err)))
+	if ((rc = manifest_read_get_array(
+			 o, "manifest", "gone", MANIFEST_GONE_MAX, &all, &m->gone_n, err)))
 		return rc;
 	if (!(m->gone = arena_array(a, struct manifest_gone, m->gone_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -285,9 +297,10 @@ static enum err_code read_gone(
 		const json_t *v = json_array_get(all, i);
 		struct manifest_gone *g = &m->gone[i];
 
-		if (!get_str(v, "key", &key) || !key.len || key.len >= BUCKET_KEY_BYTES_MAX ||
-			str_is(key, "manifest") || !get_int(v, "at_ns", -TIME_MAX_NS, TIME_MAX_NS, &g->at_ns))
-			return wrong("manifest", "gone", err);
+		if (!manifest_read_get_str(v, "key", &key) || !key.len || key.len >= BUCKET_KEY_BYTES_MAX ||
+			str_is(key, "manifest") ||
+			!manifest_read_get_int(v, "at_ns", -TIME_MAX_NS, TIME_MAX_NS, &g->at_ns))
+			return manifest_read_wrong("manifest", "gone", err);
 		g->key = str_dup(a, key);
 		if (!g->key.ptr)
 			return arena_fail(a, "manifest", err);
@@ -298,13 +311,13 @@ static enum err_code read_gone(
 }
 
 /* A string of the text that outlives it. */
-static enum err_code copy(
+static enum err_code manifest_read_copy(
 	const json_t *o, const char *name, struct arena *a, struct str *out, struct err *err)
 {
 	struct str s;
 
-	if (!get_str(o, name, &s))
-		return wrong("manifest", name, err);
+	if (!manifest_read_get_str(o, name, &s))
+		return manifest_read_wrong("manifest", name, err);
 	*out = str_dup(a, s);
 	return out->ptr ? ERR_OK : arena_fail(a, "manifest", err);
 }
@@ -314,19 +327,22 @@ static enum err_code read_owner(
 {
 	enum err_code rc;
 
-	if ((rc = copy(o, "shard", a, &m->shard, err)) || (rc = copy(o, "owner", a, &m->owner, err)) ||
-		(rc = copy(o, "session", a, &m->session, err)) || (rc = copy(o, "host", a, &m->host, err)))
+	if ((rc = manifest_read_copy(o, "shard", a, &m->shard, err)) ||
+		(rc = manifest_read_copy(o, "owner", a, &m->owner, err)) ||
+		(rc = manifest_read_copy(o, "session", a, &m->session, err)) ||
+		(rc = manifest_read_copy(o, "host", a, &m->host, err)))
 		return rc;
 	if (manifest_check_shard(m->shard, NULL))
-		return wrong("manifest", "shard", err);
-	if (!is_hex(m->owner, MANIFEST_TOKEN_LEN))
-		return wrong("manifest", "owner", err);
-	if (!is_hex(m->session, MANIFEST_TOKEN_LEN))
-		return wrong("manifest", "session", err);
-	return m->host.len <= MANIFEST_HOST_BYTES_MAX ? ERR_OK : wrong("manifest", "host", err);
+		return manifest_read_wrong("manifest", "shard", err);
+	if (!manifest_read_is_hex(m->owner, MANIFEST_TOKEN_LEN))
+		return manifest_read_wrong("manifest", "owner", err);
+	if (!manifest_read_is_hex(m->session, MANIFEST_TOKEN_LEN))
+		return manifest_read_wrong("manifest", "session", err);
+	return m->host.len <= MANIFEST_HOST_BYTES_MAX ? ERR_OK :
+													manifest_read_wrong("manifest", "host", err);
 }
 
-static enum err_code read_object(
+static enum err_code manifest_read_object(
 	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
 {
 	static const struct {
@@ -344,36 +360,37 @@ static enum err_code read_object(
 	enum err_code rc;
 	int64_t v;
 
-	if (!get_int(o, "version", 0, INT64_MAX, &v))
-		return wrong("manifest", "version", err);
+	if (!manifest_read_get_int(o, "version", 0, INT64_MAX, &v))
+		return manifest_read_wrong("manifest", "version", err);
 	if (v != MANIFEST_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
 			"version %" PRId64 " was written by another program; this one reads version %d", v,
 			MANIFEST_VERSION);
 	if ((rc = read_owner(o, a, m, err)))
 		return rc;
-	if (!get_count(o, "generation", 0, &m->generation))
-		return wrong("manifest", "generation", err);
+	if (!manifest_read_get_count(o, "generation", 0, &m->generation))
+		return manifest_read_wrong("manifest", "generation", err);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		if (!get_int(o, times[i].name, 0, TIME_MAX_NS, &v))
-			return wrong("manifest", times[i].name, err);
+		if (!manifest_read_get_int(o, times[i].name, 0, TIME_MAX_NS, &v))
+			return manifest_read_wrong("manifest", times[i].name, err);
 		memcpy((char *)m + times[i].offset, &v, sizeof(v));
 	}
 	for (size_t i = 0; i < sizeof(perhaps) / sizeof(perhaps[0]); i++) {
 		if (!json_object_get(o, perhaps[i].name))
 			continue;
-		if (!get_int(o, perhaps[i].name, 0, TIME_MAX_NS, &v))
-			return wrong("manifest", perhaps[i].name, err);
+		if (!manifest_read_get_int(o, perhaps[i].name, 0, TIME_MAX_NS, &v))
+			return manifest_read_wrong("manifest", perhaps[i].name, err);
 		memcpy((char *)m + perhaps[i].offset, &v, sizeof(v));
 	}
-	if (json_object_get(o, "lives") && !get_count(o, "lives", 0, &m->lives))
-		return wrong("manifest", "lives", err);
-	if (!get_flag(o, "stopped", &m->stopped))
-		return wrong("manifest", "stopped", err);
-	if (!get_flag(o, "uncompared", &m->uncompared))
-		return wrong("manifest", "uncompared", err);
-	if (!get_file(files, "ids", &m->ids) || !get_file(files, "losses", &m->losses))
-		return wrong("manifest", "files", err);
+	if (json_object_get(o, "lives") && !manifest_read_get_count(o, "lives", 0, &m->lives))
+		return manifest_read_wrong("manifest", "lives", err);
+	if (!manifest_read_get_flag(o, "stopped", &m->stopped))
+		return manifest_read_wrong("manifest", "stopped", err);
+	if (!manifest_read_get_flag(o, "uncompared", &m->uncompared))
+		return manifest_read_wrong("manifest", "uncompared", err);
+	if (!manifest_read_get_file(files, "ids", &m->ids) ||
+		!manifest_read_get_file(files, "losses", &m->losses))
+		return manifest_read_wrong("manifest", "files", err);
 	if ((rc = read_windows(o, a, m, err)) || (rc = read_blocks(o, a, m, err)))
 		return rc;
 	return read_gone(o, a, m, err);
@@ -387,11 +404,11 @@ enum err_code manifest_parse(
 	json_t *o;
 
 	*out = (struct manifest){ 0 };
-	if ((rc = check_sum(text, err)))
+	if ((rc = manifest_read_check_sum(text, err)))
 		return rc;
 	if (!(o = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why)))
 		return err_set(err, ERR_CORRUPT, "%d:%d: %s", why.line, why.column, why.text);
-	rc = json_is_object(o) ? read_object(o, a, out, err) :
+	rc = json_is_object(o) ? manifest_read_object(o, a, out, err) :
 							 err_set(err, ERR_CORRUPT, "no JSON object");
 	json_decref(o);
 	return rc;

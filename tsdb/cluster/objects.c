@@ -12,7 +12,7 @@
  * From here until the end of the round the object is not removed. One that is being removed now is
  * put after that.
  */
-static enum err_code reserve(
+static enum err_code objects_reserve(
 	struct publisher *p, const struct manifest_key *key, uint64_t bytes, struct err *err)
 {
 	struct str rest = manifest_key_rest(key, p->o.shard);
@@ -35,12 +35,12 @@ enum err_code object_put(
 {
 	enum err_code rc;
 
-	if ((rc = reserve(p, key, bytes.len, err)))
+	if ((rc = objects_reserve(p, key, bytes.len, err)))
 		return rc;
 	return bucket_put(p->o.bucket, manifest_key_str(key), bytes, BUCKET_ANY, NULL, NULL, err);
 }
 
-static enum err_code hash_fd(int fd, struct manifest_file *out, struct err *err)
+static enum err_code objects_hash_fd(int fd, struct manifest_file *out, struct err *err)
 {
 	XXH3_state_t *state = XXH3_createState();
 	struct buf piece = { 0 };
@@ -71,7 +71,7 @@ out:
 	return rc;
 }
 
-static enum err_code open_file(const char *path, int *fd, struct err *err)
+static enum err_code objects_open_file(const char *path, int *fd, struct err *err)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (*fd >= 0)
@@ -81,14 +81,14 @@ static enum err_code open_file(const char *path, int *fd, struct err *err)
 	return err_errno(err, errno, "%s", path);
 }
 
-enum err_code file_hash(const char *path, struct manifest_file *out, struct err *err)
+enum err_code objects_file_hash(const char *path, struct manifest_file *out, struct err *err)
 {
 	enum err_code rc;
 	int fd;
 
-	if ((rc = open_file(path, &fd, err)))
+	if ((rc = objects_open_file(path, &fd, err)))
 		return rc;
-	if ((rc = hash_fd(fd, out, err)))
+	if ((rc = objects_hash_fd(fd, out, err)))
 		err_wrap(err, rc, "%s", path);
 	close(fd);
 	return rc;
@@ -101,13 +101,13 @@ enum err_code object_put_file(struct publisher *p, const struct manifest_key *ke
 	enum err_code rc;
 	int fd;
 
-	if ((rc = open_file(path, &fd, err)))
+	if ((rc = objects_open_file(path, &fd, err)))
 		return rc;
-	if ((rc = hash_fd(fd, &is, err))) {
+	if ((rc = objects_hash_fd(fd, &is, err))) {
 		err_wrap(err, rc, "%s", path);
 	} else if (is.bytes != want->bytes || is.hash != want->hash) {
 		rc = err_set(err, ERR_CORRUPT, "%s: its size or hash is not the one that is known", path);
-	} else if (!(rc = reserve(p, key, is.bytes, err))) {
+	} else if (!(rc = objects_reserve(p, key, is.bytes, err))) {
 		rc = bucket_put_file(p->o.bucket, manifest_key_str(key), fd, err);
 	}
 	close(fd);

@@ -19,7 +19,7 @@
 
 /* ---- life ---- */
 
-static enum err_code open_paths(
+static enum err_code publisher_open_paths(
 	struct publisher *p, const struct publisher_options *o, struct err *err)
 {
 	snprintf(p->shard, sizeof(p->shard), STR_FMT, STR_ARG(o->shard));
@@ -32,7 +32,7 @@ static enum err_code open_paths(
 	return ERR_OK;
 }
 
-static void set_defaults(struct publisher_options *o)
+static void publisher_options_set_defaults(struct publisher_options *o)
 {
 	o->fs = o->fs ? o->fs : &fs_posix;
 	o->interval_ns = o->interval_ns ? o->interval_ns : 30 * NS_PER_S;
@@ -43,7 +43,7 @@ static void set_defaults(struct publisher_options *o)
 		o->prices = (struct bucket_prices){ 5, 0.4, 23 };
 }
 
-static void release(struct publisher *p)
+static void publisher_release(struct publisher *p)
 {
 	lease_close(p->lease);
 	for (size_t i = 0; i < p->found_n; i++)
@@ -85,7 +85,7 @@ enum err_code publisher_open(
 	if (!p)
 		return err_nomem(err, "publisher");
 	p->o = *o;
-	set_defaults(&p->o);
+	publisher_options_set_defaults(&p->o);
 	arena_init(&p->arena, 0);
 	mutex_init(&p->lock);
 	mutex_init(&p->round_lock);
@@ -93,8 +93,8 @@ enum err_code publisher_open(
 	cond_init(&p->work);
 	cond_init(&p->deleted);
 	lo.interval_ns = p->o.interval_ns;
-	if ((rc = lease_open(&lo, &p->lease, err)) || (rc = open_paths(p, o, err))) {
-		release(p);
+	if ((rc = lease_open(&lo, &p->lease, err)) || (rc = publisher_open_paths(p, o, err))) {
+		publisher_release(p);
 		return rc;
 	}
 	*out = p;
@@ -103,7 +103,7 @@ enum err_code publisher_open(
 
 /* ---- what failed, and what works again ---- */
 
-static void note(
+static void publisher_note(
 	struct publisher *p, bool *failed, struct err *last, enum err_code rc, const struct err *why)
 {
 	int64_t now = clock_monotonic_ns();
@@ -137,7 +137,7 @@ enum err_code publisher_round(struct publisher *p, struct err *err)
 	struct err why = { 0 };
 	enum err_code rc = round_run(p, false, &why);
 
-	note(p, &p->round_failed, &p->round_err, rc, &why);
+	publisher_note(p, &p->round_failed, &p->round_err, rc, &why);
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
@@ -153,13 +153,13 @@ enum err_code publisher_work(struct publisher *p, struct err *err)
 		return err_set(err, ERR_EXISTS, "the lease is lost");
 	if (!(rc = upload_all(p, &why)))
 		rc = remove_all(p, &why);
-	note(p, &p->work_failed, &p->work_err, rc, &why);
+	publisher_note(p, &p->work_failed, &p->work_err, rc, &why);
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 /* ---- threads ---- */
 
-static void publish_thread(void *ctx)
+static void publisher_publish_thread(void *ctx)
 {
 	struct publisher *p = ctx;
 	int64_t next = clock_monotonic_ns() + p->o.interval_ns, soon;
@@ -185,7 +185,7 @@ static void publish_thread(void *ctx)
 	mutex_unlock(&p->lock);
 }
 
-static void upload_thread(void *ctx)
+static void publisher_upload_thread(void *ctx)
 {
 	struct publisher *p = ctx;
 	int64_t pause = WORK_PAUSE_NS, until;
@@ -225,7 +225,7 @@ enum err_code publisher_take(struct publisher *p, struct err *err)
 	mutex_unlock(&p->lock);
 	if (p->o.no_threads)
 		return ERR_OK;
-	return thread_start(&p->publish, "cluster-publish", publish_thread, p, err);
+	return thread_start(&p->publish, "cluster-publish", publisher_publish_thread, p, err);
 }
 
 void publisher_cancel(struct publisher *p)
@@ -244,7 +244,7 @@ void publisher_restored(struct publisher *p)
 }
 
 /* Its segments are not all there. What is not said to be put gets a snapshot. */
-static bool lacks_segments(const struct db *db, const struct manifest_window *w)
+static bool publisher_lacks_segments(const struct db *db, const struct manifest_window *w)
 {
 	char path[64];
 
@@ -253,7 +253,7 @@ static bool lacks_segments(const struct db *db, const struct manifest_window *w)
 }
 
 /* The batches of the window in the directory; false: it has no such window. */
-static bool has_batches(struct db *db, const struct manifest_window *w, uint64_t *out)
+static bool publisher_has_batches(struct db *db, const struct manifest_window *w, uint64_t *out)
 {
 	bool has = false;
 
@@ -267,21 +267,22 @@ static bool has_batches(struct db *db, const struct manifest_window *w, uint64_t
 }
 
 /* What another directory had is not read beside what this one puts, or is in its head again. */
-static enum err_code note_unknown(struct publisher *p, struct db *db, struct err *err)
+static enum err_code publisher_note_unknown(struct publisher *p, struct db *db, struct err *err)
 {
 	uint64_t n;
 
 	if (!(p->unknown = calloc(p->m.windows_n + 1u, sizeof(*p->unknown))))
 		return err_nomem(err, "publisher");
 	for (uint32_t i = 0; i < p->m.windows_n; i++)
-		if (!p->m.windows[i].kept && !has_batches(db, &p->m.windows[i], &n))
+		if (!p->m.windows[i].kept && !publisher_has_batches(db, &p->m.windows[i], &n))
 			p->unknown[p->unknown_n++] = (struct window_name){ p->m.windows[i].start_ns,
 				p->m.windows[i].identity };
 	return ERR_OK;
 }
 
 /* Its rows leave the bucket, and are nowhere else. */
-static void tell_lost(struct db *db, const struct manifest_window *w, uint64_t has, uint64_t last)
+static void publisher_tell_lost(
+	struct db *db, const struct manifest_window *w, uint64_t has, uint64_t last)
 {
 	char where[64], text[160];
 	struct loss l = { .what = LOSS_PROFILES, .min_ns = w->start_ns, .max_ns = w->end_ns };
@@ -300,11 +301,11 @@ static void tell_lost(struct db *db, const struct manifest_window *w, uint64_t h
 }
 
 /* What the bucket has of a window may be of another life of the directory. */
-static void compare_batches(struct publisher *p, struct db *db, struct manifest_window *w)
+static void publisher_compare_batches(struct publisher *p, struct db *db, struct manifest_window *w)
 {
 	uint64_t last = w->segments[w->segments_n - 1].last, has = 0;
 
-	if (!has_batches(db, w, &has)) {
+	if (!publisher_has_batches(db, w, &has)) {
 		head_ship_done(db, w->start_ns, w->identity, last);
 		return;
 	}
@@ -314,7 +315,7 @@ static void compare_batches(struct publisher *p, struct db *db, struct manifest_
 	if (!w->diverged)
 		head_ship_done(db, w->start_ns, w->identity, last);
 	else if (last > has)
-		tell_lost(db, w, has, last);
+		publisher_tell_lost(db, w, has, last);
 }
 
 enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err)
@@ -322,15 +323,15 @@ enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *e
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&p->round_lock);
-	if ((rc = note_unknown(p, db, err))) {
+	if ((rc = publisher_note_unknown(p, db, err))) {
 		mutex_unlock(&p->round_lock);
 		return rc;
 	}
 	for (uint32_t i = 0; i < p->m.windows_n && db->o.segments; i++) {
 		struct manifest_window *w = &p->m.windows[i];
 
-		if (w->segments_n && !lacks_segments(db, w))
-			compare_batches(p, db, w);
+		if (w->segments_n && !publisher_lacks_segments(db, w))
+			publisher_compare_batches(p, db, w);
 	}
 	mutex_lock(&p->lock);
 	p->db = db;
@@ -338,7 +339,7 @@ enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *e
 	mutex_unlock(&p->round_lock);
 	metric_collector_add(publisher_collect, p);
 	if (!p->o.no_threads)
-		rc = thread_start(&p->upload, "cluster-upload", upload_thread, p, err);
+		rc = thread_start(&p->upload, "cluster-upload", publisher_upload_thread, p, err);
 	publisher_wake(p);
 	return rc;
 }
@@ -351,7 +352,7 @@ void publisher_wake(struct publisher *p)
 	mutex_unlock(&p->lock);
 }
 
-static void stop_threads(struct publisher *p)
+static void publisher_stop_threads(struct publisher *p)
 {
 	if (p->db)
 		metric_collector_remove(publisher_collect, p);
@@ -371,8 +372,8 @@ void publisher_abandon(struct publisher *p)
 {
 	if (!p)
 		return;
-	stop_threads(p);
-	release(p);
+	publisher_stop_threads(p);
+	publisher_release(p);
 }
 
 void publisher_close(struct publisher *p)
@@ -381,7 +382,7 @@ void publisher_close(struct publisher *p)
 
 	if (!p)
 		return;
-	stop_threads(p);
+	publisher_stop_threads(p);
 	if (lease_generation(p->lease) && !lease_is_fenced(p->lease) && !p->round_failed) {
 		bucket_cancel(p->o.bucket, clock_monotonic_ns() + PUBLISHER_LAST_NS);
 		if (round_run(p, true, &err))
@@ -389,7 +390,7 @@ void publisher_close(struct publisher *p)
 				"cluster", "last round failed: the next start publishes the rest", LOG_E(&err));
 		bucket_cancel(p->o.bucket, INT64_MAX);
 	}
-	release(p);
+	publisher_release(p);
 }
 
 /* ---- questions ---- */
@@ -399,7 +400,7 @@ bool publisher_is_fenced(const struct publisher *p)
 	return lease_is_fenced(p->lease);
 }
 
-static int ulid_cmp(const void *a, const void *b)
+static int publisher_ulid_cmp(const void *a, const void *b)
 {
 	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
 }
@@ -409,7 +410,7 @@ bool publisher_has_block(struct publisher *p, const struct ulid *ulid)
 	bool has;
 
 	mutex_lock(&p->lock);
-	has = p->there_n && bsearch(ulid, p->there, p->there_n, sizeof(*ulid), ulid_cmp);
+	has = p->there_n && bsearch(ulid, p->there, p->there_n, sizeof(*ulid), publisher_ulid_cmp);
 	mutex_unlock(&p->lock);
 	return has;
 }

@@ -50,7 +50,7 @@ struct snapshot_task {
 };
 
 /* A small file as it was when it was put. */
-struct stamp {
+struct publisher_stamp {
 	char key[64]; /* what it is of: "ids", a ULID, a window */
 	uint64_t inode, size;
 	int64_t changed_ns, modified_ns;
@@ -76,7 +76,7 @@ struct publisher {
 		uint64_t identity;
 	} * unknown;
 	size_t unknown_n;
-	struct stamp *stamps; /* round_lock */
+	struct publisher_stamp *stamps; /* round_lock */
 	size_t stamps_n, stamps_cap;
 
 	struct mutex lock; /* guards what follows */
@@ -118,7 +118,8 @@ MUST_CHECK enum err_code object_put(
 MUST_CHECK enum err_code object_put_file(struct publisher *p, const struct manifest_key *key,
 	const char *path, const struct manifest_file *want, struct err *err);
 /* XXH3 and size of a file. ERR_NOT_FOUND. */
-MUST_CHECK enum err_code file_hash(const char *path, struct manifest_file *out, struct err *err);
+MUST_CHECK enum err_code objects_file_hash(
+	const char *path, struct manifest_file *out, struct err *err);
 
 /* ---- view.c ---- */
 
@@ -147,7 +148,7 @@ struct view_window {
 	struct manifest_file deleted;
 };
 
-struct view {
+struct publisher_view {
 	struct view_block *blocks; /* ascending by time */
 	struct view_window *windows; /* ascending */
 	struct ulid *unreadable;
@@ -155,15 +156,15 @@ struct view {
 	int64_t newest_ns, retention_ns;
 };
 MUST_CHECK enum err_code view_take(
-	struct db *db, struct arena *a, struct view *out, struct err *err);
-const struct view_block *view_find_block(const struct view *v, const struct ulid *u);
+	struct db *db, struct arena *a, struct publisher_view *out, struct err *err);
+const struct view_block *view_find_block(const struct publisher_view *v, const struct ulid *u);
 const struct view_window *view_find_window(
-	const struct view *v, int64_t start_ns, uint64_t identity);
+	const struct publisher_view *v, int64_t start_ns, uint64_t identity);
 /* The block that has replaced a window, or another block; NULL: none. */
-const struct view_block *view_cover_of_window(const struct view *v, int64_t start_ns);
+const struct view_block *view_cover_of_window(const struct publisher_view *v, int64_t start_ns);
 /* had: the directory had the block, so one that has all of its time has replaced it. */
 const struct view_block *view_cover_of_block(
-	const struct view *v, const struct manifest_block *b, bool had);
+	const struct publisher_view *v, const struct manifest_block *b, bool had);
 
 /* ---- round.c ---- */
 
@@ -176,7 +177,7 @@ struct round_segment { /* put in this round */
 struct round {
 	struct publisher *p;
 	struct arena a; /* of this round */
-	struct view view;
+	struct publisher_view view;
 	struct head_ship_window *ship;
 	size_t ship_n;
 	int64_t through_ns; /* 0: not known */

@@ -13,7 +13,7 @@
  */
 
 /* It is put, and the next manifest names it. p->lock is held. */
-static bool is_needed(const struct publisher *p, struct str rest)
+static bool remove_is_needed(const struct publisher *p, struct str rest)
 {
 	struct manifest_key key;
 
@@ -42,7 +42,7 @@ static bool lease_is_sure(const struct publisher *p)
 }
 
 /* Looks from *at on, so that an object that cannot be removed holds up no other. */
-static bool next_gone(struct publisher *p, uint32_t *at, char key[BUCKET_KEY_BYTES_MAX])
+static bool remove_next_gone(struct publisher *p, uint32_t *at, char key[BUCKET_KEY_BYTES_MAX])
 {
 	int64_t now = clock_monotonic_ns();
 	bool found = false;
@@ -52,7 +52,7 @@ static bool next_gone(struct publisher *p, uint32_t *at, char key[BUCKET_KEY_BYT
 		const struct manifest_gone *g = &p->m.gone[*at];
 
 		if (p->gone_at[*at] <= 0 || now - p->gone_at[*at] < p->o.delete_delay_ns ||
-			is_needed(p, g->key))
+			remove_is_needed(p, g->key))
 			continue;
 		snprintf(p->deleting, sizeof(p->deleting), STR_FMT, STR_ARG(g->key));
 		memcpy(key, p->deleting, BUCKET_KEY_BYTES_MAX);
@@ -62,7 +62,7 @@ static bool next_gone(struct publisher *p, uint32_t *at, char key[BUCKET_KEY_BYT
 	return found;
 }
 
-static void end_delete(struct publisher *p, const char *key, bool done)
+static void remove_end_delete(struct publisher *p, const char *key, bool done)
 {
 	mutex_lock(&p->lock);
 	p->deleting[0] = '\0';
@@ -74,17 +74,17 @@ static void end_delete(struct publisher *p, const char *key, bool done)
 	mutex_unlock(&p->lock);
 }
 
-static enum err_code remove_gone(struct publisher *p, struct err *err)
+static enum err_code cluster_remove_gone(struct publisher *p, struct err *err)
 {
 	char key[BUCKET_KEY_BYTES_MAX], whole[BUCKET_KEY_BYTES_MAX + MANIFEST_KEY_BYTES_MAX];
 	enum err_code rc;
 	uint32_t at = 0;
 
-	while (lease_is_sure(p) && next_gone(p, &at, key)) {
+	while (lease_is_sure(p) && remove_next_gone(p, &at, key)) {
 		snprintf(whole, sizeof(whole), "shards/%s/%s", p->shard, key);
 		rc = bucket_delete(p->o.bucket, str_of(whole), err);
 		/* A key that is none names no object. */
-		end_delete(p, key, !rc || rc == ERR_INVALID);
+		remove_end_delete(p, key, !rc || rc == ERR_INVALID);
 		if (rc && rc != ERR_INVALID)
 			return rc;
 	}
@@ -101,7 +101,7 @@ struct orphans {
 	size_t n, cap;
 };
 
-static enum err_code on_object(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code remove_on_object(void *ctx, const struct bucket_object *o, struct err *err)
 {
 	struct orphans *x = ctx;
 	struct str rest = o->key;
@@ -119,53 +119,55 @@ static enum err_code on_object(void *ctx, const struct bucket_object *o, struct 
 	return ERR_OK;
 }
 
-struct named {
+struct remove_named {
 	struct orphans *x;
 	bool *is; /* by x->v */
 };
 
-static int rest_cmp(const void *a, const void *b)
+static int remove_rest_cmp(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static void mark(struct named *n, struct str rest)
+static void remove_mark(struct remove_named *n, struct str rest)
 {
-	const struct str *at = n->x->n ? bsearch(&rest, n->x->v, n->x->n, sizeof(rest), rest_cmp) :
-									 NULL;
+	const struct str *at = n->x->n ?
+		bsearch(&rest, n->x->v, n->x->n, sizeof(rest), remove_rest_cmp) :
+		NULL;
 
 	if (at)
 		n->is[at - n->x->v] = true;
 }
 
-static bool mark_key(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+static bool remove_mark_key(
+	void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
-	struct named *n = ctx;
+	struct remove_named *n = ctx;
 
-	mark(n, manifest_key_rest(key, n->x->p->o.shard));
+	remove_mark(n, manifest_key_rest(key, n->x->p->o.shard));
 	return true;
 }
 
 /* Those that nobody uses become candidates; the next round looks at them again. */
-static enum err_code note_found(struct orphans *x, struct err *err)
+static enum err_code orphans_note_found(struct orphans *x, struct err *err)
 {
 	struct publisher *p = x->p;
-	struct named n = { x, arena_array(&x->a, bool, x->n + 1) };
+	struct remove_named n = { x, arena_array(&x->a, bool, x->n + 1) };
 	struct manifest m;
 	char *copy;
 
 	if (!n.is)
 		return arena_fail(&x->a, "publish", err);
 	if (x->n)
-		qsort(x->v, x->n, sizeof(*x->v), rest_cmp);
+		qsort(x->v, x->n, sizeof(*x->v), remove_rest_cmp);
 	mutex_lock(&p->lock);
 	m = p->m;
 	m.shard = p->o.shard;
-	manifest_each_key(&m, mark_key, &n);
+	manifest_each_key(&m, remove_mark_key, &n);
 	for (uint32_t i = 0; i < p->m.gone_n; i++)
-		mark(&n, p->m.gone[i].key);
+		remove_mark(&n, p->m.gone[i].key);
 	for (size_t i = 0; i < x->n; i++) {
-		if (n.is[i] || is_needed(p, x->v[i]) ||
+		if (n.is[i] || remove_is_needed(p, x->v[i]) ||
 			!array_room(&p->found, p->found_n, 1, &p->found_cap))
 			continue;
 		if (!(copy = strndup(x->v[i].ptr, x->v[i].len)))
@@ -177,7 +179,7 @@ static enum err_code note_found(struct orphans *x, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code find_orphans(struct publisher *p, struct err *err)
+static enum err_code remove_find_orphans(struct publisher *p, struct err *err)
 {
 	struct orphans x = { .p = p };
 	int64_t now = clock_monotonic_ns();
@@ -188,9 +190,9 @@ static enum err_code find_orphans(struct publisher *p, struct err *err)
 		return ERR_OK;
 	x.prefix = (size_t)snprintf(prefix, sizeof(prefix), "shards/%s/", p->shard);
 	arena_init(&x.a, 0);
-	rc = bucket_list(p->o.bucket, str_of(prefix), STR(""), STR(""), on_object, &x, err);
+	rc = bucket_list(p->o.bucket, str_of(prefix), STR(""), STR(""), remove_on_object, &x, err);
 	if (!rc)
-		rc = note_found(&x, err);
+		rc = orphans_note_found(&x, err);
 	if (!rc)
 		p->orphans_at_ns = now + p->o.orphans_every_ns;
 	arena_release(&x.a);
@@ -204,7 +206,7 @@ enum err_code remove_all(struct publisher *p, struct err *err)
 	/* Before the first comparison nobody knows what is needed. */
 	if (!p->db || lease_generation(p->lease) == 0)
 		return ERR_OK;
-	if ((rc = find_orphans(p, err)))
+	if ((rc = remove_find_orphans(p, err)))
 		return rc;
-	return remove_gone(p, err);
+	return cluster_remove_gone(p, err);
 }

@@ -34,21 +34,21 @@ struct restore {
 	struct restore_done *done;
 };
 
-static char *in_dir(struct restore *r, const char *name)
+static char *restore_in_dir(struct restore *r, const char *name)
 {
 	return path_join(&r->a, str_of(r->o->dir), str_of(name));
 }
 
 /* ---- is there data? ---- */
 
-static bool has(struct arena *a, const char *dir, const char *name)
+static bool cluster_restore_has(struct arena *a, const char *dir, const char *name)
 {
 	char *path = path_join(a, str_of(dir), str_of(name));
 
 	return path && fs_exists(path);
 }
 
-static bool has_in(struct arena *a, const char *dir, const char *name)
+static bool cluster_restore_has_in(struct arena *a, const char *dir, const char *name)
 {
 	char *path = path_join(a, str_of(dir), str_of(name));
 	struct str *names;
@@ -63,7 +63,7 @@ bool restore_has_begun(const char *dir)
 	bool begun;
 
 	arena_init(&a, 0);
-	begun = has(&a, dir, RESTORE_MARKER);
+	begun = cluster_restore_has(&a, dir, RESTORE_MARKER);
 	arena_release(&a);
 	return begun;
 }
@@ -75,8 +75,9 @@ bool restore_is_due(const char *dir)
 
 	arena_init(&a, 0);
 	due = restore_has_begun(dir) ||
-		!(has(&a, dir, "inventory") || has(&a, dir, "inventory.copy") || has_in(&a, dir, "head") ||
-			has_in(&a, dir, "blocks"));
+		!(cluster_restore_has(&a, dir, "inventory") ||
+			cluster_restore_has(&a, dir, "inventory.copy") ||
+			cluster_restore_has_in(&a, dir, "head") || cluster_restore_has_in(&a, dir, "blocks"));
 	arena_release(&a);
 	return due;
 }
@@ -86,9 +87,9 @@ bool restore_is_due(const char *dir)
 static const char *const made[] = { "head", "blocks", "inventory", "inventory.copy", "ids",
 	"losses", "losses.copy" };
 
-static enum err_code begin(struct restore *r, struct err *err)
+static enum err_code restore_begin(struct restore *r, struct err *err)
 {
-	char *marker = in_dir(r, RESTORE_MARKER), *path;
+	char *marker = restore_in_dir(r, RESTORE_MARKER), *path;
 	enum err_code rc;
 
 	if (!marker)
@@ -99,7 +100,7 @@ static enum err_code begin(struct restore *r, struct err *err)
 		return fs_write_file(r->fs, marker, STR("The directory is not whole.\n"), err);
 	log_warn("cluster", "a restore did not end, and begins again", LOG_S("dir", r->o->dir));
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
-		if (!(path = in_dir(r, made[i])))
+		if (!(path = restore_in_dir(r, made[i])))
 			return arena_fail(&r->a, "restore", err);
 		if ((rc = fs_remove_tree(r->fs, path, err)))
 			return rc;
@@ -107,9 +108,9 @@ static enum err_code begin(struct restore *r, struct err *err)
 	return r->fs->ops->sync_dir(r->fs, r->o->dir, err);
 }
 
-static enum err_code end(struct restore *r, struct err *err)
+static enum err_code restore_end(struct restore *r, struct err *err)
 {
-	char *marker = in_dir(r, RESTORE_MARKER);
+	char *marker = restore_in_dir(r, RESTORE_MARKER);
 	enum err_code rc;
 
 	if (!marker)
@@ -124,7 +125,7 @@ static enum err_code end(struct restore *r, struct err *err)
 /* ---- objects ---- */
 
 /* The object, compared with what the manifest says of it. */
-static enum err_code fetch(struct restore *r, const struct manifest_key *key,
+static enum err_code restore_fetch(struct restore *r, const struct manifest_key *key,
 	const struct manifest_file *f, struct buf *out, struct err *err)
 {
 	enum err_code rc;
@@ -143,18 +144,18 @@ static enum err_code fetch(struct restore *r, const struct manifest_key *key,
 }
 
 /* An error of the object, which would be the same one at each further attempt. */
-static bool is_loss(enum err_code rc)
+static bool cluster_restore_is_loss(enum err_code rc)
 {
 	return rc == ERR_NOT_FOUND || rc == ERR_CORRUPT || rc == ERR_LIMIT;
 }
 
 /* Notes a loss and gives ERR_OK where rc is one; else rc. */
-static enum err_code lost(struct restore *r, enum err_code rc, enum loss_what what,
+static enum err_code restore_lost(struct restore *r, enum err_code rc, enum loss_what what,
 	const char *where, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct loss l = { .what = what, .min_ns = min_ns, .max_ns = max_ns };
 
-	if (!is_loss(rc))
+	if (!cluster_restore_is_loss(rc))
 		return rc;
 	if (!where)
 		return arena_fail(&r->a, "restore", err);
@@ -174,15 +175,15 @@ static enum err_code restore_ids(struct restore *r, struct buf *bytes, struct er
 {
 	const struct manifest_file *f = &r->o->manifest->ids;
 	struct manifest_key key = manifest_key_small(r->shard, "ids", f);
-	char *path = in_dir(r, "ids");
+	char *path = restore_in_dir(r, "ids");
 	enum err_code rc;
 
 	if (!path)
 		return arena_fail(&r->a, "restore", err);
 	if (!f->bytes)
 		return ERR_OK;
-	if ((rc = fetch(r, &key, f, bytes, err))) {
-		if (!is_loss(rc))
+	if ((rc = restore_fetch(r, &key, f, bytes, err))) {
+		if (!cluster_restore_is_loss(rc))
 			return rc;
 		/* No row is lost by it: one that cannot be read makes db_open pass over numbers. */
 		r->done->lost++;
@@ -196,13 +197,13 @@ static enum err_code restore_losses(struct restore *r, struct buf *bytes, struct
 {
 	const struct manifest_file *f = &r->o->manifest->losses;
 	struct manifest_key key = manifest_key_small(r->shard, "losses", f);
-	char *path = in_dir(r, "losses");
-	enum err_code rc, fetched = f->bytes ? fetch(r, &key, f, bytes, err) : ERR_OK;
+	char *path = restore_in_dir(r, "losses");
+	enum err_code rc, fetched = f->bytes ? restore_fetch(r, &key, f, bytes, err) : ERR_OK;
 	struct err why = { 0 };
 
 	if (!path)
 		return arena_fail(&r->a, "restore", err);
-	if (fetched && !is_loss(fetched))
+	if (fetched && !cluster_restore_is_loss(fetched))
 		return fetched;
 	if (fetched)
 		why = *err;
@@ -213,13 +214,13 @@ static enum err_code restore_losses(struct restore *r, struct buf *bytes, struct
 	if (!fetched)
 		return ERR_OK;
 	err_copy(err, &why);
-	return lost(r, fetched, LOSS_LEDGER, "losses", 0, LOSS_END, err);
+	return restore_lost(r, fetched, LOSS_LEDGER, "losses", 0, LOSS_END, err);
 }
 
 /* ---- windows ---- */
 
 /* Segments up to the first that cannot be had; *last: the batch that it reaches. */
-static enum err_code add_segments(struct restore *r, const struct manifest_window *w,
+static enum err_code restore_add_segments(struct restore *r, const struct manifest_window *w,
 	struct head_restore **out, uint64_t *last, struct buf *bytes, struct err *err)
 {
 	struct segment of = { w->start_ns, w->end_ns, w->identity, 0, 0, true };
@@ -231,7 +232,7 @@ static enum err_code add_segments(struct restore *r, const struct manifest_windo
 
 		of.first = s->first;
 		of.last = s->last;
-		if ((rc = fetch(r, &key, &s->object, bytes, err)))
+		if ((rc = restore_fetch(r, &key, &s->object, bytes, err)))
 			return rc;
 		if (!*out && (rc = head_restore_open(r->fs, r->o->store, r->o->dir, &of, out, err)))
 			return rc;
@@ -247,7 +248,7 @@ static enum err_code add_segments(struct restore *r, const struct manifest_windo
  * A window that lacks segments keeps the numbers of their batches: the manifest names them, and
  * further batches must not be taken for them.
  */
-static enum err_code end_window(struct restore *r, const struct manifest_window *w,
+static enum err_code restore_end_window(struct restore *r, const struct manifest_window *w,
 	struct head_restore *h, uint64_t last, struct err *err)
 {
 	uint64_t named = w->segments[w->segments_n - 1].last;
@@ -271,7 +272,7 @@ static enum err_code restore_rows(struct restore *r, const struct manifest_windo
 	*there = false;
 	if (!w->segments_n) /* its first segment was not put yet */
 		return ERR_OK;
-	failed = add_segments(r, w, &h, &last, bytes, err);
+	failed = restore_add_segments(r, w, &h, &last, bytes, err);
 	if (failed == ERR_EXISTS) { /* it stays in the bucket, and in the manifest */
 		failed = err_set(err, ERR_CORRUPT,
 			"another window of this time is there, and window %016" PRIx64 " stays in the bucket",
@@ -281,7 +282,7 @@ static enum err_code restore_rows(struct restore *r, const struct manifest_windo
 		where = arena_printf(&r->a, "%s" RESTORE_LACKS " after batch %" PRIu64, where, last);
 	}
 	if (failed &&
-		(rc = lost(
+		(rc = restore_lost(
 			 r, failed, last ? LOSS_PROFILES : LOSS_WINDOW, where, w->start_ns, w->end_ns, err))) {
 		head_restore_close(h);
 		return rc;
@@ -292,7 +293,7 @@ static enum err_code restore_rows(struct restore *r, const struct manifest_windo
 	}
 	*there = true;
 	r->done->windows++;
-	return end_window(r, w, h, last, err);
+	return restore_end_window(r, w, h, last, err);
 }
 
 static enum err_code restore_window(
@@ -300,7 +301,7 @@ static enum err_code restore_window(
 {
 	struct manifest_key key = manifest_key_window_deleted(r->shard, w);
 	char *where = arena_printf(&r->a, "head/%" PRId64 ".deleted", w->start_ns / NS_PER_S),
-		 *path = where ? in_dir(r, where) : NULL,
+		 *path = where ? restore_in_dir(r, where) : NULL,
 		 *copy = path ? arena_printf(&r->a, "%s" DELETED_COPY, path) : NULL;
 	enum err_code rc;
 	bool there;
@@ -314,8 +315,8 @@ static enum err_code restore_window(
 	};
 	if (!w->deleted.bytes)
 		return ERR_OK;
-	if ((rc = fetch(r, &key, &w->deleted, bytes, err)))
-		return lost(r, rc, LOSS_DELETED, where, w->start_ns, w->end_ns, err);
+	if ((rc = restore_fetch(r, &key, &w->deleted, bytes, err)))
+		return restore_lost(r, rc, LOSS_DELETED, where, w->start_ns, w->end_ns, err);
 	if ((rc = fs_write_file(r->fs, path, buf_str(bytes), err)))
 		return rc;
 	return fs_write_file(r->fs, copy, buf_str(bytes), err);
@@ -330,17 +331,17 @@ static enum err_code restore_block(struct restore *r, const struct manifest_bloc
 						deleted_key = manifest_key_block(r->shard, b, MANIFEST_BLOCK_DELETED);
 	char *where = arena_printf(&r->a, "blocks/%s", b->ulid.text),
 		 *key = arena_printf(&r->a, "shards/%s/blocks/%s", r->o->shard, b->ulid.text),
-		 *blocks = in_dir(r, "blocks");
+		 *blocks = restore_in_dir(r, "blocks");
 	enum err_code rc;
 
 	if (!where || !key || !blocks)
 		return arena_fail(&r->a, "restore", err);
-	if ((rc = fetch(r, &meta_key, &b->meta, meta, err)))
-		return lost(r, rc, LOSS_BLOCK, where, b->min_ns, b->max_ns, err);
+	if ((rc = restore_fetch(r, &meta_key, &b->meta, meta, err)))
+		return restore_lost(r, rc, LOSS_BLOCK, where, b->min_ns, b->max_ns, err);
 	buf_clear(deleted);
-	if (b->deleted.bytes && (rc = fetch(r, &deleted_key, &b->deleted, deleted, err))) {
+	if (b->deleted.bytes && (rc = restore_fetch(r, &deleted_key, &b->deleted, deleted, err))) {
 		buf_clear(deleted);
-		rc = lost(r, rc, LOSS_DELETED, arena_printf(&r->a, "%s/deleted", where), b->min_ns,
+		rc = restore_lost(r, rc, LOSS_DELETED, arena_printf(&r->a, "%s/deleted", where), b->min_ns,
 			b->max_ns, err);
 		if (rc)
 			return rc;
@@ -356,7 +357,8 @@ static enum err_code restore_block(struct restore *r, const struct manifest_bloc
 
 /* ---- the whole ---- */
 
-static enum err_code run(struct restore *r, struct buf *bytes, struct buf *more, struct err *err)
+static enum err_code cluster_restore_run(
+	struct restore *r, struct buf *bytes, struct buf *more, struct err *err)
 {
 	const struct manifest *m = r->o->manifest;
 	enum err_code rc;
@@ -364,14 +366,14 @@ static enum err_code run(struct restore *r, struct buf *bytes, struct buf *more,
 	r->entries = arena_array(&r->a, struct inventory_entry, (size_t)m->windows_n + m->blocks_n + 1);
 	if (!r->entries)
 		return arena_fail(&r->a, "restore", err);
-	if ((rc = begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
+	if ((rc = restore_begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
 		(rc = restore_losses(r, bytes, err)))
 		return rc;
 	for (uint32_t i = 0; i < m->windows_n && !rc; i++)
 		rc = restore_window(r, &m->windows[i], bytes, err);
 	for (uint32_t i = 0; i < m->blocks_n && !rc; i++)
 		rc = restore_block(r, &m->blocks[i], bytes, more, err);
-	return rc ? rc : end(r, err);
+	return rc ? rc : restore_end(r, err);
 }
 
 enum err_code restore_run(
@@ -389,7 +391,7 @@ enum err_code restore_run(
 	arena_init(&r.a, 0);
 	log_info("cluster", "data directory is restored from the bucket", LOG_S("dir", o->dir),
 		LOG_I("windows", o->manifest->windows_n), LOG_I("blocks", o->manifest->blocks_n));
-	rc = run(&r, &bytes, &more, &why);
+	rc = cluster_restore_run(&r, &bytes, &more, &why);
 	losses_close(r.losses);
 	arena_release(&r.a);
 	buf_release(&bytes);
@@ -408,7 +410,7 @@ enum err_code restore_run(
 
 /* The directory is a stub that was dropped; *out: its contents. What cannot be read is none: the
  * database says what is wrong with it. */
-static bool was_dropped(
+static bool cluster_restore_was_dropped(
 	const char *dir, const struct manifest *m, struct arena *a, struct block_meta *out)
 {
 	int64_t until = m->dropped_ns > m->dropped_size_ns ? m->dropped_ns : m->dropped_size_ns;
@@ -426,7 +428,7 @@ static bool was_dropped(
 	return is;
 }
 
-static enum err_code forget(struct fs *fs, struct inventory *v, const char *dir,
+static enum err_code cluster_restore_forget(struct fs *fs, struct inventory *v, const char *dir,
 	const struct block_meta *meta, struct err *err)
 {
 	const struct inventory_entry out = inventory_of_block(meta, false);
@@ -460,9 +462,9 @@ enum err_code forget_dropped(
 		rc = inventory_open(fs, dir, false, &v, &found, err);
 	for (size_t i = 0; i < names_n && !rc; i++) {
 		if (!ulid_parse(names[i], &u) || !(path = path_join(&a, str_of(blocks), names[i])) ||
-			!was_dropped(path, m, &a, &meta))
+			!cluster_restore_was_dropped(path, m, &a, &meta))
 			continue;
-		if (!(rc = forget(fs, v, path, &meta, err)))
+		if (!(rc = cluster_restore_forget(fs, v, path, &meta, err)))
 			(*n)++;
 	}
 	inventory_close(v);

@@ -21,7 +21,7 @@
  * same, without what was not put, as it is also the lease.
  */
 
-static void fail(struct round *r, enum err_code rc, const struct err *why)
+static void round_fail(struct round *r, enum err_code rc, const struct err *why)
 {
 	if (r->rc || !rc)
 		return;
@@ -31,9 +31,9 @@ static void fail(struct round *r, enum err_code rc, const struct err *why)
 
 /* ---- small files ---- */
 
-static struct stamp *stamp_of(struct publisher *p, const char *key)
+static struct publisher_stamp *round_stamp_of(struct publisher *p, const char *key)
 {
-	struct stamp *s;
+	struct publisher_stamp *s;
 
 	for (size_t i = 0; i < p->stamps_n; i++)
 		if (strcmp(p->stamps[i].key, key) == 0)
@@ -41,13 +41,14 @@ static struct stamp *stamp_of(struct publisher *p, const char *key)
 	if (!array_room(&p->stamps, p->stamps_n, 1, &p->stamps_cap))
 		return NULL;
 	s = &p->stamps[p->stamps_n++];
-	*s = (struct stamp){ .size = UINT64_MAX };
+	*s = (struct publisher_stamp){ .size = UINT64_MAX };
 	snprintf(s->key, sizeof(s->key), "%s", key);
 	return s;
 }
 
 /* True: it is the file that was put. *now: as it is. */
-static bool is_as_stamped(const struct stamp *s, const char *path, struct stamp *now)
+static bool round_is_as_stamped(
+	const struct publisher_stamp *s, const char *path, struct publisher_stamp *now)
 {
 	struct stat st;
 
@@ -69,11 +70,11 @@ typedef void (*small_key_fn)(
  * Puts a file that is replaced when it changes; *out: what is put, bytes 0 if there is no file.
  * has: the manifest has it already.
  */
-static enum err_code put_small(struct round *r, const char *name, const char *path,
+static enum err_code round_put_small(struct round *r, const char *name, const char *path,
 	small_key_fn key_of, const void *ctx, const struct manifest_file *has,
 	struct manifest_file *out, struct err *err)
 {
-	struct stamp *s = stamp_of(r->p, name), now = { .size = UINT64_MAX };
+	struct publisher_stamp *s = round_stamp_of(r->p, name), now = { .size = UINT64_MAX };
 	struct buf bytes = { 0 };
 	struct manifest_key key;
 	enum err_code rc;
@@ -82,7 +83,8 @@ static enum err_code put_small(struct round *r, const char *name, const char *pa
 	if (!s)
 		return err_nomem(err, "publish");
 	/* What no manifest names may have been removed. */
-	if (is_as_stamped(s, path, &now) && has && has->bytes == s->f.bytes && has->hash == s->f.hash) {
+	if (round_is_as_stamped(s, path, &now) && has && has->bytes == s->f.bytes &&
+		has->hash == s->f.hash) {
 		*out = s->f;
 		return ERR_OK;
 	}
@@ -108,31 +110,32 @@ out:
 	return rc;
 }
 
-struct named {
+struct round_named {
 	struct str shard;
 	const char *name;
 };
 
-static void key_of_name(const void *ctx, const struct manifest_file *f, struct manifest_key *out)
+static void round_key_of_name(
+	const void *ctx, const struct manifest_file *f, struct manifest_key *out)
 {
-	const struct named *x = ctx;
+	const struct round_named *x = ctx;
 
 	*out = manifest_key_small(x->shard, x->name, f);
 }
 
-static void put_named(
+static void round_put_named(
 	struct round *r, const char *name, const struct manifest_file *has, struct manifest_file *out)
 {
-	struct named x = { r->p->o.shard, name };
+	struct round_named x = { r->p->o.shard, name };
 	char *path = path_join(&r->a, str_of(r->p->dir), str_of(name));
 	enum err_code rc;
 	struct err why;
 
 	if (r->rc)
 		return;
-	rc = path ? put_small(r, name, path, key_of_name, &x, has, out, &why) :
+	rc = path ? round_put_small(r, name, path, round_key_of_name, &x, has, out, &why) :
 				err_nomem(&why, "publish");
-	fail(r, rc, &why);
+	round_fail(r, rc, &why);
 }
 
 struct of_block {
@@ -140,7 +143,8 @@ struct of_block {
 	struct manifest_block b;
 };
 
-static void key_of_deleted(const void *ctx, const struct manifest_file *f, struct manifest_key *out)
+static void round_key_of_deleted(
+	const void *ctx, const struct manifest_file *f, struct manifest_key *out)
 {
 	struct of_block x = *(const struct of_block *)ctx;
 
@@ -148,7 +152,8 @@ static void key_of_deleted(const void *ctx, const struct manifest_file *f, struc
 	*out = manifest_key_block(x.shard, &x.b, MANIFEST_BLOCK_DELETED);
 }
 
-static void key_of_meta(const void *ctx, const struct manifest_file *f, struct manifest_key *out)
+static void round_key_of_meta(
+	const void *ctx, const struct manifest_file *f, struct manifest_key *out)
 {
 	struct of_block x = *(const struct of_block *)ctx;
 
@@ -158,7 +163,7 @@ static void key_of_meta(const void *ctx, const struct manifest_file *f, struct m
 }
 
 /* meta.json says that there are no raw rows. */
-static bool says_no_raw(const char *path)
+static bool round_says_no_raw(const char *path)
 {
 	struct buf text = { 0 };
 	struct block_meta meta;
@@ -173,7 +178,7 @@ static bool says_no_raw(const char *path)
 	return ok;
 }
 
-static void put_of_block(struct round *r, struct view_block *b)
+static void round_put_of_block(struct round *r, struct view_block *b)
 {
 	const struct manifest_block *is = manifest_find_block(&r->p->m, &b->ulid);
 	struct of_block x = { r->p->o.shard, { .ulid = b->ulid } };
@@ -184,21 +189,21 @@ static void put_of_block(struct round *r, struct view_block *b)
 	if (b->deleted_n) {
 		b->deleted_failed = true;
 		path = block_deleted_path(b->dir);
-		rc = path ? put_small(r, b->ulid.text, path, key_of_deleted, &x, is ? &is->deleted : NULL,
-						&b->deleted, &why) :
+		rc = path ? round_put_small(r, b->ulid.text, path, round_key_of_deleted, &x,
+						is ? &is->deleted : NULL, &b->deleted, &why) :
 					err_nomem(&why, "publish");
 		free(path);
 		b->deleted_failed = rc != ERR_OK || !b->deleted.bytes;
-		fail(r, rc, &why);
+		round_fail(r, rc, &why);
 	}
 	if (rc || !is || !is->raw || b->raw)
 		return;
 	snprintf(name, sizeof(name), "meta of %s", b->ulid.text);
 	if (!(path = path_join(&r->a, str_of(b->dir), STR("meta.json"))))
 		rc = err_nomem(&why, "publish");
-	else if (says_no_raw(path))
-		rc = put_small(r, name, path, key_of_meta, &x, NULL, &b->meta, &why);
-	fail(r, rc, &why);
+	else if (round_says_no_raw(path))
+		rc = round_put_small(r, name, path, round_key_of_meta, &x, NULL, &b->meta, &why);
+	round_fail(r, rc, &why);
 }
 
 struct of_window {
@@ -206,7 +211,7 @@ struct of_window {
 	struct manifest_window w;
 };
 
-static void key_of_window_deleted(
+static void round_key_of_window_deleted(
 	const void *ctx, const struct manifest_file *f, struct manifest_key *out)
 {
 	struct of_window x = *(const struct of_window *)ctx;
@@ -215,7 +220,7 @@ static void key_of_window_deleted(
 	*out = manifest_key_window_deleted(x.shard, &x.w);
 }
 
-static void put_of_window(struct round *r, struct view_window *w)
+static void round_put_of_window(struct round *r, struct view_window *w)
 {
 	const struct manifest_window *is = manifest_find_window(&r->p->m, w->start_ns, w->identity);
 	struct of_window x = { r->p->o.shard, { .start_ns = w->start_ns, .identity = w->identity } };
@@ -227,38 +232,39 @@ static void put_of_window(struct round *r, struct view_window *w)
 		return;
 	snprintf(name, sizeof(name), "%" PRId64 "-%016" PRIx64, w->start_ns, w->identity);
 	path = window_deleted_path(r->p->db, w->start_ns);
-	rc = path ? put_small(r, name, path, key_of_window_deleted, &x, is ? &is->deleted : NULL,
-					&w->deleted, &why) :
+	rc = path ? round_put_small(r, name, path, round_key_of_window_deleted, &x,
+					is ? &is->deleted : NULL, &w->deleted, &why) :
 				err_nomem(&why, "publish");
 	free(path);
-	fail(r, rc, &why);
+	round_fail(r, rc, &why);
 }
 
-static void put_small_files(struct round *r)
+static void round_put_small_files(struct round *r)
 {
 	struct publisher *p = r->p;
 	bool named;
 
-	put_named(r, "ids", &p->m.ids, &r->ids);
-	put_named(r, "losses", &p->m.losses, &r->losses);
+	round_put_named(r, "ids", &p->m.ids, &r->ids);
+	round_put_named(r, "losses", &p->m.losses, &r->losses);
 	for (size_t i = 0; i < r->view.blocks_n && !r->rc; i++) {
 		mutex_lock(&p->lock);
 		named = block_is_named_locked(p, &r->view.blocks[i].ulid);
 		mutex_unlock(&p->lock);
 		if (named)
-			put_of_block(r, &r->view.blocks[i]);
+			round_put_of_block(r, &r->view.blocks[i]);
 	}
 	/* What was not looked at counts as failed: without it a block is not named. */
 	for (size_t i = 0; i < r->view.blocks_n && r->rc; i++)
 		r->view.blocks[i].deleted_failed |= r->view.blocks[i].deleted_n &&
 			!r->view.blocks[i].deleted.bytes;
 	for (size_t i = 0; i < r->view.windows_n && !r->rc; i++)
-		put_of_window(r, &r->view.windows[i]);
+		round_put_of_window(r, &r->view.windows[i]);
 }
 
 /* ---- segments ---- */
 
-static struct snapshot_task *find_snapshot(struct publisher *p, int64_t start_ns, uint64_t identity)
+static struct snapshot_task *round_find_snapshot(
+	struct publisher *p, int64_t start_ns, uint64_t identity)
 {
 	for (size_t i = 0; i < p->snapshots_n; i++)
 		if (p->snapshots[i].start_ns == start_ns && p->snapshots[i].identity == identity)
@@ -266,10 +272,10 @@ static struct snapshot_task *find_snapshot(struct publisher *p, int64_t start_ns
 	return NULL;
 }
 
-static void want_snapshot(struct publisher *p, const struct head_ship_window *w)
+static void round_want_snapshot(struct publisher *p, const struct head_ship_window *w)
 {
 	mutex_lock(&p->lock);
-	if (!find_snapshot(p, w->start_ns, w->identity) &&
+	if (!round_find_snapshot(p, w->start_ns, w->identity) &&
 		array_room(&p->snapshots, p->snapshots_n, 1, &p->snapshots_cap))
 		p->snapshots[p->snapshots_n++] = (struct snapshot_task){
 			.start_ns = w->start_ns, .end_ns = w->end_ns, .identity = w->identity
@@ -280,7 +286,7 @@ static void want_snapshot(struct publisher *p, const struct head_ship_window *w)
 }
 
 /* The last batch that is put. pending: a snapshot is on its way. */
-static uint64_t last_put(
+static uint64_t round_last_put(
 	struct publisher *p, const struct head_ship_window *w, bool *pending, uint32_t *segments_n)
 {
 	const struct manifest_window *is;
@@ -292,7 +298,7 @@ static uint64_t last_put(
 	*segments_n = is ? is->segments_n : 0;
 	if (*segments_n && !is->diverged)
 		last = is->segments[is->segments_n - 1].last;
-	t = find_snapshot(p, w->start_ns, w->identity);
+	t = round_find_snapshot(p, w->start_ns, w->identity);
 	*pending = t && !t->taken;
 	if (t && t->taken && t->segment.last > last)
 		last = t->segment.last;
@@ -300,7 +306,7 @@ static uint64_t last_put(
 	return last;
 }
 
-static enum err_code put_file(struct round *r, const struct head_ship_window *w,
+static enum err_code round_put_file(struct round *r, const struct head_ship_window *w,
 	const struct head_ship_file *f, struct err *err)
 {
 	struct publisher *p = r->p;
@@ -317,7 +323,7 @@ static enum err_code put_file(struct round *r, const struct head_ship_window *w,
 		return rc;
 	if (head.start_ns != w->start_ns || head.identity != w->identity || head.first != f->first) {
 		rc = err_set(err, ERR_CORRUPT, "%s: it is of another window or batch", f->path);
-	} else if (!(rc = file_hash(p->tmp_path, &s.s.object, err))) {
+	} else if (!(rc = objects_file_hash(p->tmp_path, &s.s.object, err))) {
 		key = manifest_key_segment(p->o.shard, &of, &s.s);
 		rc = object_put_file(p, &key, p->tmp_path, &s.s.object, err);
 	}
@@ -327,11 +333,11 @@ static enum err_code put_file(struct round *r, const struct head_ship_window *w,
 	return rc;
 }
 
-static void put_window(struct round *r, const struct head_ship_window *w)
+static void round_put_window(struct round *r, const struct head_ship_window *w)
 {
 	uint32_t segments_n;
 	bool pending, put = true;
-	uint64_t last = last_put(r->p, w, &pending, &segments_n);
+	uint64_t last = round_last_put(r->p, w, &pending, &segments_n);
 	enum err_code rc = ERR_OK;
 	struct err why;
 
@@ -349,7 +355,7 @@ static void put_window(struct round *r, const struct head_ship_window *w)
 	if (!put || pending)
 		return;
 	if (w->snapshot_wanted) {
-		want_snapshot(r->p, w);
+		round_want_snapshot(r->p, w);
 		return;
 	}
 	for (size_t i = 0; i < w->files_n && !r->rc; i++) {
@@ -359,16 +365,16 @@ static void put_window(struct round *r, const struct head_ship_window *w)
 			continue;
 		if (f->first != last + 1 || segments_n + 1 >= MANIFEST_SEGMENTS_MAX) {
 			if (w->in_head)
-				want_snapshot(r->p, w);
+				round_want_snapshot(r->p, w);
 			return;
 		}
-		rc = put_file(r, w, f, &why);
+		rc = round_put_file(r, w, f, &why);
 		if (rc == ERR_CORRUPT && w->in_head) {
 			log_warn("cluster", "segment is damaged, a snapshot takes its place", LOG_E(&why));
-			want_snapshot(r->p, w);
+			round_want_snapshot(r->p, w);
 			return;
 		}
-		fail(r, rc, &why);
+		round_fail(r, rc, &why);
 		last = f->last;
 		segments_n++;
 	}
@@ -379,7 +385,7 @@ static void put_window(struct round *r, const struct head_ship_window *w)
  * started. Series that it alone had get other ids now, and nobody could read it beside segments
  * with those: they wait for the block.
  */
-static bool must_wait(struct round *r)
+static bool round_must_wait(struct round *r)
 {
 	struct publisher *p = r->p;
 	bool wait = false;
@@ -394,7 +400,7 @@ static bool must_wait(struct round *r)
 	return wait;
 }
 
-static void put_segments(struct round *r)
+static void round_put_segments(struct round *r)
 {
 	enum err_code rc;
 	struct err why;
@@ -404,20 +410,20 @@ static void put_segments(struct round *r)
 	if ((rc = head_ship_end(r->p->db, &r->a, &r->ship, &r->ship_n, &r->through_ns, &why))) {
 		r->through_ns = 0;
 		r->ship_n = 0;
-		fail(r, rc, &why);
+		round_fail(r, rc, &why);
 		return;
 	}
-	if (must_wait(r)) {
+	if (round_must_wait(r)) {
 		r->through_ns = 0;
 		return;
 	}
 	for (size_t i = 0; i < r->ship_n && !r->rc; i++)
-		put_window(r, &r->ship[i]);
+		round_put_window(r, &r->ship[i]);
 }
 
 /* ---- the round ---- */
 
-static void begin(struct publisher *p)
+static void round_begin(struct publisher *p)
 {
 	mutex_lock(&p->lock);
 	p->puts_n = 0;
@@ -428,7 +434,7 @@ static void begin(struct publisher *p)
 	mutex_unlock(&p->lock);
 }
 
-static bool has_failed(const struct publisher *p, const struct ulid *u, int64_t now)
+static bool round_has_failed(const struct publisher *p, const struct ulid *u, int64_t now)
 {
 	for (size_t i = 0; i < p->failed_n; i++)
 		if (memcmp(p->failed[i].ulid.text, u->text, ULID_LEN) == 0)
@@ -437,7 +443,7 @@ static bool has_failed(const struct publisher *p, const struct ulid *u, int64_t 
 }
 
 /* Blocks that are to be put. p->lock is held. */
-static void find_wanted(struct round *r)
+static void round_find_wanted(struct round *r)
 {
 	struct publisher *p = r->p;
 	struct ulid *v = reallocarray(p->wanted, r->view.blocks_n + 1, sizeof(*v));
@@ -459,12 +465,12 @@ static void find_wanted(struct round *r)
 			b->max_ns <= p->m.dropped_ns)
 			continue;
 		p->wanted_bytes += b->bytes;
-		if (!has_failed(p, &b->ulid, now))
+		if (!round_has_failed(p, &b->ulid, now))
 			p->wanted[p->wanted_n++] = b->ulid;
 	}
 }
 
-static enum err_code compare(struct round *r, struct err *err)
+static enum err_code round_compare(struct round *r, struct err *err)
 {
 	struct publisher *p = r->p;
 	enum err_code rc;
@@ -473,19 +479,19 @@ static enum err_code compare(struct round *r, struct err *err)
 	if (!(rc = compare_locked(r, err))) {
 		if (!r->rc && r->through_ns > p->m.through_ns && round_is_complete_locked(r))
 			p->m.through_ns = r->through_ns;
-		find_wanted(r);
+		round_find_wanted(r);
 	}
 	mutex_unlock(&p->lock);
 	return rc;
 }
 
-static int ulid_cmp(const void *a, const void *b)
+static int round_ulid_cmp(const void *a, const void *b)
 {
 	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
 }
 
 /* The manifest is there. p->lock is held. */
-static void confirm_locked(struct publisher *p)
+static void round_confirm_locked(struct publisher *p)
 {
 	struct ulid *v = reallocarray(p->there, p->m.blocks_n + 1u, sizeof(*v));
 	int64_t now = clock_monotonic_ns();
@@ -503,11 +509,11 @@ static void confirm_locked(struct publisher *p)
 	for (uint32_t i = 0; i < p->m.blocks_n; i++)
 		v[i] = p->m.blocks[i].ulid;
 	if (p->there_n)
-		qsort(v, p->there_n, sizeof(*v), ulid_cmp);
+		qsort(v, p->there_n, sizeof(*v), round_ulid_cmp);
 }
 
 /* Files of the head that nobody needs any more. */
-static void release_files(struct round *r)
+static void round_release_files(struct round *r)
 {
 	struct publisher *p = r->p;
 
@@ -530,7 +536,7 @@ static void release_files(struct round *r)
 	}
 }
 
-static enum err_code run(struct round *r, struct err *err)
+static enum err_code cluster_round_run(struct round *r, struct err *err)
 {
 	struct publisher *p = r->p;
 	struct manifest m;
@@ -539,10 +545,10 @@ static enum err_code run(struct round *r, struct err *err)
 	if (p->db) {
 		if ((rc = view_take(p->db, &r->a, &r->view, err)))
 			return rc;
-		begin(p);
-		put_small_files(r);
-		put_segments(r);
-		if ((rc = compare(r, err)))
+		round_begin(p);
+		round_put_small_files(r);
+		round_put_segments(r);
+		if ((rc = round_compare(r, err)))
 			return rc;
 	}
 	m = p->m;
@@ -550,11 +556,11 @@ static enum err_code run(struct round *r, struct err *err)
 	if ((rc = lease_write(p->lease, &m, err)))
 		return rc;
 	mutex_lock(&p->lock);
-	confirm_locked(p);
+	round_confirm_locked(p);
 	p->counts.uploaded_segments += r->segments_n;
 	mutex_unlock(&p->lock);
 	if (p->db)
-		release_files(r);
+		round_release_files(r);
 	return r->rc ? err_copy(err, &r->err) : ERR_OK;
 }
 
@@ -565,7 +571,7 @@ enum err_code round_run(struct publisher *p, bool stop, struct err *err)
 
 	mutex_lock(&p->round_lock);
 	arena_init(&r.a, 0);
-	rc = run(&r, err);
+	rc = cluster_round_run(&r, err);
 	arena_release(&r.a);
 	mutex_unlock(&p->round_lock);
 	return rc;

@@ -39,7 +39,8 @@ struct shard_node {
 
 /* ---- life ---- */
 
-static void on_change(void *ctx, enum db_change what, const struct ulid *block, int64_t window_ns)
+static void cluster_shard_on_change(
+	void *ctx, enum db_change what, const struct ulid *block, int64_t window_ns)
 {
 	struct shard_node *s = ctx;
 
@@ -52,7 +53,7 @@ static void on_change(void *ctx, enum db_change what, const struct ulid *block, 
 	mutex_unlock(&s->lock);
 }
 
-static enum err_code copy_options(
+static enum err_code shard_node_copy_options(
 	struct shard_node *s, const struct shard_options *o, struct err *err)
 {
 	char *dir = arena_printf(&s->arena, "%s", o->db.dir),
@@ -67,11 +68,11 @@ static enum err_code copy_options(
 	s->o.db.segments = true;
 	s->o.db.remote = o->remote;
 	s->o.db.published = &s->published;
-	s->published = (struct db_published){ on_change, s };
+	s->published = (struct db_published){ cluster_shard_on_change, s };
 	return ERR_OK;
 }
 
-static void release(struct shard_node *s)
+static void shard_node_release(struct shard_node *s)
 {
 	mutex_destroy(&s->lock);
 	cond_destroy(&s->changed);
@@ -99,8 +100,8 @@ enum err_code shard_open(const struct shard_options *o, struct shard_node **out,
 	arena_init(&s->arena, 0);
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
-	if ((rc = copy_options(s, o, err)) || (rc = publisher_open(&po, &s->p, err))) {
-		release(s);
+	if ((rc = shard_node_copy_options(s, o, err)) || (rc = publisher_open(&po, &s->p, err))) {
+		shard_node_release(s);
 		return rc;
 	}
 	s->open = true;
@@ -108,7 +109,7 @@ enum err_code shard_open(const struct shard_options *o, struct shard_node **out,
 	return ERR_OK;
 }
 
-static void stop_threads(struct shard_node *s)
+static void shard_node_stop_threads(struct shard_node *s)
 {
 	mutex_lock(&s->lock);
 	s->stopping = true;
@@ -123,33 +124,33 @@ static void stop_threads(struct shard_node *s)
 	thread_join(&s->local);
 }
 
-static void finish(struct shard_node *s, void (*end)(struct publisher *p))
+static void shard_node_finish(struct shard_node *s, void (*end)(struct publisher *p))
 {
 	if (!s)
 		return;
-	stop_threads(s);
+	shard_node_stop_threads(s);
 	mutex_lock(&s->lock); /* the database may tell something until it is closed */
 	s->open = false;
 	mutex_unlock(&s->lock);
 	end(s->p);
 	db_close(s->db);
-	release(s);
+	shard_node_release(s);
 }
 
 void shard_close(struct shard_node *s)
 {
-	finish(s, s && s->db ? publisher_close : publisher_abandon);
+	shard_node_finish(s, s && s->db ? publisher_close : publisher_abandon);
 }
 
 void shard_abandon(struct shard_node *s)
 {
-	finish(s, publisher_abandon);
+	shard_node_finish(s, publisher_abandon);
 }
 
 /* ---- starting ---- */
 
 /* Another process that works on the directory has the same token, and would be fenced. */
-static enum err_code lock_directory(struct shard_node *s, int *fd, struct err *err)
+static enum err_code shard_node_lock_directory(struct shard_node *s, int *fd, struct err *err)
 {
 	struct fs *fs = s->o.db.fs ? s->o.db.fs : &fs_posix;
 	enum err_code rc;
@@ -163,12 +164,12 @@ static enum err_code lock_directory(struct shard_node *s, int *fd, struct err *e
 	return rc;
 }
 
-static bool names_something(const struct manifest *m)
+static bool cluster_shard_names_something(const struct manifest *m)
 {
 	return m->windows_n || m->blocks_n || m->ids.bytes || m->losses.bytes;
 }
 
-static enum err_code restore(struct shard_node *s, struct err *err)
+static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 {
 	struct restore_options o = { .bucket = s->o.bucket,
 		.manifest = publisher_taken(s->p),
@@ -182,14 +183,14 @@ static enum err_code restore(struct shard_node *s, struct err *err)
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
-	if (!names_something(o.manifest) && !restore_has_begun(o.dir))
+	if (!cluster_shard_names_something(o.manifest) && !restore_has_begun(o.dir))
 		return ERR_OK;
 	if (!(rc = restore_run(&o, &done, err)))
 		publisher_restored(s->p);
 	return rc;
 }
 
-static bool is_away(enum err_code rc)
+static bool cluster_shard_is_away(enum err_code rc)
 {
 	return rc == ERR_UNAVAILABLE || rc == ERR_TIMEOUT || rc == ERR_CANCELED;
 }
@@ -198,7 +199,7 @@ static bool is_away(enum err_code rc)
  * The directory was the shard's before, and is whole: it can go on without the bucket. Any other
  * directory has to wait, as it cannot know what the shard has.
  */
-static bool can_be_late(struct shard_node *s)
+static bool shard_node_can_be_late(struct shard_node *s)
 {
 	char *owner = arena_printf(&s->arena, "%s/" LEASE_OWNER_FILE, s->o.db.dir);
 
@@ -206,7 +207,7 @@ static bool can_be_late(struct shard_node *s)
 }
 
 /* The bucket says nothing within some seconds. *err: why. */
-static bool is_bucket_away(struct shard_node *s, struct err *err)
+static bool shard_node_is_bucket_away(struct shard_node *s, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(s->o.name));
 	struct bucket_info info;
@@ -215,25 +216,25 @@ static bool is_bucket_away(struct shard_node *s, struct err *err)
 	bucket_cancel(s->o.bucket, clock_monotonic_ns() + FIRST_WORD_NS);
 	rc = bucket_head(s->o.bucket, manifest_key_str(&key), &info, err);
 	bucket_cancel(s->o.bucket, INT64_MAX);
-	return is_away(rc);
+	return cluster_shard_is_away(rc);
 }
 
-static enum err_code take(struct shard_node *s, struct err *err)
+static enum err_code shard_node_take(struct shard_node *s, struct err *err)
 {
 	size_t forgotten;
 	enum err_code rc;
 	int fd;
 
-	if ((rc = lock_directory(s, &fd, err)))
+	if ((rc = shard_node_lock_directory(s, &fd, err)))
 		return rc;
-	s->late = !s->taken && can_be_late(s) && is_bucket_away(s, err);
+	s->late = !s->taken && shard_node_can_be_late(s) && shard_node_is_bucket_away(s, err);
 	if (s->late)
 		log_warn("cluster", "the bucket is away: nothing is published until it is back",
 			LOG_S("shard", s->o.name), LOG_E(err));
 	else if (!s->taken && !(rc = publisher_take(s->p, err)))
 		s->taken = true;
 	if (!rc && !s->late)
-		rc = restore(s, err);
+		rc = shard_node_restore(s, err);
 	if (!rc && !s->late)
 		rc = forget_dropped(s->o.db.fs ? s->o.db.fs : &fs_posix, s->o.db.dir, publisher_taken(s->p),
 			&forgotten, err);
@@ -241,7 +242,7 @@ static enum err_code take(struct shard_node *s, struct err *err)
 	return rc;
 }
 
-static void look_thread(void *ctx);
+static void cluster_shard_look_thread(void *ctx);
 
 /* Nothing is written to the bucket before the lease is had. */
 enum err_code shard_take_late(struct shard_node *s, struct err *err)
@@ -255,7 +256,7 @@ enum err_code shard_take_late(struct shard_node *s, struct err *err)
 	return rc ? rc : publisher_attach(s->p, s->db, err);
 }
 
-static void late_thread(void *ctx)
+static void cluster_shard_late_thread(void *ctx)
 {
 	struct shard_node *s = ctx;
 	bool ended = false;
@@ -277,7 +278,7 @@ static void late_thread(void *ctx)
 	}
 }
 
-static enum err_code begin(struct shard_node *s, struct err *err)
+static enum err_code shard_node_begin(struct shard_node *s, struct err *err)
 {
 	int64_t interval_ns = s->o.interval_ns;
 	enum err_code rc = ERR_OK;
@@ -287,9 +288,10 @@ static enum err_code begin(struct shard_node *s, struct err *err)
 	if (rc || s->o.no_threads)
 		return rc;
 	s->o.interval_ns = interval_ns > 0 && interval_ns < LOOK_MAX_NS ? interval_ns : LOOK_MAX_NS;
-	if (s->late && (rc = thread_start(&s->late_take, "cluster-lease", late_thread, s, err)))
+	if (s->late &&
+		(rc = thread_start(&s->late_take, "cluster-lease", cluster_shard_late_thread, s, err)))
 		return rc;
-	return thread_start(&s->local, "cluster-local", look_thread, s, err);
+	return thread_start(&s->local, "cluster-local", cluster_shard_look_thread, s, err);
 }
 
 enum err_code shard_start(struct shard_node *s, struct err *err)
@@ -298,7 +300,7 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 
 	if (s->db)
 		return err_set(err, ERR_INVALID, "shard %s was started before", s->o.name);
-	if ((rc = take(s, err)))
+	if ((rc = shard_node_take(s, err)))
 		return rc;
 	if (publisher_is_fenced(s->p))
 		return err_set(err, ERR_EXISTS, "shard %s was taken over by another server", s->o.name);
@@ -306,7 +308,7 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 		bucket_cancel(s->o.bucket, clock_monotonic_ns());
 	rc = db_open(&s->o.db, &s->db, err);
 	bucket_cancel(s->o.bucket, INT64_MAX);
-	return rc ? rc : begin(s, err);
+	return rc ? rc : shard_node_begin(s, err);
 }
 
 void shard_cancel(struct shard_node *s)
@@ -333,7 +335,7 @@ bool shard_is_fenced(const struct shard_node *s)
 /* ---- blocks that leave the disk ---- */
 
 /* Whole ones on the disk that are old enough; malloc'ed. */
-static struct ulid *list_old(struct shard_node *s, int64_t now_ns, size_t *n)
+static struct ulid *shard_node_list_old(struct shard_node *s, int64_t now_ns, size_t *n)
 {
 	struct db *db = s->db;
 	struct ulid *v;
@@ -354,7 +356,7 @@ static struct ulid *list_old(struct shard_node *s, int64_t now_ns, size_t *n)
 	return v;
 }
 
-static bool is_stopping(struct shard_node *s)
+static bool shard_node_is_stopping(struct shard_node *s)
 {
 	bool stopping;
 
@@ -364,7 +366,7 @@ static bool is_stopping(struct shard_node *s)
 	return stopping;
 }
 
-static void note(struct shard_node *s, enum err_code rc, const struct err *why)
+static void shard_node_note(struct shard_node *s, enum err_code rc, const struct err *why)
 {
 	if (rc == ERR_NOT_FOUND) /* it was joined or dropped meanwhile */
 		return;
@@ -376,17 +378,17 @@ static void note(struct shard_node *s, enum err_code rc, const struct err *why)
 size_t shard_swap(struct shard_node *s, int64_t now_ns)
 {
 	size_t n, swapped = 0;
-	struct ulid *v = list_old(s, now_ns, &n);
+	struct ulid *v = shard_node_list_old(s, now_ns, &n);
 	char key[MANIFEST_KEY_BYTES_MAX];
 	enum err_code rc;
 	struct err why;
 
-	for (size_t i = 0; i < n && !is_stopping(s); i++) {
+	for (size_t i = 0; i < n && !shard_node_is_stopping(s); i++) {
 		if (!publisher_has_block(s->p, &v[i]))
 			continue;
 		snprintf(key, sizeof(key), "shards/%s/blocks/%s", s->o.name, v[i].text);
 		rc = blocks_swap_remote(s->db, &v[i], key, &why);
-		note(s, rc, &why);
+		shard_node_note(s, rc, &why);
 		swapped += !rc;
 	}
 	free(v);
@@ -394,7 +396,7 @@ size_t shard_swap(struct shard_node *s, int64_t now_ns)
 }
 
 /* As often as the publisher confirms blocks, and at least each minute. */
-static void look_thread(void *ctx)
+static void cluster_shard_look_thread(void *ctx)
 {
 	struct shard_node *s = ctx;
 	int64_t next;

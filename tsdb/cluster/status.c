@@ -34,7 +34,7 @@ const char *publisher_state_name(enum publisher_state state)
 	return state_names[state];
 }
 
-static void count_manifest(const struct publisher *p, struct publisher_status *s)
+static void cluster_status_count_manifest(const struct publisher *p, struct publisher_status *s)
 {
 	struct manifest m = p->m;
 
@@ -68,7 +68,7 @@ void publisher_status(struct publisher *p, struct publisher_status *out)
 	out->waiting_blocks = p->wanted_n;
 	out->waiting_bytes = p->wanted_bytes;
 	if (lease_generation(p->lease))
-		count_manifest(p, out);
+		cluster_status_count_manifest(p, out);
 	else
 		out->state = PUBLISHER_WAITING;
 	mutex_unlock(&p->lock);

@@ -18,7 +18,7 @@
 
 /* ---- blocks ---- */
 
-static struct db_block *pin(struct db *db, const struct ulid *u)
+static struct db_block *cluster_upload_pin(struct db *db, const struct ulid *u)
 {
 	struct db_block *b = NULL;
 
@@ -32,7 +32,7 @@ static struct db_block *pin(struct db *db, const struct ulid *u)
 	return b;
 }
 
-static enum err_code put_file(struct publisher *p, const struct manifest_block *b,
+static enum err_code cluster_upload_put_file(struct publisher *p, const struct manifest_block *b,
 	enum manifest_block_file which, const char *dir, struct err *err)
 {
 	struct manifest_key key = manifest_key_block(p->o.shard, b, which);
@@ -49,7 +49,7 @@ static enum err_code put_file(struct publisher *p, const struct manifest_block *
 }
 
 /* meta.json is read once: retention may replace it meanwhile. */
-static enum err_code read_meta(
+static enum err_code cluster_upload_read_meta(
 	const struct block_meta *is, const char *dir, struct buf *text, struct err *err)
 {
 	struct block_meta m;
@@ -69,12 +69,12 @@ static enum err_code read_meta(
 	return rc;
 }
 
-static struct manifest_file of_file(const struct block_file *f)
+static struct manifest_file cluster_upload_of_file(const struct block_file *f)
 {
 	return (struct manifest_file){ f->bytes, f->hash };
 }
 
-static enum err_code put_block(
+static enum err_code cluster_upload_put_block(
 	struct publisher *p, const struct db_block *b, struct manifest_block *out, struct err *err)
 {
 	const struct block_meta *m = block_meta(b->block);
@@ -88,16 +88,16 @@ static enum err_code put_block(
 		.max_ns = m->max_ns,
 		.level = m->level,
 		.raw = m->raw,
-		.rollups = of_file(&m->rollups_file),
-		.spare = of_file(&m->spare_file) };
+		.rollups = cluster_upload_of_file(&m->rollups_file),
+		.spare = cluster_upload_of_file(&m->spare_file) };
 	if (m->raw)
-		out->rows = of_file(&m->rows_file);
-	if ((rc = read_meta(m, dir, &text, err)))
+		out->rows = cluster_upload_of_file(&m->rows_file);
+	if ((rc = cluster_upload_read_meta(m, dir, &text, err)))
 		goto out;
 	out->meta = (struct manifest_file){ text.len, hash_bytes(text.ptr, text.len, 0) };
-	if ((rc = put_file(p, out, MANIFEST_ROWS, dir, err)) ||
-		(rc = put_file(p, out, MANIFEST_ROLLUPS, dir, err)) ||
-		(rc = put_file(p, out, MANIFEST_SPARE, dir, err)))
+	if ((rc = cluster_upload_put_file(p, out, MANIFEST_ROWS, dir, err)) ||
+		(rc = cluster_upload_put_file(p, out, MANIFEST_ROLLUPS, dir, err)) ||
+		(rc = cluster_upload_put_file(p, out, MANIFEST_SPARE, dir, err)))
 		goto out;
 	key = manifest_key_block(p->o.shard, out, MANIFEST_META);
 	rc = object_put(p, &key, buf_str(&text), err);
@@ -106,7 +106,7 @@ out:
 	return rc;
 }
 
-static bool take_wanted(struct publisher *p, struct ulid *out)
+static bool cluster_upload_take_wanted(struct publisher *p, struct ulid *out)
 {
 	bool found;
 
@@ -119,7 +119,7 @@ static bool take_wanted(struct publisher *p, struct ulid *out)
 	return found;
 }
 
-static bool is_ready(struct publisher *p, const struct ulid *u)
+static bool cluster_upload_is_ready(struct publisher *p, const struct ulid *u)
 {
 	bool found;
 
@@ -131,7 +131,7 @@ static bool is_ready(struct publisher *p, const struct ulid *u)
 	return found;
 }
 
-static enum err_code note_ready(
+static enum err_code cluster_upload_note_ready(
 	struct publisher *p, const struct manifest_block *b, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -150,7 +150,8 @@ static enum err_code note_ready(
 }
 
 /* The file is damaged or cannot be read: that is tried again later, and holds up no other block. */
-static void note_failed(struct publisher *p, const struct ulid *u, const struct err *why)
+static void cluster_upload_note_failed(
+	struct publisher *p, const struct ulid *u, const struct err *why)
 {
 	struct failed_block *f = NULL;
 
@@ -167,7 +168,7 @@ static void note_failed(struct publisher *p, const struct ulid *u, const struct 
 	mutex_unlock(&p->lock);
 }
 
-static bool is_ours(enum err_code rc)
+static bool cluster_upload_is_ours(enum err_code rc)
 {
 	return rc == ERR_CORRUPT || rc == ERR_IO || rc == ERR_NOT_FOUND;
 }
@@ -180,17 +181,17 @@ static enum err_code upload_blocks(struct publisher *p, struct err *err)
 	struct ulid u;
 	int64_t began;
 
-	while (take_wanted(p, &u)) { /* the next comparison finds again what failed */
-		if (is_ready(p, &u) || !(pinned = pin(p->db, &u)))
+	while (cluster_upload_take_wanted(p, &u)) { /* the next comparison finds again what failed */
+		if (cluster_upload_is_ready(p, &u) || !(pinned = cluster_upload_pin(p->db, &u)))
 			continue;
 		began = clock_monotonic_ns();
-		rc = put_block(p, pinned, &b, err);
+		rc = cluster_upload_put_block(p, pinned, &b, err);
 		blocks_unpin(p->db, pinned);
-		if (is_ours(rc)) {
-			note_failed(p, &u, err);
+		if (cluster_upload_is_ours(rc)) {
+			cluster_upload_note_failed(p, &u, err);
 			continue;
 		}
-		if (rc || (rc = note_ready(p, &b, err)))
+		if (rc || (rc = cluster_upload_note_ready(p, &b, err)))
 			return rc;
 		log_info("cluster", "block is in the bucket", LOG_S("block", u.text),
 			LOG_I("bytes", b.rows.bytes + b.rollups.bytes + b.spare.bytes + b.meta.bytes),
@@ -201,7 +202,7 @@ static enum err_code upload_blocks(struct publisher *p, struct err *err)
 
 /* ---- snapshots ---- */
 
-static bool next_snapshot(struct publisher *p, struct snapshot_task *out)
+static bool cluster_upload_next_snapshot(struct publisher *p, struct snapshot_task *out)
 {
 	bool found = false;
 
@@ -213,7 +214,8 @@ static bool next_snapshot(struct publisher *p, struct snapshot_task *out)
 	return found;
 }
 
-static void end_snapshot(struct publisher *p, const struct snapshot_task *t, bool done)
+static void cluster_upload_end_snapshot(
+	struct publisher *p, const struct snapshot_task *t, bool done)
 {
 	mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->snapshots_n; i++) {
@@ -238,7 +240,7 @@ static enum err_code upload_snapshots(struct publisher *p, struct err *err)
 	struct snapshot_task t;
 	enum err_code rc;
 
-	while (next_snapshot(p, &t)) {
+	while (cluster_upload_next_snapshot(p, &t)) {
 		struct manifest_window of = { .start_ns = t.start_ns, .identity = t.identity };
 		struct manifest_key key;
 		uint64_t last, bytes;
@@ -247,12 +249,12 @@ static enum err_code upload_snapshots(struct publisher *p, struct err *err)
 			p->db, t.start_ns, t.identity, p->snapshot_path, &last, &bytes, err);
 		t.segment.first = 1;
 		t.segment.last = last;
-		if (!rc && !(rc = file_hash(p->snapshot_path, &t.segment.object, err))) {
+		if (!rc && !(rc = objects_file_hash(p->snapshot_path, &t.segment.object, err))) {
 			key = manifest_key_segment(p->o.shard, &of, &t.segment);
 			rc = object_put_file(p, &key, p->snapshot_path, &t.segment.object, err);
 		}
 		(void)!unlink(p->snapshot_path);
-		end_snapshot(p, &t, !rc && last);
+		cluster_upload_end_snapshot(p, &t, !rc && last);
 		if (rc == ERR_NOT_FOUND) /* the window was cut or dropped */
 			continue;
 		if (rc)

@@ -8,7 +8,7 @@
  * find them. Nothing is pinned.
  */
 
-static enum err_code copy_block(
+static enum err_code cluster_view_copy_block(
 	const struct db_block *b, struct arena *a, struct view_block *out, struct err *err)
 {
 	const struct block_meta *m = block_meta(b->block);
@@ -38,8 +38,8 @@ static enum err_code copy_block(
 	return ERR_OK;
 }
 
-static enum err_code copy_locked(
-	const struct db *db, struct arena *a, struct view *v, struct err *err)
+static enum err_code cluster_view_copy_locked(
+	const struct db *db, struct arena *a, struct publisher_view *v, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct ulid u;
@@ -50,7 +50,7 @@ static enum err_code copy_locked(
 	if (!v->blocks || !v->windows || !v->unreadable)
 		return arena_fail(a, "publish", err);
 	for (size_t i = 0; i < db->blocks_n && !rc; i++)
-		rc = copy_block(db->blocks[i], a, &v->blocks[v->blocks_n++], err);
+		rc = cluster_view_copy_block(db->blocks[i], a, &v->blocks[v->blocks_n++], err);
 	for (size_t i = 0; i < db->windows_n; i++) {
 		const struct window *w = db->windows[i];
 
@@ -65,32 +65,32 @@ static enum err_code copy_locked(
 	return rc;
 }
 
-enum err_code view_take(struct db *db, struct arena *a, struct view *out, struct err *err)
+enum err_code view_take(struct db *db, struct arena *a, struct publisher_view *out, struct err *err)
 {
 	enum err_code rc;
 
-	*out = (struct view){ 0 };
+	*out = (struct publisher_view){ 0 };
 	mutex_lock(&db->lock);
-	rc = copy_locked(db, a, out, err);
+	rc = cluster_view_copy_locked(db, a, out, err);
 	mutex_unlock(&db->lock);
 	return rc;
 }
 
-static bool same_ulid(const struct ulid *a, const struct ulid *b)
+static bool cluster_view_same_ulid(const struct ulid *a, const struct ulid *b)
 {
 	return memcmp(a->text, b->text, ULID_LEN) == 0;
 }
 
-const struct view_block *view_find_block(const struct view *v, const struct ulid *u)
+const struct view_block *view_find_block(const struct publisher_view *v, const struct ulid *u)
 {
 	for (size_t i = 0; i < v->blocks_n; i++)
-		if (same_ulid(&v->blocks[i].ulid, u))
+		if (cluster_view_same_ulid(&v->blocks[i].ulid, u))
 			return &v->blocks[i];
 	return NULL;
 }
 
 const struct view_window *view_find_window(
-	const struct view *v, int64_t start_ns, uint64_t identity)
+	const struct publisher_view *v, int64_t start_ns, uint64_t identity)
 {
 	for (size_t i = 0; i < v->windows_n; i++)
 		if (v->windows[i].start_ns == start_ns && v->windows[i].identity == identity)
@@ -98,7 +98,7 @@ const struct view_window *view_find_window(
 	return NULL;
 }
 
-const struct view_block *view_cover_of_window(const struct view *v, int64_t start_ns)
+const struct view_block *view_cover_of_window(const struct publisher_view *v, int64_t start_ns)
 {
 	for (size_t i = 0; i < v->blocks_n; i++)
 		for (uint32_t k = 0; k < v->blocks[i].heads_n; k++)
@@ -112,17 +112,17 @@ const struct view_block *view_cover_of_window(const struct view *v, int64_t star
  * so one whose time has all of its time has replaced it, if it was there.
  */
 const struct view_block *view_cover_of_block(
-	const struct view *v, const struct manifest_block *b, bool had)
+	const struct publisher_view *v, const struct manifest_block *b, bool had)
 {
 	for (size_t i = 0; i < v->blocks_n; i++) {
 		const struct view_block *by = &v->blocks[i];
 
-		if (same_ulid(&by->ulid, &b->ulid))
+		if (cluster_view_same_ulid(&by->ulid, &b->ulid))
 			continue;
 		if (had && by->min_ns <= b->min_ns && b->max_ns <= by->max_ns)
 			return by;
 		for (uint32_t k = 0; k < by->sources_n; k++)
-			if (same_ulid(&by->sources[k], &b->ulid))
+			if (cluster_view_same_ulid(&by->sources[k], &b->ulid))
 				return by;
 	}
 	return NULL;

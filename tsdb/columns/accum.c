@@ -18,7 +18,7 @@
 #define CHUNK_CELLS ACCUM_PAGE
 #define CHUNK_WORDS (CHUNK_CELLS / 64)
 
-struct slot {
+struct accum_slot {
 	uint64_t key; /* stack << 32 | label set */
 	__int128 value;
 	bool taken;
@@ -30,7 +30,7 @@ struct accum {
 	size_t cell_bytes;
 	void **chunks; /* int64_t[CHUNK_CELLS], __int128[CHUNK_CELLS] when weighted; then the bits */
 	size_t chunks_n, bytes;
-	struct slot *slots;
+	struct accum_slot *slots;
 	size_t slots_n, slots_used;
 	struct accum_cell *cells; /* sealed, with label sets */
 	size_t cells_n;
@@ -53,7 +53,7 @@ enum err_code accum_open(struct partition *p, unsigned flags, struct accum **out
 	return ERR_OK;
 }
 
-static void release(struct accum *a)
+static void accum_release(struct accum *a)
 {
 	for (size_t i = 0; i < a->chunks_n; i++)
 		free(a->chunks[i]);
@@ -66,13 +66,13 @@ void accum_close(struct accum *a)
 {
 	if (!a)
 		return;
-	release(a);
+	accum_release(a);
 	free(a);
 }
 
 void accum_clear(struct accum *a)
 {
-	release(a);
+	accum_release(a);
 	*a = (struct accum){
 		.p = a->p, .flags = a->flags, .cell_bytes = a->cell_bytes, .bytes = sizeof(*a)
 	};
@@ -110,7 +110,8 @@ static inline void *chunk_of(struct accum *a, uint32_t stack)
 }
 
 /* Cells stacks[0..n) += values: the hot loop of every query. Returns how many could be added. */
-static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n)
+static size_t accum_add_plain(
+	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n)
 {
 	bool overflow = false;
 	int64_t signs = 0;
@@ -134,7 +135,7 @@ static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *
 	return i;
 }
 
-static size_t add_weighted(
+static size_t accum_add_weighted(
 	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
 {
 	bool overflow = false;
@@ -159,25 +160,25 @@ static size_t add_weighted(
 	return i;
 }
 
-static struct slot *slot_of(struct slot *slots, size_t n, uint64_t key)
+static struct accum_slot *accum_slot_of(struct accum_slot *slots, size_t n, uint64_t key)
 {
-	size_t i = hash_u64(key) & (n - 1);
+	size_t i = map_hash_u64(key) & (n - 1);
 
 	while (slots[i].taken && slots[i].key != key)
 		i = (i + 1) & (n - 1);
 	return &slots[i];
 }
 
-static bool slots_grow(struct accum *a)
+static bool accum_slots_grow(struct accum *a)
 {
 	size_t n = a->slots_n ? a->slots_n * 2 : 256;
-	struct slot *v = calloc(n, sizeof(*v));
+	struct accum_slot *v = calloc(n, sizeof(*v));
 
 	if (!v)
 		return false;
 	for (size_t i = 0; i < a->slots_n; i++)
 		if (a->slots[i].taken)
-			*slot_of(v, n, a->slots[i].key) = a->slots[i];
+			*accum_slot_of(v, n, a->slots[i].key) = a->slots[i];
 	free(a->slots);
 	a->bytes += (n - a->slots_n) * sizeof(*v);
 	a->slots = v;
@@ -185,13 +186,13 @@ static bool slots_grow(struct accum *a)
 	return true;
 }
 
-static bool add_slot(struct accum *a, uint32_t stack, uint32_t set, __int128 value)
+static bool accum_add_slot(struct accum *a, uint32_t stack, uint32_t set, __int128 value)
 {
-	struct slot *s;
+	struct accum_slot *s;
 
-	if ((a->slots_used + 1) * 4 > a->slots_n * 3 && !slots_grow(a))
+	if ((a->slots_used + 1) * 4 > a->slots_n * 3 && !accum_slots_grow(a))
 		return false;
-	s = slot_of(a->slots, a->slots_n, (uint64_t)stack << 32 | set);
+	s = accum_slot_of(a->slots, a->slots_n, (uint64_t)stack << 32 | set);
 	if (!s->taken) {
 		s->taken = true;
 		s->key = (uint64_t)stack << 32 | set;
@@ -203,19 +204,19 @@ static bool add_slot(struct accum *a, uint32_t stack, uint32_t set, __int128 val
 	return true;
 }
 
-static enum err_code check_overflow(const struct accum *a, struct err *err)
+static enum err_code accum_check_overflow(const struct accum *a, struct err *err)
 {
 	if (a->overflow)
 		return err_set(err, ERR_LIMIT, "sum exceeds %d bits", a->flags & ACCUM_WEIGHTED ? 128 : 64);
 	return ERR_OK;
 }
 
-static size_t add_array(
+static size_t accum_add_array(
 	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
 {
 	if (a->flags & ACCUM_WEIGHTED)
-		return add_weighted(a, stacks, values, n, weight);
-	return add_plain(a, stacks, values, n);
+		return accum_add_weighted(a, stacks, values, n, weight);
+	return accum_add_plain(a, stacks, values, n);
 }
 
 enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t *label_sets,
@@ -224,29 +225,29 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
 	size_t i = 0, run;
 
 	if (!label_sets || !(a->flags & ACCUM_BY_LABELS)) {
-		if (add_array(a, stacks, values, n, weight) < n)
+		if (accum_add_array(a, stacks, values, n, weight) < n)
 			return err_nomem(err, "sum");
 	} else {
 		while (i < n) {
 			for (run = i; run < n && label_sets[run] == 0; run++)
 				;
-			if (add_array(a, stacks + i, values + i, run - i, weight) < run - i)
+			if (accum_add_array(a, stacks + i, values + i, run - i, weight) < run - i)
 				return err_nomem(err, "sum");
 			for (i = run; i < n && label_sets[i] != 0; i++)
 				if (values[i] &&
-					!add_slot(a, stacks[i], label_sets[i],
+					!accum_add_slot(a, stacks[i], label_sets[i],
 						(__int128)values[i] * (a->flags & ACCUM_WEIGHTED ? weight : 1)))
 					return err_nomem(err, "sum");
 		}
 	}
-	return check_overflow(a, err);
+	return accum_check_overflow(a, err);
 }
 
 /*
  * While no cell is below 0 and no value is, a cell that overflows is below 0; so one check of all
  * will do. Returns how many could be added.
  */
-static size_t add_positive(
+static size_t accum_add_positive(
 	struct accum *a, const uint32_t *stacks, const unsigned char *values, uint64_t factor, size_t n)
 {
 	uint64_t all = 0;
@@ -271,7 +272,7 @@ static size_t add_positive(
 }
 
 /* Not inline: its array would be cleared for each row. */
-static __attribute__((noinline)) enum err_code add_bytes_wide(struct accum *a,
+static __attribute__((noinline)) enum err_code accum_add_bytes_wide(struct accum *a,
 	const uint32_t *stacks, const uint32_t *label_sets, const unsigned char *values,
 	uint64_t factor, size_t n, int64_t weight, struct err *err)
 {
@@ -291,10 +292,10 @@ enum err_code accum_add_bytes(struct accum *a, const uint32_t *stacks, const uin
 {
 	assert(factor <= UINT64_C(1) << 56);
 	if (a->signs < 0 || a->flags & ACCUM_WEIGHTED || (label_sets && a->flags & ACCUM_BY_LABELS))
-		return add_bytes_wide(a, stacks, label_sets, values, factor, n, weight, err);
-	if (add_positive(a, stacks, values, factor, n) < n)
+		return accum_add_bytes_wide(a, stacks, label_sets, values, factor, n, weight, err);
+	if (accum_add_positive(a, stacks, values, factor, n) < n)
 		return err_nomem(err, "sum");
-	return check_overflow(a, err);
+	return accum_check_overflow(a, err);
 }
 
 bool accum_has_negative(const struct accum *a)
@@ -302,7 +303,7 @@ bool accum_has_negative(const struct accum *a)
 	return a->signs < 0;
 }
 
-static __int128 cell_at(const struct accum *a, const void *chunk, size_t i)
+static __int128 accum_cell_at(const struct accum *a, const void *chunk, size_t i)
 {
 	return a->flags & ACCUM_WEIGHTED ? ((const __int128 *)chunk)[i] : ((const int64_t *)chunk)[i];
 }
@@ -319,20 +320,20 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 			return err_nomem(err, "sum");
 		for (size_t i = 0; i < CHUNK_CELLS; i++) {
 			if (into->flags & ACCUM_WEIGHTED)
-				into->overflow |= __builtin_add_overflow(
-					((__int128 *)to)[i], cell_at(from, from->chunks[c], i), &((__int128 *)to)[i]);
+				into->overflow |= __builtin_add_overflow(((__int128 *)to)[i],
+					accum_cell_at(from, from->chunks[c], i), &((__int128 *)to)[i]);
 			else
-				into->overflow |= __builtin_add_overflow(
-					((int64_t *)to)[i], cell_at(from, from->chunks[c], i), &((int64_t *)to)[i]);
+				into->overflow |= __builtin_add_overflow(((int64_t *)to)[i],
+					accum_cell_at(from, from->chunks[c], i), &((int64_t *)to)[i]);
 		}
 	}
 	for (size_t i = 0; i < from->slots_n; i++)
 		if (from->slots[i].taken &&
-			!add_slot(into, (uint32_t)(from->slots[i].key >> 32), (uint32_t)from->slots[i].key,
-				from->slots[i].value))
+			!accum_add_slot(into, (uint32_t)(from->slots[i].key >> 32),
+				(uint32_t)from->slots[i].key, from->slots[i].value))
 			return err_nomem(err, "sum");
 	into->signs |= from->signs;
-	return check_overflow(into, err);
+	return accum_check_overflow(into, err);
 }
 
 /* ---- pages ---- */
@@ -363,7 +364,7 @@ static uint64_t *chunk_bits(const struct accum *a, void *chunk)
 }
 
 /* Bits of the cells that are not 0. Returns how many those are. */
-static size_t note_cells(const struct accum *a, void *chunk)
+static size_t accum_note_cells(const struct accum *a, void *chunk)
 {
 	const __int128 *wide = chunk;
 	const int64_t *cells = chunk;
@@ -383,7 +384,7 @@ static size_t note_cells(const struct accum *a, void *chunk)
 	return n;
 }
 
-static bool next_plain(const struct accum *a, size_t *at, struct accum_cell *out)
+static bool accum_next_plain(const struct accum *a, size_t *at, struct accum_cell *out)
 {
 	size_t c = *at >> CHUNK_LOG2, i = *at & (CHUNK_CELLS - 1);
 
@@ -397,7 +398,7 @@ static bool next_plain(const struct accum *a, size_t *at, struct accum_cell *out
 				continue;
 			i += (size_t)__builtin_ctzll(rest);
 			*out = (struct accum_cell){ (uint32_t)(c << CHUNK_LOG2 | i), 0,
-				cell_at(a, a->chunks[c], i) };
+				accum_cell_at(a, a->chunks[c], i) };
 			*at = (c << CHUNK_LOG2 | i) + 1;
 			return true;
 		}
@@ -406,7 +407,7 @@ static bool next_plain(const struct accum *a, size_t *at, struct accum_cell *out
 	return false;
 }
 
-static int cell_cmp(const void *x, const void *y)
+static int accum_cell_cmp(const void *x, const void *y)
 {
 	const struct accum_cell *a = x, *b = y;
 
@@ -421,7 +422,7 @@ enum err_code accum_seal(struct accum *a, struct err *err)
 	size_t at = 0, n = 0;
 
 	for (size_t c = 0; c < a->chunks_n; c++)
-		n += a->chunks[c] ? note_cells(a, a->chunks[c]) : 0;
+		n += a->chunks[c] ? accum_note_cells(a, a->chunks[c]) : 0;
 	a->cells_n = n;
 	if (!(a->flags & ACCUM_BY_LABELS))
 		return ERR_OK;
@@ -429,13 +430,13 @@ enum err_code accum_seal(struct accum *a, struct err *err)
 	if (!(a->cells = malloc((n + a->slots_used + 1) * sizeof(*a->cells))))
 		return err_nomem(err, "sum");
 	a->bytes += (n + a->slots_used + 1) * sizeof(*a->cells);
-	for (at = 0, n = 0; next_plain(a, &at, &cell);)
+	for (at = 0, n = 0; accum_next_plain(a, &at, &cell);)
 		a->cells[n++] = cell;
 	for (size_t i = 0; i < a->slots_n; i++)
 		if (a->slots[i].taken && a->slots[i].value)
 			a->cells[n++] = (struct accum_cell){ (uint32_t)(a->slots[i].key >> 32),
 				(uint32_t)a->slots[i].key, a->slots[i].value };
-	qsort(a->cells, n, sizeof(*a->cells), cell_cmp);
+	qsort(a->cells, n, sizeof(*a->cells), accum_cell_cmp);
 	a->cells_n = n;
 	return ERR_OK;
 }
@@ -443,7 +444,7 @@ enum err_code accum_seal(struct accum *a, struct err *err)
 bool accum_next(const struct accum *a, size_t *at, struct accum_cell *out)
 {
 	if (!(a->flags & ACCUM_BY_LABELS))
-		return next_plain(a, at, out);
+		return accum_next_plain(a, at, out);
 	if (*at >= a->cells_n)
 		return false;
 	*out = a->cells[(*at)++];

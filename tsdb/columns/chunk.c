@@ -49,7 +49,7 @@ void *chunk_room(struct chunk *c, unsigned room, size_t bytes)
 	return r->at;
 }
 
-enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned room,
+enum err_code chunk_section(struct chunk *c, const struct chunk_section *s, unsigned room,
 	const unsigned char **out, struct err *err)
 {
 	unsigned char *to = chunk_room(c, room, s->raw + BITS_PAD);
@@ -67,7 +67,7 @@ enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned r
 	return ERR_OK;
 }
 
-static bool take_section(struct cursor *in, struct section *s)
+static bool chunk_take_section(struct cursor *in, struct chunk_section *s)
 {
 	uint64_t raw = cursor_varint(in), stored = raw ? cursor_varint(in) : 0;
 
@@ -90,7 +90,7 @@ bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *ou
 }
 
 /* The column whose places it has. */
-static bool take_places(const struct chunk *c, struct chunk_column *to, struct cursor *in)
+static bool chunk_take_places(const struct chunk *c, struct chunk_column *to, struct cursor *in)
 {
 	const struct chunk_column *ref;
 
@@ -101,7 +101,7 @@ static bool take_places(const struct chunk *c, struct chunk_column *to, struct c
 		ref->coding->levels == to->coding->levels;
 }
 
-static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
+static bool chunk_take_column(struct chunk *c, uint32_t column, struct cursor *in)
 {
 	struct chunk_column *to = &c->columns[column];
 	struct str byte = cursor_bytes(in, 1);
@@ -121,11 +121,11 @@ static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
 	to->factor = cursor_varint(in);
 	if (to->coding->take_reference && !to->coding->take_reference(c, to, in))
 		return false;
-	if (to->flags & COLUMN_SHARED && !take_places(c, to, in))
+	if (to->flags & COLUMN_SHARED && !chunk_take_places(c, to, in))
 		return false;
 	sections = coding_sections(to->coding, to->flags);
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
-		if (sections & SECTION_BIT(s) && !take_section(in, &to->sections[s]))
+		if (sections & SECTION_BIT(s) && !chunk_take_section(in, &to->sections[s]))
 			return false;
 	if (sections & SECTION_BIT(SECTION_TOKENS) && to->sections[SECTION_TOKENS].raw != c->keys_n)
 		return false;
@@ -134,12 +134,12 @@ static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
 }
 
 /* Each with its number in front. */
-static bool take_columns(struct chunk *c, struct cursor *in)
+static bool chunk_take_columns(struct chunk *c, struct cursor *in)
 {
 	memset(c->columns, 0, sizeof(c->columns[0]) * (c->columns_n + 1));
 	for (uint32_t i = 0; i <= c->columns_n; i++) {
 		c->order[i] = cursor_u32(in);
-		if (in->bad || c->order[i] > c->columns_n || !take_column(c, c->order[i], in))
+		if (in->bad || c->order[i] > c->columns_n || !chunk_take_column(c, c->order[i], in))
 			return false;
 	}
 	return true;
@@ -147,36 +147,36 @@ static bool take_columns(struct chunk *c, struct cursor *in)
 
 /* ---- heads ---- */
 
-static bool take_rows(struct chunk *c, struct cursor *in)
+static bool chunk_take_rows(struct chunk *c, struct cursor *in)
 {
 	struct chunk_row *rows = c->rows;
 	uint64_t before = -(uint64_t)c->interval_ns, v;
 
 	for (uint32_t r = 0; r < c->rows_n; r++) {
-		before += (uint64_t)c->interval_ns + (uint64_t)unzigzag(cursor_varint(in));
+		before += (uint64_t)c->interval_ns + (uint64_t)str_unzigzag(cursor_varint(in));
 		rows[r].ts_ns = (int64_t)before;
 		if (r && rows[r].ts_ns < rows[r - 1].ts_ns)
 			return false;
 	}
 	for (uint32_t r = 0; r < c->rows_n; r++)
 		rows[r].time_nanos = (int64_t)((uint64_t)rows[r].ts_ns -
-			(uint64_t)unzigzag(cursor_varint(in)));
+			(uint64_t)str_unzigzag(cursor_varint(in)));
 	v = 0;
 	for (uint32_t r = 0; r < c->rows_n; r++)
-		rows[r].duration_nanos = (int64_t)(v += (uint64_t)unzigzag(cursor_varint(in)));
+		rows[r].duration_nanos = (int64_t)(v += (uint64_t)str_unzigzag(cursor_varint(in)));
 	v = 0;
 	for (uint32_t r = 0; r < c->rows_n; r++)
-		rows[r].period = (int64_t)(v += (uint64_t)unzigzag(cursor_varint(in)));
+		rows[r].period = (int64_t)(v += (uint64_t)str_unzigzag(cursor_varint(in)));
 	v = 0;
 	for (uint32_t r = 0; r < c->rows_n; r++) {
-		v += (uint64_t)unzigzag(cursor_varint(in));
+		v += (uint64_t)str_unzigzag(cursor_varint(in));
 		rows[r].header = (uint32_t)v;
 		if (v > UINT32_MAX)
 			return false;
 	}
 	v = 0;
 	for (uint32_t r = 0; r < c->rows_n; r++) {
-		v += (uint64_t)unzigzag(cursor_varint(in));
+		v += (uint64_t)str_unzigzag(cursor_varint(in));
 		rows[r].n = (uint32_t)v;
 		if (v > CHUNK_SAMPLES_MAX)
 			return false;
@@ -185,7 +185,7 @@ static bool take_rows(struct chunk *c, struct cursor *in)
 	return !in->bad;
 }
 
-static bool take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
+static bool chunk_take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
 {
 	for (uint32_t i = 0; i <= c->columns_n; i++) {
 		uint32_t k = c->order[i];
@@ -204,7 +204,7 @@ static bool take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
 			if (to->coding == &coding_zero) {
 				to->totals[r] = 0;
 			} else if (to->base == k) {
-				v += (uint64_t)unzigzag(cursor_varint(in));
+				v += (uint64_t)str_unzigzag(cursor_varint(in));
 				to->totals[r] = (int64_t)(v * to->factor);
 			} else {
 				/* Exact for what chunk_encode made; bytes of others may say
@@ -217,7 +217,7 @@ static bool take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
 	return !in->bad && in->at == in->end;
 }
 
-static enum err_code parse_heads(struct chunk *c, struct err *err)
+static enum err_code chunk_parse_heads(struct chunk *c, struct err *err)
 {
 	const unsigned char *bytes;
 	int64_t *totals;
@@ -233,7 +233,7 @@ static enum err_code parse_heads(struct chunk *c, struct err *err)
 	if (!c->rows || !totals)
 		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->heads.raw });
-	if (!take_rows(c, &in) || !take_totals(c, totals, &in))
+	if (!chunk_take_rows(c, &in) || !chunk_take_totals(c, totals, &in))
 		return chunk_corrupt(err, "bad heads");
 	if (c->samples_n > CHUNK_SAMPLES_MAX || c->samples_n * c->columns_n > CHUNK_VALUES_MAX ||
 		c->keys_n > c->samples_n || c->samples_n > (uint64_t)c->bytes.len * CHUNK_SAMPLES_PER_BYTE)
@@ -264,16 +264,16 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 		return chunk_corrupt(err, "too many rows or columns");
 	if (c->flags & CHUNK_ANEW && (c->anew == 0 || c->anew >= c->rows_n))
 		return chunk_corrupt(err, "begins anew at no row");
-	ok = take_section(&in, &c->heads) && take_section(&in, &c->stacks) &&
-		(!(c->flags & CHUNK_LABELS) || take_section(&in, &c->sets));
+	ok = chunk_take_section(&in, &c->heads) && chunk_take_section(&in, &c->stacks) &&
+		(!(c->flags & CHUNK_LABELS) || chunk_take_section(&in, &c->sets));
 	if (!ok || c->stacks.raw < c->keys_n ||
 		(c->flags & CHUNK_LABELS ? c->sets.raw < c->keys_n : c->set_max != 0))
 		return chunk_corrupt(err, "cut short");
-	if (!take_columns(c, &in))
+	if (!chunk_take_columns(c, &in))
 		return chunk_corrupt(err, "bad column");
 	if (in.at != in.end)
 		return chunk_corrupt(err, "bytes left over");
-	return parse_heads(c, err);
+	return chunk_parse_heads(c, err);
 }
 
 /* ---- ids ---- */
@@ -281,7 +281,7 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
 /* Running sums of gaps, eight of one byte at once. */
-static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out)
+static bool chunk_take_sums(struct cursor *in, uint32_t n, uint32_t *out)
 {
 	uint64_t sum = 0, any = 0, gap, w;
 	uint32_t i = 0;
@@ -308,7 +308,7 @@ static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out)
 	return !in->bad && in->at == in->end && (any | sum) <= UINT32_MAX;
 }
 
-static bool take_sets(
+static bool chunk_take_sets(
 	struct cursor *in, uint32_t n, const uint32_t *stacks, uint32_t max, uint32_t *out)
 {
 	uint64_t set = 0, gap, most = 0;
@@ -338,7 +338,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 	if (!(stacks = chunk_room(c, ROOM_STACKS, ((size_t)c->keys_n + 1) * sizeof(*stacks))))
 		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->stacks.raw });
-	if (!take_sums(&in, c->keys_n, stacks) ||
+	if (!chunk_take_sums(&in, c->keys_n, stacks) ||
 		c->stack_max != (c->keys_n ? stacks[c->keys_n - 1] : 0))
 		return chunk_corrupt(err, "bad stacks");
 	if (c->flags & CHUNK_LABELS) {
@@ -347,7 +347,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 		if (!(sets = chunk_room(c, ROOM_SETS, ((size_t)c->keys_n + 1) * sizeof(*sets))))
 			return err_nomem(err, "chunk");
 		in = cursor_of((struct str){ (const char *)bytes, c->sets.raw });
-		if (!take_sets(&in, c->keys_n, stacks, c->set_max, sets))
+		if (!chunk_take_sets(&in, c->keys_n, stacks, c->set_max, sets))
 			return chunk_corrupt(err, "bad label sets");
 	}
 	c->key_stacks = stacks;
@@ -404,7 +404,7 @@ enum err_code chunk_measure(struct chunk *c, struct chunk_sizes *out, struct err
 	if (c->flags & CHUNK_LABELS)
 		out->ids += c->sets.stored;
 	for (uint32_t k = 0; k <= c->columns_n; k++) {
-		const struct section *s = c->columns[k].sections;
+		const struct chunk_section *s = c->columns[k].sections;
 
 		out->sums += s[SECTION_TOKENS].stored + s[SECTION_EXTRA].stored;
 		out->sums += s[SECTION_SUMS].stored;

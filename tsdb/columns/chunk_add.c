@@ -14,10 +14,10 @@ const uint8_t token_bits[TOKEN_CLASSES] = { 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 
 /* ---- numbers and sums of keys ---- */
 
 /* Numbers into counts and rests, where these are not NULL. */
-static enum err_code take_tokens(struct chunk *c, uint32_t column, unsigned room, uint16_t *counts,
-	uint64_t *rests, struct err *err)
+static enum err_code chunk_add_take_tokens(struct chunk *c, uint32_t column, unsigned room,
+	uint16_t *counts, uint64_t *rests, struct err *err)
 {
-	const struct section *s = c->columns[column].sections;
+	const struct chunk_section *s = c->columns[column].sections;
 	uint32_t most = c->rows_n - c->columns[column].coding->levels;
 	const unsigned char *tokens, *bytes;
 	struct bit_in extra;
@@ -42,11 +42,11 @@ static enum err_code take_tokens(struct chunk *c, uint32_t column, unsigned room
 			continue;
 		}
 		for (; k < end; k++) {
-			v = token_take(&extra, tokens[k] & 15);
+			v = chunk_token_take(&extra, tokens[k] & 15);
 			bad |= v > most;
 			if (counts)
 				counts[k] = (uint16_t)v;
-			v = token_take(&extra, tokens[k] >> 4);
+			v = chunk_token_take(&extra, tokens[k] >> 4);
 			if (rests)
 				rests[k] = v;
 		}
@@ -69,9 +69,11 @@ enum err_code chunk_counts(
 
 	if (!counts || !rests)
 		return err_nomem(err, "chunk");
-	if (shared && (rc = take_tokens(c, col->places, ROOM_REF, counts, own ? NULL : rests, err)))
+	if (shared &&
+		(rc = chunk_add_take_tokens(c, col->places, ROOM_REF, counts, own ? NULL : rests, err)))
 		return rc;
-	if (own && (rc = take_tokens(c, column, ROOM_SECTIONS, shared ? NULL : counts, rests, err)))
+	if (own &&
+		(rc = chunk_add_take_tokens(c, column, ROOM_SECTIONS, shared ? NULL : counts, rests, err)))
 		return rc;
 	out->counts = counts;
 	out->rests = rests;
@@ -131,7 +133,7 @@ enum err_code adding_some(
 	return rc;
 }
 
-static enum err_code add_column(
+static enum err_code chunk_add_column(
 	struct adding *a, uint32_t column, uint32_t from, uint32_t to, struct err *err)
 {
 	const struct chunk *c = a->c;
@@ -145,7 +147,7 @@ static enum err_code add_column(
 	return adding_some(a, base, from, to, err);
 }
 
-static bool is_zero(const struct chunk *c, uint32_t column)
+static bool chunk_add_is_zero(const struct chunk *c, uint32_t column)
 {
 	return c->columns[c->columns[column].base].coding == &coding_zero;
 }
@@ -157,7 +159,7 @@ enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_
 	enum err_code rc;
 
 	assert(column < c->columns_n && from <= to && to <= c->rows_n);
-	if (from == to || is_zero(c, column))
+	if (from == to || chunk_add_is_zero(c, column))
 		return ERR_OK;
 	a.c = c;
 	a.acc = acc;
@@ -166,7 +168,7 @@ enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_
 	a.tail = NULL;
 	if ((rc = chunk_ids(c, err)))
 		return rc;
-	return add_column(&a, column, from, to, err);
+	return chunk_add_column(&a, column, from, to, err);
 }
 
 enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to, int64_t weight,
@@ -178,7 +180,7 @@ enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to, int6
 
 	assert(column < c->columns_n && to > 0 && to < c->rows_n);
 	*tail = (struct chunk_tail){ .is_known = true };
-	if (is_zero(c, column))
+	if (chunk_add_is_zero(c, column))
 		return ERR_OK;
 	if ((rc = chunk_ids(c, err)))
 		return rc;
@@ -193,5 +195,5 @@ enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to, int6
 	a.weight = weight;
 	a.first = a.n = 0;
 	a.tail = tail;
-	return add_column(&a, column, 0, to, err);
+	return chunk_add_column(&a, column, 0, to, err);
 }

@@ -43,7 +43,7 @@ void bits_put_below(struct bit_out *o, uint64_t v, uint64_t range)
 	}
 }
 
-static void put_gap(struct bit_out *o, uint64_t gap, unsigned k)
+static void bit_out_put_gap(struct bit_out *o, uint64_t gap, unsigned k)
 {
 	uint64_t quotient = gap >> k;
 
@@ -60,9 +60,9 @@ void bits_put_places(struct bit_out *o, uint64_t n, const uint64_t *places, uint
 
 	if (m == 0)
 		return;
-	k = subset_parameter(n, m);
+	k = chunk_bits_subset_parameter(n, m);
 	for (uint64_t i = 0; i + 1 < m; i++) {
-		put_gap(o, places[i] - at, k);
+		bit_out_put_gap(o, places[i] - at, k);
 		at = places[i] + 1;
 	}
 	bits_put_below(o, places[m - 1] - at, n - at);

@@ -29,7 +29,7 @@ static inline unsigned bit_length(uint64_t v)
 
 /* The Rice parameter for a subset of m of n, 0 < m <= n / 2: best for gaps of a fair coin's kind
  * (it changes at n / m = 2.6, 4.7, 8.8, 17.1, ...). */
-static inline unsigned subset_parameter(uint64_t n, uint64_t m)
+static inline unsigned chunk_bits_subset_parameter(uint64_t n, uint64_t m)
 {
 	uint64_t a = (2 * n - m) * 123, b = m * 512;
 	int more;

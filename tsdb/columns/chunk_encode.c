@@ -36,7 +36,7 @@
 
 #define NO_COLUMN UINT32_MAX
 
-struct encoding {
+struct chunk_encode_encoding {
 	const int64_t *ts_ns;
 	const struct row *rows;
 	uint32_t rows_n, columns_n;
@@ -56,7 +56,7 @@ struct encoding {
 
 /* ---- keys ---- */
 
-static bool list_slots(struct encoding *e)
+static bool chunk_encode_list_slots(struct chunk_encode_encoding *e)
 {
 	uint32_t n = e->keys.n, *sets = malloc(((size_t)n + 1) * sizeof(*sets));
 	uint32_t *by_set = malloc(slots_cap(n) * sizeof(*by_set));
@@ -67,13 +67,14 @@ static bool list_slots(struct encoding *e)
 	for (uint32_t k = 0; ok && k < n; k++)
 		sets[k] = (uint32_t)e->keys.ids[k];
 	if (ok)
-		find_slots(e->keys.labels ? sets : NULL, n, by_set, e->slots);
+		chunk_slots_find(e->keys.labels ? sets : NULL, n, by_set, e->slots);
 	free(sets);
 	free(by_set);
 	return ok;
 }
 
-static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *sets)
+static void chunk_encode_put_ids(
+	const struct chunk_encode_encoding *e, struct buf *stacks, struct buf *sets)
 {
 	uint32_t before = 0, set = 0;
 
@@ -93,7 +94,8 @@ static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *se
 /* ---- columns ---- */
 
 /* Values of a column's cells, as they are. */
-static void gather(const struct encoding *e, uint32_t column, int64_t *out)
+static void chunk_encode_gather(
+	const struct chunk_encode_encoding *e, uint32_t column, int64_t *out)
 {
 	const uint32_t *place = e->keys.places;
 
@@ -109,7 +111,7 @@ static void gather(const struct encoding *e, uint32_t column, int64_t *out)
 }
 
 /* 1 where all columns are 0. False: nowhere. */
-static bool gather_zeros(const struct encoding *e, int64_t *out)
+static bool chunk_encode_gather_zeros(const struct chunk_encode_encoding *e, int64_t *out)
 {
 	const uint32_t *place = e->keys.places;
 	uint64_t any = 0;
@@ -133,46 +135,46 @@ static bool gather_zeros(const struct encoding *e, int64_t *out)
 	return any;
 }
 
-static uint64_t factor_of(const int64_t *v, size_t n)
+static uint64_t chunk_encode_factor_of(const int64_t *v, size_t n)
 {
 	uint64_t factor = 0;
 
 	for (size_t i = 0; i < n && factor != 1; i++)
-		if (factor == 0 || magnitude64(v[i]) % factor)
-			factor = gcd64(magnitude64(v[i]), factor);
+		if (factor == 0 || integer_magnitude64(v[i]) % factor)
+			factor = integer_gcd64(integer_magnitude64(v[i]), factor);
 	return factor;
 }
 
-static int64_t divided(int64_t v, uint64_t factor)
+static int64_t chunk_encode_divided(int64_t v, uint64_t factor)
 {
-	return v < 0 ? (int64_t) - (magnitude64(v) / factor) : (int64_t)((uint64_t)v / factor);
+	return v < 0 ? (int64_t) - (integer_magnitude64(v) / factor) : (int64_t)((uint64_t)v / factor);
 }
 
-static void divide(int64_t *v, size_t n, uint64_t factor)
+static void chunk_encode_divide(int64_t *v, size_t n, uint64_t factor)
 {
 	if (factor > 1 && factor <= UINT32_MAX) {
 		/* Most are: a division of 32 bits where the value allows it costs half. */
 		for (size_t i = 0; i < n; i++)
 			v[i] = v[i] >= 0 && v[i] <= UINT32_MAX ? (int64_t)((uint32_t)v[i] / (uint32_t)factor) :
-													 divided(v[i], factor);
+													 chunk_encode_divided(v[i], factor);
 	} else if (factor > 1) {
 		for (size_t i = 0; i < n; i++)
-			v[i] = divided(v[i], factor);
+			v[i] = chunk_encode_divided(v[i], factor);
 	}
 }
 
 /* The factor that turns the other column into these values; 0: there is none. The other's are made
  * again, as they are cheaper to make than to keep; numbers has room for them until the column is
  * coded. */
-static uint64_t factor_to_others(const struct encoding *e)
+static uint64_t chunk_encode_factor_to_others(const struct chunk_encode_encoding *e)
 {
 	const int64_t *b = e->values;
 	int64_t *a = e->numbers, product;
 	uint64_t factor = 0;
 	size_t i = 0, n = e->keys.cells_n;
 
-	gather(e, e->others_of, a);
-	divide(a, n, e->others_factor);
+	chunk_encode_gather(e, e->others_of, a);
+	chunk_encode_divide(a, n, e->others_factor);
 	while (i < n && a[i] == 0 && b[i] == 0)
 		i++;
 	/* Only columns of one sign: others are seldom multiples. */
@@ -185,7 +187,8 @@ static uint64_t factor_to_others(const struct encoding *e)
 }
 
 /* False: a row's total does not fit. own: they are to be written, over the factor. */
-static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, bool own)
+static bool chunk_encode_put_totals(
+	struct chunk_encode_encoding *e, uint32_t column, uint64_t factor, bool own)
 {
 	int64_t before = 0, total;
 
@@ -200,15 +203,16 @@ static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, boo
 			return false;
 		if (!own || factor == 0)
 			continue;
-		total = divided((int64_t)sum, factor);
-		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
+		total = chunk_encode_divided((int64_t)sum, factor);
+		buf_add_varint(&e->heads, str_zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
 		before = total;
 	}
 	return true;
 }
 
-static enum err_code put_column(struct encoding *e, struct column_encoder *encoder, uint32_t column,
-	const enum value_kind *kinds, bool compress, struct err *err)
+static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
+	struct column_encoder *encoder, uint32_t column, const enum value_kind *kinds, bool compress,
+	struct err *err)
 {
 	struct column_in in = { .rows_n = e->rows_n,
 		.keys_n = e->keys.n,
@@ -225,14 +229,14 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 
 	buf_add_varint(&e->columns, column);
 	if (column < e->columns_n)
-		gather(e, column, e->values);
-	else if (!gather_zeros(e, e->values))
+		chunk_encode_gather(e, column, e->values);
+	else if (!chunk_encode_gather_zeros(e, e->values))
 		goto zero;
 	if (e->others_of != NO_COLUMN && column < e->columns_n)
-		multiple = factor_to_others(e);
+		multiple = chunk_encode_factor_to_others(e);
 	if (!multiple)
-		factor = factor_of(e->values, e->keys.cells_n);
-	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
+		factor = chunk_encode_factor_of(e->values, e->keys.cells_n);
+	if (column < e->columns_n && !chunk_encode_put_totals(e, column, factor, !multiple))
 		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (multiple) {
 		buf_add_char(&e->columns, (char)coding_multiple.byte);
@@ -242,7 +246,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	}
 	if (factor == 0)
 		goto zero;
-	divide(e->values, e->keys.cells_n, factor);
+	chunk_encode_divide(e->values, e->keys.cells_n, factor);
 	in.values = e->values;
 	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
 		return err_nomem(err, "chunk");
@@ -258,7 +262,8 @@ zero:
 }
 
 /* Looks a column larger than another? A multiple does not: it will cost nothing behind. */
-static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
+static bool chunk_encode_is_larger(
+	const struct chunk_encode_encoding *e, uint32_t column, uint32_t than)
 {
 	double sum = 0, than_sum = 0, x = 0, y = 0;
 	bool multiple = true;
@@ -282,12 +287,12 @@ static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
 
 /* Puts the larger one of each two columns first: bytes predict the number of objects better than
  * objects predict bytes. */
-static void order_columns(const struct encoding *e, uint32_t *order)
+static void chunk_encode_order_columns(const struct chunk_encode_encoding *e, uint32_t *order)
 {
 	for (uint32_t c = 0; c <= e->columns_n; c++)
 		order[c] = c;
 	for (uint32_t c = 0; c + 1 < e->columns_n; c += 2)
-		if (is_larger(e, c + 1, c)) {
+		if (chunk_encode_is_larger(e, c + 1, c)) {
 			order[c] = c + 1;
 			order[c + 1] = c;
 		}
@@ -295,24 +300,25 @@ static void order_columns(const struct encoding *e, uint32_t *order)
 
 /* ---- all ---- */
 
-static void put_heads(struct encoding *e)
+static void chunk_encode_put_heads(struct chunk_encode_encoding *e)
 {
 	uint64_t interval = e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0, before = -interval;
 
 #define DIFFERENCES(type, field) \
 	for (uint32_t r = 0; r < e->rows_n; r++) { \
 		type was = r ? e->rows[r - 1].field : 0; \
-		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)e->rows[r].field - (uint64_t)was))); \
+		buf_add_varint( \
+			&e->heads, str_zigzag((int64_t)((uint64_t)e->rows[r].field - (uint64_t)was))); \
 	}
 	for (uint32_t r = 0; r < e->rows_n; r++) {
 		uint64_t ts = (uint64_t)e->ts_ns[r];
 
-		buf_add_varint(&e->heads, zigzag((int64_t)(ts - (before + interval))));
+		buf_add_varint(&e->heads, str_zigzag((int64_t)(ts - (before + interval))));
 		before = ts;
 	}
 	for (uint32_t r = 0; r < e->rows_n; r++)
-		buf_add_varint(
-			&e->heads, zigzag((int64_t)((uint64_t)e->ts_ns[r] - (uint64_t)e->rows[r].time_nanos)));
+		buf_add_varint(&e->heads,
+			str_zigzag((int64_t)((uint64_t)e->ts_ns[r] - (uint64_t)e->rows[r].time_nanos)));
 	DIFFERENCES(int64_t, duration_nanos)
 	DIFFERENCES(int64_t, period)
 	DIFFERENCES(uint32_t, header)
@@ -320,8 +326,8 @@ static void put_heads(struct encoding *e)
 #undef DIFFERENCES
 }
 
-static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bool compress,
-	struct buf *out, struct err *err)
+static enum err_code chunk_encode_encode(struct chunk_encode_encoding *e,
+	const enum value_kind *kinds, bool compress, struct buf *out, struct err *err)
 {
 	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys.n);
 	struct buf stacks = { 0 }, sets = { 0 };
@@ -332,16 +338,16 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 	buf_clear(&e->heads);
 	buf_clear(&e->columns);
 	e->others_of = NO_COLUMN;
-	put_heads(e);
-	order_columns(e, order);
+	chunk_encode_put_heads(e);
+	chunk_encode_order_columns(e, order);
 	for (uint32_t i = 0; !rc && i <= e->columns_n; i++)
-		rc = put_column(e, encoder, order[i], kinds, compress, err);
+		rc = chunk_encode_put_column(e, encoder, order[i], kinds, compress, err);
 	if (rc)
 		goto done;
 	e->broken = column_encoder_broken(encoder);
 	for (uint32_t k = 0; k < e->keys.n; k++)
 		set_max = (uint32_t)e->keys.ids[k] > set_max ? (uint32_t)e->keys.ids[k] : set_max;
-	put_ids(e, &stacks, &sets);
+	chunk_encode_put_ids(e, &stacks, &sets);
 	buf_add_char(out, CHUNK_VERSION);
 	buf_add_char(out, (char)((e->keys.labels ? CHUNK_LABELS : 0) | (e->anew ? CHUNK_ANEW : 0)));
 	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
@@ -373,7 +379,7 @@ done:
 	return rc;
 }
 
-static bool reserve_columns(struct encoding *e)
+static bool chunk_encode_reserve_columns(struct chunk_encode_encoding *e)
 {
 	size_t n = e->keys.cells_n + 1, most = 0;
 
@@ -388,14 +394,14 @@ static bool reserve_columns(struct encoding *e)
 }
 
 /* Once more, as of a process that began anew where lines break; the shorter one stays. */
-static enum err_code encode_anew(struct encoding *e, const enum value_kind *kinds, size_t start,
-	struct buf *out, struct err *err)
+static enum err_code encode_anew(struct chunk_encode_encoding *e, const enum value_kind *kinds,
+	size_t start, struct buf *out, struct err *err)
 {
 	size_t len = out->len;
 	enum err_code rc;
 
 	e->anew = e->broken;
-	rc = encode(e, kinds, true, out, err);
+	rc = chunk_encode_encode(e, kinds, true, out, err);
 	if (!rc && out->len - len < len - start) {
 		memmove(out->ptr + start, out->ptr + len, out->len - len);
 		out->len -= len - start;
@@ -409,7 +415,7 @@ static enum err_code encode_anew(struct encoding *e, const enum value_kind *kind
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
 	const enum value_kind *kinds, struct buf *out, struct err *err)
 {
-	struct encoding *e = calloc(1, sizeof(*e));
+	struct chunk_encode_encoding *e = calloc(1, sizeof(*e));
 	size_t start = out->len, cells = 0;
 	enum err_code rc = ERR_OK;
 
@@ -430,17 +436,18 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 			cells, e->columns_n);
 		goto done;
 	}
-	if (!chunk_keys_list(&e->keys, rows, rows_n) || !reserve_columns(e) || !list_slots(e)) {
+	if (!chunk_keys_list(&e->keys, rows, rows_n) || !chunk_encode_reserve_columns(e) ||
+		!chunk_encode_list_slots(e)) {
 		rc = err_nomem(err, "chunk");
 		goto done;
 	}
-	rc = encode(e, kinds, true, out, err);
+	rc = chunk_encode_encode(e, kinds, true, out, err);
 	if (!rc && e->broken)
 		rc = encode_anew(e, kinds, start, out, err);
 	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
 	if (!rc && cells > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
 		out->len = start;
-		rc = encode(e, kinds, false, out, err);
+		rc = chunk_encode_encode(e, kinds, false, out, err);
 	}
 	assert(rc || out->len > start);
 done:

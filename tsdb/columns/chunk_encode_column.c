@@ -110,7 +110,7 @@ void key_cells_take(const struct column_in *in, const int64_t *values, uint32_t 
 /* ---- subsets ---- */
 
 /* Writes m places of n; if they are more than half, writes the others. */
-static void put_subset(
+static void chunk_encode_column_put_subset(
 	struct column_encoder *e, struct bit_out *o, uint32_t n, const uint64_t *places, uint32_t m)
 {
 	uint32_t others = 0, next = 0;
@@ -131,7 +131,7 @@ static void put_subset(
 
 /* ---- tokens ---- */
 
-static unsigned class_of(uint64_t v)
+static unsigned chunk_encode_column_class_of(uint64_t v)
 {
 	unsigned class = 8;
 
@@ -142,7 +142,7 @@ static unsigned class_of(uint64_t v)
 	return class;
 }
 
-static void put_extra(struct bit_out *o, unsigned class, uint64_t v)
+static void chunk_encode_column_put_extra(struct bit_out *o, unsigned class, uint64_t v)
 {
 	if (class < TOKEN_OPEN) {
 		bits_put(o, v - token_base[class], token_bits[class]);
@@ -153,7 +153,7 @@ static void put_extra(struct bit_out *o, unsigned class, uint64_t v)
 }
 
 /* shared: the numbers are another column's. */
-static void put_tokens(struct column_encoder *e, bool shared)
+static void chunk_encode_column_put_tokens(struct column_encoder *e, bool shared)
 {
 	buf_clear(&e->tokens);
 	bits_clear_out(&e->extra);
@@ -162,9 +162,10 @@ static void put_tokens(struct column_encoder *e, bool shared)
 	for (uint32_t k = 0; k < e->keys_n; k++) {
 		uint64_t count = shared ? 0 : e->counts[k], rest = e->rests[k];
 
-		e->tokens.ptr[k] = (char)(class_of(count) | class_of(rest) << 4);
-		put_extra(&e->extra, class_of(count), count);
-		put_extra(&e->extra, class_of(rest), rest);
+		e->tokens.ptr[k] = (char)(chunk_encode_column_class_of(count) |
+			chunk_encode_column_class_of(rest) << 4);
+		chunk_encode_column_put_extra(&e->extra, chunk_encode_column_class_of(count), count);
+		chunk_encode_column_put_extra(&e->extra, chunk_encode_column_class_of(rest), rest);
 	}
 	e->tokens.len = e->keys_n;
 	bits_finish(&e->extra);
@@ -174,10 +175,10 @@ static void put_tokens(struct column_encoder *e, bool shared)
 
 void column_put_value(struct buf *out, unsigned flags, int64_t v)
 {
-	buf_add_varint(out, flags & COLUMN_SIGNED ? zigzag(v) : (uint64_t)v);
+	buf_add_varint(out, flags & COLUMN_SIGNED ? str_zigzag(v) : (uint64_t)v);
 }
 
-static bool put_keys(struct column_encoder *e, const struct coding *coding,
+static bool chunk_encode_column_put_keys(struct column_encoder *e, const struct coding *coding,
 	const struct column_in *in, unsigned *flags)
 {
 	bool levels = coding->levels;
@@ -198,7 +199,7 @@ static bool put_keys(struct column_encoder *e, const struct coding *coding,
 				e->subset[i] = c->places[c->starts + i] - 1;
 			memcpy(c->places, e->subset, e->counts[k] * sizeof(*c->places));
 		}
-		put_subset(e, &e->places, in->rows_n - levels, c->places, e->counts[k]);
+		chunk_encode_column_put_subset(e, &e->places, in->rows_n - levels, c->places, e->counts[k]);
 	}
 	bits_finish(&e->places);
 	bits_finish(&e->bits);
@@ -206,7 +207,7 @@ static bool put_keys(struct column_encoder *e, const struct coding *coding,
 }
 
 /* An earlier column with the same places; else this one. */
-static uint32_t find_places(const struct column_try *t, bool levels)
+static uint32_t chunk_encode_column_find_places(const struct column_try *t, bool levels)
 {
 	const struct column_encoder *e = t->e;
 	const struct column_done *done = t->done;
@@ -233,12 +234,12 @@ bool column_encode_keys(
 	uint32_t places;
 
 	flags |= coding->byte;
-	if (!put_keys(e, coding, in, &flags))
+	if (!chunk_encode_column_put_keys(e, coding, in, &flags))
 		return false;
-	places = find_places(t, coding->levels);
+	places = chunk_encode_column_find_places(t, coding->levels);
 	if (places != t->column)
 		flags |= COLUMN_SHARED;
-	put_tokens(e, flags & COLUMN_SHARED);
+	chunk_encode_column_put_tokens(e, flags & COLUMN_SHARED);
 	buf_clear(&e->packed);
 	buf_add_char(&e->packed, (char)flags);
 	buf_add_varint(&e->packed, t->factor);
@@ -259,8 +260,8 @@ bool column_encode_keys(
 /* ---- the shortest ---- */
 
 /* Later columns may share places that this column has itself. */
-static void keep_places(const struct column_encoder *e, const struct coding *coding, unsigned flags,
-	struct column_done *done)
+static void chunk_encode_column_keep_places(const struct column_encoder *e,
+	const struct coding *coding, unsigned flags, struct column_done *done)
 {
 	done->coding = coding;
 	if (!(coding_sections(coding, flags) & SECTION_BIT(SECTION_PLACES)))
@@ -278,7 +279,8 @@ static void keep_places(const struct column_encoder *e, const struct coding *cod
 }
 
 /* Keeps it if it is the shortest so far; of equal ones the first stays. */
-static void try_one(struct column_try *t, const struct coding *coding, struct column_done *done)
+static void chunk_encode_column_try_one(
+	struct column_try *t, const struct coding *coding, struct column_done *done)
 {
 	struct column_encoder *e = t->e;
 	struct column_done mine = { 0 };
@@ -286,7 +288,7 @@ static void try_one(struct column_try *t, const struct coding *coding, struct co
 	if (!coding->encode(t) || (e->best.len && e->best.len <= e->packed.len))
 		return;
 	assert(coding_of(t->made) == coding);
-	keep_places(e, coding, t->made, &mine);
+	chunk_encode_column_keep_places(e, coding, t->made, &mine);
 	free(done->counts);
 	free(done->starts);
 	buf_release(&done->places);
@@ -296,13 +298,13 @@ static void try_one(struct column_try *t, const struct coding *coding, struct co
 }
 
 /* True for counts that cost few bits, as in most columns: no other coding would be shorter. */
-static bool try_small_counts(struct column_try *t, struct column_done *done)
+static bool chunk_encode_column_try_small_counts(struct column_try *t, struct column_done *done)
 {
 	struct column_encoder *e = t->e;
 
 	if (t->negative || t->in->levels_too)
 		return false;
-	try_one(t, &coding_counted, done);
+	chunk_encode_column_try_one(t, &coding_counted, done);
 	if (e->best.len && e->bits.bytes.len <= t->cells * COUNTED_BITS_GOOD / 8)
 		return true;
 	buf_clear(&e->best);
@@ -328,11 +330,11 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 		t.negative |= in->values[i] < 0;
 	}
 	buf_clear(&e->best);
-	if (!try_small_counts(&t, &done[column]))
+	if (!chunk_encode_column_try_small_counts(&t, &done[column]))
 		for (unsigned i = 0; i < CODINGS_N; i++) {
 			if (!codings[i]->encode)
 				continue;
-			try_one(&t, codings[i], &done[column]);
+			chunk_encode_column_try_one(&t, codings[i], &done[column]);
 			if (codings[i]->settles && e->best.len)
 				break;
 		}

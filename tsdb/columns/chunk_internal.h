@@ -54,7 +54,7 @@ extern const uint8_t token_bits[TOKEN_CLASSES];
 	UINT64_C(0x8888888888888888) /* of eight tokens: classes that have bits elsewhere */
 
 /* The number of a class. */
-static inline uint64_t token_take(struct bit_in *extra, unsigned class)
+static inline uint64_t chunk_token_take(struct bit_in *extra, unsigned class)
 {
 	if (class < 8)
 		return class;
@@ -63,7 +63,7 @@ static inline uint64_t token_take(struct bit_in *extra, unsigned class)
 	return bits_take_long(extra, (unsigned)bits_take(extra, TOKEN_OPEN_BITS));
 }
 
-struct section {
+struct chunk_section {
 	const unsigned char *at; /* as stored */
 	size_t stored, raw; /* bytes; equal: not compressed */
 };
@@ -77,7 +77,7 @@ struct chunk_column {
 	uint32_t places; /* whose places these are: itself, or an earlier one */
 	uint32_t like; /* whose numbers these are: itself, or an earlier one */
 	uint64_t factor;
-	struct section sections[COLUMN_SECTIONS];
+	struct chunk_section sections[COLUMN_SECTIONS];
 	int64_t *totals;
 	bool known;
 };
@@ -121,7 +121,7 @@ struct chunk {
 	uint32_t rows_n, columns_n, keys_n, stack_max, set_max;
 	uint32_t anew; /* row at which the process began anew; 0: at none */
 	uint64_t samples_n;
-	struct section heads, stacks, sets;
+	struct chunk_section heads, stacks, sets;
 	struct chunk_column columns[ROW_COLUMNS_MAX + 1]; /* the last: entries that are all 0 */
 	uint32_t order[ROW_COLUMNS_MAX + 1]; /* of columns, as they are stored */
 	struct chunk_row *rows;
@@ -140,8 +140,8 @@ bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *ou
 /* bytes of memory, what was in it is lost; NULL: out of memory */
 void *chunk_room(struct chunk *c, unsigned room, size_t bytes);
 /* A section's bytes, BITS_PAD more behind them. */
-MUST_CHECK enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned room,
-	const unsigned char **out, struct err *err);
+MUST_CHECK enum err_code chunk_section(struct chunk *c, const struct chunk_section *s,
+	unsigned room, const unsigned char **out, struct err *err);
 MUST_CHECK enum err_code chunk_ids(struct chunk *c, struct err *err);
 
 /* Places of a column's cells, and numbers and rests of sums, for all keys. */
@@ -169,7 +169,7 @@ struct key_unit {
 	uint64_t phase; /* below 2^UNIT_BITS */
 };
 
-static inline uint64_t unit_times(const struct key_unit *u, uint64_t sum)
+static inline uint64_t key_unit_times(const struct key_unit *u, uint64_t sum)
 {
 	return (uint64_t)((u->phase + (unsigned __int128)sum * u->unit) >> UNIT_BITS);
 }
@@ -177,7 +177,7 @@ static inline uint64_t unit_times(const struct key_unit *u, uint64_t sum)
 /* Keys share a unit by label set: the first key with the same set. NULL sets: each has its own.
  * by_set: room for slots_cap(n). */
 size_t slots_cap(uint32_t n);
-void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots);
+void chunk_slots_find(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots);
 /* Units of the keys that have cells by n; those of other keys are undefined. */
 MUST_CHECK enum err_code chunk_units(struct chunk *c, uint32_t column,
 	const struct column_counts *n, const struct key_unit **out, struct err *err);
@@ -219,7 +219,7 @@ static inline int64_t column_reader_value(struct column_reader *r)
 {
 	uint64_t v = cursor_varint(&r->values);
 
-	return r->flags & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+	return r->flags & COLUMN_SIGNED ? str_unzigzag(v) : (int64_t)v;
 }
 
 /* One column of one chunk, before it is bytes (chunk_encode.c to chunk_encode_column.c). */
@@ -245,7 +245,7 @@ struct column_done {
 };
 
 /* Finds units (chunk_scale.c); one slot per key. False: there are none worth it. */
-struct scale {
+struct chunk_scale {
 	struct key_unit *units;
 	uint64_t *low, *high, *guess; /* by slot */
 	struct buf codes;
@@ -257,12 +257,12 @@ struct scale {
 };
 
 /* s->broken says where the process may have begun anew: it is for the caller to try. */
-bool scale_open(struct scale *s, uint32_t keys_n);
-void scale_close(struct scale *s);
+bool scale_open(struct chunk_scale *s, uint32_t keys_n);
+void scale_close(struct chunk_scale *s);
 /* Numbers of cells go to in->numbers, where a key has no unit the values. */
-bool scale_own(struct scale *s, const struct column_in *in, bool levels);
+bool scale_own(struct chunk_scale *s, const struct column_in *in, bool levels);
 /* As multiples of in->others. */
-bool scale_like(struct scale *s, const struct column_in *in, bool levels);
+bool scale_like(struct chunk_scale *s, const struct column_in *in, bool levels);
 
 struct column_encoder;
 struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n);

@@ -13,7 +13,7 @@
  * sorted. The entries are put in place by counting, which needs no memory beside the result:
  * sorting the entries themselves took 32 bytes each, more than all columns.
  */
-struct id_table {
+struct chunk_keys_id_table {
 	uint64_t *ids; /* in the order in which they came */
 	uint32_t *most; /* of each: how often it is in one row */
 	uint32_t *order; /* of each: its first key */
@@ -24,16 +24,16 @@ struct id_table {
 
 #define SLOTS_FIRST 1024u
 
-static size_t slot_of(const struct id_table *t, uint64_t id)
+static size_t chunk_keys_id_table_slot_of(const struct chunk_keys_id_table *t, uint64_t id)
 {
-	size_t at = hash_u64(id) & (t->slots_n - 1);
+	size_t at = map_hash_u64(id) & (t->slots_n - 1);
 
 	while (t->slots[at] && t->ids[t->slots[at] - 1] != id)
 		at = (at + 1) & (t->slots_n - 1);
 	return at;
 }
 
-static bool grow(struct id_table *t)
+static bool chunk_keys_id_table_grow(struct chunk_keys_id_table *t)
 {
 	size_t n = t->slots_n ? t->slots_n * 2 : SLOTS_FIRST;
 	uint32_t *slots = calloc(n, sizeof(*slots));
@@ -44,17 +44,17 @@ static bool grow(struct id_table *t)
 	t->slots = slots;
 	t->slots_n = n;
 	for (size_t i = 0; i < t->n; i++)
-		t->slots[slot_of(t, t->ids[i])] = (uint32_t)i + 1;
+		t->slots[chunk_keys_id_table_slot_of(t, t->ids[i])] = (uint32_t)i + 1;
 	return true;
 }
 
-static bool add_id(struct id_table *t, uint64_t id, uint32_t *index)
+static bool chunk_keys_id_table_add_id(struct chunk_keys_id_table *t, uint64_t id, uint32_t *index)
 {
 	size_t at;
 
-	if (t->n * 2 >= t->slots_n && !grow(t))
+	if (t->n * 2 >= t->slots_n && !chunk_keys_id_table_grow(t))
 		return false;
-	at = slot_of(t, id);
+	at = chunk_keys_id_table_slot_of(t, id);
 	if (!t->slots[at]) {
 		if (!array_room(&t->ids, t->n, 1, &t->ids_cap) ||
 			!array_room(&t->most, t->n, 1, &t->most_cap))
@@ -68,8 +68,8 @@ static bool add_id(struct id_table *t, uint64_t id, uint32_t *index)
 }
 
 /* Each entry's place is the index of its id until the ids are sorted. */
-static bool collect(struct id_table *t, struct chunk_keys *k, const struct row *rows,
-	uint32_t rows_n, uint64_t *ids)
+static bool chunk_keys_id_table_collect(struct chunk_keys_id_table *t, struct chunk_keys *k,
+	const struct row *rows, uint32_t rows_n, uint64_t *ids)
 {
 	uint32_t *place = k->places;
 	uint64_t any = 0;
@@ -85,7 +85,7 @@ static bool collect(struct id_table *t, struct chunk_keys *k, const struct row *
 			if (i && id == ids[i - 1]) {
 				*place = place[-1];
 				nth++;
-			} else if (add_id(t, id, place)) {
+			} else if (chunk_keys_id_table_add_id(t, id, place)) {
 				nth = 0;
 			} else {
 				return false;
@@ -99,7 +99,7 @@ static bool collect(struct id_table *t, struct chunk_keys *k, const struct row *
 }
 
 /* Ids ascending, each as often as it is listed. */
-static bool sort_ids(struct id_table *t, struct chunk_keys *k)
+static bool chunk_keys_id_table_sort_ids(struct chunk_keys_id_table *t, struct chunk_keys *k)
 {
 	size_t n = t->n, keys = 0;
 	uint64_t *sorted = malloc((n * 2 + 1) * sizeof(*sorted));
@@ -117,7 +117,7 @@ static bool sort_ids(struct id_table *t, struct chunk_keys *k)
 		order[i] = (uint32_t)i;
 	}
 	if (ok)
-		sort_keys(sorted, order, (uint32_t)n, sorted + n, order + n);
+		intern_sort_keys(sorted, order, (uint32_t)n, sorted + n, order + n);
 	for (size_t i = 0; i < n && ok; i++) {
 		t->order[order[i]] = k->n;
 		for (uint32_t nth = 0; nth < t->most[order[i]]; nth++)
@@ -130,8 +130,8 @@ static bool sort_ids(struct id_table *t, struct chunk_keys *k)
 }
 
 /* Places from indexes of ids to keys; starts[key + 1] counts the key's cells. */
-static void find_keys(
-	const struct id_table *t, struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
+static void chunk_keys_id_table_find_keys(const struct chunk_keys_id_table *t, struct chunk_keys *k,
+	const struct row *rows, uint32_t rows_n)
 {
 	uint32_t *place = k->places;
 
@@ -150,7 +150,7 @@ static void find_keys(
 }
 
 /* Rows ascend, so the cells of a key come in their order. */
-static void place_cells(struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
+static void chunk_keys_place_cells(struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
 {
 	size_t *next = k->starts;
 	uint32_t *place = k->places;
@@ -169,7 +169,7 @@ static void place_cells(struct chunk_keys *k, const struct row *rows, uint32_t r
 
 bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
 {
-	struct id_table t = { 0 };
+	struct chunk_keys_id_table t = { 0 };
 	uint64_t *ids; /* of a row */
 	size_t most = 0;
 	bool ok;
@@ -182,10 +182,11 @@ bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows
 	ids = malloc((most + 1) * sizeof(*ids));
 	k->places = malloc((k->cells_n + 1) * sizeof(*k->places));
 	k->rows = malloc((k->cells_n + 1) * sizeof(*k->rows));
-	ok = ids && k->places && k->rows && collect(&t, k, rows, rows_n, ids) && sort_ids(&t, k);
+	ok = ids && k->places && k->rows && chunk_keys_id_table_collect(&t, k, rows, rows_n, ids) &&
+		chunk_keys_id_table_sort_ids(&t, k);
 	if (ok) {
-		find_keys(&t, k, rows, rows_n);
-		place_cells(k, rows, rows_n);
+		chunk_keys_id_table_find_keys(&t, k, rows, rows_n);
+		chunk_keys_place_cells(k, rows, rows_n);
 	}
 	free(ids);
 	free(t.ids);

@@ -25,7 +25,7 @@ struct bounds {
 	uint32_t first, end;
 };
 
-INLINE uint64_t load(const unsigned char *base, size_t at)
+INLINE uint64_t chunk_part_load(const unsigned char *base, size_t at)
 {
 	uint64_t w;
 
@@ -34,7 +34,7 @@ INLINE uint64_t load(const unsigned char *base, size_t at)
 }
 
 /* A Rice code from w; one that is not whole in w makes *taken more than LOADED. */
-INLINE uint64_t take_gap(uint64_t *w, unsigned *taken, unsigned k)
+INLINE uint64_t chunk_part_take_gap(uint64_t *w, unsigned *taken, unsigned k)
 {
 	unsigned quotient = (unsigned)__builtin_ctzll(*w | TAKEN_UP), n = quotient + k + 1;
 	uint64_t low = *w >> quotient >> 1 & ((UINT64_C(1) << k) - 1);
@@ -45,7 +45,7 @@ INLINE uint64_t take_gap(uint64_t *w, unsigned *taken, unsigned k)
 }
 
 /* Below range, which is 1 to QUICK_REST. */
-INLINE uint64_t take_below(uint64_t w, unsigned *taken, uint64_t range)
+INLINE uint64_t chunk_part_take_below(uint64_t w, unsigned *taken, uint64_t range)
 {
 	unsigned n = bit_length(range) - 1;
 	uint64_t few = (UINT64_C(2) << n) - range, v = w & ((UINT64_C(1) << n) - 1);
@@ -59,16 +59,16 @@ INLINE uint64_t take_below(uint64_t w, unsigned *taken, uint64_t range)
  * A subset's places, the coded ones, ascending: how many are before each bound. step: 1, or 0 where
  * places may be equal. False: not a quick one, or corrupt; *at may have moved.
  */
-INLINE bool count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, unsigned k,
+INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, unsigned k,
 	unsigned step, struct bounds of, bool two, size_t *at, struct bounds *out)
 {
-	uint64_t place = 0, w = load(in->base, *at);
+	uint64_t place = 0, w = chunk_part_load(in->base, *at);
 	uint32_t left = coded, first = 0, end = 0;
 	unsigned taken = 0;
 
 	for (; left > GAPS; left -= GAPS) {
 		for (unsigned i = 0; i < GAPS; i++) {
-			place += take_gap(&w, &taken, k);
+			place += chunk_part_take_gap(&w, &taken, k);
 			first += place < of.first;
 			end += two && place < of.end;
 			place += step;
@@ -77,17 +77,17 @@ INLINE bool count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, uns
 			return false;
 		*at += taken;
 		taken = 0;
-		w = load(in->base, *at);
+		w = chunk_part_load(in->base, *at);
 	}
 	for (; left > 1; left--) {
-		place += take_gap(&w, &taken, k);
+		place += chunk_part_take_gap(&w, &taken, k);
 		first += place < of.first;
 		end += two && place < of.end;
 		place += step;
 	}
 	if (__builtin_expect(place >= n || taken > LOADED - QUICK_BELOW, 0))
 		return false;
-	place += take_below(w, &taken, n - place);
+	place += chunk_part_take_below(w, &taken, n - place);
 	*at += taken;
 	out->first = first + (place < of.first);
 	out->end = end + (two && place < of.end);
@@ -95,14 +95,14 @@ INLINE bool count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, uns
 }
 
 /* Counts how many of m places among n rows are before each bound. */
-INLINE bool count_places(const struct bit_in *in, const uint8_t *parameters, uint32_t n, uint32_t m,
-	struct bounds rows, bool two, size_t *at, struct bounds *out)
+INLINE bool chunk_part_count_places(const struct bit_in *in, const uint8_t *parameters, uint32_t n,
+	uint32_t m, struct bounds rows, bool two, size_t *at, struct bounds *out)
 {
 	bool others = m > n / 2;
 	uint32_t coded = others ? n - m : m;
 
 	*out = (struct bounds){ 0, 0 };
-	if (coded && !count_coded(in, n, coded, parameters[coded], 1, rows, two, at, out))
+	if (coded && !chunk_part_count_coded(in, n, coded, parameters[coded], 1, rows, two, at, out))
 		return false;
 	out->first = others ? rows.first - out->first : out->first;
 	out->end = others ? rows.end - out->end : out->end;
@@ -110,20 +110,20 @@ INLINE bool count_places(const struct bit_in *in, const uint8_t *parameters, uin
 }
 
 /* n > 1, rest > 0: what the cells before each bound are above 1 for each. */
-INLINE bool sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest, struct bounds cells,
-	bool two, size_t *at, struct bounds *out)
+INLINE bool chunk_part_sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest,
+	struct bounds cells, bool two, size_t *at, struct bounds *out)
 {
 	uint32_t places = n + rest - 1, i = 0, first = 0, end = 0;
 	bool stars = rest <= places / 2;
-	unsigned k = subset_parameter(places, stars ? rest : n - 1), taken = 0;
+	unsigned k = chunk_bits_subset_parameter(places, stars ? rest : n - 1), taken = 0;
 	uint64_t place = 0, gap, w;
 
 	if (__builtin_expect(k > QUICK_PARAMETER, 0))
 		return false;
 	if (stars)
-		return count_coded(in, n, rest, k, 0, cells, two, at, out);
-	for (w = load(in->base, *at); i + 2 < n; i++) {
-		gap = take_gap(&w, &taken, k);
+		return chunk_part_count_coded(in, n, rest, k, 0, cells, two, at, out);
+	for (w = chunk_part_load(in->base, *at); i + 2 < n; i++) {
+		gap = chunk_part_take_gap(&w, &taken, k);
 		place += gap;
 		first += i < cells.first ? (uint32_t)gap : 0;
 		end += two && i < cells.end ? (uint32_t)gap : 0;
@@ -133,13 +133,13 @@ INLINE bool sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest, struct
 			return false;
 		*at += taken;
 		taken = 0;
-		w = load(in->base, *at);
+		w = chunk_part_load(in->base, *at);
 	}
 	if (__builtin_expect(taken > LOADED - QUICK_BELOW, 0))
 		return false;
 	if (__builtin_expect(place > rest, 0))
 		return false;
-	gap = take_below(w, &taken, rest - place + 1);
+	gap = chunk_part_take_below(w, &taken, rest - place + 1);
 	first += i < cells.first ? (uint32_t)gap : 0;
 	end += two && i < cells.end ? (uint32_t)gap : 0;
 	out->first = cells.first >= n ? rest : first;
@@ -150,15 +150,15 @@ INLINE bool sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest, struct
 
 /* ---- any key ---- */
 
-static struct bit_in reader_at(const struct bit_in *in, size_t at)
+static struct bit_in chunk_part_reader_at(const struct bit_in *in, size_t at)
 {
 	return (struct bit_in){ .base = in->base, .next = at, .end = in->end };
 }
 
-static bool count_any_places(const struct bit_in *base, const uint8_t *parameters, uint32_t n,
-	uint32_t m, struct bounds rows, size_t *at, struct bounds *out)
+static bool chunk_part_count_any_places(const struct bit_in *base, const uint8_t *parameters,
+	uint32_t n, uint32_t m, struct bounds rows, size_t *at, struct bounds *out)
 {
-	struct bit_in in = reader_at(base, *at);
+	struct bit_in in = chunk_part_reader_at(base, *at);
 	bool others = m > n / 2;
 	uint32_t coded = others ? n - m : m;
 	unsigned k = parameters[coded];
@@ -178,14 +178,14 @@ static bool count_any_places(const struct bit_in *base, const uint8_t *parameter
 	return bits_sound(&in);
 }
 
-static bool sum_any_rests(const struct bit_in *base, uint32_t n, uint64_t rest, struct bounds cells,
-	size_t *at, uint64_t *inside)
+static bool chunk_part_sum_any_rests(const struct bit_in *base, uint32_t n, uint64_t rest,
+	struct bounds cells, size_t *at, uint64_t *inside)
 {
-	struct bit_in in = reader_at(base, *at);
+	struct bit_in in = chunk_part_reader_at(base, *at);
 	uint64_t places = n + rest - 1, place = 0, gap;
 	bool stars = rest <= places / 2;
 	uint64_t m = stars ? rest : n - 1;
-	unsigned k = subset_parameter(places, m);
+	unsigned k = chunk_bits_subset_parameter(places, m);
 
 	*inside = 0;
 	for (uint64_t i = 0; i < m; i++) {
@@ -211,8 +211,8 @@ static bool sum_any_rests(const struct bit_in *base, uint32_t n, uint64_t rest, 
 /* A range that begins with the first row, or ends with the last, has one known bound. */
 enum range { RANGE_HEAD, RANGE_TAIL, RANGE_INSIDE };
 
-INLINE bool find_cells(struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows,
-	enum range range, struct bounds *out)
+INLINE bool chunk_part_find_cells(struct column_reader *r, uint32_t key, uint32_t n,
+	struct bounds rows, enum range range, struct bounds *out)
 {
 	const struct bit_in in = r->places;
 	const uint16_t *counts = r->n.counts + key;
@@ -223,7 +223,7 @@ INLINE bool find_cells(struct column_reader *r, uint32_t key, uint32_t n, struct
 
 	for (uint32_t i = 0; i < n; i++) {
 		was = at;
-		if (__builtin_expect(count_places(&in, parameters, rows_n, counts[i], asked,
+		if (__builtin_expect(chunk_part_count_places(&in, parameters, rows_n, counts[i], asked,
 								 range == RANGE_INSIDE, &at, &cells),
 				1)) {
 			out[i].first = range == RANGE_HEAD ? 0 : cells.first;
@@ -233,15 +233,15 @@ INLINE bool find_cells(struct column_reader *r, uint32_t key, uint32_t n, struct
 			continue;
 		}
 		at = was;
-		if (!count_any_places(&in, parameters, rows_n, counts[i], rows, &at, &out[i]))
+		if (!chunk_part_count_any_places(&in, parameters, rows_n, counts[i], rows, &at, &out[i]))
 			return false;
 	}
-	r->places = reader_at(&in, at);
+	r->places = chunk_part_reader_at(&in, at);
 	return true;
 }
 
-INLINE bool sum_cells(struct column_reader *r, uint32_t key, uint32_t n, const struct bounds *cells,
-	enum range range, uint64_t *out)
+INLINE bool chunk_part_sum_cells(struct column_reader *r, uint32_t key, uint32_t n,
+	const struct bounds *cells, enum range range, uint64_t *out)
 {
 	const struct bit_in in = r->bits;
 	const uint16_t *counts = r->n.counts + key;
@@ -267,7 +267,7 @@ INLINE bool sum_cells(struct column_reader *r, uint32_t key, uint32_t n, const s
 		if (range == RANGE_HEAD)
 			asked.first = asked.end;
 		if (__builtin_expect(rest < QUICK_REST &&
-					sum_rests(
+					chunk_part_sum_rests(
 						&in, counts[i], (uint32_t)rest, asked, range == RANGE_INSIDE, &at, &more),
 				1)) {
 			out[i] += range == RANGE_HEAD ? more.first :
@@ -276,35 +276,35 @@ INLINE bool sum_cells(struct column_reader *r, uint32_t key, uint32_t n, const s
 			continue;
 		}
 		at = was;
-		if (!sum_any_rests(&in, counts[i], rest, cells[i], &at, &rest))
+		if (!chunk_part_sum_any_rests(&in, counts[i], rest, cells[i], &at, &rest))
 			return false;
 		out[i] += rest;
 	}
-	r->bits = reader_at(&in, at);
+	r->bits = chunk_part_reader_at(&in, at);
 	return true;
 }
 
-INLINE bool sums(
+INLINE bool chunk_part_sums(
 	struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows, uint64_t *out)
 {
 	struct bounds cells[CHUNK_BATCH];
 
 	if (rows.first == 0)
-		return find_cells(r, key, n, rows, RANGE_HEAD, cells) &&
-			sum_cells(r, key, n, cells, RANGE_HEAD, out);
+		return chunk_part_find_cells(r, key, n, rows, RANGE_HEAD, cells) &&
+			chunk_part_sum_cells(r, key, n, cells, RANGE_HEAD, out);
 	if (rows.end == r->rows_n)
-		return find_cells(r, key, n, rows, RANGE_TAIL, cells) &&
-			sum_cells(r, key, n, cells, RANGE_TAIL, out);
-	return find_cells(r, key, n, rows, RANGE_INSIDE, cells) &&
-		sum_cells(r, key, n, cells, RANGE_INSIDE, out);
+		return chunk_part_find_cells(r, key, n, rows, RANGE_TAIL, cells) &&
+			chunk_part_sum_cells(r, key, n, cells, RANGE_TAIL, out);
+	return chunk_part_find_cells(r, key, n, rows, RANGE_INSIDE, cells) &&
+		chunk_part_sum_cells(r, key, n, cells, RANGE_INSIDE, out);
 }
 
 #ifdef __x86_64__
 /* Shifts by what is in any register. */
-__attribute__((target("bmi,bmi2"))) static bool sums_bmi2(
+__attribute__((target("bmi,bmi2"))) static bool chunk_part_sums_bmi2(
 	struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows, uint64_t *out)
 {
-	return sums(r, key, n, rows, out);
+	return chunk_part_sums(r, key, n, rows, out);
 }
 #endif
 
@@ -317,7 +317,7 @@ bool column_reader_sums(
 	assert(n <= CHUNK_BATCH && from <= to && to <= r->rows_n);
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-		return sums_bmi2(r, key, n, rows, out);
+		return chunk_part_sums_bmi2(r, key, n, rows, out);
 #endif
-	return sums(r, key, n, rows, out);
+	return chunk_part_sums(r, key, n, rows, out);
 }

@@ -5,17 +5,17 @@
 
 /* Reads a chunk cell by cell: rows as they went in, and the check of a whole chunk. */
 
-static void know_parameters(struct chunk *c, uint32_t n)
+static void chunk_read_know_parameters(struct chunk *c, uint32_t n)
 {
 	if (c->parameters_of == n)
 		return;
 	for (uint32_t m = 1; m <= n / 2; m++)
-		c->parameters[m] = (uint8_t)subset_parameter(n, m);
+		c->parameters[m] = (uint8_t)chunk_bits_subset_parameter(n, m);
 	c->parameters_of = n;
 }
 
-static enum err_code open_varints(
-	struct chunk *c, const struct section *s, unsigned room, struct cursor *out, struct err *err)
+static enum err_code chunk_read_open_varints(struct chunk *c, const struct chunk_section *s,
+	unsigned room, struct cursor *out, struct err *err)
 {
 	const unsigned char *bytes;
 	enum err_code rc = chunk_section(c, s, room, &bytes, err);
@@ -29,7 +29,7 @@ enum err_code column_reader_open(
 	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err)
 {
 	const struct chunk_column *own = &c->columns[column], *col = own;
-	const struct section *places = &c->columns[own->places].sections[SECTION_PLACES];
+	const struct chunk_section *places = &c->columns[own->places].sections[SECTION_PLACES];
 	const unsigned char *bytes;
 	enum err_code rc;
 
@@ -38,15 +38,15 @@ enum err_code column_reader_open(
 	if (out->like) {
 		column = own->like;
 		col = &c->columns[column];
-		if ((rc = open_varints(c, &own->sections[SECTION_VALUES], ROOM_SECTIONS + SECTION_VALUES,
-				 &out->raw, err)))
+		if ((rc = chunk_read_open_varints(c, &own->sections[SECTION_VALUES],
+				 ROOM_SECTIONS + SECTION_VALUES, &out->raw, err)))
 			return rc;
 	}
 	out->coding = col->coding;
 	out->flags = col->flags;
 	out->rows_n = c->rows_n - col->coding->levels;
 	out->anew = col->coding->levels ? 0 : c->anew;
-	know_parameters(c, out->rows_n);
+	chunk_read_know_parameters(c, out->rows_n);
 	out->parameters = c->parameters;
 	if ((rc = chunk_counts(c, column, &out->n, err)) ||
 		(rc = chunk_section(c, places, ROOM_SECTIONS + SECTION_PLACES, &bytes, err)))
@@ -56,7 +56,7 @@ enum err_code column_reader_open(
 	if (own->flags & COLUMN_SCALED &&
 		(rc = chunk_units(c, (uint32_t)(own - c->columns), &out->n, &out->units, err)))
 		return rc;
-	if ((rc = open_varints(c, &col->sections[SECTION_VALUES],
+	if ((rc = chunk_read_open_varints(c, &col->sections[SECTION_VALUES],
 			 out->like ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values, err)))
 		return rc;
 	out->bits = bits_open(out->values.at, col->sections[SECTION_VALUES].raw);
@@ -112,14 +112,14 @@ bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places
 		return true;
 	u = r->units[key];
 	for (uint32_t i = 0; i < n && r->like && !u.unit; i++)
-		values[i] = unzigzag(cursor_varint(&r->raw));
+		values[i] = str_unzigzag(cursor_varint(&r->raw));
 	for (uint32_t i = 0; i < n && u.unit; i++) {
 		if (r->anew && places[i] >= r->anew && !anew) {
 			anew = true;
 			sum = was = u.phase = 0;
 		}
 		sum += (uint64_t)values[i];
-		is = unit_times(&u, sum);
+		is = key_unit_times(&u, sum);
 		values[i] = (int64_t)(is - was);
 		was = is;
 	}
@@ -146,7 +146,8 @@ struct unpacking {
 };
 
 /* The cells of the next key into places and values; those of levels in each row until the next. */
-static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key, uint64_t factor)
+static bool chunk_read_take_key(
+	struct unpacking *u, struct column_reader *r, uint32_t key, uint64_t factor)
 {
 	const uint16_t *places = u->cell_places;
 	const int64_t *cells = u->cells, *cell = cells;
@@ -179,7 +180,7 @@ static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key,
 }
 
 /* Calls each for every key of a column, with its values in u; they are 0 again afterwards. */
-static enum err_code each_key(struct unpacking *u, uint32_t column,
+static enum err_code chunk_read_each_key(struct unpacking *u, uint32_t column,
 	bool (*each)(struct unpacking *u, uint32_t column, uint32_t key), struct err *err)
 {
 	struct chunk *c = u->c;
@@ -192,7 +193,7 @@ static enum err_code each_key(struct unpacking *u, uint32_t column,
 	if ((rc = column_reader_open(c, base, &r, err)))
 		return rc;
 	for (uint32_t k = 0; k < c->keys_n; k++) {
-		if (!take_key(u, &r, k, c->columns[column].factor) || !each(u, column, k))
+		if (!chunk_read_take_key(u, &r, k, c->columns[column].factor) || !each(u, column, k))
 			return chunk_corrupt(err, "bad cells");
 		for (uint32_t i = 0; i < u->n; i++)
 			u->values[u->places[i]] = 0;
@@ -200,7 +201,7 @@ static enum err_code each_key(struct unpacking *u, uint32_t column,
 	return column_reader_done(&r) ? ERR_OK : chunk_corrupt(err, "bad cells");
 }
 
-static bool mark_present(struct unpacking *u, uint32_t column, uint32_t key)
+static bool chunk_read_mark_present(struct unpacking *u, uint32_t column, uint32_t key)
 {
 	uint64_t *present = u->present + key * u->words;
 
@@ -217,7 +218,7 @@ static bool mark_present(struct unpacking *u, uint32_t column, uint32_t key)
 
 /* Collects the keys of each row. A row must have as many as its head says, and every key is in a
  * row. */
-static enum err_code find_present(struct unpacking *u, struct err *err)
+static enum err_code chunk_read_find_present(struct unpacking *u, struct err *err)
 {
 	struct chunk *c = u->c;
 	enum err_code rc = ERR_OK;
@@ -229,7 +230,7 @@ static enum err_code find_present(struct unpacking *u, struct err *err)
 	memset(u->present, 0, c->keys_n * u->words * sizeof(*u->present));
 	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
 		if (c->columns[k].base == k)
-			rc = each_key(u, k, mark_present, err);
+			rc = chunk_read_each_key(u, k, chunk_read_mark_present, err);
 	if (rc)
 		return rc;
 	memset(u->at, 0, sizeof(u->at));
@@ -253,7 +254,7 @@ static enum err_code find_present(struct unpacking *u, struct err *err)
 }
 
 /* Rows with room for their arrays. */
-static enum err_code lay_out(struct unpacking *u, struct err *err)
+static enum err_code chunk_read_lay_out(struct unpacking *u, struct err *err)
 {
 	struct chunk *c = u->c;
 	size_t n = (size_t)c->samples_n, at = 0;
@@ -292,7 +293,7 @@ static enum err_code lay_out(struct unpacking *u, struct err *err)
 	return ERR_OK;
 }
 
-static bool put_values(struct unpacking *u, uint32_t column, uint32_t key)
+static bool chunk_read_put_values(struct unpacking *u, uint32_t column, uint32_t key)
 {
 	int64_t *all = u->c->rooms[ROOM_UNPACKED_VALUES].at;
 
@@ -312,11 +313,12 @@ enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err 
 	struct unpacking u = { .c = c };
 	enum err_code rc;
 
-	if ((rc = chunk_ids(c, err)) || (rc = find_present(&u, err)) || (rc = lay_out(&u, err)))
+	if ((rc = chunk_ids(c, err)) || (rc = chunk_read_find_present(&u, err)) ||
+		(rc = chunk_read_lay_out(&u, err)))
 		return rc;
 	for (uint32_t k = 0; !rc && k < c->columns_n; k++) {
 		memset(u.at, 0, sizeof(u.at));
-		rc = each_key(&u, k, put_values, err);
+		rc = chunk_read_each_key(&u, k, chunk_read_put_values, err);
 	}
 	if (!rc)
 		*rows = u.rows;
@@ -325,7 +327,7 @@ enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err 
 
 /* ---- checks and marks ---- */
 
-static bool check_key(struct unpacking *u, uint32_t column, uint32_t key)
+static bool chunk_read_check_key(struct unpacking *u, uint32_t column, uint32_t key)
 {
 	const struct chunk_column *col = &u->c->columns[column];
 	__int128 sum = 0, said;
@@ -338,15 +340,15 @@ static bool check_key(struct unpacking *u, uint32_t column, uint32_t key)
 	if (!(col->flags & COLUMN_SUMS) || !u->n)
 		return true;
 	v = cursor_varint(&u->sums);
-	said = col->flags & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+	said = col->flags & COLUMN_SIGNED ? str_unzigzag(v) : (int64_t)v;
 	return said * (__int128)col->factor == sum;
 }
 
-static enum err_code check_column(struct unpacking *u, uint32_t column, struct err *err)
+static enum err_code chunk_read_check_column(struct unpacking *u, uint32_t column, struct err *err)
 {
 	struct chunk *c = u->c;
 	const struct chunk_column *col = &c->columns[column];
-	const struct section *s = &col->sections[SECTION_SUMS];
+	const struct chunk_section *s = &col->sections[SECTION_SUMS];
 	const unsigned char *bytes;
 	enum err_code rc;
 
@@ -357,7 +359,7 @@ static enum err_code check_column(struct unpacking *u, uint32_t column, struct e
 		u->sums = cursor_of((struct str){ (const char *)bytes, s->raw });
 	}
 	memset(u->totals, 0, sizeof(u->totals));
-	if ((rc = each_key(u, column, check_key, err)))
+	if ((rc = chunk_read_each_key(u, column, chunk_read_check_key, err)))
 		return rc;
 	if (u->sums.bad || u->sums.at != u->sums.end)
 		return chunk_corrupt(err, "bad sums");
@@ -372,10 +374,10 @@ enum err_code chunk_check(struct chunk *c, struct err *err)
 	struct unpacking u = { .c = c };
 	enum err_code rc;
 
-	if ((rc = chunk_ids(c, err)) || (rc = find_present(&u, err)))
+	if ((rc = chunk_ids(c, err)) || (rc = chunk_read_find_present(&u, err)))
 		return rc;
 	for (uint32_t k = 0; !rc && k < c->columns_n; k++)
-		rc = check_column(&u, k, err);
+		rc = chunk_read_check_column(&u, k, err);
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 #define SUM_MAX (INT64_C(1) << 60)
 #define GUESS_MIN 8 /* smaller units cannot be distinguished from values by rounding */
 
-bool scale_open(struct scale *s, uint32_t keys_n)
+bool scale_open(struct chunk_scale *s, uint32_t keys_n)
 {
 	size_t n = (size_t)keys_n + 1;
 
@@ -25,7 +25,7 @@ bool scale_open(struct scale *s, uint32_t keys_n)
 	return s->units && s->low && s->high && s->guess;
 }
 
-void scale_close(struct scale *s)
+void scale_close(struct chunk_scale *s)
 {
 	free(s->units);
 	free(s->low);
@@ -38,26 +38,27 @@ void scale_close(struct scale *s)
 /* ---- lines ---- */
 
 /* What a point's sum is above its number times the unit. */
-static inline __int128 over_line(const struct scale *s, uint32_t i, uint64_t unit)
+static inline __int128 chunk_scale_over_line(const struct chunk_scale *s, uint32_t i, uint64_t unit)
 {
 	return ((__int128)s->sums[i] << UNIT_BITS) - (__int128)s->numbers[i] * (__int128)unit;
 }
 
 /* Phases that a unit allows. Else which way the unit has to go: 1, -1; 0: no unit will do. */
-static bool fits(const struct scale *s, uint64_t unit, uint64_t *low, uint64_t *high, int *way)
+static bool chunk_scale_fits(
+	const struct chunk_scale *s, uint64_t unit, uint64_t *low, uint64_t *high, int *way)
 {
 	__int128 from = 0, to = (__int128)UNIT_ONE - 1;
 	int64_t from_n = 0, to_n = 0;
 
 	for (uint32_t i = s->anew; i < s->n; i++) { /* no phase */
-		__int128 over = over_line(s, i, unit);
+		__int128 over = chunk_scale_over_line(s, i, unit);
 
 		*way = over > 0 ? 1 : -1;
 		if (over > 0 || over <= -(__int128)UNIT_ONE)
 			return false;
 	}
 	for (uint32_t i = 0; i < s->n && i < s->anew; i++) {
-		__int128 over = over_line(s, i, unit);
+		__int128 over = chunk_scale_over_line(s, i, unit);
 
 		if (over > from) {
 			from = over;
@@ -76,14 +77,14 @@ static bool fits(const struct scale *s, uint64_t unit, uint64_t *low, uint64_t *
 }
 
 /* The range [*low, *high] to the units in it that fit. */
-static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
+static bool chunk_scale_narrow(const struct chunk_scale *s, uint64_t *low, uint64_t *high)
 {
 	uint64_t from, to, a, b, x = 0, y, most = 0, p, q;
 	__int128 least, last;
 	bool found = false;
 	int way;
 
-	if (fits(s, *low, &p, &q, &way) && fits(s, *high, &p, &q, &way))
+	if (chunk_scale_fits(s, *low, &p, &q, &way) && chunk_scale_fits(s, *high, &p, &q, &way))
 		return true;
 	for (uint32_t i = 1; i < s->n; i++)
 		most = s->numbers[i] > s->numbers[most] ? i : most;
@@ -93,7 +94,7 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 	to = last > (__int128)*high ? *high : (uint64_t)last;
 	for (a = from, b = to; !found && a <= b;) {
 		x = a + (b - a) / 2;
-		found = fits(s, x, &p, &q, &way);
+		found = chunk_scale_fits(s, x, &p, &q, &way);
 		if (found || way == 0)
 			break;
 		if (way > 0)
@@ -107,7 +108,7 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 		return false;
 	for (a = from, b = x; a < b;) {
 		y = a + (b - a) / 2;
-		if (fits(s, y, &p, &q, &way))
+		if (chunk_scale_fits(s, y, &p, &q, &way))
 			b = y;
 		else
 			a = y + 1;
@@ -115,7 +116,7 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 	*low = a;
 	for (a = x, b = to; a < b;) {
 		y = b - (b - a) / 2;
-		if (fits(s, y, &p, &q, &way))
+		if (chunk_scale_fits(s, y, &p, &q, &way))
 			a = y;
 		else
 			b = y - 1;
@@ -125,7 +126,7 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 }
 
 /* The number in [low, high] with the most zeros at its end. */
-static uint64_t simplest(uint64_t low, uint64_t high)
+static uint64_t chunk_scale_simplest(uint64_t low, uint64_t high)
 {
 	unsigned bits;
 
@@ -139,8 +140,8 @@ static uint64_t simplest(uint64_t low, uint64_t high)
 /* ---- points ---- */
 
 /* Takes the points of a key's cells. False: no unit can be found from them. */
-static bool take_points(
-	struct scale *s, const struct column_in *in, const int64_t *numbers, uint32_t key, bool levels)
+static bool chunk_scale_take_points(struct chunk_scale *s, const struct column_in *in,
+	const int64_t *numbers, uint32_t key, bool levels)
 {
 	int64_t sum = 0, number = 0;
 
@@ -170,13 +171,13 @@ static bool take_points(
 	return s->n != 0;
 }
 
-static uint64_t rounded(uint64_t v, uint64_t by)
+static uint64_t chunk_scale_rounded(uint64_t v, uint64_t by)
 {
 	return (v + by / 2) / by;
 }
 
 /* The smallest cell, and of levels the smallest difference too, as 1 is the smallest number. */
-static uint64_t smallest(const struct column_in *in, uint32_t key, bool levels)
+static uint64_t chunk_scale_smallest(const struct column_in *in, uint32_t key, bool levels)
 {
 	uint64_t least = UINT64_MAX, was = 0, v, by;
 
@@ -195,16 +196,17 @@ static uint64_t smallest(const struct column_in *in, uint32_t key, bool levels)
 	return least;
 }
 
-static void number_cells(const struct column_in *in, uint32_t key, uint64_t guess)
+static void chunk_scale_number_cells(const struct column_in *in, uint32_t key, uint64_t guess)
 {
 	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++)
 		in->numbers[i] = guess == 0 || in->values[i] <= 0 || in->values[i] > SUM_MAX ?
 			in->values[i] :
-			(int64_t)rounded((uint64_t)in->values[i], guess);
+			(int64_t)chunk_scale_rounded((uint64_t)in->values[i], guess);
 }
 
 /* Numbers of all cells. Small ones are sure, and tell the unit well enough for the larger. */
-static bool guess_numbers(struct scale *s, const struct column_in *in, bool levels)
+static bool chunk_scale_guess_numbers(
+	struct chunk_scale *s, const struct column_in *in, bool levels)
 {
 	uint64_t *numbers = s->low, *sums = s->high, v;
 	bool any = false;
@@ -214,7 +216,7 @@ static bool guess_numbers(struct scale *s, const struct column_in *in, bool leve
 		numbers[k] = sums[k] = 0;
 	}
 	for (uint32_t k = 0; k < in->keys_n; k++) {
-		v = smallest(in, k, levels);
+		v = chunk_scale_smallest(in, k, levels);
 		if (v < s->guess[in->slots[k]])
 			s->guess[in->slots[k]] = v;
 	}
@@ -225,7 +227,7 @@ static bool guess_numbers(struct scale *s, const struct column_in *in, bool leve
 		if (guess < GUESS_MIN || guess == UINT64_MAX)
 			continue;
 		for (size_t i = in->starts[k]; i < in->starts[k + 1]; i++) {
-			v = rounded((uint64_t)in->values[i], guess);
+			v = chunk_scale_rounded((uint64_t)in->values[i], guess);
 			if (v <= guess / 8 && sums[slot] < (uint64_t)SUM_MAX) {
 				numbers[slot] += v;
 				sums[slot] += (uint64_t)in->values[i];
@@ -235,9 +237,9 @@ static bool guess_numbers(struct scale *s, const struct column_in *in, bool leve
 	for (uint32_t k = 0; k < in->keys_n; k++) {
 		uint32_t slot = in->slots[k];
 
-		v = numbers[slot] ? rounded(sums[slot], numbers[slot]) : 0;
+		v = numbers[slot] ? chunk_scale_rounded(sums[slot], numbers[slot]) : 0;
 		s->guess[k] = slot == k ? v : s->guess[slot];
-		number_cells(in, k, s->guess[k]);
+		chunk_scale_number_cells(in, k, s->guess[k]);
 		any |= v > 1;
 	}
 	return any;
@@ -245,46 +247,48 @@ static bool guess_numbers(struct scale *s, const struct column_in *in, bool leve
 
 /* ---- units ---- */
 
-static bool set_unit(struct scale *s, uint32_t key, uint64_t unit)
+static bool chunk_scale_set_unit(struct chunk_scale *s, uint32_t key, uint64_t unit)
 {
 	uint64_t low, high;
 	int way;
 
-	if (unit == 0 || unit > UNIT_MAX || !fits(s, unit, &low, &high, &way))
+	if (unit == 0 || unit > UNIT_MAX || !chunk_scale_fits(s, unit, &low, &high, &way))
 		return false;
-	s->units[key] = (struct key_unit){ unit, simplest(low, high) };
+	s->units[key] = (struct key_unit){ unit, chunk_scale_simplest(low, high) };
 	return true;
 }
 
 /* A key that its slot's unit does not fit. */
-static bool set_own(struct scale *s, const struct column_in *in, uint32_t key, bool levels)
+static bool chunk_scale_set_own(
+	struct chunk_scale *s, const struct column_in *in, uint32_t key, bool levels)
 {
 	uint64_t low = 1, high = UNIT_MAX;
 	const int64_t *numbers = in->others;
 
 	if (!numbers) {
-		uint64_t guess = smallest(in, key, levels);
+		uint64_t guess = chunk_scale_smallest(in, key, levels);
 
 		if (guess < GUESS_MIN || guess == UINT64_MAX)
 			return false;
-		number_cells(in, key, guess);
+		chunk_scale_number_cells(in, key, guess);
 		numbers = in->numbers;
 	}
-	return take_points(s, in, numbers, key, levels) && narrow(s, &low, &high) &&
-		set_unit(s, key, simplest(low, high));
+	return chunk_scale_take_points(s, in, numbers, key, levels) &&
+		chunk_scale_narrow(s, &low, &high) &&
+		chunk_scale_set_unit(s, key, chunk_scale_simplest(low, high));
 }
 
 /* The ranges of the slots by all of their keys. */
-static void find_ranges(
-	struct scale *s, const struct column_in *in, const int64_t *numbers, bool levels)
+static void chunk_scale_find_ranges(
+	struct chunk_scale *s, const struct column_in *in, const int64_t *numbers, bool levels)
 {
 	for (uint32_t k = 0; k < in->keys_n; k++) {
 		s->low[k] = 1;
 		s->high[k] = UNIT_MAX;
 	}
 	for (uint32_t k = 0; k < in->keys_n; k++)
-		if (take_points(s, in, numbers, k, levels))
-			(void)narrow(s, &s->low[in->slots[k]], &s->high[in->slots[k]]);
+		if (chunk_scale_take_points(s, in, numbers, k, levels))
+			(void)chunk_scale_narrow(s, &s->low[in->slots[k]], &s->high[in->slots[k]]);
 }
 
 /* ---- where a process began anew ---- */
@@ -298,7 +302,7 @@ static void find_ranges(
 #define BREAK_ROWS 16u
 
 /* The row of the first point that is not on a line with those before; 0: all are. */
-static uint32_t break_of(struct scale *s)
+static uint32_t chunk_scale_break_of(struct chunk_scale *s)
 {
 	uint32_t n = s->n, few = 1, many = n;
 	uint64_t low = 1, high = UNIT_MAX;
@@ -307,7 +311,7 @@ static uint32_t break_of(struct scale *s)
 		low = 1;
 		high = UNIT_MAX;
 		s->n = few + (many - few) / 2;
-		if (narrow(s, &low, &high))
+		if (chunk_scale_narrow(s, &low, &high))
 			few = s->n;
 		else
 			many = s->n;
@@ -317,24 +321,25 @@ static uint32_t break_of(struct scale *s)
 }
 
 /* Keys that are on no line; votes, unless NULL, by the row at which each leaves its line. */
-static uint32_t count_broken(
-	struct scale *s, const struct column_in *in, uint32_t keys, uint16_t *votes)
+static uint32_t chunk_scale_count_broken(
+	struct chunk_scale *s, const struct column_in *in, uint32_t keys, uint16_t *votes)
 {
 	uint32_t step = in->keys_n / keys + 1, broken = 0;
 
 	for (uint32_t k = 0; k < in->keys_n; k += step) {
 		uint64_t low = 1, high = UNIT_MAX;
 
-		if (!take_points(s, in, in->numbers, k, false) || s->n < 2 || narrow(s, &low, &high))
+		if (!chunk_scale_take_points(s, in, in->numbers, k, false) || s->n < 2 ||
+			chunk_scale_narrow(s, &low, &high))
 			continue;
 		broken++;
 		if (votes)
-			votes[break_of(s)]++;
+			votes[chunk_scale_break_of(s)]++;
 	}
 	return broken;
 }
 
-static uint32_t take_most_voted(uint16_t *votes, uint32_t n)
+static uint32_t chunk_scale_take_most_voted(uint16_t *votes, uint32_t n)
 {
 	uint32_t most = 0;
 
@@ -345,18 +350,19 @@ static uint32_t take_most_voted(uint16_t *votes, uint32_t n)
 	return most;
 }
 
-static void find_break(struct scale *s, const struct column_in *in)
+static void chunk_scale_find_break(struct chunk_scale *s, const struct column_in *in)
 {
-	uint32_t least = count_broken(s, in, BREAK_KEYS, NULL), broken, row;
+	uint32_t least = chunk_scale_count_broken(s, in, BREAK_KEYS, NULL), broken, row;
 	uint16_t votes[CHUNK_ROWS_MAX] = { 0 };
 	struct column_in tried = *in;
 
 	if (!least)
 		return;
-	(void)count_broken(s, in, BREAK_KEYS_MORE, votes);
-	for (uint32_t i = 0; i < BREAK_ROWS && (row = take_most_voted(votes, in->rows_n)); i++) {
+	(void)chunk_scale_count_broken(s, in, BREAK_KEYS_MORE, votes);
+	for (uint32_t i = 0; i < BREAK_ROWS && (row = chunk_scale_take_most_voted(votes, in->rows_n));
+		 i++) {
 		tried.anew = row;
-		broken = count_broken(s, &tried, BREAK_KEYS, NULL);
+		broken = chunk_scale_count_broken(s, &tried, BREAK_KEYS, NULL);
 		if (broken < least) {
 			least = broken;
 			s->broken = row;
@@ -364,7 +370,7 @@ static void find_break(struct scale *s, const struct column_in *in)
 	}
 }
 
-static void put_phase(struct bit_out *o, uint64_t phase)
+static void chunk_scale_put_phase(struct bit_out *o, uint64_t phase)
 {
 	unsigned bits = phase ? UNIT_BITS - (unsigned)__builtin_ctzll(phase) : 0;
 
@@ -374,7 +380,8 @@ static void put_phase(struct bit_out *o, uint64_t phase)
 }
 
 /* Units of keys as bytes; last by slot is s->low. */
-static void put_units(struct scale *s, const struct column_in *in, const int64_t *numbers)
+static void chunk_scale_put_units(
+	struct chunk_scale *s, const struct column_in *in, const int64_t *numbers)
 {
 	buf_clear(&s->codes);
 	bits_clear_out(&s->phases);
@@ -400,55 +407,57 @@ static void put_units(struct scale *s, const struct column_in *in, const int64_t
 			buf_add_varint(&s->codes, unit >> shift);
 			*last = unit;
 		}
-		put_phase(&s->phases, s->units[k].phase);
+		chunk_scale_put_phase(&s->phases, s->units[k].phase);
 	}
 	bits_finish(&s->phases);
 }
 
-bool scale_own(struct scale *s, const struct column_in *in, bool levels)
+bool scale_own(struct chunk_scale *s, const struct column_in *in, bool levels)
 {
 	uint32_t scaled = 0;
 	struct column_in own = *in;
 
 	own.others = NULL;
-	if (!guess_numbers(s, in, levels))
+	if (!chunk_scale_guess_numbers(s, in, levels))
 		return false;
 	if (!levels && !in->anew)
-		find_break(s, in);
-	find_ranges(s, in, in->numbers, levels);
+		chunk_scale_find_break(s, in);
+	chunk_scale_find_ranges(s, in, in->numbers, levels);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
-		uint64_t unit = simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
+		uint64_t unit = chunk_scale_simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
 
 		s->units[k] = (struct key_unit){ 0 };
-		if (!(take_points(s, in, in->numbers, k, levels) && set_unit(s, k, unit)) &&
-			!set_own(s, &own, k, levels))
-			number_cells(in, k, 0);
+		if (!(chunk_scale_take_points(s, in, in->numbers, k, levels) &&
+				chunk_scale_set_unit(s, k, unit)) &&
+			!chunk_scale_set_own(s, &own, k, levels))
+			chunk_scale_number_cells(in, k, 0);
 		/* Every cell has a number other than 0, or the key has none. */
 		for (size_t i = in->starts[k]; i < in->starts[k + 1]; i++)
 			if (in->values[i] && !in->numbers[i]) {
 				s->units[k].unit = 0;
-				number_cells(in, k, 0);
+				chunk_scale_number_cells(in, k, 0);
 				break;
 			}
 		scaled += s->units[k].unit != 0;
 	}
-	put_units(s, in, in->numbers);
+	chunk_scale_put_units(s, in, in->numbers);
 	return scaled > in->keys_n / 4;
 }
 
-bool scale_like(struct scale *s, const struct column_in *in, bool levels)
+bool scale_like(struct chunk_scale *s, const struct column_in *in, bool levels)
 {
 	for (size_t i = 0; i < in->starts[in->keys_n]; i++)
 		if (in->values[i] && !in->others[i])
 			return false;
-	find_ranges(s, in, in->others, levels);
+	chunk_scale_find_ranges(s, in, in->others, levels);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
-		uint64_t unit = simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
+		uint64_t unit = chunk_scale_simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
 
 		s->units[k] = (struct key_unit){ 0 };
-		if (!(take_points(s, in, in->others, k, levels) && set_unit(s, k, unit)))
-			(void)set_own(s, in, k, levels);
+		if (!(chunk_scale_take_points(s, in, in->others, k, levels) &&
+				chunk_scale_set_unit(s, k, unit)))
+			(void)chunk_scale_set_own(s, in, k, levels);
 	}
-	put_units(s, in, in->others);
+	chunk_scale_put_units(s, in, in->others);
 	return true;
 }

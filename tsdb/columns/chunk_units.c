@@ -11,7 +11,7 @@ size_t slots_cap(uint32_t n)
 	return (size_t)2 << bit_length(n);
 }
 
-void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots)
+void chunk_slots_find(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots)
 {
 	unsigned bits = bit_length(n) + 1;
 	size_t mask = slots_cap(n) - 1, at;
@@ -31,7 +31,7 @@ void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *sl
 	}
 }
 
-static enum err_code know_slots(struct chunk *c, struct err *err)
+static enum err_code chunk_units_know_slots(struct chunk *c, struct err *err)
 {
 	enum err_code rc = chunk_ids(c, err);
 	uint32_t *slots, *by_set;
@@ -42,13 +42,13 @@ static enum err_code know_slots(struct chunk *c, struct err *err)
 	by_set = chunk_room(c, ROOM_SLOTS_BY_SET, slots_cap(c->keys_n) * sizeof(*by_set));
 	if (!slots || !by_set)
 		return err_nomem(err, "chunk");
-	find_slots(c->key_sets, c->keys_n, by_set, slots);
+	chunk_slots_find(c->key_sets, c->keys_n, by_set, slots);
 	c->slots_known = true;
 	return ERR_OK;
 }
 
 /* The lowest bit that is written is the lowest that is set. */
-static bool take_phase(struct bit_in *in, uint64_t *out)
+static bool chunk_units_take_phase(struct bit_in *in, uint64_t *out)
 {
 	uint64_t bits = bits_take_gap(in, 0);
 
@@ -60,7 +60,7 @@ static bool take_phase(struct bit_in *in, uint64_t *out)
 	return true;
 }
 
-static bool take_unit(struct cursor *in, uint64_t *last, uint64_t *out)
+static bool chunk_units_take_unit(struct cursor *in, uint64_t *last, uint64_t *out)
 {
 	uint64_t code = cursor_varint(in), v;
 
@@ -82,7 +82,7 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 	const struct key_unit **out, struct err *err)
 {
 	const struct chunk_column *col = &c->columns[column];
-	const struct section *s = col->sections;
+	const struct chunk_section *s = col->sections;
 	bool levels = c->columns[col->like].coding->levels;
 	const unsigned char *codes, *bits;
 	const uint32_t *slots;
@@ -92,7 +92,7 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 	struct cursor in;
 	enum err_code rc;
 
-	if ((rc = know_slots(c, err)) ||
+	if ((rc = chunk_units_know_slots(c, err)) ||
 		(rc = chunk_section(c, &s[SECTION_UNITS], ROOM_SECTIONS + SECTION_UNITS, &codes, err)) ||
 		(rc = chunk_section(c, &s[SECTION_PHASES], ROOM_SECTIONS + SECTION_PHASES, &bits, err)))
 		return rc;
@@ -108,8 +108,8 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 		units[k] = (struct key_unit){ 0 };
 		if (n->counts[k] == 0 && !(levels && n->rests[k]))
 			continue;
-		if (!take_unit(&in, &last[slots[k]], &units[k].unit) ||
-			(units[k].unit && !take_phase(&phases, &units[k].phase)))
+		if (!chunk_units_take_unit(&in, &last[slots[k]], &units[k].unit) ||
+			(units[k].unit && !chunk_units_take_phase(&phases, &units[k].phase)))
 			return chunk_corrupt(err, "bad units");
 	}
 	*out = units;

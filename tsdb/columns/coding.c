@@ -5,7 +5,7 @@
  * two that are equally short it keeps the first.
  */
 
-static bool base_take(const struct chunk *c, struct chunk_column *to, struct cursor *in)
+static bool coding_base_take(const struct chunk *c, struct chunk_column *to, struct cursor *in)
 {
 	return chunk_take_reference(c, in, &to->base);
 }
@@ -19,7 +19,7 @@ const struct coding coding_zero = {
 const struct coding coding_multiple = {
 	.name = "multiple",
 	.byte = COLUMN_MULTIPLE,
-	.take_reference = base_take,
+	.take_reference = coding_base_take,
 };
 
 const struct coding *const codings[CODINGS_N] = {

@@ -84,7 +84,7 @@ struct column_encoder {
 	struct buf packed, best; /* the column in the coding being tried, and in the shortest so far */
 	uint64_t subset[CHUNK_ROWS_MAX];
 	struct key_cells cells, others;
-	struct scale scale;
+	struct chunk_scale scale;
 };
 
 /* One column being written. */

@@ -9,13 +9,14 @@
 
 /* ---- writing ---- */
 
-static bool encode(struct column_try *t)
+static bool coding_counted_encode(struct column_try *t)
 {
 	return !t->negative && column_encode_keys(t, &coding_counted, t->in, 0);
 }
 
 /* n values, each at least 1, with this rest: sum - n. */
-static void put_values(struct column_encoder *e, const struct key_cells *c, uint64_t rest)
+static void coding_counted_put_values(
+	struct column_encoder *e, const struct key_cells *c, uint64_t rest)
 {
 	uint64_t places = c->n + rest - 1, sum = 0, n = 0;
 
@@ -45,7 +46,7 @@ bool counted_put_key(
 	if (sum != (int64_t)sum)
 		return false;
 	*rest = (uint64_t)sum - c->n;
-	put_values(e, c, *rest);
+	coding_counted_put_values(e, c, *rest);
 	return true;
 }
 
@@ -74,7 +75,7 @@ bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *cells,
 		values[0] += (int64_t)rest;
 	if (rest == 0 || n <= 1)
 		return true;
-	k = subset_parameter(places, m);
+	k = chunk_bits_subset_parameter(places, m);
 	for (uint64_t i = 0; i < m; i++) {
 		/* at counts the other kind: cells passed, or stars given away. */
 		uint64_t left = (stars ? n - 1 : rest) - at;
@@ -93,7 +94,7 @@ bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *cells,
 /* ---- adding ---- */
 
 /* Sums of keys [first, first + n): both parts of a token at once. False: one needs the long way. */
-static bool take_sums(
+static bool coding_counted_take_sums(
 	const unsigned char *tokens, struct bit_in *extra, uint32_t n, uint64_t factor, int64_t *out)
 {
 	struct bit_in in = *extra;
@@ -127,9 +128,10 @@ static bool take_sums(
 	return fits;
 }
 
-static enum err_code add_tokens(struct adding *a, const struct chunk_column *col, struct err *err)
+static enum err_code coding_counted_add_tokens(
+	struct adding *a, const struct chunk_column *col, struct err *err)
 {
-	const struct section *s = col->sections;
+	const struct chunk_section *s = col->sections;
 	const unsigned char *tokens, *bytes;
 	struct bit_in extra;
 	uint64_t sum, more;
@@ -143,14 +145,14 @@ static enum err_code add_tokens(struct adding *a, const struct chunk_column *col
 		uint32_t left = a->c->keys_n - a->first, first = a->first;
 
 		left = left < CHUNK_BATCH ? left : CHUNK_BATCH;
-		if (take_sums(tokens + first, &extra, left, a->factor, a->values)) {
+		if (coding_counted_take_sums(tokens + first, &extra, left, a->factor, a->values)) {
 			a->n = left;
 			rc = adding_flush(a);
 			continue;
 		}
 		for (uint32_t i = 0; !rc && i < left; i++) {
-			sum = token_take(&extra, tokens[first + i] & 15);
-			more = token_take(&extra, tokens[first + i] >> 4);
+			sum = chunk_token_take(&extra, tokens[first + i] & 15);
+			more = chunk_token_take(&extra, tokens[first + i] >> 4);
 			rc = adding_sum(a, ((__int128)sum + more) * a->factor);
 		}
 		if (!rc && a->n)
@@ -159,14 +161,14 @@ static enum err_code add_tokens(struct adding *a, const struct chunk_column *col
 	return rc || bits_at_end(&extra) ? rc : chunk_corrupt(err, "bad sums");
 }
 
-static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
+static enum err_code coding_counted_add_all(struct adding *a, uint32_t column, struct err *err)
 {
 	const struct chunk_column *col = &a->c->columns[column];
 	struct column_counts n;
 	enum err_code rc;
 
 	if (!(col->flags & COLUMN_SHARED))
-		return add_tokens(a, col, err);
+		return coding_counted_add_tokens(a, col, err);
 	if ((rc = chunk_counts(a->c, column, &n, err)))
 		return rc;
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++)
@@ -175,7 +177,7 @@ static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
 }
 
 /* Keys without a cell inside are passed over: of a narrow range that is most of them. */
-static enum err_code add_some(
+static enum err_code coding_counted_add_some(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
 {
 	const uint32_t *stacks = a->c->key_stacks, *sets = a->c->key_sets;
@@ -217,11 +219,11 @@ const struct coding coding_counted = {
 	.shared_sections = SECTION_BIT(SECTION_TOKENS) | SECTION_BIT(SECTION_EXTRA) |
 		SECTION_BIT(SECTION_VALUES),
 	.values_are_bits = true,
-	.encode = encode,
+	.encode = coding_counted_encode,
 	.put_key = counted_put_key,
 	.counts_sound = counted_counts_sound,
 	.take_values = counted_take_values,
-	.add_all = add_all,
-	.add_some = add_some,
+	.add_all = coding_counted_add_all,
+	.add_some = coding_counted_add_some,
 };
 /* clang-format on */

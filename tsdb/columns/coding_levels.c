@@ -48,7 +48,7 @@ bool levels_put_key(
 	return true;
 }
 
-static bool encode(struct column_try *t)
+static bool coding_levels_encode(struct column_try *t)
 {
 	return t->levels && column_encode_keys(t, &coding_levels, t->in, 0);
 }
@@ -118,7 +118,7 @@ const struct coding coding_levels = {
 		SECTION_BIT(SECTION_PLACES) | SECTION_BIT(SECTION_VALUES),
 	.shared_sections = SECTION_BIT(SECTION_VALUES),
 	.levels = true,
-	.encode = encode,
+	.encode = coding_levels_encode,
 	.put_key = levels_put_key,
 	.counts_sound = levels_counts_sound,
 	.take_values = levels_take_values,

@@ -9,7 +9,7 @@
 
 /* ---- writing ---- */
 
-static bool encode(struct column_try *t)
+static bool coding_plain_encode(struct column_try *t)
 {
 	size_t n = t->in->starts[t->in->keys_n];
 	unsigned flags = t->negative ? COLUMN_SIGNED : 0;
@@ -18,7 +18,7 @@ static bool encode(struct column_try *t)
 		t, &coding_plain, t->in, flags | (t->cells > n / SUMS_WORTH ? COLUMN_SUMS : 0));
 }
 
-static bool put_key(
+static bool coding_plain_put_key(
 	struct column_encoder *e, const struct key_cells *c, unsigned *flags, uint64_t *rest)
 {
 	__int128 sum = 0;
@@ -37,7 +37,8 @@ static bool put_key(
 
 /* ---- reading ---- */
 
-static bool take_values(struct column_reader *r, uint32_t key, uint32_t *n, int64_t *values)
+static bool coding_plain_take_values(
+	struct column_reader *r, uint32_t key, uint32_t *n, int64_t *values)
 {
 	(void)key;
 	for (uint32_t i = 0; i < *n; i++)
@@ -48,7 +49,7 @@ static bool take_values(struct column_reader *r, uint32_t key, uint32_t *n, int6
 enum err_code plain_add_all(struct adding *a, uint32_t column, struct err *err)
 {
 	const struct chunk_column *col = &a->c->columns[column];
-	const struct section *s = &col->sections[SECTION_SUMS];
+	const struct chunk_section *s = &col->sections[SECTION_SUMS];
 	struct column_counts n;
 	const unsigned char *bytes;
 	struct cursor in;
@@ -65,7 +66,7 @@ enum err_code plain_add_all(struct adding *a, uint32_t column, struct err *err)
 		v = n.counts[k] ? cursor_varint(&in) : 0;
 		/* A factor of 2^63 goes with 0 and -1 alone. */
 		rc = adding_sum(a,
-			(__int128)(col->flags & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v) *
+			(__int128)(col->flags & COLUMN_SIGNED ? str_unzigzag(v) : (int64_t)v) *
 				(__int128)a->factor);
 	}
 	if (!rc && a->n)
@@ -110,9 +111,9 @@ const struct coding coding_plain = {
 	.sections = SECTION_BIT(SECTION_TOKENS) | SECTION_BIT(SECTION_EXTRA) |
 		SECTION_BIT(SECTION_PLACES) | SECTION_BIT(SECTION_VALUES),
 	.shared_sections = SECTION_BIT(SECTION_VALUES),
-	.encode = encode,
-	.put_key = put_key,
-	.take_values = take_values,
+	.encode = coding_plain_encode,
+	.put_key = coding_plain_put_key,
+	.take_values = coding_plain_take_values,
 	.add_all = plain_add_all,
 	.add_some = plain_add_some,
 };

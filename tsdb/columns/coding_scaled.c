@@ -10,7 +10,7 @@
 
 /* ---- writing ---- */
 
-static bool encode_own(struct column_try *t, const struct coding *coding)
+static bool coding_scaled_encode_own(struct column_try *t, const struct coding *coding)
 {
 	struct column_in numbers = *t->in;
 
@@ -21,19 +21,19 @@ static bool encode_own(struct column_try *t, const struct coding *coding)
 	return column_encode_keys(t, coding, &numbers, 0);
 }
 
-static bool encode_scaled(struct column_try *t)
+static bool coding_scaled_encode(struct column_try *t)
 {
-	return encode_own(t, &coding_scaled);
+	return coding_scaled_encode_own(t, &coding_scaled);
 }
 
-static bool encode_scaled_levels(struct column_try *t)
+static bool coding_scaled_encode_scaled_levels(struct column_try *t)
 {
-	return encode_own(t, &coding_scaled_levels);
+	return coding_scaled_encode_own(t, &coding_scaled_levels);
 }
 
 /* Cells of keys that have no unit, where the numbers are another column's. False: it has other
  * places. */
-static bool put_raw(struct column_encoder *e, const struct column_in *in, bool levels)
+static bool coding_scaled_put_raw(struct column_encoder *e, const struct column_in *in, bool levels)
 {
 	struct key_cells *c = &e->cells, *o = &e->others;
 
@@ -48,7 +48,7 @@ static bool put_raw(struct column_encoder *e, const struct column_in *in, bool l
 		if (c->n != o->n || memcmp(c->places, o->places, c->n * sizeof(*c->places)))
 			return false;
 		for (uint32_t i = 0; i < c->n; i++) {
-			buf_add_varint(&e->values, zigzag(c->values[i]));
+			buf_add_varint(&e->values, str_zigzag(c->values[i]));
 			sum += c->values[i];
 		}
 		if (sum != (int64_t)sum)
@@ -57,14 +57,15 @@ static bool put_raw(struct column_encoder *e, const struct column_in *in, bool l
 	return true;
 }
 
-static bool encode_like(struct column_try *t)
+static bool coding_scaled_encode_like(struct column_try *t)
 {
 	const enum packing how = t->compress ? PACK_REPEATED : PACK_NOT;
 	const struct coding *other = t->in->others ? t->done[t->in->others_of].coding : NULL;
 	struct column_encoder *e = t->e;
 
 	if (t->negative || !other || other == &coding_like ||
-		!scale_like(&e->scale, t->in, other->levels) || !put_raw(e, t->in, other->levels))
+		!scale_like(&e->scale, t->in, other->levels) ||
+		!coding_scaled_put_raw(e, t->in, other->levels))
 		return false;
 	t->made = coding_like.byte;
 	buf_clear(&e->packed);
@@ -79,7 +80,8 @@ static bool encode_like(struct column_try *t)
 
 /* ---- reading ---- */
 
-static bool like_take(const struct chunk *c, struct chunk_column *to, struct cursor *in)
+static bool coding_scaled_like_take(
+	const struct chunk *c, struct chunk_column *to, struct cursor *in)
 {
 	if (!chunk_take_reference(c, in, &to->like))
 		return false;
@@ -88,10 +90,10 @@ static bool like_take(const struct chunk *c, struct chunk_column *to, struct cur
 }
 
 /* Units times the sums of numbers; of one like another, keys that have none are read. */
-static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
+static enum err_code coding_scaled_add_all(struct adding *a, uint32_t column, struct err *err)
 {
 	const struct chunk_column *col = &a->c->columns[column];
-	const struct section *s = &col->sections[SECTION_VALUES];
+	const struct chunk_section *s = &col->sections[SECTION_VALUES];
 	bool like = col->like != column;
 	const struct key_unit *units;
 	const unsigned char *bytes;
@@ -116,11 +118,11 @@ static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
 		if (n.counts[k] == 0)
 			sum = 0;
 		else if (units[k].unit)
-			sum = (int64_t)unit_times(&units[k], numbers);
+			sum = (int64_t)key_unit_times(&units[k], numbers);
 		else if (!like)
 			sum = (int64_t)numbers;
 		for (uint32_t i = 0; like && !units[k].unit && i < n.counts[k]; i++)
-			sum += unzigzag(cursor_varint(&raw));
+			sum += str_unzigzag(cursor_varint(&raw));
 		if (sum != (int64_t)sum)
 			return chunk_corrupt(err, "bad sums");
 		rc = adding_sum(a, sum * a->factor);
@@ -132,7 +134,7 @@ static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
 	return rc;
 }
 
-static enum err_code like_add_some(
+static enum err_code coding_scaled_like_add_some(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
 {
 	return r->coding->levels ? levels_add_some(a, r, from, to, err) :
@@ -151,12 +153,12 @@ const struct coding coding_scaled = {
 	.shared_sections = SECTION_BIT(SECTION_TOKENS) | SECTION_BIT(SECTION_EXTRA) |
 		SECTION_BIT(SECTION_VALUES) | UNITS,
 	.values_are_bits = true,
-	.encode = encode_scaled,
+	.encode = coding_scaled_encode,
 	.put_key = counted_put_key,
 	.settles = true,
 	.counts_sound = counted_counts_sound,
 	.take_values = counted_take_values,
-	.add_all = add_all,
+	.add_all = coding_scaled_add_all,
 	.add_some = plain_add_some,
 };
 
@@ -168,7 +170,7 @@ const struct coding coding_scaled_levels = {
 		SECTION_BIT(SECTION_PLACES) | SECTION_BIT(SECTION_VALUES) | UNITS,
 	.shared_sections = SECTION_BIT(SECTION_VALUES) | UNITS,
 	.levels = true,
-	.encode = encode_scaled_levels,
+	.encode = coding_scaled_encode_scaled_levels,
 	.put_key = levels_put_key,
 	.settles = true,
 	.counts_sound = levels_counts_sound,
@@ -180,10 +182,10 @@ const struct coding coding_like = {
 	.name = "like",
 	.byte = COLUMN_LIKE | COLUMN_SCALED,
 	.sections = SECTION_BIT(SECTION_VALUES) | UNITS,
-	.encode = encode_like,
+	.encode = coding_scaled_encode_like,
 	.settles = true,
-	.take_reference = like_take,
-	.add_all = add_all,
-	.add_some = like_add_some,
+	.take_reference = coding_scaled_like_take,
+	.add_all = coding_scaled_add_all,
+	.add_some = coding_scaled_like_add_some,
 };
 /* clang-format on */

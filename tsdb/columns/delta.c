@@ -8,7 +8,7 @@
 
 /* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c
  * * n + i]. */
-struct sums {
+struct delta_sums {
 	uint32_t n, columns_n;
 	uint64_t *keys;
 	uint32_t *first; /* the input's entry where its delta goes */
@@ -22,14 +22,14 @@ void delta_base_release(struct delta_base *b)
 	*b = (struct delta_base){ 0 };
 }
 
-static enum err_code nomem(const struct arena *a, struct err *err)
+static enum err_code delta_nomem(const struct arena *a, struct err *err)
 {
 	return arena_fail(a, "delta of a profile", err);
 }
 
 /* The cumulative columns by distinct key. */
-static enum err_code sum_up(
-	const struct delta_input *in, struct arena *a, struct sums *out, struct err *err)
+static enum err_code delta_input_sum_up(
+	const struct delta_input *in, struct arena *a, struct delta_sums *out, struct err *err)
 {
 	uint32_t columns[ROW_COLUMNS_MAX];
 
@@ -41,7 +41,7 @@ static enum err_code sum_up(
 	out->first = arena_alloc_raw(a, (size_t)in->n + 1, sizeof(*out->first));
 	out->v = arena_alloc_raw(a, ((size_t)in->n + 1) * out->columns_n, sizeof(*out->v));
 	if (!out->keys || !out->first || !out->v)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	out->n = 0;
 	for (uint32_t i = 0; i < in->n; i++)
 		if (i == 0 || in->keys[i] != in->keys[i - 1])
@@ -67,15 +67,15 @@ static enum err_code sum_up(
 	return ERR_OK;
 }
 
-static enum err_code read_base(
-	const struct delta_base *base, struct arena *a, struct sums *out, struct err *err)
+static enum err_code delta_base_read(
+	const struct delta_base *base, struct arena *a, struct delta_sums *out, struct err *err)
 {
 	struct row_view *v = arena_new(a, struct row_view);
 	uint32_t *stacks, *sets;
 	enum err_code rc;
 
 	if (!v)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	if ((rc = row_parse(buf_str(&base->bytes), base->ts_ns, v, err)))
 		return rc;
 	stacks = arena_alloc_raw(a, (size_t)v->n + 1, sizeof(*stacks));
@@ -83,7 +83,7 @@ static enum err_code read_base(
 	out->keys = arena_alloc_raw(a, (size_t)v->n + 1, sizeof(*out->keys));
 	out->v = arena_alloc_raw(a, ((size_t)v->n + 1) * v->columns_n, sizeof(*out->v));
 	if (!stacks || !sets || !out->keys || !out->v)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	if ((rc = row_ids(v, stacks, sets, err)))
 		return rc;
 	out->n = v->n;
@@ -98,8 +98,8 @@ static enum err_code read_base(
 	return ERR_OK;
 }
 
-static enum err_code write_base(
-	const struct sums *s, int64_t ts_ns, struct arena *a, struct buf *out, struct err *err)
+static enum err_code delta_sums_write_base(
+	const struct delta_sums *s, int64_t ts_ns, struct arena *a, struct buf *out, struct err *err)
 {
 	uint32_t *stacks = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*stacks));
 	uint32_t *sets = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*sets));
@@ -107,7 +107,7 @@ static enum err_code write_base(
 	char *exact;
 
 	if (!stacks || !sets)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		stacks[i] = (uint32_t)(s->keys[i] >> 32);
 		sets[i] = (uint32_t)s->keys[i];
@@ -130,7 +130,7 @@ static enum err_code write_base(
 }
 
 /* Subtracts `before` from `now`. False when a counter fell; then *now is of no use. */
-static bool subtract(struct sums *now, const struct sums *before)
+static bool delta_sums_subtract(struct delta_sums *now, const struct delta_sums *before)
 {
 	uint32_t i = 0;
 
@@ -153,7 +153,7 @@ static bool subtract(struct sums *now, const struct sums *before)
 	return true;
 }
 
-static bool total_fell(const struct sums *now, const struct sums *before)
+static bool delta_sums_total_fell(const struct delta_sums *now, const struct delta_sums *before)
 {
 	for (uint32_t c = 0; c < now->columns_n; c++)
 		if (now->total[c] < before->total[c])
@@ -162,7 +162,7 @@ static bool total_fell(const struct sums *now, const struct sums *before)
 }
 
 /* The sums, or zeros where s is NULL, into the input's cumulative columns. */
-static void put_back(const struct delta_input *in, const struct sums *s)
+static void delta_input_put_back(const struct delta_input *in, const struct delta_sums *s)
 {
 	uint32_t at = 0;
 
@@ -192,9 +192,10 @@ bool delta_base_young(const struct delta_base *base, int64_t ts_ns, int64_t inte
 enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
 	struct arena *a, struct delta_base *next, bool *first, struct err *err)
 {
-	struct sums *now = arena_new(a, struct sums), *raw = arena_new(a, struct sums);
-	struct sums *before = arena_new(a, struct sums);
-	const struct sums *put = NULL;
+	struct delta_sums *now = arena_new(a, struct delta_sums),
+					  *raw = arena_new(a, struct delta_sums);
+	struct delta_sums *before = arena_new(a, struct delta_sums);
+	const struct delta_sums *put = NULL;
 	struct buf bytes = { 0 };
 	enum err_code rc;
 	size_t size;
@@ -204,38 +205,38 @@ enum err_code delta_apply(const struct delta_base *base, const struct delta_inpu
 	*first = false;
 	*next = (struct delta_base){ 0 };
 	if (!now || !raw || !before)
-		return nomem(a, err);
-	if ((rc = sum_up(in, a, now, err)))
+		return delta_nomem(a, err);
+	if ((rc = delta_input_sum_up(in, a, now, err)))
 		return rc;
 	if (now->columns_n == 0)
 		return ERR_OK;
 	if (base->bytes.len && in->ts_ns <= base->ts_ns) { /* late: the base stays */
 		*first = true;
-		put_back(in, NULL);
+		delta_input_put_back(in, NULL);
 		return ERR_OK;
 	}
-	if ((rc = write_base(now, in->ts_ns, a, &bytes, err)))
+	if ((rc = delta_sums_write_base(now, in->ts_ns, a, &bytes, err)))
 		goto out;
 	if (base->types != in->types || !delta_base_young(base, in->ts_ns, in->interval_ns)) {
 		*first = true;
 	} else {
-		if ((rc = read_base(base, a, before, err)))
+		if ((rc = delta_base_read(base, a, before, err)))
 			goto out;
 		/* subtract works in place, and a restart wants the numbers as they were. */
 		*raw = *now;
 		size = (size_t)now->n * now->columns_n * sizeof(*now->v);
 		if (!(now->v = arena_alloc_raw(a, 1, size + 1))) {
-			rc = nomem(a, err);
+			rc = delta_nomem(a, err);
 			goto out;
 		}
 		if (size)
 			memcpy(now->v, raw->v, size);
-		if (subtract(now, before))
+		if (delta_sums_subtract(now, before))
 			put = now;
-		else if (total_fell(raw, before))
+		else if (delta_sums_total_fell(raw, before))
 			put = raw;
 	}
-	put_back(in, put);
+	delta_input_put_back(in, put);
 	*next = (struct delta_base){
 		.bytes = bytes, .ts_ns = in->ts_ns, .interval_ns = in->interval_ns, .types = in->types
 	};
@@ -248,14 +249,14 @@ out:
 /* ---- other ids ---- */
 
 /* The entries in the order of the new keys; the values of equal ones are added up. */
-static enum err_code reorder(
-	struct sums *s, const uint64_t *keys, const uint32_t *order, struct arena *a, struct err *err)
+static enum err_code delta_sums_reorder(struct delta_sums *s, const uint64_t *keys,
+	const uint32_t *order, struct arena *a, struct err *err)
 {
 	int64_t *v = arena_alloc_raw(a, ((size_t)s->n + 1) * s->columns_n, sizeof(*v)), *to;
 	uint32_t n = 0;
 
 	if (!v)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (i == 0 || keys[i] != keys[i - 1])
 			s->keys[n++] = keys[i];
@@ -278,22 +279,22 @@ static enum err_code reorder(
 enum err_code delta_base_renumber(
 	struct delta_base *base, delta_renumber_fn fn, void *ctx, struct arena *a, struct err *err)
 {
-	struct sums *s = arena_new(a, struct sums);
+	struct delta_sums *s = arena_new(a, struct delta_sums);
 	uint64_t *keys, *keys_tmp;
 	uint32_t *order, *order_tmp, stack, set;
 	struct buf bytes = { 0 };
 	enum err_code rc;
 
 	if (!s)
-		return nomem(a, err);
-	if ((rc = read_base(base, a, s, err)))
+		return delta_nomem(a, err);
+	if ((rc = delta_base_read(base, a, s, err)))
 		return rc;
 	keys = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*keys));
 	keys_tmp = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*keys_tmp));
 	order = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*order));
 	order_tmp = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*order_tmp));
 	if (!keys || !keys_tmp || !order || !order_tmp)
-		return nomem(a, err);
+		return delta_nomem(a, err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		stack = (uint32_t)(s->keys[i] >> 32);
 		set = (uint32_t)s->keys[i];
@@ -302,10 +303,10 @@ enum err_code delta_base_renumber(
 		keys[i] = (uint64_t)stack << 32 | set;
 		order[i] = i;
 	}
-	sort_keys(keys, order, s->n, keys_tmp, order_tmp);
-	if ((rc = reorder(s, keys, order, a, err)))
+	intern_sort_keys(keys, order, s->n, keys_tmp, order_tmp);
+	if ((rc = delta_sums_reorder(s, keys, order, a, err)))
 		return rc;
-	if ((rc = write_base(s, base->ts_ns, a, &bytes, err))) {
+	if ((rc = delta_sums_write_base(s, base->ts_ns, a, &bytes, err))) {
 		buf_release(&bytes);
 		return rc;
 	}

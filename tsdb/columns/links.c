@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct pprof_link) == 24, "spans are read in place");
 
-static uint32_t checksum(struct str s)
+static uint32_t column_links_checksum(struct str s)
 {
 	return (uint32_t)hash_bytes(s.ptr, s.len, 0);
 }
@@ -40,7 +40,7 @@ enum err_code links_encode(
 	buf_add_str(&body, buf_str(&of));
 	rc = row_encode(r, ts_ns, &body, err);
 	buf_add_char(out, LINKS_VERSION);
-	buf_add_u32be(out, checksum(buf_str(&body)));
+	buf_add_u32be(out, column_links_checksum(buf_str(&body)));
 	buf_add_str(out, buf_str(&body));
 	if (!rc && (buf_failed(&of) || buf_failed(&body) || buf_failed(out)))
 		rc = err_nomem(err, "links");
@@ -49,17 +49,17 @@ enum err_code links_encode(
 	return rc;
 }
 
-static enum err_code corrupt(struct err *err, const char *what)
+static enum err_code column_links_corrupt(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "links of samples to spans: %s", what);
 }
 
-struct parts {
+struct column_links_parts {
 	struct str of, row;
 };
 
-static enum err_code parse(
-	struct str bytes, struct links *links, struct parts *parts, struct err *err)
+static enum err_code column_links_parse(
+	struct str bytes, struct links *links, struct column_links_parts *parts, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
 	uint64_t n, of;
@@ -67,36 +67,37 @@ static enum err_code parse(
 
 	*links = (struct links){ 0 };
 	if (bytes.len < HEAD_BYTES || *in.at++ != LINKS_VERSION)
-		return corrupt(err, "unknown version");
+		return column_links_corrupt(err, "unknown version");
 	sum = cursor_u32be(&in);
-	if (sum != checksum((struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES }))
-		return corrupt(err, "wrong checksum");
+	if (sum !=
+		column_links_checksum((struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES }))
+		return column_links_corrupt(err, "wrong checksum");
 	links->dropped = cursor_varint(&in);
 	n = cursor_varint(&in);
 	of = cursor_varint(&in);
 	if (in.bad || n > LINKS_ROW_MAX || n * sizeof(*links->spans) > cursor_left(&in))
-		return corrupt(err, "cut short");
+		return column_links_corrupt(err, "cut short");
 	links->spans_n = (uint32_t)n;
 	links->spans = (const void *)cursor_bytes(&in, n * sizeof(*links->spans)).ptr;
 	if (of > cursor_left(&in))
-		return corrupt(err, "cut short");
+		return column_links_corrupt(err, "cut short");
 	parts->of = cursor_bytes(&in, of);
 	parts->row = cursor_bytes(&in, cursor_left(&in));
 	return ERR_OK;
 }
 
-static enum err_code read_of(
+static enum err_code links_read_of(
 	const struct links *links, struct str bytes, uint32_t n, uint32_t *of, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
 
 	for (uint32_t i = 0; i < n; i++)
 		if ((of[i] = cursor_u32(&in)) >= links->spans_n)
-			return corrupt(err, "no such span");
-	return in.bad || cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
+			return column_links_corrupt(err, "no such span");
+	return in.bad || cursor_left(&in) ? column_links_corrupt(err, "bytes left over") : ERR_OK;
 }
 
-static bool reserve(struct links_unpacked *u, size_t n, size_t columns_n)
+static bool links_unpacked_reserve(struct links_unpacked *u, size_t n, size_t columns_n)
 {
 	size_t ids = n * 3 + 1, values = n * columns_n + 1;
 
@@ -119,19 +120,20 @@ enum err_code links_unpack(
 	struct links_unpacked *u, struct str bytes, int64_t ts_ns, struct err *err)
 {
 	struct row_view *v = &u->view;
-	struct parts parts;
+	struct column_links_parts parts;
 	enum err_code rc;
 	uint32_t *of;
 
-	if ((rc = parse(bytes, &u->links, &parts, err)) || (rc = row_parse(parts.row, ts_ns, v, err)))
+	if ((rc = column_links_parse(bytes, &u->links, &parts, err)) ||
+		(rc = row_parse(parts.row, ts_ns, v, err)))
 		return rc;
 	if (v->epoch || v->links.len || v->n > LINKS_ROW_MAX || v->n > parts.of.len)
-		return corrupt(err, "another row");
-	if (!reserve(u, v->n, v->columns_n))
+		return column_links_corrupt(err, "another row");
+	if (!links_unpacked_reserve(u, v->n, v->columns_n))
 		return err_nomem(err, "links");
 	of = u->ids + (size_t)v->n * 2;
 	if ((rc = row_ids(v, u->ids, u->ids + v->n, err)) ||
-		(rc = read_of(&u->links, parts.of, v->n, of, err)))
+		(rc = links_read_of(&u->links, parts.of, v->n, of, err)))
 		return rc;
 	for (uint32_t c = 0; c < v->columns_n; c++)
 		if ((rc = row_values(v, c, u->values + (size_t)c * v->n, err)))

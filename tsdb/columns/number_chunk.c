@@ -35,7 +35,7 @@ static const double powers[DECIMALS_MAX + 1] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6
 
 /* ---- encoding ---- */
 
-static uint64_t unit_of(const struct number_chunk *c)
+static uint64_t number_chunk_unit_of(const struct number_chunk *c)
 {
 	uint64_t unit = 0;
 
@@ -52,19 +52,19 @@ static uint64_t unit_of(const struct number_chunk *c)
 	return unit;
 }
 
-static void add_times(const struct number_chunk *c, uint64_t unit, struct buf *out)
+static void number_chunk_add_times(const struct number_chunk *c, uint64_t unit, struct buf *out)
 {
 	int64_t before = 0;
 
 	for (uint32_t i = 1; i < c->n; i++) {
 		int64_t step = (int64_t)(((uint64_t)c->ts[i] - (uint64_t)c->ts[i - 1]) / unit);
 
-		buf_add_varint(out, zigzag(step - before));
+		buf_add_varint(out, str_zigzag(step - before));
 		before = step;
 	}
 }
 
-static bool decimal_of(double v, int e, int64_t *k)
+static bool number_chunk_decimal_of(double v, int e, int64_t *k)
 {
 	double wide = v * powers[e];
 
@@ -75,7 +75,7 @@ static bool decimal_of(double v, int e, int64_t *k)
 }
 
 /* The smallest e with which all values are exact, -1: none. */
-static int decimals_of(const struct number_chunk *c)
+static int number_chunk_decimals_of(const struct number_chunk *c)
 {
 	int64_t k;
 	uint32_t i;
@@ -83,7 +83,7 @@ static int decimals_of(const struct number_chunk *c)
 	/* Each from the start: where few digits are exact more need not be. */
 	for (int e = 0; e <= DECIMALS_MAX; e++) {
 		for (i = 0; i < c->n; i++)
-			if (!number_is_stale(c->values[i]) && !decimal_of(c->values[i], e, &k))
+			if (!number_is_stale(c->values[i]) && !number_chunk_decimal_of(c->values[i], e, &k))
 				break;
 		if (i == c->n)
 			return e;
@@ -91,7 +91,7 @@ static int decimals_of(const struct number_chunk *c)
 	return -1;
 }
 
-static void add_decimals(const struct number_chunk *c, int e, struct buf *out)
+static void number_chunk_add_decimals(const struct number_chunk *c, int e, struct buf *out)
 {
 	int64_t before = 0, k = 0;
 
@@ -100,13 +100,13 @@ static void add_decimals(const struct number_chunk *c, int e, struct buf *out)
 			buf_add_varint(out, 0);
 			continue;
 		}
-		(void)decimal_of(c->values[i], e, &k);
-		buf_add_varint(out, zigzag(k - before) + 1);
+		(void)number_chunk_decimal_of(c->values[i], e, &k);
+		buf_add_varint(out, str_zigzag(k - before) + 1);
 		before = k;
 	}
 }
 
-static void add_planes(const struct number_chunk *c, struct buf *out)
+static void number_chunk_add_planes(const struct number_chunk *c, struct buf *out)
 {
 	for (int shift = 56; shift >= 0; shift -= 8) {
 		uint64_t before = 0;
@@ -120,7 +120,7 @@ static void add_planes(const struct number_chunk *c, struct buf *out)
 	}
 }
 
-static bool all_same(const struct number_chunk *c)
+static bool number_chunk_all_same(const struct number_chunk *c)
 {
 	for (uint32_t i = 1; i < c->n; i++)
 		if (number_bits(c->values[i]) != number_bits(c->values[0]))
@@ -129,7 +129,7 @@ static bool all_same(const struct number_chunk *c)
 }
 
 /* Size x 2 + compressed, the size it is stored in if compressed, the bytes. */
-static void add_column(struct str raw, struct buf *out)
+static void number_chunk_add_column(struct str raw, struct buf *out)
 {
 	char packed[ZSTD_COMPRESSBOUND(COLUMN_MAX)];
 	size_t n = 0;
@@ -150,7 +150,7 @@ static void add_column(struct str raw, struct buf *out)
 
 enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out, struct err *err)
 {
-	uint64_t unit = unit_of(c);
+	uint64_t unit = number_chunk_unit_of(c);
 	struct buf raw = { 0 };
 	bool failed;
 	int e;
@@ -158,22 +158,22 @@ enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out,
 	assert(c->n > 0 && c->n <= NUMBER_CHUNK_MAX);
 	buf_add_char(out, VERSION);
 	buf_add_varint(out, c->n);
-	buf_add_varint(out, zigzag(c->ts[0]));
+	buf_add_varint(out, str_zigzag(c->ts[0]));
 	buf_add_varint(out, unit);
-	add_times(c, unit, &raw);
-	add_column(buf_str(&raw), out);
+	number_chunk_add_times(c, unit, &raw);
+	number_chunk_add_column(buf_str(&raw), out);
 	buf_clear(&raw);
-	if (all_same(c)) {
+	if (number_chunk_all_same(c)) {
 		buf_add_char(out, CODING_SAME);
 		buf_add_u64be(&raw, number_bits(c->values[0]));
-	} else if ((e = decimals_of(c)) >= 0) {
+	} else if ((e = number_chunk_decimals_of(c)) >= 0) {
 		buf_add_char(out, (char)(CODING_DECIMAL + e));
-		add_decimals(c, e, &raw);
+		number_chunk_add_decimals(c, e, &raw);
 	} else {
 		buf_add_char(out, CODING_XOR);
-		add_planes(c, &raw);
+		number_chunk_add_planes(c, &raw);
 	}
-	add_column(buf_str(&raw), out);
+	number_chunk_add_column(buf_str(&raw), out);
 	failed = buf_failed(&raw) || buf_failed(out);
 	buf_release(&raw);
 	return failed ? err_nomem(err, "numbers") : ERR_OK;
@@ -181,27 +181,27 @@ enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out,
 
 /* ---- decoding ---- */
 
-static enum err_code wrong(const char *what, struct err *err)
+static enum err_code number_chunk_wrong(const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "numbers: %s", what);
 }
 
-static enum err_code read_times(
+static enum err_code number_chunk_read_times(
 	struct cursor *in, uint64_t unit, struct number_chunk *out, struct err *err)
 {
 	uint64_t step = 0, far;
 
 	for (uint32_t i = 1; i < out->n; i++) {
-		step += (uint64_t)unzigzag(cursor_varint(in));
+		step += (uint64_t)str_unzigzag(cursor_varint(in));
 		if ((int64_t)step <= 0 || __builtin_mul_overflow(step, unit, &far) ||
 			far > (uint64_t)INT64_MAX ||
 			__builtin_add_overflow(out->ts[i - 1], (int64_t)far, &out->ts[i]) || !far)
-			return wrong("their times do not ascend", err);
+			return number_chunk_wrong("their times do not ascend", err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code read_decimals(
+static enum err_code number_chunk_read_decimals(
 	struct cursor *in, int e, struct number_chunk *out, struct err *err)
 {
 	uint64_t k = 0;
@@ -210,19 +210,20 @@ static enum err_code read_decimals(
 		uint64_t code = cursor_varint(in);
 
 		if (code)
-			k += (uint64_t)unzigzag(code - 1);
+			k += (uint64_t)str_unzigzag(code - 1);
 		out->values[i] = code ? (double)(int64_t)k / powers[e] : number_of_bits(NUMBER_STALE_BITS);
 	}
-	return in->bad ? wrong("their values are wrong", err) : ERR_OK;
+	return in->bad ? number_chunk_wrong("their values are wrong", err) : ERR_OK;
 }
 
-static enum err_code read_planes(struct cursor *in, struct number_chunk *out, struct err *err)
+static enum err_code number_chunk_read_planes(
+	struct cursor *in, struct number_chunk *out, struct err *err)
 {
 	struct str planes = cursor_bytes(in, (size_t)out->n * 8);
 	uint64_t bits = 0;
 
 	if (in->bad)
-		return wrong("their values are wrong", err);
+		return number_chunk_wrong("their values are wrong", err);
 	for (uint32_t i = 0; i < out->n; i++) {
 		uint64_t x = 0;
 
@@ -234,43 +235,43 @@ static enum err_code read_planes(struct cursor *in, struct number_chunk *out, st
 	return ERR_OK;
 }
 
-static enum err_code read_values(
+static enum err_code number_chunk_read_values(
 	struct cursor *in, int coding, struct number_chunk *out, struct err *err)
 {
 	double v;
 
 	if (coding >= CODING_DECIMAL)
-		return read_decimals(in, coding - CODING_DECIMAL, out, err);
+		return number_chunk_read_decimals(in, coding - CODING_DECIMAL, out, err);
 	if (coding == CODING_XOR)
-		return read_planes(in, out, err);
+		return number_chunk_read_planes(in, out, err);
 	v = number_of_bits(cursor_u64be(in));
 	for (uint32_t i = 0; i < out->n; i++)
 		out->values[i] = v;
-	return in->bad ? wrong("their values are wrong", err) : ERR_OK;
+	return in->bad ? number_chunk_wrong("their values are wrong", err) : ERR_OK;
 }
 
 /* Into unpacked, where it is compressed. */
-static enum err_code read_column(
+static enum err_code number_chunk_read_column(
 	struct cursor *in, char unpacked[COLUMN_MAX], struct cursor *out, struct err *err)
 {
 	uint64_t len = cursor_varint(in), packed = len & 1 ? cursor_varint(in) : len >> 1;
 	struct str raw;
 
 	if (in->bad || len >> 1 > COLUMN_MAX || packed > cursor_left(in))
-		return wrong("a column's head is wrong", err);
+		return number_chunk_wrong("a column's head is wrong", err);
 	raw = cursor_bytes(in, packed);
 	if (len & 1) {
 		if (ZSTD_decompress(unpacked, COLUMN_MAX, raw.ptr, raw.len) != len >> 1)
-			return wrong("a column cannot be unpacked", err);
+			return number_chunk_wrong("a column cannot be unpacked", err);
 		raw = (struct str){ unpacked, len >> 1 };
 	}
 	*out = cursor_of(raw);
 	return ERR_OK;
 }
 
-static enum err_code left_over(const struct cursor *c, struct err *err)
+static enum err_code number_chunk_left_over(const struct cursor *c, struct err *err)
 {
-	return c->bad || cursor_left(c) ? wrong("bytes are left over", err) : ERR_OK;
+	return c->bad || cursor_left(c) ? number_chunk_wrong("bytes are left over", err) : ERR_OK;
 }
 
 enum err_code number_chunk_decode(struct str bytes, struct number_chunk *out, struct err *err)
@@ -285,18 +286,20 @@ enum err_code number_chunk_decode(struct str bytes, struct number_chunk *out, st
 	byte = cursor_bytes(&in, 1);
 	out->n = cursor_u32(&in);
 	if (in.bad || byte.ptr[0] != VERSION || !out->n || out->n > NUMBER_CHUNK_MAX)
-		return wrong("their head is wrong", err);
-	out->ts[0] = unzigzag(cursor_varint(&in));
+		return number_chunk_wrong("their head is wrong", err);
+	out->ts[0] = str_unzigzag(cursor_varint(&in));
 	unit = cursor_varint(&in);
-	if ((rc = read_column(&in, unpacked, &column, err)) ||
-		(rc = read_times(&column, unit, out, err)) || (rc = left_over(&column, err)))
+	if ((rc = number_chunk_read_column(&in, unpacked, &column, err)) ||
+		(rc = number_chunk_read_times(&column, unit, out, err)) ||
+		(rc = number_chunk_left_over(&column, err)))
 		return rc;
 	byte = cursor_bytes(&in, 1);
 	coding = in.bad ? -1 : (unsigned char)byte.ptr[0];
 	if (coding < 0 || coding > CODING_DECIMAL + DECIMALS_MAX)
-		return wrong("the coding of their values is wrong", err);
-	if ((rc = read_column(&in, unpacked, &column, err)) ||
-		(rc = read_values(&column, coding, out, err)) || (rc = left_over(&column, err)))
+		return number_chunk_wrong("the coding of their values is wrong", err);
+	if ((rc = number_chunk_read_column(&in, unpacked, &column, err)) ||
+		(rc = number_chunk_read_values(&column, coding, out, err)) ||
+		(rc = number_chunk_left_over(&column, err)))
 		return rc;
-	return left_over(&in, err);
+	return number_chunk_left_over(&in, err);
 }

@@ -43,16 +43,16 @@ enum row_coding {
 
 /* ---- encoding ---- */
 
-struct column_facts {
+struct row_column_facts {
 	uint64_t factor;
 	int64_t total;
 	uint32_t zeros;
 	bool negative, same, overflow;
 };
 
-static struct column_facts look(const int64_t *v, uint32_t n)
+static struct row_column_facts row_look(const int64_t *v, uint32_t n)
 {
-	struct column_facts f = { .same = true };
+	struct row_column_facts f = { .same = true };
 	__int128 total = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -60,17 +60,17 @@ static struct column_facts look(const int64_t *v, uint32_t n)
 		f.zeros += v[i] == 0;
 		f.negative |= v[i] < 0;
 		f.same &= v[i] == v[0];
-		if (f.factor != 1 && (f.factor == 0 || magnitude64(v[i]) % f.factor))
-			f.factor = gcd64(magnitude64(v[i]), f.factor);
+		if (f.factor != 1 && (f.factor == 0 || integer_magnitude64(v[i]) % f.factor))
+			f.factor = integer_gcd64(integer_magnitude64(v[i]), f.factor);
 	}
 	f.total = (int64_t)total;
 	f.overflow = f.total != total;
 	return f;
 }
 
-static uint64_t scaled(int64_t v, uint64_t factor, bool negative)
+static uint64_t row_scaled(int64_t v, uint64_t factor, bool negative)
 {
-	uint64_t m = factor == 1 ? magnitude64(v) : magnitude64(v) / factor;
+	uint64_t m = factor == 1 ? integer_magnitude64(v) : integer_magnitude64(v) / factor;
 
 	if (!negative)
 		return m;
@@ -78,8 +78,8 @@ static uint64_t scaled(int64_t v, uint64_t factor, bool negative)
 	return v < 0 ? (m << 1) - 1 : m << 1;
 }
 
-static enum row_coding encode_column(
-	const int64_t *v, uint32_t n, const struct column_facts *f, struct buf *out)
+static enum row_coding row_encode_column(
+	const int64_t *v, uint32_t n, const struct row_column_facts *f, struct buf *out)
 {
 	bool sparse = f->zeros > n / 4;
 	size_t bitmap = sparse ? (n + 7) / 8 : 0;
@@ -100,7 +100,7 @@ static enum row_coding encode_column(
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		varints_put(&at, scaled(v[i], f->factor, f->negative));
+		varints_put(&at, row_scaled(v[i], f->factor, f->negative));
 	}
 	out->len = (size_t)(at - (unsigned char *)out->ptr);
 	if (sparse)
@@ -108,7 +108,7 @@ static enum row_coding encode_column(
 	return f->negative ? ROW_SIGNED : ROW_PLAIN;
 }
 
-static void encode_ids(const struct row *r, bool labels, struct buf *stacks, struct buf *sets)
+static void row_encode_ids(const struct row *r, bool labels, struct buf *stacks, struct buf *sets)
 {
 	unsigned char *at;
 	uint32_t before = 0, set = 0;
@@ -132,7 +132,7 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 		sets->len = (size_t)(at - (unsigned char *)sets->ptr);
 }
 
-static bool any_labels(const struct row *r)
+static bool row_any_labels(const struct row *r)
 {
 	uint32_t any = 0;
 
@@ -142,7 +142,7 @@ static bool any_labels(const struct row *r)
 }
 
 /* Heads of the columns into out, their bytes into *columns. */
-static enum err_code encode_columns(
+static enum err_code row_encode_columns(
 	const struct row *r, struct buf *out, struct buf *columns, struct err *err)
 {
 	struct {
@@ -153,10 +153,10 @@ static enum err_code encode_columns(
 
 	for (uint32_t c = 0, same = 0; c < r->columns_n; c++) {
 		const int64_t *v = r->values + (size_t)c * r->n;
-		struct column_facts f = look(v, r->n);
+		struct row_column_facts f = row_look(v, r->n);
 
 		done[c].at = columns->len;
-		done[c].coding = encode_column(v, r->n, &f, columns);
+		done[c].coding = row_encode_column(v, r->n, &f, columns);
 		done[c].len = columns->len - done[c].at;
 		for (same = 0; same < c; same++)
 			if (done[c].len && done[same].len == done[c].len &&
@@ -171,7 +171,7 @@ static enum err_code encode_columns(
 			rc = err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", c);
 		buf_add_char(out, (char)(done[c].coding | (same < c ? ROW_SHARED : 0)));
 		buf_add_varint(out, f.factor);
-		buf_add_varint(out, zigzag(f.total));
+		buf_add_varint(out, str_zigzag(f.total));
 		buf_add_varint(out, same < c ? same : done[c].len);
 	}
 	return rc;
@@ -180,7 +180,7 @@ static enum err_code encode_columns(
 enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, struct err *err)
 {
 	struct buf stacks = { 0 }, sets = { 0 }, columns = { 0 };
-	bool labels = any_labels(r);
+	bool labels = row_any_labels(r);
 	enum err_code rc;
 
 	assert(r->columns_n <= ROW_COLUMNS_MAX);
@@ -193,13 +193,13 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 		buf_add_varint(out, r->epoch);
 	buf_add_varint(out, r->header);
 	buf_add_varint(out, (uint64_t)r->interval_ns);
-	buf_add_varint(out, zigzag((int64_t)((uint64_t)ts_ns - (uint64_t)r->time_nanos)));
-	buf_add_varint(out, zigzag(r->duration_nanos));
-	buf_add_varint(out, zigzag(r->period));
+	buf_add_varint(out, str_zigzag((int64_t)((uint64_t)ts_ns - (uint64_t)r->time_nanos)));
+	buf_add_varint(out, str_zigzag(r->duration_nanos));
+	buf_add_varint(out, str_zigzag(r->period));
 	buf_add_varint(out, r->n);
 	buf_add_varint(out, r->columns_n);
-	rc = encode_columns(r, out, &columns, err);
-	encode_ids(r, labels, &stacks, &sets);
+	rc = row_encode_columns(r, out, &columns, err);
+	row_encode_ids(r, labels, &stacks, &sets);
 	buf_add_varint(out, stacks.len);
 	buf_add_varint(out, sets.len);
 	buf_add_str(out, buf_str(&stacks));
@@ -217,12 +217,12 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 
 /* ---- decoding ---- */
 
-static enum err_code corrupt(struct err *err, const char *what)
+static enum err_code row_corrupt(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "row: %s", what);
 }
 
-static bool plausible(const struct row_view *v, const struct row_column *c)
+static bool row_view_plausible(const struct row_view *v, const struct row_column *c)
 {
 	size_t len = (size_t)(c->end - c->at);
 
@@ -243,7 +243,8 @@ static bool plausible(const struct row_view *v, const struct row_column *c)
 }
 
 /* Finds a column's bytes: the next ones, or those of an earlier column. */
-static bool find_column(struct row_view *v, uint32_t column, uint64_t length, struct cursor *in)
+static bool row_view_find_column(
+	struct row_view *v, uint32_t column, uint64_t length, struct cursor *in)
 {
 	struct row_column *c = &v->columns[column];
 	struct str bytes;
@@ -261,11 +262,11 @@ static bool find_column(struct row_view *v, uint32_t column, uint64_t length, st
 	bytes = cursor_bytes(in, length);
 	c->at = (const unsigned char *)bytes.ptr;
 	c->end = c->at + bytes.len;
-	return plausible(v, c);
+	return row_view_plausible(v, c);
 }
 
 /* Version, flags, epoch. */
-static bool parse_start(struct cursor *in, unsigned *flags, uint32_t *epoch)
+static bool row_parse_start(struct cursor *in, unsigned *flags, uint32_t *epoch)
 {
 	if (cursor_left(in) < 2 || in->at[0] != ROW_VERSION)
 		return false;
@@ -281,7 +282,7 @@ bool row_epoch(struct str bytes, uint32_t *epoch)
 	struct cursor in = cursor_of(bytes);
 	unsigned flags;
 
-	return parse_start(&in, &flags, epoch);
+	return row_parse_start(&in, &flags, epoch);
 }
 
 enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err)
@@ -290,39 +291,39 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	uint64_t n, lengths[ROW_COLUMNS_MAX], stacks, sets;
 	unsigned flags;
 
-	if (!parse_start(&in, &flags, &out->epoch))
-		return corrupt(err, "unknown version");
+	if (!row_parse_start(&in, &flags, &out->epoch))
+		return row_corrupt(err, "unknown version");
 	out->header = cursor_u32(&in);
 	out->interval_ns = (int64_t)cursor_varint(&in);
-	out->time_nanos = (int64_t)((uint64_t)ts_ns - (uint64_t)unzigzag(cursor_varint(&in)));
-	out->duration_nanos = unzigzag(cursor_varint(&in));
-	out->period = unzigzag(cursor_varint(&in));
+	out->time_nanos = (int64_t)((uint64_t)ts_ns - (uint64_t)str_unzigzag(cursor_varint(&in)));
+	out->duration_nanos = str_unzigzag(cursor_varint(&in));
+	out->period = str_unzigzag(cursor_varint(&in));
 	out->n = cursor_u32(&in);
 	n = cursor_varint(&in);
 	if (in.bad || n > ROW_COLUMNS_MAX)
-		return corrupt(err, "too many columns");
+		return row_corrupt(err, "too many columns");
 	out->columns_n = (uint32_t)n;
 	for (uint32_t c = 0; c < n; c++) {
 		struct str coding = cursor_bytes(&in, 1);
 
 		out->columns[c].coding = coding.len ? (uint8_t)coding.ptr[0] : ROW_CODINGS;
 		out->columns[c].factor = cursor_varint(&in);
-		out->columns[c].total = unzigzag(cursor_varint(&in));
+		out->columns[c].total = str_unzigzag(cursor_varint(&in));
 		lengths[c] = cursor_varint(&in);
 	}
 	stacks = cursor_varint(&in);
 	sets = cursor_varint(&in);
 	if (in.bad || stacks > cursor_left(&in) || sets > cursor_left(&in) || stacks < out->n ||
 		((flags & ROW_LABELS) ? sets < out->n : sets != 0))
-		return corrupt(err, "cut short");
+		return row_corrupt(err, "cut short");
 	out->stacks = cursor_bytes(&in, stacks);
 	out->label_sets = cursor_bytes(&in, sets);
 	for (uint32_t c = 0; c < n; c++)
-		if (!find_column(out, c, lengths[c], &in))
-			return corrupt(err, "bad column");
+		if (!row_view_find_column(out, c, lengths[c], &in))
+			return row_corrupt(err, "bad column");
 	out->links = flags & ROW_LINKS ? cursor_bytes(&in, cursor_left(&in)) : (struct str){ 0 };
 	if (cursor_left(&in) || (flags & ROW_LINKS && !out->links.len))
-		return corrupt(err, "a bad end");
+		return row_corrupt(err, "a bad end");
 	return ERR_OK;
 }
 
@@ -330,31 +331,32 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 typedef uint32_t four_ids __attribute__((vector_size(16), aligned(4)));
 typedef unsigned char four_bytes __attribute__((vector_size(4), aligned(1)));
 
-static inline four_ids load_ids(const uint32_t *ids)
+static inline four_ids row_load_ids(const uint32_t *ids)
 {
 	return *(const four_ids *)ids;
 }
 
 /* True if a stack comes twice. */
-static bool any_twice(const uint32_t *stacks, uint32_t n)
+static bool row_any_twice(const uint32_t *stacks, uint32_t n)
 {
 	four_ids same = { 0 };
 	uint32_t any = 0, i = 1;
 
 	for (; i < n && n - i >= 4; i += 4)
-		same |= (four_ids)(load_ids(&stacks[i]) == load_ids(&stacks[i - 1]));
+		same |= (four_ids)(row_load_ids(&stacks[i]) == row_load_ids(&stacks[i - 1]));
 	for (; i < n; i++)
 		any |= stacks[i] == stacks[i - 1];
 	return any | same[0] | same[1] | same[2] | same[3];
 }
 
 /* Gaps of one byte each. */
-static void small_label_sets(const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets)
+static void row_view_small_label_sets(
+	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets)
 {
 	const unsigned char *gaps = (const unsigned char *)v->label_sets.ptr;
 	uint32_t set = 0, i = 0;
 
-	if (any_twice(stacks, v->n)) {
+	if (row_any_twice(stacks, v->n)) {
 		/* No branch on whether a stack is new: that is hard to foresee. */
 		label_sets[0] = set = gaps[0];
 		for (i = 1; i < v->n; i++) {
@@ -370,7 +372,7 @@ static void small_label_sets(const struct row_view *v, const uint32_t *stacks, u
 		label_sets[i] = gaps[i];
 }
 
-static enum err_code label_sets_of(
+static enum err_code row_view_label_sets_of(
 	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
 	struct cursor in = cursor_of(v->label_sets);
@@ -381,7 +383,7 @@ static enum err_code label_sets_of(
 		return ERR_OK;
 	}
 	if (v->label_sets.len == v->n && v->n <= UINT32_MAX >> 7 && varints_are_bytes(in.at, v->n)) {
-		small_label_sets(v, stacks, label_sets);
+		row_view_small_label_sets(v, stacks, label_sets);
 		return ERR_OK;
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -390,7 +392,7 @@ static enum err_code label_sets_of(
 		any |= gap | set;
 		label_sets[i] = (uint32_t)set;
 	}
-	return in.bad || any >> 32 || in.at != in.end ? corrupt(err, "bad label sets") : ERR_OK;
+	return in.bad || any >> 32 || in.at != in.end ? row_corrupt(err, "bad label sets") : ERR_OK;
 }
 
 enum err_code row_ids(
@@ -400,11 +402,11 @@ enum err_code row_ids(
 	uint64_t sum = 0;
 
 	if (!varints_sums(&in, v->n, stacks, &sum) || in.at != in.end)
-		return corrupt(err, "bad stacks");
-	return label_sets ? label_sets_of(v, stacks, label_sets, err) : ERR_OK;
+		return row_corrupt(err, "bad stacks");
+	return label_sets ? row_view_label_sets_of(v, stacks, label_sets, err) : ERR_OK;
 }
 
-static enum err_code sparse_values(
+static enum err_code row_sparse_values(
 	struct cursor in, uint32_t n, uint64_t factor, bool negative, int64_t *values, struct err *err)
 {
 	struct str bitmap = cursor_bytes(&in, ((size_t)n + 7) / 8);
@@ -418,12 +420,12 @@ static enum err_code sparse_values(
 		set = le64toh(set);
 		if ((most < 64 && set >> most) ||
 			!varints_values(&in, (uint32_t)__builtin_popcountll(set), factor, negative, some))
-			return corrupt(err, "bad values");
+			return row_corrupt(err, "bad values");
 		memset(values + i, 0, most * sizeof(*values));
 		for (rest = set; rest; rest &= rest - 1)
 			values[i + (unsigned)__builtin_ctzll(rest)] = some[k++];
 	}
-	return in.at == in.end ? ERR_OK : corrupt(err, "bad values");
+	return in.at == in.end ? ERR_OK : row_corrupt(err, "bad values");
 }
 
 enum err_code row_values(
@@ -447,16 +449,16 @@ enum err_code row_values(
 		break;
 	case ROW_SPARSE:
 	case ROW_SPARSE_SIGNED:
-		return sparse_values(in, v->n, c->factor, c->coding == ROW_SPARSE_SIGNED, values, err);
+		return row_sparse_values(in, v->n, c->factor, c->coding == ROW_SPARSE_SIGNED, values, err);
 	case ROW_CODINGS:
 		break;
 	}
-	return corrupt(err, "bad column");
+	return row_corrupt(err, "bad column");
 }
 
 /* Moves the ids of entries whose bits are set to the front; *n of them. False: a bit behind the
  * entries. */
-static bool move_to_front(
+static bool row_move_to_front(
 	const unsigned char *bitmap, uint32_t *stacks, uint32_t *label_sets, uint32_t *n)
 {
 	const uint32_t all = *n;
@@ -496,11 +498,11 @@ enum err_code row_cells(const struct row_view *v, uint32_t column, uint32_t *sta
 	if (c->coding != ROW_SPARSE && c->coding != ROW_SPARSE_SIGNED)
 		return row_values(v, column, values, err);
 	bitmap = cursor_bytes(&in, ((size_t)v->n + 7) / 8);
-	if (move_to_front((const unsigned char *)bitmap.ptr, stacks, label_sets, n) &&
+	if (row_move_to_front((const unsigned char *)bitmap.ptr, stacks, label_sets, n) &&
 		varints_values(&in, *n, c->factor, c->coding == ROW_SPARSE_SIGNED, values) &&
 		in.at == in.end)
 		return ERR_OK;
-	return corrupt(err, "bad values");
+	return row_corrupt(err, "bad values");
 }
 
 const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
@@ -513,7 +515,7 @@ const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
 	return small ? c->at : NULL;
 }
 
-static bool all_below(const uint32_t *ids, uint32_t n, uint32_t end)
+static bool row_all_below(const uint32_t *ids, uint32_t n, uint32_t end)
 {
 	/* The highest bit: of an id, or of what it lacks to the last one. */
 	const uint32_t last = end - 1;
@@ -526,7 +528,7 @@ static bool all_below(const uint32_t *ids, uint32_t n, uint32_t end)
 		return i == n;
 	}
 	for (; n - i >= 4; i += 4)
-		beyond |= (last - load_ids(&ids[i])) | load_ids(&ids[i]);
+		beyond |= (last - row_load_ids(&ids[i])) | row_load_ids(&ids[i]);
 	for (; i < n; i++)
 		any |= (last - ids[i]) | ids[i];
 	return !((any | beyond[0] | beyond[1] | beyond[2] | beyond[3]) >> 31);
@@ -540,7 +542,7 @@ enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 
 	if (ok && v->n && stacks)
 		ok = stacks[v->n - 1] < sym_nodes_n(p) &&
-			all_below(sets, sets ? v->n : 0, sym_label_sets_n(p));
+			row_all_below(sets, sets ? v->n : 0, sym_label_sets_n(p));
 	/* If symbols were lost each one is looked up: a row without its names would be a wrong
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))

@@ -14,7 +14,7 @@
 #define BEHIND 8u
 
 /* Bytes that hold every one of them, sign included. */
-static unsigned width_of(const int64_t *v, uint32_t n)
+static unsigned row_narrow_width_of(const int64_t *v, uint32_t n)
 {
 	uint64_t any = 0, bits = 0;
 
@@ -27,7 +27,7 @@ static unsigned width_of(const int64_t *v, uint32_t n)
 	return bits ? (71 - (unsigned)__builtin_clzll(bits)) / 8 : 1;
 }
 
-static unsigned width_of_ids(const uint32_t *v, uint32_t n)
+static unsigned row_narrow_width_of_ids(const uint32_t *v, uint32_t n)
 {
 	uint32_t any = 0;
 
@@ -38,25 +38,27 @@ static unsigned width_of_ids(const uint32_t *v, uint32_t n)
 
 size_t row_narrow_bytes(const struct row *r)
 {
-	size_t each = width_of_ids(r->stacks, r->n) + width_of_ids(r->label_sets, r->n);
+	size_t each = row_narrow_width_of_ids(r->stacks, r->n) +
+		row_narrow_width_of_ids(r->label_sets, r->n);
 
 	assert(!r->narrow && r->columns_n <= ROW_COLUMNS_MAX);
 	for (uint32_t c = 0; c < r->columns_n; c++)
-		each += width_of(r->values + (size_t)c * r->n, r->n);
+		each += row_narrow_width_of(r->values + (size_t)c * r->n, r->n);
 	return IDS + r->columns_n + each * r->n + BEHIND;
 }
 
-static unsigned char *put(unsigned char *at, uint64_t v, unsigned width)
+static unsigned char *row_narrow_put(unsigned char *at, uint64_t v, unsigned width)
 {
 	v = htole64(v);
 	memcpy(at, &v, sizeof(v));
 	return at + width;
 }
 
-static unsigned char *put_ids(unsigned char *at, const uint32_t *v, uint32_t n, unsigned width)
+static unsigned char *row_narrow_put_ids(
+	unsigned char *at, const uint32_t *v, uint32_t n, unsigned width)
 {
 	for (uint32_t i = 0; i < n && width; i++)
-		at = put(at, v[i], width);
+		at = row_narrow_put(at, v[i], width);
 	return at;
 }
 
@@ -64,21 +66,21 @@ void row_narrow(const struct row *r, unsigned char *to)
 {
 	unsigned char *at = to + IDS + r->columns_n;
 
-	to[0] = (unsigned char)width_of_ids(r->stacks, r->n);
-	to[1] = (unsigned char)width_of_ids(r->label_sets, r->n);
-	at = put_ids(at, r->stacks, r->n, to[0]);
-	at = put_ids(at, r->label_sets, r->n, to[1]);
+	to[0] = (unsigned char)row_narrow_width_of_ids(r->stacks, r->n);
+	to[1] = (unsigned char)row_narrow_width_of_ids(r->label_sets, r->n);
+	at = row_narrow_put_ids(at, r->stacks, r->n, to[0]);
+	at = row_narrow_put_ids(at, r->label_sets, r->n, to[1]);
 	for (uint32_t c = 0; c < r->columns_n; c++) {
 		const int64_t *v = r->values + (size_t)c * r->n;
-		unsigned width = width_of(v, r->n);
+		unsigned width = row_narrow_width_of(v, r->n);
 
 		to[IDS + c] = (unsigned char)width;
 		for (uint32_t i = 0; i < r->n && width; i++)
-			at = put(at, (uint64_t)v[i], width);
+			at = row_narrow_put(at, (uint64_t)v[i], width);
 	}
 }
 
-static const unsigned char *list_of(const struct row *r, uint32_t list)
+static const unsigned char *row_narrow_list_of(const struct row *r, uint32_t list)
 {
 	const unsigned char *at = r->narrow + IDS + r->columns_n;
 
@@ -88,7 +90,7 @@ static const unsigned char *list_of(const struct row *r, uint32_t list)
 }
 
 /* The lowest `width` bytes, in the upper ones of the result. */
-static uint64_t take(const unsigned char *at, unsigned width)
+static uint64_t row_narrow_take(const unsigned char *at, unsigned width)
 {
 	uint64_t v;
 
@@ -104,11 +106,11 @@ const int64_t *row_column(const struct row *r, uint32_t column, int64_t *room)
 	assert(column < r->columns_n);
 	if (!r->narrow)
 		return r->values + (size_t)column * r->n;
-	at = list_of(r, IDS + column);
+	at = row_narrow_list_of(r, IDS + column);
 	if (!(width = r->narrow[IDS + column]))
 		memset(room, 0, r->n * sizeof(*room));
 	for (uint32_t i = 0; i < r->n && width; i++, at += width)
-		room[i] = (int64_t)take(at, width) >> (64 - 8 * width);
+		room[i] = (int64_t)row_narrow_take(at, width) >> (64 - 8 * width);
 	return room;
 }
 
@@ -124,11 +126,11 @@ void row_entry_ids(const struct row *r, uint64_t *room)
 	}
 	width = r->narrow[0];
 	sets_width = r->narrow[1];
-	stacks = list_of(r, 0);
-	sets = list_of(r, 1);
+	stacks = row_narrow_list_of(r, 0);
+	sets = row_narrow_list_of(r, 1);
 	memset(room, 0, r->n * sizeof(*room));
 	for (uint32_t i = 0; i < r->n && width; i++, stacks += width)
-		room[i] = take(stacks, width) >> (64 - 8 * width) << 32;
+		room[i] = row_narrow_take(stacks, width) >> (64 - 8 * width) << 32;
 	for (uint32_t i = 0; i < r->n && sets_width; i++, sets += sets_width)
-		room[i] |= take(sets, sets_width) >> (64 - 8 * sets_width);
+		room[i] |= row_narrow_take(sets, sets_width) >> (64 - 8 * sets_width);
 }

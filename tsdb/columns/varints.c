@@ -15,7 +15,7 @@
 #define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
 
 /* The varint of so many bytes, 1 to 8, that w begins with. */
-static inline uint64_t squeeze(uint64_t w, unsigned bytes)
+static inline uint64_t varints_squeeze(uint64_t w, unsigned bytes)
 {
 	w &= ~UINT64_C(0) >> (64 - 8 * bytes);
 	if (__builtin_expect(bytes <= 4, 1)) {
@@ -30,7 +30,7 @@ static inline uint64_t squeeze(uint64_t w, unsigned bytes)
 }
 
 /* One: of up to eight bytes without a branch for each. */
-static inline uint64_t take_long(struct cursor *in)
+static inline uint64_t varints_take_long(struct cursor *in)
 {
 	uint64_t w, ends;
 	unsigned bytes;
@@ -43,7 +43,7 @@ static inline uint64_t take_long(struct cursor *in)
 		return cursor_varint_slow(in);
 	bytes = ((unsigned)__builtin_ctzll(ends) + 1) / 8;
 	in->at += bytes;
-	return squeeze(w, bytes);
+	return varints_squeeze(w, bytes);
 }
 
 bool varints_sums_words(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
@@ -74,7 +74,7 @@ bool varints_sums_words(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *
 		in->at += used;
 		i += k;
 		if (k < 4) {
-			any |= gap = take_long(in);
+			any |= gap = varints_take_long(in);
 			out[i++] = (uint32_t)(sum += gap);
 		}
 	}
@@ -111,7 +111,7 @@ static const _Alignas(16) unsigned char lanes_to_front[16][16] = {
 };
 
 /* Stores four lanes at out, those whose bits are set first. Returns how many those are. */
-__attribute__((target("ssse3,popcnt"))) static inline unsigned store_lanes(
+__attribute__((target("ssse3,popcnt"))) static inline unsigned varints_store_lanes(
 	uint32_t *out, __m128i lanes, unsigned bits)
 {
 	const __m128i *order = (const __m128i *)lanes_to_front[bits];
@@ -129,7 +129,7 @@ __attribute__((target("ssse3,popcnt"))) static inline unsigned store_lanes(
  * Ends before a longer gap, in front of the last eight sums, or where 32 bits might not do. Returns
  * how many sums there are.
  */
-__attribute__((target("ssse3,popcnt"))) static uint32_t sums_in_blocks(
+__attribute__((target("ssse3,popcnt"))) static uint32_t varints_sums_in_blocks(
 	struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
 {
 	const __m128i zero = _mm_setzero_si128(), seven = _mm_set1_epi8(SEVEN);
@@ -156,8 +156,8 @@ __attribute__((target("ssse3,popcnt"))) static uint32_t sums_in_blocks(
 		gaps = _mm_add_epi16(gaps, _mm_slli_si128(gaps, 8));
 		low = _mm_add_epi32(sum, _mm_unpacklo_epi16(gaps, zero));
 		high = _mm_add_epi32(sum, _mm_unpackhi_epi16(gaps, zero));
-		i += store_lanes(&out[i], low, ~more & 15);
-		i += store_lanes(&out[i], high, ~more >> 4 & 15);
+		i += varints_store_lanes(&out[i], low, ~more & 15);
+		i += varints_store_lanes(&out[i], high, ~more >> 4 & 15);
 		sum = _mm_shuffle_epi32(high, 0xff);
 		open = more >> 7;
 	}
@@ -167,12 +167,12 @@ __attribute__((target("ssse3,popcnt"))) static uint32_t sums_in_blocks(
 	return i;
 }
 
-static bool sums_blockwise(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
+static bool varints_sums_blockwise(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
 {
 	uint32_t i = 0;
 
 	while (n - i >= 16 && cursor_left(in) >= 16 && *from <= UINT32_MAX - (1u << 16)) {
-		i += sums_in_blocks(in, n - i, &out[i], from);
+		i += varints_sums_in_blocks(in, n - i, &out[i], from);
 		if (n - i < 8)
 			break;
 		/* Over a longer gap. */
@@ -188,7 +188,7 @@ bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
 {
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt"))
-		return sums_blockwise(in, n, out, from);
+		return varints_sums_blockwise(in, n, out, from);
 #endif
 	return varints_sums_words(in, n, out, from);
 }
@@ -197,15 +197,15 @@ bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
  * Products wrap where the bytes are hostile. -2^63 has a magnitude in 64 bits only; modulo 2^64 its
  * zigzag form and that of magnitudes are the same.
  */
-static inline int64_t scaled_back(uint64_t v, uint64_t factor, bool negative)
+static inline int64_t varints_scaled_back(uint64_t v, uint64_t factor, bool negative)
 {
-	return (int64_t)((negative ? (uint64_t)unzigzag(v) : v) * factor);
+	return (int64_t)((negative ? (uint64_t)str_unzigzag(v) : v) * factor);
 }
 
 #define BLOCK 64u
 
 /* Bit i: byte i of the block is the last of a varint. */
-static inline uint64_t ends_in(const unsigned char *p)
+static inline uint64_t varints_ends_in(const unsigned char *p)
 {
 	uint64_t ends = 0;
 
@@ -220,7 +220,7 @@ static inline uint64_t ends_in(const unsigned char *p)
 }
 
 /* Of more than eight bytes. */
-static __attribute__((noinline)) uint64_t take_longest(
+static __attribute__((noinline)) uint64_t varints_take_longest(
 	const unsigned char *p, const unsigned char *end, bool *bad)
 {
 	struct cursor in = { p, end, false };
@@ -230,7 +230,7 @@ static __attribute__((noinline)) uint64_t take_longest(
 	return v;
 }
 
-static inline __attribute__((always_inline)) bool take_scaled(
+static inline __attribute__((always_inline)) bool varints_take_scaled(
 	struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
 {
 	unsigned char last[BLOCK + 8];
@@ -248,17 +248,17 @@ static inline __attribute__((always_inline)) bool take_scaled(
 				memcpy(last, p, left);
 			p = last;
 		}
-		ends = ends_in(p);
+		ends = varints_ends_in(p);
 		if (left < BLOCK)
 			ends &= (UINT64_C(1) << left) - 1;
 		for (; ends && i < n; ends &= ends - 1) {
 			const size_t end = (size_t)__builtin_ctzll(ends) + 1;
 
 			if (__builtin_expect(end - at <= 8, 1))
-				v = squeeze(varints_load8(p + at), (unsigned)(end - at));
+				v = varints_squeeze(varints_load8(p + at), (unsigned)(end - at));
 			else
-				v = take_longest(p + at, p + end, &in->bad);
-			out[i++] = scaled_back(v, factor, negative);
+				v = varints_take_longest(p + at, p + end, &in->bad);
+			out[i++] = varints_scaled_back(v, factor, negative);
 			at = end;
 		}
 		in->at += at;
@@ -269,8 +269,8 @@ static inline __attribute__((always_inline)) bool take_scaled(
 
 bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
 {
-	return negative ? take_scaled(in, n, factor, true, out) :
-					  take_scaled(in, n, factor, false, out);
+	return negative ? varints_take_scaled(in, n, factor, true, out) :
+					  varints_take_scaled(in, n, factor, false, out);
 }
 
 bool varints_are_bytes(const unsigned char *p, size_t n)

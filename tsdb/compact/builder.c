@@ -14,7 +14,7 @@
 #include "tsdb/compact/compaction.h"
 
 /* The finest always, others where the block is as long as their step. */
-static unsigned levels_of(int64_t range_ns)
+static unsigned compact_builder_levels_of(int64_t range_ns)
 {
 	unsigned levels = 1;
 
@@ -24,7 +24,7 @@ static unsigned levels_of(int64_t range_ns)
 	return levels;
 }
 
-static enum err_code open_writer(struct block_builder *m, struct err *err)
+static enum err_code compact_builder_open_writer(struct block_builder *m, struct err *err)
 {
 	struct fs *fs = m->db->o.fs;
 	const char *blocks = m->db->blocks_dir;
@@ -64,7 +64,7 @@ enum err_code block_builder_open(struct db *db, const struct block_builder_optio
 	heap_trim(); /* what ingest freed; else the peak has it too */
 	m->db = db;
 	m->o = *o;
-	m->levels = levels_of(o->max_ns - o->min_ns);
+	m->levels = compact_builder_levels_of(o->max_ns - o->min_ns);
 	arena_init(&m->paths, 0);
 	arena_init(&m->rows_arena, 0);
 	arena_init(&m->scratch, 0);
@@ -73,7 +73,7 @@ enum err_code block_builder_open(struct db *db, const struct block_builder_optio
 	spill_init(&m->group_spill, NULL, NULL);
 	spill_init(&m->functions_spill, NULL, NULL);
 	spill_init(&m->links_spill, NULL, NULL);
-	if ((rc = open_writer(m, err)))
+	if ((rc = compact_builder_open_writer(m, err)))
 		block_builder_close(m);
 	else
 		*out = m;
@@ -115,7 +115,7 @@ void block_builder_close(struct block_builder *m)
 	free(m);
 }
 
-static enum err_code end_open(struct block_builder *m, struct err *err)
+static enum err_code compact_builder_end_open(struct block_builder *m, struct err *err)
 {
 	enum err_code rc = block_builder_end_series(m, err);
 
@@ -128,7 +128,7 @@ enum err_code block_builder_partition(struct block_builder *m, struct partition 
 	uint32_t slot;
 
 	if (!(rc = block_builder_flush_numbers(m, err)))
-		rc = end_open(m, err);
+		rc = compact_builder_end_open(m, err);
 	cascade_close(m->of_series);
 	cascade_close(m->of_group);
 	m->of_series = m->of_group = NULL;
@@ -208,7 +208,7 @@ enum err_code block_builder_finish(
 {
 	enum err_code rc;
 
-	if ((rc = block_builder_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
+	if ((rc = block_builder_flush_numbers(m, err)) || (rc = compact_builder_end_open(m, err)) ||
 		(rc = block_builder_write_groups(m, err)) || (rc = block_builder_write_links(m, err)))
 		return rc;
 	if ((rc = block_writer_finish(m->writer, meta, err)))

@@ -8,7 +8,7 @@
 
 /* Rows into chunks. */
 
-static bool is_first_of_type(const struct sym_header *h, uint32_t column)
+static bool builder_chunks_is_first_of_type(const struct sym_header *h, uint32_t column)
 {
 	const struct sym_type *t = &h->types[column];
 
@@ -19,26 +19,26 @@ static bool is_first_of_type(const struct sym_header *h, uint32_t column)
 	return true;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t builder_chunks_mix(uint64_t h, uint64_t v)
 {
-	return hash_u64(h ^ v) + UINT64_C(0x9e3779b97f4a7c15);
+	return map_hash_u64(h ^ v) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
+void builder_chunks_check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	const struct row *row, const int64_t *totals)
 {
 	const struct sym_header *h = sym_header(p, row->header);
-	uint64_t sum = mix(1, (uint64_t)ts_ns);
+	uint64_t sum = builder_chunks_mix(1, (uint64_t)ts_ns);
 
-	sum = mix(sum, (uint64_t)row->interval_ns);
-	sum = mix(sum, (uint64_t)row->time_nanos);
-	sum = mix(sum, (uint64_t)row->duration_nanos);
-	sum = mix(sum, (uint64_t)row->period);
-	sum = mix(sum, row->n);
+	sum = builder_chunks_mix(sum, (uint64_t)row->interval_ns);
+	sum = builder_chunks_mix(sum, (uint64_t)row->time_nanos);
+	sum = builder_chunks_mix(sum, (uint64_t)row->duration_nanos);
+	sum = builder_chunks_mix(sum, (uint64_t)row->period);
+	sum = builder_chunks_mix(sum, row->n);
 	for (uint32_t i = 0; i < row->columns_n; i++) {
-		sum = mix(sum, (uint64_t)totals[i]);
+		sum = builder_chunks_mix(sum, (uint64_t)totals[i]);
 		/* If a profile has a type twice, the first column counts, as everywhere. */
-		if (i < h->types_n && is_first_of_type(h, i))
+		if (i < h->types_n && builder_chunks_is_first_of_type(h, i))
 			c->total += (unsigned __int128)(__int128)totals[i] *
 				(unsigned __int128)(__int128)(h->types[i].kind == KIND_DELTA ? 1 :
 																			   row->interval_ns);
@@ -47,7 +47,8 @@ void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	c->hash += sum;
 }
 
-void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk)
+void builder_chunks_check_chunk(
+	struct series_check *c, const struct partition *p, const struct chunk *chunk)
 {
 	const struct chunk_row *rows = chunk_rows(chunk);
 	int64_t totals[ROW_COLUMNS_MAX];
@@ -63,13 +64,13 @@ void check_chunk(struct series_check *c, const struct partition *p, const struct
 
 		for (uint32_t k = 0; k < row.columns_n; k++)
 			totals[k] = chunk_totals(chunk, k)[i];
-		check_row(c, p, rows[i].ts_ns, &row, totals);
+		builder_chunks_check_row(c, p, rows[i].ts_ns, &row, totals);
 	}
 }
 
 /* ---- holding rows ---- */
 
-static bool reserve_rows(struct block_builder *m)
+static bool builder_chunks_reserve_rows(struct block_builder *m)
 {
 	uint32_t cap = m->rows_cap;
 
@@ -77,13 +78,13 @@ static bool reserve_rows(struct block_builder *m)
 		array_room(&m->rows, m->rows_held, 1, &m->rows_cap);
 }
 
-static enum err_code hold(
+static enum err_code builder_chunks_hold(
 	struct block_builder *m, int64_t ts_ns, const struct row *row, struct err *err)
 {
 	struct row own = *row;
 	unsigned char *narrow = arena_alloc_raw(&m->rows_arena, row_narrow_bytes(row), 1);
 
-	if (!narrow || !reserve_rows(m))
+	if (!narrow || !builder_chunks_reserve_rows(m))
 		return err_nomem(err, "chunks");
 	row_narrow(row, narrow);
 	own.narrow = narrow;
@@ -99,7 +100,7 @@ static enum err_code hold(
 enum err_code block_builder_row(
 	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
 {
-	int64_t step = step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
+	int64_t step = cascade_step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
 	enum err_code rc = ERR_OK;
 
 	if (row->columns_n > ROW_COLUMNS_MAX)
@@ -116,16 +117,16 @@ enum err_code block_builder_row(
 			sum += (uint64_t)row->values[(size_t)c * row->n + i];
 		totals[c] = (int64_t)sum;
 	}
-	if (rc || (rc = hold(m, ts_ns, row, err)))
+	if (rc || (rc = builder_chunks_hold(m, ts_ns, row, err)))
 		return rc;
-	check_row(&m->checks[m->id], m->p, ts_ns, row, totals);
+	builder_chunks_check_row(&m->checks[m->id], m->p, ts_ns, row, totals);
 	m->rows_n++;
 	return row->links.len ? block_builder_links(m, ts_ns, row->links, err) : ERR_OK;
 }
 
 /* ---- writing ---- */
 
-static enum err_code write_chunk(struct block_builder *m, uint32_t from, uint32_t to,
+static enum err_code builder_chunks_write_chunk(struct block_builder *m, uint32_t from, uint32_t to,
 	const enum value_kind *kinds, struct err *err)
 {
 	enum err_code rc;
@@ -140,7 +141,8 @@ static enum err_code write_chunk(struct block_builder *m, uint32_t from, uint32_
 
 /* Rows [from, to) have one shape; they are split evenly into chunks. Rows that had to go before the
  * end of their step do not make chunks smaller. */
-static enum err_code write_run(struct block_builder *m, uint32_t from, uint32_t to, struct err *err)
+static enum err_code builder_chunks_write_run(
+	struct block_builder *m, uint32_t from, uint32_t to, struct err *err)
 {
 	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
 	uint32_t columns_n = m->rows[from].columns_n, aimed;
@@ -155,12 +157,13 @@ static enum err_code write_run(struct block_builder *m, uint32_t from, uint32_t 
 	if (m->cells_held >= BUILDER_CELLS_MAX && chunks > 1)
 		chunks = n / aimed;
 	for (uint64_t i = 0; i < chunks && !rc; i++)
-		rc = write_chunk(m, from + (uint32_t)(n * i / chunks),
+		rc = builder_chunks_write_chunk(m, from + (uint32_t)(n * i / chunks),
 			from + (uint32_t)(n * (i + 1) / chunks), kinds, err);
 	return rc;
 }
 
-static bool same_shape(const struct block_builder *m, const struct row *a, const struct row *b)
+static bool builder_chunks_same_shape(
+	const struct block_builder *m, const struct row *a, const struct row *b)
 {
 	return a->interval_ns == b->interval_ns && a->columns_n == b->columns_n &&
 		sym_header_typeset(m->p, a->header) == sym_header_typeset(m->p, b->header);
@@ -172,8 +175,8 @@ enum err_code block_builder_flush(struct block_builder *m, struct err *err)
 	uint32_t n = m->rows_held, from = 0;
 
 	for (uint32_t i = 1; i <= n && !rc; i++)
-		if (i == n || !same_shape(m, &m->rows[from], &m->rows[i])) {
-			rc = write_run(m, from, i, err);
+		if (i == n || !builder_chunks_same_shape(m, &m->rows[from], &m->rows[i])) {
+			rc = builder_chunks_write_run(m, from, i, err);
 			from = i;
 		}
 	m->rows_held = 0;
@@ -193,9 +196,10 @@ enum err_code block_builder_chunk(
 	if ((rc = chunk_parse(m->chunk, bytes, err)) ||
 		(rc = block_writer_chunk(m->writer, bytes, err)))
 		return rc;
-	check_chunk(&m->checks[m->id], m->p, m->chunk);
+	builder_chunks_check_chunk(&m->checks[m->id], m->p, m->chunk);
 	m->rows_n += chunk_rows_n(m->chunk);
 	if (!fresh || !chunk_rows_n(m->chunk))
 		return ERR_OK;
-	return cascade_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+	return cascade_chunk(
+		m->of_series, cascade_step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
 }

@@ -14,8 +14,8 @@ struct waiting {
 	uint64_t len;
 };
 
-static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int64_t step_ns,
-	struct str bytes, struct err *err)
+static enum err_code builder_groups_wait_in(struct buf *b, uint32_t group, uint32_t level,
+	int64_t step_ns, struct str bytes, struct err *err)
 {
 	struct waiting head = { group, level, step_ns, bytes.len };
 
@@ -26,7 +26,7 @@ static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int6
 
 /* ---- of series ---- */
 
-static enum err_code note_record(
+static enum err_code builder_groups_note_record(
 	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err)
 {
 	if (!array_room(&m->records, m->records_n, 1, &m->records_cap))
@@ -43,17 +43,17 @@ enum err_code block_builder_emit_series(
 	enum err_code rc;
 
 	if (level)
-		return wait_in(&m->later, 0, level, step_ns, bytes, err);
+		return builder_groups_wait_in(&m->later, 0, level, step_ns, bytes, err);
 	if ((rc = block_writer_rollup(m->writer, level, step_ns, bytes, err)))
 		return rc;
-	return m->given ? ERR_OK : note_record(m, step_ns, bytes, err);
+	return m->given ? ERR_OK : builder_groups_note_record(m, step_ns, bytes, err);
 }
 
 /* Each waiting record of b, level after level. */
 typedef enum err_code (*waiting_fn)(
 	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err);
 
-static enum err_code each_waiting(
+static enum err_code builder_groups_each_waiting(
 	struct block_builder *m, struct buf *b, waiting_fn fn, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -69,7 +69,7 @@ static enum err_code each_waiting(
 	return rc;
 }
 
-static enum err_code put_later(
+static enum err_code builder_groups_put_later(
 	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return block_writer_rollup(m->writer, head->level, head->step_ns, bytes, err);
@@ -84,7 +84,7 @@ enum err_code block_builder_end_series(struct block_builder *m, struct err *err)
 	m->series_open = false;
 	if ((rc = block_builder_flush(m, err)) || (rc = cascade_end(m->of_series, err)))
 		return rc;
-	return each_waiting(m, &m->later, put_later, err);
+	return builder_groups_each_waiting(m, &m->later, builder_groups_put_later, err);
 }
 
 /* ---- of groups ---- */
@@ -95,7 +95,7 @@ static enum err_code spill_waiting(struct block_builder *m, struct spill *s, uin
 	enum err_code rc;
 
 	buf_clear(&m->record);
-	rc = wait_in(&m->record, m->group, level, step_ns, bytes, err);
+	rc = builder_groups_wait_in(&m->record, m->group, level, step_ns, bytes, err);
 	return rc ? rc : spill_add(s, buf_str(&m->record), err);
 }
 
@@ -108,13 +108,13 @@ enum err_code block_builder_emit_group(
 	if (!functions && m->group_series_n == 1)
 		return ERR_OK;
 	if (level)
-		return wait_in(functions ? &m->later_functions : &m->later_group, m->group, level, step_ns,
-			bytes, err);
+		return builder_groups_wait_in(functions ? &m->later_functions : &m->later_group, m->group,
+			level, step_ns, bytes, err);
 	return spill_waiting(
 		m, functions ? &m->functions_spill : &m->group_spill, level, step_ns, bytes, err);
 }
 
-static int record_cmp(const void *a, const void *b)
+static int builder_groups_record_cmp(const void *a, const void *b)
 {
 	const struct step_record *x = a, *y = b;
 
@@ -123,13 +123,13 @@ static int record_cmp(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static enum err_code add_records(struct block_builder *m, struct err *err)
+static enum err_code builder_groups_add_records(struct block_builder *m, struct err *err)
 {
 	struct buf bytes = { 0 };
 	enum err_code rc = ERR_OK;
 
 	if (m->records_n)
-		qsort(m->records, m->records_n, sizeof(*m->records), record_cmp);
+		qsort(m->records, m->records_n, sizeof(*m->records), builder_groups_record_cmp);
 	for (size_t i = 0; i < m->records_n && !rc; i++) {
 		const struct step_record *r = &m->records[i];
 
@@ -140,13 +140,13 @@ static enum err_code add_records(struct block_builder *m, struct err *err)
 	return rc;
 }
 
-static enum err_code put_later_group(
+static enum err_code builder_groups_put_later_group(
 	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return spill_waiting(m, &m->group_spill, head->level, head->step_ns, bytes, err);
 }
 
-static enum err_code put_later_functions(
+static enum err_code builder_groups_put_later_functions(
 	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return spill_waiting(m, &m->functions_spill, head->level, head->step_ns, bytes, err);
@@ -159,9 +159,11 @@ enum err_code block_builder_end_group(struct block_builder *m, struct err *err)
 	if (!m->group_open)
 		return ERR_OK;
 	m->group_open = false;
-	if ((rc = add_records(m, err)) || (rc = cascade_end(m->of_group, err)) ||
-		(rc = each_waiting(m, &m->later_group, put_later_group, err)) ||
-		(rc = each_waiting(m, &m->later_functions, put_later_functions, err)))
+	if ((rc = builder_groups_add_records(m, err)) || (rc = cascade_end(m->of_group, err)) ||
+		(rc = builder_groups_each_waiting(
+			 m, &m->later_group, builder_groups_put_later_group, err)) ||
+		(rc = builder_groups_each_waiting(
+			 m, &m->later_functions, builder_groups_put_later_functions, err)))
 		return rc;
 	m->records_n = 0;
 	return spill_clear(&m->records_spill, err);
@@ -175,7 +177,7 @@ enum err_code block_builder_group_rollup(struct block_builder *m, int64_t step_n
 	return rc ? rc : cascade_record(m->of_group, step_ns, bytes, functions, err);
 }
 
-static enum err_code write_spill(
+static enum err_code builder_groups_write_spill(
 	struct block_builder *m, struct spill *s, enum rollup_kind kind, struct err *err)
 {
 	struct waiting head;
@@ -195,7 +197,7 @@ static enum err_code write_spill(
 
 enum err_code block_builder_write_groups(struct block_builder *m, struct err *err)
 {
-	enum err_code rc = write_spill(m, &m->group_spill, ROLLUP_GROUP, err);
+	enum err_code rc = builder_groups_write_spill(m, &m->group_spill, ROLLUP_GROUP, err);
 
-	return rc ? rc : write_spill(m, &m->functions_spill, ROLLUP_FUNCTIONS, err);
+	return rc ? rc : builder_groups_write_spill(m, &m->functions_spill, ROLLUP_FUNCTIONS, err);
 }

@@ -72,10 +72,11 @@ struct block_builder {
 
 /* ---- builder_chunks.c ---- */
 
-void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
+void builder_chunks_check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	const struct row *row, const int64_t *totals);
 /* All rows of a parsed chunk. */
-void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
+void builder_chunks_check_chunk(
+	struct series_check *c, const struct partition *p, const struct chunk *chunk);
 /* Cuts the rows held into chunks and writes them. */
 MUST_CHECK enum err_code block_builder_flush(struct block_builder *m, struct err *err);
 
@@ -83,7 +84,7 @@ MUST_CHECK enum err_code block_builder_flush(struct block_builder *m, struct err
 
 MUST_CHECK enum err_code block_builder_reserve_check(
 	struct block_builder *m, struct err *err); /* builder.c */
-void check_number(struct series_check *c, int64_t ts_ns, double value);
+void builder_numbers_check_number(struct series_check *c, int64_t ts_ns, double value);
 /* Writes the values held. */
 MUST_CHECK enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err);
 /* Reads a numeric series back from the block. */

@@ -11,9 +11,9 @@ struct waiting_links {
 	int64_t ts_ns;
 };
 
-static uint64_t hash_links(uint32_t series, int64_t ts_ns, struct str bytes)
+static uint64_t builder_links_hash(uint32_t series, int64_t ts_ns, struct str bytes)
 {
-	return hash_bytes(bytes.ptr, bytes.len, hash_u64((uint64_t)ts_ns ^ hash_u64(series)));
+	return hash_bytes(bytes.ptr, bytes.len, map_hash_u64((uint64_t)ts_ns ^ map_hash_u64(series)));
 }
 
 enum err_code block_builder_links(
@@ -27,7 +27,7 @@ enum err_code block_builder_links(
 	if (buf_failed(&m->record))
 		return err_nomem(err, "links");
 	m->links_n++;
-	m->links_hash += hash_links(m->id, ts_ns, bytes);
+	m->links_hash += builder_links_hash(m->id, ts_ns, bytes);
 	return spill_add(&m->links_spill, buf_str(&m->record), err);
 }
 
@@ -66,7 +66,7 @@ enum err_code block_builder_verify_links(struct block_builder *m, struct block *
 	for (uint32_t id = (uint32_t)m->number_series; id < series && !rc; id++) {
 		block_chunks_seek(it, id, m->o.min_ns, m->o.max_ns);
 		for (; !(rc = block_chunks_next(it, &bytes, &ts_ns, err)); n++)
-			hash += hash_links(id, ts_ns, bytes);
+			hash += builder_links_hash(id, ts_ns, bytes);
 		rc = rc == ERR_NOT_FOUND ? ERR_OK : rc;
 	}
 	block_chunks_close(it);

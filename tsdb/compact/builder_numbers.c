@@ -8,9 +8,9 @@
 #define NUMBERS_A_CHUNK 1000u
 
 /* The hash depends on order: values of a series have one order only. */
-void check_number(struct series_check *c, int64_t ts_ns, double value)
+void builder_numbers_check_number(struct series_check *c, int64_t ts_ns, double value)
 {
-	c->hash = hash_u64(c->hash ^ hash_u64((uint64_t)ts_ns) ^ number_bits(value)) +
+	c->hash = map_hash_u64(c->hash ^ map_hash_u64((uint64_t)ts_ns) ^ number_bits(value)) +
 		UINT64_C(0x9e3779b97f4a7c15);
 	c->rows++;
 }
@@ -52,7 +52,7 @@ enum err_code block_builder_number(
 		return rc;
 	c->ts[c->n] = ts_ns;
 	c->values[c->n++] = value;
-	check_number(&m->checks[m->checks_n - 1], ts_ns, value);
+	builder_numbers_check_number(&m->checks[m->checks_n - 1], ts_ns, value);
 	m->numbers_n++;
 	return ERR_OK;
 }
@@ -70,7 +70,7 @@ enum err_code block_builder_read_numbers(struct block_builder *m, struct block_c
 		if ((rc = number_chunk_decode(bytes, c, err)))
 			return rc;
 		for (uint32_t i = 0; i < c->n; i++)
-			check_number(got, c->ts[i], c->values[i]);
+			builder_numbers_check_number(got, c->ts[i], c->values[i]);
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }

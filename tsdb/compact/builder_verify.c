@@ -6,7 +6,7 @@
 
 /* Reads the block back and compares it, series by series, with what was added. Only then its
  * sources may go. */
-struct verifying {
+struct builder_verify_verifying {
 	struct block_builder *m;
 	struct block *b;
 	struct block_chunks *chunks, *numbers;
@@ -20,13 +20,15 @@ struct verifying {
 	bool group_open;
 };
 
-static enum err_code differs(struct verifying *v, const char *what, uint32_t id, struct err *err)
+static enum err_code builder_verify_differs(
+	struct builder_verify_verifying *v, const char *what, uint32_t id, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT,
 		"%s, read back: %s of series %" PRIu32 " are not what was written", v->m->tmp, what, id);
 }
 
-static enum err_code enter_slot(struct verifying *v, uint32_t slot, struct err *err)
+static enum err_code builder_verify_enter_slot(
+	struct builder_verify_verifying *v, uint32_t slot, struct err *err)
 {
 	static const struct symbol_limits all = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX };
 	const struct block_partition *of = block_partition(v->b, slot);
@@ -48,8 +50,8 @@ static enum err_code enter_slot(struct verifying *v, uint32_t slot, struct err *
 	return !rc && lost ? ERR_CORRUPT : rc;
 }
 
-static enum err_code read_rows(struct verifying *v, uint32_t id, struct partition *p,
-	struct series_check *got, struct err *err)
+static enum err_code builder_verify_read_rows(struct builder_verify_verifying *v, uint32_t id,
+	struct partition *p, struct series_check *got, struct err *err)
 {
 	struct str bytes;
 	int64_t first;
@@ -59,14 +61,14 @@ static enum err_code read_rows(struct verifying *v, uint32_t id, struct partitio
 	while (!(rc = block_chunks_next(v->chunks, &bytes, &first, err))) {
 		if ((rc = chunk_parse(v->m->chunk, bytes, err)) || (rc = chunk_check(v->m->chunk, err)))
 			return rc;
-		check_chunk(got, p, v->m->chunk);
+		builder_chunks_check_chunk(got, p, v->m->chunk);
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 /* Sums of all types over the steps of the finest level. */
-static enum err_code read_rollups(struct verifying *v, enum rollup_kind kind, uint32_t id,
-	unsigned __int128 *total, struct err *err)
+static enum err_code builder_verify_read_rollups(struct builder_verify_verifying *v,
+	enum rollup_kind kind, uint32_t id, unsigned __int128 *total, struct err *err)
 {
 	int64_t step;
 	struct str bytes;
@@ -82,14 +84,14 @@ static enum err_code read_rollups(struct verifying *v, enum rollup_kind kind, ui
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code end_group(struct verifying *v, struct err *err)
+static enum err_code builder_verify_end_group(struct builder_verify_verifying *v, struct err *err)
 {
 	unsigned __int128 total = 0;
 	enum err_code rc;
 
 	if (!v->group_open)
 		return ERR_OK;
-	if ((rc = read_rollups(v, ROLLUP_GROUP, v->group, &total, err)))
+	if ((rc = builder_verify_read_rollups(v, ROLLUP_GROUP, v->group, &total, err)))
 		return rc;
 	if (total != v->group_total)
 		return err_set(err, ERR_CORRUPT,
@@ -99,7 +101,7 @@ static enum err_code end_group(struct verifying *v, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code verify_series(struct verifying *v, uint32_t id, struct err *err)
+static enum err_code verify_series(struct builder_verify_verifying *v, uint32_t id, struct err *err)
 {
 	const struct series_check *want = &v->m->checks[id];
 	struct series_check got = { 0 };
@@ -115,21 +117,22 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 			return rc;
 		return got.rows == want->rows && got.hash == want->hash && s.rows == want->rows ?
 			ERR_OK :
-			differs(v, "numbers", id, err);
+			builder_verify_differs(v, "numbers", id, err);
 	}
 	if (s.slot >= v->m->partitions_n)
-		return differs(v, "labels", id, err);
+		return builder_verify_differs(v, "labels", id, err);
 	if (v->m->o.raw) {
-		if ((rc = enter_slot(v, s.slot, err)) || (rc = read_rows(v, id, v->partition, &got, err)))
+		if ((rc = builder_verify_enter_slot(v, s.slot, err)) ||
+			(rc = builder_verify_read_rows(v, id, v->partition, &got, err)))
 			return rc;
 		if (got.rows != want->rows || got.hash != want->hash || s.rows != want->rows)
-			return differs(v, "rows", id, err);
+			return builder_verify_differs(v, "rows", id, err);
 	}
-	if ((rc = read_rollups(v, ROLLUP_SERIES, id, &total, err)))
+	if ((rc = builder_verify_read_rollups(v, ROLLUP_SERIES, id, &total, err)))
 		return rc;
 	if (v->m->o.raw && total != want->total)
-		return differs(v, "rollups", id, err);
-	if (s.group != v->group && (rc = end_group(v, err)))
+		return builder_verify_differs(v, "rollups", id, err);
+	if (s.group != v->group && (rc = builder_verify_end_group(v, err)))
 		return rc;
 	v->group = s.group;
 	v->group_open = true;
@@ -139,7 +142,7 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 
 enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 {
-	struct verifying v = { .m = m };
+	struct builder_verify_verifying v = { .m = m };
 	struct err damaged = { 0 };
 	enum err_code rc;
 
@@ -168,7 +171,7 @@ enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 	for (uint64_t i = 0; i < m->checks_n && !rc; i++)
 		rc = verify_series(&v, (uint32_t)i, err);
 	if (!rc)
-		rc = end_group(&v, err);
+		rc = builder_verify_end_group(&v, err);
 	if (!rc)
 		rc = block_builder_verify_links(m, v.b, err);
 out:

@@ -33,8 +33,8 @@ METRIC_COUNTER(dropped_records, "epimetheus_tsdb_dropped_rollups_total",
 
 /* ---- sources ---- */
 
-static enum err_code open_source(
-	struct joining *t, struct source *s, struct db_block *b, struct err *err)
+static enum err_code compact_open_source(
+	struct compact_joining *t, struct compact_source *s, struct db_block *b, struct err *err)
 {
 	uint64_t n = block_meta(b->block)->series;
 	enum err_code rc;
@@ -56,10 +56,10 @@ static enum err_code open_source(
 	return block_rollups_open(b->block, true, &s->functions, err);
 }
 
-static void end_job(struct joining *t)
+static void compact_end_job(struct compact_joining *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct source *s = &t->sources[i];
+		struct compact_source *s = &t->sources[i];
 
 		if (s->has_job) {
 			s->slot++;
@@ -83,7 +83,8 @@ static void end_job(struct joining *t)
 
 /* ---- symbols of a job ---- */
 
-static enum err_code need_symbols(struct joining *t, struct source *s, struct err *err)
+static enum err_code compact_need_symbols(
+	struct compact_joining *t, struct compact_source *s, struct err *err)
 {
 	const struct block_partition *bp = block_partition(s->b->block, s->slot);
 	enum err_code rc;
@@ -96,18 +97,18 @@ static enum err_code need_symbols(struct joining *t, struct source *s, struct er
 }
 
 /* One epoch for all that is joined. */
-static enum err_code choose_partition(struct joining *t, struct err *err)
+static enum err_code compact_choose_partition(struct compact_joining *t, struct err *err)
 {
-	struct source *newest = NULL;
+	struct compact_source *newest = NULL;
 	bool differ = false;
 	enum err_code rc;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct source *s = &t->sources[i];
+		struct compact_source *s = &t->sources[i];
 
 		if (!s->has_job)
 			continue;
-		if ((rc = need_symbols(t, s, err)))
+		if ((rc = compact_need_symbols(t, s, err)))
 			return rc;
 		differ |= newest && newest->from != s->from;
 		newest = s;
@@ -127,7 +128,8 @@ static enum err_code choose_partition(struct joining *t, struct err *err)
 
 /* ---- series of a job ---- */
 
-static enum err_code add_part(struct joining *t, struct part part, struct err *err)
+static enum err_code compact_add_part(
+	struct compact_joining *t, struct compact_part part, struct err *err)
 {
 	if (!array_room(&t->parts, t->parts_n, 1, &t->parts_cap))
 		return err_nomem(err, "join blocks");
@@ -135,9 +137,9 @@ static enum err_code add_part(struct joining *t, struct part part, struct err *e
 	return ERR_OK;
 }
 
-static enum err_code collect_source(struct joining *t, uint32_t at, struct err *err)
+static enum err_code compact_collect_source(struct compact_joining *t, uint32_t at, struct err *err)
 {
-	struct source *s = &t->sources[at];
+	struct compact_source *s = &t->sources[at];
 	uint64_t n = block_meta(s->b->block)->series;
 	struct block_series series;
 	struct arena a;
@@ -145,7 +147,7 @@ static enum err_code collect_source(struct joining *t, uint32_t at, struct err *
 
 	arena_init(&a, 0);
 	for (uint64_t id = s->first; id < n && !rc; id++) {
-		struct part part = { .source = at, .id = (uint32_t)id };
+		struct compact_part part = { .source = at, .id = (uint32_t)id };
 
 		arena_reset(&a);
 		if ((rc = block_series(s->b->block, (uint32_t)id, &a, &series, err)) ||
@@ -156,133 +158,26 @@ static enum err_code collect_source(struct joining *t, uint32_t at, struct err *
 		if (series.labels.n && !part.labels.v)
 			rc = err_nomem(err, "join blocks");
 		else
-			rc = add_part(t, part, err);
+			rc = compact_add_part(t, part, err);
 		s->series_n++;
 	}
 	arena_release(&a);
 	return rc;
 }
 
-static int part_cmp(const void *a, const void *b, void *ctx)
+static int compact_part_cmp(const void *a, const void *b, void *ctx)
 {
-	const struct part *x = a, *y = b;
-	const struct joining *t = ctx;
+	const struct compact_part *x = a, *y = b;
+	const struct compact_joining *t = ctx;
 	int c = group_cmp(&t->rules, job_name_of(x->labels), x->labels, y->labels);
 
 	return c ? c : x->source < y->source ? -1 : x->source > y->source;
 }
 
-/* ---- groups ---- */
-
-/*
- * Rollups of the group can be taken from the sources: in each it was one whole group, no row of it
- * was deleted, and ids stay.
- */
-static enum err_code group_is_given(
-	struct joining *t, size_t from, size_t to, bool *given, struct err *err)
-{
-	uint32_t first, n;
-	enum err_code rc;
-
-	*given = true;
-	for (size_t i = 0; i < t->n; i++) {
-		t->sources[i].group = UINT32_MAX;
-		t->sources[i].group_seen = 0;
-	}
-	for (size_t i = from; i < to; i++) {
-		const struct part *part = &t->parts[i];
-		struct source *s = &t->sources[part->source];
-		const struct deleted_range *v;
-
-		if (s->translation || deleted_of(s->deleted, part->id, &v) ||
-			(s->group != UINT32_MAX && s->group != part->group))
-			*given = false;
-		s->group = part->group;
-		s->group_seen++;
-	}
-	for (size_t i = 0; i < t->n && *given; i++) {
-		struct source *s = &t->sources[i];
-
-		if (s->group == UINT32_MAX)
-			continue;
-		if ((rc = block_group(s->b->block, s->group, &first, &n, err)))
-			return rc;
-		*given = n == s->group_seen;
-	}
-	return ERR_OK;
-}
-
-static enum err_code next_step(
-	struct block_rollups *it, struct str *bytes, int64_t *step_ns, struct err *err)
-{
-	enum err_code rc = block_rollups_next(it, bytes, step_ns, err);
-
-	if (rc != ERR_NOT_FOUND)
-		return rc;
-	*step_ns = INT64_MAX;
-	return ERR_OK;
-}
-
-static enum err_code give_group(struct joining *t, struct source *s, struct err *err)
-{
-	struct str record, functions;
-	int64_t step, functions_step;
-	enum err_code rc;
-
-	block_rollups_seek(s->rollups, ROLLUP_GROUP, s->group, 0, 0, INT64_MAX);
-	block_rollups_seek(s->functions, ROLLUP_FUNCTIONS, s->group, 0, 0, INT64_MAX);
-	if ((rc = next_step(s->rollups, &record, &step, err)) ||
-		(rc = next_step(s->functions, &functions, &functions_step, err)))
-		return rc;
-	while (step != INT64_MAX) {
-		while (functions_step < step)
-			if ((rc = next_step(s->functions, &functions, &functions_step, err)))
-				return rc;
-		if ((rc = block_builder_group_rollup(t->m, step, record,
-				 functions_step == step ? functions : (struct str){ 0 }, err)) ||
-			(rc = next_step(s->rollups, &record, &step, err)))
-			return rc;
-	}
-	return ERR_OK;
-}
-
 /* ---- joining ---- */
 
-static enum err_code join_series(struct joining *t, size_t from, size_t to, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-
-	t->begun = false;
-	t->labels = t->parts[from].labels;
-	if ((rc = compaction_pause(t->db, err)))
-		return rc;
-	for (size_t i = from; i < to && !rc; i++)
-		rc = join_part(t, &t->parts[i], err);
-	if (rc || (rc = join_flush(t, err)))
-		return rc;
-	for (size_t i = from; i < to && t->begun; i++)
-		t->sources[t->parts[i].source].ids[t->parts[i].id] = t->id;
-	return ERR_OK;
-}
-
-static enum err_code join_group(struct joining *t, size_t from, size_t to, struct err *err)
-{
-	enum err_code rc = group_is_given(t, from, to, &t->group_given, err);
-	size_t next;
-
-	for (size_t i = from; i < to && !rc; i = next) {
-		for (next = i + 1; next < to && labels_eq(t->parts[i].labels, t->parts[next].labels);)
-			next++;
-		rc = join_series(t, i, next, err);
-	}
-	for (size_t i = 0; i < t->n && !rc && t->group_given; i++)
-		if (t->sources[i].group != UINT32_MAX)
-			rc = give_group(t, &t->sources[i], err);
-	return rc;
-}
-
 /* The job with the smallest id of those that are left. */
-static enum err_code join_job(struct joining *t, bool *any, struct err *err)
+static enum err_code compact_join_job(struct compact_joining *t, bool *any, struct err *err)
 {
 	uint32_t job = UINT32_MAX;
 	struct str name;
@@ -290,7 +185,7 @@ static enum err_code join_job(struct joining *t, bool *any, struct err *err)
 	size_t next;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct source *s = &t->sources[i];
+		struct compact_source *s = &t->sources[i];
 
 		if (s->slot < block_partitions_n(s->b->block) &&
 			block_partition(s->b->block, s->slot)->id < job)
@@ -298,16 +193,16 @@ static enum err_code join_job(struct joining *t, bool *any, struct err *err)
 	}
 	*any = job != UINT32_MAX;
 	for (size_t i = 0; i < t->n && !rc && *any; i++) {
-		struct source *s = &t->sources[i];
+		struct compact_source *s = &t->sources[i];
 
 		s->has_job = s->slot < block_partitions_n(s->b->block) &&
 			block_partition(s->b->block, s->slot)->id == job;
 		if (s->has_job)
-			rc = collect_source(t, (uint32_t)i, err);
+			rc = compact_collect_source(t, (uint32_t)i, err);
 	}
-	if (!*any || rc || (rc = choose_partition(t, err)))
+	if (!*any || rc || (rc = compact_choose_partition(t, err)))
 		return rc;
-	qsort_r(t->parts, t->parts_n, sizeof(*t->parts), part_cmp, t);
+	qsort_r(t->parts, t->parts_n, sizeof(*t->parts), compact_part_cmp, t);
 	name = t->parts_n ? job_name_of(t->parts[0].labels) : (struct str){ 0 };
 	for (size_t i = 0; i < t->parts_n && !rc; i = next) {
 		for (next = i + 1; next < t->parts_n &&
@@ -319,7 +214,7 @@ static enum err_code join_job(struct joining *t, bool *any, struct err *err)
 }
 
 /* Before the jobs: numeric series come first in a block. */
-static enum err_code join_numbers(struct joining *t, struct err *err)
+static enum err_code compact_join_numbers(struct compact_joining *t, struct err *err)
 {
 	struct number_source *v = calloc(t->n, sizeof(*v));
 	uint64_t want = 0;
@@ -329,7 +224,7 @@ static enum err_code join_numbers(struct joining *t, struct err *err)
 	if (!v)
 		return err_nomem(err, "join blocks");
 	for (size_t i = 0; i < t->n; i++) {
-		struct source *s = &t->sources[i];
+		struct compact_source *s = &t->sources[i];
 
 		v[i] = (struct number_source){ s->b->block, s->deleted, s->ids };
 		s->first = (uint32_t)block_meta(s->b->block)->number_series;
@@ -344,7 +239,8 @@ static enum err_code join_numbers(struct joining *t, struct err *err)
 	return rc;
 }
 
-static enum err_code join_all(struct joining *t, const struct plan *plan, struct err *err)
+static enum err_code compact_join_all(
+	struct compact_joining *t, const struct plan *plan, struct err *err)
 {
 	const struct block_meta *first = block_meta(plan->v[0]->block),
 							*last = block_meta(plan->v[plan->n - 1]->block);
@@ -367,21 +263,21 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 		return rc;
 	o.rules = t->rules;
 	for (size_t i = 0; i < plan->n && !rc; i++)
-		rc = open_source(t, &t->sources[i], plan->v[i], err);
+		rc = compact_open_source(t, &t->sources[i], plan->v[i], err);
 	if (rc || (rc = block_builder_open(t->db, &o, &t->m, err)))
 		return rc;
-	if ((rc = join_numbers(t, err)))
+	if ((rc = compact_join_numbers(t, err)))
 		return rc;
 	while (any && !rc) { /* a job per turn */
-		rc = join_job(t, &any, err);
-		end_job(t);
+		rc = compact_join_job(t, &any, err);
+		compact_end_job(t);
 	}
 	return rc;
 }
 
 /* ---- the new block's record of itself ---- */
 
-static int head_cmp(const void *a, const void *b)
+static int compact_head_cmp(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -389,7 +285,7 @@ static int head_cmp(const void *a, const void *b)
 }
 
 /* Names the sources of the sources too: if one could not be renamed away, it must not come back. */
-static enum err_code describe(
+static enum err_code compact_describe(
 	const struct plan *plan, struct arena *a, struct block_meta *out, struct err *err)
 {
 	size_t sources = plan->n, heads = 0;
@@ -417,14 +313,14 @@ static enum err_code describe(
 			out->heads[out->heads_n++] = m->heads[k];
 	}
 	if (heads)
-		qsort(out->heads, heads, sizeof(*out->heads), head_cmp);
+		qsort(out->heads, heads, sizeof(*out->heads), compact_head_cmp);
 	return ERR_OK;
 }
 
 /* ---- the swap ---- */
 
 /* Deletions that came while the block was made. db->blocks_files is held. */
-static enum err_code carry_deleted(struct joining *t, struct err *err)
+static enum err_code compact_carry_deleted(struct compact_joining *t, struct err *err)
 {
 	struct deleted_range *out;
 	size_t n = 0, kept = 0;
@@ -441,7 +337,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 	if (!(out = malloc((n + 1) * sizeof(*out))))
 		return err_nomem(err, "join blocks");
 	for (size_t i = 0; i < t->n; i++) {
-		const struct source *s = &t->sources[i];
+		const struct compact_source *s = &t->sources[i];
 
 		for (size_t k = 0; k < s->b->deleted_n; k++) {
 			out[kept] = s->b->deleted[k];
@@ -457,7 +353,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 }
 
 /* by NULL: all rows of the sources were deleted. */
-static void replace(struct joining *t, const struct plan *plan, struct db_block *by)
+static void compact_replace(struct compact_joining *t, const struct plan *plan, struct db_block *by)
 {
 	struct db *db = t->db;
 
@@ -468,7 +364,8 @@ static void replace(struct joining *t, const struct plan *plan, struct db_block 
 		blocks_retire(db, plan->v[i], false);
 }
 
-static enum err_code swap(struct joining *t, const struct plan *plan, struct err *err)
+static enum err_code compact_swap(
+	struct compact_joining *t, const struct plan *plan, struct err *err)
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
@@ -476,22 +373,23 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 
 	mutex_lock(&db->blocks_files);
 	rc = blocks_reserve(db, "join blocks", err);
-	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
+	if (!rc && block_builder_series_n(t->m) && !(rc = compact_carry_deleted(t, err)))
 		rc = block_builder_publish(t->m, &b, err);
 	if (!rc && !(rc = inventory_sync_swap(db, plan->v, plan->n, NULL, b, err)))
-		replace(t, plan, b);
+		compact_replace(t, plan, b);
 	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
-static enum err_code join(struct joining *t, const struct plan *plan, struct err *err)
+static enum err_code compact_join(
+	struct compact_joining *t, const struct plan *plan, struct err *err)
 {
 	uint64_t rows = 0, links = 0;
 	bool all = t->raw;
 	struct block_meta meta;
 	enum err_code rc;
 
-	if ((rc = join_all(t, plan, err)))
+	if ((rc = compact_join_all(t, plan, err)))
 		return rc;
 	for (size_t i = 0; i < t->n; i++) {
 		rows += block_meta(plan->v[i]->block)->rows;
@@ -506,15 +404,15 @@ static enum err_code join(struct joining *t, const struct plan *plan, struct err
 		return err_set(err, ERR_CORRUPT, "links of %" PRIu64 " rows were read, not %" PRIu64,
 			block_builder_links_n(t->m), links);
 	if (block_builder_series_n(t->m) &&
-		((rc = ids_save(t->db, err)) || (rc = describe(plan, &t->a, &meta, err)) ||
+		((rc = ids_save(t->db, err)) || (rc = compact_describe(plan, &t->a, &meta, err)) ||
 			(rc = block_builder_finish(t->m, &meta, err))))
 		return rc;
-	return swap(t, plan, err);
+	return compact_swap(t, plan, err);
 }
 
-static void release(struct joining *t)
+static void compact_release(struct compact_joining *t)
 {
-	end_job(t);
+	compact_end_job(t);
 	for (size_t i = 0; i < t->n; i++) {
 		block_chunks_close(t->sources[i].chunks);
 		block_chunks_close(t->sources[i].links);
@@ -530,7 +428,8 @@ static void release(struct joining *t)
 	arena_release(&t->a);
 }
 
-static void report(const struct joining *t, const struct plan *plan, int64_t took_ns)
+static void compact_report(
+	const struct compact_joining *t, const struct plan *plan, int64_t took_ns)
 {
 	uint32_t level = 0;
 	char text[12];
@@ -548,20 +447,21 @@ static void report(const struct joining *t, const struct plan *plan, int64_t too
 }
 
 /* Finds the damaged source: the one whose check fails. It is not joined again. */
-static void pass_over(void *ctx, const char *what) {}
+static void compact_pass_over(void *ctx, const char *what) {}
 
-static void note_damage(struct joining *t, const struct plan *plan, const struct err *why)
+static void compact_note_damage(
+	struct compact_joining *t, const struct plan *plan, const struct err *why)
 {
 	for (size_t i = 0; i < plan->n; i++) {
 		struct err found;
 
-		if (block_verify(plan->v[i]->block, pass_over, NULL, &found))
+		if (block_verify(plan->v[i]->block, compact_pass_over, NULL, &found))
 			blocks_damage(t->db, plan->v[i], "not joined", why);
 	}
 }
 
 /* The blocks have too many symbols for one epoch: the next try takes fewer blocks. */
-static void set_apart(const struct plan *plan, const struct err *why)
+static void compact_set_apart(const struct plan *plan, const struct err *why)
 {
 	plan->v[plan->n / 2]->apart = true;
 	log_warn("tsdb", "blocks are not joined", LOG_I("blocks", plan->n), LOG_E(why));
@@ -570,7 +470,7 @@ static void set_apart(const struct plan *plan, const struct err *why)
 enum err_code compact_some(struct db *db, bool *did, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
-	struct joining t = { .db = db };
+	struct compact_joining t = { .db = db };
 	struct plan plan;
 	enum err_code rc;
 
@@ -580,16 +480,16 @@ enum err_code compact_some(struct db *db, bool *did, struct err *err)
 		return ERR_OK;
 	arena_init(&t.a, 0);
 	arena_init(&t.job_arena, 0);
-	rc = join(&t, &plan, err);
+	rc = compact_join(&t, &plan, err);
 	if (!rc)
-		report(&t, &plan, clock_monotonic_ns() - start);
+		compact_report(&t, &plan, clock_monotonic_ns() - start);
 	else if (rc == ERR_CORRUPT)
-		note_damage(&t, &plan, err);
+		compact_note_damage(&t, &plan, err);
 	if (rc == ERR_LIMIT) {
-		set_apart(&plan, err);
+		compact_set_apart(&plan, err);
 		rc = ERR_OK;
 	}
-	release(&t);
+	compact_release(&t);
 	for (size_t i = 0; i < plan.n; i++) {
 		blocks_end_work(db, plan.v[i]);
 		blocks_unpin(db, plan.v[i]);

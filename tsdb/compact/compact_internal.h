@@ -25,7 +25,7 @@ void plan_join(struct db *db, struct plan *out);
 
 /* ---- compact.c ---- */
 
-struct source {
+struct compact_source {
 	struct db_block *b;
 	struct deleted deleted; /* applied */
 	uint32_t slot, first, series_n; /* of the job that is joined */
@@ -40,24 +40,24 @@ struct source {
 };
 
 /* A series of a source. */
-struct part {
+struct compact_part {
 	struct labels labels;
 	uint32_t source, id, group;
 };
 
 /* A chunk that may be joined with its neighbours of the same step. */
-struct pending {
+struct compact_pending {
 	size_t at, len; /* in pending_bytes */
-	const struct part *part;
+	const struct compact_part *part;
 	int64_t interval_ns;
 	uint32_t rows_n, rows_aimed, typeset;
 	uint64_t cells; /* as the builder counts them */
 	bool decode; /* rows are filtered or translated */
 };
 
-struct joining {
+struct compact_joining {
 	struct db *db;
-	struct source *sources;
+	struct compact_source *sources;
 	size_t n;
 	bool raw;
 	struct group_rules rules;
@@ -67,7 +67,7 @@ struct joining {
 	bool given; /* the builder took its pin over */
 
 	struct arena job_arena;
-	struct part *parts; /* of the job */
+	struct compact_part *parts; /* of the job */
 	size_t parts_n, parts_cap;
 
 	/* the series that is joined */
@@ -75,7 +75,7 @@ struct joining {
 	uint32_t id;
 	struct labels labels;
 
-	struct pending *pending;
+	struct compact_pending *pending;
 	size_t pending_n, pending_cap;
 	struct buf pending_bytes;
 	uint32_t pending_rows;
@@ -93,24 +93,32 @@ struct joining {
 	uint64_t dropped_records;
 };
 
+/* ---- compact_groups.c ---- */
+
+/* The parts from..to are one group, sorted by their labels. */
+MUST_CHECK enum err_code join_group(
+	struct compact_joining *t, size_t from, size_t to, struct err *err);
+
 /* ---- compact_series.c ---- */
 
 /* Adds all rows and rollups that a source has of a series, behind those of earlier sources. */
-MUST_CHECK enum err_code join_part(struct joining *t, const struct part *part, struct err *err);
+MUST_CHECK enum err_code join_part(
+	struct compact_joining *t, const struct compact_part *part, struct err *err);
 /* Writes the pending chunks of the series. */
-MUST_CHECK enum err_code join_flush(struct joining *t, struct err *err);
+MUST_CHECK enum err_code join_flush(struct compact_joining *t, struct err *err);
 /* Begins the series in the new block, unless it has begun. */
-MUST_CHECK enum err_code join_begin(struct joining *t, struct err *err);
-void join_release(struct joining *t);
+MUST_CHECK enum err_code join_begin(struct compact_joining *t, struct err *err);
+void join_release(struct compact_joining *t);
 
 /* The row in the ids of another epoch, its entries in their order; arrays live until the next one.
  * order, unless NULL, becomes where each entry was. */
-MUST_CHECK enum err_code join_translate(struct joining *t, struct translation *tr,
+MUST_CHECK enum err_code join_translate(struct compact_joining *t, struct translation *tr,
 	const struct row *row, struct row *out, const uint32_t **order, struct err *err);
 
 /* ---- compact_links.c ---- */
 
 /* Adds the links of all rows that a source has of a series. */
-MUST_CHECK enum err_code join_links(struct joining *t, const struct part *part, struct err *err);
+MUST_CHECK enum err_code join_links(
+	struct compact_joining *t, const struct compact_part *part, struct err *err);
 
 #endif

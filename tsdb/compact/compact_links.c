@@ -5,8 +5,8 @@
 
 /* Links go from block to block as they are, but where ids change. */
 
-static enum err_code translate(
-	struct joining *t, struct translation *tr, int64_t ts_ns, struct str *bytes, struct err *err)
+static enum err_code compact_links_translate(struct compact_joining *t, struct translation *tr,
+	int64_t ts_ns, struct str *bytes, struct err *err)
 {
 	struct links_unpacked *u = &t->linked;
 	const uint32_t *order;
@@ -27,9 +27,10 @@ static enum err_code translate(
 	return rc;
 }
 
-enum err_code join_links(struct joining *t, const struct part *part, struct err *err)
+enum err_code join_links(
+	struct compact_joining *t, const struct compact_part *part, struct err *err)
 {
-	const struct source *s = &t->sources[part->source];
+	const struct compact_source *s = &t->sources[part->source];
 	const struct block_meta *m = block_meta(s->b->block);
 	const struct deleted_range *deleted;
 	size_t deleted_n = deleted_of(s->deleted, part->id, &deleted);
@@ -43,7 +44,8 @@ enum err_code join_links(struct joining *t, const struct part *part, struct err 
 	while (!(rc = block_chunks_next(s->links, &bytes, &ts_ns, err))) {
 		if (deleted_has(deleted, deleted_n, ts_ns))
 			continue;
-		if ((s->translation && (rc = translate(t, s->translation, ts_ns, &bytes, err))) ||
+		if ((s->translation &&
+				(rc = compact_links_translate(t, s->translation, ts_ns, &bytes, err))) ||
 			(rc = join_begin(t, err)) || (rc = block_builder_links(t->m, ts_ns, bytes, err)))
 			return rc;
 	}

@@ -17,7 +17,7 @@
  */
 #define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
 
-static int64_t longest(const struct db *db)
+static int64_t compact_plan_longest(const struct db *db)
 {
 	int64_t max = db->o.retention_ns / 10;
 
@@ -27,7 +27,7 @@ static int64_t longest(const struct db *db)
 }
 
 /* No new block will begin before this time. db->lock is held. */
-static int64_t settled_until(const struct db *db)
+static int64_t compact_plan_settled_until(const struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns), until;
 
@@ -41,7 +41,7 @@ static int64_t settled_until(const struct db *db)
 	return until;
 }
 
-static bool epochs_agree(const struct block *a, const struct block *b)
+static bool compact_plan_epochs_agree(const struct block *a, const struct block *b)
 {
 	uint32_t k = 0;
 
@@ -58,7 +58,7 @@ static bool epochs_agree(const struct block *a, const struct block *b)
 }
 
 /* True if b may be joined with the blocks chosen so far. */
-static bool fits(const struct db *db, const struct plan *p, const struct db_block *b)
+static bool compact_plan_fits(const struct db *db, const struct plan *p, const struct db_block *b)
 {
 	if (b->damaged || (p->n && b->apart))
 		return false;
@@ -71,24 +71,24 @@ static bool fits(const struct db *db, const struct plan *p, const struct db_bloc
 		const struct db_block *o = p->v[i];
 
 		if (block_meta(o->block)->raw != block_meta(b->block)->raw ||
-			(!block_meta(b->block)->raw && !epochs_agree(o->block, b->block)))
+			(!block_meta(b->block)->raw && !compact_plan_epochs_agree(o->block, b->block)))
 			return false;
 	}
 	return true;
 }
 
 /* The first run of two and more in [from, to) that may be joined. */
-static bool choose(const struct db *db, size_t from, size_t to, struct plan *out)
+static bool compact_plan_choose(const struct db *db, size_t from, size_t to, struct plan *out)
 {
 	out->n = 0;
 	for (size_t i = from; i < to && out->n < JOIN_MAX; i++) {
 		struct db_block *b = db->blocks[i];
 
-		if (!fits(db, out, b)) {
+		if (!compact_plan_fits(db, out, b)) {
 			if (out->n >= 2)
 				break;
 			out->n = 0;
-			if (!fits(db, out, b))
+			if (!compact_plan_fits(db, out, b))
 				continue;
 		}
 		out->v[out->n++] = b;
@@ -106,7 +106,7 @@ static bool plan_range(const struct db *db, int64_t range_ns, int64_t until, str
 		while (next < db->blocks_n && block_meta(db->blocks[next]->block)->min_ns < end &&
 			block_meta(db->blocks[next]->block)->max_ns <= end)
 			next++;
-		if (end <= until && next - i >= 2 && choose(db, i, next, out))
+		if (end <= until && next - i >= 2 && compact_plan_choose(db, i, next, out))
 			return true;
 		next = next > i ? next : i + 1;
 	}
@@ -119,8 +119,8 @@ void plan_join(struct db *db, struct plan *out)
 	bool found = false;
 
 	mutex_lock(&db->lock);
-	until = settled_until(db);
-	max = longest(db);
+	until = compact_plan_settled_until(db);
+	max = compact_plan_longest(db);
 	for (range = 4 * db->o.window_ns; range <= max && !found; range *= 3) {
 		out->range_ns = range;
 		found = plan_range(db, range, until, out);

@@ -14,7 +14,7 @@
  * it is, unless rows of the step were deleted or ids change: then it is made from the rows.
  */
 
-enum err_code join_begin(struct joining *t, struct err *err)
+enum err_code join_begin(struct compact_joining *t, struct err *err)
 {
 	enum err_code rc;
 
@@ -31,7 +31,7 @@ enum err_code join_begin(struct joining *t, struct err *err)
 
 /* ---- rows, decoded ---- */
 
-static void free_cells(struct joining *t)
+static void compact_series_free_cells(struct compact_joining *t)
 {
 	free(t->ids.keys);
 	free(t->ids.keys_tmp);
@@ -41,12 +41,12 @@ static void free_cells(struct joining *t)
 	free(t->sets);
 }
 
-static bool reserve(struct joining *t, size_t n, size_t values)
+static bool compact_series_reserve(struct compact_joining *t, size_t n, size_t values)
 {
 	if (n > t->cells_cap) {
 		size_t cap = n * 2;
 
-		free_cells(t);
+		compact_series_free_cells(t);
 		t->ids.keys = malloc(cap * sizeof(*t->ids.keys));
 		t->ids.keys_tmp = malloc(cap * sizeof(*t->ids.keys_tmp));
 		t->ids.order = malloc(cap * sizeof(*t->ids.order));
@@ -66,13 +66,13 @@ static bool reserve(struct joining *t, size_t n, size_t values)
 	return t->cells_cap >= n && t->values_cap >= values;
 }
 
-enum err_code join_translate(struct joining *t, struct translation *tr, const struct row *row,
-	struct row *out, const uint32_t **order, struct err *err)
+enum err_code join_translate(struct compact_joining *t, struct translation *tr,
+	const struct row *row, struct row *out, const uint32_t **order, struct err *err)
 {
 	size_t n = row->n;
 	enum err_code rc;
 
-	if (!reserve(t, n + 1, n * row->columns_n + 1))
+	if (!compact_series_reserve(t, n + 1, n * row->columns_n + 1))
 		return err_nomem(err, "join blocks");
 	*out = *row;
 	if ((rc = translate_header(tr, row->header, &out->header, err)) ||
@@ -92,10 +92,10 @@ enum err_code join_translate(struct joining *t, struct translation *tr, const st
 	return ERR_OK;
 }
 
-static enum err_code unpack_pending(
-	struct joining *t, const struct pending *c, bool fresh, struct err *err)
+static enum err_code compact_series_unpack_pending(
+	struct compact_joining *t, const struct compact_pending *c, bool fresh, struct err *err)
 {
-	const struct source *s = &t->sources[c->part->source];
+	const struct compact_source *s = &t->sources[c->part->source];
 	const struct deleted_range *deleted;
 	size_t deleted_n = deleted_of(s->deleted, c->part->id, &deleted);
 	const struct row *rows;
@@ -124,13 +124,13 @@ static enum err_code unpack_pending(
 /* ---- chunks that wait for the rest of their step ---- */
 
 /* True if cutting them anew gives fewer chunks, or if some have rows to filter or translate. */
-static bool cut_anew(const struct joining *t)
+static bool compact_series_cut_anew(const struct compact_joining *t)
 {
 	size_t wanted = 0;
 	uint64_t rows = 0, cells = 0, least;
 
 	for (size_t i = 0; i < t->pending_n; i++) {
-		const struct pending *c = &t->pending[i], *next = c + 1;
+		const struct compact_pending *c = &t->pending[i], *next = c + 1;
 
 		if (c->decode)
 			return true;
@@ -150,23 +150,23 @@ static bool cut_anew(const struct joining *t)
 
 /* A chunk keeps its memory between uses. Unpacked rows are more than all else here, and the builder
  * has copies of them, which it encodes next. */
-static enum err_code forget_rows(struct joining *t, struct err *err)
+static enum err_code compact_series_forget_rows(struct compact_joining *t, struct err *err)
 {
 	chunk_close(t->chunk);
 	t->chunk = chunk_open();
 	return t->chunk ? ERR_OK : err_nomem(err, "join blocks");
 }
 
-enum err_code join_flush(struct joining *t, struct err *err)
+enum err_code join_flush(struct compact_joining *t, struct err *err)
 {
-	bool anew = cut_anew(t);
+	bool anew = compact_series_cut_anew(t);
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < t->pending_n && !rc; i++) {
-		const struct pending *c = &t->pending[i];
+		const struct compact_pending *c = &t->pending[i];
 
 		if (anew)
-			rc = unpack_pending(t, c, t->pending_fresh, err);
+			rc = compact_series_unpack_pending(t, c, t->pending_fresh, err);
 		else if (!(rc = join_begin(t, err)))
 			rc = block_builder_chunk(
 				t->m, (struct str){ t->pending_bytes.ptr + c->at, c->len }, t->pending_fresh, err);
@@ -174,24 +174,24 @@ enum err_code join_flush(struct joining *t, struct err *err)
 	t->pending_n = 0;
 	t->pending_rows = 0;
 	buf_clear(&t->pending_bytes);
-	return anew && !rc ? forget_rows(t, err) : rc;
+	return anew && !rc ? compact_series_forget_rows(t, err) : rc;
 }
 
 struct walking {
-	const struct part *part;
-	struct source *s;
+	const struct compact_part *part;
+	struct compact_source *s;
 	const struct deleted_range *deleted;
 	size_t deleted_n;
 	struct str chunk, record;
 	int64_t chunk_step_ns, record_step_ns; /* INT64_MAX: no more */
 	int64_t first_ns, last_ns; /* rows of the chunk */
-	struct pending facts; /* of the chunk */
+	struct compact_pending facts; /* of the chunk */
 };
 
-static enum err_code add_pending(
-	struct joining *t, const struct walking *w, bool fresh, struct err *err)
+static enum err_code compact_series_add_pending(
+	struct compact_joining *t, const struct walking *w, bool fresh, struct err *err)
 {
-	struct pending *v;
+	struct compact_pending *v;
 	enum err_code rc;
 
 	if (t->pending_n &&
@@ -217,9 +217,11 @@ static enum err_code add_pending(
 
 /* ---- step by step ---- */
 
-static struct pending facts_of(const struct sym_header *h, const struct chunk *chunk)
+static struct compact_pending compact_series_facts_of(
+	const struct sym_header *h, const struct chunk *chunk)
 {
-	struct pending out = { .interval_ns = chunk_interval_ns(chunk), .rows_n = chunk_rows_n(chunk) };
+	struct compact_pending out = { .interval_ns = chunk_interval_ns(chunk),
+		.rows_n = chunk_rows_n(chunk) };
 	enum value_kind kinds[ROW_COLUMNS_MAX];
 	uint32_t columns_n = chunk_columns_n(chunk);
 
@@ -231,7 +233,8 @@ static struct pending facts_of(const struct sym_header *h, const struct chunk *c
 	return out;
 }
 
-static enum err_code next_chunk(struct joining *t, struct walking *w, struct err *err)
+static enum err_code compact_series_next_chunk(
+	struct compact_joining *t, struct walking *w, struct err *err)
 {
 	enum err_code rc = ERR_NOT_FOUND;
 	const struct chunk_row *rows;
@@ -250,13 +253,13 @@ static enum err_code next_chunk(struct joining *t, struct walking *w, struct err
 		return err_set(
 			err, ERR_CORRUPT, "%s: a chunk without rows or header", block_dir(w->s->b->block));
 	w->last_ns = rows[n - 1].ts_ns;
-	w->facts = facts_of(sym_header(w->s->from, rows[0].header), t->chunk);
+	w->facts = compact_series_facts_of(sym_header(w->s->from, rows[0].header), t->chunk);
 	w->facts.typeset = sym_header_typeset(w->s->from, rows[0].header);
-	w->chunk_step_ns = step_of(0, w->first_ns);
+	w->chunk_step_ns = cascade_step_of(0, w->first_ns);
 	return ERR_OK;
 }
 
-static enum err_code next_record(struct walking *w, struct err *err)
+static enum err_code compact_series_next_record(struct walking *w, struct err *err)
 {
 	enum err_code rc = block_rollups_next(w->s->rollups, &w->record, &w->record_step_ns, err);
 
@@ -268,8 +271,8 @@ static enum err_code next_record(struct walking *w, struct err *err)
 }
 
 /* Without raw rows a record with a deleted part cannot be corrected. */
-static enum err_code keep_record(
-	struct joining *t, const struct walking *w, bool *keep, struct err *err)
+static enum err_code compact_series_keep_record(
+	struct compact_joining *t, const struct walking *w, bool *keep, struct err *err)
 {
 	enum deleted_part part;
 	enum err_code rc;
@@ -285,8 +288,8 @@ static enum err_code keep_record(
 	return ERR_OK;
 }
 
-static enum err_code join_step(
-	struct joining *t, struct walking *w, int64_t step_ns, struct err *err)
+static enum err_code compact_series_join_step(
+	struct compact_joining *t, struct walking *w, int64_t step_ns, struct err *err)
 {
 	bool fresh = t->raw &&
 		(w->s->translation ||
@@ -297,19 +300,20 @@ static enum err_code join_step(
 	if (t->pending_n && t->pending_step_ns != step_ns && (rc = join_flush(t, err)))
 		return rc;
 	while (w->chunk_step_ns == step_ns)
-		if ((rc = add_pending(t, w, fresh, err)) || (rc = next_chunk(t, w, err)))
+		if ((rc = compact_series_add_pending(t, w, fresh, err)) ||
+			(rc = compact_series_next_chunk(t, w, err)))
 			return rc;
 	if (w->record_step_ns != step_ns)
 		return ERR_OK;
-	if (!t->raw && (rc = keep_record(t, w, &keep, err)))
+	if (!t->raw && (rc = compact_series_keep_record(t, w, &keep, err)))
 		return rc;
 	if (keep &&
 		((rc = join_begin(t, err)) || (rc = block_builder_rollup(t->m, step_ns, w->record, err))))
 		return rc;
-	return next_record(w, err);
+	return compact_series_next_record(w, err);
 }
 
-enum err_code join_part(struct joining *t, const struct part *part, struct err *err)
+enum err_code join_part(struct compact_joining *t, const struct compact_part *part, struct err *err)
 {
 	struct walking w = { .part = part, .s = &t->sources[part->source] };
 	const struct block_meta *m = block_meta(w.s->b->block);
@@ -319,19 +323,19 @@ enum err_code join_part(struct joining *t, const struct part *part, struct err *
 	if (t->raw)
 		block_chunks_seek(w.s->chunks, part->id, m->min_ns, m->max_ns);
 	block_rollups_seek(w.s->rollups, ROLLUP_SERIES, part->id, 0, 0, INT64_MAX);
-	if ((rc = next_chunk(t, &w, err)) || (rc = next_record(&w, err)))
+	if ((rc = compact_series_next_chunk(t, &w, err)) || (rc = compact_series_next_record(&w, err)))
 		return rc;
 	for (;;) { /* a step per turn */
 		int64_t step = w.chunk_step_ns < w.record_step_ns ? w.chunk_step_ns : w.record_step_ns;
 
 		if (step == INT64_MAX)
 			return join_links(t, part, err);
-		if ((rc = join_step(t, &w, step, err)))
+		if ((rc = compact_series_join_step(t, &w, step, err)))
 			return rc;
 	}
 }
 
-void join_release(struct joining *t)
+void join_release(struct compact_joining *t)
 {
 	free(t->pending);
 	buf_release(&t->pending_bytes);
@@ -339,6 +343,6 @@ void join_release(struct joining *t)
 	rollup_view_close(t->view);
 	links_unpacked_release(&t->linked);
 	buf_release(&t->links);
-	free_cells(t);
+	compact_series_free_cells(t);
 	free(t->values);
 }

@@ -73,7 +73,7 @@ struct cutting {
 	struct err first_left;
 };
 
-static int64_t oldest_accepted_start(const struct db *db)
+static int64_t cut_oldest_accepted_start(const struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 
@@ -81,9 +81,9 @@ static int64_t oldest_accepted_start(const struct db *db)
 }
 
 /* The oldest window, sealed and pinned, if it takes no more rows; NULL: there is none. */
-static struct window *take_due(struct db *db)
+static struct window *cut_take_due(struct db *db)
 {
-	int64_t start = oldest_accepted_start(db);
+	int64_t start = cut_oldest_accepted_start(db);
 	struct window *w = NULL;
 
 	mutex_lock(&db->lock);
@@ -116,7 +116,7 @@ static int cut_cmp(const void *a, const void *b, void *ctx)
 	return group_cmp(&t->rules, job_name_of(x->s->labels), x->s->labels, y->s->labels);
 }
 
-static enum err_code collect_series(struct cutting *t, struct err *err)
+static enum err_code cut_collect_series(struct cutting *t, struct err *err)
 {
 	struct series_index *x = t->db->series;
 	const struct bits *ids = &t->w->series;
@@ -144,7 +144,7 @@ static enum err_code collect_series(struct cutting *t, struct err *err)
 
 /* ---- rows ---- */
 
-static bool reserve(struct cutting *t)
+static bool cut_reserve(struct cutting *t)
 {
 	size_t n = (size_t)t->view.n + 1, values = n * (t->view.columns_n + 1);
 
@@ -164,7 +164,7 @@ static bool reserve(struct cutting *t)
 }
 
 /* ERR_CORRUPT: it is damaged. */
-static enum err_code decode(
+static enum err_code cut_decode(
 	struct cutting *t, struct str bytes, int64_t ts_ns, struct row *out, struct err *err)
 {
 	struct row_view *v = &t->view;
@@ -172,7 +172,7 @@ static enum err_code decode(
 
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
-	if (!reserve(t))
+	if (!cut_reserve(t))
 		return err_nomem(err, "cut");
 	if ((rc = row_ids(v, t->stacks, t->sets, err)))
 		return rc;
@@ -187,13 +187,13 @@ static enum err_code decode(
 	return ERR_OK;
 }
 
-static void leave_out(struct cutting *t, const struct err *why)
+static void cut_leave_out(struct cutting *t, const struct err *why)
 {
 	if (!t->left_out++)
 		t->first_left = *why;
 }
 
-static enum err_code note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
+static enum err_code cut_note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
 {
 	if (!array_room(&t->ids, t->ids_n, 1, &t->ids_cap))
 		return err_nomem(err, "cut");
@@ -201,7 +201,7 @@ static enum err_code note_id(struct cutting *t, uint32_t series, uint32_t id, st
 	return ERR_OK;
 }
 
-static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, struct err *err)
+static enum err_code cut_begin_series(struct cutting *t, size_t i, bool *begun, struct err *err)
 {
 	enum err_code rc;
 	uint32_t id;
@@ -216,11 +216,11 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 	}
 	if ((rc = block_builder_series(t->m, t->series[i].s->labels, false, &id, err)))
 		return rc;
-	return note_id(t, t->series[i].s->id, id, err);
+	return cut_note_id(t, t->series[i].s->id, id, err);
 }
 
 /* A row whose epoch is not known is found in each epoch that has its time: the first counts. */
-static void leave_out_once(
+static void cut_leave_out_once(
 	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
 {
 	struct window_span span;
@@ -228,11 +228,11 @@ static void leave_out_once(
 	for (uint32_t i = 0; i < t->epoch_at && window_epoch_at(t->db, t->w, job, i, &span); i++)
 		if (ts_ns > span.min_ns && ts_ns <= span.max_ns)
 			return;
-	leave_out(t, why);
+	cut_leave_out(t, why);
 }
 
 /* True if the row is of another epoch; an epoch that the window does not know is damage. */
-static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
+static bool cut_is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
 {
 	uint32_t epoch;
 	struct err why;
@@ -246,7 +246,7 @@ static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, s
 	if (!known) {
 		err_set(&why, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
 			STR_ARG(job->name));
-		leave_out_once(t, job, ts_ns, &why);
+		cut_leave_out_once(t, job, ts_ns, &why);
 	}
 	return true;
 }
@@ -270,25 +270,25 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 		if (deleted_has(deleted, deleted_n, ts))
 			continue;
 		if (!(rc = store_iter_value(t->it, &bytes, &why))) {
-			if (is_others(t, t->series[i].s->job, ts, bytes))
+			if (cut_is_others(t, t->series[i].s->job, ts, bytes))
 				continue;
-			rc = decode(t, bytes, ts, &row, &why);
+			rc = cut_decode(t, bytes, ts, &row, &why);
 		}
 		if (rc == ERR_CORRUPT) {
-			leave_out_once(t, t->series[i].s->job, ts, &why);
+			cut_leave_out_once(t, t->series[i].s->job, ts, &why);
 			rc = ERR_OK;
 			continue;
 		}
 		if (rc)
 			return err_copy(err, &why);
-		if ((rc = begin_series(t, i, &begun, err)) ||
+		if ((rc = cut_begin_series(t, i, &begun, err)) ||
 			(rc = block_builder_row(t->m, ts, &row, true, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static void end_epoch(struct cutting *t)
+static void cut_end_epoch(struct cutting *t)
 {
 	if (t->p && !t->given)
 		partition_unpin(t->db, t->p);
@@ -296,13 +296,13 @@ static void end_epoch(struct cutting *t)
 	t->given = false;
 }
 
-static enum err_code begin_epoch(
+static enum err_code cut_begin_epoch(
 	struct cutting *t, struct job *job, const struct window_span *span, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 
-	end_epoch(t);
+	cut_end_epoch(t);
 	t->min_ns = span->min_ns;
 	t->max_ns = span->max_ns;
 	if ((rc = partition_pin(t->db, job->name, job->id, span->epoch, &t->p, err))) {
@@ -313,8 +313,8 @@ static enum err_code begin_epoch(
 	if (rc == ERR_CORRUPT) /* each row is checked for the symbols it needs */
 		return ERR_OK;
 	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
-		leave_out(t, &why);
-		end_epoch(t);
+		cut_leave_out(t, &why);
+		cut_end_epoch(t);
 		return ERR_OK;
 	}
 	return rc ? err_copy(err, &why) : ERR_OK;
@@ -329,10 +329,10 @@ static enum err_code cut_job(struct cutting *t, size_t from, size_t to, struct e
 
 	for (uint32_t k = 0; window_epoch_at(t->db, t->w, job, k, &span) && !rc; k++) {
 		t->epoch_at = k;
-		rc = begin_epoch(t, job, &span, err);
+		rc = cut_begin_epoch(t, job, &span, err);
 		for (size_t i = from; i < to && !rc && t->p; i++)
 			rc = cut_rows(t, i, err);
-		end_epoch(t);
+		cut_end_epoch(t);
 	}
 	return rc;
 }
@@ -347,7 +347,7 @@ static enum err_code cut_all(struct cutting *t, struct err *err)
 		rc = cut_job(t, i, next, err);
 	}
 	if (!rc && (rc = store_iter_status(t->it, err)) == ERR_CORRUPT) {
-		leave_out(t, err);
+		cut_leave_out(t, err);
 		rc = ERR_OK;
 	}
 	return rc;
@@ -356,7 +356,7 @@ static enum err_code cut_all(struct cutting *t, struct err *err)
 /* ---- the swap ---- */
 
 /* Deletions that came while the block was made. db->blocks_files is held. */
-static enum err_code carry_deleted(struct cutting *t, struct err *err)
+static enum err_code cut_carry_deleted(struct cutting *t, struct err *err)
 {
 	struct deleted now = { t->w->deleted, t->w->deleted_n };
 	const struct deleted_range *v;
@@ -384,7 +384,7 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 	return rc;
 }
 
-static enum err_code swap(struct cutting *t, struct err *err)
+static enum err_code cut_swap(struct cutting *t, struct err *err)
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
@@ -392,7 +392,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 
 	mutex_lock(&db->blocks_files);
 	rc = blocks_reserve(db, "cut", err);
-	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
+	if (!rc && !(rc = cut_carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
 		!(rc = inventory_sync_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
 		blocks_swap_locked(db, NULL, 0, t->w, b);
@@ -403,7 +403,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 }
 
 /* Nothing of the window is to be kept. */
-static enum err_code give_up(struct cutting *t, struct err *err)
+static enum err_code cut_give_up(struct cutting *t, struct err *err)
 {
 	struct db *db = t->db;
 	enum err_code rc;
@@ -418,26 +418,26 @@ static enum err_code give_up(struct cutting *t, struct err *err)
 	return rc;
 }
 
-static enum err_code finish(struct cutting *t, struct err *err)
+static enum err_code cut_finish(struct cutting *t, struct err *err)
 {
 	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
 	enum err_code rc;
 
 	if (!block_builder_series_n(t->m))
-		return give_up(t, err);
+		return cut_give_up(t, err);
 	/* The ids are saved before the window goes: then only the block has them. */
 	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
 		return rc;
-	return swap(t, err);
+	return cut_swap(t, err);
 }
 
-static enum err_code cut(struct cutting *t, struct err *err)
+static enum err_code cut_cut(struct cutting *t, struct err *err)
 {
 	struct block_builder_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
 	enum err_code rc;
 
 	if ((rc = compaction_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
-		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = collect_series(t, err)))
+		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = cut_collect_series(t, err)))
 		return rc;
 	o.rules = t->rules;
 	if (!(t->snap = store_snapshot_open(t->w->store)) ||
@@ -450,10 +450,10 @@ static enum err_code cut(struct cutting *t, struct err *err)
 	if (t->numbers.left_out && !t->left_out)
 		t->first_left = t->numbers.first_left;
 	t->left_out += t->numbers.left_out;
-	return finish(t, err);
+	return cut_finish(t, err);
 }
 
-static void release(struct cutting *t)
+static void cut_release(struct cutting *t)
 {
 	store_iter_close(t->it);
 	if (t->snap)
@@ -468,7 +468,7 @@ static void release(struct cutting *t)
 	arena_release(&t->a);
 }
 
-static void lose_left_out(struct cutting *t)
+static void cut_lose_left_out(struct cutting *t)
 {
 	char *where = head_where(t->w, "%s", " left out of its block");
 
@@ -478,7 +478,7 @@ static void lose_left_out(struct cutting *t)
 	free(where);
 }
 
-static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
+static void cut_report(struct cutting *t, int64_t took_ns, uint64_t rows)
 {
 	metric_add(&rows_cut, NULL, (double)rows);
 	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
@@ -488,7 +488,7 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 	if (!t->left_out)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);
-	lose_left_out(t);
+	cut_lose_left_out(t);
 	db_damage(t->db, t->w, "rows left out of the block", &t->first_left);
 	log_error("tsdb", "damaged rows left out", LOG_I("rows", t->left_out), LOG_E(&t->first_left));
 }
@@ -500,16 +500,16 @@ enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
 	enum err_code rc;
 
 	*did = false;
-	if (!(t.w = take_due(db)))
+	if (!(t.w = cut_take_due(db)))
 		return ERR_OK;
 	arena_init(&t.a, 0);
 	mutex_lock(&db->lock);
 	t.deleted = (struct deleted){ t.w->deleted, t.w->deleted_n };
 	mutex_unlock(&db->lock);
-	rc = cut(&t, err);
+	rc = cut_cut(&t, err);
 	if (!rc)
-		report(&t, clock_monotonic_ns() - start, block_builder_rows(t.m));
-	release(&t);
+		cut_report(&t, clock_monotonic_ns() - start, block_builder_rows(t.m));
+	cut_release(&t);
 	if (rc) {
 		err_wrap(err, rc, "cut window %s", t.w->dir);
 		head_unpin(db, t.w);

@@ -18,7 +18,7 @@
 METRIC_COUNTER(deleted_total, "epimetheus_tsdb_deleted_series_total",
 	"Series of blocks and windows that a deletion was written for.", NULL);
 
-static void lose_deleted(struct db *db, struct window *w, const struct err *why)
+static void delete_lose_deleted(struct db *db, struct window *w, const struct err *why)
 {
 	char *where = head_where(w, "%s", "/deleted");
 
@@ -45,7 +45,7 @@ enum err_code deleted_load_windows(struct db *db, struct err *err)
 		if (rc == ERR_NOMEM)
 			return err_nomem(err, "deleted ranges");
 		if (rc)
-			lose_deleted(db, w, &why);
+			delete_lose_deleted(db, w, &why);
 		w->deleted = d.v;
 		w->deleted_n = d.n;
 	}
@@ -63,9 +63,9 @@ struct deleting {
 };
 
 /* Writes the old ranges and one more for each series of ids; *out has them. */
-static enum err_code add_ranges(struct deleting *t, const struct bits *ids, struct deleted old,
-	int64_t min_ns, int64_t max_ns, const char *path, struct str of, struct deleted *out,
-	struct err *err)
+static enum err_code delete_add_ranges(struct deleting *t, const struct bits *ids,
+	struct deleted old, int64_t min_ns, int64_t max_ns, const char *path, struct str of,
+	struct deleted *out, struct err *err)
 {
 	struct deleted_range *v;
 	size_t n = old.n;
@@ -95,7 +95,7 @@ static enum err_code add_ranges(struct deleting *t, const struct bits *ids, stru
 	return rc;
 }
 
-static bool no_key(void *ctx, uint32_t slot, struct str key)
+static bool delete_no_key(void *ctx, uint32_t slot, struct str key)
 {
 	return false;
 }
@@ -113,8 +113,8 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 	if (min >= max)
 		goto out;
 	/* Whole series are deleted: labels of some samples do not select them. */
-	if (!(rc = block_match(b->block, t->m, t->n, no_key, NULL, &ids, err)) &&
-		!(rc = add_ranges(t, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
+	if (!(rc = block_match(b->block, t->m, t->n, delete_no_key, NULL, &ids, err)) &&
+		!(rc = delete_add_ranges(t, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
 		mutex_lock(&t->db->lock);
 		b->deleted = d.v;
 		b->deleted_n = d.n;
@@ -129,7 +129,7 @@ out:
 }
 
 /* Deleting is by labels of series: a label that a series lacks is "". */
-static bool no_sample_key(void *ctx, const struct series *s, struct str key)
+static bool delete_no_sample_key(void *ctx, const struct series *s, struct str key)
 {
 	(void)ctx;
 	(void)s;
@@ -137,14 +137,14 @@ static bool no_sample_key(void *ctx, const struct series *s, struct str key)
 	return false;
 }
 
-static enum err_code match_in_window(
+static enum err_code delete_match_in_window(
 	struct deleting *t, struct window *w, struct bits *ids, struct err *err)
 {
 	struct series_index *x = t->db->series;
 	enum err_code rc;
 
 	series_lock_read(x);
-	rc = series_match_locked(x, t->m, t->n, &w->series, no_sample_key, NULL, ids, err);
+	rc = series_match_locked(x, t->m, t->n, &w->series, delete_no_sample_key, NULL, ids, err);
 	for (size_t i = 0; i < ids->words && !rc; i++)
 		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest));
@@ -161,7 +161,7 @@ static enum err_code match_in_window(
 }
 
 /* A row whose commit failed may be on the disk all the same. */
-static int64_t newest_of_now(struct db *db)
+static int64_t delete_newest_of_now(struct db *db)
 {
 	int64_t stored = atomic_load(&db->max_ts_ns), queued = atomic_load(&db->queued_max_ns);
 
@@ -173,7 +173,8 @@ static int64_t newest_of_now(struct db *db)
 static enum err_code delete_in_window(
 	struct deleting *t, struct window *w, bool dropping, struct err *err)
 {
-	int64_t newest = newest_of_now(t->db), min = t->min_ns > w->start_ns ? t->min_ns : w->start_ns,
+	int64_t newest = delete_newest_of_now(t->db),
+			min = t->min_ns > w->start_ns ? t->min_ns : w->start_ns,
 			max = t->max_ns < w->end_ns ? t->max_ns : w->end_ns;
 	char *path = window_deleted_path(t->db, w->start_ns), of[DELETED_OF_MAX];
 	struct deleted d = { w->deleted, w->deleted_n };
@@ -181,8 +182,8 @@ static enum err_code delete_in_window(
 	enum err_code rc = ERR_OK;
 
 	max = max < newest ? max : newest;
-	if (min < max && !(rc = match_in_window(t, w, &ids, err)) &&
-		!(rc = add_ranges(
+	if (min < max && !(rc = delete_match_in_window(t, w, &ids, err)) &&
+		!(rc = delete_add_ranges(
 			  t, &ids, d, min, max, path, window_deleted_of(w->start_ns, of), &d, err))) {
 		mutex_lock(&t->db->lock);
 		w->deleted = d.v;

@@ -89,7 +89,8 @@ enum err_code compaction_room(struct db *db, uint64_t bytes, struct err *err)
 
 typedef enum err_code (*step_fn)(struct db *db, bool *did, struct err *err);
 
-static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, struct err *err)
+static enum err_code compact_loop_to_the_end(
+	struct db *db, step_fn fn, const char *what, struct err *err)
 {
 	enum err_code rc;
 	bool did;
@@ -108,11 +109,11 @@ static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, str
 }
 
 /* Joining goes on if cutting fails: the reason may not concern it. */
-static enum err_code do_all(struct db *db, struct err *err)
+static enum err_code compact_loop_do_all(struct db *db, struct err *err)
 {
 	struct err second;
-	enum err_code cut = to_the_end(db, cut_oldest, "cut", err),
-				  join = to_the_end(db, compact_some, "join", cut ? &second : err);
+	enum err_code cut = compact_loop_to_the_end(db, cut_oldest, "cut", err),
+				  join = compact_loop_to_the_end(db, compact_some, "join", cut ? &second : err);
 
 	return cut ? cut : join;
 }
@@ -127,7 +128,7 @@ void compaction_round(struct db *db)
 	if (!compaction_begin(db, false))
 		return;
 	if (clock_monotonic_ns() >= k->retry_at_ns) {
-		rc = do_all(db, &err);
+		rc = compact_loop_do_all(db, &err);
 		k->failures = rc ? k->failures + 1 : 0;
 		pause = k->failures > 10 ? RETRY_MAX_NS : RETRY_FIRST_NS << k->failures;
 		if (pause > RETRY_MAX_NS)
@@ -149,7 +150,7 @@ enum err_code db_compact(struct db *db, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if (!compaction_begin(db, true))
 		return err_set(err, ERR_UNAVAILABLE, "the database is closing");
-	rc = do_all(db, err);
+	rc = compact_loop_do_all(db, err);
 	retention_apply(db);
 	compaction_end(db);
 	return rc;

@@ -16,7 +16,8 @@ static int series_cmp(const void *a, const void *b)
 }
 
 /* They stay in the index as long as the window is in the list. */
-static enum err_code collect(struct db *db, struct window *w, struct number_cut *c, struct err *err)
+static enum err_code number_cut_collect(
+	struct db *db, struct window *w, struct number_cut *c, struct err *err)
 {
 	const struct bits *ids = &w->series;
 	struct series *s;
@@ -88,7 +89,7 @@ static enum err_code cut_series(struct window *w, struct store_iter *it, struct 
 enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
 	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err)
 {
-	enum err_code rc = collect(db, w, out, err);
+	enum err_code rc = number_cut_collect(db, w, out, err);
 
 	for (size_t i = 0; i < out->n && !rc; i++)
 		rc = cut_series(w, it, deleted, m, out, i, err);

@@ -9,7 +9,7 @@
  * Joining: blocks have their numeric series ascending by labels, so the series of several are
  * merged as lists are. Values are put into chunks anew: those of short blocks are not full.
  */
-struct side {
+struct number_join_side {
 	const struct number_source *from;
 	struct block_chunks *chunks;
 	uint32_t at, n;
@@ -17,14 +17,14 @@ struct side {
 	struct block_series series;
 };
 
-static enum err_code read_series(struct side *s, struct err *err)
+static enum err_code number_join_side_read_series(struct number_join_side *s, struct err *err)
 {
 	arena_reset(&s->a);
 	return s->at < s->n ? block_series(s->from->block, s->at, &s->a, &s->series, err) : ERR_OK;
 }
 
-static enum err_code open_sides(
-	const struct number_source *sources, size_t n, struct side *v, struct err *err)
+static enum err_code number_join_open_sides(
+	const struct number_source *sources, size_t n, struct number_join_side *v, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -34,14 +34,14 @@ static enum err_code open_sides(
 		v[i].from = &sources[i];
 		v[i].n = (uint32_t)block_meta(sources[i].block)->number_series;
 		if (!(rc = block_numbers_open(sources[i].block, true, &v[i].chunks, err)))
-			rc = read_series(&v[i], err);
+			rc = number_join_side_read_series(&v[i], err);
 	}
 	return rc;
 }
 
 /* All its values that were not deleted; the series is begun with the first. */
-static enum err_code join_values(struct side *s, struct labels labels, struct number_chunk *c,
-	struct block_builder *m, uint32_t *id, struct err *err)
+static enum err_code join_values(struct number_join_side *s, struct labels labels,
+	struct number_chunk *c, struct block_builder *m, uint32_t *id, struct err *err)
 {
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of(s->from->deleted, s->at, &gone);
@@ -66,10 +66,10 @@ static enum err_code join_values(struct side *s, struct labels labels, struct nu
 }
 
 /* The series with the smallest labels, from all sides that have it. *any: there was one. */
-static enum err_code join_next(struct side *v, size_t n, struct number_chunk *c,
+static enum err_code join_next(struct number_join_side *v, size_t n, struct number_chunk *c,
 	struct block_builder *m, bool *any, struct err *err)
 {
-	struct side *least = NULL;
+	struct number_join_side *least = NULL;
 	uint32_t id = UINT32_MAX;
 	struct labels labels;
 	struct arena a;
@@ -86,14 +86,14 @@ static enum err_code join_next(struct side *v, size_t n, struct number_chunk *c,
 	if (labels.n && !labels.v)
 		rc = arena_fail(&a, "join blocks", err);
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct side *s = &v[i];
+		struct number_join_side *s = &v[i];
 
 		if (s->at >= s->n || !labels_eq(s->series.labels, labels))
 			continue;
 		if ((rc = join_values(s, labels, c, m, &id, err)))
 			break;
 		s->from->ids[s->at++] = id;
-		rc = read_series(s, err);
+		rc = number_join_side_read_series(s, err);
 	}
 	arena_release(&a);
 	return rc;
@@ -103,14 +103,14 @@ enum err_code numbers_join(struct db *db, const struct number_source *sources, s
 	struct block_builder *m, struct err *err)
 {
 	struct number_chunk *c = malloc(sizeof(*c));
-	struct side *v = calloc(n, sizeof(*v));
+	struct number_join_side *v = calloc(n, sizeof(*v));
 	bool any = true;
 	enum err_code rc;
 
 	if (!c || !v)
 		rc = err_nomem(err, "join blocks");
 	else
-		rc = open_sides(sources, n, v, err);
+		rc = number_join_open_sides(sources, n, v, err);
 	while (any && !rc)
 		if (!(rc = compaction_pause(db, err)))
 			rc = join_next(v, n, c, m, &any, err);

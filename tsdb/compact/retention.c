@@ -30,7 +30,7 @@ void db_set_retention(
 }
 
 /* Bytes of the head windows. Their files are measured without the lock. */
-static uint64_t head_bytes(struct db *db)
+static uint64_t retention_head_bytes(struct db *db)
 {
 	uint64_t bytes = 0;
 	struct window *w;
@@ -53,7 +53,7 @@ struct oldest {
 };
 
 /* The oldest block or window, and why it must go. */
-static struct oldest look(struct db *db, uint64_t in_head)
+static struct oldest retention_look(struct db *db, uint64_t in_head)
 {
 	struct oldest o = { 0 };
 	uint64_t bytes = in_head;
@@ -80,14 +80,14 @@ out:
 }
 
 /* False: it cannot go now. It must leave the inventory before its files go. */
-static bool off_inventory(enum err_code rc, const char *what, const struct err *why)
+static bool retention_off_inventory(enum err_code rc, const char *what, const struct err *why)
 {
 	if (rc)
 		log_error("tsdb", "retention failed", LOG_S("what", what), LOG_E(why));
 	return !rc;
 }
 
-static bool drop_block(struct db *db, struct db_block *b, const char *why)
+static bool retention_drop_block(struct db *db, struct db_block *b, const char *why)
 {
 	char name[ULID_LEN + 1];
 	struct err err;
@@ -95,7 +95,7 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 
 	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
 	mutex_lock(&db->blocks_files);
-	gone = off_inventory(
+	gone = retention_off_inventory(
 			   inventory_sync_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err) &&
 		blocks_hide(db, b);
 	if (gone) {
@@ -114,17 +114,17 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 	return true;
 }
 
-static bool drop_window(struct db *db, const char *why)
+static bool retention_drop_window(struct db *db, const char *why)
 {
 	struct err err;
 
-	return off_inventory(head_drop_oldest(db, why, &err), "window", &err);
+	return retention_off_inventory(head_drop_oldest(db, why, &err), "window", &err);
 }
 
 /* ---- raw rows ---- */
 
 /* Takes a pin; NULL: none has to lose them. */
-static struct db_block *raw_due(struct db *db)
+static struct db_block *retention_raw_due(struct db *db)
 {
 	struct db_block *b = NULL;
 
@@ -142,7 +142,7 @@ static struct db_block *raw_due(struct db *db)
 	return b;
 }
 
-static void drop_all_raw(struct db *db)
+static void retention_drop_all_raw(struct db *db)
 {
 	struct db_block *b;
 
@@ -150,14 +150,14 @@ static void drop_all_raw(struct db *db)
 	for (size_t i = 0; i < db->blocks_n; i++)
 		db->blocks[i]->raw_failed = false; /* another try */
 	mutex_unlock(&db->lock);
-	while ((b = raw_due(db))) /* each turn has one less, or one that failed */
+	while ((b = retention_raw_due(db))) /* each turn has one less, or one that failed */
 		blocks_drop_raw_of(db, b);
 }
 
 /* ---- blocks that cannot be opened ---- */
 
 /* The first one that is over; false: none is. */
-static bool take_unreadable(struct db *db, struct unreadable *out)
+static bool retention_take_unreadable(struct db *db, struct unreadable *out)
 {
 	bool found = false;
 	size_t kept = 0;
@@ -180,14 +180,14 @@ static bool take_unreadable(struct db *db, struct unreadable *out)
 	return found;
 }
 
-static void drop_unreadable(struct db *db)
+static void retention_drop_unreadable(struct db *db)
 {
 	struct unreadable u;
 	struct ulid ulid;
 	enum err_code rc;
 	struct err err;
 
-	while (take_unreadable(db, &u)) { /* each turn has one less */
+	while (retention_take_unreadable(db, &u)) { /* each turn has one less */
 		mutex_lock(&db->blocks_files);
 		rc = ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) ?
 			inventory_sync_drop_block(db, &ulid, &err) :
@@ -207,7 +207,7 @@ static void drop_unreadable(struct db *db)
 }
 
 /* Forgets losses of times older than the retention. */
-static void forget_losses(struct db *db)
+static void retention_forget_losses(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 	struct err err;
@@ -221,12 +221,13 @@ void retention_apply(struct db *db)
 {
 	struct oldest o;
 
-	while ((o = look(db, db->o.retention_bytes ? head_bytes(db) : 0)).why) {
+	while ((o = retention_look(db, db->o.retention_bytes ? retention_head_bytes(db) : 0)).why) {
 		/* each turn takes a block or a window */
-		if (!(o.block ? drop_block(db, o.block, o.why) : drop_window(db, o.why)))
+		if (!(o.block ? retention_drop_block(db, o.block, o.why) :
+						retention_drop_window(db, o.why)))
 			break; /* until the next round */
 	}
-	drop_all_raw(db);
-	drop_unreadable(db);
-	forget_losses(db);
+	retention_drop_all_raw(db);
+	retention_drop_unreadable(db);
+	retention_forget_losses(db);
 }

@@ -43,7 +43,7 @@ struct shot {
 	size_t taken_n, taken_cap;
 };
 
-static enum err_code link_file(const char *from, const char *to, struct err *err)
+static enum err_code compact_snapshot_link_file(const char *from, const char *to, struct err *err)
 {
 	if (link(from, to) == 0)
 		return ERR_OK;
@@ -51,7 +51,7 @@ static enum err_code link_file(const char *from, const char *to, struct err *err
 }
 
 /* Synced by fs_write_file. What is not there is left out. */
-static enum err_code copy_file(
+static enum err_code shot_copy_file(
 	struct shot *s, const char *from, const char *to, struct buf *content, struct err *err)
 {
 	enum err_code rc;
@@ -63,7 +63,7 @@ static enum err_code copy_file(
 	return fs_write_file(s->fs, to, buf_str(content), err);
 }
 
-static enum err_code note_taken(struct shot *s, struct inventory_entry e, struct err *err)
+static enum err_code shot_note_taken(struct shot *s, struct inventory_entry e, struct err *err)
 {
 	struct inventory_entry *v;
 
@@ -81,18 +81,19 @@ static enum err_code note_taken(struct shot *s, struct inventory_entry e, struct
 
 /* ---- a head window ---- */
 
-static bool is_copied(struct str name)
+static bool compact_snapshot_is_copied(struct str name)
 {
 	return str_has_prefix(name, STR("MANIFEST-")) || str_is(name, "CURRENT");
 }
 
-static bool is_table(struct str name)
+static bool compact_snapshot_is_table(struct str name)
 {
 	return str_has_suffix(name, STR(".ldb")) || str_has_suffix(name, STR(".sst"));
 }
 
 /* Names of tables and logs, and MANIFEST's bytes: they differ if LevelDB changed something. */
-static enum err_code fingerprint(struct shot *s, const char *from, struct buf *out, struct err *err)
+static enum err_code shot_fingerprint(
+	struct shot *s, const char *from, struct buf *out, struct err *err)
 {
 	struct str *names;
 	enum err_code rc;
@@ -106,7 +107,7 @@ static enum err_code fingerprint(struct shot *s, const char *from, struct buf *o
 		if (str_is(names[i], "LOCK") || str_has_prefix(names[i], STR("LOG")))
 			continue;
 		buf_add_lenstr(out, names[i]);
-		if (!is_copied(names[i]))
+		if (!compact_snapshot_is_copied(names[i]))
 			continue;
 		if (!(path = path_join(&s->a, str_of(from), names[i])))
 			return err_nomem(err, "snapshot");
@@ -118,7 +119,7 @@ static enum err_code fingerprint(struct shot *s, const char *from, struct buf *o
 }
 
 /* Takes the files of one turn: first small copied ones, then tables, then logs. */
-static enum err_code take_files(
+static enum err_code shot_take_files(
 	struct shot *s, const char *from, const char *to, int turn, struct err *err)
 {
 	struct buf content = { 0 };
@@ -130,16 +131,19 @@ static enum err_code take_files(
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
 		bool log = str_has_suffix(names[i], STR(".log"));
-		int kind = is_copied(names[i]) ? 0 : is_table(names[i]) ? 1 : log ? 2 : 3;
+		int kind = compact_snapshot_is_copied(names[i]) ? 0 :
+			compact_snapshot_is_table(names[i])         ? 1 :
+			log                                         ? 2 :
+														  3;
 		char *source = path_join(&s->a, str_of(from), names[i]),
 			 *target = path_join(&s->a, str_of(to), names[i]);
 
 		if (!source || !target)
 			rc = err_nomem(err, "snapshot");
 		else if (kind == turn && kind == 1)
-			rc = link_file(source, target, err);
+			rc = compact_snapshot_link_file(source, target, err);
 		else if (kind == turn)
-			rc = copy_file(s, source, target, &content, err);
+			rc = shot_copy_file(s, source, target, &content, err);
 		if (rc == ERR_NOT_FOUND)
 			rc = ERR_OK; /* gone meanwhile; the comparison finds out if that matters */
 	}
@@ -147,7 +151,8 @@ static enum err_code take_files(
 	return rc;
 }
 
-static enum err_code take_store(struct shot *s, const char *from, const char *to, struct err *err)
+static enum err_code shot_take_store(
+	struct shot *s, const char *from, const char *to, struct err *err)
 {
 	const struct timespec nap = { .tv_nsec = RETRY_NS };
 	struct buf before = { 0 }, after = { 0 };
@@ -158,11 +163,11 @@ static enum err_code take_store(struct shot *s, const char *from, const char *to
 		if (i)
 			nanosleep(&nap, NULL);
 		if ((rc = fs_remove_tree(s->fs, to, err)) || (rc = fs_mkdir_all(s->fs, to, err)) ||
-			(rc = fingerprint(s, from, &before, err)))
+			(rc = shot_fingerprint(s, from, &before, err)))
 			break;
 		for (int turn = 0; turn < 3 && !rc; turn++)
-			rc = take_files(s, from, to, turn, err);
-		if (!rc && !(rc = fingerprint(s, from, &after, err)))
+			rc = shot_take_files(s, from, to, turn, err);
+		if (!rc && !(rc = shot_fingerprint(s, from, &after, err)))
 			same = str_eq(buf_str(&before), buf_str(&after));
 	}
 	if (!rc && !same)
@@ -174,7 +179,7 @@ static enum err_code take_store(struct shot *s, const char *from, const char *to
 	return rc;
 }
 
-static enum err_code take_window(struct shot *s, struct window *w, struct err *err)
+static enum err_code shot_take_window(struct shot *s, struct window *w, struct err *err)
 {
 	int64_t start = w->start_ns / NS_PER_S;
 	char *to = arena_printf(&s->a, "%s/head/%" PRId64, s->dir, start),
@@ -187,11 +192,11 @@ static enum err_code take_window(struct shot *s, struct window *w, struct err *e
 
 	if (!to || !mark || !names || !deleted || !from_deleted)
 		rc = err_nomem(err, "snapshot");
-	else if (!(rc = copy_file(s, w->mark_path, mark, &content, err)) &&
-		!(rc = copy_file(s, w->names_path, names, &content, err)) &&
-		!(rc = copy_file(s, from_deleted, deleted, &content, err)) &&
-		!(rc = take_store(s, w->dir, to, err)))
-		rc = note_taken(s,
+	else if (!(rc = shot_copy_file(s, w->mark_path, mark, &content, err)) &&
+		!(rc = shot_copy_file(s, w->names_path, names, &content, err)) &&
+		!(rc = shot_copy_file(s, from_deleted, deleted, &content, err)) &&
+		!(rc = shot_take_store(s, w->dir, to, err)))
+		rc = shot_note_taken(s,
 			(struct inventory_entry){
 				.min_ns = w->start_ns, .max_ns = w->end_ns, .deleted = fs_exists(deleted) },
 			err);
@@ -200,7 +205,7 @@ static enum err_code take_window(struct shot *s, struct window *w, struct err *e
 	return rc;
 }
 
-static enum err_code take_windows(struct shot *s, struct err *err)
+static enum err_code shot_take_windows(struct shot *s, struct err *err)
 {
 	struct db *db = s->db;
 	enum err_code rc = ERR_OK;
@@ -216,7 +221,7 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 		mutex_unlock(&db->lock);
 		if (!w || rc)
 			break;
-		rc = take_window(s, w, err);
+		rc = shot_take_window(s, w, err);
 		head_unpin(db, w);
 	}
 	return rc;
@@ -225,16 +230,16 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 /* ---- blocks ---- */
 
 /* Raw rows that could not be unlinked are linked here, but meta.json says that they are gone. */
-static enum err_code note_block(struct shot *s, const struct db_block *b, struct err *err)
+static enum err_code shot_note_block(struct shot *s, const struct db_block *b, struct err *err)
 {
 	struct inventory_entry e = inventory_of_block(block_meta(b->block), b->deleted_n > 0), is;
 
 	if (inventory_find(s->db->inventory, &e, &is))
 		e.raw &= is.raw;
-	return note_taken(s, e, err);
+	return shot_note_taken(s, e, err);
 }
 
-static enum err_code take_block(struct shot *s, const struct db_block *b, struct err *err)
+static enum err_code shot_take_block(struct shot *s, const struct db_block *b, struct err *err)
 {
 	const char *from = blocks_local_dir(b);
 	char *to = arena_printf(&s->a, "%s/blocks/%s", s->dir, block_meta(b->block)->ulid.text);
@@ -254,14 +259,14 @@ static enum err_code take_block(struct shot *s, const struct db_block *b, struct
 			return err_nomem(err, "snapshot");
 		/* Small files are replaced, never written into: a link keeps what it was. */
 		if (!str_has_suffix(names[i], STR(".tmp")))
-			rc = link_file(source, target, err);
+			rc = compact_snapshot_link_file(source, target, err);
 	}
 	if (rc || (rc = s->fs->ops->sync_dir(s->fs, to, err)))
 		return rc;
-	return note_block(s, b, err);
+	return shot_note_block(s, b, err);
 }
 
-static enum err_code take_blocks(struct shot *s, struct err *err)
+static enum err_code shot_take_blocks(struct shot *s, struct err *err)
 {
 	struct db_block **v;
 	enum err_code rc;
@@ -270,14 +275,14 @@ static enum err_code take_blocks(struct shot *s, struct err *err)
 	if ((rc = blocks_pin_all(s->db, &v, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = take_block(s, v[i], err);
+		rc = shot_take_block(s, v[i], err);
 	blocks_unpin_all(s->db, v, n);
 	return rc;
 }
 
 /* ---- all of it ---- */
 
-static enum err_code take_all(struct shot *s, struct err *err)
+static enum err_code shot_take_all(struct shot *s, struct err *err)
 {
 	char *blocks = arena_printf(&s->a, "%s/blocks", s->dir),
 		 *head = arena_printf(&s->a, "%s/head", s->dir),
@@ -290,9 +295,10 @@ static enum err_code take_all(struct shot *s, struct err *err)
 	if (!blocks || !head || !ids || !losses || !from_losses)
 		return err_nomem(err, "snapshot");
 	if ((rc = ids_save(s->db, err)) || (rc = fs_mkdir_all(s->fs, blocks, err)) ||
-		(rc = fs_mkdir_all(s->fs, head, err)) || (rc = take_blocks(s, err)) ||
-		(rc = take_windows(s, err)) || (rc = copy_file(s, s->db->ids_path, ids, &content, err)) ||
-		(rc = copy_file(s, from_losses, losses, &content, err)) ||
+		(rc = fs_mkdir_all(s->fs, head, err)) || (rc = shot_take_blocks(s, err)) ||
+		(rc = shot_take_windows(s, err)) ||
+		(rc = shot_copy_file(s, s->db->ids_path, ids, &content, err)) ||
+		(rc = shot_copy_file(s, from_losses, losses, &content, err)) ||
 		(rc = inventory_write(s->fs, s->dir, s->taken, s->taken_n, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, blocks, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, head, err)))
@@ -304,7 +310,7 @@ out:
 }
 
 /* 20261121T045110Z-1a2b3c4d: in the order of time, and never twice. */
-static char *name_of(struct arena *a)
+static char *compact_snapshot_name_of(struct arena *a)
 {
 	int64_t now = clock_now_ns();
 	time_t seconds = (time_t)(now / NS_PER_S);
@@ -313,13 +319,13 @@ static char *name_of(struct arena *a)
 
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
-	return arena_printf(a, "%s-%08" PRIx32, text, (uint32_t)hash_u64((uint64_t)now));
+	return arena_printf(a, "%s-%08" PRIx32, text, (uint32_t)map_hash_u64((uint64_t)now));
 }
 
 enum err_code db_snapshot(struct db *db, struct arena *a, struct str *name, struct err *err)
 {
 	struct shot s = { .db = db, .fs = db->o.fs };
-	char *own = name_of(a), *to;
+	char *own = compact_snapshot_name_of(a), *to;
 	enum err_code rc = members_refuse(db, "snapshot", err);
 
 	if (rc)
@@ -336,7 +342,7 @@ enum err_code db_snapshot(struct db *db, struct arena *a, struct str *name, stru
 		goto out;
 	}
 	mutex_lock(&db->blocks_files);
-	if (!(rc = fs_mkdir_all(s.fs, s.dir, err)) && !(rc = take_all(&s, err)) &&
+	if (!(rc = fs_mkdir_all(s.fs, s.dir, err)) && !(rc = shot_take_all(&s, err)) &&
 		!(rc = s.fs->ops->rename(s.fs, s.dir, to, err)))
 		rc = s.fs->ops->sync_dir(s.fs, db->snapshots_dir, err);
 	if (rc && fs_exists(s.dir) && fs_remove_tree(s.fs, s.dir, NULL))

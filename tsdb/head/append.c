@@ -53,7 +53,7 @@ struct appending {
 	struct duplicate_row there; /* the same under the ids of the partition */
 };
 
-static enum err_code check(const struct db_append *a, struct err *err)
+static enum err_code db_append_check(const struct db_append *a, struct err *err)
 {
 	enum err_code rc = append_check_labels(a->labels, "profile", err);
 
@@ -69,7 +69,7 @@ static enum err_code check(const struct db_append *a, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code find_series(struct appending *t, struct err *err)
+static enum err_code append_find_series(struct appending *t, struct err *err)
 {
 	struct db *db = t->db;
 	enum err_code rc;
@@ -134,7 +134,7 @@ void scratch_free_all(struct db *db)
 
 /* ---- delta bases ---- */
 
-static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
+static enum err_code append_renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
 {
 	enum err_code rc = translate_stack(ctx, *stack, stack, err);
 
@@ -146,7 +146,7 @@ static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct 
  * came in between: the base goes on under the new ids. Series of a job do so one after the other
  * and share what was looked up.
  */
-static enum err_code carry_base(struct appending *t, struct err *err)
+static enum err_code append_carry_base(struct appending *t, struct err *err)
 {
 	struct delta_base *base = &t->series->base, was = { 0 };
 	struct job *job = t->job;
@@ -165,7 +165,7 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 	was.partition = base->partition;
 	was.bytes.cap = base->bytes.cap;
 	/* If the base's stacks do not fit, the profile's do not either: it is refused. */
-	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
+	if ((rc = delta_base_renumber(base, append_renumber, job->carry, &t->scratch->arena, err)))
 		return rc;
 	base->partition = t->partition;
 	base_account(t->db, base, true);
@@ -179,7 +179,7 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 }
 
 /* No scrape will be compared with this base any more: its epoch's symbols may leave memory. */
-static void drop_stale_base(struct appending *t)
+static void append_drop_stale_base(struct appending *t)
 {
 	struct series *s = t->series;
 
@@ -192,7 +192,7 @@ static void drop_stale_base(struct appending *t)
 }
 
 /* Hashes the names of the columns, not their ids: ids differ between epochs. */
-static uint64_t hash_types(const struct pprof *f, const enum value_kind *kinds)
+static uint64_t append_hash_types(const struct pprof *f, const enum value_kind *kinds)
 {
 	struct str unit = f->strings[f->period_type.unit], type = f->strings[f->period_type.type];
 	uint64_t h = hash_bytes(unit.ptr, unit.len, hash_bytes(type.ptr, type.len, f->types_n));
@@ -208,7 +208,7 @@ static uint64_t hash_types(const struct pprof *f, const enum value_kind *kinds)
 
 /* ---- values ---- */
 
-static enum err_code take_values(struct appending *t, struct err *err)
+static enum err_code append_take_values(struct appending *t, struct err *err)
 {
 	const struct pprof *f = t->a->profile;
 	uint32_t n = t->in.n, columns = f->types_n;
@@ -227,7 +227,7 @@ static enum err_code take_values(struct appending *t, struct err *err)
 }
 
 /* Entries that became 0 in all columns go. */
-static void drop_zeros(struct appending *t)
+static void append_drop_zeros(struct appending *t)
 {
 	uint32_t n = t->in.n, columns = t->a->profile->types_n, kept = 0;
 
@@ -250,7 +250,7 @@ static void drop_zeros(struct appending *t)
 	t->in.n = kept;
 }
 
-static enum err_code encode(struct appending *t, const uint32_t *links, struct err *err)
+static enum err_code append_encode(struct appending *t, const uint32_t *links, struct err *err)
 {
 	const struct pprof *f = t->a->profile;
 	struct row r = { .header = t->in.header,
@@ -284,7 +284,7 @@ static enum err_code encode(struct appending *t, const uint32_t *links, struct e
 
 /* ---- the batch ---- */
 
-static void put_series(struct appending *t, struct store_batch *b)
+static void append_put_series(struct appending *t, struct store_batch *b)
 {
 	struct buf *v = &t->scratch->record;
 	struct key key = key_u32('s', t->series->id);
@@ -299,7 +299,7 @@ static void put_series(struct appending *t, struct store_batch *b)
 	store_batch_put_twice(b, key_str(&key), v);
 }
 
-static void put_records(
+static void append_put_records(
 	struct appending *t, struct stored_symbols *stored, bool new_series, struct store_batch *b)
 {
 	struct buf *v = &t->scratch->record;
@@ -317,7 +317,7 @@ static void put_records(
 		store_batch_put(b, key_str(&key), v);
 	}
 	if (new_series)
-		put_series(t, b);
+		append_put_series(t, b);
 	if (t->scratch->links.len && !t->window->links)
 		head_put_links_meta(t->window, v, b);
 	key = key_row(t->series->id, t->a->ts_ns);
@@ -325,7 +325,8 @@ static void put_records(
 }
 
 /* Stored symbols of another generation may include records that never reached the disk. */
-static enum err_code get_stored(struct appending *t, struct stored_symbols **out, struct err *err)
+static enum err_code append_get_stored(
+	struct appending *t, struct stored_symbols **out, struct err *err)
 {
 	struct partition *p = t->partition;
 	struct stored_symbols *stored = stored_find(p, t->window->start_ns);
@@ -349,7 +350,7 @@ static enum err_code get_stored(struct appending *t, struct stored_symbols **out
 }
 
 /* Makes the row findable in the window, before it is queued: its series and types. */
-static enum err_code announce(struct appending *t, uint32_t header, struct err *err)
+static enum err_code append_announce(struct appending *t, uint32_t header, struct err *err)
 {
 	struct window *w = t->window;
 	struct series *s = t->series;
@@ -377,7 +378,7 @@ static enum err_code announce(struct appending *t, uint32_t header, struct err *
 }
 
 /* The row keeps the previous delta base until it is stored. */
-static enum err_code enqueue(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_enqueue(struct appending *t, struct commit_row *row, struct err *err)
 {
 	struct series *s = t->series;
 	enum err_code rc;
@@ -400,7 +401,7 @@ static enum err_code enqueue(struct appending *t, struct commit_row *row, struct
 	return rc;
 }
 
-static enum err_code queue(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_queue(struct appending *t, struct commit_row *row, struct err *err)
 {
 	uint32_t typeset = sym_header_typeset(t->partition, t->in.header);
 	int64_t window_ns = t->window->start_ns; /* once queued, its pin is the commit thread's */
@@ -409,7 +410,7 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	enum err_code rc;
 	bool new_series, new_symbols;
 
-	if ((rc = get_stored(t, &stored, err)))
+	if ((rc = append_get_stored(t, &stored, err)))
 		return rc;
 	if ((rc = stored_add(t->partition, stored, t->in.header, t->in.keys, t->in.n,
 			 &t->scratch->new_symbols, err)))
@@ -417,10 +418,10 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	row->symbols = new_symbols = new_symbols_any(&t->scratch->new_symbols);
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
 		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
-	put_records(t, stored, new_series, row->batch);
+	append_put_records(t, stored, new_series, row->batch);
 	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
 		rc = err_nomem(err, "storing a profile");
-	if (rc || (rc = announce(t, t->in.header, err)) || (rc = enqueue(t, row, err))) {
+	if (rc || (rc = append_announce(t, t->in.header, err)) || (rc = append_enqueue(t, row, err))) {
 		stored_rollback(stored, &t->scratch->new_symbols);
 		return rc;
 	}
@@ -443,7 +444,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 
 	if ((rc = sym_intern_profile(
 			 t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
-		(rc = take_values(t, err)))
+		(rc = append_take_values(t, err)))
 		return rc;
 	if (a->profile->sample_links &&
 		!(links = append_links_find(a->profile, &t->in, &t->scratch->arena)))
@@ -464,19 +465,19 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 		t->next.partition = t->partition;
 		base_account(t->db, &t->next, true);
 	}
-	drop_zeros(t);
-	if ((rc = encode(t, links, err)))
+	append_drop_zeros(t);
+	if ((rc = append_encode(t, links, err)))
 		return rc;
 	if (t->stored && (rc = duplicate_check(&t->there, a, t->scratch, err)))
 		return rc;
 	t->stats->samples = t->in.n;
 	t->stats->overflow = t->in.overflow;
 	row->samples = t->in.n;
-	return t->stored ? ERR_OK : queue(t, row, err);
+	return t->stored ? ERR_OK : append_queue(t, row, err);
 }
 
 /* A scrape never comes again as the same row: its counts since the scrape before differ. */
-static enum err_code find_again(struct appending *t, struct err *err)
+static enum err_code append_find_again(struct appending *t, struct err *err)
 {
 	const struct db_append *a = t->a;
 	enum err_code rc;
@@ -501,12 +502,12 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 
 	for (uint32_t c = 0; c < a->profile->types_n; c++)
 		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA : a->kinds[c];
-	t->types = hash_types(a->profile, t->kinds);
-	if ((rc = find_again(t, err)))
+	t->types = append_hash_types(a->profile, t->kinds);
+	if ((rc = append_find_again(t, err)))
 		return rc;
-	drop_stale_base(t);
+	append_drop_stale_base(t);
 	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
-		(rc = carry_base(t, err)))
+		(rc = append_carry_base(t, err)))
 		return rc;
 	if (t->stored &&
 		(rc = duplicate_unpack(t->db, &t->at, t->scratch, t->partition, &t->there, err)))
@@ -518,20 +519,21 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	return rc;
 }
 
-static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
+static enum err_code append_append(
+	struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
 {
 	struct commit_row *row = NULL;
 	enum err_code rc;
 
 	if (t->db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
-	if ((rc = check(t->a, err)))
+	if ((rc = db_append_check(t->a, err)))
 		return rc;
 	/* Read before the state, so that a failure in between shows when the row is queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)) ||
 		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
-		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)) ||
+		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = append_find_series(t, err)) ||
 		(rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
 		return rc;
 	row = calloc(1, sizeof(*row));
@@ -573,7 +575,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	assert(acked);
 	if ((rc = members_refuse(db, "append", err)))
 		return rc;
-	rc = append(&t, acked, ctx, err ? err : &here);
+	rc = append_append(&t, acked, ctx, err ? err : &here);
 	if (t.scratch)
 		scratch_put(db, t.scratch);
 	if (t.series)

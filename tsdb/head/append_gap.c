@@ -11,7 +11,7 @@
  * after a start then counts as the first one of its series.
  */
 
-static enum err_code row_before(
+static enum err_code append_gap_row_before(
 	struct window *w, uint32_t series, int64_t ts_ns, int64_t *out_ns, struct err *err)
 {
 	struct key key = key_row(series, ts_ns);
@@ -40,7 +40,8 @@ enum err_code append_gap(struct window *w, struct series *s, struct db_append *c
 
 	if (gap_max_ns == 0)
 		return ERR_OK;
-	if ((last_ns == 0 || last_ns >= ts_ns) && (rc = row_before(w, s->id, ts_ns, &last_ns, err)))
+	if ((last_ns == 0 || last_ns >= ts_ns) &&
+		(rc = append_gap_row_before(w, s->id, ts_ns, &last_ns, err)))
 		return rc;
 	*copy = **a;
 	if (last_ns > 0)

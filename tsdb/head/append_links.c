@@ -19,7 +19,7 @@ struct linked {
 	uint32_t link, entry;
 };
 
-static bool is_none(const struct pprof_link *l)
+static bool append_links_is_none(const struct pprof_link *l)
 {
 	static const struct pprof_link none;
 
@@ -33,7 +33,7 @@ uint32_t *append_links_find(const struct pprof *f, const struct interned *in, st
 	for (uint32_t i = 0; i < in->n && out; i++) {
 		uint32_t link = f->sample_links[in->samples[i]];
 
-		out[i] = link && !is_none(&f->links[link]) ? link : 0;
+		out[i] = link && !append_links_is_none(&f->links[link]) ? link : 0;
 	}
 	return out;
 }
@@ -51,7 +51,7 @@ static int linked_cmp(const void *x, const void *y)
 
 /* Adds entry `from` to entry `to` in all columns, each of them `stride` long. False: a sum exceeds
  * 64 bits, and nothing is added. */
-static bool add_entry(
+static bool append_links_add_entry(
 	int64_t *to, const int64_t *from, uint32_t to_stride, uint32_t from_stride, uint32_t columns_n)
 {
 	int64_t sum[ROW_COLUMNS_MAX];
@@ -65,7 +65,7 @@ static bool add_entry(
 	return true;
 }
 
-static void copy_entry(
+static void append_links_copy_entry(
 	int64_t *to, const int64_t *from, uint32_t to_stride, uint32_t from_stride, uint32_t columns_n)
 {
 	for (uint32_t c = 0; c < columns_n; c++)
@@ -73,30 +73,30 @@ static void copy_entry(
 }
 
 /* Columns of `stride` become columns of n. */
-static void narrow(int64_t *values, uint32_t stride, uint32_t n, uint32_t columns_n)
+static void append_links_narrow(int64_t *values, uint32_t stride, uint32_t n, uint32_t columns_n)
 {
 	for (uint32_t c = 1; c < columns_n && n < stride; c++)
 		memmove(values + (size_t)c * n, values + (size_t)c * stride, n * sizeof(*values));
 }
 
-static void merge_equal(const struct linking *l)
+static void append_links_merge_equal(const struct linking *l)
 {
 	uint32_t n = l->in->n, kept = 0, columns_n = l->r.columns_n;
 	uint64_t *keys = l->in->keys;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (kept && keys[i] == keys[kept - 1] &&
-			add_entry(l->values + kept - 1, l->values + i, n, n, columns_n))
+			append_links_add_entry(l->values + kept - 1, l->values + i, n, n, columns_n))
 			continue;
 		keys[kept] = keys[i];
-		copy_entry(l->values + kept++, l->values + i, n, n, columns_n);
+		append_links_copy_entry(l->values + kept++, l->values + i, n, n, columns_n);
 	}
-	narrow(l->values, n, kept, columns_n);
+	append_links_narrow(l->values, n, kept, columns_n);
 	l->in->n = kept;
 }
 
 /* Linked entries by (key, link), *n of them. NULL: no memory. */
-static struct linked *list(const struct linking *l, uint32_t *n, uint32_t *dropped)
+static struct linked *append_links_list(const struct linking *l, uint32_t *n, uint32_t *dropped)
 {
 	struct linked *v = arena_alloc_raw(l->a, (size_t)l->in->n + 1, sizeof(*v));
 
@@ -114,7 +114,7 @@ static struct linked *list(const struct linking *l, uint32_t *n, uint32_t *dropp
 	return v;
 }
 
-static int u32_cmp(const void *x, const void *y)
+static int append_links_u32_cmp(const void *x, const void *y)
 {
 	const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 
@@ -122,7 +122,8 @@ static int u32_cmp(const void *x, const void *y)
 }
 
 /* Numbers of the profile's links become those of the links' own table. */
-static bool renumber(const struct linking *l, uint32_t *of, uint32_t n, struct links *out)
+static bool append_links_renumber(
+	const struct linking *l, uint32_t *of, uint32_t n, struct links *out)
 {
 	uint32_t *seen = arena_alloc_raw(l->a, (size_t)n + 1, sizeof(*seen)), *at;
 	struct pprof_link *spans = arena_array(l->a, struct pprof_link, (size_t)n + 1);
@@ -130,14 +131,14 @@ static bool renumber(const struct linking *l, uint32_t *of, uint32_t n, struct l
 	if (!seen || !spans)
 		return false;
 	memcpy(seen, of, n * sizeof(*of));
-	qsort(seen, n, sizeof(*seen), u32_cmp);
+	qsort(seen, n, sizeof(*seen), append_links_u32_cmp);
 	for (uint32_t i = 0; i < n; i++)
 		if (!i || seen[i] != seen[out->spans_n - 1])
 			seen[out->spans_n++] = seen[i];
 	for (uint32_t i = 0; i < out->spans_n; i++)
 		spans[i] = l->f->links[seen[i]];
 	for (uint32_t i = 0; i < n; i++) {
-		at = bsearch(&of[i], seen, out->spans_n, sizeof(*seen), u32_cmp);
+		at = bsearch(&of[i], seen, out->spans_n, sizeof(*seen), append_links_u32_cmp);
 		of[i] = (uint32_t)(at - seen);
 	}
 	out->spans = spans;
@@ -146,7 +147,7 @@ static bool renumber(const struct linking *l, uint32_t *of, uint32_t n, struct l
 }
 
 /* One entry per key and link. False: no memory. */
-static bool gather(
+static bool append_links_gather(
 	const struct linking *l, const struct linked *v, uint32_t n, struct row *r, struct links *links)
 {
 	uint32_t *stacks = arena_alloc_raw(l->a, n, sizeof(*stacks)), columns_n = r->columns_n;
@@ -160,19 +161,19 @@ static bool gather(
 		const int64_t *from = l->values + v[i].entry;
 
 		if (i && v[i].key == v[i - 1].key && v[i].link == v[i - 1].link &&
-			add_entry(values + kept - 1, from, n, l->in->n, columns_n))
+			append_links_add_entry(values + kept - 1, from, n, l->in->n, columns_n))
 			continue;
 		stacks[kept] = (uint32_t)(v[i].key >> 32);
 		sets[kept] = (uint32_t)v[i].key;
 		of[kept] = v[i].link;
-		copy_entry(values + kept++, from, n, l->in->n, columns_n);
+		append_links_copy_entry(values + kept++, from, n, l->in->n, columns_n);
 	}
-	narrow(values, n, kept, columns_n);
+	append_links_narrow(values, n, kept, columns_n);
 	r->n = kept;
 	r->stacks = stacks;
 	r->label_sets = sets;
 	r->values = values;
-	return renumber(l, of, kept, links);
+	return append_links_renumber(l, of, kept, links);
 }
 
 enum err_code append_links_encode(
@@ -184,14 +185,14 @@ enum err_code append_links_encode(
 	uint32_t n, dropped;
 	enum err_code rc;
 
-	if (!(v = list(l, &n, &dropped)))
+	if (!(v = append_links_list(l, &n, &dropped)))
 		return arena_fail(l->a, "storing a profile", err);
 	if (!n)
 		return ERR_OK;
 	links.dropped = dropped;
-	if (!gather(l, v, n, &r, &links))
+	if (!append_links_gather(l, v, n, &r, &links))
 		return arena_fail(l->a, "storing a profile", err);
-	merge_equal(l);
+	append_links_merge_equal(l);
 	rc = links_encode(&links, &r, l->ts_ns, out, err);
 	/* Of linked samples alone a total may exceed 64 bits, as others are negative. */
 	if (rc == ERR_LIMIT) {

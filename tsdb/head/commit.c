@@ -63,30 +63,31 @@ METRIC_COUNTER(
 METRIC_GAUGE(
 	queue_bytes, "epimetheus_tsdb_queue_bytes", "Bytes of rows that wait for their sync.", NULL);
 
-static _Atomic uint32_t *queued_slot(struct commit *c, const struct series *s, int64_t ts_ns)
+static _Atomic uint32_t *commit_queued_slot(struct commit *c, const struct series *s, int64_t ts_ns)
 {
-	return &c->queued[hash_u64((uint64_t)ts_ns * 31 + s->id) % QUEUED_SLOTS];
+	return &c->queued[map_hash_u64((uint64_t)ts_ns * 31 + s->id) % QUEUED_SLOTS];
 }
 
 /* Counts a row that enters the queue or leaves it. */
-static void count_queued(struct commit *c, const struct commit_row *r, int more)
+static void commit_count_queued(struct commit *c, const struct commit_row *r, int more)
 {
 	const struct series *s = r->series;
 	int64_t ts_ns = r->ts_ns;
 
 	if (!r->numbers)
-		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+		atomic_fetch_add(commit_queued_slot(c, s, ts_ns), (uint32_t)more);
 	for (size_t i = 0; r->numbers && number_batch_at(r->numbers, i, &s, &ts_ns); i++)
-		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+		atomic_fetch_add(commit_queued_slot(c, s, ts_ns), (uint32_t)more);
 }
 
 /* Its room in the queue is given back later, with that of others. */
-static size_t row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
+static size_t commit_row_done(
+	struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
 {
 	size_t bytes = r->bytes;
 
 	r->acked(r->ctx, rc, err);
-	count_queued(db->commit, r, -1);
+	commit_count_queued(db->commit, r, -1);
 	if (r->numbers)
 		number_batch_close(r->numbers);
 	else
@@ -97,7 +98,7 @@ static size_t row_done(struct db *db, struct commit_row *r, enum err_code rc, co
 	return bytes;
 }
 
-static void give_room(struct commit *c, size_t bytes)
+static void commit_give_room(struct commit *c, size_t bytes)
 {
 	mutex_lock(&c->lock);
 	assert(c->bytes >= bytes);
@@ -119,7 +120,7 @@ struct given {
 };
 
 /* No append holds the lock while it waits for room: the generation was raised before. */
-static void give_back(struct db *db, struct given *g)
+static void commit_give_back(struct db *db, struct given *g)
 {
 	struct series *s = g->series;
 	uint64_t generation = commit_generation(db);
@@ -146,7 +147,7 @@ static void given_end(struct db *db, struct given *g)
 }
 
 /* A row's base onto the list; without memory its interval is lost, as the row is. */
-static void keep_before(struct commit_row *r, struct given **list)
+static void commit_row_keep_before(struct commit_row *r, struct given **list)
 {
 	struct given *g = r->has_before ? calloc(1, sizeof(*g)) : NULL;
 
@@ -161,7 +162,7 @@ static void keep_before(struct commit_row *r, struct given **list)
 
 /* A put that failed may have reached the disk after all: rows that are there count as stored. w
  * NULL: none can be there. */
-static void give_back_all(struct db *db, struct window *w, struct given *list)
+static void commit_give_back_all(struct db *db, struct window *w, struct given *list)
 {
 	for (struct given *g = list, *next; g; g = next) {
 		struct key key = key_row(g->series->id, g->ts_ns);
@@ -170,14 +171,14 @@ static void give_back_all(struct db *db, struct window *w, struct given *list)
 
 		next = g->next;
 		if (!w || store_get(w->store, key_str(&key), &value, &err) == ERR_NOT_FOUND)
-			give_back(db, g);
+			commit_give_back(db, g);
 		buf_release(&value);
 		given_end(db, g);
 	}
 }
 
 /* stored_row is the commit thread's. */
-static void note_stored(struct commit_row *r)
+static void commit_row_note_stored(struct commit_row *r)
 {
 	if (r->has_before && r->series->stored_row < r->number)
 		r->series->stored_row = r->number;
@@ -188,7 +189,7 @@ uint64_t commit_generation(struct db *db)
 	return atomic_load(&db->commit->generation);
 }
 
-static void raise(_Atomic int64_t *to, int64_t v)
+static void commit_raise(_Atomic int64_t *to, int64_t v)
 {
 	int64_t is = atomic_load(to);
 
@@ -197,12 +198,12 @@ static void raise(_Atomic int64_t *to, int64_t v)
 }
 
 /* It is not worth waiting for more. */
-static bool is_group(const struct commit *c)
+static bool commit_is_group(const struct commit *c)
 {
 	return c->queued_n >= c->expected || c->bytes >= GATHER_BYTES || c->hurry || c->closing;
 }
 
-static void wait_emptied(struct commit *c)
+static void commit_wait_emptied(struct commit *c)
 {
 	c->hurry = true;
 	cond_signal(&c->filled);
@@ -222,20 +223,20 @@ enum err_code commit_enqueue(
 	/* A row larger than the whole queue goes alone. */
 	while (!c->closing && atomic_load(&c->generation) == generation && c->bytes &&
 		c->bytes + row->bytes > DB_QUEUE_BYTES_MAX)
-		wait_emptied(c);
+		commit_wait_emptied(c);
 	if (c->closing) {
 		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
 	} else if (atomic_load(&c->generation) != generation) {
 		rc = err_set(err, ERR_UNAVAILABLE, "a commit failed; the store is being reopened");
 	} else {
 		row->number = ++c->rows;
-		raise(&db->queued_max_ns, row->ts_ns);
-		count_queued(c, row, 1);
+		commit_raise(&db->queued_max_ns, row->ts_ns);
+		commit_count_queued(c, row, 1);
 		*c->last = row;
 		c->last = &row->next;
 		c->bytes += row->bytes;
 		c->queued_n++;
-		if (c->queued_n == 1 || is_group(c))
+		if (c->queued_n == 1 || commit_is_group(c))
 			cond_signal(&c->filled);
 	}
 	mutex_unlock(&c->lock);
@@ -250,8 +251,8 @@ enum err_code commit_wait(
 
 	mutex_lock(&c->lock);
 	while (!c->closing && atomic_load(&c->generation) == generation &&
-		atomic_load(queued_slot(c, s, ts_ns)))
-		wait_emptied(c);
+		atomic_load(commit_queued_slot(c, s, ts_ns)))
+		commit_wait_emptied(c);
 	ok = !c->closing && atomic_load(&c->generation) == generation;
 	mutex_unlock(&c->lock);
 	return ok ? ERR_OK :
@@ -260,7 +261,7 @@ enum err_code commit_wait(
 
 /* ---- writing ---- */
 
-static void count_row(struct window_count *c, const struct commit_row *r)
+static void commit_count_row(struct window_count *c, const struct commit_row *r)
 {
 	if (r->numbers) {
 		number_batch_count(r->numbers, c);
@@ -275,21 +276,21 @@ static void count_row(struct window_count *c, const struct commit_row *r)
 	c->symbols += r->symbols;
 }
 
-static void note_row(struct db *db, struct commit_row *r)
+static void commit_note_row(struct db *db, struct commit_row *r)
 {
-	raise(&db->max_ts_ns, r->ts_ns);
+	commit_raise(&db->max_ts_ns, r->ts_ns);
 	if (r->numbers) {
 		number_batch_stored(db, r->numbers);
 		return;
 	}
-	raise(&r->series->last_ts_ns, r->ts_ns);
+	commit_raise(&r->series->last_ts_ns, r->ts_ns);
 	atomic_fetch_add(&db->rows, 1);
 	atomic_fetch_add(&db->samples, r->samples);
 	metric_add(&commit_rows, NULL, 1);
-	note_stored(r);
+	commit_row_note_stored(r);
 }
 
-static void stored(
+static void commit_stored(
 	struct db *db, struct window *w, const struct window_count *count, struct commit_row *rows)
 {
 	size_t bytes = 0;
@@ -301,22 +302,22 @@ static void stored(
 	mutex_unlock(&db->lock);
 	for (struct commit_row *r = rows, *next; r; r = next, n++) {
 		next = r->next;
-		note_row(db, r);
-		bytes += row_done(db, r, ERR_OK, NULL);
+		commit_note_row(db, r);
+		bytes += commit_row_done(db, r, ERR_OK, NULL);
 	}
 	head_unpin_writers(db, w, n);
-	give_room(db->commit, bytes);
+	commit_give_room(db->commit, bytes);
 }
 
 /* Those whose acknowledgement somebody may wait for before the next row. */
-static void expect(struct commit *c)
+static void commit_expect(struct commit *c)
 {
 	mutex_lock(&c->lock);
 	c->expected = c->taken_n + c->queued_n;
 	mutex_unlock(&c->lock);
 }
 
-static enum err_code write_window(
+static enum err_code commit_write_window(
 	struct db *db, struct window *w, struct commit_row *rows, struct err *err)
 {
 	struct commit *c = db->commit;
@@ -329,7 +330,7 @@ static enum err_code write_window(
 	store_batch_set_identity(c->batch, w->identity);
 	for (struct commit_row *r = rows; r; r = r->next) {
 		store_batch_append(c->batch, r->batch);
-		count_row(&count, r);
+		commit_count_row(&count, r);
 	}
 	count.seq++;
 	buf_clear(&c->value);
@@ -342,16 +343,16 @@ static enum err_code write_window(
 	ship_end(db, w, rc == ERR_OK);
 	if (rc)
 		return rc;
-	expect(c);
+	commit_expect(c);
 	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	head_names_append(db, w, store_batch_copies(c->batch));
-	stored(db, w, &count, rows);
+	commit_stored(db, w, &count, rows);
 	return ERR_OK;
 }
 
 /* ---- failing ---- */
 
-static struct commit_row *take_all(struct commit *c)
+static struct commit_row *commit_take_all(struct commit *c)
 {
 	struct commit_row *rows = c->first;
 
@@ -363,26 +364,26 @@ static struct commit_row *take_all(struct commit *c)
 }
 
 /* Bases of the failed window's rows go to *doubtful, the others' are given back. */
-static void refuse(struct db *db, const struct window *w, struct commit_row *rows, enum err_code rc,
-	const struct err *err, struct given **doubtful)
+static void commit_refuse(struct db *db, const struct window *w, struct commit_row *rows,
+	enum err_code rc, const struct err *err, struct given **doubtful)
 {
 	struct given *others = NULL;
 	struct window *of;
 	size_t bytes = 0;
 
 	for (struct commit_row *r = rows; r; r = r->next)
-		keep_before(r, r->window == w ? doubtful : &others);
-	give_back_all(db, NULL, others);
+		commit_row_keep_before(r, r->window == w ? doubtful : &others);
+	commit_give_back_all(db, NULL, others);
 	for (struct commit_row *r = rows, *next; r; r = next) {
 		next = r->next;
 		of = r->window;
-		bytes += row_done(db, r, rc, err);
+		bytes += commit_row_done(db, r, rc, err);
 		head_unpin_writer(db, of);
 	}
-	give_room(db->commit, bytes);
+	commit_give_room(db->commit, bytes);
 }
 
-static bool is_closing(struct commit *c)
+static bool commit_is_closing(struct commit *c)
 {
 	bool closing;
 
@@ -392,7 +393,7 @@ static bool is_closing(struct commit *c)
 	return closing;
 }
 
-static bool has_room(struct db *db)
+static bool commit_has_room(struct db *db)
 {
 	uint64_t room;
 
@@ -400,7 +401,7 @@ static bool has_room(struct db *db)
 		room >= db->o.free_bytes_reserve;
 }
 
-static void wait_a_little(struct commit *c, int64_t ns)
+static void commit_wait_a_little(struct commit *c, int64_t ns)
 {
 	int64_t until = clock_monotonic_ns() + ns;
 
@@ -410,7 +411,7 @@ static void wait_a_little(struct commit *c, int64_t ns)
 	mutex_unlock(&c->lock);
 }
 
-static void fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc,
+static void commit_fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc,
 	const struct err *why)
 {
 	struct commit *c = db->commit;
@@ -425,18 +426,18 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 	db_set_state(db, DB_FAILED, why);
 	mutex_lock(&c->lock);
 	atomic_fetch_add(&c->generation, 1);
-	queued = take_all(c);
+	queued = commit_take_all(c);
 	cond_broadcast(&c->emptied);
 	mutex_unlock(&c->lock);
-	refuse(db, w, rows, rc, why, &doubtful);
-	refuse(db, NULL, queued, rc, why, NULL);
+	commit_refuse(db, w, rows, rc, why, &doubtful);
+	commit_refuse(db, NULL, queued, rc, why, NULL);
 	/* Until it is open again or the database closes; one try per second at most. */
-	while (!is_closing(c)) {
-		if (has_room(db)) {
+	while (!commit_is_closing(c)) {
+		if (commit_has_room(db)) {
 			if (!(rc = head_reopen(db, w, failed, &err))) {
 				metric_add(&reopened, "ok", 1);
 				log_info("tsdb", "store reopened", LOG_S("store", w->dir));
-				give_back_all(db, w, doubtful);
+				commit_give_back_all(db, w, doubtful);
 				db_set_state(db, DB_READY, NULL);
 				return;
 			}
@@ -444,14 +445,14 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 			log_error("tsdb", "reopening failed", LOG_S("store", w->dir), LOG_E(&err));
 			db_set_state(db, DB_FAILED, &err);
 		}
-		wait_a_little(c, pause);
+		commit_wait_a_little(c, pause);
 		pause = pause * 2 < NS_PER_S ? pause * 2 : NS_PER_S;
 	}
-	give_back_all(db, NULL, doubtful);
+	commit_give_back_all(db, NULL, doubtful);
 }
 
 /* Rows of the list's first window into *rows, in order; the others stay in *rest. */
-static struct window *split(struct commit_row **rest, struct commit_row **rows)
+static struct window *commit_row_split(struct commit_row **rest, struct commit_row **rows)
 {
 	struct window *w = (*rest)->window;
 	struct commit_row **last = rows, **at = rest, *r;
@@ -473,11 +474,11 @@ static void commit_all(struct db *db, struct commit_row *rest)
 {
 	while (rest) {
 		struct commit_row *rows = NULL, *end;
-		struct window *w = split(&rest, &rows);
+		struct window *w = commit_row_split(&rest, &rows);
 		enum err_code rc;
 		struct err err;
 
-		if (!(rc = write_window(db, w, rows, &err)))
+		if (!(rc = commit_write_window(db, w, rows, &err)))
 			continue;
 		for (end = rows; end->next; end = end->next)
 			;
@@ -487,25 +488,25 @@ static void commit_all(struct db *db, struct commit_row *rest)
 		w->pins++;
 		w->writers++;
 		mutex_unlock(&db->lock);
-		fail(db, w, rows, rc, &err);
+		commit_fail(db, w, rows, rc, &err);
 		head_unpin_writer(db, w);
 		return;
 	}
 }
 
 /* Under the lock: waits for a row, then for its group. */
-static void gather(struct commit *c)
+static void commit_gather(struct commit *c)
 {
 	int64_t until;
 
 	while (!c->first && !c->closing)
 		cond_wait(&c->filled, &c->lock);
 	until = clock_monotonic_ns() + GATHER_NS;
-	while (!is_group(c) && cond_wait_until(&c->filled, &c->lock, until))
+	while (!commit_is_group(c) && cond_wait_until(&c->filled, &c->lock, until))
 		;
 }
 
-static void run(void *ctx)
+static void commit_run(void *ctx)
 {
 	struct db *db = ctx;
 	struct commit *c = db->commit;
@@ -513,9 +514,9 @@ static void run(void *ctx)
 
 	for (;;) { /* until closed and empty */
 		mutex_lock(&c->lock);
-		gather(c);
+		commit_gather(c);
 		c->taken_n = c->queued_n;
-		rows = take_all(c);
+		rows = commit_take_all(c);
 		metric_set(&queue_bytes, NULL, (double)c->bytes);
 		mutex_unlock(&c->lock);
 		if (!rows)
@@ -537,7 +538,7 @@ enum err_code commit_open(struct db *db, struct err *err)
 	cond_init(&c->emptied);
 	c->last = &c->first;
 	db->commit = c;
-	return thread_start(&c->thread, "tsdb-commit", run, db, err);
+	return thread_start(&c->thread, "tsdb-commit", commit_run, db, err);
 }
 
 void commit_close(struct db *db)

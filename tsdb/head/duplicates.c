@@ -71,7 +71,7 @@ static bool entries_make(struct entries *e, const struct row_view *v, struct are
 		e->ids.order && e->ids.order_tmp;
 }
 
-static enum err_code translate(
+static enum err_code head_duplicates_translate(
 	struct translation *t, struct entries *e, uint32_t *header, struct err *err)
 {
 	enum err_code rc = translate_header(t, *header, header, err);
@@ -89,8 +89,8 @@ static enum err_code translate(
 }
 
 /* From the epoch in which the row was stored. */
-static enum err_code renumber(struct db *db, const struct duplicate_place *at, uint32_t epoch,
-	struct partition *live, struct entries *e, uint32_t *header, struct err *err)
+static enum err_code head_duplicates_renumber(struct db *db, const struct duplicate_place *at,
+	uint32_t epoch, struct partition *live, struct entries *e, uint32_t *header, struct err *err)
 {
 	struct translation *t = NULL;
 	struct partition *then;
@@ -100,7 +100,7 @@ static enum err_code renumber(struct db *db, const struct duplicate_place *at, u
 		return rc;
 	if (!(rc = partition_need_window(db, then, at->window, err)) &&
 		!(rc = translation_open(then, live, &t, err)))
-		rc = translate(t, e, header, err);
+		rc = head_duplicates_translate(t, e, header, err);
 	translation_close(t);
 	partition_unpin(db, then);
 	return rc;
@@ -132,7 +132,7 @@ enum err_code duplicate_unpack(struct db *db, const struct duplicate_place *at,
 		.links = v.links };
 	out->renumbered = v.epoch != live->epoch;
 	if (!rc && out->renumbered)
-		rc = renumber(db, at, v.epoch, live, &e, &r->header, err);
+		rc = head_duplicates_renumber(db, at, v.epoch, live, &e, &r->header, err);
 	r->stacks = e.stacks;
 	r->label_sets = e.sets;
 	r->values = e.values;

@@ -28,7 +28,7 @@ METRIC_COUNTER(epochs_begun, "epimetheus_tsdb_epochs_begun_total",
 
 /* ---- loading; p->lock is held ---- */
 
-static enum err_code answer(const struct partition_source *s, struct err *err)
+static enum err_code head_epochs_answer(const struct partition_source *s, struct err *err)
 {
 	if (!s->why)
 		return ERR_OK;
@@ -36,14 +36,15 @@ static enum err_code answer(const struct partition_source *s, struct err *err)
 }
 
 /* Keeps the error: it is returned each time. */
-static enum err_code remember(struct partition_source *s, const struct err *why, struct err *err)
+static enum err_code head_epochs_remember(
+	struct partition_source *s, const struct err *why, struct err *err)
 {
 	if (!s->why && (s->why = malloc(sizeof(*s->why))))
 		*s->why = *why;
 	return err_copy(err, why);
 }
 
-static struct store *store_of(struct db *db, const struct window *w, bool *damaged)
+static struct store *head_epochs_store_of(struct db *db, const struct window *w, bool *damaged)
 {
 	struct store *s;
 
@@ -56,8 +57,8 @@ static struct store *store_of(struct db *db, const struct window *w, bool *damag
 
 /* The window's symbols were loaded, all that it has now. A follower's window gets more; their
  * records have numbers above those of the earlier ones. */
-static enum err_code note_loaded(struct partition *p, const struct window *w, uint32_t next,
-	uint64_t followed, struct partition_source **out, struct err *err)
+static enum err_code head_epochs_note_loaded(struct partition *p, const struct window *w,
+	uint32_t next, uint64_t followed, struct partition_source **out, struct err *err)
 {
 	struct partition_source *s = partition_source_of(p, w->number);
 
@@ -70,7 +71,7 @@ static enum err_code note_loaded(struct partition *p, const struct window *w, ui
 	return ERR_OK;
 }
 
-static enum err_code need_window(
+static enum err_code head_epochs_need_window(
 	struct db *db, struct partition *p, struct window *w, struct err *err)
 {
 	uint64_t followed = atomic_load(&w->followed); /* before its symbols are read */
@@ -82,8 +83,8 @@ static enum err_code need_window(
 
 	mutex_assert_held(&p->lock);
 	if (s && s->followed == followed)
-		return answer(s, err);
-	if (!store_of(db, w, &damaged))
+		return head_epochs_answer(s, err);
+	if (!head_epochs_store_of(db, w, &damaged))
 		return err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
 	rc = head_load_symbols(db, w, p, &next, &why);
 	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS)
@@ -96,9 +97,9 @@ static enum err_code need_window(
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
 			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
-	if (note_loaded(p, w, next, followed, &s, err))
+	if (head_epochs_note_loaded(p, w, next, followed, &s, err))
 		return ERR_NOMEM;
-	return rc ? remember(s, &why, err) : answer(s, err);
+	return rc ? head_epochs_remember(s, &why, err) : head_epochs_answer(s, err);
 }
 
 enum err_code partition_need_window(
@@ -107,13 +108,13 @@ enum err_code partition_need_window(
 	enum err_code rc;
 
 	mutex_lock(&p->lock);
-	rc = need_window(db, p, w, err);
+	rc = head_epochs_need_window(db, p, w, err);
 	mutex_unlock(&p->lock);
 	return rc;
 }
 
 /* Pins the windows that have p; malloc'ed. */
-static struct window **windows_of(struct db *db, const struct partition *p, size_t *n)
+static struct window **head_epochs_windows_of(struct db *db, const struct partition *p, size_t *n)
 {
 	struct window **v;
 
@@ -129,7 +130,7 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 	return v;
 }
 
-static void reserve_known(struct db *db, struct partition *p)
+static void head_epochs_reserve_known(struct db *db, struct partition *p)
 {
 	mutex_assert_held(&p->lock);
 	mutex_lock(&db->lock);
@@ -144,7 +145,7 @@ static void reserve_known(struct db *db, struct partition *p)
 }
 
 /* The result of block_load_symbols; lost symbols are an error here. */
-static enum err_code load_stage(
+static enum err_code head_epochs_load_stage(
 	struct db_block *b, uint32_t slot, struct partition *p, enum block_stage stage, struct err *err)
 {
 	uint64_t lost = 0;
@@ -157,7 +158,7 @@ static enum err_code load_stage(
 	return ERR_CORRUPT;
 }
 
-static enum err_code need_block(
+static enum err_code head_epochs_need_block(
 	struct partition *p, struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err)
 {
 	struct partition_source *s = partition_source_of(p, b->number);
@@ -167,11 +168,11 @@ static enum err_code need_block(
 
 	mutex_assert_held(&p->lock);
 	if (s && s->stage >= (uint32_t)stage)
-		return answer(s, err);
+		return head_epochs_answer(s, err);
 	if (!s && resident_of(p)->complete) /* the block was made of what is in memory */
 		return ERR_OK;
 	for (uint32_t at = from; at <= (uint32_t)stage; at++) {
-		one = load_stage(b, slot, p, (enum block_stage)at, &now);
+		one = head_epochs_load_stage(b, slot, p, (enum block_stage)at, &now);
 		if (one && one != ERR_CORRUPT && one != ERR_EXISTS)
 			return err_copy(err, &now);
 		if (one && !rc)
@@ -183,9 +184,9 @@ static enum err_code need_block(
 	s->stage = stage;
 	if (rc) {
 		atomic_store(&p->damaged, true);
-		return remember(s, &why, err);
+		return head_epochs_remember(s, &why, err);
 	}
-	return answer(s, err);
+	return head_epochs_answer(s, err);
 }
 
 enum err_code partition_need_block(struct db *db, struct partition *p, struct db_block *b,
@@ -194,7 +195,7 @@ enum err_code partition_need_block(struct db *db, struct partition *p, struct db
 	enum err_code rc;
 
 	mutex_lock(&p->lock);
-	rc = need_block(p, b, slot, stage, err);
+	rc = head_epochs_need_block(p, b, slot, stage, err);
 	mutex_unlock(&p->lock);
 	return rc;
 }
@@ -216,7 +217,7 @@ struct completing {
 	struct partition *p;
 };
 
-static enum err_code complete_from_block(
+static enum err_code head_epochs_complete_from_block(
 	void *ctx, struct db_block *b, uint32_t slot, struct err *err)
 {
 	const struct completing *c = ctx;
@@ -228,7 +229,7 @@ static enum err_code complete_from_block(
 /* New content gets an id only after all symbols of the epoch are loaded, as it may be there
  * already. job->lock is held, and no partition's lock: blocks that go meanwhile notify all
  * partitions. */
-static enum err_code complete(struct db *db, struct partition *p, struct err *err)
+static enum err_code head_epochs_complete(struct db *db, struct partition *p, struct err *err)
 {
 	struct completing c = { db, p };
 	struct window **windows;
@@ -242,7 +243,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	mutex_unlock(&p->lock);
 	if (done)
 		return ERR_OK;
-	if (!(windows = windows_of(db, p, &n)))
+	if (!(windows = head_epochs_windows_of(db, p, &n)))
 		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
 		/* Damage was logged and counted; new content is compared with the rest. */
@@ -252,10 +253,11 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 		head_unpin(db, windows[i]);
 	}
 	free(windows);
-	if (rc || (rc = blocks_visit_epoch(db, p->id, p->epoch, complete_from_block, &c, err)))
+	if (rc ||
+		(rc = blocks_visit_epoch(db, p->id, p->epoch, head_epochs_complete_from_block, &c, err)))
 		return rc;
 	mutex_lock(&p->lock);
-	reserve_known(db, p);
+	head_epochs_reserve_known(db, p);
 	resident_of(p)->complete = true;
 	mutex_unlock(&p->lock);
 	return ERR_OK;
@@ -263,7 +265,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 
 /* ---- epochs ---- */
 
-static enum err_code new_epoch(
+static enum err_code head_epochs_new_epoch(
 	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -291,14 +293,15 @@ enum err_code partition_new_epoch(
 	enum err_code rc;
 
 	mutex_lock(&job->lock);
-	rc = new_epoch(db, job, out, err);
+	rc = head_epochs_new_epoch(db, job, out, err);
 	mutex_unlock(&job->lock);
 	return rc;
 }
 
 /* The reason for a new window to begin an epoch; NULL: there is none. before: the window that had p
  * last, or NULL. */
-static const char *why_new(struct db *db, struct partition *p, const struct window *before)
+static const char *head_epochs_why_new(
+	struct db *db, struct partition *p, const struct window *before)
 {
 	const char *why = NULL;
 	const struct stored_symbols *m;
@@ -322,7 +325,7 @@ static const char *why_new(struct db *db, struct partition *p, const struct wind
 
 /* The live partition, pinned by the job and once more for the caller; begun or loaded if there is
  * none. */
-static enum err_code live_of(
+static enum err_code head_epochs_live_of(
 	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
 	struct partition *p = NULL;
@@ -335,7 +338,7 @@ static enum err_code live_of(
 	if ((p = job->live))
 		resident_of(p)->pins++;
 	mutex_unlock(&db->lock);
-	if (!p && !rc && !(rc = new_epoch(db, job, &p, err))) {
+	if (!p && !rc && !(rc = head_epochs_new_epoch(db, job, &p, err))) {
 		mutex_lock(&db->lock);
 		job->live = p;
 		job->live_epoch = p->epoch;
@@ -350,10 +353,10 @@ static enum err_code live_of(
  * The same, but not one whose symbols would have to be read in a bucket before it gets new content:
  * rows are taken whether the bucket answers or not. That happens once after a start.
  */
-static enum err_code live_here(
+static enum err_code head_epochs_live_here(
 	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
-	enum err_code rc = live_of(db, job, out, err);
+	enum err_code rc = head_epochs_live_of(db, job, out, err);
 	bool done;
 
 	if (rc)
@@ -365,7 +368,7 @@ static enum err_code live_here(
 		return ERR_OK;
 	partition_unpin(db, *out);
 	epoch_end(db, job);
-	if ((rc = live_of(db, job, out, err)))
+	if ((rc = head_epochs_live_of(db, job, out, err)))
 		return rc;
 	metric_add(&epochs_begun, "bucket", 1);
 	log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", (*out)->epoch),
@@ -398,8 +401,8 @@ static struct window *window_before(
 }
 
 /* The live partition for a row in this window, pinned; first: the window has none of the job. */
-static enum err_code choose(struct db *db, struct window *w, struct job *job, bool first,
-	struct partition **out, struct err *err)
+static enum err_code head_epochs_choose(struct db *db, struct window *w, struct job *job,
+	bool first, struct partition **out, struct err *err)
 {
 	struct partition *p, *next;
 	struct window *before;
@@ -409,7 +412,7 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	bool newest;
 
 	mutex_assert_held(&job->lock);
-	if ((rc = live_here(db, job, &p, err)))
+	if ((rc = head_epochs_live_here(db, job, &p, err)))
 		return rc;
 	*out = p;
 	if (!first)
@@ -417,15 +420,15 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	before = window_before(db, w, job, &newest);
 	/* A late row in an old window does not end the epoch that newer ones are in. After a
 	 * restart what is used is known once it is loaded. */
-	if (newest && !(rc = complete(db, p, err)))
-		why = why_new(db, p, before);
+	if (newest && !(rc = head_epochs_complete(db, p, err)))
+		why = head_epochs_why_new(db, p, before);
 	if (before)
 		head_unpin(db, before);
 	if (rc) {
 		partition_unpin(db, p);
 		return rc;
 	}
-	if (why && new_epoch(db, job, &next, &failed)) {
+	if (why && head_epochs_new_epoch(db, job, &next, &failed)) {
 		log_warn("tsdb", "no new epoch", LOG_S("reason", why), LOG_E(&failed));
 		why = NULL;
 	}
@@ -446,7 +449,8 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 }
 
 /* The window is empty, so the table lacks none of its symbols. */
-static enum err_code note_fresh(struct partition *p, const struct window *w, struct err *err)
+static enum err_code head_epochs_note_fresh(
+	struct partition *p, const struct window *w, struct err *err)
 {
 	struct partition_source *s;
 	enum err_code rc = ERR_OK;
@@ -474,7 +478,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	mutex_lock(&db->lock);
 	first = !window_has_job_locked(w, job);
 	mutex_unlock(&db->lock);
-	if ((rc = choose(db, w, job, first, &p, err)))
+	if ((rc = head_epochs_choose(db, w, job, first, &p, err)))
 		return rc;
 	/* The live one has a separate pin, and the window keeps it from ending. */
 	mutex_lock(&db->lock);
@@ -484,7 +488,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	if (!e)
 		return err_nomem(err, "window");
 	*out = p;
-	if (fresh && (rc = note_fresh(p, w, err)))
+	if (fresh && (rc = head_epochs_note_fresh(p, w, err)))
 		return rc;
-	return complete(db, p, err);
+	return head_epochs_complete(db, p, err);
 }

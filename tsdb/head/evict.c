@@ -32,7 +32,7 @@ METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
 METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
 	"Times a job's table of symbols ended for want of memory.", NULL);
 
-static bool in_head(const struct db *db, const struct partition *p)
+static bool evict_in_head(const struct db *db, const struct partition *p)
 {
 	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
@@ -43,7 +43,7 @@ static bool in_head(const struct db *db, const struct partition *p)
 
 /* The partition that was unused for the longest time, among those that are not needed. A live one
  * that no window has comes first: its job's next row begins an epoch. db->lock is held. */
-static struct partition *idle(struct db *db)
+static struct partition *evict_idle(struct db *db)
 {
 	struct partition *oldest = NULL;
 
@@ -53,7 +53,7 @@ static struct partition *idle(struct db *db)
 
 		if (!p || atomic_load(&resident_of(p)->bases))
 			continue;
-		if (resident_of(p)->pins == 1 && resident_of(p)->job->live == p && !in_head(db, p)) {
+		if (resident_of(p)->pins == 1 && resident_of(p)->job->live == p && !evict_in_head(db, p)) {
 			resident_of(p)->job->live = NULL;
 			resident_of(p)->job->live_epoch = SYM_NONE;
 			resident_of(p)->pins = 0;
@@ -66,7 +66,7 @@ static struct partition *idle(struct db *db)
 	return oldest;
 }
 
-static void forget(struct db *db, struct partition *p)
+static void evict_forget(struct db *db, struct partition *p)
 {
 	struct partition **at = &resident_of(p)->job->partitions;
 
@@ -78,13 +78,13 @@ static void forget(struct db *db, struct partition *p)
 	job_know_ids(resident_of(p)->job, p->epoch, p->next);
 }
 
-static bool is_used(const struct partition *p)
+static bool evict_is_used(const struct partition *p)
 {
 	return resident_of(p)->pins || atomic_load(&resident_of(p)->bases);
 }
 
 /* The number of those that went. */
-static unsigned evict(struct db *db)
+static unsigned evict_evict(struct db *db)
 {
 	struct partition *gone = NULL, *p;
 	uint64_t bytes = 0, used = 0;
@@ -95,11 +95,11 @@ static unsigned evict(struct db *db)
 		if (!(p = db->partitions[i]))
 			continue;
 		bytes += atomic_load(&p->bytes);
-		used += is_used(p) ? atomic_load(&p->bytes) : 0;
+		used += evict_is_used(p) ? atomic_load(&p->bytes) : 0;
 	}
 	atomic_store(&db->symbol_used_bytes, used);
-	while (bytes > db->o.symbols_bytes && (p = idle(db))) {
-		forget(db, p);
+	while (bytes > db->o.symbols_bytes && (p = evict_idle(db))) {
+		evict_forget(db, p);
 		bytes -= atomic_load(&p->bytes);
 		resident_of(p)->next_of_job = gone;
 		gone = p;
@@ -117,13 +117,13 @@ static unsigned evict(struct db *db)
 
 void partitions_evict(struct db *db)
 {
-	evict(db);
+	evict_evict(db);
 }
 
 /* ---- ending epochs ---- */
 
 /* No new content will be made in it, so the maps that find content are freed. */
-static void freeze(struct partition *p)
+static void evict_freeze(struct partition *p)
 {
 	size_t bytes = leafcache_bytes(&p->leaves);
 
@@ -151,7 +151,7 @@ void epoch_end(struct db *db, struct job *job)
 	if (!p)
 		return;
 	mutex_lock(&p->lock);
-	freeze(p);
+	evict_freeze(p);
 	mutex_unlock(&p->lock);
 	partition_unpin(db, p);
 }
@@ -166,7 +166,7 @@ void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
 }
 
 /* Bytes that an end of its epoch would free; 0 if that is not worth it. */
-static size_t worth(const struct db *db, const struct partition *p)
+static size_t evict_worth(const struct db *db, const struct partition *p)
 {
 	size_t settled = atomic_load(&resident_of(p)->settled_bytes), bytes = atomic_load(&p->bytes),
 		   grown = bytes > settled ? bytes - settled : 0;
@@ -181,7 +181,7 @@ static size_t worth(const struct db *db, const struct partition *p)
 		0;
 }
 
-static struct job *worth_most(struct db *db)
+static struct job *evict_worth_most(struct db *db)
 {
 	const struct partition *best = NULL, *p;
 	uint64_t live = 0, waiting = 0;
@@ -197,7 +197,7 @@ static struct job *worth_most(struct db *db)
 			continue;
 		}
 		live += atomic_load(&p->bytes);
-		if ((this = worth(db, p)) > most) {
+		if ((this = evict_worth(db, p)) > most) {
 			most = this;
 			best = p;
 		}
@@ -211,9 +211,9 @@ static struct job *worth_most(struct db *db)
 void partitions_bound(struct db *db)
 {
 	struct job *job;
-	unsigned gone = evict(db);
+	unsigned gone = evict_evict(db);
 
-	for (unsigned n = 0; n < ENDS_MAX && (job = worth_most(db)); n++) {
+	for (unsigned n = 0; n < ENDS_MAX && (job = evict_worth_most(db)); n++) {
 		mutex_lock(&job->lock);
 		epoch_end(db, job);
 		mutex_unlock(&job->lock);
@@ -221,6 +221,6 @@ void partitions_bound(struct db *db)
 	}
 	/* Tables lie between others, so malloc keeps their pages. Measured with 500 targets: a
 	 * millisecond, and a fifteenth of all memory. */
-	if (gone + evict(db))
+	if (gone + evict_evict(db))
 		heap_trim();
 }

@@ -16,7 +16,7 @@
  * another can be made beside it.
  */
 
-static void raise(_Atomic int64_t *to, int64_t v)
+static void follow_raise(_Atomic int64_t *to, int64_t v)
 {
 	int64_t is = atomic_load(to);
 
@@ -25,7 +25,7 @@ static void raise(_Atomic int64_t *to, int64_t v)
 }
 
 /* This thread alone changes the list. */
-static struct window *find(struct db *db, int64_t start_ns)
+static struct window *follow_find(struct db *db, int64_t start_ns)
 {
 	struct window *w = NULL;
 
@@ -39,7 +39,7 @@ static struct window *find(struct db *db, int64_t start_ns)
 
 uint64_t head_followed(struct db *db, int64_t start_ns, uint64_t identity)
 {
-	const struct window *w = find(db, start_ns);
+	const struct window *w = follow_find(db, start_ns);
 
 	return w && w->identity == identity && !w->follow_failed ? w->count.seq : 0;
 }
@@ -47,7 +47,7 @@ uint64_t head_followed(struct db *db, int64_t start_ns, uint64_t identity)
 /* ---- windows that go ---- */
 
 /* One that left the list and has no users; NULL: there is none. */
-static struct window *take_unused(struct db *db)
+static struct window *follow_take_unused(struct db *db)
 {
 	struct window **at = &db->dropping, *w;
 
@@ -60,7 +60,7 @@ static struct window *take_unused(struct db *db)
 	return w;
 }
 
-static void free_window(struct db *db, struct window *w)
+static void follow_free_window(struct db *db, struct window *w)
 {
 	struct partition *p;
 	struct err err;
@@ -84,15 +84,15 @@ void head_follow_sweep(struct db *db)
 	struct window *w;
 	bool any = false;
 
-	for (; (w = take_unused(db)); any = true)
-		free_window(db, w);
+	for (; (w = follow_take_unused(db)); any = true)
+		follow_free_window(db, w);
 	if (any)
 		db_retire_series(db);
 }
 
 void head_follow_drop(struct db *db, int64_t start_ns, uint64_t identity)
 {
-	struct window *w = find(db, start_ns);
+	struct window *w = follow_find(db, start_ns);
 
 	if (w && w->identity == identity) {
 		mutex_lock(&db->lock);
@@ -104,7 +104,7 @@ void head_follow_drop(struct db *db, int64_t start_ns, uint64_t identity)
 
 /* ---- deleted ranges ---- */
 
-static enum err_code set_deleted(
+static enum err_code follow_set_deleted(
 	struct db *db, struct window *w, const struct deleted_range *v, size_t n, struct err *err)
 {
 	struct deleted_range *copy = calloc(n + 1, sizeof(*copy));
@@ -126,7 +126,7 @@ static enum err_code set_deleted(
 	return ERR_OK;
 }
 
-static bool same_ranges(struct deleted a, struct deleted b)
+static bool follow_same_ranges(struct deleted a, struct deleted b)
 {
 	bool same = a.n == b.n;
 
@@ -136,7 +136,7 @@ static bool same_ranges(struct deleted a, struct deleted b)
 	return same;
 }
 
-static enum err_code read_deleted(
+static enum err_code follow_read_deleted(
 	struct db *db, struct window *w, struct str bytes, struct err *err)
 {
 	char of[DELETED_OF_MAX];
@@ -147,8 +147,8 @@ static enum err_code read_deleted(
 		return ERR_OK;
 	if ((rc = deleted_decode(bytes, "deleted ranges", window_deleted_of(w->start_ns, of), &d, err)))
 		return rc;
-	if (!same_ranges(d, (struct deleted){ w->deleted, w->deleted_n }))
-		rc = set_deleted(db, w, d.v, d.n, err);
+	if (!follow_same_ranges(d, (struct deleted){ w->deleted, w->deleted_n }))
+		rc = follow_set_deleted(db, w, d.v, d.n, err);
 	deleted_release(d.v);
 	return rc;
 }
@@ -156,16 +156,16 @@ static enum err_code read_deleted(
 enum err_code head_follow_deleted(
 	struct db *db, int64_t start_ns, uint64_t identity, struct str bytes, struct err *err)
 {
-	struct window *w = find(db, start_ns);
+	struct window *w = follow_find(db, start_ns);
 
 	if (!w || w->identity != identity)
 		return err_set(err, ERR_NOT_FOUND, "window %" PRId64 " is not followed", start_ns);
-	return read_deleted(db, w, bytes, err);
+	return follow_read_deleted(db, w, bytes, err);
 }
 
 /* ---- segments ---- */
 
-static enum err_code put(
+static enum err_code follow_put(
 	struct db *db, struct window *w, const struct segment *of, struct str bytes, struct err *err)
 {
 	struct segment_put p = { .store = w->store, .of = *of, .seq = w->count.seq, .db = db };
@@ -180,7 +180,7 @@ static enum err_code put(
 	}
 	if (!rc) {
 		/* Symbols of rows to come can be loaded from now on, and counts are not whole. */
-		raise(&db->queued_max_ns, p.count.max_ns);
+		follow_raise(&db->queued_max_ns, p.count.max_ns);
 		atomic_fetch_add(&w->followed, 1);
 		rc = segment_put_rows(&p, bytes, err);
 	}
@@ -189,13 +189,13 @@ static enum err_code put(
 		w->count = p.count;
 		w->links |= p.links;
 		mutex_unlock(&db->lock);
-		raise(&db->max_ts_ns, p.count.max_ns);
+		follow_raise(&db->max_ts_ns, p.count.max_ns);
 	}
 	segment_put_release(&p);
 	return rc;
 }
 
-static enum err_code make_store(struct db *db, struct window *w, struct err *err)
+static enum err_code follow_make_store(struct db *db, struct window *w, struct err *err)
 {
 	char *dir = NULL;
 	enum err_code rc;
@@ -211,11 +211,12 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 }
 
 /* Takes the place of `old`, if there is one. */
-static enum err_code publish(struct db *db, struct window *w, struct window *old, struct err *err)
+static enum err_code follow_publish(
+	struct db *db, struct window *w, struct window *old, struct err *err)
 {
 	enum err_code rc;
 
-	if (old && (rc = set_deleted(db, w, old->deleted, old->deleted_n, err)))
+	if (old && (rc = follow_set_deleted(db, w, old->deleted, old->deleted_n, err)))
 		return rc;
 	mutex_lock(&db->lock);
 	if (!windows_reserve_locked(db)) {
@@ -229,7 +230,7 @@ static enum err_code publish(struct db *db, struct window *w, struct window *old
 	return ERR_OK;
 }
 
-static enum err_code make_window(struct db *db, const struct segment *of, struct window *old,
+static enum err_code follow_make_window(struct db *db, const struct segment *of, struct window *old,
 	struct str bytes, struct str deleted, struct err *err)
 {
 	struct window *w = window_new(db, of->start_ns, of->end_ns);
@@ -239,11 +240,11 @@ static enum err_code make_window(struct db *db, const struct segment *of, struct
 		return err_nomem(err, "window");
 	w->identity = of->identity;
 	w->sealed = true;
-	if ((rc = make_store(db, w, err)) || (rc = put(db, w, of, bytes, err)) ||
-		(rc = publish(db, w, old, err)) || (rc = read_deleted(db, w, deleted, err))) {
-		if (find(db, of->start_ns) == w)
+	if ((rc = follow_make_store(db, w, err)) || (rc = follow_put(db, w, of, bytes, err)) ||
+		(rc = follow_publish(db, w, old, err)) || (rc = follow_read_deleted(db, w, deleted, err))) {
+		if (follow_find(db, of->start_ns) == w)
 			return rc; /* it is there, without its deleted ranges */
-		free_window(db, w);
+		follow_free_window(db, w);
 		db_retire_series(db); /* those that it alone has */
 	}
 	return rc;
@@ -252,7 +253,7 @@ static enum err_code make_window(struct db *db, const struct segment *of, struct
 enum err_code head_follow(
 	struct db *db, const struct segment *of, struct str bytes, struct str deleted, struct err *err)
 {
-	struct window *w = find(db, of->start_ns);
+	struct window *w = follow_find(db, of->start_ns);
 	bool same = w && w->identity == of->identity && !w->follow_failed;
 	uint64_t seq = same ? w->count.seq : 0;
 	enum err_code rc;
@@ -260,16 +261,16 @@ enum err_code head_follow(
 	assert(db->o.follower);
 	head_follow_sweep(db);
 	if (same && of->last <= seq) {
-		rc = read_deleted(db, w, deleted, err);
+		rc = follow_read_deleted(db, w, deleted, err);
 	} else if (of->first > seq + 1) {
 		rc = err_set(err, ERR_NOT_FOUND, "batch %" PRIu64 " is missing", seq + 1);
 	} else if (same && (of->first > 1 || !seq)) {
-		if (!(rc = read_deleted(db, w, deleted, err)))
-			rc = put(db, w, of, bytes, err);
+		if (!(rc = follow_read_deleted(db, w, deleted, err)))
+			rc = follow_put(db, w, of, bytes, err);
 		/* LevelDB takes no more after a write that failed. */
 		w->follow_failed = rc == ERR_IO;
 	} else {
-		rc = make_window(db, of, w, bytes, deleted, err);
+		rc = follow_make_window(db, of, w, bytes, deleted, err);
 		head_follow_sweep(db);
 	}
 	return rc ? err_wrap(err, rc, "follow window %" PRId64, of->start_ns / NS_PER_S) : ERR_OK;

@@ -58,21 +58,21 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 }
 
 /* No other window's, of this directory or another. */
-static uint64_t new_identity(const struct window *w)
+static uint64_t head_new_identity(const struct window *w)
 {
 	uint64_t v = 0;
 
 	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
-		v = hash_u64((uint64_t)clock_now_ns() ^ hash_u64((uint64_t)w->start_ns));
+		v = map_hash_u64((uint64_t)clock_now_ns() ^ map_hash_u64((uint64_t)w->start_ns));
 	return v ? v : 1;
 }
 
-static enum err_code make_store(struct db *db, struct window *w, struct err *err)
+static enum err_code head_make_store(struct db *db, struct window *w, struct err *err)
 {
 	struct fs *fs = db->o.fs;
 	enum err_code rc;
 
-	w->identity = new_identity(w);
+	w->identity = head_new_identity(w);
 	/* A directory of that name would be one that was not read at start. */
 	if ((fs_exists(w->dir) &&
 			((rc = inventory_sync_drop_unread(db, w->start_ns, err)) ||
@@ -89,7 +89,7 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 
 /* db->lock is held, and let go while the disk works: one window is made at a time, and rows of
  * other windows do not wait for it. */
-static enum err_code create_window(
+static enum err_code head_create_window(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	struct window *w;
@@ -102,7 +102,7 @@ static enum err_code create_window(
 	assert(w->start_ns < ts_ns && ts_ns <= w->end_ns);
 	db->creating = true;
 	mutex_unlock(&db->lock);
-	if ((rc = make_store(db, w, err))) {
+	if ((rc = head_make_store(db, w, err))) {
 		window_free(db, w);
 		w = NULL;
 	}
@@ -124,7 +124,7 @@ static enum err_code create_window(
 	return rc;
 }
 
-static enum err_code too_old(int64_t ts_ns, struct err *err)
+static enum err_code head_too_old(int64_t ts_ns, struct err *err)
 {
 	struct buf t = { 0 };
 	enum err_code rc;
@@ -137,7 +137,8 @@ static enum err_code too_old(int64_t ts_ns, struct err *err)
 }
 
 /* *out NULL: there is none yet. */
-static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+static enum err_code head_find_window(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	mutex_assert_held(&db->lock);
 	*out = NULL;
@@ -147,9 +148,9 @@ static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **o
 	/* Its directory is still in use, so no other window can be made there. */
 	for (const struct window *d = db->dropping; d && !*out; d = d->next_dropping)
 		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
-			return too_old(ts_ns, err);
+			return head_too_old(ts_ns, err);
 	if (*out && (*out)->sealed)
-		return too_old(ts_ns, err);
+		return head_too_old(ts_ns, err);
 	if (*out && (*out)->draining)
 		return err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
 	if (*out && (*out)->shadow)
@@ -163,9 +164,9 @@ enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct
 	enum err_code rc;
 
 	mutex_lock(&db->lock);
-	while (!(rc = find_window(db, ts_ns, &w, err)) && !w) {
+	while (!(rc = head_find_window(db, ts_ns, &w, err)) && !w) {
 		if (!db->creating) {
-			rc = create_window(db, ts_ns, &w, err);
+			rc = head_create_window(db, ts_ns, &w, err);
 			break;
 		}
 		cond_wait(&db->changed, &db->lock);
@@ -206,7 +207,7 @@ void head_unpin_writers(struct db *db, struct window *w, unsigned n)
 /* ---- dropping ---- */
 
 /* Takes it off the list of windows being dropped, once no deletion uses it. */
-static void forget_dropping(struct db *db, const struct window *w)
+static void head_forget_dropping(struct db *db, const struct window *w)
 {
 	struct window **at = &db->dropping;
 
@@ -222,7 +223,7 @@ static void forget_dropping(struct db *db, const struct window *w)
 
 /* A window that was not read since the start may have ids that are not known yet. Ended epochs give
  * no new ids. */
-static void know_ids(struct db *db, struct window *w)
+static void head_know_ids(struct db *db, struct window *w)
 {
 	struct partition *p;
 	struct job *job;
@@ -248,13 +249,13 @@ static void know_ids(struct db *db, struct window *w)
 }
 
 /* Its ids must not get another meaning, and nothing is kept for it. */
-static void forget_symbols(struct db *db, struct window *w)
+static void head_forget_symbols(struct db *db, struct window *w)
 {
 	struct partition *p;
 	struct err err;
 	uint32_t at = 0;
 
-	know_ids(db, w);
+	head_know_ids(db, w);
 	if (ids_save(db, &err))
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	while ((p = partition_next(db, &at))) {
@@ -276,7 +277,7 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	mutex_unlock(&db->lock);
 	if (in_use) /* Closing frees it; its files go after the next start. */
 		return;
-	forget_symbols(db, w);
+	head_forget_symbols(db, w);
 	store_close(w->store);
 	w->store = NULL;
 	/* If the disk does not remove the files, the window stays in the list and its series keep
@@ -286,13 +287,13 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
 	ship_leave(db, w);
-	forget_dropping(db, w);
+	head_forget_dropping(db, w);
 	window_free(db, w);
 	db_retire_series(db);
 }
 
 /* A window that is made meanwhile may be older. */
-static enum err_code take_oldest(struct db *db, struct window **out, struct err *err)
+static enum err_code head_take_oldest(struct db *db, struct window **out, struct err *err)
 {
 	enum err_code rc;
 
@@ -316,7 +317,7 @@ enum err_code head_drop_oldest(struct db *db, const char *why, struct err *err)
 	int64_t start_ns;
 
 	mutex_lock(&db->blocks_files);
-	rc = take_oldest(db, &w, err);
+	rc = head_take_oldest(db, &w, err);
 	mutex_unlock(&db->blocks_files);
 	if (rc)
 		return rc;

@@ -17,19 +17,19 @@
 METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
 	"Acknowledged rows that were missing when looked for.", NULL);
 
-struct counting {
+struct head_check_counting {
 	struct db *db;
 	struct window *w;
 	struct window_found *found;
 };
 
-static void bad(struct counting *c, const struct err *why)
+static void head_check_bad(struct head_check_counting *c, const struct err *why)
 {
 	if (!c->found->bad++)
 		c->found->first = *why;
 }
 
-static void count_time(struct counting *c, uint32_t series, int64_t ts)
+static void head_check_count_time(struct head_check_counting *c, uint32_t series, int64_t ts)
 {
 	struct window_count *n = &c->found->count;
 
@@ -45,7 +45,7 @@ static void count_time(struct counting *c, uint32_t series, int64_t ts)
 }
 
 /* False: it is of another window, or not such a key. */
-static bool count_record(struct counting *c, char kind, struct str key)
+static bool head_check_count_record(struct head_check_counting *c, char kind, struct str key)
 {
 	struct window_count *n = &c->found->count;
 	bool number = kind == KEY_NUMBER;
@@ -60,13 +60,14 @@ static bool count_record(struct counting *c, char kind, struct str key)
 		return false;
 	if (ts <= c->w->start_ns || ts > c->w->end_ns)
 		return false;
-	count_time(c, series, ts);
+	head_check_count_time(c, series, ts);
 	n->rows += !number;
 	n->numbers += number;
 	return true;
 }
 
-static enum err_code count_kind(struct counting *c, char kind, struct err *err)
+static enum err_code head_check_count_kind(
+	struct head_check_counting *c, char kind, struct err *err)
 {
 	struct store_iter *it = store_iter_open(c->w->store, NULL);
 	struct str key, value;
@@ -79,14 +80,14 @@ static enum err_code count_kind(struct counting *c, char kind, struct err *err)
 		if (!key.len || key.ptr[0] != kind)
 			break;
 		if (store_iter_value(it, &value, &why)) {
-			bad(c, &why);
-		} else if (!count_record(c, kind, key)) {
+			head_check_bad(c, &why);
+		} else if (!head_check_count_record(c, kind, key)) {
 			err_set(&why, ERR_CORRUPT, "store %s: a record of another window", c->w->dir);
-			bad(c, &why);
+			head_check_bad(c, &why);
 		}
 	}
 	if (store_iter_status(it, &why))
-		bad(c, &why);
+		head_check_bad(c, &why);
 	store_iter_close(it);
 	return ERR_OK;
 }
@@ -94,16 +95,17 @@ static enum err_code count_kind(struct counting *c, char kind, struct err *err)
 enum err_code head_recount(
 	struct db *db, struct window *w, struct window_found *out, struct err *err)
 {
-	struct counting c = { db, w, out };
+	struct head_check_counting c = { db, w, out };
 	enum err_code rc;
 
 	*out = (struct window_found){ .count = { .seq = w->count.seq, .samples = w->count.samples } };
-	if (!(rc = count_kind(&c, 'r', err)) && !(rc = count_kind(&c, KEY_NUMBER, err)))
-		rc = count_kind(&c, 'y', err);
+	if (!(rc = head_check_count_kind(&c, 'r', err)) &&
+		!(rc = head_check_count_kind(&c, KEY_NUMBER, err)))
+		rc = head_check_count_kind(&c, 'y', err);
 	return rc;
 }
 
-static bool tell(struct db *db, struct window *w, enum loss_what what, const char *where,
+static bool head_check_tell(struct db *db, struct window *w, enum loss_what what, const char *where,
 	uint64_t acked, uint64_t found, const char *things, const struct err *why)
 {
 	struct err text = *why;
@@ -128,11 +130,11 @@ bool head_tell_lost(struct db *db, struct window *w, const struct window_count *
 		return false;
 	if (acked->rows > n->rows)
 		metric_add(&lost_rows, NULL, (double)(acked->rows - n->rows));
-	lost |= tell(db, w, LOSS_PROFILES, where, acked->rows, n->rows, "profiles", why);
+	lost |= head_check_tell(db, w, LOSS_PROFILES, where, acked->rows, n->rows, "profiles", why);
 	if (!rows_only) {
-		lost |= tell(db, w, LOSS_NUMBERS, where, acked->numbers, n->numbers,
+		lost |= head_check_tell(db, w, LOSS_NUMBERS, where, acked->numbers, n->numbers,
 			"values of numeric series", why);
-		lost |= tell(db, w, LOSS_SYMBOLS, where, acked->symbols, n->symbols,
+		lost |= head_check_tell(db, w, LOSS_SYMBOLS, where, acked->symbols, n->symbols,
 			"records of names of frames", why);
 	}
 	if (found->homeless) {

@@ -18,7 +18,7 @@
 
 /* ---- head_mark.c: what was acknowledged ---- */
 
-struct mark {
+struct head_mark {
 	bool there;
 	bool whole; /* it can be read; the rest is 0 else */
 	bool rows_only; /* of an earlier version: only batches and rows are known */
@@ -26,13 +26,13 @@ struct mark {
 	struct window_count count;
 };
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
-void head_read_mark(const struct window *w, struct mark *out);
+void head_read_mark(const struct window *w, struct head_mark *out);
 /* The same from the file's bytes. False: they are damaged. */
-bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out);
+bool head_parse_mark(int64_t start_ns, struct str bytes, struct head_mark *out);
 
 /* ---- head_names.c: small records, a second time ---- */
 
-struct name {
+struct head_name {
 	struct str key, record; /* the record has its checksum */
 };
 struct names_file {
@@ -51,11 +51,11 @@ MUST_CHECK enum err_code head_names_read(
 MUST_CHECK enum err_code head_names_parse(
 	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err);
 void head_names_release(struct names_file *n);
-struct name head_names_at(const struct names_file *n, size_t i);
+struct head_name head_names_at(const struct names_file *n, size_t i);
 /* The first record of the kind, or of a later one; n: there is none. */
 size_t head_names_first(const struct names_file *n, char kind);
 /* False: it has none. */
-bool head_names_find(const struct names_file *n, struct str key, struct name *out);
+bool head_names_find(const struct names_file *n, struct str key, struct head_name *out);
 /* Records that the store has from now on, as store_batch_copies gives them. For the commit thread,
  * or while the window has no other user. */
 void head_names_append(struct db *db, struct window *w, struct str copies);
@@ -109,7 +109,7 @@ MUST_CHECK enum err_code head_reserve_ids(
 
 /* Facts about a window that is being opened. */
 struct window_opening {
-	struct mark mark;
+	struct head_mark mark;
 	struct names_file names;
 	bool names_same; /* as its store */
 	bool damaged; /* its store was repaired, or something in it cannot be read */

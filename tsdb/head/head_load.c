@@ -26,7 +26,7 @@ struct key key_of(char kind)
 	return (struct key){ { kind }, 1 };
 }
 
-static void put_be32(char *to, uint32_t v)
+static void head_load_put_be32(char *to, uint32_t v)
 {
 	for (unsigned i = 0; i < 4; i++)
 		to[i] = (char)(v >> (24 - 8 * i));
@@ -36,7 +36,7 @@ struct key key_u32(char kind, uint32_t id)
 {
 	struct key k = { { kind }, 5 };
 
-	put_be32(k.bytes + 1, id);
+	head_load_put_be32(k.bytes + 1, id);
 	return k;
 }
 
@@ -44,8 +44,8 @@ struct key key_u32_u32(char kind, uint32_t a, uint32_t b)
 {
 	struct key k = { { kind }, 9 };
 
-	put_be32(k.bytes + 1, a);
-	put_be32(k.bytes + 5, b);
+	head_load_put_be32(k.bytes + 1, a);
+	head_load_put_be32(k.bytes + 5, b);
 	return k;
 }
 
@@ -53,9 +53,9 @@ struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c)
 {
 	struct key k = { { kind }, 13 };
 
-	put_be32(k.bytes + 1, a);
-	put_be32(k.bytes + 5, b);
-	put_be32(k.bytes + 9, c);
+	head_load_put_be32(k.bytes + 1, a);
+	head_load_put_be32(k.bytes + 5, b);
+	head_load_put_be32(k.bytes + 9, c);
 	return k;
 }
 
@@ -63,9 +63,9 @@ struct key key_row(uint32_t series, int64_t ts_ns)
 {
 	struct key k = { { 'r' }, 13 };
 
-	put_be32(k.bytes + 1, series);
-	put_be32(k.bytes + 5, (uint32_t)((uint64_t)ts_ns >> 32));
-	put_be32(k.bytes + 9, (uint32_t)ts_ns);
+	head_load_put_be32(k.bytes + 1, series);
+	head_load_put_be32(k.bytes + 5, (uint32_t)((uint64_t)ts_ns >> 32));
+	head_load_put_be32(k.bytes + 9, (uint32_t)ts_ns);
 	return k;
 }
 
@@ -206,7 +206,7 @@ struct head_loading {
 	struct err first; /* why the first of them was lost */
 };
 
-static void lost(struct head_loading *l, const struct err *why)
+static void head_load_lost(struct head_loading *l, const struct err *why)
 {
 	if (!l->bad_records++)
 		l->first = *why;
@@ -229,7 +229,7 @@ static enum err_code load_job(
 }
 
 /* The job of a series; the job's record says the same and more, if it can be read. */
-static enum err_code job_of(struct head_loading *l, uint32_t id, uint32_t epoch,
+static enum err_code head_load_job_of(struct head_loading *l, uint32_t id, uint32_t epoch,
 	struct labels labels, struct job **out, struct err *err)
 {
 	enum err_code rc;
@@ -249,7 +249,7 @@ static enum err_code job_of(struct head_loading *l, uint32_t id, uint32_t epoch,
 	return ERR_OK;
 }
 
-static enum err_code add_batch(struct head_loading *l, struct err *err)
+static enum err_code head_load_add_batch(struct head_loading *l, struct err *err)
 {
 	enum err_code rc = series_add_stored(l->db->series, l->batch, l->batch_n, err);
 
@@ -269,11 +269,11 @@ static enum err_code add_batch(struct head_loading *l, struct err *err)
 }
 
 /* The labels live in l->scratch until the batch is added. */
-static enum err_code add_series(
+static enum err_code head_load_add_series(
 	struct head_loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
 {
 	l->batch[l->batch_n++] = (struct series_stored){ labels, job, id };
-	return l->batch_n == SERIES_TOGETHER ? add_batch(l, err) : ERR_OK;
+	return l->batch_n == SERIES_TOGETHER ? head_load_add_batch(l, err) : ERR_OK;
 }
 
 static enum err_code load_series(
@@ -290,9 +290,9 @@ static enum err_code load_series(
 	epoch = cursor_u32(&in);
 	if (in.bad || epoch == SYM_NONE)
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
-	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
+	if ((rc = head_load_job_of(l, job_id, epoch, labels, &job, err)))
 		return rc;
-	return add_series(l, id, labels, job, err);
+	return head_load_add_series(l, id, labels, job, err);
 }
 
 static enum err_code load_number_series(
@@ -304,7 +304,7 @@ static enum err_code load_number_series(
 
 	if (k.bad || labels_decode(&l->scratch, &in, &labels, NULL) || in.bad)
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
-	return add_series(l, id, labels, NULL, err);
+	return head_load_add_series(l, id, labels, NULL, err);
 }
 
 static enum err_code load_types(
@@ -334,13 +334,13 @@ typedef enum err_code (*load_fn)(
 	struct head_loading *l, struct str key, struct str value, struct err *err);
 
 /* A damaged record is counted and passed over; other errors end the loading. */
-static enum err_code load_one(
+static enum err_code head_load_one(
 	struct head_loading *l, struct str key, struct str value, load_fn fn, struct err *err)
 {
 	enum err_code rc = fn(l, key, value, err);
 
 	if (rc == ERR_CORRUPT) {
-		lost(l, err);
+		head_load_lost(l, err);
 		rc = ERR_OK;
 	}
 	return rc;
@@ -360,12 +360,12 @@ static enum err_code load_stored(struct head_loading *l, char kind, load_fn fn, 
 		if (key.len == 0 || key.ptr[0] != kind)
 			break;
 		if (store_iter_value(it, &value, err))
-			lost(l, err);
+			head_load_lost(l, err);
 		else
-			rc = load_one(l, key, value, fn, err);
+			rc = head_load_one(l, key, value, fn, err);
 	}
 	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
-		lost(l, err);
+		head_load_lost(l, err);
 		rc = ERR_OK;
 	}
 	store_iter_close(it);
@@ -373,26 +373,26 @@ static enum err_code load_stored(struct head_loading *l, char kind, load_fn fn, 
 }
 
 /* All of one kind. The file is in memory, and its checksums were compared. */
-static enum err_code load_kind(struct head_loading *l, char kind, load_fn fn, struct err *err)
+static enum err_code head_load_kind(struct head_loading *l, char kind, load_fn fn, struct err *err)
 {
 	const struct names_file *f = l->same;
 	enum err_code rc = f ? ERR_OK : load_stored(l, kind, fn, err);
 
 	for (size_t i = f ? head_names_first(f, kind) : 0; f && i < f->n && !rc; i++) {
-		struct name n = head_names_at(f, i);
+		struct head_name n = head_names_at(f, i);
 
 		if (n.key.ptr[0] != kind)
 			break;
-		rc = load_one(l, n.key, store_record_known(n.record), fn, err);
+		rc = head_load_one(l, n.key, store_record_known(n.record), fn, err);
 	}
-	return rc ? rc : add_batch(l, err);
+	return rc ? rc : head_load_add_batch(l, err);
 }
 
 /*
  * If records of jobs or series were lost, some rows cannot be understood: the window ends behind
  * its last row, and takes no more.
  */
-static enum err_code end_early(struct head_loading *l, struct err *err)
+static enum err_code head_load_end_early(struct head_loading *l, struct err *err)
 {
 	struct window *w = l->w;
 	int64_t end = !window_is_empty(&w->count) ?
@@ -407,7 +407,7 @@ static enum err_code end_early(struct head_loading *l, struct err *err)
 }
 
 /* Something cannot be read, or was repaired: counts the records and reports the missing ones. */
-static enum err_code look_closer(struct head_loading *l, struct window_opening *o,
+static enum err_code head_load_look_closer(struct head_loading *l, struct window_opening *o,
 	const struct window_count *acked, struct err *err)
 {
 	bool rows_only = o->mark.rows_only && o->mark.count.seq > l->w->count.seq;
@@ -421,11 +421,11 @@ static enum err_code look_closer(struct head_loading *l, struct window_opening *
 	l->w->count = found.count;
 	if (!head_tell_lost(l->db, l->w, acked, rows_only, &found, &o->why))
 		db_damage(l->db, l->w, "damaged, and nothing is lost", &o->why);
-	return l->lost_series ? end_early(l, err) : ERR_OK;
+	return l->lost_series ? head_load_end_early(l, err) : ERR_OK;
 }
 
 /* Compares the store with the acknowledged counts, as far as the mark has them. */
-static void tell_cut(struct head_loading *l, struct window_opening *o)
+static void head_load_tell_cut(struct head_loading *l, struct window_opening *o)
 {
 	const struct window_count *acked = &o->mark.count;
 	struct window_found found = { .count = l->w->count };
@@ -447,13 +447,14 @@ static enum err_code load_small(struct head_loading *l, struct window_opening *o
 	enum err_code rc;
 	uint64_t before;
 
-	if ((rc = load_kind(l, 'p', load_job, err)) || (rc = load_kind(l, 's', load_series, err)) ||
-		(rc = load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
+	if ((rc = head_load_kind(l, 'p', load_job, err)) ||
+		(rc = head_load_kind(l, 's', load_series, err)) ||
+		(rc = head_load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
 		return rc;
 	/* A repaired store may lack records without a trace. */
 	l->lost_series = (l->bad_records > 0 || o->damaged) && !o->names.whole;
 	before = l->bad_records;
-	if ((rc = load_kind(l, 't', load_types, err)))
+	if ((rc = head_load_kind(l, 't', load_types, err)))
 		return rc;
 	l->w->types_lost = (l->bad_records > before || o->damaged) && !o->names.whole;
 	if (l->bad_records)
@@ -479,9 +480,9 @@ enum err_code head_load(struct db *db, struct window *w, struct window_opening *
 		if (o->damaged) {
 			struct window_count copy = *acked;
 
-			rc = look_closer(&l, o, &copy, &why);
+			rc = head_load_look_closer(&l, o, &copy, &why);
 		} else {
-			tell_cut(&l, o);
+			head_load_tell_cut(&l, o);
 		}
 	}
 	if (rc)
@@ -519,7 +520,7 @@ enum err_code head_load_record(
 	case KEY_NUMBER_SERIES:
 		return load_number_series(l, key, value, err);
 	case 't': /* its series must be found */
-		rc = add_batch(l, err);
+		rc = head_load_add_batch(l, err);
 		return rc ? rc : load_types(l, key, value, err);
 	default:
 		return ERR_OK;
@@ -528,7 +529,7 @@ enum err_code head_load_record(
 
 enum err_code head_load_close(struct head_loading *l, struct err *err)
 {
-	enum err_code rc = add_batch(l, err);
+	enum err_code rc = head_load_add_batch(l, err);
 
 	arena_release(&l->scratch);
 	free(l);

@@ -28,7 +28,7 @@ void head_encode_count(const struct window_count *c, struct buf *out)
 }
 
 /* Always as long: a later one is written over it. */
-static void encode_mark(const struct window *w, const struct window_count *c, struct buf *out)
+static void head_mark_encode(const struct window *w, const struct window_count *c, struct buf *out)
 {
 	buf_add_char(out, MARK_VERSION);
 	buf_add_u64be(out, w->identity);
@@ -53,7 +53,7 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 		w->mark_fd = -1;
 		return;
 	}
-	encode_mark(w, c, &b);
+	head_mark_encode(w, c, &b);
 	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 || fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
 		/* A mark that lags says less, not something wrong. */
 		close(w->mark_fd);
@@ -62,7 +62,7 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 	buf_release(&b);
 }
 
-static bool parse_rows_only(struct str bytes, struct mark *m)
+static bool head_mark_parse_rows_only(struct str bytes, struct head_mark *m)
 {
 	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
 
@@ -72,7 +72,7 @@ static bool parse_rows_only(struct str bytes, struct mark *m)
 	return cursor_u64be(&in) == hash_bytes(bytes.ptr, bytes.len < 17 ? 0 : 17, 0) && !in.bad;
 }
 
-static bool parse(int64_t start_ns, struct str bytes, struct mark *m)
+static bool head_mark_parse(int64_t start_ns, struct str bytes, struct head_mark *m)
 {
 	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
 	size_t hashed = 1 + 8 * 8;
@@ -89,22 +89,23 @@ static bool parse(int64_t start_ns, struct str bytes, struct mark *m)
 		cursor_u64be(&in) == hash_bytes(bytes.ptr, hashed, (uint64_t)start_ns) && !in.bad;
 }
 
-bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out)
+bool head_parse_mark(int64_t start_ns, struct str bytes, struct head_mark *out)
 {
-	struct mark m = { .there = true, .whole = true };
+	struct head_mark m = { .there = true, .whole = true };
 
 	if (!bytes.len ||
-		!(bytes.ptr[0] == MARK_ROWS_ONLY ? parse_rows_only(bytes, &m) : parse(start_ns, bytes, &m)))
+		!(bytes.ptr[0] == MARK_ROWS_ONLY ? head_mark_parse_rows_only(bytes, &m) :
+										   head_mark_parse(start_ns, bytes, &m)))
 		return false;
 	*out = m;
 	return true;
 }
 
-void head_read_mark(const struct window *w, struct mark *out)
+void head_read_mark(const struct window *w, struct head_mark *out)
 {
 	struct buf b = { 0 };
 
-	*out = (struct mark){ .there = fs_exists(w->mark_path) };
+	*out = (struct head_mark){ .there = fs_exists(w->mark_path) };
 	if (!fs_read_file(w->mark_path, MARK_BYTES_MAX, &b, NULL))
 		(void)head_parse_mark(w->start_ns, buf_str(&b), out);
 	buf_release(&b);

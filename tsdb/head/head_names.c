@@ -24,17 +24,17 @@
 static const char kinds[] = { 'm', KEY_NUMBER_SERIES, 'p', 's', 't' }; /* ascending */
 _Static_assert(KEY_NUMBER_SERIES > 'm' && KEY_NUMBER_SERIES < 'p', "kinds ascend");
 
-static bool is_kept(struct str key)
+static bool head_names_is_kept(struct str key)
 {
 	return key.len && memchr(kinds, key.ptr[0], sizeof(kinds));
 }
 
-static size_t kind_of(struct str key)
+static size_t head_names_kind_of(struct str key)
 {
 	return (size_t)((const char *)memchr(kinds, key.ptr[0], sizeof(kinds)) - kinds);
 }
 
-static uint64_t identity_of(struct str key, uint64_t identity)
+static uint64_t head_names_identity_of(struct str key, uint64_t identity)
 {
 	return key.len && key.ptr[0] == 'm' ? 0 : identity;
 }
@@ -42,10 +42,10 @@ static uint64_t identity_of(struct str key, uint64_t identity)
 /* ---- reading ---- */
 
 /* The record that begins at `at`; it was read before. */
-static struct name name_of(const struct names_file *f, uint32_t at)
+static struct head_name head_names_of(const struct names_file *f, uint32_t at)
 {
 	struct cursor in = cursor_of((struct str){ f->records.ptr + at, f->records.len - at });
-	struct name n;
+	struct head_name n;
 
 	n.key = cursor_lenstr(&in);
 	n.record = cursor_lenstr(&in);
@@ -54,15 +54,15 @@ static struct name name_of(const struct names_file *f, uint32_t at)
 
 static struct str key_at(const struct names_file *f, uint32_t at)
 {
-	return name_of(f, at).key;
+	return head_names_of(f, at).key;
 }
 
-struct name head_names_at(const struct names_file *n, size_t i)
+struct head_name head_names_at(const struct names_file *n, size_t i)
 {
-	return name_of(n, n->at[i]);
+	return head_names_of(n, n->at[i]);
 }
 
-static void read_head(int64_t start_ns, struct str bytes, struct names_file *out)
+static void head_names_read_head(int64_t start_ns, struct str bytes, struct names_file *out)
 {
 	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, HEAD_BYTES - 1 });
 	uint64_t identity = cursor_u64be(&in);
@@ -82,10 +82,10 @@ struct kind_list {
 	bool descends; /* somewhere, or a key is there twice */
 };
 
-static enum err_code list_record(
+static enum err_code kind_list_record(
 	struct kind_list *lists, struct str key, uint32_t at, struct err *err)
 {
-	struct kind_list *l = &lists[kind_of(key)];
+	struct kind_list *l = &lists[head_names_kind_of(key)];
 
 	if (!array_room(&l->at, l->n, 1, &l->cap))
 		return err_nomem(err, "window");
@@ -96,11 +96,12 @@ static enum err_code list_record(
 }
 
 /* Stops at the first damaged one, as its end is not known. */
-static enum err_code read_records(struct names_file *out, struct kind_list *lists, struct err *err)
+static enum err_code head_names_read_records(
+	struct names_file *out, struct kind_list *lists, struct err *err)
 {
 	struct cursor in = cursor_of(out->records);
 	enum err_code rc = ERR_OK;
-	struct name one;
+	struct head_name one;
 	struct str value;
 
 	while (in.at < in.end && !rc) {
@@ -108,20 +109,20 @@ static enum err_code read_records(struct names_file *out, struct kind_list *list
 
 		one.key = cursor_lenstr(&in);
 		one.record = cursor_lenstr(&in);
-		if (in.bad || !is_kept(one.key) ||
-			store_record_value(
-				one.key, one.record, identity_of(one.key, out->identity), &value, NULL)) {
+		if (in.bad || !head_names_is_kept(one.key) ||
+			store_record_value(one.key, one.record, head_names_identity_of(one.key, out->identity),
+				&value, NULL)) {
 			out->whole = false;
 			break;
 		}
-		rc = list_record(lists, one.key, at, err);
+		rc = kind_list_record(lists, one.key, at, err);
 	}
 	return rc;
 }
 
 /* ---- in order ---- */
 
-static size_t run_end(const struct names_file *f, const uint32_t *v, size_t i, size_t n)
+static size_t head_names_run_end(const struct names_file *f, const uint32_t *v, size_t i, size_t n)
 {
 	while (++i < n && str_cmp(key_at(f, v[i - 1]), key_at(f, v[i])) <= 0)
 		;
@@ -129,7 +130,7 @@ static size_t run_end(const struct names_file *f, const uint32_t *v, size_t i, s
 }
 
 /* Two runs of v, [a, b) and [b, c), into one of out. Equal keys stay in the order of the file. */
-static void merge_runs(
+static void head_names_merge_runs(
 	const struct names_file *f, const uint32_t *v, size_t a, size_t b, size_t c, uint32_t *out)
 {
 	size_t i = a, k = b;
@@ -142,22 +143,22 @@ static void merge_runs(
 }
 
 /* Records of a kind nearly ascend in the file: runs that do are found, and merged by pairs. */
-static void sort_kind(const struct names_file *f, uint32_t *v, size_t n, uint32_t *spare)
+static void head_names_sort_kind(const struct names_file *f, uint32_t *v, size_t n, uint32_t *spare)
 {
 	size_t a, b, c;
 
-	while (run_end(f, v, 0, n) < n) {
+	while (head_names_run_end(f, v, 0, n) < n) {
 		for (a = 0; a < n; a = c) {
-			b = run_end(f, v, a, n);
-			c = b < n ? run_end(f, v, b, n) : n;
-			merge_runs(f, v, a, b < n ? b : n, c, spare);
+			b = head_names_run_end(f, v, a, n);
+			c = b < n ? head_names_run_end(f, v, b, n) : n;
+			head_names_merge_runs(f, v, a, b < n ? b : n, c, spare);
 		}
 		memcpy(v, spare, n * sizeof(*v));
 	}
 }
 
 /* Of records with one key the last in the file stays. */
-static size_t drop_older(const struct names_file *f, uint32_t *v, size_t n)
+static size_t head_names_drop_older(const struct names_file *f, uint32_t *v, size_t n)
 {
 	size_t kept = 0;
 
@@ -168,7 +169,8 @@ static size_t drop_older(const struct names_file *f, uint32_t *v, size_t n)
 	return kept;
 }
 
-static enum err_code join_kinds(struct names_file *f, struct kind_list *lists, struct err *err)
+static enum err_code head_names_join_kinds(
+	struct names_file *f, struct kind_list *lists, struct err *err)
 {
 	size_t n = 0;
 
@@ -180,8 +182,8 @@ static enum err_code join_kinds(struct names_file *f, struct kind_list *lists, s
 		struct kind_list *l = &lists[k];
 
 		if (l->descends) {
-			sort_kind(f, l->at, l->n, f->at + f->n);
-			l->n = drop_older(f, l->at, l->n);
+			head_names_sort_kind(f, l->at, l->n, f->at + f->n);
+			l->n = head_names_drop_older(f, l->at, l->n);
 		}
 		if (l->n)
 			memcpy(f->at + f->n, l->at, l->n * sizeof(*f->at));
@@ -199,12 +201,12 @@ enum err_code head_names_parse(
 	assert(bytes.len <= NAMES_BYTES_MAX);
 	if (bytes.len < HEAD_BYTES)
 		return ERR_OK;
-	read_head(start_ns, bytes, out);
+	head_names_read_head(start_ns, bytes, out);
 	if (!out->whole)
 		return ERR_OK;
 	out->records = (struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES };
-	if (!(rc = read_records(out, lists, err)))
-		rc = join_kinds(out, lists, err);
+	if (!(rc = head_names_read_records(out, lists, err)))
+		rc = head_names_join_kinds(out, lists, err);
 	for (size_t k = 0; k < sizeof(kinds); k++)
 		free(lists[k].at);
 	return rc;
@@ -230,7 +232,7 @@ void head_names_release(struct names_file *n)
 }
 
 /* The first record at or after the key. */
-static size_t lower_bound(const struct names_file *n, struct str key)
+static size_t head_names_lower_bound(const struct names_file *n, struct str key)
 {
 	size_t from = 0, to = n->n;
 
@@ -247,12 +249,12 @@ static size_t lower_bound(const struct names_file *n, struct str key)
 
 size_t head_names_first(const struct names_file *n, char kind)
 {
-	return lower_bound(n, (struct str){ &kind, 1 });
+	return head_names_lower_bound(n, (struct str){ &kind, 1 });
 }
 
-bool head_names_find(const struct names_file *n, struct str key, struct name *out)
+bool head_names_find(const struct names_file *n, struct str key, struct head_name *out)
 {
-	size_t i = lower_bound(n, key);
+	size_t i = head_names_lower_bound(n, key);
 
 	if (i == n->n)
 		return false;
@@ -262,7 +264,7 @@ bool head_names_find(const struct names_file *n, struct str key, struct name *ou
 
 /* ---- writing ---- */
 
-static void add_head(const struct window *w, struct buf *b)
+static void head_names_add_head(const struct window *w, struct buf *b)
 {
 	buf_add_char(b, NAMES_VERSION);
 	buf_add_u64be(b, w->identity);
@@ -287,7 +289,7 @@ void head_names_append(struct db *db, struct window *w, struct str copies)
 		if (lseek(w->names_fd, 0, SEEK_END) < 0)
 			goto fail;
 		if (fresh)
-			add_head(w, &b);
+			head_names_add_head(w, &b);
 	}
 	buf_add_str(&b, copies);
 	if (!buf_failed(&b) && !fs->ops->write(fs, w->names_fd, b.ptr, b.len, &err)) {
@@ -303,7 +305,7 @@ fail:
 }
 
 /* All of the store's, read once more. */
-static enum err_code make_anew(struct db *db, struct window *w, struct err *err)
+static enum err_code head_names_make_anew(struct db *db, struct window *w, struct err *err)
 {
 	struct store_iter *it = store_iter_open(w->store, NULL);
 	struct buf b = { 0 };
@@ -311,7 +313,7 @@ static enum err_code make_anew(struct db *db, struct window *w, struct err *err)
 
 	if (!it)
 		return err_nomem(err, "window");
-	add_head(w, &b);
+	head_names_add_head(w, &b);
 	for (size_t i = 0; i < sizeof(kinds); i++)
 		for (store_iter_seek(it, (struct str){ &kinds[i], 1 }); store_iter_valid(it);
 			 store_iter_next(it)) {
@@ -319,7 +321,8 @@ static enum err_code make_anew(struct db *db, struct window *w, struct err *err)
 
 			if (!key.len || key.ptr[0] != kinds[i])
 				break;
-			if (store_record_value(key, record, identity_of(key, w->identity), &value, NULL))
+			if (store_record_value(
+					key, record, head_names_identity_of(key, w->identity), &value, NULL))
 				continue;
 			buf_add_lenstr(&b, key);
 			buf_add_lenstr(&b, record);
@@ -341,7 +344,7 @@ struct healing {
 	bool lacks; /* the file does */
 };
 
-static void put_back(struct healing *h, const struct name *n, const char *what)
+static void head_names_put_back(struct healing *h, const struct head_name *n, const char *what)
 {
 	if (!h->out->why.code)
 		err_set(&h->out->why, ERR_CORRUPT, "store %s: %s", h->w->dir, what);
@@ -350,8 +353,8 @@ static void put_back(struct healing *h, const struct name *n, const char *what)
 }
 
 /* If the file has the same bytes their checksum was compared when it was read. */
-static void compare_record(
-	struct healing *h, struct str key, struct str record, const struct name *known)
+static void head_names_compare_record(
+	struct healing *h, struct str key, struct str record, const struct head_name *known)
 {
 	struct str value;
 
@@ -359,15 +362,16 @@ static void compare_record(
 		return;
 	h->out->same = false;
 	h->lacks |= !known;
-	if (known && store_record_value(key, record, identity_of(key, h->w->identity), &value, NULL))
-		put_back(h, known, "a record's checksum is wrong");
+	if (known &&
+		store_record_value(key, record, head_names_identity_of(key, h->w->identity), &value, NULL))
+		head_names_put_back(h, known, "a record's checksum is wrong");
 }
 
-static enum err_code compare(struct healing *h, char kind, struct err *err)
+static enum err_code head_names_compare(struct healing *h, char kind, struct err *err)
 {
 	struct store_iter *it = store_iter_open(h->w->store, NULL);
 	const struct names_file *f = h->names;
-	struct name n = { 0 };
+	struct head_name n = { 0 };
 	size_t i = head_names_first(f, kind);
 
 	if (!it)
@@ -382,16 +386,16 @@ static enum err_code compare(struct healing *h, char kind, struct err *err)
 			n = head_names_at(f, i);
 			if ((c = str_cmp(n.key, key)) >= 0)
 				break;
-			put_back(h, &n, "a record is missing");
+			head_names_put_back(h, &n, "a record is missing");
 		}
-		compare_record(h, key, store_iter_record(it), i < f->n && c == 0 ? &n : NULL);
+		head_names_compare_record(h, key, store_iter_record(it), i < f->n && c == 0 ? &n : NULL);
 		i += i < f->n && c == 0;
 	}
 	for (; i < f->n; i++) {
 		n = head_names_at(f, i);
 		if (n.key.ptr[0] != kind)
 			break;
-		put_back(h, &n, "a record is missing");
+		head_names_put_back(h, &n, "a record is missing");
 	}
 	if (!h->out->why.code)
 		(void)!store_iter_status(it, &h->out->why);
@@ -409,12 +413,12 @@ enum err_code head_names_heal(struct db *db, struct window *w, const struct name
 	if (!(h.batch = store_batch_open()))
 		return err_nomem(err, "window");
 	for (size_t i = 0; i < sizeof(kinds) && !rc; i++)
-		rc = compare(&h, kinds[i], err);
+		rc = head_names_compare(&h, kinds[i], err);
 	if (!rc && out->put)
 		rc = store_write(w->store, h.batch, err);
 	store_batch_close(h.batch);
 	out->same &= !rc && !out->put && !out->why.code;
 	if (rc || db->o.read_only || w->shadow || (n->whole && !h.lacks))
 		return rc;
-	return make_anew(db, w, err);
+	return head_names_make_anew(db, w, err);
 }

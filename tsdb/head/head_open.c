@@ -40,7 +40,8 @@ char *head_where(const struct window *w, const char *fmt, ...)
 	return b.ptr;
 }
 
-static void lose_window(struct db *db, const struct window *w, uint64_t rows, const struct err *why)
+static void head_open_lose_window(
+	struct db *db, const struct window *w, uint64_t rows, const struct err *why)
 {
 	char *where = head_where(w, "%s", "");
 
@@ -58,7 +59,7 @@ void head_suspect(struct window_opening *o, const struct err *why)
 
 /* ---- a store ---- */
 
-static enum err_code repair(struct db *db, struct window *w, struct err *err)
+static enum err_code head_open_repair(struct db *db, struct window *w, struct err *err)
 {
 	enum err_code rc;
 
@@ -91,7 +92,7 @@ static enum err_code open_or_repair(
 		rc = store_check_tables(w->store, why);
 	if (rc == ERR_CORRUPT) {
 		db_damage(db, w, "cannot be used as it is; repairing", why);
-		rc = repair(db, w, err);
+		rc = head_open_repair(db, w, err);
 	} else if (rc) {
 		err_copy(err, why);
 	} else {
@@ -103,7 +104,7 @@ static enum err_code open_or_repair(
 }
 
 /* LevelDB compacts tables as soon as it is open, and takes no more writes after a damaged page. */
-static enum err_code heal(
+static enum err_code head_open_heal(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
 	struct names_healed h;
@@ -111,7 +112,7 @@ static enum err_code heal(
 
 	if (rc == ERR_CORRUPT) {
 		head_suspect(o, err);
-		if ((rc = repair(db, w, err)))
+		if ((rc = head_open_repair(db, w, err)))
 			return rc;
 		rc = head_names_heal(db, w, &o->names, &h, err);
 	}
@@ -128,8 +129,8 @@ static enum err_code heal(
 
 /* ---- after a put that failed ---- */
 
-static enum err_code look_again(struct db *db, struct window *w, const struct err *repaired,
-	struct window_count *count, struct err *err)
+static enum err_code head_open_look_again(struct db *db, struct window *w,
+	const struct err *repaired, struct window_count *count, struct err *err)
 {
 	struct window_opening o = { 0 };
 	struct window_found found;
@@ -139,7 +140,7 @@ static enum err_code look_again(struct db *db, struct window *w, const struct er
 	if (w->names_fd >= 0)
 		close(w->names_fd);
 	w->names_fd = -1;
-	if ((rc = head_names_read(w, &o.names, err)) || (rc = heal(db, w, &o, err)))
+	if ((rc = head_names_read(w, &o.names, err)) || (rc = head_open_heal(db, w, &o, err)))
 		goto out;
 	if (repaired->code)
 		head_suspect(&o, repaired);
@@ -198,10 +199,10 @@ enum err_code head_reopen(struct db *db, struct window *w, enum err_code failed,
 		/* It would open, and fail again at the same page. */
 		err_set(&repaired, ERR_CORRUPT, "a damaged page");
 		db_damage(db, w, "takes no more rows as it is; repairing", &repaired);
-		if ((rc = repair(db, w, err)))
+		if ((rc = head_open_repair(db, w, err)))
 			goto fail;
 	}
-	if ((rc = look_again(db, w, &repaired, &count, err)))
+	if ((rc = head_open_look_again(db, w, &repaired, &count, err)))
 		goto fail;
 	ship_reopened(db, w, &count, repaired.code != ERR_OK);
 	mutex_lock(&db->lock);
@@ -219,7 +220,8 @@ fail:
 /* ---- one window at the start ---- */
 
 /* Not ours: kept for people, out of the way of new rows. */
-static void set_aside(struct db *db, struct window *w, uint64_t rows, const struct err *why)
+static void head_open_set_aside(
+	struct db *db, struct window *w, uint64_t rows, const struct err *why)
 {
 	struct fs *fs = db->o.fs;
 	char *to = NULL;
@@ -227,7 +229,7 @@ static void set_aside(struct db *db, struct window *w, uint64_t rows, const stru
 
 	if (!w->end_ns)
 		w->end_ns = w->start_ns + db->o.window_ns;
-	lose_window(db, w, rows, why);
+	head_open_lose_window(db, w, rows, why);
 	db_damage(db, w, "not served; set aside", why);
 	store_close(w->store);
 	w->store = NULL;
@@ -238,7 +240,7 @@ static void set_aside(struct db *db, struct window *w, uint64_t rows, const stru
 	free(to);
 }
 
-static bool is_empty(struct window *w)
+static bool head_open_is_empty(struct window *w)
 {
 	struct store_iter *it = store_iter_open(w->store, NULL);
 	bool empty;
@@ -252,11 +254,11 @@ static bool is_empty(struct window *w)
 }
 
 /* The record `m` of the second copy. */
-static enum err_code spare_meta(
+static enum err_code head_open_spare_meta(
 	const struct window *w, const struct window_opening *o, struct window_meta *out)
 {
 	struct str value;
-	struct name n;
+	struct head_name n;
 
 	return head_names_find(&o->names,
 		STR("m"), &n) && !store_record_value(n.key, n.record, 0, &value, NULL) ?
@@ -266,18 +268,19 @@ static enum err_code spare_meta(
 
 /* Finds the window's times and identity. Two of three places that agree are right: a log or a table
  * of another window has that window's record. ERR_NOT_FOUND: the window is empty. */
-static enum err_code find_meta(
+static enum err_code head_open_find_meta(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
 	struct window_meta m, spare;
-	enum err_code rc = head_read_meta(w->store, &m, err), other = spare_meta(w, o, &spare);
+	enum err_code rc = head_read_meta(w->store, &m, err),
+				  other = head_open_spare_meta(w, o, &spare);
 
 	if (rc && rc != ERR_NOT_FOUND && rc != ERR_CORRUPT)
 		return rc;
 	if (!rc && m.start_ns != w->start_ns)
 		rc = err_set(err, ERR_CORRUPT, "store %s holds the window of %" PRId64, w->dir,
 			m.start_ns / NS_PER_S);
-	if (rc == ERR_NOT_FOUND && other && !o->mark.there && !o->damaged && is_empty(w))
+	if (rc == ERR_NOT_FOUND && other && !o->mark.there && !o->damaged && head_open_is_empty(w))
 		return rc; /* a crash between making the store and its first record */
 	if (!rc && !other && o->mark.whole && !o->mark.rows_only && m.identity != spare.identity &&
 		o->mark.identity == spare.identity)
@@ -296,7 +299,7 @@ static enum err_code find_meta(
 	return ERR_OK;
 }
 
-static void set_shadow(struct db *db, struct window *w, bool shadow)
+static void head_open_set_shadow(struct db *db, struct window *w, bool shadow)
 {
 	mutex_lock(&db->lock);
 	w->shadow = shadow;
@@ -317,12 +320,12 @@ static enum err_code open_shadow(struct db *db, struct window *w, enum err_code 
 		return rc;
 	log_warn(
 		"tsdb", "disk is full: store opened for reading only", LOG_S("store", w->dir), LOG_E(&why));
-	set_shadow(db, w, true);
+	head_open_set_shadow(db, w, true);
 	return ERR_OK;
 }
 
 /* The disk is still full: opens the store for reading only again. */
-static void shadow_again(struct db *db, struct window *w, const struct err *why)
+static void head_open_shadow_again(struct db *db, struct window *w, const struct err *why)
 {
 	struct store *s = NULL;
 	struct err err;
@@ -356,16 +359,16 @@ void head_leave_shadows(struct db *db)
 		if (!w)
 			return;
 		if (!(rc = head_reopen(db, w, ERR_OK, &err))) {
-			set_shadow(db, w, false);
+			head_open_set_shadow(db, w, false);
 			log_info("tsdb", "store takes rows again", LOG_S("store", w->dir));
 		} else if (rc != ERR_UNAVAILABLE) {
-			shadow_again(db, w, &err);
+			head_open_shadow_again(db, w, &err);
 		}
 		head_unpin(db, w);
 	}
 }
 
-static enum err_code open_parts(
+static enum err_code head_open_parts(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
 	struct err repaired = { 0 };
@@ -384,7 +387,7 @@ static enum err_code open_parts(
 	if (o->mark.there && !o->mark.whole)
 		log_warn(
 			"tsdb", "mark cannot be read; nothing is lost by that", LOG_S("path", w->mark_path));
-	if ((rc = find_meta(db, w, o, err)) || (rc = heal(db, w, o, err)))
+	if ((rc = head_open_find_meta(db, w, o, err)) || (rc = head_open_heal(db, w, o, err)))
 		return rc;
 	return head_load(db, w, o, err);
 }
@@ -402,7 +405,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	mutex_unlock(&db->lock);
 	if (!room || !(w = window_new(db, start_s * NS_PER_S, 0)))
 		return err_nomem(err, "window");
-	rc = open_parts(db, w, &o, err);
+	rc = head_open_parts(db, w, &o, err);
 	head_names_release(&o.names);
 	if (rc == ERR_NOT_FOUND) {
 		store_close(w->store);
@@ -413,7 +416,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	}
 	if (rc) {
 		if (rc != ERR_NOMEM && rc != ERR_IO) {
-			set_aside(db, w, o.mark.count.rows, err);
+			head_open_set_aside(db, w, o.mark.count.rows, err);
 			rc = ERR_OK;
 		}
 		window_free(db, w);
@@ -434,7 +437,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 /* ---- all of them ---- */
 
 /* The inventory no longer names it: the files beside it could not be removed. */
-static bool went(struct db *db, const struct window *w)
+static bool head_open_went(struct db *db, const struct window *w)
 {
 	struct inventory_entry e = { .min_ns = w->start_ns }, is;
 
@@ -442,7 +445,7 @@ static bool went(struct db *db, const struct window *w)
 }
 
 /* There are files beside a window's directory, but the directory is missing. */
-static enum err_code missing_window(struct db *db, int64_t start_s, struct err *err)
+static enum err_code head_open_missing_window(struct db *db, int64_t start_s, struct err *err)
 {
 	struct window *w = window_new(db, start_s * NS_PER_S, 0);
 	struct window_opening o = { 0 };
@@ -457,7 +460,7 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 	}
 	if (fs_exists(w->dir) || fs_exists(dropped))
 		goto out;
-	if (went(db, w)) {
+	if (head_open_went(db, w)) {
 		if (!db->o.read_only)
 			window_remove_beside(db, w);
 		goto out;
@@ -466,7 +469,7 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 		goto out;
 	head_read_mark(w, &o.mark);
 	w->end_ns = w->start_ns + db->o.window_ns;
-	if (!spare_meta(w, &o, &m))
+	if (!head_open_spare_meta(w, &o, &m))
 		w->end_ns = m.end_ns;
 	err_set(&why, ERR_CORRUPT, "its directory is missing");
 	where = head_where(w, "%s", "");
@@ -482,7 +485,7 @@ out:
 	return ERR_OK;
 }
 
-static bool start_of(struct str name, const char *suffix, int64_t *start)
+static bool head_open_start_of(struct str name, const char *suffix, int64_t *start)
 {
 	if (!str_has_suffix(name, str_of(suffix)))
 		return false;
@@ -490,16 +493,16 @@ static bool start_of(struct str name, const char *suffix, int64_t *start)
 	return str_to_i64(name, start) && *start >= 0 && *start <= INT64_MAX / NS_PER_S;
 }
 
-static enum err_code open_one(struct db *db, struct arena *a, struct str name, struct err *err)
+static enum err_code head_open_one(struct db *db, struct arena *a, struct str name, struct err *err)
 {
 	enum err_code rc;
 	int64_t start;
 	char *path;
 
-	if (start_of(name, "", &start)) /* one that a block replaced could not be removed */
+	if (head_open_start_of(name, "", &start)) /* one that a block replaced could not be removed */
 		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK : open_window(db, start, err);
-	if (start_of(name, ".acked", &start) || start_of(name, ".names", &start))
-		return missing_window(db, start, err);
+	if (head_open_start_of(name, ".acked", &start) || head_open_start_of(name, ".names", &start))
+		return head_open_missing_window(db, start, err);
 	if (!str_has_suffix(name, STR(DROPPED)) || db->o.read_only)
 		return ERR_OK;
 	/* The rename was perhaps not synced yet: half of a window must not come back. */
@@ -521,7 +524,7 @@ enum err_code head_open_all(struct db *db, struct err *err)
 	if ((rc = fs_list(db->head_dir, &a, &names, &n, err)))
 		goto out;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = open_one(db, &a, names[i], err);
+		rc = head_open_one(db, &a, names[i], err);
 	/* Overlapping windows come from elsewhere; times would be served twice. */
 	for (size_t i = 1; i < db->windows_n && !rc; i++)
 		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)

@@ -39,14 +39,14 @@ struct symbols_loading {
 	struct err first;
 };
 
-static void lost_symbols(struct symbols_loading *l, uint64_t n, const struct err *why)
+static void head_symbols_lost(struct symbols_loading *l, uint64_t n, const struct err *why)
 {
 	if (!l->lost)
 		l->first = *why;
 	l->lost += n;
 }
 
-static enum err_code load_record(struct symbols_loading *l, struct partition *p,
+static enum err_code head_symbols_load_record(struct symbols_loading *l, struct partition *p,
 	struct store_iter *it, uint32_t number, struct err *err)
 {
 	uint64_t gone = 0;
@@ -61,13 +61,13 @@ static enum err_code load_record(struct symbols_loading *l, struct partition *p,
 	if (!(rc = store_iter_value(it, &value, err)))
 		rc = symbols_load_record(p, l->stored, value, &l->scratch, &gone, err);
 	if (gone || rc == ERR_CORRUPT) {
-		lost_symbols(l, gone + (rc == ERR_CORRUPT), err);
+		head_symbols_lost(l, gone + (rc == ERR_CORRUPT), err);
 		rc = ERR_OK;
 	}
 	return rc;
 }
 
-static enum err_code load_records(
+static enum err_code head_symbols_load_records(
 	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
 {
 	struct store_iter *it = store_iter_open(store, NULL);
@@ -85,11 +85,11 @@ static enum err_code load_records(
 			break;
 		in = cursor_of((struct str){ key.ptr + 9, 4 });
 		number = cursor_u32be(&in);
-		if (!(rc = load_record(l, p, it, number, err)))
+		if (!(rc = head_symbols_load_record(l, p, it, number, err)))
 			l->next = number + 1;
 	}
 	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
-		lost_symbols(l, 1, err);
+		head_symbols_lost(l, 1, err);
 		rc = ERR_OK;
 	}
 	store_iter_close(it);
@@ -111,7 +111,7 @@ enum err_code head_load_symbols(
 	if (l.stored)
 		l.stored->generation = commit_generation(db);
 	arena_init(&l.scratch, 0);
-	rc = load_records(&l, w->store, p, err);
+	rc = head_symbols_load_records(&l, w->store, p, err);
 	arena_release(&l.scratch);
 	*next = l.next;
 	if (rc || !l.lost)
@@ -122,7 +122,7 @@ enum err_code head_load_symbols(
 }
 
 /* Rows that cannot be read are not used. */
-static enum err_code reserve_row(
+static enum err_code head_symbols_reserve_row(
 	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
 {
 	struct row_view *v = arena_new(scratch, struct row_view);
@@ -172,7 +172,7 @@ enum err_code head_reserve_ids(
 		series_unlock(db->series);
 		arena_reset(&scratch);
 		if (ours)
-			rc = reserve_row(p, it, &scratch, err);
+			rc = head_symbols_reserve_row(p, it, &scratch, err);
 	}
 	store_iter_close(it);
 	arena_release(&scratch);

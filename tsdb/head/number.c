@@ -83,7 +83,7 @@ bool key_parse_number(struct str key, uint32_t *series, int64_t *ts_ns)
 
 /* ---- acknowledging ---- */
 
-static void ack_one(struct number_ack *a, enum err_code rc, const struct err *err)
+static void number_ack_one(struct number_ack *a, enum err_code rc, const struct err *err)
 {
 	bool last;
 
@@ -103,9 +103,9 @@ static void ack_one(struct number_ack *a, enum err_code rc, const struct err *er
 	free(a);
 }
 
-static void batch_acked(void *ctx, enum err_code rc, const struct err *err)
+static void number_batch_acked(void *ctx, enum err_code rc, const struct err *err)
 {
-	ack_one(ctx, rc, err);
+	number_ack_one(ctx, rc, err);
 }
 
 void number_batch_close(struct number_batch *b)
@@ -146,7 +146,7 @@ void number_batch_stored(struct db *db, const struct number_batch *b)
 
 /* ---- what is appended, and where ---- */
 
-static enum err_code check(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_check(struct numbers_append *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -164,7 +164,7 @@ static enum err_code check(struct numbers_append *t, struct err *err)
 	return rc;
 }
 
-static enum err_code find_series(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_series(struct numbers_append *t, size_t i, struct err *err)
 {
 	struct labels labels = t->v[i].labels;
 	struct series *s = series_find(t->db->series, labels);
@@ -179,7 +179,7 @@ static enum err_code find_series(struct numbers_append *t, size_t i, struct err 
 	return s->job ? name_kind_check(t->db, labels, SERIES_NUMBERS, err) : ERR_OK;
 }
 
-static enum err_code find_window(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_window(struct numbers_append *t, size_t i, struct err *err)
 {
 	int64_t ts = t->v[i].ts_ns;
 	struct window *w;
@@ -201,7 +201,7 @@ static enum err_code find_window(struct numbers_append *t, size_t i, struct err 
 /* ---- one window's batch ---- */
 
 /* Makes the series findable in the window, before its value is queued. */
-static bool announce(struct db *db, struct window *w, const struct series *s)
+static bool number_announce(struct db *db, struct window *w, const struct series *s)
 {
 	bool there, ok = true;
 
@@ -217,7 +217,7 @@ static bool announce(struct db *db, struct window *w, const struct series *s)
 	return ok;
 }
 
-static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row)
+static bool numbers_append_put_value(struct numbers_append *t, size_t i, struct commit_row *row)
 {
 	struct series *s = t->series[i];
 	struct number_batch *b = row->numbers;
@@ -236,7 +236,7 @@ static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row
 	key = key_number(s->id, ts);
 	buf_add_u64be(&value, number_bits(t->v[i].value));
 	store_batch_put(row->batch, key_str(&key), &value);
-	ok = !buf_failed(&value) && announce(t->db, row->window, s);
+	ok = !buf_failed(&value) && number_announce(t->db, row->window, s);
 	buf_release(&value);
 	if (!b->values || ts < b->min_ns)
 		b->min_ns = ts;
@@ -249,7 +249,7 @@ static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row
 	return ok;
 }
 
-static void row_close(struct commit_row *row)
+static void number_row_close(struct commit_row *row)
 {
 	if (!row)
 		return;
@@ -258,7 +258,7 @@ static void row_close(struct commit_row *row)
 	free(row);
 }
 
-static enum err_code make_row(
+static enum err_code numbers_append_make_row(
 	struct numbers_append *t, struct window *w, struct commit_row **out, struct err *err)
 {
 	struct commit_row *row = calloc(1, sizeof(*row));
@@ -270,41 +270,42 @@ static enum err_code make_row(
 	if (!row || !(row->numbers = calloc(1, sizeof(*row->numbers))) ||
 		!(row->numbers->series = calloc(n, sizeof(struct series *))) ||
 		!(row->numbers->ts_ns = calloc(n, sizeof(int64_t))) || !(row->batch = store_batch_open())) {
-		row_close(row);
+		number_row_close(row);
 		return err_nomem(err, "storing numbers");
 	}
 	row->window = w;
 	store_batch_set_identity(row->batch, w->identity);
 	for (size_t i = 0; i < t->n && ok; i++)
 		if (t->windows[i] == w)
-			ok = put_value(t, i, row);
+			ok = numbers_append_put_value(t, i, row);
 	if (!ok) {
-		row_close(row);
+		number_row_close(row);
 		return err_nomem(err, "storing numbers");
 	}
 	row->ts_ns = row->numbers->max_ns;
 	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) +
 		n * (sizeof(struct series *) + sizeof(int64_t));
-	row->acked = batch_acked;
+	row->acked = number_batch_acked;
 	row->ctx = t->ack;
 	*out = row;
 	return ERR_OK;
 }
 
 /* The window's pin is the queue's afterwards. */
-static enum err_code queue_window(struct numbers_append *t, struct window *w, struct err *err)
+static enum err_code numbers_append_queue_window(
+	struct numbers_append *t, struct window *w, struct err *err)
 {
 	int64_t window_ns = w->start_ns;
 	struct commit_row *row;
 	enum err_code rc;
 
-	if ((rc = make_row(t, w, &row, err)))
+	if ((rc = numbers_append_make_row(t, w, &row, err)))
 		return rc;
 	mutex_lock(&t->ack->lock);
 	t->ack->waiting++;
 	mutex_unlock(&t->ack->lock);
 	if ((rc = commit_enqueue(t->db, row, t->generation, err))) {
-		row_close(row);
+		number_row_close(row);
 		mutex_lock(&t->ack->lock);
 		t->ack->waiting--;
 		mutex_unlock(&t->ack->lock);
@@ -331,7 +332,7 @@ struct late_value {
 	size_t at;
 };
 
-static int late_cmp(const void *x, const void *y)
+static int number_late_cmp(const void *x, const void *y)
 {
 	const struct late_value *a = x, *b = y;
 	uint32_t p = a->t->series[a->at]->id, q = b->t->series[b->at]->id;
@@ -344,12 +345,13 @@ static int late_cmp(const void *x, const void *y)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static enum err_code refuse(const struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_refuse(
+	const struct numbers_append *t, size_t i, struct err *err)
 {
 	return duplicate_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
 }
 
-static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_find_in_batch(struct numbers_append *t, struct err *err)
 {
 	struct late_value *v = malloc(t->n * sizeof(*v));
 	enum err_code rc = ERR_OK;
@@ -358,14 +360,14 @@ static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
 		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n; i++)
 		v[i] = (struct late_value){ t, i };
-	qsort(v, t->n, sizeof(*v), late_cmp);
+	qsort(v, t->n, sizeof(*v), number_late_cmp);
 	for (size_t i = 1; i < t->n && !rc; i++) {
 		size_t a = v[i - 1].at, b = v[i].at;
 
 		if (t->series[a] != t->series[b] || t->v[a].ts_ns != t->v[b].ts_ns)
 			continue;
 		if (number_bits(t->v[a].value) != number_bits(t->v[b].value))
-			rc = refuse(t, b, err);
+			rc = numbers_append_refuse(t, b, err);
 		else
 			t->windows[b] = NULL;
 	}
@@ -373,7 +375,7 @@ static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
 	return rc;
 }
 
-static enum err_code find_stored(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_stored(struct numbers_append *t, size_t i, struct err *err)
 {
 	const struct duplicate_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
 		key_number(t->series[i]->id, t->v[i].ts_ns), t->generation };
@@ -384,7 +386,7 @@ static enum err_code find_stored(struct numbers_append *t, size_t i, struct err 
 	rc = duplicate_find(t->db, &at, &value, err);
 	if (!rc && !(rc = number_decode(buf_str(&value), &was, err))) {
 		if (number_bits(was) != number_bits(t->v[i].value))
-			rc = refuse(t, i, err);
+			rc = numbers_append_refuse(t, i, err);
 		else
 			t->windows[i] = NULL;
 	}
@@ -392,7 +394,7 @@ static enum err_code find_stored(struct numbers_append *t, size_t i, struct err 
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code find_again(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_find_again(struct numbers_append *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	bool *late = calloc(t->n, sizeof(*late)), any = false;
@@ -407,17 +409,17 @@ static enum err_code find_again(struct numbers_append *t, struct err *err)
 			t->db, t->windows[i], t->series[i], t->v[i].ts_ns, "value", err);
 	}
 	if (!rc && any)
-		rc = find_in_batch(t, err);
+		rc = numbers_append_find_in_batch(t, err);
 	for (size_t i = 0; i < t->n && !rc; i++)
 		if (late[i] && t->windows[i])
-			rc = find_stored(t, i, err);
+			rc = numbers_append_find_stored(t, i, err);
 	free(late);
 	return rc;
 }
 
-static enum err_code prepare(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_prepare(struct numbers_append *t, struct err *err)
 {
-	enum err_code rc = check(t, err);
+	enum err_code rc = numbers_append_check(t, err);
 
 	if (rc)
 		return rc;
@@ -431,12 +433,12 @@ static enum err_code prepare(struct numbers_append *t, struct err *err)
 	if (!t->series || !t->windows || !t->ack)
 		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n && !rc; i++)
-		if (!(rc = find_window(t, i, err)))
-			rc = find_series(t, i, err);
-	return rc ? rc : find_again(t, err);
+		if (!(rc = numbers_append_find_window(t, i, err)))
+			rc = numbers_append_find_series(t, i, err);
+	return rc ? rc : numbers_append_find_again(t, err);
 }
 
-static bool has_values(const struct numbers_append *t, const struct window *w)
+static bool numbers_append_has_values(const struct numbers_append *t, const struct window *w)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (t->windows[i] == w)
@@ -445,7 +447,7 @@ static bool has_values(const struct numbers_append *t, const struct window *w)
 }
 
 /* ERR_OK: the acknowledgement will come, with success or an error. */
-static enum err_code queue_all(
+static enum err_code numbers_append_queue_all(
 	struct numbers_append *t, db_acked_fn acked, void *ctx, struct err *err)
 {
 	struct number_ack *ack = t->ack;
@@ -457,7 +459,8 @@ static enum err_code queue_all(
 	ack->ctx = ctx;
 	ack->waiting = 1;
 	for (size_t i = 0; i < t->pinned_n; i++) {
-		if (!rc && has_values(t, t->pinned[i]) && !(rc = queue_window(t, t->pinned[i], err)))
+		if (!rc && numbers_append_has_values(t, t->pinned[i]) &&
+			!(rc = numbers_append_queue_window(t, t->pinned[i], err)))
 			queued++;
 		else
 			head_unpin_writer(t->db, t->pinned[i]);
@@ -468,7 +471,7 @@ static enum err_code queue_all(
 		return rc;
 	}
 	t->ack = NULL; /* its last user frees it */
-	ack_one(ack, rc, err);
+	number_ack_one(ack, rc, err);
 	return ERR_OK;
 }
 
@@ -489,8 +492,8 @@ enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t
 		return ERR_OK;
 	}
 	mutex_lock(&db->numbers_lock);
-	if (!(rc = prepare(&t, err)))
-		rc = queue_all(&t, acked, ctx, err);
+	if (!(rc = numbers_append_prepare(&t, err)))
+		rc = numbers_append_queue_all(&t, acked, ctx, err);
 	mutex_unlock(&db->numbers_lock);
 	for (size_t i = 0; i < t.pinned_n; i++)
 		head_unpin_writer(db, t.pinned[i]);

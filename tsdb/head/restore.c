@@ -21,7 +21,7 @@ struct head_restore {
 	struct window_count count; /* after what was added */
 };
 
-static enum err_code write_meta(struct head_restore *r, struct err *err)
+static enum err_code head_restore_write_meta(struct head_restore *r, struct err *err)
 {
 	struct window w = {
 		.start_ns = r->put.of.start_ns, .end_ns = r->put.of.end_ns, .identity = r->put.of.identity
@@ -39,7 +39,7 @@ static enum err_code write_meta(struct head_restore *r, struct err *err)
 	return rc;
 }
 
-static enum err_code begin(
+static enum err_code head_restore_begin(
 	struct head_restore *r, const struct store_ops *store, const char *dir, struct err *err)
 {
 	int64_t start_s = r->put.of.start_ns / NS_PER_S;
@@ -56,7 +56,7 @@ static enum err_code begin(
 		(rc = store_open(r->temporary, NULL, store, &r->put.store, err)))
 		return rc;
 	store_set_identity(r->put.store, r->put.of.identity);
-	return write_meta(r, err);
+	return head_restore_write_meta(r, err);
 }
 
 enum err_code head_restore_open(struct fs *fs, const struct store_ops *store, const char *dir,
@@ -69,7 +69,7 @@ enum err_code head_restore_open(struct fs *fs, const struct store_ops *store, co
 		return err_nomem(err, "restore");
 	r->fs = fs;
 	r->put.of = *of;
-	if ((rc = begin(r, store, dir, err)))
+	if ((rc = head_restore_begin(r, store, dir, err)))
 		head_restore_close(r);
 	else
 		*out = r;

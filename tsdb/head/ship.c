@@ -73,7 +73,7 @@ enum err_code ship_add_file(
 
 /* ---- files that go; s->lock is held ---- */
 
-static void drop_file(struct db *db, struct ship_window *w, size_t i)
+static void ship_drop_file(struct db *db, struct ship_window *w, size_t i)
 {
 	struct ship *s = db->ship;
 	struct err err;
@@ -87,30 +87,30 @@ static void drop_file(struct db *db, struct ship_window *w, size_t i)
 	metric_set(&segment_bytes, NULL, (double)s->bytes);
 }
 
-static void drop_files(struct db *db, struct ship_window *w)
+static void ship_drop_files(struct db *db, struct ship_window *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = -1;
 	w->doubtful = false;
 	while (w->files_n)
-		drop_file(db, w, w->files_n - 1);
+		ship_drop_file(db, w, w->files_n - 1);
 }
 
-static void gap(struct db *db, struct ship_window *w, const char *why)
+static void ship_gap(struct db *db, struct ship_window *w, const char *why)
 {
 	if (!w->off) {
 		metric_add(&segment_gaps, why, 1);
 		log_warn("tsdb", "batches are not kept for the bucket: the window wants a snapshot",
 			LOG_I("window", w->start_ns / NS_PER_S), LOG_S("reason", why));
 	}
-	drop_files(db, w);
+	ship_drop_files(db, w);
 	w->promised = 0;
 	w->off = true;
 }
 
 /* The oldest windows can be had as blocks soon, so the one with the most goes. */
-static void bound(struct db *db)
+static void ship_bound(struct db *db)
 {
 	struct ship *s = db->ship;
 
@@ -130,19 +130,19 @@ static void bound(struct db *db)
 		}
 		if (!most)
 			return;
-		gap(db, most, "limit");
+		ship_gap(db, most, "limit");
 	}
 }
 
 /* ---- the commit thread ---- */
 
-static void add_put(void *ctx, struct str key, struct str record)
+static void ship_add_put(void *ctx, struct str key, struct str record)
 {
 	segment_batch_add(ctx, key, record);
 }
 
 /* What became of the batch whose store failed: `next` follows the last that is stored. */
-static void settle(struct db *db, struct ship_window *w, uint64_t next)
+static void ship_settle(struct db *db, struct ship_window *w, uint64_t next)
 {
 	struct ship_file *f = w->files_n ? &w->files[w->files_n - 1] : NULL;
 
@@ -154,11 +154,11 @@ static void settle(struct db *db, struct ship_window *w, uint64_t next)
 	if (next <= f->first) {
 		close(w->fd);
 		w->fd = -1;
-		drop_file(db, w, w->files_n - 1);
+		ship_drop_file(db, w, w->files_n - 1);
 		return;
 	}
 	if (ftruncate(w->fd, (off_t)w->before) || lseek(w->fd, 0, SEEK_END) < 0) {
-		gap(db, w, "error");
+		ship_gap(db, w, "error");
 		return;
 	}
 	db->ship->bytes -= f->bytes - w->before;
@@ -166,7 +166,7 @@ static void settle(struct db *db, struct ship_window *w, uint64_t next)
 	f->last = next - 1;
 }
 
-static bool open_file(struct db *db, struct ship_window *w, uint64_t first)
+static bool ship_open_file(struct db *db, struct ship_window *w, uint64_t first)
 {
 	const struct segment head = { w->start_ns, w->end_ns, w->identity, first, 0, false };
 	struct fs *fs = db->o.fs;
@@ -184,7 +184,7 @@ static bool open_file(struct db *db, struct ship_window *w, uint64_t first)
 	return !ship_add_file(db->ship, w, (struct ship_file){ path, first, 0, 0 }, &err);
 }
 
-static bool write_batch(
+static bool ship_write_batch(
 	struct db *db, struct ship_window *w, const struct store_batch *batch, uint64_t seq)
 {
 	struct ship *s = db->ship;
@@ -193,11 +193,11 @@ static bool write_batch(
 	struct err err;
 
 	buf_clear(&s->buf);
-	if (w->fd < 0 && !open_file(db, w, seq))
+	if (w->fd < 0 && !ship_open_file(db, w, seq))
 		return false;
 	f = &w->files[w->files_n - 1];
 	segment_batch_begin(&b, &s->buf, seq, seq);
-	store_batch_each(batch, add_put, &b);
+	store_batch_each(batch, ship_add_put, &b);
 	segment_batch_end(&b);
 	if (buf_failed(&s->buf) || db->o.fs->ops->write(db->o.fs, w->fd, s->buf.ptr, s->buf.len, &err))
 		return false;
@@ -210,7 +210,7 @@ static bool write_batch(
 }
 
 /* The next batch that the files and what was put lack. */
-static uint64_t next_of(const struct ship_window *w)
+static uint64_t ship_next_of(const struct ship_window *w)
 {
 	return w->files_n ? w->files[w->files_n - 1].last + 1 : w->done + 1;
 }
@@ -232,14 +232,14 @@ void ship_begin(
 	}
 	w->writing = true;
 	w->pending = *count;
-	settle(db, w, count->seq);
+	ship_settle(db, w, count->seq);
 	if (w->off && !w->anew && count->seq == w->done + 1)
 		w->off = false;
-	if (w->files_n && next_of(w) != count->seq)
-		gap(db, w, "gap");
-	if (!w->off && !write_batch(db, w, batch, count->seq))
-		gap(db, w, "error");
-	bound(db);
+	if (w->files_n && ship_next_of(w) != count->seq)
+		ship_gap(db, w, "gap");
+	if (!w->off && !ship_write_batch(db, w, batch, count->seq))
+		ship_gap(db, w, "error");
+	ship_bound(db);
 	if (s->buf.cap > SEGMENT_FRAME_BYTES || buf_failed(&s->buf))
 		buf_release(&s->buf);
 	mutex_unlock(&s->lock);
@@ -274,10 +274,10 @@ void ship_reopened(
 		return;
 	mutex_lock(&s->lock);
 	if ((w = ship_find(s, of->start_ns, of->identity))) {
-		settle(db, w, count->seq + 1);
+		ship_settle(db, w, count->seq + 1);
 		w->count = *count;
 		if (repaired) {
-			gap(db, w, "damage");
+			ship_gap(db, w, "damage");
 			w->anew = true;
 		}
 	}
@@ -286,13 +286,13 @@ void ship_reopened(
 
 /* ---- the publisher ---- */
 
-static enum err_code is_off(struct err *err)
+static enum err_code ship_is_off(struct err *err)
 {
 	return err_set(err, ERR_UNAVAILABLE, "segments are off");
 }
 
 /* The files have every batch behind `put`. */
-static bool is_covered(const struct ship_window *w, uint64_t put)
+static bool ship_is_covered(const struct ship_window *w, uint64_t put)
 {
 	uint64_t next = put + 1;
 
@@ -307,14 +307,14 @@ static bool is_covered(const struct ship_window *w, uint64_t put)
 	return next > w->count.seq;
 }
 
-static void drop_done(struct db *db, struct ship_window *w)
+static void ship_drop_done(struct db *db, struct ship_window *w)
 {
 	while (w->files_n > (w->fd >= 0 ? 1 : 0) && w->files[0].last <= w->done)
-		drop_file(db, w, 0);
+		ship_drop_file(db, w, 0);
 }
 
 /* The lock is held, and let go while the window's batch is being written. */
-static struct ship_window *find_idle(struct ship *s, int64_t start_ns, uint64_t identity)
+static struct ship_window *ship_find_idle(struct ship *s, int64_t start_ns, uint64_t identity)
 {
 	struct ship_window *w;
 
@@ -323,7 +323,7 @@ static struct ship_window *find_idle(struct ship *s, int64_t start_ns, uint64_t 
 	return w;
 }
 
-static enum err_code list_files(
+static enum err_code ship_list_files(
 	const struct ship_window *w, struct arena *a, struct head_ship_window *out, struct err *err)
 {
 	size_t n = w->files_n - (w->fd >= 0); /* the open one is doubtful */
@@ -344,32 +344,32 @@ static enum err_code list_files(
 	return ERR_OK;
 }
 
-static enum err_code end_one(struct db *db, struct ship_window *w, struct arena *a,
+static enum err_code ship_end_one(struct db *db, struct ship_window *w, struct arena *a,
 	struct head_ship_window *out, struct err *err)
 {
 	bool wanted;
 
-	(void)find_idle(db->ship, w->start_ns, w->identity); /* this thread alone forgets it */
+	(void)ship_find_idle(db->ship, w->start_ns, w->identity); /* this thread alone forgets it */
 	if (w->fd >= 0 && !w->doubtful) {
 		close(w->fd);
 		w->fd = -1;
 	}
-	drop_done(db, w);
+	ship_drop_done(db, w);
 	/* While a snapshot is on its way its successors are kept. */
-	if (!is_covered(w, w->promised > w->done ? w->promised : w->done))
-		gap(db, w, "gap");
-	wanted = !is_covered(w, w->done);
+	if (!ship_is_covered(w, w->promised > w->done ? w->promised : w->done))
+		ship_gap(db, w, "gap");
+	wanted = !ship_is_covered(w, w->done);
 	*out = (struct head_ship_window){ .start_ns = w->start_ns,
 		.end_ns = w->end_ns,
 		.identity = w->identity,
 		.last = w->count.seq,
 		.snapshot_wanted = wanted };
-	return wanted ? ERR_OK : list_files(w, a, out, err);
+	return wanted ? ERR_OK : ship_list_files(w, a, out, err);
 }
 
 /* Those that are in the head now: a window that leaves it meanwhile is listed as in it once more.
  */
-static void look_in_head(struct db *db, struct head_ship_window *v, size_t n)
+static void ship_look_in_head(struct db *db, struct head_ship_window *v, size_t n)
 {
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < n; i++) {
@@ -392,7 +392,7 @@ enum err_code head_ship_end(struct db *db, struct arena *a, struct head_ship_win
 	bool all = true;
 
 	if (!s)
-		return is_off(err);
+		return ship_is_off(err);
 	mutex_lock(&s->lock);
 	cap = s->n; /* one that is added meanwhile has no batch from before */
 	if (!(v = arena_array(a, struct head_ship_window, cap + 1)))
@@ -401,7 +401,7 @@ enum err_code head_ship_end(struct db *db, struct arena *a, struct head_ship_win
 		struct ship_window *w = s->v[i];
 
 		if (w->count.seq || w->writing)
-			rc = end_one(db, w, a, &v[found++], err);
+			rc = ship_end_one(db, w, a, &v[found++], err);
 		all &= !w->doubtful;
 		/* While it waited windows may have been inserted before it. */
 		while (i < s->n && s->v[i] != w)
@@ -414,7 +414,7 @@ enum err_code head_ship_end(struct db *db, struct arena *a, struct head_ship_win
 	mutex_unlock(&s->lock);
 	if (rc)
 		return rc;
-	look_in_head(db, v, found);
+	ship_look_in_head(db, v, found);
 	*out = v;
 	*n = found;
 	return ERR_OK;
@@ -428,7 +428,7 @@ void head_ship_done(struct db *db, int64_t start_ns, uint64_t identity, uint64_t
 	if (!s)
 		return;
 	mutex_lock(&s->lock);
-	if ((w = find_idle(s, start_ns, identity))) {
+	if ((w = ship_find_idle(s, start_ns, identity))) {
 		if (last > w->count.seq) {
 			log_warn("tsdb", "the bucket has batches that the window lacks",
 				LOG_I("window", start_ns / NS_PER_S), LOG_I("bucket", (int64_t)last),
@@ -437,7 +437,7 @@ void head_ship_done(struct db *db, int64_t start_ns, uint64_t identity, uint64_t
 		} else if (w->done < last) {
 			w->done = last;
 		}
-		drop_done(db, w);
+		ship_drop_done(db, w);
 	}
 	mutex_unlock(&s->lock);
 }
@@ -450,10 +450,10 @@ enum err_code ship_restart(
 	enum err_code rc = ERR_OK;
 
 	if (!s)
-		return is_off(err);
+		return ship_is_off(err);
 	mutex_lock(&s->lock);
-	if ((w = find_idle(s, start_ns, identity)) && w->count.seq) {
-		drop_files(db, w);
+	if ((w = ship_find_idle(s, start_ns, identity)) && w->count.seq) {
+		ship_drop_files(db, w);
 		w->off = w->anew = false;
 		w->done = 0; /* until the snapshot is put */
 		w->promised = w->count.seq;
@@ -473,10 +473,10 @@ void head_ship_forget(struct db *db, int64_t start_ns, uint64_t identity)
 	if (!s)
 		return;
 	mutex_lock(&s->lock);
-	if ((w = find_idle(s, start_ns, identity))) {
+	if ((w = ship_find_idle(s, start_ns, identity))) {
 		size_t i = 0;
 
-		drop_files(db, w);
+		ship_drop_files(db, w);
 		while (s->v[i] != w)
 			i++;
 		s->n--;

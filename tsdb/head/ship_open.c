@@ -16,7 +16,7 @@
  */
 
 /* Of the window in the head, or NULL. Nobody changes the list yet. */
-static const struct window *window_of(const struct db *db, const struct segment *s)
+static const struct window *ship_open_window_of(const struct db *db, const struct segment *s)
 {
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (db->windows[i]->start_ns == s->start_ns && db->windows[i]->identity == s->identity)
@@ -24,7 +24,7 @@ static const struct window *window_of(const struct db *db, const struct segment 
 	return NULL;
 }
 
-static void remove_file(struct db *db, const char *path, const char *why)
+static void ship_open_remove_file(struct db *db, const char *path, const char *why)
 {
 	struct err err;
 
@@ -33,7 +33,7 @@ static void remove_file(struct db *db, const char *path, const char *why)
 		log_warn("tsdb", "not removed", LOG_S("path", path), LOG_E(&err));
 }
 
-static enum err_code take_file(struct db *db, const char *path, struct err *err)
+static enum err_code ship_open_take_file(struct db *db, const char *path, struct err *err)
 {
 	const struct window *in_head;
 	struct ship_window *w;
@@ -43,12 +43,12 @@ static enum err_code take_file(struct db *db, const char *path, struct err *err)
 
 	if (rc == ERR_NOMEM)
 		return rc;
-	if (!rc && (in_head = window_of(db, &f.head)) && f.last > in_head->count.seq)
+	if (!rc && (in_head = ship_open_window_of(db, &f.head)) && f.last > in_head->count.seq)
 		rc = segment_find_whole(path, in_head->count.seq, &f, err);
 	if (!rc && f.last && truncate(path, (off_t)f.bytes))
 		rc = err_set(err, ERR_IO, "cannot be cut");
 	if (rc || !f.last) {
-		remove_file(db, path, rc ? err->msg : "no whole batch");
+		ship_open_remove_file(db, path, rc ? err->msg : "no whole batch");
 		return ERR_OK;
 	}
 	if (!(w = ship_find(db->ship, f.head.start_ns, f.head.identity)) &&
@@ -62,7 +62,7 @@ static enum err_code take_file(struct db *db, const char *path, struct err *err)
 		db->ship, w, (struct ship_file){ copy, f.head.first, f.last, f.bytes }, err);
 }
 
-static enum err_code take_windows(struct db *db, struct err *err)
+static enum err_code ship_open_take_windows(struct db *db, struct err *err)
 {
 	struct ship_window *w;
 	enum err_code rc;
@@ -78,7 +78,7 @@ static enum err_code take_windows(struct db *db, struct err *err)
 	return ERR_OK;
 }
 
-static bool is_segment(struct str name)
+static bool ship_open_is_segment(struct str name)
 {
 	return str_find(name, STR(SHIP_SUFFIX)) >= 0;
 }
@@ -97,18 +97,20 @@ enum err_code ship_open(struct db *db, struct err *err)
 		mutex_init(&s->lock);
 		cond_init(&s->idle);
 		db->ship = s;
-		if ((rc = take_windows(db, err)))
+		if ((rc = ship_open_take_windows(db, err)))
 			return rc;
 	}
 	arena_init(&a, 0);
 	rc = fs_list(db->head_dir, &a, &names, &n, err);
 	for (size_t i = 0; i < n && !rc; i++) {
-		char *path = is_segment(names[i]) ? path_join(&a, str_of(db->head_dir), names[i]) : NULL;
+		char *path = ship_open_is_segment(names[i]) ?
+			path_join(&a, str_of(db->head_dir), names[i]) :
+			NULL;
 
 		if (path && s)
-			rc = take_file(db, path, err);
+			rc = ship_open_take_file(db, path, err);
 		else if (path) /* batches since are in no file */
-			remove_file(db, path, "segments are off");
+			ship_open_remove_file(db, path, "segments are off");
 	}
 	arena_release(&a);
 	return rc;

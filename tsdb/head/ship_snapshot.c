@@ -12,7 +12,7 @@
  * once more in a file: putting a record twice changes nothing.
  */
 
-static enum err_code pin(
+static enum err_code ship_snapshot_pin(
 	struct db *db, int64_t start_ns, uint64_t identity, struct window **out, struct err *err)
 {
 	enum err_code rc = err_set(err, ERR_NOT_FOUND, "no such window in the head");
@@ -36,7 +36,7 @@ static enum err_code pin(
 	return rc;
 }
 
-static enum err_code put_count(struct segment_writer *out, const struct window *w,
+static enum err_code ship_snapshot_put_count(struct segment_writer *out, const struct window *w,
 	const struct window_count *count, struct err *err)
 {
 	struct key key = key_of('c');
@@ -52,7 +52,7 @@ static enum err_code put_count(struct segment_writer *out, const struct window *
 }
 
 /* Damaged records are left out, as queries do. */
-static enum err_code put_records(
+static enum err_code ship_snapshot_put_records(
 	struct segment_writer *out, struct window *w, struct store_iter *it, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -75,8 +75,8 @@ static enum err_code put_records(
 	return rc;
 }
 
-static enum err_code write_all(struct db *db, struct window *w, const struct window_count *count,
-	const char *path, uint64_t *bytes, struct err *err)
+static enum err_code ship_snapshot_write_all(struct db *db, struct window *w,
+	const struct window_count *count, const char *path, uint64_t *bytes, struct err *err)
 {
 	const struct segment head = { w->start_ns, w->end_ns, w->identity, 1, count->seq, true };
 	struct store_snapshot *snap = store_snapshot_open(w->store);
@@ -85,7 +85,8 @@ static enum err_code write_all(struct db *db, struct window *w, const struct win
 	enum err_code rc = it ? ERR_OK : err_nomem(err, "snapshot");
 
 	if (!rc && !(rc = segment_writer_open(db->o.fs, path, &head, &out, err)) &&
-		!(rc = put_records(out, w, it, err)) && !(rc = put_count(out, w, count, err))) {
+		!(rc = ship_snapshot_put_records(out, w, it, err)) &&
+		!(rc = ship_snapshot_put_count(out, w, count, err))) {
 		rc = segment_writer_end(out, bytes, err);
 		out = NULL;
 	}
@@ -103,9 +104,9 @@ enum err_code head_ship_snapshot(struct db *db, int64_t start_ns, uint64_t ident
 	enum err_code rc;
 
 	if ((rc = ship_restart(db, start_ns, identity, &count, err)) ||
-		(rc = pin(db, start_ns, identity, &w, err)))
+		(rc = ship_snapshot_pin(db, start_ns, identity, &w, err)))
 		return rc;
-	rc = write_all(db, w, &count, path, bytes, err);
+	rc = ship_snapshot_write_all(db, w, &count, path, bytes, err);
 	head_unpin(db, w);
 	if (!rc)
 		*last = count.seq;

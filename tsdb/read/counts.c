@@ -55,7 +55,7 @@ enum err_code db_counts_add(struct db_counts *c, const struct matcher *m, size_t
 /* ---- each series once ---- */
 
 /* The labels of a series live as long as a querier that was open when it was found. */
-struct seen_series {
+struct read_counts_seen_series {
 	const struct series **v;
 	size_t n, cap;
 	struct map map;
@@ -63,12 +63,13 @@ struct seen_series {
 
 static bool series_same(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(
-		((const struct seen_series *)ctx)->v[id]->labels, ((const struct series *)key)->labels);
+	return labels_eq(((const struct read_counts_seen_series *)ctx)->v[id]->labels,
+		((const struct series *)key)->labels);
 }
 
 /* False: out of memory. *known: one with these labels came before. */
-static bool see(struct seen_series *x, const struct series *s, bool *known)
+static bool read_counts_seen_series_see(
+	struct read_counts_seen_series *x, const struct series *s, bool *known)
 {
 	uint64_t hash = labels_hash(s->labels);
 
@@ -80,7 +81,8 @@ static bool see(struct seen_series *x, const struct series *s, bool *known)
 	return true;
 }
 
-static bool see_member(struct seen_series *x, struct series_index *index, struct bits *ids)
+static bool read_counts_seen_series_see_member(
+	struct read_counts_seen_series *x, struct series_index *index, struct bits *ids)
 {
 	bool ok = true, known;
 
@@ -90,7 +92,7 @@ static bool see_member(struct seen_series *x, struct series_index *index, struct
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			const struct series *s = series_by_id_locked(index, id);
 
-			ok = !s || see(x, s, &known);
+			ok = !s || read_counts_seen_series_see(x, s, &known);
 			if (ok && s && known)
 				bits_clear(ids, id);
 		}
@@ -100,14 +102,14 @@ static bool see_member(struct seen_series *x, struct series_index *index, struct
 
 static enum err_code count_once(struct db_counts *c, struct err *err)
 {
-	struct seen_series x = { 0 };
+	struct read_counts_seen_series x = { 0 };
 	bool ok = true;
 
 	if (c->once)
 		return ERR_OK;
 	map_init(&x.map);
 	for (size_t i = 0; i < c->q->members_n && ok; i++)
-		ok = see_member(&x, c->q->members[i].db->series, &c->ids[i]);
+		ok = read_counts_seen_series_see_member(&x, c->q->members[i].db->series, &c->ids[i]);
 	map_release(&x.map);
 	free(x.v);
 	c->once = ok;
@@ -135,7 +137,7 @@ static void counts_release(struct summed_counts *x)
 	arena_release(&x->arena);
 }
 
-static bool text_same(const void *ctx, const void *key, uint32_t id)
+static bool read_counts_text_same(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(((const struct summed_counts *)ctx)->v[id].text, *(const struct str *)key);
 }
@@ -144,7 +146,7 @@ static bool sum_count(void *ctx, struct str text, uint32_t series, uint32_t valu
 {
 	struct summed_counts *x = ctx;
 	uint64_t hash = hash_bytes(text.ptr, text.len, x->seed);
-	uint32_t at = map_find(&x->map, hash, text_same, x, &text);
+	uint32_t at = map_find(&x->map, hash, read_counts_text_same, x, &text);
 
 	(void)values;
 	if (at == MAP_NONE) {
@@ -175,7 +177,7 @@ static bool sum_members(struct db_counts *c, struct str name, struct summed_coun
 	return !out->failed;
 }
 
-static bool count_values(struct db_counts *c, struct str name, uint32_t *out)
+static bool db_counts_values(struct db_counts *c, struct str name, uint32_t *out)
 {
 	struct summed_counts values;
 	bool ok = sum_members(c, name, &values);
@@ -185,14 +187,14 @@ static bool count_values(struct db_counts *c, struct str name, uint32_t *out)
 	return ok;
 }
 
-static enum err_code each_of_members(
+static enum err_code db_counts_each_of_members(
 	struct db_counts *c, struct str name, db_count_fn fn, void *ctx, struct err *err)
 {
 	struct summed_counts all;
 	bool ok = sum_members(c, name, &all);
 
 	for (size_t i = 0; i < all.n && ok && !name.len; i++)
-		ok = count_values(c, all.v[i].text, &all.v[i].values);
+		ok = db_counts_values(c, all.v[i].text, &all.v[i].values);
 	for (size_t i = 0; i < all.n && ok; i++)
 		if (!fn(ctx, all.v[i].text, all.v[i].series, all.v[i].values))
 			break;
@@ -208,7 +210,7 @@ enum err_code db_counts_each(
 	if (rc)
 		return rc;
 	if (c->q->members_n > 1)
-		return each_of_members(c, name, fn, ctx, err);
+		return db_counts_each_of_members(c, name, fn, ctx, err);
 	for (size_t i = 0; i < c->q->members_n; i++) {
 		struct series_index *index = c->q->members[i].db->series;
 

@@ -37,13 +37,13 @@ struct estimating {
 	struct sum_estimate *out;
 };
 
-static uint64_t part_of(uint64_t n, double part)
+static uint64_t estimate_part_of(uint64_t n, double part)
 {
 	return (uint64_t)((double)n * part + 0.5);
 }
 
 /* The part of (first, last] that is in (min, max]; a single time counts as a whole. */
-static double share(int64_t first_ns, int64_t last_ns, int64_t min_ns, int64_t max_ns)
+static double estimate_share(int64_t first_ns, int64_t last_ns, int64_t min_ns, int64_t max_ns)
 {
 	int64_t from = first_ns > min_ns ? first_ns : min_ns;
 	int64_t to = last_ns < max_ns ? last_ns : max_ns;
@@ -57,8 +57,8 @@ static double share(int64_t first_ns, int64_t last_ns, int64_t min_ns, int64_t m
 
 /* ---- head windows ---- */
 
-static void count_window(const struct estimating *e, const struct querier_source *s, size_t n,
-	bool numeric, int64_t min_ns, int64_t max_ns)
+static void estimate_count_window(const struct estimating *e, const struct querier_source *s,
+	size_t n, bool numeric, int64_t min_ns, int64_t max_ns)
 {
 	struct db *db = s->db;
 	struct window_count c;
@@ -77,9 +77,9 @@ static void count_window(const struct estimating *e, const struct querier_source
 	part = (double)n / (double)series;
 	if (part > 1)
 		part = 1;
-	part *= share(c.min_ns, c.max_ns, min_ns, max_ns);
-	rows = part_of(numeric ? c.numbers : c.rows, part);
-	samples = numeric ? rows : part_of(c.samples, part);
+	part *= estimate_share(c.min_ns, c.max_ns, min_ns, max_ns);
+	rows = estimate_part_of(numeric ? c.numbers : c.rows, part);
+	samples = numeric ? rows : estimate_part_of(c.samples, part);
 	if (e->pick == SUM_LAST && rows > n) {
 		samples = samples / rows * n;
 		rows = n;
@@ -92,12 +92,12 @@ static void count_window(const struct estimating *e, const struct querier_source
 
 /* ---- blocks ---- */
 
-static int64_t within(const struct block_meta *m, int64_t ts_ns)
+static int64_t estimate_within(const struct block_meta *m, int64_t ts_ns)
 {
 	return ts_ns < m->min_ns ? m->min_ns : ts_ns > m->max_ns ? m->max_ns : ts_ns;
 }
 
-static void split(
+static void estimate_split(
 	const struct block *b, int level, int64_t min_ns, int64_t max_ns, struct reads *out)
 {
 	const struct block_meta *m = block_meta(b);
@@ -115,23 +115,24 @@ static void split(
 		return;
 	}
 	len = rollup_step_ns[level];
-	from = step_of((unsigned)level, min_ns + 1);
-	to = step_of((unsigned)level, max_ns);
-	if (within(m, from) < min_ns)
+	from = cascade_step_of((unsigned)level, min_ns + 1);
+	to = cascade_step_of((unsigned)level, max_ns);
+	if (estimate_within(m, from) < min_ns)
 		from += len;
-	if (within(m, to + len) <= max_ns)
+	if (estimate_within(m, to + len) <= max_ns)
 		to += len;
 	if (from >= to) {
-		split(b, level - 1, min_ns, max_ns, out);
+		estimate_split(b, level - 1, min_ns, max_ns, out);
 		return;
 	}
-	split(b, level - 1, min_ns, within(m, from), out);
+	estimate_split(b, level - 1, min_ns, estimate_within(m, from), out);
 	out->steps[level] += (uint64_t)((to - from) / len);
-	split(b, level - 1, within(m, to), max_ns, out);
+	estimate_split(b, level - 1, estimate_within(m, to), max_ns, out);
 }
 
 /* Cells of an hour's sum of what has this part of the samples; a day's has some more. */
-static double cells_per_hour(struct block *b, enum block_key_kind kind, double samples_part)
+static double estimate_cells_per_hour(
+	struct block *b, enum block_key_kind kind, double samples_part)
 {
 	struct block_key first = block_key_id(kind, 0), end = block_key_id(kind, UINT32_MAX);
 	const struct block_meta *m = block_meta(b);
@@ -146,13 +147,14 @@ static double cells_per_hour(struct block *b, enum block_key_kind kind, double s
 	return steps > 0 ? bytes * samples_part / SUM_BYTES_PER_CELL / steps : 0;
 }
 
-struct unit {
+struct estimate_unit {
 	struct block_series of; /* its first series */
 	uint32_t n; /* series of a group that is asked for as a whole, or 1 */
 };
 
-static void count_steps(const struct estimating *e, struct block *b, const struct unit *u,
-	const struct reads *r, double active, double weight, double samples_part)
+static void estimate_count_steps(const struct estimating *e, struct block *b,
+	const struct estimate_unit *u, const struct reads *r, double active, double weight,
+	double samples_part)
 {
 	bool functions = e->wish == SUM_FUNCTIONS, group = u->n > 1;
 	enum block_key_kind kind = functions ? KEY_FUNCTIONS :
@@ -161,13 +163,13 @@ static void count_steps(const struct estimating *e, struct block *b, const struc
 	uint64_t *counts = functions ? e->out->function_sums :
 		group                    ? e->out->group_sums :
 								   e->out->series_sums;
-	double cells = cells_per_hour(b, kind, samples_part);
+	double cells = estimate_cells_per_hour(b, kind, samples_part);
 	double row = u->of.rows ? (double)u->of.samples / (double)u->of.rows : 0;
 
 	if (cells < row && !functions) /* pages are too large to tell of a small block */
 		cells = row;
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
-		uint64_t n = part_of(r->steps[i], active * weight);
+		uint64_t n = estimate_part_of(r->steps[i], active * weight);
 		uint64_t each = (uint64_t)(cells * (i ? DAY_PER_HOUR : 1));
 
 		counts[i] += n;
@@ -180,8 +182,8 @@ static void count_steps(const struct estimating *e, struct block *b, const struc
  * Raw rows at the edges. In a chunk of amounts that is wholly inside, each stack counts as one
  * sample; a chunk that is partly inside is read as a whole.
  */
-static void count_chunks(const struct estimating *e, struct block *b, const struct unit *u,
-	const struct reads *r, double active, double weight)
+static void estimate_count_chunks(const struct estimating *e, struct block *b,
+	const struct estimate_unit *u, const struct reads *r, double active, double weight)
 {
 	const struct block_meta *m = block_meta(b);
 	int64_t span = u->of.last_ns - u->of.first_ns;
@@ -199,26 +201,28 @@ static void count_chunks(const struct estimating *e, struct block *b, const stru
 	chunks = rows / of_chunk + r->ends / 2.0;
 	parts = r->ends < chunks ? r->ends : chunks;
 	merged = delta && m->samples ?
-		cells_per_hour(b, KEY_ROLLUP_SERIES, (double)u->of.samples / (double)m->samples) :
+		estimate_cells_per_hour(b, KEY_ROLLUP_SERIES, (double)u->of.samples / (double)m->samples) :
 		of_chunk * each;
 	if (merged > of_chunk * each)
 		merged = of_chunk * each;
 	samples = parts * of_chunk * each + (chunks - parts) * merged;
 	weight *= u->n;
-	e->out->chunks += part_of(1, chunks * weight);
+	e->out->chunks += estimate_part_of(1, chunks * weight);
 	e->out->samples += e->wish == SUM_TOTALS ? 0 : (uint64_t)(samples * weight);
 	if (m->samples)
 		e->out->bytes += (uint64_t)((double)m->rows_file.bytes * chunks * of_chunk * each * weight /
 			(double)m->samples);
 }
 
-static void count_unit(const struct estimating *e, struct block *b, const struct unit *u,
-	const struct reads *r, int64_t min_ns, int64_t max_ns, double weight)
+static void estimate_count_unit(const struct estimating *e, struct block *b,
+	const struct estimate_unit *u, const struct reads *r, int64_t min_ns, int64_t max_ns,
+	double weight)
 {
 	const struct block_meta *m = block_meta(b);
-	double active = share(u->of.first_ns, u->of.last_ns, min_ns, max_ns), of_rows;
-	double of_window = max_ns > min_ns ? share(min_ns, max_ns, u->of.first_ns - 1, u->of.last_ns) :
-										 0;
+	double active = estimate_share(u->of.first_ns, u->of.last_ns, min_ns, max_ns), of_rows;
+	double of_window = max_ns > min_ns ?
+		estimate_share(min_ns, max_ns, u->of.first_ns - 1, u->of.last_ns) :
+		0;
 
 	if (active <= 0)
 		return;
@@ -238,14 +242,14 @@ static void count_unit(const struct estimating *e, struct block *b, const struct
 			(uint64_t)(of_rows * (double)u->of.samples / (double)u->of.rows);
 		return;
 	}
-	count_steps(e, b, u, r, of_window, weight,
+	estimate_count_steps(e, b, u, r, of_window, weight,
 		m->samples ? (double)(u->of.samples * u->n) / (double)m->samples : 0);
-	count_chunks(e, b, u, r, of_window, weight);
+	estimate_count_chunks(e, b, u, r, of_window, weight);
 }
 
 /* The series at ids[0], or its whole group if all of it is asked for. */
-static enum err_code look_at(const struct estimating *e, struct querier_source *s,
-	const uint32_t *ids, size_t n, struct unit *u, struct err *err)
+static enum err_code estimate_look_at(const struct estimating *e, struct querier_source *s,
+	const uint32_t *ids, size_t n, struct estimate_unit *u, struct err *err)
 {
 	struct block *b = s->b->block;
 	uint32_t first, group_n;
@@ -265,17 +269,17 @@ static enum err_code look_at(const struct estimating *e, struct querier_source *
 	return ERR_OK;
 }
 
-static void add_estimate(struct sum_estimate *to, const struct sum_estimate *from, double times)
+static void estimate_add(struct sum_estimate *to, const struct sum_estimate *from, double times)
 {
 	uint64_t *a = (uint64_t *)to;
 	const uint64_t *b = (const uint64_t *)from;
 
 	_Static_assert(sizeof(*to) % sizeof(*a) == 0, "only counts");
 	for (size_t i = 0; i < sizeof(*to) / sizeof(*a); i++)
-		a[i] += part_of(b[i], times);
+		a[i] += estimate_part_of(b[i], times);
 }
 
-static enum err_code count_block(const struct estimating *e, struct querier_source *s,
+static enum err_code estimate_count_block(const struct estimating *e, struct querier_source *s,
 	const uint32_t *ids, size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct block *b = s->b->block;
@@ -287,19 +291,19 @@ static enum err_code count_block(const struct estimating *e, struct querier_sour
 	enum err_code rc;
 	struct err why;
 
-	min_ns = within(m, min_ns);
-	max_ns = within(m, max_ns);
-	split(b, ROLLUP_LEVELS - 1, min_ns, max_ns, &r);
+	min_ns = estimate_within(m, min_ns);
+	max_ns = estimate_within(m, max_ns);
+	estimate_split(b, ROLLUP_LEVELS - 1, min_ns, max_ns, &r);
 	part.out = &sum;
 	for (size_t i = 0; i < n && looked < UNITS_LOOKED_AT; looked++) {
-		struct unit u = { .n = 1 };
+		struct estimate_unit u = { .n = 1 };
 		size_t next;
 
 		if (querier_canceled(e->q))
 			return err_set(err, ERR_CANCELED, "query canceled");
-		rc = look_at(e, s, &ids[i], n - i, &u, &why);
+		rc = estimate_look_at(e, s, &ids[i], n - i, &u, &why);
 		if (!rc)
-			count_unit(&part, b, &u, &r, min_ns, max_ns, 1);
+			estimate_count_unit(&part, b, &u, &r, min_ns, max_ns, 1);
 		else if (rc != ERR_CORRUPT && rc != ERR_NOT_FOUND) { /* the sum will warn */
 			return err_copy(err, &why);
 		}
@@ -308,7 +312,7 @@ static enum err_code count_block(const struct estimating *e, struct querier_sour
 		i = i + u.n > next ? i + u.n : next;
 	}
 	if (done)
-		add_estimate(e->out, &sum, (double)n / (double)done);
+		estimate_add(e->out, &sum, (double)n / (double)done);
 	return ERR_OK;
 }
 
@@ -344,14 +348,14 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 			continue;
 		last = (struct sum_estimate){ 0 };
 		if (s->b)
-			rc = count_block(&e, s, e.x->ids, ids_n, min_ns, max_ns, err);
+			rc = estimate_count_block(&e, s, e.x->ids, ids_n, min_ns, max_ns, err);
 		else if (s->snap)
-			count_window(&e, s, ids_n, series[0]->numeric, min_ns, max_ns);
+			estimate_count_window(&e, s, ids_n, series[0]->numeric, min_ns, max_ns);
 		if (last.rows) /* the member's newest source that has rows: most series are in it */
 			newest[s->member] = last;
 	}
 	for (size_t i = 0; i < q->members_n && !rc && pick == SUM_LAST; i++)
-		add_estimate(out, &newest[i], 1);
+		estimate_add(out, &newest[i], 1);
 	free(newest);
 	return rc;
 }

@@ -18,7 +18,7 @@ static int str_cmp_qsort(const void *a, const void *b)
 }
 
 /* Names are found by hash, so each is kept once, however often it comes. */
-struct names {
+struct read_names {
 	struct str name; /* empty: label names are wanted, else this label's values */
 	struct arena *arena; /* of the answer, and without a limit of all that is found */
 	struct arena texts; /* with a limit: what is found; some of it is out again */
@@ -33,16 +33,16 @@ struct names {
 
 #define NAMES_MIN 1024u /* are kept in between, and twice the limit */
 
-static void names_init(struct names *x, struct str name, uint64_t limit, struct arena *a)
+static void names_init(struct read_names *x, struct str name, uint64_t limit, struct arena *a)
 {
 	/* One that cannot be reached is none. */
-	*x = (struct names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
+	*x = (struct read_names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
 	map_init(&x->map);
 	arena_init(&x->texts, a->budget_bytes);
 	x->texts.shared = a->shared;
 }
 
-static void names_release(struct names *x)
+static void read_names_release(struct read_names *x)
 {
 	map_release(&x->map);
 	arena_release(&x->texts);
@@ -50,9 +50,9 @@ static void names_release(struct names *x)
 	free(x->seen);
 }
 
-static bool name_same(const void *ctx, const void *key, uint32_t id)
+static bool read_names_same(const void *ctx, const void *key, uint32_t id)
 {
-	return str_eq(*(const struct str *)key, ((const struct names *)ctx)->v[id]);
+	return str_eq(*(const struct str *)key, ((const struct read_names *)ctx)->v[id]);
 }
 
 static uint64_t name_hash(struct str s)
@@ -61,7 +61,7 @@ static uint64_t name_hash(struct str s)
 }
 
 /* Sorts, and leaves one more than the limit, which shows that there were more. */
-static enum err_code names_cut(struct names *x, struct err *err)
+static enum err_code names_cut(struct read_names *x, struct err *err)
 {
 	struct arena dropped = x->texts;
 
@@ -87,14 +87,14 @@ static enum err_code names_cut(struct names *x, struct err *err)
 }
 
 /* s is copied. */
-static enum err_code names_add(struct names *x, struct str s, struct err *err)
+static enum err_code names_add(struct read_names *x, struct str s, struct err *err)
 {
 	struct arena *texts = x->limit ? &x->texts : x->arena;
 	uint64_t hash = name_hash(s);
 	enum err_code rc;
 
 	if (!s.len || (x->last.ptr && str_cmp(s, x->last) >= 0) ||
-		map_find(&x->map, hash, name_same, x, &s) != MAP_NONE)
+		map_find(&x->map, hash, read_names_same, x, &s) != MAP_NONE)
 		return ERR_OK;
 	if (x->limit && x->n >= 2 * x->limit + NAMES_MIN && (rc = names_cut(x, err)))
 		return rc;
@@ -108,7 +108,8 @@ static enum err_code names_add(struct names *x, struct str s, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code add_series_names(struct names *x, const struct db_series *s, struct err *err)
+static enum err_code read_names_add_series(
+	struct read_names *x, const struct db_series *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -119,8 +120,8 @@ static enum err_code add_series_names(struct names *x, const struct db_series *s
 	return rc;
 }
 
-static enum err_code add_value(
-	struct names *x, const struct partition *p, uint32_t set, struct err *err)
+static enum err_code read_names_add_value(
+	struct read_names *x, const struct partition *p, uint32_t set, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -132,7 +133,8 @@ static enum err_code add_value(
 }
 
 /* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
-static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
+static enum err_code read_names_add_sample(
+	struct read_names *x, const struct partition *p, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -142,7 +144,7 @@ static enum err_code add_sample_names(struct names *x, const struct partition *p
 		struct sym_label_set set = sym_label_set(p, i);
 
 		if (x->name.len) {
-			rc = add_value(x, p, i, err);
+			rc = read_names_add_value(x, p, i, err);
 			continue;
 		}
 		for (uint32_t k = 0; k < set.n && !rc; k++) {
@@ -155,7 +157,8 @@ static enum err_code add_sample_names(struct names *x, const struct partition *p
 	return rc;
 }
 
-static enum err_code add_partition(struct names *x, const struct partition *p, struct err *err)
+static enum err_code read_names_add_partition(
+	struct read_names *x, const struct partition *p, struct err *err)
 {
 	uint32_t at = partition_index(p), had = x->seen_n;
 
@@ -167,32 +170,33 @@ static enum err_code add_partition(struct names *x, const struct partition *p, s
 	if (x->seen[at])
 		return ERR_OK;
 	x->seen[at] = true;
-	return add_sample_names(x, p, err);
+	return read_names_add_sample(x, p, err);
 }
 
 /* ---- by series ---- */
 
-static bool wants_series(void *ctx, struct labels labels)
+static bool read_names_wants_series(void *ctx, struct labels labels)
 {
-	const struct names *x = ctx;
+	const struct read_names *x = ctx;
 	struct str value = labels_get(labels, x->name);
 
 	return !x->last.ptr || !x->name.len || !value.len || str_cmp(value, x->last) < 0;
 }
 
-static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code read_names_take_series(void *ctx, const struct db_series *s, struct err *err)
 {
-	enum err_code rc = add_series_names(ctx, s, err);
+	enum err_code rc = read_names_add_series(ctx, s, err);
 
-	return rc || s->numeric ? rc : add_partition(ctx, s->partition, err);
+	return rc || s->numeric ? rc : read_names_add_partition(ctx, s->partition, err);
 }
 
-static enum err_code of_series(
-	struct names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
+static enum err_code read_names_of_series(
+	struct read_names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
 {
-	const struct db_visitor visitor = {
-		.wanted = wants_series, .sample_label = x->name, .take = take_series, .ctx = x
-	};
+	const struct db_visitor visitor = { .wanted = read_names_wants_series,
+		.sample_label = x->name,
+		.take = read_names_take_series,
+		.ctx = x };
 
 	return db_visit_series(q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }
@@ -200,12 +204,12 @@ static enum err_code of_series(
 /* ---- by indexes ---- */
 
 struct indexed {
-	struct names *x;
+	struct read_names *x;
 	enum err_code rc;
 	struct err err;
 };
 
-static bool add_indexed(void *ctx, struct str name)
+static bool read_names_add_indexed(void *ctx, struct str name)
 {
 	struct indexed *t = ctx;
 
@@ -213,13 +217,13 @@ static bool add_indexed(void *ctx, struct str name)
 	return !t->rc;
 }
 
-static bool add_of_block(void *ctx, struct str name, uint32_t series_n)
+static bool read_names_add_of_block(void *ctx, struct str name, uint32_t series_n)
 {
-	return !series_n || add_indexed(ctx, name);
+	return !series_n || read_names_add_indexed(ctx, name);
 }
 
-static enum err_code of_window(
-	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+static enum err_code read_names_of_window(
+	struct read_names *x, struct db_querier *q, struct querier_source *s, struct err *err)
 {
 	struct indexed t = { .x = x };
 	struct window_span span;
@@ -227,19 +231,19 @@ static enum err_code of_window(
 	struct job *job;
 
 	series_lock_read(s->db->series);
-	series_names_locked(s->db->series, x->name, &s->w->series, add_indexed, &t);
+	series_names_locked(s->db->series, x->name, &s->w->series, read_names_add_indexed, &t);
 	series_unlock(s->db->series);
 	for (uint32_t i = 0; !t.rc && (job = db_job_at(s->db, i)); i++)
 		for (uint32_t k = 0; !t.rc && window_epoch_at(s->db, s->w, job, k, &span); k++)
 			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
 				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
-				t.rc = add_partition(x, p, &t.err);
+				t.rc = read_names_add_partition(x, p, &t.err);
 	return t.rc ? err_copy(err, &t.err) : ERR_OK;
 }
 
 /* Its samples' labels: their names are in the block's index. */
-static enum err_code of_slot(
-	struct names *x, struct db_querier *q, struct querier_source *s, uint32_t slot, struct err *err)
+static enum err_code read_names_of_slot(struct read_names *x, struct db_querier *q,
+	struct querier_source *s, uint32_t slot, struct err *err)
 {
 	struct partition *p;
 	const struct str *keys;
@@ -259,19 +263,19 @@ static enum err_code of_slot(
 	rc = querier_partition(q, s, slot, false, &p, err);
 	if (rc == ERR_EXISTS) /* told */
 		return ERR_OK;
-	return rc ? rc : add_partition(x, p, err);
+	return rc ? rc : read_names_add_partition(x, p, err);
 }
 
-static enum err_code of_block(
-	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+static enum err_code read_names_of_block(
+	struct read_names *x, struct db_querier *q, struct querier_source *s, struct err *err)
 {
 	struct indexed t = { .x = x };
 	struct block *b = s->b->block;
 	enum err_code rc;
 	struct err why;
 
-	rc = x->name.len ? block_label_values(b, x->name, add_of_block, &t, &why) :
-					   block_label_names(b, add_of_block, &t, &why);
+	rc = x->name.len ? block_label_values(b, x->name, read_names_add_of_block, &t, &why) :
+					   block_label_names(b, read_names_add_of_block, &t, &why);
 	if (rc == ERR_CORRUPT) {
 		querier_warn(q, s, &why);
 		rc = ERR_OK;
@@ -281,12 +285,12 @@ static enum err_code of_block(
 	if (rc)
 		err_copy(err, &why);
 	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
-		rc = of_slot(x, q, s, slot, err);
+		rc = read_names_of_slot(x, q, s, slot, err);
 	return rc;
 }
 
 /* Indexes know nothing of what was deleted. */
-static bool by_indexes(const struct db_querier *q)
+static bool read_names_by_indexes(const struct db_querier *q)
 {
 	for (size_t i = 0; i < q->sources_n; i++)
 		if (q->sources[i].deleted_n)
@@ -294,7 +298,8 @@ static bool by_indexes(const struct db_querier *q)
 	return true;
 }
 
-static enum err_code of_sources(struct names *x, struct db_querier *q, struct err *err)
+static enum err_code read_names_of_sources(
+	struct read_names *x, struct db_querier *q, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -304,22 +309,23 @@ static enum err_code of_sources(struct names *x, struct db_querier *q, struct er
 		if (querier_canceled(q))
 			rc = err_set(err, ERR_CANCELED, "query canceled");
 		else if (s->b)
-			rc = of_block(x, q, s, err);
+			rc = read_names_of_block(x, q, s, err);
 		else if (s->snap)
-			rc = of_window(x, q, s, err);
+			rc = read_names_of_window(x, q, s, err);
 	}
 	return rc;
 }
 
 /* Label names (name empty) or one label's values, of the selected series and of their samples. */
-static enum err_code names(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
-	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
+static enum err_code read_names_of(struct db_querier *q, struct str name, const struct matcher *m,
+	size_t n, uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	struct names x;
+	struct read_names x;
 	enum err_code rc;
 
 	names_init(&x, name, limit, a);
-	rc = !n && by_indexes(q) ? of_sources(&x, q, err) : of_series(&x, q, m, n, err);
+	rc = !n && read_names_by_indexes(q) ? read_names_of_sources(&x, q, err) :
+										  read_names_of_series(&x, q, m, n, err);
 	if (!rc)
 		rc = names_cut(&x, err);
 	if (!rc && !(*out = arena_array(a, struct str, x.n + 1)))
@@ -330,18 +336,18 @@ static enum err_code names(struct db_querier *q, struct str name, const struct m
 			rc = arena_fail(a, "a list of names", err);
 	}
 	*out_n = x.n;
-	names_release(&x);
+	read_names_release(&x);
 	return rc;
 }
 
 enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
 	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	return names(q, (struct str){ 0 }, m, n, limit, a, out, out_n, err);
+	return read_names_of(q, (struct str){ 0 }, m, n, limit, a, out, out_n, err);
 }
 
 enum err_code db_label_values(struct db_querier *q, struct str name, const struct matcher *m,
 	size_t n, uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	return names(q, name, m, n, limit, a, out, out_n, err);
+	return read_names_of(q, name, m, n, limit, a, out, out_n, err);
 }

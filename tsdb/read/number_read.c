@@ -12,7 +12,7 @@
  * is sorted by time at the end. Of one time the value of the first member counts.
  */
 
-struct reading {
+struct number_read_reading {
 	struct db_querier *q;
 	int64_t min_ns, max_ns;
 	struct arena *a;
@@ -24,7 +24,8 @@ struct reading {
 	bool unsorted;
 };
 
-static enum err_code add(struct reading *r, int64_t ts, double value, struct err *err)
+static enum err_code number_read_add(
+	struct number_read_reading *r, int64_t ts, double value, struct err *err)
 {
 	/* Small at first: a query at one time wants one value each of very many series. Two take no
 	 * more of an arena than one. */
@@ -55,15 +56,15 @@ static enum err_code add(struct reading *r, int64_t ts, double value, struct err
 	return ERR_OK;
 }
 
-static bool done(const struct reading *r)
+static bool number_read_done(const struct number_read_reading *r)
 {
 	return r->any && r->n;
 }
 
 /* ---- windows ---- */
 
-static enum err_code read_window(
-	struct reading *r, struct querier_source *s, uint32_t series, struct err *err)
+static enum err_code number_read_window(
+	struct number_read_reading *r, struct querier_source *s, uint32_t series, struct err *err)
 {
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, series, &gone);
@@ -78,7 +79,7 @@ static enum err_code read_window(
 
 	if (!it)
 		return s->snap ? err_nomem(err, "numbers") : ERR_OK;
-	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc && !done(r);
+	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc && !number_read_done(r);
 		 store_iter_next(it)) {
 		if (!key_parse_number(store_iter_key(it), &id, &ts) || id != series || ts > r->max_ns)
 			break;
@@ -87,7 +88,7 @@ static enum err_code read_window(
 		if (store_iter_value(it, &bytes, &why) || number_decode(bytes, &value, &why))
 			querier_warn(r->q, s, &why);
 		else
-			rc = add(r, ts, value, err);
+			rc = number_read_add(r, ts, value, err);
 	}
 	querier_check(r->q, s, it);
 	return rc;
@@ -95,20 +96,20 @@ static enum err_code read_window(
 
 /* ---- blocks ---- */
 
-static enum err_code add_chunk(
-	struct reading *r, const struct deleted_range *gone, size_t gone_n, struct err *err)
+static enum err_code number_read_add_chunk(
+	struct number_read_reading *r, const struct deleted_range *gone, size_t gone_n, struct err *err)
 {
 	const struct number_chunk *c = r->chunk;
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t i = 0; i < c->n && !rc && !done(r); i++)
+	for (uint32_t i = 0; i < c->n && !rc && !number_read_done(r); i++)
 		if (c->ts[i] > r->min_ns && c->ts[i] <= r->max_ns && !deleted_has(gone, gone_n, c->ts[i]))
-			rc = add(r, c->ts[i], c->values[i], err);
+			rc = number_read_add(r, c->ts[i], c->values[i], err);
 	return rc;
 }
 
-static enum err_code read_block(
-	struct reading *r, struct querier_source *s, uint32_t series, struct err *err)
+static enum err_code number_read_block(
+	struct number_read_reading *r, struct querier_source *s, uint32_t series, struct err *err)
 {
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, series, &gone);
@@ -124,7 +125,7 @@ static enum err_code read_block(
 		return rc;
 	}
 	block_chunks_seek(s->numbers, series, r->min_ns, r->max_ns);
-	while (!rc && !done(r) &&
+	while (!rc && !number_read_done(r) &&
 		(rc = block_chunks_next(s->numbers, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc)
 			rc = number_chunk_decode(bytes, r->chunk, &why);
@@ -135,22 +136,22 @@ static enum err_code read_block(
 		}
 		if (rc)
 			return err_copy(err, &why);
-		rc = add_chunk(r, gone, gone_n, err);
+		rc = number_read_add_chunk(r, gone, gone_n, err);
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 /* ---- several members ---- */
 
-struct timed {
+struct number_read_timed {
 	int64_t ts;
 	double value;
 	size_t at; /* in the order of members */
 };
 
-static int timed_cmp(const void *a, const void *b)
+static int number_read_timed_cmp(const void *a, const void *b)
 {
-	const struct timed *x = a, *y = b;
+	const struct number_read_timed *x = a, *y = b;
 
 	if (x->ts != y->ts)
 		return x->ts < y->ts ? -1 : 1;
@@ -158,16 +159,16 @@ static int timed_cmp(const void *a, const void *b)
 }
 
 /* The first value of each time, ascending. */
-static enum err_code sort(struct reading *r, struct err *err)
+static enum err_code number_read_sort(struct number_read_reading *r, struct err *err)
 {
-	struct timed *v = malloc(r->n * sizeof(*v));
+	struct number_read_timed *v = malloc(r->n * sizeof(*v));
 	size_t n = 0;
 
 	if (!v)
 		return err_nomem(err, "numbers");
 	for (size_t i = 0; i < r->n; i++)
-		v[i] = (struct timed){ r->ts[i], r->values[i], i };
-	qsort(v, r->n, sizeof(*v), timed_cmp);
+		v[i] = (struct number_read_timed){ r->ts[i], r->values[i], i };
+	qsort(v, r->n, sizeof(*v), number_read_timed_cmp);
 	for (size_t i = 0; i < r->n; i++) {
 		if (n && r->ts[n - 1] == v[i].ts)
 			continue;
@@ -181,8 +182,8 @@ static enum err_code sort(struct reading *r, struct err *err)
 
 #define ALL_MEMBERS UINT32_MAX
 
-static enum err_code read_member(
-	struct reading *r, const struct db_series *s, uint32_t member, struct err *err)
+static enum err_code number_read_member(
+	struct number_read_reading *r, const struct db_series *s, uint32_t member, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -193,13 +194,14 @@ static enum err_code read_member(
 			rc = err_set(err, ERR_CANCELED, "query canceled");
 		else if (from->min_ns < r->max_ns && from->max_ns > r->min_ns &&
 			(member == ALL_MEMBERS || from->member == member))
-			rc = from->w ? read_window(r, from, s->places[i].id, err) :
-						   read_block(r, from, s->places[i].id, err);
+			rc = from->w ? number_read_window(r, from, s->places[i].id, err) :
+						   number_read_block(r, from, s->places[i].id, err);
 	}
 	return rc;
 }
 
-static bool has_member(const struct db_querier *q, const struct db_series *s, uint32_t member)
+static bool number_read_has_member(
+	const struct db_querier *q, const struct db_series *s, uint32_t member)
 {
 	for (size_t i = 0; i < s->places_n; i++)
 		if (q->sources[s->places[i].source].member == member)
@@ -208,7 +210,7 @@ static bool has_member(const struct db_querier *q, const struct db_series *s, ui
 }
 
 /* Their sources overlap in time. */
-static bool has_members(const struct db_querier *q, const struct db_series *s)
+static bool number_read_has_members(const struct db_querier *q, const struct db_series *s)
 {
 	for (size_t i = 1; querier_is_union(q) && i < s->places_n; i++)
 		if (q->sources[s->places[i].source].member != q->sources[s->places[0].source].member)
@@ -219,21 +221,21 @@ static bool has_members(const struct db_querier *q, const struct db_series *s)
 enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n, struct err *err)
 {
-	struct reading r = { .q = q,
+	struct number_read_reading r = { .q = q,
 		.min_ns = min_ns > q->min_ns ? min_ns : q->min_ns,
 		.max_ns = max_ns < q->max_ns ? max_ns : q->max_ns,
 		.a = a };
 	enum err_code rc = ERR_OK;
 
-	if (!has_members(q, s))
-		rc = read_member(&r, s, ALL_MEMBERS, err);
+	if (!number_read_has_members(q, s))
+		rc = number_read_member(&r, s, ALL_MEMBERS, err);
 	else
 		for (uint32_t i = 0; i < q->members_n && !rc; i++)
-			if (has_member(q, s, i))
-				rc = read_member(&r, s, i, err);
+			if (number_read_has_member(q, s, i))
+				rc = number_read_member(&r, s, i, err);
 	free(r.chunk);
 	if (!rc && r.unsorted)
-		rc = sort(&r, err);
+		rc = number_read_sort(&r, err);
 	*ts_ns = r.ts;
 	*values = r.values;
 	*n = r.n;
@@ -244,15 +246,19 @@ enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_
 
 bool numbers_in_window(struct db_querier *q, struct querier_source *s, uint32_t series)
 {
-	struct reading r = { .q = q, .min_ns = q->min_ns, .max_ns = q->max_ns, .any = true };
+	struct number_read_reading r = {
+		.q = q, .min_ns = q->min_ns, .max_ns = q->max_ns, .any = true
+	};
 
-	return !read_window(&r, s, series, NULL) && r.n;
+	return !number_read_window(&r, s, series, NULL) && r.n;
 }
 
 enum err_code numbers_in_block(struct db_querier *q, struct querier_source *s, uint32_t series,
 	const struct block_series *of, bool *has, struct err *err)
 {
-	struct reading r = { .q = q, .min_ns = q->min_ns, .max_ns = q->max_ns, .any = true };
+	struct number_read_reading r = {
+		.q = q, .min_ns = q->min_ns, .max_ns = q->max_ns, .any = true
+	};
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, series, &gone);
 	enum err_code rc;
@@ -262,7 +268,7 @@ enum err_code numbers_in_block(struct db_querier *q, struct querier_source *s, u
 		(!deleted_touches(gone, gone_n, of->first_ns - 1, of->last_ns) &&
 			(of->first_ns > q->min_ns || of->last_ns <= q->max_ns)))
 		return ERR_OK;
-	rc = read_block(&r, s, series, err);
+	rc = number_read_block(&r, s, series, err);
 	free(r.chunk);
 	*has = r.n > 0;
 	return rc;

@@ -6,7 +6,7 @@
 
 /* Turns a row back into its profile. Each id is looked up once: an array per kind holds the
  * results. */
-struct rebuild {
+struct read_profile_rebuild {
 	const struct partition *p;
 	const struct sym_header *h;
 	struct pprof_builder *b;
@@ -19,12 +19,12 @@ struct rebuild {
 	size_t stack_cap, lines_cap, labels_cap;
 };
 
-static uint32_t text(struct rebuild *r, uint32_t id)
+static uint32_t read_profile_rebuild_text(struct read_profile_rebuild *r, uint32_t id)
 {
 	return pprof_builder_string(r->b, sym_string(r->p, id));
 }
 
-static bool room(struct arena *a, void *array, size_t *cap, size_t n, size_t size)
+static bool read_profile_room(struct arena *a, void *array, size_t *cap, size_t n, size_t size)
 {
 	void **at = array, *wide;
 
@@ -37,7 +37,7 @@ static bool room(struct arena *a, void *array, size_t *cap, size_t n, size_t siz
 	return true;
 }
 
-static void add_header(struct rebuild *r)
+static void read_profile_rebuild_add_header(struct read_profile_rebuild *r)
 {
 	const struct sym_header *h = r->h;
 	struct pprof *f = pprof_builder_profile(r->b);
@@ -50,8 +50,8 @@ static void add_header(struct rebuild *r)
 		const struct pprof_mapping to = { .start = h->mapping_start[i],
 			.limit = h->mapping_start[i] + m->size,
 			.offset = m->offset,
-			.filename = text(r, m->filename),
-			.build_id = text(r, m->build_id),
+			.filename = read_profile_rebuild_text(r, m->filename),
+			.build_id = read_profile_rebuild_text(r, m->build_id),
 			.has_functions = m->has_functions,
 			.has_filenames = m->has_filenames,
 			.has_line_numbers = m->has_line_numbers,
@@ -63,28 +63,30 @@ static void add_header(struct rebuild *r)
 	}
 	for (uint32_t i = 0; i < h->comments_n; i++)
 		pprof_builder_comment(r->b, sym_string(r->p, h->comments[i]));
-	f->drop_frames = text(r, h->drop_frames);
-	f->keep_frames = text(r, h->keep_frames);
-	f->default_sample_type = text(r, h->default_sample_type);
-	f->doc_url = text(r, h->doc_url);
-	f->period_type.type = text(r, h->period_type);
-	f->period_type.unit = text(r, h->period_unit);
+	f->drop_frames = read_profile_rebuild_text(r, h->drop_frames);
+	f->keep_frames = read_profile_rebuild_text(r, h->keep_frames);
+	f->default_sample_type = read_profile_rebuild_text(r, h->default_sample_type);
+	f->doc_url = read_profile_rebuild_text(r, h->doc_url);
+	f->period_type.type = read_profile_rebuild_text(r, h->period_type);
+	f->period_type.unit = read_profile_rebuild_text(r, h->period_unit);
 }
 
-static uint32_t function_index(struct rebuild *r, uint32_t id)
+static uint32_t function_index(struct read_profile_rebuild *r, uint32_t id)
 {
 	const struct sym_function *f = sym_function(r->p, id);
 
 	if (!r->functions[id]) {
-		const struct pprof_function to = { text(r, f->name), text(r, f->system_name),
-			text(r, f->filename), f->start_line };
+		const struct pprof_function to = { read_profile_rebuild_text(r, f->name),
+			read_profile_rebuild_text(r, f->system_name), read_profile_rebuild_text(r, f->filename),
+			f->start_line };
 
 		r->functions[id] = pprof_builder_function(r->b, &to) + 1;
 	}
 	return r->functions[id] - 1;
 }
 
-static bool location_index(struct rebuild *r, uint32_t id, uint32_t *out)
+static bool read_profile_rebuild_location_index(
+	struct read_profile_rebuild *r, uint32_t id, uint32_t *out)
 {
 	const struct sym_location *l = sym_location(r->p, id);
 	struct pprof_location to = {
@@ -96,7 +98,7 @@ static bool location_index(struct rebuild *r, uint32_t id, uint32_t *out)
 			to.mapping = r->mappings[l->mapping] - 1;
 			to.address += r->h->mapping_start[to.mapping];
 		}
-		if (!room(r->a, &r->lines, &r->lines_cap, l->lines_n, sizeof(*r->lines)))
+		if (!read_profile_room(r->a, &r->lines, &r->lines_cap, l->lines_n, sizeof(*r->lines)))
 			return false;
 		for (uint32_t i = 0; i < l->lines_n; i++)
 			r->lines[i] = (struct pprof_line){ function_index(r, l->lines[i].function),
@@ -107,7 +109,8 @@ static bool location_index(struct rebuild *r, uint32_t id, uint32_t *out)
 	return true;
 }
 
-static bool add_sample(struct rebuild *r, uint32_t node, uint32_t set, const int64_t *values)
+static bool read_profile_rebuild_add_sample(
+	struct read_profile_rebuild *r, uint32_t node, uint32_t set, const int64_t *values)
 {
 	struct sym_label_set labels = sym_label_set(r->p, set);
 	size_t depth = 0;
@@ -124,26 +127,28 @@ static bool add_sample(struct rebuild *r, uint32_t node, uint32_t set, const int
 			r->stack = wide;
 			r->stack_cap *= 2;
 		}
-		if (!location_index(r, n.location, &r->stack[depth++]))
+		if (!read_profile_rebuild_location_index(r, n.location, &r->stack[depth++]))
 			return false;
 	}
-	if (!room(r->a, &r->labels, &r->labels_cap, labels.n, sizeof(*r->labels)))
+	if (!read_profile_room(r->a, &r->labels, &r->labels_cap, labels.n, sizeof(*r->labels)))
 		return false;
 	for (uint32_t i = 0; i < labels.n; i++)
-		r->labels[i] = (struct pprof_label){ text(r, labels.v[i].key), text(r, labels.v[i].str),
-			text(r, labels.v[i].num_unit), labels.v[i].num };
+		r->labels[i] = (struct pprof_label){ read_profile_rebuild_text(r, labels.v[i].key),
+			read_profile_rebuild_text(r, labels.v[i].str),
+			read_profile_rebuild_text(r, labels.v[i].num_unit), labels.v[i].num };
 	pprof_builder_sample(r->b, r->stack, (uint32_t)depth, r->labels, labels.n, values);
 	return true;
 }
 
-static bool add_samples(struct rebuild *r, const struct db_row *row)
+static bool read_profile_rebuild_add_samples(
+	struct read_profile_rebuild *r, const struct db_row *row)
 {
 	int64_t values[SYM_TYPES_MAX];
 
 	for (size_t i = 0; i < row->n; i++) {
 		for (uint32_t c = 0; c < r->h->types_n; c++)
 			values[c] = row->values[c * row->n + i];
-		if (!add_sample(r, row->stacks[i], row->label_sets[i], values))
+		if (!read_profile_rebuild_add_sample(r, row->stacks[i], row->label_sets[i], values))
 			return false;
 	}
 	return true;
@@ -152,7 +157,7 @@ static bool add_samples(struct rebuild *r, const struct db_row *row)
 enum err_code db_row_profile(const struct db_series *s, const struct db_row *row, struct arena *a,
 	struct pprof **out, struct err *err)
 {
-	struct rebuild r = { .p = s->partition,
+	struct read_profile_rebuild r = { .p = s->partition,
 		.a = a,
 		.h = sym_header(s->partition, row->header),
 		.mappings_n = segvec_n(&s->partition->vec[SYM_MAPPING]),
@@ -172,12 +177,13 @@ enum err_code db_row_profile(const struct db_series *s, const struct db_row *row
 		rc = err_nomem(err, "profile");
 		goto out;
 	}
-	add_header(&r);
+	read_profile_rebuild_add_header(&r);
 	f = pprof_builder_profile(r.b);
 	f->time_nanos = row->time_nanos;
 	f->duration_nanos = row->duration_nanos;
 	f->period = row->period;
-	rc = add_samples(&r, row) ? pprof_builder_finish(r.b, out, err) : arena_fail(a, "profile", err);
+	rc = read_profile_rebuild_add_samples(&r, row) ? pprof_builder_finish(r.b, out, err) :
+													 arena_fail(a, "profile", err);
 out:
 	free(r.mappings);
 	free(r.functions);

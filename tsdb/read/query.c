@@ -17,13 +17,13 @@
 
 /* ---- what it reads ---- */
 
-static bool touches(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
+static bool read_query_touches(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
 {
 	return min_ns < q->max_ns && max_ns > q->min_ns;
 }
 
 /* from: the first source of its member; they are nearly in order. */
-static void add_source(struct db_querier *q, size_t from, struct querier_source s)
+static void read_query_add_source(struct db_querier *q, size_t from, struct querier_source s)
 {
 	size_t i = q->sources_n++;
 
@@ -33,7 +33,7 @@ static void add_source(struct db_querier *q, size_t from, struct querier_source 
 	q->sources[i] = s;
 }
 
-static void pin_blocks(struct db_querier *q, uint32_t member, size_t from)
+static void read_query_pin_blocks(struct db_querier *q, uint32_t member, size_t from)
 {
 	struct db *db = q->members[member].db;
 
@@ -42,10 +42,10 @@ static void pin_blocks(struct db_querier *q, uint32_t member, size_t from)
 		struct db_block *b = db->blocks[i];
 		const struct block_meta *m = block_meta(b->block);
 
-		if (!touches(q, m->min_ns, m->max_ns))
+		if (!read_query_touches(q, m->min_ns, m->max_ns))
 			continue;
 		b->pins++;
-		add_source(q, from,
+		read_query_add_source(q, from,
 			(struct querier_source){ .db = db,
 				.member = member,
 				.min_ns = m->min_ns,
@@ -56,7 +56,7 @@ static void pin_blocks(struct db_querier *q, uint32_t member, size_t from)
 	}
 }
 
-static void pin_windows(struct db_querier *q, uint32_t member, size_t from)
+static void read_query_pin_windows(struct db_querier *q, uint32_t member, size_t from)
 {
 	struct db *db = q->members[member].db;
 
@@ -64,11 +64,11 @@ static void pin_windows(struct db_querier *q, uint32_t member, size_t from)
 	for (size_t i = 0; i < db->windows_n; i++) {
 		struct window *w = db->windows[i];
 
-		if (!touches(q, w->start_ns, w->end_ns))
+		if (!read_query_touches(q, w->start_ns, w->end_ns))
 			continue;
 		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one
 				  pin */
-		add_source(q, from,
+		read_query_add_source(q, from,
 			(struct querier_source){ .db = db,
 				.member = member,
 				.min_ns = w->start_ns,
@@ -81,7 +81,8 @@ static void pin_windows(struct db_querier *q, uint32_t member, size_t from)
 
 /* Reopening waits for pins, so pins of a draining window are released meanwhile. False: out of
  * memory. */
-static bool take_snapshots(struct db_querier *q, struct db *db, size_t from, int64_t deadline)
+static bool read_query_take_snapshots(
+	struct db_querier *q, struct db *db, size_t from, int64_t deadline)
 {
 	mutex_assert_held(&db->lock);
 	for (size_t i = from; i < q->sources_n; i++) {
@@ -110,7 +111,7 @@ static bool take_snapshots(struct db_querier *q, struct db *db, size_t from, int
 
 /* ---- open, close ---- */
 
-static enum err_code find_members(struct db_querier *q, struct err *err)
+static enum err_code read_query_find_members(struct db_querier *q, struct err *err)
 {
 	enum err_code rc;
 
@@ -132,7 +133,8 @@ static enum err_code find_members(struct db_querier *q, struct err *err)
 }
 
 /* Takes a place among the queriers of the member, and pins what it has. False: out of memory. */
-static bool join_member(struct db_querier *q, uint32_t member, size_t *cap, int64_t deadline)
+static bool read_query_join_member(
+	struct db_querier *q, uint32_t member, size_t *cap, int64_t deadline)
 {
 	struct querier_turn *turn = &q->members[member].turn;
 	struct db *db = q->members[member].db;
@@ -146,16 +148,16 @@ static bool join_member(struct db_querier *q, uint32_t member, size_t *cap, int6
 		if (turn->older)
 			turn->older->newer = turn;
 		db->queriers = turn;
-		pin_blocks(q, member, from);
-		pin_windows(q, member, from);
+		read_query_pin_blocks(q, member, from);
+		read_query_pin_windows(q, member, from);
 		querier_tell_unreadable_locked(q, member);
-		whole = take_snapshots(q, db, from, deadline);
+		whole = read_query_take_snapshots(q, db, from, deadline);
 	}
 	mutex_unlock(&db->lock);
 	return whole;
 }
 
-static int source_cmp(const void *a, const void *b)
+static int read_query_source_cmp(const void *a, const void *b)
 {
 	const struct querier_source *x = a, *y = b;
 
@@ -165,10 +167,10 @@ static int source_cmp(const void *a, const void *b)
 }
 
 /* By time, and each linked to the next one of its member. */
-static void order_sources(struct db_querier *q)
+static void read_query_order_sources(struct db_querier *q)
 {
 	if (q->members_n > 1 && q->sources_n)
-		qsort(q->sources, q->sources_n, sizeof(*q->sources), source_cmp);
+		qsort(q->sources, q->sources_n, sizeof(*q->sources), read_query_source_cmp);
 	for (uint32_t i = (uint32_t)q->sources_n; i-- > 0;) {
 		struct querier_member *m = &q->members[q->sources[i].member];
 
@@ -195,18 +197,18 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	/* What a member lacks it may get, or lose more, while the members are pinned one by one. So
 	 * they are asked before that and after it. */
 	querier_tell_union(q);
-	if ((rc = find_members(q, err))) {
+	if ((rc = read_query_find_members(q, err))) {
 		arena_release(&q->arena);
 		free(q);
 		return rc;
 	}
 	querier_tell_members(q);
 	for (uint32_t i = 0; i < q->members_n; i++)
-		if (!join_member(q, i, &cap, deadline)) {
+		if (!read_query_join_member(q, i, &cap, deadline)) {
 			db_querier_close(q);
 			return err_nomem(err, "query");
 		}
-	order_sources(q);
+	read_query_order_sources(q);
 	querier_tell_missing(q);
 	querier_tell_losses(q);
 	querier_tell_members(q);
@@ -265,7 +267,7 @@ void db_querier_join(struct db_querier *q, const struct db_querier *fork)
 }
 
 /* The first end of a source inside (min, max); max: there is none. */
-static int64_t next_end(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
+static int64_t read_query_next_end(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
 {
 	for (size_t i = 0; i < q->sources_n; i++) {
 		int64_t end = q->sources[i].max_ns;
@@ -282,12 +284,12 @@ size_t db_querier_cuts(
 	int64_t end = min_ns;
 	size_t k = 0;
 
-	while (k < n && (end = next_end(q, end, max_ns)) < max_ns)
+	while (k < n && (end = read_query_next_end(q, end, max_ns)) < max_ns)
 		out[k++] = end;
 	return k;
 }
 
-static void close_source(struct db_querier *q, struct querier_source *s)
+static void read_query_close_source(struct db_querier *q, struct querier_source *s)
 {
 	uint32_t slots = s->b ? block_partitions_n(s->b->block) : 0;
 
@@ -310,7 +312,7 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 	}
 }
 
-static void leave_member(struct querier_member *m)
+static void read_query_leave_member(struct querier_member *m)
 {
 	if (!m->turn.number) /* it did not join */
 		return;
@@ -325,10 +327,10 @@ static void leave_member(struct querier_member *m)
 	partitions_evict(m->db);
 }
 
-static void leave_members(struct db_querier *q)
+static void read_query_leave_members(struct db_querier *q)
 {
 	for (size_t i = 0; i < q->members_n; i++)
-		leave_member(&q->members[i]);
+		read_query_leave_member(&q->members[i]);
 	if (!querier_is_union(q))
 		return;
 	free(q->members);
@@ -340,11 +342,11 @@ void db_querier_close(struct db_querier *q)
 	if (!q)
 		return;
 	for (size_t i = 0; i < q->sources_n; i++)
-		close_source(q, &q->sources[i]);
+		read_query_close_source(q, &q->sources[i]);
 	for (size_t i = 0; i < q->pinned_n; i++)
 		partition_unpin(resident_of(q->pinned[i])->db, q->pinned[i]);
 	if (!q->fork)
-		leave_members(q);
+		read_query_leave_members(q);
 	sum_scratch_close(q->scratch);
 	arena_release(&q->arena);
 	free(q->pinned);
@@ -392,8 +394,8 @@ struct block_rollups *querier_rollups(struct querier_source *s, struct err *err)
 }
 
 /* Lost symbols are a warning; rows that use them are refused one by one. */
-static enum err_code need(struct db_querier *q, struct querier_source *s, struct partition *p,
-	uint32_t slot, enum block_stage stage, struct err *err)
+static enum err_code read_query_need(struct db_querier *q, struct querier_source *s,
+	struct partition *p, uint32_t slot, enum block_stage stage, struct err *err)
 {
 	struct err why;
 	enum err_code rc = partition_need_block(s->db, p, s->b, slot, stage, &why);
@@ -423,14 +425,14 @@ enum err_code querier_partition(struct db_querier *q, struct querier_source *s, 
 	if (!s->need[slot]) {
 		if ((rc = partition_pin(s->db, of->name, of->id, of->epoch, &p, err)))
 			return rc;
-		if ((rc = need(q, s, p, slot, BLOCK_NAMES, err))) {
+		if ((rc = read_query_need(q, s, p, slot, BLOCK_NAMES, err))) {
 			partition_unpin(s->db, p);
 			return rc;
 		}
 		s->need[slot] = p;
 	}
 	if (stacks && !s->stacks[slot]) {
-		if ((rc = need(q, s, s->need[slot], slot, BLOCK_STACKS, err)))
+		if ((rc = read_query_need(q, s, s->need[slot], slot, BLOCK_STACKS, err)))
 			return rc;
 		s->stacks[slot] = true;
 	}

@@ -65,7 +65,7 @@ uint64_t db_rows_read(const struct db_rows *r)
 	return r->read;
 }
 
-static void end_source(struct db_rows *r)
+static void db_rows_end_source(struct db_rows *r)
 {
 	if (r->it)
 		querier_check(r->q, r->source, r->it);
@@ -82,7 +82,7 @@ void db_rows_close(struct db_rows *r)
 {
 	if (!r)
 		return;
-	end_source(r);
+	db_rows_end_source(r);
 	chunk_close(r->chunk);
 	free(r->stacks);
 	free(r->sets);
@@ -91,7 +91,7 @@ void db_rows_close(struct db_rows *r)
 	free(r);
 }
 
-static bool reserve_row(struct db_rows *r, size_t n, size_t columns)
+static bool db_rows_reserve_row(struct db_rows *r, size_t n, size_t columns)
 {
 	size_t values;
 
@@ -114,7 +114,8 @@ static bool reserve_row(struct db_rows *r, size_t n, size_t columns)
 
 /* ---- links ---- */
 
-static enum err_code take_links(struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
+static enum err_code db_rows_take_links(
+	struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
 {
 	const struct links_unpacked *u = &r->linked;
 	enum err_code rc;
@@ -141,7 +142,8 @@ static enum err_code take_links(struct db_rows *r, struct str bytes, int64_t ts_
 /* ---- windows ---- */
 
 /* ERR_EXISTS: it has no links, and these are wanted. */
-static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
+static enum err_code db_rows_decode_row(
+	struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
 {
 	struct row_view *v = &r->view;
 	enum err_code rc;
@@ -149,8 +151,8 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
 	if (r->links)
-		return v->links.len ? take_links(r, v->links, ts_ns, err) : ERR_EXISTS;
-	if (!reserve_row(r, v->n, v->columns_n))
+		return v->links.len ? db_rows_take_links(r, v->links, ts_ns, err) : ERR_EXISTS;
+	if (!db_rows_reserve_row(r, v->n, v->columns_n))
 		return err_nomem(err, "rows");
 	if ((rc = row_ids(v, r->stacks, r->sets, err)))
 		return rc;
@@ -166,7 +168,7 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 	return ERR_OK;
 }
 
-static enum err_code begin_window(struct db_rows *r, uint32_t id, struct err *err)
+static enum err_code db_rows_begin_window(struct db_rows *r, uint32_t id, struct err *err)
 {
 	int64_t min_ns = r->min_ns;
 	struct key key;
@@ -183,7 +185,7 @@ static enum err_code begin_window(struct db_rows *r, uint32_t id, struct err *er
 }
 
 /* ERR_NOT_FOUND: it has no more. ERR_CORRUPT: this one cannot be read. */
-static enum err_code next_of_window(struct db_rows *r, uint32_t id, struct err *err)
+static enum err_code db_rows_next_of_window(struct db_rows *r, uint32_t id, struct err *err)
 {
 	struct str bytes;
 	enum err_code rc;
@@ -200,7 +202,7 @@ static enum err_code next_of_window(struct db_rows *r, uint32_t id, struct err *
 			r->read += bytes.len;
 			if (row_epoch(bytes, &epoch) && epoch != r->p->epoch)
 				continue;
-			rc = decode_row(r, bytes, ts, err);
+			rc = db_rows_decode_row(r, bytes, ts, err);
 		}
 		store_iter_next(r->it);
 		return rc;
@@ -209,7 +211,7 @@ static enum err_code next_of_window(struct db_rows *r, uint32_t id, struct err *
 
 /* ---- blocks ---- */
 
-static enum err_code begin_block(struct db_rows *r, uint32_t id, struct err *err)
+static enum err_code db_rows_begin_block(struct db_rows *r, uint32_t id, struct err *err)
 {
 	struct block *b = r->source->b->block;
 	struct block_series rec;
@@ -241,13 +243,13 @@ static enum err_code begin_block(struct db_rows *r, uint32_t id, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code take_unpacked(struct db_rows *r, uint32_t i, struct err *err)
+static enum err_code db_rows_take_unpacked(struct db_rows *r, uint32_t i, struct err *err)
 {
 	const struct chunk_row *head = &chunk_rows(r->chunk)[i];
 	const struct row *row = &r->unpacked[i];
 	enum err_code rc;
 
-	if (!reserve_row(r, row->n, 0))
+	if (!db_rows_reserve_row(r, row->n, 0))
 		return err_nomem(err, "rows");
 	if (row->label_sets)
 		memcpy(r->sets, row->label_sets, row->n * sizeof(*r->sets));
@@ -265,7 +267,7 @@ static enum err_code take_unpacked(struct db_rows *r, uint32_t i, struct err *er
 	return ERR_OK;
 }
 
-static enum err_code next_links_of_block(struct db_rows *r, struct err *err)
+static enum err_code db_rows_next_links_of_block(struct db_rows *r, struct err *err)
 {
 	struct str bytes;
 	int64_t ts;
@@ -274,19 +276,19 @@ static enum err_code next_links_of_block(struct db_rows *r, struct err *err)
 	while (!(rc = block_chunks_next(r->chunks, &bytes, &ts, err))) {
 		r->read += bytes.len;
 		if (!deleted_has(r->del, r->del_n, ts))
-			return take_links(r, bytes, ts, err);
+			return db_rows_take_links(r, bytes, ts, err);
 	}
 	return rc;
 }
 
-static enum err_code next_of_block(struct db_rows *r, struct err *err)
+static enum err_code db_rows_next_of_block(struct db_rows *r, struct err *err)
 {
 	struct str bytes;
 	int64_t ts;
 	enum err_code rc;
 
 	if (r->links)
-		return next_links_of_block(r, err);
+		return db_rows_next_links_of_block(r, err);
 
 	for (;;) {
 		while (r->unpacked_at < r->unpacked_n) {
@@ -294,7 +296,7 @@ static enum err_code next_of_block(struct db_rows *r, struct err *err)
 
 			ts = chunk_rows(r->chunk)[i].ts_ns;
 			if (ts > r->min_ns && ts <= r->max_ns && !deleted_has(r->del, r->del_n, ts))
-				return take_unpacked(r, i, err);
+				return db_rows_take_unpacked(r, i, err);
 		}
 		r->unpacked_at = r->unpacked_n = 0;
 		if ((rc = block_chunks_next(r->chunks, &bytes, &ts, err)) ||
@@ -309,7 +311,7 @@ static enum err_code next_of_block(struct db_rows *r, struct err *err)
 /* ---- both ---- */
 
 /* ERR_NOT_FOUND: nothing of it is to be read. */
-static enum err_code begin(struct db_rows *r, struct err *err)
+static enum err_code db_rows_begin(struct db_rows *r, struct err *err)
 {
 	const struct series_place *place = &r->s.places[r->at];
 	enum err_code rc;
@@ -320,7 +322,8 @@ static enum err_code begin(struct db_rows *r, struct err *err)
 		return ERR_NOT_FOUND;
 	r->del_n = deleted_of(
 		(struct deleted){ r->source->deleted, r->source->deleted_n }, place->id, &r->del);
-	rc = r->source->b ? begin_block(r, place->id, err) : begin_window(r, place->id, err);
+	rc = r->source->b ? db_rows_begin_block(r, place->id, err) :
+						db_rows_begin_window(r, place->id, err);
 	r->begun = rc == ERR_OK;
 	return rc;
 }
@@ -333,13 +336,13 @@ enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct 
 	while (r->at < r->s.places_n && !(r->links && r->read >= r->read_max)) {
 		if (querier_canceled(r->q))
 			return err_set(err, ERR_CANCELED, "query canceled");
-		if (!(rc = r->begun ? ERR_OK : begin(r, &why)))
-			rc = r->source->b ? next_of_block(r, &why) :
-								next_of_window(r, r->s.places[r->at].id, &why);
+		if (!(rc = r->begun ? ERR_OK : db_rows_begin(r, &why)))
+			rc = r->source->b ? db_rows_next_of_block(r, &why) :
+								db_rows_next_of_window(r, r->s.places[r->at].id, &why);
 		if (rc == ERR_CORRUPT)
 			querier_warn(r->q, r->source, &why);
 		if (rc == ERR_NOT_FOUND || (rc == ERR_CORRUPT && !r->begun)) {
-			end_source(r);
+			db_rows_end_source(r);
 			r->at++;
 		} else if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS) {
 			return err_copy(err, &why);

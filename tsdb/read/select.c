@@ -14,7 +14,7 @@
 
 #define SAMPLED 1024u /* of series that may be too many */
 
-static enum err_code refuse(struct selecting *x, size_t about, struct err *err)
+static enum err_code read_select_refuse(struct selecting *x, size_t about, struct err *err)
 {
 	x->about = about;
 	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, x->series_max);
@@ -24,7 +24,7 @@ static enum err_code refuse(struct selecting *x, size_t about, struct err *err)
  * Series of the other members at the time at which a source begins. One database that had all of
  * them would have them in one window.
  */
-static size_t beside(const struct selecting *x, uint32_t source)
+static size_t read_select_beside(const struct selecting *x, uint32_t source)
 {
 	const struct querier_source *s = &x->q->sources[source];
 	size_t n = 0;
@@ -35,7 +35,8 @@ static size_t beside(const struct selecting *x, uint32_t source)
 	return n;
 }
 
-static enum err_code hand_over(struct selecting *x, const struct found *f, struct err *err)
+static enum err_code read_select_hand_over(
+	struct selecting *x, const struct read_select_found *f, struct err *err)
 {
 	struct db_series s = { .labels = f->labels,
 		.partition = f->partition,
@@ -46,10 +47,10 @@ static enum err_code hand_over(struct selecting *x, const struct found *f, struc
 	return x->visitor->take(x->visitor->ctx, &s, err);
 }
 
-enum err_code select_add(struct selecting *x, struct found f, struct err *err)
+enum err_code select_add(struct selecting *x, struct read_select_found f, struct err *err)
 {
 	if (x->visitor)
-		return hand_over(x, &f, err);
+		return read_select_hand_over(x, &f, err);
 	if (!array_room(&x->v, x->found, 1, &x->cap))
 		return err_nomem(err, "select");
 	x->v[x->found++] = f;
@@ -60,7 +61,8 @@ enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 
 /* Takes one of each stretch, at a place as if by chance, so that patterns do not bias the sample.
  */
-static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
+static enum err_code read_select_sample(
+	const struct bits *ids, size_t n, struct bits *out, struct err *err)
 {
 	size_t stretch = n / SAMPLED, at = 0;
 
@@ -68,7 +70,7 @@ static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, 
 		return err_nomem(err, "select");
 	for (size_t w = 0; w < ids->words; w++)
 		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1, at++)
-			if (at % stretch == hash_u64(at / stretch) % stretch)
+			if (at % stretch == map_hash_u64(at / stretch) % stretch)
 				bits_set(out, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)));
 	return ERR_OK;
 }
@@ -78,20 +80,20 @@ static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, 
  * in the querier's time count. So rows of some series are looked up. The result may be wrong by a
  * few percent; the limit itself is checked when the series are really selected.
  */
-static enum err_code check_some(struct selecting *x, uint32_t source, const struct bits *ids,
-	size_t n, size_t others, select_look_fn look, struct err *err)
+static enum err_code read_select_check_some(struct selecting *x, uint32_t source,
+	const struct bits *ids, size_t n, size_t others, select_look_fn look, struct err *err)
 {
 	size_t before = x->found, about;
 	struct bits some = { 0 };
 	enum err_code rc;
 
-	if (!(rc = sample(ids, n, &some, err)) && !(rc = look(x, source, &some, err))) {
+	if (!(rc = read_select_sample(ids, n, &some, err)) && !(rc = look(x, source, &some, err))) {
 		about = (size_t)((double)(x->found - before) * (double)n / (double)bits_count(&some));
 		if (about < n - n / SAMPLED)
 			about -= about / 16;
 		x->part = (double)about / (double)n;
 		if (about + others > x->series_max)
-			rc = refuse(x, about + others, err);
+			rc = read_select_refuse(x, about + others, err);
 	}
 	x->found = before;
 	bits_release(&some);
@@ -102,7 +104,7 @@ enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits
 	select_look_fn look, struct err *err)
 {
 	const struct querier_source *s = &x->q->sources[source];
-	size_t before = x->found, n = bits_count(ids), others = beside(x, source);
+	size_t before = x->found, n = bits_count(ids), others = read_select_beside(x, source);
 	enum err_code rc;
 
 	if (x->too_many) {
@@ -110,7 +112,7 @@ enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits
 		return ERR_OK;
 	}
 	if (x->series_max && n + others > x->series_max && n >= 2 * SAMPLED &&
-		(rc = check_some(x, source, ids, n, others, look, err)))
+		(rc = read_select_check_some(x, source, ids, n, others, look, err)))
 		return rc;
 	if ((rc = look(x, source, ids, err)))
 		return rc;
@@ -118,19 +120,19 @@ enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits
 		x->latest[s->member] = (struct latest_count){ s->max_ns, x->found - before };
 	others += x->found - before;
 	x->part = n ? (double)(x->found - before) / (double)n : 0;
-	return x->series_max && others > x->series_max ? refuse(x, others, err) : ERR_OK;
+	return x->series_max && others > x->series_max ? read_select_refuse(x, others, err) : ERR_OK;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */
 
-static bool key_same(const void *ctx, const void *key, uint32_t id)
+static bool read_select_key_same(const void *ctx, const void *key, uint32_t id)
 {
 	const struct known_key *known = &((const struct selecting *)ctx)->keys[id], *k = key;
 
 	return str_eq(known->job, k->job) && str_eq(known->key, k->key);
 }
 
-static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
+static bool read_select_slot_has_key(struct block *b, uint32_t slot, struct str key)
 {
 	const struct str *v;
 	size_t n = 0;
@@ -144,7 +146,7 @@ static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
 }
 
 /* In any epoch and source of the querier. */
-static enum err_code look_for_key(
+static enum err_code read_select_look_for_key(
 	struct selecting *x, struct str job, struct str key, bool *has, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -157,7 +159,7 @@ static enum err_code look_for_key(
 			rc = select_window_has_key(x, i, job, key, has, err);
 		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block) && !*has; k++)
 			*has = str_eq(block_partition(s->b->block, k)->name, job) &&
-				slot_has_key(s->b->block, k, key);
+				read_select_slot_has_key(s->b->block, k, key);
 	}
 	return rc;
 }
@@ -167,11 +169,11 @@ enum err_code select_job_has_key(
 {
 	struct known_key k = { job, key, false };
 	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
-	uint32_t at = map_find(&x->keys_map, hash, key_same, x, &k);
+	uint32_t at = map_find(&x->keys_map, hash, read_select_key_same, x, &k);
 	enum err_code rc;
 
 	if (at == MAP_NONE) {
-		if ((rc = look_for_key(x, job, key, &k.has, err)))
+		if ((rc = read_select_look_for_key(x, job, key, &k.has, err)))
 			return rc;
 		at = x->keys_n;
 		if (!array_room(&x->keys, x->keys_n, 1, &x->keys_cap) || !map_add(&x->keys_map, hash, at))
@@ -194,7 +196,7 @@ enum err_code select_wants(
 }
 
 enum err_code select_samples_may_match(
-	struct selecting *x, const struct found *f, bool *out, struct err *err)
+	struct selecting *x, const struct read_select_found *f, bool *out, struct err *err)
 {
 	struct str job = f->job_name;
 	enum err_code rc = ERR_OK;
@@ -232,8 +234,8 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 }
 
 /* Searches its rows, if its other facts do not decide. */
-static enum err_code look_for_rows(struct selecting *x, struct querier_source *s, uint32_t series,
-	const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
+static enum err_code read_select_look_for_rows(struct selecting *x, struct querier_source *s,
+	uint32_t series, const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
 {
 	struct block_chunks *it = querier_chunks(s, err);
 	int64_t min = x->q->min_ns, max = x->q->max_ns, first;
@@ -279,10 +281,10 @@ static enum err_code block_has_rows(struct selecting *x, struct querier_source *
 		return ERR_OK;
 	if (!block_has_raw(s->b->block))
 		return ERR_OK;
-	return look_for_rows(x, s, id, gone, gone_n, has, err);
+	return read_select_look_for_rows(x, s, id, gone, gone_n, has, err);
 }
 
-static enum err_code add_block_series(
+static enum err_code read_select_add_block_series(
 	struct selecting *x, uint32_t source, uint32_t id, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
@@ -309,7 +311,8 @@ static enum err_code add_block_series(
 		rc = numbers_in_block(x->q, s, id, &of, &has, err);
 		return rc || !has ?
 			rc :
-			select_add(x, (struct found){ .labels = of.labels, .place = { source, id } }, err);
+			select_add(
+				x, (struct read_select_found){ .labels = of.labels, .place = { source, id } }, err);
 	}
 	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
 		return rc;
@@ -318,11 +321,11 @@ static enum err_code add_block_series(
 		return ERR_OK;
 	if (rc)
 		return rc;
-	return select_add(
-		x, (struct found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
+	return select_add(x,
+		(struct read_select_found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
 }
 
-static enum err_code look_in_block(
+static enum err_code read_select_look_in_block(
 	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -332,7 +335,7 @@ static enum err_code look_in_block(
 		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
 			if (done++ % 64 == 0 && querier_canceled(x->q))
 				return select_canceled(err);
-			rc = add_block_series(
+			rc = read_select_add_block_series(
 				x, source, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
 			if (x->visitor && done % 64 == 0)
 				arena_reset(x->a);
@@ -342,7 +345,7 @@ static enum err_code look_in_block(
 
 /* Names of all jobs are loaded one after the other: of a bucket, all that is near in one request.
  */
-static void expect_names(struct querier_source *s, const struct bits *ids)
+static void read_select_expect_names(struct querier_source *s, const struct bits *ids)
 {
 	const struct block_partition *of;
 	struct partition *p;
@@ -379,9 +382,9 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 	if (rc)
 		err_copy(err, &why);
 	if (!rc && s->b->remote && (x->kinds & DB_PROFILES))
-		expect_names(s, &ids);
+		read_select_expect_names(s, &ids);
 	if (!rc)
-		rc = select_ids(x, source, &ids, look_in_block, err);
+		rc = select_ids(x, source, &ids, read_select_look_in_block, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -436,7 +439,7 @@ static enum err_code select_source(struct selecting *x, uint32_t source, struct 
 }
 
 /* Members that were not looked at yet are in the estimate too; only their indexes are read. */
-static enum err_code count_rest(struct selecting *x, uint32_t refused, struct err *err)
+static enum err_code read_select_count_rest(struct selecting *x, uint32_t refused, struct err *err)
 {
 	const struct querier_source *v = x->q->sources;
 	int64_t min_ns = v[refused].min_ns, max_ns = v[refused].max_ns;
@@ -450,18 +453,18 @@ static enum err_code count_rest(struct selecting *x, uint32_t refused, struct er
 		x->latest[v[i].member].max_ns = max_ns;
 		rc = select_source(x, i, err);
 	}
-	return rc ? rc : refuse(x, x->about, err);
+	return rc ? rc : read_select_refuse(x, x->about, err);
 }
 
 /* In all sources. */
-static enum err_code find(struct selecting *x, struct err *err)
+static enum err_code read_select_find(struct selecting *x, struct err *err)
 {
 	enum err_code rc = select_begin(x, err);
 
 	for (uint32_t i = 0; i < x->q->sources_n && !rc; i++) {
 		rc = select_source(x, i, err);
 		if (rc && x->about && x->latest)
-			rc = count_rest(x, i, err);
+			rc = read_select_count_rest(x, i, err);
 	}
 	return rc;
 }
@@ -473,7 +476,7 @@ enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struc
 	struct selecting x = {
 		.q = q, .series_max = series_max, .m = m, .n = n, .kinds = kinds, .a = a
 	};
-	enum err_code rc = find(&x, err);
+	enum err_code rc = read_select_find(&x, err);
 
 	if (!rc)
 		rc = select_unite(&x, out, out_n, err);
@@ -492,7 +495,7 @@ enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct
 
 	arena_init(&scratch, 0);
 	x.a = &scratch;
-	rc = find(&x, err);
+	rc = read_select_find(&x, err);
 	select_end(&x);
 	arena_release(&scratch);
 	return rc;

@@ -27,7 +27,7 @@ struct known_key {
 };
 
 /* One series of one source. */
-struct found {
+struct read_select_found {
 	struct labels labels;
 	struct partition *partition;
 	struct job *job; /* a window's */
@@ -52,7 +52,7 @@ struct selecting {
 	size_t n;
 	unsigned kinds; /* of enum db_kinds */
 	struct arena *a; /* for results; with a visitor, valid during its call */
-	struct found *v;
+	struct read_select_found *v;
 	size_t found, cap;
 	struct chunk *chunk; /* made when first wanted */
 	struct window_jobs *jobs; /* by source; of windows */
@@ -71,7 +71,8 @@ static inline enum err_code select_canceled(struct err *err)
 /* Prepares x; select_end releases it, also after a failure. */
 MUST_CHECK enum err_code select_begin(struct selecting *x, struct err *err);
 void select_end(struct selecting *x);
-MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
+MUST_CHECK enum err_code select_add(
+	struct selecting *x, struct read_select_found f, struct err *err);
 /* Asks the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
 	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err);
@@ -90,7 +91,7 @@ MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const 
  * of that name.
  */
 MUST_CHECK enum err_code select_samples_may_match(
-	struct selecting *x, const struct found *f, bool *out, struct err *err);
+	struct selecting *x, const struct read_select_found *f, bool *out, struct err *err);
 
 /* *out: samples of the job have the label. It is answered once per job and key, so that all epochs
  * of a job get the same answer. */

@@ -4,9 +4,9 @@
 
 /* Uniting what the sources have of each series: by labels and partition. */
 
-static int found_cmp(const void *a, const void *b)
+static int select_unite_found_cmp(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct read_select_found *x = a, *y = b;
 	int c = labels_cmp(x->labels, y->labels);
 
 	if (c)
@@ -20,7 +20,7 @@ static int found_cmp(const void *a, const void *b)
 /* What is sorted: 8 bytes of the first text in which not all are equal decide nearly always. */
 struct ordered {
 	uint64_t key;
-	const struct found *f;
+	const struct read_select_found *f;
 };
 
 static int ordered_cmp(const void *a, const void *b)
@@ -29,23 +29,24 @@ static int ordered_cmp(const void *a, const void *b)
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
-	return found_cmp(x->f, y->f);
+	return select_unite_found_cmp(x->f, y->f);
 }
 
-static struct str text_at(const struct found *f, size_t label, bool value)
+static struct str select_unite_text_at(const struct read_select_found *f, size_t label, bool value)
 {
 	return value ? f->labels.v[label].value : f->labels.v[label].name;
 }
 
 /* The bytes that the texts of all of them begin with. *same: there are no others. */
-static size_t common_prefix(const struct ordered *v, size_t n, size_t label, bool value, bool *same)
+static size_t ordered_common_prefix(
+	const struct ordered *v, size_t n, size_t label, bool value, bool *same)
 {
-	struct str first = text_at(v[0].f, label, value);
+	struct str first = select_unite_text_at(v[0].f, label, value);
 	size_t len = first.len;
 
 	*same = true;
 	for (size_t i = 1; i < n; i++) {
-		struct str text = text_at(v[i].f, label, value);
+		struct str text = select_unite_text_at(v[i].f, label, value);
 		size_t k = 0;
 
 		*same &= str_eq(text, first);
@@ -56,7 +57,7 @@ static size_t common_prefix(const struct ordered *v, size_t n, size_t label, boo
 	return len;
 }
 
-static uint64_t key_after(struct str text, size_t prefix)
+static uint64_t select_unite_key_after(struct str text, size_t prefix)
 {
 	uint64_t key = 0;
 
@@ -66,7 +67,7 @@ static uint64_t key_after(struct str text, size_t prefix)
 }
 
 /* Keys come from the first names or values that differ; all labels before them are equal. */
-static void make_keys(struct ordered *v, size_t n)
+static void ordered_make_keys(struct ordered *v, size_t n)
 {
 	size_t labels_n = SIZE_MAX, prefix;
 	bool same;
@@ -74,15 +75,15 @@ static void make_keys(struct ordered *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		labels_n = v[i].f->labels.n < labels_n ? v[i].f->labels.n : labels_n;
 	for (size_t at = 0; n && at < 2 * labels_n; at++) {
-		prefix = common_prefix(v, n, at / 2, at % 2, &same);
+		prefix = ordered_common_prefix(v, n, at / 2, at % 2, &same);
 		for (size_t i = 0; i < n && !same; i++)
-			v[i].key = key_after(text_at(v[i].f, at / 2, at % 2), prefix);
+			v[i].key = select_unite_key_after(select_unite_text_at(v[i].f, at / 2, at % 2), prefix);
 		if (!same)
 			return;
 	}
 }
 
-static enum err_code sorted(struct selecting *x, struct ordered **out, struct err *err)
+static enum err_code select_unite_sorted(struct selecting *x, struct ordered **out, struct err *err)
 {
 	struct ordered *v = malloc((x->found + 1) * sizeof(*v));
 
@@ -90,7 +91,7 @@ static enum err_code sorted(struct selecting *x, struct ordered **out, struct er
 		return err_nomem(err, "select");
 	for (size_t i = 0; i < x->found; i++)
 		v[i] = (struct ordered){ 0, &x->v[i] };
-	make_keys(v, x->found);
+	ordered_make_keys(v, x->found);
 	if (x->found)
 		qsort(v, x->found, sizeof(*v), ordered_cmp);
 	*out = v;
@@ -98,7 +99,7 @@ static enum err_code sorted(struct selecting *x, struct ordered **out, struct er
 }
 
 /* Newest first: by where their last rows are, and by when they began. */
-static int age_cmp(const void *a, const void *b)
+static int select_unite_age_cmp(const void *a, const void *b)
 {
 	const struct db_series *x = a, *y = b;
 	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
@@ -109,13 +110,13 @@ static int age_cmp(const void *a, const void *b)
 		(x->partition->epoch > y->partition->epoch);
 }
 
-static void link_epochs(struct db_series *v, size_t n)
+static void select_unite_link_epochs(struct db_series *v, size_t n)
 {
 	for (size_t i = 0, k; i < n; i = k) {
 		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
 			;
 		if (k - i > 1)
-			qsort(v + i, k - i, sizeof(*v), age_cmp);
+			qsort(v + i, k - i, sizeof(*v), select_unite_age_cmp);
 		for (size_t at = i; at < k && k - i > 1; at++)
 			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
 	}
@@ -133,10 +134,10 @@ enum err_code select_unite(
 	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
 	if (!places || !v)
 		return arena_fail(x->a, "select", err);
-	if ((rc = sorted(x, &order, err)))
+	if ((rc = select_unite_sorted(x, &order, err)))
 		return rc;
 	for (size_t i = 0; i < x->found; i++) {
-		const struct found *f = order[i].f;
+		const struct read_select_found *f = order[i].f;
 
 		places[i] = f->place;
 		if (n && v[n - 1].partition == f->partition && labels_eq(v[n - 1].labels, f->labels)) {
@@ -151,7 +152,7 @@ enum err_code select_unite(
 		n++;
 	}
 	free(order);
-	link_epochs(v, n);
+	select_unite_link_epochs(v, n);
 	*out = v;
 	*out_n = n;
 	return ERR_OK;

@@ -47,7 +47,8 @@ static bool window_has_rows(
 }
 
 /* Pinned until the querier closes, each once. */
-static enum err_code keep_pinned(struct db_querier *q, struct partition *p, struct err *err)
+static enum err_code select_window_keep_pinned(
+	struct db_querier *q, struct partition *p, struct err *err)
 {
 	for (size_t i = 0; i < q->pinned_n; i++)
 		if (q->pinned[i] == p) {
@@ -71,7 +72,7 @@ enum err_code querier_window_partition(struct db_querier *q, struct querier_sour
 
 	*out = NULL;
 	if ((rc = partition_pin(s->db, job->name, job->id, epoch, &p, err)) ||
-		(rc = keep_pinned(q, p, err)))
+		(rc = select_window_keep_pinned(q, p, err)))
 		return rc;
 	if ((rc = partition_need_window(s->db, p, s->w, &why)))
 		querier_warn(q, s, &why);
@@ -99,8 +100,8 @@ void select_release_jobs(struct window_jobs *j)
 }
 
 /* The partition of an epoch; NULL: it cannot be used. It is asked for once. */
-static enum err_code part_of(struct selecting *x, uint32_t source, struct job *job, uint32_t epoch,
-	struct partition **out, struct err *err)
+static enum err_code select_window_part_of(struct selecting *x, uint32_t source, struct job *job,
+	uint32_t epoch, struct partition **out, struct err *err)
 {
 	struct window_parts *j = &x->jobs[source].v[job->index];
 	uint32_t cap = j->cap;
@@ -136,7 +137,7 @@ enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct
 		for (uint32_t k = 0; window_epoch_at(s->db, s->w, job, k, &span); k++) {
 			if (span.min_ns >= x->q->max_ns || span.max_ns <= x->q->min_ns)
 				continue;
-			rc = part_of(x, source, job, span.epoch, &p, err);
+			rc = select_window_part_of(x, source, job, span.epoch, &p, err);
 			if (rc || (*has = p && sym_has_label_key(p, key)))
 				break;
 		}
@@ -145,7 +146,8 @@ enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct
 }
 
 /* Numbers have no samples: a missing label is "". */
-static bool numbers_match(const struct selecting *x, const struct found *f)
+static bool select_window_numbers_match(
+	const struct selecting *x, const struct read_select_found *f)
 {
 	bool all = true;
 
@@ -159,8 +161,8 @@ typedef void (*series_fn)(void *ctx, uint32_t id, struct series *of);
 
 /* Series of the window by their ids: those of LISTED_WORDS words. Their memory lives as long as the
  * querier. One that left the index has no rows any more. */
-static void each_series(const struct selecting *x, uint32_t source, const struct bits *ids,
-	size_t from, series_fn each, void *ctx)
+static void select_window_each_series(const struct selecting *x, uint32_t source,
+	const struct bits *ids, size_t from, series_fn each, void *ctx)
 {
 	struct series_index *index = x->q->sources[source].db->series;
 
@@ -175,25 +177,25 @@ static void each_series(const struct selecting *x, uint32_t source, const struct
 	series_unlock(index);
 }
 
-struct listed {
-	struct found v[LISTED_WORDS * 64];
+struct select_window_listed {
+	struct read_select_found v[LISTED_WORDS * 64];
 	size_t n;
 	uint32_t source;
 	bool numbers;
 };
 
-static void list_series(void *ctx, uint32_t id, struct series *of)
+static void select_window_list_series(void *ctx, uint32_t id, struct series *of)
 {
-	struct listed *l = ctx;
+	struct select_window_listed *l = ctx;
 
 	if (of && (of->job || l->numbers))
-		l->v[l->n++] = (struct found){ of->labels, NULL, of->job,
+		l->v[l->n++] = (struct read_select_found){ of->labels, NULL, of->job,
 			of->job ? of->job->name : (struct str){ 0 }, { l->source, id } };
 }
 
 /* One entry per epoch that has rows of it. */
-static enum err_code add_epochs(
-	struct selecting *x, uint32_t source, struct found f, struct err *err)
+static enum err_code select_window_add_epochs(
+	struct selecting *x, uint32_t source, struct read_select_found f, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
 	struct window_span span;
@@ -202,19 +204,19 @@ static enum err_code add_epochs(
 	for (uint32_t i = 0; window_epoch_at(s->db, s->w, f.job, i, &span) && !rc; i++) {
 		if (!window_has_rows(x->q, s, f.place.id, span))
 			continue;
-		rc = part_of(x, source, f.job, span.epoch, &f.partition, err);
+		rc = select_window_part_of(x, source, f.job, span.epoch, &f.partition, err);
 		if (!rc && f.partition)
 			rc = select_add(x, f, err);
 	}
 	return rc;
 }
 
-static enum err_code look_in_window(
+static enum err_code select_window_look_in_window(
 	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
 	enum err_code rc = ERR_OK;
-	struct listed listed;
+	struct select_window_listed listed;
 	bool may = false, wanted = true;
 
 	listed.source = source;
@@ -225,17 +227,18 @@ static enum err_code look_in_window(
 		if (querier_canceled(x->q))
 			return select_canceled(err);
 		listed.n = 0;
-		each_series(x, source, ids, from, list_series, &listed);
+		select_window_each_series(x, source, ids, from, select_window_list_series, &listed);
 		for (size_t i = 0; i < listed.n && !rc; i++) {
-			const struct found *f = &listed.v[i];
+			const struct read_select_found *f = &listed.v[i];
 
 			rc = select_wants(x, f->labels, f->job_name, &wanted, err);
 			if (rc || !wanted)
 				continue;
-			if (!f->job && numbers_match(x, f) && numbers_in_window(x->q, s, f->place.id))
+			if (!f->job && select_window_numbers_match(x, f) &&
+				numbers_in_window(x->q, s, f->place.id))
 				rc = select_add(x, *f, err);
 			else if (f->job && !(rc = select_samples_may_match(x, f, &may, err)) && may)
-				rc = add_epochs(x, source, *f, err);
+				rc = select_window_add_epochs(x, source, *f, err);
 		}
 	}
 	return rc;
@@ -255,7 +258,7 @@ struct lacking {
 	bool failed;
 };
 
-static bool add_job(void *ctx, struct job *job)
+static bool select_window_add_job(void *ctx, struct job *job)
 {
 	struct lacking *l = ctx;
 
@@ -267,7 +270,8 @@ static bool add_job(void *ctx, struct job *job)
 	return true;
 }
 
-static enum err_code list_lacking(struct lacking *l, const struct bits *ids, struct err *err)
+static enum err_code select_window_list_lacking(
+	struct lacking *l, const struct bits *ids, struct err *err)
 {
 	struct series_index *index = l->x->q->sources[l->source].db->series;
 
@@ -277,14 +281,14 @@ static enum err_code list_lacking(struct lacking *l, const struct bits *ids, str
 	series_lock_read(index);
 	series_lacking_locked(index, l->m->name, &l->ids);
 	if (bits_count(&l->ids) >= l->many)
-		series_jobs_locked(index, &l->ids, add_job, l);
+		series_jobs_locked(index, &l->ids, select_window_add_job, l);
 	series_unlock(index);
 	return l->failed ? err_nomem(err, "select") : ERR_OK;
 }
 
 /* Series of the job with this label are not dropped: samples have the one that they lack as
  * sample_<name>. */
-static enum err_code keep_clashing(
+static enum err_code select_window_keep_clashing(
 	struct lacking *l, const struct job *job, struct str label, struct err *err)
 {
 	struct series_index *index = l->x->q->sources[l->source].db->series;
@@ -308,7 +312,8 @@ static enum err_code keep_clashing(
 }
 
 /* Leaves in l->ids those of the job whose samples lack the label too. */
-static enum err_code ask_job(struct lacking *l, const struct job *job, struct err *err)
+static enum err_code select_window_ask_job(
+	struct lacking *l, const struct job *job, struct err *err)
 {
 	struct str name = l->m->name, inner = { name.ptr + 7, name.len - 7 };
 	struct series_index *index = l->x->q->sources[l->source].db->series;
@@ -325,7 +330,7 @@ static enum err_code ask_job(struct lacking *l, const struct job *job, struct er
 		series_unlock(index);
 	} else if (str_has_prefix(name, STR("sample_"))) {
 		rc = select_job_has_key(l->x, job->name, inner, &has, err);
-		return rc || !has ? rc : keep_clashing(l, job, inner, err);
+		return rc || !has ? rc : select_window_keep_clashing(l, job, inner, err);
 	}
 	return ERR_OK;
 }
@@ -334,14 +339,15 @@ static enum err_code ask_job(struct lacking *l, const struct job *job, struct er
  * If very many series lack the label of a matcher, their jobs tell which of them cannot match; the
  * others are looked at one by one. The answer is that of select_samples_may_match.
  */
-static enum err_code drop_lacking(struct selecting *x, uint32_t source, const struct matcher *m,
-	size_t many, struct bits *ids, struct err *err)
+static enum err_code select_window_drop_lacking(struct selecting *x, uint32_t source,
+	const struct matcher *m, size_t many, struct bits *ids, struct err *err)
 {
 	struct lacking l = { .x = x, .source = source, .m = m, .many = many };
-	enum err_code rc = list_lacking(&l, ids, err);
+	enum err_code rc = select_window_list_lacking(&l, ids, err);
 
 	for (size_t i = 0; i < l.n && !rc; i++)
-		rc = querier_canceled(x->q) ? select_canceled(err) : ask_job(&l, l.jobs[i], err);
+		rc = querier_canceled(x->q) ? select_canceled(err) :
+									  select_window_ask_job(&l, l.jobs[i], err);
 	for (size_t w = 0; w < ids->words && l.n && !rc; w++)
 		ids->w[w] &= ~l.ids.w[w];
 	free(l.jobs);
@@ -349,7 +355,7 @@ static enum err_code drop_lacking(struct selecting *x, uint32_t source, const st
 	return rc;
 }
 
-static enum err_code match_ids(
+static enum err_code select_window_match_ids(
 	struct selecting *x, uint32_t source, size_t many, struct bits *ids, struct err *err)
 {
 	const struct window *w = x->q->sources[source].w;
@@ -363,7 +369,7 @@ static enum err_code match_ids(
 	series_unlock(index);
 	for (size_t i = 0; i < x->n && !rc && ids->words; i++)
 		if (!matcher_test(&x->m[i], STR("")))
-			rc = drop_lacking(x, source, &x->m[i], many, ids, err);
+			rc = select_window_drop_lacking(x, source, &x->m[i], many, ids, err);
 	return rc;
 }
 
@@ -374,8 +380,8 @@ enum err_code select_window(struct selecting *x, uint32_t source, struct err *er
 
 	if (!x->q->sources[source].snap)
 		return ERR_OK;
-	if (!(rc = match_ids(x, source, LACKING_MANY, &ids, err)))
-		rc = select_ids(x, source, &ids, look_in_window, err);
+	if (!(rc = select_window_match_ids(x, source, LACKING_MANY, &ids, err)))
+		rc = select_ids(x, source, &ids, select_window_look_in_window, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -384,7 +390,7 @@ enum err_code select_window(struct selecting *x, uint32_t source, struct err *er
 
 /* Every series of the window has rows in the querier's time; rows that wait for their sync count.
  */
-static bool is_whole(struct db_querier *q, const struct querier_source *s)
+static bool select_window_is_whole(struct db_querier *q, const struct querier_source *s)
 {
 	const struct window_count *n = &s->w->count;
 	bool whole = !s->deleted_n &&
@@ -411,7 +417,7 @@ struct unsure {
 	bool deleted; /* some rows of the window are */
 };
 
-static void list_unsure(void *ctx, uint32_t id, struct series *of)
+static void select_window_list_unsure(void *ctx, uint32_t id, struct series *of)
 {
 	struct unsure *u = ctx;
 	int64_t last;
@@ -427,7 +433,8 @@ static void list_unsure(void *ctx, uint32_t id, struct series *of)
 	}
 }
 
-static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
+static bool select_window_has_rows(
+	struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
 {
 	struct window_span span;
 
@@ -439,7 +446,7 @@ static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id
 	return false;
 }
 
-static enum err_code keep_with_rows(
+static enum err_code select_window_keep_with_rows(
 	struct selecting *x, uint32_t source, struct bits *ids, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
@@ -453,9 +460,9 @@ static enum err_code keep_with_rows(
 		if (querier_canceled(x->q))
 			return select_canceled(err);
 		unsure.n = 0;
-		each_series(x, source, ids, from, list_unsure, &unsure);
+		select_window_each_series(x, source, ids, from, select_window_list_unsure, &unsure);
 		for (size_t i = 0; i < unsure.n; i++)
-			if (!has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
+			if (!select_window_has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
 				bits_clear(ids, unsure.v[i].id);
 	}
 	return ERR_OK;
@@ -470,8 +477,9 @@ enum err_code select_window_series(
 
 	if (!s->snap)
 		return ERR_OK;
-	if (!(rc = match_ids(x, source, 1, &ids, err)) && !is_whole(x->q, s))
-		rc = keep_with_rows(x, source, &ids, err);
+	if (!(rc = select_window_match_ids(x, source, 1, &ids, err)) &&
+		!select_window_is_whole(x->q, s))
+		rc = select_window_keep_with_rows(x, source, &ids, err);
 	if (!rc && ids.words && !bits_reserve(out, (uint32_t)(ids.words * 64 - 1)))
 		rc = err_nomem(err, "select");
 	for (size_t w = 0; w < ids.words && !rc; w++)

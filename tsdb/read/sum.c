@@ -61,13 +61,13 @@ const uint32_t *sum_zeros(struct sum_scratch *x, size_t n)
 	return x->zeros;
 }
 
-static bool reserve_ids(struct sum_scratch *x, size_t n)
+static bool read_sum_reserve_ids(struct sum_scratch *x, size_t n)
 {
 	return array_room(&x->ids, 0, n, &x->ids_cap);
 }
 
 /* For decoding a row of n entries. */
-static bool reserve(struct db_querier *q, size_t n)
+static bool read_sum_reserve(struct db_querier *q, size_t n)
 {
 	size_t cap = q->decode_cap ? q->decode_cap : 1024;
 
@@ -204,7 +204,7 @@ enum err_code sum_stats_merge(
 
 /* ---- rows of windows ---- */
 
-static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)
+static enum err_code read_sum_add_samples(struct summing *t, int64_t weight, struct err *err)
 {
 	const struct row_view *v = &t->x->view;
 	const uint32_t column = (uint32_t)t->column;
@@ -213,7 +213,7 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 	uint32_t *sets, n = v->n;
 	enum err_code rc;
 
-	if (!reserve(q, v->n))
+	if (!read_sum_reserve(q, v->n))
 		return err_nomem(err, "sum");
 	sets = v->label_sets.len ? q->sets : NULL;
 	if ((rc = row_ids(v, q->stacks, sets, err)) ||
@@ -228,7 +228,8 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
-static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns, struct err *err)
+static enum err_code read_sum_add_row(
+	struct summing *t, struct str bytes, int64_t ts_ns, struct err *err)
 {
 	struct row_view *v = &t->x->view;
 	int64_t weight;
@@ -243,7 +244,7 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 	if (t->column < 0)
 		return ERR_NOT_FOUND;
 	weight = sum_weight(t, v->interval_ns);
-	if (t->acc && (rc = add_samples(t, weight, err)))
+	if (t->acc && (rc = read_sum_add_samples(t, weight, err)))
 		return rc;
 	if ((rc = sum_note_header(t, v->header, err)))
 		return rc;
@@ -255,8 +256,8 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 }
 
 /* Adds the record at the iterator. A damaged one is a warning, not an error. */
-static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
-	int64_t ts_ns, bool *added, struct err *err)
+static enum err_code read_sum_add_at(struct summing *t, struct querier_source *s,
+	struct store_iter *it, int64_t ts_ns, bool *added, struct err *err)
 {
 	struct err *why = &t->x->why;
 	struct str bytes;
@@ -264,7 +265,7 @@ static enum err_code add_at(struct summing *t, struct querier_source *s, struct 
 
 	*added = false;
 	if (!(rc = store_iter_value(it, &bytes, why)))
-		rc = add_row(t, bytes, ts_ns, why);
+		rc = read_sum_add_row(t, bytes, ts_ns, why);
 	*added = rc == ERR_OK;
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
@@ -275,7 +276,7 @@ static enum err_code add_at(struct summing *t, struct querier_source *s, struct 
 	return rc ? err_copy(err, why) : ERR_OK;
 }
 
-static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
+static enum err_code read_sum_window(struct summing *t, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct store_iter *it = querier_iter(s);
@@ -298,15 +299,15 @@ static enum err_code sum_window(struct summing *t, struct querier_source *s, uin
 		if (deleted_has(del, del_n, ts))
 			continue;
 		if (rows++ % 64 != 63 || !(rc = sum_canceled(t, err)))
-			rc = add_at(t, s, it, ts, &added, err);
+			rc = read_sum_add_at(t, s, it, ts, &added, err);
 	}
 	querier_check(t->q, s, it);
 	return rc;
 }
 
 /* The latest row that has the type; *found when there was one. */
-static enum err_code last_in_window(struct summing *t, struct querier_source *s, uint32_t id,
-	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
+static enum err_code read_sum_last_in_window(struct summing *t, struct querier_source *s,
+	uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	struct store_iter *it = querier_iter(s);
 	const struct deleted_range *del;
@@ -330,14 +331,14 @@ static enum err_code last_in_window(struct summing *t, struct querier_source *s,
 			break;
 		before = ts;
 		if (!(rc = sum_canceled(t, err)) && !deleted_has(del, del_n, ts))
-			rc = add_at(t, s, it, ts, found, err);
+			rc = read_sum_add_at(t, s, it, ts, found, err);
 	}
 	return rc;
 }
 
 /* ---- the latest of each series ---- */
 
-static enum err_code last_of(struct summing *t, const struct db_series *s, int64_t min_ns,
+static enum err_code read_sum_last_of(struct summing *t, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, bool *found, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -351,7 +352,7 @@ static enum err_code last_of(struct summing *t, const struct db_series *s, int64
 		if (src->min_ns >= max_ns || src->max_ns <= min_ns)
 			continue;
 		rc = src->b ? sum_block_last(t, src, id, min_ns, max_ns, found, err) :
-					  last_in_window(t, src, id, min_ns, max_ns, found, err);
+					  read_sum_last_in_window(t, src, id, min_ns, max_ns, found, err);
 	}
 	return rc;
 }
@@ -361,8 +362,8 @@ static enum err_code last_of(struct summing *t, const struct db_series *s, int64
  * newer one. Members of a union may have rows of any time; of one time that which is listed first
  * counts, as it does where the greatest is looked for (promql/over_time.c).
  */
-static enum err_code other_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
-	int64_t max_ns, bool *found, struct err *err)
+static enum err_code read_sum_other_has(const struct summing *t, const struct db_series *s,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	int64_t last_ns = min_ns;
@@ -376,7 +377,7 @@ static enum err_code other_has(const struct summing *t, const struct db_series *
 
 		look.stats = &stats;
 		look.acc = NULL;
-		rc = last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
+		rc = read_sum_last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
 		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
 			bits_clear(&t->x->headers, stats.headers[i]);
 		if (of != s)
@@ -400,16 +401,16 @@ static enum err_code sum_last(struct summing *t, const struct db_series *const *
 		if ((rc = sum_canceled(t, err)))
 			break;
 		if (series[i]->other)
-			rc = other_has(t, series[i], min_ns, max_ns, &found, err);
+			rc = read_sum_other_has(t, series[i], min_ns, max_ns, &found, err);
 		if (!rc && !found)
-			rc = last_of(t, series[i], min_ns, max_ns, &found, err);
+			rc = read_sum_last_of(t, series[i], min_ns, max_ns, &found, err);
 	}
 	return rc;
 }
 
 /* ---- all rows ---- */
 
-static int id_cmp(const void *a, const void *b)
+static int read_sum_id_cmp(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -429,7 +430,7 @@ enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *s
 		for (; at < s->places_n && s->places[at].source <= source; at++) {
 			if (s->places[at].source < source)
 				continue;
-			if (!reserve_ids(x, kept + 1))
+			if (!read_sum_reserve_ids(x, kept + 1))
 				return err_nomem(err, "sum");
 			sorted &= kept == 0 || x->ids[kept - 1] < s->places[at].id;
 			x->ids[kept++] = s->places[at].id;
@@ -437,7 +438,7 @@ enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *s
 		x->at[i] = at;
 	}
 	if (!sorted)
-		qsort(x->ids, kept, sizeof(*x->ids), id_cmp);
+		qsort(x->ids, kept, sizeof(*x->ids), read_sum_id_cmp);
 	*out_n = kept;
 	return ERR_OK;
 }
@@ -476,13 +477,13 @@ static enum err_code sum_sources(struct summing *t, const struct db_series *cons
 		if (s->b && ids_n)
 			rc = sum_block(t, s, x->ids, ids_n, min_ns, max_ns, err);
 		for (size_t i = 0; !s->b && i < ids_n && !rc; i++)
-			rc = sum_window(t, s, x->ids[i], min_ns, max_ns, err);
+			rc = read_sum_window(t, s, x->ids[i], min_ns, max_ns, err);
 	}
 	return rc;
 }
 
-static enum err_code sum(struct summing *of, const struct db_series *const *series, size_t n,
-	int64_t min_ns, int64_t max_ns, struct err *err)
+static enum err_code read_sum_sum(struct summing *of, const struct db_series *const *series,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct summing t = *of;
 	struct sum_stats *stats = t.stats;
@@ -523,7 +524,7 @@ enum err_code db_sum(struct db_querier *q, const struct db_series *const *series
 {
 	struct summing t = { .q = q, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick };
 
-	return sum(&t, series, n, min_ns, max_ns, err);
+	return read_sum_sum(&t, series, n, min_ns, max_ns, err);
 }
 
 enum err_code db_sum_functions(struct db_querier *q, const struct db_series *const *series,
@@ -535,7 +536,7 @@ enum err_code db_sum_functions(struct db_querier *q, const struct db_series *con
 		.q = q, .type = type, .acc = acc, .functions = f, .a = a, .stats = stats, .pick = SUM_WINDOW
 	};
 
-	return sum(&t, series, n, min_ns, max_ns, err);
+	return read_sum_sum(&t, series, n, min_ns, max_ns, err);
 }
 
 /* ---- what is coming ---- */

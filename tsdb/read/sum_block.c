@@ -16,7 +16,7 @@
  */
 
 /* Series that are summed together: all of a group, or one. */
-struct unit {
+struct sum_block_unit {
 	uint32_t first, n, group;
 	bool whole; /* all of the group */
 };
@@ -32,14 +32,14 @@ struct summed {
 };
 
 /* The begin, or the end, of the part of the steps [from, to) that lies in the block. */
-static int64_t covered(const struct summed *b, int64_t step_ns)
+static int64_t summed_covered(const struct summed *b, int64_t step_ns)
 {
 	return step_ns < b->min_ns ? b->min_ns : step_ns > b->max_ns ? b->max_ns : step_ns;
 }
 
 /* ---- what the block says of its series ---- */
 
-static enum err_code read_place(struct summing *t, struct querier_source *s, uint32_t id,
+static enum err_code sum_block_read_place(struct summing *t, struct querier_source *s, uint32_t id,
 	struct sum_place *places, struct err *err)
 {
 	uint64_t series = block_meta(s->b->block)->series;
@@ -60,7 +60,7 @@ static enum err_code read_place(struct summing *t, struct querier_source *s, uin
 }
 
 /* The place of the series in the block; NULL: it cannot be read. */
-static enum err_code place_of(struct summing *t, struct querier_source *s, uint32_t id,
+static enum err_code sum_block_place_of(struct summing *t, struct querier_source *s, uint32_t id,
 	const struct sum_place **out, struct err *err)
 {
 	struct sum_place **places = &t->x->places[s - t->q->sources];
@@ -73,7 +73,7 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 		return ERR_OK;
 	if (!*places && !(*places = calloc(series, sizeof(**places))))
 		return err_nomem(err, "sum");
-	if (!(*places)[id].group_n && (rc = read_place(t, s, id, *places, &why))) {
+	if (!(*places)[id].group_n && (rc = sum_block_read_place(t, s, id, *places, &why))) {
 		if (rc == ERR_CORRUPT && !t->expect)
 			querier_warn(t->q, s, &why);
 		return rc == ERR_CORRUPT ? ERR_OK : err_copy(err, &why);
@@ -83,7 +83,7 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 }
 
 /* Loads the stacks of cells that are about to be added. False: they cannot be loaded. */
-static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err)
+static enum err_code summed_need_stacks(struct summed *b, bool *usable, struct err *err)
 {
 	struct partition *p;
 	enum err_code rc;
@@ -101,7 +101,7 @@ static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err
 
 /* ---- chunks ---- */
 
-static enum err_code add_series(
+static enum err_code summed_add_series(
 	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct summing *t = b->t;
@@ -127,7 +127,7 @@ static enum err_code add_series(
 	return err_copy(err, &why);
 }
 
-static void expect_stacks(struct summed *b)
+static void summed_expect_stacks(struct summed *b)
 {
 	const struct querier_source *s = b->s;
 
@@ -138,45 +138,46 @@ static void expect_stacks(struct summed *b)
 	b->no_stacks = true; /* once is enough */
 }
 
-static enum err_code expect_raw(
-	struct summed *b, const struct unit *u, int64_t min_ns, int64_t max_ns)
+static enum err_code summed_expect_raw(
+	struct summed *b, const struct sum_block_unit *u, int64_t min_ns, int64_t max_ns)
 {
 	if (b->raw && b->t->expect == SUM_STACKS)
-		expect_stacks(b);
+		summed_expect_stacks(b);
 	if (b->raw && b->t->expect == SUM_ROWS)
 		block_chunks_expect(b->s->b->block, u->first, u->n, min_ns, max_ns);
 	return ERR_OK;
 }
 
-static enum err_code add_raw(
-	struct summed *b, const struct unit *u, int64_t min_ns, int64_t max_ns, struct err *err)
+static enum err_code summed_add_raw(struct summed *b, const struct sum_block_unit *u,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	if (b->t->expect)
-		return expect_raw(b, u, min_ns, max_ns);
+		return summed_expect_raw(b, u, min_ns, max_ns);
 
 	bool usable = true;
-	enum err_code rc = b->raw ? need_stacks(b, &usable, err) : ERR_OK;
+	enum err_code rc = b->raw ? summed_need_stacks(b, &usable, err) : ERR_OK;
 
 	if (b->raw && usable && !rc)
 		block_chunks_expect(b->s->b->block, u->first, u->n, min_ns, max_ns);
 	for (uint32_t i = 0; i < u->n && b->raw && usable && !rc; i++)
-		rc = add_series(b, u->first + i, min_ns, max_ns, err);
+		rc = summed_add_series(b, u->first + i, min_ns, max_ns, err);
 	return rc;
 }
 
 /* ---- records ---- */
 
-static enum err_code add_range(struct summed *b, const struct unit *u, int level, int64_t min_ns,
-	int64_t max_ns, struct err *err);
+static enum err_code summed_add_range(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t min_ns, int64_t max_ns, struct err *err);
 
-static enum err_code add_finer(struct summed *b, const struct unit *u, int level, int64_t from_ns,
-	int64_t to_ns, struct err *err)
+static enum err_code summed_add_finer(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
 {
-	return add_range(b, u, level - 1, covered(b, from_ns), covered(b, to_ns), err);
+	return summed_add_range(
+		b, u, level - 1, summed_covered(b, from_ns), summed_covered(b, to_ns), err);
 }
 
-static void seek(
-	const struct unit *u, struct block_rollups *it, int level, int64_t from_ns, int64_t to_ns)
+static void sum_block_unit_seek(const struct sum_block_unit *u, struct block_rollups *it, int level,
+	int64_t from_ns, int64_t to_ns)
 {
 	bool group = u->n > 1;
 
@@ -185,8 +186,8 @@ static void seek(
 }
 
 /* Steps that start in [from, to), of which nothing is deleted. */
-static enum err_code add_records(struct summed *b, const struct unit *u, int level, int64_t from_ns,
-	int64_t to_ns, struct err *err)
+static enum err_code summed_add_records(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	int64_t len = rollup_step_ns[level], step;
 	struct summing *t = b->t;
@@ -198,11 +199,11 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 
 	if (from_ns >= to_ns)
 		return ERR_OK;
-	if ((rc = need_stacks(b, &usable, err)) || !usable)
+	if ((rc = summed_need_stacks(b, &usable, err)) || !usable)
 		return rc;
 	if (!(it = querier_rollups(b->s, err)))
 		return err_nomem(err, "sum");
-	for (seek(u, it, level, from_ns, to_ns);;) {
+	for (sum_block_unit_seek(u, it, level, from_ns, to_ns);;) {
 		if ((rc = block_rollups_next(it, &bytes, &step, &why)) == ERR_NOT_FOUND)
 			break;
 		if (rc == ERR_CORRUPT) { /* some of the steps up to the next one that is shown */
@@ -218,19 +219,20 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 		if (bad)
 			querier_warn(t->q, b->s, &why);
 		if (lost || bad) {
-			if ((rc = add_finer(b, u, level, lost ? from_ns : step, bad ? step + len : step, err)))
+			if ((rc = summed_add_finer(
+					 b, u, level, lost ? from_ns : step, bad ? step + len : step, err)))
 				return rc;
-			seek(u, it, level, step + len, to_ns);
+			sum_block_unit_seek(u, it, level, step + len, to_ns);
 			lost = false;
 		}
 		from_ns = step + len;
 	}
-	return lost ? add_finer(b, u, level, from_ns, to_ns, err) : ERR_OK;
+	return lost ? summed_add_finer(b, u, level, from_ns, to_ns, err) : ERR_OK;
 }
 
 /* The same by totals of functions; steps that have none by their cells. */
-static enum err_code add_functions(struct summed *b, const struct unit *u, int level,
-	int64_t from_ns, int64_t to_ns, struct err *err)
+static enum err_code summed_add_functions(struct summed *b, const struct sum_block_unit *u,
+	int level, int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	int64_t len = rollup_step_ns[level], step, end;
 	struct summing *t = b->t;
@@ -257,39 +259,40 @@ static enum err_code add_functions(struct summed *b, const struct unit *u, int l
 			querier_warn(t->q, b->s, &why);
 		end = rc ? step + len : step;
 		if (from_ns < end) {
-			if ((rc = add_records(b, u, level, from_ns, end, err)))
+			if ((rc = summed_add_records(b, u, level, from_ns, end, err)))
 				return rc;
 			block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, step + len, to_ns);
 		}
 		from_ns = step + len;
 	}
-	return add_records(b, u, level, from_ns, to_ns, err);
+	return summed_add_records(b, u, level, from_ns, to_ns, err);
 }
 
-static enum err_code expect_whole(
-	struct summed *b, const struct unit *u, int level, int64_t from_ns, int64_t to_ns)
+static enum err_code summed_expect_whole(
+	struct summed *b, const struct sum_block_unit *u, int level, int64_t from_ns, int64_t to_ns)
 {
 	bool functions = b->t->wish == SUM_FUNCTIONS && u->whole;
 	enum rollup_kind kind = functions ? ROLLUP_FUNCTIONS : u->n > 1 ? ROLLUP_GROUP : ROLLUP_SERIES;
 
 	if (b->t->expect == SUM_STACKS && !functions)
-		expect_stacks(b);
+		summed_expect_stacks(b);
 	if (b->t->expect == SUM_RECORDS)
 		block_rollups_expect(b->s->b->block, kind, kind == ROLLUP_SERIES ? u->first : u->group,
 			(uint32_t)level, from_ns, to_ns);
 	return ERR_OK;
 }
 
-static enum err_code add_whole(struct summed *b, const struct unit *u, int level, int64_t from_ns,
-	int64_t to_ns, struct err *err)
+static enum err_code summed_add_whole(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	if (b->t->expect)
-		return expect_whole(b, u, level, from_ns, to_ns);
-	return b->t->functions && u->whole ? add_functions(b, u, level, from_ns, to_ns, err) :
-										 add_records(b, u, level, from_ns, to_ns, err);
+		return summed_expect_whole(b, u, level, from_ns, to_ns);
+	return b->t->functions && u->whole ? summed_add_functions(b, u, level, from_ns, to_ns, err) :
+										 summed_add_records(b, u, level, from_ns, to_ns, err);
 }
 
-static bool touched(const struct summed *b, const struct unit *u, int64_t from_ns, int64_t to_ns)
+static bool summed_touched(
+	const struct summed *b, const struct sum_block_unit *u, int64_t from_ns, int64_t to_ns)
 {
 	const struct deleted d = { b->s->deleted, b->s->deleted_n };
 	const struct deleted_range *v;
@@ -297,21 +300,21 @@ static bool touched(const struct summed *b, const struct unit *u, int64_t from_n
 	for (uint32_t i = 0; i < u->n && d.n; i++) {
 		size_t n = deleted_of(d, u->first + i, &v);
 
-		if (n && deleted_touches(v, n, covered(b, from_ns), covered(b, to_ns)))
+		if (n && deleted_touches(v, n, summed_covered(b, from_ns), summed_covered(b, to_ns)))
 			return true;
 	}
 	return false;
 }
 
 /* Nothing finer than the level is kept. */
-static bool is_finest(const struct summed *b, int level)
+static bool summed_is_finest(const struct summed *b, int level)
 {
 	return !b->raw && !(b->levels & ((1u << level) - 1));
 }
 
 /* The part of the rows of one series' record that is deleted; none if the record cannot be read. */
-static enum err_code look_at_record(struct summed *b, const struct unit *u, int level,
-	int64_t step_ns, enum deleted_part *out, struct err *err)
+static enum err_code summed_look_at_record(struct summed *b, const struct sum_block_unit *u,
+	int level, int64_t step_ns, enum deleted_part *out, struct err *err)
 {
 	struct sum_scratch *x = b->t->x;
 	const struct deleted_range *v;
@@ -325,7 +328,7 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 	*out = DELETED_NONE;
 	if (!(it = querier_rollups(b->s, err)) || (!x->rollup && !(x->rollup = rollup_view_open())))
 		return err_nomem(err, "sum");
-	seek(u, it, level, step_ns, step_ns + rollup_step_ns[level]);
+	sum_block_unit_seek(u, it, level, step_ns, step_ns + rollup_step_ns[level]);
 	if (!(rc = block_rollups_next(it, &bytes, &at, &why)) &&
 		!(rc = rollup_parse(x->rollup, bytes, &why)))
 		*out = deleted_of_record(v, n, x->rollup);
@@ -336,22 +339,22 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 
 /* A step of one series that has deletions. If only the step's sum is left, it counts if none of its
  * rows is deleted: as when blocks are joined. */
-static enum err_code add_touched(
-	struct summed *b, const struct unit *u, int level, int64_t step_ns, struct err *err)
+static enum err_code summed_add_touched(
+	struct summed *b, const struct sum_block_unit *u, int level, int64_t step_ns, struct err *err)
 {
 	int64_t end_ns = step_ns + rollup_step_ns[level];
 	enum deleted_part part;
 	struct buf step = { 0 };
 	enum err_code rc;
 
-	if (!is_finest(b, level))
-		return add_finer(b, u, level, step_ns, end_ns, err);
+	if (!summed_is_finest(b, level))
+		return summed_add_finer(b, u, level, step_ns, end_ns, err);
 	if (b->t->expect)
 		return ERR_OK;
-	if ((rc = look_at_record(b, u, level, step_ns, &part, err)))
+	if ((rc = summed_look_at_record(b, u, level, step_ns, &part, err)))
 		return rc;
 	if (part == DELETED_NONE)
-		return add_records(b, u, level, step_ns, end_ns, err);
+		return summed_add_records(b, u, level, step_ns, end_ns, err);
 	if (part == DELETED_ALL)
 		return ERR_OK;
 	duration_print(&step, rollup_step_ns[level]);
@@ -365,31 +368,31 @@ static enum err_code add_touched(
 
 /* Adds steps that start in [from, to): partly deleted ones series by series, then from finer sums.
  */
-static enum err_code add_steps(struct summed *b, const struct unit *u, int level, int64_t from_ns,
-	int64_t to_ns, struct err *err)
+static enum err_code summed_add_steps(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	int64_t len = rollup_step_ns[level], whole = from_ns;
 	enum err_code rc = ERR_OK;
 
-	if (!touched(b, u, from_ns, to_ns))
-		return add_whole(b, u, level, from_ns, to_ns, err);
+	if (!summed_touched(b, u, from_ns, to_ns))
+		return summed_add_whole(b, u, level, from_ns, to_ns, err);
 	for (int64_t step = from_ns; step < to_ns && !rc; step += len) {
-		if (!touched(b, u, step, step + len))
+		if (!summed_touched(b, u, step, step + len))
 			continue;
-		rc = add_whole(b, u, level, whole, step, err);
+		rc = summed_add_whole(b, u, level, whole, step, err);
 		whole = step + len;
 		if (!rc && u->n == 1)
-			rc = add_touched(b, u, level, step, err);
+			rc = summed_add_touched(b, u, level, step, err);
 		for (uint32_t i = 0; i < u->n && u->n > 1 && !rc; i++)
-			rc = add_steps(
-				b, &(struct unit){ u->first + i, 1, u->group, false }, level, step, whole, err);
+			rc = summed_add_steps(b, &(struct sum_block_unit){ u->first + i, 1, u->group, false },
+				level, step, whole, err);
 	}
-	return rc ? rc : add_whole(b, u, level, whole, to_ns, err);
+	return rc ? rc : summed_add_whole(b, u, level, whole, to_ns, err);
 }
 
 /* ---- ranges ---- */
 
-static void tell_whole_steps(struct summed *b, int level)
+static void summed_tell_whole_steps(struct summed *b, int level)
 {
 	struct db_querier *q = b->t->q;
 	struct buf until = { 0 }, step = { 0 };
@@ -411,8 +414,8 @@ static void tell_whole_steps(struct summed *b, int level)
 	buf_release(&step);
 }
 
-static enum err_code add_range(struct summed *b, const struct unit *u, int level, int64_t min_ns,
-	int64_t max_ns, struct err *err)
+static enum err_code summed_add_range(struct summed *b, const struct sum_block_unit *u, int level,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	int64_t len, from, to;
 	enum err_code rc;
@@ -423,35 +426,35 @@ static enum err_code add_range(struct summed *b, const struct unit *u, int level
 	if (min_ns >= max_ns)
 		return ERR_OK;
 	if (level < 0)
-		return add_raw(b, u, min_ns, max_ns, err);
+		return summed_add_raw(b, u, min_ns, max_ns, err);
 	len = rollup_step_ns[level];
 	/* If nothing finer is kept, a step belongs to the window that has its end. */
-	last = is_finest(b, level);
-	from = step_of((unsigned)level, min_ns + 1);
-	to = step_of((unsigned)level, max_ns);
-	if (last && covered(b, from) < min_ns)
-		tell_whole_steps(b, level);
-	else if (covered(b, from) < min_ns)
+	last = summed_is_finest(b, level);
+	from = cascade_step_of((unsigned)level, min_ns + 1);
+	to = cascade_step_of((unsigned)level, max_ns);
+	if (last && summed_covered(b, from) < min_ns)
+		summed_tell_whole_steps(b, level);
+	else if (summed_covered(b, from) < min_ns)
 		from += len;
-	if (covered(b, to + len) <= max_ns)
+	if (summed_covered(b, to + len) <= max_ns)
 		to += len;
 	else if (last)
-		tell_whole_steps(b, level);
+		summed_tell_whole_steps(b, level);
 	if (last)
-		return add_steps(b, u, level, from, to, err);
+		return summed_add_steps(b, u, level, from, to, err);
 	if (from >= to)
-		return add_range(b, u, level - 1, min_ns, max_ns, err);
-	if ((rc = add_range(b, u, level - 1, min_ns, covered(b, from), err)) ||
-		(rc = add_steps(b, u, level, from, to, err)))
+		return summed_add_range(b, u, level - 1, min_ns, max_ns, err);
+	if ((rc = summed_add_range(b, u, level - 1, min_ns, summed_covered(b, from), err)) ||
+		(rc = summed_add_steps(b, u, level, from, to, err)))
 		return rc;
-	return add_range(b, u, level - 1, covered(b, to), max_ns, err);
+	return summed_add_range(b, u, level - 1, summed_covered(b, to), max_ns, err);
 }
 
 /* ---- blocks ---- */
 
 /* The series' partition, loaded. *found false: the block's symbols of it cannot be used. */
-static enum err_code open_block(struct summed *b, struct summing *t, struct querier_source *s,
-	const uint32_t *ids, size_t n, bool *found, struct err *err)
+static enum err_code summed_open_block(struct summed *b, struct summing *t,
+	struct querier_source *s, const uint32_t *ids, size_t n, bool *found, struct err *err)
 {
 	const struct sum_place *place = NULL;
 	enum err_code rc;
@@ -460,7 +463,7 @@ static enum err_code open_block(struct summed *b, struct summing *t, struct quer
 	*b = (struct summed){ t, s, s->min_ns, s->max_ns, block_levels(s->b->block),
 		block_has_raw(s->b->block), 0, false };
 	for (size_t i = 0; i < n && !place; i++)
-		if ((rc = place_of(t, s, ids[i], &place, err)))
+		if ((rc = sum_block_place_of(t, s, ids[i], &place, err)))
 			return rc;
 	if (!place)
 		return ERR_OK;
@@ -480,20 +483,20 @@ enum err_code sum_block(struct summing *t, struct querier_source *s, const uint3
 	enum err_code rc;
 	bool found;
 
-	if ((rc = open_block(&b, t, s, ids, n, &found, err)) || !found)
+	if ((rc = summed_open_block(&b, t, s, ids, n, &found, err)) || !found)
 		return rc;
-	min_ns = covered(&b, min_ns);
-	max_ns = covered(&b, max_ns);
+	min_ns = summed_covered(&b, min_ns);
+	max_ns = summed_covered(&b, max_ns);
 	for (size_t i = 0; i < n && !rc;) {
-		struct unit u = { ids[i], 1, 0, false };
+		struct sum_block_unit u = { ids[i], 1, 0, false };
 
-		if ((rc = place_of(t, s, ids[i], &place, err)))
+		if ((rc = sum_block_place_of(t, s, ids[i], &place, err)))
 			return rc;
 		/* Ids ascend and each is there once: the group's last is where it must be. */
 		if (place && place->group_first == ids[i] && place->group_n <= n - i &&
 			ids[i + place->group_n - 1] == ids[i] + place->group_n - 1)
-			u = (struct unit){ ids[i], place->group_n, place->group, true };
-		rc = add_range(&b, &u, ROLLUP_LEVELS - 1, min_ns, max_ns, err);
+			u = (struct sum_block_unit){ ids[i], place->group_n, place->group, true };
+		rc = summed_add_range(&b, &u, ROLLUP_LEVELS - 1, min_ns, max_ns, err);
 		i += u.n;
 	}
 	return rc;
@@ -502,7 +505,7 @@ enum err_code sum_block(struct summing *t, struct querier_source *s, const uint3
 /* ---- the latest row ---- */
 
 /* Chunks with rows in (min, max], from the last one on. */
-static enum err_code last_in_range(
+static enum err_code summed_last_in_range(
 	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	struct block_chunks *it = querier_chunks(b->s, err);
@@ -547,19 +550,19 @@ enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32
 	enum err_code rc;
 	bool there;
 
-	if ((rc = open_block(&b, t, s, &id, 1, &there, err)) || !there)
+	if ((rc = summed_open_block(&b, t, s, &id, 1, &there, err)) || !there)
 		return rc;
 	if (!b.raw) {
 		querier_info(t->q, "of profiles that are kept as sums the latest is not known");
 		return ERR_OK;
 	}
 	t->header = SYM_NONE;
-	min_ns = covered(&b, min_ns);
-	max_ns = covered(&b, max_ns);
+	min_ns = summed_covered(&b, min_ns);
+	max_ns = summed_covered(&b, max_ns);
 	/* Chunks are found from the front only: a short range first. */
 	for (; max_ns > min_ns && !*found && !rc; max_ns = from, span *= 4) {
 		from = max_ns - min_ns > span ? max_ns - span : min_ns;
-		rc = last_in_range(&b, id, from, max_ns, found, err);
+		rc = summed_last_in_range(&b, id, from, max_ns, found, err);
 		if (span > NS_PER_DAY * 365)
 			span = NS_PER_DAY * 365;
 	}

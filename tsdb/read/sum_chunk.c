@@ -8,7 +8,8 @@
 /* Takes back a part that a failing addition left in acc: a fresh accumulator gets the same part. */
 typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
 
-static enum err_code take_back(struct summing *t, again_fn again, void *ctx, struct err *err)
+static enum err_code sum_chunk_take_back(
+	struct summing *t, again_fn again, void *ctx, struct err *err)
 {
 	const __int128 half = (__int128)1 << 62;
 	struct accum_cell cell;
@@ -35,13 +36,14 @@ static enum err_code take_back(struct summing *t, again_fn again, void *ctx, str
 	return rc;
 }
 
-static enum err_code missing(const struct summing *t, const char *what, struct err *err)
+static enum err_code sum_chunk_missing(const struct summing *t, const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\" uses symbols that are missing",
 		what, STR_ARG(t->p->name));
 }
 
-static bool all_exist(const struct partition *p, enum sym_kind kind, const struct bits *ids)
+static bool sum_chunk_all_exist(
+	const struct partition *p, enum sym_kind kind, const struct bits *ids)
 {
 	for (size_t w = 0; w < ids->words; w++)
 		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1)
@@ -50,20 +52,20 @@ static bool all_exist(const struct partition *p, enum sym_kind kind, const struc
 	return true;
 }
 
-static void clear(struct bits *b)
+static void sum_chunk_clear(struct bits *b)
 {
 	if (b->words)
 		memset(b->w, 0, b->words * sizeof(*b->w));
 }
 
-static bool is_damaged(const struct summing *t)
+static bool sum_chunk_is_damaged(const struct summing *t)
 {
 	return atomic_load_explicit(&t->p->damaged, memory_order_relaxed);
 }
 
 /* ---- chunks ---- */
 
-struct part {
+struct sum_chunk_part {
 	struct summing *t;
 	struct chunk *c;
 	const struct chunk_row *rows;
@@ -78,14 +80,15 @@ struct part {
 };
 
 /* In the order of chunk_add. */
-struct adding {
+struct sum_chunk_adding {
 	struct chunk *c;
 	uint32_t column, from, to;
 	int64_t weight;
 };
 
 /* The end of a chunk whose other part was read before. */
-static bool find_edge(const struct part *p, const struct adding *a, struct chunk_tail *out)
+static bool sum_chunk_part_find_edge(
+	const struct sum_chunk_part *p, const struct sum_chunk_adding *a, struct chunk_tail *out)
 {
 	struct sum_edge_key key = { p->source, p->series, a->column, a->from, p->rows[0].ts_ns };
 
@@ -93,14 +96,15 @@ static bool find_edge(const struct part *p, const struct adding *a, struct chunk
 		sum_edges_find(p->t->x->edges, &key, out);
 }
 
-static enum err_code add_rows(const struct part *p, const struct adding *a, struct err *err)
+static enum err_code sum_chunk_part_add_rows(
+	const struct sum_chunk_part *p, const struct sum_chunk_adding *a, struct err *err)
 {
 	struct sum_edge_key key = { p->source, p->series, a->column, a->to, p->rows[0].ts_ns };
 	struct accum *acc = p->t->acc;
 	struct chunk_tail tail;
 	enum err_code rc;
 
-	if (find_edge(p, a, &tail))
+	if (sum_chunk_part_find_edge(p, a, &tail))
 		return accum_add(acc, tail.stacks, tail.label_sets, tail.values, tail.n, a->weight, err);
 	if (!p->t->q->edges || a->from > 0 || a->to == chunk_rows_n(p->c) ||
 		!sum_edges_want(&p->t->x->edges, &key))
@@ -110,14 +114,15 @@ static enum err_code add_rows(const struct part *p, const struct adding *a, stru
 	return rc;
 }
 
-static enum err_code add_again(void *ctx, struct accum *acc)
+static enum err_code sum_chunk_add_again(void *ctx, struct accum *acc)
 {
-	struct adding *a = ctx;
+	struct sum_chunk_adding *a = ctx;
 
 	return chunk_add(a->c, a->column, a->from, a->to, a->weight, acc, NULL);
 }
 
-static void note_rows(struct part *p, uint32_t column, uint32_t from, uint32_t to)
+static void sum_chunk_part_note_rows(
+	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to)
 {
 	int64_t interval = chunk_interval_ns(p->c), weight = sum_weight(p->t, interval);
 	const int64_t *totals = chunk_totals(p->c, column);
@@ -133,19 +138,21 @@ static void note_rows(struct part *p, uint32_t column, uint32_t from, uint32_t t
 }
 
 /* ERR_CORRUPT: nothing was added. */
-static enum err_code add_columns(
-	struct part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
+static enum err_code sum_chunk_part_add_columns(
+	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
 {
-	struct adding a = { p->c, column, from, to, sum_weight(p->t, chunk_interval_ns(p->c)) };
-	enum err_code rc = add_rows(p, &a, err), back;
+	struct sum_chunk_adding a = { p->c, column, from, to,
+		sum_weight(p->t, chunk_interval_ns(p->c)) };
+	enum err_code rc = sum_chunk_part_add_rows(p, &a, err), back;
 
 	p->t->stats->read += from == 0 && to == chunk_rows_n(p->c) ? p->entries : p->samples;
-	if (rc == ERR_CORRUPT && (back = take_back(p->t, add_again, &a, err)))
+	if (rc == ERR_CORRUPT && (back = sum_chunk_take_back(p->t, sum_chunk_add_again, &a, err)))
 		return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
 	return rc;
 }
 
-static enum err_code add_unpacked(struct part *p, uint32_t column, uint32_t i, struct err *err)
+static enum err_code sum_chunk_part_add_unpacked(
+	struct sum_chunk_part *p, uint32_t column, uint32_t i, struct err *err)
 {
 	const struct row *r = &p->unpacked[i];
 	struct row_view *v = &p->t->x->view;
@@ -165,8 +172,8 @@ static enum err_code add_unpacked(struct part *p, uint32_t column, uint32_t i, s
 }
 
 /* Rows [from, to), which have the type in this column. *any: some were added. */
-static enum err_code add_run(
-	struct part *p, uint32_t column, uint32_t from, uint32_t to, bool *any, struct err *err)
+static enum err_code sum_chunk_part_add_run(struct sum_chunk_part *p, uint32_t column,
+	uint32_t from, uint32_t to, bool *any, struct err *err)
 {
 	struct summing *t = p->t;
 	enum err_code rc = ERR_OK;
@@ -174,8 +181,8 @@ static enum err_code add_run(
 	for (uint32_t i = from, end; i < to; i = end) {
 		end = p->unpacked ? i + 1 : to;
 		if (t->acc)
-			rc = p->unpacked ? add_unpacked(p, column, i, &p->why) :
-							   add_columns(p, column, i, end, &p->why);
+			rc = p->unpacked ? sum_chunk_part_add_unpacked(p, column, i, &p->why) :
+							   sum_chunk_part_add_columns(p, column, i, end, &p->why);
 		if (rc == ERR_CORRUPT) {
 			p->bad = true;
 			continue;
@@ -186,14 +193,14 @@ static enum err_code add_run(
 			if ((k == i || p->rows[k].header != p->rows[k - 1].header) &&
 				(rc = sum_note_header(t, p->rows[k].header, err)))
 				return rc;
-		note_rows(p, column, i, end);
+		sum_chunk_part_note_rows(p, column, i, end);
 		*any = true;
 	}
 	return ERR_OK;
 }
 
 /* The column of the type in this row, -1: it has none, or does not count. */
-static int column_of(struct part *p, uint32_t i)
+static int sum_chunk_part_column_of(struct sum_chunk_part *p, uint32_t i)
 {
 	const struct chunk_row *r = &p->rows[i];
 
@@ -206,7 +213,7 @@ static int column_of(struct part *p, uint32_t i)
 	return p->t->column;
 }
 
-static enum err_code ids_exist(struct part *p, bool *all, struct err *err)
+static enum err_code sum_chunk_part_ids_exist(struct sum_chunk_part *p, bool *all, struct err *err)
 {
 	struct sum_scratch *x = p->t->x;
 	const struct partition *sym = p->t->p;
@@ -214,18 +221,19 @@ static enum err_code ids_exist(struct part *p, bool *all, struct err *err)
 
 	*all = (!chunk_stack_max(p->c) || chunk_stack_max(p->c) < sym_nodes_n(sym)) &&
 		(!chunk_label_set_max(p->c) || chunk_label_set_max(p->c) < sym_label_sets_n(sym));
-	if (!*all || !is_damaged(p->t))
+	if (!*all || !sum_chunk_is_damaged(p->t))
 		return ERR_OK;
-	clear(&x->stacks);
-	clear(&x->sets);
+	sum_chunk_clear(&x->stacks);
+	sum_chunk_clear(&x->sets);
 	if ((rc = chunk_mark_ids(p->c, &x->stacks, &x->sets, err)))
 		return rc;
-	*all = all_exist(sym, SYM_NODE, &x->stacks) && all_exist(sym, SYM_LABEL_SET, &x->sets);
+	*all = sum_chunk_all_exist(sym, SYM_NODE, &x->stacks) &&
+		sum_chunk_all_exist(sym, SYM_LABEL_SET, &x->sets);
 	return ERR_OK;
 }
 
-static enum err_code open_part(struct part *p, struct summing *t, struct querier_source *s,
-	uint32_t id, struct str bytes, struct err *err)
+static enum err_code sum_chunk_part_open(struct sum_chunk_part *p, struct summing *t,
+	struct querier_source *s, uint32_t id, struct str bytes, struct err *err)
 {
 	struct chunk_sizes sizes;
 	enum err_code rc;
@@ -245,14 +253,14 @@ static enum err_code open_part(struct part *p, struct summing *t, struct querier
 	p->rows = chunk_rows(p->c);
 	if (!t->acc)
 		return ERR_OK;
-	if ((rc = chunk_measure(p->c, &sizes, err)) || (rc = ids_exist(p, &all, err)))
+	if ((rc = chunk_measure(p->c, &sizes, err)) || (rc = sum_chunk_part_ids_exist(p, &all, err)))
 		return rc;
 	p->entries = sizes.entries;
 	p->samples = sizes.samples;
 	return all ? ERR_OK : chunk_unpack(p->c, &p->unpacked, err);
 }
 
-static enum err_code close_part(const struct part *p, struct err *err)
+static enum err_code sum_chunk_part_close(const struct sum_chunk_part *p, struct err *err)
 {
 	if (!p->bad)
 		return ERR_OK;
@@ -263,43 +271,44 @@ static enum err_code close_part(const struct part *p, struct err *err)
 enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id, struct str bytes,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct part p;
+	struct sum_chunk_part p;
 	uint32_t i = 0, end;
 	enum err_code rc;
 	int column, next;
 	bool any;
 
-	if ((rc = open_part(&p, t, s, id, bytes, err)))
+	if ((rc = sum_chunk_part_open(&p, t, s, id, bytes, err)))
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
-	for (next = chunk_rows_n(p.c) ? column_of(&p, 0) : -1; i < chunk_rows_n(p.c); i = end) {
+	for (next = chunk_rows_n(p.c) ? sum_chunk_part_column_of(&p, 0) : -1; i < chunk_rows_n(p.c);
+		 i = end) {
 		column = next;
 		for (end = i + 1; end < chunk_rows_n(p.c); end++)
-			if ((next = column_of(&p, end)) != column)
+			if ((next = sum_chunk_part_column_of(&p, end)) != column)
 				break;
-		if (column >= 0 && (rc = add_run(&p, (uint32_t)column, i, end, &any, err)))
+		if (column >= 0 && (rc = sum_chunk_part_add_run(&p, (uint32_t)column, i, end, &any, err)))
 			return rc;
 	}
-	return close_part(&p, err);
+	return sum_chunk_part_close(&p, err);
 }
 
 enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
 	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
-	struct part p;
+	struct sum_chunk_part p;
 	enum err_code rc;
 	int column;
 
-	if ((rc = open_part(&p, t, s, id, bytes, err)))
+	if ((rc = sum_chunk_part_open(&p, t, s, id, bytes, err)))
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
 	for (uint32_t i = chunk_rows_n(p.c); i-- > 0 && !*found;)
-		if ((column = column_of(&p, i)) >= 0 &&
-			(rc = add_run(&p, (uint32_t)column, i, i + 1, found, err)))
+		if ((column = sum_chunk_part_column_of(&p, i)) >= 0 &&
+			(rc = sum_chunk_part_add_run(&p, (uint32_t)column, i, i + 1, found, err)))
 			return rc;
-	return close_part(&p, err);
+	return sum_chunk_part_close(&p, err);
 }
 
 /* ---- records ---- */
@@ -312,7 +321,7 @@ enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
 		const struct rollup_column *c = rollup_column(v, i);
 
 		if (!sym_exists(t->p, SYM_HEADER, c->header))
-			return missing(t, "a sum", err);
+			return sum_chunk_missing(t, "a sum", err);
 		if (header_column(t->p, c->header, t->type) == (int)c->column) {
 			*out = c;
 			*at = i;
@@ -320,11 +329,12 @@ enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
 	}
 	for (uint32_t i = 0; *out && i < (*out)->headers_n; i++)
 		if (!sym_exists(t->p, SYM_HEADER, (*out)->headers[i]))
-			return missing(t, "a sum", err);
+			return sum_chunk_missing(t, "a sum", err);
 	return ERR_OK;
 }
 
-static enum err_code check_record(struct summing *t, struct rollup_view *v, struct err *err)
+static enum err_code sum_chunk_check_record(
+	struct summing *t, struct rollup_view *v, struct err *err)
 {
 	struct sum_scratch *x = t->x;
 	uint32_t max = rollup_stack_max(v, err);
@@ -333,15 +343,16 @@ static enum err_code check_record(struct summing *t, struct rollup_view *v, stru
 	if (max == UINT32_MAX)
 		return ERR_CORRUPT;
 	if (max && max >= sym_nodes_n(t->p))
-		return missing(t, "a sum", err);
-	if (!is_damaged(t))
+		return sum_chunk_missing(t, "a sum", err);
+	if (!sum_chunk_is_damaged(t))
 		return ERR_OK;
-	clear(&x->stacks);
-	clear(&x->sets);
+	sum_chunk_clear(&x->stacks);
+	sum_chunk_clear(&x->sets);
 	if ((rc = rollup_mark_ids(v, &x->stacks, &x->sets, err)))
 		return rc;
-	if (!all_exist(t->p, SYM_NODE, &x->stacks) || !all_exist(t->p, SYM_LABEL_SET, &x->sets))
-		return missing(t, "a sum", err);
+	if (!sum_chunk_all_exist(t->p, SYM_NODE, &x->stacks) ||
+		!sum_chunk_all_exist(t->p, SYM_LABEL_SET, &x->sets))
+		return sum_chunk_missing(t, "a sum", err);
 	return ERR_OK;
 }
 
@@ -350,7 +361,7 @@ struct adding_record {
 	uint32_t column;
 };
 
-static enum err_code add_record_again(void *ctx, struct accum *acc)
+static enum err_code sum_chunk_add_record_again(void *ctx, struct accum *acc)
 {
 	struct adding_record *a = ctx;
 
@@ -400,11 +411,12 @@ enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
 	if (!c || !c->rows)
 		return ERR_OK;
 	if (t->acc) {
-		if ((rc = check_record(t, v, err)))
+		if ((rc = sum_chunk_check_record(t, v, err)))
 			return rc;
 		t->stats->read += v->cells.n;
 		rc = rollup_add(v, a.column, t->acc, err);
-		if (rc == ERR_CORRUPT && (back = take_back(t, add_record_again, &a, err)))
+		if (rc == ERR_CORRUPT &&
+			(back = sum_chunk_take_back(t, sum_chunk_add_record_again, &a, err)))
 			return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
 		if (rc)
 			return rc;

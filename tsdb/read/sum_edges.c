@@ -14,8 +14,8 @@
 #define BUCKETS 256u
 #define BYTES_MAX ((size_t)4 << 20) /* of one querier: about 200 series of 1,500 stacks */
 
-struct edge {
-	struct edge *next;
+struct sum_edge {
+	struct sum_edge *next;
 	struct sum_edge_key key;
 	int64_t cut_ns; /* of the first row behind the cut */
 	size_t bytes;
@@ -25,7 +25,7 @@ struct edge {
 };
 
 struct sum_edges {
-	struct edge *buckets[BUCKETS];
+	struct sum_edge *buckets[BUCKETS];
 	size_t bytes;
 	int64_t swept_ns; /* all before this are gone */
 };
@@ -33,41 +33,41 @@ struct sum_edges {
 void sum_edges_close(struct sum_edges *e)
 {
 	for (size_t i = 0; e && i < BUCKETS; i++)
-		for (struct edge *at = e->buckets[i], *next; at; at = next) {
+		for (struct sum_edge *at = e->buckets[i], *next; at; at = next) {
 			next = at->next;
 			free(at);
 		}
 	free(e);
 }
 
-static bool key_eq(const struct sum_edge_key *a, const struct sum_edge_key *b)
+static bool sum_edges_key_eq(const struct sum_edge_key *a, const struct sum_edge_key *b)
 {
 	return a->source == b->source && a->series == b->series && a->column == b->column &&
 		a->from == b->from && a->first_ns == b->first_ns;
 }
 
-static struct edge **bucket_of(struct sum_edges *e, const struct sum_edge_key *key)
+static struct sum_edge **sum_edges_bucket_of(struct sum_edges *e, const struct sum_edge_key *key)
 {
-	uint64_t h = hash_u64((uint64_t)key->series << 32 | key->source);
+	uint64_t h = map_hash_u64((uint64_t)key->series << 32 | key->source);
 
-	return &e->buckets[(h ^ hash_u64((uint64_t)key->first_ns + key->column)) % BUCKETS];
+	return &e->buckets[(h ^ map_hash_u64((uint64_t)key->first_ns + key->column)) % BUCKETS];
 }
 
-static struct edge *find(struct sum_edges *e, const struct sum_edge_key *key)
+static struct sum_edge *read_sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key)
 {
-	struct edge *at = *bucket_of(e, key);
+	struct sum_edge *at = *sum_edges_bucket_of(e, key);
 
-	while (at && !key_eq(&at->key, key))
+	while (at && !sum_edges_key_eq(&at->key, key))
 		at = at->next;
 	return at;
 }
 
-static void sweep(struct sum_edges *e, int64_t before_ns)
+static void sum_edges_sweep(struct sum_edges *e, int64_t before_ns)
 {
 	if (before_ns <= e->swept_ns)
 		return;
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct edge **at = &e->buckets[i], *gone; *at;) {
+		for (struct sum_edge **at = &e->buckets[i], *gone; *at;) {
 			if ((*at)->cut_ns > before_ns) {
 				at = &(*at)->next;
 				continue;
@@ -84,14 +84,14 @@ bool sum_edges_want(struct sum_edges **edges, const struct sum_edge_key *key)
 {
 	if (!*edges && (*edges = calloc(1, sizeof(**edges))))
 		(*edges)->swept_ns = INT64_MIN;
-	return *edges && !find(*edges, key);
+	return *edges && !read_sum_edges_find(*edges, key);
 }
 
 void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t cut_ns,
 	int64_t window_ns, const struct chunk_tail *tail)
 {
 	size_t n = tail->n, each = sizeof(int64_t) + sizeof(uint32_t), bytes;
-	struct edge **bucket = bucket_of(e, key), *edge;
+	struct sum_edge **bucket = sum_edges_bucket_of(e, key), *edge;
 	uint32_t *ids;
 
 	if (!tail->is_known)
@@ -99,10 +99,10 @@ void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t
 	each += tail->label_sets ? sizeof(uint32_t) : 0;
 	bytes = sizeof(*edge) + n * each;
 	if (e->bytes + bytes > BYTES_MAX)
-		sweep(e, window_ns);
+		sum_edges_sweep(e, window_ns);
 	if (e->bytes + bytes > BYTES_MAX || !(edge = malloc(bytes)))
 		return;
-	*edge = (struct edge){ .next = *bucket,
+	*edge = (struct sum_edge){ .next = *bucket,
 		.key = *key,
 		.cut_ns = cut_ns,
 		.bytes = bytes,
@@ -121,7 +121,7 @@ void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t
 
 bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct chunk_tail *out)
 {
-	struct edge *edge = e ? find(e, key) : NULL;
+	struct sum_edge *edge = e ? read_sum_edges_find(e, key) : NULL;
 	uint32_t *ids;
 
 	if (!edge)

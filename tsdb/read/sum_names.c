@@ -29,7 +29,7 @@ struct name_sums {
 	bool shared; /* by several functions */
 };
 
-struct naming {
+struct sum_names_naming {
 	struct summing *t;
 	struct partition *p;
 	struct stack_nodes nodes;
@@ -49,7 +49,7 @@ struct naming {
 
 /* ---- names ---- */
 
-static bool open_names(struct naming *m)
+static bool sum_names_naming_open_names(struct sum_names_naming *m)
 {
 	m->nodes = partition_nodes(m->p);
 	/* Names of the functions that are counted here are among the strings that are. */
@@ -73,7 +73,7 @@ static bool open_names(struct naming *m)
 	return true;
 }
 
-static void close_names(struct naming *m)
+static void sum_names_naming_close_names(struct sum_names_naming *m)
 {
 	accum_close(m->up);
 	free(m->up_pages);
@@ -85,7 +85,8 @@ static void close_names(struct naming *m)
 }
 
 /* False: out of memory, or the frame has no name. */
-static bool find_name(struct naming *m, const struct sym_line *line, uint32_t *out)
+static bool sum_names_naming_find_name(
+	struct sum_names_naming *m, const struct sym_line *line, uint32_t *out)
 {
 	uint32_t name = sym_function(m->p, line->function)->name;
 
@@ -103,7 +104,7 @@ static bool find_name(struct naming *m, const struct sym_line *line, uint32_t *o
 	return true;
 }
 
-static bool look_up(struct naming *m, uint32_t location)
+static bool sum_names_naming_look_up(struct sum_names_naming *m, uint32_t location)
 {
 	const struct sym_location *l = sym_location(m->p, location);
 	uint32_t place;
@@ -115,7 +116,7 @@ static bool look_up(struct naming *m, uint32_t location)
 	if (!array_room(&m->lists, m->lists_n, (size_t)l->lines_n + 1, &m->lists_cap))
 		return false;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
-		if (!find_name(m, &l->lines[i], &place))
+		if (!sum_names_naming_find_name(m, &l->lines[i], &place))
 			return false;
 		m->lists[m->lists_n + 1 + i] = place;
 	}
@@ -130,19 +131,20 @@ static bool look_up(struct naming *m, uint32_t location)
 }
 
 /* False: out of memory, or !m->usable: the reader of cells says what is missing. */
-static inline bool code_of(struct naming *m, uint32_t location, uint32_t *out)
+static inline bool sum_names_naming_code_of(
+	struct sum_names_naming *m, uint32_t location, uint32_t *out)
 {
 	if (__builtin_expect(location >= m->locations_n, 0)) {
 		m->usable = false;
 		return false;
 	}
-	if (__builtin_expect(!m->codes[location], 0) && !look_up(m, location))
+	if (__builtin_expect(!m->codes[location], 0) && !sum_names_naming_look_up(m, location))
 		return false;
 	*out = m->codes[location];
 	return true;
 }
 
-static bool has(const uint32_t *places, uint32_t n, uint32_t place)
+static bool sum_names_has(const uint32_t *places, uint32_t n, uint32_t place)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (places[i] == place)
@@ -151,8 +153,8 @@ static bool has(const uint32_t *places, uint32_t n, uint32_t place)
 }
 
 /* The places of a location's names, innermost first. */
-static inline const uint32_t *places_of(
-	const struct naming *m, uint32_t code, uint32_t *one, uint32_t *n)
+static inline const uint32_t *sum_names_naming_places_of(
+	const struct sum_names_naming *m, uint32_t code, uint32_t *one, uint32_t *n)
 {
 	const uint32_t *list = m->lists + (code >> CODE_SHIFT);
 
@@ -167,14 +169,14 @@ static inline const uint32_t *places_of(
 
 /* ---- nodes ---- */
 
-static inline uint32_t location_of(struct stack_node node)
+static inline uint32_t sum_names_location_of(struct stack_node node)
 {
 	return (node.tag >> 1) - 1; /* SYM_NONE: there is no such node */
 }
 
 /* A bit for each of the n places that is above the node. */
-static bool find_above(
-	struct naming *m, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
+static bool sum_names_naming_find_above(
+	struct sum_names_naming *m, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
 {
 	const uint64_t all = UINT64_MAX >> (64 - n);
 
@@ -183,43 +185,44 @@ static bool find_above(
 		const uint32_t *above;
 
 		at = stack_node_at(m->nodes, at.parent);
-		if (!code_of(m, location_of(at), &code))
+		if (!sum_names_naming_code_of(m, sum_names_location_of(at), &code))
 			return false;
-		above = places_of(m, code, &one, &above_n);
+		above = sum_names_naming_places_of(m, code, &one, &above_n);
 		for (uint32_t i = 0; i < n; i++)
-			if (has(above, above_n, m->lists[index + i]))
+			if (sum_names_has(above, above_n, m->lists[index + i]))
 				*out |= UINT64_C(1) << i;
 	}
 	return true;
 }
 
 /* The subtree of a node whose location is not one frame of an unshared name. */
-static bool add_frames(
-	struct naming *m, struct stack_node node, uint32_t code, bool recursive, int64_t subtree)
+static bool sum_names_naming_add_frames(struct sum_names_naming *m, struct stack_node node,
+	uint32_t code, bool recursive, int64_t subtree)
 {
 	uint32_t index = (code >> CODE_SHIFT) + 1, n = m->lists[index - 1], place;
 	uint64_t above = 0;
 
 	for (uint32_t i = 0; i < n && !recursive; i++)
 		recursive = m->names[m->lists[index + i]].shared;
-	if (recursive && !find_above(m, node, index, n, &above))
+	if (recursive && !sum_names_naming_find_above(m, node, index, n, &above))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		place = m->lists[index + i];
-		if (!(above >> i & 1) && !has(m->lists + index, i, place))
+		if (!(above >> i & 1) && !sum_names_has(m->lists + index, i, place))
 			m->names[place].cum += subtree;
 	}
 	return true;
 }
 
-static inline int64_t *up_page(struct naming *m, size_t page)
+static inline int64_t *sum_names_naming_up_page(struct sum_names_naming *m, size_t page)
 {
 	if (__builtin_expect(!m->up_pages[page], 0))
 		m->up_pages[page] = accum_page_make(m->up, page);
 	return m->up_pages[page];
 }
 
-static inline bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t subtree)
+static inline bool sum_names_naming_add_node(
+	struct sum_names_naming *m, uint32_t id, int64_t own, int64_t subtree)
 {
 	struct stack_node node = stack_node_at(m->nodes, id);
 	uint32_t code, place;
@@ -229,20 +232,21 @@ static inline bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t 
 		m->usable = false;
 		return false;
 	}
-	if (!(up = up_page(m, node.parent >> ACCUM_PAGE_LOG2)) || !code_of(m, location_of(node), &code))
+	if (!(up = sum_names_naming_up_page(m, node.parent >> ACCUM_PAGE_LOG2)) ||
+		!sum_names_naming_code_of(m, sum_names_location_of(node), &code))
 		return false;
 	up[node.parent & (ACCUM_PAGE - 1)] += subtree;
 	place = code & CODE_ONE ? code >> CODE_SHIFT : m->lists[(code >> CODE_SHIFT) + 1];
 	m->names[place].flat += own;
 	if (__builtin_expect(!(code & CODE_ONE), 0))
-		return add_frames(m, node, code, node.tag & 1, subtree);
+		return sum_names_naming_add_frames(m, node, code, node.tag & 1, subtree);
 	if (!(node.tag & 1))
 		m->names[place].cum += subtree;
 	return true;
 }
 
 /* All is at most the total, which fits: no addition can overflow. */
-static void find_total(struct naming *m)
+static void sum_names_naming_find_total(struct sum_names_naming *m)
 {
 	const int64_t *own;
 
@@ -255,38 +259,38 @@ static void find_total(struct naming *m)
 	}
 }
 
-static bool add_page(struct naming *m, size_t page)
+static bool sum_names_naming_add_page(struct sum_names_naming *m, size_t page)
 {
 	const int64_t *own = accum_page(m->t->acc, page), *up;
 	uint32_t first = (uint32_t)(page << ACCUM_PAGE_LOG2), least = page == 0;
 
 	if (!own && !m->up_pages[page])
 		return true;
-	if (!(up = up_page(m, page))) /* parents may be in the same page */
+	if (!(up = sum_names_naming_up_page(m, page))) /* parents may be in the same page */
 		return false;
 	for (uint32_t k = ACCUM_PAGE; k-- > least;) { /* an empty stack belongs to no function */
 		int64_t v = own ? own[k] : 0;
 
-		if (v + up[k] && !add_node(m, first + k, v, v + up[k]))
+		if (v + up[k] && !sum_names_naming_add_node(m, first + k, v, v + up[k]))
 			return false;
 	}
 	return true;
 }
 
-static enum err_code add_pages(struct naming *m, struct err *err)
+static enum err_code sum_names_naming_add_pages(struct sum_names_naming *m, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	find_total(m);
+	sum_names_naming_find_total(m);
 	for (size_t i = accum_pages_n(m->t->acc); i-- > 0 && m->usable && !rc;)
-		if (!(rc = sum_canceled(m->t, err)) && !add_page(m, i) && m->usable)
+		if (!(rc = sum_canceled(m->t, err)) && !sum_names_naming_add_page(m, i) && m->usable)
 			rc = err_nomem(err, "sum");
 	return rc;
 }
 
 /* ---- all ---- */
 
-static enum err_code hand_over(struct naming *m, struct err *err)
+static enum err_code sum_names_naming_hand_over(struct sum_names_naming *m, struct err *err)
 {
 	struct rollup_function *v = malloc(((size_t)m->names_n + 1) * sizeof(*v));
 	enum err_code rc;
@@ -302,7 +306,7 @@ static enum err_code hand_over(struct naming *m, struct err *err)
 	return rc;
 }
 
-static bool is_same_by_name(const struct summing *t)
+static bool sum_names_is_same_by_name(const struct summing *t)
 {
 	if (accum_has_negative(t->acc) || sym_has_shown(t->p))
 		return false;
@@ -314,20 +318,20 @@ static bool is_same_by_name(const struct summing *t)
 
 enum err_code sum_names(struct summing *t, struct err *err)
 {
-	struct naming m = { .t = t, .p = t->p, .usable = true };
+	struct sum_names_naming m = { .t = t, .p = t->p, .usable = true };
 	enum err_code rc;
 
 	assert(!t->p->base);
-	if (!accum_pages_n(t->acc) || !is_same_by_name(t))
+	if (!accum_pages_n(t->acc) || !sum_names_is_same_by_name(t))
 		return ERR_OK;
 	if ((rc = accum_open(t->p, 0, &m.up, err)))
 		return rc;
-	if (!open_names(&m))
+	if (!sum_names_naming_open_names(&m))
 		rc = err_nomem(err, "sum");
 	if (!rc)
-		rc = add_pages(&m, err);
-	if (!rc && m.usable && !(rc = hand_over(&m, err)))
+		rc = sum_names_naming_add_pages(&m, err);
+	if (!rc && m.usable && !(rc = sum_names_naming_hand_over(&m, err)))
 		accum_clear(t->acc);
-	close_names(&m);
+	sum_names_naming_close_names(&m);
 	return rc;
 }

@@ -31,7 +31,7 @@ struct type_list {
 	uint32_t header; /* one that was added */
 };
 
-static bool same_type(const struct profile_type *a, const struct profile_type *b)
+static bool read_types_same_type(const struct profile_type *a, const struct profile_type *b)
 {
 	return a->delta == b->delta && str_eq(a->name, b->name) &&
 		str_eq(a->sample_type, b->sample_type) && str_eq(a->sample_unit, b->sample_unit) &&
@@ -39,7 +39,7 @@ static bool same_type(const struct profile_type *a, const struct profile_type *b
 }
 
 /* Appends the header's types that are not there yet; strings stay the partition's. */
-static bool add_types(
+static bool type_list_add_types(
 	struct type_list *l, const struct partition *p, uint32_t header, struct str name)
 {
 	const struct sym_header *h = sym_header(p, header);
@@ -51,7 +51,7 @@ static bool add_types(
 			sym_string(p, h->period_unit), h->types[c].kind == KIND_DELTA };
 		size_t i = 0;
 
-		while (i < l->n && !same_type(&l->v[i], &t))
+		while (i < l->n && !read_types_same_type(&l->v[i], &t))
 			i++;
 		if (i < l->n)
 			continue;
@@ -63,7 +63,7 @@ static bool add_types(
 }
 
 /* The rows of one window: other windows and blocks know their types. */
-static enum err_code add_from_rows(struct db_querier *q, const struct db_series *s,
+static enum err_code read_types_add_from_rows(struct db_querier *q, const struct db_series *s,
 	const struct series_place *at, struct type_list *l, struct err *err)
 {
 	struct db_series there = *s;
@@ -80,7 +80,7 @@ static enum err_code add_from_rows(struct db_querier *q, const struct db_series 
 		if (row->header == seen)
 			continue;
 		seen = row->header;
-		if (!add_types(l, s->partition, seen, labels_get(s->labels, STR(LABEL_NAME)))) {
+		if (!type_list_add_types(l, s->partition, seen, labels_get(s->labels, STR(LABEL_NAME)))) {
 			rc = err_nomem(err, "types");
 			break;
 		}
@@ -89,17 +89,17 @@ static enum err_code add_from_rows(struct db_querier *q, const struct db_series 
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code add_header(
+static enum err_code read_types_add_header(
 	const struct db_series *s, uint32_t header, struct type_list *l, struct err *err)
 {
 	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and reported */
 		return ERR_OK;
-	if (!add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
+	if (!type_list_add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
 		return err_nomem(err, "types");
 	return ERR_OK;
 }
 
-static enum err_code add_of_block(struct db_querier *q, const struct db_series *s,
+static enum err_code read_types_add_of_block(struct db_querier *q, const struct db_series *s,
 	const struct series_place *at, struct type_list *l, struct err *err)
 {
 	struct querier_source *from = &q->sources[at->source];
@@ -118,12 +118,12 @@ static enum err_code add_of_block(struct db_querier *q, const struct db_series *
 		err_copy(err, &why);
 	}
 	for (uint32_t i = 0; i < of.headers_n && !rc; i++)
-		rc = add_header(s, of.headers[i], l, err);
+		rc = read_types_add_header(s, of.headers[i], l, err);
 	arena_release(&a);
 	return rc;
 }
 
-static enum err_code add_series(
+static enum err_code read_types_add_series(
 	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
 {
 	uint32_t header, before = SYM_NONE;
@@ -133,23 +133,23 @@ static enum err_code add_series(
 		const struct series_place *at = &s->places[i];
 
 		if (!q->sources[at->source].w) {
-			rc = add_of_block(q, s, at, l, err);
+			rc = read_types_add_of_block(q, s, at, l, err);
 			continue;
 		}
 		header = window_types(q->sources[at->source].db, q->sources[at->source].w,
 			resident_of(s->partition)->job, s->partition->epoch, at->id);
 		if (header == SERIES_TYPES_MANY)
-			rc = add_from_rows(q, s, at, l, err);
+			rc = read_types_add_from_rows(q, s, at, l, err);
 		else if (header != SYM_NONE && header != before)
-			rc = add_header(s, header, l, err);
+			rc = read_types_add_header(s, header, l, err);
 		before = header;
 	}
 	return rc;
 }
 
 /* Strings stay where they are. */
-static enum err_code hand_out(const struct type_list *l, struct arena *a, struct profile_type **out,
-	size_t *n, struct err *err)
+static enum err_code type_list_hand_out(const struct type_list *l, struct arena *a,
+	struct profile_type **out, size_t *n, struct err *err)
 {
 	if (!(*out = arena_array(a, struct profile_type, l->n + 1)))
 		return arena_fail(a, "types", err);
@@ -159,10 +159,10 @@ static enum err_code hand_out(const struct type_list *l, struct arena *a, struct
 	return ERR_OK;
 }
 
-static enum err_code hand_out_copies(
+static enum err_code type_list_hand_out_copies(
 	struct type_list *l, struct arena *a, struct profile_type **out, size_t *n, struct err *err)
 {
-	enum err_code rc = hand_out(l, a, out, n, err);
+	enum err_code rc = type_list_hand_out(l, a, out, n, err);
 
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		struct profile_type *t = &(*out)[i];
@@ -180,10 +180,11 @@ enum err_code db_series_types(struct db_querier *q, const struct db_series *s, s
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	struct type_list l = { 0 };
-	enum err_code rc = s->numeric ? ERR_OK : add_series(q, s, &l, err); /* numbers have none */
+	enum err_code rc = s->numeric ? ERR_OK :
+									read_types_add_series(q, s, &l, err); /* numbers have none */
 
 	if (!rc)
-		rc = hand_out(&l, a, out, n, err);
+		rc = type_list_hand_out(&l, a, out, n, err);
 	free(l.v);
 	return rc;
 }
@@ -192,7 +193,7 @@ enum err_code db_series_header(
 	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err)
 {
 	struct type_list l = { .header = SYM_NONE };
-	enum err_code rc = add_series(q, s, &l, err);
+	enum err_code rc = read_types_add_series(q, s, &l, err);
 
 	*header = l.header;
 	free(l.v);
@@ -225,11 +226,11 @@ enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct pro
 	rc = db_select_kinds(q, DB_PROFILES, NULL, 0, &scratch, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = i % 64 == 0 && querier_canceled(q) ? err_set(err, ERR_CANCELED, "query canceled") :
-												  add_series(q, &series[i], &l, err);
+												  read_types_add_series(q, &series[i], &l, err);
 	if (!rc && l.n)
 		qsort(l.v, l.n, sizeof(*l.v), type_cmp);
 	if (!rc)
-		rc = hand_out_copies(&l, a, out, out_n, err);
+		rc = type_list_hand_out_copies(&l, a, out, out_n, err);
 	free(l.v);
 	arena_release(&scratch);
 	return rc;

@@ -2,16 +2,16 @@
 #include "tsdb/read/querier.h"
 #include "tsdb/symbols/segvec.h"
 
-struct walk {
+struct unsymbolized_walk {
 	struct bits seen; /* partitions */
 	db_bare_fn take;
 	void *ctx;
 };
 
-static enum err_code visit(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code unsymbolized_visit(void *ctx, const struct db_series *s, struct err *err)
 {
 	const struct partition *p = s->partition;
-	struct walk *w = ctx;
+	struct unsymbolized_walk *w = ctx;
 	enum err_code rc = ERR_OK;
 
 	if (!bits_reserve(&w->seen, partition_index(p)))
@@ -31,8 +31,8 @@ static enum err_code visit(void *ctx, const struct db_series *s, struct err *err
 
 enum err_code db_visit_bare(struct db_querier *q, db_bare_fn take, void *ctx, struct err *err)
 {
-	struct walk w = { .take = take, .ctx = ctx };
-	const struct db_visitor v = { .take = visit, .ctx = &w };
+	struct unsymbolized_walk w = { .take = take, .ctx = ctx };
+	const struct db_visitor v = { .take = unsymbolized_visit, .ctx = &w };
 	enum err_code rc = db_visit_series(q, DB_PROFILES, NULL, 0, &v, err);
 
 	bits_release(&w.seen);

@@ -19,7 +19,7 @@
 METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
 	"Damaged pages and rows met by queries.", NULL);
 
-static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
+static void warnings_add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
 {
 	static struct str no_memory = { "something may be missing: out of memory to say what", 51 };
 	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
@@ -37,7 +37,7 @@ static void add_text(struct db_querier *q, struct str **list, size_t *n, const c
 
 void querier_warn_text(struct db_querier *q, const char *text)
 {
-	add_text(q, &q->warnings, &q->warnings_n, text);
+	warnings_add_text(q, &q->warnings, &q->warnings_n, text);
 }
 
 void querier_tell_missing(struct db_querier *q)
@@ -59,7 +59,7 @@ struct telling {
 	size_t n;
 };
 
-static bool tell_one(void *ctx, const struct loss *l)
+static bool warnings_tell_one(void *ctx, const struct loss *l)
 {
 	struct telling *t = ctx;
 	struct buf text = { 0 };
@@ -80,14 +80,14 @@ void querier_tell_losses(struct db_querier *q)
 
 	for (size_t i = 0; i < q->members_n; i++) {
 		t.shard = q->of ? q->of[i]->name : NULL;
-		losses_each(q->members[i].db->losses, q->min_ns, q->max_ns, tell_one, &t);
+		losses_each(q->members[i].db->losses, q->min_ns, q->max_ns, warnings_tell_one, &t);
 	}
 	if (t.n > LOSS_WARNINGS_MAX)
 		querier_warn_text(
 			q, arena_printf(&q->arena, "and %zu more losses", t.n - LOSS_WARNINGS_MAX));
 }
 
-static void tell_unreadable(void *ctx, const char *text)
+static void warnings_tell_unreadable(void *ctx, const char *text)
 {
 	struct telling *t = ctx;
 
@@ -103,13 +103,14 @@ void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
 {
 	struct telling t = { q, q->of ? q->of[member]->name : NULL, 0 };
 
-	blocks_tell_unreadable_locked(q->members[member].db, q->min_ns, q->max_ns, tell_unreadable, &t);
+	blocks_tell_unreadable_locked(
+		q->members[member].db, q->min_ns, q->max_ns, warnings_tell_unreadable, &t);
 	if (t.n > LOSS_WARNINGS_MAX)
 		querier_warn_text(
 			q, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
 }
 
-static void warn(void *to, const char *text)
+static void warnings_warn(void *to, const char *text)
 {
 	struct db_querier *q = to;
 
@@ -122,14 +123,14 @@ static void warn(void *to, const char *text)
 void querier_tell_union(struct db_querier *q)
 {
 	if (q->db->union_tell)
-		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warn, q);
+		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warnings_warn, q);
 }
 
 void querier_tell_members(struct db_querier *q)
 {
 	for (size_t i = 0; q->of && i < q->members_n; i++)
 		if (q->of[i]->tell)
-			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warn, q);
+			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warnings_warn, q);
 }
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
@@ -138,7 +139,7 @@ void querier_warn(struct db_querier *q, struct querier_source *s, const struct e
 	if (s->warned) /* one per source says enough */
 		return;
 	s->warned = true;
-	add_text(q, &q->warnings, &q->warnings_n,
+	warnings_add_text(q, &q->warnings, &q->warnings_n,
 		arena_printf(&q->arena,
 			"%s%s%srows of the %s that starts at %" PRId64 " may be missing: %s",
 			q->of ? "shard " : "", q->of ? q->of[s->member]->name : "", q->of ? ": " : "",
@@ -156,7 +157,7 @@ void querier_info(struct db_querier *q, const char *fmt, ...)
 	for (size_t i = 0; i < q->infos_n; i++)
 		if (str_is(q->infos[i], text))
 			return;
-	add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
+	warnings_add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
 }
 
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n)

@@ -24,7 +24,7 @@
 enum kind { LARGE, STAYS, KINDS };
 
 /* On disk, in the machine's byte order: the file does not leave it. */
-struct entry {
+struct cache_entry {
 	uint32_t magic;
 	uint32_t kind;
 	uint64_t object[2];
@@ -34,15 +34,15 @@ struct entry {
 	uint64_t sum; /* XXH3 of what is before */
 };
 
-struct slot {
-	struct entry e;
+struct cache_slot {
+	struct cache_entry e;
 	uint32_t next; /* in its chain, or of the free ones */
 	uint32_t newer, older;
 	uint32_t users; /* reading or writing it: it stays */
 	bool used; /* in the table and the list of its kind */
 };
 
-struct list {
+struct cache_list {
 	uint32_t newest, oldest, n;
 };
 
@@ -51,13 +51,13 @@ struct cache {
 	char *dir;
 	int pages, index, lock_file;
 	struct mutex lock; /* guards what is below */
-	struct slot *slots;
+	struct cache_slot *slots;
 	uint32_t slots_n, slots_cap, slots_max;
 	uint32_t room; /* slots that may be added before looking at the free space again */
 	uint32_t *chains;
 	size_t mask;
 	uint32_t free; /* first free slot */
-	struct list lists[KINDS];
+	struct cache_list lists[KINDS];
 	int64_t off_until_ns;
 	struct err off;
 	uint64_t damaged;
@@ -65,29 +65,30 @@ struct cache {
 
 /* ---- table and lists ---- */
 
-static size_t chain_of(const struct cache *d, const uint64_t object[2], uint32_t number)
+static size_t cache_chain_of(const struct cache *d, const uint64_t object[2], uint32_t number)
 {
-	return hash_u64(object[0] + number) & d->mask;
+	return map_hash_u64(object[0] + number) & d->mask;
 }
 
-static bool is_page(const struct slot *s, const uint64_t object[2], uint32_t number)
+static bool cache_slot_is_page(
+	const struct cache_slot *s, const uint64_t object[2], uint32_t number)
 {
 	return s->e.number == number && s->e.object[0] == object[0] && s->e.object[1] == object[1];
 }
 
-static uint32_t find(const struct cache *d, const uint64_t object[2], uint32_t number)
+static uint32_t cache_find(const struct cache *d, const uint64_t object[2], uint32_t number)
 {
-	uint32_t i = d->chains[chain_of(d, object, number)];
+	uint32_t i = d->chains[cache_chain_of(d, object, number)];
 
-	while (i != NONE && !is_page(&d->slots[i], object, number))
+	while (i != NONE && !cache_slot_is_page(&d->slots[i], object, number))
 		i = d->slots[i].next;
 	return i;
 }
 
-static void link_newest(struct cache *d, uint32_t i)
+static void cache_link_newest(struct cache *d, uint32_t i)
 {
-	struct slot *s = &d->slots[i];
-	struct list *l = &d->lists[s->e.kind];
+	struct cache_slot *s = &d->slots[i];
+	struct cache_list *l = &d->lists[s->e.kind];
 
 	s->newer = NONE;
 	s->older = l->newest;
@@ -99,10 +100,10 @@ static void link_newest(struct cache *d, uint32_t i)
 	l->n++;
 }
 
-static void unlink_slot(struct cache *d, uint32_t i)
+static void cache_unlink_slot(struct cache *d, uint32_t i)
 {
-	struct slot *s = &d->slots[i];
-	struct list *l = &d->lists[s->e.kind];
+	struct cache_slot *s = &d->slots[i];
+	struct cache_list *l = &d->lists[s->e.kind];
 
 	if (s->newer != NONE)
 		d->slots[s->newer].older = s->older;
@@ -115,31 +116,31 @@ static void unlink_slot(struct cache *d, uint32_t i)
 	l->n--;
 }
 
-static void enter(struct cache *d, uint32_t i)
+static void cache_enter(struct cache *d, uint32_t i)
 {
-	struct slot *s = &d->slots[i];
-	uint32_t *chain = &d->chains[chain_of(d, s->e.object, s->e.number)];
+	struct cache_slot *s = &d->slots[i];
+	uint32_t *chain = &d->chains[cache_chain_of(d, s->e.object, s->e.number)];
 
 	s->next = *chain;
 	*chain = i;
 	s->used = true;
-	link_newest(d, i);
+	cache_link_newest(d, i);
 }
 
-static void leave(struct cache *d, uint32_t i)
+static void cache_leave(struct cache *d, uint32_t i)
 {
-	struct slot *s = &d->slots[i];
-	uint32_t *at = &d->chains[chain_of(d, s->e.object, s->e.number)];
+	struct cache_slot *s = &d->slots[i];
+	uint32_t *at = &d->chains[cache_chain_of(d, s->e.object, s->e.number)];
 
 	assert(s->used);
 	while (*at != i)
 		at = &d->slots[*at].next;
 	*at = s->next;
 	s->used = false;
-	unlink_slot(d, i);
+	cache_unlink_slot(d, i);
 }
 
-static void put_free(struct cache *d, uint32_t i)
+static void cache_put_free(struct cache *d, uint32_t i)
 {
 	d->slots[i].next = d->free;
 	d->free = i;
@@ -147,28 +148,28 @@ static void put_free(struct cache *d, uint32_t i)
 
 /* ---- opening ---- */
 
-static uint64_t sum_of(const struct entry *e)
+static uint64_t cache_entry_sum_of(const struct cache_entry *e)
 {
-	return XXH3_64bits(e, offsetof(struct entry, sum));
+	return XXH3_64bits(e, offsetof(struct cache_entry, sum));
 }
 
-static bool is_entry(const struct cache *d, const struct entry *e)
+static bool cache_is_entry(const struct cache *d, const struct cache_entry *e)
 {
-	return e->magic == ENTRY_MAGIC && e->sum == sum_of(e) && e->kind < KINDS && e->len &&
-		e->len <= REMOTE_PAGE_BYTES && find(d, e->object, e->number) == NONE;
+	return e->magic == ENTRY_MAGIC && e->sum == cache_entry_sum_of(e) && e->kind < KINDS &&
+		e->len && e->len <= REMOTE_PAGE_BYTES && cache_find(d, e->object, e->number) == NONE;
 }
 
 /* What the files hold. What is behind the last slot that fits now is cut off. */
-static enum err_code load(struct cache *d, struct err *err)
+static enum err_code cache_load(struct cache *d, struct err *err)
 {
 	struct stat st;
 	uint64_t n;
 
 	if (fstat(d->index, &st))
 		return err_errno(err, errno, "%s/index", d->dir);
-	n = (uint64_t)st.st_size / sizeof(struct entry);
+	n = (uint64_t)st.st_size / sizeof(struct cache_entry);
 	n = n < d->slots_max ? n : d->slots_max;
-	if (ftruncate(d->index, (off_t)(n * sizeof(struct entry))))
+	if (ftruncate(d->index, (off_t)(n * sizeof(struct cache_entry))))
 		return err_errno(err, errno, "%s/index", d->dir);
 	if (fstat(d->pages, &st))
 		return err_errno(err, errno, "%s/pages", d->dir);
@@ -178,20 +179,21 @@ static enum err_code load(struct cache *d, struct err *err)
 	if (!array_room(&d->slots, 0, n + 1, &d->slots_cap))
 		return err_nomem(err, "cache");
 	for (; d->slots_n < n; d->slots_n++) {
-		struct slot *s = &d->slots[d->slots_n];
+		struct cache_slot *s = &d->slots[d->slots_n];
 		ssize_t got;
 
-		*s = (struct slot){ 0 };
+		*s = (struct cache_slot){ 0 };
 		got = pread(d->index, &s->e, sizeof(s->e), (off_t)(d->slots_n * sizeof(s->e)));
-		if (got == (ssize_t)sizeof(s->e) && is_entry(d, &s->e))
-			enter(d, d->slots_n);
+		if (got == (ssize_t)sizeof(s->e) && cache_is_entry(d, &s->e))
+			cache_enter(d, d->slots_n);
 		else
-			put_free(d, d->slots_n);
+			cache_put_free(d, d->slots_n);
 	}
 	return ERR_OK;
 }
 
-static enum err_code open_file(const struct cache *d, const char *name, int *fd, struct err *err)
+static enum err_code cache_open_file(
+	const struct cache *d, const char *name, int *fd, struct err *err)
 {
 	char path[4096];
 
@@ -201,7 +203,7 @@ static enum err_code open_file(const struct cache *d, const char *name, int *fd,
 	return *fd < 0 ? err_errno(err, errno, "%s", path) : ERR_OK;
 }
 
-static enum err_code open_files(struct cache *d, struct err *err)
+static enum err_code cache_open_files(struct cache *d, struct err *err)
 {
 	char path[4096];
 	enum err_code rc;
@@ -214,15 +216,15 @@ static enum err_code open_files(struct cache *d, struct err *err)
 		return rc == ERR_UNAVAILABLE ?
 			err_set(err, rc, "%s is the cache of another process", d->dir) :
 			rc;
-	if ((rc = open_file(d, "pages", &d->pages, err)))
+	if ((rc = cache_open_file(d, "pages", &d->pages, err)))
 		return rc;
-	return open_file(d, "index", &d->index, err);
+	return cache_open_file(d, "index", &d->index, err);
 }
 
 enum err_code cache_open(const struct cache_options *o, struct cache **out, struct err *err)
 {
 	struct cache *d = calloc(1, sizeof(*d));
-	uint64_t slots = o->bytes / (REMOTE_PAGE_BYTES + sizeof(struct entry));
+	uint64_t slots = o->bytes / (REMOTE_PAGE_BYTES + sizeof(struct cache_entry));
 	enum err_code rc;
 	size_t chains = 1024;
 
@@ -233,7 +235,7 @@ enum err_code cache_open(const struct cache_options *o, struct cache **out, stru
 	d->pages = d->index = d->lock_file = -1;
 	d->free = NONE;
 	for (size_t i = 0; i < KINDS; i++)
-		d->lists[i] = (struct list){ NONE, NONE, 0 };
+		d->lists[i] = (struct cache_list){ NONE, NONE, 0 };
 	d->slots_max = slots > SLOTS_MAX ? SLOTS_MAX : slots ? (uint32_t)slots : 1;
 	while (chains < d->slots_max)
 		chains *= 2;
@@ -244,7 +246,7 @@ enum err_code cache_open(const struct cache_options *o, struct cache **out, stru
 		goto fail;
 	}
 	memset(d->chains, 0xff, chains * sizeof(*d->chains)); /* NONE */
-	if ((rc = open_files(d, err)) || (rc = load(d, err)))
+	if ((rc = cache_open_files(d, err)) || (rc = cache_load(d, err)))
 		goto fail;
 	*out = d;
 	return ERR_OK;
@@ -279,12 +281,12 @@ bool cache_has(struct cache *d, const uint64_t object[2], uint32_t number)
 	if (!d)
 		return false;
 	mutex_lock(&d->lock);
-	has = find(d, object, number) != NONE;
+	has = cache_find(d, object, number) != NONE;
 	mutex_unlock(&d->lock);
 	return has;
 }
 
-static bool read_slot(struct cache *d, uint32_t i, const struct entry *e, char *into)
+static bool cache_read_slot(struct cache *d, uint32_t i, const struct cache_entry *e, char *into)
 {
 	size_t done = 0;
 	ssize_t got;
@@ -303,33 +305,33 @@ static bool read_slot(struct cache *d, uint32_t i, const struct entry *e, char *
 
 bool cache_read(struct cache *d, struct cache_page *p, char *into)
 {
-	struct entry e;
+	struct cache_entry e;
 	uint32_t i;
 	bool ok;
 
 	if (!d)
 		return false;
 	mutex_lock(&d->lock);
-	if ((i = find(d, p->object, p->number)) == NONE) {
+	if ((i = cache_find(d, p->object, p->number)) == NONE) {
 		mutex_unlock(&d->lock);
 		return false;
 	}
 	e = d->slots[i].e;
 	d->slots[i].users++;
 	mutex_unlock(&d->lock);
-	ok = read_slot(d, i, &e, into);
+	ok = cache_read_slot(d, i, &e, into);
 	mutex_lock(&d->lock);
 	d->slots[i].users--;
 	if (d->slots[i].used && ok) {
-		unlink_slot(d, i);
-		link_newest(d, i);
+		cache_unlink_slot(d, i);
+		cache_link_newest(d, i);
 	} else if (!ok) {
 		d->damaged++;
 		if (d->slots[i].used)
-			leave(d, i);
+			cache_leave(d, i);
 	}
 	if (!d->slots[i].used && !d->slots[i].users)
-		put_free(d, i);
+		cache_put_free(d, i);
 	mutex_unlock(&d->lock);
 	p->len = e.len;
 	p->etag = e.etag;
@@ -338,7 +340,7 @@ bool cache_read(struct cache *d, struct cache_page *p, char *into)
 
 /* ---- writing ---- */
 
-static void turn_off(struct cache *d, const struct err *why)
+static void cache_turn_off(struct cache *d, const struct err *why)
 {
 	mutex_assert_held(&d->lock);
 	if (!d->off.code)
@@ -348,7 +350,7 @@ static void turn_off(struct cache *d, const struct err *why)
 }
 
 /* True if the disk has room for some more slots. */
-static bool has_room(struct cache *d)
+static bool cache_has_room(struct cache *d)
 {
 	uint64_t bytes;
 
@@ -362,7 +364,7 @@ static bool has_room(struct cache *d)
 }
 
 /* The oldest that nobody uses now; NONE. */
-static uint32_t oldest(const struct cache *d, enum kind kind)
+static uint32_t cache_oldest(const struct cache *d, enum kind kind)
 {
 	uint32_t i = d->lists[kind].oldest;
 
@@ -372,7 +374,7 @@ static uint32_t oldest(const struct cache *d, enum kind kind)
 }
 
 /* A slot that nobody has; NONE. */
-static uint32_t take(struct cache *d)
+static uint32_t cache_take(struct cache *d)
 {
 	bool large = d->lists[LARGE].n > d->slots_n / 8;
 	uint32_t i = d->free;
@@ -382,20 +384,20 @@ static uint32_t take(struct cache *d)
 		d->free = d->slots[i].next;
 		return i;
 	}
-	if (d->slots_n < d->slots_max && has_room(d) &&
+	if (d->slots_n < d->slots_max && cache_has_room(d) &&
 		array_room(&d->slots, d->slots_n, 1, &d->slots_cap)) {
 		d->room--;
-		d->slots[d->slots_n] = (struct slot){ 0 };
+		d->slots[d->slots_n] = (struct cache_slot){ 0 };
 		return d->slots_n++;
 	}
-	if ((i = oldest(d, large ? LARGE : STAYS)) == NONE)
-		i = oldest(d, large ? STAYS : LARGE);
+	if ((i = cache_oldest(d, large ? LARGE : STAYS)) == NONE)
+		i = cache_oldest(d, large ? STAYS : LARGE);
 	if (i != NONE)
-		leave(d, i);
+		cache_leave(d, i);
 	return i;
 }
 
-static enum err_code write_all(
+static enum err_code cache_write_all(
 	const struct cache *d, int fd, const void *p, size_t n, off_t at, struct err *err)
 {
 	size_t done = 0;
@@ -414,7 +416,7 @@ static enum err_code write_all(
 
 void cache_write(struct cache *d, const struct cache_page *p, const char *bytes)
 {
-	struct entry e = { .magic = ENTRY_MAGIC,
+	struct cache_entry e = { .magic = ENTRY_MAGIC,
 		.kind = p->stays ? STAYS : LARGE,
 		.object = { p->object[0], p->object[1] },
 		.number = p->number,
@@ -428,27 +430,27 @@ void cache_write(struct cache *d, const struct cache_page *p, const char *bytes)
 		return;
 	mutex_lock(&d->lock);
 	if ((d->off.code && clock_monotonic_ns() < d->off_until_ns) ||
-		find(d, p->object, p->number) != NONE || (i = take(d)) == NONE) {
+		cache_find(d, p->object, p->number) != NONE || (i = cache_take(d)) == NONE) {
 		mutex_unlock(&d->lock);
 		return;
 	}
 	d->slots[i].users = 1;
 	mutex_unlock(&d->lock);
 	e.hash = XXH3_64bits(bytes, p->len);
-	e.sum = sum_of(&e);
-	if (!(rc = write_all(d, d->pages, bytes, p->len, (off_t)i * REMOTE_PAGE_BYTES, &err)))
-		rc = write_all(d, d->index, &e, sizeof(e), (off_t)i * (off_t)sizeof(e), &err);
+	e.sum = cache_entry_sum_of(&e);
+	if (!(rc = cache_write_all(d, d->pages, bytes, p->len, (off_t)i * REMOTE_PAGE_BYTES, &err)))
+		rc = cache_write_all(d, d->index, &e, sizeof(e), (off_t)i * (off_t)sizeof(e), &err);
 	mutex_lock(&d->lock);
 	d->slots[i].users = 0;
 	if (rc)
-		turn_off(d, &err);
+		cache_turn_off(d, &err);
 	else
 		d->off = (struct err){ 0 };
-	if (rc || find(d, p->object, p->number) != NONE) {
-		put_free(d, i);
+	if (rc || cache_find(d, p->object, p->number) != NONE) {
+		cache_put_free(d, i);
 	} else {
 		d->slots[i].e = e;
-		enter(d, i);
+		cache_enter(d, i);
 	}
 	mutex_unlock(&d->lock);
 }
@@ -461,11 +463,11 @@ void cache_forget(struct cache *d, const uint64_t object[2], uint64_t pages)
 		return;
 	mutex_lock(&d->lock);
 	for (uint64_t n = 0; n < pages; n++) {
-		if ((i = find(d, object, (uint32_t)n)) == NONE)
+		if ((i = cache_find(d, object, (uint32_t)n)) == NONE)
 			continue;
-		leave(d, i);
+		cache_leave(d, i);
 		if (!d->slots[i].users)
-			put_free(d, i);
+			cache_put_free(d, i);
 	}
 	mutex_unlock(&d->lock);
 }

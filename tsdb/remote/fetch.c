@@ -13,7 +13,7 @@ struct fetch {
 	struct remote *r;
 	struct object *o;
 	uint32_t first, n; /* pages */
-	struct page *pages[FETCH_PAGES_MAX]; /* NULL: one that is there already */
+	struct remote_page *pages[FETCH_PAGES_MAX]; /* NULL: one that is there already */
 	struct buf bytes;
 	struct bucket_info info;
 	uint64_t etag; /* of the object, as r->lock showed it */
@@ -21,23 +21,23 @@ struct fetch {
 
 /* ---- which pages ---- */
 
-static bool is_there(struct remote *r, const struct object *o, uint32_t number)
+static bool remote_is_there(struct remote *r, const struct object *o, uint32_t number)
 {
 	return page_find(r, o, number) || cache_has(r->cache, o->id, number);
 }
 
 /* A run of [from, end) around the page: it ends where so much is there already that two requests
  * read less. */
-static void choose(struct fetch *f, uint32_t number, uint32_t from, uint32_t end)
+static void fetch_choose(struct fetch *f, uint32_t number, uint32_t from, uint32_t end)
 {
 	uint32_t last = number;
 
 	f->first = number;
 	while (f->first > from && number - f->first + 1 < FETCH_PAGES_MAX &&
-		!is_there(f->r, f->o, f->first - 1))
+		!remote_is_there(f->r, f->o, f->first - 1))
 		f->first--;
 	for (uint32_t n = number + 1; n < end && n - f->first < FETCH_PAGES_MAX; n++) {
-		if (!is_there(f->r, f->o, n))
+		if (!remote_is_there(f->r, f->o, n))
 			last = n;
 		else if (n - last > GAP_PAGES)
 			break;
@@ -48,7 +48,7 @@ static void choose(struct fetch *f, uint32_t number, uint32_t from, uint32_t end
 /* ---- the request ---- */
 
 /* What the bucket says, as a reader of an object sees it. */
-static enum err_code judge(struct fetch *f, enum err_code rc, struct err *err)
+static enum err_code fetch_judge(struct fetch *f, enum err_code rc, struct err *err)
 {
 	const char *key = f->o->key;
 	struct bucket_info info;
@@ -77,7 +77,7 @@ static enum err_code judge(struct fetch *f, enum err_code rc, struct err *err)
 	}
 }
 
-static enum err_code get(struct fetch *f, struct err *err)
+static enum err_code fetch_get(struct fetch *f, struct err *err)
 {
 	uint64_t offset = (uint64_t)f->first * REMOTE_PAGE_BYTES,
 			 len = (uint64_t)(f->n - 1) * REMOTE_PAGE_BYTES + page_len(f->o, f->first + f->n - 1);
@@ -85,7 +85,7 @@ static enum err_code get(struct fetch *f, struct err *err)
 		f->r->o.bucket, str_of(f->o->key), offset, len, &f->bytes, &f->info, err);
 
 	if (rc)
-		return judge(f, rc, err);
+		return fetch_judge(f, rc, err);
 	if (f->info.bytes != f->o->bytes)
 		return err_set(err, ERR_CORRUPT,
 			"%s: the object has %" PRIu64 " bytes in the bucket, not %" PRIu64, f->o->key,
@@ -97,7 +97,7 @@ static enum err_code get(struct fetch *f, struct err *err)
 }
 
 /* r->lock is held. */
-static enum err_code check_etag(struct fetch *f, struct err *err)
+static enum err_code fetch_check_etag(struct fetch *f, struct err *err)
 {
 	const char *text = f->info.etag;
 	uint64_t etag = text[0] ? hash_bytes(text, strlen(text), 0) | 1 : 0;
@@ -110,7 +110,7 @@ static enum err_code check_etag(struct fetch *f, struct err *err)
 		f->o->key, text);
 }
 
-static void note_answer(
+static void remote_note_answer(
 	struct remote *r, const struct fetch *f, enum err_code rc, const struct err *why)
 {
 	mutex_assert_held(&r->lock);
@@ -130,13 +130,13 @@ static void note_answer(
 
 /* ---- all of it ---- */
 
-static bool is_down(const struct remote *r)
+static bool remote_is_down(const struct remote *r)
 {
 	return r->status.down.code && clock_monotonic_ns() < r->down_until_ns;
 }
 
 /* Nobody else looks at them before they came. */
-static void fill_pages(const struct fetch *f)
+static void fetch_fill_pages(const struct fetch *f)
 {
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->pages[i])
@@ -144,7 +144,7 @@ static void fill_pages(const struct fetch *f)
 				f->pages[i]->bytes, f->bytes.ptr + (size_t)i * REMOTE_PAGE_BYTES, f->pages[i]->len);
 }
 
-static void give_pages(const struct fetch *f, enum err_code rc)
+static void fetch_give_pages(const struct fetch *f, enum err_code rc)
 {
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (f->pages[i] && rc)
@@ -155,10 +155,10 @@ static void give_pages(const struct fetch *f, enum err_code rc)
 }
 
 /* They are pinned meanwhile. */
-static void write_pages(const struct fetch *f)
+static void fetch_write_pages(const struct fetch *f)
 {
 	for (uint32_t i = 0; i < f->n; i++) {
-		const struct page *p = f->pages[i];
+		const struct remote_page *p = f->pages[i];
 
 		if (p)
 			cache_write(f->r->cache,
@@ -172,7 +172,7 @@ static void write_pages(const struct fetch *f)
 }
 
 enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number, uint32_t from,
-	uint32_t end, struct page **out, struct err *err)
+	uint32_t end, struct remote_page **out, struct err *err)
 {
 	struct fetch f = { .r = r, .o = o };
 	enum err_code rc;
@@ -180,12 +180,12 @@ enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number, 
 
 	mutex_assert_held(&r->lock);
 	assert(from <= number && number < end && end <= o->pages);
-	if (is_down(r))
+	if (remote_is_down(r))
 		return err_set(
 			err, ERR_UNAVAILABLE, "%s: not tried again yet after: %s", o->key, r->status.down.msg);
-	choose(&f, number, from, end);
+	fetch_choose(&f, number, from, end);
 	for (uint32_t i = 0; i < f.n; i++)
-		if ((f.first + i == number || !is_there(r, o, f.first + i)) &&
+		if ((f.first + i == number || !remote_is_there(r, o, f.first + i)) &&
 			!(f.pages[i] = page_add(r, o, f.first + i)))
 			f.n = f.first + i > number ? i : 0; /* what memory there is for */
 	if (!f.n || !f.pages[number - f.first]) {
@@ -195,17 +195,17 @@ enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number, 
 		return err_nomem(err, o->key);
 	}
 	mutex_unlock(&r->lock);
-	if (!(rc = get(&f, &why)))
-		fill_pages(&f);
+	if (!(rc = fetch_get(&f, &why)))
+		fetch_fill_pages(&f);
 	mutex_lock(&r->lock);
 	if (!rc)
-		rc = check_etag(&f, &why);
+		rc = fetch_check_etag(&f, &why);
 	f.etag = o->etag;
-	note_answer(r, &f, rc, &why);
-	give_pages(&f, rc);
+	remote_note_answer(r, &f, rc, &why);
+	fetch_give_pages(&f, rc);
 	if (!rc) {
 		mutex_unlock(&r->lock);
-		write_pages(&f);
+		fetch_write_pages(&f);
 		mutex_lock(&r->lock);
 		for (uint32_t i = 0; i < f.n; i++)
 			if (f.pages[i] && (!out || f.first + i != number))

@@ -29,9 +29,9 @@ struct object {
 	char key[];
 };
 
-struct page {
-	struct page *next; /* in its chain */
-	struct page *newer, *older; /* of those that are READY */
+struct remote_page {
+	struct remote_page *next; /* in its chain */
+	struct remote_page *newer, *older; /* of those that are READY */
 	uint64_t object[2];
 	uint32_t number, len;
 	unsigned pins;
@@ -40,7 +40,7 @@ struct page {
 };
 
 /* Where reading in order would go on. */
-struct stream {
+struct remote_stream {
 	uint32_t next; /* page behind the last fetched one */
 	uint32_t window; /* pages of the last fetch; 0: unused */
 	uint64_t used;
@@ -55,12 +55,12 @@ struct remote {
 	struct mutex lock;
 	struct cond ready; /* some page came, or did not */
 	struct object *objects[OBJECT_CHAINS];
-	struct page **chains; /* of pages */
+	struct remote_page **chains; /* of pages */
 	size_t mask;
-	struct page *newest, *oldest;
+	struct remote_page *newest, *oldest;
 	uint64_t memory_bytes; /* of pages */
 	uint64_t expected_bytes; /* given to the pool, not read yet */
-	struct job *jobs; /* pages.c */
+	struct pages_job *jobs; /* pages.c */
 	uint64_t clock; /* for streams */
 	int64_t down_until_ns;
 	struct remote_status status;
@@ -71,7 +71,7 @@ struct remote_reader {
 	struct range_reader r;
 	struct remote *remote;
 	struct object *o;
-	struct stream streams[STREAMS_N];
+	struct remote_stream streams[STREAMS_N];
 	uint32_t expected_first, expected_end; /* pages that are expected and not asked for yet */
 };
 
@@ -92,14 +92,14 @@ void pages_free(struct remote *r); /* all, at the end */
  * end), from <= number < end. r->lock is held, and released meanwhile. *out is pinned: without a
  * pin others might push it out before its reader looks. out NULL: nobody waits for it. */
 MUST_CHECK enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number,
-	uint32_t from, uint32_t end, struct page **out, struct err *err);
+	uint32_t from, uint32_t end, struct remote_page **out, struct err *err);
 
-struct page *page_find(struct remote *r, const struct object *o, uint32_t number);
+struct remote_page *page_find(struct remote *r, const struct object *o, uint32_t number);
 /* A page on its way, pinned; NULL: out of memory. */
-struct page *page_add(struct remote *r, const struct object *o, uint32_t number);
-void page_drop(struct remote *r, struct page *p); /* it did not come */
-void page_came(struct remote *r, struct page *p); /* bytes are set; the pin stays */
-void page_unpin(struct remote *r, struct page *p);
+struct remote_page *page_add(struct remote *r, const struct object *o, uint32_t number);
+void page_drop(struct remote *r, struct remote_page *p); /* it did not come */
+void page_came(struct remote *r, struct remote_page *p); /* bytes are set; the pin stays */
+void page_unpin(struct remote *r, struct remote_page *p);
 uint32_t page_len(const struct object *o, uint32_t number);
 bool page_stays(const struct object *o, uint32_t number);
 

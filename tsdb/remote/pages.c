@@ -19,14 +19,15 @@
 
 /* ---- the table ---- */
 
-static struct page **chain_of(struct remote *r, const uint64_t object[2], uint32_t number)
+static struct remote_page **remote_chain_of(
+	struct remote *r, const uint64_t object[2], uint32_t number)
 {
-	return &r->chains[hash_u64(object[0] + number) & r->mask];
+	return &r->chains[map_hash_u64(object[0] + number) & r->mask];
 }
 
-struct page *page_find(struct remote *r, const struct object *o, uint32_t number)
+struct remote_page *page_find(struct remote *r, const struct object *o, uint32_t number)
 {
-	struct page *p = *chain_of(r, o->id, number);
+	struct remote_page *p = *remote_chain_of(r, o->id, number);
 
 	mutex_assert_held(&r->lock);
 	while (p && (p->number != number || p->object[0] != o->id[0] || p->object[1] != o->id[1]))
@@ -43,19 +44,19 @@ uint32_t page_len(const struct object *o, uint32_t number)
 
 /* Pages at the end of an object that hold the index of a table: an entry of about 40 bytes for each
  * 16 KiB. */
-static uint32_t tail_pages(const struct object *o)
+static uint32_t pages_tail(const struct object *o)
 {
 	return 1 + (o->pages - 1) / 256 + (o->pages > 1);
 }
 
 bool page_stays(const struct object *o, uint32_t number)
 {
-	return o->stays || number + tail_pages(o) >= o->pages;
+	return o->stays || number + pages_tail(o) >= o->pages;
 }
 
-struct page *page_add(struct remote *r, const struct object *o, uint32_t number)
+struct remote_page *page_add(struct remote *r, const struct object *o, uint32_t number)
 {
-	struct page *p = calloc(1, sizeof(*p)), **chain = chain_of(r, o->id, number);
+	struct remote_page *p = calloc(1, sizeof(*p)), **chain = remote_chain_of(r, o->id, number);
 
 	mutex_assert_held(&r->lock);
 	if (!p || !(p->bytes = malloc(REMOTE_PAGE_BYTES))) {
@@ -73,9 +74,9 @@ struct page *page_add(struct remote *r, const struct object *o, uint32_t number)
 	return p;
 }
 
-static void remove_page(struct remote *r, struct page *p)
+static void remote_remove_page(struct remote *r, struct remote_page *p)
 {
-	struct page **at = chain_of(r, p->object, p->number);
+	struct remote_page **at = remote_chain_of(r, p->object, p->number);
 
 	while (*at != p)
 		at = &(*at)->next;
@@ -85,21 +86,21 @@ static void remove_page(struct remote *r, struct page *p)
 	free(p);
 }
 
-void page_drop(struct remote *r, struct page *p)
+void page_drop(struct remote *r, struct remote_page *p)
 {
 	mutex_assert_held(&r->lock);
 	assert(!p->ready && p->pins == 1);
-	remove_page(r, p);
+	remote_remove_page(r, p);
 	cond_broadcast(&r->ready);
 }
 
-static void unlink_page(struct remote *r, struct page *p)
+static void remote_unlink_page(struct remote *r, struct remote_page *p)
 {
 	*(p->newer ? &p->newer->older : &r->newest) = p->older;
 	*(p->older ? &p->older->newer : &r->oldest) = p->newer;
 }
 
-static void link_newest(struct remote *r, struct page *p)
+static void remote_link_newest(struct remote *r, struct remote_page *p)
 {
 	p->newer = NULL;
 	p->older = r->newest;
@@ -107,43 +108,43 @@ static void link_newest(struct remote *r, struct page *p)
 	r->newest = p;
 }
 
-void page_came(struct remote *r, struct page *p)
+void page_came(struct remote *r, struct remote_page *p)
 {
 	mutex_assert_held(&r->lock);
 	p->ready = true;
-	link_newest(r, p);
+	remote_link_newest(r, p);
 	cond_broadcast(&r->ready);
 }
 
-static void make_room(struct remote *r)
+static void remote_make_room(struct remote *r)
 {
-	struct page *p = r->oldest, *newer;
+	struct remote_page *p = r->oldest, *newer;
 
 	for (; p && r->memory_bytes > r->o.memory_bytes; p = newer) {
 		newer = p->newer;
 		if (p->pins)
 			continue;
-		unlink_page(r, p);
-		remove_page(r, p);
+		remote_unlink_page(r, p);
+		remote_remove_page(r, p);
 	}
 }
 
-void page_unpin(struct remote *r, struct page *p)
+void page_unpin(struct remote *r, struct remote_page *p)
 {
 	mutex_assert_held(&r->lock);
 	assert(p->pins && p->ready);
 	p->pins--;
-	make_room(r);
+	remote_make_room(r);
 }
 
 void pages_forget(struct remote *r, const struct object *o)
 {
-	struct page *p;
+	struct remote_page *p;
 
 	for (uint32_t n = 0; n < o->pages; n++)
 		if ((p = page_find(r, o, n)) && p->ready && !p->pins) {
-			unlink_page(r, p);
-			remove_page(r, p);
+			remote_unlink_page(r, p);
+			remote_remove_page(r, p);
 		}
 	cache_forget(r->cache, o->id, o->pages);
 }
@@ -151,27 +152,27 @@ void pages_forget(struct remote *r, const struct object *o)
 void pages_free(struct remote *r)
 {
 	while (r->oldest) {
-		struct page *p = r->oldest;
+		struct remote_page *p = r->oldest;
 
 		assert(!p->pins);
-		unlink_page(r, p);
-		remove_page(r, p);
+		remote_unlink_page(r, p);
+		remote_remove_page(r, p);
 	}
 }
 
 /* ---- what is expected ---- */
 
-struct job {
-	struct job *next; /* of r->jobs: those that have not begun */
+struct pages_job {
+	struct pages_job *next; /* of r->jobs: those that have not begun */
 	struct remote *r;
 	struct object *o;
 	uint32_t first, end; /* a reader that cannot wait may take some of them */
 	uint64_t bytes; /* counted in expected_bytes */
 };
 
-static void run_job(void *ctx)
+static void pages_run_job(void *ctx)
 {
-	struct job *j = ctx, **at;
+	struct pages_job *j = ctx, **at;
 	struct remote *r = j->r;
 
 	mutex_lock(&r->lock);
@@ -188,11 +189,11 @@ static void run_job(void *ctx)
 	free(j);
 }
 
-static void submit(struct remote_reader *x, uint32_t first, uint32_t end)
+static void pages_submit(struct remote_reader *x, uint32_t first, uint32_t end)
 {
 	struct remote *r = x->remote;
 	uint64_t bytes = (uint64_t)(end - first) * REMOTE_PAGE_BYTES;
-	struct job *j;
+	struct pages_job *j;
 
 	mutex_assert_held(&r->lock);
 	/* Without a disk what comes would push out what came before it was read. */
@@ -200,11 +201,11 @@ static void submit(struct remote_reader *x, uint32_t first, uint32_t end)
 		(!r->cache && r->expected_bytes + bytes > r->o.memory_bytes / 2) ||
 		!(j = malloc(sizeof(*j))))
 		return;
-	*j = (struct job){ r->jobs, r, x->o, first, end, bytes };
+	*j = (struct pages_job){ r->jobs, r, x->o, first, end, bytes };
 	r->jobs = j;
 	x->o->users++;
 	r->expected_bytes += bytes;
-	if (!pool_submit(r->pool, run_job, j)) {
+	if (!pool_submit(r->pool, pages_run_job, j)) {
 		r->jobs = j->next;
 		r->expected_bytes -= bytes;
 		x->o->users--;
@@ -213,11 +214,11 @@ static void submit(struct remote_reader *x, uint32_t first, uint32_t end)
 }
 
 /* The end of a job's pages from this one on, which are taken from it; 0: none has it. */
-static uint32_t take_job(struct remote *r, const struct object *o, uint32_t number)
+static uint32_t remote_take_job(struct remote *r, const struct object *o, uint32_t number)
 {
 	uint32_t end;
 
-	for (struct job *j = r->jobs; j; j = j->next)
+	for (struct pages_job *j = r->jobs; j; j = j->next)
 		if (j->o == o && j->first <= number && number < j->end) {
 			end = j->end;
 			j->end = number;
@@ -226,22 +227,22 @@ static uint32_t take_job(struct remote *r, const struct object *o, uint32_t numb
 	return 0;
 }
 
-static void submit_expected(struct remote_reader *x)
+static void pages_submit_expected(struct remote_reader *x)
 {
-	submit(x, x->expected_first, x->expected_end);
+	pages_submit(x, x->expected_first, x->expected_end);
 	x->expected_first = x->expected_end = 0;
 }
 
-static bool in_job(const struct remote *r, const struct object *o, uint32_t number)
+static bool remote_in_job(const struct remote *r, const struct object *o, uint32_t number)
 {
-	for (const struct job *j = r->jobs; j; j = j->next)
+	for (const struct pages_job *j = r->jobs; j; j = j->next)
 		if (j->o == o && j->first <= number && number < j->end)
 			return true;
 	return false;
 }
 
 /* The page belongs to what is expected: near enough, and not too much for a request. */
-static bool fits(const struct remote_reader *x, uint32_t number)
+static bool pages_fits(const struct remote_reader *x, uint32_t number)
 {
 	uint32_t first = x->expected_first, end = x->expected_end;
 
@@ -265,10 +266,10 @@ void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
 	mutex_lock(&r->lock);
 	for (; first < end; first++) { /* each turn takes a page */
 		if (page_find(r, x->o, first) || cache_has(r->cache, x->o->id, first) ||
-			in_job(r, x->o, first))
+			remote_in_job(r, x->o, first))
 			continue;
-		if (!fits(x, first)) {
-			submit_expected(x);
+		if (!pages_fits(x, first)) {
+			pages_submit_expected(x);
 			x->expected_first = first;
 		}
 		if (first < x->expected_first)
@@ -284,12 +285,12 @@ void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
 /* ---- reading ---- */
 
 /* Where the reader's stream that comes by this page goes on; a new one where there is none. */
-static struct stream *stream_of(struct remote_reader *x, uint32_t number)
+static struct remote_stream *pages_stream_of(struct remote_reader *x, uint32_t number)
 {
-	struct stream *s = &x->streams[0];
+	struct remote_stream *s = &x->streams[0];
 
 	for (size_t i = 0; i < STREAMS_N; i++) {
-		struct stream *t = &x->streams[i];
+		struct remote_stream *t = &x->streams[i];
 
 		if (t->window && number >= t->next && number - t->next <= GAP_PAGES)
 			return t;
@@ -300,18 +301,18 @@ static struct stream *stream_of(struct remote_reader *x, uint32_t number)
 	return s;
 }
 
-static enum err_code fetch_for(
-	struct remote_reader *x, uint32_t number, uint32_t last, struct page **out, struct err *err)
+static enum err_code pages_fetch_for(struct remote_reader *x, uint32_t number, uint32_t last,
+	struct remote_page **out, struct err *err)
 {
 	struct remote *r = x->remote;
 	uint32_t from = number, end = last + 1, expected = 0;
-	struct stream *s = stream_of(x, number);
+	struct remote_stream *s = pages_stream_of(x, number);
 
 	if (number >= x->expected_first && number < x->expected_end) {
 		expected = x->expected_end;
 		x->expected_end = number;
 	} else {
-		expected = take_job(r, x->o, number);
+		expected = remote_take_job(r, x->o, number);
 	}
 	s->used = ++r->clock;
 	if (x->o->pages <= SMALL_PAGES) {
@@ -320,8 +321,8 @@ static enum err_code fetch_for(
 	} else if (expected) {
 		end = expected > end ? expected : end;
 		s->window = end - number;
-	} else if (number + tail_pages(x->o) >= x->o->pages) {
-		from = x->o->pages - tail_pages(x->o);
+	} else if (number + pages_tail(x->o) >= x->o->pages) {
+		from = x->o->pages - pages_tail(x->o);
 		end = x->o->pages;
 	} else {
 		s->window = s->window ? s->window * 2 : FIRST_PAGES;
@@ -329,17 +330,17 @@ static enum err_code fetch_for(
 			s->window = FETCH_PAGES_MAX;
 		end = number + s->window > end ? number + s->window : end;
 	}
-	submit_expected(x);
+	pages_submit_expected(x);
 	end = end > x->o->pages ? x->o->pages : end;
 	s->next = end;
 	return fetch_locked(r, x->o, number, from, end, out, err);
 }
 
 /* The page was on disk: pinned; NULL: it is no longer, or of no use. */
-static struct page *load_locked(struct remote *r, struct object *o, uint32_t number)
+static struct remote_page *remote_load_locked(struct remote *r, struct object *o, uint32_t number)
 {
 	struct cache_page d = { .object = { o->id[0], o->id[1] }, .number = number };
-	struct page *p = page_add(r, o, number);
+	struct remote_page *p = page_add(r, o, number);
 	bool ok;
 
 	if (!p)
@@ -359,23 +360,23 @@ static struct page *load_locked(struct remote *r, struct object *o, uint32_t num
 }
 
 /* *out is pinned. */
-static enum err_code get_page(
-	struct remote_reader *x, uint32_t number, uint32_t last, struct page **out, struct err *err)
+static enum err_code pages_get_page(struct remote_reader *x, uint32_t number, uint32_t last,
+	struct remote_page **out, struct err *err)
 {
 	struct remote *r = x->remote;
 	enum err_code rc;
-	struct page *p;
+	struct remote_page *p;
 
 	mutex_assert_held(&r->lock);
 	while ((p = page_find(r, x->o, number)) && !p->ready)
 		cond_wait(&r->ready, &r->lock);
 	if (p) {
 		p->pins++;
-		unlink_page(r, p);
-		link_newest(r, p);
+		remote_unlink_page(r, p);
+		remote_link_newest(r, p);
 		r->status.from_memory++;
 	} else if (cache_has(r->cache, x->o->id, number)) {
-		p = load_locked(r, x->o, number);
+		p = remote_load_locked(r, x->o, number);
 	}
 	if (p) {
 		*out = p;
@@ -383,8 +384,8 @@ static enum err_code get_page(
 	}
 	/* Another thread may have begun while the disk was read. */
 	if (page_find(r, x->o, number))
-		return get_page(x, number, last, out, err);
-	if (!(rc = fetch_for(x, number, last, out, err)))
+		return pages_get_page(x, number, last, out, err);
+	if (!(rc = pages_fetch_for(x, number, last, out, err)))
 		r->status.from_bucket++;
 	return rc;
 }
@@ -395,7 +396,7 @@ enum err_code pages_read(
 	uint32_t last = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES);
 	struct remote *r = x->remote;
 	enum err_code rc = ERR_OK;
-	struct page *p;
+	struct remote_page *p;
 
 	assert(n && offset + n <= x->o->bytes);
 	mutex_lock(&r->lock);
@@ -404,7 +405,7 @@ enum err_code pages_read(
 				 at = (uint32_t)(offset % REMOTE_PAGE_BYTES);
 		size_t part;
 
-		if ((rc = get_page(x, number, last, &p, err)))
+		if ((rc = pages_get_page(x, number, last, &p, err)))
 			break;
 		mutex_unlock(&r->lock);
 		part = p->len - at < n ? p->len - at : n;

@@ -34,14 +34,14 @@ METRIC_GAUGE(off_gauge, "epimetheus_bucket_cache_off",
 
 /* ---- objects ---- */
 
-static struct object **chain_of(struct remote *r, struct str key)
+static struct object **remote_db_remote_chain_of(struct remote *r, struct str key)
 {
 	return &r->objects[XXH3_64bits(key.ptr, key.len) % OBJECT_CHAINS];
 }
 
-static struct object *find(struct remote *r, struct str key)
+static struct object *remote_find(struct remote *r, struct str key)
 {
-	struct object *o = *chain_of(r, key);
+	struct object *o = *remote_db_remote_chain_of(r, key);
 
 	mutex_assert_held(&r->lock);
 	while (o && !str_eq(str_of(o->key), key))
@@ -49,9 +49,9 @@ static struct object *find(struct remote *r, struct str key)
 	return o;
 }
 
-static void take_out(struct remote *r, struct object *o)
+static void remote_take_out(struct remote *r, struct object *o)
 {
-	struct object **at = chain_of(r, str_of(o->key));
+	struct object **at = remote_db_remote_chain_of(r, str_of(o->key));
 
 	while (*at && *at != o)
 		at = &(*at)->next;
@@ -66,23 +66,24 @@ void object_unuse(struct remote *r, struct object *o)
 	assert(o->users);
 	if (--o->users || o->known)
 		return;
-	take_out(r, o);
+	remote_take_out(r, o);
 	free(o);
 }
 
 /* Nobody opens it any more; readers go on. */
-static void retire(struct remote *r, struct object *o)
+static void remote_retire(struct remote *r, struct object *o)
 {
 	mutex_assert_held(&r->lock);
-	take_out(r, o);
+	remote_take_out(r, o);
 	if (!o->users)
 		free(o);
 }
 
 /* In the table. NULL: out of memory. */
-static struct object *add(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
+static struct object *remote_add(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
 {
-	struct object *o = calloc(1, sizeof(*o) + key.len + 1), **chain = chain_of(r, key);
+	struct object *o = calloc(1, sizeof(*o) + key.len + 1),
+				  **chain = remote_db_remote_chain_of(r, key);
 	XXH128_hash_t id;
 
 	mutex_assert_held(&r->lock);
@@ -102,18 +103,19 @@ static struct object *add(struct remote *r, struct str key, uint64_t bytes, uint
 }
 
 /* The object that is known so, else a new one; *out is NULL where there is no memory. */
-static struct object *know(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
+static struct object *remote_know(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
 {
-	struct object *o = find(r, key);
+	struct object *o = remote_find(r, key);
 
 	if (o && o->bytes == bytes && o->hash == hash)
 		return o;
 	if (o)
-		retire(r, o);
-	return add(r, key, bytes, hash);
+		remote_retire(r, o);
+	return remote_add(r, key, bytes, hash);
 }
 
-static void source_know(struct range_source *s, const char *path, uint64_t bytes, uint64_t hash)
+static void remote_source_know(
+	struct range_source *s, const char *path, uint64_t bytes, uint64_t hash)
 {
 	struct remote *r = (struct remote *)s;
 	struct object *o;
@@ -121,27 +123,27 @@ static void source_know(struct range_source *s, const char *path, uint64_t bytes
 	if (bytes / REMOTE_PAGE_BYTES > OBJECT_PAGES_MAX)
 		return;
 	mutex_lock(&r->lock);
-	if ((o = know(r, str_of(path), bytes, hash)))
+	if ((o = remote_know(r, str_of(path), bytes, hash)))
 		o->known = true;
 	mutex_unlock(&r->lock);
 }
 
-static void source_forget(struct range_source *s, const char *path)
+static void remote_source_forget(struct range_source *s, const char *path)
 {
 	struct remote *r = (struct remote *)s;
 	struct object *o;
 
 	mutex_lock(&r->lock);
-	if ((o = find(r, str_of(path)))) {
+	if ((o = remote_find(r, str_of(path)))) {
 		pages_forget(r, o);
-		retire(r, o);
+		remote_retire(r, o);
 	}
 	mutex_unlock(&r->lock);
 }
 
 /* ---- readers ---- */
 
-static enum err_code reader_read(
+static enum err_code remote_reader_read(
 	struct range_reader *x, uint64_t offset, size_t n, void *into, struct err *err)
 {
 	if (offset > x->bytes || n > x->bytes - offset)
@@ -150,12 +152,12 @@ static enum err_code reader_read(
 	return n ? pages_read((struct remote_reader *)x, offset, n, into, err) : ERR_OK;
 }
 
-static void reader_expect(struct range_reader *x, uint64_t offset, uint64_t n)
+static void remote_reader_expect(struct range_reader *x, uint64_t offset, uint64_t n)
 {
 	pages_expect((struct remote_reader *)x, offset, n);
 }
 
-static void reader_close(struct range_reader *x)
+static void remote_reader_close(struct range_reader *x)
 {
 	struct remote_reader *y = (struct remote_reader *)x;
 	struct remote *r = y->remote;
@@ -166,10 +168,11 @@ static void reader_close(struct range_reader *x)
 	free(y);
 }
 
-static const struct range_ops reader_ops = { reader_read, reader_close, reader_expect };
+static const struct range_ops reader_ops = { remote_reader_read, remote_reader_close,
+	remote_reader_expect };
 
 /* Asks the bucket; its ETag stands for the contents. */
-static enum err_code ask(
+static enum err_code remote_ask(
 	struct remote *r, const char *path, struct bucket_info *out, struct err *err)
 {
 	enum err_code rc = bucket_head(r->o.bucket, str_of(path), out, err);
@@ -182,7 +185,7 @@ static enum err_code ask(
 	return ERR_OK;
 }
 
-static enum err_code source_open(
+static enum err_code remote_source_open(
 	struct range_source *s, const char *path, struct range_reader **out, struct err *err)
 {
 	struct remote_reader *x = calloc(1, sizeof(*x));
@@ -193,12 +196,13 @@ static enum err_code source_open(
 	if (!x)
 		return err_nomem(err, path);
 	mutex_lock(&r->lock);
-	if (!(x->o = find(r, str_of(path))) || !x->o->known) {
+	if (!(x->o = remote_find(r, str_of(path))) || !x->o->known) {
 		mutex_unlock(&r->lock);
-		rc = ask(r, path, &info, err);
+		rc = remote_ask(r, path, &info, err);
 		mutex_lock(&r->lock);
 		if (!rc &&
-			!(x->o = know(r, str_of(path), info.bytes, XXH3_64bits(info.etag, strlen(info.etag)))))
+			!(x->o = remote_know(
+				  r, str_of(path), info.bytes, XXH3_64bits(info.etag, strlen(info.etag)))))
 			rc = err_nomem(err, path);
 	}
 	if (!rc) {
@@ -226,7 +230,7 @@ void remote_status(struct remote *r, struct remote_status *out)
 		out->cache_off = r->no_cache;
 }
 
-static void collect(void *ctx)
+static void remote_collect(void *ctx)
 {
 	struct remote_status s;
 
@@ -244,7 +248,7 @@ static void collect(void *ctx)
 
 /* ---- opening ---- */
 
-static void open_cache(struct remote *r)
+static void remote_open_cache(struct remote *r)
 {
 	struct cache_options o = { r->o.cache_dir, r->o.cache_bytes, r->o.free_bytes_reserve,
 		CACHE_PAUSE_NS };
@@ -265,7 +269,8 @@ enum err_code remote_open(const struct remote_options *o, struct remote **out, s
 		return err_nomem(err, "bucket");
 	mutex_init(&r->lock);
 	cond_init(&r->ready);
-	r->source = (struct range_source){ source_open, source_know, source_forget };
+	r->source = (struct range_source){ remote_source_open, remote_source_know,
+		remote_source_forget };
 	r->o = *o;
 	r->o.memory_bytes = o->memory_bytes ? o->memory_bytes : MEMORY_BYTES;
 	r->o.free_bytes_reserve = o->free_bytes_reserve ? o->free_bytes_reserve : RESERVE_BYTES;
@@ -273,14 +278,14 @@ enum err_code remote_open(const struct remote_options *o, struct remote **out, s
 	while (chains < r->o.memory_bytes / REMOTE_PAGE_BYTES)
 		chains *= 2;
 	r->mask = chains - 1;
-	if (!(r->chains = calloc(chains, sizeof(struct page *)))) {
+	if (!(r->chains = calloc(chains, sizeof(struct remote_page *)))) {
 		rc = err_nomem(err, "bucket");
 		goto fail;
 	}
 	if ((rc = pool_open("bucket-read", o->workers ? o->workers : WORKERS, JOBS_MAX, &r->pool, err)))
 		goto fail;
-	open_cache(r);
-	metric_collector_add(collect, r);
+	remote_open_cache(r);
+	metric_collector_add(remote_collect, r);
 	*out = r;
 	return ERR_OK;
 fail:
@@ -292,7 +297,7 @@ void remote_close(struct remote *r)
 {
 	if (!r)
 		return;
-	metric_collector_remove(collect, r);
+	metric_collector_remove(remote_collect, r);
 	mutex_lock(&r->lock);
 	r->closing = true;
 	mutex_unlock(&r->lock);
@@ -301,7 +306,7 @@ void remote_close(struct remote *r)
 	for (size_t i = 0; i < OBJECT_CHAINS; i++)
 		while (r->objects[i]) {
 			assert(!r->objects[i]->users); /* readers are closed */
-			retire(r, r->objects[i]);
+			remote_retire(r, r->objects[i]);
 		}
 	mutex_unlock(&r->lock);
 	if (r->chains)

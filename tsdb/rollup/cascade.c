@@ -23,7 +23,7 @@ struct cascade {
 	struct buf totals;
 };
 
-int64_t step_of(unsigned level, int64_t ts_ns)
+int64_t cascade_step_of(unsigned level, int64_t ts_ns)
 {
 	return (ts_ns - 1) / rollup_step_ns[level] * rollup_step_ns[level];
 }
@@ -68,7 +68,7 @@ void cascade_close(struct cascade *c)
 	free(c);
 }
 
-static enum err_code add_bytes(
+static enum err_code cascade_add_bytes(
 	struct cascade *c, struct stage *s, struct str bytes, struct err *err)
 {
 	enum err_code rc = rollup_parse(c->view, bytes, err);
@@ -77,15 +77,15 @@ static enum err_code add_bytes(
 }
 
 /* At the second record of the step the first goes into the builder too. */
-static enum err_code add_single(struct cascade *c, struct stage *s, struct err *err)
+static enum err_code cascade_add_single(struct cascade *c, struct stage *s, struct err *err)
 {
 	if (!s->is_single)
 		return ERR_OK;
 	s->is_single = false;
-	return add_bytes(c, s, buf_str(&s->single), err);
+	return cascade_add_bytes(c, s, buf_str(&s->single), err);
 }
 
-static enum err_code emit_functions(
+static enum err_code cascade_emit_functions(
 	struct cascade *c, unsigned level, struct stage *s, bool was_single, struct err *err)
 {
 	enum err_code rc;
@@ -93,7 +93,7 @@ static enum err_code emit_functions(
 
 	if (was_single && s->functions.len)
 		return c->emit(c->ctx, true, level, s->step_ns, buf_str(&s->functions), err);
-	if (was_single && (rc = add_bytes(c, s, buf_str(&s->single), err)))
+	if (was_single && (rc = cascade_add_bytes(c, s, buf_str(&s->single), err)))
 		return rc;
 	buf_clear(&c->totals);
 	if ((rc = rollup_builder_encode_functions(s->builder, &c->totals, &any, err)))
@@ -101,10 +101,11 @@ static enum err_code emit_functions(
 	return any ? c->emit(c->ctx, true, level, s->step_ns, buf_str(&c->totals), err) : ERR_OK;
 }
 
-static enum err_code open_step(struct cascade *c, unsigned level, int64_t step_ns, struct err *err);
+static enum err_code cascade_open_step(
+	struct cascade *c, unsigned level, int64_t step_ns, struct err *err);
 
 /* Emits the open step and adds it to the next level. */
-static enum err_code close_stage(struct cascade *c, unsigned level, struct err *err)
+static enum err_code cascade_close_stage(struct cascade *c, unsigned level, struct err *err)
 {
 	struct stage *s = &c->stages[level];
 	bool single = s->is_single;
@@ -124,13 +125,13 @@ static enum err_code close_stage(struct cascade *c, unsigned level, struct err *
 		bytes = buf_str(&s->record);
 	}
 	if ((rc = c->emit(c->ctx, false, level, s->step_ns, bytes, err)) ||
-		(c->functions && (rc = emit_functions(c, level, s, single, err))))
+		(c->functions && (rc = cascade_emit_functions(c, level, s, single, err))))
 		return rc;
 	while (up < ROLLUP_LEVELS && !(c->levels >> up & 1))
 		up++;
 	if (up < ROLLUP_LEVELS) {
-		if ((rc = open_step(c, up, step_of(up, s->step_ns + 1), err)) ||
-			(rc = add_bytes(c, &c->stages[up], bytes, err)))
+		if ((rc = cascade_open_step(c, up, cascade_step_of(up, s->step_ns + 1), err)) ||
+			(rc = cascade_add_bytes(c, &c->stages[up], bytes, err)))
 			return rc;
 	}
 	rollup_builder_clear(s->builder);
@@ -138,14 +139,15 @@ static enum err_code close_stage(struct cascade *c, unsigned level, struct err *
 	return ERR_OK;
 }
 
-static enum err_code open_step(struct cascade *c, unsigned level, int64_t step_ns, struct err *err)
+static enum err_code cascade_open_step(
+	struct cascade *c, unsigned level, int64_t step_ns, struct err *err)
 {
 	struct stage *s = &c->stages[level];
 	enum err_code rc;
 
 	if (s->open && s->step_ns == step_ns)
 		return ERR_OK;
-	if ((rc = close_stage(c, level, err)))
+	if ((rc = cascade_close_stage(c, level, err)))
 		return rc;
 	s->open = true;
 	s->step_ns = step_ns;
@@ -158,8 +160,8 @@ enum err_code cascade_chunk(
 	struct stage *s = &c->stages[0];
 	enum err_code rc;
 
-	assert(step_ns == step_of(0, step_ns + 1));
-	if ((rc = open_step(c, 0, step_ns, err)) || (rc = add_single(c, s, err)))
+	assert(step_ns == cascade_step_of(0, step_ns + 1));
+	if ((rc = cascade_open_step(c, 0, step_ns, err)) || (rc = cascade_add_single(c, s, err)))
 		return rc;
 	return rollup_builder_add_chunk(s->builder, chunk, 0, chunk_rows_n(chunk), err);
 }
@@ -170,11 +172,11 @@ enum err_code cascade_record(
 	struct stage *s = &c->stages[0];
 	enum err_code rc;
 
-	if ((rc = open_step(c, 0, step_ns, err)))
+	if ((rc = cascade_open_step(c, 0, step_ns, err)))
 		return rc;
 	if (s->is_single || !rollup_builder_empty(s->builder)) {
-		rc = add_single(c, s, err);
-		return rc ? rc : add_bytes(c, s, bytes, err);
+		rc = cascade_add_single(c, s, err);
+		return rc ? rc : cascade_add_bytes(c, s, bytes, err);
 	}
 	buf_clear(&s->single);
 	buf_clear(&s->functions);
@@ -190,6 +192,6 @@ enum err_code cascade_end(struct cascade *c, struct err *err)
 
 	for (unsigned i = 0; i < ROLLUP_LEVELS && !rc; i++)
 		if (c->levels >> i & 1)
-			rc = close_stage(c, i, err);
+			rc = cascade_close_stage(c, i, err);
 	return rc;
 }

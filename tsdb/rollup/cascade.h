@@ -33,6 +33,6 @@ MUST_CHECK enum err_code cascade_record(
 /* Emits all open steps; ready for the next series then. */
 MUST_CHECK enum err_code cascade_end(struct cascade *c, struct err *err);
 
-int64_t step_of(unsigned level, int64_t ts_ns); /* start of the step that has it */
+int64_t cascade_step_of(unsigned level, int64_t ts_ns); /* start of the step that has it */
 
 #endif

@@ -24,8 +24,8 @@ void rollup_view_close(struct rollup_view *v)
 	free(v);
 }
 
-static enum err_code parse(struct rollup_view *v, struct str bytes, enum rollup_record record,
-	uint32_t cells_per_column, struct err *err)
+static enum err_code rollup_db_rollup_parse(struct rollup_view *v, struct str bytes,
+	enum rollup_record record, uint32_t cells_per_column, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
 	enum err_code rc;
@@ -42,12 +42,12 @@ static enum err_code parse(struct rollup_view *v, struct str bytes, enum rollup_
 
 enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *err)
 {
-	return parse(v, bytes, ROLLUP_RECORD_CELLS, 1, err);
+	return rollup_db_rollup_parse(v, bytes, ROLLUP_RECORD_CELLS, 1, err);
 }
 
 enum err_code rollup_functions_parse(struct rollup_view *v, struct str bytes, struct err *err)
 {
-	return parse(v, bytes, ROLLUP_RECORD_FUNCTIONS, 2, err);
+	return rollup_db_rollup_parse(v, bytes, ROLLUP_RECORD_FUNCTIONS, 2, err);
 }
 
 uint32_t rollup_columns_n(const struct rollup_view *v)
@@ -65,7 +65,7 @@ const struct rollup_column *rollup_column(const struct rollup_view *v, uint32_t 
 
 /* A column whose sums take more than 64 bits needs a weighted accumulator. No function says if an
  * accumulator is weighted, but one of 64 bits refuses three times the largest value. */
-static enum err_code require_wide(struct accum *acc, uint32_t stack, struct err *err)
+static enum err_code rollup_require_wide(struct accum *acc, uint32_t stack, struct err *err)
 {
 	static const int64_t more[] = { INT64_MAX, INT64_MAX, INT64_MAX },
 						 less[] = { -INT64_MAX, -INT64_MAX, -INT64_MAX };
@@ -79,7 +79,7 @@ static enum err_code require_wide(struct accum *acc, uint32_t stack, struct err 
 
 /* Adds values of 128 bits in parts that have one sign each, so that none overflows before their sum
  * does: the multiples of 2^62, a few times as much as fits, and the rest. */
-static enum err_code add_wide(
+static enum err_code rollup_add_wide(
 	struct accum *acc, struct rollup_view *v, const uint32_t *sets, uint32_t n, struct err *err)
 {
 	const int128 half = (int128)1 << HALF_LOG2;
@@ -111,7 +111,7 @@ static enum err_code add_wide(
 	return ERR_OK;
 }
 
-static enum err_code add_batch(struct rollup_view *v, struct cells_values *values,
+static enum err_code rollup_add_batch(struct rollup_view *v, struct cells_values *values,
 	const struct rollup_column *column, const uint32_t *sets, uint32_t n, struct accum *acc,
 	struct err *err)
 {
@@ -121,7 +121,7 @@ static enum err_code add_batch(struct rollup_view *v, struct cells_values *value
 	if (values->coding == CELLS_WIDE) {
 		if ((rc = cells_values_next_wide(values, n, v->wide, err)))
 			return rc;
-		return add_wide(acc, v, sets, n, err);
+		return rollup_add_wide(acc, v, sets, n, err);
 	}
 	/* A sum that fits 64 bits needs no weight: an accumulator of 64 bits has none. */
 	if ((rc = cells_values_next(values, n, column->gauge ? 1 : factor, v->values, err)))
@@ -149,16 +149,16 @@ enum err_code rollup_add(struct rollup_view *v, uint32_t column, struct accum *a
 		if ((rc = cells_ids_next(&ids, v->stacks, v->sets, &n, err)))
 			return rc;
 		if (first && values.coding == CELLS_WIDE && !c->gauge && n &&
-			(rc = require_wide(acc, v->stacks[0], err)))
+			(rc = rollup_require_wide(acc, v->stacks[0], err)))
 			return rc;
 		first = false;
-		if ((rc = add_batch(v, &values, c, sets, n, acc, err)))
+		if ((rc = rollup_add_batch(v, &values, c, sets, n, acc, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static bool mark(struct bits *bits, const uint32_t *ids, uint32_t n)
+static bool rollup_mark(struct bits *bits, const uint32_t *ids, uint32_t n)
 {
 	uint32_t most = 0;
 
@@ -183,8 +183,8 @@ enum err_code rollup_mark_ids(
 	while (n == CELLS_BATCH) {
 		if ((rc = cells_ids_next(&ids, v->stacks, v->sets, &n, err)))
 			return rc;
-		if ((stacks && !mark(stacks, v->stacks, n)) ||
-			(label_sets && v->cells.labels && !mark(label_sets, v->sets, n)))
+		if ((stacks && !rollup_mark(stacks, v->stacks, n)) ||
+			(label_sets && v->cells.labels && !rollup_mark(label_sets, v->sets, n)))
 			return err_nomem(err, "rollup");
 	}
 	return ERR_OK;
@@ -205,7 +205,7 @@ uint32_t rollup_stack_max(struct rollup_view *v, struct err *err)
 
 /* ---- function totals ---- */
 
-static enum err_code read_functions(
+static enum err_code rollup_read_functions(
 	struct rollup_view *v, uint32_t column, struct rollup_function *out, struct err *err)
 {
 	struct cells_values flat, cum;
@@ -255,7 +255,7 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 			return err_nomem(err, "rollup");
 	}
 	read = v->out + cells;
-	if ((rc = read_functions(v, column, read, err)))
+	if ((rc = rollup_read_functions(v, column, read, err)))
 		return rc;
 	for (int unnamed = 0; unnamed < 2; unnamed++)
 		for (size_t i = 0; i < cells; i++)

@@ -60,8 +60,8 @@ bool rollup_builder_empty(const struct rollup_builder *b)
 
 /* ---- lists and columns ---- */
 
-static enum err_code column_of(struct rollup_builder *b, const struct sym_header *h, uint32_t k,
-	uint16_t *out, struct err *err)
+static enum err_code rollup_build_column_of(struct rollup_builder *b, const struct sym_header *h,
+	uint32_t k, uint16_t *out, struct err *err)
 {
 	const struct sym_type *type = &h->types[k];
 	uint32_t i = 0;
@@ -89,7 +89,7 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 
 /* The list of a header that is in the partition. If a header has a type twice, db_sum reads the
  * first. */
-static enum err_code list_of(
+static enum err_code rollup_build_list_of(
 	struct rollup_builder *b, uint32_t header, uint32_t *out, struct err *err)
 {
 	uint32_t typeset = sym_header_typeset(b->p, header), i = 0;
@@ -109,7 +109,7 @@ static enum err_code list_of(
 	l = &b->lists[i];
 	*l = (struct builder_list){ .typeset = typeset, .l.columns_n = h->types_n };
 	for (uint32_t k = 0; k < h->types_n; k++) {
-		if ((rc = column_of(b, h, k, &l->l.column[k], err)))
+		if ((rc = rollup_build_column_of(b, h, k, &l->l.column[k], err)))
 			return rc;
 		for (uint32_t before = 0; before < k; before++)
 			if (l->l.column[before] == l->l.column[k]) {
@@ -121,7 +121,7 @@ static enum err_code list_of(
 	return ERR_OK;
 }
 
-static enum err_code add_header(
+static enum err_code rollup_build_add_header(
 	struct rollup_builder *b, uint32_t header, uint32_t *list, struct err *err)
 {
 	struct builder_list *l;
@@ -129,7 +129,7 @@ static enum err_code add_header(
 
 	if (!sym_exists(b->p, SYM_HEADER, header))
 		return err_set(err, ERR_CORRUPT, "rollup: header %" PRIu32 " is missing", header);
-	if ((rc = list_of(b, header, list, err)))
+	if ((rc = rollup_build_list_of(b, header, list, err)))
 		return rc;
 	if (bits_get(&b->headers, header))
 		return ERR_OK;
@@ -144,7 +144,7 @@ static enum err_code add_header(
 
 /* ---- rows ---- */
 
-static int64_t start_of(const struct rollup_row *row)
+static int64_t rollup_build_start_of(const struct rollup_row *row)
 {
 	int64_t start;
 
@@ -154,13 +154,13 @@ static int64_t start_of(const struct rollup_row *row)
 enum err_code rollup_builder_note(
 	struct rollup_builder *b, const struct rollup_row *row, uint32_t *list, struct err *err)
 {
-	enum err_code rc = add_header(b, row->header, list, err);
+	enum err_code rc = rollup_build_add_header(b, row->header, list, err);
 
 	if (!rc)
 		rollup_list_join(&b->lists[*list].l,
 			&(struct rollup_list){ .rows = 1,
 				.samples = row->n,
-				.start_ns = start_of(row),
+				.start_ns = rollup_build_start_of(row),
 				.end_ns = row->ts_ns,
 				.time_nanos = row->time_nanos,
 				.period = row->period > 0 ? row->period : 0, /* as db_sum */
@@ -170,7 +170,8 @@ enum err_code rollup_builder_note(
 	return rc;
 }
 
-static void join_sums(struct builder_column *c, const struct rollup_sums *from, int64_t end_ns)
+static void rollup_build_join_sums(
+	struct builder_column *c, const struct rollup_sums *from, int64_t end_ns)
 {
 	uint32_t column = c->sums.column;
 
@@ -192,7 +193,7 @@ void rollup_builder_total(
 	struct builder_column *c = &b->columns[column];
 	struct rollup_point point = { total, row->ts_ns };
 
-	join_sums(c,
+	rollup_build_join_sums(c,
 		&(struct rollup_sums){ .gauge = c->sums.gauge,
 			.total = (int128)total * (c->sums.gauge ? row->interval_ns : 1),
 			.min = point,
@@ -202,7 +203,7 @@ void rollup_builder_total(
 }
 
 /* Checks that ids are in range; if symbols were lost, looks up each one. */
-static bool symbols_are_there(
+static bool rollup_build_symbols_are_there(
 	const struct partition *p, const uint32_t *stacks, const uint32_t *sets, uint32_t n)
 {
 	uint32_t nodes = sym_nodes_n(p), sets_n = sym_label_sets_n(p);
@@ -220,7 +221,7 @@ static bool symbols_are_there(
 enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stacks,
 	const uint32_t *sets, uint32_t n, struct err *err)
 {
-	if (!symbols_are_there(b->p, stacks, sets, n))
+	if (!rollup_build_symbols_are_there(b->p, stacks, sets, n))
 		return err_set(err, ERR_CORRUPT,
 			"rollup: rows of job \"" STR_FMT "\" use symbols that are missing",
 			STR_ARG(b->p->name));
@@ -228,14 +229,15 @@ enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stac
 	return rollup_table_find(&b->table, stacks, sets, n, b->at) ? ERR_OK : err_nomem(err, "rollup");
 }
 
-static enum err_code too_large(struct err *err)
+static enum err_code rollup_build_too_large(struct err *err)
 {
 	return err_set(err, ERR_LIMIT, "sum exceeds 128 bits");
 }
 
 /* ---- pending cells ---- */
 
-static enum err_code settle_column(struct rollup_builder *b, uint32_t column, struct err *err)
+static enum err_code rollup_build_settle_column(
+	struct rollup_builder *b, uint32_t column, struct err *err)
 {
 	struct accum *a = b->columns[column].pending;
 	struct rollup_view *s = b->scratch;
@@ -262,7 +264,7 @@ static enum err_code settle_column(struct rollup_builder *b, uint32_t column, st
 	} while (n == CELLS_BATCH);
 	accum_close(a);
 	b->columns[column].pending = NULL;
-	return bad ? too_large(err) : ERR_OK;
+	return bad ? rollup_build_too_large(err) : ERR_OK;
 }
 
 enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err)
@@ -270,7 +272,7 @@ enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err)
 	enum err_code rc;
 
 	for (uint32_t c = 0; c < b->columns_n; c++)
-		if (b->columns[c].pending && (rc = settle_column(b, c, err)))
+		if (b->columns[c].pending && (rc = rollup_build_settle_column(b, c, err)))
 			return rc;
 	b->pending = b->pending_labels = false;
 	return ERR_OK;
@@ -279,7 +281,7 @@ enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err)
 /* ---- other rollups ---- */
 
 /* Joins the lists of a head; *map is the builder's column of each of its columns. */
-static enum err_code join_head(struct rollup_builder *b, const struct rollup_head *h,
+static enum err_code rollup_build_join_head(struct rollup_builder *b, const struct rollup_head *h,
 	uint16_t map[ROLLUP_COLUMNS_MAX], struct err *err)
 {
 	enum err_code rc;
@@ -291,7 +293,7 @@ static enum err_code join_head(struct rollup_builder *b, const struct rollup_hea
 		uint32_t first = UINT32_MAX;
 
 		for (uint32_t k = 0; k < from->headers_n; k++) {
-			if ((rc = add_header(b, from->headers[k], &list, err)))
+			if ((rc = rollup_build_add_header(b, from->headers[k], &list, err)))
 				return rc;
 			if (k && list != first)
 				return err_set(err, ERR_CORRUPT, "rollup: headers of several kinds");
@@ -313,11 +315,11 @@ static enum err_code join_head(struct rollup_builder *b, const struct rollup_hea
 		}
 	}
 	for (uint32_t i = 0; i < h->columns_n; i++)
-		join_sums(&b->columns[map[i]], &h->sums[i], h->columns[i].end_ns);
+		rollup_build_join_sums(&b->columns[map[i]], &h->sums[i], h->columns[i].end_ns);
 	return ERR_OK;
 }
 
-static enum err_code add_values(struct rollup_builder *b, struct rollup_view *v,
+static enum err_code rollup_build_add_values(struct rollup_builder *b, struct rollup_view *v,
 	struct cells_values *r, uint32_t column, uint32_t n, struct err *err)
 {
 	int128 *sums = b->table.columns[column];
@@ -328,7 +330,7 @@ static enum err_code add_values(struct rollup_builder *b, struct rollup_view *v,
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		bad |= __builtin_add_overflow(sums[b->at[i]], v->wide[i], &sums[b->at[i]]);
-	return bad ? too_large(err) : ERR_OK;
+	return bad ? rollup_build_too_large(err) : ERR_OK;
 }
 
 enum err_code rollup_builder_add(struct rollup_builder *b, struct rollup_view *v, struct err *err)
@@ -341,7 +343,8 @@ enum err_code rollup_builder_add(struct rollup_builder *b, struct rollup_view *v
 
 	if (!(values = malloc((n + 1) * sizeof(*values))))
 		return err_nomem(err, "rollup");
-	if ((rc = join_head(b, &v->head, map, err)) || (rc = cells_ids_open(&v->cells, &ids, err)))
+	if ((rc = rollup_build_join_head(b, &v->head, map, err)) ||
+		(rc = cells_ids_open(&v->cells, &ids, err)))
 		goto out;
 	for (uint32_t c = 0; c < n; c++)
 		if ((rc = cells_values_open(&v->cells, c, &values[c], err)))
@@ -351,7 +354,7 @@ enum err_code rollup_builder_add(struct rollup_builder *b, struct rollup_view *v
 			(rc = rollup_builder_find(b, v->stacks, v->cells.labels ? v->sets : NULL, got, err)))
 			goto out;
 		for (uint32_t c = 0; c < n; c++)
-			if ((rc = add_values(b, v, &values[c], map[c], got, err)))
+			if ((rc = rollup_build_add_values(b, v, &values[c], map[c], got, err)))
 				goto out;
 	}
 out:
@@ -361,14 +364,14 @@ out:
 
 /* ---- encoding ---- */
 
-static int list_cmp(const void *x, const void *y)
+static int rollup_build_list_cmp(const void *x, const void *y)
 {
 	const struct rollup_list *a = x, *b = y;
 
 	return (a->headers[0] > b->headers[0]) - (a->headers[0] < b->headers[0]);
 }
 
-static int header_cmp(const void *x, const void *y)
+static int rollup_build_header_cmp(const void *x, const void *y)
 {
 	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 
@@ -376,7 +379,7 @@ static int header_cmp(const void *x, const void *y)
 }
 
 /* The head; order[i] is the builder's column that comes i-th. */
-static enum err_code write_head(struct rollup_builder *b, enum rollup_record record,
+static enum err_code rollup_build_write_head(struct rollup_builder *b, enum rollup_record record,
 	struct buf *out, uint16_t order[ROLLUP_COLUMNS_MAX], struct err *err)
 {
 	struct rollup_list *lists = malloc((b->lists_n + 1) * sizeof(*lists));
@@ -392,9 +395,9 @@ static enum err_code write_head(struct rollup_builder *b, enum rollup_record rec
 	memset(place, 0xff, sizeof(place));
 	for (uint32_t i = 0; i < b->lists_n; i++) {
 		lists[i] = b->lists[i].l;
-		qsort(lists[i].headers, lists[i].headers_n, sizeof(uint32_t), header_cmp);
+		qsort(lists[i].headers, lists[i].headers_n, sizeof(uint32_t), rollup_build_header_cmp);
 	}
-	qsort(lists, b->lists_n, sizeof(*lists), list_cmp);
+	qsort(lists, b->lists_n, sizeof(*lists), rollup_build_list_cmp);
 	for (uint32_t i = 0; i < b->lists_n; i++)
 		for (uint32_t c = 0; c < lists[i].columns_n; c++) {
 			uint16_t at = lists[i].column[c];
@@ -428,7 +431,7 @@ enum err_code rollup_builder_write(struct rollup_builder *b, enum rollup_record 
 	enum err_code rc;
 
 	assert(t->columns_n == b->columns_n * each);
-	if ((rc = write_head(b, record, out, order, err)))
+	if ((rc = rollup_build_write_head(b, record, out, order, err)))
 		return rc;
 	if (!rollup_table_sort(t, &keys, &places, &n) ||
 		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {

@@ -23,7 +23,7 @@
 
 /* ---- varints ---- */
 
-static void put_varint128(unsigned char **at, uint128 v)
+static void rollup_cells_put_varint128(unsigned char **at, uint128 v)
 {
 	unsigned char *p = *at;
 
@@ -37,7 +37,7 @@ void buf_add_varint128(struct buf *b, uint128 v)
 {
 	unsigned char bytes[19], *at = bytes;
 
-	put_varint128(&at, v);
+	rollup_cells_put_varint128(&at, v);
 	buf_add(b, bytes, (size_t)(at - bytes));
 }
 
@@ -71,7 +71,7 @@ void cells_encoder_release(struct cells_encoder *e)
 	*e = (struct cells_encoder){ 0 };
 }
 
-static struct cells_part part_begin(const struct cells_encoder *e)
+static struct cells_part cells_encoder_part_begin(const struct cells_encoder *e)
 {
 	return (struct cells_part){ .at = e->raw.len, .factor = 1, .same = UINT32_MAX };
 }
@@ -87,7 +87,7 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 	e->n = n;
 	e->columns_n = 0;
 	e->failed = false;
-	e->stacks = part_begin(e);
+	e->stacks = cells_encoder_part_begin(e);
 	if (!buf_reserve(&e->raw, (size_t)n * 10))
 		return;
 	at = (unsigned char *)e->raw.ptr;
@@ -98,7 +98,7 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 	}
 	e->raw.len = e->stacks.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	e->labels = any != 0;
-	e->sets = part_begin(e);
+	e->sets = cells_encoder_part_begin(e);
 	for (uint32_t i = 0; e->labels && i < n; i++) {
 		if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32)
 			set = 0;
@@ -109,30 +109,31 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 	e->sets.len = e->raw.len - e->sets.at;
 }
 
-struct column_facts {
+struct rollup_cells_column_facts {
 	uint128 factor;
 	uint32_t zeros;
 	bool negative, same, wide;
 };
 
-static bool divides(uint128 factor, uint128 v)
+static bool rollup_cells_divides(uint128 factor, uint128 v)
 {
 	if (!(factor >> 64) && !(v >> 64))
 		return (uint64_t)v % (uint64_t)factor == 0;
 	return v % factor == 0;
 }
 
-static struct column_facts look(const int128 *v, uint32_t n, bool as_64)
+static struct rollup_cells_column_facts rollup_cells_look(const int128 *v, uint32_t n, bool as_64)
 {
-	struct column_facts f = { .same = true };
+	struct rollup_cells_column_facts f = { .same = true };
 
 	for (uint32_t i = 0; i < n; i++) {
 		f.zeros += v[i] == 0;
 		f.negative |= v[i] < 0;
 		f.same &= v[i] == v[0];
 		f.wide |= as_64 && v[i] != (int64_t)v[i];
-		if (v[i] && f.factor != 1 && (f.factor == 0 || !divides(f.factor, magnitude128(v[i]))))
-			f.factor = gcd128(magnitude128(v[i]), f.factor);
+		if (v[i] && f.factor != 1 &&
+			(f.factor == 0 || !rollup_cells_divides(f.factor, integer_magnitude128(v[i]))))
+			f.factor = integer_gcd128(integer_magnitude128(v[i]), f.factor);
 	}
 	if (f.factor > INT64_MAX) {
 		f.wide |= f.factor != (uint128)1 << 63; /* of INT64_MIN alone */
@@ -143,15 +144,15 @@ static struct column_facts look(const int128 *v, uint32_t n, bool as_64)
 	return f;
 }
 
-static inline uint64_t scaled(int128 v, uint64_t factor, bool negative)
+static inline uint64_t rollup_cells_scaled(int128 v, uint64_t factor, bool negative)
 {
 	int64_t q = v == (int64_t)v ? (int64_t)v / (int64_t)factor : (int64_t)(v / (int64_t)factor);
 
-	return negative ? zigzag(q) : (uint64_t)q;
+	return negative ? str_zigzag(q) : (uint64_t)q;
 }
 
-static enum cells_coding encode_wide(
-	struct cells_encoder *e, const int128 *v, const struct column_facts *f)
+static enum cells_coding cells_encoder_encode_wide(
+	struct cells_encoder *e, const int128 *v, const struct rollup_cells_column_facts *f)
 {
 	unsigned char *at;
 
@@ -159,17 +160,17 @@ static enum cells_coding encode_wide(
 		return CELLS_WIDE;
 	at = (unsigned char *)e->raw.ptr + e->raw.len;
 	for (uint32_t i = 0; i < e->n; i++) {
-		uint128 m = magnitude128(v[i]) / f->factor;
+		uint128 m = integer_magnitude128(v[i]) / f->factor;
 
 		/* -2^127 has no positive: twice its magnitude less one still fits. */
-		put_varint128(&at, v[i] < 0 ? (m << 1) - 1 : m << 1);
+		rollup_cells_put_varint128(&at, v[i] < 0 ? (m << 1) - 1 : m << 1);
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	return CELLS_WIDE;
 }
 
-static enum cells_coding encode_values(
-	struct cells_encoder *e, const int128 *v, const struct column_facts *f)
+static enum cells_coding cells_encoder_encode_values(
+	struct cells_encoder *e, const int128 *v, const struct rollup_cells_column_facts *f)
 {
 	bool sparse = f->zeros > e->n / 4;
 	size_t bitmap = sparse ? ((size_t)e->n + 7) / 8 : 0;
@@ -178,7 +179,7 @@ static enum cells_coding encode_values(
 	if (f->factor == 0)
 		return CELLS_ZERO;
 	if (f->wide)
-		return encode_wide(e, v, f);
+		return cells_encoder_encode_wide(e, v, f);
 	if (f->same && !f->negative)
 		return CELLS_SAME;
 	if (!buf_reserve(&e->raw, bitmap + (size_t)(e->n - (sparse ? f->zeros : 0)) * 10))
@@ -191,7 +192,7 @@ static enum cells_coding encode_values(
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		varints_put(&at, scaled(v[i], (uint64_t)f->factor, f->negative));
+		varints_put(&at, rollup_cells_scaled(v[i], (uint64_t)f->factor, f->negative));
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	if (sparse)
@@ -201,11 +202,11 @@ static enum cells_coding encode_values(
 
 void cells_column(struct cells_encoder *e, const int128 *values, bool as_64)
 {
-	struct column_facts f = look(values, e->n, as_64);
-	struct cells_part part = part_begin(e);
+	struct rollup_cells_column_facts f = rollup_cells_look(values, e->n, as_64);
+	struct cells_part part = cells_encoder_part_begin(e);
 
 	part.factor = f.factor;
-	part.coding = encode_values(e, values, &f);
+	part.coding = cells_encoder_encode_values(e, values, &f);
 	part.len = e->raw.len - part.at;
 	for (uint32_t c = 0; c < e->columns_n && part.len && part.same == UINT32_MAX; c++)
 		if (e->columns[c].len == part.len && e->columns[c].coding == part.coding &&
@@ -223,7 +224,7 @@ void cells_column(struct cells_encoder *e, const int128 *values, bool as_64)
 }
 
 /* Its head into heads, its bytes into frames. */
-static void add_frame(struct cells_encoder *e, const struct cells_part *p)
+static void cells_encoder_add_frame(struct cells_encoder *e, const struct cells_part *p)
 {
 	size_t most = ZSTD_compressBound(p->len), n = 0;
 
@@ -246,7 +247,7 @@ static void add_frame(struct cells_encoder *e, const struct cells_part *p)
 	}
 }
 
-static bool has_frame(enum cells_coding coding)
+static bool rollup_cells_has_frame(enum cells_coding coding)
 {
 	return coding != CELLS_ZERO && coding != CELLS_SAME;
 }
@@ -261,9 +262,9 @@ enum err_code cells_end(struct cells_encoder *e, struct buf *out, struct err *er
 	buf_add_varint(&e->heads, e->n);
 	if (e->n) {
 		buf_add_char(&e->heads, e->labels ? CELLS_LABELS : 0);
-		add_frame(e, &e->stacks);
+		cells_encoder_add_frame(e, &e->stacks);
 		if (e->labels)
-			add_frame(e, &e->sets);
+			cells_encoder_add_frame(e, &e->sets);
 	}
 	for (uint32_t c = 0; e->n && c < e->columns_n; c++) {
 		const struct cells_part *p = &e->columns[c];
@@ -274,8 +275,8 @@ enum err_code cells_end(struct cells_encoder *e, struct buf *out, struct err *er
 			buf_add_varint128(&e->heads, p->factor);
 		if (shared)
 			buf_add_varint(&e->heads, p->same);
-		else if (has_frame(p->coding))
-			add_frame(e, p);
+		else if (rollup_cells_has_frame(p->coding))
+			cells_encoder_add_frame(e, p);
 	}
 	buf_add_str(out, buf_str(&e->heads));
 	buf_add_str(out, buf_str(&e->frames));

@@ -130,11 +130,11 @@ MUST_CHECK enum err_code cells_values_next_wide(
 /* 128 bits in LEB128. */
 void buf_add_varint128(struct buf *b, uint128 v);
 uint128 cursor_varint128(struct cursor *c);
-static inline uint128 zigzag128(int128 v)
+static inline uint128 rollup_cells_zigzag128(int128 v)
 {
 	return ((uint128)v << 1) ^ (uint128)(v >> 127);
 }
-static inline int128 unzigzag128(uint128 v)
+static inline int128 rollup_cells_unzigzag128(uint128 v)
 {
 	return (int128)(v >> 1) ^ -(int128)(v & 1);
 }

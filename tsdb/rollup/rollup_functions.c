@@ -58,7 +58,8 @@ static void totals_release(struct totals *t)
 
 /* ---- names ---- */
 
-static bool add_frame(struct totals *t, const struct sym_location *l, const struct sym_line *line)
+static bool totals_add_frame(
+	struct totals *t, const struct sym_location *l, const struct sym_line *line)
 {
 	const struct partition *p = t->b->p;
 	uint32_t name = line ? sym_function(p, line->function)->name : 0, unnamed = name == 0, at;
@@ -79,7 +80,7 @@ static bool add_frame(struct totals *t, const struct sym_location *l, const stru
 }
 
 /* The place of a location; the first call for it names its frames. */
-static bool find_location(struct totals *t, uint32_t id, uint32_t *place)
+static bool totals_find_location(struct totals *t, uint32_t id, uint32_t *place)
 {
 	const struct sym_location *l = sym_location(t->b->p, id);
 	uint32_t n = t->locations.n;
@@ -92,23 +93,23 @@ static bool find_location(struct totals *t, uint32_t id, uint32_t *place)
 		return false;
 	t->at[*place] = (struct location_frames){ t->frames_n, l->lines_n ? l->lines_n : 1 };
 	if (!l->lines_n)
-		return add_frame(t, l, NULL);
+		return totals_add_frame(t, l, NULL);
 	for (uint32_t i = 0; i < l->lines_n; i++)
-		if (!add_frame(t, l, &l->lines[i]))
+		if (!totals_add_frame(t, l, &l->lines[i]))
 			return false;
 	return true;
 }
 
 /* ---- nodes ---- */
 
-static uint32_t place_of(const struct totals *t, uint32_t node)
+static uint32_t totals_place_of(const struct totals *t, uint32_t node)
 {
 	uint64_t below = t->met[node >> 6] & ((UINT64_C(1) << (node & 63)) - 1);
 
 	return t->before[node >> 6] + (uint32_t)__builtin_popcountll(below);
 }
 
-static enum err_code mark_nodes(struct totals *t, struct err *err)
+static enum err_code totals_mark_nodes(struct totals *t, struct err *err)
 {
 	const struct rollup_table *cells = &t->b->table;
 	uint32_t most = 0;
@@ -143,7 +144,7 @@ static enum err_code mark_nodes(struct totals *t, struct err *err)
 
 #define ROOT UINT32_MAX
 
-static enum err_code list_nodes(struct totals *t, struct err *err)
+static enum err_code totals_list_nodes(struct totals *t, struct err *err)
 {
 	size_t bytes = ((size_t)t->nodes_n + 1) * sizeof(uint32_t);
 	uint32_t n = 0;
@@ -162,14 +163,14 @@ static enum err_code list_nodes(struct totals *t, struct err *err)
 			if (node.location == SYM_NONE)
 				return err_set(err, ERR_CORRUPT, "rollup: a stack is missing");
 			t->node[n] = id;
-			t->parent[n] = node.parent ? place_of(t, node.parent) : ROOT;
-			if (!find_location(t, node.location, &t->location[n]))
+			t->parent[n] = node.parent ? totals_place_of(t, node.parent) : ROOT;
+			if (!totals_find_location(t, node.location, &t->location[n]))
 				return err_nomem(err, "rollup");
 		}
 	return ERR_OK;
 }
 
-static bool has(const uint32_t *names, uint32_t n, uint32_t name)
+static bool rollup_functions_has(const uint32_t *names, uint32_t n, uint32_t name)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (names[i] == name)
@@ -177,19 +178,19 @@ static bool has(const uint32_t *names, uint32_t n, uint32_t name)
 	return false;
 }
 
-static bool above(const struct totals *t, uint32_t place, uint32_t name)
+static bool totals_above(const struct totals *t, uint32_t place, uint32_t name)
 {
 	while ((place = t->parent[place]) != ROOT) {
 		const struct location_frames *f = &t->at[t->location[place]];
 
-		if (has(t->frames + f->first, f->n, name))
+		if (rollup_functions_has(t->frames + f->first, f->n, name))
 			return true;
 	}
 	return false;
 }
 
 /* After all nodes are listed: only then it is known which names several functions have. */
-static enum err_code find_adds(struct totals *t, struct err *err)
+static enum err_code totals_find_adds(struct totals *t, struct err *err)
 {
 	for (uint32_t i = 0; i < t->nodes_n; i++) {
 		const struct location_frames *f = &t->at[t->location[i]];
@@ -200,10 +201,10 @@ static enum err_code find_adds(struct totals *t, struct err *err)
 		for (uint32_t k = 0; k < f->n; k++) {
 			uint32_t function = t->function[names[k]];
 
-			if (has(names, k, names[k]))
+			if (rollup_functions_has(names, k, names[k]))
 				continue;
 			if ((recursive || function == FUNCTION_MANY || function == FUNCTION_NONE) &&
-				above(t, i, names[k]))
+				totals_above(t, i, names[k]))
 				continue;
 			if (!array_room(&t->adds, t->adds_n, 1, &t->adds_cap))
 				return err_nomem(err, "rollup");
@@ -216,7 +217,7 @@ static enum err_code find_adds(struct totals *t, struct err *err)
 
 /* ---- sums ---- */
 
-static enum err_code sum_column(
+static enum err_code totals_sum_column(
 	struct totals *t, const int128 *cells, int128 *flat, int128 *cum, struct err *err)
 {
 	const struct rollup_table *from = &t->b->table;
@@ -230,7 +231,7 @@ static enum err_code sum_column(
 
 		if (stack == 0 || !cells[i]) /* an empty stack belongs to no function */
 			continue;
-		place = place_of(t, stack);
+		place = totals_place_of(t, stack);
 		name = t->frames[t->at[t->location[place]].first];
 		bad |= __builtin_add_overflow(flat[name], cells[i], &flat[name]);
 		bad |= __builtin_add_overflow(sums[place], cells[i], &sums[place]);
@@ -248,7 +249,7 @@ static enum err_code sum_column(
 /* ---- exactness ---- */
 
 /* As Go's filepath.Base, which reports show. */
-static struct str path_base(struct str path)
+static struct str rollup_functions_path_base(struct str path)
 {
 	size_t start;
 
@@ -259,24 +260,25 @@ static struct str path_base(struct str path)
 	return start == path.len ? STR("/") : (struct str){ path.ptr + start, path.len - start };
 }
 
-static int base_cmp(const void *x, const void *y)
+static int rollup_functions_base_cmp(const void *x, const void *y)
 {
 	return str_cmp(*(const struct str *)x, *(const struct str *)y);
 }
 
 /* True if a function's name looks like the text that is shown for frames without a name. */
-static bool looks_unnamed(struct str name, const struct str *bases, size_t n, bool unknown)
+static bool rollup_functions_looks_unnamed(
+	struct str name, const struct str *bases, size_t n, bool unknown)
 {
 	if (unknown && str_is(name, "<unknown>"))
 		return true;
 	if (name.len < 2 || name.ptr[0] != '[' || name.ptr[name.len - 1] != ']')
 		return false;
 	name = (struct str){ name.ptr + 1, name.len - 2 };
-	return n && bsearch(&name, bases, n, sizeof(*bases), base_cmp);
+	return n && bsearch(&name, bases, n, sizeof(*bases), rollup_functions_base_cmp);
 }
 
 /* *out: no two names are shown as the same text. */
-static enum err_code are_distinct(const struct totals *t, bool *out, struct err *err)
+static enum err_code totals_are_distinct(const struct totals *t, bool *out, struct err *err)
 {
 	struct str *bases = malloc(((size_t)t->names.n + 1) * sizeof(*bases));
 	bool unknown = false;
@@ -290,23 +292,23 @@ static enum err_code are_distinct(const struct totals *t, bool *out, struct err 
 		if (!(uint32_t)t->names.keys[i])
 			continue;
 		if (name)
-			bases[n++] = path_base(sym_string(t->b->p, name));
+			bases[n++] = rollup_functions_path_base(sym_string(t->b->p, name));
 		else
 			unknown = true;
 	}
 	*out = true;
-	qsort(bases, n, sizeof(*bases), base_cmp);
+	qsort(bases, n, sizeof(*bases), rollup_functions_base_cmp);
 	for (size_t i = 1; i < n; i++)
 		*out &= !str_eq(bases[i], bases[i - 1]);
 	for (uint32_t i = 0; i < t->names.n && *out; i++)
 		if (!(uint32_t)t->names.keys[i])
-			*out = !looks_unnamed(
+			*out = !rollup_functions_looks_unnamed(
 				sym_string(t->b->p, (uint32_t)(t->names.keys[i] >> 32)), bases, n, unknown);
 	free(bases);
 	return ERR_OK;
 }
 
-static bool drops_frames(const struct rollup_builder *b)
+static bool rollup_functions_drops_frames(const struct rollup_builder *b)
 {
 	for (uint32_t i = 0; i < b->lists_n; i++)
 		for (uint32_t k = 0; k < b->lists[i].l.headers_n; k++)
@@ -320,7 +322,7 @@ static bool drops_frames(const struct rollup_builder *b)
  * for amounts only, as levels are rounded by stack. Without negative cells the sum is that of the
  * magnitudes, which percentages refer to.
  */
-static bool has_amounts(const struct rollup_builder *b)
+static bool rollup_functions_has_amounts(const struct rollup_builder *b)
 {
 	bool any = false;
 
@@ -344,12 +346,13 @@ enum err_code rollup_builder_encode_functions(
 	enum err_code rc;
 
 	*any = false;
-	if ((rc = rollup_builder_settle(b, err)) || drops_frames(b) || !has_amounts(b))
+	if ((rc = rollup_builder_settle(b, err)) || rollup_functions_drops_frames(b) ||
+		!rollup_functions_has_amounts(b))
 		return rc;
-	if ((rc = mark_nodes(&t, err)) || (rc = list_nodes(&t, err)) ||
-		(rc = are_distinct(&t, any, err)) || !*any)
+	if ((rc = totals_mark_nodes(&t, err)) || (rc = totals_list_nodes(&t, err)) ||
+		(rc = totals_are_distinct(&t, any, err)) || !*any)
 		goto out;
-	if ((rc = find_adds(&t, err)))
+	if ((rc = totals_find_adds(&t, err)))
 		goto out;
 	for (uint32_t c = 0; c < b->columns_n * 2; c++)
 		if (!rollup_table_column(&t.names)) {
@@ -358,7 +361,7 @@ enum err_code rollup_builder_encode_functions(
 		}
 	for (uint32_t c = 0; c < b->columns_n && !rc; c++)
 		if (!b->columns[c].sums.gauge)
-			rc = sum_column(
+			rc = totals_sum_column(
 				&t, b->table.columns[c], t.names.columns[c * 2u], t.names.columns[c * 2u + 1], err);
 	if (!rc)
 		rc = rollup_builder_write(b, ROLLUP_RECORD_FUNCTIONS, &t.names, out, err);

@@ -20,7 +20,7 @@ const int64_t rollup_step_ns[ROLLUP_LEVELS] = { INT64_C(3600) * 1000000000,
 
 /* ---- joining ---- */
 
-static bool list_has(const struct rollup_list *l, uint32_t column)
+static bool rollup_head_list_has(const struct rollup_list *l, uint32_t column)
 {
 	for (uint32_t c = 0; c < l->columns_n; c++)
 		if (l->column[c] == column)
@@ -29,12 +29,12 @@ static bool list_has(const struct rollup_list *l, uint32_t column)
 }
 
 /* Wraps, because damaged input may be any number. */
-static int128 sum128(int128 a, int128 b)
+static int128 rollup_head_sum128(int128 a, int128 b)
 {
 	return (int128)((uint128)a + (uint128)b);
 }
 
-static int128 difference128(int128 a, int128 b)
+static int128 rollup_head_difference128(int128 a, int128 b)
 {
 	return (int128)((uint128)a - (uint128)b);
 }
@@ -49,9 +49,9 @@ void rollup_list_join(struct rollup_list *into, const struct rollup_list *from)
 		into->time_nanos = from->time_nanos;
 	if (from->period > into->period)
 		into->period = from->period;
-	into->duration = sum128(into->duration, from->duration);
-	into->elapsed = sum128(into->elapsed, from->elapsed);
-	into->profiled = sum128(into->profiled, from->profiled);
+	into->duration = rollup_head_sum128(into->duration, from->duration);
+	into->elapsed = rollup_head_sum128(into->elapsed, from->elapsed);
+	into->profiled = rollup_head_sum128(into->profiled, from->profiled);
 	if (__builtin_add_overflow(into->rows, from->rows, &into->rows))
 		into->rows = UINT64_MAX;
 	into->samples += from->samples;
@@ -76,17 +76,17 @@ void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, 
 /* ---- encoding ---- */
 
 /* Wraps, and wraps back when it is added again: input may be any number. */
-static uint64_t minus(int64_t a, int64_t b)
+static uint64_t rollup_head_minus(int64_t a, int64_t b)
 {
 	return (uint64_t)a - (uint64_t)b;
 }
 
-static int64_t plus(int64_t a, uint64_t b)
+static int64_t rollup_head_plus(int64_t a, uint64_t b)
 {
 	return (int64_t)((uint64_t)a + b);
 }
 
-static void encode_list(struct buf *out, const struct rollup_list *l)
+static void rollup_head_encode_list(struct buf *out, const struct rollup_list *l)
 {
 	uint32_t before = 0;
 
@@ -100,23 +100,27 @@ static void encode_list(struct buf *out, const struct rollup_list *l)
 		buf_add_varint(out, (uint16_t)(l->column[c] + 1u)); /* none: 0 */
 	buf_add_varint(out, l->rows);
 	buf_add_varint(out, l->samples);
-	buf_add_varint(out, zigzag(l->start_ns));
-	buf_add_varint(out, minus(l->end_ns, l->start_ns));
+	buf_add_varint(out, str_zigzag(l->start_ns));
+	buf_add_varint(out, rollup_head_minus(l->end_ns, l->start_ns));
 	buf_add_char(out, l->time_nanos != 0);
 	if (l->time_nanos)
-		buf_add_varint(out, zigzag((int64_t)minus(l->time_nanos, l->start_ns)));
-	buf_add_varint(out, zigzag(l->period));
-	buf_add_varint128(out, zigzag128(l->duration));
-	buf_add_varint128(out, zigzag128(difference128(l->elapsed, minus(l->end_ns, l->start_ns))));
-	buf_add_varint128(out, zigzag128(difference128(l->elapsed, l->profiled)));
+		buf_add_varint(out, str_zigzag((int64_t)rollup_head_minus(l->time_nanos, l->start_ns)));
+	buf_add_varint(out, str_zigzag(l->period));
+	buf_add_varint128(out, rollup_cells_zigzag128(l->duration));
+	buf_add_varint128(out,
+		rollup_cells_zigzag128(
+			rollup_head_difference128(l->elapsed, rollup_head_minus(l->end_ns, l->start_ns))));
+	buf_add_varint128(
+		out, rollup_cells_zigzag128(rollup_head_difference128(l->elapsed, l->profiled)));
 }
 
-static int64_t end_of(const struct rollup_list *lists, uint32_t lists_n, uint32_t column)
+static int64_t rollup_head_end_of(
+	const struct rollup_list *lists, uint32_t lists_n, uint32_t column)
 {
 	int64_t end = INT64_MIN;
 
 	for (uint32_t i = 0; i < lists_n; i++)
-		if (list_has(&lists[i], column) && lists[i].end_ns > end)
+		if (rollup_head_list_has(&lists[i], column) && lists[i].end_ns > end)
 			end = lists[i].end_ns;
 	return end;
 }
@@ -129,43 +133,43 @@ void rollup_head_encode(struct buf *out, enum rollup_record record, const struct
 	buf_add_varint(out, lists_n);
 	buf_add_varint(out, columns_n);
 	for (uint32_t i = 0; i < lists_n; i++)
-		encode_list(out, &lists[i]);
+		rollup_head_encode_list(out, &lists[i]);
 	for (uint32_t i = 0; i < columns_n; i++) {
 		const struct rollup_sums *s = &sums[i];
-		int64_t end = end_of(lists, lists_n, i);
+		int64_t end = rollup_head_end_of(lists, lists_n, i);
 
 		buf_add_varint(out, s->column);
 		buf_add_char(out, s->gauge);
-		buf_add_varint128(out, zigzag128(s->total));
-		buf_add_varint(out, zigzag(s->min.total));
-		buf_add_varint(out, minus(end, s->min.ts_ns));
-		buf_add_varint(out, zigzag(s->max.total));
-		buf_add_varint(out, minus(end, s->max.ts_ns));
-		buf_add_varint(out, zigzag(s->last));
+		buf_add_varint128(out, rollup_cells_zigzag128(s->total));
+		buf_add_varint(out, str_zigzag(s->min.total));
+		buf_add_varint(out, rollup_head_minus(end, s->min.ts_ns));
+		buf_add_varint(out, str_zigzag(s->max.total));
+		buf_add_varint(out, rollup_head_minus(end, s->max.ts_ns));
+		buf_add_varint(out, str_zigzag(s->last));
 	}
 }
 
 /* ---- parsing ---- */
 
-static enum err_code corrupt(struct err *err, const char *what)
+static enum err_code rollup_head_corrupt(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "rollup: %s", what);
 }
 
-static unsigned take_byte(struct cursor *in)
+static unsigned rollup_head_take_byte(struct cursor *in)
 {
 	struct str s = cursor_bytes(in, 1);
 
 	return s.len ? (unsigned char)s.ptr[0] : 0;
 }
 
-static enum err_code parse_list(
+static enum err_code rollup_head_parse_list(
 	struct rollup_head *h, struct rollup_list *l, struct cursor *in, struct err *err)
 {
 	uint64_t n = cursor_varint(in), id = 0, gap;
 
 	if (n == 0 || n > cursor_left(in)) /* a byte each at least */
-		return corrupt(err, "bad headers");
+		return rollup_head_corrupt(err, "bad headers");
 	if (!(l->headers = arena_alloc_raw(&h->arena, n, sizeof(*l->headers))))
 		return err_nomem(err, "rollup");
 	l->headers_n = (uint32_t)n;
@@ -173,34 +177,36 @@ static enum err_code parse_list(
 		gap = cursor_u32(in);
 		id += gap;
 		if (id > UINT32_MAX || (i && gap == 0))
-			return corrupt(err, "bad headers");
+			return rollup_head_corrupt(err, "bad headers");
 		l->headers[i] = (uint32_t)id;
 	}
 	n = cursor_varint(in);
 	if (n > ROW_COLUMNS_MAX)
-		return corrupt(err, "too many columns");
+		return rollup_head_corrupt(err, "too many columns");
 	l->columns_n = (uint32_t)n;
 	for (uint32_t c = 0; c < n; c++) {
 		uint64_t column = cursor_varint(in);
 
 		if (column > h->columns_n)
-			return corrupt(err, "bad column");
+			return rollup_head_corrupt(err, "bad column");
 		l->column[c] = column ? (uint16_t)(column - 1) : ROLLUP_COLUMN_NONE;
 	}
 	l->rows = cursor_varint(in);
 	l->samples = cursor_varint(in);
-	l->start_ns = unzigzag(cursor_varint(in));
-	l->end_ns = plus(l->start_ns, cursor_varint(in));
-	if (take_byte(in))
-		l->time_nanos = plus(l->start_ns, (uint64_t)unzigzag(cursor_varint(in)));
-	l->period = unzigzag(cursor_varint(in));
-	l->duration = unzigzag128(cursor_varint128(in));
-	l->elapsed = sum128(unzigzag128(cursor_varint128(in)), (int128)minus(l->end_ns, l->start_ns));
-	l->profiled = difference128(l->elapsed, unzigzag128(cursor_varint128(in)));
-	return in->bad || !l->rows ? corrupt(err, "bad rows") : ERR_OK;
+	l->start_ns = str_unzigzag(cursor_varint(in));
+	l->end_ns = rollup_head_plus(l->start_ns, cursor_varint(in));
+	if (rollup_head_take_byte(in))
+		l->time_nanos = rollup_head_plus(l->start_ns, (uint64_t)str_unzigzag(cursor_varint(in)));
+	l->period = str_unzigzag(cursor_varint(in));
+	l->duration = rollup_cells_unzigzag128(cursor_varint128(in));
+	l->elapsed = rollup_head_sum128(rollup_cells_unzigzag128(cursor_varint128(in)),
+		(int128)rollup_head_minus(l->end_ns, l->start_ns));
+	l->profiled = rollup_head_difference128(
+		l->elapsed, rollup_cells_unzigzag128(cursor_varint128(in)));
+	return in->bad || !l->rows ? rollup_head_corrupt(err, "bad rows") : ERR_OK;
 }
 
-static int header_cmp(const void *x, const void *y)
+static int rollup_head_header_cmp(const void *x, const void *y)
 {
 	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 
@@ -208,13 +214,14 @@ static int header_cmp(const void *x, const void *y)
 }
 
 /* The headers of its lists: those of the list if there is only one, else all of them, joined. */
-static bool fill_headers(struct rollup_head *h, uint32_t i, struct rollup_column *column)
+static bool rollup_head_fill_headers(
+	struct rollup_head *h, uint32_t i, struct rollup_column *column)
 {
 	uint32_t lists = 0, *v;
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < h->lists_n; k++)
-		if (list_has(&h->lists[k], i)) {
+		if (rollup_head_list_has(&h->lists[k], i)) {
 			lists++;
 			n += h->lists[k].headers_n;
 			column->headers = h->lists[k].headers;
@@ -226,15 +233,15 @@ static bool fill_headers(struct rollup_head *h, uint32_t i, struct rollup_column
 		return false;
 	column->headers = v;
 	for (uint32_t k = 0; k < h->lists_n; k++)
-		if (list_has(&h->lists[k], i)) {
+		if (rollup_head_list_has(&h->lists[k], i)) {
 			memcpy(v, h->lists[k].headers, h->lists[k].headers_n * sizeof(*v));
 			v += h->lists[k].headers_n;
 		}
-	qsort(v - n, n, sizeof(*v), header_cmp);
+	qsort(v - n, n, sizeof(*v), rollup_head_header_cmp);
 	return true;
 }
 
-static int64_t saturated(int128 v)
+static int64_t rollup_head_saturated(int128 v)
 {
 	if (v != (int64_t)v)
 		return v < 0 ? INT64_MIN : INT64_MAX;
@@ -242,7 +249,7 @@ static int64_t saturated(int128 v)
 }
 
 /* Fills a column from the lists that have it, once its sums are read. */
-static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *err)
+static enum err_code rollup_head_fill_column(struct rollup_head *h, uint32_t i, struct err *err)
 {
 	const struct rollup_sums *s = &h->sums[i];
 	struct rollup_column *column = &h->columns[i];
@@ -251,12 +258,12 @@ static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *
 	for (uint32_t k = 0; k < h->lists_n; k++) {
 		const struct rollup_list *l = &h->lists[k];
 
-		if (list_has(l, i))
+		if (rollup_head_list_has(l, i))
 			rollup_list_join(&joined, l);
 	}
 	if (!joined.rows)
-		return corrupt(err, "a column of nothing");
-	if (!fill_headers(h, i, column))
+		return rollup_head_corrupt(err, "a column of nothing");
+	if (!rollup_head_fill_headers(h, i, column))
 		return err_nomem(err, "rollup");
 	column->header = column->headers[0];
 	column->column = s->column;
@@ -266,15 +273,15 @@ static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *
 	column->start_ns = joined.start_ns;
 	column->end_ns = joined.end_ns;
 	column->time_nanos = joined.time_nanos;
-	column->duration_ns = saturated(joined.duration);
+	column->duration_ns = rollup_head_saturated(joined.duration);
 	column->elapsed_ns = joined.elapsed;
 	column->profiled_ns = joined.profiled;
 	column->period = joined.period;
 	column->total = s->total;
 	column->min = (struct rollup_point){ s->min.total,
-		plus(joined.end_ns, -(uint64_t)s->min.ts_ns) };
+		rollup_head_plus(joined.end_ns, -(uint64_t)s->min.ts_ns) };
 	column->max = (struct rollup_point){ s->max.total,
-		plus(joined.end_ns, -(uint64_t)s->max.ts_ns) };
+		rollup_head_plus(joined.end_ns, -(uint64_t)s->max.ts_ns) };
 	column->last = (struct rollup_point){ s->last, joined.end_ns };
 	h->sums[i].min = column->min;
 	h->sums[i].max = column->max;
@@ -289,15 +296,15 @@ enum err_code rollup_head_parse(
 
 	arena_reset(&h->arena);
 	h->lists_n = h->columns_n = 0;
-	if (take_byte(in) != ROLLUP_VERSION)
-		return corrupt(err, "unknown version");
-	if (take_byte(in) != record)
-		return corrupt(err, "not what was looked for");
+	if (rollup_head_take_byte(in) != ROLLUP_VERSION)
+		return rollup_head_corrupt(err, "unknown version");
+	if (rollup_head_take_byte(in) != record)
+		return rollup_head_corrupt(err, "not what was looked for");
 	lists = cursor_varint(in);
 	columns = cursor_varint(in);
 	if (in->bad || lists > cursor_left(in) / 10 || columns > ROLLUP_COLUMNS_MAX ||
 		columns > cursor_left(in) / 8)
-		return corrupt(err, "bad number of columns");
+		return rollup_head_corrupt(err, "bad number of columns");
 	h->lists = arena_array(&h->arena, struct rollup_list, lists);
 	h->sums = arena_array(&h->arena, struct rollup_sums, columns);
 	h->columns = arena_array(&h->arena, struct rollup_column, columns);
@@ -305,22 +312,22 @@ enum err_code rollup_head_parse(
 		return err_nomem(err, "rollup");
 	h->columns_n = (uint32_t)columns;
 	for (; h->lists_n < lists; h->lists_n++)
-		if ((rc = parse_list(h, &h->lists[h->lists_n], in, err)))
+		if ((rc = rollup_head_parse_list(h, &h->lists[h->lists_n], in, err)))
 			return rc;
 	for (uint32_t i = 0; i < columns; i++) {
 		struct rollup_sums *s = &h->sums[i];
 
 		s->column = cursor_u32(in);
-		s->gauge = take_byte(in) != 0;
-		s->total = unzigzag128(cursor_varint128(in));
-		s->min.total = unzigzag(cursor_varint(in));
-		s->min.ts_ns = (int64_t)cursor_varint(in); /* before the end; see fill_column */
-		s->max.total = unzigzag(cursor_varint(in));
+		s->gauge = rollup_head_take_byte(in) != 0;
+		s->total = rollup_cells_unzigzag128(cursor_varint128(in));
+		s->min.total = str_unzigzag(cursor_varint(in));
+		s->min.ts_ns = (int64_t)cursor_varint(in); /* before the end; see rollup_head_fill_column */
+		s->max.total = str_unzigzag(cursor_varint(in));
 		s->max.ts_ns = (int64_t)cursor_varint(in);
-		s->last = unzigzag(cursor_varint(in));
+		s->last = str_unzigzag(cursor_varint(in));
 		if (in->bad || s->column >= ROW_COLUMNS_MAX)
-			return corrupt(err, "bad column");
-		if ((rc = fill_column(h, i, err)))
+			return rollup_head_corrupt(err, "bad column");
+		if ((rc = rollup_head_fill_column(h, i, err)))
 			return rc;
 	}
 	return ERR_OK;

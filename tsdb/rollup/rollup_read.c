@@ -8,7 +8,7 @@
 
 /* Reads the cells that rollup_cells.c writes: parsing, and readers of batches. */
 
-static enum err_code corrupt(struct err *err, const char *what)
+static enum err_code rollup_read_corrupt(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "rollup: %s", what);
 }
@@ -23,7 +23,7 @@ void cells_view_release(struct cells_view *v)
 	*v = (struct cells_view){ 0 };
 }
 
-static bool reserve(struct cells_view *v, uint32_t columns_n)
+static bool rollup_read_reserve(struct cells_view *v, uint32_t columns_n)
 {
 	uint32_t cap = columns_n + 2;
 	struct cells_frame *frames;
@@ -104,8 +104,8 @@ enum err_code cells_parse(
 	struct str flags;
 
 	if (in->bad || n > CELLS_MAX)
-		return corrupt(err, "bad number of cells");
-	if (!reserve(v, columns_n))
+		return rollup_read_corrupt(err, "bad number of cells");
+	if (!rollup_read_reserve(v, columns_n))
 		return err_nomem(err, "rollup");
 	v->n = (uint32_t)n;
 	v->columns_n = columns_n;
@@ -117,27 +117,27 @@ enum err_code cells_parse(
 	if (n) {
 		flags = cursor_bytes(in, 1);
 		if (!flags.len || (unsigned char)flags.ptr[0] > CELLS_LABELS)
-			return corrupt(err, "unknown flags");
+			return rollup_read_corrupt(err, "unknown flags");
 		v->labels = flags.ptr[0] & CELLS_LABELS;
 		if (!read_frame_head(in, &v->frames[0], n, n * 5) ||
 			(v->labels && !read_frame_head(in, &v->frames[1], n, n * 5)))
-			return corrupt(err, "bad keys");
+			return rollup_read_corrupt(err, "bad keys");
 		for (uint32_t c = 0; c < columns_n; c++)
 			if (!read_values_head(v, c, in))
-				return corrupt(err, "bad column");
+				return rollup_read_corrupt(err, "bad column");
 	}
 	for (uint32_t i = 0; i < columns_n + 2; i++) {
 		size_t len = v->frames[i].stored.len;
 
 		if (len > cursor_left(in))
-			return corrupt(err, "cut short");
+			return rollup_read_corrupt(err, "cut short");
 		v->frames[i].stored = cursor_bytes(in, len);
 	}
-	return cursor_left(in) || in->bad ? corrupt(err, "bytes left over") : ERR_OK;
+	return cursor_left(in) || in->bad ? rollup_read_corrupt(err, "bytes left over") : ERR_OK;
 }
 
 /* A frame's bytes, decompressed once. */
-static enum err_code open_frame(
+static enum err_code rollup_read_open_frame(
 	struct cells_view *v, struct cells_frame *f, struct cursor *out, struct err *err)
 {
 	size_t n;
@@ -156,7 +156,7 @@ static enum err_code open_frame(
 		}
 		n = ZSTD_decompressDCtx(v->zstd, f->raw.ptr, f->raw_len, f->stored.ptr, f->stored.len);
 		if (ZSTD_isError(n) || n != f->raw_len)
-			return corrupt(err, "bad frame");
+			return rollup_read_corrupt(err, "bad frame");
 		f->raw.len = n;
 		f->ready = true;
 	}
@@ -173,12 +173,12 @@ enum err_code cells_ids_open(struct cells_view *v, struct cells_ids *out, struct
 	*out = (struct cells_ids){ .left = v->n, .labels = v->labels };
 	if (!v->n)
 		return ERR_OK;
-	if ((rc = open_frame(v, &v->frames[0], &out->stacks, err)))
+	if ((rc = rollup_read_open_frame(v, &v->frames[0], &out->stacks, err)))
 		return rc;
-	return v->labels ? open_frame(v, &v->frames[1], &out->sets, err) : ERR_OK;
+	return v->labels ? rollup_read_open_frame(v, &v->frames[1], &out->sets, err) : ERR_OK;
 }
 
-static bool take_sets(
+static bool rollup_read_take_sets(
 	struct cells_ids *r, const uint32_t *stacks, uint32_t before, uint32_t *sets, uint32_t n)
 {
 	uint64_t any = 0, set = r->begun ? r->set : 0, gap, w;
@@ -212,13 +212,13 @@ enum err_code cells_ids_next(
 
 	*n = r->left < CELLS_BATCH ? r->left : CELLS_BATCH;
 	if (!varints_sums(&r->stacks, *n, stacks, &r->stack))
-		return corrupt(err, "bad stacks");
-	if (r->labels && sets && !take_sets(r, stacks, before, sets, *n))
-		return corrupt(err, "bad label sets");
+		return rollup_read_corrupt(err, "bad stacks");
+	if (r->labels && sets && !rollup_read_take_sets(r, stacks, before, sets, *n))
+		return rollup_read_corrupt(err, "bad label sets");
 	r->begun |= *n != 0;
 	r->left -= *n;
 	if (r->left == 0 && (cursor_left(&r->stacks) || (r->labels && sets && cursor_left(&r->sets))))
-		return corrupt(err, "bytes left over");
+		return rollup_read_corrupt(err, "bytes left over");
 	return ERR_OK;
 }
 
@@ -235,14 +235,15 @@ enum err_code cells_values_open(
 	*out = (struct cells_values){ .coding = h->coding, .factor = h->factor, .left = v->n };
 	if (h->coding == CELLS_ZERO || h->coding == CELLS_SAME)
 		return ERR_OK;
-	if ((rc = open_frame(v, &v->frames[h->frame], &out->in, err)))
+	if ((rc = rollup_read_open_frame(v, &v->frames[h->frame], &out->in, err)))
 		return rc;
 	if (h->coding == CELLS_SPARSE || h->coding == CELLS_SPARSE_SIGNED)
 		out->bitmap = (const unsigned char *)cursor_bytes(&out->in, bitmap).ptr;
 	return ERR_OK;
 }
 
-static bool take_sparse(struct cells_values *r, uint32_t n, uint64_t factor, int64_t *values)
+static bool rollup_read_take_sparse(
+	struct cells_values *r, uint32_t n, uint64_t factor, int64_t *values)
 {
 	bool negative = r->coding == CELLS_SPARSE_SIGNED;
 	int64_t some[64];
@@ -264,7 +265,7 @@ static bool take_sparse(struct cells_values *r, uint32_t n, uint64_t factor, int
 	return true;
 }
 
-static bool take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64_t *out)
+static bool rollup_read_take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64_t *out)
 {
 	switch (r->coding) {
 	case CELLS_ZERO:
@@ -277,7 +278,7 @@ static bool take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64
 		return varints_values(&r->in, n, factor, r->coding == CELLS_SIGNED, out);
 	case CELLS_SPARSE:
 	case CELLS_SPARSE_SIGNED:
-		return take_sparse(r, n, factor, out);
+		return rollup_read_take_sparse(r, n, factor, out);
 	case CELLS_WIDE:
 	case CELLS_CODINGS:
 		break;
@@ -285,17 +286,18 @@ static bool take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64
 	return false;
 }
 
-static enum err_code done(struct cells_values *r, uint32_t n, bool ok, struct err *err)
+static enum err_code rollup_read_done(struct cells_values *r, uint32_t n, bool ok, struct err *err)
 {
 	r->left -= n;
-	return ok && (r->left || !cursor_left(&r->in)) ? ERR_OK : corrupt(err, "bad values");
+	return ok && (r->left || !cursor_left(&r->in)) ? ERR_OK :
+													 rollup_read_corrupt(err, "bad values");
 }
 
 enum err_code cells_values_next(
 	struct cells_values *r, uint32_t n, uint64_t times, int64_t *out, struct err *err)
 {
 	assert(n <= CELLS_BATCH && r->coding != CELLS_WIDE);
-	return done(r, n, take_next(r, n, times, out), err);
+	return rollup_read_done(r, n, rollup_read_take_next(r, n, times, out), err);
 }
 
 enum err_code cells_values_next_wide(
@@ -312,9 +314,9 @@ enum err_code cells_values_next_wide(
 			out[i] = (int128)(v & 1 ? -(m * r->factor) : m * r->factor);
 		}
 		ok = !r->in.bad;
-	} else if ((ok = take_next(r, n, 1, some))) {
+	} else if ((ok = rollup_read_take_next(r, n, 1, some))) {
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = (int128)((uint128)(int128)some[i] * r->factor);
 	}
-	return done(r, n, ok, err);
+	return rollup_read_done(r, n, ok, err);
 }

@@ -46,7 +46,7 @@ bool rollup_table_column(struct rollup_table *t)
 	return true;
 }
 
-static bool grow(struct rollup_table *t)
+static bool rollup_table_grow(struct rollup_table *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : TABLE_FIRST;
 	size_t slots_n = (size_t)cap * 2, at;
@@ -67,7 +67,7 @@ static bool grow(struct rollup_table *t)
 	if (!(slots = calloc(slots_n, sizeof(*slots))))
 		return false;
 	for (uint32_t i = 0; i < t->n; i++) {
-		for (at = hash_u64(keys[i]) & (slots_n - 1); slots[at];)
+		for (at = map_hash_u64(keys[i]) & (slots_n - 1); slots[at];)
 			at = (at + 1) & (slots_n - 1);
 		slots[at] = i + 1;
 	}
@@ -85,9 +85,9 @@ bool rollup_table_find(
 		uint64_t key = (uint64_t)stacks[i] << 32 | (sets ? sets[i] : 0);
 		size_t slot;
 
-		if (t->n == t->cap && !grow(t))
+		if (t->n == t->cap && !rollup_table_grow(t))
 			return false;
-		slot = hash_u64(key) & (t->slots_n - 1);
+		slot = map_hash_u64(key) & (t->slots_n - 1);
 		while (t->slots[slot] && t->keys[t->slots[slot] - 1] != key)
 			slot = (slot + 1) & (t->slots_n - 1);
 		if (!t->slots[slot]) {
@@ -125,7 +125,7 @@ bool rollup_table_sort(const struct rollup_table *t, uint64_t **keys, uint32_t *
 			k[*n] = t->keys[i];
 			o[(*n)++] = i;
 		}
-	sort_keys(k, o, *n, k + *n, o + *n);
+	intern_sort_keys(k, o, *n, k + *n, o + *n);
 	*keys = k;
 	*order = o;
 	return true;

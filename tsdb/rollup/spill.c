@@ -33,7 +33,7 @@ uint64_t spill_bytes(const struct spill *s)
 	return s->written + s->memory.len;
 }
 
-static enum err_code write_out(struct spill *s, struct err *err)
+static enum err_code spill_write_out(struct spill *s, struct err *err)
 {
 	enum err_code rc;
 
@@ -57,7 +57,8 @@ enum err_code spill_add(struct spill *s, struct str bytes, struct err *err)
 {
 	enum err_code rc;
 
-	if (s->memory.len + bytes.len > SPILL_MEMORY_BYTES && s->memory.len && (rc = write_out(s, err)))
+	if (s->memory.len + bytes.len > SPILL_MEMORY_BYTES && s->memory.len &&
+		(rc = spill_write_out(s, err)))
 		return rc;
 	buf_add_str(&s->memory, bytes);
 	return buf_failed(&s->memory) ? err_nomem(err, "spill") : ERR_OK;

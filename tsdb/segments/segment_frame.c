@@ -55,7 +55,7 @@ enum err_code segment_parse_head(struct str bytes, struct segment *out, struct e
 
 /* ---- frames ---- */
 
-static void begin_frame(struct segment_batch *b)
+static void segment_frame_begin(struct segment_batch *b)
 {
 	static const char zeros[FRAME_HEAD_BYTES];
 
@@ -63,16 +63,16 @@ static void begin_frame(struct segment_batch *b)
 	buf_add(b->out, zeros, sizeof(zeros));
 }
 
-static void put_u32be(char *to, uint32_t v)
+static void segment_frame_put_u32be(char *to, uint32_t v)
 {
 	for (unsigned i = 0; i < 4; i++)
 		to[i] = (char)(v >> (24 - 8 * i));
 }
 
-static void put_u64be(char *to, uint64_t v)
+static void segment_frame_put_u64be(char *to, uint64_t v)
 {
-	put_u32be(to, (uint32_t)(v >> 32));
-	put_u32be(to + 4, (uint32_t)v);
+	segment_frame_put_u32be(to, (uint32_t)(v >> 32));
+	segment_frame_put_u32be(to + 4, (uint32_t)v);
 }
 
 uint32_t segment_frame_crc(const char *frame, size_t bytes)
@@ -82,25 +82,25 @@ uint32_t segment_frame_crc(const char *frame, size_t bytes)
 	return store_crc32c(crc, frame + FRAME_HEAD_BYTES, bytes - FRAME_HEAD_BYTES);
 }
 
-static void end_frame(struct segment_batch *b, bool more)
+static void segment_frame_end(struct segment_batch *b, bool more)
 {
 	size_t bytes = b->out->len - b->at;
 	char *frame = b->out->ptr + b->at;
 
 	if (buf_failed(b->out))
 		return;
-	put_u32be(frame, (uint32_t)(bytes - FRAME_HEAD_BYTES));
+	segment_frame_put_u32be(frame, (uint32_t)(bytes - FRAME_HEAD_BYTES));
 	frame[FRAME_FLAGS_AT] = more ? FRAME_MORE : 0;
-	put_u64be(frame + FRAME_FIRST_AT, b->first);
-	put_u64be(frame + FRAME_LAST_AT, b->last);
-	put_u32be(frame + FRAME_CRC_AT, segment_frame_crc(frame, bytes));
+	segment_frame_put_u64be(frame + FRAME_FIRST_AT, b->first);
+	segment_frame_put_u64be(frame + FRAME_LAST_AT, b->last);
+	segment_frame_put_u32be(frame + FRAME_CRC_AT, segment_frame_crc(frame, bytes));
 }
 
 void segment_batch_begin(struct segment_batch *b, struct buf *out, uint64_t first, uint64_t last)
 {
 	assert(first && first <= last);
 	*b = (struct segment_batch){ .out = out, .first = first, .last = last };
-	begin_frame(b);
+	segment_frame_begin(b);
 }
 
 void segment_batch_add(struct segment_batch *b, struct str key, struct str record)
@@ -111,8 +111,8 @@ void segment_batch_add(struct segment_batch *b, struct str key, struct str recor
 		return;
 	}
 	if (b->out->len - b->at > SEGMENT_FRAME_BYTES) {
-		end_frame(b, true);
-		begin_frame(b);
+		segment_frame_end(b, true);
+		segment_frame_begin(b);
 	}
 	buf_add_lenstr(b->out, key);
 	buf_add_lenstr(b->out, record);
@@ -120,7 +120,7 @@ void segment_batch_add(struct segment_batch *b, struct str key, struct str recor
 
 void segment_batch_end(struct segment_batch *b)
 {
-	end_frame(b, false);
+	segment_frame_end(b, false);
 }
 
 bool segment_record_next(struct str *records, struct str *key, struct str *record)

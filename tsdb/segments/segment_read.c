@@ -31,13 +31,14 @@ struct segment_reader {
 	char *path;
 };
 
-static enum err_code corrupt(const struct segment_reader *r, const char *why, struct err *err)
+static enum err_code segment_reader_corrupt(
+	const struct segment_reader *r, const char *why, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "segment %s: byte %" PRIu64 ": %s", r->name, r->offset, why);
 }
 
 /* The next piece of the input into r->in. */
-static enum err_code refill(struct segment_reader *r, struct err *err)
+static enum err_code segment_reader_refill(struct segment_reader *r, struct err *err)
 {
 	ssize_t n;
 
@@ -59,7 +60,7 @@ static enum err_code refill(struct segment_reader *r, struct err *err)
 	return ERR_OK;
 }
 
-static void take_plain(struct segment_reader *r)
+static void segment_reader_take_plain(struct segment_reader *r)
 {
 	size_t n = r->in.len < READ_BYTES ? r->in.len : READ_BYTES;
 
@@ -69,7 +70,7 @@ static void take_plain(struct segment_reader *r)
 	r->ended = r->in_ended && !r->in.len;
 }
 
-static enum err_code inflate(struct segment_reader *r, struct err *err)
+static enum err_code segment_reader_inflate(struct segment_reader *r, struct err *err)
 {
 	ZSTD_inBuffer in = { r->in.ptr, r->in.len, 0 };
 	ZSTD_outBuffer out;
@@ -80,18 +81,18 @@ static enum err_code inflate(struct segment_reader *r, struct err *err)
 	out = (ZSTD_outBuffer){ r->out.ptr + r->out.len, READ_BYTES, 0 };
 	left = ZSTD_decompressStream(r->zstd, &out, &in);
 	if (ZSTD_isError(left))
-		return corrupt(r, ZSTD_getErrorName(left), err);
+		return segment_reader_corrupt(r, ZSTD_getErrorName(left), err);
 	r->out.len += out.pos;
 	r->in.ptr += in.pos;
 	r->in.len -= in.pos;
 	r->left = left;
 	if (r->in_ended && !r->in.len && !out.pos && left)
-		return corrupt(r, "it is cut short", err);
+		return segment_reader_corrupt(r, "it is cut short", err);
 	return ERR_OK;
 }
 
 /* Has at least n bytes behind r->at, or all there are. */
-static enum err_code want(struct segment_reader *r, size_t n, struct err *err)
+static enum err_code segment_reader_want(struct segment_reader *r, size_t n, struct err *err)
 {
 	enum err_code rc;
 
@@ -103,15 +104,15 @@ static enum err_code want(struct segment_reader *r, size_t n, struct err *err)
 		r->at = 0;
 	}
 	while (r->out.len < n && !r->ended) {
-		if ((rc = refill(r, err)))
+		if ((rc = segment_reader_refill(r, err)))
 			return rc;
 		if (!r->zstd) {
-			take_plain(r);
+			segment_reader_take_plain(r);
 		} else if (!r->left) { /* all of it is one compressed frame */
 			if (r->in.len)
-				return corrupt(r, "bytes behind its end", err);
+				return segment_reader_corrupt(r, "bytes behind its end", err);
 			r->ended = r->in_ended;
-		} else if ((rc = inflate(r, err))) {
+		} else if ((rc = segment_reader_inflate(r, err))) {
 			return rc;
 		}
 		if (buf_failed(&r->out))
@@ -122,7 +123,7 @@ static enum err_code want(struct segment_reader *r, size_t n, struct err *err)
 
 /* ---- frames ---- */
 
-static bool records_are_whole(struct str records)
+static bool segment_read_records_are_whole(struct str records)
 {
 	struct str key, record;
 
@@ -132,7 +133,7 @@ static bool records_are_whole(struct str records)
 }
 
 /* It goes on with the batch of the frame before, or has the next one. */
-static bool follows(const struct segment_reader *r, const struct segment_frame *f)
+static bool segment_reader_follows(const struct segment_reader *r, const struct segment_frame *f)
 {
 	if (!f->first || f->first > f->last || (r->head.last && f->last > r->head.last))
 		return false;
@@ -141,12 +142,12 @@ static bool follows(const struct segment_reader *r, const struct segment_frame *
 	return f->first == (r->last ? r->last + 1 : r->head.first);
 }
 
-static enum err_code at_end(const struct segment_reader *r, struct err *err)
+static enum err_code segment_reader_at_end(const struct segment_reader *r, struct err *err)
 {
 	if (r->out.len > r->at)
-		return corrupt(r, "half of a frame", err);
+		return segment_reader_corrupt(r, "half of a frame", err);
 	if (r->more || (r->head.packed && r->last != r->head.last))
-		return corrupt(r, "its last batches are missing", err);
+		return segment_reader_corrupt(r, "its last batches are missing", err);
 	return err_set(err, ERR_NOT_FOUND, "segment %s: no more frames", r->name);
 }
 
@@ -158,30 +159,30 @@ enum err_code segment_reader_next(
 	uint32_t n, crc;
 	enum err_code rc;
 
-	if ((rc = want(r, FRAME_HEAD_BYTES, err)))
+	if ((rc = segment_reader_want(r, FRAME_HEAD_BYTES, err)))
 		return rc;
 	if (r->out.len - r->at < FRAME_HEAD_BYTES)
-		return at_end(r, err);
+		return segment_reader_at_end(r, err);
 	in = cursor_of((struct str){ r->out.ptr + r->at, FRAME_HEAD_BYTES });
 	n = cursor_u32be(&in);
 	f.more = *in.at & FRAME_MORE;
 	if (*in.at++ & ~FRAME_MORE || n > SEGMENT_FRAME_BYTES_MAX)
-		return corrupt(r, "no frame", err);
+		return segment_reader_corrupt(r, "no frame", err);
 	f.first = cursor_u64be(&in);
 	f.last = cursor_u64be(&in);
 	crc = cursor_u32be(&in);
-	if ((rc = want(r, FRAME_HEAD_BYTES + (size_t)n, err)))
+	if ((rc = segment_reader_want(r, FRAME_HEAD_BYTES + (size_t)n, err)))
 		return rc;
 	f.bytes = (struct str){ r->out.ptr + r->at, FRAME_HEAD_BYTES + (size_t)n };
 	if (r->out.len - r->at < f.bytes.len)
-		return at_end(r, err);
+		return segment_reader_at_end(r, err);
 	f.records = (struct str){ f.bytes.ptr + FRAME_HEAD_BYTES, n };
 	if (crc != segment_frame_crc(f.bytes.ptr, f.bytes.len))
-		return corrupt(r, "a frame's checksum is wrong", err);
-	if (!follows(r, &f))
-		return corrupt(r, "a frame of other batches", err);
-	if (!records_are_whole(f.records))
-		return corrupt(r, "a frame's records cannot be read", err);
+		return segment_reader_corrupt(r, "a frame's checksum is wrong", err);
+	if (!segment_reader_follows(r, &f))
+		return segment_reader_corrupt(r, "a frame of other batches", err);
+	if (!segment_read_records_are_whole(f.records))
+		return segment_reader_corrupt(r, "a frame's records cannot be read", err);
 	r->first = f.first;
 	r->last = f.last;
 	r->more = f.more;
@@ -193,11 +194,11 @@ enum err_code segment_reader_next(
 
 /* ---- opening ---- */
 
-static enum err_code begin(struct segment_reader *r, struct err *err)
+static enum err_code segment_reader_begin(struct segment_reader *r, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = want(r, SEGMENT_HEAD_BYTES, err)) ||
+	if ((rc = segment_reader_want(r, SEGMENT_HEAD_BYTES, err)) ||
 		(rc = segment_parse_head(buf_str(&r->out), &r->head, err)))
 		return rc;
 	r->at = SEGMENT_HEAD_BYTES;
@@ -215,10 +216,10 @@ static enum err_code begin(struct segment_reader *r, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code open_reader(
+static enum err_code segment_read_open_reader(
 	struct segment_reader *r, struct segment_reader **out, struct err *err)
 {
-	enum err_code rc = begin(r, err);
+	enum err_code rc = segment_reader_begin(r, err);
 
 	if (rc)
 		segment_reader_close(r);
@@ -236,7 +237,7 @@ enum err_code segment_reader_open(struct str bytes, struct segment_reader **out,
 	r->fd = -1;
 	r->in = bytes;
 	r->name = "in memory";
-	return open_reader(r, out, err);
+	return segment_read_open_reader(r, out, err);
 }
 
 enum err_code segment_reader_open_file(
@@ -255,7 +256,7 @@ enum err_code segment_reader_open_file(
 		segment_reader_close(r);
 		return rc;
 	}
-	return open_reader(r, out, err);
+	return segment_read_open_reader(r, out, err);
 }
 
 void segment_reader_close(struct segment_reader *r)

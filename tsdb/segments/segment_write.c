@@ -26,7 +26,7 @@ struct segment_writer {
 	uint64_t bytes;
 };
 
-static enum err_code deflate(
+static enum err_code segment_writer_deflate(
 	struct segment_writer *w, struct str bytes, ZSTD_EndDirective how, struct err *err)
 {
 	ZSTD_inBuffer in = { bytes.ptr, bytes.len, 0 };
@@ -48,7 +48,7 @@ static enum err_code deflate(
 	return ERR_OK;
 }
 
-static enum err_code begin(struct segment_writer *w, struct err *err)
+static enum err_code segment_writer_begin(struct segment_writer *w, struct err *err)
 {
 	struct fs *fs = w->fs;
 	enum err_code rc;
@@ -84,34 +84,34 @@ enum err_code segment_writer_open(struct fs *fs, const char *path, const struct 
 	w->fd = -1;
 	w->head = *s;
 	w->head.packed = true;
-	if ((rc = begin(w, err)))
+	if ((rc = segment_writer_begin(w, err)))
 		segment_writer_close(w);
 	else
 		*out = w;
 	return rc;
 }
 
-static enum err_code flush(struct segment_writer *w, struct err *err)
+static enum err_code segment_writer_flush(struct segment_writer *w, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	if (buf_failed(&w->frames))
 		return err_nomem(err, "segment");
 	if (w->frames.len)
-		rc = deflate(w, buf_str(&w->frames), ZSTD_e_continue, err);
+		rc = segment_writer_deflate(w, buf_str(&w->frames), ZSTD_e_continue, err);
 	buf_clear(&w->frames);
 	return rc;
 }
 
 /* All but the frame that is being filled. */
-static enum err_code flush_whole(struct segment_writer *w, struct err *err)
+static enum err_code segment_writer_flush_whole(struct segment_writer *w, struct err *err)
 {
 	struct str whole = { w->frames.ptr, w->batch.at };
 	enum err_code rc;
 
 	if (buf_failed(&w->frames))
 		return err_nomem(err, "segment");
-	rc = deflate(w, whole, ZSTD_e_continue, err);
+	rc = segment_writer_deflate(w, whole, ZSTD_e_continue, err);
 	memmove(w->frames.ptr, w->frames.ptr + whole.len, w->frames.len - whole.len);
 	w->frames.len -= whole.len;
 	w->batch.at = 0;
@@ -128,10 +128,10 @@ enum err_code segment_writer_add(
 		segment_batch_begin(&w->batch, &w->frames, w->head.first, w->head.last);
 	w->begun = true;
 	segment_batch_add(&w->batch, key, record);
-	return w->batch.at < FLUSH_BYTES ? ERR_OK : flush_whole(w, err);
+	return w->batch.at < FLUSH_BYTES ? ERR_OK : segment_writer_flush_whole(w, err);
 }
 
-static void release(struct segment_writer *w)
+static void segment_writer_release(struct segment_writer *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
@@ -148,7 +148,7 @@ void segment_writer_close(struct segment_writer *w)
 		return;
 	if (w->fd >= 0)
 		(void)!w->fs->ops->unlink(w->fs, w->path, NULL);
-	release(w);
+	segment_writer_release(w);
 }
 
 enum err_code segment_writer_end(struct segment_writer *w, uint64_t *bytes, struct err *err)
@@ -157,16 +157,17 @@ enum err_code segment_writer_end(struct segment_writer *w, uint64_t *bytes, stru
 
 	if (w->begun)
 		segment_batch_end(&w->batch);
-	if ((rc = flush(w, err)) || (rc = deflate(w, (struct str){ 0 }, ZSTD_e_end, err))) {
+	if ((rc = segment_writer_flush(w, err)) ||
+		(rc = segment_writer_deflate(w, (struct str){ 0 }, ZSTD_e_end, err))) {
 		segment_writer_close(w);
 		return rc;
 	}
 	*bytes = w->bytes;
-	release(w);
+	segment_writer_release(w);
 	return ERR_OK;
 }
 
-static enum err_code copy_frames(
+static enum err_code segment_writer_copy_frames(
 	struct segment_writer *w, struct segment_reader *r, uint64_t last, struct err *err)
 {
 	struct segment_frame f = { 0 };
@@ -177,7 +178,7 @@ static enum err_code copy_frames(
 			return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
 		if (f.last > last)
 			break;
-		if ((rc = deflate(w, f.bytes, ZSTD_e_continue, err)))
+		if ((rc = segment_writer_deflate(w, f.bytes, ZSTD_e_continue, err)))
 			return rc;
 	}
 	return f.last == last ?
@@ -200,7 +201,7 @@ enum err_code segment_pack(struct fs *fs, const char *from, uint64_t last, const
 	if (last < head->first)
 		rc = err_set(err, ERR_INVALID, "segment %s begins at batch %" PRIu64, from, head->first);
 	if (!rc && !(rc = segment_writer_open(fs, to, head, &w, err)) &&
-		!(rc = copy_frames(w, r, last, err))) {
+		!(rc = segment_writer_copy_frames(w, r, last, err))) {
 		rc = segment_writer_end(w, bytes, err);
 		w = NULL;
 	}

@@ -16,7 +16,7 @@ struct str job_name_of(struct labels labels)
 	return name.len ? name : labels_get(labels, STR("service_name"));
 }
 
-static enum err_code copy_labels(
+static enum err_code series_groups_copy_labels(
 	struct arena *a, const struct db_job_labels *from, struct db_job_labels *to, struct err *err)
 {
 	struct str *v = arena_array(a, struct str, from->labels_n + 1);
@@ -39,27 +39,27 @@ enum err_code group_rules_dup(struct arena *a, const struct db_job_labels *from,
 	enum err_code rc = v ? ERR_OK : arena_fail(a, "instance labels", err);
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = copy_labels(a, &from[i], &v[i], err);
+		rc = series_groups_copy_labels(a, &from[i], &v[i], err);
 	*out = v;
 	return rc;
 }
 
 /* ---- comparing, without making the group's labels ---- */
 
-struct names {
+struct series_groups_names {
 	const struct str *v;
 	size_t n;
 };
 
-static struct names names_of(const struct group_rules *r, struct str job)
+static struct series_groups_names group_rules_names_of(const struct group_rules *r, struct str job)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (str_eq(r->v[i].job, job))
-			return (struct names){ r->v[i].labels, r->v[i].labels_n };
-	return (struct names){ usual, sizeof(usual) / sizeof(usual[0]) };
+			return (struct series_groups_names){ r->v[i].labels, r->v[i].labels_n };
+	return (struct series_groups_names){ usual, sizeof(usual) / sizeof(usual[0]) };
 }
 
-static bool tells_instance(struct names names, struct str name)
+static bool series_groups_tells_instance(struct series_groups_names names, struct str name)
 {
 	for (size_t i = 0; i < names.n; i++)
 		if (str_eq(names.v[i], name))
@@ -68,18 +68,19 @@ static bool tells_instance(struct names names, struct str name)
 }
 
 /* The next label that is one of the group's; false after the last. */
-static bool next_label(struct names names, struct labels ls, size_t *at, struct label *out)
+static bool series_groups_next_label(
+	struct series_groups_names names, struct labels ls, size_t *at, struct label *out)
 {
 	while (*at < ls.n) {
 		*out = ls.v[(*at)++];
-		if (!tells_instance(names, out->name))
+		if (!series_groups_tells_instance(names, out->name))
 			return true;
 	}
 	return false;
 }
 
 /* As labels_cmp of what is left without the instance's labels. */
-static int group_only_cmp(struct names names, struct labels a, struct labels b)
+static int group_only_cmp(struct series_groups_names names, struct labels a, struct labels b)
 {
 	size_t i = 0, k = 0;
 	struct label x, y;
@@ -87,8 +88,8 @@ static int group_only_cmp(struct names names, struct labels a, struct labels b)
 	int c;
 
 	for (;;) { /* a label of each set per turn */
-		more_a = next_label(names, a, &i, &x);
-		more_b = next_label(names, b, &k, &y);
+		more_a = series_groups_next_label(names, a, &i, &x);
+		more_b = series_groups_next_label(names, b, &k, &y);
 		if (!more_a || !more_b)
 			return more_a - more_b;
 		if ((c = str_cmp(x.name, y.name)) || (c = str_cmp(x.value, y.value)))
@@ -98,20 +99,20 @@ static int group_only_cmp(struct names names, struct labels a, struct labels b)
 
 int group_cmp(const struct group_rules *r, struct str job, struct labels a, struct labels b)
 {
-	int c = group_only_cmp(names_of(r, job), a, b);
+	int c = group_only_cmp(group_rules_names_of(r, job), a, b);
 
 	return c ? c : labels_cmp(a, b);
 }
 
 bool group_same(const struct group_rules *r, struct str job, struct labels a, struct labels b)
 {
-	return group_only_cmp(names_of(r, job), a, b) == 0;
+	return group_only_cmp(group_rules_names_of(r, job), a, b) == 0;
 }
 
 enum err_code group_labels(const struct group_rules *r, struct labels labels, struct arena *a,
 	struct labels *out, struct err *err)
 {
-	struct names names = names_of(r, job_name_of(labels));
+	struct series_groups_names names = group_rules_names_of(r, job_name_of(labels));
 	struct labels_builder b;
 
 	labels_builder_init(&b, a, labels);

@@ -6,15 +6,15 @@
 
 #define LIST_MIN 4u
 
-static const uint32_t *list_of(const struct id_set *s)
+static const uint32_t *id_set_list_of(const struct id_set *s)
 {
 	return s->cap ? s->list : s->few;
 }
 
 /* Where the id is in the list, or would be inserted. */
-static uint32_t place_of(const struct id_set *s, uint32_t id)
+static uint32_t id_set_place_of(const struct id_set *s, uint32_t id)
 {
-	const uint32_t *v = list_of(s);
+	const uint32_t *v = id_set_list_of(s);
 	uint32_t lo = 0, hi = s->n, mid;
 
 	if (!s->n || v[s->n - 1] < id) /* ids mostly ascend */
@@ -29,33 +29,33 @@ static uint32_t place_of(const struct id_set *s, uint32_t id)
 	return lo;
 }
 
-static uint32_t last_of(const struct id_set *s)
+static uint32_t id_set_last_of(const struct id_set *s)
 {
 	uint32_t w = s->cap;
 
 	if (!s->is_bits)
-		return list_of(s)[s->n - 1];
+		return id_set_list_of(s)[s->n - 1];
 	while (w && !s->words[w - 1])
 		w--;
 	return w ? w * 64 - 1 - (uint32_t)__builtin_clzll(s->words[w - 1]) : 0;
 }
 
-static size_t words_for(uint32_t id)
+static size_t id_set_words_for(uint32_t id)
 {
 	return (size_t)(id >> 6) + 1;
 }
 
 /* ---- from one form to the other ---- */
 
-static bool to_bits(struct id_set *s, uint32_t last)
+static bool id_set_to_bits(struct id_set *s, uint32_t last)
 {
-	size_t words = words_for(last);
+	size_t words = id_set_words_for(last);
 	uint64_t *w = calloc(words, sizeof(*w));
 
 	if (!w)
 		return false;
 	for (uint32_t i = 0; i < s->n; i++)
-		w[list_of(s)[i] >> 6] |= UINT64_C(1) << (list_of(s)[i] & 63);
+		w[id_set_list_of(s)[i] >> 6] |= UINT64_C(1) << (id_set_list_of(s)[i] & 63);
 	if (s->cap)
 		free(s->list);
 	s->words = w;
@@ -65,7 +65,7 @@ static bool to_bits(struct id_set *s, uint32_t last)
 }
 
 /* With room for one more. */
-static bool to_list(struct id_set *s)
+static bool id_set_to_list(struct id_set *s)
 {
 	uint32_t cap = s->n + s->n / 2 + LIST_MIN, n = 0, *v = malloc(cap * sizeof(*v));
 
@@ -84,9 +84,9 @@ static bool to_list(struct id_set *s)
 
 /* ---- adding and removing ---- */
 
-static bool widen(struct id_set *s, uint32_t id)
+static bool id_set_widen(struct id_set *s, uint32_t id)
 {
-	size_t words = words_for(id), roomy = (size_t)s->cap + s->cap / 4;
+	size_t words = id_set_words_for(id), roomy = (size_t)s->cap + s->cap / 4;
 	uint64_t *w;
 
 	if (words < roomy)
@@ -99,7 +99,7 @@ static bool widen(struct id_set *s, uint32_t id)
 	return true;
 }
 
-static bool longer(struct id_set *s)
+static bool id_set_longer(struct id_set *s)
 {
 	uint32_t had = s->cap, cap = had ? had + had / 2 : LIST_MIN, *v;
 
@@ -116,7 +116,7 @@ static bool longer(struct id_set *s)
 }
 
 /* Makes room for the id in the form that is smaller. */
-static bool make_room(struct id_set *s, uint32_t id)
+static bool id_set_make_room(struct id_set *s, uint32_t id)
 {
 	size_t bits_bytes, list_bytes = ((size_t)s->n + s->n / 2) * sizeof(*s->list);
 	uint32_t last, cap = s->cap;
@@ -125,28 +125,29 @@ static bool make_room(struct id_set *s, uint32_t id)
 		if ((id >> 6) < cap)
 			return true;
 		/* Half as far again, so that no set changes its form over and over. */
-		if (words_for(id) * sizeof(*s->words) <= list_bytes + list_bytes / 2)
-			return widen(s, id);
-		return to_list(s);
+		if (id_set_words_for(id) * sizeof(*s->words) <= list_bytes + list_bytes / 2)
+			return id_set_widen(s, id);
+		return id_set_to_list(s);
 	}
 	if (s->n < (cap ? cap : ID_SET_INLINE))
 		return true;
-	last = last_of(s) > id ? last_of(s) : id;
-	bits_bytes = words_for(last) * sizeof(*s->words);
-	return s->n >= 2 * LIST_MIN && bits_bytes < list_bytes ? to_bits(s, last) : longer(s);
+	last = id_set_last_of(s) > id ? id_set_last_of(s) : id;
+	bits_bytes = id_set_words_for(last) * sizeof(*s->words);
+	return s->n >= 2 * LIST_MIN && bits_bytes < list_bytes ? id_set_to_bits(s, last) :
+															 id_set_longer(s);
 }
 
 bool id_set_add(struct id_set *s, uint32_t id)
 {
 	uint32_t at, *v;
 
-	if (!make_room(s, id))
+	if (!id_set_make_room(s, id))
 		return false;
 	if (s->is_bits) {
 		assert(!(s->words[id >> 6] >> (id & 63) & 1));
 		s->words[id >> 6] |= UINT64_C(1) << (id & 63);
 	} else {
-		at = place_of(s, id);
+		at = id_set_place_of(s, id);
 		v = s->cap ? s->list : s->few;
 		assert(at == s->n || v[at] != id);
 		memmove(v + at + 1, v + at, (s->n - at) * sizeof(*v));
@@ -165,7 +166,7 @@ bool id_set_remove(struct id_set *s, uint32_t id)
 	if (s->is_bits) {
 		s->words[id >> 6] &= ~(UINT64_C(1) << (id & 63));
 	} else {
-		at = place_of(s, id);
+		at = id_set_place_of(s, id);
 		memmove(v + at, v + at + 1, (s->n - at - 1) * sizeof(*v));
 	}
 	if (!--s->n)
@@ -193,8 +194,8 @@ bool id_set_has(const struct id_set *s, uint32_t id)
 
 	if (s->is_bits)
 		return (id >> 6) < s->cap && (s->words[id >> 6] >> (id & 63) & 1);
-	at = place_of(s, id);
-	return at < s->n && list_of(s)[at] == id;
+	at = id_set_place_of(s, id);
+	return at < s->n && id_set_list_of(s)[at] == id;
 }
 
 uint32_t id_set_first(const struct id_set *s)
@@ -202,13 +203,13 @@ uint32_t id_set_first(const struct id_set *s)
 	if (!s->n)
 		return ID_SET_NONE;
 	if (!s->is_bits)
-		return list_of(s)[0];
+		return id_set_list_of(s)[0];
 	for (uint32_t w = 0;; w++)
 		if (s->words[w])
 			return w * 64 + (uint32_t)__builtin_ctzll(s->words[w]);
 }
 
-static size_t common_words(const struct id_set *s, const struct bits *b)
+static size_t id_set_common_words(const struct id_set *s, const struct bits *b)
 {
 	return s->cap < b->words ? s->cap : b->words;
 }
@@ -216,13 +217,13 @@ static size_t common_words(const struct id_set *s, const struct bits *b)
 bool id_set_meets(const struct id_set *s, const struct bits *b)
 {
 	if (s->is_bits) {
-		for (size_t w = 0; w < common_words(s, b); w++)
+		for (size_t w = 0; w < id_set_common_words(s, b); w++)
 			if (s->words[w] & b->w[w])
 				return true;
 		return false;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
-		if (bits_get(b, list_of(s)[i]))
+		if (bits_get(b, id_set_list_of(s)[i]))
 			return true;
 	return false;
 }
@@ -232,12 +233,12 @@ uint32_t id_set_count(const struct id_set *s, const struct bits *b)
 	uint32_t n = 0;
 
 	if (s->is_bits) {
-		for (size_t w = 0; w < common_words(s, b); w++)
+		for (size_t w = 0; w < id_set_common_words(s, b); w++)
 			n += (uint32_t)__builtin_popcountll(s->words[w] & b->w[w]);
 		return n;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
-		n += bits_get(b, list_of(s)[i]);
+		n += bits_get(b, id_set_list_of(s)[i]);
 	return n;
 }
 
@@ -246,23 +247,23 @@ uint32_t id_set_count(const struct id_set *s, const struct bits *b)
 void id_set_into(const struct id_set *s, struct bits *b)
 {
 	if (s->is_bits) {
-		for (size_t w = 0; w < common_words(s, b); w++)
+		for (size_t w = 0; w < id_set_common_words(s, b); w++)
 			b->w[w] |= s->words[w];
 		return;
 	}
-	for (uint32_t i = 0; i < s->n && (list_of(s)[i] >> 6) < b->words; i++)
-		bits_set(b, list_of(s)[i]);
+	for (uint32_t i = 0; i < s->n && (id_set_list_of(s)[i] >> 6) < b->words; i++)
+		bits_set(b, id_set_list_of(s)[i]);
 }
 
 void id_set_out_of(const struct id_set *s, struct bits *b)
 {
 	if (s->is_bits) {
-		for (size_t w = 0; w < common_words(s, b); w++)
+		for (size_t w = 0; w < id_set_common_words(s, b); w++)
 			b->w[w] &= ~s->words[w];
 		return;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
-		bits_clear(b, list_of(s)[i]);
+		bits_clear(b, id_set_list_of(s)[i]);
 }
 
 void id_set_keep(const struct id_set *s, struct bits *b)
@@ -271,15 +272,15 @@ void id_set_keep(const struct id_set *s, struct bits *b)
 	uint32_t i = 0, id;
 
 	if (s->is_bits) {
-		for (; w < common_words(s, b); w++)
+		for (; w < id_set_common_words(s, b); w++)
 			b->w[w] &= s->words[w];
 	} else {
-		while (i < s->n && ((id = list_of(s)[i]) >> 6) < words) {
+		while (i < s->n && ((id = id_set_list_of(s)[i]) >> 6) < words) {
 			uint64_t keep = 0;
 			size_t at = id >> 6;
 
-			for (; i < s->n && list_of(s)[i] >> 6 == at; i++)
-				keep |= UINT64_C(1) << (list_of(s)[i] & 63);
+			for (; i < s->n && id_set_list_of(s)[i] >> 6 == at; i++)
+				keep |= UINT64_C(1) << (id_set_list_of(s)[i] & 63);
 			memset(b->w + w, 0, (at - w) * sizeof(*b->w));
 			b->w[at] &= keep;
 			w = at + 1;

@@ -101,7 +101,7 @@ static bool labels_same(const void *ctx, const void *key, uint32_t id)
 	return s && labels_eq(s->labels, *(const struct labels *)key);
 }
 
-static struct series *find_locked(
+static struct series *series_find_locked(
 	const struct series_index *x, const struct labels *labels, uint64_t hash)
 {
 	uint32_t id = map_find(&x->by_labels, hash, labels_same, x, labels);
@@ -115,7 +115,7 @@ struct series *series_find(struct series_index *x, struct labels labels)
 	struct series *s;
 
 	series_lock_read(x);
-	if ((s = find_locked(x, &labels, hash)))
+	if ((s = series_find_locked(x, &labels, hash)))
 		atomic_fetch_add(&s->uses, 1);
 	series_unlock(x);
 	return s;
@@ -128,10 +128,10 @@ void series_release(struct series *s)
 
 /* ---- names are of one kind ---- */
 
-static enum series_kind name_kind_locked(const struct series_index *x, struct str name)
+static enum series_kind series_name_kind_locked(const struct series_index *x, struct str name)
 {
 	const struct index_name *in = index_name_find(x, STR(LABEL_NAME));
-	const struct posting *p = in ? index_value_find(in, name) : NULL;
+	const struct series_posting *p = in ? index_value_find(in, name) : NULL;
 
 	if (!p)
 		return SERIES_NONE;
@@ -143,7 +143,7 @@ enum series_kind series_name_kind(struct series_index *x, struct str name)
 	enum series_kind kind;
 
 	series_lock_read(x);
-	kind = name_kind_locked(x, name);
+	kind = series_name_kind_locked(x, name);
 	series_unlock(x);
 	return kind;
 }
@@ -158,18 +158,18 @@ enum err_code series_check_kind(
 		STR_ARG(name), is == SERIES_NUMBERS ? "numbers" : "profiles");
 }
 
-static enum err_code check_kind_locked(
+static enum err_code series_check_kind_locked(
 	const struct series_index *x, struct labels labels, const struct job *job, struct err *err)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
 
 	return series_check_kind(
-		name, name_kind_locked(x, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
+		name, series_name_kind_locked(x, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
 }
 
 /* ---- adding and removing ---- */
 
-static bool reserve_id(struct series_index *x, uint32_t id)
+static bool series_reserve_id(struct series_index *x, uint32_t id)
 {
 	uint32_t had = x->by_id_cap;
 
@@ -181,7 +181,7 @@ static bool reserve_id(struct series_index *x, uint32_t id)
 	return true;
 }
 
-static struct str put_str(char **at, struct str s)
+static struct str series_put_str(char **at, struct str s)
 {
 	struct str copy = { *at, s.len };
 
@@ -206,8 +206,8 @@ static struct series *series_make(struct labels labels, uint32_t id, struct job 
 	v = (struct label *)(s + 1);
 	at = (char *)(v + labels.n);
 	for (size_t i = 0; i < labels.n; i++) {
-		v[i].name = put_str(&at, labels.v[i].name);
-		v[i].value = put_str(&at, labels.v[i].value);
+		v[i].name = series_put_str(&at, labels.v[i].name);
+		v[i].value = series_put_str(&at, labels.v[i].value);
 	}
 	s->labels = (struct labels){ v, labels.n };
 	s->id = id;
@@ -218,7 +218,7 @@ static struct series *series_make(struct labels labels, uint32_t id, struct job 
 	return s;
 }
 
-static enum err_code add_locked(struct series_index *x, struct labels labels, uint64_t hash,
+static enum err_code series_add_locked(struct series_index *x, struct labels labels, uint64_t hash,
 	uint32_t id, struct job *job, struct series **out, struct err *err)
 {
 	struct series *s;
@@ -231,7 +231,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 		id = x->next_id;
 	if (id >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
-	if (!reserve_id(x, id) || !(s = series_make(labels, id, job)))
+	if (!series_reserve_id(x, id) || !(s = series_make(labels, id, job)))
 		return err_nomem(err, "series index");
 	if (!index_labels_add(x, s) || !map_add(&x->by_labels, hash, id)) {
 		index_labels_remove(x, s);
@@ -255,15 +255,15 @@ enum err_code series_add(struct series_index *x, struct labels labels, uint32_t 
 	enum err_code rc = ERR_OK;
 
 	series_lock_write(x);
-	if ((*out = find_locked(x, &labels, hash)))
+	if ((*out = series_find_locked(x, &labels, hash)))
 		atomic_fetch_add(&(*out)->uses, 1);
-	else if (id != SYM_NONE || !(rc = check_kind_locked(x, labels, job, err)))
-		rc = add_locked(x, labels, hash, id, job, out, err);
+	else if (id != SYM_NONE || !(rc = series_check_kind_locked(x, labels, job, err)))
+		rc = series_add_locked(x, labels, hash, id, job, out, err);
 	series_unlock(x);
 	return rc;
 }
 
-static enum err_code add_stored_locked(
+static enum err_code series_add_stored_locked(
 	struct series_index *x, const struct series_stored *v, uint64_t hash, struct err *err)
 {
 	struct series *s = series_by_id_locked(x, v->id);
@@ -273,10 +273,10 @@ static enum err_code add_stored_locked(
 		return err_set(err, ERR_EXISTS, "series %" PRIu32 " has two meanings", v->id);
 	if (s)
 		return ERR_OK;
-	if ((s = find_locked(x, &v->labels, hash)))
+	if ((s = series_find_locked(x, &v->labels, hash)))
 		return err_set(
 			err, ERR_EXISTS, "series %" PRIu32 " has another id, %" PRIu32, v->id, s->id);
-	if (!(rc = add_locked(x, v->labels, hash, v->id, v->job, &s, err)))
+	if (!(rc = series_add_locked(x, v->labels, hash, v->id, v->job, &s, err)))
 		series_release(s);
 	return rc;
 }
@@ -296,14 +296,14 @@ enum err_code series_add_stored(
 			index_labels_prefetch(x, v[i].labels);
 		}
 		for (size_t i = from; i < to && !rc; i++)
-			rc = add_stored_locked(x, &v[i], hash[i - from], err);
+			rc = series_add_stored_locked(x, &v[i], hash[i - from], err);
 	}
 	series_unlock(x);
 	return rc;
 }
 
 /* The map cannot forget an id; when half of what it holds is gone it is made anew. */
-static void forget_removed(struct series_index *x)
+static void series_forget_removed(struct series_index *x)
 {
 	struct map fresh;
 
@@ -327,7 +327,7 @@ void series_remove_locked(struct series_index *x, struct series *s)
 	x->by_id[s->id] = NULL;
 	x->n--;
 	x->series_bytes -= s->bytes;
-	forget_removed(x);
+	series_forget_removed(x);
 	index_labels_compact(x);
 }
 

@@ -11,7 +11,7 @@
 #include "tsdb/series/series.h"
 
 /* The series of one label value. */
-struct posting {
+struct series_posting {
 	struct str value; /* text of one of them; empty: none has it any more */
 	struct id_set ids;
 };
@@ -19,7 +19,7 @@ struct posting {
 struct index_name {
 	struct str name; /* in the index's arena */
 	struct id_set ids; /* series that have the label, with whatever value */
-	struct posting *values;
+	struct series_posting *values;
 	uint32_t n, cap;
 	uint32_t dead; /* values without series */
 	uint32_t latest; /* the value to which a series was added last: the next one often has it */
@@ -53,7 +53,8 @@ struct series_index {
 /* ---- series_labels.c ---- */
 
 struct index_name *index_name_find(const struct series_index *x, struct str name); /* or NULL */
-struct posting *index_value_find(const struct index_name *in, struct str value); /* or NULL */
+struct series_posting *index_value_find(
+	const struct index_name *in, struct str value); /* or NULL */
 const struct index_job *index_job_find(const struct series_index *x, const struct job *job);
 
 void index_labels_init(struct series_index *x);

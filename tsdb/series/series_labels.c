@@ -10,12 +10,12 @@
  * its series, so a value that only one series has takes no memory of its own for it.
  */
 
-static bool name_same(const void *ctx, const void *key, uint32_t id)
+static bool series_labels_name_same(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(((const struct series_index *)ctx)->names[id].name, *(const struct str *)key);
 }
 
-static bool value_same(const void *ctx, const void *key, uint32_t id)
+static bool series_labels_value_same(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(((const struct index_name *)ctx)->values[id].value, *(const struct str *)key);
 }
@@ -25,34 +25,37 @@ static bool job_same(const void *ctx, const void *key, uint32_t id)
 	return ((const struct series_index *)ctx)->jobs[id].job == *(struct job *const *)key;
 }
 
-static uint64_t hash_of(struct str s)
+static uint64_t series_labels_hash_of(struct str s)
 {
 	return hash_bytes(s.ptr, s.len, 0);
 }
 
 static uint64_t job_hash(const struct job *job)
 {
-	return hash_u64((uintptr_t)job);
+	return map_hash_u64((uintptr_t)job);
 }
 
 struct index_name *index_name_find(const struct series_index *x, struct str name)
 {
-	uint32_t i = map_find(&x->by_name, hash_of(name), name_same, x, &name);
+	uint32_t i = map_find(
+		&x->by_name, series_labels_hash_of(name), series_labels_name_same, x, &name);
 
 	return i == MAP_NONE ? NULL : &x->names[i];
 }
 
-static struct posting *value_find(const struct index_name *in, struct str value, uint64_t hash)
+static struct series_posting *series_labels_value_find(
+	const struct index_name *in, struct str value, uint64_t hash)
 {
 	/* No label has an empty value, but dead postings look like one. */
-	uint32_t i = value.len ? map_find(&in->by_value, hash, value_same, in, &value) : MAP_NONE;
+	uint32_t i = value.len ? map_find(&in->by_value, hash, series_labels_value_same, in, &value) :
+							 MAP_NONE;
 
 	return i == MAP_NONE ? NULL : &in->values[i];
 }
 
-struct posting *index_value_find(const struct index_name *in, struct str value)
+struct series_posting *index_value_find(const struct index_name *in, struct str value)
 {
-	return value_find(in, value, hash_of(value));
+	return series_labels_value_find(in, value, series_labels_hash_of(value));
 }
 
 const struct index_job *index_job_find(const struct series_index *x, const struct job *job)
@@ -69,7 +72,7 @@ void index_labels_init(struct series_index *x)
 	arena_init(&x->arena, 0);
 }
 
-static void names_release(struct series_index *x)
+static void series_labels_names_release(struct series_index *x)
 {
 	for (uint32_t i = 0; i < x->names_n; i++) {
 		struct index_name *in = &x->names[i];
@@ -87,7 +90,7 @@ static void names_release(struct series_index *x)
 
 void index_labels_release(struct series_index *x)
 {
-	names_release(x);
+	series_labels_names_release(x);
 	for (uint32_t i = 0; i < x->jobs_n; i++)
 		id_set_release(&x->jobs[i].ids);
 	free(x->jobs);
@@ -97,16 +100,18 @@ void index_labels_release(struct series_index *x)
 /* ---- adding ---- */
 
 /* at: where to look first. Most series have the same names. */
-static struct index_name *name_at(const struct series_index *x, struct str name, uint32_t at)
+static struct index_name *series_labels_name_at(
+	const struct series_index *x, struct str name, uint32_t at)
 {
 	if (at < x->names_n && str_eq(x->names[at].name, name))
 		return &x->names[at];
 	return index_name_find(x, name);
 }
 
-static struct index_name *name_get(struct series_index *x, struct str name, uint32_t at)
+static struct index_name *series_labels_name_get(
+	struct series_index *x, struct str name, uint32_t at)
 {
-	struct index_name *in = name_at(x, name, at);
+	struct index_name *in = series_labels_name_at(x, name, at);
 	struct str copy;
 
 	if (in)
@@ -114,7 +119,7 @@ static struct index_name *name_get(struct series_index *x, struct str name, uint
 	if (!array_room(&x->names, x->names_n, 1, &x->names_cap))
 		return NULL;
 	copy = str_dup(&x->arena, name);
-	if (!copy.ptr || !map_add(&x->by_name, hash_of(name), x->names_n))
+	if (!copy.ptr || !map_add(&x->by_name, series_labels_hash_of(name), x->names_n))
 		return NULL;
 	in = &x->names[x->names_n++];
 	*in = (struct index_name){ .name = copy };
@@ -122,28 +127,29 @@ static struct index_name *name_get(struct series_index *x, struct str name, uint
 	return in;
 }
 
-static bool is_latest(const struct index_name *in, struct str value)
+static bool series_labels_is_latest(const struct index_name *in, struct str value)
 {
 	return in->n && str_eq(in->values[in->latest].value, value);
 }
 
 /* Adds the series to a value. */
-static bool value_add(struct series_index *x, struct index_name *in, struct str value, uint32_t id)
+static bool series_labels_value_add(
+	struct series_index *x, struct index_name *in, struct str value, uint32_t id)
 {
-	struct posting *p;
+	struct series_posting *p;
 	uint64_t hash;
 
-	if (is_latest(in, value))
+	if (series_labels_is_latest(in, value))
 		return id_set_add(&in->values[in->latest].ids, id);
-	hash = hash_of(value);
-	if ((p = value_find(in, value, hash))) {
+	hash = series_labels_hash_of(value);
+	if ((p = series_labels_value_find(in, value, hash))) {
 		in->latest = (uint32_t)(p - in->values);
 		return id_set_add(&p->ids, id);
 	}
 	if (!array_room(&in->values, in->n, 1, &in->cap))
 		return false;
 	p = &in->values[in->n];
-	*p = (struct posting){ .value = value };
+	*p = (struct series_posting){ .value = value };
 	if (!id_set_add(&p->ids, id))
 		return false;
 	if (!map_add(&in->by_value, hash, in->n)) {
@@ -174,9 +180,10 @@ static bool labels_add(struct series_index *x, const struct series *s)
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < s->labels.n; i++) {
-		struct index_name *in = name_get(x, s->labels.v[i].name, at);
+		struct index_name *in = series_labels_name_get(x, s->labels.v[i].name, at);
 
-		if (!in || !id_set_add(&in->ids, s->id) || !value_add(x, in, s->labels.v[i].value, s->id))
+		if (!in || !id_set_add(&in->ids, s->id) ||
+			!series_labels_value_add(x, in, s->labels.v[i].value, s->id))
 			return false;
 		at = (uint32_t)(in - x->names) + 1;
 	}
@@ -188,12 +195,12 @@ void index_labels_prefetch(const struct series_index *x, struct labels labels)
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < labels.n; i++) {
-		const struct index_name *in = name_at(x, labels.v[i].name, at);
+		const struct index_name *in = series_labels_name_at(x, labels.v[i].name, at);
 
 		if (!in)
 			continue;
-		if (in->n >= VALUES_FAR && !is_latest(in, labels.v[i].value))
-			map_prefetch(&in->by_value, hash_of(labels.v[i].value));
+		if (in->n >= VALUES_FAR && !series_labels_is_latest(in, labels.v[i].value))
+			map_prefetch(&in->by_value, series_labels_hash_of(labels.v[i].value));
 		at = (uint32_t)(in - x->names) + 1;
 	}
 }
@@ -206,18 +213,18 @@ bool index_labels_add(struct series_index *x, const struct series *s)
 /* ---- removing ---- */
 
 /* Another series' text takes the place of this one's. */
-static void lend_text(
-	const struct series_index *x, struct index_name *in, struct posting *p, const struct series *s)
+static void series_labels_lend_text(const struct series_index *x, struct index_name *in,
+	struct series_posting *p, const struct series *s)
 {
 	for (size_t i = 0; i < s->labels.n; i++)
 		if (str_eq(s->labels.v[i].name, in->name))
 			p->value = s->labels.v[i].value;
 }
 
-static void value_remove(
+static void series_labels_value_remove(
 	struct series_index *x, struct index_name *in, struct str value, uint32_t id)
 {
-	struct posting *p = index_value_find(in, value);
+	struct series_posting *p = index_value_find(in, value);
 
 	if (!p || !id_set_remove(&p->ids, id))
 		return;
@@ -226,7 +233,7 @@ static void value_remove(
 		in->dead++;
 		x->values_dead++;
 	} else if (p->value.ptr == value.ptr) {
-		lend_text(x, in, p, x->by_id[id_set_first(&p->ids)]);
+		series_labels_lend_text(x, in, p, x->by_id[id_set_first(&p->ids)]);
 	}
 }
 
@@ -242,7 +249,7 @@ void index_labels_remove(struct series_index *x, const struct series *s)
 		if (!in)
 			continue;
 		id_set_remove(&in->ids, s->id);
-		value_remove(x, in, s->labels.v[i].value, s->id);
+		series_labels_value_remove(x, in, s->labels.v[i].value, s->id);
 	}
 }
 
@@ -256,10 +263,10 @@ void index_labels_compact(struct series_index *x)
 	arena_init(&fresh.arena, 0);
 	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
 		if (x->by_id[i] && !labels_add(&fresh, x->by_id[i])) {
-			names_release(&fresh);
+			series_labels_names_release(&fresh);
 			return;
 		}
-	names_release(x);
+	series_labels_names_release(x);
 	x->names = fresh.names;
 	x->names_n = fresh.names_n;
 	x->names_cap = fresh.names_cap;

@@ -13,16 +13,16 @@
 #define CANDIDATE_BITS 128u /* testing one series costs about as much as so many words of bits */
 #define AHEAD 16u /* values; their text is all over the memory of series */
 
-struct step {
+struct series_match_step {
 	const struct matcher *m;
 	const struct index_name *in; /* NULL: no series has the label */
 	uint64_t most; /* series that may pass */
 	bool empty; /* it accepts "" */
 };
 
-struct match {
+struct series_match {
 	const struct series_index *x;
-	struct step *steps;
+	struct series_match_step *steps;
 	size_t n;
 	series_has_key_fn has_key;
 	void *ctx;
@@ -38,7 +38,7 @@ static void bits_copy(struct bits *to, const struct bits *from)
 /* ---- matchers that list values ---- */
 
 /* The i-th value that the matcher names; false: there are no more, or it names none. */
-static bool value_at(const struct matcher *m, size_t i, struct str *out)
+static bool series_match_value_at(const struct matcher *m, size_t i, struct str *out)
 {
 	if (m->op == MATCH_RE || m->op == MATCH_NRE)
 		return regex_literal(m->re, i, out);
@@ -46,28 +46,30 @@ static bool value_at(const struct matcher *m, size_t i, struct str *out)
 	return i == 0;
 }
 
-static bool is_positive(const struct matcher *m)
+static bool series_match_is_positive(const struct matcher *m)
 {
 	return m->op == MATCH_EQ || m->op == MATCH_RE;
 }
 
-static const struct id_set *ids_of(const struct step *s, struct str value)
+static const struct id_set *series_match_step_ids_of(
+	const struct series_match_step *s, struct str value)
 {
-	const struct posting *p = s->in ? index_value_find(s->in, value) : NULL;
+	const struct series_posting *p = s->in ? index_value_find(s->in, value) : NULL;
 
 	return p ? &p->ids : NULL;
 }
 
-static uint64_t most_of(const struct series_index *x, const struct step *s)
+static uint64_t series_match_most_of(
+	const struct series_index *x, const struct series_match_step *s)
 {
 	uint64_t lacking = x->n - (s->in ? s->in->ids.n : 0), n = 0;
 	const struct id_set *ids;
 	struct str value;
 
-	if (!is_positive(s->m) || !value_at(s->m, 0, &value))
+	if (!series_match_is_positive(s->m) || !series_match_value_at(s->m, 0, &value))
 		return x->n;
-	for (size_t i = 0; value_at(s->m, i, &value); i++)
-		if ((ids = ids_of(s, value)))
+	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
+		if ((ids = series_match_step_ids_of(s, value)))
 			n += ids->n;
 	return n + lacking;
 }
@@ -75,36 +77,36 @@ static uint64_t most_of(const struct series_index *x, const struct step *s)
 /* ---- taking series out ---- */
 
 /* Those that have the label, and in `scratch` only those that are left of it. */
-static void begin_label(struct match *t, const struct step *s)
+static void series_match_begin_label(struct series_match *t, const struct series_match_step *s)
 {
 	bits_copy(&t->scratch, t->out);
 	id_set_keep(&s->in->ids, &t->scratch);
 }
 
 /* What is still in `scratch` has the label, with a value that does not match. */
-static void end_label(struct match *t)
+static void series_match_end_label(struct series_match *t)
 {
 	for (size_t w = 0; w < t->out->words; w++)
 		t->out->w[w] &= ~t->scratch.w[w];
 }
 
-static void by_listed(struct match *t, const struct step *s)
+static void series_match_by_listed(struct series_match *t, const struct series_match_step *s)
 {
-	struct bits *from = is_positive(s->m) ? &t->scratch : t->out;
+	struct bits *from = series_match_is_positive(s->m) ? &t->scratch : t->out;
 	const struct id_set *ids;
 	struct str value;
 
-	if (is_positive(s->m))
-		begin_label(t, s);
-	for (size_t i = 0; value_at(s->m, i, &value); i++)
-		if ((ids = ids_of(s, value)))
+	if (series_match_is_positive(s->m))
+		series_match_begin_label(t, s);
+	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
+		if ((ids = series_match_step_ids_of(s, value)))
 			id_set_out_of(ids, from);
-	if (is_positive(s->m))
-		end_label(t);
+	if (series_match_is_positive(s->m))
+		series_match_end_label(t);
 }
 
 /* Tests each value once; sets of the fewer, those that match or those that do not, are read. */
-static bool by_values(struct match *t, const struct step *s)
+static bool series_match_by_values(struct series_match *t, const struct series_match_step *s)
 {
 	const struct index_name *in = s->in;
 	uint64_t *hits = calloc(in->n / 64 + 1, sizeof(*hits)), matched = 0;
@@ -122,17 +124,17 @@ static bool by_values(struct match *t, const struct step *s)
 	}
 	positive = matched < in->ids.n / 2;
 	if (positive)
-		begin_label(t, s);
+		series_match_begin_label(t, s);
 	for (uint32_t i = 0; i < in->n; i++)
 		if ((hits[i >> 6] >> (i & 63) & 1) == positive)
 			id_set_out_of(&in->values[i].ids, positive ? &t->scratch : t->out);
 	if (positive)
-		end_label(t);
+		series_match_end_label(t);
 	free(hits);
 	return true;
 }
 
-static void by_candidates(struct match *t, const struct step *s)
+static void series_match_by_candidates(struct series_match *t, const struct series_match_step *s)
 {
 	for (size_t w = 0; w < t->out->words; w++)
 		for (uint64_t rest = t->out->w[w]; rest; rest &= rest - 1) {
@@ -146,7 +148,8 @@ static void by_candidates(struct match *t, const struct step *s)
 }
 
 /* Takes out those that have the label with a value that does not match. */
-static bool apply(struct match *t, const struct step *s, bool first)
+static bool series_match_apply(
+	struct series_match *t, const struct series_match_step *s, bool first)
 {
 	struct str value;
 	size_t n;
@@ -154,18 +157,18 @@ static bool apply(struct match *t, const struct step *s, bool first)
 	if (!s->in)
 		return true;
 	n = first ? t->x->n : bits_count(t->out);
-	if (value_at(s->m, 0, &value)) {
+	if (series_match_value_at(s->m, 0, &value)) {
 		if (n * CANDIDATE_BITS < t->out->words)
-			by_candidates(t, s);
+			series_match_by_candidates(t, s);
 		else
-			by_listed(t, s);
+			series_match_by_listed(t, s);
 		return true;
 	}
 	if (n < s->in->n) {
-		by_candidates(t, s);
+		series_match_by_candidates(t, s);
 		return true;
 	}
-	return by_values(t, s);
+	return series_match_by_values(t, s);
 }
 
 /* ---- labels that series lack ---- */
@@ -182,7 +185,7 @@ static bool series_sample_label(
 			has_key(ctx, s, inner));
 }
 
-static void take_out_lacking(struct match *t, const struct step *s)
+static void series_match_take_out_lacking(struct series_match *t, const struct series_match_step *s)
 {
 	bits_copy(&t->scratch, t->out);
 	if (s->in)
@@ -197,9 +200,9 @@ static void take_out_lacking(struct match *t, const struct step *s)
 		}
 }
 
-static int most_cmp(const void *a, const void *b)
+static int series_match_most_cmp(const void *a, const void *b)
 {
-	const struct step *l = a, *r = b;
+	const struct series_match_step *l = a, *r = b;
 
 	uint32_t l_values = l->in ? l->in->n : 0, r_values = r->in ? r->in->n : 0;
 
@@ -208,22 +211,22 @@ static int most_cmp(const void *a, const void *b)
 	return (l_values > r_values) - (l_values < r_values);
 }
 
-static bool match(struct match *t, const struct matcher *m)
+static bool series_match_match(struct series_match *t, const struct matcher *m)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct step *s = &t->steps[i];
+		struct series_match_step *s = &t->steps[i];
 
-		*s = (struct step){ &m[i], index_name_find(t->x, m[i].name), 0,
+		*s = (struct series_match_step){ &m[i], index_name_find(t->x, m[i].name), 0,
 			matcher_test(&m[i], STR("")) };
-		s->most = most_of(t->x, s);
+		s->most = series_match_most_of(t->x, s);
 	}
-	qsort(t->steps, t->n, sizeof(*t->steps), most_cmp);
+	qsort(t->steps, t->n, sizeof(*t->steps), series_match_most_cmp);
 	for (size_t i = 0; i < t->n; i++)
-		if (!apply(t, &t->steps[i], i == 0))
+		if (!series_match_apply(t, &t->steps[i], i == 0))
 			return false;
 	for (size_t i = 0; i < t->n && t->has_key; i++)
 		if (!t->steps[i].empty)
-			take_out_lacking(t, &t->steps[i]);
+			series_match_take_out_lacking(t, &t->steps[i]);
 	return true;
 }
 
@@ -231,7 +234,7 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 	const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err)
 {
-	struct match t = { .x = x, .n = n, .has_key = has_key, .ctx = ctx, .out = out };
+	struct series_match t = { .x = x, .n = n, .has_key = has_key, .ctx = ctx, .out = out };
 	bool ok;
 
 	if (!among->words)
@@ -241,7 +244,7 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 		bits_copy(out, among);
 	if (ok && n) {
 		ok = (t.steps = calloc(n, sizeof(*t.steps))) &&
-			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && match(&t, m);
+			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && series_match_match(&t, m);
 		free(t.steps);
 		bits_release(&t.scratch);
 	}
@@ -287,7 +290,7 @@ void series_drop_job_locked(const struct series_index *x, const struct job *job,
 /* ---- names and values ---- */
 
 /* Then every series counts, and no set is looked at. */
-static bool has_all(const struct series_index *x, const struct bits *among)
+static bool series_match_has_all(const struct series_index *x, const struct bits *among)
 {
 	for (uint32_t i = 0; i < x->jobs_n; i++)
 		if (id_set_count(&x->jobs[i].ids, among) != x->jobs[i].ids.n)
@@ -309,13 +312,13 @@ void series_names_locked(const struct series_index *x, struct str name, const st
 			more = fn(ctx, x->names[i].name);
 }
 
-static bool count_values(
+static bool series_match_count_values(
 	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
 {
 	bool more = true;
 
 	for (uint32_t i = 0; i < in->n && more; i++) {
-		const struct posting *p = &in->values[i];
+		const struct series_posting *p = &in->values[i];
 		uint32_t n = all ? p->ids.n : id_set_count(&p->ids, among);
 
 		if (n)
@@ -324,7 +327,7 @@ static bool count_values(
 	return more;
 }
 
-static bool count_name(
+static bool series_match_count_name(
 	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
 {
 	uint32_t n = all ? in->ids.n : id_set_count(&in->ids, among), values = in->n - in->dead;
@@ -343,12 +346,12 @@ void series_counts_locked(const struct series_index *x, struct str name, const s
 	series_count_fn fn, void *ctx)
 {
 	const struct index_name *in = name.len ? index_name_find(x, name) : NULL;
-	bool all = has_all(x, among);
+	bool all = series_match_has_all(x, among);
 
 	if (in)
-		count_values(in, among, all, fn, ctx);
+		series_match_count_values(in, among, all, fn, ctx);
 	for (uint32_t i = 0; !name.len && i < x->names_n; i++)
-		if (!count_name(&x->names[i], among, all, fn, ctx))
+		if (!series_match_count_name(&x->names[i], among, all, fn, ctx))
 			return;
 }
 
@@ -356,7 +359,7 @@ bool series_value_meets_locked(
 	const struct series_index *x, struct label label, const struct bits *among)
 {
 	const struct index_name *in = index_name_find(x, label.name);
-	const struct posting *p = in ? index_value_find(in, label.value) : NULL;
+	const struct series_posting *p = in ? index_value_find(in, label.value) : NULL;
 
 	return p && id_set_meets(&p->ids, among);
 }

@@ -24,7 +24,7 @@ struct mirror {
 };
 
 /* LevelDB and others need descriptors too. */
-static size_t fds_max(void)
+static size_t mirror_fds_max(void)
 {
 	struct rlimit limit;
 
@@ -54,7 +54,7 @@ static enum err_code mirror_table(
 	return symlink(from, to) ? err_errno(err, errno, "link %s", to) : ERR_OK;
 }
 
-static void close_tables(struct mirror *m, size_t from)
+static void mirror_close_tables(struct mirror *m, size_t from)
 {
 	while (m->fds_n > from)
 		close(m->fds[--m->fds_n]);
@@ -84,7 +84,7 @@ static enum err_code mirror_file(struct mirror *m, struct arena *a, struct str f
 }
 
 /* Names of the files that count; a log that grew meanwhile is as a crash would leave it. */
-static enum err_code list_store(
+static enum err_code mirror_list_store(
 	struct arena *a, struct str dir, struct str **names, size_t *n, struct err *err)
 {
 	enum err_code rc = fs_list(dir.ptr, a, names, n, err);
@@ -97,7 +97,7 @@ static enum err_code list_store(
 	return rc;
 }
 
-static bool same_names(const struct str *a, size_t a_n, const struct str *b, size_t b_n)
+static bool mirror_same_names(const struct str *a, size_t a_n, const struct str *b, size_t b_n)
 {
 	if (a_n != b_n)
 		return false;
@@ -118,17 +118,17 @@ static enum err_code mirror_store(
 	enum err_code rc;
 
 	for (int i = 0; i < TRIES; i++) {
-		close_tables(m, tables);
+		mirror_close_tables(m, tables);
 		if ((rc = fs_remove_tree(&fs_posix, to.ptr, err)) ||
 			(rc = fs_posix.ops->mkdir(&fs_posix, to.ptr, err)) ||
-			(rc = list_store(a, from, &names, &n, err)))
+			(rc = mirror_list_store(a, from, &names, &n, err)))
 			return rc;
 		for (size_t k = 0; k < n; k++)
 			if ((rc = mirror_file(m, a, from, to, names[k], err)) && rc != ERR_NOT_FOUND)
 				return rc;
-		if ((rc = list_store(a, from, &after, &after_n, err)))
+		if ((rc = mirror_list_store(a, from, &after, &after_n, err)))
 			return rc;
-		if (same_names(names, n, after, after_n))
+		if (mirror_same_names(names, n, after, after_n))
 			break;
 	}
 	return ERR_OK;
@@ -148,7 +148,7 @@ static enum err_code mirror_gone(struct arena *a, const char *to, struct err *er
 	return rc;
 }
 
-static bool is_beside(struct str name)
+static bool mirror_is_beside(struct str name)
 {
 	return str_has_suffix(name, STR(".acked")) || str_has_suffix(name, STR(".names"));
 }
@@ -165,7 +165,7 @@ static enum err_code mirror_all(
 		return rc;
 	/* First: a mark that is older than its store claims no more than the store has. */
 	for (size_t i = 0; i < n; i++)
-		if (is_beside(names[i]) &&
+		if (mirror_is_beside(names[i]) &&
 			(rc = mirror_file(m, a, str_of(from), str_of(to), names[i], err)) &&
 			rc != ERR_NOT_FOUND)
 			return rc;
@@ -186,7 +186,7 @@ static enum err_code mirror_all(
 	return ERR_OK;
 }
 
-static enum err_code make(struct mirror *m, const char *head_dir, struct err *err)
+static enum err_code mirror_make(struct mirror *m, const char *head_dir, struct err *err)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *from = realpath(head_dir, NULL);
@@ -219,8 +219,8 @@ enum err_code mirror_open(char **head_dir, struct mirror **out, struct err *err)
 
 	if (!m)
 		return err_nomem(err, "mirror");
-	m->fds_max = fds_max();
-	if (!(rc = make(m, *head_dir, err)) && !(dir = strdup(m->dir)))
+	m->fds_max = mirror_fds_max();
+	if (!(rc = mirror_make(m, *head_dir, err)) && !(dir = strdup(m->dir)))
 		rc = err_nomem(err, "mirror");
 	if (rc) {
 		mirror_close(m);
@@ -240,7 +240,7 @@ void mirror_close(struct mirror *m)
 		return;
 	if (m->dir && fs_remove_tree(&fs_posix, m->dir, &err))
 		log_warn("tsdb", "mirror not removed", LOG_E(&err));
-	close_tables(m, 0);
+	mirror_close_tables(m, 0);
 	free(m->fds);
 	free(m->dir);
 	free(m);

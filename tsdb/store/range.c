@@ -15,7 +15,7 @@ struct range_file {
 
 /* pread instead of a mapping: if the file is cut off or the disk fails, one read gets an error
  * instead of the process a signal. */
-static enum err_code file_read(
+static enum err_code range_reader_file_read(
 	struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err)
 {
 	struct range_file *f = (struct range_file *)r;
@@ -40,7 +40,7 @@ ends:
 		err, ERR_CORRUPT, "%s: ends before the %zu bytes at %" PRIu64, r->name, n, offset);
 }
 
-static void file_close(struct range_reader *r)
+static void range_reader_file_close(struct range_reader *r)
 {
 	struct range_file *f = (struct range_file *)r;
 
@@ -49,14 +49,15 @@ static void file_close(struct range_reader *r)
 }
 
 /* The kernel begins to read; nobody waits. If it does not, reading takes its time as ever. */
-static void file_expect(struct range_reader *r, uint64_t offset, uint64_t n)
+static void range_reader_file_expect(struct range_reader *r, uint64_t offset, uint64_t n)
 {
 	struct range_file *f = (struct range_file *)r;
 
 	(void)posix_fadvise(f->fd, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
 }
 
-static const struct range_ops file_ops = { file_read, file_close, file_expect };
+static const struct range_ops file_ops = { range_reader_file_read, range_reader_file_close,
+	range_reader_file_expect };
 
 enum err_code range_open_file(const char *path, struct range_reader **out, struct err *err)
 {
@@ -83,17 +84,17 @@ enum err_code range_open_file(const char *path, struct range_reader **out, struc
 		*out = &f->r;
 		return ERR_OK;
 	}
-	file_close(&f->r);
+	range_reader_file_close(&f->r);
 	return rc;
 }
 
-static enum err_code files_open(
+static enum err_code range_source_files_open(
 	struct range_source *s, const char *path, struct range_reader **out, struct err *err)
 {
 	return range_open_file(path, out, err);
 }
 
-struct range_source range_files = { .open = files_open };
+struct range_source range_files = { .open = range_source_files_open };
 
 enum err_code range_open(
 	struct range_source *from, const char *path, struct range_reader **out, struct err *err)

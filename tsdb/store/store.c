@@ -75,7 +75,7 @@ void *store_cache_leveldb(struct store_cache *c)
 }
 
 /* Takes LevelDB's message over. */
-static enum err_code failed(char *msg, const char *dir, struct err *err)
+static enum err_code store_db_store_failed(char *msg, const char *dir, struct err *err)
 {
 	enum err_code rc;
 
@@ -91,7 +91,7 @@ static enum err_code failed(char *msg, const char *dir, struct err *err)
 	return rc;
 }
 
-static leveldb_options_t *make_options(struct store_cache *cache)
+static leveldb_options_t *store_make_options(struct store_cache *cache)
 {
 	leveldb_options_t *o = leveldb_options_create();
 
@@ -112,7 +112,7 @@ static leveldb_options_t *make_options(struct store_cache *cache)
  * not know. CURRENT is written before the first log and table, so if those are there and it is not,
  * it was lost. LevelDB believes whatever CURRENT says to be a file's name.
  */
-static enum err_code check_current(const char *dir, struct err *err)
+static enum err_code store_check_current(const char *dir, struct err *err)
 {
 	struct arena a;
 	struct str *names;
@@ -143,30 +143,31 @@ out:
 	return rc;
 }
 
-static enum err_code real_open(const struct store_ops *ops, struct store *s, struct err *err)
+static enum err_code store_ops_real_open(
+	const struct store_ops *ops, struct store *s, struct err *err)
 {
 	char *msg = NULL;
 	enum err_code rc;
 
-	if ((rc = check_current(s->dir, err)))
+	if ((rc = store_check_current(s->dir, err)))
 		return rc;
 	leveldb_options_set_env(s->options, ops->env ? ops->env : store_env());
 	s->db = leveldb_open(s->options, s->dir, &msg);
-	return failed(msg, s->dir, err);
+	return store_db_store_failed(msg, s->dir, err);
 }
 
-static enum err_code real_write(
+static enum err_code store_ops_real_write(
 	const struct store_ops *ops, struct store *s, struct store_batch *b, struct err *err)
 {
 	char *msg = NULL;
 
 	leveldb_write(s->db, s->write, b->b, &msg);
-	return failed(msg, s->dir, err);
+	return store_db_store_failed(msg, s->dir, err);
 }
 
-const struct store_ops store_leveldb = { real_open, real_write, NULL };
+const struct store_ops store_leveldb = { store_ops_real_open, store_ops_real_write, NULL };
 
-static struct store *make_store(
+static struct store *store_make(
 	const char *dir, struct store_cache *cache, const struct store_ops *ops)
 {
 	struct store *s = calloc(1, sizeof(*s));
@@ -176,7 +177,7 @@ static struct store *make_store(
 		return NULL;
 	}
 	s->ops = ops ? ops : &store_leveldb;
-	s->options = make_options(cache);
+	s->options = store_make_options(cache);
 	s->read = leveldb_readoptions_create();
 	leveldb_readoptions_set_verify_checksums(s->read, 1);
 	s->write = leveldb_writeoptions_create();
@@ -184,7 +185,7 @@ static struct store *make_store(
 	return s;
 }
 
-static enum err_code open_made(
+static enum err_code store_open_made(
 	struct store *s, const char *dir, struct store **out, struct err *err)
 {
 	enum err_code rc;
@@ -201,25 +202,25 @@ static enum err_code open_made(
 enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
 	struct store **out, struct err *err)
 {
-	return open_made(make_store(dir, cache, ops), dir, out, err);
+	return store_open_made(store_make(dir, cache, ops), dir, out, err);
 }
 
 enum err_code store_open_copy(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err)
 {
-	struct store *s = make_store(dir, cache, ops);
+	struct store *s = store_make(dir, cache, ops);
 
 	if (s) {
 		leveldb_options_set_write_buffer_size(s->options, COPY_BUFFER_BYTES);
 		leveldb_writeoptions_set_sync(s->write, 0);
 	}
-	return open_made(s, dir, out, err);
+	return store_open_made(s, dir, out, err);
 }
 
 enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err)
 {
-	struct store *s = make_store(dir, cache, ops);
+	struct store *s = store_make(dir, cache, ops);
 	char *msg = NULL;
 	enum err_code rc;
 
@@ -227,10 +228,10 @@ enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
 		store_close(s);
 		return err_set(err, ERR_NOMEM, "store %s: out of memory", dir);
 	}
-	if (!(rc = check_current(dir, err))) {
+	if (!(rc = store_check_current(dir, err))) {
 		leveldb_options_set_env(s->options, store_shadow_env(s->shadow));
 		s->db = leveldb_open(s->options, s->dir, &msg);
-		rc = failed(msg, s->dir, err);
+		rc = store_db_store_failed(msg, s->dir, err);
 	}
 	if (rc)
 		store_close(s);
@@ -278,7 +279,7 @@ const char *store_dir(const struct store *s)
 }
 
 /* LevelDB's repair does not sync the MANIFEST it writes, nor the directory. */
-static enum err_code sync_all(const char *dir, struct err *err)
+static enum err_code store_sync_all(const char *dir, struct err *err)
 {
 	struct fs *fs = &fs_posix;
 	struct arena a;
@@ -307,19 +308,19 @@ static enum err_code sync_all(const char *dir, struct err *err)
 
 enum err_code store_repair(const char *dir, struct err *err)
 {
-	leveldb_options_t *o = make_options(NULL);
+	leveldb_options_t *o = store_make_options(NULL);
 	char *msg = NULL;
 	enum err_code rc;
 
 	leveldb_repair_db(o, dir, &msg);
 	leveldb_options_destroy(o);
-	rc = failed(msg, dir, err);
-	return rc ? rc : sync_all(dir, err);
+	rc = store_db_store_failed(msg, dir, err);
+	return rc ? rc : store_sync_all(dir, err);
 }
 
 /* ---- records ---- */
 
-static uint32_t checksum(struct str key, struct str value, uint64_t identity)
+static uint32_t store_checksum(struct str key, struct str value, uint64_t identity)
 {
 	return (uint32_t)hash_bytes(value.ptr, value.len, hash_bytes(key.ptr, key.len, identity));
 }
@@ -332,7 +333,7 @@ enum err_code store_record_value(
 
 	if (record.len >= CHECKSUM_BYTES) {
 		c = cursor_of((struct str){ record.ptr + v.len, CHECKSUM_BYTES });
-		if (cursor_u32be(&c) == checksum(key, v, identity)) {
+		if (cursor_u32be(&c) == store_checksum(key, v, identity)) {
 			*value = v;
 			return ERR_OK;
 		}
@@ -342,7 +343,7 @@ enum err_code store_record_value(
 
 void store_record_seal(struct str key, struct buf *value, uint64_t identity)
 {
-	buf_add_u32be(value, checksum(key, buf_str(value), identity));
+	buf_add_u32be(value, store_checksum(key, buf_str(value), identity));
 }
 
 struct str store_record_known(struct str record)
@@ -351,7 +352,7 @@ struct str store_record_known(struct str record)
 	return (struct str){ record.ptr, record.len - CHECKSUM_BYTES };
 }
 
-static enum err_code open_record(
+static enum err_code store_open_record(
 	const struct store *s, struct str key, struct str record, struct str *out, struct err *err)
 {
 	enum err_code rc = store_record_value(key, record, s->identity, out, err);
@@ -448,7 +449,7 @@ static void each_put(
 	e->fn(e->ctx, (struct str){ key, key_len }, (struct str){ record, record_len });
 }
 
-static void each_removed(void *state, const char *key, size_t key_len)
+static void store_each_removed(void *state, const char *key, size_t key_len)
 {
 	(void)state, (void)key, (void)key_len; /* nothing is ever removed */
 }
@@ -457,7 +458,7 @@ void store_batch_each(const struct store_batch *b, store_put_fn fn, void *ctx)
 {
 	struct each_put e = { fn, ctx };
 
-	leveldb_writebatch_iterate(b->b, &e, each_put, each_removed);
+	leveldb_writebatch_iterate(b->b, &e, each_put, store_each_removed);
 }
 
 enum err_code store_write(struct store *s, struct store_batch *b, struct err *err)
@@ -484,7 +485,8 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap)
 	free(snap);
 }
 
-static struct store_iter *open_iter(struct store *s, const struct store_snapshot *snap, bool keep)
+static struct store_iter *store_open_iter(
+	struct store *s, const struct store_snapshot *snap, bool keep)
 {
 	struct store_iter *it = malloc(sizeof(*it));
 
@@ -502,12 +504,12 @@ static struct store_iter *open_iter(struct store *s, const struct store_snapshot
 
 struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap)
 {
-	return open_iter(s, snap, true);
+	return store_open_iter(s, snap, true);
 }
 
 struct store_iter *store_scan_open(struct store *s, const struct store_snapshot *snap)
 {
-	return open_iter(s, snap, false);
+	return store_open_iter(s, snap, false);
 }
 
 void store_iter_close(struct store_iter *it)
@@ -563,7 +565,7 @@ struct str store_iter_record(const struct store_iter *it)
 
 enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err)
 {
-	return open_record(it->s, store_iter_key(it), store_iter_record(it), out, err);
+	return store_open_record(it->s, store_iter_key(it), store_iter_record(it), out, err);
 }
 
 enum err_code store_iter_status(const struct store_iter *it, struct err *err)
@@ -571,7 +573,7 @@ enum err_code store_iter_status(const struct store_iter *it, struct err *err)
 	char *msg = NULL;
 
 	leveldb_iter_get_error(it->it, &msg);
-	return failed(msg, it->s->dir, err);
+	return store_db_store_failed(msg, it->s->dir, err);
 }
 
 enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err)
@@ -581,12 +583,12 @@ enum err_code store_get(struct store *s, struct str key, struct buf *out, struct
 	enum err_code rc;
 
 	got = leveldb_get(s->db, s->read, key.ptr, key.len, &record.len, &msg);
-	if ((rc = failed(msg, s->dir, err)))
+	if ((rc = store_db_store_failed(msg, s->dir, err)))
 		return rc;
 	if (!got)
 		return err_set(err, ERR_NOT_FOUND, "store %s: no such record", s->dir);
 	record.ptr = got;
-	if (!(rc = open_record(s, key, record, &value, err))) {
+	if (!(rc = store_open_record(s, key, record, &value, err))) {
 		buf_add_str(out, value);
 		if (buf_failed(out))
 			rc = err_set(err, ERR_NOMEM, "store %s: out of memory", s->dir);

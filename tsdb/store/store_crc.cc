@@ -36,7 +36,7 @@ struct byte_table {
 };
 
 /* On the bits as they are, without the inversion before and after. */
-uint32_t by_table(uint32_t crc, const char *p, size_t n)
+uint32_t store_crc_by_table(uint32_t crc, const char *p, size_t n)
 {
 	static const byte_table table;
 
@@ -49,7 +49,7 @@ uint32_t by_table(uint32_t crc, const char *p, size_t n)
 
 const size_t PART = 1360; /* three of them are a quarter of a page of 16 KiB */
 
-__attribute__((target("sse4.2"))) uint32_t one_part(uint32_t crc, const char *p, size_t n)
+__attribute__((target("sse4.2"))) uint32_t store_crc_one_part(uint32_t crc, const char *p, size_t n)
 {
 	uint64_t word = 0, sum = crc;
 
@@ -72,7 +72,7 @@ struct shift_table {
 
 		for (uint32_t byte = 0; byte < 4; byte++)
 			for (uint32_t i = 0; i < 256; i++)
-				v[byte][i] = one_part(i << (8 * byte), zeros, PART);
+				v[byte][i] = store_crc_one_part(i << (8 * byte), zeros, PART);
 	}
 
 	uint32_t shifted(uint32_t crc) const
@@ -81,7 +81,8 @@ struct shift_table {
 	}
 };
 
-__attribute__((target("sse4.2"))) uint32_t by_instruction(uint32_t crc, const char *p, size_t n)
+__attribute__((target("sse4.2"))) uint32_t store_crc_by_instruction(
+	uint32_t crc, const char *p, size_t n)
 {
 	static const shift_table table;
 	uint64_t a = 0, b = 0, c = 0, word[3];
@@ -99,19 +100,19 @@ __attribute__((target("sse4.2"))) uint32_t by_instruction(uint32_t crc, const ch
 		}
 		crc = table.shifted(table.shifted((uint32_t)a) ^ (uint32_t)b) ^ (uint32_t)c;
 	}
-	return one_part(crc, p, n);
+	return store_crc_one_part(crc, p, n);
 }
 
-uint32_t extend(uint32_t crc, const char *p, size_t n)
+uint32_t store_crc_extend(uint32_t crc, const char *p, size_t n)
 {
 	static const bool known = __builtin_cpu_supports("sse4.2");
 
-	return ~(known ? by_instruction(~crc, p, n) : by_table(~crc, p, n));
+	return ~(known ? store_crc_by_instruction(~crc, p, n) : store_crc_by_table(~crc, p, n));
 }
 
 #else
 
-uint32_t extend(uint32_t crc, const char *p, size_t n)
+uint32_t crc_extend(uint32_t crc, const char *p, size_t n)
 {
 	return ~by_table(~crc, p, n);
 }
@@ -129,7 +130,7 @@ namespace crc32c
 uint32_t Extend(uint32_t crc, const char *data, size_t n);
 __attribute__((weak)) uint32_t Extend(uint32_t crc, const char *data, size_t n)
 {
-	return extend(crc, data, n);
+	return store_crc_extend(crc, data, n);
 }
 
 } // namespace crc32c
@@ -138,10 +139,10 @@ __attribute__((weak)) uint32_t Extend(uint32_t crc, const char *data, size_t n)
 
 extern "C" uint32_t store_crc32c(uint32_t crc, const void *p, size_t n)
 {
-	return extend(crc, static_cast<const char *>(p), n);
+	return store_crc_extend(crc, static_cast<const char *>(p), n);
 }
 
 extern "C" uint32_t store_crc32c_by_table(uint32_t crc, const void *p, size_t n)
 {
-	return ~by_table(~crc, static_cast<const char *>(p), n);
+	return ~store_crc_by_table(~crc, static_cast<const char *>(p), n);
 }

@@ -25,7 +25,7 @@ struct leveldb_env_t {
 namespace
 {
 
-leveldb::Status failed(const std::string &path)
+leveldb::Status store_env_failed(const std::string &path)
 {
 	return errno == ENOENT ? leveldb::Status::NotFound(path, strerror(errno)) :
 							 leveldb::Status::IOError(path, strerror(errno));
@@ -53,7 +53,7 @@ class read_file final : public leveldb::RandomAccessFile
 			done += got > 0 ? (size_t)got : 0;
 		}
 		*result = leveldb::Slice(scratch, done);
-		return got < 0 && done < n ? failed(path_) : leveldb::Status::OK();
+		return got < 0 && done < n ? store_env_failed(path_) : leveldb::Status::OK();
 	}
 
   private:
@@ -73,7 +73,7 @@ class read_env final : public leveldb::EnvWrapper
 
 		*out = nullptr;
 		if (fd < 0)
-			return failed(path);
+			return store_env_failed(path);
 		*out = new read_file(fd, path);
 		return leveldb::Status::OK();
 	}

@@ -16,7 +16,7 @@
 
 enum piece { FULL = 1, FIRST, MIDDLE, LAST };
 
-static size_t page_end(size_t at, size_t n)
+static size_t store_log_page_end(size_t at, size_t n)
 {
 	size_t end = (at / PAGE_BYTES + 1) * PAGE_BYTES;
 
@@ -27,7 +27,7 @@ static size_t page_end(size_t at, size_t n)
 static int piece_at(struct str log, size_t at, size_t *next)
 {
 	const unsigned char *p = (const unsigned char *)log.ptr + at;
-	size_t room = page_end(at, log.len) - at, len;
+	size_t room = store_log_page_end(at, log.len) - at, len;
 	uint32_t crc;
 
 	if (room < HEADER_BYTES || p[6] < FULL || p[6] > LAST)
@@ -44,7 +44,7 @@ static int piece_at(struct str log, size_t at, size_t *next)
 }
 
 /* Lengths may be bad as well, so each byte is checked. */
-static bool record_begins_behind(struct str log, size_t at)
+static bool store_log_record_begins_behind(struct str log, size_t at)
 {
 	size_t next;
 
@@ -62,8 +62,8 @@ size_t store_log_whole(struct str log)
 	for (; at < log.len; at = next) {
 		int type;
 
-		if (page_end(at, SIZE_MAX) - at < HEADER_BYTES) { /* filled up with zeros */
-			next = page_end(at, log.len);
+		if (store_log_page_end(at, SIZE_MAX) - at < HEADER_BYTES) { /* filled up with zeros */
+			next = store_log_page_end(at, log.len);
 			continue;
 		}
 		type = piece_at(log, at, &next);
@@ -77,10 +77,11 @@ size_t store_log_whole(struct str log)
 		return log.len;
 	if (!inside)
 		record = at;
-	return record_begins_behind(log, at < log.len && inside ? at : record + 1) ? log.len : record;
+	return store_log_record_begins_behind(log, at < log.len && inside ? at : record + 1) ? log.len :
+																						   record;
 }
 
-static enum err_code cut_log(struct fs *fs, const char *path, uint64_t *cut, struct err *err)
+static enum err_code store_log_cut(struct fs *fs, const char *path, uint64_t *cut, struct err *err)
 {
 	struct buf log = { 0 };
 	enum err_code rc;
@@ -115,7 +116,7 @@ enum err_code store_cut_logs(struct fs *fs, const char *dir, uint64_t *cut, stru
 		if (!path)
 			rc = arena_fail(&a, "store", err);
 		else if (str_has_suffix(names[i], STR(".log")))
-			rc = cut_log(fs, path, cut, err);
+			rc = store_log_cut(fs, path, cut, err);
 	}
 	arena_release(&a);
 	return rc;

@@ -31,7 +31,7 @@ namespace
 {
 
 /* As LevelDB's EscapeString. */
-void add_escaped(std::string *out, const leveldb::Slice &s)
+void store_tables_add_escaped(std::string *out, const leveldb::Slice &s)
 {
 	char hex[8];
 
@@ -46,7 +46,7 @@ void add_escaped(std::string *out, const leveldb::Slice &s)
 }
 
 /* An internal key: the key, then 8 bytes little-endian of sequence x 256 + type. */
-bool add_key(std::string *out, const leveldb::Slice &key)
+bool store_tables_add_key(std::string *out, const leveldb::Slice &key)
 {
 	uint64_t tail = 0;
 	char text[64];
@@ -56,15 +56,15 @@ bool add_key(std::string *out, const leveldb::Slice &key)
 	for (size_t i = 0; i < 8; i++)
 		tail |= (uint64_t)(unsigned char)key[key.size() - 8 + i] << (8 * i);
 	out->push_back('\'');
-	add_escaped(out, leveldb::Slice(key.data(), key.size() - 8));
+	store_tables_add_escaped(out, leveldb::Slice(key.data(), key.size() - 8));
 	snprintf(text, sizeof(text), "' @ %" PRIu64 " : %d", tail >> 8, (int)(tail & 255));
 	out->append(text);
 	return true;
 }
 
 /* A page at either end that cannot be read does not identify the table. */
-leveldb::Status describe(leveldb::Env *env, const std::string &path, std::string *first,
-	std::string *last, uint64_t *size)
+leveldb::Status store_tables_describe(leveldb::Env *env, const std::string &path,
+	std::string *first, std::string *last, uint64_t *size)
 {
 	leveldb::RandomAccessFile *file = nullptr;
 	leveldb::Table *table = nullptr;
@@ -86,17 +86,17 @@ leveldb::Status describe(leveldb::Env *env, const std::string &path, std::string
 	read.fill_cache = false;
 	std::unique_ptr<leveldb::Iterator> it(table->NewIterator(read));
 	it->SeekToFirst();
-	if (it->status().ok() && (!it->Valid() || !add_key(first, it->key())))
+	if (it->status().ok() && (!it->Valid() || !store_tables_add_key(first, it->key())))
 		return leveldb::Status::Corruption("no first key");
 	it.reset(table->NewIterator(read));
 	it->SeekToLast();
-	if (it->status().ok() && (!it->Valid() || !add_key(last, it->key())))
+	if (it->status().ok() && (!it->Valid() || !store_tables_add_key(last, it->key())))
 		return leveldb::Status::Corruption("no last key");
 	return leveldb::Status::OK();
 }
 
 /* line: from the number to the closing bracket. */
-enum err_code check_one(
+enum err_code store_tables_check_one(
 	leveldb::Env *env, const std::string &dir, const std::string &line, struct err *err)
 {
 	unsigned long long number = 0, bytes = 0;
@@ -110,7 +110,7 @@ enum err_code check_one(
 	path = dir + name;
 	if (!env->FileExists(path))
 		return ERR_OK; /* LevelDB says so itself when it opens */
-	const leveldb::Status s = describe(env, path, &first, &last, &size);
+	const leveldb::Status s = store_tables_describe(env, path, &first, &last, &size);
 	if (!s.ok())
 		return err_set(
 			err, ERR_CORRUPT, "store %s: %s: %s", dir.c_str(), name + 1, s.ToString().c_str());
@@ -142,7 +142,7 @@ enum err_code store_check_tables(struct store *s, struct err *err)
 		if (end == std::string::npos)
 			end = text.size();
 		if (text[at] == ' ')
-			rc = check_one(env, store_dir(s), text.substr(at + 1, end - at - 1), err);
+			rc = store_tables_check_one(env, store_dir(s), text.substr(at + 1, end - at - 1), err);
 	}
 	return rc;
 }

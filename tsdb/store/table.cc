@@ -28,14 +28,15 @@ extern "C" {
 #include <leveldb/table.h>
 
 /* The last bytes of a table, from its index page on. */
-struct tail {
+struct store_table_tail {
 	char *ptr; /* malloc */
 	size_t len;
 	uint64_t at; /* in the file */
 };
 
 /* In two reads. */
-static enum err_code read_tail(struct range_reader *r, struct tail *tail, struct err *err)
+static enum err_code store_table_read_tail(
+	struct range_reader *r, struct store_table_tail *tail, struct err *err)
 {
 	struct table_handle meta, index;
 	char footer[TABLE_FOOTER_BYTES];
@@ -62,7 +63,7 @@ struct table_file final : leveldb::RandomAccessFile {
 		uint64_t offset, size_t n, leveldb::Slice *result, char *scratch) const override;
 
 	struct range_reader *r;
-	struct tail tail = {};
+	struct store_table_tail tail = {};
 	struct table *of = nullptr;
 	struct table_guard guard = {};
 	mutable std::atomic<bool> passed{ true }; /* the guard; else guarded by lock, as what follows */
@@ -86,7 +87,7 @@ struct table_iter {
 };
 
 /* LevelDB itself never says NotSupported here, so it stands for a place that does not answer. */
-static leveldb::Status read_status(enum err_code rc, const struct err *why)
+static leveldb::Status store_table_read_status(enum err_code rc, const struct err *why)
 {
 	if (range_unreachable(rc))
 		return leveldb::Status::NotSupported(why->msg);
@@ -98,7 +99,7 @@ static thread_local const struct table_file *asking; /* the guard of this one */
 
 /* Once; others wait for the answer. If the key is not on the page at 0, LevelDB looks for it on the
  * next one. */
-static enum err_code ask_guard(const struct table_file *f, struct err *err)
+static enum err_code table_file_ask_guard(const struct table_file *f, struct err *err)
 {
 	enum err_code rc;
 
@@ -131,10 +132,11 @@ leveldb::Status table_file::Read(
 		return leveldb::Status::OK();
 	}
 	/* The guard itself reads the page at 0. */
-	if (offset && !passed.load(std::memory_order_acquire) && (rc = ask_guard(this, &err)))
-		return read_status(rc, &err);
+	if (offset && !passed.load(std::memory_order_acquire) &&
+		(rc = table_file_ask_guard(this, &err)))
+		return store_table_read_status(rc, &err);
 	if ((rc = r->ops->read(r, offset, n, scratch, &err)))
-		return read_status(rc, &err);
+		return store_table_read_status(rc, &err);
 	if (n < TABLE_TRAILER_BYTES || scratch[n - TABLE_TRAILER_BYTES] != 0)
 		return leveldb::Status::Corruption("a page that says it is compressed");
 	*result = leveldb::Slice(scratch, n);
@@ -142,7 +144,7 @@ leveldb::Status table_file::Read(
 }
 
 /* LevelDB's message behind the file's name; a message of the range reader has the name already. */
-static enum err_code failed(
+static enum err_code store_table_failed(
 	const leveldb::Status &s, const char *name, const char *where, struct err *err)
 {
 	enum err_code rc = s.IsCorruption() ? ERR_CORRUPT :
@@ -162,9 +164,9 @@ static enum err_code failed(
 }
 
 /* With t->file.tail as it is. */
-static enum err_code start(struct table *t, struct store_cache *cache, struct err *err)
+static enum err_code table_start(struct table *t, struct store_cache *cache, struct err *err)
 {
-	const struct tail *tail = &t->file.tail;
+	const struct store_table_tail *tail = &t->file.tail;
 	uint64_t bytes = tail->at + tail->len;
 	struct table_handle meta, index;
 	leveldb::Options o;
@@ -184,7 +186,7 @@ static enum err_code start(struct table *t, struct store_cache *cache, struct er
 	o.compression = leveldb::kNoCompression;
 	s = leveldb::Table::Open(o, &t->file, bytes, &t->ldb);
 	if (!s.ok())
-		return failed(s, t->r->name, "index page: ", err);
+		return store_table_failed(s, t->r->name, "index page: ", err);
 	rc = table_check_index((struct str){ tail->ptr, (size_t)index.size }, meta, t->r->name, err);
 	if (rc) {
 		delete t->ldb;
@@ -194,10 +196,10 @@ static enum err_code start(struct table *t, struct store_cache *cache, struct er
 }
 
 /* The end in the file cannot be used; *own says why. */
-static enum err_code start_spare(struct table *t, struct str spare, struct store_cache *cache,
+static enum err_code table_start_spare(struct table *t, struct str spare, struct store_cache *cache,
 	const struct err *own, struct err *damaged, struct err *err)
 {
-	struct tail *tail = &t->file.tail;
+	struct store_table_tail *tail = &t->file.tail;
 	struct str copy;
 	uint64_t bytes;
 	enum err_code rc;
@@ -211,16 +213,16 @@ static enum err_code start_spare(struct table *t, struct str spare, struct store
 	if (!tail->ptr)
 		return err_nomem(err, t->r->name);
 	memcpy(tail->ptr, copy.ptr, copy.len);
-	if ((rc = start(t, cache, err)))
+	if ((rc = table_start(t, cache, err)))
 		return err_wrap(err, rc, "%s; its copy", own->msg);
 	err_set(damaged, own->code, "%s; its copy is used", own->msg);
 	return ERR_OK;
 }
 
 /* The end in the file is in use; the spare is checked only so that its loss is known in time. */
-static void check_spare(const struct table *t, struct str spare, struct err *damaged)
+static void table_check_spare(const struct table *t, struct str spare, struct err *damaged)
 {
-	const struct tail *tail = &t->file.tail;
+	const struct store_table_tail *tail = &t->file.tail;
 	struct str copy;
 	uint64_t bytes;
 
@@ -248,14 +250,14 @@ enum err_code table_open(struct range_reader *r, struct str spare, struct store_
 	}
 	t->r = t->file.r = r;
 	mutex_init(&t->file.lock);
-	if (!(rc = read_tail(r, &t->file.tail, &own)))
-		rc = start(t, cache, &own);
+	if (!(rc = store_table_read_tail(r, &t->file.tail, &own)))
+		rc = table_start(t, cache, &own);
 	if (rc == ERR_NOMEM || range_unreachable(rc)) {
 		err_set(err, rc, "%s", own.msg);
 	} else if (rc) {
-		rc = start_spare(t, spare, cache, &own, damaged, err);
+		rc = table_start_spare(t, spare, cache, &own, damaged, err);
 	} else {
-		check_spare(t, spare, damaged);
+		table_check_spare(t, spare, damaged);
 	}
 	if (rc) {
 		table_close(t);
@@ -289,7 +291,7 @@ enum err_code table_open_by_spare(struct range_reader *r, struct str spare,
 		t->file.tail.len = copy.len;
 		t->file.tail.at = bytes - copy.len;
 		memcpy(t->file.tail.ptr, copy.ptr, copy.len);
-		rc = start(t, cache, err);
+		rc = table_start(t, cache, err);
 	}
 	if (rc) {
 		table_close(t);
@@ -305,8 +307,8 @@ enum err_code table_open_by_spare(struct range_reader *r, struct str spare,
 
 enum err_code table_check_end(const struct table *t, struct err *err)
 {
-	struct tail own = {};
-	enum err_code rc = read_tail(t->r, &own, err);
+	struct store_table_tail own = {};
+	enum err_code rc = store_table_read_tail(t->r, &own, err);
 
 	if (!rc && (own.len != t->file.tail.len || memcmp(own.ptr, t->file.tail.ptr, own.len) != 0))
 		rc = err_set(err, ERR_CORRUPT, "%s: its index page and the copy of it differ", t->r->name);
@@ -327,7 +329,7 @@ void table_close(struct table *t)
 
 /* ---- reading ---- */
 
-static leveldb::Iterator *ldb_iterator(const struct table *t, bool scan)
+static leveldb::Iterator *table_ldb_iterator(const struct table *t, bool scan)
 {
 	leveldb::ReadOptions o;
 
@@ -342,7 +344,7 @@ struct table_iter *table_iter_open(struct table *t, bool scan)
 
 	if (!it)
 		return nullptr;
-	it->it = ldb_iterator(t, scan);
+	it->it = table_ldb_iterator(t, scan);
 	it->t = t;
 	it->rc = ERR_OK;
 	return it;
@@ -356,26 +358,26 @@ void table_iter_close(struct table_iter *it)
 	delete it;
 }
 
-static void note_status(struct table_iter *it)
+static void table_iter_note_status(struct table_iter *it)
 {
 	if (!it->rc) {
 		leveldb::Status s = it->it->status();
 
 		if (!s.ok())
-			it->rc = failed(s, it->t->r->name, "", &it->err);
+			it->rc = store_table_failed(s, it->t->r->name, "", &it->err);
 	}
 }
 
 void table_iter_seek(struct table_iter *it, struct str key)
 {
 	it->it->Seek(leveldb::Slice(key.ptr, key.len));
-	note_status(it);
+	table_iter_note_status(it);
 }
 
 void table_iter_next(struct table_iter *it)
 {
 	it->it->Next();
-	note_status(it);
+	table_iter_note_status(it);
 }
 
 bool table_iter_valid(const struct table_iter *it)
@@ -406,13 +408,13 @@ enum err_code table_iter_status(const struct table_iter *it, struct err *err)
 
 enum err_code table_get(struct table *t, struct str key, struct buf *out, struct err *err)
 {
-	leveldb::Iterator *it = ldb_iterator(t, false);
+	leveldb::Iterator *it = table_ldb_iterator(t, false);
 	leveldb::Slice k(key.ptr, key.len), value;
 	enum err_code rc;
 
 	it->Seek(k);
 	/* Before the key: after a damaged page the iterator is at a later one, and valid. */
-	rc = failed(it->status(), t->r->name, "", err);
+	rc = store_table_failed(it->status(), t->r->name, "", err);
 	if (!rc && (!it->Valid() || it->key() != k))
 		rc = err_set(err, ERR_NOT_FOUND, "%s: no such key", t->r->name);
 	if (!rc) {

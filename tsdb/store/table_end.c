@@ -22,7 +22,7 @@
 
 static const unsigned char magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
 
-static bool read_handle(struct cursor *c, struct table_handle *h)
+static bool table_end_read_handle(struct cursor *c, struct table_handle *h)
 {
 	h->offset = cursor_varint(c);
 	h->size = cursor_varint(c);
@@ -30,7 +30,7 @@ static bool read_handle(struct cursor *c, struct table_handle *h)
 }
 
 /* Finds the end of h's page; false if it is behind `limit`. */
-static bool page_end(struct table_handle h, uint64_t limit, uint64_t *end)
+static bool table_end_page(struct table_handle h, uint64_t limit, uint64_t *end)
 {
 	if (h.offset > limit || h.size > limit - h.offset ||
 		limit - h.offset - h.size < TABLE_TRAILER_BYTES)
@@ -47,9 +47,10 @@ enum err_code table_read_footer(const char *footer, uint64_t bytes, struct table
 
 	if (memcmp(footer + TABLE_FOOTER_BYTES - sizeof(magic), magic, sizeof(magic)) != 0)
 		return err_set(err, ERR_CORRUPT, "%s: footer: not that of a table", name);
-	if (!read_handle(&c, meta) || !read_handle(&c, index) ||
-		!page_end(*index, bytes - TABLE_FOOTER_BYTES, &end) || end != bytes - TABLE_FOOTER_BYTES ||
-		!page_end(*meta, index->offset, &end) || end != index->offset)
+	if (!table_end_read_handle(&c, meta) || !table_end_read_handle(&c, index) ||
+		!table_end_page(*index, bytes - TABLE_FOOTER_BYTES, &end) ||
+		end != bytes - TABLE_FOOTER_BYTES || !table_end_page(*meta, index->offset, &end) ||
+		end != index->offset)
 		return err_set(err, ERR_CORRUPT, "%s: footer: pages where none can be", name);
 	if (index->size > INDEX_BYTES_MAX)
 		return err_set(err, ERR_CORRUPT, "%s: footer: index of %" PRIu64 " bytes, limit %u", name,
@@ -57,7 +58,7 @@ enum err_code table_read_footer(const char *footer, uint64_t bytes, struct table
 	return ERR_OK;
 }
 
-static uint32_t u32le(const char *p)
+static uint32_t table_end_u32le(const char *p)
 {
 	const unsigned char *b = (const unsigned char *)p;
 
@@ -68,7 +69,7 @@ static uint32_t u32le(const char *p)
  * One entry of the index: varints shared (0), key length, value length, then the key and a handle.
  * `next` is where its page must begin, and then where it ends.
  */
-static bool read_entry(struct cursor *c, uint64_t limit, struct str *key, uint64_t *next)
+static bool table_end_read_entry(struct cursor *c, uint64_t limit, struct str *key, uint64_t *next)
 {
 	uint32_t shared = cursor_u32(c), key_len = cursor_u32(c), value_len = cursor_u32(c);
 	struct str k = cursor_bytes(c, key_len);
@@ -76,9 +77,9 @@ static bool read_entry(struct cursor *c, uint64_t limit, struct str *key, uint64
 	struct table_handle h;
 	bool first = *next == 0;
 
-	if (c->bad || shared || !read_handle(&value, &h) || h.offset != *next)
+	if (c->bad || shared || !table_end_read_handle(&value, &h) || h.offset != *next)
 		return false;
-	if (h.size > TABLE_RECORD_BYTES_MAX * 2ull || !page_end(h, limit, next))
+	if (h.size > TABLE_RECORD_BYTES_MAX * 2ull || !table_end_page(h, limit, next))
 		return false;
 	if (!first && str_cmp(*key, k) >= 0)
 		return false;
@@ -97,7 +98,7 @@ enum err_code table_check_index(
 
 	if (page.len < 8)
 		goto bad;
-	n = u32le(page.ptr + page.len - 4);
+	n = table_end_u32le(page.ptr + page.len - 4);
 	if (n == 0 || n > page.len / 4 - 1)
 		goto bad;
 	page.len -= 4 + (size_t)n * 4;
@@ -105,12 +106,12 @@ enum err_code table_check_index(
 	for (c = cursor_of(page); cursor_left(&c); entries++) {
 		size_t at = page.len - cursor_left(&c);
 
-		if (entries == n || u32le(restarts + entries * 4) != at ||
-			!read_entry(&c, meta.offset, &key, &next))
+		if (entries == n || table_end_u32le(restarts + entries * 4) != at ||
+			!table_end_read_entry(&c, meta.offset, &key, &next))
 			goto bad;
 	}
 	/* An empty page has one restart point all the same. */
-	if (next != meta.offset || (entries ? entries != n : n != 1 || u32le(restarts) != 0))
+	if (next != meta.offset || (entries ? entries != n : n != 1 || table_end_u32le(restarts) != 0))
 		goto bad;
 	return ERR_OK;
 bad:

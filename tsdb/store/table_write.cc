@@ -106,7 +106,7 @@ enum err_code table_writer_open(
 	return ERR_OK;
 }
 
-static enum err_code file_failed(const struct table_writer *w, struct err *err)
+static enum err_code table_writer_file_failed(const struct table_writer *w, struct err *err)
 {
 	return err_set(err, w->file.rc, "%s", w->file.err.msg);
 }
@@ -115,7 +115,7 @@ enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err)
 {
 	if (w->file.rc)
-		return file_failed(w, err);
+		return table_writer_file_failed(w, err);
 	if (w->any && str_cmp(key, buf_str(&w->last)) <= 0)
 		return err_set(err, ERR_INVALID, "%s: key out of order", w->path.c_str());
 	if (key.len > TABLE_RECORD_BYTES_MAX || value.len > TABLE_RECORD_BYTES_MAX - key.len)
@@ -131,7 +131,7 @@ enum err_code table_writer_put(
 		w->builder->Flush();
 	if (!w->file.rc)
 		w->builder->Add(leveldb::Slice(key.ptr, key.len), leveldb::Slice(value.ptr, value.len));
-	return w->file.rc ? file_failed(w, err) : ERR_OK;
+	return w->file.rc ? table_writer_file_failed(w, err) : ERR_OK;
 }
 
 void table_writer_end_page(struct table_writer *w)
@@ -150,7 +150,7 @@ enum err_code table_writer_finish(
 	enum err_code rc;
 
 	if (f->rc)
-		return file_failed(w, err);
+		return table_writer_file_failed(w, err);
 	if (w->last.failed) /* a put failed: what is here is not all */
 		return err_nomem(err, w->path.c_str());
 	w->builder->Flush(); /* so that what follows is the end alone */
@@ -164,7 +164,7 @@ enum err_code table_writer_finish(
 	if (!f->rc)
 		f->rc = f->fs->ops->sync(f->fs, f->fd, &f->err);
 	if ((rc = f->rc)) {
-		file_failed(w, err);
+		table_writer_file_failed(w, err);
 	} else if (buf_failed(&end)) {
 		rc = err_nomem(err, w->path.c_str());
 	} else if (!(rc = table_read_footer(end.ptr + end.len - TABLE_FOOTER_BYTES, f->bytes, &meta,

@@ -66,7 +66,7 @@ uint32_t derive_header(struct derived *d, const struct sym_header *h)
 	return d->headers_n++;
 }
 
-static bool has_function(const struct sym_location *l, uint32_t from, uint32_t function)
+static bool derive_has_function(const struct sym_location *l, uint32_t from, uint32_t function)
 {
 	for (uint32_t i = from; i < l->lines_n; i++)
 		if (l->lines[i].function == function)
@@ -74,15 +74,16 @@ static bool has_function(const struct sym_location *l, uint32_t from, uint32_t f
 	return false;
 }
 
-static bool is_recursive(const struct derived *d, uint32_t parent, const struct sym_location *l)
+static bool derived_is_recursive(
+	const struct derived *d, uint32_t parent, const struct sym_location *l)
 {
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		uint32_t function = l->lines[i].function;
 
-		if (has_function(l, i + 1, function))
+		if (derive_has_function(l, i + 1, function))
 			return true;
 		for (uint32_t at = parent; at; at = d->nodes[at].parent)
-			if (has_function(&d->locations[d->nodes[at].location], 0, function))
+			if (derive_has_function(&d->locations[d->nodes[at].location], 0, function))
 				return true;
 	}
 	return false;
@@ -90,7 +91,7 @@ static bool is_recursive(const struct derived *d, uint32_t parent, const struct 
 
 uint32_t derive_node(struct derived *d, uint32_t parent, uint32_t location, bool may_recur)
 {
-	uint32_t at = (uint32_t)hash_u64((uint64_t)parent << 32 | location) & d->mask, id;
+	uint32_t at = (uint32_t)map_hash_u64((uint64_t)parent << 32 | location) & d->mask, id;
 
 	for (; (id = d->slots[at]); at = (at + 1) & d->mask)
 		if (d->nodes[id].parent == parent && d->nodes[id].location == location)
@@ -99,7 +100,7 @@ uint32_t derive_node(struct derived *d, uint32_t parent, uint32_t location, bool
 	assert(parent < d->nodes_n && location < d->locations_n);
 	id = d->slots[at] = d->nodes_n++;
 	d->nodes[id] = (struct sym_node){ parent, location };
-	d->recursive[id] = may_recur && is_recursive(d, parent, &d->locations[location]);
+	d->recursive[id] = may_recur && derived_is_recursive(d, parent, &d->locations[location]);
 	return id;
 }
 

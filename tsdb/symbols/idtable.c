@@ -6,7 +6,7 @@
 #define FIRST 16u
 #define FIRST_MASK 255u
 
-static void place(struct idtable *t, uint64_t hash, uint32_t id)
+static void sym_idtable_place(struct idtable *t, uint64_t hash, uint32_t id)
 {
 	uint32_t at = idtable_place(t, hash);
 
@@ -17,7 +17,7 @@ static void place(struct idtable *t, uint64_t hash, uint32_t id)
 	t->used++;
 }
 
-static bool grow(struct idtable *t, idtable_hash_fn hash_of, const void *ctx)
+static bool idtable_grow(struct idtable *t, idtable_hash_fn hash_of, const void *ctx)
 {
 	uint64_t n = t->n ? (uint64_t)t->n + t->n / 2 : FIRST;
 	struct idtable wide = { .n = (uint32_t)n, .mask = t->n ? t->mask : FIRST_MASK };
@@ -28,7 +28,7 @@ static bool grow(struct idtable *t, idtable_hash_fn hash_of, const void *ctx)
 		if (t->slots[i]) {
 			uint32_t id = (t->slots[i] & t->mask) - 1;
 
-			place(&wide, hash_of(ctx, &wide, id), id);
+			sym_idtable_place(&wide, hash_of(ctx, &wide, id), id);
 		}
 	free(t->slots);
 	*t = wide;
@@ -36,7 +36,7 @@ static bool grow(struct idtable *t, idtable_hash_fn hash_of, const void *ctx)
 }
 
 /* The pieces of hashes become shorter. */
-static void widen(struct idtable *t, uint32_t id)
+static void idtable_widen(struct idtable *t, uint32_t id)
 {
 	uint32_t mask = t->mask;
 
@@ -52,11 +52,11 @@ bool idtable_add(
 {
 	assert(id < IDTABLE_NONE);
 	/* Four fifths: 13 looks for what is not there. */
-	if (((uint64_t)t->used + 1) * 5 > (uint64_t)t->n * 4 && !grow(t, hash_of, ctx))
+	if (((uint64_t)t->used + 1) * 5 > (uint64_t)t->n * 4 && !idtable_grow(t, hash_of, ctx))
 		return false;
 	if (id >= t->mask)
-		widen(t, id);
-	place(t, hash, id);
+		idtable_widen(t, id);
+	sym_idtable_place(t, hash, id);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 
 /* A bucket for each: four times the stacks of the largest profile. In quarters of a doubling: it is
  * not emptied each time that a profile is a little larger. */
-static uint32_t buckets_for(uint32_t stacks)
+static uint32_t leafcache_buckets_for(uint32_t stacks)
 {
 	uint32_t step = CACHE_LINE / LEAFCACHE_WAYS / sizeof(uint32_t);
 
@@ -20,7 +20,7 @@ static uint32_t buckets_for(uint32_t stacks)
 
 bool leafcache_reserve(struct leafcache *c, uint32_t stacks)
 {
-	uint32_t n = buckets_for(stacks < STACKS_MAX ? stacks : STACKS_MAX), *slots;
+	uint32_t n = leafcache_buckets_for(stacks < STACKS_MAX ? stacks : STACKS_MAX), *slots;
 	size_t bytes = (size_t)n * LEAFCACHE_WAYS * sizeof(*slots);
 
 	if (c->slots && c->buckets >= n)

@@ -50,7 +50,7 @@ struct partition *named_partition(struct named *n)
 	return &n->partition;
 }
 
-static enum err_code too_many(const struct named *n, struct err *err)
+static enum err_code named_too_many(const struct named *n, struct err *err)
 {
 	return err_set(err, ERR_LIMIT, "names of addresses of job \"" STR_FMT "\": no more ids",
 		STR_ARG(n->base->name));
@@ -63,7 +63,7 @@ enum err_code named_string(struct named *n, struct str s, uint32_t *id, struct e
 		return ERR_OK;
 	}
 	if (n->strings_n >= SYM_NONE - 1 - n->strings_first)
-		return too_many(n, err);
+		return named_too_many(n, err);
 	if (!arena_array_room(n->arena, &n->strings, n->strings_n, 1, &n->strings_cap))
 		return arena_fail(n->arena, "names of addresses", err);
 	n->strings[n->strings_n] = s;
@@ -75,7 +75,7 @@ enum err_code named_function(
 	struct named *n, const struct sym_function *f, uint32_t *id, struct err *err)
 {
 	if (n->functions_n >= SYM_NONE - 1 - n->functions_first)
-		return too_many(n, err);
+		return named_too_many(n, err);
 	if (!arena_array_room(n->arena, &n->functions, n->functions_n, 1, &n->functions_cap))
 		return arena_fail(n->arena, "names of addresses", err);
 	n->functions[n->functions_n] = *f;
@@ -85,7 +85,7 @@ enum err_code named_function(
 }
 
 /* Room for this location in `at`: locations may have been published since. */
-static enum err_code make_room(struct named *n, uint32_t location, struct err *err)
+static enum err_code named_make_room(struct named *n, uint32_t location, struct err *err)
 {
 	uint32_t wanted = sym_locations_n(n->base), *grown;
 
@@ -112,7 +112,7 @@ enum err_code named_lines(struct named *n, uint32_t location, const struct sym_l
 
 	if (!copy || !arena_array_room(n->arena, &n->locations, n->locations_n, 1, &n->locations_cap))
 		return arena_fail(n->arena, "names of addresses", err);
-	if ((rc = make_room(n, location, err)))
+	if ((rc = named_make_room(n, location, err)))
 		return rc;
 	memcpy(copy, lines, lines_n * sizeof(*lines));
 	l.lines = copy;

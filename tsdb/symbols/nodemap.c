@@ -1,6 +1,6 @@
 #include "tsdb/symbols/nodemap.h"
 
-static uint64_t hash_of(const void *ctx, const struct idtable *t, uint32_t id)
+static uint64_t nodemap_hash_of(const void *ctx, const struct idtable *t, uint32_t id)
 {
 	struct stack_node n = stack_node_at(*(const struct stack_nodes *)ctx, id);
 
@@ -11,5 +11,5 @@ bool nodemap_add(struct idtable *m, struct stack_nodes nodes, uint32_t id)
 {
 	if (stack_node_at(nodes, id).parent == id - 1)
 		return true;
-	return idtable_add(m, hash_of(&nodes, m, id), id, hash_of, &nodes);
+	return idtable_add(m, nodemap_hash_of(&nodes, m, id), id, nodemap_hash_of, &nodes);
 }

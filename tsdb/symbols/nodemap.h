@@ -27,13 +27,13 @@ struct stack_nodes {
 	const struct segvec *items, *heads;
 };
 
-static inline uint32_t stack_item(struct stack_nodes v, uint32_t id)
+static inline uint32_t nodemap_stack_item(struct stack_nodes v, uint32_t id)
 {
 	return *(const uint32_t *)segvec_at_of(v.items, id, sizeof(uint32_t));
 }
 
 /* Of an item that says where. */
-static inline const struct stack_node *stack_head(struct stack_nodes v, uint32_t item)
+static inline const struct stack_node *nodemap_stack_head(struct stack_nodes v, uint32_t item)
 {
 	return segvec_at_of(v.heads, item >> 1, sizeof(struct stack_node));
 }
@@ -41,17 +41,17 @@ static inline const struct stack_node *stack_head(struct stack_nodes v, uint32_t
 static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
 {
 	if (item & 1)
-		return *stack_head(v, item);
+		return *nodemap_stack_head(v, item);
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
 }
 
 static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
 {
-	return stack_node_of(v, id, stack_item(v, id));
+	return stack_node_of(v, id, nodemap_stack_item(v, id));
 }
 
 /* The item of a node, with *n that end with it: those of the ids below lie before it. */
-static inline const uint32_t *stack_items(struct stack_nodes v, uint32_t id, uint32_t *n)
+static inline const uint32_t *nodemap_stack_items(struct stack_nodes v, uint32_t id, uint32_t *n)
 {
 	*n = (uint32_t)segvec_place(id).at + 1;
 	return segvec_at_of(v.items, id, sizeof(uint32_t));
@@ -67,7 +67,7 @@ static inline uint32_t nodemap_find(
 	const struct idtable *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	uint64_t hash = nodemap_hash(parent, location);
-	uint32_t behind = stack_item(nodes, parent + 1), place, id;
+	uint32_t behind = nodemap_stack_item(nodes, parent + 1), place, id;
 
 	/* A hole is 0, which no location gives. */
 	if ((behind & ~2u) == (location + 1) << 2)

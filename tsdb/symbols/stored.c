@@ -96,7 +96,7 @@ void stored_rollback(struct stored_symbols *s, const struct new_symbols *new)
 }
 
 /* True when the id was new. Bits were reserved up to the partition's last id. */
-static bool add_id(
+static bool stored_symbols_add_id(
 	struct stored_symbols *s, struct new_symbols *new, enum sym_kind kind, uint32_t id, bool *ok)
 {
 	if (bits_get(&s->bits[kind], id))
@@ -110,52 +110,53 @@ static bool add_id(
 	return true;
 }
 
-static void add_strings(
+static void stored_symbols_add_strings(
 	struct stored_symbols *s, struct new_symbols *new, const uint32_t *ids, size_t n, bool *ok)
 {
 	for (size_t i = 0; i < n; i++)
 		if (ids[i])
-			add_id(s, new, SYM_STRING, ids[i], ok);
+			stored_symbols_add_id(s, new, SYM_STRING, ids[i], ok);
 }
 
-static void add_mapping(const struct partition *p, struct stored_symbols *s,
+static void stored_add_mapping(const struct partition *p, struct stored_symbols *s,
 	struct new_symbols *new, uint32_t id, bool *ok)
 {
 	const struct sym_mapping *v = sym_mapping(p, id);
 
-	if (add_id(s, new, SYM_MAPPING, id, ok))
-		add_strings(s, new, (const uint32_t[]){ v->filename, v->build_id }, 2, ok);
+	if (stored_symbols_add_id(s, new, SYM_MAPPING, id, ok))
+		stored_symbols_add_strings(s, new, (const uint32_t[]){ v->filename, v->build_id }, 2, ok);
 }
 
-static void add_location(const struct partition *p, struct stored_symbols *s,
+static void stored_add_location(const struct partition *p, struct stored_symbols *s,
 	struct new_symbols *new, uint32_t id, bool *ok)
 {
 	const struct sym_location *l = sym_location(p, id);
 
-	if (!add_id(s, new, SYM_LOCATION, id, ok))
+	if (!stored_symbols_add_id(s, new, SYM_LOCATION, id, ok))
 		return;
 	if (l->mapping != SYM_NONE)
-		add_mapping(p, s, new, l->mapping, ok);
+		stored_add_mapping(p, s, new, l->mapping, ok);
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		const struct sym_function *f = sym_function(p, l->lines[i].function);
 
-		if (add_id(s, new, SYM_FUNCTION, l->lines[i].function, ok))
-			add_strings(s, new, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3, ok);
+		if (stored_symbols_add_id(s, new, SYM_FUNCTION, l->lines[i].function, ok))
+			stored_symbols_add_strings(
+				s, new, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3, ok);
 	}
 }
 
 /* Leaf first; the new ids ascend then, as they were given. */
-static void add_stack(const struct partition *p, struct stored_symbols *s, struct new_symbols *new,
-	uint32_t id, bool *ok)
+static void stored_add_stack(const struct partition *p, struct stored_symbols *s,
+	struct new_symbols *new, uint32_t id, bool *ok)
 {
 	const struct stack_nodes nodes = partition_nodes(p);
 	uint32_t first = new->n[SYM_NODE], last;
 	struct stack_node n;
 
 	/* A stored node has its ancestors stored. */
-	for (; id && *ok && add_id(s, new, SYM_NODE, id, ok); id = n.parent) {
+	for (; id && *ok && stored_symbols_add_id(s, new, SYM_NODE, id, ok); id = n.parent) {
 		n = stack_node_at(nodes, id);
-		add_location(p, s, new, (n.tag >> 1) - 1, ok);
+		stored_add_location(p, s, new, (n.tag >> 1) - 1, ok);
 	}
 	for (last = new->n[SYM_NODE]; first + 1 < last; first++, last--) {
 		id = new->ids[SYM_NODE][first];
@@ -164,35 +165,36 @@ static void add_stack(const struct partition *p, struct stored_symbols *s, struc
 	}
 }
 
-static void add_label_set(const struct partition *p, struct stored_symbols *s,
+static void stored_add_label_set(const struct partition *p, struct stored_symbols *s,
 	struct new_symbols *new, uint32_t id, bool *ok)
 {
 	struct sym_label_set set;
 
-	if (!id || !add_id(s, new, SYM_LABEL_SET, id, ok))
+	if (!id || !stored_symbols_add_id(s, new, SYM_LABEL_SET, id, ok))
 		return;
 	set = sym_label_set(p, id);
 	for (uint32_t i = 0; i < set.n; i++)
-		add_strings(
+		stored_symbols_add_strings(
 			s, new, (const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3, ok);
 }
 
-static void add_header(const struct partition *p, struct stored_symbols *s, struct new_symbols *new,
-	uint32_t id, bool *ok)
+static void stored_add_header(const struct partition *p, struct stored_symbols *s,
+	struct new_symbols *new, uint32_t id, bool *ok)
 {
 	const struct sym_header *h = sym_header(p, id);
 
-	if (!add_id(s, new, SYM_HEADER, id, ok))
+	if (!stored_symbols_add_id(s, new, SYM_HEADER, id, ok))
 		return;
-	add_strings(s, new,
+	stored_symbols_add_strings(s, new,
 		(const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
 			h->default_sample_type, h->doc_url },
 		6, ok);
-	add_strings(s, new, h->comments, h->comments_n, ok);
+	stored_symbols_add_strings(s, new, h->comments, h->comments_n, ok);
 	for (uint32_t i = 0; i < h->types_n; i++)
-		add_strings(s, new, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2, ok);
+		stored_symbols_add_strings(
+			s, new, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2, ok);
 	for (uint32_t i = 0; i < h->mappings_n; i++)
-		add_mapping(p, s, new, h->mappings[i], ok);
+		stored_add_mapping(p, s, new, h->mappings[i], ok);
 }
 
 enum err_code stored_add(struct partition *p, struct stored_symbols *s, uint32_t header,
@@ -205,10 +207,10 @@ enum err_code stored_add(struct partition *p, struct stored_symbols *s, uint32_t
 	for (int k = 1; k < SYM_KINDS; k++)
 		if (p->next[k] && !bits_reserve(&s->bits[k], p->next[k] - 1))
 			return err_nomem(err, "symbols");
-	add_header(p, s, new, header, &ok);
+	stored_add_header(p, s, new, header, &ok);
 	for (uint32_t i = 0; i < n && ok; i++) {
-		add_stack(p, s, new, (uint32_t)(keys[i] >> 32), &ok);
-		add_label_set(p, s, new, (uint32_t)keys[i], &ok);
+		stored_add_stack(p, s, new, (uint32_t)(keys[i] >> 32), &ok);
+		stored_add_label_set(p, s, new, (uint32_t)keys[i], &ok);
 	}
 	if (ok)
 		return ERR_OK;

@@ -117,7 +117,7 @@ void partition_close(struct partition *p)
 /* ---- copying content in ---- */
 
 /* The arena pads to 16 bytes: what is small shares a slab. */
-static char *slab_alloc(struct partition *p, char **at, char **end, size_t bytes)
+static char *symbols_slab_alloc(struct partition *p, char **at, char **end, size_t bytes)
 {
 	char *got;
 
@@ -135,7 +135,7 @@ static char *slab_alloc(struct partition *p, char **at, char **end, size_t bytes
 }
 
 /* Behind its length, as a varint. */
-static const char *text_dup(struct partition *p, struct str s)
+static const char *symbols_text_dup(struct partition *p, struct str s)
 {
 	unsigned char length[10];
 	size_t n = 0;
@@ -145,7 +145,7 @@ static const char *text_dup(struct partition *p, struct str s)
 		length[n++] = (unsigned char)(v | 128);
 	length[n] = (unsigned char)(s.len >> 7 * n);
 	n++;
-	if (!(at = slab_alloc(p, &p->text_at, &p->text_end, n + s.len)))
+	if (!(at = symbols_slab_alloc(p, &p->text_at, &p->text_end, n + s.len)))
 		return NULL;
 	memcpy(at, length, n);
 	if (s.len)
@@ -153,10 +153,10 @@ static const char *text_dup(struct partition *p, struct str s)
 	return at;
 }
 
-static const void *array_dup(struct partition *p, const void *v, size_t n, size_t size)
+static const void *symbols_array_dup(struct partition *p, const void *v, size_t n, size_t size)
 {
 	size_t bytes = ((n ? n : 1) * size + 7) & ~(size_t)7;
-	void *copy = slab_alloc(p, &p->list_at, &p->list_end, bytes);
+	void *copy = symbols_slab_alloc(p, &p->list_at, &p->list_end, bytes);
 
 	if (copy && n)
 		memcpy(copy, v, n * size);
@@ -164,14 +164,14 @@ static const void *array_dup(struct partition *p, const void *v, size_t n, size_
 }
 
 /* Distinct lists of types are numbered, as the types of a series are needed often. */
-static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
+static bool symbols_typeset_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct partition *p = ctx;
 
 	return sym_same_types(sym_header(p, p->typeset_header[id]), key);
 }
 
-static bool typesets_reserve(struct partition *p)
+static bool symbols_typesets_reserve(struct partition *p)
 {
 	bool ok;
 
@@ -181,14 +181,14 @@ static bool typesets_reserve(struct partition *p)
 	return ok;
 }
 
-static bool typeset_of(
+static bool symbols_typeset_of(
 	struct partition *p, const struct sym_header *h, uint32_t header_id, uint32_t *out)
 {
 	uint64_t hash = sym_hash_types(h);
 
-	if ((*out = map_find(&p->typesets, hash, typeset_eq, p, h)) != MAP_NONE)
+	if ((*out = map_find(&p->typesets, hash, symbols_typeset_eq, p, h)) != MAP_NONE)
 		return true;
-	if (!typesets_reserve(p))
+	if (!symbols_typesets_reserve(p))
 		return false;
 	if (!map_add(&p->typesets, hash, p->typesets_n))
 		return false;
@@ -199,7 +199,7 @@ static bool typeset_of(
 	return true;
 }
 
-static bool keys_add(struct partition *p, const struct sym_label_set *set)
+static bool symbols_keys_add(struct partition *p, const struct sym_label_set *set)
 {
 	bool ok = true;
 
@@ -215,27 +215,30 @@ static bool keys_add(struct partition *p, const struct sym_label_set *set)
 	return ok;
 }
 
-static bool put_header(struct partition *p, uint32_t id, const struct sym_header *h)
+static bool symbols_put_header(struct partition *p, uint32_t id, const struct sym_header *h)
 {
 	struct header_item item = { .h = *h };
 
-	item.h.types = array_dup(p, h->types, h->types_n, sizeof(*h->types));
-	item.h.comments = array_dup(p, h->comments, h->comments_n, sizeof(*h->comments));
-	item.h.mappings = array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings));
-	item.h.mapping_start = array_dup(p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start));
+	item.h.types = symbols_array_dup(p, h->types, h->types_n, sizeof(*h->types));
+	item.h.comments = symbols_array_dup(p, h->comments, h->comments_n, sizeof(*h->comments));
+	item.h.mappings = symbols_array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings));
+	item.h.mapping_start = symbols_array_dup(
+		p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start));
 	return item.h.types && item.h.comments && item.h.mappings && item.h.mapping_start &&
-		typeset_of(p, &item.h, id, &item.typeset) && segvec_put(&p->vec[SYM_HEADER], id, &item);
+		symbols_typeset_of(p, &item.h, id, &item.typeset) &&
+		segvec_put(&p->vec[SYM_HEADER], id, &item);
 }
 
 /* The writer alone changes it: an addition need not be one step. */
-static void count_bytes(struct partition *p, size_t bytes)
+static void symbols_count_bytes(struct partition *p, size_t bytes)
 {
 	atomic_store_explicit(&p->bytes, atomic_load_explicit(&p->bytes, memory_order_relaxed) + bytes,
 		memory_order_relaxed);
 }
 
 /* A parent is written down only where it is not the node before. */
-static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
+static bool symbols_put_node(
+	struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
 {
 	const struct stack_node head = { n->parent, (n->location + 1) << 1 | (recursive ? 1 : 0) };
 	uint32_t item = head.tag << 1;
@@ -251,15 +254,15 @@ static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n,
 bool sym_put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
 {
 	size_t before = p->vec[SYM_NODE].bytes + p->heads.bytes, after;
-	bool ok = put_node(p, id, n, recursive);
+	bool ok = symbols_put_node(p, id, n, recursive);
 
 	after = p->vec[SYM_NODE].bytes + p->heads.bytes;
 	if (after != before)
-		count_bytes(p, after - before);
+		symbols_count_bytes(p, after - before);
 	return ok;
 }
 
-static bool put_function(struct partition *p, uint32_t id, const struct sym_function *f)
+static bool symbols_put_function(struct partition *p, uint32_t id, const struct sym_function *f)
 {
 	struct sym_function function = *f;
 	struct buf shown = { 0 };
@@ -269,14 +272,14 @@ static bool put_function(struct partition *p, uint32_t id, const struct sym_func
 	function.shown = 0;
 	if (sym_shown_name(p, f, &shown)) { /* else it is shown as it is stored */
 		function.shown = p->shown.used + 1;
-		text = text_dup(p, buf_str(&shown));
+		text = symbols_text_dup(p, buf_str(&shown));
 		ok = text && segvec_put(&p->shown, function.shown - 1, &text);
 	}
 	buf_release(&shown);
 	return ok && segvec_put(&p->vec[SYM_FUNCTION], id, &function);
 }
 
-static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
+static bool symbols_put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive)
 {
 	struct sym_location location;
@@ -285,50 +288,50 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 
 	switch (kind) {
 	case SYM_STRING:
-		text = text_dup(p, c->string);
+		text = symbols_text_dup(p, c->string);
 		return text && segvec_put(&p->vec[kind], id, &text);
 	case SYM_MAPPING:
 		return segvec_put(&p->vec[kind], id, &c->mapping);
 	case SYM_FUNCTION:
-		return put_function(p, id, &c->function);
+		return symbols_put_function(p, id, &c->function);
 	case SYM_LOCATION:
 		location = c->location;
 		location.lines = no_lines;
 		if (location.lines_n)
-			location.lines = array_dup(
+			location.lines = symbols_array_dup(
 				p, c->location.lines, location.lines_n, sizeof(*location.lines));
 		else
 			atomic_store_explicit(&p->has_bare, true, memory_order_relaxed);
 		return location.lines && segvec_put(&p->vec[kind], id, &location);
 	case SYM_NODE:
-		return put_node(p, id, &c->node, recursive);
+		return symbols_put_node(p, id, &c->node, recursive);
 	case SYM_LABEL_SET:
 		set = c->label_set;
-		set.v = array_dup(p, c->label_set.v, set.n, sizeof(*set.v));
-		return set.v && keys_add(p, &set) && segvec_put(&p->vec[kind], id, &set);
+		set.v = symbols_array_dup(p, c->label_set.v, set.n, sizeof(*set.v));
+		return set.v && symbols_keys_add(p, &set) && segvec_put(&p->vec[kind], id, &set);
 	case SYM_HEADER:
-		return put_header(p, id, &c->header);
+		return symbols_put_header(p, id, &c->header);
 	case SYM_KINDS:
 		break;
 	}
 	return false;
 }
 
-static size_t kind_bytes(const struct partition *p, enum sym_kind kind)
+static size_t symbols_kind_bytes(const struct partition *p, enum sym_kind kind)
 {
 	return p->vec[kind].bytes + idtable_bytes(&p->table[kind]) + p->arena.used_bytes +
 		p->heads.bytes + p->shown.bytes;
 }
 
-static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
-	const union sym_content *c, bool recursive, struct err *err)
+static enum err_code symbols_put(struct partition *p, enum sym_kind kind, uint64_t hash,
+	uint32_t id, const union sym_content *c, bool recursive, struct err *err)
 {
-	size_t before = kind_bytes(p, kind);
+	size_t before = symbols_kind_bytes(p, kind);
 	bool found = true;
 
 	assert(!sym_exists(p, kind, id) && p->next[kind] > id);
 	assert(kind != SYM_NODE || c->node.parent < id);
-	if (!put_item(p, kind, id, c, recursive))
+	if (!symbols_put_item(p, kind, id, c, recursive))
 		return err_nomem(err, "symbols");
 	/* If this fails the content gets another id when it comes again: more memory, nothing
 	 * wrong. */
@@ -338,13 +341,13 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 		else
 			found = sym_table_add(p, kind, c, hash, id);
 	}
-	count_bytes(p, kind_bytes(p, kind) - before);
+	symbols_count_bytes(p, symbols_kind_bytes(p, kind) - before);
 	return found ? ERR_OK : err_nomem(err, "symbols");
 }
 
 /* ---- interning ---- */
 
-static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
+static uint64_t symbols_limit_of(const struct partition *p, enum sym_kind kind)
 {
 	switch (kind) {
 	case SYM_STRING:
@@ -365,14 +368,14 @@ static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
 	return 0;
 }
 
-static uint32_t ids_max(enum sym_kind kind)
+static uint32_t symbols_ids_max(enum sym_kind kind)
 {
 	return kind == SYM_LOCATION ? NODE_LOCATIONS_MAX : UINT32_MAX - 1;
 }
 
-static enum err_code check_room(struct partition *p, enum sym_kind kind, struct err *err)
+static enum err_code symbols_check_room(struct partition *p, enum sym_kind kind, struct err *err)
 {
-	uint64_t limit = limit_of(p, kind);
+	uint64_t limit = symbols_limit_of(p, kind);
 
 	if (p->vec[kind].used >= limit) {
 		metric_add(&limits_met, kinds[kind].name, 1);
@@ -385,7 +388,7 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 			"symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64, STR_ARG(p->name),
 			atomic_load(&p->bytes), p->limits.bytes_max);
 	}
-	if (p->next[kind] >= ids_max(kind)) {
+	if (p->next[kind] >= symbols_ids_max(kind)) {
 		metric_add(&limits_met, "ids", 1);
 		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has used up the ids of its %s",
 			STR_ARG(p->name), kinds[kind].name);
@@ -396,13 +399,13 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 const char *sym_near_limit(const struct partition *p)
 {
 	for (int k = 1; k < SYM_KINDS; k++)
-		if (p->vec[k].used > limit_of(p, k) / 2 || p->next[k] > ids_max(k) / 4)
+		if (p->vec[k].used > symbols_limit_of(p, k) / 2 || p->next[k] > symbols_ids_max(k) / 4)
 			return kinds[k].name;
 	return atomic_load(&p->bytes) > p->limits.bytes_max / 2 ? "bytes" : NULL;
 }
 
-static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c,
-	uint32_t *id, struct err *err)
+static enum err_code sym_db_symbols_intern(struct partition *p, enum sym_kind kind,
+	const union sym_content *c, uint32_t *id, struct err *err)
 {
 	uint64_t hash = sym_content_hash(kind, c);
 	enum err_code rc;
@@ -410,52 +413,54 @@ static enum err_code intern(struct partition *p, enum sym_kind kind, const union
 	assert(p->lookup);
 	if ((*id = sym_find(p, kind, c, hash)) != SYM_NONE)
 		return ERR_OK;
-	if ((rc = check_room(p, kind, err)))
+	if ((rc = symbols_check_room(p, kind, err)))
 		return rc;
 	*id = p->next[kind]++;
-	return put(p, kind, hash, *id, c, false, err);
+	return symbols_put(p, kind, hash, *id, c, false, err);
 }
 
 enum err_code sym_intern_string(struct partition *p, struct str s, uint32_t *id, struct err *err)
 {
 	*id = 0;
-	return s.len ? intern(p, SYM_STRING, &(union sym_content){ .string = s }, id, err) : ERR_OK;
+	return s.len ?
+		sym_db_symbols_intern(p, SYM_STRING, &(union sym_content){ .string = s }, id, err) :
+		ERR_OK;
 }
 
 enum err_code sym_intern_mapping(
 	struct partition *p, const struct sym_mapping *m, uint32_t *id, struct err *err)
 {
-	return intern(p, SYM_MAPPING, &(union sym_content){ .mapping = *m }, id, err);
+	return sym_db_symbols_intern(p, SYM_MAPPING, &(union sym_content){ .mapping = *m }, id, err);
 }
 
 enum err_code sym_intern_function(
 	struct partition *p, const struct sym_function *f, uint32_t *id, struct err *err)
 {
-	return intern(p, SYM_FUNCTION, &(union sym_content){ .function = *f }, id, err);
+	return sym_db_symbols_intern(p, SYM_FUNCTION, &(union sym_content){ .function = *f }, id, err);
 }
 
 enum err_code sym_intern_location(
 	struct partition *p, const struct sym_location *l, uint32_t *id, struct err *err)
 {
-	return intern(p, SYM_LOCATION, &(union sym_content){ .location = *l }, id, err);
+	return sym_db_symbols_intern(p, SYM_LOCATION, &(union sym_content){ .location = *l }, id, err);
 }
 
 enum err_code sym_intern_header(
 	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err)
 {
-	return intern(p, SYM_HEADER, &(union sym_content){ .header = *h }, id, err);
+	return sym_db_symbols_intern(p, SYM_HEADER, &(union sym_content){ .header = *h }, id, err);
 }
 
-static enum err_code overflow_set(struct partition *p, uint32_t *id, struct err *err)
+static enum err_code symbols_overflow_set(struct partition *p, uint32_t *id, struct err *err)
 {
 	struct sym_label label = { 0 };
 	enum err_code rc;
 
 	if (p->overflow_set == SYM_NONE) {
-		/* One more than the limit, which limit_of leaves room for. */
+		/* One more than the limit, which symbols_limit_of leaves room for. */
 		if ((rc = sym_intern_string(p, STR("__overflow__"), &label.key, err)) ||
 				(rc = sym_intern_string(p, STR("true"), &label.str, err)) ||
-					(rc = intern(p, SYM_LABEL_SET,
+					(rc = sym_db_symbols_intern(p, SYM_LABEL_SET,
 						 &(union sym_content){ .label_set = { &label, 1 } }, &p->overflow_set,
 						 err)))
 			return rc;
@@ -477,12 +482,12 @@ enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_s
 		return ERR_OK;
 	if (p->vec[SYM_LABEL_SET].used > p->limits.label_sets_max) {
 		*overflow = true;
-		return overflow_set(p, id, err);
+		return symbols_overflow_set(p, id, err);
 	}
-	return intern(p, SYM_LABEL_SET, &c, id, err);
+	return sym_db_symbols_intern(p, SYM_LABEL_SET, &c, id, err);
 }
 
-static bool has_function(const struct sym_location *l, uint32_t function)
+static bool sym_location_has_function(const struct sym_location *l, uint32_t function)
 {
 	for (uint32_t i = 0; i < l->lines_n; i++)
 		if (l->lines[i].function == function)
@@ -490,7 +495,7 @@ static bool has_function(const struct sym_location *l, uint32_t function)
 	return false;
 }
 
-static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t location)
+static bool symbols_is_recursive(const struct partition *p, uint32_t parent, uint32_t location)
 {
 	const struct sym_location *l = sym_location(p, location);
 	struct sym_node n;
@@ -501,7 +506,7 @@ static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t lo
 				return true;
 		for (uint32_t at = parent; at; at = n.parent) {
 			n = sym_node(p, at);
-			if (has_function(sym_location(p, n.location), l->lines[i].function))
+			if (sym_location_has_function(sym_location(p, n.location), l->lines[i].function))
 				return true;
 		}
 	}
@@ -511,15 +516,15 @@ static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t lo
 enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t location, bool distinct,
 	uint32_t *id, struct err *err)
 {
-	bool recursive = !distinct && is_recursive(p, parent, location);
+	bool recursive = !distinct && symbols_is_recursive(p, parent, location);
 	enum err_code rc;
 
 	assert(p->lookup && sym_exists(p, SYM_LOCATION, location));
 	assert(parent == 0 || sym_exists(p, SYM_NODE, parent));
-	if ((rc = check_room(p, SYM_NODE, err)))
+	if ((rc = symbols_check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
-	return put(
+	return symbols_put(
 		p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } }, recursive, err);
 }
 
@@ -539,7 +544,7 @@ void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id)
 		p->next[kind] = id + 1;
 }
 
-static enum err_code check_load(struct partition *p, enum sym_kind kind, uint32_t id,
+static enum err_code symbols_check_load(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, struct err *err)
 {
 	if (id < kinds[kind].first || id == SYM_NONE)
@@ -566,7 +571,7 @@ enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
 				STR_ARG(p->name), id);
 		return ERR_OK;
 	}
-	if ((rc = check_load(p, kind, id, c, err)))
+	if ((rc = symbols_check_load(p, kind, id, c, err)))
 		return rc;
-	return put(p, kind, p->lookup ? sym_content_hash(kind, c) : 0, id, c, recursive, err);
+	return symbols_put(p, kind, p->lookup ? sym_content_hash(kind, c) : 0, id, c, recursive, err);
 }

@@ -6,22 +6,24 @@
 
 /* ---- content: hash and equality per kind ---- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t symbols_content_mix(uint64_t h, uint64_t v)
 {
-	return hash_u64(h * UINT64_C(0x9e3779b97f4a7c15) + v);
+	return map_hash_u64(h * UINT64_C(0x9e3779b97f4a7c15) + v);
 }
 
-static uint64_t hash_mapping(const struct sym_mapping *m)
+static uint64_t symbols_content_hash_mapping(const struct sym_mapping *m)
 {
 	unsigned flags = (unsigned)m->has_functions | (unsigned)m->has_filenames << 1 |
 		(unsigned)m->has_line_numbers << 2 | (unsigned)m->has_inline_frames << 3;
 
-	return mix(
-		mix(mix(mix(m->size, m->offset), (uint64_t)m->filename << 32 | m->build_id), m->ordinal),
+	return symbols_content_mix(
+		symbols_content_mix(symbols_content_mix(symbols_content_mix(m->size, m->offset),
+								(uint64_t)m->filename << 32 | m->build_id),
+			m->ordinal),
 		flags);
 }
 
-static bool same_mapping(const struct sym_mapping *a, const struct sym_mapping *b)
+static bool symbols_content_same_mapping(const struct sym_mapping *a, const struct sym_mapping *b)
 {
 	return a->size == b->size && a->offset == b->offset && a->filename == b->filename &&
 		a->build_id == b->build_id && a->ordinal == b->ordinal &&
@@ -29,17 +31,20 @@ static bool same_mapping(const struct sym_mapping *a, const struct sym_mapping *
 		a->has_line_numbers == b->has_line_numbers && a->has_inline_frames == b->has_inline_frames;
 }
 
-static uint64_t hash_location(const struct sym_location *l)
+static uint64_t symbols_content_hash_location(const struct sym_location *l)
 {
-	uint64_t h = mix(mix(l->address, (uint64_t)l->mapping << 1 | l->is_folded), l->lines_n);
+	uint64_t h = symbols_content_mix(
+		symbols_content_mix(l->address, (uint64_t)l->mapping << 1 | l->is_folded), l->lines_n);
 
 	for (uint32_t i = 0; i < l->lines_n; i++)
-		h = mix(mix(mix(h, l->lines[i].function), (uint64_t)l->lines[i].line),
+		h = symbols_content_mix(symbols_content_mix(symbols_content_mix(h, l->lines[i].function),
+									(uint64_t)l->lines[i].line),
 			(uint64_t)l->lines[i].column);
 	return h;
 }
 
-static bool same_location(const struct sym_location *a, const struct sym_location *b)
+static bool symbols_content_same_location(
+	const struct sym_location *a, const struct sym_location *b)
 {
 	if (a->address != b->address || a->mapping != b->mapping || a->lines_n != b->lines_n ||
 		a->is_folded != b->is_folded)
@@ -51,12 +56,14 @@ static bool same_location(const struct sym_location *a, const struct sym_locatio
 	return true;
 }
 
-static uint64_t hash_label_set(const struct sym_label_set *s)
+static uint64_t symbols_content_hash_label_set(const struct sym_label_set *s)
 {
 	uint64_t h = s->n;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		h = mix(mix(mix(h, (uint64_t)s->v[i].key << 32 | s->v[i].str), s->v[i].num_unit),
+		h = symbols_content_mix(
+			symbols_content_mix(symbols_content_mix(h, (uint64_t)s->v[i].key << 32 | s->v[i].str),
+				s->v[i].num_unit),
 			(uint64_t)s->v[i].num);
 	return h;
 }
@@ -72,7 +79,7 @@ static int sym_label_cmp(const struct sym_label *a, const struct sym_label *b)
 	return (a->num_unit > b->num_unit) - (a->num_unit < b->num_unit);
 }
 
-static int label_cmp_qsort(const void *a, const void *b)
+static int symbols_content_label_cmp_qsort(const void *a, const void *b)
 {
 	return sym_label_cmp(a, b);
 }
@@ -80,10 +87,11 @@ static int label_cmp_qsort(const void *a, const void *b)
 void sym_label_set_sort(struct sym_label *v, uint32_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), label_cmp_qsort);
+		qsort(v, n, sizeof(*v), symbols_content_label_cmp_qsort);
 }
 
-static bool same_label_set(const struct sym_label_set *a, const struct sym_label_set *b)
+static bool symbols_content_same_label_set(
+	const struct sym_label_set *a, const struct sym_label_set *b)
 {
 	if (a->n != b->n)
 		return false;
@@ -95,10 +103,11 @@ static bool same_label_set(const struct sym_label_set *a, const struct sym_label
 
 uint64_t sym_hash_types(const struct sym_header *h)
 {
-	uint64_t x = mix((uint64_t)h->period_type << 32 | h->period_unit, h->types_n);
+	uint64_t x = symbols_content_mix((uint64_t)h->period_type << 32 | h->period_unit, h->types_n);
 
 	for (uint32_t i = 0; i < h->types_n; i++)
-		x = mix(mix(x, (uint64_t)h->types[i].type << 32 | h->types[i].unit),
+		x = symbols_content_mix(
+			symbols_content_mix(x, (uint64_t)h->types[i].type << 32 | h->types[i].unit),
 			(uint64_t)h->types[i].kind << 1 | h->types[i].was_cumulative);
 	return x;
 }
@@ -116,34 +125,35 @@ bool sym_same_types(const struct sym_header *a, const struct sym_header *b)
 	return true;
 }
 
-static uint64_t hash_header(const struct sym_header *h)
+static uint64_t symbols_content_hash_header(const struct sym_header *h)
 {
 	uint64_t x = sym_hash_types(h);
 
-	x = mix(mix(x, (uint64_t)h->drop_frames << 32 | h->keep_frames),
+	x = symbols_content_mix(symbols_content_mix(x, (uint64_t)h->drop_frames << 32 | h->keep_frames),
 		(uint64_t)h->default_sample_type << 32 | h->doc_url);
-	x = mix(x, (uint64_t)h->comments_n << 32 | h->mappings_n);
+	x = symbols_content_mix(x, (uint64_t)h->comments_n << 32 | h->mappings_n);
 	for (uint32_t i = 0; i < h->comments_n; i++)
-		x = mix(x, h->comments[i]);
+		x = symbols_content_mix(x, h->comments[i]);
 	for (uint32_t i = 0; i < h->mappings_n; i++)
-		x = mix(mix(x, h->mappings[i]), h->mapping_start[i]);
+		x = symbols_content_mix(symbols_content_mix(x, h->mappings[i]), h->mapping_start[i]);
 	return x;
 }
 
-static bool same_array(const void *a, const void *b, size_t n, size_t size)
+static bool symbols_content_same_array(const void *a, const void *b, size_t n, size_t size)
 {
 	return n == 0 || memcmp(a, b, n * size) == 0;
 }
 
-static bool same_header(const struct sym_header *a, const struct sym_header *b)
+static bool symbols_content_same_header(const struct sym_header *a, const struct sym_header *b)
 {
 	return sym_same_types(a, b) && a->drop_frames == b->drop_frames &&
 		a->keep_frames == b->keep_frames && a->default_sample_type == b->default_sample_type &&
 		a->doc_url == b->doc_url && a->comments_n == b->comments_n &&
 		a->mappings_n == b->mappings_n &&
-		same_array(a->comments, b->comments, a->comments_n, sizeof(*a->comments)) &&
-		same_array(a->mappings, b->mappings, a->mappings_n, sizeof(*a->mappings)) &&
-		same_array(a->mapping_start, b->mapping_start, a->mappings_n, sizeof(*a->mapping_start));
+		symbols_content_same_array(a->comments, b->comments, a->comments_n, sizeof(*a->comments)) &&
+		symbols_content_same_array(a->mappings, b->mappings, a->mappings_n, sizeof(*a->mappings)) &&
+		symbols_content_same_array(
+			a->mapping_start, b->mapping_start, a->mappings_n, sizeof(*a->mapping_start));
 }
 
 bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out)
@@ -156,20 +166,23 @@ bool sym_shown_name(struct partition *p, const struct sym_function *f, struct bu
 	return true;
 }
 
-static uint64_t hash_function(const struct sym_function *f)
+static uint64_t symbols_content_hash_function(const struct sym_function *f)
 {
-	return mix(mix(mix(f->name, f->system_name), f->filename), (uint64_t)f->start_line);
+	return symbols_content_mix(
+		symbols_content_mix(symbols_content_mix(f->name, f->system_name), f->filename),
+		(uint64_t)f->start_line);
 }
 
-static bool same_function(const struct sym_function *a, const struct sym_function *b)
+static bool symbols_content_same_function(
+	const struct sym_function *a, const struct sym_function *b)
 {
 	return a->name == b->name && a->system_name == b->system_name && a->filename == b->filename &&
 		a->start_line == b->start_line;
 }
 
-static uint64_t hash_node(uint32_t parent, uint32_t location)
+static uint64_t symbols_content_hash_node(uint32_t parent, uint32_t location)
 {
-	return hash_u64((uint64_t)parent << 32 | location);
+	return map_hash_u64((uint64_t)parent << 32 | location);
 }
 
 uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c)
@@ -178,17 +191,17 @@ uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c)
 	case SYM_STRING:
 		return hash_bytes(c->string.ptr, c->string.len, 0);
 	case SYM_MAPPING:
-		return hash_mapping(&c->mapping);
+		return symbols_content_hash_mapping(&c->mapping);
 	case SYM_FUNCTION:
-		return hash_function(&c->function);
+		return symbols_content_hash_function(&c->function);
 	case SYM_LOCATION:
-		return hash_location(&c->location);
+		return symbols_content_hash_location(&c->location);
 	case SYM_NODE:
-		return hash_node(c->node.parent, c->node.location);
+		return symbols_content_hash_node(c->node.parent, c->node.location);
 	case SYM_LABEL_SET:
-		return hash_label_set(&c->label_set);
+		return symbols_content_hash_label_set(&c->label_set);
 	case SYM_HEADER:
-		return hash_header(&c->header);
+		return symbols_content_hash_header(&c->header);
 	case SYM_KINDS:
 		break;
 	}
@@ -205,18 +218,18 @@ bool sym_content_same(
 	case SYM_STRING:
 		return str_eq(sym_string(p, id), c->string);
 	case SYM_MAPPING:
-		return same_mapping(item, &c->mapping);
+		return symbols_content_same_mapping(item, &c->mapping);
 	case SYM_FUNCTION:
-		return same_function(item, &c->function);
+		return symbols_content_same_function(item, &c->function);
 	case SYM_LOCATION:
-		return same_location(item, &c->location);
+		return symbols_content_same_location(item, &c->location);
 	case SYM_NODE:
 		node = sym_node(p, id);
 		return node.parent == c->node.parent && node.location == c->node.location;
 	case SYM_LABEL_SET:
-		return same_label_set(item, &c->label_set);
+		return symbols_content_same_label_set(item, &c->label_set);
 	case SYM_HEADER:
-		return same_header(&((const struct header_item *)item)->h, &c->header);
+		return symbols_content_same_header(&((const struct header_item *)item)->h, &c->header);
 	case SYM_KINDS:
 		break;
 	}
@@ -225,7 +238,8 @@ bool sym_content_same(
 
 /* ---- completeness: what it refers to is there ---- */
 
-static bool refers_to_strings(const struct partition *p, const uint32_t *ids, size_t n)
+static bool symbols_content_refers_to_strings(
+	const struct partition *p, const uint32_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!sym_exists(p, SYM_STRING, ids[i]))
@@ -233,16 +247,17 @@ static bool refers_to_strings(const struct partition *p, const uint32_t *ids, si
 	return true;
 }
 
-static bool header_complete(const struct partition *p, const struct sym_header *h)
+static bool symbols_content_header_complete(const struct partition *p, const struct sym_header *h)
 {
 	const uint32_t s[] = { h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
 		h->default_sample_type, h->doc_url };
 
-	if (h->types_n == 0 || !refers_to_strings(p, s, sizeof(s) / sizeof(s[0])) ||
-		!refers_to_strings(p, h->comments, h->comments_n))
+	if (h->types_n == 0 || !symbols_content_refers_to_strings(p, s, sizeof(s) / sizeof(s[0])) ||
+		!symbols_content_refers_to_strings(p, h->comments, h->comments_n))
 		return false;
 	for (uint32_t i = 0; i < h->types_n; i++)
-		if (!refers_to_strings(p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2))
+		if (!symbols_content_refers_to_strings(
+				p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2))
 			return false;
 	for (uint32_t i = 0; i < h->mappings_n; i++)
 		if (!sym_exists(p, SYM_MAPPING, h->mappings[i]))
@@ -257,10 +272,10 @@ bool sym_content_complete(
 	case SYM_STRING:
 		return true;
 	case SYM_MAPPING:
-		return refers_to_strings(
+		return symbols_content_refers_to_strings(
 			p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
 	case SYM_FUNCTION:
-		return refers_to_strings(p,
+		return symbols_content_refers_to_strings(p,
 			(const uint32_t[]){ c->function.name, c->function.system_name, c->function.filename },
 			3);
 	case SYM_LOCATION:
@@ -276,14 +291,14 @@ bool sym_content_complete(
 			sym_exists(p, SYM_LOCATION, c->node.location);
 	case SYM_LABEL_SET:
 		for (uint32_t i = 0; i < c->label_set.n; i++)
-			if (!refers_to_strings(p,
+			if (!symbols_content_refers_to_strings(p,
 					(const uint32_t[]){
 						c->label_set.v[i].key, c->label_set.v[i].str, c->label_set.v[i].num_unit },
 					3))
 				return false;
 		return true;
 	case SYM_HEADER:
-		return header_complete(p, &c->header);
+		return symbols_content_header_complete(p, &c->header);
 	case SYM_KINDS:
 		break;
 	}
@@ -292,21 +307,22 @@ bool sym_content_complete(
 
 /* ---- what was lost ---- */
 
-static void reserve_strings(struct partition *p, const uint32_t *ids, size_t n)
+static void symbols_content_reserve_strings(struct partition *p, const uint32_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		sym_reserve(p, SYM_STRING, ids[i]);
 }
 
-static void reserve_header(struct partition *p, const struct sym_header *h)
+static void symbols_content_reserve_header(struct partition *p, const struct sym_header *h)
 {
-	reserve_strings(p,
+	symbols_content_reserve_strings(p,
 		(const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
 			h->default_sample_type, h->doc_url },
 		6);
-	reserve_strings(p, h->comments, h->comments_n);
+	symbols_content_reserve_strings(p, h->comments, h->comments_n);
 	for (uint32_t i = 0; i < h->types_n; i++)
-		reserve_strings(p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2);
+		symbols_content_reserve_strings(
+			p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2);
 	for (uint32_t i = 0; i < h->mappings_n; i++)
 		sym_reserve(p, SYM_MAPPING, h->mappings[i]);
 }
@@ -315,10 +331,11 @@ void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sy
 {
 	switch (kind) {
 	case SYM_MAPPING:
-		reserve_strings(p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
+		symbols_content_reserve_strings(
+			p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
 		break;
 	case SYM_FUNCTION:
-		reserve_strings(p,
+		symbols_content_reserve_strings(p,
 			(const uint32_t[]){ c->function.name, c->function.system_name, c->function.filename },
 			3);
 		break;
@@ -333,13 +350,13 @@ void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sy
 		break;
 	case SYM_LABEL_SET:
 		for (uint32_t i = 0; i < c->label_set.n; i++)
-			reserve_strings(p,
+			symbols_content_reserve_strings(p,
 				(const uint32_t[]){
 					c->label_set.v[i].key, c->label_set.v[i].str, c->label_set.v[i].num_unit },
 				3);
 		break;
 	case SYM_HEADER:
-		reserve_header(p, &c->header);
+		symbols_content_reserve_header(p, &c->header);
 		break;
 	case SYM_STRING:
 	case SYM_KINDS:

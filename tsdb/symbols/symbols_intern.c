@@ -27,7 +27,7 @@ enum err_code intern_string(struct intern *in, uint32_t at, uint32_t *id)
 	return ERR_OK;
 }
 
-static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
+static enum err_code symbols_intern_function_id(struct intern *in, uint32_t at, uint32_t *id)
 {
 	const struct pprof_function *from = &in->f->functions[at];
 	struct sym_function f = { .start_line = from->start_line };
@@ -65,7 +65,7 @@ enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id)
 			return err_set(in->err, ERR_LIMIT, "a line's column is %" PRId64 ", limit %" PRId32,
 				line->column, INT32_MAX);
 		in->lines[i] = (struct sym_line){ .line = line->line, .column = (int32_t)line->column };
-		if ((rc = function_id(in, line->function, &in->lines[i].function)))
+		if ((rc = symbols_intern_function_id(in, line->function, &in->lines[i].function)))
 			return rc;
 	}
 	l.lines = in->lines;
@@ -77,7 +77,7 @@ enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id)
 
 /* ---- mappings and the header ---- */
 
-static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
+static bool symbols_intern_mapping_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct sym_mapping *a = (const struct sym_mapping *)ctx + id, *b = key;
 
@@ -88,7 +88,7 @@ static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 /* A process may have equal mappings. They are numbered in the profile's order. */
-static enum err_code mapping_ids(struct intern *in)
+static enum err_code symbols_intern_mapping_ids(struct intern *in)
 {
 	const struct pprof *f = in->f;
 	struct sym_mapping *v = arena_array(in->arena, struct sym_mapping, f->mappings_n + 1);
@@ -112,10 +112,10 @@ static enum err_code mapping_ids(struct intern *in)
 		if ((rc = intern_string(in, m->filename, &v[i].filename)) ||
 			(rc = intern_string(in, m->build_id, &v[i].build_id)))
 			break;
-		hash = hash_u64(hash_u64(v[i].size ^ hash_u64(v[i].offset)) + v[i].filename) +
+		hash = map_hash_u64(map_hash_u64(v[i].size ^ map_hash_u64(v[i].offset)) + v[i].filename) +
 			v[i].build_id;
-		hash = hash_u64(hash);
-		first = map_find(&seen, hash, mapping_eq, v, &v[i]);
+		hash = map_hash_u64(hash);
+		first = map_find(&seen, hash, symbols_intern_mapping_eq, v, &v[i]);
 		if (first != MAP_NONE)
 			v[i].ordinal = ++equal[first];
 		else if (!map_add(&seen, hash, i))
@@ -127,7 +127,7 @@ static enum err_code mapping_ids(struct intern *in)
 	return rc;
 }
 
-static enum err_code header_arrays(
+static enum err_code symbols_intern_header_arrays(
 	struct intern *in, const enum value_kind *kinds, struct sym_header *h)
 {
 	const struct pprof *f = in->f;
@@ -160,13 +160,14 @@ static enum err_code header_arrays(
 	return ERR_OK;
 }
 
-static enum err_code header_id(struct intern *in, const enum value_kind *kinds, uint32_t *id)
+static enum err_code symbols_intern_header_id(
+	struct intern *in, const enum value_kind *kinds, uint32_t *id)
 {
 	const struct pprof *f = in->f;
 	struct sym_header h = { 0 };
 	enum err_code rc;
 
-	if ((rc = header_arrays(in, kinds, &h)) ||
+	if ((rc = symbols_intern_header_arrays(in, kinds, &h)) ||
 		(rc = intern_string(in, f->period_type.type, &h.period_type)) ||
 		(rc = intern_string(in, f->period_type.unit, &h.period_unit)) ||
 		(rc = intern_string(in, f->drop_frames, &h.drop_frames)) ||
@@ -202,10 +203,11 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys ||
 		!out->samples || !keys_tmp || !samples_tmp)
 		return intern_nomem(&in);
-	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) ||
-		(rc = known_find(&in)) || (rc = intern_samples(&in, out)))
+	if ((rc = symbols_intern_mapping_ids(&in)) ||
+		(rc = symbols_intern_header_id(&in, kinds, &out->header)) || (rc = known_find(&in)) ||
+		(rc = intern_samples(&in, out)))
 		return rc;
-	sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
+	intern_sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
 	return ERR_OK;
 }
 
@@ -213,7 +215,7 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
  * By bytes from the lowest, passing over bytes that are the same in all keys: ids of one service
  * need three or four passes of the eight.
  */
-void sort_keys(
+void intern_sort_keys(
 	uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp)
 {
 	uint64_t any = 0, *from = keys, *to = keys_tmp, *swap;

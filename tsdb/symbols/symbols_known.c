@@ -16,46 +16,46 @@ struct known {
 	uint32_t functions_n, strings_n;
 };
 
-static const struct sym_location *location_at(const struct partition *p, uint32_t id)
+static const struct sym_location *symbols_known_location_at(const struct partition *p, uint32_t id)
 {
 	return segvec_at_of(&p->vec[SYM_LOCATION], id, sizeof(struct sym_location));
 }
 
-static const struct sym_function *function_at(const struct partition *p, uint32_t id)
+static const struct sym_function *symbols_known_function_at(const struct partition *p, uint32_t id)
 {
 	return segvec_at_of(&p->vec[SYM_FUNCTION], id, sizeof(struct sym_function));
 }
 
-static const void *text_at(const struct partition *p, uint32_t id)
+static const void *symbols_known_text_at(const struct partition *p, uint32_t id)
 {
 	return *(const void *const *)segvec_at_of(&p->vec[SYM_STRING], id, sizeof(const char *));
 }
 
-static bool same_text(const struct partition *p, uint32_t id, struct str s)
+static bool symbols_known_same_text(const struct partition *p, uint32_t id, struct str s)
 {
-	const void *text = text_at(p, id);
+	const void *text = symbols_known_text_at(p, id);
 
 	return str_eq(text ? sym_text(text) : STR(""), s);
 }
 
 /* ---- one after the other ---- */
 
-static bool same_string(struct intern *in, uint32_t at, uint32_t id)
+static bool symbols_known_same_string(struct intern *in, uint32_t at, uint32_t id)
 {
-	if (in->strings[at] == SYM_NONE && same_text(in->p, id, in->f->strings[at]))
+	if (in->strings[at] == SYM_NONE && symbols_known_same_text(in->p, id, in->f->strings[at]))
 		in->strings[at] = id;
 	return in->strings[at] == id;
 }
 
-static bool same_function(struct intern *in, uint32_t at, uint32_t id)
+static bool symbols_known_same_function(struct intern *in, uint32_t at, uint32_t id)
 {
 	const struct pprof_function *from = &in->f->functions[at];
-	const struct sym_function *f = function_at(in->p, id);
+	const struct sym_function *f = symbols_known_function_at(in->p, id);
 
 	if (in->functions[at] == SYM_NONE && f->start_line == from->start_line &&
-		same_string(in, from->name, f->name) &&
-		same_string(in, from->system_name, f->system_name) &&
-		same_string(in, from->filename, f->filename))
+		symbols_known_same_string(in, from->name, f->name) &&
+		symbols_known_same_string(in, from->system_name, f->system_name) &&
+		symbols_known_same_string(in, from->filename, f->filename))
 		in->functions[at] = id;
 	return in->functions[at] == id;
 }
@@ -77,7 +77,7 @@ struct sym_location intern_location_key(
 }
 
 /* All but the lines. */
-static bool same_place(
+static bool symbols_known_same_place(
 	const struct intern *in, const struct pprof_location *from, const struct sym_location *known)
 {
 	struct sym_location l = intern_location_key(in, from, NULL);
@@ -86,14 +86,14 @@ static bool same_place(
 		known->lines_n == l.lines_n && known->is_folded == l.is_folded;
 }
 
-static bool same_lines(
+static bool symbols_known_same_lines(
 	struct intern *in, const struct pprof_location *from, const struct sym_location *known)
 {
 	const struct pprof_line *lines = in->f->lines + from->line_first;
 
 	for (uint32_t i = 0; i < from->line_n; i++)
 		if (known->lines[i].line != lines[i].line || known->lines[i].column != lines[i].column ||
-			!same_function(in, lines[i].function, known->lines[i].function))
+			!symbols_known_same_function(in, lines[i].function, known->lines[i].function))
 			return false;
 	return true;
 }
@@ -103,14 +103,14 @@ uint32_t known_location(struct intern *in, uint32_t at)
 	const struct pprof_location *from = &in->f->locations[at];
 	uint32_t id = in->guess[at];
 
-	if (id == SYM_NONE || !same_lines(in, from, location_at(in->p, id)))
+	if (id == SYM_NONE || !symbols_known_same_lines(in, from, symbols_known_location_at(in->p, id)))
 		return SYM_NONE;
 	return in->locations[at] = id;
 }
 
 /* ---- all at once ---- */
 
-static void guess_string(struct known *k, uint32_t at, uint32_t id)
+static void known_guess_string(struct known *k, uint32_t at, uint32_t id)
 {
 	if (k->string[at] != SYM_NONE || k->in->strings[at] != SYM_NONE)
 		return;
@@ -119,7 +119,7 @@ static void guess_string(struct known *k, uint32_t at, uint32_t id)
 	__builtin_prefetch(segvec_at(&k->in->p->vec[SYM_STRING], id));
 }
 
-static void guess_functions(
+static void known_guess_functions(
 	struct known *k, const struct pprof_location *from, const struct sym_location *known)
 {
 	const struct pprof_line *lines = k->in->f->lines + from->line_first;
@@ -131,11 +131,11 @@ static void guess_functions(
 			continue;
 		k->function[at] = id;
 		k->functions[k->functions_n++] = at;
-		__builtin_prefetch(function_at(k->in->p, id));
+		__builtin_prefetch(symbols_known_function_at(k->in->p, id));
 	}
 }
 
-static enum err_code guess_locations(struct known *k)
+static enum err_code known_guess_locations(struct known *k)
 {
 	struct intern *in = k->in;
 	const struct pprof *f = in->f;
@@ -158,52 +158,53 @@ static enum err_code guess_locations(struct known *k)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if ((in->guess[i] = sym_hint_guess(p, hashes[i])) != SYM_NONE)
-			__builtin_prefetch(location_at(p, in->guess[i]));
+			__builtin_prefetch(symbols_known_location_at(p, in->guess[i]));
 	for (uint32_t i = 0; i < n; i++) {
 		if (in->guess[i] == SYM_NONE)
 			continue;
-		l = location_at(p, in->guess[i]);
-		if (same_place(in, &f->locations[i], l))
+		l = symbols_known_location_at(p, in->guess[i]);
+		if (symbols_known_same_place(in, &f->locations[i], l))
 			__builtin_prefetch(l->lines);
 		else
 			in->guess[i] = SYM_NONE;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (in->guess[i] != SYM_NONE)
-			guess_functions(k, &f->locations[i], location_at(p, in->guess[i]));
+			known_guess_functions(k, &f->locations[i], symbols_known_location_at(p, in->guess[i]));
 	return ERR_OK;
 }
 
-static void guess_names(struct known *k)
+static void known_guess_names(struct known *k)
 {
 	const struct pprof *f = k->in->f;
 	const struct partition *p = k->in->p;
 
 	for (uint32_t i = 0; i < k->functions_n; i++) {
 		const struct pprof_function *from = &f->functions[k->functions[i]];
-		const struct sym_function *known = function_at(p, k->function[k->functions[i]]);
+		const struct sym_function *known = symbols_known_function_at(
+			p, k->function[k->functions[i]]);
 
-		guess_string(k, from->name, known->name);
-		guess_string(k, from->system_name, known->system_name);
-		guess_string(k, from->filename, known->filename);
+		known_guess_string(k, from->name, known->name);
+		known_guess_string(k, from->system_name, known->system_name);
+		known_guess_string(k, from->filename, known->filename);
 	}
 	for (uint32_t i = 0; i < k->strings_n; i++) {
 		uint32_t at = k->strings[i];
-		const char *text = text_at(p, k->string[at]);
+		const char *text = symbols_known_text_at(p, k->string[at]);
 
 		__builtin_prefetch(text);
 		__builtin_prefetch(text + f->strings[at].len);
 	}
 }
 
-static void compare_all(struct known *k)
+static void known_compare_all(struct known *k)
 {
 	struct intern *in = k->in;
 
 	for (uint32_t i = 0; i < k->strings_n; i++)
-		same_string(in, k->strings[i], k->string[k->strings[i]]);
+		symbols_known_same_string(in, k->strings[i], k->string[k->strings[i]]);
 	for (uint32_t i = 0; i < k->functions_n; i++)
-		same_function(in, k->functions[i], k->function[k->functions[i]]);
+		symbols_known_same_function(in, k->functions[i], k->function[k->functions[i]]);
 	for (uint32_t i = 0; i < in->f->locations_n; i++)
 		known_location(in, i);
 }
@@ -221,9 +222,9 @@ enum err_code known_find(struct intern *in)
 	k.strings = arena_alloc_raw(in->arena, (size_t)f->strings_n + 1, sizeof(*k.strings));
 	if (!in->guess || !k.function || !k.functions || !k.string || !k.strings)
 		return intern_nomem(in);
-	if ((rc = guess_locations(&k)))
+	if ((rc = known_guess_locations(&k)))
 		return rc;
-	guess_names(&k);
-	compare_all(&k);
+	known_guess_names(&k);
+	known_compare_all(&k);
 	return ERR_OK;
 }

@@ -7,29 +7,30 @@
  */
 
 /* A node, not there yet, that refers to what is there. */
-static bool can_be_put(const struct partition *p, const struct sym_stored_node *v)
+static bool symbols_nodes_can_be_put(const struct partition *p, const struct sym_stored_node *v)
 {
 	return !p->lookup && v->id && v->id != SYM_NONE && v->parent < v->id &&
 		segvec_has(&p->vec[SYM_NODE], v->parent) && segvec_has(&p->vec[SYM_LOCATION], v->location);
 }
 
-static bool is_same(const struct partition *p, const struct sym_stored_node *v)
+static bool symbols_nodes_is_same(const struct partition *p, const struct sym_stored_node *v)
 {
 	struct stack_node n = stack_node_at(partition_nodes(p), v->id);
 
 	return v->id && n.parent == v->parent && n.tag >> 1 == v->location + 1;
 }
 
-static enum err_code load_one(struct partition *p, const struct sym_stored_node *v, struct err *err)
+static enum err_code symbols_nodes_load_one(
+	struct partition *p, const struct sym_stored_node *v, struct err *err)
 {
 	const struct sym_node node = { v->parent, v->location };
 
 	if (segvec_has(&p->vec[SYM_NODE], v->id)) {
-		if (is_same(p, v)) {
+		if (symbols_nodes_is_same(p, v)) {
 			sym_reserve(p, SYM_NODE, v->id);
 			return ERR_OK;
 		}
-	} else if (can_be_put(p, v)) {
+	} else if (symbols_nodes_can_be_put(p, v)) {
 		sym_reserve(p, SYM_NODE, v->id);
 		return sym_put_node(p, v->id, &node, v->recursive) ? ERR_OK : err_nomem(err, "symbols");
 	}
@@ -42,7 +43,7 @@ enum err_code sym_load_nodes(struct partition *p, const struct sym_stored_node *
 	enum err_code rc, lost = ERR_OK;
 
 	for (size_t i = 0; i < n; i++) {
-		rc = load_one(p, &v[i], err);
+		rc = symbols_nodes_load_one(p, &v[i], err);
 		if (rc == ERR_CORRUPT)
 			lost = rc;
 		else if (rc)

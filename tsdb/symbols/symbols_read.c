@@ -7,7 +7,7 @@
 /* Reading a partition. No lock is taken: published symbols do not change. */
 
 /* The partition that owns the symbols; one that a query made shares those of its base. */
-static inline const struct partition *shared(const struct partition *p)
+static inline const struct partition *symbols_read_shared(const struct partition *p)
 {
 	return __builtin_expect(p->base != NULL, 0) ? p->base : p;
 }
@@ -24,33 +24,36 @@ uint32_t partition_index(const struct partition *p)
 
 uint32_t sym_nodes_n(const struct partition *p)
 {
-	return p->derived ? derived_n(p->derived, SYM_NODE) : segvec_n(&shared(p)->vec[SYM_NODE]);
+	return p->derived ? derived_n(p->derived, SYM_NODE) :
+						segvec_n(&symbols_read_shared(p)->vec[SYM_NODE]);
 }
 
 uint32_t sym_functions_n(const struct partition *p)
 {
-	return p->named ? named_n(p->named, SYM_FUNCTION) : segvec_n(&shared(p)->vec[SYM_FUNCTION]);
+	return p->named ? named_n(p->named, SYM_FUNCTION) :
+					  segvec_n(&symbols_read_shared(p)->vec[SYM_FUNCTION]);
 }
 
 uint32_t sym_locations_n(const struct partition *p)
 {
 	return p->derived ? derived_n(p->derived, SYM_LOCATION) :
-						segvec_n(&shared(p)->vec[SYM_LOCATION]);
+						segvec_n(&symbols_read_shared(p)->vec[SYM_LOCATION]);
 }
 
 uint32_t sym_mappings_n(const struct partition *p)
 {
-	return segvec_n(&shared(p)->vec[SYM_MAPPING]);
+	return segvec_n(&symbols_read_shared(p)->vec[SYM_MAPPING]);
 }
 
 uint32_t sym_label_sets_n(const struct partition *p)
 {
-	return segvec_n(&shared(p)->vec[SYM_LABEL_SET]);
+	return segvec_n(&symbols_read_shared(p)->vec[SYM_LABEL_SET]);
 }
 
 uint32_t sym_strings_n(const struct partition *p)
 {
-	return p->named ? named_n(p->named, SYM_STRING) : segvec_n(&shared(p)->vec[SYM_STRING]);
+	return p->named ? named_n(p->named, SYM_STRING) :
+					  segvec_n(&symbols_read_shared(p)->vec[SYM_STRING]);
 }
 
 struct str sym_string(const struct partition *p, uint32_t id)
@@ -61,7 +64,7 @@ struct str sym_string(const struct partition *p, uint32_t id)
 
 	if (made)
 		return *made;
-	at = *(const void *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
+	at = *(const void *const *)segvec_at(&symbols_read_shared(p)->vec[SYM_STRING], id);
 	return at ? sym_text(at) : STR("");
 }
 
@@ -69,17 +72,18 @@ struct str sym_function_name(const struct partition *p, const struct sym_functio
 {
 	if (__builtin_expect(!f->shown, 1) || f->shown == SYM_SHOWN_AS_NAMED)
 		return sym_string(p, f->name);
-	return sym_text(*(const void *const *)segvec_at(&shared(p)->shown, f->shown - 1));
+	return sym_text(*(const void *const *)segvec_at(&symbols_read_shared(p)->shown, f->shown - 1));
 }
 
 bool sym_has_shown(const struct partition *p)
 {
-	return p->named || atomic_load_explicit(&shared(p)->has_shown, memory_order_relaxed);
+	return p->named ||
+		atomic_load_explicit(&symbols_read_shared(p)->has_shown, memory_order_relaxed);
 }
 
 bool sym_has_bare(const struct partition *p)
 {
-	return atomic_load_explicit(&shared(p)->has_bare, memory_order_relaxed);
+	return atomic_load_explicit(&symbols_read_shared(p)->has_bare, memory_order_relaxed);
 }
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
@@ -88,12 +92,12 @@ const struct sym_function *sym_function(const struct partition *p, uint32_t id)
 		named_function_at(p->named, id) :
 		NULL;
 
-	return made ? made : segvec_at(&shared(p)->vec[SYM_FUNCTION], id);
+	return made ? made : segvec_at(&symbols_read_shared(p)->vec[SYM_FUNCTION], id);
 }
 
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&shared(p)->vec[SYM_MAPPING], id);
+	return segvec_at(&symbols_read_shared(p)->vec[SYM_MAPPING], id);
 }
 
 const struct sym_location *sym_location(const struct partition *p, uint32_t id)
@@ -104,7 +108,7 @@ const struct sym_location *sym_location(const struct partition *p, uint32_t id)
 		return derived_location(p->derived, id);
 	if (__builtin_expect(p->named != NULL, 0) && (made = named_location_at(p->named, id)))
 		return made;
-	return segvec_at(&shared(p)->vec[SYM_LOCATION], id);
+	return segvec_at(&symbols_read_shared(p)->vec[SYM_LOCATION], id);
 }
 
 struct sym_node sym_node(const struct partition *p, uint32_t id)
@@ -113,12 +117,12 @@ struct sym_node sym_node(const struct partition *p, uint32_t id)
 
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node(p->derived, id);
-	n = stack_node_at(partition_nodes(shared(p)), id);
+	n = stack_node_at(partition_nodes(symbols_read_shared(p)), id);
 	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
 }
 
 /* The base's mark does not know the functions of locations that got lines: it may be recursive. */
-static inline bool is_recursive(const struct partition *p, struct stack_node n)
+static inline bool symbols_read_is_recursive(const struct partition *p, struct stack_node n)
 {
 	return (n.tag & 1) || (p->named && n.tag && named_location_at(p->named, (n.tag >> 1) - 1));
 }
@@ -127,7 +131,7 @@ bool sym_node_recursive(const struct partition *p, uint32_t id)
 {
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node_recursive(p->derived, id);
-	return is_recursive(p, stack_node_at(partition_nodes(shared(p)), id));
+	return symbols_read_is_recursive(p, stack_node_at(partition_nodes(symbols_read_shared(p)), id));
 }
 
 struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *recursive)
@@ -138,21 +142,23 @@ struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *re
 		*recursive = derived_node_recursive(p->derived, id);
 		return derived_node(p->derived, id);
 	}
-	n = stack_node_at(partition_nodes(shared(p)), id);
-	*recursive = is_recursive(p, n);
+	n = stack_node_at(partition_nodes(symbols_read_shared(p)), id);
+	*recursive = symbols_read_is_recursive(p, n);
 	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
 }
 
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
 {
-	return *(const struct sym_label_set *)segvec_at(&shared(p)->vec[SYM_LABEL_SET], id);
+	return *(const struct sym_label_set *)segvec_at(
+		&symbols_read_shared(p)->vec[SYM_LABEL_SET], id);
 }
 
 const struct sym_header *sym_header(const struct partition *p, uint32_t id)
 {
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_header(p->derived, id);
-	return &((const struct header_item *)segvec_at(&shared(p)->vec[SYM_HEADER], id))->h;
+	return &((const struct header_item *)segvec_at(&symbols_read_shared(p)->vec[SYM_HEADER], id))
+				->h;
 }
 
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
@@ -179,7 +185,7 @@ bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 		return true;
 	if (p->named && kind == SYM_FUNCTION && named_function_at(p->named, id))
 		return true;
-	return segvec_has(&shared(p)->vec[kind], id);
+	return segvec_has(&symbols_read_shared(p)->vec[kind], id);
 }
 
 uint32_t sym_next(const struct partition *p, enum sym_kind kind, uint32_t id)
@@ -195,7 +201,7 @@ bool sym_key_eq(const void *ctx, const void *key, uint32_t id)
 
 bool sym_has_label_key(const struct partition *p, struct str key)
 {
-	struct partition *w = (struct partition *)(uintptr_t)shared(p); /* its lock only */
+	struct partition *w = (struct partition *)(uintptr_t)symbols_read_shared(p); /* its lock only */
 	bool found;
 
 	mutex_lock(&w->keys_lock);

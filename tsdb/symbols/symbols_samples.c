@@ -35,7 +35,7 @@ struct upper {
 #define UPPERS_MAX 4096u
 #define UPPERS_NEW_MAX 8u /* of one stack */
 
-static bool is_zero(const int64_t *values, uint32_t n)
+static bool symbols_samples_is_zero(const int64_t *values, uint32_t n)
 {
 	int64_t any = 0;
 
@@ -44,7 +44,7 @@ static bool is_zero(const int64_t *values, uint32_t n)
 	return any == 0;
 }
 
-static uint32_t frames_shared(
+static uint32_t symbols_samples_frames_shared(
 	const uint32_t *ids, const struct pprof_sample *a, const struct pprof_sample *b)
 {
 	const uint32_t *x = ids + a->location_first + a->location_n;
@@ -57,7 +57,8 @@ static uint32_t frames_shared(
 }
 
 /* Each frame counts by itself: no multiplication waits for the one before. */
-static enum err_code look_at(struct intern *in, const struct pprof_sample *s, struct look *l)
+static enum err_code symbols_samples_look_at(
+	struct intern *in, const struct pprof_sample *s, struct look *l)
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
 	const uint64_t *weights = in->weights;
@@ -85,7 +86,7 @@ static bool climb_chunk(const struct intern *in, const struct pprof_sample *s, s
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
 	uint32_t i = c->done, left = s->location_n - i, run;
-	const uint32_t *items = stack_items(partition_nodes(in->p), c->at, &run);
+	const uint32_t *items = nodemap_stack_items(partition_nodes(in->p), c->at, &run);
 	const uint32_t *last = items - (run < left ? run : left);
 
 	for (; items != last && !(*items & 1); items--, i++)
@@ -116,10 +117,10 @@ static void climb_first(const struct intern *in, struct look *l)
 	if (!climb_run(in, s, &l->climb))
 		*l = (struct look){ .hash = l->hash, .sample = l->sample };
 	else if (l->climb.item)
-		__builtin_prefetch(stack_head(partition_nodes(in->p), l->climb.item));
+		__builtin_prefetch(nodemap_stack_head(partition_nodes(in->p), l->climb.item));
 }
 
-static bool reserve_leaves(struct intern *in)
+static bool symbols_samples_reserve_leaves(struct intern *in)
 {
 	struct leafcache *c = &in->p->leaves;
 	size_t before = leafcache_bytes(c);
@@ -129,7 +130,7 @@ static bool reserve_leaves(struct intern *in)
 	return ok;
 }
 
-static enum err_code make_room(struct intern *in, uint32_t depth)
+static enum err_code symbols_samples_make_room(struct intern *in, uint32_t depth)
 {
 	unsigned log2 = 4;
 
@@ -140,10 +141,11 @@ static enum err_code make_room(struct intern *in, uint32_t depth)
 	in->path = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->path));
 	in->marks = arena_array(in->arena, uint64_t, (size_t)in->f->locations_n + 1);
 	in->uppers = arena_array(in->arena, struct upper, (size_t)1 << log2);
-	if (!in->weights || !in->path || !in->marks || !in->uppers || !reserve_leaves(in))
+	if (!in->weights || !in->path || !in->marks || !in->uppers ||
+		!symbols_samples_reserve_leaves(in))
 		return intern_nomem(in);
 	for (uint32_t k = 0; k < depth; k++)
-		in->weights[k] = hash_u64(k + 1) | 1;
+		in->weights[k] = map_hash_u64(k + 1) | 1;
 	return ERR_OK;
 }
 
@@ -155,16 +157,16 @@ static enum err_code look_at_all(struct intern *in)
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < f->samples_n; i++) {
-		if (is_zero(f->values + (size_t)i * f->types_n, f->types_n))
+		if (symbols_samples_is_zero(f->values + (size_t)i * f->types_n, f->types_n))
 			continue;
 		if (f->samples[i].location_n > depth)
 			depth = f->samples[i].location_n;
 		in->looks[in->looks_n++] = (struct look){ .sample = i };
 	}
-	if ((rc = make_room(in, depth)))
+	if ((rc = symbols_samples_make_room(in, depth)))
 		return rc;
 	for (uint32_t i = 0; i < in->looks_n; i++)
-		if ((rc = look_at(in, &f->samples[in->looks[i].sample], &in->looks[i])))
+		if ((rc = symbols_samples_look_at(in, &f->samples[in->looks[i].sample], &in->looks[i])))
 			return rc;
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		struct look *l = &in->looks[i];
@@ -185,7 +187,7 @@ static struct upper *upper_at(const struct intern *in, uint32_t node)
 	return &in->uppers[node * UINT32_C(0x9e3779b1) >> in->uppers_shift];
 }
 
-static bool is_upper(
+static bool symbols_samples_is_upper(
 	const struct intern *in, const struct pprof_sample *s, uint32_t node, uint32_t n)
 {
 	const struct upper *u = upper_at(in, node);
@@ -196,7 +198,8 @@ static bool is_upper(
 }
 
 /* The nodes from a guess upwards are the stack's; c: behind the first run. */
-static bool is_guess(struct intern *in, const struct pprof_sample *s, struct climb c)
+static bool symbols_samples_is_guess(
+	struct intern *in, const struct pprof_sample *s, struct climb c)
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first;
 	const struct stack_nodes nodes = partition_nodes(in->p);
@@ -209,7 +212,7 @@ static bool is_guess(struct intern *in, const struct pprof_sample *s, struct cli
 		if (node.tag >> 1 != in->locations[ids[c.done++]] + 1)
 			return false;
 		c.at = node.parent;
-		if (c.done < n && is_upper(in, s, c.at, n - c.done))
+		if (c.done < n && symbols_samples_is_upper(in, s, c.at, n - c.done))
 			goto found;
 		if (c.done < n && new_n < UPPERS_NEW_MAX)
 			new[new_n++] = (struct upper){ c.at, n - c.done, s->location_first + n };
@@ -238,7 +241,7 @@ struct walker {
 	uint32_t n;
 };
 
-static void prefetch_step(const struct intern *in, const struct walker *w)
+static void symbols_samples_prefetch_step(const struct intern *in, const struct walker *w)
 {
 	const struct look *l = w->l;
 
@@ -246,7 +249,7 @@ static void prefetch_step(const struct intern *in, const struct walker *w)
 		in->locations[*(w->root - l->known_n)]);
 }
 
-static void walk_together(const struct intern *in, struct walker *v, unsigned n)
+static void symbols_samples_walk_together(const struct intern *in, struct walker *v, unsigned n)
 {
 	const struct stack_nodes nodes = partition_nodes(in->p);
 
@@ -261,14 +264,14 @@ static void walk_together(const struct intern *in, struct walker *v, unsigned n)
 				l->known_n++;
 			}
 			if (found && l->known_n < v[i].n)
-				prefetch_step(in, &v[i]);
+				symbols_samples_prefetch_step(in, &v[i]);
 			else
 				v[i--] = v[--n];
 		}
 }
 
 /* All that the cache does not have. */
-static void walk_known(const struct intern *in)
+static void symbols_samples_walk_known(const struct intern *in)
 {
 	struct walker v[WALKERS];
 	unsigned n = 0;
@@ -280,19 +283,19 @@ static void walk_known(const struct intern *in)
 			continue;
 		v[n] = (struct walker){ &in->looks[i],
 			in->f->location_ids + s->location_first + s->location_n - 1, s->location_n };
-		prefetch_step(in, &v[n++]);
+		symbols_samples_prefetch_step(in, &v[n++]);
 		if (n == WALKERS) {
-			walk_together(in, v, n);
+			symbols_samples_walk_together(in, v, n);
 			n = 0;
 		}
 	}
-	walk_together(in, v, n);
+	symbols_samples_walk_together(in, v, n);
 }
 
 #define MARKS_TWICE UINT64_MAX /* a function may be twice in the location */
 
 /* A bit for each function of a location; different functions may share one. */
-static uint64_t marks_of(const struct intern *in, uint32_t at)
+static uint64_t symbols_samples_marks_of(const struct intern *in, uint32_t at)
 {
 	const struct sym_location *l;
 	uint64_t marks = in->marks[at];
@@ -308,7 +311,7 @@ static uint64_t marks_of(const struct intern *in, uint32_t at)
 }
 
 /* Nodes from frame k on, all new: whether a function recurs is only looked up where it may. */
-static enum err_code add_nodes(
+static enum err_code symbols_samples_add_nodes(
 	struct intern *in, const struct pprof_sample *s, uint32_t k, uint32_t *at)
 {
 	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
@@ -316,9 +319,9 @@ static enum err_code add_nodes(
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < k; i++)
-		above |= marks_of(in, *(root - i));
+		above |= symbols_samples_marks_of(in, *(root - i));
 	for (; k < s->location_n; k++) {
-		marks = marks_of(in, *(root - k));
+		marks = symbols_samples_marks_of(in, *(root - k));
 		if ((rc = sym_add_node(in->p, *at, in->locations[*(root - k)],
 				 marks != MARKS_TWICE && !(marks & above), at, in->err)))
 			return rc;
@@ -334,14 +337,16 @@ static enum err_code add_nodes(
  * share frames have at least as many of them known. A stack with a wrong guess was not looked up
  * then: it begins at the root.
  */
-static enum err_code walk(
+static enum err_code symbols_samples_walk(
 	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
 {
 	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
 	const struct stack_nodes nodes = partition_nodes(in->p);
 	uint32_t k = l->known_n, at = l->known, shared, found;
 
-	shared = in->walked && !l->guess ? frames_shared(in->f->location_ids, in->walked, s) : 0;
+	shared = in->walked && !l->guess ?
+		symbols_samples_frames_shared(in->f->location_ids, in->walked, s) :
+		0;
 	if (shared > k) {
 		k = shared;
 		at = in->path[k - 1];
@@ -355,10 +360,10 @@ static enum err_code walk(
 	}
 	*id = at;
 	/* A new node has no children. */
-	return add_nodes(in, s, k, id);
+	return symbols_samples_add_nodes(in, s, k, id);
 }
 
-static enum err_code stack_id(
+static enum err_code symbols_samples_stack_id(
 	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
 {
 	struct climb c = l->climb;
@@ -374,9 +379,9 @@ static enum err_code stack_id(
 		if (*id && !climb_run(in, s, &c))
 			*id = 0;
 	}
-	if (*id && is_guess(in, s, c))
+	if (*id && symbols_samples_is_guess(in, s, c))
 		return ERR_OK;
-	if ((rc = walk(in, s, l, id)))
+	if ((rc = symbols_samples_walk(in, s, l, id)))
 		return rc;
 	leafcache_add(&in->p->leaves, l->hash, *id);
 	return ERR_OK;
@@ -392,7 +397,8 @@ struct set_seen {
 	uint32_t id;
 };
 
-static struct set_seen *seen_at(const struct intern *in, const struct pprof_sample *s)
+static struct set_seen *symbols_samples_seen_at(
+	const struct intern *in, const struct pprof_sample *s)
 {
 	const struct pprof_label *l = in->f->labels + s->label_first;
 	uint64_t h = s->label_n;
@@ -403,7 +409,7 @@ static struct set_seen *seen_at(const struct intern *in, const struct pprof_samp
 	return &in->seen[h >> 56];
 }
 
-static bool same_labels(
+static bool symbols_samples_same_labels(
 	const struct pprof *f, const struct pprof_sample *a, const struct pprof_sample *b)
 {
 	const struct pprof_label *x = f->labels + a->label_first, *y = f->labels + b->label_first;
@@ -417,13 +423,13 @@ static bool same_labels(
 	return true;
 }
 
-static enum err_code label_set_id(
+static enum err_code symbols_samples_label_set_id(
 	struct intern *in, const struct pprof_sample *s, uint32_t *id, bool *overflow)
 {
-	struct set_seen *seen = seen_at(in, s);
+	struct set_seen *seen = symbols_samples_seen_at(in, s);
 	enum err_code rc;
 
-	if (seen->sample && same_labels(in->f, seen->sample, s)) {
+	if (seen->sample && symbols_samples_same_labels(in->f, seen->sample, s)) {
 		*id = seen->id;
 		return ERR_OK;
 	}
@@ -461,13 +467,13 @@ enum err_code intern_samples(struct intern *in, struct interned *out)
 		return intern_nomem(in);
 	if ((rc = look_at_all(in)))
 		return rc;
-	walk_known(in);
+	symbols_samples_walk_known(in);
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		const struct pprof_sample *s = &in->f->samples[in->looks[i].sample];
 		uint32_t stack, set = 0;
 
-		if ((rc = stack_id(in, s, &in->looks[i], &stack)) ||
-			(s->label_n && (rc = label_set_id(in, s, &set, &out->overflow))))
+		if ((rc = symbols_samples_stack_id(in, s, &in->looks[i], &stack)) ||
+			(s->label_n && (rc = symbols_samples_label_set_id(in, s, &set, &out->overflow))))
 			return rc;
 		out->keys[out->n] = (uint64_t)stack << 32 | set;
 		out->samples[out->n++] = in->looks[i].sample;

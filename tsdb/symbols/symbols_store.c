@@ -8,7 +8,7 @@
  * are varints, signed ones in zigzag; a node's parent is the distance down to it.
  */
 
-static int id_cmp(const void *a, const void *b)
+static int symbols_store_id_cmp(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -16,16 +16,16 @@ static int id_cmp(const void *a, const void *b)
 }
 
 /* Nodes come sorted, mostly. */
-static void sort_ids(uint32_t *ids, uint32_t n)
+static void symbols_store_sort_ids(uint32_t *ids, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		if (ids[i] < ids[i - 1]) {
-			qsort(ids, n, sizeof(*ids), id_cmp);
+			qsort(ids, n, sizeof(*ids), symbols_store_id_cmp);
 			return;
 		}
 }
 
-static void add_mapping(struct buf *out, const struct sym_mapping *m)
+static void symbols_store_add_mapping(struct buf *out, const struct sym_mapping *m)
 {
 	buf_add_varint(out, m->size);
 	buf_add_varint(out, m->offset);
@@ -37,30 +37,30 @@ static void add_mapping(struct buf *out, const struct sym_mapping *m)
 			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
 }
 
-static void add_location(struct buf *out, const struct sym_location *l)
+static void symbols_store_add_location(struct buf *out, const struct sym_location *l)
 {
 	buf_add_varint(out, l->address);
 	buf_add_varint(out, l->mapping == SYM_NONE ? 0 : (uint64_t)l->mapping + 1);
 	buf_add_varint(out, (uint64_t)l->lines_n << 1 | l->is_folded);
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		buf_add_varint(out, l->lines[i].function);
-		buf_add_varint(out, zigzag(l->lines[i].line));
-		buf_add_varint(out, zigzag(l->lines[i].column));
+		buf_add_varint(out, str_zigzag(l->lines[i].line));
+		buf_add_varint(out, str_zigzag(l->lines[i].column));
 	}
 }
 
-static void add_label_set(struct buf *out, struct sym_label_set set)
+static void symbols_store_add_label_set(struct buf *out, struct sym_label_set set)
 {
 	buf_add_varint(out, set.n);
 	for (uint32_t i = 0; i < set.n; i++) {
 		buf_add_varint(out, set.v[i].key);
 		buf_add_varint(out, set.v[i].str);
 		buf_add_varint(out, set.v[i].num_unit);
-		buf_add_varint(out, zigzag(set.v[i].num));
+		buf_add_varint(out, str_zigzag(set.v[i].num));
 	}
 }
 
-static void add_header(struct buf *out, const struct sym_header *h)
+static void symbols_store_add_header(struct buf *out, const struct sym_header *h)
 {
 	buf_add_varint(out, h->types_n);
 	for (uint32_t i = 0; i < h->types_n; i++) {
@@ -84,7 +84,8 @@ static void add_header(struct buf *out, const struct sym_header *h)
 	}
 }
 
-static void add_symbol(const struct partition *p, enum sym_kind kind, uint32_t id, struct buf *out)
+static void symbols_store_add_symbol(
+	const struct partition *p, enum sym_kind kind, uint32_t id, struct buf *out)
 {
 	const struct sym_function *f;
 	struct sym_node n;
@@ -94,17 +95,17 @@ static void add_symbol(const struct partition *p, enum sym_kind kind, uint32_t i
 		buf_add_lenstr(out, sym_string(p, id));
 		break;
 	case SYM_MAPPING:
-		add_mapping(out, sym_mapping(p, id));
+		symbols_store_add_mapping(out, sym_mapping(p, id));
 		break;
 	case SYM_FUNCTION:
 		f = sym_function(p, id);
 		buf_add_varint(out, f->name);
 		buf_add_varint(out, f->system_name);
 		buf_add_varint(out, f->filename);
-		buf_add_varint(out, zigzag(f->start_line));
+		buf_add_varint(out, str_zigzag(f->start_line));
 		break;
 	case SYM_LOCATION:
-		add_location(out, sym_location(p, id));
+		symbols_store_add_location(out, sym_location(p, id));
 		break;
 	case SYM_NODE:
 		n = sym_node(p, id);
@@ -112,10 +113,10 @@ static void add_symbol(const struct partition *p, enum sym_kind kind, uint32_t i
 		buf_add_varint(out, (uint64_t)n.location << 1 | sym_node_recursive(p, id));
 		break;
 	case SYM_LABEL_SET:
-		add_label_set(out, sym_label_set(p, id));
+		symbols_store_add_label_set(out, sym_label_set(p, id));
 		break;
 	case SYM_HEADER:
-		add_header(out, sym_header(p, id));
+		symbols_store_add_header(out, sym_header(p, id));
 		break;
 	case SYM_KINDS:
 		break;
@@ -129,13 +130,13 @@ void symbols_encode(const struct partition *p, struct new_symbols *new, struct b
 
 		if (!new->n[k])
 			continue;
-		sort_ids(new->ids[k], new->n[k]);
+		symbols_store_sort_ids(new->ids[k], new->n[k]);
 		buf_add_char(out, (char)k);
 		buf_add_varint(out, new->n[k]);
 		for (uint32_t i = 0; i < new->n[k]; i++) {
 			buf_add_varint(out, new->ids[k][i] - before);
 			before = new->ids[k][i];
-			add_symbol(p, k, before, out);
+			symbols_store_add_symbol(p, k, before, out);
 		}
 	}
 }
@@ -144,7 +145,7 @@ void symbols_encode(const struct partition *p, struct new_symbols *new, struct b
 
 /* An array of n items, each at least item_bytes_min in the input: what does not fit there is not
  * allocated. */
-static void *read_array(
+static void *symbols_store_read_array(
 	struct cursor *in, struct arena *a, uint64_t n, size_t item_bytes_min, size_t size)
 {
 	void *v;
@@ -158,7 +159,7 @@ static void *read_array(
 	return v;
 }
 
-static void read_mapping(struct cursor *in, struct sym_mapping *m)
+static void symbols_store_read_mapping(struct cursor *in, struct sym_mapping *m)
 {
 	uint64_t flags;
 
@@ -174,7 +175,7 @@ static void read_mapping(struct cursor *in, struct sym_mapping *m)
 	m->has_inline_frames = flags & 8;
 }
 
-static void read_location(struct cursor *in, struct arena *a, struct sym_location *l)
+static void symbols_store_read_location(struct cursor *in, struct arena *a, struct sym_location *l)
 {
 	struct sym_line *lines;
 	uint64_t mapping, n;
@@ -187,24 +188,25 @@ static void read_location(struct cursor *in, struct arena *a, struct sym_locatio
 	l->mapping = mapping ? (uint32_t)(mapping - 1) : SYM_NONE;
 	n = cursor_varint(in);
 	l->is_folded = n & 1;
-	if (!(lines = read_array(in, a, n >> 1, 3, sizeof(*lines))))
+	if (!(lines = symbols_store_read_array(in, a, n >> 1, 3, sizeof(*lines))))
 		return;
 	l->lines_n = (uint32_t)(n >> 1);
 	l->lines = lines;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		lines[i].function = cursor_u32(in);
-		lines[i].line = unzigzag(cursor_varint(in));
-		column = unzigzag(cursor_varint(in));
+		lines[i].line = str_unzigzag(cursor_varint(in));
+		column = str_unzigzag(cursor_varint(in));
 		if (column != (int32_t)column)
 			in->bad = true;
 		lines[i].column = (int32_t)column;
 	}
 }
 
-static void read_label_set(struct cursor *in, struct arena *a, struct sym_label_set *set)
+static void symbols_store_read_label_set(
+	struct cursor *in, struct arena *a, struct sym_label_set *set)
 {
 	uint64_t n = cursor_varint(in);
-	struct sym_label *v = read_array(in, a, n, 4, sizeof(*v));
+	struct sym_label *v = symbols_store_read_array(in, a, n, 4, sizeof(*v));
 
 	if (!v)
 		return;
@@ -212,15 +214,16 @@ static void read_label_set(struct cursor *in, struct arena *a, struct sym_label_
 		v[i].key = cursor_u32(in);
 		v[i].str = cursor_u32(in);
 		v[i].num_unit = cursor_u32(in);
-		v[i].num = unzigzag(cursor_varint(in));
+		v[i].num = str_unzigzag(cursor_varint(in));
 	}
 	*set = (struct sym_label_set){ v, (uint32_t)n };
 }
 
-static void read_header_arrays(struct cursor *in, struct arena *a, struct sym_header *h)
+static void symbols_store_read_header_arrays(
+	struct cursor *in, struct arena *a, struct sym_header *h)
 {
 	uint64_t n = cursor_varint(in);
-	uint32_t *ids = read_array(in, a, n, 1, sizeof(*ids));
+	uint32_t *ids = symbols_store_read_array(in, a, n, 1, sizeof(*ids));
 	uint64_t *start;
 
 	if (!ids)
@@ -230,8 +233,8 @@ static void read_header_arrays(struct cursor *in, struct arena *a, struct sym_he
 	h->comments = ids;
 	h->comments_n = (uint32_t)n;
 	n = cursor_varint(in);
-	ids = read_array(in, a, n, 2, sizeof(*ids));
-	start = ids ? read_array(in, a, n, 2, sizeof(*start)) : NULL;
+	ids = symbols_store_read_array(in, a, n, 2, sizeof(*ids));
+	start = ids ? symbols_store_read_array(in, a, n, 2, sizeof(*start)) : NULL;
 	if (!start)
 		return;
 	for (uint64_t i = 0; i < n; i++) {
@@ -243,10 +246,10 @@ static void read_header_arrays(struct cursor *in, struct arena *a, struct sym_he
 	h->mappings_n = (uint32_t)n;
 }
 
-static void read_header(struct cursor *in, struct arena *a, struct sym_header *h)
+static void symbols_store_read_header(struct cursor *in, struct arena *a, struct sym_header *h)
 {
 	uint64_t n = cursor_varint(in), kind;
-	struct sym_type *types = read_array(in, a, n, 3, sizeof(*types));
+	struct sym_type *types = symbols_store_read_array(in, a, n, 3, sizeof(*types));
 
 	if (!types || n > SYM_TYPES_MAX) {
 		in->bad = true;
@@ -269,11 +272,11 @@ static void read_header(struct cursor *in, struct arena *a, struct sym_header *h
 	h->keep_frames = cursor_u32(in);
 	h->default_sample_type = cursor_u32(in);
 	h->doc_url = cursor_u32(in);
-	read_header_arrays(in, a, h);
+	symbols_store_read_header_arrays(in, a, h);
 }
 
-static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, uint32_t id,
-	union sym_content *c, bool *recursive)
+static void symbols_store_read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind,
+	uint32_t id, union sym_content *c, bool *recursive)
 {
 	uint64_t v;
 
@@ -283,16 +286,16 @@ static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, 
 		c->string = cursor_lenstr(in);
 		break;
 	case SYM_MAPPING:
-		read_mapping(in, &c->mapping);
+		symbols_store_read_mapping(in, &c->mapping);
 		break;
 	case SYM_FUNCTION:
 		c->function.name = cursor_u32(in);
 		c->function.system_name = cursor_u32(in);
 		c->function.filename = cursor_u32(in);
-		c->function.start_line = unzigzag(cursor_varint(in));
+		c->function.start_line = str_unzigzag(cursor_varint(in));
 		break;
 	case SYM_LOCATION:
-		read_location(in, a, &c->location);
+		symbols_store_read_location(in, a, &c->location);
 		break;
 	case SYM_NODE:
 		v = cursor_varint(in);
@@ -306,17 +309,17 @@ static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, 
 		*recursive = v & 1;
 		break;
 	case SYM_LABEL_SET:
-		read_label_set(in, a, &c->label_set);
+		symbols_store_read_label_set(in, a, &c->label_set);
 		break;
 	case SYM_HEADER:
-		read_header(in, a, &c->header);
+		symbols_store_read_header(in, a, &c->header);
 		break;
 	case SYM_KINDS:
 		break;
 	}
 }
 
-static enum err_code load_one(struct partition *p, struct stored_symbols *stored,
+static enum err_code symbols_store_load_one(struct partition *p, struct stored_symbols *stored,
 	enum sym_kind kind, uint32_t id, const union sym_content *c, bool recursive, uint64_t *lost,
 	struct err *err)
 {
@@ -356,10 +359,11 @@ enum err_code symbols_load_record(struct partition *p, struct stored_symbols *st
 			if (in.bad || id >= SYM_NONE)
 				goto bad;
 			arena_reset(scratch);
-			read_symbol(&in, scratch, kind, (uint32_t)id, &c, &recursive);
+			symbols_store_read_symbol(&in, scratch, kind, (uint32_t)id, &c, &recursive);
 			if (in.bad)
 				goto bad;
-			if ((rc = load_one(p, stored, kind, (uint32_t)id, &c, recursive, lost, err)))
+			if ((rc = symbols_store_load_one(
+					 p, stored, kind, (uint32_t)id, &c, recursive, lost, err)))
 				return rc;
 		}
 	}

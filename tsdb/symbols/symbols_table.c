@@ -9,7 +9,7 @@
  * line's number. If several have the same hint, one is in the table under the hint's hash and the
  * others under the hash of their whole content, so that none is far from its place.
  */
-static bool same_hint(const struct sym_location *a, const struct sym_location *b)
+static bool symbols_table_same_hint(const struct sym_location *a, const struct sym_location *b)
 {
 	return a->address == b->address && a->mapping == b->mapping && a->lines_n == b->lines_n &&
 		(!a->lines_n || a->lines->line == b->lines->line);
@@ -19,7 +19,7 @@ uint64_t sym_hint_hash(const struct sym_location *l)
 {
 	uint64_t line = l->lines_n ? (uint64_t)l->lines->line : 0;
 
-	return hash_u64(l->address * UINT64_C(0x9e3779b97f4a7c15) +
+	return map_hash_u64(l->address * UINT64_C(0x9e3779b97f4a7c15) +
 		((uint64_t)l->mapping << 32 ^ line << 8 ^ l->lines_n));
 }
 
@@ -36,13 +36,13 @@ uint32_t sym_hint_guess(const struct partition *p, uint64_t hash)
 	return t->n ? idtable_next(t, hash, &place) : SYM_NONE;
 }
 
-static bool has_hint(
+static bool symbols_table_has_hint(
 	const struct partition *p, const struct idtable *t, const struct sym_location *l, uint64_t hash)
 {
 	uint32_t place = idtable_place(t, hash), id;
 
 	while (t->n && (id = idtable_next(t, hash, &place)) != SYM_NONE)
-		if (same_hint(segvec_at(&p->vec[SYM_LOCATION], id), l))
+		if (symbols_table_same_hint(segvec_at(&p->vec[SYM_LOCATION], id), l))
 			return true;
 	return false;
 }
@@ -56,10 +56,10 @@ static uint64_t table_hash(const struct partition *p, enum sym_kind kind, const 
 	if (kind != SYM_LOCATION)
 		return content_hash;
 	hint = sym_hint_hash(&c->location);
-	return has_hint(p, t, &c->location, hint) ? content_hash : hint;
+	return symbols_table_has_hint(p, t, &c->location, hint) ? content_hash : hint;
 }
 
-static uint32_t find(
+static uint32_t symbols_table_find(
 	const struct partition *p, enum sym_kind kind, const union sym_content *c, uint64_t hash)
 {
 	const struct idtable *t = &p->table[kind];
@@ -74,14 +74,15 @@ static uint32_t find(
 uint32_t sym_find(const struct partition *p, enum sym_kind kind, const union sym_content *c,
 	uint64_t content_hash)
 {
-	uint32_t id = find(p, kind, c, content_hash);
+	uint32_t id = symbols_table_find(p, kind, c, content_hash);
 
 	if (id == SYM_NONE && kind == SYM_LOCATION)
-		id = find(p, kind, c, sym_hint_hash(&c->location));
+		id = symbols_table_find(p, kind, c, sym_hint_hash(&c->location));
 	return id;
 }
 
-static union sym_content content_of(const struct partition *p, enum sym_kind kind, uint32_t id)
+static union sym_content symbols_table_content_of(
+	const struct partition *p, enum sym_kind kind, uint32_t id)
 {
 	union sym_content c = { 0 };
 
@@ -111,15 +112,15 @@ static union sym_content content_of(const struct partition *p, enum sym_kind kin
 	return c;
 }
 
-struct table {
+struct symbols_table {
 	const struct partition *p;
 	enum sym_kind kind;
 };
 
-static uint64_t hash_again(const void *ctx, const struct idtable *t, uint32_t id)
+static uint64_t symbols_table_hash_again(const void *ctx, const struct idtable *t, uint32_t id)
 {
-	const struct table *of = ctx;
-	union sym_content c = content_of(of->p, of->kind, id);
+	const struct symbols_table *of = ctx;
+	union sym_content c = symbols_table_content_of(of->p, of->kind, id);
 
 	return table_hash(of->p, of->kind, t, &c, sym_content_hash(of->kind, &c));
 }
@@ -127,9 +128,10 @@ static uint64_t hash_again(const void *ctx, const struct idtable *t, uint32_t id
 bool sym_table_add(struct partition *p, enum sym_kind kind, const union sym_content *c,
 	uint64_t content_hash, uint32_t id)
 {
-	const struct table of = { p, kind };
+	const struct symbols_table of = { p, kind };
 	struct idtable *t = &p->table[kind];
 
 	assert(kind != SYM_NODE);
-	return idtable_add(t, table_hash(p, kind, t, c, content_hash), id, hash_again, &of);
+	return idtable_add(
+		t, table_hash(p, kind, t, c, content_hash), id, symbols_table_hash_again, &of);
 }

@@ -59,7 +59,8 @@ bool translation_is(struct translation *t, struct partition *from, struct partit
 	return true;
 }
 
-static bool known(const struct translation *t, enum sym_kind kind, uint32_t id, uint32_t *out)
+static bool translation_known(
+	const struct translation *t, enum sym_kind kind, uint32_t id, uint32_t *out)
 {
 	const struct memo *m = &t->memo[kind];
 
@@ -69,7 +70,7 @@ static bool known(const struct translation *t, enum sym_kind kind, uint32_t id, 
 	return true;
 }
 
-static enum err_code remember(
+static enum err_code translation_remember(
 	struct translation *t, enum sym_kind kind, uint32_t id, uint32_t is, struct err *err)
 {
 	struct memo *m = &t->memo[kind];
@@ -89,7 +90,7 @@ static enum err_code remember(
 	return ERR_OK;
 }
 
-static enum err_code missing(
+static enum err_code translation_missing(
 	const struct translation *t, enum sym_kind kind, uint32_t id, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT,
@@ -97,90 +98,95 @@ static enum err_code missing(
 		(int)kind);
 }
 
-static enum err_code string_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_string_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	enum err_code rc;
 
-	if (known(t, SYM_STRING, id, out))
+	if (translation_known(t, SYM_STRING, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_STRING, id))
-		return missing(t, SYM_STRING, id, err);
+		return translation_missing(t, SYM_STRING, id, err);
 	if ((rc = sym_intern_string(t->to, sym_string(t->from, id), out, err)))
 		return rc;
-	return remember(t, SYM_STRING, id, *out, err);
+	return translation_remember(t, SYM_STRING, id, *out, err);
 }
 
-static enum err_code mapping_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_mapping_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	struct sym_mapping m;
 	enum err_code rc;
 
-	if (known(t, SYM_MAPPING, id, out))
+	if (translation_known(t, SYM_MAPPING, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_MAPPING, id))
-		return missing(t, SYM_MAPPING, id, err);
+		return translation_missing(t, SYM_MAPPING, id, err);
 	m = *sym_mapping(t->from, id);
-	if ((rc = string_of(t, m.filename, &m.filename, err)) ||
-		(rc = string_of(t, m.build_id, &m.build_id, err)) ||
+	if ((rc = translation_string_of(t, m.filename, &m.filename, err)) ||
+		(rc = translation_string_of(t, m.build_id, &m.build_id, err)) ||
 		(rc = sym_intern_mapping(t->to, &m, out, err)))
 		return rc;
-	return remember(t, SYM_MAPPING, id, *out, err);
+	return translation_remember(t, SYM_MAPPING, id, *out, err);
 }
 
-static enum err_code function_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_function_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	struct sym_function f;
 	enum err_code rc;
 
-	if (known(t, SYM_FUNCTION, id, out))
+	if (translation_known(t, SYM_FUNCTION, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_FUNCTION, id))
-		return missing(t, SYM_FUNCTION, id, err);
+		return translation_missing(t, SYM_FUNCTION, id, err);
 	f = *sym_function(t->from, id);
-	if ((rc = string_of(t, f.name, &f.name, err)) ||
-		(rc = string_of(t, f.system_name, &f.system_name, err)) ||
-		(rc = string_of(t, f.filename, &f.filename, err)) ||
+	if ((rc = translation_string_of(t, f.name, &f.name, err)) ||
+		(rc = translation_string_of(t, f.system_name, &f.system_name, err)) ||
+		(rc = translation_string_of(t, f.filename, &f.filename, err)) ||
 		(rc = sym_intern_function(t->to, &f, out, err)))
 		return rc;
-	return remember(t, SYM_FUNCTION, id, *out, err);
+	return translation_remember(t, SYM_FUNCTION, id, *out, err);
 }
 
-static enum err_code location_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_location_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	struct sym_location l;
 	struct sym_line *lines;
 	enum err_code rc;
 
-	if (known(t, SYM_LOCATION, id, out))
+	if (translation_known(t, SYM_LOCATION, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_LOCATION, id))
-		return missing(t, SYM_LOCATION, id, err);
+		return translation_missing(t, SYM_LOCATION, id, err);
 	l = *sym_location(t->from, id);
 	arena_reset(&t->arena);
 	if (!(lines = arena_array(&t->arena, struct sym_line, (size_t)l.lines_n + 1)))
 		return err_nomem(err, "translation");
-	if (l.mapping != SYM_NONE && (rc = mapping_of(t, l.mapping, &l.mapping, err)))
+	if (l.mapping != SYM_NONE && (rc = translation_mapping_of(t, l.mapping, &l.mapping, err)))
 		return rc;
 	for (uint32_t i = 0; i < l.lines_n; i++) {
 		lines[i] = l.lines[i];
-		if ((rc = function_of(t, lines[i].function, &lines[i].function, err)))
+		if ((rc = translation_function_of(t, lines[i].function, &lines[i].function, err)))
 			return rc;
 	}
 	l.lines = lines;
 	if ((rc = sym_intern_location(t->to, &l, out, err)))
 		return rc;
-	return remember(t, SYM_LOCATION, id, *out, err);
+	return translation_remember(t, SYM_LOCATION, id, *out, err);
 }
 
-static enum err_code path_of(
+static enum err_code translation_path_of(
 	struct translation *t, uint32_t id, size_t *n, uint32_t *top, struct err *err)
 {
 	uint32_t *v;
 
 	*n = 0;
-	for (*top = 0; id && !known(t, SYM_NODE, id, top); id = sym_node(t->from, id).parent) {
+	for (*top = 0; id && !translation_known(t, SYM_NODE, id, top);
+		 id = sym_node(t->from, id).parent) {
 		if (!sym_exists(t->from, SYM_NODE, id))
-			return missing(t, SYM_NODE, id, err);
+			return translation_missing(t, SYM_NODE, id, err);
 		if (*n == t->path_cap) {
 			size_t cap = t->path_cap ? t->path_cap * 2 : 64;
 
@@ -194,26 +200,27 @@ static enum err_code path_of(
 	return ERR_OK;
 }
 
-static enum err_code stack_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_stack_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	uint32_t location;
 	enum err_code rc;
 	size_t n;
 
-	if ((rc = path_of(t, id, &n, out, err)))
+	if ((rc = translation_path_of(t, id, &n, out, err)))
 		return rc;
 	while (n--) {
 		uint32_t node = t->path[n];
 
-		if ((rc = location_of(t, sym_node(t->from, node).location, &location, err)) ||
+		if ((rc = translation_location_of(t, sym_node(t->from, node).location, &location, err)) ||
 			(rc = sym_intern_node(t->to, *out, location, out, err)) ||
-			(rc = remember(t, SYM_NODE, node, *out, err)))
+			(rc = translation_remember(t, SYM_NODE, node, *out, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static enum err_code label_set_of(
+static enum err_code translation_label_set_of(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	struct sym_label_set set;
@@ -221,50 +228,52 @@ static enum err_code label_set_of(
 	bool overflow;
 	enum err_code rc;
 
-	if (known(t, SYM_LABEL_SET, id, out))
+	if (translation_known(t, SYM_LABEL_SET, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_LABEL_SET, id))
-		return missing(t, SYM_LABEL_SET, id, err);
+		return translation_missing(t, SYM_LABEL_SET, id, err);
 	set = sym_label_set(t->from, id);
 	arena_reset(&t->arena);
 	if (!(v = arena_array(&t->arena, struct sym_label, (size_t)set.n + 1)))
 		return err_nomem(err, "translation");
 	for (uint32_t i = 0; i < set.n; i++) {
 		v[i] = set.v[i];
-		if ((rc = string_of(t, v[i].key, &v[i].key, err)) ||
-			(rc = string_of(t, v[i].str, &v[i].str, err)) ||
-			(rc = string_of(t, v[i].num_unit, &v[i].num_unit, err)))
+		if ((rc = translation_string_of(t, v[i].key, &v[i].key, err)) ||
+			(rc = translation_string_of(t, v[i].str, &v[i].str, err)) ||
+			(rc = translation_string_of(t, v[i].num_unit, &v[i].num_unit, err)))
 			return rc;
 	}
 	sym_label_set_sort(v, set.n);
 	set.v = v;
 	if ((rc = sym_intern_label_set(t->to, &set, out, &overflow, err)))
 		return rc;
-	return remember(t, SYM_LABEL_SET, id, *out, err);
+	return translation_remember(t, SYM_LABEL_SET, id, *out, err);
 }
 
-static enum err_code header_strings(struct translation *t, struct sym_header *h, struct err *err)
+static enum err_code translation_header_strings(
+	struct translation *t, struct sym_header *h, struct err *err)
 {
 	uint32_t *const s[] = { &h->period_type, &h->period_unit, &h->drop_frames, &h->keep_frames,
 		&h->default_sample_type, &h->doc_url };
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < sizeof(s) / sizeof(s[0]) && !rc; i++)
-		rc = string_of(t, *s[i], s[i], err);
+		rc = translation_string_of(t, *s[i], s[i], err);
 	return rc;
 }
 
-static enum err_code header_of(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
+static enum err_code translation_header_of(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	struct sym_header h;
 	struct sym_type *types;
 	uint32_t *comments, *mappings;
 	enum err_code rc = ERR_OK;
 
-	if (known(t, SYM_HEADER, id, out))
+	if (translation_known(t, SYM_HEADER, id, out))
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_HEADER, id))
-		return missing(t, SYM_HEADER, id, err);
+		return translation_missing(t, SYM_HEADER, id, err);
 	h = *sym_header(t->from, id);
 	arena_reset(&t->arena);
 	types = arena_array(&t->arena, struct sym_type, (size_t)h.types_n + 1);
@@ -274,24 +283,25 @@ static enum err_code header_of(struct translation *t, uint32_t id, uint32_t *out
 		return err_nomem(err, "translation");
 	for (uint32_t i = 0; i < h.types_n && !rc; i++) {
 		types[i] = h.types[i];
-		if (!(rc = string_of(t, types[i].type, &types[i].type, err)))
-			rc = string_of(t, types[i].unit, &types[i].unit, err);
+		if (!(rc = translation_string_of(t, types[i].type, &types[i].type, err)))
+			rc = translation_string_of(t, types[i].unit, &types[i].unit, err);
 	}
 	for (uint32_t i = 0; i < h.comments_n && !rc; i++)
-		rc = string_of(t, h.comments[i], &comments[i], err);
+		rc = translation_string_of(t, h.comments[i], &comments[i], err);
 	for (uint32_t i = 0; i < h.mappings_n && !rc; i++)
-		rc = mapping_of(t, h.mappings[i], &mappings[i], err);
+		rc = translation_mapping_of(t, h.mappings[i], &mappings[i], err);
 	h.types = types;
 	h.comments = comments;
 	h.mappings = mappings;
-	if (rc || (rc = header_strings(t, &h, err)) || (rc = sym_intern_header(t->to, &h, out, err)))
+	if (rc || (rc = translation_header_strings(t, &h, err)) ||
+		(rc = sym_intern_header(t->to, &h, out, err)))
 		return rc;
-	return remember(t, SYM_HEADER, id, *out, err);
+	return translation_remember(t, SYM_HEADER, id, *out, err);
 }
 
 typedef enum err_code (*of_fn)(struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 
-static enum err_code locked(
+static enum err_code translation_locked(
 	struct translation *t, of_fn fn, uint32_t id, uint32_t *out, struct err *err)
 {
 	enum err_code rc;
@@ -304,18 +314,24 @@ static enum err_code locked(
 
 enum err_code translate_stack(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
-	return known(t, SYM_NODE, id, out) ? ERR_OK : locked(t, stack_of, id, out, err);
+	return translation_known(t, SYM_NODE, id, out) ?
+		ERR_OK :
+		translation_locked(t, translation_stack_of, id, out, err);
 }
 
 enum err_code translate_label_set(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
-	return known(t, SYM_LABEL_SET, id, out) ? ERR_OK : locked(t, label_set_of, id, out, err);
+	return translation_known(t, SYM_LABEL_SET, id, out) ?
+		ERR_OK :
+		translation_locked(t, translation_label_set_of, id, out, err);
 }
 
 enum err_code translate_header(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
 {
-	return known(t, SYM_HEADER, id, out) ? ERR_OK : locked(t, header_of, id, out, err);
+	return translation_known(t, SYM_HEADER, id, out) ?
+		ERR_OK :
+		translation_locked(t, translation_header_of, id, out, err);
 }
 
 enum err_code translate_entries(struct translation *t, const uint32_t *stacks,
@@ -331,6 +347,6 @@ enum err_code translate_entries(struct translation *t, const uint32_t *stacks,
 		out->keys[i] = (uint64_t)stack << 32 | set;
 		out->order[i] = i;
 	}
-	sort_keys(out->keys, out->order, n, out->keys_tmp, out->order_tmp);
+	intern_sort_keys(out->keys, out->order, n, out->keys_tmp, out->order_tmp);
 	return ERR_OK;
 }

@@ -38,7 +38,7 @@ static enum err_code selector_matchers(
 	return ERR_OK;
 }
 
-static enum err_code delete_match(struct web *w, struct http_in *in, struct str match,
+static enum err_code api_delete_match(struct web *w, struct http_in *in, struct str match,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct parsed *parsed = NULL;
@@ -54,7 +54,7 @@ static enum err_code delete_match(struct web *w, struct http_in *in, struct str 
 	return rc;
 }
 
-static enum err_code delete_all(struct web *w, struct http_in *in, struct err *err)
+static enum err_code api_delete_all(struct web *w, struct http_in *in, struct err *err)
 {
 	int64_t start_ns = 0, end_ns = TIME_MAX_NS;
 	size_t matches = 0;
@@ -71,7 +71,7 @@ static enum err_code delete_all(struct web *w, struct http_in *in, struct err *e
 			continue;
 		if (matches++ == MATCHES_MAX)
 			return err_set(err, ERR_INVALID, "more than %u match[] parameters", MATCHES_MAX);
-		rc = delete_match(w, in, in->params[i].value, start_ns - 1, end_ns, err);
+		rc = api_delete_match(w, in, in->params[i].value, start_ns - 1, end_ns, err);
 		if (rc)
 			return rc;
 	}
@@ -85,7 +85,7 @@ void api_delete_series(struct web *w, struct http_in *in, struct http_out *out)
 	enum err_code rc;
 	struct err err;
 
-	if ((rc = delete_all(w, in, &err)))
+	if ((rc = api_delete_all(w, in, &err)))
 		api_fail(out, rc, &err);
 	else
 		out->status = 204;
@@ -111,7 +111,8 @@ void api_snapshot(struct web *w, struct http_in *in, struct http_out *out)
 }
 
 /* loss=N, again and again; none: all. */
-static enum err_code accept(struct web *w, struct http_in *in, size_t *accepted, struct err *err)
+static enum err_code api_accept(
+	struct web *w, struct http_in *in, size_t *accepted, struct err *err)
 {
 	uint64_t numbers[ACCEPTED_MAX];
 	size_t n = 0;
@@ -137,7 +138,7 @@ void api_accept_losses(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	struct json j;
 
-	if ((rc = accept(w, in, &accepted, &err))) {
+	if ((rc = api_accept(w, in, &accepted, &err))) {
 		api_fail(out, rc, &err);
 		return;
 	}

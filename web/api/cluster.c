@@ -2,122 +2,122 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-static void write_text(struct json *j, const char *key, struct str value)
+static void api_write_text(struct json *j, const char *key, struct str value)
 {
 	json_key(j, key);
 	json_str(j, value);
 }
 
 /* A message that is there. */
-static void write_error(struct json *j, const char *key, struct str value)
+static void api_write_error(struct json *j, const char *key, struct str value)
 {
 	if (value.len)
-		write_text(j, key, value);
+		api_write_text(j, key, value);
 }
 
-static void write_count(struct json *j, const char *key, uint64_t value)
+static void api_write_count(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
 	json_u64(j, value);
 }
 
-static void write_double(struct json *j, const char *key, double value)
+static void api_write_double(struct json *j, const char *key, double value)
 {
 	json_key(j, key);
 	json_double(j, value);
 }
 
-static void write_bool(struct json *j, const char *key, bool value)
+static void api_write_bool(struct json *j, const char *key, bool value)
 {
 	json_key(j, key);
 	json_bool(j, value);
 }
 
 /* Both are left out where they are not known. */
-static void write_progress(struct json *j, int64_t through_ns, int64_t lag_ns)
+static void api_write_progress(struct json *j, int64_t through_ns, int64_t lag_ns)
 {
 	struct buf text = { 0 };
 
 	if (through_ns) {
 		time_print_rfc3339(&text, through_ns);
-		write_text(j, "through", buf_str(&text));
+		api_write_text(j, "through", buf_str(&text));
 		buf_release(&text);
 	}
 	if (lag_ns >= 0)
-		write_double(j, "lag_seconds", (double)lag_ns / NS_PER_S);
+		api_write_double(j, "lag_seconds", (double)lag_ns / NS_PER_S);
 }
 
-static void write_own(struct json *j, const struct cluster_publish_view *s)
+static void api_write_own(struct json *j, const struct cluster_publish_view *s)
 {
 	json_key(j, "shard");
 	json_object(j);
-	write_text(j, "name", s->name);
-	write_text(j, "state", str_of(s->state));
-	write_count(j, "generation", s->generation);
-	write_progress(j, s->through_ns, s->lag_ns);
-	write_count(j, "waiting_blocks", s->waiting_blocks);
-	write_count(j, "waiting_bytes", s->waiting_bytes);
-	write_count(j, "blocks", s->blocks);
-	write_count(j, "windows", s->windows);
-	write_count(j, "segments", s->segments);
-	write_count(j, "bytes", s->bytes);
-	write_count(j, "kept", s->kept);
-	write_count(j, "gone", s->gone);
-	write_count(j, "failures", s->failures);
-	write_error(j, "last_error", s->last_error);
+	api_write_text(j, "name", s->name);
+	api_write_text(j, "state", str_of(s->state));
+	api_write_count(j, "generation", s->generation);
+	api_write_progress(j, s->through_ns, s->lag_ns);
+	api_write_count(j, "waiting_blocks", s->waiting_blocks);
+	api_write_count(j, "waiting_bytes", s->waiting_bytes);
+	api_write_count(j, "blocks", s->blocks);
+	api_write_count(j, "windows", s->windows);
+	api_write_count(j, "segments", s->segments);
+	api_write_count(j, "bytes", s->bytes);
+	api_write_count(j, "kept", s->kept);
+	api_write_count(j, "gone", s->gone);
+	api_write_count(j, "failures", s->failures);
+	api_write_error(j, "last_error", s->last_error);
 	json_object_end(j);
 }
 
-static void write_shard(struct json *j, const struct cluster_shard_view *s)
+static void api_write_shard(struct json *j, const struct cluster_shard_view *s)
 {
 	json_object(j);
-	write_text(j, "name", s->name);
-	write_bool(j, "own", s->own);
-	write_text(j, "state", str_of(s->state));
+	api_write_text(j, "name", s->name);
+	api_write_bool(j, "own", s->own);
+	api_write_text(j, "state", str_of(s->state));
 	if (!s->own) {
-		write_text(j, "host", s->host);
-		write_progress(j, s->through_ns, s->lag_ns);
-		write_bool(j, "late", s->late);
-		write_bool(j, "stopped", s->stopped);
-		write_count(j, "windows", s->windows);
-		write_count(j, "segments", s->segments);
-		write_count(j, "blocks", s->blocks);
-		write_count(j, "bytes", s->bytes);
-		write_count(j, "missing", s->missing);
-		write_error(j, "error", s->error);
+		api_write_text(j, "host", s->host);
+		api_write_progress(j, s->through_ns, s->lag_ns);
+		api_write_bool(j, "late", s->late);
+		api_write_bool(j, "stopped", s->stopped);
+		api_write_count(j, "windows", s->windows);
+		api_write_count(j, "segments", s->segments);
+		api_write_count(j, "blocks", s->blocks);
+		api_write_count(j, "bytes", s->bytes);
+		api_write_count(j, "missing", s->missing);
+		api_write_error(j, "error", s->error);
 	}
 	json_object_end(j);
 }
 
-static void write_shards(struct json *j, const struct cluster_view *v)
+static void api_write_shards(struct json *j, const struct cluster_view *v)
 {
 	json_key(j, "shards");
 	json_array(j);
 	for (size_t i = 0; i < v->shards_n; i++)
-		write_shard(j, &v->shards[i]);
+		api_write_shard(j, &v->shards[i]);
 	json_array_end(j);
 }
 
-static void write_cache(struct json *j, const struct cluster_cache_view *c)
+static void api_write_cache(struct json *j, const struct cluster_cache_view *c)
 {
 	uint64_t hits = c->from_memory + c->from_disk, pages = hits + c->from_bucket;
 
 	json_key(j, "cache");
 	json_object(j);
-	write_count(j, "from_memory", c->from_memory);
-	write_count(j, "from_disk", c->from_disk);
-	write_count(j, "from_bucket", c->from_bucket);
+	api_write_count(j, "from_memory", c->from_memory);
+	api_write_count(j, "from_disk", c->from_disk);
+	api_write_count(j, "from_bucket", c->from_bucket);
 	if (pages)
-		write_double(j, "hit_rate", (double)hits / (double)pages);
-	write_count(j, "bytes", c->bytes);
-	write_count(j, "max_bytes", c->bytes_max);
-	write_count(j, "damaged_pages", c->damaged_pages);
-	write_error(j, "off", c->off);
-	write_error(j, "down", c->down);
+		api_write_double(j, "hit_rate", (double)hits / (double)pages);
+	api_write_count(j, "bytes", c->bytes);
+	api_write_count(j, "max_bytes", c->bytes_max);
+	api_write_count(j, "damaged_pages", c->damaged_pages);
+	api_write_error(j, "off", c->off);
+	api_write_error(j, "down", c->down);
 	json_object_end(j);
 }
 
-static void write_requests(struct json *j, const struct cluster_view *v)
+static void api_write_requests(struct json *j, const struct cluster_view *v)
 {
 	json_key(j, "requests");
 	json_object(j);
@@ -126,18 +126,18 @@ static void write_requests(struct json *j, const struct cluster_view *v)
 
 		json_key(j, r->kind);
 		json_object(j);
-		write_count(j, "requests", r->requests);
-		write_count(j, "sent_bytes", r->sent_bytes);
-		write_count(j, "received_bytes", r->received_bytes);
+		api_write_count(j, "requests", r->requests);
+		api_write_count(j, "sent_bytes", r->sent_bytes);
+		api_write_count(j, "received_bytes", r->received_bytes);
 		json_object_end(j);
 	}
 	json_object_end(j);
 	json_key(j, "cost");
 	json_object(j);
-	write_double(j, "since_start", v->requests_cost);
+	api_write_double(j, "since_start", v->requests_cost);
 	if (v->requests_cost_day >= 0)
-		write_double(j, "requests_per_day", v->requests_cost_day);
-	write_double(j, "month", v->storage_cost_month);
+		api_write_double(j, "requests_per_day", v->requests_cost_day);
+	api_write_double(j, "month", v->storage_cost_month);
 	json_object_end(j);
 }
 
@@ -154,16 +154,16 @@ void api_cluster(struct web *w, struct http_in *in, struct http_out *out)
 	}
 	api_begin(out, &j);
 	json_object(&j);
-	write_text(&j, "mode", str_of(v.mode));
+	api_write_text(&j, "mode", str_of(v.mode));
 	if (v.bucket.len) {
-		write_text(&j, "bucket", v.bucket);
+		api_write_text(&j, "bucket", v.bucket);
 		if (v.shard.state)
-			write_own(&j, &v.shard);
+			api_write_own(&j, &v.shard);
 		if (v.has_shards)
-			write_shards(&j, &v);
+			api_write_shards(&j, &v);
 		if (v.cache.there)
-			write_cache(&j, &v.cache);
-		write_requests(&j, &v);
+			api_write_cache(&j, &v.cache);
+		api_write_requests(&j, &v);
 	}
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);

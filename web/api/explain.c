@@ -8,7 +8,7 @@
 #include "web/render/notices.h"
 #include "web/router/envelope.h"
 
-static enum err_code read_options(
+static enum err_code api_read_options(
 	const struct http_in *in, struct query_options *q, struct err *err)
 {
 	struct str analyze = http_param(in, "analyze");
@@ -32,7 +32,7 @@ void api_explain_query(struct web *w, struct http_in *in, struct http_out *out)
 	struct notices notices;
 	struct err err;
 	struct json j;
-	enum err_code rc = read_options(in, &o, &err);
+	enum err_code rc = api_read_options(in, &o, &err);
 
 	if (!rc)
 		rc = query_run_cancelable(w->o.engine, &o, &in->canceled, &q, &err);

@@ -10,13 +10,13 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-static void begin(struct json *j, const char *category)
+static void api_features_begin(struct json *j, const char *category)
 {
 	json_key(j, category);
 	json_object(j);
 }
 
-static void write(struct json *j, const char *name, bool enabled)
+static void api_write(struct json *j, const char *name, bool enabled)
 {
 	json_key(j, name);
 	json_bool(j, enabled);
@@ -27,18 +27,18 @@ struct feature {
 	bool enabled;
 };
 
-static void write_all(struct json *j, const char *category, const struct feature *v, size_t n)
+static void api_write_all(struct json *j, const char *category, const struct feature *v, size_t n)
 {
-	begin(j, category);
+	api_features_begin(j, category);
 	for (size_t i = 0; i < n; i++)
-		write(j, v[i].name, v[i].enabled);
+		api_write(j, v[i].name, v[i].enabled);
 	json_object_end(j);
 }
 
 #define WRITE_ALL(j, category, table) \
-	write_all(j, category, table, sizeof(table) / sizeof((table)[0]))
+	api_write_all(j, category, table, sizeof(table) / sizeof((table)[0]))
 
-static void write_api(struct json *j, const struct web_options *o)
+static void api_features_write_api(struct json *j, const struct web_options *o)
 {
 	const struct feature api[] = {
 		{ "admin", o->enable_admin_api },
@@ -62,7 +62,7 @@ static void write_api(struct json *j, const struct web_options *o)
 	WRITE_ALL(j, "epimetheus", own);
 }
 
-static void write_server(struct json *j)
+static void api_write_server(struct json *j)
 {
 	static const struct feature server[] = {
 		{ "agent_mode", false },
@@ -73,7 +73,7 @@ static void write_server(struct json *j)
 	WRITE_ALL(j, "prometheus", server);
 }
 
-static bool parses(struct arena *a, const char *query)
+static bool api_parses(struct arena *a, const char *query)
 {
 	struct parsed *parsed = NULL;
 	struct err err;
@@ -83,7 +83,7 @@ static bool parses(struct arena *a, const char *query)
 	return rc == ERR_OK;
 }
 
-static void write_syntax(struct json *j, struct arena *a)
+static void api_write_syntax(struct json *j, struct arena *a)
 {
 	static const struct {
 		const char *name, *query;
@@ -103,37 +103,37 @@ static void write_syntax(struct json *j, struct arena *a)
 		{ "without", "sum without (a) (x)" },
 	};
 
-	begin(j, "promql");
+	api_features_begin(j, "promql");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		write(j, table[i].name, parses(a, table[i].query));
+		api_write(j, table[i].name, api_parses(a, table[i].query));
 	json_object_end(j);
 }
 
-static void write_functions(struct json *j)
+static void api_write_functions(struct json *j)
 {
-	begin(j, "promql_functions");
+	api_features_begin(j, "promql_functions");
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		if (!(functions[i].flags & FUNCTION_AGGREGATION))
-			write(j, functions[i].name, true);
+			api_write(j, functions[i].name, true);
 	json_object_end(j);
 }
 
 /* Operators, matchers, aggregations: one category in Prometheus. */
-static void write_operators(struct json *j)
+static void api_write_operators(struct json *j)
 {
-	begin(j, "promql_operators");
+	api_features_begin(j, "promql_operators");
 	for (unsigned i = MATCH_RE; i <= MATCH_NRE; i++) /* = and != are operators of numbers too */
-		write(j, match_op_name((enum match_op)i), true);
-	write(j, "@", true);
+		api_write(j, match_op_name((enum match_op)i), true);
+	api_write(j, "@", true);
 	for (unsigned i = 0; i <= OP_UNLESS; i++)
-		write(j, binary_op_name((enum binary_op)i), true);
+		api_write(j, binary_op_name((enum binary_op)i), true);
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		if (functions[i].flags & FUNCTION_AGGREGATION)
-			write(j, functions[i].name, true);
+			api_write(j, functions[i].name, true);
 	json_object_end(j);
 }
 
-static void write_rules(struct json *j)
+static void api_write_rules(struct json *j)
 {
 	static const struct feature rules[] = {
 		{ "concurrent_rule_eval", false },
@@ -145,11 +145,11 @@ static void write_rules(struct json *j)
 }
 
 /* "static_configs", "file_sd_configs" without what all have behind their names. */
-static void write_discovery(struct json *j)
+static void api_write_discovery(struct json *j)
 {
 	static const struct yaml_field fields[] = { SD_CONFIG_FIELDS(0) };
 
-	begin(j, "service_discovery_providers");
+	api_features_begin(j, "service_discovery_providers");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct str name = str_of(fields[i].name);
 
@@ -160,17 +160,17 @@ static void write_discovery(struct json *j)
 	json_object_end(j);
 }
 
-static void write_templates(struct json *j)
+static void api_write_templates(struct json *j)
 {
 	const char *name;
 
-	begin(j, "templating_functions");
+	api_features_begin(j, "templating_functions");
 	for (size_t i = 0; (name = template_function_name(i)); i++)
-		write(j, name, true);
+		api_write(j, name, true);
 	json_object_end(j);
 }
 
-static void write_tsdb(struct json *j)
+static void api_write_tsdb(struct json *j)
 {
 	static const struct feature tsdb[] = {
 		{ "delayed_compaction", false },
@@ -187,15 +187,15 @@ void api_features(struct web *w, struct http_in *in, struct http_out *out)
 
 	api_begin(out, &j);
 	json_object(&j);
-	write_api(&j, &w->o);
-	write_server(&j);
-	write_syntax(&j, &in->arena);
-	write_functions(&j);
-	write_operators(&j);
-	write_rules(&j);
-	write_discovery(&j);
-	write_templates(&j);
-	write_tsdb(&j);
+	api_features_write_api(&j, &w->o);
+	api_write_server(&j);
+	api_write_syntax(&j, &in->arena);
+	api_write_functions(&j);
+	api_write_operators(&j);
+	api_write_rules(&j);
+	api_write_discovery(&j);
+	api_write_templates(&j);
+	api_write_tsdb(&j);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

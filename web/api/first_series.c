@@ -26,17 +26,17 @@ bool first_series_wants(const struct first_series *f, struct labels labels)
 	return !f->is_over || labels_cmp(labels, f->last) < 0;
 }
 
-static bool is_same(const void *ctx, const void *key, uint32_t id)
+static bool api_is_same(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(*(const struct labels *)key, ((const struct first_series *)ctx)->v[id]);
 }
 
-static int cmp_labels(const void *a, const void *b)
+static int api_cmp_labels(const void *a, const void *b)
 {
 	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
 }
 
-static enum err_code keep(
+static enum err_code api_first_series_keep(
 	struct first_series *f, uint32_t at, struct labels labels, uint64_t hash, struct err *err)
 {
 	struct labels copy = labels_dup(&f->texts, labels);
@@ -50,13 +50,13 @@ static enum err_code keep(
 }
 
 /* Sorts, and keeps one more than the limit, to tell that there were more. */
-static enum err_code cut(struct first_series *f, struct err *err)
+static enum err_code api_cut(struct first_series *f, struct err *err)
 {
 	struct arena before = f->texts;
 	enum err_code rc = ERR_OK;
 
 	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), cmp_labels);
+		qsort(f->v, f->n, sizeof(*f->v), api_cmp_labels);
 	if (!f->limit || f->n <= f->limit)
 		return ERR_OK;
 	arena_init(&f->texts, before.budget_bytes);
@@ -64,7 +64,7 @@ static enum err_code cut(struct first_series *f, struct err *err)
 	map_init(&f->map);
 	f->n = f->limit + 1;
 	for (uint32_t i = 0; i < f->n && !rc; i++)
-		rc = keep(f, i, f->v[i], labels_hash(f->v[i]), err);
+		rc = api_first_series_keep(f, i, f->v[i], labels_hash(f->v[i]), err);
 	arena_release(&before);
 	if (rc)
 		return rc;
@@ -78,13 +78,14 @@ enum err_code first_series_add(struct first_series *f, struct labels labels, str
 	uint64_t hash = labels_hash(labels);
 	enum err_code rc;
 
-	if (!first_series_wants(f, labels) || map_find(&f->map, hash, is_same, f, &labels) != MAP_NONE)
+	if (!first_series_wants(f, labels) ||
+		map_find(&f->map, hash, api_is_same, f, &labels) != MAP_NONE)
 		return ERR_OK;
-	if (f->limit && f->n >= 2 * f->limit + KEPT_MIN && (rc = cut(f, err)))
+	if (f->limit && f->n >= 2 * f->limit + KEPT_MIN && (rc = api_cut(f, err)))
 		return rc;
 	if (!array_room(&f->v, f->n, 1, &f->cap))
 		return err_nomem(err, "series");
-	if ((rc = keep(f, (uint32_t)f->n, labels, hash, err)))
+	if ((rc = api_first_series_keep(f, (uint32_t)f->n, labels, hash, err)))
 		return rc;
 	f->n++;
 	return ERR_OK;
@@ -92,5 +93,5 @@ enum err_code first_series_add(struct first_series *f, struct labels labels, str
 
 enum err_code first_series_end(struct first_series *f, struct err *err)
 {
-	return cut(f, err);
+	return api_cut(f, err);
 }

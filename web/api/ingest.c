@@ -13,13 +13,13 @@
 
 /* ---- what is pushed ---- */
 
-static bool is_reserved(struct str name)
+static bool api_is_reserved(struct str name)
 {
 	return str_is(name, "name") || str_is(name, "time") || str_is(name, "interval");
 }
 
 /* Resolves aliases of the language, so that a profile pushed as name=cpu is found as cpu. */
-static enum err_code read_name(const struct http_in *in, struct str *out, struct err *err)
+static enum err_code api_read_name(const struct http_in *in, struct str *out, struct err *err)
 {
 	struct str name = http_param(in, "name");
 	struct type_pattern pattern;
@@ -35,7 +35,7 @@ static enum err_code read_name(const struct http_in *in, struct str *out, struct
 	return ERR_OK;
 }
 
-static enum err_code read_labels(
+static enum err_code api_read_labels(
 	struct http_in *in, struct str name, struct received *out, struct err *err)
 {
 	struct labels_builder b;
@@ -44,7 +44,7 @@ static enum err_code read_labels(
 	for (size_t i = 0; i < in->params_n; i++) {
 		const struct http_param *p = &in->params[i];
 
-		if (is_reserved(p->name))
+		if (api_is_reserved(p->name))
 			continue;
 		if (!label_name_valid(p->name) || str_has_prefix(p->name, STR("__")))
 			return err_set(err, ERR_INVALID, "%s cannot be the name of a label", QUOTED(p->name));
@@ -56,7 +56,7 @@ static enum err_code read_labels(
 	return labels_builder_build(&b, &out->labels, err);
 }
 
-static enum err_code read_times(const struct http_in *in, struct received *out, struct err *err)
+static enum err_code api_read_times(const struct http_in *in, struct received *out, struct err *err)
 {
 	bool has_interval;
 	enum err_code rc;
@@ -70,14 +70,14 @@ static enum err_code read_times(const struct http_in *in, struct received *out, 
 	return ERR_OK;
 }
 
-static enum err_code decode(
+static enum err_code api_decode(
 	struct http_in *in, struct arena *a, struct received *out, struct err *err)
 {
 	struct body body;
 	struct str name;
 	enum err_code rc;
 
-	if ((rc = read_name(in, &name, err)) || (rc = read_labels(in, name, out, err)))
+	if ((rc = api_read_name(in, &name, err)) || (rc = api_read_labels(in, name, out, err)))
 		return rc;
 	if (!in->body.len)
 		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
@@ -86,10 +86,10 @@ static enum err_code decode(
 		return rc;
 	out->profile = body.any.profile;
 	out->kinds = body.any.kinds;
-	return read_times(in, out, err);
+	return api_read_times(in, out, err);
 }
 
-static void write_stored(struct http_out *out, const struct received *p)
+static void api_write_stored(struct http_out *out, const struct received *p)
 {
 	const struct str overflow = STR("sample labels were folded into __overflow__");
 	const struct str dropped = STR("relabel_configs of push_config drop this profile");
@@ -120,7 +120,7 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 			err.msg);
 		return;
 	}
-	if (!(rc = decode(in, &turn.arena, &p, &err))) {
+	if (!(rc = api_decode(in, &turn.arena, &p, &err))) {
 		receive_store(&turn, &p, 1);
 		rc = p.rc;
 	} else {
@@ -130,6 +130,6 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 	if (rc)
 		api_fail(out, rc, &p.err);
 	else
-		write_stored(out, &p);
+		api_write_stored(out, &p);
 	receive_end(&turn);
 }

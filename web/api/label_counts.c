@@ -11,7 +11,7 @@
 /* ---- hashes ---- */
 
 /* The slot of a hash, or the free slot for it. */
-static size_t slot_of(const uint64_t *v, size_t slots, uint64_t hash)
+static size_t api_slot_of(const uint64_t *v, size_t slots, uint64_t hash)
 {
 	size_t at = hash & (slots - 1);
 
@@ -20,20 +20,20 @@ static size_t slot_of(const uint64_t *v, size_t slots, uint64_t hash)
 	return at;
 }
 
-static uint64_t not_zero(uint64_t hash)
+static uint64_t api_not_zero(uint64_t hash)
 {
 	return hash ? hash : 1;
 }
 
-static bool set_has(const struct hash_set *s, uint64_t hash)
+static bool api_set_has(const struct hash_set *s, uint64_t hash)
 {
-	return s->slots && s->v[slot_of(s->v, s->slots, not_zero(hash))] != 0;
+	return s->slots && s->v[api_slot_of(s->v, s->slots, api_not_zero(hash))] != 0;
 }
 
 /*
  * True if the counts and `more` bytes fit. Old and new slots exist side by side while a set grows.
  */
-static bool has_room(const struct label_counts *c, size_t more)
+static bool api_has_room(const struct label_counts *c, size_t more)
 {
 	size_t bytes = (c->series.slots + c->values.slots) * sizeof(*c->series.v) +
 		c->cap * sizeof(*c->v) + map_bytes(&c->map) + c->texts.used_bytes;
@@ -41,40 +41,40 @@ static bool has_room(const struct label_counts *c, size_t more)
 	return bytes + more <= c->bytes_max;
 }
 
-static enum err_code no_room(const struct label_counts *c, struct err *err)
+static enum err_code api_no_room(const struct label_counts *c, struct err *err)
 {
 	return err_set(
 		err, ERR_LIMIT, NAME " needs more memory than its limit of %zu bytes", c->bytes_max);
 }
 
-static enum err_code set_grow(struct label_counts *c, struct hash_set *s, struct err *err)
+static enum err_code api_set_grow(struct label_counts *c, struct hash_set *s, struct err *err)
 {
 	size_t slots = s->slots ? s->slots * 2 : SLOTS_MIN;
 	uint64_t *grown;
 
-	if (!has_room(c, slots * sizeof(*grown)))
-		return no_room(c, err);
+	if (!api_has_room(c, slots * sizeof(*grown)))
+		return api_no_room(c, err);
 	if (!(grown = calloc(slots, sizeof(*grown))))
 		return err_nomem(err, NAME);
 	for (size_t i = 0; i < s->slots; i++)
 		if (s->v[i])
-			grown[slot_of(grown, slots, s->v[i])] = s->v[i];
+			grown[api_slot_of(grown, slots, s->v[i])] = s->v[i];
 	free(s->v);
 	s->v = grown;
 	s->slots = slots;
 	return ERR_OK;
 }
 
-static enum err_code set_add(
+static enum err_code api_set_add(
 	struct label_counts *c, struct hash_set *s, uint64_t hash, bool *is_new, struct err *err)
 {
 	enum err_code rc;
 	size_t at;
 
-	hash = not_zero(hash);
-	if (s->n >= s->slots / 4 * 3 && (rc = set_grow(c, s, err)))
+	hash = api_not_zero(hash);
+	if (s->n >= s->slots / 4 * 3 && (rc = api_set_grow(c, s, err)))
 		return rc;
-	at = slot_of(s->v, s->slots, hash);
+	at = api_slot_of(s->v, s->slots, hash);
 	*is_new = s->v[at] == 0;
 	s->n += *is_new;
 	s->v[at] = hash;
@@ -99,16 +99,16 @@ void label_counts_release(struct label_counts *c)
 	free(c->v);
 }
 
-static bool is_same(const void *ctx, const void *key, uint32_t id)
+static bool api_label_counts_is_same(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(*(const struct str *)key, ((const struct label_counts *)ctx)->v[id].text);
 }
 
 /* Room for one more; growing needs the old array and the new one. */
-static enum err_code grow(struct label_counts *c, struct err *err)
+static enum err_code api_grow(struct label_counts *c, struct err *err)
 {
-	if (c->n == c->cap && !has_room(c, 2 * (c->cap + COUNTS_MIN) * sizeof(*c->v)))
-		return no_room(c, err);
+	if (c->n == c->cap && !api_has_room(c, 2 * (c->cap + COUNTS_MIN) * sizeof(*c->v)))
+		return api_no_room(c, err);
 	return array_room(&c->v, c->n, 1, &c->cap) ? ERR_OK : err_nomem(err, NAME);
 }
 
@@ -118,13 +118,13 @@ static enum err_code count_of(
 	struct str copy;
 	enum err_code rc;
 
-	*id = map_find(&c->map, hash, is_same, c, &text);
+	*id = map_find(&c->map, hash, api_label_counts_is_same, c, &text);
 	if (*id != MAP_NONE)
 		return ERR_OK;
-	if ((rc = grow(c, err)))
+	if ((rc = api_grow(c, err)))
 		return rc;
-	if (!has_room(c, text.len))
-		return no_room(c, err);
+	if (!api_has_room(c, text.len))
+		return api_no_room(c, err);
 	copy = str_dup(&c->texts, text);
 	if (!copy.ptr)
 		return arena_fail(&c->texts, NAME, err);
@@ -135,7 +135,7 @@ static enum err_code count_of(
 	return ERR_OK;
 }
 
-static enum err_code add_name(struct label_counts *c, const struct label *l, struct err *err)
+static enum err_code api_add_name(struct label_counts *c, const struct label *l, struct err *err)
 {
 	uint64_t hash = hash_bytes(l->name.ptr, l->name.len, 0);
 	enum err_code rc;
@@ -143,14 +143,15 @@ static enum err_code add_name(struct label_counts *c, const struct label *l, str
 	uint32_t id;
 
 	if ((rc = count_of(c, l->name, hash, &id, err)) ||
-		(rc = set_add(c, &c->values, hash_bytes(l->value.ptr, l->value.len, hash), &is_new, err)))
+		(rc = api_set_add(
+			 c, &c->values, hash_bytes(l->value.ptr, l->value.len, hash), &is_new, err)))
 		return rc;
 	c->v[id].values += is_new && !(c->known && c->known(c->known_ctx, *l));
 	c->v[id].series++;
 	return ERR_OK;
 }
 
-static enum err_code add_value(struct label_counts *c, struct str value, struct err *err)
+static enum err_code api_add_value(struct label_counts *c, struct str value, struct err *err)
 {
 	uint32_t id;
 	enum err_code rc;
@@ -165,7 +166,7 @@ static enum err_code add_value(struct label_counts *c, struct str value, struct 
 
 bool label_counts_has(const struct label_counts *c, struct labels series)
 {
-	return set_has(&c->series, labels_hash(series));
+	return api_set_has(&c->series, labels_hash(series));
 }
 
 enum err_code label_counts_add(struct label_counts *c, struct labels series, struct err *err)
@@ -173,12 +174,12 @@ enum err_code label_counts_add(struct label_counts *c, struct labels series, str
 	enum err_code rc;
 	bool is_new;
 
-	if ((rc = set_add(c, &c->series, labels_hash(series), &is_new, err)) || !is_new)
+	if ((rc = api_set_add(c, &c->series, labels_hash(series), &is_new, err)) || !is_new)
 		return rc;
 	if (c->label.len)
-		return add_value(c, labels_get(series, c->label), err);
+		return api_add_value(c, labels_get(series, c->label), err);
 	for (size_t i = 0; i < series.n && !rc; i++)
-		rc = add_name(c, &series.v[i], err);
+		rc = api_add_name(c, &series.v[i], err);
 	return rc;
 }
 
@@ -195,7 +196,7 @@ enum err_code label_counts_add_many(
 	return ERR_OK;
 }
 
-static int most_first(const void *a, const void *b)
+static int api_most_first(const void *a, const void *b)
 {
 	const struct label_count *l = a, *r = b;
 
@@ -205,12 +206,12 @@ static int most_first(const void *a, const void *b)
 }
 
 /* Leaves the first ones, whose texts move to fresh memory. */
-static enum err_code cut(struct label_counts *c, struct err *err)
+static enum err_code api_label_counts_cut(struct label_counts *c, struct err *err)
 {
 	struct arena dropped = c->texts;
 	enum err_code rc = ERR_OK;
 
-	qsort(c->v, c->n, sizeof(*c->v), most_first);
+	qsort(c->v, c->n, sizeof(*c->v), api_most_first);
 	arena_init(&c->texts, c->bytes_max);
 	c->n = c->limit;
 	for (size_t i = 0; i < c->n && !rc; i++)
@@ -228,14 +229,14 @@ enum err_code label_counts_add_last(
 	enum err_code rc;
 
 	c->total++;
-	if (c->worst.text.ptr && most_first(&c->worst, &new) < 0)
+	if (c->worst.text.ptr && api_most_first(&c->worst, &new) < 0)
 		return ERR_OK;
-	if (c->limit && c->n >= 2 * c->limit + COUNTS_MIN && (rc = cut(c, err)))
+	if (c->limit && c->n >= 2 * c->limit + COUNTS_MIN && (rc = api_label_counts_cut(c, err)))
 		return rc;
-	if ((rc = grow(c, err)))
+	if ((rc = api_grow(c, err)))
 		return rc;
-	if (!has_room(c, text.len))
-		return no_room(c, err);
+	if (!api_has_room(c, text.len))
+		return api_no_room(c, err);
 	new.text = str_dup(&c->texts, text);
 	if (!new.text.ptr)
 		return arena_fail(&c->texts, NAME, err);
@@ -248,5 +249,5 @@ void label_counts_end(struct label_counts *c)
 	if (!c->total)
 		c->total = c->n;
 	if (c->n)
-		qsort(c->v, c->n, sizeof(*c->v), most_first);
+		qsort(c->v, c->n, sizeof(*c->v), api_most_first);
 }

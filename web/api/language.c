@@ -8,7 +8,7 @@
 #include "web/router/envelope.h"
 
 /* "diff [on|ignoring (label, ...)] (new, base)": the text in the last brackets. */
-static struct str arguments_of(const struct function *f)
+static struct str api_arguments_of(const struct function *f)
 {
 	struct str usage = str_of(f->usage);
 	ptrdiff_t at = str_find(usage, STR("] ("));
@@ -17,7 +17,7 @@ static struct str arguments_of(const struct function *f)
 	return (struct str){ usage.ptr + at, usage.len - (size_t)at - 1 };
 }
 
-static void write_result(struct json *j, unsigned types)
+static void api_write_result(struct json *j, unsigned types)
 {
 	struct buf text = { 0 };
 	struct str s;
@@ -30,7 +30,7 @@ static void write_result(struct json *j, unsigned types)
 	buf_release(&text);
 }
 
-static void write_flags(struct json *j, unsigned flags)
+static void api_write_flags(struct json *j, unsigned flags)
 {
 	static const struct {
 		unsigned flag;
@@ -56,7 +56,7 @@ static void write_flags(struct json *j, unsigned flags)
 }
 
 /* The form of a call, for programs; `usage` says the same to people. */
-static void write_shape(struct json *j, const struct function *f)
+static void api_write_shape(struct json *j, const struct function *f)
 {
 	static const struct {
 		unsigned flag;
@@ -70,7 +70,7 @@ static void write_shape(struct json *j, const struct function *f)
 	json_key(j, "argumentTypes");
 	json_array(j);
 	for (unsigned i = 0; i < FUNCTION_ARGS && f->args[i]; i++)
-		write_flags(j, f->args[i]);
+		api_write_flags(j, f->args[i]);
 	json_array_end(j);
 	json_key(j, "variadic");
 	json_i64(j, f->args_max > FUNCTION_ARGS ? -1 : (int64_t)(f->args_max - f->args_min));
@@ -85,7 +85,7 @@ static void write_shape(struct json *j, const struct function *f)
 	json_bool(j, f->flags & FUNCTION_FRAMES_BY);
 }
 
-static void write_functions(struct json *j, const char *key, bool aggregations)
+static void api_language_write_functions(struct json *j, const char *key, bool aggregations)
 {
 	json_key(j, key);
 	json_array(j);
@@ -100,19 +100,19 @@ static void write_functions(struct json *j, const char *key, bool aggregations)
 		json_key(j, "usage");
 		json_cstr(j, f->usage);
 		json_key(j, "arguments");
-		json_str(j, arguments_of(f));
+		json_str(j, api_arguments_of(f));
 		json_key(j, "returns");
-		write_result(j, f->result);
+		api_write_result(j, f->result);
 		json_key(j, "help");
 		json_cstr(j, f->help);
-		write_shape(j, f);
+		api_write_shape(j, f);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
 /* The binding strength of operators, as in grammar.y; tests/web/api/language_test.c proves it. */
-static void write_operators(struct json *j)
+static void api_language_write_operators(struct json *j)
 {
 	static const int binds[] = {
 		[OP_OR] = 1,
@@ -155,7 +155,7 @@ static void write_operators(struct json *j)
 	json_array_end(j);
 }
 
-static void write_keywords(struct json *j, const char *key, enum query_keyword_kind kind)
+static void api_write_keywords(struct json *j, const char *key, enum query_keyword_kind kind)
 {
 	const char *word;
 
@@ -176,8 +176,8 @@ void api_language(struct web *w, struct http_in *in, struct http_out *out)
 	(void)in;
 	api_begin(out, &j);
 	json_object(&j);
-	write_functions(&j, "functions", false);
-	write_functions(&j, "aggregations", true);
+	api_language_write_functions(&j, "functions", false);
+	api_language_write_functions(&j, "aggregations", true);
 	json_key(&j, "frameFields");
 	json_array(&j);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
@@ -188,9 +188,9 @@ void api_language(struct web *w, struct http_in *in, struct http_out *out)
 	for (size_t i = 0; (word = query_keyword(i)); i++)
 		json_cstr(&j, word);
 	json_array_end(&j);
-	write_keywords(&j, "labelLists", KEYWORD_LABELS);
-	write_keywords(&j, "numbers", KEYWORD_NUMBER);
-	write_operators(&j);
+	api_write_keywords(&j, "labelLists", KEYWORD_LABELS);
+	api_write_keywords(&j, "numbers", KEYWORD_NUMBER);
+	api_language_write_operators(&j);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

@@ -35,7 +35,7 @@ struct link_view {
 	bool full, exhausted; /* more than the limit; more than is read at once */
 };
 
-static enum err_code read_id(
+static enum err_code api_read_id(
 	const struct http_in *in, const char *name, size_t len, struct wanted_id *out, struct err *err)
 {
 	struct str text = http_param(in, name);
@@ -57,13 +57,13 @@ static enum err_code read_id(
 		name, 2 * len);
 }
 
-static bool is_wanted(const struct wanted_id *w, const unsigned char *id)
+static bool api_is_wanted(const struct wanted_id *w, const unsigned char *id)
 {
 	return w->any || !memcmp(w->bytes, id, w->len);
 }
 
 /* Matchers about labels that the series lacks are about its samples'. */
-static bool samples_match(struct link_view *x, const struct db_series *s, uint32_t set)
+static bool api_samples_match(struct link_view *x, const struct db_series *s, uint32_t set)
 {
 	const struct str prefix = STR("sample_");
 
@@ -85,7 +85,7 @@ static bool samples_match(struct link_view *x, const struct db_series *s, uint32
 	return true;
 }
 
-static void write_id(struct link_view *x, const char *key, const unsigned char *id, size_t len)
+static void api_write_id(struct link_view *x, const char *key, const unsigned char *id, size_t len)
 {
 	char hex[33];
 
@@ -95,7 +95,7 @@ static void write_id(struct link_view *x, const char *key, const unsigned char *
 	json_cstr(&x->j, hex);
 }
 
-static void write_sample_labels(struct link_view *x, const struct partition *p, uint32_t id)
+static void api_write_sample_labels(struct link_view *x, const struct partition *p, uint32_t id)
 {
 	struct sym_label_set set = sym_label_set(p, id);
 
@@ -112,7 +112,7 @@ static void write_sample_labels(struct link_view *x, const struct partition *p, 
 	json_object_end(&x->j);
 }
 
-static void write_values(
+static void api_write_values(
 	struct link_view *x, const struct partition *p, const struct db_row *row, size_t i)
 {
 	const struct sym_header *h = sym_header(p, row->header);
@@ -131,7 +131,7 @@ static void write_values(
 }
 
 /* The innermost function of the stack; without a name, the binary's file. */
-static void write_function(struct link_view *x, const struct partition *p, uint32_t stack)
+static void api_write_function(struct link_view *x, const struct partition *p, uint32_t stack)
 {
 	const struct sym_location *l = stack ? sym_location(p, sym_node(p, stack).location) : NULL;
 	struct str name = l && l->lines_n ?
@@ -144,7 +144,7 @@ static void write_function(struct link_view *x, const struct partition *p, uint3
 	json_str(&x->j, name);
 }
 
-static void write_link(
+static void api_write_link(
 	struct link_view *x, const struct db_series *s, const struct db_row *row, size_t i)
 {
 	const struct pprof_link *span = &row->spans[row->span_of[i]];
@@ -154,30 +154,31 @@ static void write_link(
 	json_double(&x->j, (double)(row->ts_ns / NS_PER_MS) / 1e3);
 	json_key(&x->j, "metric");
 	api_labels(&x->j, s->labels);
-	write_id(x, "trace_id", span->trace_id, sizeof(span->trace_id));
-	write_id(x, "span_id", span->span_id, sizeof(span->span_id));
-	write_function(x, s->partition, row->stacks[i]);
-	write_sample_labels(x, s->partition, row->label_sets[i]);
-	write_values(x, s->partition, row, i);
+	api_write_id(x, "trace_id", span->trace_id, sizeof(span->trace_id));
+	api_write_id(x, "span_id", span->span_id, sizeof(span->span_id));
+	api_write_function(x, s->partition, row->stacks[i]);
+	api_write_sample_labels(x, s->partition, row->label_sets[i]);
+	api_write_values(x, s->partition, row, i);
 	json_object_end(&x->j);
 }
 
-static void write_row(struct link_view *x, const struct db_series *s, const struct db_row *row)
+static void api_write_row(struct link_view *x, const struct db_series *s, const struct db_row *row)
 {
 	x->dropped += row->links_dropped;
 	for (size_t i = 0; i < row->n && !x->full; i++) {
 		const struct pprof_link *span = &row->spans[row->span_of[i]];
 
-		if (!is_wanted(&x->trace, span->trace_id) || !is_wanted(&x->span, span->span_id) ||
-			!samples_match(x, s, row->label_sets[i]))
+		if (!api_is_wanted(&x->trace, span->trace_id) || !api_is_wanted(&x->span, span->span_id) ||
+			!api_samples_match(x, s, row->label_sets[i]))
 			continue;
 		x->full = x->found++ == x->v->limit || x->j.out->len > LINKS_BODY_MAX;
 		if (!x->full)
-			write_link(x, s, row, i);
+			api_write_link(x, s, row, i);
 	}
 }
 
-static enum err_code write_series(struct link_view *x, const struct db_series *s, struct err *err)
+static enum err_code api_write_series(
+	struct link_view *x, const struct db_series *s, struct err *err)
 {
 	const struct db_row *row;
 	struct db_rows *rows;
@@ -187,14 +188,14 @@ static enum err_code write_series(struct link_view *x, const struct db_series *s
 			 x->v->q, s, INT64_MIN, INT64_MAX, LINKS_READ_MAX - x->read, &rows, err)))
 		return rc;
 	while (!x->full && !(rc = db_rows_next(rows, &row, err)))
-		write_row(x, s, row);
+		api_write_row(x, s, row);
 	x->read += db_rows_read(rows);
 	x->exhausted = x->read >= LINKS_READ_MAX;
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code write_all(struct link_view *x, struct err *err)
+static enum err_code api_links_write_all(struct link_view *x, struct err *err)
 {
 	const struct selector all = { 0 };
 	struct type_pattern pattern;
@@ -212,12 +213,12 @@ static enum err_code write_all(struct link_view *x, struct err *err)
 		rc = view_has_type(x->v, &series[i], &pattern, &x->scratch, &has, err);
 		arena_reset(&x->scratch);
 		if (!rc && has)
-			rc = write_series(x, &series[i], err);
+			rc = api_write_series(x, &series[i], err);
 	}
 	return rc;
 }
 
-static enum err_code answer(struct view *v, struct http_out *out, void *ctx, struct err *err)
+static enum err_code api_answer(struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	struct link_view x = { .v = v };
 	enum err_code rc;
@@ -229,13 +230,13 @@ static enum err_code answer(struct view *v, struct http_out *out, void *ctx, str
 		return err_set(
 			err, ERR_INVALID, "invalid parameter \"limit\": at most %u", LINKS_LIMIT_MAX);
 	v->limit = v->limit ? v->limit : LINKS_LIMIT;
-	if ((rc = read_id(v->in, "trace_id", 16, &x.trace, err)) ||
-		(rc = read_id(v->in, "span_id", 8, &x.span, err)))
+	if ((rc = api_read_id(v->in, "trace_id", 16, &x.trace, err)) ||
+		(rc = api_read_id(v->in, "span_id", 8, &x.span, err)))
 		return rc;
 	arena_init(&x.scratch, v->in->arena.budget_bytes);
 	api_begin(out, &x.j);
 	json_array(&x.j);
-	rc = write_all(&x, err);
+	rc = api_links_write_all(&x, err);
 	json_array_end(&x.j);
 	if (x.exhausted)
 		view_warn(v,
@@ -256,5 +257,5 @@ static enum err_code answer(struct view *v, struct http_out *out, void *ctx, str
 
 void api_links(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, answer);
+	view_answer(w, in, out, NULL, api_answer);
 }

@@ -12,8 +12,8 @@
 #include "web/router/envelope.h"
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
-static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,
-	struct strings *to, struct err *err)
+static enum err_code api_ask(struct view *v, const struct str *name, const struct matcher *m,
+	size_t n, struct router_strings *to, struct err *err)
 {
 	struct arena *a = &v->in->arena;
 	struct str *found;
@@ -26,12 +26,12 @@ static enum err_code ask(struct view *v, const struct str *name, const struct ma
 		rc = db_label_names(v->q, m, n, v->limit, a, &found, &found_n, err);
 	if (rc || to->n)
 		return rc ? rc : strings_add(to, a, found, found_n, err);
-	*to = (struct strings){ found, found_n, found_n }; /* the first list needs no copy */
+	*to = (struct router_strings){ found, found_n, found_n }; /* the first list needs no copy */
 	return ERR_OK;
 }
 
-static enum err_code collect(
-	struct view *v, const struct str *name, struct strings *to, struct err *err)
+static enum err_code api_collect(
+	struct view *v, const struct str *name, struct router_strings *to, struct err *err)
 {
 	struct type_pattern pattern;
 	struct matcher *m;
@@ -39,11 +39,11 @@ static enum err_code collect(
 	enum err_code rc;
 
 	if (!v->matches_n)
-		return ask(v, name, NULL, 0, to, err);
+		return api_ask(v, name, NULL, 0, to, err);
 	for (size_t i = 0; i < v->matches_n; i++) {
 		if ((rc = view_resolve(v, &v->matches[i]->root->selector, &m, &n, &pattern, err)))
 			return rc;
-		if ((rc = ask(v, name, m, n, to, err)))
+		if ((rc = api_ask(v, name, m, n, to, err)))
 			return rc;
 	}
 	strings_unique(to);
@@ -51,10 +51,11 @@ static enum err_code collect(
 }
 
 /* ctx: as name of collect. */
-static enum err_code write_strings(struct view *v, struct http_out *out, void *ctx, struct err *err)
+static enum err_code api_write_strings(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct strings s = { 0 };
-	enum err_code rc = collect(v, ctx, &s, err);
+	struct router_strings s = { 0 };
+	enum err_code rc = api_collect(v, ctx, &s, err);
 
 	if (!rc)
 		view_strings_write(out, v, &s);
@@ -63,11 +64,11 @@ static enum err_code write_strings(struct view *v, struct http_out *out, void *c
 
 void api_label_names(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, write_strings);
+	view_answer(w, in, out, NULL, api_write_strings);
 }
 
 /* "2e_name" behind an underscore: the character of this number, in hexadecimal digits. */
-static bool unescape_code(struct str s, size_t *at, struct buf *out)
+static bool api_unescape_code(struct str s, size_t *at, struct buf *out)
 {
 	char digits[8] = "";
 	size_t n = 0;
@@ -87,7 +88,7 @@ static bool unescape_code(struct str s, size_t *at, struct buf *out)
 }
 
 /* U__host_2e_name is host.name, as clients of Prometheus 3 write it; else the name as it is. */
-static struct str unescaped(struct arena *a, struct str name)
+static struct str api_unescaped(struct arena *a, struct str name)
 {
 	struct buf out = { 0 };
 	struct str made;
@@ -101,7 +102,7 @@ static struct str unescaped(struct arena *a, struct str name)
 		else if (i < name.len && name.ptr[i] == '_')
 			buf_add_char(&out, name.ptr[i++]);
 		else
-			good = unescape_code(name, &i, &out);
+			good = api_unescape_code(name, &i, &out);
 	}
 	made = good && !buf_failed(&out) ? str_dup(a, buf_str(&out)) : name;
 	buf_release(&out);
@@ -113,9 +114,9 @@ void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
 	struct str prefix = STR("/api/v1/label/"), suffix = STR("/values");
 	struct str name = { in->path.ptr + prefix.len, in->path.len - prefix.len - suffix.len };
 
-	name = unescaped(&in->arena, name);
+	name = api_unescaped(&in->arena, name);
 	if (any_name_valid(name))
-		view_answer(w, in, out, &name, write_strings);
+		view_answer(w, in, out, &name, api_write_strings);
 	else
 		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(name));
 }
@@ -129,12 +130,12 @@ struct finding {
 	struct arena scratch; /* types of one */
 };
 
-static bool wants_series(void *ctx, struct labels labels)
+static bool api_wants_series(void *ctx, struct labels labels)
 {
 	return first_series_wants(&((struct finding *)ctx)->first, labels);
 }
 
-static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code api_take_series(void *ctx, const struct db_series *s, struct err *err)
 {
 	struct finding *f = ctx;
 	bool has;
@@ -144,9 +145,11 @@ static enum err_code take_series(void *ctx, const struct db_series *s, struct er
 	return rc || !has ? rc : first_series_add(&f->first, s->labels, err);
 }
 
-static enum err_code find_series(struct finding *f, const struct selector *s, struct err *err)
+static enum err_code api_find_series(struct finding *f, const struct selector *s, struct err *err)
 {
-	const struct db_visitor visitor = { .wanted = wants_series, .take = take_series, .ctx = f };
+	const struct db_visitor visitor = {
+		.wanted = api_wants_series, .take = api_take_series, .ctx = f
+	};
 	struct matcher *m;
 	size_t n;
 	enum err_code rc;
@@ -156,7 +159,8 @@ static enum err_code find_series(struct finding *f, const struct selector *s, st
 	return db_visit_series(f->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }
 
-static void print_series(struct http_out *out, const struct view *v, const struct first_series *f)
+static void api_print_series(
+	struct http_out *out, const struct view *v, const struct first_series *f)
 {
 	struct json j;
 
@@ -168,7 +172,8 @@ static void print_series(struct http_out *out, const struct view *v, const struc
 	view_end(&j, v, f->n);
 }
 
-static enum err_code write_series(struct view *v, struct http_out *out, void *ctx, struct err *err)
+static enum err_code api_meta_write_series(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	struct finding f = { .view = v };
 	enum err_code rc = ERR_OK;
@@ -179,9 +184,9 @@ static enum err_code write_series(struct view *v, struct http_out *out, void *ct
 	first_series_init(&f.first, v->limit, v->in->arena.budget_bytes);
 	arena_init(&f.scratch, v->in->arena.budget_bytes);
 	for (size_t i = 0; !rc && i < v->matches_n; i++)
-		rc = find_series(&f, &v->matches[i]->root->selector, err);
+		rc = api_find_series(&f, &v->matches[i]->root->selector, err);
 	if (!rc && !(rc = first_series_end(&f.first, err)))
-		print_series(out, v, &f.first);
+		api_print_series(out, v, &f.first);
 	first_series_release(&f.first);
 	arena_release(&f.scratch);
 	return rc;
@@ -189,7 +194,7 @@ static enum err_code write_series(struct view *v, struct http_out *out, void *ct
 
 void api_series(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, write_series);
+	view_answer(w, in, out, NULL, api_meta_write_series);
 }
 
 /* ---- counts of labels ---- */
@@ -201,7 +206,7 @@ struct counted_match {
 	struct type_pattern pattern;
 };
 
-struct counting {
+struct api_counting {
 	struct view *view;
 	struct db_counts *windows; /* series of head windows that need no look at their types */
 	bool windows_only; /* there are no others */
@@ -214,30 +219,30 @@ struct counting {
 	struct err err;
 };
 
-static bool is_not_counted(void *ctx, struct labels labels)
+static bool api_is_not_counted(void *ctx, struct labels labels)
 {
-	struct counting *c = ctx;
+	struct api_counting *c = ctx;
 
 	return !label_counts_has(&c->counts, labels) && !db_counts_has(c->windows, labels);
 }
 
-static bool is_known(void *ctx, struct label label)
+static bool api_is_known(void *ctx, struct label label)
 {
-	return db_counts_has_label(((struct counting *)ctx)->windows, label);
+	return db_counts_has_label(((struct api_counting *)ctx)->windows, label);
 }
 
-static bool add_many(void *ctx, struct str text, uint32_t series, uint32_t values)
+static bool api_add_many(void *ctx, struct str text, uint32_t series, uint32_t values)
 {
-	struct counting *c = ctx;
+	struct api_counting *c = ctx;
 
 	c->rc = (c->windows_only ? label_counts_add_last : label_counts_add_many)(
 		&c->counts, text, series, values, &c->err);
 	return !c->rc;
 }
 
-static enum err_code count_one(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code api_count_one(void *ctx, const struct db_series *s, struct err *err)
 {
-	struct counting *c = ctx;
+	struct api_counting *c = ctx;
 	bool has;
 	enum err_code rc = view_has_type(c->view, s, c->pattern, &c->scratch, &has, err);
 
@@ -246,42 +251,44 @@ static enum err_code count_one(void *ctx, const struct db_series *s, struct err 
 }
 
 /* Types are known only when a series is looked at; else only blocks are visited. */
-static bool is_typed(const struct counted_match *m)
+static bool api_is_typed(const struct counted_match *m)
 {
 	return m->pattern.parts > 1;
 }
 
-static enum err_code count_windows(struct counting *c, struct err *err)
+static enum err_code api_count_windows(struct api_counting *c, struct err *err)
 {
 	enum err_code rc = db_counts_open(c->view->q, &c->windows, err);
 
 	for (size_t i = 0; i < c->n && !rc; i++)
-		if (!is_typed(&c->matches[i]))
+		if (!api_is_typed(&c->matches[i]))
 			rc = db_counts_add(c->windows, c->matches[i].m, c->matches[i].n, err);
 	if (rc)
 		return rc;
 	c->windows_only = !db_querier_has_blocks(c->view->q);
 	for (size_t i = 0; i < c->n; i++)
-		c->windows_only &= !is_typed(&c->matches[i]);
+		c->windows_only &= !api_is_typed(&c->matches[i]);
 	c->counts.limit = c->view->limit < UINT32_MAX ? c->view->limit : 0;
-	if ((rc = db_counts_each(c->windows, c->counts.label, add_many, c, err)))
+	if ((rc = db_counts_each(c->windows, c->counts.label, api_add_many, c, err)))
 		return rc;
-	c->counts.known = is_known;
+	c->counts.known = api_is_known;
 	c->counts.known_ctx = c;
 	return c->rc ? err_copy(err, &c->err) : ERR_OK;
 }
 
-static enum err_code visit_rest(struct counting *c, const struct counted_match *m, struct err *err)
+static enum err_code api_visit_rest(
+	struct api_counting *c, const struct counted_match *m, struct err *err)
 {
-	const struct db_visitor visitor = {
-		.wanted = is_not_counted, .blocks_only = !is_typed(m), .take = count_one, .ctx = c
-	};
+	const struct db_visitor visitor = { .wanted = api_is_not_counted,
+		.blocks_only = !api_is_typed(m),
+		.take = api_count_one,
+		.ctx = c };
 
 	c->pattern = &m->pattern;
 	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m->m, m->n, &visitor, err);
 }
 
-static enum err_code count_all(struct counting *c, struct err *err)
+static enum err_code api_count_all(struct api_counting *c, struct err *err)
 {
 	const struct selector all = { 0 };
 	struct view *v = c->view;
@@ -294,13 +301,14 @@ static enum err_code count_all(struct counting *c, struct err *err)
 			&m->pattern, err);
 	}
 	if (!rc)
-		rc = count_windows(c, err);
+		rc = api_count_windows(c, err);
 	for (size_t i = 0; i < c->n && !rc && !c->windows_only; i++)
-		rc = visit_rest(c, &c->matches[i], err);
+		rc = api_visit_rest(c, &c->matches[i], err);
 	return rc;
 }
 
-static void print_counts(struct http_out *out, const struct view *v, const struct label_counts *c)
+static void api_print_counts(
+	struct http_out *out, const struct view *v, const struct label_counts *c)
 {
 	struct json j;
 
@@ -322,16 +330,17 @@ static void print_counts(struct http_out *out, const struct view *v, const struc
 	view_end(&j, v, c->total);
 }
 
-static enum err_code write_counts(struct view *v, struct http_out *out, void *ctx, struct err *err)
+static enum err_code api_write_counts(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct counting c = { .view = v };
+	struct api_counting c = { .view = v };
 	enum err_code rc;
 
 	label_counts_init(&c.counts, *(const struct str *)ctx, v->in->arena.budget_bytes);
 	arena_init(&c.scratch, v->in->arena.budget_bytes);
-	if (!(rc = count_all(&c, err))) {
+	if (!(rc = api_count_all(&c, err))) {
 		label_counts_end(&c.counts);
-		print_counts(out, v, &c.counts);
+		api_print_counts(out, v, &c.counts);
 	}
 	db_counts_close(c.windows);
 	label_counts_release(&c.counts);
@@ -344,14 +353,14 @@ void api_label_counts(struct web *w, struct http_in *in, struct http_out *out)
 	struct str label = http_param(in, "label");
 
 	if (!label.len || any_name_valid(label))
-		view_answer(w, in, out, &label, write_counts);
+		view_answer(w, in, out, &label, api_write_counts);
 	else
 		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(label));
 }
 
 /* ---- profile types ---- */
 
-static void write_type(struct json *j, const struct profile_type *t)
+static void api_write_type(struct json *j, const struct profile_type *t)
 {
 	const struct {
 		const char *key;
@@ -379,7 +388,8 @@ static void write_type(struct json *j, const struct profile_type *t)
 	buf_release(&text);
 }
 
-static enum err_code write_types(struct view *v, struct http_out *out, void *ctx, struct err *err)
+static enum err_code api_write_types(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	struct profile_type *types;
 	struct json j;
@@ -392,7 +402,7 @@ static enum err_code write_types(struct view *v, struct http_out *out, void *ctx
 	api_begin(out, &j);
 	json_array(&j);
 	for (size_t i = 0; i < n && (!v->limit || i < v->limit); i++)
-		write_type(&j, &types[i]);
+		api_write_type(&j, &types[i]);
 	json_array_end(&j);
 	view_end(&j, v, n);
 	return ERR_OK;
@@ -400,5 +410,5 @@ static enum err_code write_types(struct view *v, struct http_out *out, void *ctx
 
 void api_profile_types(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, write_types);
+	view_answer(w, in, out, NULL, api_write_types);
 }

@@ -16,17 +16,17 @@
 /* ---- functions ---- */
 
 /* With a limit at most about twice as many names are kept, the first in order. */
-struct completion {
+struct api_completion {
 	struct view *view;
 	struct str prefix, substring;
-	struct strings found;
+	struct router_strings found;
 	struct str last; /* names after it are over the limit, and at least one was found */
 	bool *seen; /* partitions by index: each is looked at once */
 	uint32_t seen_n;
 };
 
 /* ASCII case does not count: who remembers whether it is ServeHTTP or ServeHttp? */
-static bool contains(struct str s, struct str what)
+static bool api_contains(struct str s, struct str what)
 {
 	/* The case of an ASCII letter is one bit; this quick test fails at most places. */
 	for (size_t i = 0; i + what.len <= s.len; i++)
@@ -36,14 +36,14 @@ static bool contains(struct str s, struct str what)
 	return false;
 }
 
-static bool is_asked_for(const struct completion *c, struct str name)
+static bool api_completion_is_asked_for(const struct api_completion *c, struct str name)
 {
 	return name.len > 0 && str_has_prefix(name, c->prefix) &&
-		(!c->substring.len || contains(name, c->substring));
+		(!c->substring.len || api_contains(name, c->substring));
 }
 
 /* Keeps one more than the limit, to tell that there were more. */
-static void cut(struct completion *c)
+static void api_completion_cut(struct api_completion *c)
 {
 	uint64_t limit = c->view->limit;
 
@@ -54,7 +54,8 @@ static void cut(struct completion *c)
 		c->last = c->found.v[limit];
 }
 
-static enum err_code add_function(struct completion *c, struct str name, struct err *err)
+static enum err_code api_completion_add_function(
+	struct api_completion *c, struct str name, struct err *err)
 {
 	uint64_t limit = c->view->limit;
 	size_t room = limit && limit < SIZE_MAX / 4 ? 2 * limit + LIST_MIN : SIZE_MAX;
@@ -62,12 +63,13 @@ static enum err_code add_function(struct completion *c, struct str name, struct 
 	if (c->last.ptr && str_cmp(name, c->last) >= 0)
 		return ERR_OK;
 	if (c->found.n == room)
-		cut(c);
+		api_completion_cut(c);
 	return strings_add(&c->found, &c->view->in->arena, &name, 1, err);
 }
 
 /* Many functions share a name (one per file and line); each name is looked at once. */
-static enum err_code add_functions(struct completion *c, const struct partition *p, struct err *err)
+static enum err_code api_completion_add_functions(
+	struct api_completion *c, const struct partition *p, struct err *err)
 {
 	uint32_t n = sym_functions_n(p), strings = sym_strings_n(p);
 	const struct sym_function *f;
@@ -85,15 +87,15 @@ static enum err_code add_functions(struct completion *c, const struct partition 
 				continue;
 			seen[f->name] = true;
 		}
-		if (is_asked_for(c, sym_function_name(p, f)))
-			rc = add_function(c, sym_function_name(p, f), err);
+		if (api_completion_is_asked_for(c, sym_function_name(p, f)))
+			rc = api_completion_add_function(c, sym_function_name(p, f), err);
 	}
 	free(seen);
 	return rc;
 }
 
-static enum err_code note_partition(
-	struct completion *c, const struct partition *p, bool *is_new, struct err *err)
+static enum err_code api_completion_note_partition(
+	struct api_completion *c, const struct partition *p, bool *is_new, struct err *err)
 {
 	uint32_t at = partition_index(p);
 	bool *grown;
@@ -110,7 +112,8 @@ static enum err_code note_partition(
 	return ERR_OK;
 }
 
-static enum err_code complete_match(struct completion *c, const struct selector *s, struct err *err)
+static enum err_code api_completion_complete_match(
+	struct api_completion *c, const struct selector *s, struct err *err)
 {
 	struct type_pattern pattern;
 	struct db_series *series;
@@ -124,43 +127,43 @@ static enum err_code complete_match(struct completion *c, const struct selector 
 			 c->view->q, DB_PROFILES, m, m_n, &c->view->in->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
-		if ((rc = note_partition(c, series[i].partition, &is_new, err)) || !is_new ||
+		if ((rc = api_completion_note_partition(c, series[i].partition, &is_new, err)) || !is_new ||
 			(rc = view_has_type(c->view, &series[i], &pattern, &c->view->in->arena, &has, err)) ||
 			!has)
 			continue;
 		c->seen[partition_index(series[i].partition)] = true;
-		rc = add_functions(c, series[i].partition, err);
+		rc = api_completion_add_functions(c, series[i].partition, err);
 	}
 	return rc;
 }
 
-static enum err_code write_functions(
+static enum err_code api_names_write_functions(
 	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	const struct selector all = { 0 };
-	struct completion c = { .view = v,
+	struct api_completion c = { .view = v,
 		.prefix = http_param(v->in, "prefix"),
 		.substring = http_param(v->in, "substring") };
-	enum err_code rc = v->matches_n ? ERR_OK : complete_match(&c, &all, err);
+	enum err_code rc = v->matches_n ? ERR_OK : api_completion_complete_match(&c, &all, err);
 
 	(void)ctx;
 	for (size_t i = 0; i < v->matches_n && !rc; i++)
-		rc = complete_match(&c, &v->matches[i]->root->selector, err);
+		rc = api_completion_complete_match(&c, &v->matches[i]->root->selector, err);
 	if (rc)
 		return rc;
-	cut(&c);
+	api_completion_cut(&c);
 	view_strings_write(out, v, &c.found);
 	return ERR_OK;
 }
 
 void api_functions(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, write_functions);
+	view_answer(w, in, out, NULL, api_names_write_functions);
 }
 
 /* ---- metadata ---- */
 
-static int by_name(const void *a, const void *b)
+static int api_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct profile_type *)a)->name, ((const struct profile_type *)b)->name);
 }
@@ -188,8 +191,8 @@ void metadata_write(struct json *j, const struct profile_type *t)
  * Types of one name. The one that the name alone means is first, since some clients read only the
  * first.
  */
-static void write_metric(struct json *j, struct str key, const struct profile_type *types, size_t n,
-	const struct type_pattern *p, uint64_t limit)
+static void api_write_metric(struct json *j, struct str key, const struct profile_type *types,
+	size_t n, const struct type_pattern *p, uint64_t limit)
 {
 	size_t first = type_default_known(types, n) ? type_default(types, n, STR("")) : 0;
 	uint64_t written = 0;
@@ -210,20 +213,20 @@ static void write_metric(struct json *j, struct str key, const struct profile_ty
 	json_array_end(j);
 }
 
-struct metadata {
+struct api_metadata {
 	uint64_t limit, limit_per_metric;
 	struct str metric; /* empty: all */
 	struct type_pattern pattern; /* of metric */
 };
 
-static void write_metrics(
-	struct json *j, const struct metadata *m, struct profile_type *types, size_t n)
+static void api_write_metrics(
+	struct json *j, const struct api_metadata *m, struct profile_type *types, size_t n)
 {
 	uint64_t written = 0;
 	size_t end;
 
 	if (n)
-		qsort(types, n, sizeof(*types), by_name);
+		qsort(types, n, sizeof(*types), api_by_name);
 	json_object(j);
 	for (size_t i = 0; i < n && (!m->limit || written < m->limit); i = end) {
 		for (end = i + 1; end < n && str_eq(types[end].name, types[i].name); end++)
@@ -231,17 +234,17 @@ static void write_metrics(
 		if (m->metric.len && !str_eq(types[i].name, m->metric) &&
 			!(m->pattern.parts && str_eq(types[i].name, m->pattern.name)))
 			continue;
-		write_metric(j, m->metric.len ? m->metric : types[i].name, types + i, end - i, &m->pattern,
-			m->limit_per_metric);
+		api_write_metric(j, m->metric.len ? m->metric : types[i].name, types + i, end - i,
+			&m->pattern, m->limit_per_metric);
 		written++;
 	}
 	json_object_end(j);
 }
 
-static enum err_code write_metadata(
+static enum err_code api_write_metadata(
 	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct metadata m = { .limit = v->limit, .metric = http_param(v->in, "metric") };
+	struct api_metadata m = { .limit = v->limit, .metric = http_param(v->in, "metric") };
 	struct profile_type *types;
 	struct json j;
 	size_t n;
@@ -254,12 +257,12 @@ static enum err_code write_metadata(
 		(rc = db_profile_types(v->q, &v->in->arena, &types, &n, err)))
 		return rc;
 	api_begin(out, &j);
-	write_metrics(&j, &m, types, n);
+	api_write_metrics(&j, &m, types, n);
 	view_end(&j, v, 0);
 	return ERR_OK;
 }
 
 void api_metadata(struct web *w, struct http_in *in, struct http_out *out)
 {
-	view_answer(w, in, out, NULL, write_metadata);
+	view_answer(w, in, out, NULL, api_write_metadata);
 }

@@ -13,9 +13,9 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-static void write_node(struct json *j, const struct expr *e);
+static void api_write_node(struct json *j, const struct expr *e);
 
-static void write_names(struct json *j, const char *key, struct name_list l)
+static void api_write_names(struct json *j, const char *key, struct name_list l)
 {
 	json_key(j, key);
 	json_array(j);
@@ -25,7 +25,7 @@ static void write_names(struct json *j, const char *key, struct name_list l)
 }
 
 /* As Go's FormatFloat(v, 'f', -1, 64): the shortest that reads back, without an exponent. */
-static void write_number(struct json *j, double v)
+static void api_write_number(struct json *j, double v)
 {
 	char text[512];
 	int digits = 0;
@@ -40,7 +40,7 @@ static void write_number(struct json *j, double v)
 	json_cstr(j, text);
 }
 
-static void write_matchers(struct json *j, const struct selector *s)
+static void api_write_matchers(struct json *j, const struct selector *s)
 {
 	static const char *const ops[] = {
 		[MATCH_EQ] = "=", [MATCH_NE] = "!=", [MATCH_RE] = "=~", [MATCH_NRE] = "!~"
@@ -66,13 +66,13 @@ static void write_matchers(struct json *j, const struct selector *s)
 	json_array_end(j);
 }
 
-static void write_offset(struct json *j, const struct time_shift *s)
+static void api_write_offset(struct json *j, const struct time_shift *s)
 {
 	json_key(j, "offset");
 	json_i64(j, s->offset_ns / NS_PER_MS);
 }
 
-static void write_at(struct json *j, const struct time_shift *s)
+static void api_write_at(struct json *j, const struct time_shift *s)
 {
 	json_key(j, "timestamp");
 	if (s->at == AT_TIME)
@@ -86,7 +86,7 @@ static void write_at(struct json *j, const struct time_shift *s)
 		json_null(j);
 }
 
-static void write_selector(struct json *j, const struct selector *s)
+static void api_write_selector(struct json *j, const struct selector *s)
 {
 	json_key(j, "name");
 	json_str(j, s->name);
@@ -94,27 +94,27 @@ static void write_selector(struct json *j, const struct selector *s)
 		json_key(j, "range");
 		json_i64(j, s->window_ns / NS_PER_MS);
 	}
-	write_offset(j, &s->shift);
-	write_matchers(j, s);
-	write_at(j, &s->shift);
+	api_write_offset(j, &s->shift);
+	api_write_matchers(j, s);
+	api_write_at(j, &s->shift);
 }
 
-static void write_subquery(struct json *j, const struct subquery *s)
+static void api_write_subquery(struct json *j, const struct subquery *s)
 {
 	json_key(j, "expr");
-	write_node(j, s->arg);
+	api_write_node(j, s->arg);
 	json_key(j, "range");
 	json_i64(j, s->range_ns / NS_PER_MS);
 	json_key(j, "step");
 	json_i64(j, s->step_ns / NS_PER_MS);
-	write_offset(j, &s->shift);
-	write_at(j, &s->shift);
+	api_write_offset(j, &s->shift);
+	api_write_at(j, &s->shift);
 }
 
 /* ---- calls ---- */
 
 /* Prometheus's names of types; alternatives have a bar between them. */
-static void write_types(struct json *j, unsigned types, bool is_window)
+static void api_parse_write_types(struct json *j, unsigned types, bool is_window)
 {
 	static const struct {
 		unsigned type;
@@ -141,7 +141,7 @@ static void write_types(struct json *j, unsigned types, bool is_window)
 	buf_release(&text);
 }
 
-static void write_function(struct json *j, const struct function *f)
+static void api_parse_write_function(struct json *j, const struct function *f)
 {
 	unsigned slots = f->args_max < FUNCTION_ARGS ? f->args_max : FUNCTION_ARGS;
 
@@ -152,55 +152,55 @@ static void write_function(struct json *j, const struct function *f)
 	json_key(j, "argTypes");
 	json_array(j);
 	for (unsigned i = 0; i < slots && f->args[i]; i++)
-		write_types(j, f->args[i], f->args[i] & ARG_WINDOW);
+		api_parse_write_types(j, f->args[i], f->args[i] & ARG_WINDOW);
 	json_array_end(j);
 	/* The number of arguments that may be left out; -1: any number may follow. */
 	json_key(j, "variadic");
 	json_i64(j, f->args_max > FUNCTION_ARGS ? -1 : (int64_t)(f->args_max - f->args_min));
 	json_key(j, "returnType");
-	write_types(j, f->result, false);
+	api_parse_write_types(j, f->result, false);
 	json_object_end(j);
 }
 
-static void write_aggregation(struct json *j, const struct call *c)
+static void api_write_aggregation(struct json *j, const struct call *c)
 {
 	json_key(j, "op");
 	json_str(j, c->name);
 	json_key(j, "expr");
-	write_node(j, c->args[c->args_n - 1]);
+	api_write_node(j, c->args[c->args_n - 1]);
 	json_key(j, "param");
 	if (c->args_n > 1)
-		write_node(j, c->args[0]);
+		api_write_node(j, c->args[0]);
 	else
 		json_null(j);
-	write_names(j, "grouping", c->labels);
+	api_write_names(j, "grouping", c->labels);
 	json_key(j, "without");
 	json_bool(j, c->grouping == GROUPING_WITHOUT);
 }
 
-static void write_call(struct json *j, const struct call *c)
+static void api_write_call(struct json *j, const struct call *c)
 {
 	static const char *const modifiers[] = { [GROUPING_BY] = "by",
 		[GROUPING_WITHOUT] = "without",
 		[GROUPING_ON] = "on",
 		[GROUPING_IGNORING] = "ignoring" };
 
-	write_function(j, c->fn);
+	api_parse_write_function(j, c->fn);
 	json_key(j, "args");
 	json_array(j);
 	for (size_t i = 0; i < c->args_n; i++)
-		write_node(j, c->args[i]);
+		api_write_node(j, c->args[i]);
 	json_array_end(j);
 	if (c->grouping == GROUPING_NONE)
 		return;
 	json_key(j, "modifier");
 	json_cstr(j, modifiers[c->grouping]);
-	write_names(j, "labels", c->labels);
+	api_write_names(j, "labels", c->labels);
 }
 
 /* ---- operators ---- */
 
-static void write_binary(struct json *j, const struct binary *b)
+static void api_write_binary(struct json *j, const struct binary *b)
 {
 	static const char *const cards[] = { [CARD_ONE_TO_ONE] = "one-to-one",
 		[CARD_GROUP_LEFT] = "many-to-one",
@@ -209,9 +209,9 @@ static void write_binary(struct json *j, const struct binary *b)
 	json_key(j, "op");
 	json_cstr(j, binary_op_name(b->op));
 	json_key(j, "lhs");
-	write_node(j, b->lhs);
+	api_write_node(j, b->lhs);
 	json_key(j, "rhs");
-	write_node(j, b->rhs);
+	api_write_node(j, b->rhs);
 	json_key(j, "matching");
 	if (b->lhs->types == VALUE_SCALAR || b->rhs->types == VALUE_SCALAR) {
 		json_null(j);
@@ -219,10 +219,10 @@ static void write_binary(struct json *j, const struct binary *b)
 		json_object(j);
 		json_key(j, "card");
 		json_cstr(j, binary_op_is_set(b->op) ? "many-to-many" : cards[b->card]);
-		write_names(j, "labels", b->labels);
+		api_write_names(j, "labels", b->labels);
 		json_key(j, "on");
 		json_bool(j, b->matching == GROUPING_ON);
-		write_names(j, "include", b->include);
+		api_write_names(j, "include", b->include);
 		json_object_end(j);
 	}
 	json_key(j, "bool");
@@ -231,7 +231,7 @@ static void write_binary(struct json *j, const struct binary *b)
 
 /* ---- nodes ---- */
 
-static const char *node_type(const struct expr *e)
+static const char *api_node_type(const struct expr *e)
 {
 	switch (e->kind) {
 	case EXPR_NUMBER:
@@ -259,12 +259,12 @@ static const char *node_type(const struct expr *e)
 	return "";
 }
 
-static void write_fields(struct json *j, const struct expr *e)
+static void api_write_fields(struct json *j, const struct expr *e)
 {
 	switch (e->kind) {
 	case EXPR_NUMBER:
 		json_key(j, "val");
-		write_number(j, e->number);
+		api_write_number(j, e->number);
 		break;
 	case EXPR_STRING:
 		json_key(j, "val");
@@ -272,43 +272,43 @@ static void write_fields(struct json *j, const struct expr *e)
 		break;
 	case EXPR_SELECTOR:
 		if (e->types == VALUE_FRAMES)
-			write_matchers(j, &e->selector);
+			api_write_matchers(j, &e->selector);
 		else
-			write_selector(j, &e->selector);
+			api_write_selector(j, &e->selector);
 		break;
 	case EXPR_SUBQUERY:
-		write_subquery(j, &e->subquery);
+		api_write_subquery(j, &e->subquery);
 		break;
 	case EXPR_UNARY:
 		json_key(j, "op");
 		json_cstr(j, e->unary.negative ? "-" : "+");
 		json_key(j, "expr");
-		write_node(j, e->unary.arg);
+		api_write_node(j, e->unary.arg);
 		break;
 	case EXPR_BINARY:
-		write_binary(j, &e->binary);
+		api_write_binary(j, &e->binary);
 		break;
 	case EXPR_CALL:
-		if (!strcmp(node_type(e), "aggregation"))
-			write_aggregation(j, &e->call);
+		if (!strcmp(api_node_type(e), "aggregation"))
+			api_write_aggregation(j, &e->call);
 		else
-			write_call(j, &e->call);
+			api_write_call(j, &e->call);
 		break;
 	case EXPR_PAREN:
 		json_key(j, "expr");
-		write_node(j, e->paren);
+		api_write_node(j, e->paren);
 		break;
 	}
 }
 
-static void write_node(struct json *j, const struct expr *e)
+static void api_write_node(struct json *j, const struct expr *e)
 {
 	json_object(j);
 	json_key(j, "type");
-	json_cstr(j, node_type(e));
-	write_fields(j, e);
+	json_cstr(j, api_node_type(e));
+	api_write_fields(j, e);
 	json_key(j, "valueTypes");
-	write_types(j, e->types, false);
+	api_parse_write_types(j, e->types, false);
 	json_key(j, "position");
 	json_object(j);
 	json_key(j, "start");
@@ -321,7 +321,7 @@ static void write_node(struct json *j, const struct expr *e)
 
 /* ---- handlers ---- */
 
-static void answer(struct http_in *in, struct http_out *out,
+static void api_parse_answer(struct http_in *in, struct http_out *out,
 	void (*write)(struct json *j, const struct expr *root))
 {
 	struct parsed *parsed = NULL;
@@ -344,10 +344,10 @@ static void answer(struct http_in *in, struct http_out *out,
 void api_parse_query(struct web *w, struct http_in *in, struct http_out *out)
 {
 	(void)w;
-	answer(in, out, write_node);
+	api_parse_answer(in, out, api_write_node);
 }
 
-static void write_text(struct json *j, const struct expr *root)
+static void api_parse_write_text(struct json *j, const struct expr *root)
 {
 	struct buf text = { 0 };
 
@@ -359,5 +359,5 @@ static void write_text(struct json *j, const struct expr *root)
 void api_format_query(struct web *w, struct http_in *in, struct http_out *out)
 {
 	(void)w;
-	answer(in, out, write_text);
+	api_parse_answer(in, out, api_parse_write_text);
 }

@@ -17,7 +17,7 @@
 
 #define PROFILING_MAX 16u /* at once: each holds a worker until it is done */
 
-static bool enter(struct web *w)
+static bool api_enter(struct web *w)
 {
 	bool entered;
 
@@ -28,7 +28,7 @@ static bool enter(struct web *w)
 	return entered;
 }
 
-static void leave(struct web *w)
+static void api_leave(struct web *w)
 {
 	mutex_lock(&w->lock);
 	assert(w->profiling);
@@ -37,7 +37,7 @@ static void leave(struct web *w)
 }
 
 /* The selector's name is a profile's, or an alias such as `cpu` and `heap`. */
-static enum err_code read_matchers(
+static enum err_code api_read_matchers(
 	struct arena *a, const struct selector *s, struct profile_now *o, struct err *err)
 {
 	struct matcher *m = arena_array(a, struct matcher, s->matchers_n + 1);
@@ -57,7 +57,7 @@ static enum err_code read_matchers(
 	return ERR_OK;
 }
 
-static enum err_code read_request(
+static enum err_code api_read_request(
 	struct http_in *in, struct profile_now *o, struct parsed **match, struct err *err)
 {
 	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
@@ -78,30 +78,30 @@ static enum err_code read_request(
 		return ERR_OK;
 	if ((rc = parse_selector(&in->arena, text, match, NULL, err)))
 		return err_wrap(err, rc, "invalid parameter \"match[]\"");
-	return read_matchers(&in->arena, &(*match)->root->selector, o, err);
+	return api_read_matchers(&in->arena, &(*match)->root->selector, o, err);
 }
 
 /* ---- the answer ---- */
 
 /* The end of the profile, rounded up to milliseconds, so that a query at this time sees it. */
-static int64_t shown_ms(const struct profile_now_result *p)
+static int64_t api_shown_ms(const struct profile_now_result *p)
 {
 	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-static void write_query(struct json *j, const struct profile_now_result *p)
+static void api_write_query(struct json *j, const struct profile_now_result *p)
 {
 	struct buf text = { 0 };
 
 	labels_print(&text, p->labels);
-	buf_printf(&text, " @ %" PRId64 ".%03d", shown_ms(p) / 1000, (int)(shown_ms(p) % 1000));
+	buf_printf(&text, " @ %" PRId64 ".%03d", api_shown_ms(p) / 1000, (int)(api_shown_ms(p) % 1000));
 	json_str(j, buf_str(&text));
 	if (buf_failed(&text))
 		j->out->failed = true;
 	buf_release(&text);
 }
 
-static void write_profile(struct http_out *out, const struct profile_now_result *p)
+static void api_write_profile(struct http_out *out, const struct profile_now_result *p)
 {
 	struct json j;
 
@@ -112,18 +112,18 @@ static void write_profile(struct http_out *out, const struct profile_now_result 
 	json_key(&j, "scrapeUrl");
 	json_str(&j, p->url);
 	json_key(&j, "time");
-	json_double(&j, (double)shown_ms(p) / 1000);
+	json_double(&j, (double)api_shown_ms(p) / 1000);
 	json_key(&j, "samples");
 	json_u64(&j, p->samples);
 	json_key(&j, "bytes");
 	json_u64(&j, p->bytes);
 	json_key(&j, "query");
-	write_query(&j, p);
+	api_write_query(&j, p);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static enum err_code send_profile(
+static enum err_code api_send_profile(
 	struct http_in *in, struct http_out *out, const struct profile_now_result *p, struct err *err)
 {
 	struct saved_name name = saved_name_of_profile(p->labels, p->ts_ns);
@@ -134,20 +134,20 @@ static enum err_code send_profile(
 	return saved_name_add(&name, "attachment", "pb.gz", &in->arena, out, err);
 }
 
-static void answer(struct web *w, struct http_in *in, struct http_out *out)
+static void api_profile_answer(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct parsed *match = NULL;
 	struct profile_now_result p;
 	struct profile_now o;
 	struct err err;
-	enum err_code rc = read_request(in, &o, &match, &err);
+	enum err_code rc = api_read_request(in, &o, &match, &err);
 
 	if (!rc)
 		rc = scrape_manager_profile_now(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
 	if (!rc && o.wants_profile)
-		rc = send_profile(in, out, &p, &err);
+		rc = api_send_profile(in, out, &p, &err);
 	else if (!rc)
-		write_profile(out, &p);
+		api_write_profile(out, &p);
 	if (rc)
 		api_fail(out, rc, &err);
 	parsed_release(match);
@@ -155,11 +155,11 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out)
 
 void api_targets_profile(struct web *w, struct http_in *in, struct http_out *out)
 {
-	if (!enter(w)) {
+	if (!api_enter(w)) {
 		api_error(out, 503, "unavailable", "%u targets are being profiled: try again later",
 			PROFILING_MAX);
 		return;
 	}
-	answer(w, in, out);
-	leave(w);
+	api_profile_answer(w, in, out);
+	api_leave(w);
 }

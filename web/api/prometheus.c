@@ -63,13 +63,13 @@ struct federation {
 
 #define QUOTES_ASKED "escaping=allow-utf-8"
 
-static bool asks_for_quotes(struct str accept)
+static bool api_asks_for_quotes(struct str accept)
 {
 	return str_find(accept, STR(QUOTES_ASKED)) >= 0;
 }
 
 /* is_plain: it needs no quotes. */
-static void add_name(struct buf *out, struct str name, bool is_plain, bool quotes)
+static void api_prometheus_add_name(struct buf *out, struct str name, bool is_plain, bool quotes)
 {
 	if (quotes && !is_plain) {
 		buf_add_quoted(out, name);
@@ -89,12 +89,13 @@ static void add_name(struct buf *out, struct str name, bool is_plain, bool quote
 	}
 }
 
-static void add_series_name(struct buf *out, const struct federation *f, struct str name)
+static void api_add_series_name(struct buf *out, const struct federation *f, struct str name)
 {
-	add_name(out, name, series_name_valid(name), f->quotes);
+	api_prometheus_add_name(out, name, series_name_valid(name), f->quotes);
 }
 
-static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
+static enum err_code api_add_latest(
+	struct federation *f, const struct db_series *s, struct err *err)
 {
 	struct arena *a = &f->view.in->arena;
 	int64_t *ts_ns;
@@ -112,7 +113,8 @@ static enum err_code add_latest(struct federation *f, const struct db_series *s,
 	return ERR_OK;
 }
 
-static enum err_code select_numbers(struct federation *f, const struct selector *s, struct err *err)
+static enum err_code api_select_numbers(
+	struct federation *f, const struct selector *s, struct err *err)
 {
 	struct type_pattern pattern;
 	struct db_series *series;
@@ -124,11 +126,11 @@ static enum err_code select_numbers(struct federation *f, const struct selector 
 		(rc = db_select_kinds(f->view.q, DB_NUMBERS, m, m_n, &f->view.in->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = add_latest(f, &series[i], err);
+		rc = api_add_latest(f, &series[i], err);
 	return rc;
 }
 
-static int by_name_then_labels(const void *a, const void *b)
+static int api_by_name_then_labels(const void *a, const void *b)
 {
 	const struct federated *l = a, *r = b;
 	int order = str_cmp(
@@ -138,11 +140,11 @@ static int by_name_then_labels(const void *a, const void *b)
 }
 
 /* The text format escapes these three and nothing else. */
-static void add_label(
+static void api_add_label(
 	struct buf *out, const struct federation *f, struct str name, struct str value, bool first)
 {
 	buf_add_char(out, first ? '{' : ',');
-	add_name(out, name, label_name_valid(name), f->quotes);
+	api_prometheus_add_name(out, name, label_name_valid(name), f->quotes);
 	buf_add_cstr(out, "=\"");
 	for (size_t i = 0; i < value.len; i++) {
 		char c = value.ptr[i];
@@ -157,7 +159,7 @@ static void add_label(
 	buf_add_char(out, '"');
 }
 
-static bool has_label(struct labels ls, struct str name)
+static bool api_has_label(struct labels ls, struct str name)
 {
 	for (size_t i = 0; i < ls.n; i++)
 		if (str_eq(ls.v[i].name, name))
@@ -165,29 +167,30 @@ static bool has_label(struct labels ls, struct str name)
 	return false;
 }
 
-static void add_line(struct buf *out, const struct federation *f, const struct federated *s)
+static void api_add_line(struct buf *out, const struct federation *f, const struct federated *s)
 {
 	struct str name = labels_get(s->labels, STR(LABEL_NAME));
 	bool first = !f->quotes || series_name_valid(name);
 
 	if (!first) /* {"the.name",a="b"} */
 		buf_add_char(out, '{');
-	add_series_name(out, f, name);
+	api_add_series_name(out, f, name);
 	for (size_t i = 0; i < s->labels.n; i++) {
 		if (str_is(s->labels.v[i].name, LABEL_NAME))
 			continue;
-		add_label(out, f, s->labels.v[i].name, s->labels.v[i].value, first);
+		api_add_label(out, f, s->labels.v[i].name, s->labels.v[i].value, first);
 		first = false;
 	}
 	for (size_t i = 0; i < f->external.n; i++) {
-		if (has_label(s->labels, f->external.v[i].name))
+		if (api_has_label(s->labels, f->external.v[i].name))
 			continue;
-		add_label(out, f, f->external.v[i].name, f->external.v[i].value, first);
+		api_add_label(out, f, f->external.v[i].name, f->external.v[i].value, first);
 		first = false;
 	}
 	/* Empty, so that a scraper with honor_labels does not add its own. */
-	if (!has_label(s->labels, STR("instance")) && !has_label(f->external, STR("instance"))) {
-		add_label(out, f, STR("instance"), STR(""), first);
+	if (!api_has_label(s->labels, STR("instance")) &&
+			!api_has_label(f->external, STR("instance"))) {
+		api_add_label(out, f, STR("instance"), STR(""), first);
 		first = false;
 	}
 	buf_add_cstr(out, first ? " " : "} ");
@@ -199,12 +202,12 @@ static void add_line(struct buf *out, const struct federation *f, const struct f
 	buf_add_char(out, '\n');
 }
 
-static void print(struct buf *out, struct federation *f)
+static void api_print(struct buf *out, struct federation *f)
 {
 	struct str name = STR(""), last = STR("");
 
 	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), by_name_then_labels);
+		qsort(f->v, f->n, sizeof(*f->v), api_by_name_then_labels);
 	for (size_t i = 0; i < f->n; i++) {
 		if (i && labels_eq(f->v[i - 1].labels, f->v[i].labels))
 			continue; /* selected by two match[] */
@@ -213,15 +216,15 @@ static void print(struct buf *out, struct federation *f)
 			continue;
 		if (!str_eq(name, last)) {
 			buf_add_cstr(out, "# TYPE ");
-			add_series_name(out, f, name);
+			api_add_series_name(out, f, name);
 			buf_add_cstr(out, " untyped\n");
 		}
 		last = name;
-		add_line(out, f, &f->v[i]);
+		api_add_line(out, f, &f->v[i]);
 	}
 }
 
-static enum err_code select_named(struct federation *f, struct str name, struct err *err)
+static enum err_code api_select_named(struct federation *f, struct str name, struct err *err)
 {
 	struct db_series *series;
 	struct matcher m;
@@ -232,7 +235,7 @@ static enum err_code select_named(struct federation *f, struct str name, struct 
 		return rc;
 	rc = db_select_kinds(f->view.q, DB_NUMBERS, &m, 1, &f->view.in->arena, &series, &n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = add_latest(f, &series[i], err);
+		rc = api_add_latest(f, &series[i], err);
 	matcher_release(&m);
 	return rc;
 }
@@ -241,7 +244,7 @@ static enum err_code select_named(struct federation *f, struct str name, struct 
  * The numbers that rules record. The lookback is longer by the group's interval, so that a rule
  * evaluated once an hour has a value.
  */
-static enum err_code select_recorded(
+static enum err_code api_select_recorded(
 	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -250,22 +253,22 @@ static enum err_code select_recorded(
 		f->min_ns = f->max_ns - lookback_ns - set->groups[i].interval_ns;
 		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++)
 			if (set->groups[i].rules[k].kind == RULE_RECORD_COSTS)
-				rc = select_named(f, set->groups[i].rules[k].name, err);
+				rc = api_select_named(f, set->groups[i].rules[k].name, err);
 	}
 	return rc;
 }
 
-static enum err_code select_matched(struct federation *f, struct err *err)
+static enum err_code api_select_matched(struct federation *f, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < f->view.matches_n && !rc; i++)
-		rc = select_numbers(f, &f->view.matches[i]->root->selector, err);
+		rc = api_select_numbers(f, &f->view.matches[i]->root->selector, err);
 	return rc;
 }
 
 /* Without rules there is nothing. */
-static enum err_code answer_recorded(
+static enum err_code api_answer_recorded(
 	struct federation *f, struct web *w, struct http_in *in, struct err *err)
 {
 	struct rule_manager *rules = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
@@ -283,15 +286,16 @@ static enum err_code answer_recorded(
 			f->min_ns = f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns;
 	rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err);
 	if (!rc)
-		rc = select_recorded(f, s.set, w->o.lookback_ns, err);
+		rc = api_select_recorded(f, s.set, w->o.lookback_ns, err);
 	rules_snapshot_release(&s);
 	return rc;
 }
 
-static void answer_numbers(struct web *w, struct http_in *in, struct http_out *out, bool recorded)
+static void api_answer_numbers(
+	struct web *w, struct http_in *in, struct http_out *out, bool recorded)
 {
 	struct federation f = {
-		.max_ns = clock_now_ns(), .timeless = recorded, .quotes = asks_for_quotes(in->accept)
+		.max_ns = clock_now_ns(), .timeless = recorded, .quotes = api_asks_for_quotes(in->accept)
 	};
 	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
 	struct notices notices;
@@ -302,9 +306,9 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 	if (config)
 		f.external = config->global.external_labels;
 	if (recorded)
-		rc = answer_recorded(&f, w, in, &err);
+		rc = api_answer_recorded(&f, w, in, &err);
 	else if (!(rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err)))
-		rc = select_matched(&f, &err);
+		rc = api_select_matched(&f, &err);
 	if (!rc && f.view.q) {
 		notices = notices_of_querier(f.view.q);
 		if (!(rc = notices_add_header(&notices, &in->arena, out, &err)))
@@ -315,7 +319,7 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 	} else {
 		out->content_type = f.quotes ? "text/plain; version=1.0.0; charset=utf-8; " QUOTES_ASKED :
 									   "text/plain; version=0.0.4; charset=utf-8";
-		print(&out->body, &f);
+		api_print(&out->body, &f);
 	}
 	view_close(&f.view);
 	config_unref(config);
@@ -323,10 +327,10 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 
 void api_federate(struct web *w, struct http_in *in, struct http_out *out)
 {
-	answer_numbers(w, in, out, false);
+	api_answer_numbers(w, in, out, false);
 }
 
 void api_recorded(struct web *w, struct http_in *in, struct http_out *out)
 {
-	answer_numbers(w, in, out, true);
+	api_answer_numbers(w, in, out, true);
 }

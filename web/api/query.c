@@ -17,7 +17,7 @@
 #include "web/render/render.h"
 #include "web/router/envelope.h"
 
-static enum err_code write_json(
+static enum err_code api_write_json(
 	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
 {
 	struct json j;
@@ -30,7 +30,7 @@ static enum err_code write_json(
 	return rc;
 }
 
-static const struct render_format *find_format(const struct http_in *in, struct err *err)
+static const struct render_format *api_find_format(const struct http_in *in, struct err *err)
 {
 	struct str name = http_param(in, "format");
 	const struct render_format *f = name.len ? render_format_find(name) : RENDER_JSON;
@@ -46,7 +46,7 @@ static const struct render_format *find_format(const struct http_in *in, struct 
 	return NULL;
 }
 
-static void fail(
+static void api_query_fail(
 	struct http_out *out, const struct render_format *f, enum err_code rc, const struct err *err)
 {
 	struct buf text = { 0 };
@@ -75,7 +75,8 @@ enum err_code api_read_query(const struct http_in *in, struct query_options *q, 
 	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
 }
 
-static enum err_code read_files(const struct http_in *in, struct render_options *r, struct err *err)
+static enum err_code api_read_files(
+	const struct http_in *in, struct render_options *r, struct err *err)
 {
 	struct str files = http_param(in, "files");
 
@@ -87,7 +88,8 @@ static enum err_code read_files(const struct http_in *in, struct render_options 
 }
 
 /* call_site[]: the names of frames, root first. */
-static enum err_code read_call_site(struct http_in *in, struct render_options *r, struct err *err)
+static enum err_code api_read_call_site(
+	struct http_in *in, struct render_options *r, struct err *err)
 {
 	uint64_t skip = 0;
 	struct str *names;
@@ -109,8 +111,8 @@ static enum err_code read_call_site(struct http_in *in, struct render_options *r
 }
 
 /* Only flame graphs have parts. */
-static enum err_code check_call_site(const struct render_format *f, const struct query_options *q,
-	const struct render_options *r, struct err *err)
+static enum err_code api_check_call_site(const struct render_format *f,
+	const struct query_options *q, const struct render_options *r, struct err *err)
 {
 	if ((r->call_site_n || r->call_site_rest) && (f != RENDER_JSON || q->step_ns))
 		return err_set(err, ERR_INVALID,
@@ -119,22 +121,22 @@ static enum err_code check_call_site(const struct render_format *f, const struct
 	return ERR_OK;
 }
 
-static enum err_code read_common(
+static enum err_code api_read_common(
 	struct http_in *in, struct query_options *q, struct render_options *r, struct err *err)
 {
 	uint64_t limit = 0, nodes = 0;
 	enum err_code rc = api_read_query(in, q, err);
 
 	if (rc || (rc = api_uint(in, "limit", &limit, err)) ||
-		(rc = api_uint(in, "max_nodes", &nodes, err)) || (rc = read_call_site(in, r, err)))
+		(rc = api_uint(in, "max_nodes", &nodes, err)) || (rc = api_read_call_site(in, r, err)))
 		return rc;
 	q->limit = limit;
 	r->max_nodes = nodes;
 	r->rows_max = limit;
-	return read_files(in, r, err);
+	return api_read_files(in, r, err);
 }
 
-static enum err_code check_order(int64_t start_ns, int64_t end_ns, struct err *err)
+static enum err_code api_check_order(int64_t start_ns, int64_t end_ns, struct err *err)
 {
 	if (end_ns < start_ns)
 		return err_set(err, ERR_INVALID,
@@ -162,7 +164,7 @@ enum err_code api_read_instant(const struct http_in *in, struct query_options *q
 		return err_set(err, ERR_INVALID, "either time, or start and end");
 	q->has_span = true;
 	q->t_ns = q->end_ns;
-	return check_order(q->start_ns, q->end_ns, err);
+	return api_check_order(q->start_ns, q->end_ns, err);
 }
 
 enum err_code api_read_range(const struct http_in *in, struct query_options *q, struct err *err)
@@ -177,7 +179,7 @@ enum err_code api_read_range(const struct http_in *in, struct query_options *q, 
 		return rc;
 	if ((rc = api_time(in, "end", &q->end_ns, NULL, err)))
 		return rc;
-	if ((rc = check_order(q->start_ns, q->end_ns, err)))
+	if ((rc = api_check_order(q->start_ns, q->end_ns, err)))
 		return rc;
 	if ((rc = api_duration(in, "step", &q->step_ns, NULL, err)))
 		return rc;
@@ -194,7 +196,7 @@ enum err_code api_read_range(const struct http_in *in, struct query_options *q, 
 }
 
 /* types=all: a scrape with all its sample types, which only pprof can hold. */
-static enum err_code read_types(const struct http_in *in, const struct render_format *f,
+static enum err_code api_read_types(const struct http_in *in, const struct render_format *f,
 	struct query_options *q, struct err *err)
 {
 	struct str types = http_param(in, "types");
@@ -209,7 +211,7 @@ static enum err_code read_types(const struct http_in *in, const struct render_fo
 	return ERR_OK;
 }
 
-static bool has_param_of_ours(const struct http_in *in)
+static bool api_has_param_of_ours(const struct http_in *in)
 {
 	static const char *const names[] = { "start", "end", "format", "types", "max_nodes", "files",
 		"call_site[]", "call_site_skip" };
@@ -225,7 +227,7 @@ static bool has_param_of_ours(const struct http_in *in)
  * that use Prometheus's client library, such as promtool before it had a name of its own, have Go's
  * user agent; but they POST a form, and never with a parameter that Prometheus lacks.
  */
-static bool is_client_of_prometheus(const struct http_in *in)
+static bool api_is_client_of_prometheus(const struct http_in *in)
 {
 	static const char *const agents[] = { "Grafana/", "promtool/", "Prometheus/" };
 
@@ -233,15 +235,15 @@ static bool is_client_of_prometheus(const struct http_in *in)
 		if (str_has_prefix(in->user_agent, str_of(agents[i])))
 			return true;
 	return str_has_prefix(in->user_agent, STR("Go-http-client/")) && in->method == HTTP_POST &&
-		!has_param_of_ours(in);
+		!api_has_param_of_ours(in);
 }
 
 /* profiles=totals: numbers instead of profiles and tables, for those who do not know these. */
-static enum err_code read_profiles(const struct http_in *in, const struct render_format *f,
+static enum err_code api_read_profiles(const struct http_in *in, const struct render_format *f,
 	struct query_options *q, struct render_options *r, struct err *err)
 {
 	struct str profiles = http_param(in, "profiles");
-	bool totals = !profiles.len && is_client_of_prometheus(in);
+	bool totals = !profiles.len && api_is_client_of_prometheus(in);
 
 	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
 		return err_set(err, ERR_INVALID,
@@ -260,7 +262,7 @@ struct answering {
 };
 
 /* A render_options.flush: sends the answer's body as far as it is written. */
-static enum err_code flush(void *ctx, struct buf *body, struct err *err)
+static enum err_code api_flush(void *ctx, struct buf *body, struct err *err)
 {
 	struct answering *x = ctx;
 
@@ -268,7 +270,7 @@ static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 	return http_flush(x->in, x->out, err);
 }
 
-static enum err_code add_name(struct http_in *in, struct http_out *out,
+static enum err_code api_query_add_name(struct http_in *in, struct http_out *out,
 	const struct render_format *f, const struct query_options *q, const struct result *r,
 	struct err *err)
 {
@@ -285,7 +287,7 @@ static enum err_code add_name(struct http_in *in, struct http_out *out,
 		&name, f->shown ? "inline" : "attachment", f->suffix, &in->arena, out, err);
 }
 
-static void answer(struct web *w, struct http_in *in, struct http_out *out,
+static void api_query_answer(struct web *w, struct http_in *in, struct http_out *out,
 	const struct render_format *f, struct query_options *qo, struct render_options *ro)
 {
 	struct answering x = { in, out };
@@ -300,7 +302,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	qo->hints = true;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
-		fail(out, f, rc, &err);
+		api_query_fail(out, f, rc, &err);
 		return;
 	}
 	/* All reading is done before the first piece is sent, so all warnings are known now. */
@@ -310,14 +312,14 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	if (rc)
 		goto out;
 	ro->arena = query_arena(q);
-	ro->flush = flush;
+	ro->flush = api_flush;
 	ro->flush_ctx = &x;
 	ro->canceled = query_stop_flag(q);
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
-	if (f->suffix && (rc = add_name(in, out, f, qo, query_result(q), &err)))
+	if (f->suffix && (rc = api_query_add_name(in, out, f, qo, query_result(q), &err)))
 		goto out;
-	rc = f == RENDER_JSON ? write_json(out, query_result(q), ro, &err) :
+	rc = f == RENDER_JSON ? api_write_json(out, query_result(q), ro, &err) :
 							f->write(query_result(q), ro, &out->body, &err);
 	if (rc == ERR_CANCELED)
 		rc = query_stopped(q, "rendering", &err);
@@ -327,10 +329,10 @@ out:
 		return;
 	if (!http_is_streaming(out))
 		out->headers_n = headers_n;
-	fail(out, f, rc, &err);
+	api_query_fail(out, f, rc, &err);
 }
 
-static void handle(struct web *w, struct http_in *in, struct http_out *out,
+static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 	enum err_code (*read_times)(const struct http_in *in, struct query_options *q, struct err *err))
 {
 	struct query_options q = { 0 };
@@ -341,30 +343,30 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 	enum err_code rc = files_read_request(w, in, &files, &err);
 
 	q.files = &files.finder;
-	if (!rc && !(f = find_format(in, &err)))
+	if (!rc && !(f = api_find_format(in, &err)))
 		rc = ERR_INVALID;
 	if (!rc)
-		rc = read_common(in, &q, &r, &err);
+		rc = api_read_common(in, &q, &r, &err);
 	if (!rc)
 		rc = read_times(in, &q, &err);
 	if (!rc)
-		rc = check_call_site(f, &q, &r, &err);
+		rc = api_check_call_site(f, &q, &r, &err);
 	if (!rc)
-		rc = read_types(in, f, &q, &err);
+		rc = api_read_types(in, f, &q, &err);
 	if (!rc)
-		rc = read_profiles(in, f, &q, &r, &err);
+		rc = api_read_profiles(in, f, &q, &r, &err);
 	if (rc)
-		fail(out, f, rc, &err);
+		api_query_fail(out, f, rc, &err);
 	else
-		answer(w, in, out, f, &q, &r);
+		api_query_answer(w, in, out, f, &q, &r);
 }
 
 void api_query(struct web *w, struct http_in *in, struct http_out *out)
 {
-	handle(w, in, out, api_read_instant);
+	api_handle(w, in, out, api_read_instant);
 }
 
 void api_query_range(struct web *w, struct http_in *in, struct http_out *out)
 {
-	handle(w, in, out, api_read_range);
+	api_handle(w, in, out, api_read_range);
 }

@@ -13,7 +13,7 @@
 
 #define LABELS_MAX 10000u
 
-static enum err_code add_label(
+static enum err_code api_relabel_add_label(
 	struct labels_builder *b, const char *name, const json_t *value, struct err *err)
 {
 	struct str n, v;
@@ -30,7 +30,7 @@ static enum err_code add_label(
 }
 
 /* {"name": "value"} */
-static enum err_code parse_labels(
+static enum err_code api_parse_labels(
 	struct arena *a, struct str text, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
@@ -49,7 +49,7 @@ static enum err_code parse_labels(
 		rc = err_set(err, ERR_INVALID, "error parsing labels: more than %u", LABELS_MAX);
 	else
 		json_object_foreach (root, name, value)
-			if ((rc = add_label(&b, name, value, err)))
+			if ((rc = api_relabel_add_label(&b, name, value, err)))
 				break;
 	json_decref(root);
 	return rc ? rc : labels_builder_build(&b, out, err);
@@ -57,7 +57,7 @@ static enum err_code parse_labels(
 
 /* ---- the answer ---- */
 
-static void write_text(struct json *j, const char *key, struct str value)
+static void api_relabel_write_text(struct json *j, const char *key, struct str value)
 {
 	if (!value.len)
 		return;
@@ -66,7 +66,7 @@ static void write_text(struct json *j, const char *key, struct str value)
 }
 
 /* With the field names of Prometheus's relabel.Config. */
-static void write_rule(struct json *j, const struct relabel_rule *r, struct arena *a)
+static void api_write_rule(struct json *j, const struct relabel_rule *r, struct arena *a)
 {
 	struct str replacement = r->replacement;
 
@@ -78,24 +78,24 @@ static void write_rule(struct json *j, const struct relabel_rule *r, struct aren
 			json_str(j, r->source_labels[i]);
 		json_array_end(j);
 	}
-	write_text(j, "separator", r->separator);
+	api_relabel_write_text(j, "separator", r->separator);
 	json_key(j, "regex");
 	json_str(j, r->regex_text);
 	if (r->modulus) {
 		json_key(j, "modulus");
 		json_u64(j, r->modulus);
 	}
-	write_text(j, "targetLabel", r->target_label);
+	api_relabel_write_text(j, "targetLabel", r->target_label);
 	/* A value for a parameter, if it is no part of a label, is as secret as the parameter. */
 	if (str_find(r->replacement, STR("$")) < 0)
 		replacement = hidden_label(a, r->target_label, replacement);
-	write_text(j, "replacement", replacement);
+	api_relabel_write_text(j, "replacement", replacement);
 	json_key(j, "action");
 	json_cstr(j, relabel_action_name(r->action));
 	json_object_end(j);
 }
 
-static void write_profile(struct json *j, const struct explained_profile *p)
+static void api_relabel_write_profile(struct json *j, const struct explained_profile *p)
 {
 	json_object(j);
 	json_key(j, "profile");
@@ -120,7 +120,8 @@ static void write_profile(struct json *j, const struct explained_profile *p)
 	json_object_end(j);
 }
 
-static void write_explanation(struct http_out *out, const struct explanation *e, struct arena *a)
+static void api_write_explanation(
+	struct http_out *out, const struct explanation *e, struct arena *a)
 {
 	struct json j;
 
@@ -131,7 +132,7 @@ static void write_explanation(struct http_out *out, const struct explanation *e,
 	for (size_t i = 0; i < e->steps_n; i++) {
 		json_object(&j);
 		json_key(&j, "rule");
-		write_rule(&j, e->steps[i].rule, a);
+		api_write_rule(&j, e->steps[i].rule, a);
 		json_key(&j, "output");
 		api_labels(&j, hidden_labels(a, e->steps[i].output));
 		json_key(&j, "keep");
@@ -142,13 +143,13 @@ static void write_explanation(struct http_out *out, const struct explanation *e,
 	json_key(&j, "profiles");
 	json_array(&j);
 	for (size_t i = 0; i < e->profiles_n; i++)
-		write_profile(&j, &e->profiles[i]);
+		api_relabel_write_profile(&j, &e->profiles[i]);
 	json_array_end(&j);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static enum err_code explain(const struct config *c, struct shard shard, struct str pool,
+static enum err_code api_explain(const struct config *c, struct shard shard, struct str pool,
 	struct str labels_text, struct arena *a, struct explanation *out, struct err *err)
 {
 	struct labels labels;
@@ -158,7 +159,7 @@ static enum err_code explain(const struct config *c, struct shard shard, struct 
 		return err_set(err, ERR_INVALID, "no scrapePool parameter provided");
 	if (!labels_text.len)
 		return err_set(err, ERR_INVALID, "no labels parameter provided");
-	if ((rc = parse_labels(a, labels_text, &labels, err)))
+	if ((rc = api_parse_labels(a, labels_text, &labels, err)))
 		return rc;
 	for (size_t i = 0; c && i < c->scrape_n; i++)
 		if (str_eq(c->scrape[i].job_name, pool))
@@ -172,12 +173,12 @@ void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 	struct config *c = w->o.config(w->o.ctx);
 	struct explanation e;
 	struct err err;
-	enum err_code rc = explain(c, scrape_manager_shard(w->o.manager), http_param(in, "scrapePool"),
-		http_param(in, "labels"), &in->arena, &e, &err);
+	enum err_code rc = api_explain(c, scrape_manager_shard(w->o.manager),
+		http_param(in, "scrapePool"), http_param(in, "labels"), &in->arena, &e, &err);
 
 	if (rc)
 		api_fail(out, rc, &err);
 	else
-		write_explanation(out, &e, &in->arena);
+		api_write_explanation(out, &e, &in->arena);
 	config_unref(c);
 }

@@ -16,7 +16,7 @@
 /* ---- values ---- */
 
 /* Go's %e with as few digits as read back the same. */
-static void add_value(struct json *j, double v)
+static void api_rules_add_value(struct json *j, double v)
 {
 	char text[64];
 	int digits = 0;
@@ -33,7 +33,7 @@ static void add_value(struct json *j, double v)
 }
 
 /* 0: never, which is Go's zero time. */
-static void add_time(struct json *j, const char *key, int64_t ns)
+static void api_add_time(struct json *j, const char *key, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -48,19 +48,19 @@ static void add_time(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void add_seconds(struct json *j, const char *key, int64_t ns)
+static void api_add_seconds(struct json *j, const char *key, int64_t ns)
 {
 	json_key(j, key);
 	json_double(j, (double)ns / 1e9);
 }
 
-static void add_text(struct json *j, const char *key, struct str v)
+static void api_add_text(struct json *j, const char *key, struct str v)
 {
 	json_key(j, key);
 	json_str(j, v);
 }
 
-static void add_texts(struct json *j, const char *key, const struct rule_text *v, size_t n)
+static void api_add_texts(struct json *j, const char *key, const struct rule_text *v, size_t n)
 {
 	json_key(j, key);
 	json_object(j);
@@ -71,24 +71,24 @@ static void add_texts(struct json *j, const char *key, const struct rule_text *v
 	json_object_end(j);
 }
 
-static const char *phase_name(enum alert_phase p)
+static const char *api_phase_name(enum alert_phase p)
 {
 	return p == ALERT_FIRING ? "firing" : p == ALERT_PENDING ? "pending" : "inactive";
 }
 
-static void add_alert(struct json *j, const struct alert_info *a)
+static void api_add_alert(struct json *j, const struct alert_info *a)
 {
 	json_object(j);
 	json_key(j, "labels");
 	api_labels(j, a->labels);
 	json_key(j, "annotations");
 	api_labels(j, a->annotations);
-	add_text(j, "state", str_of(phase_name(a->phase)));
+	api_add_text(j, "state", str_of(api_phase_name(a->phase)));
 	if (a->active_at_ns)
-		add_time(j, "activeAt", a->active_at_ns);
+		api_add_time(j, "activeAt", a->active_at_ns);
 	if (a->keep_firing_since_ns)
-		add_time(j, "keepFiringSince", a->keep_firing_since_ns);
-	add_value(j, a->value);
+		api_add_time(j, "keepFiringSince", a->keep_firing_since_ns);
+	api_rules_add_value(j, a->value);
 	json_object_end(j);
 }
 
@@ -104,7 +104,7 @@ struct asked {
 };
 
 /* True without values of the parameter, or if one of them is equal. */
-static bool wanted(const struct http_in *in, const char *name, struct str value)
+static bool api_wanted(const struct http_in *in, const char *name, struct str value)
 {
 	bool any = false;
 
@@ -119,7 +119,7 @@ static bool wanted(const struct http_in *in, const char *name, struct str value)
 }
 
 /* Labels as in the file, templates not expanded; a rule has no __name__. */
-static struct str label_of(const struct rule *r, struct str name)
+static struct str api_label_of(const struct rule *r, struct str name)
 {
 	for (size_t i = 0; i < r->labels_n; i++)
 		if (str_eq(r->labels[i].name, name))
@@ -127,92 +127,93 @@ static struct str label_of(const struct rule *r, struct str name)
 	return STR("");
 }
 
-static bool labels_match(const struct selector *s, const struct rule *r)
+static bool api_labels_match(const struct selector *s, const struct rule *r)
 {
 	bool all = s->name.len == 0;
 
 	for (size_t i = 0; i < s->matchers_n && all; i++)
-		all = matcher_test(&s->matchers[i], label_of(r, s->matchers[i].name));
+		all = matcher_test(&s->matchers[i], api_label_of(r, s->matchers[i].name));
 	return all;
 }
 
-static bool matched(const struct view *v, const struct rule *r)
+static bool api_matched(const struct view *v, const struct rule *r)
 {
 	bool any = v->matches_n == 0;
 
 	for (size_t i = 0; i < v->matches_n && !any; i++)
-		any = labels_match(&v->matches[i]->root->selector, r);
+		any = api_labels_match(&v->matches[i]->root->selector, r);
 	return any;
 }
 
 static bool rule_wanted(const struct asked *a, const struct rule *r)
 {
 	return (r->kind == RULE_ALERT ? a->alerts : a->records) &&
-		wanted(a->in, "rule_name[]", r->name) && matched(&a->matches, r);
+		api_wanted(a->in, "rule_name[]", r->name) && api_matched(&a->matches, r);
 }
 
-static void add_health(struct json *j, const struct rule_info *r)
+static void api_add_health(struct json *j, const struct rule_info *r)
 {
 	static const char *const names[] = {
 		[RULE_UNKNOWN] = "unknown", [RULE_OK] = "ok", [RULE_ERR] = "err"
 	};
 
-	add_text(j, "health", str_of(names[r->health]));
+	api_add_text(j, "health", str_of(names[r->health]));
 	if (r->last_error.len)
-		add_text(j, "lastError", r->last_error);
-	add_seconds(j, "evaluationTime", r->evaluation_ns);
-	add_time(j, "lastEvaluation", r->last_evaluation_ns);
+		api_add_text(j, "lastError", r->last_error);
+	api_add_seconds(j, "evaluationTime", r->evaluation_ns);
+	api_add_time(j, "lastEvaluation", r->last_evaluation_ns);
 }
 
-static void add_rule(struct json *j, const struct rule_info *info, const struct asked *a)
+static void api_add_rule(struct json *j, const struct rule_info *info, const struct asked *a)
 {
 	const struct rule *r = info->rule;
 
 	json_object(j);
 	if (r->kind == RULE_ALERT)
-		add_text(j, "state", str_of(phase_name(info->phase)));
-	add_text(j, "name", r->name);
-	add_text(j, "query", r->expr_pretty);
+		api_add_text(j, "state", str_of(api_phase_name(info->phase)));
+	api_add_text(j, "name", r->name);
+	api_add_text(j, "query", r->expr_pretty);
 	if (r->kind == RULE_ALERT) {
-		add_seconds(j, "duration", r->for_ns);
-		add_seconds(j, "keepFiringFor", r->keep_firing_for_ns);
+		api_add_seconds(j, "duration", r->for_ns);
+		api_add_seconds(j, "keepFiringFor", r->keep_firing_for_ns);
 	}
 	if (r->kind == RULE_ALERT || r->labels_n)
-		add_texts(j, "labels", r->labels, r->labels_n);
+		api_add_texts(j, "labels", r->labels, r->labels_n);
 	if (r->kind == RULE_ALERT) {
-		add_texts(j, "annotations", r->annotations, r->annotations_n);
+		api_add_texts(j, "annotations", r->annotations, r->annotations_n);
 		json_key(j, "alerts");
 		json_array(j);
 		for (size_t i = 0; i < info->alerts_n && !a->without_alerts; i++)
-			add_alert(j, &info->alerts[i]);
+			api_add_alert(j, &info->alerts[i]);
 		json_array_end(j);
 	} else { /* our own: what is recorded */
-		add_text(j, "records", r->kind == RULE_RECORD_PROFILES ? STR("profiles") : STR("costs"));
+		api_add_text(
+			j, "records", r->kind == RULE_RECORD_PROFILES ? STR("profiles") : STR("costs"));
 	}
-	add_health(j, info);
-	add_text(j, "type", r->kind == RULE_ALERT ? STR("alerting") : STR("recording"));
+	api_add_health(j, info);
+	api_add_text(j, "type", r->kind == RULE_ALERT ? STR("alerting") : STR("recording"));
 	json_object_end(j);
 }
 
-static void add_group(struct json *j, const struct group_info *info, const struct asked *a)
+static void api_add_group(struct json *j, const struct group_info *info, const struct asked *a)
 {
 	const struct rule_group *g = info->group;
 
 	json_object(j);
-	add_text(j, "name", g->name);
-	add_text(j, "file", g->file);
+	api_add_text(j, "name", g->name);
+	api_add_text(j, "file", g->file);
 	json_key(j, "rules");
 	json_array(j);
 	for (size_t i = 0; i < info->rules_n; i++)
 		if (rule_wanted(a, info->rules[i].rule))
-			add_rule(j, &info->rules[i], a);
+			api_add_rule(j, &info->rules[i], a);
 	json_array_end(j);
-	add_seconds(j, "interval", g->interval_ns);
-	add_seconds(j, "queryOffset", g->query_offset_ns);
+	api_add_seconds(j, "interval", g->interval_ns);
+	api_add_seconds(j, "queryOffset", g->query_offset_ns);
 	json_key(j, "limit");
 	json_u64(j, g->limit);
-	add_seconds(j, "evaluationTime", info->evaluation_ns);
-	add_time(j, "lastEvaluation", info->last_evaluation_ns);
+	api_add_seconds(j, "evaluationTime", info->evaluation_ns);
+	api_add_time(j, "lastEvaluation", info->last_evaluation_ns);
 	json_key(j, "iterations");
 	json_u64(j, info->iterations);
 	json_key(j, "missedIterations");
@@ -220,9 +221,10 @@ static void add_group(struct json *j, const struct group_info *info, const struc
 	json_object_end(j);
 }
 
-static bool group_wanted(const struct asked *a, const struct group_info *g)
+static bool api_group_wanted(const struct asked *a, const struct group_info *g)
 {
-	if (!wanted(a->in, "file[]", g->group->file) || !wanted(a->in, "rule_group[]", g->group->name))
+	if (!api_wanted(a->in, "file[]", g->group->file) ||
+		!api_wanted(a->in, "rule_group[]", g->group->name))
 		return false;
 	for (size_t i = 0; i < g->rules_n; i++)
 		if (rule_wanted(a, g->rules[i].rule))
@@ -230,7 +232,7 @@ static bool group_wanted(const struct asked *a, const struct group_info *g)
 	return false;
 }
 
-static int by_file_then_name(const void *a, const void *b)
+static int api_by_file_then_name(const void *a, const void *b)
 {
 	const struct rule_group *l = ((const struct group_info *)a)->group,
 							*r = ((const struct group_info *)b)->group;
@@ -240,7 +242,7 @@ static int by_file_then_name(const void *a, const void *b)
 }
 
 /* False: the answer is an error. */
-static bool read_page(const struct http_in *in, struct http_out *out, struct asked *a)
+static bool api_read_page(const struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct str limit = http_param(in, "group_limit");
 	const char *why = NULL;
@@ -261,7 +263,7 @@ static bool read_page(const struct http_in *in, struct http_out *out, struct ask
 }
 
 /* False: the answer is an error. */
-static bool read_asked(const struct http_in *in, struct http_out *out, struct asked *a)
+static bool api_read_asked(const struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct str type = http_param(in, "type"), without = http_param(in, "exclude_alerts");
 	static const char *const yes[] = { "1", "t", "T", "TRUE", "true", "True" },
@@ -287,7 +289,7 @@ static bool read_asked(const struct http_in *in, struct http_out *out, struct as
 }
 
 /* False: the answer is an error. Without rules it is empty. */
-static bool take_snapshot(
+static bool api_take_snapshot(
 	struct web *w, struct http_in *in, struct http_out *out, struct rules_snapshot *s)
 {
 	struct rule_manager *m = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
@@ -300,18 +302,18 @@ static bool take_snapshot(
 		return false;
 	}
 	if (s->groups_n)
-		qsort(s->groups, s->groups_n, sizeof(*s->groups), by_file_then_name);
+		qsort(s->groups, s->groups_n, sizeof(*s->groups), api_by_file_then_name);
 	return true;
 }
 
-static void release_snapshot(struct rules_snapshot *s)
+static void api_release_snapshot(struct rules_snapshot *s)
 {
 	if (s->set)
 		rules_snapshot_release(s);
 }
 
 /* The token of a group: the same whatever groups come and go before it. */
-static void add_token(struct buf *out, const struct rule_group *g)
+static void api_add_token(struct buf *out, const struct rule_group *g)
 {
 	uint64_t file = hash_bytes(g->file.ptr, g->file.len, 0);
 
@@ -319,14 +321,14 @@ static void add_token(struct buf *out, const struct rule_group *g)
 }
 
 /* The first group of the page; groups_n if there is none. */
-static size_t page_begin(const struct asked *a, const struct rules_snapshot *s)
+static size_t api_page_begin(const struct asked *a, const struct rules_snapshot *s)
 {
 	struct buf token = { 0 };
 	size_t i = 0;
 
 	for (; i < s->groups_n && a->from.len; i++) {
 		buf_clear(&token);
-		add_token(&token, s->groups[i].group);
+		api_add_token(&token, s->groups[i].group);
 		if (str_eq(buf_str(&token), a->from))
 			break;
 	}
@@ -334,7 +336,7 @@ static size_t page_begin(const struct asked *a, const struct rules_snapshot *s)
 	return i;
 }
 
-static void add_page(
+static void api_add_page(
 	struct json *j, const struct rules_snapshot *s, size_t i, const struct asked *a)
 {
 	struct buf token = { 0 };
@@ -343,36 +345,37 @@ static void add_page(
 	json_key(j, "groups");
 	json_array(j);
 	for (; i < s->groups_n; i++) {
-		if (!group_wanted(a, &s->groups[i]))
+		if (!api_group_wanted(a, &s->groups[i]))
 			continue;
 		if (a->group_limit && n++ == a->group_limit) {
-			add_token(&token, s->groups[i].group);
+			api_add_token(&token, s->groups[i].group);
 			break;
 		}
-		add_group(j, &s->groups[i], a);
+		api_add_group(j, &s->groups[i], a);
 	}
 	json_array_end(j);
 	if (token.len)
-		add_text(j, "groupNextToken", buf_str(&token));
+		api_add_text(j, "groupNextToken", buf_str(&token));
 	buf_release(&token);
 }
 
-static void end_rules(const struct web *w, struct json *j)
+static void api_end_rules(const struct web *w, struct json *j)
 {
 	struct str warning = str_of(w->o.rules_warning ? w->o.rules_warning : "");
 
 	api_end(j, &warning, warning.len > 0, NULL, 0);
 }
 
-static void answer_rules(struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
+static void api_answer_rules(
+	struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct rules_snapshot s;
 	struct json j;
 	size_t first;
 
-	if (!take_snapshot(w, in, out, &s))
+	if (!api_take_snapshot(w, in, out, &s))
 		return;
-	first = page_begin(a, &s);
+	first = api_page_begin(a, &s);
 	if (a->from.len && first == s.groups_n) {
 		api_error(out, 400, "bad_data",
 			"invalid parameter \"group_next_token\": invalid group_next_token %s. were "
@@ -382,11 +385,11 @@ static void answer_rules(struct web *w, struct http_in *in, struct http_out *out
 	}
 	api_begin(out, &j);
 	json_object(&j);
-	add_page(&j, &s, first, a);
+	api_add_page(&j, &s, first, a);
 	json_object_end(&j);
-	end_rules(w, &j);
+	api_end_rules(w, &j);
 out:
-	release_snapshot(&s);
+	api_release_snapshot(&s);
 }
 
 void api_rules(struct web *w, struct http_in *in, struct http_out *out)
@@ -395,13 +398,13 @@ void api_rules(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	enum err_code rc;
 
-	if (!read_asked(in, out, &a) || !read_page(in, out, &a))
+	if (!api_read_asked(in, out, &a) || !api_read_page(in, out, &a))
 		return;
 	a.matches.in = in;
 	if ((rc = view_read_matches(&a.matches, &err)))
 		api_fail(out, rc, &err);
 	else
-		answer_rules(w, in, out, &a);
+		api_answer_rules(w, in, out, &a);
 	view_close(&a.matches);
 }
 
@@ -410,7 +413,7 @@ void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 	struct rules_snapshot s;
 	struct json j;
 
-	if (!take_snapshot(w, in, out, &s))
+	if (!api_take_snapshot(w, in, out, &s))
 		return;
 	api_begin(out, &j);
 	json_object(&j);
@@ -419,16 +422,16 @@ void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 	for (size_t i = 0; i < s.groups_n; i++)
 		for (size_t k = 0; k < s.groups[i].rules_n; k++)
 			for (size_t n = 0; n < s.groups[i].rules[k].alerts_n; n++)
-				add_alert(&j, &s.groups[i].rules[k].alerts[n]);
+				api_add_alert(&j, &s.groups[i].rules[k].alerts[n]);
 	json_array_end(&j);
 	json_object_end(&j);
-	end_rules(w, &j);
-	release_snapshot(&s);
+	api_end_rules(w, &j);
+	api_release_snapshot(&s);
 }
 
 /* ---- Alertmanagers ---- */
 
-static void add_alertmanagers(
+static void api_add_alertmanagers(
 	struct json *j, const struct alertmanager_info *v, size_t n, bool dropped)
 {
 	json_key(j, dropped ? "droppedAlertmanagers" : "activeAlertmanagers");
@@ -466,8 +469,8 @@ void api_alertmanagers(struct web *w, struct http_in *in, struct http_out *out)
 	}
 	api_begin(out, &j);
 	json_object(&j);
-	add_alertmanagers(&j, v, n, false);
-	add_alertmanagers(&j, v, n, true);
+	api_add_alertmanagers(&j, v, n, false);
+	api_add_alertmanagers(&j, v, n, true);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

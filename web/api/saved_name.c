@@ -17,31 +17,31 @@ static const struct str services[] = {
 
 /* ---- text ---- */
 
-static bool is_plain(char c)
+static bool api_is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
 /* Whatever is not plain nor "-" becomes one "_". A part begins and ends plain. */
-static void add_part(struct buf *out, struct str part)
+static void api_add_part(struct buf *out, struct str part)
 {
 	char text[SAVED_NAME_PART_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < part.len && n < sizeof(text); i++) {
-		if (is_plain(part.ptr[i]) || (n > 0 && part.ptr[i] == '-'))
+		if (api_is_plain(part.ptr[i]) || (n > 0 && part.ptr[i] == '-'))
 			text[n++] = part.ptr[i];
 		else if (n > 0 && text[n - 1] != '_')
 			text[n++] = '_';
 	}
-	while (n > 0 && !is_plain(text[n - 1]))
+	while (n > 0 && !api_is_plain(text[n - 1]))
 		n--;
 	if (n > 0)
 		buf_printf(out, "%s%.*s", out->len ? "-" : "", (int)n, text);
 }
 
 /* 1h30m: the two largest units. */
-static void add_length(struct buf *out, int64_t seconds)
+static void api_add_length(struct buf *out, int64_t seconds)
 {
 	static const struct {
 		int64_t size;
@@ -58,7 +58,7 @@ static void add_length(struct buf *out, int64_t seconds)
 }
 
 /* A short window has seconds in its name, since another one may begin in the same minute. */
-static void add_window(struct buf *out, const struct saved_name *n)
+static void api_add_window(struct buf *out, const struct saved_name *n)
 {
 	int64_t seconds = (n->end_ns - n->start_ns + NS_PER_S / 2) / NS_PER_S;
 	time_t at = (time_t)(n->start_ns / NS_PER_S);
@@ -73,17 +73,17 @@ static void add_window(struct buf *out, const struct saved_name *n)
 		strftime(text, sizeof(text), "%Y-%m-%dT%H-%MZ", &tm);
 	buf_printf(out, "%s%s", out->len ? "-" : "", text);
 	if (seconds > 0)
-		add_length(out, seconds);
+		api_add_length(out, seconds);
 }
 
 void saved_name_print(struct buf *out, const struct saved_name *n, const char *suffix)
 {
 	struct buf name = { 0 };
 
-	add_part(&name, n->service);
-	add_part(&name, n->type);
-	add_part(&name, n->sample_type);
-	add_window(&name, n);
+	api_add_part(&name, n->service);
+	api_add_part(&name, n->type);
+	api_add_part(&name, n->sample_type);
+	api_add_window(&name, n);
 	buf_printf(out, STR_FMT ".%s", STR_ARG(buf_str(&name)), suffix);
 	out->failed |= buf_failed(&name);
 	buf_release(&name);
@@ -108,7 +108,7 @@ enum err_code saved_name_add(const struct saved_name *n, const char *kind, const
 
 /* ---- what a result is about ---- */
 
-static struct labels metric_of(const struct result *r, size_t i)
+static struct labels api_metric_of(const struct result *r, size_t i)
 {
 	switch (r->type) {
 	case RESULT_PROFILES:
@@ -125,12 +125,12 @@ static struct labels metric_of(const struct result *r, size_t i)
 }
 
 /* The value that all elements have; empty: they have none, or several. */
-static struct str common_value(const struct result *r, struct str label)
+static struct str api_common_value(const struct result *r, struct str label)
 {
 	struct str value = { 0 }, next;
 
 	for (size_t i = 0; i < r->n; i++) {
-		next = labels_get(metric_of(r, i), label);
+		next = labels_get(api_metric_of(r, i), label);
 		if (i > 0 && !str_eq(next, value))
 			return (struct str){ 0 };
 		value = next;
@@ -138,7 +138,7 @@ static struct str common_value(const struct result *r, struct str label)
 	return value;
 }
 
-static struct str selected_value(const struct selector *s, struct str label)
+static struct str api_selected_value(const struct selector *s, struct str label)
 {
 	for (size_t i = 0; i < s->matchers_n; i++)
 		if (s->matchers[i].op == MATCH_EQ && str_eq(s->matchers[i].name, label))
@@ -147,21 +147,21 @@ static struct str selected_value(const struct selector *s, struct str label)
 }
 
 /* Matchers of frames have no name of profiles. */
-static struct str profiles_of(const struct selector *s)
+static struct str api_profiles_of(const struct selector *s)
 {
-	return s->name.len ? s->name : selected_value(s, STR("__name__"));
+	return s->name.len ? s->name : api_selected_value(s, STR("__name__"));
 }
 
 /* The value that all selectors ask for; empty: they do not, or for several. */
-static struct str asked_value(const struct parsed *query, struct str label)
+static struct str api_asked_value(const struct parsed *query, struct str label)
 {
 	struct str value = { 0 }, next;
 	bool found = false;
 
 	for (const struct expr *e = query->selectors; e; e = e->selector.next) {
-		if (!profiles_of(&e->selector).len)
+		if (!api_profiles_of(&e->selector).len)
 			continue;
-		next = selected_value(&e->selector, label);
+		next = api_selected_value(&e->selector, label);
 		if (found && !str_eq(next, value))
 			return (struct str){ 0 };
 		value = next;
@@ -170,16 +170,17 @@ static struct str asked_value(const struct parsed *query, struct str label)
 	return value;
 }
 
-static void find_service(const struct result *r, const struct parsed *query, struct saved_name *out)
+static void api_find_service(
+	const struct result *r, const struct parsed *query, struct saved_name *out)
 {
 	for (size_t i = 0; i < SERVICES && !out->service.len; i++)
-		out->service = common_value(r, services[i]);
+		out->service = api_common_value(r, services[i]);
 	for (size_t i = 0; i < SERVICES && !out->service.len; i++)
-		out->service = asked_value(query, services[i]);
+		out->service = api_asked_value(query, services[i]);
 }
 
 /* The type and the window of all profiles, as far as they have one. */
-static void find_type(const struct result *r, struct saved_name *out)
+static void api_find_type(const struct result *r, struct saved_name *out)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct profile_value *p = &r->profiles[i];
@@ -203,10 +204,10 @@ static void find_type(const struct result *r, struct saved_name *out)
 }
 
 /* The name of the first selector, as written. */
-static void find_name(const struct parsed *query, struct saved_name *out)
+static void api_find_name(const struct parsed *query, struct saved_name *out)
 {
 	for (const struct expr *e = query->selectors; e && !out->type.len; e = e->selector.next)
-		out->type = profiles_of(&e->selector);
+		out->type = api_profiles_of(&e->selector);
 }
 
 enum err_code saved_name_of(const struct result *r, struct str query, struct arena *a,
@@ -219,12 +220,12 @@ enum err_code saved_name_of(const struct result *r, struct str query, struct are
 		return rc;
 	*out = (struct saved_name){ .start_ns = r->t_ns, .end_ns = r->t_ns };
 	if (r->type == RESULT_PROFILES && r->n)
-		find_type(r, out);
+		api_find_type(r, out);
 	else
-		find_name(parsed, out);
+		api_find_name(parsed, out);
 	if (!out->end_ns)
 		out->start_ns = out->end_ns = r->t_ns;
-	find_service(r, parsed, out);
+	api_find_service(r, parsed, out);
 	parsed_release(parsed);
 	return ERR_OK;
 }

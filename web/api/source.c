@@ -16,7 +16,7 @@
 
 /* ---- /api/v1/source ---- */
 
-static void write_text(struct http_out *out, const struct debuginfod_text *t)
+static void api_source_write_text(struct http_out *out, const struct debuginfod_text *t)
 {
 	struct json j;
 
@@ -53,13 +53,13 @@ void api_source(struct web *w, struct http_in *in, struct http_out *out)
 	if (rc)
 		api_fail(out, rc, &err);
 	else
-		write_text(out, &text);
+		api_source_write_text(out, &text);
 }
 
 /* ---- /api/v1/source_links ---- */
 
 /* Those that links look at; others do not matter. */
-static enum err_code read_labels(
+static enum err_code api_source_read_labels(
 	struct http_in *in, const struct source_links *links, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
@@ -78,7 +78,7 @@ static enum err_code read_labels(
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code read_line(const struct http_in *in, struct str *out, struct err *err)
+static enum err_code api_read_line(const struct http_in *in, struct str *out, struct err *err)
 {
 	uint64_t line = 0;
 
@@ -86,7 +86,7 @@ static enum err_code read_line(const struct http_in *in, struct str *out, struct
 	return api_uint(in, "line", &line, err);
 }
 
-static void write_settings(struct json *j, const struct config *c)
+static void api_write_settings(struct json *j, const struct config *c)
 {
 	json_key(j, "debuginfod");
 	json_bool(j, c && debuginfod_gives_source(&c->debuginfod));
@@ -99,28 +99,28 @@ static void write_settings(struct json *j, const struct config *c)
 	json_array_end(j);
 }
 
-static enum err_code find_url(
+static enum err_code api_find_url(
 	struct http_in *in, const struct config *c, struct buf *url, struct err *err)
 {
 	struct str path = http_param(in, "path"), line;
 	struct labels labels;
 	enum err_code rc;
 
-	if ((rc = read_line(in, &line, err)) || !c || !path.len)
+	if ((rc = api_read_line(in, &line, err)) || !c || !path.len)
 		return rc;
-	if ((rc = read_labels(in, &c->source_links, &labels, err)))
+	if ((rc = api_source_read_labels(in, &c->source_links, &labels, err)))
 		return rc;
 	(void)source_links_url(&c->source_links, path, line, labels, url);
 	return buf_failed(url) ? err_nomem(err, "link") : ERR_OK;
 }
 
-static void write_links(struct http_out *out, const struct config *c, const struct buf *url)
+static void api_write_links(struct http_out *out, const struct config *c, const struct buf *url)
 {
 	struct json j;
 
 	api_begin(out, &j);
 	json_object(&j);
-	write_settings(&j, c);
+	api_write_settings(&j, c);
 	if (url->len) {
 		json_key(&j, "url");
 		json_str(&j, buf_str(url));
@@ -134,12 +134,12 @@ void api_source_links(struct web *w, struct http_in *in, struct http_out *out)
 	struct config *c = w->o.config ? w->o.config(w->o.ctx) : NULL;
 	struct buf url = { 0 };
 	struct err err;
-	enum err_code rc = find_url(in, c, &url, &err);
+	enum err_code rc = api_find_url(in, c, &url, &err);
 
 	if (rc)
 		api_fail(out, rc, &err);
 	else
-		write_links(out, c, &url);
+		api_write_links(out, c, &url);
 	buf_release(&url);
 	config_unref(c);
 }

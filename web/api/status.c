@@ -10,19 +10,19 @@
 
 #define PATH_BYTES_MAX 4096
 
-static void write_text(struct json *j, const char *key, const char *value)
+static void api_status_write_text(struct json *j, const char *key, const char *value)
 {
 	json_key(j, key);
 	json_cstr(j, value);
 }
 
-static void write_count(struct json *j, const char *key, uint64_t value)
+static void api_status_write_count(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
 	json_u64(j, value);
 }
 
-static void write_time(struct json *j, const char *key, int64_t ns)
+static void api_write_time(struct json *j, const char *key, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -32,13 +32,13 @@ static void write_time(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void begin(struct http_out *out, struct json *j)
+static void api_status_begin(struct http_out *out, struct json *j)
 {
 	api_begin(out, j);
 	json_object(j);
 }
 
-static void end(struct json *j)
+static void api_status_end(struct json *j)
 {
 	json_object_end(j);
 	api_end(j, NULL, 0, NULL, 0);
@@ -54,17 +54,17 @@ void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 
 	(void)w;
 	(void)in;
-	begin(out, &j);
-	write_text(&j, "version", EPI_VERSION);
-	write_text(&j, "revision", EPI_REVISION);
-	write_text(&j, "branch", "");
-	write_text(&j, "buildUser", "");
-	write_text(&j, "buildDate", "");
-	write_text(&j, "goVersion", "");
-	end(&j);
+	api_status_begin(out, &j);
+	api_status_write_text(&j, "version", EPI_VERSION);
+	api_status_write_text(&j, "revision", EPI_REVISION);
+	api_status_write_text(&j, "branch", "");
+	api_status_write_text(&j, "buildUser", "");
+	api_status_write_text(&j, "buildDate", "");
+	api_status_write_text(&j, "goVersion", "");
+	api_status_end(&j);
 }
 
-static void write_flag(struct json *j, const char *key, const struct web *w, const char *name)
+static void api_write_flag(struct json *j, const char *key, const struct web *w, const char *name)
 {
 	struct buf text = { 0 };
 
@@ -88,24 +88,24 @@ void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
 	(void)in;
 	db_status(w->o.db, &stored);
 	w->o.reload_state(w->o.ctx, &ok, &tried_ns, &at_ns);
-	begin(out, &j);
-	write_time(&j, "startTime", w->started_ns);
-	write_text(&j, "CWD", getcwd(text, sizeof(text)) ? text : "");
-	write_text(&j, "hostname", gethostname(text, 256) ? "" : text);
-	write_time(&j, "serverTime", clock_now_ns());
+	api_status_begin(out, &j);
+	api_write_time(&j, "startTime", w->started_ns);
+	api_status_write_text(&j, "CWD", getcwd(text, sizeof(text)) ? text : "");
+	api_status_write_text(&j, "hostname", gethostname(text, 256) ? "" : text);
+	api_write_time(&j, "serverTime", clock_now_ns());
 	if (stored.min_ns)
-		write_time(&j, "oldestProfile", stored.min_ns);
+		api_write_time(&j, "oldestProfile", stored.min_ns);
 	json_key(&j, "reloadConfigSuccess");
 	json_bool(&j, ok);
-	write_time(&j, "lastConfigTime", at_ns);
-	write_text(&j, "externalURL", w->external_url);
-	write_count(&j, "cores", cpu_count());
-	write_flag(&j, "storageRetention", w, "storage.tsdb.retention.time");
+	api_write_time(&j, "lastConfigTime", at_ns);
+	api_status_write_text(&j, "externalURL", w->external_url);
+	api_status_write_count(&j, "cores", cpu_count());
+	api_write_flag(&j, "storageRetention", w, "storage.tsdb.retention.time");
 	if (w->o.engine)
 		engine_memory(w->o.engine, &used, &max);
-	write_count(&j, "queryMemoryBytes", used);
-	write_count(&j, "queryMemoryLimitBytes", max);
-	end(&j);
+	api_status_write_count(&j, "queryMemoryBytes", used);
+	api_status_write_count(&j, "queryMemoryLimitBytes", max);
+	api_status_end(&j);
 }
 
 void api_config(struct web *w, struct http_in *in, struct http_out *out)
@@ -118,10 +118,10 @@ void api_config(struct web *w, struct http_in *in, struct http_out *out)
 	if (c)
 		config_print(&text, c);
 	config_unref(c);
-	begin(out, &j);
+	api_status_begin(out, &j);
 	json_key(&j, "yaml");
 	json_str(&j, buf_str(&text));
-	end(&j);
+	api_status_end(&j);
 	buf_release(&text);
 }
 
@@ -130,32 +130,32 @@ void api_flags(struct web *w, struct http_in *in, struct http_out *out)
 	struct json j;
 
 	(void)in;
-	begin(out, &j);
+	api_status_begin(out, &j);
 	for (size_t i = 0; i < w->o.flags_n; i++)
-		write_flag(&j, w->o.flags[i].name, w, w->o.flags[i].name);
-	end(&j);
+		api_write_flag(&j, w->o.flags[i].name, w, w->o.flags[i].name);
+	api_status_end(&j);
 }
 
-static const char *state_name(enum db_state s)
+static const char *api_state_name(enum db_state s)
 {
 	return s == DB_READY ? "ready" : s == DB_FULL ? "disk full" : "reopening after an error";
 }
 
-static void write_block(struct json *j, const struct db_block_status *b)
+static void api_write_block(struct json *j, const struct db_block_status *b)
 {
 	json_object(j);
 	if (b->shard)
-		write_text(j, "shard", b->shard);
-	write_text(j, "ulid", b->ulid);
-	write_count(j, "level", b->level);
+		api_status_write_text(j, "shard", b->shard);
+	api_status_write_text(j, "ulid", b->ulid);
+	api_status_write_count(j, "level", b->level);
 	json_key(j, "minTime");
 	json_i64(j, b->min_ns / NS_PER_MS);
 	json_key(j, "maxTime");
 	json_i64(j, b->max_ns / NS_PER_MS);
-	write_count(j, "numSeries", b->series);
-	write_count(j, "numRows", b->rows);
-	write_count(j, "numSamples", b->samples);
-	write_count(j, "bytes", b->bytes);
+	api_status_write_count(j, "numSeries", b->series);
+	api_status_write_count(j, "numRows", b->rows);
+	api_status_write_count(j, "numSamples", b->samples);
+	api_status_write_count(j, "bytes", b->bytes);
 	json_key(j, "raw");
 	json_bool(j, b->raw);
 	json_key(j, "damaged");
@@ -163,7 +163,7 @@ static void write_block(struct json *j, const struct db_block_status *b)
 	json_object_end(j);
 }
 
-static void write_loss(struct json *j, const struct loss *l)
+static void api_write_loss(struct json *j, const struct loss *l)
 {
 	struct buf text = { 0 };
 
@@ -173,8 +173,8 @@ static void write_loss(struct json *j, const struct loss *l)
 		json_key(j, "shard");
 		json_str(j, l->shard);
 	}
-	write_count(j, "number", l->number);
-	write_text(j, "what", loss_name(l->what));
+	api_status_write_count(j, "number", l->number);
+	api_status_write_text(j, "what", loss_name(l->what));
 	json_key(j, "where");
 	json_str(j, l->where);
 	json_key(j, "minTime");
@@ -183,7 +183,7 @@ static void write_loss(struct json *j, const struct loss *l)
 	json_i64(j, l->max_ns / NS_PER_MS);
 	json_key(j, "found");
 	json_i64(j, l->found_ns / NS_PER_MS);
-	write_count(j, "count", l->count);
+	api_status_write_count(j, "count", l->count);
 	json_key(j, "text");
 	json_str(j, buf_str(&text));
 	json_key(j, "accepted");
@@ -192,12 +192,12 @@ static void write_loss(struct json *j, const struct loss *l)
 	buf_release(&text);
 }
 
-static void write_losses(struct json *j, const struct loss *v, size_t n)
+static void api_write_losses(struct json *j, const struct loss *v, size_t n)
 {
 	json_key(j, "losses");
 	json_array(j);
 	for (size_t i = 0; i < n; i++)
-		write_loss(j, &v[i]);
+		api_write_loss(j, &v[i]);
 	json_array_end(j);
 }
 
@@ -219,60 +219,60 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	db_status(w->o.db, &s);
-	begin(out, &j);
-	write_text(&j, "state", state_name(state));
+	api_status_begin(out, &j);
+	api_status_write_text(&j, "state", api_state_name(state));
 	if (state != DB_READY)
-		write_text(&j, "reason", why.msg);
+		api_status_write_text(&j, "reason", why.msg);
 	json_key(&j, "headStats");
 	json_object(&j);
-	write_count(&j, "numSeries", s.series);
+	api_status_write_count(&j, "numSeries", s.series);
 	json_key(&j, "minTime");
 	json_i64(&j, s.min_ns / NS_PER_MS);
 	json_key(&j, "maxTime");
 	json_i64(&j, s.max_ns / NS_PER_MS);
 	json_object_end(&j);
-	write_count(&j, "windows", s.windows);
-	write_count(&j, "numBlocks", s.blocks);
-	write_count(&j, "diskBytes", s.disk_bytes);
-	write_count(&j, "partitions", s.partitions);
-	write_count(&j, "stackNodes", s.nodes);
-	write_count(&j, "strings", s.strings);
-	write_count(&j, "symbolBytes", s.symbol_bytes);
-	write_count(&j, "deltaBytes", s.delta_bytes);
-	write_count(&j, "indexBytes", s.index_bytes);
-	write_count(&j, "rowsAppended", s.rows);
-	write_count(&j, "samplesAppended", s.samples);
-	write_count(&j, "openLosses", s.losses);
+	api_status_write_count(&j, "windows", s.windows);
+	api_status_write_count(&j, "numBlocks", s.blocks);
+	api_status_write_count(&j, "diskBytes", s.disk_bytes);
+	api_status_write_count(&j, "partitions", s.partitions);
+	api_status_write_count(&j, "stackNodes", s.nodes);
+	api_status_write_count(&j, "strings", s.strings);
+	api_status_write_count(&j, "symbolBytes", s.symbol_bytes);
+	api_status_write_count(&j, "deltaBytes", s.delta_bytes);
+	api_status_write_count(&j, "indexBytes", s.index_bytes);
+	api_status_write_count(&j, "rowsAppended", s.rows);
+	api_status_write_count(&j, "samplesAppended", s.samples);
+	api_status_write_count(&j, "openLosses", s.losses);
 	json_key(&j, "blocks");
 	json_array(&j);
 	for (size_t i = 0; i < n; i++)
-		write_block(&j, &blocks[i]);
+		api_write_block(&j, &blocks[i]);
 	json_array_end(&j);
-	write_losses(&j, losses, losses_n);
-	end(&j);
+	api_write_losses(&j, losses, losses_n);
+	api_status_end(&j);
 }
 
 /* ---- what Prometheus's clients ask a server with a write-ahead log ---- */
 
 /* As Prometheus writes a block's meta; a block here has no chunks and does not keep its sources. */
-static void write_block_meta(struct json *j, const struct db_block_status *b)
+static void api_write_block_meta(struct json *j, const struct db_block_status *b)
 {
 	json_object(j);
-	write_text(j, "ulid", b->ulid);
+	api_status_write_text(j, "ulid", b->ulid);
 	json_key(j, "minTime");
 	json_i64(j, b->min_ns / NS_PER_MS);
 	json_key(j, "maxTime");
 	json_i64(j, b->max_ns / NS_PER_MS);
 	json_key(j, "stats");
 	json_object(j);
-	write_count(j, "numSamples", b->samples);
-	write_count(j, "numSeries", b->series);
+	api_status_write_count(j, "numSamples", b->samples);
+	api_status_write_count(j, "numSeries", b->series);
 	json_object_end(j);
 	json_key(j, "compaction");
 	json_object(j);
-	write_count(j, "level", b->level);
+	api_status_write_count(j, "level", b->level);
 	json_object_end(j);
-	write_count(j, "version", 1);
+	api_status_write_count(j, "version", 1);
 	json_object_end(j);
 }
 
@@ -288,14 +288,14 @@ void api_tsdb_blocks(struct web *w, struct http_in *in, struct http_out *out)
 		api_fail(out, rc, &err);
 		return;
 	}
-	begin(out, &j);
+	api_status_begin(out, &j);
 	json_key(&j, "blocks");
 	json_array(&j);
 	for (size_t i = 0; i < n; i++)
 		if (blocks[i].ulid[0]) /* a window of the head has none */
-			write_block_meta(&j, &blocks[i]);
+			api_write_block_meta(&j, &blocks[i]);
 	json_array_end(&j);
-	end(&j);
+	api_status_end(&j);
 }
 
 /* No segment is left to replay: requests are answered once the head is open. */
@@ -306,19 +306,19 @@ void api_walreplay(struct web *w, struct http_in *in, struct http_out *out)
 
 	(void)w;
 	(void)in;
-	begin(out, &j);
+	api_status_begin(out, &j);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		write_count(&j, keys[i], 0);
-	end(&j);
+		api_status_write_count(&j, keys[i], 0);
+	api_status_end(&j);
 }
 
 /* ---- notifications ---- */
 
-static void write_notification(struct json *j, const char *text, int64_t since_ns)
+static void api_write_notification(struct json *j, const char *text, int64_t since_ns)
 {
 	json_object(j);
-	write_text(j, "text", text);
-	write_time(j, "date", since_ns);
+	api_status_write_text(j, "text", text);
+	api_write_time(j, "date", since_ns);
 	json_key(j, "active");
 	json_bool(j, true);
 	json_object_end(j);
@@ -339,11 +339,11 @@ void api_notifications(struct web *w, struct http_in *in, struct http_out *out)
 	api_begin(out, &j);
 	json_array(&j);
 	if (!ok)
-		write_notification(&j, "Configuration reload has failed.", tried_ns);
+		api_write_notification(&j, "Configuration reload has failed.", tried_ns);
 	if (state != DB_READY) {
-		buf_printf(&text, "The database is not ready, %s: %s", state_name(state), why.msg);
+		buf_printf(&text, "The database is not ready, %s: %s", api_state_name(state), why.msg);
 		buf_add_char(&text, '\0');
-		write_notification(&j, text.ptr ? text.ptr : "", clock_now_ns());
+		api_write_notification(&j, text.ptr ? text.ptr : "", clock_now_ns());
 		buf_release(&text);
 	}
 	json_array_end(&j);

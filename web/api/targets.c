@@ -5,7 +5,7 @@
 
 #define NEVER "0001-01-01T00:00:00Z" /* Go's zero time */
 
-static void write_duration(struct json *j, const char *key, int64_t ns)
+static void api_write_duration(struct json *j, const char *key, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -15,7 +15,7 @@ static void write_duration(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void write_time(struct json *j, const char *key, int64_t ns)
+static void api_targets_write_time(struct json *j, const char *key, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -28,7 +28,7 @@ static void write_time(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void write_target(struct json *j, const struct target_info *t)
+static void api_write_target(struct json *j, const struct target_info *t)
 {
 	const struct {
 		const char *key;
@@ -60,19 +60,19 @@ static void write_target(struct json *j, const struct target_info *t)
 		json_key(j, texts[i].key);
 		json_str(j, texts[i].value);
 	}
-	write_time(j, "lastScrape", t->last_scrape_ns);
+	api_targets_write_time(j, "lastScrape", t->last_scrape_ns);
 	json_key(j, "lastScrapeDuration");
 	json_double(j, (double)t->last_duration_ns / 1e9);
 	if (t->next_profile_ns)
-		write_time(j, "nextProfile", t->next_profile_ns);
+		api_targets_write_time(j, "nextProfile", t->next_profile_ns);
 	json_key(j, "health");
 	json_cstr(j, target_health_name(t->health));
 	if (t->sharing != SHARING_ALONE) {
 		json_key(j, "profilerShared");
 		json_cstr(j, sharing_mode_name(t->sharing));
 	}
-	write_duration(j, "scrapeInterval", t->interval_ns);
-	write_duration(j, "scrapeTimeout", t->timeout_ns);
+	api_write_duration(j, "scrapeInterval", t->interval_ns);
+	api_write_duration(j, "scrapeTimeout", t->timeout_ns);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		json_key(j, counts[i].key);
 		json_u64(j, counts[i].value);
@@ -80,7 +80,7 @@ static void write_target(struct json *j, const struct target_info *t)
 	json_object_end(j);
 }
 
-static void write_dropped(struct json *j, const struct scrape_snapshot *s, bool shown)
+static void api_write_dropped(struct json *j, const struct scrape_snapshot *s, bool shown)
 {
 	json_key(j, "droppedTargets");
 	json_array(j);
@@ -107,7 +107,7 @@ static void write_dropped(struct json *j, const struct scrape_snapshot *s, bool 
 }
 
 /* Pools that do not scrape at all, with the reason. No key if there are none. */
-static void write_pool_errors(struct json *j, const struct scrape_snapshot *s)
+static void api_write_pool_errors(struct json *j, const struct scrape_snapshot *s)
 {
 	bool open = false;
 
@@ -126,7 +126,7 @@ static void write_pool_errors(struct json *j, const struct scrape_snapshot *s)
 		json_object_end(j);
 }
 
-static bool state_is(struct str state, const char *name)
+static bool api_state_is(struct str state, const char *name)
 {
 	struct str want = str_of(name);
 
@@ -143,7 +143,7 @@ static bool state_is(struct str state, const char *name)
 void api_targets(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str state = http_param(in, "state"), pool = http_param(in, "scrapePool");
-	bool any = state_is(state, "any");
+	bool any = api_state_is(state, "any");
 	struct scrape_snapshot s;
 	struct json j;
 	struct err err;
@@ -158,11 +158,11 @@ void api_targets(struct web *w, struct http_in *in, struct http_out *out)
 	json_object(&j);
 	json_key(&j, "activeTargets");
 	json_array(&j);
-	for (size_t i = 0; (any || state_is(state, "active")) && i < s.active_n; i++)
-		write_target(&j, &s.active[i]);
+	for (size_t i = 0; (any || api_state_is(state, "active")) && i < s.active_n; i++)
+		api_write_target(&j, &s.active[i]);
 	json_array_end(&j);
-	write_dropped(&j, &s, any || state_is(state, "dropped"));
-	write_pool_errors(&j, &s);
+	api_write_dropped(&j, &s, any || api_state_is(state, "dropped"));
+	api_write_pool_errors(&j, &s);
 	json_object_end(&j);
 	scrape_snapshot_release(&s);
 	api_end(&j, NULL, 0, NULL, 0);

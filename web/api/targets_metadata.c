@@ -29,7 +29,7 @@ struct describing {
 	size_t n;
 };
 
-static bool is_selected(const struct describing *d, const struct target_info *t)
+static bool api_is_selected(const struct describing *d, const struct target_info *t)
 {
 	const struct selector *s = d->match ? &d->match->root->selector : NULL;
 
@@ -46,7 +46,7 @@ static bool is_selected(const struct describing *d, const struct target_info *t)
  * A target of Prometheus is a process; here it has a line for each profile, which differ in the
  * name alone.
  */
-static int by_process(const void *a, const void *b)
+static int api_by_process(const void *a, const void *b)
 {
 	const struct target_info *x = ((const struct described *)a)->target,
 							 *y = ((const struct described *)b)->target;
@@ -55,38 +55,39 @@ static int by_process(const void *a, const void *b)
 	return order ? order : labels_cmp(x->labels, y->labels);
 }
 
-static int by_process_and_profile(const void *a, const void *b)
+static int api_by_process_and_profile(const void *a, const void *b)
 {
-	int order = by_process(a, b);
+	int order = api_by_process(a, b);
 
 	return order ? order :
 				   str_cmp(((const struct described *)a)->target->profile,
 					   ((const struct described *)b)->target->profile);
 }
 
-static int by_labels(const void *a, const void *b)
+static int api_by_labels(const void *a, const void *b)
 {
 	return labels_cmp(((const struct described *)a)->labels, ((const struct described *)b)->labels);
 }
 
-static void sort(struct describing *d, int (*cmp)(const void *a, const void *b))
+static void api_sort(struct describing *d, int (*cmp)(const void *a, const void *b))
 {
 	if (d->n)
 		qsort(d->v, d->n, sizeof(*d->v), cmp);
 }
 
 /* `limit` counts processes. */
-static void cut(struct describing *d)
+static void api_targets_metadata_cut(struct describing *d)
 {
 	uint64_t processes = 0;
 
-	sort(d, by_process_and_profile);
+	api_sort(d, api_by_process_and_profile);
 	for (size_t i = 0; i < d->n && d->view->limit; i++)
-		if ((!i || by_process(&d->v[i - 1], &d->v[i])) && ++processes > d->view->limit)
+		if ((!i || api_by_process(&d->v[i - 1], &d->v[i])) && ++processes > d->view->limit)
 			d->n = i;
 }
 
-static enum err_code add_name(struct described *of, struct arena *a, struct err *err)
+static enum err_code api_targets_metadata_add_name(
+	struct described *of, struct arena *a, struct err *err)
 {
 	struct labels_builder b;
 
@@ -95,7 +96,7 @@ static enum err_code add_name(struct described *of, struct arena *a, struct err 
 	return labels_builder_build(&b, &of->labels, err);
 }
 
-static enum err_code choose_targets(
+static enum err_code api_choose_targets(
 	struct describing *d, const struct scrape_snapshot *s, struct err *err)
 {
 	struct arena *a = &d->view->in->arena;
@@ -104,31 +105,31 @@ static enum err_code choose_targets(
 	if (!(d->v = arena_array(a, struct described, s->active_n + 1)))
 		return arena_fail(a, "targets", err);
 	for (size_t i = 0; i < s->active_n; i++)
-		if (is_selected(d, &s->active[i]))
+		if (api_is_selected(d, &s->active[i]))
 			d->v[d->n++].target = &s->active[i];
-	cut(d);
+	api_targets_metadata_cut(d);
 	for (size_t i = 0; i < d->n && !rc; i++)
-		rc = add_name(&d->v[i], a, err);
-	sort(d, by_labels);
+		rc = api_targets_metadata_add_name(&d->v[i], a, err);
+	api_sort(d, api_by_labels);
 	return rc;
 }
 
-static struct described *find(const struct describing *d, struct labels labels)
+static struct described *api_find(const struct describing *d, struct labels labels)
 {
 	const struct described key = { .labels = labels };
 
-	return d->n ? bsearch(&key, d->v, d->n, sizeof(*d->v), by_labels) : NULL;
+	return d->n ? bsearch(&key, d->v, d->n, sizeof(*d->v), api_by_labels) : NULL;
 }
 
-static bool wants_series(void *ctx, struct labels labels)
+static bool api_targets_metadata_wants_series(void *ctx, struct labels labels)
 {
-	const struct described *found = find(ctx, labels);
+	const struct described *found = api_find(ctx, labels);
 
 	return found && !found->types;
 }
 
 /* Strings of types are the series', which is gone after the visit. */
-static bool copy_strings(struct arena *a, struct profile_type *t)
+static bool api_copy_strings(struct arena *a, struct profile_type *t)
 {
 	struct str *const strings[] = { &t->name, &t->sample_type, &t->sample_unit, &t->period_type,
 		&t->period_unit };
@@ -142,20 +143,21 @@ static bool copy_strings(struct arena *a, struct profile_type *t)
 	return true;
 }
 
-static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code api_targets_metadata_take_series(
+	void *ctx, const struct db_series *s, struct err *err)
 {
 	struct describing *d = ctx;
-	struct described *found = find(d, s->labels);
+	struct described *found = api_find(d, s->labels);
 	struct arena *a = &d->view->in->arena;
 	enum err_code rc = db_series_types(d->view->q, s, a, &found->types, &found->types_n, err);
 
 	for (size_t i = 0; !rc && i < found->types_n; i++)
-		if (!copy_strings(a, &found->types[i]))
+		if (!api_copy_strings(a, &found->types[i]))
 			rc = arena_fail(a, "targets", err);
 	return rc;
 }
 
-static void print(struct http_out *out, const struct describing *d)
+static void api_targets_metadata_print(struct http_out *out, const struct describing *d)
 {
 	struct json j;
 
@@ -180,7 +182,7 @@ static void print(struct http_out *out, const struct describing *d)
 }
 
 /* Slow ones have a profile in the window as well. */
-static int64_t window_of(const struct scrape_snapshot *s, int64_t lookback_ns)
+static int64_t api_window_of(const struct scrape_snapshot *s, int64_t lookback_ns)
 {
 	int64_t longest_ns = 0;
 
@@ -190,25 +192,27 @@ static int64_t window_of(const struct scrape_snapshot *s, int64_t lookback_ns)
 	return lookback_ns + longest_ns;
 }
 
-static enum err_code describe(struct describing *d, struct web *w, struct http_out *out,
+static enum err_code api_describe(struct describing *d, struct web *w, struct http_out *out,
 	const struct scrape_snapshot *s, struct err *err)
 {
-	const struct db_visitor visitor = { .wanted = wants_series, .take = take_series, .ctx = d };
+	const struct db_visitor visitor = { .wanted = api_targets_metadata_wants_series,
+		.take = api_targets_metadata_take_series,
+		.ctx = d };
 	int64_t now_ns = clock_now_ns();
 	struct http_in *in = d->view->in;
 	enum err_code rc = view_open_at(
-		d->view, w, in, now_ns - window_of(s, w->o.lookback_ns), now_ns, err);
+		d->view, w, in, now_ns - api_window_of(s, w->o.lookback_ns), now_ns, err);
 
-	if (rc || (rc = choose_targets(d, s, err)))
+	if (rc || (rc = api_choose_targets(d, s, err)))
 		return rc;
 	if (d->n && (rc = db_visit_series(d->view->q, DB_PROFILES, NULL, 0, &visitor, err)))
 		return rc;
-	sort(d, by_process_and_profile);
-	print(out, d);
+	api_sort(d, api_by_process_and_profile);
+	api_targets_metadata_print(out, d);
 	return ERR_OK;
 }
 
-static enum err_code read_match(struct describing *d, struct http_in *in, struct err *err)
+static enum err_code api_read_match(struct describing *d, struct http_in *in, struct err *err)
 {
 	struct str match = http_param(in, "match_target");
 	enum err_code rc = ERR_OK;
@@ -224,12 +228,12 @@ void api_targets_metadata(struct web *w, struct http_in *in, struct http_out *ou
 	struct describing d = { .view = &view, .metric = http_param(in, "metric") };
 	struct scrape_snapshot s;
 	struct err err, why;
-	enum err_code rc = read_match(&d, in, &err);
+	enum err_code rc = api_read_match(&d, in, &err);
 
 	if (d.metric.len && !type_pattern_parse(d.metric, &d.pattern))
 		d.pattern = (struct type_pattern){ 0 };
 	if (!rc && !(rc = scrape_manager_snapshot(w->o.manager, NULL, &in->arena, &s, &err))) {
-		if ((rc = describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
+		if ((rc = api_describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
 			why = err;
 			err_set(&err, rc, "%s: ask for less by `limit` or `match_target`", why.msg);
 		}

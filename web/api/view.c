@@ -64,7 +64,7 @@ void view_close(struct view *v)
 		parsed_release(v->matches[i]);
 }
 
-static enum err_code say_how_to_ask_for_less(struct err *err)
+static enum err_code api_say_how_to_ask_for_less(struct err *err)
 {
 	struct err why = *err;
 
@@ -79,14 +79,14 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 	enum err_code rc = view_open(&v, w, in, &err);
 
 	if (!rc && (rc = write(&v, out, ctx, &err)) == ERR_LIMIT)
-		rc = say_how_to_ask_for_less(&err);
+		rc = api_say_how_to_ask_for_less(&err);
 	if (rc)
 		api_fail(out, rc, &err);
 	view_close(&v);
 }
 
 /* The matchers of a selector, and one on the name unless `name` is empty. */
-static enum err_code name_matchers(struct view *v, const struct selector *s, struct str name,
+static enum err_code api_name_matchers(struct view *v, const struct selector *s, struct str name,
 	struct matcher **out, size_t *n, struct err *err)
 {
 	struct matcher *m = arena_array(&v->in->arena, struct matcher, s->matchers_n + 1);
@@ -104,7 +104,7 @@ static enum err_code name_matchers(struct view *v, const struct selector *s, str
 }
 
 /* One is enough: ends the visit. */
-static enum err_code is_there(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code api_is_there(void *ctx, const struct db_series *s, struct err *err)
 {
 	(void)ctx;
 	return err_set(
@@ -115,21 +115,21 @@ enum err_code view_resolve(struct view *v, const struct selector *s, struct matc
 	struct type_pattern *pattern, struct err *err)
 {
 	const struct selector alone = { 0 };
-	const struct db_visitor any = { .take = is_there };
+	const struct db_visitor any = { .take = api_is_there };
 	enum err_code rc;
 
 	*pattern = (struct type_pattern){ 0 };
 	if (!s->name.len || !type_pattern_parse(s->name, pattern) || str_eq(pattern->name, s->name))
-		return name_matchers(v, s, s->name, m, n, err);
-	if ((rc = name_matchers(v, &alone, s->name, m, n, err)))
+		return api_name_matchers(v, s, s->name, m, n, err);
+	if ((rc = api_name_matchers(v, &alone, s->name, m, n, err)))
 		return rc;
 	rc = db_visit_series(v->q, DB_PROFILES | DB_NUMBERS, *m, *n, &any, err);
 	if (!rc)
-		return name_matchers(v, s, pattern->name, m, n, err);
+		return api_name_matchers(v, s, pattern->name, m, n, err);
 	if (rc != ERR_EXISTS)
 		return rc;
 	*pattern = (struct type_pattern){ 0 };
-	return name_matchers(v, s, s->name, m, n, err);
+	return api_name_matchers(v, s, s->name, m, n, err);
 }
 
 enum err_code view_has_type(struct view *v, const struct db_series *s, const struct type_pattern *p,
@@ -179,7 +179,7 @@ void view_end(struct json *j, const struct view *v, size_t n)
 	api_end(j, warnings, k, infos, infos_n);
 }
 
-void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s)
+void view_strings_write(struct http_out *out, const struct view *v, const struct router_strings *s)
 {
 	struct json j;
 

@@ -63,6 +63,6 @@ void view_warn(struct view *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void view_end(struct json *j, const struct view *v, size_t n);
 
 /* Writes the whole answer: a list of strings, cut to the limit. */
-void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s);
+void view_strings_write(struct http_out *out, const struct view *v, const struct router_strings *s);
 
 #endif

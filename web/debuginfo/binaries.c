@@ -24,38 +24,40 @@ void binaries_release(struct binaries *b)
 
 /* ---- keys: an id, or without one the path ---- */
 
-static struct str key_of(const struct binary *x)
+static struct str web_binary_key_of(const struct web_binary *x)
 {
 	return x->id.len ? debuginfo_id_text(&x->id) : x->path;
 }
 
-static bool same_key(const void *ctx, const void *key, uint32_t i)
+static bool binaries_same_key(const void *ctx, const void *key, uint32_t i)
 {
-	const struct binary *x = key, *y = &((const struct binaries *)ctx)->v[i];
+	const struct web_binary *x = key, *y = &((const struct binaries *)ctx)->v[i];
 
-	return x->id.len == y->id.len && x->id.kind == y->id.kind && str_eq(key_of(x), key_of(y));
+	return x->id.len == y->id.len && x->id.kind == y->id.kind &&
+		str_eq(web_binary_key_of(x), web_binary_key_of(y));
 }
 
-static uint64_t hash_of(const struct binaries *b, const struct binary *x)
+static uint64_t binaries_hash_of(const struct binaries *b, const struct web_binary *x)
 {
-	struct str key = key_of(x);
+	struct str key = web_binary_key_of(x);
 
 	return hash_bytes(key.ptr, key.len, b->seed ^ x->id.kind);
 }
 
-static uint32_t find(const struct binaries *b, const struct binary *x)
+static uint32_t binaries_find(const struct binaries *b, const struct web_binary *x)
 {
-	return map_find(&b->by_key, hash_of(b, x), same_key, b, x);
+	return map_find(&b->by_key, binaries_hash_of(b, x), binaries_same_key, b, x);
 }
 
-static enum err_code add(struct binaries *b, const struct binary *x, uint32_t *at, struct err *err)
+static enum err_code binaries_add(
+	struct binaries *b, const struct web_binary *x, uint32_t *at, struct err *err)
 {
-	struct binary *grown;
+	struct web_binary *grown;
 
 	if (b->n == b->room) {
 		size_t room = b->room ? 2 * b->room : ROOM_FIRST;
 
-		if (!(grown = arena_array(b->a, struct binary, room)))
+		if (!(grown = arena_array(b->a, struct web_binary, room)))
 			return arena_fail(b->a, "binaries", err);
 		if (b->n)
 			memcpy(grown, b->v, b->n * sizeof(*grown));
@@ -63,7 +65,7 @@ static enum err_code add(struct binaries *b, const struct binary *x, uint32_t *a
 		b->room = room;
 	}
 	*at = (uint32_t)b->n;
-	if (!map_add(&b->by_key, hash_of(b, x), *at))
+	if (!map_add(&b->by_key, binaries_hash_of(b, x), *at))
 		return err_nomem(err, "binaries");
 	b->v[b->n++] = *x;
 	return ERR_OK;
@@ -76,9 +78,9 @@ enum err_code binaries_add_infos(
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++) {
-		struct binary x = { .id = v[i].id, .info = &v[i], .path = v[i].path };
+		struct web_binary x = { .id = v[i].id, .info = &v[i], .path = v[i].path };
 
-		if ((rc = add(b, &x, &at, err)))
+		if ((rc = binaries_add(b, &x, &at, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -87,14 +89,14 @@ enum err_code binaries_add_infos(
 /* ---- of profiles ---- */
 
 /* A kind of id under which the store knows this text goes before what it looks like. */
-static void set_id(const struct binaries *b, struct str text, struct binary *x)
+static void binaries_set_id(const struct binaries *b, struct str text, struct web_binary *x)
 {
 	for (int kind = 0; kind < DEBUGINFO_ID_KINDS; kind++) {
 		uint32_t at;
 
 		if (debuginfo_id_init(&x->id, (enum debuginfo_id_kind)kind, text, NULL))
 			continue;
-		at = find(b, x);
+		at = binaries_find(b, x);
 		if (at != MAP_NONE && b->v[at].info)
 			return;
 	}
@@ -102,7 +104,7 @@ static void set_id(const struct binaries *b, struct str text, struct binary *x)
 	(void)!debuginfo_id_guess(text, &x->id);
 }
 
-static void add_job(struct binary *x, struct str job)
+static void web_binary_add_job(struct web_binary *x, struct str job)
 {
 	for (uint32_t i = 0; i < x->jobs_n; i++)
 		if (str_eq(x->jobs[i], job))
@@ -112,29 +114,29 @@ static void add_job(struct binary *x, struct str job)
 }
 
 /* MAP_NONE: there are too many. */
-static enum err_code binary_of(
+static enum err_code binaries_binary_of(
 	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
 {
 	const struct sym_mapping *m = sym_mapping(p, mapping);
-	struct binary x = { .path = sym_string(p, m->filename) };
+	struct web_binary x = { .path = sym_string(p, m->filename) };
 	enum err_code rc;
 
-	set_id(b, sym_string(p, m->build_id), &x);
-	*at = find(b, &x);
+	binaries_set_id(b, sym_string(p, m->build_id), &x);
+	*at = binaries_find(b, &x);
 	if (*at == MAP_NONE && b->n >= BINARIES_MAX) {
 		b->cut = true;
 		return ERR_OK;
 	}
-	if (*at == MAP_NONE && (rc = add(b, &x, at, err)))
+	if (*at == MAP_NONE && (rc = binaries_add(b, &x, at, err)))
 		return rc;
 	if (x.path.len && (!b->v[*at].path.len || !b->v[*at].jobs_n))
 		b->v[*at].path = x.path;
-	add_job(&b->v[*at], partition_name(p));
+	web_binary_add_job(&b->v[*at], partition_name(p));
 	return ERR_OK;
 }
 
 /* The same, looked for once in a partition. */
-static enum err_code known_binary_of(
+static enum err_code binaries_known_binary_of(
 	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
 {
 	uint32_t *grown;
@@ -153,13 +155,13 @@ static enum err_code known_binary_of(
 		*at = b->of_mapping[mapping] - 1;
 		return ERR_OK;
 	}
-	if ((rc = binary_of(b, p, mapping, at, err)))
+	if ((rc = binaries_binary_of(b, p, mapping, at, err)))
 		return rc;
 	b->of_mapping[mapping] = *at + 1; /* MAP_NONE becomes 0, and is looked for again */
 	return ERR_OK;
 }
 
-static enum err_code add_address(
+static enum err_code binaries_add_address(
 	struct binaries *b, uint32_t binary, uint64_t address, struct err *err)
 {
 	size_t n = b->addresses_n;
@@ -179,7 +181,7 @@ static enum err_code add_address(
 	return ERR_OK;
 }
 
-static enum err_code take(
+static enum err_code binaries_take(
 	void *ctx, const struct partition *p, const struct sym_location *l, struct err *err)
 {
 	struct binaries *b = ctx;
@@ -189,19 +191,19 @@ static enum err_code take(
 	if (p != b->walked && b->of_mapping_n)
 		memset(b->of_mapping, 0, b->of_mapping_n * sizeof(*b->of_mapping));
 	b->walked = p;
-	if ((rc = known_binary_of(b, p, l->mapping, &at, err)) || at == MAP_NONE)
+	if ((rc = binaries_known_binary_of(b, p, l->mapping, &at, err)) || at == MAP_NONE)
 		return rc;
-	return add_address(b, at, sym_mapping(p, l->mapping)->offset + l->address, err);
+	return binaries_add_address(b, at, sym_mapping(p, l->mapping)->offset + l->address, err);
 }
 
 enum err_code binaries_add_profiles(struct binaries *b, struct db_querier *q, struct err *err)
 {
-	return db_visit_bare(q, take, b, err);
+	return db_visit_bare(q, binaries_take, b, err);
 }
 
 /* ---- order ---- */
 
-static int by_address(const void *p, const void *q)
+static int binaries_by_address(const void *p, const void *q)
 {
 	const struct binary_address *x = p, *y = q;
 
@@ -210,18 +212,18 @@ static int by_address(const void *p, const void *q)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int by_weight(const void *p, const void *q)
+static int binaries_by_weight(const void *p, const void *q)
 {
-	const struct binary *x = p, *y = q;
+	const struct web_binary *x = p, *y = q;
 	int order;
 
 	if (x->addresses != y->addresses)
 		return x->addresses > y->addresses ? -1 : 1;
 	order = str_cmp(x->path, y->path);
-	return order ? order : str_cmp(key_of(x), key_of(y));
+	return order ? order : str_cmp(web_binary_key_of(x), web_binary_key_of(y));
 }
 
-static int by_text(const void *p, const void *q)
+static int binaries_by_text(const void *p, const void *q)
 {
 	return str_cmp(*(const struct str *)p, *(const struct str *)q);
 }
@@ -229,13 +231,13 @@ static int by_text(const void *p, const void *q)
 void binaries_order(struct binaries *b)
 {
 	if (b->addresses_n)
-		qsort(b->addresses, b->addresses_n, sizeof(*b->addresses), by_address);
+		qsort(b->addresses, b->addresses_n, sizeof(*b->addresses), binaries_by_address);
 	for (size_t i = 0; i < b->addresses_n; i++)
-		if (!i || by_address(&b->addresses[i - 1], &b->addresses[i]))
+		if (!i || binaries_by_address(&b->addresses[i - 1], &b->addresses[i]))
 			b->v[b->addresses[i].binary].addresses++;
 	for (size_t i = 0; i < b->n; i++)
 		if (b->v[i].jobs_n)
-			qsort(b->v[i].jobs, b->v[i].jobs_n, sizeof(struct str), by_text);
+			qsort(b->v[i].jobs, b->v[i].jobs_n, sizeof(struct str), binaries_by_text);
 	if (b->n)
-		qsort(b->v, b->n, sizeof(*b->v), by_weight);
+		qsort(b->v, b->n, sizeof(*b->v), binaries_by_weight);
 }

@@ -21,7 +21,7 @@
 #define BINARIES_ADDRESSES_MAX (4u << 20)
 #define BINARY_JOBS_MAX 10u
 
-struct binary {
+struct web_binary {
 	struct debuginfo_id id; /* len 0: profiles name none */
 	struct str path; /* "": not known */
 	struct str jobs[BINARY_JOBS_MAX];
@@ -32,7 +32,7 @@ struct binary {
 
 struct binaries {
 	struct arena *a;
-	struct binary *v;
+	struct web_binary *v;
 	size_t n, room;
 	struct map by_key;
 	uint64_t seed; /* of its hashes */

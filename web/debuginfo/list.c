@@ -13,7 +13,7 @@
 #define LISTING_MAX 4u /* each may take 64 MiB */
 #define WINDOW_NS NS_PER_HOUR
 
-struct list {
+struct web_debuginfo_list {
 	struct web *w;
 	struct http_in *in;
 	struct debuginfo_store *store; /* NULL: none */
@@ -26,7 +26,7 @@ struct list {
 
 /* ---- writing ---- */
 
-static const char *state_of(const struct debuginfo_info *i)
+static const char *web_debuginfo_list_state_of(const struct debuginfo_info *i)
 {
 	if (!i)
 		return "unknown";
@@ -43,7 +43,7 @@ static const char *state_of(const struct debuginfo_info *i)
 	return i->missing_end_s > clock_now_ns() / NS_PER_S ? "missing" : "unknown";
 }
 
-static void write_time(struct json *j, const char *key, int64_t s)
+static void web_debuginfo_list_write_time(struct json *j, const char *key, int64_t s)
 {
 	struct buf text = { 0 };
 
@@ -55,7 +55,7 @@ static void write_time(struct json *j, const char *key, int64_t s)
 	buf_release(&text);
 }
 
-static void write_text(struct json *j, const char *key, struct str text)
+static void web_debuginfo_list_write_text(struct json *j, const char *key, struct str text)
 {
 	if (!text.len)
 		return;
@@ -63,30 +63,30 @@ static void write_text(struct json *j, const char *key, struct str text)
 	json_str(j, text);
 }
 
-static void write_number(struct json *j, const char *key, uint64_t n)
+static void web_debuginfo_list_write_number(struct json *j, const char *key, uint64_t n)
 {
 	json_key(j, key);
 	json_u64(j, n);
 }
 
-static void write_info(struct json *j, const struct debuginfo_info *i)
+static void web_debuginfo_list_write_info(struct json *j, const struct debuginfo_info *i)
 {
-	write_text(j, "why", i->why);
+	web_debuginfo_list_write_text(j, "why", i->why);
 	if (i->present) {
-		write_text(j, "quality", str_of(debuginfo_qualities[i->quality]));
-		write_text(j, "content", str_of(debuginfo_kinds[i->kind]));
-		write_text(j, "origin", str_of(debuginfo_origins[i->origin]));
-		write_number(j, "indexBytes", i->index_bytes);
-		write_number(j, "sourceBytes", i->source_bytes);
-		write_time(j, "addedAt", i->added_s);
-		write_time(j, "usedAt", i->used_s);
+		web_debuginfo_list_write_text(j, "quality", str_of(debuginfo_qualities[i->quality]));
+		web_debuginfo_list_write_text(j, "content", str_of(debuginfo_kinds[i->kind]));
+		web_debuginfo_list_write_text(j, "origin", str_of(debuginfo_origins[i->origin]));
+		web_debuginfo_list_write_number(j, "indexBytes", i->index_bytes);
+		web_debuginfo_list_write_number(j, "sourceBytes", i->source_bytes);
+		web_debuginfo_list_write_time(j, "addedAt", i->added_s);
+		web_debuginfo_list_write_time(j, "usedAt", i->used_s);
 	} else if (i->waiting_bytes) {
-		write_number(j, "sourceBytes", i->waiting_bytes);
+		web_debuginfo_list_write_number(j, "sourceBytes", i->waiting_bytes);
 	}
-	write_time(j, "againAt", i->again_s ? i->again_s : i->missing_end_s);
+	web_debuginfo_list_write_time(j, "againAt", i->again_s ? i->again_s : i->missing_end_s);
 }
 
-static void write_binary(struct json *j, const struct binary *x)
+static void web_debuginfo_list_write_binary(struct json *j, const struct web_binary *x)
 {
 	json_object(j);
 	json_key(j, "id");
@@ -100,21 +100,21 @@ static void write_binary(struct json *j, const struct binary *x)
 	for (uint32_t i = 0; i < x->jobs_n; i++)
 		json_str(j, x->jobs[i]);
 	json_array_end(j);
-	write_number(j, "addresses", x->addresses);
+	web_debuginfo_list_write_number(j, "addresses", x->addresses);
 	json_key(j, "state");
-	json_cstr(j, state_of(x->info));
+	json_cstr(j, web_debuginfo_list_state_of(x->info));
 	if (x->info)
-		write_info(j, x->info);
+		web_debuginfo_list_write_info(j, x->info);
 	json_object_end(j);
 }
 
-static void warn(struct list *l, const char *text)
+static void web_debuginfo_list_warn(struct web_debuginfo_list *l, const char *text)
 {
 	l->warnings[l->warnings_n++] = str_of(text);
 }
 
 /* Where the server itself looks. */
-static void write_config(struct json *j, struct web *w)
+static void web_debuginfo_list_write_config(struct json *j, struct web *w)
 {
 	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
 	struct buf url = { 0 };
@@ -137,7 +137,7 @@ static void write_config(struct json *j, struct web *w)
 	buf_release(&url);
 }
 
-static void write_list(struct list *l, struct http_out *out)
+static void web_debuginfo_list_write(struct web_debuginfo_list *l, struct http_out *out)
 {
 	struct debuginfo_totals totals = { 0 };
 	size_t total = 0;
@@ -149,9 +149,9 @@ static void write_list(struct list *l, struct http_out *out)
 		l->warnings_n++;
 	}
 	if (l->b.cut || l->b.n > LISTED_MAX)
-		warn(l, "there are more binaries than are listed");
+		web_debuginfo_list_warn(l, "there are more binaries than are listed");
 	if (l->b.uncounted)
-		warn(l, "there are more addresses than are counted");
+		web_debuginfo_list_warn(l, "there are more addresses than are counted");
 	if (l->store)
 		totals = debuginfo_totals(l->store);
 	api_begin(out, &j);
@@ -160,13 +160,13 @@ static void write_list(struct list *l, struct http_out *out)
 	json_bool(&j, l->store && debuginfo_extracts(l->w->o.debuginfo));
 	json_key(&j, "uploadEnabled");
 	json_bool(&j, l->store && l->w->o.enable_ingest);
-	write_number(&j, "bytes", totals.bytes);
-	write_number(&j, "bytesMax", totals.bytes_max);
-	write_config(&j, l->w);
+	web_debuginfo_list_write_number(&j, "bytes", totals.bytes);
+	web_debuginfo_list_write_number(&j, "bytesMax", totals.bytes_max);
+	web_debuginfo_list_write_config(&j, l->w);
 	json_key(&j, "binaries");
 	json_array(&j);
 	for (size_t i = 0; i < l->b.n && i < LISTED_MAX; i++)
-		write_binary(&j, &l->b.v[i]);
+		web_debuginfo_list_write_binary(&j, &l->b.v[i]);
 	json_array_end(&j);
 	json_object_end(&j);
 	api_end(&j, l->warnings, l->warnings_n, NULL, 0);
@@ -175,7 +175,7 @@ static void write_list(struct list *l, struct http_out *out)
 /* ---- reading ---- */
 
 /* Only the infos of this id. */
-static size_t keep_id(struct debuginfo_info *v, size_t n, struct str id)
+static size_t web_debuginfo_list_keep_id(struct debuginfo_info *v, size_t n, struct str id)
 {
 	size_t kept = 0;
 
@@ -185,7 +185,7 @@ static size_t keep_id(struct debuginfo_info *v, size_t n, struct str id)
 	return kept;
 }
 
-static enum err_code read_store(struct list *l, struct err *err)
+static enum err_code web_debuginfo_list_read_store(struct web_debuginfo_list *l, struct err *err)
 {
 	struct str id = http_param(l->in, "id");
 	struct debuginfo_info *v;
@@ -194,10 +194,10 @@ static enum err_code read_store(struct list *l, struct err *err)
 
 	if ((rc = debuginfo_list(l->store, &l->in->arena, &v, &n, err)))
 		return rc;
-	return binaries_add_infos(&l->b, v, id.len ? keep_id(v, n, id) : n, err);
+	return binaries_add_infos(&l->b, v, id.len ? web_debuginfo_list_keep_id(v, n, id) : n, err);
 }
 
-static enum err_code walk_profiles(struct list *l, struct err *err)
+static enum err_code web_debuginfo_list_walk_profiles(struct web_debuginfo_list *l, struct err *err)
 {
 	int64_t end_ns = clock_now_ns(), start_ns;
 	bool has_start = false;
@@ -216,7 +216,7 @@ static enum err_code walk_profiles(struct list *l, struct err *err)
 	return binaries_add_profiles(&l->b, l->q, err);
 }
 
-static enum err_code read_profiles(struct list *l, struct err *err)
+static enum err_code web_debuginfo_list_read_profiles(struct web_debuginfo_list *l, struct err *err)
 {
 	struct web *w = l->w;
 
@@ -226,12 +226,12 @@ static enum err_code read_profiles(struct list *l, struct err *err)
 	mutex_unlock(&w->lock);
 	if (!l->listing)
 		return err_set(err, ERR_UNAVAILABLE, "too many lists of binaries at once: try again later");
-	return walk_profiles(l, err);
+	return web_debuginfo_list_walk_profiles(l, err);
 }
 
 void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct list l = {
+	struct web_debuginfo_list l = {
 		.w = w, .in = in, .store = w->o.debuginfo ? debuginfo_store(w->o.debuginfo) : NULL
 	};
 	enum err_code rc = ERR_OK;
@@ -239,16 +239,16 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 
 	binaries_init(&l.b, &in->arena);
 	if (l.store)
-		rc = read_store(&l, &err);
+		rc = web_debuginfo_list_read_store(&l, &err);
 	if (!rc && !http_param(in, "id").len)
-		rc = read_profiles(&l, &err);
+		rc = web_debuginfo_list_read_profiles(&l, &err);
 	if (rc) {
 		api_fail(out, rc, &err);
 		if (rc == ERR_UNAVAILABLE)
 			http_add_header(out, "Retry-After", STR("1"));
 	} else {
 		binaries_order(&l.b);
-		write_list(&l, out);
+		web_debuginfo_list_write(&l, out);
 	}
 	if (l.q)
 		db_querier_close(l.q);

@@ -9,14 +9,14 @@
 #define RETRY_S "5"
 #define UPLOAD_MAX_NS NS_PER_HOUR /* else a few slow senders could hold all turns */
 
-static int refuse(struct http_out *out, int status)
+static int take_refuse(struct http_out *out, int status)
 {
 	if (status == 429 || status == 503)
 		http_default_header(out, "Retry-After", STR(RETRY_S));
 	return status;
 }
 
-static int status_of(enum err_code rc)
+static int take_status_of(enum err_code rc)
 {
 	static const struct {
 		enum err_code rc;
@@ -32,9 +32,9 @@ static int status_of(enum err_code rc)
 }
 
 /* Of uploads.h: a limit that was passed is over when another upload ends. */
-static int status_of_turn(enum err_code rc)
+static int take_status_of_turn(enum err_code rc)
 {
-	return rc == ERR_LIMIT ? 429 : status_of(rc);
+	return rc == ERR_LIMIT ? 429 : take_status_of(rc);
 }
 
 int debuginfo_take_check(struct web *w, struct http_in *in, struct http_out *out, struct err *err)
@@ -53,12 +53,12 @@ int debuginfo_take_check(struct web *w, struct http_in *in, struct http_out *out
 			"Content-Encoding " STR_FMT ": files are taken as they are",
 			STR_ARG(in->content_encoding));
 	if (rc)
-		return rc == ERR_NOT_FOUND ? 404 : rc == ERR_UNSUPPORTED ? 415 : status_of(rc);
-	return refuse(out, status_of_turn(uploads_check(w->uploads, in->client, err)));
+		return rc == ERR_NOT_FOUND ? 404 : rc == ERR_UNSUPPORTED ? 415 : take_status_of(rc);
+	return take_refuse(out, take_status_of_turn(uploads_check(w->uploads, in->client, err)));
 }
 
 /* The first MiB, or the whole file. */
-static enum err_code read_head(struct http_in *in, struct buf *head, struct err *err)
+static enum err_code take_read_head(struct http_in *in, struct buf *head, struct err *err)
 {
 	struct str piece = STR(" ");
 	enum err_code rc;
@@ -72,7 +72,7 @@ static enum err_code read_head(struct http_in *in, struct buf *head, struct err 
 }
 
 /* A limit that the file itself has not passed is that of all uploads: it may come again. */
-static enum err_code copy(
+static enum err_code take_copy(
 	struct http_in *in, struct debuginfo_upload *u, struct str head, struct err *err)
 {
 	int64_t end_ns = clock_monotonic_ns() + UPLOAD_MAX_NS;
@@ -92,21 +92,21 @@ static enum err_code copy(
 	return ERR_OK;
 }
 
-static enum err_code take(
+static enum err_code take_take(
 	struct web *w, struct http_in *in, struct take *t, struct buf *head, struct err *err)
 {
 	struct debuginfo_store *s = debuginfo_store(w->o.debuginfo);
 	struct debuginfo_upload *u;
 	enum err_code rc;
 
-	if ((rc = read_head(in, head, err)))
+	if ((rc = take_read_head(in, head, err)))
 		return rc;
 	if (!head->len)
 		return err_set(err, ERR_INVALID, "the body is empty: it is to be the file");
 	if ((rc = debuginfo_file_key(buf_str(head), t->has_id, &t->id, err)) ||
 		(rc = debuginfo_upload_begin(s, &t->id, t->kind, DEBUGINFO_UPLOAD, t->path, &u, err)))
 		return rc;
-	if ((rc = copy(in, u, buf_str(head), err))) {
+	if ((rc = take_copy(in, u, buf_str(head), err))) {
 		debuginfo_upload_cancel(u);
 		return rc;
 	}
@@ -123,9 +123,9 @@ int debuginfo_take(
 	enum err_code rc;
 
 	if ((rc = uploads_enter(w->uploads, in->client, err)))
-		return refuse(out, status_of_turn(rc));
-	rc = take(w, in, t, &head, err);
+		return take_refuse(out, take_status_of_turn(rc));
+	rc = take_take(w, in, t, &head, err);
 	uploads_leave(w->uploads, in->client);
 	buf_release(&head);
-	return refuse(out, status_of(rc));
+	return take_refuse(out, take_status_of(rc));
 }

@@ -24,7 +24,7 @@ typedef Epimetheus__Pyroscope__FileMetadata file_metadata;
 
 /* ---- connect's unary calls ---- */
 
-static void fail(struct http_out *out, enum err_code rc, const struct err *err)
+static void web_debuginfo_upload_fail(struct http_out *out, enum err_code rc, const struct err *err)
 {
 	static const struct {
 		enum err_code rc;
@@ -45,8 +45,8 @@ static void fail(struct http_out *out, enum err_code rc, const struct err *err)
 
 typedef enum err_code call_fn(struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);
 
-static void answer_call(struct web *w, struct http_in *in, struct http_out *out,
-	const ProtobufCMessageDescriptor *d, call_fn *fn)
+static void web_debuginfo_upload_answer_call(struct web *w, struct http_in *in,
+	struct http_out *out, const ProtobufCMessageDescriptor *d, call_fn *fn)
 {
 	struct pyroscope_call c = { .w = w, .in = in, .out = out };
 	ProtobufCMessage *m;
@@ -62,10 +62,11 @@ static void answer_call(struct web *w, struct http_in *in, struct http_out *out,
 		!(rc = pyroscope_decode(&in->arena, d, c.json, body, &m, &err)))
 		rc = fn(&c, m, &err);
 	if (rc)
-		fail(out, rc, &err);
+		web_debuginfo_upload_fail(out, rc, &err);
 }
 
-static enum err_code kind_of(const file_metadata *f, enum debuginfo_kind *out, struct err *err)
+static enum err_code web_debuginfo_upload_kind_of(
+	const file_metadata *f, enum debuginfo_kind *out, struct err *err)
 {
 	switch (f->type) {
 	case EPIMETHEUS__PYROSCOPE__FILE_METADATA__TYPE__TYPE_EXECUTABLE_FULL:
@@ -80,7 +81,7 @@ static enum err_code kind_of(const file_metadata *f, enum debuginfo_kind *out, s
 	}
 }
 
-static enum err_code should_upload(
+static enum err_code web_debuginfo_upload_should(
 	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
 {
 	const Epimetheus__Pyroscope__ShouldInitiateUploadRequest *r = (const void *)m;
@@ -93,7 +94,7 @@ static enum err_code should_upload(
 	epimetheus__pyroscope__should_initiate_upload_response__init(&answer);
 	if (!r->file)
 		return err_set(err, ERR_INVALID, "file is missing");
-	if ((rc = kind_of(r->file, &kind, err)))
+	if ((rc = web_debuginfo_upload_kind_of(r->file, &kind, err)))
 		return rc;
 	if (r->file->gnu_build_id[0]) {
 		if ((rc = debuginfo_id_init(&id, DEBUGINFO_GNU, str_of(r->file->gnu_build_id), err)))
@@ -115,7 +116,7 @@ static enum err_code should_upload(
 
 void debuginfo_should_upload(struct web *w, struct http_in *in, struct http_out *out)
 {
-	answer_call(w, in, out, SHOULD_REQUEST, should_upload);
+	web_debuginfo_upload_answer_call(w, in, out, SHOULD_REQUEST, web_debuginfo_upload_should);
 }
 
 /* What would be wanted of a stripped file is not there at all. */
@@ -140,12 +141,13 @@ static enum err_code upload_finished(
 
 void debuginfo_upload_finished(struct web *w, struct http_in *in, struct http_out *out)
 {
-	answer_call(w, in, out, FINISHED_REQUEST, upload_finished);
+	web_debuginfo_upload_answer_call(w, in, out, FINISHED_REQUEST, upload_finished);
 }
 
 /* ---- Upload/{gnu_build_id} ---- */
 
-static int read_announced(struct web *w, struct http_in *in, struct announced *out, struct err *err)
+static int web_debuginfo_upload_read_announced(
+	struct web *w, struct http_in *in, struct announced *out, struct err *err)
 {
 	struct str text = { in->path.ptr + UPLOAD_PREFIX.len, in->path.len - UPLOAD_PREFIX.len };
 	struct debuginfo_id id;
@@ -167,7 +169,7 @@ bool debuginfo_admit_upload(struct web *w, struct http_in *in, struct http_out *
 	int status = debuginfo_take_check(w, in, out, &err);
 
 	if (!status)
-		status = read_announced(w, in, &a, &err);
+		status = web_debuginfo_upload_read_announced(w, in, &a, &err);
 	if (status)
 		http_text(out, status, "%s", err.msg);
 	return !status;
@@ -177,7 +179,7 @@ void debuginfo_upload(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct announced a;
 	struct err err;
-	int status = read_announced(w, in, &a, &err);
+	int status = web_debuginfo_upload_read_announced(w, in, &a, &err);
 
 	if (!status) {
 		struct take t = { .id = a.id, .has_id = true, .kind = a.kind, .path = str_of(a.path) };
@@ -190,7 +192,7 @@ void debuginfo_upload(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- /api/v1/symbols/upload ---- */
 
-static const char *error_type(int status)
+static const char *web_debuginfo_upload_error_type(int status)
 {
 	return status == 404                                ? "not_found" :
 		status == 409                                   ? "conflict" :
@@ -200,12 +202,12 @@ static const char *error_type(int status)
 														  "bad_data";
 }
 
-static void refuse(struct http_out *out, int status, const struct err *err)
+static void web_debuginfo_upload_refuse(struct http_out *out, int status, const struct err *err)
 {
-	api_error(out, status, error_type(status), "%s", err->msg);
+	api_error(out, status, web_debuginfo_upload_error_type(status), "%s", err->msg);
 }
 
-static enum err_code read_content(
+static enum err_code web_debuginfo_upload_read_content(
 	const struct http_in *in, enum debuginfo_kind *out, struct err *err)
 {
 	struct str content = http_param(in, "content");
@@ -222,14 +224,15 @@ static enum err_code read_content(
 		"invalid parameter \"content\": %s is none of stripped, no_text, full", QUOTED(content));
 }
 
-static enum err_code read_take(const struct http_in *in, struct take *t, struct err *err)
+static enum err_code web_debuginfo_upload_read_take(
+	const struct http_in *in, struct take *t, struct err *err)
 {
 	struct str id = http_param(in, "id"), kind = http_param(in, "kind");
 	enum debuginfo_id_kind k = DEBUGINFO_GNU;
 	enum err_code rc;
 
 	*t = (struct take){ .path = http_param(in, "name"), .has_id = id.len > 0 };
-	if ((rc = read_content(in, &t->kind, err)))
+	if ((rc = web_debuginfo_upload_read_content(in, &t->kind, err)))
 		return rc;
 	if (kind.len && !debuginfo_kind_parse(kind, &k))
 		return err_set(err, ERR_INVALID, "invalid parameter \"kind\": %s is none of gnu, go, file",
@@ -246,7 +249,7 @@ bool debuginfo_admit_put(struct web *w, struct http_in *in, struct http_out *out
 	const char *reason;
 	int status = debuginfo_take_check(w, in, out, &err);
 
-	if (!status && read_take(in, &t, &err))
+	if (!status && web_debuginfo_upload_read_take(in, &t, &err))
 		status = 400;
 	if (!status && t.has_id &&
 		!debuginfo_wants(debuginfo_store(w->o.debuginfo), &t.id, t.kind, &reason)) {
@@ -254,7 +257,7 @@ bool debuginfo_admit_put(struct web *w, struct http_in *in, struct http_out *out
 		status = 409;
 	}
 	if (status)
-		refuse(out, status, &err);
+		web_debuginfo_upload_refuse(out, status, &err);
 	return !status;
 }
 
@@ -263,10 +266,12 @@ void debuginfo_put(struct web *w, struct http_in *in, struct http_out *out)
 	struct take t;
 	struct err err;
 	struct json j;
-	int status = read_take(in, &t, &err) ? 400 : debuginfo_take(w, in, out, &t, &err);
+	int status = web_debuginfo_upload_read_take(in, &t, &err) ?
+		400 :
+		debuginfo_take(w, in, out, &t, &err);
 
 	if (status) {
-		refuse(out, status, &err);
+		web_debuginfo_upload_refuse(out, status, &err);
 		return;
 	}
 	api_begin(out, &j);

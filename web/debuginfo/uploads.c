@@ -8,7 +8,7 @@
 struct debuginfo_uploads {
 	struct mutex lock; /* guards the fields below */
 	struct announced announced[UPLOADS_ANNOUNCED_MAX];
-	struct http_client running[UPLOADS_MAX];
+	struct http_sender running[UPLOADS_MAX];
 	unsigned running_n;
 };
 
@@ -34,7 +34,7 @@ void debuginfo_uploads_close(struct debuginfo_uploads *u)
 
 /* ---- announced ---- */
 
-static struct announced *find(
+static struct announced *debuginfo_uploads_find(
 	struct debuginfo_uploads *u, const struct debuginfo_id *id, int64_t now_ns)
 {
 	mutex_assert_held(&u->lock);
@@ -50,7 +50,7 @@ static struct announced *find(
 }
 
 /* A free place has the least time. */
-static struct announced *oldest(struct debuginfo_uploads *u)
+static struct announced *debuginfo_uploads_oldest(struct debuginfo_uploads *u)
 {
 	struct announced *best = &u->announced[0];
 
@@ -62,7 +62,7 @@ static struct announced *oldest(struct debuginfo_uploads *u)
 }
 
 bool uploads_announce(struct debuginfo_uploads *u, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, struct str path, struct http_client client, int64_t now_ns)
+	enum debuginfo_kind kind, struct str path, struct http_sender client, int64_t now_ns)
 {
 	struct announced *a;
 	bool own;
@@ -72,10 +72,10 @@ bool uploads_announce(struct debuginfo_uploads *u, const struct debuginfo_id *id
 		path.len = DEBUGINFO_PATH_BYTES_MAX;
 	}
 	mutex_lock(&u->lock);
-	a = find(u, id, now_ns);
+	a = debuginfo_uploads_find(u, id, now_ns);
 	own = !a || http_same_client(a->client, client) || a->kind < kind;
 	if (own) {
-		a = a ? a : oldest(u);
+		a = a ? a : debuginfo_uploads_oldest(u);
 		*a = (struct announced){ .id = *id, .kind = kind, .client = client, .since_ns = now_ns };
 		if (path.len)
 			memcpy(a->path, path.ptr, path.len);
@@ -90,7 +90,7 @@ bool uploads_find(struct debuginfo_uploads *u, const struct debuginfo_id *id, in
 	struct announced *a;
 
 	mutex_lock(&u->lock);
-	a = find(u, id, now_ns);
+	a = debuginfo_uploads_find(u, id, now_ns);
 	if (a)
 		*out = *a;
 	mutex_unlock(&u->lock);
@@ -108,7 +108,8 @@ void uploads_forget(struct debuginfo_uploads *u, const struct debuginfo_id *id)
 
 /* ---- under way ---- */
 
-static enum err_code check(struct debuginfo_uploads *u, struct http_client client, struct err *err)
+static enum err_code debuginfo_uploads_check(
+	struct debuginfo_uploads *u, struct http_sender client, struct err *err)
 {
 	unsigned own = 0;
 
@@ -125,29 +126,29 @@ static enum err_code check(struct debuginfo_uploads *u, struct http_client clien
 	return ERR_OK;
 }
 
-enum err_code uploads_check(struct debuginfo_uploads *u, struct http_client client, struct err *err)
+enum err_code uploads_check(struct debuginfo_uploads *u, struct http_sender client, struct err *err)
 {
 	enum err_code rc;
 
 	mutex_lock(&u->lock);
-	rc = check(u, client, err);
+	rc = debuginfo_uploads_check(u, client, err);
 	mutex_unlock(&u->lock);
 	return rc;
 }
 
-enum err_code uploads_enter(struct debuginfo_uploads *u, struct http_client client, struct err *err)
+enum err_code uploads_enter(struct debuginfo_uploads *u, struct http_sender client, struct err *err)
 {
 	enum err_code rc;
 
 	mutex_lock(&u->lock);
-	rc = check(u, client, err);
+	rc = debuginfo_uploads_check(u, client, err);
 	if (!rc)
 		u->running[u->running_n++] = client;
 	mutex_unlock(&u->lock);
 	return rc;
 }
 
-void uploads_leave(struct debuginfo_uploads *u, struct http_client client)
+void uploads_leave(struct debuginfo_uploads *u, struct http_sender client)
 {
 	unsigned i = 0;
 

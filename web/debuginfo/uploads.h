@@ -25,23 +25,23 @@ void debuginfo_uploads_close(struct debuginfo_uploads *u); /* NULL is fine */
 struct announced {
 	struct debuginfo_id id;
 	enum debuginfo_kind kind;
-	struct http_client client;
+	struct http_sender client;
 	int64_t since_ns; /* monotonic; 0: this place is free */
 	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
 };
 
 /* False: another client was told to upload it, and may still do so. */
 bool uploads_announce(struct debuginfo_uploads *u, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, struct str path, struct http_client client, int64_t now_ns);
+	enum debuginfo_kind kind, struct str path, struct http_sender client, int64_t now_ns);
 bool uploads_find(struct debuginfo_uploads *u, const struct debuginfo_id *id, int64_t now_ns,
 	struct announced *out);
 void uploads_forget(struct debuginfo_uploads *u, const struct debuginfo_id *id);
 
 /* May one more begin? Nothing is taken. */
 MUST_CHECK enum err_code uploads_check(
-	struct debuginfo_uploads *u, struct http_client client, struct err *err);
+	struct debuginfo_uploads *u, struct http_sender client, struct err *err);
 MUST_CHECK enum err_code uploads_enter(
-	struct debuginfo_uploads *u, struct http_client client, struct err *err);
-void uploads_leave(struct debuginfo_uploads *u, struct http_client client);
+	struct debuginfo_uploads *u, struct http_sender client, struct err *err);
+void uploads_leave(struct debuginfo_uploads *u, struct http_sender client);
 
 #endif

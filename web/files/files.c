@@ -22,26 +22,26 @@
 
 /* ---- answers ---- */
 
-static void fail(struct http_out *out, enum err_code rc, const struct err *err)
+static void files_fail(struct http_out *out, enum err_code rc, const struct err *err)
 {
 	api_fail(out, rc, err);
 	if (rc == ERR_UNAVAILABLE)
 		http_add_header(out, "Retry-After", STR("1"));
 }
 
-static void write_time(struct json *j, const char *key, int64_t ns)
+static void files_write_time(struct json *j, const char *key, int64_t ns)
 {
 	json_key(j, key);
 	json_double(j, (double)ns / NS_PER_S);
 }
 
-static void write_u64(struct json *j, const char *key, uint64_t v)
+static void files_write_u64(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);
 	json_u64(j, v);
 }
 
-static uint32_t default_type(const struct any_profile *p, struct arena *a)
+static uint32_t files_default_type(const struct any_profile *p, struct arena *a)
 {
 	const struct pprof *f = p->pprof;
 	struct profile_type *t = arena_array(a, struct profile_type, f->types_n);
@@ -53,19 +53,19 @@ static uint32_t default_type(const struct any_profile *p, struct arena *a)
 	return t ? (uint32_t)type_default(t, f->types_n, f->strings[f->default_sample_type]) : 0;
 }
 
-static void write_profile(struct json *j, const struct any_profile *p, struct arena *a)
+static void files_write_profile(struct json *j, const struct any_profile *p, struct arena *a)
 {
 	const struct pprof *f = p->pprof;
-	uint32_t chosen = default_type(p, a);
+	uint32_t chosen = files_default_type(p, a);
 
 	json_object(j);
 	json_key(j, "name");
 	json_str(j, p->name);
 	if (f->time_nanos > 0)
-		write_time(j, "time", f->time_nanos);
+		files_write_time(j, "time", f->time_nanos);
 	if (f->duration_nanos > 0)
-		write_time(j, "duration", f->duration_nanos);
-	write_u64(j, "samples", f->samples_n);
+		files_write_time(j, "duration", f->duration_nanos);
+	files_write_u64(j, "samples", f->samples_n);
 	json_key(j, "types");
 	json_array(j);
 	for (uint32_t i = 0; i < f->types_n; i++) {
@@ -82,18 +82,18 @@ static void write_profile(struct json *j, const struct any_profile *p, struct ar
 	json_object_end(j);
 }
 
-static void write_file(struct json *j, const struct kept_file *f)
+static void files_write_file(struct json *j, const struct kept_file *f)
 {
 	json_key(j, "id");
 	json_cstr(j, f->id);
 	json_key(j, "damaged");
 	json_bool(j, f->damaged);
-	write_time(j, "created", f->created_ns);
-	write_time(j, "expires", f->expires_ns);
+	files_write_time(j, "created", f->created_ns);
+	files_write_time(j, "expires", f->expires_ns);
 }
 
 /* keepMax: seconds, 0 where nothing can be kept. */
-static void write_contents(struct web *w, struct http_out *out, struct str name, size_t bytes,
+static void files_write_contents(struct web *w, struct http_out *out, struct str name, size_t bytes,
 	const struct any_file *any, const struct kept_file *kept, struct arena *a)
 {
 	bool may_keep = w->o.files && w->o.enable_files;
@@ -105,14 +105,14 @@ static void write_contents(struct web *w, struct http_out *out, struct str name,
 	json_str(&j, name);
 	json_key(&j, "format");
 	json_cstr(&j, any_format_name(any->format));
-	write_u64(&j, "bytes", bytes);
-	write_time(&j, "keepMax", may_keep ? kept_limits(w->o.files)->time_max_ns : 0);
+	files_write_u64(&j, "bytes", bytes);
+	files_write_time(&j, "keepMax", may_keep ? kept_limits(w->o.files)->time_max_ns : 0);
 	if (kept)
-		write_file(&j, kept);
+		files_write_file(&j, kept);
 	json_key(&j, "profiles");
 	json_array(&j);
 	for (uint32_t i = 0; i < any->n; i++)
-		write_profile(&j, &any->v[i], a);
+		files_write_profile(&j, &any->v[i], a);
 	json_array_end(&j);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
@@ -120,7 +120,7 @@ static void write_contents(struct web *w, struct http_out *out, struct str name,
 
 /* ---- looking at a file ---- */
 
-static bool enter(struct web *w)
+static bool files_enter(struct web *w)
 {
 	bool entered;
 
@@ -131,14 +131,14 @@ static bool enter(struct web *w)
 	return entered;
 }
 
-static void leave(struct web *w)
+static void files_leave(struct web *w)
 {
 	mutex_lock(&w->lock);
 	w->decoding--;
 	mutex_unlock(&w->lock);
 }
 
-static enum err_code check_keep(struct web *w, struct err *err)
+static enum err_code files_check_keep(struct web *w, struct err *err)
 {
 	if (!w->o.files)
 		return err_set(err, ERR_NOT_FOUND, "this server keeps no files");
@@ -149,14 +149,14 @@ static enum err_code check_keep(struct web *w, struct err *err)
 }
 
 /* With `has_keep` it is kept, and *kept filled in. */
-static enum err_code look(struct web *w, struct http_in *in, struct arena *a, struct any_file *any,
-	struct kept_file *kept, bool *has_keep, struct err *err)
+static enum err_code files_look(struct web *w, struct http_in *in, struct arena *a,
+	struct any_file *any, struct kept_file *kept, bool *has_keep, struct err *err)
 {
 	int64_t keep_ns = 0;
 	struct str name = http_param(in, "name");
 	enum err_code rc = api_duration(in, "keep", &keep_ns, has_keep, err);
 
-	if (rc || (*has_keep && (rc = check_keep(w, err))))
+	if (rc || (*has_keep && (rc = files_check_keep(w, err))))
 		return rc;
 	if ((rc = any_decode(a, in->body, name, any, err)) || !*has_keep)
 		return rc;
@@ -172,31 +172,31 @@ void files_post(struct web *w, struct http_in *in, struct http_out *out)
 	enum err_code rc;
 	struct err err;
 
-	if (!enter(w)) {
+	if (!files_enter(w)) {
 		rc = err_set(&err, ERR_UNAVAILABLE, "too many files at once: try again later");
-		fail(out, rc, &err);
+		files_fail(out, rc, &err);
 		return;
 	}
 	arena_init(&a, DECODE_BYTES_MAX);
-	rc = look(w, in, &a, &any, &kept, &has_keep, &err);
+	rc = files_look(w, in, &a, &any, &kept, &has_keep, &err);
 	if (rc)
-		fail(out, rc, &err);
+		files_fail(out, rc, &err);
 	else
-		write_contents(
+		files_write_contents(
 			w, out, http_param(in, "name"), in->body.len, &any, has_keep ? &kept : NULL, &a);
 	arena_release(&a);
-	leave(w);
+	files_leave(w);
 }
 
 /* ---- kept files ---- */
 
-static struct str id_of(const struct http_in *in)
+static struct str files_id_of(const struct http_in *in)
 {
 	return (struct str){ in->path.ptr + PATH.len, in->path.len - PATH.len };
 }
 
-static enum err_code send_bytes(struct http_in *in, struct http_out *out, const struct kept_file *f,
-	struct str bytes, struct err *err)
+static enum err_code files_send_bytes(struct http_in *in, struct http_out *out,
+	const struct kept_file *f, struct str bytes, struct err *err)
 {
 	char *disposition = arena_printf(
 		&in->arena, "attachment; filename=\"%s\"", f->name); /* harmless: kept.h */
@@ -210,7 +210,7 @@ static enum err_code send_bytes(struct http_in *in, struct http_out *out, const 
 	return buf_failed(&out->body) ? err_nomem(err, "file") : ERR_OK;
 }
 
-static enum err_code get(
+static enum err_code files_web_files_get(
 	struct web *w, struct http_in *in, struct http_out *out, struct arena *a, struct err *err)
 {
 	struct str content = http_param(in, "content"), bytes;
@@ -222,14 +222,14 @@ static enum err_code get(
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"content\": it is \"true\", \"false\" or left out");
 	if (!w->o.files)
-		return check_keep(w, err);
-	if ((rc = kept_get(w->o.files, id_of(in), clock_now_ns(), a, &f, &bytes, err)))
+		return files_check_keep(w, err);
+	if ((rc = kept_get(w->o.files, files_id_of(in), clock_now_ns(), a, &f, &bytes, err)))
 		return rc;
 	if (str_is(content, "true"))
-		return send_bytes(in, out, &f, bytes, err);
+		return files_send_bytes(in, out, &f, bytes, err);
 	if ((rc = any_decode(a, bytes, str_of(f.name), &any, err)))
 		return rc;
-	write_contents(w, out, str_of(f.name), bytes.len, &any, &f, a);
+	files_write_contents(w, out, str_of(f.name), bytes.len, &any, &f, a);
 	return ERR_OK;
 }
 
@@ -239,16 +239,16 @@ void files_get(struct web *w, struct http_in *in, struct http_out *out)
 	enum err_code rc;
 	struct err err;
 
-	if (!enter(w)) {
+	if (!files_enter(w)) {
 		rc = err_set(&err, ERR_UNAVAILABLE, "too many files at once: try again later");
-		fail(out, rc, &err);
+		files_fail(out, rc, &err);
 		return;
 	}
 	arena_init(&a, DECODE_BYTES_MAX);
-	if ((rc = get(w, in, out, &a, &err)))
-		fail(out, rc, &err);
+	if ((rc = files_web_files_get(w, in, out, &a, &err)))
+		files_fail(out, rc, &err);
 	arena_release(&a);
-	leave(w);
+	files_leave(w);
 }
 
 void files_delete(struct web *w, struct http_in *in, struct http_out *out)
@@ -257,8 +257,8 @@ void files_delete(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	struct json j;
 
-	if ((rc = check_keep(w, &err)) || (rc = kept_delete(w->o.files, id_of(in), &err))) {
-		fail(out, rc, &err);
+	if ((rc = files_check_keep(w, &err)) || (rc = kept_delete(w->o.files, files_id_of(in), &err))) {
+		files_fail(out, rc, &err);
 		return;
 	}
 	api_begin(out, &j);
@@ -282,7 +282,7 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	if (w->o.files && (rc = kept_list(w->o.files, clock_now_ns(), &in->arena, &v, &n, &err))) {
-		fail(out, rc, &err);
+		files_fail(out, rc, &err);
 		return;
 	}
 	api_begin(out, &j);
@@ -291,17 +291,17 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	json_array(&j);
 	for (size_t i = 0; i < n; i++) {
 		json_object(&j);
-		write_file(&j, &v[i]);
+		files_write_file(&j, &v[i]);
 		json_key(&j, "name");
 		json_cstr(&j, v[i].name);
-		write_u64(&j, "bytes", v[i].bytes);
+		files_write_u64(&j, "bytes", v[i].bytes);
 		json_object_end(&j);
 		bytes += v[i].bytes;
 	}
 	json_array_end(&j);
-	write_u64(&j, "bytes", bytes);
-	write_u64(&j, "bytesMax", w->o.files ? kept_limits(w->o.files)->bytes_max : 0);
-	write_time(
+	files_write_u64(&j, "bytes", bytes);
+	files_write_u64(&j, "bytesMax", w->o.files ? kept_limits(w->o.files)->bytes_max : 0);
+	files_write_time(
 		&j, "keepMax", w->o.files && w->o.enable_files ? kept_limits(w->o.files)->time_max_ns : 0);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);

@@ -41,18 +41,18 @@ struct kept {
 
 /* ---- the first line ---- */
 
-static bool name_has(char c)
+static bool kept_name_has(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
 		c == '_' || c == '-';
 }
 
-static void set_name(struct kept_file *f, struct str name)
+static void kept_file_set_name(struct kept_file *f, struct str name)
 {
 	size_t n = name.len < KEPT_NAME_BYTES_MAX ? name.len : KEPT_NAME_BYTES_MAX;
 
 	for (size_t i = 0; i < n; i++)
-		f->name[i] = name_has(name.ptr[i]) ? name.ptr[i] : '-';
+		f->name[i] = kept_name_has(name.ptr[i]) ? name.ptr[i] : '-';
 	f->name[n] = '\0';
 	if (!n)
 		memcpy(f->name, "profile", sizeof("profile"));
@@ -83,7 +83,7 @@ void kept_head_print(const struct kept_head *h, struct buf *out)
 		h->file.name);
 }
 
-static bool take_word(struct str *at, struct str *word)
+static bool kept_take_word(struct str *at, struct str *word)
 {
 	const char *end = memchr(at->ptr, ' ', at->len);
 
@@ -94,12 +94,12 @@ static bool take_word(struct str *at, struct str *word)
 	return word->len > 0;
 }
 
-static bool take_number(struct str *at, unsigned base, uint64_t max, uint64_t *out)
+static bool kept_take_number(struct str *at, unsigned base, uint64_t max, uint64_t *out)
 {
 	struct str word;
 	uint64_t v = 0;
 
-	if (!take_word(at, &word) || word.len > 19)
+	if (!kept_take_word(at, &word) || word.len > 19)
 		return false;
 	for (size_t i = 0; i < word.len; i++) {
 		char c = word.ptr[i];
@@ -124,17 +124,17 @@ enum err_code kept_head_parse(struct str bytes, struct kept_head *out, struct er
 	uint64_t created, expires;
 
 	*out = (struct kept_head){ 0 };
-	if (!end || !take_word(&at, &magic) || !str_is(magic, MAGIC) ||
-		!take_number(&at, 10, seconds_max, &created) ||
-		!take_number(&at, 10, seconds_max, &expires) ||
-		!take_number(&at, 10, FILE_BYTES_MAX, &out->file.bytes) ||
-		!take_number(&at, 16, UINT64_MAX, &out->checksum) || !at.len ||
+	if (!end || !kept_take_word(&at, &magic) || !str_is(magic, MAGIC) ||
+		!kept_take_number(&at, 10, seconds_max, &created) ||
+		!kept_take_number(&at, 10, seconds_max, &expires) ||
+		!kept_take_number(&at, 10, FILE_BYTES_MAX, &out->file.bytes) ||
+		!kept_take_number(&at, 16, UINT64_MAX, &out->checksum) || !at.len ||
 		at.len > KEPT_NAME_BYTES_MAX)
 		return err_set(err, ERR_CORRUPT, "its first line cannot be read");
 	for (size_t i = 0; i < at.len; i++)
-		if (!name_has(at.ptr[i]))
+		if (!kept_name_has(at.ptr[i]))
 			return err_set(err, ERR_CORRUPT, "its first line has no name");
-	set_name(&out->file, at);
+	kept_file_set_name(&out->file, at);
 	out->file.created_ns = (int64_t)created * NS_PER_S;
 	out->file.expires_ns = (int64_t)expires * NS_PER_S;
 	out->len = (size_t)(end - bytes.ptr) + 1;
@@ -143,23 +143,23 @@ enum err_code kept_head_parse(struct str bytes, struct kept_head *out, struct er
 
 /* ---- the list ---- */
 
-static void publish(struct kept *k)
+static void kept_publish(struct kept *k)
 {
 	metric_set(&kept_bytes, NULL, (double)k->bytes);
 	metric_set(&kept_files, NULL, (double)k->n);
 }
 
-static enum err_code add(struct kept *k, const struct kept_file *f, struct err *err)
+static enum err_code kept_add(struct kept *k, const struct kept_file *f, struct err *err)
 {
 	if (!array_room(&k->v, k->n, 1, &k->cap))
 		return err_nomem(err, "files");
 	k->v[k->n++] = *f;
 	k->bytes += f->bytes;
-	publish(k);
+	kept_publish(k);
 	return ERR_OK;
 }
 
-static size_t find(const struct kept *k, struct str id)
+static size_t kept_find(const struct kept *k, struct str id)
 {
 	size_t i = 0;
 
@@ -168,7 +168,7 @@ static size_t find(const struct kept *k, struct str id)
 	return i;
 }
 
-static char *path_of(const struct kept *k, const char *id, char *out, size_t size)
+static char *kept_path_of(const struct kept *k, const char *id, char *out, size_t size)
 {
 	int n = snprintf(out, size, "%s/%s" SUFFIX, k->dir, id);
 
@@ -176,47 +176,47 @@ static char *path_of(const struct kept *k, const char *id, char *out, size_t siz
 }
 
 /* Only what was removed from the disk leaves the list. */
-static enum err_code drop(struct kept *k, size_t i, struct err *err)
+static enum err_code kept_drop(struct kept *k, size_t i, struct err *err)
 {
 	char path[4096];
 	enum err_code rc;
 
 	mutex_assert_held(&k->lock);
-	if (!path_of(k, k->v[i].id, path, sizeof(path)))
+	if (!kept_path_of(k, k->v[i].id, path, sizeof(path)))
 		return err_set(err, ERR_IO, "%s: the path is too long", k->dir);
 	rc = k->o.fs->ops->unlink(k->o.fs, path, err);
 	if ((rc && rc != ERR_NOT_FOUND) || (rc = k->o.fs->ops->sync_dir(k->o.fs, k->dir, err)))
 		return rc;
 	k->bytes -= k->v[i].bytes;
 	k->v[i] = k->v[--k->n];
-	publish(k);
+	kept_publish(k);
 	return ERR_OK;
 }
 
-static void expire(struct kept *k, int64_t now_ns)
+static void files_kept_expire(struct kept *k, int64_t now_ns)
 {
 	struct err err;
 
 	mutex_assert_held(&k->lock);
 	for (size_t i = k->n; i-- > 0;)
-		if (!k->v[i].damaged && k->v[i].expires_ns <= now_ns && drop(k, i, &err))
+		if (!k->v[i].damaged && k->v[i].expires_ns <= now_ns && kept_drop(k, i, &err))
 			log_warn("files", "a file that is over stays", LOG_S("id", k->v[i].id), LOG_E(&err));
 }
 
 void kept_expire(struct kept *k, int64_t now_ns)
 {
 	mutex_lock(&k->lock);
-	expire(k, now_ns);
+	files_kept_expire(k, now_ns);
 	mutex_unlock(&k->lock);
 }
 
-static void clean(void *ctx)
+static void kept_clean(void *ctx)
 {
 	struct kept *k = ctx;
 
 	mutex_lock(&k->lock);
 	while (!k->closing) {
-		expire(k, clock_now_ns());
+		files_kept_expire(k, clock_now_ns());
 		cond_wait_until(&k->changed, &k->lock, clock_monotonic_ns() + LOOK_NS);
 	}
 	mutex_unlock(&k->lock);
@@ -224,7 +224,7 @@ static void clean(void *ctx)
 
 /* ---- open, close ---- */
 
-static enum err_code read_head(const char *path, struct kept_head *h, struct err *err)
+static enum err_code kept_read_head(const char *path, struct kept_head *h, struct err *err)
 {
 	char first[KEPT_HEAD_BYTES_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -248,7 +248,7 @@ static enum err_code read_head(const char *path, struct kept_head *h, struct err
 	return rc;
 }
 
-static enum err_code load_one(struct kept *k, struct str name, struct err *err)
+static enum err_code kept_load_one(struct kept *k, struct str name, struct err *err)
 {
 	struct str id = { name.ptr, name.len - strlen(SUFFIX) };
 	struct kept_head h = { 0 };
@@ -257,15 +257,15 @@ static enum err_code load_one(struct kept *k, struct str name, struct err *err)
 
 	memcpy(text, id.ptr, KEPT_ID_BYTES);
 	text[KEPT_ID_BYTES] = '\0';
-	if (!path_of(k, text, path, sizeof(path)))
+	if (!kept_path_of(k, text, path, sizeof(path)))
 		return err_set(err, ERR_IO, "%s: the path is too long", k->dir);
-	if (read_head(path, &h, &why))
+	if (kept_read_head(path, &h, &why))
 		log_warn("files", "a kept file is damaged", LOG_S("path", path), LOG_E(&why));
 	memcpy(h.file.id, text, sizeof(text));
-	return add(k, &h.file, err);
+	return kept_add(k, &h.file, err);
 }
 
-static enum err_code load(struct kept *k, struct err *err)
+static enum err_code kept_load(struct kept *k, struct err *err)
 {
 	struct arena a;
 	struct str *names;
@@ -282,7 +282,7 @@ static enum err_code load(struct kept *k, struct err *err)
 			names[i].len > strlen(SUFFIX) ? names[i].len - strlen(SUFFIX) : 0 };
 
 		if (str_has_suffix(names[i], STR(SUFFIX)) && kept_is_id(id)) {
-			rc = k->n < KEPT_FILES_MAX ? load_one(k, names[i], err) : ERR_OK;
+			rc = k->n < KEPT_FILES_MAX ? kept_load_one(k, names[i], err) : ERR_OK;
 		} else if (str_has_suffix(names[i], STR(HALF_SUFFIX)) &&
 					   (size_t)snprintf(path, sizeof(path), "%s/" STR_FMT, k->dir,
 						   STR_ARG(names[i])) < sizeof(path)) {
@@ -305,8 +305,8 @@ enum err_code kept_open(const struct kept_options *o, struct kept **out, struct 
 	cond_init(&k->changed);
 	if (!(k->dir = strdup(o->dir)))
 		rc = err_nomem(err, "files");
-	else if (!(rc = load(k, err)))
-		rc = thread_start(&k->cleaner, "files-expire", clean, k, err);
+	else if (!(rc = kept_load(k, err)))
+		rc = thread_start(&k->cleaner, "files-expire", kept_clean, k, err);
 	if (rc) {
 		kept_close(k);
 		return err_wrap(err, rc, "kept files");
@@ -338,7 +338,7 @@ const struct kept_options *kept_limits(const struct kept *k)
 
 /* ---- keeping ---- */
 
-static enum err_code new_id(char id[KEPT_ID_BYTES + 1], struct err *err)
+static enum err_code kept_new_id(char id[KEPT_ID_BYTES + 1], struct err *err)
 {
 	unsigned char random[KEPT_ID_BYTES / 2];
 
@@ -349,7 +349,7 @@ static enum err_code new_id(char id[KEPT_ID_BYTES + 1], struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_disk(const struct kept *k, uint64_t bytes, struct err *err)
+static enum err_code kept_check_disk(const struct kept *k, uint64_t bytes, struct err *err)
 {
 	uint64_t free_bytes;
 	enum err_code rc;
@@ -365,7 +365,7 @@ static enum err_code check_disk(const struct kept *k, uint64_t bytes, struct err
 }
 
 /* Which file would have to go is said, and left to people. */
-static enum err_code check_room(const struct kept *k, uint64_t bytes, struct err *err)
+static enum err_code kept_check_room(const struct kept *k, uint64_t bytes, struct err *err)
 {
 	const struct kept_file *first = NULL;
 	struct buf when = { 0 };
@@ -390,7 +390,7 @@ static enum err_code check_room(const struct kept *k, uint64_t bytes, struct err
 	return ERR_LIMIT;
 }
 
-static enum err_code check_time(const struct kept *k, int64_t keep_ns, struct err *err)
+static enum err_code kept_check_time(const struct kept *k, int64_t keep_ns, struct err *err)
 {
 	struct buf asked = { 0 }, most = { 0 };
 
@@ -406,20 +406,20 @@ static enum err_code check_time(const struct kept *k, int64_t keep_ns, struct er
 	return ERR_LIMIT;
 }
 
-static enum err_code write_one(
+static enum err_code kept_write_one(
 	struct kept *k, const struct kept_head *h, struct str bytes, struct err *err)
 {
 	struct buf all = { 0 };
 	char path[4096];
 	enum err_code rc;
 
-	if (!path_of(k, h->file.id, path, sizeof(path)))
+	if (!kept_path_of(k, h->file.id, path, sizeof(path)))
 		return err_set(err, ERR_IO, "%s: the path is too long", k->dir);
 	kept_head_print(h, &all);
 	buf_add(&all, bytes.ptr, bytes.len);
 	if (buf_failed(&all))
 		rc = err_nomem(err, "file");
-	else if (!(rc = fs_mkdir_all(k->o.fs, k->dir, err)) && !(rc = check_disk(k, all.len, err)))
+	else if (!(rc = fs_mkdir_all(k->o.fs, k->dir, err)) && !(rc = kept_check_disk(k, all.len, err)))
 		rc = fs_write_file(k->o.fs, path, buf_str(&all), err);
 	buf_release(&all);
 	return rc;
@@ -431,19 +431,19 @@ enum err_code kept_put(struct kept *k, struct str name, struct str bytes, int64_
 	struct kept_head h = { .file = { .bytes = bytes.len } };
 	enum err_code rc;
 
-	if ((rc = check_time(k, keep_ns, err)) || (rc = new_id(h.file.id, err)))
+	if ((rc = kept_check_time(k, keep_ns, err)) || (rc = kept_new_id(h.file.id, err)))
 		return rc;
 	if (bytes.len > FILE_BYTES_MAX)
 		return err_set(
 			err, ERR_LIMIT, "the file has %zu bytes, limit %u", bytes.len, FILE_BYTES_MAX);
-	set_name(&h.file, name);
+	kept_file_set_name(&h.file, name);
 	h.file.created_ns = now_ns / NS_PER_S * NS_PER_S;
 	h.file.expires_ns = (now_ns + keep_ns) / NS_PER_S * NS_PER_S;
 	h.checksum = kept_checksum(&h.file, bytes);
 	mutex_lock(&k->lock);
-	expire(k, now_ns);
-	if (!(rc = check_room(k, bytes.len, err)) && !(rc = write_one(k, &h, bytes, err)))
-		rc = add(k, &h.file, err);
+	files_kept_expire(k, now_ns);
+	if (!(rc = kept_check_room(k, bytes.len, err)) && !(rc = kept_write_one(k, &h, bytes, err)))
+		rc = kept_add(k, &h.file, err);
 	mutex_unlock(&k->lock);
 	if (!rc)
 		*out = h.file;
@@ -452,13 +452,13 @@ enum err_code kept_put(struct kept *k, struct str name, struct str bytes, int64_
 
 /* ---- reading ---- */
 
-static enum err_code none(struct str id, struct err *err)
+static enum err_code kept_none(struct str id, struct err *err)
 {
 	return err_set(err, ERR_NOT_FOUND,
 		"no file %s is kept here: it was removed, or its time is over", QUOTED(id));
 }
 
-static enum err_code read_bytes(
+static enum err_code kept_read_bytes(
 	const struct kept *k, struct kept_file *f, struct arena *a, struct str *bytes, struct err *err)
 {
 	struct buf all = { 0 };
@@ -466,7 +466,7 @@ static enum err_code read_bytes(
 	char path[4096];
 	enum err_code rc;
 
-	if (!path_of(k, f->id, path, sizeof(path)))
+	if (!kept_path_of(k, f->id, path, sizeof(path)))
 		return err_set(err, ERR_IO, "%s: the path is too long", k->dir);
 	if ((rc = fs_read_file(path, FILE_BYTES_MAX + KEPT_HEAD_BYTES_MAX, &all, err))) {
 		buf_release(&all);
@@ -494,19 +494,19 @@ enum err_code kept_get(struct kept *k, struct str id, int64_t now_ns, struct are
 	size_t i;
 
 	mutex_lock(&k->lock);
-	i = find(k, id);
+	i = kept_find(k, id);
 	there = i < k->n && (k->v[i].damaged || k->v[i].expires_ns > now_ns);
 	if (there)
 		*out = k->v[i];
 	mutex_unlock(&k->lock);
 	if (!there)
-		return none(id, err);
+		return kept_none(id, err);
 	if (!bytes && out->damaged)
 		return err_set(
 			err, ERR_CORRUPT, "the kept file %s/%s" SUFFIX " is damaged", k->dir, out->id);
 	if (!bytes)
 		return ERR_OK;
-	return read_bytes(k, out, a, bytes, err);
+	return kept_read_bytes(k, out, a, bytes, err);
 }
 
 enum err_code kept_delete(struct kept *k, struct str id, struct err *err)
@@ -515,13 +515,13 @@ enum err_code kept_delete(struct kept *k, struct str id, struct err *err)
 	size_t i;
 
 	mutex_lock(&k->lock);
-	i = find(k, id);
-	rc = i < k->n ? drop(k, i, err) : none(id, err);
+	i = kept_find(k, id);
+	rc = i < k->n ? kept_drop(k, i, err) : kept_none(id, err);
 	mutex_unlock(&k->lock);
 	return rc;
 }
 
-static int by_expiry(const void *a, const void *b)
+static int kept_by_expiry(const void *a, const void *b)
 {
 	const struct kept_file *l = a, *r = b;
 
@@ -536,7 +536,7 @@ enum err_code kept_list(struct kept *k, int64_t now_ns, struct arena *a, struct 
 	struct kept_file *v;
 
 	mutex_lock(&k->lock);
-	expire(k, now_ns);
+	files_kept_expire(k, now_ns);
 	v = arena_array(a, struct kept_file, k->n + 1);
 	*n = v ? k->n : 0;
 	if (*n)
@@ -544,7 +544,7 @@ enum err_code kept_list(struct kept *k, int64_t now_ns, struct arena *a, struct 
 	mutex_unlock(&k->lock);
 	if (!v)
 		return arena_fail(a, "files", err);
-	qsort(v, *n, sizeof(*v), by_expiry);
+	qsort(v, *n, sizeof(*v), kept_by_expiry);
 	*out = v;
 	return ERR_OK;
 }

@@ -12,7 +12,8 @@ bool files_admit_query(struct web *w, struct http_in *in, struct http_out *out)
 	return true;
 }
 
-static const struct multipart_part *part_of(const struct multipart *m, struct str name, size_t n)
+static const struct multipart_part *files_request_part_of(
+	const struct multipart *m, struct str name, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (m->v[i].file_name.len && str_eq(m->v[i].file_name, name))
@@ -20,11 +21,11 @@ static const struct multipart_part *part_of(const struct multipart *m, struct st
 	return NULL;
 }
 
-static enum err_code find(
+static enum err_code files_request_find(
 	void *ctx, struct str name, struct arena *a, struct found_file *out, struct err *err)
 {
 	const struct file_request *r = ctx;
-	const struct multipart_part *p = part_of(&r->parts, name, r->parts.n);
+	const struct multipart_part *p = files_request_part_of(&r->parts, name, r->parts.n);
 	struct kept_file kept;
 	enum err_code rc;
 
@@ -51,7 +52,7 @@ enum err_code files_read_request(
 
 	out->parts.n = 0;
 	out->kept = w->o.files;
-	out->finder = (struct file_finder){ find, out };
+	out->finder = (struct file_finder){ files_request_find, out };
 	if (!http_type_is(in->content_type, FORM_TYPE))
 		return ERR_OK;
 	if ((rc = multipart_parse(in->content_type, in->body, &out->parts, err)))
@@ -66,7 +67,7 @@ enum err_code files_read_request(
 
 		if (!p->file_name.len)
 			in->params[in->params_n++] = (struct http_param){ p->name, p->body };
-		else if (part_of(&out->parts, p->file_name, i))
+		else if (files_request_part_of(&out->parts, p->file_name, i))
 			return err_set(err, ERR_INVALID, "two files have the name %s", QUOTED(p->file_name));
 	}
 	return ERR_OK;

@@ -57,7 +57,7 @@ void grpc_fail(
 /* ---- the fields ---- */
 
 /* As gRPC wants it: printable ASCII but "%" stays. */
-static void add_message(struct buf *out, struct str s)
+static void grpc_add_message(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char b = (unsigned char)s.ptr[i];
@@ -69,24 +69,24 @@ static void add_message(struct buf *out, struct str s)
 	}
 }
 
-static void add_member(struct buf *out, unsigned field, struct str bytes)
+static void grpc_add_member(struct buf *out, unsigned field, struct str bytes)
 {
 	buf_add_char(out, (char)(field << 3 | 2));
 	buf_add_lenstr(out, bytes);
 }
 
 /* google.rpc.Status with a RetryInfo, in base64: {3 details Any {1 type_url, 2 value}}. */
-static void add_details(struct buf *out, const struct grpc_answer *a)
+static void grpc_add_details(struct buf *out, const struct grpc_answer *a)
 {
 	struct buf status = { 0 }, any = { 0 }, info = { 0 }, delay = { 0 };
 
 	buf_add_char(&delay, 1 << 3); /* Duration {1 seconds} */
 	buf_add_varint(&delay, a->retry_s);
-	add_member(&info, 1, buf_str(&delay)); /* RetryInfo {1 retry_delay} */
-	add_member(&any, 1, STR(RETRY_INFO));
-	add_member(&any, 2, buf_str(&info));
+	grpc_add_member(&info, 1, buf_str(&delay)); /* RetryInfo {1 retry_delay} */
+	grpc_add_member(&any, 1, STR(RETRY_INFO));
+	grpc_add_member(&any, 2, buf_str(&info));
 	otlp_add_status(&status, OTLP_PROTOBUF, (int)a->status, buf_str(&a->message));
-	add_member(&status, 3, buf_str(&any));
+	grpc_add_member(&status, 3, buf_str(&any));
 	base64_add(out, buf_str(&status));
 	buf_release(&delay);
 	buf_release(&info);
@@ -94,46 +94,46 @@ static void add_details(struct buf *out, const struct grpc_answer *a)
 	buf_release(&status);
 }
 
-struct fields {
+struct grpc_fields {
 	nghttp2_nv v[FIELDS_MAX];
 	size_t n;
 	char http_status[12], status[12];
 	struct buf message, details;
 };
 
-static void add(struct fields *f, const char *name, struct str value)
+static void grpc_fields_add(struct grpc_fields *f, const char *name, struct str value)
 {
 	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value.ptr,
 		strlen(name), value.len, NGHTTP2_NV_FLAG_NONE };
 }
 
-static void add_head(struct fields *f, const struct call *c)
+static void grpc_fields_add_head(struct grpc_fields *f, const struct grpc_call *c)
 {
 	snprintf(f->http_status, sizeof(f->http_status), "%d", c->http_status ? c->http_status : 200);
-	add(f, ":status", str_of(f->http_status));
-	add(f, "content-type", STR("application/grpc"));
-	add(f, "grpc-accept-encoding", STR("identity,gzip,zstd"));
+	grpc_fields_add(f, ":status", str_of(f->http_status));
+	grpc_fields_add(f, "content-type", STR("application/grpc"));
+	grpc_fields_add(f, "grpc-accept-encoding", STR("identity,gzip,zstd"));
 }
 
 /* A message without memory is left out: the status says enough. */
-static void add_status(struct fields *f, const struct grpc_answer *a)
+static void grpc_fields_add_status(struct grpc_fields *f, const struct grpc_answer *a)
 {
 	snprintf(f->status, sizeof(f->status), "%d", (int)a->status);
-	add(f, "grpc-status", str_of(f->status));
+	grpc_fields_add(f, "grpc-status", str_of(f->status));
 	if (a->status == GRPC_OK)
 		return;
-	add_message(&f->message, buf_str(&a->message));
+	grpc_add_message(&f->message, buf_str(&a->message));
 	if (!buf_failed(&f->message) && f->message.len)
-		add(f, "grpc-message", buf_str(&f->message));
+		grpc_fields_add(f, "grpc-message", buf_str(&f->message));
 	if (!a->retry_s)
 		return;
-	add_details(&f->details, a);
+	grpc_add_details(&f->details, a);
 	if (!buf_failed(&f->details))
-		add(f, "grpc-status-details-bin", buf_str(&f->details));
+		grpc_fields_add(f, "grpc-status-details-bin", buf_str(&f->details));
 }
 
-static void fields_release(struct fields *f)
+static void grpc_fields_release(struct grpc_fields *f)
 {
 	buf_release(&f->message);
 	buf_release(&f->details);
@@ -141,12 +141,12 @@ static void fields_release(struct fields *f)
 
 /* ---- sending ---- */
 
-static ssize_t read_body(nghttp2_session *h2, int32_t stream, uint8_t *to, size_t max,
+static ssize_t grpc_read_body(nghttp2_session *h2, int32_t stream, uint8_t *to, size_t max,
 	uint32_t *flags, nghttp2_data_source *source, void *ctx)
 {
-	struct call *c = source->ptr;
+	struct grpc_call *c = source->ptr;
 	size_t n = c->sent.len - c->sent_at < max ? c->sent.len - c->sent_at : max;
-	struct fields f = { .n = 0 };
+	struct grpc_fields f = { .n = 0 };
 
 	(void)ctx;
 	if (n)
@@ -155,13 +155,13 @@ static ssize_t read_body(nghttp2_session *h2, int32_t stream, uint8_t *to, size_
 	if (c->sent_at < c->sent.len)
 		return (ssize_t)n;
 	*flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-	add_status(&f, &c->answer);
+	grpc_fields_add_status(&f, &c->answer);
 	if (nghttp2_submit_trailer(h2, stream, f.v, f.n))
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	return (ssize_t)n;
 }
 
-static void note(const struct call *c)
+static void grpc_note(const struct grpc_call *c)
 {
 	int64_t took_ns = clock_monotonic_ns() - c->began_ns;
 	const char *code = grpc_status_name(c->answer.status);
@@ -174,15 +174,15 @@ static void note(const struct call *c)
 		LOG_STR("message", buf_str(&c->answer.message)), LOG_D("elapsed", took_ns));
 }
 
-int call_send(struct call *c, nghttp2_session *h2)
+int call_send(struct grpc_call *c, nghttp2_session *h2)
 {
-	const nghttp2_data_provider body = { { .ptr = c }, read_body };
-	struct fields f = { .n = 0 };
+	const nghttp2_data_provider body = { { .ptr = c }, grpc_read_body };
+	struct grpc_fields f = { .n = 0 };
 	int rc;
 
 	assert(c->stream && c->state != CALL_ANSWERED && !c->handed);
 	c->state = CALL_ANSWERED;
-	note(c);
+	grpc_note(c);
 	c->began_ns = clock_monotonic_ns();
 	if (c->answer.status == GRPC_OK) {
 		buf_add_char(&c->sent, 0);
@@ -191,11 +191,11 @@ int call_send(struct call *c, nghttp2_session *h2)
 		if (buf_failed(&c->sent)) /* stored, but the sender cannot know: it may come again */
 			grpc_fail(&c->answer, GRPC_UNAVAILABLE, 1, "out of memory");
 	}
-	add_head(&f, c);
+	grpc_fields_add_head(&f, c);
 	if (c->answer.status != GRPC_OK)
-		add_status(&f, &c->answer);
+		grpc_fields_add_status(&f, &c->answer);
 	rc = nghttp2_submit_response(
 		h2, c->stream, f.v, f.n, c->answer.status == GRPC_OK ? &body : NULL);
-	fields_release(&f);
+	grpc_fields_release(&f);
 	return rc;
 }

@@ -8,9 +8,9 @@
 #define AUTHORIZATION_BYTES_MAX 8192u
 #define RETRY_S 5u
 
-struct call *call_open(const struct grpc_server_options *o, int32_t stream)
+struct grpc_call *call_open(const struct grpc_server_options *o, int32_t stream)
 {
-	struct call *c = calloc(1, sizeof(*c));
+	struct grpc_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -22,7 +22,7 @@ struct call *call_open(const struct grpc_server_options *o, int32_t stream)
 	return c;
 }
 
-void call_close(struct call *c, struct bodies *bodies)
+void call_close(struct grpc_call *c, struct bodies *bodies)
 {
 	assert(!c->handed);
 	body_drop(bodies, &c->body);
@@ -36,7 +36,7 @@ void call_close(struct call *c, struct bodies *bodies)
 
 /* ---- the head ---- */
 
-static void read_path(struct call *c, struct str path)
+static void grpc_call_read_path(struct grpc_call *c, struct str path)
 {
 	c->in.method = HTTP_POST;
 	c->is_other_path = true;
@@ -46,7 +46,7 @@ static void read_path(struct call *c, struct str path)
 	c->in.path = c->method ? str_of(c->method->path) : STR("");
 }
 
-static enum call_coding coding_of(struct str value)
+static enum call_coding grpc_coding_of(struct str value)
 {
 	return str_is(value, "identity") ? CODING_IDENTITY :
 		str_is(value, "gzip")        ? CODING_GZIP :
@@ -54,7 +54,7 @@ static enum call_coding coding_of(struct str value)
 									   CODING_UNKNOWN;
 }
 
-static void read_authorization(struct call *c, struct str value)
+static void grpc_call_read_authorization(struct grpc_call *c, struct str value)
 {
 	if (value.len > AUTHORIZATION_BYTES_MAX)
 		c->fault = "authorization is longer than 8192 bytes";
@@ -62,7 +62,7 @@ static void read_authorization(struct call *c, struct str value)
 		c->in.no_memory = true;
 }
 
-void call_head(struct call *c, struct str name, struct str value)
+void call_head(struct grpc_call *c, struct str name, struct str value)
 {
 	c->head_bytes += name.len + value.len + 32; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
 	if (c->head_bytes > GRPC_HEAD_BYTES_MAX) {
@@ -72,36 +72,39 @@ void call_head(struct call *c, struct str name, struct str value)
 	if (str_is(name, ":method"))
 		c->is_post = str_is(value, "POST");
 	else if (str_is(name, ":path"))
-		read_path(c, value);
+		grpc_call_read_path(c, value);
 	else if (str_is(name, "content-type"))
 		c->is_grpc = http_type_is(value, "application/grpc") ||
 			http_type_is(value, "application/grpc+proto");
 	else if (str_is(name, "grpc-encoding"))
-		c->coding = coding_of(value);
+		c->coding = grpc_coding_of(value);
 	else if (str_is(name, "authorization"))
-		read_authorization(c, value);
+		grpc_call_read_authorization(c, value);
 }
 
-static bool refuse(struct call *c, int http_status, enum grpc_status status, const char *message)
+static bool grpc_call_refuse(
+	struct grpc_call *c, int http_status, enum grpc_status status, const char *message)
 {
 	c->http_status = http_status;
 	grpc_fail(&c->answer, status, 0, "%s", message);
 	return false;
 }
 
-bool call_check_head(struct call *c)
+bool call_check_head(struct grpc_call *c)
 {
 	if (c->fault)
-		return refuse(c, 0, GRPC_RESOURCE_EXHAUSTED, c->fault);
+		return grpc_call_refuse(c, 0, GRPC_RESOURCE_EXHAUSTED, c->fault);
 	if (!c->is_post)
-		return refuse(c, 405, GRPC_INTERNAL, "the HTTP method of a gRPC call is POST");
+		return grpc_call_refuse(c, 405, GRPC_INTERNAL, "the HTTP method of a gRPC call is POST");
 	if (!c->is_grpc)
-		return refuse(
+		return grpc_call_refuse(
 			c, 415, GRPC_INTERNAL, "this port serves gRPC: content-type must be application/grpc");
 	if (!c->method)
-		return refuse(c, 0, GRPC_UNIMPLEMENTED, "this service or method is not served here");
+		return grpc_call_refuse(
+			c, 0, GRPC_UNIMPLEMENTED, "this service or method is not served here");
 	if (c->coding == CODING_UNKNOWN)
-		return refuse(c, 0, GRPC_UNIMPLEMENTED, "grpc-encoding must be identity, gzip or zstd");
+		return grpc_call_refuse(
+			c, 0, GRPC_UNIMPLEMENTED, "grpc-encoding must be identity, gzip or zstd");
 	if (!c->in.no_memory)
 		return true;
 	grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "out of memory");
@@ -110,14 +113,14 @@ bool call_check_head(struct call *c)
 
 /* ---- the message ---- */
 
-static size_t message_bytes(const struct call *c)
+static size_t grpc_call_message_bytes(const struct grpc_call *c)
 {
 	const unsigned char *p = (const unsigned char *)c->body.data.ptr + 1;
 
 	return (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 }
 
-static bool body_refused(struct call *c)
+static bool grpc_call_body_refused(struct grpc_call *c)
 {
 	switch (c->body.refused) {
 	case 413:
@@ -139,12 +142,12 @@ static bool body_refused(struct call *c)
 	return false;
 }
 
-bool call_check_message(struct call *c, size_t max)
+bool call_check_message(struct grpc_call *c, size_t max)
 {
 	const struct buf *data = &c->body.data;
 
 	if (c->body.refused)
-		return body_refused(c);
+		return grpc_call_body_refused(c);
 	if (buf_failed(data)) {
 		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "out of memory");
 		return false;
@@ -156,21 +159,21 @@ bool call_check_message(struct call *c, size_t max)
 			"the message's prefix begins with %u: 0 and 1 are known", (unsigned char)data->ptr[0]);
 		return false;
 	}
-	if (message_bytes(c) > max) {
+	if (grpc_call_message_bytes(c) > max) {
 		grpc_fail(&c->answer, GRPC_RESOURCE_EXHAUSTED, 0,
-			"the message is %zu bytes long, limit %zu", message_bytes(c), max);
+			"the message is %zu bytes long, limit %zu", grpc_call_message_bytes(c), max);
 		return false;
 	}
-	if (data->len - GRPC_PREFIX_BYTES > message_bytes(c)) {
+	if (data->len - GRPC_PREFIX_BYTES > grpc_call_message_bytes(c)) {
 		grpc_fail(&c->answer, GRPC_INVALID_ARGUMENT, 0,
 			"more bytes than the message has by its prefix, %zu: a call has one message",
-			message_bytes(c));
+			grpc_call_message_bytes(c));
 		return false;
 	}
 	return true;
 }
 
-bool call_take_message(struct call *c)
+bool call_take_message(struct grpc_call *c)
 {
 	static const char *const codings[] = { "", "gzip", "zstd" };
 	const struct buf *data = &c->body.data;
@@ -182,10 +185,10 @@ bool call_take_message(struct call *c)
 			GRPC_PREFIX_BYTES);
 		return false;
 	}
-	if (data->len - GRPC_PREFIX_BYTES < message_bytes(c)) {
+	if (data->len - GRPC_PREFIX_BYTES < grpc_call_message_bytes(c)) {
 		grpc_fail(&c->answer, GRPC_INVALID_ARGUMENT, 0,
 			"the call ends after %zu of %zu bytes of its message", data->len - GRPC_PREFIX_BYTES,
-			message_bytes(c));
+			grpc_call_message_bytes(c));
 		return false;
 	}
 	if (data->ptr[0] && c->coding == CODING_IDENTITY) {
@@ -201,7 +204,7 @@ bool call_take_message(struct call *c)
 
 /* ---- workers ---- */
 
-void call_refused(struct call *c)
+void call_refused(struct grpc_call *c)
 {
 	struct str why = str_trim(buf_str(&c->out.body));
 	enum grpc_status status = c->out.status == 401 ? GRPC_UNAUTHENTICATED :
@@ -212,7 +215,7 @@ void call_refused(struct call *c)
 }
 
 /* An answer is made of many buffers. If one of them failed, the answer is wrong and is replaced. */
-static void run_method(struct call *c)
+static void grpc_call_run_method(struct grpc_call *c)
 {
 	uint64_t failures = buf_failures();
 
@@ -224,7 +227,7 @@ static void run_method(struct call *c)
 	grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "out of memory");
 }
 
-void call_run(struct call *c)
+void call_run(struct grpc_call *c)
 {
 	assert(c->handed);
 	if (c->state == CALL_ADMITTING) {
@@ -232,6 +235,6 @@ void call_run(struct call *c)
 		buf_clear(&c->out.body);
 		c->admission = c->o->admit(c->o->ctx, &c->in, &c->out, true);
 	} else {
-		run_method(c);
+		grpc_call_run_method(c);
 	}
 }

@@ -26,8 +26,8 @@ enum call_state { CALL_HEAD, CALL_ADMITTING, CALL_BODY, CALL_WORKING, CALL_ANSWE
 
 enum call_coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_UNKNOWN };
 
-struct call {
-	struct call *prev, *next; /* of the session's ring */
+struct grpc_call {
+	struct grpc_call *prev, *next; /* of the session's ring */
 	void *owner; /* of those who hand it to a worker */
 	struct loop_work work; /* back from a worker */
 	int32_t stream; /* 0: it is closed */
@@ -42,7 +42,7 @@ struct call {
 	enum call_coding coding;
 	const struct grpc_method *method;
 	/* The message: */
-	struct body body; /* with the prefix */
+	struct http_body body; /* with the prefix */
 	size_t unconsumed; /* bytes of it that wait for the admission */
 	/* For workers: */
 	const struct grpc_server_options *o;
@@ -57,24 +57,24 @@ struct call {
 };
 
 /* NULL: out of memory. */
-struct call *call_open(const struct grpc_server_options *o, int32_t stream);
-void call_close(struct call *c, struct bodies *bodies);
+struct grpc_call *call_open(const struct grpc_server_options *o, int32_t stream);
+void call_close(struct grpc_call *c, struct bodies *bodies);
 
 /* One field of the head. */
-void call_head(struct call *c, struct str name, struct str value);
+void call_head(struct grpc_call *c, struct str name, struct str value);
 /* The head is whole. False: answer and http_status say why the call is refused. */
-bool call_check_head(struct call *c);
+bool call_check_head(struct grpc_call *c);
 /* What came of the message so far fits. False: answer says why not. */
-bool call_check_message(struct call *c, size_t max);
+bool call_check_message(struct grpc_call *c, size_t max);
 /* The message is whole: body and content_encoding of in. False: answer says why not. */
-bool call_take_message(struct call *c);
+bool call_take_message(struct grpc_call *c);
 /* The admission is known and was not granted: its HTTP answer becomes the call's. */
-void call_refused(struct call *c);
+void call_refused(struct grpc_call *c);
 
 /* On a worker: the admission, or the method. */
-void call_run(struct call *c);
+void call_run(struct grpc_call *c);
 
 /* Submits the answer. Not 0: nghttp2 is out of memory. */
-MUST_CHECK int call_send(struct call *c, nghttp2_session *h2);
+MUST_CHECK int call_send(struct grpc_call *c, nghttp2_session *h2);
 
 #endif

@@ -106,7 +106,7 @@ void grpc_conn_end(struct grpc_conn *c, const char *why)
 }
 
 /* What was sent must not be lost to a reset, so unread bytes are read first. False: it is gone. */
-static bool linger(struct grpc_conn *c)
+static bool grpc_conn_linger(struct grpc_conn *c)
 {
 	if (c->tls)
 		gnutls_bye(c->tls, GNUTLS_SHUT_WR);
@@ -123,7 +123,7 @@ static bool linger(struct grpc_conn *c)
 
 /* ---- sending ---- */
 
-static void block(struct grpc_conn *c, bool blocked)
+static void grpc_conn_block(struct grpc_conn *c, bool blocked)
 {
 	if (c->blocked == blocked)
 		return;
@@ -140,7 +140,7 @@ static void block(struct grpc_conn *c, bool blocked)
 }
 
 /* False: nothing is left to send. */
-static bool gather(struct grpc_conn *c)
+static bool grpc_conn_gather(struct grpc_conn *c)
 {
 	struct str next;
 
@@ -154,18 +154,18 @@ static bool gather(struct grpc_conn *c)
 }
 
 /* False: the connection is gone. */
-static bool flush(struct grpc_conn *c)
+static bool grpc_flush(struct grpc_conn *c)
 {
 	size_t n;
 
-	while (gather(c)) {
+	while (grpc_conn_gather(c)) {
 		enum wire w = wire_send(c, c->out.ptr + c->out_at, c->out.len - c->out_at, &n);
 
 		if (w == WIRE_OK) {
 			c->out_at += n;
 			c->since_ns = c->blocked ? clock_monotonic_ns() : c->since_ns;
 		} else if (w == WIRE_AGAIN) {
-			block(c, true);
+			grpc_conn_block(c, true);
 			return true;
 		} else {
 			grpc_conn_end(c, NULL); /* the other side is gone */
@@ -177,21 +177,21 @@ static bool flush(struct grpc_conn *c)
 		return false;
 	}
 	buf_release(&c->out);
-	block(c, false);
-	return !session_is_over(c->session) || linger(c);
+	grpc_conn_block(c, false);
+	return !session_is_over(c->session) || grpc_conn_linger(c);
 }
 
 void grpc_conn_flush(struct grpc_conn *c)
 {
 	if (c->state == CONN_OPEN)
-		(void)flush(c);
+		(void)grpc_flush(c);
 }
 
 void grpc_conn_evict(struct grpc_conn *c)
 {
 	if (c->state == CONN_OPEN) {
 		session_shut(c->session);
-		if (!flush(c))
+		if (!grpc_flush(c))
 			return;
 	}
 	grpc_conn_end(c, "crowded");
@@ -215,9 +215,9 @@ void grpc_conn_shut(struct grpc_conn *c)
 
 /* ---- workers ---- */
 
-static void on_returned(void *ctx)
+static void grpc_on_returned(void *ctx)
 {
-	struct call *call = ctx;
+	struct grpc_call *call = ctx;
 	struct grpc_conn *c = call->owner;
 
 	session_returned(c->session, call);
@@ -229,44 +229,44 @@ static void on_returned(void *ctx)
 		grpc_conn_free(c);
 }
 
-static void work(void *ctx)
+static void grpc_work(void *ctx)
 {
-	struct call *call = ctx;
+	struct grpc_call *call = ctx;
 	struct grpc_conn *c = call->owner;
 
 	call_run(call);
-	loop_post(c->server->loop, &call->work, on_returned, call);
+	loop_post(c->server->loop, &call->work, grpc_on_returned, call);
 }
 
-static bool hand(void *ctx, struct call *call)
+static bool grpc_hand(void *ctx, struct grpc_call *call)
 {
 	struct grpc_conn *c = ctx;
 
 	call->owner = c;
-	return pool_submit(c->server->pool, work, call);
+	return pool_submit(c->server->pool, grpc_work, call);
 }
 
 /* ---- receiving ---- */
 
-static const char *reason_of(const struct err *err)
+static const char *grpc_reason_of(const struct err *err)
 {
 	return err->code == ERR_NOMEM ? "no_memory" : "protocol";
 }
 
 /* False: the connection is gone. */
-static bool receive(struct grpc_conn *c, const void *data, size_t n)
+static bool grpc_conn_receive(struct grpc_conn *c, const void *data, size_t n)
 {
 	struct err err;
 
 	if (!session_receive(c->session, data, n, &err))
 		return true;
 	log_debug("grpc", "connection ended", LOG_S("remote", c->remote), LOG_E(&err));
-	grpc_conn_end(c, reason_of(&err));
+	grpc_conn_end(c, grpc_reason_of(&err));
 	return false;
 }
 
 /* The other side is read to its end, whatever it sends. */
-static void read_lingering(struct grpc_conn *c)
+static void grpc_conn_read_lingering(struct grpc_conn *c)
 {
 	char bytes[READ_BYTES];
 	size_t n;
@@ -276,7 +276,7 @@ static void read_lingering(struct grpc_conn *c)
 		grpc_conn_end(c, NULL);
 }
 
-static void read_open(struct grpc_conn *c)
+static void grpc_conn_read_open(struct grpc_conn *c)
 {
 	char bytes[READ_BYTES];
 	size_t n;
@@ -290,7 +290,7 @@ static void read_open(struct grpc_conn *c)
 			grpc_conn_end(c, NULL);
 			return;
 		}
-		if (!receive(c, bytes, n))
+		if (!grpc_conn_receive(c, bytes, n))
 			return;
 		if (session_is_over(c->session))
 			break;
@@ -298,13 +298,13 @@ static void read_open(struct grpc_conn *c)
 	grpc_conn_flush(c);
 }
 
-static enum err_code open_session(struct grpc_conn *c, struct err *err)
+static enum err_code grpc_conn_open_session(struct grpc_conn *c, struct err *err)
 {
 	c->host.tls_session = c->tls;
 	return session_open(&c->host, &c->session, err);
 }
 
-static bool speaks_h2(gnutls_session_t tls)
+static bool grpc_speaks_h2(gnutls_session_t tls)
 {
 	gnutls_datum_t name;
 
@@ -312,7 +312,7 @@ static bool speaks_h2(gnutls_session_t tls)
 		memcmp(name.data, "h2", 2) == 0;
 }
 
-static void shake_hands(struct grpc_conn *c)
+static void grpc_conn_shake_hands(struct grpc_conn *c)
 {
 	struct err err;
 	int rc;
@@ -321,43 +321,43 @@ static void shake_hands(struct grpc_conn *c)
 		rc = gnutls_handshake(c->tls);
 	} while (rc == GNUTLS_E_WARNING_ALERT_RECEIVED);
 	if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED) {
-		block(c, gnutls_record_get_direction(c->tls) == 1);
+		grpc_conn_block(c, gnutls_record_get_direction(c->tls) == 1);
 		return;
 	}
 	if (rc < 0) {
 		log_debug("grpc", "TLS handshake failed", LOG_S("remote", c->remote),
 			LOG_S("reason", gnutls_strerror(rc)));
 		grpc_conn_end(c, "handshake");
-	} else if (!speaks_h2(c->tls)) {
+	} else if (!grpc_speaks_h2(c->tls)) {
 		log_debug("grpc", "TLS without ALPN h2", LOG_S("remote", c->remote));
 		grpc_conn_end(c, "handshake");
-	} else if (open_session(c, &err)) {
+	} else if (grpc_conn_open_session(c, &err)) {
 		grpc_conn_end(c, "no_memory");
 	} else {
-		block(c, false);
+		grpc_conn_block(c, false);
 		c->state = CONN_OPEN;
-		read_open(c);
+		grpc_conn_read_open(c);
 	}
 }
 
-static void on_event(evutil_socket_t fd, short what, void *ctx)
+static void grpc_on_event(evutil_socket_t fd, short what, void *ctx)
 {
 	struct grpc_conn *c = ctx;
 
 	(void)fd;
 	if (c->state == CONN_HANDSHAKE)
-		shake_hands(c);
+		grpc_conn_shake_hands(c);
 	else if (c->state == CONN_LINGER)
-		read_lingering(c);
+		grpc_conn_read_lingering(c);
 	else if (what & EV_WRITE)
 		grpc_conn_flush(c);
 	else
-		read_open(c);
+		grpc_conn_read_open(c);
 }
 
 /* ---- opening ---- */
 
-static enum err_code set_up_tls(struct grpc_conn *c, struct err *err)
+static enum err_code grpc_conn_set_up_tls(struct grpc_conn *c, struct err *err)
 {
 	const gnutls_datum_t h2 = { (unsigned char *)(uintptr_t) "h2", 2 };
 	struct grpc_server *s = c->server;
@@ -375,18 +375,19 @@ static enum err_code set_up_tls(struct grpc_conn *c, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code set_up(struct grpc_conn *c, struct err *err)
+static enum err_code grpc_conn_set_up(struct grpc_conn *c, struct err *err)
 {
 	struct event_base *base = loop_base(c->server->loop);
 	enum err_code rc = ERR_OK;
 	int one = 1;
 
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	c->readable = event_new(base, c->fd, EV_READ | EV_PERSIST, on_event, c);
-	c->writable = event_new(base, c->fd, EV_WRITE | EV_PERSIST, on_event, c);
+	c->readable = event_new(base, c->fd, EV_READ | EV_PERSIST, grpc_on_event, c);
+	c->writable = event_new(base, c->fd, EV_WRITE | EV_PERSIST, grpc_on_event, c);
 	if (!c->readable || !c->writable)
 		return err_nomem(err, "gRPC connection");
-	if ((rc = c->server->credentials ? set_up_tls(c, err) : open_session(c, err)))
+	if ((rc = c->server->credentials ? grpc_conn_set_up_tls(c, err) :
+									   grpc_conn_open_session(c, err)))
 		return rc;
 	return event_add(c->readable, NULL) ? err_nomem(err, "gRPC connection") : ERR_OK;
 }
@@ -405,7 +406,7 @@ void grpc_conn_open(struct grpc_server *s, int fd, const struct sockaddr *client
 	c->state = CONN_OPEN;
 	c->since_ns = clock_monotonic_ns();
 	c->host = (struct session_host){
-		.o = &s->o, .bodies = &s->bodies, .calls_n = &s->calls_n, .hand = hand, .ctx = c
+		.o = &s->o, .bodies = &s->bodies, .calls_n = &s->calls_n, .hand = grpc_hand, .ctx = c
 	};
 	http_client_of(client, &c->host.client, c->remote);
 	c->host.remote = str_of(c->remote);
@@ -416,7 +417,7 @@ void grpc_conn_open(struct grpc_server *s, int fd, const struct sockaddr *client
 	mutex_lock(&s->lock);
 	s->conns_n++;
 	mutex_unlock(&s->lock);
-	if (set_up(c, NULL))
+	if (grpc_conn_set_up(c, NULL))
 		grpc_conn_end(c, "no_memory");
 	else
 		grpc_conn_flush(c);

@@ -21,7 +21,7 @@
 
 /* ---- connections ---- */
 
-static unsigned conns(struct grpc_server *s)
+static unsigned grpc_conns(struct grpc_server *s)
 {
 	unsigned n;
 
@@ -31,7 +31,7 @@ static unsigned conns(struct grpc_server *s)
 	return n;
 }
 
-static void make_room(struct grpc_server *s)
+static void grpc_make_room(struct grpc_server *s)
 {
 	struct grpc_conn *idle = NULL;
 
@@ -42,7 +42,7 @@ static void make_room(struct grpc_server *s)
 		grpc_conn_evict(idle);
 }
 
-static void on_acceptable(evutil_socket_t fd, short what, void *ctx)
+static void grpc_on_acceptable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct grpc_server *s = ctx;
 
@@ -58,16 +58,16 @@ static void on_acceptable(evutil_socket_t fd, short what, void *ctx)
 		}
 		if (peer < 0)
 			return;
-		if (conns(s) >= s->o.connections_max)
-			make_room(s);
-		if (conns(s) < s->o.connections_max)
+		if (grpc_conns(s) >= s->o.connections_max)
+			grpc_make_room(s);
+		if (grpc_conns(s) < s->o.connections_max)
 			grpc_conn_open(s, peer, (struct sockaddr *)&client);
 		else
 			grpc_conn_refuse(peer);
 	}
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *ctx)
+static void grpc_on_tick(evutil_socket_t fd, short what, void *ctx)
 {
 	struct grpc_server *s = ctx;
 	int64_t now_ns = clock_monotonic_ns();
@@ -88,7 +88,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx)
 
 /* ---- opening ---- */
 
-static enum err_code open_tls(struct grpc_server *s, struct err *err)
+static enum err_code grpc_open_tls(struct grpc_server *s, struct err *err)
 {
 	const char *at;
 
@@ -105,24 +105,24 @@ static enum err_code open_tls(struct grpc_server *s, struct err *err)
 	return ERR_OK;
 }
 
-static void begin(void *ctx)
+static void grpc_begin(void *ctx)
 {
 	struct grpc_server *s = ctx;
 	struct event_base *base = loop_base(s->loop);
 
-	s->acceptable = event_new(base, s->fd, EV_READ | EV_PERSIST, on_acceptable, s);
-	s->tick = evtimer_new(base, on_tick, s);
+	s->acceptable = event_new(base, s->fd, EV_READ | EV_PERSIST, grpc_on_acceptable, s);
+	s->tick = evtimer_new(base, grpc_on_tick, s);
 	if (!s->acceptable || !s->tick || event_add(s->acceptable, NULL))
 		return;
 	s->accepting = true;
 	timer_after(s->tick, TICK_NS);
 }
 
-static enum err_code open_all(struct grpc_server *s, struct err *err)
+static enum err_code grpc_open_all(struct grpc_server *s, struct err *err)
 {
 	enum err_code rc;
 
-	if (s->o.tls_certificate_fn && (rc = open_tls(s, err)))
+	if (s->o.tls_certificate_fn && (rc = grpc_open_tls(s, err)))
 		return rc;
 	if ((rc = listen_open(s->o.listen_address, &s->fd, &s->port, err)))
 		return rc;
@@ -130,7 +130,7 @@ static enum err_code open_all(struct grpc_server *s, struct err *err)
 		return rc;
 	if ((rc = loop_open("grpc-recv", &s->loop, err)))
 		return rc;
-	loop_call(s->loop, begin, s);
+	loop_call(s->loop, grpc_begin, s);
 	return s->accepting ? ERR_OK : err_nomem(err, "gRPC server");
 }
 
@@ -149,7 +149,7 @@ enum err_code grpc_server_open(
 	bodies_init(&s->bodies, o->bodies_bytes_max, o->address_bodies_bytes_max);
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
-	if ((rc = open_all(s, err))) {
+	if ((rc = grpc_open_all(s, err))) {
 		grpc_server_close(s, 0);
 		return rc;
 	}
@@ -164,7 +164,7 @@ unsigned grpc_server_port(const struct grpc_server *s)
 
 /* ---- closing ---- */
 
-static void each_conn(struct grpc_server *s, void (*fn)(struct grpc_conn *c))
+static void grpc_each_conn(struct grpc_server *s, void (*fn)(struct grpc_conn *c))
 {
 	struct grpc_conn *c, *next;
 
@@ -174,7 +174,7 @@ static void each_conn(struct grpc_server *s, void (*fn)(struct grpc_conn *c))
 	}
 }
 
-static void shut(void *ctx)
+static void grpc_shut(void *ctx)
 {
 	struct grpc_server *s = ctx;
 
@@ -183,36 +183,36 @@ static void shut(void *ctx)
 	if (s->acceptable)
 		event_free(s->acceptable);
 	s->acceptable = NULL;
-	each_conn(s, grpc_conn_shut);
+	grpc_each_conn(s, grpc_conn_shut);
 }
 
-static void cancel_conn(struct grpc_conn *c)
+static void grpc_cancel_conn(struct grpc_conn *c)
 {
 	if (c->session)
 		session_cancel(c->session);
 }
 
-static void cancel(void *ctx)
+static void grpc_cancel(void *ctx)
 {
-	each_conn(ctx, cancel_conn);
+	grpc_each_conn(ctx, grpc_cancel_conn);
 }
 
-static void end_conn(struct grpc_conn *c)
+static void grpc_end_conn(struct grpc_conn *c)
 {
 	grpc_conn_end(c, NULL);
 }
 
-static void finish(void *ctx)
+static void grpc_finish(void *ctx)
 {
 	struct grpc_server *s = ctx;
 
-	each_conn(s, end_conn);
+	grpc_each_conn(s, grpc_end_conn);
 	if (s->tick)
 		event_free(s->tick);
 	s->tick = NULL;
 }
 
-static void wait_for_conns(struct grpc_server *s, int64_t ns)
+static void grpc_wait_for_conns(struct grpc_server *s, int64_t ns)
 {
 	int64_t deadline = clock_monotonic_ns() + ns;
 
@@ -223,15 +223,15 @@ static void wait_for_conns(struct grpc_server *s, int64_t ns)
 }
 
 /* Connections end by themselves once their calls are answered and the other side has read it. */
-static void end_conns(struct grpc_server *s, int64_t grace_ns)
+static void grpc_end_conns(struct grpc_server *s, int64_t grace_ns)
 {
-	loop_call(s->loop, shut, s);
-	wait_for_conns(s, grace_ns);
-	loop_call(s->loop, cancel, s);
+	loop_call(s->loop, grpc_shut, s);
+	grpc_wait_for_conns(s, grace_ns);
+	loop_call(s->loop, grpc_cancel, s);
 	pool_close(s->pool); /* runs what is queued; what it posts comes before the next call */
 	s->pool = NULL;
-	wait_for_conns(s, LINGER_NS);
-	loop_call(s->loop, finish, s);
+	grpc_wait_for_conns(s, LINGER_NS);
+	loop_call(s->loop, grpc_finish, s);
 }
 
 void grpc_server_close(struct grpc_server *s, int64_t grace_ns)
@@ -239,7 +239,7 @@ void grpc_server_close(struct grpc_server *s, int64_t grace_ns)
 	if (!s)
 		return;
 	if (s->loop)
-		end_conns(s, grace_ns);
+		grpc_end_conns(s, grace_ns);
 	pool_close(s->pool);
 	loop_close(s->loop);
 	if (s->fd >= 0)

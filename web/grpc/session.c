@@ -25,14 +25,14 @@
 struct session {
 	struct session_host host;
 	nghttp2_session *h2;
-	struct call calls; /* head of the ring */
+	struct grpc_call calls; /* head of the ring */
 	unsigned calls_n, handed_n;
 	int credit;
 	bool greeted, shut, canceled, flooded, closed;
 	bool broken; /* nghttp2 failed */
 };
 
-static void forget(struct session *s, struct call *c)
+static void grpc_forget(struct session *s, struct grpc_call *c)
 {
 	c->prev->next = c->next;
 	c->next->prev = c->prev;
@@ -42,14 +42,14 @@ static void forget(struct session *s, struct call *c)
 	call_close(c, s->host.bodies);
 }
 
-static void answer(struct session *s, struct call *c)
+static void grpc_session_answer(struct session *s, struct grpc_call *c)
 {
 	body_drop(s->host.bodies, &c->body);
 	if (call_send(c, s->h2))
 		s->broken = true;
 }
 
-static bool hand(struct session *s, struct call *c, enum call_state state)
+static bool grpc_session_hand(struct session *s, struct grpc_call *c, enum call_state state)
 {
 	c->state = state;
 	c->handed = true;
@@ -64,29 +64,29 @@ static bool hand(struct session *s, struct call *c, enum call_state state)
 
 /* ---- calls, step by step ---- */
 
-static void message_is_whole(struct session *s, struct call *c)
+static void grpc_message_is_whole(struct session *s, struct grpc_call *c)
 {
 	if (!call_take_message(c)) {
-		answer(s, c);
+		grpc_session_answer(s, c);
 		return;
 	}
 	c->body.whole = true;
 	c->in.body_refused = 0;
-	if (!hand(s, c, CALL_WORKING))
-		answer(s, c);
+	if (!grpc_session_hand(s, c, CALL_WORKING))
+		grpc_session_answer(s, c);
 }
 
-static void take_message(struct session *s, struct call *c)
+static void grpc_take_message(struct session *s, struct grpc_call *c)
 {
 	c->state = CALL_BODY;
 	if (c->unconsumed && nghttp2_session_consume_stream(s->h2, c->stream, c->unconsumed))
 		s->broken = true;
 	c->unconsumed = 0;
 	if (c->whole)
-		message_is_whole(s, c);
+		grpc_message_is_whole(s, c);
 }
 
-static void head_is_whole(struct session *s, struct call *c)
+static void grpc_head_is_whole(struct session *s, struct grpc_call *c)
 {
 	bool taken = call_check_head(c);
 
@@ -99,26 +99,26 @@ static void head_is_whole(struct session *s, struct call *c)
 		taken = false;
 	}
 	if (!taken) {
-		answer(s, c);
+		grpc_session_answer(s, c);
 		return;
 	}
 	c->admission = s->host.o->admit ? s->host.o->admit(s->host.o->ctx, &c->in, &c->out, false) :
 									  HTTP_ADMITTED;
 	switch (c->admission) {
 	case HTTP_ADMITTED:
-		take_message(s, c);
+		grpc_take_message(s, c);
 		break;
 	case HTTP_ADMIT_LATER:
-		if (!hand(s, c, CALL_ADMITTING))
-			answer(s, c);
+		if (!grpc_session_hand(s, c, CALL_ADMITTING))
+			grpc_session_answer(s, c);
 		break;
 	case HTTP_ANSWERED:
 		call_refused(c);
-		answer(s, c);
+		grpc_session_answer(s, c);
 	}
 }
 
-static void take_data(struct session *s, struct call *c, const uint8_t *data, size_t n)
+static void grpc_take_data(struct session *s, struct grpc_call *c, const uint8_t *data, size_t n)
 {
 	size_t max = s->host.o->body_bytes_max;
 
@@ -130,47 +130,47 @@ static void take_data(struct session *s, struct call *c, const uint8_t *data, si
 		return; /* judged once a worker has given it back */
 	}
 	if (!call_check_message(c, max))
-		answer(s, c);
+		grpc_session_answer(s, c);
 	else if (nghttp2_session_consume_stream(s->h2, c->stream, n))
 		s->broken = true;
 }
 
-static void admitted(struct session *s, struct call *c)
+static void grpc_admitted(struct session *s, struct grpc_call *c)
 {
 	if (c->admission != HTTP_ADMITTED) {
 		call_refused(c);
-		answer(s, c);
+		grpc_session_answer(s, c);
 	} else if (s->shut && !c->whole) {
 		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is ending");
-		answer(s, c);
+		grpc_session_answer(s, c);
 	} else if (!call_check_message(c, s->host.o->body_bytes_max)) {
-		answer(s, c);
+		grpc_session_answer(s, c);
 	} else {
-		take_message(s, c);
+		grpc_take_message(s, c);
 	}
 }
 
-void session_returned(struct session *s, struct call *c)
+void session_returned(struct session *s, struct grpc_call *c)
 {
 	assert(c->handed && s->handed_n);
 	c->handed = false;
 	s->handed_n--;
 	if (!c->stream) {
-		forget(s, c);
+		grpc_forget(s, c);
 		return;
 	}
 	if (c->state == CALL_ADMITTING) {
-		admitted(s, c);
+		grpc_admitted(s, c);
 		return;
 	}
 	s->credit += CREDIT_PER_CALL;
-	answer(s, c);
+	grpc_session_answer(s, c);
 }
 
 /* ---- what nghttp2 calls ---- */
 
 /* A frame that carries nothing. */
-static void spend(struct session *s)
+static void grpc_spend(struct session *s)
 {
 	if (s->credit-- > 0 || s->flooded)
 		return;
@@ -179,10 +179,10 @@ static void spend(struct session *s)
 		s->broken = true;
 }
 
-static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
+static int grpc_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 {
 	struct session *s = ctx;
-	struct call *c;
+	struct grpc_call *c;
 
 	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
@@ -200,10 +200,10 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
-static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
+static int grpc_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *ctx)
 {
-	struct call *c = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+	struct grpc_call *c = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
 
 	(void)flags;
 	(void)ctx;
@@ -213,17 +213,17 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	return 0;
 }
 
-static void call_ended(struct session *s, struct call *c)
+static void call_ended(struct session *s, struct grpc_call *c)
 {
 	c->whole = true;
 	if (c->state == CALL_BODY)
-		message_is_whole(s, c);
+		grpc_message_is_whole(s, c);
 }
 
-static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
+static int grpc_on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 {
 	struct session *s = ctx;
-	struct call *c = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+	struct grpc_call *c = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
 	bool ends = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
 	switch (frame->hd.type) {
@@ -232,51 +232,52 @@ static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 			break;
 		c->whole = ends;
 		if (c->state == CALL_HEAD)
-			head_is_whole(s, c);
+			grpc_head_is_whole(s, c);
 		else if (ends) /* trailers */
 			call_ended(s, c);
 		break;
 	case NGHTTP2_DATA:
 		if (!frame->hd.length && !ends)
-			spend(s);
+			grpc_spend(s);
 		if (c && ends)
 			call_ended(s, c);
 		break;
 	case NGHTTP2_SETTINGS:
 		s->greeted = true;
-		spend(s);
+		grpc_spend(s);
 		break;
 	default:
-		spend(s);
+		grpc_spend(s);
 	}
 	return 0;
 }
 
-static int on_data(
+static int grpc_on_data(
 	nghttp2_session *h2, uint8_t flags, int32_t stream, const uint8_t *data, size_t n, void *ctx)
 {
 	struct session *s = ctx;
-	struct call *c = nghttp2_session_get_stream_user_data(h2, stream);
+	struct grpc_call *c = nghttp2_session_get_stream_user_data(h2, stream);
 
 	(void)flags;
 	if (nghttp2_session_consume_connection(h2, n))
 		s->broken = true;
 	if (c)
-		take_data(s, c, data, n);
+		grpc_take_data(s, c, data, n);
 	return 0;
 }
 
-static int on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *ctx)
+static int grpc_on_invalid_frame(
+	nghttp2_session *h2, const nghttp2_frame *frame, int error, void *ctx)
 {
 	(void)h2;
 	(void)frame;
 	(void)error;
-	spend(ctx);
+	grpc_spend(ctx);
 	return 0;
 }
 
 /* Answered before its message was whole: nothing more of it is wanted. */
-static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
+static int grpc_on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 {
 	int32_t stream = frame->hd.stream_id;
 
@@ -289,28 +290,28 @@ static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 	return 0;
 }
 
-static void stream_ended(struct session *s, struct call *c)
+static void grpc_stream_ended(struct session *s, struct grpc_call *c)
 {
 	c->stream = 0;
 	if (c->handed)
 		atomic_store(&c->in.canceled, true);
 	else
-		forget(s, c);
+		grpc_forget(s, c);
 }
 
-static int on_close(nghttp2_session *h2, int32_t stream, uint32_t code, void *ctx)
+static int grpc_on_close(nghttp2_session *h2, int32_t stream, uint32_t code, void *ctx)
 {
-	struct call *c = nghttp2_session_get_stream_user_data(h2, stream);
+	struct grpc_call *c = nghttp2_session_get_stream_user_data(h2, stream);
 
 	(void)code;
 	if (c)
-		stream_ended(ctx, c);
+		grpc_stream_ended(ctx, c);
 	return 0;
 }
 
 /* ---- opening ---- */
 
-static int set_up(struct session *s)
+static int grpc_set_up(struct session *s)
 {
 	const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_STREAMS_MAX },
@@ -323,13 +324,13 @@ static int set_up(struct session *s)
 
 	if (nghttp2_session_callbacks_new(&calls) || nghttp2_option_new(&option))
 		goto end;
-	nghttp2_session_callbacks_set_on_begin_headers_callback(calls, on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(calls, on_frame);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
-	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(calls, on_invalid_frame);
-	nghttp2_session_callbacks_set_on_frame_send_callback(calls, on_sent);
-	nghttp2_session_callbacks_set_on_stream_close_callback(calls, on_close);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(calls, grpc_on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(calls, grpc_on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(calls, grpc_on_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, grpc_on_data);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(calls, grpc_on_invalid_frame);
+	nghttp2_session_callbacks_set_on_frame_send_callback(calls, grpc_on_sent);
+	nghttp2_session_callbacks_set_on_stream_close_callback(calls, grpc_on_close);
 	nghttp2_option_set_no_auto_window_update(option, 1);
 	nghttp2_option_set_no_closed_streams(option, 1);
 	nghttp2_option_set_max_outbound_ack(option, CREDIT_MAX);
@@ -354,7 +355,7 @@ enum err_code session_open(const struct session_host *host, struct session **out
 	s->host = *host;
 	s->credit = CREDIT_MAX;
 	s->calls.prev = s->calls.next = &s->calls;
-	if (set_up(s)) {
+	if (grpc_set_up(s)) {
 		session_close(s);
 		session_free(s);
 		return err_nomem(err, "gRPC connection");
@@ -365,7 +366,7 @@ enum err_code session_open(const struct session_host *host, struct session **out
 
 void session_close(struct session *s)
 {
-	struct call *c, *next;
+	struct grpc_call *c, *next;
 
 	if (s->closed)
 		return;
@@ -375,7 +376,7 @@ void session_close(struct session *s)
 	for (c = s->calls.next; c != &s->calls; c = next) {
 		next = c->next;
 		if (c->stream)
-			stream_ended(s, c);
+			grpc_stream_ended(s, c);
 	}
 }
 
@@ -415,7 +416,7 @@ struct str session_next(struct session *s)
 }
 
 /* Its head, its message or the reading of its answer takes too long. */
-static void too_late(struct session *s, struct call *c)
+static void grpc_too_late(struct session *s, struct grpc_call *c)
 {
 	switch (c->state) {
 	case CALL_HEAD: /* nothing else can be received before it ends */
@@ -426,7 +427,7 @@ static void too_late(struct session *s, struct call *c)
 		grpc_fail(&c->answer, GRPC_DEADLINE_EXCEEDED, 0,
 			"the call did not come whole within %lld s (--web.body-timeout)",
 			(long long)(s->host.o->body_timeout_ns / NS_PER_S));
-		answer(s, c);
+		grpc_session_answer(s, c);
 		break;
 	case CALL_ANSWERED:
 		c->began_ns = INT64_MAX; /* once */
@@ -441,13 +442,13 @@ static void too_late(struct session *s, struct call *c)
 
 void session_tick(struct session *s, int64_t now_ns)
 {
-	struct call *c, *next;
+	struct grpc_call *c, *next;
 
 	s->credit = s->credit + CREDIT_PER_S < CREDIT_MAX ? s->credit + CREDIT_PER_S : CREDIT_MAX;
 	for (c = s->calls.next; c != &s->calls; c = next) {
 		next = c->next;
 		if (now_ns - c->began_ns >= s->host.o->body_timeout_ns)
-			too_late(s, c);
+			grpc_too_late(s, c);
 	}
 }
 
@@ -456,10 +457,10 @@ void session_shut(struct session *s)
 	if (s->shut)
 		return;
 	s->shut = true;
-	for (struct call *c = s->calls.next; c != &s->calls; c = c->next)
+	for (struct grpc_call *c = s->calls.next; c != &s->calls; c = c->next)
 		if (c->state == CALL_BODY) {
 			grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is ending");
-			answer(s, c);
+			grpc_session_answer(s, c);
 		}
 	if (nghttp2_submit_goaway(s->h2, NGHTTP2_FLAG_NONE,
 			nghttp2_session_get_last_proc_stream_id(s->h2), NGHTTP2_NO_ERROR, NULL, 0))
@@ -469,7 +470,7 @@ void session_shut(struct session *s)
 void session_cancel(struct session *s)
 {
 	s->canceled = true;
-	for (struct call *c = s->calls.next; c != &s->calls; c = c->next)
+	for (struct grpc_call *c = s->calls.next; c != &s->calls; c = c->next)
 		if (c->handed)
 			atomic_store(&c->in.canceled, true);
 }

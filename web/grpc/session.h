@@ -25,9 +25,9 @@ struct session_host {
 	struct bodies *bodies;
 	unsigned *calls_n; /* of all sessions */
 	/* Gives the call to a worker, which runs call_run; session_returned follows. False: not now. */
-	bool (*hand)(void *ctx, struct call *c);
+	bool (*hand)(void *ctx, struct grpc_call *c);
 	void *ctx;
-	struct http_client client;
+	struct http_sender client;
 	struct str remote;
 	void *tls_session;
 };
@@ -48,7 +48,7 @@ void session_tick(struct session *s, int64_t now_ns);
 void session_shut(struct session *s);
 void session_cancel(struct session *s); /* marks calls of workers; none is handed on any more */
 /* A call is back from its worker. Afterwards it may be gone. */
-void session_returned(struct session *s, struct call *c);
+void session_returned(struct session *s, struct grpc_call *c);
 
 /* Nothing more is to be received; session_next may still have bytes. */
 bool session_is_over(const struct session *s);

@@ -15,7 +15,7 @@ METRIC_COUNTER(refused, "epimetheus_http_bodies_refused_total",
 /* An address that has bodies in memory. */
 struct body_source {
 	struct body_source *next; /* of the same slot */
-	struct http_client client;
+	struct http_sender client;
 	size_t bytes;
 	size_t bodies_n;
 };
@@ -26,7 +26,7 @@ void bodies_init(struct bodies *all, size_t max_bytes, size_t address_max_bytes)
 	all->ring.prev = all->ring.next = &all->ring;
 }
 
-static struct body_source **find(struct bodies *all, struct http_client client)
+static struct body_source **bodies_find(struct bodies *all, struct http_sender client)
 {
 	uint64_t hash = hash_bytes(client.bytes, sizeof(client.bytes), 0);
 	struct body_source **at = &all->slots[hash % BODIES_SLOTS];
@@ -36,9 +36,9 @@ static struct body_source **find(struct bodies *all, struct http_client client)
 	return at;
 }
 
-static bool join(struct bodies *all, struct body *b, struct http_client client)
+static bool bodies_join(struct bodies *all, struct http_body *b, struct http_sender client)
 {
-	struct body_source **at = find(all, client);
+	struct body_source **at = bodies_find(all, client);
 
 	if (!*at) {
 		if (!(*at = calloc(1, sizeof(**at))))
@@ -53,7 +53,7 @@ static bool join(struct bodies *all, struct body *b, struct http_client client)
 	return true;
 }
 
-void body_leave(struct bodies *all, struct body *b)
+void body_leave(struct bodies *all, struct http_body *b)
 {
 	struct body_source *source = b->source, **at;
 
@@ -70,18 +70,18 @@ void body_leave(struct bodies *all, struct body *b)
 	if (--source->bodies_n)
 		return;
 	assert(!source->bytes);
-	at = find(all, source->client);
+	at = bodies_find(all, source->client);
 	*at = source->next;
 	free(source);
 }
 
-void body_drop(struct bodies *all, struct body *b)
+void body_drop(struct bodies *all, struct http_body *b)
 {
 	body_leave(all, b);
 	buf_release(&b->data);
 }
 
-static void refuse(struct bodies *all, struct body *b, int status, const char *limit)
+static void bodies_refuse(struct bodies *all, struct http_body *b, int status, const char *limit)
 {
 	body_drop(all, b);
 	b->refused = status;
@@ -92,11 +92,11 @@ static void refuse(struct bodies *all, struct body *b, int status, const char *l
  * The longest unfinished body of the address that holds most. NULL: no address holds more than
  * `fair`.
  */
-static struct body *greediest(const struct bodies *all, size_t fair)
+static struct http_body *bodies_greediest(const struct bodies *all, size_t fair)
 {
-	struct body *worst = NULL;
+	struct http_body *worst = NULL;
 
-	for (struct body *b = all->ring.next; b != &all->ring; b = b->next) {
+	for (struct http_body *b = all->ring.next; b != &all->ring; b = b->next) {
 		if (b->whole || !b->counted || b->source->bytes <= fair)
 			continue;
 		if (!worst || b->source->bytes > worst->source->bytes ||
@@ -106,38 +106,38 @@ static struct body *greediest(const struct bodies *all, size_t fair)
 	return worst;
 }
 
-static bool make_room(struct bodies *all, size_t n, size_t fair)
+static bool bodies_make_room(struct bodies *all, size_t n, size_t fair)
 {
-	struct body *worst;
+	struct http_body *worst;
 
 	while (n > all->max_bytes - all->bytes) {
-		if (!(worst = greediest(all, fair)))
+		if (!(worst = bodies_greediest(all, fair)))
 			return false;
-		refuse(all, worst, 503, "all");
+		bodies_refuse(all, worst, 503, "all");
 	}
 	return true;
 }
 
-void body_add(struct bodies *all, struct body *b, struct http_client client, const void *data,
+void body_add(struct bodies *all, struct http_body *b, struct http_sender client, const void *data,
 	size_t n, size_t body_max)
 {
 	assert(!b->whole && (b->refused || b->data.len <= body_max));
 	if (b->refused)
 		return;
 	if (n > body_max - b->data.len) {
-		refuse(all, b, 413, "too_long");
+		bodies_refuse(all, b, 413, "too_long");
 		return;
 	}
-	if (!b->source && !join(all, b, client)) {
-		refuse(all, b, 503, "all");
+	if (!b->source && !bodies_join(all, b, client)) {
+		bodies_refuse(all, b, 503, "all");
 		return;
 	}
 	if (n > all->address_max_bytes || b->source->bytes > all->address_max_bytes - n) {
-		refuse(all, b, 429, "address");
+		bodies_refuse(all, b, 429, "address");
 		return;
 	}
-	if (n > all->max_bytes || !make_room(all, n, b->source->bytes + n)) {
-		refuse(all, b, 503, "all");
+	if (n > all->max_bytes || !bodies_make_room(all, n, b->source->bytes + n)) {
+		bodies_refuse(all, b, 503, "all");
 		return;
 	}
 	buf_add(&b->data, data, n);

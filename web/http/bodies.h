@@ -19,8 +19,8 @@
 
 struct body_source;
 
-struct body {
-	struct body *prev, *next; /* in the ring of bodies that hold memory */
+struct http_body {
+	struct http_body *prev, *next; /* in the ring of bodies that hold memory */
 	struct body_source *source;
 	struct buf data;
 	size_t counted; /* bytes of data that count against both limits */
@@ -34,7 +34,7 @@ struct body {
 struct bodies {
 	size_t max_bytes, address_max_bytes;
 	size_t bytes;
-	struct body ring;
+	struct http_body ring;
 	struct body_source *slots[BODIES_SLOTS];
 };
 
@@ -44,10 +44,10 @@ void bodies_init(struct bodies *all, size_t max_bytes, size_t address_max_bytes)
  * Adds n bytes to a body of at most body_max bytes. Over a limit it sets refused and drops the
  * body.
  */
-void body_add(struct bodies *all, struct body *b, struct http_client client, const void *data,
+void body_add(struct bodies *all, struct http_body *b, struct http_sender client, const void *data,
 	size_t n, size_t body_max);
-void body_drop(struct bodies *all, struct body *b); /* frees its data */
+void body_drop(struct bodies *all, struct http_body *b); /* frees its data */
 /* Counts it no longer; its data is the caller's now. */
-void body_leave(struct bodies *all, struct body *b);
+void body_leave(struct bodies *all, struct http_body *b);
 
 #endif

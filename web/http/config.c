@@ -30,17 +30,17 @@ METRIC_COUNTER(reloads, "epimetheus_web_config_reloads_total",
 
 /* ---- generations ---- */
 
-struct generation {
+struct http_config_generation {
 	atomic_uint refs;
 	struct arena arena;
 	struct web_file file;
 	struct tls_keys *keys; /* NULL: no TLS */
-	struct generation *older; /* retired before this one */
+	struct http_config_generation *older; /* retired before this one */
 	int64_t retired_ns;
 };
 
 /* The state of a file when it was read. */
-struct mark {
+struct http_config_mark {
 	char *path; /* NULL: not watched */
 	bool there;
 	struct timespec changed;
@@ -53,14 +53,14 @@ struct web_config {
 	struct buf priorities;
 	struct users *users;
 	struct mutex lock; /* guards the fields below */
-	struct generation *current, *retired;
-	struct mark marks[MARKS];
+	struct http_config_generation *current, *retired;
+	struct http_config_mark marks[MARKS];
 	int64_t looked_ns;
 };
 
 static _Atomic(struct web_config *) served; /* the configuration of the certificate callback */
 
-static void generation_unref(struct generation *g)
+static void http_config_generation_unref(struct http_config_generation *g)
 {
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
 		return;
@@ -69,7 +69,7 @@ static void generation_unref(struct generation *g)
 	free(g);
 }
 
-static void mark_look(struct mark *m)
+static void http_config_mark_look(struct http_config_mark *m)
 {
 	struct stat st;
 
@@ -79,20 +79,20 @@ static void mark_look(struct mark *m)
 	m->inode = m->there ? st.st_ino : 0;
 }
 
-static void mark_set(struct mark *m, const char *path)
+static void http_config_mark_set(struct http_config_mark *m, const char *path)
 {
 	free(m->path);
 	m->path = path ? strdup(path) : NULL;
-	mark_look(m);
+	http_config_mark_look(m);
 }
 
-static bool mark_differs(const struct mark *m)
+static bool http_config_mark_differs(const struct http_config_mark *m)
 {
-	struct mark now = *m;
+	struct http_config_mark now = *m;
 
 	if (!m->path)
 		return false;
-	mark_look(&now);
+	http_config_mark_look(&now);
 	return now.there != m->there || now.size != m->size || now.inode != m->inode ||
 		now.changed.tv_sec != m->changed.tv_sec || now.changed.tv_nsec != m->changed.tv_nsec;
 }
@@ -101,7 +101,8 @@ static bool mark_differs(const struct mark *m)
  * Reads the files of tls_server_config, relative to the configuration's directory. Each is marked
  * before it is read, so that a change in between is seen.
  */
-static enum err_code read_keys(struct web_config *c, struct generation *g, struct err *err)
+static enum err_code web_config_read_keys(
+	struct web_config *c, struct http_config_generation *g, struct err *err)
 {
 	const struct tls_settings *t = &g->file.tls;
 	struct str names[MARKS - 1] = { t->cert_file, t->key_file, t->client_ca_file };
@@ -113,15 +114,16 @@ static enum err_code read_keys(struct web_config *c, struct generation *g, struc
 		paths[i] = names[i].len ? path_join(&g->arena, dir, names[i]) : NULL;
 		if (names[i].len && !paths[i])
 			return arena_fail(&g->arena, c->path, err);
-		mark_set(&c->marks[i + 1], paths[i]);
+		http_config_mark_set(&c->marks[i + 1], paths[i]);
 	}
 	rc = tls_keys_open(paths[0], paths[1], paths[2], &g->keys, err);
 	return rc ? err_wrap(err, rc, "%s: tls_server_config", c->path) : ERR_OK;
 }
 
-static enum err_code generation_read(struct web_config *c, struct generation **out, struct err *err)
+static enum err_code web_config_generation_read(
+	struct web_config *c, struct http_config_generation **out, struct err *err)
 {
-	struct generation *g = calloc(1, sizeof(*g));
+	struct http_config_generation *g = calloc(1, sizeof(*g));
 	enum err_code rc;
 
 	if (!g)
@@ -129,16 +131,16 @@ static enum err_code generation_read(struct web_config *c, struct generation **o
 	atomic_init(&g->refs, 1);
 	arena_init(&g->arena, ARENA_BYTES_MAX);
 	if (c->path) {
-		mark_set(&c->marks[0], c->path);
+		http_config_mark_set(&c->marks[0], c->path);
 		if ((rc = web_file_read(&g->arena, c->path, &g->file, err)))
 			goto fail;
-		if (g->file.has_tls && (rc = read_keys(c, g, err)))
+		if (g->file.has_tls && (rc = web_config_read_keys(c, g, err)))
 			goto fail;
 	}
 	*out = g;
 	return ERR_OK;
 fail:
-	generation_unref(g);
+	http_config_generation_unref(g);
 	return rc;
 }
 
@@ -159,7 +161,7 @@ static enum err_code config_open(
 	}
 	if ((rc = users_open(checks_per_address, &c->users, err)))
 		goto fail;
-	if ((rc = generation_read(c, &c->current, err)))
+	if ((rc = web_config_generation_read(c, &c->current, err)))
 		goto fail;
 	c->looked_ns = clock_monotonic_ns();
 	if (c->current->keys)
@@ -197,12 +199,12 @@ void web_config_close(struct web_config *c)
 	if (!c)
 		return;
 	atomic_compare_exchange_strong(&served, &self, NULL);
-	generation_unref(c->current);
+	http_config_generation_unref(c->current);
 	while (c->retired) {
-		struct generation *g = c->retired;
+		struct http_config_generation *g = c->retired;
 
 		c->retired = g->older;
-		generation_unref(g);
+		http_config_generation_unref(g);
 	}
 	for (size_t i = 0; i < MARKS; i++)
 		free(c->marks[i].path);
@@ -235,10 +237,10 @@ const char *web_config_priorities(const struct web_config *c)
 
 /* ---- looking again ---- */
 
-static void retire(struct web_config *c, struct generation *fresh)
+static void web_config_retire(struct web_config *c, struct http_config_generation *fresh)
 {
 	int64_t now = clock_monotonic_ns();
-	struct generation **at = &c->retired;
+	struct http_config_generation **at = &c->retired;
 
 	mutex_assert_held(&c->lock);
 	c->current->retired_ns = now;
@@ -248,30 +250,30 @@ static void retire(struct web_config *c, struct generation *fresh)
 	while (*at && now - (*at)->retired_ns < RETIRED_NS)
 		at = &(*at)->older;
 	while (*at) { /* all behind it are older */
-		struct generation *g = *at;
+		struct http_config_generation *g = *at;
 
 		*at = g->older;
-		generation_unref(g);
+		http_config_generation_unref(g);
 	}
 }
 
-static enum err_code read_again(struct web_config *c, struct err *err)
+static enum err_code web_config_read_again(struct web_config *c, struct err *err)
 {
-	struct generation *fresh;
-	enum err_code rc = generation_read(c, &fresh, err);
+	struct http_config_generation *fresh;
+	enum err_code rc = web_config_generation_read(c, &fresh, err);
 
 	if (rc)
 		return rc;
 	if ((fresh->keys != NULL) != web_config_tls(c)) {
-		generation_unref(fresh);
+		http_config_generation_unref(fresh);
 		return err_set(
 			err, ERR_INVALID, "%s: TLS cannot be turned on or off without a restart", c->path);
 	}
-	retire(c, fresh);
+	web_config_retire(c, fresh);
 	return ERR_OK;
 }
 
-static void look(struct web_config *c)
+static void web_config_look(struct web_config *c)
 {
 	int64_t now = clock_monotonic_ns();
 	bool differs = false;
@@ -282,10 +284,10 @@ static void look(struct web_config *c)
 		return;
 	c->looked_ns = now;
 	for (size_t i = 0; i < MARKS; i++)
-		differs |= mark_differs(&c->marks[i]);
+		differs |= http_config_mark_differs(&c->marks[i]);
 	if (!differs)
 		return;
-	if (read_again(c, &err)) {
+	if (web_config_read_again(c, &err)) {
 		metric_add(&reloads, "failed", 1);
 		log_error("web", "web configuration is wrong, kept the old one", LOG_E(&err));
 	} else {
@@ -294,24 +296,24 @@ static void look(struct web_config *c)
 	}
 }
 
-static struct generation *generation_take(struct web_config *c)
+static struct http_config_generation *web_config_generation_take(struct web_config *c)
 {
-	struct generation *g;
+	struct http_config_generation *g;
 
 	mutex_lock(&c->lock);
-	look(c);
+	web_config_look(c);
 	g = c->current;
 	atomic_fetch_add(&g->refs, 1);
 	mutex_unlock(&c->lock);
 	return g;
 }
 
-static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities, int authorities_n,
-	const gnutls_pk_algorithm_t *algorithms, int algorithms_n, gnutls_pcert_st **chain,
-	unsigned *chain_n, gnutls_privkey_t *key)
+static int http_config_retrieve(gnutls_session_t session, const gnutls_datum_t *authorities,
+	int authorities_n, const gnutls_pk_algorithm_t *algorithms, int algorithms_n,
+	gnutls_pcert_st **chain, unsigned *chain_n, gnutls_privkey_t *key)
 {
 	struct web_config *c = atomic_load(&served);
-	struct generation *g;
+	struct http_config_generation *g;
 
 	(void)authorities;
 	(void)authorities_n;
@@ -319,24 +321,25 @@ static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities,
 	(void)algorithms_n;
 	if (!c)
 		return -1;
-	g = generation_take(c);
+	g = web_config_generation_take(c);
 	if (g->file.tls.auth != TLS_NO_CLIENT_CERT)
 		gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
 	*chain = g->keys->chain;
 	*chain_n = g->keys->chain_n;
 	*key = g->keys->key;
-	generation_unref(g); /* current or retired: it outlives the handshake */
+	http_config_generation_unref(g); /* current or retired: it outlives the handshake */
 	return 0;
 }
 
 void *web_config_certificate_fn(void)
 {
-	return (void *)retrieve;
+	return (void *)http_config_retrieve;
 }
 
 /* ---- requests ---- */
 
-static void add_headers(const struct generation *g, struct http_in *in, struct http_out *out)
+static void http_config_generation_add_headers(
+	const struct http_config_generation *g, struct http_in *in, struct http_out *out)
 {
 	struct labels h = labels_dup(&in->arena, g->file.http.headers);
 
@@ -344,7 +347,8 @@ static void add_headers(const struct generation *g, struct http_in *in, struct h
 		http_add_header(out, web_file_header(h.v[i].name), str_dup(&in->arena, h.v[i].value));
 }
 
-static bool admit_client(const struct generation *g, const struct http_in *in, struct http_out *out)
+static bool http_config_generation_admit_client(
+	const struct http_config_generation *g, const struct http_in *in, struct http_out *out)
 {
 	struct buf why = { 0 };
 	bool allowed;
@@ -361,8 +365,8 @@ static bool admit_client(const struct generation *g, const struct http_in *in, s
 	return allowed;
 }
 
-static enum http_admission admit_user(struct web_config *c, const struct generation *g,
-	struct http_in *in, struct http_out *out, bool may_wait)
+static enum http_admission web_config_admit_user(struct web_config *c,
+	const struct http_config_generation *g, struct http_in *in, struct http_out *out, bool may_wait)
 {
 	const struct users_request r = { in->authorization, in->client, may_wait };
 
@@ -392,12 +396,12 @@ static enum http_admission admit_user(struct web_config *c, const struct generat
 enum http_admission web_config_admit(
 	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait)
 {
-	struct generation *g = generation_take(c);
+	struct http_config_generation *g = web_config_generation_take(c);
 	enum http_admission admission = HTTP_ANSWERED;
 
-	add_headers(g, in, out);
-	if (admit_client(g, in, out))
-		admission = admit_user(c, g, in, out, may_wait);
-	generation_unref(g);
+	http_config_generation_add_headers(g, in, out);
+	if (http_config_generation_admit_client(g, in, out))
+		admission = web_config_admit_user(c, g, in, out, may_wait);
+	http_config_generation_unref(g);
 	return admission;
 }

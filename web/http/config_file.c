@@ -7,7 +7,7 @@
 
 #define TLS_VERSION_DEFAULT 2
 
-static enum err_code refuse(
+static enum err_code http_config_file_refuse(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	(void)ctx;
@@ -18,7 +18,7 @@ static enum err_code refuse(
 		STR_ARG(n->key ? n->key->text : STR("this")));
 }
 
-static enum err_code check_version(
+static enum err_code http_config_file_check_version(
 	const struct yaml_node *n, struct str name, int *out, struct err *err)
 {
 	if (!name.len || tls_version_parse(name, out))
@@ -40,9 +40,11 @@ static enum err_code tls_check(
 		return yaml_err(n, err, ERR_INVALID, "missing cert_file");
 	if (!t->key_file.len)
 		return yaml_err(n, err, ERR_INVALID, "missing key_file");
-	if ((rc = check_version(yaml_get(n, "min_version"), t->min_version, &t->min, err)))
+	if ((rc = http_config_file_check_version(
+			 yaml_get(n, "min_version"), t->min_version, &t->min, err)))
 		return rc;
-	if ((rc = check_version(yaml_get(n, "max_version"), t->max_version, &t->max, err)))
+	if ((rc = http_config_file_check_version(
+			 yaml_get(n, "max_version"), t->max_version, &t->max, err)))
 		return rc;
 	if (t->min > t->max)
 		return yaml_err(n, err, ERR_INVALID, "min_version is above max_version");
@@ -69,7 +71,7 @@ static const struct {
 	{ "X-XSS-Protection", { NULL } },
 };
 
-static enum err_code header_check(const struct yaml_node *n, struct err *err)
+static enum err_code http_config_file_header_check(const struct yaml_node *n, struct err *err)
 {
 	struct str name = n->key->text;
 	size_t i = 0, count = sizeof(settable_headers) / sizeof(settable_headers[0]);
@@ -103,11 +105,11 @@ static enum err_code http_check(
 	(void)ctx;
 	(void)out;
 	for (const struct yaml_node *h = headers ? headers->child : NULL; h && !rc; h = h->next)
-		rc = header_check(h, err);
+		rc = http_config_file_header_check(h, err);
 	return rc;
 }
 
-static enum err_code file_check(
+static enum err_code http_config_file_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct yaml_node *users = yaml_get(n, "basic_auth_users");
@@ -136,9 +138,9 @@ static const struct yaml_field tls_fields[] = {
 	{ "max_version", YAML_STRING, TLS_AT(max_version), .help = "TLS10 to TLS13; TLS13." },
 	{ "prefer_server_cipher_suites", YAML_BOOL, TLS_AT(prefer_server_cipher_suites),
 		.help = "Taken and without effect, as in Go." },
-	{ "cipher_suites", YAML_CUSTOM, TLS_AT(unsupported), .decode = refuse },
-	{ "curve_preferences", YAML_CUSTOM, TLS_AT(unsupported), .decode = refuse },
-	{ "client_allowed_sans", YAML_CUSTOM, TLS_AT(unsupported), .decode = refuse },
+	{ "cipher_suites", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
+	{ "curve_preferences", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
+	{ "client_allowed_sans", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
 };
 static const struct yaml_schema tls_schema = {
 	.name = "web.TLSConfig", .size = sizeof(struct tls_settings), .fields = tls_fields,
@@ -162,7 +164,7 @@ static const struct yaml_field file_fields[] = {
 };
 static const struct yaml_schema file_schema = {
 	.name = "web.Config", .size = sizeof(struct web_file), .fields = file_fields,
-	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]), .check = file_check,
+	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]), .check = http_config_file_check,
 };
 /* clang-format on */
 

@@ -82,14 +82,14 @@ void conns_notify(void *ctx, struct MHD_Connection *connection, void **socket_co
 	}
 }
 
-static bool client_gone(int fd)
+static bool conns_client_gone(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
 
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
-static int64_t patience_ns(const struct http_server *s, const struct conn *c)
+static int64_t conns_patience_ns(const struct http_server *s, const struct conn *c)
 {
 	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
 	int64_t most = s->o.read_timeout_ns;
@@ -104,19 +104,19 @@ static int64_t patience_ns(const struct http_server *s, const struct conn *c)
 	return crowded && most > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS : most;
 }
 
-static bool reads_body(const struct conn *c)
+static bool conns_reads_body(const struct conn *c)
 {
 	return c->state == CONN_BODY || c->state == CONN_PIECES || c->state == CONN_REFUSED_BODY;
 }
 
-static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
+static void conns_watch_conn(struct http_server *s, struct conn *c, int64_t now)
 {
 	if (c->state == CONN_WORKING) {
-		if (c->exchange && client_gone(c->fd))
+		if (c->exchange && conns_client_gone(c->fd))
 			atomic_store(&c->exchange->in.canceled, true);
-	} else if (now - c->since_ns > patience_ns(s, c)) {
+	} else if (now - c->since_ns > conns_patience_ns(s, c)) {
 		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
-	} else if (reads_body(c) && client_gone(c->fd)) {
+	} else if (conns_reads_body(c) && conns_client_gone(c->fd)) {
 		shutdown(c->fd, SHUT_RD); /* one more edge; what came before can still be read */
 	}
 }
@@ -130,7 +130,7 @@ void conns_watch(void *ctx)
 		int64_t now = clock_monotonic_ns();
 
 		for (struct conn *c = s->conns.next; c != &s->conns; c = c->next)
-			watch_conn(s, c, now);
+			conns_watch_conn(s, c, now);
 		cond_wait_until(&s->changed, &s->lock, now + WATCH_NS);
 	}
 	mutex_unlock(&s->lock);

@@ -5,7 +5,7 @@
 
 /* ---- answers that are sent while they are written ---- */
 
-static void wake_connection(void *ctx)
+static void http_exchange_wake_connection(void *ctx)
 {
 	MHD_resume_connection(((struct exchange *)ctx)->connection);
 }
@@ -37,7 +37,7 @@ void exchange_end_stream(struct exchange *x)
 
 /* ---- the head of a request ---- */
 
-static enum http_method method_of(const char *method)
+static enum http_method http_exchange_method_of(const char *method)
 {
 	static const struct {
 		const char *name;
@@ -57,7 +57,7 @@ static enum http_method method_of(const char *method)
 	return HTTP_OTHER;
 }
 
-static struct str keep(struct http_in *in, struct str s)
+static struct str http_exchange_keep(struct http_in *in, struct str s)
 {
 	struct str copy = str_dup(&in->arena, s);
 
@@ -65,14 +65,14 @@ static struct str keep(struct http_in *in, struct str s)
 	return copy;
 }
 
-static struct str header_of(struct exchange *x, const char *name)
+static struct str exchange_header_of(struct exchange *x, const char *name)
 {
 	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 
-	return v ? keep(&x->in, str_of(v)) : STR("");
+	return v ? http_exchange_keep(&x->in, str_of(v)) : STR("");
 }
 
-static void remote_of(struct exchange *x)
+static void exchange_remote_of(struct exchange *x)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -81,11 +81,11 @@ static void remote_of(struct exchange *x)
 	if (!info || !info->client_addr)
 		return;
 	http_client_of(info->client_addr, &x->in.client, text);
-	x->in.remote = keep(&x->in, str_of(text));
+	x->in.remote = http_exchange_keep(&x->in, str_of(text));
 }
 
-static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
-	size_t key_len, const char *value, size_t value_len)
+static enum MHD_Result http_exchange_add_argument(void *ctx, enum MHD_ValueKind kind,
+	const char *key, size_t key_len, const char *value, size_t value_len)
 {
 	struct http_in *in = ctx;
 	struct http_param *p;
@@ -101,8 +101,8 @@ static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const ch
 		return MHD_NO;
 	}
 	p = &in->params[in->params_n++];
-	p->name = keep(in, (struct str){ key, key_len });
-	p->value = keep(in, (struct str){ value ? value : "", value_len });
+	p->name = http_exchange_keep(in, (struct str){ key, key_len });
+	p->value = http_exchange_keep(in, (struct str){ value ? value : "", value_len });
 	return MHD_YES;
 }
 
@@ -119,31 +119,32 @@ struct exchange *exchange_open(
 	x->admission = HTTP_ADMIT_LATER;
 	x->in.body_bytes_max = s->o.body_bytes_max;
 	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
-	stream_init(&x->stream, wake_connection, x);
-	intake_init(&x->intake, wake_connection, x);
+	stream_init(&x->stream, http_exchange_wake_connection, x);
+	intake_init(&x->intake, http_exchange_wake_connection, x);
 	x->in.intake = &x->intake;
 	x->out.stream = &x->stream;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	x->conn = info ? info->socket_context : NULL;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	x->in.tls_session = info ? info->tls_session : NULL;
-	x->in.method = method_of(method);
-	x->in.path = keep(&x->in, str_of(url));
-	x->in.accept_encoding = header_of(x, "Accept-Encoding");
-	x->in.authorization = header_of(x, "Authorization");
-	x->in.content_type = header_of(x, "Content-Type");
-	x->in.content_encoding = header_of(x, "Content-Encoding");
-	x->in.if_none_match = header_of(x, "If-None-Match");
-	x->in.origin = header_of(x, "Origin");
-	x->in.fetch_site = header_of(x, "Sec-Fetch-Site");
-	x->in.host = header_of(x, "Host");
-	x->in.user_agent = header_of(x, "User-Agent");
-	x->in.accept = header_of(x, "Accept");
-	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
-	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
-	(void)!str_to_u64(header_of(x, "Content-Length"), &x->in.body_announced);
-	remote_of(x);
-	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
+	x->in.method = http_exchange_method_of(method);
+	x->in.path = http_exchange_keep(&x->in, str_of(url));
+	x->in.accept_encoding = exchange_header_of(x, "Accept-Encoding");
+	x->in.authorization = exchange_header_of(x, "Authorization");
+	x->in.content_type = exchange_header_of(x, "Content-Type");
+	x->in.content_encoding = exchange_header_of(x, "Content-Encoding");
+	x->in.if_none_match = exchange_header_of(x, "If-None-Match");
+	x->in.origin = exchange_header_of(x, "Origin");
+	x->in.fetch_site = exchange_header_of(x, "Sec-Fetch-Site");
+	x->in.host = exchange_header_of(x, "Host");
+	x->in.user_agent = exchange_header_of(x, "User-Agent");
+	x->in.accept = exchange_header_of(x, "Accept");
+	x->in.connect_version = exchange_header_of(x, "Connect-Protocol-Version");
+	x->in.connect_timeout_ms = exchange_header_of(x, "Connect-Timeout-Ms");
+	(void)!str_to_u64(exchange_header_of(x, "Content-Length"), &x->in.body_announced);
+	exchange_remote_of(x);
+	MHD_get_connection_values_n(
+		connection, MHD_GET_ARGUMENT_KIND, http_exchange_add_argument, &x->in);
 	return x;
 }
 

@@ -36,7 +36,7 @@ struct exchange {
 	struct conn *conn;
 	struct http_in in;
 	struct http_out out;
-	struct body body; /* receiving thread; constant between pool_submit and the answer */
+	struct http_body body; /* receiving thread; constant between pool_submit and the answer */
 	size_t discarded;
 	enum http_admission admission; /* HTTP_ADMIT_LATER until it is known */
 	bool admitting; /* suspended for its admission: at the next call it is known */

@@ -2,7 +2,7 @@
 
 #include "base/net/percent.h"
 
-static bool decode(struct arena *a, struct str s, struct str *out)
+static bool http_form_decode(struct arena *a, struct str s, struct str *out)
 {
 	char *p = arena_alloc_raw(a, s.len + 1, 1);
 	size_t n;
@@ -15,7 +15,7 @@ static bool decode(struct arena *a, struct str s, struct str *out)
 	return true;
 }
 
-static bool add_pair(struct http_in *in, struct str pair)
+static bool http_form_add_pair(struct http_in *in, struct str pair)
 {
 	const char *eq = memchr(pair.ptr, '=', pair.len);
 	struct str name = { pair.ptr, eq ? (size_t)(eq - pair.ptr) : pair.len };
@@ -27,7 +27,8 @@ static bool add_pair(struct http_in *in, struct str pair)
 		return true;
 	}
 	p = &in->params[in->params_n];
-	if (!decode(&in->arena, name, &p->name) || !decode(&in->arena, value, &p->value))
+	if (!http_form_decode(&in->arena, name, &p->name) ||
+		!http_form_decode(&in->arena, value, &p->value))
 		return false;
 	in->params_n++;
 	return true;
@@ -41,7 +42,7 @@ bool http_form_parse(struct http_in *in, struct str text)
 		const char *amp = memchr(text.ptr, '&', text.len);
 		size_t n = amp ? (size_t)(amp - text.ptr) : text.len;
 
-		if (n && !add_pair(in, (struct str){ text.ptr, n }))
+		if (n && !http_form_add_pair(in, (struct str){ text.ptr, n }))
 			return false;
 		n += amp != NULL;
 		text = (struct str){ text.ptr + n, text.len - n };

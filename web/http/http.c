@@ -9,13 +9,13 @@
 #include "web/http/intake.h"
 #include "web/http/stream.h"
 
-bool http_same_client(struct http_client a, struct http_client b)
+bool http_same_client(struct http_sender a, struct http_sender b)
 {
 	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
 /* On a socket for both protocols IPv4 clients have the address ::ffff:a.b.c.d. */
-static void set_client_v6(struct http_client *c, const struct in6_addr *a)
+static void http_set_client_v6(struct http_sender *c, const struct in6_addr *a)
 {
 	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
 
@@ -23,7 +23,7 @@ static void set_client_v6(struct http_client *c, const struct in6_addr *a)
 	c->bytes[8] = mapped ? 4 : 6;
 }
 
-void http_client_of(const struct sockaddr *a, struct http_client *out, char text[HTTP_REMOTE_BYTES])
+void http_client_of(const struct sockaddr *a, struct http_sender *out, char text[HTTP_REMOTE_BYTES])
 {
 	char host[INET6_ADDRSTRLEN] = "";
 
@@ -39,7 +39,7 @@ void http_client_of(const struct sockaddr *a, struct http_client *out, char text
 	} else if (a->sa_family == AF_INET6) {
 		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)a;
 
-		set_client_v6(out, &v6->sin6_addr);
+		http_set_client_v6(out, &v6->sin6_addr);
 		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
 		snprintf(text, HTTP_REMOTE_BYTES, "[%s]:%u", host, ntohs(v6->sin6_port));
 	}
@@ -77,7 +77,7 @@ void http_default_header(struct http_out *out, const char *name, struct str valu
 }
 
 /* True if the weight is zero ("gzip;q=0", "gzip; q=0.00"), which refuses. */
-static bool weight_is_zero(struct str params)
+static bool http_weight_is_zero(struct str params)
 {
 	ptrdiff_t at = str_find(params, STR("q="));
 	size_t i = (size_t)at + 2;
@@ -101,7 +101,7 @@ bool http_takes_gzip(const struct http_in *in)
 		size_t taken = item.len + (comma != NULL);
 
 		if (str_is(str_trim(name), "gzip"))
-			return !weight_is_zero((struct str){ item.ptr + name.len, item.len - name.len });
+			return !http_weight_is_zero((struct str){ item.ptr + name.len, item.len - name.len });
 		rest = (struct str){ rest.ptr + taken, rest.len - taken };
 	}
 	return false;

@@ -41,16 +41,16 @@ struct http_param {
 };
 
 /* Limits per address count these: an IPv4 address, or the /64 of an IPv6 address. */
-struct http_client {
+struct http_sender {
 	unsigned char bytes[8 + 1]; /* the last byte: which of both */
 };
-bool http_same_client(struct http_client a, struct http_client b);
+bool http_same_client(struct http_sender a, struct http_sender b);
 
 /* Whose a socket address is, and its text: address:port. Neither IPv4 nor IPv6: both are empty. */
 #define HTTP_REMOTE_BYTES 64
 struct sockaddr;
 void http_client_of(
-	const struct sockaddr *a, struct http_client *out, char text[HTTP_REMOTE_BYTES]);
+	const struct sockaddr *a, struct http_sender *out, char text[HTTP_REMOTE_BYTES]);
 
 /* The decision on the head of a request, before its body is taken. */
 enum http_admission {
@@ -85,7 +85,7 @@ struct http_in {
 	struct str user_agent, accept;
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
-	struct http_client client;
+	struct http_sender client;
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;
 	atomic_bool canceled; /* the client is gone, or the server closes */

@@ -57,7 +57,7 @@ void intake_gone(struct intake *i)
 
 /* ---- the reader ---- */
 
-static void wake(struct intake *i)
+static void intake_wake(struct intake *i)
 {
 	mutex_assert_held(&i->lock);
 	if (!i->asleep)
@@ -67,7 +67,7 @@ static void wake(struct intake *i)
 }
 
 /* Under the lock: both buffers change places, so no byte is copied and both keep their memory. */
-static void take(struct intake *i)
+static void intake_take(struct intake *i)
 {
 	struct buf read = i->piece;
 
@@ -75,7 +75,7 @@ static void take(struct intake *i)
 	buf_clear(&read);
 	i->piece = i->ready;
 	i->ready = read;
-	wake(i);
+	intake_wake(i);
 }
 
 enum err_code intake_read(struct intake *i, uint64_t bytes_max, const atomic_bool *canceled,
@@ -92,7 +92,7 @@ enum err_code intake_read(struct intake *i, uint64_t bytes_max, const atomic_boo
 	else if (!i->ended && (i->gone || atomic_load(canceled)))
 		rc = err_set(err, ERR_CANCELED, "the client is gone");
 	else
-		take(i);
+		intake_take(i);
 	mutex_unlock(&i->lock);
 	if (rc)
 		return rc;
@@ -109,6 +109,6 @@ void intake_leave(struct intake *i)
 	mutex_lock(&i->lock);
 	i->left = true;
 	buf_release(&i->ready);
-	wake(i);
+	intake_wake(i);
 	mutex_unlock(&i->lock);
 }

@@ -17,7 +17,7 @@ union any_address {
 };
 
 /* Fills *to; false when the host is neither an address nor "localhost". */
-static bool parse_host(struct str host, uint16_t port, union any_address *to)
+static bool listen_parse_host(struct str host, uint16_t port, union any_address *to)
 {
 	char text[64];
 
@@ -47,7 +47,7 @@ static bool parse_host(struct str host, uint16_t port, union any_address *to)
 	return false;
 }
 
-static enum err_code parse(const char *address, union any_address *to, struct err *err)
+static enum err_code listen_parse(const char *address, union any_address *to, struct err *err)
 {
 	struct str s = str_of(address);
 	size_t colon = s.len;
@@ -58,12 +58,12 @@ static enum err_code parse(const char *address, union any_address *to, struct er
 	if (!colon || !str_to_u64((struct str){ s.ptr + colon, s.len - colon }, &port) ||
 		port > UINT16_MAX)
 		return err_set(err, ERR_INVALID, "listen on %s: not host:port", address);
-	if (!parse_host((struct str){ s.ptr, colon - 1 }, (uint16_t)port, to))
+	if (!listen_parse_host((struct str){ s.ptr, colon - 1 }, (uint16_t)port, to))
 		return err_set(err, ERR_INVALID, "listen on %s: the host must be an address", address);
 	return ERR_OK;
 }
 
-static int open_socket(union any_address *a)
+static int listen_open_socket(union any_address *a)
 {
 	socklen_t len = a->sa.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
 	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1,
@@ -90,12 +90,12 @@ enum err_code listen_open(const char *address, int *out, unsigned *port, struct 
 	enum err_code rc;
 	int fd;
 
-	if ((rc = parse(address, &a, err)))
+	if ((rc = listen_parse(address, &a, err)))
 		return rc;
-	fd = open_socket(&a);
+	fd = listen_open_socket(&a);
 	if (fd < 0 && address[0] == ':' && errno == EAFNOSUPPORT) { /* a kernel without IPv6 */
 		a.v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = a.v6.sin6_port };
-		fd = open_socket(&a);
+		fd = listen_open_socket(&a);
 	}
 	if (fd < 0)
 		return err_set(err, ERR_UNAVAILABLE, "listen on %s: %s", address, strerror(errno));

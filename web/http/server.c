@@ -22,7 +22,7 @@
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
 
 /* Nobody else waits for requests to end: the watcher would look at all connections, each time. */
-static void tell_closer(struct http_server *s)
+static void http_server_tell_closer(struct http_server *s)
 {
 	mutex_assert_held(&s->lock);
 	if (s->closing)
@@ -31,7 +31,7 @@ static void tell_closer(struct http_server *s)
 
 /* ---- answers ---- */
 
-static enum MHD_Result send_response(struct exchange *x)
+static enum MHD_Result http_server_send_response(struct exchange *x)
 {
 	struct http_out *out = &x->out;
 	struct MHD_Response *r;
@@ -70,7 +70,7 @@ enum handed {
 };
 
 /* False: the server is ending. */
-static bool begin_work(struct exchange *x, enum conn_state state)
+static bool http_server_begin_work(struct exchange *x, enum conn_state state)
 {
 	struct http_server *s = x->server;
 	bool closing;
@@ -87,7 +87,7 @@ static bool begin_work(struct exchange *x, enum conn_state state)
 	return !closing;
 }
 
-static void take_back(struct exchange *x, enum conn_state state)
+static void http_server_take_back(struct exchange *x, enum conn_state state)
 {
 	struct http_server *s = x->server;
 
@@ -99,19 +99,19 @@ static void take_back(struct exchange *x, enum conn_state state)
 	mutex_unlock(&s->lock);
 }
 
-static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
+static enum handed http_server_to_worker(struct exchange *x, void (*fn)(void *ctx))
 {
-	if (!begin_work(x, CONN_WORKING))
+	if (!http_server_begin_work(x, CONN_WORKING))
 		return HANDED_NOT;
 	MHD_suspend_connection(x->connection);
 	if (pool_submit(x->server->pool, fn, x))
 		return HANDED;
-	take_back(x, CONN_SENDING);
+	http_server_take_back(x, CONN_SENDING);
 	MHD_resume_connection(x->connection);
 	return HANDED_BACK;
 }
 
-static void refuse(struct exchange *x, enum handed handed)
+static void http_server_refuse(struct exchange *x, enum handed handed)
 {
 	http_text(&x->out, 503,
 		handed == HANDED_NOT ? "the server is ending" : "too many requests are waiting");
@@ -120,14 +120,14 @@ static void refuse(struct exchange *x, enum handed handed)
 /* ---- admission, before the body ---- */
 
 /* Replaces the answer, with the headers that describe it. */
-static void say_no_memory(struct http_out *out)
+static void http_server_say_no_memory(struct http_out *out)
 {
 	buf_release(&out->body);
 	out->headers_n = 0;
 	http_text(out, 503, "out of memory");
 }
 
-static void set_admission(struct exchange *x, enum http_admission admission)
+static void http_server_set_admission(struct exchange *x, enum http_admission admission)
 {
 	mutex_assert_held(&x->server->lock);
 	x->admission = admission;
@@ -135,18 +135,18 @@ static void set_admission(struct exchange *x, enum http_admission admission)
 }
 
 /* On a worker, where a password may be verified; no byte of the body is read meanwhile. */
-static void admit_later(void *ctx)
+static void http_server_admit_later(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http_server *s = x->server;
 	enum http_admission admission = s->o.admit(s->o.ctx, &x->in, &x->out, true);
 
 	mutex_lock(&s->lock);
-	set_admission(x, admission);
+	http_server_set_admission(x, admission);
 	x->working = false;
 	assert(s->working);
 	s->working--;
-	tell_closer(s);
+	http_server_tell_closer(s);
 	mutex_unlock(&s->lock);
 	MHD_resume_connection(x->connection);
 }
@@ -156,7 +156,7 @@ static void admit_later(void *ctx)
  * gets a refusal now, and one whose body is too long to be dropped; others would not read it before
  * they have sent their body.
  */
-static enum MHD_Result admitted(struct exchange *x)
+static enum MHD_Result http_server_admitted(struct exchange *x)
 {
 	if (x->admission == HTTP_ADMITTED && exchange_is_too_long(x, x->in.body_bytes_max)) {
 		x->admission = HTTP_ANSWERED;
@@ -164,7 +164,7 @@ static enum MHD_Result admitted(struct exchange *x)
 	}
 	if (x->admission == HTTP_ANSWERED &&
 		(exchange_has_header(x, "Expect") || exchange_is_too_long(x, 0)))
-		return send_response(x);
+		return http_server_send_response(x);
 	return MHD_YES;
 }
 
@@ -172,41 +172,41 @@ static enum MHD_Result admitted(struct exchange *x)
  * Decides on the head whether the body is taken. libmicrohttpd calls again for the head when a
  * connection resumes that was suspended in its first call.
  */
-static enum MHD_Result admit(struct exchange *x)
+static enum MHD_Result http_server_admit(struct exchange *x)
 {
 	struct http_server *s = x->server;
 	enum http_admission admission = HTTP_ADMITTED;
 	enum handed handed;
 
 	if (x->in.no_memory) { /* a head that is not complete cannot be judged */
-		say_no_memory(&x->out);
+		http_server_say_no_memory(&x->out);
 		admission = HTTP_ANSWERED;
 	} else if (s->o.admit) {
 		admission = s->o.admit(s->o.ctx, &x->in, &x->out, false);
 	}
 	if (admission == HTTP_ADMIT_LATER) {
-		handed = to_worker(x, admit_later);
+		handed = http_server_to_worker(x, http_server_admit_later);
 		x->admitting = handed != HANDED_NOT;
 		if (handed == HANDED)
 			return MHD_YES;
-		refuse(x, handed);
+		http_server_refuse(x, handed);
 		admission = HTTP_ANSWERED;
 	}
 	mutex_lock(&s->lock);
-	set_admission(x, admission);
+	http_server_set_admission(x, admission);
 	mutex_unlock(&s->lock);
-	return x->admitting ? MHD_YES : admitted(x);
+	return x->admitting ? MHD_YES : http_server_admitted(x);
 }
 
 /* ---- whole requests ---- */
 
 /* An answer is made of many buffers. If one of them failed, the answer is wrong and is replaced. */
-static void handle(struct http_server *s, struct exchange *x)
+static void http_server_handle(struct http_server *s, struct exchange *x)
 {
 	uint64_t failures = buf_failures();
 
 	if (buf_failed(&x->body.data) || x->in.no_memory)
-		say_no_memory(&x->out);
+		http_server_say_no_memory(&x->out);
 	else
 		s->o.handler(s->o.ctx, &x->in, &x->out);
 	if (buf_failures() == failures)
@@ -214,10 +214,10 @@ static void handle(struct http_server *s, struct exchange *x)
 	if (stream_started(&x->stream))
 		x->out.failed = true;
 	else if (buf_failed(&x->out.body) || x->out.status < 400)
-		say_no_memory(&x->out);
+		http_server_say_no_memory(&x->out);
 }
 
-static void work(void *ctx)
+static void http_server_work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http_server *s = x->server;
@@ -225,7 +225,7 @@ static void work(void *ctx)
 
 	x->in.body = buf_str(&x->body.data);
 	x->in.body_refused = x->body.refused;
-	handle(s, x);
+	http_server_handle(s, x);
 	intake_leave(&x->intake);
 	streaming = stream_started(&x->stream);
 	if (streaming)
@@ -238,7 +238,7 @@ static void work(void *ctx)
 		conn_set(s, x->conn, waits ? CONN_SENDING : CONN_REFUSED_BODY, NULL);
 	assert(s->working);
 	s->working--;
-	tell_closer(s);
+	http_server_tell_closer(s);
 	/* From here on the other thread may free one that is streamed, or not suspended. */
 	mutex_unlock(&s->lock);
 	if (orphaned)
@@ -248,22 +248,22 @@ static void work(void *ctx)
 }
 
 /* The request is whole: it goes to a worker, or is refused when the queue is full. */
-static enum MHD_Result submit(struct exchange *x)
+static enum MHD_Result http_server_submit(struct exchange *x)
 {
 	enum handed handed;
 
 	x->submitted = true;
 	x->body.whole = true;
 	intake_end(&x->intake);
-	if ((handed = to_worker(x, work)) == HANDED)
+	if ((handed = http_server_to_worker(x, http_server_work)) == HANDED)
 		return MHD_YES;
-	refuse(x, handed);
-	return handed == HANDED_NOT ? send_response(x) : MHD_YES;
+	http_server_refuse(x, handed);
+	return handed == HANDED_NOT ? http_server_send_response(x) : MHD_YES;
 }
 
 /* ---- a body by pieces, which a worker reads while it comes ---- */
 
-static bool is_working(struct exchange *x)
+static bool http_server_is_working(struct exchange *x)
 {
 	bool working;
 
@@ -273,23 +273,23 @@ static bool is_working(struct exchange *x)
 	return working;
 }
 
-static void start_pieces(struct exchange *x)
+static void http_server_start_pieces(struct exchange *x)
 {
 	enum handed handed = HANDED_NOT;
 
 	x->submitted = true;
-	if (begin_work(x, CONN_PIECES)) {
-		if (pool_submit(x->server->pool, work, x))
+	if (http_server_begin_work(x, CONN_PIECES)) {
+		if (pool_submit(x->server->pool, http_server_work, x))
 			return;
-		take_back(x, CONN_REFUSED_BODY);
+		http_server_take_back(x, CONN_REFUSED_BODY);
 		handed = HANDED_BACK;
 	}
-	refuse(x, handed);
+	http_server_refuse(x, handed);
 	intake_leave(&x->intake);
 }
 
 /* The sender has time for its next bytes, or the worker takes its own. */
-static void set_pace(struct exchange *x, enum conn_state state)
+static void http_server_set_pace(struct exchange *x, enum conn_state state)
 {
 	struct http_server *s = x->server;
 
@@ -300,32 +300,32 @@ static void set_pace(struct exchange *x, enum conn_state state)
 	mutex_unlock(&s->lock);
 }
 
-static enum MHD_Result take_piece(struct exchange *x, const char *data, size_t *n)
+static enum MHD_Result http_server_take_piece(struct exchange *x, const char *data, size_t *n)
 {
 	if (!x->submitted)
-		start_pieces(x);
-	if (!is_working(x)) { /* it has answered before the end of the body */
+		http_server_start_pieces(x);
+	if (!http_server_is_working(x)) { /* it has answered before the end of the body */
 		if (!exchange_take(x, data, *n))
 			return MHD_NO;
 	} else if (!intake_add(&x->intake, data, *n, exchange_sleep)) {
-		set_pace(x, CONN_WORKING);
+		http_server_set_pace(x, CONN_WORKING);
 		x->progress = HTTP_PIECES_BYTES_MIN; /* the next piece is the sender's again */
 		return MHD_YES;
 	} else if ((x->progress += *n) >= HTTP_PIECES_BYTES_MIN) {
-		set_pace(x, CONN_PIECES);
+		http_server_set_pace(x, CONN_PIECES);
 	}
 	*n = 0;
 	return MHD_YES;
 }
 
 /* Suspends first: the worker may end meanwhile, and resumes only what waits. */
-static enum MHD_Result end_pieces(struct exchange *x)
+static enum MHD_Result http_server_end_pieces(struct exchange *x)
 {
 	struct http_server *s = x->server;
 	bool waits;
 
-	if (!is_working(x))
-		return send_response(x);
+	if (!http_server_is_working(x))
+		return http_server_send_response(x);
 	intake_end(&x->intake);
 	MHD_suspend_connection(x->connection);
 	mutex_lock(&s->lock);
@@ -338,8 +338,9 @@ static enum MHD_Result end_pieces(struct exchange *x)
 	return MHD_YES;
 }
 
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
-	const char *method, const char *version, const char *data, size_t *data_n, void **state)
+static enum MHD_Result http_server_on_request(void *ctx, struct MHD_Connection *connection,
+	const char *url, const char *method, const char *version, const char *data, size_t *data_n,
+	void **state)
 {
 	struct http_server *s = ctx;
 	struct exchange *x = *state;
@@ -350,14 +351,14 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		*state = x;
 		if (!x || !x->conn || !x->conn->next)
 			return MHD_NO;
-		return exchange_has_body(x) ? admit(x) : MHD_YES;
+		return exchange_has_body(x) ? http_server_admit(x) : MHD_YES;
 	}
 	if (x->admitting) {
 		x->admitting = false;
-		return admitted(x);
+		return http_server_admitted(x);
 	}
 	if (*data_n && x->in.by_pieces && x->admission == HTTP_ADMITTED)
-		return take_piece(x, data, data_n);
+		return http_server_take_piece(x, data, data_n);
 	if (*data_n) {
 		if (!exchange_take(x, data, *data_n))
 			return MHD_NO;
@@ -365,12 +366,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	if (x->submitted && x->in.by_pieces)
-		return end_pieces(x);
-	return x->submitted || x->admission == HTTP_ANSWERED ? send_response(x) : submit(x);
+		return http_server_end_pieces(x);
+	return x->submitted || x->admission == HTTP_ANSWERED ? http_server_send_response(x) :
+														   http_server_submit(x);
 }
 
 /* Tells the worker that nobody reads its answer any more. */
-static void leave(struct exchange *x)
+static void http_server_leave(struct exchange *x)
 {
 	mutex_assert_held(&x->server->lock);
 	atomic_store(&x->in.canceled, true);
@@ -378,7 +380,7 @@ static void leave(struct exchange *x)
 	intake_gone(&x->intake);
 }
 
-static void on_completed(
+static void http_server_on_completed(
 	void *ctx, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why)
 {
 	struct http_server *s = ctx;
@@ -396,8 +398,8 @@ static void on_completed(
 		conn_set(s, x->conn, CONN_RECEIVING, NULL);
 	orphaned = x->orphaned = x->working;
 	if (orphaned)
-		leave(x);
-	tell_closer(s);
+		http_server_leave(x);
+	http_server_tell_closer(s);
 	mutex_unlock(&s->lock);
 	if (!orphaned)
 		exchange_close(x);
@@ -405,7 +407,7 @@ static void on_completed(
 
 /* ---- opening and closing ---- */
 
-static enum err_code start_daemon(struct http_server *s, struct err *err)
+static enum err_code http_server_start_daemon(struct http_server *s, struct err *err)
 {
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
 		MHD_USE_ITC;
@@ -414,7 +416,7 @@ static enum err_code start_daemon(struct http_server *s, struct err *err)
 		{ MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max, NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, NULL },
 		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)conns_notify, s },
-		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s },
+		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)http_server_on_completed, s },
 	};
 	size_t n = 5;
 
@@ -427,7 +429,7 @@ static enum err_code start_daemon(struct http_server *s, struct err *err)
 	}
 	options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
 	s->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+		flags, 0, NULL, NULL, http_server_on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, ERR_UNAVAILABLE, "listen on %s: the HTTP server does not start",
 			s->o.listen_address);
@@ -458,7 +460,7 @@ enum err_code http_server_open(
 		goto fail;
 	if ((rc = thread_start(&s->watcher, "web-watch", conns_watch, s, err)))
 		goto fail;
-	if ((rc = start_daemon(s, err)))
+	if ((rc = http_server_start_daemon(s, err)))
 		goto fail;
 	*out = s;
 	return ERR_OK;
@@ -482,7 +484,7 @@ unsigned http_server_connections(struct http_server *s)
 	return n;
 }
 
-static bool any_sending(const struct http_server *s)
+static bool http_server_any_sending(const struct http_server *s)
 {
 	mutex_assert_held(&s->lock);
 	for (const struct conn *c = s->conns.next; c != &s->conns; c = c->next)
@@ -492,7 +494,7 @@ static bool any_sending(const struct http_server *s)
 }
 
 /* Running requests get grace_ns, then they are canceled; waits for all. */
-static void end_requests(struct http_server *s, int64_t grace_ns)
+static void http_server_end_requests(struct http_server *s, int64_t grace_ns)
 {
 	int64_t deadline = clock_monotonic_ns() + grace_ns;
 
@@ -507,7 +509,7 @@ static void end_requests(struct http_server *s, int64_t grace_ns)
 	while (s->working)
 		cond_wait(&s->changed, &s->lock);
 	deadline = clock_monotonic_ns() + FLUSH_NS; /* their answers are on the way */
-	while (any_sending(s) && cond_wait_until(&s->changed, &s->lock, deadline))
+	while (http_server_any_sending(s) && cond_wait_until(&s->changed, &s->lock, deadline))
 		;
 	mutex_unlock(&s->lock);
 }
@@ -518,7 +520,7 @@ void http_server_close(struct http_server *s, int64_t grace_ns)
 		return;
 	if (s->daemon)
 		MHD_quiesce_daemon(s->daemon);
-	end_requests(s, grace_ns);
+	http_server_end_requests(s, grace_ns);
 	pool_close(s->pool);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon); /* closes every connection, so the watcher's list empties */

@@ -41,7 +41,7 @@ bool stream_started(struct stream *s)
 	return started;
 }
 
-static enum err_code start_gzip(struct stream *s, struct err *err)
+static enum err_code stream_start_gzip(struct stream *s, struct err *err)
 {
 	s->z = calloc(1, sizeof(*s->z));
 	if (s->z &&
@@ -53,7 +53,7 @@ static enum err_code start_gzip(struct stream *s, struct err *err)
 	return err_nomem(err, "answer");
 }
 
-static void deflate_piece(struct stream *s, struct str piece, int flush, struct buf *out)
+static void stream_deflate_piece(struct stream *s, struct str piece, int flush, struct buf *out)
 {
 	if (piece.len == 0 && flush != Z_FINISH)
 		return;
@@ -69,7 +69,7 @@ static void deflate_piece(struct stream *s, struct str piece, int flush, struct 
 	} while (s->z->avail_out == 0);
 }
 
-static void wake(struct stream *s)
+static void stream_wake(struct stream *s)
 {
 	mutex_assert_held(&s->lock);
 	if (s->gone || (s->started && !s->asleep))
@@ -80,7 +80,8 @@ static void wake(struct stream *s)
 }
 
 /* Waits until less than STREAM_READY_BYTES_MAX waits to be sent. */
-static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled, struct err *err)
+static enum err_code stream_wait_for_room(
+	struct stream *s, const atomic_bool *canceled, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ns() + STREAM_PATIENCE_NS;
 	size_t taken = s->taken;
@@ -101,7 +102,7 @@ static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled
 											  ERR_OK;
 }
 
-static void append(struct stream *s, struct str bytes)
+static void stream_append(struct stream *s, struct str bytes)
 {
 	mutex_assert_held(&s->lock);
 	if (s->taken == s->ready.len) {
@@ -119,7 +120,7 @@ static void append(struct stream *s, struct str bytes)
  * Puts what may be sent after this piece into out. A short answer is kept until its end, since
  * compressing it at once takes a third of the time of doing it by pieces.
  */
-static enum err_code compress_piece(
+static enum err_code stream_compress_piece(
 	struct stream *s, struct str piece, struct buf *out, struct err *err)
 {
 	enum err_code rc;
@@ -128,11 +129,11 @@ static enum err_code compress_piece(
 		buf_add_str(&s->raw, piece);
 		return buf_failed(&s->raw) ? err_nomem(err, "answer") : ERR_OK;
 	}
-	if (!s->z && (rc = start_gzip(s, err)))
+	if (!s->z && (rc = stream_start_gzip(s, err)))
 		return rc;
-	deflate_piece(s, buf_str(&s->raw), Z_NO_FLUSH, out);
+	stream_deflate_piece(s, buf_str(&s->raw), Z_NO_FLUSH, out);
 	buf_release(&s->raw);
-	deflate_piece(s, piece, Z_NO_FLUSH, out);
+	stream_deflate_piece(s, piece, Z_NO_FLUSH, out);
 	return ERR_OK;
 }
 
@@ -144,17 +145,17 @@ enum err_code stream_write(
 
 	if (!stream_started(s))
 		s->gzip = gzip;
-	if (s->gzip && (rc = compress_piece(s, piece, &packed, err)))
+	if (s->gzip && (rc = stream_compress_piece(s, piece, &packed, err)))
 		return rc;
 	mutex_lock(&s->lock);
 	assert(!s->ended);
-	rc = wait_for_room(s, canceled, err);
+	rc = stream_wait_for_room(s, canceled, err);
 	if (!rc) {
-		append(s, s->gzip ? buf_str(&packed) : piece);
+		stream_append(s, s->gzip ? buf_str(&packed) : piece);
 		if (buf_failed(&s->ready) || buf_failed(&packed))
 			rc = err_nomem(err, "answer");
 		else
-			wake(s);
+			stream_wake(s);
 	}
 	mutex_unlock(&s->lock);
 	buf_release(&packed);
@@ -167,15 +168,15 @@ void stream_end(struct stream *s, bool failed)
 	struct err why;
 
 	if (s->z && !failed)
-		deflate_piece(s, STR(""), Z_FINISH, &packed);
+		stream_deflate_piece(s, STR(""), Z_FINISH, &packed);
 	else if (s->gzip && !failed)
 		failed = gzip_compress(buf_str(&s->raw), GZIP_LEVEL, &packed, &why) != ERR_OK;
 	mutex_lock(&s->lock);
 	assert(!s->ended);
-	append(s, buf_str(&packed));
+	stream_append(s, buf_str(&packed));
 	s->failed = failed || buf_failed(&s->ready) || buf_failed(&packed);
 	s->ended = true;
-	wake(s);
+	stream_wake(s);
 	mutex_unlock(&s->lock);
 	buf_release(&packed);
 }

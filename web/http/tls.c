@@ -48,7 +48,7 @@ void tls_priorities(struct buf *out, int min, int max)
 
 /* ---- reading ---- */
 
-static enum err_code read_pem(
+static enum err_code tls_read_pem(
 	const char *path, struct buf *text, gnutls_datum_t *out, struct err *err)
 {
 	enum err_code rc = fs_read_file(path, TLS_FILE_BYTES_MAX, text, err);
@@ -57,12 +57,12 @@ static enum err_code read_pem(
 	return rc;
 }
 
-static enum err_code read_chain(struct tls_keys *k, const char *path, struct err *err)
+static enum err_code tls_keys_read_chain(struct tls_keys *k, const char *path, struct err *err)
 {
 	struct buf text = { 0 };
 	gnutls_datum_t pem;
 	unsigned n = TLS_CHAIN_MAX;
-	enum err_code rc = read_pem(path, &text, &pem, err);
+	enum err_code rc = tls_read_pem(path, &text, &pem, err);
 	int got;
 
 	if (!rc) {
@@ -77,11 +77,11 @@ static enum err_code read_chain(struct tls_keys *k, const char *path, struct err
 	return rc;
 }
 
-static enum err_code read_key(struct tls_keys *k, const char *path, struct err *err)
+static enum err_code tls_keys_read_key(struct tls_keys *k, const char *path, struct err *err)
 {
 	struct buf text = { 0 };
 	gnutls_datum_t pem;
-	enum err_code rc = read_pem(path, &text, &pem, err);
+	enum err_code rc = tls_read_pem(path, &text, &pem, err);
 	int got;
 
 	if (!rc && str_find(buf_str(&text), STR("PRIVATE KEY-----")) < 0)
@@ -96,11 +96,12 @@ static enum err_code read_key(struct tls_keys *k, const char *path, struct err *
 	return rc;
 }
 
-static enum err_code read_authorities(struct tls_keys *k, const char *path, struct err *err)
+static enum err_code tls_keys_read_authorities(
+	struct tls_keys *k, const char *path, struct err *err)
 {
 	struct buf text = { 0 };
 	gnutls_datum_t pem;
-	enum err_code rc = read_pem(path, &text, &pem, err);
+	enum err_code rc = tls_read_pem(path, &text, &pem, err);
 	int got;
 
 	if (!rc && !(got = gnutls_x509_trust_list_init(&k->trust, 0)))
@@ -112,13 +113,13 @@ static enum err_code read_authorities(struct tls_keys *k, const char *path, stru
 	return rc;
 }
 
-static bool key_id(gnutls_pubkey_t key, unsigned char id[KEY_ID_BYTES_MAX], size_t *n)
+static bool tls_key_id(gnutls_pubkey_t key, unsigned char id[KEY_ID_BYTES_MAX], size_t *n)
 {
 	*n = KEY_ID_BYTES_MAX;
 	return gnutls_pubkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, id, n) == 0;
 }
 
-static bool belong_together(const struct tls_keys *k)
+static bool tls_keys_belong_together(const struct tls_keys *k)
 {
 	unsigned char certified[KEY_ID_BYTES_MAX], own[KEY_ID_BYTES_MAX];
 	size_t certified_n, own_n;
@@ -127,8 +128,8 @@ static bool belong_together(const struct tls_keys *k)
 
 	if (gnutls_pubkey_init(&key))
 		return false;
-	same = gnutls_pubkey_import_privkey(key, k->key, 0, 0) == 0 && key_id(key, own, &own_n) &&
-		key_id(k->chain[0].pubkey, certified, &certified_n) && own_n == certified_n &&
+	same = gnutls_pubkey_import_privkey(key, k->key, 0, 0) == 0 && tls_key_id(key, own, &own_n) &&
+		tls_key_id(k->chain[0].pubkey, certified, &certified_n) && own_n == certified_n &&
 		!memcmp(own, certified, own_n);
 	gnutls_pubkey_deinit(key);
 	return same;
@@ -142,16 +143,16 @@ enum err_code tls_keys_open(const char *cert_file, const char *key_file, const c
 
 	if (!k)
 		return err_set(err, ERR_NOMEM, "certificate %s: out of memory", cert_file);
-	if ((rc = read_chain(k, cert_file, err)))
+	if ((rc = tls_keys_read_chain(k, cert_file, err)))
 		goto fail;
-	if ((rc = read_key(k, key_file, err)))
+	if ((rc = tls_keys_read_key(k, key_file, err)))
 		goto fail;
-	if (!belong_together(k)) {
+	if (!tls_keys_belong_together(k)) {
 		rc = err_set(err, ERR_INVALID, "private key %s does not belong to certificate %s", key_file,
 			cert_file);
 		goto fail;
 	}
-	if (ca_file && (rc = read_authorities(k, ca_file, err)))
+	if (ca_file && (rc = tls_keys_read_authorities(k, ca_file, err)))
 		goto fail;
 	*out = k;
 	return ERR_OK;
@@ -175,7 +176,8 @@ void tls_keys_close(struct tls_keys *k)
 
 /* ---- clients ---- */
 
-static bool verify(const struct tls_keys *k, gnutls_x509_crt_t *certs, unsigned n, struct buf *why)
+static bool tls_keys_verify(
+	const struct tls_keys *k, gnutls_x509_crt_t *certs, unsigned n, struct buf *why)
 {
 	gnutls_typed_vdata_st purpose = { GNUTLS_DT_KEY_PURPOSE_OID,
 		(unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT, 0 };
@@ -224,7 +226,7 @@ bool tls_client_allowed(
 	if (!allowed)
 		buf_add_cstr(why, "the certificate's chain cannot be read");
 	else
-		allowed = verify(k, certs, n, why);
+		allowed = tls_keys_verify(k, certs, n, why);
 	while (n)
 		gnutls_x509_crt_deinit(certs[--n]);
 	return allowed;

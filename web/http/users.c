@@ -20,15 +20,15 @@
 #define FOLLOWERS_MAX 32u
 #define KEY_BYTES 32
 
-struct verdict {
+struct users_cached_verdict {
 	uint64_t used; /* users.clock when it was looked up last; 0: free */
 	unsigned char key[KEY_BYTES];
 };
 
 /* A verification that runs or waits; on the stack of its thread. */
-struct check {
-	struct check *next; /* in the order of arrival */
-	struct http_client client;
+struct users_check {
+	struct users_check *next; /* in the order of arrival */
+	struct http_sender client;
 	const unsigned char *key;
 	bool running, ousted;
 };
@@ -37,9 +37,9 @@ struct users {
 	unsigned char secret[KEY_BYTES];
 	struct mutex lock; /* guards the fields below */
 	struct cond changed;
-	struct verdict good[VERDICTS_MAX], bad[VERDICTS_MAX];
+	struct users_cached_verdict good[VERDICTS_MAX], bad[VERDICTS_MAX];
 	uint64_t clock;
-	struct check *checks;
+	struct users_check *checks;
 	unsigned running, waiting, followers;
 	uint64_t computed;
 	unsigned per_address;
@@ -99,7 +99,7 @@ void users_close(struct users *u)
 /* ---- the header ---- */
 
 /* "Basic base64(name:password)" into the arena. */
-static bool parse(struct arena *a, struct str header, struct str *name, struct str *password)
+static bool users_parse(struct arena *a, struct str header, struct str *name, struct str *password)
 {
 	gnutls_datum_t coded, plain = { NULL, 0 };
 	struct str text;
@@ -125,8 +125,8 @@ static bool parse(struct arena *a, struct str header, struct str *name, struct s
 
 /* ---- verdicts ---- */
 
-static bool make_key(const struct users *u, struct str name, struct str password, struct str hash,
-	unsigned char key[KEY_BYTES])
+static bool users_make_key(const struct users *u, struct str name, struct str password,
+	struct str hash, unsigned char key[KEY_BYTES])
 {
 	struct buf text = { 0 };
 	bool ok;
@@ -143,9 +143,10 @@ static bool make_key(const struct users *u, struct str name, struct str password
 	return ok;
 }
 
-static struct verdict *find(struct verdict *table, const unsigned char *key)
+static struct users_cached_verdict *users_verdict_find(
+	struct users_cached_verdict *table, const unsigned char *key)
 {
-	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
+	struct users_cached_verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
 
 	for (unsigned i = 0; i < VERDICT_WAYS; i++)
 		if (v[i].used && !memcmp(v[i].key, key, KEY_BYTES))
@@ -153,24 +154,24 @@ static struct verdict *find(struct verdict *table, const unsigned char *key)
 	return NULL;
 }
 
-static bool recall(struct users *u, const unsigned char *key, bool *good)
+static bool users_recall(struct users *u, const unsigned char *key, bool *good)
 {
-	struct verdict *v = find(u->good, key);
+	struct users_cached_verdict *v = users_verdict_find(u->good, key);
 
 	mutex_assert_held(&u->lock);
 	*good = v != NULL;
 	if (!v)
-		v = find(u->bad, key);
+		v = users_verdict_find(u->bad, key);
 	if (v)
 		v->used = ++u->clock;
 	return v != NULL;
 }
 
-static void remember(struct users *u, const unsigned char *key, bool good)
+static void users_remember(struct users *u, const unsigned char *key, bool good)
 {
-	struct verdict *table = good ? u->good : u->bad;
-	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
-	struct verdict *oldest = v;
+	struct users_cached_verdict *table = good ? u->good : u->bad;
+	struct users_cached_verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
+	struct users_cached_verdict *oldest = v;
 
 	mutex_assert_held(&u->lock);
 	for (unsigned i = 1; i < VERDICT_WAYS; i++)
@@ -182,51 +183,51 @@ static void remember(struct users *u, const unsigned char *key, bool good)
 
 /* ---- who is next ---- */
 
-static unsigned count(const struct users *u, struct http_client client, bool running_only)
+static unsigned users_count(const struct users *u, struct http_sender client, bool running_only)
 {
 	unsigned n = 0;
 
 	mutex_assert_held(&u->lock);
-	for (const struct check *c = u->checks; c; c = c->next)
+	for (const struct users_check *c = u->checks; c; c = c->next)
 		n += (c->running || (!running_only && !c->ousted)) && http_same_client(c->client, client);
 	return n;
 }
 
 /* The first in the queue whose address has nothing running. */
-static const struct check *next_to_run(const struct users *u)
+static const struct users_check *users_next_to_run(const struct users *u)
 {
 	mutex_assert_held(&u->lock);
-	for (const struct check *c = u->checks; c; c = c->next)
-		if (!c->running && !c->ousted && !count(u, c->client, true))
+	for (const struct users_check *c = u->checks; c; c = c->next)
+		if (!c->running && !c->ousted && !users_count(u, c->client, true))
 			return c;
 	return NULL;
 }
 
 /* The last in the queue of the address with most places, if it has more than `fair`. */
-static struct check *greediest(const struct users *u, unsigned fair)
+static struct users_check *users_greediest(const struct users *u, unsigned fair)
 {
-	struct check *worst = NULL;
+	struct users_check *worst = NULL;
 
-	for (struct check *c = u->checks; c; c = c->next) {
-		unsigned n = c->running || c->ousted ? 0 : count(u, c->client, false);
+	for (struct users_check *c = u->checks; c; c = c->next) {
+		unsigned n = c->running || c->ousted ? 0 : users_count(u, c->client, false);
 
-		if (n > fair && n >= (worst ? count(u, worst->client, false) : 0))
+		if (n > fair && n >= (worst ? users_count(u, worst->client, false) : 0))
 			worst = c;
 	}
 	return worst;
 }
 
 /* Joins the queue. False: the address has its share, or no other address has more. */
-static bool join(struct users *u, struct check *c)
+static bool users_join(struct users *u, struct users_check *c)
 {
-	struct check **at = &u->checks, *worst;
-	unsigned mine = count(u, c->client, false);
+	struct users_check **at = &u->checks, *worst;
+	unsigned mine = users_count(u, c->client, false);
 
 	mutex_assert_held(&u->lock);
 	if (mine >= u->per_address)
 		return false;
 	if (u->waiting == WAITING_MAX) {
-		if (!(worst = greediest(u, mine + 1)))
+		if (!(worst = users_greediest(u, mine + 1)))
 			return false;
 		worst->ousted = true;
 		u->waiting--;
@@ -239,9 +240,9 @@ static bool join(struct users *u, struct check *c)
 	return true;
 }
 
-static void part(struct users *u, const struct check *c)
+static void users_part(struct users *u, const struct users_check *c)
 {
-	struct check **at = &u->checks;
+	struct users_check **at = &u->checks;
 
 	mutex_assert_held(&u->lock);
 	while (*at != c)
@@ -255,9 +256,9 @@ static void part(struct users *u, const struct check *c)
 }
 
 /* Waits for its turn. False: it lost its place to another address. */
-static bool take_turn(struct users *u, struct check *c)
+static bool users_take_turn(struct users *u, struct users_check *c)
 {
-	while (!c->ousted && (u->running == RUNNING_MAX || next_to_run(u) != c))
+	while (!c->ousted && (u->running == RUNNING_MAX || users_next_to_run(u) != c))
 		cond_wait(&u->changed, &u->lock);
 	if (c->ousted)
 		return false;
@@ -270,7 +271,7 @@ static bool take_turn(struct users *u, struct check *c)
 }
 
 /* password is NUL-terminated. One that contains a NUL is always wrong, and takes as long. */
-static bool compute(struct str password, struct str hash, bool *good)
+static bool users_compute(struct str password, struct str hash, bool *good)
 {
 	struct crypt_data *data = calloc(1, sizeof(*data));
 	char setting[HASH_BYTES + 1];
@@ -290,66 +291,66 @@ static bool compute(struct str password, struct str hash, bool *good)
 
 /* ---- verifying ---- */
 
-static bool is_checked(const struct users *u, const unsigned char *key)
+static bool users_is_checked(const struct users *u, const unsigned char *key)
 {
 	mutex_assert_held(&u->lock);
-	for (const struct check *c = u->checks; c; c = c->next)
+	for (const struct users_check *c = u->checks; c; c = c->next)
 		if (!c->ousted && !memcmp(c->key, key, KEY_BYTES))
 			return true;
 	return false;
 }
 
 /* A page sends many requests with one password at once: they share one verdict. */
-static enum users_verdict follow(struct users *u, const unsigned char *key)
+static enum users_verdict users_follow(struct users *u, const unsigned char *key)
 {
 	bool good;
 
 	if (u->followers == FOLLOWERS_MAX)
 		return USERS_BUSY;
 	u->followers++;
-	while (is_checked(u, key))
+	while (users_is_checked(u, key))
 		cond_wait(&u->changed, &u->lock);
 	u->followers--;
-	if (!recall(u, key, &good))
+	if (!users_recall(u, key, &good))
 		return USERS_BUSY;
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
 /* c is in the queue. The lock is free while the hash is computed. */
-static enum users_verdict verify_in_turn(
-	struct users *u, struct check *c, struct str password, struct str hash)
+static enum users_verdict users_verify_in_turn(
+	struct users *u, struct users_check *c, struct str password, struct str hash)
 {
 	bool good, done;
 
-	if (!take_turn(u, c))
+	if (!users_take_turn(u, c))
 		return USERS_BUSY;
 	mutex_unlock(&u->lock);
-	done = compute(password, hash, &good);
+	done = users_compute(password, hash, &good);
 	mutex_lock(&u->lock);
 	u->computed++;
 	if (!done)
 		return USERS_BUSY;
-	remember(u, c->key, good);
+	users_remember(u, c->key, good);
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-static enum users_verdict verify(struct users *u, const struct users_request *r,
+static enum users_verdict http_users_verify(struct users *u, const struct users_request *r,
 	const unsigned char *key, struct str password, struct str hash)
 {
-	struct check c = { .client = r->client, .key = key };
+	struct users_check c = { .client = r->client, .key = key };
 	enum users_verdict verdict;
 	bool good;
 
-	if (recall(u, key, &good))
+	if (users_recall(u, key, &good))
 		return good ? USERS_OK : USERS_REFUSED;
 	if (!r->may_wait)
 		return USERS_LATER;
-	if (is_checked(u, key))
-		return follow(u, key);
-	if (!join(u, &c))
+	if (users_is_checked(u, key))
+		return users_follow(u, key);
+	if (!users_join(u, &c))
 		return USERS_BUSY;
-	verdict = verify_in_turn(u, &c, password, hash);
-	part(u, &c);
+	verdict = users_verify_in_turn(u, &c, password, hash);
+	users_part(u, &c);
 	return verdict;
 }
 
@@ -362,17 +363,17 @@ enum users_verdict users_verify(
 	bool is_known;
 
 	assert(known.n);
-	if (!parse(scratch, r->authorization, &name, &password))
+	if (!users_parse(scratch, r->authorization, &name, &password))
 		return USERS_REFUSED;
 	hash = labels_get(known, name);
 	is_known = hash.len == HASH_BYTES;
 	if (!is_known)
 		hash = known.v[hash_bytes(name.ptr, name.len, 0) % known.n].value;
 	/* An unknown name is verified against another user's hash, and has a verdict of its own. */
-	if (!make_key(u, name, password, hash, key))
+	if (!users_make_key(u, name, password, hash, key))
 		return USERS_BUSY;
 	mutex_lock(&u->lock);
-	verdict = verify(u, r, key, password, hash);
+	verdict = http_users_verify(u, r, key, password, hash);
 	mutex_unlock(&u->lock);
 	return verdict == USERS_OK && !is_known ? USERS_REFUSED : verdict;
 }

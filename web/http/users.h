@@ -43,7 +43,7 @@ enum users_verdict {
  */
 struct users_request {
 	struct str authorization;
-	struct http_client client;
+	struct http_sender client;
 	bool may_wait;
 };
 enum users_verdict users_verify(

@@ -17,7 +17,7 @@ void profefe_end(struct json *j)
 	buf_add_char(j->out, '\n');
 }
 
-static int status_of(enum err_code rc)
+static int profefe_status_of(enum err_code rc)
 {
 	switch (rc) {
 	case ERR_INVALID:
@@ -43,7 +43,7 @@ void profefe_fail(struct http_out *out, enum err_code rc, const struct err *err)
 	struct json j;
 
 	if (out->status == 200)
-		out->status = status_of(rc);
+		out->status = profefe_status_of(rc);
 	if (out->status == 503)
 		http_default_header(out, "Retry-After", STR("1"));
 	buf_clear(&out->body);
@@ -58,7 +58,7 @@ void profefe_fail(struct http_out *out, enum err_code rc, const struct err *err)
 	profefe_end(&j);
 }
 
-static void write_label(struct json *j, const struct label *l)
+static void profefe_write_label(struct json *j, const struct label *l)
 {
 	json_object(j);
 	json_key(j, "key");
@@ -69,7 +69,7 @@ static void write_label(struct json *j, const struct label *l)
 }
 
 /* What we make of the service is no label of the sender's. */
-static bool is_shown(const struct label *l, struct str service)
+static bool profefe_is_shown(const struct label *l, struct str service)
 {
 	bool of_service = str_is(l->name, "service_name") || str_is(l->name, "job");
 
@@ -92,14 +92,14 @@ void profefe_write(
 	json_key(j, "service");
 	json_str(j, service);
 	for (size_t i = 0; i < series.n; i++) {
-		if (!is_shown(&series.v[i], service))
+		if (!profefe_is_shown(&series.v[i], service))
 			continue;
 		if (!any) {
 			json_key(j, "labels");
 			json_array(j);
 		}
 		any = true;
-		write_label(j, &series.v[i]);
+		profefe_write_label(j, &series.v[i]);
 	}
 	if (any)
 		json_array_end(j);

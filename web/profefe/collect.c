@@ -13,14 +13,14 @@
 /* created_at has whole seconds, in which several instances may send. */
 #define TIMES_MAX 16u
 
-struct collecting {
+struct profefe_collecting {
 	struct receive_turn *t;
 	struct http_in *in;
 	struct profefe_params p;
 	struct received profile;
 };
 
-static enum err_code read_labels(struct collecting *c, struct err *err)
+static enum err_code profefe_read_labels(struct profefe_collecting *c, struct err *err)
 {
 	struct str instance = http_param(c->in, "instance_id");
 	struct push_labels l;
@@ -35,7 +35,7 @@ static enum err_code read_labels(struct collecting *c, struct err *err)
 	return push_labels_build(&l, &c->profile.labels, err);
 }
 
-static enum err_code read_profile(struct collecting *c, struct err *err)
+static enum err_code profefe_read_profile(struct profefe_collecting *c, struct err *err)
 {
 	struct str created_at = http_param(c->in, "created_at");
 	struct http_in *in = c->in;
@@ -55,7 +55,7 @@ static enum err_code read_profile(struct collecting *c, struct err *err)
 }
 
 /* If another profile of this series and time is stored, this one gets the next nanosecond. */
-static enum err_code store(struct collecting *c, struct err *err)
+static enum err_code profefe_store(struct profefe_collecting *c, struct err *err)
 {
 	const struct received as_sent = c->profile;
 	struct received *p = &c->profile;
@@ -76,7 +76,7 @@ static enum err_code store(struct collecting *c, struct err *err)
 	return p->rc;
 }
 
-static void answer(struct http_out *out, const struct collecting *c)
+static void profefe_answer(struct http_out *out, const struct profefe_collecting *c)
 {
 	struct json j;
 
@@ -88,7 +88,7 @@ static void answer(struct http_out *out, const struct collecting *c)
 void profefe_collect(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct receive_turn turn;
-	struct collecting c = { .t = &turn, .in = in };
+	struct profefe_collecting c = { .t = &turn, .in = in };
 	enum err_code rc;
 	struct err err;
 
@@ -97,16 +97,16 @@ void profefe_collect(struct web *w, struct http_in *in, struct http_out *out)
 		profefe_fail(out, rc, &err);
 		return;
 	}
-	if ((rc = profefe_read_params(in, true, &c.p, &err)) || (rc = read_labels(&c, &err)) ||
-		(rc = read_profile(&c, &err))) {
+	if ((rc = profefe_read_params(in, true, &c.p, &err)) || (rc = profefe_read_labels(&c, &err)) ||
+		(rc = profefe_read_profile(&c, &err))) {
 		receive_refuse(&turn);
 		out->status = push_status(rc);
 		profefe_fail(out, rc, &err);
-	} else if ((rc = store(&c, &err))) {
+	} else if ((rc = profefe_store(&c, &err))) {
 		out->status = push_status(rc);
 		profefe_fail(out, rc, &err);
 	} else {
-		answer(out, &c);
+		profefe_answer(out, &c);
 	}
 	receive_end(&turn);
 }

@@ -13,7 +13,7 @@
 
 /* ---- lists ---- */
 
-static void write_list(
+static void profefe_write_list(
 	struct http_out *out, const struct profefe_params *p, const struct read_list *list)
 {
 	struct json j;
@@ -30,8 +30,8 @@ static void write_list(
 	profefe_end(&j);
 }
 
-static enum err_code find(
-	struct reading *r, const struct profefe_params *p, struct http_out *out, struct err *err)
+static enum err_code profefe_find_find(struct profefe_reading *r, const struct profefe_params *p,
+	struct http_out *out, struct err *err)
 {
 	struct read_series series;
 	struct read_list list;
@@ -44,19 +44,19 @@ static enum err_code find(
 	notices = notices_of_querier(r->q);
 	if ((rc = notices_add_header(&notices, &r->in->arena, out, err)))
 		return rc;
-	write_list(out, p, &list);
+	profefe_write_list(out, p, &list);
 	return ERR_OK;
 }
 
 void profefe_find(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct reading r = { .w = w, .in = in };
+	struct profefe_reading r = { .w = w, .in = in };
 	struct profefe_params p;
 	enum err_code rc;
 	struct err err;
 
 	if (!(rc = profefe_read_query(w, in, false, &p, &err))) {
-		rc = find(&r, &p, out, &err);
+		rc = profefe_find_find(&r, &p, out, &err);
 		read_close(&r);
 	}
 	if (rc)
@@ -66,8 +66,8 @@ void profefe_find(struct web *w, struct http_in *in, struct http_out *out)
 /* ---- profiles ---- */
 
 /* missing: of the profiles that were asked for by id. */
-static enum err_code send(struct reading *r, struct sum *sum, size_t missing, const char *name,
-	struct http_out *out, struct err *err)
+static enum err_code profefe_send(struct profefe_reading *r, struct sum *sum, size_t missing,
+	const char *name, struct http_out *out, struct err *err)
 {
 	struct notices notices = notices_of_querier(r->q);
 	struct pprof *p;
@@ -101,8 +101,8 @@ static enum err_code send(struct reading *r, struct sum *sum, size_t missing, co
 }
 
 /* Of each series, the listed rows are its newest ones. */
-static enum err_code sum_listed(struct reading *r, struct sum *sum, const struct profefe_params *p,
-	const struct read_series *series, struct err *err)
+static enum err_code sum_listed(struct profefe_reading *r, struct sum *sum,
+	const struct profefe_params *p, const struct read_series *series, struct err *err)
 {
 	struct read_list list;
 	enum err_code rc = read_list(r, p, series, &list, err);
@@ -119,8 +119,8 @@ static enum err_code sum_listed(struct reading *r, struct sum *sum, const struct
 	return rc;
 }
 
-static enum err_code merge(struct reading *r, const struct profefe_params *p, struct sum **sum,
-	struct http_out *out, struct err *err)
+static enum err_code profefe_find_merge(struct profefe_reading *r, const struct profefe_params *p,
+	struct sum **sum, struct http_out *out, struct err *err)
 {
 	struct read_series series;
 	enum err_code rc;
@@ -136,19 +136,19 @@ static enum err_code merge(struct reading *r, const struct profefe_params *p, st
 		return rc;
 	if (!sum_rows(*sum))
 		return err_set(err, ERR_NOT_FOUND, "nothing found");
-	return send(r, *sum, 0, p->type, out, err);
+	return profefe_send(r, *sum, 0, p->type, out, err);
 }
 
 void profefe_merge(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct reading r = { .w = w, .in = in };
+	struct profefe_reading r = { .w = w, .in = in };
 	struct profefe_params p;
 	struct sum *sum = NULL;
 	enum err_code rc;
 	struct err err;
 
 	if (!(rc = profefe_read_query(w, in, true, &p, &err))) {
-		rc = merge(&r, &p, &sum, out, &err);
+		rc = profefe_find_merge(&r, &p, &sum, out, &err);
 		sum_close(sum);
 		read_close(&r);
 	}
@@ -158,15 +158,15 @@ void profefe_merge(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- by id ---- */
 
-static int by_service(const void *a, const void *b)
+static int profefe_by_service(const void *a, const void *b)
 {
 	return str_cmp(
 		((const struct profefe_id *)a)->service, ((const struct profefe_id *)b)->service);
 }
 
 /* Adds the row; nothing if there is none. series: of the id's service, or of that before. */
-static enum err_code add_id(struct reading *r, const struct profefe_id *id, struct sum *sum,
-	struct profefe_params *p, struct read_series *series, struct err *err)
+static enum err_code profefe_add_id(struct profefe_reading *r, const struct profefe_id *id,
+	struct sum *sum, struct profefe_params *p, struct read_series *series, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -185,8 +185,8 @@ static enum err_code add_id(struct reading *r, const struct profefe_id *id, stru
 	return ERR_OK;
 }
 
-static enum err_code get(
-	struct reading *r, struct str text, struct sum **sum, struct http_out *out, struct err *err)
+static enum err_code profefe_find_get(struct profefe_reading *r, struct str text, struct sum **sum,
+	struct http_out *out, struct err *err)
 {
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 	struct profefe_params p = { 0 };
@@ -198,7 +198,7 @@ static enum err_code get(
 
 	if ((rc = profefe_ids_parse(&r->in->arena, text, &ids, &n, err)))
 		return rc;
-	qsort(ids, n, sizeof(*ids), by_service); /* series are selected once for each */
+	qsort(ids, n, sizeof(*ids), profefe_by_service); /* series are selected once for each */
 	for (size_t i = 0; i < n; i++) {
 		from_ns = ids[i].ts_ns < from_ns ? ids[i].ts_ns : from_ns;
 		to_ns = ids[i].ts_ns > to_ns ? ids[i].ts_ns : to_ns;
@@ -207,7 +207,7 @@ static enum err_code get(
 		(rc = sum_open(&r->arena, sum, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = add_id(r, &ids[i], *sum, &p, &series, err);
+		rc = profefe_add_id(r, &ids[i], *sum, &p, &series, err);
 	if (rc)
 		return rc;
 	if (!sum_rows(*sum))
@@ -215,19 +215,19 @@ static enum err_code get(
 	name = n > 1 || text.len > FILE_NAME_BYTES_MAX ?
 		"profiles" :
 		arena_strndup(&r->in->arena, text.ptr, text.len);
-	return name ? send(r, *sum, n - sum_rows(*sum), name, out, err) :
+	return name ? profefe_send(r, *sum, n - sum_rows(*sum), name, out, err) :
 				  arena_fail(&r->in->arena, "answer", err);
 }
 
 void profefe_get(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str ids = { in->path.ptr + IDS_PATH.len, in->path.len - IDS_PATH.len };
-	struct reading r = { .w = w, .in = in };
+	struct profefe_reading r = { .w = w, .in = in };
 	struct sum *sum = NULL;
 	enum err_code rc;
 	struct err err;
 
-	rc = get(&r, ids, &sum, out, &err);
+	rc = profefe_find_get(&r, ids, &sum, out, &err);
 	sum_close(sum);
 	read_close(&r);
 	if (rc)
@@ -236,7 +236,8 @@ void profefe_get(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- services ---- */
 
-static enum err_code list_services(struct reading *r, struct strings *out, struct err *err)
+static enum err_code profefe_list_services(
+	struct profefe_reading *r, struct router_strings *out, struct err *err)
 {
 	static const char *const names[] = { "service_name", "job" };
 	struct str *v;
@@ -256,14 +257,14 @@ static enum err_code list_services(struct reading *r, struct strings *out, struc
 
 void profefe_services(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct reading r = { 0 };
-	struct strings services = { 0 };
+	struct profefe_reading r = { 0 };
+	struct router_strings services = { 0 };
 	enum err_code rc;
 	struct err err;
 	struct json j;
 
 	if (!(rc = read_open(&r, w, in, 0, TIME_MAX_NS, &err)) &&
-		!(rc = list_services(&r, &services, &err))) {
+		!(rc = profefe_list_services(&r, &services, &err))) {
 		profefe_begin(out, &j);
 		json_array(&j);
 		for (size_t i = 0; i < services.n; i++)

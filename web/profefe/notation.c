@@ -38,7 +38,7 @@ const char *profefe_type_of(struct str profile)
 
 /* ---- times ---- */
 
-static size_t digits(struct str s)
+static size_t profefe_digits(struct str s)
 {
 	size_t n = 0;
 
@@ -47,43 +47,45 @@ static size_t digits(struct str s)
 	return n;
 }
 
-static struct str skip(struct str s, size_t n)
+static struct str profefe_skip(struct str s, size_t n)
 {
 	return (struct str){ s.ptr + n, s.len - n };
 }
 
 /* Moves digits, from `least` to `most` of them, padded with zeros, and the character behind. */
-static bool take(struct str *from, struct buf *to, size_t least, size_t most, const char *behind)
+static bool profefe_take(
+	struct str *from, struct buf *to, size_t least, size_t most, const char *behind)
 {
-	size_t n = digits(*from);
+	size_t n = profefe_digits(*from);
 
 	if (n < least || n > most)
 		return false;
 	for (size_t i = n; i < most; i++)
 		buf_add_char(to, '0');
 	buf_add(to, from->ptr, n);
-	*from = skip(*from, n);
+	*from = profefe_skip(*from, n);
 	if (!*behind)
 		return true;
 	if (!from->len || from->ptr[0] != *behind)
 		return false;
 	buf_add_char(to, *behind);
-	*from = skip(*from, 1);
+	*from = profefe_skip(*from, 1);
 	return true;
 }
 
 /* As RFC 3339 has it. */
-static bool normalize(struct str s, struct buf *to)
+static bool profefe_normalize(struct str s, struct buf *to)
 {
-	if (s.len > TIME_BYTES_MAX || !take(&s, to, 4, 4, "-") || !take(&s, to, 2, 2, "-") ||
-		!take(&s, to, 2, 2, "T") || !take(&s, to, 1, 2, ":") || !take(&s, to, 2, 2, ":") ||
-		!take(&s, to, 2, 2, ""))
+	if (s.len > TIME_BYTES_MAX || !profefe_take(&s, to, 4, 4, "-") ||
+		!profefe_take(&s, to, 2, 2, "-") || !profefe_take(&s, to, 2, 2, "T") ||
+		!profefe_take(&s, to, 1, 2, ":") || !profefe_take(&s, to, 2, 2, ":") ||
+		!profefe_take(&s, to, 2, 2, ""))
 		return false;
-	if (s.len > 1 && (s.ptr[0] == '.' || s.ptr[0] == ',') && digits(skip(s, 1))) {
+	if (s.len > 1 && (s.ptr[0] == '.' || s.ptr[0] == ',') && profefe_digits(profefe_skip(s, 1))) {
 		buf_add_char(to, '.');
-		s = skip(s, 1);
-		buf_add(to, s.ptr, digits(s));
-		s = skip(s, digits(s));
+		s = profefe_skip(s, 1);
+		buf_add(to, s.ptr, profefe_digits(s));
+		s = profefe_skip(s, profefe_digits(s));
 	}
 	buf_add_str(to, s.len ? s : STR("Z"));
 	return true;
@@ -93,7 +95,7 @@ static bool normalize(struct str s, struct buf *to)
  * Go takes all years, our times are of few. A time that is further away is the first or the last of
  * ours; it is checked in a year that is as long.
  */
-static int far_year(struct buf *rfc3339)
+static int profefe_far_year(struct buf *rfc3339)
 {
 	int year = 0, same;
 
@@ -112,13 +114,13 @@ enum err_code profefe_time_parse(struct str text, int64_t *out_ns, struct err *e
 	enum err_code rc;
 	int far;
 
-	if (!normalize(text, &rfc3339) || str_has_prefix(text, STR(GO_ZERO))) {
+	if (!profefe_normalize(text, &rfc3339) || str_has_prefix(text, STR(GO_ZERO))) {
 		rc = err_set(err, ERR_INVALID, "time in unsupported format %s: want 2006-01-02T15:04:05",
 			QUOTED(text));
 	} else if (buf_failed(&rfc3339)) {
 		rc = err_nomem(err, "time");
 	} else {
-		far = far_year(&rfc3339);
+		far = profefe_far_year(&rfc3339);
 		rc = time_parse(buf_str(&rfc3339), out_ns, err);
 		if (!rc && far)
 			*out_ns = far * TIME_MAX_NS;
@@ -141,18 +143,20 @@ void profefe_time_print(struct buf *out, int64_t ns)
 
 /* ---- labels ---- */
 
-static bool is_hex(char c)
+static bool profefe_is_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static enum err_code unescape(struct arena *a, struct str s, struct str *out, struct err *err)
+static enum err_code profefe_unescape(
+	struct arena *a, struct str s, struct str *out, struct err *err)
 {
 	char *to;
 
 	s = str_trim(s);
 	for (size_t i = 0; i < s.len; i++)
-		if (s.ptr[i] == '%' && (s.len - i < 3 || !is_hex(s.ptr[i + 1]) || !is_hex(s.ptr[i + 2])))
+		if (s.ptr[i] == '%' &&
+			(s.len - i < 3 || !profefe_is_hex(s.ptr[i + 1]) || !profefe_is_hex(s.ptr[i + 2])))
 			return err_set(err, ERR_INVALID, "invalid URL escape %s",
 				QUOTED(((struct str){ s.ptr + i, s.len - i < 3 ? s.len - i : 3 })));
 	if (!(to = arena_alloc_raw(a, s.len + 1, 1)))
@@ -162,12 +166,12 @@ static enum err_code unescape(struct arena *a, struct str s, struct str *out, st
 }
 
 /* What is in front of the first `by`, which goes; *rest is what is behind. */
-static struct str cut(struct str s, char by, struct str *rest)
+static struct str profefe_cut(struct str s, char by, struct str *rest)
 {
 	const char *at = s.len ? memchr(s.ptr, by, s.len) : NULL;
 	size_t n = at ? (size_t)(at - s.ptr) : s.len;
 
-	*rest = skip(s, at ? n + 1 : n);
+	*rest = profefe_skip(s, at ? n + 1 : n);
 	return (struct str){ s.ptr, n };
 }
 
@@ -182,12 +186,12 @@ enum err_code profefe_labels_parse(
 	if (!v)
 		return arena_fail(a, "labels", err);
 	while (text.len) {
-		part = cut(cut(text, ',', &text), '=', &value);
-		if ((rc = unescape(a, part, &l.name, err)))
+		part = profefe_cut(profefe_cut(text, ',', &text), '=', &value);
+		if ((rc = profefe_unescape(a, part, &l.name, err)))
 			return rc;
 		if (!l.name.len)
 			continue;
-		if ((rc = unescape(a, value, &l.value, err)))
+		if ((rc = profefe_unescape(a, value, &l.value, err)))
 			return rc;
 		if (*n == PROFEFE_LABELS_MAX)
 			return err_set(err, ERR_LIMIT, "more than %u labels", PROFEFE_LABELS_MAX);
@@ -229,7 +233,7 @@ void profefe_id_print(struct buf *out, const struct profefe_id *id)
 		out->ptr[i] = out->ptr[i] == '+' ? '-' : out->ptr[i] == '/' ? '_' : out->ptr[i];
 }
 
-static uint64_t u64be(const char *p)
+static uint64_t profefe_u64be(const char *p)
 {
 	uint64_t v = 0;
 
@@ -238,7 +242,7 @@ static uint64_t u64be(const char *p)
 	return v;
 }
 
-static enum err_code parse_id(
+static enum err_code profefe_parse_id(
 	struct arena *a, struct str text, struct profefe_id *out, struct err *err)
 {
 	char *bytes;
@@ -250,7 +254,7 @@ static enum err_code parse_id(
 		return arena_fail(a, "profile id", err);
 	if (!base64_decode(text, bytes, &n) || n < ID_HEAD_BYTES)
 		return err_set(err, ERR_INVALID, "bad profile id %s", QUOTED(text));
-	*out = (struct profefe_id){ (int64_t)u64be(bytes), u64be(bytes + 8),
+	*out = (struct profefe_id){ (int64_t)profefe_u64be(bytes), profefe_u64be(bytes + 8),
 		{ bytes + ID_HEAD_BYTES, n - ID_HEAD_BYTES } };
 	if (out->ts_ns > TIME_MAX_NS || out->ts_ns <= -TIME_MAX_NS)
 		return err_set(
@@ -271,12 +275,12 @@ enum err_code profefe_ids_parse(
 	if (!(*out = arena_array(a, struct profefe_id, count)))
 		return arena_fail(a, "profile ids", err);
 	for (*n = 0; *n < count; (*n)++) {
-		struct str part = cut(text, '+', &text);
+		struct str part = profefe_cut(text, '+', &text);
 
 		if (!part.len)
 			return err_set(
 				err, ERR_INVALID, "%s", count > 1 ? "empty profile id" : "no profile id");
-		if ((rc = parse_id(a, part, &(*out)[*n], err)))
+		if ((rc = profefe_parse_id(a, part, &(*out)[*n], err)))
 			return rc;
 	}
 	return ERR_OK;

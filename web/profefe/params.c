@@ -28,7 +28,7 @@ enum err_code profefe_read_params(
 	return ERR_OK;
 }
 
-static enum err_code read_time(
+static enum err_code profefe_read_time(
 	const struct http_in *in, const char *name, int64_t *out, struct err *err)
 {
 	struct str text = http_param(in, name);
@@ -40,7 +40,7 @@ static enum err_code read_time(
 	return rc ? err_wrap(err, rc, "bad request: bad \"%s\"", name) : ERR_OK;
 }
 
-static enum err_code read_limit(const struct http_in *in, size_t *out, struct err *err)
+static enum err_code profefe_read_limit(const struct http_in *in, size_t *out, struct err *err)
 {
 	struct str text = http_param(in, "limit");
 	int64_t limit = 0;
@@ -53,7 +53,7 @@ static enum err_code read_limit(const struct http_in *in, size_t *out, struct er
 }
 
 /* Labels are asked for as they were sent, and stored as push_config names them. */
-static enum err_code rename_labels(
+static enum err_code profefe_rename_labels(
 	struct web *w, struct http_in *in, struct profefe_params *p, struct err *err)
 {
 	static const struct push_config defaults;
@@ -79,10 +79,11 @@ enum err_code profefe_read_query(struct web *w, struct http_in *in, bool type_ne
 	enum err_code rc;
 
 	if ((rc = profefe_read_params(in, type_needed, out, err)) ||
-		(rc = read_time(in, "from", &out->from_ns, err)) ||
-		(rc = read_time(in, "to", &out->to_ns, err)) || (rc = read_limit(in, &out->limit, err)))
+		(rc = profefe_read_time(in, "from", &out->from_ns, err)) ||
+		(rc = profefe_read_time(in, "to", &out->to_ns, err)) ||
+		(rc = profefe_read_limit(in, &out->limit, err)))
 		return rc;
 	if (out->from_ns > out->to_ns)
 		return err_set(err, ERR_INVALID, "bad request: created_at min after max: from is after to");
-	return rename_labels(w, in, out, err);
+	return profefe_rename_labels(w, in, out, err);
 }

@@ -8,7 +8,7 @@
 
 /* ---- whose turn it is ---- */
 
-static bool enter(struct web *w)
+static bool profefe_enter(struct web *w)
 {
 	bool entered;
 
@@ -19,18 +19,18 @@ static bool enter(struct web *w)
 	return entered;
 }
 
-enum err_code read_open(struct reading *r, struct web *w, struct http_in *in, int64_t from_ns,
-	int64_t to_ns, struct err *err)
+enum err_code read_open(struct profefe_reading *r, struct web *w, struct http_in *in,
+	int64_t from_ns, int64_t to_ns, struct err *err)
 {
-	*r = (struct reading){ .w = w, .in = in };
+	*r = (struct profefe_reading){ .w = w, .in = in };
 	arena_init(&r->arena, READ_ARENA_BYTES_MAX);
-	if (!(r->entered = enter(w)))
+	if (!(r->entered = profefe_enter(w)))
 		return err_set(
 			err, ERR_UNAVAILABLE, "%u requests read profiles already: try again later", READS_MAX);
 	return db_querier_open(w->o.db, from_ns - 1, to_ns, &in->canceled, &r->q, err);
 }
 
-void read_close(struct reading *r)
+void read_close(struct profefe_reading *r)
 {
 	if (r->q)
 		db_querier_close(r->q);
@@ -46,9 +46,10 @@ void read_close(struct reading *r)
 
 /*
  * Matchers narrow by indexes. They test samples' labels where a series lacks the label, so the
- * series are checked again (is_wanted).
+ * series are checked again (profefe_is_wanted).
  */
-static size_t add_matchers(struct matcher *m, const struct profefe_params *p, const char *by)
+static size_t profefe_add_matchers(
+	struct matcher *m, const struct profefe_params *p, const char *by)
 {
 	const struct str name = STR(LABEL_NAME);
 	size_t n = 0;
@@ -63,7 +64,7 @@ static size_t add_matchers(struct matcher *m, const struct profefe_params *p, co
 	return n;
 }
 
-static bool is_wanted(const struct profefe_params *p, struct labels labels, const char *by)
+static bool profefe_is_wanted(const struct profefe_params *p, struct labels labels, const char *by)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
 
@@ -80,8 +81,8 @@ static bool is_wanted(const struct profefe_params *p, struct labels labels, cons
 	return true;
 }
 
-static enum err_code select_by(struct reading *r, const struct profefe_params *p, const char *by,
-	struct read_series *out, struct err *err)
+static enum err_code profefe_select_by(struct profefe_reading *r, const struct profefe_params *p,
+	const char *by, struct read_series *out, struct err *err)
 {
 	struct matcher *m = arena_array(&r->arena, struct matcher, p->labels_n + 2);
 	struct db_series *v;
@@ -90,12 +91,12 @@ static enum err_code select_by(struct reading *r, const struct profefe_params *p
 
 	if (!m)
 		return arena_fail(&r->arena, "series", err);
-	rc = db_select_within(r->q, DB_PROFILES, m, add_matchers(m, p, by), READ_SERIES_MAX, &about,
-		&r->arena, &v, &n, err);
+	rc = db_select_within(r->q, DB_PROFILES, m, profefe_add_matchers(m, p, by), READ_SERIES_MAX,
+		&about, &r->arena, &v, &n, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0, cap = out->n; i < n; i++) {
-		if (!is_wanted(p, v[i].labels, by))
+		if (!profefe_is_wanted(p, v[i].labels, by))
 			continue;
 		if (!arena_array_room(&r->arena, &out->v, out->n, n, &cap))
 			return arena_fail(&r->arena, "series", err);
@@ -104,20 +105,22 @@ static enum err_code select_by(struct reading *r, const struct profefe_params *p
 	return ERR_OK;
 }
 
-enum err_code read_select(
-	struct reading *r, const struct profefe_params *p, struct read_series *out, struct err *err)
+enum err_code read_select(struct profefe_reading *r, const struct profefe_params *p,
+	struct read_series *out, struct err *err)
 {
 	enum err_code rc;
 
 	*out = (struct read_series){ 0 };
-	if ((rc = select_by(r, p, "service_name", out, err)) || (rc = select_by(r, p, "job", out, err)))
+	if ((rc = profefe_select_by(r, p, "service_name", out, err)) ||
+		(rc = profefe_select_by(r, p, "job", out, err)))
 		return rc;
 	return out->n ? ERR_OK : err_set(err, ERR_NOT_FOUND, "nothing found");
 }
 
 /* ---- rows ---- */
 
-static enum err_code check_row(struct reading *r, const struct db_row *row, struct err *err)
+static enum err_code profefe_check_row(
+	struct profefe_reading *r, const struct db_row *row, struct err *err)
 {
 	if (atomic_load_explicit(&r->in->canceled, memory_order_relaxed))
 		return err_set(err, ERR_CANCELED, "the client is gone");
@@ -129,7 +132,7 @@ static enum err_code check_row(struct reading *r, const struct db_row *row, stru
 	return ERR_OK;
 }
 
-enum err_code read_rows(struct reading *r, const struct db_series *s, int64_t from_ns,
+enum err_code read_rows(struct profefe_reading *r, const struct db_series *s, int64_t from_ns,
 	int64_t to_ns, read_row_fn *fn, void *ctx, struct err *err)
 {
 	const struct db_row *row;
@@ -139,7 +142,7 @@ enum err_code read_rows(struct reading *r, const struct db_series *s, int64_t fr
 	if ((rc = db_rows_open(r->q, s, from_ns - 1, to_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err)))
-		if ((rc = check_row(r, row, err)) || (rc = fn(ctx, s, row, err)))
+		if ((rc = profefe_check_row(r, row, err)) || (rc = fn(ctx, s, row, err)))
 			break;
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -147,13 +150,13 @@ enum err_code read_rows(struct reading *r, const struct db_series *s, int64_t fr
 
 /* ---- lists ---- */
 
-struct listing {
-	struct reading *r;
+struct profefe_listing {
+	struct profefe_reading *r;
 	struct read_list *list;
 	size_t limit;
 };
 
-static int newest_first(const void *a, const void *b)
+static int profefe_newest_first(const void *a, const void *b)
 {
 	const struct read_found *l = a, *r = b;
 
@@ -162,24 +165,24 @@ static int newest_first(const void *a, const void *b)
 	return labels_cmp(l->series->labels, r->series->labels);
 }
 
-static void keep_newest(struct listing *x)
+static void profefe_keep_newest(struct profefe_listing *x)
 {
 	struct read_list *list = x->list;
 
 	if (list->n)
-		qsort(list->v, list->n, sizeof(*list->v), newest_first);
+		qsort(list->v, list->n, sizeof(*list->v), profefe_newest_first);
 	if (x->limit && list->n > x->limit)
 		list->n = x->limit;
 }
 
-static enum err_code list_row(
+static enum err_code profefe_list_row(
 	void *ctx, const struct db_series *s, const struct db_row *row, struct err *err)
 {
-	struct listing *x = ctx;
+	struct profefe_listing *x = ctx;
 	struct read_list *list = x->list;
 
 	if (x->limit && list->n >= x->limit + LIST_SPARE && list->n >= 2 * x->limit)
-		keep_newest(x);
+		profefe_keep_newest(x);
 	if (list->n == READ_ROWS_MAX && !x->limit)
 		return err_set(err, ERR_LIMIT,
 			"more than %u profiles: ask for less time, by labels, or with a limit", READ_ROWS_MAX);
@@ -189,17 +192,17 @@ static enum err_code list_row(
 	return ERR_OK;
 }
 
-enum err_code read_list(struct reading *r, const struct profefe_params *p,
+enum err_code read_list(struct profefe_reading *r, const struct profefe_params *p,
 	const struct read_series *series, struct read_list *out, struct err *err)
 {
-	struct listing x = { r, out, p->limit <= READ_ROWS_MAX ? p->limit : 0 };
+	struct profefe_listing x = { r, out, p->limit <= READ_ROWS_MAX ? p->limit : 0 };
 	enum err_code rc = ERR_OK;
 
 	*out = (struct read_list){ 0 };
 	for (size_t i = 0; i < series->n && !rc; i++)
-		rc = read_rows(r, series->v[i], p->from_ns, p->to_ns, list_row, &x, err);
+		rc = read_rows(r, series->v[i], p->from_ns, p->to_ns, profefe_list_row, &x, err);
 	if (rc)
 		return rc;
-	keep_newest(&x);
+	profefe_keep_newest(&x);
 	return out->n ? ERR_OK : err_set(err, ERR_NOT_FOUND, "nothing found");
 }

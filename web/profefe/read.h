@@ -18,7 +18,7 @@
 #define READ_ARENA_BYTES_MAX (128u << 20)
 #define READS_MAX 8u /* at once: each may use that memory */
 
-struct reading {
+struct profefe_reading {
 	struct web *w;
 	struct http_in *in;
 	struct db_querier *q;
@@ -28,22 +28,22 @@ struct reading {
 };
 
 /* ERR_UNAVAILABLE: too many read already. */
-MUST_CHECK enum err_code read_open(struct reading *r, struct web *w, struct http_in *in,
+MUST_CHECK enum err_code read_open(struct profefe_reading *r, struct web *w, struct http_in *in,
 	int64_t from_ns, int64_t to_ns, struct err *err);
-void read_close(struct reading *r);
+void read_close(struct profefe_reading *r);
 
 /* The series of a service: with the name and labels that p asks for. ERR_NOT_FOUND: none. */
 struct read_series {
 	const struct db_series **v;
 	size_t n;
 };
-MUST_CHECK enum err_code read_select(
-	struct reading *r, const struct profefe_params *p, struct read_series *out, struct err *err);
+MUST_CHECK enum err_code read_select(struct profefe_reading *r, const struct profefe_params *p,
+	struct read_series *out, struct err *err);
 
 typedef enum err_code read_row_fn(
 	void *ctx, const struct db_series *s, const struct db_row *row, struct err *err);
-MUST_CHECK enum err_code read_rows(struct reading *r, const struct db_series *s, int64_t from_ns,
-	int64_t to_ns, read_row_fn *fn, void *ctx, struct err *err);
+MUST_CHECK enum err_code read_rows(struct profefe_reading *r, const struct db_series *s,
+	int64_t from_ns, int64_t to_ns, read_row_fn *fn, void *ctx, struct err *err);
 
 /* A row that was found. */
 struct read_found {
@@ -55,7 +55,7 @@ struct read_list {
 	size_t n, cap;
 };
 /* The newest first, at most p->limit of them. */
-MUST_CHECK enum err_code read_list(struct reading *r, const struct profefe_params *p,
+MUST_CHECK enum err_code read_list(struct profefe_reading *r, const struct profefe_params *p,
 	const struct read_series *series, struct read_list *out, struct err *err);
 
 /* ---- sum.c ---- */

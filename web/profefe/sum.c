@@ -9,7 +9,7 @@
 /* Each is made a profile. Processes that load libraries at random addresses have a header each. */
 #define GROUPS_MAX 1024u
 
-struct group {
+struct profefe_group {
 	const struct db_series *series; /* of its first row */
 	struct partition *partition;
 	uint32_t header;
@@ -23,7 +23,7 @@ struct group {
 
 struct sum {
 	struct arena *arena;
-	struct group **groups;
+	struct profefe_group **groups;
 	size_t n, cap, rows, last; /* last: the group of the row before */
 	struct str name; /* of the profiles */
 };
@@ -45,20 +45,21 @@ size_t sum_rows(const struct sum *s)
 	return s->rows;
 }
 
-static bool is_of(const struct group *g, const struct db_series *s, const struct db_row *row)
+static bool profefe_group_is_of(
+	const struct profefe_group *g, const struct db_series *s, const struct db_row *row)
 {
 	return g->partition == s->partition && g->header == row->header;
 }
 
-static enum err_code group_of(struct sum *s, const struct db_series *series,
-	const struct db_row *row, struct group **out, struct err *err)
+static enum err_code profefe_group_of(struct sum *s, const struct db_series *series,
+	const struct db_row *row, struct profefe_group **out, struct err *err)
 {
-	struct group *g;
+	struct profefe_group *g;
 
 	for (size_t i = 0; i < s->n; i++) {
 		size_t at = (s->last + i) % s->n;
 
-		if (is_of(s->groups[at], series, row)) {
+		if (profefe_group_is_of(s->groups[at], series, row)) {
 			s->last = at;
 			*out = s->groups[at];
 			return ERR_OK;
@@ -71,7 +72,7 @@ static enum err_code group_of(struct sum *s, const struct db_series *series,
 	if (!(g = arena_calloc(s->arena, 1, sizeof(*g))) ||
 		!arena_array_room(s->arena, &s->groups, s->n, 1, &s->cap))
 		return arena_fail(s->arena, "profile", err);
-	*g = (struct group){ .series = series,
+	*g = (struct profefe_group){ .series = series,
 		.partition = series->partition,
 		.header = row->header,
 		.types_n = sym_header(series->partition, row->header)->types_n };
@@ -81,21 +82,21 @@ static enum err_code group_of(struct sum *s, const struct db_series *series,
 	return ERR_OK;
 }
 
-static bool same_cell(const void *ctx, const void *key, uint32_t id)
+static bool profefe_same_cell(const void *ctx, const void *key, uint32_t id)
 {
-	const struct group *g = ctx;
+	const struct profefe_group *g = ctx;
 	const uint32_t *want = key;
 
 	return g->stacks[id] == want[0] && g->sets[id] == want[1];
 }
 
-static enum err_code add_cell(
-	struct sum *s, struct group *g, uint32_t stack, uint32_t set, uint32_t *out, struct err *err)
+static enum err_code profefe_add_cell(struct sum *s, struct profefe_group *g, uint32_t stack,
+	uint32_t set, uint32_t *out, struct err *err)
 {
 	const uint32_t key[2] = { stack, set };
-	uint64_t hash = hash_u64((uint64_t)stack << 32 | set);
+	uint64_t hash = map_hash_u64((uint64_t)stack << 32 | set);
 
-	*out = map_find(&g->map, hash, same_cell, g, key);
+	*out = map_find(&g->map, hash, profefe_same_cell, g, key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (!arena_array_room(s->arena, &g->stacks, g->n, 1, &g->stacks_cap) ||
@@ -113,16 +114,16 @@ static enum err_code add_cell(
 }
 
 /* A sum beyond 64 bits wraps, as pprof's does. */
-static int64_t plus(int64_t a, int64_t b)
+static int64_t profefe_plus(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static void add_times(struct group *g, const struct db_row *row)
+static void profefe_group_add_times(struct profefe_group *g, const struct db_row *row)
 {
 	if (row->time_nanos && (!g->time_nanos || row->time_nanos < g->time_nanos))
 		g->time_nanos = row->time_nanos;
-	g->duration_nanos = plus(g->duration_nanos, row->duration_nanos);
+	g->duration_nanos = profefe_plus(g->duration_nanos, row->duration_nanos);
 	if (row->period > g->period)
 		g->period = row->period;
 }
@@ -132,7 +133,7 @@ enum err_code sum_add(
 {
 	struct sum *s = ctx;
 	struct str name = labels_get(series->labels, STR(LABEL_NAME));
-	struct group *g;
+	struct profefe_group *g;
 	uint32_t at;
 	enum err_code rc;
 
@@ -144,22 +145,22 @@ enum err_code sum_add(
 		return err_set(err, ERR_LIMIT,
 			"more than %u profiles: ask for less time, by labels, or with a limit", READ_ROWS_MAX);
 	s->name = name;
-	if ((rc = group_of(s, series, row, &g, err)))
+	if ((rc = profefe_group_of(s, series, row, &g, err)))
 		return rc;
 	for (size_t i = 0; i < row->n; i++) {
-		if ((rc = add_cell(s, g, row->stacks[i], row->label_sets[i], &at, err)))
+		if ((rc = profefe_add_cell(s, g, row->stacks[i], row->label_sets[i], &at, err)))
 			return rc;
 		for (size_t c = 0; c < g->types_n; c++)
-			g->values[at * g->types_n + c] = plus(
+			g->values[at * g->types_n + c] = profefe_plus(
 				g->values[at * g->types_n + c], row->values[c * row->n + i]);
 	}
-	add_times(g, row);
+	profefe_group_add_times(g, row);
 	s->rows++;
 	return ERR_OK;
 }
 
-static enum err_code group_profile(
-	struct sum *s, const struct group *g, struct pprof **out, struct err *err)
+static enum err_code profefe_group_profile(
+	struct sum *s, const struct profefe_group *g, struct pprof **out, struct err *err)
 {
 	struct db_row row = { .time_nanos = g->time_nanos,
 		.duration_nanos = g->duration_nanos,
@@ -188,9 +189,9 @@ enum err_code sum_profile(struct sum *s, struct pprof **out, struct err *err)
 	if (!v)
 		return arena_fail(s->arena, "profile", err);
 	for (size_t i = 0; i < s->n; i++) {
-		if ((rc = group_profile(s, s->groups[i], &v[i], err)))
+		if ((rc = profefe_group_profile(s, s->groups[i], &v[i], err)))
 			return rc;
-		duration_nanos = plus(duration_nanos, v[i]->duration_nanos);
+		duration_nanos = profefe_plus(duration_nanos, v[i]->duration_nanos);
 		if (v[i]->period > period)
 			period = v[i]->period;
 	}

@@ -44,7 +44,7 @@ struct ingest {
 
 /* ---- parameters ---- */
 
-static enum err_code read_time(
+static enum err_code push_ingest_read_time(
 	const struct http_in *in, const char *name, int64_t *out, struct err *err)
 {
 	struct str text = http_param(in, name);
@@ -56,7 +56,7 @@ static enum err_code read_time(
 }
 
 /* Whole seconds or milliseconds; nobody's nanoseconds end in so many zeros. */
-static int64_t unit_of(int64_t ns)
+static int64_t push_ingest_unit_of(int64_t ns)
 {
 	return ns % NS_PER_S == 0 ? NS_PER_S : ns % NS_PER_MS == 0 ? NS_PER_MS : 1;
 }
@@ -66,22 +66,22 @@ static int64_t unit_of(int64_t ns)
  * profile gets a time within its last second, which its bytes choose: sent again it is the same
  * row.
  */
-static void spread(struct ingest *g, struct str raw)
+static void ingest_spread(struct ingest *g, struct str raw)
 {
-	uint64_t unit = (uint64_t)unit_of(g->until_ns);
+	uint64_t unit = (uint64_t)push_ingest_unit_of(g->until_ns);
 
 	if (g->until_ns)
 		g->until_ns -= (int64_t)(hash_bytes(raw.ptr, raw.len, 0) % unit);
 }
 
 /* When the SDK for Go ends, it rounds until down, but not from: then no length is known. */
-static enum err_code read_times(struct ingest *g, struct err *err)
+static enum err_code ingest_read_times(struct ingest *g, struct err *err)
 {
 	int64_t from_ns;
 	enum err_code rc;
 
-	if ((rc = read_time(g->in, "from", &from_ns, err)) ||
-		(rc = read_time(g->in, "until", &g->until_ns, err)))
+	if ((rc = push_ingest_read_time(g->in, "from", &from_ns, err)) ||
+		(rc = push_ingest_read_time(g->in, "until", &g->until_ns, err)))
 		return rc;
 	if (!from_ns || !g->until_ns)
 		return ERR_OK;
@@ -92,7 +92,7 @@ static enum err_code read_times(struct ingest *g, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code read_params(struct ingest *g, struct err *err)
+static enum err_code ingest_read_params(struct ingest *g, struct err *err)
 {
 	struct str name = http_param(g->in, "name"), rate = http_param(g->in, "sampleRate");
 	enum err_code rc;
@@ -101,7 +101,7 @@ static enum err_code read_params(struct ingest *g, struct err *err)
 		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
 	if ((rc = ingest_name_parse(&g->t->arena, name, &g->name, err)))
 		return err_wrap(err, rc, "invalid parameter \"name\"");
-	if ((rc = read_times(g, err)))
+	if ((rc = ingest_read_times(g, err)))
 		return rc;
 	g->rate_hz = 0;
 	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || g->rate_hz > RATE_MAX_HZ))
@@ -113,7 +113,7 @@ static enum err_code read_params(struct ingest *g, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code read_labels(
+static enum err_code ingest_read_labels(
 	struct ingest *g, struct str name, struct labels *out, struct err *err)
 {
 	struct push_labels l;
@@ -128,7 +128,7 @@ static enum err_code read_labels(
 }
 
 /* Behind the others; there is room. */
-static enum err_code add(struct ingest *g, struct str name, const struct pprof *p,
+static enum err_code ingest_add(struct ingest *g, struct str name, const struct pprof *p,
 	const enum value_kind *kinds, struct err *err)
 {
 	struct received *to = &g->v[g->n];
@@ -137,10 +137,10 @@ static enum err_code add(struct ingest *g, struct str name, const struct pprof *
 		.profile = p, .kinds = kinds, .ts_ns = g->until_ns, .interval_ns = g->interval_ns
 	};
 	g->n++;
-	return read_labels(g, name, &to->labels, err);
+	return ingest_read_labels(g, name, &to->labels, err);
 }
 
-static enum err_code room(struct ingest *g, size_t n, struct err *err)
+static enum err_code ingest_room(struct ingest *g, size_t n, struct err *err)
 {
 	g->v = arena_array(&g->t->arena, struct received, n + 1);
 	return g->v ? ERR_OK : arena_fail(&g->t->arena, "request", err);
@@ -148,7 +148,7 @@ static enum err_code room(struct ingest *g, size_t n, struct err *err)
 
 /* ---- forms of profiles ---- */
 
-static enum err_code take_folded(struct ingest *g, struct str raw, struct err *err)
+static enum err_code ingest_take_folded(struct ingest *g, struct str raw, struct err *err)
 {
 	enum folded_format format = folded_format_of(http_param(g->in, "format"), g->in->content_type);
 	enum value_kind *kind = arena_array(&g->t->arena, enum value_kind, 1);
@@ -167,14 +167,14 @@ static enum err_code take_folded(struct ingest *g, struct str raw, struct err *e
 	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
 		return rc;
 	g->bad_content = false;
-	if ((rc = room(g, n, err)))
+	if ((rc = ingest_room(g, n, err)))
 		return rc;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = add(g, costs.profile, v[i].profile, kind, err);
+		rc = ingest_add(g, costs.profile, v[i].profile, kind, err);
 	return rc;
 }
 
-static enum err_code inflate(
+static enum err_code ingest_inflate(
 	struct ingest *g, const struct str *part, struct str *out, struct err *err)
 {
 	*out = part ? *part : STR("");
@@ -183,7 +183,7 @@ static enum err_code inflate(
 }
 
 /* The recorder's losses are not refused. They are counted, so that they are not silent. */
-static void count_losses(const struct ingest *g, const struct jfr_file *file)
+static void ingest_count_losses(const struct ingest *g, const struct jfr_file *file)
 {
 	uint64_t cut = 0, missing = 0;
 
@@ -202,7 +202,7 @@ static void count_losses(const struct ingest *g, const struct jfr_file *file)
 		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n));
 }
 
-static enum err_code take_jfr(
+static enum err_code ingest_take_jfr(
 	struct ingest *g, struct str raw, const struct str *labels, struct err *err)
 {
 	struct jfr_options o = { &jfr_limits_default, (uint32_t)g->rate_hz, .with_spans = false };
@@ -210,21 +210,22 @@ static enum err_code take_jfr(
 	enum err_code rc;
 
 	g->bad_content = true;
-	if ((rc = inflate(g, labels, &o.labels, err)) ||
+	if ((rc = ingest_inflate(g, labels, &o.labels, err)) ||
 		(rc = jfr_decode(&g->t->arena, raw, &o, &file, err)))
 		return rc;
 	g->bad_content = false;
-	count_losses(g, file);
-	if ((rc = room(g, file->profiles_n, err)))
+	ingest_count_losses(g, file);
+	if ((rc = ingest_room(g, file->profiles_n, err)))
 		return rc;
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
-		rc = add(g, str_of(file->profiles[i].name), file->profiles[i].pprof,
+		rc = ingest_add(g, str_of(file->profiles[i].name), file->profiles[i].pprof,
 			file->profiles[i].kinds, err);
 	return rc;
 }
 
 /* Whether the sender's totals grow since its start; and mutex or block, of the same types. */
-static enum err_code read_config(struct ingest *g, struct str *name, bool *grows, struct err *err)
+static enum err_code ingest_read_config(
+	struct ingest *g, struct str *name, bool *grows, struct err *err)
 {
 	const struct str *text = multipart_get(&g->parts, "sample_type_config");
 	struct ingest_sample_type *v;
@@ -246,7 +247,7 @@ static enum err_code read_config(struct ingest *g, struct str *name, bool *grows
 	return ERR_OK;
 }
 
-static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *err)
+static enum err_code ingest_take_pprof(struct ingest *g, struct str raw, struct err *err)
 {
 	struct legacy_any any;
 	enum value_kind *kinds;
@@ -259,9 +260,9 @@ static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *er
 		return rc;
 	g->bad_content = false;
 	name = push_profile_name(any.profile);
-	if ((rc = read_config(g, &name, &grows, err)) || (rc = room(g, 1, err)) ||
+	if ((rc = ingest_read_config(g, &name, &grows, err)) || (rc = ingest_room(g, 1, err)) ||
 		(rc = push_kinds(&g->t->arena, any.profile, name, &kinds, err)) ||
-		(rc = add(g, name, any.profile, any.kinds ? any.kinds : kinds, err)))
+		(rc = ingest_add(g, name, any.profile, any.kinds ? any.kinds : kinds, err)))
 		return rc;
 	g->v[0].convert = grows;
 	return ERR_OK;
@@ -269,37 +270,37 @@ static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *er
 
 /* ---- the request ---- */
 
-static bool is_multipart(struct str content_type)
+static bool push_ingest_is_multipart(struct str content_type)
 {
 	return http_type_is(content_type, "multipart/form-data");
 }
 
-static enum err_code take(struct ingest *g, struct err *err)
+static enum err_code ingest_take(struct ingest *g, struct err *err)
 {
 	struct str format = http_param(g->in, "format"), body;
 	const struct str *profile = NULL, *jfr = NULL;
 	enum err_code rc;
 
-	if ((rc = read_params(g, err)) || (rc = push_body(g->in, &g->t->arena, &body, err)))
+	if ((rc = ingest_read_params(g, err)) || (rc = push_body(g->in, &g->t->arena, &body, err)))
 		return rc;
-	if (is_multipart(g->in->content_type)) {
+	if (push_ingest_is_multipart(g->in->content_type)) {
 		if ((rc = multipart_parse(g->in->content_type, body, &g->parts, err)))
 			return rc;
 		profile = multipart_get(&g->parts, "profile");
 		jfr = multipart_get(&g->parts, "jfr");
 		if (!profile && !jfr)
 			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
-		if ((rc = inflate(g, jfr ? jfr : profile, &body, err)))
+		if ((rc = ingest_inflate(g, jfr ? jfr : profile, &body, err)))
 			return rc;
 	}
 	if (!body.len)
 		return err_set(err, ERR_INVALID, "the body is empty");
-	spread(g, body);
+	ingest_spread(g, body);
 	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
-		return take_jfr(g, body, multipart_get(&g->parts, "labels"), err);
+		return ingest_take_jfr(g, body, multipart_get(&g->parts, "labels"), err);
 	if (profile || str_is(format, "pprof"))
-		return take_pprof(g, body, err);
-	return take_folded(g, body, err);
+		return ingest_take_pprof(g, body, err);
+	return ingest_take_folded(g, body, err);
 }
 
 void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
@@ -314,7 +315,7 @@ void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
 		http_text(out, out->status, "%s", err.msg);
 		return;
 	}
-	if ((rc = take(&g, &err))) {
+	if ((rc = ingest_take(&g, &err))) {
 		receive_refuse(&turn);
 		http_text(out, g.bad_content && rc == ERR_INVALID ? 422 : push_status(rc), "%s", err.msg);
 	} else {

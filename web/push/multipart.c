@@ -2,12 +2,12 @@
 
 #define BOUNDARY_BYTES_MAX 70u
 
-static struct str rest_of(struct str s, size_t from)
+static struct str push_multipart_rest_of(struct str s, size_t from)
 {
 	return (struct str){ s.ptr + from, s.len - from };
 }
 
-static bool begins_nocase(struct str s, const char *prefix)
+static bool push_multipart_begins_nocase(struct str s, const char *prefix)
 {
 	struct str want = str_of(prefix);
 
@@ -15,17 +15,17 @@ static bool begins_nocase(struct str s, const char *prefix)
 }
 
 /* The value of a parameter of a header, quoted or not: name="x"; empty if there is none. */
-static struct str parameter(struct str header, const char *name)
+static struct str push_multipart_parameter(struct str header, const char *name)
 {
 	ptrdiff_t semicolon;
 	struct str value;
 
 	while ((semicolon = str_find(header, STR(";"))) >= 0) {
-		header = str_trim(rest_of(header, (size_t)semicolon + 1));
-		if (!begins_nocase(header, name) || header.len <= strlen(name) ||
+		header = str_trim(push_multipart_rest_of(header, (size_t)semicolon + 1));
+		if (!push_multipart_begins_nocase(header, name) || header.len <= strlen(name) ||
 			header.ptr[strlen(name)] != '=')
 			continue;
-		value = rest_of(header, strlen(name) + 1);
+		value = push_multipart_rest_of(header, strlen(name) + 1);
 		if (value.len && value.ptr[0] == '"') {
 			const char *end = memchr(value.ptr + 1, '"', value.len - 1);
 
@@ -39,7 +39,7 @@ static struct str parameter(struct str header, const char *name)
 }
 
 /* Reads a part's head up to the empty line; *at moves behind it. */
-static enum err_code read_head(
+static enum err_code push_multipart_read_head(
 	struct str *at, size_t number, struct multipart_part *p, struct err *err)
 {
 	const struct str disposition = STR("content-disposition:");
@@ -55,11 +55,12 @@ static enum err_code read_head(
 			return err_set(err, ERR_LIMIT,
 				"multipart: the head of part %zu is longer than %u bytes", number,
 				MULTIPART_HEAD_BYTES_MAX);
-		if (end && begins_nocase(*at, disposition.ptr)) {
-			p->name = parameter((struct str){ at->ptr, (size_t)end }, "name");
-			p->file_name = parameter((struct str){ at->ptr, (size_t)end }, "filename");
+		if (end && push_multipart_begins_nocase(*at, disposition.ptr)) {
+			p->name = push_multipart_parameter((struct str){ at->ptr, (size_t)end }, "name");
+			p->file_name = push_multipart_parameter(
+				(struct str){ at->ptr, (size_t)end }, "filename");
 		}
-		*at = rest_of(*at, (size_t)end + 2);
+		*at = push_multipart_rest_of(*at, (size_t)end + 2);
 		if (!end)
 			break;
 	}
@@ -70,7 +71,7 @@ static enum err_code read_head(
 enum err_code multipart_parse(
 	struct str content_type, struct str body, struct multipart *out, struct err *err)
 {
-	struct str boundary = parameter(content_type, "boundary"), at = body, line;
+	struct str boundary = push_multipart_parameter(content_type, "boundary"), at = body, line;
 	char text[BOUNDARY_BYTES_MAX + 5];
 	enum err_code rc;
 	ptrdiff_t end;
@@ -83,10 +84,10 @@ enum err_code multipart_parse(
 	memcpy(text + 4, boundary.ptr, boundary.len);
 	line = (struct str){ text, boundary.len + 4 };
 	/* The first boundary may begin the body. */
-	if (str_has_prefix(at, rest_of(line, 2)))
-		at = rest_of(at, line.len - 2);
+	if (str_has_prefix(at, push_multipart_rest_of(line, 2)))
+		at = push_multipart_rest_of(at, line.len - 2);
 	else if ((end = str_find(at, line)) >= 0)
-		at = rest_of(at, (size_t)end + line.len);
+		at = push_multipart_rest_of(at, (size_t)end + line.len);
 	else
 		return err_set(err, ERR_INVALID, "multipart: the boundary is not in the body");
 	while (!str_has_prefix(at, STR("--"))) {
@@ -97,13 +98,13 @@ enum err_code multipart_parse(
 				"multipart: part %zu does not begin on a line of its own", out->n);
 		if (out->n == MULTIPART_PARTS_MAX)
 			return err_set(err, ERR_LIMIT, "multipart: more than %u parts", MULTIPART_PARTS_MAX);
-		at = rest_of(at, 2);
-		if ((rc = read_head(&at, out->n, p, err)))
+		at = push_multipart_rest_of(at, 2);
+		if ((rc = push_multipart_read_head(&at, out->n, p, err)))
 			return rc;
 		if ((end = str_find(at, line)) < 0)
 			return err_set(err, ERR_INVALID, "multipart: part %zu is cut short", out->n);
 		p->body = (struct str){ at.ptr, (size_t)end };
-		at = rest_of(at, (size_t)end + line.len);
+		at = push_multipart_rest_of(at, (size_t)end + line.len);
 		out->n++;
 	}
 	return ERR_OK;

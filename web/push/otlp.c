@@ -15,7 +15,7 @@ struct export
 
 /* ---- what it is called ---- */
 
-static struct str attribute(const struct otlp_resource *r, const char *key)
+static struct str otlp_resource_attribute(const struct otlp_resource *r, const char *key)
 {
 	for (uint32_t i = 0; i < r->attributes_n; i++)
 		if (str_is(r->attributes[i].key, key))
@@ -23,10 +23,10 @@ static struct str attribute(const struct otlp_resource *r, const char *key)
 	return STR("");
 }
 
-static struct str executable(const struct otlp_resource *r)
+static struct str otlp_resource_executable(const struct otlp_resource *r)
 {
-	struct str name = attribute(r, "process.executable.name"),
-			   path = attribute(r, "process.executable.path");
+	struct str name = otlp_resource_attribute(r, "process.executable.name"),
+			   path = otlp_resource_attribute(r, "process.executable.path");
 
 	for (size_t i = path.len; i-- > 0 && !name.len;)
 		if (path.ptr[i] == '/')
@@ -34,19 +34,21 @@ static struct str executable(const struct otlp_resource *r)
 	return name.len ? name : path;
 }
 
-static void add_names(struct push_labels *l, struct arena *a, const struct otlp_resource *r)
+static void push_otlp_add_names(
+	struct push_labels *l, struct arena *a, const struct otlp_resource *r)
 {
-	struct str service = attribute(r, "service.name"), space = attribute(r, "service.namespace");
+	struct str service = otlp_resource_attribute(r, "service.name"),
+			   space = otlp_resource_attribute(r, "service.namespace");
 
 	if (!service.len)
-		service = executable(r);
+		service = otlp_resource_executable(r);
 	push_labels_add(l, STR("service.name"), service);
 	if (space.len)
 		service = str_of(arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(space), STR_ARG(service)));
 	push_labels_add(l, STR("job"), service);
 }
 
-static bool is_one_of(struct str s, const char *const *v)
+static bool push_otlp_is_one_of(struct str s, const char *const *v)
 {
 	while (*v && !str_is(s, *v))
 		v++;
@@ -54,13 +56,13 @@ static bool is_one_of(struct str s, const char *const *v)
 }
 
 /* Costs of events over the time of the profile, but for what is alive. */
-static enum value_kind *kinds_of(struct arena *a, const struct otlp_profile *p)
+static enum value_kind *push_otlp_kinds_of(struct arena *a, const struct otlp_profile *p)
 {
 	static const char *const levels[] = { "inuse_objects", "inuse_space", "goroutine", NULL };
 	enum value_kind *kinds = arena_array(a, enum value_kind, p->pprof->types_n);
 
 	for (uint32_t i = 0; kinds && i < p->pprof->types_n; i++) {
-		bool level = is_one_of(p->pprof->strings[p->pprof->types[i].type], levels);
+		bool level = push_otlp_is_one_of(p->pprof->strings[p->pprof->types[i].type], levels);
 
 		kinds[i] = level                      ? KIND_GAUGE :
 			p->temporality == OTLP_CUMULATIVE ? KIND_CUMULATIVE :
@@ -71,7 +73,7 @@ static enum value_kind *kinds_of(struct arena *a, const struct otlp_profile *p)
 
 /* ---- one profile ---- */
 
-static enum err_code read_labels(
+static enum err_code export_read_labels(
 	struct export *e, const struct otlp_profile *p, struct labels *out, struct err *err)
 {
 	const struct otlp_resource *r = &e->request->resources[p->resource];
@@ -83,18 +85,18 @@ static enum err_code read_labels(
 		push_labels_add(&l, r->attributes[i].key, r->attributes[i].text);
 	for (uint32_t i = 0; i < p->attributes_n; i++)
 		push_labels_add(&l, p->attributes[i].key, p->attributes[i].text);
-	add_names(&l, &e->t->arena, r);
+	push_otlp_add_names(&l, &e->t->arena, r);
 	push_labels_add(&l, STR(LABEL_NAME), push_label_name(e->t->push, &e->t->arena, name));
 	return push_labels_build(&l, out, err);
 }
 
-static enum err_code read_profile(
+static enum err_code export_read_profile(
 	struct export *e, const struct otlp_profile *p, struct received *out, struct err *err)
 {
 	enum err_code rc;
 
 	*out = (struct received){ .profile = p->pprof,
-		.kinds = kinds_of(&e->t->arena, p),
+		.kinds = push_otlp_kinds_of(&e->t->arena, p),
 		.convert = p->temporality == OTLP_CUMULATIVE };
 	if (!p->pprof->time_nanos && p->last_ns > 0)
 		out->ts_ns = p->last_ns;
@@ -102,19 +104,20 @@ static enum err_code read_profile(
 		out->interval_ns = p->last_ns - p->first_ns;
 	if (!out->kinds)
 		return arena_fail(&e->t->arena, "request", err);
-	if ((rc = read_labels(e, p, &out->labels, err)))
+	if ((rc = export_read_labels(e, p, &out->labels, err)))
 		return rc;
 	return ERR_OK;
 }
 
-static bool label_of(void *ctx, struct str *key)
+static bool push_otlp_label_of(void *ctx, struct str *key)
 {
 	return receive_label(ctx, key);
 }
 
-static enum err_code take(struct http_in *in, bool json, struct export *e, struct err *err)
+static enum err_code push_otlp_take(
+	struct http_in *in, bool json, struct export *e, struct err *err)
 {
-	const struct otlp_options o = { &otlp_limits_default, label_of, e->t };
+	const struct otlp_options o = { &otlp_limits_default, push_otlp_label_of, e->t };
 	struct arena *a = &e->t->arena;
 	struct str body;
 	enum err_code rc;
@@ -125,7 +128,7 @@ static enum err_code take(struct http_in *in, bool json, struct export *e, struc
 	if (!(e->v = arena_array(a, struct received, e->request->profiles_n + 1)))
 		return arena_fail(a, "request", err);
 	for (uint32_t i = 0; i < e->request->profiles_n; i++)
-		if ((rc = read_profile(e, &e->request->profiles[i], &e->v[i], err)))
+		if ((rc = export_read_profile(e, &e->request->profiles[i], &e->v[i], err)))
 			return rc;
 	receive_store(e->t, e->v, e->request->profiles_n);
 	return ERR_OK;
@@ -133,12 +136,12 @@ static enum err_code take(struct http_in *in, bool json, struct export *e, struc
 
 /* ---- the result ---- */
 
-static bool is_for_now(enum err_code rc)
+static bool push_otlp_is_for_now(enum err_code rc)
 {
 	return rc == ERR_UNAVAILABLE || rc == ERR_NOMEM || rc == ERR_IO;
 }
 
-static void judge(const struct export *e, struct otlp_result *r)
+static void export_judge(const struct export *e, struct otlp_result *r)
 {
 	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
 	uint64_t links = 0;
@@ -150,7 +153,7 @@ static void judge(const struct export *e, struct otlp_result *r)
 		links += p->links_dropped;
 		if (!p->rc)
 			continue;
-		if (is_for_now(p->rc)) {
+		if (push_otlp_is_for_now(p->rc)) {
 			*r = (struct otlp_result){ .outcome = OTLP_AGAIN, .retry_s = RETRY_S };
 			err_copy(&r->err, &p->err);
 			return;
@@ -178,11 +181,11 @@ void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result
 		r->retry_s = turn.retry_s;
 		return;
 	}
-	if (take(in, json, &e, &r->err)) {
+	if (push_otlp_take(in, json, &e, &r->err)) {
 		receive_refuse(&turn);
 		r->outcome = OTLP_REFUSED;
 	} else {
-		judge(&e, r);
+		export_judge(&e, r);
 	}
 	receive_end(&turn);
 }

@@ -7,7 +7,7 @@
 #define PROTO_TYPE "application/x-protobuf"
 #define JSON_TYPE "application/json"
 
-static int status_of(const struct otlp_result *r)
+static int otlp_http_status_of(const struct otlp_result *r)
 {
 	if (r->outcome == OTLP_TAKEN)
 		return 200;
@@ -27,7 +27,7 @@ void otlp_handle(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	otlp_store(w, in, json, &r);
-	out->status = status_of(&r);
+	out->status = otlp_http_status_of(&r);
 	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
 	if (r.outcome == OTLP_TAKEN)
 		otlp_add_response(&out->body, format, r.rejected, str_of(r.err.msg));

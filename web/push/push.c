@@ -71,7 +71,7 @@ int push_status(enum err_code rc)
 	}
 }
 
-static bool has_type(const struct pprof *p, const char *type)
+static bool push_has_type(const struct pprof *p, const char *type)
 {
 	for (uint32_t i = 0; i < p->types_n; i++)
 		if (str_is(p->strings[p->types[i].type], type))
@@ -90,7 +90,7 @@ struct str push_profile_name(const struct pprof *p)
 	struct str type = p->types_n ? p->strings[p->types[0].type] : STR("");
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (has_type(p, rows[i].type))
+		if (push_has_type(p, rows[i].type))
 			return str_of(rows[i].name);
 	return str_is(type, "samples") && str_is(p->strings[p->period_type.type], "cpu") ?
 		STR("process_cpu") :

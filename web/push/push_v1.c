@@ -18,14 +18,14 @@
 typedef Epimetheus__Pyroscope__PushRequest push_request;
 typedef Epimetheus__Pyroscope__RawProfileSeries raw_series;
 
-struct batch {
+struct push_v1_batch {
 	struct receive_turn *t;
 	struct received *v;
 	size_t n;
 };
 
-static enum err_code read_labels(
-	struct batch *b, const raw_series *s, struct labels *out, struct err *err)
+static enum err_code push_v1_batch_read_labels(
+	struct push_v1_batch *b, const raw_series *s, struct labels *out, struct err *err)
 {
 	struct push_labels l;
 
@@ -35,8 +35,8 @@ static enum err_code read_labels(
 	return push_labels_build(&l, out, err);
 }
 
-static enum err_code read_profile(
-	struct batch *b, ProtobufCBinaryData bytes, struct labels labels, struct err *err)
+static enum err_code push_v1_batch_read_profile(
+	struct push_v1_batch *b, ProtobufCBinaryData bytes, struct labels labels, struct err *err)
 {
 	struct arena *a = &b->t->arena;
 	struct str raw = { (const char *)bytes.data, bytes.len };
@@ -58,7 +58,8 @@ static enum err_code read_profile(
 	return ERR_OK;
 }
 
-static enum err_code read_all(struct batch *b, const push_request *r, struct err *err)
+static enum err_code push_v1_batch_read_all(
+	struct push_v1_batch *b, const push_request *r, struct err *err)
 {
 	struct labels labels;
 	size_t n = 0;
@@ -73,16 +74,16 @@ static enum err_code read_all(struct batch *b, const push_request *r, struct err
 	for (size_t i = 0; i < r->n_series; i++) {
 		const raw_series *s = r->series[i];
 
-		if ((rc = read_labels(b, s, &labels, err)))
+		if ((rc = push_v1_batch_read_labels(b, s, &labels, err)))
 			return err_wrap(err, rc, "series %zu", i);
 		for (size_t k = 0; k < s->n_samples; k++)
-			if ((rc = read_profile(b, s->samples[k]->raw_profile, labels, err)))
+			if ((rc = push_v1_batch_read_profile(b, s->samples[k]->raw_profile, labels, err)))
 				return err_wrap(err, rc, "series %zu, sample %zu", i, k);
 	}
 	return ERR_OK;
 }
 
-static void fail(struct http_out *out, int status, const struct err *err)
+static void push_v1_fail(struct http_out *out, int status, const struct err *err)
 {
 	static const struct {
 		int status;
@@ -98,7 +99,8 @@ static void fail(struct http_out *out, int status, const struct err *err)
 	pyroscope_fail(out, status, code, err);
 }
 
-static enum err_code take(struct http_in *in, bool json, struct batch *b, struct err *err)
+static enum err_code push_v1_take(
+	struct http_in *in, bool json, struct push_v1_batch *b, struct err *err)
 {
 	struct arena *a = &b->t->arena;
 	ProtobufCMessage *request;
@@ -108,7 +110,7 @@ static enum err_code take(struct http_in *in, bool json, struct batch *b, struct
 	if ((rc = push_body(in, a, &body, err)) ||
 		(rc = pyroscope_decode(
 			 a, &epimetheus__pyroscope__push_request__descriptor, json, body, &request, err)) ||
-		(rc = read_all(b, (const push_request *)request, err)))
+		(rc = push_v1_batch_read_all(b, (const push_request *)request, err)))
 		return rc;
 	receive_store(b->t, b->v, b->n);
 	return ERR_OK;
@@ -118,7 +120,7 @@ void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
 	bool json;
 	struct receive_turn turn;
-	struct batch b = { .t = &turn };
+	struct push_v1_batch b = { .t = &turn };
 	const struct received *failed;
 	enum err_code rc;
 	struct err err;
@@ -126,14 +128,14 @@ void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
 	if (!pyroscope_takes_type(in, out, &json))
 		return;
 	if (push_begin(w, in, out, &turn, &err)) {
-		fail(out, out->status, &err);
+		push_v1_fail(out, out->status, &err);
 		return;
 	}
-	if ((rc = take(in, json, &b, &err))) {
+	if ((rc = push_v1_take(in, json, &b, &err))) {
 		receive_refuse(&turn);
-		fail(out, push_status(rc), &err);
+		push_v1_fail(out, push_status(rc), &err);
 	} else if ((failed = push_failed(b.v, b.n))) {
-		fail(out, push_status(failed->rc), &failed->err);
+		push_v1_fail(out, push_status(failed->rc), &failed->err);
 	} else {
 		out->content_type = json ? PYROSCOPE_JSON_TYPE : PYROSCOPE_PROTO_TYPE;
 		if (json)

@@ -10,7 +10,7 @@
 
 #define NAME_BYTES_MAX 64u
 
-static void camel_case(char out[NAME_BYTES_MAX], const char *name)
+static void pyroscope_camel_case(char out[NAME_BYTES_MAX], const char *name)
 {
 	size_t n = 0;
 
@@ -25,17 +25,18 @@ static void camel_case(char out[NAME_BYTES_MAX], const char *name)
 
 /* ---- reading ---- */
 
-struct reader {
+struct pyroscope_reader {
 	struct arena *arena;
 	struct err *err;
 };
 
-static enum err_code wrong(struct reader *r, const ProtobufCFieldDescriptor *f, const char *want)
+static enum err_code pyroscope_reader_wrong(
+	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const char *want)
 {
 	return err_set(r->err, ERR_INVALID, "field %s: expected %s", f->name, want);
 }
 
-static bool read_i64(const json_t *v, int64_t *out)
+static bool pyroscope_read_i64(const json_t *v, int64_t *out)
 {
 	double d;
 
@@ -54,7 +55,7 @@ static bool read_i64(const json_t *v, int64_t *out)
 	return true;
 }
 
-static bool read_double(const json_t *v, double *out)
+static bool pyroscope_read_double(const json_t *v, double *out)
 {
 	char *end;
 
@@ -68,7 +69,7 @@ static bool read_double(const json_t *v, double *out)
 	return *end == '\0';
 }
 
-static bool read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *out)
+static bool pyroscope_read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *out)
 {
 	const ProtobufCEnumValue *named;
 	int64_t n;
@@ -79,69 +80,71 @@ static bool read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *ou
 			*out = named->value;
 		return named != NULL;
 	}
-	if (!read_i64(v, &n) || n < INT32_MIN || n > INT32_MAX)
+	if (!pyroscope_read_i64(v, &n) || n < INT32_MIN || n > INT32_MAX)
 		return false;
 	*out = (int)n;
 	return true;
 }
 
-static enum err_code read_bytes(
-	struct reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, ProtobufCBinaryData *out)
+static enum err_code pyroscope_reader_read_bytes(struct pyroscope_reader *r,
+	const ProtobufCFieldDescriptor *f, const json_t *v, ProtobufCBinaryData *out)
 {
 	char *bytes;
 
 	if (!json_is_string(v))
-		return wrong(r, f, "bytes in base64");
+		return pyroscope_reader_wrong(r, f, "bytes in base64");
 	if (!(bytes = arena_alloc_raw(r->arena, json_string_length(v) + 1, 1)))
 		return arena_fail(r->arena, "request", r->err);
 	out->data = (uint8_t *)bytes;
 	if (!base64_decode(
 			(struct str){ json_string_value(v), json_string_length(v) }, bytes, &out->len))
-		return wrong(r, f, "bytes in base64");
+		return pyroscope_reader_wrong(r, f, "bytes in base64");
 	return ERR_OK;
 }
 
-static enum err_code read_message(
-	struct reader *r, const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out);
+static enum err_code pyroscope_reader_read_message(struct pyroscope_reader *r,
+	const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out);
 
 /* Writes one value to its place in the message or array. */
-static enum err_code read_value(
-	struct reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, void *to)
+static enum err_code pyroscope_reader_read_value(
+	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, void *to)
 {
 	int64_t n = 0;
 
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_INT64:
-		return read_i64(v, to) ? ERR_OK : wrong(r, f, "a whole number");
+		return pyroscope_read_i64(v, to) ? ERR_OK : pyroscope_reader_wrong(r, f, "a whole number");
 	case PROTOBUF_C_TYPE_UINT32:
-		if (!read_i64(v, &n) || n < 0 || n > UINT32_MAX)
-			return wrong(r, f, "a whole number of 32 bits");
+		if (!pyroscope_read_i64(v, &n) || n < 0 || n > UINT32_MAX)
+			return pyroscope_reader_wrong(r, f, "a whole number of 32 bits");
 		*(uint32_t *)to = (uint32_t)n;
 		return ERR_OK;
 	case PROTOBUF_C_TYPE_DOUBLE:
-		return read_double(v, to) ? ERR_OK : wrong(r, f, "a number");
+		return pyroscope_read_double(v, to) ? ERR_OK : pyroscope_reader_wrong(r, f, "a number");
 	case PROTOBUF_C_TYPE_BOOL:
 		if (!json_is_boolean(v))
-			return wrong(r, f, "true or false");
+			return pyroscope_reader_wrong(r, f, "true or false");
 		*(protobuf_c_boolean *)to = json_is_true(v);
 		return ERR_OK;
 	case PROTOBUF_C_TYPE_ENUM:
-		return read_enum(v, f->descriptor, to) ? ERR_OK : wrong(r, f, "a value of its type");
+		return pyroscope_read_enum(v, f->descriptor, to) ?
+			ERR_OK :
+			pyroscope_reader_wrong(r, f, "a value of its type");
 	case PROTOBUF_C_TYPE_STRING:
 		if (!json_is_string(v))
-			return wrong(r, f, "a string");
+			return pyroscope_reader_wrong(r, f, "a string");
 		*(char **)to = arena_strndup(r->arena, json_string_value(v), json_string_length(v));
 		return *(char **)to ? ERR_OK : arena_fail(r->arena, "request", r->err);
 	case PROTOBUF_C_TYPE_BYTES:
-		return read_bytes(r, f, v, to);
+		return pyroscope_reader_read_bytes(r, f, v, to);
 	case PROTOBUF_C_TYPE_MESSAGE:
-		return read_message(r, f->descriptor, v, to);
+		return pyroscope_reader_read_message(r, f->descriptor, v, to);
 	default:
-		return wrong(r, f, "nothing"); /* requests have no others */
+		return pyroscope_reader_wrong(r, f, "nothing"); /* requests have no others */
 	}
 }
 
-static size_t size_of(const ProtobufCFieldDescriptor *f)
+static size_t pyroscope_size_of(const ProtobufCFieldDescriptor *f)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_INT64:
@@ -158,42 +161,43 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-static enum err_code read_list(
-	struct reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, char *message)
+static enum err_code pyroscope_reader_read_list(
+	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, char *message)
 {
 	size_t n = json_array_size(v);
 	char *items;
 	enum err_code rc;
 
 	if (!json_is_array(v))
-		return wrong(r, f, "a list");
+		return pyroscope_reader_wrong(r, f, "a list");
 	if (n == 0)
 		return ERR_OK;
-	if (!(items = arena_calloc(r->arena, n, size_of(f))))
+	if (!(items = arena_calloc(r->arena, n, pyroscope_size_of(f))))
 		return arena_fail(r->arena, "request", r->err);
 	for (size_t i = 0; i < n; i++)
-		if ((rc = read_value(r, f, json_array_get(v, i), items + i * size_of(f))))
+		if ((rc = pyroscope_reader_read_value(
+				 r, f, json_array_get(v, i), items + i * pyroscope_size_of(f))))
 			return rc;
 	memcpy(message + f->quantifier_offset, &n, sizeof(n));
 	memcpy(message + f->offset, &items, sizeof(items));
 	return ERR_OK;
 }
 
-static const ProtobufCFieldDescriptor *find_field(
+static const ProtobufCFieldDescriptor *pyroscope_find_field(
 	const ProtobufCMessageDescriptor *d, const char *key)
 {
 	char camel[NAME_BYTES_MAX];
 
 	for (unsigned i = 0; i < d->n_fields; i++) {
-		camel_case(camel, d->fields[i].name);
+		pyroscope_camel_case(camel, d->fields[i].name);
 		if (!strcmp(key, camel) || !strcmp(key, d->fields[i].name))
 			return &d->fields[i];
 	}
 	return NULL;
 }
 
-static enum err_code read_message(
-	struct reader *r, const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out)
+static enum err_code pyroscope_reader_read_message(struct pyroscope_reader *r,
+	const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out)
 {
 	/* jansson's iterators take no const, and change nothing. */
 	void *at, *object = (void *)(uintptr_t)v;
@@ -207,15 +211,15 @@ static enum err_code read_message(
 	*out = (ProtobufCMessage *)(void *)message;
 	d->message_init(*out);
 	for (at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
-		const ProtobufCFieldDescriptor *f = find_field(d, json_object_iter_key(at));
+		const ProtobufCFieldDescriptor *f = pyroscope_find_field(d, json_object_iter_key(at));
 		const json_t *value = json_object_iter_value(at);
 
 		if (!f || json_is_null(value))
 			continue;
 		if (f->label == PROTOBUF_C_LABEL_REPEATED)
-			rc = read_list(r, f, value, message);
+			rc = pyroscope_reader_read_list(r, f, value, message);
 		else
-			rc = read_value(r, f, value, message + f->offset);
+			rc = pyroscope_reader_read_value(r, f, value, message + f->offset);
 		if (rc)
 			return rc;
 	}
@@ -225,7 +229,7 @@ static enum err_code read_message(
 enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescriptor *d,
 	struct str body, ProtobufCMessage **out, struct err *err)
 {
-	struct reader r = { .arena = a, .err = err };
+	struct pyroscope_reader r = { .arena = a, .err = err };
 	json_error_t where;
 	const char *text = body.ptr ? body.ptr : "";
 	json_t *root = json_loadb(text, body.len, 0, &where);
@@ -237,14 +241,14 @@ enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescrip
 	if (!root)
 		return err_set(err, ERR_INVALID, "the body is not JSON: line %d, column %d: %s", where.line,
 			where.column, where.text);
-	rc = read_message(&r, d, root, out);
+	rc = pyroscope_reader_read_message(&r, d, root, out);
 	json_decref(root);
 	return rc;
 }
 
 /* ---- writing ---- */
 
-static void write_base64(struct json *j, ProtobufCBinaryData b)
+static void pyroscope_write_base64(struct json *j, ProtobufCBinaryData b)
 {
 	struct buf text = { 0 };
 
@@ -256,15 +260,16 @@ static void write_base64(struct json *j, ProtobufCBinaryData b)
 	buf_release(&text);
 }
 
-static void write_bytes(struct json *j, const ProtobufCFieldDescriptor *f, ProtobufCBinaryData b)
+static void pyroscope_write_bytes(
+	struct json *j, const ProtobufCFieldDescriptor *f, ProtobufCBinaryData b)
 {
 	if (!strcmp(f->name, "string_table"))
 		json_str(j, (struct str){ (const char *)b.data, b.len });
 	else
-		write_base64(j, b);
+		pyroscope_write_base64(j, b);
 }
 
-static void write_number(struct json *j, double v)
+static void pyroscope_write_number(struct json *j, double v)
 {
 	if (isfinite(v))
 		json_double(j, v);
@@ -272,7 +277,7 @@ static void write_number(struct json *j, double v)
 		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
 }
 
-static void write_i64(struct json *j, int64_t v)
+static void pyroscope_write_i64(struct json *j, int64_t v)
 {
 	char text[32];
 
@@ -280,7 +285,7 @@ static void write_i64(struct json *j, int64_t v)
 	json_raw(j, str_of(text));
 }
 
-static void write_u64(struct json *j, uint64_t v)
+static void pyroscope_write_u64(struct json *j, uint64_t v)
 {
 	char text[32];
 
@@ -288,7 +293,7 @@ static void write_u64(struct json *j, uint64_t v)
 	json_raw(j, str_of(text));
 }
 
-static void write_enum(struct json *j, const ProtobufCEnumDescriptor *d, int v)
+static void pyroscope_write_enum(struct json *j, const ProtobufCEnumDescriptor *d, int v)
 {
 	const ProtobufCEnumValue *named = protobuf_c_enum_descriptor_get_value(d, v);
 
@@ -298,32 +303,32 @@ static void write_enum(struct json *j, const ProtobufCEnumDescriptor *d, int v)
 		json_i64(j, v);
 }
 
-static void write_value(struct json *j, const ProtobufCFieldDescriptor *f, const void *v)
+static void pyroscope_write_value(struct json *j, const ProtobufCFieldDescriptor *f, const void *v)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_INT64:
-		write_i64(j, *(const int64_t *)v);
+		pyroscope_write_i64(j, *(const int64_t *)v);
 		break;
 	case PROTOBUF_C_TYPE_UINT64:
-		write_u64(j, *(const uint64_t *)v);
+		pyroscope_write_u64(j, *(const uint64_t *)v);
 		break;
 	case PROTOBUF_C_TYPE_UINT32:
 		json_u64(j, *(const uint32_t *)v);
 		break;
 	case PROTOBUF_C_TYPE_DOUBLE:
-		write_number(j, *(const double *)v);
+		pyroscope_write_number(j, *(const double *)v);
 		break;
 	case PROTOBUF_C_TYPE_BOOL:
 		json_bool(j, *(const protobuf_c_boolean *)v);
 		break;
 	case PROTOBUF_C_TYPE_ENUM:
-		write_enum(j, f->descriptor, *(const int *)v);
+		pyroscope_write_enum(j, f->descriptor, *(const int *)v);
 		break;
 	case PROTOBUF_C_TYPE_STRING:
 		json_cstr(j, *(const char *const *)v);
 		break;
 	case PROTOBUF_C_TYPE_BYTES:
-		write_bytes(j, f, *(const ProtobufCBinaryData *)v);
+		pyroscope_write_bytes(j, f, *(const ProtobufCBinaryData *)v);
 		break;
 	case PROTOBUF_C_TYPE_MESSAGE:
 		pyroscope_json_write(j, *(ProtobufCMessage *const *)v);
@@ -333,7 +338,7 @@ static void write_value(struct json *j, const ProtobufCFieldDescriptor *f, const
 	}
 }
 
-static bool is_default(const ProtobufCFieldDescriptor *f, const void *v)
+static bool pyroscope_is_default(const ProtobufCFieldDescriptor *f, const void *v)
 {
 	static const char zeros[8];
 	const char *text;
@@ -347,7 +352,7 @@ static bool is_default(const ProtobufCFieldDescriptor *f, const void *v)
 	case PROTOBUF_C_TYPE_MESSAGE:
 		return !*(ProtobufCMessage *const *)v;
 	default:
-		return !memcmp(v, zeros, size_of(f));
+		return !memcmp(v, zeros, pyroscope_size_of(f));
 	}
 }
 
@@ -364,18 +369,18 @@ void pyroscope_json_write(struct json *j, const ProtobufCMessage *m)
 
 		if (list)
 			memcpy(&n, at + f->quantifier_offset, sizeof(n));
-		if (list ? n == 0 : is_default(f, at + f->offset))
+		if (list ? n == 0 : pyroscope_is_default(f, at + f->offset))
 			continue;
-		camel_case(name, f->name);
+		pyroscope_camel_case(name, f->name);
 		json_key(j, name);
 		if (!list) {
-			write_value(j, f, at + f->offset);
+			pyroscope_write_value(j, f, at + f->offset);
 			continue;
 		}
 		memcpy(&items, at + f->offset, sizeof(items));
 		json_array(j);
 		for (size_t k = 0; k < n; k++)
-			write_value(j, f, items + k * size_of(f));
+			pyroscope_write_value(j, f, items + k * pyroscope_size_of(f));
 		json_array_end(j);
 	}
 	json_object_end(j);

@@ -22,7 +22,7 @@ typedef Epimetheus__Pyroscope__Level level_message;
 
 /* ---- what is asked ---- */
 
-static enum err_code add_selector(struct pyroscope_call *c, const char *type_id,
+static enum err_code pyroscope_add_selector(struct pyroscope_call *c, const char *type_id,
 	const char *label_selector, struct buf *text, struct err *err)
 {
 	struct pyroscope_selector s;
@@ -43,7 +43,7 @@ static enum err_code add_selector(struct pyroscope_call *c, const char *type_id,
  * These would narrow the selection. Ignoring them would answer another question, so they are
  * refused.
  */
-static enum err_code no_ids(size_t profiles, size_t traces, size_t spans, struct err *err)
+static enum err_code pyroscope_no_ids(size_t profiles, size_t traces, size_t spans, struct err *err)
 {
 	if (!profiles && !traces && !spans)
 		return ERR_OK;
@@ -53,9 +53,10 @@ static enum err_code no_ids(size_t profiles, size_t traces, size_t spans, struct
 					 "span");
 }
 
-static enum err_code no_ids_of(const stacktraces_request *r, struct err *err)
+static enum err_code pyroscope_no_ids_of(const stacktraces_request *r, struct err *err)
 {
-	return no_ids(r->n_profile_id_selector, r->n_trace_id_selector, r->n_span_selector, err);
+	return pyroscope_no_ids(
+		r->n_profile_id_selector, r->n_trace_id_selector, r->n_span_selector, err);
 }
 
 static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_nodes,
@@ -82,7 +83,7 @@ static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_node
 }
 
 /* merge(selector) over the span. */
-static enum err_code run_merge(struct pyroscope_call *c, const char *type_id,
+static enum err_code pyroscope_run_merge(struct pyroscope_call *c, const char *type_id,
 	const char *label_selector, int64_t start_ms, int64_t end_ms, struct query **out,
 	struct err *err)
 {
@@ -92,7 +93,7 @@ static enum err_code run_merge(struct pyroscope_call *c, const char *type_id,
 
 	o.t_ns = o.end_ns;
 	buf_add_cstr(&text, "merge(");
-	if (!rc && !(rc = add_selector(c, type_id, label_selector, &text, err))) {
+	if (!rc && !(rc = pyroscope_add_selector(c, type_id, label_selector, &text, err))) {
 		buf_add_char(&text, ')');
 		rc = pyroscope_run(c, &text, &o, out, err);
 	}
@@ -107,7 +108,7 @@ struct graph {
 	level_message **levels;
 };
 
-static enum err_code fill_graph(
+static enum err_code pyroscope_fill_graph(
 	struct arena *a, const struct flame_picture *f, struct graph *to, struct err *err)
 {
 	level_message *items = arena_array(a, level_message, f->rows_n + 1);
@@ -129,15 +130,15 @@ static enum err_code fill_graph(
 }
 
 /* Without profiles the graph is an empty root. */
-static enum err_code layout(const struct result *r, bool is_diff, const struct flame_options *o,
-	struct arena *a, struct flame_picture *out, struct err *err)
+static enum err_code pyroscope_layout(const struct result *r, bool is_diff,
+	const struct flame_options *o, struct arena *a, struct flame_picture *out, struct err *err)
 {
 	const struct profile_value none = { .is_diff = is_diff };
 
 	return flame_layout(r->n ? &r->profiles[0] : &none, o, a, out, err);
 }
 
-static enum err_code answer_flame(struct pyroscope_call *c, const struct result *r,
+static enum err_code pyroscope_answer_flame(struct pyroscope_call *c, const struct result *r,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
 	Epimetheus__Pyroscope__SelectMergeStacktracesResponse m;
@@ -146,7 +147,8 @@ static enum err_code answer_flame(struct pyroscope_call *c, const struct result 
 	struct graph graph;
 	enum err_code rc;
 
-	if ((rc = layout(r, false, o, a, &f, err)) || (rc = fill_graph(a, &f, &graph, err)))
+	if ((rc = pyroscope_layout(r, false, o, a, &f, err)) ||
+		(rc = pyroscope_fill_graph(a, &f, &graph, err)))
 		return rc;
 	epimetheus__pyroscope__select_merge_stacktraces_response__init(&m);
 	epimetheus__pyroscope__flame_graph__init(&flame);
@@ -160,7 +162,7 @@ static enum err_code answer_flame(struct pyroscope_call *c, const struct result 
 	return pyroscope_answer(c, &m.base, err);
 }
 
-static enum err_code answer_tree(struct pyroscope_call *c, const struct result *r,
+static enum err_code pyroscope_answer_tree(struct pyroscope_call *c, const struct result *r,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
 	Epimetheus__Pyroscope__SelectMergeStacktracesResponse m;
@@ -181,8 +183,8 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 /* ---- pprof ---- */
 
 /* keep_locations 0 keeps all. Lines of leaves are dropped to aggregate callees. */
-static enum err_code make_pprof(const struct result *r, const go_pgo *pgo, struct arena *a,
-	const struct flame_options *f, struct pprof **out, struct err *err)
+static enum err_code pyroscope_make_pprof(const struct result *r, const go_pgo *pgo,
+	struct arena *a, const struct flame_options *f, struct pprof **out, struct err *err)
 {
 	struct render_options o = { .arena = a, .canceled = f->canceled };
 
@@ -197,7 +199,7 @@ static enum err_code make_pprof(const struct result *r, const go_pgo *pgo, struc
  * If the options have a call site, it encodes only the stacks that begin with it; but of a profile
  * for `go build -pgo` all, as Pyroscope does.
  */
-static enum err_code encode_pprof(const struct result *r, const go_pgo *pgo,
+static enum err_code pyroscope_encode_pprof(const struct result *r, const go_pgo *pgo,
 	const struct flame_options *f, struct arena *a, struct buf *out, struct err *err)
 {
 	struct result kept = *r;
@@ -214,7 +216,7 @@ static enum err_code encode_pprof(const struct result *r, const go_pgo *pgo,
 	}
 	if (!kept.n)
 		return ERR_OK; /* an empty profile has no bytes */
-	if ((rc = make_pprof(&kept, pgo, a, f, &p, err)))
+	if ((rc = pyroscope_make_pprof(&kept, pgo, a, f, &p, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->strings_n; i++) {
 		if (str_is_utf8(p->strings[i]))
@@ -226,7 +228,7 @@ static enum err_code encode_pprof(const struct result *r, const go_pgo *pgo,
 	return pprof_encode(p, out, err);
 }
 
-static enum err_code answer_pprof_json(
+static enum err_code pyroscope_answer_pprof_json(
 	struct pyroscope_call *c, struct str wire, bool wrapped, struct arena *a, struct err *err)
 {
 	Epimetheus__Pyroscope__SelectMergeStacktracesResponse m;
@@ -248,14 +250,15 @@ static enum err_code answer_pprof_json(
 }
 
 /* wrapped: a field of the answer of SelectMergeStacktraces, else the whole answer. */
-static enum err_code answer_pprof(struct pyroscope_call *c, const struct result *r, bool wrapped,
-	const stack_selector *stacks, const struct flame_options *o, struct arena *a, struct err *err)
+static enum err_code pyroscope_answer_pprof(struct pyroscope_call *c, const struct result *r,
+	bool wrapped, const stack_selector *stacks, const struct flame_options *o, struct arena *a,
+	struct err *err)
 {
 	struct buf wire = { 0 }, inner = { 0 }, outer = { 0 };
-	enum err_code rc = encode_pprof(r, stacks ? stacks->go_pgo : NULL, o, a, &wire, err);
+	enum err_code rc = pyroscope_encode_pprof(r, stacks ? stacks->go_pgo : NULL, o, a, &wire, err);
 
 	if (!rc && c->json) {
-		rc = answer_pprof_json(c, buf_str(&wire), wrapped, a, err);
+		rc = pyroscope_answer_pprof_json(c, buf_str(&wire), wrapped, a, err);
 	} else if (!rc && wrapped) {
 		buf_add_char(&inner, PROFILE_FIELD_TAG);
 		buf_add_lenstr(&inner, buf_str(&wire));
@@ -275,7 +278,7 @@ static enum err_code answer_pprof(struct pyroscope_call *c, const struct result 
 
 /* ---- methods ---- */
 
-static enum err_code end(struct query *q, enum err_code rc, struct err *err)
+static enum err_code pyroscope_end(struct query *q, enum err_code rc, struct err *err)
 {
 	if (rc == ERR_CANCELED)
 		rc = query_stopped(q, "rendering", err);
@@ -283,7 +286,7 @@ static enum err_code end(struct query *q, enum err_code rc, struct err *err)
 	return rc;
 }
 
-static enum err_code check_format(const stacktraces_request *r, struct err *err)
+static enum err_code pyroscope_check_format(const stacktraces_request *r, struct err *err)
 {
 	switch ((int)r->format) {
 	case FORMAT(UNSPECIFIED):
@@ -309,24 +312,25 @@ enum err_code pyroscope_stacktraces(
 	struct query *q;
 	enum err_code rc;
 
-	if ((rc = no_ids_of(r, err)) ||
+	if ((rc = pyroscope_no_ids_of(r, err)) ||
 		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
-		(rc = check_format(r, err)) ||
-		(rc = run_merge(c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
+		(rc = pyroscope_check_format(r, err)) ||
+		(rc = pyroscope_run_merge(
+			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
 	o.canceled = query_stop_flag(q);
 	switch ((int)r->format) {
 	case FORMAT(TREE):
-		rc = answer_tree(c, query_result(q), &o, query_arena(q), err);
+		rc = pyroscope_answer_tree(c, query_result(q), &o, query_arena(q), err);
 		break;
 	case FORMAT(PPROF):
-		rc = answer_pprof(
+		rc = pyroscope_answer_pprof(
 			c, query_result(q), true, r->stack_trace_selector, &o, query_arena(q), err);
 		break;
 	default:
-		rc = answer_flame(c, query_result(q), &o, query_arena(q), err);
+		rc = pyroscope_answer_flame(c, query_result(q), &o, query_arena(q), err);
 	}
-	return end(q, rc, err);
+	return pyroscope_end(q, rc, err);
 }
 
 enum err_code pyroscope_profile(
@@ -337,19 +341,21 @@ enum err_code pyroscope_profile(
 	struct query *q;
 	enum err_code rc;
 
-	if ((rc = no_ids(r->n_profile_id_selector, r->n_trace_id_selector, 0, err)) ||
+	if ((rc = pyroscope_no_ids(r->n_profile_id_selector, r->n_trace_id_selector, 0, err)) ||
 		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
-		(rc = run_merge(c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
+		(rc = pyroscope_run_merge(
+			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
 	o.canceled = query_stop_flag(q);
-	rc = answer_pprof(c, query_result(q), false, r->stack_trace_selector, &o, query_arena(q), err);
-	return end(q, rc, err);
+	rc = pyroscope_answer_pprof(
+		c, query_result(q), false, r->stack_trace_selector, &o, query_arena(q), err);
+	return pyroscope_end(q, rc, err);
 }
 
 /* ---- differences ---- */
 
 /* One side: merge(selector[window] @ end). *empty: the window has no length. */
-static enum err_code add_side(struct pyroscope_call *c, const stacktraces_request *r,
+static enum err_code pyroscope_add_side(struct pyroscope_call *c, const stacktraces_request *r,
 	struct buf *text, int64_t *latest_ns, bool *empty, struct err *err)
 {
 	int64_t start_ns, end_ns;
@@ -361,14 +367,14 @@ static enum err_code add_side(struct pyroscope_call *c, const stacktraces_reques
 	if (end_ns > *latest_ns)
 		*latest_ns = end_ns;
 	buf_add_cstr(text, "merge(");
-	if ((rc = add_selector(c, r->profile_typeid, r->label_selector, text, err)))
+	if ((rc = pyroscope_add_selector(c, r->profile_typeid, r->label_selector, text, err)))
 		return rc;
 	buf_printf(text, "[%lldms] @ %lld.%03lld)", (long long)(r->end - r->start),
 		(long long)(r->end / 1000), (long long)(r->end % 1000));
 	return ERR_OK;
 }
 
-static bool same_stacks(const struct flame_options *a, const struct flame_options *b)
+static bool pyroscope_same_stacks(const struct flame_options *a, const struct flame_options *b)
 {
 	if (a->call_site_n != b->call_site_n)
 		return false;
@@ -378,21 +384,22 @@ static bool same_stacks(const struct flame_options *a, const struct flame_option
 	return true;
 }
 
-static enum err_code diff_options(struct pyroscope_call *c, const stacktraces_request *left,
-	const stacktraces_request *right, struct flame_options *out, struct err *err)
+static enum err_code pyroscope_diff_options(struct pyroscope_call *c,
+	const stacktraces_request *left, const stacktraces_request *right, struct flame_options *out,
+	struct err *err)
 {
 	struct flame_options base;
 	enum err_code rc;
 
 	if (!left || !right)
 		return err_set(err, ERR_INVALID, "%s is missing", left ? "right" : "left");
-	if ((rc = no_ids_of(left, err)) || (rc = no_ids_of(right, err)) ||
+	if ((rc = pyroscope_no_ids_of(left, err)) || (rc = pyroscope_no_ids_of(right, err)) ||
 		(rc = pyroscope_no_pgo(left->stack_trace_selector, err)) ||
 		(rc = pyroscope_no_pgo(right->stack_trace_selector, err)) ||
 		(rc = flame_options_of(c, left->max_nodes, left->stack_trace_selector, &base, err)) ||
 		(rc = flame_options_of(c, right->max_nodes, right->stack_trace_selector, out, err)))
 		return rc;
-	if (!same_stacks(&base, out))
+	if (!pyroscope_same_stacks(&base, out))
 		return err_set(
 			err, ERR_UNSUPPORTED, "sides with a stack_trace_selector each are not supported");
 	if (base.max_nodes > out->max_nodes)
@@ -400,7 +407,7 @@ static enum err_code diff_options(struct pyroscope_call *c, const stacktraces_re
 	return ERR_OK;
 }
 
-static enum err_code answer_diff(struct pyroscope_call *c, const struct result *r,
+static enum err_code pyroscope_answer_diff(struct pyroscope_call *c, const struct result *r,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
 	Epimetheus__Pyroscope__FlameGraphDiff flame;
@@ -409,7 +416,8 @@ static enum err_code answer_diff(struct pyroscope_call *c, const struct result *
 	struct graph graph;
 	enum err_code rc;
 
-	if ((rc = layout(r, true, o, a, &f, err)) || (rc = fill_graph(a, &f, &graph, err)))
+	if ((rc = pyroscope_layout(r, true, o, a, &f, err)) ||
+		(rc = pyroscope_fill_graph(a, &f, &graph, err)))
 		return rc;
 	epimetheus__pyroscope__diff_response__init(&m);
 	epimetheus__pyroscope__flame_graph_diff__init(&flame);
@@ -437,20 +445,21 @@ enum err_code pyroscope_diff(
 	bool empty = false;
 	enum err_code rc;
 
-	if ((rc = diff_options(c, left, right, &o, err)))
+	if ((rc = pyroscope_diff_options(c, left, right, &o, err)))
 		return rc;
 	buf_add_cstr(&text, "diff("); /* the new side comes first, and is the right one */
-	if ((rc = add_side(c, right, &text, &qo.t_ns, &empty, err)))
+	if ((rc = pyroscope_add_side(c, right, &text, &qo.t_ns, &empty, err)))
 		goto out;
 	buf_add_char(&text, ',');
-	if ((rc = add_side(c, left, &text, &qo.t_ns, &empty, err)))
+	if ((rc = pyroscope_add_side(c, left, &text, &qo.t_ns, &empty, err)))
 		goto out;
 	buf_add_char(&text, ')');
 	if (empty)
 		rc = err_set(err, ERR_INVALID, "a side of the difference has no length");
 	if (!rc && !(rc = pyroscope_run(c, &text, &qo, &q, err))) {
 		o.canceled = query_stop_flag(q);
-		rc = end(q, answer_diff(c, query_result(q), &o, query_arena(q), err), err);
+		rc = pyroscope_end(
+			q, pyroscope_answer_diff(c, query_result(q), &o, query_arena(q), err), err);
 	}
 out:
 	buf_release(&text);

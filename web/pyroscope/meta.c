@@ -21,7 +21,7 @@ typedef Epimetheus__Pyroscope__LabelPair pair_message;
 typedef Epimetheus__Pyroscope__Labels labels_message;
 typedef Epimetheus__Pyroscope__ProfileType type_message;
 
-struct view {
+struct pyroscope_view {
 	struct arena *arena;
 	struct db_querier *q;
 	struct pyroscope_selector *selectors; /* at least one: {} if none was given */
@@ -29,8 +29,8 @@ struct view {
 };
 
 /* Without times all that is stored, as in Pyroscope. */
-static enum err_code open_querier(
-	struct view *v, struct pyroscope_call *c, int64_t start_ms, int64_t end_ms, struct err *err)
+static enum err_code pyroscope_view_open_querier(struct pyroscope_view *v, struct pyroscope_call *c,
+	int64_t start_ms, int64_t end_ms, struct err *err)
 {
 	int64_t start_ns = 0, end_ns = TIME_MAX_NS;
 	enum err_code rc;
@@ -41,8 +41,8 @@ static enum err_code open_querier(
 	return db_querier_open(c->w->o.db, start_ns, end_ns, &c->in->canceled, &v->q, err);
 }
 
-static enum err_code read_selectors(
-	struct view *v, char *const *matchers, size_t n, struct err *err)
+static enum err_code pyroscope_view_read_selectors(
+	struct pyroscope_view *v, char *const *matchers, size_t n, struct err *err)
 {
 	enum err_code rc;
 
@@ -62,17 +62,17 @@ static enum err_code read_selectors(
 	return ERR_OK;
 }
 
-static enum err_code view_open(struct view *v, struct pyroscope_call *c, char *const *matchers,
-	size_t n, int64_t start_ms, int64_t end_ms, struct err *err)
+static enum err_code pyroscope_view_open(struct pyroscope_view *v, struct pyroscope_call *c,
+	char *const *matchers, size_t n, int64_t start_ms, int64_t end_ms, struct err *err)
 {
-	enum err_code rc = open_querier(v, c, start_ms, end_ms, err);
+	enum err_code rc = pyroscope_view_open_querier(v, c, start_ms, end_ms, err);
 
-	return rc ? rc : read_selectors(v, matchers, n, err);
+	return rc ? rc : pyroscope_view_read_selectors(v, matchers, n, err);
 }
 
 /* Adds a header with the warnings met while reading. */
-static enum err_code view_end(
-	struct view *v, struct pyroscope_call *c, enum err_code rc, struct err *err)
+static enum err_code pyroscope_view_end(
+	struct pyroscope_view *v, struct pyroscope_call *c, enum err_code rc, struct err *err)
 {
 	struct notices notices;
 
@@ -88,8 +88,8 @@ static enum err_code view_end(
 }
 
 /* Matchers for the database: those of the selector and the profile's name of each type. */
-static enum err_code matchers_of(struct view *v, const struct pyroscope_selector *s,
-	struct matcher **out, size_t *n, struct err *err)
+static enum err_code pyroscope_view_matchers_of(struct pyroscope_view *v,
+	const struct pyroscope_selector *s, struct matcher **out, size_t *n, struct err *err)
 {
 	struct matcher *m = arena_array(v->arena, struct matcher, s->matchers_n + s->types_n + 1);
 	size_t k = 0;
@@ -107,7 +107,8 @@ static enum err_code matchers_of(struct view *v, const struct pyroscope_selector
 }
 
 /* Sorted, each once, as a message has them. */
-static enum err_code strings_text(struct strings *s, struct arena *a, char ***out, struct err *err)
+static enum err_code pyroscope_strings_text(
+	struct router_strings *s, struct arena *a, char ***out, struct err *err)
 {
 	char **text = arena_array(a, char *, s->n + 1);
 
@@ -121,7 +122,7 @@ static enum err_code strings_text(struct strings *s, struct arena *a, char ***ou
 
 /* ---- types ---- */
 
-static int cmp_type(const void *a, const void *b)
+static int pyroscope_cmp_type(const void *a, const void *b)
 {
 	const struct profile_type *l = a, *r = b;
 	const struct str x[] = { l->name, l->sample_type, l->sample_unit, l->period_type,
@@ -135,7 +136,7 @@ static int cmp_type(const void *a, const void *b)
 	return rc;
 }
 
-static enum err_code type_id(
+static enum err_code pyroscope_type_id(
 	struct arena *a, const struct profile_type *t, struct str *out, struct err *err)
 {
 	struct buf text = { 0 };
@@ -146,11 +147,11 @@ static enum err_code type_id(
 	return out->ptr ? ERR_OK : arena_fail(a, "profile types", err);
 }
 
-static enum err_code fill_type(
+static enum err_code pyroscope_fill_type(
 	struct arena *a, const struct profile_type *t, type_message *to, struct err *err)
 {
 	struct str id;
-	enum err_code rc = type_id(a, t, &id, err);
+	enum err_code rc = pyroscope_type_id(a, t, &id, err);
 
 	if (rc)
 		return rc;
@@ -167,7 +168,7 @@ static enum err_code fill_type(
 	return ERR_OK;
 }
 
-static enum err_code answer_types(
+static enum err_code pyroscope_answer_types(
 	struct pyroscope_call *c, struct profile_type *types, size_t n, struct err *err)
 {
 	struct arena *a = &c->in->arena;
@@ -181,13 +182,13 @@ static enum err_code answer_types(
 	epimetheus__pyroscope__profile_types_response__init(&m);
 	m.profile_types = list;
 	if (n)
-		qsort(types, n, sizeof(*types), cmp_type);
+		qsort(types, n, sizeof(*types), pyroscope_cmp_type);
 	for (size_t i = 0; i < n; i++) {
 		/* Our types of six and of five parts have one id. */
-		if (i && !cmp_type(&types[i - 1], &types[i]))
+		if (i && !pyroscope_cmp_type(&types[i - 1], &types[i]))
 			continue;
 		list[m.n_profile_types] = &items[i];
-		if ((rc = fill_type(a, &types[i], &items[i], err)))
+		if ((rc = pyroscope_fill_type(a, &types[i], &items[i], err)))
 			return rc;
 		m.n_profile_types++;
 	}
@@ -199,20 +200,21 @@ enum err_code pyroscope_profile_types(
 {
 	const Epimetheus__Pyroscope__ProfileTypesRequest *r = (const void *)request;
 	struct profile_type *types = NULL;
-	struct view v = { 0 };
+	struct pyroscope_view v = { 0 };
 	size_t n = 0;
-	enum err_code rc = open_querier(&v, c, r->start, r->end, err);
+	enum err_code rc = pyroscope_view_open_querier(&v, c, r->start, r->end, err);
 
 	if (!rc)
 		rc = db_profile_types(v.q, v.arena, &types, &n, err);
 	if (!rc)
-		rc = answer_types(c, types, n, err);
-	return view_end(&v, c, rc, err);
+		rc = pyroscope_answer_types(c, types, n, err);
+	return pyroscope_view_end(&v, c, rc, err);
 }
 
 /* The types of a series that a selector selects. */
-static enum err_code types_of(struct view *v, const struct pyroscope_selector *s,
-	const struct db_series *series, struct profile_type **out, size_t *n, struct err *err)
+static enum err_code pyroscope_view_types_of(struct pyroscope_view *v,
+	const struct pyroscope_selector *s, const struct db_series *series, struct profile_type **out,
+	size_t *n, struct err *err)
 {
 	size_t all = 0, kept = 0;
 	enum err_code rc = db_series_types(v->q, series, v->arena, out, &all, err);
@@ -226,20 +228,22 @@ static enum err_code types_of(struct view *v, const struct pyroscope_selector *s
 
 /* ---- labels ---- */
 
-static enum err_code add_ids(struct view *v, const struct pyroscope_selector *s,
-	const struct profile_type *types, size_t n, struct strings *to, struct err *err)
+static enum err_code pyroscope_view_add_ids(struct pyroscope_view *v,
+	const struct pyroscope_selector *s, const struct profile_type *types, size_t n,
+	struct router_strings *to, struct err *err)
 {
 	struct str id;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		if (pyroscope_selector_fits(s, &types[i]) && !(rc = type_id(v->arena, &types[i], &id, err)))
+		if (pyroscope_selector_fits(s, &types[i]) &&
+			!(rc = pyroscope_type_id(v->arena, &types[i], &id, err)))
 			rc = strings_add(to, v->arena, &id, 1, err);
 	return rc;
 }
 
-static enum err_code type_ids(
-	struct view *v, const struct pyroscope_selector *s, struct strings *to, struct err *err)
+static enum err_code pyroscope_view_type_ids(struct pyroscope_view *v,
+	const struct pyroscope_selector *s, struct router_strings *to, struct err *err)
 {
 	struct profile_type *types = NULL;
 	struct db_series *series;
@@ -249,20 +253,20 @@ static enum err_code type_ids(
 
 	if (s->matchers_n == 0) { /* no need to look at series */
 		rc = db_profile_types(v->q, v->arena, &types, &types_n, err);
-		return rc ? rc : add_ids(v, s, types, types_n, to, err);
+		return rc ? rc : pyroscope_view_add_ids(v, s, types, types_n, to, err);
 	}
-	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
+	if ((rc = pyroscope_view_matchers_of(v, s, &m, &m_n, err)) ||
 		(rc = db_select_kinds(v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		if (!(rc = types_of(v, s, &series[i], &types, &types_n, err)))
-			rc = add_ids(v, s, types, types_n, to, err);
+		if (!(rc = pyroscope_view_types_of(v, s, &series[i], &types, &types_n, err)))
+			rc = pyroscope_view_add_ids(v, s, types, types_n, to, err);
 	return rc;
 }
 
 /* name NULL: names of labels, else the values of this one. */
-static enum err_code collect(
-	struct view *v, const struct str *name, struct strings *to, struct err *err)
+static enum err_code pyroscope_view_collect(
+	struct pyroscope_view *v, const struct str *name, struct router_strings *to, struct err *err)
 {
 	struct matcher *m;
 	struct str *found;
@@ -271,10 +275,10 @@ static enum err_code collect(
 
 	for (size_t i = 0; i < v->selectors_n && !rc; i++) {
 		if (name && str_is(*name, PYROSCOPE_TYPE_LABEL)) {
-			rc = type_ids(v, &v->selectors[i], to, err);
+			rc = pyroscope_view_type_ids(v, &v->selectors[i], to, err);
 			continue;
 		}
-		if ((rc = matchers_of(v, &v->selectors[i], &m, &m_n, err)))
+		if ((rc = pyroscope_view_matchers_of(v, &v->selectors[i], &m, &m_n, err)))
 			return rc;
 		if (name)
 			rc = db_label_values(v->q, *name, m, m_n, 0, v->arena, &found, &n, err);
@@ -291,17 +295,18 @@ enum err_code pyroscope_label_names(
 {
 	const Epimetheus__Pyroscope__LabelNamesRequest *r = (const void *)request;
 	Epimetheus__Pyroscope__LabelNamesResponse m;
-	struct strings names = { 0 };
-	struct view v = { 0 };
-	enum err_code rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+	struct router_strings names = { 0 };
+	struct pyroscope_view v = { 0 };
+	enum err_code rc = pyroscope_view_open(
+		&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
 
 	epimetheus__pyroscope__label_names_response__init(&m);
-	if (!rc && !(rc = collect(&v, NULL, &names, err)) &&
-		!(rc = strings_text(&names, v.arena, &m.names, err))) {
+	if (!rc && !(rc = pyroscope_view_collect(&v, NULL, &names, err)) &&
+		!(rc = pyroscope_strings_text(&names, v.arena, &m.names, err))) {
 		m.n_names = names.n;
 		rc = pyroscope_answer(c, &m.base, err);
 	}
-	return view_end(&v, c, rc, err);
+	return pyroscope_view_end(&v, c, rc, err);
 }
 
 enum err_code pyroscope_label_values(
@@ -310,25 +315,25 @@ enum err_code pyroscope_label_values(
 	const Epimetheus__Pyroscope__LabelValuesRequest *r = (const void *)request;
 	Epimetheus__Pyroscope__LabelValuesResponse m;
 	struct str name = str_of(r->name);
-	struct strings values = { 0 };
-	struct view v = { 0 };
+	struct router_strings values = { 0 };
+	struct pyroscope_view v = { 0 };
 	enum err_code rc;
 
 	if (!label_name_valid(name))
 		return err_set(err, ERR_INVALID, "name is not the name of a label");
-	rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+	rc = pyroscope_view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
 	epimetheus__pyroscope__label_values_response__init(&m);
-	if (!rc && !(rc = collect(&v, &name, &values, err)) &&
-		!(rc = strings_text(&values, v.arena, &m.names, err))) {
+	if (!rc && !(rc = pyroscope_view_collect(&v, &name, &values, err)) &&
+		!(rc = pyroscope_strings_text(&values, v.arena, &m.names, err))) {
 		m.n_names = values.n;
 		rc = pyroscope_answer(c, &m.base, err);
 	}
-	return view_end(&v, c, rc, err);
+	return pyroscope_view_end(&v, c, rc, err);
 }
 
 /* ---- series ---- */
 
-struct found {
+struct pyroscope_found {
 	struct labels *v;
 	size_t n, cap;
 	char *const *names; /* which labels are asked for; none: all */
@@ -336,8 +341,8 @@ struct found {
 	bool with_type; /* __profile_type__ is among them */
 };
 
-static enum err_code found_add(
-	struct found *f, struct arena *a, struct labels all, struct str id, struct err *err)
+static enum err_code pyroscope_found_add(
+	struct pyroscope_found *f, struct arena *a, struct labels all, struct str id, struct err *err)
 {
 	struct labels_builder b;
 
@@ -351,8 +356,8 @@ static enum err_code found_add(
 	return labels_builder_build(&b, &f->v[f->n++], err);
 }
 
-static enum err_code find_series(
-	struct view *v, const struct pyroscope_selector *s, struct found *to, struct err *err)
+static enum err_code pyroscope_view_find_series(struct pyroscope_view *v,
+	const struct pyroscope_selector *s, struct pyroscope_found *to, struct err *err)
 {
 	bool by_type = s->types_n || to->with_type;
 	struct profile_type *types = NULL;
@@ -362,24 +367,24 @@ static enum err_code find_series(
 	size_t m_n, n, types_n;
 	enum err_code rc;
 
-	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
+	if ((rc = pyroscope_view_matchers_of(v, s, &m, &m_n, err)) ||
 		(rc = db_select_kinds(v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		types_n = 1;
-		if (by_type && (rc = types_of(v, s, &series[i], &types, &types_n, err)))
+		if (by_type && (rc = pyroscope_view_types_of(v, s, &series[i], &types, &types_n, err)))
 			return rc;
 		if (!to->with_type && types_n > 1)
 			types_n = 1;
 		for (size_t t = 0; t < types_n; t++)
-			if ((to->with_type && (rc = type_id(v->arena, &types[t], &id, err))) ||
-				(rc = found_add(to, v->arena, series[i].labels, id, err)))
+			if ((to->with_type && (rc = pyroscope_type_id(v->arena, &types[t], &id, err))) ||
+				(rc = pyroscope_found_add(to, v->arena, series[i].labels, id, err)))
 				return rc;
 	}
 	return ERR_OK;
 }
 
-static int cmp_labels(const void *a, const void *b)
+static int pyroscope_cmp_labels(const void *a, const void *b)
 {
 	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
 }
@@ -404,7 +409,8 @@ enum err_code pyroscope_pairs(
 	return ERR_OK;
 }
 
-static enum err_code answer_series(struct pyroscope_call *c, struct found *f, struct err *err)
+static enum err_code pyroscope_answer_series(
+	struct pyroscope_call *c, struct pyroscope_found *f, struct err *err)
 {
 	struct arena *a = &c->in->arena;
 	labels_message *items = arena_array(a, labels_message, f->n + 1);
@@ -417,7 +423,7 @@ static enum err_code answer_series(struct pyroscope_call *c, struct found *f, st
 	epimetheus__pyroscope__series_response__init(&m);
 	m.labels_set = list;
 	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), cmp_labels);
+		qsort(f->v, f->n, sizeof(*f->v), pyroscope_cmp_labels);
 	for (size_t i = 0; i < f->n; i++) {
 		if (i && labels_eq(f->v[i - 1], f->v[i]))
 			continue;
@@ -434,20 +440,20 @@ enum err_code pyroscope_series(
 	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
 {
 	const Epimetheus__Pyroscope__SeriesRequest *r = (const void *)request;
-	struct found f = { .names = r->label_names, .names_n = r->n_label_names };
-	struct view v = { 0 };
+	struct pyroscope_found f = { .names = r->label_names, .names_n = r->n_label_names };
+	struct pyroscope_view v = { 0 };
 	enum err_code rc;
 
 	if (f.names_n > LABEL_NAMES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu label names, limit %u", f.names_n, LABEL_NAMES_MAX);
 	for (size_t i = 0; i < f.names_n; i++)
 		f.with_type |= !strcmp(f.names[i], PYROSCOPE_TYPE_LABEL);
-	rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+	rc = pyroscope_view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
 	for (size_t i = 0; i < v.selectors_n && !rc; i++)
-		rc = find_series(&v, &v.selectors[i], &f, err);
+		rc = pyroscope_view_find_series(&v, &v.selectors[i], &f, err);
 	if (!rc)
-		rc = answer_series(c, &f, err);
-	return view_end(&v, c, rc, err);
+		rc = pyroscope_answer_series(c, &f, err);
+	return pyroscope_view_end(&v, c, rc, err);
 }
 
 /* ---- what there is at all ---- */

@@ -51,7 +51,7 @@ void pyroscope_fail(struct http_out *out, int status, const char *code, const st
 	json_object_end(&j);
 }
 
-static void fail(struct http_out *out, enum err_code rc, const struct err *err)
+static void pyroscope_rpc_fail(struct http_out *out, enum err_code rc, const struct err *err)
 {
 	static const struct {
 		enum err_code rc;
@@ -84,7 +84,7 @@ static void fail(struct http_out *out, enum err_code rc, const struct err *err)
  * answer of status 200 without a body ("Trailers-Only"). Of any other status it shows just the
  * number. The type must be the one that it sent, and it must not become anything else in a header.
  */
-static bool refuse_grpc(const struct http_in *in, struct http_out *out)
+static bool pyroscope_refuse_grpc(const struct http_in *in, struct http_out *out)
 {
 	static const char *const types[] = { "application/grpc", "application/grpc+proto",
 		"application/grpc+json", "application/grpc-web", "application/grpc-web+proto",
@@ -109,7 +109,7 @@ bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *
 	*json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
 	if (*json || http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE))
 		return true;
-	if (!refuse_grpc(in, out)) {
+	if (!pyroscope_refuse_grpc(in, out)) {
 		http_text(
 			out, 415, "Content-Type must be " PYROSCOPE_PROTO_TYPE " or " PYROSCOPE_JSON_TYPE);
 		http_add_header(out, "Accept-Post", STR(PYROSCOPE_PROTO_TYPE ", " PYROSCOPE_JSON_TYPE));
@@ -117,7 +117,7 @@ bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *
 	return false;
 }
 
-static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
+static enum err_code pyroscope_read_headers(struct pyroscope_call *c, struct err *err)
 {
 	struct str version = c->in->connect_version, timeout = c->in->connect_timeout_ms;
 	uint64_t ms;
@@ -137,7 +137,7 @@ static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code inflate_members(z_stream *z, size_t *len, struct err *err)
+static enum err_code pyroscope_inflate_members(z_stream *z, size_t *len, struct err *err)
 {
 	int rc;
 
@@ -157,7 +157,8 @@ static enum err_code inflate_members(z_stream *z, size_t *len, struct err *err)
 }
 
 /* An empty message is a body of gzip with nothing in it. */
-static enum err_code gunzip(struct arena *a, struct str in, struct str *out, struct err *err)
+static enum err_code pyroscope_gunzip(
+	struct arena *a, struct str in, struct str *out, struct err *err)
 {
 	z_stream z = { .avail_in = (unsigned)in.len, .avail_out = PYROSCOPE_REQUEST_BYTES_MAX + 1 };
 	const unsigned char *at = (const unsigned char *)in.ptr;
@@ -169,12 +170,12 @@ static enum err_code gunzip(struct arena *a, struct str in, struct str *out, str
 		return arena_fail(a, "request", err);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return err_nomem(err, "request");
-	rc = inflate_members(&z, &out->len, err);
+	rc = pyroscope_inflate_members(&z, &out->len, err);
 	inflateEnd(&z);
 	return rc;
 }
 
-static enum err_code read_body(struct http_in *in, struct str *out, struct err *err)
+static enum err_code pyroscope_read_body(struct http_in *in, struct str *out, struct err *err)
 {
 	struct str encoding = str_trim(in->content_encoding);
 
@@ -189,7 +190,7 @@ static enum err_code read_body(struct http_in *in, struct str *out, struct err *
 			"Content-Encoding %s is not known; gzip and identity are", QUOTED(encoding));
 	if (!out->len)
 		return ERR_OK;
-	return gunzip(&in->arena, in->body, out, err);
+	return pyroscope_gunzip(&in->arena, in->body, out, err);
 }
 
 static void *arena_alloc_for(void *ctx, size_t size)
@@ -288,7 +289,7 @@ void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire)
 
 /* ---- the route ---- */
 
-static const struct pyroscope_method *find_method(struct str name)
+static const struct pyroscope_method *pyroscope_find_method(struct str name)
 {
 	for (size_t i = 0; i < pyroscope_methods_n; i++)
 		if (str_is(name, pyroscope_methods[i].name))
@@ -299,7 +300,7 @@ static const struct pyroscope_method *find_method(struct str name)
 void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str name = { in->path.ptr + PREFIX.len, in->path.len - PREFIX.len };
-	const struct pyroscope_method *m = find_method(name);
+	const struct pyroscope_method *m = pyroscope_find_method(name);
 	struct pyroscope_call c = { .w = w, .in = in, .out = out };
 	ProtobufCMessage *request;
 	struct str body;
@@ -313,9 +314,9 @@ void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 		pyroscope_fail(out, 404, "unimplemented", &err);
 		return;
 	}
-	if (!(rc = read_headers(&c, &err)) && !(rc = read_body(in, &body, &err)) &&
+	if (!(rc = pyroscope_read_headers(&c, &err)) && !(rc = pyroscope_read_body(in, &body, &err)) &&
 		!(rc = pyroscope_decode(&in->arena, m->request, c.json, body, &request, &err)))
 		rc = m->fn(&c, request, &err);
 	if (rc)
-		fail(out, rc, &err);
+		pyroscope_rpc_fail(out, rc, &err);
 }

@@ -52,7 +52,7 @@ enum err_code pyroscope_no_pgo(const Epimetheus__Pyroscope__StackTraceSelector *
 
 /* ---- what is asked ---- */
 
-static enum err_code read_options(
+static enum err_code pyroscope_read_options(
 	const Epimetheus__Pyroscope__SelectSeriesRequest *r, struct query_options *o, struct err *err)
 {
 	enum err_code rc = pyroscope_times(r->start, r->end, &o->start_ns, &o->end_ns, err);
@@ -71,7 +71,8 @@ static enum err_code read_options(
 	return ERR_OK;
 }
 
-static enum err_code add_grouping(struct buf *text, char *const *names, size_t n, struct err *err)
+static enum err_code pyroscope_add_grouping(
+	struct buf *text, char *const *names, size_t n, struct err *err)
 {
 	if (n > GROUP_BY_MAX)
 		return err_set(err, ERR_LIMIT, "%zu labels in group_by, limit %u", n, GROUP_BY_MAX);
@@ -85,7 +86,8 @@ static enum err_code add_grouping(struct buf *text, char *const *names, size_t n
 	return ERR_OK;
 }
 
-static void add_window(struct buf *text, const struct pyroscope_selector *s, int64_t step_ns)
+static void pyroscope_add_window(
+	struct buf *text, const struct pyroscope_selector *s, int64_t step_ns)
 {
 	pyroscope_selector_print(text, s);
 	buf_add_char(text, '[');
@@ -93,13 +95,13 @@ static void add_window(struct buf *text, const struct pyroscope_selector *s, int
 	buf_add_char(text, ']');
 }
 
-static enum err_code add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+static enum err_code pyroscope_add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
 	const struct pyroscope_selector *s, struct buf *text, struct err *err)
 {
 	enum err_code rc;
 
 	buf_add_cstr(text, "total(merge");
-	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
 		return rc;
 	pyroscope_selector_print(text, s);
 	buf_add_cstr(text, "))");
@@ -107,26 +109,26 @@ static enum err_code add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r
 }
 
 /* The sum divided by the number of profiles. */
-static enum err_code add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+static enum err_code pyroscope_add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
 	const struct pyroscope_selector *s, int64_t step_ns, struct buf *text, struct err *err)
 {
 	enum err_code rc;
 
 	buf_add_cstr(text, "sum");
-	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
 		return rc;
 	buf_add_cstr(text, "total(sum_over_time(");
-	add_window(text, s, step_ns);
+	pyroscope_add_window(text, s, step_ns);
 	buf_add_cstr(text, "))) / sum");
-	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
 		return rc;
 	buf_add_cstr(text, "count_over_time(");
-	add_window(text, s, step_ns);
+	pyroscope_add_window(text, s, step_ns);
 	buf_add_cstr(text, "))");
 	return ERR_OK;
 }
 
-static enum err_code write_query(struct pyroscope_call *c,
+static enum err_code pyroscope_write_query(struct pyroscope_call *c,
 	const Epimetheus__Pyroscope__SelectSeriesRequest *r, const struct query_options *o,
 	struct buf *text, struct err *err)
 {
@@ -143,32 +145,32 @@ static enum err_code write_query(struct pyroscope_call *c,
 	if (!s.types_n)
 		rc = err_set(err, ERR_INVALID, "profile_typeID is missing");
 	else if (r->aggregation == AGGREGATION(SUM))
-		rc = add_sum(r, &s, text, err);
+		rc = pyroscope_add_sum(r, &s, text, err);
 	else
-		rc = add_average(r, &s, o->step_ns, text, err);
+		rc = pyroscope_add_average(r, &s, o->step_ns, text, err);
 	pyroscope_selector_release(&s);
 	return rc;
 }
 
 /* ---- the answer ---- */
 
-struct ranked {
+struct pyroscope_ranked {
 	const struct cost_series *series;
 	double sum;
 	size_t at;
 };
 
 /* Greatest first; equal ones keep their order. */
-static int by_sum(const void *a, const void *b)
+static int pyroscope_by_sum(const void *a, const void *b)
 {
-	const struct ranked *l = a, *r = b;
+	const struct pyroscope_ranked *l = a, *r = b;
 
 	if (l->sum != r->sum)
 		return l->sum > r->sum ? -1 : 1;
 	return l->at < r->at ? -1 : l->at > r->at;
 }
 
-static enum err_code fill_series(
+static enum err_code pyroscope_fill_series(
 	struct arena *a, const struct cost_series *from, series_message *to, struct err *err)
 {
 	point_message *items = arena_alloc_raw(a, from->n + 1, sizeof(*items));
@@ -189,10 +191,10 @@ static enum err_code fill_series(
 	return pyroscope_pairs(a, from->metric, &to->labels, err);
 }
 
-static enum err_code answer(struct pyroscope_call *c, const struct result *r, size_t limit,
-	struct arena *a, struct err *err)
+static enum err_code pyroscope_select_answer(struct pyroscope_call *c, const struct result *r,
+	size_t limit, struct arena *a, struct err *err)
 {
-	struct ranked *ranked = arena_array(a, struct ranked, r->n + 1);
+	struct pyroscope_ranked *ranked = arena_array(a, struct pyroscope_ranked, r->n + 1);
 	series_message *items = arena_array(a, series_message, r->n + 1);
 	series_message **list = arena_array(a, series_message *, r->n + 1);
 	Epimetheus__Pyroscope__SelectSeriesResponse m;
@@ -202,17 +204,17 @@ static enum err_code answer(struct pyroscope_call *c, const struct result *r, si
 	if (!ranked || !items || !list)
 		return arena_fail(a, "series", err);
 	for (size_t i = 0; i < r->n; i++) {
-		ranked[i] = (struct ranked){ .series = &r->matrix[i], .at = i };
+		ranked[i] = (struct pyroscope_ranked){ .series = &r->matrix[i], .at = i };
 		for (size_t k = 0; k < r->matrix[i].n; k++)
 			ranked[i].sum += r->matrix[i].points[k].value;
 	}
 	if (n < r->n)
-		qsort(ranked, r->n, sizeof(*ranked), by_sum);
+		qsort(ranked, r->n, sizeof(*ranked), pyroscope_by_sum);
 	epimetheus__pyroscope__select_series_response__init(&m);
 	m.series = list;
 	for (; m.n_series < n; m.n_series++) {
 		list[m.n_series] = &items[m.n_series];
-		rc = fill_series(a, ranked[m.n_series].series, &items[m.n_series], err);
+		rc = pyroscope_fill_series(a, ranked[m.n_series].series, &items[m.n_series], err);
 		if (rc)
 			return rc;
 	}
@@ -231,10 +233,11 @@ enum err_code pyroscope_select_series(
 	if (!rc && r->stack_trace_selector && r->stack_trace_selector->n_call_site)
 		rc = err_set(
 			err, ERR_UNSUPPORTED, "stack_trace_selector.call_site is supported for profiles only");
-	if (!rc && !(rc = read_options(r, &o, err)) && !(rc = write_query(c, r, &o, &text, err)))
+	if (!rc && !(rc = pyroscope_read_options(r, &o, err)) &&
+		!(rc = pyroscope_write_query(c, r, &o, &text, err)))
 		rc = pyroscope_run(c, &text, &o, &q, err);
 	if (!rc) {
-		rc = answer(c, query_result(q), (size_t)r->limit, query_arena(q), err);
+		rc = pyroscope_select_answer(c, query_result(q), (size_t)r->limit, query_arena(q), err);
 		query_close(q);
 	}
 	buf_release(&text);

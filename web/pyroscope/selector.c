@@ -17,7 +17,7 @@ void pyroscope_type_print(struct buf *out, const struct profile_type *t)
 	profile_type_print(out, &five);
 }
 
-static enum err_code read_type(
+static enum err_code pyroscope_read_type(
 	struct arena *a, struct str id, struct pyroscope_type *out, struct err *err)
 {
 	struct type_pattern pattern;
@@ -54,7 +54,7 @@ static enum err_code read_type(
 	return ERR_OK;
 }
 
-static bool type_fits(const struct pyroscope_type *p, const struct profile_type *t)
+static bool pyroscope_type_fits(const struct pyroscope_type *p, const struct profile_type *t)
 {
 	struct buf id = { 0 };
 	bool fits;
@@ -70,23 +70,23 @@ static bool type_fits(const struct pyroscope_type *p, const struct profile_type 
 bool pyroscope_selector_fits(const struct pyroscope_selector *s, const struct profile_type *t)
 {
 	for (size_t i = 0; i < s->types_n; i++)
-		if (!type_fits(&s->types[i], t))
+		if (!pyroscope_type_fits(&s->types[i], t))
 			return false;
 	return true;
 }
 
 /* ---- selectors ---- */
 
-static enum err_code add_type(
+static enum err_code pyroscope_add_type(
 	struct arena *a, struct pyroscope_selector *s, struct str id, struct err *err)
 {
 	if (s->types_n == PYROSCOPE_TYPES_MAX)
 		return err_set(err, ERR_INVALID, "more than %u profile types", PYROSCOPE_TYPES_MAX);
-	return read_type(a, id, &s->types[s->types_n++], err);
+	return pyroscope_read_type(a, id, &s->types[s->types_n++], err);
 }
 
 /* Copies the matchers; those on the type become types. */
-static enum err_code take_matchers(
+static enum err_code pyroscope_take_matchers(
 	struct arena *a, struct pyroscope_selector *s, const struct selector *from, struct err *err)
 {
 	enum err_code rc;
@@ -103,13 +103,13 @@ static enum err_code take_matchers(
 		if (m->op != MATCH_EQ)
 			return err_set(err, ERR_INVALID,
 				PYROSCOPE_TYPE_LABEL " can only be matched by =, not by %s", match_op_name(m->op));
-		if ((rc = add_type(a, s, m->value, err)))
+		if ((rc = pyroscope_add_type(a, s, m->value, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static enum err_code read_braces(
+static enum err_code pyroscope_read_braces(
 	struct arena *a, struct str text, struct pyroscope_selector *s, struct err *err)
 {
 	const struct expr *e;
@@ -121,7 +121,7 @@ static enum err_code read_braces(
 	if (e->kind != EXPR_SELECTOR || e->selector.name.len || e->selector.window_ns ||
 		time_shift_any(&e->selector.shift))
 		return err_set(err, ERR_INVALID, "expected {label=\"value\", ...}");
-	return take_matchers(a, s, &e->selector, err);
+	return pyroscope_take_matchers(a, s, &e->selector, err);
 }
 
 enum err_code pyroscope_selector_read(struct arena *a, struct str type_id, struct str text,
@@ -141,11 +141,11 @@ enum err_code pyroscope_selector_read(struct arena *a, struct str type_id, struc
 	}
 	type_id = str_trim(type_id);
 	if (type_id.len)
-		rc = add_type(a, out, type_id, err);
+		rc = pyroscope_add_type(a, out, type_id, err);
 	if (!rc && name.len)
-		rc = add_type(a, out, name, err);
+		rc = pyroscope_add_type(a, out, name, err);
 	if (!rc && braces.len)
-		rc = read_braces(a, braces, out, err);
+		rc = pyroscope_read_braces(a, braces, out, err);
 	if (!rc)
 		return ERR_OK;
 	pyroscope_selector_release(out);
@@ -159,7 +159,7 @@ void pyroscope_selector_release(struct pyroscope_selector *s)
 }
 
 /* Writes a regular expression that matches exactly the text. */
-static void add_literal(struct buf *out, struct str s)
+static void pyroscope_add_literal(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];
@@ -180,7 +180,7 @@ void pyroscope_selector_print(struct buf *out, const struct pyroscope_selector *
 	buf_add_char(out, '{');
 	for (size_t i = 0; i < s->types_n; i++) {
 		buf_clear(&re);
-		add_literal(&re, s->types[i].id);
+		pyroscope_add_literal(&re, s->types[i].id);
 		buf_add_cstr(&re, s->types[i].delta_only ? ":delta" : "(:delta)?");
 		buf_printf(out, "%s" LABEL_NAME "=", comma);
 		buf_add_quoted(out, s->types[i].name);

@@ -18,7 +18,8 @@ struct site {
 };
 
 /* Names are made only for locations of stacks that are still on the path, which are few. */
-static enum err_code walk_location(struct site *s, uint32_t id, uint32_t *depth, struct err *err)
+static enum err_code site_walk_location(
+	struct site *s, uint32_t id, uint32_t *depth, struct err *err)
 {
 	const struct sym_location *l = sym_location(s->p, id);
 	uint32_t lines = l->lines_n ? l->lines_n : 1;
@@ -33,7 +34,7 @@ static enum err_code walk_location(struct site *s, uint32_t id, uint32_t *depth,
 	return ERR_OK;
 }
 
-static enum err_code walk_nodes(struct site *s, uint32_t nodes, struct err *err)
+static enum err_code site_walk_nodes(struct site *s, uint32_t nodes, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -44,12 +45,12 @@ static enum err_code walk_nodes(struct site *s, uint32_t nodes, struct err *err)
 
 		s->depth[i] = s->depth[node.parent];
 		if (s->depth[i] < s->n)
-			rc = walk_location(s, node.location, &s->depth[i], err);
+			rc = site_walk_location(s, node.location, &s->depth[i], err);
 	}
 	return rc;
 }
 
-static bool begins_so(const struct site *s, uint32_t stack)
+static bool site_begins_so(const struct site *s, uint32_t stack)
 {
 	stack = pruned_stack(&s->pruned, stack);
 	if (stack == 0)
@@ -57,7 +58,7 @@ static bool begins_so(const struct site *s, uint32_t stack)
 	return s->depth[stack] == s->n;
 }
 
-static enum err_code keep_cells(
+static enum err_code site_keep_cells(
 	struct site *s, const struct profile_value *p, struct part *part, struct err *err)
 {
 	const struct cell *from = part->cells;
@@ -68,19 +69,19 @@ static enum err_code keep_cells(
 		return ERR_OK;
 	s->p = part->partition;
 	if ((rc = pruned_init(&s->pruned, p, part, s->arena, err)) ||
-		(rc = walk_nodes(s, from[n - 1].stack + 1, err)))
+		(rc = site_walk_nodes(s, from[n - 1].stack + 1, err)))
 		return rc;
 	if (!(part->cells = arena_array(s->arena, struct cell, n)))
 		return arena_fail(s->arena, "call_site", err);
 	part->n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (begins_so(s, from[i].stack))
+		if (site_begins_so(s, from[i].stack))
 			part->cells[part->n++] = from[i];
 	return ERR_OK;
 }
 
 /* The sum of some cells may overflow where that of all does not, if there are both signs. */
-static enum err_code sum_cells(struct profile_value *p, size_t *n, struct err *err)
+static enum err_code call_site_sum_cells(struct profile_value *p, size_t *n, struct err *err)
 {
 	bool over = false;
 
@@ -111,7 +112,7 @@ enum err_code call_site_keep(const struct profile_value *p, const struct str *pa
 	out->parts = parts;
 	for (size_t i = 0; i < p->parts_n && !rc; i++) {
 		parts[i] = p->parts[i];
-		rc = keep_cells(&s, p, &parts[i], err);
+		rc = site_keep_cells(&s, p, &parts[i], err);
 	}
-	return rc ? rc : sum_cells(out, n, err);
+	return rc ? rc : call_site_sum_cells(out, n, err);
 }

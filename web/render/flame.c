@@ -34,14 +34,14 @@ struct flame {
 	int64_t max_self;
 };
 
-static int64_t weight(const struct tree_node *n)
+static int64_t flame_weight(const struct tree_node *n)
 {
 	return n->total[0] + n->total[1];
 }
 
 /* ---- which nodes to keep ---- */
 
-static int descending(const void *a, const void *b)
+static int flame_descending(const void *a, const void *b)
 {
 	int64_t l = *(const int64_t *)a, r = *(const int64_t *)b;
 
@@ -52,7 +52,7 @@ static int descending(const void *a, const void *b)
  * Keeps the max_nodes heaviest. A parent is at least as heavy as its child and comes before it,
  * so the parent of a kept node is kept too.
  */
-static enum err_code choose_nodes(struct flame *f, size_t max_nodes, struct err *err)
+static enum err_code flame_choose_nodes(struct flame *f, size_t max_nodes, struct err *err)
 {
 	uint32_t n = f->tree.n, ties = 0;
 	int64_t *weights, least;
@@ -67,16 +67,16 @@ static enum err_code choose_nodes(struct flame *f, size_t max_nodes, struct err 
 	if (!(weights = arena_alloc_raw(f->arena, n, sizeof(*weights))))
 		return arena_fail(f->arena, "flame graph", err);
 	for (uint32_t i = 0; i < n; i++)
-		weights[i] = weight(&f->tree.nodes[i]);
-	qsort(weights, n, sizeof(*weights), descending);
+		weights[i] = flame_weight(&f->tree.nodes[i]);
+	qsort(weights, n, sizeof(*weights), flame_descending);
 	least = weights[max_nodes - 1];
 	for (size_t i = 0; i < max_nodes; i++)
 		ties += weights[i] == least;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tree_node *node = &f->tree.nodes[i];
 
-		if (weight(node) > least || (weight(node) == least && ties > 0)) {
-			ties -= weight(node) == least;
+		if (flame_weight(node) > least || (flame_weight(node) == least && ties > 0)) {
+			ties -= flame_weight(node) == least;
 			continue;
 		}
 		f->kept[i] = 0;
@@ -90,7 +90,7 @@ static enum err_code choose_nodes(struct flame *f, size_t max_nodes, struct err 
 
 /* ---- children in order ---- */
 
-static int by_parent_then_name(const void *a, const void *b, void *ctx)
+static int flame_by_parent_then_name(const void *a, const void *b, void *ctx)
 {
 	const struct frame_tree *t = ctx;
 	const struct tree_node *l = &t->nodes[*(const uint32_t *)a];
@@ -101,7 +101,7 @@ static int by_parent_then_name(const void *a, const void *b, void *ctx)
 	return str_cmp(t->names[l->name], t->names[r->name]);
 }
 
-static enum err_code order_children(struct flame *f, struct err *err)
+static enum err_code flame_order_children(struct flame *f, struct err *err)
 {
 	uint32_t n = f->tree.n, k = 0;
 
@@ -112,9 +112,9 @@ static enum err_code order_children(struct flame *f, struct err *err)
 	if (!f->children || !f->first || !f->name_id || !f->name_order)
 		return arena_fail(f->arena, "flame graph", err);
 	for (uint32_t i = 1; i < n; i++)
-		if ((!f->kept || f->kept[i]) && weight(&f->tree.nodes[i]) > 0)
+		if ((!f->kept || f->kept[i]) && flame_weight(&f->tree.nodes[i]) > 0)
 			f->children[f->children_n++] = i;
-	qsort_r(f->children, f->children_n, sizeof(*f->children), by_parent_then_name, &f->tree);
+	qsort_r(f->children, f->children_n, sizeof(*f->children), flame_by_parent_then_name, &f->tree);
 	for (uint32_t i = 0; i <= n; i++) {
 		while (k < f->children_n && f->tree.nodes[f->children[k]].parent < i)
 			k++;
@@ -126,7 +126,7 @@ static enum err_code order_children(struct flame *f, struct err *err)
 /* ---- rows ---- */
 
 /* "total" is 0. "other" comes behind all names of the tree. */
-static uint32_t name_number(struct flame *f, const struct box *b)
+static uint32_t flame_name_number(struct flame *f, const struct box *b)
 {
 	uint32_t name;
 
@@ -140,7 +140,8 @@ static uint32_t name_number(struct flame *f, const struct box *b)
 	return f->name_id[name];
 }
 
-static void add_numbers(struct flame *f, const struct box *b, int64_t end[2], struct flame_row *to)
+static void flame_add_numbers(
+	struct flame *f, const struct box *b, int64_t end[2], struct flame_row *to)
 {
 	static const int sides_of_diff[] = { 1, 0 }, side_of_one[] = { 0 };
 	const int *sides = f->is_diff ? sides_of_diff : side_of_one; /* left is the base */
@@ -155,10 +156,10 @@ static void add_numbers(struct flame *f, const struct box *b, int64_t end[2], st
 		if (b->node != 0 && b->self[s] > f->max_self)
 			f->max_self = b->self[s];
 	}
-	to->v[to->n++] = name_number(f, b);
+	to->v[to->n++] = flame_name_number(f, b);
 }
 
-static size_t add_children(const struct flame *f, const struct box *b, struct box *out)
+static size_t flame_add_children(const struct flame *f, const struct box *b, struct box *out)
 {
 	int64_t x[2] = { b->x[0] + b->self[0], b->x[1] + b->self[1] };
 	size_t n = 0;
@@ -189,7 +190,7 @@ static size_t add_children(const struct flame *f, const struct box *b, struct bo
 	return n;
 }
 
-static struct box root_box(const struct flame *f)
+static struct box flame_root_box(const struct flame *f)
 {
 	const struct tree_node *root = &f->tree.nodes[0];
 
@@ -198,12 +199,12 @@ static struct box root_box(const struct flame *f)
 }
 
 /* Each kept node, and at most one "other" below each. */
-static size_t boxes_max(const struct flame *f)
+static size_t flame_boxes_max(const struct flame *f)
 {
 	return 2 * ((size_t)f->children_n + 1);
 }
 
-static enum err_code add_row(
+static enum err_code flame_add_row(
 	struct flame *f, struct flame_picture *out, size_t *cap, size_t boxes, struct err *err)
 {
 	struct flame_row row = { .n = 0 };
@@ -215,9 +216,9 @@ static enum err_code add_row(
 	return ERR_OK;
 }
 
-static enum err_code add_levels(struct flame *f, struct flame_picture *out, struct err *err)
+static enum err_code flame_add_levels(struct flame *f, struct flame_picture *out, struct err *err)
 {
-	size_t max = boxes_max(f), n = 1, next_n, cap = 0;
+	size_t max = flame_boxes_max(f), n = 1, next_n, cap = 0;
 	struct box *row = arena_array(f->arena, struct box, max);
 	struct box *next = arena_array(f->arena, struct box, max), *swap;
 	int64_t end[2];
@@ -225,15 +226,16 @@ static enum err_code add_levels(struct flame *f, struct flame_picture *out, stru
 
 	if (!row || !next)
 		return arena_fail(f->arena, "flame graph", err);
-	row[0] = root_box(f);
+	row[0] = flame_root_box(f);
 	while (n > 0) {
-		if ((rc = render_wanted(f->tree.canceled, err)) || (rc = add_row(f, out, &cap, n, err)))
+		if ((rc = render_wanted(f->tree.canceled, err)) ||
+			(rc = flame_add_row(f, out, &cap, n, err)))
 			return rc;
 		next_n = 0;
 		end[0] = end[1] = 0;
 		for (size_t i = 0; i < n; i++) {
-			add_numbers(f, &row[i], end, &out->rows[out->rows_n - 1]);
-			next_n += add_children(f, &row[i], next + next_n);
+			flame_add_numbers(f, &row[i], end, &out->rows[out->rows_n - 1]);
+			next_n += flame_add_children(f, &row[i], next + next_n);
 		}
 		assert(next_n <= max);
 		swap = row;
@@ -244,32 +246,33 @@ static enum err_code add_levels(struct flame *f, struct flame_picture *out, stru
 	return ERR_OK;
 }
 
-static struct str name_of(const struct flame *f, uint32_t name)
+static struct str flame_name_of(const struct flame *f, uint32_t name)
 {
 	return name == f->tree.names_n ? STR("other") : f->tree.names[name];
 }
 
-static enum err_code add_names(struct flame *f, struct flame_picture *out, struct err *err)
+static enum err_code flame_add_names(struct flame *f, struct flame_picture *out, struct err *err)
 {
 	out->names_n = (size_t)f->names_n + 1;
 	if (!(out->names = arena_array(f->arena, struct str, out->names_n)))
 		return arena_fail(f->arena, "flame graph", err);
 	out->names[0] = STR("total");
 	for (uint32_t i = 0; i < f->names_n; i++)
-		out->names[i + 1] = name_of(f, f->name_order[i]);
+		out->names[i + 1] = flame_name_of(f, f->name_order[i]);
 	return ERR_OK;
 }
 
-static bool file_eq(const void *ctx, const void *key, uint32_t id)
+static bool flame_file_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(*(const struct str *)key, ((const struct flame_picture *)ctx)->files[id]);
 }
 
-static bool file_number(struct map *known, struct flame_picture *out, struct str file, uint32_t *id)
+static bool flame_file_number(
+	struct map *known, struct flame_picture *out, struct str file, uint32_t *id)
 {
 	uint64_t hash = hash_bytes(file.ptr, file.len, 0);
 
-	*id = map_find(known, hash, file_eq, out, &file);
+	*id = map_find(known, hash, flame_file_eq, out, &file);
 	if (*id != MAP_NONE)
 		return true;
 	*id = (uint32_t)out->files_n;
@@ -277,7 +280,7 @@ static bool file_number(struct map *known, struct flame_picture *out, struct str
 	return map_add(known, hash, *id);
 }
 
-static enum err_code add_files(struct flame *f, struct flame_picture *out, struct err *err)
+static enum err_code flame_add_files(struct flame *f, struct flame_picture *out, struct err *err)
 {
 	struct map known;
 	bool ok = true;
@@ -288,20 +291,20 @@ static enum err_code add_files(struct flame *f, struct flame_picture *out, struc
 	if (!out->files || !out->name_files || !out->name_lines)
 		return arena_fail(f->arena, "flame graph", err);
 	map_init(&known);
-	ok = file_number(&known, out, STR(""), &out->name_files[0]);
+	ok = flame_file_number(&known, out, STR(""), &out->name_files[0]);
 	for (uint32_t i = 0; i < f->names_n && ok; i++) {
 		const struct frame_origin *o = &f->origins[f->name_order[i]];
 
 		if (f->name_order[i] == f->tree.names_n) /* "other" */
 			continue;
-		ok = file_number(&known, out, o->file, &out->name_files[i + 1]);
+		ok = flame_file_number(&known, out, o->file, &out->name_files[i + 1]);
 		out->name_lines[i + 1] = o->line;
 	}
 	map_release(&known);
 	return ok ? ERR_OK : err_nomem(err, "flame graph");
 }
 
-static enum err_code whole_tree(struct flame *f, const struct profile_value *p,
+static enum err_code flame_whole_tree(struct flame *f, const struct profile_value *p,
 	const struct flame_options *o, const struct tree_part *part, struct err *err)
 {
 	enum err_code rc;
@@ -311,7 +314,7 @@ static enum err_code whole_tree(struct flame *f, const struct profile_value *p,
 	if ((rc = frame_tree_total_part(&f->tree, part, err)))
 		return rc;
 	rc = render_wanted(o->canceled, err);
-	return rc ? rc : choose_nodes(f, o->max_nodes, err);
+	return rc ? rc : flame_choose_nodes(f, o->max_nodes, err);
 }
 
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
@@ -327,7 +330,7 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 		return rc;
 	f->tree.canceled = o->canceled;
 	rc = heaviest_can(p) ? frame_tree_heaviest(&f->tree, p, &part, o->max_nodes, &f->other, err) :
-						   whole_tree(f, p, o, &part, err);
+						   flame_whole_tree(f, p, o, &part, err);
 	if (rc)
 		return rc;
 	if (o->files) {
@@ -337,7 +340,7 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 			return rc;
 		f->origins = origins;
 	}
-	return order_children(f, err);
+	return flame_order_children(f, err);
 }
 
 enum err_code flame_layout(const struct profile_value *p, const struct flame_options *o,
@@ -351,8 +354,8 @@ enum err_code flame_layout(const struct profile_value *p, const struct flame_opt
 	*out = (struct flame_picture){ .is_diff = f.is_diff,
 		.left_ticks = f.tree.nodes[0].total[1],
 		.right_ticks = f.tree.nodes[0].total[0] };
-	if ((rc = add_levels(&f, out, err)) || (rc = add_names(&f, out, err)) ||
-		(f.origins && (rc = add_files(&f, out, err))))
+	if ((rc = flame_add_levels(&f, out, err)) || (rc = flame_add_names(&f, out, err)) ||
+		(f.origins && (rc = flame_add_files(&f, out, err))))
 		goto out;
 	out->max_self = f.max_self;
 	out->other = f.name_id[f.tree.names_n];
@@ -369,19 +372,20 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 	enum err_code rc = flame_init(&f, p, o, a, err);
 	size_t n = 0, below;
 
-	if (!rc && !(stack = arena_array(a, struct box, boxes_max(&f))))
+	if (!rc && !(stack = arena_array(a, struct box, flame_boxes_max(&f))))
 		rc = arena_fail(a, "flame graph", err);
 	/* A tree without boxes is empty. */
 	if (!rc && f.tree.nodes[0].total[0] > 0)
-		stack[n++] = root_box(&f);
+		stack[n++] = flame_root_box(&f);
 	while (!rc && n > 0) {
 		at = stack[--n];
-		below = add_children(&f, &at, stack + n);
+		below = flame_add_children(&f, &at, stack + n);
 		if (at.node == 0)
 			buf_add_lenstr(out, STR(""));
 		else
-			buf_add_lenstr(
-				out, name_of(&f, at.node == NO_NODE ? f.tree.names_n : f.tree.nodes[at.node].name));
+			buf_add_lenstr(out,
+				flame_name_of(
+					&f, at.node == NO_NODE ? f.tree.names_n : f.tree.nodes[at.node].name));
 		buf_add_varint(out, (uint64_t)at.self[0]);
 		buf_add_varint(out, below);
 		n += below;
@@ -394,7 +398,7 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 
 /* ---- JSON ---- */
 
-static enum err_code write_levels(
+static enum err_code flame_write_levels(
 	struct json *j, const struct flame_picture *f, const struct render_options *o, struct err *err)
 {
 	enum err_code rc;
@@ -423,7 +427,7 @@ static enum err_code write_levels(
 	return ERR_OK;
 }
 
-static enum err_code write_files(
+static enum err_code flame_write_files(
 	struct json *j, const struct flame_picture *f, const struct render_options *o, struct err *err)
 {
 	enum err_code rc;
@@ -477,7 +481,8 @@ enum err_code render_flame(
 	json_object(j);
 	json_key(j, "format");
 	json_cstr(j, f.is_diff ? "double" : "single");
-	if ((rc = write_levels(j, &f, o, err)) || (f.files && (rc = write_files(j, &f, o, err))))
+	if ((rc = flame_write_levels(j, &f, o, err)) ||
+		(f.files && (rc = flame_write_files(j, &f, o, err))))
 		return rc;
 	json_key(j, "numTicks");
 	json_i64(j, f.left_ticks + f.right_ticks);

@@ -8,7 +8,8 @@
  * as in the collapsers of perf's output. Other bytes that do not print are escaped. This is done
  * once per name, since a name is in many lines.
  */
-static enum err_code make_names(struct frame_tree *t, struct arena *a, struct err *err)
+static enum err_code render_folded_make_names(
+	struct frame_tree *t, struct arena *a, struct err *err)
 {
 	for (uint32_t i = 0; i < t->names_n; i++) {
 		struct str name = str_printable(a, t->names[i]);
@@ -27,7 +28,7 @@ static enum err_code make_names(struct frame_tree *t, struct arena *a, struct er
 	return ERR_OK;
 }
 
-static enum err_code print_tree(const struct frame_tree *t, bool is_diff,
+static enum err_code render_folded_print_tree(const struct frame_tree *t, bool is_diff,
 	const struct render_options *o, struct buf *out, struct err *err)
 {
 	uint32_t *path = arena_array(o->arena, uint32_t, t->n), depth;
@@ -85,8 +86,8 @@ enum err_code render_folded(
 			goto out;
 		is_diff |= v[i]->is_diff;
 	}
-	if (!(rc = make_names(&t, o->arena, err)))
-		rc = print_tree(&t, is_diff, o, out, err);
+	if (!(rc = render_folded_make_names(&t, o->arena, err)))
+		rc = render_folded_print_tree(&t, is_diff, o, out, err);
 out:
 	frame_tree_release(&t);
 	return rc;

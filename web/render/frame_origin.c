@@ -8,8 +8,9 @@
 #define UNCHECKED 4096u /* nodes between checks for cancellation */
 
 /* Counts a frame as often as it is in a stack. Doubles do not overflow by that. */
-static enum err_code sum_functions(const struct frame_tree *t, const struct profile_value *profile,
-	const struct part *part, double *functions, struct err *err)
+static enum err_code frame_origin_sum_functions(const struct frame_tree *t,
+	const struct profile_value *profile, const struct part *part, double *functions,
+	struct err *err)
 {
 	const struct partition *p = part->partition;
 	uint32_t n = part->cells[part->n - 1].stack + 1;
@@ -43,7 +44,7 @@ static enum err_code sum_functions(const struct frame_tree *t, const struct prof
 	return ERR_OK;
 }
 
-static bool counts_before(const struct frame_origin *a, const struct frame_origin *b)
+static bool frame_origin_counts_before(const struct frame_origin *a, const struct frame_origin *b)
 {
 	int order;
 
@@ -53,8 +54,9 @@ static bool counts_before(const struct frame_origin *a, const struct frame_origi
 	return order ? order < 0 : a->line < b->line;
 }
 
-static enum err_code add_part(const struct frame_tree *t, const struct profile_value *profile,
-	const struct part *part, struct frame_origin *out, struct err *err)
+static enum err_code frame_origin_add_part(const struct frame_tree *t,
+	const struct profile_value *profile, const struct part *part, struct frame_origin *out,
+	struct err *err)
 {
 	const struct partition *p = part->partition;
 	uint32_t n = sym_functions_n(p), name;
@@ -63,7 +65,7 @@ static enum err_code add_part(const struct frame_tree *t, const struct profile_v
 
 	if (!functions)
 		return arena_fail(t->arena, "origins of frames", err);
-	if ((rc = sum_functions(t, profile, part, functions, err)))
+	if ((rc = frame_origin_sum_functions(t, profile, part, functions, err)))
 		return rc;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sym_function *f;
@@ -76,7 +78,7 @@ static enum err_code add_part(const struct frame_tree *t, const struct profile_v
 			continue;
 		name = frame_tree_name(t, sym_function_name(p, f));
 		origin = (struct frame_origin){ sym_string(p, f->filename), f->start_line, functions[i] };
-		if (name != MAP_NONE && counts_before(&origin, &out[name]))
+		if (name != MAP_NONE && frame_origin_counts_before(&origin, &out[name]))
 			out[name] = origin;
 	}
 	return ERR_OK;
@@ -92,7 +94,7 @@ enum err_code frame_origins(const struct frame_tree *t, const struct profile_val
 		return arena_fail(t->arena, "origins of frames", err);
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
 		if (p->parts[i].n > 0)
-			rc = add_part(t, p, &p->parts[i], v, err);
+			rc = frame_origin_add_part(t, p, &p->parts[i], v, err);
 	*out = v;
 	return rc;
 }

@@ -26,7 +26,7 @@ void frame_tree_release(struct frame_tree *t)
 	map_release(&t->name_map);
 }
 
-static bool name_eq(const void *ctx, const void *key, uint32_t id)
+static bool frame_tree_name_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(*(const struct str *)key, ((const struct frame_tree *)ctx)->names[id]);
 }
@@ -36,7 +36,7 @@ enum err_code frame_tree_intern(
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
 
-	*out = map_find(&t->name_map, hash, name_eq, t, &name);
+	*out = map_find(&t->name_map, hash, frame_tree_name_eq, t, &name);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	if (!arena_array_room(t->arena, &t->names, t->names_n, 1, &t->names_cap))
@@ -50,7 +50,7 @@ enum err_code frame_tree_intern(
 
 uint32_t frame_tree_name(const struct frame_tree *t, struct str name)
 {
-	return map_find(&t->name_map, hash_bytes(name.ptr, name.len, 0), name_eq, t, &name);
+	return map_find(&t->name_map, hash_bytes(name.ptr, name.len, 0), frame_tree_name_eq, t, &name);
 }
 
 static bool child_eq(const void *ctx, const void *key, uint32_t id)
@@ -60,11 +60,11 @@ static bool child_eq(const void *ctx, const void *key, uint32_t id)
 	return a->parent == b->parent && a->name == b->name;
 }
 
-static enum err_code find_child(
+static enum err_code frame_tree_find_child(
 	struct frame_tree *t, uint32_t parent, uint32_t name, uint32_t *out, struct err *err)
 {
 	struct tree_node key = { .parent = parent, .name = name };
-	uint64_t hash = hash_u64((uint64_t)parent << 32 | name);
+	uint64_t hash = map_hash_u64((uint64_t)parent << 32 | name);
 
 	*out = map_find(&t->node_map, hash, child_eq, t, &key);
 	if (*out != MAP_NONE)
@@ -85,11 +85,11 @@ enum err_code frame_tree_child(
 
 	assert(parent < t->n && name.ptr);
 	rc = frame_tree_intern(t, name, out, err);
-	return rc ? rc : find_child(t, parent, *out, out, err);
+	return rc ? rc : frame_tree_find_child(t, parent, *out, out, err);
 }
 
 /* Adds a part: maps its nodes and locations to nodes and names of the tree. */
-struct adding {
+struct frame_tree_adding {
 	struct frame_tree *t;
 	const struct partition *p;
 	struct pruned pruned;
@@ -100,8 +100,8 @@ struct adding {
 	size_t names_n, names_cap;
 };
 
-static enum err_code names_of(
-	struct adding *x, uint32_t location, const uint32_t **out, uint32_t *n, struct err *err)
+static enum err_code frame_tree_names_of(struct frame_tree_adding *x, uint32_t location,
+	const uint32_t **out, uint32_t *n, struct err *err)
 {
 	const struct sym_location *l = sym_location(x->p, location);
 	struct arena *a = x->t->arena;
@@ -129,17 +129,18 @@ static enum err_code names_of(
 	return ERR_OK;
 }
 
-static enum err_code add_stack_node(struct adding *x, uint32_t id, struct err *err)
+static enum err_code frame_tree_add_stack_node(
+	struct frame_tree_adding *x, uint32_t id, struct err *err)
 {
 	struct sym_node node = sym_node(x->p, id);
 	uint32_t at = x->tree_of[node.parent], n;
 	const uint32_t *names;
 	enum err_code rc;
 
-	if ((rc = names_of(x, node.location, &names, &n, err)))
+	if ((rc = frame_tree_names_of(x, node.location, &names, &n, err)))
 		return rc;
 	while (n-- > 0)
-		if ((rc = find_child(x->t, at, names[n], &at, err)))
+		if ((rc = frame_tree_find_child(x->t, at, names[n], &at, err)))
 			return rc;
 	x->tree_of[id] = at;
 	return ERR_OK;
@@ -147,7 +148,7 @@ static enum err_code add_stack_node(struct adding *x, uint32_t id, struct err *e
 
 enum { BOTH_SIDES = -1 };
 
-static void add_cell(struct tree_node *node, const struct cell *c, int side)
+static void tree_node_add_cell(struct tree_node *node, const struct cell *c, int side)
 {
 	int64_t v = side ? c->base : c->value;
 
@@ -159,10 +160,10 @@ static void add_cell(struct tree_node *node, const struct cell *c, int side)
 	}
 }
 
-static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct profile_value *p,
-	const struct part *part, int side, struct err *err)
+static enum err_code frame_tree_add_part(struct frame_tree *t, uint32_t below,
+	const struct profile_value *p, const struct part *part, int side, struct err *err)
 {
-	struct adding x = { .t = t, .p = part->partition };
+	struct frame_tree_adding x = { .t = t, .p = part->partition };
 	uint32_t nodes, at, stack;
 	enum err_code rc;
 
@@ -185,7 +186,7 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 	x.tree_of[0] = below;
 	for (uint32_t i = 1; i < nodes; i++)
 		if ((i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err))) ||
-			(x.is_used[i] && (rc = add_stack_node(&x, i, err))))
+			(x.is_used[i] && (rc = frame_tree_add_stack_node(&x, i, err))))
 			return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
@@ -196,33 +197,33 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 		at = x.tree_of[stack];
 		if (stack == 0 && (rc = frame_tree_child(t, below, NO_STACK, &at, err)))
 			return rc;
-		add_cell(&t->nodes[at], c, side);
+		tree_node_add_cell(&t->nodes[at], c, side);
 	}
 	return ERR_OK;
 }
 
-static enum err_code add_parts(
+static enum err_code frame_tree_add_parts(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	assert(below < t->n);
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
-		rc = add_part(t, below, p, &p->parts[i], side, err);
+		rc = frame_tree_add_part(t, below, p, &p->parts[i], side, err);
 	return rc;
 }
 
 enum err_code frame_tree_add(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err)
 {
-	return add_parts(t, below, p, BOTH_SIDES, err);
+	return frame_tree_add_parts(t, below, p, BOTH_SIDES, err);
 }
 
 enum err_code frame_tree_add_signed(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
 {
 	assert(side == 0 || side == 1);
-	return add_parts(t, below, p, side, err);
+	return frame_tree_add_parts(t, below, p, side, err);
 }
 
 enum err_code frame_tree_keep(
@@ -267,7 +268,7 @@ void frame_tree_total(struct frame_tree *t)
 /* ---- parts ---- */
 
 /* The node at the end of a path; t->n: there is none. */
-static uint32_t node_at(const struct frame_tree *t, const struct tree_part *part)
+static uint32_t frame_tree_node_at(const struct frame_tree *t, const struct tree_part *part)
 {
 	uint32_t at = 0, name;
 
@@ -277,7 +278,7 @@ static uint32_t node_at(const struct frame_tree *t, const struct tree_part *part
 		if ((name = frame_tree_name(t, part->path[i])) == MAP_NONE)
 			return t->n;
 		key.name = name;
-		at = map_find(&t->node_map, hash_u64((uint64_t)at << 32 | name), child_eq, t, &key);
+		at = map_find(&t->node_map, map_hash_u64((uint64_t)at << 32 | name), child_eq, t, &key);
 		if (at == MAP_NONE)
 			return t->n;
 	}
@@ -289,7 +290,7 @@ struct child {
 	uint32_t node;
 };
 
-static int heavier_first(const void *a, const void *b)
+static int frame_tree_heavier_first(const void *a, const void *b)
 {
 	const struct child *l = a, *r = b;
 
@@ -299,7 +300,7 @@ static int heavier_first(const void *a, const void *b)
 }
 
 /* Sets the costs of the node, of its `skip` heaviest children and of all below these to 0. */
-static enum err_code skip_children(
+static enum err_code frame_tree_skip_children(
 	struct frame_tree *t, uint32_t above, size_t skip, struct err *err)
 {
 	struct child *children = arena_array(t->arena, struct child, t->n);
@@ -311,7 +312,7 @@ static enum err_code skip_children(
 	for (uint32_t i = above + 1; i < t->n; i++)
 		if (t->nodes[i].parent == above)
 			children[n++] = (struct child){ t->nodes[i].total[0] + t->nodes[i].total[1], i };
-	qsort(children, n, sizeof(*children), heavier_first);
+	qsort(children, n, sizeof(*children), frame_tree_heavier_first);
 	for (size_t i = 0; i < n && i < skip; i++)
 		is_left_out[children[i].node] = 1;
 	for (uint32_t i = above + 1; i < t->n; i++) {
@@ -334,9 +335,9 @@ enum err_code frame_tree_total_part(
 	if (part->n && (rc = frame_tree_keep(t, part->path, part->n, err)))
 		return rc;
 	frame_tree_total(t);
-	if (!part->rest || (above = node_at(t, part)) == t->n)
+	if (!part->rest || (above = frame_tree_node_at(t, part)) == t->n)
 		return ERR_OK;
-	if ((rc = skip_children(t, above, part->skip, err)))
+	if ((rc = frame_tree_skip_children(t, above, part->skip, err)))
 		return rc;
 	frame_tree_total(t);
 	return ERR_OK;

@@ -9,7 +9,7 @@
 #define UNCHECKED 4096u /* stacks between checks for cancellation */
 #define NONE UINT32_MAX
 
-struct stacks {
+struct heaviest_stacks {
 	const struct part *part;
 	struct pruned pruned;
 	uint32_t ids; /* stack nodes of the cells are below */
@@ -28,7 +28,7 @@ struct candidate {
  * A stack node with a cost, in one candidate at a time. All that is looked at together is in one
  * place.
  */
-struct stack {
+struct heaviest_stack {
 	int64_t total;
 	uint32_t location; /* NONE: of a root, and of no stack */
 	uint32_t part;
@@ -60,9 +60,9 @@ struct outer {
 
 struct unfolding {
 	struct frame_tree *t;
-	struct stacks *parts;
+	struct heaviest_stacks *parts;
 	uint32_t parts_n;
-	struct stack *stacks; /* of all parts */
+	struct heaviest_stack *stacks; /* of all parts */
 	uint32_t stacks_n, stacks_cap;
 	int64_t *base; /* per stack its total; NULL: not a diff */
 	uint32_t base_cap;
@@ -87,7 +87,7 @@ bool heaviest_can(const struct profile_value *p)
 
 /* ---- stack nodes ---- */
 
-static struct by_id *at_id(struct unfolding *x, uint32_t id)
+static struct by_id *heaviest_at_id(struct unfolding *x, uint32_t id)
 {
 	char *used = &x->group_used[id / GROUP];
 
@@ -99,8 +99,8 @@ static struct by_id *at_id(struct unfolding *x, uint32_t id)
 }
 
 /* Adds the part's cells to their stack nodes. *none: of stacks without frames. */
-static enum err_code add_cells(
-	struct unfolding *x, const struct stacks *s, struct by_id *none, struct err *err)
+static enum err_code heaviest_add_cells(
+	struct unfolding *x, const struct heaviest_stacks *s, struct by_id *none, struct err *err)
 {
 	const struct part *part = s->part;
 	enum err_code rc;
@@ -108,7 +108,7 @@ static enum err_code add_cells(
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
 		uint32_t id = pruned_stack(&s->pruned, c->stack);
-		struct by_id *to = id ? at_id(x, id) : none;
+		struct by_id *to = id ? heaviest_at_id(x, id) : none;
 
 		if (i % UNCHECKED == 0 && (rc = render_wanted(x->t->canceled, err)))
 			return rc;
@@ -122,8 +122,8 @@ static enum err_code add_cells(
  * Adds each node's total to its caller, which has a lower id. No cost is negative, so the nodes
  * that cells use are those with a total.
  */
-static enum err_code add_up(
-	struct unfolding *x, const struct stacks *s, uint32_t *nodes_n, struct err *err)
+static enum err_code heaviest_add_up(
+	struct unfolding *x, const struct heaviest_stacks *s, uint32_t *nodes_n, struct err *err)
 {
 	const struct partition *p = s->part->partition;
 	enum err_code rc;
@@ -143,7 +143,7 @@ static enum err_code add_up(
 			node = sym_node(p, id);
 			of->location = node.location;
 			of->up = node.parent;
-			above = at_id(x, node.parent);
+			above = heaviest_at_id(x, node.parent);
 			above->total[0] += of->total[0];
 			above->total[1] += of->total[1];
 			++*nodes_n;
@@ -152,7 +152,8 @@ static enum err_code add_up(
 	return ERR_OK;
 }
 
-static enum err_code make_room(struct unfolding *x, bool is_diff, uint32_t n, struct err *err)
+static enum err_code heaviest_make_room(
+	struct unfolding *x, bool is_diff, uint32_t n, struct err *err)
 {
 	struct arena *a = x->t->arena;
 
@@ -163,13 +164,13 @@ static enum err_code make_room(struct unfolding *x, bool is_diff, uint32_t n, st
 }
 
 /* Returns its number. parent: the caller's; NONE: it is a root. */
-static uint32_t add_stack(
+static uint32_t heaviest_add_stack(
 	struct unfolding *x, uint32_t part, const struct by_id *of, uint32_t parent)
 {
 	uint32_t at = x->stacks_n++;
-	struct stack *above = parent == NONE ? NULL : &x->stacks[parent];
+	struct heaviest_stack *above = parent == NONE ? NULL : &x->stacks[parent];
 
-	x->stacks[at] = (struct stack){ .total = of->total[0],
+	x->stacks[at] = (struct heaviest_stack){ .total = of->total[0],
 		.location = of->location,
 		.part = part,
 		.child = NONE,
@@ -181,17 +182,17 @@ static uint32_t add_stack(
 	return at;
 }
 
-static enum err_code link_nodes(
-	struct unfolding *x, const struct stacks *s, const struct by_id *none, struct err *err)
+static enum err_code heaviest_link_nodes(
+	struct unfolding *x, const struct heaviest_stacks *s, const struct by_id *none, struct err *err)
 {
 	uint32_t part = (uint32_t)(s - x->parts);
-	struct by_id root = *at_id(x, 0);
+	struct by_id root = *heaviest_at_id(x, 0);
 	enum err_code rc;
 
 	root.location = NONE;
 	root.total[0] += none->total[0];
 	root.total[1] += none->total[1];
-	x->by_id[0].up = add_stack(x, part, &root, NONE);
+	x->by_id[0].up = heaviest_add_stack(x, part, &root, NONE);
 	for (uint32_t group = 0; group < (s->ids + GROUP - 1) / GROUP; group++) {
 		if (group % (UNCHECKED / GROUP) == 0 && (rc = render_wanted(x->t->canceled, err)))
 			return rc;
@@ -201,48 +202,49 @@ static enum err_code link_nodes(
 			struct by_id *of = &x->by_id[id];
 
 			if (of->total[0] | of->total[1])
-				of->up = add_stack(x, part, of, x->by_id[of->up].up);
+				of->up = heaviest_add_stack(x, part, of, x->by_id[of->up].up);
 		}
 	}
 	if (none->total[0] | none->total[1])
-		add_stack(x, part, none, s->first);
+		heaviest_add_stack(x, part, none, s->first);
 	return ERR_OK;
 }
 
-static enum err_code read_part(struct unfolding *x, struct stacks *s, bool is_diff, struct err *err)
+static enum err_code heaviest_read_part(
+	struct unfolding *x, struct heaviest_stacks *s, bool is_diff, struct err *err)
 {
 	struct by_id none = { .location = NONE };
 	uint32_t n;
 	enum err_code rc;
 
 	memset(x->group_used, 0, s->ids / GROUP + 1);
-	if ((rc = add_cells(x, s, &none, err)) || (rc = add_up(x, s, &n, err)))
+	if ((rc = heaviest_add_cells(x, s, &none, err)) || (rc = heaviest_add_up(x, s, &n, err)))
 		return rc;
 	if (n >= NONE - x->stacks_n - 2) /* with the root and the one of no stack */
 		return err_set(err, ERR_LIMIT, "flame graph: too many stacks");
-	if ((rc = make_room(x, is_diff, n + 2, err)))
+	if ((rc = heaviest_make_room(x, is_diff, n + 2, err)))
 		return rc;
 	s->first = x->stacks_n;
-	return link_nodes(x, s, &none, err);
+	return heaviest_link_nodes(x, s, &none, err);
 }
 
-static enum err_code find_parts(
+static enum err_code heaviest_find_parts(
 	struct unfolding *x, const struct profile_value *p, uint32_t *ids_max, struct err *err)
 {
 	struct arena *a = x->t->arena;
 	enum err_code rc;
 
-	if (!(x->parts = arena_array(a, struct stacks, p->parts_n + 1)))
+	if (!(x->parts = arena_array(a, struct heaviest_stacks, p->parts_n + 1)))
 		return arena_fail(a, "flame graph", err);
 
 	for (size_t i = 0; i < p->parts_n; i++) {
 		const struct part *part = &p->parts[i];
-		struct stacks *s = &x->parts[x->parts_n];
+		struct heaviest_stacks *s = &x->parts[x->parts_n];
 
 		if (part->n == 0)
 			continue;
 		assert(part->cells[0].stack <= part->cells[part->n - 1].stack); /* cells are in order */
-		*s = (struct stacks){ .part = part, .ids = part->cells[part->n - 1].stack + 1 };
+		*s = (struct heaviest_stacks){ .part = part, .ids = part->cells[part->n - 1].stack + 1 };
 		if ((rc = pruned_init(&s->pruned, p, part, a, err)))
 			return rc;
 		s->name_of = arena_array(a, uint32_t, (size_t)sym_functions_n(part->partition) + 1);
@@ -255,14 +257,14 @@ static enum err_code find_parts(
 	return ERR_OK;
 }
 
-static enum err_code read_profile(
+static enum err_code heaviest_read_profile(
 	struct unfolding *x, const struct profile_value *p, struct err *err)
 {
 	struct arena *a = x->t->arena;
 	uint32_t ids_max = 0, groups;
 	enum err_code rc;
 
-	if ((rc = find_parts(x, p, &ids_max, err)))
+	if ((rc = heaviest_find_parts(x, p, &ids_max, err)))
 		return rc;
 	groups = ids_max / GROUP + 1;
 	x->group_used = arena_alloc_raw(a, groups, 1);
@@ -271,18 +273,18 @@ static enum err_code read_profile(
 	if (!x->group_used || !x->by_id || !x->outer)
 		return arena_fail(a, "flame graph", err);
 	for (uint32_t i = 0; i < x->parts_n && !rc; i++)
-		rc = read_part(x, &x->parts[i], p->is_diff, err);
+		rc = heaviest_read_part(x, &x->parts[i], p->is_diff, err);
 	return rc;
 }
 
 /* ---- the heap ---- */
 
-static bool heavier(const struct heap_entry *l, const struct heap_entry *r)
+static bool heap_entry_heavier(const struct heap_entry *l, const struct heap_entry *r)
 {
 	return l->weight != r->weight ? l->weight > r->weight : l->candidate < r->candidate;
 }
 
-static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct err *err)
+static enum err_code heaviest_heap_add(struct unfolding *x, uint32_t candidate, struct err *err)
 {
 	const struct candidate *c = &x->v[candidate];
 	struct heap_entry e = { c->total[0] + c->total[1], candidate };
@@ -293,7 +295,7 @@ static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct er
 	x->heap_n++;
 	for (; at; at = above) {
 		above = (at - 1) / 2;
-		if (!heavier(&e, &x->heap[above]))
+		if (!heap_entry_heavier(&e, &x->heap[above]))
 			break;
 		x->heap[at] = x->heap[above];
 	}
@@ -301,15 +303,15 @@ static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct er
 	return ERR_OK;
 }
 
-static uint32_t heap_take(struct unfolding *x)
+static uint32_t heaviest_heap_take(struct unfolding *x)
 {
 	struct heap_entry last = x->heap[--x->heap_n];
 	uint32_t top = x->heap[0].candidate, at = 0, below;
 
 	for (; (below = 2 * at + 1) < x->heap_n; at = below) {
-		if (below + 1 < x->heap_n && heavier(&x->heap[below + 1], &x->heap[below]))
+		if (below + 1 < x->heap_n && heap_entry_heavier(&x->heap[below + 1], &x->heap[below]))
 			below++;
-		if (!heavier(&x->heap[below], &last))
+		if (!heap_entry_heavier(&x->heap[below], &last))
 			break;
 		x->heap[at] = x->heap[below];
 	}
@@ -319,10 +321,10 @@ static uint32_t heap_take(struct unfolding *x)
 
 /* ---- unfolding ---- */
 
-static enum err_code name_of(
-	struct unfolding *x, const struct stack *at, uint32_t *out, struct err *err)
+static enum err_code heaviest_name_of(
+	struct unfolding *x, const struct heaviest_stack *at, uint32_t *out, struct err *err)
 {
-	struct stacks *s = &x->parts[at->part];
+	struct heaviest_stacks *s = &x->parts[at->part];
 	const struct partition *p = s->part->partition;
 	const struct sym_location *l;
 	const struct sym_line *line;
@@ -347,8 +349,8 @@ static enum err_code name_of(
 }
 
 /* Sets the line of a stack node to its outermost, and *name to the name there. */
-static enum err_code outermost(
-	struct unfolding *x, struct stack *at, uint32_t *name, struct err *err)
+static enum err_code heaviest_outermost(
+	struct unfolding *x, struct heaviest_stack *at, uint32_t *name, struct err *err)
 {
 	struct outer *o = &x->outer[at->location % OUTER];
 	const struct sym_location *l = NULL;
@@ -358,7 +360,7 @@ static enum err_code outermost(
 		if (at->location != NONE)
 			l = sym_location(x->parts[at->part].part->partition, at->location);
 		at->line = l && l->lines_n ? l->lines_n - 1 : 0;
-		if ((rc = name_of(x, at, name, err)))
+		if ((rc = heaviest_name_of(x, at, name, err)))
 			return rc;
 		*o = (struct outer){ at->part + 1, at->location, *name, at->line };
 	}
@@ -368,7 +370,7 @@ static enum err_code outermost(
 }
 
 /* Room for a name; there is no candidate of it yet. */
-static bool newest_room(struct unfolding *x, uint32_t name)
+static bool heaviest_newest_room(struct unfolding *x, uint32_t name)
 {
 	uint32_t had = x->newest_cap;
 
@@ -381,14 +383,14 @@ static bool newest_room(struct unfolding *x, uint32_t name)
 }
 
 /* The frame of a stack node becomes a part of the node's child with its name. */
-static enum err_code add_frame(
+static enum err_code heaviest_add_frame(
 	struct unfolding *x, uint32_t parent, uint32_t at, uint32_t name, struct err *err)
 {
-	struct stack *stack = &x->stacks[at];
+	struct heaviest_stack *stack = &x->stacks[at];
 	struct candidate *c;
 	uint32_t found;
 
-	if (!newest_room(x, name) || !arena_array_room(x->t->arena, &x->v, x->n, 1, &x->cap))
+	if (!heaviest_newest_room(x, name) || !arena_array_room(x->t->arena, &x->v, x->n, 1, &x->cap))
 		return arena_fail(x->t->arena, "flame graph", err);
 	found = x->newest[name];
 	if (!found || x->v[found - 1].parent != parent) {
@@ -404,18 +406,19 @@ static enum err_code add_frame(
 }
 
 /* The frames below one frame of a stack node: the next inlined one, or those that it calls. */
-static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t at, struct err *err)
+static enum err_code heaviest_unfold_frame(
+	struct unfolding *x, uint32_t node, uint32_t at, struct err *err)
 {
-	struct stack *stack = &x->stacks[at], *child;
-	const struct stacks *s = &x->parts[stack->part];
+	struct heaviest_stack *stack = &x->stacks[at], *child;
+	const struct heaviest_stacks *s = &x->parts[stack->part];
 	enum err_code rc = ERR_OK;
 	int64_t self[2];
 	uint32_t name;
 
 	if (stack->location != NONE && stack->line > pruned_line(&s->pruned, stack->location)) {
 		stack->line--;
-		rc = name_of(x, stack, &name, err);
-		return rc ? rc : add_frame(x, node, at, name, err);
+		rc = heaviest_name_of(x, stack, &name, err);
+		return rc ? rc : heaviest_add_frame(x, node, at, name, err);
 	}
 	self[0] = stack->total;
 	self[1] = x->base ? x->base[at] : 0;
@@ -425,8 +428,8 @@ static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t a
 			__builtin_prefetch(&x->stacks[child->sibling]);
 		self[0] -= child->total;
 		self[1] -= x->base ? x->base[c] : 0;
-		if (!(rc = outermost(x, child, &name, err)))
-			rc = add_frame(x, node, c, name, err);
+		if (!(rc = heaviest_outermost(x, child, &name, err)))
+			rc = heaviest_add_frame(x, node, c, name, err);
 	}
 	x->t->nodes[node].self[0] += self[0];
 	x->t->nodes[node].self[1] += self[1];
@@ -434,22 +437,23 @@ static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t a
 }
 
 /* Makes its children candidates. */
-static enum err_code unfold(struct unfolding *x, uint32_t node, uint32_t stacks, struct err *err)
+static enum err_code heaviest_unfold(
+	struct unfolding *x, uint32_t node, uint32_t stacks, struct err *err)
 {
 	uint32_t first = x->n;
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t at = stacks, next; at != NONE && !rc; at = next) {
 		next = x->stacks[at].next; /* it may go to a child's list */
-		rc = unfold_frame(x, node, at, err);
+		rc = heaviest_unfold_frame(x, node, at, err);
 	}
 	for (uint32_t i = first; i < x->n && !rc; i++)
-		rc = heap_add(x, i, err);
+		rc = heaviest_heap_add(x, i, err);
 	return rc;
 }
 
 /* All parts begin there. */
-static enum err_code unfold_root(struct unfolding *x, struct err *err)
+static enum err_code heaviest_unfold_root(struct unfolding *x, struct err *err)
 {
 	uint32_t stacks = NONE;
 
@@ -461,10 +465,10 @@ static enum err_code unfold_root(struct unfolding *x, struct err *err)
 		x->stacks[at].next = stacks;
 		stacks = at;
 	}
-	return unfold(x, 0, stacks, err);
+	return heaviest_unfold(x, 0, stacks, err);
 }
 
-static enum err_code keep(struct unfolding *x, uint32_t candidate, struct err *err)
+static enum err_code heaviest_keep(struct unfolding *x, uint32_t candidate, struct err *err)
 {
 	struct candidate c = x->v[candidate];
 	struct frame_tree *t = x->t;
@@ -475,19 +479,20 @@ static enum err_code keep(struct unfolding *x, uint32_t candidate, struct err *e
 	t->nodes[t->n++] = (struct tree_node){
 		.parent = c.parent, .name = c.name, .total = { c.total[0], c.total[1] }
 	};
-	return unfold(x, node, c.stacks, err);
+	return heaviest_unfold(x, node, c.stacks, err);
 }
 
 /* ---- parts ---- */
 
-static void clear_costs(struct frame_tree *t)
+static void heaviest_clear_costs(struct frame_tree *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
 		t->nodes[i].self[0] = t->nodes[i].self[1] = t->nodes[i].total[0] = t->nodes[i].total[1] = 0;
 }
 
 /* Keeps the child of the node that was kept last, and none of its siblings. */
-static enum err_code descend(struct unfolding *x, struct str to, bool *found, struct err *err)
+static enum err_code heaviest_descend(
+	struct unfolding *x, struct str to, bool *found, struct err *err)
 {
 	struct frame_tree *t = x->t;
 	uint32_t name = frame_tree_name(t, to), at = 0;
@@ -497,11 +502,12 @@ static enum err_code descend(struct unfolding *x, struct str to, bool *found, st
 	*found = at && x->v[at - 1].parent == t->n - 1;
 	x->heap_n = 0;
 	t->nodes[t->n - 1].self[0] = t->nodes[t->n - 1].self[1] = 0;
-	return *found ? keep(x, at - 1, err) : ERR_OK;
+	return *found ? heaviest_keep(x, at - 1, err) : ERR_OK;
 }
 
 /* Leaves only the children of the part among the candidates, and its total on the way to it. */
-static enum err_code keep_part(struct unfolding *x, const struct tree_part *part, struct err *err)
+static enum err_code heaviest_keep_part(
+	struct unfolding *x, const struct tree_part *part, struct err *err)
 {
 	struct frame_tree *t = x->t;
 	struct tree_node *end;
@@ -509,10 +515,10 @@ static enum err_code keep_part(struct unfolding *x, const struct tree_part *part
 	enum err_code rc;
 
 	for (size_t i = 0; i < part->n && found; i++)
-		if ((rc = descend(x, part->path[i], &found, err)))
+		if ((rc = heaviest_descend(x, part->path[i], &found, err)))
 			return rc;
 	if (!found) {
-		clear_costs(t);
+		heaviest_clear_costs(t);
 		return ERR_OK;
 	}
 	end = &t->nodes[t->n - 1];
@@ -522,7 +528,7 @@ static enum err_code keep_part(struct unfolding *x, const struct tree_part *part
 			end->self[side] = 0;
 		}
 	for (size_t i = 0; part->rest && i < part->skip && x->heap_n; i++) {
-		const struct candidate *c = &x->v[heap_take(x)];
+		const struct candidate *c = &x->v[heaviest_heap_take(x)];
 
 		end->total[0] -= c->total[0];
 		end->total[1] -= c->total[1];
@@ -539,11 +545,12 @@ enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_val
 	enum err_code rc;
 
 	assert(t->n == 1 && max_nodes > 0);
-	if ((rc = read_profile(&x, p, err)) || (rc = unfold_root(&x, err)) ||
-		(part && (rc = keep_part(&x, part, err))))
+	if ((rc = heaviest_read_profile(&x, p, err)) || (rc = heaviest_unfold_root(&x, err)) ||
+		(part && (rc = heaviest_keep_part(&x, part, err))))
 		return rc;
 	while (x.heap_n && t->n < max_nodes) {
-		if ((rc = render_wanted(t->canceled, err)) || (rc = keep(&x, heap_take(&x), err)))
+		if ((rc = render_wanted(t->canceled, err)) ||
+			(rc = heaviest_keep(&x, heaviest_heap_take(&x), err)))
 			return rc;
 	}
 	if (!(*other = arena_calloc(t->arena, t->n, sizeof(**other))))

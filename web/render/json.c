@@ -5,12 +5,12 @@
 #include "web/render/render.h"
 
 /* Seconds with up to three digits behind the point, as Prometheus prints times. */
-static void add_time(struct json *j, int64_t t_ns)
+static void json_add_time(struct json *j, int64_t t_ns)
 {
 	json_double(j, (double)(t_ns / NS_PER_MS) / 1e3);
 }
 
-static void add_metric(struct json *j, struct labels metric)
+static void json_add_metric(struct json *j, struct labels metric)
 {
 	json_key(j, "metric");
 	json_object(j);
@@ -21,15 +21,15 @@ static void add_metric(struct json *j, struct labels metric)
 	json_object_end(j);
 }
 
-static void add_point(struct json *j, int64_t t_ns, double value)
+static void json_add_point(struct json *j, int64_t t_ns, double value)
 {
 	json_array(j);
-	add_time(j, t_ns);
+	json_add_time(j, t_ns);
 	json_sample_value(j, value);
 	json_array_end(j);
 }
 
-static void add_type(struct json *j, const struct profile_type *t)
+static void json_add_type(struct json *j, const struct profile_type *t)
 {
 	struct buf text = { 0 };
 
@@ -42,14 +42,14 @@ static void add_type(struct json *j, const struct profile_type *t)
 	buf_release(&text);
 }
 
-static enum err_code add_profile(
+static enum err_code json_add_profile(
 	struct json *j, const struct profile_value *p, const struct render_options *o, struct err *err)
 {
 	enum err_code rc;
 
 	json_object(j);
-	add_metric(j, p->metric);
-	add_type(j, &p->type);
+	json_add_metric(j, p->metric);
+	json_add_type(j, &p->type);
 	json_key(j, "total");
 	json_i64(j, p->total);
 	json_key(j, "cost");
@@ -69,11 +69,11 @@ static enum err_code add_profile(
 	return ERR_OK;
 }
 
-static void add_top(struct json *j, const struct top_table *t)
+static void json_add_top(struct json *j, const struct top_table *t)
 {
 	json_object(j);
-	add_metric(j, t->metric);
-	add_type(j, &t->type);
+	json_add_metric(j, t->metric);
+	json_add_type(j, &t->type);
 	json_key(j, "total");
 	json_i64(j, t->total);
 	json_key(j, "profiles");
@@ -102,26 +102,26 @@ static void add_top(struct json *j, const struct top_table *t)
 	json_object_end(j);
 }
 
-static void add_cost(struct json *j, const struct cost *c)
+static void json_add_cost(struct json *j, const struct cost *c)
 {
 	json_object(j);
-	add_metric(j, c->metric);
+	json_add_metric(j, c->metric);
 	json_key(j, "value");
-	add_point(j, c->t_ns, c->value);
+	json_add_point(j, c->t_ns, c->value);
 	json_object_end(j);
 }
 
-static enum err_code add_series(
+static enum err_code json_add_series(
 	struct json *j, const struct cost_series *s, const struct render_options *o, struct err *err)
 {
 	enum err_code rc;
 
 	json_object(j);
-	add_metric(j, s->metric);
+	json_add_metric(j, s->metric);
 	json_key(j, "values");
 	json_array(j);
 	for (size_t i = 0; i < s->n; i++) {
-		add_point(j, s->points[i].t_ns, s->points[i].value);
+		json_add_point(j, s->points[i].t_ns, s->points[i].value);
 		if ((rc = render_flush(o, j->out, err)))
 			return rc;
 	}
@@ -134,7 +134,7 @@ static enum err_code add_series(
  * A table for clients that know only vectors: the function of a row is a label, its flat cost the
  * value.
  */
-static void add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
+static void json_add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		json_object(j);
@@ -150,7 +150,7 @@ static void add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
 		json_str(j, t->rows[i].function);
 		json_object_end(j);
 		json_key(j, "value");
-		add_point(j, t_ns, (double)t->rows[i].flat);
+		json_add_point(j, t_ns, (double)t->rows[i].flat);
 		json_object_end(j);
 	}
 }
@@ -164,7 +164,7 @@ static const char *const type_names[] = {
 	[RESULT_STRING] = "string",
 };
 
-static enum err_code add_elements(
+static enum err_code json_add_elements(
 	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -172,15 +172,15 @@ static enum err_code add_elements(
 	json_array(j);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		if (r->type == RESULT_PROFILES)
-			rc = add_profile(j, &r->profiles[i], o, err);
+			rc = json_add_profile(j, &r->profiles[i], o, err);
 		else if (r->type == RESULT_TOP && o->numbers_only)
-			add_rows(j, &r->tops[i], r->t_ns);
+			json_add_rows(j, &r->tops[i], r->t_ns);
 		else if (r->type == RESULT_TOP)
-			add_top(j, &r->tops[i]);
+			json_add_top(j, &r->tops[i]);
 		else if (r->type == RESULT_VECTOR)
-			add_cost(j, &r->vector[i]);
+			json_add_cost(j, &r->vector[i]);
 		else
-			rc = add_series(j, &r->matrix[i], o, err);
+			rc = json_add_series(j, &r->matrix[i], o, err);
 		if (!rc)
 			rc = render_flush(o, j->out, err);
 	}
@@ -204,14 +204,14 @@ enum err_code render_json(
 	}
 	json_key(j, "result");
 	if (r->type == RESULT_SCALAR) {
-		add_point(j, r->t_ns, r->scalar);
+		json_add_point(j, r->t_ns, r->scalar);
 	} else if (r->type == RESULT_STRING) {
 		json_array(j);
-		add_time(j, r->t_ns);
+		json_add_time(j, r->t_ns);
 		json_str(j, r->string);
 		json_array_end(j);
 	} else {
-		rc = add_elements(j, r, o, err);
+		rc = json_add_elements(j, r, o, err);
 	}
 	if (rc)
 		return rc;

@@ -20,8 +20,8 @@ struct notice_list {
 
 /* ---- which ones ---- */
 
-static enum err_code add_kind(struct notice_list *l, bool is_info, const struct str *v, size_t n,
-	struct arena *a, struct err *err)
+static enum err_code notice_list_add_kind(struct notice_list *l, bool is_info, const struct str *v,
+	size_t n, struct arena *a, struct err *err)
 {
 	size_t room = l->n < NOTICES_MAX ? NOTICES_MAX - l->n : 0;
 	size_t shown = n < room ? n : room;
@@ -42,16 +42,16 @@ static enum err_code add_kind(struct notice_list *l, bool is_info, const struct 
 	return to->text.ptr ? ERR_OK : arena_fail(a, "warnings", err);
 }
 
-static enum err_code list(
+static enum err_code notices_list(
 	const struct notices *n, struct arena *a, struct notice_list *out, struct err *err)
 {
 	enum err_code rc;
 
 	out->n = 0;
 	assert((n->warnings || !n->warnings_n) && (n->infos || !n->infos_n));
-	rc = add_kind(out, false, n->warnings, n->warnings_n, a, err);
+	rc = notice_list_add_kind(out, false, n->warnings, n->warnings_n, a, err);
 	if (!rc)
-		rc = add_kind(out, true, n->infos, n->infos_n, a, err);
+		rc = notice_list_add_kind(out, true, n->infos, n->infos_n, a, err);
 	assert(out->n <= NOTICES_MAX + 2);
 	return rc;
 }
@@ -62,7 +62,7 @@ static enum err_code list(
  * Appends a code point as ASCII for a quoted string. Returns its length in s, which is printable
  * and not empty.
  */
-static size_t add_ascii(struct buf *out, struct str s)
+static size_t notices_add_ascii(struct buf *out, struct str s)
 {
 	uint32_t code;
 	size_t n = utf8_decode(s, &code);
@@ -76,7 +76,7 @@ static size_t add_ascii(struct buf *out, struct str s)
 	return n;
 }
 
-static void add_quoted(struct buf *out, struct str s)
+static void notices_add_quoted(struct buf *out, struct str s)
 {
 	size_t from, n;
 
@@ -85,7 +85,7 @@ static void add_quoted(struct buf *out, struct str s)
 	while (s.len) {
 		size_t before = out->len;
 
-		n = add_ascii(out, s);
+		n = notices_add_ascii(out, s);
 		if (out->len - from > NOTICE_BYTES_MAX - 3 && s.len > n) {
 			out->len = before;
 			buf_add_cstr(out, "...");
@@ -102,13 +102,13 @@ enum err_code notices_add_header(
 	struct notice_list l;
 	struct buf value = { 0 };
 	struct str copy = { 0 };
-	enum err_code rc = list(n, a, &l, err);
+	enum err_code rc = notices_list(n, a, &l, err);
 
 	if (rc || !l.n)
 		return rc;
 	for (size_t i = 0; i < l.n; i++) {
 		buf_printf(&value, "%s%s - ", i ? ", " : "", l.v[i].is_info ? INFO_CODE : WARNING_CODE);
-		add_quoted(&value, l.v[i].text);
+		notices_add_quoted(&value, l.v[i].text);
 	}
 	if (!buf_failed(&value))
 		copy = str_dup(a, buf_str(&value));
@@ -119,7 +119,7 @@ enum err_code notices_add_header(
 	return ERR_OK;
 }
 
-static bool take(struct str *s, char c)
+static bool notices_take(struct str *s, char c)
 {
 	if (!s->len || s->ptr[0] != c)
 		return false;
@@ -128,7 +128,7 @@ static bool take(struct str *s, char c)
 }
 
 /* Takes a word and the blank behind it. */
-static bool take_word(struct str *s, struct str *word)
+static bool notices_take_word(struct str *s, struct str *word)
 {
 	const char *blank = s->len ? memchr(s->ptr, ' ', s->len) : NULL;
 
@@ -139,17 +139,17 @@ static bool take_word(struct str *s, struct str *word)
 	return true;
 }
 
-static bool take_quoted(struct str *s, struct buf *text)
+static bool notices_take_quoted(struct str *s, struct buf *text)
 {
-	if (!take(s, '"'))
+	if (!notices_take(s, '"'))
 		return false;
 	while (s->len && s->ptr[0] != '"') {
-		if (take(s, '\\') && !s->len)
+		if (notices_take(s, '\\') && !s->len)
 			return false;
 		buf_add_char(text, s->ptr[0]);
 		*s = (struct str){ s->ptr + 1, s->len - 1 };
 	}
-	return take(s, '"');
+	return notices_take(s, '"');
 }
 
 bool notices_read(struct str *rest, bool *is_info, struct buf *text)
@@ -159,12 +159,13 @@ bool notices_read(struct str *rest, bool *is_info, struct buf *text)
 	size_t before = text->len;
 	bool ok;
 
-	while (take(&s, ','))
+	while (notices_take(&s, ','))
 		s = str_trim(s);
-	ok = take_word(&s, &code) && code.len == 3 && take_word(&s, &agent) && take_quoted(&s, text);
+	ok = notices_take_word(&s, &code) && code.len == 3 && notices_take_word(&s, &agent) &&
+		notices_take_quoted(&s, text);
 	s = str_trim(s);
 	if (ok && s.len && s.ptr[0] == '"')
-		ok = take_quoted(&s, &date);
+		ok = notices_take_quoted(&s, &date);
 	buf_release(&date);
 	s = str_trim(s);
 	if (!ok || (s.len && s.ptr[0] != ',')) {
@@ -178,7 +179,7 @@ bool notices_read(struct str *rest, bool *is_info, struct buf *text)
 
 /* ---- comments and lines ---- */
 
-static const char *kind_of(const struct notice *n)
+static const char *notice_kind_of(const struct notice *n)
 {
 	return n->is_info ? "Info: " : "Warning: ";
 }
@@ -189,7 +190,7 @@ enum err_code notices_add_comments(
 	struct notice_list l;
 	struct str *strings;
 	uint32_t *comments;
-	enum err_code rc = list(n, a, &l, err);
+	enum err_code rc = notices_list(n, a, &l, err);
 
 	if (rc || !l.n)
 		return rc;
@@ -203,7 +204,7 @@ enum err_code notices_add_comments(
 	for (size_t i = 0; i < l.n; i++) {
 		struct str *to = &strings[p->strings_n];
 
-		*to = str_of(arena_printf(a, "%s" STR_FMT, kind_of(&l.v[i]), STR_ARG(l.v[i].text)));
+		*to = str_of(arena_printf(a, "%s" STR_FMT, notice_kind_of(&l.v[i]), STR_ARG(l.v[i].text)));
 		if (!to->ptr)
 			return arena_fail(a, "warnings", err);
 		comments[p->comments_n++] = p->strings_n++;
@@ -217,9 +218,9 @@ enum err_code notices_print(
 	const struct notices *n, const char *prefix, struct arena *a, struct buf *out, struct err *err)
 {
 	struct notice_list l;
-	enum err_code rc = list(n, a, &l, err);
+	enum err_code rc = notices_list(n, a, &l, err);
 
 	for (size_t i = 0; i < l.n && !rc; i++)
-		buf_printf(out, "%s%s" STR_FMT "\n", prefix, kind_of(&l.v[i]), STR_ARG(l.v[i].text));
+		buf_printf(out, "%s%s" STR_FMT "\n", prefix, notice_kind_of(&l.v[i]), STR_ARG(l.v[i].text));
 	return rc;
 }

@@ -47,7 +47,7 @@ struct pgo {
 	struct map location_map, stack_map;
 };
 
-static enum err_code check_type(const struct profile_value *const *v, size_t n, struct err *err)
+static enum err_code pgo_check_type(const struct profile_value *const *v, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_type *t = &v[i]->type;
@@ -67,7 +67,7 @@ static enum err_code check_type(const struct profile_value *const *v, size_t n, 
 
 /* ---- locations ---- */
 
-static uint32_t function_of(struct pgo *x, uint32_t function)
+static uint32_t pgo_function_of(struct pgo *x, uint32_t function)
 {
 	const struct pprof_function *f = &x->in->functions[function];
 	struct str *strings = x->in->strings;
@@ -84,7 +84,7 @@ static uint32_t function_of(struct pgo *x, uint32_t function)
 	return x->functions[function] - 1;
 }
 
-static enum err_code find_location(
+static enum err_code pgo_find_location(
 	struct pgo *x, const struct pprof_location_key *key, uint32_t *out, struct err *err)
 {
 	const struct pprof *p = pprof_builder_profile(x->b);
@@ -101,21 +101,21 @@ static enum err_code find_location(
 
 /* ---- stacks ---- */
 
-static bool stack_eq(const void *ctx, const void *key, uint32_t id)
+static bool pgo_stack_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct pgo_stack *a = key, *b = &((const struct pgo *)ctx)->stacks[id];
 
 	return a->n == b->n && !memcmp(a->locations, b->locations, a->n * sizeof(*a->locations));
 }
 
-static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct err *err)
+static enum err_code pgo_add_stack(struct pgo *x, const struct pgo_stack *s, struct err *err)
 {
 	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
-	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
+	uint32_t id = map_find(&x->stack_map, hash, pgo_stack_eq, x, s);
 	struct pgo_stack kept = *s;
 
 	if (id != MAP_NONE) {
-		x->stacks[id].value = duration_sum(x->stacks[id].value, s->value);
+		x->stacks[id].value = value_duration_sum(x->stacks[id].value, s->value);
 		return ERR_OK;
 	}
 	if (!arena_array_room(x->arena, &x->stacks, x->stacks_n, 1, &x->stacks_cap))
@@ -129,7 +129,7 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 	return ERR_OK;
 }
 
-static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
+static bool pgo_same_function(const struct pgo *x, uint32_t a, uint32_t b)
 {
 	const struct pprof_function *f = &x->in->functions[a], *g = &x->in->functions[b];
 
@@ -137,21 +137,21 @@ static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
 }
 
 /* True if the function of the leaf's innermost line is in the stack again. */
-static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
+static bool pgo_leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
 {
 	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;
 
 	for (uint32_t k = 0; k < n; k++) {
 		l = &x->in->locations[ids[k]];
 		for (uint32_t i = k ? 0 : 1; i < l->line_n; i++)
-			if (same_function(x, x->in->lines[leaf->line_first].function,
+			if (pgo_same_function(x, x->in->lines[leaf->line_first].function,
 					x->in->lines[l->line_first + i].function))
 				return true;
 	}
 	return false;
 }
 
-static enum err_code add_location(
+static enum err_code pgo_add_location(
 	struct pgo *x, const uint32_t *ids, uint32_t n, uint32_t at, uint32_t *out, struct err *err)
 {
 	const struct pprof_location *l = &x->in->locations[ids[at]];
@@ -166,15 +166,15 @@ static enum err_code add_location(
 		const struct pprof_line *line = &x->in->lines[l->line_first + i];
 
 		x->lines[i] = (struct pprof_line){ .line = line->line,
-			.function = function_of(x, line->function) };
+			.function = pgo_function_of(x, line->function) };
 	}
-	if (at == 0 && !x->leaf_lines && l->line_n && !leaf_recurs(x, ids, n))
+	if (at == 0 && !x->leaf_lines && l->line_n && !pgo_leaf_recurs(x, ids, n))
 		x->lines[0].line = x->in->functions[x->in->lines[l->line_first].function].start_line;
 	key.lines = x->lines;
-	return find_location(x, &key, out, err);
+	return pgo_find_location(x, &key, out, err);
 }
 
-static enum err_code add_sample(struct pgo *x, uint32_t i, struct err *err)
+static enum err_code pgo_add_sample(struct pgo *x, uint32_t i, struct err *err)
 {
 	const struct pprof_sample *sample = &x->in->samples[i];
 	struct pgo_stack s = { .value = x->in->values[i], .n = sample->location_n };
@@ -188,15 +188,15 @@ static enum err_code add_sample(struct pgo *x, uint32_t i, struct err *err)
 		return arena_fail(x->arena, "answer", err);
 	s.locations = x->ids;
 	for (uint32_t k = 0; k < s.n; k++)
-		if ((rc = add_location(
+		if ((rc = pgo_add_location(
 				 x, x->in->location_ids + sample->location_first, s.n, k, &s.locations[k], err)))
 			return rc;
-	return add_stack(x, &s, err);
+	return pgo_add_stack(x, &s, err);
 }
 
 /* ---- all of it ---- */
 
-static void copy_header(const struct pgo *x)
+static void pgo_copy_header(const struct pgo *x)
 {
 	struct pprof *p = pprof_builder_profile(x->b);
 	const struct pprof *in = x->in;
@@ -208,7 +208,7 @@ static void copy_header(const struct pgo *x)
 	p->duration_nanos = in->duration_nanos;
 }
 
-static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
+static enum err_code pgo_build(struct pgo *x, struct pprof **out, struct err *err)
 {
 	const struct pprof *in = x->in;
 	bool any_start = in->functions_n == 0;
@@ -225,9 +225,9 @@ static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
 	if (!(x->functions = arena_array(x->arena, uint32_t, (size_t)in->functions_n + 1)))
 		return arena_fail(x->arena, "answer", err);
 	pprof_builder_type(x->b, in->strings[in->types[0].type], in->strings[in->types[0].unit]);
-	copy_header(x);
+	pgo_copy_header(x);
 	for (uint32_t i = 0; i < in->samples_n; i++)
-		if ((rc = add_sample(x, i, err)))
+		if ((rc = pgo_add_sample(x, i, err)))
 			return rc;
 	for (uint32_t i = 0; i < x->stacks_n; i++) {
 		const struct pgo_stack *s = &x->stacks[i];
@@ -250,13 +250,13 @@ enum err_code render_pgo(
 	size_t n;
 
 	if ((rc = render_profiles_of(r, o->arena, "pgo", &v, &n, err)) ||
-		(rc = check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
+		(rc = pgo_check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
 		return rc;
 	assert(in->types_n == 1); /* values are one per sample */
 	x.in = in;
 	map_init(&x.location_map);
 	map_init(&x.stack_map);
-	if (!(rc = build(&x, out, err)))
+	if (!(rc = pgo_build(&x, out, err)))
 		rc = notices_add_comments(&notices, o->arena, *out, err);
 	map_release(&x.location_map);
 	map_release(&x.stack_map);

@@ -121,7 +121,7 @@ enum err_code render_encode_gz(const struct pprof *p, struct buf *out, struct er
 	return rc;
 }
 
-static enum err_code scrape_gz(
+static enum err_code render_pprof_scrape_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	const struct notices notices = notices_of(r);
@@ -143,7 +143,7 @@ enum err_code render_pprof_gz(
 	enum err_code rc;
 
 	if (r->type == RESULT_SCRAPE)
-		return scrape_gz(r, o, out, err);
+		return render_pprof_scrape_gz(r, o, out, err);
 	rc = render_pprof(r, o, &p, err);
 	return rc ? rc : render_encode_gz(p, out, err);
 }

@@ -35,7 +35,7 @@ struct speedscope {
 };
 
 /* The units that the format knows; others are plain numbers. */
-static const char *unit_of(struct str unit)
+static const char *render_speedscope_unit_of(struct str unit)
 {
 	static const char *const known[] = { "nanoseconds", "microseconds", "milliseconds", "seconds",
 		"bytes" };
@@ -47,7 +47,7 @@ static const char *unit_of(struct str unit)
 }
 
 /* True if a side has negative costs. */
-static bool has_negative(const struct profile_value *p, int side)
+static bool render_speedscope_has_negative(const struct profile_value *p, int side)
 {
 	for (size_t i = 0; i < p->parts_n; i++)
 		for (size_t k = 0; k < p->parts[i].n; k++) {
@@ -59,12 +59,12 @@ static bool has_negative(const struct profile_value *p, int side)
 	return false;
 }
 
-static enum err_code add_side(struct speedscope *x, const struct profile_value *p, int side,
-	struct str title, struct err *err)
+static enum err_code speedscope_add_side(struct speedscope *x, const struct profile_value *p,
+	int side, struct str title, struct err *err)
 {
 	struct arena *a = x->o->arena;
 	char *root = arena_printf(a, "%zu", x->sheets_n);
-	int signs = 1 + has_negative(p, side);
+	int signs = 1 + render_speedscope_has_negative(p, side);
 	uint32_t node;
 	enum err_code rc;
 
@@ -89,7 +89,7 @@ static enum err_code add_side(struct speedscope *x, const struct profile_value *
 	return ERR_OK;
 }
 
-static enum err_code add_sheets(
+static enum err_code speedscope_add_sheets(
 	struct speedscope *x, const struct profile_value *p, struct str labels, struct err *err)
 {
 	struct buf title = { 0 };
@@ -101,13 +101,13 @@ static enum err_code add_sheets(
 	if (buf_failed(&title))
 		rc = err_nomem(err, "answer");
 	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
-		rc = add_side(x, p, side, buf_str(&title), err);
+		rc = speedscope_add_side(x, p, side, buf_str(&title), err);
 	buf_release(&title);
 	return rc;
 }
 
 /* Parents come before children. */
-static enum err_code find_roots(struct speedscope *x, struct err *err)
+static enum err_code speedscope_find_roots(struct speedscope *x, struct err *err)
 {
 	const struct frame_tree *t = &x->tree;
 	uint32_t frames = 0;
@@ -128,7 +128,7 @@ static enum err_code find_roots(struct speedscope *x, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code write_frames(struct speedscope *x, struct err *err)
+static enum err_code speedscope_write_frames(struct speedscope *x, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -152,12 +152,12 @@ static enum err_code write_frames(struct speedscope *x, struct err *err)
 	return ERR_OK;
 }
 
-static bool has_stack(const struct speedscope *x, const struct sheet *s, uint32_t node)
+static bool speedscope_has_stack(const struct speedscope *x, const struct sheet *s, uint32_t node)
 {
 	return node != s->root && x->root_of[node] == s->root && x->tree.nodes[node].self[s->sign] > 0;
 }
 
-static void write_stack(struct speedscope *x, const struct sheet *s, uint32_t node)
+static void speedscope_write_stack(struct speedscope *x, const struct sheet *s, uint32_t node)
 {
 	uint32_t depth = 0;
 
@@ -169,7 +169,8 @@ static void write_stack(struct speedscope *x, const struct sheet *s, uint32_t no
 	json_array_end(&x->j);
 }
 
-static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, struct err *err)
+static enum err_code speedscope_write_sheet(
+	struct speedscope *x, const struct sheet *s, struct err *err)
 {
 	struct json *j = &x->j;
 	enum err_code rc;
@@ -181,12 +182,12 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	json_key(j, "name");
 	json_str(j, s->name);
 	json_key(j, "unit");
-	json_cstr(j, unit_of(s->p->type.sample_unit));
+	json_cstr(j, render_speedscope_unit_of(s->p->type.sample_unit));
 	json_key(j, "samples");
 	json_array(j);
 	for (uint32_t i = 1; i < x->tree.n; i++)
-		if (has_stack(x, s, i)) {
-			write_stack(x, s, i);
+		if (speedscope_has_stack(x, s, i)) {
+			speedscope_write_stack(x, s, i);
 			if ((rc = render_flush(x->o, j->out, err)))
 				return rc;
 		}
@@ -194,7 +195,7 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	json_key(j, "weights");
 	json_array(j);
 	for (uint32_t i = 1; i < x->tree.n; i++)
-		if (has_stack(x, s, i)) {
+		if (speedscope_has_stack(x, s, i)) {
 			json_i64(j, x->tree.nodes[i].self[s->sign]);
 			total += x->tree.nodes[i].self[s->sign];
 			if ((rc = render_flush(x->o, j->out, err)))
@@ -213,7 +214,8 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
  * The format has no comments, so the first warning is in the name, which is shown above the
  * picture.
  */
-static enum err_code write_name(struct speedscope *x, const struct result *r, struct err *err)
+static enum err_code speedscope_write_name(
+	struct speedscope *x, const struct result *r, struct err *err)
 {
 	struct str name = x->sheets[0].name;
 
@@ -228,7 +230,8 @@ static enum err_code write_name(struct speedscope *x, const struct result *r, st
 	return ERR_OK;
 }
 
-static enum err_code write_file(struct speedscope *x, const struct result *r, struct err *err)
+static enum err_code speedscope_write_file(
+	struct speedscope *x, const struct result *r, struct err *err)
 {
 	enum err_code rc;
 
@@ -237,16 +240,16 @@ static enum err_code write_file(struct speedscope *x, const struct result *r, st
 	json_cstr(&x->j, SCHEMA);
 	json_key(&x->j, "exporter");
 	json_cstr(&x->j, "epimetheus@" EPI_VERSION);
-	if ((rc = write_name(x, r, err)))
+	if ((rc = speedscope_write_name(x, r, err)))
 		return rc;
 	json_key(&x->j, "activeProfileIndex");
 	json_i64(&x->j, 0);
-	if ((rc = write_frames(x, err)))
+	if ((rc = speedscope_write_frames(x, err)))
 		return rc;
 	json_key(&x->j, "profiles");
 	json_array(&x->j);
 	for (size_t i = 0; i < x->sheets_n; i++)
-		if ((rc = write_sheet(x, &x->sheets[i], err)))
+		if ((rc = speedscope_write_sheet(x, &x->sheets[i], err)))
 			return rc;
 	json_array_end(&x->j);
 	json_object_end(&x->j);
@@ -278,13 +281,13 @@ enum err_code render_speedscope(
 		if (n > 1)
 			rc = render_element_name(v[i], labels, labels_n, o->arena, &name, err);
 		if (!rc)
-			rc = add_sheets(&x, v[i], name, err);
+			rc = speedscope_add_sheets(&x, v[i], name, err);
 	}
 	assert(x.sheets_n <= 4 * n);
-	if (rc || (rc = find_roots(&x, err)))
+	if (rc || (rc = speedscope_find_roots(&x, err)))
 		goto out;
 	json_init(&x.j, out);
-	rc = write_file(&x, r, err);
+	rc = speedscope_write_file(&x, r, err);
 out:
 	frame_tree_release(&x.tree);
 	return rc;

@@ -4,14 +4,14 @@
 #include "web/render/profile.h"
 #include "web/render/render.h"
 
-static void add_cost(struct buf *out, struct labels metric, double value)
+static void render_text_add_cost(struct buf *out, struct labels metric, double value)
 {
 	labels_print(out, metric);
 	buf_add_char(out, ' ');
 	buf_add_double(out, value);
 }
 
-static enum err_code print_matrix(
+static enum err_code render_text_print_matrix(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -33,7 +33,7 @@ static enum err_code print_matrix(
 	return rc;
 }
 
-static enum err_code print_numbers(
+static enum err_code render_text_print_numbers(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -49,13 +49,13 @@ static enum err_code print_numbers(
 		break;
 	case RESULT_VECTOR:
 		for (size_t i = 0; i < r->n && !rc; i++) {
-			add_cost(out, r->vector[i].metric, r->vector[i].value);
+			render_text_add_cost(out, r->vector[i].metric, r->vector[i].value);
 			buf_add_char(out, '\n');
 			rc = render_flush(o, out, err);
 		}
 		break;
 	case RESULT_MATRIX:
-		rc = print_matrix(r, o, out, err);
+		rc = render_text_print_matrix(r, o, out, err);
 		break;
 	case RESULT_PROFILES:
 	case RESULT_TOP:
@@ -71,11 +71,12 @@ static enum err_code print_numbers(
  * Appends the filters of a profile that are not in the list yet, in the order of their
  * application.
  */
-static size_t add_filters(const struct active_filter *f, struct pprof_top_filter *v, size_t n)
+static size_t render_text_add_filters(
+	const struct active_filter *f, struct pprof_top_filter *v, size_t n)
 {
 	if (!f)
 		return n;
-	n = add_filters(f->before, v, n);
+	n = render_text_add_filters(f->before, v, n);
 	/* The tool does not print it either. */
 	if (!strcmp(f->name, "prune_from"))
 		return n;
@@ -87,8 +88,8 @@ static size_t add_filters(const struct active_filter *f, struct pprof_top_filter
 }
 
 /* Totals before filters, and the filters of all profiles, as the tool prints them of one. */
-static enum err_code note_filters(const struct profile_value *const *v, size_t n, struct arena *a,
-	struct pprof_top_options *top, struct err *err)
+static enum err_code render_text_note_filters(const struct profile_value *const *v, size_t n,
+	struct arena *a, struct pprof_top_options *top, struct err *err)
 {
 	int64_t value_size = 0, base_size = 0;
 	struct pprof_top_filter *filters;
@@ -96,8 +97,8 @@ static enum err_code note_filters(const struct profile_value *const *v, size_t n
 
 	for (size_t i = 0; i < n; i++) {
 		top->filtered |= v[i]->filtered;
-		value_size = duration_sum(value_size, v[i]->value_size);
-		base_size = duration_sum(base_size, v[i]->base_size);
+		value_size = value_duration_sum(value_size, v[i]->value_size);
+		base_size = value_duration_sum(base_size, v[i]->base_size);
 		for (const struct active_filter *f = v[i]->filters; f; f = f->before)
 			filters_max++;
 	}
@@ -105,12 +106,12 @@ static enum err_code note_filters(const struct profile_value *const *v, size_t n
 	if (!(filters = arena_array(a, struct pprof_top_filter, filters_max + 1)))
 		return arena_fail(a, "answer", err);
 	for (size_t i = 0; i < n; i++)
-		top->filters_n = add_filters(v[i]->filters, filters, top->filters_n);
+		top->filters_n = render_text_add_filters(v[i]->filters, filters, top->filters_n);
 	top->filters = filters;
 	return ERR_OK;
 }
 
-static enum err_code print_table(const struct result *r, const struct render_options *o,
+static enum err_code render_text_print_table(const struct result *r, const struct render_options *o,
 	size_t rows_max, struct buf *out, struct err *err)
 {
 	struct pprof_top_options top = { .rows_max = rows_max, .canceled = o->canceled };
@@ -120,13 +121,14 @@ static enum err_code print_table(const struct result *r, const struct render_opt
 	size_t n;
 
 	if ((rc = render_profiles_of(r, o->arena, "text", &v, &n, err)) ||
-		(rc = note_filters(v, n, o->arena, &top, err)) || (rc = render_pprof(r, o, &p, err)))
+		(rc = render_text_note_filters(v, n, o->arena, &top, err)) ||
+		(rc = render_pprof(r, o, &p, err)))
 		return rc;
 	return pprof_top_print(p, &top, o->arena, out, err);
 }
 
 /* A table per element, with its labels above if there are several. */
-static enum err_code print_tables(
+static enum err_code render_text_print_tables(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	enum err_code rc;
@@ -147,7 +149,7 @@ static enum err_code print_tables(
 		}
 		if (t->k == 0) /* the printer takes 0 as all */
 			continue;
-		if ((rc = print_table(&one, o, t->k, out, err)))
+		if ((rc = render_text_print_table(&one, o, t->k, out, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -160,11 +162,11 @@ enum err_code render_text(
 	enum err_code rc;
 
 	if (r->type == RESULT_TOP && r->n > 0)
-		return print_tables(r, o, out, err);
+		return render_text_print_tables(r, o, out, err);
 	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES)
-		return print_table(r, o, o->rows_max, out, err);
+		return render_text_print_table(r, o, o->rows_max, out, err);
 	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
-		(rc = print_numbers(r, o, out, err)))
+		(rc = render_text_print_numbers(r, o, out, err)))
 		return rc;
 	return buf_failed(out) ? err_nomem(err, "answer") : ERR_OK;
 }

@@ -38,7 +38,7 @@ int api_status(enum err_code rc, const char **type)
 	return 500;
 }
 
-static void write_error(struct http_out *out, int status, const char *type, struct str msg)
+static void envelope_write_error(struct http_out *out, int status, const char *type, struct str msg)
 {
 	struct json j;
 
@@ -66,7 +66,7 @@ void api_error(struct http_out *out, int status, const char *type, const char *f
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	write_error(out, status, type, str_of(text));
+	envelope_write_error(out, status, type, str_of(text));
 }
 
 void api_fail(struct http_out *out, enum err_code rc, const struct err *err)
@@ -74,7 +74,7 @@ void api_fail(struct http_out *out, enum err_code rc, const struct err *err)
 	const char *type;
 	int status = api_status(rc, &type);
 
-	write_error(out, status, type, str_of(err->msg));
+	envelope_write_error(out, status, type, str_of(err->msg));
 }
 
 void api_begin(struct http_out *out, struct json *j)
@@ -87,7 +87,7 @@ void api_begin(struct http_out *out, struct json *j)
 	json_key(j, "data");
 }
 
-static void write_strings(struct json *j, const char *key, const struct str *v, size_t n)
+static void envelope_write_strings(struct json *j, const char *key, const struct str *v, size_t n)
 {
 	if (!n)
 		return;
@@ -101,8 +101,8 @@ static void write_strings(struct json *j, const char *key, const struct str *v, 
 void api_end(struct json *j, const struct str *warnings, size_t warnings_n, const struct str *infos,
 	size_t infos_n)
 {
-	write_strings(j, "warnings", warnings, warnings_n);
-	write_strings(j, "infos", infos, infos_n);
+	envelope_write_strings(j, "warnings", warnings, warnings_n);
+	envelope_write_strings(j, "infos", infos, infos_n);
 	json_object_end(j);
 	buf_add_char(j->out, '\n');
 }
@@ -119,7 +119,7 @@ void api_labels(struct json *j, struct labels ls)
 
 /* ---- parameters ---- */
 
-static struct str param(const struct http_in *in, const char *name, bool *has)
+static struct str envelope_param(const struct http_in *in, const char *name, bool *has)
 {
 	struct str s = http_param(in, name);
 
@@ -131,7 +131,7 @@ static struct str param(const struct http_in *in, const char *name, bool *has)
 enum err_code api_time(
 	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err)
 {
-	struct str s = param(in, name, has);
+	struct str s = envelope_param(in, name, has);
 	enum err_code rc;
 
 	if (!s.len)
@@ -141,7 +141,7 @@ enum err_code api_time(
 }
 
 /* Plain decimals only: strtod alone takes "inf", "0x1p3" and white space too. */
-static bool float_seconds(struct str s, double *out)
+static bool envelope_float_seconds(struct str s, double *out)
 {
 	char text[NUMBER_BYTES_MAX + 1], *end;
 
@@ -159,13 +159,13 @@ static bool float_seconds(struct str s, double *out)
 enum err_code api_duration(
 	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err)
 {
-	struct str s = param(in, name, has);
+	struct str s = envelope_param(in, name, has);
 	double seconds;
 	int64_t ns;
 
 	if (!s.len)
 		return ERR_OK;
-	if (!float_seconds(s, &seconds)) {
+	if (!envelope_float_seconds(s, &seconds)) {
 		if (duration_parse(s, &ns, NULL))
 			return err_set(err, ERR_INVALID,
 				"invalid parameter \"%s\": cannot parse %s to a valid duration", name, QUOTED(s));

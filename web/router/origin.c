@@ -7,7 +7,7 @@
 #define HOST_BYTES_MAX 255u
 
 /* "host:port" without its port; an IPv6 address keeps its brackets. */
-static struct str without_port(struct str host)
+static struct str origin_without_port(struct str host)
 {
 	size_t n = host.len;
 
@@ -19,7 +19,7 @@ static struct str without_port(struct str host)
 }
 
 /* Takes "host[:port]" out of "scheme://host[:port]"; *port is the scheme's default. */
-static bool split(struct str origin, struct str *host, struct str *port)
+static bool origin_split(struct str origin, struct str *host, struct str *port)
 {
 	static const struct {
 		struct str scheme, port;
@@ -41,30 +41,30 @@ static bool split(struct str origin, struct str *host, struct str *port)
 }
 
 /* Drops the scheme's default port, which browsers leave out and others may not. */
-static struct str drop_port(struct str host, struct str port)
+static struct str origin_drop_port(struct str host, struct str port)
 {
-	struct str bare = without_port(host);
+	struct str bare = origin_without_port(host);
 	struct str rest = { host.ptr + bare.len, host.len - bare.len };
 
 	return str_eq_nocase(rest, port) ? bare : host;
 }
 
-static bool is_own(struct str origin, struct str own)
+static bool origin_is_own(struct str origin, struct str own)
 {
 	struct str host, port, own_host, own_port;
 
-	return split(origin, &host, &port) && split(own, &own_host, &own_port) &&
+	return origin_split(origin, &host, &port) && origin_split(own, &own_host, &own_port) &&
 		str_eq_nocase(port, own_port) &&
-		str_eq_nocase(drop_port(host, port), drop_port(own_host, port));
+		str_eq_nocase(origin_drop_port(host, port), origin_drop_port(own_host, port));
 }
 
 /* The page was loaded from the very host that this request is sent to. */
-static bool is_here(struct str origin, struct str here)
+static bool origin_is_here(struct str origin, struct str here)
 {
 	struct str host, port;
 
-	return here.len && split(origin, &host, &port) &&
-		str_eq_nocase(drop_port(host, port), drop_port(here, port));
+	return here.len && origin_split(origin, &host, &port) &&
+		str_eq_nocase(origin_drop_port(host, port), origin_drop_port(here, port));
 }
 
 bool origin_is_foreign(const struct http_in *in, struct str own)
@@ -72,12 +72,13 @@ bool origin_is_foreign(const struct http_in *in, struct str own)
 	if (in->fetch_site.len) {
 		if (str_is(in->fetch_site, "same-origin") || str_is(in->fetch_site, "none"))
 			return false;
-		return !is_own(in->origin, own);
+		return !origin_is_own(in->origin, own);
 	}
-	return in->origin.len && !is_here(in->origin, in->host) && !is_own(in->origin, own);
+	return in->origin.len && !origin_is_here(in->origin, in->host) &&
+		!origin_is_own(in->origin, own);
 }
 
-static bool is_address(struct str host)
+static bool origin_is_address(struct str host)
 {
 	char text[HOST_BYTES_MAX + 1];
 	struct in6_addr to;
@@ -93,13 +94,14 @@ static bool is_address(struct str host)
 
 bool origin_host_allowed(struct str host, const struct flag_list *names, struct str own)
 {
-	struct str bare = without_port(host), own_host, own_port;
+	struct str bare = origin_without_port(host), own_host, own_port;
 
 	if (!names || !names->n || !host.len)
 		return true;
-	if (is_address(bare) || str_eq_nocase(bare, STR("localhost")))
+	if (origin_is_address(bare) || str_eq_nocase(bare, STR("localhost")))
 		return true;
-	if (split(own, &own_host, &own_port) && str_eq_nocase(bare, without_port(own_host)))
+	if (origin_split(own, &own_host, &own_port) &&
+		str_eq_nocase(bare, origin_without_port(own_host)))
 		return true;
 	for (size_t i = 0; i < names->n; i++)
 		if (str_eq_nocase(host, str_of(names->v[i])) || str_eq_nocase(bare, str_of(names->v[i])))
@@ -110,7 +112,7 @@ bool origin_host_allowed(struct str host, const struct flag_list *names, struct 
 enum err_code origin_check_names(const struct flag_list *names, struct err *err)
 {
 	for (size_t i = 0; names && i < names->n; i++) {
-		struct str name = str_of(names->v[i]), bare = without_port(name);
+		struct str name = str_of(names->v[i]), bare = origin_without_port(name);
 		bool ok = bare.len && bare.len <= HOST_BYTES_MAX;
 
 		for (size_t k = 0; k < bare.len; k++) {

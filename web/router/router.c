@@ -20,7 +20,7 @@ METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
 #define GZIP_LEVEL 1 /* libdeflate's fastest; JSON of a flame graph still shrinks to a seventh */
 
 /* Segment by segment; "*" matches any one that is not empty. */
-static bool matches(const char *pattern, struct str path)
+static bool router_matches(const char *pattern, struct str path)
 {
 	size_t i = 0;
 
@@ -40,19 +40,19 @@ static bool matches(const char *pattern, struct str path)
 }
 
 /* A path that takes GET takes HEAD. */
-static bool takes(const struct route *r, enum http_method method)
+static bool route_takes(const struct route *r, enum http_method method)
 {
 	return r->methods & (unsigned)(method == HTTP_HEAD ? HTTP_GET | HTTP_HEAD : method);
 }
 
-static const struct route *find_route(
+static const struct route *web_find_route(
 	const struct web *w, struct str path, enum http_method method, bool *other_method)
 {
 	*other_method = false;
 	for (size_t i = 0; i < w->routes_n; i++) {
-		if (!matches(w->routes[i].path, path))
+		if (!router_matches(w->routes[i].path, path))
 			continue;
-		if (takes(&w->routes[i], method))
+		if (route_takes(&w->routes[i], method))
 			return &w->routes[i];
 		if (!(w->routes[i].flags & ROUTE_FILES))
 			*other_method = true;
@@ -61,7 +61,7 @@ static const struct route *find_route(
 }
 
 /* Cuts the prefix off; false if the path is outside. */
-static bool strip_prefix(const struct web *w, struct str *path)
+static bool web_strip_prefix(const struct web *w, struct str *path)
 {
 	struct str prefix = str_of(w->prefix);
 
@@ -71,7 +71,7 @@ static bool strip_prefix(const struct web *w, struct str *path)
 	return true;
 }
 
-static void allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
+static void web_allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
 {
 	if (!w->cors_origin)
 		return;
@@ -87,7 +87,7 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
 }
 
-static bool has_our_name(
+static bool web_has_our_name(
 	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
 {
 	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
@@ -98,7 +98,8 @@ static bool has_our_name(
 	return false;
 }
 
-static void refuse_foreign(const struct route *r, const struct http_in *in, struct http_out *out)
+static void route_refuse_foreign(
+	const struct route *r, const struct http_in *in, struct http_out *out)
 {
 	static const char fmt[] = "sent by a page of another site (%s%s): requests that change "
 							  "something are taken from this server's own pages and from "
@@ -112,7 +113,7 @@ static void refuse_foreign(const struct route *r, const struct http_in *in, stru
 		http_text(out, 403, fmt, what, from);
 }
 
-static bool enabled(const struct web *w, const struct route *r, struct http_out *out)
+static bool web_enabled(const struct web *w, const struct route *r, struct http_out *out)
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
 		http_text(out, 403, "Lifecycle API is not enabled: start with --web.enable-lifecycle.");
@@ -129,7 +130,7 @@ static bool enabled(const struct web *w, const struct route *r, struct http_out 
 }
 
 /* Somebody may have been given a wrong address to send profiles to. */
-static void not_taken(const struct web *w, struct str path, struct http_out *out)
+static void web_not_taken(const struct web *w, struct str path, struct http_out *out)
 {
 	struct buf paths = { 0 };
 
@@ -141,23 +142,23 @@ static void not_taken(const struct web *w, struct str path, struct http_out *out
 	buf_release(&paths);
 }
 
-static void not_routed(enum http_method method, const struct web *w, const struct http_in *in,
-	struct str path, bool other_method, struct http_out *out)
+static void router_not_routed(enum http_method method, const struct web *w,
+	const struct http_in *in, struct str path, bool other_method, struct http_out *out)
 {
 	if (method == HTTP_OPTIONS &&
 		(str_has_prefix(path, STR("/api/")) || str_has_prefix(path, STR("/querier.v1.")))) {
-		allow_origin(w, in, out);
+		web_allow_origin(w, in, out);
 		out->status = 204;
 	} else if (other_method) {
 		http_text(out, 405, "Method Not Allowed");
 	} else if (method == HTTP_POST) {
-		not_taken(w, path, out);
+		web_not_taken(w, path, out);
 	} else {
 		http_text(out, 404, "404 page not found");
 	}
 }
 
-static void redirect_to_prefix(const struct web *w, struct http_in *in, struct http_out *out)
+static void web_redirect_to_prefix(const struct web *w, struct http_in *in, struct http_out *out)
 {
 	char *to = arena_printf(&in->arena, "%s/", w->base);
 
@@ -166,7 +167,7 @@ static void redirect_to_prefix(const struct web *w, struct http_in *in, struct h
 		http_add_header(out, "Location", str_of(to));
 }
 
-static void compress(const struct http_in *in, struct http_out *out)
+static void router_compress(const struct http_in *in, struct http_out *out)
 {
 	struct buf gz = { 0 };
 
@@ -183,7 +184,7 @@ static void compress(const struct http_in *in, struct http_out *out)
 	http_add_header(out, "Vary", STR("Accept-Encoding"));
 }
 
-static void note(
+static void router_note(
 	const struct http_in *in, const struct http_out *out, const char *handler, int64_t began_ns)
 {
 	int64_t took_ns = clock_monotonic_ns() - began_ns;
@@ -200,16 +201,16 @@ static void note(
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
 }
 
-static bool has_form(const struct route *r, const struct http_in *in)
+static bool route_has_form(const struct route *r, const struct http_in *in)
 {
 	return !(r->flags & ROUTE_BODY) &&
 		str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
 }
 
-static void refuse_body(
+static void web_refuse_body(
 	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
 {
-	if (in->body_refused == 413 && has_form(r, in)) {
+	if (in->body_refused == 413 && route_has_form(r, in)) {
 		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	} else if (in->body_refused == 413) {
 		http_text(out, 413, "the body is longer than this server takes");
@@ -225,14 +226,14 @@ static void refuse_body(
 }
 
 /* Adds the parameters of a form. False: *out says why the body was refused. */
-static bool take_body(
+static bool web_take_body(
 	const struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
 	if (in->body_refused) {
-		refuse_body(w, r, in, out);
+		web_refuse_body(w, r, in, out);
 		return false;
 	}
-	if (!has_form(r, in) || http_form_parse(in, in->body))
+	if (!route_has_form(r, in) || http_form_parse(in, in->body))
 		return true;
 	if (in->body.len <= HTTP_FORM_BYTES_MAX) {
 		http_text(out, 503, "form: out of memory");
@@ -243,7 +244,7 @@ static bool take_body(
 }
 
 /* Keeps workers free for health, metrics and the page, however many queries wait. */
-static bool enter_slow(struct web *w, struct http_out *out)
+static bool web_enter_slow(struct web *w, struct http_out *out)
 {
 	bool entered;
 
@@ -258,11 +259,11 @@ static bool enter_slow(struct web *w, struct http_out *out)
 	return entered;
 }
 
-static void call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+static void web_call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
 	if (!(r->flags & ROUTE_SLOW)) {
 		r->fn(w, in, out);
-	} else if (enter_slow(w, out)) {
+	} else if (web_enter_slow(w, out)) {
 		r->fn(w, in, out);
 		mutex_lock(&w->lock);
 		assert(w->slow);
@@ -271,16 +272,17 @@ static void call(struct web *w, const struct route *r, struct http_in *in, struc
 	}
 }
 
-static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+static void web_answer(
+	struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	if (!take_body(w, r, in, out))
+	if (!web_take_body(w, r, in, out))
 		return;
 	if (in->params_over) {
 		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
 		return;
 	}
-	call(w, r, in, out);
-	compress(in, out);
+	web_call(w, r, in, out);
+	router_compress(in, out);
 }
 
 /* The route of a request, if it may be called; else *out says why not. */
@@ -289,29 +291,29 @@ static const struct route *route_of(struct web *w, struct http_in *in, struct ht
 	const struct route *r = NULL;
 	struct str path = in->path;
 	bool other_method = false;
-	bool inside = strip_prefix(w, &path);
+	bool inside = web_strip_prefix(w, &path);
 
 	if (inside)
-		r = find_route(w, path, in->method, &other_method);
-	if (!has_our_name(w, r, in, out))
+		r = web_find_route(w, path, in->method, &other_method);
+	if (!web_has_our_name(w, r, in, out))
 		return NULL;
 	if (w->prefix[0] && (str_is(in->path, "/") || str_is(in->path, w->prefix))) {
-		redirect_to_prefix(w, in, out);
+		web_redirect_to_prefix(w, in, out);
 		return NULL;
 	}
 	if (!r) {
-		not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
+		router_not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
 		return NULL;
 	}
 	if ((r->flags & ROUTE_CHANGES) && origin_is_foreign(in, str_of(w->own_origin))) {
-		refuse_foreign(r, in, out);
+		route_refuse_foreign(r, in, out);
 		return NULL;
 	}
-	if (!enabled(w, r, out))
+	if (!web_enabled(w, r, out))
 		return NULL;
 	in->path = path;
 	if (r->flags & ROUTE_API)
-		allow_origin(w, in, out);
+		web_allow_origin(w, in, out);
 	if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
 		in->body_bytes_max = HTTP_FORM_BYTES_MAX;
 	in->by_pieces = r->flags & ROUTE_PIECES;
@@ -328,14 +330,14 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 	out->headers_n = 0; /* admission may run twice */
 	admission = web_config_admit(w->config, in, out, may_wait);
 	if (admission == HTTP_ANSWERED)
-		note(in, out, "refused", began_ns);
+		router_note(in, out, "refused", began_ns);
 	if (admission != HTTP_ADMITTED)
 		return admission;
 	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
 	in->route = route_of(w, in, out);
 	if (in->route)
 		return HTTP_ADMITTED;
-	note(in, out, "none", began_ns);
+	router_note(in, out, "none", began_ns);
 	return HTTP_ANSWERED;
 }
 
@@ -345,6 +347,6 @@ void router_handle(void *ctx, struct http_in *in, struct http_out *out)
 
 	if (!in->route && router_admit(ctx, in, out, true) != HTTP_ADMITTED)
 		return;
-	answer(ctx, in->route, in, out);
-	note(in, out, in->route->path, began_ns);
+	web_answer(ctx, in->route, in, out);
+	router_note(in, out, in->route->path, began_ns);
 }

@@ -5,7 +5,7 @@
 #include "base/array.h"
 
 enum err_code strings_add(
-	struct strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
+	struct router_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
 {
 	if (!arena_array_room(a, &s->v, s->n, n, &s->cap))
 		return arena_fail(a, "names", err);
@@ -15,17 +15,17 @@ enum err_code strings_add(
 	return ERR_OK;
 }
 
-static int cmp_str(const void *a, const void *b)
+static int router_strings_cmp_str(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-void strings_unique(struct strings *s)
+void strings_unique(struct router_strings *s)
 {
 	size_t k = 0;
 
 	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), cmp_str);
+		qsort(s->v, s->n, sizeof(*s->v), router_strings_cmp_str);
 	for (size_t i = 0; i < s->n; i++)
 		if (!k || !str_eq(s->v[k - 1], s->v[i]))
 			s->v[k++] = s->v[i];

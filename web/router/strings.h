@@ -11,13 +11,13 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-struct strings {
+struct router_strings {
 	struct str *v;
 	size_t n, cap;
 };
 
 MUST_CHECK enum err_code strings_add(
-	struct strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
-void strings_unique(struct strings *s); /* sorted, each once */
+	struct router_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
+void strings_unique(struct router_strings *s); /* sorted, each once */
 
 #endif

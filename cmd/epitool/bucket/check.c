@@ -11,19 +11,19 @@
 #include "cmd/epitool/progress.h"
 #include "tsdb/cluster/inspect.h"
 
-static void print_line(void *ctx, const char *line)
+static void objects_check_print_line(void *ctx, const char *line)
 {
 	printf("%s\n", line);
 }
 
-static bool is_interrupted(void *ctx)
+static bool objects_check_is_interrupted(void *ctx)
 {
 	return atomic_load(&interrupted);
 }
 
 /* ---- verify ---- */
 
-static enum err_code verify_all(struct inspect *x, const char *only, struct err *err)
+static enum err_code objects_check_verify_all(struct inspect *x, const char *only, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct str *names;
@@ -40,14 +40,15 @@ static enum err_code verify_all(struct inspect *x, const char *only, struct err 
 	return rc;
 }
 
-static enum err_code verify(struct inspect *x, const char *only, bool deep, struct err *err)
+static enum err_code objects_check_verify(
+	struct inspect *x, const char *only, bool deep, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 	char *dir;
 
 	if (!deep)
-		return verify_all(x, only, err);
+		return objects_check_verify_all(x, only, err);
 	if (asprintf(&dir, "%s/epitool-XXXXXX", place_temp_dir()) < 0)
 		return err_nomem(err, "verify");
 	if (!mkdtemp(dir)) {
@@ -56,7 +57,7 @@ static enum err_code verify(struct inspect *x, const char *only, bool deep, stru
 		return rc;
 	}
 	x->dir = dir;
-	rc = verify_all(x, only, err);
+	rc = objects_check_verify_all(x, only, err);
 	if (fs_remove_tree(&fs_posix, dir, &why) && !rc)
 		rc = err_copy(err, &why);
 	free(dir);
@@ -72,13 +73,15 @@ int objects_verify(int argc, char **argv)
 		{ "deep", FLAG_BOOL, &deep, NULL,
 			"Copy each block and segment to a temporary directory and check all that is in it." },
 	};
-	struct inspect x = { .finding = print_line, .note = print_line, .stop = is_interrupted };
+	struct inspect x = { .finding = objects_check_print_line,
+		.note = objects_check_print_line,
+		.stop = objects_check_is_interrupted };
 	struct err err;
 	enum err_code rc;
 	size_t n;
 	int code;
 
-	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket verify [FLAGS] [SHARD]",
 		"Reads all that manifests name: is it there, with its size and hash? Objects that no\n"
 		"manifest names are listed: they are on their way in or out, or left by a crash.\n"
@@ -89,7 +92,7 @@ int objects_verify(int argc, char **argv)
 		return code;
 	interrupt_catch();
 	if (!(rc = bucket_of_config(file, &x.bucket, &err)))
-		rc = verify(&x, n ? args[0] : NULL, deep, &err);
+		rc = objects_check_verify(&x, n ? args[0] : NULL, deep, &err);
 	bucket_close(x.bucket);
 	if (rc)
 		return bucket_command_failed(&err);
@@ -111,13 +114,15 @@ int objects_repair(int argc, char **argv)
 		{ "force", FLAG_BOOL, &force, NULL,
 			"Do not wait a minute to see that no server uses the shard." },
 	};
-	struct inspect x = { .finding = print_line, .note = print_line, .stop = is_interrupted };
+	struct inspect x = { .finding = objects_check_print_line,
+		.note = objects_check_print_line,
+		.stop = objects_check_is_interrupted };
 	struct err err;
 	enum err_code rc;
 	size_t n;
 	int code;
 
-	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket repair [FLAGS] SHARD",
 		"Writes the manifest of a shard anew that is missing or cannot be read, out of its blocks\n"
 		"and segments. Names what it could not take: the shard removes that when it starts.\n"

@@ -54,12 +54,13 @@ enum err_code bucket_of_config(const char *file, struct bucket **out, struct err
 
 struct ls {
 	struct arena arena;
-	struct table table;
+	struct text_table table;
 	struct json json;
 	bool as_json;
 };
 
-static void add_json(struct json *j, const struct bucket_object *o, struct str modified)
+static void objects_command_add_json(
+	struct json *j, const struct bucket_object *o, struct str modified)
 {
 	json_object(j);
 	json_key(j, o->is_prefix ? "prefix" : "key");
@@ -88,7 +89,7 @@ static enum err_code ls_one(void *ctx, const struct bucket_object *o, struct err
 	if (!o->is_prefix)
 		snprintf(bytes, sizeof(bytes), "%" PRIu64, o->info.bytes);
 	if (x->as_json) {
-		add_json(&x->json, o, buf_str(&modified));
+		objects_command_add_json(&x->json, o, buf_str(&modified));
 	} else {
 		table_cell(&x->table, str_of(bytes));
 		table_cell(&x->table, buf_str(&modified));
@@ -98,7 +99,7 @@ static enum err_code ls_one(void *ctx, const struct bucket_object *o, struct err
 	return ERR_OK;
 }
 
-static enum err_code print_ls(
+static enum err_code objects_command_print_ls(
 	struct bucket *b, const char *prefix, bool all, bool as_json, struct err *err)
 {
 	struct ls x = { .as_json = as_json };
@@ -106,7 +107,7 @@ static enum err_code print_ls(
 	enum err_code rc;
 
 	arena_init(&x.arena, 0);
-	table_init(&x.table, &x.arena);
+	text_table_init(&x.table, &x.arena);
 	table_column(&x.table, "bytes", true);
 	table_column(&x.table, "modified", false);
 	table_column(&x.table, "key", false);
@@ -121,7 +122,7 @@ static enum err_code print_ls(
 		table_print(&x.table, 0, &out);
 	}
 	if (!rc)
-		rc = buf_failed(&out) ? err_nomem(err, "list") : put_output("", buf_str(&out), err);
+		rc = buf_failed(&out) ? err_nomem(err, "list") : output_put("", buf_str(&out), err);
 	buf_release(&out);
 	arena_release(&x.arena);
 	return rc;
@@ -142,7 +143,7 @@ int objects_ls(int argc, char **argv)
 	size_t n;
 	int code;
 
-	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket ls [FLAGS] [PREFIX]",
 		"Objects whose keys begin with PREFIX (behind the prefix of the configuration), and\n"
 		"what other keys have in common up to the next /.",
@@ -151,14 +152,15 @@ int objects_ls(int argc, char **argv)
 		return code;
 	interrupt_catch();
 	if (!(rc = bucket_of_config(file, &b, &err)))
-		rc = print_ls(b, n ? args[0] : "", all, as_json, &err);
+		rc = objects_command_print_ls(b, n ? args[0] : "", all, as_json, &err);
 	bucket_close(b);
 	return rc ? bucket_command_failed(&err) : 0;
 }
 
 /* ---- get, put ---- */
 
-static enum err_code get(struct bucket *b, const char *key, const char *path, struct err *err)
+static enum err_code objects_command_get(
+	struct bucket *b, const char *key, const char *path, struct err *err)
 {
 	struct buf out = { 0 };
 	enum err_code rc;
@@ -166,12 +168,13 @@ static enum err_code get(struct bucket *b, const char *key, const char *path, st
 	if (strcmp(path, "-"))
 		return place_fetch(b, str_of(key), path, err);
 	if (!(rc = bucket_get(b, str_of(key), 0, BUCKET_TO_END, &out, NULL, err)))
-		rc = put_output("-", buf_str(&out), err);
+		rc = output_put("-", buf_str(&out), err);
 	buf_release(&out);
 	return rc;
 }
 
-static enum err_code put(struct bucket *b, const char *key, const char *path, struct err *err)
+static enum err_code objects_command_put(
+	struct bucket *b, const char *key, const char *path, struct err *err)
 {
 	enum err_code rc;
 	int fd;
@@ -184,7 +187,8 @@ static enum err_code put(struct bucket *b, const char *key, const char *path, st
 	return rc;
 }
 
-static int get_or_put(int argc, char **argv, bool is_get, const char *usage, const char *about)
+static int objects_command_get_or_put(
+	int argc, char **argv, bool is_get, const char *usage, const char *about)
 {
 	const char *file, *args[2];
 	struct flag flags[] = { CONFIG_FLAG(&file) };
@@ -194,12 +198,13 @@ static int get_or_put(int argc, char **argv, bool is_get, const char *usage, con
 	size_t n;
 	int code;
 
-	code = read_flags(flags, 1, argc, argv, usage, about, args, is_get ? 1 : 2, 2, &n);
+	code = output_read_flags(flags, 1, argc, argv, usage, about, args, is_get ? 1 : 2, 2, &n);
 	if (code >= 0)
 		return code;
 	progress_begin(is_get ? "getting" : "putting");
 	if (!(rc = bucket_of_config(file, &b, &err)))
-		rc = is_get ? get(b, args[0], n > 1 ? args[1] : "-", &err) : put(b, args[1], args[0], &err);
+		rc = is_get ? objects_command_get(b, args[0], n > 1 ? args[1] : "-", &err) :
+					  objects_command_put(b, args[1], args[0], &err);
 	progress_end();
 	bucket_close(b);
 	return rc ? bucket_command_failed(&err) : 0;
@@ -207,13 +212,14 @@ static int get_or_put(int argc, char **argv, bool is_get, const char *usage, con
 
 int objects_get(int argc, char **argv)
 {
-	return get_or_put(argc, argv, true, "bucket get [FLAGS] KEY [FILE]",
+	return objects_command_get_or_put(argc, argv, true, "bucket get [FLAGS] KEY [FILE]",
 		"An object into a file, whole or not at all, or to standard output (-).");
 }
 
 int objects_put(int argc, char **argv)
 {
-	return get_or_put(argc, argv, false, "bucket put [FLAGS] FILE KEY", "A file as an object.");
+	return objects_command_get_or_put(
+		argc, argv, false, "bucket put [FLAGS] FILE KEY", "A file as an object.");
 }
 
 /* ---- copy ---- */
@@ -223,13 +229,13 @@ struct copy_flags {
 	uint64_t workers;
 };
 
-static bool is_in_bucket(const char *text)
+static bool objects_command_is_in_bucket(const char *text)
 {
 	return !strncmp(text, IN_BUCKET, strlen(IN_BUCKET));
 }
 
 /* "bucket:a" is all keys below "a/". path: of malloc. */
-static enum err_code read_place(
+static enum err_code objects_command_read_place(
 	const char *text, const char *file, struct place *out, char **path, struct err *err)
 {
 	struct str s = str_of(text);
@@ -238,21 +244,22 @@ static enum err_code read_place(
 	*path = NULL;
 	if (!s.len)
 		return err_set(err, ERR_INVALID, "a place is empty");
-	if (is_in_bucket(text)) {
+	if (objects_command_is_in_bucket(text)) {
 		s.ptr += strlen(IN_BUCKET);
 		s.len -= strlen(IN_BUCKET);
 	}
-	while (s.len > !is_in_bucket(text) && s.ptr[s.len - 1] == '/')
+	while (s.len > !objects_command_is_in_bucket(text) && s.ptr[s.len - 1] == '/')
 		s.len--;
-	if (asprintf(path, STR_FMT "%s", STR_ARG(s), is_in_bucket(text) && s.len ? "/" : "") < 0) {
+	if (asprintf(path, STR_FMT "%s", STR_ARG(s),
+			objects_command_is_in_bucket(text) && s.len ? "/" : "") < 0) {
 		*path = NULL;
 		return err_nomem(err, "copy");
 	}
 	out->path = *path;
-	return is_in_bucket(text) ? bucket_of_config(file, &out->bucket, err) : ERR_OK;
+	return objects_command_is_in_bucket(text) ? bucket_of_config(file, &out->bucket, err) : ERR_OK;
 }
 
-static void print_result(const struct copy_result *r)
+static void objects_command_print_result(const struct copy_result *r)
 {
 	struct buf bytes = { 0 };
 
@@ -264,7 +271,7 @@ static void print_result(const struct copy_result *r)
 	buf_release(&bytes);
 }
 
-static enum err_code copy(
+static enum err_code copy_flags_copy(
 	const struct copy_flags *f, const char *from, const char *to, struct err *err)
 {
 	struct place source = { 0 }, target = { 0 };
@@ -272,10 +279,11 @@ static enum err_code copy(
 	struct copy_result r = { 0 };
 	enum err_code rc;
 
-	if (!(rc = read_place(from, f->file, &source, &source_path, err)) &&
-		!(rc = read_place(to, f->to_file[0] ? f->to_file : f->file, &target, &target_path, err)) &&
+	if (!(rc = objects_command_read_place(from, f->file, &source, &source_path, err)) &&
+		!(rc = objects_command_read_place(
+			  to, f->to_file[0] ? f->to_file : f->file, &target, &target_path, err)) &&
 		!(rc = objects_copy_tree(&source, &target, (unsigned)f->workers, &r, err))) {
-		print_result(&r);
+		objects_command_print_result(&r);
 		if (r.gone)
 			rc = err_set(err, ERR_UNAVAILABLE,
 				"%" PRIu64 " objects were deleted meanwhile: copy again", r.gone);
@@ -287,12 +295,12 @@ static enum err_code copy(
 	return rc;
 }
 
-static enum err_code check_copy(
+static enum err_code copy_flags_check_copy(
 	const struct copy_flags *f, const char *from, const char *to, struct err *err)
 {
-	if (!is_in_bucket(from) && !is_in_bucket(to))
+	if (!objects_command_is_in_bucket(from) && !objects_command_is_in_bucket(to))
 		return err_set(err, ERR_INVALID, "neither FROM nor TO begins with " IN_BUCKET);
-	if (f->to_file[0] && !(is_in_bucket(from) && is_in_bucket(to)))
+	if (f->to_file[0] && !(objects_command_is_in_bucket(from) && objects_command_is_in_bucket(to)))
 		return err_set(err, ERR_INVALID, "--to.config.file is for copies between two buckets");
 	if (!f->to_file[0] && !strcmp(from, to))
 		return err_set(err, ERR_INVALID, "FROM and TO are the same");
@@ -315,7 +323,7 @@ int objects_copy(int argc, char **argv)
 	size_t n;
 	int code;
 
-	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket copy [FLAGS] FROM TO",
 		"Copies a tree; FROM and TO are directories, or bucket:PREFIX. What is there with the\n"
 		"same size and hash is left alone, so a copy that was interrupted can be started again.\n"
@@ -325,10 +333,10 @@ int objects_copy(int argc, char **argv)
 		args, 2, 2, &n);
 	if (code >= 0)
 		return code;
-	if (check_copy(&f, args[0], args[1], &err)) {
+	if (copy_flags_check_copy(&f, args[0], args[1], &err)) {
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 		return EXIT_USAGE;
 	}
 	interrupt_catch();
-	return copy(&f, args[0], args[1], &err) ? bucket_command_failed(&err) : 0;
+	return copy_flags_copy(&f, args[0], args[1], &err) ? bucket_command_failed(&err) : 0;
 }

@@ -13,7 +13,7 @@
 
 enum rank { RANK_OTHERS, RANK_META, RANK_MANIFEST, RANKS };
 
-struct copying {
+struct objects_copying {
 	const struct place *from, *to;
 	struct arena arena;
 	struct place_list source, target;
@@ -29,7 +29,7 @@ struct copying {
 	struct err err;
 };
 
-static struct str last_part(struct str key)
+static struct str copy_last_part(struct str key)
 {
 	size_t n = key.len;
 
@@ -38,16 +38,16 @@ static struct str last_part(struct str key)
 	return (struct str){ key.ptr + n, key.len - n };
 }
 
-static enum rank rank_of(struct str key)
+static enum rank copy_rank_of(struct str key)
 {
-	struct str name = last_part(key);
+	struct str name = copy_last_part(key);
 
 	return str_is(name, "manifest") ? RANK_MANIFEST :
 		str_is(name, "meta.json")   ? RANK_META :
 									  RANK_OTHERS;
 }
 
-static int by_key(const void *a, const void *b)
+static int copy_by_key(const void *a, const void *b)
 {
 	const struct place_object *x = a, *y = b;
 
@@ -56,14 +56,14 @@ static int by_key(const void *a, const void *b)
 
 /* ---- one object ---- */
 
-static enum err_code is_there(
-	struct copying *c, const struct place_object *o, bool *out, struct err *err)
+static enum err_code copy_is_there(
+	struct objects_copying *c, const struct place_object *o, bool *out, struct err *err)
 {
 	char ours[BUCKET_HASH_LEN + 1] = "", theirs[BUCKET_HASH_LEN + 1] = "";
 	const struct place_object *t;
 	enum err_code rc;
 
-	t = c->target.n ? bsearch(o, c->target.v, c->target.n, sizeof(*t), by_key) : NULL;
+	t = c->target.n ? bsearch(o, c->target.v, c->target.n, sizeof(*t), copy_by_key) : NULL;
 	*out = false;
 	if (!t || t->bytes != o->bytes)
 		return ERR_OK;
@@ -76,14 +76,15 @@ static enum err_code is_there(
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code copy_one(struct copying *c, const struct place_object *o, struct err *err)
+static enum err_code copy_one(
+	struct objects_copying *c, const struct place_object *o, struct err *err)
 {
 	enum err_code rc;
 	bool there;
 
 	if (atomic_load(&interrupted))
 		return err_set(err, ERR_CANCELED, "interrupted");
-	if ((rc = is_there(c, o, &there, err)))
+	if ((rc = copy_is_there(c, o, &there, err)))
 		goto end;
 	if (there) {
 		c->there++;
@@ -103,7 +104,7 @@ end:
 
 /* ---- all of them ---- */
 
-static void fail(struct copying *c, enum err_code rc, const struct err *err)
+static void copy_fail(struct objects_copying *c, enum err_code rc, const struct err *err)
 {
 	mutex_lock(&c->lock);
 	if (!c->rc) {
@@ -114,26 +115,27 @@ static void fail(struct copying *c, enum err_code rc, const struct err *err)
 	atomic_store(&c->failed, true);
 }
 
-static void work(void *ctx)
+static void copy_work(void *ctx)
 {
-	struct copying *c = ctx;
+	struct objects_copying *c = ctx;
 	struct err err;
 	enum err_code rc;
 	uint64_t i;
 
 	while (!atomic_load(&c->failed) && (i = c->next++) < c->source.n)
-		if (rank_of(c->source.v[i].key) == c->rank && (rc = copy_one(c, &c->source.v[i], &err)))
-			fail(c, rc, &err);
+		if (copy_rank_of(c->source.v[i].key) == c->rank &&
+			(rc = copy_one(c, &c->source.v[i], &err)))
+			copy_fail(c, rc, &err);
 	atomic_fetch_sub(&c->running, 1);
 }
 
-static void cancel(const struct place *p)
+static void copy_cancel(const struct place *p)
 {
 	if (p->bucket)
 		bucket_cancel(p->bucket, 0);
 }
 
-static void copy_rank(struct copying *c, enum rank rank, unsigned workers)
+static void copy_rank(struct objects_copying *c, enum rank rank, unsigned workers)
 {
 	struct thread threads[COPY_WORKERS_MAX] = { 0 };
 	struct err err;
@@ -143,22 +145,22 @@ static void copy_rank(struct copying *c, enum rank rank, unsigned workers)
 	c->next = 0;
 	for (unsigned i = 0; i < workers; i++) {
 		atomic_fetch_add(&c->running, 1);
-		if ((rc = thread_start(&threads[i], "copy", work, c, &err))) {
+		if ((rc = thread_start(&threads[i], "copy", copy_work, c, &err))) {
 			atomic_fetch_sub(&c->running, 1);
-			fail(c, rc, &err);
+			copy_fail(c, rc, &err);
 		}
 	}
 	while (atomic_load(&c->running) && !atomic_load(&interrupted))
 		progress_wait(LOOK_NS);
 	if (atomic_load(&interrupted)) {
-		cancel(c->from);
-		cancel(c->to);
+		copy_cancel(c->from);
+		copy_cancel(c->to);
 	}
 	for (unsigned i = 0; i < workers; i++)
 		thread_join(&threads[i]);
 }
 
-static enum err_code list_both(struct copying *c, struct err *err)
+static enum err_code copy_list_both(struct objects_copying *c, struct err *err)
 {
 	enum err_code rc;
 
@@ -172,30 +174,31 @@ static enum err_code list_both(struct copying *c, struct err *err)
  * The manifests of a bucket as they are now, as files; a source like any other. Without one of them
  * the copy is a newer one's, which names what was not listed.
  */
-static enum err_code save_manifests(
-	struct copying *c, const char *dir, struct place_list *out, struct err *err)
+static enum err_code copy_save_manifests(
+	struct objects_copying *c, const char *dir, struct place_list *out, struct err *err)
 {
 	const struct place saved = { .path = dir };
 	enum err_code rc;
 
 	for (size_t i = 0; i < c->source.n; i++)
-		if (rank_of(c->source.v[i].key) == RANK_MANIFEST &&
+		if (copy_rank_of(c->source.v[i].key) == RANK_MANIFEST &&
 			(rc = place_copy(c->from, &saved, c->source.v[i].key, err)) && rc != ERR_NOT_FOUND)
 			return rc;
 	return place_list(&saved, &c->arena, out, err);
 }
 
-static enum err_code copy_all(struct copying *c, const char *dir, unsigned workers, struct err *err)
+static enum err_code copy_all(
+	struct objects_copying *c, const char *dir, unsigned workers, struct err *err)
 {
 	const struct place saved = { .path = dir }, *from = c->from;
 	struct place_list manifests = { 0 };
 	enum err_code rc;
 
-	if ((rc = list_both(c, err)))
+	if ((rc = copy_list_both(c, err)))
 		return rc;
-	if (from->bucket && (rc = save_manifests(c, dir, &manifests, err)))
+	if (from->bucket && (rc = copy_save_manifests(c, dir, &manifests, err)))
 		return rc;
-	if (manifests.n && (rc = list_both(c, err))) /* what they name is there now */
+	if (manifests.n && (rc = copy_list_both(c, err))) /* what they name is there now */
 		return rc;
 	for (size_t i = 0; i < c->source.n; i++)
 		c->total += c->source.v[i].bytes;
@@ -219,7 +222,7 @@ static enum err_code copy_all(struct copying *c, const char *dir, unsigned worke
 enum err_code objects_copy_tree(const struct place *from, const struct place *to, unsigned workers,
 	struct copy_result *out, struct err *err)
 {
-	struct copying c = { .from = from, .to = to };
+	struct objects_copying c = { .from = from, .to = to };
 	enum err_code rc;
 	char *dir;
 

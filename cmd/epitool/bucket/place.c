@@ -16,7 +16,7 @@
 
 /* ---- lists ---- */
 
-static enum err_code add(
+static enum err_code place_list_add(
 	struct place_list *l, struct arena *a, struct str key, uint64_t bytes, struct err *err)
 {
 	struct place_object o = { .key = str_dup(a, key), .bytes = bytes };
@@ -31,23 +31,23 @@ static enum err_code add(
 	return ERR_OK;
 }
 
-struct listing {
+struct place_listing {
 	struct place_list *l;
 	struct arena *a;
 	size_t prefix_len;
 };
 
-static enum err_code on_object(void *ctx, const struct bucket_object *o, struct err *err)
+static enum err_code place_on_object(void *ctx, const struct bucket_object *o, struct err *err)
 {
-	struct listing *x = ctx;
+	struct place_listing *x = ctx;
 	struct str key = { o->key.ptr + x->prefix_len, o->key.len - x->prefix_len };
 
-	return add(x->l, x->a, key, o->info.bytes, err);
+	return place_list_add(x->l, x->a, key, o->info.bytes, err);
 }
 
 /* below: of the directory, "" or "a/b/". */
-static enum err_code walk(
-	struct listing *x, const char *dir, struct str below, unsigned depth, struct err *err)
+static enum err_code place_walk(
+	struct place_listing *x, const char *dir, struct str below, unsigned depth, struct err *err)
 {
 	enum err_code rc;
 	struct str *names;
@@ -72,9 +72,9 @@ static enum err_code walk(
 		if (S_ISDIR(st.st_mode)) {
 			if (!(key = arena_printf(x->a, "%s/", key)))
 				return arena_fail(x->a, "list", err);
-			rc = walk(x, path, str_of(key), depth + 1, err);
+			rc = place_walk(x, path, str_of(key), depth + 1, err);
 		} else if (S_ISREG(st.st_mode)) {
-			rc = add(x->l, x->a, str_of(key), (uint64_t)st.st_size, err);
+			rc = place_list_add(x->l, x->a, str_of(key), (uint64_t)st.st_size, err);
 		} else {
 			x->l->odd++;
 		}
@@ -84,7 +84,7 @@ static enum err_code walk(
 	return ERR_OK;
 }
 
-static int by_key(const void *a, const void *b)
+static int place_by_key(const void *a, const void *b)
 {
 	const struct place_object *x = a, *y = b;
 
@@ -94,23 +94,23 @@ static int by_key(const void *a, const void *b)
 enum err_code place_list(
 	const struct place *p, struct arena *a, struct place_list *out, struct err *err)
 {
-	struct listing x = { out, a, p->bucket ? strlen(p->path) : 0 };
+	struct place_listing x = { out, a, p->bucket ? strlen(p->path) : 0 };
 	enum err_code rc;
 
 	*out = (struct place_list){ 0 };
 	if (p->bucket)
-		rc = bucket_list(p->bucket, str_of(p->path), STR(""), STR(""), on_object, &x, err);
+		rc = bucket_list(p->bucket, str_of(p->path), STR(""), STR(""), place_on_object, &x, err);
 	else
-		rc = walk(&x, p->path, STR(""), 0, err);
+		rc = place_walk(&x, p->path, STR(""), 0, err);
 	if (!rc && out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_key);
+		qsort(out->v, out->n, sizeof(*out->v), place_by_key);
 	return rc;
 }
 
 /* ---- one object ---- */
 
 /* The key in the bucket, or the path of the file; of malloc. */
-static char *name_of(const struct place *p, struct str key)
+static char *place_name_of(const struct place *p, struct str key)
 {
 	char *name;
 
@@ -118,18 +118,19 @@ static char *name_of(const struct place *p, struct str key)
 																							  name;
 }
 
-static enum err_code open_file(const char *path, int *fd, struct err *err)
+static enum err_code place_open_file(const char *path, int *fd, struct err *err)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return *fd < 0 ? err_errno(err, errno, "%s", path) : ERR_OK;
 }
 
-static enum err_code file_hash(const char *path, char out[BUCKET_HASH_LEN + 1], struct err *err)
+static enum err_code place_file_hash(
+	const char *path, char out[BUCKET_HASH_LEN + 1], struct err *err)
 {
 	enum err_code rc;
 	int fd;
 
-	if ((rc = open_file(path, &fd, err)))
+	if ((rc = place_open_file(path, &fd, err)))
 		return rc;
 	rc = bucket_file_hash(fd, out, err);
 	close(fd);
@@ -139,14 +140,14 @@ static enum err_code file_hash(const char *path, char out[BUCKET_HASH_LEN + 1], 
 enum err_code place_hash(
 	const struct place *p, struct str key, char out[BUCKET_HASH_LEN + 1], struct err *err)
 {
-	char *name = name_of(p, key);
+	char *name = place_name_of(p, key);
 	struct bucket_info info;
 	enum err_code rc;
 
 	if (!name)
 		return err_nomem(err, "copy");
 	if (!p->bucket) {
-		rc = file_hash(name, out, err);
+		rc = place_file_hash(name, out, err);
 	} else if (!(rc = bucket_head(p->bucket, str_of(name), &info, err))) {
 		memcpy(out, info.hash, sizeof(info.hash));
 	}
@@ -155,7 +156,7 @@ enum err_code place_hash(
 }
 
 /* Piece by piece: the object stays the same one, and its hash is that of what was put. */
-static enum err_code fetch(struct bucket *b, struct str key, int fd, struct err *err)
+static enum err_code objects_place_fetch(struct bucket *b, struct str key, int fd, struct err *err)
 {
 	char etag[BUCKET_ETAG_BYTES_MAX] = "", hash[BUCKET_HASH_LEN + 1];
 	struct bucket_info info;
@@ -183,7 +184,7 @@ static enum err_code fetch(struct bucket *b, struct str key, int fd, struct err 
 	return rc;
 }
 
-static enum err_code fetch_beside(
+static enum err_code place_fetch_beside(
 	struct bucket *b, struct str key, const char *part, const char *path, struct err *err)
 {
 	int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -193,7 +194,7 @@ static enum err_code fetch_beside(
 
 	if (fd < 0)
 		return err_errno(err, errno, "%s", part);
-	if (!(rc = fetch(b, key, fd, err)))
+	if (!(rc = objects_place_fetch(b, key, fd, err)))
 		rc = fs_posix.ops->sync(&fs_posix, fd, err);
 	close(fd);
 	if (!rc)
@@ -220,25 +221,25 @@ enum err_code place_fetch(struct bucket *b, struct str key, const char *path, st
 		return err_nomem(err, "copy");
 	}
 	if (!(rc = fs_mkdir_all(&fs_posix, name, err)))
-		rc = fetch_beside(b, key, part, path, err);
+		rc = place_fetch_beside(b, key, part, path, err);
 	free(name);
 	free(part);
 	return rc;
 }
 
-static enum err_code put(struct bucket *b, const char *key, const char *path, struct err *err)
+static enum err_code place_put(struct bucket *b, const char *key, const char *path, struct err *err)
 {
 	enum err_code rc;
 	int fd;
 
-	if ((rc = open_file(path, &fd, err)))
+	if ((rc = place_open_file(path, &fd, err)))
 		return rc;
 	rc = bucket_put_file(b, str_of(key), fd, err);
 	close(fd);
 	return rc;
 }
 
-static enum err_code copy_file(const char *source, const char *target, struct err *err)
+static enum err_code place_copy_file(const char *source, const char *target, struct err *err)
 {
 	struct str dir = path_dir(str_of(target));
 	char *name = strndup(dir.ptr, dir.len);
@@ -263,7 +264,7 @@ const char *place_temp_dir(void)
 }
 
 /* By a file without a name, so that both ends may be repeated. */
-static enum err_code copy_object(const struct place *from, const char *source,
+static enum err_code place_copy_object(const struct place *from, const char *source,
 	const struct place *to, const char *target, struct err *err)
 {
 	enum err_code rc;
@@ -277,7 +278,7 @@ static enum err_code copy_object(const struct place *from, const char *source,
 		rc = err_errno(err, errno, "%s", path);
 	} else {
 		unlink(path);
-		if (!(rc = fetch(from->bucket, str_of(source), fd, err)))
+		if (!(rc = objects_place_fetch(from->bucket, str_of(source), fd, err)))
 			rc = bucket_put_file(to->bucket, str_of(target), fd, err);
 		close(fd);
 	}
@@ -288,19 +289,19 @@ static enum err_code copy_object(const struct place *from, const char *source,
 enum err_code place_copy(
 	const struct place *from, const struct place *to, struct str key, struct err *err)
 {
-	char *source = name_of(from, key), *target = name_of(to, key);
+	char *source = place_name_of(from, key), *target = place_name_of(to, key);
 	enum err_code rc;
 
 	if (!source || !target)
 		rc = err_nomem(err, "copy");
 	else if (!from->bucket && !to->bucket)
-		rc = copy_file(source, target, err);
+		rc = place_copy_file(source, target, err);
 	else if (!from->bucket)
-		rc = put(to->bucket, target, source, err);
+		rc = place_put(to->bucket, target, source, err);
 	else if (!to->bucket)
 		rc = place_fetch(from->bucket, str_of(source), target, err);
 	else
-		rc = copy_object(from, source, to, target, err);
+		rc = place_copy_object(from, source, to, target, err);
 	free(source);
 	free(target);
 	return rc;

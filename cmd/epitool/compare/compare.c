@@ -17,7 +17,7 @@ static const char about[] =
 	"  epitool compare --ago=1d 'merge(cpu{job=\"api\"})'\n"
 	"Exit codes: 0, 1 the query failed, 2 the command line is wrong, 130 Ctrl-C.";
 
-struct comparison {
+struct compare_comparison {
 	struct pair_flags pair;
 	struct question base;
 	const char *base_start, *base_end;
@@ -25,7 +25,7 @@ struct comparison {
 	bool has_ago;
 };
 
-static enum err_code base_window(struct comparison *c, struct err *err)
+static enum err_code compare_comparison_base_window(struct compare_comparison *c, struct err *err)
 {
 	const struct question *q = &c->pair.q;
 	enum err_code rc;
@@ -48,7 +48,8 @@ static enum err_code base_window(struct comparison *c, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_flags(struct comparison *c, bool one, const char *text, struct err *err)
+static enum err_code compare_comparison_check_flags(
+	struct compare_comparison *c, bool one, const char *text, struct err *err)
 {
 	struct question *q = &c->pair.q;
 	enum err_code rc = pair_check(&c->pair, err);
@@ -70,12 +71,12 @@ static enum err_code check_flags(struct comparison *c, bool one, const char *tex
 		c->ago_ns = q->end_ns - q->start_ns;
 		c->has_ago = true;
 	}
-	return base_window(c, err);
+	return compare_comparison_base_window(c, err);
 }
 
 /* ---- showing ---- */
 
-static void print_totals(const struct pair *x, struct buf *out)
+static void compare_print_totals(const struct pair *x, struct buf *out)
 {
 	const int64_t *total = x->costs.total;
 
@@ -89,14 +90,14 @@ static void print_totals(const struct pair *x, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-static void print_rows(struct pair *x, struct buf *out)
+static void compare_print_rows(struct pair *x, struct buf *out)
 {
 	static const char *const titles[] = { "base", "new", "difference", "times" };
 	struct str unit = pair_unit(x);
 	struct buf times = { 0 };
-	struct table t;
+	struct text_table t;
 
-	table_init(&t, &x->arena);
+	text_table_init(&t, &x->arena);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
 	table_column(&t, x->f->by_text, false);
@@ -119,7 +120,7 @@ static void print_rows(struct pair *x, struct buf *out)
 	buf_release(&times);
 }
 
-static enum err_code print_comparison(struct pair *x, struct buf *out, struct err *err)
+static enum err_code compare_print_comparison(struct pair *x, struct buf *out, struct err *err)
 {
 	const struct pprof *profiles[2] = { x->sides[0].profile, x->sides[1].profile };
 	const uint32_t types[2] = { x->sides[0].type, x->sides[1].type };
@@ -129,21 +130,21 @@ static enum err_code print_comparison(struct pair *x, struct buf *out, struct er
 	costs_compare(&x->costs, &x->f->compare);
 	if ((rc = verdict_make(&x->arena, profiles, types, x->costs.factor, &v, err)))
 		return rc;
-	print_totals(x, out);
-	print_rows(x, out);
+	compare_print_totals(x, out);
+	compare_print_rows(x, out);
 	buf_add_char(out, '\n');
 	verdict_print(&v, out);
-	return buf_failed(out) ? err_nomem(err, "compare") : put_output("", buf_str(out), err);
+	return buf_failed(out) ? err_nomem(err, "compare") : output_put("", buf_str(out), err);
 }
 
-static int run(struct pair *x)
+static int compare_run(struct pair *x)
 {
 	const char *query = NULL;
 	struct buf out = { 0 };
 	struct err err = { 0 };
 	int rc = 0;
 
-	if (pair_read(x, &query, &err) || print_comparison(x, &out, &err)) {
+	if (pair_read(x, &query, &err) || compare_print_comparison(x, &out, &err)) {
 		ask_print_error(query, &err);
 		rc = EXIT_FAILED;
 	}
@@ -151,9 +152,9 @@ static int run(struct pair *x)
 	return rc;
 }
 
-int compare(int argc, char **argv)
+int tool_compare(int argc, char **argv)
 {
-	struct comparison c = { .pair.compare.threshold = -1 };
+	struct compare_comparison c = { .pair.compare.threshold = -1 };
 	struct flag flags[] = {
 		PAIR_COST_FLAGS(c.pair),
 		{ "limit", FLAG_UINT, &c.pair.limit, "20", "Most rows; 0: all.", .short_name = 'n' },
@@ -170,21 +171,21 @@ int compare(int argc, char **argv)
 	struct pair x = { .f = &c.pair, .questions = { &c.base, &c.pair.q } };
 	const char *args[2];
 	struct err err = { 0 };
-	int rc = read_flags(flags, n, argc, argv, usage, about, args, 1, 2, &args_n);
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, args, 1, 2, &args_n);
 
 	if (rc >= 0)
 		return rc;
 	c.pair.q.time = c.pair.q.step = "";
 	for (size_t i = 0; i < n; i++)
 		c.has_ago = c.has_ago || (flags[i].value == &c.ago_ns && flags[i].set);
-	if (check_flags(&c, args_n == 1, args[0], &err)) {
+	if (compare_comparison_check_flags(&c, args_n == 1, args[0], &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;
 	}
 	x.texts[0] = args[0];
 	x.texts[1] = args[args_n - 1];
 	interrupt_catch();
-	rc = run(&x);
+	rc = compare_run(&x);
 	pair_release(&x);
 	return rc;
 }

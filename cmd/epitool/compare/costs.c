@@ -9,7 +9,7 @@
 #include "proto/report/frame_text.h"
 #include "proto/report/prune_pprof.h"
 
-static bool by_parse(const char *s, enum costs_by *out)
+static bool compare_costs_by_parse(const char *s, enum costs_by *out)
 {
 	static const char *const names[] = { [BY_FUNCTION] = "function",
 		[BY_SYSTEM_NAME] = "system_name",
@@ -28,7 +28,7 @@ static bool by_parse(const char *s, enum costs_by *out)
 enum err_code costs_check_flags(
 	const char *by, const char *measure, enum costs_by *out, struct err *err)
 {
-	if (!by_parse(by, out))
+	if (!compare_costs_by_parse(by, out))
 		return err_set(err, ERR_INVALID,
 			"unknown --by \"%s\"; known are function, system_name, filename, line, mapping", by);
 	if (strcmp(measure, "flat") && strcmp(measure, "cum"))
@@ -47,15 +47,16 @@ void costs_release(struct costs *c)
 	map_release(&c->map);
 }
 
-static bool row_eq(const void *ctx, const void *key, uint32_t id)
+static bool compare_costs_row_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(*(const struct str *)key, ((const struct costs *)ctx)->rows[id].name);
 }
 
-static enum err_code find_row(struct costs *c, struct str name, uint32_t *out, struct err *err)
+static enum err_code costs_find_row(
+	struct costs *c, struct str name, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
-	uint32_t id = map_find(&c->map, hash, row_eq, c, &name);
+	uint32_t id = map_find(&c->map, hash, compare_costs_row_eq, c, &name);
 
 	*out = id;
 	if (id != MAP_NONE)
@@ -70,7 +71,7 @@ static enum err_code find_row(struct costs *c, struct str name, uint32_t *out, s
 }
 
 /* The name under which a frame is counted. line PPROF_NONE: a location without lines. */
-static struct str row_name(
+static struct str costs_row_name(
 	struct costs *c, const struct pprof *p, const struct pprof_location *l, uint32_t line)
 {
 	struct str file = { 0 }, source;
@@ -112,17 +113,18 @@ static enum err_code name_frames(
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
 
-		if (l->line_n == 0 && (rc = find_row(c, row_name(c, p, l, PPROF_NONE), &ids->bare[i], err)))
+		if (l->line_n == 0 &&
+			(rc = costs_find_row(c, costs_row_name(c, p, l, PPROF_NONE), &ids->bare[i], err)))
 			return rc;
 		for (uint32_t k = l->line_first; k < l->line_first + l->line_n; k++)
-			if ((rc = find_row(c, row_name(c, p, l, k), &ids->lines[k], err)))
+			if ((rc = costs_find_row(c, costs_row_name(c, p, l, k), &ids->lines[k], err)))
 				return rc;
 	}
 	return ERR_OK;
 }
 
 /* Rows of a sample's frames into c->stack, outermost first. */
-static bool stack_rows(struct costs *c, const struct pprof *p, const struct row_ids *ids,
+static bool costs_stack_rows(struct costs *c, const struct pprof *p, const struct row_ids *ids,
 	struct prune *prune, const struct pprof_sample *s, size_t *n)
 {
 	uint32_t first = prune_pprof_first(prune, p, s);
@@ -159,7 +161,7 @@ enum err_code costs_walk(struct costs *c, const struct pprof *p, uint32_t type, 
 
 		if (!value)
 			continue;
-		if (stack_rows(c, p, &ids, &prune, &p->samples[i], &n))
+		if (costs_stack_rows(c, p, &ids, &prune, &p->samples[i], &n))
 			rc = fn(ctx, c->stack, n, value, err);
 		else
 			rc = arena_fail(c->arena, "stack", err);
@@ -169,15 +171,15 @@ out:
 	return rc;
 }
 
-struct adding {
+struct compare_costs_adding {
 	struct costs *c;
 	unsigned side;
 };
 
-static enum err_code add_stack(
+static enum err_code compare_costs_add_stack(
 	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err)
 {
-	const struct adding *x = ctx;
+	const struct compare_costs_adding *x = ctx;
 	struct costs *c = x->c;
 
 	c->samples++;
@@ -197,16 +199,16 @@ static enum err_code add_stack(
 enum err_code costs_add(
 	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err)
 {
-	struct adding x = { c, side };
+	struct compare_costs_adding x = { c, side };
 
 	assert(side <= COSTS_NEW);
-	return costs_walk(c, p, type, add_stack, &x, err);
+	return costs_walk(c, p, type, compare_costs_add_stack, &x, err);
 }
 
-static int by_change(const void *a, const void *b)
+static int compare_costs_by_change(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
-	uint64_t lc = magnitude64(l->change), rc = magnitude64(r->change);
+	uint64_t lc = integer_magnitude64(l->change), rc = integer_magnitude64(r->change);
 
 	return lc != rc ? (lc < rc ? 1 : -1) : str_cmp(l->name, r->name);
 }
@@ -238,5 +240,5 @@ void costs_compare(struct costs *c, const struct compare_options *o)
 	}
 	c->n = kept;
 	if (kept)
-		qsort(c->rows, kept, sizeof(*c->rows), by_change);
+		qsort(c->rows, kept, sizeof(*c->rows), compare_costs_by_change);
 }

@@ -23,7 +23,7 @@ struct diff_flags {
 	struct pair_flags pair;
 	const char *threshold_text, *total_text;
 	bool both_ways, as_json;
-	double total_threshold; /* out, of check_flags; < 0: none */
+	double total_threshold; /* out, of diff_flags_check; < 0: none */
 };
 
 struct diff {
@@ -34,7 +34,8 @@ struct diff {
 
 /* ---- the command line ---- */
 
-static enum err_code read_percent(const char *name, const char *s, double *out, struct err *err)
+static enum err_code compare_diff_read_percent(
+	const char *name, const char *s, double *out, struct err *err)
 {
 	char *end;
 
@@ -48,13 +49,15 @@ static enum err_code read_percent(const char *name, const char *s, double *out, 
 	return ERR_OK;
 }
 
-static enum err_code check_flags(struct diff_flags *f, struct err *err)
+static enum err_code diff_flags_check(struct diff_flags *f, struct err *err)
 {
 	enum err_code rc;
 
 	if ((rc = pair_check(&f->pair, err)) ||
-		(rc = read_percent("threshold", f->threshold_text, &f->pair.compare.threshold, err)) ||
-		(rc = read_percent("total-threshold", f->total_text, &f->total_threshold, err)))
+		(rc = compare_diff_read_percent(
+			 "threshold", f->threshold_text, &f->pair.compare.threshold, err)) ||
+		(rc = compare_diff_read_percent(
+			 "total-threshold", f->total_text, &f->total_threshold, err)))
 		return rc;
 	f->pair.compare.both_ways = f->both_ways;
 	return ask_check(&f->pair.q, err);
@@ -62,14 +65,14 @@ static enum err_code check_flags(struct diff_flags *f, struct err *err)
 
 /* ---- showing ---- */
 
-static double total_percent(const struct diff *x)
+static double diff_total_percent(const struct diff *x)
 {
 	double base = (double)x->pair.costs.total[COSTS_BASE];
 
 	return ((double)x->pair.costs.total[COSTS_NEW] - base) / base * 100;
 }
 
-static void print_rows(const struct diff *x, struct buf *out)
+static void diff_print_rows(const struct diff *x, struct buf *out)
 {
 	static const char *const titles[2][6] = {
 		{ "change", "of base", "base flat", "new flat", "base cum", "new cum" },
@@ -77,10 +80,10 @@ static void print_rows(const struct diff *x, struct buf *out)
 	};
 	bool cum = x->f->pair.compare.cum, marked = x->f->pair.compare.threshold >= 0;
 	struct str to = pair_unit(&x->pair);
-	struct table t;
+	struct text_table t;
 	char percent[48];
 
-	table_init(&t, (struct arena *)(uintptr_t)&x->pair.arena);
+	text_table_init(&t, (struct arena *)(uintptr_t)&x->pair.arena);
 	for (size_t i = 0; i < 6; i++)
 		table_column(&t, titles[cum][i], true);
 	table_column(&t, x->f->pair.by_text, false);
@@ -103,7 +106,7 @@ static void print_rows(const struct diff *x, struct buf *out)
 		buf_printf(out, "%zu more: --limit=0 shows all\n", x->pair.costs.n - pair_rows(&x->pair));
 }
 
-static void print_text(const struct diff *x, struct buf *out)
+static void diff_print_text(const struct diff *x, struct buf *out)
 {
 	const int64_t *total = x->pair.costs.total;
 	struct buf costs = { 0 };
@@ -115,11 +118,11 @@ static void print_text(const struct diff *x, struct buf *out)
 	buf_add_cstr(out, ": base ");
 	buf_add_printable(out, buf_str(&costs));
 	buf_release(&costs);
-	buf_printf(out, " (%s%+.2f%%)", x->total_exceeds ? "! " : "", total_percent(x));
+	buf_printf(out, " (%s%+.2f%%)", x->total_exceeds ? "! " : "", diff_total_percent(x));
 	if (x->f->pair.normalize)
 		buf_printf(out, ", new times %.4g to compare shares", x->pair.costs.factor);
 	buf_add_char(out, '\n');
-	print_rows(x, out);
+	diff_print_rows(x, out);
 }
 
 static void json_pair(struct json *j, const char *key, const int64_t *v)
@@ -156,7 +159,7 @@ static void json_rows(const struct diff *x, struct json *j)
 	json_array_end(j);
 }
 
-static void print_json(const struct diff *x, struct buf *out)
+static void diff_print_json(const struct diff *x, struct buf *out)
 {
 	struct json j;
 
@@ -174,7 +177,7 @@ static void print_json(const struct diff *x, struct buf *out)
 	json_double(&j, x->pair.costs.factor);
 	json_pair(&j, "total", x->pair.costs.total);
 	json_key(&j, "totalChangePercent");
-	json_double(&j, total_percent(x));
+	json_double(&j, diff_total_percent(x));
 	json_key(&j, "totalExceeds");
 	json_bool(&j, x->total_exceeds);
 	json_key(&j, "exceeding");
@@ -184,7 +187,7 @@ static void print_json(const struct diff *x, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-static void tell_first(const struct diff *x, const struct cost_row *first)
+static void diff_tell_first(const struct diff *x, const struct cost_row *first)
 {
 	struct buf name = { 0 };
 
@@ -194,27 +197,27 @@ static void tell_first(const struct diff *x, const struct cost_row *first)
 	buf_release(&name);
 }
 
-static int verdict(const struct diff *x)
+static int diff_verdict(const struct diff *x)
 {
 	size_t first = 0;
 
 	while (first < x->pair.costs.n && !x->pair.costs.rows[first].exceeds)
 		first++;
 	if (first < x->pair.costs.n)
-		tell_first(x, &x->pair.costs.rows[first]);
+		diff_tell_first(x, &x->pair.costs.rows[first]);
 	if (x->total_exceeds)
 		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", x->f->total_text);
 	return x->pair.costs.exceeding || x->total_exceeds ? EXIT_FAILED : 0;
 }
 
-static enum err_code check_total(const struct diff *x, struct err *err)
+static enum err_code diff_check_total(const struct diff *x, struct err *err)
 {
 	if (x->pair.costs.total[COSTS_BASE] > 0)
 		return ERR_OK;
 	return err_set(err, ERR_INVALID, "%s: its total is not above 0", x->pair.texts[0]);
 }
 
-static int run(struct diff *x)
+static int diff_run(struct diff *x)
 {
 	const char *query = NULL;
 	struct buf out = { 0 };
@@ -222,29 +225,29 @@ static int run(struct diff *x)
 	double change;
 	int rc = EXIT_FAILED;
 
-	if (pair_read(&x->pair, &query, &err) || check_total(x, &err)) {
+	if (pair_read(&x->pair, &query, &err) || diff_check_total(x, &err)) {
 		ask_print_error(query, &err);
 		return rc;
 	}
 	costs_compare(&x->pair.costs, &x->f->pair.compare);
-	change = total_percent(x);
+	change = diff_total_percent(x);
 	x->total_exceeds = x->f->total_threshold >= 0 &&
 		(x->f->both_ways ? fabs(change) : change) > x->f->total_threshold;
 	if (x->f->as_json)
-		print_json(x, &out);
+		diff_print_json(x, &out);
 	else
-		print_text(x, &out);
+		diff_print_text(x, &out);
 	if (buf_failed(&out))
 		fprintf(stderr, "epitool: error: diff: out of memory\n");
-	else if (put_output("", buf_str(&out), &err))
+	else if (output_put("", buf_str(&out), &err))
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 	else
-		rc = verdict(x);
+		rc = diff_verdict(x);
 	buf_release(&out);
 	return rc;
 }
 
-int diff(int argc, char **argv)
+int tool_diff(int argc, char **argv)
 {
 	struct diff_flags f = { 0 };
 	struct flag flags[] = {
@@ -266,19 +269,19 @@ int diff(int argc, char **argv)
 	struct diff x = { .f = &f, .pair = { .f = &f.pair, .questions = { &f.pair.q, &f.pair.q } } };
 	const char *args[2];
 	struct err err = { 0 };
-	int rc = read_flags(flags, n, argc, argv, usage, about, args, 2, 2, &args_n);
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, args, 2, 2, &args_n);
 
 	if (rc >= 0)
 		return rc;
 	f.pair.q.time = f.pair.q.step = "";
-	if (check_flags(&f, &err)) {
+	if (diff_flags_check(&f, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;
 	}
 	x.pair.texts[0] = args[0];
 	x.pair.texts[1] = args[1];
 	interrupt_catch();
-	rc = run(&x);
+	rc = diff_run(&x);
 	pair_release(&x.pair);
 	return rc;
 }

@@ -14,7 +14,7 @@ enum err_code pair_check(struct pair_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code read_side(struct pair *x, unsigned i, struct err *err)
+static enum err_code pair_read_side(struct pair *x, unsigned i, struct err *err)
 {
 	const struct source_options o = { .question = x->questions[i],
 		.profile = x->f->profile,
@@ -37,7 +37,7 @@ enum err_code pair_read(struct pair *x, const char **query, struct err *err)
 		const struct source *s = &x->sides[i];
 		const struct pprof_type *type;
 
-		rc = read_side(x, i, err);
+		rc = pair_read_side(x, i, err);
 		*query = s->query.ptr;
 		if (rc)
 			return rc;
@@ -74,7 +74,7 @@ struct str pair_unit(const struct pair *x)
 	return number_unit(total / 1000 + 1, total, x->unit);
 }
 
-void pair_cell(const struct pair *x, struct table *t, int64_t v, bool sign, struct str unit)
+void pair_cell(const struct pair *x, struct text_table *t, int64_t v, bool sign, struct str unit)
 {
 	struct buf cell = { 0 };
 

@@ -62,6 +62,6 @@ size_t pair_rows(const struct pair *x); /* as many as --limit says */
 /* The unit of all costs of a table. */
 struct str pair_unit(const struct pair *x);
 /* sign: with a plus where it is above 0. */
-void pair_cell(const struct pair *x, struct table *t, int64_t v, bool sign, struct str unit);
+void pair_cell(const struct pair *x, struct text_table *t, int64_t v, bool sign, struct str unit);
 
 #endif

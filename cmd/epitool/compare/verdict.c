@@ -23,20 +23,20 @@ struct weighing {
 	int64_t cum[2], flat[2], passed;
 };
 
-static bool is_own(struct cost_row *r)
+static bool verdict_is_own(struct cost_row *r)
 {
 	if (!r->seen)
 		r->seen = name_is_own(r->name) ? 1 : 2;
 	return r->seen == 1;
 }
 
-static enum err_code add_own(
+static enum err_code verdict_add_own(
 	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err)
 {
 	struct weighing *x = ctx;
 	size_t at = n;
 
-	while (at > 0 && !is_own(&x->names.rows[rows[at - 1]]))
+	while (at > 0 && !verdict_is_own(&x->names.rows[rows[at - 1]]))
 		at--;
 	if (n)
 		x->names.rows[rows[at ? at - 1 : 0]].flat[x->side] += value;
@@ -44,7 +44,7 @@ static enum err_code add_own(
 	return ERR_OK;
 }
 
-static enum err_code add_target(
+static enum err_code verdict_add_target(
 	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err)
 {
 	struct weighing *x = ctx;
@@ -64,13 +64,13 @@ static enum err_code add_target(
 	return ERR_OK;
 }
 
-static double change_of(const int64_t *v, double factor)
+static double verdict_change_of(const int64_t *v, double factor)
 {
 	return (double)v[1] * factor - (double)v[0];
 }
 
 /* The program's functions come before all others. */
-static uint32_t choose(struct costs *names, double factor)
+static uint32_t verdict_choose(struct costs *names, double factor)
 {
 	uint32_t best = MAP_NONE;
 	double best_size = 0;
@@ -78,8 +78,8 @@ static uint32_t choose(struct costs *names, double factor)
 
 	for (size_t i = 0; i < names->n; i++) {
 		struct cost_row *r = &names->rows[i];
-		double size = fabs(change_of(r->flat, factor));
-		bool own = is_own(r), better;
+		double size = fabs(verdict_change_of(r->flat, factor));
+		bool own = verdict_is_own(r), better;
 
 		if (size < 0.5)
 			continue;
@@ -95,7 +95,7 @@ static uint32_t choose(struct costs *names, double factor)
 	return best;
 }
 
-static void find_callers(const struct weighing *x, struct verdict *out)
+static void verdict_find_callers(const struct weighing *x, struct verdict *out)
 {
 	int64_t costs[VERDICT_CALLERS] = { 0 };
 
@@ -118,7 +118,7 @@ static void find_callers(const struct weighing *x, struct verdict *out)
 	out->first_share = x->passed > 0 ? (double)costs[0] / (double)x->passed : 0;
 }
 
-static enum err_code walk_both(struct weighing *x, const struct pprof *const profiles[2],
+static enum err_code verdict_walk_both(struct weighing *x, const struct pprof *const profiles[2],
 	const uint32_t types[2], costs_stack_fn fn, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -130,11 +130,12 @@ static enum err_code walk_both(struct weighing *x, const struct pprof *const pro
 	return rc;
 }
 
-static void measure(const struct weighing *x, double factor, struct verdict *out)
+static void verdict_measure(const struct weighing *x, double factor, struct verdict *out)
 {
 	const struct cost_row *r = &x->names.rows[x->target];
-	double own = fabs(change_of(r->flat, factor)), cum = fabs(change_of(x->cum, factor)),
-		   flat = fabs(change_of(x->flat, factor));
+	double own = fabs(verdict_change_of(r->flat, factor)),
+		   cum = fabs(verdict_change_of(x->cum, factor)),
+		   flat = fabs(verdict_change_of(x->flat, factor));
 
 	out->name = r->name;
 	out->is_flat = cum > OTHERS * own && flat > own / 2;
@@ -153,15 +154,16 @@ enum err_code verdict_make(struct arena *a, const struct pprof *const profiles[2
 	*out = (struct verdict){ .type = profiles[1]->strings[type->type],
 		.unit = profiles[1]->strings[type->unit] };
 	costs_init(&x.names, a, BY_FUNCTION);
-	if ((rc = walk_both(&x, profiles, types, add_own, err)))
+	if ((rc = verdict_walk_both(&x, profiles, types, verdict_add_own, err)))
 		goto out;
 	out->totals[0] = x.names.total[0];
 	out->totals[1] = llround((double)x.names.total[1] * factor);
-	x.target = choose(&x.names, factor);
-	if (x.target == MAP_NONE || (rc = walk_both(&x, profiles, types, add_target, err)))
+	x.target = verdict_choose(&x.names, factor);
+	if (x.target == MAP_NONE ||
+		(rc = verdict_walk_both(&x, profiles, types, verdict_add_target, err)))
 		goto out;
-	measure(&x, factor, out);
-	find_callers(&x, out);
+	verdict_measure(&x, factor, out);
+	verdict_find_callers(&x, out);
 out:
 	costs_release(&x.names);
 	return rc;
@@ -170,7 +172,7 @@ out:
 /* ---- the sentence ---- */
 
 /* Two digits, which is as much as a sentence needs: "5.9", "33", "0.42". */
-static void add_two_digits(struct buf *out, double v)
+static void verdict_add_two_digits(struct buf *out, double v)
 {
 	buf_printf(out, v >= 9.95 ? "%.0f" : "%.2g", v);
 }
@@ -186,28 +188,28 @@ void times_print(struct buf *out, double base, double next)
 	} else if (next / base < 0.001) {
 		buf_add_cstr(out, "<0.001x");
 	} else {
-		add_two_digits(out, next / base);
+		verdict_add_two_digits(out, next / base);
 		buf_add_char(out, 'x');
 	}
 }
 
-static void add_percent(struct buf *out, double percent)
+static void verdict_add_percent(struct buf *out, double percent)
 {
 	if (percent > 0 && percent < 0.01)
 		buf_add_cstr(out, "<0.01");
 	else
-		add_two_digits(out, percent > 0 ? percent : 0);
+		verdict_add_two_digits(out, percent > 0 ? percent : 0);
 	buf_add_char(out, '%');
 }
 
 /* What is there at a moment, not what was spent: shares of it say little. */
-static bool is_level(struct str type)
+static bool verdict_is_level(struct str type)
 {
 	return str_has_prefix(type, STR("inuse_")) ||
 		str_has_prefix(type, STR("goroutine")) || str_is(type, "threadcreate");
 }
 
-static const char *amount_word(struct str type)
+static const char *verdict_amount_word(struct str type)
 {
 	if (str_is(type, "cpu"))
 		return " of CPU";
@@ -216,7 +218,7 @@ static const char *amount_word(struct str type)
 	return str_is(type, "delay") ? " of waiting" : "";
 }
 
-static void add_callers(const struct verdict *v, struct buf *out)
+static void verdict_add_callers(const struct verdict *v, struct buf *out)
 {
 	bool one = v->callers_n == 1 || v->first_share >= MOSTLY;
 
@@ -235,33 +237,33 @@ static void add_callers(const struct verdict *v, struct buf *out)
 		buf_printf(out, " and %zu more", v->callers_n - 2);
 }
 
-static double share_of(const struct verdict *v, unsigned side)
+static double verdict_share_of(const struct verdict *v, unsigned side)
 {
 	double total = (double)v->totals[side];
 
 	return total > 0 ? (double)v->costs[side] / total * 100 : 0;
 }
 
-static void add_from_to(const struct verdict *v, struct buf *out)
+static void verdict_add_from_to(const struct verdict *v, struct buf *out)
 {
 	struct buf times = { 0 };
 	int64_t change = v->costs[1] - v->costs[0];
 
-	if (is_level(v->type)) {
+	if (verdict_is_level(v->type)) {
 		pprof_unit_print(out, v->costs[0], v->unit, STR("auto"));
 		buf_add_cstr(out, " -> ");
 		pprof_unit_print(out, v->costs[1], v->unit, STR("auto"));
 		times_print(&times, (double)v->costs[0], (double)v->costs[1]);
 	} else {
-		add_percent(out, share_of(v, 0));
+		verdict_add_percent(out, verdict_share_of(v, 0));
 		buf_add_cstr(out, " -> ");
-		add_percent(out, share_of(v, 1));
-		times_print(&times, share_of(v, 0), share_of(v, 1));
+		verdict_add_percent(out, verdict_share_of(v, 1));
+		times_print(&times, verdict_share_of(v, 0), verdict_share_of(v, 1));
 	}
 	buf_printf(out, " (" STR_FMT "%s%s", STR_ARG(buf_str(&times)), times.len ? ", " : "",
 		change > 0 ? "+" : "");
 	pprof_unit_print(out, change, v->unit, STR("auto"));
-	buf_printf(out, "%s)", amount_word(v->type));
+	buf_printf(out, "%s)", verdict_amount_word(v->type));
 	buf_release(&times);
 }
 
@@ -280,7 +282,7 @@ void verdict_print(const struct verdict *v, struct buf *out)
 	}
 	buf_add_printable(out, v->name);
 	buf_add_cstr(out, v->is_flat ? " itself changed most: " : " changed most: ");
-	add_from_to(v, out);
-	add_callers(v, out);
+	verdict_add_from_to(v, out);
+	verdict_add_callers(v, out);
 	buf_add_cstr(out, ".\n");
 }

@@ -37,14 +37,14 @@ static const struct {
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 
-static bool is_true(const struct alloy_statement *block, const char *name, bool by_default)
+static bool convert_is_true(const struct alloy_statement *block, const char *name, bool by_default)
 {
 	const struct alloy_expr *e = alloy_attribute(block, name);
 
 	return e && e->kind == ALLOY_BOOL ? str_is(e->text, "true") : by_default;
 }
 
-static struct item *find_or_add(struct conversion *x, struct item *map, const char *key)
+static struct item *convert_find_or_add(struct conversion *x, struct item *map, const char *key)
 {
 	struct item *i = item_find(map, key);
 
@@ -52,14 +52,14 @@ static struct item *find_or_add(struct conversion *x, struct item *map, const ch
 }
 
 /* The server makes the differences itself, of what it would scrape anyway. */
-static void add_delta_profile(
+static void convert_add_delta_profile(
 	struct conversion *x, struct item *map, const struct alloy_statement *s, const char *ours)
 {
 	struct item *i, *enabled;
 
-	if (!is_true(s, "enabled", false))
+	if (!convert_is_true(s, "enabled", false))
 		return;
-	i = find_or_add(x, map, ours);
+	i = convert_find_or_add(x, map, ours);
 	if ((enabled = item_find(i, "enabled")))
 		enabled->text = STR("true");
 	item_note(x, i, s->line, s->column,
@@ -67,18 +67,19 @@ static void add_delta_profile(
 		alloy_title(x, s));
 }
 
-static void add_profile(struct conversion *x, struct item *map, const struct alloy_statement *s)
+static void convert_add_profile(
+	struct conversion *x, struct item *map, const struct alloy_statement *s)
 {
 	struct item *i;
 
 	for (size_t k = 0; k < COUNT(deltas); k++)
 		if (str_is(s->name, deltas[k].theirs)) {
-			add_delta_profile(x, map, s, deltas[k].ours);
+			convert_add_delta_profile(x, map, s, deltas[k].ours);
 			return;
 		}
 	for (size_t k = 0; k < COUNT(profiles); k++)
 		if (str_is(s->name, profiles[k].theirs)) {
-			alloy_add_block(x, find_or_add(x, map, profiles[k].ours), s);
+			alloy_add_block(x, convert_find_or_add(x, map, profiles[k].ours), s);
 			return;
 		}
 	if (str_is(s->name, "profile.custom") && label_name_valid(s->label)) {
@@ -91,7 +92,7 @@ static void add_profile(struct conversion *x, struct item *map, const struct all
 	item_leave_out(x, i, s->line, s->column, alloy_title(x, s), "no profile here has that name");
 }
 
-static void add_profiling(
+static void convert_add_profiling(
 	struct conversion *x, struct item *job, const struct alloy_statement *block)
 {
 	struct item *config = item_mapping(x, job, "profiling_config"), *map = NULL;
@@ -104,12 +105,12 @@ static void add_profiling(
 			continue;
 		}
 		map = map ? map : item_mapping(x, config, "pprof_config");
-		add_profile(x, map, s);
+		convert_add_profile(x, map, s);
 	}
 }
 
 /* What Alloy measures in each interval; ours is one second less than the interval. */
-static void add_seconds(
+static void convert_add_seconds(
 	struct conversion *x, struct item *job, const struct alloy_statement *scrape)
 {
 	const struct alloy_expr *duration = alloy_attribute(scrape, "delta_profiling_duration");
@@ -126,8 +127,8 @@ static void add_seconds(
 		return;
 	if (ns < NS_PER_S || ns == interval_ns - NS_PER_S || ns > interval_ns)
 		return;
-	map = find_or_add(x, find_or_add(x, job, "profiling_config"), "pprof_config");
-	cpu = find_or_add(x, map, "process_cpu");
+	map = convert_find_or_add(x, convert_find_or_add(x, job, "profiling_config"), "pprof_config");
+	cpu = convert_find_or_add(x, map, "process_cpu");
 	seconds = arena_printf(x->arena, "%lld", (long long)(ns / NS_PER_S));
 	x->failed |= !seconds;
 	cpu = item_plain(x, cpu, "seconds", str_of(seconds ? seconds : "1"));
@@ -139,7 +140,7 @@ static void add_seconds(
 /* ---- rules ---- */
 
 /* '$' begins a group in a replacement. */
-static struct str escape(struct conversion *x, struct str s)
+static struct str convert_escape(struct conversion *x, struct str s)
 {
 	struct buf b = { 0 };
 	struct str made;
@@ -152,17 +153,17 @@ static struct str escape(struct conversion *x, struct str s)
 	return made;
 }
 
-static struct item *add_rule(
+static struct item *convert_add_rule(
 	struct conversion *x, struct item *rules, const char *label, struct str value)
 {
 	struct item *rule = item_mapping(x, rules, "");
 
 	item_string(x, rule, "target_label", str_of(label));
-	item_string(x, rule, "replacement", escape(x, value));
+	item_string(x, rule, "replacement", convert_escape(x, value));
 	return rule;
 }
 
-static void add_rules(
+static void convert_add_rules(
 	struct conversion *x, struct item *rules, const struct alloy_statement *relabel)
 {
 	bool first = true;
@@ -181,7 +182,7 @@ static void add_rules(
 	}
 }
 
-static void add_external(
+static void convert_add_external(
 	struct conversion *x, struct item *rules, const struct alloy_statement *write)
 {
 	const struct alloy_expr *labels = alloy_attribute(write, "external_labels");
@@ -199,7 +200,7 @@ static void add_external(
 		}
 		rule = item_mapping(x, rules, "");
 		item_string(x, rule, "target_label", c->key);
-		item_string(x, rule, "replacement", escape(x, value));
+		item_string(x, rule, "replacement", convert_escape(x, value));
 		if (first)
 			item_comment(x, rule, "external_labels of %s", alloy_title(x, write));
 		first = false;
@@ -207,7 +208,7 @@ static void add_external(
 }
 
 /* What profiles pass on their way to storage. depth: pyroscope.relabel may lead to another. */
-static void add_receivers(
+static void convert_add_receivers(
 	const struct alloy_file *f, struct item *rules, const struct alloy_expr *list, unsigned depth)
 {
 	const struct alloy_statement *s;
@@ -217,12 +218,12 @@ static void add_receivers(
 		 c && alloy_step(f); c = c->next) {
 		s = c->kind == ALLOY_NAME ? alloy_component(f, c->text) : NULL;
 		if (s && str_is(s->name, "pyroscope.write")) {
-			add_external(f->x, rules, s);
+			convert_add_external(f->x, rules, s);
 		} else if (s && str_is(s->name, "pyroscope.relabel") && depth < 8) {
-			add_rules(f->x, rules, s);
+			convert_add_rules(f->x, rules, s);
 			next = alloy_attribute(s, "forward_to");
 			if (next)
-				add_receivers(f, rules, next, depth + 1);
+				convert_add_receivers(f, rules, next, depth + 1);
 		} else {
 			struct str source = c->source;
 
@@ -232,7 +233,7 @@ static void add_receivers(
 	}
 }
 
-static bool finds_pods(struct conversion *x, const struct alloy_origin *o)
+static bool convert_finds_pods(struct conversion *x, const struct alloy_origin *o)
 {
 	const struct alloy_expr *role = o->discovery ? alloy_attribute(o->discovery, "role") : NULL;
 	struct str text;
@@ -242,11 +243,12 @@ static bool finds_pods(struct conversion *x, const struct alloy_origin *o)
 }
 
 /* Alloy infers service_name where no rule sets it; a rule in front of all others does the same. */
-static void add_service_name(struct conversion *x, struct item *rules, const struct alloy_origin *o)
+static void convert_add_service_name(
+	struct conversion *x, struct item *rules, const struct alloy_origin *o)
 {
 	struct item *rule, *sources;
 
-	if (!finds_pods(x, o))
+	if (!convert_finds_pods(x, o))
 		return;
 	rule = item_mapping(x, rules, "");
 	item_comment(x, rule, "service_name, as Alloy infers it");
@@ -259,7 +261,7 @@ static void add_service_name(struct conversion *x, struct item *rules, const str
 
 /* ---- a job ---- */
 
-static struct str job_name(const struct alloy_file *f, const struct alloy_statement *scrape)
+static struct str convert_job_name(const struct alloy_file *f, const struct alloy_statement *scrape)
 {
 	const struct alloy_expr *e = alloy_attribute(scrape, "job_name");
 	struct str name;
@@ -273,7 +275,8 @@ static struct str job_name(const struct alloy_file *f, const struct alloy_statem
 	return str_of(made ? made : "");
 }
 
-static void add_argument(struct conversion *x, struct item *job, const struct alloy_statement *s)
+static void convert_add_argument(
+	struct conversion *x, struct item *job, const struct alloy_statement *s)
 {
 	static const char *const elsewhere[] = { "targets", "forward_to", "job_name",
 		"delta_profiling_duration" };
@@ -283,7 +286,7 @@ static void add_argument(struct conversion *x, struct item *job, const struct al
 		if (str_is(s->name, elsewhere[k]))
 			return;
 	if (str_is(s->name, "profiling_config")) {
-		add_profiling(x, job, s);
+		convert_add_profiling(x, job, s);
 		return;
 	}
 	if (yaml_field_find(&config_job_schema, s->name)) {
@@ -297,12 +300,12 @@ static void add_argument(struct conversion *x, struct item *job, const struct al
 										"nothing here is like Alloy's setting");
 }
 
-static struct item *add_job(const struct alloy_file *f, struct item *jobs,
+static struct item *convert_add_job(const struct alloy_file *f, struct item *jobs,
 	const struct alloy_statement *scrape, struct alloy_origin *first, unsigned number)
 {
 	struct conversion *x = f->x;
 	struct item *job = item_mapping(x, jobs, ""), *rules;
-	struct str name = job_name(f, scrape), own = name;
+	struct str name = convert_job_name(f, scrape), own = name;
 	char *numbered;
 
 	if (scrape->comment.len && number == 1)
@@ -316,25 +319,25 @@ static struct item *add_job(const struct alloy_file *f, struct item *jobs,
 	}
 	item_string(x, job, "job_name", own);
 	for (const struct alloy_statement *s = scrape->child; s; s = s->next)
-		add_argument(x, job, s);
-	add_seconds(x, job, scrape);
+		convert_add_argument(x, job, s);
+	convert_add_seconds(x, job, scrape);
 	if (first)
 		alloy_add_origins(f, job, first);
 	rules = item_add(x, NULL, STR("relabel_configs"), YAML_SEQUENCE);
 	if (number > 1)
-		add_rule(x, rules, "job", name);
+		convert_add_rule(x, rules, "job", name);
 	if (first)
-		add_service_name(x, rules, first);
+		convert_add_service_name(x, rules, first);
 	for (const struct alloy_chain *c = first ? first->chain : NULL; c; c = c->next)
-		add_rules(x, rules, c->relabel);
-	add_receivers(f, rules, alloy_attribute(scrape, "forward_to"), 0);
+		convert_add_rules(x, rules, c->relabel);
+	convert_add_receivers(f, rules, alloy_attribute(scrape, "forward_to"), 0);
 	if (rules->child || rules->above.len)
 		item_append(job, rules);
 	convert_note_targets(x, job, scrape->line, scrape->column);
 	return job;
 }
 
-static void add_jobs(
+static void convert_add_jobs(
 	const struct alloy_file *f, struct item *jobs, const struct alloy_statement *scrape)
 {
 	const struct alloy_expr *targets = alloy_attribute(scrape, "targets");
@@ -343,11 +346,11 @@ static void add_jobs(
 	unsigned n = 0;
 
 	if (!o)
-		job = add_job(f, jobs, scrape, NULL, 1);
+		job = convert_add_job(f, jobs, scrape, NULL, 1);
 	for (; o; o = o->next) {
 		if (o->done)
 			continue;
-		one = add_job(f, jobs, scrape, o, ++n);
+		one = convert_add_job(f, jobs, scrape, o, ++n);
 		job = job ? job : one;
 	}
 	if (notes->above.len)
@@ -357,7 +360,7 @@ static void add_jobs(
 /* ---- the file ---- */
 
 /* Components that have no place here, each with what becomes of it. */
-static void note_others(const struct alloy_file *f)
+static void convert_note_others(const struct alloy_file *f)
 {
 	for (const struct alloy_statement *s = f->statements; s; s = s->next) {
 		if (str_is(s->name, "pyroscope.scrape") || str_is(s->name, "pyroscope.write") ||
@@ -387,7 +390,7 @@ enum err_code convert_alloy(struct conversion *x, struct err *err)
 
 	if (rc)
 		return rc;
-	note_others(&f);
+	convert_note_others(&f);
 	global = item_mapping(x, x->root, "global");
 	item_plain(x, global, "scrape_interval", STR("15s"));
 	item_comment(
@@ -395,7 +398,7 @@ enum err_code convert_alloy(struct conversion *x, struct err *err)
 	jobs = item_sequence(x, x->root, "scrape_configs");
 	for (const struct alloy_statement *s = f.statements; s; s = s->next)
 		if (!s->value && str_is(s->name, "pyroscope.scrape"))
-			add_jobs(&f, jobs, s);
+			convert_add_jobs(&f, jobs, s);
 	if (steps > ALLOY_STEPS_MAX)
 		return err_set(err, ERR_LIMIT,
 			"%s:1:1: components refer to each other more often than %u "

@@ -11,24 +11,24 @@ void alloy_lexer_init(struct alloy_lexer *l, struct arena *a, const char *file, 
 	l->end = l->at + text.len;
 }
 
-static enum err_code wrong(
+static enum err_code convert_wrong(
 	const struct alloy_lexer *l, const char *at, struct err *err, const char *what)
 {
 	return err_set(err, ERR_INVALID, "%s:%u:%zu: %s", l->file, l->line,
 		(size_t)(at - l->line_begin) + 1, what);
 }
 
-static bool is_name_start(char c)
+static bool convert_is_name_start(char c)
 {
 	return isalpha((unsigned char)c) || c == '_';
 }
 
-static bool is_name_part(char c)
+static bool convert_is_name_part(char c)
 {
-	return is_name_start(c) || isdigit((unsigned char)c);
+	return convert_is_name_start(c) || isdigit((unsigned char)c);
 }
 
-static void new_line(struct alloy_lexer *l) /* at stands on it */
+static void convert_new_line(struct alloy_lexer *l) /* at stands on it */
 {
 	l->at++;
 	l->line++;
@@ -39,7 +39,7 @@ static void new_line(struct alloy_lexer *l) /* at stands on it */
 
 #define COMMENT_BYTES_MAX 4096u /* each line copies those before it */
 
-static enum err_code keep_comment(struct alloy_lexer *l, struct str s, struct err *err)
+static enum err_code convert_keep_comment(struct alloy_lexer *l, struct str s, struct err *err)
 {
 	char *made;
 
@@ -56,7 +56,7 @@ static enum err_code keep_comment(struct alloy_lexer *l, struct str s, struct er
 	return ERR_OK;
 }
 
-static enum err_code skip_comment(struct alloy_lexer *l, struct err *err)
+static enum err_code convert_skip_comment(struct alloy_lexer *l, struct err *err)
 {
 	const char *begin = l->at + 2, *stop;
 	bool is_line = l->at[1] == '/';
@@ -70,26 +70,27 @@ static enum err_code skip_comment(struct alloy_lexer *l, struct err *err)
 			const char *close = memmem(l->at, (size_t)(stop - l->at), "*/", 2);
 
 			if (close) {
-				rc = keep_comment(l, (struct str){ l->at, (size_t)(close - l->at) }, err);
+				rc = convert_keep_comment(l, (struct str){ l->at, (size_t)(close - l->at) }, err);
 				l->at = close + 2;
 				return rc;
 			}
 		}
-		if ((rc = keep_comment(l, (struct str){ l->at, (size_t)(stop - l->at) }, err)))
+		if ((rc = convert_keep_comment(l, (struct str){ l->at, (size_t)(stop - l->at) }, err)))
 			return rc;
 		l->at = stop;
 		if (is_line)
 			return ERR_OK;
 		if (l->at < l->end)
-			new_line(l);
+			convert_new_line(l);
 	}
-	return is_line ? ERR_OK : wrong(l, l->at, err, "a comment is not closed");
+	return is_line ? ERR_OK : convert_wrong(l, l->at, err, "a comment is not closed");
 }
 
 /* ---- strings ---- */
 
 /* Digits of an escape; false: they are no such number. */
-static bool read_digits(const char **p, const char *end, unsigned n, unsigned base, uint32_t *out)
+static bool convert_read_digits(
+	const char **p, const char *end, unsigned n, unsigned base, uint32_t *out)
 {
 	uint32_t v = 0;
 
@@ -108,7 +109,7 @@ static bool read_digits(const char **p, const char *end, unsigned n, unsigned ba
 }
 
 /* p stands behind the backslash. */
-static bool read_escape(const char **p, const char *end, struct buf *out)
+static bool convert_read_escape(const char **p, const char *end, struct buf *out)
 {
 	static const char letters[] = "abfnrtv\\\"'", values[] = "\a\b\f\n\r\t\v\\\"'";
 	const char *letter = *p < end && **p ? strchr(letters, **p) : NULL;
@@ -122,7 +123,7 @@ static bool read_escape(const char **p, const char *end, struct buf *out)
 	if (*p < end && (**p == 'x' || **p == 'u' || **p == 'U')) {
 		char kind = *(*p)++;
 
-		if (!read_digits(p, end, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, 16, &v))
+		if (!convert_read_digits(p, end, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, 16, &v))
 			return false;
 		if (kind == 'x')
 			buf_add_char(out, (char)v);
@@ -132,13 +133,14 @@ static bool read_escape(const char **p, const char *end, struct buf *out)
 			buf_add_utf8(out, v);
 		return true;
 	}
-	if (!read_digits(p, end, 3, 8, &v) || v > 255)
+	if (!convert_read_digits(p, end, 3, 8, &v) || v > 255)
 		return false;
 	buf_add_char(out, (char)v);
 	return true;
 }
 
-static enum err_code read_string(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+static enum err_code convert_read_string(
+	struct alloy_lexer *l, struct alloy_token *t, struct err *err)
 {
 	struct buf value = { 0 };
 	enum err_code rc = ERR_OK;
@@ -147,34 +149,35 @@ static enum err_code read_string(struct alloy_lexer *l, struct alloy_token *t, s
 	while (!rc && p < l->end && *p != '"' && *p != '\n') {
 		if (*p != '\\')
 			buf_add_char(&value, *p++);
-		else if (p++, !read_escape(&p, l->end, &value))
-			rc = wrong(l, l->at, err, "a string has a wrong escape");
+		else if (p++, !convert_read_escape(&p, l->end, &value))
+			rc = convert_wrong(l, l->at, err, "a string has a wrong escape");
 	}
 	if (!rc && (p == l->end || *p != '"'))
-		rc = wrong(l, l->at, err, "a string is not closed");
+		rc = convert_wrong(l, l->at, err, "a string is not closed");
 	if (!rc) {
 		t->text = str_dup(l->arena, buf_str(&value));
 		if (buf_failed(&value) || !t->text.ptr)
 			rc = arena_fail(l->arena, l->file, err);
 		else if (!str_is_utf8(t->text))
-			rc = wrong(l, l->at, err, "a string is not UTF-8");
+			rc = convert_wrong(l, l->at, err, "a string is not UTF-8");
 		l->at = p + 1;
 	}
 	buf_release(&value);
 	return rc;
 }
 
-static enum err_code read_raw_string(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+static enum err_code convert_read_raw_string(
+	struct alloy_lexer *l, struct alloy_token *t, struct err *err)
 {
 	const char *begin = l->at + 1;
 	const char *close = memchr(begin, '`', (size_t)(l->end - begin));
 
 	if (!close)
-		return wrong(l, l->at, err, "a string is not closed");
+		return convert_wrong(l, l->at, err, "a string is not closed");
 	t->text = (struct str){ begin, (size_t)(close - begin) };
 	while (l->at < close)
 		if (*l->at == '\n')
-			new_line(l);
+			convert_new_line(l);
 		else
 			l->at++;
 	l->at = close + 1;
@@ -183,15 +186,15 @@ static enum err_code read_raw_string(struct alloy_lexer *l, struct alloy_token *
 
 /* ---- tokens ---- */
 
-static void read_number(struct alloy_lexer *l)
+static void convert_read_number(struct alloy_lexer *l)
 {
 	while (l->at < l->end &&
-		(is_name_part(*l->at) || *l->at == '.' ||
+		(convert_is_name_part(*l->at) || *l->at == '.' ||
 			((*l->at == '-' || *l->at == '+') && (l->at[-1] | 0x20) == 'e')))
 		l->at++;
 }
 
-static enum err_code read_punctuation(struct alloy_lexer *l, struct err *err)
+static enum err_code convert_read_punctuation(struct alloy_lexer *l, struct err *err)
 {
 	static const char *const two[] = { "==", "!=", "<=", ">=", "&&", "||" };
 
@@ -201,31 +204,32 @@ static enum err_code read_punctuation(struct alloy_lexer *l, struct err *err)
 			return ERR_OK;
 		}
 	if (!*l->at || !strchr("=<>+-*/%^!.,()[]{}", *l->at))
-		return wrong(l, l->at, err, "a character that the language does not have");
+		return convert_wrong(l, l->at, err, "a character that the language does not have");
 	l->at++;
 	return ERR_OK;
 }
 
-static enum err_code read_token(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+static enum err_code convert_read_token(
+	struct alloy_lexer *l, struct alloy_token *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	if (*l->at == '"') {
 		t->kind = TOKEN_STRING;
-		rc = read_string(l, t, err);
+		rc = convert_read_string(l, t, err);
 	} else if (*l->at == '`') {
 		t->kind = TOKEN_STRING;
-		rc = read_raw_string(l, t, err);
+		rc = convert_read_raw_string(l, t, err);
 	} else if (isdigit((unsigned char)*l->at)) {
 		t->kind = TOKEN_NUMBER;
-		read_number(l);
-	} else if (is_name_start(*l->at)) {
+		convert_read_number(l);
+	} else if (convert_is_name_start(*l->at)) {
 		t->kind = TOKEN_NAME;
-		while (l->at < l->end && is_name_part(*l->at))
+		while (l->at < l->end && convert_is_name_part(*l->at))
 			l->at++;
 	} else {
 		t->kind = TOKEN_PUNCTUATION;
-		rc = read_punctuation(l, err);
+		rc = convert_read_punctuation(l, err);
 	}
 	t->end = l->at;
 	if (t->kind != TOKEN_STRING)
@@ -241,11 +245,11 @@ enum err_code alloy_next(struct alloy_lexer *l, struct alloy_token *out, struct 
 	while (l->at < l->end) {
 		if (*l->at == '\n') {
 			newline = true;
-			new_line(l);
+			convert_new_line(l);
 		} else if (*l->at == ' ' || *l->at == '\t' || *l->at == '\r') {
 			l->at++;
 		} else if (l->end - l->at >= 2 && l->at[0] == '/' && (l->at[1] == '/' || l->at[1] == '*')) {
-			if ((rc = skip_comment(l, err)))
+			if ((rc = convert_skip_comment(l, err)))
 				return rc;
 		} else {
 			break;
@@ -259,5 +263,5 @@ enum err_code alloy_next(struct alloy_lexer *l, struct alloy_token *out, struct 
 		out->kind = TOKEN_NEWLINE;
 		return ERR_OK;
 	}
-	return l->at < l->end ? read_token(l, out, err) : ERR_OK;
+	return l->at < l->end ? convert_read_token(l, out, err) : ERR_OK;
 }

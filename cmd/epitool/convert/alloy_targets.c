@@ -41,14 +41,14 @@ const char *alloy_title(struct conversion *x, const struct alloy_statement *bloc
 
 /* ---- where targets come from ---- */
 
-struct walk {
+struct convert_walk {
 	const struct alloy_file *file;
 	struct item *at;
 	struct alloy_origin *first, **tail;
 	size_t n;
 };
 
-static void add_origin(struct walk *w, const struct alloy_expr *target,
+static void convert_walk_add_origin(struct convert_walk *w, const struct alloy_expr *target,
 	const struct alloy_statement *discovery, const struct alloy_chain *chain)
 {
 	struct alloy_origin *o = arena_new(w->file->x->arena, struct alloy_origin);
@@ -62,7 +62,7 @@ static void add_origin(struct walk *w, const struct alloy_expr *target,
 	w->tail = &o->next;
 }
 
-static void cannot_follow(struct walk *w, const struct alloy_expr *e)
+static void convert_walk_cannot_follow(struct convert_walk *w, const struct alloy_expr *e)
 {
 	struct str s = e->source;
 
@@ -72,11 +72,11 @@ static void cannot_follow(struct walk *w, const struct alloy_expr *e)
 		"targets of %s cannot be followed: write where they are", QUOTED(s));
 }
 
-static void follow(
-	struct walk *w, const struct alloy_expr *e, const struct alloy_chain *chain, unsigned depth);
+static void convert_walk_follow(struct convert_walk *w, const struct alloy_expr *e,
+	const struct alloy_chain *chain, unsigned depth);
 
-static void follow_name(
-	struct walk *w, const struct alloy_expr *e, const struct alloy_chain *chain, unsigned depth)
+static void convert_walk_follow_name(struct convert_walk *w, const struct alloy_expr *e,
+	const struct alloy_chain *chain, unsigned depth)
 {
 	const struct alloy_statement *s = alloy_component(w->file, e->text);
 	const struct alloy_expr *targets;
@@ -89,17 +89,17 @@ static void follow_name(
 			return;
 		}
 		*longer = (struct alloy_chain){ s, chain };
-		follow(w, targets, longer, depth + 1);
+		convert_walk_follow(w, targets, longer, depth + 1);
 	} else if (s && str_has_prefix(s->name, STR("discovery."))) {
-		add_origin(w, NULL, s, chain);
+		convert_walk_add_origin(w, NULL, s, chain);
 	} else {
-		cannot_follow(w, e);
+		convert_walk_cannot_follow(w, e);
 	}
 }
 
 /* Fan-out is bounded by the number of origins, loops by the depth. */
-static void follow(
-	struct walk *w, const struct alloy_expr *e, const struct alloy_chain *chain, unsigned depth)
+static void convert_walk_follow(struct convert_walk *w, const struct alloy_expr *e,
+	const struct alloy_chain *chain, unsigned depth)
 {
 	bool joins = e->kind == ALLOY_CALL &&
 		(str_is(e->child->text, "concat") || str_is(e->child->text, "array.concat"));
@@ -108,25 +108,25 @@ static void follow(
 	if (!alloy_step(w->file))
 		return;
 	if (depth > REFERENCES_MAX || w->n > ALLOY_ORIGINS_MAX)
-		cannot_follow(w, e);
+		convert_walk_cannot_follow(w, e);
 	else if (e->kind == ALLOY_NAME)
-		follow_name(w, e, chain, depth);
+		convert_walk_follow_name(w, e, chain, depth);
 	else if (e->kind == ALLOY_OBJECT)
-		add_origin(w, e, NULL, chain);
+		convert_walk_add_origin(w, e, NULL, chain);
 	else if (e->kind == ALLOY_LIST || joins)
 		for (; c && w->n <= ALLOY_ORIGINS_MAX; c = c->next)
-			follow(w, c, chain, depth + 1);
+			convert_walk_follow(w, c, chain, depth + 1);
 	else
-		cannot_follow(w, e);
+		convert_walk_cannot_follow(w, e);
 }
 
 struct alloy_origin *alloy_origins(
 	const struct alloy_file *f, struct item *at, const struct alloy_expr *targets)
 {
-	struct walk w = { .file = f, .at = at };
+	struct convert_walk w = { .file = f, .at = at };
 
 	w.tail = &w.first;
-	follow(&w, targets, NULL, 0);
+	convert_walk_follow(&w, targets, NULL, 0);
 	if (w.n > ALLOY_ORIGINS_MAX)
 		item_note(f->x, at, targets->line, targets->column,
 			"more than %u targets: the rest is lost", ALLOY_ORIGINS_MAX);
@@ -136,7 +136,7 @@ struct alloy_origin *alloy_origins(
 /* ---- into a job ---- */
 
 /* Chains are made anew on each way, so the same is one of the same components. */
-static bool same_chain(const struct alloy_chain *a, const struct alloy_chain *b)
+static bool convert_same_chain(const struct alloy_chain *a, const struct alloy_chain *b)
 {
 	while (a && b && a->relabel == b->relabel) {
 		a = a->next;
@@ -145,7 +145,7 @@ static bool same_chain(const struct alloy_chain *a, const struct alloy_chain *b)
 	return !a && !b;
 }
 
-static bool same_labels(const struct alloy_expr *a, const struct alloy_expr *b)
+static bool convert_same_labels(const struct alloy_expr *a, const struct alloy_expr *b)
 {
 	const struct alloy_expr *x = a->child, *y = b->child;
 
@@ -157,7 +157,7 @@ static bool same_labels(const struct alloy_expr *a, const struct alloy_expr *b)
 	return !x && !y;
 }
 
-static const struct alloy_expr *field(const struct alloy_expr *object, const char *name)
+static const struct alloy_expr *convert_field(const struct alloy_expr *object, const char *name)
 {
 	for (const struct alloy_expr *c = object->child; c; c = c->next)
 		if (str_is(c->key, name))
@@ -165,7 +165,8 @@ static const struct alloy_expr *field(const struct alloy_expr *object, const cha
 	return NULL;
 }
 
-static void add_labels(struct conversion *x, struct item *group, const struct alloy_expr *target)
+static void convert_add_labels(
+	struct conversion *x, struct item *group, const struct alloy_expr *target)
 {
 	struct item *labels = NULL;
 
@@ -182,16 +183,18 @@ static void add_labels(struct conversion *x, struct item *group, const struct al
 }
 
 /* Targets with the same labels are one group. */
-static void add_group(struct conversion *x, struct item *statics, struct alloy_origin *first)
+static void convert_add_group(
+	struct conversion *x, struct item *statics, struct alloy_origin *first)
 {
 	struct item *group = item_mapping(x, statics, ""),
 				*targets = item_sequence(x, group, "targets");
 
 	for (struct alloy_origin *o = first; o; o = o->next) {
-		const struct alloy_expr *address = o->target ? field(o->target, "__address__") : NULL;
+		const struct alloy_expr *address = o->target ? convert_field(o->target, "__address__") :
+													   NULL;
 
-		if (!o->target || o->done || !same_chain(o->chain, first->chain) ||
-			!same_labels(o->target, first->target))
+		if (!o->target || o->done || !convert_same_chain(o->chain, first->chain) ||
+			!convert_same_labels(o->target, first->target))
 			continue;
 		o->done = true;
 		if (address)
@@ -199,10 +202,10 @@ static void add_group(struct conversion *x, struct item *statics, struct alloy_o
 		else
 			item_note(x, group, o->target->line, o->target->column, "a target has no __address__");
 	}
-	add_labels(x, group, first->target);
+	convert_add_labels(x, group, first->target);
 }
 
-static void add_discovery(
+static void convert_add_discovery(
 	const struct alloy_file *f, struct item *job, const struct alloy_statement *s)
 {
 	struct conversion *x = f->x;
@@ -234,14 +237,14 @@ void alloy_add_origins(const struct alloy_file *f, struct item *job, struct allo
 	struct item *statics = NULL;
 
 	for (struct alloy_origin *o = first; o; o = o->next) {
-		if (o->done || !same_chain(o->chain, first->chain))
+		if (o->done || !convert_same_chain(o->chain, first->chain))
 			continue;
 		if (o->discovery) {
 			o->done = true;
-			add_discovery(f, job, o->discovery);
+			convert_add_discovery(f, job, o->discovery);
 			continue;
 		}
 		statics = statics ? statics : item_sequence(f->x, job, "static_configs");
-		add_group(f->x, statics, o);
+		convert_add_group(f->x, statics, o);
 	}
 }

@@ -12,12 +12,12 @@ static const struct {
 };
 
 /* Blocks that are there several times: a list of ours. */
-static bool is_repeated(struct str name)
+static bool convert_is_repeated(struct str name)
 {
 	return str_is(name, "selectors") || str_is(name, "filters");
 }
 
-static struct str our_name(struct str name)
+static struct str convert_our_name(struct str name)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (str_is(name, names[i].theirs))
@@ -45,7 +45,7 @@ bool alloy_is_known(struct arena *a, const struct alloy_expr *e)
 	}
 }
 
-static struct str shown(const struct alloy_expr *e)
+static struct str convert_shown(const struct alloy_expr *e)
 {
 	struct str s = e->source;
 	const char *line = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
@@ -58,7 +58,7 @@ static struct str shown(const struct alloy_expr *e)
 }
 
 /* A value all of whose parts are known. */
-static struct item *add_known(
+static struct item *convert_add_known(
 	struct conversion *x, struct item *to, struct str key, const struct alloy_expr *e)
 {
 	struct item *i;
@@ -66,7 +66,7 @@ static struct item *add_known(
 	if (e->kind == ALLOY_LIST || e->kind == ALLOY_OBJECT) {
 		i = item_add(x, to, key, e->kind == ALLOY_LIST ? YAML_SEQUENCE : YAML_MAPPING);
 		for (const struct alloy_expr *c = e->child; c; c = c->next)
-			add_known(x, i, c->key, c);
+			convert_add_known(x, i, c->key, c);
 		return i;
 	}
 	i = item_add(x, to, key, YAML_SCALAR);
@@ -80,11 +80,11 @@ static struct item *add_known(
 struct item *alloy_add_value(
 	struct conversion *x, struct item *to, struct str key, const struct alloy_expr *e)
 {
-	struct str source = shown(e);
+	struct str source = convert_shown(e);
 	struct item *i;
 
 	if (alloy_is_known(x->arena, e))
-		return add_known(x, to, key, e);
+		return convert_add_known(x, to, key, e);
 	i = item_add(x, to, key, YAML_SCALAR);
 	i->reason_only = true;
 	item_leave_out(x, i, e->line, e->column, arena_printf(x->arena, STR_FMT, STR_ARG(key)),
@@ -93,7 +93,7 @@ struct item *alloy_add_value(
 }
 
 /* {"X" = ["a"]} becomes {X: {secrets: [a]}}. */
-static void add_headers(struct conversion *x, struct item *to, const struct alloy_expr *e)
+static void convert_add_headers(struct conversion *x, struct item *to, const struct alloy_expr *e)
 {
 	struct item *headers = item_mapping(x, to, "http_headers"), *one;
 
@@ -103,29 +103,30 @@ static void add_headers(struct conversion *x, struct item *to, const struct allo
 	}
 }
 
-static void add_attribute(struct conversion *x, struct item *to, const struct alloy_statement *s)
+static void convert_add_attribute(
+	struct conversion *x, struct item *to, const struct alloy_statement *s)
 {
 	struct item *i;
 
 	if (str_is(s->name, "http_headers") && s->value->kind == ALLOY_OBJECT) {
-		add_headers(x, to, s->value);
+		convert_add_headers(x, to, s->value);
 		return;
 	}
-	i = alloy_add_value(x, to, our_name(s->name), s->value);
+	i = alloy_add_value(x, to, convert_our_name(s->name), s->value);
 	if (s->comment.len)
 		item_comment(x, i, STR_FMT, STR_ARG(s->comment));
 }
 
 void alloy_add_statement(struct conversion *x, struct item *to, const struct alloy_statement *s)
 {
-	struct str name = our_name(s->name);
+	struct str name = convert_our_name(s->name);
 	struct item *i = NULL;
 
 	if (s->value) {
-		add_attribute(x, to, s);
+		convert_add_attribute(x, to, s);
 		return;
 	}
-	if (is_repeated(name)) {
+	if (convert_is_repeated(name)) {
 		for (i = to->child; i && !str_eq(i->key, name); i = i->next)
 			;
 		if (!i)

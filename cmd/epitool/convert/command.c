@@ -15,7 +15,7 @@ struct program {
 	enum err_code (*convert)(struct conversion *x, struct err *err);
 };
 
-static int by_place(const void *a, const void *b)
+static int convert_by_place(const void *a, const void *b)
 {
 	const struct note *x = *(const struct note *const *)a, *y = *(const struct note *const *)b;
 
@@ -25,7 +25,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* In the order of the file that was converted. */
-static void show_notes(struct conversion *x)
+static void convert_show_notes(struct conversion *x)
 {
 	const struct note **v;
 	size_t n = 0;
@@ -38,13 +38,13 @@ static void show_notes(struct conversion *x)
 	for (const struct note *at = x->notes; v && at; at = at->next)
 		v[n++] = at;
 	if (n > 1)
-		qsort(v, n, sizeof(*v), by_place);
+		qsort(v, n, sizeof(*v), convert_by_place);
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, "%s:%u:%u: %s\n", x->file, v[i]->line, v[i]->column, v[i]->text);
 }
 
 /* What was written must load, as the server does. */
-static enum err_code check_output(
+static enum err_code convert_check_output(
 	const char *file, const char *to, struct str text, struct err *err)
 {
 	const struct config_reading how = { .syntax_only = true };
@@ -78,14 +78,14 @@ static enum err_code convert_file(
 	conversion_init(&x, &a, file, buf_str(&source));
 	if ((rc = p->convert(&x, err)))
 		goto end;
-	show_notes(&x);
+	convert_show_notes(&x);
 	buf_printf(&out, "# Converted from a configuration of %s; `epitool check config` checks it.\n",
 		p->title);
 	items_print(&out, &x);
 	if (buf_failed(&out) || x.failed)
 		rc = err_nomem(err, file);
-	else if (!(rc = put_output(to, buf_str(&out), err)))
-		rc = check_output(file, to, buf_str(&out), err);
+	else if (!(rc = output_put(to, buf_str(&out), err)))
+		rc = convert_check_output(file, to, buf_str(&out), err);
 end:
 	buf_release(&out);
 	buf_release(&source);
@@ -105,7 +105,7 @@ static int convert_command(int argc, char **argv, const struct program *p)
 		{ "output", FLAG_STRING, &to, "", "File to write. Default: standard output.", 'o' },
 	};
 	size_t n;
-	int rc = read_flags(flags, 1, argc, argv, p->usage, about, args, 1, 1, &n);
+	int rc = output_read_flags(flags, 1, argc, argv, p->usage, about, args, 1, 1, &n);
 
 	if (rc >= 0)
 		return rc;

@@ -77,7 +77,7 @@ struct item *item_find(struct item *mapping, const char *key)
 
 /* ---- comments and notes ---- */
 
-static const char *format(struct conversion *x, const char *fmt, va_list ap)
+static const char *convert_format(struct conversion *x, const char *fmt, va_list ap)
 {
 	char text[1024], *made;
 
@@ -87,7 +87,7 @@ static const char *format(struct conversion *x, const char *fmt, va_list ap)
 	return made ? made : "";
 }
 
-static void add_above(struct conversion *x, struct item *i, const char *text)
+static void convert_add_above(struct conversion *x, struct item *i, const char *text)
 {
 	char *made = i->above.len ? arena_printf(x->arena, STR_FMT "\n%s", STR_ARG(i->above), text) :
 								NULL;
@@ -96,7 +96,7 @@ static void add_above(struct conversion *x, struct item *i, const char *text)
 	i->above = str_of(made ? made : text);
 }
 
-static void add_note(struct conversion *x, uint32_t line, uint32_t column, const char *text)
+static void convert_add_note(struct conversion *x, uint32_t line, uint32_t column, const char *text)
 {
 	struct note *n = arena_new(x->arena, struct note);
 
@@ -114,7 +114,7 @@ void item_comment(struct conversion *x, struct item *i, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_above(x, i, format(x, fmt, ap));
+	convert_add_above(x, i, convert_format(x, fmt, ap));
 	va_end(ap);
 }
 
@@ -125,10 +125,10 @@ void item_note(
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = format(x, fmt, ap);
+	text = convert_format(x, fmt, ap);
 	va_end(ap);
-	add_above(x, i, text);
-	add_note(x, line, column, text);
+	convert_add_above(x, i, text);
+	convert_add_note(x, line, column, text);
 }
 
 void item_leave_out(struct conversion *x, struct item *i, uint32_t line, uint32_t column,
@@ -139,21 +139,21 @@ void item_leave_out(struct conversion *x, struct item *i, uint32_t line, uint32_
 	va_list ap;
 
 	va_start(ap, fmt);
-	why = format(x, fmt, ap);
+	why = convert_format(x, fmt, ap);
 	va_end(ap);
 	note = arena_printf(x->arena, "%s is left out: %s", what, why);
 	x->failed |= !note;
 	if (i->reason_only)
-		add_above(x, i, note ? note : why);
+		convert_add_above(x, i, note ? note : why);
 	else
 		item_comment(x, i, "left out: %s", why);
-	add_note(x, line, column, note ? note : why);
+	convert_add_note(x, line, column, note ? note : why);
 	i->left_out = true;
 }
 
 /* ---- printing ---- */
 
-static void add_scalar(struct buf *out, struct str text, bool plain)
+static void convert_add_scalar(struct buf *out, struct str text, bool plain)
 {
 	const struct yaml_node n = { .kind = YAML_SCALAR, .text = text, .plain = plain };
 
@@ -166,14 +166,14 @@ static void add_scalar(struct buf *out, struct str text, bool plain)
 		out->len--;
 }
 
-static void indent(struct buf *out, unsigned level)
+static void convert_indent(struct buf *out, unsigned level)
 {
 	while (level--)
 		buf_add_cstr(out, "  ");
 }
 
 /* YAML has no control characters, nor bytes that are not UTF-8, in comments either. */
-static void add_comment_text(struct buf *out, struct str s)
+static void convert_add_comment_text(struct buf *out, struct str s)
 {
 	while (s.len) {
 		const char *tab = memchr(s.ptr, '\t', s.len);
@@ -188,17 +188,17 @@ static void add_comment_text(struct buf *out, struct str s)
 }
 
 /* Each line behind "# ". */
-static void add_comment(struct buf *out, struct str lines, unsigned level)
+static void convert_add_comment(struct buf *out, struct str lines, unsigned level)
 {
 	while (lines.len) {
 		const char *end = memchr(lines.ptr, '\n', lines.len);
 		size_t n = end ? (size_t)(end - lines.ptr) : lines.len;
 
-		indent(out, level);
+		convert_indent(out, level);
 		buf_add_char(out, '#');
 		if (n)
 			buf_add_char(out, ' ');
-		add_comment_text(out, (struct str){ lines.ptr, n });
+		convert_add_comment_text(out, (struct str){ lines.ptr, n });
 		buf_add_char(out, '\n');
 		n += end != NULL;
 		lines = (struct str){ lines.ptr + n, lines.len - n };
@@ -206,7 +206,7 @@ static void add_comment(struct buf *out, struct str lines, unsigned level)
 }
 
 /* Scalars without comments, each fit for a flow list. */
-static bool fits_in_flow(const struct item *list)
+static bool convert_fits_in_flow(const struct item *list)
 {
 	size_t bytes = 0;
 
@@ -219,7 +219,7 @@ static bool fits_in_flow(const struct item *list)
 	return true;
 }
 
-static void add_flow_scalar(struct buf *out, const struct item *i)
+static void convert_add_flow_scalar(struct buf *out, const struct item *i)
 {
 	bool unsafe = false;
 
@@ -232,10 +232,10 @@ static void add_flow_scalar(struct buf *out, const struct item *i)
 	if (unsafe)
 		buf_add_char(out, '\'');
 	else
-		add_scalar(out, i->text, i->plain);
+		convert_add_scalar(out, i->text, i->plain);
 }
 
-static bool is_printable(struct str s)
+static bool convert_is_printable(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if ((unsigned char)s.ptr[i] < ' ' || (unsigned char)s.ptr[i] >= 0x7f)
@@ -243,21 +243,21 @@ static bool is_printable(struct str s)
 	return true;
 }
 
-static void add_flow(struct buf *out, const struct item *list)
+static void convert_add_flow(struct buf *out, const struct item *list)
 {
 	buf_add_char(out, '[');
 	for (const struct item *i = list->child; i; i = i->next) {
 		if (i != list->child)
 			buf_add_cstr(out, ", ");
-		if (is_printable(i->text))
-			add_flow_scalar(out, i);
+		if (convert_is_printable(i->text))
+			convert_add_flow_scalar(out, i);
 		else
-			add_scalar(out, i->text, false);
+			convert_add_scalar(out, i->text, false);
 	}
 	buf_add_char(out, ']');
 }
 
-static bool has_children(const struct item *i) /* that are no comments */
+static bool convert_has_children(const struct item *i) /* that are no comments */
 {
 	const struct item *c = i->child;
 
@@ -266,30 +266,30 @@ static bool has_children(const struct item *i) /* that are no comments */
 	return c != NULL;
 }
 
-static void print_children(
+static void convert_print_children(
 	struct buf *out, const struct item *of, unsigned level, bool inline_first);
 
 /* The value behind "key:" or "- ", to the end of its line or of its lines. */
-static void print_value(struct buf *out, const struct item *i, unsigned level, bool in_list)
+static void convert_print_value(struct buf *out, const struct item *i, unsigned level, bool in_list)
 {
-	bool flow = i->kind == YAML_SEQUENCE && has_children(i) && fits_in_flow(i);
-	bool block = i->kind != YAML_SCALAR && !flow && has_children(i);
+	bool flow = i->kind == YAML_SEQUENCE && convert_has_children(i) && convert_fits_in_flow(i);
+	bool block = i->kind != YAML_SCALAR && !flow && convert_has_children(i);
 	bool first_is_plain = block && !i->child->above.len && !i->child->left_out;
 
 	if (!in_list && !block)
 		buf_add_char(out, ' ');
 	if (i->kind == YAML_SCALAR)
-		add_scalar(out, i->text, i->plain);
+		convert_add_scalar(out, i->text, i->plain);
 	else if (flow)
-		add_flow(out, i);
+		convert_add_flow(out, i);
 	else if (!block)
 		buf_add_cstr(out, i->kind == YAML_SEQUENCE ? "[]" : "{}");
 	if (i->behind.len && (!block || !in_list)) {
 		buf_add_cstr(out, " # ");
-		add_comment_text(out, i->behind);
+		convert_add_comment_text(out, i->behind);
 	}
 	if (block && in_list && first_is_plain) {
-		print_children(out, i, level + 1, true);
+		convert_print_children(out, i, level + 1, true);
 		return;
 	}
 	while (out->len && out->ptr[out->len - 1] == ' ') /* of "- " */
@@ -297,10 +297,10 @@ static void print_value(struct buf *out, const struct item *i, unsigned level, b
 	buf_add_char(out, '\n');
 	/* what is left out below an empty collection */
 	if (i->kind != YAML_SCALAR && !flow)
-		print_children(out, i, level + 1, false);
+		convert_print_children(out, i, level + 1, false);
 }
 
-static void print_left_out(struct buf *out, const struct item *i, unsigned level)
+static void convert_print_left_out(struct buf *out, const struct item *i, unsigned level)
 {
 	struct item shown = *i;
 	struct buf text = { 0 };
@@ -309,44 +309,44 @@ static void print_left_out(struct buf *out, const struct item *i, unsigned level
 	shown.above = (struct str){ 0 };
 	shown.next = NULL;
 	if (i->key.len) {
-		add_scalar(&text, i->key, true);
+		convert_add_scalar(&text, i->key, true);
 		buf_add_char(&text, ':');
 	} else {
 		buf_add_cstr(&text, "- ");
 	}
-	print_value(&text, &shown, 0, !i->key.len);
-	add_comment(out, str_trim(buf_str(&text)), level);
+	convert_print_value(&text, &shown, 0, !i->key.len);
+	convert_add_comment(out, str_trim(buf_str(&text)), level);
 	out->failed |= buf_failed(&text);
 	buf_release(&text);
 }
 
 /* Recursion ends with the input's nesting. inline_first: the first line continues "- ". */
-static void print_children(
+static void convert_print_children(
 	struct buf *out, const struct item *of, unsigned level, bool inline_first)
 {
 	for (const struct item *i = of->child; i; i = i->next) {
-		add_comment(out, i->above, level);
+		convert_add_comment(out, i->above, level);
 		if (i->left_out) {
 			if (!i->reason_only)
-				print_left_out(out, i, level);
+				convert_print_left_out(out, i, level);
 			continue;
 		}
 		if (!inline_first || i != of->child)
-			indent(out, level);
+			convert_indent(out, level);
 		if (of->kind == YAML_SEQUENCE) {
 			buf_add_cstr(out, "- ");
 		} else {
-			add_scalar(out, i->key, true);
+			convert_add_scalar(out, i->key, true);
 			buf_add_char(out, ':');
 		}
-		print_value(out, i, level, of->kind == YAML_SEQUENCE);
+		convert_print_value(out, i, level, of->kind == YAML_SEQUENCE);
 	}
 }
 
 void items_print(struct buf *out, const struct conversion *x)
 {
-	add_comment(out, x->root->above, 0);
-	print_children(out, x->root, 0, false);
-	if (!has_children(x->root))
+	convert_add_comment(out, x->root->above, 0);
+	convert_print_children(out, x->root, 0, false);
+	if (!convert_has_children(x->root))
 		buf_add_cstr(out, "scrape_configs: []\n");
 }

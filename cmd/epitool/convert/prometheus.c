@@ -5,7 +5,7 @@
 #include "cmd/epitool/convert/yaml_copy.h"
 #include "scrape/config/foreign.h"
 
-static enum err_code parse(struct conversion *x, struct yaml_node **root, struct err *err)
+static enum err_code convert_parse(struct conversion *x, struct yaml_node **root, struct err *err)
 {
 	enum err_code rc = yaml_parse(x->arena, x->file, x->source, root, err);
 
@@ -17,14 +17,14 @@ static enum err_code parse(struct conversion *x, struct yaml_node **root, struct
 	return ERR_OK;
 }
 
-static enum err_code finish(const struct conversion *x, struct err *err)
+static enum err_code convert_finish(const struct conversion *x, struct err *err)
 {
 	return x->failed ? arena_fail(x->arena, x->file, err) : ERR_OK;
 }
 
 /* ---- jobs ---- */
 
-static bool sets_metrics_path(const struct copying *c, const struct yaml_node *rule)
+static bool convert_sets_metrics_path(const struct copying *c, const struct yaml_node *rule)
 {
 	const struct yaml_node *target = copy_get(c, rule, "target_label");
 
@@ -36,7 +36,7 @@ static void convert_relabel(const struct copying *c, struct item *to, const stru
 	struct item *list = copy_open(c, to, n);
 
 	for (const struct yaml_node *m = n->child; m; m = m->next)
-		if (sets_metrics_path(c, m))
+		if (convert_sets_metrics_path(c, m))
 			copy_leave_out(c, list, m, true,
 				"the label with a profile's path is __profile_path__, one per profile");
 		else
@@ -120,17 +120,17 @@ enum err_code convert_prometheus(struct conversion *x, struct err *err)
 {
 	const struct copying c = { .x = x, .program = "Prometheus" };
 	struct yaml_node *root;
-	enum err_code rc = parse(x, &root, err);
+	enum err_code rc = convert_parse(x, &root, err);
 
 	if (rc)
 		return rc;
 	copy_members(&c, x->root, root, &config_file_schema, prometheus_rules_table);
-	return finish(x, err);
+	return convert_finish(x, err);
 }
 
 /* ---- Parca ---- */
 
-static bool is_parca_default(struct str name)
+static bool convert_is_parca_default(struct str name)
 {
 	static const char *const names[] = { "memory", "block", "goroutine", "mutex", "process_cpu" };
 
@@ -140,7 +140,8 @@ static bool is_parca_default(struct str name)
 	return false;
 }
 
-static void parca_profiles(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_parca_profiles(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	static const struct copy_rule none[] = { { NULL } };
 	struct item *map = copy_open(c, to, n), *profile;
@@ -152,16 +153,18 @@ static void parca_profiles(const struct copying *c, struct item *to, const struc
 		}
 		profile = copy_open(c, map, m);
 		copy_members(c, profile, m, &config_profile_schema, none);
-		if (!is_parca_default(m->key->text) && !yaml_get(m, "enabled"))
+		if (!convert_is_parca_default(m->key->text) && !yaml_get(m, "enabled"))
 			item_note(c->x, profile, m->key->line, m->key->column,
 				"Parca did not take %s, for want of `enabled: true`; here its path is enough",
 				QUOTED(m->key->text));
 	}
 }
 
-static void parca_profiling(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_parca_profiling(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
-	static const struct copy_rule rules[] = { { "pprof_config", parca_profiles }, { NULL } };
+	static const struct copy_rule rules[] = { { "pprof_config", convert_parca_profiles },
+		{ NULL } };
 	struct item *i = copy_open(c, to, n);
 
 	if (n->kind == YAML_MAPPING)
@@ -174,12 +177,12 @@ static const struct copy_rule parca_job_rules[] = {
 	{ "scrape_timeout", NULL,
 		"Parca's is longer than the interval, as it holds a profile's seconds; here they are "
 		"added, and 10s is the default" },
-	{ "profiling_config", parca_profiling },
+	{ "profiling_config", convert_parca_profiling },
 	{ "relabel_configs", convert_relabel },
 	{ NULL },
 };
 
-static void parca_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_parca_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	convert_jobs_by(c, to, n, parca_job_rules);
 }
@@ -188,11 +191,12 @@ static const struct copy_rule parca_rules[] = {
 	{ "object_storage", NULL,
 		"without `bucket` profiles are on the disk, in --storage.tsdb.path; Parca's data are not "
 		"taken over" },
-	{ "scrape_configs", parca_jobs },
+	{ "scrape_configs", convert_parca_jobs },
 	{ NULL },
 };
 
-static void default_interval(struct conversion *x, const char *interval, const char *program)
+static void convert_default_interval(
+	struct conversion *x, const char *interval, const char *program)
 {
 	struct item *global = item_mapping(x, x->root, "global");
 
@@ -205,11 +209,11 @@ enum err_code convert_parca(struct conversion *x, struct err *err)
 {
 	const struct copying c = { .x = x, .program = "Parca" };
 	struct yaml_node *root;
-	enum err_code rc = parse(x, &root, err);
+	enum err_code rc = convert_parse(x, &root, err);
 
 	if (rc)
 		return rc;
-	default_interval(x, "10s", "Parca");
+	convert_default_interval(x, "10s", "Parca");
 	copy_members(&c, x->root, root, &config_file_schema, parca_rules);
-	return finish(x, err);
+	return convert_finish(x, err);
 }

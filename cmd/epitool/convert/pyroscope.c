@@ -22,7 +22,7 @@ static const struct {
 #define PROFILES_N (sizeof(profile_names) / sizeof(profile_names[0]))
 
 /* Their name of a profile that we know: its index; PROFILES_N: it is another. */
-static size_t find_profile(struct str theirs)
+static size_t convert_find_profile(struct str theirs)
 {
 	size_t i = 0;
 
@@ -31,7 +31,7 @@ static size_t find_profile(struct str theirs)
 	return i;
 }
 
-static bool is_enabled(const struct yaml_node *enabled, struct str theirs)
+static bool convert_is_enabled(const struct yaml_node *enabled, struct str theirs)
 {
 	for (const struct yaml_node *m = enabled->child; m; m = m->next)
 		if (str_eq(m->text, theirs))
@@ -58,7 +58,8 @@ static void convert_labels(const struct copying *c, struct item *group, const st
 		copy_node(c, i, m)->key = m->key->text;
 }
 
-static void static_configs(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_static_configs(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	struct item *list = copy_open(c, to, n), *group;
 
@@ -72,7 +73,8 @@ static void static_configs(const struct copying *c, struct item *to, const struc
 	}
 }
 
-static void file_configs(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_file_configs(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	struct item *i = copy_node(c, to, n);
 
@@ -80,7 +82,8 @@ static void file_configs(const struct copying *c, struct item *to, const struct 
 		"in these files, write labels: {service_name: NAME} for `application` and `spy-name`");
 }
 
-static void relabel_rules(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_relabel_rules(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	struct item *list = copy_open(c, to, n), *rule, *target;
 
@@ -103,14 +106,15 @@ static void relabel_rules(const struct copying *c, struct item *to, const struct
 
 /* ---- profiles ---- */
 
-static void enabled_profiles(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_enabled_profiles(
+	const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	(void)c;
 	(void)to;
 	(void)n; /* with profiles, behind the other fields */
 }
 
-static void one_profile(
+static void convert_one_profile(
 	const struct copying *c, struct item *map, const struct yaml_node *n, bool enabled)
 {
 	static const struct copy_rule rules[] = {
@@ -118,7 +122,7 @@ static void one_profile(
 		{ "all_sample_types", NULL, "all sample types are kept" },
 		{ NULL },
 	};
-	size_t known = find_profile(n->key->text);
+	size_t known = convert_find_profile(n->key->text);
 	struct item *i = copy_open(c, map, n);
 
 	if (known < PROFILES_N)
@@ -138,7 +142,7 @@ static void convert_profiles(const struct copying *c, struct item *job,
 	if (enabled)
 		comments_above(c->x, enabled->key->line, map);
 	for (size_t k = 0; enabled && k < PROFILES_N; k++) {
-		bool on = is_enabled(enabled, str_of(profile_names[k].theirs));
+		bool on = convert_is_enabled(enabled, str_of(profile_names[k].theirs));
 
 		if (profiles && copy_get(c, profiles, profile_names[k].theirs))
 			continue;
@@ -146,28 +150,29 @@ static void convert_profiles(const struct copying *c, struct item *job,
 		item_plain(c->x, i, "enabled", on ? STR("true") : STR("false"));
 	}
 	for (const struct yaml_node *m = enabled ? enabled->child : NULL; m; m = m->next)
-		if (find_profile(m->text) == PROFILES_N && !(profiles && yaml_get(profiles, m->text.ptr)))
+		if (convert_find_profile(m->text) == PROFILES_N &&
+			!(profiles && yaml_get(profiles, m->text.ptr)))
 			item_note(c->x, map, m->line, m->column, "profile %s is not known: write its path",
 				QUOTED(m->text));
 	for (const struct yaml_node *m = copy_mapping(profiles); m; m = m->next)
-		one_profile(c, map, m, !enabled || is_enabled(enabled, m->key->text));
+		convert_one_profile(c, map, m, !enabled || convert_is_enabled(enabled, m->key->text));
 }
 
 /* ---- jobs of the old server ---- */
 
 static const struct copy_rule old_job_rules[] = {
-	{ "enabled_profiles", enabled_profiles },
-	{ "profiles", enabled_profiles },
-	{ "static_configs", static_configs },
-	{ "file_sd_configs", file_configs },
-	{ "http_sd_configs", file_configs },
-	{ "relabel_configs", relabel_rules },
+	{ "enabled_profiles", convert_enabled_profiles },
+	{ "profiles", convert_enabled_profiles },
+	{ "static_configs", convert_static_configs },
+	{ "file_sd_configs", convert_file_configs },
+	{ "http_sd_configs", convert_file_configs },
+	{ "relabel_configs", convert_relabel_rules },
 	{ "scrape_timeout", NULL,
 		"it held a profile's seconds; here they are added, and 10s is the default" },
 	{ NULL },
 };
 
-static void old_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_old_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	struct item *list = copy_open(c, to, n), *job;
 
@@ -187,7 +192,7 @@ static void old_jobs(const struct copying *c, struct item *to, const struct yaml
 
 /* ---- both ---- */
 
-static void new_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
+static void convert_new_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
 {
 	static const struct copy_rule rules[] = { { NULL } };
 	struct item *list = copy_open(c, to, n), *job;
@@ -205,7 +210,7 @@ static void new_jobs(const struct copying *c, struct item *to, const struct yaml
 #define NOTHING "nothing here is like Pyroscope's setting"
 
 static const struct copy_rule old_rules[] = {
-	{ "scrape_configs", old_jobs },
+	{ "scrape_configs", convert_old_jobs },
 	{ "log_level", NULL, FLAG("--log.level") },
 	{ "storage_path", NULL, FLAG("--storage.tsdb.path") },
 	{ "api_bind_addr", NULL, FLAG("--web.listen-address") },
@@ -215,7 +220,7 @@ static const struct copy_rule old_rules[] = {
 };
 
 static const struct copy_rule new_rules[] = {
-	{ "scrape_configs", new_jobs },
+	{ "scrape_configs", convert_new_jobs },
 	{ "server", NULL, FLAG("--web.listen-address, and --web.config.file for TLS") },
 	{ "pyroscopedb", NULL, FLAG("--storage.tsdb.path") },
 	{ "storage", NULL, "write `bucket` for an object store; Pyroscope's data are not taken over" },

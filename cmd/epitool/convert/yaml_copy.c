@@ -7,7 +7,7 @@
 #include "cmd/epitool/convert/comments.h"
 
 /* Below these the keys are the user's. */
-static bool has_own_keys(struct str key)
+static bool convert_has_own_keys(struct str key)
 {
 	return str_is(key, "labels") || str_is(key, "params") || str_is(key, "endpoint_params") ||
 		str_is(key, "http_headers") || str_is(key, "proxy_connect_header");
@@ -35,7 +35,7 @@ const struct yaml_node *copy_get(
 	return NULL;
 }
 
-static struct item *open_item(
+static struct item *convert_open_item(
 	const struct copying *c, struct item *to, const struct yaml_node *n, struct str key)
 {
 	struct item *i = item_add(c->x, to, key, n->kind);
@@ -48,7 +48,7 @@ static struct item *open_item(
 
 struct item *copy_open(const struct copying *c, struct item *to, const struct yaml_node *n)
 {
-	return open_item(c, to, n, copy_key(c, n));
+	return convert_open_item(c, to, n, copy_key(c, n));
 }
 
 /* Recursion ends with the nodes, at most YAML_DEPTH_MAX deep. */
@@ -56,12 +56,12 @@ static struct item *copy_below(
 	const struct copying *c, struct item *to, const struct yaml_node *n, bool own_keys)
 {
 	struct str key = own_keys && n->key ? n->key->text : copy_key(c, n);
-	struct item *i = open_item(c, to, n, key);
+	struct item *i = convert_open_item(c, to, n, key);
 
 	i->text = n->text;
 	i->plain = n->plain;
 	for (const struct yaml_node *m = n->child; m; m = m->next)
-		copy_below(c, i, m, own_keys || has_own_keys(key));
+		copy_below(c, i, m, own_keys || convert_has_own_keys(key));
 	return i;
 }
 
@@ -96,7 +96,7 @@ const struct yaml_node *copy_mapping(const struct yaml_node *n)
 	return n && n->kind == YAML_MAPPING ? n->child : NULL;
 }
 
-static bool is_discovery(struct str key)
+static bool convert_is_discovery(struct str key)
 {
 	return str_has_suffix(key, STR("_sd_configs"));
 }
@@ -117,7 +117,8 @@ static void copy_member(const struct copying *c, struct item *to, const struct y
 	else if (!schema || yaml_field_find(schema, key))
 		copy_node(c, to, n);
 	else if ((f = yaml_foreign_find(schema, key)))
-		copy_leave_out(c, to, n, n->kind == YAML_SCALAR || is_discovery(key), "%s", f->text);
+		copy_leave_out(
+			c, to, n, n->kind == YAML_SCALAR || convert_is_discovery(key), "%s", f->text);
 	else
 		copy_leave_out(
 			c, to, n, n->kind == YAML_SCALAR, "nothing here is like %s's setting", c->program);

@@ -32,7 +32,7 @@ struct flame_flags {
 };
 
 /* Of --width, the terminal, or COLUMNS. */
-static uint32_t width_of(const struct flame_flags *f)
+static uint32_t flame_flags_width_of(const struct flame_flags *f)
 {
 	const char *columns = getenv("COLUMNS");
 	uint64_t width = f->width ? f->width : terminal_width();
@@ -44,12 +44,12 @@ static uint32_t width_of(const struct flame_flags *f)
 
 /* ---- printed once ---- */
 
-static enum err_code print_once(
+static enum err_code flame_flags_print_once(
 	const struct flame_flags *f, const struct flame_tree *t, const char *title, struct err *err)
 {
 	struct flame_view v;
 	struct buf out = { 0 };
-	enum err_code rc = flame_view_open(t, title, width_of(f), 0, &v, err);
+	enum err_code rc = flame_view_open(t, title, flame_flags_width_of(f), 0, &v, err);
 
 	if (!rc) {
 		buf_add_printable(&out, t->type);
@@ -60,7 +60,7 @@ static enum err_code print_once(
 			flame_view_print(&v, &out);
 		else
 			flame_print_plain(t, &v.cells, v.width, &out);
-		rc = buf_failed(&out) ? err_nomem(err, "flame graph") : put_output("", buf_str(&out), err);
+		rc = buf_failed(&out) ? err_nomem(err, "flame graph") : output_put("", buf_str(&out), err);
 	}
 	buf_release(&out);
 	flame_view_close(&v);
@@ -69,7 +69,7 @@ static enum err_code print_once(
 
 /* ---- on a terminal ---- */
 
-static enum err_code take_keys(
+static enum err_code flame_take_keys(
 	struct flame_view *v, struct buf *input, bool complete, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -89,7 +89,7 @@ static enum err_code take_keys(
 	return rc;
 }
 
-static enum err_code look(struct flame_view *v, struct err *err)
+static enum err_code flame_look(struct flame_view *v, struct err *err)
 {
 	struct buf drawn = { 0 }, input = { 0 };
 	enum screen_event event = SCREEN_RESIZED;
@@ -110,14 +110,14 @@ static enum err_code look(struct flame_view *v, struct err *err)
 			break;
 		event = screen_wait(input.len > 0, &input);
 		if (!rc && (event == SCREEN_INPUT || event == SCREEN_PAUSE))
-			rc = take_keys(v, &input, event == SCREEN_PAUSE, err);
+			rc = flame_take_keys(v, &input, event == SCREEN_PAUSE, err);
 	}
 	buf_release(&input);
 	buf_release(&drawn);
 	return rc;
 }
 
-static enum err_code look_at(const struct flame_tree *t, const char *title, struct err *err)
+static enum err_code flame_look_at(const struct flame_tree *t, const char *title, struct err *err)
 {
 	struct flame_view v;
 	uint32_t width, height;
@@ -126,7 +126,7 @@ static enum err_code look_at(const struct flame_tree *t, const char *title, stru
 	screen_size(&width, &height);
 	rc = flame_view_open(t, title, width, height, &v, err);
 	if (!rc && !(rc = screen_open(err))) {
-		rc = look(&v, err);
+		rc = flame_look(&v, err);
 		screen_close();
 	}
 	flame_view_close(&v);
@@ -135,7 +135,7 @@ static enum err_code look_at(const struct flame_tree *t, const char *title, stru
 
 /* ---- the command ---- */
 
-static enum err_code run(const struct flame_flags *f, const char *text, struct err *err)
+static enum err_code flame_flags_run(const struct flame_flags *f, const char *text, struct err *err)
 {
 	const struct source_options o = {
 		.question = &f->q, .profile = f->profile, .match = f->match, .type = f->type
@@ -149,7 +149,7 @@ static enum err_code run(const struct flame_flags *f, const char *text, struct e
 	arena_init(&a, 0);
 	rc = source_read(&o, text, &a, &s, err);
 	if (!rc && !(rc = flame_tree_make(&a, s.profile, s.type, &t, err)))
-		rc = takes_over ? look_at(&t, text, err) : print_once(f, &t, text, err);
+		rc = takes_over ? flame_look_at(&t, text, err) : flame_flags_print_once(f, &t, text, err);
 	if (rc)
 		ask_print_error(s.query.ptr, err);
 	flame_tree_release(&t);
@@ -158,7 +158,7 @@ static enum err_code run(const struct flame_flags *f, const char *text, struct e
 	return rc;
 }
 
-int flame(int argc, char **argv)
+int tool_flame(int argc, char **argv)
 {
 	struct flame_flags f = { 0 };
 	struct flag flags[] = {
@@ -169,7 +169,7 @@ int flame(int argc, char **argv)
 	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
 	const char *args[1];
 	struct err err = { 0 };
-	int rc = read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, args, 1, 1, &args_n);
 
 	if (rc >= 0)
 		return rc;
@@ -185,7 +185,7 @@ int flame(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	interrupt_catch();
-	if (run(&f, args[0], &err))
+	if (flame_flags_run(&f, args[0], &err))
 		return EXIT_FAILED;
 	return screen_signal() ? 128 + screen_signal() : 0;
 }

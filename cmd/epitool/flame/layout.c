@@ -17,19 +17,19 @@ struct str flame_name(const struct flame_tree *t, uint32_t node)
 
 /* ---- the tree ---- */
 
-struct edge {
+struct flame_edge {
 	uint32_t parent, row;
 };
 
-static bool edge_eq(const void *ctx, const void *key, uint32_t id)
+static bool flame_edge_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct flame_node *n = &((const struct flame_tree *)ctx)->nodes[id];
-	const struct edge *e = key;
+	const struct flame_edge *e = key;
 
 	return n->parent == e->parent && n->row == e->row;
 }
 
-static bool node_add(struct flame_tree *t, uint32_t parent, uint32_t row)
+static bool flame_tree_node_add(struct flame_tree *t, uint32_t parent, uint32_t row)
 {
 	struct flame_node *up;
 
@@ -47,20 +47,20 @@ static bool node_add(struct flame_tree *t, uint32_t parent, uint32_t row)
 	return true;
 }
 
-static uint32_t child_of(struct flame_tree *t, uint32_t parent, uint32_t row)
+static uint32_t flame_tree_child_of(struct flame_tree *t, uint32_t parent, uint32_t row)
 {
-	struct edge e = { parent, row };
+	struct flame_edge e = { parent, row };
 	uint64_t hash = hash_bytes(&e, sizeof(e), 0);
-	uint32_t id = map_find(&t->map, hash, edge_eq, t, &e);
+	uint32_t id = map_find(&t->map, hash, flame_edge_eq, t, &e);
 
 	if (id != MAP_NONE)
 		return id;
-	if (!node_add(t, parent, row) || !map_add(&t->map, hash, t->n - 1))
+	if (!flame_tree_node_add(t, parent, row) || !map_add(&t->map, hash, t->n - 1))
 		return FLAME_NONE;
 	return t->n - 1;
 }
 
-static enum err_code add_stack(
+static enum err_code flame_add_stack(
 	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err)
 {
 	struct flame_tree *t = ctx;
@@ -68,7 +68,7 @@ static enum err_code add_stack(
 
 	t->nodes[at].total += value;
 	for (size_t i = 0; i < n; i++) {
-		at = child_of(t, at, rows[i]);
+		at = flame_tree_child_of(t, at, rows[i]);
 		if (at == FLAME_NONE)
 			return arena_fail(t->names.arena, "flame graph", err);
 		t->nodes[at].total += value;
@@ -79,7 +79,7 @@ static enum err_code add_stack(
 
 static _Thread_local const struct flame_tree *sorted;
 
-static int by_total(const void *a, const void *b)
+static int flame_by_total(const void *a, const void *b)
 {
 	uint32_t l = *(const uint32_t *)a, r = *(const uint32_t *)b;
 	int64_t lt = sorted->nodes[l].total, rt = sorted->nodes[r].total;
@@ -88,7 +88,7 @@ static int by_total(const void *a, const void *b)
 }
 
 /* The most expensive child first. */
-static enum err_code sort_children(struct flame_tree *t, struct err *err)
+static enum err_code flame_tree_sort_children(struct flame_tree *t, struct err *err)
 {
 	uint32_t *list = arena_array(t->names.arena, uint32_t, t->n), n;
 
@@ -100,7 +100,7 @@ static enum err_code sort_children(struct flame_tree *t, struct err *err)
 		for (uint32_t c = t->nodes[i].first; c != FLAME_NONE; c = t->nodes[c].next)
 			list[n++] = c;
 		if (n > 1)
-			qsort(list, n, sizeof(*list), by_total);
+			qsort(list, n, sizeof(*list), flame_by_total);
 		for (uint32_t k = 0; k < n; k++)
 			t->nodes[list[k]].next = k + 1 < n ? list[k + 1] : FLAME_NONE;
 		t->nodes[i].first = n ? list[0] : FLAME_NONE;
@@ -117,10 +117,10 @@ enum err_code flame_tree_make(
 	*out = (struct flame_tree){ .type = p->strings[kind->type], .unit = p->strings[kind->unit] };
 	costs_init(&out->names, a, BY_FUNCTION);
 	map_init(&out->map);
-	rc = node_add(out, FLAME_NONE, FLAME_NONE) ?
-		costs_walk(&out->names, p, type, add_stack, out, err) :
+	rc = flame_tree_node_add(out, FLAME_NONE, FLAME_NONE) ?
+		costs_walk(&out->names, p, type, flame_add_stack, out, err) :
 		arena_fail(a, "flame graph", err);
-	if (rc || (rc = sort_children(out, err)))
+	if (rc || (rc = flame_tree_sort_children(out, err)))
 		return rc;
 	if (out->nodes[FLAME_ROOT].total <= 0)
 		return err_set(
@@ -136,7 +136,7 @@ void flame_tree_release(struct flame_tree *t)
 
 /* ---- cells ---- */
 
-static bool cell_add(struct arena *a, struct flame_cells *out, struct flame_cell cell)
+static bool flame_cell_add(struct arena *a, struct flame_cells *out, struct flame_cell cell)
 {
 	if (!arena_array_room(a, &out->v, out->n, 1, &out->cap))
 		return false;
@@ -145,26 +145,27 @@ static bool cell_add(struct arena *a, struct flame_cells *out, struct flame_cell
 	return true;
 }
 
-static uint32_t column(int64_t cost, int64_t total, uint32_t width)
+static uint32_t flame_column(int64_t cost, int64_t total, uint32_t width)
 {
 	double x = (double)cost / (double)total * width;
 
 	return x <= 0 ? 0 : x >= width ? width : (uint32_t)x;
 }
 
-static bool lay_children(struct arena *a, const struct flame_tree *t, struct flame_cell of,
+static bool flame_lay_children(struct arena *a, const struct flame_tree *t, struct flame_cell of,
 	int64_t total, uint32_t width, struct flame_cells *out)
 {
 	int64_t left = of.left;
 
 	for (uint32_t c = t->nodes[of.node].first; c != FLAME_NONE; c = t->nodes[c].next) {
 		int64_t cost = t->nodes[c].total;
-		uint32_t x = column(left, total, width), end = column(left + cost, total, width);
+		uint32_t x = flame_column(left, total, width),
+				 end = flame_column(left + cost, total, width);
 
 		if (cost > 0 && end > of.x + of.width) /* of a profile with costs below 0 */
 			end = of.x + of.width;
 		if (cost > 0 && end > x &&
-			!cell_add(a, out, (struct flame_cell){ c, of.row + 1, x, end - x, left }))
+			!flame_cell_add(a, out, (struct flame_cell){ c, of.row + 1, x, end - x, left }))
 			return false;
 		left += cost > 0 ? cost : 0;
 	}
@@ -184,19 +185,19 @@ enum err_code flame_lay(struct arena *a, const struct flame_tree *t, uint32_t zo
 		at = zoom;
 		for (uint32_t up = row; up < above; up++)
 			at = t->nodes[at].parent;
-		if (!cell_add(a, out, (struct flame_cell){ at, row, 0, width, 0 }))
+		if (!flame_cell_add(a, out, (struct flame_cell){ at, row, 0, width, 0 }))
 			return arena_fail(a, "flame graph", err);
 	}
 	first = out->n - 1;
 	for (size_t i = first; i < out->n; i++) /* those that it adds too: row after row */
-		if (!lay_children(a, t, out->v[i], t->nodes[zoom].total, width, out))
+		if (!flame_lay_children(a, t, out->v[i], t->nodes[zoom].total, width, out))
 			return arena_fail(a, "flame graph", err);
 	return ERR_OK;
 }
 
 /* ---- text ---- */
 
-static size_t characters(struct str s)
+static size_t flame_characters(struct str s)
 {
 	size_t n = 0;
 
@@ -205,7 +206,7 @@ static size_t characters(struct str s)
 	return n;
 }
 
-static struct str first_characters(struct str s, size_t n)
+static struct str flame_first_characters(struct str s, size_t n)
 {
 	size_t i = 0;
 
@@ -221,15 +222,15 @@ void flame_text(struct buf *out, struct str name, uint32_t width)
 	size_t n;
 
 	buf_add_printable(&text, name);
-	if (characters(buf_str(&text)) > width) {
+	if (flame_characters(buf_str(&text)) > width) {
 		buf_clear(&text);
 		buf_add_printable(&text, name_short(name));
 	}
-	n = characters(buf_str(&text));
+	n = flame_characters(buf_str(&text));
 	if (n > width && width < TEXT_MIN) {
 		n = 0;
 	} else if (n > width) {
-		buf_add_str(out, first_characters(buf_str(&text), width - 1));
+		buf_add_str(out, flame_first_characters(buf_str(&text), width - 1));
 		buf_add_cstr(out, "\xe2\x80\xa6"); /* an ellipsis */
 		n = width;
 	} else {

@@ -28,19 +28,20 @@ static struct {
 
 static volatile sig_atomic_t ended_by, resized;
 
-static void on_end(int sig)
+static void flame_on_end(int sig)
 {
 	ended_by = sig;
 }
 
-static void on_resize(int sig)
+static void flame_on_resize(int sig)
 {
 	resized = 1;
 }
 
-static void catch_signals(void)
+static void flame_catch_signals(void)
 {
-	struct sigaction end = { .sa_handler = on_end }, resize = { .sa_handler = on_resize };
+	struct sigaction end = { .sa_handler = flame_on_end },
+					 resize = { .sa_handler = flame_on_resize };
 	sigset_t blocked;
 
 	sigemptyset(&blocked);
@@ -53,7 +54,7 @@ static void catch_signals(void)
 	sigprocmask(SIG_BLOCK, &blocked, &screen.mask);
 }
 
-static enum err_code put(const char *p, size_t n, struct err *err)
+static enum err_code flame_put(const char *p, size_t n, struct err *err)
 {
 	while (n > 0) {
 		ssize_t done = write(STDOUT_FILENO, p, n);
@@ -78,7 +79,7 @@ enum err_code screen_open(struct err *err)
 	screen.in = isatty(STDIN_FILENO) ? STDIN_FILENO : open("/dev/tty", O_RDWR | O_CLOEXEC);
 	if (screen.in < 0 || tcgetattr(screen.in, &screen.before))
 		return err_set(err, ERR_UNSUPPORTED, "no terminal to read keys from");
-	catch_signals();
+	flame_catch_signals();
 	raw = screen.before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
 	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
@@ -89,7 +90,7 @@ enum err_code screen_open(struct err *err)
 		return err_errno(err, errno, "terminal");
 	screen.open = true;
 	atexit(screen_close);
-	if ((rc = put(ENTER, sizeof(ENTER) - 1, err)))
+	if ((rc = flame_put(ENTER, sizeof(ENTER) - 1, err)))
 		screen_close();
 	return rc;
 }
@@ -101,7 +102,7 @@ void screen_close(void)
 	if (!screen.open)
 		return;
 	screen.open = false;
-	if (put(LEAVE, sizeof(LEAVE) - 1, &err)) {
+	if (flame_put(LEAVE, sizeof(LEAVE) - 1, &err)) {
 		/* the terminal is gone */
 	}
 	tcsetattr(screen.in, TCSAFLUSH, &screen.before);
@@ -124,7 +125,7 @@ void screen_size(uint32_t *width, uint32_t *height)
 
 enum err_code screen_show(struct str drawn, struct err *err)
 {
-	return put(drawn.ptr, drawn.len, err);
+	return flame_put(drawn.ptr, drawn.len, err);
 }
 
 enum screen_event screen_wait(bool brief, struct buf *input)

@@ -11,7 +11,7 @@
 #define COLOR_SELECTED_TEXT 231u
 #define COLOR_MATCH 215u
 
-static enum err_code lay(struct flame_view *v, struct err *err)
+static enum err_code flame_view_lay(struct flame_view *v, struct err *err)
 {
 	return flame_lay(&v->arena, v->tree, v->zoom, v->width, &v->cells, err);
 }
@@ -29,14 +29,14 @@ void flame_view_close(struct flame_view *v)
 	arena_release(&v->arena);
 }
 
-static uint32_t rows_shown(const struct flame_view *v)
+static uint32_t flame_view_rows_shown(const struct flame_view *v)
 {
 	return v->height - LINES;
 }
 
 /* ---- where one is ---- */
 
-static const struct flame_cell *cell_of(const struct flame_view *v, uint32_t node)
+static const struct flame_cell *flame_view_cell_of(const struct flame_view *v, uint32_t node)
 {
 	for (size_t i = 0; i < v->cells.n; i++)
 		if (v->cells.v[i].node == node)
@@ -45,17 +45,17 @@ static const struct flame_cell *cell_of(const struct flame_view *v, uint32_t nod
 }
 
 /* Selects a node that has a cell: this one, or the nearest above it. */
-static void select_node(struct flame_view *v, uint32_t node)
+static void flame_view_select_node(struct flame_view *v, uint32_t node)
 {
 	const struct flame_cell *c;
 
-	while (!(c = cell_of(v, node)))
+	while (!(c = flame_view_cell_of(v, node)))
 		node = v->tree->nodes[node].parent; /* the root always has one */
 	v->selected = node;
 	if (c->row < v->top)
 		v->top = c->row;
-	if (c->row >= v->top + rows_shown(v))
-		v->top = c->row - rows_shown(v) + 1;
+	if (c->row >= v->top + flame_view_rows_shown(v))
+		v->top = c->row - flame_view_rows_shown(v) + 1;
 }
 
 enum err_code flame_view_resize(
@@ -65,45 +65,46 @@ enum err_code flame_view_resize(
 
 	v->width = width ? width : 1;
 	v->height = height < HEIGHT_MIN ? HEIGHT_MIN : height;
-	if ((rc = lay(v, err)))
+	if ((rc = flame_view_lay(v, err)))
 		return rc;
-	select_node(v, v->selected);
+	flame_view_select_node(v, v->selected);
 	return ERR_OK;
 }
 
-static void move_sideways(struct flame_view *v, int by)
+static void flame_view_move_sideways(struct flame_view *v, int by)
 {
-	const struct flame_cell *c = cell_of(v, v->selected), *to = c + by;
+	const struct flame_cell *c = flame_view_cell_of(v, v->selected), *to = c + by;
 
 	if (to >= v->cells.v && to < v->cells.v + v->cells.n && to->row == c->row)
-		select_node(v, to->node);
+		flame_view_select_node(v, to->node);
 }
 
 /* The first child that has a cell, which is the widest. */
-static void move_down(struct flame_view *v)
+static void flame_view_move_down(struct flame_view *v)
 {
-	for (const struct flame_cell *c = cell_of(v, v->selected); c < v->cells.v + v->cells.n; c++)
+	for (const struct flame_cell *c = flame_view_cell_of(v, v->selected);
+		 c < v->cells.v + v->cells.n; c++)
 		if (v->tree->nodes[c->node].parent == v->selected) {
-			select_node(v, c->node);
+			flame_view_select_node(v, c->node);
 			return;
 		}
 }
 
-static enum err_code zoom_to(
+static enum err_code flame_view_zoom_to(
 	struct flame_view *v, uint32_t node, uint32_t selected, struct err *err)
 {
 	enum err_code rc;
 
 	v->zoom = node;
-	if ((rc = lay(v, err)))
+	if ((rc = flame_view_lay(v, err)))
 		return rc;
-	select_node(v, selected);
+	flame_view_select_node(v, selected);
 	return ERR_OK;
 }
 
 /* ---- search ---- */
 
-static bool matches(const struct flame_view *v, uint32_t node)
+static bool flame_view_matches(const struct flame_view *v, uint32_t node)
 {
 	struct str name = flame_name(v->tree, node), what = { v->search, v->search_n };
 
@@ -114,13 +115,13 @@ static bool matches(const struct flame_view *v, uint32_t node)
 }
 
 /* Each stack counts once, at its outermost match. */
-static void find(struct flame_view *v)
+static void flame_view_find(struct flame_view *v)
 {
 	uint32_t at = FLAME_ROOT;
 
 	v->found = 0;
 	while (v->search_n && at != FLAME_NONE) {
-		bool match = matches(v, at);
+		bool match = flame_view_matches(v, at);
 		uint32_t down = match ? FLAME_NONE : v->tree->nodes[at].first;
 
 		v->found += match ? v->tree->nodes[at].total : 0;
@@ -135,25 +136,25 @@ static void find(struct flame_view *v)
 }
 
 /* The next cell with a match, from the selected one on, and from the root on again. */
-static void next_match(struct flame_view *v)
+static void flame_view_next_match(struct flame_view *v)
 {
-	size_t from = (size_t)(cell_of(v, v->selected) - v->cells.v);
+	size_t from = (size_t)(flame_view_cell_of(v, v->selected) - v->cells.v);
 
 	for (size_t i = 1; i <= v->cells.n; i++) {
 		uint32_t node = v->cells.v[(from + i) % v->cells.n].node;
 
-		if (matches(v, node)) {
-			select_node(v, node);
+		if (flame_view_matches(v, node)) {
+			flame_view_select_node(v, node);
 			return;
 		}
 	}
 }
 
-static void type_key(struct flame_view *v, int key)
+static void flame_view_type_key(struct flame_view *v, int key)
 {
 	if (key == KEY_ENTER) {
 		v->typing = false;
-		next_match(v);
+		flame_view_next_match(v);
 	} else if (key == KEY_BACK) {
 		v->typing = false;
 		v->search_n = 0;
@@ -164,13 +165,13 @@ static void type_key(struct flame_view *v, int key)
 	} else if (key >= ' ' && key < 256 && key != 127 && v->search_n < FLAME_SEARCH_MAX) {
 		v->search[v->search_n++] = (char)key;
 	}
-	find(v);
+	flame_view_find(v);
 }
 
 /* ---- keys ---- */
 
 /* Out of a search first, then out of the zoom. */
-static enum err_code go_back(struct flame_view *v, struct err *err)
+static enum err_code flame_view_go_back(struct flame_view *v, struct err *err)
 {
 	if (v->search_n) {
 		v->search_n = 0;
@@ -178,46 +179,46 @@ static enum err_code go_back(struct flame_view *v, struct err *err)
 	}
 	if (v->zoom == FLAME_ROOT)
 		return ERR_OK;
-	return zoom_to(v, v->tree->nodes[v->zoom].parent, v->zoom, err);
+	return flame_view_zoom_to(v, v->tree->nodes[v->zoom].parent, v->zoom, err);
 }
 
 enum err_code flame_view_key(struct flame_view *v, int key, struct err *err)
 {
 	if (v->typing) {
-		type_key(v, key);
+		flame_view_type_key(v, key);
 		return ERR_OK;
 	}
 	switch (key) {
 	case KEY_LEFT:
 	case 'h':
-		move_sideways(v, -1);
+		flame_view_move_sideways(v, -1);
 		break;
 	case KEY_RIGHT:
 	case 'l':
-		move_sideways(v, 1);
+		flame_view_move_sideways(v, 1);
 		break;
 	case KEY_UP:
 	case 'k':
 		if (v->selected != FLAME_ROOT)
-			select_node(v, v->tree->nodes[v->selected].parent);
+			flame_view_select_node(v, v->tree->nodes[v->selected].parent);
 		break;
 	case KEY_DOWN:
 	case 'j':
-		move_down(v);
+		flame_view_move_down(v);
 		break;
 	case KEY_ENTER:
-		return zoom_to(v, v->selected, v->selected, err);
+		return flame_view_zoom_to(v, v->selected, v->selected, err);
 	case KEY_BACK:
 	case KEY_ERASE:
-		return go_back(v, err);
+		return flame_view_go_back(v, err);
 	case KEY_HOME:
-		return zoom_to(v, FLAME_ROOT, v->selected, err);
+		return flame_view_zoom_to(v, FLAME_ROOT, v->selected, err);
 	case '/':
 		v->typing = true;
 		v->search_n = 0;
 		break;
 	case 'n':
-		next_match(v);
+		flame_view_next_match(v);
 		break;
 	case 'q':
 		v->over = true;
@@ -262,20 +263,21 @@ int flame_key_read(struct str bytes, bool complete, size_t *used)
 
 /* ---- drawing ---- */
 
-static void add_share(const struct flame_view *v, int64_t cost, struct buf *out)
+static void flame_view_add_share(const struct flame_view *v, int64_t cost, struct buf *out)
 {
 	pprof_unit_print(out, cost, v->tree->unit, STR("auto"));
 	buf_printf(out, " (%.2f%%)", (double)cost / (double)v->tree->nodes[FLAME_ROOT].total * 100);
 }
 
 /* A line as wide as the screen. */
-static void draw_line(const struct flame_view *v, const struct buf *text, struct buf *out)
+static void flame_view_draw_line(
+	const struct flame_view *v, const struct buf *text, struct buf *out)
 {
 	buf_add_cstr(out, ESC "[0m");
 	flame_text(out, buf_str(text), v->width);
 }
 
-static void draw_title(const struct flame_view *v, struct buf *out)
+static void flame_view_draw_title(const struct flame_view *v, struct buf *out)
 {
 	struct buf text = { 0 };
 
@@ -283,11 +285,11 @@ static void draw_title(const struct flame_view *v, struct buf *out)
 	buf_add_cstr(&text, "  ");
 	pprof_unit_print(&text, v->tree->nodes[FLAME_ROOT].total, v->tree->unit, STR("auto"));
 	buf_printf(&text, "  %s", v->title);
-	draw_line(v, &text, out);
+	flame_view_draw_line(v, &text, out);
 	buf_release(&text);
 }
 
-static void draw_status(const struct flame_view *v, struct buf *out)
+static void flame_view_draw_status(const struct flame_view *v, struct buf *out)
 {
 	const struct flame_node *n = &v->tree->nodes[v->selected];
 	struct buf text = { 0 };
@@ -295,29 +297,30 @@ static void draw_status(const struct flame_view *v, struct buf *out)
 	if (v->typing) {
 		buf_printf(&text, "/%.*s_", (int)v->search_n, v->search);
 	} else {
-		add_share(v, n->total, &text);
+		flame_view_add_share(v, n->total, &text);
 		buf_add_cstr(&text, ", itself ");
-		add_share(v, n->self, &text);
+		flame_view_add_share(v, n->self, &text);
 		buf_add_cstr(&text, "  ");
 		buf_add_str(&text, flame_name(v->tree, v->selected));
 	}
 	if (v->search_n) {
 		buf_add_cstr(&text, "  found ");
-		add_share(v, v->found, &text);
+		flame_view_add_share(v, v->found, &text);
 	}
 	if (!v->typing)
 		buf_add_cstr(&text, "   Enter zooms, Backspace out, / searches, n next, q quits");
-	draw_line(v, &text, out);
+	flame_view_draw_line(v, &text, out);
 	buf_release(&text);
 }
 
-static void draw_cell(const struct flame_view *v, const struct flame_cell *c, struct buf *out)
+static void flame_view_draw_cell(
+	const struct flame_view *v, const struct flame_cell *c, struct buf *out)
 {
 	unsigned back = c->node == FLAME_ROOT ? COLOR_ROOT : color_of(flame_name(v->tree, c->node));
 	unsigned text = COLOR_TEXT;
 
 	if (v->search_n)
-		back = matches(v, c->node) ? COLOR_MATCH : COLOR_DIM;
+		back = flame_view_matches(v, c->node) ? COLOR_MATCH : COLOR_DIM;
 	if (c->node == v->selected) {
 		back = COLOR_SELECTED;
 		text = COLOR_SELECTED_TEXT;
@@ -334,7 +337,7 @@ static void draw_cell(const struct flame_view *v, const struct flame_cell *c, st
 
 /* Rows from..end. placed: each at its place of the screen, below the title; else line after line.
  */
-static void draw_rows(
+static void flame_view_draw_rows(
 	const struct flame_view *v, uint32_t from, uint32_t end, bool placed, struct buf *out)
 {
 	uint32_t row = UINT32_MAX, x = 0;
@@ -353,7 +356,7 @@ static void draw_rows(
 				buf_add_char(out, '\n');
 		}
 		buf_printf(out, "%*s", (int)(c->x - x), "");
-		draw_cell(v, c, out);
+		flame_view_draw_cell(v, c, out);
 		x = c->x + c->width;
 	}
 }
@@ -361,10 +364,10 @@ static void draw_rows(
 void flame_view_draw(const struct flame_view *v, struct buf *out)
 {
 	buf_add_cstr(out, ESC "[0m" ESC "[2J" ESC "[H");
-	draw_title(v, out);
-	draw_rows(v, v->top, v->top + rows_shown(v), true, out);
+	flame_view_draw_title(v, out);
+	flame_view_draw_rows(v, v->top, v->top + flame_view_rows_shown(v), true, out);
 	buf_printf(out, ESC "[%u;1H", v->height);
-	draw_status(v, out);
+	flame_view_draw_status(v, out);
 }
 
 void flame_view_print(const struct flame_view *v, struct buf *out)
@@ -372,6 +375,6 @@ void flame_view_print(const struct flame_view *v, struct buf *out)
 	struct flame_view still = *v;
 
 	still.selected = FLAME_NONE;
-	draw_rows(&still, 0, UINT32_MAX, false, out);
+	flame_view_draw_rows(&still, 0, UINT32_MAX, false, out);
 	buf_add_char(out, '\n');
 }

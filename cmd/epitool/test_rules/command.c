@@ -27,7 +27,7 @@ struct faults {
 	size_t n;
 };
 
-static void add_fault(struct faults *f, struct str text)
+static void test_add_fault(struct faults *f, struct str text)
 {
 	struct str copy = str_dup(&f->arena, text);
 
@@ -36,12 +36,12 @@ static void add_fault(struct faults *f, struct str text)
 	f->n++;
 }
 
-static void add_message(struct faults *f, const char *text)
+static void test_add_message(struct faults *f, const char *text)
 {
-	add_fault(f, str_of(text));
+	test_add_fault(f, str_of(text));
 }
 
-struct running {
+struct test_running {
 	const struct test_file *file;
 	const struct test_group *test;
 	struct faults *faults;
@@ -53,7 +53,7 @@ struct running {
 
 /* ---- alert_rule_test ---- */
 
-static void check_alerts(struct running *x, const struct test_alert_case *c)
+static void test_check_alerts(struct test_running *x, const struct test_alert_case *c)
 {
 	struct buf text = { 0 };
 	struct test_alert *got;
@@ -61,7 +61,7 @@ static void check_alerts(struct running *x, const struct test_alert_case *c)
 	size_t n;
 
 	if (test_eval_firing(x->eval, x->arena, c->alertname, &got, &n, &err)) {
-		add_message(x->faults, err.msg);
+		test_add_message(x->faults, err.msg);
 		return;
 	}
 	test_sort_alerts(got, n);
@@ -76,19 +76,19 @@ static void check_alerts(struct running *x, const struct test_alert_case *c)
 	test_print_alerts(&text, c->v, c->n);
 	buf_add_cstr(&text, ", \n        got:");
 	test_print_alerts(&text, got, n);
-	add_fault(x->faults, buf_str(&text));
+	test_add_fault(x->faults, buf_str(&text));
 	buf_release(&text);
 }
 
 /* Cases before the next evaluation look at this one. */
-static void check_alerts_at(struct running *x, int64_t from_ns, int64_t to_ns)
+static void test_check_alerts_at(struct test_running *x, int64_t from_ns, int64_t to_ns)
 {
 	for (size_t i = 0; i < x->test->alerts_n; i++)
 		if (x->test->alerts[i].eval_time_ns >= from_ns && x->test->alerts[i].eval_time_ns < to_ns)
-			check_alerts(x, &x->test->alerts[i]);
+			test_check_alerts(x, &x->test->alerts[i]);
 }
 
-static struct str without_newline(struct str s)
+static struct str test_without_newline(struct str s)
 {
 	while (s.len > 0 && s.ptr[s.len - 1] == '\n')
 		s.len--;
@@ -96,7 +96,7 @@ static struct str without_newline(struct str s)
 }
 
 /* False: rules failed, and the test ends. */
-static bool evaluate_all(struct running *x)
+static bool test_evaluate_all(struct test_running *x)
 {
 	int64_t step = x->file->evaluation_interval_ns;
 	struct buf faults = { 0 };
@@ -105,19 +105,20 @@ static bool evaluate_all(struct running *x)
 	engine_set_subquery_step(test_world_engine(x->world), step);
 	for (int64_t t = 0; t <= x->test->end_ns; t += step) {
 		if (atomic_load(&interrupted)) {
-			add_message(x->faults, "interrupted");
+			test_add_message(x->faults, "interrupted");
 			return false;
 		}
 		if (test_world_store(x->world, t, &err)) {
-			add_message(x->faults, err.msg);
+			test_add_message(x->faults, err.msg);
 			return false;
 		}
 		if (test_eval_at(x->eval, t, &faults, &err)) {
-			add_fault(x->faults, faults.len ? without_newline(buf_str(&faults)) : str_of(err.msg));
+			test_add_fault(
+				x->faults, faults.len ? test_without_newline(buf_str(&faults)) : str_of(err.msg));
 			buf_release(&faults);
 			return false;
 		}
-		check_alerts_at(x, t, t + step);
+		test_check_alerts_at(x, t, t + step);
 	}
 	buf_release(&faults);
 	return true;
@@ -125,7 +126,7 @@ static bool evaluate_all(struct running *x)
 
 /* ---- promql_expr_test ---- */
 
-static void begin_expr_fault(struct buf *text, const struct test_expr_case *c)
+static void test_begin_expr_fault(struct buf *text, const struct test_expr_case *c)
 {
 	buf_add_cstr(text, "    expr: ");
 	buf_add_quoted(text, c->expr);
@@ -133,7 +134,7 @@ static void begin_expr_fault(struct buf *text, const struct test_expr_case *c)
 	duration_print(text, c->eval_time_ns);
 }
 
-static enum err_code samples_of(
+static enum err_code test_samples_of(
 	struct arena *a, const struct result *r, struct test_sample **out, size_t *n, struct err *err)
 {
 	size_t room = r->type == RESULT_VECTOR ? r->n : 1;
@@ -153,7 +154,7 @@ static enum err_code samples_of(
 	return ERR_OK;
 }
 
-static void check_expr(struct running *x, const struct test_expr_case *c)
+static void test_check_expr(struct test_running *x, const struct test_expr_case *c)
 {
 	struct query_options o = { .text = c->expr, .t_ns = test_world_time(c->eval_time_ns) };
 	struct test_sample *got = NULL;
@@ -163,8 +164,8 @@ static void check_expr(struct running *x, const struct test_expr_case *c)
 	size_t n = 0;
 
 	if (query_run(test_world_engine(x->world), &o, &q, &err) ||
-		samples_of(query_arena(q), query_result(q), &got, &n, &err)) {
-		begin_expr_fault(&text, c);
+		test_samples_of(query_arena(q), query_result(q), &got, &n, &err)) {
+		test_begin_expr_fault(&text, c);
 		buf_printf(&text, ", err: %s", err.msg);
 		goto out;
 	}
@@ -172,32 +173,32 @@ static void check_expr(struct running *x, const struct test_expr_case *c)
 	test_sort_samples(c->v, c->n);
 	if (n == c->n && test_samples_equal(got, c->v, n))
 		goto out;
-	begin_expr_fault(&text, c);
+	test_begin_expr_fault(&text, c);
 	buf_add_cstr(&text, ",\n        exp: ");
 	test_print_samples(&text, c->v, c->n);
 	buf_add_cstr(&text, "\n        got: ");
 	test_print_samples(&text, got, n);
 out:
 	if (text.len)
-		add_fault(x->faults, buf_str(&text));
+		test_add_fault(x->faults, buf_str(&text));
 	buf_release(&text);
 	query_close(q);
 }
 
 /* ---- a file ---- */
 
-static void run_test(struct running *x)
+static void test_run(struct test_running *x)
 {
 	struct err err;
 
 	if (test_world_open(x->arena, x->test, &x->world, &err) ||
 		test_eval_open(x->file, x->test, x->set, x->world, &x->eval, &err)) {
-		add_message(x->faults, err.msg);
-	} else if (evaluate_all(x)) {
+		test_add_message(x->faults, err.msg);
+	} else if (test_evaluate_all(x)) {
 		if (test_world_store(x->world, x->test->end_ns, &err))
-			add_message(x->faults, err.msg);
+			test_add_message(x->faults, err.msg);
 		for (size_t i = 0; i < x->test->exprs_n; i++)
-			check_expr(x, &x->test->exprs[i]);
+			test_check_expr(x, &x->test->exprs[i]);
 	}
 	test_eval_close(x->eval);
 	test_world_close(x->world);
@@ -206,7 +207,7 @@ static void run_test(struct running *x)
 }
 
 /* Patterns become their files; one without any is a warning. */
-static enum err_code find_rule_files(
+static enum err_code test_find_rule_files(
 	struct arena *a, const struct test_file *f, struct str **out, size_t *n, struct err *err)
 {
 	glob_t found = { .gl_offs = 0 };
@@ -234,14 +235,14 @@ static enum err_code find_rule_files(
 	return rc;
 }
 
-static void run_tests(struct arena *a, const struct test_file *f, struct faults *faults)
+static void test_run_tests(struct arena *a, const struct test_file *f, struct faults *faults)
 {
 	struct str *rule_files;
 	size_t rule_files_n;
 	struct err err;
 
-	if (find_rule_files(a, f, &rule_files, &rule_files_n, &err)) {
-		add_message(faults, err.msg);
+	if (test_find_rule_files(a, f, &rule_files, &rule_files_n, &err)) {
+		test_add_message(faults, err.msg);
 		return;
 	}
 	for (size_t i = 0; i < f->tests_n; i++) {
@@ -249,13 +250,13 @@ static void run_tests(struct arena *a, const struct test_file *f, struct faults 
 		struct rules_load load = {
 			.patterns = rule_files, .patterns_n = rule_files_n, .interval_ns = g->interval_ns
 		};
-		struct running x = { .file = f, .test = g, .faults = faults, .arena = a };
+		struct test_running x = { .file = f, .test = g, .faults = faults, .arena = a };
 
 		if (rule_set_load(&load, &x.set, &err)) {
-			add_message(faults, err.msg);
+			test_add_message(faults, err.msg);
 			continue;
 		}
-		run_test(&x);
+		test_run(&x);
 		rule_set_unref(x.set);
 	}
 }
@@ -276,9 +277,9 @@ static bool test_one(const char *path)
 	fflush(stdout);
 	if (fs_read_file(path, YAML_FILE_BYTES_MAX, &text, &err) ||
 		test_file_parse(&a, path, buf_str(&text), &f, &err)) {
-		add_message(&faults, err.msg);
+		test_add_message(&faults, err.msg);
 	} else {
-		run_tests(&a, f, &faults);
+		test_run_tests(&a, f, &faults);
 	}
 	ok = faults.n == 0;
 	if (ok)
@@ -306,7 +307,7 @@ int test_rules(int argc, char **argv)
 	size_t n = 0;
 	int rc;
 
-	rc = read_flags(NULL, 0, argc, argv, "test rules FILE...",
+	rc = output_read_flags(NULL, 0, argc, argv, "test rules FILE...",
 		"Run the tests of rules that the files hold: numbers and profiles over time, and the\n"
 		"alerts and samples that rules must make of them. The format is promtool's, and\n"
 		"input_profiles beside input_series. Exit code 1 where a test fails.",

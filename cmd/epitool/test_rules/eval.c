@@ -12,7 +12,7 @@ struct test_eval {
 	size_t *order; /* of evaluation: indexes of the set's groups */
 };
 
-static size_t rank_of(const struct test_file *f, const struct rule_group *g)
+static size_t test_rank_of(const struct test_file *f, const struct rule_group *g)
 {
 	for (size_t i = 0; i < f->order_n; i++)
 		if (str_eq(f->order[i], g->name))
@@ -21,12 +21,12 @@ static size_t rank_of(const struct test_file *f, const struct rule_group *g)
 }
 
 /* Stable, so that groups of one rank stay as their files have them. */
-static void sort_groups(struct test_eval *e, const struct test_file *f)
+static void test_eval_sort_groups(struct test_eval *e, const struct test_file *f)
 {
 	for (size_t i = 0; i < e->set->groups_n; i++) {
-		size_t rank = rank_of(f, &e->set->groups[i]), at = i;
+		size_t rank = test_rank_of(f, &e->set->groups[i]), at = i;
 
-		for (; at > 0 && rank_of(f, &e->set->groups[e->order[at - 1]]) > rank; at--)
+		for (; at > 0 && test_rank_of(f, &e->set->groups[e->order[at - 1]]) > rank; at--)
 			e->order[at] = e->order[at - 1];
 		e->order[at] = i;
 	}
@@ -49,7 +49,7 @@ enum err_code test_eval_open(const struct test_file *f, const struct test_group 
 		rc = err_nomem(err, "test");
 		goto fail;
 	}
-	sort_groups(e, f);
+	test_eval_sort_groups(e, f);
 	if ((rc = rule_manager_open(&o, &e->manager, err)) ||
 		(rc = rule_manager_apply(e->manager, set, g->external_labels, err)))
 		goto fail;
@@ -69,7 +69,7 @@ void test_eval_close(struct test_eval *e)
 	free(e);
 }
 
-static void print_faults(struct buf *out, const struct group_info *g, int64_t t_ns)
+static void test_print_faults(struct buf *out, const struct group_info *g, int64_t t_ns)
 {
 	for (size_t i = 0; i < g->rules_n; i++) {
 		const struct rule_info *r = &g->rules[i];
@@ -93,7 +93,7 @@ enum err_code test_eval_at(struct test_eval *e, int64_t t_ns, struct buf *faults
 	arena_init(&a, 0);
 	if (!(rc = rule_manager_snapshot(e->manager, &a, &s, err))) {
 		for (size_t i = 0; i < s.groups_n; i++)
-			print_faults(faults, &s.groups[e->order[i]], t_ns);
+			test_print_faults(faults, &s.groups[e->order[i]], t_ns);
 		rules_snapshot_release(&s);
 	}
 	arena_release(&a);
@@ -102,7 +102,7 @@ enum err_code test_eval_at(struct test_eval *e, int64_t t_ns, struct buf *faults
 	return rc;
 }
 
-static enum err_code add_firing(
+static enum err_code test_add_firing(
 	struct arena *a, const struct rule_info *r, struct test_alert *v, size_t *n, struct err *err)
 {
 	for (size_t i = 0; i < r->alerts_n; i++) {
@@ -141,7 +141,7 @@ enum err_code test_eval_firing(struct test_eval *e, struct arena *a, struct str 
 			const struct rule_info *r = &s.groups[i].rules[k];
 
 			if (r->rule->kind == RULE_ALERT && str_eq(r->rule->name, name))
-				rc = add_firing(a, r, *out, n, err);
+				rc = test_add_firing(a, r, *out, n, err);
 		}
 	rules_snapshot_release(&s);
 out:

@@ -39,18 +39,18 @@ struct list_of_samples {
 	struct yaml_list exp;
 };
 
-struct group_fields {
+struct test_group_fields {
 	struct test_group made;
 	struct yaml_list series, profiles, alerts, exprs;
 };
 
-struct file_fields {
+struct test_file_fields {
 	struct test_file made;
 	struct yaml_list rule_files, order, tests;
 };
 
 /* A fault of the text of one field, at its place. */
-static enum err_code at_field(const struct yaml_node *n, const char *name, enum err_code rc,
+static enum err_code test_at_field(const struct yaml_node *n, const char *name, enum err_code rc,
 	const struct err *why, struct err *err)
 {
 	const struct yaml_node *at = yaml_get(n, name);
@@ -60,7 +60,7 @@ static enum err_code at_field(const struct yaml_node *n, const char *name, enum 
 
 /* ---- input_series ---- */
 
-static enum err_code check_series(
+static enum err_code test_check_series(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct series_fields *f = out;
@@ -68,11 +68,11 @@ static enum err_code check_series(
 	enum err_code rc;
 
 	if ((rc = test_metric_parse(ctx->arena, f->series, &f->made.labels, &why)))
-		return at_field(n, "series", rc, &why, err);
+		return test_at_field(n, "series", rc, &why, err);
 	if (!labels_has(f->made.labels, STR(LABEL_NAME)))
 		return yaml_err(n, err, ERR_INVALID, "series: a name is missing");
 	if ((rc = test_values_parse(ctx->arena, f->values, &f->made.values, &why)))
-		return at_field(n, "values", rc, &why, err);
+		return test_at_field(n, "values", rc, &why, err);
 	return ERR_OK;
 }
 
@@ -81,7 +81,7 @@ static const struct yaml_field series_table[] = {
 	{ "values", YAML_STRING, offsetof(struct series_fields, values), NULL, NULL, "", 0 },
 };
 static const struct yaml_schema series_schema = { "series", sizeof(struct series_fields),
-	series_table, 2, NULL, check_series };
+	series_table, 2, NULL, test_check_series };
 
 /* ---- input_profiles ---- */
 
@@ -99,7 +99,7 @@ static const struct {
 	{ "wall", "wall", "nanoseconds", "wall", "nanoseconds", false },
 };
 
-static struct str cut_part(struct str *rest)
+static struct str test_cut_part(struct str *rest)
 {
 	ptrdiff_t at = str_find(*rest, STR(":"));
 	struct str part = { rest->ptr, at < 0 ? rest->len : (size_t)at };
@@ -110,7 +110,7 @@ static struct str cut_part(struct str *rest)
 }
 
 /* sample_type:sample_unit[:period_type:period_unit], or what the name is known for. */
-static enum err_code take_type(
+static enum err_code test_take_type(
 	struct profiles_fields *f, const struct yaml_node *n, struct err *err)
 {
 	struct str name = labels_get(f->made.labels, STR(LABEL_NAME)), rest = f->type;
@@ -125,11 +125,11 @@ static enum err_code take_type(
 			p->is_level = known[i].is_level;
 		}
 	if (f->type.len) {
-		p->sample_type = cut_part(&rest);
-		p->sample_unit = cut_part(&rest);
+		p->sample_type = test_cut_part(&rest);
+		p->sample_unit = test_cut_part(&rest);
 		if (rest.len) {
-			p->period_type = cut_part(&rest);
-			p->period_unit = cut_part(&rest);
+			p->period_type = test_cut_part(&rest);
+			p->period_unit = test_cut_part(&rest);
 		}
 		p->is_level = str_has_prefix(p->sample_type, STR("inuse_")) ||
 			(p->is_level && !str_has_prefix(p->sample_type, STR("alloc_")));
@@ -141,7 +141,7 @@ static enum err_code take_type(
 	return ERR_OK;
 }
 
-static enum err_code take_stacks(
+static enum err_code test_take_stacks(
 	struct yaml_ctx *ctx, struct profiles_fields *f, const struct yaml_node *n, struct err *err)
 {
 	struct str rest = f->folded;
@@ -169,7 +169,7 @@ static enum err_code take_stacks(
 	return ERR_OK;
 }
 
-static enum err_code check_profiles(
+static enum err_code test_check_profiles(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct profiles_fields *f = out;
@@ -178,7 +178,7 @@ static enum err_code check_profiles(
 
 	f->node = n;
 	if ((rc = test_metric_parse(ctx->arena, f->series, &f->made.labels, &why)))
-		return at_field(n, "series", rc, &why, err);
+		return test_at_field(n, "series", rc, &why, err);
 	if (!labels_has(f->made.labels, STR(LABEL_NAME)))
 		return yaml_err(n, err, ERR_INVALID, "series: the name of a profile is missing");
 	if (!f->folded.len == !f->file.len)
@@ -190,9 +190,9 @@ static enum err_code check_profiles(
 		f->made.file = str_of(path_join(ctx->arena, ctx->dir, f->file));
 		return ERR_OK;
 	}
-	if ((rc = take_type(f, n, err)))
+	if ((rc = test_take_type(f, n, err)))
 		return rc;
-	return take_stacks(ctx, f, n, err);
+	return test_take_stacks(ctx, f, n, err);
 }
 
 #define AT(member) offsetof(struct profiles_fields, member)
@@ -213,16 +213,17 @@ static const struct yaml_field profiles_table[] = {
 /* clang-format on */
 #undef AT
 static const struct yaml_schema profiles_schema = { "profiles", sizeof(struct profiles_fields),
-	profiles_table, sizeof(profiles_table) / sizeof(profiles_table[0]), NULL, check_profiles };
+	profiles_table, sizeof(profiles_table) / sizeof(profiles_table[0]), NULL, test_check_profiles };
 
-static int time_cmp(const void *a, const void *b)
+static int test_time_cmp(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static enum err_code listed_times(struct yaml_ctx *ctx, struct profiles_fields *f, struct err *err)
+static enum err_code test_listed_times(
+	struct yaml_ctx *ctx, struct profiles_fields *f, struct err *err)
 {
 	const struct yaml_node *list = yaml_get(f->node, "at"), *item = list->child;
 	const struct str *texts = f->at.v;
@@ -235,12 +236,12 @@ static enum err_code listed_times(struct yaml_ctx *ctx, struct profiles_fields *
 	for (size_t i = 0; i < f->at.n; i++, item = item->next)
 		if ((rc = duration_parse(texts[i], &p->at_ns[p->at_n++], &why)))
 			return yaml_err(item, err, rc, "at: %s", why.msg);
-	qsort(p->at_ns, p->at_n, sizeof(*p->at_ns), time_cmp);
+	qsort(p->at_ns, p->at_n, sizeof(*p->at_ns), test_time_cmp);
 	return ERR_OK;
 }
 
 /* Runs when the test's own fields are known: the default times are each interval of the test. */
-static enum err_code fill_profiles(
+static enum err_code test_fill_profiles(
 	struct yaml_ctx *ctx, struct profiles_fields *f, const struct test_group *g, struct err *err)
 {
 	struct test_profiles *p = &f->made;
@@ -254,7 +255,7 @@ static enum err_code fill_profiles(
 		return yaml_err(f->node, err, ERR_INVALID, "interval: must be positive");
 	p->duration_ns = f->has_duration ? f->duration_ns : p->is_level ? 0 : p->interval_ns;
 	if (f->at.n)
-		return listed_times(ctx, f, err);
+		return test_listed_times(ctx, f, err);
 	if (every <= 0)
 		return yaml_err(f->node, err, ERR_INVALID, "every: must be positive");
 	n = to < from ? 0 : (uint64_t)((to - from) / every) + 1;
@@ -278,7 +279,7 @@ static const struct yaml_schema alert_schema = { "alert", sizeof(struct test_ale
 	NULL, NULL };
 
 /* The alert's name is an expected label, which files leave out. */
-static enum err_code check_alerts(
+static enum err_code test_file_check_alerts(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct list_of_alerts *f = out;
@@ -307,18 +308,18 @@ static const struct yaml_field alerts_table[] = {
 };
 #undef AT
 static const struct yaml_schema alerts_schema = { "alertTestCase", sizeof(struct list_of_alerts),
-	alerts_table, 3, NULL, check_alerts };
+	alerts_table, 3, NULL, test_file_check_alerts };
 
 /* ---- promql_expr_test ---- */
 
-static enum err_code check_sample(
+static enum err_code test_check_sample(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct sample_fields *f = out;
 	struct err why = { 0 };
 	enum err_code rc = test_metric_parse(ctx->arena, f->labels, &f->made.labels, &why);
 
-	return rc ? at_field(n, "labels", rc, &why, err) : ERR_OK;
+	return rc ? test_at_field(n, "labels", rc, &why, err) : ERR_OK;
 }
 
 static const struct yaml_field sample_table[] = {
@@ -326,9 +327,9 @@ static const struct yaml_field sample_table[] = {
 	{ "value", YAML_FLOAT, offsetof(struct sample_fields, made.value), NULL, NULL, "", 0 },
 };
 static const struct yaml_schema sample_schema = { "sample", sizeof(struct sample_fields),
-	sample_table, 2, NULL, check_sample };
+	sample_table, 2, NULL, test_check_sample };
 
-static enum err_code check_exprs(
+static enum err_code test_check_exprs(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct list_of_samples *f = out;
@@ -349,11 +350,11 @@ static const struct yaml_field exprs_table[] = {
 };
 #undef AT
 static const struct yaml_schema exprs_schema = { "promqlTestCase", sizeof(struct list_of_samples),
-	exprs_table, 3, NULL, check_exprs };
+	exprs_table, 3, NULL, test_check_exprs };
 
 /* ---- tests ---- */
 
-#define AT(member) offsetof(struct group_fields, member)
+#define AT(member) offsetof(struct test_group_fields, member)
 /* clang-format off */
 static const struct yaml_field group_table[] = {
 	{ "name", YAML_STRING, AT(made.name), NULL, NULL, "", 0 },
@@ -367,17 +368,17 @@ static const struct yaml_field group_table[] = {
 };
 /* clang-format on */
 #undef AT
-static const struct yaml_schema group_schema = { "testGroup", sizeof(struct group_fields),
+static const struct yaml_schema group_schema = { "testGroup", sizeof(struct test_group_fields),
 	group_table, sizeof(group_table) / sizeof(group_table[0]), NULL, NULL };
 
-static void later(int64_t *end_ns, int64_t t)
+static void test_later(int64_t *end_ns, int64_t t)
 {
 	if (t > *end_ns)
 		*end_ns = t;
 }
 
-static enum err_code fill_group(
-	struct yaml_ctx *ctx, struct group_fields *f, int64_t interval_ns, struct err *err)
+static enum err_code test_fill_group(
+	struct yaml_ctx *ctx, struct test_group_fields *f, int64_t interval_ns, struct err *err)
 {
 	struct test_group *g = &f->made;
 	struct series_fields *series = f->series.v;
@@ -398,30 +399,30 @@ static enum err_code fill_group(
 		g->series[g->series_n] = series[g->series_n].made;
 	for (; g->alerts_n < f->alerts.n; g->alerts_n++) {
 		g->alerts[g->alerts_n] = alerts[g->alerts_n].made;
-		later(&g->end_ns, g->alerts[g->alerts_n].eval_time_ns);
+		test_later(&g->end_ns, g->alerts[g->alerts_n].eval_time_ns);
 	}
 	for (; g->exprs_n < f->exprs.n; g->exprs_n++) {
 		g->exprs[g->exprs_n] = exprs[g->exprs_n].made;
-		later(&g->end_ns, g->exprs[g->exprs_n].eval_time_ns);
+		test_later(&g->end_ns, g->exprs[g->exprs_n].eval_time_ns);
 	}
 	for (; g->profiles_n < f->profiles.n; g->profiles_n++) {
-		if ((rc = fill_profiles(ctx, &profiles[g->profiles_n], g, err)))
+		if ((rc = test_fill_profiles(ctx, &profiles[g->profiles_n], g, err)))
 			return rc;
 		g->profiles[g->profiles_n] = profiles[g->profiles_n].made;
 	}
 	return ERR_OK;
 }
 
-static void file_defaults(struct yaml_ctx *ctx, void *out)
+static void test_file_defaults(struct yaml_ctx *ctx, void *out)
 {
-	*(struct file_fields *)out = (struct file_fields){ 0 };
+	*(struct test_file_fields *)out = (struct test_file_fields){ 0 };
 }
 
-static enum err_code check_file(
+static enum err_code test_check_file(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
-	struct file_fields *f = out;
-	struct group_fields *groups = f->tests.v;
+	struct test_file_fields *f = out;
+	struct test_group_fields *groups = f->tests.v;
 	struct str *names = f->order.v, *files = f->rule_files.v;
 	struct test_file *made = &f->made;
 	enum err_code rc;
@@ -443,14 +444,14 @@ static enum err_code check_file(
 	if (!(made->tests = arena_array(ctx->arena, struct test_group, f->tests.n + 1)))
 		return arena_fail(ctx->arena, n->file, err);
 	for (; made->tests_n < f->tests.n; made->tests_n++) {
-		if ((rc = fill_group(ctx, &groups[made->tests_n], made->evaluation_interval_ns, err)))
+		if ((rc = test_fill_group(ctx, &groups[made->tests_n], made->evaluation_interval_ns, err)))
 			return rc;
 		made->tests[made->tests_n] = groups[made->tests_n].made;
 	}
 	return ERR_OK;
 }
 
-#define AT(member) offsetof(struct file_fields, member)
+#define AT(member) offsetof(struct test_file_fields, member)
 /* clang-format off */
 static const struct yaml_field file_table[] = {
 	{ "rule_files", YAML_LIST, AT(rule_files), NULL, NULL, "patterns", 0 },
@@ -460,14 +461,14 @@ static const struct yaml_field file_table[] = {
 };
 /* clang-format on */
 #undef AT
-static const struct yaml_schema file_schema = { "unitTestFile", sizeof(struct file_fields),
-	file_table, 4, file_defaults, check_file };
+static const struct yaml_schema file_schema = { "unitTestFile", sizeof(struct test_file_fields),
+	file_table, 4, test_file_defaults, test_check_file };
 
 enum err_code test_file_parse(
 	struct arena *a, const char *path, struct str text, struct test_file **out, struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(path)) };
-	struct file_fields *f = arena_new(a, struct file_fields);
+	struct test_file_fields *f = arena_new(a, struct test_file_fields);
 	struct yaml_node *root;
 	enum err_code rc;
 

@@ -17,7 +17,7 @@ bool test_is_gap(double v)
 
 /* ---- values ---- */
 
-static bool take(struct str *s, char c)
+static bool test_take(struct str *s, char c)
 {
 	if (s->len == 0 || s->ptr[0] != c)
 		return false;
@@ -25,7 +25,7 @@ static bool take(struct str *s, char c)
 	return true;
 }
 
-static size_t digits_of(struct str s, size_t i)
+static size_t test_digits_of(struct str s, size_t i)
 {
 	while (i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9')
 		i++;
@@ -33,7 +33,7 @@ static size_t digits_of(struct str s, size_t i)
 }
 
 /* 1, 1.5, .5, 1e3, Inf, NaN, without a sign. Not hexadecimal: 0x4 is 0 and four more zeros. */
-static bool take_unsigned(struct str *s, double *out)
+static bool test_take_unsigned(struct str *s, double *out)
 {
 	static const struct {
 		struct str name;
@@ -48,17 +48,17 @@ static bool take_unsigned(struct str *s, double *out)
 			*s = (struct str){ s->ptr + 3, s->len - 3 };
 			return true;
 		}
-	end = digits_of(*s, 0);
+	end = test_digits_of(*s, 0);
 	if (end < s->len && s->ptr[end] == '.')
-		end = digits_of(*s, end + 1);
+		end = test_digits_of(*s, end + 1);
 	if (end == 0 || (end == 1 && s->ptr[0] == '.'))
 		return false;
 	if (end < s->len && (s->ptr[end] == 'e' || s->ptr[end] == 'E')) {
 		i = end + 1;
 		i += i < s->len && (s->ptr[i] == '-' || s->ptr[i] == '+');
-		if (digits_of(*s, i) == i)
+		if (test_digits_of(*s, i) == i)
 			return false;
-		end = digits_of(*s, i);
+		end = test_digits_of(*s, i);
 	}
 	if (end >= sizeof(text))
 		return false;
@@ -70,12 +70,12 @@ static bool take_unsigned(struct str *s, double *out)
 }
 
 /* Takes a number with a sign. False: there is none, and nothing is taken. */
-static bool take_signed(struct str *s, double *out)
+static bool test_take_signed(struct str *s, double *out)
 {
 	bool minus = s->len > 0 && s->ptr[0] == '-';
 	struct str rest = *s;
 
-	if (!take(&rest, minus ? '-' : '+') || !take_unsigned(&rest, out))
+	if (!test_take(&rest, minus ? '-' : '+') || !test_take_unsigned(&rest, out))
 		return false;
 	*out = minus ? -*out : *out;
 	*s = rest;
@@ -83,38 +83,38 @@ static bool take_signed(struct str *s, double *out)
 }
 
 /* One word: n values from first on, each by step more. */
-struct run {
+struct test_run {
 	double first, step;
 	size_t n;
 };
 
-static bool parse_run(struct str word, struct run *out)
+static bool test_parse_run(struct str word, struct test_run *out)
 {
 	uint64_t more;
 	bool gap = false, has_step = false;
 
-	*out = (struct run){ .n = 1 };
+	*out = (struct test_run){ .n = 1 };
 	if (str_is(word, "stale")) {
 		out->first = number_of_bits(NUMBER_STALE_BITS);
 		return true;
 	}
-	if (take(&word, '_')) {
+	if (test_take(&word, '_')) {
 		out->first = number_of_bits(GAP_BITS);
 		gap = true;
-	} else if (!take_signed(&word, &out->first) && !take_unsigned(&word, &out->first)) {
+	} else if (!test_take_signed(&word, &out->first) && !test_take_unsigned(&word, &out->first)) {
 		return false;
 	} else {
-		has_step = take_signed(&word, &out->step);
+		has_step = test_take_signed(&word, &out->step);
 	}
 	if (word.len == 0)
 		return !has_step;
-	if (!take(&word, 'x') || !str_to_u64(word, &more))
+	if (!test_take(&word, 'x') || !str_to_u64(word, &more))
 		return false;
 	out->n = more > TEST_VALUES_MAX ? TEST_VALUES_MAX + 1 : (size_t)more + !gap;
 	return true;
 }
 
-static struct str next_word(struct str *rest)
+static struct str test_next_word(struct str *rest)
 {
 	struct str at = str_trim(*rest);
 	size_t i = 0;
@@ -131,11 +131,11 @@ enum err_code test_values_parse(
 	struct arena *a, struct str text, struct test_values *out, struct err *err)
 {
 	struct str rest = text, word;
-	struct run run;
+	struct test_run run;
 	size_t n = 0;
 
-	while ((word = next_word(&rest)).len > 0) {
-		if (!parse_run(word, &run))
+	while ((word = test_next_word(&rest)).len > 0) {
+		if (!test_parse_run(word, &run))
 			return err_set(
 				err, ERR_INVALID, "%s is no value: 1, 1+2x3, _, _x3, stale", QUOTED(word));
 		n += run.n;
@@ -145,8 +145,8 @@ enum err_code test_values_parse(
 	*out = (struct test_values){ .v = arena_array(a, double, n + 1) };
 	if (!out->v)
 		return arena_fail(a, "test file", err);
-	for (rest = text; (word = next_word(&rest)).len > 0;) {
-		parse_run(word, &run);
+	for (rest = text; (word = test_next_word(&rest)).len > 0;) {
+		test_parse_run(word, &run);
 		for (size_t i = 0; i < run.n; i++) {
 			out->v[out->n++] = run.first;
 			if (run.step != 0) /* a gap and a stale value keep their bits */
@@ -191,20 +191,20 @@ enum err_code test_metric_parse(
 /* ---- stacks ---- */
 
 /* Reads from the end while words are values: a function's name may have blanks. */
-static struct str cut_values(struct str *line)
+static struct str test_cut_values(struct str *line)
 {
 	size_t at = line->len, end = line->len;
 	struct str values;
 
 	for (;;) {
 		size_t to = at, from;
-		struct run run;
+		struct test_run run;
 
 		while (to > 0 && (line->ptr[to - 1] == ' ' || line->ptr[to - 1] == '\t'))
 			to--;
 		for (from = to; from > 0 && line->ptr[from - 1] != ' ' && line->ptr[from - 1] != '\t';)
 			from--;
-		if (from == 0 || !parse_run((struct str){ line->ptr + from, to - from }, &run))
+		if (from == 0 || !test_parse_run((struct str){ line->ptr + from, to - from }, &run))
 			break;
 		at = from;
 	}
@@ -214,7 +214,7 @@ static struct str cut_values(struct str *line)
 }
 
 /* {handler="/x"} at the end, if it parses as labels; else it belongs to the function's name. */
-static void cut_labels(struct arena *a, struct str *frames, struct labels *out)
+static void test_cut_labels(struct arena *a, struct str *frames, struct labels *out)
 {
 	struct labels found;
 	size_t i = frames->len;
@@ -234,7 +234,7 @@ static void cut_labels(struct arena *a, struct str *frames, struct labels *out)
 	frames->len = i - 1;
 }
 
-static enum err_code split_frames(
+static enum err_code test_split_frames(
 	struct arena *a, struct str text, struct test_stack *out, struct err *err)
 {
 	size_t n = 1;
@@ -264,11 +264,11 @@ enum err_code test_stack_parse(
 
 	*out = (struct test_stack){ 0 };
 	line = str_trim(line);
-	values = cut_values(&line);
+	values = test_cut_values(&line);
 	if (line.len == 0 || values.len == 0)
 		return err_set(err, ERR_INVALID, "a stack is written `root;...;leaf VALUE...`");
-	cut_labels(a, &line, &out->labels);
-	if ((rc = split_frames(a, line, out, err)))
+	test_cut_labels(a, &line, &out->labels);
+	if ((rc = test_split_frames(a, line, out, err)))
 		return rc;
 	if ((rc = test_values_parse(a, values, &out->values, err)))
 		return rc;

@@ -40,7 +40,7 @@ void test_print_alerts(struct buf *out, const struct test_alert *v, size_t n)
 }
 
 /* strconv.FormatFloat(v, 'E', -1, 64): as few digits as read back the same. */
-static void print_value(struct buf *out, double v)
+static void test_print_value(struct buf *out, double v)
 {
 	char text[64];
 
@@ -64,7 +64,7 @@ void test_print_samples(struct buf *out, const struct test_sample *v, size_t n)
 		buf_add_cstr(out, i ? ", " : "");
 		test_print_labels(out, v[i].labels);
 		buf_add_char(out, ' ');
-		print_value(out, v[i].value);
+		test_print_value(out, v[i].value);
 	}
 }
 
@@ -85,7 +85,7 @@ void test_print_span(struct buf *out, int64_t ns)
 	buf_add_cstr(out, text);
 }
 
-static int alert_cmp(const void *a, const void *b)
+static int test_alert_cmp(const void *a, const void *b)
 {
 	const struct test_alert *x = a, *y = b;
 	int c = labels_cmp(x->labels, y->labels);
@@ -93,7 +93,7 @@ static int alert_cmp(const void *a, const void *b)
 	return c ? c : labels_cmp(x->annotations, y->annotations);
 }
 
-static int sample_cmp(const void *a, const void *b)
+static int test_sample_cmp(const void *a, const void *b)
 {
 	return labels_cmp(
 		((const struct test_sample *)a)->labels, ((const struct test_sample *)b)->labels);
@@ -102,19 +102,19 @@ static int sample_cmp(const void *a, const void *b)
 void test_sort_alerts(struct test_alert *v, size_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), alert_cmp);
+		qsort(v, n, sizeof(*v), test_alert_cmp);
 }
 
 void test_sort_samples(struct test_sample *v, size_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), sample_cmp);
+		qsort(v, n, sizeof(*v), test_sample_cmp);
 }
 
 bool test_alerts_equal(const struct test_alert *a, const struct test_alert *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (alert_cmp(&a[i], &b[i]))
+		if (test_alert_cmp(&a[i], &b[i]))
 			return false;
 	return true;
 }

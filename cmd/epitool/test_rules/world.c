@@ -25,7 +25,7 @@ struct input {
 };
 
 /* Frames of all stacks of one input by number, so that each profile is made without a search. */
-struct code {
+struct test_code {
 	struct str *names;
 	uint32_t n, deepest;
 	uint32_t **stacks; /* leaf first */
@@ -40,7 +40,7 @@ struct test_world {
 	struct engine *engine;
 	struct input *inputs; /* ascending by time */
 	size_t inputs_n, stored;
-	struct code *codes; /* one per profiles of the test */
+	struct test_code *codes; /* one per profiles of the test */
 	struct mutex lock; /* the rest */
 	struct cond acked;
 	size_t waited; /* for so many acknowledgements */
@@ -70,7 +70,7 @@ static int input_cmp(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool stack_value(const struct test_stack *s, size_t at, double *out)
+static bool test_stack_value(const struct test_stack *s, size_t at, double *out)
 {
 	if (s->is_constant)
 		at = 0;
@@ -81,13 +81,13 @@ static bool stack_value(const struct test_stack *s, size_t at, double *out)
 }
 
 /* A file is there at each of its times. */
-static bool profile_is_there(const struct test_profiles *p, size_t at)
+static bool test_profile_is_there(const struct test_profiles *p, size_t at)
 {
 	bool any = p->file.len > 0;
 	double v;
 
 	for (size_t i = 0; i < p->stacks_n && !any; i++)
-		any = stack_value(&p->stacks[i], at, &v);
+		any = test_stack_value(&p->stacks[i], at, &v);
 	return any;
 }
 
@@ -97,7 +97,7 @@ int64_t test_world_time(int64_t t_ns)
 	return t_ns < 1 ? 1 : t_ns;
 }
 
-static enum err_code list_inputs(struct test_world *w, struct err *err)
+static enum err_code test_world_list_inputs(struct test_world *w, struct err *err)
 {
 	const struct test_group *g = w->test;
 	size_t n = 0;
@@ -116,14 +116,14 @@ static enum err_code list_inputs(struct test_world *w, struct err *err)
 				};
 	for (size_t i = 0; i < g->profiles_n; i++)
 		for (size_t k = 0; k < g->profiles[i].at_n; k++)
-			if (profile_is_there(&g->profiles[i], k))
+			if (test_profile_is_there(&g->profiles[i], k))
 				w->inputs[w->inputs_n++] = (struct input){ test_world_time(g->profiles[i].at_ns[k]),
 					(uint32_t)(g->series_n + i), (uint32_t)k };
 	qsort(w->inputs, w->inputs_n, sizeof(*w->inputs), input_cmp);
 	return ERR_OK;
 }
 
-static uint32_t frame_number(struct code *c, struct str name)
+static uint32_t test_code_frame_number(struct test_code *c, struct str name)
 {
 	uint32_t i = 0;
 
@@ -134,8 +134,8 @@ static uint32_t frame_number(struct code *c, struct str name)
 	return i;
 }
 
-static enum err_code list_code(
-	struct test_world *w, const struct test_profiles *p, struct code *c, struct err *err)
+static enum err_code test_world_list_code(
+	struct test_world *w, const struct test_profiles *p, struct test_code *c, struct err *err)
 {
 	size_t frames = 0;
 
@@ -151,7 +151,7 @@ static enum err_code list_code(
 		if (!(c->stacks[i] = arena_array(w->arena, uint32_t, s->frames_n)))
 			return arena_fail(w->arena, "test", err);
 		for (size_t k = 0; k < s->frames_n; k++)
-			c->stacks[i][s->frames_n - 1 - k] = frame_number(c, s->frames[k]);
+			c->stacks[i][s->frames_n - 1 - k] = test_code_frame_number(c, s->frames[k]);
 		if (s->frames_n > c->deepest)
 			c->deepest = (uint32_t)s->frames_n;
 	}
@@ -160,7 +160,7 @@ static enum err_code list_code(
 
 /* ---- open and close ---- */
 
-static enum err_code open_db(struct test_world *w, struct err *err)
+static enum err_code test_world_open_db(struct test_world *w, struct err *err)
 {
 	struct engine_options e = { 0 };
 	struct db_options o;
@@ -198,14 +198,14 @@ enum err_code test_world_open(
 		goto fail;
 	}
 	w->has_dir = true;
-	if (!(w->codes = arena_array(a, struct code, g->profiles_n + 1))) {
+	if (!(w->codes = arena_array(a, struct test_code, g->profiles_n + 1))) {
 		rc = arena_fail(a, "test", err);
 		goto fail;
 	}
 	for (size_t i = 0; i < g->profiles_n; i++)
-		if ((rc = list_code(w, &g->profiles[i], &w->codes[i], err)))
+		if ((rc = test_world_list_code(w, &g->profiles[i], &w->codes[i], err)))
 			goto fail;
-	if ((rc = list_inputs(w, err)) || (rc = open_db(w, err)))
+	if ((rc = test_world_list_inputs(w, err)) || (rc = test_world_open_db(w, err)))
 		goto fail;
 	*out = w;
 	return ERR_OK;
@@ -231,7 +231,7 @@ void test_world_close(struct test_world *w)
 
 /* ---- storing ---- */
 
-static void on_acked(void *ctx, enum err_code rc, const struct err *err)
+static void test_on_acked(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct test_world *w = ctx;
 
@@ -244,7 +244,7 @@ static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 	mutex_unlock(&w->lock);
 }
 
-static void expect_one(struct test_world *w, int more)
+static void test_world_expect_one(struct test_world *w, int more)
 {
 	mutex_lock(&w->lock);
 	assert(more > 0 || w->waited > 0);
@@ -252,20 +252,20 @@ static void expect_one(struct test_world *w, int more)
 	mutex_unlock(&w->lock);
 }
 
-static enum err_code store_numbers(
+static enum err_code test_world_store_numbers(
 	struct test_world *w, const struct db_number *v, size_t n, struct err *err)
 {
 	enum err_code rc;
 
 	if (!n)
 		return ERR_OK;
-	expect_one(w, 1);
-	if ((rc = db_append_numbers(w->db, v, n, on_acked, w, err)))
-		expect_one(w, -1);
+	test_world_expect_one(w, 1);
+	if ((rc = db_append_numbers(w->db, v, n, test_on_acked, w, err)))
+		test_world_expect_one(w, -1);
 	return rc;
 }
 
-static enum err_code add_stack(struct pprof_builder *b, const struct test_stack *s,
+static enum err_code test_add_stack(struct pprof_builder *b, const struct test_stack *s,
 	const uint32_t *frames, const uint32_t *locations, uint32_t *scratch, double value,
 	struct err *err)
 {
@@ -285,8 +285,8 @@ static enum err_code add_stack(struct pprof_builder *b, const struct test_stack 
 	return ERR_OK;
 }
 
-static enum err_code make_profile(struct arena *a, const struct test_profiles *p,
-	const struct code *c, const struct input *at, const struct pprof **out, struct err *err)
+static enum err_code test_make_profile(struct arena *a, const struct test_profiles *p,
+	const struct test_code *c, const struct input *at, const struct pprof **out, struct err *err)
 {
 	uint32_t *locations = arena_array(a, uint32_t, c->n + 1);
 	uint32_t *scratch = arena_array(a, uint32_t, c->deepest + 1);
@@ -317,15 +317,16 @@ static enum err_code make_profile(struct arena *a, const struct test_profiles *p
 			&line, 1);
 	}
 	for (size_t i = 0; i < p->stacks_n; i++)
-		if (stack_value(&p->stacks[i], at->at, &value) && value != 0 &&
-			(rc = add_stack(b, &p->stacks[i], c->stacks[i], locations, scratch, value, err)))
+		if (test_stack_value(&p->stacks[i], at->at, &value) && value != 0 &&
+			(rc = test_add_stack(b, &p->stacks[i], c->stacks[i], locations, scratch, value, err)))
 			return rc;
 	if (!(rc = pprof_builder_finish(b, &made, err)))
 		*out = made;
 	return rc;
 }
 
-static enum err_code store_profile(struct test_world *w, const struct input *at, struct err *err)
+static enum err_code test_world_store_profile(
+	struct test_world *w, const struct input *at, struct err *err)
 {
 	size_t i = at->source - w->test->series_n;
 	const struct test_profiles *p = &w->test->profiles[i];
@@ -339,7 +340,7 @@ static enum err_code store_profile(struct test_world *w, const struct input *at,
 
 	arena_init(&arena, 0);
 	if (!p->file.len)
-		rc = make_profile(&arena, p, &w->codes[i], at, &profile, err);
+		rc = test_make_profile(&arena, p, &w->codes[i], at, &profile, err);
 	else if (!(rc = profile_file_read(p->file.ptr, &bytes, err)))
 		rc = profile_file_decode(p->file.ptr, buf_str(&bytes), &arena, &profile, err);
 	if (rc)
@@ -351,16 +352,16 @@ static enum err_code store_profile(struct test_world *w, const struct input *at,
 	pprof_kinds(profile, labels_get(p->labels, STR(LABEL_NAME)), NULL, kinds);
 	a.profile = profile;
 	a.kinds = kinds;
-	expect_one(w, 1);
-	if ((rc = db_append(w->db, &a, &stats, on_acked, w, err)))
-		expect_one(w, -1);
+	test_world_expect_one(w, 1);
+	if ((rc = db_append(w->db, &a, &stats, test_on_acked, w, err)))
+		test_world_expect_one(w, -1);
 out:
 	arena_release(&arena);
 	buf_release(&bytes);
 	return rc;
 }
 
-static enum err_code wait_all(struct test_world *w, struct err *err)
+static enum err_code test_world_wait_all(struct test_world *w, struct err *err)
 {
 	mutex_lock(&w->lock);
 	while (w->waited)
@@ -382,20 +383,20 @@ enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *e
 		const struct input *p = &w->inputs[w->stored];
 
 		if (p->source >= w->test->series_n) {
-			rc = store_profile(w, p, err);
+			rc = test_world_store_profile(w, p, err);
 			continue;
 		}
 		numbers[n++] = (struct db_number){ .labels = w->test->series[p->source].labels,
 			.ts_ns = p->t_ns,
 			.value = w->test->series[p->source].values.v[p->at] };
 		if (n == NUMBERS_AT_ONCE) {
-			rc = store_numbers(w, numbers, n, err);
+			rc = test_world_store_numbers(w, numbers, n, err);
 			n = 0;
 		}
 	}
 	if (!rc)
-		rc = store_numbers(w, numbers, n, err);
+		rc = test_world_store_numbers(w, numbers, n, err);
 	free(numbers);
-	end = wait_all(w, rc ? NULL : err);
+	end = test_world_wait_all(w, rc ? NULL : err);
 	return rc ? rc : end;
 }

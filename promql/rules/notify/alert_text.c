@@ -10,7 +10,7 @@
 
 #define SCRATCH_BYTES_MAX (16u << 20)
 
-static void add_labels(struct json *j, const char *key, struct labels ls)
+static void alert_text_add_labels(struct json *j, const char *key, struct labels ls)
 {
 	json_key(j, key);
 	json_object(j);
@@ -22,7 +22,7 @@ static void add_labels(struct json *j, const char *key, struct labels ls)
 }
 
 /* Milliseconds, as Alertmanager's own clients write them. */
-static void add_time(struct json *j, const char *key, int64_t ns)
+static void alert_text_add_time(struct json *j, const char *key, int64_t ns)
 {
 	struct buf text = { 0 };
 
@@ -34,24 +34,24 @@ static void add_time(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void print(struct buf *out, const struct notification *v, struct labels labels)
+static void alert_text_print(struct buf *out, const struct notification *v, struct labels labels)
 {
 	struct json j;
 
 	json_init(&j, out);
 	json_object(&j);
-	add_labels(&j, "annotations", v->annotations);
-	add_time(&j, "endsAt", v->ends_ns);
-	add_time(&j, "startsAt", v->starts_ns);
+	alert_text_add_labels(&j, "annotations", v->annotations);
+	alert_text_add_time(&j, "endsAt", v->ends_ns);
+	alert_text_add_time(&j, "startsAt", v->starts_ns);
 	if (v->generator_url.len) {
 		json_key(&j, "generatorURL");
 		json_str(&j, v->generator_url);
 	}
-	add_labels(&j, "labels", labels);
+	alert_text_add_labels(&j, "labels", labels);
 	json_object_end(&j);
 }
 
-static enum err_code make_labels(struct arena *a, const struct notification *v,
+static enum err_code alert_text_make_labels(struct arena *a, const struct notification *v,
 	struct labels external, const struct relabel_rules *all, const struct relabel_rules *own,
 	struct labels *out, bool *keep, struct err *err)
 {
@@ -83,9 +83,9 @@ enum err_code alert_text_make(const struct notification *v, struct labels extern
 
 	*out = NULL;
 	arena_init(&a, SCRATCH_BYTES_MAX);
-	if ((rc = make_labels(&a, v, external, all, own, &labels, &keep, err)) || !keep)
+	if ((rc = alert_text_make_labels(&a, v, external, all, own, &labels, &keep, err)) || !keep)
 		goto end;
-	print(&json, v, labels);
+	alert_text_print(&json, v, labels);
 	if (!buf_failed(&json))
 		t = malloc(sizeof(*t) + json.len);
 	if (!t) {

@@ -34,12 +34,12 @@ void notifications_dropped(const char *url, size_t n)
 
 /* ---- queues ---- */
 
-static void show_length(const struct alertmanager *m)
+static void alertmanagers_show_length(const struct alertmanager *m)
 {
 	metric_set(&queue_length, m->shown_url, (double)m->waiting_n);
 }
 
-static void drop_oldest(struct alertmanager *m)
+static void alertmanagers_drop_oldest(struct alertmanager *m)
 {
 	struct queued *q = STAILQ_FIRST(&m->waiting);
 
@@ -67,8 +67,8 @@ bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t 
 	m->waiting_bytes += text->len;
 	while (m->waiting_n > 1 &&
 		(m->waiting_n > queue_max || m->waiting_bytes > NOTIFIER_QUEUE_BYTES_MAX))
-		drop_oldest(m);
-	show_length(m);
+		alertmanagers_drop_oldest(m);
+	alertmanagers_show_length(m);
 	return true;
 }
 
@@ -89,10 +89,10 @@ void alertmanager_take_batch(struct alertmanager *m, struct buf *body)
 	}
 	buf_add_char(body, ']');
 	m->began_ns = clock_monotonic_ns();
-	show_length(m);
+	alertmanagers_show_length(m);
 }
 
-static void free_batch(struct alertmanager *m)
+static void alertmanagers_free_batch(struct alertmanager *m)
 {
 	struct queued *q;
 
@@ -122,7 +122,7 @@ void alertmanager_end_batch(struct alertmanager *m, const struct err *why)
 		m->sent += m->batch_n;
 		metric_add(&sent_total, m->shown_url, (double)m->batch_n);
 	}
-	free_batch(m);
+	alertmanagers_free_batch(m);
 }
 
 void alertmanager_requeue(struct alertmanager *m)
@@ -136,7 +136,7 @@ void alertmanager_requeue(struct alertmanager *m)
 	m->batch_n = 0;
 	STAILQ_CONCAT(&m->batch, &m->waiting);
 	STAILQ_CONCAT(&m->waiting, &m->batch);
-	show_length(m);
+	alertmanagers_show_length(m);
 }
 
 static struct alertmanager *alertmanager_new(struct str url)
@@ -165,10 +165,10 @@ void alertmanager_free(struct alertmanager *m)
 {
 	assert(!m->request);
 	notifications_dropped(m->shown_url, m->batch_n);
-	free_batch(m);
+	alertmanagers_free_batch(m);
 	while (!STAILQ_EMPTY(&m->waiting))
-		drop_oldest(m);
-	show_length(m);
+		alertmanagers_drop_oldest(m);
+	alertmanagers_show_length(m);
 	free(m->url);
 	free(m->shown_url);
 	free(m);
@@ -177,7 +177,7 @@ void alertmanager_free(struct alertmanager *m)
 /* ---- from groups to URLs ---- */
 
 /* {scheme}://{address}{path} */
-static struct str url_of(struct arena *a, const struct labels_builder *b)
+static struct str alertmanagers_url_of(struct arena *a, const struct labels_builder *b)
 {
 	struct str path = labels_builder_get(b, STR(PATH));
 
@@ -188,7 +188,7 @@ static struct str url_of(struct arena *a, const struct labels_builder *b)
 }
 
 /* Slashes around the prefix do not matter. */
-static struct str path_of(struct arena *a, struct str prefix)
+static struct str alertmanagers_path_of(struct arena *a, struct str prefix)
 {
 	while (prefix.len && prefix.ptr[0] == '/')
 		prefix.ptr++, prefix.len--;
@@ -199,7 +199,7 @@ static struct str path_of(struct arena *a, struct str prefix)
 	return str_of(arena_printf(a, "/" STR_FMT API, STR_ARG(prefix)));
 }
 
-static struct alertmanager *find(struct alertmanagers *list, struct str url)
+static struct alertmanager *alertmanagers_find(struct alertmanagers *list, struct str url)
 {
 	struct alertmanager *m;
 
@@ -212,21 +212,21 @@ static struct alertmanager *find(struct alertmanagers *list, struct str url)
 /*
  * Takes the Alertmanager of this URL out of the set's old list or the old configuration. NULL: new.
  */
-static struct alertmanager *take_known(
-	struct alertmanagers *was, struct generation *old, struct str url)
+static struct alertmanager *alertmanagers_take_known(
+	struct alertmanagers *was, struct notifier_generation *old, struct str url)
 {
-	struct alertmanager *m = find(was, url);
+	struct alertmanager *m = alertmanagers_find(was, url);
 
 	for (size_t i = 0; !m && old && i < old->sets_n; i++)
-		m = find(&old->sets[i].active, url);
+		m = alertmanagers_find(&old->sets[i].active, url);
 	if (m)
 		LIST_REMOVE(m, link);
 	return m;
 }
 
-struct rebuild {
+struct alertmanagers_rebuild {
 	struct alertmanager_set *set;
-	struct generation *old;
+	struct notifier_generation *old;
 	struct alertmanagers was;
 	struct arena arena; /* scratch */
 	struct str path;
@@ -234,7 +234,8 @@ struct rebuild {
 	size_t n;
 };
 
-static enum err_code drop(struct rebuild *r, struct str url, struct err *err)
+static enum err_code alertmanagers_rebuild_drop(
+	struct alertmanagers_rebuild *r, struct str url, struct err *err)
 {
 	struct alertmanager_set *set = r->set;
 
@@ -247,18 +248,19 @@ static enum err_code drop(struct rebuild *r, struct str url, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code add(struct rebuild *r, struct str url, struct err *err)
+static enum err_code alertmanagers_rebuild_add(
+	struct alertmanagers_rebuild *r, struct str url, struct err *err)
 {
 	struct alertmanager *m;
 
 	if (!url.ptr)
 		return arena_fail(&r->arena, "alertmanagers", err);
-	if (find(&r->set->active, url))
+	if (alertmanagers_find(&r->set->active, url))
 		return ERR_OK;
 	if (r->n == NOTIFIER_ALERTMANAGERS_MAX)
 		return err_set(
 			err, ERR_LIMIT, "more than %u alertmanagers of one entry", NOTIFIER_ALERTMANAGERS_MAX);
-	if (!(m = take_known(&r->was, r->old, url)) && !(m = alertmanager_new(url)))
+	if (!(m = alertmanagers_take_known(&r->was, r->old, url)) && !(m = alertmanager_new(url)))
 		return err_nomem(err, "alertmanagers");
 	m->set = r->set;
 	if (r->last)
@@ -270,8 +272,8 @@ static enum err_code add(struct rebuild *r, struct str url, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code add_target(
-	struct rebuild *r, const struct target_group *g, struct labels target, struct err *err)
+static enum err_code alertmanagers_rebuild_add_target(struct alertmanagers_rebuild *r,
+	const struct target_group *g, struct labels target, struct err *err)
 {
 	const struct alertmanager_config *c = r->set->config;
 	struct labels_builder b;
@@ -284,29 +286,29 @@ static enum err_code add_target(
 	labels_builder_set(&b, STR(PATH), r->path);
 	for (size_t i = 0; i < target.n; i++)
 		labels_builder_set(&b, target.v[i].name, target.v[i].value);
-	before = url_of(&r->arena, &b);
+	before = alertmanagers_url_of(&r->arena, &b);
 	if ((rc = relabel_apply(&c->relabel, &b, &keep, NULL, err)))
 		return rc;
 	if (!before.ptr)
 		return arena_fail(&r->arena, "alertmanagers", err);
 	if (!keep)
-		return drop(r, before, err);
+		return alertmanagers_rebuild_drop(r, before, err);
 	address = labels_builder_get(&b, STR(ADDRESS));
 	if (!address.len || memchr(address.ptr, '/', address.len)) {
 		log_warn("notifier", "an address is not host and port", LOG_STR("source", g->source),
 			LOG_STR("address", address));
 		return ERR_OK;
 	}
-	return add(r, url_of(&r->arena, &b), err);
+	return alertmanagers_rebuild_add(r, alertmanagers_url_of(&r->arena, &b), err);
 }
 
-static enum err_code add_all(struct rebuild *r, struct err *err)
+static enum err_code alertmanagers_rebuild_add_all(struct alertmanagers_rebuild *r, struct err *err)
 {
 	const struct target_group *g;
 	struct groups_cursor groups;
 	enum err_code rc = ERR_OK;
 
-	r->path = path_of(&r->arena, r->set->config->path_prefix);
+	r->path = alertmanagers_path_of(&r->arena, r->set->config->path_prefix);
 	r->set->dropped = arena_array(&r->set->arena, struct str, NOTIFIER_ALERTMANAGERS_MAX);
 	if (!r->path.ptr || !r->set->dropped)
 		return err_nomem(err, "alertmanagers");
@@ -315,13 +317,14 @@ static enum err_code add_all(struct rebuild *r, struct err *err)
 	groups_begin(&groups, r->set->groups);
 	while (!rc && (g = groups_next(&groups)))
 		for (size_t k = 0; k < g->targets_n && !rc; k++)
-			rc = add_target(r, g, g->targets[k], err);
+			rc = alertmanagers_rebuild_add_target(r, g, g->targets[k], err);
 	return rc;
 }
 
-void set_rebuild(struct alertmanager_set *set, struct generation *old, struct alertmanagers *gone)
+void alertmanagers_rebuild(
+	struct alertmanager_set *set, struct notifier_generation *old, struct alertmanagers *gone)
 {
-	struct rebuild r = { .set = set, .old = old };
+	struct alertmanagers_rebuild r = { .set = set, .old = old };
 	struct alertmanager *m;
 	struct err err;
 
@@ -334,7 +337,7 @@ void set_rebuild(struct alertmanager_set *set, struct generation *old, struct al
 	arena_reset(&set->arena);
 	set->dropped_n = 0;
 	arena_init(&r.arena, SCRATCH_BYTES_MAX);
-	if (add_all(&r, &err))
+	if (alertmanagers_rebuild_add_all(&r, &err))
 		log_error("notifier", "some Alertmanagers get no alerts", LOG_E(&err));
 	arena_release(&r.arena);
 	while ((m = LIST_FIRST(&r.was))) {
@@ -345,10 +348,10 @@ void set_rebuild(struct alertmanager_set *set, struct generation *old, struct al
 
 /* ---- configurations at work ---- */
 
-struct generation *generation_new(
+struct notifier_generation *generation_new(
 	struct notifier *n, const struct alerting_config *c, struct labels external, struct err *err)
 {
-	struct generation *g = calloc(1, sizeof(*g));
+	struct notifier_generation *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		goto nomem;
@@ -358,7 +361,7 @@ struct generation *generation_new(
 	g->sets = calloc(c->alertmanagers_n + 1, sizeof(*g->sets));
 	g->external = labels_dup(&g->arena, external);
 	if (!g->sets || (external.n && !g->external.v)) {
-		generation_free(g);
+		alertmanagers_generation_free(g);
 		goto nomem;
 	}
 	for (size_t i = 0; i < c->alertmanagers_n; i++) {
@@ -375,7 +378,7 @@ nomem:
 	return NULL;
 }
 
-void generation_free(struct generation *g)
+void alertmanagers_generation_free(struct notifier_generation *g)
 {
 	struct alertmanager *m;
 

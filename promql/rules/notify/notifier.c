@@ -30,7 +30,7 @@ struct notifier {
 	struct discovery *discovery;
 	struct mutex lock; /* guards all below and what they point to */
 	struct cond idle; /* nothing waits and nothing is under way */
-	struct generation *now; /* changed on the loop's thread */
+	struct notifier_generation *now; /* changed on the loop's thread */
 	struct loop_work work;
 	bool posted; /* work is queued on the loop */
 	bool closing; /* no more requests */
@@ -38,7 +38,7 @@ struct notifier {
 
 /* ---- the loop's thread ---- */
 
-static bool is_idle(const struct notifier *n)
+static bool notifier_is_idle(const struct notifier *n)
 {
 	const struct alertmanager *m;
 
@@ -50,9 +50,9 @@ static bool is_idle(const struct notifier *n)
 	return true;
 }
 
-static void send_next(struct notifier *n, struct alertmanager *m);
+static void notifier_send_next(struct notifier *n, struct alertmanager *m);
 
-static void on_answer(void *ctx, const struct http_response *res)
+static void notifier_on_answer(void *ctx, const struct http_response *res)
 {
 	struct alertmanager *m = ctx;
 	struct notifier *n = m->set->generation->notifier;
@@ -66,14 +66,14 @@ static void on_answer(void *ctx, const struct http_response *res)
 	assert(m->request && m->batch_n);
 	m->request = NULL;
 	alertmanager_end_batch(m, rc ? &err : NULL);
-	send_next(n, m);
-	if (is_idle(n))
+	notifier_send_next(n, m);
+	if (notifier_is_idle(n))
 		cond_broadcast(&n->idle);
 	mutex_unlock(&n->lock);
 }
 
 /* Sends the next batch. Batches that cannot be sent at all fail here, one after the other. */
-static void send_next(struct notifier *n, struct alertmanager *m)
+static void notifier_send_next(struct notifier *n, struct alertmanager *m)
 {
 	static const struct label json[] = { { { "Content-Type", 12 }, { "application/json", 16 } } };
 	struct http_request_options o = {
@@ -96,14 +96,14 @@ static void send_next(struct notifier *n, struct alertmanager *m)
 		if (buf_failed(&body))
 			rc = err_nomem(&err, "alerts");
 		else
-			rc = http_client_send(n->client, &o, on_answer, m, &m->request, &err);
+			rc = http_client_send(n->client, &o, notifier_on_answer, m, &m->request, &err);
 		if (rc)
 			alertmanager_end_batch(m, &err);
 	}
 	buf_release(&body);
 }
 
-static void recall(struct alertmanager *m)
+static void notifier_recall(struct alertmanager *m)
 {
 	if (!m->request)
 		return;
@@ -112,18 +112,18 @@ static void recall(struct alertmanager *m)
 	alertmanager_requeue(m);
 }
 
-static void free_all(struct alertmanagers *gone)
+static void notifier_free_all(struct alertmanagers *gone)
 {
 	struct alertmanager *m;
 
 	while ((m = LIST_FIRST(gone))) {
-		recall(m);
+		notifier_recall(m);
 		LIST_REMOVE(m, link);
 		alertmanager_free(m);
 	}
 }
 
-static void show_discovered(const struct notifier *n)
+static void notifier_show_discovered(const struct notifier *n)
 {
 	const struct alertmanager *m;
 	double count = 0;
@@ -135,7 +135,7 @@ static void show_discovered(const struct notifier *n)
 	metric_set(&discovered, NULL, count);
 }
 
-static void look(void *ctx)
+static void notifier_look(void *ctx)
 {
 	struct notifier *n = ctx;
 	struct alertmanagers gone;
@@ -146,30 +146,30 @@ static void look(void *ctx)
 	n->posted = false;
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++) {
 		if (n->now->sets[i].changed) {
-			set_rebuild(&n->now->sets[i], NULL, &gone);
-			show_discovered(n);
+			alertmanagers_rebuild(&n->now->sets[i], NULL, &gone);
+			notifier_show_discovered(n);
 		}
 		LIST_FOREACH (m, &n->now->sets[i].active, link)
-			send_next(n, m);
+			notifier_send_next(n, m);
 	}
-	free_all(&gone);
-	if (is_idle(n))
+	notifier_free_all(&gone);
+	if (notifier_is_idle(n))
 		cond_broadcast(&n->idle);
 	mutex_unlock(&n->lock);
 }
 
-struct taking {
+struct notifier_taking {
 	struct notifier *n;
-	struct generation *fresh, *old;
+	struct notifier_generation *fresh, *old;
 };
 
 /*
  * Requests under way use the old configuration: they are canceled and sent again. An Alertmanager
  * that gets an alert twice merges it.
  */
-static void take_generation(void *ctx)
+static void notifier_take_generation(void *ctx)
 {
-	struct taking *t = ctx;
+	struct notifier_taking *t = ctx;
 	struct notifier *n = t->n;
 	struct alertmanagers gone;
 	struct alertmanager *m;
@@ -179,35 +179,35 @@ static void take_generation(void *ctx)
 	t->old = n->now;
 	for (size_t i = 0; t->old && i < t->old->sets_n; i++)
 		LIST_FOREACH (m, &t->old->sets[i].active, link)
-			recall(m);
+			notifier_recall(m);
 	n->now = t->fresh;
 	for (size_t i = 0; i < n->now->sets_n; i++) {
-		set_rebuild(&n->now->sets[i], t->old, &gone);
+		alertmanagers_rebuild(&n->now->sets[i], t->old, &gone);
 		LIST_FOREACH (m, &n->now->sets[i].active, link)
-			send_next(n, m);
+			notifier_send_next(n, m);
 	}
-	show_discovered(n);
-	generation_free(t->old);
+	notifier_show_discovered(n);
+	alertmanagers_generation_free(t->old);
 	mutex_unlock(&n->lock);
 }
 
-struct opening {
+struct notifier_opening {
 	struct notifier *n;
 	const char *user_agent;
 	enum err_code rc;
 	struct err *err;
 };
 
-static void open_client(void *ctx)
+static void notifier_open_client(void *ctx)
 {
-	struct opening *o = ctx;
+	struct notifier_opening *o = ctx;
 	const struct http_client_options options = { .base = loop_base(o->n->loop),
 		.user_agent = o->user_agent };
 
 	o->rc = http_client_open(&options, &o->n->client, o->err);
 }
 
-static void close_client(void *ctx)
+static void notifier_close_client(void *ctx)
 {
 	struct notifier *n = ctx;
 	struct alertmanager *m;
@@ -216,24 +216,24 @@ static void close_client(void *ctx)
 	n->closing = true;
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
 		LIST_FOREACH (m, &n->now->sets[i].active, link)
-			recall(m);
+			notifier_recall(m);
 	mutex_unlock(&n->lock);
 	http_client_close(n->client);
 }
 
 /* ---- any thread ---- */
 
-static void wake(struct notifier *n)
+static void notifier_wake(struct notifier *n)
 {
 	mutex_assert_held(&n->lock);
 	if (n->posted)
 		return;
 	n->posted = true;
-	loop_post(n->loop, &n->work, look, n);
+	loop_post(n->loop, &n->work, notifier_look, n);
 }
 
 /* On discovery's thread. */
-static void on_groups(void *ctx, void *user, struct groups *groups)
+static void notifier_on_groups(void *ctx, void *user, struct groups *groups)
 {
 	struct notifier *n = ctx;
 	struct alertmanager_set *set = user;
@@ -242,7 +242,7 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	groups_unref(set->groups);
 	set->groups = groups_ref(groups);
 	set->changed = true;
-	wake(n);
+	notifier_wake(n);
 	mutex_unlock(&n->lock);
 }
 
@@ -250,8 +250,8 @@ enum err_code notifier_open(
 	const struct notifier_options *o, struct notifier **out, struct err *err)
 {
 	struct notifier *n = calloc(1, sizeof(*n));
-	struct opening opening = { n, o->user_agent, ERR_OK, err };
-	const struct discovery_options d = { .update = on_groups, .ctx = n };
+	struct notifier_opening opening = { n, o->user_agent, ERR_OK, err };
+	const struct discovery_options d = { .update = notifier_on_groups, .ctx = n };
 	enum err_code rc;
 
 	if (!n)
@@ -262,7 +262,7 @@ enum err_code notifier_open(
 	metric_set(&capacity, NULL, (double)n->queue_max);
 	if ((rc = loop_open("notifier", &n->loop, err)))
 		goto fail;
-	loop_call(n->loop, open_client, &opening);
+	loop_call(n->loop, notifier_open_client, &opening);
 	if ((rc = opening.rc))
 		goto fail;
 	if ((rc = discovery_open(&d, &n->discovery, err)))
@@ -277,7 +277,7 @@ fail:
 enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c,
 	struct labels external_labels, struct err *err)
 {
-	struct taking t = { .n = n };
+	struct notifier_taking t = { .n = n };
 	struct sd_job *jobs = calloc(c->alertmanagers_n + 1, sizeof(*jobs));
 	enum err_code rc;
 
@@ -300,11 +300,11 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 	if (!rc)
 		rc = discovery_apply(n->discovery, jobs, t.fresh->sets_n, err);
 	if (rc) {
-		generation_free(t.fresh);
+		alertmanagers_generation_free(t.fresh);
 		rc = err_wrap(err, rc, "alerting");
 		goto end;
 	}
-	loop_call(n->loop, take_generation, &t);
+	loop_call(n->loop, notifier_take_generation, &t);
 end:
 	free(jobs);
 	return rc;
@@ -314,7 +314,7 @@ end:
  * Queues an alert for the Alertmanagers of one entry. *shared: its text for entries without
  * alert_relabel_configs.
  */
-static void queue_one(struct notifier *n, struct alertmanager_set *set,
+static void notifier_queue_one(struct notifier *n, struct alertmanager_set *set,
 	const struct notification *v, struct alert_text **shared)
 {
 	const struct relabel_rules *own = &set->config->alert_relabel;
@@ -342,7 +342,7 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	alert_text_unref(text);
 }
 
-static bool has_alertmanager(const struct generation *g)
+static bool notifier_has_alertmanager(const struct notifier_generation *g)
 {
 	for (size_t i = 0; i < g->sets_n; i++)
 		if (!LIST_EMPTY(&g->sets[i].active))
@@ -353,24 +353,24 @@ static bool has_alertmanager(const struct generation *g)
 void notifier_send(struct notifier *n, const struct notification *v, size_t count)
 {
 	struct alert_text *shared;
-	struct generation *g;
+	struct notifier_generation *g;
 	struct err err;
 
 	mutex_lock(&n->lock);
 	g = n->now;
-	if (g && g->sets_n && !has_alertmanager(g))
+	if (g && g->sets_n && !notifier_has_alertmanager(g))
 		notifications_dropped("", count); /* configured, but none found */
-	for (size_t i = 0; g && has_alertmanager(g) && i < count; i++) {
+	for (size_t i = 0; g && notifier_has_alertmanager(g) && i < count; i++) {
 		if (alert_text_make(&v[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
 			log_error("notifier", "an alert is dropped", LOG_E(&err));
 			notifications_dropped("", 1);
 			continue;
 		}
 		for (size_t k = 0; k < g->sets_n && shared; k++)
-			queue_one(n, &g->sets[k], &v[i], &shared);
+			notifier_queue_one(n, &g->sets[k], &v[i], &shared);
 		alert_text_unref(shared);
 	}
-	wake(n);
+	notifier_wake(n);
 	mutex_unlock(&n->lock);
 }
 
@@ -382,16 +382,16 @@ void notifier_close(struct notifier *n)
 		return;
 	if (n->client) {
 		mutex_lock(&n->lock);
-		wake(n);
-		while (!is_idle(n) && cond_wait_until(&n->idle, &n->lock, deadline_ns))
+		notifier_wake(n);
+		while (!notifier_is_idle(n) && cond_wait_until(&n->idle, &n->lock, deadline_ns))
 			;
 		mutex_unlock(&n->lock);
 	}
 	discovery_close(n->discovery);
 	if (n->client)
-		loop_call(n->loop, close_client, n);
+		loop_call(n->loop, notifier_close_client, n);
 	loop_close(n->loop);
-	generation_free(n->now);
+	alertmanagers_generation_free(n->now);
 	cond_destroy(&n->idle);
 	mutex_destroy(&n->lock);
 	free(n);

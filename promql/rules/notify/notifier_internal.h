@@ -47,7 +47,7 @@ LIST_HEAD(alertmanagers, alertmanager);
 
 /* One entry of the configuration, and the Alertmanagers that discovery has found for it. */
 struct alertmanager_set {
-	struct generation *generation;
+	struct notifier_generation *generation;
 	const struct alertmanager_config *config;
 	struct groups *groups; /* as discovery gave them last; NULL: nothing yet */
 	bool changed; /* since the list was made */
@@ -58,7 +58,7 @@ struct alertmanager_set {
 };
 
 /* A configuration in force. */
-struct generation {
+struct notifier_generation {
 	struct notifier *notifier;
 	struct arena arena;
 	const struct alerting_config *config;
@@ -67,15 +67,17 @@ struct generation {
 	size_t sets_n;
 };
 
-struct generation *generation_new(
+struct notifier_generation *generation_new(
 	struct notifier *n, const struct alerting_config *c, struct labels external, struct err *err);
-void generation_free(struct generation *g); /* no request is under way; NULL is fine */
+void alertmanagers_generation_free(
+	struct notifier_generation *g); /* no request is under way; NULL is fine */
 
 /*
  * Makes the set's list from its groups. Alertmanagers that were in it, or in `old` (NULL: none),
  * keep their queues. Those that are gone move to *gone.
  */
-void set_rebuild(struct alertmanager_set *set, struct generation *old, struct alertmanagers *gone);
+void alertmanagers_rebuild(
+	struct alertmanager_set *set, struct notifier_generation *old, struct alertmanagers *gone);
 
 /* Over its limits the queue drops the oldest. False: out of memory. */
 bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max);

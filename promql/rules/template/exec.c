@@ -15,7 +15,7 @@ struct variable {
 
 #define fault(r, at, ...) template_fault((r)->t->text, (at), (r)->err, ERR_INVALID, __VA_ARGS__)
 
-static enum err_code step(struct rendering *r, uint32_t at)
+static enum err_code template_step(struct rendering *r, uint32_t at)
 {
 	if (++r->steps > TEMPLATE_STEPS_MAX)
 		return template_fault(
@@ -28,7 +28,7 @@ static enum err_code step(struct rendering *r, uint32_t at)
 
 /* ---- variables ---- */
 
-static enum err_code push(struct rendering *r, struct str name, struct tv value)
+static enum err_code template_push(struct rendering *r, struct str name, struct tv value)
 {
 	struct variable *v = arena_new(&r->arena, struct variable);
 
@@ -39,7 +39,7 @@ static enum err_code push(struct rendering *r, struct str name, struct tv value)
 	return ERR_OK;
 }
 
-static struct tv *find(struct rendering *r, struct str name)
+static struct tv *template_find(struct rendering *r, struct str name)
 {
 	struct variable *v = r->variables;
 
@@ -50,12 +50,13 @@ static struct tv *find(struct rendering *r, struct str name)
 
 /* ---- fields ---- */
 
-static enum err_code no_field(struct rendering *r, uint32_t at, struct str name, const char *type)
+static enum err_code template_no_field(
+	struct rendering *r, uint32_t at, struct str name, const char *type)
 {
 	return fault(r, at, "can't evaluate field " STR_FMT " in type %s", STR_ARG(name), type);
 }
 
-static enum err_code field(
+static enum err_code template_field(
 	struct rendering *r, uint32_t at, struct tv v, struct str name, struct tv *out)
 {
 	const struct template_data *d = r->data;
@@ -92,33 +93,34 @@ static enum err_code field(
 	default:
 		break;
 	}
-	return no_field(r, at, name, tv_type_name(&v));
+	return template_no_field(r, at, name, tv_type_name(&v));
 }
 
 /* ---- operands ---- */
 
-static enum err_code eval_pipe(
+static enum err_code template_eval_pipe(
 	struct rendering *r, const struct pipe *p, const struct tv *dot, struct tv *out);
-static enum err_code call(struct rendering *r, const struct operand *o, const struct operand *args,
-	size_t args_n, const struct tv *dot, const struct tv *final, struct tv *out);
+static enum err_code template_exec_call(struct rendering *r, const struct operand *o,
+	const struct operand *args, size_t args_n, const struct tv *dot, const struct tv *final,
+	struct tv *out);
 
-static enum err_code eval_operand(
+static enum err_code template_eval_operand(
 	struct rendering *r, const struct operand *o, const struct tv *dot, struct tv *out)
 {
-	enum err_code rc = step(r, o->at);
+	enum err_code rc = template_step(r, o->at);
 	struct tv *known;
 
 	if (rc)
 		return rc;
 	switch (o->kind) {
 	case OPERAND_FUNCTION:
-		rc = call(r, o, NULL, 0, dot, NULL, out);
+		rc = template_exec_call(r, o, NULL, 0, dot, NULL, out);
 		break;
 	case OPERAND_DOT:
 		*out = *dot;
 		break;
 	case OPERAND_VARIABLE:
-		if (!(known = find(r, o->text)))
+		if (!(known = template_find(r, o->text)))
 			return fault(r, o->at, "undefined variable: " STR_FMT, STR_ARG(o->text));
 		*out = *known;
 		break;
@@ -138,17 +140,17 @@ static enum err_code eval_operand(
 		*out = (struct tv){ TV_NIL };
 		break;
 	case OPERAND_PIPE:
-		rc = eval_pipe(r, o->pipe, dot, out);
+		rc = template_eval_pipe(r, o->pipe, dot, out);
 		break;
 	}
 	for (size_t i = 0; i < o->fields_n && !rc; i++)
-		rc = field(r, o->at, *out, o->fields[i], out);
+		rc = template_field(r, o->at, *out, o->fields[i], out);
 	return rc;
 }
 
 /* ---- calls ---- */
 
-static enum err_code check_param(
+static enum err_code template_check_param(
 	struct rendering *r, const struct operand *o, enum param want, const struct tv *v)
 {
 	static const char *const names[] = { "interface {}", "string", "template.queryResult",
@@ -166,7 +168,7 @@ static enum err_code check_param(
 		r, o->at, "wrong type for value; expected %s; got %s", names[want], tv_type_name(v));
 }
 
-static enum err_code check_count(struct rendering *r, const struct operand *o, size_t n)
+static enum err_code template_check_count(struct rendering *r, const struct operand *o, size_t n)
 {
 	const struct template_function *fn = o->fn;
 
@@ -180,21 +182,22 @@ static enum err_code check_count(struct rendering *r, const struct operand *o, s
 }
 
 /* and, or: the first argument that decides, or the last. */
-static enum err_code call_lazy(struct rendering *r, const struct operand *o,
+static enum err_code template_call_lazy(struct rendering *r, const struct operand *o,
 	const struct operand *args, const struct tv *dot, const struct tv *final, struct tv *out)
 {
 	enum err_code rc;
 
 	for (; args; args = args->next)
-		if ((rc = eval_operand(r, args, dot, out)) || tv_truth(out) == o->fn->variant)
+		if ((rc = template_eval_operand(r, args, dot, out)) || tv_truth(out) == o->fn->variant)
 			return rc;
 	if (final)
 		*out = *final;
 	return ERR_OK;
 }
 
-static enum err_code call(struct rendering *r, const struct operand *o, const struct operand *args,
-	size_t args_n, const struct tv *dot, const struct tv *final, struct tv *out)
+static enum err_code template_exec_call(struct rendering *r, const struct operand *o,
+	const struct operand *args, size_t args_n, const struct tv *dot, const struct tv *final,
+	struct tv *out)
 {
 	const struct template_function *fn = o->fn;
 	size_t n = args_n + (final != NULL), last = sizeof(fn->params) / sizeof(fn->params[0]) - 1;
@@ -202,18 +205,19 @@ static enum err_code call(struct rendering *r, const struct operand *o, const st
 	struct err why;
 	enum err_code rc;
 
-	if ((rc = check_count(r, o, n)))
+	if ((rc = template_check_count(r, o, n)))
 		return rc;
 	if (!fn->call)
-		return call_lazy(r, o, args, dot, final, out);
+		return template_call_lazy(r, o, args, dot, final, out);
 	if (!(v = arena_array(&r->arena, struct tv, n + 1)))
 		return arena_fail(&r->arena, "template", r->err);
 	for (size_t i = 0; i < n; i++, args = args ? args->next : NULL) {
 		if (args)
-			rc = eval_operand(r, args, dot, &v[i]);
+			rc = template_eval_operand(r, args, dot, &v[i]);
 		else
 			v[i] = *final;
-		if (rc || (rc = check_param(r, args ? args : o, fn->params[i < last ? i : last], &v[i])))
+		if (rc ||
+			(rc = template_check_param(r, args ? args : o, fn->params[i < last ? i : last], &v[i])))
 			return rc;
 	}
 	rc = fn->call(r, fn, v, n, out, &why);
@@ -225,41 +229,41 @@ static enum err_code call(struct rendering *r, const struct operand *o, const st
 
 /* ---- pipelines ---- */
 
-static enum err_code eval_command(struct rendering *r, const struct command *c,
+static enum err_code template_eval_command(struct rendering *r, const struct template_command *c,
 	const struct tv *dot, const struct tv *final, struct tv *out)
 {
 	const struct operand *o = c->first;
-	enum err_code rc = step(r, o->at);
+	enum err_code rc = template_step(r, o->at);
 
 	if (rc)
 		return rc;
 	if (o->kind == OPERAND_FUNCTION && !o->fields_n)
-		return call(r, o, o->next, c->n - 1, dot, final, out);
+		return template_exec_call(r, o, o->next, c->n - 1, dot, final, out);
 	if (c->n > 1 || final)
 		return fault(r, o->at, "can't give argument to non-function");
 	if (o->kind == OPERAND_NIL)
 		return fault(r, o->at, "nil is not a command");
-	return eval_operand(r, o, dot, out);
+	return template_eval_operand(r, o, dot, out);
 }
 
-static enum err_code eval_pipe(
+static enum err_code template_eval_pipe(
 	struct rendering *r, const struct pipe *p, const struct tv *dot, struct tv *out)
 {
 	const struct tv *final = NULL;
 	struct tv before, *known;
 	enum err_code rc;
 
-	for (const struct command *c = p->first; c; c = c->next) {
-		if ((rc = eval_command(r, c, dot, final, out)))
+	for (const struct template_command *c = p->first; c; c = c->next) {
+		if ((rc = template_eval_command(r, c, dot, final, out)))
 			return rc;
 		before = *out;
 		final = &before;
 	}
 	for (size_t i = 0; i < p->variables_n; i++) {
 		if (!p->assigns) {
-			if ((rc = push(r, p->variables[i], *out)))
+			if ((rc = template_push(r, p->variables[i], *out)))
 				return rc;
-		} else if ((known = find(r, p->variables[i]))) {
+		} else if ((known = template_find(r, p->variables[i]))) {
 			*known = *out;
 		}
 	}
@@ -268,34 +272,35 @@ static enum err_code eval_pipe(
 
 /* ---- nodes ---- */
 
-static enum err_code walk(struct rendering *r, const struct node *n, const struct tv *dot);
+static enum err_code template_walk(
+	struct rendering *r, const struct template_node *n, const struct tv *dot);
 
 struct ranging {
-	const struct node *n;
+	const struct template_node *n;
 	const struct tv *dot; /* outside */
 	struct variable *outer;
 };
 
 /* One pass through a body. *more: go on with the next. */
-static enum err_code range_once(
+static enum err_code template_range_once(
 	struct rendering *r, const struct ranging *x, struct tv key, struct tv element, bool *more)
 {
 	const struct pipe *p = x->n->pipe;
 	struct tv *known;
-	enum err_code rc = step(r, p->at);
+	enum err_code rc = template_step(r, p->at);
 
 	for (size_t i = 0; i < p->variables_n && !rc; i++) {
 		struct tv v = i + 1 < p->variables_n ? key : element;
 
 		if (!p->assigns) {
-			if ((rc = push(r, p->variables[i], v)))
+			if ((rc = template_push(r, p->variables[i], v)))
 				return rc;
-		} else if ((known = find(r, p->variables[i]))) {
+		} else if ((known = template_find(r, p->variables[i]))) {
 			*known = v;
 		}
 	}
 	if (!rc)
-		rc = walk(r, x->n->body, &element);
+		rc = template_walk(r, x->n->body, &element);
 	r->variables = x->outer;
 	*more = !r->breaks;
 	r->breaks = r->continues = false;
@@ -303,7 +308,8 @@ static enum err_code range_once(
 }
 
 /* Names of args in the order of Go's maps: arg10 comes before arg2. */
-static enum err_code range_args(struct rendering *r, const struct ranging *x, const struct tv *v)
+static enum err_code template_range_args(
+	struct rendering *r, const struct ranging *x, const struct tv *v)
 {
 	struct label *names = arena_array(&r->arena, struct label, v->n);
 	struct labels_builder b;
@@ -326,12 +332,14 @@ static enum err_code range_args(struct rendering *r, const struct ranging *x, co
 		return rc;
 	for (size_t i = 0; i < sorted.n && more && !rc; i++) {
 		element = tv_arg(v, sorted.v[i].name);
-		rc = range_once(r, x, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element, &more);
+		rc = template_range_once(
+			r, x, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element, &more);
 	}
 	return rc;
 }
 
-static enum err_code range_over(struct rendering *r, const struct ranging *x, const struct tv *v)
+static enum err_code template_range_over(
+	struct rendering *r, const struct ranging *x, const struct tv *v)
 {
 	enum err_code rc = ERR_OK;
 	bool more = true;
@@ -339,25 +347,26 @@ static enum err_code range_over(struct rendering *r, const struct ranging *x, co
 	switch (v->kind) {
 	case TV_LABELS:
 		for (size_t i = 0; i < v->labels.n && more && !rc; i++)
-			rc = range_once(r, x, (struct tv){ TV_STRING, .s = v->labels.v[i].name },
+			rc = template_range_once(r, x, (struct tv){ TV_STRING, .s = v->labels.v[i].name },
 				(struct tv){ TV_STRING, .s = v->labels.v[i].value }, &more);
 		return rc;
 	case TV_SAMPLES:
 		for (size_t i = 0; i < v->n && more && !rc; i++)
-			rc = range_once(r, x, (struct tv){ TV_INT, .i = (int64_t)i },
+			rc = template_range_once(r, x, (struct tv){ TV_INT, .i = (int64_t)i },
 				(struct tv){ TV_SAMPLE, .sample = &v->samples[i] }, &more);
 		return rc;
 	case TV_INT:
 		for (int64_t i = 0; i < v->i && more && !rc; i++)
-			rc = range_once(
+			rc = template_range_once(
 				r, x, (struct tv){ TV_INT, .i = i }, (struct tv){ TV_INT, .i = i }, &more);
 		return rc;
 	default:
-		return range_args(r, x, v);
+		return template_range_args(r, x, v);
 	}
 }
 
-static enum err_code walk_range(struct rendering *r, const struct node *n, const struct tv *dot)
+static enum err_code template_walk_range(
+	struct rendering *r, const struct template_node *n, const struct tv *dot)
 {
 	struct ranging x = { .n = n, .dot = dot, .outer = r->variables };
 	struct pipe plain = *n->pipe;
@@ -367,7 +376,7 @@ static enum err_code walk_range(struct rendering *r, const struct node *n, const
 	enum err_code rc;
 
 	plain.variables_n = 0;
-	if ((rc = eval_pipe(r, &plain, dot, &v)))
+	if ((rc = template_eval_pipe(r, &plain, dot, &v)))
 		return rc;
 	switch (v.kind) {
 	case TV_NIL:
@@ -389,10 +398,11 @@ static enum err_code walk_range(struct rendering *r, const struct node *n, const
 		buf_release(&shown);
 		return rc;
 	}
-	return empty ? walk(r, n->otherwise, dot) : range_over(r, &x, &v);
+	return empty ? template_walk(r, n->otherwise, dot) : template_range_over(r, &x, &v);
 }
 
-static enum err_code walk_one(struct rendering *r, const struct node *n, const struct tv *dot)
+static enum err_code template_walk_one(
+	struct rendering *r, const struct template_node *n, const struct tv *dot)
 {
 	struct variable *outer = r->variables;
 	struct tv v;
@@ -403,7 +413,7 @@ static enum err_code walk_one(struct rendering *r, const struct node *n, const s
 		buf_add_str(r->out, n->text);
 		return ERR_OK;
 	case NODE_ACTION:
-		if (!(rc = eval_pipe(r, n->pipe, dot, &v)) && !n->pipe->variables_n) {
+		if (!(rc = template_eval_pipe(r, n->pipe, dot, &v)) && !n->pipe->variables_n) {
 			if (v.kind == TV_NIL)
 				buf_add_cstr(r->out, "<no value>");
 			else
@@ -417,26 +427,27 @@ static enum err_code walk_one(struct rendering *r, const struct node *n, const s
 		r->continues = true;
 		return ERR_OK;
 	case NODE_RANGE:
-		rc = walk_range(r, n, dot);
+		rc = template_walk_range(r, n, dot);
 		break;
 	default:
-		if ((rc = eval_pipe(r, n->pipe, dot, &v)))
+		if ((rc = template_eval_pipe(r, n->pipe, dot, &v)))
 			return rc;
-		rc = tv_truth(&v) ? walk(r, n->body, n->kind == NODE_WITH ? &v : dot) :
-							walk(r, n->otherwise, dot);
+		rc = tv_truth(&v) ? template_walk(r, n->body, n->kind == NODE_WITH ? &v : dot) :
+							template_walk(r, n->otherwise, dot);
 		break;
 	}
 	r->variables = outer;
 	return rc;
 }
 
-static enum err_code walk(struct rendering *r, const struct node *n, const struct tv *dot)
+static enum err_code template_walk(
+	struct rendering *r, const struct template_node *n, const struct tv *dot)
 {
 	enum err_code rc = ERR_OK;
 
 	for (; n && !rc && !r->breaks && !r->continues; n = n->next)
-		if (!(rc = step(r, n->at)))
-			rc = walk_one(r, n, dot);
+		if (!(rc = template_step(r, n->at)))
+			rc = template_walk_one(r, n, dot);
 	return rc;
 }
 
@@ -459,11 +470,11 @@ enum err_code template_render(
 
 	arena_init(&r.arena, MEMORY_MAX);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !rc; i++)
-		rc = push(&r, str_of(known[i].name), known[i].value);
+		rc = template_push(&r, str_of(known[i].name), known[i].value);
 	if (!rc)
-		rc = walk(&r, t->first, &dot);
+		rc = template_walk(&r, t->first, &dot);
 	if (!rc)
-		rc = step(&r, (uint32_t)t->text.len);
+		rc = template_step(&r, (uint32_t)t->text.len);
 	arena_release(&r.arena);
 	return rc;
 }

@@ -22,7 +22,7 @@ enum err_code tv_of_buf(struct rendering *r, struct buf *b, struct tv *out, stru
 	return rc;
 }
 
-static enum err_code call_not(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_not(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = (struct tv){ TV_BOOL, .b = !tv_truth(&args[0]) };
@@ -31,17 +31,19 @@ static enum err_code call_not(struct rendering *r, const struct template_functio
 
 /* ---- comparisons ---- */
 
-static bool is_basic(const struct tv *v)
+static bool template_is_basic(const struct tv *v)
 {
 	return v->kind >= TV_BOOL && v->kind <= TV_STRING;
 }
 
-static enum err_code equal(const struct tv *a, const struct tv *b, bool *out, struct err *err)
+static enum err_code template_equal(
+	const struct tv *a, const struct tv *b, bool *out, struct err *err)
 {
 	*out = false;
-	if ((a->kind != TV_NIL && !is_basic(a)) || (b->kind != TV_NIL && !is_basic(b)))
+	if ((a->kind != TV_NIL && !template_is_basic(a)) ||
+		(b->kind != TV_NIL && !template_is_basic(b)))
 		return err_set(err, ERR_INVALID, "non-comparable type %s",
-			tv_type_name(a->kind != TV_NIL && !is_basic(a) ? a : b));
+			tv_type_name(a->kind != TV_NIL && !template_is_basic(a) ? a : b));
 	if (a->kind != b->kind)
 		return a->kind == TV_NIL || b->kind == TV_NIL ?
 			ERR_OK :
@@ -54,10 +56,11 @@ static enum err_code equal(const struct tv *a, const struct tv *b, bool *out, st
 	return ERR_OK;
 }
 
-static enum err_code less(const struct tv *a, const struct tv *b, bool *out, struct err *err)
+static enum err_code template_less(
+	const struct tv *a, const struct tv *b, bool *out, struct err *err)
 {
 	*out = false;
-	if (!is_basic(a) || !is_basic(b))
+	if (!template_is_basic(a) || !template_is_basic(b))
 		return err_set(err, ERR_INVALID, "invalid type for comparison");
 	if (a->kind != b->kind)
 		return err_set(err, ERR_INVALID, "incompatible types for comparison");
@@ -71,7 +74,7 @@ static enum err_code less(const struct tv *a, const struct tv *b, bool *out, str
 
 enum comparison { IS_EQ, IS_NE, IS_LT, IS_LE, IS_GT, IS_GE };
 
-static enum err_code call_compare(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_compare(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	bool hit = false;
@@ -82,21 +85,21 @@ static enum err_code call_compare(struct rendering *r, const struct template_fun
 	switch ((enum comparison)fn->variant) {
 	case IS_EQ: /* with any of the others */
 		for (size_t i = 1; i < n && !rc && !hit; i++)
-			rc = equal(&args[0], &args[i], &hit, err);
+			rc = template_equal(&args[0], &args[i], &hit, err);
 		break;
 	case IS_NE:
-		rc = equal(&args[0], &args[1], &hit, err);
+		rc = template_equal(&args[0], &args[1], &hit, err);
 		hit = !hit;
 		break;
 	case IS_LT:
 	case IS_GE:
-		rc = less(&args[0], &args[1], &hit, err);
+		rc = template_less(&args[0], &args[1], &hit, err);
 		hit ^= fn->variant == IS_GE;
 		break;
 	case IS_LE:
 	case IS_GT:
-		if (!(rc = less(&args[0], &args[1], &hit, err)) && !hit)
-			rc = equal(&args[0], &args[1], &hit, err);
+		if (!(rc = template_less(&args[0], &args[1], &hit, err)) && !hit)
+			rc = template_equal(&args[0], &args[1], &hit, err);
 		hit ^= fn->variant == IS_GT;
 		break;
 	}
@@ -106,7 +109,8 @@ static enum err_code call_compare(struct rendering *r, const struct template_fun
 
 /* ---- index, len ---- */
 
-static enum err_code index_list(const struct tv *v, const struct tv *key, size_t n, struct err *err)
+static enum err_code template_index_list(
+	const struct tv *v, const struct tv *key, size_t n, struct err *err)
 {
 	if (key->kind != TV_INT)
 		return key->kind == TV_NIL ?
@@ -117,7 +121,7 @@ static enum err_code index_list(const struct tv *v, const struct tv *key, size_t
 	return ERR_OK;
 }
 
-static enum err_code index_map(const struct tv *key, struct err *err)
+static enum err_code template_index_map(const struct tv *key, struct err *err)
 {
 	if (key->kind == TV_NIL)
 		return err_set(err, ERR_INVALID, "value is nil; should be of type string");
@@ -126,25 +130,25 @@ static enum err_code index_map(const struct tv *key, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code index_once(struct tv *v, const struct tv *key, struct err *err)
+static enum err_code template_index_once(struct tv *v, const struct tv *key, struct err *err)
 {
 	enum err_code rc;
 
 	switch (v->kind) {
 	case TV_LABELS:
-		if (!(rc = index_map(key, err)))
+		if (!(rc = template_index_map(key, err)))
 			*v = (struct tv){ TV_STRING, .s = labels_get(v->labels, key->s) };
 		return rc;
 	case TV_ARGS:
-		if (!(rc = index_map(key, err)))
+		if (!(rc = template_index_map(key, err)))
 			*v = tv_arg(v, key->s);
 		return rc;
 	case TV_SAMPLES:
-		if (!(rc = index_list(v, key, v->n, err)))
+		if (!(rc = template_index_list(v, key, v->n, err)))
 			*v = (struct tv){ TV_SAMPLE, .sample = &v->samples[key->i] };
 		return rc;
 	case TV_STRING:
-		if (!(rc = index_list(v, key, v->s.len, err)))
+		if (!(rc = template_index_list(v, key, v->s.len, err)))
 			*v = (struct tv){ TV_INT, .i = (unsigned char)v->s.ptr[key->i] };
 		return rc;
 	case TV_NIL:
@@ -154,7 +158,7 @@ static enum err_code index_once(struct tv *v, const struct tv *key, struct err *
 	}
 }
 
-static enum err_code call_index(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_index(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -163,11 +167,11 @@ static enum err_code call_index(struct rendering *r, const struct template_funct
 	if (out->kind == TV_NIL)
 		return err_set(err, ERR_INVALID, "index of untyped nil");
 	for (size_t i = 1; i < n && !rc; i++)
-		rc = index_once(out, &args[i], err);
+		rc = template_index_once(out, &args[i], err);
 	return rc;
 }
 
-static enum err_code call_len(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_len(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	size_t len;
@@ -196,7 +200,7 @@ static enum err_code call_len(struct rendering *r, const struct template_functio
 
 enum printing { PRINT, PRINTF, PRINTLN };
 
-static enum err_code call_print(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_print(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -210,7 +214,7 @@ static enum err_code call_print(struct rendering *r, const struct template_funct
 	return tv_of_buf(r, &b, out, err);
 }
 
-static void html_escape(struct buf *out, struct str s)
+static void template_html_escape(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		switch (s.ptr[i]) {
@@ -239,14 +243,14 @@ static void html_escape(struct buf *out, struct str s)
 
 enum escaping { ESCAPE_HTML, ESCAPE_URL };
 
-static enum err_code call_escape(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_escape(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct buf plain = { 0 }, b = { 0 };
 
 	tv_sprint(&plain, args, n);
 	if (fn->variant == ESCAPE_HTML)
-		html_escape(&b, buf_str(&plain));
+		template_html_escape(&b, buf_str(&plain));
 	else
 		percent_encode(&b, buf_str(&plain), PERCENT_FORM);
 	b.failed |= plain.failed;
@@ -258,21 +262,21 @@ static enum err_code call_escape(struct rendering *r, const struct template_func
 /* clang-format off */
 const struct template_function template_functions_go[] = {
 	{ "and", NULL, 1, MANY, { 0 }, false },
-	{ "eq", call_compare, 1, MANY, { 0 }, IS_EQ },
-	{ "ge", call_compare, 2, 2, { 0 }, IS_GE },
-	{ "gt", call_compare, 2, 2, { 0 }, IS_GT },
-	{ "html", call_escape, 0, MANY, { 0 }, ESCAPE_HTML },
-	{ "index", call_index, 1, MANY, { 0 }, 0 },
-	{ "le", call_compare, 2, 2, { 0 }, IS_LE },
-	{ "len", call_len, 1, 1, { 0 }, 0 },
-	{ "lt", call_compare, 2, 2, { 0 }, IS_LT },
-	{ "ne", call_compare, 2, 2, { 0 }, IS_NE },
-	{ "not", call_not, 1, 1, { 0 }, 0 },
+	{ "eq", template_call_compare, 1, MANY, { 0 }, IS_EQ },
+	{ "ge", template_call_compare, 2, 2, { 0 }, IS_GE },
+	{ "gt", template_call_compare, 2, 2, { 0 }, IS_GT },
+	{ "html", template_call_escape, 0, MANY, { 0 }, ESCAPE_HTML },
+	{ "index", template_call_index, 1, MANY, { 0 }, 0 },
+	{ "le", template_call_compare, 2, 2, { 0 }, IS_LE },
+	{ "len", template_call_len, 1, 1, { 0 }, 0 },
+	{ "lt", template_call_compare, 2, 2, { 0 }, IS_LT },
+	{ "ne", template_call_compare, 2, 2, { 0 }, IS_NE },
+	{ "not", template_call_not, 1, 1, { 0 }, 0 },
 	{ "or", NULL, 1, MANY, { 0 }, true },
-	{ "print", call_print, 0, MANY, { 0 }, PRINT },
-	{ "printf", call_print, 1, MANY, { PARAM_STRING, PARAM_ANY, PARAM_ANY }, PRINTF },
-	{ "println", call_print, 0, MANY, { 0 }, PRINTLN },
-	{ "urlquery", call_escape, 0, MANY, { 0 }, ESCAPE_URL },
+	{ "print", template_call_print, 0, MANY, { 0 }, PRINT },
+	{ "printf", template_call_print, 1, MANY, { PARAM_STRING, PARAM_ANY, PARAM_ANY }, PRINTF },
+	{ "println", template_call_print, 0, MANY, { 0 }, PRINTLN },
+	{ "urlquery", template_call_escape, 0, MANY, { 0 }, ESCAPE_URL },
 };
 /* clang-format on */
 const size_t template_functions_go_n = sizeof(template_functions_go) /

@@ -40,10 +40,10 @@ struct operand {
 	struct operand *next;
 };
 
-struct command {
+struct template_command {
 	struct operand *first; /* what is called, then arguments */
 	size_t n;
-	struct command *next;
+	struct template_command *next;
 };
 
 struct pipe {
@@ -51,7 +51,7 @@ struct pipe {
 	struct str variables[2];
 	size_t variables_n;
 	bool assigns; /* = and not := */
-	struct command *first;
+	struct template_command *first;
 };
 
 enum node_kind {
@@ -64,19 +64,19 @@ enum node_kind {
 	NODE_CONTINUE
 };
 
-struct node {
+struct template_node {
 	enum node_kind kind;
 	uint32_t at;
 	struct str text;
 	const struct pipe *pipe;
-	struct node *body, *otherwise;
-	struct node *next;
+	struct template_node *body, *otherwise;
+	struct template_node *next;
 };
 
 struct template
 {
 	struct str text;
-	const struct node *first;
+	const struct template_node *first;
 };
 
 /* "LINE:COLUMN: message", columns in characters. */

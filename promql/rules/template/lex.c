@@ -37,7 +37,7 @@ bool lex_is_space(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool is_word(unsigned char c)
+static bool template_is_word(unsigned char c)
 {
 	return c == '_' || c >= 0x80 || (c >= '0' && c <= '9') ||
 		((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
@@ -55,17 +55,17 @@ bool lex_is_next(const struct parser *p, const char *s)
 	return str_has_prefix(rest, str_of(s));
 }
 
-static void take_word(struct parser *p)
+static void template_take_word(struct parser *p)
 {
 	size_t start = p->pos;
 
-	while (p->pos < p->text.len && is_word((unsigned char)p->text.ptr[p->pos]))
+	while (p->pos < p->text.len && template_is_word((unsigned char)p->text.ptr[p->pos]))
 		p->pos++;
 	p->token.text = (struct str){ p->text.ptr + start, p->pos - start };
 }
 
 /* Reads n digits of an escape; false: there are fewer. */
-static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *out)
+static bool template_take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *out)
 {
 	*out = 0;
 	for (unsigned i = 0; i < n; i++, p->pos++) {
@@ -82,7 +82,7 @@ static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *o
 }
 
 /* Called after the backslash. */
-static bool take_escape(struct parser *p, char quote, struct buf *b)
+static bool template_take_escape(struct parser *p, char quote, struct buf *b)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
 	char c = lex_peek_at(p, 0);
@@ -95,26 +95,26 @@ static bool take_escape(struct parser *p, char quote, struct buf *b)
 		return true;
 	}
 	if (c >= '0' && c <= '7') {
-		if (!take_digits(p, 3, 8, &v) || v > 255)
+		if (!template_take_digits(p, 3, 8, &v) || v > 255)
 			return false;
 		buf_add_char(b, (char)v);
 		return true;
 	}
 	p->pos++;
 	if (c == 'x') {
-		if (!take_digits(p, 2, 16, &v))
+		if (!template_take_digits(p, 2, 16, &v))
 			return false;
 		buf_add_char(b, (char)v);
 		return true;
 	}
-	if ((c != 'u' && c != 'U') || !take_digits(p, c == 'u' ? 4 : 8, 16, &v) || v > 0x10ffff ||
-		(v >= 0xd800 && v < 0xe000))
+	if ((c != 'u' && c != 'U') || !template_take_digits(p, c == 'u' ? 4 : 8, 16, &v) ||
+		v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
 		return false;
 	buf_add_utf8(b, v);
 	return true;
 }
 
-static enum err_code take_quoted(struct parser *p)
+static enum err_code template_take_quoted(struct parser *p)
 {
 	char quote = lex_peek_at(p, 0);
 	uint32_t at = (uint32_t)p->pos++;
@@ -134,7 +134,7 @@ static enum err_code take_quoted(struct parser *p)
 			break;
 		if (c != '\\' || quote == '`') {
 			buf_add_char(&b, c);
-		} else if (!take_escape(p, quote, &b)) {
+		} else if (!template_take_escape(p, quote, &b)) {
 			rc = fault(p, at, "invalid syntax in %s", what);
 			break;
 		}
@@ -149,12 +149,12 @@ static enum err_code take_quoted(struct parser *p)
 	return rc;
 }
 
-static void take_number(struct parser *p)
+static void template_take_number(struct parser *p)
 {
 	size_t start = p->pos;
 
 	p->pos += lex_peek_at(p, 0) == '+' || lex_peek_at(p, 0) == '-';
-	while (is_word((unsigned char)lex_peek_at(p, 0)) || lex_peek_at(p, 0) == '.' ||
+	while (template_is_word((unsigned char)lex_peek_at(p, 0)) || lex_peek_at(p, 0) == '.' ||
 		((lex_peek_at(p, 0) == '+' || lex_peek_at(p, 0) == '-') && p->pos > start &&
 			(p->text.ptr[p->pos - 1] | 0x20) == 'e' &&
 			(p->pos - start < 2 || (p->text.ptr[start + 1] | 0x20) != 'x')))
@@ -163,7 +163,7 @@ static void take_number(struct parser *p)
 	p->token.text = (struct str){ p->text.ptr + start, p->pos - start };
 }
 
-static enum err_code take_sign(struct parser *p, char c)
+static enum err_code template_take_sign(struct parser *p, char c)
 {
 	struct quoted shown;
 
@@ -215,29 +215,29 @@ enum err_code lex_advance(struct parser *p)
 		return ERR_OK;
 	}
 	if (c == '"' || c == '`' || c == '\'')
-		return take_quoted(p);
+		return template_take_quoted(p);
 	if (c == '$') {
 		p->pos++;
-		take_word(p);
+		template_take_word(p);
 		p->token.kind = TOKEN_VARIABLE;
 		p->token.text = (struct str){ p->token.text.ptr - 1, p->token.text.len + 1 };
 		return ERR_OK;
 	}
 	if ((c >= '0' && c <= '9') || ((c == '.' || c == '+' || c == '-') && digit) ||
 		((c == '+' || c == '-') && d == '.')) {
-		take_number(p);
+		template_take_number(p);
 		return ERR_OK;
 	}
 	if (c == '.') {
 		p->pos++;
-		take_word(p);
+		template_take_word(p);
 		p->token.kind = p->token.text.len ? TOKEN_FIELD : TOKEN_DOT;
 		return ERR_OK;
 	}
-	if (is_word((unsigned char)c)) {
-		take_word(p);
+	if (template_is_word((unsigned char)c)) {
+		template_take_word(p);
 		p->token.kind = TOKEN_WORD;
 		return ERR_OK;
 	}
-	return take_sign(p, c);
+	return template_take_sign(p, c);
 }

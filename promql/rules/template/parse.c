@@ -13,12 +13,12 @@
 
 #define fault(p, at, ...) template_fault((p)->text, (at), (p)->err, ERR_INVALID, __VA_ARGS__)
 
-static enum err_code skip_space(struct parser *p)
+static enum err_code template_skip_space(struct parser *p)
 {
 	return p->token.kind == TOKEN_SPACE ? lex_advance(p) : ERR_OK;
 }
 
-static enum err_code unexpected(struct parser *p, const char *where)
+static enum err_code template_unexpected(struct parser *p, const char *where)
 {
 	struct str text = { p->text.ptr + p->token.at, p->pos - p->token.at };
 
@@ -29,7 +29,7 @@ static enum err_code unexpected(struct parser *p, const char *where)
 
 /* ---- names of variables ---- */
 
-static enum err_code declare(struct parser *p, struct str name)
+static enum err_code template_declare(struct parser *p, struct str name)
 {
 	if (!arena_array_room(p->arena, &p->names, p->names_n, 1, &p->names_cap))
 		return arena_fail(p->arena, "template", p->err);
@@ -37,7 +37,7 @@ static enum err_code declare(struct parser *p, struct str name)
 	return ERR_OK;
 }
 
-static enum err_code check_variable(struct parser *p, struct str name, uint32_t at)
+static enum err_code template_check_variable(struct parser *p, struct str name, uint32_t at)
 {
 	for (size_t i = p->names_n; i-- > 0;)
 		if (str_eq(p->names[i], name))
@@ -49,13 +49,13 @@ static enum err_code check_variable(struct parser *p, struct str name, uint32_t 
 
 static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range, struct pipe **out);
 
-static enum err_code number_fault(struct parser *p, struct str text)
+static enum err_code template_number_fault(struct parser *p, struct str text)
 {
 	return fault(p, p->token.at, "bad number syntax: %s", QUOTED(text));
 }
 
 /* A number: with ".", "e" or "p" a float, else an integer. */
-static enum err_code read_number(struct parser *p, struct operand *o)
+static enum err_code template_read_number(struct parser *p, struct operand *o)
 {
 	struct str text = p->token.text;
 	char clean[80], *end, *digits = clean;
@@ -65,10 +65,10 @@ static enum err_code read_number(struct parser *p, struct operand *o)
 	uint64_t u;
 
 	if (text.len >= sizeof(clean))
-		return number_fault(p, text);
+		return template_number_fault(p, text);
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.ptr[i] == '_' && (i == 0 || i + 1 == text.len || text.ptr[i + 1] == '_'))
-			return number_fault(p, text);
+			return template_number_fault(p, text);
 		if (text.ptr[i] != '_')
 			clean[n++] = text.ptr[i];
 	}
@@ -79,8 +79,9 @@ static enum err_code read_number(struct parser *p, struct operand *o)
 	if (strpbrk(digits, hex ? ".pP" : ".eE")) {
 		o->kind = OPERAND_FLOAT;
 		o->f = strtod(clean, &end);
-		return *end || end == clean || (hex && !strpbrk(digits, "pP")) ? number_fault(p, text) :
-																		 ERR_OK;
+		return *end || end == clean || (hex && !strpbrk(digits, "pP")) ?
+			template_number_fault(p, text) :
+			ERR_OK;
 	}
 	if (digits[0] == '0' && digits[1]) {
 		char c = digits[1] | 0x20;
@@ -91,7 +92,7 @@ static enum err_code read_number(struct parser *p, struct operand *o)
 	errno = 0;
 	u = strtoull(digits, &end, (int)base);
 	if (*end || end == digits || *digits == '-' || *digits == '+')
-		return number_fault(p, text);
+		return template_number_fault(p, text);
 	if (errno || u > (uint64_t)INT64_MAX + (clean[0] == '-'))
 		return fault(p, p->token.at, "integer overflow: %s", QUOTED(text));
 	o->kind = OPERAND_INT;
@@ -99,7 +100,7 @@ static enum err_code read_number(struct parser *p, struct operand *o)
 	return ERR_OK;
 }
 
-static enum err_code read_char(struct parser *p, struct operand *o)
+static enum err_code template_read_char(struct parser *p, struct operand *o)
 {
 	uint32_t code;
 	size_t n = p->token.text.len ? utf8_decode(p->token.text, &code) : 0;
@@ -112,7 +113,7 @@ static enum err_code read_char(struct parser *p, struct operand *o)
 	return ERR_OK;
 }
 
-static enum err_code read_word(struct parser *p, struct operand *o)
+static enum err_code template_read_word(struct parser *p, struct operand *o)
 {
 	struct str w = p->token.text;
 
@@ -130,7 +131,7 @@ static enum err_code read_word(struct parser *p, struct operand *o)
 	return ERR_OK;
 }
 
-static enum err_code read_fields(struct parser *p, struct operand *o)
+static enum err_code template_read_fields(struct parser *p, struct operand *o)
 {
 	size_t cap = 0;
 	enum err_code rc = ERR_OK;
@@ -160,13 +161,13 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	o->at = p->token.at;
 	switch (p->token.kind) {
 	case TOKEN_WORD:
-		rc = read_word(p, o);
+		rc = template_read_word(p, o);
 		break;
 	case TOKEN_NUMBER:
-		rc = read_number(p, o);
+		rc = template_read_number(p, o);
 		break;
 	case TOKEN_CHAR:
-		rc = read_char(p, o);
+		rc = template_read_char(p, o);
 		break;
 	case TOKEN_STRING:
 		o->kind = OPERAND_STRING;
@@ -175,7 +176,7 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	case TOKEN_VARIABLE:
 		o->kind = OPERAND_VARIABLE;
 		o->text = p->token.text;
-		rc = check_variable(p, o->text, o->at);
+		rc = template_check_variable(p, o->text, o->at);
 		break;
 	case TOKEN_DOT:
 		o->kind = OPERAND_DOT;
@@ -183,7 +184,7 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	case TOKEN_FIELD: /* the dot's: read below */
 		o->kind = OPERAND_DOT;
 		*out = o;
-		return read_fields(p, o);
+		return template_read_fields(p, o);
 	case TOKEN_OPEN_PAREN:
 		o->kind = OPERAND_PIPE;
 		if ((rc = lex_advance(p)) || (rc = parse_pipe(p, true, false, &inner)))
@@ -196,20 +197,20 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	if (rc || (rc = lex_advance(p)))
 		return rc;
 	*out = o;
-	return read_fields(p, o);
+	return template_read_fields(p, o);
 }
 
 /* ---- commands and pipelines ---- */
 
-static bool ends_command(const struct parser *p, bool in_parens)
+static bool template_ends_command(const struct parser *p, bool in_parens)
 {
 	return p->token.kind == TOKEN_CLOSE || p->token.kind == TOKEN_PIPE ||
 		(in_parens && p->token.kind == TOKEN_CLOSE_PAREN);
 }
 
-static enum err_code parse_command(struct parser *p, bool in_parens, struct command **out)
+static enum err_code parse_command(struct parser *p, bool in_parens, struct template_command **out)
 {
-	struct command *c = arena_new(p->arena, struct command);
+	struct template_command *c = arena_new(p->arena, struct template_command);
 	struct operand *o = NULL, **last;
 	enum err_code rc;
 
@@ -217,21 +218,21 @@ static enum err_code parse_command(struct parser *p, bool in_parens, struct comm
 		return arena_fail(p->arena, "template", p->err);
 	last = &c->first;
 	for (;;) {
-		if ((rc = skip_space(p)))
+		if ((rc = template_skip_space(p)))
 			return rc;
-		if (ends_command(p, in_parens))
+		if (template_ends_command(p, in_parens))
 			break;
 		if ((rc = parse_operand(p, &o)))
 			return rc;
 		if (!o)
-			return unexpected(p, "operand");
+			return template_unexpected(p, "operand");
 		*last = o;
 		last = &o->next;
 		if (++c->n > TEMPLATE_ARGS_MAX)
 			return template_fault(
 				p->text, o->at, p->err, ERR_LIMIT, "more than %u arguments", TEMPLATE_ARGS_MAX);
-		if (p->token.kind != TOKEN_SPACE && !ends_command(p, in_parens))
-			return unexpected(p, "operand");
+		if (p->token.kind != TOKEN_SPACE && !template_ends_command(p, in_parens))
+			return template_unexpected(p, "operand");
 	}
 	if (!c->n)
 		return fault(p, p->token.at, "missing value for command");
@@ -247,12 +248,12 @@ static enum err_code parse_declaration(struct parser *p, bool is_range, struct p
 
 	while (p->token.kind == TOKEN_VARIABLE && pipe->variables_n < 2) {
 		pipe->variables[pipe->variables_n++] = p->token.text;
-		if ((rc = lex_advance(p)) || (rc = skip_space(p)))
+		if ((rc = lex_advance(p)) || (rc = template_skip_space(p)))
 			return rc;
 		if (p->token.kind == TOKEN_DECLARE || p->token.kind == TOKEN_ASSIGN) {
 			pipe->assigns = p->token.kind == TOKEN_ASSIGN;
 			for (size_t i = 0; i < pipe->variables_n && pipe->assigns; i++)
-				if ((rc = check_variable(p, pipe->variables[i], before.token.at)))
+				if ((rc = template_check_variable(p, pipe->variables[i], before.token.at)))
 					return rc;
 			return lex_advance(p);
 		}
@@ -261,7 +262,7 @@ static enum err_code parse_declaration(struct parser *p, bool is_range, struct p
 		if (!is_range || pipe->variables_n == 2)
 			return fault(
 				p, p->token.at, "too many declarations in %s", is_range ? "range" : "command");
-		if ((rc = lex_advance(p)) || (rc = skip_space(p)))
+		if ((rc = lex_advance(p)) || (rc = template_skip_space(p)))
 			return rc;
 		if (p->token.kind != TOKEN_VARIABLE)
 			return fault(p, p->token.at, "range can only initialize variables");
@@ -271,7 +272,7 @@ static enum err_code parse_declaration(struct parser *p, bool is_range, struct p
 	return ERR_OK;
 }
 
-static bool is_executable(const struct command *c)
+static bool template_is_executable(const struct template_command *c)
 {
 	enum operand_kind k = c->first->kind;
 
@@ -285,7 +286,7 @@ static bool is_executable(const struct command *c)
 static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range, struct pipe **out)
 {
 	struct pipe *pipe = arena_new(p->arena, struct pipe);
-	struct command **last;
+	struct template_command **last;
 	enum err_code rc;
 
 	if (!pipe)
@@ -293,7 +294,7 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 	if (++p->depth > TEMPLATE_DEPTH_MAX)
 		return template_fault(
 			p->text, p->token.at, p->err, ERR_LIMIT, "nested deeper than %u", TEMPLATE_DEPTH_MAX);
-	if ((rc = skip_space(p)))
+	if ((rc = template_skip_space(p)))
 		return rc;
 	pipe->at = p->token.at;
 	if ((rc = parse_declaration(p, is_range, pipe)))
@@ -301,7 +302,7 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 	for (last = &pipe->first;; last = &(*last)->next) {
 		if ((rc = parse_command(p, in_parens, last)))
 			return rc;
-		if (*last != pipe->first && !is_executable(*last))
+		if (*last != pipe->first && !template_is_executable(*last))
 			return fault(p, (*last)->first->at, "non executable command in pipeline");
 		if (p->token.kind != TOKEN_PIPE)
 			break;
@@ -311,7 +312,7 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 	if (in_parens && p->token.kind != TOKEN_CLOSE_PAREN)
 		return fault(p, p->token.at, "unclosed left paren");
 	for (size_t i = 0; i < pipe->variables_n && !pipe->assigns; i++)
-		if ((rc = declare(p, pipe->variables[i])))
+		if ((rc = template_declare(p, pipe->variables[i])))
 			return rc;
 	p->depth--;
 	*out = pipe;
@@ -322,17 +323,18 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 
 enum block_end { END_TEXT, END_END, END_ELSE };
 
-static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end);
+static enum err_code template_parse_list(
+	struct parser *p, struct template_node **out, enum block_end *end);
 
 /* Steps over }} and, after " -}}", over white space. */
-static enum err_code close_action(struct parser *p)
+static enum err_code template_close_action(struct parser *p)
 {
-	enum err_code rc = skip_space(p);
+	enum err_code rc = template_skip_space(p);
 
 	if (rc)
 		return rc;
 	if (p->token.kind != TOKEN_CLOSE)
-		return unexpected(p, "command");
+		return template_unexpected(p, "command");
 	if (lex_is_next(p, "-}}")) {
 		p->pos += 3;
 		while (p->pos < p->text.len && lex_is_space(p->text.ptr[p->pos]))
@@ -343,13 +345,13 @@ static enum err_code close_action(struct parser *p)
 	return ERR_OK;
 }
 
-static bool is_keyword(const struct parser *p, const char *word)
+static bool template_is_keyword(const struct parser *p, const char *word)
 {
 	return p->token.kind == TOKEN_WORD && str_is(p->token.text, word);
 }
 
 /* Called at "if", "range" or "with". */
-static enum err_code parse_block(struct parser *p, struct node *n)
+static enum err_code template_parse_block(struct parser *p, struct template_node *n)
 {
 	bool is_range = n->kind == NODE_RANGE;
 	size_t outer = p->names_n;
@@ -358,39 +360,40 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 	enum err_code rc;
 
 	if ((rc = lex_advance(p)) || (rc = parse_pipe(p, false, is_range, &pipe)) ||
-		(rc = close_action(p)))
+		(rc = template_close_action(p)))
 		return rc;
 	n->pipe = pipe;
 	if (++p->depth > TEMPLATE_DEPTH_MAX)
 		return template_fault(
 			p->text, n->at, p->err, ERR_LIMIT, "nested deeper than %u", TEMPLATE_DEPTH_MAX);
 	p->loops += is_range;
-	rc = parse_list(p, &n->body, &end);
+	rc = template_parse_list(p, &n->body, &end);
 	p->loops -= is_range;
 	if (rc)
 		return rc;
 	if (end == END_ELSE) {
-		if ((rc = lex_advance(p)) || (rc = skip_space(p)))
+		if ((rc = lex_advance(p)) || (rc = template_skip_space(p)))
 			return rc;
-		if ((is_keyword(p, "if") && n->kind == NODE_IF) ||
-			(is_keyword(p, "with") && n->kind == NODE_WITH)) {
+		if ((template_is_keyword(p, "if") && n->kind == NODE_IF) ||
+			(template_is_keyword(p, "with") && n->kind == NODE_WITH)) {
 			/* one {{end}} closes both */
-			if (!(n->otherwise = arena_new(p->arena, struct node)))
+			if (!(n->otherwise = arena_new(p->arena, struct template_node)))
 				return arena_fail(p->arena, "template", p->err);
 			n->otherwise->kind = n->kind;
 			n->otherwise->at = p->token.at;
-			if ((rc = parse_block(p, n->otherwise)))
+			if ((rc = template_parse_block(p, n->otherwise)))
 				return rc;
 			end = END_END;
 		} else {
-			if ((rc = close_action(p)) || (rc = parse_list(p, &n->otherwise, &end)))
+			if ((rc = template_close_action(p)) ||
+				(rc = template_parse_list(p, &n->otherwise, &end)))
 				return rc;
 			if (end == END_ELSE)
 				return fault(p, p->token.at, "expected end; found {{else}}");
-			if (end == END_END && ((rc = lex_advance(p)) || (rc = close_action(p))))
+			if (end == END_END && ((rc = lex_advance(p)) || (rc = template_close_action(p))))
 				return rc;
 		}
-	} else if (end == END_END && ((rc = lex_advance(p)) || (rc = close_action(p)))) {
+	} else if (end == END_END && ((rc = lex_advance(p)) || (rc = template_close_action(p)))) {
 		return rc;
 	}
 	if (end == END_TEXT)
@@ -401,7 +404,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 	return ERR_OK;
 }
 
-static enum err_code parse_action(struct parser *p, struct node *n, enum block_end *end)
+static enum err_code parse_action(struct parser *p, struct template_node *n, enum block_end *end)
 {
 	static const struct {
 		const char *word;
@@ -410,35 +413,36 @@ static enum err_code parse_action(struct parser *p, struct node *n, enum block_e
 	struct pipe *pipe;
 	enum err_code rc;
 
-	if ((rc = lex_advance(p)) || (rc = skip_space(p)))
+	if ((rc = lex_advance(p)) || (rc = template_skip_space(p)))
 		return rc;
 	n->at = p->token.at;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
-		if (is_keyword(p, blocks[i].word)) {
+		if (template_is_keyword(p, blocks[i].word)) {
 			n->kind = blocks[i].kind;
-			return parse_block(p, n);
+			return template_parse_block(p, n);
 		}
-	if (is_keyword(p, "end") || is_keyword(p, "else")) {
-		*end = is_keyword(p, "end") ? END_END : END_ELSE;
+	if (template_is_keyword(p, "end") || template_is_keyword(p, "else")) {
+		*end = template_is_keyword(p, "end") ? END_END : END_ELSE;
 		return ERR_OK;
 	}
-	if (is_keyword(p, "break") || is_keyword(p, "continue")) {
-		n->kind = is_keyword(p, "break") ? NODE_BREAK : NODE_CONTINUE;
+	if (template_is_keyword(p, "break") || template_is_keyword(p, "continue")) {
+		n->kind = template_is_keyword(p, "break") ? NODE_BREAK : NODE_CONTINUE;
 		if (!p->loops)
 			return fault(p, n->at, "{{" STR_FMT "}} outside {{range}}", STR_ARG(p->token.text));
-		return (rc = lex_advance(p)) ? rc : close_action(p);
+		return (rc = lex_advance(p)) ? rc : template_close_action(p);
 	}
-	if (is_keyword(p, "define") || is_keyword(p, "template") || is_keyword(p, "block"))
+	if (template_is_keyword(p, "define") || template_is_keyword(p, "template") ||
+		template_is_keyword(p, "block"))
 		return fault(p, n->at, "{{" STR_FMT "}} is not supported", STR_ARG(p->token.text));
 	n->kind = NODE_ACTION;
-	if ((rc = parse_pipe(p, false, false, &pipe)) || (rc = close_action(p)))
+	if ((rc = parse_pipe(p, false, false, &pipe)) || (rc = template_close_action(p)))
 		return rc;
 	n->pipe = pipe;
 	return ERR_OK;
 }
 
 /* Skips a comment to the end of its action. */
-static enum err_code skip_comment(struct parser *p)
+static enum err_code template_skip_comment(struct parser *p)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
 	uint32_t at = (uint32_t)p->pos;
@@ -453,11 +457,11 @@ static enum err_code skip_comment(struct parser *p)
 		p->pos++;
 	else if (!lex_is_next(p, "}}"))
 		return fault(p, at, "comment ends before closing delimiter");
-	return close_action(p);
+	return template_close_action(p);
 }
 
 /* Takes the text up to the next action and steps over {{ or {{-. */
-static struct str take_text(struct parser *p, bool *more)
+static struct str template_take_text(struct parser *p, bool *more)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
 	ptrdiff_t open = rest.len ? str_find(rest, STR("{{")) : -1;
@@ -477,9 +481,10 @@ static struct str take_text(struct parser *p, bool *more)
 	return rest;
 }
 
-static enum err_code add_node(struct parser *p, struct node ***last, struct node n)
+static enum err_code template_add_node(
+	struct parser *p, struct template_node ***last, struct template_node n)
 {
-	struct node *made = arena_new(p->arena, struct node);
+	struct template_node *made = arena_new(p->arena, struct template_node);
 
 	if (!made)
 		return arena_fail(p->arena, "template", p->err);
@@ -493,9 +498,10 @@ static enum err_code add_node(struct parser *p, struct node ***last, struct node
  * Parses up to the end of the text, or to {{end}} or {{else}}, whose word is the current token
  * then.
  */
-static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end)
+static enum err_code template_parse_list(
+	struct parser *p, struct template_node **out, enum block_end *end)
 {
-	struct node **last = out, n;
+	struct template_node **last = out, n;
 	enum err_code rc;
 	bool more;
 
@@ -503,8 +509,10 @@ static enum err_code parse_list(struct parser *p, struct node **out, enum block_
 	for (;;) {
 		size_t start = p->pos, comment;
 
-		n = (struct node){ .kind = NODE_TEXT, .at = (uint32_t)start, .text = take_text(p, &more) };
-		if (n.text.len && (rc = add_node(p, &last, n)))
+		n = (struct template_node){
+			.kind = NODE_TEXT, .at = (uint32_t)start, .text = template_take_text(p, &more)
+		};
+		if (n.text.len && (rc = template_add_node(p, &last, n)))
 			return rc;
 		if (!more)
 			return ERR_OK;
@@ -513,14 +521,14 @@ static enum err_code parse_list(struct parser *p, struct node **out, enum block_
 		if ((comment == 0 || p->text.ptr[p->pos - 1] == '-') && lex_peek_at(p, comment) == '/' &&
 			lex_peek_at(p, comment + 1) == '*') {
 			p->pos += comment;
-			if ((rc = skip_comment(p)))
+			if ((rc = template_skip_comment(p)))
 				return rc;
 			continue;
 		}
-		n = (struct node){ 0 };
+		n = (struct template_node){ 0 };
 		if ((rc = parse_action(p, &n, end)) || *end != END_TEXT)
 			return rc;
-		if ((rc = add_node(p, &last, n)))
+		if ((rc = template_add_node(p, &last, n)))
 			return rc;
 	}
 }
@@ -532,7 +540,7 @@ enum err_code template_parse(
 	struct template *t = arena_new(a, struct template);
 	static const char *const known[] = { "$", "$labels", "$externalLabels", "$externalURL",
 		"$value" };
-	struct node *first = NULL;
+	struct template_node *first = NULL;
 	enum block_end end;
 	enum err_code rc;
 
@@ -542,9 +550,9 @@ enum err_code template_parse(
 		return err_set(
 			err, ERR_LIMIT, "template is %zu bytes, limit %u", text.len, TEMPLATE_BYTES_MAX);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if ((rc = declare(&p, str_of(known[i]))))
+		if ((rc = template_declare(&p, str_of(known[i]))))
 			return rc;
-	if ((rc = parse_list(&p, &first, &end)))
+	if ((rc = template_parse_list(&p, &first, &end)))
 		return rc;
 	if (end != END_TEXT)
 		return fault(&p, p.token.at, "unexpected {{%s}}", end == END_END ? "end" : "else");

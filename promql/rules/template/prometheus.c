@@ -16,7 +16,7 @@
 
 /* ---- numbers ---- */
 
-static enum err_code number_of(const struct tv *v, double *out, struct err *err)
+static enum err_code template_number_of(const struct tv *v, double *out, struct err *err)
 {
 	char text[512], *end;
 
@@ -40,7 +40,7 @@ static enum err_code number_of(const struct tv *v, double *out, struct err *err)
 	}
 }
 
-static void add_g4(struct buf *b, double v)
+static void template_add_g4(struct buf *b, double v)
 {
 	if (isnan(v))
 		buf_add_cstr(b, "NaN");
@@ -54,7 +54,7 @@ static const char *const large[] = { "k", "M", "G", "T", "P", "E", "Z", "Y" };
 static const char *const small[] = { "m", "u", "n", "p", "f", "a", "z", "y" };
 static const char *const binary[] = { "ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi" };
 
-static const char *scale_down(double *v, double base, const char *const prefixes[8])
+static const char *template_scale_down(double *v, double base, const char *const prefixes[8])
 {
 	const char *prefix = "";
 
@@ -65,7 +65,7 @@ static const char *scale_down(double *v, double base, const char *const prefixes
 	return prefix;
 }
 
-static const char *scale_up(double *v)
+static const char *template_scale_up(double *v)
 {
 	const char *prefix = "";
 
@@ -76,14 +76,14 @@ static const char *scale_up(double *v)
 	return prefix;
 }
 
-static void add_duration(struct buf *b, double v)
+static void template_add_duration(struct buf *b, double v)
 {
 	const char *sign = v < 0 ? "-" : "", *prefix;
 	long long whole, days, hours, minutes;
 
 	if (v != 0 && fabs(v) < 1) {
-		prefix = scale_up(&v);
-		add_g4(b, v);
+		prefix = template_scale_up(&v);
+		template_add_g4(b, v);
 		buf_printf(b, "%ss", prefix);
 		return;
 	}
@@ -106,7 +106,7 @@ static void add_duration(struct buf *b, double v)
 
 enum humanizing { HUMANIZE, HUMANIZE_1024, HUMANIZE_DURATION, HUMANIZE_PERCENTAGE };
 
-static enum err_code call_humanize(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_humanize(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -114,30 +114,30 @@ static enum err_code call_humanize(struct rendering *r, const struct template_fu
 	enum err_code rc;
 	double v;
 
-	if ((rc = number_of(&args[0], &v, err)))
+	if ((rc = template_number_of(&args[0], &v, err)))
 		return rc;
 	if (fn->variant == HUMANIZE_PERCENTAGE) {
-		add_g4(&b, v * 100);
+		template_add_g4(&b, v * 100);
 		buf_add_char(&b, '%');
 		return tv_of_buf(r, &b, out, err);
 	}
 	if (fn->variant == HUMANIZE_DURATION && !isnan(v) && !isinf(v)) {
-		add_duration(&b, v);
+		template_add_duration(&b, v);
 		return tv_of_buf(r, &b, out, err);
 	}
 	if (v != 0 && !isnan(v) && !isinf(v)) {
 		if (fn->variant == HUMANIZE)
-			prefix = fabs(v) >= 1 ? scale_down(&v, 1000, large) : scale_up(&v);
+			prefix = fabs(v) >= 1 ? template_scale_down(&v, 1000, large) : template_scale_up(&v);
 		else if (fabs(v) > 1)
-			prefix = scale_down(&v, 1024, binary);
+			prefix = template_scale_down(&v, 1024, binary);
 	}
-	add_g4(&b, v);
+	template_add_g4(&b, v);
 	buf_add_cstr(&b, prefix);
 	return tv_of_buf(r, &b, out, err);
 }
 
 /* Milliseconds are kept, as in Prometheus's times. */
-static enum err_code time_of(double v, int64_t *ns, struct err *err)
+static enum err_code template_time_of(double v, int64_t *ns, struct err *err)
 {
 	double t = v * 1e9;
 
@@ -152,7 +152,7 @@ static enum err_code time_of(double v, int64_t *ns, struct err *err)
 
 enum timing { TIME_TEXT, TIME_VALUE };
 
-static enum err_code call_time(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_time(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -160,15 +160,15 @@ static enum err_code call_time(struct rendering *r, const struct template_functi
 	enum err_code rc;
 	double v;
 
-	if ((rc = number_of(&args[0], &v, err)))
+	if ((rc = template_number_of(&args[0], &v, err)))
 		return rc;
 	if (isnan(v) || isinf(v)) {
 		if (fn->variant == TIME_VALUE)
 			return err_set(err, ERR_INVALID, "value is NaN or Inf");
-		add_g4(&b, v);
+		template_add_g4(&b, v);
 		return tv_of_buf(r, &b, out, err);
 	}
-	if ((rc = time_of(v, &ns, err)))
+	if ((rc = template_time_of(v, &ns, err)))
 		return rc;
 	if (fn->variant == TIME_VALUE) {
 		*out = (struct tv){ TV_TIME, .i = ns };
@@ -178,8 +178,9 @@ static enum err_code call_time(struct rendering *r, const struct template_functi
 	return tv_of_buf(r, &b, out, err);
 }
 
-static enum err_code call_parse_duration(struct rendering *r, const struct template_function *fn,
-	const struct tv *args, size_t n, struct tv *out, struct err *err)
+static enum err_code template_call_parse_duration(struct rendering *r,
+	const struct template_function *fn, const struct tv *args, size_t n, struct tv *out,
+	struct err *err)
 {
 	enum err_code rc;
 	int64_t ns;
@@ -194,7 +195,7 @@ static enum err_code call_parse_duration(struct rendering *r, const struct templ
 enum casing { CASE_UPPER, CASE_LOWER, CASE_TITLE };
 
 /* After a letter, digit or underscore no word begins, as in strings.Title. */
-static bool is_inner(uint32_t c)
+static bool template_is_inner(uint32_t c)
 {
 	return c == '_' || c == '\'' ||
 		uc_is_general_category_withtable(
@@ -202,7 +203,7 @@ static bool is_inner(uint32_t c)
 		(c < 128 && c >= '0' && c <= '9');
 }
 
-static enum err_code call_case(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_case(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct str s = args[0].s;
@@ -218,7 +219,7 @@ static enum err_code call_case(struct rendering *r, const struct template_functi
 		}
 		if (fn->variant == CASE_TITLE) {
 			buf_add_utf8(&b, inner ? c : uc_totitle(c));
-			inner = is_inner(c);
+			inner = template_is_inner(c);
 		} else {
 			buf_add_utf8(&b, fn->variant == CASE_UPPER ? uc_toupper(c) : uc_tolower(c));
 		}
@@ -226,7 +227,7 @@ static enum err_code call_case(struct rendering *r, const struct template_functi
 	return tv_of_buf(r, &b, out, err);
 }
 
-static enum err_code call_match(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_match(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct regex *re;
@@ -239,7 +240,7 @@ static enum err_code call_match(struct rendering *r, const struct template_funct
 	return ERR_OK;
 }
 
-static enum err_code call_replace(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_replace(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct str s = args[2].s, group[REGEX_GROUPS_MAX];
@@ -277,7 +278,7 @@ static enum err_code call_replace(struct rendering *r, const struct template_fun
 	return tv_of_buf(r, &b, out, err);
 }
 
-static enum err_code call_same(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_same(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = args[0];
@@ -287,7 +288,7 @@ static enum err_code call_same(struct rendering *r, const struct template_functi
 /* ---- addresses ---- */
 
 /* host:port, [host]:port, as net.SplitHostPort; false: it is none. */
-static bool split_host_port(struct str s, struct str *host, struct str *port)
+static bool template_split_host_port(struct str s, struct str *host, struct str *port)
 {
 	const char *colon = s.len ? memrchr(s.ptr, ':', s.len) : NULL;
 
@@ -307,7 +308,7 @@ static bool split_host_port(struct str s, struct str *host, struct str *port)
 		!(port->len && (memchr(port->ptr, '[', port->len) || memchr(port->ptr, ']', port->len)));
 }
 
-static bool is_address(struct str s)
+static bool template_is_address(struct str s)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];
 	char text[64];
@@ -320,11 +321,11 @@ static bool is_address(struct str s)
 
 enum stripping { STRIP_PORT, STRIP_DOMAIN };
 
-static enum err_code call_strip(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_strip(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct str whole = args[0].s, host = whole, port = { 0 };
-	bool split = split_host_port(whole, &host, &port);
+	bool split = template_split_host_port(whole, &host, &port);
 	struct buf b = { 0 };
 	const char *dot;
 
@@ -338,7 +339,7 @@ static enum err_code call_strip(struct rendering *r, const struct template_funct
 		host = whole;
 		port = (struct str){ 0 };
 	}
-	if (is_address(host))
+	if (template_is_address(host))
 		return ERR_OK;
 	if (host.len && (dot = memchr(host.ptr, '.', host.len)))
 		host.len = (size_t)(dot - host.ptr);
@@ -359,7 +360,7 @@ void template_link_print(struct buf *out, struct str expr)
 
 enum linking { LINK_GRAPH, LINK_TABLE, LINK_URL, LINK_PREFIX };
 
-static enum err_code call_link(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_link(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	struct str url = r->data->external_url, path = { 0 };
@@ -386,7 +387,7 @@ static enum err_code call_link(struct rendering *r, const struct template_functi
 
 /* ---- samples ---- */
 
-static enum err_code call_query(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_query(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	const struct template_data *d = r->data;
@@ -404,7 +405,7 @@ static enum err_code call_query(struct rendering *r, const struct template_funct
 	return ERR_OK;
 }
 
-static enum err_code call_first(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_first(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	if (!args[0].n)
@@ -413,21 +414,21 @@ static enum err_code call_first(struct rendering *r, const struct template_funct
 	return ERR_OK;
 }
 
-static enum err_code call_value(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_value(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = (struct tv){ TV_FLOAT, .f = args[0].sample->value };
 	return ERR_OK;
 }
 
-static enum err_code call_label(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_label(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = (struct tv){ TV_STRING, .s = labels_get(args[1].sample->labels, args[0].s) };
 	return ERR_OK;
 }
 
-static enum err_code call_strvalue(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_strvalue(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = (struct tv){ TV_STRING, .s = labels_get(args[0].sample->labels, STR("__value__")) };
@@ -439,7 +440,7 @@ struct sorting {
 	size_t at;
 };
 
-static int by_value(const void *a, const void *b)
+static int template_by_value(const void *a, const void *b)
 {
 	const struct sorting *x = a, *y = b;
 	int d = str_cmp(x->value, y->value);
@@ -447,7 +448,7 @@ static int by_value(const void *a, const void *b)
 	return d ? d : x->at < y->at ? -1 : x->at > y->at;
 }
 
-static enum err_code call_sort(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_sort(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	size_t count = args[1].n;
@@ -458,14 +459,14 @@ static enum err_code call_sort(struct rendering *r, const struct template_functi
 		return arena_fail(&r->arena, "template", err);
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct sorting){ labels_get(args[1].samples[i].labels, args[0].s), i };
-	qsort(order, count, sizeof(*order), by_value);
+	qsort(order, count, sizeof(*order), template_by_value);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = args[1].samples[order[i].at];
 	*out = (struct tv){ TV_SAMPLES, .samples = sorted, .n = count };
 	return ERR_OK;
 }
 
-static enum err_code call_args(struct rendering *r, const struct template_function *fn,
+static enum err_code template_call_args(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
 	*out = (struct tv){ TV_ARGS, .args = args, .n = n };
@@ -478,32 +479,32 @@ static enum err_code call_args(struct rendering *r, const struct template_functi
 #define VS PARAM_SAMPLES
 /* clang-format off */
 const struct template_function template_functions_prometheus[] = {
-	{ "args", call_args, 0, MANY, { 0 }, 0 },
-	{ "externalURL", call_link, 0, 0, { 0 }, LINK_URL },
-	{ "first", call_first, 1, 1, { VS }, 0 },
-	{ "graphLink", call_link, 1, 1, { S }, LINK_GRAPH },
-	{ "humanize", call_humanize, 1, 1, { 0 }, HUMANIZE },
-	{ "humanize1024", call_humanize, 1, 1, { 0 }, HUMANIZE_1024 },
-	{ "humanizeDuration", call_humanize, 1, 1, { 0 }, HUMANIZE_DURATION },
-	{ "humanizePercentage", call_humanize, 1, 1, { 0 }, HUMANIZE_PERCENTAGE },
-	{ "humanizeTimestamp", call_time, 1, 1, { 0 }, TIME_TEXT },
-	{ "label", call_label, 2, 2, { S, V }, 0 },
-	{ "match", call_match, 2, 2, { S, S }, 0 },
-	{ "parseDuration", call_parse_duration, 1, 1, { S }, 0 },
-	{ "pathPrefix", call_link, 0, 0, { 0 }, LINK_PREFIX },
-	{ "query", call_query, 1, 1, { S }, 0 },
-	{ "reReplaceAll", call_replace, 3, 3, { S, S, S }, 0 },
-	{ "safeHtml", call_same, 1, 1, { S }, 0 },
-	{ "sortByLabel", call_sort, 2, 2, { S, VS }, 0 },
-	{ "stripDomain", call_strip, 1, 1, { S }, STRIP_DOMAIN },
-	{ "stripPort", call_strip, 1, 1, { S }, STRIP_PORT },
-	{ "strvalue", call_strvalue, 1, 1, { V }, 0 },
-	{ "tableLink", call_link, 1, 1, { S }, LINK_TABLE },
-	{ "title", call_case, 1, 1, { S }, CASE_TITLE },
-	{ "toLower", call_case, 1, 1, { S }, CASE_LOWER },
-	{ "toTime", call_time, 1, 1, { 0 }, TIME_VALUE },
-	{ "toUpper", call_case, 1, 1, { S }, CASE_UPPER },
-	{ "value", call_value, 1, 1, { V }, 0 },
+	{ "args", template_call_args, 0, MANY, { 0 }, 0 },
+	{ "externalURL", template_call_link, 0, 0, { 0 }, LINK_URL },
+	{ "first", template_call_first, 1, 1, { VS }, 0 },
+	{ "graphLink", template_call_link, 1, 1, { S }, LINK_GRAPH },
+	{ "humanize", template_call_humanize, 1, 1, { 0 }, HUMANIZE },
+	{ "humanize1024", template_call_humanize, 1, 1, { 0 }, HUMANIZE_1024 },
+	{ "humanizeDuration", template_call_humanize, 1, 1, { 0 }, HUMANIZE_DURATION },
+	{ "humanizePercentage", template_call_humanize, 1, 1, { 0 }, HUMANIZE_PERCENTAGE },
+	{ "humanizeTimestamp", template_call_time, 1, 1, { 0 }, TIME_TEXT },
+	{ "label", template_call_label, 2, 2, { S, V }, 0 },
+	{ "match", template_call_match, 2, 2, { S, S }, 0 },
+	{ "parseDuration", template_call_parse_duration, 1, 1, { S }, 0 },
+	{ "pathPrefix", template_call_link, 0, 0, { 0 }, LINK_PREFIX },
+	{ "query", template_call_query, 1, 1, { S }, 0 },
+	{ "reReplaceAll", template_call_replace, 3, 3, { S, S, S }, 0 },
+	{ "safeHtml", template_call_same, 1, 1, { S }, 0 },
+	{ "sortByLabel", template_call_sort, 2, 2, { S, VS }, 0 },
+	{ "stripDomain", template_call_strip, 1, 1, { S }, STRIP_DOMAIN },
+	{ "stripPort", template_call_strip, 1, 1, { S }, STRIP_PORT },
+	{ "strvalue", template_call_strvalue, 1, 1, { V }, 0 },
+	{ "tableLink", template_call_link, 1, 1, { S }, LINK_TABLE },
+	{ "title", template_call_case, 1, 1, { S }, CASE_TITLE },
+	{ "toLower", template_call_case, 1, 1, { S }, CASE_LOWER },
+	{ "toTime", template_call_time, 1, 1, { 0 }, TIME_VALUE },
+	{ "toUpper", template_call_case, 1, 1, { S }, CASE_UPPER },
+	{ "value", template_call_value, 1, 1, { V }, 0 },
 };
 /* clang-format on */
 const size_t template_functions_prometheus_n = sizeof(template_functions_prometheus) /

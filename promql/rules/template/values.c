@@ -61,7 +61,7 @@ struct tv tv_arg(const struct tv *v, struct str name)
 
 /* ---- numbers ---- */
 
-static bool add_special(struct buf *out, double v, bool plus)
+static bool template_add_special(struct buf *out, double v, bool plus)
 {
 	if (isnan(v))
 		buf_add_cstr(out, plus ? "+NaN" : "NaN");
@@ -78,7 +78,7 @@ void tv_float_print(struct buf *out, double v)
 	char text[40];
 	int precision = 0, exponent;
 
-	if (add_special(out, v, false))
+	if (template_add_special(out, v, false))
 		return;
 	do
 		snprintf(text, sizeof(text), "%.*e", precision, v);
@@ -90,7 +90,7 @@ void tv_float_print(struct buf *out, double v)
 		buf_printf(out, "%.*f", precision > exponent ? precision - exponent : 0, v);
 }
 
-static void civil(int64_t days, int64_t *y, unsigned *m, unsigned *d)
+static void template_civil(int64_t days, int64_t *y, unsigned *m, unsigned *d)
 {
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
 	unsigned doe = (unsigned)(z - era * 146097);
@@ -116,7 +116,7 @@ void tv_time_print(struct buf *out, int64_t ns)
 		s--;
 	}
 	days = (s >= 0 ? s : s - 86399) / 86400;
-	civil(days, &y, &m, &d);
+	template_civil(days, &y, &m, &d);
 	s -= days * 86400;
 	buf_printf(out, "%04lld-%02u-%02u %02d:%02d:%02d", (long long)y, m, d, (int)(s / 3600),
 		(int)(s / 60 % 60), (int)(s % 60));
@@ -131,7 +131,7 @@ void tv_time_print(struct buf *out, int64_t ns)
 
 /* ---- %v ---- */
 
-static void print_labels(struct buf *out, struct labels ls)
+static void template_print_labels(struct buf *out, struct labels ls)
 {
 	buf_add_cstr(out, "map[");
 	for (size_t i = 0; i < ls.n; i++)
@@ -140,10 +140,10 @@ static void print_labels(struct buf *out, struct labels ls)
 	buf_add_char(out, ']');
 }
 
-static void print_sample(struct buf *out, const struct template_sample *s)
+static void template_print_sample(struct buf *out, const struct template_sample *s)
 {
 	buf_add_char(out, '{');
-	print_labels(out, s->labels);
+	template_print_labels(out, s->labels);
 	buf_add_char(out, ' ');
 	tv_float_print(out, s->value);
 	buf_add_char(out, '}');
@@ -168,10 +168,10 @@ void tv_print(struct buf *out, const struct tv *v)
 		buf_add_str(out, v->s);
 		break;
 	case TV_LABELS:
-		print_labels(out, v->labels);
+		template_print_labels(out, v->labels);
 		break;
 	case TV_SAMPLE:
-		print_sample(out, v->sample);
+		template_print_sample(out, v->sample);
 		break;
 	case TV_TIME:
 		tv_time_print(out, v->i);
@@ -191,7 +191,7 @@ void tv_print(struct buf *out, const struct tv *v)
 		buf_add_char(out, '[');
 		for (size_t i = 0; i < v->n; i++) {
 			buf_add_cstr(out, i ? " " : "");
-			print_sample(out, &v->samples[i]);
+			template_print_sample(out, &v->samples[i]);
 		}
 		buf_add_char(out, ']');
 		break;
@@ -225,7 +225,7 @@ struct verb {
 	int width, precision;
 };
 
-static size_t runes(struct str s)
+static size_t template_runes(struct str s)
 {
 	size_t n = 0;
 
@@ -234,9 +234,9 @@ static size_t runes(struct str s)
 	return n;
 }
 
-static void pad(struct buf *out, const struct verb *v, struct str s)
+static void template_pad(struct buf *out, const struct verb *v, struct str s)
 {
-	size_t have = runes(s),
+	size_t have = template_runes(s),
 		   fill = v->has_width && (size_t)v->width > have ? (size_t)v->width - have : 0;
 
 	for (size_t i = 0; i < fill && !v->minus; i++)
@@ -247,21 +247,21 @@ static void pad(struct buf *out, const struct verb *v, struct str s)
 }
 
 /* The same flags for printf(3). */
-static void c_format(char out[32], const struct verb *v, const char *length, char c)
+static void template_c_format(char out[32], const struct verb *v, const char *length, char c)
 {
 	snprintf(out, 32, "%%%s%s%s%s%s*%s%s%c", v->minus ? "-" : "", v->plus ? "+" : "",
 		v->sharp ? "#" : "", v->space ? " " : "", v->zero && !v->minus ? "0" : "",
 		v->has_precision ? ".*" : "", length, c);
 }
 
-static void add_number(
+static void template_add_number(
 	struct buf *out, const struct verb *v, const char *length, char c, double f, long long i)
 {
 	bool is_int = *length;
 	char format[32], *text = NULL;
 	int width = v->has_width ? v->width : 0, n;
 
-	c_format(format, v, length, c);
+	template_c_format(format, v, length, c);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (v->has_precision)
@@ -278,13 +278,13 @@ static void add_number(
 	free(text);
 }
 
-static void print_float(struct buf *out, const struct verb *v, double f)
+static void template_print_float(struct buf *out, const struct verb *v, double f)
 {
 	struct buf text = { 0 };
 	char c = v->c == 'F' ? 'f' : v->c;
 
 	if (isnan(f) || isinf(f) || ((c == 'v' || c == 'g' || c == 'G') && !v->has_precision)) {
-		if (!add_special(&text, f, v->plus)) {
+		if (!template_add_special(&text, f, v->plus)) {
 			if (v->plus && !signbit(f))
 				buf_add_char(&text, '+');
 			else if (v->space && !signbit(f))
@@ -301,17 +301,17 @@ static void print_float(struct buf *out, const struct verb *v, double f)
 				return;
 			}
 		}
-		pad(out, v, buf_str(&text));
+		template_pad(out, v, buf_str(&text));
 		buf_release(&text);
 		return;
 	}
-	add_number(out, v, "", c == 'v' ? 'g' : c, f, 0);
+	template_add_number(out, v, "", c == 'v' ? 'g' : c, f, 0);
 }
 
-static void print_verb(struct buf *out, const struct verb *v, const struct tv *arg);
+static void template_print_verb(struct buf *out, const struct verb *v, const struct tv *arg);
 
 /* A verb that does not go with the value: it is shown as %v, with the same flags. */
-static void print_bad(struct buf *out, const struct verb *v, const struct tv *arg)
+static void template_print_bad(struct buf *out, const struct verb *v, const struct tv *arg)
 {
 	struct verb plain = *v;
 
@@ -321,12 +321,12 @@ static void print_bad(struct buf *out, const struct verb *v, const struct tv *ar
 		buf_add_cstr(out, "<nil>");
 	} else {
 		buf_printf(out, "%s=", tv_type_name(arg));
-		print_verb(out, &plain, arg);
+		template_print_verb(out, &plain, arg);
 	}
 	buf_add_char(out, ')');
 }
 
-static void print_bits(struct buf *out, const struct verb *v, int64_t i)
+static void template_print_bits(struct buf *out, const struct verb *v, int64_t i)
 {
 	uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
 	char text[72];
@@ -337,11 +337,11 @@ static void print_bits(struct buf *out, const struct verb *v, int64_t i)
 	while (u >>= 1);
 	if (i < 0)
 		text[--at] = '-';
-	pad(out, v, (struct str){ text + at, sizeof(text) - at });
+	template_pad(out, v, (struct str){ text + at, sizeof(text) - at });
 }
 
 /* The sign, then the digits: printf(3) takes these for numbers without one. */
-static void print_unsigned(struct buf *out, const struct verb *v, int64_t i)
+static void template_print_unsigned(struct buf *out, const struct verb *v, int64_t i)
 {
 	uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
 	struct verb digits = *v, padded = *v;
@@ -354,12 +354,12 @@ static void print_unsigned(struct buf *out, const struct verb *v, int64_t i)
 	digits.plus = digits.space = digits.minus = false;
 	digits.has_width = v->zero && !v->minus && v->has_width && !v->has_precision;
 	digits.width -= sign && digits.width > 0;
-	add_number(&text, &digits, "ll", v->c, 0, (long long)u);
-	pad(out, &padded, buf_str(&text));
+	template_add_number(&text, &digits, "ll", v->c, 0, (long long)u);
+	template_pad(out, &padded, buf_str(&text));
 	buf_release(&text);
 }
 
-static void print_int(struct buf *out, const struct verb *v, const struct tv *arg)
+static void template_print_int(struct buf *out, const struct verb *v, const struct tv *arg)
 {
 	struct buf text = { 0 };
 	uint32_t code = arg->i < 0 || arg->i > 0x10ffff ? 0xfffd : (uint32_t)arg->i;
@@ -367,35 +367,36 @@ static void print_int(struct buf *out, const struct verb *v, const struct tv *ar
 	switch (v->c) {
 	case 'v':
 	case 'd':
-		add_number(out, v, "ll", 'd', 0, arg->i);
+		template_add_number(out, v, "ll", 'd', 0, arg->i);
 		return;
 	case 'b':
-		print_bits(out, v, arg->i);
+		template_print_bits(out, v, arg->i);
 		return;
 	case 'o':
 	case 'x':
 	case 'X':
-		print_unsigned(out, v, arg->i);
+		template_print_unsigned(out, v, arg->i);
 		return;
 	case 'c':
 	case 'q':
 		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
 		buf_add_utf8(&text, code);
 		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
-		pad(out, v, buf_str(&text));
+		template_pad(out, v, buf_str(&text));
 		buf_release(&text);
 		return;
 	case 'U':
 		buf_printf(&text, "U+%04llX", (long long)arg->i);
-		pad(out, v, buf_str(&text));
+		template_pad(out, v, buf_str(&text));
 		buf_release(&text);
 		return;
 	default:
-		print_bad(out, v, arg);
+		template_print_bad(out, v, arg);
 	}
 }
 
-static void print_text(struct buf *out, const struct verb *v, struct str s, const struct tv *arg)
+static void template_print_text(
+	struct buf *out, const struct verb *v, struct str s, const struct tv *arg)
 {
 	struct buf text = { 0 };
 
@@ -421,15 +422,15 @@ static void print_text(struct buf *out, const struct verb *v, struct str s, cons
 	} else if (v->c == 's' || v->c == 'v') {
 		buf_add_str(&text, s);
 	} else {
-		print_bad(out, v, arg);
+		template_print_bad(out, v, arg);
 		buf_release(&text);
 		return;
 	}
-	pad(out, v, buf_str(&text));
+	template_pad(out, v, buf_str(&text));
 	buf_release(&text);
 }
 
-static void print_verb(struct buf *out, const struct verb *v, const struct tv *arg)
+static void template_print_verb(struct buf *out, const struct verb *v, const struct tv *arg)
 {
 	struct buf text = { 0 };
 
@@ -437,37 +438,37 @@ static void print_verb(struct buf *out, const struct verb *v, const struct tv *a
 		struct verb s = *v;
 
 		s.c = 's';
-		print_text(out, &s, str_of(tv_type_name(arg)), arg);
+		template_print_text(out, &s, str_of(tv_type_name(arg)), arg);
 		return;
 	}
 	switch (arg->kind) {
 	case TV_NIL:
 		if (v->c == 'v')
-			pad(out, v, STR("<nil>"));
+			template_pad(out, v, STR("<nil>"));
 		else
-			print_bad(out, v, arg);
+			template_print_bad(out, v, arg);
 		return;
 	case TV_BOOL:
 		if (v->c == 't' || v->c == 'v')
-			pad(out, v, arg->b ? STR("true") : STR("false"));
+			template_pad(out, v, arg->b ? STR("true") : STR("false"));
 		else
-			print_bad(out, v, arg);
+			template_print_bad(out, v, arg);
 		return;
 	case TV_FLOAT:
 		if (v->c && strchr("vgGeEfF", v->c)) /* a NUL is found in every string */
-			print_float(out, v, arg->f);
+			template_print_float(out, v, arg->f);
 		else
-			print_bad(out, v, arg);
+			template_print_bad(out, v, arg);
 		return;
 	case TV_INT:
-		print_int(out, v, arg);
+		template_print_int(out, v, arg);
 		return;
 	case TV_STRING:
-		print_text(out, v, arg->s, arg);
+		template_print_text(out, v, arg->s, arg);
 		return;
 	default:
 		tv_print(&text, arg);
-		print_text(out, v, buf_str(&text), arg);
+		template_print_text(out, v, buf_str(&text), arg);
 		buf_release(&text);
 	}
 }
@@ -483,7 +484,7 @@ struct formatting {
 };
 
 /* A number, or * for an argument. *bad: it is too large or no integer. */
-static bool take_field(struct formatting *x, int *out, bool *bad)
+static bool template_take_field(struct formatting *x, int *out, bool *bad)
 {
 	bool digits = false;
 
@@ -507,7 +508,7 @@ static bool take_field(struct formatting *x, int *out, bool *bad)
 	return digits;
 }
 
-static void take_flags(struct formatting *x, struct verb *v)
+static void template_take_flags(struct formatting *x, struct verb *v)
 {
 	for (; x->at < x->f.len; x->at++)
 		switch (x->f.ptr[x->at]) {
@@ -532,13 +533,13 @@ static void take_flags(struct formatting *x, struct verb *v)
 }
 
 /* Called after a per cent sign. */
-static void take_verb(struct formatting *x)
+static void template_take_verb(struct formatting *x)
 {
 	struct verb v = { 0 };
 	bool bad;
 
-	take_flags(x, &v);
-	v.has_width = take_field(x, &v.width, &bad);
+	template_take_flags(x, &v);
+	v.has_width = template_take_field(x, &v.width, &bad);
 	if (bad) {
 		buf_add_cstr(x->out, "%!(BADWIDTH)");
 		v.has_width = false;
@@ -549,7 +550,7 @@ static void take_verb(struct formatting *x)
 	}
 	if (x->at < x->f.len && x->f.ptr[x->at] == '.') {
 		x->at++;
-		take_field(x, &v.precision, &bad);
+		template_take_field(x, &v.precision, &bad);
 		v.has_precision = v.precision >= 0 && !bad;
 		if (bad || v.precision < 0)
 			buf_add_cstr(x->out, "%!(BADPREC)");
@@ -565,7 +566,7 @@ static void take_verb(struct formatting *x)
 	} else if (x->used >= x->n) {
 		buf_printf(x->out, "%%!%c(MISSING)", v.c);
 	} else {
-		print_verb(x->out, &v, &x->args[x->used++]);
+		template_print_verb(x->out, &v, &x->args[x->used++]);
 	}
 }
 
@@ -579,7 +580,7 @@ void tv_printf(struct buf *out, struct str format, const struct tv *args, size_t
 			continue;
 		}
 		x.at++;
-		take_verb(&x);
+		template_take_verb(&x);
 	}
 	if (x.used >= n)
 		return;

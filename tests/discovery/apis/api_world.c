@@ -17,7 +17,7 @@
 
 /* ---- the host ---- */
 
-void source_publish(struct source *host, struct groups *set)
+void source_publish(struct sd_source *host, struct groups *set)
 {
 	groups_unref(host->set);
 	host->set = set;
@@ -25,7 +25,7 @@ void source_publish(struct source *host, struct groups *set)
 	host->failing = false;
 }
 
-void source_failed(struct source *host, const struct err *why)
+void source_failed(struct sd_source *host, const struct err *why)
 {
 	host->failures++;
 	host->why = *why;
@@ -55,6 +55,8 @@ static void print_request(struct world *w, struct evhttp_request *r, struct buf 
 	if (n)
 		buf_printf(out, " %.*s", (int)n, (char *)evbuffer_pullup(body, -1));
 }
+
+#define HELD_MAX_NS (120 * NS_PER_S)
 
 static const struct world_rule *rule_of(struct world *w, struct evhttp_request *r)
 {
@@ -107,7 +109,7 @@ static void on_request(struct evhttp_request *r, void *ctx)
 	snprintf(index, sizeof(index), "index=%llu&wait=", (unsigned long long)w->index);
 	if (rule &&
 		(rule->silent || (rule->index_header && strstr(evhttp_request_get_uri(r), index)))) {
-		w->held[w->held_n++] = r;
+		w->held[w->held_n++] = (struct world_held){ r, rule->silent ? 0 : clock_monotonic_ns() };
 		w->held_max = w->held_n > w->held_max ? w->held_n : w->held_max;
 		return;
 	}
@@ -136,7 +138,7 @@ void world_bump(struct world *w)
 	w->index++;
 	w->held_n = 0;
 	for (size_t i = 0; i < n; i++)
-		answer(w, w->held[i], rule_of(w, w->held[i]));
+		answer(w, w->held[i].request, rule_of(w, w->held[i].request));
 }
 
 static int listen_on(const char *path)
@@ -183,7 +185,7 @@ void world_stop(struct world *w)
 		w->configs.v[0].ops->close_shared(w->shared);
 	w->provider = w->shared = NULL;
 	groups_unref(w->host.set);
-	w->host = (struct source){ 0 };
+	w->host = (struct sd_source){ 0 };
 	w->configs = (struct source_configs){ 0 };
 }
 
@@ -237,8 +239,26 @@ void world_source(struct world *w, world_decode_fn decode, const char *yaml)
 	}
 }
 
+/* As Consul does when nothing has changed for as long as the client said. */
+static void end_waits(struct world *w)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	size_t n = w->held_n;
+
+	w->held_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct world_held h = w->held[i];
+
+		if (h.since_ns && now_ns - h.since_ns > HELD_MAX_NS)
+			answer(w, h.request, rule_of(w, h.request));
+		else
+			w->held[w->held_n++] = h;
+	}
+}
+
 void world_turn(struct world *w)
 {
+	end_waits(w);
 	event_base_loop(w->base, EVLOOP_NONBLOCK);
 }
 

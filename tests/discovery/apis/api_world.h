@@ -1,6 +1,7 @@
 /*
- * For tests of discovery/apis: a server in the test's own event loop, which knows blocking queries,
- * and a source that asks it. What the source publishes is kept as text.
+ * For tests of discovery/apis: a server in the test's own event loop, which knows blocking queries
+ * and answers them after two minutes at the latest, and a source that asks it. What the source
+ * publishes is kept as text.
  *
  * Ownership: world_open and world_close pair; strings given live as long as the world.
  * Threads:   one.
@@ -27,7 +28,7 @@ struct world_rule {
 	bool silent; /* no answer */
 };
 
-struct source { /* the host */
+struct sd_source { /* the host */
 	struct groups *set;
 	unsigned published, failures;
 	struct err why; /* the last failure */
@@ -43,12 +44,15 @@ struct world {
 	struct world_rule rules[WORLD_RULES_MAX];
 	size_t rules_n;
 	uint64_t index; /* of all that is blocking */
-	struct evhttp_request *held[WORLD_HELD_MAX];
+	struct world_held {
+		struct evhttp_request *request;
+		int64_t since_ns; /* 0: for ever */
+	} held[WORLD_HELD_MAX]; /* the oldest first */
 	size_t held_n, held_max;
 	struct buf log; /* "METHOD URI BODY\n" of each request */
 	struct buf headers; /* of the last request, "name: value\n" */
 	unsigned requests, unexpected;
-	struct source host;
+	struct sd_source host;
 	struct source_configs configs;
 	void *shared, *provider;
 	struct buf text;

@@ -36,7 +36,7 @@ struct kube_clusters {
 	json_t *cluster[KUBE_RESOURCES];
 };
 
-struct source {
+struct sd_source {
 	struct groups *set;
 	size_t published;
 	struct err failed;
@@ -157,14 +157,14 @@ void kube_watch_each(const struct kube_watch *w,
 	free(names);
 }
 
-void source_publish(struct source *host, struct groups *set)
+void source_publish(struct sd_source *host, struct groups *set)
 {
 	groups_unref(host->set);
 	host->set = set;
 	host->published++;
 }
 
-void source_failed(struct source *host, const struct err *why)
+void source_failed(struct sd_source *host, const struct err *why)
 {
 	host->failed = *why;
 }
@@ -214,18 +214,19 @@ static void world_release(struct world *w)
 	event_base_free(w->base);
 }
 
-static void *open_source(struct world *w, const struct kubernetes_sd_config *c, struct source *host)
+static void *open_source(
+	struct world *w, const struct kubernetes_sd_config *c, struct sd_source *host)
 {
 	struct source_env env = { .base = w->base, .shared = &w->clusters };
 	void *p = NULL;
 	struct err err;
 
-	*host = (struct source){ 0 };
+	*host = (struct sd_source){ 0 };
 	CHECK_OK(kubernetes_sd_ops.open(&env, c, host, &p, &err), &err);
 	return p;
 }
 
-static void close_source(void *p, struct source *host)
+static void close_source(void *p, struct sd_source *host)
 {
 	kubernetes_sd_ops.close(p);
 	groups_unref(host->set);
@@ -239,7 +240,7 @@ static void run_for(struct world *w, int64_t ns)
 	event_base_dispatch(w->base);
 }
 
-static void run_until_published(struct world *w, const struct source *host, size_t n)
+static void run_until_published(struct world *w, const struct sd_source *host, size_t n)
 {
 	(void)!WAIT_FOR((run_for(w, 5 * NS_PER_MS), host->published >= n));
 	CHECK_INT(host->published, n);
@@ -257,7 +258,7 @@ static const char *pod(const char *ns, const char *name, const char *ip, const c
 	return text;
 }
 
-static const struct labels *first_targets(const struct source *host)
+static const struct labels *first_targets(const struct sd_source *host)
 {
 	struct groups_cursor all;
 
@@ -266,7 +267,7 @@ static const struct labels *first_targets(const struct source *host)
 }
 
 /* "SOURCE address address, ..." */
-static void check_targets(const struct source *host, const char *want)
+static void check_targets(const struct sd_source *host, const char *want)
 {
 	const struct target_group *g;
 	struct groups_cursor all;
@@ -288,7 +289,7 @@ TEST(published_when_all_lists_are_complete)
 {
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_ENDPOINTS };
 	struct kube_watch *w;
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	void *p;
 
@@ -315,7 +316,7 @@ TEST(an_object_changes_comes_and_goes)
 {
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD };
 	const struct labels *kept;
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	void *p;
 
@@ -345,7 +346,7 @@ TEST(an_object_changes_comes_and_goes)
 TEST(a_stream_of_changes_is_published_five_times_a_second)
 {
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD };
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	int64_t began, took;
 	char ip[32];
@@ -393,7 +394,7 @@ TEST(what_was_joined_makes_a_group_anew)
 	};
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_ENDPOINTS, .attach = ALL };
 	const struct labels *before;
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	void *p;
 
@@ -425,7 +426,7 @@ TEST(namespaces_and_selectors_name_the_watches)
 		.cluster.api_server = STR("own"), .namespaces = { names, 3 }, .selectors = { selectors, 2 },
 			.attach = ALL };
 	struct buf b = { 0 };
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	void *p;
 
@@ -456,7 +457,7 @@ TEST(nodes_have_no_namespace)
 	struct kubernetes_sd_config c = {
 		.role = KUBE_ROLE_NODE, .namespaces = { names, 2 }, .attach = ALL
 	};
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	void *p;
 
@@ -474,7 +475,7 @@ TEST(trouble_is_told)
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_SERVICE, .own_namespace = true };
 	struct source_env env = { 0 };
 	struct kube_watch *w;
-	struct source host;
+	struct sd_source host;
 	struct world world;
 	struct err err;
 	void *p;
@@ -539,7 +540,7 @@ TEST(random_changes)
 {
 	struct str names[] = { STR("c"), STR("a") };
 	struct kubernetes_sd_config c[2 * KUBE_ROLES];
-	struct source host[2 * KUBE_ROLES], fresh;
+	struct sd_source host[2 * KUBE_ROLES], fresh;
 	uint64_t seed = 7;
 	struct world world;
 	void *p[2 * KUBE_ROLES], *q;

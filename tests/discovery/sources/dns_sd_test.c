@@ -16,7 +16,7 @@
 #include "tests/wait.h"
 
 /* The host: what discovery/sources/sources.c is to a provider, as text. */
-struct source {
+struct sd_source {
 	struct event_base *base;
 	void *provider;
 	struct dns_server server;
@@ -24,7 +24,7 @@ struct source {
 	unsigned publishes, failures;
 };
 
-void source_publish(struct source *s, struct groups *set)
+void source_publish(struct sd_source *s, struct groups *set)
 {
 	buf_clear(&s->set);
 	for (size_t i = 0; i < set->n; i++) {
@@ -40,20 +40,20 @@ void source_publish(struct source *s, struct groups *set)
 	s->publishes++;
 }
 
-void source_failed(struct source *s, const struct err *why)
+void source_failed(struct sd_source *s, const struct err *why)
 {
 	buf_printf(&s->told, "%s\n", why->msg);
 	s->failures++;
 }
 
-static bool host_open(struct source *s, const char *zone)
+static bool host_open(struct sd_source *s, const char *zone)
 {
-	*s = (struct source){ .base = event_base_new() };
+	*s = (struct sd_source){ .base = event_base_new() };
 	return s->base && dns_server_start(&s->server, zone);
 }
 
-static enum err_code host_run(struct source *s, const char *type, int64_t port, int64_t interval_ns,
-	struct str *names, size_t n, struct err *err)
+static enum err_code host_run(struct sd_source *s, const char *type, int64_t port,
+	int64_t interval_ns, struct str *names, size_t n, struct err *err)
 {
 	/* on the port of all name servers it is found by resolv.conf */
 	struct source_env env = { .base = s->base,
@@ -66,7 +66,7 @@ static enum err_code host_run(struct source *s, const char *type, int64_t port, 
 	return dns_sd_ops.open(&env, &c, s, &s->provider, err);
 }
 
-static void host_close(struct source *s)
+static void host_close(struct sd_source *s)
 {
 	if (s->provider)
 		dns_sd_ops.close(s->provider);
@@ -76,8 +76,10 @@ static void host_close(struct source *s)
 	buf_release(&s->told);
 }
 
+#define LOST_NS (14 * NS_PER_S) /* a question counts as lost: base/net/resolver.h */
+
 /* Runs the base until *count is at least that, or time is up. */
-static void run_until(struct source *s, const unsigned *count, unsigned at_least)
+static void run_until(struct sd_source *s, const unsigned *count, unsigned at_least)
 {
 	int64_t end = clock_monotonic_ns() + WAIT_NS;
 	struct timeval tick = { .tv_usec = 5000 };
@@ -91,7 +93,7 @@ static void run_until(struct source *s, const unsigned *count, unsigned at_least
 }
 
 /* Runs the base until this is the set. */
-static void run_until_set(struct source *s, const char *want)
+static void run_until_set(struct sd_source *s, const char *want)
 {
 	int64_t end = clock_monotonic_ns() + WAIT_NS;
 	struct timeval tick = { .tv_usec = 5000 };
@@ -167,7 +169,7 @@ static const struct record_case records[] = {
 TEST(records_become_targets)
 {
 	struct err err;
-	struct source s;
+	struct sd_source s;
 	struct str name;
 
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
@@ -186,7 +188,7 @@ TEST(an_answer_that_was_cut_is_asked_for_again_over_tcp)
 	struct str name = STR("big.test.");
 	struct buf zone = { 0 };
 	struct err err;
-	struct source s;
+	struct sd_source s;
 	size_t lines = 0;
 
 	buf_add_cstr(&zone, "big.test CUT\n");
@@ -225,7 +227,7 @@ TEST(a_name_that_fails_keeps_its_group_while_others_go_on)
 	struct str names[] = { STR("bad.test."), STR("good.test."), STR("bad.test.") };
 	struct buf zone = { 0 };
 	struct err err;
-	struct source s;
+	struct sd_source s;
 
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
 		REQUIRE(host_open(&s, before));
@@ -258,7 +260,7 @@ TEST(a_silent_name_keeps_no_other_waiting)
 {
 	struct str names[] = { STR("deaf.test."), STR("good.test.") };
 	struct err err;
-	struct source s;
+	struct sd_source s;
 
 	REQUIRE(host_open(&s, "deaf.test A 10.0.0.1\ngood.test A 10.0.0.2\n"));
 	REQUIRE_OK(host_run(&s, "A", 80, 50 * NS_PER_MS, names, 2, &err), &err);
@@ -283,7 +285,7 @@ TEST(closing_ends_what_is_under_way_and_tells_nobody)
 	struct str names[200];
 	struct arena a;
 	struct err err;
-	struct source s;
+	struct sd_source s;
 
 	arena_init(&a, 0);
 	REQUIRE(host_open(&s, "n0.test SILENT\nn1.test GARBAGE\n"));
@@ -303,7 +305,7 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	struct str names[500];
 	struct arena a;
 	struct err err;
-	struct source s;
+	struct sd_source s;
 	size_t lines = 0;
 	int64_t began, took;
 
@@ -315,7 +317,9 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	buf_add_char(&zone, '\0');
 	REQUIRE(host_open(&s, zone.ptr));
 	began = clock_monotonic_ns();
-	REQUIRE_OK(host_run(&s, "A", 80, NS_PER_HOUR, names, 500, &err), &err);
+	/* On a busy machine an answer may come too late. That name is asked for again in the next turn.
+	 */
+	REQUIRE_OK(host_run(&s, "A", 80, NS_PER_MIN, names, 500, &err), &err);
 	while (lines < 1000 && !check_failures) {
 		run_until(&s, &s.publishes, s.publishes + 1);
 		lines = 0;
@@ -326,7 +330,7 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	CHECK_INT(lines, 1000);
 	/* Answers are published together, or those of the first 5 s and then of each half second. */
 	CHECK(s.publishes <= 1 + (took < 5 * NS_PER_S ? 0 : took / (NS_PER_S / 2) - 9));
-	CHECK_INT(s.failures, 0);
+	CHECK(s.failures == 0 || took > LOST_NS);
 	host_close(&s);
 	buf_release(&zone);
 	arena_release(&a);
@@ -361,7 +365,7 @@ static const struct {
 };
 
 /* The server's questions in their order, each once. */
-static void questions_once(const struct source *s, struct buf *out)
+static void questions_once(const struct sd_source *s, struct buf *out)
 {
 	const char *at = s->server.asked.ptr ? s->server.asked.ptr : "";
 	size_t n;
@@ -378,7 +382,7 @@ TEST(names_are_tried_along_the_search_domains)
 {
 	struct buf asked = { 0 };
 	struct err err;
-	struct source s;
+	struct sd_source s;
 	struct str name;
 
 	for (size_t i = 0; i < sizeof(searches) / sizeof(searches[0]); i++) {
@@ -447,7 +451,7 @@ static void put(const char *path, const char *text)
  * The question that is under way stays with the old servers. *in_time false: the machine was so
  * busy that it was given up before it could be answered.
  */
-static void change_meanwhile(struct source *s, const char *conf, bool *in_time)
+static void change_meanwhile(struct sd_source *s, const char *conf, bool *in_time)
 {
 	const char *answered = AT(ADDRESS("10.0.0.7:80", "deaf"), ADDRESS("10.0.0.2:80", "web"));
 	const char *given_up = AT("", ADDRESS("10.0.0.2:80", "web"));
@@ -475,7 +479,7 @@ static void follow_changes(const char *conf)
 	struct str names[] = { STR("deaf"), STR("web") };
 	struct dns_server second;
 	struct err err;
-	struct source s = { .base = event_base_new() };
+	struct sd_source s = { .base = event_base_new() };
 	bool in_time = false;
 
 	REQUIRE(dns_server_start_at(

@@ -5,7 +5,7 @@
 
 static struct {
 	int opened, closed;
-	struct source *host;
+	struct sd_source *host;
 	const char *in_open; /* address published from within open; NULL: none */
 	bool fail;
 } fake;
@@ -24,7 +24,7 @@ static struct groups *set_of(const char *address)
 }
 
 static enum err_code fake_open(const struct source_env *env, const void *config,
-	struct source *host, void **out, struct err *err)
+	struct sd_source *host, void **out, struct err *err)
 {
 	if (fake.in_open)
 		source_publish(host, set_of(fake.in_open));
@@ -50,7 +50,7 @@ static void count(void *ctx)
 	(*(int *)ctx)++;
 }
 
-static struct str address(const struct source *s)
+static struct str address(const struct sd_source *s)
 {
 	struct groups *g = source_groups(s);
 
@@ -147,7 +147,7 @@ static void close_shared(void *shared)
 }
 
 static enum err_code sharing_open(const struct source_env *env, const void *config,
-	struct source *host, void **out, struct err *err)
+	struct sd_source *host, void **out, struct err *err)
 {
 	common.seen = env->shared;
 	return fake_open(env, config, host, out, err);

@@ -9,7 +9,7 @@
 uint64_t world_draw(struct world *w, uint64_t below)
 {
 	w->state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(w->state) % below;
+	return map_hash_u64(w->state) % below;
 }
 
 static void must(enum err_code rc)

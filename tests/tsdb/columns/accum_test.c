@@ -100,7 +100,7 @@ TEST(many_label_sets)
 	REQUIRE_OK(accum_open(p, ACCUM_BY_LABELS, &a, &err), &err);
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < N; i++) {
-			uint32_t stack = (uint32_t)hash_u64(i) % 1000, set = i % 321;
+			uint32_t stack = (uint32_t)map_hash_u64(i) % 1000, set = i % 321;
 			int64_t v = i;
 
 			CHECK_OK(accum_add(a, &stack, &set, &v, 1, 1, &err), &err);
@@ -157,7 +157,7 @@ static uint64_t state = 3;
 static uint64_t draw(uint64_t below)
 {
 	state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(state) % below;
+	return map_hash_u64(state) % below;
 }
 
 static void check_same(struct accum *a, struct accum *b)

@@ -17,7 +17,7 @@ static uint64_t state = 1;
 static inline uint64_t draw(void)
 {
 	state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(state);
+	return map_hash_u64(state);
 }
 
 /* ---- rows made by a shape ---- */

@@ -51,7 +51,7 @@ TEST(values_are_those_that_went_in)
 		CHECK(varints_values(&at, n, factor, negative, out));
 		CHECK(at.at == at.end);
 		for (uint32_t i = 0; i < n; i++) {
-			uint64_t v = negative ? (uint64_t)unzigzag(in[i]) : in[i];
+			uint64_t v = negative ? (uint64_t)str_unzigzag(in[i]) : in[i];
 
 			if ((uint64_t)out[i] != v * factor)
 				CHECK_FAIL("value %u of %u is %lld", i, n, (long long)out[i]);
@@ -89,7 +89,7 @@ TEST(the_smallest_value)
 			struct cursor at;
 
 			for (uint32_t k = 0; k < n; k++)
-				buf_add_varint(&bytes, k % 3 ? 2 : zigzag(cases[i].quotient));
+				buf_add_varint(&bytes, k % 3 ? 2 : str_zigzag(cases[i].quotient));
 			at = cursor_of(buf_str(&bytes));
 			CHECK(varints_values(&at, n, cases[i].factor, true, out));
 			for (uint32_t k = 0; k < n; k++)

@@ -112,7 +112,7 @@ TEST(groups_follow_the_instance_labels)
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
 	*state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(*state) % below;
+	return map_hash_u64(*state) % below;
 }
 
 static void change_groups(struct town *w, uint64_t which)

@@ -301,9 +301,9 @@ static void damage(const char *suffix, bool cut, uint64_t seed)
 	fd = open(path, O_RDWR);
 	REQUIRE(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0);
 	if (cut) {
-		CHECK(ftruncate(fd, (off_t)(hash_u64(seed) % (uint64_t)st.st_size)) == 0);
+		CHECK(ftruncate(fd, (off_t)(map_hash_u64(seed) % (uint64_t)st.st_size)) == 0);
 	} else {
-		off_t at = (off_t)(hash_u64(seed) % (uint64_t)st.st_size);
+		off_t at = (off_t)(map_hash_u64(seed) % (uint64_t)st.st_size);
 
 		CHECK(pread(fd, &byte, 1, at) == 1);
 		byte ^= (char)(1 << seed % 8);

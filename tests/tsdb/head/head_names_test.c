@@ -30,7 +30,7 @@ struct world {
 
 static uint32_t drawn(struct world *w, uint32_t below)
 {
-	w->seed = hash_u64(w->seed + 1);
+	w->seed = map_hash_u64(w->seed + 1);
 	return (uint32_t)(w->seed >> 20) % below;
 }
 
@@ -92,7 +92,7 @@ static void check_kinds(const struct names_file *f)
 static void check_read(const struct world *w, size_t len, size_t n)
 {
 	struct names_file f = { 0 };
-	struct name one;
+	struct head_name one;
 	struct err err;
 	size_t keys = 0;
 

@@ -13,7 +13,7 @@
 
 static uint64_t random_next(uint64_t *state)
 {
-	*state = hash_u64(*state + UINT64_C(0x9e3779b97f4a7c15));
+	*state = map_hash_u64(*state + UINT64_C(0x9e3779b97f4a7c15));
 	return *state;
 }
 

@@ -27,7 +27,7 @@ static uint64_t state;
 static uint64_t draw(uint64_t below)
 {
 	state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(state) % below;
+	return map_hash_u64(state) % below;
 }
 
 /* ---- a database of days ---- */

@@ -14,7 +14,7 @@ static uint64_t state = 1;
 static inline uint64_t draw(uint64_t below)
 {
 	state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(state) % below;
+	return map_hash_u64(state) % below;
 }
 
 #define NODES 300u

@@ -8,7 +8,7 @@
 
 static uint32_t drawn(uint64_t *seed, uint32_t below)
 {
-	*seed = hash_u64(*seed + 1);
+	*seed = map_hash_u64(*seed + 1);
 	return (uint32_t)(*seed >> 20) % below;
 }
 

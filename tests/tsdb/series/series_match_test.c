@@ -34,7 +34,7 @@ struct world {
 
 static uint32_t drawn(struct world *w, uint32_t below)
 {
-	w->seed = hash_u64(w->seed + 1);
+	w->seed = map_hash_u64(w->seed + 1);
 	return (uint32_t)(w->seed >> 20) % below;
 }
 

@@ -20,13 +20,13 @@ struct keys {
 
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
-	*state = hash_u64(*state + UINT64_C(0x9e3779b97f4a7c15));
+	*state = map_hash_u64(*state + UINT64_C(0x9e3779b97f4a7c15));
 	return *state % below;
 }
 
 static uint64_t hash_of_key(const struct keys *k, uint64_t key)
 {
-	return hash_u64(key) & k->hash_mask;
+	return map_hash_u64(key) & k->hash_mask;
 }
 
 static uint32_t index_of(const struct keys *k, uint32_t id)

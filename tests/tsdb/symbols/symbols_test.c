@@ -401,14 +401,14 @@ TEST(keys_are_sorted_and_stay_in_order)
 	static uint32_t v[N], vtmp[N];
 
 	for (uint32_t i = 0; i < N; i++) {
-		keys[i] = (hash_u64(i) % 300) << 30 | hash_u64(i + N) % 3;
+		keys[i] = (map_hash_u64(i) % 300) << 30 | map_hash_u64(i + N) % 3;
 		v[i] = i;
 	}
-	sort_keys(keys, v, N, tmp, vtmp);
+	intern_sort_keys(keys, v, N, tmp, vtmp);
 	for (uint32_t i = 1; i < N; i++)
 		CHECK(keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && v[i - 1] < v[i]));
 	for (uint32_t i = 0; i < N; i++)
-		CHECK(keys[i] == ((hash_u64(v[i]) % 300) << 30 | hash_u64(v[i] + N) % 3));
+		CHECK(keys[i] == ((map_hash_u64(v[i]) % 300) << 30 | map_hash_u64(v[i] + N) % 3));
 }
 
 /* ---- many nodes at once ---- */
@@ -438,7 +438,7 @@ TEST(nodes_are_loaded_together_as_one_by_one)
 	uint32_t id = 0;
 
 	for (uint32_t i = 0; i < 3000; i++) {
-		state = hash_u64(state + i);
+		state = map_hash_u64(state + i);
 		id += 1 + (state % 7 == 0);
 		v[i] = (struct sym_stored_node){ id, 0, (uint32_t)(state >> 40) % 50, state >> 60 & 1 };
 		if (i)

@@ -10,12 +10,12 @@
 
 static const char bytes[ALL + 1];
 
-static struct http_client client(unsigned char n)
+static struct http_sender client(unsigned char n)
 {
-	return (struct http_client){ { 127, 0, 0, n, 0, 0, 0, 0, 4 } };
+	return (struct http_sender){ { 127, 0, 0, n, 0, 0, 0, 0, 4 } };
 }
 
-static void add(struct bodies *all, struct body *b, unsigned char from, size_t n)
+static void add(struct bodies *all, struct http_body *b, unsigned char from, size_t n)
 {
 	body_add(all, b, client(from), bytes, n, BODY_MAX);
 }
@@ -23,7 +23,7 @@ static void add(struct bodies *all, struct body *b, unsigned char from, size_t n
 TEST(a_body_is_kept_up_to_its_limit)
 {
 	struct bodies all;
-	struct body b = { 0 };
+	struct http_body b = { 0 };
 
 	bodies_init(&all, ALL, SHARE);
 	add(&all, &b, 1, 300);
@@ -42,7 +42,7 @@ TEST(a_body_is_kept_up_to_its_limit)
 
 TEST(an_address_has_a_share)
 {
-	struct body b[3] = { 0 };
+	struct http_body b[3] = { 0 };
 	struct bodies all;
 
 	bodies_init(&all, ALL, SHARE);
@@ -52,7 +52,7 @@ TEST(an_address_has_a_share)
 	add(&all, &b[2], 1, 200); /* refused bytes are not counted */
 	CHECK_INT(b[2].refused, 0);
 	body_drop(&all, &b[0]);
-	b[0] = (struct body){ 0 };
+	b[0] = (struct http_body){ 0 };
 	add(&all, &b[0], 1, 400);
 	CHECK_INT(b[0].refused, 0);
 	for (int i = 0; i < 3; i++)
@@ -62,7 +62,7 @@ TEST(an_address_has_a_share)
 
 TEST(who_holds_most_gives_way)
 {
-	struct body b[5] = { 0 };
+	struct http_body b[5] = { 0 };
 	struct bodies all;
 
 	bodies_init(&all, ALL, SHARE);
@@ -85,7 +85,7 @@ TEST(who_holds_most_gives_way)
 
 TEST(what_came_whole_stays_and_equals_do_not_take_from_each_other)
 {
-	struct body b[3] = { 0 };
+	struct http_body b[3] = { 0 };
 	struct bodies all;
 
 	bodies_init(&all, ALL, SHARE);
@@ -98,7 +98,7 @@ TEST(what_came_whole_stays_and_equals_do_not_take_from_each_other)
 	CHECK_INT(b[2].refused, 0);
 	b[2].whole = true;
 	body_drop(&all, &b[1]);
-	b[1] = (struct body){ 0 };
+	b[1] = (struct http_body){ 0 };
 	add(&all, &b[1], 2, 401); /* no body can be dropped for it */
 	CHECK_INT(b[1].refused, 503);
 	for (int i = 0; i < 3; i++)
@@ -119,14 +119,14 @@ TEST(what_came_whole_stays_and_equals_do_not_take_from_each_other)
 
 TEST(many_addresses_come_and_go)
 {
-	static struct body b[900];
+	static struct http_body b[900];
 	struct bodies all;
 
 	bodies_init(&all, ALL, SHARE);
 	for (int round = 0; round < 3; round++) {
 		memset(b, 0, sizeof(b));
 		for (int i = 0; i < 900; i++) {
-			struct http_client c = { { (unsigned char)i, (unsigned char)(i >> 8) } };
+			struct http_sender c = { { (unsigned char)i, (unsigned char)(i >> 8) } };
 
 			body_add(&all, &b[i], c, bytes, 1, BODY_MAX);
 			CHECK_INT(b[i].refused, 0);

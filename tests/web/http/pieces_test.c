@@ -83,7 +83,7 @@ static unsigned long long fill(struct buf *b, size_t n)
 
 	buf_reserve(b, n);
 	for (size_t i = 0; i < n; i++) {
-		b->ptr[b->len++] = (char)hash_u64(i);
+		b->ptr[b->len++] = (char)map_hash_u64(i);
 		sum += (unsigned char)b->ptr[i];
 	}
 	return sum;

@@ -37,7 +37,7 @@ static const struct {
 	{ AT_GNU_DWO_NAME, SLOT_DWO_NAME },
 };
 
-static uint8_t slot_of(uint64_t name)
+static uint8_t dwarf_slot_of(uint64_t name)
 {
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (wanted[i].name == name)
@@ -45,7 +45,7 @@ static uint8_t slot_of(uint64_t name)
 	return SLOTS;
 }
 
-static enum abbrev_kind kind_of(const struct abbrev *a, uint32_t has)
+static enum abbrev_kind dwarf_kind_of(const struct abbrev *a, uint32_t has)
 {
 	bool code = has & (1u << SLOT_LOW_PC | 1u << SLOT_RANGES);
 
@@ -65,7 +65,7 @@ static enum abbrev_kind kind_of(const struct abbrev *a, uint32_t has)
 }
 
 /* The attributes of one abbreviation. */
-static enum err_code read_attrs(
+static enum err_code dwarf_read_attrs(
 	struct cursor *c, struct abbrev_table *t, struct abbrev *a, struct err *err)
 {
 	uint32_t has = 0;
@@ -77,15 +77,16 @@ static enum err_code read_attrs(
 		struct attr *to;
 
 		if (c->bad || form > UINT16_MAX)
-			return damaged(err, "abbreviation %llu is cut or damaged", (unsigned long long)a->code);
+			return dwarf_damaged(
+				err, "abbreviation %llu is cut or damaged", (unsigned long long)a->code);
 		if (!name && !form)
 			break;
 		if (t->attrs_n == ABBREV_ATTRS_MAX)
-			return damaged(err, "more than %u attributes of abbreviations", ABBREV_ATTRS_MAX);
+			return dwarf_damaged(err, "more than %u attributes of abbreviations", ABBREV_ATTRS_MAX);
 		if (!array_room(&t->attrs, t->attrs_n, 1, &t->attrs_cap))
 			return err_nomem(err, "abbreviations");
 		to = &t->attrs[t->attrs_n++];
-		*to = (struct attr){ .form = (uint16_t)form, .slot = slot_of(name) };
+		*to = (struct attr){ .form = (uint16_t)form, .slot = dwarf_slot_of(name) };
 		if (form == FORM_IMPLICIT_CONST)
 			to->implicit = cursor_sleb(c);
 		if (to->slot < SLOTS)
@@ -93,18 +94,19 @@ static enum err_code read_attrs(
 		a->fixed &= form_fixed(to->form, a);
 	}
 	a->attrs_n = t->attrs_n - a->attr_first;
-	a->kind = (uint8_t)kind_of(a, has);
+	a->kind = (uint8_t)dwarf_kind_of(a, has);
 	return ERR_OK;
 }
 
-static int by_code(const void *a, const void *b)
+static int dwarf_by_code(const void *a, const void *b)
 {
 	uint64_t x = ((const struct abbrev *)a)->code, y = ((const struct abbrev *)b)->code;
 
 	return x < y ? -1 : x > y;
 }
 
-static enum err_code parse(const struct dwarf_file *f, struct abbrev_table *t, struct err *err)
+static enum err_code dwarf_parse(
+	const struct dwarf_file *f, struct abbrev_table *t, struct err *err)
 {
 	struct cursor c = dwarf_bytes(f, SEC_ABBREV, t->offset);
 	enum err_code rc;
@@ -112,7 +114,7 @@ static enum err_code parse(const struct dwarf_file *f, struct abbrev_table *t, s
 
 	t->dense = true;
 	if (c.bad)
-		return damaged(
+		return dwarf_damaged(
 			err, "abbreviations at 0x%llx are not in .debug_abbrev", (unsigned long long)t->offset);
 	/* Some producers leave out the last 0. */
 	while (c.at < c.end && (code = cursor_varint(&c))) {
@@ -121,50 +123,51 @@ static enum err_code parse(const struct dwarf_file *f, struct abbrev_table *t, s
 
 		a.children = cursor_le(&c, 1);
 		if (c.bad || tag > UINT16_MAX)
-			return damaged(err, "abbreviation %llu is cut or damaged", (unsigned long long)code);
+			return dwarf_damaged(
+				err, "abbreviation %llu is cut or damaged", (unsigned long long)code);
 		a.tag = (uint32_t)tag;
-		if ((rc = read_attrs(&c, t, &a, err)))
+		if ((rc = dwarf_read_attrs(&c, t, &a, err)))
 			return rc;
 		if (t->n == ABBREVS_MAX)
-			return damaged(err, "more than %u abbreviations", ABBREVS_MAX);
+			return dwarf_damaged(err, "more than %u abbreviations", ABBREVS_MAX);
 		if (!array_room(&t->v, t->n, 1, &t->cap))
 			return err_nomem(err, "abbreviations");
 		t->dense &= code == t->n + 1;
 		t->v[t->n++] = a;
 	}
 	if (c.bad)
-		return damaged(err, "abbreviations are cut");
+		return dwarf_damaged(err, "abbreviations are cut");
 	if (!t->dense)
-		qsort(t->v, t->n, sizeof(*t->v), by_code);
+		qsort(t->v, t->n, sizeof(*t->v), dwarf_by_code);
 	return ERR_OK;
 }
 
-static size_t table_bytes(const struct abbrev_table *t)
+static size_t dwarf_table_bytes(const struct abbrev_table *t)
 {
 	return sizeof(*t) + t->cap * sizeof(*t->v) + t->attrs_cap * sizeof(*t->attrs);
 }
 
-static void drop(struct reader *r, struct abbrev_table **slot)
+static void dwarf_drop(struct dwarf_reader *r, struct abbrev_table **slot)
 {
 	struct abbrev_table *t = *slot;
 
 	if (!t || t == r->abbrevs_pinned)
 		return;
-	r->abbrevs_bytes -= table_bytes(t);
+	r->abbrevs_bytes -= dwarf_table_bytes(t);
 	free(t->v);
 	free(t->attrs);
 	free(t);
 	*slot = NULL;
 }
 
-void abbrev_release(struct reader *r)
+void abbrev_release(struct dwarf_reader *r)
 {
 	for (unsigned i = 0; i < 2 * ABBREV_CACHE; i++)
-		drop(r, &r->abbrevs[i / ABBREV_CACHE][i % ABBREV_CACHE]);
+		dwarf_drop(r, &r->abbrevs[i / ABBREV_CACHE][i % ABBREV_CACHE]);
 }
 
 /* A place for a new table: the pinned one keeps its own, and the next is taken. */
-static struct abbrev_table **place(struct reader *r, bool is_alt, size_t hash)
+static struct abbrev_table **dwarf_place(struct dwarf_reader *r, bool is_alt, size_t hash)
 {
 	struct abbrev_table **slot = &r->abbrevs[is_alt][hash];
 
@@ -172,7 +175,7 @@ static struct abbrev_table **place(struct reader *r, bool is_alt, size_t hash)
 												 slot;
 }
 
-enum err_code abbrev_table(struct reader *r, const struct dwarf_file *f, uint64_t offset,
+enum err_code abbrev_table(struct dwarf_reader *r, const struct dwarf_file *f, uint64_t offset,
 	const struct abbrev_table **out, struct err *err)
 {
 	size_t hash = (size_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % ABBREV_CACHE;
@@ -189,7 +192,7 @@ enum err_code abbrev_table(struct reader *r, const struct dwarf_file *f, uint64_
 	if (!(t = calloc(1, sizeof(*t))))
 		return err_nomem(err, "abbreviations");
 	t->offset = offset;
-	rc = parse(f, t, err);
+	rc = dwarf_parse(f, t, err);
 	if (!rc)
 		rc = steps_take(r, 1 + t->n + t->attrs_n, err);
 	if (rc) {
@@ -201,11 +204,11 @@ enum err_code abbrev_table(struct reader *r, const struct dwarf_file *f, uint64_
 		free(t);
 		return rc;
 	}
-	r->abbrevs_bytes += table_bytes(t);
+	r->abbrevs_bytes += dwarf_table_bytes(t);
 	if (r->abbrevs_bytes > ABBREV_CACHE_BYTES)
 		abbrev_release(r);
-	slot = place(r, f->is_alt, hash);
-	drop(r, slot);
+	slot = dwarf_place(r, f->is_alt, hash);
+	dwarf_drop(r, slot);
 	*slot = t;
 	*out = t;
 	return ERR_OK;
@@ -217,10 +220,10 @@ const struct abbrev *abbrev_find(const struct abbrev_table *t, uint64_t code)
 
 	if (t->dense)
 		return code && code <= t->n ? &t->v[code - 1] : NULL;
-	return t->n ? bsearch(&key, t->v, t->n, sizeof(*t->v), by_code) : NULL;
+	return t->n ? bsearch(&key, t->v, t->n, sizeof(*t->v), dwarf_by_code) : NULL;
 }
 
-void die_read(struct cursor *c, struct encoding enc, const struct abbrev_table *t,
+void die_read(struct cursor *c, struct dwarf_encoding enc, const struct abbrev_table *t,
 	const struct abbrev *a, struct die *out)
 {
 	out->has = 0;
@@ -236,8 +239,8 @@ void die_read(struct cursor *c, struct encoding enc, const struct abbrev_table *
 	}
 }
 
-void die_skip(
-	struct cursor *c, struct encoding enc, const struct abbrev_table *t, const struct abbrev *a)
+void die_skip(struct cursor *c, struct dwarf_encoding enc, const struct abbrev_table *t,
+	const struct abbrev *a)
 {
 	if (a->fixed) {
 		uint64_t n = a->fixed_bytes + (uint64_t)a->fixed_addresses * enc.address_bytes +

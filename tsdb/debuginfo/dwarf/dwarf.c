@@ -17,8 +17,8 @@ static const char *const section_names[SECTIONS] = {
 	[SEC_RNGLISTS] = ".debug_rnglists",
 };
 
-static enum err_code open_file(
-	struct reader *r, struct elf *e, struct dwarf_file *f, struct err *err)
+static enum err_code dwarf_open_file(
+	struct dwarf_reader *r, struct elf *e, struct dwarf_file *f, struct err *err)
 {
 	enum err_code rc;
 
@@ -31,9 +31,9 @@ static enum err_code open_file(
 	return units_scan(r, f, err);
 }
 
-static enum err_code unit_read(struct reader *r, struct unit *u, struct err *err)
+static enum err_code dwarf_unit_read(struct dwarf_reader *r, struct dwarf_unit *u, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	enum err_code rc;
 	uint32_t inlined = 0;
 
@@ -59,7 +59,7 @@ static enum err_code unit_read(struct reader *r, struct unit *u, struct err *err
 		return rc;
 	if (!j->scopes_n)
 		return ERR_OK;
-	if ((rc = line_program(r, err)) || (rc = flatten(r, err)))
+	if ((rc = line_program(r, err)) || (rc = dwarf_flatten(r, err)))
 		return rc;
 	for (uint32_t i = 0; i < j->scopes_n; i++)
 		inlined += j->scopes[i].depth > 0;
@@ -68,12 +68,12 @@ static enum err_code unit_read(struct reader *r, struct unit *u, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code units_read(struct reader *r, struct err *err)
+static enum err_code dwarf_units_read(struct dwarf_reader *r, struct err *err)
 {
 	for (uint32_t i = 0; i < r->main.units_n; i++) {
-		struct unit *u = &r->main.units[i];
+		struct dwarf_unit *u = &r->main.units[i];
 		struct err e = { 0 };
-		enum err_code rc = unit_read(r, u, &e);
+		enum err_code rc = dwarf_unit_read(r, u, &e);
 
 		r->abbrevs_pinned = NULL;
 		r->lines_pinned = NULL;
@@ -88,7 +88,7 @@ static enum err_code units_read(struct reader *r, struct err *err)
 	return ERR_OK;
 }
 
-static void reader_close(struct reader *r)
+static void dwarf_reader_close(struct dwarf_reader *r)
 {
 	abbrev_release(r);
 	line_tables_release(r);
@@ -110,7 +110,7 @@ static void reader_close(struct reader *r)
 enum err_code dwarf_add(struct elf *e, struct elf *alt, struct symindex_builder *b,
 	struct dwarf_stats *stats, struct err *err)
 {
-	struct reader *r = calloc(1, sizeof(*r));
+	struct dwarf_reader *r = calloc(1, sizeof(*r));
 	enum err_code rc;
 
 	*stats = (struct dwarf_stats){ 0 };
@@ -121,12 +121,12 @@ enum err_code dwarf_add(struct elf *e, struct elf *alt, struct symindex_builder 
 	r->steps_max = 1u << 20;
 	r->has_alt = alt;
 	r->alt.is_alt = true;
-	rc = open_file(r, e, &r->main, err);
+	rc = dwarf_open_file(r, e, &r->main, err);
 	if (!rc && alt)
-		rc = open_file(r, alt, &r->alt, err);
+		rc = dwarf_open_file(r, alt, &r->alt, err);
 	r->steps_left = r->steps_max;
 	if (!rc)
-		rc = units_read(r, err);
-	reader_close(r);
+		rc = dwarf_units_read(r, err);
+	dwarf_reader_close(r);
 	return rc;
 }

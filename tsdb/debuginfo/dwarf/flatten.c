@@ -9,20 +9,20 @@
 
 #include <stdlib.h>
 
-struct piece {
+struct dwarf_piece {
 	uint64_t start, end;
 	uint32_t scope, file, line;
 };
 
 struct sweep {
-	struct reader *r;
+	struct dwarf_reader *r;
 	uint32_t sequence, row; /* row: within the sequence */
-	struct piece piece; /* start == end: none */
+	struct dwarf_piece piece; /* start == end: none */
 	uint64_t start, end; /* a segment that may grow */
 	uint32_t frame;
 };
 
-static enum err_code segment_out(struct sweep *s, struct err *err)
+static enum err_code dwarf_segment_out(struct sweep *s, struct err *err)
 {
 	if (s->start == s->end)
 		return ERR_OK;
@@ -30,10 +30,10 @@ static enum err_code segment_out(struct sweep *s, struct err *err)
 	return symindex_add(s->r->builder, s->start, s->end, s->frame, SYMINDEX_DWARF, err);
 }
 
-static enum err_code piece_out(struct sweep *s, struct err *err)
+static enum err_code dwarf_piece_out(struct sweep *s, struct err *err)
 {
-	struct job *j = &s->r->job;
-	const struct piece *p = &s->piece;
+	struct dwarf_job *j = &s->r->job;
+	const struct dwarf_piece *p = &s->piece;
 	const struct scope *scope = &j->scopes[p->scope];
 	uint32_t file = NONE, frame;
 	enum err_code rc;
@@ -49,7 +49,7 @@ static enum err_code piece_out(struct sweep *s, struct err *err)
 		s->end = p->end;
 		return ERR_OK;
 	}
-	if ((rc = segment_out(s, err)))
+	if ((rc = dwarf_segment_out(s, err)))
 		return rc;
 	s->start = p->start;
 	s->end = p->end;
@@ -57,10 +57,10 @@ static enum err_code piece_out(struct sweep *s, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code piece_add(struct sweep *s, uint64_t start, uint64_t end, uint32_t scope,
+static enum err_code dwarf_piece_add(struct sweep *s, uint64_t start, uint64_t end, uint32_t scope,
 	uint32_t file, uint32_t line, struct err *err)
 {
-	struct piece *p = &s->piece;
+	struct dwarf_piece *p = &s->piece;
 	enum err_code rc;
 
 	if (p->start != p->end && p->end == start && p->scope == scope && p->file == file &&
@@ -68,20 +68,21 @@ static enum err_code piece_add(struct sweep *s, uint64_t start, uint64_t end, ui
 		p->end = end;
 		return ERR_OK;
 	}
-	if ((rc = piece_out(s, err)))
+	if ((rc = dwarf_piece_out(s, err)))
 		return rc;
-	*p = (struct piece){ start, end, scope, file, line };
+	*p = (struct dwarf_piece){ start, end, scope, file, line };
 	return ERR_OK;
 }
 
 /* The row that holds `at`, or the next one behind it. False: there is none. */
-static bool row_at(struct sweep *s, uint64_t at, uint64_t *start, uint64_t *end, struct row *out)
+static bool dwarf_row_at(
+	struct sweep *s, uint64_t at, uint64_t *start, uint64_t *end, struct dwarf_row *out)
 {
-	const struct job *j = &s->r->job;
+	const struct dwarf_job *j = &s->r->job;
 
 	while (s->sequence < j->sequences_n) {
 		const struct sequence *q = &j->sequences[s->sequence];
-		const struct row *rows = j->rows + q->row_first;
+		const struct dwarf_row *rows = j->rows + q->row_first;
 
 		while (q->end > at && s->row < q->rows_n) {
 			*start = rows[s->row].address;
@@ -105,15 +106,15 @@ static enum err_code scope_piece(
 
 	while (start < end && !rc) {
 		uint64_t from = end, to = end;
-		struct row row = { 0 };
-		bool found = row_at(s, start, &from, &to, &row);
+		struct dwarf_row row = { 0 };
+		bool found = dwarf_row_at(s, start, &from, &to, &row);
 
 		if (!found || from > start) {
 			to = found && from < end ? from : end;
-			rc = piece_add(s, start, to, scope, NONE, 0, err);
+			rc = dwarf_piece_add(s, start, to, scope, NONE, 0, err);
 		} else {
 			to = to < end ? to : end;
-			rc = piece_add(s, start, to, scope, row.file, row.line, err);
+			rc = dwarf_piece_add(s, start, to, scope, row.file, row.line, err);
 		}
 		start = to;
 	}
@@ -121,7 +122,7 @@ static enum err_code scope_piece(
 }
 
 /* Deeper scopes come first, of equally deep ones the later. */
-static bool above(const struct job *j, uint32_t a, uint32_t b)
+static bool dwarf_above(const struct dwarf_job *j, uint32_t a, uint32_t b)
 {
 	uint32_t x = j->ranges[a].scope, y = j->ranges[b].scope;
 
@@ -130,7 +131,7 @@ static bool above(const struct job *j, uint32_t a, uint32_t b)
 	return x > y;
 }
 
-static void heap_swap(struct job *j, uint32_t a, uint32_t b)
+static void dwarf_heap_swap(struct dwarf_job *j, uint32_t a, uint32_t b)
 {
 	uint32_t v = j->heap[a];
 
@@ -138,21 +139,21 @@ static void heap_swap(struct job *j, uint32_t a, uint32_t b)
 	j->heap[b] = v;
 }
 
-static enum err_code heap_push(struct job *j, uint32_t range, struct err *err)
+static enum err_code dwarf_heap_push(struct dwarf_job *j, uint32_t range, struct err *err)
 {
 	uint32_t i = j->heap_n;
 
 	if (!array_room(&j->heap, j->heap_n, 1, &j->heap_cap))
 		return err_nomem(err, "ranges");
 	j->heap[j->heap_n++] = range;
-	while (i && above(j, j->heap[i], j->heap[(i - 1) / 2])) {
-		heap_swap(j, i, (i - 1) / 2);
+	while (i && dwarf_above(j, j->heap[i], j->heap[(i - 1) / 2])) {
+		dwarf_heap_swap(j, i, (i - 1) / 2);
 		i = (i - 1) / 2;
 	}
 	return ERR_OK;
 }
 
-static void heap_pop(struct job *j)
+static void dwarf_heap_pop(struct dwarf_job *j)
 {
 	uint32_t i = 0;
 
@@ -161,27 +162,27 @@ static void heap_pop(struct job *j)
 		uint32_t best = i;
 
 		for (uint32_t k = 2 * i + 1; k <= 2 * i + 2 && k < j->heap_n; k++)
-			if (above(j, j->heap[k], j->heap[best]))
+			if (dwarf_above(j, j->heap[k], j->heap[best]))
 				best = k;
 		if (best == i)
 			return;
-		heap_swap(j, i, best);
+		dwarf_heap_swap(j, i, best);
 		i = best;
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int dwarf_by_start(const void *a, const void *b)
 {
-	const struct range *x = a, *y = b;
+	const struct dwarf_range *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->scope < y->scope ? -1 : x->scope > y->scope;
 }
 
-enum err_code flatten(struct reader *r, struct err *err)
+enum err_code dwarf_flatten(struct dwarf_reader *r, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	struct sweep s = { .r = r };
 	uint32_t next = 0;
 	uint64_t at = 0;
@@ -189,15 +190,15 @@ enum err_code flatten(struct reader *r, struct err *err)
 
 	if (!j->ranges_n)
 		return ERR_OK;
-	qsort(j->ranges, j->ranges_n, sizeof(*j->ranges), by_start);
+	qsort(j->ranges, j->ranges_n, sizeof(*j->ranges), dwarf_by_start);
 	j->heap_n = 0;
 	while (next < j->ranges_n || j->heap_n) {
 		uint64_t end = next < j->ranges_n ? j->ranges[next].start : UINT64_MAX;
 
 		while (j->heap_n && j->ranges[j->heap[0]].end <= at)
-			heap_pop(j);
+			dwarf_heap_pop(j);
 		if (j->heap_n) {
-			const struct range *top = &j->ranges[j->heap[0]];
+			const struct dwarf_range *top = &j->ranges[j->heap[0]];
 
 			if (top->end < end)
 				end = top->end;
@@ -208,10 +209,10 @@ enum err_code flatten(struct reader *r, struct err *err)
 		}
 		at = end;
 		for (; next < j->ranges_n && j->ranges[next].start == at; next++)
-			if ((rc = heap_push(j, next, err)))
+			if ((rc = dwarf_heap_push(j, next, err)))
 				return rc;
 	}
-	if ((rc = piece_out(&s, err)))
+	if ((rc = dwarf_piece_out(&s, err)))
 		return rc;
-	return segment_out(&s, err);
+	return dwarf_segment_out(&s, err);
 }

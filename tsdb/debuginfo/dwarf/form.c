@@ -42,7 +42,7 @@ static bool form_is_offset(uint16_t form)
 		form == FORM_STRP_SUP || form == FORM_GNU_REF_ALT || form == FORM_GNU_STRP_ALT;
 }
 
-static unsigned ref_addr_bytes(struct encoding enc)
+static unsigned dwarf_ref_addr_bytes(struct dwarf_encoding enc)
 {
 	return enc.version <= 2 ? enc.address_bytes : enc.offset_bytes;
 }
@@ -64,7 +64,7 @@ bool form_fixed(uint16_t form, struct abbrev *a)
 	return true;
 }
 
-static void skip_bytes(struct cursor *c, uint64_t n)
+static void dwarf_skip_bytes(struct cursor *c, uint64_t n)
 {
 	if (n > cursor_left(c)) {
 		c->bad = true;
@@ -74,7 +74,7 @@ static void skip_bytes(struct cursor *c, uint64_t n)
 	}
 }
 
-static uint64_t block_bytes(struct cursor *c, uint16_t form)
+static uint64_t dwarf_block_bytes(struct cursor *c, uint16_t form)
 {
 	switch (form) {
 	case FORM_BLOCK1:
@@ -87,12 +87,13 @@ static uint64_t block_bytes(struct cursor *c, uint16_t form)
 	return cursor_varint(c); /* BLOCK, EXPRLOC */
 }
 
-void form_read(struct cursor *c, struct encoding enc, const struct attr *a, struct value *out)
+void form_read(
+	struct cursor *c, struct dwarf_encoding enc, const struct attr *a, struct dwarf_value *out)
 {
 	uint16_t form = a->form;
 	unsigned bytes;
 
-	*out = (struct value){ 0 };
+	*out = (struct dwarf_value){ 0 };
 	if (form == FORM_INDIRECT) {
 		uint64_t named = cursor_varint(c);
 
@@ -102,7 +103,7 @@ void form_read(struct cursor *c, struct encoding enc, const struct attr *a, stru
 	}
 	out->form = form;
 	if (form == FORM_DATA16) {
-		skip_bytes(c, 16);
+		dwarf_skip_bytes(c, 16);
 		return;
 	}
 	if ((bytes = form_bytes(form))) {
@@ -111,7 +112,7 @@ void form_read(struct cursor *c, struct encoding enc, const struct attr *a, stru
 	}
 	if (form == FORM_ADDR || form_is_offset(form) || form == FORM_REF_ADDR) {
 		bytes = form == FORM_ADDR ? enc.address_bytes :
-			form == FORM_REF_ADDR ? ref_addr_bytes(enc) :
+			form == FORM_REF_ADDR ? dwarf_ref_addr_bytes(enc) :
 									enc.offset_bytes;
 		out->u = cursor_le(c, bytes);
 		return;
@@ -144,26 +145,26 @@ void form_read(struct cursor *c, struct encoding enc, const struct attr *a, stru
 	case FORM_BLOCK2:
 	case FORM_BLOCK4:
 	case FORM_EXPRLOC:
-		skip_bytes(c, block_bytes(c, form));
+		dwarf_skip_bytes(c, dwarf_block_bytes(c, form));
 		break;
 	default: /* its size is not known, nor is where the next one begins */
 		c->bad = true;
 	}
 }
 
-void form_skip(struct cursor *c, struct encoding enc, uint16_t form)
+void form_skip(struct cursor *c, struct dwarf_encoding enc, uint16_t form)
 {
 	struct attr a = { .form = form };
-	struct value v;
+	struct dwarf_value v;
 	unsigned bytes = form_bytes(form);
 
 	if (bytes)
-		skip_bytes(c, bytes);
+		dwarf_skip_bytes(c, bytes);
 	else
 		form_read(c, enc, &a, &v);
 }
 
-bool value_is_address(const struct value *v)
+bool value_is_address(const struct dwarf_value *v)
 {
 	switch (v->form) {
 	case FORM_ADDR:
@@ -179,7 +180,7 @@ bool value_is_address(const struct value *v)
 }
 
 /* base + index * bytes; UINT64_MAX where that overflows, which is in no section. */
-static uint64_t item_offset(uint64_t base, uint64_t index, unsigned bytes)
+static uint64_t dwarf_item_offset(uint64_t base, uint64_t index, unsigned bytes)
 {
 	uint64_t at;
 
@@ -188,17 +189,18 @@ static uint64_t item_offset(uint64_t base, uint64_t index, unsigned bytes)
 	return at;
 }
 
-bool address_at(const struct dwarf_file *f, const struct unit *u, uint64_t index, uint64_t *out)
+bool address_at(
+	const struct dwarf_file *f, const struct dwarf_unit *u, uint64_t index, uint64_t *out)
 {
 	struct cursor c = dwarf_bytes(
-		f, SEC_ADDR, item_offset(u->addr_base, index, u->enc.address_bytes));
+		f, SEC_ADDR, dwarf_item_offset(u->addr_base, index, u->enc.address_bytes));
 
 	*out = cursor_le(&c, u->enc.address_bytes);
 	return !c.bad;
 }
 
-bool value_address(
-	const struct dwarf_file *f, const struct unit *u, const struct value *v, uint64_t *out)
+bool value_address(const struct dwarf_file *f, const struct dwarf_unit *u,
+	const struct dwarf_value *v, uint64_t *out)
 {
 	if (v->form != FORM_ADDR)
 		return value_is_address(v) && address_at(f, u, v->u, out);
@@ -206,8 +208,8 @@ bool value_address(
 	return true;
 }
 
-bool value_string(const struct reader *r, const struct dwarf_file *f, const struct unit *u,
-	const struct value *v, struct str *out)
+bool value_string(const struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, const struct dwarf_value *v, struct str *out)
 {
 	enum section s = SEC_STR;
 	uint64_t offset = v->u;
@@ -234,7 +236,8 @@ bool value_string(const struct reader *r, const struct dwarf_file *f, const stru
 	case FORM_STRX3:
 	case FORM_STRX4:
 	case FORM_GNU_STR_INDEX:
-		c = dwarf_bytes(f, SEC_STR_OFFSETS, item_offset(u->str_base, v->u, u->enc.offset_bytes));
+		c = dwarf_bytes(
+			f, SEC_STR_OFFSETS, dwarf_item_offset(u->str_base, v->u, u->enc.offset_bytes));
 		offset = cursor_le(&c, u->enc.offset_bytes);
 		if (c.bad)
 			return false;

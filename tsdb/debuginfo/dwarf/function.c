@@ -11,21 +11,21 @@
 
 #define GLOBAL_MAX (4u << 20) /* remembered across units; then it is forgotten */
 
-struct names {
+struct dwarf_names {
 	struct str linkage, name;
 	uint32_t file, line;
 	bool has_linkage, has_name, has_file, has_line;
 };
 
-struct place {
+struct dwarf_place {
 	struct dwarf_file *file;
-	struct unit *unit;
+	struct dwarf_unit *unit;
 	uint64_t offset;
 };
 
 /* Where v refers to. False: nowhere that is known. */
-static bool follow(struct reader *r, struct dwarf_file *f, struct unit *u, const struct value *v,
-	struct place *out)
+static bool dwarf_follow(struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u,
+	const struct dwarf_value *v, struct dwarf_place *out)
 {
 	out->file = f;
 	switch (v->form) {
@@ -57,10 +57,10 @@ static bool follow(struct reader *r, struct dwarf_file *f, struct unit *u, const
 	return (out->unit = unit_at(out->file, v->u));
 }
 
-static enum err_code take_names(struct reader *r, const struct dwarf_file *f, const struct unit *u,
-	const struct die *d, struct names *n, struct err *err)
+static enum err_code dwarf_take_names(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, const struct die *d, struct dwarf_names *n, struct err *err)
 {
-	const struct value *v;
+	const struct dwarf_value *v;
 	struct line_table *t;
 	enum err_code rc;
 
@@ -83,8 +83,8 @@ static enum err_code take_names(struct reader *r, const struct dwarf_file *f, co
 }
 
 /* Reads the entry at p into *d. */
-static enum err_code read_at(
-	struct reader *r, const struct place *p, struct die *d, struct err *err)
+static enum err_code dwarf_read_at(
+	struct dwarf_reader *r, const struct dwarf_place *p, struct die *d, struct err *err)
 {
 	struct cursor c = dwarf_bytes(p->file, SEC_INFO, p->offset);
 	const struct abbrev_table *t;
@@ -96,37 +96,38 @@ static enum err_code read_at(
 		return rc;
 	c.end = (const unsigned char *)p->file->sections[SEC_INFO].ptr + p->unit->end;
 	if (!(a = abbrev_find(t, cursor_varint(&c))))
-		return damaged(
+		return dwarf_damaged(
 			err, "0x%llx is referred to, but is no entry", (unsigned long long)p->offset);
 	die_read(&c, p->unit->enc, t, a, d);
-	return c.bad ? damaged(err, "entry at 0x%llx is cut", (unsigned long long)p->offset) : ERR_OK;
+	return c.bad ? dwarf_damaged(err, "entry at 0x%llx is cut", (unsigned long long)p->offset) :
+				   ERR_OK;
 }
 
-static const struct value *reference(const struct die *d)
+static const struct dwarf_value *dwarf_reference(const struct die *d)
 {
-	const struct value *v = die_value(d, SLOT_ORIGIN);
+	const struct dwarf_value *v = die_value(d, SLOT_ORIGIN);
 
 	return v ? v : die_value(d, SLOT_SPECIFICATION);
 }
 
-static enum err_code chase(struct reader *r, struct dwarf_file *f, struct unit *u, struct die *d,
-	uint32_t *out, struct err *err)
+static enum err_code dwarf_chase(struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u,
+	struct die *d, uint32_t *out, struct err *err)
 {
-	struct names n = { .file = NONE };
-	const struct value *v;
+	struct dwarf_names n = { .file = NONE };
+	const struct dwarf_value *v;
 	enum err_code rc;
 
 	for (unsigned step = 0;; step++) {
-		struct place p;
+		struct dwarf_place p;
 
-		if ((rc = take_names(r, f, u, d, &n, err)))
+		if ((rc = dwarf_take_names(r, f, u, d, &n, err)))
 			return rc;
-		if ((n.has_linkage && n.has_file && n.has_line) || !(v = reference(d)) ||
-			!follow(r, f, u, v, &p))
+		if ((n.has_linkage && n.has_file && n.has_line) || !(v = dwarf_reference(d)) ||
+			!dwarf_follow(r, f, u, v, &p))
 			break;
 		if (step == CHAIN_MAX)
-			return damaged(err, "a function is described by more than %u entries", CHAIN_MAX);
-		if ((rc = read_at(r, &p, d, err)))
+			return dwarf_damaged(err, "a function is described by more than %u entries", CHAIN_MAX);
+		if ((rc = dwarf_read_at(r, &p, d, err)))
 			return rc;
 		f = p.file;
 		u = p.unit;
@@ -138,30 +139,31 @@ static enum err_code chase(struct reader *r, struct dwarf_file *f, struct unit *
 		r->builder, n.has_linkage ? n.linkage : n.name, n.file, n.line, out, err);
 }
 
-enum err_code function_of(struct reader *r, struct dwarf_file *f, struct unit *u,
+enum err_code function_of(struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u,
 	const struct die *d, uint32_t *out, struct err *err)
 {
 	const uint32_t own = 1u << SLOT_NAME | 1u << SLOT_LINKAGE_NAME | 1u << SLOT_DECL_LINE |
 		1u << SLOT_DECL_FILE;
-	const struct value *v = reference(d);
+	const struct dwarf_value *v = dwarf_reference(d);
 	struct number_map *m;
-	struct place p;
+	struct dwarf_place p;
 	struct die at;
 	enum err_code rc;
 	uint64_t key;
 
 	if (!v || d->has & own) {
 		at = *d;
-		return chase(r, f, u, &at, out, err);
+		return dwarf_chase(r, f, u, &at, out, err);
 	}
 	*out = NONE;
-	if (!follow(r, f, u, v, &p))
+	if (!dwarf_follow(r, f, u, v, &p))
 		return ERR_OK;
 	m = p.unit == u ? &r->local : &r->global;
 	key = p.offset << 1 | p.file->is_alt;
 	if ((*out = number_map_find(m, key)) != MAP_MISS)
 		return ERR_OK;
-	if ((rc = read_at(r, &p, &at, err)) || (rc = chase(r, p.file, p.unit, &at, out, err)))
+	if ((rc = dwarf_read_at(r, &p, &at, err)) ||
+		(rc = dwarf_chase(r, p.file, p.unit, &at, out, err)))
 		return rc;
 	if (m == &r->global && m->used >= GLOBAL_MAX)
 		number_map_clear(m);

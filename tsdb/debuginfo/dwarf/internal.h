@@ -43,13 +43,13 @@ enum section {
 	SECTIONS
 };
 
-struct encoding {
+struct dwarf_encoding {
 	uint16_t version;
 	uint8_t offset_bytes, address_bytes;
 };
 
 /* An attribute as it is written; strings and references are resolved when they are wanted. */
-struct value {
+struct dwarf_value {
 	uint16_t form;
 	uint64_t u;
 	struct str s; /* FORM_STRING */
@@ -80,10 +80,10 @@ enum slot {
 
 struct die {
 	uint32_t has; /* a bit for each slot */
-	struct value v[SLOTS];
+	struct dwarf_value v[SLOTS];
 };
 
-static inline const struct value *die_value(const struct die *d, enum slot s)
+static inline const struct dwarf_value *die_value(const struct die *d, enum slot s)
 {
 	return d->has >> s & 1 ? &d->v[s] : NULL;
 }
@@ -113,10 +113,10 @@ struct abbrev_table {
 	bool dense; /* v[i].code is i + 1 */
 };
 
-struct unit {
+struct dwarf_unit {
 	uint64_t offset, first, end; /* of the header, the first entry, the next unit */
 	uint64_t abbrev_offset;
-	struct encoding enc;
+	struct dwarf_encoding enc;
 	uint8_t type; /* UT_ */
 	enum { ROOT_UNREAD, ROOT_READ, ROOT_DAMAGED } root;
 	/* Of the first entry: */
@@ -130,7 +130,7 @@ struct unit {
 struct dwarf_file {
 	bool is_alt;
 	struct str sections[SECTIONS];
-	struct unit *units; /* ascending */
+	struct dwarf_unit *units; /* ascending */
 	uint32_t units_n, units_cap;
 };
 
@@ -143,8 +143,8 @@ struct line_file {
 /* The header of a line table. */
 struct line_table {
 	const struct dwarf_file *file;
-	const struct unit *unit;
-	struct encoding enc;
+	const struct dwarf_unit *unit;
+	struct dwarf_encoding enc;
 	struct str *dirs;
 	struct line_file *files;
 	uint32_t dirs_n, dirs_cap, files_n, files_cap;
@@ -167,12 +167,12 @@ struct scope {
 	uint32_t depth;
 };
 
-struct range {
+struct dwarf_range {
 	uint64_t start, end;
 	uint32_t scope;
 };
 
-struct row {
+struct dwarf_row {
 	uint64_t address;
 	uint32_t file, line; /* file: index in the line table */
 };
@@ -183,13 +183,13 @@ struct sequence {
 };
 
 /* What is read of one unit. */
-struct job {
+struct dwarf_job {
 	const struct dwarf_file *file;
-	struct unit *unit;
+	struct dwarf_unit *unit;
 	struct line_table *lines; /* NULL: it has none */
 	struct scope *scopes;
-	struct range *ranges;
-	struct row *rows;
+	struct dwarf_range *ranges;
+	struct dwarf_row *rows;
 	struct sequence *sequences;
 	uint32_t scopes_n, scopes_cap, ranges_n, ranges_cap, rows_n, rows_cap, sequences_n,
 		sequences_cap;
@@ -201,7 +201,7 @@ struct job {
 #define ABBREV_CACHE 1024u
 #define LINES_CACHE 16u
 
-struct reader {
+struct dwarf_reader {
 	struct dwarf_file main, alt;
 	bool has_alt;
 	struct symindex_builder *builder;
@@ -214,12 +214,12 @@ struct reader {
 	const struct line_table *lines_pinned;
 	struct number_map local, global; /* entry's offset to function */
 	struct buf path;
-	struct job job;
+	struct dwarf_job job;
 };
 
 /* reader.c */
-enum err_code steps_take(struct reader *r, uint64_t n, struct err *err);
-enum err_code damaged(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+enum err_code steps_take(struct dwarf_reader *r, uint64_t n, struct err *err);
+enum err_code dwarf_damaged(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct cursor dwarf_bytes(const struct dwarf_file *f, enum section s, uint64_t offset);
 uint64_t cursor_le(struct cursor *c, unsigned bytes); /* 1, 2, 3, 4 or 8 */
 int64_t cursor_sleb(struct cursor *c);
@@ -230,56 +230,61 @@ void number_map_clear(struct number_map *m);
 
 /* form.c */
 bool form_fixed(uint16_t form, struct abbrev *a); /* adds its size; false: it varies */
-void form_read(struct cursor *c, struct encoding enc, const struct attr *a, struct value *out);
-void form_skip(struct cursor *c, struct encoding enc, uint16_t form);
-bool value_is_address(const struct value *v);
+void form_read(
+	struct cursor *c, struct dwarf_encoding enc, const struct attr *a, struct dwarf_value *out);
+void form_skip(struct cursor *c, struct dwarf_encoding enc, uint16_t form);
+bool value_is_address(const struct dwarf_value *v);
 /* False: there is none, or it is not in its section. */
-bool value_string(const struct reader *r, const struct dwarf_file *f, const struct unit *u,
-	const struct value *v, struct str *out);
-bool value_address(
-	const struct dwarf_file *f, const struct unit *u, const struct value *v, uint64_t *out);
-bool address_at(const struct dwarf_file *f, const struct unit *u, uint64_t index, uint64_t *out);
+bool value_string(const struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, const struct dwarf_value *v, struct str *out);
+bool value_address(const struct dwarf_file *f, const struct dwarf_unit *u,
+	const struct dwarf_value *v, uint64_t *out);
+bool address_at(
+	const struct dwarf_file *f, const struct dwarf_unit *u, uint64_t index, uint64_t *out);
 
 /* abbrev.c */
-enum err_code abbrev_table(struct reader *r, const struct dwarf_file *f, uint64_t offset,
+enum err_code abbrev_table(struct dwarf_reader *r, const struct dwarf_file *f, uint64_t offset,
 	const struct abbrev_table **out, struct err *err);
 const struct abbrev *abbrev_find(const struct abbrev_table *t, uint64_t code);
-void abbrev_release(struct reader *r);
+void abbrev_release(struct dwarf_reader *r);
 /* Reads the wanted attributes; c is behind the entry's code, then behind the entry. */
-void die_read(struct cursor *c, struct encoding enc, const struct abbrev_table *t,
+void die_read(struct cursor *c, struct dwarf_encoding enc, const struct abbrev_table *t,
 	const struct abbrev *a, struct die *out);
-void die_skip(
-	struct cursor *c, struct encoding enc, const struct abbrev_table *t, const struct abbrev *a);
+void die_skip(struct cursor *c, struct dwarf_encoding enc, const struct abbrev_table *t,
+	const struct abbrev *a);
 
 /* units.c */
-enum err_code units_scan(struct reader *r, struct dwarf_file *f, struct err *err);
-struct unit *unit_at(struct dwarf_file *f, uint64_t offset); /* NULL: in none */
+enum err_code units_scan(struct dwarf_reader *r, struct dwarf_file *f, struct err *err);
+struct dwarf_unit *unit_at(struct dwarf_file *f, uint64_t offset); /* NULL: in none */
 /* Reads the first entry, once. */
-enum err_code unit_root(struct reader *r, struct dwarf_file *f, struct unit *u, struct err *err);
+enum err_code unit_root(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, struct err *err);
 
 /* function.c: the function that an entry describes; *out NONE: it has no name. */
-enum err_code function_of(struct reader *r, struct dwarf_file *f, struct unit *u,
+enum err_code function_of(struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u,
 	const struct die *d, uint32_t *out, struct err *err);
 
 /* ranges.c: adds the entry's ranges to r->job, for `scope`. */
-enum err_code ranges_add(struct reader *r, const struct die *d, uint32_t scope, struct err *err);
-bool is_tombstone(const struct unit *u, uint64_t address);
+enum err_code ranges_add(
+	struct dwarf_reader *r, const struct die *d, uint32_t scope, struct err *err);
+bool dwarf_is_tombstone(const struct dwarf_unit *u, uint64_t address);
 
 /* line_header.c */
-enum err_code line_table(struct reader *r, const struct dwarf_file *f, const struct unit *u,
-	struct line_table **out, struct err *err); /* *out NULL: the unit has none */
+enum err_code line_table(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, struct line_table **out,
+	struct err *err); /* *out NULL: the unit has none */
 enum err_code line_file_id(
-	struct reader *r, struct line_table *t, uint64_t index, uint32_t *out, struct err *err);
+	struct dwarf_reader *r, struct line_table *t, uint64_t index, uint32_t *out, struct err *err);
 enum err_code line_file_add(struct line_table *t, struct str name, uint64_t dir, struct err *err);
-void line_tables_release(struct reader *r);
+void line_tables_release(struct dwarf_reader *r);
 
 /* line_program.c: fills rows and sequences of r->job. */
-enum err_code line_program(struct reader *r, struct err *err);
+enum err_code line_program(struct dwarf_reader *r, struct err *err);
 
 /* scopes.c: fills scopes and ranges of r->job. */
-enum err_code scopes_read(struct reader *r, struct err *err);
+enum err_code scopes_read(struct dwarf_reader *r, struct err *err);
 
 /* flatten.c: adds the segments of r->job to the builder. */
-enum err_code flatten(struct reader *r, struct err *err);
+enum err_code dwarf_flatten(struct dwarf_reader *r, struct err *err);
 
 #endif

@@ -14,7 +14,7 @@
 enum err_code line_file_add(struct line_table *t, struct str name, uint64_t dir, struct err *err)
 {
 	if (t->files_n == FILES_MAX)
-		return damaged(err, "more than %u files", FILES_MAX);
+		return dwarf_damaged(err, "more than %u files", FILES_MAX);
 	if (!array_room(&t->files, t->files_n, 1, &t->files_cap))
 		return err_nomem(err, "files");
 	t->files[t->files_n++] = (struct line_file){ name,
@@ -22,10 +22,10 @@ enum err_code line_file_add(struct line_table *t, struct str name, uint64_t dir,
 	return ERR_OK;
 }
 
-static enum err_code dir_add(struct line_table *t, struct str name, struct err *err)
+static enum err_code dwarf_dir_add(struct line_table *t, struct str name, struct err *err)
 {
 	if (t->dirs_n == FILES_MAX)
-		return damaged(err, "more than %u folders", FILES_MAX);
+		return dwarf_damaged(err, "more than %u folders", FILES_MAX);
 	if (!array_room(&t->dirs, t->dirs_n, 1, &t->dirs_cap))
 		return err_nomem(err, "files");
 	t->dirs[t->dirs_n++] = name;
@@ -33,16 +33,16 @@ static enum err_code dir_add(struct line_table *t, struct str name, struct err *
 }
 
 /* Versions 2 to 4: names until an empty one; the first folder and file have number 1. */
-static enum err_code read_old(struct cursor *c, struct line_table *t, struct err *err)
+static enum err_code dwarf_read_old(struct cursor *c, struct line_table *t, struct err *err)
 {
 	struct str name;
 	enum err_code rc;
 
-	if ((rc = dir_add(t, (struct str){ 0 }, err)) ||
+	if ((rc = dwarf_dir_add(t, (struct str){ 0 }, err)) ||
 		(rc = line_file_add(t, (struct str){ 0 }, 0, err)))
 		return rc;
 	while ((name = cursor_cstr(c)).len)
-		if ((rc = dir_add(t, name, err)))
+		if ((rc = dwarf_dir_add(t, name, err)))
 			return rc;
 	while ((name = cursor_cstr(c)).len) {
 		uint64_t dir = cursor_varint(c);
@@ -56,8 +56,8 @@ static enum err_code read_old(struct cursor *c, struct line_table *t, struct err
 }
 
 /* Version 5: folders, then files, each behind a description of its fields. */
-static enum err_code read_new(
-	struct reader *r, struct cursor *c, struct line_table *t, bool files, struct err *err)
+static enum err_code dwarf_read_new(
+	struct dwarf_reader *r, struct cursor *c, struct line_table *t, bool files, struct err *err)
 {
 	struct attr format[255];
 	uint64_t kinds[255], n;
@@ -73,10 +73,10 @@ static enum err_code read_new(
 	}
 	n = cursor_varint(c);
 	if (c->bad || (n && !formats_n))
-		return damaged(err, "line table's list of files is damaged");
+		return dwarf_damaged(err, "line table's list of files is damaged");
 	for (uint64_t i = 0; i < n && !c->bad; i++) {
 		struct str name = { 0 };
-		struct value v;
+		struct dwarf_value v;
 		uint64_t dir = 0;
 
 		if ((rc = steps_take(r, formats_n, err)))
@@ -88,13 +88,14 @@ static enum err_code read_new(
 			else if (kinds[k] == LNCT_PATH && !value_string(r, t->file, t->unit, &v, &name))
 				name = (struct str){ 0 };
 		}
-		if ((rc = files ? line_file_add(t, name, dir, err) : dir_add(t, name, err)))
+		if ((rc = files ? line_file_add(t, name, dir, err) : dwarf_dir_add(t, name, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static enum err_code parse(struct reader *r, struct line_table *t, struct err *err)
+static enum err_code dwarf_line_header_parse(
+	struct dwarf_reader *r, struct line_table *t, struct err *err)
 {
 	struct cursor c = dwarf_bytes(t->file, SEC_LINE, t->unit->line_offset), head;
 	uint64_t length = cursor_le(&c, 4), header;
@@ -106,21 +107,22 @@ static enum err_code parse(struct reader *r, struct line_table *t, struct err *e
 		t->enc.offset_bytes = 8;
 	}
 	if (c.bad || length > cursor_left(&c))
-		return damaged(err, "its line table is not in .debug_line");
+		return dwarf_damaged(err, "its line table is not in .debug_line");
 	c.end = c.at + length;
 	t->enc.version = (uint16_t)cursor_le(&c, 2);
 	t->enc.address_bytes = t->unit->enc.address_bytes;
 	if (t->enc.version < 2 || t->enc.version > 5)
-		return damaged(err, "its line table has version %u", t->enc.version);
+		return dwarf_damaged(err, "its line table has version %u", t->enc.version);
 	if (t->enc.version >= 5) {
 		t->enc.address_bytes = (uint8_t)cursor_le(&c, 1);
 		cursor_le(&c, 1);
 		if (t->enc.address_bytes != 4 && t->enc.address_bytes != 8)
-			return damaged(err, "its line table has addresses of %u bytes", t->enc.address_bytes);
+			return dwarf_damaged(
+				err, "its line table has addresses of %u bytes", t->enc.address_bytes);
 	}
 	header = cursor_le(&c, t->enc.offset_bytes);
 	if (c.bad || header > cursor_left(&c))
-		return damaged(err, "its line table's header is cut");
+		return dwarf_damaged(err, "its line table's header is cut");
 	head = c;
 	head.end = c.at + header;
 	t->program = (struct str){ (const char *)head.end, (size_t)(c.end - head.end) };
@@ -131,19 +133,19 @@ static enum err_code parse(struct reader *r, struct line_table *t, struct err *e
 	t->line_range = (uint8_t)cursor_le(&head, 1);
 	t->opcode_base = (uint8_t)cursor_le(&head, 1);
 	if (head.bad || !t->line_range || !t->opcode_base || cursor_left(&head) < t->opcode_base - 1u)
-		return damaged(err, "its line table's header is cut or damaged");
+		return dwarf_damaged(err, "its line table's header is cut or damaged");
 	t->opcode_lengths = head.at;
 	head.at += t->opcode_base - 1u;
 	if (t->enc.version < 5)
-		rc = read_old(&head, t, err);
-	else if (!(rc = read_new(r, &head, t, false, err)))
-		rc = read_new(r, &head, t, true, err);
+		rc = dwarf_read_old(&head, t, err);
+	else if (!(rc = dwarf_read_new(r, &head, t, false, err)))
+		rc = dwarf_read_new(r, &head, t, true, err);
 	if (!rc && head.bad)
-		rc = damaged(err, "its line table's list of files is cut");
+		rc = dwarf_damaged(err, "its line table's list of files is cut");
 	return rc;
 }
 
-static void table_release(struct line_table *t)
+static void dwarf_table_release(struct line_table *t)
 {
 	if (t) {
 		free(t->dirs);
@@ -152,8 +154,8 @@ static void table_release(struct line_table *t)
 	}
 }
 
-enum err_code line_table(struct reader *r, const struct dwarf_file *f, const struct unit *u,
-	struct line_table **out, struct err *err)
+enum err_code line_table(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, struct line_table **out, struct err *err)
 {
 	size_t hash = u->line_offset / 8 % LINES_CACHE;
 	struct line_table **slot, *t;
@@ -173,43 +175,43 @@ enum err_code line_table(struct reader *r, const struct dwarf_file *f, const str
 		return err_nomem(err, "line table");
 	t->file = f;
 	t->unit = u;
-	rc = parse(r, t, err);
+	rc = dwarf_line_header_parse(r, t, err);
 	if (steps_take(r, 8 + (uint64_t)t->files_n + t->dirs_n, rc ? NULL : err))
 		rc = rc ? rc : ERR_LIMIT;
 	if (rc) {
-		table_release(t);
+		dwarf_table_release(t);
 		return rc;
 	}
 	slot = &r->lines[f->is_alt][hash];
 	if (*slot && *slot == r->lines_pinned)
 		slot = &r->lines[f->is_alt][(hash + 1) % LINES_CACHE];
-	table_release(*slot);
+	dwarf_table_release(*slot);
 	*slot = t;
 	*out = t;
 	return ERR_OK;
 }
 
-void line_tables_release(struct reader *r)
+void line_tables_release(struct dwarf_reader *r)
 {
 	for (unsigned i = 0; i < 2 * LINES_CACHE; i++)
-		table_release(r->lines[i / LINES_CACHE][i % LINES_CACHE]);
+		dwarf_table_release(r->lines[i / LINES_CACHE][i % LINES_CACHE]);
 }
 
-static bool is_absolute(struct str s)
+static bool dwarf_is_absolute(struct str s)
 {
 	return s.len && s.ptr[0] == '/';
 }
 
-static void path_of(struct buf *b, const struct line_table *t, const struct line_file *f)
+static void dwarf_path_of(struct buf *b, const struct line_table *t, const struct line_file *f)
 {
 	struct str parts[3] = { t->unit->comp_dir, { 0 }, f->name };
 	unsigned from = 0;
 
 	if (f->dir < t->dirs_n)
 		parts[1] = t->dirs[f->dir];
-	if (is_absolute(f->name))
+	if (dwarf_is_absolute(f->name))
 		from = 2;
-	else if (is_absolute(parts[1]))
+	else if (dwarf_is_absolute(parts[1]))
 		from = 1;
 	buf_clear(b);
 	for (unsigned i = from; i < 3; i++) {
@@ -222,7 +224,7 @@ static void path_of(struct buf *b, const struct line_table *t, const struct line
 }
 
 enum err_code line_file_id(
-	struct reader *r, struct line_table *t, uint64_t index, uint32_t *out, struct err *err)
+	struct dwarf_reader *r, struct line_table *t, uint64_t index, uint32_t *out, struct err *err)
 {
 	struct line_file *f;
 	enum err_code rc;
@@ -232,11 +234,11 @@ enum err_code line_file_id(
 		return ERR_OK;
 	f = &t->files[index];
 	if (f->id == NONE) {
-		path_of(&r->path, t, f);
+		dwarf_path_of(&r->path, t, f);
 		if (buf_failed(&r->path))
 			return err_nomem(err, "path");
 		if (r->path.len > PATH_BYTES_MAX)
-			return damaged(err, "a path has more than %u bytes", PATH_BYTES_MAX);
+			return dwarf_damaged(err, "a path has more than %u bytes", PATH_BYTES_MAX);
 		if ((rc = symindex_file(r->builder, buf_str(&r->path), &f->id, err)))
 			return rc;
 	}

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct machine {
+struct dwarf_machine {
 	uint64_t address, file, last;
 	uint32_t line, op;
 	uint32_t row_first; /* of this sequence */
@@ -16,12 +16,12 @@ struct machine {
 	bool unsorted;
 };
 
-static void restart(struct machine *m, const struct job *j)
+static void dwarf_machine_restart(struct dwarf_machine *m, const struct dwarf_job *j)
 {
-	*m = (struct machine){ .file = 1, .line = 1, .row_first = j->rows_n, .gone = true };
+	*m = (struct dwarf_machine){ .file = 1, .line = 1, .row_first = j->rows_n, .gone = true };
 }
 
-static void advance(struct machine *m, const struct line_table *t, uint64_t ops)
+static void dwarf_machine_advance(struct dwarf_machine *m, const struct line_table *t, uint64_t ops)
 {
 	if (t->max_ops <= 1) {
 		m->address += ops * t->min_length;
@@ -31,11 +31,11 @@ static void advance(struct machine *m, const struct line_table *t, uint64_t ops)
 	}
 }
 
-static enum err_code add_row(struct reader *r, struct machine *m, struct err *err)
+static enum err_code dwarf_add_row(struct dwarf_reader *r, struct dwarf_machine *m, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	uint32_t file = m->file < UINT32_MAX ? (uint32_t)m->file : NONE;
-	struct row *last = j->rows_n > m->row_first ? &j->rows[j->rows_n - 1] : NULL;
+	struct dwarf_row *last = j->rows_n > m->row_first ? &j->rows[j->rows_n - 1] : NULL;
 
 	if (m->gone)
 		return ERR_OK;
@@ -49,29 +49,30 @@ static enum err_code add_row(struct reader *r, struct machine *m, struct err *er
 	if (last && last->file == file && last->line == m->line && !m->unsorted)
 		return ERR_OK;
 	if (j->rows_n == ROWS_MAX)
-		return damaged(err, "more than %u lines", ROWS_MAX);
+		return dwarf_damaged(err, "more than %u lines", ROWS_MAX);
 	if (!array_room(&j->rows, j->rows_n, 1, &j->rows_cap))
 		return err_nomem(err, "lines");
-	j->rows[j->rows_n++] = (struct row){ m->address, file, m->line };
+	j->rows[j->rows_n++] = (struct dwarf_row){ m->address, file, m->line };
 	return ERR_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int dwarf_by_address(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct dwarf_row *x = a, *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static enum err_code end_sequence(struct reader *r, struct machine *m, struct err *err)
+static enum err_code dwarf_end_sequence(
+	struct dwarf_reader *r, struct dwarf_machine *m, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	struct sequence s = {
 		.end = m->address, .row_first = m->row_first, .rows_n = j->rows_n - m->row_first
 	};
 
 	if (s.rows_n && m->unsorted)
-		qsort(j->rows + s.row_first, s.rows_n, sizeof(*j->rows), by_address);
+		qsort(j->rows + s.row_first, s.rows_n, sizeof(*j->rows), dwarf_by_address);
 	if (s.rows_n)
 		s.start = j->rows[s.row_first].address;
 	if (!s.rows_n || s.start >= s.end) {
@@ -81,12 +82,12 @@ static enum err_code end_sequence(struct reader *r, struct machine *m, struct er
 			return err_nomem(err, "lines");
 		j->sequences[j->sequences_n++] = s;
 	}
-	restart(m, j);
+	dwarf_machine_restart(m, j);
 	return ERR_OK;
 }
 
-static enum err_code extended(
-	struct reader *r, struct machine *m, struct cursor *c, struct err *err)
+static enum err_code dwarf_extended(
+	struct dwarf_reader *r, struct dwarf_machine *m, struct cursor *c, struct err *err)
 {
 	uint64_t length = cursor_varint(c), dir;
 	struct line_table *t = r->job.lines;
@@ -94,18 +95,18 @@ static enum err_code extended(
 	struct str name;
 
 	if (c->bad || !length || length > cursor_left(c))
-		return damaged(err, "its line table is cut or damaged");
+		return dwarf_damaged(err, "its line table is cut or damaged");
 	in.end = c->at = c->at + length;
 	switch (cursor_le(&in, 1)) {
 	case LNE_END_SEQUENCE:
-		return end_sequence(r, m, err);
+		return dwarf_end_sequence(r, m, err);
 	case LNE_SET_ADDRESS:
 		if (length != 5 && length != 9)
-			return damaged(
+			return dwarf_damaged(
 				err, "its line table has an address of %llu bytes", (unsigned long long)length - 1);
 		m->address = cursor_le(&in, (unsigned)length - 1);
 		m->op = 0;
-		m->gone = is_tombstone(r->job.unit, m->address);
+		m->gone = dwarf_is_tombstone(r->job.unit, m->address);
 		break;
 	case LNE_DEFINE_FILE:
 		name = cursor_cstr(&in);
@@ -115,16 +116,16 @@ static enum err_code extended(
 	return ERR_OK;
 }
 
-static enum err_code standard(
-	struct reader *r, struct machine *m, struct cursor *c, unsigned op, struct err *err)
+static enum err_code dwarf_standard(
+	struct dwarf_reader *r, struct dwarf_machine *m, struct cursor *c, unsigned op, struct err *err)
 {
 	const struct line_table *t = r->job.lines;
 
 	switch (op) {
 	case LNS_COPY:
-		return add_row(r, m, err);
+		return dwarf_add_row(r, m, err);
 	case LNS_ADVANCE_PC:
-		advance(m, t, cursor_varint(c));
+		dwarf_machine_advance(m, t, cursor_varint(c));
 		break;
 	case LNS_ADVANCE_LINE:
 		m->line += (uint32_t)cursor_sleb(c);
@@ -137,7 +138,7 @@ static enum err_code standard(
 		cursor_varint(c);
 		break;
 	case LNS_CONST_ADD_PC:
-		advance(m, t, (255u - t->opcode_base) / t->line_range);
+		dwarf_machine_advance(m, t, (255u - t->opcode_base) / t->line_range);
 		break;
 	case LNS_FIXED_ADVANCE_PC:
 		m->address += cursor_le(c, 2);
@@ -155,7 +156,7 @@ static enum err_code standard(
 	return ERR_OK;
 }
 
-static int by_start(const void *a, const void *b)
+static int dwarf_line_program_by_start(const void *a, const void *b)
 {
 	const struct sequence *x = a, *y = b;
 
@@ -164,12 +165,12 @@ static int by_start(const void *a, const void *b)
 	return x->row_first < y->row_first ? -1 : x->row_first > y->row_first;
 }
 
-enum err_code line_program(struct reader *r, struct err *err)
+enum err_code line_program(struct dwarf_reader *r, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	const struct line_table *t = j->lines;
 	struct cursor c;
-	struct machine m;
+	struct dwarf_machine m;
 	enum err_code rc = ERR_OK;
 
 	j->rows_n = j->sequences_n = 0;
@@ -178,28 +179,28 @@ enum err_code line_program(struct reader *r, struct err *err)
 	if ((rc = steps_take(r, t->program.len, err)))
 		return rc;
 	c = cursor_of(t->program);
-	restart(&m, j);
+	dwarf_machine_restart(&m, j);
 	while (c.at < c.end && !rc) {
 		unsigned op = *c.at++;
 
 		if (op >= t->opcode_base) {
 			op -= t->opcode_base;
-			advance(&m, t, op / t->line_range);
+			dwarf_machine_advance(&m, t, op / t->line_range);
 			m.line += (uint32_t)(t->line_base + (int)(op % t->line_range));
-			rc = add_row(r, &m, err);
+			rc = dwarf_add_row(r, &m, err);
 		} else if (op) {
-			rc = standard(r, &m, &c, op, err);
+			rc = dwarf_standard(r, &m, &c, op, err);
 		} else {
-			rc = extended(r, &m, &c, err);
+			rc = dwarf_extended(r, &m, &c, err);
 		}
 	}
 	if (!rc && c.bad)
-		rc = damaged(err, "its line table is cut or damaged");
+		rc = dwarf_damaged(err, "its line table is cut or damaged");
 	if (rc)
 		return rc;
 	j->rows_n = m.row_first; /* of a last sequence without an end nothing counts */
 	r->stats->rows += j->rows_n;
 	if (j->sequences_n)
-		qsort(j->sequences, j->sequences_n, sizeof(*j->sequences), by_start);
+		qsort(j->sequences, j->sequences_n, sizeof(*j->sequences), dwarf_line_program_by_start);
 	return ERR_OK;
 }

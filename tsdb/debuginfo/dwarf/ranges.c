@@ -3,45 +3,46 @@
 #include "tsdb/debuginfo/dwarf/format.h"
 #include "tsdb/debuginfo/dwarf/internal.h"
 
-static uint64_t address_max(const struct unit *u)
+static uint64_t dwarf_address_max(const struct dwarf_unit *u)
 {
 	return u->enc.address_bytes == 4 ? UINT32_MAX : UINT64_MAX;
 }
 
 /* Linkers leave 0, -1 or -2 where they removed a section. */
-bool is_tombstone(const struct unit *u, uint64_t address)
+bool dwarf_is_tombstone(const struct dwarf_unit *u, uint64_t address)
 {
-	return !address || address >= address_max(u) - 1;
+	return !address || address >= dwarf_address_max(u) - 1;
 }
 
-static enum err_code add(
-	struct reader *r, uint64_t start, uint64_t end, uint32_t scope, struct err *err)
+static enum err_code dwarf_ranges_add(
+	struct dwarf_reader *r, uint64_t start, uint64_t end, uint32_t scope, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 
-	if (is_tombstone(j->unit, start) || end <= start || end > address_max(j->unit))
+	if (dwarf_is_tombstone(j->unit, start) || end <= start || end > dwarf_address_max(j->unit))
 		return ERR_OK;
 	if (j->ranges_n == RANGES_MAX)
-		return damaged(err, "more than %u ranges", RANGES_MAX);
+		return dwarf_damaged(err, "more than %u ranges", RANGES_MAX);
 	if (!array_room(&j->ranges, j->ranges_n, 1, &j->ranges_cap))
 		return err_nomem(err, "ranges");
-	j->ranges[j->ranges_n++] = (struct range){ start, end, scope };
+	j->ranges[j->ranges_n++] = (struct dwarf_range){ start, end, scope };
 	return ERR_OK;
 }
 
 /* A base that was removed removes what is counted from it. */
-static enum err_code add_from(struct reader *r, bool gone, uint64_t base, uint64_t start,
-	uint64_t end, uint32_t scope, struct err *err)
+static enum err_code dwarf_add_from(struct dwarf_reader *r, bool gone, uint64_t base,
+	uint64_t start, uint64_t end, uint32_t scope, struct err *err)
 {
-	if (gone || start >= end || base > address_max(r->job.unit) - end)
+	if (gone || start >= end || base > dwarf_address_max(r->job.unit) - end)
 		return ERR_OK;
-	return add(r, base + start, base + end, scope, err);
+	return dwarf_ranges_add(r, base + start, base + end, scope, err);
 }
 
 /* .debug_ranges, until version 4. */
-static enum err_code old_list(struct reader *r, uint64_t offset, uint32_t scope, struct err *err)
+static enum err_code dwarf_old_list(
+	struct dwarf_reader *r, uint64_t offset, uint32_t scope, struct err *err)
 {
-	const struct unit *u = r->job.unit;
+	const struct dwarf_unit *u = r->job.unit;
 	struct cursor c = dwarf_bytes(r->job.file, SEC_RANGES, offset);
 	uint64_t base = u->low_pc;
 	bool gone = false;
@@ -52,27 +53,27 @@ static enum err_code old_list(struct reader *r, uint64_t offset, uint32_t scope,
 		uint64_t end = cursor_le(&c, u->enc.address_bytes);
 
 		if (c.bad)
-			return damaged(err, "ranges at 0x%llx are cut", (unsigned long long)offset);
+			return dwarf_damaged(err, "ranges at 0x%llx are cut", (unsigned long long)offset);
 		if (!start && !end)
 			return ERR_OK;
 		if ((rc = steps_take(r, 1, err)))
 			return rc;
-		if (start == address_max(u)) {
+		if (start == dwarf_address_max(u)) {
 			base = end;
-			gone = is_tombstone(u, base);
-		} else if ((rc = add_from(r, gone, base, start, end, scope, err))) {
+			gone = dwarf_is_tombstone(u, base);
+		} else if ((rc = dwarf_add_from(r, gone, base, start, end, scope, err))) {
 			return rc;
 		}
 	}
 }
 
-struct list {
+struct dwarf_list {
 	struct cursor c;
 	uint64_t base, start, end;
 	bool gone, missing; /* missing: .debug_addr does not have it */
 };
 
-static uint64_t indexed(struct reader *r, struct list *l)
+static uint64_t dwarf_indexed(struct dwarf_reader *r, struct dwarf_list *l)
 {
 	uint64_t address = 0;
 
@@ -81,7 +82,8 @@ static uint64_t indexed(struct reader *r, struct list *l)
 }
 
 /* One item of .debug_rnglists. False: an unknown kind. *is_range: it has start and end. */
-static bool list_item(struct reader *r, struct list *l, uint64_t kind, bool *is_range)
+static bool dwarf_list_item(
+	struct dwarf_reader *r, struct dwarf_list *l, uint64_t kind, bool *is_range)
 {
 	unsigned bytes = r->job.unit->enc.address_bytes;
 	uint64_t length;
@@ -90,21 +92,21 @@ static bool list_item(struct reader *r, struct list *l, uint64_t kind, bool *is_
 	switch (kind) {
 	case RLE_BASE_ADDRESSX:
 	case RLE_BASE_ADDRESS:
-		l->base = kind == RLE_BASE_ADDRESS ? cursor_le(&l->c, bytes) : indexed(r, l);
-		l->gone = is_tombstone(r->job.unit, l->base);
+		l->base = kind == RLE_BASE_ADDRESS ? cursor_le(&l->c, bytes) : dwarf_indexed(r, l);
+		l->gone = dwarf_is_tombstone(r->job.unit, l->base);
 		*is_range = false;
 		return true;
 	case RLE_OFFSET_PAIR:
 		l->start = cursor_varint(&l->c);
 		l->end = cursor_varint(&l->c);
-		if (l->gone || l->end > address_max(r->job.unit) - l->base || l->start > l->end)
+		if (l->gone || l->end > dwarf_address_max(r->job.unit) - l->base || l->start > l->end)
 			*is_range = false;
 		l->start += l->base;
 		l->end += l->base;
 		return true;
 	case RLE_STARTX_ENDX:
-		l->start = indexed(r, l);
-		l->end = indexed(r, l);
+		l->start = dwarf_indexed(r, l);
+		l->end = dwarf_indexed(r, l);
 		return true;
 	case RLE_START_END:
 		l->start = cursor_le(&l->c, bytes);
@@ -112,7 +114,7 @@ static bool list_item(struct reader *r, struct list *l, uint64_t kind, bool *is_
 		return true;
 	case RLE_STARTX_LENGTH:
 	case RLE_START_LENGTH:
-		l->start = kind == RLE_START_LENGTH ? cursor_le(&l->c, bytes) : indexed(r, l);
+		l->start = kind == RLE_START_LENGTH ? cursor_le(&l->c, bytes) : dwarf_indexed(r, l);
 		length = cursor_varint(&l->c);
 		if (__builtin_add_overflow(l->start, length, &l->end))
 			*is_range = false;
@@ -121,9 +123,10 @@ static bool list_item(struct reader *r, struct list *l, uint64_t kind, bool *is_
 	return false;
 }
 
-static enum err_code new_list(struct reader *r, uint64_t offset, uint32_t scope, struct err *err)
+static enum err_code dwarf_new_list(
+	struct dwarf_reader *r, uint64_t offset, uint32_t scope, struct err *err)
 {
-	struct list l = { .c = dwarf_bytes(r->job.file, SEC_RNGLISTS, offset),
+	struct dwarf_list l = { .c = dwarf_bytes(r->job.file, SEC_RNGLISTS, offset),
 		.base = r->job.unit->low_pc };
 	enum err_code rc;
 
@@ -133,57 +136,59 @@ static enum err_code new_list(struct reader *r, uint64_t offset, uint32_t scope,
 
 		if (!l.c.bad && kind == RLE_END)
 			return ERR_OK;
-		if (l.c.bad || !list_item(r, &l, kind, &is_range) || l.c.bad || l.missing)
-			return damaged(err, "ranges at 0x%llx are cut or damaged", (unsigned long long)offset);
+		if (l.c.bad || !dwarf_list_item(r, &l, kind, &is_range) || l.c.bad || l.missing)
+			return dwarf_damaged(
+				err, "ranges at 0x%llx are cut or damaged", (unsigned long long)offset);
 		if ((rc = steps_take(r, 1, err)))
 			return rc;
-		if (is_range && (rc = add(r, l.start, l.end, scope, err)))
+		if (is_range && (rc = dwarf_ranges_add(r, l.start, l.end, scope, err)))
 			return rc;
 	}
 }
 
-static enum err_code list_add(
-	struct reader *r, const struct value *v, uint32_t scope, struct err *err)
+static enum err_code dwarf_list_add(
+	struct dwarf_reader *r, const struct dwarf_value *v, uint32_t scope, struct err *err)
 {
-	const struct unit *u = r->job.unit;
+	const struct dwarf_unit *u = r->job.unit;
 	uint64_t offset = v->u;
 	struct cursor c;
 
 	if (u->enc.version < 5)
 		return __builtin_add_overflow(offset, u->ranges_base, &offset) ?
-			damaged(err, "ranges are outside of .debug_ranges") :
-			old_list(r, offset, scope, err);
+			dwarf_damaged(err, "ranges are outside of .debug_ranges") :
+			dwarf_old_list(r, offset, scope, err);
 	if (v->form == FORM_RNGLISTX) {
 		uint64_t at;
 
 		if (__builtin_mul_overflow(v->u, u->enc.offset_bytes, &at) ||
 			__builtin_add_overflow(at, u->rnglists_base, &at))
-			return damaged(err, "ranges are outside of .debug_rnglists");
+			return dwarf_damaged(err, "ranges are outside of .debug_rnglists");
 		c = dwarf_bytes(r->job.file, SEC_RNGLISTS, at);
 		offset = cursor_le(&c, u->enc.offset_bytes);
 		if (c.bad || __builtin_add_overflow(offset, u->rnglists_base, &offset))
-			return damaged(err, "ranges are outside of .debug_rnglists");
+			return dwarf_damaged(err, "ranges are outside of .debug_rnglists");
 	}
-	return new_list(r, offset, scope, err);
+	return dwarf_new_list(r, offset, scope, err);
 }
 
-enum err_code ranges_add(struct reader *r, const struct die *d, uint32_t scope, struct err *err)
+enum err_code ranges_add(
+	struct dwarf_reader *r, const struct die *d, uint32_t scope, struct err *err)
 {
-	const struct value *v;
+	const struct dwarf_value *v;
 	uint64_t low, high;
 
 	if ((v = die_value(d, SLOT_RANGES)))
-		return list_add(r, v, scope, err);
+		return dwarf_list_add(r, v, scope, err);
 	if (!(v = die_value(d, SLOT_LOW_PC)) || !die_value(d, SLOT_HIGH_PC))
 		return ERR_OK;
 	if (!value_address(r->job.file, r->job.unit, v, &low))
-		return damaged(err, "an address is not in .debug_addr");
+		return dwarf_damaged(err, "an address is not in .debug_addr");
 	v = die_value(d, SLOT_HIGH_PC);
 	if (!value_is_address(v)) { /* since version 4 a length */
 		if (__builtin_add_overflow(low, v->u, &high))
 			return ERR_OK;
 	} else if (!value_address(r->job.file, r->job.unit, v, &high)) {
-		return damaged(err, "an address is not in .debug_addr");
+		return dwarf_damaged(err, "an address is not in .debug_addr");
 	}
-	return add(r, low, high, scope, err);
+	return dwarf_ranges_add(r, low, high, scope, err);
 }

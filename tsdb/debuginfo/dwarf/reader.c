@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum err_code steps_take(struct reader *r, uint64_t n, struct err *err)
+enum err_code steps_take(struct dwarf_reader *r, uint64_t n, struct err *err)
 {
 	if (n > r->steps_left) {
 		r->steps_left = 0;
@@ -15,7 +15,7 @@ enum err_code steps_take(struct reader *r, uint64_t n, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code damaged(struct err *err, const char *fmt, ...)
+enum err_code dwarf_damaged(struct err *err, const char *fmt, ...)
 {
 	char msg[256];
 	va_list ap;

@@ -5,10 +5,10 @@
 #include "base/array.h"
 #include "tsdb/debuginfo/dwarf/internal.h"
 
-static enum err_code call_frame(struct reader *r, const struct scope *parent, const struct die *d,
-	uint32_t *out, struct err *err)
+static enum err_code dwarf_call_frame(struct dwarf_reader *r, const struct scope *parent,
+	const struct die *d, uint32_t *out, struct err *err)
 {
-	const struct value *v = die_value(d, SLOT_CALL_LINE);
+	const struct dwarf_value *v = die_value(d, SLOT_CALL_LINE);
 	uint32_t line = v && v->u <= UINT32_MAX ? (uint32_t)v->u : 0, file = NONE;
 	enum err_code rc;
 
@@ -20,9 +20,9 @@ static enum err_code call_frame(struct reader *r, const struct scope *parent, co
 
 /* *scope: that of the entry's parent, then that of its children. */
 static enum err_code scope_add(
-	struct reader *r, const struct die *d, bool inlined, uint32_t *scope, struct err *err)
+	struct dwarf_reader *r, const struct die *d, bool inlined, uint32_t *scope, struct err *err)
 {
-	struct job *j = &r->job;
+	struct dwarf_job *j = &r->job;
 	uint32_t parent = inlined ? *scope : NONE, ranges_n = j->ranges_n;
 	struct scope s = { .caller = NONE };
 	enum err_code rc;
@@ -43,11 +43,11 @@ static enum err_code scope_add(
 	}
 	if (inlined) {
 		s.depth = j->scopes[parent].depth + 1;
-		if ((rc = call_frame(r, &j->scopes[parent], d, &s.caller, err)))
+		if ((rc = dwarf_call_frame(r, &j->scopes[parent], d, &s.caller, err)))
 			return rc;
 	}
 	if (j->scopes_n == SCOPES_MAX)
-		return damaged(err, "more than %u functions and inlined calls", SCOPES_MAX);
+		return dwarf_damaged(err, "more than %u functions and inlined calls", SCOPES_MAX);
 	if (!array_room(&j->scopes, j->scopes_n, 1, &j->scopes_cap))
 		return err_nomem(err, "functions");
 	*scope = j->scopes_n;
@@ -56,12 +56,13 @@ static enum err_code scope_add(
 }
 
 /* Reads the entry behind its code. *scope as above; *children: they come next. */
-static enum err_code entry(struct reader *r, struct cursor *c, const struct abbrev_table *t,
-	const struct abbrev *a, uint32_t *scope, bool *children, struct err *err)
+static enum err_code dwarf_entry(struct dwarf_reader *r, struct cursor *c,
+	const struct abbrev_table *t, const struct abbrev *a, uint32_t *scope, bool *children,
+	struct err *err)
 {
-	const struct unit *u = r->job.unit;
+	const struct dwarf_unit *u = r->job.unit;
 	const unsigned char *base = (const unsigned char *)r->job.file->sections[SEC_INFO].ptr;
-	const struct value *v;
+	const struct dwarf_value *v;
 	struct die d;
 
 	*children = a->children;
@@ -82,10 +83,10 @@ static enum err_code entry(struct reader *r, struct cursor *c, const struct abbr
 	return ERR_OK;
 }
 
-enum err_code scopes_read(struct reader *r, struct err *err)
+enum err_code scopes_read(struct dwarf_reader *r, struct err *err)
 {
-	struct job *j = &r->job;
-	const struct unit *u = j->unit;
+	struct dwarf_job *j = &r->job;
+	const struct dwarf_unit *u = j->unit;
 	struct cursor c = dwarf_bytes(j->file, SEC_INFO, u->first);
 	const struct abbrev_table *t = r->abbrevs_pinned;
 	uint32_t depth = 0;
@@ -109,14 +110,15 @@ enum err_code scopes_read(struct reader *r, struct err *err)
 			continue;
 		}
 		if (c.bad || !(a = abbrev_find(t, code)))
-			return damaged(err, "entry at 0x%llx has no abbreviation", (unsigned long long)at);
-		if ((rc = entry(r, &c, t, a, &scope, &children, err)))
+			return dwarf_damaged(
+				err, "entry at 0x%llx has no abbreviation", (unsigned long long)at);
+		if ((rc = dwarf_entry(r, &c, t, a, &scope, &children, err)))
 			return rc;
 		if (c.bad)
-			return damaged(err, "entry at 0x%llx is cut or damaged", (unsigned long long)at);
+			return dwarf_damaged(err, "entry at 0x%llx is cut or damaged", (unsigned long long)at);
 		if (children) {
 			if (depth == DEPTH_MAX)
-				return damaged(err, "entries are nested more than %u deep", DEPTH_MAX);
+				return dwarf_damaged(err, "entries are nested more than %u deep", DEPTH_MAX);
 			j->stack[depth++] = scope;
 		} else if (!depth) {
 			break;

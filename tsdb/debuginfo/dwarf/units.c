@@ -4,7 +4,7 @@
 
 /* Reads the header at c into *u; c is behind the length. False: a version or type we do not know.
  */
-static bool read_header(struct cursor *c, struct unit *u, const unsigned char *base)
+static bool dwarf_read_header(struct cursor *c, struct dwarf_unit *u, const unsigned char *base)
 {
 	u->enc.version = (uint16_t)cursor_le(c, 2);
 	if (c->bad || u->enc.version < 2 || u->enc.version > 5)
@@ -27,8 +27,8 @@ static bool read_header(struct cursor *c, struct unit *u, const unsigned char *b
 		u->type >= UT_COMPILE && u->type <= UT_SPLIT_TYPE;
 }
 
-static void note_damage(
-	struct reader *r, const struct dwarf_file *f, uint64_t offset, const char *what)
+static void dwarf_note_damage(
+	struct dwarf_reader *r, const struct dwarf_file *f, uint64_t offset, const char *what)
 {
 	r->stats->units_damaged++;
 	if (r->stats->units_damaged == 1)
@@ -36,13 +36,13 @@ static void note_damage(
 			f->is_alt ? "dwz file: " : "", (unsigned long long)offset, what);
 }
 
-enum err_code units_scan(struct reader *r, struct dwarf_file *f, struct err *err)
+enum err_code units_scan(struct dwarf_reader *r, struct dwarf_file *f, struct err *err)
 {
 	struct cursor all = cursor_of(f->sections[SEC_INFO]);
 	const unsigned char *base = all.at;
 
 	while (all.at < all.end) {
-		struct unit u = { .offset = (uint64_t)(all.at - base), .enc.offset_bytes = 4 };
+		struct dwarf_unit u = { .offset = (uint64_t)(all.at - base), .enc.offset_bytes = 4 };
 		struct cursor c;
 		uint64_t length = cursor_le(&all, 4);
 
@@ -51,7 +51,7 @@ enum err_code units_scan(struct reader *r, struct dwarf_file *f, struct err *err
 			u.enc.offset_bytes = 8;
 		}
 		if (all.bad || length > cursor_left(&all)) {
-			note_damage(r, f, u.offset, "it is longer than .debug_info");
+			dwarf_note_damage(r, f, u.offset, "it is longer than .debug_info");
 			break;
 		}
 		if (!length)
@@ -60,8 +60,8 @@ enum err_code units_scan(struct reader *r, struct dwarf_file *f, struct err *err
 		all.at = c.end = c.at + length;
 		u.end = (uint64_t)(c.end - base);
 		r->stats->units += !f->is_alt;
-		if (!read_header(&c, &u, base)) {
-			note_damage(r, f, u.offset, "its header has an unknown version, type or size");
+		if (!dwarf_read_header(&c, &u, base)) {
+			dwarf_note_damage(r, f, u.offset, "its header has an unknown version, type or size");
 			continue;
 		}
 		if (f->units_n == UNITS_MAX)
@@ -73,13 +73,13 @@ enum err_code units_scan(struct reader *r, struct dwarf_file *f, struct err *err
 	return ERR_OK;
 }
 
-struct unit *unit_at(struct dwarf_file *f, uint64_t offset)
+struct dwarf_unit *unit_at(struct dwarf_file *f, uint64_t offset)
 {
 	uint32_t from = 0, to = f->units_n;
 
 	while (from < to) {
 		uint32_t mid = from + (to - from) / 2;
-		struct unit *u = &f->units[mid];
+		struct dwarf_unit *u = &f->units[mid];
 
 		if (offset < u->first)
 			to = mid;
@@ -91,25 +91,26 @@ struct unit *unit_at(struct dwarf_file *f, uint64_t offset)
 	return NULL;
 }
 
-static uint64_t number(const struct die *d, enum slot s, uint64_t otherwise)
+static uint64_t dwarf_number(const struct die *d, enum slot s, uint64_t otherwise)
 {
-	const struct value *v = die_value(d, s);
+	const struct dwarf_value *v = die_value(d, s);
 
 	return v ? v->u : otherwise;
 }
 
-static void take_root(struct reader *r, struct dwarf_file *f, struct unit *u, const struct die *d)
+static void dwarf_take_root(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, const struct die *d)
 {
 	/* Without a base, tables of version 5 begin behind the only header. */
 	unsigned header = u->enc.version < 5 ? 0 : u->enc.offset_bytes == 8 ? 16 : 8;
-	const struct value *v;
+	const struct dwarf_value *v;
 
-	u->str_base = number(d, SLOT_STR_BASE, header);
-	u->addr_base = number(d, SLOT_ADDR_BASE, header);
-	u->rnglists_base = number(d, SLOT_RNGLISTS_BASE, header ? header + 4 : 0);
-	u->ranges_base = number(d, SLOT_RANGES_BASE, 0);
+	u->str_base = dwarf_number(d, SLOT_STR_BASE, header);
+	u->addr_base = dwarf_number(d, SLOT_ADDR_BASE, header);
+	u->rnglists_base = dwarf_number(d, SLOT_RNGLISTS_BASE, header ? header + 4 : 0);
+	u->ranges_base = dwarf_number(d, SLOT_RANGES_BASE, 0);
 	u->has_lines = die_value(d, SLOT_STMT_LIST);
-	u->line_offset = number(d, SLOT_STMT_LIST, 0);
+	u->line_offset = dwarf_number(d, SLOT_STMT_LIST, 0);
 	if ((v = die_value(d, SLOT_LOW_PC)) && !value_address(f, u, v, &u->low_pc))
 		u->low_pc = 0;
 	if ((v = die_value(d, SLOT_COMP_DIR)) && !value_string(r, f, u, v, &u->comp_dir))
@@ -118,7 +119,8 @@ static void take_root(struct reader *r, struct dwarf_file *f, struct unit *u, co
 		r->stats->units_split++;
 }
 
-enum err_code unit_root(struct reader *r, struct dwarf_file *f, struct unit *u, struct err *err)
+enum err_code unit_root(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, struct err *err)
 {
 	struct cursor c = dwarf_bytes(f, SEC_INFO, u->first);
 	const struct abbrev_table *t;
@@ -129,19 +131,19 @@ enum err_code unit_root(struct reader *r, struct dwarf_file *f, struct unit *u, 
 	if (u->root == ROOT_READ)
 		return ERR_OK;
 	if (u->root == ROOT_DAMAGED)
-		return damaged(
+		return dwarf_damaged(
 			err, "it refers to the damaged unit at 0x%llx", (unsigned long long)u->offset);
 	u->root = ROOT_DAMAGED;
 	if ((rc = abbrev_table(r, f, u->abbrev_offset, &t, err)))
 		return rc;
 	c.end = (const unsigned char *)f->sections[SEC_INFO].ptr + u->end;
 	if (!(a = abbrev_find(t, cursor_varint(&c))))
-		return damaged(err, "its first entry has no abbreviation");
+		return dwarf_damaged(err, "its first entry has no abbreviation");
 	die_read(&c, u->enc, t, a, &d);
 	if (c.bad)
-		return damaged(err, "its first entry is cut or damaged");
+		return dwarf_damaged(err, "its first entry is cut or damaged");
 	u->tag = a->tag;
-	take_root(r, f, u, &d);
+	dwarf_take_root(r, f, u, &d);
 	u->root = ROOT_READ;
 	return ERR_OK;
 }

@@ -41,12 +41,12 @@ static size_t section_header_bytes(const struct elf *e)
 	return e->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 }
 
-static size_t segment_header_bytes(const struct elf *e)
+static size_t elf_segment_header_bytes(const struct elf *e)
 {
 	return e->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
 }
 
-struct section section_at(const struct elf *e, uint64_t i)
+struct elf_section section_at(const struct elf *e, uint64_t i)
 {
 	const char *p = e->bytes.ptr + e->sections_at + i * section_header_bytes(e);
 	Elf64_Shdr w;
@@ -54,30 +54,31 @@ struct section section_at(const struct elf *e, uint64_t i)
 
 	if (e->wide) {
 		memcpy(&w, p, sizeof(w));
-		return (struct section){ w.sh_name, w.sh_type, w.sh_link, w.sh_info, w.sh_flags, w.sh_addr,
-			w.sh_offset, w.sh_size, w.sh_entsize };
+		return (struct elf_section){ w.sh_name, w.sh_type, w.sh_link, w.sh_info, w.sh_flags,
+			w.sh_addr, w.sh_offset, w.sh_size, w.sh_entsize };
 	}
 	memcpy(&n, p, sizeof(n));
-	return (struct section){ n.sh_name, n.sh_type, n.sh_link, n.sh_info, n.sh_flags, n.sh_addr,
+	return (struct elf_section){ n.sh_name, n.sh_type, n.sh_link, n.sh_info, n.sh_flags, n.sh_addr,
 		n.sh_offset, n.sh_size, n.sh_entsize };
 }
 
-struct segment segment_at(const struct elf *e, uint64_t i)
+struct elf_segment segment_at(const struct elf *e, uint64_t i)
 {
-	const char *p = e->bytes.ptr + e->segments_at + i * segment_header_bytes(e);
+	const char *p = e->bytes.ptr + e->segments_at + i * elf_segment_header_bytes(e);
 	Elf64_Phdr w;
 	Elf32_Phdr n;
 
 	if (e->wide) {
 		memcpy(&w, p, sizeof(w));
-		return (
-			struct segment){ w.p_type, w.p_flags, w.p_offset, w.p_vaddr, w.p_filesz, w.p_memsz };
+		return (struct elf_segment){ w.p_type, w.p_flags, w.p_offset, w.p_vaddr, w.p_filesz,
+			w.p_memsz };
 	}
 	memcpy(&n, p, sizeof(n));
-	return (struct segment){ n.p_type, n.p_flags, n.p_offset, n.p_vaddr, n.p_filesz, n.p_memsz };
+	return (
+		struct elf_segment){ n.p_type, n.p_flags, n.p_offset, n.p_vaddr, n.p_filesz, n.p_memsz };
 }
 
-struct str section_name(const struct elf *e, const struct section *s)
+struct str section_name(const struct elf *e, const struct elf_section *s)
 {
 	return str_text(e->section_names, s->name);
 }
@@ -87,7 +88,7 @@ uint64_t section_find(const struct elf *e, const char *name)
 	struct str want = str_of(name);
 
 	for (uint64_t i = 1; i < e->sections_n; i++) {
-		struct section s = section_at(e, i);
+		struct elf_section s = section_at(e, i);
 		/* No further than the wanted name: one long string cannot be read once per section. */
 		struct str have = str_part(e->section_names, s.name, want.len + 1);
 
@@ -97,7 +98,7 @@ uint64_t section_find(const struct elf *e, const char *name)
 	return e->sections_n;
 }
 
-struct str section_raw(const struct elf *e, const struct section *s)
+struct str section_raw(const struct elf *e, const struct elf_section *s)
 {
 	if (s->type == SHT_NOBITS || s->type == SHT_NULL)
 		return (struct str){ "", 0 };
@@ -105,7 +106,7 @@ struct str section_raw(const struct elf *e, const struct section *s)
 }
 
 /* What people send instead of ELF: a server's error page, an archive, another system's program. */
-static const char *other_format(struct str s)
+static const char *elf_other_format(struct str s)
 {
 	static const struct {
 		struct str magic;
@@ -135,14 +136,14 @@ static const char *other_format(struct str s)
 	return text.len ? "text" : NULL;
 }
 
-static enum err_code check_ident(struct str s, struct err *err)
+static enum err_code elf_check_ident(struct str s, struct err *err)
 {
 	const char *what;
 
 	if (!s.len)
 		return err_set(err, ERR_INVALID, "not an ELF file: it is empty");
 	if (s.len < SELFMAG || memcmp(s.ptr, ELFMAG, SELFMAG)) {
-		what = other_format(s);
+		what = elf_other_format(s);
 		return err_set(
 			err, ERR_INVALID, "not an ELF file%s%s", what ? ": it is " : "", what ? what : "");
 	}
@@ -157,13 +158,13 @@ static enum err_code check_ident(struct str s, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_type(const struct elf *e, struct err *err)
+static enum err_code elf_check_type(const struct elf *e, struct err *err)
 {
 	if (e->type == ET_CORE)
 		return err_set(err, ERR_UNSUPPORTED, "ELF: a core dump, not a program");
 	/* Files of dwz are of this type too, but have nothing to relocate. */
 	for (uint64_t i = 1; e->type == ET_REL && i < e->sections_n; i++) {
-		struct section s = section_at(e, i);
+		struct elf_section s = section_at(e, i);
 
 		if (s.type == SHT_REL || s.type == SHT_RELA)
 			return err_set(err, ERR_UNSUPPORTED, "ELF: an object file that is not linked");
@@ -171,17 +172,17 @@ static enum err_code check_type(const struct elf *e, struct err *err)
 	return ERR_OK;
 }
 
-static bool table_fits(const struct elf *e, uint64_t at, uint64_t n, size_t entry_bytes)
+static bool elf_table_fits(const struct elf *e, uint64_t at, uint64_t n, size_t entry_bytes)
 {
 	return at && at <= e->bytes.len && n <= (e->bytes.len - at) / entry_bytes;
 }
 
 /* Counts beyond 16 bits are in the first section's header. */
-static void find_tables(struct elf *e, uint64_t sections_n, uint64_t segments_n, uint64_t names)
+static void elf_find_tables(struct elf *e, uint64_t sections_n, uint64_t segments_n, uint64_t names)
 {
-	struct section first;
+	struct elf_section first;
 
-	if (table_fits(e, e->sections_at, 1, section_header_bytes(e))) {
+	if (elf_table_fits(e, e->sections_at, 1, section_header_bytes(e))) {
 		first = section_at(e, 0);
 		if (!sections_n)
 			sections_n = first.size;
@@ -190,9 +191,9 @@ static void find_tables(struct elf *e, uint64_t sections_n, uint64_t segments_n,
 		if (names == SHN_XINDEX)
 			names = first.link;
 	}
-	if (table_fits(e, e->sections_at, sections_n, section_header_bytes(e)))
+	if (elf_table_fits(e, e->sections_at, sections_n, section_header_bytes(e)))
 		e->sections_n = sections_n;
-	if (table_fits(e, e->segments_at, segments_n, segment_header_bytes(e)))
+	if (elf_table_fits(e, e->segments_at, segments_n, elf_segment_header_bytes(e)))
 		e->segments_n = segments_n;
 	if (names < e->sections_n) {
 		first = section_at(e, names);
@@ -200,7 +201,7 @@ static void find_tables(struct elf *e, uint64_t sections_n, uint64_t segments_n,
 	}
 }
 
-static enum err_code read_header(struct elf *e, struct err *err)
+static enum err_code elf_read_header(struct elf *e, struct err *err)
 {
 	Elf64_Ehdr w;
 	Elf32_Ehdr n;
@@ -226,15 +227,15 @@ static enum err_code read_header(struct elf *e, struct err *err)
 	e->machine = w.e_machine;
 	if (w.e_shoff && w.e_shentsize != section_header_bytes(e))
 		return err_set(err, ERR_INVALID, "ELF: section headers of %u bytes", w.e_shentsize);
-	if (w.e_phnum && w.e_phentsize != segment_header_bytes(e))
+	if (w.e_phnum && w.e_phentsize != elf_segment_header_bytes(e))
 		return err_set(err, ERR_INVALID, "ELF: program headers of %u bytes", w.e_phentsize);
 	e->sections_at = w.e_shoff;
 	e->segments_at = w.e_phoff;
-	find_tables(e, w.e_shnum, w.e_phnum, w.e_shstrndx);
+	elf_find_tables(e, w.e_shnum, w.e_phnum, w.e_shstrndx);
 	if (!e->sections_n && !e->segments_n)
 		return err_set(err, ERR_INVALID,
 			"ELF: neither sections nor segments are within the file; is it cut short?");
-	return check_type(e, err);
+	return elf_check_type(e, err);
 }
 
 enum err_code elf_open_limited(
@@ -243,13 +244,13 @@ enum err_code elf_open_limited(
 	struct elf *e;
 	enum err_code rc;
 
-	if ((rc = check_ident(bytes, err)))
+	if ((rc = elf_check_ident(bytes, err)))
 		return rc;
 	if (!(e = calloc(1, sizeof(*e))))
 		return err_nomem(err, "ELF");
 	e->bytes = bytes;
 	e->limits = *l;
-	if ((rc = read_header(e, err))) {
+	if ((rc = elf_read_header(e, err))) {
 		elf_close(e);
 		return rc;
 	}
@@ -264,11 +265,11 @@ enum err_code elf_open(struct str bytes, struct elf **out, struct err *err)
 
 void elf_close(struct elf *e)
 {
-	struct inflated *next;
+	struct elf_inflated *next;
 
 	if (!e)
 		return;
-	for (struct inflated *i = e->inflated; i; i = next) {
+	for (struct elf_inflated *i = e->inflated; i; i = next) {
 		next = i->next;
 		free(i);
 	}
@@ -300,7 +301,7 @@ bool elf_has_sections(const struct elf *e)
 bool elf_section_place(const struct elf *e, const char *name, uint64_t *address, uint64_t *bytes)
 {
 	uint64_t i = section_find(e, name);
-	struct section s;
+	struct elf_section s;
 
 	if (i == e->sections_n)
 		return false;
@@ -319,18 +320,18 @@ enum elf_content elf_content(const struct elf *e)
 		uint64_t n = section_find(e, debug[i]);
 
 		if (n < e->sections_n) {
-			struct section s = section_at(e, n);
+			struct elf_section s = section_at(e, n);
 
 			data = section_raw(e, &s).len;
 		}
 	}
 	for (uint64_t i = 1; i < e->sections_n && !text; i++) {
-		struct section s = section_at(e, i);
+		struct elf_section s = section_at(e, i);
 
 		text = s.type == SHT_PROGBITS && (s.flags & SHF_EXECINSTR) && section_raw(e, &s).len;
 	}
 	for (uint64_t i = 0; i < e->segments_n && !text && e->sections_n < 2; i++) {
-		struct segment s = segment_at(e, i);
+		struct elf_segment s = segment_at(e, i);
 
 		text = s.type == PT_LOAD && (s.flags & PF_X) && s.file_bytes;
 	}

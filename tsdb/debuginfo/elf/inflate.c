@@ -18,13 +18,14 @@
 #define OLD_HEADER_BYTES 12 /* "ZLIB", the size in big-endian */
 #define MINI_FIRST_BYTES (64u << 10)
 
-struct packed {
+struct elf_packed {
 	uint32_t type;
 	uint64_t size;
 	struct str bytes;
 };
 
-static enum err_code check_size(const struct elf *e, const char *name, uint64_t n, struct err *err)
+static enum err_code elf_check_size(
+	const struct elf *e, const char *name, uint64_t n, struct err *err)
 {
 	const struct elf_limits *l = &e->limits;
 	uint64_t ratio_max;
@@ -55,17 +56,17 @@ static bool inflate_zlib(struct str in, char *out, size_t n)
 	return ok;
 }
 
-static enum err_code inflate(struct elf *e, const char *name, uint64_t i, const struct packed *p,
-	struct str *out, struct err *err)
+static enum err_code elf_inflate(struct elf *e, const char *name, uint64_t i,
+	const struct elf_packed *p, struct str *out, struct err *err)
 {
-	struct inflated *v;
+	struct elf_inflated *v;
 	enum err_code rc;
 	char *bytes;
 	bool ok;
 
 	if (p->type != ELFCOMPRESS_ZLIB && p->type != ELFCOMPRESS_ZSTD)
 		return err_set(err, ERR_UNSUPPORTED, "ELF: section %s has compression %u", name, p->type);
-	if ((rc = check_size(e, name, p->size, err)))
+	if ((rc = elf_check_size(e, name, p->size, err)))
 		return rc;
 	if (!(v = malloc(sizeof(*v) + p->size + 1)))
 		return err_nomem(err, name);
@@ -79,26 +80,26 @@ static enum err_code inflate(struct elf *e, const char *name, uint64_t i, const 
 		return err_set(err, ERR_INVALID, "ELF: section %s is damaged: it does not inflate", name);
 	}
 	bytes[p->size] = '\0';
-	*v = (struct inflated){ e->inflated, i, { bytes, p->size } };
+	*v = (struct elf_inflated){ e->inflated, i, { bytes, p->size } };
 	e->inflated = v;
 	e->inflated_sum += p->size;
 	*out = v->bytes;
 	return ERR_OK;
 }
 
-static bool read_header(const struct elf *e, struct str raw, struct packed *out)
+static bool elf_inflate_read_header(const struct elf *e, struct str raw, struct elf_packed *out)
 {
 	size_t n = e->wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
 
 	if (raw.len < n)
 		return false;
-	out->type = u32_at(raw.ptr);
-	out->size = e->wide ? u64_at(raw.ptr + 8) : u32_at(raw.ptr + 4);
+	out->type = elf_u32_at(raw.ptr);
+	out->size = e->wide ? elf_u64_at(raw.ptr + 8) : elf_u32_at(raw.ptr + 4);
 	out->bytes = str_part(raw, n, raw.len - n);
 	return true;
 }
 
-static bool read_old_header(struct str raw, struct packed *out)
+static bool elf_read_old_header(struct str raw, struct elf_packed *out)
 {
 	struct cursor c = cursor_of(raw);
 
@@ -112,14 +113,14 @@ static bool read_old_header(struct str raw, struct packed *out)
 
 enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struct err *err)
 {
-	struct section s = section_at(e, i);
+	struct elf_section s = section_at(e, i);
 	struct str name = section_name(e, &s), raw = section_raw(e, &s);
 	bool old = str_has_prefix(name, STR(".zdebug_"));
-	struct packed p = { 0 };
+	struct elf_packed p = { 0 };
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.*s", (int)(name.len < 60 ? name.len : 60), name.ptr);
-	for (struct inflated *v = e->inflated; v; v = v->next)
+	for (struct elf_inflated *v = e->inflated; v; v = v->next)
 		if (v->section == i) {
 			*out = v->bytes;
 			return ERR_OK;
@@ -130,10 +131,10 @@ enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struc
 		*out = raw;
 		return ERR_OK;
 	}
-	if (old ? !read_old_header(raw, &p) : !read_header(e, raw, &p))
+	if (old ? !elf_read_old_header(raw, &p) : !elf_inflate_read_header(e, raw, &p))
 		return err_set(
 			err, ERR_INVALID, "ELF: section %s is damaged: it has no header of compression", text);
-	return inflate(e, text, i, &p, out, err);
+	return elf_inflate(e, text, i, &p, out, err);
 }
 
 enum err_code elf_section(struct elf *e, const char *name, struct str *out, struct err *err)
@@ -154,7 +155,8 @@ enum err_code elf_section(struct elf *e, const char *name, struct str *out, stru
 
 /* ---- MiniDebugInfo: an ELF file compressed by xz ---- */
 
-static enum err_code unpack(const struct elf *e, struct str in, struct buf *out, struct err *err)
+static enum err_code elf_unpack(
+	const struct elf *e, struct str in, struct buf *out, struct err *err)
 {
 	const struct elf_limits *l = &e->limits;
 	lzma_stream z = LZMA_STREAM_INIT;
@@ -200,7 +202,7 @@ enum err_code elf_mini(struct elf *e, struct elf **out, struct err *err)
 		return ERR_OK;
 	if ((rc = elf_section(e, ".gnu_debugdata", &in, err)) || !in.len)
 		return rc;
-	if ((rc = unpack(e, in, &raw, err)) ||
+	if ((rc = elf_unpack(e, in, &raw, err)) ||
 		(rc = elf_open_limited(buf_str(&raw), &e->limits, &e->mini, err))) {
 		buf_release(&raw);
 		return err_wrap(err, rc, ".gnu_debugdata");

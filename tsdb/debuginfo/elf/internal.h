@@ -7,18 +7,18 @@
 
 #include "tsdb/debuginfo/elf/elf.h"
 
-struct section {
+struct elf_section {
 	uint32_t name, type, link, info;
 	uint64_t flags, address, offset, size, entry_bytes;
 };
 
-struct segment {
+struct elf_segment {
 	uint32_t type, flags;
 	uint64_t offset, address, file_bytes, memory_bytes;
 };
 
-struct inflated {
-	struct inflated *next;
+struct elf_inflated {
+	struct elf_inflated *next;
 	uint64_t section;
 	struct str bytes;
 };
@@ -31,13 +31,13 @@ struct elf {
 	uint64_t sections_at, segments_at;
 	uint64_t sections_n, segments_n;
 	struct str section_names;
-	struct inflated *inflated;
+	struct elf_inflated *inflated;
 	uint64_t inflated_sum;
 	struct elf *mini; /* of .gnu_debugdata, once it was asked for */
 	char *mini_bytes;
 };
 
-static inline uint16_t u16_at(const char *p)
+static inline uint16_t elf_u16_at(const char *p)
 {
 	uint16_t v;
 
@@ -45,7 +45,7 @@ static inline uint16_t u16_at(const char *p)
 	return v;
 }
 
-static inline uint32_t u32_at(const char *p)
+static inline uint32_t elf_u32_at(const char *p)
 {
 	uint32_t v;
 
@@ -53,7 +53,7 @@ static inline uint32_t u32_at(const char *p)
 	return v;
 }
 
-static inline uint64_t u64_at(const char *p)
+static inline uint64_t elf_u64_at(const char *p)
 {
 	uint64_t v;
 
@@ -67,13 +67,13 @@ struct str str_part(struct str s, uint64_t offset, uint64_t n);
 struct str str_text(struct str s, uint64_t offset);
 
 /* i < sections_n, i < segments_n */
-struct section section_at(const struct elf *e, uint64_t i);
-struct segment segment_at(const struct elf *e, uint64_t i);
-struct str section_name(const struct elf *e, const struct section *s);
+struct elf_section section_at(const struct elf *e, uint64_t i);
+struct elf_segment segment_at(const struct elf *e, uint64_t i);
+struct str section_name(const struct elf *e, const struct elf_section *s);
 /* The number of the first section of this name, or sections_n. */
 uint64_t section_find(const struct elf *e, const char *name);
 /* Contents as they are in the file, "" where it has none. */
-struct str section_raw(const struct elf *e, const struct section *s);
+struct str section_raw(const struct elf *e, const struct elf_section *s);
 /* Contents, inflated. */
 MUST_CHECK enum err_code section_contents(
 	struct elf *e, uint64_t i, struct str *out, struct err *err);

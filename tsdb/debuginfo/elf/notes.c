@@ -6,51 +6,51 @@
 #define GO_BUILD_ID 4
 #define BUILD_ID_MAX 256u /* Go's has some 80 bytes */
 
-static uint64_t aligned4(uint64_t n)
+static uint64_t elf_aligned4(uint64_t n)
 {
 	return (n + 3) & ~(uint64_t)3;
 }
 
-static struct str find_note(struct str notes, struct str name, uint32_t type)
+static struct str elf_find_note(struct str notes, struct str name, uint32_t type)
 {
 	uint64_t at = 0;
 
 	while (notes.len - at >= sizeof(Elf64_Nhdr)) {
-		uint64_t name_n = u32_at(notes.ptr + at), n = u32_at(notes.ptr + at + 4);
-		uint64_t name_at = at + sizeof(Elf64_Nhdr), bytes_at = name_at + aligned4(name_n);
+		uint64_t name_n = elf_u32_at(notes.ptr + at), n = elf_u32_at(notes.ptr + at + 4);
+		uint64_t name_at = at + sizeof(Elf64_Nhdr), bytes_at = name_at + elf_aligned4(name_n);
 
-		if (name_n == name.len && u32_at(notes.ptr + at + 8) == type && n <= BUILD_ID_MAX &&
+		if (name_n == name.len && elf_u32_at(notes.ptr + at + 8) == type && n <= BUILD_ID_MAX &&
 			str_eq(str_part(notes, name_at, name_n), name))
 			return str_part(notes, bytes_at, n);
-		at = bytes_at + aligned4(n);
+		at = bytes_at + elf_aligned4(n);
 		if (at > notes.len)
 			break;
 	}
 	return (struct str){ "", 0 };
 }
 
-static struct str note(const struct elf *e, struct str name, uint32_t type)
+static struct str elf_note(const struct elf *e, struct str name, uint32_t type)
 {
 	/* Overlapping notes may not cost more than the file has bytes. */
 	uint64_t left = e->bytes.len;
 	struct str found = { "", 0 };
 
 	for (uint64_t i = 1; i < e->sections_n && !found.len; i++) {
-		struct section s = section_at(e, i);
+		struct elf_section s = section_at(e, i);
 		struct str raw = s.type == SHT_NOTE ? section_raw(e, &s) : STR("");
 
 		if (raw.len <= left) {
 			left -= raw.len;
-			found = find_note(raw, name, type);
+			found = elf_find_note(raw, name, type);
 		}
 	}
 	for (uint64_t i = 0; i < e->segments_n && !found.len; i++) {
-		struct segment s = segment_at(e, i);
+		struct elf_segment s = segment_at(e, i);
 		struct str raw = s.type == PT_NOTE ? str_part(e->bytes, s.offset, s.file_bytes) : STR("");
 
 		if (raw.len <= left) {
 			left -= raw.len;
-			found = find_note(raw, name, type);
+			found = elf_find_note(raw, name, type);
 		}
 	}
 	return found;
@@ -58,15 +58,15 @@ static struct str note(const struct elf *e, struct str name, uint32_t type)
 
 struct str elf_build_id(const struct elf *e)
 {
-	return note(e, STR("GNU\0"), NT_GNU_BUILD_ID);
+	return elf_note(e, STR("GNU\0"), NT_GNU_BUILD_ID);
 }
 
 struct str elf_go_build_id(const struct elf *e)
 {
-	return note(e, STR("Go\0\0"), GO_BUILD_ID);
+	return elf_note(e, STR("Go\0\0"), GO_BUILD_ID);
 }
 
-static bool link_of(struct elf *e, const char *section, struct elf_link *out, struct str *rest)
+static bool elf_link_of(struct elf *e, const char *section, struct elf_link *out, struct str *rest)
 {
 	struct str s;
 	uint64_t at;
@@ -84,25 +84,25 @@ bool elf_debug_link(struct elf *e, struct elf_link *out)
 	struct str rest;
 	uint64_t skip;
 
-	if (!link_of(e, ".gnu_debuglink", out, &rest))
+	if (!elf_link_of(e, ".gnu_debuglink", out, &rest))
 		return false;
-	skip = aligned4(out->name.len + 1) - (out->name.len + 1);
+	skip = elf_aligned4(out->name.len + 1) - (out->name.len + 1);
 	if (rest.len < skip + 4)
 		return false;
-	out->crc = u32_at(rest.ptr + skip);
+	out->crc = elf_u32_at(rest.ptr + skip);
 	return true;
 }
 
 bool elf_alternative_link(struct elf *e, struct elf_link *out)
 {
-	return link_of(e, ".gnu_debugaltlink", out, &out->build_id) && out->build_id.len &&
+	return elf_link_of(e, ".gnu_debugaltlink", out, &out->build_id) && out->build_id.len &&
 		out->build_id.len <= BUILD_ID_MAX;
 }
 
 bool elf_load_next(const struct elf *e, uint64_t *at, struct elf_load *out)
 {
 	while (*at < e->segments_n) {
-		struct segment s = segment_at(e, (*at)++);
+		struct elf_segment s = segment_at(e, (*at)++);
 
 		if (s.type != PT_LOAD)
 			continue;
@@ -136,7 +136,7 @@ bool elf_address_at(const struct elf *e, uint64_t offset, uint64_t *address)
 	bool found = false;
 
 	for (uint64_t i = 0; i < e->segments_n; i++) {
-		struct segment s = segment_at(e, i);
+		struct elf_segment s = segment_at(e, i);
 
 		if (s.type != PT_LOAD || offset < s.offset || offset - s.offset >= s.file_bytes ||
 			s.address > UINT64_MAX - (offset - s.offset))
@@ -154,7 +154,7 @@ bool elf_address_at(const struct elf *e, uint64_t offset, uint64_t *address)
 bool elf_offset_at(const struct elf *e, uint64_t address, uint64_t *offset)
 {
 	for (uint64_t i = 0; i < e->segments_n; i++) {
-		struct segment s = segment_at(e, i);
+		struct elf_segment s = segment_at(e, i);
 
 		if (s.type == PT_LOAD && address >= s.address && address - s.address < s.file_bytes) {
 			*offset = s.offset + (address - s.address);

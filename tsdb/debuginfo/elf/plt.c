@@ -16,7 +16,7 @@ struct stubs {
 };
 
 /* Where stub 0 is. False: this machine or linker lays them out otherwise. */
-static bool find_stubs(const struct elf *e, uint64_t relocations, struct stubs *out)
+static bool elf_find_stubs(const struct elf *e, uint64_t relocations, struct stubs *out)
 {
 	uint64_t bytes, head;
 
@@ -37,13 +37,13 @@ static bool find_stubs(const struct elf *e, uint64_t relocations, struct stubs *
 		out->address <= UINT64_MAX - relocations * STUB_BYTES;
 }
 
-static bool is_call(const struct elf *e, uint64_t info)
+static bool elf_is_call(const struct elf *e, uint64_t info)
 {
 	return ELF64_R_TYPE(info) ==
 		(e->machine == EM_X86_64 ? R_X86_64_JUMP_SLOT : R_AARCH64_JUMP_SLOT);
 }
 
-static enum err_code add_stub(
+static enum err_code elf_add_stub(
 	struct symindex_builder *b, uint64_t address, struct str name, struct err *err)
 {
 	char text[NAME_MAX_BYTES + sizeof("@plt")];
@@ -72,7 +72,7 @@ enum err_code elf_stubs_add(struct elf *e, struct symindex_builder *b, struct er
 		(rc = elf_section(e, ".dynstr", &names, err)))
 		return rc;
 	if (!relocations.len || relocations.len / sizeof(Elf64_Rela) > STUBS_MAX ||
-		!find_stubs(e, relocations.len / sizeof(Elf64_Rela), &stubs))
+		!elf_find_stubs(e, relocations.len / sizeof(Elf64_Rela), &stubs))
 		return ERR_OK;
 	for (uint64_t i = 0; i < stubs.n; i++) {
 		Elf64_Rela r;
@@ -80,7 +80,7 @@ enum err_code elf_stubs_add(struct elf *e, struct symindex_builder *b, struct er
 		struct str name;
 
 		memcpy(&r, relocations.ptr + i * sizeof(r), sizeof(r));
-		if (!is_call(e, r.r_info) || ELF64_R_SYM(r.r_info) >= symbols.len / sizeof(y))
+		if (!elf_is_call(e, r.r_info) || ELF64_R_SYM(r.r_info) >= symbols.len / sizeof(y))
 			continue;
 		memcpy(&y, symbols.ptr + ELF64_R_SYM(r.r_info) * sizeof(y), sizeof(y));
 		name = str_part(names, y.st_name, 1);
@@ -88,7 +88,7 @@ enum err_code elf_stubs_add(struct elf *e, struct symindex_builder *b, struct er
 			continue;
 		name.len = strnlen(name.ptr,
 			names.len - y.st_name < NAME_MAX_BYTES ? names.len - y.st_name : NAME_MAX_BYTES);
-		if (name.len && (rc = add_stub(b, stubs.address + i * STUB_BYTES, name, err)))
+		if (name.len && (rc = elf_add_stub(b, stubs.address + i * STUB_BYTES, name, err)))
 			return rc;
 	}
 	return ERR_OK;

@@ -11,20 +11,20 @@
 #define NAMES_RATIO_MAX 64u
 #define NAMES_FREE_BYTES (64u << 20)
 
-struct symbol {
+struct elf_symtab_entry {
 	uint64_t address, end; /* end: as it says, address if it says nothing */
 	uint64_t section_end; /* UINT64_MAX: not known */
 	struct str name;
 	unsigned char rank; /* the less, the better */
 };
 
-struct symbols {
-	struct symbol *v;
+struct elf_symtab {
+	struct elf_symtab_entry *v;
 	size_t n, cap;
 	uint64_t names_left;
 };
 
-static struct str name_of(struct symbols *list, struct str names, uint64_t at)
+static struct str elf_symbols_name_of(struct elf_symtab *list, struct str names, uint64_t at)
 {
 	uint64_t left = at < names.len ? names.len - at : 0;
 	struct str s;
@@ -39,7 +39,7 @@ static struct str name_of(struct symbols *list, struct str names, uint64_t at)
 	return s;
 }
 
-static unsigned char rank_of(unsigned binding, uint64_t size)
+static unsigned char elf_rank_of(unsigned binding, uint64_t size)
 {
 	unsigned rank = binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 :
 		binding == STB_WEAK                                            ? 2 :
@@ -61,7 +61,7 @@ static Elf64_Sym symbol_at(const struct elf *e, struct str table, uint64_t i)
 	return (Elf64_Sym){ n.st_name, n.st_info, n.st_other, n.st_shndx, n.st_value, n.st_size };
 }
 
-static bool is_function(const Elf64_Sym *s)
+static bool elf_is_function(const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
@@ -69,15 +69,15 @@ static bool is_function(const Elf64_Sym *s)
 		s->st_shndx != SHN_ABS && s->st_shndx != SHN_COMMON;
 }
 
-static enum err_code add_symbol(struct symbols *list, const struct elf *e, const Elf64_Sym *s,
-	struct str names, struct err *err)
+static enum err_code elf_symbols_add_symbol(struct elf_symtab *list, const struct elf *e,
+	const Elf64_Sym *s, struct str names, struct err *err)
 {
-	struct symbol y = { .address = s->st_value, .section_end = UINT64_MAX };
-	struct section in;
+	struct elf_symtab_entry y = { .address = s->st_value, .section_end = UINT64_MAX };
+	struct elf_section in;
 
 	if (e->machine == EM_ARM)
 		y.address &= ~(uint64_t)1; /* the bit says Thumb */
-	y.name = name_of(list, names, s->st_name);
+	y.name = elf_symbols_name_of(list, names, s->st_name);
 	if (!y.name.ptr)
 		return err_set(err, ERR_LIMIT, "ELF: names of symbols are more than %u times their table",
 			NAMES_RATIO_MAX);
@@ -92,7 +92,7 @@ static enum err_code add_symbol(struct symbols *list, const struct elf *e, const
 		y.end = UINT64_MAX;
 	if (y.end > y.section_end)
 		y.end = y.section_end;
-	y.rank = rank_of(ELF64_ST_BIND(s->st_info), s->st_size);
+	y.rank = elf_rank_of(ELF64_ST_BIND(s->st_info), s->st_size);
 	if (list->n >= SYMBOLS_MAX)
 		return err_set(err, ERR_LIMIT, "ELF: more than %u symbols of functions", SYMBOLS_MAX);
 	if (!array_room(&list->v, list->n, 1, &list->cap))
@@ -102,12 +102,12 @@ static enum err_code add_symbol(struct symbols *list, const struct elf *e, const
 }
 
 /* Reads a table of symbols; *found: there is one. */
-static enum err_code read_table(
-	struct symbols *list, struct elf *e, const char *name, bool *found, struct err *err)
+static enum err_code elf_read_table(
+	struct elf_symtab *list, struct elf *e, const char *name, bool *found, struct err *err)
 {
 	uint64_t i = section_find(e, name), n;
 	struct str table, names = { "", 0 };
-	struct section s;
+	struct elf_section s;
 	enum err_code rc;
 
 	*found = false;
@@ -124,15 +124,15 @@ static enum err_code read_table(
 	for (i = 0; i < n; i++) {
 		Elf64_Sym y = symbol_at(e, table, i);
 
-		if (is_function(&y) && (rc = add_symbol(list, e, &y, names, err)))
+		if (elf_is_function(&y) && (rc = elf_symbols_add_symbol(list, e, &y, names, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static int compare(const void *pa, const void *pb)
+static int elf_compare(const void *pa, const void *pb)
 {
-	const struct symbol *a = pa, *b = pb;
+	const struct elf_symtab_entry *a = pa, *b = pb;
 
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
@@ -143,14 +143,14 @@ static int compare(const void *pa, const void *pb)
 	return str_cmp(a->name, b->name);
 }
 
-static enum err_code add_ranges(
-	const struct symbols *list, struct symindex_builder *b, struct err *err)
+static enum err_code elf_symbols_add_ranges(
+	const struct elf_symtab *list, struct symindex_builder *b, struct err *err)
 {
 	enum err_code rc;
 	size_t next;
 
 	for (size_t i = 0; i < list->n; i = next) {
-		const struct symbol *s = &list->v[i];
+		const struct elf_symtab_entry *s = &list->v[i];
 		uint32_t function, frame;
 		uint64_t end = s->end;
 
@@ -174,22 +174,23 @@ static enum err_code add_ranges(
 
 enum err_code elf_symbols_add(struct elf *e, struct symindex_builder *b, struct err *err)
 {
-	struct symbols list = { 0 };
+	struct elf_symtab list = { 0 };
 	struct elf *mini;
 	enum err_code rc;
 	bool found;
 
-	if ((rc = read_table(&list, e, ".symtab", &found, err)))
+	if ((rc = elf_read_table(&list, e, ".symtab", &found, err)))
 		goto done;
 	if (!found) {
-		if ((rc = read_table(&list, e, ".dynsym", &found, err)) || (rc = elf_mini(e, &mini, err)))
+		if ((rc = elf_read_table(&list, e, ".dynsym", &found, err)) ||
+			(rc = elf_mini(e, &mini, err)))
 			goto done;
-		if (mini && (rc = read_table(&list, mini, ".symtab", &found, err)))
+		if (mini && (rc = elf_read_table(&list, mini, ".symtab", &found, err)))
 			goto done;
 	}
 	if (list.n)
-		qsort(list.v, list.n, sizeof(*list.v), compare);
-	rc = add_ranges(&list, b, err);
+		qsort(list.v, list.n, sizeof(*list.v), elf_compare);
+	rc = elf_symbols_add_ranges(&list, b, err);
 done:
 	free(list.v);
 	return rc;

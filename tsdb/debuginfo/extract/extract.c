@@ -9,7 +9,7 @@
 #include "tsdb/debuginfo/elf/symbols.h"
 #include "tsdb/debuginfo/pclntab/pclntab.h"
 
-static enum err_code add_dwarf(struct elf *e, struct symindex_builder *b, struct err *err)
+static enum err_code extract_add_dwarf(struct elf *e, struct symindex_builder *b, struct err *err)
 {
 	struct dwarf_stats stats;
 	enum err_code rc;
@@ -22,7 +22,7 @@ static enum err_code add_dwarf(struct elf *e, struct symindex_builder *b, struct
 	return ERR_OK;
 }
 
-static enum err_code add_pclntab(struct elf *e, struct symindex_builder *b, struct err *err)
+static enum err_code extract_add_pclntab(struct elf *e, struct symindex_builder *b, struct err *err)
 {
 	struct pclntab_stats stats;
 
@@ -30,13 +30,14 @@ static enum err_code add_pclntab(struct elf *e, struct symindex_builder *b, stru
 }
 
 /* Names of stubs alone are not what anybody asks for. */
-static enum err_code add_stubs(struct elf *e, struct symindex_builder *b, struct err *err)
+static enum err_code extract_add_stubs(struct elf *e, struct symindex_builder *b, struct err *err)
 {
 	return symindex_builder_best(b) ? elf_stubs_add(e, b, err) : ERR_OK;
 }
 
-static enum err_code (*const parts[])(struct elf *e, struct symindex_builder *b,
-	struct err *err) = { add_dwarf, add_pclntab, elf_symbols_add, add_stubs };
+static enum err_code (*const parts[])(
+	struct elf *e, struct symindex_builder *b, struct err *err) = { extract_add_dwarf,
+	extract_add_pclntab, elf_symbols_add, extract_add_stubs };
 #define PARTS (sizeof(parts) / sizeof(*parts))
 
 struct extraction {
@@ -50,7 +51,7 @@ struct extraction {
 /* ---- loads ---- */
 
 /* The segments of a file of debug data alone have lost their places. */
-static bool has_places(const struct elf *e)
+static bool extract_has_places(const struct elf *e)
 {
 	struct elf_load l;
 	uint64_t i = 0;
@@ -63,9 +64,9 @@ static bool has_places(const struct elf *e)
 	return true;
 }
 
-static enum err_code add_loads(struct extraction *x, struct err *err)
+static enum err_code extraction_add_loads(struct extraction *x, struct err *err)
 {
-	bool places = has_places(x->elf);
+	bool places = extract_has_places(x->elf);
 	unsigned left = SYMINDEX_LOADS_MAX;
 	enum err_code rc;
 
@@ -93,7 +94,7 @@ static enum err_code add_loads(struct extraction *x, struct err *err)
 
 /* ---- the whole ---- */
 
-static struct str build_id(const struct elf *e, struct buf *hex)
+static struct str extract_build_id(const struct elf *e, struct buf *hex)
 {
 	struct str id = elf_build_id(e);
 
@@ -106,7 +107,7 @@ static struct str build_id(const struct elf *e, struct buf *hex)
 }
 
 /* One part was left out, for e. True: the builder can still be used. */
-static bool leave_out(struct extraction *x, size_t part, const struct err *e)
+static bool extraction_leave_out(struct extraction *x, size_t part, const struct err *e)
 {
 	x->out[part] = true;
 	if (!x->first.code)
@@ -115,30 +116,32 @@ static bool leave_out(struct extraction *x, size_t part, const struct err *e)
 }
 
 /* *again: a part was left out, and all has to begin again. */
-static enum err_code attempt(struct extraction *x, struct buf *out, bool *again, struct err *err)
+static enum err_code extraction_attempt(
+	struct extraction *x, struct buf *out, bool *again, struct err *err)
 {
 	struct buf hex = { 0 };
 	enum err_code rc;
 	struct err e;
 
 	*again = false;
-	if ((rc = symindex_builder_open(x->limits, &x->builder, err)) || (rc = add_loads(x, err)))
+	if ((rc = symindex_builder_open(x->limits, &x->builder, err)) ||
+		(rc = extraction_add_loads(x, err)))
 		return rc;
 	for (size_t i = 0; i < PARTS; i++)
-		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !leave_out(x, i, &e)) {
+		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !extraction_leave_out(x, i, &e)) {
 			*again = true;
 			return ERR_OK;
 		}
 	if (!symindex_builder_best(x->builder))
 		return x->first.code ? err_copy(err, &x->first) :
 							   err_set(err, ERR_INVALID, "ELF: it has no symbols");
-	rc = symindex_finish(x->builder, build_id(x->elf, &hex), out, &e);
+	rc = symindex_finish(x->builder, extract_build_id(x->elf, &hex), out, &e);
 	buf_release(&hex);
 	if (!rc)
 		return ERR_OK;
 	for (size_t i = 0; i < PARTS && !*again; i++)
 		if (!x->out[i]) {
-			leave_out(x, i, &e);
+			extraction_leave_out(x, i, &e);
 			*again = true;
 		}
 	return *again ? ERR_OK : err_copy(err, &e);
@@ -160,7 +163,7 @@ enum err_code debuginfo_extract_limited(
 	if ((rc = elf_open(input, &x.elf, err)))
 		return rc;
 	while (!rc && again) {
-		rc = attempt(&x, out, &again, err);
+		rc = extraction_attempt(&x, out, &again, err);
 		symindex_builder_close(x.builder);
 		x.builder = NULL;
 		if (again && !from)

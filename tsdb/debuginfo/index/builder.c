@@ -17,16 +17,17 @@ const struct symindex_limits symindex_limits_default = {
 /* Of 32 bits, SYMINDEX_NONE and what ids.c needs are not ids. */
 #define IDS_MAX ((size_t)UINT32_MAX - 2)
 
-static size_t smaller(size_t a, size_t b)
+static size_t symindex_smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 static void items_init(struct items *t, const char *what, size_t item_bytes, size_t max)
 {
-	*t = (struct items){
-		.what = what, .v.item_bytes = item_bytes, .seed = hash_seed(), .max = smaller(max, IDS_MAX)
-	};
+	*t = (struct items){ .what = what,
+		.v.item_bytes = item_bytes,
+		.seed = hash_seed(),
+		.max = symindex_smaller(max, IDS_MAX) };
 }
 
 void items_release(struct items *t)
@@ -35,14 +36,14 @@ void items_release(struct items *t)
 	ids_release(&t->ids);
 }
 
-static bool same(const void *ctx, uint32_t id, const void *key)
+static bool symindex_same(const void *ctx, uint32_t id, const void *key)
 {
 	const struct items *t = ctx;
 
 	return !memcmp(vec_at(&t->v, id), key, t->v.item_bytes);
 }
 
-static uint64_t hash_of(const void *ctx, uint32_t id)
+static uint64_t symindex_hash_of(const void *ctx, uint32_t id)
 {
 	const struct items *t = ctx;
 
@@ -50,12 +51,12 @@ static uint64_t hash_of(const void *ctx, uint32_t id)
 }
 
 /* The id of an item; *is_new: it was not there. */
-static enum err_code intern(
+static enum err_code symindex_intern(
 	struct items *t, const void *item, uint32_t *out, bool *is_new, struct err *err)
 {
 	uint64_t hash = hash_bytes(item, t->v.item_bytes, t->seed);
 
-	*out = ids_find(&t->ids, hash, same, t, item);
+	*out = ids_find(&t->ids, hash, symindex_same, t, item);
 	*is_new = *out == IDS_NONE;
 	if (!*is_new)
 		return ERR_OK;
@@ -66,7 +67,7 @@ static enum err_code intern(
 		return err_nomem(err, "symbol index");
 	*out = (uint32_t)t->v.n;
 	memcpy(vec_at(&t->v, t->v.n), item, t->v.item_bytes);
-	if (!ids_add(&t->ids, hash, hash_of, t))
+	if (!ids_add(&t->ids, hash, symindex_hash_of, t))
 		return err_nomem(err, "symbol index");
 	t->v.n++;
 	return ERR_OK;
@@ -79,7 +80,7 @@ enum err_code symindex_builder_open(
 
 	if (!b)
 		return err_nomem(err, "symbol index");
-	strings_init(&b->strings, smaller(l->strings_bytes_max, UINT32_MAX / 4));
+	strings_init(&b->strings, symindex_smaller(l->strings_bytes_max, UINT32_MAX / 4));
 	items_init(&b->files, "files", sizeof(struct file_item), l->functions_max);
 	items_init(&b->functions, "functions", sizeof(struct function_item), l->functions_max);
 	items_init(&b->scopes, "frames", sizeof(struct scope_item), l->frames_max);
@@ -113,7 +114,7 @@ enum err_code symindex_file(
 
 	if ((rc = strings_intern(&b->strings, path, &item.path, err)))
 		return rc;
-	return intern(&b->files, &item, out, &is_new, err);
+	return symindex_intern(&b->files, &item, out, &is_new, err);
 }
 
 enum err_code symindex_function(struct symindex_builder *b, struct str raw, uint32_t file,
@@ -126,30 +127,31 @@ enum err_code symindex_function(struct symindex_builder *b, struct str raw, uint
 	assert(file == SYMINDEX_NONE || file < b->files.v.n);
 	if ((rc = strings_intern(&b->strings, raw, &item.raw, err)))
 		return rc;
-	return intern(&b->functions, &item, out, &is_new, err);
+	return symindex_intern(&b->functions, &item, out, &is_new, err);
 }
 
-static uint32_t string_hash(const struct symindex_builder *b, uint32_t string)
+static uint32_t symindex_builder_string_hash(const struct symindex_builder *b, uint32_t string)
 {
 	return strings_at(&b->strings, string)->hash;
 }
 
-static uint32_t file_hash(const struct symindex_builder *b, uint32_t file)
+static uint32_t symindex_builder_file_hash(const struct symindex_builder *b, uint32_t file)
 {
 	const struct file_item *item;
 
 	if (file == SYMINDEX_NONE)
 		return 0;
 	item = vec_at(&b->files.v, file);
-	return string_hash(b, item->path);
+	return symindex_builder_string_hash(b, item->path);
 }
 
-static enum err_code add_scope_order(
+static enum err_code symindex_builder_add_scope_order(
 	struct symindex_builder *b, const struct scope_item *item, struct err *err)
 {
 	const struct function_item *function = builder_function(b, item->function);
-	uint32_t contents[6] = { string_hash(b, function->raw), file_hash(b, function->file),
-		function->line, file_hash(b, item->file), item->line };
+	uint32_t contents[6] = { symindex_builder_string_hash(b, function->raw),
+		symindex_builder_file_hash(b, function->file), function->line,
+		symindex_builder_file_hash(b, item->file), item->line };
 	struct scope_order order = { .depth = 1 };
 
 	if (item->parent != SYMINDEX_NONE) {
@@ -183,17 +185,17 @@ enum err_code symindex_frame(struct symindex_builder *b, uint32_t parent, uint32
 			return err_set(err, ERR_LIMIT, "symbol index: inlined calls nested more than %u deep",
 				SYMINDEX_DEPTH_MAX);
 	}
-	if ((rc = intern(&b->scopes, &scope, &frame.scope, &is_new, err)))
+	if ((rc = symindex_intern(&b->scopes, &scope, &frame.scope, &is_new, err)))
 		return rc;
-	if (is_new && (rc = add_scope_order(b, &scope, err)))
+	if (is_new && (rc = symindex_builder_add_scope_order(b, &scope, err)))
 		return rc;
-	return intern(&b->frames, &frame, out, &is_new, err);
+	return symindex_intern(&b->frames, &frame, out, &is_new, err);
 }
 
 enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end, uint32_t frame,
 	enum symindex_quality q, struct err *err)
 {
-	struct segment s = { start, end, frame, q };
+	struct symindex_segment s = { start, end, frame, q };
 
 	assert(frame < b->frames.v.n && q >= SYMINDEX_SYMBOLS && q <= SYMINDEX_DWARF);
 	if (start >= end)

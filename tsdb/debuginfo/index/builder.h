@@ -91,6 +91,7 @@ void items_release(struct items *t);
 typedef enum err_code (*sweep_fn)(
 	void *ctx, uint64_t start, uint64_t end, uint32_t frame, struct err *err);
 /* Resolves overlaps and joins neighbours of the same frame. The runs are empty then. */
-MUST_CHECK enum err_code sweep(struct symindex_builder *b, sweep_fn fn, void *ctx, struct err *err);
+MUST_CHECK enum err_code symindex_sweep(
+	struct symindex_builder *b, sweep_fn fn, void *ctx, struct err *err);
 
 #endif

@@ -25,7 +25,7 @@ enum {
 
 _Static_assert(AT_HEADER_END == FORMAT_HEADER_BYTES, "FORMAT.md");
 
-static uint32_t load_u32(const void *p)
+static uint32_t symindex_load_u32(const void *p)
 {
 	uint32_t v;
 
@@ -33,13 +33,13 @@ static uint32_t load_u32(const void *p)
 	return le32toh(v);
 }
 
-static void store_u64(unsigned char *to, uint64_t v)
+static void symindex_store_u64(unsigned char *to, uint64_t v)
 {
 	v = htole64(v);
 	memcpy(to, &v, sizeof(v));
 }
 
-static void store_u32(unsigned char *to, uint32_t v)
+static void symindex_store_u32(unsigned char *to, uint32_t v)
 {
 	v = htole32(v);
 	memcpy(to, &v, sizeof(v));
@@ -58,7 +58,7 @@ static uint64_t header_hash(const unsigned char *bytes)
 	unsigned char copy[FORMAT_HEADER_BYTES];
 
 	memcpy(copy, bytes, sizeof(copy));
-	store_u64(copy + AT_HASH, 0);
+	symindex_store_u64(copy + AT_HASH, 0);
 	return hash_bytes(copy, sizeof(copy), 0);
 }
 
@@ -66,19 +66,19 @@ void header_write(unsigned char *to, const struct header *h)
 {
 	memset(to, 0, FORMAT_HEADER_BYTES);
 	memcpy(to, magic, sizeof(magic));
-	store_u32(to + AT_VERSION, FORMAT_VERSION);
-	store_u32(to + AT_BEST, h->best);
-	store_u64(to + AT_TOTAL, h->total);
-	store_u64(to + AT_BASE, h->base);
-	store_u64(to + AT_END, h->end);
-	store_u32(to + AT_BUCKET_SHIFT, h->bucket_shift);
-	store_u32(to + AT_BUILD_ID_LEN, (uint32_t)h->build_id.len);
+	symindex_store_u32(to + AT_VERSION, FORMAT_VERSION);
+	symindex_store_u32(to + AT_BEST, h->best);
+	symindex_store_u64(to + AT_TOTAL, h->total);
+	symindex_store_u64(to + AT_BASE, h->base);
+	symindex_store_u64(to + AT_END, h->end);
+	symindex_store_u32(to + AT_BUCKET_SHIFT, h->bucket_shift);
+	symindex_store_u32(to + AT_BUILD_ID_LEN, (uint32_t)h->build_id.len);
 	for (unsigned i = 0; i < SECTIONS; i++) {
 		unsigned char *s = to + AT_SECTIONS + i * SECTION_BYTES;
 
-		store_u64(s, h->section[i].offset);
-		store_u64(s + 8, h->section[i].bytes);
-		store_u64(s + 16, h->section[i].count);
+		symindex_store_u64(s, h->section[i].offset);
+		symindex_store_u64(s + 8, h->section[i].bytes);
+		symindex_store_u64(s + 16, h->section[i].count);
 		for (unsigned k = 0; k < FORMAT_COLUMNS; k++)
 			s[24 + k] = (unsigned char)h->section[i].width[k];
 	}
@@ -105,9 +105,9 @@ void format_seal(unsigned char *index, size_t len)
 		len - FORMAT_HEADER_BYTES - pages * 8 };
 
 	for (uint64_t i = 0; i < pages; i++)
-		store_u64(hashes + i * 8, page_hash(data, i));
-	store_u64(index + AT_HASHES_HASH, hash_bytes(hashes, pages * 8, 0));
-	store_u64(index + AT_HASH, header_hash(index));
+		symindex_store_u64(hashes + i * 8, page_hash(data, i));
+	symindex_store_u64(index + AT_HASHES_HASH, hash_bytes(hashes, pages * 8, 0));
+	symindex_store_u64(index + AT_HASH, header_hash(index));
 }
 
 static bool section_read(const unsigned char *s, uint64_t data_end, struct section *out)
@@ -115,9 +115,9 @@ static bool section_read(const unsigned char *s, uint64_t data_end, struct secti
 	static const unsigned width_max = 64;
 	uint64_t bits;
 
-	out->offset = load_u64(s);
-	out->bytes = load_u64(s + 8);
-	out->count = load_u64(s + 16);
+	out->offset = symindex_load_u64(s);
+	out->bytes = symindex_load_u64(s + 8);
+	out->count = symindex_load_u64(s + 16);
 	out->record = 0;
 	for (unsigned k = 0; k < FORMAT_COLUMNS; k++) {
 		out->width[k] = s[24 + k];
@@ -138,12 +138,12 @@ enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 
 	if (bytes.len < FORMAT_HEADER_BYTES || memcmp(p, magic, sizeof(magic)))
 		return err_set(err, ERR_CORRUPT, "no symbol index: %zu bytes", bytes.len);
-	if (load_u32(p + AT_VERSION) != FORMAT_VERSION)
+	if (symindex_load_u32(p + AT_VERSION) != FORMAT_VERSION)
 		return err_set(err, ERR_UNSUPPORTED, "symbol index: version %u, this program reads %u",
-			load_u32(p + AT_VERSION), FORMAT_VERSION);
-	if (load_u64(p + AT_HASH) != header_hash(p))
+			symindex_load_u32(p + AT_VERSION), FORMAT_VERSION);
+	if (symindex_load_u64(p + AT_HASH) != header_hash(p))
 		return err_set(err, ERR_CORRUPT, "symbol index: checksum of the header");
-	h->total = load_u64(p + AT_TOTAL);
+	h->total = symindex_load_u64(p + AT_TOTAL);
 	if (h->total != bytes.len)
 		return err_set(err, ERR_CORRUPT, "symbol index: %zu bytes, written as %llu", bytes.len,
 			(unsigned long long)h->total);
@@ -151,13 +151,14 @@ enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 	if (h->total - FORMAT_HEADER_BYTES <= h->pages * 8)
 		return err_set(err, ERR_CORRUPT, "symbol index: no data");
 	data_end = h->total - h->pages * 8;
-	if (load_u64(p + AT_HASHES_HASH) != hash_bytes(bytes.ptr + data_end, (size_t)(h->pages * 8), 0))
+	if (symindex_load_u64(p + AT_HASHES_HASH) !=
+		hash_bytes(bytes.ptr + data_end, (size_t)(h->pages * 8), 0))
 		return err_set(err, ERR_CORRUPT, "symbol index: checksum of the pages' checksums");
-	h->best = load_u32(p + AT_BEST);
-	h->base = load_u64(p + AT_BASE);
-	h->end = load_u64(p + AT_END);
-	h->bucket_shift = load_u32(p + AT_BUCKET_SHIFT);
-	id_len = load_u32(p + AT_BUILD_ID_LEN);
+	h->best = symindex_load_u32(p + AT_BEST);
+	h->base = symindex_load_u64(p + AT_BASE);
+	h->end = symindex_load_u64(p + AT_END);
+	h->bucket_shift = symindex_load_u32(p + AT_BUCKET_SHIFT);
+	id_len = symindex_load_u32(p + AT_BUILD_ID_LEN);
 	if (h->bucket_shift > 63 || id_len > SYMINDEX_BUILD_ID_MAX || h->base > h->end)
 		return err_set(err, ERR_CORRUPT, "symbol index: header");
 	h->build_id = (struct str){ bytes.ptr + AT_BUILD_ID, id_len };

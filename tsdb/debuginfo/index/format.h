@@ -69,7 +69,7 @@ uint64_t pages_of_total(uint64_t total);
 uint64_t pages_of_data(uint64_t data);
 uint64_t page_hash(struct str data, uint64_t page); /* of the data */
 
-static inline uint64_t load_u64(const void *p)
+static inline uint64_t symindex_load_u64(const void *p)
 {
 	uint64_t v;
 
@@ -78,13 +78,14 @@ static inline uint64_t load_u64(const void *p)
 }
 
 /* A column of a record; at least 8 bytes can be read behind the section. */
-static inline uint64_t packed_get(const char *table, uint64_t bit, unsigned width)
+static inline uint64_t symindex_packed_get(const char *table, uint64_t bit, unsigned width)
 {
 	uint64_t v;
 
 	if (width > 32)
-		return packed_get(table, bit, 32) | packed_get(table, bit + 32, width - 32) << 32;
-	v = load_u64(table + (bit >> 3)) >> (bit & 7);
+		return symindex_packed_get(table, bit, 32) |
+			symindex_packed_get(table, bit + 32, width - 32) << 32;
+	v = symindex_load_u64(table + (bit >> 3)) >> (bit & 7);
 	return v & ((UINT64_C(1) << width) - 1);
 }
 

@@ -6,7 +6,7 @@
 enum page_state { PAGE_NEW, PAGE_SOUND, PAGE_DAMAGED };
 
 /* Changes while an index is read. */
-struct reading {
+struct symindex_reading {
 	_Atomic uint64_t faults; /* wrong contents under right checksums */
 	/* enum page_state. Two threads may verify one page at once, and find the same. */
 	_Atomic unsigned char pages[];
@@ -16,7 +16,7 @@ struct symindex {
 	struct str bytes;
 	struct header h;
 	const char *section[SECTIONS];
-	struct reading *reading;
+	struct symindex_reading *reading;
 };
 
 enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err)
@@ -60,18 +60,18 @@ enum symindex_quality symindex_best(const struct symindex *x)
 
 /* ---- reading of verified bytes ---- */
 
-static bool fault(const struct symindex *x)
+static bool symindex_fault(const struct symindex *x)
 {
 	atomic_fetch_add_explicit(&x->reading->faults, 1, memory_order_relaxed);
 	return false;
 }
 
-static bool verify(const struct symindex *x, uint64_t page)
+static bool symindex_verify(const struct symindex *x, uint64_t page)
 {
 	struct str data = { x->bytes.ptr + FORMAT_HEADER_BYTES,
 		x->bytes.len - FORMAT_HEADER_BYTES - x->h.pages * 8 };
 	bool sound = page_hash(data, page) ==
-		load_u64(x->bytes.ptr + x->bytes.len - (x->h.pages - page) * 8);
+		symindex_load_u64(x->bytes.ptr + x->bytes.len - (x->h.pages - page) * 8);
 
 	atomic_store_explicit(
 		&x->reading->pages[page], sound ? PAGE_SOUND : PAGE_DAMAGED, memory_order_relaxed);
@@ -83,76 +83,80 @@ static unsigned char page_state(const struct symindex *x, uint64_t page)
 	return atomic_load_explicit(&x->reading->pages[page], memory_order_relaxed);
 }
 
-static bool pages_readable(const struct symindex *x, uint64_t first, uint64_t last)
+static bool symindex_pages_readable(const struct symindex *x, uint64_t first, uint64_t last)
 {
 	for (uint64_t page = first; page <= last; page++) {
 		unsigned char state = page_state(x, page);
 
 		if (state == PAGE_SOUND)
 			continue;
-		if (state == PAGE_DAMAGED || !verify(x, page))
+		if (state == PAGE_DAMAGED || !symindex_verify(x, page))
 			return false;
 	}
 	return true;
 }
 
 /* [at, at + n), of the data, can be read: its pages are sound. n > 0. */
-static inline bool readable(const struct symindex *x, const char *at, uint64_t n)
+static inline bool symindex_readable(const struct symindex *x, const char *at, uint64_t n)
 {
 	uint64_t offset = (uint64_t)(at - x->bytes.ptr) - FORMAT_HEADER_BYTES;
 	uint64_t first = offset >> FORMAT_PAGE_LOG2, last = (offset + n - 1) >> FORMAT_PAGE_LOG2;
 
-	return (first == last && page_state(x, first) == PAGE_SOUND) || pages_readable(x, first, last);
+	return (first == last && page_state(x, first) == PAGE_SOUND) ||
+		symindex_pages_readable(x, first, last);
 }
 
-struct record {
+struct symindex_record {
 	uint64_t v[FORMAT_COLUMNS];
 };
 
-static bool get_record(const struct symindex *x, enum section_id id, uint64_t i, struct record *out)
+static bool symindex_get_record(
+	const struct symindex *x, enum section_id id, uint64_t i, struct symindex_record *out)
 {
 	const struct section *s = &x->h.section[id];
 	uint64_t bit = i * s->record;
 
 	if (i >= s->count)
-		return fault(x);
-	if (s->record && !readable(x, x->section[id] + (bit >> 3), ((bit & 7) + s->record + 7) >> 3))
+		return symindex_fault(x);
+	if (s->record &&
+		!symindex_readable(x, x->section[id] + (bit >> 3), ((bit & 7) + s->record + 7) >> 3))
 		return false;
 	for (unsigned k = 0; k < FORMAT_COLUMNS; bit += s->width[k++])
-		out->v[k] = packed_get(x->section[id], bit, s->width[k]);
+		out->v[k] = symindex_packed_get(x->section[id], bit, s->width[k]);
 	return true;
 }
 
 #define STRING_HEAD_MAX 3u /* bytes of its length */
 
-static bool get_string(const struct symindex *x, uint64_t offset, struct str *out)
+static bool symindex_get_string(const struct symindex *x, uint64_t offset, struct str *out)
 {
 	const struct section *s = &x->h.section[SECTION_STRINGS];
 	struct cursor c;
 	uint64_t left, head;
 
 	if (offset >= s->bytes)
-		return fault(x);
+		return symindex_fault(x);
 	left = s->bytes - offset;
 	head = left < STRING_HEAD_MAX ? left : STRING_HEAD_MAX;
-	if (!readable(x, x->section[SECTION_STRINGS] + offset, head))
+	if (!symindex_readable(x, x->section[SECTION_STRINGS] + offset, head))
 		return false;
 	c = cursor_of((struct str){ x->section[SECTION_STRINGS] + offset, (size_t)head });
 	out->len = cursor_varint(&c);
 	out->ptr = (const char *)c.at;
 	if (c.bad || out->len > left - (size_t)(out->ptr - (x->section[SECTION_STRINGS] + offset)))
-		return fault(x);
-	return !out->len || readable(x, out->ptr, out->len);
+		return symindex_fault(x);
+	return !out->len || symindex_readable(x, out->ptr, out->len);
 }
 
-static bool get_file(const struct symindex *x, uint64_t file_plus_1, struct str *out)
+static bool symindex_get_file(const struct symindex *x, uint64_t file_plus_1, struct str *out)
 {
-	struct record r;
+	struct symindex_record r;
 
 	*out = (struct str){ "", 0 };
 	if (!file_plus_1)
 		return true;
-	return get_record(x, SECTION_FILES, file_plus_1 - 1, &r) && get_string(x, r.v[0], out);
+	return symindex_get_record(x, SECTION_FILES, file_plus_1 - 1, &r) &&
+		symindex_get_string(x, r.v[0], out);
 }
 
 /* ---- loads ---- */
@@ -164,12 +168,12 @@ uint32_t symindex_loads(const struct symindex *x)
 
 bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load *out)
 {
-	struct record r;
+	struct symindex_record r;
 
-	if (i >= symindex_loads(x) || !get_record(x, SECTION_LOADS, i, &r))
+	if (i >= symindex_loads(x) || !symindex_get_record(x, SECTION_LOADS, i, &r))
 		return false;
 	if (r.v[3] > 1)
-		return fault(x);
+		return symindex_fault(x);
 	*out = (struct symindex_load){
 		.address = r.v[0], .offset = r.v[1], .bytes = r.v[2], .executable = r.v[3]
 	};
@@ -208,28 +212,28 @@ bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_
 /* ---- look-up ---- */
 
 /* The last block that begins at or before an address, which is between base and end. */
-static bool find_block(const struct symindex *x, uint64_t offset, uint64_t *block)
+static bool symindex_find_block(const struct symindex *x, uint64_t offset, uint64_t *block)
 {
 	uint64_t bucket = offset >> x->h.bucket_shift, low, high;
-	struct record r;
+	struct symindex_record r;
 
-	if (!get_record(x, SECTION_BUCKETS, bucket, &r))
+	if (!symindex_get_record(x, SECTION_BUCKETS, bucket, &r))
 		return false;
 	low = r.v[0];
 	high = x->h.section[SECTION_BLOCKS].count;
 	if (bucket + 1 < x->h.section[SECTION_BUCKETS].count) {
-		if (!get_record(x, SECTION_BUCKETS, bucket + 1, &r))
+		if (!symindex_get_record(x, SECTION_BUCKETS, bucket + 1, &r))
 			return false;
 		if (r.v[0] + 1 > high)
-			return fault(x);
+			return symindex_fault(x);
 		high = r.v[0] + 1;
 	}
 	if (low >= high)
-		return fault(x);
+		return symindex_fault(x);
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (!get_record(x, SECTION_BLOCKS, middle, &r))
+		if (!symindex_get_record(x, SECTION_BLOCKS, middle, &r))
 			return false;
 		if (r.v[0] <= offset)
 			low = middle;
@@ -240,23 +244,23 @@ static bool find_block(const struct symindex *x, uint64_t offset, uint64_t *bloc
 	return true;
 }
 
-struct place {
+struct symindex_place {
 	uint64_t scope, line;
 	bool gap;
 };
 
 /* The last entry of the block that begins at or before the address. */
-static bool scan_block(
-	const struct symindex *x, struct cursor *c, uint64_t start, uint64_t address, struct place *out)
+static bool symindex_scan_block(const struct symindex *x, struct cursor *c, uint64_t start,
+	uint64_t address, struct symindex_place *out)
 {
-	struct place now = { 0 }, back = { 0 }, was;
+	struct symindex_place now = { 0 }, back = { 0 }, was;
 	uint64_t head;
 
-	*out = (struct place){ .gap = true };
+	*out = (struct symindex_place){ .gap = true };
 	while (cursor_left(c)) {
 		head = cursor_varint(c);
 		if (__builtin_add_overflow(start, head >> 2, &start))
-			return fault(x);
+			return symindex_fault(x);
 		if (start > address)
 			break;
 		switch ((enum entry_tag)(head & 3)) {
@@ -267,7 +271,7 @@ static bool scan_block(
 			break;
 		case ENTRY_SCOPE:
 			back = now;
-			now.scope += (uint64_t)unzigzag(cursor_varint(c));
+			now.scope += (uint64_t)str_unzigzag(cursor_varint(c));
 			break;
 		case ENTRY_BACK:
 			was = now;
@@ -275,33 +279,35 @@ static bool scan_block(
 			back = was;
 			break;
 		}
-		now.line += (uint64_t)unzigzag(cursor_varint(c));
+		now.line += (uint64_t)str_unzigzag(cursor_varint(c));
 		*out = now;
 	}
-	return !c->bad || fault(x);
+	return !c->bad || symindex_fault(x);
 }
 
-static bool find_place(const struct symindex *x, uint64_t address, struct place *out)
+static bool symindex_find_place(
+	const struct symindex *x, uint64_t address, struct symindex_place *out)
 {
 	const struct section *s = &x->h.section[SECTION_SEGMENTS];
 	uint64_t block, from, to = s->bytes;
-	struct record r, next;
+	struct symindex_record r, next;
 	struct cursor c;
 
-	if (!find_block(x, address - x->h.base, &block) || !get_record(x, SECTION_BLOCKS, block, &r))
+	if (!symindex_find_block(x, address - x->h.base, &block) ||
+		!symindex_get_record(x, SECTION_BLOCKS, block, &r))
 		return false;
 	from = r.v[1];
 	if (block + 1 < x->h.section[SECTION_BLOCKS].count) {
-		if (!get_record(x, SECTION_BLOCKS, block + 1, &next))
+		if (!symindex_get_record(x, SECTION_BLOCKS, block + 1, &next))
 			return false;
 		to = next.v[1];
 	}
 	if (r.v[0] > address - x->h.base || from >= to || to > s->bytes)
-		return fault(x);
-	if (!readable(x, x->section[SECTION_SEGMENTS] + from, to - from))
+		return symindex_fault(x);
+	if (!symindex_readable(x, x->section[SECTION_SEGMENTS] + from, to - from))
 		return false;
 	c = cursor_of((struct str){ x->section[SECTION_SEGMENTS] + from, (size_t)(to - from) });
-	return scan_block(x, &c, x->h.base + r.v[0], address, out);
+	return symindex_scan_block(x, &c, x->h.base + r.v[0], address, out);
 }
 
 /*
@@ -311,11 +317,11 @@ static bool find_place(const struct symindex *x, uint64_t address, struct place 
 #define CHAIN 8u
 
 struct link {
-	struct record scope, function;
+	struct symindex_record scope, function;
 	uint64_t line;
 };
 
-static void prefetch_record(const struct symindex *x, enum section_id id, uint64_t i)
+static void symindex_prefetch_record(const struct symindex *x, enum section_id id, uint64_t i)
 {
 	const struct section *s = &x->h.section[id];
 
@@ -323,38 +329,38 @@ static void prefetch_record(const struct symindex *x, enum section_id id, uint64
 		__builtin_prefetch(x->section[id] + (i * s->record >> 3));
 }
 
-static void prefetch_string(const struct symindex *x, uint64_t offset)
+static void symindex_prefetch_string(const struct symindex *x, uint64_t offset)
 {
 	if (offset < x->h.section[SECTION_STRINGS].bytes)
 		__builtin_prefetch(x->section[SECTION_STRINGS] + offset);
 }
 
-static bool get_location(
+static bool symindex_get_location(
 	const struct symindex *x, const struct link *link, struct symindex_location *out)
 {
 	if (link->line > UINT32_MAX)
-		return fault(x);
+		return symindex_fault(x);
 	*out = (struct symindex_location){ .line = (uint32_t)link->line,
 		.start_line = (uint32_t)link->function.v[3] };
-	if (!get_string(x, link->function.v[0], &out->name) ||
-		!get_file(x, link->scope.v[3], &out->file))
+	if (!symindex_get_string(x, link->function.v[0], &out->name) ||
+		!symindex_get_file(x, link->scope.v[3], &out->file))
 		return false;
 	out->raw = out->name;
-	return !link->function.v[1] || get_string(x, link->function.v[1], &out->raw);
+	return !link->function.v[1] || symindex_get_string(x, link->function.v[1], &out->raw);
 }
 
-static bool get_locations(
+static bool symindex_get_locations(
 	const struct symindex *x, struct link *link, size_t n, struct symindex_location *v)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!get_record(x, SECTION_FUNCTIONS, link[i].scope.v[2], &link[i].function))
+		if (!symindex_get_record(x, SECTION_FUNCTIONS, link[i].scope.v[2], &link[i].function))
 			return false;
-		prefetch_string(x, link[i].function.v[0]);
+		symindex_prefetch_string(x, link[i].function.v[0]);
 		if (link[i].function.v[1])
-			prefetch_string(x, link[i].function.v[1]);
+			symindex_prefetch_string(x, link[i].function.v[1]);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!get_location(x, &link[i], &v[i]))
+		if (!symindex_get_location(x, &link[i], &v[i]))
 			return false;
 	return true;
 }
@@ -363,28 +369,29 @@ size_t symindex_find(
 	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max)
 {
 	struct link chain[CHAIN];
-	struct place at;
+	struct symindex_place at;
 	size_t n = 0, k = 0;
-	struct record scope;
+	struct symindex_record scope;
 
-	if (address < x->h.base || address >= x->h.end || !find_place(x, address, &at) || at.gap)
+	if (address < x->h.base || address >= x->h.end || !symindex_find_place(x, address, &at) ||
+		at.gap)
 		return 0;
 	for (;;) {
 		if (n == SYMINDEX_DEPTH_MAX) {
-			fault(x);
+			symindex_fault(x);
 			return 0;
 		}
-		if (!get_record(x, SECTION_SCOPES, at.scope, &scope))
+		if (!symindex_get_record(x, SECTION_SCOPES, at.scope, &scope))
 			return 0;
 		if (n++ < max) {
 			chain[k].scope = scope;
 			chain[k++].line = at.line;
-			prefetch_record(x, SECTION_FUNCTIONS, scope.v[2]);
+			symindex_prefetch_record(x, SECTION_FUNCTIONS, scope.v[2]);
 			if (scope.v[3])
-				prefetch_record(x, SECTION_FILES, scope.v[3] - 1);
+				symindex_prefetch_record(x, SECTION_FILES, scope.v[3] - 1);
 		}
 		if (k && (k == CHAIN || n == max || !scope.v[0])) {
-			if (!get_locations(x, chain, k, v + (n < max ? n : max) - k))
+			if (!symindex_get_locations(x, chain, k, v + (n < max ? n : max) - k))
 				return 0;
 			k = 0;
 		}

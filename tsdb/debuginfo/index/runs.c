@@ -6,9 +6,9 @@
 
 #define BLOCK_SEGMENTS (64u << 10)
 
-static int by_start(const void *a, const void *b)
+static int symindex_by_start(const void *a, const void *b)
 {
-	const struct segment *x = a, *y = b;
+	const struct symindex_segment *x = a, *y = b;
 
 	return (x->start > y->start) - (x->start < y->start);
 }
@@ -16,7 +16,7 @@ static int by_start(const void *a, const void *b)
 /* Bytes of a varint are at most 10; the frame with its quality takes 5. */
 #define ENCODED_MAX 26u
 
-static unsigned char *put_varint(unsigned char *to, uint64_t v)
+static unsigned char *symindex_put_varint(unsigned char *to, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)
 		*to++ = (unsigned char)(v | 0x80);
@@ -24,15 +24,16 @@ static unsigned char *put_varint(unsigned char *to, uint64_t v)
 	return to;
 }
 
-static enum err_code seal_block(struct runs *r, struct err *err)
+static enum err_code symindex_seal_block(struct runs *r, struct err *err)
 {
 	uint64_t start = 0, frame = 0;
 	unsigned char *bytes, *to, *kept;
+	size_t n;
 
 	if (!r->n)
 		return ERR_OK;
 	if (r->unsorted)
-		qsort(r->block, r->n, sizeof(*r->block), by_start);
+		qsort(r->block, r->n, sizeof(*r->block), symindex_by_start);
 	bytes = malloc(r->n * ENCODED_MAX);
 	if (!bytes || !array_room(&r->v, r->runs, 1, &r->runs_cap)) {
 		free(bytes);
@@ -40,28 +41,30 @@ static enum err_code seal_block(struct runs *r, struct err *err)
 	}
 	to = bytes;
 	for (size_t i = 0; i < r->n; i++) {
-		const struct segment *s = &r->block[i];
+		const struct symindex_segment *s = &r->block[i];
 
-		to = put_varint(to, s->start - start);
-		to = put_varint(to, s->end - s->start);
-		to = put_varint(to, zigzag((int64_t)s->frame - (int64_t)frame) << 2 | s->quality);
+		to = symindex_put_varint(to, s->start - start);
+		to = symindex_put_varint(to, s->end - s->start);
+		to = symindex_put_varint(
+			to, str_zigzag((int64_t)s->frame - (int64_t)frame) << 2 | s->quality);
 		start = s->start;
 		frame = s->frame;
 	}
-	kept = realloc(bytes, (size_t)(to - bytes));
-	r->v[r->runs++] = (struct run){ kept ? kept : bytes, (size_t)(to - bytes), r->block[0].start };
+	n = (size_t)(to - bytes);
+	kept = realloc(bytes, n);
+	r->v[r->runs++] = (struct run){ kept ? kept : bytes, n, r->block[0].start };
 	r->n = 0;
 	r->unsorted = false;
 	return ERR_OK;
 }
 
-enum err_code runs_add(struct runs *r, const struct segment *s, struct err *err)
+enum err_code runs_add(struct runs *r, const struct symindex_segment *s, struct err *err)
 {
 	enum err_code rc;
 
 	if (!r->block && !(r->block = malloc(BLOCK_SEGMENTS * sizeof(*r->block))))
 		return err_nomem(err, "symbol index: segments");
-	if (r->n == BLOCK_SEGMENTS && (rc = seal_block(r, err)))
+	if (r->n == BLOCK_SEGMENTS && (rc = symindex_seal_block(r, err)))
 		return rc;
 	if (r->n && s->start < r->block[r->n - 1].start)
 		r->unsorted = true;
@@ -69,7 +72,7 @@ enum err_code runs_add(struct runs *r, const struct segment *s, struct err *err)
 	return ERR_OK;
 }
 
-static int by_first(const void *a, const void *b)
+static int symindex_by_first(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
 
@@ -78,17 +81,17 @@ static int by_first(const void *a, const void *b)
 
 enum err_code runs_seal(struct runs *r, struct err *err)
 {
-	enum err_code rc = seal_block(r, err);
+	enum err_code rc = symindex_seal_block(r, err);
 
 	free(r->block);
 	r->block = NULL;
 	if (!rc && r->runs)
-		qsort(r->v, r->runs, sizeof(*r->v), by_first);
+		qsort(r->v, r->runs, sizeof(*r->v), symindex_by_first);
 	return rc;
 }
 
 /* False: the run is at its end. */
-static bool step(struct run_reader *reader)
+static bool symindex_step(struct run_reader *reader)
 {
 	uint64_t frame;
 
@@ -98,11 +101,11 @@ static bool step(struct run_reader *reader)
 	reader->at.end = reader->at.start + cursor_varint(&reader->c);
 	frame = cursor_varint(&reader->c);
 	reader->at.quality = frame & 3;
-	reader->at.frame = (uint32_t)((int64_t)reader->at.frame + unzigzag(frame >> 2));
+	reader->at.frame = (uint32_t)((int64_t)reader->at.frame + str_unzigzag(frame >> 2));
 	return true;
 }
 
-static void sift_down(struct runs *r, size_t i)
+static void symindex_sift_down(struct runs *r, size_t i)
 {
 	struct run_reader item = r->heap[i];
 	size_t child;
@@ -118,7 +121,7 @@ static void sift_down(struct runs *r, size_t i)
 	r->heap[i] = item;
 }
 
-static enum err_code open_run(struct runs *r, struct err *err)
+static enum err_code symindex_open_run(struct runs *r, struct err *err)
 {
 	const struct run *run = &r->v[r->opened];
 	struct run_reader item = { cursor_of((struct str){ (const char *)run->bytes, run->len }), { 0 },
@@ -128,7 +131,7 @@ static enum err_code open_run(struct runs *r, struct err *err)
 	if (!array_room(&r->heap, r->heap_n, 1, &r->heap_cap))
 		return err_nomem(err, "symbol index: segments");
 	r->opened++;
-	if (!step(&item))
+	if (!symindex_step(&item))
 		return ERR_OK;
 	for (i = r->heap_n++; i && item.at.start < r->heap[up = (i - 1) / 2].at.start; i = up)
 		r->heap[i] = r->heap[up];
@@ -136,24 +139,24 @@ static enum err_code open_run(struct runs *r, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code runs_next(struct runs *r, struct segment *out, bool *more, struct err *err)
+enum err_code runs_next(struct runs *r, struct symindex_segment *out, bool *more, struct err *err)
 {
 	enum err_code rc;
 
 	while (r->opened < r->runs && (!r->heap_n || r->v[r->opened].first <= r->heap[0].at.start))
-		if ((rc = open_run(r, err)))
+		if ((rc = symindex_open_run(r, err)))
 			return rc;
 	*more = r->heap_n > 0;
 	if (!*more)
 		return ERR_OK;
 	*out = r->heap[0].at;
-	if (!step(&r->heap[0])) {
+	if (!symindex_step(&r->heap[0])) {
 		free(r->v[r->heap[0].run].bytes);
 		r->v[r->heap[0].run].bytes = NULL;
 		r->heap[0] = r->heap[--r->heap_n];
 	}
 	if (r->heap_n)
-		sift_down(r, 0);
+		symindex_sift_down(r, 0);
 	return ERR_OK;
 }
 

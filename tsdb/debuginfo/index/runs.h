@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-struct segment {
+struct symindex_segment {
 	uint64_t start, end;
 	uint32_t frame;
 	uint32_t quality;
@@ -27,12 +27,12 @@ struct run {
 
 struct run_reader {
 	struct cursor c;
-	struct segment at;
+	struct symindex_segment at;
 	size_t run;
 };
 
 struct runs {
-	struct segment *block;
+	struct symindex_segment *block;
 	size_t n;
 	bool unsorted; /* the block */
 	struct run *v;
@@ -43,12 +43,13 @@ struct runs {
 	size_t heap_n, heap_cap;
 };
 
-MUST_CHECK enum err_code runs_add(struct runs *r, const struct segment *s, struct err *err);
+MUST_CHECK enum err_code runs_add(
+	struct runs *r, const struct symindex_segment *s, struct err *err);
 /* Ends the adding. */
 MUST_CHECK enum err_code runs_seal(struct runs *r, struct err *err);
 /* The next in order of starts; *more false: there is none. */
 MUST_CHECK enum err_code runs_next(
-	struct runs *r, struct segment *out, bool *more, struct err *err);
+	struct runs *r, struct symindex_segment *out, bool *more, struct err *err);
 void runs_release(struct runs *r);
 
 #endif

@@ -26,7 +26,7 @@ void strings_release(struct strings *s)
 	s->pieces = s->pieces_cap = s->used = s->bytes = 0;
 }
 
-static bool same(const void *ctx, uint32_t id, const void *key)
+static bool symindex_strings_same(const void *ctx, uint32_t id, const void *key)
 {
 	const struct string *have = strings_at(ctx, id);
 	const struct str *text = key;
@@ -34,7 +34,7 @@ static bool same(const void *ctx, uint32_t id, const void *key)
 	return have->len == text->len && !memcmp(have->ptr, text->ptr, text->len);
 }
 
-static uint64_t hash_of(const void *ctx, uint32_t id)
+static uint64_t symindex_strings_hash_of(const void *ctx, uint32_t id)
 {
 	const struct strings *s = ctx;
 	const struct string *have = strings_at(s, id);
@@ -42,7 +42,7 @@ static uint64_t hash_of(const void *ctx, uint32_t id)
 	return hash_bytes(have->ptr, have->len, s->seed);
 }
 
-static char *keep(struct strings *s, struct str text)
+static char *symindex_keep(struct strings *s, struct str text)
 {
 	char *to;
 
@@ -70,19 +70,19 @@ enum err_code strings_intern(struct strings *s, struct str text, uint32_t *out, 
 	if (text.len > SYMINDEX_STRING_MAX)
 		text.len = SYMINDEX_STRING_MAX;
 	hash = hash_bytes(text.ptr, text.len, s->seed);
-	*out = ids_find(&s->ids, hash, same, s, &text);
+	*out = ids_find(&s->ids, hash, symindex_strings_same, s, &text);
 	if (*out != IDS_NONE)
 		return ERR_OK;
 	if (s->bytes_max - s->bytes < text.len)
 		return err_set(err, ERR_LIMIT,
 			"symbol index: names and paths of more than %zu bytes, the limit", s->bytes_max);
-	if (!vec_room(&s->v) || !(bytes = keep(s, text)))
+	if (!vec_room(&s->v) || !(bytes = symindex_keep(s, text)))
 		return err_nomem(err, "symbol index: strings");
 	item = vec_at(&s->v, s->v.n);
 	*item = (struct string){ bytes, (uint32_t)text.len,
 		(uint32_t)hash_bytes(text.ptr, text.len, 0) };
 	*out = (uint32_t)s->v.n;
-	if (!ids_add(&s->ids, hash, hash_of, s))
+	if (!ids_add(&s->ids, hash, symindex_strings_hash_of, s))
 		return err_nomem(err, "symbol index: strings");
 	s->v.n++;
 	s->bytes += text.len;

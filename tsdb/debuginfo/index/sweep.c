@@ -12,11 +12,11 @@
 #define HEAP_MIN 64u /* a power of two, as OVERLAPS_MAX */
 
 struct open_heap {
-	struct segment *v;
+	struct symindex_segment *v;
 	size_t n, cap;
 };
 
-struct pending {
+struct symindex_pending {
 	uint64_t start, end;
 	uint32_t frame;
 	bool there;
@@ -24,8 +24,8 @@ struct pending {
 	void *ctx;
 };
 
-static bool counts_more(
-	const struct symindex_builder *b, const struct segment *x, const struct segment *y)
+static bool symindex_counts_more(const struct symindex_builder *b, const struct symindex_segment *x,
+	const struct symindex_segment *y)
 {
 	const struct scope_order *ox, *oy;
 	uint32_t sx, sy;
@@ -47,15 +47,16 @@ static bool counts_more(
 	return builder_frame(b, x->frame)->line < builder_frame(b, y->frame)->line;
 }
 
-static void sift_down(const struct symindex_builder *b, struct open_heap *h, size_t i)
+static void symindex_sweep_sift_down(
+	const struct symindex_builder *b, struct open_heap *h, size_t i)
 {
-	struct segment item = h->v[i];
+	struct symindex_segment item = h->v[i];
 	size_t child;
 
 	while ((child = 2 * i + 1) < h->n) {
-		if (child + 1 < h->n && counts_more(b, &h->v[child + 1], &h->v[child]))
+		if (child + 1 < h->n && symindex_counts_more(b, &h->v[child + 1], &h->v[child]))
 			child++;
-		if (!counts_more(b, &h->v[child], &item))
+		if (!symindex_counts_more(b, &h->v[child], &item))
 			break;
 		h->v[i] = h->v[child];
 		i = child;
@@ -63,17 +64,17 @@ static void sift_down(const struct symindex_builder *b, struct open_heap *h, siz
 	h->v[i] = item;
 }
 
-static void pop(const struct symindex_builder *b, struct open_heap *h)
+static void symindex_pop(const struct symindex_builder *b, struct open_heap *h)
 {
 	h->v[0] = h->v[--h->n];
 	if (h->n)
-		sift_down(b, h, 0);
+		symindex_sweep_sift_down(b, h, 0);
 }
 
-static enum err_code widen(struct open_heap *h, struct err *err)
+static enum err_code symindex_widen(struct open_heap *h, struct err *err)
 {
 	size_t cap = h->cap ? h->cap * 2 : HEAP_MIN;
-	struct segment *v = realloc(h->v, cap * sizeof(*v));
+	struct symindex_segment *v = realloc(h->v, cap * sizeof(*v));
 
 	if (!v)
 		return err_nomem(err, "symbol index: ranges that overlap");
@@ -86,7 +87,7 @@ static enum err_code widen(struct open_heap *h, struct err *err)
  * Drops those that have ended. It takes constant time a segment: where few have, the array grows,
  * and ends at twice the limit.
  */
-static enum err_code make_room(
+static enum err_code symindex_make_room(
 	const struct symindex_builder *b, struct open_heap *h, uint64_t at, struct err *err)
 {
 	size_t kept = 0;
@@ -96,38 +97,38 @@ static enum err_code make_room(
 			h->v[kept++] = h->v[i];
 	h->n = kept;
 	for (size_t i = kept / 2; i-- > 0;)
-		sift_down(b, h, i);
+		symindex_sweep_sift_down(b, h, i);
 	if (kept >= OVERLAPS_MAX)
 		return err_set(err, ERR_LIMIT, "symbol index: more than %u ranges overlap at 0x%llx",
 			OVERLAPS_MAX, (unsigned long long)at);
-	return kept > h->cap / 2 ? widen(h, err) : ERR_OK;
+	return kept > h->cap / 2 ? symindex_widen(h, err) : ERR_OK;
 }
 
-static enum err_code push(
-	const struct symindex_builder *b, struct open_heap *h, const struct segment *s, struct err *err)
+static enum err_code symindex_push(const struct symindex_builder *b, struct open_heap *h,
+	const struct symindex_segment *s, struct err *err)
 {
 	enum err_code rc;
 	size_t i, up;
 
-	if (h->n && h->v[0].end >= s->end && counts_more(b, &h->v[0], s))
+	if (h->n && h->v[0].end >= s->end && symindex_counts_more(b, &h->v[0], s))
 		return ERR_OK;
 	if (h->n == h->cap) {
-		if ((rc = h->cap ? make_room(b, h, s->start, err) : widen(h, err)))
+		if ((rc = h->cap ? symindex_make_room(b, h, s->start, err) : symindex_widen(h, err)))
 			return rc;
 	}
-	for (i = h->n++; i && counts_more(b, s, &h->v[up = (i - 1) / 2]); i = up)
+	for (i = h->n++; i && symindex_counts_more(b, s, &h->v[up = (i - 1) / 2]); i = up)
 		h->v[i] = h->v[up];
 	h->v[i] = *s;
 	return ERR_OK;
 }
 
-static enum err_code give(struct pending *p, struct err *err)
+static enum err_code symindex_give(struct symindex_pending *p, struct err *err)
 {
 	return p->there ? p->fn(p->ctx, p->start, p->end, p->frame, err) : ERR_OK;
 }
 
-static enum err_code emit(
-	struct pending *p, uint64_t start, uint64_t end, uint32_t frame, struct err *err)
+static enum err_code symindex_emit(
+	struct symindex_pending *p, uint64_t start, uint64_t end, uint32_t frame, struct err *err)
 {
 	enum err_code rc;
 
@@ -135,7 +136,7 @@ static enum err_code emit(
 		p->end = end;
 		return ERR_OK;
 	}
-	if ((rc = give(p, err)))
+	if ((rc = symindex_give(p, err)))
 		return rc;
 	p->start = start;
 	p->end = end;
@@ -145,19 +146,19 @@ static enum err_code emit(
 }
 
 /* Emits [*at, next) as far as segments are open there. */
-static enum err_code advance(const struct symindex_builder *b, struct open_heap *h,
-	struct pending *p, uint64_t *at, uint64_t next, struct err *err)
+static enum err_code symindex_advance(const struct symindex_builder *b, struct open_heap *h,
+	struct symindex_pending *p, uint64_t *at, uint64_t next, struct err *err)
 {
 	enum err_code rc;
 	uint64_t stop;
 
 	while (h->n && *at < next) {
 		if (h->v[0].end <= *at) {
-			pop(b, h);
+			symindex_pop(b, h);
 			continue;
 		}
 		stop = h->v[0].end < next ? h->v[0].end : next;
-		if ((rc = emit(p, *at, stop, h->v[0].frame, err)))
+		if ((rc = symindex_emit(p, *at, stop, h->v[0].frame, err)))
 			return rc;
 		*at = stop;
 	}
@@ -165,12 +166,12 @@ static enum err_code advance(const struct symindex_builder *b, struct open_heap 
 	return ERR_OK;
 }
 
-enum err_code sweep(struct symindex_builder *b, sweep_fn fn, void *ctx, struct err *err)
+enum err_code symindex_sweep(struct symindex_builder *b, sweep_fn fn, void *ctx, struct err *err)
 {
-	struct pending p = { .fn = fn, .ctx = ctx };
+	struct symindex_pending p = { .fn = fn, .ctx = ctx };
 	struct open_heap h = { 0 };
 	enum err_code rc;
-	struct segment s;
+	struct symindex_segment s;
 	uint64_t at = 0;
 	bool more;
 
@@ -179,13 +180,13 @@ enum err_code sweep(struct symindex_builder *b, sweep_fn fn, void *ctx, struct e
 	for (;;) {
 		if ((rc = runs_next(&b->runs, &s, &more, err)))
 			break;
-		if ((rc = advance(b, &h, &p, &at, more ? s.start : UINT64_MAX, err)) || !more)
+		if ((rc = symindex_advance(b, &h, &p, &at, more ? s.start : UINT64_MAX, err)) || !more)
 			break;
-		if ((rc = push(b, &h, &s, err)))
+		if ((rc = symindex_push(b, &h, &s, err)))
 			break;
 	}
 	if (!rc)
-		rc = give(&p, err);
+		rc = symindex_give(&p, err);
 	free(h.v);
 	runs_release(&b->runs);
 	return rc;

@@ -17,7 +17,7 @@ struct numbering {
 	uint32_t n;
 };
 
-struct place {
+struct symindex_write_place {
 	uint32_t scope, line; /* scope: of the file */
 };
 
@@ -38,7 +38,7 @@ struct writer {
 	struct vec blocks; /* struct block_item */
 	unsigned entries; /* of the last block */
 	uint64_t start, end; /* of the last entry */
-	struct place now, back;
+	struct symindex_write_place now, back;
 	/* offsets of strings in their section */
 	struct ids strings;
 	struct vec string_offsets; /* uint32_t */
@@ -48,7 +48,7 @@ struct writer {
 	struct buf name; /* scratch */
 };
 
-static enum err_code no_memory(struct err *err)
+static enum err_code symindex_no_memory(struct err *err)
 {
 	return err_nomem(err, "symbol index: writing");
 }
@@ -70,7 +70,7 @@ static void numbering_release(struct numbering *n)
 	*n = (struct numbering){ 0 };
 }
 
-static uint32_t number(struct numbering *n, uint32_t id)
+static uint32_t symindex_number(struct numbering *n, uint32_t id)
 {
 	if (n->of[id] == SYMINDEX_NONE) {
 		n->of[id] = n->n;
@@ -80,7 +80,7 @@ static uint32_t number(struct numbering *n, uint32_t id)
 }
 
 /* A scope's parents have lower numbers. */
-static uint32_t number_scope(struct writer *w, uint32_t scope)
+static uint32_t symindex_number_scope(struct writer *w, uint32_t scope)
 {
 	uint32_t chain[SYMINDEX_DEPTH_MAX], n = 0, at;
 
@@ -90,7 +90,7 @@ static uint32_t number_scope(struct writer *w, uint32_t scope)
 		chain[n++] = at;
 	}
 	while (n)
-		number(&w->scopes, chain[--n]);
+		symindex_number(&w->scopes, chain[--n]);
 	return w->scopes.of[scope];
 }
 
@@ -106,32 +106,32 @@ static void section_end(struct writer *w, enum section_id id)
 
 /* ---- segments ---- */
 
-static enum err_code block_begin(struct writer *w, uint64_t start, struct err *err)
+static enum err_code symindex_block_begin(struct writer *w, uint64_t start, struct err *err)
 {
 	struct block_item *item;
 
 	if (!vec_room(&w->blocks))
-		return no_memory(err);
+		return symindex_no_memory(err);
 	item = vec_at(&w->blocks, w->blocks.n++);
 	*item = (struct block_item){ start,
 		w->out->len - w->from - w->h.section[SECTION_SEGMENTS].offset };
 	w->entries = 0;
 	w->start = start;
-	w->now = w->back = (struct place){ 0 };
+	w->now = w->back = (struct symindex_write_place){ 0 };
 	return ERR_OK;
 }
 
 /* to: NULL where a gap begins. */
-static enum err_code entry(
-	struct writer *w, uint64_t start, const struct place *to, struct err *err)
+static enum err_code symindex_entry(
+	struct writer *w, uint64_t start, const struct symindex_write_place *to, struct err *err)
 {
 	enum entry_tag tag = ENTRY_GAP;
-	struct place was;
+	struct symindex_write_place was;
 	enum err_code rc;
 
 	/* A difference takes two bits more with its tag, which 64 bits may not have. */
 	if ((!w->blocks.n || w->entries == BLOCK_ENTRIES || (start - w->start) >> 62) &&
-		(rc = block_begin(w, start, err)))
+		(rc = symindex_block_begin(w, start, err)))
 		return rc;
 	if (to)
 		tag = w->entries && to->scope == w->now.scope ? ENTRY_SAME :
@@ -144,9 +144,9 @@ static enum err_code entry(
 		w->back = was;
 	}
 	if (tag == ENTRY_SCOPE)
-		buf_add_varint(w->out, zigzag((int64_t)to->scope - (int64_t)w->now.scope));
+		buf_add_varint(w->out, str_zigzag((int64_t)to->scope - (int64_t)w->now.scope));
 	if (to) {
-		buf_add_varint(w->out, zigzag((int64_t)to->line - (int64_t)w->now.line));
+		buf_add_varint(w->out, str_zigzag((int64_t)to->line - (int64_t)w->now.line));
 		w->now = *to;
 	}
 	w->start = start;
@@ -155,20 +155,20 @@ static enum err_code entry(
 	return ERR_OK;
 }
 
-static enum err_code add_segment(
+static enum err_code symindex_add_segment(
 	void *ctx, uint64_t start, uint64_t end, uint32_t frame, struct err *err)
 {
 	struct writer *w = ctx;
 	const struct frame_item *item = builder_frame(w->b, frame);
-	struct place to = { number_scope(w, item->scope), item->line };
+	struct symindex_write_place to = { symindex_number_scope(w, item->scope), item->line };
 	enum err_code rc;
 
 	if (w->blocks.n == 0)
 		w->h.base = w->end = start;
-	if (w->end != start && (rc = entry(w, w->end, NULL, err)))
+	if (w->end != start && (rc = symindex_entry(w, w->end, NULL, err)))
 		return rc;
 	w->end = start;
-	if ((rc = entry(w, start, &to, err)))
+	if ((rc = symindex_entry(w, start, &to, err)))
 		return rc;
 	w->end = end;
 	return ERR_OK;
@@ -179,9 +179,9 @@ static enum err_code write_segments(struct writer *w, struct err *err)
 	enum err_code rc;
 
 	section_begin(w, SECTION_SEGMENTS);
-	if ((rc = sweep(w->b, add_segment, w, err)))
+	if ((rc = symindex_sweep(w->b, symindex_add_segment, w, err)))
 		return rc;
-	if (w->blocks.n && (rc = entry(w, w->end, NULL, err)))
+	if (w->blocks.n && (rc = symindex_entry(w, w->end, NULL, err)))
 		return rc;
 	w->h.end = w->end;
 	section_end(w, SECTION_SEGMENTS);
@@ -192,20 +192,20 @@ static enum err_code write_segments(struct writer *w, struct err *err)
 
 /* ---- tables ---- */
 
-static unsigned bits_of(uint64_t v)
+static unsigned symindex_bits_of(uint64_t v)
 {
 	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
 
 typedef void (*row_fn)(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS]);
 
-struct bits {
+struct symindex_bits {
 	struct buf *out;
 	unsigned __int128 v;
 	unsigned n;
 };
 
-static void bits_add(struct bits *b, uint64_t v, unsigned width)
+static void symindex_bits_add(struct symindex_bits *b, uint64_t v, unsigned width)
 {
 	b->v |= (unsigned __int128)v << b->n;
 	for (b->n += width; b->n >= 8; b->n -= 8, b->v >>= 8)
@@ -215,7 +215,7 @@ static void bits_add(struct bits *b, uint64_t v, unsigned width)
 static void write_table(struct writer *w, enum section_id id, uint64_t n, row_fn fn)
 {
 	struct section *s = &w->h.section[id];
-	struct bits bits = { .out = w->out };
+	struct symindex_bits bits = { .out = w->out };
 	uint64_t row[FORMAT_COLUMNS], any[FORMAT_COLUMNS] = { 0 };
 
 	section_begin(w, id);
@@ -227,19 +227,19 @@ static void write_table(struct writer *w, enum section_id id, uint64_t n, row_fn
 			any[k] |= row[k];
 	}
 	for (unsigned k = 0; k < FORMAT_COLUMNS; k++)
-		s->width[k] = bits_of(any[k]);
+		s->width[k] = symindex_bits_of(any[k]);
 	for (uint64_t i = 0; i < n; i++) {
 		memset(row, 0, sizeof(row));
 		fn(w, i, row);
 		for (unsigned k = 0; k < FORMAT_COLUMNS; k++)
-			bits_add(&bits, row[k], s->width[k]);
+			symindex_bits_add(&bits, row[k], s->width[k]);
 	}
 	if (bits.n)
-		bits_add(&bits, 0, 8 - bits.n);
+		symindex_bits_add(&bits, 0, 8 - bits.n);
 	section_end(w, id);
 }
 
-static void block_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_block_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	const struct block_item *item = vec_at(&w->blocks, i);
 
@@ -248,7 +248,7 @@ static void block_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS]
 }
 
 /* The last block that begins at or before this one's first address. */
-static void bucket_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_bucket_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	uint64_t offset = i << w->h.bucket_shift;
 	size_t low = 0, high = w->blocks.n;
@@ -265,19 +265,19 @@ static void bucket_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS
 	row[0] = low;
 }
 
-static uint64_t file_plus_1(struct writer *w, uint32_t file)
+static uint64_t symindex_file_plus_1(struct writer *w, uint32_t file)
 {
-	return file == SYMINDEX_NONE ? 0 : (uint64_t)number(&w->files, file) + 1;
+	return file == SYMINDEX_NONE ? 0 : (uint64_t)symindex_number(&w->files, file) + 1;
 }
 
-static void scope_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_scope_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	const struct scope_item *item = builder_scope(w->b, w->scopes.order[i]);
 
 	row[0] = item->parent == SYMINDEX_NONE ? 0 : i - w->scopes.of[item->parent];
 	row[1] = item->line;
-	row[2] = number(&w->functions, item->function);
-	row[3] = file_plus_1(w, item->file);
+	row[2] = symindex_number(&w->functions, item->function);
+	row[3] = symindex_file_plus_1(w, item->file);
 }
 
 /* ---- strings ---- */
@@ -287,7 +287,7 @@ struct string_key {
 	struct str text;
 };
 
-static struct str string_at(const struct writer *w, uint32_t id)
+static struct str symindex_string_at(const struct writer *w, uint32_t id)
 {
 	const struct section *s = &w->h.section[SECTION_STRINGS];
 	size_t from = w->from + s->offset + *(const uint32_t *)vec_at(&w->string_offsets, id);
@@ -298,19 +298,20 @@ static struct str string_at(const struct writer *w, uint32_t id)
 
 static bool string_same(const void *ctx, uint32_t id, const void *key)
 {
-	return str_eq(string_at(ctx, id), *(const struct str *)key);
+	return str_eq(symindex_string_at(ctx, id), *(const struct str *)key);
 }
 
-static uint64_t string_hash(const void *ctx, uint32_t id)
+static uint64_t symindex_string_hash(const void *ctx, uint32_t id)
 {
 	const struct writer *w = ctx;
-	struct str s = string_at(w, id);
+	struct str s = symindex_string_at(w, id);
 
 	return hash_bytes(s.ptr, s.len, w->seed);
 }
 
 /* The offset of a string, which is added if it is not there. */
-static enum err_code put_string(struct writer *w, struct str text, uint32_t *out, struct err *err)
+static enum err_code symindex_put_string(
+	struct writer *w, struct str text, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(text.ptr, text.len, w->seed);
 	uint64_t offset = w->out->len - w->from - w->h.section[SECTION_STRINGS].offset;
@@ -324,91 +325,93 @@ static enum err_code put_string(struct writer *w, struct str text, uint32_t *out
 		return err_set(err, ERR_LIMIT, "symbol index: strings of more than 4 GiB");
 	*out = (uint32_t)offset;
 	if (!vec_room(&w->string_offsets))
-		return no_memory(err);
+		return symindex_no_memory(err);
 	memcpy(vec_at(&w->string_offsets, w->string_offsets.n++), out, sizeof(*out));
 	buf_add_lenstr(w->out, text);
-	if (buf_failed(w->out) || !ids_add(&w->strings, hash, string_hash, w))
-		return no_memory(err);
+	if (buf_failed(w->out) || !ids_add(&w->strings, hash, symindex_string_hash, w))
+		return symindex_no_memory(err);
 	return ERR_OK;
 }
 
-static struct str text_of(const struct writer *w, uint32_t string)
+static struct str symindex_text_of(const struct writer *w, uint32_t string)
 {
 	const struct string *s = strings_at(&w->b->strings, string);
 
 	return (struct str){ s->ptr, s->len };
 }
 
-static enum err_code put_names(struct writer *w, const struct function_item *f, struct err *err)
+static enum err_code symindex_put_names(
+	struct writer *w, const struct function_item *f, struct err *err)
 {
-	struct str raw = text_of(w, f->raw), stub = STR("@plt"), mangled = raw;
+	struct str raw = symindex_text_of(w, f->raw), stub = STR("@plt"), mangled = raw;
 	struct name_item *item;
 	enum err_code rc;
 
 	if (!vec_room(&w->names))
-		return no_memory(err);
+		return symindex_no_memory(err);
 	item = vec_at(&w->names, w->names.n++);
 	*item = (struct name_item){ 0 };
 	buf_clear(&w->name);
 	if (str_has_suffix(raw, stub))
 		mangled.len -= stub.len;
-	if (!demangle_may(mangled) || !demangle(mangled, &w->name) || !w->name.len)
-		return put_string(w, raw, &item->name, err);
+	if (!demangle_may(mangled) || !demangle_name(mangled, &w->name) || !w->name.len)
+		return symindex_put_string(w, raw, &item->name, err);
 	if (mangled.len < raw.len)
 		buf_add_str(&w->name, stub);
 	if (buf_failed(&w->name))
-		return no_memory(err);
-	if ((rc = put_string(w, buf_str(&w->name), &item->name, err)))
+		return symindex_no_memory(err);
+	if ((rc = symindex_put_string(w, buf_str(&w->name), &item->name, err)))
 		return rc;
-	return put_string(w, raw, &item->raw, err);
+	return symindex_put_string(w, raw, &item->raw, err);
 }
 
-static enum err_code write_strings(struct writer *w, struct err *err)
+static enum err_code symindex_write_strings(struct writer *w, struct err *err)
 {
 	struct items *functions = &w->b->functions;
 	enum err_code rc;
 	uint32_t none;
 
 	for (uint32_t i = 0; i < w->functions.n; i++)
-		file_plus_1(
+		symindex_file_plus_1(
 			w, ((struct function_item *)vec_at(&functions->v, w->functions.order[i]))->file);
 	section_begin(w, SECTION_STRINGS);
-	if ((rc = put_string(w, STR(""), &none, err)))
+	if ((rc = symindex_put_string(w, STR(""), &none, err)))
 		return rc;
 	for (uint32_t i = 0; i < w->files.n; i++) {
 		const struct file_item *item = vec_at(&w->b->files.v, w->files.order[i]);
 
 		if (!vec_room(&w->paths))
-			return no_memory(err);
-		if ((rc = put_string(w, text_of(w, item->path), vec_at(&w->paths, i), err)))
+			return symindex_no_memory(err);
+		if ((rc = symindex_put_string(
+				 w, symindex_text_of(w, item->path), vec_at(&w->paths, i), err)))
 			return rc;
 		w->paths.n++;
 	}
 	for (uint32_t i = 0; i < w->functions.n; i++)
-		if ((rc = put_names(w, builder_function(w->b, w->functions.order[i]), err)))
+		if ((rc = symindex_put_names(w, builder_function(w->b, w->functions.order[i]), err)))
 			return rc;
 	section_end(w, SECTION_STRINGS);
 	w->h.section[SECTION_STRINGS].count = w->string_offsets.n;
 	return ERR_OK;
 }
 
-static void function_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_function_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	const struct function_item *item = builder_function(w->b, w->functions.order[i]);
 	const struct name_item *name = vec_at(&w->names, i);
 
 	row[0] = name->name;
 	row[1] = name->raw;
-	row[2] = file_plus_1(w, item->file);
+	row[2] = symindex_file_plus_1(w, item->file);
 	row[3] = item->line;
 }
 
-static void file_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_file_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	row[0] = *(const uint32_t *)vec_at(&w->paths, i);
 }
 
-static int compare_loads(const void *pa, const void *pb)
+static int symindex_compare_loads(const void *pa, const void *pb)
 {
 	const struct symindex_load *a = pa, *b = pb;
 
@@ -421,7 +424,7 @@ static int compare_loads(const void *pa, const void *pb)
 	return a->executable - b->executable;
 }
 
-static void load_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+static void symindex_load_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 {
 	const struct symindex_load *l = &w->b->loads[i];
 
@@ -439,21 +442,22 @@ static enum err_code write_tables(struct writer *w, struct err *err)
 	uint64_t span = w->h.end - w->h.base;
 	enum err_code rc;
 
-	write_table(w, SECTION_BLOCKS, w->blocks.n, block_row);
+	write_table(w, SECTION_BLOCKS, w->blocks.n, symindex_block_row);
 	while (span >> w->h.bucket_shift > w->blocks.n)
 		w->h.bucket_shift++;
-	write_table(w, SECTION_BUCKETS, w->blocks.n ? (span >> w->h.bucket_shift) + 1 : 0, bucket_row);
+	write_table(
+		w, SECTION_BUCKETS, w->blocks.n ? (span >> w->h.bucket_shift) + 1 : 0, symindex_bucket_row);
 	vec_release(&w->blocks);
 	ids_release(&b->scopes.ids);
-	write_table(w, SECTION_SCOPES, w->scopes.n, scope_row);
+	write_table(w, SECTION_SCOPES, w->scopes.n, symindex_scope_row);
 	items_release(&b->scopes);
 	numbering_release(&w->scopes);
-	if ((rc = write_strings(w, err)))
+	if ((rc = symindex_write_strings(w, err)))
 		return rc;
-	write_table(w, SECTION_FUNCTIONS, w->functions.n, function_row);
-	write_table(w, SECTION_FILES, w->files.n, file_row);
-	qsort(b->loads, b->loads_n, sizeof(*b->loads), compare_loads);
-	write_table(w, SECTION_LOADS, b->loads_n, load_row);
+	write_table(w, SECTION_FUNCTIONS, w->functions.n, symindex_function_row);
+	write_table(w, SECTION_FILES, w->files.n, symindex_file_row);
+	qsort(b->loads, b->loads_n, sizeof(*b->loads), symindex_compare_loads);
+	write_table(w, SECTION_LOADS, b->loads_n, symindex_load_row);
 	return ERR_OK;
 }
 
@@ -463,7 +467,7 @@ static enum err_code write_ends(struct writer *w, struct err *err)
 	unsigned char *index;
 
 	if (!buf_reserve(w->out, hashes))
-		return no_memory(err);
+		return symindex_no_memory(err);
 	w->out->len += hashes;
 	w->h.total = w->out->len - w->from;
 	index = (unsigned char *)w->out->ptr + w->from;
@@ -511,9 +515,9 @@ enum err_code symindex_finish(
 	buf_add(out, zeros, sizeof(zeros));
 	if (!numbering_init(&w.scopes, b->scopes.v.n) ||
 		!numbering_init(&w.functions, b->functions.v.n) || !numbering_init(&w.files, b->files.v.n))
-		rc = no_memory(err);
+		rc = symindex_no_memory(err);
 	else if (!(rc = write_segments(&w, err)) && !(rc = write_tables(&w, err)))
-		rc = buf_failed(out) ? no_memory(err) : write_ends(&w, err);
+		rc = buf_failed(out) ? symindex_no_memory(err) : write_ends(&w, err);
 	writer_release(&w);
 	if (rc && out->len > w.from)
 		out->len = w.from;

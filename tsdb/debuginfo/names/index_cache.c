@@ -17,7 +17,7 @@ struct open_index {
 	unsigned refs; /* the table's lock */
 };
 
-struct slot {
+struct index_cache_slot {
 	struct debuginfo_id id;
 	struct open_index *index; /* NULL: there was none */
 	uint64_t generation;
@@ -29,7 +29,7 @@ struct index_cache {
 	index_wanted_fn wanted;
 	void *ctx;
 	struct mutex lock; /* guards all below */
-	struct slot slots[OPEN_MAX];
+	struct index_cache_slot slots[OPEN_MAX];
 	size_t n;
 };
 
@@ -50,7 +50,7 @@ enum err_code index_cache_open(struct debuginfo_store *store, index_wanted_fn wa
 
 /* ---- one binary ---- */
 
-static void unref(struct open_index *x)
+static void open_index_unref(struct open_index *x)
 {
 	if (!x || --x->refs)
 		return;
@@ -69,7 +69,7 @@ void index_cache_release(struct index_cache *c, struct open_index *x)
 	if (!x)
 		return;
 	mutex_lock(&c->lock);
-	unref(x);
+	open_index_unref(x);
 	mutex_unlock(&c->lock);
 }
 
@@ -83,13 +83,14 @@ void index_cache_close(struct index_cache *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->n; i++)
-		unref(c->slots[i].index);
+		open_index_unref(c->slots[i].index);
 	mutex_destroy(&c->lock);
 	free(c);
 }
 
 /* NULL: there is none that can be read. */
-static struct open_index *open_entry(struct index_cache *c, const struct debuginfo_id *id)
+static struct open_index *index_cache_open_entry(
+	struct index_cache *c, const struct debuginfo_id *id)
 {
 	struct open_index *x = calloc(1, sizeof(*x));
 	enum err_code rc;
@@ -116,9 +117,10 @@ static struct open_index *open_entry(struct index_cache *c, const struct debugin
 
 /* ---- the table ---- */
 
-static struct slot *find_slot(struct index_cache *c, const struct debuginfo_id *id)
+static struct index_cache_slot *index_cache_find_slot(
+	struct index_cache *c, const struct debuginfo_id *id)
 {
-	struct slot *oldest = c->slots;
+	struct index_cache_slot *oldest = c->slots;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (debuginfo_id_eq(&c->slots[i].id, id))
@@ -128,24 +130,25 @@ static struct slot *find_slot(struct index_cache *c, const struct debuginfo_id *
 	}
 	if (c->n < OPEN_MAX)
 		oldest = &c->slots[c->n++];
-	unref(oldest->index);
-	*oldest = (struct slot){ .id = *id };
+	open_index_unref(oldest->index);
+	*oldest = (struct index_cache_slot){ .id = *id };
 	return oldest;
 }
 
 /* A reference for the caller, or NULL. */
-static struct open_index *get(struct index_cache *c, const struct debuginfo_id *id)
+static struct open_index *naming_index_cache_get(
+	struct index_cache *c, const struct debuginfo_id *id)
 {
 	uint64_t generation = debuginfo_generation(c->store);
 	int64_t now = clock_monotonic_ns();
 	struct open_index *x;
-	struct slot *s;
+	struct index_cache_slot *s;
 
 	mutex_lock(&c->lock);
-	s = find_slot(c, id);
+	s = index_cache_find_slot(c, id);
 	if (s->opened_ns == 0 || s->generation != generation || now - s->opened_ns > FRESH_NS) {
-		unref(s->index);
-		s->index = open_entry(c, id);
+		open_index_unref(s->index);
+		s->index = index_cache_open_entry(c, id);
 		s->generation = generation;
 		s->opened_ns = now;
 	}
@@ -166,12 +169,12 @@ struct open_index *index_cache_get(
 	if (build_id.len == 0) {
 		*by_path = !debuginfo_path_is_no_file(path) &&
 			debuginfo_find_name(c->store, path, id, 2) == 1;
-		return *by_path ? get(c, &id[0]) : NULL;
+		return *by_path ? naming_index_cache_get(c, &id[0]) : NULL;
 	}
 	/* A text of hexadecimal digits may be GNU's or a hash of the file. */
 	for (unsigned kind = 0; kind < DEBUGINFO_ID_KINDS; kind++)
 		if (!debuginfo_id_init(&id[0], (enum debuginfo_id_kind)kind, build_id, NULL) &&
-			(x = get(c, &id[0])))
+			(x = naming_index_cache_get(c, &id[0])))
 			return x;
 	if (c->wanted && !debuginfo_path_is_no_file(path) && debuginfo_id_guess(build_id, &id[0]))
 		c->wanted(c->ctx, &id[0], path);

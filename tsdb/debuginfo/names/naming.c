@@ -66,7 +66,7 @@ struct naming {
 	struct symindex_location lines[LINES_MAX];
 };
 
-static enum err_code nomem(struct naming *x, struct err *err)
+static enum err_code naming_nomem(struct naming *x, struct err *err)
 {
 	return arena_fail(x->arena, "names of addresses", err);
 }
@@ -105,13 +105,13 @@ void naming_close(struct naming *x)
 
 /* ---- binaries ---- */
 
-static uint64_t page_of(uint64_t offset)
+static uint64_t naming_page_of(uint64_t offset)
 {
 	return offset & ~(PAGE - 1);
 }
 
 /* A mapping of a binary without build id is as large as what the binary loads there. */
-static bool fits(const struct symindex *index, const struct sym_mapping *m)
+static bool naming_fits(const struct symindex *index, const struct sym_mapping *m)
 {
 	uint32_t n = symindex_loads(index);
 	struct symindex_load l;
@@ -121,14 +121,14 @@ static bool fits(const struct symindex *index, const struct sym_mapping *m)
 
 		if (!symindex_load_at(index, i, &l) || !l.executable || l.bytes == 0)
 			continue;
-		first = page_of(l.offset);
-		if (first == m->offset && m->size == page_of(l.offset + l.bytes + PAGE - 1) - first)
+		first = naming_page_of(l.offset);
+		if (first == m->offset && m->size == naming_page_of(l.offset + l.bytes + PAGE - 1) - first)
 			return true;
 	}
 	return false;
 }
 
-static enum err_code add_binary(struct naming *x, const struct partition *p,
+static enum err_code naming_add_binary(struct naming *x, const struct partition *p,
 	const struct sym_mapping *m, uint32_t *out, struct err *err)
 {
 	struct str build_id = sym_string(p, m->build_id), path = sym_string(p, m->filename);
@@ -141,13 +141,13 @@ static enum err_code add_binary(struct naming *x, const struct partition *p,
 			return ERR_OK;
 		}
 	if (!arena_array_room(x->arena, &x->bins, x->bins_n, 1, &x->bins_cap))
-		return nomem(x, err);
+		return naming_nomem(x, err);
 	b = &x->bins[x->bins_n];
 	*b = (struct bin){ .is = { .path = path, .build_id = build_id } };
 	if (x->indexes && (b->held = index_cache_get(x->indexes, build_id, path, &b->is.by_path))) {
 		b->index = open_index_symbols(b->held);
 		b->read = true;
-		if (b->is.by_path && !fits(b->index, m))
+		if (b->is.by_path && !naming_fits(b->index, m))
 			b->index = NULL;
 		b->is.known = b->index != NULL;
 	}
@@ -155,7 +155,7 @@ static enum err_code add_binary(struct naming *x, const struct partition *p,
 	return ERR_OK;
 }
 
-static enum err_code binary_of(
+static enum err_code naming_binary_of(
 	struct naming *x, struct of_partition *of, uint32_t mapping, uint32_t *out, struct err *err)
 {
 	uint32_t *grown, wanted;
@@ -164,14 +164,14 @@ static enum err_code binary_of(
 	if (mapping >= of->bins_n) {
 		wanted = mapping + 1 + mapping / 2;
 		if (!(grown = arena_array(x->arena, uint32_t, wanted)))
-			return nomem(x, err);
+			return naming_nomem(x, err);
 		if (of->bins_n)
 			memcpy(grown, of->bins, of->bins_n * sizeof(*grown));
 		of->bins = grown;
 		of->bins_n = wanted;
 	}
 	if (!of->bins[mapping]) {
-		if ((rc = add_binary(x, of->base, sym_mapping(of->base, mapping), out, err)))
+		if ((rc = naming_add_binary(x, of->base, sym_mapping(of->base, mapping), out, err)))
 			return rc;
 		of->bins[mapping] = *out + 1;
 	}
@@ -181,40 +181,40 @@ static enum err_code binary_of(
 
 /* ---- names in a partition ---- */
 
-static bool function_eq(const void *ctx, const void *key, uint32_t id)
+static bool naming_function_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct made_function *a = key, *b = &((const struct of_partition *)ctx)->v[id];
 
 	return a->name == b->name && a->file == b->file && a->start_line == b->start_line;
 }
 
-static bool text_eq(const void *ctx, const void *key, uint32_t id)
+static bool naming_text_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return ((const struct of_partition *)ctx)->texts[id].text == key;
 }
 
 /* An index has each string once, so its place is its name. */
-static enum err_code add_text(
+static enum err_code naming_add_text(
 	struct naming *x, struct of_partition *of, struct str s, uint32_t *id, struct err *err)
 {
-	uint64_t hash = hash_u64((uintptr_t)s.ptr);
+	uint64_t hash = map_hash_u64((uintptr_t)s.ptr);
 	uint32_t found;
 	enum err_code rc;
 
 	*id = 0;
 	if (s.len == 0)
 		return ERR_OK;
-	found = map_find(&of->strings, hash, text_eq, of, s.ptr);
+	found = map_find(&of->strings, hash, naming_text_eq, of, s.ptr);
 	if (found != MAP_NONE) {
 		*id = of->texts[found].id;
 		return ERR_OK;
 	}
 	if (!arena_array_room(x->arena, &of->texts, of->texts_n, 1, &of->texts_cap))
-		return nomem(x, err);
+		return naming_nomem(x, err);
 	of->texts[of->texts_n].text = s.ptr;
 	s = str_printable(x->arena, s);
 	if (!s.ptr)
-		return nomem(x, err);
+		return naming_nomem(x, err);
 	if ((rc = named_string(of->named, s, id, err)))
 		return rc;
 	if (!map_add(&of->strings, hash, (uint32_t)of->texts_n))
@@ -223,13 +223,14 @@ static enum err_code add_text(
 	return ERR_OK;
 }
 
-static enum err_code add_function(struct naming *x, struct of_partition *of,
+static enum err_code naming_add_function(struct naming *x, struct of_partition *of,
 	const struct symindex_location *l, uint32_t *id, struct err *err)
 {
 	struct made_function key = { l->name.ptr, l->file.ptr, l->start_line, 0 };
-	uint64_t hash = hash_u64((uintptr_t)key.name ^ hash_u64((uintptr_t)key.file + key.start_line));
+	uint64_t hash = map_hash_u64(
+		(uintptr_t)key.name ^ map_hash_u64((uintptr_t)key.file + key.start_line));
 	struct sym_function f = { .start_line = l->start_line };
-	uint32_t found = map_find(&of->functions, hash, function_eq, of, &key);
+	uint32_t found = map_find(&of->functions, hash, naming_function_eq, of, &key);
 	enum err_code rc;
 
 	if (found != MAP_NONE) {
@@ -237,10 +238,10 @@ static enum err_code add_function(struct naming *x, struct of_partition *of,
 		return ERR_OK;
 	}
 	if (!arena_array_room(x->arena, &of->v, of->n, 1, &of->cap))
-		return nomem(x, err);
-	if ((rc = add_text(x, of, l->name, &f.name, err)) ||
-		(rc = add_text(x, of, l->raw, &f.system_name, err)) ||
-		(rc = add_text(x, of, l->file, &f.filename, err)) ||
+		return naming_nomem(x, err);
+	if ((rc = naming_add_text(x, of, l->name, &f.name, err)) ||
+		(rc = naming_add_text(x, of, l->raw, &f.system_name, err)) ||
+		(rc = naming_add_text(x, of, l->file, &f.filename, err)) ||
 		(rc = named_function(of->named, &f, id, err)))
 		return rc;
 	if (!map_add(&of->functions, hash, (uint32_t)of->n))
@@ -257,7 +258,7 @@ struct todo {
 	uint32_t bin, location;
 };
 
-static int by_address(const void *a, const void *b)
+static int naming_by_address(const void *a, const void *b)
 {
 	const struct todo *l = a, *r = b;
 
@@ -268,7 +269,7 @@ static int by_address(const void *a, const void *b)
 	return l->location < r->location ? -1 : l->location > r->location;
 }
 
-static enum err_code note_damage_of(struct naming *x, struct bin *b, struct err *err)
+static enum err_code naming_note_damage_of(struct naming *x, struct bin *b, struct err *err)
 {
 	struct err why;
 	char *text;
@@ -286,22 +287,22 @@ static enum err_code note_damage_of(struct naming *x, struct bin *b, struct err 
 		STR_ARG(b->is.path), b->is.build_id.len ? " (build id " : "", STR_ARG(b->is.build_id),
 		b->is.build_id.len ? ")" : "", why.msg);
 	if (!text || !arena_array_room(x->arena, &x->warnings, x->warnings_n, 1, &x->warnings_cap))
-		return nomem(x, err);
+		return naming_nomem(x, err);
 	x->warnings[x->warnings_n++] = str_of(text);
 	return ERR_OK;
 }
 
-static enum err_code note_damage(struct naming *x, struct err *err)
+static enum err_code naming_note_damage(struct naming *x, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < x->bins_n && !rc; i++)
-		rc = note_damage_of(x, &x->bins[i], err);
+		rc = naming_note_damage_of(x, &x->bins[i], err);
 	return rc;
 }
 
 /* Gives the location the names of the address; it stays bare if there are none. */
-static enum err_code give_names(
+static enum err_code naming_give_names(
 	struct naming *x, struct of_partition *of, const struct todo *t, struct err *err)
 {
 	const struct bin *b = &x->bins[t->bin];
@@ -317,14 +318,14 @@ static enum err_code give_names(
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		lines[i] = (struct sym_line){ .line = x->lines[i].line };
-		if ((rc = add_function(x, of, &x->lines[i], &lines[i].function, err)))
+		if ((rc = naming_add_function(x, of, &x->lines[i], &lines[i].function, err)))
 			return rc;
 	}
 	of->state[t->location] = HAS_NAME;
 	return named_lines(of->named, t->location, lines, (uint32_t)n, err);
 }
 
-static bool has_name(const struct partition *p, const struct sym_location *l)
+static bool naming_has_name(const struct partition *p, const struct sym_location *l)
 {
 	for (uint32_t i = 0; i < l->lines_n; i++)
 		if (sym_function(p, l->lines[i].function)->name)
@@ -333,7 +334,7 @@ static bool has_name(const struct partition *p, const struct sym_location *l)
 }
 
 /* First look at a location: it has a name, or is bare until its address is looked up. */
-static enum err_code meet(struct naming *x, struct of_partition *of, uint32_t location,
+static enum err_code naming_meet(struct naming *x, struct of_partition *of, uint32_t location,
 	struct todo **v, size_t *n, size_t *cap, struct arena *scratch, struct err *err)
 {
 	const struct sym_location *l = sym_location(of->base, location);
@@ -343,9 +344,9 @@ static enum err_code meet(struct naming *x, struct of_partition *of, uint32_t lo
 	enum err_code rc;
 
 	of->state[location] = HAS_NAME;
-	if (has_name(of->base, l) || l->mapping == SYM_NONE || l->address == 0)
+	if (naming_has_name(of->base, l) || l->mapping == SYM_NONE || l->address == 0)
 		return ERR_OK;
-	if ((rc = binary_of(x, of, l->mapping, &bin, err)))
+	if ((rc = naming_binary_of(x, of, l->mapping, &bin, err)))
 		return rc;
 	of->state[location] = BARE + bin;
 	if (!x->bins[bin].index || l->lines_n)
@@ -364,7 +365,7 @@ static enum err_code meet(struct naming *x, struct of_partition *of, uint32_t lo
 
 /* ---- stacks ---- */
 
-static struct of_partition *find_partition(struct naming *x, const struct partition *p)
+static struct of_partition *naming_find_partition(struct naming *x, const struct partition *p)
 {
 	struct of_partition *of = x->partitions;
 
@@ -379,7 +380,8 @@ static struct of_partition *find_partition(struct naming *x, const struct partit
 	return x->partitions = of;
 }
 
-static enum err_code room_for_locations(struct naming *x, struct of_partition *of, struct err *err)
+static enum err_code naming_room_for_locations(
+	struct naming *x, struct of_partition *of, struct err *err)
 {
 	uint32_t n = sym_locations_n(of->base), *grown;
 
@@ -387,7 +389,7 @@ static enum err_code room_for_locations(struct naming *x, struct of_partition *o
 		return ERR_OK;
 	n += of->state_n ? n / 2 : 0;
 	if (!(grown = arena_array(x->arena, uint32_t, n)))
-		return nomem(x, err);
+		return naming_nomem(x, err);
 	if (of->state_n)
 		memcpy(grown, of->state, of->state_n * sizeof(*grown));
 	of->state = grown;
@@ -395,14 +397,14 @@ static enum err_code room_for_locations(struct naming *x, struct of_partition *o
 	return ERR_OK;
 }
 
-static uint32_t stack_at(const struct naming_stacks *s, size_t i)
+static uint32_t naming_stacks_at(const struct naming_stacks *s, size_t i)
 {
 	return *(const uint32_t *)(const void *)((const char *)s->first + i * s->stride);
 }
 
 /* Looks up what these stacks have that was not met before. used[0] is not looked at. */
-static enum err_code name_nodes(struct naming *x, struct of_partition *of, struct arena *scratch,
-	uint32_t *used, uint32_t nodes, struct err *err)
+static enum err_code naming_name_nodes(struct naming *x, struct of_partition *of,
+	struct arena *scratch, uint32_t *used, uint32_t nodes, struct err *err)
 {
 	struct todo *v = NULL;
 	size_t n = 0, cap = 0;
@@ -416,14 +418,14 @@ static enum err_code name_nodes(struct naming *x, struct of_partition *of, struc
 		node = sym_node(of->base, i);
 		used[node.parent] = 1;
 		if (of->state[node.location] == UNMET &&
-			(rc = meet(x, of, node.location, &v, &n, &cap, scratch, err)))
+			(rc = naming_meet(x, of, node.location, &v, &n, &cap, scratch, err)))
 			return rc;
 	}
 	if (n == 0)
 		return ERR_OK;
-	qsort(v, n, sizeof(*v), by_address);
+	qsort(v, n, sizeof(*v), naming_by_address);
 	for (size_t i = 0; i < n; i++)
-		if ((rc = give_names(x, of, &v[i], err)))
+		if ((rc = naming_give_names(x, of, &v[i], err)))
 			return rc;
 	return ERR_OK;
 }
@@ -443,14 +445,15 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 	if (!sym_has_bare(p))
 		return ERR_OK;
 	for (size_t i = 0; i < stacks->n; i++)
-		if (stack_at(stacks, i) >= nodes)
-			nodes = stack_at(stacks, i) + 1;
-	if (!(of = find_partition(x, p)) || !(used = arena_array(scratch, uint32_t, nodes)))
-		return nomem(x, err);
+		if (naming_stacks_at(stacks, i) >= nodes)
+			nodes = naming_stacks_at(stacks, i) + 1;
+	if (!(of = naming_find_partition(x, p)) || !(used = arena_array(scratch, uint32_t, nodes)))
+		return naming_nomem(x, err);
 	for (size_t i = 0; i < stacks->n; i++)
-		used[stack_at(stacks, i)] = 1;
-	if ((rc = room_for_locations(x, of, err)) ||
-		(rc = name_nodes(x, of, scratch, used, nodes, err)) || (rc = note_damage(x, err)))
+		used[naming_stacks_at(stacks, i)] = 1;
+	if ((rc = naming_room_for_locations(x, of, err)) ||
+		(rc = naming_name_nodes(x, of, scratch, used, nodes, err)) ||
+		(rc = naming_note_damage(x, err)))
 		return rc;
 	if (!(v = arena_array(scratch, struct naming_bare, nodes)))
 		return arena_fail(scratch, "names of addresses", err);
@@ -483,12 +486,12 @@ enum err_code naming_knows(
 	*yes = false;
 	if (!x->indexes || !sym_has_bare(p))
 		return ERR_OK;
-	if (!(of = find_partition(x, p)))
-		return nomem(x, err);
+	if (!(of = naming_find_partition(x, p)))
+		return naming_nomem(x, err);
 	for (uint32_t i = 0; i < sym_mappings_n(p) && !*yes; i++) {
 		if (!sym_exists(p, SYM_MAPPING, i) || sym_mapping(p, i)->filename != filename)
 			continue;
-		if ((rc = binary_of(x, of, i, &bin, err)))
+		if ((rc = naming_binary_of(x, of, i, &bin, err)))
 			return rc;
 		*yes = x->bins[bin].index != NULL;
 	}

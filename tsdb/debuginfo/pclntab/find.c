@@ -37,7 +37,7 @@ static bool find_by_section(struct elf *e, struct str *bytes, uint64_t *address)
 	return false;
 }
 
-static bool find_by_magic(const struct elf *e, struct table *out)
+static bool find_by_magic(const struct elf *e, struct pclntab_table *out)
 {
 	struct elf_load l;
 	uint64_t i = 0;
@@ -46,7 +46,7 @@ static bool find_by_magic(const struct elf *e, struct table *out)
 		struct str s = elf_bytes_at(e, l.address);
 
 		for (uint64_t at = 0; at + 16 <= s.len; at += 4) {
-			uint32_t magic = u32_at(s.ptr + at);
+			uint32_t magic = pclntab_u32_at(s.ptr + at);
 
 			if (magic < 0xfffffff0u || magic == UINT32_MAX)
 				continue;
@@ -65,7 +65,7 @@ struct moduledata {
 };
 
 /* Position independent programs have their pointers in a table of relocations. */
-static bool relocation_at(
+static bool pclntab_relocation_at(
 	const struct elf *e, struct str table, uint64_t i, uint64_t *at, uint64_t *value)
 {
 	Elf64_Rela r;
@@ -79,7 +79,7 @@ static bool relocation_at(
 										 elf_machine(e) == EM_AARCH64 && type == R_AARCH64_RELATIVE;
 }
 
-static struct str relocations(struct elf *e)
+static struct str pclntab_relocations(struct elf *e)
 {
 	static const char *const names[] = { ".rela.dyn", ".rela" };
 	struct str s = { "", 0 };
@@ -90,7 +90,7 @@ static struct str relocations(struct elf *e)
 	return s;
 }
 
-static void read_words(
+static void pclntab_read_words(
 	const struct elf *e, struct str relocated, unsigned word, struct moduledata *m)
 {
 	struct str s = elf_bytes_at(e, m->at);
@@ -98,14 +98,14 @@ static void read_words(
 
 	memset(m->word, 0, sizeof(m->word));
 	for (unsigned i = 0; i < WORDS && s.len >= (i + 1) * word; i++)
-		m->word[i] = word_at(s.ptr + i * word, word);
+		m->word[i] = pclntab_word_at(s.ptr + i * word, word);
 	for (uint64_t i = 0; i < relocated.len / sizeof(Elf64_Rela); i++)
-		if (relocation_at(e, relocated, i, &at, &value) && at >= m->at &&
+		if (pclntab_relocation_at(e, relocated, i, &at, &value) && at >= m->at &&
 			at - m->at < WORDS * word && (at - m->at) % word == 0)
 			m->word[(at - m->at) / word] = value;
 }
 
-static bool agrees(const struct table *t, const struct moduledata *m)
+static bool pclntab_agrees(const struct pclntab_table *t, const struct moduledata *m)
 {
 	uint64_t text = m->word[WORD_TEXT];
 
@@ -116,7 +116,7 @@ static bool agrees(const struct table *t, const struct moduledata *m)
 }
 
 static bool find_moduledata(
-	const struct elf *e, const struct table *t, struct str relocated, struct moduledata *m)
+	const struct elf *e, const struct pclntab_table *t, struct str relocated, struct moduledata *m)
 {
 	unsigned candidates = 0, loads = 0;
 	struct elf_load l;
@@ -126,21 +126,21 @@ static bool find_moduledata(
 		struct str s = l.writable ? elf_bytes_at(e, l.address) : STR("");
 
 		for (uint64_t at = 0; at + t->word <= s.len; at += t->word) {
-			if (word_at(s.ptr + at, t->word) != t->address)
+			if (pclntab_word_at(s.ptr + at, t->word) != t->address)
 				continue;
 			m->at = l.address + at;
-			read_words(e, relocated, t->word, m);
-			if (agrees(t, m))
+			pclntab_read_words(e, relocated, t->word, m);
+			if (pclntab_agrees(t, m))
 				return true;
 			if (++candidates == CANDIDATES_MAX)
 				return false;
 		}
 	}
 	for (uint64_t i = 0; i < relocated.len / sizeof(Elf64_Rela); i++) {
-		if (!relocation_at(e, relocated, i, &m->at, &value) || value != t->address)
+		if (!pclntab_relocation_at(e, relocated, i, &m->at, &value) || value != t->address)
 			continue;
-		read_words(e, relocated, t->word, m);
-		if (agrees(t, m))
+		pclntab_read_words(e, relocated, t->word, m);
+		if (pclntab_agrees(t, m))
 			return true;
 		if (++candidates == CANDIDATES_MAX)
 			return false;
@@ -150,22 +150,22 @@ static bool find_moduledata(
 
 /* ---- inlined calls ---- */
 
-static bool is_start_of_name(const struct table *t, uint32_t at)
+static bool pclntab_is_start_of_name(const struct pclntab_table *t, uint32_t at)
 {
 	return at && at < t->names.len && !t->names.ptr[at - 1] && t->names.ptr[at];
 }
 
 /* Inlined calls of functions make sense where they are now thought to be. */
-static enum err_code check_inlined(struct table *t, bool *sane, struct err *err)
+static enum err_code pclntab_check_inlined(struct pclntab_table *t, bool *sane, struct err *err)
 {
-	struct runs runs = { 0 };
+	struct pclntab_runs runs = { 0 };
 	unsigned checked = 0;
 	enum err_code rc = ERR_OK;
 
 	*sane = true;
 	for (uint64_t i = 0; i < t->functions_n && *sane && checked < CHECKED_MOST; i++) {
 		struct inlined_call call;
-		struct function f;
+		struct pclntab_function f;
 
 		if (!table_function(t, i, &f) || f.tree == UINT32_MAX || !f.pc_tree)
 			continue;
@@ -176,7 +176,7 @@ static enum err_code check_inlined(struct table *t, bool *sane, struct err *err)
 				continue;
 			checked++;
 			*sane = table_inlined_call(t, &f, runs.v[k].value, &call) &&
-				is_start_of_name(t, call.name);
+				pclntab_is_start_of_name(t, call.name);
 		}
 	}
 	*sane = *sane && checked >= CHECKED_LEAST;
@@ -185,7 +185,7 @@ static enum err_code check_inlined(struct table *t, bool *sane, struct err *err)
 }
 
 static enum err_code find_inlined(
-	const struct elf *e, struct table *t, const struct moduledata *m, struct err *err)
+	const struct elf *e, struct pclntab_table *t, const struct moduledata *m, struct err *err)
 {
 	enum err_code rc;
 	bool sane;
@@ -194,7 +194,7 @@ static enum err_code find_inlined(
 		t->inlined = elf_bytes_at(e, m->word[i]);
 		if (!t->inlined.len)
 			continue;
-		if ((rc = check_inlined(t, &sane, err)) || sane)
+		if ((rc = pclntab_check_inlined(t, &sane, err)) || sane)
 			return rc;
 	}
 	t->inlined = (struct str){ "", 0 };
@@ -203,7 +203,7 @@ static enum err_code find_inlined(
 
 /* ---- the start of Go's code ---- */
 
-static bool is_code(const struct elf *e, uint64_t address, uint64_t n)
+static bool pclntab_is_code(const struct elf *e, uint64_t address, uint64_t n)
 {
 	struct elf_load l;
 	uint64_t i = 0;
@@ -216,16 +216,16 @@ static bool is_code(const struct elf *e, uint64_t address, uint64_t n)
 }
 
 /* The header says it up to Go 1.25; programs that only Go's linker made have nothing before it. */
-static bool find_text(const struct elf *e, struct table *t)
+static bool find_text(const struct elf *e, struct pclntab_table *t)
 {
 	uint64_t n = table_entry(t, t->functions_n), bytes;
 
-	t->text = word_at(t->bytes.ptr + 8 + 2 * t->word, t->word);
-	return (t->text && is_code(e, t->text, n)) ||
-		(elf_section_place(e, ".text", &t->text, &bytes) && is_code(e, t->text, n));
+	t->text = pclntab_word_at(t->bytes.ptr + 8 + 2 * t->word, t->word);
+	return (t->text && pclntab_is_code(e, t->text, n)) ||
+		(elf_section_place(e, ".text", &t->text, &bytes) && pclntab_is_code(e, t->text, n));
 }
 
-enum err_code table_find(struct elf *e, struct table *out, bool *found, struct err *err)
+enum err_code table_find(struct elf *e, struct pclntab_table *out, bool *found, struct err *err)
 {
 	struct str bytes, relocated;
 	struct moduledata m = { 0 };
@@ -240,7 +240,7 @@ enum err_code table_find(struct elf *e, struct table *out, bool *found, struct e
 		*found = find_by_magic(e, out);
 	if (!*found || out->version < GO_18)
 		return ERR_OK;
-	relocated = relocations(e);
+	relocated = pclntab_relocations(e);
 	if (find_moduledata(e, out, relocated, &m)) {
 		out->text = m.word[WORD_TEXT];
 		return find_inlined(e, out, &m, err);

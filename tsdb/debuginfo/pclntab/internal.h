@@ -13,7 +13,7 @@
 
 enum version { GO_2, GO_16, GO_18, GO_20 };
 
-struct table {
+struct pclntab_table {
 	enum version version;
 	struct str bytes; /* from its header on */
 	uint64_t address; /* of the header */
@@ -27,7 +27,7 @@ struct table {
 	uint64_t steps_left, steps_max;
 };
 
-struct function {
+struct pclntab_function {
 	uint64_t entry, bytes;
 	uint32_t name, unit, start_line;
 	uint32_t pc_file, pc_line, pc_tree; /* offsets in pcs; 0: none */
@@ -35,13 +35,13 @@ struct function {
 };
 
 /* Values of a function's code: up to `end`, counted from its entry. */
-struct run {
+struct pclntab_run {
 	uint64_t end;
 	int32_t value;
 };
 
-struct runs {
-	struct run *v;
+struct pclntab_runs {
+	struct pclntab_run *v;
 	size_t n, cap;
 };
 
@@ -49,7 +49,7 @@ struct inlined_call {
 	uint32_t name, parent_pc, start_line;
 };
 
-static inline uint32_t u32_at(const char *p)
+static inline uint32_t pclntab_u32_at(const char *p)
 {
 	uint32_t v;
 
@@ -57,12 +57,12 @@ static inline uint32_t u32_at(const char *p)
 	return v;
 }
 
-static inline uint64_t word_at(const char *p, unsigned bytes)
+static inline uint64_t pclntab_word_at(const char *p, unsigned bytes)
 {
 	uint64_t v;
 
 	if (bytes == 4)
-		return u32_at(p);
+		return pclntab_u32_at(p);
 	memcpy(&v, p, sizeof(v));
 	return v;
 }
@@ -70,25 +70,27 @@ static inline uint64_t word_at(const char *p, unsigned bytes)
 /* ---- table.c ---- */
 
 /* False: there is no table at the beginning of these bytes. */
-bool table_init(struct str bytes, uint64_t address, struct table *out);
-bool table_steps_take(struct table *t, uint64_t n);
+bool table_init(struct str bytes, uint64_t address, struct pclntab_table *out);
+bool table_steps_take(struct pclntab_table *t, uint64_t n);
 /* Address of function i, or of the end of all for i == functions_n, without text. */
-uint64_t table_entry(const struct table *t, uint64_t i);
+uint64_t table_entry(const struct pclntab_table *t, uint64_t i);
 /* i < functions_n; false: it is damaged. */
-bool table_function(const struct table *t, uint64_t i, struct function *out);
+bool table_function(const struct pclntab_table *t, uint64_t i, struct pclntab_function *out);
 /* Reads a pc table; ERR_LIMIT, ERR_NOMEM. What is damaged is left out. */
-MUST_CHECK enum err_code table_runs(
-	struct table *t, const struct function *f, uint32_t at, struct runs *out, struct err *err);
+MUST_CHECK enum err_code table_runs(struct pclntab_table *t, const struct pclntab_function *f,
+	uint32_t at, struct pclntab_runs *out, struct err *err);
 /* "": there is none. ERR_LIMIT through steps_left: a name takes as many steps as it has bytes. */
-bool table_text(struct table *t, struct str from, uint64_t at, struct str *out);
+bool table_text(struct pclntab_table *t, struct str from, uint64_t at, struct str *out);
 /* Offset in files of a unit's file; false: none. */
-bool table_file(const struct table *t, const struct function *f, int32_t file, uint64_t *at);
-bool table_inlined_call(
-	const struct table *t, const struct function *f, int32_t i, struct inlined_call *out);
+bool table_file(
+	const struct pclntab_table *t, const struct pclntab_function *f, int32_t file, uint64_t *at);
+bool table_inlined_call(const struct pclntab_table *t, const struct pclntab_function *f, int32_t i,
+	struct inlined_call *out);
 
 /* ---- find.c ---- */
 
 /* Finds the table of a file and what it does not say itself. *found false: there is none. */
-MUST_CHECK enum err_code table_find(struct elf *e, struct table *out, bool *found, struct err *err);
+MUST_CHECK enum err_code table_find(
+	struct elf *e, struct pclntab_table *out, bool *found, struct err *err);
 
 #endif

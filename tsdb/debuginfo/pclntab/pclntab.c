@@ -15,18 +15,18 @@
 
 enum column { COLUMN_FILE, COLUMN_LINE, COLUMN_TREE, COLUMNS };
 
-struct place {
+struct pclntab_place {
 	uint32_t function; /* of the index */
 	uint32_t file;
 	uint32_t line;
 };
 
 struct adder {
-	struct table table;
+	struct pclntab_table table;
 	struct symindex_builder *builder;
 	struct pclntab_stats *stats;
-	struct function f;
-	struct runs runs[COLUMNS];
+	struct pclntab_function f;
+	struct pclntab_runs runs[COLUMNS];
 	uint32_t own; /* the function's number in the index */
 	/* The inlined call that was met last: */
 	int32_t tree;
@@ -37,27 +37,27 @@ struct adder {
 	} files[FILES_CACHE];
 };
 
-static enum err_code too_much(const struct adder *a, struct err *err)
+static enum err_code pclntab_too_much(const struct adder *a, struct err *err)
 {
 	return err_set(err, ERR_LIMIT, "Go's table of functions needs more than %llu steps",
 		(unsigned long long)a->table.steps_max);
 }
 
 /* *out NONE: it has no name. */
-static enum err_code add_function(
+static enum err_code pclntab_add_function(
 	struct adder *a, uint32_t name, uint32_t start_line, uint32_t *out, struct err *err)
 {
 	struct str text;
 
 	if (!table_text(&a->table, a->table.names, name, &text))
-		return too_much(a, err);
+		return pclntab_too_much(a, err);
 	*out = NONE;
 	if (!text.len)
 		return ERR_OK;
 	return symindex_function(a->builder, text, NONE, start_line, out, err);
 }
 
-static enum err_code file_id(struct adder *a, int32_t file, uint32_t *out, struct err *err)
+static enum err_code pclntab_file_id(struct adder *a, int32_t file, uint32_t *out, struct err *err)
 {
 	enum err_code rc;
 	struct str text;
@@ -71,7 +71,7 @@ static enum err_code file_id(struct adder *a, int32_t file, uint32_t *out, struc
 		return ERR_OK;
 	}
 	if (!table_text(&a->table, a->table.files, at, &text))
-		return too_much(a, err);
+		return pclntab_too_much(a, err);
 	if (!text.len)
 		return ERR_OK;
 	if ((rc = symindex_file(a->builder, text, out, err)))
@@ -82,7 +82,7 @@ static enum err_code file_id(struct adder *a, int32_t file, uint32_t *out, struc
 }
 
 /* The value at a place of the function's code; -1: there is none. */
-static int32_t value_at(const struct runs *r, uint64_t pc)
+static int32_t pclntab_value_at(const struct pclntab_runs *r, uint64_t pc)
 {
 	size_t low = 0, high = r->n;
 
@@ -97,20 +97,20 @@ static int32_t value_at(const struct runs *r, uint64_t pc)
 	return low < r->n ? r->v[low].value : -1;
 }
 
-static enum err_code place_at(
-	struct adder *a, int32_t file, int32_t line, struct place *out, struct err *err)
+static enum err_code pclntab_place_at(
+	struct adder *a, int32_t file, int32_t line, struct pclntab_place *out, struct err *err)
 {
 	out->line = line > 0 ? (uint32_t)line : 0;
-	return file_id(a, file, &out->file, err);
+	return pclntab_file_id(a, file, &out->file, err);
 }
 
 /*
  * Function of inlined call `tree` and the frame of its caller. The callers are followed outwards,
  * then their frames are made inwards. Calls that make no sense leave the function itself.
  */
-static enum err_code find_caller(struct adder *a, int32_t tree, struct err *err)
+static enum err_code pclntab_find_caller(struct adder *a, int32_t tree, struct err *err)
 {
-	struct place v[DEPTH_MAX];
+	struct pclntab_place v[DEPTH_MAX];
 	struct inlined_call call;
 	enum err_code rc;
 	unsigned n = 0;
@@ -121,15 +121,15 @@ static enum err_code find_caller(struct adder *a, int32_t tree, struct err *err)
 	while (tree >= 0) {
 		if (n == DEPTH_MAX || !table_inlined_call(&a->table, &a->f, tree, &call))
 			return ERR_OK;
-		if ((rc = add_function(a, call.name, call.start_line, &v[n].function, err)) ||
-			(rc = place_at(a, value_at(&a->runs[COLUMN_FILE], call.parent_pc),
-				 value_at(&a->runs[COLUMN_LINE], call.parent_pc), &v[n], err)))
+		if ((rc = pclntab_add_function(a, call.name, call.start_line, &v[n].function, err)) ||
+			(rc = pclntab_place_at(a, pclntab_value_at(&a->runs[COLUMN_FILE], call.parent_pc),
+				 pclntab_value_at(&a->runs[COLUMN_LINE], call.parent_pc), &v[n], err)))
 			return rc;
 		if (v[n++].function == NONE)
 			return ERR_OK;
-		tree = value_at(&a->runs[COLUMN_TREE], call.parent_pc);
+		tree = pclntab_value_at(&a->runs[COLUMN_TREE], call.parent_pc);
 		if (!table_steps_take(&a->table, 1))
-			return too_much(a, err);
+			return pclntab_too_much(a, err);
 	}
 	if (!n)
 		return ERR_OK;
@@ -145,20 +145,20 @@ static enum err_code find_caller(struct adder *a, int32_t tree, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code frame_at(
+static enum err_code pclntab_frame_at(
 	struct adder *a, const int32_t value[COLUMNS], uint32_t *out, struct err *err)
 {
-	struct place p;
+	struct pclntab_place p;
 	enum err_code rc;
 
-	if (a->tree != value[COLUMN_TREE] && (rc = find_caller(a, value[COLUMN_TREE], err)))
+	if (a->tree != value[COLUMN_TREE] && (rc = pclntab_find_caller(a, value[COLUMN_TREE], err)))
 		return rc;
-	if ((rc = place_at(a, value[COLUMN_FILE], value[COLUMN_LINE], &p, err)))
+	if ((rc = pclntab_place_at(a, value[COLUMN_FILE], value[COLUMN_LINE], &p, err)))
 		return rc;
 	return symindex_frame(a->builder, a->caller, a->leaf, p.file, p.line, out, err);
 }
 
-static enum err_code add_segment(
+static enum err_code pclntab_add_segment(
 	struct adder *a, uint64_t from, uint64_t to, uint32_t frame, struct err *err)
 {
 	uint64_t end;
@@ -170,9 +170,9 @@ static enum err_code add_segment(
 }
 
 /* Cuts the code where a column changes, up to where its lines end. */
-static enum err_code add_code(struct adder *a, struct err *err)
+static enum err_code pclntab_add_code(struct adder *a, struct err *err)
 {
-	const struct runs *lines = &a->runs[COLUMN_LINE];
+	const struct pclntab_runs *lines = &a->runs[COLUMN_LINE];
 	size_t i[COLUMNS] = { 0 };
 	uint64_t pc = 0, start = 0, end = lines->n ? lines->v[lines->n - 1].end : a->f.bytes;
 	uint32_t frame = NONE, next;
@@ -183,7 +183,7 @@ static enum err_code add_code(struct adder *a, struct err *err)
 		uint64_t to = end;
 
 		for (unsigned k = 0; k < COLUMNS; k++) {
-			const struct runs *r = &a->runs[k];
+			const struct pclntab_runs *r = &a->runs[k];
 
 			while (i[k] < r->n && r->v[i[k]].end <= pc)
 				i[k]++;
@@ -191,20 +191,20 @@ static enum err_code add_code(struct adder *a, struct err *err)
 			if (i[k] < r->n && r->v[i[k]].end < to)
 				to = r->v[i[k]].end;
 		}
-		if ((rc = frame_at(a, value, &next, err)))
+		if ((rc = pclntab_frame_at(a, value, &next, err)))
 			return rc;
 		if (next != frame) {
-			if (frame != NONE && (rc = add_segment(a, start, pc, frame, err)))
+			if (frame != NONE && (rc = pclntab_add_segment(a, start, pc, frame, err)))
 				return rc;
 			start = pc;
 			frame = next;
 		}
 		pc = to;
 	}
-	return frame == NONE ? ERR_OK : add_segment(a, start, end, frame, err);
+	return frame == NONE ? ERR_OK : pclntab_add_segment(a, start, end, frame, err);
 }
 
-static enum err_code add_one(struct adder *a, struct err *err)
+static enum err_code pclntab_add_one(struct adder *a, struct err *err)
 {
 	const uint32_t at[COLUMNS] = { a->f.pc_file, a->f.pc_line,
 		a->table.inlined.len ? a->f.pc_tree : 0 };
@@ -213,7 +213,7 @@ static enum err_code add_one(struct adder *a, struct err *err)
 	for (unsigned k = 0; k < COLUMNS; k++)
 		if ((rc = table_runs(&a->table, &a->f, at[k], &a->runs[k], err)))
 			return rc;
-	if ((rc = add_function(a, a->f.name, a->f.start_line, &a->own, err)))
+	if ((rc = pclntab_add_function(a, a->f.name, a->f.start_line, &a->own, err)))
 		return rc;
 	if (a->own == NONE) {
 		a->stats->functions_damaged++;
@@ -222,7 +222,7 @@ static enum err_code add_one(struct adder *a, struct err *err)
 	a->tree = -1;
 	a->leaf = a->own;
 	a->caller = NONE;
-	return add_code(a, err);
+	return pclntab_add_code(a, err);
 }
 
 enum err_code pclntab_add(
@@ -241,7 +241,7 @@ enum err_code pclntab_add(
 	for (uint64_t i = 0; !rc && i < a->table.functions_n; i++) {
 		stats->functions++;
 		if (table_function(&a->table, i, &a->f))
-			rc = add_one(a, err);
+			rc = pclntab_add_one(a, err);
 		else
 			stats->functions_damaged++;
 	}

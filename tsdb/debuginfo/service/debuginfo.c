@@ -43,7 +43,7 @@ struct debuginfo {
  * A file of another binary would give wrong names. The index has the file's GNU build id; where it
  * has none Go's, which may be cut. Where it has none of the key's kind its sender is believed.
  */
-static enum err_code check_id(
+static enum err_code debuginfo_check_id(
 	const struct debuginfo_id *id, const struct symindex *x, struct err *err)
 {
 	struct str inside = symindex_build_id(x), want = debuginfo_id_text(id);
@@ -60,7 +60,7 @@ static enum err_code check_id(
 
 /* Looks at the index before anybody else does: the process that wrote it had read a hostile file.
  */
-static enum err_code inspect(
+static enum err_code debuginfo_inspect(
 	const struct debuginfo_job *j, enum debuginfo_quality *q, struct err *err)
 {
 	struct symindex *x = NULL;
@@ -77,7 +77,7 @@ static enum err_code inspect(
 		return err_errno(err, errno, "map index");
 	rc = symindex_open((struct str){ map, (size_t)st.st_size }, &x, err);
 	if (!rc)
-		rc = check_id(&j->id, x, err);
+		rc = debuginfo_check_id(&j->id, x, err);
 	if (!rc)
 		*q = (enum debuginfo_quality)symindex_best(x);
 	symindex_close(x);
@@ -85,7 +85,7 @@ static enum err_code inspect(
 	return rc;
 }
 
-static void say(const struct debuginfo_job *j, enum debuginfo_quality q, int64_t took_ns,
+static void debuginfo_say(const struct debuginfo_job *j, enum debuginfo_quality q, int64_t took_ns,
 	enum err_code rc, const struct err *err)
 {
 	struct str id = debuginfo_id_text(&j->id), path = str_of(j->path);
@@ -106,7 +106,8 @@ static void say(const struct debuginfo_job *j, enum debuginfo_quality q, int64_t
 }
 
 /* Ends the job. */
-static enum err_code extract(struct debuginfo *d, struct debuginfo_job *j, struct err *err)
+static enum err_code debuginfo_service_extract(
+	struct debuginfo *d, struct debuginfo_job *j, struct err *err)
 {
 	struct debuginfo_job was = *j; /* for the log: the store frees it */
 	enum debuginfo_quality q = DEBUGINFO_NOTHING;
@@ -115,7 +116,7 @@ static enum err_code extract(struct debuginfo *d, struct debuginfo_job *j, struc
 	enum err_code rc;
 
 	if (!(rc = extractor_run(d->extractor, j->in_fd, j->out_fd, &why)))
-		rc = inspect(j, &q, &why);
+		rc = debuginfo_inspect(j, &q, &why);
 	took_ns = clock_monotonic_ns() - start_ns;
 	if (rc) {
 		why.code = rc;
@@ -123,7 +124,7 @@ static enum err_code extract(struct debuginfo *d, struct debuginfo_job *j, struc
 	} else {
 		rc = debuginfo_job_publish(j, q, &why);
 	}
-	say(&was, q, took_ns, rc, &why);
+	debuginfo_say(&was, q, took_ns, rc, &why);
 	if (!rc) {
 		mutex_lock(&d->lock);
 		wanted_remove(&d->wanted, &was.id);
@@ -133,7 +134,7 @@ static enum err_code extract(struct debuginfo *d, struct debuginfo_job *j, struc
 }
 
 /* The system refused; another time it may be different. */
-static bool passes(enum err_code rc)
+static bool debuginfo_passes(enum err_code rc)
 {
 	return rc == ERR_IO || rc == ERR_NOMEM || rc == ERR_UNAVAILABLE || rc == ERR_CANCELED;
 }
@@ -158,29 +159,29 @@ enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo
 	rc = debuginfo_job_begin(d->store, id, DEBUGINFO_FULL, origin, str_of(path), fd, &j, err);
 	if (rc)
 		return rc;
-	rc = extract(d, j, err);
+	rc = debuginfo_service_extract(d, j, err);
 	/* The same file comes from there tomorrow, too. Directories may have another one. */
-	if (rc && !passes(rc) && origin != DEBUGINFO_DIRECTORY)
+	if (rc && !debuginfo_passes(rc) && origin != DEBUGINFO_DIRECTORY)
 		debuginfo_set_missing(d->store, id, d->now_ns() / NS_PER_S + MISSING_S);
 	return rc;
 }
 
 /* ---- the thread ---- */
 
-static void extract_queue(struct debuginfo *d)
+static void debuginfo_extract_queue(struct debuginfo *d)
 {
 	struct debuginfo_job *j;
 	struct err err;
 	enum err_code rc;
 
 	while (!(rc = debuginfo_job_next(d->store, &j, &err)))
-		if (extract(d, j, NULL) == ERR_CANCELED)
+		if (debuginfo_service_extract(d, j, NULL) == ERR_CANCELED)
 			return;
 	if (rc != ERR_NOT_FOUND)
 		log_warn("debuginfo", "upload is not extracted yet", LOG_E(&err));
 }
 
-static void run(void *ctx)
+static void debuginfo_run(void *ctx)
 {
 	struct debuginfo *d = ctx;
 	int64_t tick_ns;
@@ -189,7 +190,7 @@ static void run(void *ctx)
 	while (!stopped) {
 		debuginfo_store_tick(d->store);
 		if (d->extractor)
-			extract_queue(d);
+			debuginfo_extract_queue(d);
 		tick_ns = clock_monotonic_ns() + TICK_NS;
 		mutex_lock(&d->lock);
 		while (!d->stopped && !d->uploads_due)
@@ -201,7 +202,7 @@ static void run(void *ctx)
 	}
 }
 
-static void set_metrics(void *ctx)
+static void debuginfo_set_metrics(void *ctx)
 {
 	struct debuginfo *d = ctx;
 	struct debuginfo_totals t = debuginfo_totals(d->store);
@@ -231,9 +232,9 @@ enum err_code debuginfo_service_open(
 	d->now_ns = o->store.now_ns ? o->store.now_ns : clock_now_ns;
 	rc = debuginfo_store_open(o->fs, o->dir, &o->store, &d->store, err);
 	if (!rc)
-		metric_collector_add(set_metrics, d);
+		metric_collector_add(debuginfo_set_metrics, d);
 	if (!rc)
-		rc = thread_start(&d->thread, "debuginfo", run, d, err);
+		rc = thread_start(&d->thread, "debuginfo", debuginfo_run, d, err);
 	if (rc) {
 		debuginfo_service_close(d);
 		return rc;
@@ -259,7 +260,7 @@ void debuginfo_service_close(struct debuginfo *d)
 	debuginfo_stop(d);
 	thread_join(&d->thread);
 	if (d->store)
-		metric_collector_remove(set_metrics, d);
+		metric_collector_remove(debuginfo_set_metrics, d);
 	debuginfo_store_close(d->store);
 	wanted_release(&d->wanted);
 	cond_destroy(&d->changed);

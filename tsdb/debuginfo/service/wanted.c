@@ -28,33 +28,33 @@ void wanted_release(struct wanted *w)
 	*w = (struct wanted){ 0 };
 }
 
-static size_t bucket_of(const struct wanted *w, const struct debuginfo_id *id)
+static size_t wanted_bucket_of(const struct wanted *w, const struct debuginfo_id *id)
 {
 	return hash_bytes(id, sizeof(*id), w->seed) % WANTED_BUCKETS;
 }
 
 /* Where the pointer to it is, or would be. */
-static struct want **place_of(struct wanted *w, const struct debuginfo_id *id)
+static struct want **wanted_place_of(struct wanted *w, const struct debuginfo_id *id)
 {
-	struct want **at = &w->buckets[bucket_of(w, id)];
+	struct want **at = &w->buckets[wanted_bucket_of(w, id)];
 
 	while (*at && !debuginfo_id_eq(&(*at)->want.id, id))
 		at = &(*at)->next_hash;
 	return at;
 }
 
-static struct want_list *list_of(struct wanted *w, const struct want *x)
+static struct want_list *wanted_list_of(struct wanted *w, const struct want *x)
 {
 	return x->given ? &w->given : &w->fresh;
 }
 
-static void list_remove(struct want_list *l, struct want *x)
+static void want_list_remove(struct want_list *l, struct want *x)
 {
 	*(x->prev ? &x->prev->next : &l->first) = x->next;
 	*(x->next ? &x->next->prev : &l->last) = x->prev;
 }
 
-static void list_add(struct want_list *l, struct want *x)
+static void want_list_add(struct want_list *l, struct want *x)
 {
 	x->prev = l->last;
 	x->next = NULL;
@@ -64,7 +64,7 @@ static void list_add(struct want_list *l, struct want *x)
 
 const struct debuginfo_want *wanted_find(const struct wanted *w, const struct debuginfo_id *id)
 {
-	const struct want *x = w->buckets[bucket_of(w, id)];
+	const struct want *x = w->buckets[wanted_bucket_of(w, id)];
 
 	while (x && !debuginfo_id_eq(&x->want.id, id))
 		x = x->next_hash;
@@ -73,17 +73,17 @@ const struct debuginfo_want *wanted_find(const struct wanted *w, const struct de
 
 void wanted_remove(struct wanted *w, const struct debuginfo_id *id)
 {
-	struct want **at = place_of(w, id), *x = *at;
+	struct want **at = wanted_place_of(w, id), *x = *at;
 
 	if (!x)
 		return;
 	*at = x->next_hash;
-	list_remove(list_of(w, x), x);
+	want_list_remove(wanted_list_of(w, x), x);
 	w->n--;
 	free(x);
 }
 
-static void drop_oldest(struct wanted *w)
+static void wanted_drop_oldest(struct wanted *w)
 {
 	const struct want *a = w->fresh.first, *b = w->given.first;
 	struct debuginfo_id id = !b || (a && a->at_ns <= b->at_ns) ? a->want.id : b->want.id;
@@ -98,14 +98,14 @@ void wanted_add(struct wanted *w, const struct debuginfo_id *id, struct str path
 	if (!x)
 		return;
 	if (w->n >= DEBUGINFO_WANTED_MAX)
-		drop_oldest(w);
-	at = place_of(w, id);
+		wanted_drop_oldest(w);
+	at = wanted_place_of(w, id);
 	assert(!*at);
 	x->at_ns = now_ns;
 	x->want.id = *id;
 	debuginfo_path_clean(path, x->want.path);
 	*at = x;
-	list_add(&w->fresh, x);
+	want_list_add(&w->fresh, x);
 	w->n++;
 }
 
@@ -122,11 +122,11 @@ const struct debuginfo_want *wanted_next(const struct wanted *w, int64_t now_ns,
 
 void wanted_give(struct wanted *w, const struct debuginfo_id *id, int64_t now_ns)
 {
-	struct want *x = *place_of(w, id);
+	struct want *x = *wanted_place_of(w, id);
 
 	assert(x);
-	list_remove(list_of(w, x), x);
+	want_list_remove(wanted_list_of(w, x), x);
 	x->given = true;
 	x->at_ns = now_ns;
-	list_add(&w->given, x);
+	want_list_add(&w->given, x);
 }

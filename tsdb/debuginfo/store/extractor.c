@@ -18,7 +18,7 @@
 /* The slot keeps the time; if it does not answer either, the server waits so much longer. */
 #define GRACE_NS (30 * NS_PER_S)
 
-struct slot {
+struct extractor_slot {
 	int fd;
 	bool busy;
 	uint64_t number; /* of its last request */
@@ -29,10 +29,10 @@ struct extractor {
 	struct mutex lock; /* guards the slots' busy */
 	struct cond idle;
 	atomic_bool stopped;
-	struct slot slots[EXTRACTOR_SLOTS_MAX];
+	struct extractor_slot slots[EXTRACTOR_SLOTS_MAX];
 };
 
-static void options_default(struct extractor_options *o)
+static void extractor_options_default(struct extractor_options *o)
 {
 	if (!o->slots)
 		o->slots = 1;
@@ -49,7 +49,7 @@ static void options_default(struct extractor_options *o)
 }
 
 /* Forks twice, so that the keeper is not the server's child: the server could not wait for it. */
-static enum err_code start_keeper(struct extractor *x, const int *peers, struct err *err)
+static enum err_code extractor_start_keeper(struct extractor *x, const int *peers, struct err *err)
 {
 	int status;
 	pid_t pid = fork();
@@ -79,7 +79,7 @@ enum err_code extractor_open(
 	if (!x)
 		return err_nomem(err, "extractor");
 	x->o = *o;
-	options_default(&x->o);
+	extractor_options_default(&x->o);
 	mutex_init(&x->lock);
 	cond_init(&x->idle);
 	while (!rc && n < x->o.slots) {
@@ -93,7 +93,7 @@ enum err_code extractor_open(
 		}
 	}
 	if (!rc)
-		rc = start_keeper(x, peers, err);
+		rc = extractor_start_keeper(x, peers, err);
 	for (unsigned i = 0; i < n; i++)
 		close(peers[i]);
 	if (rc) {
@@ -117,7 +117,7 @@ void extractor_stop(struct extractor *x)
 
 void extractor_close(struct extractor *x)
 {
-	struct answer a;
+	struct extractor_answer a;
 	ssize_t n;
 
 	if (!x)
@@ -136,9 +136,9 @@ void extractor_close(struct extractor *x)
 
 /* ---- one file ---- */
 
-static struct slot *slot_take(struct extractor *x)
+static struct extractor_slot *extractor_slot_take(struct extractor *x)
 {
-	struct slot *got = NULL;
+	struct extractor_slot *got = NULL;
 
 	mutex_lock(&x->lock);
 	while (!got && !atomic_load(&x->stopped)) {
@@ -154,7 +154,7 @@ static struct slot *slot_take(struct extractor *x)
 	return got;
 }
 
-static void slot_give(struct extractor *x, struct slot *s)
+static void extractor_slot_give(struct extractor *x, struct extractor_slot *s)
 {
 	mutex_lock(&x->lock);
 	s->busy = false;
@@ -162,15 +162,15 @@ static void slot_give(struct extractor *x, struct slot *s)
 	mutex_unlock(&x->lock);
 }
 
-static enum err_code gone(const struct extractor *x, struct err *err)
+static enum err_code extractor_gone(const struct extractor *x, struct err *err)
 {
 	if (atomic_load(&x->stopped))
 		return err_set(err, ERR_CANCELED, "the server ends");
 	return err_set(err, ERR_UNAVAILABLE, "the child process has ended");
 }
 
-static enum err_code ask(
-	struct extractor *x, struct slot *s, int in_fd, int out_fd, struct err *err)
+static enum err_code extractor_ask(
+	struct extractor *x, struct extractor_slot *s, int in_fd, int out_fd, struct err *err)
 {
 	union {
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -184,7 +184,7 @@ static enum err_code ask(
 		.msg_controllen = sizeof(control.bytes) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int fds[2] = { in_fd, out_fd };
-	struct answer stale;
+	struct extractor_answer stale;
 	ssize_t n;
 
 	while (recv(s->fd, &stale, sizeof(stale), MSG_DONTWAIT) > 0)
@@ -196,12 +196,12 @@ static enum err_code ask(
 	do
 		n = sendmsg(s->fd, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? gone(x, err) : ERR_OK;
+	return n < 0 ? extractor_gone(x, err) : ERR_OK;
 }
 
 /* Late answers to earlier requests are passed over. */
-static enum err_code listen_to(
-	struct extractor *x, struct slot *s, struct answer *a, struct err *err)
+static enum err_code extractor_listen_to(
+	struct extractor *x, struct extractor_slot *s, struct extractor_answer *a, struct err *err)
 {
 	int64_t end_ns = clock_monotonic_ns() + x->o.timeout_ns + GRACE_NS, left_ns;
 	struct pollfd p = { s->fd, POLLIN, 0 };
@@ -217,13 +217,13 @@ static enum err_code listen_to(
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n != (ssize_t)sizeof(*a))
-			return gone(x, err);
+			return extractor_gone(x, err);
 		if (a->number == s->number || !a->number) /* 0: the slot was started anew */
 			return ERR_OK;
 	}
 }
 
-static enum err_code crashed(const struct extractor *x, uint32_t sig, struct err *err)
+static enum err_code extractor_crashed(const struct extractor *x, uint32_t sig, struct err *err)
 {
 	if (sig == SIGXCPU)
 		return err_set(err, ERR_LIMIT, "extraction is over its CPU time, limit %us", x->o.cpu_s);
@@ -234,7 +234,8 @@ static enum err_code crashed(const struct extractor *x, uint32_t sig, struct err
 }
 
 /* The text is of a process that may be hostile. */
-static enum err_code returned(const struct extractor *x, const struct result *r, struct err *err)
+static enum err_code extractor_returned(
+	const struct extractor *x, const struct extractor_result *r, struct err *err)
 {
 	char text[TEXT_BYTES_MAX + 1];
 	size_t n = r->text_len;
@@ -248,15 +249,16 @@ static enum err_code returned(const struct extractor *x, const struct result *r,
 	return r->code ? err_set(err, (enum err_code)r->code, "%s", text) : ERR_OK;
 }
 
-static enum err_code by_name(const struct extractor *x, const struct result *r, struct err *err)
+static enum err_code extractor_by_name(
+	const struct extractor *x, const struct extractor_result *r, struct err *err)
 {
 	if (r->text_len > TEXT_BYTES_MAX || (r->outcome == OUTCOME_RETURNED && r->code >= ERR_CODES))
 		return err_set(err, ERR_INVALID, "extraction answered nonsense");
 	switch ((enum outcome)r->outcome) {
 	case OUTCOME_RETURNED:
-		return returned(x, r, err);
+		return extractor_returned(x, r, err);
 	case OUTCOME_SIGNAL:
-		return crashed(x, r->code, err);
+		return extractor_crashed(x, r->code, err);
 	case OUTCOME_EXIT:
 		return err_set(
 			err, ERR_INVALID, "extraction ended without a result, exit code %u", r->code);
@@ -285,14 +287,15 @@ static enum err_code by_name(const struct extractor *x, const struct result *r, 
 
 enum err_code extractor_run(struct extractor *x, int in_fd, int out_fd, struct err *err)
 {
-	struct slot *s = slot_take(x);
-	struct answer a;
+	struct extractor_slot *s = extractor_slot_take(x);
+	struct extractor_answer a;
 	enum err_code rc;
 
 	if (!s)
-		return gone(x, err);
-	if (!(rc = ask(x, s, in_fd, out_fd, err)) && !(rc = listen_to(x, s, &a, err)))
-		rc = by_name(x, &a.result, err);
-	slot_give(x, s);
+		return extractor_gone(x, err);
+	if (!(rc = extractor_ask(x, s, in_fd, out_fd, err)) &&
+		!(rc = extractor_listen_to(x, s, &a, err)))
+		rc = extractor_by_name(x, &a.result, err);
+	extractor_slot_give(x, s);
 	return rc;
 }

@@ -21,7 +21,7 @@
 #define RESTART_PAUSE_US 100000 /* a slot that dies at once takes no CPU */
 
 /* Closes all descriptors but standard error and those of `keep`, which ascend. */
-static void close_others(const int *keep, unsigned n)
+static void extractor_child_close_others(const int *keep, unsigned n)
 {
 	unsigned from = 0;
 
@@ -38,15 +38,15 @@ static void close_others(const int *keep, unsigned n)
 	}
 }
 
-static void say(int fd, uint64_t number, const struct result *r)
+static void extractor_child_say(int fd, uint64_t number, const struct extractor_result *r)
 {
-	struct answer a = { .number = number, .result = *r };
+	struct extractor_answer a = { .number = number, .result = *r };
 
 	(void)!send(fd, &a, sizeof(a), MSG_NOSIGNAL);
 }
 
 /* False: the server is gone. */
-static bool hear(int fd, struct request *r, int fds[2])
+static bool extractor_child_hear(int fd, struct request *r, int fds[2])
 {
 	union {
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -76,7 +76,8 @@ static bool hear(int fd, struct request *r, int fds[2])
  * Waits until the worker has closed its pipe, which it does by ending only. Gives its result, or
  * that it took too long; *gone: the server has ended.
  */
-static void await(int result_fd, int server_fd, int64_t timeout_ns, struct result *r, bool *gone)
+static void extractor_child_await(
+	int result_fd, int server_fd, int64_t timeout_ns, struct extractor_result *r, bool *gone)
 {
 	int64_t end_ns = clock_monotonic_ns() + timeout_ns, left_ns;
 	struct pollfd p[2] = { { result_fd, POLLIN, 0 }, { server_fd, POLLIN, 0 } };
@@ -115,7 +116,7 @@ static void await(int result_fd, int server_fd, int64_t timeout_ns, struct resul
 }
 
 /* What a worker says counts only if it then ends by itself. */
-static void judge(pid_t pid, struct result *r)
+static void extractor_child_judge(pid_t pid, struct extractor_result *r)
 {
 	bool killed = r->outcome == OUTCOME_TIME || r->outcome == OUTCOME_NONSENSE;
 	int status;
@@ -139,15 +140,15 @@ static void judge(pid_t pid, struct result *r)
 }
 
 /* False: the server is gone. */
-static bool serve(const struct extractor_options *o, int fd)
+static bool extractor_child_serve(const struct extractor_options *o, int fd)
 {
-	struct result r = { .outcome = OUTCOME_NO_CHILD };
+	struct extractor_result r = { .outcome = OUTCOME_NO_CHILD };
 	struct request request;
 	int fds[2], pipe_fds[2], slot_pid = getpid();
 	bool gone = false;
 	pid_t pid = -1;
 
-	if (!hear(fd, &request, fds))
+	if (!extractor_child_hear(fd, &request, fds))
 		return false;
 	if (pipe(pipe_fds)) {
 		r.code = (uint32_t)errno;
@@ -164,39 +165,39 @@ static bool serve(const struct extractor_options *o, int fd)
 	close(fds[1]);
 	if (pid > 0) {
 		close(pipe_fds[1]);
-		await(pipe_fds[0], fd, o->timeout_ns, &r, &gone);
+		extractor_child_await(pipe_fds[0], fd, o->timeout_ns, &r, &gone);
 		close(pipe_fds[0]);
 		if (gone)
 			r.outcome = OUTCOME_TIME;
-		judge(pid, &r);
+		extractor_child_judge(pid, &r);
 	}
 	if (!gone)
-		say(fd, request.number, &r);
+		extractor_child_say(fd, request.number, &r);
 	return !gone;
 }
 
-static void be_slot(const struct extractor_options *o, int fd, int keeper_pid)
+static void extractor_child_be_slot(const struct extractor_options *o, int fd, int keeper_pid)
 {
-	close_others(&fd, 1);
+	extractor_child_close_others(&fd, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == keeper_pid)
-		while (serve(o, fd))
+		while (extractor_child_serve(o, fd))
 			;
 	_exit(0);
 }
 
 /* The first request after a death finds a slot; one that was under way is answered. */
-static pid_t start_slot(const struct extractor_options *o, int fd)
+static pid_t extractor_child_start_slot(const struct extractor_options *o, int fd)
 {
 	int keeper_pid = getpid();
 	pid_t pid = fork();
 
 	if (!pid)
-		be_slot(o, fd, keeper_pid);
+		extractor_child_be_slot(o, fd, keeper_pid);
 	return pid;
 }
 
-static void ignore_signals(void)
+static void extractor_child_ignore_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGQUIT };
 
@@ -209,7 +210,7 @@ static void ignore_signals(void)
  * Whatever the server may do as root: these only fork and send. A service manager may forbid the
  * call to a process that has nothing to drop.
  */
-static void drop_capabilities(void)
+static void extractor_child_drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct all[2] = { { 0 } }, none[2] = { { 0 } };
@@ -226,12 +227,13 @@ void extractor_keep(const struct extractor_options *o, const int *peers, unsigne
 	unsigned live = 0;
 	int status;
 
-	ignore_signals();
-	drop_capabilities();
+	extractor_child_ignore_signals();
+	extractor_child_drop_capabilities();
 	prctl(PR_SET_NAME, "epi-extract");
-	close_others(peers, n); /* socketpair gives the lowest free numbers, so they ascend */
+	extractor_child_close_others(
+		peers, n); /* socketpair gives the lowest free numbers, so they ascend */
 	for (unsigned i = 0; i < n; i++)
-		if ((pids[i] = start_slot(o, peers[i])) > 0)
+		if ((pids[i] = extractor_child_start_slot(o, peers[i])) > 0)
 			live++;
 	while (live) {
 		if ((pid = waitpid(-1, &status, 0)) < 0) {
@@ -247,8 +249,9 @@ void extractor_keep(const struct extractor_options *o, const int *peers, unsigne
 			if (WIFEXITED(status) && !WEXITSTATUS(status))
 				break; /* the server is gone */
 			usleep(RESTART_PAUSE_US);
-			say(peers[i], 0, &(struct result){ .outcome = OUTCOME_RESTARTED });
-			if ((pids[i] = start_slot(o, peers[i])) > 0)
+			extractor_child_say(
+				peers[i], 0, &(struct extractor_result){ .outcome = OUTCOME_RESTARTED });
+			if ((pids[i] = extractor_child_start_slot(o, peers[i])) > 0)
 				live++;
 		}
 	}

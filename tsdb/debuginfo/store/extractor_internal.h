@@ -29,15 +29,15 @@ enum outcome {
 };
 
 /* Of the worker, to its slot. */
-struct result {
+struct extractor_result {
 	uint32_t outcome, code, text_len;
 	char text[TEXT_BYTES_MAX];
 };
 
 /* Of the slot, to the server. */
-struct answer {
+struct extractor_answer {
 	uint64_t number; /* the request's; 0: OUTCOME_RESTARTED */
-	struct result result;
+	struct extractor_result result;
 };
 
 /* The keeper: never returns. peers: its ends of the sockets. */

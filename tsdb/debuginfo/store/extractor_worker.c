@@ -67,9 +67,9 @@ static const struct sandbox_call calls[] = {
 static const struct sandbox_profile worker = { "worker", calls, sizeof(calls) / sizeof(calls[0]),
 	true };
 
-static void finish(int fd, enum outcome outcome, uint32_t code, struct str text)
+static void extractor_worker_finish(int fd, enum outcome outcome, uint32_t code, struct str text)
 {
-	struct result r = { .outcome = outcome, .code = code };
+	struct extractor_result r = { .outcome = outcome, .code = code };
 
 	r.text_len = (uint32_t)(text.len < TEXT_BYTES_MAX ? text.len : TEXT_BYTES_MAX);
 	memcpy(r.text, text.len ? text.ptr : "", r.text_len);
@@ -77,7 +77,7 @@ static void finish(int fd, enum outcome outcome, uint32_t code, struct str text)
 	_exit(0);
 }
 
-static void limit(int what, uint64_t value)
+static void extractor_worker_limit(int what, uint64_t value)
 {
 	struct rlimit l = { value, what == RLIMIT_CPU ? value + 1 : value };
 
@@ -85,7 +85,7 @@ static void limit(int what, uint64_t value)
 }
 
 /* The address space that this process has now. */
-static uint64_t base_bytes(uint64_t input_bytes)
+static uint64_t extractor_worker_base_bytes(uint64_t input_bytes)
 {
 	unsigned long pages = 0;
 	char text[64] = { 0 };
@@ -99,19 +99,20 @@ static uint64_t base_bytes(uint64_t input_bytes)
 	return pages ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : BASE_BYTES_UNKNOWN + input_bytes;
 }
 
-static void limit_all(const struct extractor_options *o, uint64_t input_bytes)
+static void extractor_worker_limit_all(const struct extractor_options *o, uint64_t input_bytes)
 {
 	if (!SANITIZED)
-		limit(RLIMIT_AS, base_bytes(input_bytes) + o->memory_bytes_max);
-	limit(RLIMIT_CPU, o->cpu_s);
-	limit(RLIMIT_FSIZE, o->output_bytes_max);
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_NOFILE, 0);
-	limit(RLIMIT_NPROC, 0);
+		extractor_worker_limit(
+			RLIMIT_AS, extractor_worker_base_bytes(input_bytes) + o->memory_bytes_max);
+	extractor_worker_limit(RLIMIT_CPU, o->cpu_s);
+	extractor_worker_limit(RLIMIT_FSIZE, o->output_bytes_max);
+	extractor_worker_limit(RLIMIT_CORE, 0);
+	extractor_worker_limit(RLIMIT_NOFILE, 0);
+	extractor_worker_limit(RLIMIT_NPROC, 0);
 	setpriority(PRIO_PROCESS, 0, 10);
 }
 
-static void signals_as_new(void)
+static void extractor_worker_signals_as_new(void)
 {
 	sigset_t none;
 
@@ -123,7 +124,7 @@ static void signals_as_new(void)
 }
 
 /* No descriptor stays but the two to write to. */
-static void close_rest(int out_fd, int result_fd)
+static void extractor_worker_close_rest(int out_fd, int result_fd)
 {
 	int low = out_fd < result_fd ? out_fd : result_fd;
 	int high = out_fd < result_fd ? result_fd : out_fd;
@@ -135,22 +136,23 @@ static void close_rest(int out_fd, int result_fd)
 	syscall(SYS_close_range, (unsigned)high + 1, ~0u, 0);
 }
 
-static void write_out(
+static void extractor_worker_write_out(
 	const struct extractor_options *o, int out_fd, int result_fd, const struct buf *out)
 {
 	size_t done = 0;
 	ssize_t n;
 
 	if (buf_failed(out))
-		finish(result_fd, OUTCOME_RETURNED, ERR_NOMEM, STR(""));
+		extractor_worker_finish(result_fd, OUTCOME_RETURNED, ERR_NOMEM, STR(""));
 	if (out->len > o->output_bytes_max)
-		finish(result_fd, OUTCOME_OUTPUT, 0, STR(""));
+		extractor_worker_finish(result_fd, OUTCOME_OUTPUT, 0, STR(""));
 	while (done < out->len) {
 		n = write(out_fd, out->ptr + done, out->len - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			finish(result_fd, n < 0 && errno == EFBIG ? OUTCOME_OUTPUT : OUTCOME_WRITE,
+			extractor_worker_finish(result_fd,
+				n < 0 && errno == EFBIG ? OUTCOME_OUTPUT : OUTCOME_WRITE,
 				n < 0 ? (uint32_t)errno : ENOSPC, STR(""));
 		done += (size_t)n;
 	}
@@ -171,18 +173,19 @@ void extractor_work(
 	prctl(PR_SET_DUMPABLE, 0);
 	if (fstat(in_fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
 		(uint64_t)st.st_size > o->input_bytes_max)
-		finish(result_fd, OUTCOME_INPUT, 0, STR(""));
+		extractor_worker_finish(result_fd, OUTCOME_INPUT, 0, STR(""));
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, in_fd, 0);
 	if (map == MAP_FAILED)
-		finish(result_fd, OUTCOME_NO_CHILD, (uint32_t)errno, STR(""));
-	close_rest(out_fd, result_fd);
-	signals_as_new();
-	limit_all(o, (uint64_t)st.st_size);
+		extractor_worker_finish(result_fd, OUTCOME_NO_CHILD, (uint32_t)errno, STR(""));
+	extractor_worker_close_rest(out_fd, result_fd);
+	extractor_worker_signals_as_new();
+	extractor_worker_limit_all(o, (uint64_t)st.st_size);
 	if (sandbox_limit_calls(&worker, 0, &err))
-		finish(result_fd, OUTCOME_NO_FILTER, 0, STR(""));
+		extractor_worker_finish(result_fd, OUTCOME_NO_FILTER, 0, STR(""));
 	rc = o->fn((struct str){ map, (size_t)st.st_size }, &out, &err);
 	if (!rc)
-		write_out(o, out_fd, result_fd, &out);
-	finish(result_fd, OUTCOME_RETURNED, (uint32_t)rc, rc ? str_of(err.msg) : STR(""));
+		extractor_worker_write_out(o, out_fd, result_fd, &out);
+	extractor_worker_finish(
+		result_fd, OUTCOME_RETURNED, (uint32_t)rc, rc ? str_of(err.msg) : STR(""));
 	_exit(1);
 }

@@ -18,7 +18,7 @@ const char *debuginfo_id_kind_name(enum debuginfo_id_kind kind)
 }
 
 /* The value of a hexadecimal digit, or -1. */
-static int digit(char c)
+static int id_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -37,10 +37,10 @@ enum err_code debuginfo_id_init(
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.ptr[i];
 
-		if (kinds[kind].hex ? digit(c) < 0 : c <= ' ' || c > '~')
+		if (kinds[kind].hex ? id_digit(c) < 0 : c <= ' ' || c > '~')
 			return err_set(err, ERR_INVALID, "%s build id: character %zu is not %s",
 				kinds[kind].name, i + 1, kinds[kind].hex ? "hexadecimal" : "printable ASCII");
-		id->text[i] = kinds[kind].hex ? "0123456789abcdef"[digit(c)] : c;
+		id->text[i] = kinds[kind].hex ? "0123456789abcdef"[id_digit(c)] : c;
 	}
 	id->kind = (unsigned char)kind;
 	id->len = (unsigned char)text.len;
@@ -84,7 +84,7 @@ bool debuginfo_id_of_stem(struct str stem, struct debuginfo_id *out)
 		if (rest.len % 2 || rest.len / 2 > sizeof(text))
 			return false;
 		for (size_t i = 0; i < rest.len / 2; i++) {
-			int high = digit(rest.ptr[2 * i]), low = digit(rest.ptr[2 * i + 1]);
+			int high = id_digit(rest.ptr[2 * i]), low = id_digit(rest.ptr[2 * i + 1]);
 
 			if (high < 0 || low < 0)
 				return false;

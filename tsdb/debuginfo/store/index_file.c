@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "tsdb/debuginfo/store/internal.h"
 
-static enum err_code map_file(
+static enum err_code index_file_map(
 	struct debuginfo_store *s, const char *path, struct debuginfo_index *x, struct err *err)
 {
 	struct stat st;
@@ -33,7 +33,8 @@ static enum err_code map_file(
 	return rc;
 }
 
-static enum err_code index_map(struct debuginfo_store *s, struct entry *e, struct err *err)
+static enum err_code index_file_index_map(
+	struct debuginfo_store *s, struct debuginfo_entry *e, struct err *err)
 {
 	struct debuginfo_index *x = calloc(1, sizeof(*x));
 	char *path = path_of_index(s, &e->stamp.id);
@@ -49,7 +50,7 @@ static enum err_code index_map(struct debuginfo_store *s, struct entry *e, struc
 		.quality = e->quality,
 		.map_bytes = (size_t)e->file_bytes,
 		.bytes = (size_t)e->index_bytes };
-	if ((rc = map_file(s, path, x, err)))
+	if ((rc = index_file_map(s, path, x, err)))
 		goto fail;
 	e->mapped = x;
 	free(path);
@@ -64,14 +65,14 @@ enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_i
 	struct debuginfo_index **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
-	struct entry *e;
+	struct debuginfo_entry *e;
 
 	mutex_lock(&s->lock);
 	e = entry_find(s, id);
 	if (!e || !e->present)
 		rc = err_set(err, ERR_NOT_FOUND, "no debug data");
 	else if (!e->mapped)
-		rc = index_map(s, e, err);
+		rc = index_file_index_map(s, e, err);
 	if (!rc) {
 		*out = e->mapped;
 		e->mapped->readers++;
@@ -109,7 +110,8 @@ void debuginfo_index_close(struct debuginfo_index *x)
 	}
 }
 
-enum err_code entry_remove_index(struct debuginfo_store *s, struct entry *e, struct err *err)
+enum err_code entry_remove_index(
+	struct debuginfo_store *s, struct debuginfo_entry *e, struct err *err)
 {
 	char *path = path_of_index(s, &e->stamp.id);
 	enum err_code rc;
@@ -136,7 +138,7 @@ enum err_code entry_remove_index(struct debuginfo_store *s, struct entry *e, str
 
 void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x)
 {
-	struct entry *e;
+	struct debuginfo_entry *e;
 	struct err err;
 
 	mutex_lock(&s->lock);
@@ -153,9 +155,9 @@ uint64_t debuginfo_generation(const struct debuginfo_store *s)
 	return atomic_load(&s->generation);
 }
 
-void evict(struct debuginfo_store *s, const struct entry *keep)
+void debuginfo_evict(struct debuginfo_store *s, const struct debuginfo_entry *keep)
 {
-	struct entry *e, *oldest;
+	struct debuginfo_entry *e, *oldest;
 	struct err err;
 
 	mutex_assert_held(&s->lock);

@@ -16,8 +16,8 @@
 
 enum waiting { WAITING_NOT, WAITING_UPLOAD, WAITING_QUEUED, WAITING_JOB };
 
-struct entry {
-	struct entry *next;
+struct debuginfo_entry {
+	struct debuginfo_entry *next;
 	struct stamp stamp; /* with the id */
 	/* the index */
 	bool present, unsynced; /* unsynced: its name may be gone after a power cut */
@@ -28,7 +28,7 @@ struct entry {
 	int64_t added_s;
 	struct debuginfo_index *mapped; /* of this index, while it has readers */
 	char *path; /* NULL: not known */
-	struct entry *next_named; /* with path: of this base name's bucket */
+	struct debuginfo_entry *next_named; /* with path: of this base name's bucket */
 	/* what comes */
 	enum waiting waiting;
 	enum debuginfo_kind waiting_kind;
@@ -43,8 +43,8 @@ struct debuginfo_store {
 	char *dir;
 	struct debuginfo_options o;
 	struct mutex lock;
-	struct entry *buckets[BUCKETS];
-	struct entry *named[BUCKETS]; /* indexes, by the base names of their paths */
+	struct debuginfo_entry *buckets[BUCKETS];
+	struct debuginfo_entry *named[BUCKETS]; /* indexes, by the base names of their paths */
 	_Atomic uint64_t generation;
 	uint64_t seed;
 	size_t entries_n, indexes_n, queued_n, jobs_n;
@@ -59,7 +59,7 @@ struct debuginfo_store {
 
 struct debuginfo_index {
 	struct debuginfo_store *store;
-	struct entry *entry; /* NULL: replaced, evicted or dropped */
+	struct debuginfo_entry *entry; /* NULL: replaced, evicted or dropped */
 	unsigned readers;
 	enum debuginfo_quality quality;
 	void *map;
@@ -68,20 +68,21 @@ struct debuginfo_index {
 
 int64_t store_now_s(const struct debuginfo_store *s);
 /* The lock is held for these. */
-struct entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id);
+struct debuginfo_entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id);
 MUST_CHECK enum err_code entry_make(struct debuginfo_store *s, const struct debuginfo_id *id,
-	bool for_data, struct entry **out, struct err *err);
-void entry_tidy(struct debuginfo_store *s, struct entry *e); /* frees it if it says nothing */
+	bool for_data, struct debuginfo_entry **out, struct err *err);
+void entry_tidy(
+	struct debuginfo_store *s, struct debuginfo_entry *e); /* frees it if it says nothing */
 /* patient: not if a file failed or was no better a short time ago. */
-bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum debuginfo_kind kind,
-	bool patient, const char **reason);
+bool entry_wants(const struct debuginfo_store *s, const struct debuginfo_entry *e,
+	enum debuginfo_kind kind, bool patient, const char **reason);
 void entry_set_tried(
-	struct debuginfo_store *s, struct entry *e, enum debuginfo_kind kind, struct str why);
+	struct debuginfo_store *s, struct debuginfo_entry *e, enum debuginfo_kind kind, struct str why);
 /* Removes the index of an entry. On an error it stays. */
 MUST_CHECK enum err_code entry_remove_index(
-	struct debuginfo_store *s, struct entry *e, struct err *err);
+	struct debuginfo_store *s, struct debuginfo_entry *e, struct err *err);
 void uploads_end_idle(struct debuginfo_store *s);
-void evict(struct debuginfo_store *s, const struct entry *keep);
+void debuginfo_evict(struct debuginfo_store *s, const struct debuginfo_entry *keep);
 
 /* Paths, malloc's; NULL: out of memory. */
 char *path_of_index(const struct debuginfo_store *s, const struct debuginfo_id *id);
@@ -103,7 +104,7 @@ MUST_CHECK bool queued_name_parse(struct str name, struct debuginfo_id *id,
 /* *out is malloc's; NULL for an empty one. */
 MUST_CHECK enum err_code path_copy(const char *path, char **out, struct err *err);
 /* The path of an index. Takes `path`, which may be NULL. The lock is held. */
-void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path);
+void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *path);
 /* Of a queued upload, on the disk: synced; removed where path is "". */
 MUST_CHECK enum err_code waiting_path_write(struct debuginfo_store *s,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,

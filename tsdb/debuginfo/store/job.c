@@ -18,7 +18,7 @@ METRIC_COUNTER(extracted_total, "epimetheus_symbols_extractions_total",
 	"Extractions of symbols: published, no_better, failed, put_off.", "result");
 
 /* Frees the job and its files; the upload of the queue is not touched. */
-static void job_free(struct debuginfo_job *j)
+static void debuginfo_job_free(struct debuginfo_job *j)
 {
 	if (j->in_fd >= 0)
 		close(j->in_fd);
@@ -31,10 +31,10 @@ static void job_free(struct debuginfo_job *j)
 }
 
 /* The oldest that is due, taken out of the queue. */
-static struct entry *queue_take(struct debuginfo_store *s)
+static struct debuginfo_entry *job_queue_take(struct debuginfo_store *s)
 {
 	int64_t now_s = store_now_s(s);
-	struct entry *e, *first = NULL;
+	struct debuginfo_entry *e, *first = NULL;
 
 	mutex_assert_held(&s->lock);
 	for (size_t i = 0; s->queued_n && i < BUCKETS; i++)
@@ -66,14 +66,14 @@ enum err_code debuginfo_job_next(
 	struct debuginfo_store *s, struct debuginfo_job **out, struct err *err)
 {
 	struct debuginfo_job *j = calloc(1, sizeof(*j));
-	struct entry *e;
+	struct debuginfo_entry *e;
 	enum err_code rc;
 
 	if (!j)
 		return err_nomem(err, "job");
 	*j = (struct debuginfo_job){ .store = s, .in_fd = -1, .out_fd = -1, .queued = true };
 	mutex_lock(&s->lock);
-	if ((e = queue_take(s))) {
+	if ((e = job_queue_take(s))) {
 		j->id = e->stamp.id;
 		j->kind = e->waiting_kind;
 		j->origin = e->waiting_origin;
@@ -102,7 +102,7 @@ static enum err_code job_admit(struct debuginfo_job *j, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
 	const char *reason;
-	struct entry *e;
+	struct debuginfo_entry *e;
 	enum err_code rc;
 
 	mutex_assert_held(&s->lock);
@@ -147,14 +147,14 @@ enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debugi
 		mutex_unlock(&s->lock);
 	}
 	if (rc)
-		job_free(j);
+		debuginfo_job_free(j);
 	else
 		*out = j;
 	return rc;
 }
 
 /* again: back into the queue. The lock is held. */
-static void job_leave(struct debuginfo_job *j, struct entry *e, bool again)
+static void job_leave(struct debuginfo_job *j, struct debuginfo_entry *e, bool again)
 {
 	struct debuginfo_store *s = j->store;
 	char *path;
@@ -178,7 +178,7 @@ static void job_leave(struct debuginfo_job *j, struct entry *e, bool again)
 	entry_tidy(s, e);
 }
 
-static bool comes_again(enum err_code rc)
+static bool job_comes_again(enum err_code rc)
 {
 	return rc == ERR_IO || rc == ERR_NOMEM || rc == ERR_UNAVAILABLE || rc == ERR_CANCELED;
 }
@@ -187,7 +187,7 @@ static bool comes_again(enum err_code rc)
  * The same file is not sent over and over. One of a local directory was sent by nobody, and servers
  * that are asked next may have a better one.
  */
-static void set_tried(struct debuginfo_job *j, struct entry *e, struct str why)
+static void job_set_tried(struct debuginfo_job *j, struct debuginfo_entry *e, struct str why)
 {
 	if (j->origin != DEBUGINFO_DIRECTORY)
 		entry_set_tried(j->store, e, j->kind, why);
@@ -196,17 +196,17 @@ static void set_tried(struct debuginfo_job *j, struct entry *e, struct str why)
 void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why)
 {
 	struct debuginfo_store *s = j->store;
-	bool again = comes_again(why->code);
-	struct entry *e;
+	bool again = job_comes_again(why->code);
+	struct debuginfo_entry *e;
 
 	mutex_lock(&s->lock);
 	e = entry_find(s, &j->id);
 	if (!again)
-		set_tried(j, e, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
+		job_set_tried(j, e, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
 	job_leave(j, e, again);
 	mutex_unlock(&s->lock);
 	metric_add(&extracted_total, again ? "put_off" : "failed", 1);
-	job_free(j);
+	debuginfo_job_free(j);
 }
 
 static enum err_code job_write_footer(struct debuginfo_job *j, struct footer *f, struct err *err)
@@ -236,7 +236,7 @@ static enum err_code job_write_footer(struct debuginfo_job *j, struct footer *f,
 
 /* Renames the synced index to its place; the entry is of it then. */
 static enum err_code job_place(
-	struct debuginfo_job *j, struct entry *e, const struct footer *f, struct err *err)
+	struct debuginfo_job *j, struct debuginfo_entry *e, const struct footer *f, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
 	char *path, *source;
@@ -244,7 +244,7 @@ static enum err_code job_place(
 
 	mutex_assert_held(&s->lock);
 	if (e->present && !e->unsynced && e->quality >= f->quality) {
-		set_tried(j, e, STR(""));
+		job_set_tried(j, e, STR(""));
 		return err_set(err, ERR_EXISTS, "no better than the symbols that are there");
 	}
 	if ((rc = path_copy(f->path, &source, err)))
@@ -289,7 +289,7 @@ enum err_code debuginfo_job_publish(
 		.source_bytes = j->source_bytes,
 		.added_s = store_now_s(s) };
 	struct err own = { .code = ERR_OK };
-	struct entry *e;
+	struct debuginfo_entry *e;
 	enum err_code rc;
 
 	mutex_lock(&s->lock);
@@ -310,17 +310,17 @@ enum err_code debuginfo_job_publish(
 	if (!rc) {
 		e->unsynced = false;
 		if (f.quality < DEBUGINFO_DWARF)
-			set_tried(j, e, STR(""));
-		evict(s, e);
+			job_set_tried(j, e, STR(""));
+		debuginfo_evict(s, e);
 	}
-	job_leave(j, e, rc && comes_again(rc));
+	job_leave(j, e, rc && job_comes_again(rc));
 	mutex_unlock(&s->lock);
 	metric_add(&extracted_total,
-		!rc                  ? "published" :
-			rc == ERR_EXISTS ? "no_better" :
-			comes_again(rc)  ? "put_off" :
-							   "failed",
+		!rc                     ? "published" :
+			rc == ERR_EXISTS    ? "no_better" :
+			job_comes_again(rc) ? "put_off" :
+								  "failed",
 		1);
-	job_free(j);
+	debuginfo_job_free(j);
 	return rc ? err_set(err, rc, "publish: %s", own.msg) : ERR_OK;
 }

@@ -71,7 +71,7 @@ char *path_of_waiting_path(const struct debuginfo_store *s, const struct debugin
 }
 
 /* Cuts *s behind its last point; gives the number of that word in the table, or n. */
-static size_t last_word(struct str *s, const char *const *words, size_t n)
+static size_t debuginfo_names_last_word(struct str *s, const char *const *words, size_t n)
 {
 	const char *dot = s->len ? memrchr(s->ptr, '.', s->len) : NULL;
 	struct str word;
@@ -89,11 +89,12 @@ static size_t last_word(struct str *s, const char *const *words, size_t n)
 bool queued_name_parse(struct str name, struct debuginfo_id *id, enum debuginfo_kind *kind,
 	enum debuginfo_origin *origin, bool *of_path)
 {
-	size_t word = last_word(&name, queued_words, QUEUED_WORDS), k, o;
+	size_t word = debuginfo_names_last_word(&name, queued_words, QUEUED_WORDS), k, o;
 
 	if (word == QUEUED_WORDS ||
-		(o = last_word(&name, debuginfo_origins, DEBUGINFO_ORIGINS)) == DEBUGINFO_ORIGINS ||
-		(k = last_word(&name, debuginfo_kinds, DEBUGINFO_KINDS)) == DEBUGINFO_KINDS)
+		(o = debuginfo_names_last_word(&name, debuginfo_origins, DEBUGINFO_ORIGINS)) ==
+			DEBUGINFO_ORIGINS ||
+		(k = debuginfo_names_last_word(&name, debuginfo_kinds, DEBUGINFO_KINDS)) == DEBUGINFO_KINDS)
 		return false;
 	*kind = (enum debuginfo_kind)k;
 	*origin = (enum debuginfo_origin)o;

@@ -27,7 +27,7 @@ void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1
 	out[n] = '\0';
 }
 
-static bool is_module(struct str name)
+static bool paths_is_module(struct str name)
 {
 	return str_has_suffix(name, STR(".ko")) || str_find(name, STR(".ko.")) >= 0;
 }
@@ -46,7 +46,7 @@ bool debuginfo_path_is_no_file(struct str path)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (str_has_prefix(name, str_of(names[i])))
 			return true;
-	return is_module(name);
+	return paths_is_module(name);
 }
 
 enum err_code path_copy(const char *path, char **out, struct err *err)
@@ -57,18 +57,18 @@ enum err_code path_copy(const char *path, char **out, struct err *err)
 
 /* ---- base names ---- */
 
-static struct entry **named_bucket(struct debuginfo_store *s, struct str name)
+static struct debuginfo_entry **paths_named_bucket(struct debuginfo_store *s, struct str name)
 {
 	return &s->named[hash_bytes(name.ptr, name.len, s->seed) % BUCKETS];
 }
 
-void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path)
+void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *path)
 {
-	struct entry **at;
+	struct debuginfo_entry **at;
 
 	mutex_assert_held(&s->lock);
 	if (e->path) {
-		at = named_bucket(s, str_base_name(str_of(e->path)));
+		at = paths_named_bucket(s, str_base_name(str_of(e->path)));
 		while (*at != e)
 			at = &(*at)->next_named;
 		*at = e->next_named;
@@ -76,7 +76,7 @@ void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path)
 	}
 	e->path = path;
 	if (path) {
-		at = named_bucket(s, str_base_name(str_of(path)));
+		at = paths_named_bucket(s, str_base_name(str_of(path)));
 		e->next_named = *at;
 		*at = e;
 	}
@@ -91,7 +91,8 @@ size_t debuginfo_find_name(
 	if (!base_name.len)
 		return 0;
 	mutex_lock(&s->lock);
-	for (const struct entry *e = *named_bucket(s, base_name); e; e = e->next_named) {
+	for (const struct debuginfo_entry *e = *paths_named_bucket(s, base_name); e;
+		 e = e->next_named) {
 		if (!str_eq(str_base_name(str_of(e->path)), base_name))
 			continue;
 		if (n < max)
@@ -104,7 +105,7 @@ size_t debuginfo_find_name(
 
 /* ---- beside a queued upload: the path, then 8 bytes of checksum ---- */
 
-static uint64_t checksum(const struct debuginfo_id *id, struct str path)
+static uint64_t paths_checksum(const struct debuginfo_id *id, struct str path)
 {
 	return hash_bytes(path.ptr, path.len, hash_bytes(id, sizeof(*id), 0));
 }
@@ -131,7 +132,7 @@ enum err_code waiting_path_write(struct debuginfo_store *s, const struct debugin
 		return ERR_OK;
 	}
 	buf_add_cstr(&b, path);
-	buf_add_u64be(&b, checksum(id, str_of(path)));
+	buf_add_u64be(&b, paths_checksum(id, str_of(path)));
 	file = path_of_waiting_path(s, id, kind, origin);
 	rc = !file || buf_failed(&b) ? err_nomem(err, "path") :
 								   fs_write_file(s->fs, file, buf_str(&b), err);
@@ -140,7 +141,7 @@ enum err_code waiting_path_write(struct debuginfo_store *s, const struct debugin
 	return rc;
 }
 
-static bool decode(const struct debuginfo_id *id, struct str bytes, char *out)
+static bool paths_decode(const struct debuginfo_id *id, struct str bytes, char *out)
 {
 	struct str path = { bytes.ptr, bytes.len < 8 ? 0 : bytes.len - 8 };
 	struct cursor c;
@@ -149,7 +150,7 @@ static bool decode(const struct debuginfo_id *id, struct str bytes, char *out)
 		return false;
 	c = cursor_of((struct str){ bytes.ptr + path.len, 8 });
 	debuginfo_path_clean(path, out);
-	return cursor_u64be(&c) == checksum(id, path) && str_is(path, out);
+	return cursor_u64be(&c) == paths_checksum(id, path) && str_is(path, out);
 }
 
 enum err_code waiting_path_read(struct debuginfo_store *s, const struct debuginfo_id *id,
@@ -163,7 +164,7 @@ enum err_code waiting_path_read(struct debuginfo_store *s, const struct debuginf
 	if (!(file = path_of_waiting_path(s, id, kind, origin)))
 		return err_nomem(err, "path");
 	rc = fs_read_file(file, DEBUGINFO_PATH_BYTES_MAX + 8, &b, &why);
-	if (!rc && !decode(id, buf_str(&b), path))
+	if (!rc && !paths_decode(id, buf_str(&b), path))
 		rc = err_set(&why, ERR_CORRUPT, "%s is damaged", file);
 	if (rc)
 		path[0] = '\0';

@@ -27,12 +27,12 @@ void stamps_end(struct buf *out)
 	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
 }
 
-static enum err_code bad(struct err *err, const char *what)
+static enum err_code stamps_bad(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "stamps: %s", what);
 }
 
-static bool time_ok(uint64_t s)
+static bool stamps_time_ok(uint64_t s)
 {
 	return s <= (uint64_t)(TIME_MAX_NS / NS_PER_S);
 }
@@ -48,16 +48,16 @@ static enum err_code stamp_read(struct cursor *c, struct stamp *t, struct err *e
 	tried = cursor_varint(c);
 	why = cursor_lenstr(c);
 	if (c->bad)
-		return bad(err, "cut off");
+		return stamps_bad(err, "cut off");
 	if (kind >= DEBUGINFO_ID_KINDS ||
 		debuginfo_id_init(&t->id, (enum debuginfo_id_kind)kind, text, NULL) ||
 		!str_eq(debuginfo_id_text(&t->id), text))
-		return bad(err, "bad key");
-	if (!time_ok(used) || !time_ok(missing) || !time_ok(again))
-		return bad(err, "bad time");
+		return stamps_bad(err, "bad key");
+	if (!stamps_time_ok(used) || !stamps_time_ok(missing) || !stamps_time_ok(again))
+		return stamps_bad(err, "bad time");
 	if (tried >= DEBUGINFO_KINDS || why.len > STAMP_WHY_BYTES_MAX || !str_is_utf8(why) ||
 		memchr(why.len ? why.ptr : "", '\0', why.len))
-		return bad(err, "bad text");
+		return stamps_bad(err, "bad text");
 	t->used_s = (int64_t)used;
 	t->missing_end_s = (int64_t)missing;
 	t->again_s = (int64_t)again;
@@ -75,10 +75,10 @@ enum err_code stamps_decode(struct str bytes, stamp_fn fn, void *ctx, struct err
 	enum err_code rc = ERR_OK;
 
 	if (!str_has_prefix(body, MAGIC))
-		return bad(err, "not a file of stamps");
+		return stamps_bad(err, "not a file of stamps");
 	sum = cursor_of((struct str){ bytes.ptr + body.len, 8 });
 	if (cursor_u64be(&sum) != hash_bytes(body.ptr, body.len, 0))
-		return bad(err, "checksum");
+		return stamps_bad(err, "checksum");
 	c = cursor_of(body);
 	(void)cursor_bytes(&c, MAGIC.len);
 	while (!rc && cursor_left(&c))

@@ -26,25 +26,27 @@ int64_t store_now_s(const struct debuginfo_store *s)
 
 /* ---- entries ---- */
 
-static struct entry **bucket_of(struct debuginfo_store *s, const struct debuginfo_id *id)
+static struct debuginfo_entry **debuginfo_store_bucket_of(
+	struct debuginfo_store *s, const struct debuginfo_id *id)
 {
 	return &s->buckets[hash_bytes(id, sizeof(*id), s->seed) % BUCKETS];
 }
 
-struct entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id)
+struct debuginfo_entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id)
 {
-	struct entry *e;
+	struct debuginfo_entry *e;
 
 	mutex_assert_held(&s->lock);
-	for (e = *bucket_of(s, id); e && !debuginfo_id_eq(&e->stamp.id, id); e = e->next)
+	for (e = *debuginfo_store_bucket_of(s, id); e && !debuginfo_id_eq(&e->stamp.id, id);
+		 e = e->next)
 		;
 	return e;
 }
 
 enum err_code entry_make(struct debuginfo_store *s, const struct debuginfo_id *id, bool for_data,
-	struct entry **out, struct err *err)
+	struct debuginfo_entry **out, struct err *err)
 {
-	struct entry *e = entry_find(s, id), **bucket = bucket_of(s, id);
+	struct debuginfo_entry *e = entry_find(s, id), **bucket = debuginfo_store_bucket_of(s, id);
 
 	if (!e && !for_data && s->entries_n >= ENTRIES_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d keys", ENTRIES_MAX);
@@ -60,9 +62,9 @@ enum err_code entry_make(struct debuginfo_store *s, const struct debuginfo_id *i
 	return ERR_OK;
 }
 
-void entry_tidy(struct debuginfo_store *s, struct entry *e)
+void entry_tidy(struct debuginfo_store *s, struct debuginfo_entry *e)
 {
-	struct entry **at = bucket_of(s, &e->stamp.id);
+	struct debuginfo_entry **at = debuginfo_store_bucket_of(s, &e->stamp.id);
 
 	mutex_assert_held(&s->lock);
 	if (!e->waiting) {
@@ -79,7 +81,7 @@ void entry_tidy(struct debuginfo_store *s, struct entry *e)
 }
 
 void entry_set_tried(
-	struct debuginfo_store *s, struct entry *e, enum debuginfo_kind kind, struct str why)
+	struct debuginfo_store *s, struct debuginfo_entry *e, enum debuginfo_kind kind, struct str why)
 {
 	size_t n = why.len < STAMP_WHY_BYTES_MAX ? why.len : STAMP_WHY_BYTES_MAX;
 
@@ -93,20 +95,21 @@ void entry_set_tried(
 }
 
 /* The most that a file of this kind can hold. */
-static enum debuginfo_quality best_of(enum debuginfo_kind kind)
+static enum debuginfo_quality debuginfo_store_best_of(enum debuginfo_kind kind)
 {
 	return kind == DEBUGINFO_STRIPPED ? DEBUGINFO_LINES : DEBUGINFO_DWARF;
 }
 
-bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum debuginfo_kind kind,
-	bool patient, const char **reason)
+bool entry_wants(const struct debuginfo_store *s, const struct debuginfo_entry *e,
+	enum debuginfo_kind kind, bool patient, const char **reason)
 {
 	if (e && e->waiting) {
 		*reason = e->waiting == WAITING_UPLOAD ? "an upload of it is under way" :
 												 "it is being extracted";
 		return false;
 	}
-	if (e && e->present && (e->quality >= best_of(kind) || kind == DEBUGINFO_STRIPPED)) {
+	if (e && e->present &&
+		(e->quality >= debuginfo_store_best_of(kind) || kind == DEBUGINFO_STRIPPED)) {
 		*reason = "as good symbols are there";
 		return false;
 	}
@@ -133,7 +136,7 @@ bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
 
 bool debuginfo_lacks(struct debuginfo_store *s, const struct debuginfo_id *id)
 {
-	const struct entry *e;
+	const struct debuginfo_entry *e;
 	int64_t now_s;
 	bool good;
 
@@ -149,7 +152,7 @@ bool debuginfo_lacks(struct debuginfo_store *s, const struct debuginfo_id *id)
 
 void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id *id, int64_t end_s)
 {
-	struct entry *e;
+	struct debuginfo_entry *e;
 
 	mutex_lock(&s->lock);
 	if (!entry_make(s, id, false, &e, NULL)) {
@@ -162,7 +165,7 @@ void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id 
 
 bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *id)
 {
-	struct entry *e;
+	struct debuginfo_entry *e;
 	bool yes;
 
 	mutex_lock(&s->lock);
@@ -174,7 +177,7 @@ bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *
 
 void debuginfo_forget_missing(struct debuginfo_store *s)
 {
-	struct entry *e, *next;
+	struct debuginfo_entry *e, *next;
 
 	mutex_lock(&s->lock);
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -194,7 +197,7 @@ static void stamps_print(struct debuginfo_store *s, struct buf *out)
 	mutex_assert_held(&s->lock);
 	stamps_begin(out);
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct entry *e = s->buckets[i]; e; e = e->next)
+		for (struct debuginfo_entry *e = s->buckets[i]; e; e = e->next)
 			if (e->present || e->stamp.missing_end_s || e->stamp.again_s)
 				stamps_add(out, &e->stamp);
 	stamps_end(out);
@@ -223,7 +226,7 @@ static void stamps_write(struct debuginfo_store *s)
 static enum err_code stamp_take(void *ctx, const struct stamp *t, struct err *err)
 {
 	struct debuginfo_store *s = ctx;
-	struct entry *e = entry_find(s, &t->id);
+	struct debuginfo_entry *e = entry_find(s, &t->id);
 
 	if (!e && t->missing_end_s <= store_now_s(s) && t->again_s <= store_now_s(s))
 		return ERR_OK; /* its index is gone */
@@ -253,8 +256,8 @@ static void stamps_read(struct debuginfo_store *s)
 
 /* ---- open ---- */
 
-static enum err_code read_footer(const char *path, const struct debuginfo_id *id, struct footer *f,
-	int64_t *changed_s, struct err *err)
+static enum err_code debuginfo_store_read_footer(const char *path, const struct debuginfo_id *id,
+	struct footer *f, int64_t *changed_s, struct err *err)
 {
 	char bytes[FOOTER_BYTES_MAX];
 	struct stat st;
@@ -283,16 +286,16 @@ end:
 	return rc;
 }
 
-static enum err_code found_index(
+static enum err_code debuginfo_store_found_index(
 	struct debuginfo_store *s, const char *path, const struct debuginfo_id *id, struct err *err)
 {
 	struct footer f;
-	struct entry *e;
+	struct debuginfo_entry *e;
 	int64_t changed_s = 0;
 	char *source;
 	enum err_code rc;
 
-	if ((rc = read_footer(path, id, &f, &changed_s, err)) == ERR_CORRUPT) {
+	if ((rc = debuginfo_store_read_footer(path, id, &f, &changed_s, err)) == ERR_CORRUPT) {
 		log_warn("debuginfo", "damaged index removed", LOG_E(err));
 		return s->fs->ops->unlink(s->fs, path, err);
 	}
@@ -317,11 +320,11 @@ static enum err_code found_index(
 	return ERR_OK;
 }
 
-static enum err_code found_queued(struct debuginfo_store *s, const char *path,
+static enum err_code debuginfo_store_found_queued(struct debuginfo_store *s, const char *path,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
 	struct err *err)
 {
-	struct entry *e;
+	struct debuginfo_entry *e;
 	struct stat st;
 	enum err_code rc;
 
@@ -350,7 +353,7 @@ static enum err_code found_queued(struct debuginfo_store *s, const char *path,
 }
 
 /* A path whose upload is gone is what a crash has left. */
-static enum err_code found_path(struct debuginfo_store *s, const char *path,
+static enum err_code debuginfo_store_found_path(struct debuginfo_store *s, const char *path,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
 	struct err *err)
 {
@@ -363,7 +366,7 @@ static enum err_code found_path(struct debuginfo_store *s, const char *path,
 	return needed ? ERR_OK : s->fs->ops->unlink(s->fs, path, err);
 }
 
-static enum err_code found(
+static enum err_code debuginfo_store_found(
 	struct debuginfo_store *s, struct arena *a, struct str name, struct err *err)
 {
 	const char *path = path_join(a, str_of(s->dir), name);
@@ -378,15 +381,16 @@ static enum err_code found(
 		return s->fs->ops->unlink(s->fs, path, err);
 	if (str_has_suffix(name, STR(".idx")) &&
 			debuginfo_id_of_stem((struct str){ name.ptr, name.len - 4 }, &id))
-		return found_index(s, path, &id, err);
+		return debuginfo_store_found_index(s, path, &id, err);
 	if (queued_name_parse(name, &id, &kind, &origin, &of_path))
-		return (of_path ? found_path : found_queued)(s, path, &id, kind, origin, err);
+		return (of_path ? debuginfo_store_found_path : debuginfo_store_found_queued)(
+			s, path, &id, kind, origin, err);
 	if (!str_is(name, STAMPS))
 		log_warn("debuginfo", "unknown file", LOG_S("path", path));
 	return ERR_OK;
 }
 
-static enum err_code scan(struct debuginfo_store *s, struct err *err)
+static enum err_code debuginfo_store_scan(struct debuginfo_store *s, struct err *err)
 {
 	struct str *names;
 	struct arena a;
@@ -397,16 +401,16 @@ static enum err_code scan(struct debuginfo_store *s, struct err *err)
 	mutex_lock(&s->lock);
 	rc = fs_list(s->dir, &a, &names, &n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = found(s, &a, names[i], err);
+		rc = debuginfo_store_found(s, &a, names[i], err);
 	if (!rc)
 		stamps_read(s);
-	evict(s, NULL);
+	debuginfo_evict(s, NULL);
 	mutex_unlock(&s->lock);
 	arena_release(&a);
 	return rc;
 }
 
-static void options_default(struct debuginfo_options *o)
+static void debuginfo_options_default(struct debuginfo_options *o)
 {
 	if (!o->file_bytes_max)
 		o->file_bytes_max = UINT64_C(1) << 30;
@@ -425,7 +429,7 @@ static void options_default(struct debuginfo_options *o)
 static void store_free(struct debuginfo_store *s)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct entry *e = s->buckets[i], *next; e; e = next) {
+		for (struct debuginfo_entry *e = s->buckets[i], *next; e; e = next) {
 			assert(!e->mapped);
 			next = e->next;
 			free(e->path);
@@ -447,14 +451,14 @@ enum err_code debuginfo_store_open(struct fs *fs, const char *dir,
 		return err_nomem(err, "store of symbols");
 	s->fs = fs;
 	s->o = *o;
-	options_default(&s->o);
+	debuginfo_options_default(&s->o);
 	s->seed = hash_seed();
 	mutex_init(&s->lock);
 	s->stamped_s = store_now_s(s);
 	if (!(s->dir = strdup(dir)))
 		rc = err_nomem(err, "store of symbols");
 	else if (!(rc = fs_mkdir_all(fs, dir, err)))
-		rc = scan(s, err);
+		rc = debuginfo_store_scan(s, err);
 	if (rc) {
 		store_free(s);
 		return err_wrap(err, rc, "open symbols %s", dir);
@@ -475,7 +479,7 @@ void debuginfo_store_close(struct debuginfo_store *s)
 
 void debuginfo_store_tick(struct debuginfo_store *s)
 {
-	struct entry *e, *next;
+	struct debuginfo_entry *e, *next;
 	int64_t now_s;
 	bool stamp;
 
@@ -499,7 +503,7 @@ void debuginfo_store_tick(struct debuginfo_store *s)
 
 /* ---- status ---- */
 
-static int by_id(const void *a, const void *b)
+static int debuginfo_store_by_id(const void *a, const void *b)
 {
 	const struct debuginfo_info *x = a, *y = b;
 
@@ -508,8 +512,8 @@ static int by_id(const void *a, const void *b)
 	return str_cmp(debuginfo_id_text(&x->id), debuginfo_id_text(&y->id));
 }
 
-static void info_of(const struct debuginfo_store *s, const struct entry *e, struct arena *a,
-	struct debuginfo_info *out)
+static void debuginfo_store_info_of(const struct debuginfo_store *s,
+	const struct debuginfo_entry *e, struct arena *a, struct debuginfo_info *out)
 {
 	bool failed = e->stamp.again_s > store_now_s(s);
 
@@ -543,12 +547,12 @@ enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct 
 	mutex_lock(&s->lock);
 	list = arena_array(a, struct debuginfo_info, s->entries_n + 1);
 	for (size_t i = 0; list && i < BUCKETS; i++)
-		for (const struct entry *e = s->buckets[i]; e; e = e->next)
-			info_of(s, e, a, &list[count++]);
+		for (const struct debuginfo_entry *e = s->buckets[i]; e; e = e->next)
+			debuginfo_store_info_of(s, e, a, &list[count++]);
 	mutex_unlock(&s->lock);
 	if (!list)
 		return arena_fail(a, "list of symbols", err);
-	qsort(list, count, sizeof(*list), by_id);
+	qsort(list, count, sizeof(*list), debuginfo_store_by_id);
 	*v = list;
 	*n = count;
 	return ERR_OK;

@@ -17,7 +17,7 @@ METRIC_COUNTER(uploads_total, "epimetheus_symbols_uploads_total",
 struct debuginfo_upload {
 	struct debuginfo_upload *next; /* in the store's list */
 	struct debuginfo_store *store;
-	struct entry *entry; /* NULL: idle for too long, its bytes are given back */
+	struct debuginfo_entry *entry; /* NULL: idle for too long, its bytes are given back */
 	struct debuginfo_id id;
 	enum debuginfo_kind kind;
 	enum debuginfo_origin origin;
@@ -212,7 +212,7 @@ static enum err_code upload_queue(struct debuginfo_upload *u, struct err *err)
 {
 	char *path = path_of_queued(u->store, &u->id, u->kind, u->origin);
 	struct debuginfo_store *s = u->store;
-	struct entry *e = u->entry;
+	struct debuginfo_entry *e = u->entry;
 	enum err_code rc;
 
 	if (!path)

@@ -53,7 +53,7 @@ static uint32_t add_values(struct buf *b, const struct value *v, size_t n)
 	int32_t now = -1;
 
 	for (size_t i = 0; i < n; i++) {
-		buf_add_varint(b, zigzag(v[i].value - now));
+		buf_add_varint(b, str_zigzag(v[i].value - now));
 		buf_add_varint(b, v[i].end - pc);
 		now = v[i].value;
 		pc = v[i].end;

@@ -106,6 +106,7 @@ static enum err_code act(struct str input, struct buf *out, struct err *err)
 
 static const struct extractor_options options = { .fn = act,
 	.cpu_s = 1,
+	.timeout_ns = NS_PER_HOUR,
 	.output_bytes_max = OUTPUT_MAX,
 	.memory_bytes_max = 64u << 20,
 	.input_bytes_max = 1000 };
