@@ -65,11 +65,12 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 	REQUIRE(model_init(&m, model_seed()));
 	m.deletes = true;
 	m.f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
-	/* On a busy machine a child does little in its time: then more of them run, and longer. */
+	/* On a busy machine a child does little in its time: then more of them run, each n twice as
+	 * long. */
 	for (uint64_t round = 0; round < n || (m.level < 2 && round < 8 * n); round++) {
 		if (check_failures)
 			break;
-		CHECK_INT(kill_one(&m, 60 * (1 + round / n)), -1);
+		CHECK_INT(kill_one(&m, UINT64_C(60) << round / n), -1);
 		/* Otherwise the next child does the recovery. */
 		if (model_draw(&m, 3) == 0)
 			continue;

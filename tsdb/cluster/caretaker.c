@@ -276,10 +276,11 @@ static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s
 	return caretaker_read_manifest(c, s, err);
 }
 
+/* Its silence lasts until our last look: what it did since then we do not know. */
 bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s)
 {
 	return s->read && s->etag[0] && strcmp(s->etag, s->read_etag) == 0 &&
-		(s->m.stopped || clock_monotonic_ns() - s->since_ns >= c->o.abandoned_ns);
+		(s->m.stopped || s->looked_at_ns - s->since_ns >= c->o.abandoned_ns);
 }
 
 /* ---- what is too old ---- */
