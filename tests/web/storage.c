@@ -25,7 +25,7 @@ void must(enum err_code rc, const struct err *err)
 
 void storage_open(struct storage *s)
 {
-	struct engine_options e = { .timeout_ns = 20 * NS_PER_S,
+	struct engine_options e = { .timeout_ns = NS_PER_HOUR,
 		.lookback_ns = 5 * NS_PER_MIN,
 		.concurrency_max = 4,
 		.samples_max = 1000000,

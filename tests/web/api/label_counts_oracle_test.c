@@ -34,7 +34,7 @@ static struct db_options options;
 
 static void serve(void)
 {
-	struct engine_options e = { .timeout_ns = 20 * NS_PER_S,
+	struct engine_options e = { .timeout_ns = NS_PER_HOUR,
 		.lookback_ns = 5 * NS_PER_MIN,
 		.concurrency_max = 1,
 		.samples_max = 1000000,
