@@ -17,7 +17,7 @@
 #include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
-#include "tsdb/head/ship_internal.h"
+#include "tsdb/head/ship.h"
 #include "tsdb/status.h"
 #include "tsdb/store/mirror.h"
 #include "tsdb/symbols/stored.h"

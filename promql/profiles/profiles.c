@@ -31,7 +31,7 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 		keys[i] = cell_key(&part->cells[i]);
 		order[i] = (uint32_t)i;
 	}
-	intern_sort_keys(keys, order, (uint32_t)n, keys + n, order + n);
+	keys_sort(keys, order, (uint32_t)n, keys + n, order + n);
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &part->cells[order[i]];
 

@@ -64,6 +64,8 @@ includes() {
 				print FILENAME ":" FNR ": include names no room: " part[2]
 			else if (!index(allowed[room], " " to " "))
 				print FILENAME ":" FNR ": " room " may not include " part[2]
+			else if (room != to && part[2] ~ /(_|\/)internal\.h$/)
+				print FILENAME ":" FNR ": " room " may not include the inside of " to
 		}' $(files 'base/*' 'proto/*' 'discovery/*' 'scrape/*' 'tsdb/*' 'promql/*' 'web/*' 'cmd/*' |
 		grep -E '\.(c|h|cc|re|y)$')
 }

@@ -23,6 +23,7 @@ breach() { # rule, file, text that is appended to it, what is named when not the
 long_function=$(printf 'void f(void)\\n{\\n'; for _ in $(seq 90); do printf '\\tg();\\n'; done; printf '}\\n')
 breach includes base/str.c '#include "tsdb/db.h"\n'
 breach includes tsdb/db.c '#include "promql/engine/engine.h"\n'
+breach includes tsdb/db.c '#include "tsdb/head/head_internal.h"\n'
 breach floor_plan tsdb/attic/x.c 'int x;\n' 'tsdb/attic: not a row'
 breach floor_plan Makefile 'uses_base := web\n' 'base: uses web'
 breach folder_size base/x.c '' 'base: 36 files'

@@ -206,6 +206,9 @@ struct block_sizes {
 	struct chunk_sizes chunks; /* of all chunks */
 };
 MUST_CHECK enum err_code block_measure(struct block *b, struct block_sizes *out, struct err *err);
+/* Bytes of all rollups of a kind, to some pages, from the index of their table alone. */
+enum block_rollups_kind { BLOCK_ROLLUPS_SERIES, BLOCK_ROLLUPS_GROUP, BLOCK_ROLLUPS_FUNCTIONS };
+uint64_t block_rollups_bytes(const struct block *b, enum block_rollups_kind kind);
 
 /* ---- writing ---- */
 
@@ -261,6 +264,9 @@ MUST_CHECK enum err_code block_writer_finish(
 /* meta.json of a directory on the disk; arrays in the arena. ERR_NOT_FOUND. */
 MUST_CHECK enum err_code block_read_meta(
 	const char *dir, struct arena *a, struct block_meta *out, struct err *err);
+/* The same of its bytes. ERR_CORRUPT, with what is wrong. */
+MUST_CHECK enum err_code block_meta_parse(
+	struct str text, struct arena *a, struct block_meta *out, struct err *err);
 /* meta.json, for changes that keep the rest (raw rows dropped): old or new, never half. */
 MUST_CHECK enum err_code block_write_meta(
 	struct fs *fs, const char *dir, const struct block_meta *meta, struct err *err);

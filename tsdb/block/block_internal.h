@@ -109,9 +109,6 @@ struct block {
 char *block_path(struct arena *a, const char *dir, const char *name);
 /* The record's text; files: with sizes and hashes. */
 void block_meta_print(struct buf *out, const struct block_meta *m, bool files);
-/* Arrays in the arena. ERR_CORRUPT, with what is wrong. */
-MUST_CHECK enum err_code block_meta_parse(
-	struct str text, struct arena *a, struct block_meta *out, struct err *err);
 
 /* ---- whose a table is, block_identity.c ---- */
 

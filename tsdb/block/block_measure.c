@@ -108,3 +108,15 @@ enum err_code block_measure(struct block *b, struct block_sizes *out, struct err
 	out->overhead = disk > records ? disk - records : 0;
 	return rc;
 }
+
+uint64_t block_rollups_bytes(const struct block *b, enum block_rollups_kind kind)
+{
+	static const enum block_key_kind kinds[] = { [BLOCK_ROLLUPS_SERIES] = KEY_ROLLUP_SERIES,
+		[BLOCK_ROLLUPS_GROUP] = KEY_ROLLUP_GROUP,
+		[BLOCK_ROLLUPS_FUNCTIONS] = KEY_FUNCTIONS };
+	struct block_key first = block_key_id(kinds[kind], 0),
+					 end = block_key_id(kinds[kind], UINT32_MAX);
+
+	return table_offset(b->rollups, block_key_str(&end)) -
+		table_offset(b->rollups, block_key_str(&first));
+}

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
-#include "tsdb/block/block_internal.h"
+#include "tsdb/block/block.h"
 #include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/state.h"
 

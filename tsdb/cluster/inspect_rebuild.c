@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "tsdb/block/block_internal.h"
+#include "tsdb/block/block.h"
 #include "tsdb/cluster/inspect.h"
 #include "tsdb/segments/segments.h"
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "tsdb/block/block_internal.h"
+#include "tsdb/block/block.h"
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/catalog/inventory.h"
 #include "tsdb/catalog/losses.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "tsdb/block/block_internal.h"
+#include "tsdb/block/block.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/publisher_internal.h"
 

@@ -117,7 +117,7 @@ static bool chunk_keys_id_table_sort_ids(struct chunk_keys_id_table *t, struct c
 		order[i] = (uint32_t)i;
 	}
 	if (ok)
-		intern_sort_keys(sorted, order, (uint32_t)n, sorted + n, order + n);
+		keys_sort(sorted, order, (uint32_t)n, sorted + n, order + n);
 	for (size_t i = 0; i < n && ok; i++) {
 		t->order[order[i]] = k->n;
 		for (uint32_t nth = 0; nth < t->most[order[i]]; nth++)

@@ -303,7 +303,7 @@ enum err_code delta_base_renumber(
 		keys[i] = (uint64_t)stack << 32 | set;
 		order[i] = i;
 	}
-	intern_sort_keys(keys, order, s->n, keys_tmp, order_tmp);
+	keys_sort(keys, order, s->n, keys_tmp, order_tmp);
 	if ((rc = delta_sums_reorder(s, keys, order, a, err)))
 		return rc;
 	if ((rc = delta_sums_write_base(s, base->ts_ns, a, &bytes, err))) {

@@ -80,4 +80,11 @@ void head_ship_forget(struct db *db, int64_t start_ns, uint64_t identity);
 /* Bytes of files that wait. */
 uint64_t head_ship_bytes(struct db *db);
 
+/* ---- the database ---- */
+
+/* After the windows were opened. Without db_options.segments files of another time are removed. */
+MUST_CHECK enum err_code ship_open(struct db *db, struct err *err);
+/* After the commit thread ended and the publisher has. */
+void ship_close(struct db *db);
+
 #endif

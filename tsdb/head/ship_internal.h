@@ -12,10 +12,6 @@
 
 struct store_batch;
 
-/* After the windows were opened. Without db_options.segments files of another time are removed. */
-MUST_CHECK enum err_code ship_open(struct db *db, struct err *err);
-/* After the commit thread ended and the publisher has. */
-void ship_close(struct db *db);
 /* Around the write of a batch: with it the window has *count. */
 void ship_begin(
 	struct db *db, struct window *w, struct store_batch *batch, const struct window_count *count);

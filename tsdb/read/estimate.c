@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/block/block_internal.h"
+#include "tsdb/block/block.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/cascade.h"
@@ -132,13 +132,10 @@ static void estimate_split(
 
 /* Cells of an hour's sum of what has this part of the samples; a day's has some more. */
 static double estimate_cells_per_hour(
-	struct block *b, enum block_key_kind kind, double samples_part)
+	struct block *b, enum block_rollups_kind kind, double samples_part)
 {
-	struct block_key first = block_key_id(kind, 0), end = block_key_id(kind, UINT32_MAX);
 	const struct block_meta *m = block_meta(b);
-	double bytes = (double)(table_offset(b->rollups, block_key_str(&end)) -
-		table_offset(b->rollups, block_key_str(&first)));
-	double steps = 0;
+	double bytes = (double)block_rollups_bytes(b, kind), steps = 0;
 	int64_t span = m->last_ns - m->first_ns;
 
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++)
@@ -157,9 +154,9 @@ static void estimate_count_steps(const struct estimating *e, struct block *b,
 	double samples_part)
 {
 	bool functions = e->wish == SUM_FUNCTIONS, group = u->n > 1;
-	enum block_key_kind kind = functions ? KEY_FUNCTIONS :
-		group                            ? KEY_ROLLUP_GROUP :
-										   KEY_ROLLUP_SERIES;
+	enum block_rollups_kind kind = functions ? BLOCK_ROLLUPS_FUNCTIONS :
+		group                                ? BLOCK_ROLLUPS_GROUP :
+											   BLOCK_ROLLUPS_SERIES;
 	uint64_t *counts = functions ? e->out->function_sums :
 		group                    ? e->out->group_sums :
 								   e->out->series_sums;
@@ -200,9 +197,9 @@ static void estimate_count_chunks(const struct estimating *e, struct block *b,
 		rows *= raw_ns / (double)span;
 	chunks = rows / of_chunk + r->ends / 2.0;
 	parts = r->ends < chunks ? r->ends : chunks;
-	merged = delta && m->samples ?
-		estimate_cells_per_hour(b, KEY_ROLLUP_SERIES, (double)u->of.samples / (double)m->samples) :
-		of_chunk * each;
+	merged = delta && m->samples ? estimate_cells_per_hour(b, BLOCK_ROLLUPS_SERIES,
+									   (double)u->of.samples / (double)m->samples) :
+								   of_chunk * each;
 	if (merged > of_chunk * each)
 		merged = of_chunk * each;
 	samples = parts * of_chunk * each + (chunks - parts) * merged;

@@ -1,5 +1,4 @@
 #include "tsdb/read/sum_internal.h"
-#include "tsdb/rollup/rollup_internal.h"
 
 /* Adds chunks and rollup records of a block to a sum. Rows of chunks are refused for the same
  * reasons as rows of windows: if all ids of a chunk are there its columns are added as they are,
@@ -413,7 +412,7 @@ enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
 	if (t->acc) {
 		if ((rc = sum_chunk_check_record(t, v, err)))
 			return rc;
-		t->stats->read += v->cells.n;
+		t->stats->read += rollup_cells(v);
 		rc = rollup_add(v, a.column, t->acc, err);
 		if (rc == ERR_CORRUPT &&
 			(back = sum_chunk_take_back(t, sum_chunk_add_record_again, &a, err)))

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "tsdb/read/sum_internal.h"
-#include "tsdb/rollup/rollup_internal.h"
+#include "tsdb/rollup/rollup_table.h"
 
 /*
  * Adds function totals to a sum by name: those of blocks, and those of stacks (sum_names.c). Like

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "tsdb/read/sum_internal.h"
-#include "tsdb/rollup/rollup_internal.h"
 #include "tsdb/symbols/partition.h"
 
 /*

@@ -24,6 +24,11 @@ void rollup_view_close(struct rollup_view *v)
 	free(v);
 }
 
+uint64_t rollup_cells(const struct rollup_view *v)
+{
+	return v->cells.n;
+}
+
 static enum err_code rollup_db_rollup_parse(struct rollup_view *v, struct str bytes,
 	enum rollup_record record, uint32_t cells_per_column, struct err *err)
 {

@@ -83,6 +83,7 @@ MUST_CHECK enum err_code rollup_builder_encode_functions(
 
 struct rollup_view *rollup_view_open(void); /* NULL: out of memory */
 void rollup_view_close(struct rollup_view *v); /* NULL is fine */
+uint64_t rollup_cells(const struct rollup_view *v); /* of the record that was parsed */
 /* Columns are read, cells stay coded. */
 MUST_CHECK enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *err);
 uint32_t rollup_columns_n(const struct rollup_view *v);

@@ -8,6 +8,7 @@
 
 #include "tsdb/rollup/rollup.h"
 #include "tsdb/rollup/rollup_cells.h"
+#include "tsdb/rollup/rollup_table.h"
 #include "tsdb/symbols/partition.h"
 
 #define ROLLUP_COLUMN_NONE UINT16_MAX
@@ -70,27 +71,6 @@ struct rollup_view {
 };
 
 /* ---- the builder ---- */
-
-/* Cells by key, in the order they came; a column of sums each for any number of columns. */
-struct rollup_table {
-	uint64_t *keys; /* stack << 32 | label set */
-	uint32_t n, cap;
-	uint32_t *slots; /* index + 1 */
-	size_t slots_n;
-	int128 **columns; /* of cap each */
-	uint32_t columns_n, columns_cap;
-};
-void rollup_table_release(struct rollup_table *t);
-void rollup_table_clear(struct rollup_table *t);
-bool rollup_table_column(struct rollup_table *t); /* one more, all 0; false: out of memory */
-/* Finds the cells of these keys and adds the missing ones. sets NULL: all 0. */
-MUST_CHECK bool rollup_table_find(
-	struct rollup_table *t, const uint32_t *stacks, const uint32_t *sets, uint32_t n, uint32_t *at);
-bool rollup_table_is_zero(const struct rollup_table *t, uint32_t i); /* in all columns */
-/* Cells that are not 0 in all columns, ascending by key. *order: their places in the table; both
- * arrays are malloc'ed. */
-MUST_CHECK bool rollup_table_sort(
-	const struct rollup_table *t, uint64_t **keys, uint32_t **order, uint32_t *n);
 
 struct builder_list {
 	struct rollup_list l;

@@ -1,8 +1,10 @@
+#include "tsdb/rollup/rollup_table.h"
+
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/map.h"
-#include "tsdb/rollup/rollup_internal.h"
+#include "tsdb/symbols/partition.h"
 
 /*
  * Why not an accumulator: a group's steps are open side by side while a block is written, and an
@@ -125,7 +127,7 @@ bool rollup_table_sort(const struct rollup_table *t, uint64_t **keys, uint32_t *
 			k[*n] = t->keys[i];
 			o[(*n)++] = i;
 		}
-	intern_sort_keys(k, o, *n, k + *n, o + *n);
+	keys_sort(k, o, *n, k + *n, o + *n);
 	*keys = k;
 	*order = o;
 	return true;

@@ -198,7 +198,7 @@ MUST_CHECK enum err_code sym_intern_profile(struct partition *p, const struct pp
 	const enum value_kind *kinds, struct arena *a, struct interned *out, struct err *err);
 
 /* Sorts keys and carries values along; equal keys keep their order. Scratch of n items each. */
-void intern_sort_keys(
+void keys_sort(
 	uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp);
 
 #endif

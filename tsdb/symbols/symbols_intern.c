@@ -207,7 +207,7 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 		(rc = symbols_intern_header_id(&in, kinds, &out->header)) || (rc = known_find(&in)) ||
 		(rc = intern_samples(&in, out)))
 		return rc;
-	intern_sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
+	keys_sort(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
 	return ERR_OK;
 }
 
@@ -215,7 +215,7 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
  * By bytes from the lowest, passing over bytes that are the same in all keys: ids of one service
  * need three or four passes of the eight.
  */
-void intern_sort_keys(
+void keys_sort(
 	uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp)
 {
 	uint64_t any = 0, *from = keys, *to = keys_tmp, *swap;

@@ -347,6 +347,6 @@ enum err_code translate_entries(struct translation *t, const uint32_t *stacks,
 		out->keys[i] = (uint64_t)stack << 32 | set;
 		out->order[i] = i;
 	}
-	intern_sort_keys(out->keys, out->order, n, out->keys_tmp, out->order_tmp);
+	keys_sort(out->keys, out->order, n, out->keys_tmp, out->order_tmp);
 	return ERR_OK;
 }

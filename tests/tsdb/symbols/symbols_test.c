@@ -404,7 +404,7 @@ TEST(keys_are_sorted_and_stay_in_order)
 		keys[i] = (map_hash_u64(i) % 300) << 30 | map_hash_u64(i + N) % 3;
 		v[i] = i;
 	}
-	intern_sort_keys(keys, v, N, tmp, vtmp);
+	keys_sort(keys, v, N, tmp, vtmp);
 	for (uint32_t i = 1; i < N; i++)
 		CHECK(keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && v[i - 1] < v[i]));
 	for (uint32_t i = 0; i < N; i++)
