@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/demangle/demangle.h"
+
 struct self_symbol {
 	uint64_t start, size;
 	uint32_t name; /* offset into the string table */
@@ -197,4 +199,20 @@ const char *elf_own_path(void)
 	started_by = (const char *)getauxval(
 		AT_EXECFN); /* NOLINT: the kernel gives a pointer as a number */
 	return started_by ? started_by : "";
+}
+
+/* gcc names its copies of a function f.constprop.0, f.part.1, f.cold, ...: to people they are f. */
+static struct str elf_symbols_without_clone(struct str symbol)
+{
+	for (size_t i = 1; i < symbol.len; i++)
+		if (symbol.ptr[i] == '.')
+			return (struct str){ symbol.ptr, i };
+	return symbol;
+}
+
+void elf_demangle(struct buf *out, struct str symbol)
+{
+	symbol = elf_symbols_without_clone(symbol);
+	if (!demangle_may(symbol) || !demangle_name(symbol, out))
+		buf_add_str(out, symbol);
 }

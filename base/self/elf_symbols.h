@@ -1,8 +1,7 @@
 /*
  * ELF symbols: which function an address of a program file belongs to.
  *
- * Reads .symtab of a file, or .dynsym if that is all. Names of C++ functions come demangled,
- * without their parameters.
+ * Reads .symtab of a file, or .dynsym if that is all.
  *
  * Units:     addresses as in the file (before loading), sizes in bytes.
  * Errors:    ERR_NOT_FOUND, ERR_IO, ERR_INVALID (not a 64-bit ELF file, or a table beyond its end).
