@@ -24,6 +24,7 @@
 
 #include "base/net/http_config.h"
 #include "discovery/apis/aws.h"
+#include "discovery/sources/json_path.h"
 #include "discovery/sources/source.h"
 
 #define API_LISTS_MAX 3
@@ -156,7 +157,6 @@ struct api_label {
 
 struct str api_text(const struct api_target *t, const char *path); /* ptr NULL: out of memory */
 const json_t *api_at(const struct api_target *t, const char *path); /* NULL: it is not there */
-const json_t *api_json_at(const json_t *v, const char *path); /* "member.member" below v */
 /* host:port, an IPv6 address in brackets; ptr NULL: out of memory. */
 struct str api_address(struct arena *a, struct str host, struct str port);
 /* The target has the labels of api->labels. */

@@ -128,7 +128,7 @@ static struct str api_round_first_text(const json_t *v, const char *const *paths
 	const json_t *at;
 
 	for (size_t i = 0; i < n; i++)
-		if (json_is_string(at = api_json_at(v, paths[i])))
+		if (json_is_string(at = json_path_at(v, paths[i])))
 			return (struct str){ json_string_value(at), json_string_length(at) };
 	return STR("");
 }
@@ -200,8 +200,9 @@ static enum err_code api_round_read_targets(
 /* The token of the page that follows in r->token, or "". */
 static enum err_code api_round_next_page(struct api_round *r, const json_t *answer, struct err *err)
 {
-	const json_t *v = api_round_current(r)->next ? api_json_at(answer, api_round_current(r)->next) :
-												   NULL;
+	const json_t *v = api_round_current(r)->next ?
+		json_path_at(answer, api_round_current(r)->next) :
+		NULL;
 	struct str token = { json_string_value(v), json_string_length(v) };
 
 	if (token.len && str_eq(token, r->token))

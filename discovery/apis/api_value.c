@@ -5,50 +5,13 @@
 
 /* ---- paths ---- */
 
-static struct str api_value_segment(const char *path)
-{
-	return (struct str){ path, strcspn(path, ".|") };
-}
-
-static const char *api_value_behind(const char *path, struct str segment_of_it)
-{
-	path += segment_of_it.len;
-	return *path == '.' ? path + 1 : path;
-}
-
-static bool api_value_at_end(const char *path)
-{
-	return !*path || *path == '|';
-}
-
-/* A member's name, or an item's number. */
-static const json_t *api_value_step(const json_t *v, struct str name)
-{
-	uint64_t i;
-
-	if (json_is_array(v) && str_to_u64(name, &i))
-		return json_array_get(v, (size_t)i);
-	return json_object_getn(v, name.ptr, name.len);
-}
-
-const json_t *api_json_at(const json_t *v, const char *path)
-{
-	while (v && !api_value_at_end(path)) {
-		struct str s = api_value_segment(path);
-
-		v = api_value_step(v, s);
-		path = api_value_behind(path, s);
-	}
-	return v;
-}
-
 /* The root that the path begins with; *rest is what follows its name. */
 static const json_t *api_value_root_of(
 	const struct api_target *t, const char *path, const char **rest)
 {
-	struct str s = api_value_segment(path);
+	struct str s = json_path_first(path);
 
-	*rest = api_value_behind(path, s);
+	*rest = json_path_rest(path);
 	for (size_t i = 0; i < API_ROOTS_MAX && t->api->roots[i]; i++)
 		if (str_is(s, t->api->roots[i]))
 			return t->roots[i];
@@ -60,26 +23,26 @@ const json_t *api_at(const struct api_target *t, const char *path)
 	const char *rest;
 	const json_t *v = api_value_root_of(t, path, &rest);
 
-	return api_json_at(v, rest);
+	return json_path_at(v, rest);
 }
 
 typedef void (*value_fn)(void *ctx, const json_t *v);
 
 static void api_value_each_value(const json_t *v, const char *path, value_fn fn, void *ctx)
 {
-	struct str s = api_value_segment(path);
+	struct str s = json_path_first(path);
 	const json_t *item;
 	size_t i;
 
 	if (!v)
 		return;
-	if (api_value_at_end(path))
+	if (json_path_is_end(path))
 		fn(ctx, v);
 	else if (str_is(s, "*"))
 		json_array_foreach (v, i, item)
-			api_value_each_value(item, api_value_behind(path, s), fn, ctx);
+			api_value_each_value(item, json_path_rest(path), fn, ctx);
 	else
-		api_value_each_value(api_value_step(v, s), api_value_behind(path, s), fn, ctx);
+		api_value_each_value(json_path_step(v, s), json_path_rest(path), fn, ctx);
 }
 
 /* ---- texts ---- */
@@ -267,16 +230,16 @@ enum err_code api_target_add(struct api_target *t, struct err *err)
 static enum err_code api_value_walk(
 	struct api_target *t, const json_t *v, const char *path, size_t root, struct err *err)
 {
-	struct str s = api_value_segment(path);
+	struct str s = json_path_first(path);
 	const json_t *item;
 	enum err_code rc;
 	size_t i;
 
-	if (api_value_at_end(path))
+	if (json_path_is_end(path))
 		return t->api->expand ? t->api->expand(t, err) : api_target_add(t, err);
 	if (!str_is(s, "*")) {
-		v = api_value_step(v, s);
-		return v || root ? api_value_walk(t, v, api_value_behind(path, s), root, err) :
+		v = json_path_step(v, s);
+		return v || root ? api_value_walk(t, v, json_path_rest(path), root, err) :
 						   err_set(err, ERR_INVALID, "the answer has no " STR_FMT, STR_ARG(s));
 	}
 	if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)))
@@ -285,7 +248,7 @@ static enum err_code api_value_walk(
 		return err_set(err, ERR_INVALID, "the answer is no list");
 	json_array_foreach (v, i, item) {
 		t->roots[root] = item;
-		if ((rc = api_value_walk(t, item, api_value_behind(path, s), root + 1, err)))
+		if ((rc = api_value_walk(t, item, json_path_rest(path), root + 1, err)))
 			return rc;
 	}
 	return ERR_OK;

@@ -303,7 +303,7 @@ static enum err_code aws_make_machine(
 
 static struct str aws_text_at(const json_t *v, const char *path)
 {
-	const json_t *at = api_json_at(v, path);
+	const json_t *at = json_path_at(v, path);
 
 	return json_is_string(at) ? str_of(json_string_value(at)) : STR("");
 }
@@ -350,9 +350,9 @@ static enum err_code aws_take_document(struct aws *a, struct str body, struct er
 		return rc;
 	if (a->step == STEP_ASSUME_ROLE)
 		rc = aws_keys_take(
-			&a->role, api_json_at(v, "AssumeRoleResult.Credentials"), "SessionToken", err);
+			&a->role, json_path_at(v, "AssumeRoleResult.Credentials"), "SessionToken", err);
 	else if (sts)
-		rc = aws_keys_take(&a->base, api_json_at(v, "AssumeRoleWithWebIdentityResult.Credentials"),
+		rc = aws_keys_take(&a->base, json_path_at(v, "AssumeRoleWithWebIdentityResult.Credentials"),
 			"SessionToken", err);
 	else
 		rc = aws_keys_take(&a->base, v, "Token", err);

@@ -93,7 +93,7 @@ static struct str consul_service_name(const struct api_target *t)
 static struct str consul_datacenter(const struct api_target *t)
 {
 	const struct consul_config *c = t->config;
-	const json_t *v = api_json_at(t->answers[SELF], "Config.Datacenter");
+	const json_t *v = json_path_at(t->answers[SELF], "Config.Datacenter");
 
 	if (c->datacenter.len)
 		return c->datacenter;

@@ -141,8 +141,8 @@ static json_t *docker_networks_of(const struct api_target *t)
 	json_t *networks = NULL;
 
 	for (int i = 0; container && i < SHARED_MAX; i++) {
-		networks = (json_t *)(uintptr_t)api_json_at(container, "NetworkSettings.Networks");
-		mode = json_string_value(api_json_at(container, "HostConfig.NetworkMode"));
+		networks = (json_t *)(uintptr_t)json_path_at(container, "NetworkSettings.Networks");
+		mode = json_string_value(json_path_at(container, "HostConfig.NetworkMode"));
 		if (json_object_size(networks) || !mode || strncmp(mode, prefix, strlen(prefix)) != 0)
 			break;
 		container = docker_by_id(t->answer, mode + strlen(prefix));

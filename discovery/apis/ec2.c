@@ -79,7 +79,7 @@ static const struct api_list lists[] = {
 
 static const char *ec2_string_at(const json_t *v, const char *path)
 {
-	return json_string_value(api_json_at(v, path));
+	return json_string_value(json_path_at(v, path));
 }
 
 static struct str ec2_region(const struct api_target *t)
@@ -93,7 +93,7 @@ static struct str ec2_zone_id(const struct api_target *t)
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach (api_json_at(t->answers[ZONES], "availabilityZoneInfo"), i, v) {
+	json_array_foreach (json_path_at(t->answers[ZONES], "availabilityZoneInfo"), i, v) {
 		const char *name = ec2_string_at(v, "zoneName"), *id = ec2_string_at(v, "zoneId");
 
 		if (zone && name && id && strcmp(zone, name) == 0)

@@ -40,33 +40,9 @@ static void (*const builders[KUBE_ROLES])(struct kube_group *g, const json_t *ob
 
 /* ---- reading objects ---- */
 
-json_t *kube_at(const json_t *o, const char *path)
-{
-	const char *dot;
-	json_t *v = NULL;
-
-	for (; path; path = dot ? dot + 1 : NULL, o = v) {
-		dot = strchr(path, '.');
-		v = json_object_getn(o, path, dot ? (size_t)(dot - path) : strlen(path));
-		if (!v)
-			return NULL;
-	}
-	return v;
-}
-
-static struct str kube_text_of(const json_t *v)
-{
-	return (struct str){ json_string_value(v), json_string_length(v) };
-}
-
-struct str kube_text(const json_t *o, const char *path)
-{
-	return kube_text_of(kube_at(o, path));
-}
-
 bool kube_number(const json_t *o, const char *path, int64_t *out)
 {
-	const json_t *v = kube_at(o, path);
+	const json_t *v = json_path_at(o, path);
 
 	*out = json_integer_value(v);
 	return json_is_integer(v);
@@ -189,7 +165,7 @@ static void kube_group_label_map(struct kube_group *g, struct labels_builder *b,
 		return;
 	}
 	json_object_foreach (map, key, v) {
-		labels_builder_set(b, kube_sanitized(g, value_prefix, str_of(key)), kube_text_of(v));
+		labels_builder_set(b, kube_sanitized(g, value_prefix, str_of(key)), json_text_of(v));
 		labels_builder_set(b, kube_sanitized(g, present_prefix, str_of(key)), STR("true"));
 	}
 }
@@ -197,21 +173,21 @@ static void kube_group_label_map(struct kube_group *g, struct labels_builder *b,
 void kube_object_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object)
 {
-	kube_group_label_map(g, b, prefix, "label", kube_at(object, "metadata.labels"));
-	kube_group_label_map(g, b, prefix, "annotation", kube_at(object, "metadata.annotations"));
+	kube_group_label_map(g, b, prefix, "label", json_path_at(object, "metadata.labels"));
+	kube_group_label_map(g, b, prefix, "annotation", json_path_at(object, "metadata.annotations"));
 }
 
 void kube_named_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object)
 {
 	labels_builder_set(
-		b, kube_sanitized(g, prefix, STR("_name")), kube_text(object, "metadata.name"));
+		b, kube_sanitized(g, prefix, STR("_name")), json_path_text(object, "metadata.name"));
 	kube_object_labels(g, b, prefix, object);
 }
 
 void kube_service_labels(struct kube_group *g, struct labels_builder *b, const json_t *service)
 {
-	labels_builder_set(b, KUBE_NAME("namespace"), kube_text(service, "metadata.namespace"));
+	labels_builder_set(b, KUBE_NAME("namespace"), json_path_text(service, "metadata.namespace"));
 	kube_named_labels(g, b, "service", service);
 }
 

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "discovery/kubernetes/watch.h"
 #include "discovery/sources/groups.h"
+#include "discovery/sources/json_path.h"
 
 enum kube_role {
 	KUBE_ROLE_NODE,
@@ -85,9 +86,7 @@ struct kube_group {
 	bool failed;
 };
 
-/* A member by its path, "status.podIP". NULL, "" and false if it is missing or another type. */
-json_t *kube_at(const json_t *o, const char *path);
-struct str kube_text(const json_t *o, const char *path);
+/* The number at that path; false if it is missing or another type. */
 bool kube_number(const json_t *o, const char *path, int64_t *out);
 
 const json_t *kube_ask(struct kube_group *g, enum kube_resource resource, struct str key);

@@ -14,9 +14,9 @@ static struct str pod_ready(struct kube_group *g, const json_t *pod)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach (kube_at(pod, "status.conditions"), i, c)
-		if (str_is(kube_text(c, "type"), "Ready"))
-			return kube_lower(g, kube_text(c, "status"));
+	json_array_foreach (json_path_at(pod, "status.conditions"), i, c)
+		if (str_is(json_path_text(c, "type"), "Ready"))
+			return kube_lower(g, json_path_text(c, "status"));
 	return STR("unknown");
 }
 
@@ -26,8 +26,8 @@ static const json_t *kube_controller_of(const json_t *object)
 	json_t *owner;
 	size_t i;
 
-	json_array_foreach (kube_at(object, "metadata.ownerReferences"), i, owner)
-		if (json_is_true(kube_at(owner, "controller")))
+	json_array_foreach (json_path_at(object, "metadata.ownerReferences"), i, owner)
+		if (json_is_true(json_path_at(owner, "controller")))
 			return owner;
 	return NULL;
 }
@@ -37,9 +37,9 @@ static struct str kube_name_above(struct kube_group *g, const json_t *pod, const
 	enum kube_resource resource, const char *kind)
 {
 	const json_t *above = kube_controller_of(kube_ask_named(
-		g, resource, kube_text(pod, "metadata.namespace"), kube_text(owner, "name")));
+		g, resource, json_path_text(pod, "metadata.namespace"), json_path_text(owner, "name")));
 
-	return str_is(kube_text(above, "kind"), kind) ? kube_text(above, "name") : STR("");
+	return str_is(json_path_text(above, "kind"), kind) ? json_path_text(above, "name") : STR("");
 }
 
 static void kube_controller_labels(
@@ -47,7 +47,7 @@ static void kube_controller_labels(
 {
 	const struct kube_attach *attach = &g->join->attach;
 	const json_t *owner = kube_controller_of(pod);
-	struct str kind = kube_text(owner, "kind"), name = kube_text(owner, "name");
+	struct str kind = json_path_text(owner, "kind"), name = json_path_text(owner, "name");
 
 	if (!owner)
 		return;
@@ -65,12 +65,12 @@ static void kube_controller_labels(
 
 static void pod_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
 {
-	labels_builder_set(b, KUBE_NAME("pod_ip"), kube_text(pod, "status.podIP"));
+	labels_builder_set(b, KUBE_NAME("pod_ip"), json_path_text(pod, "status.podIP"));
 	labels_builder_set(b, KUBE_NAME("pod_ready"), pod_ready(g, pod));
-	labels_builder_set(b, KUBE_NAME("pod_phase"), kube_text(pod, "status.phase"));
-	labels_builder_set(b, KUBE_NAME("pod_node_name"), kube_text(pod, "spec.nodeName"));
-	labels_builder_set(b, KUBE_NAME("pod_host_ip"), kube_text(pod, "status.hostIP"));
-	labels_builder_set(b, KUBE_NAME("pod_uid"), kube_text(pod, "metadata.uid"));
+	labels_builder_set(b, KUBE_NAME("pod_phase"), json_path_text(pod, "status.phase"));
+	labels_builder_set(b, KUBE_NAME("pod_node_name"), json_path_text(pod, "spec.nodeName"));
+	labels_builder_set(b, KUBE_NAME("pod_host_ip"), json_path_text(pod, "status.hostIP"));
+	labels_builder_set(b, KUBE_NAME("pod_uid"), json_path_text(pod, "metadata.uid"));
 	kube_named_labels(g, b, "pod", pod);
 	kube_controller_labels(g, b, pod);
 }
@@ -83,8 +83,8 @@ struct containers {
 
 static struct containers containers_of(const json_t *pod)
 {
-	return (struct containers){ .lists = { kube_at(pod, "spec.containers"),
-									kube_at(pod, "spec.initContainers") } };
+	return (struct containers){ .lists = { json_path_at(pod, "spec.containers"),
+									json_path_at(pod, "spec.initContainers") } };
 }
 
 static json_t *containers_next(struct containers *c, bool *init)
@@ -103,16 +103,16 @@ static struct str kube_container_id(const json_t *pod, struct str name, bool ini
 	size_t i;
 
 	json_array_foreach (
-		kube_at(pod, init ? "status.initContainerStatuses" : "status.containerStatuses"), i, s)
-		if (str_eq(kube_text(s, "name"), name))
-			return kube_text(s, "containerID");
+		json_path_at(pod, init ? "status.initContainerStatuses" : "status.containerStatuses"), i, s)
+		if (str_eq(json_path_text(s, "name"), name))
+			return json_path_text(s, "containerID");
 	return STR("");
 }
 
 static void kube_container_labels(struct labels_builder *t, const json_t *container, bool init)
 {
-	labels_builder_set(t, KUBE_NAME("pod_container_name"), kube_text(container, "name"));
-	labels_builder_set(t, KUBE_NAME("pod_container_image"), kube_text(container, "image"));
+	labels_builder_set(t, KUBE_NAME("pod_container_name"), json_path_text(container, "name"));
+	labels_builder_set(t, KUBE_NAME("pod_container_image"), json_path_text(container, "image"));
 	labels_builder_set(t, KUBE_NAME("pod_container_init"), init ? STR("true") : STR("false"));
 }
 
@@ -122,7 +122,7 @@ static void kube_port_labels(
 	int64_t number;
 
 	kube_number(port, "containerPort", &number);
-	labels_builder_set(t, KUBE_NAME("pod_container_port_name"), kube_text(port, "name"));
+	labels_builder_set(t, KUBE_NAME("pod_container_port_name"), json_path_text(port, "name"));
 	labels_builder_set(t, KUBE_NAME("pod_container_port_number"), kube_decimal(g, number));
 	labels_builder_set(t, KUBE_NAME("pod_container_port_protocol"), protocol);
 }
@@ -130,18 +130,18 @@ static void kube_port_labels(
 static void pod_target(
 	struct kube_group *g, const json_t *pod, const json_t *container, bool init, const json_t *port)
 {
-	struct str ip = kube_text(pod, "status.podIP");
+	struct str ip = json_path_text(pod, "status.podIP");
 	struct labels_builder t;
 	int64_t number;
 
 	kube_label_begin(g, &t);
 	kube_container_labels(&t, container, init);
 	labels_builder_set(&t, KUBE_NAME("pod_container_id"),
-		kube_container_id(pod, kube_text(container, "name"), init));
+		kube_container_id(pod, json_path_text(container, "name"), init));
 	if (port) {
 		kube_number(port, "containerPort", &number);
 		ip = kube_address(g, ip, number);
-		kube_port_labels(g, &t, port, kube_text(port, "protocol"));
+		kube_port_labels(g, &t, port, json_path_text(port, "protocol"));
 	}
 	labels_builder_set(&t, STR("__address__"), ip);
 	kube_target(g, &t);
@@ -150,7 +150,7 @@ static void pod_target(
 /* Node selectors select pods too, if nodes are attached: other nodes' pods have no targets. */
 static bool kube_is_on_known_node(struct kube_group *g, const json_t *pod)
 {
-	struct str name = kube_text(pod, "spec.nodeName");
+	struct str name = json_path_text(pod, "spec.nodeName");
 
 	return !g->join->attach.node || (name.len && kube_ask(g, KUBE_NODES, name));
 }
@@ -159,19 +159,19 @@ static bool kube_is_on_known_node(struct kube_group *g, const json_t *pod)
 void kube_build_pod(struct kube_group *g, const json_t *pod)
 {
 	struct containers c = containers_of(pod);
-	struct str ns = kube_text(pod, "metadata.namespace");
+	struct str ns = json_path_text(pod, "metadata.namespace");
 	json_t *container, *ports, *port;
 	bool init;
 	size_t i;
 
-	if (!kube_text(pod, "status.podIP").len || !kube_is_on_known_node(g, pod))
+	if (!json_path_text(pod, "status.podIP").len || !kube_is_on_known_node(g, pod))
 		return;
 	pod_labels(g, &g->labels, pod);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
-	kube_node_metadata(g, &g->labels, kube_text(pod, "spec.nodeName"));
+	kube_node_metadata(g, &g->labels, json_path_text(pod, "spec.nodeName"));
 	kube_namespace_metadata(g, ns);
 	while ((container = containers_next(&c, &init))) {
-		ports = kube_at(container, "ports");
+		ports = json_path_at(container, "ports");
 		if (!json_array_size(ports))
 			pod_target(g, pod, container, init, NULL);
 		json_array_foreach (ports, i, port)
@@ -245,8 +245,9 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 	size_t i;
 	bool init;
 
-	if (str_is(kube_text(ref, "kind"), "Pod"))
-		pod = kube_ask_named(g, KUBE_PODS, kube_text(ref, "namespace"), kube_text(ref, "name"));
+	if (str_is(json_path_text(ref, "kind"), "Pod"))
+		pod = kube_ask_named(
+			g, KUBE_PODS, json_path_text(ref, "namespace"), json_path_text(ref, "name"));
 	if (!pod)
 		return;
 	pod_labels(g, t, pod);
@@ -255,12 +256,12 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 		return;
 	c = containers_of(pod);
 	while ((container = containers_next(&c, &init)))
-		json_array_foreach (kube_at(container, "ports"), i, port) {
+		json_array_foreach (json_path_at(container, "ports"), i, port) {
 			kube_number(port, "containerPort", &n);
 			if (n != *number)
 				continue;
 			kube_container_labels(t, container, init);
-			kube_port_labels(g, t, port, protocol ? *protocol : kube_text(port, "protocol"));
+			kube_port_labels(g, t, port, protocol ? *protocol : json_path_text(port, "protocol"));
 			break;
 		}
 	sp = arena_new(g->arena, struct seen_port);
@@ -282,7 +283,7 @@ static bool kube_is_covered(const struct seen_pod *s, int64_t number)
 
 static void kube_uncovered_ports(struct kube_group *g, const struct seen_pod *s)
 {
-	struct str ip = kube_text(s->pod, "status.podIP");
+	struct str ip = json_path_text(s->pod, "status.podIP");
 	struct containers c = containers_of(s->pod);
 	struct labels_builder t;
 	json_t *container, *port;
@@ -293,14 +294,14 @@ static void kube_uncovered_ports(struct kube_group *g, const struct seen_pod *s)
 	if (!ip.len)
 		return;
 	while ((container = containers_next(&c, &init)))
-		json_array_foreach (kube_at(container, "ports"), i, port) {
+		json_array_foreach (json_path_at(container, "ports"), i, port) {
 			kube_number(port, "containerPort", &number);
 			if (kube_is_covered(s, number))
 				continue;
 			kube_label_begin(g, &t);
 			labels_builder_set(&t, STR("__address__"), kube_address(g, ip, number));
 			kube_container_labels(&t, container, init);
-			kube_port_labels(g, &t, port, kube_text(port, "protocol"));
+			kube_port_labels(g, &t, port, json_path_text(port, "protocol"));
 			pod_labels(g, &t, s->pod);
 			kube_target(g, &t);
 		}
@@ -332,10 +333,10 @@ static const json_t *kube_service_of(struct kube_group *g, struct str ns, struct
 /* The node of an address, which may be ""; ptr NULL: none is named. */
 static struct str kube_node_of(const json_t *address, const json_t *ref, bool ref_first)
 {
-	struct str node = kube_text(address, "nodeName"), target = { NULL, 0 };
+	struct str node = json_path_text(address, "nodeName"), target = { NULL, 0 };
 
-	if (str_is(kube_text(ref, "kind"), "Node"))
-		target = kube_text(ref, "name");
+	if (str_is(json_path_text(ref, "kind"), "Node"))
+		target = json_path_text(ref, "name");
 	if (ref_first)
 		return target.ptr ? target : node;
 	return node.ptr ? node : target;
@@ -346,21 +347,22 @@ static struct str kube_node_of(const json_t *address, const json_t *ref, bool re
 static void kube_endpoint_target(
 	struct kube_group *g, struct backing *b, const json_t *address, const json_t *port, bool ready)
 {
-	struct str protocol = kube_text(port, "protocol");
-	const json_t *ref = kube_at(address, "targetRef");
+	struct str protocol = json_path_text(port, "protocol");
+	const json_t *ref = json_path_at(address, "targetRef");
 	struct labels_builder t;
 	int64_t number;
 
 	kube_number(port, "port", &number);
 	kube_label_begin(g, &t);
-	labels_builder_set(&t, STR("__address__"), kube_address(g, kube_text(address, "ip"), number));
-	labels_builder_set(&t, KUBE_NAME("endpoint_port_name"), kube_text(port, "name"));
+	labels_builder_set(
+		&t, STR("__address__"), kube_address(g, json_path_text(address, "ip"), number));
+	labels_builder_set(&t, KUBE_NAME("endpoint_port_name"), json_path_text(port, "name"));
 	labels_builder_set(&t, KUBE_NAME("endpoint_port_protocol"), protocol);
 	labels_builder_set(&t, KUBE_NAME("endpoint_ready"), ready ? STR("true") : STR("false"));
-	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_kind"), kube_text(ref, "kind"));
-	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_name"), kube_text(ref, "name"));
-	labels_builder_set(&t, KUBE_NAME("endpoint_node_name"), kube_text(address, "nodeName"));
-	labels_builder_set(&t, KUBE_NAME("endpoint_hostname"), kube_text(address, "hostname"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_kind"), json_path_text(ref, "kind"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_name"), json_path_text(ref, "name"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_node_name"), json_path_text(address, "nodeName"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_hostname"), json_path_text(address, "hostname"));
 	kube_node_metadata(g, &t, kube_node_of(address, ref, false));
 	backing_labels(g, b, &t, ref, &number, &protocol);
 	kube_target(g, &t);
@@ -368,23 +370,23 @@ static void kube_endpoint_target(
 
 void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
 {
-	struct str ns = kube_text(endpoints, "metadata.namespace");
+	struct str ns = json_path_text(endpoints, "metadata.namespace");
 	json_t *subset, *port, *address;
 	size_t i, k, m;
 	struct backing b;
 
 	backing_begin(&b);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
-	kube_service_of(g, ns, kube_text(endpoints, "metadata.name"));
+	kube_service_of(g, ns, json_path_text(endpoints, "metadata.name"));
 	kube_named_labels(g, &g->labels, "endpoints", endpoints);
 	kube_namespace_metadata(g, ns);
-	json_array_foreach (kube_at(endpoints, "subsets"), i, subset)
-		json_array_foreach (kube_at(subset, "ports"), k, port) {
+	json_array_foreach (json_path_at(endpoints, "subsets"), i, subset)
+		json_array_foreach (json_path_at(subset, "ports"), k, port) {
 			if (g->failed)
 				break;
-			json_array_foreach (kube_at(subset, "addresses"), m, address)
+			json_array_foreach (json_path_at(subset, "addresses"), m, address)
 				kube_endpoint_target(g, &b, address, port, true);
-			json_array_foreach (kube_at(subset, "notReadyAddresses"), m, address)
+			json_array_foreach (json_path_at(subset, "notReadyAddresses"), m, address)
 				kube_endpoint_target(g, &b, address, port, false);
 		}
 	backing_end(g, &b);
@@ -415,7 +417,7 @@ static void kube_topology_labels(struct kube_group *g, struct labels_builder *t,
 static void kube_slice_target(struct kube_group *g, struct backing *b, struct str address,
 	const json_t *endpoint, const json_t *port)
 {
-	const json_t *ref = kube_at(endpoint, "targetRef");
+	const json_t *ref = json_path_at(endpoint, "targetRef");
 	struct labels_builder t;
 	int64_t number;
 	bool has_port = kube_number(port, "port", &number);
@@ -426,24 +428,28 @@ static void kube_slice_target(struct kube_group *g, struct backing *b, struct st
 		labels_builder_set(&t, KUBE_NAME("endpointslice_port"), kube_decimal(g, number));
 	}
 	labels_builder_set(&t, STR("__address__"), address);
-	labels_builder_set(&t, KUBE_NAME("endpointslice_port_name"), kube_text(port, "name"));
-	labels_builder_set(&t, KUBE_NAME("endpointslice_port_protocol"), kube_text(port, "protocol"));
+	labels_builder_set(&t, KUBE_NAME("endpointslice_port_name"), json_path_text(port, "name"));
 	labels_builder_set(
-		&t, KUBE_NAME("endpointslice_port_app_protocol"), kube_text(port, "appProtocol"));
+		&t, KUBE_NAME("endpointslice_port_protocol"), json_path_text(port, "protocol"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_port_app_protocol"), json_path_text(port, "appProtocol"));
 	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_ready"),
-		kube_at(endpoint, "conditions.ready"));
+		json_path_at(endpoint, "conditions.ready"));
 	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_serving"),
-		kube_at(endpoint, "conditions.serving"));
+		json_path_at(endpoint, "conditions.serving"));
 	kube_condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_terminating"),
-		kube_at(endpoint, "conditions.terminating"));
+		json_path_at(endpoint, "conditions.terminating"));
 	labels_builder_set(
-		&t, KUBE_NAME("endpointslice_endpoint_hostname"), kube_text(endpoint, "hostname"));
-	labels_builder_set(&t, KUBE_NAME("endpointslice_address_target_kind"), kube_text(ref, "kind"));
-	labels_builder_set(&t, KUBE_NAME("endpointslice_address_target_name"), kube_text(ref, "name"));
+		&t, KUBE_NAME("endpointslice_endpoint_hostname"), json_path_text(endpoint, "hostname"));
 	labels_builder_set(
-		&t, KUBE_NAME("endpointslice_endpoint_node_name"), kube_text(endpoint, "nodeName"));
-	labels_builder_set(&t, KUBE_NAME("endpointslice_endpoint_zone"), kube_text(endpoint, "zone"));
-	kube_topology_labels(g, &t, kube_at(endpoint, "deprecatedTopology"));
+		&t, KUBE_NAME("endpointslice_address_target_kind"), json_path_text(ref, "kind"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_address_target_name"), json_path_text(ref, "name"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_endpoint_node_name"), json_path_text(endpoint, "nodeName"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_endpoint_zone"), json_path_text(endpoint, "zone"));
+	kube_topology_labels(g, &t, json_path_at(endpoint, "deprecatedTopology"));
 	kube_node_metadata(g, &t, kube_node_of(endpoint, ref, true));
 	backing_labels(g, b, &t, ref, has_port ? &number : NULL, NULL);
 	kube_target(g, &t);
@@ -455,24 +461,25 @@ static void kube_slice_target(struct kube_group *g, struct backing *b, struct st
  */
 static bool kube_is_second_family(const json_t *service, const json_t *slice)
 {
-	struct str policy = kube_text(service, "spec.ipFamilyPolicy");
-	const json_t *first = json_array_get(kube_at(service, "spec.ipFamilies"), 0);
+	struct str policy = json_path_text(service, "spec.ipFamilyPolicy");
+	const json_t *first = json_array_get(json_path_at(service, "spec.ipFamilies"), 0);
 
 	return (str_is(policy, "PreferDualStack") || str_is(policy, "RequireDualStack")) &&
-		json_is_string(first) && !str_is(kube_text(slice, "addressType"), json_string_value(first));
+		json_is_string(first) &&
+		!str_is(json_path_text(slice, "addressType"), json_string_value(first));
 }
 
 void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 {
-	struct str ns = kube_text(slice, "metadata.namespace"), name;
+	struct str ns = json_path_text(slice, "metadata.namespace"), name;
 	const json_t *service = NULL;
-	json_t *endpoint, *port, *address, *labels = kube_at(slice, "metadata.labels");
+	json_t *endpoint, *port, *address, *labels = json_path_at(slice, "metadata.labels");
 	size_t i, k, m;
 	struct backing b;
 
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
 	labels_builder_set(
-		&g->labels, KUBE_NAME("endpointslice_address_type"), kube_text(slice, "addressType"));
+		&g->labels, KUBE_NAME("endpointslice_address_type"), json_path_text(slice, "addressType"));
 	kube_named_labels(g, &g->labels, "endpointslice", slice);
 	name = str_of(json_string_value(json_object_get(labels, "kubernetes.io/service-name")));
 	if (name.ptr)
@@ -481,11 +488,11 @@ void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 	if (kube_is_second_family(service, slice))
 		return;
 	backing_begin(&b);
-	json_array_foreach (kube_at(slice, "endpoints"), i, endpoint)
-		json_array_foreach (kube_at(slice, "ports"), k, port) {
+	json_array_foreach (json_path_at(slice, "endpoints"), i, endpoint)
+		json_array_foreach (json_path_at(slice, "ports"), k, port) {
 			if (g->failed)
 				break;
-			json_array_foreach (kube_at(endpoint, "addresses"), m, address)
+			json_array_foreach (json_path_at(endpoint, "addresses"), m, address)
 				kube_slice_target(g, &b,
 					(struct str){ json_string_value(address), json_string_length(address) },
 					endpoint, port);

@@ -1,4 +1,5 @@
 #include "discovery/kubernetes/stream.h"
+#include "discovery/sources/json_path.h"
 
 #include <stdlib.h>
 
@@ -20,13 +21,6 @@ static json_t *kube_load(struct str text, struct err *err)
 	return v;
 }
 
-static struct str kube_stream_text_of(const json_t *v)
-{
-	if (!json_is_string(v))
-		return STR("");
-	return (struct str){ json_string_value(v), json_string_length(v) };
-}
-
 static bool kube_is_name(struct str s)
 {
 	return s.len && s.len <= NAME_BYTES_MAX && !memchr(s.ptr, '/', s.len) &&
@@ -45,13 +39,13 @@ static enum err_code kube_item_of(
 	enum kube_resource r, json_t *object, struct kube_item *out, struct err *err)
 {
 	const json_t *m = json_object_get(object, "metadata");
-	struct str name = kube_stream_text_of(json_object_get(m, "name"));
-	struct str namespace = kube_stream_text_of(json_object_get(m, "namespace"));
+	struct str name = json_text_of(json_object_get(m, "name"));
+	struct str namespace = json_text_of(json_object_get(m, "namespace"));
 	enum err_code rc = ERR_OK;
 
 	*out = (struct kube_item){ .object = object,
-		.uid = kube_stream_text_of(json_object_get(m, "uid")),
-		.version = kube_stream_text_of(json_object_get(m, "resourceVersion")) };
+		.uid = json_text_of(json_object_get(m, "uid")),
+		.version = json_text_of(json_object_get(m, "resourceVersion")) };
 	if (!kube_is_name(name) || (namespace.len && !kube_is_name(namespace)))
 		rc = err_set(err, ERR_INVALID, "an object without a valid name");
 	else
@@ -81,7 +75,7 @@ void kube_status_message(struct str body, char *out, size_t size)
 {
 	json_t *v = json_loadb(body.ptr, body.len, JSON_ALLOW_NUL, NULL);
 
-	snprintf(out, size, STR_FMT, STR_ARG(kube_stream_text_of(json_object_get(v, "message"))));
+	snprintf(out, size, STR_FMT, STR_ARG(json_text_of(json_object_get(v, "message"))));
 	json_decref(v);
 }
 
@@ -219,8 +213,8 @@ enum err_code kube_list_end(
 {
 	json_t *v = kube_load(buf_str(&l->envelope), err);
 	const json_t *m = json_object_get(v, "metadata");
-	struct str at = kube_stream_text_of(json_object_get(m, "resourceVersion"));
-	struct str more = kube_stream_text_of(json_object_get(m, "continue"));
+	struct str at = json_text_of(json_object_get(m, "resourceVersion"));
+	struct str more = json_text_of(json_object_get(m, "continue"));
 	enum err_code rc;
 
 	*next = NULL;
@@ -265,7 +259,7 @@ static enum err_code kube_events_one_event(
 	struct kube_event event = { .message = "" };
 	enum err_code rc = ERR_OK;
 	json_t *v = kube_load(text, err), *object = json_object_get(v, "object");
-	struct str type = kube_stream_text_of(json_object_get(v, "type"));
+	struct str type = json_text_of(json_object_get(v, "type"));
 	size_t i = 0;
 
 	if (!v)
@@ -284,7 +278,7 @@ static enum err_code kube_events_one_event(
 		if (json_is_string(json_object_get(object, "message")))
 			event.message = json_string_value(json_object_get(object, "message"));
 	} else if (event.type == KUBE_BOOKMARK) {
-		event.item.version = kube_stream_text_of(
+		event.item.version = json_text_of(
 			json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
 		rc = kube_check_version(event.item.version, err);
 	} else {

@@ -52,7 +52,7 @@ TEST(paths)
 
 	REQUIRE(v);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		got = api_json_at(v, rows[i].path);
+		got = json_path_at(v, rows[i].path);
 		want = rows[i].want ? json_loads(rows[i].want, JSON_DECODE_ANY, NULL) : NULL;
 		if (want ? !json_equal(got, want) : got != NULL)
 			CHECK_FAIL("%s is not %s", rows[i].path, rows[i].want ? rows[i].want : "absent");

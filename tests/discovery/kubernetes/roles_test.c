@@ -18,12 +18,12 @@ struct asked {
 
 static struct str key_of(struct buf *b, const json_t *object)
 {
-	struct str ns = kube_text(object, "metadata.namespace");
+	struct str ns = json_path_text(object, "metadata.namespace");
 
 	buf_clear(b);
 	if (ns.len)
 		buf_printf(b, STR_FMT "/", STR_ARG(ns));
-	buf_add_str(b, kube_text(object, "metadata.name"));
+	buf_add_str(b, json_path_text(object, "metadata.name"));
 	return buf_str(b);
 }
 
