@@ -39,6 +39,8 @@ struct ulid {
 /* Time and 80 random bits; unique and ascending in a process. */
 struct ulid ulid_new(int64_t now_ns);
 bool ulid_parse(struct str text, struct ulid *out);
+bool ulid_eq(const struct ulid *a, const struct ulid *b);
+int ulid_cmp(const void *a, const void *b); /* of two struct ulid: for qsort and bsearch */
 
 struct block_file {
 	uint64_t bytes, hash; /* XXH3 of the file; bytes 0: not there */

@@ -16,7 +16,7 @@ static struct mutex lock = MUTEX_INIT; /* guards the two below */
 static uint64_t last_ms;
 static unsigned char last_random[10];
 
-static void block_draw(unsigned char *into, size_t n)
+static void ulid_draw(unsigned char *into, size_t n)
 {
 	uint64_t mix;
 
@@ -28,7 +28,7 @@ static void block_draw(unsigned char *into, size_t n)
 		into[i] = (unsigned char)(mix >> 56);
 }
 
-static void block_count_up(void)
+static void ulid_count_up(void)
 {
 	for (int i = 9; i >= 0; i--)
 		if (++last_random[i])
@@ -45,9 +45,9 @@ struct ulid ulid_new(int64_t now_ns)
 	mutex_lock(&lock);
 	if (ms > last_ms) {
 		last_ms = ms;
-		block_draw(last_random, sizeof(last_random));
+		ulid_draw(last_random, sizeof(last_random));
 	} else {
-		block_count_up();
+		ulid_count_up();
 	}
 	for (int i = 0; i < 6; i++)
 		bytes[i] = (unsigned char)(last_ms >> (40 - 8 * i));
@@ -75,4 +75,14 @@ bool ulid_parse(struct str text, struct ulid *out)
 	memcpy(out->text, text.ptr, ULID_LEN);
 	out->text[ULID_LEN] = '\0';
 	return true;
+}
+
+bool ulid_eq(const struct ulid *a, const struct ulid *b)
+{
+	return memcmp(a->text, b->text, ULID_LEN) == 0;
+}
+
+int ulid_cmp(const void *a, const void *b)
+{
+	return memcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text, ULID_LEN);
 }

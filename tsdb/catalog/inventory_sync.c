@@ -136,18 +136,10 @@ static bool inventory_sync_in_sources(const struct db *db, const struct ulid *u)
 	return false;
 }
 
-static const struct window *inventory_sync_find_window(const struct db *db, int64_t start_ns)
-{
-	for (size_t i = 0; i < db->windows_n; i++)
-		if (db->windows[i]->start_ns == start_ns)
-			return db->windows[i];
-	return NULL;
-}
-
 static struct db_block *inventory_sync_find_block(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
-		if (strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
+		if (ulid_eq(&block_meta(db->blocks[i]->block)->ulid, u))
 			return db->blocks[i];
 	return NULL;
 }
@@ -258,7 +250,7 @@ static void inventory_sync_look_at(struct inventory_sync_taking *t, const struct
 	if (!where)
 		return;
 	if (!e->ulid.text[0]) {
-		if (inventory_sync_find_window(t->db, e->min_ns))
+		if (windows_find(t->db, e->min_ns))
 			inventory_sync_check_deleted(t, e, where, ".deleted");
 		else if (blocks_have_window(t->db, e->min_ns))
 			t->out[t->out_n++] = *e;

@@ -278,7 +278,7 @@ static struct db_block *catalog_remote_pin_local(struct db *db, const struct uli
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->blocks_n && !b; i++)
 		if (!db->blocks[i]->remote && !db->blocks[i]->damaged &&
-			strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
+			ulid_eq(&block_meta(db->blocks[i]->block)->ulid, u))
 			(b = db->blocks[i])->pins++;
 	mutex_unlock(&db->lock);
 	return b;

@@ -22,11 +22,6 @@ void unreadable_free(struct unreadable *u)
 	*u = (struct unreadable){ 0 };
 }
 
-static bool remote_follow_same_ulid(const struct ulid *a, const struct ulid *b)
-{
-	return strcmp(a->text, b->text) == 0;
-}
-
 static bool remote_follow_same_file(const struct block_file *a, const struct block_file *b)
 {
 	return a->bytes == b->bytes && a->hash == b->hash;
@@ -164,7 +159,7 @@ static struct db_block *remote_follow_find_listed(struct db *db, const struct ul
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->blocks_n && !b; i++)
 		if (db->blocks[i]->remote && !db->blocks[i]->stub &&
-			remote_follow_same_ulid(&block_meta(db->blocks[i]->block)->ulid, u))
+			ulid_eq(&block_meta(db->blocks[i]->block)->ulid, u))
 			b = db->blocks[i];
 	mutex_unlock(&db->lock);
 	return b;
@@ -326,12 +321,12 @@ static void remote_follow_put_in_place(
 	}
 	db->unreadable_n = f->unreadable_n;
 	db->unreadable_cap = cap;
-	for (size_t i = 0; i < windows_n; i++)
-		for (size_t k = 0; k < db->windows_n; k++)
-			if (db->windows[k]->start_ns == windows[i]) {
-				windows_take_locked(db, db->windows[k]);
-				break;
-			}
+	for (size_t i = 0; i < windows_n; i++) {
+		struct window *w = windows_find(db, windows[i]);
+
+		if (w)
+			windows_take_locked(db, w);
+	}
 }
 
 static void remote_follow_release(struct remote_follow_following *f)

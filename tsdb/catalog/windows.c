@@ -120,6 +120,14 @@ bool windows_have_shadow_locked(const struct db *db)
 	return false;
 }
 
+struct window *windows_find(const struct db *db, int64_t start_ns)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->start_ns == start_ns)
+			return db->windows[i];
+	return NULL;
+}
+
 /* ---- files ---- */
 
 void window_remove_beside(struct db *db, const struct window *w)

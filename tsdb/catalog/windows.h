@@ -95,6 +95,8 @@ void windows_insert_locked(struct db *db, struct window *w);
 /* Takes the window out of db->windows; queriers that pin it go on. */
 void windows_take_locked(struct db *db, struct window *w);
 /* True if some window was opened over a full disk. */
+/* NULL: there is none. With db->lock, or where nobody changes the list: at a start. */
+struct window *windows_find(const struct db *db, int64_t start_ns);
 bool windows_have_shadow_locked(const struct db *db);
 /* Removes the files beside a window's directory. */
 void window_remove_beside(struct db *db, const struct window *w);

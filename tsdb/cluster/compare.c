@@ -36,33 +36,11 @@ struct next {
 
 /* ---- finding ---- */
 
-static bool cluster_compare_same_ulid(const struct ulid *a, const struct ulid *b)
-{
-	return memcmp(a->text, b->text, ULID_LEN) == 0;
-}
-
-struct manifest_window *manifest_find_window(
-	const struct manifest *m, int64_t start_ns, uint64_t identity)
-{
-	for (uint32_t i = 0; i < m->windows_n; i++)
-		if (m->windows[i].start_ns == start_ns && m->windows[i].identity == identity)
-			return &m->windows[i];
-	return NULL;
-}
-
-struct manifest_block *manifest_find_block(const struct manifest *m, const struct ulid *u)
-{
-	for (uint32_t i = 0; i < m->blocks_n; i++)
-		if (cluster_compare_same_ulid(&m->blocks[i].ulid, u))
-			return &m->blocks[i];
-	return NULL;
-}
-
 static const struct manifest_block *cluster_compare_find_ready(
 	const struct publisher *p, const struct ulid *u)
 {
 	for (size_t i = 0; i < p->ready_n; i++)
-		if (p->ready[i].taken && cluster_compare_same_ulid(&p->ready[i].b.ulid, u))
+		if (p->ready[i].taken && ulid_eq(&p->ready[i].b.ulid, u))
 			return &p->ready[i].b;
 	return NULL;
 }
@@ -78,7 +56,7 @@ bool block_is_named_locked(const struct publisher *p, const struct ulid *u)
 static bool cluster_compare_is_unreadable(const struct publisher_view *v, const struct ulid *u)
 {
 	for (size_t i = 0; i < v->unreadable_n; i++)
-		if (cluster_compare_same_ulid(&v->unreadable[i], u))
+		if (ulid_eq(&v->unreadable[i], u))
 			return true;
 	return false;
 }

@@ -89,15 +89,6 @@ static bool follower_round_is_gone(struct follow_round *r, const struct manifest
 
 /* ---- windows ---- */
 
-static const struct manifest_window *follower_round_find_window(
-	const struct manifest *m, int64_t start_ns, uint64_t identity)
-{
-	for (uint32_t i = 0; i < m->windows_n; i++)
-		if (m->windows[i].start_ns == start_ns && m->windows[i].identity == identity)
-			return &m->windows[i];
-	return NULL;
-}
-
 /* Of a window of this start, which is to be seen. */
 static bool follower_round_is_seen(const struct follow_round *r, int64_t start_ns)
 {
@@ -111,8 +102,7 @@ static bool follower_round_is_seen(const struct follow_round *r, int64_t start_n
 static bool follower_round_get_deleted(
 	struct follow_round *r, const struct manifest_window *w, bool fresh, struct buf *out)
 {
-	const struct manifest_window *was = follower_round_find_window(
-		&r->f->m, w->start_ns, w->identity);
+	const struct manifest_window *was = manifest_find_window(&r->f->m, w->start_ns, w->identity);
 	struct manifest_key key;
 	enum err_code rc;
 	struct err err;

@@ -395,3 +395,20 @@ void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks)
 			windows[i] = manifest_meets_shown(m, w->start_ns, w->end_ns, windows, blocks);
 	}
 }
+
+struct manifest_window *manifest_find_window(
+	const struct manifest *m, int64_t start_ns, uint64_t identity)
+{
+	for (uint32_t i = 0; i < m->windows_n; i++)
+		if (m->windows[i].start_ns == start_ns && m->windows[i].identity == identity)
+			return &m->windows[i];
+	return NULL;
+}
+
+struct manifest_block *manifest_find_block(const struct manifest *m, const struct ulid *u)
+{
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		if (ulid_eq(&m->blocks[i].ulid, u))
+			return &m->blocks[i];
+	return NULL;
+}

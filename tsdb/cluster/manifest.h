@@ -122,6 +122,10 @@ MUST_CHECK enum err_code manifest_parse(
 void manifest_print(struct buf *out, const struct manifest *m);
 /* Sorts what has to be sorted. */
 void manifest_sort(struct manifest *m);
+/* NULL: there is none. */
+struct manifest_window *manifest_find_window(
+	const struct manifest *m, int64_t start_ns, uint64_t identity);
+struct manifest_block *manifest_find_block(const struct manifest *m, const struct ulid *u);
 
 /* The object with its ETag (BUCKET_ETAG_BYTES_MAX bytes or NULL); errors of the bucket too. */
 MUST_CHECK enum err_code manifest_get(struct bucket *b, struct str key, struct arena *a,

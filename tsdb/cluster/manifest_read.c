@@ -235,11 +235,6 @@ static enum err_code manifest_read_block(const json_t *o, struct manifest_block 
 		manifest_read_wrong("block", "apart", err);
 }
 
-static int manifest_read_ulid_cmp(const void *a, const void *b)
-{
-	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
-}
-
 /* Each ULID once. */
 static enum err_code manifest_read_check_ulids(
 	const struct manifest *m, struct arena *a, struct err *err)
@@ -250,9 +245,9 @@ static enum err_code manifest_read_check_ulids(
 		return arena_fail(a, "manifest", err);
 	for (uint32_t i = 0; i < m->blocks_n; i++)
 		v[i] = m->blocks[i].ulid;
-	qsort(v, m->blocks_n, sizeof(*v), manifest_read_ulid_cmp);
+	qsort(v, m->blocks_n, sizeof(*v), ulid_cmp);
 	for (uint32_t i = 1; i < m->blocks_n; i++)
-		if (manifest_read_ulid_cmp(&v[i - 1], &v[i]) == 0)
+		if (ulid_eq(&v[i - 1], &v[i]))
 			return err_set(err, ERR_CORRUPT, "block %s is there twice", v[i].text);
 	return ERR_OK;
 }

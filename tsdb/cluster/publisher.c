@@ -255,13 +255,13 @@ static bool publisher_lacks_segments(const struct db *db, const struct manifest_
 /* The batches of the window in the directory; false: it has no such window. */
 static bool publisher_has_batches(struct db *db, const struct manifest_window *w, uint64_t *out)
 {
-	bool has = false;
+	const struct window *of;
+	bool has;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0; i < db->windows_n && !has; i++)
-		if ((has = db->windows[i]->start_ns == w->start_ns &&
-					db->windows[i]->identity == w->identity))
-			*out = db->windows[i]->count.seq;
+	of = windows_find(db, w->start_ns);
+	if ((has = of && of->identity == w->identity))
+		*out = of->count.seq;
 	mutex_unlock(&db->lock);
 	return has;
 }
@@ -400,17 +400,12 @@ bool publisher_is_fenced(const struct publisher *p)
 	return lease_is_fenced(p->lease);
 }
 
-static int publisher_ulid_cmp(const void *a, const void *b)
-{
-	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
-}
-
 bool publisher_has_block(struct publisher *p, const struct ulid *ulid)
 {
 	bool has;
 
 	mutex_lock(&p->lock);
-	has = p->there_n && bsearch(ulid, p->there, p->there_n, sizeof(*ulid), publisher_ulid_cmp);
+	has = p->there_n && bsearch(ulid, p->there, p->there_n, sizeof(*ulid), ulid_cmp);
 	mutex_unlock(&p->lock);
 	return has;
 }

@@ -194,9 +194,6 @@ MUST_CHECK enum err_code round_run(struct publisher *p, bool stop, struct err *e
 
 /* Replaces p->m. p->lock is held. */
 MUST_CHECK enum err_code compare_locked(struct round *r, struct err *err);
-struct manifest_window *manifest_find_window(
-	const struct manifest *m, int64_t start_ns, uint64_t identity);
-struct manifest_block *manifest_find_block(const struct manifest *m, const struct ulid *u);
 /* The working manifest names the block, or will after this round. p->lock is held. */
 bool block_is_named_locked(const struct publisher *p, const struct ulid *u);
 /* Each batch of r->ship is in p->m. p->lock is held. */

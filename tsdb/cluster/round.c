@@ -437,7 +437,7 @@ static void round_begin(struct publisher *p)
 static bool round_has_failed(const struct publisher *p, const struct ulid *u, int64_t now)
 {
 	for (size_t i = 0; i < p->failed_n; i++)
-		if (memcmp(p->failed[i].ulid.text, u->text, ULID_LEN) == 0)
+		if (ulid_eq(&p->failed[i].ulid, u))
 			return now < p->failed[i].again_ns;
 	return false;
 }
@@ -460,7 +460,7 @@ static void round_find_wanted(struct round *r)
 
 		ready = false;
 		for (size_t k = 0; k < p->ready_n; k++)
-			ready |= memcmp(p->ready[k].b.ulid.text, b->ulid.text, ULID_LEN) == 0;
+			ready |= ulid_eq(&p->ready[k].b.ulid, &b->ulid);
 		if (b->remote || ready || manifest_find_block(&p->m, &b->ulid) ||
 			b->max_ns <= p->m.dropped_ns)
 			continue;
@@ -485,11 +485,6 @@ static enum err_code round_compare(struct round *r, struct err *err)
 	return rc;
 }
 
-static int round_ulid_cmp(const void *a, const void *b)
-{
-	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
-}
-
 /* The manifest is there. p->lock is held. */
 static void round_confirm_locked(struct publisher *p)
 {
@@ -509,7 +504,7 @@ static void round_confirm_locked(struct publisher *p)
 	for (uint32_t i = 0; i < p->m.blocks_n; i++)
 		v[i] = p->m.blocks[i].ulid;
 	if (p->there_n)
-		qsort(v, p->there_n, sizeof(*v), round_ulid_cmp);
+		qsort(v, p->there_n, sizeof(*v), ulid_cmp);
 }
 
 /* Files of the head that nobody needs any more. */

@@ -24,7 +24,7 @@ static struct db_block *cluster_upload_pin(struct db *db, const struct ulid *u)
 
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->blocks_n && !b; i++)
-		if (memcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text, ULID_LEN) == 0)
+		if (ulid_eq(&block_meta(db->blocks[i]->block)->ulid, u))
 			b = db->blocks[i];
 	if (b)
 		b->pins++;
@@ -63,7 +63,7 @@ static enum err_code cluster_upload_read_meta(
 	else if (!(rc = fs_read_file(path, SMALL_FILE_BYTES_MAX, text, err)) &&
 		(rc = block_meta_parse(buf_str(text), &a, &m, err)))
 		err_wrap(err, rc, "%s", path);
-	if (!rc && (memcmp(m.ulid.text, is->ulid.text, ULID_LEN) != 0 || m.raw != is->raw))
+	if (!rc && (!ulid_eq(&m.ulid, &is->ulid) || m.raw != is->raw))
 		rc = err_set(err, ERR_UNAVAILABLE, "%s: it has just changed", path);
 	arena_release(&a);
 	return rc;
@@ -126,7 +126,7 @@ static bool cluster_upload_is_ready(struct publisher *p, const struct ulid *u)
 	mutex_lock(&p->lock);
 	found = manifest_find_block(&p->m, u) != NULL;
 	for (size_t i = 0; i < p->ready_n; i++)
-		found |= memcmp(p->ready[i].b.ulid.text, u->text, ULID_LEN) == 0;
+		found |= ulid_eq(&p->ready[i].b.ulid, u);
 	mutex_unlock(&p->lock);
 	return found;
 }
@@ -159,7 +159,7 @@ static void cluster_upload_note_failed(
 	mutex_lock(&p->lock);
 	p->counts.failures++;
 	for (size_t i = 0; i < p->failed_n && !f; i++)
-		if (memcmp(p->failed[i].ulid.text, u->text, ULID_LEN) == 0)
+		if (ulid_eq(&p->failed[i].ulid, u))
 			f = &p->failed[i];
 	if (!f && array_room(&p->failed, p->failed_n, 1, &p->failed_cap))
 		f = &p->failed[p->failed_n++];

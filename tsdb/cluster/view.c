@@ -76,15 +76,10 @@ enum err_code view_take(struct db *db, struct arena *a, struct publisher_view *o
 	return rc;
 }
 
-static bool cluster_view_same_ulid(const struct ulid *a, const struct ulid *b)
-{
-	return memcmp(a->text, b->text, ULID_LEN) == 0;
-}
-
 const struct view_block *view_find_block(const struct publisher_view *v, const struct ulid *u)
 {
 	for (size_t i = 0; i < v->blocks_n; i++)
-		if (cluster_view_same_ulid(&v->blocks[i].ulid, u))
+		if (ulid_eq(&v->blocks[i].ulid, u))
 			return &v->blocks[i];
 	return NULL;
 }
@@ -117,12 +112,12 @@ const struct view_block *view_cover_of_block(
 	for (size_t i = 0; i < v->blocks_n; i++) {
 		const struct view_block *by = &v->blocks[i];
 
-		if (cluster_view_same_ulid(&by->ulid, &b->ulid))
+		if (ulid_eq(&by->ulid, &b->ulid))
 			continue;
 		if (had && by->min_ns <= b->min_ns && b->max_ns <= by->max_ns)
 			return by;
 		for (uint32_t k = 0; k < by->sources_n; k++)
-			if (cluster_view_same_ulid(&by->sources[k], &b->ulid))
+			if (ulid_eq(&by->sources[k], &b->ulid))
 				return by;
 	}
 	return NULL;

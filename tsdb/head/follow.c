@@ -27,12 +27,10 @@ static void follow_raise(_Atomic int64_t *to, int64_t v)
 /* This thread alone changes the list. */
 static struct window *follow_find(struct db *db, int64_t start_ns)
 {
-	struct window *w = NULL;
+	struct window *w;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0; i < db->windows_n && !w; i++)
-		if (db->windows[i]->start_ns == start_ns)
-			w = db->windows[i];
+	w = windows_find(db, start_ns);
 	mutex_unlock(&db->lock);
 	return w;
 }

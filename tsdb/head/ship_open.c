@@ -18,10 +18,9 @@
 /* Of the window in the head, or NULL. Nobody changes the list yet. */
 static const struct window *ship_open_window_of(const struct db *db, const struct segment *s)
 {
-	for (size_t i = 0; i < db->windows_n; i++)
-		if (db->windows[i]->start_ns == s->start_ns && db->windows[i]->identity == s->identity)
-			return db->windows[i];
-	return NULL;
+	const struct window *w = windows_find(db, s->start_ns);
+
+	return w && w->identity == s->identity ? w : NULL;
 }
 
 static void ship_open_remove_file(struct db *db, const char *path, const char *why)
