@@ -286,14 +286,14 @@ void *arena_alloc(struct arena *a, size_t size)
 	return arena_calloc(a, 1, size);
 }
 
-char *arena_strndup(struct arena *a, const char *s, size_t n)
+char *arena_strndup(struct arena *a, const char *text, size_t n)
 {
 	char *p = n == SIZE_MAX ? NULL : arena_alloc_raw(a, n + 1, 1);
 
 	if (!p)
 		return NULL;
 	if (n)
-		memcpy(p, s, n);
+		memcpy(p, text, n);
 	p[n] = '\0';
 	return p;
 }

@@ -84,7 +84,7 @@ void *arena_calloc(struct arena *a, size_t n, size_t size);
 /* The same, not zeroed, for arrays that are filled at once. */
 void *arena_alloc_raw(struct arena *a, size_t n, size_t size);
 
-char *arena_strndup(struct arena *a, const char *s, size_t n); /* NUL-terminated copy */
+char *arena_strndup(struct arena *a, const char *text, size_t n); /* NUL-terminated copy */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* The error for an allocation that returned NULL: names `what` and the budget. */

@@ -6,7 +6,7 @@
 
 #define CAP_MIN 8u
 
-bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap, size_t cap_max,
+bool array_grow(struct arena *a, void **array, size_t n, size_t more, size_t *cap, size_t cap_max,
 	size_t item_bytes)
 {
 	size_t need, wide, bytes;
@@ -26,13 +26,13 @@ bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap, s
 	if (a) {
 		p = arena_alloc_raw(a, 1, bytes);
 		if (p && n)
-			memcpy(p, *v, n * item_bytes);
+			memcpy(p, *array, n * item_bytes);
 	} else {
-		p = realloc(*v, bytes);
+		p = realloc(*array, bytes);
 	}
 	if (!p)
 		return false;
-	*v = p;
+	*array = p;
 	*cap = wide;
 	return true;
 }

@@ -37,7 +37,7 @@
 	})
 
 /* The macros call it when there is no room. a: NULL for malloc's memory. */
-MUST_CHECK bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap,
+MUST_CHECK bool array_grow(struct arena *a, void **array, size_t n, size_t more, size_t *cap,
 	size_t cap_max, size_t item_bytes);
 
 #endif

@@ -187,13 +187,13 @@ static bool clock_take_number(struct str *s, size_t n, char after, int *out)
 }
 
 /* The digits of a fraction as nanoseconds; those below a nanosecond are dropped. */
-static int64_t clock_fraction_ns(const char *p, size_t n)
+static int64_t clock_fraction_ns(const char *text, size_t n)
 {
 	int64_t ns = 0;
 	size_t i;
 
 	for (i = 0; i < 9; i++)
-		ns = ns * 10 + (i < n ? p[i] - '0' : 0);
+		ns = ns * 10 + (i < n ? text[i] - '0' : 0);
 	return ns;
 }
 
@@ -320,17 +320,17 @@ void time_print_rfc3339(struct buf *out, int64_t ns)
 }
 
 /* "B" is 0, "KB" and "KiB" 1, ... "EB" and "EiB" 6: powers of 1024; -1: no unit. */
-static int clock_bytes_unit(struct str u)
+static int clock_bytes_unit(struct str s)
 {
 	static const char prefixes[] = "KMGTPE";
 	const char *p;
 
-	if (str_is(u, "B"))
+	if (str_is(s, "B"))
 		return 0;
-	if (u.len < 2 || !(p = memchr(prefixes, u.ptr[0], sizeof(prefixes) - 1)))
+	if (s.len < 2 || !(p = memchr(prefixes, s.ptr[0], sizeof(prefixes) - 1)))
 		return -1;
-	u = clock_skip(u, 1);
-	return str_is(u, "B") || str_is(u, "iB") ? (int)(p - prefixes) + 1 : -1;
+	s = clock_skip(s, 1);
+	return str_is(s, "B") || str_is(s, "iB") ? (int)(p - prefixes) + 1 : -1;
 }
 
 enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)

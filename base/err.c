@@ -81,9 +81,9 @@ enum err_code err_wrap(struct err *err, enum err_code code, const char *fmt, ...
 	return code;
 }
 
-static enum err_code err_code_of_errno(int e)
+static enum err_code err_code_of_errno(int error)
 {
-	switch (e) {
+	switch (error) {
 	case ENOMEM:
 		return ERR_NOMEM;
 	case ENOENT:

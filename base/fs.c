@@ -30,9 +30,10 @@ static enum err_code fs_posix_open(
 	return ERR_OK;
 }
 
-static enum err_code fs_posix_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
+static enum err_code fs_posix_write(
+	struct fs *fs, int fd, const void *bytes, size_t n, struct err *err)
 {
-	const char *at = p;
+	const char *at = bytes;
 	ssize_t done;
 
 	while (n) {
@@ -278,13 +279,13 @@ static int fs_by_name(const void *a, const void *b)
 }
 
 static enum err_code fs_list_into(
-	DIR *d, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
+	DIR *dir, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
 	struct str *v = NULL;
 	size_t count = 0, cap = 0;
 	struct dirent *e;
 
-	while ((errno = 0, e = readdir(d))) {
+	while ((errno = 0, e = readdir(dir))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		if (count == LIST_MAX)

@@ -10,15 +10,15 @@
 
 #include <stdint.h>
 
-/* |v|, also of INT64_MIN, whose magnitude does not fit its own type. */
-static inline uint64_t integer_magnitude64(int64_t v)
+/* |value|, also of INT64_MIN, whose magnitude does not fit its own type. */
+static inline uint64_t integer_magnitude64(int64_t value)
 {
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+	return value < 0 ? -(uint64_t)value : (uint64_t)value;
 }
 
-static inline unsigned __int128 integer_magnitude128(__int128 v)
+static inline unsigned __int128 integer_magnitude128(__int128 value)
 {
-	return v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+	return value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
 }
 
 static inline uint64_t integer_gcd64(uint64_t a, uint64_t b)

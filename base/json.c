@@ -136,50 +136,50 @@ void json_key(struct json *j, const char *key)
 	json_key_str(j, str_of(key));
 }
 
-void json_str(struct json *j, struct str v)
+void json_str(struct json *j, struct str s)
 {
 	json_before_value(j);
-	json_add_text(j->out, v);
+	json_add_text(j->out, s);
 }
 
-void json_cstr(struct json *j, const char *v)
+void json_cstr(struct json *j, const char *value)
 {
-	json_str(j, str_of(v));
+	json_str(j, str_of(value));
 }
 
-void json_i64(struct json *j, int64_t v)
+void json_i64(struct json *j, int64_t value)
 {
 	json_before_value(j);
-	buf_add_i64(j->out, v);
+	buf_add_i64(j->out, value);
 }
 
-void json_i64s(struct json *j, const int64_t *v, size_t n)
+void json_i64s(struct json *j, const int64_t *values, size_t n)
 {
 	assert(j->closing[j->depth] == ']');
 	if (!n)
 		return;
 	json_before_value(j);
-	buf_add_i64s(j->out, v, n);
+	buf_add_i64s(j->out, values, n);
 }
 
-void json_u64(struct json *j, uint64_t v)
+void json_u64(struct json *j, uint64_t value)
 {
 	json_before_value(j);
-	buf_add_u64(j->out, v);
+	buf_add_u64(j->out, value);
 }
 
-void json_double(struct json *j, double v)
+void json_double(struct json *j, double value)
 {
 	json_before_value(j);
-	if (isfinite(v))
-		buf_add_double(j->out, v);
+	if (isfinite(value))
+		buf_add_double(j->out, value);
 	else
 		buf_add_cstr(j->out, "null");
 }
 
-void json_bool(struct json *j, bool v)
+void json_bool(struct json *j, bool value)
 {
-	json_raw(j, v ? STR("true") : STR("false"));
+	json_raw(j, value ? STR("true") : STR("false"));
 }
 
 void json_null(struct json *j)
@@ -187,16 +187,16 @@ void json_null(struct json *j)
 	json_raw(j, STR("null"));
 }
 
-void json_raw(struct json *j, struct str v)
+void json_raw(struct json *j, struct str s)
 {
 	json_before_value(j);
-	buf_add_str(j->out, v);
+	buf_add_str(j->out, s);
 }
 
-void json_sample_value(struct json *j, double v)
+void json_sample_value(struct json *j, double value)
 {
 	json_before_value(j);
 	buf_add_char(j->out, '"');
-	buf_add_double(j->out, v);
+	buf_add_double(j->out, value);
 	buf_add_char(j->out, '"');
 }

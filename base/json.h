@@ -34,18 +34,18 @@ void json_array(struct json *j); /* [ */
 void json_array_end(struct json *j);
 void json_key(struct json *j, const char *key);
 void json_key_str(struct json *j, struct str key);
-void json_str(struct json *j, struct str v);
-void json_cstr(struct json *j, const char *v);
-void json_i64(struct json *j, int64_t v);
-void json_i64s(struct json *j, const int64_t *v, size_t n); /* n elements of an array */
-void json_u64(struct json *j, uint64_t v);
+void json_str(struct json *j, struct str s);
+void json_cstr(struct json *j, const char *value);
+void json_i64(struct json *j, int64_t value);
+void json_i64s(struct json *j, const int64_t *values, size_t n); /* n elements of an array */
+void json_u64(struct json *j, uint64_t value);
 /* shortest form that reads back the same; NaN and Inf as null */
-void json_double(struct json *j, double v);
-void json_bool(struct json *j, bool v);
+void json_double(struct json *j, double value);
+void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
-void json_raw(struct json *j, struct str v); /* already JSON */
+void json_raw(struct json *j, struct str s); /* already JSON */
 /* "1.5" "NaN" "+Inf" "-Inf": a value as Prometheus's API gives it, shortest round-trip form. */
-void json_sample_value(struct json *j, double v);
+void json_sample_value(struct json *j, double value);
 void buf_add_double(struct buf *b, double v); /* the same without quotes */
 
 #endif

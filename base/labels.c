@@ -16,13 +16,13 @@ bool labels_are_set(struct labels ls)
 }
 
 /* Index of the first label whose name is not below `name`. */
-static size_t label_lower_bound(const struct label *v, size_t n, struct str name)
+static size_t label_lower_bound(const struct label *l, size_t n, struct str name)
 {
 	size_t lo = 0, hi = n, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (str_cmp(v[mid].name, name) < 0)
+		if (str_cmp(l[mid].name, name) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -30,11 +30,11 @@ static size_t label_lower_bound(const struct label *v, size_t n, struct str name
 	return lo;
 }
 
-static const struct label *label_find(const struct label *v, size_t n, struct str name)
+static const struct label *label_find(const struct label *l, size_t n, struct str name)
 {
-	size_t i = label_lower_bound(v, n, name);
+	size_t i = label_lower_bound(l, n, name);
 
-	return i < n && str_eq(v[i].name, name) ? &v[i] : NULL;
+	return i < n && str_eq(l[i].name, name) ? &l[i] : NULL;
 }
 
 struct str labels_get(struct labels ls, struct str name)

@@ -7,9 +7,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
+uint64_t hash_bytes(const void *bytes, size_t n, uint64_t seed)
 {
-	return XXH3_64bits_withSeed(p, n, seed);
+	return XXH3_64bits_withSeed(bytes, n, seed);
 }
 
 void map_init(struct map *m)

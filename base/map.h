@@ -40,16 +40,16 @@ static inline void map_prefetch(const struct map *m, uint64_t hash)
 bool map_add(struct map *m, uint64_t hash, uint32_t id);
 size_t map_bytes(const struct map *m);
 
-uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* XXH3, stable */
+uint64_t hash_bytes(const void *bytes, size_t n, uint64_t seed); /* XXH3, stable */
 /* Random: mixed into the hashes of what senders choose, so that they cannot make keys collide. */
 uint64_t hash_seed(void);
-static inline uint64_t map_hash_u64(uint64_t v)
+static inline uint64_t map_hash_u64(uint64_t value)
 {
-	v ^= v >> 32;
-	v *= UINT64_C(0xd6e8feb86659fd93);
-	v ^= v >> 32;
-	v *= UINT64_C(0xd6e8feb86659fd93);
-	return v ^ (v >> 32);
+	value ^= value >> 32;
+	value *= UINT64_C(0xd6e8feb86659fd93);
+	value ^= value >> 32;
+	value *= UINT64_C(0xd6e8feb86659fd93);
+	return value ^ (value >> 32);
 }
 
 #endif

@@ -113,42 +113,43 @@ static double metrics_to_double(uint64_t bits)
 	return v;
 }
 
-static uint64_t metrics_to_bits(double v)
+static uint64_t metrics_to_bits(double value)
 {
 	uint64_t bits;
 
-	memcpy(&bits, &v, sizeof(bits));
+	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
 
-static void metric_cell_number_add(struct metric_cell *c, double v)
+static void metric_cell_number_add(struct metric_cell *c, double value)
 {
 	uint64_t old = atomic_load_explicit(&c->number, memory_order_relaxed);
 
 	while (!atomic_compare_exchange_weak_explicit(&c->number, &old,
-		metrics_to_bits(metrics_to_double(old) + v), memory_order_relaxed, memory_order_relaxed))
+		metrics_to_bits(metrics_to_double(old) + value), memory_order_relaxed,
+		memory_order_relaxed))
 		;
 }
 
-void metric_add(struct metric *m, const char *label_value, double v)
+void metric_add(struct metric *m, const char *label_value, double value)
 {
 	struct metric_cell *c = metric_cell_of(m, label_value);
 
-	assert(m->kind == METRIC_KIND_GAUGE || (m->kind == METRIC_KIND_COUNTER && v >= 0));
+	assert(m->kind == METRIC_KIND_GAUGE || (m->kind == METRIC_KIND_COUNTER && value >= 0));
 	if (c)
-		metric_cell_number_add(c, v);
+		metric_cell_number_add(c, value);
 }
 
-void metric_set(struct metric *m, const char *label_value, double v)
+void metric_set(struct metric *m, const char *label_value, double value)
 {
 	struct metric_cell *c = metric_cell_of(m, label_value);
 
 	assert(m->kind == METRIC_KIND_GAUGE);
 	if (c)
-		atomic_store_explicit(&c->number, metrics_to_bits(v), memory_order_relaxed);
+		atomic_store_explicit(&c->number, metrics_to_bits(value), memory_order_relaxed);
 }
 
-void metric_observe(struct metric *m, const char *label_value, double v)
+void metric_observe(struct metric *m, const char *label_value, double value)
 {
 	struct metric_cell *c = metric_cell_of(m, label_value);
 	size_t i = 0;
@@ -156,10 +157,10 @@ void metric_observe(struct metric *m, const char *label_value, double v)
 	assert(m->kind == METRIC_KIND_HISTOGRAM);
 	if (!c)
 		return;
-	while (i < METRIC_BUCKETS && v > bounds[i])
+	while (i < METRIC_BUCKETS && value > bounds[i])
 		i++;
 	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
-	metric_cell_number_add(c, v);
+	metric_cell_number_add(c, value);
 }
 
 double metric_get(struct metric *m, const char *label_value)

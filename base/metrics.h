@@ -38,9 +38,9 @@ struct metric {
 };
 
 void metric_register(struct metric *m);
-void metric_add(struct metric *m, const char *label_value, double v);
-void metric_set(struct metric *m, const char *label_value, double v);
-void metric_observe(struct metric *m, const char *label_value, double v);
+void metric_add(struct metric *m, const char *label_value, double value);
+void metric_set(struct metric *m, const char *label_value, double value);
+void metric_observe(struct metric *m, const char *label_value, double value);
 /* a histogram's sum; for tests and status pages */
 double metric_get(struct metric *m, const char *label_value);
 

@@ -60,27 +60,27 @@ static void quote_add_escape(struct buf *b, uint32_t code)
 	}
 }
 
-size_t utf8_write(uint32_t c, char out[4])
+size_t utf8_write(uint32_t code_point, char out[4])
 {
-	if (c < 0x80) {
-		out[0] = (char)c;
+	if (code_point < 0x80) {
+		out[0] = (char)code_point;
 		return 1;
 	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
+	if (code_point < 0x800) {
+		out[0] = (char)(0xc0 | code_point >> 6);
+		out[1] = (char)(0x80 | (code_point & 0x3f));
 		return 2;
 	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
+	if (code_point < 0x10000) {
+		out[0] = (char)(0xe0 | code_point >> 12);
+		out[1] = (char)(0x80 | (code_point >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (code_point & 0x3f));
 		return 3;
 	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)(0xf0 | code_point >> 18);
+	out[1] = (char)(0x80 | (code_point >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (code_point >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (code_point & 0x3f));
 	return 4;
 }
 

@@ -35,14 +35,14 @@ static bool regex_is_meta(char c)
  * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses.
  * False: it has anything else. RE2 has accepted the pattern.
  */
-static bool regex_split_literals(struct str p, std::vector<std::string> *out)
+static bool regex_split_literals(struct str s, std::vector<std::string> *out)
 {
 	std::string one;
 
-	if (p.len >= 2 && p.ptr[0] == '(' && p.ptr[p.len - 1] == ')')
-		p = (struct str){ p.ptr + 1, p.len - 2 };
-	for (size_t i = 0; i < p.len; i++) {
-		char c = p.ptr[i];
+	if (s.len >= 2 && s.ptr[0] == '(' && s.ptr[s.len - 1] == ')')
+		s = (struct str){ s.ptr + 1, s.len - 2 };
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
 
 		if (c == '|') {
 			out->push_back(one);
@@ -50,9 +50,9 @@ static bool regex_split_literals(struct str p, std::vector<std::string> *out)
 			continue;
 		}
 		if (c == '\\') { /* a backslash before punctuation takes its meaning away */
-			if (i + 1 == p.len || !memchr("\\.+*?()|[]{}^$-/:", p.ptr[i + 1], 17))
+			if (i + 1 == s.len || !memchr("\\.+*?()|[]{}^$-/:", s.ptr[i + 1], 17))
 				return false;
-			c = p.ptr[++i];
+			c = s.ptr[++i];
 		} else if (regex_is_meta(c)) {
 			return false;
 		}
@@ -67,14 +67,14 @@ static bool regex_split_literals(struct str p, std::vector<std::string> *out)
  * \C, any single byte, exists in RE2 only: our syntax is Go's, which does not have it. Between \Q
  * and \E it is text.
  */
-static bool regex_has_byte_class(struct str p)
+static bool regex_has_byte_class(struct str s)
 {
 	bool quoted = false;
 
-	for (size_t i = 0; i + 1 < p.len; i++) {
-		if (p.ptr[i] != '\\')
+	for (size_t i = 0; i + 1 < s.len; i++) {
+		if (s.ptr[i] != '\\')
 			continue;
-		char c = p.ptr[i + 1];
+		char c = s.ptr[i + 1];
 
 		if (!quoted && c == 'C')
 			return true;

@@ -72,36 +72,36 @@ struct str str_dup(struct arena *a, struct str s)
 	return (struct str){ copy, copy ? s.len : 0 };
 }
 
-/* Length of the well-formed sequence at p, or 0. RFC 3629 has the bounds per first byte. */
-static size_t str_utf8_sequence(const unsigned char *p, size_t n)
+/* Length of the well-formed sequence at bytes, or 0. RFC 3629 has the bounds per first byte. */
+static size_t str_utf8_sequence(const unsigned char *bytes, size_t n)
 {
 	unsigned lo = 0x80, hi = 0xbf;
 	size_t len, i;
 
-	if (p[0] < 0x80)
+	if (bytes[0] < 0x80)
 		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+	if (bytes[0] >= 0xc2 && bytes[0] <= 0xdf)
 		len = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+	else if (bytes[0] >= 0xe0 && bytes[0] <= 0xef)
 		len = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+	else if (bytes[0] >= 0xf0 && bytes[0] <= 0xf4)
 		len = 4;
 	else
 		return 0;
 	if (n < len)
 		return 0;
-	if (p[0] == 0xe0)
+	if (bytes[0] == 0xe0)
 		lo = 0xa0;
-	else if (p[0] == 0xed)
+	else if (bytes[0] == 0xed)
 		hi = 0x9f;
-	else if (p[0] == 0xf0)
+	else if (bytes[0] == 0xf0)
 		lo = 0x90;
-	else if (p[0] == 0xf4)
+	else if (bytes[0] == 0xf4)
 		hi = 0x8f;
-	if (p[1] < lo || p[1] > hi)
+	if (bytes[1] < lo || bytes[1] > hi)
 		return 0;
 	for (i = 2; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
+		if ((bytes[i] & 0xc0) != 0x80)
 			return 0;
 	return len;
 }
@@ -259,11 +259,11 @@ bool buf_reserve(struct buf *b, size_t more)
 	return true;
 }
 
-void buf_add(struct buf *b, const void *p, size_t n)
+void buf_add(struct buf *b, const void *bytes, size_t n)
 {
 	if (!n || !buf_reserve(b, n))
 		return;
-	memcpy(b->ptr + b->len, p, n);
+	memcpy(b->ptr + b->len, bytes, n);
 	b->len += n;
 }
 
@@ -272,9 +272,9 @@ void buf_add_str(struct buf *b, struct str s)
 	buf_add(b, s.ptr, s.len);
 }
 
-void buf_add_cstr(struct buf *b, const char *s)
+void buf_add_cstr(struct buf *b, const char *text)
 {
-	buf_add(b, s, strlen(s));
+	buf_add(b, text, strlen(text));
 }
 
 void buf_add_char(struct buf *b, char c)
@@ -303,89 +303,89 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
 #define DECIMAL_MAX 20u /* digits, or a minus sign and 19 */
 
-static size_t str_digits_n(uint64_t v)
+static size_t str_digits_n(uint64_t value)
 {
 	static const uint64_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000,
 		100000000, 1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000,
 		100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
 		1000000000000000000, UINT64_C(10000000000000000000) };
 	/* The logarithm: bits * log10(2), at most one too many. */
-	unsigned n = (64u - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
+	unsigned n = (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
 
-	return n + (v >= powers[n]);
+	return n + (value >= powers[n]);
 }
 
 /* Returns the end. There is room for DECIMAL_MAX. */
-static char *str_put_u64(char *to, uint64_t v)
+static char *str_put_u64(char *to, uint64_t value)
 {
 	static const char pairs[] = "0001020304050607080910111213141516171819"
 								"2021222324252627282930313233343536373839"
 								"4041424344454647484950515253545556575859"
 								"6061626364656667686970717273747576777879"
 								"8081828384858687888990919293949596979899";
-	char *end = to + str_digits_n(v), *at = end;
+	char *end = to + str_digits_n(value), *at = end;
 
-	for (; v >= 100; v /= 100)
-		memcpy(at -= 2, pairs + v % 100 * 2, 2);
-	if (v >= 10)
-		memcpy(to, pairs + v * 2, 2);
+	for (; value >= 100; value /= 100)
+		memcpy(at -= 2, pairs + value % 100 * 2, 2);
+	if (value >= 10)
+		memcpy(to, pairs + value * 2, 2);
 	else
-		*to = (char)('0' + v);
+		*to = (char)('0' + value);
 	return end;
 }
 
-static char *str_put_i64(char *to, int64_t v)
+static char *str_put_i64(char *to, int64_t value)
 {
 	*to = '-';
-	return v < 0 ? str_put_u64(to + 1, 0 - (uint64_t)v) : str_put_u64(to, (uint64_t)v);
+	return value < 0 ? str_put_u64(to + 1, 0 - (uint64_t)value) : str_put_u64(to, (uint64_t)value);
 }
 
-void buf_add_u64(struct buf *b, uint64_t v)
+void buf_add_u64(struct buf *b, uint64_t value)
 {
 	if (buf_reserve(b, DECIMAL_MAX))
-		b->len = (size_t)(str_put_u64(b->ptr + b->len, v) - b->ptr);
+		b->len = (size_t)(str_put_u64(b->ptr + b->len, value) - b->ptr);
 }
 
-void buf_add_i64(struct buf *b, int64_t v)
+void buf_add_i64(struct buf *b, int64_t value)
 {
-	buf_add_i64s(b, &v, 1);
+	buf_add_i64s(b, &value, 1);
 }
 
-void buf_add_i64s(struct buf *b, const int64_t *v, size_t n)
+void buf_add_i64s(struct buf *b, const int64_t *values, size_t n)
 {
 	char *at;
 
 	if (!n || !buf_reserve(b, n * (DECIMAL_MAX + 1)))
 		return;
-	at = str_put_i64(b->ptr + b->len, v[0]);
+	at = str_put_i64(b->ptr + b->len, values[0]);
 	for (size_t i = 1; i < n; i++) {
 		*at++ = ',';
-		at = str_put_i64(at, v[i]);
+		at = str_put_i64(at, values[i]);
 	}
 	b->len = (size_t)(at - b->ptr);
 }
 
-void buf_add_varint(struct buf *b, uint64_t v)
+void buf_add_varint(struct buf *b, uint64_t value)
 {
 	unsigned char bytes[10];
 	size_t n = 0;
 
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (unsigned char)(v | 0x80);
-	bytes[n++] = (unsigned char)v;
+	for (; value >= 0x80; value >>= 7)
+		bytes[n++] = (unsigned char)(value | 0x80);
+	bytes[n++] = (unsigned char)value;
 	buf_add(b, bytes, n);
 }
 
-void buf_add_u32be(struct buf *b, uint32_t v)
+void buf_add_u32be(struct buf *b, uint32_t value)
 {
-	v = __builtin_bswap32(v);
-	buf_add(b, &v, sizeof(v));
+	value = __builtin_bswap32(value);
+	buf_add(b, &value, sizeof(value));
 }
 
-void buf_add_u64be(struct buf *b, uint64_t v)
+void buf_add_u64be(struct buf *b, uint64_t value)
 {
-	v = __builtin_bswap64(v);
-	buf_add(b, &v, sizeof(v));
+	value = __builtin_bswap64(value);
+	buf_add(b, &value, sizeof(value));
 }
 
 void buf_add_lenstr(struct buf *b, struct str s)

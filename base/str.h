@@ -26,9 +26,9 @@ struct str {
 #define STR_FMT "%.*s"
 #define STR_ARG(s) (int)((s).len), ((s).len ? (s).ptr : "")
 
-static inline struct str str_of(const char *s)
+static inline struct str str_of(const char *text)
 {
-	return (struct str){ s, s ? strlen(s) : 0 };
+	return (struct str){ text, text ? strlen(text) : 0 };
 }
 
 static inline bool str_eq(struct str a, struct str b)
@@ -94,30 +94,30 @@ static inline struct str buf_str(const struct buf *b)
 }
 
 bool buf_reserve(struct buf *b, size_t more); /* room for `more` bytes at ptr + len */
-void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_add_str(struct buf *b, struct str s);
-void buf_add_cstr(struct buf *b, const char *s);
+void buf_add_cstr(struct buf *b, const char *text);
 void buf_add_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void buf_add_i64(struct buf *b, int64_t v); /* decimal, quicker than printf */
-void buf_add_i64s(struct buf *b, const int64_t *v, size_t n); /* with commas between them */
-void buf_add_u64(struct buf *b, uint64_t v);
+void buf_add_i64(struct buf *b, int64_t value); /* decimal, quicker than printf */
+void buf_add_i64s(struct buf *b, const int64_t *values, size_t n); /* with commas between them */
+void buf_add_u64(struct buf *b, uint64_t value);
 
 /* LEB128, as in protobuf and LevelDB. */
-void buf_add_varint(struct buf *b, uint64_t v);
-void buf_add_u32be(struct buf *b, uint32_t v);
-void buf_add_u64be(struct buf *b, uint64_t v);
+void buf_add_varint(struct buf *b, uint64_t value);
+void buf_add_u32be(struct buf *b, uint32_t value);
+void buf_add_u64be(struct buf *b, uint64_t value);
 /* A varint length, then the bytes. */
 void buf_add_lenstr(struct buf *b, struct str s);
 
-static inline uint64_t str_zigzag(int64_t v)
+static inline uint64_t str_zigzag(int64_t value)
 {
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+	return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
 }
 
-static inline int64_t str_unzigzag(uint64_t v)
+static inline int64_t str_unzigzag(uint64_t value)
 {
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
 /*

@@ -49,7 +49,7 @@ struct changed_comparison {
 
 /* ---- slices ---- */
 
-static void changed_comparison_find_slices(struct changed_comparison *g, const struct expr *e)
+static void changed_comparison_find_slices(struct changed_comparison *c, const struct expr *e)
 {
 	int64_t shortest = INT64_MAX, longest = 0;
 
@@ -57,20 +57,20 @@ static void changed_comparison_find_slices(struct changed_comparison *g, const s
 		const struct expr *arg = expr_strip(e->call.args[k]);
 		int64_t width = arg->selector.window_ns;
 
-		g->side[k].window = selector_window(g->ev, &arg->selector, g->ev->t_ns);
+		c->side[k].window = selector_window(c->ev, &arg->selector, c->ev->t_ns);
 		shortest = width < shortest ? width : shortest;
 		longest = width > longest ? width : longest;
 	}
-	g->slice_ns = shortest / SLICES_WANTED;
-	if (g->slice_ns > SLICE_MAX_NS)
-		g->slice_ns = SLICE_MAX_NS;
-	if (g->slice_ns < SLICE_MIN_NS)
-		g->slice_ns = SLICE_MIN_NS;
-	if (g->slice_ns < longest / SLICES_MAX)
-		g->slice_ns = longest / SLICES_MAX + 1;
+	c->slice_ns = shortest / SLICES_WANTED;
+	if (c->slice_ns > SLICE_MAX_NS)
+		c->slice_ns = SLICE_MAX_NS;
+	if (c->slice_ns < SLICE_MIN_NS)
+		c->slice_ns = SLICE_MIN_NS;
+	if (c->slice_ns < longest / SLICES_MAX)
+		c->slice_ns = longest / SLICES_MAX + 1;
 	for (size_t k = 0; k < 2; k++)
-		g->side[k].slices_n =
-			(uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) / g->slice_ns + 1);
+		c->side[k].slices_n =
+			(uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) / c->slice_ns + 1);
 }
 
 static bool changed_series_eq(const void *ctx, const void *key, uint32_t id)
@@ -80,27 +80,27 @@ static bool changed_series_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 static enum err_code changed_comparison_find_series(
-	struct changed_comparison *g, struct labels metric, uint32_t *out, struct err *err)
+	struct changed_comparison *c, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	struct labels *at;
 
-	*out = map_find(&g->map, hash, changed_series_eq, g, &metric);
+	*out = map_find(&c->map, hash, changed_series_eq, c, &metric);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (!arena_array_room(g->ev->arena, &g->series, g->series_n, 1, &g->series_cap))
-		return eval_nomem(g->ev, err);
-	at = &g->series[g->series_n];
-	*at = labels_dup(g->ev->arena, metric); /* the slice's arena goes */
-	if ((metric.n > 0 && !at->v) || !map_add(&g->map, hash, g->series_n))
-		return eval_nomem(g->ev, err);
-	*out = g->series_n++;
+	if (!arena_array_room(c->ev->arena, &c->series, c->series_n, 1, &c->series_cap))
+		return eval_nomem(c->ev, err);
+	at = &c->series[c->series_n];
+	*at = labels_dup(c->ev->arena, metric); /* the slice's arena goes */
+	if ((metric.n > 0 && !at->v) || !map_add(&c->map, hash, c->series_n))
+		return eval_nomem(c->ev, err);
+	*out = c->series_n++;
 	return ERR_OK;
 }
 
 /* The cost of one sample, if types and periods say it. */
 static void changed_comparison_add_period(
-	struct changed_comparison *g, const struct profile_value *p)
+	struct changed_comparison *c, const struct profile_value *p)
 {
 	const struct profile_type *t = &p->type;
 	int64_t period = 0;
@@ -109,12 +109,12 @@ static void changed_comparison_add_period(
 		period = p->period;
 	else if (str_is(t->sample_type, "samples") && str_is(t->sample_unit, "count"))
 		period = 1;
-	g->has_period &= period > 0;
-	if (period > g->period)
-		g->period = period;
+	c->has_period &= period > 0;
+	if (period > c->period)
+		c->period = period;
 }
 
-static enum err_code changed_comparison_add_observation(struct changed_comparison *g,
+static enum err_code changed_comparison_add_observation(struct changed_comparison *c,
 	struct observations *o, uint32_t slice, const struct profile_value *p, struct err *err)
 {
 	struct change_observation *at;
@@ -124,15 +124,15 @@ static enum err_code changed_comparison_add_observation(struct changed_compariso
 
 	if (p->total <= 0)
 		return ERR_OK;
-	if (!arena_array_room(g->ev->arena, &o->v, o->n, 1, &o->cap))
-		return eval_nomem(g->ev, err);
+	if (!arena_array_room(c->ev->arena, &o->v, o->n, 1, &o->cap))
+		return eval_nomem(c->ev, err);
 	at = &o->v[o->n];
 	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
-	if ((rc = changed_comparison_find_series(g, p->metric, &at->series, err)) ||
-		(rc = frames_sum(g->frames, p, false, &sums, err)))
+	if ((rc = changed_comparison_find_series(c, p->metric, &at->series, err)) ||
+		(rc = frames_sum(c->frames, p, false, &sums, err)))
 		return rc;
-	if (!(cells = arena_alloc_raw(g->ev->arena, sums.n + 1, sizeof(*cells))))
-		return eval_nomem(g->ev, err);
+	if (!(cells = arena_alloc_raw(c->ev->arena, sums.n + 1, sizeof(*cells))))
+		return eval_nomem(c->ev, err);
 	at->cells = cells;
 	for (size_t i = 0; i < sums.n; i++) {
 		uint32_t f = sums.groups[i];
@@ -140,14 +140,14 @@ static enum err_code changed_comparison_add_observation(struct changed_compariso
 		if (sums.flat[f] <= 0)
 			continue;
 		cells[at->n++] = (struct change_cell){ f, (double)sums.flat[f] };
-		g->functions_n = f >= g->functions_n ? f + 1 : g->functions_n;
+		c->functions_n = f >= c->functions_n ? f + 1 : c->functions_n;
 	}
-	changed_comparison_add_period(g, p);
+	changed_comparison_add_period(c, p);
 	o->n++;
 	return ERR_OK;
 }
 
-static enum err_code changed_comparison_read_slices(struct changed_comparison *g,
+static enum err_code changed_comparison_read_slices(struct changed_comparison *c,
 	const struct plan_read *read, struct observations *o, struct err *err)
 {
 	struct selection s = { .selector = &read->expr->selector,
@@ -159,38 +159,38 @@ static enum err_code changed_comparison_read_slices(struct changed_comparison *g
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < o->slices_n && !rc; i++) {
-		s.window.max_ns = o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
-		s.window.min_ns = s.window.max_ns - g->slice_ns;
+		s.window.max_ns = o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * c->slice_ns;
+		s.window.min_ns = s.window.max_ns - c->slice_ns;
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = eval_check(&g->slice, err)) || (rc = gather_selection(&g->slice, &s, &v, err)) ||
-			(rc = profiles_round(&g->slice, &v, err)))
+		if ((rc = eval_check(&c->slice, err)) || (rc = gather_selection(&c->slice, &s, &v, err)) ||
+			(rc = profiles_round(&c->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
-			rc = changed_comparison_add_observation(g, o, i, &v.profiles[k], err);
-		arena_reset(&g->arena);
+			rc = changed_comparison_add_observation(c, o, i, &v.profiles[k], err);
+		arena_reset(&c->arena);
 	}
 	return rc;
 }
 
 static enum err_code changed_comparison_read_side(
-	struct changed_comparison *g, const struct expr *arg, struct observations *o, struct err *err)
+	struct changed_comparison *c, const struct expr *arg, struct observations *o, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
-	uint64_t samples = g->slice.samples;
+	uint64_t samples = c->slice.samples;
 	struct plan_read *read;
 	enum err_code rc;
 
 	arg = expr_strip(arg);
-	if ((rc = plan_find_read(g->ev, arg, &each_series, &read, err)))
+	if ((rc = plan_find_read(c->ev, arg, &each_series, &read, err)))
 		return rc;
 	if (read->series_n == 0)
-		return numeric_refuse_window(g->ev, arg, err);
+		return numeric_refuse_window(c->ev, arg, err);
 	if (read->set->n > 0)
-		rc = changed_comparison_read_slices(g, read, o, err);
+		rc = changed_comparison_read_slices(c, read, o, err);
 	read->reads++;
-	read->samples += g->slice.samples - samples;
+	read->samples += c->slice.samples - samples;
 	read->took_ns += clock_monotonic_ns() - start;
 	return rc;
 }
@@ -198,57 +198,57 @@ static enum err_code changed_comparison_read_side(
 /* ---- the call ---- */
 
 static struct str changed_comparison_function_name(
-	const struct changed_comparison *g, const struct change *c)
+	const struct changed_comparison *comparison, const struct change *c)
 {
-	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
+	return frames_group(comparison->frames, c->function)->v[FRAME_FUNCTION];
 }
 
-static enum err_code changed_comparison_add_cost(struct changed_comparison *g,
+static enum err_code changed_comparison_add_cost(struct changed_comparison *comparison,
 	struct labels_builder *b, double value, struct value *out, struct err *err)
 {
 	struct cost *c = &out->costs[out->n++];
 
-	c->t_ns = g->ev->t_ns;
+	c->t_ns = comparison->ev->t_ns;
 	c->value = value;
 	return labels_builder_build(b, &c->metric, err);
 }
 
-static enum err_code changed_comparison_report_changed(struct changed_comparison *g,
+static enum err_code changed_comparison_report_changed(struct changed_comparison *c,
 	const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(g->ev->arena, struct cost, found->changed_n + 1)))
-		return eval_nomem(g->ev, err);
+	if (!(out->costs = arena_array(c->ev->arena, struct cost, found->changed_n + 1)))
+		return eval_nomem(c->ev, err);
 	for (size_t i = 0; i < found->changed_n && !rc; i++) {
-		labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
+		labels_builder_init(&b, c->ev->arena, (struct labels){ 0 });
 		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			changed_comparison_function_name(g, &found->v[i]));
-		rc = changed_comparison_add_cost(g, &b, found->v[i].difference, out, err);
+			changed_comparison_function_name(c, &found->v[i]));
+		rc = changed_comparison_add_cost(c, &b, found->v[i].difference, out, err);
 	}
 	return rc;
 }
 
-static enum err_code changed_comparison_report_bound(struct changed_comparison *g,
+static enum err_code changed_comparison_report_bound(struct changed_comparison *comparison,
 	const struct change *c, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
-	labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
+	labels_builder_init(&b, comparison->ev->arena, (struct labels){ 0 });
 	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
-		labels_builder_set(
-			&b, str_of(frame_field_name(FRAME_FUNCTION)), changed_comparison_function_name(g, c));
-	return changed_comparison_add_cost(g, &b, is_high ? c->high : c->low, out, err);
+		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
+			changed_comparison_function_name(comparison, c));
+	return changed_comparison_add_cost(comparison, &b, is_high ? c->high : c->low, out, err);
 }
 
 /*
  * Writes both bounds of each function. If nothing can be said of any function, it writes -1 and 1
  * once for all of them.
  */
-static enum err_code changed_comparison_report_intervals(struct changed_comparison *g,
+static enum err_code changed_comparison_report_intervals(struct changed_comparison *c,
 	const struct change_output *found, struct value *out, struct err *err)
 {
 	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
@@ -256,10 +256,10 @@ static enum err_code changed_comparison_report_intervals(struct changed_comparis
 	size_t n = found->verdict == CHANGE_JUDGED ? found->n : 1;
 	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(g->ev->arena, struct cost, 2 * n + 1)))
-		return eval_nomem(g->ev, err);
+	if (!(out->costs = arena_array(c->ev->arena, struct cost, 2 * n + 1)))
+		return eval_nomem(c->ev, err);
 	for (size_t i = 0; i < 2 * n && !rc; i++)
-		rc = changed_comparison_report_bound(g, &v[i / 2], i % 2, out, err);
+		rc = changed_comparison_report_bound(c, &v[i / 2], i % 2, out, err);
 	return rc;
 }
 
@@ -278,40 +278,40 @@ static struct changed_slices observations_count_slices(const struct observations
 }
 
 static enum err_code changed_comparison_explain(
-	struct changed_comparison *g, const struct change_output *found, struct err *err)
+	struct changed_comparison *c, const struct change_output *found, struct err *err)
 {
 	struct changed_words w = {
-		.ev = g->ev, .name = g->call->call.fn->name, .slice_ns = g->slice_ns, .found = found
+		.ev = c->ev, .name = c->call->call.fn->name, .slice_ns = c->slice_ns, .found = found
 	};
 
 	for (unsigned k = 0; k < 2; k++)
-		w.side[k] = observations_count_slices(&g->side[k]);
+		w.side[k] = observations_count_slices(&c->side[k]);
 	if (found->n > found->changed_n)
-		w.widest = changed_comparison_function_name(g, &found->v[found->changed_n]);
+		w.widest = changed_comparison_function_name(c, &found->v[found->changed_n]);
 	return changed_explain(&w, err);
 }
 
 static enum err_code changed_comparison_judge(
-	struct changed_comparison *g, double p, struct value *out, struct err *err)
+	struct changed_comparison *c, double p, struct value *out, struct err *err)
 {
-	struct change_input in = { .functions_n = g->functions_n,
-		.series_n = g->series_n,
+	struct change_input in = { .functions_n = c->functions_n,
+		.series_n = c->series_n,
 		.p = p,
-		.quantum = g->has_period ? (double)g->period : 0,
-		.stop = g->ev->stop };
+		.quantum = c->has_period ? (double)c->period : 0,
+		.stop = c->ev->stop };
 	struct change_output found;
 	enum err_code rc;
 
 	for (unsigned k = 0; k < 2; k++)
 		in.side[k] = (struct change_side){
-			.v = g->side[k].v, .n = g->side[k].n, .slices_n = g->side[k].slices_n
+			.v = c->side[k].v, .n = c->side[k].n, .slices_n = c->side[k].slices_n
 		};
-	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) ||
-		(rc = changed_comparison_explain(g, &found, err)))
+	if ((rc = changed_judge(c->ev->arena, &in, &found, err)) ||
+		(rc = changed_comparison_explain(c, &found, err)))
 		return rc;
-	if (g->call->call.fn->id == FN_CHANGED_INTERVAL)
-		return changed_comparison_report_intervals(g, &found, out, err);
-	return changed_comparison_report_changed(g, &found, out, err);
+	if (c->call->call.fn->id == FN_CHANGED_INTERVAL)
+		return changed_comparison_report_intervals(c, &found, out, err);
+	return changed_comparison_report_changed(c, &found, out, err);
 }
 
 /* Both windows are read, once. */

@@ -122,47 +122,47 @@ struct choosing {
 	size_t groups_n, groups_cap;
 };
 
-static enum err_code choose_find_named(struct choosing *x, struct str name, bool name_alone,
+static enum err_code choose_find_named(struct choosing *c, struct str name, bool name_alone,
 	struct db_series **out, size_t *n, struct err *err)
 {
-	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
-	struct asked_series asked = { .expr = x->expr, .m = x->m, .sent = sent };
+	struct matcher *sent = arena_array(c->ev->arena, struct matcher, c->s->matchers_n + 1);
+	struct asked_series asked = { .expr = c->expr, .m = c->m, .sent = sent };
 
 	if (!sent)
-		return eval_nomem(x->ev, err);
+		return eval_nomem(c->ev, err);
 	if (name.len > 0)
 		sent[asked.sent_n++] = (struct matcher){ .op = MATCH_EQ,
 			.name = STR(LABEL_NAME), .value = name };
-	for (size_t i = 0; i < x->s->matchers_n; i++) {
-		asked.withheld |= choose_is_withheld(&x->s->matchers[i]);
-		if (!name_alone && !choose_is_withheld(&x->s->matchers[i]))
-			sent[asked.sent_n++] = x->s->matchers[i];
+	for (size_t i = 0; i < c->s->matchers_n; i++) {
+		asked.withheld |= choose_is_withheld(&c->s->matchers[i]);
+		if (!name_alone && !choose_is_withheld(&c->s->matchers[i]))
+			sent[asked.sent_n++] = c->s->matchers[i];
 	}
-	if (x->pattern.parts > 1)
-		asked.pattern = &x->pattern;
-	return choose_held(x->ev, &asked, out, n, err);
+	if (c->pattern.parts > 1)
+		asked.pattern = &c->pattern;
+	return choose_held(c->ev, &asked, out, n, err);
 }
 
 static enum err_code choose_find_series(
-	struct choosing *x, struct db_series **out, size_t *n, struct err *err)
+	struct choosing *c, struct db_series **out, size_t *n, struct err *err)
 {
-	struct str name = x->s->name;
+	struct str name = c->s->name;
 	struct db_series *exact;
 	size_t exact_n = 0;
 	enum err_code rc;
 
 	if (name.len == 0)
-		return choose_find_named(x, name, false, out, n, err);
-	x->has_pattern = type_pattern_parse(name, &x->pattern);
-	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
+		return choose_find_named(c, name, false, out, n, err);
+	c->has_pattern = type_pattern_parse(name, &c->pattern);
+	if (c->has_pattern && !str_eq(c->pattern.name, name)) {
 		/* The other matchers do not decide if there is such a series. */
-		if ((rc = choose_find_named(x, name, true, &exact, &exact_n, err)))
+		if ((rc = choose_find_named(c, name, true, &exact, &exact_n, err)))
 			return rc;
 		if (exact_n == 0)
-			return choose_find_named(x, x->pattern.name, false, out, n, err);
-		x->has_pattern = false;
+			return choose_find_named(c, c->pattern.name, false, out, n, err);
+		c->has_pattern = false;
 	}
-	return choose_find_named(x, name, false, out, n, err);
+	return choose_find_named(c, name, false, out, n, err);
 }
 
 /* ---- which columns ---- */
@@ -190,7 +190,7 @@ static bool choose_test_type(const struct matcher *m, const struct profile_type 
 
 /* The default of a profile that we do not know. Its rows share it, so any row will do. */
 static enum err_code choose_default_sample_type(
-	struct choosing *x, const struct epochs *e, struct str *out, struct err *err)
+	struct choosing *c, const struct epochs *e, struct str *out, struct err *err)
 {
 	uint32_t header = SYM_NONE;
 	enum err_code rc;
@@ -199,7 +199,7 @@ static enum err_code choose_default_sample_type(
 	for (size_t i = e->n; i-- > 0 && header == SYM_NONE;) {
 		const struct db_series *s = e->v[i].series;
 
-		if ((rc = db_series_header(x->ev->querier, s, &header, err)))
+		if ((rc = db_series_header(c->ev->querier, s, &header, err)))
 			return rc;
 		if (header != SYM_NONE)
 			*out = sym_string(s->partition, sym_header(s->partition, header)->default_sample_type);
@@ -207,14 +207,14 @@ static enum err_code choose_default_sample_type(
 	return ERR_OK;
 }
 
-static enum err_code choose_keep_default(struct choosing *x, const struct epochs *e,
+static enum err_code choose_keep_default(struct choosing *c, const struct epochs *e,
 	struct profile_type *types, size_t *n, struct err *err)
 {
 	struct str wish = { 0 };
 	enum err_code rc;
 
 	if (*n > 1) {
-		if (!type_default_known(types, *n) && (rc = choose_default_sample_type(x, e, &wish, err)))
+		if (!type_default_known(types, *n) && (rc = choose_default_sample_type(c, e, &wish, err)))
 			return rc;
 		types[0] = types[type_default(types, *n, wish)];
 		*n = 1;
@@ -222,18 +222,18 @@ static enum err_code choose_keep_default(struct choosing *x, const struct epochs
 	return ERR_OK;
 }
 
-static bool choose_is_wanted(const struct choosing *x, const struct profile_type *t)
+static bool choose_is_wanted(const struct choosing *c, const struct profile_type *t)
 {
-	bool keep = !x->has_pattern || type_pattern_match(&x->pattern, t);
+	bool keep = !c->has_pattern || type_pattern_match(&c->pattern, t);
 
-	for (size_t k = 0; k < x->s->matchers_n && keep; k++)
-		if (str_is(x->s->matchers[k].name, TYPE_LABEL))
-			keep = choose_test_type(&x->s->matchers[k], t);
+	for (size_t k = 0; k < c->s->matchers_n && keep; k++)
+		if (str_is(c->s->matchers[k].name, TYPE_LABEL))
+			keep = choose_test_type(&c->s->matchers[k], t);
 	return keep;
 }
 
 /* Types of all epochs, the oldest's first, each once. */
-static enum err_code choose_all_types(struct choosing *x, const struct epochs *e,
+static enum err_code choose_all_types(struct choosing *c, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	struct profile_type *types, *joined;
@@ -243,7 +243,7 @@ static enum err_code choose_all_types(struct choosing *x, const struct epochs *e
 	*out = NULL;
 	*n = 0;
 	for (size_t i = e->n; i-- > 0;) {
-		rc = db_series_types(x->ev->querier, e->v[i].series, &x->scratch, &types, &more, err);
+		rc = db_series_types(c->ev->querier, e->v[i].series, &c->scratch, &types, &more, err);
 		if (rc)
 			return rc;
 		if (*n == 0) {
@@ -251,8 +251,8 @@ static enum err_code choose_all_types(struct choosing *x, const struct epochs *e
 			*n = more;
 			continue;
 		}
-		if (!(joined = arena_array(&x->scratch, struct profile_type, *n + more)))
-			return arena_fail(&x->scratch, "query", err);
+		if (!(joined = arena_array(&c->scratch, struct profile_type, *n + more)))
+			return arena_fail(&c->scratch, "query", err);
 		memcpy(joined, *out, *n * sizeof(*joined));
 		*out = joined;
 		for (size_t t = 0; t < more; t++) {
@@ -265,7 +265,7 @@ static enum err_code choose_all_types(struct choosing *x, const struct epochs *e
 	return ERR_OK;
 }
 
-static enum err_code choose_series_types(struct choosing *x, const struct epochs *e,
+static enum err_code choose_series_types(struct choosing *c, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	bool by_matcher = false;
@@ -273,18 +273,18 @@ static enum err_code choose_series_types(struct choosing *x, const struct epochs
 	size_t all, kept = 0;
 	enum err_code rc;
 
-	if ((rc = choose_all_types(x, e, &types, &all, err)))
+	if ((rc = choose_all_types(c, e, &types, &all, err)))
 		return rc;
-	for (size_t k = 0; k < x->s->matchers_n; k++)
-		by_matcher |= str_is(x->s->matchers[k].name, TYPE_LABEL);
+	for (size_t k = 0; k < c->s->matchers_n; k++)
+		by_matcher |= str_is(c->s->matchers[k].name, TYPE_LABEL);
 	for (size_t i = 0; i < all; i++)
-		if (choose_is_wanted(x, &types[i]))
+		if (choose_is_wanted(c, &types[i]))
 			types[kept++] = types[i];
 	*out = types;
 	*n = kept;
-	if (by_matcher || (x->has_pattern && x->pattern.parts > 1))
+	if (by_matcher || (c->has_pattern && c->pattern.parts > 1))
 		return ERR_OK;
-	return choose_keep_default(x, e, types, n, err);
+	return choose_keep_default(c, e, types, n, err);
 }
 
 /* ---- groups ---- */
@@ -297,39 +297,39 @@ static bool choose_group_eq(const void *ctx, const void *key, uint32_t id)
 
 /* metric may be in the scratch memory; a new group gets a copy. */
 static enum err_code choose_find_group(
-	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
+	struct choosing *c, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	uint32_t id = map_find(&x->groups, hash, choose_group_eq, x, &metric);
+	uint32_t id = map_find(&c->groups, hash, choose_group_eq, c, &metric);
 	struct label *v;
 
 	if (id == MAP_NONE) {
-		if (!arena_array_room(x->ev->arena, &x->group_metrics, x->groups_n, 1, &x->groups_cap))
-			return eval_nomem(x->ev, err);
-		if (!x->m->each && metric.n) {
-			if (!(v = arena_alloc_raw(x->ev->arena, metric.n, sizeof(*v))))
-				return eval_nomem(x->ev, err);
+		if (!arena_array_room(c->ev->arena, &c->group_metrics, c->groups_n, 1, &c->groups_cap))
+			return eval_nomem(c->ev, err);
+		if (!c->m->each && metric.n) {
+			if (!(v = arena_alloc_raw(c->ev->arena, metric.n, sizeof(*v))))
+				return eval_nomem(c->ev, err);
 			metric.v = memcpy(v, metric.v, metric.n * sizeof(*v));
 		}
-		id = (uint32_t)x->groups_n;
-		if (!map_add(&x->groups, hash, id))
-			return eval_nomem(x->ev, err);
-		x->group_metrics[x->groups_n++] = metric;
+		id = (uint32_t)c->groups_n;
+		if (!map_add(&c->groups, hash, id))
+			return eval_nomem(c->ev, err);
+		c->group_metrics[c->groups_n++] = metric;
 	}
 	*out = id;
 	return ERR_OK;
 }
 
-static enum err_code choose_add_chosen(struct choosing *x, struct chosen c, struct err *err)
+static enum err_code choose_add_chosen(struct choosing *choosing, struct chosen c, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = choose_find_group(x, c.metric, &c.group, err)))
+	if ((rc = choose_find_group(choosing, c.metric, &c.group, err)))
 		return rc;
-	c.metric = x->group_metrics[c.group];
-	if (!arena_array_room(x->ev->arena, &x->chosen, x->n, 1, &x->cap))
-		return eval_nomem(x->ev, err);
-	x->chosen[x->n++] = c;
+	c.metric = choosing->group_metrics[c.group];
+	if (!arena_array_room(choosing->ev->arena, &choosing->chosen, choosing->n, 1, &choosing->cap))
+		return eval_nomem(choosing->ev, err);
+	choosing->chosen[choosing->n++] = c;
 	return ERR_OK;
 }
 
@@ -351,20 +351,21 @@ static bool choose_wants_sample_labels(const struct eval *ev, const struct db_se
 /*
  * A series' epochs, with what is asked of their samples; none if the matchers leave the series out.
  */
-static enum err_code choose_find_epochs(struct choosing *x, const struct db_series *series,
+static enum err_code choose_find_epochs(struct choosing *choosing, const struct db_series *series,
 	size_t n, struct epochs *out, struct err *err)
 {
 	struct chosen c = { 0 };
 
-	*out = (struct epochs){ .v = arena_array(&x->scratch, struct chosen, n) };
+	*out = (struct epochs){ .v = arena_array(&choosing->scratch, struct chosen, n) };
 	if (!out->v)
-		return arena_fail(&x->scratch, "query", err);
-	if (!choose_is_selected(x->s, series, n))
+		return arena_fail(&choosing->scratch, "query", err);
+	if (!choose_is_selected(choosing->s, series, n))
 		return ERR_OK;
 	for (size_t i = 0; i < n; i++) {
 		c.series = &series[i];
-		choose_ask_samples(x->s, &c);
-		c.by_labels = !c.none && (c.deferred || choose_wants_sample_labels(x->ev, &series[i]));
+		choose_ask_samples(choosing->s, &c);
+		c.by_labels = !c.none &&
+			(c.deferred || choose_wants_sample_labels(choosing->ev, &series[i]));
 		out->v[out->n++] = c;
 	}
 	return ERR_OK;
@@ -372,7 +373,7 @@ static enum err_code choose_find_epochs(struct choosing *x, const struct db_seri
 
 /* Adds a series to the answer; all its epochs have equal labels. */
 static enum err_code choose_choose(
-	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
+	struct choosing *c, const struct db_series *series, size_t n, struct err *err)
 {
 	struct labels metric = series->labels;
 	struct labels_builder b;
@@ -381,22 +382,22 @@ static enum err_code choose_choose(
 	size_t types_n;
 	enum err_code rc;
 
-	if ((rc = choose_find_epochs(x, series, n, &epochs, err)) || epochs.n == 0)
+	if ((rc = choose_find_epochs(c, series, n, &epochs, err)) || epochs.n == 0)
 		return rc;
-	if ((rc = choose_series_types(x, &epochs, &types, &types_n, err)))
+	if ((rc = choose_series_types(c, &epochs, &types, &types_n, err)))
 		return rc;
 	for (size_t i = 0; i < types_n; i++) {
-		if (x->m->each && types_n > 1) {
-			labels_builder_init(&b, x->ev->arena, series->labels);
+		if (c->m->each && types_n > 1) {
+			labels_builder_init(&b, c->ev->arena, series->labels);
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &metric, err);
-		} else if (!x->m->each) {
-			rc = labels_group(&x->each, series->labels, x->m->grouping, x->m->labels, &metric, err);
+		} else if (!c->m->each) {
+			rc = labels_group(&c->each, series->labels, c->m->grouping, c->m->labels, &metric, err);
 		}
 		for (size_t k = 0; k < epochs.n && !rc; k++) {
 			epochs.v[k].type = types[i];
 			epochs.v[k].metric = metric;
-			rc = choose_add_chosen(x, epochs.v[k], err);
+			rc = choose_add_chosen(c, epochs.v[k], err);
 		}
 		if (rc)
 			return rc;
@@ -416,21 +417,21 @@ static size_t choose_end_of_epochs(const struct db_series *series, size_t n, siz
 
 /* All series of a list, each with its epochs. */
 static enum err_code choose_all(
-	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
+	struct choosing *c, const struct db_series *series, size_t n, struct err *err)
 {
 	size_t end, done = 0;
 	enum err_code rc;
 
 	/* Most often as many as there are series: none is copied while they are found. */
-	x->cap = n;
-	if (!(x->chosen = arena_alloc_raw(x->ev->arena, n, sizeof(*x->chosen))))
-		return eval_nomem(x->ev, err);
+	c->cap = n;
+	if (!(c->chosen = arena_alloc_raw(c->ev->arena, n, sizeof(*c->chosen))))
+		return eval_nomem(c->ev, err);
 	for (size_t i = 0; i < n; i = end) {
 		end = choose_end_of_epochs(series, n, i);
-		if ((done++ % 1024 == 0 && (rc = eval_check(x->ev, err))) ||
-			(rc = choose_choose(x, &series[i], end - i, err)))
+		if ((done++ % 1024 == 0 && (rc = eval_check(c->ev, err))) ||
+			(rc = choose_choose(c, &series[i], end - i, err)))
 			return rc;
-		arena_reset(&x->scratch);
+		arena_reset(&c->scratch);
 	}
 	return ERR_OK;
 }
@@ -438,28 +439,28 @@ static enum err_code choose_all(
 /* ---- all of them ---- */
 
 /* Ascending by group, by counting; series keep their order within. */
-static enum err_code choose_order_by_group(struct choosing *x, struct err *err)
+static enum err_code choose_order_by_group(struct choosing *c, struct err *err)
 {
 	struct chosen *sorted;
 	uint32_t *at;
 	size_t i = 1;
 
 	/* A group each, as they came. */
-	while (i < x->n && x->chosen[i - 1].group <= x->chosen[i].group)
+	while (i < c->n && c->chosen[i - 1].group <= c->chosen[i].group)
 		i++;
-	if (i == x->n)
+	if (i == c->n)
 		return ERR_OK;
-	at = arena_array(x->ev->arena, uint32_t, x->groups_n + 1);
-	sorted = arena_array(x->ev->arena, struct chosen, x->n);
+	at = arena_array(c->ev->arena, uint32_t, c->groups_n + 1);
+	sorted = arena_array(c->ev->arena, struct chosen, c->n);
 	if (!at || !sorted)
-		return eval_nomem(x->ev, err);
-	for (i = 0; i < x->n; i++)
-		at[x->chosen[i].group + 1]++;
-	for (size_t g = 0; g < x->groups_n; g++)
+		return eval_nomem(c->ev, err);
+	for (i = 0; i < c->n; i++)
+		at[c->chosen[i].group + 1]++;
+	for (size_t g = 0; g < c->groups_n; g++)
 		at[g + 1] += at[g];
-	for (i = 0; i < x->n; i++)
-		sorted[at[x->chosen[i].group]++] = x->chosen[i];
-	x->chosen = sorted;
+	for (i = 0; i < c->n; i++)
+		sorted[at[c->chosen[i].group]++] = c->chosen[i];
+	c->chosen = sorted;
 	return ERR_OK;
 }
 

@@ -104,7 +104,7 @@ MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series 
 
 /* ERR_INVALID: columns that were chosen cannot be put together. */
 MUST_CHECK enum err_code choose_check_types(
-	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
+	struct eval *ev, const struct expr *e, const struct chosen *c, size_t n, struct err *err);
 
 /* In ev->whole. */
 MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,

@@ -27,7 +27,7 @@ static enum err_code unit_fault(
 }
 
 enum err_code choose_check_types(
-	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err)
+	struct eval *ev, const struct expr *e, const struct chosen *c, size_t n, struct err *err)
 {
 	struct str units[UNITS_SHOWN];
 	struct buf a = { 0 }, b = { 0 };
@@ -35,18 +35,18 @@ enum err_code choose_check_types(
 	enum err_code rc;
 
 	for (size_t i = 0; i < n && units_n < UNITS_SHOWN; i++) {
-		for (k = 0; k < units_n && !str_eq(units[k], v[i].type.sample_unit); k++)
+		for (k = 0; k < units_n && !str_eq(units[k], c[i].type.sample_unit); k++)
 			;
 		if (k == units_n)
-			units[units_n++] = v[i].type.sample_unit;
+			units[units_n++] = c[i].type.sample_unit;
 	}
 	if (units_n > 1)
 		return unit_fault(ev, e, units, units_n, err);
 	for (size_t i = 1; i < n; i++) {
-		if (v[i].type.delta == v[0].type.delta)
+		if (c[i].type.delta == c[0].type.delta)
 			continue;
-		profile_type_print(&a, &v[0].type);
-		profile_type_print(&b, &v[i].type);
+		profile_type_print(&a, &c[0].type);
+		profile_type_print(&b, &c[i].type);
 		rc = eval_fault(ev, e, err, ERR_INVALID,
 			"this selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&a)),
 			STR_ARG(buf_str(&b)));

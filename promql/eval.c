@@ -269,12 +269,13 @@ static enum err_code eval_call_scalar(
 	return rc;
 }
 
-static enum err_code eval_one_cost(struct eval *ev, double v, struct value *out, struct err *err)
+static enum err_code eval_one_cost(
+	struct eval *ev, double value, struct value *out, struct err *err)
 {
 	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
 	if (!(out->costs = arena_new(ev->arena, struct cost)))
 		return eval_nomem(ev, err);
-	*out->costs = (struct cost){ .value = v, .t_ns = ev->t_ns };
+	*out->costs = (struct cost){ .value = value, .t_ns = ev->t_ns };
 	return ERR_OK;
 }
 

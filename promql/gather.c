@@ -16,16 +16,16 @@ struct verdicts {
 };
 
 static bool gather_keeps(
-	struct gathering *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
+	struct gathering *g, const struct slot *slot, struct verdicts *known, uint32_t label_set)
 {
 	const struct partition *p = slot->partition;
-	const struct matcher *m = x->s->selector->matchers;
+	const struct matcher *m = g->s->selector->matchers;
 	struct str key;
 	bool keep = true;
 
 	if (known->v[label_set])
 		return known->v[label_set] == 'y';
-	for (size_t i = 0; i < x->s->selector->matchers_n && keep; i++) {
+	for (size_t i = 0; i < g->s->selector->matchers_n && keep; i++) {
 		if (!(slot->deferred >> i & 1))
 			continue;
 		label_source(slot->series[0]->labels, p, m[i].name, &key);
@@ -44,7 +44,7 @@ static bool gather_is_there(const struct partition *p, const struct accum_cell *
 		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
 }
 
-static enum err_code gather_read_cells(struct gathering *x, const struct slot *slot,
+static enum err_code gather_read_cells(struct gathering *g, const struct slot *slot,
 	struct verdicts *known, struct part *part, struct err *err)
 {
 	struct accum_cell c;
@@ -52,23 +52,23 @@ static enum err_code gather_read_cells(struct gathering *x, const struct slot *s
 
 	while (accum_next(slot->sums.acc, &at, &c)) {
 		if (!gather_is_there(part->partition, &c))
-			return eval_fault(x->ev, x->s->expr, err, ERR_CORRUPT,
+			return eval_fault(g->ev, g->s->expr, err, ERR_CORRUPT,
 				"a stack of the sum is not among those that are stored");
-		if (slot->deferred && !gather_keeps(x, slot, known, c.label_set))
+		if (slot->deferred && !gather_keeps(g, slot, known, c.label_set))
 			continue;
-		if (!x->wide && c.value != (int64_t)c.value)
-			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
-		if (x->wide)
+		if (!g->wide && c.value != (int64_t)c.value)
+			return eval_fault(g->ev, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		if (g->wide)
 			part->wide[part->n] = c.value;
 		part->cells[part->n++] = (struct cell){
-			.stack = c.stack, .label_set = c.label_set, .value = x->wide ? 0 : (int64_t)c.value
+			.stack = c.stack, .label_set = c.label_set, .value = g->wide ? 0 : (int64_t)c.value
 		};
 	}
 	return ERR_OK;
 }
 
 static enum err_code gather_read_slot(
-	struct gathering *x, const struct slot *slot, struct part *part, struct err *err)
+	struct gathering *g, const struct slot *slot, struct part *part, struct err *err)
 {
 	struct verdicts known = { 0 };
 	enum err_code rc;
@@ -80,22 +80,22 @@ static enum err_code gather_read_slot(
 	if ((rc = accum_seal(slot->sums.acc, err)))
 		return rc;
 	n = accum_cells_n(slot->sums.acc);
-	part->cells = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->cells));
-	if (x->wide)
-		part->wide = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->wide));
+	part->cells = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*part->cells));
+	if (g->wide)
+		part->wide = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*part->wide));
 	if (slot->deferred)
-		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
-	if (!part->cells || (x->wide && !part->wide) || (slot->deferred && !known.v))
-		return eval_nomem(x->ev, err);
+		known.v = arena_array(g->ev->arena, char, sym_label_sets_n(part->partition));
+	if (!part->cells || (g->wide && !part->wide) || (slot->deferred && !known.v))
+		return eval_nomem(g->ev, err);
 	while (part->headers_plain < part->headers_n &&
 		!sym_header(part->partition, part->headers[part->headers_plain])->drop_frames)
 		part->headers_plain++;
-	rc = gather_read_cells(x, slot, &known, part, err);
+	rc = gather_read_cells(g, slot, &known, part, err);
 	buf_release(&known.text);
 	if (rc || !slot->sums.functions)
 		return rc;
 	return function_sums_list(
-		slot->sums.functions, x->ev->arena, &part->names, &part->names_n, &part->names_total, err);
+		slot->sums.functions, g->ev->arena, &part->names, &part->names_n, &part->names_total, err);
 }
 
 static void gather_add_stats(struct profile_value *p, const struct sum_stats *s)
@@ -116,7 +116,7 @@ static void gather_add_stats(struct profile_value *p, const struct sum_stats *s)
 
 /* Slots of one partition (some of its series were asked more of their samples) become one part. */
 static enum err_code gather_join_part(
-	struct gathering *x, struct profile_value *p, const struct part *add, struct err *err)
+	struct gathering *g, struct profile_value *p, const struct part *add, struct err *err)
 {
 	struct part *into = NULL;
 	struct value pair;
@@ -130,109 +130,109 @@ static enum err_code gather_join_part(
 		return ERR_OK;
 	}
 	pair = (struct value){ .type = VALUE_PROFILES, .n = 2 };
-	pair.profiles = arena_array(x->ev->arena, struct profile_value, 2);
+	pair.profiles = arena_array(g->ev->arena, struct profile_value, 2);
 	if (!pair.profiles)
-		return eval_nomem(x->ev, err);
+		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < 2; i++) {
-		pair.profiles[i].divisor = x->wide;
+		pair.profiles[i].divisor = g->wide;
 		pair.profiles[i].parts_n = 1;
-		if (!(pair.profiles[i].parts = arena_new(x->ev->arena, struct part)))
-			return eval_nomem(x->ev, err);
+		if (!(pair.profiles[i].parts = arena_new(g->ev->arena, struct part)))
+			return eval_nomem(g->ev, err);
 		pair.profiles[i].parts[0] = i ? *add : *into;
 	}
-	if ((rc = profiles_merge(x->ev, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
+	if ((rc = profiles_merge(g->ev, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
 		return rc;
 	*into = pair.profiles[0].parts[0];
 	return ERR_OK;
 }
 
 static enum err_code gather_add_part(
-	struct gathering *x, struct profile_value *p, const struct part *part, struct err *err)
+	struct gathering *g, struct profile_value *p, const struct part *part, struct err *err)
 {
 	for (size_t k = 0; k < part->n; k++)
-		p->wide_total += x->wide ? part->wide[k] : part->cells[k].value;
+		p->wide_total += g->wide ? part->wide[k] : part->cells[k].value;
 	p->wide_total += part->names_total;
-	return gather_join_part(x, p, part, err);
+	return gather_join_part(g, p, part, err);
 }
 
 /* All are read before the first is multiplied by its factor. */
 static enum err_code gather_read_fractions(
-	struct gathering *x, struct profile_value *p, struct err *err)
+	struct gathering *g, struct profile_value *p, struct err *err)
 {
-	struct part *parts = calloc(x->of_n + 1, sizeof(*parts));
-	enum err_code rc = parts ? ERR_OK : eval_nomem(x->ev, err);
+	struct part *parts = calloc(g->of_n + 1, sizeof(*parts));
+	enum err_code rc = parts ? ERR_OK : eval_nomem(g->ev, err);
 
-	for (size_t i = 0; i < x->of_n && !rc; i++)
-		if (slot_is_read(&x->of[i]))
-			rc = gather_read_slot(x, &x->of[i], &parts[i], err);
+	for (size_t i = 0; i < g->of_n && !rc; i++)
+		if (slot_is_read(&g->of[i]))
+			rc = gather_read_slot(g, &g->of[i], &parts[i], err);
 	if (!rc)
-		rc = siblings_widen(x, parts, err);
-	for (size_t i = 0; i < x->of_n && !rc; i++)
-		if (slot_is_read(&x->of[i]))
-			rc = gather_add_part(x, p, &parts[i], err);
+		rc = siblings_widen(g, parts, err);
+	for (size_t i = 0; i < g->of_n && !rc; i++)
+		if (slot_is_read(&g->of[i]))
+			rc = gather_add_part(g, p, &parts[i], err);
 	free(parts);
 	return rc;
 }
 
 static enum err_code gather_read_parts(
-	struct gathering *x, struct profile_value *p, struct err *err)
+	struct gathering *g, struct profile_value *p, struct err *err)
 {
 	struct part part;
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < x->of_n && !rc; i++)
-		if (slot_is_read(&x->of[i]) && !(rc = gather_read_slot(x, &x->of[i], &part, err)))
-			rc = gather_add_part(x, p, &part, err);
+	for (size_t i = 0; i < g->of_n && !rc; i++)
+		if (slot_is_read(&g->of[i]) && !(rc = gather_read_slot(g, &g->of[i], &part, err)))
+			rc = gather_add_part(g, p, &part, err);
 	return rc;
 }
 
 static enum err_code gather_read_group(
-	struct gathering *x, const struct chosen *c, struct profile_value *p, struct err *err)
+	struct gathering *g, const struct chosen *c, struct profile_value *p, struct err *err)
 {
 	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
-	p->parts = arena_array(x->ev->arena, struct part, x->of_n);
+	p->parts = arena_array(g->ev->arena, struct part, g->of_n);
 	if (!p->parts)
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->of_n; i++)
-		if (x->of[i].sums.stats.rows)
-			gather_add_stats(p, &x->of[i].sums.stats);
-	if (!x->s->totals_only)
-		return x->fraction ? gather_read_fractions(x, p, err) : gather_read_parts(x, p, err);
-	if (x->fraction)
-		return siblings_total(x, &p->wide_total, err);
-	for (size_t i = 0; i < x->of_n; i++)
-		if (slot_is_read(&x->of[i]))
-			p->wide_total += x->of[i].sums.stats.total;
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->of_n; i++)
+		if (g->of[i].sums.stats.rows)
+			gather_add_stats(p, &g->of[i].sums.stats);
+	if (!g->s->totals_only)
+		return g->fraction ? gather_read_fractions(g, p, err) : gather_read_parts(g, p, err);
+	if (g->fraction)
+		return siblings_total(g, &p->wide_total, err);
+	for (size_t i = 0; i < g->of_n; i++)
+		if (slot_is_read(&g->of[i]))
+			p->wide_total += g->of[i].sums.stats.total;
 	return ERR_OK;
 }
 
 /* Sums by stack of this job are also kept by labels of samples, and were not read by them. */
-static bool gather_may_cancel(const struct gathering *x, const struct slot *negative)
+static bool gather_may_cancel(const struct gathering *g, const struct slot *negative)
 {
 	struct str job = partition_name(negative->partition);
 
-	for (size_t i = 0; i < x->of_n; i++)
-		if (!x->of[i].by_labels && sym_label_sets_n(x->of[i].partition) > 1 &&
-			str_eq(partition_name(x->of[i].partition), job))
+	for (size_t i = 0; i < g->of_n; i++)
+		if (!g->of[i].by_labels && sym_label_sets_n(g->of[i].partition) > 1 &&
+			str_eq(partition_name(g->of[i].partition), job))
 			return true;
 	return false;
 }
 
 static enum err_code gather_note_signs(
-	struct gathering *x, struct profile_value *p, struct err *err)
+	struct gathering *g, struct profile_value *p, struct err *err)
 {
 	bool negative = false;
 
-	for (size_t i = 0; i < x->of_n && !x->cancels; i++) {
-		const struct slot *slot = &x->of[i];
+	for (size_t i = 0; i < g->of_n && !g->cancels; i++) {
+		const struct slot *slot = &g->of[i];
 
 		if (!slot_is_read(slot) || !slot->sums.acc || !accum_has_negative(slot->sums.acc))
 			continue;
 		negative = true;
-		x->cancels = gather_may_cancel(x, slot);
+		g->cancels = gather_may_cancel(g, slot);
 	}
-	x->negative |= negative;
-	return profile_join_signs(x->ev, p, err);
+	g->negative |= negative;
+	return profile_join_signs(g->ev, p, err);
 }
 
 /* If types of one group differ, the fields that they share stay. */
@@ -254,12 +254,12 @@ static void gather_join_type(struct profile_type *t, const struct profile_type *
  * No sample passed the matchers: as if the series was not there, but the time was looked at.
  * Profiles without samples pass matchers that accept "".
  */
-static bool gather_is_left_out(const struct gathering *x, const struct profile_value *p)
+static bool gather_is_left_out(const struct gathering *g, const struct profile_value *p)
 {
 	bool samples = false, empty = false;
 
-	for (size_t i = 0; i < x->of_n; i++) {
-		const struct slot *slot = &x->of[i];
+	for (size_t i = 0; i < g->of_n; i++) {
+		const struct slot *slot = &g->of[i];
 
 		if (slot->sums.stats.rows == 0)
 			continue;
@@ -276,26 +276,26 @@ static bool gather_is_left_out(const struct gathering *x, const struct profile_v
 
 /* Reads out a group that was summed. */
 static enum err_code gather_finish_group(
-	struct gathering *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
+	struct gathering *g, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
 	enum err_code rc;
 	bool kept;
 
-	if (x->fraction && (rc = factors_join(x, err)))
+	if (g->fraction && (rc = factors_join(g, err)))
 		return rc;
-	if (!(rc = gather_read_group(x, c, p, err)))
-		rc = gather_note_signs(x, p, err);
-	kept = !rc && !gather_is_left_out(x, p);
+	if (!(rc = gather_read_group(g, c, p, err)))
+		rc = gather_note_signs(g, p, err);
+	kept = !rc && !gather_is_left_out(g, p);
 
 	if (rc || p->profiles == 0)
 		return rc;
 	for (size_t i = 1; i < n; i++)
 		gather_join_type(&p->type, &c[i].type);
-	if (x->end_ns == 0 || p->start_ns < x->start_ns)
-		x->start_ns = p->start_ns;
-	if (p->end_ns > x->end_ns)
-		x->end_ns = p->end_ns;
+	if (g->end_ns == 0 || p->start_ns < g->start_ns)
+		g->start_ns = p->start_ns;
+	if (p->end_ns > g->end_ns)
+		g->end_ns = p->end_ns;
 	out->n += kept;
 	return ERR_OK;
 }
@@ -312,36 +312,36 @@ struct gather_batch {
 };
 
 static enum err_code gather_sum_batch(
-	struct gathering *x, size_t *at, struct value *out, struct err *err)
+	struct gathering *g, size_t *at, struct value *out, struct err *err)
 {
-	const struct selection *s = x->s;
-	size_t wanted = slots_wanted(x), slots = 0;
+	const struct selection *s = g->s;
+	size_t wanted = slots_wanted(g), slots = 0;
 	struct gather_batch b = { .n = 0 };
 	enum err_code rc = ERR_OK;
 
-	while (*at < s->n && b.n < BATCH_MAX && !rc && (!b.n || x->slots_n < wanted)) {
+	while (*at < s->n && b.n < BATCH_MAX && !rc && (!b.n || g->slots_n < wanted)) {
 		size_t first = *at;
 
-		slots_next_group(x);
+		slots_next_group(g);
 		while (*at < s->n && s->v[*at].group == s->v[first].group)
 			++*at;
-		if (factors_come_first(x, &s->v[first], *at - first))
-			rc = factors_add(x, &s->v[first], *at - first, err);
-		for (size_t i = first, none = x->slots_n == x->from; none && i < *at && !rc; i++)
-			rc = slots_add(x, &s->v[i], NULL, err);
+		if (factors_come_first(g, &s->v[first], *at - first))
+			rc = factors_add(g, &s->v[first], *at - first, err);
+		for (size_t i = first, none = g->slots_n == g->from; none && i < *at && !rc; i++)
+			rc = slots_add(g, &s->v[i], NULL, err);
 		b.groups[b.n].first = first;
 		b.groups[b.n].n = *at - first;
-		b.groups[b.n++].slots = x->slots_n;
+		b.groups[b.n++].slots = g->slots_n;
 	}
 	if (!rc)
-		rc = slots_sum(x, err);
+		rc = slots_sum(g, err);
 	for (size_t i = 0; i < b.n && !rc; i++) {
-		x->of = x->slots + slots;
-		x->of_n = b.groups[i].slots - slots;
+		g->of = g->slots + slots;
+		g->of_n = b.groups[i].slots - slots;
 		slots = b.groups[i].slots;
-		rc = gather_finish_group(x, &s->v[b.groups[i].first], b.groups[i].n, out, err);
+		rc = gather_finish_group(g, &s->v[b.groups[i].first], b.groups[i].n, out, err);
 	}
-	slots_close(x);
+	slots_close(g);
 	return rc;
 }
 

@@ -77,34 +77,34 @@ MUST_CHECK enum err_code estimate_selection(
 void forks_end(struct eval *ev, bool failed);
 
 /* The next slots are of another group. */
-static inline void slots_next_group(struct gathering *x)
+static inline void slots_next_group(struct gathering *g)
 {
-	x->from = x->slots_n;
+	g->from = g->slots_n;
 }
 /* f: the factor if it is known, else NULL. */
 MUST_CHECK enum err_code slots_add(
-	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err);
+	struct gathering *g, const struct chosen *c, const struct factor *f, struct err *err);
 /* Asked the same, of the same partition and type. */
 bool slots_fit(const struct slot *a, const struct slot *b);
 /* Adds the sums of `from` to those of `to`. */
 MUST_CHECK enum err_code slots_merge(
-	struct gathering *x, struct slot *to, struct slot *from, struct err *err);
+	struct gathering *g, struct slot *to, struct slot *from, struct err *err);
 /* The number of slots that are worth summing together. */
-size_t slots_wanted(const struct gathering *x);
+size_t slots_wanted(const struct gathering *g);
 /*
  * The least memory that a group of one series takes, summed among so many samples. The series, what
  * was chosen of it, and what is made of the profile afterwards take more.
  */
 uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells);
-MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
-void slots_close(struct gathering *x);
+MUST_CHECK enum err_code slots_sum(struct gathering *g, struct err *err);
+void slots_close(struct gathering *g);
 
 /* ---- gather_siblings.c ---- */
 
 /* Multiplies what was read of each slot (parts, by slot) by the slot's factor. */
-MUST_CHECK enum err_code siblings_widen(struct gathering *x, struct part *parts, struct err *err);
+MUST_CHECK enum err_code siblings_widen(struct gathering *g, struct part *parts, struct err *err);
 /* The same of totals: adds them to *total. */
-MUST_CHECK enum err_code siblings_total(struct gathering *x, __int128 *total, struct err *err);
+MUST_CHECK enum err_code siblings_total(struct gathering *g, __int128 *total, struct err *err);
 
 /* ---- gather_names.c ---- */
 
@@ -118,11 +118,11 @@ MUST_CHECK enum err_code gather_names_may_differ(
 
 /* Series of one group whose costs are multiplied by factors: these may be equal, so that sums over
  * many series can be read. */
-bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n);
+bool factors_come_first(const struct gathering *g, const struct chosen *c, size_t n);
 /* Reads totals, and adds slots by factor; none if it does not pay. */
 MUST_CHECK enum err_code factors_add(
-	struct gathering *x, const struct chosen *c, size_t n, struct err *err);
+	struct gathering *g, const struct chosen *c, size_t n, struct err *err);
 /* Finds the factors of summed slots; slots with equal factors become one. */
-MUST_CHECK enum err_code factors_join(struct gathering *x, struct err *err);
+MUST_CHECK enum err_code factors_join(struct gathering *g, struct err *err);
 
 #endif

@@ -21,11 +21,11 @@ static void gather_factors_add_stats(struct sum_stats *to, const struct sum_stat
 }
 
 /* window_ns: of the series; 0: the selector's. */
-static struct factor gather_factors_of(const struct gathering *x, const struct profile_type *type,
+static struct factor gather_factors_of(const struct gathering *g, const struct profile_type *type,
 	const struct sum_stats *all, int64_t window_ns)
 {
 	return fraction_factor(
-		x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
+		g->s->over, type, all, window_ns ? window_ns : g->s->selector->window_ns);
 }
 
 static uint64_t gather_factors_hash_of(const struct slot *slot)
@@ -37,31 +37,31 @@ static uint64_t gather_factors_hash_of(const struct slot *slot)
 
 /* ---- before reading ---- */
 
-bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n)
+bool factors_come_first(const struct gathering *g, const struct chosen *c, size_t n)
 {
-	const struct time_window *w = &x->s->window;
-	int64_t least = x->ev->rate_groups_ns ? x->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
+	const struct time_window *w = &g->s->window;
+	int64_t least = g->ev->rate_groups_ns ? g->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
 
-	return x->fraction && !x->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
+	return g->fraction && !g->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
 		!choose_is_same_series(c[0].series, &c[0].type, c[n - 1].series, &c[n - 1].type);
 }
 
 static enum err_code gather_factors_read_totals(
-	struct gathering *x, const struct chosen *c, struct sum_stats *all, struct err *err)
+	struct gathering *g, const struct chosen *c, struct sum_stats *all, struct err *err)
 {
-	int64_t min_ns = c->min_ns ? c->min_ns : x->s->window.min_ns;
+	int64_t min_ns = c->min_ns ? c->min_ns : g->s->window.min_ns;
 	struct sum_stats stats = { 0 };
-	enum err_code rc = eval_check(x->ev, err);
+	enum err_code rc = eval_check(g->ev, err);
 
 	if (rc)
 		return rc;
-	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns, SUM_WINDOW,
-		NULL, x->ev->arena, &stats, err);
+	rc = db_sum(g->ev->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns, SUM_WINDOW,
+		NULL, g->ev->arena, &stats, err);
 	gather_factors_add_stats(all, &stats);
 	return rc;
 }
 
-enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n, struct err *err)
+enum err_code factors_add(struct gathering *g, const struct chosen *c, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t end;
@@ -73,37 +73,37 @@ enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n,
 		for (end = i; end < n && !rc &&
 			 choose_is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
 			 end++)
-			rc = gather_factors_read_totals(x, &c[end], &all, err);
+			rc = gather_factors_read_totals(g, &c[end], &all, err);
 		if (rc || !all.rows)
 			continue;
-		f = gather_factors_of(x, &c[i].type, &all, c[i].window_ns);
+		f = gather_factors_of(g, &c[i].type, &all, c[i].window_ns);
 		for (size_t k = i; k < end && !rc; k++)
-			rc = slots_add(x, &c[k], &f, err);
+			rc = slots_add(g, &c[k], &f, err);
 	}
 	return rc;
 }
 
 /* ---- after it ---- */
 
-static void gather_factors_find(struct gathering *x)
+static void gather_factors_find(struct gathering *g)
 {
 	size_t end;
 
-	for (size_t i = 0; i < x->of_n; i = end) {
-		const struct slot *first = &x->of[i];
+	for (size_t i = 0; i < g->of_n; i = end) {
+		const struct slot *first = &g->of[i];
 		struct sum_stats all = { 0 };
 
 		end = i + 1;
 		if (first->has_factor)
 			continue;
 		/* Slots of one series are its epochs, and neighbours. */
-		for (end = i; end < x->of_n &&
+		for (end = i; end < g->of_n &&
 			 choose_is_same_series(
-				 x->of[end].series[0], x->of[end].type, first->series[0], first->type);
+				 g->of[end].series[0], g->of[end].type, first->series[0], first->type);
 			 end++)
-			gather_factors_add_stats(&all, &x->of[end].sums.stats);
+			gather_factors_add_stats(&all, &g->of[end].sums.stats);
 		for (size_t k = i; k < end; k++)
-			x->of[k].factor = gather_factors_of(x, first->type, &all, first->window_ns);
+			g->of[k].factor = gather_factors_of(g, first->type, &all, first->window_ns);
 	}
 }
 
@@ -115,24 +115,24 @@ static bool slot_eq(const void *ctx, const void *key, uint32_t id)
 		slots_fit(a, b);
 }
 
-enum err_code factors_join(struct gathering *x, struct err *err)
+enum err_code factors_join(struct gathering *g, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct map map;
 
-	gather_factors_find(x);
+	gather_factors_find(g);
 	map_init(&map);
-	for (size_t i = 0; i < x->of_n && !rc; i++) {
-		struct slot *slot = &x->of[i];
+	for (size_t i = 0; i < g->of_n && !rc; i++) {
+		struct slot *slot = &g->of[i];
 		uint64_t hash = gather_factors_hash_of(slot);
 		uint32_t at;
 
 		if (!slot->sums.stats.rows)
 			continue;
-		if ((at = map_find(&map, hash, slot_eq, x, slot)) != MAP_NONE)
-			rc = slots_merge(x, &x->of[at], slot, err);
+		if ((at = map_find(&map, hash, slot_eq, g, slot)) != MAP_NONE)
+			rc = slots_merge(g, &g->of[at], slot, err);
 		else if (!map_add(&map, hash, (uint32_t)i))
-			rc = eval_nomem(x->ev, err);
+			rc = eval_nomem(g->ev, err);
 	}
 	map_release(&map);
 	return rc;

@@ -15,10 +15,10 @@ struct siblings {
 	bool *is_later;
 };
 
-static void siblings_release(struct siblings *k)
+static void siblings_release(struct siblings *s)
 {
-	free(k->next);
-	free(k->is_later);
+	free(s->next);
+	free(s->is_later);
 }
 
 static bool siblings_same(const void *ctx, const void *key, uint32_t id)
@@ -38,27 +38,27 @@ static uint64_t gather_siblings_hash_of(const struct slot *slot)
 	return hash_bytes(f, sizeof(f), hash_bytes(job.ptr, job.len, 0));
 }
 
-static enum err_code siblings_find(struct gathering *x, struct siblings *out, struct err *err)
+static enum err_code siblings_find(struct gathering *g, struct siblings *out, struct err *err)
 {
-	uint32_t *last = calloc(x->of_n + 1, sizeof(*last));
+	uint32_t *last = calloc(g->of_n + 1, sizeof(*last));
 	enum err_code rc = ERR_OK;
 	struct map map;
 
-	out->next = calloc(x->of_n + 1, sizeof(*out->next));
-	out->is_later = calloc(x->of_n + 1, sizeof(*out->is_later));
+	out->next = calloc(g->of_n + 1, sizeof(*out->next));
+	out->is_later = calloc(g->of_n + 1, sizeof(*out->is_later));
 	if (!last || !out->next || !out->is_later)
-		rc = eval_nomem(x->ev, err);
+		rc = eval_nomem(g->ev, err);
 	map_init(&map);
-	for (uint32_t i = 0; i < x->of_n && !rc; i++) {
-		const struct slot *slot = &x->of[i];
+	for (uint32_t i = 0; i < g->of_n && !rc; i++) {
+		const struct slot *slot = &g->of[i];
 		uint32_t first;
 
 		if (!slot_is_read(slot))
 			continue;
-		if ((first = map_find(&map, gather_siblings_hash_of(slot), siblings_same, x, slot)) ==
+		if ((first = map_find(&map, gather_siblings_hash_of(slot), siblings_same, g, slot)) ==
 			MAP_NONE) {
 			last[i] = i;
-			rc = map_add(&map, gather_siblings_hash_of(slot), i) ? ERR_OK : eval_nomem(x->ev, err);
+			rc = map_add(&map, gather_siblings_hash_of(slot), i) ? ERR_OK : eval_nomem(g->ev, err);
 			continue;
 		}
 		out->next[last[first]] = i + 1;
@@ -70,13 +70,13 @@ static enum err_code siblings_find(struct gathering *x, struct siblings *out, st
 	return rc;
 }
 
-static enum err_code gather_siblings_too_large(const struct gathering *x, struct err *err)
+static enum err_code gather_siblings_too_large(const struct gathering *g, struct err *err)
 {
-	return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+	return eval_fault(g->ev, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
 
 /* Their equal cells become one, that of the first. */
-static enum err_code siblings_join_cells(struct gathering *x, const struct siblings *siblings,
+static enum err_code siblings_join_cells(struct gathering *g, const struct siblings *siblings,
 	uint32_t first, const struct part *parts, struct err *err)
 {
 	struct profile_value p = { 0 };
@@ -85,44 +85,44 @@ static enum err_code siblings_join_cells(struct gathering *x, const struct sibli
 		p.parts_n++;
 	if (p.parts_n < 2)
 		return ERR_OK;
-	if (!(p.parts = arena_array(x->ev->arena, struct part, p.parts_n)))
-		return eval_nomem(x->ev, err);
+	if (!(p.parts = arena_array(g->ev->arena, struct part, p.parts_n)))
+		return eval_nomem(g->ev, err);
 	p.parts_n = 0;
 	for (uint32_t i = first + 1; i; i = siblings->next[i - 1])
 		p.parts[p.parts_n++] = parts[i - 1];
-	return profile_join_epochs(x->ev, &p, err);
+	return profile_join_epochs(g->ev, &p, err);
 }
 
-enum err_code siblings_widen(struct gathering *x, struct part *parts, struct err *err)
+enum err_code siblings_widen(struct gathering *g, struct part *parts, struct err *err)
 {
 	struct siblings siblings;
-	enum err_code rc = siblings_find(x, &siblings, err);
+	enum err_code rc = siblings_find(g, &siblings, err);
 
-	for (uint32_t i = 0; i < x->of_n && x->of_n > 1 && !rc; i++)
-		if (slot_is_read(&x->of[i]) && !siblings.is_later[i])
-			rc = siblings_join_cells(x, &siblings, i, parts, err);
-	for (size_t i = 0; i < x->of_n && !rc; i++)
+	for (uint32_t i = 0; i < g->of_n && g->of_n > 1 && !rc; i++)
+		if (slot_is_read(&g->of[i]) && !siblings.is_later[i])
+			rc = siblings_join_cells(g, &siblings, i, parts, err);
+	for (size_t i = 0; i < g->of_n && !rc; i++)
 		for (size_t k = 0; k < parts[i].n && !rc; k++)
-			if (!fraction_of(x->of[i].factor, parts[i].wide[k], &parts[i].wide[k]))
-				rc = gather_siblings_too_large(x, err);
+			if (!fraction_of(g->of[i].factor, parts[i].wide[k], &parts[i].wide[k]))
+				rc = gather_siblings_too_large(g, err);
 	siblings_release(&siblings);
 	return rc;
 }
 
-enum err_code siblings_total(struct gathering *x, __int128 *total, struct err *err)
+enum err_code siblings_total(struct gathering *g, __int128 *total, struct err *err)
 {
 	struct siblings siblings;
-	enum err_code rc = siblings_find(x, &siblings, err);
+	enum err_code rc = siblings_find(g, &siblings, err);
 
-	for (uint32_t first = 0; first < x->of_n && !rc; first++) {
+	for (uint32_t first = 0; first < g->of_n && !rc; first++) {
 		__int128 sum = 0;
 
-		if (!slot_is_read(&x->of[first]) || siblings.is_later[first])
+		if (!slot_is_read(&g->of[first]) || siblings.is_later[first])
 			continue;
 		for (uint32_t i = first + 1; i; i = siblings.next[i - 1])
-			sum += x->of[i - 1].sums.stats.total;
-		if (!fraction_of(x->of[first].factor, sum, &sum))
-			rc = gather_siblings_too_large(x, err);
+			sum += g->of[i - 1].sums.stats.total;
+		if (!fraction_of(g->of[first].factor, sum, &sum))
+			rc = gather_siblings_too_large(g, err);
 		*total += sum;
 	}
 	siblings_release(&siblings);

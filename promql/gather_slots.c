@@ -10,13 +10,13 @@
 
 /* Doubles an array of the arena. */
 static enum err_code gather_slots_grow(
-	struct gathering *x, void *array, size_t item, size_t *cap, struct err *err)
+	struct gathering *g, void *array, size_t item, size_t *cap, struct err *err)
 {
 	void **at = array, *grown;
 	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
 
-	if (!(grown = arena_calloc(x->ev->arena, n, item)))
-		return eval_nomem(x->ev, err);
+	if (!(grown = arena_calloc(g->ev->arena, n, item)))
+		return eval_nomem(g->ev, err);
 	if (*cap)
 		memcpy(grown, *at, *cap * item);
 	*at = grown;
@@ -47,23 +47,23 @@ static bool factor_fits(const struct slot *slot, const struct factor *f)
 
 #define SLOTS_LOOKED_AT 64u /* neighbours are of one job: the last one fits, mostly */
 
-static enum err_code gather_slots_find_slot(struct gathering *x, const struct chosen *c,
+static enum err_code gather_slots_find_slot(struct gathering *g, const struct chosen *c,
 	const struct factor *f, struct slot **out, struct err *err)
 {
-	size_t end = x->from;
+	size_t end = g->from;
 	enum err_code rc;
 
-	if (f && x->slots_n > end + SLOTS_LOOKED_AT) /* factors_join finds the others */
-		end = x->slots_n - SLOTS_LOOKED_AT;
-	for (size_t i = x->slots_n; i-- > end && (f || !x->fraction);)
-		if (gather_slots_fits(&x->slots[i], c) && factor_fits(&x->slots[i], f)) {
-			*out = &x->slots[i];
+	if (f && g->slots_n > end + SLOTS_LOOKED_AT) /* factors_join finds the others */
+		end = g->slots_n - SLOTS_LOOKED_AT;
+	for (size_t i = g->slots_n; i-- > end && (f || !g->fraction);)
+		if (gather_slots_fits(&g->slots[i], c) && factor_fits(&g->slots[i], f)) {
+			*out = &g->slots[i];
 			return ERR_OK;
 		}
-	if (x->slots_n == x->slots_cap &&
-		(rc = gather_slots_grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
+	if (g->slots_n == g->slots_cap &&
+		(rc = gather_slots_grow(g, &g->slots, sizeof(*g->slots), &g->slots_cap, err)))
 		return rc;
-	*out = &x->slots[x->slots_n++];
+	*out = &g->slots[g->slots_n++];
 	**out = (struct slot){ .partition = c->series->partition,
 		.type = &c->type,
 		.deferred = c->deferred,
@@ -82,16 +82,16 @@ static enum err_code gather_slots_find_slot(struct gathering *x, const struct ch
 }
 
 enum err_code slots_add(
-	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err)
+	struct gathering *g, const struct chosen *c, const struct factor *f, struct err *err)
 {
 	struct slot *slot = NULL;
 	enum err_code rc;
 
-	assert(x->from <= x->slots_n);
-	if ((rc = gather_slots_find_slot(x, c, f, &slot, err)))
+	assert(g->from <= g->slots_n);
+	if ((rc = gather_slots_find_slot(g, c, f, &slot, err)))
 		return rc;
 	if (slot->series_n == slot->series_cap &&
-		(rc = gather_slots_grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
+		(rc = gather_slots_grow(g, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
 		return rc;
 	slot->series[slot->series_n++] = c->series;
 	return ERR_OK;
@@ -99,48 +99,48 @@ enum err_code slots_add(
 
 /* ---- one slot ---- */
 
-static void gather_slots_close_sums(struct gathering *x, struct sums *s)
+static void gather_slots_close_sums(struct gathering *g, struct sums *s)
 {
-	if (x->ev->budget)
-		budget_give(x->ev->budget, s->charged);
+	if (g->ev->budget)
+		budget_give(g->ev->budget, s->charged);
 	accum_close(s->acc);
 	function_sums_close(s->functions);
 	*s = (struct sums){ 0 };
 }
 
-void slots_close(struct gathering *x)
+void slots_close(struct gathering *g)
 {
-	for (size_t i = 0; i < x->slots_n; i++)
-		gather_slots_close_sums(x, &x->slots[i].sums);
-	x->slots_n = x->from = 0;
+	for (size_t i = 0; i < g->slots_n; i++)
+		gather_slots_close_sums(g, &g->slots[i].sums);
+	g->slots_n = g->from = 0;
 }
 
-static enum sum_wish gather_slots_wish_of(const struct gathering *x, const struct slot *slot)
+static enum sum_wish gather_slots_wish_of(const struct gathering *g, const struct slot *slot)
 {
-	if (x->s->totals_only || slot->none)
+	if (g->s->totals_only || slot->none)
 		return SUM_TOTALS;
-	return x->s->by_name && !slot->by_labels && slot->type->delta && !x->s->window.latest ?
+	return g->s->by_name && !slot->by_labels && slot->type->delta && !g->s->window.latest ?
 		SUM_FUNCTIONS :
 		SUM_CELLS;
 }
 
-static enum sum_pick gather_slots_pick_of(const struct gathering *x, const struct slot *slot)
+static enum sum_pick gather_slots_pick_of(const struct gathering *g, const struct slot *slot)
 {
-	return slot->at_ns || x->s->window.latest ? SUM_LAST : SUM_WINDOW;
+	return slot->at_ns || g->s->window.latest ? SUM_LAST : SUM_WINDOW;
 }
 
 /* (min, max] of a slot. */
 static void gather_slots_window_of(
-	const struct gathering *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
+	const struct gathering *g, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
 {
-	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : x->s->window.min_ns;
-	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
+	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : g->s->window.min_ns;
+	*max_ns = slot->at_ns ? slot->at_ns : g->s->window.max_ns;
 }
 
 /* Memory of sums counts as the query's. */
-static enum err_code gather_slots_charge(struct gathering *x, struct sums *s, struct err *err)
+static enum err_code gather_slots_charge(struct gathering *g, struct sums *s, struct err *err)
 {
-	struct budget *b = x->ev->budget;
+	struct budget *b = g->ev->budget;
 	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
 		(s->functions ? function_sums_bytes(s->functions) : 0);
 
@@ -153,14 +153,14 @@ static enum err_code gather_slots_charge(struct gathering *x, struct sums *s, st
 }
 
 /* All series of a slot at once: sums of whole groups of series are read as such. */
-static enum err_code gather_slots_sum_window(struct gathering *x, const struct slot *slot,
+static enum err_code gather_slots_sum_window(struct gathering *g, const struct slot *slot,
 	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
 	struct err *err)
 {
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
 		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
-	enum sum_wish wish = gather_slots_wish_of(x, slot);
-	enum err_code rc = eval_check(x->ev, err);
+	enum sum_wish wish = gather_slots_wish_of(g, slot);
+	enum err_code rc = eval_check(g->ev, err);
 
 	if (rc)
 		return rc;
@@ -173,35 +173,35 @@ static enum err_code gather_slots_sum_window(struct gathering *x, const struct s
 			out->functions, out->acc, a, &out->stats, err);
 	} else {
 		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			gather_slots_pick_of(x, slot), out->acc, a, &out->stats, err);
+			gather_slots_pick_of(g, slot), out->acc, a, &out->stats, err);
 	}
-	return rc ? rc : gather_slots_charge(x, out, err);
+	return rc ? rc : gather_slots_charge(g, out, err);
 }
 
 static enum err_code gather_slots_count(
-	struct gathering *x, const struct slot *slot, struct err *err)
+	struct gathering *g, const struct slot *slot, struct err *err)
 {
-	struct eval *ev = x->ev;
+	struct eval *ev = g->ev;
 
 	ev->samples += slot->sums.stats.read;
 	if (ev->samples <= ev->samples_max)
 		return ERR_OK;
-	return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
+	return eval_fault(ev, g->s->expr, err, ERR_LIMIT,
 		"the query reads more than %llu samples (--query.max-samples)",
 		(unsigned long long)ev->samples_max);
 }
 
-static enum err_code gather_slots_sum_one_by_one(struct gathering *x, struct err *err)
+static enum err_code gather_slots_sum_one_by_one(struct gathering *g, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < x->slots_n && !rc; i++) {
-		gather_slots_window_of(x, &x->slots[i], &min_ns, &max_ns);
+	for (size_t i = 0; i < g->slots_n && !rc; i++) {
+		gather_slots_window_of(g, &g->slots[i], &min_ns, &max_ns);
 		rc = gather_slots_sum_window(
-			x, &x->slots[i], min_ns, max_ns, x->ev->querier, x->ev->arena, &x->slots[i].sums, err);
+			g, &g->slots[i], min_ns, max_ns, g->ev->querier, g->ev->arena, &g->slots[i].sums, err);
 		if (!rc)
-			rc = gather_slots_count(x, &x->slots[i], err);
+			rc = gather_slots_count(g, &g->slots[i], err);
 	}
 	return rc;
 }
@@ -249,7 +249,7 @@ static void gather_slots_sum_piece(void *ctx, unsigned thread, size_t i)
 }
 
 static enum err_code gather_slots_merge_sums(
-	struct gathering *x, struct sums *to, struct sums *from, struct err *err)
+	struct gathering *g, struct sums *to, struct sums *from, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -258,25 +258,25 @@ static enum err_code gather_slots_merge_sums(
 	if (!rc && to->functions)
 		rc = function_sums_merge(to->functions, from->functions, err);
 	if (!rc)
-		rc = sum_stats_merge(&to->stats, &from->stats, x->ev->arena, err);
-	gather_slots_close_sums(x, from);
-	return rc ? rc : gather_slots_charge(x, to, err);
+		rc = sum_stats_merge(&to->stats, &from->stats, g->ev->arena, err);
+	gather_slots_close_sums(g, from);
+	return rc ? rc : gather_slots_charge(g, to, err);
 }
 
-enum err_code slots_merge(struct gathering *x, struct slot *to, struct slot *from, struct err *err)
+enum err_code slots_merge(struct gathering *g, struct slot *to, struct slot *from, struct err *err)
 {
-	return gather_slots_merge_sums(x, &to->sums, &from->sums, err);
+	return gather_slots_merge_sums(g, &to->sums, &from->sums, err);
 }
 
 static enum err_code gather_slots_put_together(
-	struct gathering *x, struct slot *slot, struct gather_slots_piece *v, size_t n, struct err *err)
+	struct gathering *g, struct slot *slot, struct gather_slots_piece *s, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	slot->sums = v[0].sums;
-	v[0].sums = (struct sums){ 0 };
+	slot->sums = s[0].sums;
+	s[0].sums = (struct sums){ 0 };
 	for (size_t i = 1; i < n && !rc; i++)
-		rc = gather_slots_merge_sums(x, &slot->sums, &v[i].sums, err);
+		rc = gather_slots_merge_sums(g, &slot->sums, &s[i].sums, err);
 	return rc;
 }
 
@@ -284,29 +284,29 @@ static enum err_code gather_slots_put_together(
  * Each slot is a piece. If there are few slots, each becomes several pieces, cut where blocks end.
  */
 static enum err_code gather_slots_cut_pieces(
-	struct gathering *x, struct gather_slots_running *r, struct err *err)
+	struct gathering *g, struct gather_slots_running *r, struct err *err)
 {
-	const struct time_window *w = &x->s->window;
-	bool whole = gather_slots_pick_of(x, &x->slots[0]) == SUM_LAST;
-	size_t each = whole ? 1 : 2 * workers_threads(x->ev->workers) / x->slots_n, n;
+	const struct time_window *w = &g->s->window;
+	bool whole = gather_slots_pick_of(g, &g->slots[0]) == SUM_LAST;
+	size_t each = whole ? 1 : 2 * workers_threads(g->ev->workers) / g->slots_n, n;
 	int64_t cuts[PIECES_MAX], from, end;
 
-	n = db_querier_cuts(x->ev->querier, w->min_ns, w->max_ns, cuts, PIECES_MAX);
+	n = db_querier_cuts(g->ev->querier, w->min_ns, w->max_ns, cuts, PIECES_MAX);
 	if (each > n + 1)
 		each = n + 1;
 	if (each < 1)
 		each = 1;
-	if (!(r->v = arena_array(x->ev->arena, struct gather_slots_piece, each * x->slots_n)))
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->slots_n; i++) {
-		gather_slots_window_of(x, &x->slots[i], &from, &end);
+	if (!(r->v = arena_array(g->ev->arena, struct gather_slots_piece, each * g->slots_n)))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->slots_n; i++) {
+		gather_slots_window_of(g, &g->slots[i], &from, &end);
 		for (size_t k = 0; k < each; k++) {
 			int64_t to = k + 1 == each ? end : cuts[(k + 1) * (n + 1) / each - 1];
 
 			if (to < from) /* a slot's window may begin later than the selection's */
 				to = from;
 			r->v[r->n++] = (struct gather_slots_piece){
-				.slot = &x->slots[i], .min_ns = from, .max_ns = to
+				.slot = &g->slots[i], .min_ns = from, .max_ns = to
 			};
 			from = to;
 		}
@@ -332,34 +332,34 @@ void forks_end(struct eval *ev, bool failed)
 }
 
 /* *done false: something is wrong. Then slots are read one by one to find the error. */
-static enum err_code gather_slots_sum_side_by_side(struct gathering *x, bool *done, struct err *err)
+static enum err_code gather_slots_sum_side_by_side(struct gathering *g, bool *done, struct err *err)
 {
-	struct gather_slots_running r = { .x = x };
+	struct gather_slots_running r = { .x = g };
 	enum err_code rc;
 	size_t each;
 
-	assert(x->slots_n > 0 && x->ev->forks);
+	assert(g->slots_n > 0 && g->ev->forks);
 	*done = false;
 	atomic_init(&r.failed, false);
-	if ((rc = gather_slots_cut_pieces(x, &r, err)))
+	if ((rc = gather_slots_cut_pieces(g, &r, err)))
 		return rc;
-	each = r.n / x->slots_n;
-	workers_run(x->ev->workers, r.n, gather_slots_sum_piece, &r);
+	each = r.n / g->slots_n;
+	workers_run(g->ev->workers, r.n, gather_slots_sum_piece, &r);
 	*done = !atomic_load(&r.failed);
-	forks_end(x->ev, !*done);
-	for (size_t i = 0; i < x->slots_n && *done && !rc; i++) {
-		rc = gather_slots_put_together(x, &x->slots[i], &r.v[i * each], each, err);
+	forks_end(g->ev, !*done);
+	for (size_t i = 0; i < g->slots_n && *done && !rc; i++) {
+		rc = gather_slots_put_together(g, &g->slots[i], &r.v[i * each], each, err);
 		if (rc == ERR_LIMIT) { /* perhaps of a part alone */
 			*done = false;
 			rc = ERR_OK;
 		}
 	}
 	for (size_t i = 0; i < r.n; i++)
-		gather_slots_close_sums(x, &r.v[i].sums);
-	for (size_t i = 0; i < x->slots_n && !*done; i++)
-		gather_slots_close_sums(x, &x->slots[i].sums);
-	for (size_t i = 0; i < x->slots_n && *done && !rc; i++)
-		rc = gather_slots_count(x, &x->slots[i], err);
+		gather_slots_close_sums(g, &r.v[i].sums);
+	for (size_t i = 0; i < g->slots_n && !*done; i++)
+		gather_slots_close_sums(g, &g->slots[i].sums);
+	for (size_t i = 0; i < g->slots_n && *done && !rc; i++)
+		rc = gather_slots_count(g, &g->slots[i], err);
 	return rc;
 }
 
@@ -370,9 +370,9 @@ static bool gather_slots_is_worth(const struct eval *ev, uint64_t samples)
 	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
 }
 
-static bool gather_slots_is_worth_it(const struct gathering *x)
+static bool gather_slots_is_worth_it(const struct gathering *g)
 {
-	return gather_slots_is_worth(x->ev, x->s->cost);
+	return gather_slots_is_worth(g->ev, g->s->cost);
 }
 
 static size_t gather_slots_wanted_by(const struct eval *ev)
@@ -380,9 +380,9 @@ static size_t gather_slots_wanted_by(const struct eval *ev)
 	return 4 * (size_t)workers_threads(ev->workers);
 }
 
-size_t slots_wanted(const struct gathering *x)
+size_t slots_wanted(const struct gathering *g)
 {
-	return gather_slots_is_worth_it(x) ? gather_slots_wanted_by(x->ev) : 1;
+	return gather_slots_is_worth_it(g) ? gather_slots_wanted_by(g->ev) : 1;
 }
 
 uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
@@ -399,57 +399,57 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 }
 
 /* Blocks in a bucket begin to read what all slots need. */
-static void gather_slots_tell_what_comes(struct gathering *x)
+static void gather_slots_tell_what_comes(struct gathering *g)
 {
-	struct db_querier *q = x->ev->querier;
+	struct db_querier *q = g->ev->querier;
 	int64_t min_ns, max_ns;
 
 	for (int part = SUM_NO_PART + 1; part < SUM_PARTS && db_querier_is_far(q); part++)
-		for (size_t i = 0; i < x->slots_n; i++) {
-			const struct slot *slot = &x->slots[i];
+		for (size_t i = 0; i < g->slots_n; i++) {
+			const struct slot *slot = &g->slots[i];
 
-			if (gather_slots_pick_of(x, slot) == SUM_LAST)
+			if (gather_slots_pick_of(g, slot) == SUM_LAST)
 				continue;
-			gather_slots_window_of(x, slot, &min_ns, &max_ns);
+			gather_slots_window_of(g, slot, &min_ns, &max_ns);
 			db_sum_expect(q, slot->series, slot->series_n, min_ns, max_ns,
-				gather_slots_wish_of(x, slot), (enum sum_part)part);
+				gather_slots_wish_of(g, slot), (enum sum_part)part);
 		}
 }
 
-enum err_code slots_sum(struct gathering *x, struct err *err)
+enum err_code slots_sum(struct gathering *g, struct err *err)
 {
 	enum err_code rc;
 	bool done;
 
-	gather_slots_tell_what_comes(x);
-	if (gather_slots_is_worth_it(x) && x->slots_n) {
-		if ((rc = gather_slots_sum_side_by_side(x, &done, err)) || done)
+	gather_slots_tell_what_comes(g);
+	if (gather_slots_is_worth_it(g) && g->slots_n) {
+		if ((rc = gather_slots_sum_side_by_side(g, &done, err)) || done)
 			return rc;
-		if ((rc = eval_check(x->ev, err)))
+		if ((rc = eval_check(g->ev, err)))
 			return rc;
 	}
-	return gather_slots_sum_one_by_one(x, err);
+	return gather_slots_sum_one_by_one(g, err);
 }
 
 /* ---- estimates ---- */
 
 #define GROUPS_LOOKED_AT 64u
 
-static enum err_code gather_slots_estimate_group(struct gathering *x, const struct chosen *c,
+static enum err_code gather_slots_estimate_group(struct gathering *g, const struct chosen *c,
 	size_t n, struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
-	enum err_code rc = eval_check(x->ev, err);
+	enum err_code rc = eval_check(g->ev, err);
 
-	x->slots_n = x->from = 0;
+	g->slots_n = g->from = 0;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = slots_add(x, &c[i], NULL, err);
-	for (size_t i = 0; i < x->slots_n && !rc; i++) {
-		const struct slot *slot = &x->slots[i];
+		rc = slots_add(g, &c[i], NULL, err);
+	for (size_t i = 0; i < g->slots_n && !rc; i++) {
+		const struct slot *slot = &g->slots[i];
 
-		gather_slots_window_of(x, slot, &min_ns, &max_ns);
-		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			gather_slots_pick_of(x, slot), gather_slots_wish_of(x, slot), out, err);
+		gather_slots_window_of(g, slot, &min_ns, &max_ns);
+		rc = db_estimate(g->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
+			gather_slots_pick_of(g, slot), gather_slots_wish_of(g, slot), out, err);
 	}
 	return rc;
 }

@@ -165,14 +165,14 @@ static enum err_code numeric_read_slice(
 	return ERR_OK;
 }
 
-/* The number of times at or before t. */
-static size_t numeric_values_count_until(const struct numeric_values *v, int64_t t)
+/* The number of times at or before when. */
+static size_t numeric_values_count_until(const struct numeric_values *v, int64_t when)
 {
 	size_t lo = 0, hi = v->n, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (v->ts[mid] <= t)
+		if (v->ts[mid] <= when)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -193,13 +193,13 @@ enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric
 }
 
 /* The last nanosecond of its millisecond. */
-static int64_t numeric_end_of_ms(int64_t t)
+static int64_t numeric_end_of_ms(int64_t when)
 {
-	int64_t rest = t % NS_PER_MS;
+	int64_t rest = when % NS_PER_MS;
 
-	if (t > INT64_MAX - NS_PER_MS || t < INT64_MIN + NS_PER_MS)
-		return t;
-	return t - (rest < 0 ? rest + NS_PER_MS : rest) + NS_PER_MS - 1;
+	if (when > INT64_MAX - NS_PER_MS || when < INT64_MIN + NS_PER_MS)
+		return when;
+	return when - (rest < 0 ? rest + NS_PER_MS : rest) + NS_PER_MS - 1;
 }
 
 struct time_window numeric_window_read(

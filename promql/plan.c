@@ -466,10 +466,10 @@ void plan_add_counts(struct eval *ev, struct query_plan *from)
 /* ---- the whole query ---- */
 
 /* 1234567 as 1,234,567. */
-static const char *plan_with_commas(char *out, size_t size, uint64_t v)
+static const char *plan_with_commas(char *out, size_t size, uint64_t value)
 {
 	char plain[24];
-	int n = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)v), at = 0;
+	int n = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)value), at = 0;
 
 	for (int i = 0; i < n && at + 2 < (int)size; i++) {
 		if (i && (n - i) % 3 == 0)

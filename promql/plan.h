@@ -127,8 +127,8 @@ void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 
 struct json;
 /* One object: the tree of expressions, with what selectors read; see web/api/README.md. */
-void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p);
+void plan_json(struct json *j, const struct parsed *parsed, const struct query_plan *p);
 /* The same as lines of text. */
-void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p);
+void plan_print(struct buf *out, const struct parsed *parsed, const struct query_plan *p);
 
 #endif

@@ -33,12 +33,12 @@ struct subquery_cache {
 
 /* ---- times ---- */
 
-/* The last multiple of the step at or before t. */
-static int64_t subquery_multiple_until(int64_t t, int64_t step)
+/* The last multiple of the step at or before when. */
+static int64_t subquery_multiple_until(int64_t when, int64_t step)
 {
-	int64_t rest = t % step;
+	int64_t rest = when % step;
 
-	return t - (rest < 0 ? rest + step : rest);
+	return when - (rest < 0 ? rest + step : rest);
 }
 
 static int64_t subquery_step_of(const struct eval *ev, const struct subquery *s)
@@ -47,16 +47,16 @@ static int64_t subquery_step_of(const struct eval *ev, const struct subquery *s)
 }
 
 /* So that a step more, or the distance of two, does not overflow. */
-static int64_t subquery_within(int64_t t)
+static int64_t subquery_within(int64_t when)
 {
-	return t >= TIME_MAX_NS ? TIME_MAX_NS - 1 : t <= -TIME_MAX_NS ? 1 - TIME_MAX_NS : t;
+	return when >= TIME_MAX_NS ? TIME_MAX_NS - 1 : when <= -TIME_MAX_NS ? 1 - TIME_MAX_NS : when;
 }
 
-/* (min, max] of an evaluation at t. */
+/* (min, max] of an evaluation at when. */
 static struct time_window subquery_window_of(
-	const struct eval *ev, const struct subquery *s, int64_t t)
+	const struct eval *ev, const struct subquery *s, int64_t when)
 {
-	int64_t max = subquery_within(eval_shifted(ev, &s->shift, t));
+	int64_t max = subquery_within(eval_shifted(ev, &s->shift, when));
 
 	return (struct time_window){ .min_ns = subquery_within(max - s->range_ns), .max_ns = max };
 }
@@ -142,33 +142,33 @@ static enum err_code subquery_nomem(struct eval *ev, struct err *err)
 }
 
 /* Points that are too old make room for new ones. */
-static bool subquery_make_room(struct arena *a, struct answers *s)
+static bool subquery_make_room(struct arena *a, struct answers *answers)
 {
-	size_t left = s->n - s->old, cap;
+	size_t left = answers->n - answers->old, cap;
 	int64_t *ts;
 	double *values;
 
-	if (s->n < s->cap)
+	if (answers->n < answers->cap)
 		return true;
-	ts = s->ts;
-	values = s->values;
-	cap = s->cap;
-	if (s->old < DROP_POINTS || s->old < left) {
+	ts = answers->ts;
+	values = answers->values;
+	cap = answers->cap;
+	if (answers->old < DROP_POINTS || answers->old < left) {
 		cap = left < 8 ? 16 : left * 2;
 		if (!(ts = arena_alloc_raw(a, cap, sizeof(*ts))) ||
 			!(values = arena_alloc_raw(a, cap, sizeof(*values))))
 			return false;
 	}
 	if (left) {
-		memmove(ts, s->ts + s->old, left * sizeof(*ts));
-		memmove(values, s->values + s->old, left * sizeof(*values));
+		memmove(ts, answers->ts + answers->old, left * sizeof(*ts));
+		memmove(values, answers->values + answers->old, left * sizeof(*values));
 	}
-	*s = (struct answers){ s->metric, ts, values, left, cap, 0 };
+	*answers = (struct answers){ answers->metric, ts, values, left, cap, 0 };
 	return true;
 }
 
 static enum err_code subquery_add_answer(struct eval *ev, struct subquery_cache *c,
-	struct labels metric, int64_t t, double value, struct err *err)
+	struct labels metric, int64_t when, double value, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&c->map, hash, answers_eq, c, &metric);
@@ -186,11 +186,11 @@ static enum err_code subquery_add_answer(struct eval *ev, struct subquery_cache 
 		c->n++;
 	}
 	s = &c->v[id];
-	if (s->n > s->old && s->ts[s->n - 1] == t)
+	if (s->n > s->old && s->ts[s->n - 1] == when)
 		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 	if (!subquery_make_room(ev->whole, s))
 		return subquery_nomem(ev, err);
-	s->ts[s->n] = t;
+	s->ts[s->n] = when;
 	s->values[s->n++] = value;
 	return ERR_OK;
 }
@@ -213,18 +213,18 @@ static enum err_code subquery_refuse_profiles(
 }
 
 static enum err_code subquery_evaluate_at(
-	struct eval *in, const struct expr *e, struct subquery_cache *c, int64_t t, struct err *err)
+	struct eval *in, const struct expr *e, struct subquery_cache *c, int64_t when, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
 
-	in->t_ns = t;
+	in->t_ns = when;
 	if ((rc = eval_expr(in, e->subquery.arg, &v, err)))
 		return rc;
 	if (!(v.type & VALUE_COSTS))
 		return subquery_refuse_profiles(in, e, &v, err);
 	for (size_t i = 0; i < v.n && !rc; i++)
-		rc = subquery_add_answer(in, c, v.costs[i].metric, t, v.costs[i].value, err);
+		rc = subquery_add_answer(in, c, v.costs[i].metric, when, v.costs[i].value, err);
 	return rc;
 }
 

@@ -91,10 +91,10 @@ static inline wire_pos decoder_skip(uint64_t tag, unsigned known_fields, wire_po
 }
 
 /*
- * Reads a message whose known fields are all numbers, 1 to n: f[number] becomes the last value
+ * Reads a message whose known fields are all numbers, 1 to n: fields[number] becomes the last value
  * given. Returns false if it is not well-formed.
  */
-static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsigned n)
+static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *fields, unsigned n)
 {
 	while (at < end) {
 		uint64_t tag;
@@ -102,7 +102,7 @@ static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsig
 		if (!(at = wire_varint(at, end, &tag)))
 			return false;
 		if ((tag & 7) == WIRE_VARINT && (tag >> 3) - 1 < n)
-			at = wire_varint(at, end, &f[tag >> 3]);
+			at = wire_varint(at, end, &fields[tag >> 3]);
 		else
 			at = decoder_skip(tag, n, at, end);
 		if (!at)

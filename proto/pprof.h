@@ -171,8 +171,8 @@ MUST_CHECK enum err_code pprof_builder_finish(
  * duration the longest; comments are left out. n > 0.
  */
 MUST_CHECK enum err_code pprof_concat(
-	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err);
-/* The column of `p` with the type of column c of `of`; PPROF_NONE: it has none. */
-uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t c);
+	struct arena *a, const struct pprof *const *p, size_t n, struct pprof **out, struct err *err);
+/* The column of `p` with the type of column third of `of`; PPROF_NONE: it has none. */
+uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t third);
 
 #endif

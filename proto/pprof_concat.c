@@ -10,11 +10,11 @@ struct renumbering {
 	uint32_t *columns; /* of its types */
 };
 
-uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t c)
+uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t third)
 {
 	for (uint32_t i = 0; i < p->types_n; i++)
-		if (str_eq(p->strings[p->types[i].type], of->strings[of->types[c].type]) &&
-			str_eq(p->strings[p->types[i].unit], of->strings[of->types[c].unit]))
+		if (str_eq(p->strings[p->types[i].type], of->strings[of->types[third].type]) &&
+			str_eq(p->strings[p->types[i].unit], of->strings[of->types[third].unit]))
 			return i;
 	return PPROF_NONE;
 }
@@ -94,19 +94,19 @@ static bool pprof_concat_add_samples(const struct renumbering *r, struct arena *
 
 /* False: no memory. */
 static bool pprof_add_links(
-	struct pprof *all, const struct pprof *const *v, size_t n, struct arena *a)
+	struct pprof *all, const struct pprof *const *p, size_t n, struct arena *a)
 {
 	uint32_t samples = 0, *of = NULL;
 
-	for (size_t i = 0; i < n; samples += v[i++]->samples_n) {
-		if (!v[i]->sample_links)
+	for (size_t i = 0; i < n; samples += p[i++]->samples_n) {
+		if (!p[i]->sample_links)
 			continue;
-		assert(!all->links || all->links == v[i]->links); /* one request's */
-		all->links = v[i]->links;
-		all->links_n = v[i]->links_n;
+		assert(!all->links || all->links == p[i]->links); /* one request's */
+		all->links = p[i]->links;
+		all->links_n = p[i]->links_n;
 		if (!of && !(of = arena_array(a, uint32_t, all->samples_n + 1)))
 			return false;
-		memcpy(of + samples, v[i]->sample_links, v[i]->samples_n * sizeof(*of));
+		memcpy(of + samples, p[i]->sample_links, p[i]->samples_n * sizeof(*of));
 	}
 	all->sample_links = of;
 	return true;
@@ -127,16 +127,16 @@ static bool pprof_concat_add(struct pprof_builder *b, const struct pprof *p, str
 }
 
 /* False: no memory. */
-static bool pprof_concat_add_types(struct pprof_builder *b, const struct pprof *const *v, size_t n)
+static bool pprof_concat_add_types(struct pprof_builder *b, const struct pprof *const *p, size_t n)
 {
 	struct pprof *all = pprof_builder_profile(b);
 
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t c = 0; c < v[i]->types_n; c++)
-			if (pprof_same_type(all, v[i], c) == PPROF_NONE) {
+		for (uint32_t c = 0; c < p[i]->types_n; c++)
+			if (pprof_same_type(all, p[i], c) == PPROF_NONE) {
 				pprof_builder_type(
-					b, v[i]->strings[v[i]->types[c].type], v[i]->strings[v[i]->types[c].unit]);
-				if (pprof_same_type(all, v[i], c) == PPROF_NONE)
+					b, p[i]->strings[p[i]->types[c].type], p[i]->strings[p[i]->types[c].unit]);
+				if (pprof_same_type(all, p[i], c) == PPROF_NONE)
 					return false;
 			}
 	return true;
@@ -157,7 +157,7 @@ static void pprof_concat_set_head(struct pprof_builder *b, const struct pprof *f
 }
 
 enum err_code pprof_concat(
-	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err)
+	struct arena *a, const struct pprof *const *p, size_t n, struct pprof **out, struct err *err)
 {
 	struct pprof_builder *b;
 	enum err_code rc;
@@ -165,20 +165,20 @@ enum err_code pprof_concat(
 	assert(n);
 	if ((rc = pprof_builder_open(a, &b, err)))
 		return rc;
-	pprof_concat_set_head(b, v[0]);
-	if (!pprof_concat_add_types(b, v, n))
+	pprof_concat_set_head(b, p[0]);
+	if (!pprof_concat_add_types(b, p, n))
 		return arena_fail(a, "profiles", err);
 	for (size_t i = 0; i < n; i++) {
 		struct pprof *all = pprof_builder_profile(b);
 
-		if (!pprof_concat_add(b, v[i], a))
+		if (!pprof_concat_add(b, p[i], a))
 			return arena_fail(a, "profiles", err);
-		if (v[i]->time_nanos && (!all->time_nanos || v[i]->time_nanos < all->time_nanos))
-			all->time_nanos = v[i]->time_nanos;
-		if (v[i]->duration_nanos > all->duration_nanos)
-			all->duration_nanos = v[i]->duration_nanos;
+		if (p[i]->time_nanos && (!all->time_nanos || p[i]->time_nanos < all->time_nanos))
+			all->time_nanos = p[i]->time_nanos;
+		if (p[i]->duration_nanos > all->duration_nanos)
+			all->duration_nanos = p[i]->duration_nanos;
 	}
 	if ((rc = pprof_builder_finish(b, out, err)))
 		return rc;
-	return pprof_add_links(*out, v, n, a) ? ERR_OK : arena_fail(a, "profiles", err);
+	return pprof_add_links(*out, p, n, a) ? ERR_OK : arena_fail(a, "profiles", err);
 }

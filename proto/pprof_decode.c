@@ -103,14 +103,14 @@ static void pprof_decode_set_limits(struct decoder *d)
  * Comments are checked when all strings are read. A number above UINT32_MAX is kept as
  * UINT32_MAX, which no string has.
  */
-static enum err_code pprof_decode_add_comment(struct decoder *d, uint64_t v)
+static enum err_code pprof_decode_add_comment(struct decoder *d, uint64_t value)
 {
 	struct pprof *p = d->p;
 
 	if (p->comments_n == d->comments.cap &&
 		!(p->comments = decoder_grow(d, p->comments, p->comments_n, &d->comments)))
 		return d->rc;
-	p->comments[p->comments_n++] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+	p->comments[p->comments_n++] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 	return ERR_OK;
 }
 
@@ -128,35 +128,35 @@ static enum err_code pprof_decode_add_comments(struct decoder *d, wire_pos at, w
 	return ERR_OK;
 }
 
-static enum err_code pprof_decode_add_number(struct decoder *d, uint64_t number, uint64_t v)
+static enum err_code pprof_decode_add_number(struct decoder *d, uint64_t number, uint64_t value)
 {
 	struct pprof *p = d->p;
 
 	switch (number) {
 	case F_DROP_FRAMES:
-		d->drop_frames = v;
+		d->drop_frames = value;
 		break;
 	case F_KEEP_FRAMES:
-		d->keep_frames = v;
+		d->keep_frames = value;
 		break;
 	case F_TIME_NANOS: /* only `cat a.pb b.pb` gives it twice */
 		if (p->time_nanos)
 			return err_set(d->err, ERR_INVALID, "time_nanos appears twice: concatenated profiles");
-		p->time_nanos = (int64_t)v;
+		p->time_nanos = (int64_t)value;
 		break;
 	case F_DURATION_NANOS:
-		p->duration_nanos = (int64_t)v;
+		p->duration_nanos = (int64_t)value;
 		break;
 	case F_PERIOD:
-		p->period = (int64_t)v;
+		p->period = (int64_t)value;
 		break;
 	case F_COMMENT:
-		return pprof_decode_add_comment(d, v);
+		return pprof_decode_add_comment(d, value);
 	case F_DEFAULT_SAMPLE_TYPE:
-		d->default_sample_type = v;
+		d->default_sample_type = value;
 		break;
 	case F_DOC_URL:
-		d->doc_url = v;
+		d->doc_url = value;
 		break;
 	default:
 		return number && number < F_END ? decoder_wire_fail(d) : ERR_OK;

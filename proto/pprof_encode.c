@@ -24,42 +24,42 @@ typedef Epimetheus__Pprof__Function function_message;
 	(((items) = arena_alloc_raw((a), (n), sizeof(type))) && \
 		((list) = arena_array((a), type *, (n))))
 
-static bool encode_types(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_types(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	value_type_message *items;
 	uint32_t i;
 
-	m->n_sample_type = p->types_n;
-	if (!NEW_MESSAGES(a, value_type_message, p->types_n, m->sample_type, items))
+	message->n_sample_type = p->types_n;
+	if (!NEW_MESSAGES(a, value_type_message, p->types_n, message->sample_type, items))
 		return false;
 	for (i = 0; i < p->types_n; i++) {
-		m->sample_type[i] = &items[i];
+		message->sample_type[i] = &items[i];
 		epimetheus__pprof__value_type__init(&items[i]);
 		items[i].type = p->types[i].type;
 		items[i].unit = p->types[i].unit;
 	}
 	if (!p->period_type.type && !p->period_type.unit)
 		return true;
-	if (!(m->period_type = arena_new(a, value_type_message)))
+	if (!(message->period_type = arena_new(a, value_type_message)))
 		return false;
-	epimetheus__pprof__value_type__init(m->period_type);
-	m->period_type->type = p->period_type.type;
-	m->period_type->unit = p->period_type.unit;
+	epimetheus__pprof__value_type__init(message->period_type);
+	message->period_type->type = p->period_type.type;
+	message->period_type->unit = p->period_type.unit;
 	return true;
 }
 
-static bool encode_mappings(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_mappings(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	mapping_message *items;
 	uint32_t i;
 
-	m->n_mapping = p->mappings_n;
-	if (!NEW_MESSAGES(a, mapping_message, p->mappings_n, m->mapping, items))
+	message->n_mapping = p->mappings_n;
+	if (!NEW_MESSAGES(a, mapping_message, p->mappings_n, message->mapping, items))
 		return false;
 	for (i = 0; i < p->mappings_n; i++) {
 		const struct pprof_mapping *from = &p->mappings[i];
 
-		m->mapping[i] = &items[i];
+		message->mapping[i] = &items[i];
 		epimetheus__pprof__mapping__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
 		items[i].memory_start = from->start;
@@ -75,16 +75,16 @@ static bool encode_mappings(struct arena *a, const struct pprof *p, profile_mess
 	return true;
 }
 
-static bool encode_functions(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_functions(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	function_message *items;
 	uint32_t i;
 
-	m->n_function = p->functions_n;
-	if (!NEW_MESSAGES(a, function_message, p->functions_n, m->function, items))
+	message->n_function = p->functions_n;
+	if (!NEW_MESSAGES(a, function_message, p->functions_n, message->function, items))
 		return false;
 	for (i = 0; i < p->functions_n; i++) {
-		m->function[i] = &items[i];
+		message->function[i] = &items[i];
 		epimetheus__pprof__function__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
 		items[i].name = p->functions[i].name;
@@ -101,14 +101,14 @@ static uint64_t pprof_encode_id_of(uint32_t index)
 	return index == PPROF_NONE ? 0 : (uint64_t)index + 1;
 }
 
-static bool encode_locations(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_locations(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	location_message *items;
 	line_message *lines, **line_list;
 	uint32_t i;
 
-	m->n_location = p->locations_n;
-	if (!NEW_MESSAGES(a, location_message, p->locations_n, m->location, items) ||
+	message->n_location = p->locations_n;
+	if (!NEW_MESSAGES(a, location_message, p->locations_n, message->location, items) ||
 		!NEW_MESSAGES(a, line_message, p->lines_n, line_list, lines))
 		return false;
 	for (i = 0; i < p->lines_n; i++) {
@@ -122,7 +122,7 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 		const struct pprof_location *from = &p->locations[i];
 
 		assert(from->line_n <= p->lines_n && from->line_first <= p->lines_n - from->line_n);
-		m->location[i] = &items[i];
+		message->location[i] = &items[i];
 		epimetheus__pprof__location__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
 		items[i].mapping_id = pprof_encode_id_of(from->mapping);
@@ -134,15 +134,15 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 	return true;
 }
 
-static bool encode_samples(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_samples(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	sample_message *items;
 	label_message *labels, **label_list;
 	uint64_t *ids = arena_array(a, uint64_t, p->location_ids_n);
 	uint32_t i;
 
-	m->n_sample = p->samples_n;
-	if (!ids || !NEW_MESSAGES(a, sample_message, p->samples_n, m->sample, items) ||
+	message->n_sample = p->samples_n;
+	if (!ids || !NEW_MESSAGES(a, sample_message, p->samples_n, message->sample, items) ||
 		!NEW_MESSAGES(a, label_message, p->labels_n, label_list, labels))
 		return false;
 	for (i = 0; i < p->location_ids_n; i++)
@@ -158,7 +158,7 @@ static bool encode_samples(struct arena *a, const struct pprof *p, profile_messa
 	for (i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *from = &p->samples[i];
 
-		m->sample[i] = &items[i];
+		message->sample[i] = &items[i];
 		epimetheus__pprof__sample__init(&items[i]);
 		items[i].n_location_id = from->location_n;
 		items[i].location_id = ids + from->location_first;
@@ -170,25 +170,25 @@ static bool encode_samples(struct arena *a, const struct pprof *p, profile_messa
 	return true;
 }
 
-static bool encode_strings(struct arena *a, const struct pprof *p, profile_message *m)
+static bool encode_strings(struct arena *a, const struct pprof *p, profile_message *message)
 {
 	uint32_t i;
 
-	m->n_string_table = p->strings_n;
-	m->n_comment = p->comments_n;
-	if (!(m->string_table = arena_array(a, ProtobufCBinaryData, p->strings_n)) ||
-		!(m->comment = arena_array(a, int64_t, p->comments_n)))
+	message->n_string_table = p->strings_n;
+	message->n_comment = p->comments_n;
+	if (!(message->string_table = arena_array(a, ProtobufCBinaryData, p->strings_n)) ||
+		!(message->comment = arena_array(a, int64_t, p->comments_n)))
 		return false;
 	for (i = 0; i < p->strings_n; i++) {
-		m->string_table[i].len = p->strings[i].len;
-		m->string_table[i].data = (uint8_t *)(uintptr_t)p->strings[i].ptr;
+		message->string_table[i].len = p->strings[i].len;
+		message->string_table[i].data = (uint8_t *)(uintptr_t)p->strings[i].ptr;
 	}
 	for (i = 0; i < p->comments_n; i++)
-		m->comment[i] = p->comments[i];
-	m->drop_frames = p->drop_frames;
-	m->keep_frames = p->keep_frames;
-	m->default_sample_type = p->default_sample_type;
-	m->doc_url = p->doc_url;
+		message->comment[i] = p->comments[i];
+	message->drop_frames = p->drop_frames;
+	message->keep_frames = p->keep_frames;
+	message->default_sample_type = p->default_sample_type;
+	message->doc_url = p->doc_url;
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #define QUICK_IDS 5 /* fewer bytes are read one by one */
 
 /* The way of nearly all labels: fields in order. */
-static bool pprof_samples_quick_label(wire_pos at, wire_pos end, uint64_t *f)
+static bool pprof_samples_quick_label(wire_pos at, wire_pos end, uint64_t *fields)
 {
 	uint32_t key = 0, str = 0, unit = 0, all = 0;
 	uint64_t num = 0;
@@ -19,10 +19,10 @@ static bool pprof_samples_quick_label(wire_pos at, wire_pos end, uint64_t *f)
 	at = wire_small(at, 4 << 3, &unit, &all);
 	if (at != end || all > WIRE_SMALL_MAX)
 		return false;
-	f[1] = key;
-	f[2] = str;
-	f[3] = num;
-	f[4] = unit;
+	fields[1] = key;
+	fields[2] = str;
+	fields[3] = num;
+	fields[4] = unit;
 	return true;
 }
 
@@ -91,12 +91,12 @@ static enum err_code pprof_samples_reserve_location_ids(struct decoder *d, wire_
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef int16_t lanes8 __attribute__((vector_size(16)));
 
-static inline lanes8 pprof_samples_to_lanes(uint64_t w)
+static inline lanes8 pprof_samples_to_lanes(uint64_t word)
 {
 	bytes8 b;
 
-	w = htole64(w);
-	memcpy(&b, &w, sizeof(b));
+	word = htole64(word);
+	memcpy(&b, &word, sizeof(b));
 	return __builtin_convertvector(b, lanes8);
 }
 

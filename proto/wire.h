@@ -39,18 +39,18 @@ struct wire_number {
 };
 
 /*
- * A varint of up to eight bytes, read from the word w at `at` without a branch on its length. The
- * first byte without its high bit ends it: stop, ~w & WIRE_HIGH_BITS, is not 0. What follows is
- * masked off, and the groups of seven bits move together pairwise.
+ * A varint of up to eight bytes, read from the word word at `at` without a branch on its length.
+ * The first byte without its high bit ends it: stop, ~word & WIRE_HIGH_BITS, is not 0. What follows
+ * is masked off, and the groups of seven bits move together pairwise.
  */
-static inline struct wire_number wire_varint_of_word(wire_pos at, uint64_t w, uint64_t stop)
+static inline struct wire_number wire_varint_of_word(wire_pos at, uint64_t word, uint64_t stop)
 {
 	at += ((unsigned)__builtin_ctzll(stop) >> 3) + 1;
-	w &= (stop ^ (stop - 1)) & ~WIRE_HIGH_BITS;
-	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
-	w = (w & UINT64_C(0x000000000fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
-	return (struct wire_number){ at, w };
+	word &= (stop ^ (stop - 1)) & ~WIRE_HIGH_BITS;
+	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+	word = (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+	return (struct wire_number){ at, word };
 }
 
 struct wire_number wire_varint_slow(wire_pos at, wire_pos end);
@@ -93,7 +93,7 @@ static inline wire_pos wire_quick_varint(wire_pos at, uint64_t *out)
  */
 #define WIRE_SMALL_MAX 0x3fffu
 
-static inline wire_pos wire_small(wire_pos at, unsigned char tag, uint32_t *v, uint32_t *all)
+static inline wire_pos wire_small(wire_pos at, unsigned char tag, uint32_t *values, uint32_t *all)
 {
 	uint32_t low, two;
 
@@ -101,8 +101,8 @@ static inline wire_pos wire_small(wire_pos at, unsigned char tag, uint32_t *v, u
 		return at;
 	low = at[1];
 	two = low >> 7;
-	*v = low + ((((uint32_t)at[2] << 7) - 0x80) & (0 - two));
-	*all |= *v;
+	*values = low + ((((uint32_t)at[2] << 7) - 0x80) & (0 - two));
+	*all |= *values;
 	return at + 2 + two;
 }
 

@@ -20,7 +20,7 @@ struct body_inflated {
 
 /* room: the first allocation. If it has a byte to spare at the end, nothing was copied. */
 static enum err_code body_inflate_all(
-	z_stream *z, size_t room, size_t max, struct body_inflated *out, struct err *err)
+	z_stream *stream, size_t room, size_t max, struct body_inflated *out, struct err *err)
 {
 	int rc;
 
@@ -30,25 +30,25 @@ static enum err_code body_inflate_all(
 		room = out->cap - out->n;
 		if (room > max + 1 - out->n)
 			room = max + 1 - out->n; /* one byte more than allowed shows that there is more */
-		z->next_out = (unsigned char *)out->v + out->n;
-		z->avail_out = (unsigned)room;
-		rc = inflate(z, Z_NO_FLUSH);
-		out->n += room - z->avail_out;
+		stream->next_out = (unsigned char *)out->v + out->n;
+		stream->avail_out = (unsigned)room;
+		rc = inflate(stream, Z_NO_FLUSH);
+		out->n += room - stream->avail_out;
 		if (out->n > max)
 			return err_set(
 				err, ERR_LIMIT, "profile inflates to more than its limit of %zu bytes", max);
-		if (rc == Z_STREAM_END && z->avail_in == 0)
+		if (rc == Z_STREAM_END && stream->avail_in == 0)
 			return ERR_OK;
 		if (rc == Z_STREAM_END) { /* a further member */
-			if (inflateReset(z) == Z_OK)
+			if (inflateReset(stream) == Z_OK)
 				continue;
 			rc = Z_STREAM_ERROR;
 		}
-		if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out != 0))
+		if (rc == Z_BUF_ERROR || (rc == Z_OK && stream->avail_in == 0 && stream->avail_out != 0))
 			return err_set(err, ERR_INVALID, "Content-Encoding gzip: the body is cut short");
 		if (rc != Z_OK)
-			return err_set(
-				err, ERR_INVALID, "Content-Encoding gzip: %s", z->msg ? z->msg : "damaged body");
+			return err_set(err, ERR_INVALID, "Content-Encoding gzip: %s",
+				stream->msg ? stream->msg : "damaged body");
 	}
 }
 

@@ -159,14 +159,14 @@ static enum err_code report_make_numbers(
 	return rc;
 }
 
-static void report_batch_append_each(struct report_batch *b, const struct sink_number *v, size_t n)
+static void report_batch_append_each(struct report_batch *b, const struct sink_number *s, size_t n)
 {
 	struct sink *sink = b->report->sink;
 	struct err err;
 
 	for (size_t i = 0; i < n; i++) {
 		atomic_fetch_add(&b->waiting, 1);
-		if (sink->ops->append_numbers(sink, &v[i], 1, report_on_one, b, &err)) {
+		if (sink->ops->append_numbers(sink, &s[i], 1, report_on_one, b, &err)) {
 			report_batch_lost(b, 1, &err);
 			report_batch_done(b);
 		}

@@ -285,10 +285,10 @@ enum err_code db_union_open(struct db **out, struct err *err)
 	return ERR_OK;
 }
 
-void db_union_tell(struct db *u, db_member_fn tell, void *ctx)
+void db_union_tell(struct db *d, db_member_fn tell, void *ctx)
 {
-	u->union_tell = tell;
-	u->union_tell_ctx = ctx;
+	d->union_tell = tell;
+	d->union_tell_ctx = ctx;
 }
 
 static void db_free_memory(struct db *db)

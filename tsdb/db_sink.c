@@ -27,8 +27,8 @@ static enum err_code db_sink_append(
 	return rc;
 }
 
-static enum err_code db_sink_append_numbers(struct sink *s, const struct sink_number *v, size_t n,
-	sink_done_fn done, void *ctx, struct err *err)
+static enum err_code db_sink_append_numbers(struct sink *s, const struct sink_number *number,
+	size_t n, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct db_sink *self = (struct db_sink *)s;
 	struct db_number *numbers = calloc(n ? n : 1, sizeof(*numbers));
@@ -37,7 +37,7 @@ static enum err_code db_sink_append_numbers(struct sink *s, const struct sink_nu
 	if (!numbers)
 		return err_set(err, ERR_NOMEM, "out of memory for numbers");
 	for (size_t i = 0; i < n; i++)
-		numbers[i] = (struct db_number){ v[i].labels, v[i].ts_ns, v[i].value };
+		numbers[i] = (struct db_number){ number[i].labels, number[i].ts_ns, number[i].value };
 	rc = db_append_numbers(self->db, numbers, n, done, ctx, err);
 	free(numbers);
 	return rc;

@@ -301,29 +301,29 @@ void db_gauges_end(struct db *db)
 
 /* ---- members ---- */
 
-enum err_code db_union_add(struct db *u, const char *name, struct db *member, db_member_fn tell,
+enum err_code db_union_add(struct db *d, const char *name, struct db *member, db_member_fn tell,
 	void *ctx, struct err *err)
 {
-	enum err_code rc = members_add(u, name, member, tell, ctx, err);
+	enum err_code rc = members_add(d, name, member, tell, ctx, err);
 
 	if (!rc)
 		db_gauges_end(member);
 	return rc;
 }
 
-enum err_code db_union_replace(struct db *u, const char *name, struct db *member, db_member_fn tell,
+enum err_code db_union_replace(struct db *d, const char *name, struct db *member, db_member_fn tell,
 	void *ctx, struct err *err)
 {
-	enum err_code rc = members_replace(u, name, member, tell, ctx, err);
+	enum err_code rc = members_replace(d, name, member, tell, ctx, err);
 
 	if (!rc)
 		db_gauges_end(member);
 	return rc;
 }
 
-void db_union_remove(struct db *u, const char *name)
+void db_union_remove(struct db *d, const char *name)
 {
-	struct db *member = members_remove(u, name);
+	struct db *member = members_remove(d, name);
 
 	if (member && !member->o.follower)
 		db_gauges_begin(member);

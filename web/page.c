@@ -98,17 +98,17 @@ void handle_page(struct web *w, struct http_in *in, struct http_out *out)
 	out->fixed_len = w->index.len;
 }
 
-static void page_add_escaped(struct buf *out, const char *s)
+static void page_add_escaped(struct buf *out, const char *text)
 {
-	for (; *s; s++) {
-		if (*s == '&')
+	for (; *text; text++) {
+		if (*text == '&')
 			buf_add_cstr(out, "&amp;");
-		else if (*s == '"')
+		else if (*text == '"')
 			buf_add_cstr(out, "&quot;");
-		else if (*s == '<')
+		else if (*text == '<')
 			buf_add_cstr(out, "&lt;");
 		else
-			buf_add_char(out, *s);
+			buf_add_char(out, *text);
 	}
 }
 

@@ -48,16 +48,16 @@ void rust_write(struct rust *r, struct str s)
 	r->last = s.ptr[s.len - 1];
 }
 
-void rust_write_text(struct rust *r, const char *s)
+void rust_write_text(struct rust *r, const char *text)
 {
-	rust_write(r, str_of(s));
+	rust_write(r, str_of(text));
 }
 
-void rust_write_u64(struct rust *r, uint64_t v)
+void rust_write_u64(struct rust *r, uint64_t value)
 {
 	if (r->quiet)
 		return;
-	buf_printf(r->out, "%" PRIu64, v);
+	buf_printf(r->out, "%" PRIu64, value);
 	r->last = '0';
 }
 

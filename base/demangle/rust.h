@@ -24,8 +24,8 @@ char rust_peek(const struct rust *r); /* '\0' at the end */
 bool rust_take(struct rust *r, char c);
 void rust_expect(struct rust *r, char c);
 void rust_write(struct rust *r, struct str s);
-void rust_write_text(struct rust *r, const char *s);
-void rust_write_u64(struct rust *r, uint64_t v);
+void rust_write_text(struct rust *r, const char *text);
+void rust_write_u64(struct rust *r, uint64_t value);
 
 uint64_t rust_base62(struct rust *r); /* "_" is 0, "0_" 1 */
 struct str rust_bytes(struct rust *r, bool *punycode);

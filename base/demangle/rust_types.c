@@ -48,19 +48,19 @@ static void demangle_read_binder(struct rust *r)
 	rust_write_text(r, "> ");
 }
 
-static void demangle_write_char(struct rust *r, uint64_t v)
+static void demangle_write_char(struct rust *r, uint64_t value)
 {
-	char c = (char)v;
+	char c = (char)value;
 
 	rust_write_text(r, "'");
-	if (v == '\t' || v == '\r' || v == '\n')
-		rust_write_text(r, v == '\t' ? "\\t" : v == '\r' ? "\\r" : "\\n");
-	else if (v == '\\' || v == '\'')
-		rust_write_text(r, v == '\\' ? "\\\\" : "\\'");
-	else if (v >= ' ' && v <= '~')
+	if (value == '\t' || value == '\r' || value == '\n')
+		rust_write_text(r, value == '\t' ? "\\t" : value == '\r' ? "\\r" : "\\n");
+	else if (value == '\\' || value == '\'')
+		rust_write_text(r, value == '\\' ? "\\\\" : "\\'");
+	else if (value >= ' ' && value <= '~')
 		rust_write(r, (struct str){ &c, 1 });
 	else if (!r->quiet)
-		buf_printf(r->out, "\\u{%" PRIx64 "}", v);
+		buf_printf(r->out, "\\u{%" PRIx64 "}", value);
 	rust_write_text(r, "'");
 }
 

@@ -23,9 +23,9 @@
 
 enum { FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
 
-static uint32_t gzip_u32le(const unsigned char *p)
+static uint32_t gzip_u32le(const unsigned char *bytes)
 {
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
 bool gzip_is(struct str s)
@@ -82,54 +82,54 @@ struct inflater {
 };
 
 /* Gives more room and keeps the bytes so far. */
-static enum err_code inflater_grow(struct inflater *f, size_t want)
+static enum err_code inflater_grow(struct inflater *inflater, size_t want)
 {
 	size_t room = (want < ROOM_MIN ? ROOM_MIN : want) + ROOM_SPARE;
 	char *wide, name[64];
 
-	if (f->room >= f->raw_max && f->out)
-		return err_set(f->err, ERR_LIMIT, "%s is more than %zu bytes inflated, the limit", f->what,
-			f->raw_max);
-	if (room > f->raw_max)
-		room = f->raw_max;
-	if (!(wide = arena_alloc_raw(f->a, room ? room : 1, 1))) {
-		snprintf(name, sizeof(name), "inflated %s", f->what);
-		return arena_fail(f->a, name, f->err);
+	if (inflater->room >= inflater->raw_max && inflater->out)
+		return err_set(inflater->err, ERR_LIMIT, "%s is more than %zu bytes inflated, the limit",
+			inflater->what, inflater->raw_max);
+	if (room > inflater->raw_max)
+		room = inflater->raw_max;
+	if (!(wide = arena_alloc_raw(inflater->a, room ? room : 1, 1))) {
+		snprintf(name, sizeof(name), "inflated %s", inflater->what);
+		return arena_fail(inflater->a, name, inflater->err);
 	}
-	if (f->used)
-		memcpy(wide, f->out, f->used);
-	f->out = wide;
-	f->room = room;
+	if (inflater->used)
+		memcpy(wide, inflater->out, inflater->used);
+	inflater->out = wide;
+	inflater->room = room;
 	return ERR_OK;
 }
 
 /* One member's deflate stream and trailer; *at moves behind it. */
 static enum err_code inflater_inflate_member(
-	struct inflater *f, const unsigned char **at, const unsigned char *end)
+	struct inflater *inflater, const unsigned char **at, const unsigned char *end)
 {
 	enum libdeflate_result result;
 	size_t in_used, out_used;
 	enum err_code rc;
 
 	for (;;) {
-		result = libdeflate_deflate_decompress_ex(f->z, *at, (size_t)(end - *at), f->out + f->used,
-			f->room - f->used, &in_used, &out_used);
+		result = libdeflate_deflate_decompress_ex(inflater->z, *at, (size_t)(end - *at),
+			inflater->out + inflater->used, inflater->room - inflater->used, &in_used, &out_used);
 		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
 			break;
-		if ((rc = inflater_grow(f, f->room * 2)))
+		if ((rc = inflater_grow(inflater, inflater->room * 2)))
 			return rc;
 	}
 	if (result != LIBDEFLATE_SUCCESS)
-		return err_set(f->err, ERR_INVALID, "gzip: bad or truncated deflate data");
+		return err_set(inflater->err, ERR_INVALID, "gzip: bad or truncated deflate data");
 	*at += in_used;
 	if (end - *at < TRAILER_BYTES)
-		return err_set(f->err, ERR_INVALID, "gzip: truncated trailer");
-	if (gzip_u32le(*at) != libdeflate_crc32(0, f->out + f->used, out_used))
-		return err_set(f->err, ERR_INVALID, "gzip: wrong checksum");
+		return err_set(inflater->err, ERR_INVALID, "gzip: truncated trailer");
+	if (gzip_u32le(*at) != libdeflate_crc32(0, inflater->out + inflater->used, out_used))
+		return err_set(inflater->err, ERR_INVALID, "gzip: wrong checksum");
 	if (gzip_u32le(*at + 4) != (uint32_t)out_used)
-		return err_set(f->err, ERR_INVALID, "gzip: wrong size in the trailer");
+		return err_set(inflater->err, ERR_INVALID, "gzip: wrong size in the trailer");
 	*at += TRAILER_BYTES;
-	f->used += out_used;
+	inflater->used += out_used;
 	return ERR_OK;
 }
 
@@ -142,23 +142,23 @@ size_t gzip_raw_hint(struct str body)
 	return hint / DEFLATE_RATIO_MAX > body.len ? body.len * 4 : hint;
 }
 
-static enum err_code inflater_inflate_members(struct inflater *f, struct str body)
+static enum err_code inflater_inflate_members(struct inflater *inflater, struct str body)
 {
 	const unsigned char *begin = (const unsigned char *)body.ptr, *at = begin, *end = at + body.len;
 	enum err_code rc;
 
-	if ((rc = inflater_grow(f, gzip_raw_hint(body))))
+	if ((rc = inflater_grow(inflater, gzip_raw_hint(body))))
 		return rc;
 	while (at < end) {
 		const unsigned char *member = at;
 
 		if (!(at = gzip_skip_header(at, end))) {
 			if (member == begin)
-				return err_set(f->err, ERR_INVALID, "gzip: bad header");
-			return err_set(f->err, ERR_INVALID,
+				return err_set(inflater->err, ERR_INVALID, "gzip: bad header");
+			return err_set(inflater->err, ERR_INVALID,
 				"gzip: %zu bytes after the last member are not gzip", (size_t)(end - member));
 		}
-		if ((rc = inflater_inflate_member(f, &at, end)))
+		if ((rc = inflater_inflate_member(inflater, &at, end)))
 			return rc;
 	}
 	return ERR_OK;

@@ -10,7 +10,7 @@ static enum err_code zstd_refuse(const char *what, size_t code, struct err *err)
 	return err_set(err, ERR_INVALID, "zstd: %s: %s", what, ZSTD_getErrorName(code));
 }
 
-static enum err_code zstd_inflate_all(ZSTD_DCtx *z, struct str body, const char *what,
+static enum err_code zstd_inflate_all(ZSTD_DCtx *context, struct str body, const char *what,
 	size_t raw_max, struct buf *out, struct err *err)
 {
 	ZSTD_inBuffer in = { body.ptr, body.len, 0 };
@@ -26,7 +26,7 @@ static enum err_code zstd_inflate_all(ZSTD_DCtx *z, struct str body, const char 
 		if (!buf_reserve(out, room))
 			return err_nomem(err, what);
 		to = (ZSTD_outBuffer){ out->ptr + out->len, room, 0 };
-		left = ZSTD_decompressStream(z, &to, &in);
+		left = ZSTD_decompressStream(context, &to, &in);
 		if (ZSTD_isError(left))
 			return zstd_refuse(what, left, err);
 		out->len += to.pos;

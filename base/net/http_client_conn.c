@@ -474,7 +474,7 @@ static const char *http_client_conn_next_host(const struct http_request *r)
 }
 
 static void http_client_conn_on_resolved(
-	struct resolve_waiter *w, const struct http_address *v, size_t n, const char *problem)
+	struct resolve_waiter *w, const struct http_address *h, size_t n, const char *problem)
 {
 	struct http_client_conn *c = (struct http_client_conn *)(void *)((char *)w -
 		offsetof(struct http_client_conn, waiter));
@@ -487,7 +487,7 @@ static void http_client_conn_on_resolved(
 		return;
 	}
 	assert(c->state == CONN_RESOLVING && n <= HTTP_ADDRESSES_MAX);
-	memcpy(c->addresses, v, n * sizeof(*v));
+	memcpy(c->addresses, h, n * sizeof(*h));
 	c->addresses_n = n;
 	c->address_i = 0;
 	http_client_conn_connect_next(c);

@@ -361,7 +361,7 @@ void tunnel_end(struct http_client_conn *c); /* frees what it needed */
 enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
 
 enum io_status conn_read(
-	struct http_client_conn *c, void *p, size_t n, size_t *done, struct buf *why);
+	struct http_client_conn *c, void *bytes, size_t n, size_t *done, struct buf *why);
 /* *broken: the socket failed; TLS may still have something to read. */
 enum io_status conn_write(
 	struct http_client_conn *c, struct str out, size_t *done, struct buf *why, bool *broken);

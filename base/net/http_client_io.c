@@ -30,7 +30,7 @@ static enum io_status http_client_io_ssl_status(
 }
 
 enum io_status conn_read(
-	struct http_client_conn *c, void *p, size_t n, size_t *done, struct buf *why)
+	struct http_client_conn *c, void *bytes, size_t n, size_t *done, struct buf *why)
 {
 	ssize_t got;
 	bool broken;
@@ -39,11 +39,11 @@ enum io_status conn_read(
 	if (c->ssl) {
 		ERR_clear_error();
 		errno = 0;
-		rc = SSL_read(c->ssl, p, (int)n);
+		rc = SSL_read(c->ssl, bytes, (int)n);
 		*done = rc > 0 ? (size_t)rc : 0;
 		return rc > 0 ? IO_DONE : http_client_io_ssl_status(c, rc, errno, why, &broken);
 	}
-	got = recv(c->fd, p, n, 0);
+	got = recv(c->fd, bytes, n, 0);
 	*done = got > 0 ? (size_t)got : 0;
 	if (got > 0)
 		return IO_DONE;

@@ -49,7 +49,7 @@ void lookups_close(struct lookups *ls)
 }
 
 static void lookup_tell(
-	struct lookup *l, const struct http_address *v, size_t n, const char *problem)
+	struct lookup *l, const struct http_address *h, size_t n, const char *problem)
 {
 	struct resolve_waiter *w;
 
@@ -58,7 +58,7 @@ static void lookup_tell(
 		assert(w->lookup == l);
 		LIST_REMOVE(w, link);
 		w->lookup = NULL;
-		w->fn(w, v, n, problem);
+		w->fn(w, h, n, problem);
 	}
 }
 

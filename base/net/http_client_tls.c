@@ -54,9 +54,9 @@ struct tls_cache {
 /* -------------------------------------------------------------------------------------------- */
 /* BIO */
 
-static int http_client_tls_bio_write(BIO *b, const char *p, int n)
+static int http_client_tls_bio_write(BIO *b, const char *text, int n)
 {
-	ssize_t done = send((int)(intptr_t)BIO_get_data(b), p, n < 0 ? 0 : (size_t)n, MSG_NOSIGNAL);
+	ssize_t done = send((int)(intptr_t)BIO_get_data(b), text, n < 0 ? 0 : (size_t)n, MSG_NOSIGNAL);
 
 	BIO_clear_retry_flags(b);
 	if (done < 0 && (errno == EAGAIN || errno == EINTR))
@@ -64,9 +64,9 @@ static int http_client_tls_bio_write(BIO *b, const char *p, int n)
 	return (int)done;
 }
 
-static int http_client_tls_bio_read(BIO *b, char *p, int n)
+static int http_client_tls_bio_read(BIO *b, char *text, int n)
 {
-	ssize_t done = recv((int)(intptr_t)BIO_get_data(b), p, n < 0 ? 0 : (size_t)n, 0);
+	ssize_t done = recv((int)(intptr_t)BIO_get_data(b), text, n < 0 ? 0 : (size_t)n, 0);
 
 	BIO_clear_retry_flags(b);
 	if (done < 0 && (errno == EAGAIN || errno == EINTR))
@@ -75,7 +75,7 @@ static int http_client_tls_bio_read(BIO *b, char *p, int n)
 }
 
 /* We do not report the end of file, so OpenSSL reports a system error with errno 0. */
-static long http_client_tls_bio_ctrl(BIO *b, int cmd, long n, void *p)
+static long http_client_tls_bio_ctrl(BIO *b, int cmd, long n, void *bytes)
 {
 	return cmd == BIO_CTRL_FLUSH;
 }
@@ -108,7 +108,7 @@ static const char *http_client_tls_last_problem(void)
 }
 
 /* Never asks on the terminal: an encrypted key is an error. */
-static int http_client_tls_no_password(char *buf, int size, int rwflag, void *u)
+static int http_client_tls_no_password(char *buf, int size, int rwflag, void *ctx)
 {
 	return 0;
 }

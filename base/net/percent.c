@@ -70,14 +70,14 @@ void percent_encode(struct buf *out, struct str s, enum percent_part part)
 }
 
 /* The byte that "%41" is, or -1. */
-static int percent_decoded(const char *p, size_t len)
+static int percent_decoded(const char *text, size_t len)
 {
 	int high, low;
 
-	if (len < 3 || p[0] != '%')
+	if (len < 3 || text[0] != '%')
 		return -1;
-	high = hex_values[(unsigned char)p[1]] - 1;
-	low = hex_values[(unsigned char)p[2]] - 1;
+	high = hex_values[(unsigned char)text[1]] - 1;
+	low = hex_values[(unsigned char)text[2]] - 1;
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 

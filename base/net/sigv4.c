@@ -74,9 +74,9 @@ static struct str sigv4_encoded(struct arena *a, struct str s)
 	return (struct str){ p, p ? percent_encode_to(p, s, PERCENT_VALUE) : 0 };
 }
 
-static int sigv4_by_name_and_value(const void *x, const void *y)
+static int sigv4_by_name_and_value(const void *left, const void *right)
 {
-	const struct label *a = x, *b = y;
+	const struct label *a = left, *b = right;
 	int d = str_cmp(a->name, b->name);
 
 	return d ? d : str_cmp(a->value, b->value);
@@ -154,9 +154,9 @@ static int sigv4_name_cmp(struct str a, struct str b)
 	return a.len < b.len ? -1 : a.len > b.len;
 }
 
-static int sigv4_by_name_and_place(const void *x, const void *y)
+static int sigv4_by_name_and_place(const void *left, const void *right)
 {
-	const struct sigv4_header *a = x, *b = y;
+	const struct sigv4_header *a = left, *b = right;
 	int d = sigv4_name_cmp(a->name, b->name);
 
 	return d ? d : a->place < b->place ? -1 : 1;

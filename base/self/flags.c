@@ -292,14 +292,14 @@ void flags_print_help(
 }
 
 /* In the largest unit that divides it, as bytes_parse reads it. */
-static void flags_print_bytes(struct buf *out, uint64_t v)
+static void flags_print_bytes(struct buf *out, uint64_t value)
 {
 	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t i = 0;
 
-	for (; v && v % 1024 == 0 && i < 6; i++)
-		v /= 1024;
-	buf_add_u64(out, v);
+	for (; value && value % 1024 == 0 && i < 6; i++)
+		value /= 1024;
+	buf_add_u64(out, value);
 	buf_add_cstr(out, names[i]);
 }
 

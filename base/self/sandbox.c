@@ -165,10 +165,10 @@ struct sandbox_code {
 };
 
 static void sandbox_code_emit(
-	struct sandbox_code *c, unsigned short op, uint32_t k, unsigned jt, unsigned jf)
+	struct sandbox_code *c, unsigned short op, uint32_t at, unsigned jt, unsigned jf)
 {
 	assert(c->n < CODE_MAX && jt < 256 && jf < 256);
-	c->at[c->n++] = (struct sock_filter){ op, (unsigned char)jt, (unsigned char)jf, k };
+	c->at[c->n++] = (struct sock_filter){ op, (unsigned char)jt, (unsigned char)jf, at };
 }
 
 static void sandbox_code_answer(struct sandbox_code *c, uint32_t action)

@@ -51,12 +51,12 @@ struct expr_stack {
 	bool bad;
 };
 
-static void expr_stack_push(struct expr_stack *s, uint64_t v)
+static void expr_stack_push(struct expr_stack *s, uint64_t value)
 {
 	if (s->n == EXPR_STACK)
 		s->bad = true;
 	else
-		s->v[s->n++] = v;
+		s->v[s->n++] = value;
 }
 
 static uint64_t expr_stack_pop(struct expr_stack *s)

@@ -246,7 +246,7 @@ static enum err_code yaml_reader_place(
 }
 
 /* !!int "3" is as good as 3, and !!str 3 as good as "3"; tags of other kinds mean nothing to us. */
-static enum err_code yaml_reader_read_tag(struct yaml_reader *r, const yaml_event_t *e,
+static enum err_code yaml_reader_read_tag(struct yaml_reader *r, const yaml_event_t *event,
 	const char *tag, struct yaml_node *n, struct err *err)
 {
 	static const char core[] = "tag:yaml.org,2002:";
@@ -279,46 +279,48 @@ static enum err_code yaml_reader_read_tag(struct yaml_reader *r, const yaml_even
 		}
 	}
 	return err_set(err, ERR_INVALID, "%s:%zu:%zu: tag %.64s is not known here", r->file,
-		e->start_mark.line + 1, e->start_mark.column + 1, tag);
+		event->start_mark.line + 1, event->start_mark.column + 1, tag);
 }
 
 static enum err_code yaml_reader_on_scalar(
-	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
+	struct yaml_reader *r, const yaml_event_t *event, struct err *err)
 {
 	struct yaml_node *n;
 	enum err_code rc;
 	uint32_t id;
 
-	if ((rc = yaml_reader_node_new(r, YAML_SCALAR, e->start_mark, &n, err)))
+	if ((rc = yaml_reader_node_new(r, YAML_SCALAR, event->start_mark, &n, err)))
 		return rc;
-	n->plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-	n->text = str_dup(
-		r->arena, (struct str){ (const char *)e->data.scalar.value, e->data.scalar.length });
+	n->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	n->text = str_dup(r->arena,
+		(struct str){ (const char *)event->data.scalar.value, event->data.scalar.length });
 	if (!n->text.ptr)
 		return arena_fail(r->arena, r->file, err);
-	if ((rc = yaml_reader_read_tag(r, e, (const char *)e->data.scalar.tag, n, err)))
+	if ((rc = yaml_reader_read_tag(r, event, (const char *)event->data.scalar.tag, n, err)))
 		return rc;
-	if (e->data.scalar.anchor &&
-		(rc = anchor_add(r, (const char *)e->data.scalar.anchor, n, &id, err)))
+	if (event->data.scalar.anchor &&
+		(rc = anchor_add(r, (const char *)event->data.scalar.anchor, n, &id, err)))
 		return rc;
-	return yaml_reader_place(r, n, 1, e->start_mark, err);
+	return yaml_reader_place(r, n, 1, event->start_mark, err);
 }
 
 static enum err_code yaml_reader_on_start(
-	struct yaml_reader *r, const yaml_event_t *e, enum yaml_kind kind, struct err *err)
+	struct yaml_reader *r, const yaml_event_t *event, enum yaml_kind kind, struct err *err)
 {
 	bool seq = kind == YAML_SEQUENCE;
-	const yaml_char_t *anchor = seq ? e->data.sequence_start.anchor : e->data.mapping_start.anchor;
+	const yaml_char_t *anchor = seq ? event->data.sequence_start.anchor :
+									  event->data.mapping_start.anchor;
 	const char *name = (const char *)anchor;
-	const char *tag = (const char *)(seq ? e->data.sequence_start.tag : e->data.mapping_start.tag);
+	const char *tag = (const char *)(seq ? event->data.sequence_start.tag :
+										   event->data.mapping_start.tag);
 	uint32_t id = MAP_NONE;
 	struct yaml_node *n;
 	enum err_code rc;
 
-	if ((rc = yaml_reader_node_new(r, kind, e->start_mark, &n, err)) ||
-		(rc = yaml_reader_read_tag(r, e, tag, n, err)) ||
+	if ((rc = yaml_reader_node_new(r, kind, event->start_mark, &n, err)) ||
+		(rc = yaml_reader_read_tag(r, event, tag, n, err)) ||
 		(name && (rc = anchor_add(r, name, n, &id, err))) ||
-		(rc = yaml_reader_place(r, n, 1, e->start_mark, err)))
+		(rc = yaml_reader_place(r, n, 1, event->start_mark, err)))
 		return rc;
 	r->frames[r->depth++] = (struct yaml_frame){
 		.node = n, .tail = &n->child, .weight_before = r->weight - 1, .anchor = id
@@ -353,12 +355,12 @@ static bool yaml_key_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(members[id]->key->text, *k);
 }
 
-/* The member before c with c's key; NULL: there is none. */
+/* The member before y with y's key; NULL: there is none. */
 static const struct yaml_node *yaml_node_find_before(
-	const struct yaml_node *mapping, const struct yaml_node *c)
+	const struct yaml_node *mapping, const struct yaml_node *y)
 {
-	for (const struct yaml_node *d = mapping->child; d != c; d = d->next)
-		if (str_eq(c->key->text, d->key->text))
+	for (const struct yaml_node *d = mapping->child; d != y; d = d->next)
+		if (str_eq(y->key->text, d->key->text))
 			return d;
 	return NULL;
 }
@@ -420,9 +422,9 @@ static enum err_code yaml_reader_on_end(struct yaml_reader *r, struct err *err)
 }
 
 static enum err_code yaml_reader_on_alias(
-	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
+	struct yaml_reader *r, const yaml_event_t *event, struct err *err)
 {
-	struct str name = str_of((const char *)e->data.alias.anchor);
+	struct str name = str_of((const char *)event->data.alias.anchor);
 	uint32_t id = anchor_find(r, name);
 	const struct anchor *a = id == MAP_NONE ? NULL : &r->anchors[id];
 	struct yaml_node *n;
@@ -430,35 +432,35 @@ static enum err_code yaml_reader_on_alias(
 
 	if (!a || a->open)
 		return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s \"%.64s\" %s", r->file,
-			e->start_mark.line + 1, e->start_mark.column + 1, a ? "anchor" : "unknown anchor",
-			name.ptr, a ? "contains itself" : "referenced");
-	if ((rc = yaml_reader_add_weight(r, a->weight, e->start_mark, err)))
+			event->start_mark.line + 1, event->start_mark.column + 1,
+			a ? "anchor" : "unknown anchor", name.ptr, a ? "contains itself" : "referenced");
+	if ((rc = yaml_reader_add_weight(r, a->weight, event->start_mark, err)))
 		return rc;
 	n = arena_new(r->arena, struct yaml_node);
 	if (!n)
 		return arena_fail(r->arena, r->file, err);
 	*n = *a->node; /* shares children and their places: errors show the place of the anchor */
 	n->key = n->next = NULL;
-	return yaml_reader_place(r, n, a->height, e->start_mark, err);
+	return yaml_reader_place(r, n, a->height, event->start_mark, err);
 }
 
 static enum err_code yaml_reader_on_event(
-	struct yaml_reader *r, const yaml_event_t *e, struct err *err)
+	struct yaml_reader *r, const yaml_event_t *event, struct err *err)
 {
-	switch (e->type) {
+	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (r->root)
 			return yaml_reader_error_at(
-				r, e->start_mark, err, ERR_INVALID, "expected one document");
+				r, event->start_mark, err, ERR_INVALID, "expected one document");
 		return ERR_OK;
 	case YAML_ALIAS_EVENT:
-		return yaml_reader_on_alias(r, e, err);
+		return yaml_reader_on_alias(r, event, err);
 	case YAML_SCALAR_EVENT:
-		return yaml_reader_on_scalar(r, e, err);
+		return yaml_reader_on_scalar(r, event, err);
 	case YAML_SEQUENCE_START_EVENT:
-		return yaml_reader_on_start(r, e, YAML_SEQUENCE, err);
+		return yaml_reader_on_start(r, event, YAML_SEQUENCE, err);
 	case YAML_MAPPING_START_EVENT:
-		return yaml_reader_on_start(r, e, YAML_MAPPING, err);
+		return yaml_reader_on_start(r, event, YAML_MAPPING, err);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
 		return yaml_reader_on_end(r, err);

@@ -22,18 +22,18 @@ static bool yaml_plain_safe(struct str s)
 }
 
 /*
- * Length of the UTF-8 sequence at p when YAML text may not hold it: C1 controls, the line
+ * Length of the UTF-8 sequence at bytes when YAML text may not hold it: C1 controls, the line
  * separators (NEL, LS, PS), the byte order mark and the noncharacters U+FFFE and U+FFFF. 0: it may.
  */
-static size_t yaml_special_sequence(const unsigned char *p, size_t n, unsigned *code)
+static size_t yaml_special_sequence(const unsigned char *bytes, size_t n, unsigned *code)
 {
-	if (n >= 2 && p[0] == 0xc2 && p[1] < 0xa0) {
-		*code = p[1];
+	if (n >= 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0) {
+		*code = bytes[1];
 		return 2;
 	}
-	if (n < 3 || (p[0] & 0xf0) != 0xe0)
+	if (n < 3 || (bytes[0] & 0xf0) != 0xe0)
 		return 0;
-	*code = (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	*code = (bytes[0] & 0xfu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
 	return *code == 0x2028 || *code == 0x2029 || *code == 0xfeff || *code >= 0xfffe ? 3 : 0;
 }
 

@@ -320,9 +320,9 @@ static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at
 
 /* ---- opening ---- */
 
-static uint32_t server_clamp_u32(uint64_t v)
+static uint32_t server_clamp_u32(uint64_t value)
 {
-	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
+	return value > INT32_MAX ? INT32_MAX : (uint32_t)value;
 }
 
 static enum err_code server_open_storage(struct server *s, struct err *err)

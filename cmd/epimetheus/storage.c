@@ -58,9 +58,9 @@ struct storage {
 
 /* ---- options ---- */
 
-static uint32_t storage_clamp_u32(uint64_t v)
+static uint32_t storage_clamp_u32(uint64_t value)
 {
-	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
+	return value > INT32_MAX ? INT32_MAX : (uint32_t)value;
 }
 
 static struct db_options db_options_of(const struct options *o)

@@ -133,19 +133,19 @@ static void client_look(evutil_socket_t fd, short what, void *ctx)
 	event_base_loopbreak(x->base);
 }
 
-static void client_exchange_run(struct client_exchange *x)
+static void client_exchange_run(struct client_exchange *c)
 {
 	const struct timeval each = { .tv_usec = 50000 };
-	struct event *timer = event_new(x->base, -1, EV_PERSIST, client_look, x);
+	struct event *timer = event_new(c->base, -1, EV_PERSIST, client_look, c);
 
 	if (timer)
 		event_add(timer, &each);
-	event_base_dispatch(x->base);
+	event_base_dispatch(c->base);
 	if (timer)
 		event_free(timer);
 }
 
-static enum err_code client_exchange_exchange(struct client_exchange *x, struct arena *a,
+static enum err_code client_exchange_exchange(struct client_exchange *c, struct arena *a,
 	const struct client_options *o, const struct client_request *r, struct err *err)
 {
 	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
@@ -170,13 +170,13 @@ static enum err_code client_exchange_exchange(struct client_exchange *x, struct 
 		return arena_fail(a, "request", err);
 	ro.config = &file.http;
 	ro.body_size_max = ANSWER_BYTES_MAX;
-	co.base = x->base;
+	co.base = c->base;
 	if ((rc = http_client_open(&co, &client, err)))
 		return rc;
-	if (!(rc = http_client_send(client, &ro, client_done, x, &request, err))) {
-		client_exchange_run(x);
-		rc = x->rc;
-		if (rc == ERR_CANCELED && !x->done)
+	if (!(rc = http_client_send(client, &ro, client_done, c, &request, err))) {
+		client_exchange_run(c);
+		rc = c->rc;
+		if (rc == ERR_CANCELED && !c->done)
 			http_request_cancel(request);
 	}
 	http_client_close(client);

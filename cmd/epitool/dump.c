@@ -39,11 +39,11 @@ struct dump {
 	uint64_t rows;
 };
 
-static enum err_code dump_flush(struct dump *x, struct err *err)
+static enum err_code dump_flush(struct dump *d, struct err *err)
 {
-	if (fwrite(x->out.ptr, 1, x->out.len, stdout) != x->out.len || buf_failed(&x->out))
+	if (fwrite(d->out.ptr, 1, d->out.len, stdout) != d->out.len || buf_failed(&d->out))
 		return err_set(err, ERR_IO, "standard output: write failed");
-	buf_clear(&x->out);
+	buf_clear(&d->out);
 	return ERR_OK;
 }
 
@@ -134,28 +134,28 @@ static void dump_add_samples(struct buf *out, const struct db_series *s, const s
 }
 
 static enum err_code dump_write_pprof(
-	struct dump *x, const struct db_series *s, const struct db_row *row, struct err *err)
+	struct dump *d, const struct db_series *s, const struct db_row *row, struct err *err)
 {
 	struct buf raw = { 0 }, bytes = { 0 };
 	struct pprof *p;
 	enum err_code rc;
 	char *path;
 
-	arena_reset(&x->row_arena);
-	path = arena_printf(&x->row_arena, "%s/%" PRIu64 ".pb.gz", x->f.output, x->rows);
+	arena_reset(&d->row_arena);
+	path = arena_printf(&d->row_arena, "%s/%" PRIu64 ".pb.gz", d->f.output, d->rows);
 	if (!path)
-		return arena_fail(&x->row_arena, "dump", err);
-	if (!(rc = db_row_profile(s, row, &x->row_arena, &p, err)) &&
+		return arena_fail(&d->row_arena, "dump", err);
+	if (!(rc = db_row_profile(s, row, &d->row_arena, &p, err)) &&
 		!(rc = pprof_encode(p, &raw, err)) && !(rc = gzip_compress(buf_str(&raw), 6, &bytes, err)))
 		rc = fs_write_file(&fs_posix, path, buf_str(&bytes), err);
 	buf_release(&raw);
 	buf_release(&bytes);
-	buf_printf(&x->out, "%s ", path);
+	buf_printf(&d->out, "%s ", path);
 	return rc;
 }
 
 /* Links of the row at ts_ns, from an iterator that is at *at. */
-static enum err_code dump_add_links(struct dump *x, const struct db_series *s,
+static enum err_code dump_add_links(struct dump *d, const struct db_series *s,
 	struct db_rows *links, int64_t ts_ns, const struct db_row **at, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -163,37 +163,37 @@ static enum err_code dump_add_links(struct dump *x, const struct db_series *s,
 	while (!rc && (!*at || (*at)->ts_ns < ts_ns))
 		rc = db_rows_next(links, at, err);
 	if (!rc && (*at)->ts_ns == ts_ns) {
-		dump_add_samples(&x->out, s, *at);
+		dump_add_samples(&d->out, s, *at);
 		if ((*at)->links_dropped)
-			buf_printf(&x->out, "# %" PRIu64 " links were dropped\n", (*at)->links_dropped);
+			buf_printf(&d->out, "# %" PRIu64 " links were dropped\n", (*at)->links_dropped);
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code dump_series(struct dump *x, const struct db_series *s, struct err *err)
+static enum err_code dump_series(struct dump *d, const struct db_series *s, struct err *err)
 {
 	const struct db_row *row, *linked = NULL;
 	struct db_rows *rows, *links;
 	enum err_code rc;
 
-	rc = db_rows_open(x->q, s, x->f.start_ns, x->f.end_ns, &rows, err);
+	rc = db_rows_open(d->q, s, d->f.start_ns, d->f.end_ns, &rows, err);
 	if (rc)
 		return rc;
-	if ((rc = db_links_open(x->q, s, x->f.start_ns, x->f.end_ns, UINT64_MAX, &links, err))) {
+	if ((rc = db_links_open(d->q, s, d->f.start_ns, d->f.end_ns, UINT64_MAX, &links, err))) {
 		db_rows_close(rows);
 		return rc;
 	}
 	while (!(rc = db_rows_next(rows, &row, err))) {
-		x->rows++;
-		if (x->f.output[0] && (rc = dump_write_pprof(x, s, row, err)))
+		d->rows++;
+		if (d->f.output[0] && (rc = dump_write_pprof(d, s, row, err)))
 			break;
-		dump_add_head(&x->out, s, row);
-		if (!x->f.output[0]) {
-			dump_add_samples(&x->out, s, row);
-			if ((rc = dump_add_links(x, s, links, row->ts_ns, &linked, err)))
+		dump_add_head(&d->out, s, row);
+		if (!d->f.output[0]) {
+			dump_add_samples(&d->out, s, row);
+			if ((rc = dump_add_links(d, s, links, row->ts_ns, &linked, err)))
 				break;
 		}
-		if ((rc = dump_flush(x, err)))
+		if ((rc = dump_flush(d, err)))
 			break;
 	}
 	db_rows_close(rows);
@@ -202,34 +202,34 @@ static enum err_code dump_series(struct dump *x, const struct db_series *s, stru
 }
 
 /* A numeric series: a head, then time and value per line. */
-static enum err_code dump_numbers(struct dump *x, const struct db_series *s, struct err *err)
+static enum err_code dump_numbers(struct dump *d, const struct db_series *s, struct err *err)
 {
 	double *values;
 	int64_t *ts;
 	enum err_code rc;
 	size_t n;
 
-	arena_reset(&x->row_arena);
-	rc = db_numbers(x->q, s, x->f.start_ns, x->f.end_ns, &x->row_arena, &ts, &values, &n, err);
-	if (rc || !n || x->f.output[0])
+	arena_reset(&d->row_arena);
+	rc = db_numbers(d->q, s, d->f.start_ns, d->f.end_ns, &d->row_arena, &ts, &values, &n, err);
+	if (rc || !n || d->f.output[0])
 		return rc;
-	buf_add_cstr(&x->out, "# ");
-	labels_print(&x->out, s->labels);
-	buf_add_cstr(&x->out, "\n");
+	buf_add_cstr(&d->out, "# ");
+	labels_print(&d->out, s->labels);
+	buf_add_cstr(&d->out, "\n");
 	for (size_t i = 0; i < n && !rc; i++) {
-		time_print_rfc3339(&x->out, ts[i]);
-		buf_add_char(&x->out, ' ');
+		time_print_rfc3339(&d->out, ts[i]);
+		buf_add_char(&d->out, ' ');
 		if (number_is_stale(values[i]))
-			buf_add_cstr(&x->out, "stale");
+			buf_add_cstr(&d->out, "stale");
 		else
-			buf_add_double(&x->out, values[i]);
-		buf_add_char(&x->out, '\n');
-		rc = dump_flush(x, err);
+			buf_add_double(&d->out, values[i]);
+		buf_add_char(&d->out, '\n');
+		rc = dump_flush(d, err);
 	}
 	return rc;
 }
 
-static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
+static enum err_code dump_all(struct dump *d, struct db *db, struct err *err)
 {
 	struct parsed *parsed = NULL;
 	struct matcher *m = NULL;
@@ -239,15 +239,15 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 	const struct str *warning;
 	enum err_code rc;
 
-	if (x->f.match[0]) {
-		rc = parse_selector(&x->arena, str_of(x->f.match), &parsed, NULL, err);
+	if (d->f.match[0]) {
+		rc = parse_selector(&d->arena, str_of(d->f.match), &parsed, NULL, err);
 		if (rc)
 			return err_wrap(err, rc, "--match");
 		matchers = parsed->root->selector.matchers_n;
-		m = arena_array(&x->arena, struct matcher, matchers + 1);
+		m = arena_array(&d->arena, struct matcher, matchers + 1);
 		if (!m) {
 			parsed_release(parsed);
-			return arena_fail(&x->arena, "dump", err);
+			return arena_fail(&d->arena, "dump", err);
 		}
 		for (size_t i = 0; i < matchers; i++)
 			m[i] = parsed->root->selector.matchers[i];
@@ -255,17 +255,17 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 			m[matchers++] = (struct matcher){ .op = MATCH_EQ,
 				.name = STR(LABEL_NAME), .value = parsed->root->selector.name };
 	}
-	rc = db_querier_open(db, x->f.start_ns, x->f.end_ns, NULL, &x->q, err);
+	rc = db_querier_open(db, d->f.start_ns, d->f.end_ns, NULL, &d->q, err);
 	if (!rc)
-		rc = db_select(x->q, m, matchers, &x->arena, &series, &n, err);
+		rc = db_select(d->q, m, matchers, &d->arena, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = series[i].numeric ? dump_numbers(x, &series[i], err) : dump_series(x, &series[i], err);
-	warning = x->q ? db_querier_warnings(x->q, &warnings) : NULL;
+		rc = series[i].numeric ? dump_numbers(d, &series[i], err) : dump_series(d, &series[i], err);
+	warning = d->q ? db_querier_warnings(d->q, &warnings) : NULL;
 	for (size_t i = 0; warning && i < warnings; i++)
 		ask_add_notice(&said, false, warning[i]);
 	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
 	buf_release(&said);
-	db_querier_close(x->q);
+	db_querier_close(d->q);
 	parsed_release(parsed);
 	return rc;
 }
@@ -283,22 +283,22 @@ static enum err_code dump_flags_read_times(struct dump_flags *f, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code dump_run(struct dump *x, const char *dir, struct err *err)
+static enum err_code dump_run(struct dump *d, const char *dir, struct err *err)
 {
 	struct db_options o;
 	struct db *db = NULL;
 	enum err_code rc;
 
-	if ((rc = dump_flags_read_times(&x->f, err)))
+	if ((rc = dump_flags_read_times(&d->f, err)))
 		return rc;
-	if (x->f.output[0] && (rc = fs_mkdir_all(&fs_posix, x->f.output, err)))
+	if (d->f.output[0] && (rc = fs_mkdir_all(&fs_posix, d->f.output, err)))
 		return rc;
 	db_options_default(&o);
 	o.dir = dir;
 	o.read_only = true;
 	if ((rc = db_open(&o, &db, err)))
 		return rc;
-	rc = dump_all(x, db, err);
+	rc = dump_all(d, db, err);
 	db_close(db);
 	return rc;
 }

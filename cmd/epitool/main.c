@@ -97,22 +97,22 @@ static void tool_main_list_flags(void *ctx, const struct flag *flags, size_t n)
 
 /* Calls each command for its flags alone; --help, so that none that forgets to ask does anything.
  */
-static void tool_main_list_commands(struct tool_listing *x)
+static void tool_main_list_commands(struct tool_listing *t)
 {
 	char *line[] = { (char *)(uintptr_t) "epitool", (char *)(uintptr_t) "--help", NULL };
 
-	completion_begin(&x->c);
-	flags_list_by(tool_main_list_flags, x);
+	completion_begin(&t->c);
+	flags_list_by(tool_main_list_flags, t);
 	for (size_t i = 0; i < COMMANDS_N; i++) {
 		const struct tool_command *c = &commands[i];
 
-		snprintf(x->words[i], sizeof(x->words[i]), "%s%s%s", c->name, c->sub ? " " : "",
+		snprintf(t->words[i], sizeof(t->words[i]), "%s%s%s", c->name, c->sub ? " " : "",
 			c->sub ? c->sub : "");
-		x->command = c;
+		t->command = c;
 		c->run(2, line);
 	}
 	flags_list_by(NULL, NULL);
-	completion_end(&x->c);
+	completion_end(&t->c);
 }
 
 static int tool_completion(int argc, char **argv)

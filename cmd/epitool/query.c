@@ -23,9 +23,9 @@ struct query_flags {
 	bool as_json;
 };
 
-static bool tool_query_is_format(const char *s)
+static bool tool_query_is_format(const char *text)
 {
-	return !strcmp(s, "table") || render_format_find(str_of(s));
+	return !strcmp(text, "table") || render_format_find(str_of(text));
 }
 
 static bool tool_query_is_binary(const char *format)

@@ -21,14 +21,14 @@ struct shown {
 	size_t width;
 };
 
-static struct str show_text_of(json_t *v)
+static struct str show_text_of(json_t *value)
 {
-	return (struct str){ json_string_value(v), json_string_length(v) };
+	return (struct str){ json_string_value(value), json_string_length(value) };
 }
 
-static struct str shown_unit_of(struct shown *x, json_t *of)
+static struct str shown_unit_of(struct shown *s, json_t *of)
 {
-	return str_printable(&x->arena, show_text_of(json_object_get(of, "unit")));
+	return str_printable(&s->arena, show_text_of(json_object_get(of, "unit")));
 }
 
 static double show_sample_number(json_t *sample)
@@ -38,16 +38,16 @@ static double show_sample_number(json_t *sample)
 	return s ? strtod(s, NULL) : 0;
 }
 
-static void shown_cell_str(struct shown *x, struct text_table *t, struct str s)
+static void shown_cell_str(struct shown *shown, struct text_table *t, struct str s)
 {
 	table_cell(t, s);
 }
 
-static void shown_cell_number(struct shown *x, struct text_table *t, double v, struct str unit)
+static void shown_cell_number(struct shown *s, struct text_table *t, double value, struct str unit)
 {
-	buf_clear(&x->cell);
-	number_print(&x->cell, v, unit);
-	table_cell(t, buf_str(&x->cell));
+	buf_clear(&s->cell);
+	number_print(&s->cell, value, unit);
+	table_cell(t, buf_str(&s->cell));
 }
 
 static void show_add_metric(struct buf *out, json_t *metric)
@@ -97,11 +97,11 @@ static void label_columns_find_labels(struct label_columns *c, json_t *result)
 }
 
 /* A table of numbers under these titles, up to a NULL, and of the labels. */
-static void shown_begin_labelled(struct shown *x, const char *const *titles, json_t *result,
+static void shown_begin_labelled(struct shown *s, const char *const *titles, json_t *result,
 	struct label_columns *c, struct text_table *t)
 {
 	label_columns_find_labels(c, result);
-	text_table_init(t, &x->arena);
+	text_table_init(t, &s->arena);
 	for (; *titles; titles++)
 		table_column(t, *titles, true);
 	for (size_t i = 0; i < c->n && c->all; i++)
@@ -111,20 +111,20 @@ static void shown_begin_labelled(struct shown *x, const char *const *titles, jso
 }
 
 static void shown_label_cells(
-	struct shown *x, const struct label_columns *c, json_t *metric, struct text_table *t)
+	struct shown *s, const struct label_columns *c, json_t *metric, struct text_table *t)
 {
 	for (size_t i = 0; i < c->n && c->all; i++)
-		shown_cell_str(x, t, show_text_of(json_object_get(metric, c->names[i])));
+		shown_cell_str(s, t, show_text_of(json_object_get(metric, c->names[i])));
 	if (c->all)
 		return;
-	buf_clear(&x->cell);
-	show_add_metric(&x->cell, metric);
-	table_cell(t, buf_str(&x->cell));
+	buf_clear(&s->cell);
+	show_add_metric(&s->cell, metric);
+	table_cell(t, buf_str(&s->cell));
 }
 
 /* ---- types of results ---- */
 
-static void show_vector(struct shown *x, json_t *result, struct str unit)
+static void show_vector(struct shown *s, json_t *result, struct str unit)
 {
 	static const char *const titles[] = { "value", NULL };
 	struct label_columns labels;
@@ -132,32 +132,32 @@ static void show_vector(struct shown *x, json_t *result, struct str unit)
 	json_t *element;
 	size_t i;
 
-	shown_begin_labelled(x, titles, result, &labels, &t);
+	shown_begin_labelled(s, titles, result, &labels, &t);
 	json_array_foreach (result, i, element) {
-		shown_cell_number(x, &t, show_sample_number(json_object_get(element, "value")), unit);
-		shown_label_cells(x, &labels, json_object_get(element, "metric"), &t);
+		shown_cell_number(s, &t, show_sample_number(json_object_get(element, "value")), unit);
+		shown_label_cells(s, &labels, json_object_get(element, "metric"), &t);
 	}
-	table_print(&t, x->width, x->out);
+	table_print(&t, s->width, s->out);
 }
 
 /* Whole seconds without a fraction: steps are seldom shorter. */
-static void shown_cell_time(struct shown *x, struct text_table *t, double s)
+static void shown_cell_time(struct shown *shown, struct text_table *t, double s)
 {
 	struct str text;
 
 	s = fabs(s) < TIME_SECONDS_MAX ? s : 0; /* of another program */
-	buf_clear(&x->cell);
-	time_print_rfc3339(&x->cell, (int64_t)(s * 1000 + 0.5) * NS_PER_MS);
-	text = buf_str(&x->cell);
+	buf_clear(&shown->cell);
+	time_print_rfc3339(&shown->cell, (int64_t)(s * 1000 + 0.5) * NS_PER_MS);
+	text = buf_str(&shown->cell);
 	if (str_has_suffix(text, STR(".000Z"))) {
-		x->cell.len -= sizeof(".000Z") - 1;
-		buf_add_char(&x->cell, 'Z');
+		shown->cell.len -= sizeof(".000Z") - 1;
+		buf_add_char(&shown->cell, 'Z');
 	}
-	table_cell(t, buf_str(&x->cell));
+	table_cell(t, buf_str(&shown->cell));
 }
 
 /* A table per series, with a row per time. */
-static void show_matrix(struct shown *x, json_t *result, struct str unit)
+static void show_matrix(struct shown *s, json_t *result, struct str unit)
 {
 	json_t *element, *sample;
 	struct text_table t;
@@ -165,33 +165,33 @@ static void show_matrix(struct shown *x, json_t *result, struct str unit)
 
 	json_array_foreach (result, i, element) {
 		if (i)
-			buf_add_char(x->out, '\n');
-		show_add_metric(x->out, json_object_get(element, "metric"));
-		buf_add_char(x->out, '\n');
-		text_table_init(&t, &x->arena);
+			buf_add_char(s->out, '\n');
+		show_add_metric(s->out, json_object_get(element, "metric"));
+		buf_add_char(s->out, '\n');
+		text_table_init(&t, &s->arena);
 		table_column(&t, "time", false);
 		table_column(&t, "value", true);
 		json_array_foreach (json_object_get(element, "values"), k, sample) {
-			shown_cell_time(x, &t, json_number_value(json_array_get(sample, 0)));
-			shown_cell_number(x, &t, show_sample_number(sample), unit);
+			shown_cell_time(s, &t, json_number_value(json_array_get(sample, 0)));
+			shown_cell_number(s, &t, show_sample_number(sample), unit);
 		}
-		table_print(&t, x->width, x->out);
+		table_print(&t, s->width, s->out);
 	}
 }
 
 static void shown_cell_cost(
-	struct shown *x, struct text_table *t, int64_t v, struct str unit, struct str to)
+	struct shown *s, struct text_table *t, int64_t value, struct str unit, struct str to)
 {
-	buf_clear(&x->cell);
-	pprof_unit_print(&x->cell, v, unit, to);
-	table_cell(t, buf_str(&x->cell));
+	buf_clear(&s->cell);
+	pprof_unit_print(&s->cell, value, unit, to);
+	table_cell(t, buf_str(&s->cell));
 }
 
-static void shown_cell_percent(struct shown *x, struct text_table *t, json_t *v)
+static void shown_cell_percent(struct shown *s, struct text_table *t, json_t *value)
 {
-	buf_clear(&x->cell);
-	buf_printf(&x->cell, "%.2f%%", json_number_value(v));
-	table_cell(t, buf_str(&x->cell));
+	buf_clear(&s->cell);
+	buf_printf(&s->cell, "%.2f%%", json_number_value(value));
+	table_cell(t, buf_str(&s->cell));
 }
 
 /* All costs of a table in one unit, so that they can be compared at a glance. */
@@ -211,48 +211,48 @@ static struct str show_unit_of_rows(json_t *rows, int64_t total, struct str unit
 	return number_unit(smallest, total, unit);
 }
 
-static void show_top(struct shown *x, json_t *element)
+static void show_top(struct shown *s, json_t *element)
 {
 	static const char *const titles[] = { "flat", "flat%", "sum%", "cum", "cum%" };
 	int64_t total = json_integer_value(json_object_get(element, "total"));
 	json_t *rows = json_object_get(element, "rows"), *row;
-	struct str unit = shown_unit_of(x, element);
+	struct str unit = shown_unit_of(s, element);
 	struct str to = show_unit_of_rows(rows, total, unit);
 	struct text_table t;
 	size_t i;
 
-	show_add_metric(x->out, json_object_get(element, "metric"));
-	buf_add_cstr(x->out, "  total ");
-	pprof_unit_print(x->out, total, unit, STR("auto"));
-	buf_add_char(x->out, '\n');
-	text_table_init(&t, &x->arena);
+	show_add_metric(s->out, json_object_get(element, "metric"));
+	buf_add_cstr(s->out, "  total ");
+	pprof_unit_print(s->out, total, unit, STR("auto"));
+	buf_add_char(s->out, '\n');
+	text_table_init(&t, &s->arena);
 	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
 	table_column(&t, "function", false);
 	json_array_foreach (rows, i, row) {
-		shown_cell_cost(x, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
-		shown_cell_percent(x, &t, json_object_get(row, "flat_percent"));
-		shown_cell_percent(x, &t, json_object_get(row, "sum_percent"));
-		shown_cell_cost(x, &t, json_integer_value(json_object_get(row, "cum")), unit, to);
-		shown_cell_percent(x, &t, json_object_get(row, "cum_percent"));
-		shown_cell_str(x, &t, show_text_of(json_object_get(row, "function")));
+		shown_cell_cost(s, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
+		shown_cell_percent(s, &t, json_object_get(row, "flat_percent"));
+		shown_cell_percent(s, &t, json_object_get(row, "sum_percent"));
+		shown_cell_cost(s, &t, json_integer_value(json_object_get(row, "cum")), unit, to);
+		shown_cell_percent(s, &t, json_object_get(row, "cum_percent"));
+		shown_cell_str(s, &t, show_text_of(json_object_get(row, "function")));
 	}
-	table_print(&t, x->width, x->out);
+	table_print(&t, s->width, s->out);
 }
 
-static void show_tops(struct shown *x, json_t *result)
+static void show_tops(struct shown *s, json_t *result)
 {
 	json_t *element;
 	size_t i;
 
 	json_array_foreach (result, i, element) {
 		if (i)
-			buf_add_char(x->out, '\n');
-		show_top(x, element);
+			buf_add_char(s->out, '\n');
+		show_top(s, element);
 	}
 }
 
-static void show_profiles(struct shown *x, json_t *result)
+static void show_profiles(struct shown *s, json_t *result)
 {
 	static const char *const titles[] = { "cost", "profiles", NULL };
 	struct label_columns labels;
@@ -260,39 +260,39 @@ static void show_profiles(struct shown *x, json_t *result)
 	json_t *element;
 	size_t i;
 
-	shown_begin_labelled(x, titles, result, &labels, &t);
+	shown_begin_labelled(s, titles, result, &labels, &t);
 	json_array_foreach (result, i, element) {
-		shown_cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
-			shown_unit_of(x, element));
+		shown_cell_number(s, &t, (double)json_integer_value(json_object_get(element, "cost")),
+			shown_unit_of(s, element));
 		shown_cell_number(
-			x, &t, (double)json_integer_value(json_object_get(element, "profiles")), STR(""));
-		shown_label_cells(x, &labels, json_object_get(element, "metric"), &t);
+			s, &t, (double)json_integer_value(json_object_get(element, "profiles")), STR(""));
+		shown_label_cells(s, &labels, json_object_get(element, "metric"), &t);
 	}
-	table_print(&t, x->width, x->out);
+	table_print(&t, s->width, s->out);
 }
 
-static void show_data(struct shown *x, json_t *data)
+static void show_data(struct shown *s, json_t *data)
 {
 	struct str type = show_text_of(json_object_get(data, "resultType"));
-	struct str unit = shown_unit_of(x, data);
+	struct str unit = shown_unit_of(s, data);
 	json_t *result = json_object_get(data, "result");
 
 	if (str_is(type, "scalar")) {
-		number_print(x->out, show_sample_number(result), unit);
-		buf_add_char(x->out, '\n');
+		number_print(s->out, show_sample_number(result), unit);
+		buf_add_char(s->out, '\n');
 	} else if (str_is(type, "string")) {
-		buf_add_printable(x->out, show_text_of(json_array_get(result, 1)));
-		buf_add_char(x->out, '\n');
+		buf_add_printable(s->out, show_text_of(json_array_get(result, 1)));
+		buf_add_char(s->out, '\n');
 	} else if (json_array_size(result) == 0) {
 		fprintf(stderr, "epitool: nothing found\n");
 	} else if (str_is(type, "vector")) {
-		show_vector(x, result, unit);
+		show_vector(s, result, unit);
 	} else if (str_is(type, "matrix")) {
-		show_matrix(x, result, unit);
+		show_matrix(s, result, unit);
 	} else if (str_is(type, "top")) {
-		show_tops(x, result);
+		show_tops(s, result);
 	} else {
-		show_profiles(x, result);
+		show_profiles(s, result);
 	}
 }
 

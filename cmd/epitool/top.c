@@ -93,22 +93,22 @@ static int tool_top_by_cum(const void *a, const void *b)
 }
 
 static void tool_top_cell_cost(
-	struct text_table *t, int64_t v, bool sign, struct str from, struct str to)
+	struct text_table *t, int64_t value, bool sign, struct str from, struct str to)
 {
 	struct buf cell = { 0 };
 
-	if (sign && v > 0)
+	if (sign && value > 0)
 		buf_add_char(&cell, '+');
-	pprof_unit_print(&cell, v, from, to);
+	pprof_unit_print(&cell, value, from, to);
 	table_cell(t, buf_str(&cell));
 	buf_release(&cell);
 }
 
-static void tool_top_cell_percent(struct text_table *t, int64_t v, int64_t total)
+static void tool_top_cell_percent(struct text_table *t, int64_t value, int64_t total)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%.2f%%", total ? (double)v / (double)total * 100 : 0.0);
+	snprintf(text, sizeof(text), "%.2f%%", total ? (double)value / (double)total * 100 : 0.0);
 	table_cell(t, str_of(text));
 }
 

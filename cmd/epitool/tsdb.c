@@ -67,10 +67,10 @@ static void tsdb_write_output(const struct buf *b)
 	fwrite(b->ptr, 1, b->len, stdout);
 }
 
-static void tsdb_add_count(struct json *j, const char *key, uint64_t v)
+static void tsdb_add_count(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
-	json_u64(j, v);
+	json_u64(j, value);
 }
 
 static void tsdb_add_time(struct buf *out, int64_t ns)
@@ -80,7 +80,7 @@ static void tsdb_add_time(struct buf *out, int64_t ns)
 
 /* ---- list ---- */
 
-static void tsdb_list_json(struct buf *out, const struct db_block_status *v, size_t n)
+static void tsdb_list_json(struct buf *out, const struct db_block_status *d, size_t n)
 {
 	struct json j;
 
@@ -89,33 +89,33 @@ static void tsdb_list_json(struct buf *out, const struct db_block_status *v, siz
 	for (size_t i = 0; i < n; i++) {
 		json_object(&j);
 		json_key(&j, "ulid");
-		json_cstr(&j, v[i].ulid);
+		json_cstr(&j, d[i].ulid);
 		json_key(&j, "min_ns");
-		json_i64(&j, v[i].min_ns);
+		json_i64(&j, d[i].min_ns);
 		json_key(&j, "max_ns");
-		json_i64(&j, v[i].max_ns);
-		tsdb_add_count(&j, "level", v[i].level);
-		tsdb_add_count(&j, "series", v[i].series);
-		tsdb_add_count(&j, "rows", v[i].rows);
-		tsdb_add_count(&j, "samples", v[i].samples);
-		tsdb_add_count(&j, "numbers", v[i].numbers);
-		tsdb_add_count(&j, "bytes", v[i].bytes);
+		json_i64(&j, d[i].max_ns);
+		tsdb_add_count(&j, "level", d[i].level);
+		tsdb_add_count(&j, "series", d[i].series);
+		tsdb_add_count(&j, "rows", d[i].rows);
+		tsdb_add_count(&j, "samples", d[i].samples);
+		tsdb_add_count(&j, "numbers", d[i].numbers);
+		tsdb_add_count(&j, "bytes", d[i].bytes);
 		json_key(&j, "raw");
-		json_bool(&j, v[i].raw);
+		json_bool(&j, d[i].raw);
 		json_key(&j, "damaged");
-		json_bool(&j, v[i].damaged);
+		json_bool(&j, d[i].damaged);
 		json_object_end(&j);
 	}
 	json_array_end(&j);
 	buf_add_char(out, '\n');
 }
 
-static void tsdb_list_text(struct buf *out, const struct db_block_status *v, size_t n)
+static void tsdb_list_text(struct buf *out, const struct db_block_status *d, size_t n)
 {
 	buf_printf(out, "%-26s  %-20s  %-20s %5s %8s %10s %12s %12s %14s\n", "BLOCK", "FROM", "TO",
 		"LEVEL", "SERIES", "PROFILES", "SAMPLES", "NUMBERS", "BYTES");
 	for (size_t i = 0; i < n; i++) {
-		const struct db_block_status *b = &v[i];
+		const struct db_block_status *b = &d[i];
 		struct buf from = { 0 }, to = { 0 };
 
 		tsdb_add_time(&from, b->min_ns);
@@ -297,49 +297,49 @@ static int tsdb_analyze_block(void *ctx, struct block *b, const struct err *dama
 	return 0;
 }
 
-static void analysis_text(struct buf *out, const struct analysis *x)
+static void analysis_text(struct buf *out, const struct analysis *a)
 {
-	double samples = x->samples ? (double)x->samples : 1;
+	double samples = a->samples ? (double)a->samples : 1;
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < PARTS_N; i++)
-		all += x->bytes[i];
+		all += a->bytes[i];
 	buf_printf(out,
 		"%" PRIu64 " blocks, %" PRIu64 " profiles, %" PRIu64 " samples, %" PRIu64
 		" values of numeric series, %" PRIu64 " stack nodes, %" PRIu64
 		" bytes\n\n%-32s %14s %8s %12s\n",
-		x->blocks, x->rows, x->samples, x->numbers, x->nodes, all, "", "BYTES", "SHARE",
+		a->blocks, a->rows, a->samples, a->numbers, a->nodes, all, "", "BYTES", "SHARE",
 		"PER SAMPLE");
 	for (size_t i = 0; i < PARTS_N; i++)
-		if (x->bytes[i])
-			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what, x->bytes[i],
-				100.0 * (double)x->bytes[i] / (double)all, (double)x->bytes[i] / samples);
+		if (a->bytes[i])
+			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what, a->bytes[i],
+				100.0 * (double)a->bytes[i] / (double)all, (double)a->bytes[i] / samples);
 	buf_printf(out, "\nwithin raw rows\n");
 	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
 		buf_printf(out, "  %-30s %14" PRIu64 " %8s %12.4f\n", chunk_parts[i].what,
-			x->chunk_bytes[i], "", (double)x->chunk_bytes[i] / samples);
+			a->chunk_bytes[i], "", (double)a->chunk_bytes[i] / samples);
 }
 
-static void analysis_json(struct buf *out, const struct analysis *x)
+static void analysis_json(struct buf *out, const struct analysis *a)
 {
 	struct json j;
 
 	json_init(&j, out);
 	json_object(&j);
-	tsdb_add_count(&j, "blocks", x->blocks);
-	tsdb_add_count(&j, "rows", x->rows);
-	tsdb_add_count(&j, "samples", x->samples);
-	tsdb_add_count(&j, "numbers", x->numbers);
-	tsdb_add_count(&j, "nodes", x->nodes);
+	tsdb_add_count(&j, "blocks", a->blocks);
+	tsdb_add_count(&j, "rows", a->rows);
+	tsdb_add_count(&j, "samples", a->samples);
+	tsdb_add_count(&j, "numbers", a->numbers);
+	tsdb_add_count(&j, "nodes", a->nodes);
 	json_key(&j, "bytes");
 	json_object(&j);
 	for (size_t i = 0; i < PARTS_N; i++)
-		tsdb_add_count(&j, parts[i].name, x->bytes[i]);
+		tsdb_add_count(&j, parts[i].name, a->bytes[i]);
 	json_object_end(&j);
 	json_key(&j, "chunk_bytes");
 	json_object(&j);
 	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
-		tsdb_add_count(&j, chunk_parts[i].name, x->chunk_bytes[i]);
+		tsdb_add_count(&j, chunk_parts[i].name, a->chunk_bytes[i]);
 	json_object_end(&j);
 	json_object_end(&j);
 	buf_add_char(out, '\n');
@@ -393,10 +393,10 @@ static int tsdb_verify_one(void *ctx, struct block *b, const struct err *damaged
 	return block_verify(b, tsdb_tell, x, &err) || damaged ? EXIT_FAILED : 0;
 }
 
-static bool tsdb_is_lost(const struct loss *v, size_t n, const struct db_block_status *window)
+static bool tsdb_is_lost(const struct loss *l, size_t n, const struct db_block_status *window)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i].min_ns < window->max_ns && v[i].max_ns > window->min_ns)
+		if (l[i].min_ns < window->max_ns && l[i].max_ns > window->min_ns)
 			return true;
 	return false;
 }
@@ -406,7 +406,7 @@ static bool tsdb_is_lost(const struct loss *v, size_t n, const struct db_block_s
  * without a loss.
  */
 static enum err_code tsdb_find_losses(
-	struct db *db, const char *dir, struct arena *a, struct tsdb_verifying *x, struct err *err)
+	struct db *db, const char *dir, struct arena *a, struct tsdb_verifying *t, struct err *err)
 {
 	struct db_block_status *v;
 	struct buf text = { 0 };
@@ -417,26 +417,26 @@ static enum err_code tsdb_find_losses(
 	if ((rc = db_verify_head(db, err)) || (rc = db_losses(db, a, &losses, &losses_n, err)) ||
 		(rc = db_list(db, a, &v, &n, err)))
 		return rc;
-	x->dir = dir;
+	t->dir = dir;
 	for (size_t i = 0; i < losses_n; i++) {
 		if (losses[i].accepted)
 			continue;
 		buf_clear(&text);
 		loss_print(&losses[i], &text);
 		buf_add_char(&text, '\0');
-		tsdb_tell(x, buf_failed(&text) ? "a loss" : text.ptr);
+		tsdb_tell(t, buf_failed(&text) ? "a loss" : text.ptr);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!v[i].ulid[0] && v[i].damaged && !tsdb_is_lost(losses, losses_n, &v[i]))
-			tsdb_tell(x, "a window of the head is damaged; nothing of it is lost");
+			tsdb_tell(t, "a window of the head is damaged; nothing of it is lost");
 	buf_release(&text);
 	return ERR_OK;
 }
 
 /* Writes nothing: the server's next start finds the same losses. */
-static int tsdb_verify_head(const char *dir, struct tsdb_verifying *x)
+static int tsdb_verify_head(const char *dir, struct tsdb_verifying *t)
 {
-	uint64_t before = x->findings;
+	uint64_t before = t->findings;
 	struct db *db = NULL;
 	enum err_code rc;
 	struct arena a;
@@ -445,10 +445,10 @@ static int tsdb_verify_head(const char *dir, struct tsdb_verifying *x)
 	if (tsdb_open_db(dir, &db, &err))
 		return tsdb_fail(&err);
 	arena_init(&a, 0);
-	rc = tsdb_find_losses(db, dir, &a, x, &err);
+	rc = tsdb_find_losses(db, dir, &a, t, &err);
 	arena_release(&a);
 	db_close(db);
-	return rc ? tsdb_fail(&err) : x->findings > before ? EXIT_FAILED : 0;
+	return rc ? tsdb_fail(&err) : t->findings > before ? EXIT_FAILED : 0;
 }
 
 int tsdb_verify(int argc, char **argv)

@@ -17,18 +17,18 @@ enum err_code completion_shell_parse(const char *name, enum completion_shell *ou
 }
 
 /* In single quotes; fish escapes within them, the others leave them for a moment. */
-static void completion_add_quoted(const struct completion *c, const char *s)
+static void completion_add_quoted(const struct completion *c, const char *text)
 {
 	bool fish = c->shell == COMPLETION_FISH;
 
 	buf_add_char(c->out, '\'');
-	for (; *s; s++)
-		if (*s == '\'')
+	for (; *text; text++)
+		if (*text == '\'')
 			buf_add_cstr(c->out, fish ? "\\'" : "'\\''");
-		else if (*s == '\\' && fish)
+		else if (*text == '\\' && fish)
 			buf_add_cstr(c->out, "\\\\");
 		else
-			buf_add_char(c->out, *s);
+			buf_add_char(c->out, *text);
 	buf_add_char(c->out, '\'');
 }
 

@@ -54,15 +54,15 @@ static int api_by_key(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static size_t api_distinct(struct str *v, size_t n)
+static size_t api_distinct(struct str *s, size_t n)
 {
 	size_t out = 0;
 
 	if (n > 1)
-		qsort(v, n, sizeof(*v), api_by_key);
+		qsort(s, n, sizeof(*s), api_by_key);
 	for (size_t i = 0; i < n; i++)
-		if (!out || !str_eq(v[out - 1], v[i]))
-			v[out++] = v[i];
+		if (!out || !str_eq(s[out - 1], s[i]))
+			s[out++] = s[i];
 	return out;
 }
 

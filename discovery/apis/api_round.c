@@ -123,12 +123,12 @@ static const char *const reasons[] = { "message", "error.message", "Errors.Error
 	"Error.Message" };
 static const char *const codes[] = { "Errors.Error.Code", "Error.Code" };
 
-static struct str api_round_first_text(const json_t *v, const char *const *paths, size_t n)
+static struct str api_round_first_text(const json_t *value, const char *const *paths, size_t n)
 {
 	const json_t *at;
 
 	for (size_t i = 0; i < n; i++)
-		if (json_is_string(at = json_path_at(v, paths[i])))
+		if (json_is_string(at = json_path_at(value, paths[i])))
 			return (struct str){ json_string_value(at), json_string_length(at) };
 	return STR("");
 }

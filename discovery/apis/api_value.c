@@ -28,37 +28,37 @@ const json_t *api_at(const struct api_target *t, const char *path)
 
 typedef void (*value_fn)(void *ctx, const json_t *v);
 
-static void api_value_each_value(const json_t *v, const char *path, value_fn fn, void *ctx)
+static void api_value_each_value(const json_t *value, const char *path, value_fn fn, void *ctx)
 {
 	struct str s = json_path_first(path);
 	const json_t *item;
 	size_t i;
 
-	if (!v)
+	if (!value)
 		return;
 	if (json_path_is_end(path))
-		fn(ctx, v);
+		fn(ctx, value);
 	else if (str_is(s, "*"))
-		json_array_foreach (v, i, item)
+		json_array_foreach (value, i, item)
 			api_value_each_value(item, json_path_rest(path), fn, ctx);
 	else
-		api_value_each_value(json_path_step(v, s), json_path_rest(path), fn, ctx);
+		api_value_each_value(json_path_step(value, s), json_path_rest(path), fn, ctx);
 }
 
 /* ---- texts ---- */
 
 /* "" of what has no text; ptr NULL: out of memory. */
-static struct str api_value_text_of(struct arena *a, const json_t *v)
+static struct str api_value_text_of(struct arena *a, const json_t *value)
 {
-	if (!v)
+	if (!value)
 		return STR("");
-	switch (json_typeof(v)) {
+	switch (json_typeof(value)) {
 	case JSON_STRING:
-		return (struct str){ json_string_value(v), json_string_length(v) };
+		return (struct str){ json_string_value(value), json_string_length(value) };
 	case JSON_INTEGER:
-		return str_of(arena_printf(a, "%" JSON_INTEGER_FORMAT, json_integer_value(v)));
+		return str_of(arena_printf(a, "%" JSON_INTEGER_FORMAT, json_integer_value(value)));
 	case JSON_REAL:
-		return str_of(arena_printf(a, "%.17g", json_real_value(v)));
+		return str_of(arena_printf(a, "%.17g", json_real_value(value)));
 	case JSON_TRUE:
 		return STR("true");
 	case JSON_FALSE:
@@ -99,10 +99,10 @@ struct joined {
 	bool failed;
 };
 
-static void api_value_add_item(void *ctx, const json_t *v)
+static void api_value_add_item(void *ctx, const json_t *value)
 {
 	struct joined *j = ctx;
-	struct str s = api_value_text_of(j->arena, v);
+	struct str s = api_value_text_of(j->arena, value);
 
 	j->failed |= !s.ptr;
 	buf_add_str(&j->text, s);
@@ -143,10 +143,10 @@ static struct str api_value_address(const struct api_target *t, const struct api
 
 /* A label NAME and the sanitized key; false: out of memory. */
 static bool api_value_set_member(const struct api_target *t, const struct api_label *l,
-	struct str key, const json_t *v, struct labels_builder *b)
+	struct str key, const json_t *values, struct labels_builder *b)
 {
 	struct str name = label_name_sanitized(t->arena, l->name, key),
-			   value = api_value_text_of(t->arena, v);
+			   value = api_value_text_of(t->arena, values);
 
 	labels_builder_set(b, name, value);
 	return name.ptr && value.ptr;
@@ -201,14 +201,14 @@ static bool api_value_set_label(
 	return value.ptr;
 }
 
-static enum err_code api_value_make_labels(const struct api_target *t, const struct api_label *v,
+static enum err_code api_value_make_labels(const struct api_target *t, const struct api_label *a,
 	size_t n, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 
 	labels_builder_init(&b, t->arena, (struct labels){ 0 });
 	for (size_t i = 0; i < n; i++)
-		if (!api_value_set_label(t, &v[i], &b))
+		if (!api_value_set_label(t, &a[i], &b))
 			return arena_fail(t->arena, TEXT, err);
 	return labels_builder_build(&b, out, err);
 }
@@ -228,7 +228,7 @@ enum err_code api_target_add(struct api_target *t, struct err *err)
 /* ---- an answer ---- */
 
 static enum err_code api_value_walk(
-	struct api_target *t, const json_t *v, const char *path, size_t root, struct err *err)
+	struct api_target *t, const json_t *value, const char *path, size_t root, struct err *err)
 {
 	struct str s = json_path_first(path);
 	const json_t *item;
@@ -238,15 +238,15 @@ static enum err_code api_value_walk(
 	if (json_path_is_end(path))
 		return t->api->expand ? t->api->expand(t, err) : api_target_add(t, err);
 	if (!str_is(s, "*")) {
-		v = json_path_step(v, s);
-		return v || root ? api_value_walk(t, v, json_path_rest(path), root, err) :
-						   err_set(err, ERR_INVALID, "the answer has no " STR_FMT, STR_ARG(s));
+		value = json_path_step(value, s);
+		return value || root ? api_value_walk(t, value, json_path_rest(path), root, err) :
+							   err_set(err, ERR_INVALID, "the answer has no " STR_FMT, STR_ARG(s));
 	}
-	if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)))
+	if (!value || json_is_null(value) || (json_is_string(value) && !json_string_length(value)))
 		return ERR_OK; /* null is Go's empty list, "" that of XML */
-	if (!json_is_array(v))
+	if (!json_is_array(value))
 		return err_set(err, ERR_INVALID, "the answer is no list");
-	json_array_foreach (v, i, item) {
+	json_array_foreach (value, i, item) {
 		t->roots[root] = item;
 		if ((rc = api_value_walk(t, item, json_path_rest(path), root + 1, err)))
 			return rc;

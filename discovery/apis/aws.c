@@ -301,19 +301,19 @@ static enum err_code aws_make_machine(
 
 /* ---- answers ---- */
 
-static struct str aws_text_at(const json_t *v, const char *path)
+static struct str aws_text_at(const json_t *value, const char *path)
 {
-	const json_t *at = json_path_at(v, path);
+	const json_t *at = json_path_at(value, path);
 
 	return json_is_string(at) ? str_of(json_string_value(at)) : STR("");
 }
 
 static enum err_code aws_keys_take(
-	struct aws_keys *k, const json_t *v, const char *token, struct err *err)
+	struct aws_keys *k, const json_t *value, const char *token, struct err *err)
 {
-	struct sigv4_credentials got = { aws_text_at(v, "AccessKeyId"),
-		aws_text_at(v, "SecretAccessKey"), aws_text_at(v, token) };
-	struct str end = aws_text_at(v, "Expiration");
+	struct sigv4_credentials got = { aws_text_at(value, "AccessKeyId"),
+		aws_text_at(value, "SecretAccessKey"), aws_text_at(value, token) };
+	struct str end = aws_text_at(value, "Expiration");
 	int64_t until_ns = INT64_MAX;
 
 	if (!got.access_key.len || !got.secret_key.len)

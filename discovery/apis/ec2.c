@@ -77,9 +77,9 @@ static const struct api_list lists[] = {
 
 /* ---- labels ---- */
 
-static const char *ec2_string_at(const json_t *v, const char *path)
+static const char *ec2_string_at(const json_t *value, const char *path)
 {
-	return json_string_value(json_path_at(v, path));
+	return json_string_value(json_path_at(value, path));
 }
 
 static struct str ec2_region(const struct api_target *t)
@@ -104,7 +104,7 @@ static struct str ec2_zone_id(const struct api_target *t)
 
 /* Items with separators between and around them. */
 static struct str ec2_list_text(
-	const struct api_target *t, const char *const *v, size_t n, bool always)
+	const struct api_target *t, const char *const *values, size_t n, bool always)
 {
 	struct str out = STR("");
 	struct buf b = { 0 };
@@ -113,7 +113,7 @@ static struct str ec2_list_text(
 		return out;
 	buf_add_char(&b, ',');
 	for (size_t i = 0; i < n; i++)
-		buf_printf(&b, "%s,", v[i] ? v[i] : "");
+		buf_printf(&b, "%s,", values[i] ? values[i] : "");
 	if (!n)
 		buf_add_char(&b, ',');
 	out = buf_failed(&b) ? (struct str){ 0 } : str_dup(t->arena, buf_str(&b));
@@ -147,9 +147,9 @@ struct addresses {
 	size_t all_n, primary_n;
 };
 
-static bool ec2_is_true(const char *s)
+static bool ec2_is_true(const char *text)
 {
-	return s && strcmp(s, "true") == 0;
+	return text && strcmp(text, "true") == 0;
 }
 
 static void addresses_add(struct addresses *out, const json_t *interface)

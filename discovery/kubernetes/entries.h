@@ -46,24 +46,24 @@ struct kube_entries {
 	size_t links_n;
 };
 
-void kube_entries_init(struct kube_entries *t);
-void kube_entries_release(struct kube_entries *t);
+void kube_entries_init(struct kube_entries *k);
+void kube_entries_release(struct kube_entries *e);
 
 /* Finds or makes the entry of this key and marks it. False: out of memory. */
-MUST_CHECK bool kube_entries_mark(struct kube_entries *t, struct str key, uint32_t ns);
-void kube_entries_mark_all(struct kube_entries *t);
+MUST_CHECK bool kube_entries_mark(struct kube_entries *k, struct str key, uint32_t ns);
+void kube_entries_mark_all(struct kube_entries *e);
 /* Marks all that looked up this object. */
-void kube_entries_mark_those_of(struct kube_entries *t, uint64_t dep);
+void kube_entries_mark_those_of(struct kube_entries *k, uint64_t dep);
 /* The next one that is marked, in the order of marking, no longer marked; NULL: there is none. */
-struct kube_entry *kube_entries_take(struct kube_entries *t);
+struct kube_entry *kube_entries_take(struct kube_entries *k);
 
 /* Its new group, and what was looked up for it. An error leaves the entry as it was. */
-MUST_CHECK enum err_code kube_entries_give(struct kube_entries *t, struct kube_entry *e,
+MUST_CHECK enum err_code kube_entries_give(struct kube_entries *k, struct kube_entry *e,
 	struct groups *set, const uint64_t *deps, size_t n, struct err *err);
-void kube_entries_remove(struct kube_entries *t, struct kube_entry *e); /* it is not marked */
+void kube_entries_remove(struct kube_entries *k, struct kube_entry *e); /* it is not marked */
 
 /* All groups, by key. */
 MUST_CHECK enum err_code kube_entries_join(
-	struct kube_entries *t, struct groups **out, struct err *err);
+	struct kube_entries *k, struct groups **out, struct err *err);
 
 #endif

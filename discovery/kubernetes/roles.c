@@ -40,9 +40,9 @@ static void (*const builders[KUBE_ROLES])(struct kube_group *g, const json_t *ob
 
 /* ---- reading objects ---- */
 
-bool kube_number(const json_t *o, const char *path, int64_t *out)
+bool kube_number(const json_t *object, const char *path, int64_t *out)
 {
-	const json_t *v = json_path_at(o, path);
+	const json_t *v = json_path_at(object, path);
 
 	*out = json_integer_value(v);
 	return json_is_integer(v);
@@ -83,9 +83,9 @@ const json_t *kube_ask_named(
 
 /* ---- values ---- */
 
-struct str kube_decimal(struct kube_group *g, int64_t v)
+struct str kube_decimal(struct kube_group *g, int64_t value)
 {
-	struct str s = str_of(arena_printf(g->arena, "%lld", (long long)v));
+	struct str s = str_of(arena_printf(g->arena, "%lld", (long long)value));
 
 	g->failed |= !s.ptr;
 	return s;

@@ -87,7 +87,7 @@ struct kube_group {
 };
 
 /* The number at that path; false if it is missing or another type. */
-bool kube_number(const json_t *o, const char *path, int64_t *out);
+bool kube_number(const json_t *object, const char *path, int64_t *out);
 
 const json_t *kube_ask(struct kube_group *g, enum kube_resource resource, struct str key);
 const json_t *kube_ask_named(
@@ -96,7 +96,7 @@ const json_t *kube_ask_named(
 void kube_label_begin(struct kube_group *g, struct labels_builder *b);
 /* Adds the target with these labels to the group. */
 void kube_target(struct kube_group *g, struct labels_builder *b);
-struct str kube_decimal(struct kube_group *g, int64_t v);
+struct str kube_decimal(struct kube_group *g, int64_t value);
 struct str kube_lower(struct kube_group *g, struct str s);
 /* host:port; a host with colons gets brackets. */
 struct str kube_address(struct kube_group *g, struct str host, int64_t port);

@@ -109,22 +109,22 @@ static struct str kube_container_id(const json_t *pod, struct str name, bool ini
 	return STR("");
 }
 
-static void kube_container_labels(struct labels_builder *t, const json_t *container, bool init)
+static void kube_container_labels(struct labels_builder *l, const json_t *container, bool init)
 {
-	labels_builder_set(t, KUBE_NAME("pod_container_name"), json_path_text(container, "name"));
-	labels_builder_set(t, KUBE_NAME("pod_container_image"), json_path_text(container, "image"));
-	labels_builder_set(t, KUBE_NAME("pod_container_init"), init ? STR("true") : STR("false"));
+	labels_builder_set(l, KUBE_NAME("pod_container_name"), json_path_text(container, "name"));
+	labels_builder_set(l, KUBE_NAME("pod_container_image"), json_path_text(container, "image"));
+	labels_builder_set(l, KUBE_NAME("pod_container_init"), init ? STR("true") : STR("false"));
 }
 
 static void kube_port_labels(
-	struct kube_group *g, struct labels_builder *t, const json_t *port, struct str protocol)
+	struct kube_group *g, struct labels_builder *l, const json_t *port, struct str protocol)
 {
 	int64_t number;
 
 	kube_number(port, "containerPort", &number);
-	labels_builder_set(t, KUBE_NAME("pod_container_port_name"), json_path_text(port, "name"));
-	labels_builder_set(t, KUBE_NAME("pod_container_port_number"), kube_decimal(g, number));
-	labels_builder_set(t, KUBE_NAME("pod_container_port_protocol"), protocol);
+	labels_builder_set(l, KUBE_NAME("pod_container_port_name"), json_path_text(port, "name"));
+	labels_builder_set(l, KUBE_NAME("pod_container_port_number"), kube_decimal(g, number));
+	labels_builder_set(l, KUBE_NAME("pod_container_port_protocol"), protocol);
 }
 
 static void pod_target(
@@ -233,7 +233,7 @@ static struct seen_pod *backing_pod(struct kube_group *g, struct backing *b, con
  * Adds the labels of the pod that an address refers to, and of its container with that port (the
  * last of several). number NULL: the port has none. protocol NULL: the container's.
  */
-static void backing_labels(struct kube_group *g, struct backing *b, struct labels_builder *t,
+static void backing_labels(struct kube_group *g, struct backing *b, struct labels_builder *l,
 	const json_t *ref, const int64_t *number, const struct str *protocol)
 {
 	const json_t *pod = NULL;
@@ -250,7 +250,7 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 			g, KUBE_PODS, json_path_text(ref, "namespace"), json_path_text(ref, "name"));
 	if (!pod)
 		return;
-	pod_labels(g, t, pod);
+	pod_labels(g, l, pod);
 	seen = backing_pod(g, b, pod);
 	if (!seen || !number)
 		return;
@@ -260,8 +260,8 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 			kube_number(port, "containerPort", &n);
 			if (n != *number)
 				continue;
-			kube_container_labels(t, container, init);
-			kube_port_labels(g, t, port, protocol ? *protocol : json_path_text(port, "protocol"));
+			kube_container_labels(l, container, init);
+			kube_port_labels(g, l, port, protocol ? *protocol : json_path_text(port, "protocol"));
 			break;
 		}
 	sp = arena_new(g->arena, struct seen_port);
@@ -394,21 +394,21 @@ void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
 
 /* ---- endpointslice ---- */
 
-static void kube_condition_label(struct labels_builder *t, struct str name, const json_t *v)
+static void kube_condition_label(struct labels_builder *l, struct str name, const json_t *value)
 {
-	if (json_is_boolean(v))
-		labels_builder_set(t, name, json_is_true(v) ? STR("true") : STR("false"));
+	if (json_is_boolean(value))
+		labels_builder_set(l, name, json_is_true(value) ? STR("true") : STR("false"));
 }
 
-static void kube_topology_labels(struct kube_group *g, struct labels_builder *t, json_t *map)
+static void kube_topology_labels(struct kube_group *g, struct labels_builder *l, json_t *map)
 {
 	const char *key;
 	json_t *v;
 
 	json_object_foreach (map, key, v) {
-		labels_builder_set(t, kube_sanitized(g, "endpointslice_endpoint_topology_", str_of(key)),
+		labels_builder_set(l, kube_sanitized(g, "endpointslice_endpoint_topology_", str_of(key)),
 			(struct str){ json_string_value(v), json_string_length(v) });
-		labels_builder_set(t,
+		labels_builder_set(l,
 			kube_sanitized(g, "endpointslice_endpoint_topology_present_", str_of(key)),
 			STR("true"));
 	}

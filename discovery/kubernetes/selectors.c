@@ -59,83 +59,83 @@ static bool kube_is_special(char c)
 	return c && strchr("=!(),<>", c);
 }
 
-static void kube_lexer_next(struct kube_lexer *x)
+static void kube_lexer_next(struct kube_lexer *k)
 {
 	size_t begin;
 	char c;
 
-	while (x->at < x->s.len && isspace((unsigned char)x->s.ptr[x->at]))
-		x->at++;
-	begin = x->at;
-	if (begin == x->s.len) {
-		x->token = END;
-		x->text = STR("");
+	while (k->at < k->s.len && isspace((unsigned char)k->s.ptr[k->at]))
+		k->at++;
+	begin = k->at;
+	if (begin == k->s.len) {
+		k->token = END;
+		k->text = STR("");
 		return;
 	}
-	c = x->s.ptr[x->at++];
+	c = k->s.ptr[k->at++];
 	if (kube_is_special(c)) {
-		x->token = c == ',' ? COMMA : c == '(' ? OPEN : c == ')' ? CLOSE : OPERATOR;
-		if ((c == '=' || c == '!') && x->at < x->s.len && x->s.ptr[x->at] == '=')
-			x->at++;
+		k->token = c == ',' ? COMMA : c == '(' ? OPEN : c == ')' ? CLOSE : OPERATOR;
+		if ((c == '=' || c == '!') && k->at < k->s.len && k->s.ptr[k->at] == '=')
+			k->at++;
 		else if (c == '!')
-			x->token = NOT;
+			k->token = NOT;
 	} else {
-		while (x->at < x->s.len && !kube_is_special(x->s.ptr[x->at]) &&
-			!isspace((unsigned char)x->s.ptr[x->at]))
-			x->at++;
-		x->token = WORD;
+		while (k->at < k->s.len && !kube_is_special(k->s.ptr[k->at]) &&
+			!isspace((unsigned char)k->s.ptr[k->at]))
+			k->at++;
+		k->token = WORD;
 	}
-	x->text = (struct str){ x->s.ptr + begin, x->at - begin };
-	if (str_is(x->text, "in") || str_is(x->text, "notin"))
-		x->token = OPERATOR;
+	k->text = (struct str){ k->s.ptr + begin, k->at - begin };
+	if (str_is(k->text, "in") || str_is(k->text, "notin"))
+		k->token = OPERATOR;
 }
 
 static enum err_code kube_lexer_expected(
-	const struct kube_lexer *x, const char *what, struct err *err)
+	const struct kube_lexer *k, const char *what, struct err *err)
 {
 	return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s', expected: %s",
-		SHOWN(x->text), what);
+		SHOWN(k->text), what);
 }
 
 /* (a, b, c). Operators are values here. */
-static enum err_code kube_lexer_values(struct kube_lexer *x, struct err *err)
+static enum err_code kube_lexer_values(struct kube_lexer *k, struct err *err)
 {
-	if (x->token != OPEN)
+	if (k->token != OPEN)
 		return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s' expected: '('",
-			SHOWN(x->text));
+			SHOWN(k->text));
 	for (;;) {
-		kube_lexer_next(x);
-		if (x->token == WORD || x->token == OPERATOR)
-			kube_lexer_next(x);
-		if (x->token == CLOSE)
+		kube_lexer_next(k);
+		if (k->token == WORD || k->token == OPERATOR)
+			kube_lexer_next(k);
+		if (k->token == CLOSE)
 			break;
-		if (x->token != COMMA)
-			return kube_lexer_expected(x, "',' or ')'", err);
+		if (k->token != COMMA)
+			return kube_lexer_expected(k, "',' or ')'", err);
 	}
-	kube_lexer_next(x);
+	kube_lexer_next(k);
 	return ERR_OK;
 }
 
-static enum err_code kube_lexer_requirement(struct kube_lexer *x, struct err *err)
+static enum err_code kube_lexer_requirement(struct kube_lexer *k, struct err *err)
 {
-	bool absent = x->token == NOT, list;
+	bool absent = k->token == NOT, list;
 
 	if (absent)
-		kube_lexer_next(x);
-	if (x->token != WORD)
-		return kube_lexer_expected(x, "identifier", err);
-	kube_lexer_next(x);
-	if (x->token == END || x->token == COMMA)
+		kube_lexer_next(k);
+	if (k->token != WORD)
+		return kube_lexer_expected(k, "identifier", err);
+	kube_lexer_next(k);
+	if (k->token == END || k->token == COMMA)
 		return ERR_OK;
-	if (x->token != OPERATOR || absent)
+	if (k->token != OPERATOR || absent)
 		return kube_lexer_expected(
-			x, absent ? "',' or 'end of string'" : "in, notin, =, ==, !=, gt, lt", err);
-	list = isalpha((unsigned char)x->text.ptr[0]);
-	kube_lexer_next(x);
+			k, absent ? "',' or 'end of string'" : "in, notin, =, ==, !=, gt, lt", err);
+	list = isalpha((unsigned char)k->text.ptr[0]);
+	kube_lexer_next(k);
 	if (list)
-		return kube_lexer_values(x, err);
-	if (x->token == WORD || x->token == OPERATOR)
-		kube_lexer_next(x); /* none is the empty value */
+		return kube_lexer_values(k, err);
+	if (k->token == WORD || k->token == OPERATOR)
+		kube_lexer_next(k); /* none is the empty value */
 	return ERR_OK;
 }
 

@@ -27,9 +27,9 @@ static bool kube_is_name(struct str s)
 		!memchr(s.ptr, '\0', s.len);
 }
 
-static enum err_code kube_check_version(struct str v, struct err *err)
+static enum err_code kube_check_version(struct str s, struct err *err)
 {
-	if (v.len >= KUBE_VERSION_BYTES_MAX || (v.len && memchr(v.ptr, '\0', v.len)))
+	if (s.len >= KUBE_VERSION_BYTES_MAX || (s.len && memchr(s.ptr, '\0', s.len)))
 		return err_set(err, ERR_INVALID, "invalid resourceVersion");
 	return ERR_OK;
 }

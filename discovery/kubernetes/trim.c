@@ -140,7 +140,7 @@ static const struct keep *kube_find(const struct keep *k, const char *name)
 }
 
 /* As deep as the tables are. */
-static void kube_trim(const struct keep *table, json_t *v)
+static void kube_trim(const struct keep *table, json_t *value)
 {
 	const struct keep *k;
 	const char *name;
@@ -148,20 +148,20 @@ static void kube_trim(const struct keep *table, json_t *v)
 	size_t i;
 	void *next;
 
-	json_array_foreach (v, i, inner)
+	json_array_foreach (value, i, inner)
 		if (json_is_object(inner))
 			kube_trim(table, inner);
-	json_object_foreach_safe(v, next, name, inner)
+	json_object_foreach_safe(value, next, name, inner)
 	{
 		k = kube_find(table, name);
 		if (!k)
-			json_object_del(v, name);
+			json_object_del(value, name);
 		else if (k->inside)
 			kube_trim(k->inside, inner);
 	}
 }
 
-static void kube_share(const struct keep *table, json_t *v, struct kube_values *values)
+static void kube_share(const struct keep *table, json_t *value, struct kube_values *values)
 {
 	const struct keep *k;
 	const char *name;
@@ -169,14 +169,14 @@ static void kube_share(const struct keep *table, json_t *v, struct kube_values *
 	size_t i;
 	void *next;
 
-	json_array_foreach (v, i, inner)
+	json_array_foreach (value, i, inner)
 		if (json_is_object(inner))
 			kube_share(table, inner, values);
-	json_object_foreach_safe(v, next, name, inner)
+	json_object_foreach_safe(value, next, name, inner)
 	{
 		k = kube_find(table, name);
 		if (k && k->shared)
-			json_object_set_new_nocheck(v, name, kube_values_share(values, json_incref(inner)));
+			json_object_set_new_nocheck(value, name, kube_values_share(values, json_incref(inner)));
 		else if (k && k->inside)
 			kube_share(k->inside, inner, values);
 	}

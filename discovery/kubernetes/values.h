@@ -27,10 +27,11 @@ struct kube_values {
 	size_t sweep_at; /* the n at which unused ones are freed */
 };
 
-void kube_values_init(struct kube_values *t);
-void kube_values_release(struct kube_values *t);
-/* Takes the reference to v and gives one to v or to an equal value. Out of memory: v. */
-json_t *kube_values_share(struct kube_values *t, json_t *v);
+void kube_values_init(struct kube_values *k);
+void kube_values_release(struct kube_values *k);
+/* Takes the reference to value and gives one to value or to an equal value. Out of memory: value.
+ */
+json_t *kube_values_share(struct kube_values *k, json_t *value);
 
 /* Shares members of an object; the table in trim.c says which. */
 void kube_object_share(struct kube_values *t, enum kube_resource r, json_t *object);

@@ -58,10 +58,10 @@ static uint64_t kube_next_random(struct kube_clusters *c)
 	return c->random;
 }
 
-/* d to 1.5 d, so that watches that failed together do not retry together. */
-static int64_t kube_jittered(struct kube_clusters *c, int64_t d)
+/* delay_ns to 1.5 delay_ns, so that watches that failed together do not retry together. */
+static int64_t kube_jittered(struct kube_clusters *c, int64_t delay_ns)
 {
-	return d + (int64_t)(kube_next_random(c) % (uint64_t)(d / 2 + 1));
+	return delay_ns + (int64_t)(kube_next_random(c) % (uint64_t)(delay_ns / 2 + 1));
 }
 
 /* The request has ended; the next one begins at once. */

@@ -120,22 +120,22 @@ struct dns_sd {
 	bool closing;
 };
 
-static void dns_sd_name_report_failure(struct dns_sd_name *q)
+static void dns_sd_name_report_failure(struct dns_sd_name *d)
 {
 	char asked[RESOLVER_NAME_BYTES];
 	struct err why;
 
-	if (!resolver_candidate(q->sd->resolver, q->text, q->failed_of, asked))
+	if (!resolver_candidate(d->sd->resolver, d->text, d->failed_of, asked))
 		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
 	/* c-ares says "could not contact" for SERVFAIL too */
 	err_set(&why, ERR_UNAVAILABLE,
 		"could not resolve %s: all servers responded with errors to at least one search domain:"
 		" %s: %s",
-		QUOTED(q->text), asked,
-		q->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
-										 ares_strerror(q->failed));
-	q->reported = true;
-	source_failed(q->sd->host, &why);
+		QUOTED(d->text), asked,
+		d->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
+										 ares_strerror(d->failed));
+	d->reported = true;
+	source_failed(d->sd->host, &why);
 }
 
 static struct dns_sd_name *dns_sd_find_failed(const struct dns_sd *sd)
@@ -192,30 +192,30 @@ static void dns_sd_on_settle(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* Takes over the reference. */
-static void dns_sd_name_learnt(struct dns_sd_name *q, struct groups *now)
+static void dns_sd_name_learnt(struct dns_sd_name *d, struct groups *now)
 {
-	struct dns_sd *sd = q->sd;
+	struct dns_sd *sd = d->sd;
 
-	q->failed = ARES_SUCCESS;
-	if (q->last && groups_eq(q->last, now)) {
+	d->failed = ARES_SUCCESS;
+	if (d->last && groups_eq(d->last, now)) {
 		groups_unref(now);
 		return;
 	}
-	groups_unref(q->last);
-	q->last = now;
+	groups_unref(d->last);
+	d->last = now;
 	sd->changed = true;
 	if (!evtimer_pending(sd->settle, NULL))
 		timer_after(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
 }
 
-/* Makes q's group of the records of an answer; no bytes make an empty one. */
-static int dns_sd_name_read(struct dns_sd_name *q, struct str bytes)
+/* Makes d's group of the records of an answer; no bytes make an empty one. */
+static int dns_sd_name_read(struct dns_sd_name *d, struct str bytes)
 {
 	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr,
 		.len = (int)bytes.len,
-		.name = q->text,
-		.port = q->sd->port };
-	struct target_group g = { .source = q->text };
+		.name = d->text,
+		.port = d->sd->port };
+	struct target_group g = { .source = d->text };
 	struct groups *now;
 	struct arena arena;
 	int rc = ARES_SUCCESS;
@@ -223,35 +223,35 @@ static int dns_sd_name_read(struct dns_sd_name *q, struct str bytes)
 	arena_init(&arena, ANSWER_BYTES_MAX);
 	a.arena = &arena;
 	if (bytes.len)
-		rc = dns_answer_read(&a, q->sd->type);
+		rc = dns_answer_read(&a, d->sd->type);
 	g.targets = a.v;
 	g.targets_n = a.n;
 	if (rc == ARES_SUCCESS && groups_pack(&g, 1, &now, NULL))
 		rc = ARES_ENOMEM;
 	arena_release(&arena);
 	if (rc == ARES_SUCCESS)
-		dns_sd_name_learnt(q, now);
+		dns_sd_name_learnt(d, now);
 	return rc;
 }
 
-static void dns_sd_name_failed(struct dns_sd_name *q)
+static void dns_sd_name_failed(struct dns_sd_name *d)
 {
 	metric_add(&lookup_failures, NULL, 1);
-	q->failed = q->status;
-	q->failed_of = q->status_of;
-	q->reported = false;
-	if (!q->sd->changed)
-		dns_sd_name_report_failure(q);
+	d->failed = d->status;
+	d->failed_of = d->status_of;
+	d->reported = false;
+	if (!d->sd->changed)
+		dns_sd_name_report_failure(d);
 }
 
 static void dns_sd_ask_next(struct dns_sd *sd);
 
-static void dns_sd_name_done(struct dns_sd_name *q)
+static void dns_sd_name_done(struct dns_sd_name *d)
 {
-	struct dns_sd *sd = q->sd;
+	struct dns_sd *sd = d->sd;
 
-	assert(q->busy && sd->asked > 0);
-	q->busy = false;
+	assert(d->busy && sd->asked > 0);
+	d->busy = false;
 	sd->asked--;
 	dns_sd_ask_next(sd);
 }
@@ -259,19 +259,19 @@ static void dns_sd_name_done(struct dns_sd_name *q)
 static void dns_sd_on_answer(void *ctx, int status, struct str answer);
 
 /* Looks up the current candidate. If there is none left, the name does not exist or it failed. */
-static void dns_sd_name_ask(struct dns_sd_name *q)
+static void dns_sd_name_ask(struct dns_sd_name *d)
 {
 	char text[RESOLVER_NAME_BYTES];
 
-	if (resolver_candidate(q->sd->resolver, q->text, q->candidate, text)) {
-		resolver_query(q->sd->resolver, text, q->sd->type->type, dns_sd_on_answer, q);
+	if (resolver_candidate(d->sd->resolver, d->text, d->candidate, text)) {
+		resolver_query(d->sd->resolver, text, d->sd->type->type, dns_sd_on_answer, d);
 		return;
 	}
-	if (q->status == ARES_SUCCESS) /* it exists in no search domain */
-		q->status = dns_sd_name_read(q, (struct str){ 0 });
-	if (q->status != ARES_SUCCESS)
-		dns_sd_name_failed(q);
-	dns_sd_name_done(q);
+	if (d->status == ARES_SUCCESS) /* it exists in no search domain */
+		d->status = dns_sd_name_read(d, (struct str){ 0 });
+	if (d->status != ARES_SUCCESS)
+		dns_sd_name_failed(d);
+	dns_sd_name_done(d);
 }
 
 /*

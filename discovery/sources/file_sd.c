@@ -193,11 +193,11 @@ static enum err_code file_sd_find_documents(
 	return ERR_OK;
 }
 
-static void file_sd_release_documents(struct target_file **v, size_t n)
+static void file_sd_release_documents(struct target_file **t, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		target_file_release(v[i]);
-	free(v);
+		target_file_release(t[i]);
+	free(t);
 }
 
 /* Acquires the new documents before it releases the old: those in both keep their groups. */

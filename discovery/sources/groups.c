@@ -216,7 +216,7 @@ static struct labels sd_groups_packed_pack_labels(struct sd_groups_packed *p, st
 }
 
 enum err_code groups_pack(
-	const struct target_group *v, size_t n, struct groups **out, struct err *err)
+	const struct target_group *t, size_t n, struct groups **out, struct err *err)
 {
 	size_t targets_n = 0, labels_n = 0, bytes = 0;
 	struct groups *g = groups_new(0);
@@ -224,17 +224,17 @@ enum err_code groups_pack(
 	struct sd_groups_packed p;
 
 	for (size_t i = 0; i < n; i++) {
-		bytes += v[i].source.len + labels_bytes(v[i].labels);
-		labels_n += v[i].labels.n;
-		targets_n += v[i].targets_n;
-		for (size_t k = 0; k < v[i].targets_n; k++) {
-			bytes += labels_bytes(v[i].targets[k]);
-			labels_n += v[i].targets[k].n;
+		bytes += t[i].source.len + labels_bytes(t[i].labels);
+		labels_n += t[i].labels.n;
+		targets_n += t[i].targets_n;
+		for (size_t k = 0; k < t[i].targets_n; k++) {
+			bytes += labels_bytes(t[i].targets[k]);
+			labels_n += t[i].targets[k].n;
 		}
 	}
 	if (g)
 		g->arena.block_max = 1;
-	bytes += n * sizeof(*v) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
+	bytes += n * sizeof(*t) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
 	if (!g || !(g->v = arena_alloc_raw(&g->arena, bytes, 1))) {
 		groups_unref(g);
 		return err_nomem(err, GROUPS_TEXT);
@@ -243,10 +243,10 @@ enum err_code groups_pack(
 	p.labels = (struct label *)(void *)(targets + targets_n);
 	p.bytes = (char *)(p.labels + labels_n);
 	for (size_t i = 0; i < n; i++) {
-		g->v[i] = (struct target_group){ sd_groups_packed_pack_str(&p, v[i].source),
-			sd_groups_packed_pack_labels(&p, v[i].labels), targets, v[i].targets_n };
-		for (size_t k = 0; k < v[i].targets_n; k++)
-			*targets++ = sd_groups_packed_pack_labels(&p, v[i].targets[k]);
+		g->v[i] = (struct target_group){ sd_groups_packed_pack_str(&p, t[i].source),
+			sd_groups_packed_pack_labels(&p, t[i].labels), targets, t[i].targets_n };
+		for (size_t k = 0; k < t[i].targets_n; k++)
+			*targets++ = sd_groups_packed_pack_labels(&p, t[i].targets[k]);
 	}
 	assert(p.bytes == (char *)g->v + bytes); /* both passes counted the same */
 	g->n = n;
@@ -263,16 +263,16 @@ size_t groups_targets(const struct groups *g)
 	return n;
 }
 
-enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
+enum err_code target_groups_label(struct arena *a, struct target_group *t, size_t n,
 	struct str name, struct str value, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++) {
-		labels_builder_init(&b, a, v[i].labels);
+		labels_builder_init(&b, a, t[i].labels);
 		labels_builder_set(&b, name, value);
-		if ((rc = labels_builder_build(&b, &v[i].labels, err)))
+		if ((rc = labels_builder_build(&b, &t[i].labels, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -422,30 +422,30 @@ struct json_place { /* for messages */
 	size_t group;
 };
 
-static struct str sd_groups_json_text(const json_t *v)
+static struct str sd_groups_json_text(const json_t *value)
 {
-	return (struct str){ json_string_value(v), json_string_length(v) };
+	return (struct str){ json_string_value(value), json_string_length(value) };
 }
 
 static enum err_code json_place_json_targets(
-	const struct json_place *at, const json_t *v, struct target_group *g, struct err *err)
+	const struct json_place *at, const json_t *value, struct target_group *g, struct err *err)
 {
-	size_t n = json_array_size(v);
+	size_t n = json_array_size(value);
 	struct labels *targets;
 	struct str address;
 	enum err_code rc;
 
-	if (!json_is_array(v))
+	if (!json_is_array(value))
 		return err_set(
 			err, ERR_INVALID, "%s: group %zu: targets is not an array", at->path, at->group);
 	targets = arena_array(at->arena, struct labels, n);
 	if (!targets)
 		return arena_fail(at->arena, GROUPS_TEXT, err);
 	for (size_t i = 0; i < n; i++) {
-		if (!json_is_string(json_array_get(v, i)))
+		if (!json_is_string(json_array_get(value, i)))
 			return err_set(err, ERR_INVALID, "%s: group %zu: target %zu is not a string", at->path,
 				at->group, i);
-		address = str_dup(at->arena, sd_groups_json_text(json_array_get(v, i)));
+		address = str_dup(at->arena, sd_groups_json_text(json_array_get(value, i)));
 		if (!address.ptr)
 			return arena_fail(at->arena, GROUPS_TEXT, err);
 		if ((rc = sd_groups_address_labels(at->arena, address, &targets[i], err)))
@@ -457,18 +457,18 @@ static enum err_code json_place_json_targets(
 }
 
 static enum err_code json_place_json_labels(
-	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+	const struct json_place *at, json_t *values, struct target_group *g, struct err *err)
 {
 	struct labels_builder b;
 	struct str name, value;
 	const char *key;
 	json_t *member;
 
-	if (!json_is_object(v))
+	if (!json_is_object(values))
 		return err_set(
 			err, ERR_INVALID, "%s: group %zu: labels is not an object", at->path, at->group);
 	labels_builder_init(&b, at->arena, (struct labels){ 0 });
-	json_object_foreach (v, key, member) {
+	json_object_foreach (values, key, member) {
 		name = str_dup(at->arena, str_of(key));
 		if (!label_name_valid(name))
 			return err_set(err, ERR_INVALID, "%s: group %zu: %s is not a valid label name",
@@ -485,15 +485,15 @@ static enum err_code json_place_json_labels(
 }
 
 static enum err_code json_place_json_group(
-	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+	const struct json_place *at, json_t *value, struct target_group *g, struct err *err)
 {
 	const char *key;
 	json_t *member;
 	enum err_code rc = ERR_OK;
 
-	if (!json_is_object(v))
+	if (!json_is_object(value))
 		return err_set(err, ERR_INVALID, "%s: group %zu is not an object", at->path, at->group);
-	json_object_foreach (v, key, member) {
+	json_object_foreach (value, key, member) {
 		if (json_is_null(member))
 			continue;
 		if (strcmp(key, "targets") == 0)

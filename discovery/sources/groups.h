@@ -61,7 +61,7 @@ MUST_CHECK enum err_code groups_bundle(
 	struct groups *const *sets, size_t n, struct groups **out, struct err *err);
 /* Copies groups into a new set, in one block of exactly the memory they need. */
 MUST_CHECK enum err_code groups_pack(
-	const struct target_group *v, size_t n, struct groups **out, struct err *err);
+	const struct target_group *t, size_t n, struct groups **out, struct err *err);
 
 size_t groups_count(const struct groups *g); /* number of groups */
 size_t groups_targets(const struct groups *g); /* number of targets in all groups */
@@ -78,7 +78,7 @@ void groups_begin(struct groups_cursor *c, const struct groups *g);
 const struct target_group *groups_next(struct groups_cursor *c); /* NULL: no more */
 
 /* Sets the label name=value on each group. New arrays are in the arena. */
-MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
+MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *t, size_t n,
 	struct str name, struct str value, struct err *err);
 
 /*

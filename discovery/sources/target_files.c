@@ -68,13 +68,13 @@ void target_file_release(struct target_file *f)
 }
 
 static enum err_code target_files_parse(struct arena *a, const char *path, struct str text,
-	struct target_group **v, size_t *n, struct err *err)
+	struct target_group **t, size_t *n, struct err *err)
 {
 	struct str p = str_of(path);
 
 	if (str_has_suffix(p, STR(".json")) || str_has_suffix(p, STR(".JSON")))
-		return target_groups_from_json(a, path, text, v, n, err);
-	return target_groups_from_yaml(a, path, text, v, n, err);
+		return target_groups_from_json(a, path, text, t, n, err);
+	return target_groups_from_yaml(a, path, text, t, n, err);
 }
 
 /* Packs the groups, and frees the parser's tree with `scratch`. */

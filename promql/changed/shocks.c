@@ -202,9 +202,9 @@ static void shocks_take_apart(const struct judge *j, uint32_t function, struct p
 
 /* The level of a step on a side, for a function with that share. */
 static unsigned shocks_level_at(
-	const struct judge *j, const struct path_energy *e, unsigned k, unsigned step)
+	const struct judge *j, const struct path_energy *e, unsigned at, unsigned step)
 {
-	double lowest = STEP_LOWEST * e->share[k] / shocks_sampling_of_slice(&j->side[k]);
+	double lowest = STEP_LOWEST * e->share[at] / shocks_sampling_of_slice(&j->side[at]);
 	double level = step + round(log(lowest / LEVEL_LOWEST) / log(LEVEL_RATIO));
 
 	return level < 0 ? 0 : level > LEVELS - 1 ? LEVELS - 1 : (unsigned)level;
@@ -242,16 +242,16 @@ static double shock_of_difference(
 /* ---- what functions have in common ---- */
 
 /* From logarithms to weights that add up to 1. */
-static void shocks_to_weights(double (*v)[STEPS])
+static void shocks_to_weights(double (*value)[STEPS])
 {
 	double most = -INFINITY, sum = 0;
 
 	for (unsigned i = 0; i < PHIS * STEPS; i++)
-		most = fmax(most, v[i / STEPS][i % STEPS]);
+		most = fmax(most, value[i / STEPS][i % STEPS]);
 	for (unsigned i = 0; i < PHIS * STEPS; i++)
-		sum += v[i / STEPS][i % STEPS] = exp(v[i / STEPS][i % STEPS] - most);
+		sum += value[i / STEPS][i % STEPS] = exp(value[i / STEPS][i % STEPS] - most);
 	for (unsigned i = 0; i < PHIS * STEPS; i++)
-		v[i / STEPS][i % STEPS] /= sum;
+		value[i / STEPS][i % STEPS] /= sum;
 }
 
 /* The functions with the greatest shares: they exceed their sampling error the most. */
@@ -307,16 +307,16 @@ static double shocks_common_ratio(const struct judge *j, const uint32_t *pool, u
 	return best;
 }
 
-static double shocks_normal_density(double x, double v)
+static double shocks_normal_density(double x, double value)
 {
-	return exp(-x * x / v / 2) / sqrt(v);
+	return exp(-x * x / value / 2) / sqrt(value);
 }
 
 /* The differences of functions tell of shocks, too; not much of one that may have changed. */
-static double shocks_moved_likelihood(const struct judge *j, uint32_t f,
+static double shocks_moved_likelihood(const struct judge *j, uint32_t function,
 	const struct path_energy *e, double ratio, unsigned phi, unsigned step)
 {
-	const struct track *t = &j->tracks[f];
+	const struct track *t = &j->tracks[function];
 	double share = changed_pooled_share(j, t);
 	double d = t->share[0] - t->share[1] * ratio;
 	double v = share * (j->side[0].sampling + j->side[1].sampling) +
@@ -330,12 +330,12 @@ static double shocks_moved_likelihood(const struct judge *j, uint32_t f,
  * Adds one function's evidence about all pairs to that of the others. A function may be an outlier;
  * then it says nothing. So a pair never loses more by one function than the chance of an outlier.
  */
-static void shocks_add_to_pool(struct judge *j, uint32_t f, double ratio)
+static void shocks_add_to_pool(struct judge *j, uint32_t function, double ratio)
 {
 	double v[PHIS][STEPS], most = -INFINITY, mean = 0;
 	struct path_energy e;
 
-	shocks_take_apart(j, f, &e);
+	shocks_take_apart(j, function, &e);
 	for (unsigned i = 0; i < PHIS * STEPS; i++) {
 		v[i / STEPS][i % STEPS] = shocks_likelihood(j, &e, i / STEPS, i % STEPS);
 		most = fmax(most, v[i / STEPS][i % STEPS]);
@@ -346,7 +346,7 @@ static void shocks_add_to_pool(struct judge *j, uint32_t f, double ratio)
 		double own = exp(v[i / STEPS][i % STEPS] - most);
 
 		j->shocks->pool[i / STEPS][i % STEPS] += log((1 - MAY_DIFFER) * own + MAY_DIFFER * mean) +
-			shocks_moved_likelihood(j, f, &e, ratio, i / STEPS, i % STEPS);
+			shocks_moved_likelihood(j, function, &e, ratio, i / STEPS, i % STEPS);
 	}
 }
 

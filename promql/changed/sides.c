@@ -92,9 +92,9 @@ static void sides_meet(struct judge *j, uint32_t function)
 	j->met[j->met_n++] = function;
 }
 
-static void sides_read_observations(struct judge *j, unsigned k, uint32_t series)
+static void sides_read_observations(struct judge *j, unsigned at, uint32_t series)
 {
-	struct changed_side *s = &j->side[k];
+	struct changed_side *s = &j->side[at];
 	double scale = s->weight[series] > 0 ? s->slices * s->weight[series] / s->total[series] : 0;
 
 	for (size_t i = s->first[series]; i < s->first[series + 1]; i++) {
@@ -105,18 +105,18 @@ static void sides_read_observations(struct judge *j, unsigned k, uint32_t series
 			double cost = o->cells[c].cost;
 
 			sides_meet(j, f);
-			j->tracks[f].cost[k] += cost;
-			j->tracks[f].squares[k] += cost * cost / o->total;
-			j->share[k][f] += cost / s->total[series];
+			j->tracks[f].cost[at] += cost;
+			j->tracks[f].squares[at] += cost * cost / o->total;
+			j->share[at][f] += cost / s->total[series];
 			s->path[(size_t)f * s->in->slices_n + o->slice] += scale * cost;
 		}
 	}
 }
 
 /* Subtracts from the paths the part that the series' mean explains. */
-static void sides_read_means(struct judge *j, unsigned k, uint32_t series)
+static void sides_read_means(struct judge *j, unsigned at, uint32_t series)
 {
-	struct changed_side *s = &j->side[k];
+	struct changed_side *s = &j->side[at];
 	double w = s->weight[series];
 
 	if (!(w > 0))
@@ -124,9 +124,9 @@ static void sides_read_means(struct judge *j, unsigned k, uint32_t series)
 	for (uint32_t m = 0; m < j->met_n; m++) {
 		uint32_t f = j->met[m];
 		double *path = &s->path[(size_t)f * s->in->slices_n];
-		double scale = s->slices * w * j->share[k][f] / s->total[series];
+		double scale = s->slices * w * j->share[at][f] / s->total[series];
 
-		j->tracks[f].share[k] += w * j->share[k][f];
+		j->tracks[f].share[at] += w * j->share[at][f];
 		for (size_t i = s->first[series]; scale > 0 && i < s->first[series + 1]; i++)
 			path[s->v[i]->slice] -= scale * s->v[i]->total;
 	}

@@ -193,17 +193,17 @@ static void statistic_add_series(struct judge *j, const struct track *t, struct 
 }
 
 /* False: no change, and the interval is not wanted. */
-static bool judge_function(struct judge *j, uint32_t f, double p, struct change *out)
+static bool judge_function(struct judge *j, uint32_t function, double p, struct change *out)
 {
-	struct track *t = &j->tracks[f];
+	struct track *t = &j->tracks[function];
 	double share = changed_pooled_share(j, t), reach, by_counts;
 	double sampling = share * (j->side[0].sampling + j->side[1].sampling);
 	struct mixture m;
 
-	*out = (struct change){ .function = f, .difference = statistic_difference_of(t) };
+	*out = (struct change){ .function = function, .difference = statistic_difference_of(t) };
 	if (j->in->changed_only && fabs(out->difference) < j->deviations * sqrt(sampling))
 		return false;
-	changed_mix(j, f, &m);
+	changed_mix(j, function, &m);
 	statistic_add_series(j, t, &m);
 	reach = mixture_reach(&m, p);
 	/* If counts alone are less certain of the difference, the interval is widened to match them. */
@@ -215,14 +215,15 @@ static bool judge_function(struct judge *j, uint32_t f, double p, struct change 
 }
 
 /* Too rare to be tested: how much more than on the other side could it be on each? */
-static void statistic_bound_function(struct judge *j, uint32_t f, double p, struct change *out)
+static void statistic_bound_function(
+	struct judge *j, uint32_t function, double p, struct change *out)
 {
-	const struct track *t = &j->tracks[f];
+	const struct track *t = &j->tracks[function];
 	double most[2], dispersion = fmax(statistic_dispersion_of(j, t), j->quantum);
 
 	for (unsigned k = 0; k < 2; k++)
 		most[k] = share_reach(t->cost[k] / dispersion, j->side[k].all / dispersion, p);
-	*out = (struct change){ f, CHANGE_SAME, statistic_difference_of(t), -most[1], most[0] };
+	*out = (struct change){ function, CHANGE_SAME, statistic_difference_of(t), -most[1], most[0] };
 	out->low = fmin(out->low, out->difference);
 	out->high = fmax(out->high, out->difference);
 }

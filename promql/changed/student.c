@@ -6,9 +6,9 @@
 #define PRECISION 1e-15
 #define TINY 1e-300
 
-static double student_away_from_zero(double v)
+static double student_away_from_zero(double value)
 {
-	return fabs(v) < TINY ? TINY : v;
+	return fabs(value) < TINY ? TINY : value;
 }
 
 /* The fraction converges fast if x < (a + 1) / (a + b + 2). */
@@ -35,11 +35,11 @@ static double student_fraction(double a, double b, double x)
 }
 
 /* lgamma() leaves a sign in a global that other threads write, too. */
-static double student_log_gamma(double v)
+static double student_log_gamma(double value)
 {
 	int sign;
 
-	return lgamma_r(v, &sign);
+	return lgamma_r(value, &sign);
 }
 
 double beta_regularized(double a, double b, double x)

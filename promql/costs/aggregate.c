@@ -81,7 +81,7 @@ static bool aggregate_bucket_eq(const void *ctx, const void *key, uint32_t id)
 		*(const struct labels *)key, ((const struct aggregation *)ctx)->buckets[id].metric);
 }
 
-static enum err_code aggregation_make_buckets(struct aggregation *x, struct err *err)
+static enum err_code aggregation_make_buckets(struct aggregation *a, struct err *err)
 {
 	struct labels metric;
 	enum err_code rc = ERR_OK;
@@ -89,77 +89,77 @@ static enum err_code aggregation_make_buckets(struct aggregation *x, struct err 
 	uint64_t hash;
 	uint32_t id;
 
-	x->buckets = arena_array(x->ev->arena, struct aggregate_bucket, x->in->n + 1);
-	x->bucket_of = arena_array(x->ev->arena, uint32_t, x->in->n + 1);
-	if (!x->buckets || !x->bucket_of)
-		return eval_nomem(x->ev, err);
+	a->buckets = arena_array(a->ev->arena, struct aggregate_bucket, a->in->n + 1);
+	a->bucket_of = arena_array(a->ev->arena, uint32_t, a->in->n + 1);
+	if (!a->buckets || !a->bucket_of)
+		return eval_nomem(a->ev, err);
 	map_init(&map);
-	for (size_t i = 0; i < x->in->n; i++) {
+	for (size_t i = 0; i < a->in->n; i++) {
 		rc = labels_group(
-			x->ev, x->in->costs[i].metric, x->call->grouping, x->call->labels, &metric, err);
+			a->ev, a->in->costs[i].metric, a->call->grouping, a->call->labels, &metric, err);
 		if (rc)
 			break;
 		hash = labels_hash(metric);
-		id = map_find(&map, hash, aggregate_bucket_eq, x, &metric);
+		id = map_find(&map, hash, aggregate_bucket_eq, a, &metric);
 		if (id == MAP_NONE) {
-			id = (uint32_t)x->n;
+			id = (uint32_t)a->n;
 			if (!map_add(&map, hash, id)) {
-				rc = eval_nomem(x->ev, err);
+				rc = eval_nomem(a->ev, err);
 				break;
 			}
-			x->buckets[x->n++].metric = metric;
+			a->buckets[a->n++].metric = metric;
 		}
-		x->bucket_of[i] = id;
+		a->bucket_of[i] = id;
 	}
 	map_release(&map);
 	return rc;
 }
 
 /* A mean that does not overflow if the sum would. */
-static void aggregate_bucket_add_to_mean(struct aggregate_bucket *b, double v)
+static void aggregate_bucket_add_to_mean(struct aggregate_bucket *b, double value)
 {
 	double n = (double)(b->n + 1);
 
-	if (isinf(b->mean) && ((isinf(v) && (b->mean > 0) == (v > 0)) || isfinite(v)))
+	if (isinf(b->mean) && ((isinf(value) && (b->mean > 0) == (value > 0)) || isfinite(value)))
 		return;
-	b->mean += v / n - b->mean / n;
+	b->mean += value / n - b->mean / n;
 }
 
 /* Welford's. */
-static void aggregate_bucket_add_deviation(struct aggregate_bucket *b, double v)
+static void aggregate_bucket_add_deviation(struct aggregate_bucket *b, double value)
 {
-	double delta = v - b->mean;
+	double delta = value - b->mean;
 
 	if (b->n == 0) {
-		b->mean = v;
-		b->deviation = isfinite(v) ? 0 : NAN;
+		b->mean = value;
+		b->deviation = isfinite(value) ? 0 : NAN;
 		return;
 	}
 	b->mean += delta / (double)(b->n + 1);
-	b->deviation += delta * (v - b->mean);
+	b->deviation += delta * (value - b->mean);
 }
 
-static void aggregate_add_value(enum function_id fn, struct aggregate_bucket *b, double v)
+static void aggregate_add_value(enum function_id fn, struct aggregate_bucket *b, double value)
 {
 	switch (fn) {
 	case FN_AVG:
-		aggregate_bucket_add_to_mean(b, v);
-		costs_add_exactly(v, &b->value, &b->rest);
+		aggregate_bucket_add_to_mean(b, value);
+		costs_add_exactly(value, &b->value, &b->rest);
 		break;
 	case FN_SUM:
-		costs_add_exactly(v, &b->value, &b->rest);
+		costs_add_exactly(value, &b->value, &b->rest);
 		break;
 	case FN_STDDEV:
 	case FN_STDVAR:
-		aggregate_bucket_add_deviation(b, v);
+		aggregate_bucket_add_deviation(b, value);
 		break;
 	case FN_MIN:
-		if (b->n == 0 || b->value > v || isnan(b->value))
-			b->value = v;
+		if (b->n == 0 || b->value > value || isnan(b->value))
+			b->value = value;
 		break;
 	case FN_MAX:
-		if (b->n == 0 || b->value < v || isnan(b->value))
-			b->value = v;
+		if (b->n == 0 || b->value < value || isnan(b->value))
+			b->value = value;
 		break;
 	default:
 		break;
@@ -190,73 +190,73 @@ static double aggregate_bucket_value(enum function_id fn, const struct aggregate
 	}
 }
 
-static enum err_code aggregation_reduce(struct aggregation *x, struct value *out, struct err *err)
+static enum err_code aggregation_reduce(struct aggregation *a, struct value *out, struct err *err)
 {
-	enum function_id fn = x->call->fn->id;
+	enum function_id fn = a->call->fn->id;
 
-	for (size_t i = 0; i < x->in->n; i++)
-		aggregate_add_value(fn, &x->buckets[x->bucket_of[i]], x->in->costs[i].value);
-	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->n + 1)))
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->n; i++)
-		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
-			.value = aggregate_bucket_value(fn, &x->buckets[i]),
-			.t_ns = x->ev->t_ns };
+	for (size_t i = 0; i < a->in->n; i++)
+		aggregate_add_value(fn, &a->buckets[a->bucket_of[i]], a->in->costs[i].value);
+	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->n + 1)))
+		return eval_nomem(a->ev, err);
+	for (size_t i = 0; i < a->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = a->buckets[i].metric,
+			.value = aggregate_bucket_value(fn, &a->buckets[i]),
+			.t_ns = a->ev->t_ns };
 	return ERR_OK;
 }
 
 /* ---- quantile ---- */
 
 static enum err_code aggregation_quantiles(
-	struct aggregation *x, double q, struct value *out, struct err *err)
+	struct aggregation *a, double q, struct value *out, struct err *err)
 {
-	double *values = arena_alloc_raw(x->ev->arena, x->in->n + 1, sizeof(*values));
+	double *values = arena_alloc_raw(a->ev->arena, a->in->n + 1, sizeof(*values));
 	size_t first = 0;
 
-	out->costs = arena_array(x->ev->arena, struct cost, x->n + 1);
+	out->costs = arena_array(a->ev->arena, struct cost, a->n + 1);
 	if (!values || !out->costs)
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->in->n; i++)
-		x->buckets[x->bucket_of[i]].n++;
-	for (size_t i = 0; i < x->n; i++) {
-		x->buckets[i].first = first;
-		first += x->buckets[i].n;
-		x->buckets[i].n = 0;
+		return eval_nomem(a->ev, err);
+	for (size_t i = 0; i < a->in->n; i++)
+		a->buckets[a->bucket_of[i]].n++;
+	for (size_t i = 0; i < a->n; i++) {
+		a->buckets[i].first = first;
+		first += a->buckets[i].n;
+		a->buckets[i].n = 0;
 	}
-	for (size_t i = 0; i < x->in->n; i++) {
-		struct aggregate_bucket *b = &x->buckets[x->bucket_of[i]];
+	for (size_t i = 0; i < a->in->n; i++) {
+		struct aggregate_bucket *b = &a->buckets[a->bucket_of[i]];
 
-		values[b->first + b->n++] = x->in->costs[i].value;
+		values[b->first + b->n++] = a->in->costs[i].value;
 	}
-	for (size_t i = 0; i < x->n; i++)
-		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
-			.value = quantile_of(q, values + x->buckets[i].first, x->buckets[i].n),
-			.t_ns = x->ev->t_ns };
+	for (size_t i = 0; i < a->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = a->buckets[i].metric,
+			.value = quantile_of(q, values + a->buckets[i].first, a->buckets[i].n),
+			.t_ns = a->ev->t_ns };
 	return ERR_OK;
 }
 
 /* ---- count_values ---- */
 
-/* The shortest digits that read back as v, without an exponent. */
-static void aggregate_print_plain(struct buf *out, double v)
+/* The shortest digits that read back as value, without an exponent. */
+static void aggregate_print_plain(struct buf *out, double value)
 {
 	char text[400];
 	int digits = 0;
 
-	if (!isfinite(v)) {
-		buf_add_double(out, v);
+	if (!isfinite(value)) {
+		buf_add_double(out, value);
 		return;
 	}
 	do
-		snprintf(text, sizeof(text), "%.*e", digits, v);
-	while (strtod(text, NULL) != v && digits++ < 17);
+		snprintf(text, sizeof(text), "%.*e", digits, value);
+	while (strtod(text, NULL) != value && digits++ < 17);
 	digits -= (int)strtol(strchr(text, 'e') + 1, NULL, 10); /* behind the point */
 	if (digits >= 0) {
-		snprintf(text, sizeof(text), "%.*f", digits, v);
+		snprintf(text, sizeof(text), "%.*f", digits, value);
 	} else { /* zeros in place of the digits that are not significant */
 		size_t n;
 
-		snprintf(text, sizeof(text), "%.0f", v);
+		snprintf(text, sizeof(text), "%.0f", value);
 		n = strlen(text);
 		memset(text + n - (size_t)-digits, '0', (size_t)-digits);
 	}
@@ -265,24 +265,24 @@ static void aggregate_print_plain(struct buf *out, double v)
 
 /* The values become a label of the elements, by which they are counted then. */
 static enum err_code label_by_value(
-	struct aggregation *x, struct str label, struct value *out, struct err *err)
+	struct aggregation *a, struct str label, struct value *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct buf text = { 0 };
 
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->in->n && !rc; i++) {
+	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1)))
+		return eval_nomem(a->ev, err);
+	for (size_t i = 0; i < a->in->n && !rc; i++) {
 		struct cost *c = &out->costs[out->n++];
 		struct labels_builder b;
 
-		*c = x->in->costs[i];
+		*c = a->in->costs[i];
 		buf_clear(&text);
 		aggregate_print_plain(&text, c->value);
-		labels_builder_init(&b, x->ev->arena, c->metric);
-		labels_builder_set(&b, label, str_dup(x->ev->arena, buf_str(&text)));
-		rc = buf_failed(&text) ? eval_nomem(x->ev, err) : labels_builder_build(&b, &c->metric, err);
+		labels_builder_init(&b, a->ev->arena, c->metric);
+		labels_builder_set(&b, label, str_dup(a->ev->arena, buf_str(&text)));
+		rc = buf_failed(&text) ? eval_nomem(a->ev, err) : labels_builder_build(&b, &c->metric, err);
 	}
 	buf_release(&text);
 	return rc;
@@ -290,15 +290,15 @@ static enum err_code label_by_value(
 
 /* The grouping of count_values() with its label: by takes it in, without leaves it. */
 static enum err_code grouping_with(
-	struct aggregation *x, struct str label, struct call *out, struct err *err)
+	struct aggregation *a, struct str label, struct call *out, struct err *err)
 {
-	struct name_list all = x->call->labels;
+	struct name_list all = a->call->labels;
 
-	*out = *x->call;
+	*out = *a->call;
 	if (out->grouping == GROUPING_WITHOUT)
 		return ERR_OK;
-	if (!(out->labels.v = arena_array(x->ev->arena, struct str, all.n + 1)))
-		return eval_nomem(x->ev, err);
+	if (!(out->labels.v = arena_array(a->ev->arena, struct str, all.n + 1)))
+		return eval_nomem(a->ev, err);
 	if (all.n)
 		memcpy(out->labels.v, all.v, all.n * sizeof(*all.v));
 	out->labels.v[all.n] = label;
@@ -332,15 +332,15 @@ static int aggregate_by_value(const void *a, const void *b)
 
 /* k as a number of elements. */
 static enum err_code aggregation_check_k(
-	struct aggregation *x, const struct expr *e, double k, struct err *err)
+	struct aggregation *a, const struct expr *e, double k, struct err *err)
 {
 	char digits[32];
 
 	if (isnan(k))
-		return eval_fault(x->ev, e, err, ERR_INVALID, "Parameter value is NaN");
+		return eval_fault(a->ev, e, err, ERR_INVALID, "Parameter value is NaN");
 	snprintf(digits, sizeof(digits), "%g", k);
 	if (k >= 0x1p63 || k < -0x1p63)
-		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
+		return eval_fault(a->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
 			isinf(k) ? (k > 0 ? "+Inf" : "-Inf") : digits);
 	return ERR_OK;
 }
@@ -353,23 +353,23 @@ static double aggregate_place_of(struct labels metric)
 
 /* The first k of each group, or the part of all that the ratio says. */
 static enum err_code aggregation_limit(
-	struct aggregation *x, const struct expr *e, double arg, struct value *out, struct err *err)
+	struct aggregation *a, const struct expr *e, double arg, struct value *out, struct err *err)
 {
-	bool by_ratio = x->call->fn->id == FN_LIMIT_RATIO;
+	bool by_ratio = a->call->fn->id == FN_LIMIT_RATIO;
 	enum err_code rc;
 
 	if (isnan(arg) && by_ratio)
-		return eval_fault(x->ev, e, err, ERR_INVALID, "Ratio value is NaN");
-	if (!by_ratio && (rc = aggregation_check_k(x, e, arg, err)))
+		return eval_fault(a->ev, e, err, ERR_INVALID, "Ratio value is NaN");
+	if (!by_ratio && (rc = aggregation_check_k(a, e, arg, err)))
 		return rc;
-	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->in->n; i++) {
-		struct aggregate_bucket *b = &x->buckets[x->bucket_of[i]];
-		double place = aggregate_place_of(x->in->costs[i].metric);
+	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1)))
+		return eval_nomem(a->ev, err);
+	for (size_t i = 0; i < a->in->n; i++) {
+		struct aggregate_bucket *b = &a->buckets[a->bucket_of[i]];
+		double place = aggregate_place_of(a->in->costs[i].metric);
 
 		if (by_ratio ? (arg >= 0 ? place < arg : place >= 1 + arg) : (double)b->n < floor(arg)) {
-			out->costs[out->n++] = x->in->costs[i];
+			out->costs[out->n++] = a->in->costs[i];
 			b->n++;
 		}
 	}
@@ -377,26 +377,26 @@ static enum err_code aggregation_limit(
 }
 
 static enum err_code aggregation_choose(
-	struct aggregation *x, const struct expr *e, double k, struct value *out, struct err *err)
+	struct aggregation *a, const struct expr *e, double k, struct value *out, struct err *err)
 {
 	struct aggregate_ranked *order = arena_array(
-		x->ev->arena, struct aggregate_ranked, x->in->n + 1);
-	enum err_code rc = aggregation_check_k(x, e, k, err);
+		a->ev->arena, struct aggregate_ranked, a->in->n + 1);
+	enum err_code rc = aggregation_check_k(a, e, k, err);
 	size_t in_bucket = 0;
 
 	if (rc)
 		return rc;
-	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
+	out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1);
 	if (!order || !out->costs)
-		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->in->n; i++)
-		order[i] = (struct aggregate_ranked){ x->in->costs[i].value, i, x->bucket_of[i],
-			x->call->fn->id == FN_BOTTOMK };
-	qsort(order, x->in->n, sizeof(*order), aggregate_by_value);
-	for (size_t i = 0; i < x->in->n; i++) {
+		return eval_nomem(a->ev, err);
+	for (size_t i = 0; i < a->in->n; i++)
+		order[i] = (struct aggregate_ranked){ a->in->costs[i].value, i, a->bucket_of[i],
+			a->call->fn->id == FN_BOTTOMK };
+	qsort(order, a->in->n, sizeof(*order), aggregate_by_value);
+	for (size_t i = 0; i < a->in->n; i++) {
 		in_bucket = i > 0 && order[i].bucket == order[i - 1].bucket ? in_bucket + 1 : 0;
 		if ((double)in_bucket < floor(k))
-			out->costs[out->n++] = x->in->costs[order[i].index];
+			out->costs[out->n++] = a->in->costs[order[i].index];
 	}
 	return ERR_OK;
 }

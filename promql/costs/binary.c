@@ -65,9 +65,9 @@ static bool binary_drops_name(const struct binary *b)
 /* ---- with a scalar ---- */
 
 static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
-	const struct value *l, const struct value *r, struct value *out, struct err *err)
+	const struct value *value, const struct value *right, struct value *out, struct err *err)
 {
-	const struct value *costs = l->type == VALUE_SCALAR ? r : l;
+	const struct value *costs = value->type == VALUE_SCALAR ? right : value;
 	bool keep;
 	enum err_code rc;
 	double v;
@@ -78,8 +78,8 @@ static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
 	for (size_t i = 0; i < costs->n; i++) {
 		struct cost c = costs->costs[i];
 
-		keep = binary_apply(b->op, l->type == VALUE_SCALAR ? l->scalar : c.value,
-			r->type == VALUE_SCALAR ? r->scalar : c.value, &v);
+		keep = binary_apply(b->op, value->type == VALUE_SCALAR ? value->scalar : c.value,
+			right->type == VALUE_SCALAR ? right->scalar : c.value, &v);
 		if (binary_op_is_comparison(b->op) && b->returns_bool)
 			c.value = keep;
 		else if (!binary_op_is_comparison(b->op))
@@ -116,11 +116,11 @@ static bool binary_key_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 static enum err_code binary_key_of(
-	struct binary_matching *x, struct labels metric, struct labels *out, struct err *err)
+	struct binary_matching *b, struct labels metric, struct labels *out, struct err *err)
 {
-	enum grouping how = x->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
+	enum grouping how = b->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
 
-	return labels_group(x->ev, metric, how, x->b->labels, out, err);
+	return labels_group(b->ev, metric, how, b->b->labels, out, err);
 }
 
 static uint32_t index_find(const struct index *index, struct labels key)
@@ -129,7 +129,7 @@ static uint32_t index_find(const struct index *index, struct labels key)
 }
 
 /* Adds the key if it is new; *at is its number. */
-static enum err_code index_add(struct binary_matching *x, struct index *index, struct labels key,
+static enum err_code index_add(struct binary_matching *b, struct index *index, struct labels key,
 	uint32_t element, uint32_t *at, bool *added, struct err *err)
 {
 	*at = index_find(index, key);
@@ -138,20 +138,20 @@ static enum err_code index_add(struct binary_matching *x, struct index *index, s
 		return ERR_OK;
 	*at = (uint32_t)index->n;
 	if (!map_add(&index->map, labels_hash(key), *at))
-		return eval_nomem(x->ev, err);
+		return eval_nomem(b->ev, err);
 	index->keys[index->n] = key;
 	index->first[index->n++] = element;
 	return ERR_OK;
 }
 
 static enum err_code index_init(
-	struct binary_matching *x, struct index *index, size_t n, struct err *err)
+	struct binary_matching *b, struct index *index, size_t n, struct err *err)
 {
 	map_init(&index->map);
 	index->n = 0;
-	index->keys = arena_array(x->ev->arena, struct labels, n + 1);
-	index->first = arena_array(x->ev->arena, uint32_t, n + 1);
-	return index->keys && index->first ? ERR_OK : eval_nomem(x->ev, err);
+	index->keys = arena_array(b->ev->arena, struct labels, n + 1);
+	index->first = arena_array(b->ev->arena, uint32_t, n + 1);
+	return index->keys && index->first ? ERR_OK : eval_nomem(b->ev, err);
 }
 
 /* The name among the labels. */
@@ -165,7 +165,7 @@ static void binary_print_metric(struct buf *out, struct labels metric)
 	buf_add_char(out, '}');
 }
 
-static enum err_code binary_many_to_many(struct binary_matching *x, struct labels key,
+static enum err_code binary_many_to_many(struct binary_matching *m, struct labels key,
 	struct labels a, struct labels b, bool on_left, struct err *err)
 {
 	struct buf group = { 0 }, one = { 0 }, two = { 0 };
@@ -174,7 +174,7 @@ static enum err_code binary_many_to_many(struct binary_matching *x, struct label
 	binary_print_metric(&group, key);
 	binary_print_metric(&one, a);
 	binary_print_metric(&two, b);
-	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
+	rc = eval_fault(m->ev, m->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
 		"labels must be unique on one side",
@@ -187,40 +187,40 @@ static enum err_code binary_many_to_many(struct binary_matching *x, struct label
 }
 
 static enum err_code index_one_side(
-	struct binary_matching *x, const struct value *v, struct err *err)
+	struct binary_matching *b, const struct value *v, struct err *err)
 {
 	struct labels key;
 	enum err_code rc;
 	uint32_t at;
 	bool added;
 
-	if ((rc = index_init(x, &x->one, v->n, err)))
+	if ((rc = index_init(b, &b->one, v->n, err)))
 		return rc;
 	for (size_t i = 0; i < v->n; i++) {
-		if ((rc = binary_key_of(x, v->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(b, v->costs[i].metric, &key, err)))
 			return rc;
-		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
+		if ((rc = index_add(b, &b->one, key, (uint32_t)i, &at, &added, err)))
 			return rc;
 		if (!added)
-			return binary_many_to_many(x, key, v->costs[x->one.first[at]].metric,
-				v->costs[i].metric, x->b->card == CARD_GROUP_RIGHT, err);
+			return binary_many_to_many(b, key, v->costs[b->one.first[at]].metric,
+				v->costs[i].metric, b->b->card == CARD_GROUP_RIGHT, err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code binary_result_metric(struct binary_matching *x, struct labels many,
+static enum err_code binary_result_metric(struct binary_matching *m, struct labels many,
 	struct labels one, struct labels *out, struct err *err)
 {
-	const struct binary *b = x->b;
+	const struct binary *b = m->b;
 	struct labels base = many;
 	struct labels_builder builder;
 	enum err_code rc;
 
-	if (binary_drops_name(b) && (rc = labels_without_name(x->ev, many, &base, err)))
+	if (binary_drops_name(b) && (rc = labels_without_name(m->ev, many, &base, err)))
 		return rc;
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_ON)
-		return labels_group(x->ev, base, GROUPING_BY, b->labels, out, err);
-	labels_builder_init(&builder, x->ev->arena, base);
+		return labels_group(m->ev, base, GROUPING_BY, b->labels, out, err);
+	labels_builder_init(&builder, m->ev->arena, base);
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_IGNORING)
 		for (size_t i = 0; i < b->labels.n; i++)
 			labels_builder_del(&builder, b->labels.v[i]);
@@ -231,10 +231,10 @@ static enum err_code binary_result_metric(struct binary_matching *x, struct labe
 }
 
 /* One element of the many side with its partner. */
-static enum err_code binary_match_element(struct binary_matching *x, const struct cost *many,
+static enum err_code binary_match_element(struct binary_matching *m, const struct cost *many,
 	const struct cost *one, struct index *seen, uint32_t key, struct value *out, struct err *err)
 {
-	const struct binary *b = x->b;
+	const struct binary *b = m->b;
 	bool swap = b->card == CARD_GROUP_RIGHT, keep, added;
 	struct cost c = *many;
 	enum err_code rc;
@@ -244,7 +244,7 @@ static enum err_code binary_match_element(struct binary_matching *x, const struc
 	if (b->card == CARD_ONE_TO_ONE) {
 		/* seen is by the number of the key: its partner may be taken once, kept or not */
 		if (seen->first[key])
-			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+			return eval_fault(m->ev, m->e, err, ERR_INVALID,
 				"multiple matches for labels: "
 				"many-to-one matching must be explicit (group_left/group_right)");
 		seen->first[key] = 1;
@@ -255,14 +255,14 @@ static enum err_code binary_match_element(struct binary_matching *x, const struc
 		v = keep;
 	else if (binary_op_is_comparison(b->op) && !keep)
 		return ERR_OK;
-	if ((rc = binary_result_metric(x, many->metric, one->metric, &c.metric, err)))
+	if ((rc = binary_result_metric(m, many->metric, one->metric, &c.metric, err)))
 		return rc;
 	if (b->card != CARD_ONE_TO_ONE) {
-		rc = index_add(x, seen, c.metric, 0, &at, &added, err);
+		rc = index_add(m, seen, c.metric, 0, &at, &added, err);
 		if (rc)
 			return rc;
 		if (!added)
-			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+			return eval_fault(m->ev, m->e, err, ERR_INVALID,
 				"multiple matches for labels: "
 				"grouping labels must ensure unique matches");
 	}
@@ -271,30 +271,30 @@ static enum err_code binary_match_element(struct binary_matching *x, const struc
 	return ERR_OK;
 }
 
-static enum err_code binary_match_costs(struct binary_matching *x, const struct value *l,
-	const struct value *r, struct value *out, struct err *err)
+static enum err_code binary_match_costs(struct binary_matching *b, const struct value *v,
+	const struct value *value, struct value *out, struct err *err)
 {
-	const struct value *many = x->b->card == CARD_GROUP_RIGHT ? r : l;
-	const struct value *one = x->b->card == CARD_GROUP_RIGHT ? l : r;
+	const struct value *many = b->b->card == CARD_GROUP_RIGHT ? value : v;
+	const struct value *one = b->b->card == CARD_GROUP_RIGHT ? v : value;
 	struct index seen = { 0 };
 	struct labels key;
 	enum err_code rc;
 	uint32_t at;
 
-	if (l->n == 0 || r->n == 0) /* nothing is ambiguous then */
+	if (v->n == 0 || value->n == 0) /* nothing is ambiguous then */
 		return ERR_OK;
-	if ((rc = index_one_side(x, one, err)))
+	if ((rc = index_one_side(b, one, err)))
 		return rc;
-	if ((rc = index_init(x, &seen, many->n > one->n ? many->n : one->n, err)))
+	if ((rc = index_init(b, &seen, many->n > one->n ? many->n : one->n, err)))
 		goto out;
 	for (size_t i = 0; i < many->n; i++) {
-		if ((rc = binary_key_of(x, many->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(b, many->costs[i].metric, &key, err)))
 			goto out;
-		at = index_find(&x->one, key);
+		at = index_find(&b->one, key);
 		if (at == MAP_NONE)
 			continue;
 		rc = binary_match_element(
-			x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
+			b, &many->costs[i], &one->costs[b->one.first[at]], &seen, at, out, err);
 		if (rc)
 			goto out;
 	}
@@ -303,59 +303,60 @@ out:
 	return rc;
 }
 
-static enum err_code binary_set_operation(struct binary_matching *x, const struct value *l,
-	const struct value *r, struct value *out, struct err *err)
+static enum err_code binary_set_operation(struct binary_matching *b, const struct value *v,
+	const struct value *value, struct value *out, struct err *err)
 {
-	const struct value *indexed = x->b->op == OP_OR ? l : r, *other = x->b->op == OP_OR ? r : l;
+	const struct value *indexed = b->b->op == OP_OR ? v : value,
+					   *other = b->b->op == OP_OR ? value : v;
 	struct labels key;
 	enum err_code rc;
 	uint32_t at;
 	bool added;
 
-	if ((rc = index_init(x, &x->one, indexed->n, err)))
+	if ((rc = index_init(b, &b->one, indexed->n, err)))
 		return rc;
 	for (size_t i = 0; i < indexed->n; i++) {
-		if ((rc = binary_key_of(x, indexed->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(b, indexed->costs[i].metric, &key, err)))
 			return rc;
-		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
+		if ((rc = index_add(b, &b->one, key, (uint32_t)i, &at, &added, err)))
 			return rc;
 	}
-	for (size_t i = 0; x->b->op == OP_OR && i < l->n; i++)
-		out->costs[out->n++] = l->costs[i];
+	for (size_t i = 0; b->b->op == OP_OR && i < v->n; i++)
+		out->costs[out->n++] = v->costs[i];
 	for (size_t i = 0; i < other->n; i++) {
-		if ((rc = binary_key_of(x, other->costs[i].metric, &key, err)))
+		if ((rc = binary_key_of(b, other->costs[i].metric, &key, err)))
 			return rc;
-		if ((index_find(&x->one, key) != MAP_NONE) == (x->b->op == OP_AND))
+		if ((index_find(&b->one, key) != MAP_NONE) == (b->b->op == OP_AND))
 			out->costs[out->n++] = other->costs[i];
 	}
 	return ERR_OK;
 }
 
-enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *l,
-	const struct value *r, struct value *out, struct err *err)
+enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *v,
+	const struct value *value, struct value *out, struct err *err)
 {
 	struct binary_matching x = { .ev = ev, .e = e, .b = &e->binary };
 	struct value result = { .type = VALUE_COSTS };
 	enum err_code rc;
 	bool keep;
 
-	if (l->type == VALUE_SCALAR && r->type == VALUE_SCALAR) {
+	if (v->type == VALUE_SCALAR && value->type == VALUE_SCALAR) {
 		result.type = VALUE_SCALAR;
-		keep = binary_apply(x.b->op, l->scalar, r->scalar, &result.scalar);
+		keep = binary_apply(x.b->op, v->scalar, value->scalar, &result.scalar);
 		if (binary_op_is_comparison(x.b->op))
 			result.scalar = keep;
 		*out = result;
 		return ERR_OK;
 	}
-	if (l->type == VALUE_SCALAR || r->type == VALUE_SCALAR)
-		return binary_with_scalar(ev, x.b, l, r, out, err);
-	if (!(result.costs = arena_array(ev->arena, struct cost, l->n + r->n + 1)))
+	if (v->type == VALUE_SCALAR || value->type == VALUE_SCALAR)
+		return binary_with_scalar(ev, x.b, v, value, out, err);
+	if (!(result.costs = arena_array(ev->arena, struct cost, v->n + value->n + 1)))
 		return eval_nomem(ev, err);
 	map_init(&x.one.map);
 	if (binary_op_is_set(x.b->op))
-		rc = binary_set_operation(&x, l, r, &result, err);
+		rc = binary_set_operation(&x, v, value, &result, err);
 	else
-		rc = binary_match_costs(&x, l, r, &result, err);
+		rc = binary_match_costs(&x, v, value, &result, err);
 	map_release(&x.one.map);
 	if (!rc)
 		*out = result;

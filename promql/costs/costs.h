@@ -25,8 +25,8 @@ MUST_CHECK enum err_code costs_aggregate(struct eval *ev, const struct expr *e,
 
 /* ---- binary.c ---- */
 
-MUST_CHECK enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *l,
-	const struct value *r, struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *v,
+	const struct value *value, struct value *out, struct err *err);
 
 /* ---- cost_functions.c ---- */
 
@@ -43,10 +43,10 @@ MUST_CHECK enum err_code costs_sorted_by_label(struct eval *ev, const struct exp
 /* Go's math.Max and math.Min: an infinity on their side wins over NaN. */
 double greater_of(double a, double b);
 double smaller_of(double a, double b);
-/* The q-quantile of v[0..n), which it sorts; n > 0. */
-double quantile_of(double q, double *v, size_t n);
+/* The q-quantile of values[0..n), which it sorts; n > 0. */
+double quantile_of(double q, double *values, size_t n);
 /* Prometheus's error if two elements have the same labels. */
-MUST_CHECK enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err);
+MUST_CHECK enum err_code costs_distinct(const struct cost *c, size_t n, struct err *err);
 
 /* ---- over_time.c, rates.c ---- */
 
@@ -66,7 +66,7 @@ typedef bool (*samples_fn)(const struct samples *s, double *out);
 samples_fn samples_function(enum function_id fn);
 samples_fn samples_rate(enum function_id fn); /* those of rates.c; for samples_function */
 /* Neumaier's sum: what an addition loses is kept in *rest. */
-void costs_add_exactly(double v, double *sum, double *rest);
+void costs_add_exactly(double value, double *sum, double *rest);
 
 /* ---- date.c ---- */
 

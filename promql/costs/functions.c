@@ -19,7 +19,7 @@ static bool costs_functions_metric_eq(const void *ctx, const void *key, uint32_t
 	return labels_eq(*(const struct labels *)key, ((const struct cost *)ctx)[id].metric);
 }
 
-enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
+enum err_code costs_distinct(const struct cost *c, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct map map;
@@ -27,8 +27,8 @@ enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
 
 	map_init(&map);
 	for (size_t i = 0; i < n && !rc; i++) {
-		hash = labels_hash(v[i].metric);
-		if (map_find(&map, hash, costs_functions_metric_eq, v, &v[i].metric) != MAP_NONE)
+		hash = labels_hash(c[i].metric);
+		if (map_find(&map, hash, costs_functions_metric_eq, c, &c[i].metric) != MAP_NONE)
 			rc = err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 		else if (!map_add(&map, hash, (uint32_t)i))
 			rc = err_nomem(err, "query");
@@ -53,26 +53,26 @@ double smaller_of(double a, double b)
 	return -greater_of(-a, -b);
 }
 
-static double costs_functions_rounded(double v, const double *to)
+static double costs_functions_rounded(double value, const double *to)
 {
 	double inverse = 1 / to[0];
 
-	return floor(v * inverse + 0.5) / inverse;
+	return floor(value * inverse + 0.5) / inverse;
 }
 
-static double costs_functions_sign(double v)
+static double costs_functions_sign(double value)
 {
-	return v < 0 ? -1 : v > 0 ? 1 : v;
+	return value < 0 ? -1 : value > 0 ? 1 : value;
 }
 
-static double costs_functions_degrees(double v)
+static double costs_functions_degrees(double value)
 {
-	return v * (180 / M_PI);
+	return value * (180 / M_PI);
 }
 
-static double costs_functions_radians(double v)
+static double costs_functions_radians(double value)
 {
-	return v * (M_PI / 180);
+	return value * (M_PI / 180);
 }
 
 static double (*const of_one[FUNCTIONS])(double v) = {
@@ -101,21 +101,21 @@ static double (*const of_one[FUNCTIONS])(double v) = {
 	[FN_RAD] = costs_functions_radians,
 };
 
-static double costs_functions_apply(enum function_id fn, double v, const double *args)
+static double costs_functions_apply(enum function_id fn, double value, const double *args)
 {
 	switch (fn) {
 	case FUNCTIONS: /* the sign */
-		return -v;
+		return -value;
 	case FN_ROUND:
-		return costs_functions_rounded(v, args);
+		return costs_functions_rounded(value, args);
 	case FN_CLAMP:
-		return greater_of(args[0], smaller_of(args[1], v));
+		return greater_of(args[0], smaller_of(args[1], value));
 	case FN_CLAMP_MIN:
-		return greater_of(args[0], v);
+		return greater_of(args[0], value);
 	case FN_CLAMP_MAX:
-		return smaller_of(args[0], v);
+		return smaller_of(args[0], value);
 	default:
-		return of_one[fn] ? of_one[fn](v) : date_part(fn, v);
+		return of_one[fn] ? of_one[fn](value) : date_part(fn, value);
 	}
 }
 
@@ -250,9 +250,9 @@ struct by_label {
 	int sign;
 };
 
-static int costs_functions_compare_by_label(const void *l, const void *r, void *ctx)
+static int costs_functions_compare_by_label(const void *left, const void *right, void *ctx)
 {
-	const struct cost *a = l, *b = r;
+	const struct cost *a = left, *b = right;
 	const struct by_label *by = ctx;
 	int c = 0;
 
@@ -290,7 +290,7 @@ static int costs_functions_by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double quantile_of(double q, double *v, size_t n)
+double quantile_of(double q, double *values, size_t n)
 {
 	double rank, weight;
 	size_t lower, upper;
@@ -300,12 +300,12 @@ double quantile_of(double q, double *v, size_t n)
 		return NAN;
 	if (q < 0 || q > 1)
 		return q < 0 ? -INFINITY : INFINITY;
-	qsort(v, n, sizeof(*v), costs_functions_by_value);
+	qsort(values, n, sizeof(*values), costs_functions_by_value);
 	rank = q * (double)(n - 1);
 	lower = (size_t)floor(rank);
 	upper = lower + 1 < n ? lower + 1 : n - 1;
 	weight = rank - floor(rank);
 	if (weight == 0) /* the other one may be infinite */
-		return v[lower];
-	return v[lower] * (1 - weight) + v[upper] * weight;
+		return values[lower];
+	return values[lower] * (1 - weight) + values[upper] * weight;
 }

@@ -8,14 +8,14 @@
 #include "base/clock.h"
 #include "promql/costs/costs.h"
 
-void costs_add_exactly(double v, double *sum, double *rest)
+void costs_add_exactly(double value, double *sum, double *rest)
 {
-	double t = *sum + v;
+	double t = *sum + value;
 
 	if (isinf(t))
 		*rest = 0;
 	else
-		*rest += fabs(*sum) >= fabs(v) ? (*sum - t) + v : (v - t) + *sum;
+		*rest += fabs(*sum) >= fabs(value) ? (*sum - t) + value : (value - t) + *sum;
 	*sum = t;
 }
 

@@ -291,13 +291,13 @@ static void json_expr(
 	json_object_end(j);
 }
 
-void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p)
+void plan_json(struct json *j, const struct parsed *parsed, const struct query_plan *p)
 {
 	struct err refused;
 
 	json_object(j);
 	json_key(j, "tree");
-	json_expr(j, p, q->root, NULL);
+	json_expr(j, p, parsed->root, NULL);
 	json_key(j, "estimate");
 	json_estimate(j, &p->all);
 	json_key(j, "seriesSteps");
@@ -416,11 +416,11 @@ static void engine_explain_print_expr(struct buf *out, const struct query_plan *
 		engine_explain_print_expr(out, p, c.v[i], engine_explain_scope_below(e, scope), depth + 1);
 }
 
-void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p)
+void plan_print(struct buf *out, const struct parsed *parsed, const struct query_plan *p)
 {
 	struct err refused;
 
-	engine_explain_print_expr(out, p, q->root, NULL, 0);
+	engine_explain_print_expr(out, p, parsed->root, NULL, 0);
 	buf_printf(out, "all: about %llu samples of %llu, %llu bytes",
 		(unsigned long long)p->all.samples, (unsigned long long)p->samples_max,
 		(unsigned long long)p->all.bytes);

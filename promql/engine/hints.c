@@ -23,10 +23,10 @@ struct hints {
 	size_t names_n;
 };
 
-static bool hints_holds(const struct str *v, size_t n, struct str name)
+static bool hints_holds(const struct str *s, size_t n, struct str name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i], name))
+		if (str_eq(s[i], name))
 			return true;
 	return false;
 }

@@ -155,14 +155,14 @@ static int64_t steps_time_of(const struct eval *ev, uint64_t step)
 	return ev->start_ns + (int64_t)step * ev->step_ns;
 }
 
-static enum err_code steps_do(struct stepping *x, uint64_t end, struct err *err)
+static enum err_code steps_do(struct stepping *s, uint64_t end, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (; x->at < end && !rc; x->at++) {
-		x->ev->t_ns = steps_time_of(x->ev, x->at);
-		rc = matrix_add_step(&x->m, x->ev, err);
-		arena_reset(&x->step);
+	for (; s->at < end && !rc; s->at++) {
+		s->ev->t_ns = steps_time_of(s->ev, s->at);
+		rc = matrix_add_step(&s->m, s->ev, err);
+		arena_reset(&s->step);
 	}
 	return rc;
 }
@@ -335,10 +335,10 @@ static enum err_code wave_do(struct wave *w, uint64_t piece_steps, bool *done, s
 	return rc;
 }
 
-static enum err_code steps_do_waves(struct stepping *x, struct err *err)
+static enum err_code steps_do_waves(struct stepping *s, struct err *err)
 {
-	struct wave w = { .x = x, .threads_n = workers_threads(x->ev->workers) };
-	uint64_t piece = (x->n - x->at) / (2 * w.threads_n);
+	struct wave w = { .x = s, .threads_n = workers_threads(s->ev->workers) };
+	uint64_t piece = (s->n - s->at) / (2 * w.threads_n);
 	enum err_code rc = ERR_OK;
 	bool done = true;
 
@@ -354,27 +354,27 @@ static enum err_code steps_do_waves(struct stepping *x, struct err *err)
 		return err_nomem(err, "query");
 	}
 	for (unsigned i = 0; i < w.threads_n; i++) {
-		arena_init_shared(&w.threads[i].step, x->ev->budget);
-		arena_init_shared(&w.threads[i].whole, x->ev->budget);
+		arena_init_shared(&w.threads[i].step, s->ev->budget);
+		arena_init_shared(&w.threads[i].whole, s->ev->budget);
 	}
-	while (x->at < x->n && done && !rc)
-		if (!(rc = eval_check(x->ev, err)))
+	while (s->at < s->n && done && !rc)
+		if (!(rc = eval_check(s->ev, err)))
 			rc = wave_do(&w, piece, &done, err);
 	for (unsigned i = 0; i < w.threads_n; i++)
 		wave_close_thread(&w, &w.threads[i]);
-	forks_end(x->ev, !done);
+	forks_end(s->ev, !done);
 	free(w.threads);
 	free(w.v);
 	return rc;
 }
 
 /* Numbers are kept in slices of time, answers of subqueries too: their steps are done in order. */
-static bool steps_is_worth_it(const struct stepping *x)
+static bool steps_is_worth_it(const struct stepping *s)
 {
-	const struct eval *ev = x->ev;
+	const struct eval *ev = s->ev;
 	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
-	return ev->forks && workers_threads(ev->workers) > 1 && x->n - x->at >= STEPS_MIN &&
+	return ev->forks && workers_threads(ev->workers) > 1 && s->n - s->at >= STEPS_MIN &&
 		!ev->plan->partial && !numeric_any(ev) && !ev->subqueries &&
 		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
 }

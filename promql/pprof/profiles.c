@@ -28,7 +28,7 @@ struct building {
 
 /* ---- samples ---- */
 
-static enum err_code pprof_profiles_stack_of(struct building *x, const struct partition *p,
+static enum err_code pprof_profiles_stack_of(struct building *b, const struct partition *p,
 	struct symbol_table *t, uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
@@ -38,86 +38,86 @@ static enum err_code pprof_profiles_stack_of(struct building *x, const struct pa
 	*depth = 0;
 	for (; node != 0 && *depth < STACK_DEPTH_MAX; node = at.parent) {
 		at = sym_node(p, node);
-		if (!arena_array_room(x->arena, &x->stack, *depth, 1, &x->stack_cap))
-			return arena_fail(x->arena, "profile", err);
-		if ((rc = pprof_symbols_location(&x->symbols, t, at.location, &location, err)))
+		if (!arena_array_room(b->arena, &b->stack, *depth, 1, &b->stack_cap))
+			return arena_fail(b->arena, "profile", err);
+		if ((rc = pprof_symbols_location(&b->symbols, t, at.location, &location, err)))
 			return rc;
-		x->stack[(*depth)++] = location;
+		b->stack[(*depth)++] = location;
 	}
 	return ERR_OK;
 }
 
 /* The sample's own labels, renamed where an element's label has their name. */
-static enum err_code labels_of(struct building *x, const struct partition *p, struct labels metric,
+static enum err_code labels_of(struct building *b, const struct partition *p, struct labels metric,
 	uint32_t label_set, bool is_base, uint32_t *n, struct err *err)
 {
 	struct sym_label_set set = sym_label_set(p, label_set);
-	size_t need = set.n + x->labels_n + 1;
-	struct arena *a = x->arena;
+	size_t need = set.n + b->labels_n + 1;
+	struct arena *a = b->arena;
 	struct str key;
 	char *renamed;
 
-	if (need > x->sample_labels_cap) {
-		x->sample_labels_cap = need * 2;
-		x->sample_labels = arena_array(a, struct pprof_label, x->sample_labels_cap);
-		if (!x->sample_labels)
+	if (need > b->sample_labels_cap) {
+		b->sample_labels_cap = need * 2;
+		b->sample_labels = arena_array(a, struct pprof_label, b->sample_labels_cap);
+		if (!b->sample_labels)
 			return arena_fail(a, "profile", err);
 	}
 	*n = 0;
 	for (uint32_t i = 0; i < set.n; i++) {
 		key = sym_string(p, set.v[i].key);
-		for (size_t k = 0; k < x->labels_n; k++)
-			if (str_eq(key, x->labels[k])) {
+		for (size_t k = 0; k < b->labels_n; k++)
+			if (str_eq(key, b->labels[k])) {
 				if (!(renamed = arena_printf(a, "sample_" STR_FMT, STR_ARG(key))))
 					return arena_fail(a, "profile", err);
 				key = str_of(renamed);
 				break;
 			}
-		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(x->b, key),
-			.str = pprof_builder_string(x->b, sym_string(p, set.v[i].str)),
-			.num_unit = pprof_builder_string(x->b, sym_string(p, set.v[i].num_unit)),
+		b->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(b->b, key),
+			.str = pprof_builder_string(b->b, sym_string(p, set.v[i].str)),
+			.num_unit = pprof_builder_string(b->b, sym_string(p, set.v[i].num_unit)),
 			.num = set.v[i].num };
 	}
-	for (size_t k = 0; k < x->labels_n; k++) {
-		struct str value = labels_get(metric, x->labels[k]);
+	for (size_t k = 0; k < b->labels_n; k++) {
+		struct str value = labels_get(metric, b->labels[k]);
 
 		if (value.len > 0)
-			x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
-																 x->b, x->labels[k]),
-				.str = pprof_builder_string(x->b, value) };
+			b->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
+																 b->b, b->labels[k]),
+				.str = pprof_builder_string(b->b, value) };
 	}
 	if (is_base)
-		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
-															 x->b, BASE_LABEL),
-			.str = pprof_builder_string(x->b, STR("true")) };
+		b->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
+															 b->b, BASE_LABEL),
+			.str = pprof_builder_string(b->b, STR("true")) };
 	return ERR_OK;
 }
 
-static enum err_code pprof_profiles_add_cell(struct building *x, const struct partition *p,
+static enum err_code pprof_profiles_add_cell(struct building *b, const struct partition *p,
 	struct symbol_table *t, const struct profile_value *v, const struct cell *c, struct err *err)
 {
 	uint32_t depth, labels_n = 0;
 	enum err_code rc;
 	int64_t value;
 
-	if ((rc = pprof_profiles_stack_of(x, p, t, c->stack, &depth, err)))
+	if ((rc = pprof_profiles_stack_of(b, p, t, c->stack, &depth, err)))
 		return rc;
 	for (int is_base = 0; is_base < 2; is_base++) {
 		value = is_base ? -c->base : c->value;
 		if (value == 0)
 			continue;
-		if ((rc = labels_of(x, p, v->metric, c->label_set, is_base, &labels_n, err)))
+		if ((rc = labels_of(b, p, v->metric, c->label_set, is_base, &labels_n, err)))
 			return rc;
-		pprof_builder_sample(x->b, x->stack, depth, x->sample_labels, labels_n, &value);
+		pprof_builder_sample(b->b, b->stack, depth, b->sample_labels, labels_n, &value);
 	}
 	return ERR_OK;
 }
 
 /* ---- header ---- */
 
-static void pprof_profiles_add_comments(struct building *x, const struct part *part)
+static void pprof_profiles_add_comments(struct building *b, const struct part *part)
 {
-	struct pprof *p = pprof_builder_profile(x->b);
+	struct pprof *p = pprof_builder_profile(b->b);
 	uint32_t id, k;
 
 	for (uint32_t i = 0; i < part->headers_n; i++) {
@@ -126,14 +126,14 @@ static void pprof_profiles_add_comments(struct building *x, const struct part *p
 		for (uint32_t c = 0; c < h->comments_n; c++) {
 			struct str text = sym_string(part->partition, h->comments[c]);
 
-			id = pprof_builder_string(x->b, text);
+			id = pprof_builder_string(b->b, text);
 			for (k = 0; k < p->comments_n && p->comments[k] != id; k++)
 				;
 			if (k == p->comments_n)
-				pprof_builder_comment(x->b, text);
+				pprof_builder_comment(b->b, text);
 		}
 		if (p->doc_url == 0)
-			p->doc_url = pprof_builder_string(x->b, sym_string(part->partition, h->doc_url));
+			p->doc_url = pprof_builder_string(b->b, sym_string(part->partition, h->doc_url));
 	}
 }
 
@@ -147,38 +147,38 @@ static void pprof_add_times(struct pprof *to, const struct profile_value *p)
 }
 
 static enum err_code pprof_profiles_add_header(
-	struct building *x, const struct profile_value *const *v, size_t n, struct err *err)
+	struct building *b, const struct profile_value *const *v, size_t n, struct err *err)
 {
 	const struct profile_type *type = &v[0]->type;
 	struct str drop, keep, sample_type = type->sample_type;
-	struct pprof *p = pprof_builder_profile(x->b);
+	struct pprof *p = pprof_builder_profile(b->b);
 	struct symbol_table *t;
 	uint32_t program;
 	enum err_code rc;
 
-	pprof_builder_type(x->b, sample_type.len ? sample_type : STR("cost"), type->sample_unit);
-	p->period_type.type = pprof_builder_string(x->b, type->period_type);
-	p->period_type.unit = pprof_builder_string(x->b, type->period_unit);
+	pprof_builder_type(b->b, sample_type.len ? sample_type : STR("cost"), type->sample_unit);
+	p->period_type.type = pprof_builder_string(b->b, type->period_type);
+	p->period_type.unit = pprof_builder_string(b->b, type->period_unit);
 	for (size_t i = 0; i < n; i++) {
 		pprof_add_times(p, v[i]);
 		if (p->drop_frames == 0) {
 			profile_drop_frames(v[i], &drop, &keep);
-			p->drop_frames = pprof_builder_string(x->b, drop);
-			p->keep_frames = pprof_builder_string(x->b, keep);
+			p->drop_frames = pprof_builder_string(b->b, drop);
+			p->keep_frames = pprof_builder_string(b->b, keep);
 		}
 		for (size_t k = 0; k < v[i]->parts_n; k++) {
 			const struct part *part = &v[i]->parts[k];
 			const struct sym_header *h;
 
-			pprof_profiles_add_comments(x, part);
+			pprof_profiles_add_comments(b, part);
 			if (p->mappings_n > 0 || part->headers_n == 0)
 				continue;
 			/* A profile's first mapping is its program. */
 			h = sym_header(part->partition, part->headers[0]);
 			if (h->mappings_n == 0)
 				continue;
-			if ((rc = pprof_symbols_table(&x->symbols, part, &t, err)) ||
-				(rc = pprof_symbols_mapping(&x->symbols, t, h->mappings[0], &program, err)))
+			if ((rc = pprof_symbols_table(&b->symbols, part, &t, err)) ||
+				(rc = pprof_symbols_mapping(&b->symbols, t, h->mappings[0], &program, err)))
 				return rc;
 		}
 	}
@@ -187,23 +187,23 @@ static enum err_code pprof_profiles_add_header(
 
 /* ---- all of it ---- */
 
-static enum err_code pprof_profiles_check(const struct building *x, struct err *err)
+static enum err_code pprof_profiles_check(const struct building *b, struct err *err)
 {
-	return x->canceled && atomic_load_explicit(x->canceled, memory_order_relaxed) ?
+	return b->canceled && atomic_load_explicit(b->canceled, memory_order_relaxed) ?
 		err_set(err, ERR_CANCELED, "the profile is not wanted any more") :
 		ERR_OK;
 }
 
 static enum err_code pprof_profiles_add_part(
-	struct building *x, const struct profile_value *v, const struct part *part, struct err *err)
+	struct building *b, const struct profile_value *v, const struct part *part, struct err *err)
 {
 	struct symbol_table *t;
 	enum err_code rc;
 
-	rc = pprof_symbols_table(&x->symbols, part, &t, err);
+	rc = pprof_symbols_table(&b->symbols, part, &t, err);
 	for (size_t i = 0; i < part->n && !rc; i++)
-		if (i % CELLS_UNCHECKED || !(rc = pprof_profiles_check(x, err)))
-			rc = pprof_profiles_add_cell(x, part->partition, t, v, &part->cells[i], err);
+		if (i % CELLS_UNCHECKED || !(rc = pprof_profiles_check(b, err)))
+			rc = pprof_profiles_add_cell(b, part->partition, t, v, &part->cells[i], err);
 	return rc;
 }
 

@@ -31,7 +31,7 @@ static bool profiles_diff_pair_eq(const void *ctx, const void *key, uint32_t id)
 	return labels_eq(*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
 }
 
-static enum err_code profiles_diff_twice(struct pairing *x, struct labels metric,
+static enum err_code profiles_diff_twice(struct pairing *p, struct labels metric,
 	const struct profile_value *a, const struct profile_value *b, int side, struct err *err)
 {
 	struct buf group = { 0 }, one = { 0 }, two = { 0 };
@@ -40,7 +40,7 @@ static enum err_code profiles_diff_twice(struct pairing *x, struct labels metric
 	labels_print(&group, metric);
 	labels_print(&one, a->metric);
 	labels_print(&two, b->metric);
-	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
+	rc = eval_fault(p->ev, p->e, err, ERR_INVALID,
 		"the %s side has two profiles for " STR_FMT ": " STR_FMT " and " STR_FMT
 		"; merge them first",
 		side ? "base" : "new", STR_ARG(buf_str(&group)), STR_ARG(buf_str(&one)),
@@ -52,10 +52,10 @@ static enum err_code profiles_diff_twice(struct pairing *x, struct labels metric
 }
 
 static enum err_code profiles_diff_add_side(
-	struct pairing *x, const struct value *v, int side, struct err *err)
+	struct pairing *pairing, const struct value *v, int side, struct err *err)
 {
 	struct labels metric;
-	enum grouping how = x->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
+	enum grouping how = pairing->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
 	enum err_code rc;
 	uint64_t hash;
 	uint32_t id;
@@ -64,21 +64,22 @@ static enum err_code profiles_diff_add_side(
 		const struct profile_value *p = &v->profiles[i];
 
 		if (p->is_diff)
-			return eval_fault(x->ev, x->e, err, ERR_INVALID, "the %s side is a difference already",
-				side ? "base" : "new");
-		if ((rc = labels_group(x->ev, p->metric, how, x->labels, &metric, err)))
+			return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
+				"the %s side is a difference already", side ? "base" : "new");
+		if ((rc = labels_group(pairing->ev, p->metric, how, pairing->labels, &metric, err)))
 			return rc;
 		hash = labels_hash(metric);
-		id = map_find(&x->map, hash, profiles_diff_pair_eq, x, &metric);
+		id = map_find(&pairing->map, hash, profiles_diff_pair_eq, pairing, &metric);
 		if (id == MAP_NONE) {
-			id = (uint32_t)x->n;
-			if (!map_add(&x->map, hash, id))
-				return eval_nomem(x->ev, err);
-			x->pairs[x->n++].metric = metric;
+			id = (uint32_t)pairing->n;
+			if (!map_add(&pairing->map, hash, id))
+				return eval_nomem(pairing->ev, err);
+			pairing->pairs[pairing->n++].metric = metric;
 		}
-		if (x->pairs[id].side[side])
-			return profiles_diff_twice(x, metric, x->pairs[id].side[side], p, side, err);
-		x->pairs[id].side[side] = p;
+		if (pairing->pairs[id].side[side])
+			return profiles_diff_twice(
+				pairing, metric, pairing->pairs[id].side[side], p, side, err);
+		pairing->pairs[id].side[side] = p;
 	}
 	return ERR_OK;
 }
@@ -103,17 +104,18 @@ static long double profiles_diff_magnitude(const struct profile_value *p)
 }
 
 /* An exponent for all pairs whose sums fit in 64 bits; 0 if all are whole numbers. */
-static int profiles_diff_common_exponent(const struct pairing *x, bool normalized, bool *fraction)
+static int profiles_diff_common_exponent(
+	const struct pairing *pairing, bool normalized, bool *fraction)
 {
 	long double sum = 0;
 	int most = 0, bits;
 
 	*fraction = false;
-	for (size_t i = 0; i < x->n; i++)
+	for (size_t i = 0; i < pairing->n; i++)
 		for (int side = 0; side < 2; side++) {
-			const struct profile_value *p = x->pairs[i].side[side];
+			const struct profile_value *p = pairing->pairs[i].side[side];
 			double ratio = normalized && side == 0 ?
-				fabs(profiles_diff_pair_ratio_of(&x->pairs[i])) :
+				fabs(profiles_diff_pair_ratio_of(&pairing->pairs[i])) :
 				1;
 
 			*fraction |= p && p->fraction;
@@ -126,7 +128,7 @@ static int profiles_diff_common_exponent(const struct pairing *x, bool normalize
 	return !*fraction ? 0 : most < 61 - bits ? most : 61 - bits;
 }
 
-static enum err_code profiles_diff_add_cells(struct pairing *x, struct profile_value *out,
+static enum err_code profiles_diff_add_cells(struct pairing *p, struct profile_value *out,
 	const struct part *part, int side, double ratio, struct err *err)
 {
 	struct part *into = NULL;
@@ -140,8 +142,8 @@ static enum err_code profiles_diff_add_cells(struct pairing *x, struct profile_v
 		into = &out->parts[out->parts_n++];
 		*into = (struct part){ .partition = part->partition };
 	}
-	if (!(cells = arena_alloc_raw(x->ev->arena, into->n + part->n + 1, sizeof(*cells))))
-		return eval_nomem(x->ev, err);
+	if (!(cells = arena_alloc_raw(p->ev->arena, into->n + part->n + 1, sizeof(*cells))))
+		return eval_nomem(p->ev, err);
 	if (into->n)
 		memcpy(cells, into->cells, into->n * sizeof(*cells));
 	into->cells = cells;
@@ -151,7 +153,7 @@ static enum err_code profiles_diff_add_cells(struct pairing *x, struct profile_v
 		if (side == 0 && ratio != 1) {
 			scaled = round((double)c.value * ratio);
 			if (!(scaled > -0x1p63 && scaled < 0x1p63))
-				return eval_fault(x->ev, x->e, err, ERR_LIMIT, "a normalized cost exceeds 64 bits");
+				return eval_fault(p->ev, p->e, err, ERR_LIMIT, "a normalized cost exceeds 64 bits");
 			c.value = (int64_t)scaled;
 		}
 		if (side == 1)
@@ -182,15 +184,15 @@ static void profiles_diff_join(struct profile_value *out, const struct profile_v
 }
 
 /* Puts the base's filters on top of those of the new side. */
-static enum err_code profiles_diff_join_filters(struct pairing *x, const struct profile_value *a,
+static enum err_code profiles_diff_join_filters(struct pairing *p, const struct profile_value *a,
 	const struct profile_value *b, struct profile_value *out, struct err *err)
 {
 	const struct active_filter **end = &out->filters;
 	struct active_filter *copy;
 
 	for (const struct active_filter *f = b ? b->filters : NULL; f; f = f->before) {
-		if (!(copy = arena_new(x->ev->arena, struct active_filter)))
-			return eval_nomem(x->ev, err);
+		if (!(copy = arena_new(p->ev->arena, struct active_filter)))
+			return eval_nomem(p->ev, err);
 		*copy = *f;
 		*end = copy;
 		end = &copy->before;
@@ -199,7 +201,7 @@ static enum err_code profiles_diff_join_filters(struct pairing *x, const struct 
 	return ERR_OK;
 }
 
-static enum err_code diff_pair(struct pairing *x, const struct profiles_diff_pair *pair,
+static enum err_code diff_pair(struct pairing *pairing, const struct profiles_diff_pair *pair,
 	bool normalized, int exponent, struct profile_value *out, struct err *err)
 {
 	const struct profile_value *a = pair->side[0], *b = pair->side[1];
@@ -208,7 +210,7 @@ static enum err_code diff_pair(struct pairing *x, const struct profiles_diff_pai
 	enum err_code rc;
 
 	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
-		return eval_fault(x->ev, x->e, err, ERR_INVALID,
+		return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
 			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
 			STR_ARG(b->type.sample_unit));
 	*out = (struct profile_value){
@@ -219,18 +221,18 @@ static enum err_code diff_pair(struct pairing *x, const struct profiles_diff_pai
 		if (!str_eq(a->type.sample_type, b->type.sample_type))
 			out->type.sample_type = (struct str){ 0 };
 	}
-	if ((a && (rc = profile_with_exponent(x->ev, a, exponent, &sides[0], err))) ||
-		(b && (rc = profile_with_exponent(x->ev, b, exponent, &sides[1], err))))
+	if ((a && (rc = profile_with_exponent(pairing->ev, a, exponent, &sides[0], err))) ||
+		(b && (rc = profile_with_exponent(pairing->ev, b, exponent, &sides[1], err))))
 		return rc;
 	a = a ? &sides[0] : NULL;
 	b = b ? &sides[1] : NULL;
 	out->exponent = exponent;
 	out->parts = arena_array(
-		x->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
+		pairing->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
 	if (!out->parts)
-		return eval_nomem(x->ev, err);
+		return eval_nomem(pairing->ev, err);
 	if (a && ratio != 1) {
-		if ((rc = profile_joined(x->ev, a, &joined, err)))
+		if ((rc = profile_joined(pairing->ev, a, &joined, err)))
 			return rc;
 		a = &joined;
 	}
@@ -238,20 +240,20 @@ static enum err_code diff_pair(struct pairing *x, const struct profiles_diff_pai
 		const struct profile_value *p = side ? b : a;
 
 		for (size_t i = 0; p && i < p->parts_n; i++)
-			if ((rc = profiles_diff_add_cells(x, out, &p->parts[i], side, ratio, err)))
+			if ((rc = profiles_diff_add_cells(pairing, out, &p->parts[i], side, ratio, err)))
 				return rc;
 		if (p)
 			profiles_diff_join(out, p);
 	}
 	for (size_t i = 0; i < out->parts_n; i++)
-		if ((rc = part_normalize(x->ev, &out->parts[i], err)))
+		if ((rc = part_normalize(pairing->ev, &out->parts[i], err)))
 			return rc;
 	if ((a && a->filtered) || (b && b->filtered)) {
 		out->filtered = true;
 		/* Without a base the new side was scaled by 1, or is empty. */
 		out->value_size = a ? a->value_size : 0;
 		out->base_size = b ? b->value_size : 0;
-		if ((rc = profiles_diff_join_filters(x, a, b, out, err)))
+		if ((rc = profiles_diff_join_filters(pairing, a, b, out, err)))
 			return rc;
 	}
 	return profile_totals(out, err);

@@ -17,9 +17,9 @@ static struct digest profiles_epochs_add_bytes(struct digest d, const void *byte
 	return (struct digest){ { hash_bytes(bytes, n, d.v[0]), hash_bytes(bytes, n, ~d.v[1]) } };
 }
 
-static struct digest profiles_epochs_add_number(struct digest d, uint64_t v)
+static struct digest profiles_epochs_add_number(struct digest d, uint64_t value)
 {
-	return profiles_epochs_add_bytes(d, &v, sizeof(v));
+	return profiles_epochs_add_bytes(d, &value, sizeof(value));
 }
 
 static struct digest profiles_epochs_add_str(
@@ -178,28 +178,28 @@ static enum err_code known_cell_add(
 
 /* Adds the part's cells to equal cells that are there already, and sets the part's own to 0. */
 static enum err_code profiles_epochs_join_cells(
-	struct profiles_epochs_joining *x, struct part *part, struct err *err)
+	struct profiles_epochs_joining *p, struct part *part, struct err *err)
 {
 	struct profiles_epochs_reading r = { 0 };
 	enum err_code rc;
 	uint32_t id;
 
-	if ((rc = profiles_epochs_read_part(x->ev, part, &r, err)))
+	if ((rc = profiles_epochs_read_part(p->ev, part, &r, err)))
 		return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		struct digest d = r.nodes[r.at[part->cells[i].stack]],
 					  set = profiles_epochs_of_label_set(&r, part->cells[i].label_set);
 
 		d = profiles_epochs_add_bytes(d, &set, sizeof(set));
-		id = map_find(&x->map, d.v[0], cell_eq, x, &d);
+		id = map_find(&p->map, d.v[0], cell_eq, p, &d);
 		if (id != MAP_NONE) {
-			if ((rc = known_cell_add(&x->cells[id], part, i, err)))
+			if ((rc = known_cell_add(&p->cells[id], part, i, err)))
 				return rc;
 			continue;
 		}
-		if (!map_add(&x->map, d.v[0], (uint32_t)x->n))
-			return eval_nomem(x->ev, err);
-		x->cells[x->n++] = (struct known_cell){ d, part, i };
+		if (!map_add(&p->map, d.v[0], (uint32_t)p->n))
+			return eval_nomem(p->ev, err);
+		p->cells[p->n++] = (struct known_cell){ d, part, i };
 	}
 	return ERR_OK;
 }

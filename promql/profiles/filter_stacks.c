@@ -21,33 +21,33 @@ struct idset {
 	uint32_t words, n;
 };
 
-static bool idset_init(struct idset *s, struct arena *a, uint32_t ids_n)
+static bool idset_init(struct idset *idset, struct arena *a, uint32_t ids_n)
 {
-	s->words = ids_n / 64 + 1;
-	s->n = 0;
-	s->bits = arena_array(a, uint64_t, s->words);
-	s->rank = arena_alloc_raw(a, s->words, sizeof(*s->rank));
-	return s->bits && s->rank;
+	idset->words = ids_n / 64 + 1;
+	idset->n = 0;
+	idset->bits = arena_array(a, uint64_t, idset->words);
+	idset->rank = arena_alloc_raw(a, idset->words, sizeof(*idset->rank));
+	return idset->bits && idset->rank;
 }
 
-static void idset_add(struct idset *s, uint32_t id)
+static void idset_add(struct idset *idset, uint32_t id)
 {
-	s->bits[id >> 6] |= UINT64_C(1) << (id & 63);
+	idset->bits[id >> 6] |= UINT64_C(1) << (id & 63);
 }
 
-static void idset_seal(struct idset *s)
+static void idset_seal(struct idset *idset)
 {
-	for (uint32_t w = 0; w < s->words; w++) {
-		s->rank[w] = s->n;
-		s->n += (uint32_t)__builtin_popcountll(s->bits[w]);
+	for (uint32_t w = 0; w < idset->words; w++) {
+		idset->rank[w] = idset->n;
+		idset->n += (uint32_t)__builtin_popcountll(idset->bits[w]);
 	}
 }
 
-static uint32_t idset_at(const struct idset *s, uint32_t id)
+static uint32_t idset_at(const struct idset *idset, uint32_t id)
 {
-	uint64_t below = s->bits[id >> 6] & ((UINT64_C(1) << (id & 63)) - 1);
+	uint64_t below = idset->bits[id >> 6] & ((UINT64_C(1) << (id & 63)) - 1);
 
-	return s->rank[id >> 6] + (uint32_t)__builtin_popcountll(below);
+	return idset->rank[id >> 6] + (uint32_t)__builtin_popcountll(below);
 }
 
 /* ---- the work ---- */

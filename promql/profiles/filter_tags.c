@@ -59,9 +59,9 @@ static struct str tag_unit_of(struct tag_unit *units, struct str key)
 
 /* ---- matching ---- */
 
-static bool filter_tags_in_range(const struct tag_match *m, int64_t v, struct str unit)
+static bool filter_tags_in_range(const struct tag_match *m, int64_t value, struct str unit)
 {
-	double scaled = pprof_unit_scale(v, unit, m->unit, &unit);
+	double scaled = pprof_unit_scale(value, unit, m->unit, &unit);
 
 	return str_eq(unit, m->unit) && (!m->has_min || scaled >= m->min) &&
 		(!m->has_max || scaled <= m->max);

@@ -22,23 +22,23 @@ struct flat {
 };
 
 /* `by` names fields of frames and labels in one list. */
-static enum err_code flat_split_list(struct flat *x, struct err *err)
+static enum err_code flat_split_list(struct flat *f, struct err *err)
 {
-	struct str *labels = arena_array(x->ev->arena, struct str, x->o->labels.n + 1);
+	struct str *labels = arena_array(f->ev->arena, struct str, f->o->labels.n + 1);
 	enum frame_field field;
 
 	if (!labels)
-		return eval_nomem(x->ev, err);
-	x->labels.v = labels;
-	for (size_t i = 0; i < x->o->labels.n; i++) {
-		field = frame_field_find(x->o->labels.v[i]);
+		return eval_nomem(f->ev, err);
+	f->labels.v = labels;
+	for (size_t i = 0; i < f->o->labels.n; i++) {
+		field = frame_field_find(f->o->labels.v[i]);
 		if (field == FRAME_FIELDS)
-			labels[x->labels.n++] = x->o->labels.v[i];
+			labels[f->labels.n++] = f->o->labels.v[i];
 		else
-			x->fields |= FRAME_BIT(field);
+			f->fields |= FRAME_BIT(field);
 	}
-	if (x->o->grouping == GROUPING_NONE)
-		x->fields = FRAME_BIT(FRAME_FUNCTION);
+	if (f->o->grouping == GROUPING_NONE)
+		f->fields = FRAME_BIT(FRAME_FUNCTION);
 	return ERR_OK;
 }
 
@@ -60,25 +60,25 @@ bool flat_by_name(const struct flat_options *o)
 }
 
 static enum err_code flat_add_cost(
-	struct flat *x, struct labels base, uint32_t group, double v, struct err *err)
+	struct flat *f, struct labels base, uint32_t group, double value, struct err *err)
 {
-	const struct frame_group *g = frames_group(x->frames, group);
+	const struct frame_group *g = frames_group(f->frames, group);
 	struct labels_builder b;
 	struct cost *c;
 	enum err_code rc;
 
-	if (!arena_array_room(x->ev->arena, &x->out->costs, x->out->n, 1, &x->cap))
-		return eval_nomem(x->ev, err);
-	c = &x->out->costs[x->out->n];
-	labels_builder_init(&b, x->ev->arena, base);
+	if (!arena_array_room(f->ev->arena, &f->out->costs, f->out->n, 1, &f->cap))
+		return eval_nomem(f->ev, err);
+	c = &f->out->costs[f->out->n];
+	labels_builder_init(&b, f->ev->arena, base);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
-		if (x->fields & FRAME_BIT(i))
+		if (f->fields & FRAME_BIT(i))
 			labels_builder_set(&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
 	if ((rc = labels_builder_build(&b, &c->metric, err)))
 		return rc;
-	c->value = v;
-	c->t_ns = x->ev->t_ns;
-	x->out->n++;
+	c->value = value;
+	c->t_ns = f->ev->t_ns;
+	f->out->n++;
 	return ERR_OK;
 }
 
@@ -89,32 +89,32 @@ static int flat_metric_cmp(const void *a, const void *b)
 }
 
 static enum err_code flat_add_profile(
-	struct flat *x, const struct profile_value *p, struct err *err)
+	struct flat *f, const struct profile_value *p, struct err *err)
 {
-	size_t first = x->out->n;
+	size_t first = f->out->n;
 	struct frame_sums sums;
 	struct labels base;
 	enum err_code rc;
 
-	if ((rc = labels_without_name(x->ev, p->metric, &base, err)))
+	if ((rc = labels_without_name(f->ev, p->metric, &base, err)))
 		return rc;
-	if ((rc = frames_sum(x->frames, p, x->o->cum, &sums, err)))
+	if ((rc = frames_sum(f->frames, p, f->o->cum, &sums, err)))
 		return rc;
-	if (x->o->share && p->total == 0)
+	if (f->o->share && p->total == 0)
 		return ERR_OK;
 	for (size_t i = 0; i < sums.n; i++) {
 		uint32_t g = sums.groups[i];
-		double v = (double)(x->o->cum ? sums.cum[g] : sums.flat[g]);
+		double v = (double)(f->o->cum ? sums.cum[g] : sums.flat[g]);
 
-		if (x->o->share)
+		if (f->o->share)
 			v /= (double)p->total;
 		else
 			v = ldexp(v, -p->exponent);
-		if (v != 0 && (rc = flat_add_cost(x, base, g, v, err)))
+		if (v != 0 && (rc = flat_add_cost(f, base, g, v, err)))
 			return rc;
 	}
-	if (x->out->n > first)
-		qsort(x->out->costs + first, x->out->n - first, sizeof(*x->out->costs), flat_metric_cmp);
+	if (f->out->n > first)
+		qsort(f->out->costs + first, f->out->n - first, sizeof(*f->out->costs), flat_metric_cmp);
 	return ERR_OK;
 }
 

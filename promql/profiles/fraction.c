@@ -19,24 +19,25 @@ bool fraction_has_factor(enum over_time over, const struct profile_type *type)
 
 typedef unsigned __int128 whole;
 
-/* a / b x c / d, in lowest terms, so that the result is exact if it can be. */
-static struct factor fraction_product(whole a, whole b, whole c, whole d)
+/* a / b x third / fourth, in lowest terms, so that the result is exact if it can be. */
+static struct factor fraction_product(whole a, whole b, whole third, whole fourth)
 {
 	whole g;
 
 	g = integer_gcd128(a, b);
 	a /= g;
 	b /= g;
-	g = integer_gcd128(c, d);
-	c /= g;
-	d /= g;
-	g = integer_gcd128(a, d);
+	g = integer_gcd128(third, fourth);
+	third /= g;
+	fourth /= g;
+	g = integer_gcd128(a, fourth);
 	a /= g;
-	d /= g;
-	g = integer_gcd128(c, b);
-	c /= g;
+	fourth /= g;
+	g = integer_gcd128(third, b);
+	third /= g;
 	b /= g;
-	return (struct factor){ (long double)a * (long double)c, (long double)b * (long double)d };
+	return (
+		struct factor){ (long double)a * (long double)third, (long double)b * (long double)fourth };
 }
 
 /*
@@ -61,10 +62,10 @@ struct factor fraction_factor(enum over_time over, const struct profile_type *ty
 	return type->delta ? fraction_product(1, rows, 1, 1) : fraction_product(1, elapsed, 1, 1);
 }
 
-bool fraction_of(struct factor f, __int128 v, __int128 *out)
+bool fraction_of(struct factor f, __int128 value, __int128 *out)
 {
 	long double scaled = roundl(
-		(long double)v * f.multiplier / f.divisor * (long double)FRACTION_ONE);
+		(long double)value * f.multiplier / f.divisor * (long double)FRACTION_ONE);
 
 	if (!(fabsl(scaled) < 0x1p125L))
 		return false;
@@ -75,15 +76,15 @@ bool fraction_of(struct factor f, __int128 v, __int128 *out)
 /* ---- as whole numbers of 2^-exponent ---- */
 
 /* Rounds half away from zero if bits are lost. */
-bool cost_shift(int64_t v, int shift, int64_t *out)
+bool cost_shift(int64_t value, int shift, int64_t *out)
 {
-	__int128 half, wide = v;
+	__int128 half, wide = value;
 
 	if (shift > 0) {
 		half = (__int128)1 << (shift > 65 ? 65 : shift) >> 1;
 		wide = wide < 0 ? -((half - wide) >> (shift > 65 ? 65 : shift)) :
 						  (wide + half) >> (shift > 65 ? 65 : shift);
-	} else if (v && shift < 0) {
+	} else if (value && shift < 0) {
 		if (shift < -63)
 			return false;
 		wide *= (__int128)1 << -shift;

@@ -128,7 +128,7 @@ static void prune_nodes(
 	}
 }
 
-enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
+enum err_code pruned_init(struct pruned *pruned, const struct profile_value *profile,
 	const struct part *part, struct arena *a, struct err *err)
 {
 	const struct partition *p = part->partition;
@@ -144,17 +144,17 @@ enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	char *states;
 	enum err_code rc;
 
-	*r = (struct pruned){ 0 };
+	*pruned = (struct pruned){ 0 };
 	profile_drop_frames(profile, &drop, &keep);
 	if ((rc = prune_init(&prune, &source, drop, keep, a, err)) || !prune.active)
 		return rc;
 	states = arena_array(a, char, nodes_n);
-	r->stack = arena_array(a, uint32_t, nodes_n);
-	if (states && r->stack) {
+	pruned->stack = arena_array(a, uint32_t, nodes_n);
+	if (states && pruned->stack) {
 		frame_mark_used(part, states, nodes_n);
-		prune_nodes(&prune, p, states, nodes_n, r->stack);
-		r->line_skip = prune.line_skip;
-		r->active = true;
+		prune_nodes(&prune, p, states, nodes_n, pruned->stack);
+		pruned->line_skip = prune.line_skip;
+		pruned->active = true;
 	} else {
 		rc = arena_fail(a, "pruning", err);
 	}

@@ -41,17 +41,17 @@ struct pruned {
 	uint32_t *stack; /* per node: the node where its stack ends now */
 	uint32_t *line_skip; /* per location: how many of its innermost lines go */
 };
-MUST_CHECK enum err_code pruned_init(struct pruned *r, const struct profile_value *p,
+MUST_CHECK enum err_code pruned_init(struct pruned *pruned, const struct profile_value *p,
 	const struct part *part, struct arena *a, struct err *err);
 
-static inline uint32_t pruned_stack(const struct pruned *r, uint32_t stack)
+static inline uint32_t pruned_stack(const struct pruned *p, uint32_t stack)
 {
-	return r->active ? r->stack[stack] : stack;
+	return p->active ? p->stack[stack] : stack;
 }
 
-static inline uint32_t pruned_line(const struct pruned *r, uint32_t location)
+static inline uint32_t pruned_line(const struct pruned *p, uint32_t location)
 {
-	return r->active ? r->line_skip[location] : 0;
+	return p->active ? p->line_skip[location] : 0;
 }
 
 #endif

@@ -176,21 +176,21 @@ static enum err_code frames_group_of_frame(struct frames *f, const struct partit
  * Other queries may add symbols meanwhile. The symbols of our stacks were there when the stacks
  * were read, so all of them are counted.
  */
-static enum err_code frames_find_ambiguous(struct frames *f, struct frames_of *t, struct err *err)
+static enum err_code frames_find_ambiguous(struct frames *f, struct frames_of *o, struct err *err)
 {
-	uint32_t n = sym_functions_n(t->partition);
+	uint32_t n = sym_functions_n(o->partition);
 
-	t->ambiguous_n = sym_strings_n(t->partition);
-	if (!(t->ambiguous = arena_array(f->ev->arena, char, t->ambiguous_n)))
+	o->ambiguous_n = sym_strings_n(o->partition);
+	if (!(o->ambiguous = arena_array(f->ev->arena, char, o->ambiguous_n)))
 		return eval_nomem(f->ev, err);
 	for (uint32_t i = 0; i < n; i++) { /* 0: no function has it, 1: one, 2: more */
 		uint32_t name;
 
-		if (!sym_exists(t->partition, SYM_FUNCTION, i))
+		if (!sym_exists(o->partition, SYM_FUNCTION, i))
 			continue;
-		name = sym_function(t->partition, i)->name;
-		if (name < t->ambiguous_n && t->ambiguous[name] < 2)
-			t->ambiguous[name]++;
+		name = sym_function(o->partition, i)->name;
+		if (name < o->ambiguous_n && o->ambiguous[name] < 2)
+			o->ambiguous[name]++;
 	}
 	return ERR_OK;
 }
@@ -230,23 +230,23 @@ enum err_code frames_partition(
 
 /* Each frame is of a function that has its name for itself. */
 static bool frames_is_plain(
-	const struct frames *f, const struct frames_of *t, const struct sym_location *l)
+	const struct frames *f, const struct frames_of *o, const struct sym_location *l)
 {
-	if (!f->by_name || l->lines_n == 0 || sym_has_shown(t->partition))
+	if (!f->by_name || l->lines_n == 0 || sym_has_shown(o->partition))
 		return false; /* several symbols may be shown as one name */
 	for (uint32_t i = 0; i < l->lines_n; i++) {
-		uint32_t name = sym_function(t->partition, l->lines[i].function)->name;
+		uint32_t name = sym_function(o->partition, l->lines[i].function)->name;
 
-		if (name == 0 || name >= t->ambiguous_n || t->ambiguous[name] > 1)
+		if (name == 0 || name >= o->ambiguous_n || o->ambiguous[name] > 1)
 			return false;
 	}
 	return true;
 }
 
 enum err_code frames_look_up(
-	struct frames *f, struct frames_of *t, uint32_t location, struct err *err)
+	struct frames *f, struct frames_of *o, uint32_t location, struct err *err)
 {
-	const struct sym_location *l = sym_location(t->partition, location);
+	const struct sym_location *l = sym_location(o->partition, location);
 	uint32_t n = l->lines_n ? l->lines_n : 1, *grown, *at;
 	enum err_code rc;
 
@@ -260,12 +260,12 @@ enum err_code frames_look_up(
 		f->ids = grown;
 	}
 	at = f->ids + f->ids_n;
-	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, t, l) ? HEAD_PLAIN : 0);
+	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, o, l) ? HEAD_PLAIN : 0);
 	for (uint32_t i = 0; i < n; i++)
 		if ((rc = frames_group_of_frame(
-				 f, t->partition, l, l->lines_n ? &l->lines[i] : NULL, &at[i + 1], err)))
+				 f, o->partition, l, l->lines_n ? &l->lines[i] : NULL, &at[i + 1], err)))
 			return rc;
-	t->first[location] = (uint32_t)f->ids_n + 1;
+	o->first[location] = (uint32_t)f->ids_n + 1;
 	f->ids_n += n + 1;
 	return ERR_OK;
 }

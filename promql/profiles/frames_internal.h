@@ -61,19 +61,19 @@ MUST_CHECK enum err_code frames_intern(
 	struct frames *f, const struct frame_group *key, uint32_t *out, struct err *err);
 /* The groups of a location that is not known yet. */
 MUST_CHECK enum err_code frames_look_up(
-	struct frames *f, struct frames_of *t, uint32_t location, struct err *err);
+	struct frames *f, struct frames_of *o, uint32_t location, struct err *err);
 
 /* The groups of a location's frames that are not dropped, innermost first; at least one. */
-static inline enum err_code frames_groups(struct frames *f, struct frames_of *t, uint32_t location,
+static inline enum err_code frames_groups(struct frames *f, struct frames_of *o, uint32_t location,
 	const uint32_t **out, uint32_t *n, bool *plain, struct err *err)
 {
 	enum err_code rc;
 	uint32_t skip;
 
-	if (__builtin_expect(!t->first[location], 0) && (rc = frames_look_up(f, t, location, err)))
+	if (__builtin_expect(!o->first[location], 0) && (rc = frames_look_up(f, o, location, err)))
 		return rc;
-	skip = pruned_line(&t->pruned, location);
-	*out = f->ids + t->first[location];
+	skip = pruned_line(&o->pruned, location);
+	*out = f->ids + o->first[location];
 	*plain = (*out)[-1] & HEAD_PLAIN;
 	*n = ((*out)[-1] >> HEAD_N_SHIFT) - skip;
 	*out += skip;

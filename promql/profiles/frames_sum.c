@@ -70,10 +70,10 @@ static bool frames_sum_has_group(const uint32_t *groups, uint32_t n, uint32_t gr
 }
 
 /* An ancestor of the node has a frame of this group. */
-static enum err_code frames_sum_above(struct frames *f, struct frames_of *t, uint32_t node,
+static enum err_code frames_sum_above(struct frames *f, struct frames_of *o, uint32_t node,
 	uint32_t group, bool *out, struct err *err)
 {
-	struct sym_node at = sym_node(t->partition, node);
+	struct sym_node at = sym_node(o->partition, node);
 	const uint32_t *groups;
 	enum err_code rc;
 	uint32_t n;
@@ -81,8 +81,8 @@ static enum err_code frames_sum_above(struct frames *f, struct frames_of *t, uin
 
 	*out = false;
 	while (at.parent != 0) {
-		at = sym_node(t->partition, at.parent);
-		if ((rc = frames_groups(f, t, at.location, &groups, &n, &plain, err)))
+		at = sym_node(o->partition, at.parent);
+		if ((rc = frames_groups(f, o, at.location, &groups, &n, &plain, err)))
 			return rc;
 		if (frames_sum_has_group(groups, n, group)) {
 			*out = true;
@@ -96,37 +96,37 @@ static enum err_code frames_sum_above(struct frames *f, struct frames_of *t, uin
  * Ancestors are looked at only if a function of the node recurs, or shares its name with another
  * function: else no ancestor can be in the same group. If the node's only function recurs, one is.
  */
-static enum err_code frames_sum_add_cum(struct frames *f, struct frames_of *t, uint32_t node,
-	uint32_t location, bool recursive, int64_t v, struct err *err)
+static enum err_code frames_sum_add_cum(struct frames *f, struct frames_of *o, uint32_t node,
+	uint32_t location, bool recursive, int64_t value, struct err *err)
 {
 	bool plain, repeated = false;
 	const uint32_t *groups;
 	uint32_t n, group;
 	enum err_code rc;
 
-	if ((rc = frames_groups(f, t, location, &groups, &n, &plain, err)))
+	if ((rc = frames_groups(f, o, location, &groups, &n, &plain, err)))
 		return rc;
-	if (recursive && plain && n == 1 && !t->pruned.active)
+	if (recursive && plain && n == 1 && !o->pruned.active)
 		return ERR_OK;
 	for (uint32_t i = 0; i < n; i++) {
 		group = groups[i];
 		if (group == GROUP_NONE || frames_sum_has_group(groups, i, group))
 			continue;
 		if (!plain || recursive) {
-			if ((rc = frames_sum_above(f, t, node, group, &repeated, err)))
+			if ((rc = frames_sum_above(f, o, node, group, &repeated, err)))
 				return rc;
 			if (repeated)
 				continue;
 		}
 		if ((rc = frames_sum_touch(f, group, err)))
 			return rc;
-		f->cum[group] += v;
+		f->cum[group] += value;
 	}
 	return ERR_OK;
 }
 
 static enum err_code frames_sum_add_flat(
-	struct frames *f, struct frames_of *t, const struct part *part, struct err *err)
+	struct frames *f, struct frames_of *o, const struct part *part, struct err *err)
 {
 	const uint32_t *groups;
 	enum err_code rc;
@@ -136,11 +136,11 @@ static enum err_code frames_sum_add_flat(
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
 
-		uint32_t stack = pruned_stack(&t->pruned, c->stack);
+		uint32_t stack = pruned_stack(&o->pruned, c->stack);
 
 		if (stack == 0) /* an empty stack is nobody's */
 			continue;
-		rc = frames_groups(f, t, sym_node(t->partition, stack).location, &groups, &n, &plain, err);
+		rc = frames_groups(f, o, sym_node(o->partition, stack).location, &groups, &n, &plain, err);
 		if (rc)
 			return rc;
 		if (groups[0] == GROUP_NONE)
@@ -202,15 +202,15 @@ static enum err_code frames_sum_nodes_room(struct frames *f, size_t n, struct er
 	return ERR_OK;
 }
 
-static inline void frames_sum_add_node(struct frames *f, uint32_t node, int64_t v)
+static inline void frames_sum_add_node(struct frames *f, uint32_t node, int64_t value)
 {
-	f->nodes[node] += v;
+	f->nodes[node] += value;
 	f->met[node / 64] |= UINT64_C(1) << (node & 63);
 }
 
 /* Nodes that were met, from the last: parents are below their children. */
 static enum err_code frames_sum_add_subtrees(
-	struct frames *f, struct frames_of *t, size_t nodes, struct err *err)
+	struct frames *f, struct frames_of *o, size_t nodes, struct err *err)
 {
 	enum err_code rc;
 
@@ -228,9 +228,9 @@ static enum err_code frames_sum_add_subtrees(
 			f->nodes[id] = 0;
 			if (v == 0 || id == 0)
 				continue;
-			node = sym_node_marked(t->partition, id, &recursive);
+			node = sym_node_marked(o->partition, id, &recursive);
 			frames_sum_add_node(f, node.parent, v);
-			if ((rc = frames_sum_add_cum(f, t, id, node.location, recursive, v, err)))
+			if ((rc = frames_sum_add_cum(f, o, id, node.location, recursive, v, err)))
 				return rc;
 		}
 	}
@@ -252,7 +252,7 @@ static void frames_sum_walk_count_frames(
 			w->on_way[groups[i]] += by;
 }
 
-static enum err_code frames_sum_enter(struct frames *f, struct frames_of *t,
+static enum err_code frames_sum_enter(struct frames *f, struct frames_of *o,
 	struct frames_sum_walk *w, const struct frames_step *at, struct err *err)
 {
 	const uint32_t *groups;
@@ -260,7 +260,7 @@ static enum err_code frames_sum_enter(struct frames *f, struct frames_of *t,
 	uint32_t n;
 	bool plain;
 
-	if ((rc = frames_groups(f, t, at->location, &groups, &n, &plain, err)))
+	if ((rc = frames_groups(f, o, at->location, &groups, &n, &plain, err)))
 		return rc;
 	for (uint32_t i = 0; i < n && at->v; i++) {
 		if (groups[i] == GROUP_NONE || w->on_way[groups[i]] ||
@@ -274,7 +274,7 @@ static enum err_code frames_sum_enter(struct frames *f, struct frames_of *t,
 	return ERR_OK;
 }
 
-static enum err_code frames_sum_leave(struct frames *f, struct frames_of *t,
+static enum err_code frames_sum_leave(struct frames *f, struct frames_of *o,
 	struct frames_sum_walk *w, const struct frames_step *at, struct err *err)
 {
 	const uint32_t *groups;
@@ -282,13 +282,13 @@ static enum err_code frames_sum_leave(struct frames *f, struct frames_of *t,
 	uint32_t n;
 	bool plain;
 
-	if ((rc = frames_groups(f, t, at->location, &groups, &n, &plain, err)))
+	if ((rc = frames_groups(f, o, at->location, &groups, &n, &plain, err)))
 		return rc;
 	frames_sum_walk_count_frames(w, groups, n, UINT32_MAX); /* one less */
 	return ERR_OK;
 }
 
-static enum err_code frames_sum_walk_tree(struct frames *f, struct frames_of *t,
+static enum err_code frames_sum_walk_tree(struct frames *f, struct frames_of *o,
 	struct frames_sum_walk *w, uint32_t root, struct err *err)
 {
 	enum err_code rc;
@@ -299,14 +299,14 @@ static enum err_code frames_sum_walk_tree(struct frames *f, struct frames_of *t,
 
 		if (steps++ % 65536 == 0 && (rc = eval_check(f->ev, err)))
 			return rc;
-		if ((rc = frames_sum_enter(f, t, w, s, err)))
+		if ((rc = frames_sum_enter(f, o, w, s, err)))
 			return rc;
 		if (s->child) {
 			at = s->child;
 			continue;
 		}
 		for (;;) {
-			if ((rc = frames_sum_leave(f, t, w, s, err)))
+			if ((rc = frames_sum_leave(f, o, w, s, err)))
 				return rc;
 			if ((at = s->sibling) || !s->parent)
 				break;
@@ -336,7 +336,7 @@ static enum err_code frames_sum_steps_room(struct frames *f, size_t n, struct er
  * number in the walk then.
  */
 static enum err_code frames_sum_take_nodes(
-	struct frames *f, struct frames_of *t, size_t nodes, uint32_t *n, struct err *err)
+	struct frames *f, struct frames_of *o, size_t nodes, uint32_t *n, struct err *err)
 {
 	const uint32_t *groups;
 	enum err_code rc;
@@ -357,9 +357,9 @@ static enum err_code frames_sum_take_nodes(
 				f->nodes[0] = 0;
 				continue;
 			}
-			node = sym_node(t->partition, id);
+			node = sym_node(o->partition, id);
 			if ((rc = frames_sum_steps_room(f, *n + (size_t)1, err)) ||
-				(rc = frames_groups(f, t, node.location, &groups, &groups_n, &plain, err)))
+				(rc = frames_groups(f, o, node.location, &groups, &groups_n, &plain, err)))
 				return rc;
 			f->steps[*n] = (struct frames_step){
 				.v = f->nodes[id], .node = id, .location = node.location, .parent = node.parent
@@ -393,19 +393,19 @@ static uint32_t frames_sum_link_nodes(struct frames *f, uint32_t n)
 }
 
 static enum err_code frames_sum_walk_subtrees(
-	struct frames *f, struct frames_of *t, size_t nodes, struct err *err)
+	struct frames *f, struct frames_of *o, size_t nodes, struct err *err)
 {
 	struct frames_sum_walk w = { 0 };
 	uint32_t n, root;
 	enum err_code rc;
 
-	if ((rc = frames_sum_take_nodes(f, t, nodes, &n, err)))
+	if ((rc = frames_sum_take_nodes(f, o, nodes, &n, err)))
 		return rc;
 	root = frames_sum_link_nodes(f, n);
 	if (!(w.on_way = calloc(f->groups_n + 1, sizeof(*w.on_way))))
 		return eval_nomem(f->ev, err);
 	w.v = f->steps;
-	rc = frames_sum_walk_tree(f, t, &w, root, err);
+	rc = frames_sum_walk_tree(f, o, &w, root, err);
 	free(w.on_way);
 	return rc;
 }

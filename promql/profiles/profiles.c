@@ -53,9 +53,9 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 	return ERR_OK;
 }
 
-static bool profiles_add_abs(int64_t *sum, int64_t v)
+static bool profiles_add_abs(int64_t *sum, int64_t value)
 {
-	return v == INT64_MIN || __builtin_add_overflow(*sum, v < 0 ? -v : v, sum);
+	return value == INT64_MIN || __builtin_add_overflow(*sum, value < 0 ? -value : value, sum);
 }
 
 enum err_code profile_totals(struct profile_value *p, struct err *err)
@@ -126,9 +126,9 @@ enum label_source label_source(
 /* ---- rounding ---- */
 
 /* Half away from zero; the divisor is above zero. */
-static __int128 profiles_divide(__int128 v, int64_t divisor)
+static __int128 profiles_divide(__int128 value, int64_t divisor)
 {
-	__int128 q = v / divisor, r = v % divisor;
+	__int128 q = value / divisor, r = value % divisor;
 
 	assert(divisor > 0);
 	if (r < 0 ? -r * 2 >= divisor : r * 2 >= divisor)

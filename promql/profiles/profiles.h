@@ -89,11 +89,11 @@ bool fraction_has_factor(enum over_time over, const struct profile_type *type);
 struct factor fraction_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns);
 /* In units of FRACTION_ONE. False: it does not fit. */
-bool fraction_of(struct factor f, __int128 v, __int128 *out);
+bool fraction_of(struct factor f, __int128 value, __int128 *out);
 /* As profiles_round, but fractions become whole numbers of 2^-exponent. */
 MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
-/* v / 2^shift, half away from zero; false: beyond 64 bits. */
-bool cost_shift(int64_t v, int shift, int64_t *out);
+/* value / 2^shift, half away from zero; false: beyond 64 bits. */
+bool cost_shift(int64_t value, int shift, int64_t *out);
 /* The same profile with another exponent; ERR_LIMIT if it does not fit. Not its names. */
 MUST_CHECK enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in,
 	int exponent, struct profile_value *out, struct err *err);

@@ -13,26 +13,26 @@ struct profiles_scale {
 	bool fraction; /* the factor's magnitude is at most 1 to multiply by, at least 1 to divide by */
 };
 
-static bool scale_cost(int64_t *v, struct profiles_scale s)
+static bool scale_cost(int64_t *value, struct profiles_scale s)
 {
 	double scaled;
 
 	if (s.fraction) {
-		*v = (int64_t)roundl(s.divide ? (long double)*v / (long double)s.factor :
-										(long double)*v * (long double)s.factor);
+		*value = (int64_t)roundl(s.divide ? (long double)*value / (long double)s.factor :
+											(long double)*value * (long double)s.factor);
 		return true;
 	}
-	scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
+	scaled = round(s.divide ? (double)*value / s.factor : (double)*value * s.factor);
 	if (!(scaled > -0x1p63 && scaled < 0x1p63))
 		return false;
-	*v = (int64_t)scaled;
+	*value = (int64_t)scaled;
 	return true;
 }
 
-static bool scale_size(int64_t *v, struct profiles_scale s)
+static bool scale_size(int64_t *value, struct profiles_scale s)
 {
 	s.factor = fabs(s.factor);
-	return scale_cost(v, s);
+	return scale_cost(value, s);
 }
 
 static enum err_code scale_part(struct eval *ev, const struct expr *e, struct profiles_scale s,

@@ -121,7 +121,7 @@ struct alerts_taking {
  * The text of a label or annotation, its template expanded. A template's failure becomes its text.
  */
 static enum err_code alerts_expand(
-	struct alerts_taking *x, const struct rule_text *t, struct str *out)
+	struct alerts_taking *a, const struct rule_text *t, struct str *out)
 {
 	struct buf b = { 0 };
 	struct err why;
@@ -131,66 +131,66 @@ static enum err_code alerts_expand(
 		*out = t->text;
 		return ERR_OK;
 	}
-	rc = template_render(t->template, &x->data, &b, &why);
+	rc = template_render(t->template, &a->data, &b, &why);
 	if (rc == ERR_CANCELED) { /* an error text would make another alert and resolve this one */
 		buf_release(&b);
-		return err_copy(x->err, &why);
+		return err_copy(a->err, &why);
 	}
 	if (rc && rc != ERR_NOMEM) {
 		buf_clear(&b);
 		buf_printf(&b, "<error expanding template: %s>", why.msg);
 		rc = ERR_OK;
 	}
-	*out = b.len ? str_dup(&x->arena, buf_str(&b)) : STR("");
+	*out = b.len ? str_dup(&a->arena, buf_str(&b)) : STR("");
 	if (rc || buf_failed(&b))
-		rc = err_nomem(x->err, "alerts");
+		rc = err_nomem(a->err, "alerts");
 	else if (!out->ptr)
-		rc = arena_fail(&x->arena, "alerts", x->err);
+		rc = arena_fail(&a->arena, "alerts", a->err);
 	buf_release(&b);
 	return rc;
 }
 
 static enum err_code alerts_set_all(
-	struct alerts_taking *x, struct labels_builder *b, const struct rule_text *v, size_t n)
+	struct alerts_taking *a, struct labels_builder *b, const struct rule_text *r, size_t n)
 {
 	enum err_code rc = ERR_OK;
 	struct str value;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		if (!(rc = alerts_expand(x, &v[i], &value)))
-			labels_builder_set(b, v[i].name, value);
+		if (!(rc = alerts_expand(a, &r[i], &value)))
+			labels_builder_set(b, r[i].name, value);
 	return rc;
 }
 
-static enum err_code alerts_find(struct alerts_taking *x, const struct alert_element *from)
+static enum err_code alerts_find(struct alerts_taking *t, const struct alert_element *from)
 {
-	const struct rule *r = x->s->rule;
+	const struct rule *r = t->s->rule;
 	struct labels_builder labels, notes;
 	struct labels l, a;
 	struct alerts_entry *e;
 	enum err_code rc;
 
-	x->data.labels = from->labels;
-	x->data.value = from->value;
-	x->data.t_ns = x->t_ns;
-	labels_builder_init(&labels, &x->arena, from->labels);
-	labels_builder_init(&notes, &x->arena, (struct labels){ 0 });
-	if ((rc = alerts_set_all(x, &labels, r->labels, r->labels_n)) ||
-		(rc = alerts_set_all(x, &notes, r->annotations, r->annotations_n)))
+	t->data.labels = from->labels;
+	t->data.value = from->value;
+	t->data.t_ns = t->t_ns;
+	labels_builder_init(&labels, &t->arena, from->labels);
+	labels_builder_init(&notes, &t->arena, (struct labels){ 0 });
+	if ((rc = alerts_set_all(t, &labels, r->labels, r->labels_n)) ||
+		(rc = alerts_set_all(t, &notes, r->annotations, r->annotations_n)))
 		return rc;
 	labels_builder_del(&labels, STR(LABEL_NAME));
 	labels_builder_set(&labels, STR(ALERT_NAME), r->name);
-	if ((rc = labels_builder_build(&labels, &l, x->err)) ||
-		(rc = labels_builder_build(&notes, &a, x->err)))
+	if ((rc = labels_builder_build(&labels, &l, t->err)) ||
+		(rc = labels_builder_build(&notes, &a, t->err)))
 		return rc;
 	if (!(e = alerts_entry_new(l, a)))
-		return err_nomem(x->err, "alerts");
+		return err_nomem(t->err, "alerts");
 	e->alert.phase = ALERT_PENDING;
 	e->alert.value = from->value;
-	e->alert.active_at_ns = x->t_ns;
+	e->alert.active_at_ns = t->t_ns;
 	e->seen = true;
-	x->v[x->n++] = e;
-	arena_reset(&x->arena);
+	t->v[t->n++] = e;
+	arena_reset(&t->arena);
 	return ERR_OK;
 }
 
@@ -200,13 +200,13 @@ static int alerts_by_labels(const void *a, const void *b)
 		(*(struct alerts_entry *const *)b)->alert.labels);
 }
 
-static enum err_code alerts_check_distinct(struct alerts_taking *x)
+static enum err_code alerts_check_distinct(struct alerts_taking *a)
 {
-	if (x->n)
-		qsort(x->v, x->n, sizeof(struct alerts_entry *), alerts_by_labels);
-	for (size_t i = 1; i < x->n; i++)
-		if (alerts_by_labels(&x->v[i - 1], &x->v[i]) == 0)
-			return err_set(x->err, ERR_INVALID,
+	if (a->n)
+		qsort(a->v, a->n, sizeof(struct alerts_entry *), alerts_by_labels);
+	for (size_t i = 1; i < a->n; i++)
+		if (alerts_by_labels(&a->v[i - 1], &a->v[i]) == 0)
+			return err_set(a->err, ERR_INVALID,
 				"vector contains metrics with the same labelset after applying "
 				"alert labels");
 	return ERR_OK;
@@ -227,24 +227,24 @@ static void alerts_entry_carry_on(struct alerts_entry *old, struct alerts_entry 
 }
 
 /* Merges what was found into the alerts. Both are in order; `all` has room for both. */
-static void alerts_join(struct alerts_taking *x, struct alerts_entry **all)
+static void alerts_join(struct alerts_taking *a, struct alerts_entry **all)
 {
-	struct alert_state *s = x->s;
+	struct alert_state *s = a->s;
 	size_t i = 0, k = 0, n = 0;
 	int d;
 
-	while (i < s->n || k < x->n) {
-		d = i == s->n ? 1 : k == x->n ? -1 : alerts_by_labels(&s->v[i], &x->v[k]);
+	while (i < s->n || k < a->n) {
+		d = i == s->n ? 1 : k == a->n ? -1 : alerts_by_labels(&s->v[i], &a->v[k]);
 		if (d < 0) {
 			all[n++] = s->v[i++];
 		} else if (d > 0) {
-			all[n++] = x->v[k++];
+			all[n++] = a->v[k++];
 		} else if (s->v[i]->alert.phase != ALERT_INACTIVE) {
-			alerts_entry_carry_on(s->v[i], x->v[k++]);
+			alerts_entry_carry_on(s->v[i], a->v[k++]);
 			all[n++] = s->v[i++];
 		} else { /* it was resolved and begins anew */
 			alerts_entry_free(s->v[i++]);
-			all[n++] = x->v[k++];
+			all[n++] = a->v[k++];
 		}
 	}
 	for (size_t j = 1; j < n; j++)
@@ -252,7 +252,7 @@ static void alerts_join(struct alerts_taking *x, struct alerts_entry **all)
 	free(s->v);
 	s->v = all;
 	s->n = n;
-	x->n = 0;
+	a->n = 0;
 }
 
 /* An alert that was not found. True while keep_firing_for keeps it firing. */
@@ -304,7 +304,7 @@ static size_t alert_state_move_on(struct alert_state *s, int64_t t_ns)
 }
 
 enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
-	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
+	const struct alert_element *a, size_t n, int64_t t_ns, const struct template_data *data,
 	struct err *err)
 {
 	struct alerts_taking x = { .s = s, .t_ns = t_ns, .data = *data, .err = err };
@@ -318,7 +318,7 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	if (!x.v || !all)
 		rc = err_nomem(err, "alerts");
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = alerts_find(&x, &v[i]);
+		rc = alerts_find(&x, &a[i]);
 	if (rc || (rc = alerts_check_distinct(&x))) {
 		free(all);
 		goto out;

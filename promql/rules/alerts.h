@@ -53,7 +53,7 @@ void alert_state_close(struct alert_state *s); /* NULL is fine */
  * take long.
  */
 MUST_CHECK enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
-	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
+	const struct alert_element *a, size_t n, int64_t t_ns, const struct template_data *data,
 	struct err *err);
 
 /* All alerts, resolved ones too, ascending by labels; i from 0, NULL at the end. */

@@ -95,13 +95,13 @@ struct group_turn {
 };
 
 static enum err_code group_turn_run_query(
-	struct group_turn *x, struct str text, struct query **out, struct err *err)
+	struct group_turn *g, struct str text, struct query **out, struct err *err)
 {
 	const struct query_options o = {
-		.text = text, .t_ns = x->at_ns, .timeout_ns = x->g->group->interval_ns
+		.text = text, .t_ns = g->at_ns, .timeout_ns = g->g->group->interval_ns
 	};
 
-	return query_run_cancelable(x->m->o.engine, &o, &x->m->stop, out, err);
+	return query_run_cancelable(g->m->o.engine, &o, &g->m->stop, out, err);
 }
 
 /* The template function `query`. */
@@ -156,33 +156,33 @@ static enum err_code group_elements_of(
 }
 
 /* Writes ALERTS and ALERTS_FOR_STATE of alerts that are pending or fire. */
-static enum err_code group_turn_write_alerts(struct group_turn *x, struct err *err)
+static enum err_code group_turn_write_alerts(struct group_turn *g, struct err *err)
 {
 	struct label state = { STR("alertstate"), { 0 } };
 	const struct alert *a;
 	struct writing w;
 	enum err_code rc = ERR_OK;
 
-	writing_init(&w, x->m);
-	for (size_t i = 0; (a = alert_state_at(x->r->alerts, i)) && !rc; i++) {
+	writing_init(&w, g->m);
+	for (size_t i = 0; (a = alert_state_at(g->r->alerts, i)) && !rc; i++) {
 		if (a->phase == ALERT_INACTIVE)
 			continue;
 		state.value = a->phase == ALERT_FIRING ? STR("firing") : STR("pending");
-		if (!(rc = writing_add(&w, ALERTS_NAME, a->labels, &state, 1, x->at_ns, 1, err)))
-			rc = writing_add(&w, ALERTS_FOR_STATE_NAME, a->labels, NULL, 0, x->at_ns,
+		if (!(rc = writing_add(&w, ALERTS_NAME, a->labels, &state, 1, g->at_ns, 1, err)))
+			rc = writing_add(&w, ALERTS_FOR_STATE_NAME, a->labels, NULL, 0, g->at_ns,
 				(double)(a->active_at_ns / NS_PER_S), err);
 	}
-	x->written += w.n;
+	g->written += w.n;
 	if (!rc)
-		rc = writing_commit(&w, &x->r->seen, x->at_ns, err);
+		rc = writing_commit(&w, &g->r->seen, g->at_ns, err);
 	writing_release(&w);
 	return rc;
 }
 
 /* Hands the alerts that are due to the notifier, which copies them. */
-static enum err_code group_turn_send_alerts(struct group_turn *x, struct err *err)
+static enum err_code group_turn_send_alerts(struct group_turn *g, struct err *err)
 {
-	const struct rule *r = x->r->rule;
+	const struct rule *r = g->r->rule;
 	struct notification *v;
 	struct buf link = { 0 };
 	struct arena arena;
@@ -190,18 +190,18 @@ static enum err_code group_turn_send_alerts(struct group_turn *x, struct err *er
 	size_t n = 0, all = 0;
 	enum err_code rc = ERR_OK;
 
-	while (alert_state_at(x->r->alerts, all))
+	while (alert_state_at(g->r->alerts, all))
 		all++;
-	if (!x->m->o.notifier || !all)
+	if (!g->m->o.notifier || !all)
 		return ERR_OK;
 	arena_init(&arena, EVALUATION_BYTES_MAX);
 	if (!(v = arena_array(&arena, struct notification, all)))
 		rc = arena_fail(&arena, "rules", err);
-	for (size_t i = 0; !rc && (a = alert_state_at(x->r->alerts, i)); i++) {
-		if (!alert_due(a, x->t_ns, x->m->o.resend_delay_ns, r->group->interval_ns))
+	for (size_t i = 0; !rc && (a = alert_state_at(g->r->alerts, i)); i++) {
+		if (!alert_due(a, g->t_ns, g->m->o.resend_delay_ns, r->group->interval_ns))
 			continue;
 		buf_clear(&link);
-		rule_link_print(&link, x->m->external_url, r, a->labels, x->t_ns);
+		rule_link_print(&link, g->m->external_url, r, a->labels, g->t_ns);
 		v[n] = (struct notification){ .labels = a->labels,
 			.annotations = a->annotations,
 			.starts_ns = a->fired_at_ns,
@@ -211,75 +211,75 @@ static enum err_code group_turn_send_alerts(struct group_turn *x, struct err *er
 			rc = arena_fail(&arena, "rules", err);
 	}
 	if (!rc && n)
-		notifier_send(x->m->o.notifier, v, n);
+		notifier_send(g->m->o.notifier, v, n);
 	buf_release(&link);
 	arena_release(&arena);
 	return rc;
 }
 
-static enum err_code group_turn_take_alerts(struct group_turn *x, struct query *q, struct err *err)
+static enum err_code group_turn_take_alerts(struct group_turn *g, struct query *q, struct err *err)
 {
-	struct template_data data = { .external_labels = x->m->external_labels,
-		.external_url = x->m->external_url,
+	struct template_data data = { .external_labels = g->m->external_labels,
+		.external_url = g->m->external_url,
 		.query = group_answer_template,
-		.ctx = x };
+		.ctx = g };
 	struct alert_element *v = NULL;
 	size_t n = 0;
 	enum err_code rc, sent;
 
 	if ((rc = group_elements_of(q, &v, &n, err)))
 		return rc;
-	if ((rc = alert_state_take(x->r->alerts, &x->g->lock, v, n, x->t_ns, &data, err)))
+	if ((rc = alert_state_take(g->r->alerts, &g->g->lock, v, n, g->t_ns, &data, err)))
 		return rc;
-	if (!x->r->restored) {
-		rule_restore(x->g, x->r, x->t_ns);
-		x->r->restored = true;
+	if (!g->r->restored) {
+		rule_restore(g->g, g->r, g->t_ns);
+		g->r->restored = true;
 	}
-	rc = group_turn_write_alerts(x, err);
-	sent = group_turn_send_alerts(x, rc ? NULL : err); /* even if the disk is full */
+	rc = group_turn_write_alerts(g, err);
+	sent = group_turn_send_alerts(g, rc ? NULL : err); /* even if the disk is full */
 	return rc ? rc : sent;
 }
 
 /* ---- rules ---- */
 
-static enum err_code group_turn_evaluate(struct group_turn *x, struct err *err)
+static enum err_code group_turn_evaluate(struct group_turn *g, struct err *err)
 {
 	struct query *q;
 	size_t n = 0;
 	enum err_code rc;
 
-	if ((rc = group_turn_run_query(x, x->r->rule->expr, &q, err)))
+	if ((rc = group_turn_run_query(g, g->r->rule->expr, &q, err)))
 		return rc;
-	if (x->r->alerts)
-		rc = group_turn_take_alerts(x, q, err);
+	if (g->r->alerts)
+		rc = group_turn_take_alerts(g, q, err);
 	else
-		rc = record_result(x->m, x->r, q, x->at_ns, &n, err);
-	x->written += n;
+		rc = record_result(g->m, g->r, q, g->at_ns, &n, err);
+	g->written += n;
 	query_close(q);
 	return rc;
 }
 
 static void group_turn_note(
-	struct group_turn *x, enum err_code rc, const struct err *err, int64_t took_ns)
+	struct group_turn *g, enum err_code rc, const struct err *err, int64_t took_ns)
 {
-	struct rule_state *r = x->r;
-	const char *label = x->g->label.ptr;
+	struct rule_state *r = g->r;
+	const char *label = g->g->label.ptr;
 
 	metric_add(&evaluations, label, 1);
 	metric_observe(&evaluation_seconds, NULL, (double)took_ns / 1e9);
 	if (rc) {
 		metric_add(&failures, label, 1);
-		log_warn("rules", "rule evaluation failed", LOG_STR("file", x->g->group->file),
-			LOG_STR("group", x->g->group->name), LOG_STR("rule", r->rule->name), LOG_E(err));
+		log_warn("rules", "rule evaluation failed", LOG_STR("file", g->g->group->file),
+			LOG_STR("group", g->g->group->name), LOG_STR("rule", r->rule->name), LOG_E(err));
 	}
-	mutex_lock(&x->g->lock);
+	mutex_lock(&g->g->lock);
 	r->health = rc ? RULE_ERR : RULE_OK;
 	buf_clear(&r->last_error);
 	if (rc)
 		buf_add_cstr(&r->last_error, err->msg);
-	r->last_evaluation_ns = x->t_ns;
+	r->last_evaluation_ns = g->t_ns;
 	r->evaluation_ns = took_ns;
-	mutex_unlock(&x->g->lock);
+	mutex_unlock(&g->g->lock);
 }
 
 void group_evaluate(struct group_state *g, int64_t t_ns)

@@ -91,7 +91,7 @@ static bool leftover_is_claimed(const struct leftover *l, struct labels labels)
 }
 
 static enum err_code leftover_end_one(struct rule_manager *m, const struct leftover *l,
-	struct db_querier *q, const struct db_series *s, struct writing *w, struct moment t,
+	struct db_querier *q, const struct db_series *s, struct writing *w, struct moment moment,
 	struct err *err)
 {
 	int64_t *times;
@@ -101,18 +101,19 @@ static enum err_code leftover_end_one(struct rule_manager *m, const struct lefto
 
 	if (leftover_is_claimed(l, s->labels))
 		return ERR_OK;
-	if ((rc = db_numbers(q, s, t.turn_ns - m->o.outage_tolerance_ns, t.turn_ns, &w->arena, &times,
-			 &values, &n, err)))
+	if ((rc = db_numbers(q, s, moment.turn_ns - m->o.outage_tolerance_ns, moment.turn_ns, &w->arena,
+			 &times, &values, &n, err)))
 		return rc;
 	if (!n || number_is_stale(values[n - 1]) || times[n - 1] >= m->began_ns)
 		return ERR_OK;
-	if (t.at_ns <= times[n - 1]) /* of a group with a shorter query_offset */
-		t.at_ns = times[n - 1] + NS_PER_MS;
-	return writing_end(w, s->labels, t.at_ns, err);
+	if (moment.at_ns <= times[n - 1]) /* of a group with a shorter query_offset */
+		moment.at_ns = times[n - 1] + NS_PER_MS;
+	return writing_end(w, s->labels, moment.at_ns, err);
 }
 
 static enum err_code leftover_end_name(struct rule_manager *m, const struct leftover *l,
-	const char *name, struct db_querier *q, struct writing *w, struct moment t, struct err *err)
+	const char *name, struct db_querier *q, struct writing *w, struct moment moment,
+	struct err *err)
 {
 	struct matcher matchers[2];
 	struct db_series *v;
@@ -125,25 +126,25 @@ static enum err_code leftover_end_name(struct rule_manager *m, const struct left
 		return rc;
 	rc = db_select_kinds(q, DB_NUMBERS, matchers, l->alert ? 2 : 1, &w->arena, &v, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = leftover_end_one(m, l, q, &v[i], w, t, err);
+		rc = leftover_end_one(m, l, q, &v[i], w, moment, err);
 	return rc;
 }
 
 static enum err_code leftover_end_all(
-	struct rule_manager *m, const struct leftover *l, struct moment t, struct err *err)
+	struct rule_manager *m, const struct leftover *l, struct moment moment, struct err *err)
 {
 	struct db_querier *q;
 	struct writing w;
 	enum err_code rc;
 
-	if ((rc = db_querier_open(
-			 m->o.db, t.turn_ns - m->o.outage_tolerance_ns, t.turn_ns, &m->stop, &q, err)))
+	if ((rc = db_querier_open(m->o.db, moment.turn_ns - m->o.outage_tolerance_ns, moment.turn_ns,
+			 &m->stop, &q, err)))
 		return rc;
 	writing_init(&w, m);
 	if (!l->alert)
-		rc = leftover_end_name(m, l, NULL, q, &w, t, err);
-	else if (!(rc = leftover_end_name(m, l, ALERTS_NAME, q, &w, t, err)))
-		rc = leftover_end_name(m, l, ALERTS_FOR_STATE_NAME, q, &w, t, err);
+		rc = leftover_end_name(m, l, NULL, q, &w, moment, err);
+	else if (!(rc = leftover_end_name(m, l, ALERTS_NAME, q, &w, moment, err)))
+		rc = leftover_end_name(m, l, ALERTS_FOR_STATE_NAME, q, &w, moment, err);
 	if (!rc)
 		rc = writing_flush(&w, err);
 	writing_release(&w);
@@ -152,14 +153,14 @@ static enum err_code leftover_end_all(
 }
 
 /* l->ended is set, so that nobody else touches it. */
-static void leftover_end(struct rule_manager *m, struct leftover *l, struct moment t)
+static void leftover_end(struct rule_manager *m, struct leftover *l, struct moment moment)
 {
 	struct err err;
 
 	assert(l->ended);
 	if (l->claimed_n)
 		qsort(l->claimed, l->claimed_n, sizeof(*l->claimed), leftover_by_labels);
-	if (leftover_end_all(m, l, t, &err) && !atomic_load(&m->stop))
+	if (leftover_end_all(m, l, moment, &err) && !atomic_load(&m->stop))
 		log_warn("rules", "series from before the restart not ended", LOG_STR("rule", l->name),
 			LOG_E(&err));
 }

@@ -30,16 +30,16 @@ static void rule_state_release(struct rule_state *r)
 	buf_release(&r->last_error);
 }
 
-static void rule_manager_groups_free(struct group_state *v, size_t n)
+static void rule_manager_groups_free(struct group_state *g, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < v[i].rules_n; k++)
-			rule_state_release(&v[i].rules[k]);
-		free(v[i].rules);
-		buf_release(&v[i].label);
-		mutex_destroy(&v[i].lock);
+		for (size_t k = 0; k < g[i].rules_n; k++)
+			rule_state_release(&g[i].rules[k]);
+		free(g[i].rules);
+		buf_release(&g[i].label);
+		mutex_destroy(&g[i].lock);
 	}
-	free(v);
+	free(g);
 }
 
 static enum err_code rule_manager_group_init(
@@ -143,25 +143,25 @@ static void rule_manager_adopt(struct group_state *s, struct group_state *old, s
 }
 
 /* Writes stale marks for the series of removed rules. */
-static void rule_manager_end_series(struct rule_manager *m, struct group_state *v, size_t n)
+static void rule_manager_end_series(struct rule_manager *m, struct group_state *g, size_t n)
 {
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
 	struct err err;
 
 	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < v[i].rules_n; k++)
-			if (v[i].rules[k].seen.n && seen_end(m, &v[i].rules[k].seen, now, &err))
+		for (size_t k = 0; k < g[i].rules_n; k++)
+			if (g[i].rules[k].seen.n && seen_end(m, &g[i].rules[k].seen, now, &err))
 				log_warn("rules", "stale marks of a removed rule not written",
-					LOG_STR("group", v[i].group->name), LOG_E(&err));
+					LOG_STR("group", g[i].group->name), LOG_E(&err));
 }
 
-static void rule_manager_show_groups(const struct group_state *v, size_t n)
+static void rule_manager_show_groups(const struct group_state *g, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		metric_set(&group_rules, v[i].label.ptr, (double)v[i].rules_n);
-		metric_set(&group_interval, v[i].label.ptr, (double)v[i].group->interval_ns / 1e9);
-		metric_add(&missed, v[i].label.ptr, 0);
+		metric_set(&group_rules, g[i].label.ptr, (double)g[i].rules_n);
+		metric_set(&group_interval, g[i].label.ptr, (double)g[i].group->interval_ns / 1e9);
+		metric_add(&missed, g[i].label.ptr, 0);
 	}
 }
 

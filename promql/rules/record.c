@@ -74,14 +74,14 @@ static enum err_code ack_wait(struct ack *a, enum err_code rc, struct err *err)
 }
 
 static enum err_code record_append_numbers(
-	struct rule_manager *m, const struct db_number *v, size_t n, struct err *err)
+	struct rule_manager *m, const struct db_number *d, size_t n, struct err *err)
 {
 	struct ack a;
 	enum err_code rc;
 
 	ack_init(&a);
 	ack_expect(&a);
-	if ((rc = db_append_numbers(m->o.db, v, n, record_acked, &a, err)))
+	if ((rc = db_append_numbers(m->o.db, d, n, record_acked, &a, err)))
 		ack_refused(&a);
 	return ack_wait(&a, rc, err);
 }
@@ -141,15 +141,15 @@ void seen_release(struct rule_manager_seen_series *s)
 }
 
 static enum err_code record_see(
-	struct rule_manager_seen_series *s, const struct db_number *v, size_t n, struct err *err)
+	struct rule_manager_seen_series *s, const struct db_number *d, size_t n, struct err *err)
 {
 	*s = (struct rule_manager_seen_series){ .n = 0 };
 	arena_init(&s->arena, 0);
 	if (!(s->v = arena_array(&s->arena, struct labels, n + 1)))
 		return arena_fail(&s->arena, "rules", err);
 	for (size_t i = 0; i < n; i++) {
-		s->v[i] = labels_dup(&s->arena, v[i].labels);
-		if (v[i].labels.n && !s->v[i].v)
+		s->v[i] = labels_dup(&s->arena, d[i].labels);
+		if (d[i].labels.n && !s->v[i].v)
 			return arena_fail(&s->arena, "rules", err);
 		s->n++;
 	}
@@ -232,22 +232,22 @@ struct recording {
 	char *name;
 };
 
-static enum err_code record_numbers(struct recording *x, size_t *n, struct err *err)
+static enum err_code record_numbers(struct recording *recording, size_t *n, struct err *err)
 {
-	const struct result *r = x->result;
+	const struct result *r = recording->result;
 	struct writing w;
 	enum err_code rc = ERR_OK;
 
-	writing_init(&w, x->m);
+	writing_init(&w, recording->m);
 	if (r->type == RESULT_SCALAR)
-		rc = writing_add(
-			&w, x->name, (struct labels){ 0 }, x->extra, x->extra_n, x->t_ns, r->scalar, err);
+		rc = writing_add(&w, recording->name, (struct labels){ 0 }, recording->extra,
+			recording->extra_n, recording->t_ns, r->scalar, err);
 	for (size_t i = 0; r->type == RESULT_VECTOR && i < r->n && !rc; i++)
-		rc = writing_add(&w, x->name, r->vector[i].metric, x->extra, x->extra_n, x->t_ns,
-			r->vector[i].value, err);
+		rc = writing_add(&w, recording->name, r->vector[i].metric, recording->extra,
+			recording->extra_n, recording->t_ns, r->vector[i].value, err);
 	*n = w.n;
 	if (!rc)
-		rc = writing_commit(&w, &x->r->seen, x->t_ns, err);
+		rc = writing_commit(&w, &recording->r->seen, recording->t_ns, err);
 	writing_release(&w);
 	return rc;
 }
@@ -268,26 +268,26 @@ static int64_t record_duration_of(const struct profile_value *v, int64_t interva
 }
 
 /* One element as a profile. */
-static enum err_code record_make_profile(struct recording *x, struct arena *a,
+static enum err_code record_make_profile(struct recording *r, struct arena *a,
 	const struct profile_value *v, struct db_append *out, enum value_kind *kind, struct err *err)
 {
-	int64_t interval = x->r->rule->group->interval_ns;
+	int64_t interval = r->r->rule->group->interval_ns;
 	struct pprof *p;
 	enum err_code rc;
 
 	if (v->is_diff)
 		return err_set(err, ERR_INVALID, "a diff cannot be recorded");
-	if ((rc = profiles_to_pprof(a, &v, 1, NULL, 0, &x->m->stop, &p, err)))
+	if ((rc = profiles_to_pprof(a, &v, 1, NULL, 0, &r->m->stop, &p, err)))
 		return rc;
 	p->duration_nanos = record_duration_of(v, interval);
 	*kind = v->type.delta ? KIND_DELTA : KIND_GAUGE;
 	*out = (struct db_append){
-		.ts_ns = x->t_ns,
+		.ts_ns = r->t_ns,
 		.interval_ns = interval,
 		.profile = p,
 		.kinds = kind,
 	};
-	return record_series_labels(a, x->name, v->metric, x->extra, x->extra_n, &out->labels, err);
+	return record_series_labels(a, r->name, v->metric, r->extra, r->extra_n, &out->labels, err);
 }
 
 static int labels_order(const void *a, const void *b)
@@ -296,17 +296,18 @@ static int labels_order(const void *a, const void *b)
 }
 
 /* Two elements must not be one series: nothing is written then. */
-static enum err_code record_check_profiles(struct recording *x, struct arena *a, struct err *err)
+static enum err_code record_check_profiles(
+	struct recording *recording, struct arena *a, struct err *err)
 {
-	const struct result *r = x->result;
+	const struct result *r = recording->result;
 	struct labels *v = arena_array(a, struct labels, r->n + 1);
 	enum err_code rc;
 
 	if (!v)
 		return arena_fail(a, "rules", err);
 	for (size_t i = 0; i < r->n; i++)
-		if ((rc = record_series_labels(
-				 a, x->name, r->profiles[i].metric, x->extra, x->extra_n, &v[i], err)))
+		if ((rc = record_series_labels(a, recording->name, r->profiles[i].metric, recording->extra,
+				 recording->extra_n, &v[i], err)))
 			return rc;
 	qsort(v, r->n, sizeof(*v), labels_order);
 	for (size_t i = 1; i < r->n; i++)
@@ -317,9 +318,9 @@ static enum err_code record_check_profiles(struct recording *x, struct arena *a,
 	return ERR_OK;
 }
 
-static enum err_code record_profiles(struct recording *x, size_t *n, struct err *err)
+static enum err_code record_profiles(struct recording *recording, size_t *n, struct err *err)
 {
-	const struct result *r = x->result;
+	const struct result *r = recording->result;
 	struct db_append_stats stats;
 	struct db_append append;
 	enum value_kind kind;
@@ -329,13 +330,13 @@ static enum err_code record_profiles(struct recording *x, size_t *n, struct err 
 
 	arena_init(&a, EVALUATION_BYTES_MAX);
 	ack_init(&ack);
-	rc = record_check_profiles(x, &a, err);
+	rc = record_check_profiles(recording, &a, err);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		arena_reset(&a);
-		if ((rc = record_make_profile(x, &a, &r->profiles[i], &append, &kind, err)))
+		if ((rc = record_make_profile(recording, &a, &r->profiles[i], &append, &kind, err)))
 			break;
 		ack_expect(&ack);
-		if ((rc = db_append(x->m->o.db, &append, &stats, record_acked, &ack, err)))
+		if ((rc = db_append(recording->m->o.db, &append, &stats, record_acked, &ack, err)))
 			ack_refused(&ack);
 	}
 	rc = ack_wait(&ack, rc, err);

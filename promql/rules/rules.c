@@ -135,17 +135,17 @@ struct loading {
 	struct yaml_ctx all; /* keeps errors, with the name of the group and the rule */
 };
 
-static enum err_code rules_decode(struct loading *x, struct yaml_ctx *ctx,
+static enum err_code rules_decode(struct loading *l, struct yaml_ctx *ctx,
 	const struct yaml_node *n, struct rule_group *g, struct err *err)
 {
-	size_t before = yaml_errors(&x->all), number = 0;
-	struct arena *a = &x->set->arena;
+	size_t before = yaml_errors(&l->all), number = 0;
+	struct arena *a = &l->set->arena;
 	struct rule_fields f;
 	enum err_code rc;
 
 	if (!n)
 		return ERR_OK;
-	if (x->set->rules_n + n->n > RULES_MAX) {
+	if (l->set->rules_n + n->n > RULES_MAX) {
 		yaml_err(n, err, ERR_LIMIT, "more than %u rules", RULES_MAX);
 		return rules_in_group(n, g, err);
 	}
@@ -159,27 +159,27 @@ static enum err_code rules_decode(struct loading *x, struct yaml_ctx *ctx,
 			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
 		number++;
 		g->rules_n += !rc;
-		if (rc && (rc = rules_in_rule(c, g, number, &f, err)) && !yaml_goes_on(&x->all, rc, err))
+		if (rc && (rc = rules_in_rule(c, g, number, &f, err)) && !yaml_goes_on(&l->all, rc, err))
 			return rc;
 	}
-	if ((rc = yaml_end(&x->all, before, err)))
+	if ((rc = yaml_end(&l->all, before, err)))
 		return rc;
-	x->set->rules_n += g->rules_n;
+	l->set->rules_n += g->rules_n;
 	return ERR_OK;
 }
 
-static enum err_code rules_new_group(struct loading *x, struct rule_group **out, struct err *err)
+static enum err_code rules_new_group(struct loading *l, struct rule_group **out, struct err *err)
 {
-	struct rule_set *s = x->set;
+	struct rule_set *s = l->set;
 
-	if (!arena_array_room(&s->arena, &s->groups, s->groups_n, 1, &x->cap))
+	if (!arena_array_room(&s->arena, &s->groups, s->groups_n, 1, &l->cap))
 		return arena_fail(&s->arena, "rules", err);
 	*out = &s->groups[s->groups_n];
 	**out = (struct rule_group){ 0 };
 	return ERR_OK;
 }
 
-static enum err_code rules_decode_group(struct loading *x, struct yaml_ctx *ctx,
+static enum err_code rules_decode_group(struct loading *l, struct yaml_ctx *ctx,
 	const struct yaml_node *n, size_t first, struct str file, struct err *err)
 {
 	const struct yaml_node *name = yaml_get(n, "name"), *labels = yaml_get(n, "labels");
@@ -189,7 +189,7 @@ static enum err_code rules_decode_group(struct loading *x, struct yaml_ctx *ctx,
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null rule group");
-	if ((rc = rules_new_group(x, &g, err)))
+	if ((rc = rules_new_group(l, &g, err)))
 		return rc;
 	g->file = file;
 	if (name && name->kind == YAML_SCALAR)
@@ -198,15 +198,15 @@ static enum err_code rules_decode_group(struct loading *x, struct yaml_ctx *ctx,
 		return g->name.len ? rules_in_group(n, g, err) : rc;
 	if (!f.name.len)
 		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
-	for (size_t i = first; i < x->set->groups_n; i++)
-		if (str_eq(x->set->groups[i].name, f.name))
+	for (size_t i = first; i < l->set->groups_n; i++)
+		if (str_eq(l->set->groups[i].name, f.name))
 			return yaml_err(name, err, ERR_INVALID, "groupname: %s is repeated in the same file",
 				QUOTED(f.name));
 	*g = (struct rule_group){
 		.file = file,
 		.name = f.name,
-		.interval_ns = f.interval_ns ? f.interval_ns : x->l->interval_ns,
-		.query_offset_ns = f.offset_set ? f.query_offset_ns : x->l->query_offset_ns,
+		.interval_ns = f.interval_ns ? f.interval_ns : l->l->interval_ns,
+		.query_offset_ns = f.offset_set ? f.query_offset_ns : l->l->query_offset_ns,
 		.limit = f.limit,
 		.labels = f.labels,
 		.line = n->line,
@@ -216,20 +216,20 @@ static enum err_code rules_decode_group(struct loading *x, struct yaml_ctx *ctx,
 		g->interval_ns = INTERVAL_DEFAULT_NS;
 	if (labels && (rc = rule_labels_check(labels, f.labels, err)))
 		return rules_in_group(n, g, err);
-	if ((rc = rules_decode(x, ctx, f.rules, g, err)))
+	if ((rc = rules_decode(l, ctx, f.rules, g, err)))
 		return rc;
-	x->set->groups_n++;
+	l->set->groups_n++;
 	return ERR_OK;
 }
 
 static enum err_code rules_load_text(
-	struct loading *x, const char *name, struct str text, struct err *err)
+	struct loading *l, const char *name, struct str text, struct err *err)
 {
-	struct rule_set *s = x->set;
+	struct rule_set *s = l->set;
 	struct yaml_ctx ctx = { .arena = &s->arena, .dir = path_dir(str_of(name)) };
 	struct rules_file_fields f = { 0 };
 	struct str file = str_dup(&s->arena, str_of(name));
-	size_t first = s->groups_n, before = yaml_errors(&x->all);
+	size_t first = s->groups_n, before = yaml_errors(&l->all);
 	struct yaml_node *root;
 	enum err_code rc;
 
@@ -241,17 +241,18 @@ static enum err_code rules_load_text(
 		return rc;
 	s->files[s->files_n++] = file;
 	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c; c = c->next)
-		if ((rc = rules_decode_group(x, &ctx, c, first, file, err)) &&
-			!yaml_goes_on(&x->all, rc, err))
+		if ((rc = rules_decode_group(l, &ctx, c, first, file, err)) &&
+			!yaml_goes_on(&l->all, rc, err))
 			return rc;
-	return yaml_end(&x->all, before, err);
+	return yaml_end(&l->all, before, err);
 }
 
-static enum err_code rules_begin(struct loading *x, const struct rules_load *l, struct err *err)
+static enum err_code rules_begin(
+	struct loading *loading, const struct rules_load *l, struct err *err)
 {
 	struct rule_set *s = calloc(1, sizeof(*s));
 
-	*x = (struct loading){ .l = l, .set = s, .all.problems = l->problems };
+	*loading = (struct loading){ .l = l, .set = s, .all.problems = l->problems };
 	if (!s)
 		return err_nomem(err, "rules");
 	atomic_init(&s->refs, 1);
@@ -260,9 +261,9 @@ static enum err_code rules_begin(struct loading *x, const struct rules_load *l, 
 	return s->files ? ERR_OK : arena_fail(&s->arena, "rules", err);
 }
 
-static enum err_code rules_end(struct loading *x, enum err_code rc, struct rule_set **out)
+static enum err_code rules_end(struct loading *l, enum err_code rc, struct rule_set **out)
 {
-	struct rule_set *s = x->set;
+	struct rule_set *s = l->set;
 
 	if (rc) {
 		rule_set_unref(s);
@@ -286,9 +287,9 @@ enum err_code rule_set_load_text(const char *name, struct str text, const struct
 	return rules_end(&x, rc, out);
 }
 
-static enum err_code rules_load_file(struct loading *x, const char *path, struct err *err)
+static enum err_code rules_load_file(struct loading *l, const char *path, struct err *err)
 {
-	struct rule_set *s = x->set;
+	struct rule_set *s = l->set;
 	struct buf text = { 0 };
 	enum err_code rc;
 
@@ -301,23 +302,23 @@ static enum err_code rules_load_file(struct loading *x, const char *path, struct
 	if (rc)
 		rc = err_wrap(err, rc, "rule file");
 	else
-		rc = rules_load_text(x, path, buf_str(&text), err);
+		rc = rules_load_text(l, path, buf_str(&text), err);
 	buf_release(&text);
 	return rc;
 }
 
 /* A pattern may match nothing; a name without wildcards must exist. */
-static enum err_code rules_load_pattern(struct loading *x, struct str pattern, struct err *err)
+static enum err_code rules_load_pattern(struct loading *l, struct str pattern, struct err *err)
 {
-	struct str path = str_dup(&x->set->arena, pattern);
+	struct str path = str_dup(&l->set->arena, pattern);
 	enum err_code rc = ERR_OK;
 	glob_t found;
 	int failed;
 
 	if (!path.ptr)
-		return arena_fail(&x->set->arena, "rules", err);
+		return arena_fail(&l->set->arena, "rules", err);
 	if (!strpbrk(path.ptr, "*?["))
-		return rules_load_file(x, path.ptr, err);
+		return rules_load_file(l, path.ptr, err);
 	failed = glob(path.ptr, 0, NULL, &found);
 	if (failed == GLOB_NOMATCH)
 		return ERR_OK;
@@ -325,7 +326,7 @@ static enum err_code rules_load_pattern(struct loading *x, struct str pattern, s
 		return err_set(err, failed == GLOB_NOSPACE ? ERR_NOMEM : ERR_IO,
 			"rule files %s: cannot be listed", path.ptr);
 	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-		rc = rules_load_file(x, found.gl_pathv[i], err);
+		rc = rules_load_file(l, found.gl_pathv[i], err);
 	globfree(&found);
 	return rc;
 }

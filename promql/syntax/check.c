@@ -99,21 +99,21 @@ static enum err_code check_unary(struct checker *c, struct expr *e)
 }
 
 /* The type of one type with another, by the table in ast.h; 0: none. */
-static unsigned binary_result(enum binary_op op, unsigned l, unsigned r)
+static unsigned binary_result(enum binary_op op, unsigned left, unsigned right)
 {
-	if (l == VALUE_COSTS && r == VALUE_COSTS)
+	if (left == VALUE_COSTS && right == VALUE_COSTS)
 		return VALUE_COSTS;
-	if (l == VALUE_PROFILES && r == VALUE_PROFILES)
+	if (left == VALUE_PROFILES && right == VALUE_PROFILES)
 		return op == OP_SUB ? VALUE_PROFILES : 0;
-	if (l == VALUE_PROFILES && r == VALUE_SCALAR)
+	if (left == VALUE_PROFILES && right == VALUE_SCALAR)
 		return op == OP_MUL || op == OP_DIV ? VALUE_PROFILES : 0;
-	if (l == VALUE_SCALAR && r == VALUE_PROFILES)
+	if (left == VALUE_SCALAR && right == VALUE_PROFILES)
 		return op == OP_MUL ? VALUE_PROFILES : 0;
 	if (binary_op_is_set(op))
 		return 0;
-	if (l == VALUE_SCALAR && r == VALUE_SCALAR)
+	if (left == VALUE_SCALAR && right == VALUE_SCALAR)
 		return VALUE_SCALAR;
-	if ((l | r) == (VALUE_COSTS | VALUE_SCALAR))
+	if ((left | right) == (VALUE_COSTS | VALUE_SCALAR))
 		return VALUE_COSTS;
 	return 0;
 }
@@ -404,19 +404,19 @@ static enum err_code checker_check_expr(struct checker *c, struct expr *e)
 	return rc;
 }
 
-enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err)
+enum err_code check_query(struct parsed *p, struct query_error *where, struct err *err)
 {
-	return check_query_names(q, NULL, where, err);
+	return check_query_names(p, NULL, where, err);
 }
 
 enum err_code check_query_names(
-	struct parsed *q, struct check_names *names, struct query_error *where, struct err *err)
+	struct parsed *p, struct check_names *names, struct query_error *where, struct err *err)
 {
-	struct checker c = { q->text, where, err, 0, names };
+	struct checker c = { p->text, where, err, 0, names };
 
 	if (where)
 		*where = (struct query_error){ 0 };
 	if (names)
 		names->assumed = NULL;
-	return checker_check_expr(&c, q->root);
+	return checker_check_expr(&c, p->root);
 }

@@ -12,7 +12,7 @@
 
 #include "promql/syntax/parse.h"
 
-MUST_CHECK enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err);
+MUST_CHECK enum err_code check_query(struct parsed *p, struct query_error *where, struct err *err);
 
 /*
  * The same, under an assumption about names. kind gives VALUE_PROFILES or VALUE_COSTS for a name
@@ -24,7 +24,7 @@ struct check_names {
 	const struct expr *assumed;
 };
 MUST_CHECK enum err_code check_query_names(
-	struct parsed *q, struct check_names *names, struct query_error *where, struct err *err);
+	struct parsed *p, struct check_names *names, struct query_error *where, struct err *err);
 
 /*
  * "no + between costs and profiles; total(), flat() and cum() make costs of profiles": also for the

@@ -82,9 +82,9 @@ void query_error_print(struct buf *out, struct str text, const struct query_erro
 	buf_add_cstr(out, where->msg);
 }
 
-void parsed_release(struct parsed *q)
+void parsed_release(struct parsed *p)
 {
-	for (struct expr *e = q ? q->selectors : NULL; e; e = e->selector.next) {
+	for (struct expr *e = p ? p->selectors : NULL; e; e = e->selector.next) {
 		for (size_t i = 0; i < e->selector.matchers_n; i++)
 			matcher_release(&e->selector.matchers[i]);
 		e->selector.matchers_n = 0;

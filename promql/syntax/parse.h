@@ -52,7 +52,7 @@ struct query_error {
  */
 MUST_CHECK enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	struct query_error *where, struct err *err);
-void parsed_release(struct parsed *q); /* NULL is fine */
+void parsed_release(struct parsed *p); /* NULL is fine */
 
 /* The language's keywords, without names of functions, found in any case; NULL behind the last. */
 const char *query_keyword(size_t i);

@@ -249,26 +249,26 @@ struct jfr_decoder {
 };
 
 /* index.c */
-MUST_CHECK enum err_code jfr_index_init(struct jfr_index *x, struct jfr_decoder *d, struct arena *a,
+MUST_CHECK enum err_code jfr_index_init(struct jfr_index *j, struct jfr_decoder *d, struct arena *a,
 	const void *items, size_t size, uint32_t n);
-uint32_t jfr_index_find(const struct jfr_index *x, uint64_t id); /* JFR_NONE */
+uint32_t jfr_index_find(const struct jfr_index *j, uint64_t id); /* JFR_NONE */
 
-/* value.c: reading. A failure sets r->bad; jfr_value_fail says why, `at` in the body. */
-uint64_t jfr_varint_slow(struct cursor *r);
-static inline uint64_t jfr_varint(struct cursor *r)
+/* value.c: reading. A failure sets c->bad; jfr_value_fail says why, `at` in the body. */
+uint64_t jfr_varint_slow(struct cursor *c);
+static inline uint64_t jfr_varint(struct cursor *c)
 {
-	if (__builtin_expect(r->at < r->end && *r->at < 0x80, 1))
-		return *r->at++;
-	return jfr_varint_slow(r);
+	if (__builtin_expect(c->at < c->end && *c->at < 0x80, 1))
+		return *c->at++;
+	return jfr_varint_slow(c);
 }
-void jfr_string(struct cursor *r, struct jfr_value *v);
+void jfr_string(struct cursor *c, struct jfr_value *v);
 /* Reads an object. values: by slot, or NULL, and then it is skipped. */
-bool jfr_object(
-	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class, struct jfr_value *values);
+bool jfr_object(struct jfr_chunk *c, struct cursor *cursor, const struct jfr_class *class,
+	struct jfr_value *values);
 /* The same of an array's items, and of constants, which may be plain strings. */
-bool jfr_constant(
-	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class, struct jfr_value *values);
-uint32_t jfr_offset(const struct jfr_decoder *d, const struct cursor *r);
+bool jfr_constant(struct jfr_chunk *c, struct cursor *cursor, const struct jfr_class *class,
+	struct jfr_value *values);
+uint32_t jfr_offset(const struct jfr_decoder *d, const struct cursor *c);
 struct cursor jfr_cursor(const struct jfr_decoder *d, uint32_t at, uint32_t end);
 MUST_CHECK enum err_code jfr_value_fail(struct jfr_chunk *c, uint32_t at, const char *what);
 /* The number in a slot; false: the class has no such field, or it is no whole number. */
@@ -281,7 +281,7 @@ MUST_CHECK enum err_code jfr_metadata(struct jfr_chunk *c);
 MUST_CHECK enum err_code jfr_roles(struct jfr_chunk *c);
 
 /* pool.c */
-MUST_CHECK enum err_code jfr_checkpoint(struct jfr_chunk *c, struct cursor r);
+MUST_CHECK enum err_code jfr_checkpoint(struct jfr_chunk *c, struct cursor cursor);
 MUST_CHECK enum err_code jfr_pools_finish(struct jfr_chunk *c); /* all checkpoints are read */
 /* Finds a constant by a reference in a slot; NULL: the chunk does not have it. */
 struct jfr_entry *jfr_find(const struct jfr_chunk *c, const struct jfr_class *class, unsigned slot,

@@ -119,23 +119,23 @@ static bool jfr_metadata_add_annotation(struct jfr_metadata *m, const struct str
 	return true;
 }
 
-static bool jfr_metadata_string_at(struct jfr_metadata *m, struct cursor *r, uint32_t *out)
+static bool jfr_metadata_string_at(struct jfr_metadata *m, struct cursor *c, uint32_t *out)
 {
-	uint64_t i = jfr_varint(r);
+	uint64_t i = jfr_varint(c);
 
-	if (!r->bad && i < m->c->strings_n) {
+	if (!c->bad && i < m->c->strings_n) {
 		*out = (uint32_t)i;
 		return true;
 	}
-	if (!r->bad)
+	if (!c->bad)
 		m->c->why = "names a string that is not there";
-	r->bad = true;
+	c->bad = true;
 	return false;
 }
 
 /* of: the element around it. */
 static bool jfr_metadata_element(
-	struct jfr_metadata *m, struct cursor *r, enum word of, unsigned depth)
+	struct jfr_metadata *m, struct cursor *c, enum word of, unsigned depth)
 {
 	struct str attributes[WORDS] = { 0 };
 	uint32_t name, key, value;
@@ -143,13 +143,13 @@ static bool jfr_metadata_element(
 
 	if (depth > TREE_DEPTH_MAX) {
 		m->c->why = "its elements nest too deep";
-		r->bad = true;
+		c->bad = true;
 		return false;
 	}
-	if (!jfr_metadata_string_at(m, r, &name))
+	if (!jfr_metadata_string_at(m, c, &name))
 		return false;
-	for (uint64_t n = jfr_varint(r); n && !r->bad; n--) {
-		if (!jfr_metadata_string_at(m, r, &key) || !jfr_metadata_string_at(m, r, &value))
+	for (uint64_t n = jfr_varint(c); n && !c->bad; n--) {
+		if (!jfr_metadata_string_at(m, c, &key) || !jfr_metadata_string_at(m, c, &value))
 			return false;
 		attributes[m->word_of[key]] = m->c->strings[value];
 	}
@@ -166,19 +166,19 @@ static bool jfr_metadata_element(
 	if (!(of == WORD_NONE && (word == WORD_NONE || word == WORD_CLASS)) &&
 		!(of == WORD_CLASS && word == WORD_FIELD))
 		word = WORD_VALUE; /* nothing in it counts */
-	for (uint64_t n = jfr_varint(r); n && !r->bad; n--)
-		if (!jfr_metadata_element(m, r, word, depth + 1))
+	for (uint64_t n = jfr_varint(c); n && !c->bad; n--)
+		if (!jfr_metadata_element(m, c, word, depth + 1))
 			return false;
-	return !r->bad;
+	return !c->bad;
 }
 
-static enum err_code jfr_metadata_read_strings(struct jfr_metadata *m, struct cursor *r)
+static enum err_code jfr_metadata_read_strings(struct jfr_metadata *m, struct cursor *cursor)
 {
 	struct jfr_chunk *c = m->c;
-	uint64_t n = jfr_varint(r);
+	uint64_t n = jfr_varint(cursor);
 
-	if (r->bad || n > cursor_left(r)) {
-		r->bad = true;
+	if (cursor->bad || n > cursor_left(cursor)) {
+		cursor->bad = true;
 		return ERR_OK;
 	}
 	if (n > c->d->limits->elements_max)
@@ -187,10 +187,10 @@ static enum err_code jfr_metadata_read_strings(struct jfr_metadata *m, struct cu
 	m->word_of = arena_array(&c->d->chunk_arena, unsigned char, (size_t)n);
 	if (!c->strings || !m->word_of)
 		return arena_fail(&c->d->chunk_arena, "metadata", c->d->err);
-	for (c->strings_n = 0; c->strings_n < n && !r->bad; c->strings_n++) {
+	for (c->strings_n = 0; c->strings_n < n && !cursor->bad; c->strings_n++) {
 		struct jfr_value v;
 
-		jfr_string(r, &v); /* those in Latin-1 or UTF-16 stay so: they are only compared */
+		jfr_string(cursor, &v); /* those in Latin-1 or UTF-16 stay so: they are only compared */
 		c->strings[c->strings_n] = v.bytes;
 		for (unsigned w = WORD_CLASS; w < WORDS; w++)
 			if (str_eq(v.bytes, words[w]))

@@ -23,15 +23,15 @@ static enum err_code jfr_keep(
 }
 
 /* Constants of one class. */
-static enum err_code jfr_pool_of_class(struct jfr_chunk *c, struct cursor *r)
+static enum err_code jfr_pool_of_class(struct jfr_chunk *c, struct cursor *cursor)
 {
-	uint32_t begin = jfr_offset(c->d, r), i = jfr_index_find(&c->by_id, jfr_varint(r));
-	uint64_t n = jfr_varint(r);
+	uint32_t begin = jfr_offset(c->d, cursor), i = jfr_index_find(&c->by_id, jfr_varint(cursor));
+	uint64_t n = jfr_varint(cursor);
 	struct jfr_class *class;
 	bool wanted;
 	enum err_code rc;
 
-	if (r->bad)
+	if (cursor->bad)
 		return jfr_value_fail(c, begin, "constants");
 	if (i == JFR_NONE) {
 		c->why = "their class is not in the metadata";
@@ -40,31 +40,31 @@ static enum err_code jfr_pool_of_class(struct jfr_chunk *c, struct cursor *r)
 	class = &c->classes[i];
 	wanted = class->role >= ROLE_STRING && class->role <= ROLE_TRACE;
 	for (; n; n--) {
-		uint32_t at = jfr_offset(c->d, r);
-		uint64_t id = jfr_varint(r);
+		uint32_t at = jfr_offset(c->d, cursor);
+		uint64_t id = jfr_varint(cursor);
 
-		if (!r->bad && wanted && (rc = jfr_keep(c, class, id, jfr_offset(c->d, r))))
+		if (!cursor->bad && wanted && (rc = jfr_keep(c, class, id, jfr_offset(c->d, cursor))))
 			return rc;
-		if (r->bad || !jfr_constant(c, r, class, NULL))
+		if (cursor->bad || !jfr_constant(c, cursor, class, NULL))
 			return jfr_value_fail(c, at, "a constant");
 	}
 	return ERR_OK;
 }
 
-enum err_code jfr_checkpoint(struct jfr_chunk *c, struct cursor r)
+enum err_code jfr_checkpoint(struct jfr_chunk *c, struct cursor cursor)
 {
-	uint32_t at = jfr_offset(c->d, &r);
+	uint32_t at = jfr_offset(c->d, &cursor);
 	enum err_code rc;
 	uint64_t n;
 
 	for (int i = 0; i < 3; i++) /* start, duration, the way to the checkpoint before */
-		jfr_varint(&r);
-	cursor_bytes(&r, 1); /* what it was written for */
-	n = jfr_varint(&r);
-	if (r.bad)
+		jfr_varint(&cursor);
+	cursor_bytes(&cursor, 1); /* what it was written for */
+	n = jfr_varint(&cursor);
+	if (cursor.bad)
 		return jfr_value_fail(c, at, "a checkpoint");
 	for (; n; n--)
-		if ((rc = jfr_pool_of_class(c, &r)))
+		if ((rc = jfr_pool_of_class(c, &cursor)))
 			return rc;
 	return ERR_OK;
 }

@@ -56,9 +56,9 @@ static bool jfr_row_eq(const void *ctx, const void *key, uint32_t id)
 }
 
 static enum err_code jfr_sum(
-	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t *to, int64_t v)
+	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t *to, int64_t value)
 {
-	if (__builtin_add_overflow(*to, v, to))
+	if (__builtin_add_overflow(*to, value, to))
 		return err_set(d->err, ERR_INVALID, "the sum of a stack's %s values overflows",
 			profiles[key->profile].name);
 	return ERR_OK;

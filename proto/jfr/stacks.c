@@ -130,14 +130,14 @@ static enum err_code jfr_stack(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 	return ERR_OK;
 }
 
-static enum err_code jfr_push(struct jfr_decoder *d, uint32_t f)
+static enum err_code jfr_push(struct jfr_decoder *d, uint32_t frame)
 {
 	if (d->stack_frames_n >= d->limits->frames_max)
 		return err_set(
 			d->err, ERR_LIMIT, "stacks of more than %u frames together", d->limits->frames_max);
 	if (!arena_array_room(&d->work, &d->stack_frames, d->stack_frames_n, 1, &d->stack_frames_cap))
 		return jfr_no_memory(d, "frames");
-	d->stack_frames[d->stack_frames_n++] = f;
+	d->stack_frames[d->stack_frames_n++] = frame;
 	return ERR_OK;
 }
 
@@ -241,14 +241,14 @@ static enum err_code jfr_stacks_origin(struct jfr_chunk *c, const struct jfr_cla
 }
 
 static enum err_code jfr_one_frame(
-	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class)
+	struct jfr_chunk *c, struct cursor *cursor, const struct jfr_class *class)
 {
 	struct jfr_value values[SLOTS] = { 0 };
 	struct jfr_frame f = { 0 };
-	uint32_t at = jfr_offset(c->d, r), i;
+	uint32_t at = jfr_offset(c->d, cursor), i;
 	enum err_code rc;
 
-	if (!jfr_object(c, r, class, values))
+	if (!jfr_object(c, cursor, class, values))
 		return jfr_value_fail(c, at, "a frame");
 	if ((rc = jfr_method(c, class, values, &f.function)) ||
 		(rc = jfr_stacks_origin(c, class, values, &f.origin)))

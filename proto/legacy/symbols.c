@@ -283,29 +283,29 @@ static bool legacy_function_eq(const void *profile, const void *key, uint32_t id
 		str_eq(p->strings[f->filename], symbol->file);
 }
 
-static uint32_t legacy_add_string(struct pprof *q, struct str s)
+static uint32_t legacy_add_string(struct pprof *p, struct str s)
 {
 	if (!s.len)
 		return 0;
-	q->strings[q->strings_n] = s;
-	return q->strings_n++;
+	p->strings[p->strings_n] = s;
+	return p->strings_n++;
 }
 
-/* The new function of a symbol: one for each name and file. q's arrays have room. */
-static bool legacy_function_of(struct pprof *q, struct map *functions, uint64_t seed,
+/* The new function of a symbol: one for each name and file. p's arrays have room. */
+static bool legacy_function_of(struct pprof *p, struct map *functions, uint64_t seed,
 	const struct symbol *symbol, uint32_t *out)
 {
 	uint64_t hash = hash_bytes(symbol->name.ptr, symbol->name.len, seed);
 	struct pprof_function f = { 0 };
 
 	hash = hash_bytes(symbol->file.ptr, symbol->file.len, hash);
-	*out = map_find(functions, hash, legacy_function_eq, q, symbol);
+	*out = map_find(functions, hash, legacy_function_eq, p, symbol);
 	if (*out != MAP_NONE)
 		return true;
-	f.name = f.system_name = legacy_add_string(q, symbol->name);
-	f.filename = legacy_add_string(q, symbol->file);
-	*out = q->functions_n;
-	q->functions[q->functions_n++] = f;
+	f.name = f.system_name = legacy_add_string(p, symbol->name);
+	f.filename = legacy_add_string(p, symbol->file);
+	*out = p->functions_n;
+	p->functions[p->functions_n++] = f;
 	return map_add(functions, hash, *out);
 }
 
@@ -337,29 +337,29 @@ static enum err_code legacy_copy_with_room(
 }
 
 static enum err_code legacy_name_locations(
-	struct pprof *q, const struct symbols *s, struct err *err)
+	struct pprof *p, const struct symbols *s, struct err *err)
 {
 	uint64_t seed = hash_seed();
 	struct map functions;
 	bool ok = true;
 
 	map_init(&functions);
-	for (uint32_t i = 0; ok && i < q->locations_n; i++) {
-		struct pprof_location *l = &q->locations[i];
-		const struct symbol *symbol = legacy_is_wanted(q, l) ? symbols_find(s, l->address) : NULL;
+	for (uint32_t i = 0; ok && i < p->locations_n; i++) {
+		struct pprof_location *l = &p->locations[i];
+		const struct symbol *symbol = legacy_is_wanted(p, l) ? symbols_find(s, l->address) : NULL;
 		uint32_t function;
 
 		if (!symbol)
 			continue;
-		ok = legacy_function_of(q, &functions, seed, symbol, &function);
-		l->line_first = q->lines_n;
+		ok = legacy_function_of(p, &functions, seed, symbol, &function);
+		l->line_first = p->lines_n;
 		l->line_n = 1;
-		q->lines[q->lines_n++] = (struct pprof_line){ .function = function, .line = symbol->line };
+		p->lines[p->lines_n++] = (struct pprof_line){ .function = function, .line = symbol->line };
 		if (l->mapping == PPROF_NONE)
 			continue;
-		q->mappings[l->mapping].has_functions = true;
+		p->mappings[l->mapping].has_functions = true;
 		if (symbol->line)
-			q->mappings[l->mapping].has_filenames = q->mappings[l->mapping].has_line_numbers = true;
+			p->mappings[l->mapping].has_filenames = p->mappings[l->mapping].has_line_numbers = true;
 	}
 	map_release(&functions);
 	return ok ? ERR_OK : err_nomem(err, "symbols");

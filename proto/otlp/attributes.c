@@ -241,16 +241,16 @@ static enum err_code otlp_composed(
 	return rc;
 }
 
-static enum err_code otlp_integer_text(struct otlp_decoder *d, int64_t v, struct str *out)
+static enum err_code otlp_integer_text(struct otlp_decoder *d, int64_t value, struct str *out)
 {
 	char digits[20], *at = digits + sizeof(digits);
-	uint64_t left = integer_magnitude64(v);
+	uint64_t left = integer_magnitude64(value);
 
 	do {
 		*--at = (char)('0' + left % 10);
 		left /= 10;
 	} while (left);
-	if (v < 0)
+	if (value < 0)
 		*--at = '-';
 	*out = str_dup(d->a, (struct str){ at, (size_t)(digits + sizeof(digits) - at) });
 	return out->ptr ? ERR_OK : otlp_no_memory(d);

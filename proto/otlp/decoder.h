@@ -10,9 +10,9 @@
 /* Indexes as they were sent are kept as they are, and checked when a profile uses them. */
 #define OTLP_INDEX_BAD UINT32_MAX
 
-static inline uint32_t otlp_index(uint64_t v)
+static inline uint32_t otlp_index(uint64_t value)
 {
-	return v < OTLP_INDEX_BAD ? (uint32_t)v : OTLP_INDEX_BAD;
+	return value < OTLP_INDEX_BAD ? (uint32_t)value : OTLP_INDEX_BAD;
 }
 
 /* ---- the dictionary: one array per table, in the order sent ---- */
@@ -142,17 +142,17 @@ static inline __attribute__((always_inline)) wire_pos otlp_next(
  * the end of the request.
  */
 static inline __attribute__((always_inline)) wire_pos otlp_varint(
-	wire_pos at, wire_pos end, wire_pos safe, uint64_t *v)
+	wire_pos at, wire_pos end, wire_pos safe, uint64_t *value)
 {
 	wire_pos next;
 
 	if (__builtin_expect(at < end && *at < 0x80, 1)) {
-		*v = *at;
+		*value = *at;
 		return at + 1;
 	}
-	if (at <= safe && (next = wire_quick_varint(at, v)))
+	if (at <= safe && (next = wire_quick_varint(at, value)))
 		return next <= end ? next : NULL;
-	return wire_varint(at, end, v);
+	return wire_varint(at, end, value);
 }
 
 static inline struct str otlp_bytes(const struct otlp_field *f)

@@ -8,7 +8,7 @@
 
 enum table { T_MAPPING = 1, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK };
 
-static enum err_code otlp_add_index(struct otlp_decoder *d, uint64_t v)
+static enum err_code otlp_add_index(struct otlp_decoder *d, uint64_t value)
 {
 	struct otlp_dictionary *t = &d->d;
 
@@ -16,7 +16,7 @@ static enum err_code otlp_add_index(struct otlp_decoder *d, uint64_t v)
 		return otlp_too_many(d, UINT32_MAX - 1, "indexes");
 	if (!arena_array_room(d->a, &t->indices, t->indices_n, 1, &t->indices_cap))
 		return otlp_no_memory(d);
-	t->indices[t->indices_n++] = otlp_index(v);
+	t->indices[t->indices_n++] = otlp_index(value);
 	return ERR_OK;
 }
 
@@ -104,7 +104,7 @@ static enum err_code otlp_add_mapping(struct otlp_decoder *d, wire_pos at, wire_
  * first. NULL: not well-formed.
  */
 static inline __attribute__((always_inline)) wire_pos otlp_numbers(
-	const struct otlp_decoder *d, wire_pos at, wire_pos end, uint64_t *v, unsigned n)
+	const struct otlp_decoder *d, wire_pos at, wire_pos end, uint64_t *values, unsigned n)
 {
 	struct otlp_field f;
 
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) wire_pos otlp_numbers(
 		unsigned tag = *at;
 
 		if (__builtin_expect((tag & 0x87) == WIRE_VARINT && (tag >> 3) - 1 < n, 1)) {
-			if (!(at = otlp_varint(at + 1, end, d->safe, &v[tag >> 3])))
+			if (!(at = otlp_varint(at + 1, end, d->safe, &values[tag >> 3])))
 				return NULL;
 		} else if (!(at = otlp_next(at, end, &f)) || otlp_is_known(&f, n)) {
 			return NULL;

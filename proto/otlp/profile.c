@@ -44,10 +44,10 @@ static enum err_code otlp_profile_add_attribute(
 	return ERR_OK;
 }
 
-static enum err_code otlp_add_value(struct otlp_decoder *d, struct otlp_sample *s, uint64_t v)
+static enum err_code otlp_add_value(struct otlp_decoder *d, struct otlp_sample *s, uint64_t value)
 {
 	s->values_n++;
-	if (__builtin_add_overflow(s->sum, (int64_t)v, &s->sum))
+	if (__builtin_add_overflow(s->sum, (int64_t)value, &s->sum))
 		return otlp_reject(d, ERR_INVALID, "the sum of its values exceeds 64 bits");
 	return ERR_OK;
 }
@@ -74,10 +74,10 @@ static inline enum err_code otlp_add_numbers(
 	return ERR_OK;
 }
 
-static void otlp_sample_add_time(struct otlp_sample *s, uint64_t t)
+static void otlp_sample_add_time(struct otlp_sample *s, uint64_t when)
 {
-	s->first = !s->times_n || t < s->first ? t : s->first;
-	s->last = t > s->last ? t : s->last;
+	s->first = !s->times_n || when < s->first ? when : s->first;
+	s->last = when > s->last ? when : s->last;
 	s->times_n++;
 }
 

@@ -67,15 +67,15 @@ static const struct pprof_unit *unit_family_find(const struct unit_family *f, st
 	return NULL;
 }
 
-static double unit_family_scale_auto(const struct unit_family *f, double v, struct str *unit)
+static double unit_family_scale_auto(const struct unit_family *f, double value, struct str *unit)
 {
 	const struct pprof_unit *best = NULL;
 
 	for (size_t i = 0; i < f->n; i++)
-		if ((!best || f->units[i].factor >= best->factor) && v / f->units[i].factor >= 1)
+		if ((!best || f->units[i].factor >= best->factor) && value / f->units[i].factor >= 1)
 			best = &f->units[i];
 	*unit = str_of(best ? best->name : f->default_name);
-	return v / (best ? best->factor : f->default_factor);
+	return value / (best ? best->factor : f->default_factor);
 }
 
 double pprof_unit_scale(int64_t value, struct str from, struct str to, struct str *unit)

@@ -20,7 +20,7 @@ static struct str prune_pprof_function_name(const void *ctx, uint32_t function)
 }
 
 enum err_code prune_pprof_init(
-	struct prune *r, const struct pprof *p, struct arena *a, struct err *err)
+	struct prune *prune, const struct pprof *p, struct arena *a, struct err *err)
 {
 	const struct prune_source source = { .ctx = p,
 		.locations_n = p->locations_n,
@@ -29,15 +29,16 @@ enum err_code prune_pprof_init(
 		.line_function = prune_pprof_line_function,
 		.function_name = prune_pprof_function_name };
 
-	return prune_init(r, &source, p->strings[p->drop_frames], p->strings[p->keep_frames], a, err);
+	return prune_init(
+		prune, &source, p->strings[p->drop_frames], p->strings[p->keep_frames], a, err);
 }
 
-uint32_t prune_pprof_first(struct prune *r, const struct pprof *p, const struct pprof_sample *s)
+uint32_t prune_pprof_first(struct prune *prune, const struct pprof *p, const struct pprof_sample *s)
 {
 	enum prune_state state = PRUNE_AT_ROOT;
 
-	for (uint32_t i = r->active ? s->location_n : 0; i-- > 0;) {
-		state = prune_next(r, state, p->location_ids[s->location_first + i]);
+	for (uint32_t i = prune->active ? s->location_n : 0; i-- > 0;) {
+		state = prune_next(prune, state, p->location_ids[s->location_first + i]);
 		if (state == PRUNE_ENDED)
 			return i + 1;
 	}

@@ -14,18 +14,19 @@
 #include "proto/report/prune.h"
 
 MUST_CHECK enum err_code prune_pprof_init(
-	struct prune *r, const struct pprof *p, struct arena *a, struct err *err);
+	struct prune *prune, const struct pprof *p, struct arena *a, struct err *err);
 
 /* The index in s's locations of the first one that stays; location_n if none does. */
-uint32_t prune_pprof_first(struct prune *r, const struct pprof *p, const struct pprof_sample *s);
+uint32_t prune_pprof_first(
+	struct prune *prune, const struct pprof *p, const struct pprof_sample *s);
 
 /*
  * The number of innermost lines of a location that go; the location is of a sample given to
  * prune_pprof_first.
  */
-static inline uint32_t prune_pprof_skip(const struct prune *r, uint32_t location)
+static inline uint32_t prune_pprof_skip(const struct prune *p, uint32_t location)
 {
-	return r->active ? r->line_skip[location] : 0;
+	return p->active ? p->line_skip[location] : 0;
 }
 
 #endif

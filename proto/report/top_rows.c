@@ -61,7 +61,7 @@ size_t top_rows(
 	return kept;
 }
 
-double top_percent(int64_t v, int64_t total)
+double top_percent(int64_t value, int64_t total)
 {
-	return total == 0 ? 0 : fabs((double)v / (double)total) * 100;
+	return total == 0 ? 0 : fabs((double)value / (double)total) * 100;
 }

@@ -22,7 +22,7 @@ struct top_key {
 size_t top_rows(
 	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx);
 
-/* |v / total| in percent; 0 of a total of 0. */
-double top_percent(int64_t v, int64_t total);
+/* |value / total| in percent; 0 of a total of 0. */
+double top_percent(int64_t value, int64_t total);
 
 #endif

@@ -13,6 +13,6 @@
 
 /* *out NULL: the list is empty. */
 MUST_CHECK enum err_code patterns_compile(
-	const char *name, const struct str *v, size_t n, struct regex **out, struct err *err);
+	const char *name, const struct str *s, size_t n, struct regex **out, struct err *err);
 
 #endif

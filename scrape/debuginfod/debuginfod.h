@@ -57,12 +57,12 @@ struct debuginfod_options {
 MUST_CHECK enum err_code debuginfod_open(
 	const struct debuginfod_options *o, struct debuginfod **out, struct err *err);
 /* Downloads under way end, and an extraction after debuginfo_stop. NULL is fine. */
-void debuginfod_close(struct debuginfod *f);
+void debuginfod_close(struct debuginfod *d);
 /*
  * Whole or not at all. Where the servers are the same, downloads under way go on; where anything is
  * another, nothing is missing any more.
  */
-MUST_CHECK enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err);
+MUST_CHECK enum err_code debuginfod_apply(struct debuginfod *d, struct config *c, struct err *err);
 
 /* ---- source code ---- */
 
@@ -85,7 +85,7 @@ struct debuginfod_text {
  * ERR_INVALID: the build id, the path; ERR_NOT_FOUND: no server has it, or may be asked; ERR_LIMIT:
  * too large; ERR_UNAVAILABLE: a server failed, or too many ask; ERR_CANCELED.
  */
-MUST_CHECK enum err_code debuginfod_source(struct debuginfod *f, const struct debuginfod_source *s,
+MUST_CHECK enum err_code debuginfod_source(struct debuginfod *d, const struct debuginfod_source *s,
 	const atomic_bool *canceled, struct arena *a, struct debuginfod_text *out, struct err *err);
 
 /* ---- status ---- */
@@ -100,7 +100,7 @@ struct debuginfod_info {
 };
 
 /* In the order of the configuration; in the arena. */
-MUST_CHECK enum err_code debuginfod_list(
-	struct debuginfod *f, struct arena *a, struct debuginfod_info **v, size_t *n, struct err *err);
+MUST_CHECK enum err_code debuginfod_list(struct debuginfod *d, struct arena *a,
+	struct debuginfod_info **debuginfod_info, size_t *n, struct err *err);
 
 #endif

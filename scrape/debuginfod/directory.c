@@ -53,7 +53,7 @@ static int directory_open_file(const char *path, int flags)
 enum found { NO_FILE, REFUSED, EXTRACTED };
 
 static enum found debuginfod_try_file(
-	struct debuginfod *f, const struct debuginfo_want *want, struct buf *path, int flags)
+	struct debuginfod *d, const struct debuginfo_want *want, struct buf *path, int flags)
 {
 	struct err err;
 	enum err_code rc;
@@ -62,7 +62,7 @@ static enum found debuginfod_try_file(
 	buf_add_char(path, '\0');
 	if (buf_failed(path) || (fd = directory_open_file(path->ptr, flags)) < 0)
 		return NO_FILE;
-	rc = debuginfo_extract_file(f->o.debuginfo, &want->id, DEBUGINFO_DIRECTORY, fd, &err);
+	rc = debuginfo_extract_file(d->o.debuginfo, &want->id, DEBUGINFO_DIRECTORY, fd, &err);
 	close(fd);
 	metric_add(&files_total, rc ? "refused" : "extracted", 1);
 	if (rc)
@@ -73,7 +73,7 @@ static enum found debuginfod_try_file(
 
 /* DIR/.build-id/ab/cdef.debug may be a link: distributions make them so. */
 static enum found debuginfod_try_build_id(
-	struct debuginfod *f, struct str dir, const struct debuginfo_want *want)
+	struct debuginfod *d, struct str dir, const struct debuginfo_want *want)
 {
 	struct str id = debuginfo_id_text(&want->id);
 	struct buf path = { 0 };
@@ -83,13 +83,13 @@ static enum found debuginfod_try_build_id(
 		return NO_FILE;
 	buf_printf(&path, STR_FMT "/.build-id/%.2s/%.*s.debug", STR_ARG(dir), id.ptr, (int)id.len - 2,
 		id.ptr + 2);
-	found = debuginfod_try_file(f, want, &path, 0);
+	found = debuginfod_try_file(d, want, &path, 0);
 	buf_release(&path);
 	return found;
 }
 
 static enum found debuginfod_try_path(
-	struct debuginfod *f, struct str dir, const struct debuginfo_want *want, const char *suffix)
+	struct debuginfod *d, struct str dir, const struct debuginfo_want *want, const char *suffix)
 {
 	struct buf path = { 0 };
 	enum found found;
@@ -97,7 +97,7 @@ static enum found debuginfod_try_path(
 	if (!directory_path_is_below(str_of(want->path)))
 		return NO_FILE;
 	buf_printf(&path, STR_FMT "%s%s", STR_ARG(dir), want->path, suffix);
-	found = debuginfod_try_file(f, want, &path, O_NOFOLLOW);
+	found = debuginfod_try_file(d, want, &path, O_NOFOLLOW);
 	buf_release(&path);
 	return found;
 }
@@ -111,17 +111,17 @@ static bool directory_goes_on(enum found found, bool *any)
 
 /* Files of debug data in all directories come before binaries, which may lack them. */
 bool directories_try(
-	struct debuginfod *f, const struct debuginfod_config *c, const struct debuginfo_want *want)
+	struct debuginfod *d, const struct debuginfod_config *c, const struct debuginfo_want *want)
 {
 	const struct str *v = c->directories;
 	bool any = false;
 
 	for (size_t i = 0; i < c->directories_n; i++)
-		if (!directory_goes_on(debuginfod_try_build_id(f, v[i], want), &any) ||
-			!directory_goes_on(debuginfod_try_path(f, v[i], want, ".debug"), &any))
+		if (!directory_goes_on(debuginfod_try_build_id(d, v[i], want), &any) ||
+			!directory_goes_on(debuginfod_try_path(d, v[i], want, ".debug"), &any))
 			return any;
 	for (size_t i = 0; i < c->directories_n; i++)
-		if (!directory_goes_on(debuginfod_try_path(f, v[i], want, ""), &any))
+		if (!directory_goes_on(debuginfod_try_path(d, v[i], want, ""), &any))
 			return any;
 	return any;
 }

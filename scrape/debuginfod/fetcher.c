@@ -15,46 +15,46 @@
 
 /* ---- the thread that takes what is wanted ---- */
 
-static struct config *config_now(struct debuginfod *f)
+static struct config *config_now(struct debuginfod *d)
 {
 	struct config *c;
 
-	mutex_lock(&f->lock);
-	c = f->config ? config_ref(f->config) : NULL;
-	mutex_unlock(&f->lock);
+	mutex_lock(&d->lock);
+	c = d->config ? config_ref(d->config) : NULL;
+	mutex_unlock(&d->lock);
 	return c;
 }
 
 /* For the loop. Where the line is full it is wanted again later. */
-static void debuginfod_post(struct debuginfod *f, const struct debuginfo_want *want, bool looked)
+static void debuginfod_post(struct debuginfod *d, const struct debuginfo_want *want, bool looked)
 {
 	struct debuginfod_job *j;
 
-	if (atomic_load(&f->jobs_n) >= DEBUGINFOD_WAITING_MAX || !(j = calloc(1, sizeof(*j))))
+	if (atomic_load(&d->jobs_n) >= DEBUGINFOD_WAITING_MAX || !(j = calloc(1, sizeof(*j))))
 		return;
-	atomic_fetch_add(&f->jobs_n, 1);
-	j->fetcher = f;
+	atomic_fetch_add(&d->jobs_n, 1);
+	j->fetcher = d;
 	j->want = *want;
 	j->looked = looked;
-	loop_post(f->loop, &j->work, jobs_take, j);
+	loop_post(d->loop, &j->work, jobs_take, j);
 }
 
-static void debuginfod_take(struct debuginfod *f, const struct debuginfo_want *want)
+static void debuginfod_take(struct debuginfod *d, const struct debuginfo_want *want)
 {
-	struct config *c = config_now(f);
+	struct config *c = config_now(d);
 
-	if (c && debuginfo_extracts(f->o.debuginfo) && !debuginfo_path_is_no_file(str_of(want->path)))
-		debuginfod_post(f, want, directories_try(f, &c->debuginfod, want));
+	if (c && debuginfo_extracts(d->o.debuginfo) && !debuginfo_path_is_no_file(str_of(want->path)))
+		debuginfod_post(d, want, directories_try(d, &c->debuginfod, want));
 	config_unref(c);
 }
 
-static bool debuginfod_is_used(struct debuginfod *f)
+static bool debuginfod_is_used(struct debuginfod *d)
 {
 	bool used;
 
-	mutex_lock(&f->lock);
-	used = f->config && f->config->debuginfod.n + f->config->debuginfod.directories_n > 0;
-	mutex_unlock(&f->lock);
+	mutex_lock(&d->lock);
+	used = d->config && d->config->debuginfod.n + d->config->debuginfod.directories_n > 0;
+	mutex_unlock(&d->lock);
 	return used;
 }
 
@@ -153,19 +153,19 @@ static void fetcher_end(void *ctx)
 		event_free(f->timer);
 }
 
-void debuginfod_close(struct debuginfod *f)
+void debuginfod_close(struct debuginfod *d)
 {
-	if (!f)
+	if (!d)
 		return;
-	atomic_store(&f->closing, true);
-	thread_join(&f->thread); /* posts nothing any more */
-	if (f->loop)
-		loop_call(f->loop, fetcher_end, f);
-	loop_close(f->loop);
-	servers_release(&f->servers);
-	config_unref(f->config);
-	mutex_destroy(&f->lock);
-	free(f);
+	atomic_store(&d->closing, true);
+	thread_join(&d->thread); /* posts nothing any more */
+	if (d->loop)
+		loop_call(d->loop, fetcher_end, d);
+	loop_close(d->loop);
+	servers_release(&d->servers);
+	config_unref(d->config);
+	mutex_destroy(&d->lock);
+	free(d);
 }
 
 /* ---- reload ---- */
@@ -235,45 +235,45 @@ static void fetcher_restart(void *ctx)
 	jobs_restart(r->f, r->fresh);
 }
 
-enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err)
+enum err_code debuginfod_apply(struct debuginfod *d, struct config *c, struct err *err)
 {
 	struct servers fresh;
-	struct restart r = { f, &fresh };
+	struct restart r = { d, &fresh };
 	struct config *old;
 	bool changed;
 	enum err_code rc;
 
 	if ((rc = servers_make(&fresh, c, err)))
 		return rc;
-	changed = !f->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&f->servers.encoded));
+	changed = !d->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&d->servers.encoded));
 	if (changed)
-		loop_call(f->loop, fetcher_restart, &r);
+		loop_call(d->loop, fetcher_restart, &r);
 	servers_release(&fresh);
 	fetcher_warn_of_directories(&c->debuginfod);
-	mutex_lock(&f->lock);
-	old = f->config;
-	f->config = config_ref(c);
-	mutex_unlock(&f->lock);
+	mutex_lock(&d->lock);
+	old = d->config;
+	d->config = config_ref(c);
+	mutex_unlock(&d->lock);
 	/* At the start, too: the configuration may be another than before. */
 	if (changed || !old || !fetcher_same_directories(&old->debuginfod, &c->debuginfod))
-		debuginfo_forget_missing(debuginfo_store(f->o.debuginfo));
+		debuginfo_forget_missing(debuginfo_store(d->o.debuginfo));
 	config_unref(old);
 	return ERR_OK;
 }
 
 /* ---- the list ---- */
 
-enum err_code debuginfod_list(
-	struct debuginfod *f, struct arena *a, struct debuginfod_info **v, size_t *n, struct err *err)
+enum err_code debuginfod_list(struct debuginfod *d, struct arena *a,
+	struct debuginfod_info **debuginfod_info, size_t *n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	mutex_lock(&f->lock);
-	*n = f->servers.n;
-	if (!(*v = arena_array(a, struct debuginfod_info, *n)))
+	mutex_lock(&d->lock);
+	*n = d->servers.n;
+	if (!(*debuginfod_info = arena_array(a, struct debuginfod_info, *n)))
 		rc = arena_fail(a, "debuginfod", err);
 	for (size_t i = 0; !rc && i < *n; i++) {
-		const struct debuginfod_peer *s = &f->servers.v[i];
+		const struct debuginfod_peer *s = &d->servers.v[i];
 		struct debuginfod_info info = { .url = str_dup(a, str_of(s->shown)),
 			.requests = s->requests,
 			.files = s->files,
@@ -283,10 +283,10 @@ enum err_code debuginfod_list(
 			.error_s = s->error_s,
 			.again_s = s->again_s };
 
-		(*v)[i] = info;
+		(*debuginfod_info)[i] = info;
 		if (!info.url.ptr || !info.error.ptr)
 			rc = arena_fail(a, "debuginfod", err);
 	}
-	mutex_unlock(&f->lock);
+	mutex_unlock(&d->lock);
 	return rc;
 }

@@ -98,20 +98,20 @@ struct debuginfod {
 
 /* Whether there was a file, be it of another build id: its extraction costs time. */
 bool directories_try(
-	struct debuginfod *f, const struct debuginfod_config *c, const struct debuginfo_want *want);
+	struct debuginfod *d, const struct debuginfod_config *c, const struct debuginfo_want *want);
 
 /* ---- jobs.c: on the loop's thread ---- */
 
 void jobs_take(void *ctx); /* a struct job that was posted */
-void jobs_kick(struct debuginfod *f); /* soon: starts what can be started */
-void jobs_start(struct debuginfod *f);
+void jobs_kick(struct debuginfod *d); /* soon: starts what can be started */
+void jobs_start(struct debuginfod *d);
 /* The servers are others now: ends downloads, asks all again. */
-void jobs_restart(struct debuginfod *f, struct servers *fresh);
-void jobs_end(struct debuginfod *f);
+void jobs_restart(struct debuginfod *d, struct servers *fresh);
+void jobs_end(struct debuginfod *d);
 /* It rests, for retry_after_ns if that is not 0; or it works, and its failures are forgotten. */
 void server_fails(
-	struct debuginfod *f, struct debuginfod_peer *s, const struct err *why, int64_t retry_after_ns);
-void server_works(struct debuginfod *f, struct debuginfod_peer *s);
+	struct debuginfod *d, struct debuginfod_peer *p, const struct err *why, int64_t retry_after_ns);
+void server_works(struct debuginfod *d, struct debuginfod_peer *p);
 
 /* ---- download.c: on the loop's thread ---- */
 
@@ -142,8 +142,8 @@ void download_ended(struct debuginfod_job *j, const struct outcome *o);
 /* ---- source.c: on the loop's thread ---- */
 
 /* The servers will be others: requests end, and none begins before sources_restart. */
-void sources_stop(struct debuginfod *f);
-void sources_restart(struct debuginfod *f); /* asks all again */
-void sources_end(struct debuginfod *f);
+void sources_stop(struct debuginfod *d);
+void sources_restart(struct debuginfod *d); /* asks all again */
+void sources_end(struct debuginfod *d);
 
 #endif

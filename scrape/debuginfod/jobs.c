@@ -21,97 +21,97 @@ METRIC_GAUGE(servers_failing, "epimetheus_debuginfod_servers_failing",
 #define BROKEN_MISSING_NS NS_PER_HOUR
 #define LOOKED_MISSING_NS NS_PER_HOUR
 
-static struct debuginfo_store *debuginfod_store_of(const struct debuginfod *f)
+static struct debuginfo_store *debuginfod_store_of(const struct debuginfod *d)
 {
-	return debuginfo_store(f->o.debuginfo);
+	return debuginfo_store(d->o.debuginfo);
 }
 
 /* ---- servers ---- */
 
 static void debuginfod_note_error(
-	struct debuginfod *f, struct debuginfod_peer *s, const struct err *err)
+	struct debuginfod *d, struct debuginfod_peer *p, const struct err *err)
 {
-	mutex_lock(&f->lock);
-	s->error = *err;
-	s->error_s = clock_now_ns() / NS_PER_S;
-	mutex_unlock(&f->lock);
+	mutex_lock(&d->lock);
+	p->error = *err;
+	p->error_s = clock_now_ns() / NS_PER_S;
+	mutex_unlock(&d->lock);
 }
 
-static void debuginfod_count_failing(struct debuginfod *f)
+static void debuginfod_count_failing(struct debuginfod *d)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->servers.n; i++)
-		n += f->servers.v[i].failing;
+	for (size_t i = 0; i < d->servers.n; i++)
+		n += d->servers.v[i].failing;
 	metric_set(&servers_failing, NULL, (double)n);
 }
 
 void server_fails(
-	struct debuginfod *f, struct debuginfod_peer *s, const struct err *why, int64_t retry_after_ns)
+	struct debuginfod *d, struct debuginfod_peer *p, const struct err *why, int64_t retry_after_ns)
 {
-	int64_t rest_ns = f->o.rest_min_ns;
+	int64_t rest_ns = d->o.rest_min_ns;
 
-	for (unsigned i = 0; i < s->failures && rest_ns < f->o.rest_max_ns; i++)
+	for (unsigned i = 0; i < p->failures && rest_ns < d->o.rest_max_ns; i++)
 		rest_ns *= 2;
-	if (rest_ns > f->o.rest_max_ns)
-		rest_ns = f->o.rest_max_ns;
+	if (rest_ns > d->o.rest_max_ns)
+		rest_ns = d->o.rest_max_ns;
 	if (retry_after_ns)
 		rest_ns = retry_after_ns;
-	s->until_ns = clock_monotonic_ns() + rest_ns;
-	if (!s->failures++)
-		log_warn("debuginfod", "server fails, it is asked again later", LOG_S("server", s->shown),
+	p->until_ns = clock_monotonic_ns() + rest_ns;
+	if (!p->failures++)
+		log_warn("debuginfod", "server fails, it is asked again later", LOG_S("server", p->shown),
 			LOG_D("after", rest_ns), LOG_E(why));
-	debuginfod_note_error(f, s, why);
-	mutex_lock(&f->lock);
-	s->failing = true;
-	s->again_s = (clock_now_ns() + rest_ns) / NS_PER_S;
-	mutex_unlock(&f->lock);
-	debuginfod_count_failing(f);
+	debuginfod_note_error(d, p, why);
+	mutex_lock(&d->lock);
+	p->failing = true;
+	p->again_s = (clock_now_ns() + rest_ns) / NS_PER_S;
+	mutex_unlock(&d->lock);
+	debuginfod_count_failing(d);
 }
 
-void server_works(struct debuginfod *f, struct debuginfod_peer *s)
+void server_works(struct debuginfod *d, struct debuginfod_peer *p)
 {
-	if (!s->failures)
+	if (!p->failures)
 		return;
-	log_info("debuginfod", "server works again", LOG_S("server", s->shown),
-		LOG_I("failures", s->failures));
-	s->failures = 0;
-	mutex_lock(&f->lock);
-	s->failing = false;
-	s->again_s = 0;
-	mutex_unlock(&f->lock);
-	debuginfod_count_failing(f);
+	log_info("debuginfod", "server works again", LOG_S("server", p->shown),
+		LOG_I("failures", p->failures));
+	p->failures = 0;
+	mutex_lock(&d->lock);
+	p->failing = false;
+	p->again_s = 0;
+	mutex_unlock(&d->lock);
+	debuginfod_count_failing(d);
 }
 
 /* ---- jobs ---- */
 
-static void debuginfod_job_free(struct debuginfod *f, struct debuginfod_job *j)
+static void debuginfod_job_free(struct debuginfod *d, struct debuginfod_job *j)
 {
 	assert(!j->server);
-	atomic_fetch_sub(&f->jobs_n, 1);
+	atomic_fetch_sub(&d->jobs_n, 1);
 	free(j);
 }
 
-static void job_over(struct debuginfod *f, struct debuginfod_job *j)
+static void job_over(struct debuginfod *d, struct debuginfod_job *j)
 {
-	TAILQ_REMOVE(&f->jobs, j, link);
-	debuginfod_job_free(f, j);
+	TAILQ_REMOVE(&d->jobs, j, link);
+	debuginfod_job_free(d, j);
 }
 
 /* All that may be asked were. */
-static void job_in_vain(struct debuginfod *f, struct debuginfod_job *j)
+static void job_in_vain(struct debuginfod *d, struct debuginfod_job *j)
 {
 	/* A file that a directory has is not extracted over and over. */
 	int64_t missing_ns = j->asked ? j->missing_ns : j->looked ? LOOKED_MISSING_NS : 0;
 
 	if (missing_ns)
 		debuginfo_set_missing(
-			debuginfod_store_of(f), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
-	job_over(f, j);
+			debuginfod_store_of(d), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
+	job_over(d, j);
 }
 
 /* Asks from the beginning. */
-static void job_reset(struct debuginfod *f, struct debuginfod_job *j)
+static void job_reset(struct debuginfod *d, struct debuginfod_job *j)
 {
 	struct str id = debuginfo_id_text(&j->want.id), path = str_of(j->want.path);
 
@@ -119,43 +119,43 @@ static void job_reset(struct debuginfod *f, struct debuginfod_job *j)
 	j->asked = false;
 	j->broken = 0;
 	memset(j->ask, ASK_NO_MORE, sizeof(j->ask));
-	for (size_t i = 0; i < f->servers.n && j->want.id.kind == DEBUGINFO_GNU; i++)
-		if (debuginfod_allows(f->servers.v[i].config, path, id))
+	for (size_t i = 0; i < d->servers.n && j->want.id.kind == DEBUGINFO_GNU; i++)
+		if (debuginfod_allows(d->servers.v[i].config, path, id))
 			j->ask[i] = ASK_DEBUGINFO;
 }
 
-static size_t servers_left(const struct debuginfod *f, const struct debuginfod_job *j)
+static size_t servers_left(const struct debuginfod *d, const struct debuginfod_job *j)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->servers.n; i++)
+	for (size_t i = 0; i < d->servers.n; i++)
 		n += j->ask[i] != ASK_NO_MORE;
 	return n;
 }
 
 static void debuginfod_start(
-	struct debuginfod *f, struct debuginfod_job *j, struct debuginfod_peer *s)
+	struct debuginfod *d, struct debuginfod_job *j, struct debuginfod_peer *p)
 {
-	mutex_lock(&f->lock);
-	s->requests++;
-	mutex_unlock(&f->lock);
-	s->job = j;
-	j->server = s;
+	mutex_lock(&d->lock);
+	p->requests++;
+	mutex_unlock(&d->lock);
+	p->job = j;
+	j->server = p;
 	j->asked = true;
-	j->any = servers_left(f, j) == 1;
-	f->downloads_n++;
+	j->any = servers_left(d, j) == 1;
+	d->downloads_n++;
 	download_start(j);
 }
 
 /* The next server. *busy: it has another download. NULL: none before *next_ns, or at all. */
 static struct debuginfod_peer *debuginfod_choose(
-	struct debuginfod *f, struct debuginfod_job *j, enum ask what, int64_t *next_ns, bool *busy)
+	struct debuginfod *d, struct debuginfod_job *j, enum ask what, int64_t *next_ns, bool *busy)
 {
 	int64_t now_ns = clock_monotonic_ns();
 	struct debuginfod_peer *s;
 
-	for (size_t i = 0; i < f->servers.n; i++) {
-		s = &f->servers.v[i];
+	for (size_t i = 0; i < d->servers.n; i++) {
+		s = &d->servers.v[i];
 		if (j->ask[i] != what)
 			continue;
 		if (s->until_ns > now_ns) {
@@ -169,61 +169,61 @@ static struct debuginfod_peer *debuginfod_choose(
 }
 
 static bool debuginfod_wants(
-	const struct debuginfod *f, const struct debuginfod_job *j, enum debuginfo_kind kind)
+	const struct debuginfod *d, const struct debuginfod_job *j, enum debuginfo_kind kind)
 {
 	const char *reason;
 
-	return debuginfo_wants(debuginfod_store_of(f), &j->want.id, kind, &reason);
+	return debuginfo_wants(debuginfod_store_of(d), &j->want.id, kind, &reason);
 }
 
-static void job_step(struct debuginfod *f, struct debuginfod_job *j, int64_t *next_ns)
+static void job_step(struct debuginfod *d, struct debuginfod_job *j, int64_t *next_ns)
 {
 	bool busy = false;
 	struct debuginfod_peer *s;
 
-	if (!debuginfod_wants(f, j, DEBUGINFO_NO_TEXT)) {
-		job_over(f, j);
+	if (!debuginfod_wants(d, j, DEBUGINFO_NO_TEXT)) {
+		job_over(d, j);
 		return;
 	}
-	if (!debuginfod_wants(f, j, DEBUGINFO_STRIPPED)) /* a directory had one */
-		for (size_t i = 0; i < f->servers.n; i++)
+	if (!debuginfod_wants(d, j, DEBUGINFO_STRIPPED)) /* a directory had one */
+		for (size_t i = 0; i < d->servers.n; i++)
 			if (j->ask[i] == ASK_EXECUTABLE)
 				j->ask[i] = ASK_NO_MORE;
-	if (!servers_left(f, j)) {
-		job_in_vain(f, j);
+	if (!servers_left(d, j)) {
+		job_in_vain(d, j);
 		return;
 	}
-	s = debuginfod_choose(f, j, ASK_DEBUGINFO, next_ns, &busy);
+	s = debuginfod_choose(d, j, ASK_DEBUGINFO, next_ns, &busy);
 	if (!s)
-		s = debuginfod_choose(f, j, ASK_EXECUTABLE, next_ns, &busy);
+		s = debuginfod_choose(d, j, ASK_EXECUTABLE, next_ns, &busy);
 	if (s && !busy)
-		debuginfod_start(f, j, s);
+		debuginfod_start(d, j, s);
 }
 
-void jobs_start(struct debuginfod *f)
+void jobs_start(struct debuginfod *d)
 {
 	int64_t next_ns = INT64_MAX, now_ns = clock_monotonic_ns();
 	struct debuginfod_job *j, *next;
 
-	for (j = TAILQ_FIRST(&f->jobs); j; j = next) {
+	for (j = TAILQ_FIRST(&d->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, link);
-		if (f->downloads_n == DEBUGINFOD_DOWNLOADS_MAX)
+		if (d->downloads_n == DEBUGINFOD_DOWNLOADS_MAX)
 			break;
-		if (f->store_until_ns > now_ns) {
-			next_ns = f->store_until_ns;
+		if (d->store_until_ns > now_ns) {
+			next_ns = d->store_until_ns;
 			break;
 		}
 		if (!j->server)
-			job_step(f, j, &next_ns);
+			job_step(d, j, &next_ns);
 	}
 	/* after a kick that came meanwhile at once */
-	if (next_ns != INT64_MAX && !event_pending(f->timer, EV_TIMEOUT, NULL))
-		timer_after(f->timer, next_ns - now_ns);
+	if (next_ns != INT64_MAX && !event_pending(d->timer, EV_TIMEOUT, NULL))
+		timer_after(d->timer, next_ns - now_ns);
 }
 
-void jobs_kick(struct debuginfod *f)
+void jobs_kick(struct debuginfod *d)
 {
-	timer_after(f->timer, 0);
+	timer_after(d->timer, 0);
 }
 
 void jobs_take(void *ctx)
@@ -243,42 +243,42 @@ void jobs_take(void *ctx)
 
 /* ---- the end of a download ---- */
 
-static void debuginfod_store_failed(struct debuginfod *f, const struct err *why)
+static void debuginfod_store_failed(struct debuginfod *d, const struct err *why)
 {
-	int64_t rest_ns = STORE_REST_NS < f->o.rest_max_ns ? STORE_REST_NS : f->o.rest_max_ns;
+	int64_t rest_ns = STORE_REST_NS < d->o.rest_max_ns ? STORE_REST_NS : d->o.rest_max_ns;
 
-	if (!f->store_fails)
+	if (!d->store_fails)
 		log_warn("debuginfod", "debug data cannot be stored", LOG_D("after", rest_ns), LOG_E(why));
-	f->store_fails = true;
-	f->store_until_ns = clock_monotonic_ns() + rest_ns;
+	d->store_fails = true;
+	d->store_until_ns = clock_monotonic_ns() + rest_ns;
 }
 
 static void debuginfod_got(
-	struct debuginfod *f, struct debuginfod_job *j, struct debuginfod_peer *s, uint64_t bytes)
+	struct debuginfod *d, struct debuginfod_job *j, struct debuginfod_peer *p, uint64_t bytes)
 {
 	log_info("debuginfod", "debug data fetched",
 		LOG_STR("build_id", debuginfo_id_text(&j->want.id)), LOG_S("path", j->want.path),
-		LOG_S("server", s->shown), LOG_I("bytes", bytes));
-	mutex_lock(&f->lock);
-	s->files++;
-	mutex_unlock(&f->lock);
-	f->store_fails = false;
-	job_over(f, j);
+		LOG_S("server", p->shown), LOG_I("bytes", bytes));
+	mutex_lock(&d->lock);
+	p->files++;
+	mutex_unlock(&d->lock);
+	d->store_fails = false;
+	job_over(d, j);
 }
 
 /* The file itself is the reason: this server is not asked for it again. */
-static void debuginfod_give_up(struct debuginfod *f, struct debuginfod_job *j,
-	struct debuginfod_peer *s, const struct err *why, int64_t missing_ns)
+static void debuginfod_give_up(struct debuginfod *d, struct debuginfod_job *j,
+	struct debuginfod_peer *p, const struct err *why, int64_t missing_ns)
 {
 	struct err err = *why;
 
-	j->ask[s - f->servers.v] = ASK_NO_MORE;
+	j->ask[p - d->servers.v] = ASK_NO_MORE;
 	if (missing_ns < j->missing_ns)
 		j->missing_ns = missing_ns;
 	err_wrap(&err, why->code, "build id " STR_FMT, STR_ARG(debuginfo_id_text(&j->want.id)));
 	log_warn("debuginfod", "debug data not taken", LOG_S("path", j->want.path),
-		LOG_S("server", s->shown), LOG_E(&err));
-	debuginfod_note_error(f, s, &err);
+		LOG_S("server", p->shown), LOG_E(&err));
+	debuginfod_note_error(d, p, &err);
 }
 
 void download_ended(struct debuginfod_job *j, const struct outcome *o)
@@ -329,14 +329,14 @@ void download_ended(struct debuginfod_job *j, const struct outcome *o)
 
 /* ---- reload and end ---- */
 
-static void debuginfod_end_download(struct debuginfod *f, struct debuginfod_job *j)
+static void debuginfod_end_download(struct debuginfod *d, struct debuginfod_job *j)
 {
 	if (!j->server)
 		return;
 	download_cancel(j);
 	j->server->job = NULL;
 	j->server = NULL;
-	f->downloads_n--;
+	d->downloads_n--;
 }
 
 static void debuginfod_jobs_keep_state(struct servers *fresh, const struct servers *old)
@@ -356,34 +356,34 @@ static void debuginfod_jobs_keep_state(struct servers *fresh, const struct serve
 		}
 }
 
-void jobs_restart(struct debuginfod *f, struct servers *fresh)
+void jobs_restart(struct debuginfod *d, struct servers *fresh)
 {
 	struct servers old;
 	struct debuginfod_job *j;
 
-	TAILQ_FOREACH (j, &f->jobs, link)
-		debuginfod_end_download(f, j);
-	sources_stop(f);
-	mutex_lock(&f->lock);
-	debuginfod_jobs_keep_state(fresh, &f->servers);
-	old = f->servers;
-	f->servers = *fresh;
+	TAILQ_FOREACH (j, &d->jobs, link)
+		debuginfod_end_download(d, j);
+	sources_stop(d);
+	mutex_lock(&d->lock);
+	debuginfod_jobs_keep_state(fresh, &d->servers);
+	old = d->servers;
+	d->servers = *fresh;
 	*fresh = old; /* the caller frees it */
-	mutex_unlock(&f->lock);
-	TAILQ_FOREACH (j, &f->jobs, link)
-		job_reset(f, j);
-	debuginfod_count_failing(f);
-	sources_restart(f);
-	jobs_kick(f);
+	mutex_unlock(&d->lock);
+	TAILQ_FOREACH (j, &d->jobs, link)
+		job_reset(d, j);
+	debuginfod_count_failing(d);
+	sources_restart(d);
+	jobs_kick(d);
 }
 
-void jobs_end(struct debuginfod *f)
+void jobs_end(struct debuginfod *d)
 {
 	struct debuginfod_job *j;
 
-	while ((j = TAILQ_FIRST(&f->jobs))) {
-		debuginfod_end_download(f, j);
-		job_over(f, j);
+	while ((j = TAILQ_FIRST(&d->jobs))) {
+		debuginfod_end_download(d, j);
+		job_over(d, j);
 	}
-	sources_end(f);
+	sources_end(d);
 }

@@ -101,9 +101,9 @@ static enum err_code debuginfod_source_encode_path(
 	return rc;
 }
 
-static uint64_t debuginfod_key_of(const struct debuginfod *f, const struct source_job *j)
+static uint64_t debuginfod_key_of(const struct debuginfod *d, const struct source_job *j)
 {
-	uint64_t key = hash_bytes(j->id.text, j->id.len, f->source_seed);
+	uint64_t key = hash_bytes(j->id.text, j->id.len, d->source_seed);
 
 	key = hash_bytes(j->path.ptr, j->path.len, key);
 	return hash_bytes(j->binary.len ? j->binary.ptr : "", j->binary.len, key);
@@ -111,22 +111,22 @@ static uint64_t debuginfod_key_of(const struct debuginfod *f, const struct sourc
 
 /* ---- what no server has ---- */
 
-static bool debuginfod_is_missing(const struct debuginfod *f, uint64_t key)
+static bool debuginfod_is_missing(const struct debuginfod *d, uint64_t key)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
 	for (size_t i = 0; i < SOURCE_MISSES_MAX; i++)
-		if (f->misses[i].key == key && f->misses[i].until_ns > now_ns)
+		if (d->misses[i].key == key && d->misses[i].until_ns > now_ns)
 			return true;
 	return false;
 }
 
 /* The oldest gives way. */
-static void debuginfod_note_missing(struct debuginfod *f, uint64_t key)
+static void debuginfod_note_missing(struct debuginfod *d, uint64_t key)
 {
-	f->misses[f->misses_at].key = key;
-	f->misses[f->misses_at].until_ns = clock_monotonic_ns() + DEBUGINFOD_SOURCE_MISSING_NS;
-	f->misses_at = (f->misses_at + 1) % SOURCE_MISSES_MAX;
+	d->misses[d->misses_at].key = key;
+	d->misses[d->misses_at].until_ns = clock_monotonic_ns() + DEBUGINFOD_SOURCE_MISSING_NS;
+	d->misses_at = (d->misses_at + 1) % SOURCE_MISSES_MAX;
 }
 
 /* ---- on the loop's thread ---- */
@@ -163,36 +163,36 @@ static void source_job_finish_in_vain(struct source_job *j)
 	}
 }
 
-static uint64_t debuginfod_source_size_max(const struct debuginfod_server *c)
+static uint64_t debuginfod_source_size_max(const struct debuginfod_server *d)
 {
-	return c->max_size < DEBUGINFOD_SOURCE_BYTES_MAX ? c->max_size : DEBUGINFOD_SOURCE_BYTES_MAX;
+	return d->max_size < DEBUGINFOD_SOURCE_BYTES_MAX ? d->max_size : DEBUGINFOD_SOURCE_BYTES_MAX;
 }
 
 static void source_job_fails(
-	struct source_job *j, struct debuginfod_peer *s, const struct err *why, int64_t after_ns)
+	struct source_job *j, struct debuginfod_peer *d, const struct err *why, int64_t after_ns)
 {
 	metric_add(&requests_total, "failed", 1);
-	server_fails(j->fetcher, s, why, after_ns);
+	server_fails(j->fetcher, d, why, after_ns);
 	j->failed = true;
 	j->why = *why;
 	j->why.code = ERR_UNAVAILABLE;
-	err_wrap(&j->why, ERR_UNAVAILABLE, "debuginfod server %s", s->shown);
+	err_wrap(&j->why, ERR_UNAVAILABLE, "debuginfod server %s", d->shown);
 }
 
 static void source_job_got(
-	struct source_job *j, struct debuginfod_peer *s, const struct http_response *res)
+	struct source_job *j, struct debuginfod_peer *d, const struct http_response *res)
 {
 	struct debuginfod *f = j->fetcher;
 
 	metric_add(&requests_total, "got", 1);
-	server_works(f, s);
+	server_works(f, d);
 	mutex_lock(&f->lock);
-	s->files++;
-	s->bytes += res->body.len;
+	d->files++;
+	d->bytes += res->body.len;
 	mutex_unlock(&f->lock);
 	/* The arena is the waiting thread's, which touches it again once the job is done. */
 	j->out.text = str_dup(j->arena, res->body);
-	j->out.server = str_dup(j->arena, str_of(s->shown));
+	j->out.server = str_dup(j->arena, str_of(d->shown));
 	if (!j->out.text.ptr || !j->out.server.ptr)
 		source_job_finish(j, arena_fail(j->arena, "source", &j->err));
 	else
@@ -241,10 +241,10 @@ static void debuginfod_source_on_done(void *ctx, const struct http_response *res
 }
 
 static enum err_code source_job_send_request(
-	struct source_job *j, struct debuginfod_peer *s, struct err *err)
+	struct source_job *j, struct debuginfod_peer *d, struct err *err)
 {
 	struct debuginfod *f = j->fetcher;
-	const struct debuginfod_server *c = s->config;
+	const struct debuginfod_server *c = d->config;
 	struct buf url = { 0 };
 	char text[24];
 	struct label header = { STR("X-DEBUGINFOD-MAXSIZE"), { text, 0 } };
@@ -268,28 +268,28 @@ static enum err_code source_job_send_request(
 	if (rc)
 		return rc;
 	mutex_lock(&f->lock);
-	s->requests++;
+	d->requests++;
 	mutex_unlock(&f->lock);
 	return ERR_OK;
 }
 
 /* Whether an answer will come; else the next server is due. */
-static bool source_job_ask_server(struct source_job *j, struct debuginfod_peer *s)
+static bool source_job_ask_server(struct source_job *j, struct debuginfod_peer *d)
 {
 	struct err err;
 
-	if (!s->config->source || !debuginfod_allows(s->config, j->binary, debuginfo_id_text(&j->id)))
+	if (!d->config->source || !debuginfod_allows(d->config, j->binary, debuginfo_id_text(&j->id)))
 		return false;
 	j->allowed = true;
-	if (s->until_ns > clock_monotonic_ns()) {
+	if (d->until_ns > clock_monotonic_ns()) {
 		j->failed = true;
-		err_set(&j->why, ERR_UNAVAILABLE, "debuginfod server %s is asked again later: %s", s->shown,
-			s->error.msg);
+		err_set(&j->why, ERR_UNAVAILABLE, "debuginfod server %s is asked again later: %s", d->shown,
+			d->error.msg);
 		return false;
 	}
-	if (!source_job_send_request(j, s, &err))
+	if (!source_job_send_request(j, d, &err))
 		return true;
-	source_job_fails(j, s, &err, 0);
+	source_job_fails(j, d, &err, 0);
 	return false;
 }
 
@@ -338,22 +338,22 @@ static void debuginfod_source_cancel(void *ctx)
 	source_job_finish(j, err_set(&j->err, ERR_CANCELED, "canceled"));
 }
 
-void sources_stop(struct debuginfod *f)
+void sources_stop(struct debuginfod *d)
 {
 	struct source_job *j;
 
-	TAILQ_FOREACH (j, &f->sources, link) {
+	TAILQ_FOREACH (j, &d->sources, link) {
 		http_request_cancel(j->request);
 		j->request = NULL;
 	}
 }
 
-void sources_restart(struct debuginfod *f)
+void sources_restart(struct debuginfod *d)
 {
 	struct source_job *j, *next;
 
-	memset(f->misses, 0, sizeof(f->misses));
-	for (j = TAILQ_FIRST(&f->sources); j; j = next) {
+	memset(d->misses, 0, sizeof(d->misses));
+	for (j = TAILQ_FIRST(&d->sources); j; j = next) {
 		next = TAILQ_NEXT(j, link);
 		j->at = 0;
 		j->allowed = j->too_large = j->failed = false;
@@ -361,12 +361,12 @@ void sources_restart(struct debuginfod *f)
 	}
 }
 
-void sources_end(struct debuginfod *f)
+void sources_end(struct debuginfod *d)
 {
 	struct source_job *j;
 
-	sources_stop(f);
-	while ((j = TAILQ_FIRST(&f->sources)))
+	sources_stop(d);
+	while ((j = TAILQ_FIRST(&d->sources)))
 		source_job_finish(j, err_set(&j->err, ERR_UNAVAILABLE, "the server stops"));
 }
 
@@ -405,23 +405,23 @@ static enum err_code source_job_run(
 	return j->rc;
 }
 
-enum err_code debuginfod_source(struct debuginfod *f, const struct debuginfod_source *s,
+enum err_code debuginfod_source(struct debuginfod *d, const struct debuginfod_source *s,
 	const atomic_bool *canceled, struct arena *a, struct debuginfod_text *out, struct err *err)
 {
-	struct source_job j = { .fetcher = f, .binary = s->binary, .arena = a };
+	struct source_job j = { .fetcher = d, .binary = s->binary, .arena = a };
 	enum err_code rc;
 
 	if ((rc = debuginfo_id_init(&j.id, DEBUGINFO_GNU, s->build_id, err)))
 		return err_wrap(err, rc, "invalid parameter \"build_id\"");
 	if ((rc = debuginfod_source_encode_path(a, s->path, &j.path, err)))
 		return rc;
-	j.key = debuginfod_key_of(f, &j);
-	if (atomic_fetch_add(&f->sources_n, 1) < DEBUGINFOD_SOURCES_MAX)
+	j.key = debuginfod_key_of(d, &j);
+	if (atomic_fetch_add(&d->sources_n, 1) < DEBUGINFOD_SOURCES_MAX)
 		rc = source_job_run(&j, canceled, out, err);
 	else
 		rc = err_set(err, ERR_UNAVAILABLE,
 			"%u files are being asked of debuginfod servers: try again later",
 			DEBUGINFOD_SOURCES_MAX);
-	atomic_fetch_sub(&f->sources_n, 1);
+	atomic_fetch_sub(&d->sources_n, 1);
 	return rc;
 }

@@ -11,26 +11,26 @@
 #define BURST_S 2.0
 #define RETRY_MAX_S 60u
 
-void admission_init(struct admission *t)
+void admission_init(struct admission *a)
 {
-	*t = (struct admission){ 0 };
-	mutex_init(&t->lock);
-	cond_init(&t->changed);
+	*a = (struct admission){ 0 };
+	mutex_init(&a->lock);
+	cond_init(&a->changed);
 }
 
-void admission_release(struct admission *t)
+void admission_release(struct admission *a)
 {
-	assert(!t->running && !t->waiting);
-	cond_destroy(&t->changed);
-	mutex_destroy(&t->lock);
+	assert(!a->running && !a->waiting);
+	cond_destroy(&a->changed);
+	mutex_destroy(&a->lock);
 }
 
-void admission_stop(struct admission *t)
+void admission_stop(struct admission *a)
 {
-	mutex_lock(&t->lock);
-	t->stopped = true;
-	cond_broadcast(&t->changed);
-	mutex_unlock(&t->lock);
+	mutex_lock(&a->lock);
+	a->stopped = true;
+	cond_broadcast(&a->changed);
+	mutex_unlock(&a->lock);
 }
 
 uint64_t admission_hash(struct str sender)
@@ -41,13 +41,13 @@ uint64_t admission_hash(struct str sender)
 }
 
 /* NULL: all that are remembered have requests under way. */
-static struct sender *admission_find(struct admission *t, uint64_t hash)
+static struct sender *admission_find(struct admission *a, uint64_t hash)
 {
 	struct sender *oldest = NULL;
 
-	mutex_assert_held(&t->lock);
+	mutex_assert_held(&a->lock);
 	for (size_t i = 0; i < ADMISSION_SENDERS; i++) {
-		struct sender *s = &t->senders[i];
+		struct sender *s = &a->senders[i];
 
 		if (s->hash == hash)
 			return s;
@@ -71,14 +71,14 @@ static void sender_refill(struct sender *s, uint64_t per_second, int64_t now_ns)
 }
 
 static enum err_code admission_admit(
-	struct admission *t, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
+	struct admission *a, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	double wait_s;
 
 	*retry_s = 1;
-	if (t->stopped)
+	if (a->stopped)
 		return err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
-	if (!s || t->waiting == RECEIVE_WAITING_MAX)
+	if (!s || a->waiting == RECEIVE_WAITING_MAX)
 		return err_set(err, ERR_UNAVAILABLE, "too many profiles are being sent: try again later");
 	if (s->in == RECEIVE_SENDER_MAX)
 		return err_set(err, ERR_LIMIT, "%u requests of this sender are under way: try again later",
@@ -94,40 +94,40 @@ static enum err_code admission_admit(
 }
 
 enum err_code admission_begin(
-	struct admission *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err)
+	struct admission *a, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	struct sender *s;
 	enum err_code rc;
 
-	mutex_lock(&t->lock);
-	s = admission_find(t, sender);
-	if (!(rc = admission_admit(t, s, per_second, retry_s, err))) {
+	mutex_lock(&a->lock);
+	s = admission_find(a, sender);
+	if (!(rc = admission_admit(a, s, per_second, retry_s, err))) {
 		s->in++;
-		t->waiting++;
-		while (t->running == RECEIVE_RUNNING_MAX && !t->stopped)
-			cond_wait(&t->changed, &t->lock);
-		t->waiting--;
-		if (t->stopped) {
+		a->waiting++;
+		while (a->running == RECEIVE_RUNNING_MAX && !a->stopped)
+			cond_wait(&a->changed, &a->lock);
+		a->waiting--;
+		if (a->stopped) {
 			s->in--;
 			rc = err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
 		} else {
-			t->running++;
+			a->running++;
 		}
 	}
-	mutex_unlock(&t->lock);
+	mutex_unlock(&a->lock);
 	return rc;
 }
 
-void admission_end(struct admission *t, uint64_t sender, size_t profiles)
+void admission_end(struct admission *a, uint64_t sender, size_t profiles)
 {
 	struct sender *s;
 
-	mutex_lock(&t->lock);
-	s = admission_find(t, sender);
-	assert(s && s->in && t->running);
+	mutex_lock(&a->lock);
+	s = admission_find(a, sender);
+	assert(s && s->in && a->running);
 	s->in--;
 	s->credit -= (double)profiles;
-	t->running--;
-	cond_signal(&t->changed);
-	mutex_unlock(&t->lock);
+	a->running--;
+	cond_signal(&a->changed);
+	mutex_unlock(&a->lock);
 }

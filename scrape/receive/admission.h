@@ -31,15 +31,15 @@ struct admission {
 	struct sender senders[ADMISSION_SENDERS];
 };
 
-void admission_init(struct admission *t);
-void admission_release(struct admission *t);
-void admission_stop(struct admission *t); /* ends all waiting */
+void admission_init(struct admission *a);
+void admission_release(struct admission *a);
+void admission_stop(struct admission *a); /* ends all waiting */
 uint64_t admission_hash(struct str sender); /* not 0 */
 
 /* Waits for a turn. per_second: what the sender may send; 0: anything. */
 MUST_CHECK enum err_code admission_begin(
-	struct admission *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err);
+	struct admission *a, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err);
 /* profiles: how many the request had. */
-void admission_end(struct admission *t, uint64_t sender, size_t profiles);
+void admission_end(struct admission *a, uint64_t sender, size_t profiles);
 
 #endif

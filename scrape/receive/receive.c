@@ -138,26 +138,26 @@ static void receive_drop_hidden(struct labels_builder *b)
 }
 
 static enum err_code receive_turn_relabel(
-	struct receive_turn *t, struct received *p, struct err *err)
+	struct receive_turn *t, struct received *r, struct err *err)
 {
 	const struct push_config *c = t->push;
 	struct labels_builder b;
 	enum err_code rc;
 	bool keep;
 
-	labels_builder_init(&b, &t->arena, p->labels);
+	labels_builder_init(&b, &t->arena, r->labels);
 	for (size_t i = 0; i < c->labels.n; i++)
 		if (!labels_builder_get(&b, c->labels.v[i].name).len)
 			labels_builder_set(&b, c->labels.v[i].name, c->labels.v[i].value);
 	if ((rc = relabel_apply(&c->relabel, &b, &keep, NULL, err)))
 		return rc;
-	p->dropped = !keep;
-	if (p->dropped)
+	r->dropped = !keep;
+	if (r->dropped)
 		return ERR_OK;
 	receive_drop_hidden(&b);
-	if ((rc = labels_builder_build(&b, &p->labels, err)))
+	if ((rc = labels_builder_build(&b, &r->labels, err)))
 		return rc;
-	return receive_check_labels(p->labels, err);
+	return receive_check_labels(r->labels, err);
 }
 
 /* The profile's own length, 0 if it has none. */
@@ -188,21 +188,21 @@ static enum err_code receiver_check_age(
 }
 
 static enum err_code receiver_set_times(
-	const struct receiver *r, struct received *p, int64_t now_ns, struct err *err)
+	const struct receiver *r, struct received *received, int64_t now_ns, struct err *err)
 {
-	const struct pprof *own = p->profile;
+	const struct pprof *own = received->profile;
 
-	if (!p->ts_ns)
-		p->ts_ns = own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS ?
+	if (!received->ts_ns)
+		received->ts_ns = own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS ?
 			own->time_nanos + receive_duration_of(own) :
 			now_ns;
-	if (p->ts_ns < 0 || p->ts_ns >= TIME_MAX_NS)
+	if (received->ts_ns < 0 || received->ts_ns >= TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
-	if (p->interval_ns < 0 || p->interval_ns > RECEIVE_INTERVAL_MAX_NS)
+	if (received->interval_ns < 0 || received->interval_ns > RECEIVE_INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
-	if (!p->interval_ns)
-		p->interval_ns = receive_duration_of(own);
-	return receiver_check_age(r, p->ts_ns, now_ns, err);
+	if (!received->interval_ns)
+		received->interval_ns = receive_duration_of(own);
+	return receiver_check_age(r, received->ts_ns, now_ns, err);
 }
 
 /* ---- profiles of one series and time ---- */
@@ -224,9 +224,10 @@ static int received_row_cmp(const struct received *a, const struct received *b)
 	return receive_period_cmp(a->profile, b->profile);
 }
 
-static int received_cmp(const void *x, const void *y)
+static int received_cmp(const void *left, const void *right)
 {
-	const struct received *a = *(struct received *const *)x, *b = *(struct received *const *)y;
+	const struct received *a = *(struct received *const *)left,
+						  *b = *(struct received *const *)right;
 	int c = received_row_cmp(a, b);
 
 	return c ? c : a < b ? -1 : a > b; /* in the sender's order */
@@ -364,22 +365,22 @@ static void receive_row_answer(const struct receive_row *row)
 }
 
 /* Neighbours in the order of received_cmp that are equal but for their place. */
-static size_t received_make_rows(struct received **v, size_t n, struct receive_row *rows)
+static size_t received_make_rows(struct received **r, size_t n, struct receive_row *rows)
 {
 	size_t rows_n = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct receive_row *last = rows_n ? &rows[rows_n - 1] : NULL;
 
-		if (last && !received_row_cmp(last->v[0], v[i]))
+		if (last && !received_row_cmp(last->v[0], r[i]))
 			last->n++;
 		else
-			rows[rows_n++] = (struct receive_row){ .v = &v[i], .n = 1 };
+			rows[rows_n++] = (struct receive_row){ .v = &r[i], .n = 1 };
 	}
 	return rows_n;
 }
 
-void receive_store(struct receive_turn *t, struct received *v, size_t n)
+void receive_store(struct receive_turn *t, struct received *r, size_t n)
 {
 	struct received **good = arena_array(&t->arena, struct received *, n + 1);
 	struct receive_row *rows = arena_array(&t->arena, struct receive_row, n + 1);
@@ -388,7 +389,7 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n)
 
 	t->profiles += n;
 	for (size_t i = 0; i < n; i++) {
-		struct received *p = &v[i];
+		struct received *p = &r[i];
 
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
 		if (p->rc || (p->rc = receiver_set_times(t->r, p, now_ns, &p->err)) ||
@@ -404,5 +405,5 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n)
 	for (size_t i = 0; i < rows_n; i++)
 		receive_row_answer(&rows[i]);
 	for (size_t i = 0; i < n; i++)
-		metric_add(&profiles, v[i].rc ? "failed" : v[i].dropped ? "dropped" : "ok", 1);
+		metric_add(&profiles, r[i].rc ? "failed" : r[i].dropped ? "dropped" : "ok", 1);
 }

@@ -88,7 +88,7 @@ struct received {
  * Stores all of them and returns when each is durable or refused. Profiles of one series and time
  * become one row: a sender may list each process, whose number is no label, or each sample type.
  */
-void receive_store(struct receive_turn *t, struct received *v, size_t n);
+void receive_store(struct receive_turn *t, struct received *r, size_t n);
 
 /* Counts a request that could not be decoded: as one profile that failed. */
 void receive_refuse(struct receive_turn *t);

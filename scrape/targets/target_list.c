@@ -100,7 +100,7 @@ static bool target_chunk_find_doubles(struct target_chunk *c)
 	return true;
 }
 
-static struct target_chunk *target_list_key_chunk_new(const struct target_list_key *v, size_t n)
+static struct target_chunk *target_list_key_chunk_new(const struct target_list_key *t, size_t n)
 {
 	struct target_chunk *c = calloc(1, sizeof(*c));
 
@@ -114,8 +114,8 @@ static struct target_chunk *target_list_key_chunk_new(const struct target_list_k
 	if (!c->all || !c->hashes || !c->users)
 		goto fail;
 	for (size_t i = 0; i < n; i++) {
-		c->all[i] = v[i].target;
-		c->hashes[i] = v[i].hash;
+		c->all[i] = t[i].target;
+		c->hashes[i] = t[i].hash;
 	}
 	c->all_n = n;
 	if (target_chunk_find_doubles(c))

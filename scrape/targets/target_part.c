@@ -28,12 +28,12 @@ struct expansion {
 
 /* ---- the part ---- */
 
-static enum err_code expansion_add(struct expansion *x, const struct target *t, struct err *err)
+static enum err_code expansion_add(struct expansion *e, const struct target *t, struct err *err)
 {
-	struct target_part *p = x->part;
+	struct target_part *p = e->part;
 
 	assert(t->profile && t->name.len && t->url.len && t->interval_ns > 0 && t->timeout_ns > 0);
-	if (p->n >= TARGETS_MAX || !array_room(&p->v, p->n, 1, &x->cap))
+	if (p->n >= TARGETS_MAX || !array_room(&p->v, p->n, 1, &e->cap))
 		return err_nomem(err, "targets");
 	p->v[p->n] = *t;
 	p->v[p->n++].part = p;
@@ -41,34 +41,34 @@ static enum err_code expansion_add(struct expansion *x, const struct target *t, 
 }
 
 static enum err_code expansion_drop(
-	struct expansion *x, const struct target_group *g, size_t i, unsigned shard, struct err *err)
+	struct expansion *e, const struct target_group *g, size_t i, unsigned shard, struct err *err)
 {
-	struct target_part *p = x->part;
+	struct target_part *p = e->part;
 	struct target_dropped d = { .shard = shard };
 	bool elsewhere = shard != TARGET_NO_SHARD;
 	enum err_code rc;
 
-	x->piece.dropped++;
-	x->piece.elsewhere += elsewhere;
-	if (p->dropped_n >= x->o->dropped_max || (elsewhere && x->elsewhere_n >= x->o->elsewhere_max))
+	e->piece.dropped++;
+	e->piece.elsewhere += elsewhere;
+	if (p->dropped_n >= e->o->dropped_max || (elsewhere && e->elsewhere_n >= e->o->elsewhere_max))
 		return ERR_OK;
-	x->elsewhere_n += elsewhere;
-	target_populate(&x->make, g->labels, g->targets[i], NULL);
-	if ((rc = labels_builder_build(&x->make.b, &d.discovered, err)))
+	e->elsewhere_n += elsewhere;
+	target_populate(&e->make, g->labels, g->targets[i], NULL);
+	if ((rc = labels_builder_build(&e->make.b, &d.discovered, err)))
 		return rc;
-	if (!arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &x->dropped_cap))
+	if (!arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &e->dropped_cap))
 		return arena_fail(&p->arena, "targets", err);
 	p->dropped[p->dropped_n++] = d;
 	return ERR_OK;
 }
 
 /* Keeps the first error and counts the others. */
-static void expansion_set_error(struct expansion *x, const char *text)
+static void expansion_set_error(struct expansion *e, const char *text)
 {
-	if (x->piece.errors++ == 0) {
-		x->part->error = str_of(arena_printf(&x->part->arena, "%s", text));
-		if (!x->part->error.ptr)
-			x->part->error = STR("");
+	if (e->piece.errors++ == 0) {
+		e->part->error = str_of(arena_printf(&e->part->arena, "%s", text));
+		if (!e->part->error.ptr)
+			e->part->error = STR("");
 	}
 }
 
@@ -81,23 +81,23 @@ struct target_count { /* profiles of one target */
  * Whether another shard scrapes it. Nothing is kept of such targets: of each server's targets there
  * are many times as many elsewhere.
  */
-static enum err_code expansion_is_elsewhere(struct expansion *x, const struct target_group *g,
+static enum err_code expansion_is_elsewhere(struct expansion *e, const struct target_group *g,
 	size_t i, const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
 {
-	const struct labels_builder *b = &x->make.b;
+	const struct labels_builder *b = &e->make.b;
 	enum err_code rc;
 	unsigned shard;
 	bool keep;
 
 	*out = false;
-	if (x->o->shard.total <= 1)
+	if (e->o->shard.total <= 1)
 		return ERR_OK;
-	target_populate(&x->make, g->labels, g->targets[i], p);
-	if ((rc = relabel_apply(&x->o->job->relabel, &x->make.b, &keep, NULL, err)) || !keep)
+	target_populate(&e->make, g->labels, g->targets[i], p);
+	if ((rc = relabel_apply(&e->o->job->relabel, &e->make.b, &keep, NULL, err)) || !keep)
 		return rc;
 	shard = shard_of(labels_builder_get(b, STR("job")),
-		labels_builder_get(b, STR("__address__")), x->o->shard.total);
-	if (shard == x->o->shard.ordinal)
+		labels_builder_get(b, STR("__address__")), e->o->shard.total);
+	if (shard == e->o->shard.ordinal)
 		return ERR_OK;
 	n->dropped++;
 	n->shard = shard;
@@ -105,19 +105,19 @@ static enum err_code expansion_is_elsewhere(struct expansion *x, const struct ta
 	return ERR_OK;
 }
 
-static enum err_code expansion_expand_one(struct expansion *x, const struct target_group *g,
+static enum err_code expansion_expand_one(struct expansion *e, const struct target_group *g,
 	size_t i, const struct profile_config *p, struct target_count *n, struct err *err)
 {
-	struct target_make *m = &x->make;
+	struct target_make *m = &e->make;
 	struct target t = { .profile = p };
 	enum err_code rc;
 	bool keep, elsewhere;
 
-	if ((rc = expansion_is_elsewhere(x, g, i, p, n, &elsewhere, err)) || elsewhere)
+	if ((rc = expansion_is_elsewhere(e, g, i, p, n, &elsewhere, err)) || elsewhere)
 		return rc;
 	target_populate(m, g->labels, g->targets[i], p);
 	if ((rc = labels_builder_build(&m->b, &t.discovered, err)) ||
-		(rc = relabel_apply(&x->o->job->relabel, &m->b, &keep, NULL, err)))
+		(rc = relabel_apply(&e->o->job->relabel, &m->b, &keep, NULL, err)))
 		return rc;
 	if (!keep) {
 		n->dropped++;
@@ -127,40 +127,40 @@ static enum err_code expansion_expand_one(struct expansion *x, const struct targ
 		if (rc != ERR_INVALID)
 			return rc;
 		err_wrap(err, rc, "instance %zu in group " STR_FMT, i, STR_ARG(g->source));
-		expansion_set_error(x, err->msg);
+		expansion_set_error(e, err->msg);
 		n->wrong++;
 		return ERR_OK;
 	}
 	n->kept++;
-	return expansion_add(x, &t, err);
+	return expansion_add(e, &t, err);
 }
 
 /* A target is dropped if all of its profiles are. */
 static enum err_code expansion_expand_target(
-	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
+	struct expansion *e, const struct target_group *g, size_t i, struct err *err)
 {
-	const struct scrape_config *job = x->o->job;
+	const struct scrape_config *job = e->o->job;
 	struct target_count n = { .shard = TARGET_NO_SHARD };
 	enum err_code rc;
 
 	for (size_t p = 0; p < job->profiles_n; p++)
 		if (job->profiles[p].enabled &&
-			(rc = expansion_expand_one(x, g, i, &job->profiles[p], &n, err)))
+			(rc = expansion_expand_one(e, g, i, &job->profiles[p], &n, err)))
 			return rc;
-	x->piece.targets += n.kept > 0;
+	e->piece.targets += n.kept > 0;
 	if (!n.dropped || n.kept || n.wrong)
 		return ERR_OK;
-	return expansion_drop(x, g, i, n.shard, err);
+	return expansion_drop(e, g, i, n.shard, err);
 }
 
 static enum err_code expansion_expand(
-	struct expansion *x, const struct groups *groups, struct err *err)
+	struct expansion *e, const struct groups *groups, struct err *err)
 {
 	enum err_code rc;
 
 	for (size_t i = 0; i < groups->n; i++)
 		for (size_t k = 0; k < groups->v[i].targets_n; k++)
-			if ((rc = expansion_expand_target(x, &groups->v[i], k, err)))
+			if ((rc = expansion_expand_target(e, &groups->v[i], k, err)))
 				return rc;
 	return ERR_OK;
 }

@@ -17,6 +17,31 @@ function add_words(set, text,   n, part, i) {
 		set[FILENAME, singular(part[i])] = 1
 	}
 }
+# A parameter of one letter is i, n, a or b, a character c, a number of mathematics, or begins a word of its struct's tag.
+function parameters(head,   list, part, k, count, type, name, word, words, w) {
+	sub(/^[^(]*\(/, "", head)
+	gsub(/\([^()]*\)/, "", head)
+	sub(/\).*/, "", head)
+	count = split(head, part, ",")
+	for (k = 1; k <= count; k++) {
+		name = part[k]
+		sub(/\[.*/, "", name)
+		if (!match(name, /[^A-Za-z0-9_][A-Za-z]$/))
+			continue
+		type = substr(name, 1, RSTART)
+		name = substr(name, RSTART + 1)
+		if (name ~ /[inab]/ || type ~ /double/ || name == "c" && type ~ /char *$/)
+			continue
+		w = 0
+		if (match(type, /(struct|enum|union) [a-z0-9_]+/)) {
+			word = substr(type, RSTART, RLENGTH)
+			sub(/^[a-z]+ /, "", word)
+			w = ("_" word) ~ ("_" name)
+		}
+		if (!w)
+			print FILENAME ":" FNR - 1 ": a parameter is called " name
+	}
+}
 function stem(path) { sub(/\.[^.]*$/, "", path); return path } # one of several for #ifdef
 function defined(kind, name,   what) {
 	what = kind " " name
@@ -63,6 +88,7 @@ match($0, /^\t*struct [a-z][a-z0-9_]* \{/) && !(FILENAME ~ /\.cc$/) {
 		names[n] = name
 		words[n] = word
 		shared[room, word]++
+		parameters(head)
 	}
 	head = ""
 }

@@ -34,6 +34,7 @@ breach names base/str.c 'void log_write(void)\n{\n}\n'
 breach names tsdb/db.c 'struct arena {\n\tint x;\n};\n'
 breach names base/str.c 'static void take_all(void)\n{\n}\n'
 breach names base/str.c 'static void take(void)\n{\n}\n'
+breach names base/str.c 'static void str_take_all(struct buf *q)\n{\n}\n'
 breach shape base/str.c "$long_function"
 breach width base/str.c "/* $(printf 'x%.0s' $(seq 120)) */\n"
 breach blanks base/str.c 'int x; \n'

@@ -24,68 +24,68 @@ static void block_set_run(struct bits *b, uint32_t first, uint32_t n)
 }
 
 static enum err_code block_match_set_posting(
-	struct block_match *t, struct bits *into, struct str bytes)
+	struct block_match *b, struct bits *into, struct str bytes)
 {
 	struct posting_reader r;
 	uint32_t first, n, total = 0;
 	enum err_code rc;
 
-	if ((rc = posting_open(&r, bytes, (uint32_t)t->b->meta.series, t->err)))
+	if ((rc = posting_open(&r, bytes, (uint32_t)b->b->meta.series, b->err)))
 		return rc;
 	for (; posting_next(&r, &first, &n); total += n)
 		block_set_run(into, first, n);
 	if (r.in.bad || total != r.series_n)
-		return err_set(t->err, ERR_CORRUPT, "a posting is wrong");
+		return err_set(b->err, ERR_CORRUPT, "a posting is wrong");
 	return ERR_OK;
 }
 
-/* The posting under t->key; none is fine. */
-static enum err_code block_match_add_posting(struct block_match *t, struct bits *into)
+/* The posting under b->key; none is fine. */
+static enum err_code block_match_add_posting(struct block_match *b, struct bits *into)
 {
 	enum err_code rc;
 
-	buf_clear(&t->value);
-	if (buf_failed(&t->key))
-		return err_nomem(t->err, "select");
-	rc = index_get(t->b, buf_str(&t->key), &t->value, t->err);
+	buf_clear(&b->value);
+	if (buf_failed(&b->key))
+		return err_nomem(b->err, "select");
+	rc = index_get(b->b, buf_str(&b->key), &b->value, b->err);
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
-	return rc ? rc : block_match_set_posting(t, into, buf_str(&t->value));
+	return rc ? rc : block_match_set_posting(b, into, buf_str(&b->value));
 }
 
-static enum err_code block_match_add_name(struct block_match *t, struct str name, struct bits *into)
+static enum err_code block_match_add_name(struct block_match *b, struct str name, struct bits *into)
 {
-	buf_clear(&t->key);
-	block_key_name(&t->key, name);
-	return block_match_add_posting(t, into);
+	buf_clear(&b->key);
+	block_key_name(&b->key, name);
+	return block_match_add_posting(b, into);
 }
 
-static enum err_code block_match_add_value(struct block_match *t, struct bits *into)
+static enum err_code block_match_add_value(struct block_match *b, struct bits *into)
 {
-	buf_clear(&t->key);
-	block_key_value(&t->key, t->m->name, t->m->value);
-	return block_match_add_posting(t, into);
+	buf_clear(&b->key);
+	block_key_value(&b->key, b->m->name, b->m->value);
+	return block_match_add_posting(b, into);
 }
 
 /* Every value of the name is tested once. */
-static enum err_code block_match_add_matching(struct block_match *t)
+static enum err_code block_match_add_matching(struct block_match *b)
 {
 	struct str key, value;
 	struct index_iter it;
 	enum err_code rc;
 	size_t prefix;
 
-	buf_clear(&t->key);
-	block_key_value(&t->key, t->m->name, STR(""));
-	if (buf_failed(&t->key))
-		return err_nomem(t->err, "select");
-	prefix = t->key.len;
-	if ((rc = index_iter_open(&it, t->b, buf_str(&t->key), t->err)))
+	buf_clear(&b->key);
+	block_key_value(&b->key, b->m->name, STR(""));
+	if (buf_failed(&b->key))
+		return err_nomem(b->err, "select");
+	prefix = b->key.len;
+	if ((rc = index_iter_open(&it, b->b, buf_str(&b->key), b->err)))
 		return rc;
-	while (!(rc = index_iter_next(&it, &key, &value, t->err))) {
+	while (!(rc = index_iter_next(&it, &key, &value, b->err))) {
 		key.ptr += prefix;
 		key.len -= prefix;
-		if (matcher_test(t->m, key) && (rc = block_match_set_posting(t, &t->yes, value)))
+		if (matcher_test(b->m, key) && (rc = block_match_set_posting(b, &b->yes, value)))
 			break;
 	}
 	index_iter_close(&it);
@@ -96,58 +96,58 @@ static enum err_code block_match_add_matching(struct block_match *t)
  * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
  * that name: then it is the samples that the matcher is about.
  */
-static enum err_code block_match_about_samples(struct block_match *t, const struct bits *among)
+static enum err_code block_match_about_samples(struct block_match *b, const struct bits *among)
 {
-	struct str name = t->m->name, inner = { name.ptr + 7, name.len - 7 };
+	struct str name = b->m->name, inner = { name.ptr + 7, name.len - 7 };
 	bool inner_too = str_has_prefix(name, STR("sample_"));
 	struct bits clash = { 0 };
 	enum err_code rc = ERR_OK;
 
-	if (!t->has_key)
+	if (!b->has_key)
 		return ERR_OK;
 	if (inner_too) {
 		if (!bits_reserve(&clash, (uint32_t)(among->words * 64 - 1)))
-			return err_nomem(t->err, "select");
-		rc = block_match_add_name(t, inner, &clash);
+			return err_nomem(b->err, "select");
+		rc = block_match_add_name(b, inner, &clash);
 	}
-	for (uint32_t slot = 0; slot < t->b->meta.partitions && !rc; slot++) {
-		const struct block_slot *s = &t->b->slots[slot];
-		bool all = t->has_key(t->ctx, slot, name);
+	for (uint32_t slot = 0; slot < b->b->meta.partitions && !rc; slot++) {
+		const struct block_slot *s = &b->b->slots[slot];
+		bool all = b->has_key(b->ctx, slot, name);
 
-		if (!all && (!inner_too || !t->has_key(t->ctx, slot, inner)))
+		if (!all && (!inner_too || !b->has_key(b->ctx, slot, inner)))
 			continue;
 		for (uint32_t id = s->first; id < s->first + s->n; id++)
-			if (!bits_get(&t->has, id) && (all || bits_get(&clash, id)))
-				bits_set(&t->yes, id);
+			if (!bits_get(&b->has, id) && (all || bits_get(&clash, id)))
+				bits_set(&b->yes, id);
 	}
 	bits_release(&clash);
 	return rc;
 }
 
-static enum err_code match_one(struct block_match *t, struct bits *out)
+static enum err_code match_one(struct block_match *b, struct bits *out)
 {
-	const struct matcher *m = t->m;
+	const struct matcher *m = b->m;
 	bool empty = matcher_test(m, STR(""));
 	enum err_code rc;
 
-	if (!bits_reserve(&t->has, (uint32_t)(out->words * 64 - 1)) ||
-		!bits_reserve(&t->yes, (uint32_t)(out->words * 64 - 1)))
-		return err_nomem(t->err, "select");
-	if ((rc = block_match_add_name(t, m->name, &t->has)))
+	if (!bits_reserve(&b->has, (uint32_t)(out->words * 64 - 1)) ||
+		!bits_reserve(&b->yes, (uint32_t)(out->words * 64 - 1)))
+		return err_nomem(b->err, "select");
+	if ((rc = block_match_add_name(b, m->name, &b->has)))
 		return rc;
 	if (m->op == MATCH_EQ) {
-		rc = block_match_add_value(t, &t->yes);
+		rc = block_match_add_value(b, &b->yes);
 	} else if (m->op == MATCH_NE) {
-		if (!(rc = block_match_add_value(t, &t->yes)))
+		if (!(rc = block_match_add_value(b, &b->yes)))
 			for (size_t w = 0; w < out->words; w++)
-				t->yes.w[w] = t->has.w[w] & ~t->yes.w[w];
+				b->yes.w[w] = b->has.w[w] & ~b->yes.w[w];
 	} else {
-		rc = block_match_add_matching(t);
+		rc = block_match_add_matching(b);
 	}
 	if (!rc && !empty)
-		rc = block_match_about_samples(t, out);
+		rc = block_match_about_samples(b, out);
 	for (size_t w = 0; w < out->words && !rc; w++)
-		out->w[w] &= t->yes.w[w] | (empty ? ~t->has.w[w] : 0);
+		out->w[w] &= b->yes.w[w] | (empty ? ~b->has.w[w] : 0);
 	return rc;
 }
 

@@ -143,9 +143,10 @@ static enum err_code block_check_sum(struct str text, struct err *err)
 	return ERR_OK;
 }
 
-static bool block_get_int(const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
+static bool block_get_int(
+	const json_t *object, const char *name, int64_t min, int64_t max, int64_t *out)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
 		return false;
@@ -153,9 +154,9 @@ static bool block_get_int(const json_t *o, const char *name, int64_t min, int64_
 	return true;
 }
 
-static bool block_get_str(const json_t *o, const char *name, struct str *out)
+static bool block_get_str(const json_t *object, const char *name, struct str *out)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	if (!json_is_string(v))
 		return false;
@@ -164,9 +165,10 @@ static bool block_get_str(const json_t *o, const char *name, struct str *out)
 }
 
 static enum err_code block_read_arrays(
-	const json_t *o, struct arena *a, struct block_meta *m, struct err *err)
+	const json_t *object, struct arena *a, struct block_meta *m, struct err *err)
 {
-	const json_t *sources = json_object_get(o, "sources"), *heads = json_object_get(o, "heads");
+	const json_t *sources = json_object_get(object, "sources"),
+				 *heads = json_object_get(object, "heads");
 	size_t i, n = json_array_size(sources), heads_n = json_array_size(heads);
 
 	if (!json_is_array(sources) || n > BLOCK_SOURCES_MAX)
@@ -197,9 +199,9 @@ static enum err_code block_read_arrays(
 	return ERR_OK;
 }
 
-static enum err_code block_read_files(const json_t *o, struct block_meta *m, struct err *err)
+static enum err_code block_read_files(const json_t *object, struct block_meta *m, struct err *err)
 {
-	const json_t *all = json_object_get(o, "files");
+	const json_t *all = json_object_get(object, "files");
 	struct str hash;
 	int64_t bytes;
 	char *end;
@@ -222,25 +224,25 @@ static enum err_code block_read_files(const json_t *o, struct block_meta *m, str
 }
 
 static enum err_code block_read_object(
-	const json_t *o, struct arena *a, struct block_meta *m, struct err *err)
+	const json_t *object, struct arena *a, struct block_meta *m, struct err *err)
 {
-	const json_t *raw = json_object_get(o, "raw");
+	const json_t *raw = json_object_get(object, "raw");
 	struct str ulid;
 	int64_t v;
 	enum err_code rc;
 
-	if (!block_get_int(o, "version", 0, INT64_MAX, &v))
+	if (!block_get_int(object, "version", 0, INT64_MAX, &v))
 		return block_wrong("version", err);
 	if (v < BLOCK_VERSION || v > BLOCK_VERSION_LINKS)
 		return err_set(err, ERR_UNSUPPORTED,
 			"version %" PRId64 " was written by %s program; this one reads versions %d and %d", v,
 			v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION, BLOCK_VERSION_LINKS);
-	if (!block_get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
+	if (!block_get_str(object, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
 		return block_wrong("ulid", err);
-	if (!block_get_int(o, "level", 0, UINT32_MAX, &v))
+	if (!block_get_int(object, "level", 0, UINT32_MAX, &v))
 		return block_wrong("level", err);
 	m->level = (uint32_t)v;
-	if (!block_get_int(o, "levels", 0, (1 << ROLLUP_LEVELS) - 1, &v))
+	if (!block_get_int(object, "levels", 0, (1 << ROLLUP_LEVELS) - 1, &v))
 		return block_wrong("levels", err);
 	m->levels = (unsigned)v;
 	if (!json_is_boolean(raw))
@@ -248,9 +250,10 @@ static enum err_code block_read_object(
 	m->raw = json_is_true(raw);
 	for (size_t i = 0; i < NUMBERS_N; i++) {
 		v = 0;
-		if (numbers[i].optional && !json_object_get(o, numbers[i].name))
+		if (numbers[i].optional && !json_object_get(object, numbers[i].name))
 			continue;
-		if (!block_get_int(o, numbers[i].name, numbers[i].is_signed ? INT64_MIN : 0, INT64_MAX, &v))
+		if (!block_get_int(
+				object, numbers[i].name, numbers[i].is_signed ? INT64_MIN : 0, INT64_MAX, &v))
 			return block_wrong(numbers[i].name, err);
 		memcpy((char *)m + numbers[i].offset, &v, sizeof(v));
 	}
@@ -259,7 +262,7 @@ static enum err_code block_read_object(
 	if (m->series >= SYM_NONE || m->number_series > m->series ||
 		m->groups > m->series - m->number_series)
 		return block_wrong("series", err);
-	if ((rc = block_read_arrays(o, a, m, err)) || (rc = block_read_files(o, m, err)))
+	if ((rc = block_read_arrays(object, a, m, err)) || (rc = block_read_files(object, m, err)))
 		return rc;
 	return ERR_OK;
 }

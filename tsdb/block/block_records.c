@@ -6,10 +6,10 @@
 
 /* Keys and small records: series, partitions, postings. */
 
-static void block_put_be(struct block_key *k, uint64_t v, unsigned bytes)
+static void block_put_be(struct block_key *k, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = bytes; i-- > 0;)
-		k->at[k->len++] = (char)(v >> (8 * i));
+		k->at[k->len++] = (char)(value >> (8 * i));
 }
 
 struct block_key block_key_id(enum block_key_kind kind, uint32_t id)

@@ -181,15 +181,15 @@ struct packer {
 	uint32_t recursive; /* place of the recursive node before */
 };
 
-static void block_add_delta(struct buf *out, uint32_t v, uint32_t *before)
+static void block_add_delta(struct buf *out, uint32_t value, uint32_t *before)
 {
-	buf_add_varint(out, str_zigzag((int64_t)v - (int64_t)*before));
-	*before = v;
+	buf_add_varint(out, str_zigzag((int64_t)value - (int64_t)*before));
+	*before = value;
 }
 
-static void block_pack_mapping(struct packer *k, const struct sym_mapping *m)
+static void block_pack_mapping(struct packer *p, const struct sym_mapping *m)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 
 	buf_add_varint(&c[1], m->size);
 	buf_add_varint(&c[2], m->offset);
@@ -201,52 +201,52 @@ static void block_pack_mapping(struct packer *k, const struct sym_mapping *m)
 			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
 }
 
-static void block_pack_function(struct packer *k, const struct sym_function *f)
+static void block_pack_function(struct packer *p, const struct sym_function *f)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 	uint32_t name = f->name;
 
-	block_add_delta(&c[1], f->name, &k->name);
+	block_add_delta(&c[1], f->name, &p->name);
 	block_add_delta(&c[2], f->system_name, &name); /* mostly the same */
-	block_add_delta(&c[3], f->filename, &k->filename);
+	block_add_delta(&c[3], f->filename, &p->filename);
 	buf_add_varint(&c[4], str_zigzag(f->start_line));
 }
 
-static void block_pack_location(struct packer *k, const struct sym_location *l)
+static void block_pack_location(struct packer *p, const struct sym_location *l)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 
-	buf_add_varint(&c[1], str_zigzag((int64_t)(l->address - k->address)));
-	k->address = l->address;
+	buf_add_varint(&c[1], str_zigzag((int64_t)(l->address - p->address)));
+	p->address = l->address;
 	buf_add_varint(&c[2], l->mapping == SYM_NONE ? 0 : (uint64_t)l->mapping + 1);
 	buf_add_varint(&c[3], (uint64_t)l->lines_n << 1 | l->is_folded);
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		const struct sym_line *line = &l->lines[i];
 
-		block_add_delta(&c[4], line->function, &k->function);
+		block_add_delta(&c[4], line->function, &p->function);
 		buf_add_varint(&c[5],
 			str_zigzag((int64_t)((uint64_t)line->line -
-				(uint64_t)sym_function(k->p, line->function)->start_line)));
+				(uint64_t)sym_function(p->p, line->function)->start_line)));
 		buf_add_varint(&c[6], str_zigzag(line->column));
 	}
 }
 
-static void block_pack_label_set(struct packer *k, struct sym_label_set set)
+static void block_pack_label_set(struct packer *p, struct sym_label_set set)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 
 	buf_add_varint(&c[1], set.n);
 	for (uint32_t i = 0; i < set.n; i++) {
 		buf_add_varint(&c[2], set.v[i].key);
-		block_add_delta(&c[3], set.v[i].str, &k->string);
+		block_add_delta(&c[3], set.v[i].str, &p->string);
 		buf_add_varint(&c[4], set.v[i].num_unit);
 		buf_add_varint(&c[5], str_zigzag(set.v[i].num));
 	}
 }
 
-static void block_pack_header(struct packer *k, const struct sym_header *h)
+static void block_pack_header(struct packer *p, const struct sym_header *h)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 	uint32_t mapping = 0;
 
 	buf_add_varint(&c[1], h->types_n);
@@ -267,8 +267,8 @@ static void block_pack_header(struct packer *k, const struct sym_header *h)
 		buf_add_varint(&c[4], h->comments[i]);
 	for (uint32_t i = 0; i < h->mappings_n; i++) {
 		block_add_delta(&c[5], h->mappings[i], &mapping);
-		buf_add_varint(&c[6], str_zigzag((int64_t)(h->mapping_start[i] - k->start)));
-		k->start = h->mapping_start[i];
+		buf_add_varint(&c[6], str_zigzag((int64_t)(h->mapping_start[i] - p->start)));
+		p->start = h->mapping_start[i];
 	}
 }
 
@@ -276,89 +276,89 @@ static void block_pack_header(struct packer *k, const struct sym_header *h)
  * A stack that is new mostly brings a new location, whose id is the next: so locations are counted
  * down from the highest one so far, which costs a quarter less than from the one before.
  */
-static void block_pack_node(struct packer *k, uint32_t id, struct sym_node node)
+static void block_pack_node(struct packer *p, uint32_t id, struct sym_node node)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 
 	buf_add_varint(&c[1], id - node.parent - 1);
-	buf_add_varint(&c[2], str_zigzag((int64_t)k->locations - (int64_t)node.location));
-	if (node.location >= k->locations)
-		k->locations = node.location + 1;
-	if (sym_node_recursive(k->p, id)) {
-		buf_add_varint(&c[3], k->n - k->recursive);
-		k->recursive = k->n;
+	buf_add_varint(&c[2], str_zigzag((int64_t)p->locations - (int64_t)node.location));
+	if (node.location >= p->locations)
+		p->locations = node.location + 1;
+	if (sym_node_recursive(p->p, id)) {
+		buf_add_varint(&c[3], p->n - p->recursive);
+		p->recursive = p->n;
 	}
 }
 
-static void block_pack_symbol(struct packer *k, enum sym_kind kind, uint32_t id)
+static void block_pack_symbol(struct packer *p, enum sym_kind kind, uint32_t id)
 {
-	struct buf *c = k->columns;
+	struct buf *c = p->columns;
 	struct str s;
 
-	if (k->n++ == 0)
-		k->first = id;
+	if (p->n++ == 0)
+		p->first = id;
 	else
-		buf_add_varint(&c[0], id - k->id - 1);
-	k->id = id;
+		buf_add_varint(&c[0], id - p->id - 1);
+	p->id = id;
 	switch (kind) {
 	case SYM_STRING:
-		s = sym_string(k->p, id);
+		s = sym_string(p->p, id);
 		buf_add_varint(&c[1], s.len);
 		buf_add_str(&c[2], s);
 		break;
 	case SYM_MAPPING:
-		block_pack_mapping(k, sym_mapping(k->p, id));
+		block_pack_mapping(p, sym_mapping(p->p, id));
 		break;
 	case SYM_FUNCTION:
-		block_pack_function(k, sym_function(k->p, id));
+		block_pack_function(p, sym_function(p->p, id));
 		break;
 	case SYM_LOCATION:
-		block_pack_location(k, sym_location(k->p, id));
+		block_pack_location(p, sym_location(p->p, id));
 		break;
 	case SYM_NODE:
-		block_pack_node(k, id, sym_node(k->p, id));
+		block_pack_node(p, id, sym_node(p->p, id));
 		break;
 	case SYM_LABEL_SET:
-		block_pack_label_set(k, sym_label_set(k->p, id));
+		block_pack_label_set(p, sym_label_set(p->p, id));
 		break;
 	case SYM_HEADER:
-		block_pack_header(k, sym_header(k->p, id));
+		block_pack_header(p, sym_header(p->p, id));
 		break;
 	case SYM_KINDS:
 		break;
 	}
 }
 
-static size_t block_columns_bytes(const struct packer *k)
+static size_t block_columns_bytes(const struct packer *p)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < SYM_COLUMNS_MAX; i++)
-		bytes += k->columns[i].len;
+		bytes += p->columns[i].len;
 	return bytes;
 }
 
 /* zstd-1 where it saves a tenth: else it would cost a reader time for nothing. */
-static enum err_code block_compress(struct packer *k, struct err *err)
+static enum err_code block_compress(struct packer *p, struct err *err)
 {
-	size_t bound = ZSTD_compressBound(k->raw.len), n, head;
+	size_t bound = ZSTD_compressBound(p->raw.len), n, head;
 
-	buf_clear(&k->value);
-	buf_add_char(&k->value, 1);
-	buf_add_varint(&k->value, k->raw.len);
-	head = k->value.len;
-	if (!buf_reserve(&k->value, bound) || buf_failed(&k->raw))
+	buf_clear(&p->value);
+	buf_add_char(&p->value, 1);
+	buf_add_varint(&p->value, p->raw.len);
+	head = p->value.len;
+	if (!buf_reserve(&p->value, bound) || buf_failed(&p->raw))
 		return err_nomem(err, "symbols");
-	n = ZSTD_compressCCtx(k->zstd, k->value.ptr + head, bound, k->raw.ptr, k->raw.len, 1);
+	n = ZSTD_compressCCtx(p->zstd, p->value.ptr + head, bound, p->raw.ptr, p->raw.len, 1);
 	if (ZSTD_isError(n))
 		return err_set(err, ERR_NOMEM, "symbols: zstd: %s", ZSTD_getErrorName(n));
-	k->value.len = head + n;
-	if (k->value.len > k->raw.len - k->raw.len / 10) {
-		buf_clear(&k->value);
-		buf_add_char(&k->value, 0);
-		buf_add_str(&k->value, buf_str(&k->raw));
+	p->value.len = head + n;
+	if (p->value.len > p->raw.len - p->raw.len / 10) {
+		buf_clear(&p->value);
+		buf_add_char(&p->value, 0);
+		buf_add_str(&p->value, buf_str(&p->raw));
 	}
-	return buf_failed(&k->value) ? err_nomem(err, "symbols") : ERR_OK;
+	return buf_failed(&p->value) ? err_nomem(err, "symbols") : ERR_OK;
 }
 
 /* A page that waits in the spill; its bytes follow. */
@@ -367,51 +367,51 @@ struct block_packed {
 	uint64_t len;
 };
 
-static enum err_code block_flush_page(struct packer *k, enum sym_kind kind, struct err *err)
+static enum err_code block_flush_page(struct packer *p, enum sym_kind kind, struct err *err)
 {
-	struct block_packed head = { kind, k->first, 0 };
+	struct block_packed head = { kind, p->first, 0 };
 	enum err_code rc;
 
-	if (!k->n)
+	if (!p->n)
 		return ERR_OK;
-	if (block_columns_bytes(k) > BLOCK_PAGE_RAW_MAX / 2)
+	if (block_columns_bytes(p) > BLOCK_PAGE_RAW_MAX / 2)
 		return err_set(err, ERR_LIMIT, "a symbol of job \"" STR_FMT "\" is %zu bytes, limit %u",
-			STR_ARG(k->p->name), block_columns_bytes(k), BLOCK_PAGE_RAW_MAX / 2);
-	buf_clear(&k->raw);
-	buf_add_varint(&k->raw, k->n);
+			STR_ARG(p->p->name), block_columns_bytes(p), BLOCK_PAGE_RAW_MAX / 2);
+	buf_clear(&p->raw);
+	buf_add_varint(&p->raw, p->n);
 	for (size_t i = 0; i < block_symbol_columns[kind]; i++)
-		buf_add_varint(&k->raw, k->columns[i].len);
+		buf_add_varint(&p->raw, p->columns[i].len);
 	for (size_t i = 0; i < block_symbol_columns[kind]; i++) {
-		if (buf_failed(&k->columns[i]))
-			k->raw.failed = true;
-		buf_add_str(&k->raw, buf_str(&k->columns[i]));
-		buf_clear(&k->columns[i]);
+		if (buf_failed(&p->columns[i]))
+			p->raw.failed = true;
+		buf_add_str(&p->raw, buf_str(&p->columns[i]));
+		buf_clear(&p->columns[i]);
 	}
-	if (buf_failed(&k->raw))
+	if (buf_failed(&p->raw))
 		return err_nomem(err, "symbols");
-	if ((rc = block_compress(k, err)))
+	if ((rc = block_compress(p, err)))
 		return rc;
-	k->n = 0;
-	k->address = k->start = 0;
-	k->name = k->filename = k->function = k->string = k->locations = k->recursive = 0;
-	head.len = k->value.len;
-	if ((rc = spill_add(k->to, (struct str){ (const char *)&head, sizeof(head) }, err)))
+	p->n = 0;
+	p->address = p->start = 0;
+	p->name = p->filename = p->function = p->string = p->locations = p->recursive = 0;
+	head.len = p->value.len;
+	if ((rc = spill_add(p->to, (struct str){ (const char *)&head, sizeof(head) }, err)))
 		return rc;
-	return spill_add(k->to, buf_str(&k->value), err);
+	return spill_add(p->to, buf_str(&p->value), err);
 }
 
 static enum err_code block_write_kind(
-	struct packer *k, enum sym_kind kind, const struct bits *bits, struct err *err)
+	struct packer *p, enum sym_kind kind, const struct bits *bits, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t w = 0; w < bits->words && !rc; w++)
 		for (uint64_t left = bits->w[w]; left && !rc; left &= left - 1) {
-			block_pack_symbol(k, kind, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
-			if (k->n == PAGE_SYMBOLS || block_columns_bytes(k) >= PAGE_BYTES)
-				rc = block_flush_page(k, kind, err);
+			block_pack_symbol(p, kind, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
+			if (p->n == PAGE_SYMBOLS || block_columns_bytes(p) >= PAGE_BYTES)
+				rc = block_flush_page(p, kind, err);
 		}
-	return rc ? rc : block_flush_page(k, kind, err);
+	return rc ? rc : block_flush_page(p, kind, err);
 }
 
 enum err_code block_symbols_pack(

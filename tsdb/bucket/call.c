@@ -36,7 +36,7 @@ static enum err_code bucket_add_path(struct bucket *b, const struct bucket_call 
 
 /* The URL and all headers of a signed request; *serial: of the credentials. */
 static enum err_code bucket_sign(struct bucket *b, struct bucket_call *c, struct arena *a,
-	struct bucket_exchange *x, uint64_t *serial, struct err *err)
+	struct bucket_exchange *e, uint64_t *serial, struct err *err)
 {
 	const struct sigv4_scope scope = { b->c.region, STR("s3"), clock_now_ns() / NS_PER_S };
 	char hash[SIGV4_HASH_LEN + 1];
@@ -72,9 +72,9 @@ static enum err_code bucket_sign(struct bucket *b, struct bucket_call *c, struct
 		goto end;
 	for (size_t i = 0; i < made.n; i++)
 		v[c->headers_n + 1 + i] = made.v[i];
-	x->headers = (struct labels){ v + 1, c->headers_n + made.n }; /* the client adds the host */
-	x->url = str_dup(a, buf_str(&url));
-	if (!x->url.ptr)
+	e->headers = (struct labels){ v + 1, c->headers_n + made.n }; /* the client adds the host */
+	e->url = str_dup(a, buf_str(&url));
+	if (!e->url.ptr)
 		rc = arena_fail(a, "request", err);
 end:
 	buf_release(&path);

@@ -137,42 +137,42 @@ static enum err_code credentials_read_keys(const struct bucket_credentials_confi
 		a, c->session_token, c->session_token_file, &out->keys.session_token, err);
 }
 
-static enum err_code bucket_ask(struct bucket *b, struct credentials *k, struct arena *a,
+static enum err_code bucket_ask(struct bucket *b, struct credentials *c, struct arena *a,
 	struct credentials_got *out, struct err *err)
 {
-	switch (k->c.kind) {
+	switch (c->c.kind) {
 	case BUCKET_FILE:
-		return credentials_read_file(&k->c, a, out, err);
+		return credentials_read_file(&c->c, a, out, err);
 	case BUCKET_WEB_IDENTITY:
-		return web_identity_get(b, &k->c, a, out, err);
+		return web_identity_get(b, &c->c, a, out, err);
 	default:
-		return credentials_read_keys(&k->c, a, out, err);
+		return credentials_read_keys(&c->c, a, out, err);
 	}
 }
 
 /* ---- what is kept ---- */
 
-static void credentials_watch(struct credentials *k, struct str path)
+static void credentials_watch(struct credentials *c, struct str path)
 {
 	if (path.len) /* it ends in NUL: it is a copy */
-		k->files[k->files_n++] = (struct watched){ .path = path.ptr, .bytes = -1 };
+		c->files[c->files_n++] = (struct watched){ .path = path.ptr, .bytes = -1 };
 }
 
-static void credentials_forget_files(struct credentials *k)
+static void credentials_forget_files(struct credentials *c)
 {
-	for (size_t i = 0; i < k->files_n; i++)
-		k->files[i].bytes = -1;
+	for (size_t i = 0; i < c->files_n; i++)
+		c->files[i].bytes = -1;
 }
 
-static bool credentials_files_changed(struct credentials *k)
+static bool credentials_files_changed(struct credentials *c)
 {
 	bool changed = false;
 	struct watched *f;
 	struct stat st;
 
-	mutex_assert_held(&k->lock);
-	for (size_t i = 0; i < k->files_n; i++) {
-		f = &k->files[i];
+	mutex_assert_held(&c->lock);
+	for (size_t i = 0; i < c->files_n; i++) {
+		f = &c->files[i];
 		if (stat(f->path, &st) ||
 			(st.st_mtim.tv_sec == f->time.tv_sec && st.st_mtim.tv_nsec == f->time.tv_nsec &&
 				st.st_size == f->bytes))
@@ -185,68 +185,68 @@ static bool credentials_files_changed(struct credentials *k)
 }
 
 static void credentials_keep(
-	struct credentials *k, struct arena *a, const struct credentials_got *got)
+	struct credentials *c, struct arena *a, const struct credentials_got *got)
 {
 	int64_t now_ns = clock_now_ns(), life_ns = got->until_ns - now_ns;
 
-	mutex_assert_held(&k->lock);
-	arena_release(&k->arena);
-	k->arena = *a; /* moved */
-	k->keys = got->keys;
-	k->until_ns = got->until_ns;
-	k->renew_ns = INT64_MAX;
+	mutex_assert_held(&c->lock);
+	arena_release(&c->arena);
+	c->arena = *a; /* moved */
+	c->keys = got->keys;
+	c->until_ns = got->until_ns;
+	c->renew_ns = INT64_MAX;
 	if (got->until_ns != INT64_MAX)
-		k->renew_ns = got->until_ns -
+		c->renew_ns = got->until_ns -
 			(life_ns / 2 < RENEW_BEFORE_NS ? life_ns / 2 : RENEW_BEFORE_NS);
-	k->serial++;
+	c->serial++;
 }
 
 /* With the lock, which it gives up meanwhile. */
-static enum err_code bucket_renew(struct bucket *b, struct credentials *k, struct err *err)
+static enum err_code bucket_renew(struct bucket *b, struct credentials *c, struct err *err)
 {
 	struct credentials_got got = { .until_ns = INT64_MAX };
 	struct arena a;
 	struct err why;
 	enum err_code rc;
 
-	mutex_assert_held(&k->lock);
-	k->renewing = true;
-	mutex_unlock(&k->lock);
+	mutex_assert_held(&c->lock);
+	c->renewing = true;
+	mutex_unlock(&c->lock);
 	arena_init(&a, 0);
-	rc = bucket_ask(b, k, &a, &got, &why);
-	mutex_lock(&k->lock);
-	k->renewing = false;
-	cond_broadcast(&k->renewed);
+	rc = bucket_ask(b, c, &a, &got, &why);
+	mutex_lock(&c->lock);
+	c->renewing = false;
+	cond_broadcast(&c->renewed);
 	if (!rc) {
-		credentials_keep(k, &a, &got);
+		credentials_keep(c, &a, &got);
 		return ERR_OK;
 	}
 	arena_release(&a);
-	if (k->serial && k->until_ns - clock_now_ns() > LAST_MOMENT_NS) {
-		k->renew_ns = clock_now_ns() + RENEW_PAUSE_NS;
+	if (c->serial && c->until_ns - clock_now_ns() > LAST_MOMENT_NS) {
+		c->renew_ns = clock_now_ns() + RENEW_PAUSE_NS;
 		log_warn("bucket", "credentials were not renewed", LOG_E(&why));
 		return ERR_OK;
 	}
-	credentials_forget_files(k);
+	credentials_forget_files(c);
 	err_copy(err, &why);
 	if (rc == ERR_NOT_FOUND) /* a file; for callers it is an object */
 		rc = ERR_IO;
 	return err_wrap(err, rc, "credentials");
 }
 
-static bool credentials_is_usable(const struct credentials *k, int64_t now_ns)
+static bool credentials_is_usable(const struct credentials *c, int64_t now_ns)
 {
-	return k->serial && (k->until_ns == INT64_MAX || k->until_ns - now_ns > LAST_MOMENT_NS);
+	return c->serial && (c->until_ns == INT64_MAX || c->until_ns - now_ns > LAST_MOMENT_NS);
 }
 
-static enum err_code credentials_copy(struct credentials *k, struct arena *a,
+static enum err_code credentials_copy(struct credentials *c, struct arena *a,
 	struct sigv4_credentials *out, uint64_t *serial, struct err *err)
 {
-	mutex_assert_held(&k->lock);
-	out->access_key = str_dup(a, k->keys.access_key);
-	out->secret_key = str_dup(a, k->keys.secret_key);
-	out->session_token = str_dup(a, k->keys.session_token);
-	*serial = k->serial;
+	mutex_assert_held(&c->lock);
+	out->access_key = str_dup(a, c->keys.access_key);
+	out->secret_key = str_dup(a, c->keys.secret_key);
+	out->session_token = str_dup(a, c->keys.session_token);
+	*serial = c->serial;
 	if (!out->access_key.ptr || !out->secret_key.ptr || !out->session_token.ptr)
 		return arena_fail(a, "credentials", err);
 	return ERR_OK;
@@ -327,12 +327,12 @@ enum err_code credentials_open(
 	return rc; /* bucket_close frees it */
 }
 
-void credentials_close(struct credentials *k)
+void credentials_close(struct credentials *c)
 {
-	if (!k)
+	if (!c)
 		return;
-	arena_release(&k->arena);
-	cond_destroy(&k->renewed);
-	mutex_destroy(&k->lock);
-	free(k);
+	arena_release(&c->arena);
+	cond_destroy(&c->renewed);
+	mutex_destroy(&c->lock);
+	free(c);
 }

@@ -68,17 +68,17 @@ static bool bucket_exchange_is_bad(const struct http_response *res)
 }
 
 static void bucket_count(
-	struct bucket *b, const struct bucket_exchange *x, const struct http_response *res)
+	struct bucket *b, const struct bucket_exchange *e, const struct http_response *res)
 {
 	bool error = res->rc || (res->status >= 400 && res->status != 404 && res->status != 412);
 
-	metric_observe(&request_seconds, x->operation, (double)res->elapsed_ns / NS_PER_S);
+	metric_observe(&request_seconds, e->operation, (double)res->elapsed_ns / NS_PER_S);
 	if (error)
-		metric_add(&errors_total, x->operation, 1);
+		metric_add(&errors_total, e->operation, 1);
 	if (!res->rc)
-		metric_add(&received_bytes, x->operation, (double)res->body.len);
-	if (!res->rc && x->kind < BUCKET_KINDS)
-		b->usage.kinds[x->kind].received += res->body.len;
+		metric_add(&received_bytes, e->operation, (double)res->body.len);
+	if (!res->rc && e->kind < BUCKET_KINDS)
+		b->usage.kinds[e->kind].received += res->body.len;
 }
 
 /* ---- on the loop ---- */
@@ -237,9 +237,9 @@ enum err_code exchange_canceled(struct err *err)
 
 /* ---- on the caller's thread ---- */
 
-void exchange_run(struct bucket *b, const struct bucket_exchange *x, struct bucket_answer *a)
+void exchange_run(struct bucket *b, const struct bucket_exchange *e, struct bucket_answer *a)
 {
-	struct waiter w = { .b = b, .x = x, .a = a };
+	struct waiter w = { .b = b, .x = e, .a = a };
 	int64_t start_ns = clock_monotonic_ns();
 
 	answer_release(a);
@@ -250,6 +250,6 @@ void exchange_run(struct bucket *b, const struct bucket_exchange *x, struct buck
 		cond_wait(&w.cond, &b->lock);
 	mutex_unlock(&b->lock);
 	cond_destroy(&w.cond);
-	if (x->hedge && !a->rc && a->status / 100 == 2)
-		hedging_took(&b->hedging, x->hedge_bytes, clock_monotonic_ns() - start_ns);
+	if (e->hedge && !a->rc && a->status / 100 == 2)
+		hedging_took(&b->hedging, e->hedge_bytes, clock_monotonic_ns() - start_ns);
 }

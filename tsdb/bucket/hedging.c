@@ -34,9 +34,9 @@ static int hedging_class_of(uint64_t bytes)
 	return -1;
 }
 
-static int hedging_by_time(const void *x, const void *y)
+static int hedging_by_time(const void *left, const void *right)
 {
-	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
 
 	return a < b ? -1 : a > b;
 }

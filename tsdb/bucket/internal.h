@@ -80,7 +80,7 @@ struct bucket_exchange {
 	uint64_t hedge_bytes; /* that are asked for; 0: not known */
 };
 /* Sends one request and waits for its answer. a is released or zero. */
-void exchange_run(struct bucket *b, const struct bucket_exchange *x, struct bucket_answer *a);
+void exchange_run(struct bucket *b, const struct bucket_exchange *e, struct bucket_answer *a);
 /* On the loop: follows b->cancel_ns. */
 void exchange_cancel(void *bucket);
 MUST_CHECK enum err_code exchange_canceled(struct err *err); /* ERR_CANCELED in words */

@@ -118,9 +118,9 @@ static enum err_code bucket_list_get_page(
 }
 
 static enum err_code bucket_list_join(
-	struct arena *a, struct str x, struct str y, struct str *out, struct err *err)
+	struct arena *a, struct str s, struct str str, struct str *out, struct err *err)
 {
-	char *p = arena_printf(a, STR_FMT STR_FMT, STR_ARG(x), STR_ARG(y));
+	char *p = arena_printf(a, STR_FMT STR_FMT, STR_ARG(s), STR_ARG(str));
 
 	*out = str_of(p);
 	return p ? ERR_OK : arena_fail(a, "list", err);

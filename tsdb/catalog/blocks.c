@@ -347,11 +347,11 @@ enum err_code blocks_pin_all(struct db *db, struct db_block ***out, size_t *n, s
 	return v ? ERR_OK : err_nomem(err, "blocks");
 }
 
-void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
+void blocks_unpin_all(struct db *db, struct db_block **d, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		blocks_unpin(db, v[i]);
-	free(v);
+		blocks_unpin(db, d[i]);
+	free(d);
 }
 
 bool blocks_have_window(const struct db *db, int64_t start_ns)

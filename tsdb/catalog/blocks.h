@@ -116,7 +116,7 @@ void blocks_insert_locked(struct db *db, struct db_block *b);
 /* Pins all blocks of the list; *out is malloc'ed. */
 MUST_CHECK enum err_code blocks_pin_all(
 	struct db *db, struct db_block ***out, size_t *n, struct err *err);
-void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v */
+void blocks_unpin_all(struct db *db, struct db_block **d, size_t n); /* frees v */
 /* Cuts (*start, *end] so that a new window for ts does not reach into a block; false: ts is inside
  * one. db->lock is held. */
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);

@@ -41,47 +41,47 @@ static int deleted_range_cmp(const void *a, const void *b)
 }
 
 /* Sorted, and ranges of a series joined where they touch. */
-static size_t deleted_range_tidy(struct deleted_range *v, size_t n)
+static size_t deleted_range_tidy(struct deleted_range *d, size_t n)
 {
 	size_t kept = 0;
 
 	if (n)
-		qsort(v, n, sizeof(*v), deleted_range_cmp);
+		qsort(d, n, sizeof(*d), deleted_range_cmp);
 	for (size_t i = 0; i < n; i++) {
-		struct deleted_range *last = kept ? &v[kept - 1] : NULL;
+		struct deleted_range *last = kept ? &d[kept - 1] : NULL;
 
-		if (last && last->series == v[i].series && v[i].min_ns <= last->max_ns)
-			last->max_ns = v[i].max_ns > last->max_ns ? v[i].max_ns : last->max_ns;
+		if (last && last->series == d[i].series && d[i].min_ns <= last->max_ns)
+			last->max_ns = d[i].max_ns > last->max_ns ? d[i].max_ns : last->max_ns;
 		else
-			v[kept++] = v[i];
+			d[kept++] = d[i];
 	}
 	return kept;
 }
 
 enum err_code deleted_make(
-	struct deleted_range *v, size_t n, struct deleted old, struct deleted *out, struct err *err)
+	struct deleted_range *d, size_t n, struct deleted old, struct deleted *out, struct err *err)
 {
 	struct deleted_array *array;
 
-	n = deleted_range_tidy(v, n);
+	n = deleted_range_tidy(d, n);
 	if (n > DELETED_RANGES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu deleted ranges, limit %u", n, DELETED_RANGES_MAX);
-	if (!(array = malloc(sizeof(*array) + n * sizeof(*v))))
+	if (!(array = malloc(sizeof(*array) + n * sizeof(*d))))
 		return err_nomem(err, "deleted ranges");
 	array->older = old.v;
 	if (n)
-		memcpy(array->v, v, n * sizeof(*v));
+		memcpy(array->v, d, n * sizeof(*d));
 	*out = (struct deleted){ array->v, n };
 	return ERR_OK;
 }
 
-void deleted_release(const struct deleted_range *v)
+void deleted_release(const struct deleted_range *d)
 {
-	while (v) {
-		struct deleted_array *array = (struct deleted_array *)((uintptr_t)v -
+	while (d) {
+		struct deleted_array *array = (struct deleted_array *)((uintptr_t)d -
 			offsetof(struct deleted_array, v));
 
-		v = array->older;
+		d = array->older;
 		free(array);
 	}
 }
@@ -104,18 +104,18 @@ size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range 
 	return n;
 }
 
-bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns)
+bool deleted_has(const struct deleted_range *d, size_t n, int64_t ts_ns)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i].min_ns < ts_ns && ts_ns <= v[i].max_ns)
+		if (d[i].min_ns < ts_ns && ts_ns <= d[i].max_ns)
 			return true;
 	return false;
 }
 
-bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns)
+bool deleted_touches(const struct deleted_range *d, size_t n, int64_t min_ns, int64_t max_ns)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i].min_ns < max_ns && min_ns < v[i].max_ns)
+		if (d[i].min_ns < max_ns && min_ns < d[i].max_ns)
 			return true;
 	return false;
 }
@@ -216,7 +216,7 @@ void window_deleted_remove(struct db *db, int64_t start_ns)
 }
 
 enum deleted_part deleted_of_record(
-	const struct deleted_range *v, size_t n, const struct rollup_view *record)
+	const struct deleted_range *d, size_t n, const struct rollup_view *record)
 {
 	int64_t start = INT64_MAX, end = 0;
 
@@ -226,10 +226,10 @@ enum deleted_part deleted_of_record(
 		start = c->start_ns < start ? c->start_ns : start;
 		end = c->end_ns > end ? c->end_ns : end;
 	}
-	if (!deleted_touches(v, n, start, end))
+	if (!deleted_touches(d, n, start, end))
 		return DELETED_NONE;
 	for (size_t i = 0; i < n; i++)
-		if (v[i].min_ns <= start && v[i].max_ns >= end)
+		if (d[i].min_ns <= start && d[i].max_ns >= end)
 			return DELETED_ALL;
 	return DELETED_SOME;
 }

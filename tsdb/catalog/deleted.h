@@ -36,17 +36,17 @@ MUST_CHECK enum err_code deleted_decode(
 	struct str bytes, const char *path, struct str of, struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
 	struct db *db, const char *path, struct str of, struct deleted d, struct err *err);
-/* Sorts v and joins ranges that touch; *out is linked to `old`, which lives as long. */
+/* Sorts d and joins ranges that touch; *out is linked to `old`, which lives as long. */
 MUST_CHECK enum err_code deleted_make(
-	struct deleted_range *v, size_t n, struct deleted old, struct deleted *out, struct err *err);
+	struct deleted_range *d, size_t n, struct deleted old, struct deleted *out, struct err *err);
 /* Frees an array of deleted_make that was never published; the array it is linked to stays. */
 void deleted_give_up(struct deleted d);
-void deleted_release(const struct deleted_range *v); /* with all it is linked to; NULL is fine */
+void deleted_release(const struct deleted_range *d); /* with all it is linked to; NULL is fine */
 /* The ranges of one series: [*first, *first + returned). */
 size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range **first);
-bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
+bool deleted_has(const struct deleted_range *d, size_t n, int64_t ts_ns);
 /* Some part of (min, max] is deleted. */
-bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns);
+bool deleted_touches(const struct deleted_range *d, size_t n, int64_t min_ns, int64_t max_ns);
 /* The part of a rollup record's rows that is deleted, as their times tell. */
 enum deleted_part {
 	DELETED_NONE,
@@ -55,7 +55,7 @@ enum deleted_part {
 };
 struct rollup_view;
 enum deleted_part deleted_of_record(
-	const struct deleted_range *v, size_t n, const struct rollup_view *record);
+	const struct deleted_range *d, size_t n, const struct rollup_view *record);
 char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed */
 /* Removes the ranges of a window that was dropped. If the window's files stayed, because the
  * database closed or the disk failed, its ranges stay too: the next start opens both. */

@@ -54,51 +54,52 @@ static int inventory_entry_cmp(const struct inventory_entry *a, const struct inv
 
 /* The index of the entry, or the one it would be inserted at. */
 static size_t inventory_place_of(
-	const struct inventory *v, const struct inventory_entry *e, bool *there)
+	const struct inventory *inventory, const struct inventory_entry *e, bool *there)
 {
-	size_t from = 0, to = v->n;
+	size_t from = 0, to = inventory->n;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (inventory_entry_cmp(&v->v[mid], e) < 0)
+		if (inventory_entry_cmp(&inventory->v[mid], e) < 0)
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	*there = from < v->n && inventory_entry_cmp(&v->v[from], e) == 0;
+	*there = from < inventory->n && inventory_entry_cmp(&inventory->v[from], e) == 0;
 	return from;
 }
 
-static void inventory_take_out(struct inventory *v, const struct inventory_entry *e)
+static void inventory_take_out(struct inventory *inventory, const struct inventory_entry *e)
 {
 	bool there;
-	size_t at = inventory_place_of(v, e, &there);
+	size_t at = inventory_place_of(inventory, e, &there);
 
 	if (!there)
 		return;
-	v->n--;
-	memmove(v->v + at, v->v + at + 1, (v->n - at) * sizeof(*v->v));
-	v->dirty = true;
+	inventory->n--;
+	memmove(inventory->v + at, inventory->v + at + 1, (inventory->n - at) * sizeof(*inventory->v));
+	inventory->dirty = true;
 }
 
 /* There is room. */
-static void inventory_put_in(struct inventory *v, const struct inventory_entry *e)
+static void inventory_put_in(struct inventory *inventory, const struct inventory_entry *e)
 {
 	bool there;
-	size_t at = inventory_place_of(v, e, &there);
+	size_t at = inventory_place_of(inventory, e, &there);
 
 	if (!there) {
-		memmove(v->v + at + 1, v->v + at, (v->n - at) * sizeof(*v->v));
-		v->n++;
+		memmove(
+			inventory->v + at + 1, inventory->v + at, (inventory->n - at) * sizeof(*inventory->v));
+		inventory->n++;
 	}
-	v->v[at] = *e;
-	v->dirty = true;
+	inventory->v[at] = *e;
+	inventory->dirty = true;
 }
 
-static bool inventory_reserve(struct inventory *v, size_t more)
+static bool inventory_reserve(struct inventory *inventory, size_t more)
 {
-	return array_room(&v->v, v->n, more, &v->cap);
+	return array_room(&inventory->v, inventory->n, more, &inventory->cap);
 }
 
 struct inventory_entry inventory_of_block(const struct block_meta *m, bool deleted)
@@ -223,76 +224,76 @@ static bool inventory_pad(struct buf *b, uint64_t to)
  * unless the disk has no room.
  */
 static enum err_code inventory_write_copy(
-	struct inventory *v, size_t i, struct buf *b, uint64_t want, struct err *err)
+	struct inventory *inventory, size_t i, struct buf *b, uint64_t want, struct err *err)
 {
-	bool fits = b->len <= v->room[i];
+	bool fits = b->len <= inventory->room[i];
 	size_t len = b->len;
 	enum err_code rc;
 
-	if (fits && v->ours[i])
-		return inventory_overwrite(v->fs, v->paths[i], buf_str(b), err);
+	if (fits && inventory->ours[i])
+		return inventory_overwrite(inventory->fs, inventory->paths[i], buf_str(b), err);
 	if (!inventory_pad(b, want))
 		return err_nomem(err, "inventory");
-	rc = fs_write_file(v->fs, v->paths[i], buf_str(b), err);
+	rc = fs_write_file(inventory->fs, inventory->paths[i], buf_str(b), err);
 	b->len = len;
 	if (!rc)
-		v->room[i] = want;
+		inventory->room[i] = want;
 	else if (fits && store_is_full(err))
-		rc = inventory_overwrite(v->fs, v->paths[i], buf_str(b), err);
-	v->ours[i] |= !rc;
+		rc = inventory_overwrite(inventory->fs, inventory->paths[i], buf_str(b), err);
+	inventory->ours[i] |= !rc;
 	return rc;
 }
 
 /* Stops at the first failure; the next call begins with the file that failed. So one of the two is
  * always whole. */
-static enum err_code catalog_inventory_save(struct inventory *v, struct err *err)
+static enum err_code catalog_inventory_save(struct inventory *inventory, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
 	uint64_t want;
 
-	if (v->read_only || !v->dirty)
+	if (inventory->read_only || !inventory->dirty)
 		return ERR_OK;
-	v->generation++;
-	inventory_encode(v->generation, v->v, v->n, &b);
+	inventory->generation++;
+	inventory_encode(inventory->generation, inventory->v, inventory->n, &b);
 	want = (b.len * 2 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
-	if (buf_failed(&b) || v->n > INVENTORY_MAX)
+	if (buf_failed(&b) || inventory->n > INVENTORY_MAX)
 		rc = err_nomem(err, "inventory");
-	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
-		v->first = i;
-		rc = inventory_write_copy(v, i, &b, want, err);
+	for (size_t k = 0, i = inventory->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
+		inventory->first = i;
+		rc = inventory_write_copy(inventory, i, &b, want, err);
 	}
 	buf_release(&b);
-	v->dirty = rc != ERR_OK;
+	inventory->dirty = rc != ERR_OK;
 	return rc ? err_wrap(err, rc, "write the inventory") : ERR_OK;
 }
 
-enum err_code inventory_save(struct inventory *v, struct err *err)
+enum err_code inventory_save(struct inventory *inventory, struct err *err)
 {
 	enum err_code rc;
 
-	mutex_lock(&v->lock);
-	rc = catalog_inventory_save(v, err);
-	mutex_unlock(&v->lock);
+	mutex_lock(&inventory->lock);
+	rc = catalog_inventory_save(inventory, err);
+	mutex_unlock(&inventory->lock);
 	return rc;
 }
 
 enum err_code inventory_change(
-	struct inventory *v, const struct inventory_change *c, struct err *err)
+	struct inventory *inventory, const struct inventory_change *c, struct err *err)
 {
 	enum err_code rc;
 
-	mutex_lock(&v->lock);
-	if (inventory_reserve(v, c->in_n)) {
+	mutex_lock(&inventory->lock);
+	if (inventory_reserve(inventory, c->in_n)) {
 		for (size_t i = 0; i < c->out_n; i++)
-			inventory_take_out(v, &c->out[i]);
+			inventory_take_out(inventory, &c->out[i]);
 		for (size_t i = 0; i < c->in_n; i++)
-			inventory_put_in(v, &c->in[i]);
-		rc = catalog_inventory_save(v, err);
+			inventory_put_in(inventory, &c->in[i]);
+		rc = catalog_inventory_save(inventory, err);
 	} else {
 		rc = err_nomem(err, "inventory");
 	}
-	mutex_unlock(&v->lock);
+	mutex_unlock(&inventory->lock);
 	return rc;
 }
 
@@ -305,21 +306,21 @@ struct inventory_copy {
 	bool there, read;
 };
 
-static enum err_code inventory_read_copy(
-	struct inventory *v, size_t i, struct arena *a, struct inventory_copy *out, struct err *err)
+static enum err_code inventory_read_copy(struct inventory *inventory, size_t i, struct arena *a,
+	struct inventory_copy *out, struct err *err)
 {
 	struct buf b = { 0 };
 	struct err why;
 	enum err_code rc;
 
-	rc = fs_read_file(v->paths[i], FILE_BYTES_MAX, &b, &why);
+	rc = fs_read_file(inventory->paths[i], FILE_BYTES_MAX, &b, &why);
 	out->there = rc != ERR_NOT_FOUND;
 	if (!rc)
 		rc = inventory_decode(
-			buf_str(&b), v->paths[i], a, &out->generation, &out->v, &out->n, &why);
+			buf_str(&b), inventory->paths[i], a, &out->generation, &out->v, &out->n, &why);
 	out->read = rc == ERR_OK;
 	if (out->read)
-		v->room[i] = b.len;
+		inventory->room[i] = b.len;
 	buf_release(&b);
 	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
 		return err_copy(err, &why);
@@ -329,7 +330,7 @@ static enum err_code inventory_read_copy(
 }
 
 static enum err_code inventory_load(
-	struct inventory *v, enum inventory_found *found, struct err *err)
+	struct inventory *inventory, enum inventory_found *found, struct err *err)
 {
 	struct inventory_copy copies[COPIES] = { 0 };
 	const struct inventory_copy *best = NULL;
@@ -338,7 +339,7 @@ static enum err_code inventory_load(
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < COPIES && !rc; i++) {
-		if ((rc = inventory_read_copy(v, i, &a, &copies[i], err)))
+		if ((rc = inventory_read_copy(inventory, i, &a, &copies[i], err)))
 			break;
 		if (copies[i].read && (!best || copies[i].generation > best->generation))
 			best = &copies[i];
@@ -346,16 +347,18 @@ static enum err_code inventory_load(
 	*found = best                          ? INVENTORY_READ :
 		copies[0].there || copies[1].there ? INVENTORY_LOST :
 											 INVENTORY_NONE;
-	v->dirty = !copies[0].read || !copies[1].read || copies[0].generation != copies[1].generation;
+	inventory->dirty = !copies[0].read || !copies[1].read ||
+		copies[0].generation != copies[1].generation;
 	/* The older one of two was synced before the newer one was begun. */
-	v->first = copies[0].read && (!copies[1].read || copies[0].generation < copies[1].generation);
+	inventory->first = copies[0].read &&
+		(!copies[1].read || copies[0].generation < copies[1].generation);
 	if (!rc && best) {
-		v->generation = best->generation;
-		if (!inventory_reserve(v, best->n))
+		inventory->generation = best->generation;
+		if (!inventory_reserve(inventory, best->n))
 			rc = err_nomem(err, "inventory");
 		else if (best->n)
-			memcpy(v->v, best->v, best->n * sizeof(*v->v));
-		v->n = rc ? 0 : best->n;
+			memcpy(inventory->v, best->v, best->n * sizeof(*inventory->v));
+		inventory->n = rc ? 0 : best->n;
 	}
 	arena_release(&a);
 	return rc;
@@ -395,15 +398,15 @@ enum err_code inventory_open(struct fs *fs, const char *dir, bool read_only, str
 	return rc;
 }
 
-void inventory_close(struct inventory *v)
+void inventory_close(struct inventory *inventory)
 {
-	if (!v)
+	if (!inventory)
 		return;
 	for (size_t i = 0; i < COPIES; i++)
-		free(v->paths[i]);
-	free(v->v);
-	mutex_destroy(&v->lock);
-	free(v);
+		free(inventory->paths[i]);
+	free(inventory->v);
+	mutex_destroy(&inventory->lock);
+	free(inventory);
 }
 
 enum err_code inventory_write(struct fs *fs, const char *dir, const struct inventory_entry *entries,
@@ -421,37 +424,37 @@ enum err_code inventory_write(struct fs *fs, const char *dir, const struct inven
 
 /* ---- what it says ---- */
 
-enum err_code inventory_list(
-	struct inventory *v, struct arena *a, struct inventory_entry **out, size_t *n, struct err *err)
+enum err_code inventory_list(struct inventory *inventory, struct arena *a,
+	struct inventory_entry **out, size_t *n, struct err *err)
 {
-	mutex_lock(&v->lock);
-	if ((*out = arena_array(a, struct inventory_entry, v->n + 1)) && v->n)
-		memcpy(*out, v->v, v->n * sizeof(**out));
-	*n = v->n;
-	mutex_unlock(&v->lock);
+	mutex_lock(&inventory->lock);
+	if ((*out = arena_array(a, struct inventory_entry, inventory->n + 1)) && inventory->n)
+		memcpy(*out, inventory->v, inventory->n * sizeof(**out));
+	*n = inventory->n;
+	mutex_unlock(&inventory->lock);
 	return *out ? ERR_OK : arena_fail(a, "inventory", err);
 }
 
 bool inventory_find(
-	struct inventory *v, const struct inventory_entry *e, struct inventory_entry *out)
+	struct inventory *inventory, const struct inventory_entry *e, struct inventory_entry *out)
 {
 	bool there;
 	size_t at;
 
-	mutex_lock(&v->lock);
-	at = inventory_place_of(v, e, &there);
+	mutex_lock(&inventory->lock);
+	at = inventory_place_of(inventory, e, &there);
 	if (there)
-		*out = v->v[at];
-	mutex_unlock(&v->lock);
+		*out = inventory->v[at];
+	mutex_unlock(&inventory->lock);
 	return there;
 }
 
-uint64_t inventory_generation(struct inventory *v)
+uint64_t inventory_generation(struct inventory *inventory)
 {
 	uint64_t generation;
 
-	mutex_lock(&v->lock);
-	generation = v->generation;
-	mutex_unlock(&v->lock);
+	mutex_lock(&inventory->lock);
+	generation = inventory->generation;
+	mutex_unlock(&inventory->lock);
 	return generation;
 }

@@ -48,14 +48,14 @@ struct inventory;
 /* read_only: nothing is ever written. */
 MUST_CHECK enum err_code inventory_open(struct fs *fs, const char *dir, bool read_only,
 	struct inventory **out, enum inventory_found *found, struct err *err);
-void inventory_close(struct inventory *v); /* NULL is fine */
+void inventory_close(struct inventory *inventory); /* NULL is fine */
 /* Windows, then blocks, each ascending; a copy in the arena. */
-MUST_CHECK enum err_code inventory_list(
-	struct inventory *v, struct arena *a, struct inventory_entry **out, size_t *n, struct err *err);
+MUST_CHECK enum err_code inventory_list(struct inventory *inventory, struct arena *a,
+	struct inventory_entry **out, size_t *n, struct err *err);
 /* Copies the entry of the block or window that `e` names; false: there is none. */
 bool inventory_find(
-	struct inventory *v, const struct inventory_entry *e, struct inventory_entry *out);
-uint64_t inventory_generation(struct inventory *v); /* counts writes */
+	struct inventory *inventory, const struct inventory_entry *e, struct inventory_entry *out);
+uint64_t inventory_generation(struct inventory *inventory); /* counts writes */
 
 /* Removes `out` and adds or replaces `in`, in one step. Durable on ERR_OK. */
 struct inventory_change {
@@ -63,9 +63,9 @@ struct inventory_change {
 	size_t out_n, in_n;
 };
 MUST_CHECK enum err_code inventory_change(
-	struct inventory *v, const struct inventory_change *c, struct err *err);
+	struct inventory *inventory, const struct inventory_change *c, struct err *err);
 /* Writes the files again if a write failed before or the two differ. */
-MUST_CHECK enum err_code inventory_save(struct inventory *v, struct err *err);
+MUST_CHECK enum err_code inventory_save(struct inventory *inventory, struct err *err);
 
 struct inventory_entry inventory_of_block(const struct block_meta *m, bool deleted);
 

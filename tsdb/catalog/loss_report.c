@@ -84,7 +84,7 @@ static bool loss_report_list_one(void *ctx, const struct loss *l)
 }
 
 static enum err_code loss_report_list_members(
-	struct db *db, struct loss_report_listing *t, struct err *err)
+	struct db *db, struct loss_report_listing *l, struct err *err)
 {
 	struct member **v;
 	enum err_code rc;
@@ -92,11 +92,11 @@ static enum err_code loss_report_list_members(
 
 	if ((rc = members_pin(db, &v, &n, err)))
 		return rc;
-	for (size_t i = 0; i < n && !t->failed; i++) {
-		t->shard = str_dup(t->a, str_of(v[i]->name));
-		t->failed = !t->shard.ptr;
-		if (!t->failed)
-			losses_each(v[i]->db->losses, 0, LOSS_END, loss_report_list_one, t);
+	for (size_t i = 0; i < n && !l->failed; i++) {
+		l->shard = str_dup(l->a, str_of(v[i]->name));
+		l->failed = !l->shard.ptr;
+		if (!l->failed)
+			losses_each(v[i]->db->losses, 0, LOSS_END, loss_report_list_one, l);
 	}
 	members_unpin(db, v, n);
 	return ERR_OK;

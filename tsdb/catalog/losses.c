@@ -160,25 +160,25 @@ static void losses_encode(const struct losses *l, struct buf *b)
 	buf_add_u64be(b, hash_bytes(b->ptr, b->len, 0));
 }
 
-static bool losses_read_entry(struct cursor *in, uint64_t after, struct loss *e)
+static bool losses_read_entry(struct cursor *in, uint64_t after, struct loss *l)
 {
 	struct str what, accepted;
 
-	e->number = cursor_varint(in);
+	l->number = cursor_varint(in);
 	what = cursor_bytes(in, 1);
 	accepted = cursor_bytes(in, 1);
-	e->min_ns = (int64_t)cursor_u64be(in);
-	e->max_ns = (int64_t)cursor_u64be(in);
-	e->found_ns = (int64_t)cursor_u64be(in);
-	e->count = cursor_varint(in);
-	e->where = cursor_lenstr(in);
-	e->text = cursor_lenstr(in);
-	if (in->bad || (unsigned char)what.ptr[0] >= LOSS_KINDS || e->number <= after)
+	l->min_ns = (int64_t)cursor_u64be(in);
+	l->max_ns = (int64_t)cursor_u64be(in);
+	l->found_ns = (int64_t)cursor_u64be(in);
+	l->count = cursor_varint(in);
+	l->where = cursor_lenstr(in);
+	l->text = cursor_lenstr(in);
+	if (in->bad || (unsigned char)what.ptr[0] >= LOSS_KINDS || l->number <= after)
 		return false;
-	e->what = (enum loss_what)what.ptr[0];
-	e->accepted = accepted.ptr[0] != 0;
-	return e->min_ns >= 0 && e->max_ns >= e->min_ns && e->where.len <= WHERE_MAX &&
-		e->text.len <= TEXT_MAX;
+	l->what = (enum loss_what)what.ptr[0];
+	l->accepted = accepted.ptr[0] != 0;
+	return l->min_ns >= 0 && l->max_ns >= l->min_ns && l->where.len <= WHERE_MAX &&
+		l->text.len <= TEXT_MAX;
 }
 
 enum err_code losses_decode(struct str bytes, const char *path, struct arena *a,

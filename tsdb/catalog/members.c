@@ -9,15 +9,15 @@
 
 /* The databases of a union, ascending by name. */
 
-static size_t members_place_of(const struct db *u, const char *name, bool *found)
+static size_t members_place_of(const struct db *d, const char *name, bool *found)
 {
 	size_t i = 0;
 	int c = 1;
 
-	mutex_assert_held(&u->lock);
-	while (i < u->members_n && (c = strcmp(u->members[i]->name, name)) < 0)
+	mutex_assert_held(&d->lock);
+	while (i < d->members_n && (c = strcmp(d->members[i]->name, name)) < 0)
 		i++;
-	*found = i < u->members_n && c == 0;
+	*found = i < d->members_n && c == 0;
 	return i;
 }
 
@@ -44,35 +44,35 @@ static struct member *member_new(const char *name, struct db *db, db_member_fn t
 }
 
 enum err_code members_add(
-	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
+	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
 {
 	struct member *m = member_new(name, db, tell, ctx);
 	enum err_code rc = ERR_OK;
 	bool found;
 	size_t at;
 
-	assert(u->is_union);
+	assert(d->is_union);
 	if (!m)
 		return err_nomem(err, "member");
-	mutex_lock(&u->lock);
-	at = members_place_of(u, name, &found);
+	mutex_lock(&d->lock);
+	at = members_place_of(d, name, &found);
 	if (found)
 		rc = err_set(err, ERR_EXISTS, "there is a shard %s already", name);
-	else if (!array_room(&u->members, u->members_n, 1, &u->members_cap))
+	else if (!array_room(&d->members, d->members_n, 1, &d->members_cap))
 		rc = err_nomem(err, "member");
 	if (!rc) {
-		memmove(u->members + at + 1, u->members + at, (u->members_n - at) * sizeof(*u->members));
-		u->members[at] = m;
-		u->members_n++;
+		memmove(d->members + at + 1, d->members + at, (d->members_n - at) * sizeof(*d->members));
+		d->members[at] = m;
+		d->members_n++;
 	}
-	mutex_unlock(&u->lock);
+	mutex_unlock(&d->lock);
 	if (rc)
 		member_free(m);
 	return rc;
 }
 
 enum err_code members_replace(
-	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
+	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
 {
 	struct member *m = member_new(name, db, tell, ctx), *old = m;
 	bool found;
@@ -80,68 +80,68 @@ enum err_code members_replace(
 
 	if (!m)
 		return err_nomem(err, "member");
-	mutex_lock(&u->lock);
-	at = members_place_of(u, name, &found);
+	mutex_lock(&d->lock);
+	at = members_place_of(d, name, &found);
 	if (found) {
-		old = u->members[at];
-		u->members[at] = m;
+		old = d->members[at];
+		d->members[at] = m;
 	}
 	while (found && old->pins)
-		cond_wait(&u->changed, &u->lock);
-	mutex_unlock(&u->lock);
+		cond_wait(&d->changed, &d->lock);
+	mutex_unlock(&d->lock);
 	member_free(old);
 	return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "there is no shard %s", name);
 }
 
-struct db *members_remove(struct db *u, const char *name)
+struct db *members_remove(struct db *d, const char *name)
 {
 	struct member *m = NULL;
 	struct db *db;
 	bool found;
 	size_t at;
 
-	mutex_lock(&u->lock);
-	at = members_place_of(u, name, &found);
+	mutex_lock(&d->lock);
+	at = members_place_of(d, name, &found);
 	if (found) {
-		m = u->members[at];
-		u->members_n--;
-		memmove(u->members + at, u->members + at + 1, (u->members_n - at) * sizeof(*u->members));
+		m = d->members[at];
+		d->members_n--;
+		memmove(d->members + at, d->members + at + 1, (d->members_n - at) * sizeof(*d->members));
 	}
 	while (m && m->pins)
-		cond_wait(&u->changed, &u->lock);
-	mutex_unlock(&u->lock);
+		cond_wait(&d->changed, &d->lock);
+	mutex_unlock(&d->lock);
 	db = m ? m->db : NULL;
 	member_free(m);
 	return db;
 }
 
-enum err_code members_pin(struct db *u, struct member ***out, size_t *n, struct err *err)
+enum err_code members_pin(struct db *d, struct member ***out, size_t *n, struct err *err)
 {
 	struct member **v;
 
-	mutex_lock(&u->lock);
-	if ((v = malloc((u->members_n + 1) * sizeof(*v)))) {
-		for (size_t i = 0; i < u->members_n; i++) {
-			v[i] = u->members[i];
+	mutex_lock(&d->lock);
+	if ((v = malloc((d->members_n + 1) * sizeof(*v)))) {
+		for (size_t i = 0; i < d->members_n; i++) {
+			v[i] = d->members[i];
 			v[i]->pins++;
 		}
-		*n = u->members_n;
+		*n = d->members_n;
 	}
-	mutex_unlock(&u->lock);
+	mutex_unlock(&d->lock);
 	*out = v;
 	return v ? ERR_OK : err_nomem(err, "members");
 }
 
-void members_unpin(struct db *u, struct member **v, size_t n)
+void members_unpin(struct db *d, struct member **m, size_t n)
 {
-	mutex_lock(&u->lock);
+	mutex_lock(&d->lock);
 	for (size_t i = 0; i < n; i++) {
-		assert(v[i]->pins > 0);
-		v[i]->pins--;
+		assert(m[i]->pins > 0);
+		m[i]->pins--;
 	}
-	cond_broadcast(&u->changed);
-	mutex_unlock(&u->lock);
-	free(v);
+	cond_broadcast(&d->changed);
+	mutex_unlock(&d->lock);
+	free(m);
 }
 
 enum err_code members_refuse(const struct db *db, const char *what, struct err *err)

@@ -30,18 +30,18 @@ struct member {
 };
 
 MUST_CHECK enum err_code members_add(
-	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
+	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 /* Waits until it is not pinned. NULL: there is no such member. */
-struct db *members_remove(struct db *u, const char *name);
+struct db *members_remove(struct db *d, const char *name);
 /* Another database under the name of a member, in one step for who pins; then it waits until the
  * old one is not pinned. */
 MUST_CHECK enum err_code members_replace(
-	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
+	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 
 /* Pins all of them, ascending by name; *out is malloc'ed. */
 MUST_CHECK enum err_code members_pin(
-	struct db *u, struct member ***out, size_t *n, struct err *err);
-void members_unpin(struct db *u, struct member **v, size_t n); /* frees v; NULL is fine */
+	struct db *d, struct member ***out, size_t *n, struct err *err);
+void members_unpin(struct db *d, struct member **m, size_t n); /* frees v; NULL is fine */
 /* ERR_UNSUPPORTED if the database is a union: what is done to data is asked of the shard. */
 MUST_CHECK enum err_code members_refuse(const struct db *db, const char *what, struct err *err);
 

@@ -60,12 +60,12 @@ MUST_CHECK enum err_code remote_write_stub(struct fs *fs, const char *blocks_dir
 /* ---- a follower ---- */
 
 /*
- * Makes the list of blocks in the bucket those of v, in one step for queriers, with these windows
- * (by start) taken off their list: what is new is opened, what is not in v goes, changed ranges and
+ * Makes the list of blocks in the bucket those of r, in one step for queriers, with these windows
+ * (by start) taken off their list: what is new is opened, what is not in r goes, changed ranges and
  * changed meta.json are read anew. Blocks that cannot be opened are listed as unreadable, with the
  * reason. An error: nothing changed. The windows are dropped as head_follow_sweep does.
  */
-MUST_CHECK enum err_code blocks_follow(struct db *db, const struct remote_block *v, size_t n,
+MUST_CHECK enum err_code blocks_follow(struct db *db, const struct remote_block *r, size_t n,
 	const int64_t *windows, size_t windows_n, struct err *err);
 
 /* ---- both ---- */

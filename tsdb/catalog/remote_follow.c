@@ -345,10 +345,10 @@ static void remote_follow_release(struct remote_follow_following *f)
 	free(f->unreadable);
 }
 
-enum err_code blocks_follow(struct db *db, const struct remote_block *v, size_t n,
+enum err_code blocks_follow(struct db *db, const struct remote_block *r, size_t n,
 	const int64_t *windows, size_t windows_n, struct err *err)
 {
-	struct remote_follow_following f = { .db = db, .v = v, .n = n, .next = 0 };
+	struct remote_follow_following f = { .db = db, .v = r, .n = n, .next = 0 };
 	enum err_code rc;
 	size_t cap;
 

@@ -23,11 +23,11 @@
  */
 #define DROPPED ".dropped"
 
-static char *windows_text(const char *fmt, const char *a, int64_t b, const char *c)
+static char *windows_text(const char *fmt, const char *a, int64_t b, const char *text)
 {
 	char *s = NULL;
 
-	return asprintf(&s, fmt, a, b, c) < 0 ? NULL : s;
+	return asprintf(&s, fmt, a, b, text) < 0 ? NULL : s;
 }
 
 struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)

@@ -323,7 +323,7 @@ static int aged_cmp(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-static void caretaker_add_aged(const struct manifest *m, struct aged *v, size_t *n, uint64_t *all)
+static void caretaker_add_aged(const struct manifest *m, struct aged *a, size_t *n, uint64_t *all)
 {
 	for (uint32_t i = 0; i < m->windows_n; i++) {
 		const struct manifest_window *w = &m->windows[i];
@@ -331,7 +331,7 @@ static void caretaker_add_aged(const struct manifest *m, struct aged *v, size_t 
 
 		for (uint32_t k = 0; k < w->segments_n; k++)
 			bytes += w->segments[k].object.bytes;
-		v[(*n)++] = (struct aged){ w->end_ns, bytes };
+		a[(*n)++] = (struct aged){ w->end_ns, bytes };
 		*all += bytes;
 	}
 	for (uint32_t i = 0; i < m->blocks_n; i++) {
@@ -339,7 +339,7 @@ static void caretaker_add_aged(const struct manifest *m, struct aged *v, size_t 
 
 		for (unsigned k = 0; k < MANIFEST_BLOCK_FILES; k++)
 			bytes += manifest_block_file(&m->blocks[i], k)->bytes;
-		v[(*n)++] = (struct aged){ m->blocks[i].max_ns, bytes };
+		a[(*n)++] = (struct aged){ m->blocks[i].max_ns, bytes };
 		*all += bytes;
 	}
 }

@@ -80,6 +80,6 @@ struct follow_round {
  * and nothing was done.
  */
 MUST_CHECK enum err_code follow_manifest(struct follow_round *r, struct err *err);
-void follow_missing_free(struct missing *v, size_t n);
+void follow_missing_free(struct missing *m, size_t n);
 
 #endif

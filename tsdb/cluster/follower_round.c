@@ -364,9 +364,9 @@ enum err_code follow_manifest(struct follow_round *r, struct err *err)
 	return follower_round_take_over(r, err);
 }
 
-void follow_missing_free(struct missing *v, size_t n)
+void follow_missing_free(struct missing *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		free(v[i].text);
-	free(v);
+		free(m[i].text);
+	free(m);
 }

@@ -28,15 +28,15 @@ struct inspect {
  * if the manifest still names the object at the end. Objects that it does not name are notes:
  * someone writes or removes them now, or a crash left them.
  */
-MUST_CHECK enum err_code inspect_verify(struct inspect *x, struct str shard, struct err *err);
+MUST_CHECK enum err_code inspect_verify(struct inspect *inspect, struct str shard, struct err *err);
 
 /*
  * Makes a manifest out of blocks' meta.json and segments: of the blocks those that no other one has
  * replaced, of the windows those without a block, as far as their batches have no gap. Notes name
  * what is not taken. In the arena.
  */
-MUST_CHECK enum err_code inspect_rebuild(
-	struct inspect *x, struct str shard, struct arena *a, struct manifest *out, struct err *err);
+MUST_CHECK enum err_code inspect_rebuild(struct inspect *inspect, struct str shard, struct arena *a,
+	struct manifest *out, struct err *err);
 
 /*
  * Writes such a manifest where there is none, or one that cannot be read (ERR_INVALID: it can), and
@@ -44,16 +44,16 @@ MUST_CHECK enum err_code inspect_rebuild(
  * writes its manifest in that time, ERR_EXISTS.
  */
 MUST_CHECK enum err_code inspect_repair(
-	struct inspect *x, struct str shard, int64_t wait_ns, struct err *err);
+	struct inspect *inspect, struct str shard, int64_t wait_ns, struct err *err);
 
 /* ---- between its files ---- */
 
-void inspect_note(struct inspect *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
-MUST_CHECK enum err_code inspect_check_stop(struct inspect *x, struct err *err);
+void inspect_note(struct inspect *inspect, const char *fmt, ...) PRINTF_LIKE(2, 3);
+MUST_CHECK enum err_code inspect_check_stop(struct inspect *inspect, struct err *err);
 /*
  * Reads an object of so many bytes; into a file (NULL: none). ERR_CORRUPT: its hash is another one.
  */
-MUST_CHECK enum err_code inspect_fetch(struct inspect *x, struct str key,
+MUST_CHECK enum err_code inspect_fetch(struct inspect *inspect, struct str key,
 	const struct manifest_file *want, const char *path, struct err *err);
 
 #endif

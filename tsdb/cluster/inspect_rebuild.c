@@ -410,25 +410,25 @@ static int segment_cmp(const void *a, const void *b)
 
 /* From batch 1 on without a gap, by the longest segment each time. */
 static enum err_code inspect_rebuild_chain(struct inspect_rebuild *r, struct manifest_window *w,
-	struct found_segment *v, size_t n, struct err *err)
+	struct found_segment *f, size_t n, struct err *err)
 {
 	uint64_t last = 0;
 
 	if (!(w->segments = arena_array(r->a, struct manifest_segment, n + 1)))
 		return arena_fail(r->a, "repair", err);
 	if (n)
-		qsort(v, n, sizeof(*v), segment_cmp);
+		qsort(f, n, sizeof(*f), segment_cmp);
 	for (size_t i = 0; i < n && w->segments_n < MANIFEST_SEGMENTS_MAX; i++) {
-		if (v[i].s.first != last + 1)
+		if (f[i].s.first != last + 1)
 			continue;
-		w->segments[w->segments_n++] = v[i].s;
-		last = v[i].s.last;
-		v[i].taken = true;
+		w->segments[w->segments_n++] = f[i].s;
+		last = f[i].s.last;
+		f[i].taken = true;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!v[i].taken)
-			inspect_rebuild_leave(r, v[i].rest,
-				v[i].s.first > last ? "batches before it are missing" :
+		if (!f[i].taken)
+			inspect_rebuild_leave(r, f[i].rest,
+				f[i].s.first > last ? "batches before it are missing" :
 									  "another segment has its batches");
 	return ERR_OK;
 }
@@ -568,15 +568,15 @@ static void inspect_rebuild_name_halves(struct inspect_rebuild *r)
 	}
 }
 
-enum err_code inspect_rebuild(
-	struct inspect *x, struct str shard, struct arena *a, struct manifest *out, struct err *err)
+enum err_code inspect_rebuild(struct inspect *inspect, struct str shard, struct arena *a,
+	struct manifest *out, struct err *err)
 {
-	struct inspect_rebuild r = { .x = x, .shard = shard, .a = a, .m = out };
+	struct inspect_rebuild r = { .x = inspect, .shard = shard, .a = a, .m = out };
 	enum err_code rc;
 
 	*out = (struct manifest){ .shard = shard };
 	if ((rc = manifest_check_shard(shard, err)) ||
-		(rc = shard_list_objects(x->bucket, shard, a, &r.objects, &r.objects_n, err)))
+		(rc = shard_list_objects(inspect->bucket, shard, a, &r.objects, &r.objects_n, err)))
 		return rc;
 	inspect_rebuild_name_strangers(&r);
 	inspect_rebuild_name_halves(&r);
@@ -588,7 +588,7 @@ enum err_code inspect_rebuild(
 			(rc = inspect_rebuild_newest_hashed(&r, STR("files/losses-"), &out->losses, err)))
 		return rc;
 	manifest_sort(out);
-	manifest_each_key(out, inspect_rebuild_count_object, x);
-	x->blocks += out->blocks_n;
+	manifest_each_key(out, inspect_rebuild_count_object, inspect);
+	inspect->blocks += out->blocks_n;
 	return ERR_OK;
 }

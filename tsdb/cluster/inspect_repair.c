@@ -14,7 +14,7 @@
 
 /* ERR_OK: there is none, or none that can be read; *etag: of that one, "": none. */
 static enum err_code inspect_repair_look(
-	struct inspect *x, struct str shard, char *etag, struct err *err)
+	struct inspect *inspect, struct str shard, char *etag, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(shard);
 	struct bucket_info info;
@@ -23,10 +23,10 @@ static enum err_code inspect_repair_look(
 	enum err_code rc;
 
 	*etag = '\0';
-	if ((rc = bucket_head(x->bucket, manifest_key_str(&key), &info, err)))
+	if ((rc = bucket_head(inspect->bucket, manifest_key_str(&key), &info, err)))
 		return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 	arena_init(&a, 0);
-	rc = manifest_get(x->bucket, manifest_key_str(&key), &a, &m, NULL, err);
+	rc = manifest_get(inspect->bucket, manifest_key_str(&key), &a, &m, NULL, err);
 	arena_release(&a);
 	if (!rc)
 		return err_set(err, ERR_INVALID, "%s is there and can be read", key.text);
@@ -38,7 +38,7 @@ static enum err_code inspect_repair_look(
 
 /* A server that has the shard writes the manifest again. */
 static enum err_code inspect_repair_wait_for_owner(
-	struct inspect *x, struct str shard, const char *etag, int64_t wait_ns, struct err *err)
+	struct inspect *inspect, struct str shard, const char *etag, int64_t wait_ns, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(shard);
 	int64_t until = clock_monotonic_ns() + wait_ns;
@@ -49,9 +49,9 @@ static enum err_code inspect_repair_wait_for_owner(
 		struct timespec step = { wait_ns / LOOKS / NS_PER_S, wait_ns / LOOKS % NS_PER_S };
 
 		(void)!nanosleep(&step, NULL);
-		if ((rc = inspect_check_stop(x, err)))
+		if ((rc = inspect_check_stop(inspect, err)))
 			return rc;
-		rc = bucket_head(x->bucket, manifest_key_str(&key), &info, err);
+		rc = bucket_head(inspect->bucket, manifest_key_str(&key), &info, err);
 		if (rc && rc != ERR_NOT_FOUND)
 			return rc;
 		if (strcmp(rc ? "" : info.etag, etag))
@@ -71,7 +71,7 @@ static void inspect_repair_new_token(char out[MANIFEST_TOKEN_LEN + 1])
 }
 
 static enum err_code inspect_repair_put_manifest(
-	struct inspect *x, struct manifest *m, const char *etag, struct err *err)
+	struct inspect *inspect, struct manifest *m, const char *etag, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(m->shard);
 	char token[MANIFEST_TOKEN_LEN + 1], host[MANIFEST_HOST_BYTES_MAX + 1] = "unknown";
@@ -93,7 +93,7 @@ static enum err_code inspect_repair_put_manifest(
 		rc = err_set(err, ERR_LIMIT, "the manifest is %zu bytes, limit %u", text.len,
 			(unsigned)MANIFEST_BYTES_MAX);
 	else
-		rc = bucket_put(x->bucket, manifest_key_str(&key), buf_str(&text),
+		rc = bucket_put(inspect->bucket, manifest_key_str(&key), buf_str(&text),
 			etag[0] ? BUCKET_IF_ETAG : BUCKET_IF_ABSENT, etag, NULL, err);
 	if (rc == ERR_EXISTS)
 		err_set(err, rc, "shard " STR_FMT " is in use: its manifest was written meanwhile",
@@ -102,7 +102,8 @@ static enum err_code inspect_repair_put_manifest(
 	return rc;
 }
 
-enum err_code inspect_repair(struct inspect *x, struct str shard, int64_t wait_ns, struct err *err)
+enum err_code inspect_repair(
+	struct inspect *inspect, struct str shard, int64_t wait_ns, struct err *err)
 {
 	char etag[BUCKET_ETAG_BYTES_MAX];
 	struct manifest m;
@@ -110,14 +111,14 @@ enum err_code inspect_repair(struct inspect *x, struct str shard, int64_t wait_n
 	enum err_code rc;
 
 	if ((rc = manifest_check_shard(shard, err)) ||
-		(rc = inspect_repair_look(x, shard, etag, err)) ||
+		(rc = inspect_repair_look(inspect, shard, etag, err)) ||
 		(wait_ns >= 0 &&
 			(rc = inspect_repair_wait_for_owner(
-				 x, shard, etag, wait_ns ? wait_ns : LEASE_MIN_NS, err))))
+				 inspect, shard, etag, wait_ns ? wait_ns : LEASE_MIN_NS, err))))
 		return rc;
 	arena_init(&a, 0);
-	if (!(rc = inspect_rebuild(x, shard, &a, &m, err)))
-		rc = inspect_repair_put_manifest(x, &m, etag, err);
+	if (!(rc = inspect_rebuild(inspect, shard, &a, &m, err)))
+		rc = inspect_repair_put_manifest(inspect, &m, etag, err);
 	arena_release(&a);
 	return rc;
 }

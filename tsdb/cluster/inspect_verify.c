@@ -18,7 +18,7 @@
 
 /* ---- lines ---- */
 
-void inspect_note(struct inspect *x, const char *fmt, ...)
+void inspect_note(struct inspect *inspect, const char *fmt, ...)
 {
 	char line[LINE_BYTES];
 	va_list args;
@@ -26,12 +26,14 @@ void inspect_note(struct inspect *x, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	x->note(x->ctx, line);
+	inspect->note(inspect->ctx, line);
 }
 
-enum err_code inspect_check_stop(struct inspect *x, struct err *err)
+enum err_code inspect_check_stop(struct inspect *inspect, struct err *err)
 {
-	return x->stop && x->stop(x->ctx) ? err_set(err, ERR_CANCELED, "interrupted") : ERR_OK;
+	return inspect->stop && inspect->stop(inspect->ctx) ?
+		err_set(err, ERR_CANCELED, "interrupted") :
+		ERR_OK;
 }
 
 /* ---- one object ---- */
@@ -51,7 +53,7 @@ static enum err_code inspect_verify_append(int fd, struct str bytes, struct err 
 	return ERR_OK;
 }
 
-static enum err_code inspect_verify_read_pieces(struct inspect *x, struct str key,
+static enum err_code inspect_verify_read_pieces(struct inspect *inspect, struct str key,
 	const struct manifest_file *want, int fd, XXH3_state_t *state, struct err *err)
 {
 	struct buf piece = { 0 };
@@ -62,8 +64,8 @@ static enum err_code inspect_verify_read_pieces(struct inspect *x, struct str ke
 		uint64_t n = want->bytes - at < PIECE_BYTES ? want->bytes - at : PIECE_BYTES;
 
 		buf_clear(&piece);
-		if ((rc = inspect_check_stop(x, err)) ||
-			(rc = bucket_get(x->bucket, key, at, n, &piece, NULL, err)))
+		if ((rc = inspect_check_stop(inspect, err)) ||
+			(rc = bucket_get(inspect->bucket, key, at, n, &piece, NULL, err)))
 			break;
 		if (piece.len != n)
 			rc = err_set(err, ERR_CORRUPT, "it ends at byte %" PRIu64, at + piece.len);
@@ -76,8 +78,8 @@ static enum err_code inspect_verify_read_pieces(struct inspect *x, struct str ke
 	return rc;
 }
 
-enum err_code inspect_fetch(struct inspect *x, struct str key, const struct manifest_file *want,
-	const char *path, struct err *err)
+enum err_code inspect_fetch(struct inspect *inspect, struct str key,
+	const struct manifest_file *want, const char *path, struct err *err)
 {
 	XXH3_state_t *state = XXH3_createState();
 	enum err_code rc = ERR_OK;
@@ -89,7 +91,7 @@ enum err_code inspect_fetch(struct inspect *x, struct str key, const struct mani
 	if (path && (fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
 		rc = err_errno(err, errno, "%s", path);
 	if (!rc)
-		rc = inspect_verify_read_pieces(x, key, want, fd, state, err);
+		rc = inspect_verify_read_pieces(inspect, key, want, fd, state, err);
 	if (!rc && XXH3_64bits_digest(state) != want->hash)
 		rc = err_set(err, ERR_CORRUPT, "its hash is another one");
 	XXH3_freeState(state);
@@ -371,9 +373,9 @@ static enum err_code inspect_verify_verify(struct inspect_verify_verifying *v, s
 	return v->rc ? err_copy(err, &v->err) : inspect_verify_tell(v, err);
 }
 
-enum err_code inspect_verify(struct inspect *x, struct str shard, struct err *err)
+enum err_code inspect_verify(struct inspect *inspect, struct str shard, struct err *err)
 {
-	struct inspect_verify_verifying v = { .x = x, .shard = shard };
+	struct inspect_verify_verifying v = { .x = inspect, .shard = shard };
 	enum err_code rc;
 
 	if ((rc = manifest_check_shard(shard, err)))

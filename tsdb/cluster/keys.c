@@ -105,11 +105,11 @@ enum err_code shard_list_objects(struct bucket *b, struct str shard, struct aren
 }
 
 const struct shard_object *shard_find_object(
-	const struct shard_object *v, size_t n, struct str rest)
+	const struct shard_object *s, size_t n, struct str rest)
 {
 	struct shard_object key = { .rest = rest };
 
-	return n ? bsearch(&key, v, n, sizeof(*v), cluster_keys_object_cmp) : NULL;
+	return n ? bsearch(&key, s, n, sizeof(*s), cluster_keys_object_cmp) : NULL;
 }
 
 /* ---- shards ---- */

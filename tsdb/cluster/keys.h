@@ -31,7 +31,7 @@ struct shard_object {
 MUST_CHECK enum err_code shard_list_objects(struct bucket *b, struct str shard, struct arena *a,
 	struct shard_object **out, size_t *n, struct err *err);
 const struct shard_object *shard_find_object(
-	const struct shard_object *v, size_t n, struct str rest); /* NULL: none */
+	const struct shard_object *s, size_t n, struct str rest); /* NULL: none */
 
 /* Names of the shards in a bucket, ascending; in the arena, ending in NUL. */
 MUST_CHECK enum err_code shard_list_names(

@@ -69,10 +69,10 @@ static int manifest_gone_cmp(const void *a, const void *b)
 }
 
 static void cluster_manifest_sort(
-	void *v, size_t n, size_t size, int (*cmp)(const void *, const void *))
+	void *value, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n)
-		qsort(v, n, size, cmp);
+		qsort(value, n, size, cmp);
 }
 
 void manifest_sort(struct manifest *m)
@@ -93,10 +93,10 @@ static void manifest_add_hash(struct json *j, const char *name, uint64_t hash)
 	json_cstr(j, text);
 }
 
-static void manifest_add_number(struct json *j, const char *name, int64_t v)
+static void manifest_add_number(struct json *j, const char *name, int64_t value)
 {
 	json_key(j, name);
-	json_i64(j, v);
+	json_i64(j, value);
 }
 
 static void manifest_add_bytes(struct json *j, const struct manifest_file *f)
@@ -116,12 +116,12 @@ static void manifest_add_file(struct json *j, const char *name, const struct man
 	json_object_end(j);
 }
 
-static void manifest_add_flag(struct json *j, const char *name, bool v)
+static void manifest_add_flag(struct json *j, const char *name, bool value)
 {
-	if (!v)
+	if (!value)
 		return;
 	json_key(j, name);
-	json_bool(j, v);
+	json_bool(j, value);
 }
 
 static void manifest_add_windows(struct json *j, const struct manifest *m)
@@ -196,10 +196,10 @@ static void manifest_add_gone(struct json *j, const struct manifest *m)
 	json_array_end(j);
 }
 
-static void manifest_add_str(struct json *j, const char *name, struct str v)
+static void manifest_add_str(struct json *j, const char *name, struct str s)
 {
 	json_key(j, name);
-	json_str(j, v);
+	json_str(j, s);
 }
 
 void manifest_print(struct buf *out, const struct manifest *m)

@@ -41,9 +41,9 @@ static enum err_code manifest_read_check_sum(struct str text, struct err *err)
 }
 
 static bool manifest_read_get_int(
-	const json_t *o, const char *name, int64_t min, int64_t max, int64_t *out)
+	const json_t *object, const char *name, int64_t min, int64_t max, int64_t *out)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
 		return false;
@@ -51,19 +51,20 @@ static bool manifest_read_get_int(
 	return true;
 }
 
-static bool manifest_read_get_count(const json_t *o, const char *name, uint64_t min, uint64_t *out)
+static bool manifest_read_get_count(
+	const json_t *object, const char *name, uint64_t min, uint64_t *out)
 {
 	int64_t v;
 
-	if (!manifest_read_get_int(o, name, (int64_t)min, INT64_MAX, &v))
+	if (!manifest_read_get_int(object, name, (int64_t)min, INT64_MAX, &v))
 		return false;
 	*out = (uint64_t)v;
 	return true;
 }
 
-static bool manifest_read_get_str(const json_t *o, const char *name, struct str *out)
+static bool manifest_read_get_str(const json_t *object, const char *name, struct str *out)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	if (!json_is_string(v))
 		return false;
@@ -72,9 +73,9 @@ static bool manifest_read_get_str(const json_t *o, const char *name, struct str 
 }
 
 /* false where there is none */
-static bool manifest_read_get_flag(const json_t *o, const char *name, bool *out)
+static bool manifest_read_get_flag(const json_t *object, const char *name, bool *out)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	*out = json_is_true(v);
 	return !v || json_is_boolean(v);
@@ -88,35 +89,35 @@ static bool manifest_read_is_hex(struct str s, size_t len)
 	return s.len == len;
 }
 
-static bool manifest_read_get_hash(const json_t *o, const char *name, uint64_t *out)
+static bool manifest_read_get_hash(const json_t *object, const char *name, uint64_t *out)
 {
 	struct str s;
 
-	if (!manifest_read_get_str(o, name, &s) || !manifest_read_is_hex(s, 16))
+	if (!manifest_read_get_str(object, name, &s) || !manifest_read_is_hex(s, 16))
 		return false;
 	*out = strtoull(s.ptr, NULL, 16);
 	return true;
 }
 
-static bool manifest_read_get_bytes(const json_t *o, struct manifest_file *f)
+static bool manifest_read_get_bytes(const json_t *object, struct manifest_file *f)
 {
-	return manifest_read_get_count(o, "bytes", 1, &f->bytes) &&
-		manifest_read_get_hash(o, "xxh3", &f->hash);
+	return manifest_read_get_count(object, "bytes", 1, &f->bytes) &&
+		manifest_read_get_hash(object, "xxh3", &f->hash);
 }
 
 /* Not there is fine. */
-static bool manifest_read_get_file(const json_t *o, const char *name, struct manifest_file *f)
+static bool manifest_read_get_file(const json_t *object, const char *name, struct manifest_file *f)
 {
-	const json_t *v = json_object_get(o, name);
+	const json_t *v = json_object_get(object, name);
 
 	return !v || manifest_read_get_bytes(v, f);
 }
 
 /* An array's elements within a limit. */
-static enum err_code manifest_read_get_array(const json_t *o, const char *what, const char *name,
-	size_t max, const json_t **out, uint32_t *n, struct err *err)
+static enum err_code manifest_read_get_array(const json_t *object, const char *what,
+	const char *name, size_t max, const json_t **out, uint32_t *n, struct err *err)
 {
-	*out = json_object_get(o, name);
+	*out = json_object_get(object, name);
 	if (!json_is_array(*out))
 		return manifest_read_wrong(what, name, err);
 	if (json_array_size(*out) > max)
@@ -129,14 +130,14 @@ static enum err_code manifest_read_get_array(const json_t *o, const char *what, 
 /* ---- windows ---- */
 
 static enum err_code read_segments(
-	const json_t *o, struct arena *a, struct manifest_window *w, struct err *err)
+	const json_t *object, struct arena *a, struct manifest_window *w, struct err *err)
 {
 	const json_t *all;
 	uint64_t next = 1;
 	enum err_code rc;
 
 	if ((rc = manifest_read_get_array(
-			 o, "window", "segments", MANIFEST_SEGMENTS_MAX, &all, &w->segments_n, err)))
+			 object, "window", "segments", MANIFEST_SEGMENTS_MAX, &all, &w->segments_n, err)))
 		return rc;
 	if (!(w->segments = arena_array(a, struct manifest_segment, w->segments_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -157,31 +158,31 @@ static enum err_code read_segments(
 }
 
 static enum err_code manifest_read_window(
-	const json_t *o, struct arena *a, struct manifest_window *w, struct err *err)
+	const json_t *object, struct arena *a, struct manifest_window *w, struct err *err)
 {
-	if (!manifest_read_get_int(o, "start_ns", 0, TIME_MAX_NS, &w->start_ns))
+	if (!manifest_read_get_int(object, "start_ns", 0, TIME_MAX_NS, &w->start_ns))
 		return manifest_read_wrong("window", "start_ns", err);
-	if (!manifest_read_get_int(o, "end_ns", w->start_ns + 1, TIME_MAX_NS, &w->end_ns))
+	if (!manifest_read_get_int(object, "end_ns", w->start_ns + 1, TIME_MAX_NS, &w->end_ns))
 		return manifest_read_wrong("window", "end_ns", err);
-	if (!manifest_read_get_hash(o, "identity", &w->identity))
+	if (!manifest_read_get_hash(object, "identity", &w->identity))
 		return manifest_read_wrong("window", "identity", err);
-	if (!manifest_read_get_file(o, "deleted", &w->deleted))
+	if (!manifest_read_get_file(object, "deleted", &w->deleted))
 		return manifest_read_wrong("window", "deleted", err);
-	if (!manifest_read_get_flag(o, "kept", &w->kept))
+	if (!manifest_read_get_flag(object, "kept", &w->kept))
 		return manifest_read_wrong("window", "kept", err);
-	if (!manifest_read_get_flag(o, "apart", &w->apart))
+	if (!manifest_read_get_flag(object, "apart", &w->apart))
 		return manifest_read_wrong("window", "apart", err);
-	return read_segments(o, a, w, err);
+	return read_segments(object, a, w, err);
 }
 
 static enum err_code read_windows(
-	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
 	const json_t *all;
 	enum err_code rc;
 
 	if ((rc = manifest_read_get_array(
-			 o, "manifest", "windows", MANIFEST_WINDOWS_MAX, &all, &m->windows_n, err)))
+			 object, "manifest", "windows", MANIFEST_WINDOWS_MAX, &all, &m->windows_n, err)))
 		return rc;
 	if (!(m->windows = arena_array(a, struct manifest_window, m->windows_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -200,19 +201,20 @@ static enum err_code read_windows(
 
 /* ---- blocks ---- */
 
-static enum err_code manifest_read_block(const json_t *o, struct manifest_block *b, struct err *err)
+static enum err_code manifest_read_block(
+	const json_t *object, struct manifest_block *b, struct err *err)
 {
-	const json_t *files = json_object_get(o, "files"), *raw = json_object_get(o, "raw");
+	const json_t *files = json_object_get(object, "files"), *raw = json_object_get(object, "raw");
 	struct str ulid;
 	int64_t level;
 
-	if (!manifest_read_get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &b->ulid))
+	if (!manifest_read_get_str(object, "ulid", &ulid) || !ulid_parse(ulid, &b->ulid))
 		return manifest_read_wrong("block", "ulid", err);
-	if (!manifest_read_get_int(o, "min_ns", -TIME_MAX_NS, TIME_MAX_NS, &b->min_ns))
+	if (!manifest_read_get_int(object, "min_ns", -TIME_MAX_NS, TIME_MAX_NS, &b->min_ns))
 		return manifest_read_wrong("block", "min_ns", err);
-	if (!manifest_read_get_int(o, "max_ns", b->min_ns, TIME_MAX_NS, &b->max_ns))
+	if (!manifest_read_get_int(object, "max_ns", b->min_ns, TIME_MAX_NS, &b->max_ns))
 		return manifest_read_wrong("block", "max_ns", err);
-	if (!manifest_read_get_int(o, "level", 0, UINT32_MAX, &level))
+	if (!manifest_read_get_int(object, "level", 0, UINT32_MAX, &level))
 		return manifest_read_wrong("block", "level", err);
 	b->level = (uint32_t)level;
 	if (!json_is_boolean(raw))
@@ -224,13 +226,13 @@ static enum err_code manifest_read_block(const json_t *o, struct manifest_block 
 		!manifest_read_get_file(files, "meta.json", &b->meta) || !b->meta.bytes ||
 		!b->rollups.bytes || b->raw != (b->rows.bytes > 0))
 		return manifest_read_wrong("block", "files", err);
-	if (!manifest_read_get_file(o, "deleted", &b->deleted))
+	if (!manifest_read_get_file(object, "deleted", &b->deleted))
 		return manifest_read_wrong("block", "deleted", err);
-	if (!manifest_read_get_flag(o, "meta_changed", &b->meta_changed))
+	if (!manifest_read_get_flag(object, "meta_changed", &b->meta_changed))
 		return manifest_read_wrong("block", "meta_changed", err);
-	if (!manifest_read_get_flag(o, "kept", &b->kept))
+	if (!manifest_read_get_flag(object, "kept", &b->kept))
 		return manifest_read_wrong("block", "kept", err);
-	return manifest_read_get_flag(o, "apart", &b->apart) ?
+	return manifest_read_get_flag(object, "apart", &b->apart) ?
 		ERR_OK :
 		manifest_read_wrong("block", "apart", err);
 }
@@ -253,13 +255,13 @@ static enum err_code manifest_read_check_ulids(
 }
 
 static enum err_code read_blocks(
-	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
 	const json_t *all;
 	enum err_code rc;
 
 	if ((rc = manifest_read_get_array(
-			 o, "manifest", "blocks", MANIFEST_BLOCKS_MAX, &all, &m->blocks_n, err)))
+			 object, "manifest", "blocks", MANIFEST_BLOCKS_MAX, &all, &m->blocks_n, err)))
 		return rc;
 	if (!(m->blocks = arena_array(a, struct manifest_block, m->blocks_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -277,14 +279,14 @@ static enum err_code read_blocks(
 /* ---- the rest ---- */
 
 static enum err_code read_gone(
-	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
 	const json_t *all;
 	enum err_code rc;
 	struct str key;
 
 	if ((rc = manifest_read_get_array(
-			 o, "manifest", "gone", MANIFEST_GONE_MAX, &all, &m->gone_n, err)))
+			 object, "manifest", "gone", MANIFEST_GONE_MAX, &all, &m->gone_n, err)))
 		return rc;
 	if (!(m->gone = arena_array(a, struct manifest_gone, m->gone_n + 1)))
 		return arena_fail(a, "manifest", err);
@@ -307,25 +309,25 @@ static enum err_code read_gone(
 
 /* A string of the text that outlives it. */
 static enum err_code manifest_read_copy(
-	const json_t *o, const char *name, struct arena *a, struct str *out, struct err *err)
+	const json_t *object, const char *name, struct arena *a, struct str *out, struct err *err)
 {
 	struct str s;
 
-	if (!manifest_read_get_str(o, name, &s))
+	if (!manifest_read_get_str(object, name, &s))
 		return manifest_read_wrong("manifest", name, err);
 	*out = str_dup(a, s);
 	return out->ptr ? ERR_OK : arena_fail(a, "manifest", err);
 }
 
 static enum err_code read_owner(
-	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = manifest_read_copy(o, "shard", a, &m->shard, err)) ||
-		(rc = manifest_read_copy(o, "owner", a, &m->owner, err)) ||
-		(rc = manifest_read_copy(o, "session", a, &m->session, err)) ||
-		(rc = manifest_read_copy(o, "host", a, &m->host, err)))
+	if ((rc = manifest_read_copy(object, "shard", a, &m->shard, err)) ||
+		(rc = manifest_read_copy(object, "owner", a, &m->owner, err)) ||
+		(rc = manifest_read_copy(object, "session", a, &m->session, err)) ||
+		(rc = manifest_read_copy(object, "host", a, &m->host, err)))
 		return rc;
 	if (manifest_check_shard(m->shard, NULL))
 		return manifest_read_wrong("manifest", "shard", err);
@@ -338,7 +340,7 @@ static enum err_code read_owner(
 }
 
 static enum err_code manifest_read_object(
-	const json_t *o, struct arena *a, struct manifest *m, struct err *err)
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
 	static const struct {
 		const char *name;
@@ -351,44 +353,44 @@ static enum err_code manifest_read_object(
 		  { "confirmed_ns", offsetof(struct manifest, confirmed_ns) },
 		  { "dropped_ns", offsetof(struct manifest, dropped_ns) },
 		  { "dropped_size_ns", offsetof(struct manifest, dropped_size_ns) } };
-	const json_t *files = json_object_get(o, "files");
+	const json_t *files = json_object_get(object, "files");
 	enum err_code rc;
 	int64_t v;
 
-	if (!manifest_read_get_int(o, "version", 0, INT64_MAX, &v))
+	if (!manifest_read_get_int(object, "version", 0, INT64_MAX, &v))
 		return manifest_read_wrong("manifest", "version", err);
 	if (v != MANIFEST_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
 			"version %" PRId64 " was written by another program; this one reads version %d", v,
 			MANIFEST_VERSION);
-	if ((rc = read_owner(o, a, m, err)))
+	if ((rc = read_owner(object, a, m, err)))
 		return rc;
-	if (!manifest_read_get_count(o, "generation", 0, &m->generation))
+	if (!manifest_read_get_count(object, "generation", 0, &m->generation))
 		return manifest_read_wrong("manifest", "generation", err);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		if (!manifest_read_get_int(o, times[i].name, 0, TIME_MAX_NS, &v))
+		if (!manifest_read_get_int(object, times[i].name, 0, TIME_MAX_NS, &v))
 			return manifest_read_wrong("manifest", times[i].name, err);
 		memcpy((char *)m + times[i].offset, &v, sizeof(v));
 	}
 	for (size_t i = 0; i < sizeof(perhaps) / sizeof(perhaps[0]); i++) {
-		if (!json_object_get(o, perhaps[i].name))
+		if (!json_object_get(object, perhaps[i].name))
 			continue;
-		if (!manifest_read_get_int(o, perhaps[i].name, 0, TIME_MAX_NS, &v))
+		if (!manifest_read_get_int(object, perhaps[i].name, 0, TIME_MAX_NS, &v))
 			return manifest_read_wrong("manifest", perhaps[i].name, err);
 		memcpy((char *)m + perhaps[i].offset, &v, sizeof(v));
 	}
-	if (json_object_get(o, "lives") && !manifest_read_get_count(o, "lives", 0, &m->lives))
+	if (json_object_get(object, "lives") && !manifest_read_get_count(object, "lives", 0, &m->lives))
 		return manifest_read_wrong("manifest", "lives", err);
-	if (!manifest_read_get_flag(o, "stopped", &m->stopped))
+	if (!manifest_read_get_flag(object, "stopped", &m->stopped))
 		return manifest_read_wrong("manifest", "stopped", err);
-	if (!manifest_read_get_flag(o, "uncompared", &m->uncompared))
+	if (!manifest_read_get_flag(object, "uncompared", &m->uncompared))
 		return manifest_read_wrong("manifest", "uncompared", err);
 	if (!manifest_read_get_file(files, "ids", &m->ids) ||
 		!manifest_read_get_file(files, "losses", &m->losses))
 		return manifest_read_wrong("manifest", "files", err);
-	if ((rc = read_windows(o, a, m, err)) || (rc = read_blocks(o, a, m, err)))
+	if ((rc = read_windows(object, a, m, err)) || (rc = read_blocks(object, a, m, err)))
 		return rc;
-	return read_gone(o, a, m, err);
+	return read_gone(object, a, m, err);
 }
 
 enum err_code manifest_parse(

@@ -149,28 +149,28 @@ static bool remove_mark_key(
 }
 
 /* Those that nobody uses become candidates; the next round looks at them again. */
-static enum err_code orphans_note_found(struct orphans *x, struct err *err)
+static enum err_code orphans_note_found(struct orphans *o, struct err *err)
 {
-	struct publisher *p = x->p;
-	struct remove_named n = { x, arena_array(&x->a, bool, x->n + 1) };
+	struct publisher *p = o->p;
+	struct remove_named n = { o, arena_array(&o->a, bool, o->n + 1) };
 	struct manifest m;
 	char *copy;
 
 	if (!n.is)
-		return arena_fail(&x->a, "publish", err);
-	if (x->n)
-		qsort(x->v, x->n, sizeof(*x->v), remove_rest_cmp);
+		return arena_fail(&o->a, "publish", err);
+	if (o->n)
+		qsort(o->v, o->n, sizeof(*o->v), remove_rest_cmp);
 	mutex_lock(&p->lock);
 	m = p->m;
 	m.shard = p->o.shard;
 	manifest_each_key(&m, remove_mark_key, &n);
 	for (uint32_t i = 0; i < p->m.gone_n; i++)
 		remove_mark(&n, p->m.gone[i].key);
-	for (size_t i = 0; i < x->n; i++) {
-		if (n.is[i] || remove_is_needed(p, x->v[i]) ||
+	for (size_t i = 0; i < o->n; i++) {
+		if (n.is[i] || remove_is_needed(p, o->v[i]) ||
 			!array_room(&p->found, p->found_n, 1, &p->found_cap))
 			continue;
-		if (!(copy = strndup(x->v[i].ptr, x->v[i].len)))
+		if (!(copy = strndup(o->v[i].ptr, o->v[i].len)))
 			continue; /* the next list finds it */
 		p->found[p->found_n++] = copy;
 		p->counts.orphans++;

@@ -428,14 +428,14 @@ static bool cluster_restore_was_dropped(
 	return is;
 }
 
-static enum err_code cluster_restore_forget(struct fs *fs, struct inventory *v, const char *dir,
-	const struct block_meta *meta, struct err *err)
+static enum err_code cluster_restore_forget(struct fs *fs, struct inventory *inventory,
+	const char *dir, const struct block_meta *meta, struct err *err)
 {
 	const struct inventory_entry out = inventory_of_block(meta, false);
 	const struct inventory_change change = { .out = &out, .out_n = 1 };
 	enum err_code rc;
 
-	if ((rc = inventory_change(v, &change, err)))
+	if ((rc = inventory_change(inventory, &change, err)))
 		return rc;
 	return fs_remove_tree(fs, dir, err);
 }

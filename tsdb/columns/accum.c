@@ -407,9 +407,9 @@ static bool accum_next_plain(const struct accum *a, size_t *at, struct accum_cel
 	return false;
 }
 
-static int accum_cell_cmp(const void *x, const void *y)
+static int accum_cell_cmp(const void *left, const void *right)
 {
-	const struct accum_cell *a = x, *b = y;
+	const struct accum_cell *a = left, *b = right;
 
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;

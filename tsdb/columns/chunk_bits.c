@@ -29,43 +29,43 @@ void bits_clear_out(struct bit_out *o)
 	o->have = 0;
 }
 
-void bits_put_below(struct bit_out *o, uint64_t v, uint64_t range)
+void bits_put_below(struct bit_out *o, uint64_t value, uint64_t range)
 {
 	unsigned n = bit_length(range) - 1;
 	uint64_t few = (UINT64_C(2) << n) - range; /* so many take n bits, the others one more */
 
-	assert(v < range);
-	if (v < few) {
-		bits_put(o, v, n);
+	assert(value < range);
+	if (value < few) {
+		bits_put(o, value, n);
 	} else {
-		bits_put(o, (v + few) >> 1, n);
-		bits_put(o, (v + few) & 1, 1);
+		bits_put(o, (value + few) >> 1, n);
+		bits_put(o, (value + few) & 1, 1);
 	}
 }
 
-static void bit_out_put_gap(struct bit_out *o, uint64_t gap, unsigned k)
+static void bit_out_put_gap(struct bit_out *o, uint64_t gap, unsigned at)
 {
-	uint64_t quotient = gap >> k;
+	uint64_t quotient = gap >> at;
 
 	for (; quotient >= 32; quotient -= 32)
 		bits_put(o, 0, 32);
 	bits_put(o, UINT64_C(1) << quotient, (unsigned)quotient + 1);
-	bits_put(o, gap & ((UINT64_C(1) << k) - 1), k);
+	bits_put(o, gap & ((UINT64_C(1) << at) - 1), at);
 }
 
-void bits_put_places(struct bit_out *o, uint64_t n, const uint64_t *places, uint64_t m)
+void bits_put_places(struct bit_out *o, uint64_t n, const uint64_t *places, uint64_t count)
 {
 	uint64_t at = 0;
 	unsigned k;
 
-	if (m == 0)
+	if (count == 0)
 		return;
-	k = chunk_bits_subset_parameter(n, m);
-	for (uint64_t i = 0; i + 1 < m; i++) {
+	k = chunk_bits_subset_parameter(n, count);
+	for (uint64_t i = 0; i + 1 < count; i++) {
 		bit_out_put_gap(o, places[i] - at, k);
 		at = places[i] + 1;
 	}
-	bits_put_below(o, places[m - 1] - at, n - at);
+	bits_put_below(o, places[count - 1] - at, n - at);
 }
 
 uint64_t bits_take_long(struct bit_in *in, unsigned n)
@@ -78,7 +78,7 @@ uint64_t bits_take_long(struct bit_in *in, unsigned n)
 	return low | bits_take(in, n - 32) << 32;
 }
 
-uint64_t bits_take_gap_slow(struct bit_in *in, unsigned k)
+uint64_t bits_take_gap_slow(struct bit_in *in, unsigned at)
 {
 	uint64_t quotient = 0;
 
@@ -90,11 +90,11 @@ uint64_t bits_take_gap_slow(struct bit_in *in, unsigned k)
 	}
 	quotient += (unsigned)__builtin_ctzll(in->w);
 	bits_skip(in, (unsigned)__builtin_ctzll(in->w) + 1);
-	if (k > 62 || quotient > (uint64_t)INT64_MAX >> k) {
+	if (at > 62 || quotient > (uint64_t)INT64_MAX >> at) {
 		in->bad = true;
 		return 0;
 	}
-	return quotient << k | bits_take_long(in, k);
+	return quotient << at | bits_take_long(in, at);
 }
 
 uint64_t bits_take_below_slow(struct bit_in *in, uint64_t range)

@@ -22,20 +22,20 @@
 
 #define BITS_PAD 16u /* bytes that can be read behind what a reader reads */
 
-static inline unsigned bit_length(uint64_t v)
+static inline unsigned bit_length(uint64_t value)
 {
-	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* The Rice parameter for a subset of m of n, 0 < m <= n / 2: best for gaps of a fair coin's kind
- * (it changes at n / m = 2.6, 4.7, 8.8, 17.1, ...). */
-static inline unsigned chunk_bits_subset_parameter(uint64_t n, uint64_t m)
+/* The Rice parameter for a subset of count of n, 0 < count <= n / 2: best for gaps of a fair coin's
+ * kind (it changes at n / count = 2.6, 4.7, 8.8, 17.1, ...). */
+static inline unsigned chunk_bits_subset_parameter(uint64_t n, uint64_t count)
 {
-	uint64_t a = (2 * n - m) * 123, b = m * 512;
+	uint64_t a = (2 * n - count) * 123, b = count * 512;
 	int more;
 
 	if (n >= UINT64_C(1) << 32)
-		return bit_length(n / m / 2);
+		return bit_length(n / count / 2);
 	/* The bit length of a / b, without a division. */
 	more = __builtin_clzll(b) - __builtin_clzll(a);
 	return more < 0 ? 0 : (unsigned)more + (a >= b << more);
@@ -51,28 +51,28 @@ struct bit_out {
 
 void bits_flush(struct bit_out *o); /* 64 bits are full */
 
-/* n <= 64, v < 2^n */
-static inline void bits_put(struct bit_out *o, uint64_t v, unsigned n)
+/* n <= 64, value < 2^n */
+static inline void bits_put(struct bit_out *o, uint64_t value, unsigned n)
 {
 	if (n == 0)
 		return;
-	o->w |= v << o->have;
+	o->w |= value << o->have;
 	if (o->have + n < 64) {
 		o->have += n;
 		return;
 	}
 	bits_flush(o);
-	o->w = o->have ? v >> (64 - o->have) : 0;
+	o->w = o->have ? value >> (64 - o->have) : 0;
 	o->have = o->have + n - 64;
 }
 
 void bits_finish(struct bit_out *o); /* the last byte is filled with 0 */
 /* Empty again; memory is kept. */
 void bits_clear_out(struct bit_out *o);
-/* v below range, in the bits it needs: some values take one bit less. */
-void bits_put_below(struct bit_out *o, uint64_t v, uint64_t range);
-/* The fewer of a subset's places: m of them, ascending, all below n. */
-void bits_put_places(struct bit_out *o, uint64_t n, const uint64_t *places, uint64_t m);
+/* value below range, in the bits it needs: some values take one bit less. */
+void bits_put_below(struct bit_out *o, uint64_t value, uint64_t range);
+/* The fewer of a subset's places: count of them, ascending, all below n. */
+void bits_put_places(struct bit_out *o, uint64_t n, const uint64_t *places, uint64_t count);
 
 /* ---- reading ---- */
 
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) uint64_t bits_take(struct bit_in *i
 }
 
 uint64_t bits_take_long(struct bit_in *in, unsigned n); /* n <= 63 */
-uint64_t bits_take_gap_slow(struct bit_in *in, unsigned k);
+uint64_t bits_take_gap_slow(struct bit_in *in, unsigned at);
 uint64_t bits_take_below_slow(struct bit_in *in, uint64_t range);
 
 #define BITS_QUICK_PARAMETER 20u
@@ -141,25 +141,25 @@ uint64_t bits_take_below_slow(struct bit_in *in, uint64_t range);
  * A Rice code. k <= BITS_QUICK_PARAMETER is quick. The slow way gets a copy: a reader whose address
  * is never taken stays in registers.
  */
-static inline __attribute__((always_inline)) uint64_t bits_take_gap(struct bit_in *in, unsigned k)
+static inline __attribute__((always_inline)) uint64_t bits_take_gap(struct bit_in *in, unsigned at)
 {
 	unsigned quotient;
 	uint64_t v;
 
 	if (in->have < 48)
 		bits_fill(in);
-	if (__builtin_expect((in->w & 0xffffff) == 0 || k > BITS_QUICK_PARAMETER, 0)) {
+	if (__builtin_expect((in->w & 0xffffff) == 0 || at > BITS_QUICK_PARAMETER, 0)) {
 		struct bit_in copy = *in;
 
-		v = bits_take_gap_slow(&copy, k);
+		v = bits_take_gap_slow(&copy, at);
 		*in = copy;
 		return v;
 	}
 	quotient = (unsigned)__builtin_ctzll(in->w);
 	bits_skip(in, quotient + 1);
-	v = in->w & ((UINT64_C(1) << k) - 1);
-	bits_skip(in, k);
-	return (uint64_t)quotient << k | v;
+	v = in->w & ((UINT64_C(1) << at) - 1);
+	bits_skip(in, at);
+	return (uint64_t)quotient << at | v;
 }
 
 /* A number below range; 0 and bad for a range of 0. */

@@ -135,31 +135,33 @@ static bool chunk_encode_gather_zeros(const struct chunk_encode_encoding *e, int
 	return any;
 }
 
-static uint64_t chunk_encode_factor_of(const int64_t *v, size_t n)
+static uint64_t chunk_encode_factor_of(const int64_t *values, size_t n)
 {
 	uint64_t factor = 0;
 
 	for (size_t i = 0; i < n && factor != 1; i++)
-		if (factor == 0 || integer_magnitude64(v[i]) % factor)
-			factor = integer_gcd64(integer_magnitude64(v[i]), factor);
+		if (factor == 0 || integer_magnitude64(values[i]) % factor)
+			factor = integer_gcd64(integer_magnitude64(values[i]), factor);
 	return factor;
 }
 
-static int64_t chunk_encode_divided(int64_t v, uint64_t factor)
+static int64_t chunk_encode_divided(int64_t value, uint64_t factor)
 {
-	return v < 0 ? (int64_t) - (integer_magnitude64(v) / factor) : (int64_t)((uint64_t)v / factor);
+	return value < 0 ? (int64_t) - (integer_magnitude64(value) / factor) :
+					   (int64_t)((uint64_t)value / factor);
 }
 
-static void chunk_encode_divide(int64_t *v, size_t n, uint64_t factor)
+static void chunk_encode_divide(int64_t *values, size_t n, uint64_t factor)
 {
 	if (factor > 1 && factor <= UINT32_MAX) {
-		/* Most are: a division of 32 bits where the value allows it costs half. */
+		/* Most are: a division of 32 bits where the values allows it costs half. */
 		for (size_t i = 0; i < n; i++)
-			v[i] = v[i] >= 0 && v[i] <= UINT32_MAX ? (int64_t)((uint32_t)v[i] / (uint32_t)factor) :
-													 chunk_encode_divided(v[i], factor);
+			values[i] = values[i] >= 0 && values[i] <= UINT32_MAX ?
+				(int64_t)((uint32_t)values[i] / (uint32_t)factor) :
+				chunk_encode_divided(values[i], factor);
 	} else if (factor > 1) {
 		for (size_t i = 0; i < n; i++)
-			v[i] = chunk_encode_divided(v[i], factor);
+			values[i] = chunk_encode_divided(values[i], factor);
 	}
 }
 

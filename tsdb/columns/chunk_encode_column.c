@@ -109,17 +109,17 @@ void key_cells_take(const struct column_in *in, const int64_t *values, uint32_t 
 
 /* ---- subsets ---- */
 
-/* Writes m places of n; if they are more than half, writes the others. */
+/* Writes count places of n; if they are more than half, writes the others. */
 static void chunk_encode_column_put_subset(
-	struct column_encoder *e, struct bit_out *o, uint32_t n, const uint64_t *places, uint32_t m)
+	struct column_encoder *e, struct bit_out *o, uint32_t n, const uint64_t *places, uint32_t count)
 {
 	uint32_t others = 0, next = 0;
 
-	if (m <= n / 2) {
-		bits_put_places(o, n, places, m);
+	if (count <= n / 2) {
+		bits_put_places(o, n, places, count);
 		return;
 	}
-	for (uint32_t i = 0; i < m; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		while (next < places[i])
 			e->subset[others++] = next++;
 		next++;
@@ -131,25 +131,25 @@ static void chunk_encode_column_put_subset(
 
 /* ---- tokens ---- */
 
-static unsigned chunk_encode_column_class_of(uint64_t v)
+static unsigned chunk_encode_column_class_of(uint64_t value)
 {
 	unsigned class = 8;
 
-	if (v < 8)
-		return (unsigned)v;
-	while (class < TOKEN_OPEN && v >= token_base[class] + (UINT64_C(1) << token_bits[class]))
+	if (value < 8)
+		return (unsigned)value;
+	while (class < TOKEN_OPEN && value >= token_base[class] + (UINT64_C(1) << token_bits[class]))
 		class ++;
 	return class;
 }
 
-static void chunk_encode_column_put_extra(struct bit_out *o, unsigned class, uint64_t v)
+static void chunk_encode_column_put_extra(struct bit_out *o, unsigned class, uint64_t value)
 {
 	if (class < TOKEN_OPEN) {
-		bits_put(o, v - token_base[class], token_bits[class]);
+		bits_put(o, value - token_base[class], token_bits[class]);
 		return;
 	}
-	bits_put(o, bit_length(v), TOKEN_OPEN_BITS);
-	bits_put(o, v, bit_length(v));
+	bits_put(o, bit_length(value), TOKEN_OPEN_BITS);
+	bits_put(o, value, bit_length(value));
 }
 
 /* shared: the numbers are another column's. */
@@ -173,9 +173,9 @@ static void chunk_encode_column_put_tokens(struct column_encoder *e, bool shared
 
 /* ---- a column in one coding ---- */
 
-void column_put_value(struct buf *out, unsigned flags, int64_t v)
+void column_put_value(struct buf *out, unsigned flags, int64_t value)
 {
-	buf_add_varint(out, flags & COLUMN_SIGNED ? str_zigzag(v) : (uint64_t)v);
+	buf_add_varint(out, flags & COLUMN_SIGNED ? str_zigzag(value) : (uint64_t)value);
 }
 
 static bool chunk_encode_column_put_keys(struct column_encoder *e, const struct coding *coding,

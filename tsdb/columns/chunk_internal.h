@@ -199,8 +199,8 @@ struct column_reader {
 
 MUST_CHECK enum err_code column_reader_open(
 	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err);
-/* m places of the next key, ascending; false: corrupt */
-bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out);
+/* count places of the next key, ascending; false: corrupt */
+bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out);
 /*
  * The cells of a key, its column's factor apart: n places and values; of levels the differences,
  * whose first has no place where n.rests says that the key is in the first row. False: corrupt.

@@ -33,34 +33,34 @@ INLINE uint64_t chunk_part_load(const unsigned char *base, size_t at)
 	return le64toh(w) >> (at & 7);
 }
 
-/* A Rice code from w; one that is not whole in w makes *taken more than LOADED. */
-INLINE uint64_t chunk_part_take_gap(uint64_t *w, unsigned *taken, unsigned k)
+/* A Rice code from word; one that is not whole in word makes *taken more than LOADED. */
+INLINE uint64_t chunk_part_take_gap(uint64_t *word, unsigned *taken, unsigned at)
 {
-	unsigned quotient = (unsigned)__builtin_ctzll(*w | TAKEN_UP), n = quotient + k + 1;
-	uint64_t low = *w >> quotient >> 1 & ((UINT64_C(1) << k) - 1);
+	unsigned quotient = (unsigned)__builtin_ctzll(*word | TAKEN_UP), n = quotient + at + 1;
+	uint64_t low = *word >> quotient >> 1 & ((UINT64_C(1) << at) - 1);
 
-	*w >>= n & 63;
+	*word >>= n & 63;
 	*taken += n;
-	return (uint64_t)quotient << k | low;
+	return (uint64_t)quotient << at | low;
 }
 
 /* Below range, which is 1 to QUICK_REST. */
-INLINE uint64_t chunk_part_take_below(uint64_t w, unsigned *taken, uint64_t range)
+INLINE uint64_t chunk_part_take_below(uint64_t word, unsigned *taken, uint64_t range)
 {
 	unsigned n = bit_length(range) - 1;
-	uint64_t few = (UINT64_C(2) << n) - range, v = w & ((UINT64_C(1) << n) - 1);
+	uint64_t few = (UINT64_C(2) << n) - range, v = word & ((UINT64_C(1) << n) - 1);
 	uint64_t more = v >= few;
 
 	*taken += n + (unsigned)more;
-	return more ? v + v + (w >> n & 1) - few : v;
+	return more ? v + v + (word >> n & 1) - few : v;
 }
 
 /*
  * A subset's places, the coded ones, ascending: how many are before each bound. step: 1, or 0 where
  * places may be equal. False: not a quick one, or corrupt; *at may have moved.
  */
-INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, unsigned k,
-	unsigned step, struct bounds of, bool two, size_t *at, struct bounds *out)
+INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t coded,
+	unsigned key, unsigned step, struct bounds of, bool two, size_t *at, struct bounds *out)
 {
 	uint64_t place = 0, w = chunk_part_load(in->base, *at);
 	uint32_t left = coded, first = 0, end = 0;
@@ -68,7 +68,7 @@ INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t
 
 	for (; left > GAPS; left -= GAPS) {
 		for (unsigned i = 0; i < GAPS; i++) {
-			place += chunk_part_take_gap(&w, &taken, k);
+			place += chunk_part_take_gap(&w, &taken, key);
 			first += place < of.first;
 			end += two && place < of.end;
 			place += step;
@@ -80,7 +80,7 @@ INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t
 		w = chunk_part_load(in->base, *at);
 	}
 	for (; left > 1; left--) {
-		place += chunk_part_take_gap(&w, &taken, k);
+		place += chunk_part_take_gap(&w, &taken, key);
 		first += place < of.first;
 		end += two && place < of.end;
 		place += step;
@@ -94,12 +94,12 @@ INLINE bool chunk_part_count_coded(const struct bit_in *in, uint32_t n, uint32_t
 	return *at <= in->end;
 }
 
-/* Counts how many of m places among n rows are before each bound. */
+/* Counts how many of count places among n rows are before each bound. */
 INLINE bool chunk_part_count_places(const struct bit_in *in, const uint8_t *parameters, uint32_t n,
-	uint32_t m, struct bounds rows, bool two, size_t *at, struct bounds *out)
+	uint32_t count, struct bounds rows, bool two, size_t *at, struct bounds *out)
 {
-	bool others = m > n / 2;
-	uint32_t coded = others ? n - m : m;
+	bool others = count > n / 2;
+	uint32_t coded = others ? n - count : count;
 
 	*out = (struct bounds){ 0, 0 };
 	if (coded && !chunk_part_count_coded(in, n, coded, parameters[coded], 1, rows, two, at, out))
@@ -156,11 +156,11 @@ static struct bit_in chunk_part_reader_at(const struct bit_in *in, size_t at)
 }
 
 static bool chunk_part_count_any_places(const struct bit_in *base, const uint8_t *parameters,
-	uint32_t n, uint32_t m, struct bounds rows, size_t *at, struct bounds *out)
+	uint32_t n, uint32_t count, struct bounds rows, size_t *at, struct bounds *out)
 {
 	struct bit_in in = chunk_part_reader_at(base, *at);
-	bool others = m > n / 2;
-	uint32_t coded = others ? n - m : m;
+	bool others = count > n / 2;
+	uint32_t coded = others ? n - count : count;
 	unsigned k = parameters[coded];
 	struct bounds before = { 0, 0 };
 	uint64_t place = 0;

@@ -63,9 +63,9 @@ enum err_code column_reader_open(
 	return ERR_OK;
 }
 
-bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out)
+bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out)
 {
-	uint32_t n = r->rows_n, coded = m > n / 2 ? n - m : m, i = 0, next = 0;
+	uint32_t n = r->rows_n, coded = count > n / 2 ? n - count : count, i = 0, next = 0;
 	unsigned k = r->parameters[coded];
 	uint64_t at = 0;
 
@@ -75,7 +75,7 @@ bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out)
 		at += j < coded ? bits_take_gap(&r->places, k) : bits_take_below(&r->places, n - at);
 		if (at >= n)
 			return false;
-		if (coded == m) {
+		if (coded == count) {
 			out[i++] = (uint16_t)at;
 		} else {
 			while (next < at)
@@ -83,7 +83,7 @@ bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out)
 			next++;
 		}
 	}
-	while (coded != m && next < n)
+	while (coded != count && next < n)
 		out[i++] = (uint16_t)next++;
 	return true;
 }

@@ -171,9 +171,9 @@ static bool chunk_scale_take_points(struct chunk_scale *s, const struct column_i
 	return s->n != 0;
 }
 
-static uint64_t chunk_scale_rounded(uint64_t v, uint64_t by)
+static uint64_t chunk_scale_rounded(uint64_t value, uint64_t by)
 {
-	return (v + by / 2) / by;
+	return (value + by / 2) / by;
 }
 
 /* The smallest cell, and of levels the smallest difference too, as 1 is the smallest number. */

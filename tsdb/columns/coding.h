@@ -108,7 +108,7 @@ void levels_take(
 /* The column in t->e->packed: numbers, places and what coding->put_key makes of in->values. */
 bool column_encode_keys(
 	struct column_try *t, const struct coding *coding, const struct column_in *in, unsigned flags);
-void column_put_value(struct buf *out, unsigned flags, int64_t v); /* zigzag, if signed */
+void column_put_value(struct buf *out, unsigned flags, int64_t value); /* zigzag, if signed */
 
 /* ---- adding ---- */
 

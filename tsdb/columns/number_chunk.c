@@ -64,14 +64,14 @@ static void number_chunk_add_times(const struct number_chunk *c, uint64_t unit, 
 	}
 }
 
-static bool number_chunk_decimal_of(double v, int e, int64_t *k)
+static bool number_chunk_decimal_of(double value, int error, int64_t *at)
 {
-	double wide = v * powers[e];
+	double wide = value * powers[error];
 
 	if (!(fabs(wide) < INTEGER_MAX))
 		return false;
-	*k = llround(wide);
-	return number_bits((double)*k / powers[e]) == number_bits(v);
+	*at = llround(wide);
+	return number_bits((double)*at / powers[error]) == number_bits(value);
 }
 
 /* The smallest e with which all values are exact, -1: none. */
@@ -91,7 +91,7 @@ static int number_chunk_decimals_of(const struct number_chunk *c)
 	return -1;
 }
 
-static void number_chunk_add_decimals(const struct number_chunk *c, int e, struct buf *out)
+static void number_chunk_add_decimals(const struct number_chunk *c, int error, struct buf *out)
 {
 	int64_t before = 0, k = 0;
 
@@ -100,7 +100,7 @@ static void number_chunk_add_decimals(const struct number_chunk *c, int e, struc
 			buf_add_varint(out, 0);
 			continue;
 		}
-		(void)number_chunk_decimal_of(c->values[i], e, &k);
+		(void)number_chunk_decimal_of(c->values[i], error, &k);
 		buf_add_varint(out, str_zigzag(k - before) + 1);
 		before = k;
 	}
@@ -202,7 +202,7 @@ static enum err_code number_chunk_read_times(
 }
 
 static enum err_code number_chunk_read_decimals(
-	struct cursor *in, int e, struct number_chunk *out, struct err *err)
+	struct cursor *in, int error, struct number_chunk *out, struct err *err)
 {
 	uint64_t k = 0;
 
@@ -211,7 +211,8 @@ static enum err_code number_chunk_read_decimals(
 
 		if (code)
 			k += (uint64_t)str_unzigzag(code - 1);
-		out->values[i] = code ? (double)(int64_t)k / powers[e] : number_of_bits(NUMBER_STALE_BITS);
+		out->values[i] = code ? (double)(int64_t)k / powers[error] :
+								number_of_bits(NUMBER_STALE_BITS);
 	}
 	return in->bad ? number_chunk_wrong("their values are wrong", err) : ERR_OK;
 }

@@ -23,11 +23,11 @@ struct number_chunk {
 	double values[NUMBER_CHUNK_MAX];
 };
 
-static inline uint64_t number_bits(double v)
+static inline uint64_t number_bits(double value)
 {
 	uint64_t bits;
 
-	memcpy(&bits, &v, sizeof(bits));
+	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
 
@@ -39,9 +39,9 @@ static inline double number_of_bits(uint64_t bits)
 	return v;
 }
 
-static inline bool number_is_stale(double v)
+static inline bool number_is_stale(double value)
 {
-	return number_bits(v) == NUMBER_STALE_BITS;
+	return number_bits(value) == NUMBER_STALE_BITS;
 }
 
 /* Appended; n is not 0. */

@@ -50,36 +50,36 @@ struct row_column_facts {
 	bool negative, same, overflow;
 };
 
-static struct row_column_facts row_look(const int64_t *v, uint32_t n)
+static struct row_column_facts row_look(const int64_t *values, uint32_t n)
 {
 	struct row_column_facts f = { .same = true };
 	__int128 total = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		total += v[i];
-		f.zeros += v[i] == 0;
-		f.negative |= v[i] < 0;
-		f.same &= v[i] == v[0];
-		if (f.factor != 1 && (f.factor == 0 || integer_magnitude64(v[i]) % f.factor))
-			f.factor = integer_gcd64(integer_magnitude64(v[i]), f.factor);
+		total += values[i];
+		f.zeros += values[i] == 0;
+		f.negative |= values[i] < 0;
+		f.same &= values[i] == values[0];
+		if (f.factor != 1 && (f.factor == 0 || integer_magnitude64(values[i]) % f.factor))
+			f.factor = integer_gcd64(integer_magnitude64(values[i]), f.factor);
 	}
 	f.total = (int64_t)total;
 	f.overflow = f.total != total;
 	return f;
 }
 
-static uint64_t row_scaled(int64_t v, uint64_t factor, bool negative)
+static uint64_t row_scaled(int64_t value, uint64_t factor, bool negative)
 {
-	uint64_t m = factor == 1 ? integer_magnitude64(v) : integer_magnitude64(v) / factor;
+	uint64_t m = factor == 1 ? integer_magnitude64(value) : integer_magnitude64(value) / factor;
 
 	if (!negative)
 		return m;
 	/* Zigzag by hand: with factor 1 the smallest int64_t has no magnitude among the signed. */
-	return v < 0 ? (m << 1) - 1 : m << 1;
+	return value < 0 ? (m << 1) - 1 : m << 1;
 }
 
 static enum row_coding row_encode_column(
-	const int64_t *v, uint32_t n, const struct row_column_facts *f, struct buf *out)
+	const int64_t *values, uint32_t n, const struct row_column_facts *f, struct buf *out)
 {
 	bool sparse = f->zeros > n / 4;
 	size_t bitmap = sparse ? (n + 7) / 8 : 0;
@@ -89,18 +89,18 @@ static enum row_coding row_encode_column(
 		return ROW_ZERO;
 	if (f->same && !f->negative)
 		return ROW_SAME;
-	/* A magnitude of 2^63 in zigzag takes the tenth byte, as any 64-bit value may. */
+	/* A magnitude of 2^63 in zigzag takes the tenth byte, as any 64-bit values may. */
 	if (!buf_reserve(out, bitmap + (size_t)(n - (sparse ? f->zeros : 0)) * 10))
 		return ROW_PLAIN;
 	bits = (unsigned char *)out->ptr + out->len;
 	memset(bits, 0, bitmap);
 	at = bits + bitmap;
 	for (uint32_t i = 0; i < n; i++) {
-		if (sparse && v[i] == 0)
+		if (sparse && values[i] == 0)
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		varints_put(&at, row_scaled(v[i], f->factor, f->negative));
+		varints_put(&at, row_scaled(values[i], f->factor, f->negative));
 	}
 	out->len = (size_t)(at - (unsigned char *)out->ptr);
 	if (sparse)

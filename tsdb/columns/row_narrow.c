@@ -14,25 +14,25 @@
 #define BEHIND 8u
 
 /* Bytes that hold every one of them, sign included. */
-static unsigned row_narrow_width_of(const int64_t *v, uint32_t n)
+static unsigned row_narrow_width_of(const int64_t *values, uint32_t n)
 {
 	uint64_t any = 0, bits = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		any |= (uint64_t)v[i];
-		bits |= (uint64_t)(v[i] ^ v[i] >> 63) << 1;
+		any |= (uint64_t)values[i];
+		bits |= (uint64_t)(values[i] ^ values[i] >> 63) << 1;
 	}
 	if (!any)
 		return 0;
 	return bits ? (71 - (unsigned)__builtin_clzll(bits)) / 8 : 1;
 }
 
-static unsigned row_narrow_width_of_ids(const uint32_t *v, uint32_t n)
+static unsigned row_narrow_width_of_ids(const uint32_t *values, uint32_t n)
 {
 	uint32_t any = 0;
 
-	for (uint32_t i = 0; v && i < n; i++)
-		any |= v[i];
+	for (uint32_t i = 0; values && i < n; i++)
+		any |= values[i];
 	return any ? (39 - (unsigned)__builtin_clz(any)) / 8 : 0;
 }
 
@@ -47,18 +47,18 @@ size_t row_narrow_bytes(const struct row *r)
 	return IDS + r->columns_n + each * r->n + BEHIND;
 }
 
-static unsigned char *row_narrow_put(unsigned char *at, uint64_t v, unsigned width)
+static unsigned char *row_narrow_put(unsigned char *at, uint64_t value, unsigned width)
 {
-	v = htole64(v);
-	memcpy(at, &v, sizeof(v));
+	value = htole64(value);
+	memcpy(at, &value, sizeof(value));
 	return at + width;
 }
 
 static unsigned char *row_narrow_put_ids(
-	unsigned char *at, const uint32_t *v, uint32_t n, unsigned width)
+	unsigned char *at, const uint32_t *values, uint32_t n, unsigned width)
 {
 	for (uint32_t i = 0; i < n && width; i++)
-		at = row_narrow_put(at, v[i], width);
+		at = row_narrow_put(at, values[i], width);
 	return at;
 }
 

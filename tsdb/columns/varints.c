@@ -14,19 +14,19 @@
 #define SEVEN 0x7fu
 #define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
 
-/* The varint of so many bytes, 1 to 8, that w begins with. */
-static inline uint64_t varints_squeeze(uint64_t w, unsigned bytes)
+/* The varint of so many bytes, 1 to 8, that word begins with. */
+static inline uint64_t varints_squeeze(uint64_t word, unsigned bytes)
 {
-	w &= ~UINT64_C(0) >> (64 - 8 * bytes);
+	word &= ~UINT64_C(0) >> (64 - 8 * bytes);
 	if (__builtin_expect(bytes <= 4, 1)) {
-		uint32_t v = (uint32_t)w;
+		uint32_t v = (uint32_t)word;
 
 		v = (v & 0x007f007fu) | (v & 0x7f007f00u) >> 1;
 		return (v & 0x3fffu) | (v & 0x3fff0000u) >> 2;
 	}
-	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
 /* One: of up to eight bytes without a branch for each. */
@@ -197,21 +197,21 @@ bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
  * Products wrap where the bytes are hostile. -2^63 has a magnitude in 64 bits only; modulo 2^64 its
  * zigzag form and that of magnitudes are the same.
  */
-static inline int64_t varints_scaled_back(uint64_t v, uint64_t factor, bool negative)
+static inline int64_t varints_scaled_back(uint64_t value, uint64_t factor, bool negative)
 {
-	return (int64_t)((negative ? (uint64_t)str_unzigzag(v) : v) * factor);
+	return (int64_t)((negative ? (uint64_t)str_unzigzag(value) : value) * factor);
 }
 
 #define BLOCK 64u
 
 /* Bit i: byte i of the block is the last of a varint. */
-static inline uint64_t varints_ends_in(const unsigned char *p)
+static inline uint64_t varints_ends_in(const unsigned char *bytes)
 {
 	uint64_t ends = 0;
 
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < 8; i++) {
-		uint64_t last = (~varints_load8(p + 8 * i) & VARINTS_HIGH_BITS) >> 7;
+		uint64_t last = (~varints_load8(bytes + 8 * i) & VARINTS_HIGH_BITS) >> 7;
 
 		/* Brings bit 8 * k to bit 56 + k. */
 		ends |= (last * UINT64_C(0x0102040810204080)) >> 56 << (8 * i);
@@ -221,9 +221,9 @@ static inline uint64_t varints_ends_in(const unsigned char *p)
 
 /* Of more than eight bytes. */
 static __attribute__((noinline)) uint64_t varints_take_longest(
-	const unsigned char *p, const unsigned char *end, bool *bad)
+	const unsigned char *bytes, const unsigned char *end, bool *bad)
 {
-	struct cursor in = { p, end, false };
+	struct cursor in = { bytes, end, false };
 	uint64_t v = cursor_varint_slow(&in);
 
 	*bad |= in.bad;
@@ -273,15 +273,15 @@ bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negativ
 					  varints_take_scaled(in, n, factor, false, out);
 }
 
-bool varints_are_bytes(const unsigned char *p, size_t n)
+bool varints_are_bytes(const unsigned char *bytes, size_t n)
 {
 	uint64_t any = 0;
 	size_t i = 0;
 
 	for (; n - i >= 32; i += 32)
-		any |= varints_load8(p + i) | varints_load8(p + i + 8) | varints_load8(p + i + 16) |
-			varints_load8(p + i + 24);
+		any |= varints_load8(bytes + i) | varints_load8(bytes + i + 8) |
+			varints_load8(bytes + i + 16) | varints_load8(bytes + i + 24);
 	for (; i < n; i++)
-		any |= (uint64_t)(p[i] & 0x80);
+		any |= (uint64_t)(bytes[i] & 0x80);
 	return !(any & VARINTS_HIGH_BITS);
 }

@@ -19,9 +19,9 @@ static bool builder_chunks_is_first_of_type(const struct sym_header *h, uint32_t
 	return true;
 }
 
-static uint64_t builder_chunks_mix(uint64_t h, uint64_t v)
+static uint64_t builder_chunks_mix(uint64_t hash, uint64_t value)
 {
-	return map_hash_u64(h ^ v) + UINT64_C(0x9e3779b97f4a7c15);
+	return map_hash_u64(hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
 void builder_chunks_check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
@@ -70,46 +70,46 @@ void builder_chunks_check_chunk(
 
 /* ---- holding rows ---- */
 
-static bool builder_chunks_reserve_rows(struct block_builder *m)
+static bool builder_chunks_reserve_rows(struct block_builder *b)
 {
-	uint32_t cap = m->rows_cap;
+	uint32_t cap = b->rows_cap;
 
-	return array_room(&m->ts, m->rows_held, 1, &cap) &&
-		array_room(&m->rows, m->rows_held, 1, &m->rows_cap);
+	return array_room(&b->ts, b->rows_held, 1, &cap) &&
+		array_room(&b->rows, b->rows_held, 1, &b->rows_cap);
 }
 
 static enum err_code builder_chunks_hold(
-	struct block_builder *m, int64_t ts_ns, const struct row *row, struct err *err)
+	struct block_builder *b, int64_t ts_ns, const struct row *row, struct err *err)
 {
 	struct row own = *row;
-	unsigned char *narrow = arena_alloc_raw(&m->rows_arena, row_narrow_bytes(row), 1);
+	unsigned char *narrow = arena_alloc_raw(&b->rows_arena, row_narrow_bytes(row), 1);
 
-	if (!narrow || !builder_chunks_reserve_rows(m))
+	if (!narrow || !builder_chunks_reserve_rows(b))
 		return err_nomem(err, "chunks");
 	row_narrow(row, narrow);
 	own.narrow = narrow;
 	own.stacks = own.label_sets = NULL;
 	own.links = (struct str){ 0 };
 	own.values = NULL;
-	m->ts[m->rows_held] = ts_ns;
-	m->rows[m->rows_held++] = own;
-	m->cells_held += (uint64_t)row->n * (row->columns_n + 1);
+	b->ts[b->rows_held] = ts_ns;
+	b->rows[b->rows_held++] = own;
+	b->cells_held += (uint64_t)row->n * (row->columns_n + 1);
 	return ERR_OK;
 }
 
 enum err_code block_builder_row(
-	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
+	struct block_builder *b, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
 {
 	int64_t step = cascade_step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
 	enum err_code rc = ERR_OK;
 
 	if (row->columns_n > ROW_COLUMNS_MAX)
 		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
-	if (m->rows_held &&
-		(step != m->step_ns || fresh != m->fresh || m->cells_held >= BUILDER_CELLS_MAX))
-		rc = block_builder_flush(m, err);
-	m->step_ns = step;
-	m->fresh = fresh;
+	if (b->rows_held &&
+		(step != b->step_ns || fresh != b->fresh || b->cells_held >= BUILDER_CELLS_MAX))
+		rc = block_builder_flush(b, err);
+	b->step_ns = step;
+	b->fresh = fresh;
 	for (uint32_t c = 0; c < row->columns_n; c++) {
 		uint64_t sum = 0;
 
@@ -117,35 +117,35 @@ enum err_code block_builder_row(
 			sum += (uint64_t)row->values[(size_t)c * row->n + i];
 		totals[c] = (int64_t)sum;
 	}
-	if (rc || (rc = builder_chunks_hold(m, ts_ns, row, err)))
+	if (rc || (rc = builder_chunks_hold(b, ts_ns, row, err)))
 		return rc;
-	builder_chunks_check_row(&m->checks[m->id], m->p, ts_ns, row, totals);
-	m->rows_n++;
-	return row->links.len ? block_builder_links(m, ts_ns, row->links, err) : ERR_OK;
+	builder_chunks_check_row(&b->checks[b->id], b->p, ts_ns, row, totals);
+	b->rows_n++;
+	return row->links.len ? block_builder_links(b, ts_ns, row->links, err) : ERR_OK;
 }
 
 /* ---- writing ---- */
 
-static enum err_code builder_chunks_write_chunk(struct block_builder *m, uint32_t from, uint32_t to,
+static enum err_code builder_chunks_write_chunk(struct block_builder *b, uint32_t from, uint32_t to,
 	const enum value_kind *kinds, struct err *err)
 {
 	enum err_code rc;
 
-	buf_clear(&m->bytes);
-	if ((rc = chunk_encode(m->ts + from, m->rows + from, to - from, kinds, &m->bytes, err)) ||
-		(rc = block_writer_chunk(m->writer, buf_str(&m->bytes), err)) || !m->fresh ||
-		(rc = chunk_parse(m->chunk, buf_str(&m->bytes), err)))
+	buf_clear(&b->bytes);
+	if ((rc = chunk_encode(b->ts + from, b->rows + from, to - from, kinds, &b->bytes, err)) ||
+		(rc = block_writer_chunk(b->writer, buf_str(&b->bytes), err)) || !b->fresh ||
+		(rc = chunk_parse(b->chunk, buf_str(&b->bytes), err)))
 		return rc;
-	return cascade_chunk(m->of_series, m->step_ns, m->chunk, err);
+	return cascade_chunk(b->of_series, b->step_ns, b->chunk, err);
 }
 
 /* Rows [from, to) have one shape; they are split evenly into chunks. Rows that had to go before the
  * end of their step do not make chunks smaller. */
 static enum err_code builder_chunks_write_run(
-	struct block_builder *m, uint32_t from, uint32_t to, struct err *err)
+	struct block_builder *b, uint32_t from, uint32_t to, struct err *err)
 {
-	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
-	uint32_t columns_n = m->rows[from].columns_n, aimed;
+	const struct sym_header *h = sym_header(b->p, b->rows[from].header);
+	uint32_t columns_n = b->rows[from].columns_n, aimed;
 	enum value_kind kinds[ROW_COLUMNS_MAX];
 	uint64_t n = to - from, chunks;
 	enum err_code rc = ERR_OK;
@@ -154,52 +154,52 @@ static enum err_code builder_chunks_write_run(
 		kinds[i] = h->types[i].kind;
 	aimed = chunk_rows_aimed(kinds, columns_n);
 	chunks = (n + aimed - 1) / aimed;
-	if (m->cells_held >= BUILDER_CELLS_MAX && chunks > 1)
+	if (b->cells_held >= BUILDER_CELLS_MAX && chunks > 1)
 		chunks = n / aimed;
 	for (uint64_t i = 0; i < chunks && !rc; i++)
-		rc = builder_chunks_write_chunk(m, from + (uint32_t)(n * i / chunks),
+		rc = builder_chunks_write_chunk(b, from + (uint32_t)(n * i / chunks),
 			from + (uint32_t)(n * (i + 1) / chunks), kinds, err);
 	return rc;
 }
 
 static bool builder_chunks_same_shape(
-	const struct block_builder *m, const struct row *a, const struct row *b)
+	const struct block_builder *builder, const struct row *a, const struct row *b)
 {
 	return a->interval_ns == b->interval_ns && a->columns_n == b->columns_n &&
-		sym_header_typeset(m->p, a->header) == sym_header_typeset(m->p, b->header);
+		sym_header_typeset(builder->p, a->header) == sym_header_typeset(builder->p, b->header);
 }
 
-enum err_code block_builder_flush(struct block_builder *m, struct err *err)
+enum err_code block_builder_flush(struct block_builder *b, struct err *err)
 {
 	enum err_code rc = ERR_OK;
-	uint32_t n = m->rows_held, from = 0;
+	uint32_t n = b->rows_held, from = 0;
 
 	for (uint32_t i = 1; i <= n && !rc; i++)
-		if (i == n || !builder_chunks_same_shape(m, &m->rows[from], &m->rows[i])) {
-			rc = builder_chunks_write_run(m, from, i, err);
+		if (i == n || !builder_chunks_same_shape(b, &b->rows[from], &b->rows[i])) {
+			rc = builder_chunks_write_run(b, from, i, err);
 			from = i;
 		}
-	m->rows_held = 0;
-	m->cells_held = 0;
-	arena_reset(&m->rows_arena);
+	b->rows_held = 0;
+	b->cells_held = 0;
+	arena_reset(&b->rows_arena);
 	return rc;
 }
 
 enum err_code block_builder_chunk(
-	struct block_builder *m, struct str bytes, bool fresh, struct err *err)
+	struct block_builder *b, struct str bytes, bool fresh, struct err *err)
 {
 	enum err_code rc;
 
-	assert(m->series_open && m->id < m->checks_n);
-	if (m->rows_held && (rc = block_builder_flush(m, err)))
+	assert(b->series_open && b->id < b->checks_n);
+	if (b->rows_held && (rc = block_builder_flush(b, err)))
 		return rc;
-	if ((rc = chunk_parse(m->chunk, bytes, err)) ||
-		(rc = block_writer_chunk(m->writer, bytes, err)))
+	if ((rc = chunk_parse(b->chunk, bytes, err)) ||
+		(rc = block_writer_chunk(b->writer, bytes, err)))
 		return rc;
-	builder_chunks_check_chunk(&m->checks[m->id], m->p, m->chunk);
-	m->rows_n += chunk_rows_n(m->chunk);
-	if (!fresh || !chunk_rows_n(m->chunk))
+	builder_chunks_check_chunk(&b->checks[b->id], b->p, b->chunk);
+	b->rows_n += chunk_rows_n(b->chunk);
+	if (!fresh || !chunk_rows_n(b->chunk))
 		return ERR_OK;
 	return cascade_chunk(
-		m->of_series, cascade_step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+		b->of_series, cascade_step_of(0, chunk_rows(b->chunk)[0].ts_ns), b->chunk, err);
 }

@@ -78,17 +78,17 @@ void builder_chunks_check_row(struct series_check *c, const struct partition *p,
 void builder_chunks_check_chunk(
 	struct series_check *c, const struct partition *p, const struct chunk *chunk);
 /* Cuts the rows held into chunks and writes them. */
-MUST_CHECK enum err_code block_builder_flush(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_flush(struct block_builder *b, struct err *err);
 
 /* ---- builder_numbers.c ---- */
 
 MUST_CHECK enum err_code block_builder_reserve_check(
-	struct block_builder *m, struct err *err); /* builder.c */
+	struct block_builder *b, struct err *err); /* builder.c */
 void builder_numbers_check_number(struct series_check *c, int64_t ts_ns, double value);
 /* Writes the values held. */
-MUST_CHECK enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_flush_numbers(struct block_builder *b, struct err *err);
 /* Reads a numeric series back from the block. */
-MUST_CHECK enum err_code block_builder_read_numbers(struct block_builder *m,
+MUST_CHECK enum err_code block_builder_read_numbers(struct block_builder *b,
 	struct block_chunks *it, uint32_t id, struct series_check *got, struct err *err);
 
 /* ---- builder_groups.c ---- */
@@ -97,19 +97,19 @@ MUST_CHECK enum err_code block_builder_emit_series(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
 MUST_CHECK enum err_code block_builder_emit_group(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
-MUST_CHECK enum err_code block_builder_end_series(struct block_builder *m, struct err *err);
-MUST_CHECK enum err_code block_builder_end_group(struct block_builder *m, struct err *err);
-MUST_CHECK enum err_code block_builder_write_groups(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_end_series(struct block_builder *b, struct err *err);
+MUST_CHECK enum err_code block_builder_end_group(struct block_builder *b, struct err *err);
+MUST_CHECK enum err_code block_builder_write_groups(struct block_builder *b, struct err *err);
 
 /* ---- builder_links.c ---- */
 
-MUST_CHECK enum err_code block_builder_write_links(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_write_links(struct block_builder *b, struct err *err);
 /* Reads them back from the block, and compares. */
 MUST_CHECK enum err_code block_builder_verify_links(
-	struct block_builder *m, struct block *b, struct err *err);
+	struct block_builder *builder, struct block *b, struct err *err);
 
 /* ---- builder_verify.c ---- */
 
-MUST_CHECK enum err_code block_builder_verify(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_verify(struct block_builder *b, struct err *err);
 
 #endif

@@ -15,57 +15,57 @@ void builder_numbers_check_number(struct series_check *c, int64_t ts_ns, double 
 	c->rows++;
 }
 
-enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err)
+enum err_code block_builder_flush_numbers(struct block_builder *b, struct err *err)
 {
 	enum err_code rc;
 
-	if (!m->numbers || !m->numbers->n)
+	if (!b->numbers || !b->numbers->n)
 		return ERR_OK;
-	rc = block_writer_numbers(m->writer, m->numbers, err);
-	m->numbers->n = 0;
+	rc = block_writer_numbers(b->writer, b->numbers, err);
+	b->numbers->n = 0;
 	return rc;
 }
 
 enum err_code block_builder_number_series(
-	struct block_builder *m, struct labels labels, uint32_t *id, struct err *err)
+	struct block_builder *b, struct labels labels, uint32_t *id, struct err *err)
 {
 	enum err_code rc;
 
-	if (!m->numbers && !(m->numbers = calloc(1, sizeof(*m->numbers))))
+	if (!b->numbers && !(b->numbers = calloc(1, sizeof(*b->numbers))))
 		return err_nomem(err, "make block");
-	if ((rc = compaction_pause(m->db, err)) || (rc = block_builder_flush_numbers(m, err)) ||
-		(rc = block_builder_reserve_check(m, err)) ||
-		(rc = block_writer_number_series(m->writer, labels, id, err)))
+	if ((rc = compaction_pause(b->db, err)) || (rc = block_builder_flush_numbers(b, err)) ||
+		(rc = block_builder_reserve_check(b, err)) ||
+		(rc = block_writer_number_series(b->writer, labels, id, err)))
 		return rc;
-	m->number_series++;
-	m->checks_n++;
+	b->number_series++;
+	b->checks_n++;
 	return ERR_OK;
 }
 
 enum err_code block_builder_number(
-	struct block_builder *m, int64_t ts_ns, double value, struct err *err)
+	struct block_builder *b, int64_t ts_ns, double value, struct err *err)
 {
-	struct number_chunk *c = m->numbers;
+	struct number_chunk *c = b->numbers;
 	enum err_code rc;
 
-	if (c->n == NUMBERS_A_CHUNK && (rc = block_builder_flush_numbers(m, err)))
+	if (c->n == NUMBERS_A_CHUNK && (rc = block_builder_flush_numbers(b, err)))
 		return rc;
 	c->ts[c->n] = ts_ns;
 	c->values[c->n++] = value;
-	builder_numbers_check_number(&m->checks[m->checks_n - 1], ts_ns, value);
-	m->numbers_n++;
+	builder_numbers_check_number(&b->checks[b->checks_n - 1], ts_ns, value);
+	b->numbers_n++;
 	return ERR_OK;
 }
 
-enum err_code block_builder_read_numbers(struct block_builder *m, struct block_chunks *it,
+enum err_code block_builder_read_numbers(struct block_builder *b, struct block_chunks *it,
 	uint32_t id, struct series_check *got, struct err *err)
 {
-	struct number_chunk *c = m->numbers;
+	struct number_chunk *c = b->numbers;
 	struct str bytes;
 	int64_t first;
 	enum err_code rc;
 
-	block_chunks_seek(it, id, m->o.min_ns, m->o.max_ns);
+	block_chunks_seek(it, id, b->o.min_ns, b->o.max_ns);
 	while (!(rc = block_chunks_next(it, &bytes, &first, err))) {
 		if ((rc = number_chunk_decode(bytes, c, err)))
 			return rc;
@@ -75,7 +75,7 @@ enum err_code block_builder_read_numbers(struct block_builder *m, struct block_c
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-uint64_t block_builder_numbers(const struct block_builder *m)
+uint64_t block_builder_numbers(const struct block_builder *b)
 {
-	return m->numbers_n;
+	return b->numbers_n;
 }

@@ -140,14 +140,14 @@ static enum err_code verify_series(struct builder_verify_verifying *v, uint32_t 
 	return ERR_OK;
 }
 
-enum err_code block_builder_verify(struct block_builder *m, struct err *err)
+enum err_code block_builder_verify(struct block_builder *b, struct err *err)
 {
-	struct builder_verify_verifying v = { .m = m };
+	struct builder_verify_verifying v = { .m = b };
 	struct err damaged = { 0 };
 	enum err_code rc;
 
 	arena_init(&v.a, 0);
-	if ((rc = block_open(m->tmp, NULL, m->db->cache, &v.b, &damaged, err)))
+	if ((rc = block_open(b->tmp, NULL, b->db->cache, &v.b, &damaged, err)))
 		goto out;
 	if (damaged.code) {
 		err_copy(err, &damaged);
@@ -158,22 +158,22 @@ enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 		rc = err_nomem(err, "make block");
 		goto out;
 	}
-	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
+	if ((b->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
 		(rc = block_numbers_open(v.b, true, &v.numbers, err)) ||
 		(rc = block_rollups_open(v.b, true, &v.rollups, err)))
 		goto out;
-	if (block_meta(v.b)->series != m->checks_n ||
-		block_meta(v.b)->number_series != m->number_series ||
-		(m->o.raw && block_meta(v.b)->rows != m->rows_n))
+	if (block_meta(v.b)->series != b->checks_n ||
+		block_meta(v.b)->number_series != b->number_series ||
+		(b->o.raw && block_meta(v.b)->rows != b->rows_n))
 		rc = err_set(err, ERR_CORRUPT,
 			"%s, read back: %" PRIu64 " series and %" PRIu64 " rows, not %" PRIu64 " and %" PRIu64,
-			m->tmp, block_meta(v.b)->series, block_meta(v.b)->rows, m->checks_n, m->rows_n);
-	for (uint64_t i = 0; i < m->checks_n && !rc; i++)
+			b->tmp, block_meta(v.b)->series, block_meta(v.b)->rows, b->checks_n, b->rows_n);
+	for (uint64_t i = 0; i < b->checks_n && !rc; i++)
 		rc = verify_series(&v, (uint32_t)i, err);
 	if (!rc)
 		rc = builder_verify_end_group(&v, err);
 	if (!rc)
-		rc = block_builder_verify_links(m, v.b, err);
+		rc = block_builder_verify_links(b, v.b, err);
 out:
 	block_chunks_close(v.chunks);
 	block_chunks_close(v.numbers);

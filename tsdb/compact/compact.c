@@ -34,21 +34,21 @@ METRIC_COUNTER(dropped_records, "epimetheus_tsdb_dropped_rollups_total",
 /* ---- sources ---- */
 
 static enum err_code compact_open_source(
-	struct compact_joining *t, struct compact_source *s, struct db_block *b, struct err *err)
+	struct compact_joining *c, struct compact_source *s, struct db_block *b, struct err *err)
 {
 	uint64_t n = block_meta(b->block)->series;
 	enum err_code rc;
 
 	s->b = b;
-	mutex_lock(&t->db->lock);
+	mutex_lock(&c->db->lock);
 	s->deleted = (struct deleted){ b->deleted, b->deleted_n };
-	mutex_unlock(&t->db->lock);
+	mutex_unlock(&c->db->lock);
 	if (!(s->ids = malloc((n + 1) * sizeof(*s->ids))))
 		return err_nomem(err, "join blocks");
 	for (uint64_t i = 0; i < n; i++)
 		s->ids[i] = UINT32_MAX;
-	if ((t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err))) ||
-		(t->raw && block_meta(b->block)->links &&
+	if ((c->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err))) ||
+		(c->raw && block_meta(b->block)->links &&
 			(rc = block_links_open(b->block, true, &s->links, err))))
 		return rc;
 	if ((rc = block_rollups_open(b->block, true, &s->rollups, err)))
@@ -56,10 +56,10 @@ static enum err_code compact_open_source(
 	return block_rollups_open(b->block, true, &s->functions, err);
 }
 
-static void compact_end_job(struct compact_joining *t)
+static void compact_end_job(struct compact_joining *c)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		if (s->has_job) {
 			s->slot++;
@@ -67,48 +67,48 @@ static void compact_end_job(struct compact_joining *t)
 		}
 		translation_close(s->translation);
 		if (s->from)
-			partition_unpin(t->db, s->from);
+			partition_unpin(c->db, s->from);
 		s->translation = NULL;
 		s->from = NULL;
 		s->has_job = false;
 		s->series_n = 0;
 	}
-	if (t->p && !t->given)
-		partition_unpin(t->db, t->p);
-	t->p = NULL;
-	t->given = false;
-	t->parts_n = 0;
-	arena_reset(&t->job_arena);
+	if (c->p && !c->given)
+		partition_unpin(c->db, c->p);
+	c->p = NULL;
+	c->given = false;
+	c->parts_n = 0;
+	arena_reset(&c->job_arena);
 }
 
 /* ---- symbols of a job ---- */
 
 static enum err_code compact_need_symbols(
-	struct compact_joining *t, struct compact_source *s, struct err *err)
+	struct compact_joining *c, struct compact_source *s, struct err *err)
 {
 	const struct block_partition *bp = block_partition(s->b->block, s->slot);
 	enum err_code rc;
 
-	if ((rc = partition_pin(t->db, bp->name, bp->id, bp->epoch, &s->from, err))) {
+	if ((rc = partition_pin(c->db, bp->name, bp->id, bp->epoch, &s->from, err))) {
 		s->from = NULL;
 		return rc;
 	}
-	return partition_need_block(t->db, s->from, s->b, s->slot, BLOCK_STACKS, err);
+	return partition_need_block(c->db, s->from, s->b, s->slot, BLOCK_STACKS, err);
 }
 
 /* One epoch for all that is joined. */
-static enum err_code compact_choose_partition(struct compact_joining *t, struct err *err)
+static enum err_code compact_choose_partition(struct compact_joining *c, struct err *err)
 {
 	struct compact_source *newest = NULL;
 	bool differ = false;
 	enum err_code rc;
 
-	for (size_t i = 0; i < t->n; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		if (!s->has_job)
 			continue;
-		if ((rc = compact_need_symbols(t, s, err)))
+		if ((rc = compact_need_symbols(c, s, err)))
 			return rc;
 		differ |= newest && newest->from != s->from;
 		newest = s;
@@ -116,30 +116,30 @@ static enum err_code compact_choose_partition(struct compact_joining *t, struct 
 	if (!differ) {
 		const struct block_partition *bp = block_partition(newest->b->block, newest->slot);
 
-		return partition_pin(t->db, bp->name, bp->id, bp->epoch, &t->p, err);
+		return partition_pin(c->db, bp->name, bp->id, bp->epoch, &c->p, err);
 	}
-	if ((rc = partition_new_epoch(t->db, newest->from, &t->p, err)))
+	if ((rc = partition_new_epoch(c->db, newest->from, &c->p, err)))
 		return rc;
-	for (size_t i = 0; i < t->n && !rc; i++)
-		if (t->sources[i].has_job)
-			rc = translation_open(t->sources[i].from, t->p, &t->sources[i].translation, err);
+	for (size_t i = 0; i < c->n && !rc; i++)
+		if (c->sources[i].has_job)
+			rc = translation_open(c->sources[i].from, c->p, &c->sources[i].translation, err);
 	return rc;
 }
 
 /* ---- series of a job ---- */
 
 static enum err_code compact_add_part(
-	struct compact_joining *t, struct compact_part part, struct err *err)
+	struct compact_joining *c, struct compact_part part, struct err *err)
 {
-	if (!array_room(&t->parts, t->parts_n, 1, &t->parts_cap))
+	if (!array_room(&c->parts, c->parts_n, 1, &c->parts_cap))
 		return err_nomem(err, "join blocks");
-	t->parts[t->parts_n++] = part;
+	c->parts[c->parts_n++] = part;
 	return ERR_OK;
 }
 
-static enum err_code compact_collect_source(struct compact_joining *t, uint32_t at, struct err *err)
+static enum err_code compact_collect_source(struct compact_joining *c, uint32_t at, struct err *err)
 {
-	struct compact_source *s = &t->sources[at];
+	struct compact_source *s = &c->sources[at];
 	uint64_t n = block_meta(s->b->block)->series;
 	struct block_series series;
 	struct arena a;
@@ -154,11 +154,11 @@ static enum err_code compact_collect_source(struct compact_joining *t, uint32_t 
 			series.slot != s->slot)
 			break;
 		part.group = series.group;
-		part.labels = labels_dup(&t->job_arena, series.labels);
+		part.labels = labels_dup(&c->job_arena, series.labels);
 		if (series.labels.n && !part.labels.v)
 			rc = err_nomem(err, "join blocks");
 		else
-			rc = compact_add_part(t, part, err);
+			rc = compact_add_part(c, part, err);
 		s->series_n++;
 	}
 	arena_release(&a);
@@ -177,70 +177,70 @@ static int compact_part_cmp(const void *a, const void *b, void *ctx)
 /* ---- joining ---- */
 
 /* The job with the smallest id of those that are left. */
-static enum err_code compact_join_job(struct compact_joining *t, bool *any, struct err *err)
+static enum err_code compact_join_job(struct compact_joining *c, bool *any, struct err *err)
 {
 	uint32_t job = UINT32_MAX;
 	struct str name;
 	enum err_code rc = ERR_OK;
 	size_t next;
 
-	for (size_t i = 0; i < t->n; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		if (s->slot < block_partitions_n(s->b->block) &&
 			block_partition(s->b->block, s->slot)->id < job)
 			job = block_partition(s->b->block, s->slot)->id;
 	}
 	*any = job != UINT32_MAX;
-	for (size_t i = 0; i < t->n && !rc && *any; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n && !rc && *any; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		s->has_job = s->slot < block_partitions_n(s->b->block) &&
 			block_partition(s->b->block, s->slot)->id == job;
 		if (s->has_job)
-			rc = compact_collect_source(t, (uint32_t)i, err);
+			rc = compact_collect_source(c, (uint32_t)i, err);
 	}
-	if (!*any || rc || (rc = compact_choose_partition(t, err)))
+	if (!*any || rc || (rc = compact_choose_partition(c, err)))
 		return rc;
-	qsort_r(t->parts, t->parts_n, sizeof(*t->parts), compact_part_cmp, t);
-	name = t->parts_n ? job_name_of(t->parts[0].labels) : (struct str){ 0 };
-	for (size_t i = 0; i < t->parts_n && !rc; i = next) {
-		for (next = i + 1; next < t->parts_n &&
-			 group_same(&t->rules, name, t->parts[i].labels, t->parts[next].labels);)
+	qsort_r(c->parts, c->parts_n, sizeof(*c->parts), compact_part_cmp, c);
+	name = c->parts_n ? job_name_of(c->parts[0].labels) : (struct str){ 0 };
+	for (size_t i = 0; i < c->parts_n && !rc; i = next) {
+		for (next = i + 1; next < c->parts_n &&
+			 group_same(&c->rules, name, c->parts[i].labels, c->parts[next].labels);)
 			next++;
-		rc = join_group(t, i, next, err);
+		rc = join_group(c, i, next, err);
 	}
 	return rc;
 }
 
 /* Before the jobs: numeric series come first in a block. */
-static enum err_code compact_join_numbers(struct compact_joining *t, struct err *err)
+static enum err_code compact_join_numbers(struct compact_joining *c, struct err *err)
 {
-	struct number_source *v = calloc(t->n, sizeof(*v));
+	struct number_source *v = calloc(c->n, sizeof(*v));
 	uint64_t want = 0;
 	bool deleted = false;
 	enum err_code rc;
 
 	if (!v)
 		return err_nomem(err, "join blocks");
-	for (size_t i = 0; i < t->n; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		v[i] = (struct number_source){ s->b->block, s->deleted, s->ids };
 		s->first = (uint32_t)block_meta(s->b->block)->number_series;
 		want += block_meta(s->b->block)->numbers;
 		deleted |= s->deleted.n > 0;
 	}
-	rc = numbers_join(t->db, v, t->n, t->m, err);
+	rc = numbers_join(c->db, v, c->n, c->m, err);
 	free(v);
-	if (!rc && !deleted && want != block_builder_numbers(t->m))
+	if (!rc && !deleted && want != block_builder_numbers(c->m))
 		rc = err_set(err, ERR_CORRUPT, "%" PRIu64 " numbers were read, the blocks say %" PRIu64,
-			block_builder_numbers(t->m), want);
+			block_builder_numbers(c->m), want);
 	return rc;
 }
 
 static enum err_code compact_join_all(
-	struct compact_joining *t, const struct plan *plan, struct err *err)
+	struct compact_joining *c, const struct plan *plan, struct err *err)
 {
 	const struct block_meta *first = block_meta(plan->v[0]->block),
 							*last = block_meta(plan->v[plan->n - 1]->block);
@@ -249,28 +249,28 @@ static enum err_code compact_join_all(
 	enum err_code rc;
 	bool any = true;
 
-	t->raw = first->raw;
+	c->raw = first->raw;
 	for (size_t i = 0; i < plan->n; i++)
 		bytes += block_disk_bytes(plan->v[i]->block);
-	t->sources = calloc(plan->n, sizeof(*t->sources));
-	t->chunk = chunk_open();
-	t->view = rollup_view_open();
-	if (!t->sources || !t->chunk || !t->view)
+	c->sources = calloc(plan->n, sizeof(*c->sources));
+	c->chunk = chunk_open();
+	c->view = rollup_view_open();
+	if (!c->sources || !c->chunk || !c->view)
 		return err_nomem(err, "join blocks");
-	t->n = plan->n;
-	if ((rc = compaction_room(t->db, bytes, err)) ||
-		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)))
+	c->n = plan->n;
+	if ((rc = compaction_room(c->db, bytes, err)) ||
+		(rc = group_rules_copy(c->db, &c->a, &c->rules, err)))
 		return rc;
-	o.rules = t->rules;
+	o.rules = c->rules;
 	for (size_t i = 0; i < plan->n && !rc; i++)
-		rc = compact_open_source(t, &t->sources[i], plan->v[i], err);
-	if (rc || (rc = block_builder_open(t->db, &o, &t->m, err)))
+		rc = compact_open_source(c, &c->sources[i], plan->v[i], err);
+	if (rc || (rc = block_builder_open(c->db, &o, &c->m, err)))
 		return rc;
-	if ((rc = compact_join_numbers(t, err)))
+	if ((rc = compact_join_numbers(c, err)))
 		return rc;
 	while (any && !rc) { /* a job per turn */
-		rc = compact_join_job(t, &any, err);
-		compact_end_job(t);
+		rc = compact_join_job(c, &any, err);
+		compact_end_job(c);
 	}
 	return rc;
 }
@@ -320,24 +320,24 @@ static enum err_code compact_describe(
 /* ---- the swap ---- */
 
 /* Deletions that came while the block was made. db->blocks_files is held. */
-static enum err_code compact_carry_deleted(struct compact_joining *t, struct err *err)
+static enum err_code compact_carry_deleted(struct compact_joining *c, struct err *err)
 {
 	struct deleted_range *out;
 	size_t n = 0, kept = 0;
 	bool changed = false;
 	enum err_code rc;
 
-	mutex_assert_held(&t->db->blocks_files);
-	for (size_t i = 0; i < t->n; i++) {
-		changed |= t->sources[i].b->deleted != t->sources[i].deleted.v;
-		n += t->sources[i].b->deleted_n;
+	mutex_assert_held(&c->db->blocks_files);
+	for (size_t i = 0; i < c->n; i++) {
+		changed |= c->sources[i].b->deleted != c->sources[i].deleted.v;
+		n += c->sources[i].b->deleted_n;
 	}
 	if (!changed)
 		return ERR_OK;
 	if (!(out = malloc((n + 1) * sizeof(*out))))
 		return err_nomem(err, "join blocks");
-	for (size_t i = 0; i < t->n; i++) {
-		const struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n; i++) {
+		const struct compact_source *s = &c->sources[i];
 
 		for (size_t k = 0; k < s->b->deleted_n; k++) {
 			out[kept] = s->b->deleted[k];
@@ -347,15 +347,15 @@ static enum err_code compact_carry_deleted(struct compact_joining *t, struct err
 			kept += out[kept].series != UINT32_MAX;
 		}
 	}
-	rc = block_builder_set_deleted(t->m, out, kept, err);
+	rc = block_builder_set_deleted(c->m, out, kept, err);
 	free(out);
 	return rc;
 }
 
 /* by NULL: all rows of the sources were deleted. */
-static void compact_replace(struct compact_joining *t, const struct plan *plan, struct db_block *by)
+static void compact_replace(struct compact_joining *c, const struct plan *plan, struct db_block *by)
 {
-	struct db *db = t->db;
+	struct db *db = c->db;
 
 	mutex_lock(&db->lock);
 	blocks_swap_locked(db, plan->v, plan->n, NULL, by);
@@ -365,71 +365,71 @@ static void compact_replace(struct compact_joining *t, const struct plan *plan, 
 }
 
 static enum err_code compact_swap(
-	struct compact_joining *t, const struct plan *plan, struct err *err)
+	struct compact_joining *c, const struct plan *plan, struct err *err)
 {
-	struct db *db = t->db;
+	struct db *db = c->db;
 	struct db_block *b = NULL;
 	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
 	rc = blocks_reserve(db, "join blocks", err);
-	if (!rc && block_builder_series_n(t->m) && !(rc = compact_carry_deleted(t, err)))
-		rc = block_builder_publish(t->m, &b, err);
+	if (!rc && block_builder_series_n(c->m) && !(rc = compact_carry_deleted(c, err)))
+		rc = block_builder_publish(c->m, &b, err);
 	if (!rc && !(rc = inventory_sync_swap(db, plan->v, plan->n, NULL, b, err)))
-		compact_replace(t, plan, b);
+		compact_replace(c, plan, b);
 	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
 static enum err_code compact_join(
-	struct compact_joining *t, const struct plan *plan, struct err *err)
+	struct compact_joining *c, const struct plan *plan, struct err *err)
 {
 	uint64_t rows = 0, links = 0;
-	bool all = t->raw;
+	bool all = c->raw;
 	struct block_meta meta;
 	enum err_code rc;
 
-	if ((rc = compact_join_all(t, plan, err)))
+	if ((rc = compact_join_all(c, plan, err)))
 		return rc;
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < c->n; i++) {
 		rows += block_meta(plan->v[i]->block)->rows;
 		links += block_meta(plan->v[i]->block)->links;
-		all &= !t->sources[i].deleted.n;
+		all &= !c->sources[i].deleted.n;
 	}
-	all &= t->raw;
-	if (all && rows != block_builder_rows(t->m))
+	all &= c->raw;
+	if (all && rows != block_builder_rows(c->m))
 		return err_set(err, ERR_CORRUPT, "%" PRIu64 " rows were read, the blocks say %" PRIu64,
-			block_builder_rows(t->m), rows);
-	if (all && links != block_builder_links_n(t->m))
+			block_builder_rows(c->m), rows);
+	if (all && links != block_builder_links_n(c->m))
 		return err_set(err, ERR_CORRUPT, "links of %" PRIu64 " rows were read, not %" PRIu64,
-			block_builder_links_n(t->m), links);
-	if (block_builder_series_n(t->m) &&
-		((rc = ids_save(t->db, err)) || (rc = compact_describe(plan, &t->a, &meta, err)) ||
-			(rc = block_builder_finish(t->m, &meta, err))))
+			block_builder_links_n(c->m), links);
+	if (block_builder_series_n(c->m) &&
+		((rc = ids_save(c->db, err)) || (rc = compact_describe(plan, &c->a, &meta, err)) ||
+			(rc = block_builder_finish(c->m, &meta, err))))
 		return rc;
-	return compact_swap(t, plan, err);
+	return compact_swap(c, plan, err);
 }
 
-static void compact_release(struct compact_joining *t)
+static void compact_release(struct compact_joining *c)
 {
-	compact_end_job(t);
-	for (size_t i = 0; i < t->n; i++) {
-		block_chunks_close(t->sources[i].chunks);
-		block_chunks_close(t->sources[i].links);
-		block_rollups_close(t->sources[i].rollups);
-		block_rollups_close(t->sources[i].functions);
-		free(t->sources[i].ids);
+	compact_end_job(c);
+	for (size_t i = 0; i < c->n; i++) {
+		block_chunks_close(c->sources[i].chunks);
+		block_chunks_close(c->sources[i].links);
+		block_rollups_close(c->sources[i].rollups);
+		block_rollups_close(c->sources[i].functions);
+		free(c->sources[i].ids);
 	}
-	free(t->sources);
-	free(t->parts);
-	block_builder_close(t->m);
-	join_release(t);
-	arena_release(&t->job_arena);
-	arena_release(&t->a);
+	free(c->sources);
+	free(c->parts);
+	block_builder_close(c->m);
+	join_release(c);
+	arena_release(&c->job_arena);
+	arena_release(&c->a);
 }
 
 static void compact_report(
-	const struct compact_joining *t, const struct plan *plan, int64_t took_ns)
+	const struct compact_joining *c, const struct plan *plan, int64_t took_ns)
 {
 	uint32_t level = 0;
 	char text[12];
@@ -440,9 +440,9 @@ static void compact_report(
 	snprintf(text, sizeof(text), "%" PRIu32, level);
 	metric_add(&joined_total, text, 1);
 	metric_observe(&join_seconds, text, (double)took_ns / 1e9);
-	metric_add(&dropped_records, NULL, (double)t->dropped_records);
+	metric_add(&dropped_records, NULL, (double)c->dropped_records);
 	log_info("tsdb", "blocks joined", LOG_I("blocks", plan->n), LOG_I("level", level),
-		LOG_I("series", block_builder_series_n(t->m)), LOG_I("rows", block_builder_rows(t->m)),
+		LOG_I("series", block_builder_series_n(c->m)), LOG_I("rows", block_builder_rows(c->m)),
 		LOG_D("elapsed", took_ns));
 }
 
@@ -450,13 +450,13 @@ static void compact_report(
 static void compact_pass_over(void *ctx, const char *what) {}
 
 static void compact_note_damage(
-	struct compact_joining *t, const struct plan *plan, const struct err *why)
+	struct compact_joining *c, const struct plan *plan, const struct err *why)
 {
 	for (size_t i = 0; i < plan->n; i++) {
 		struct err found;
 
 		if (block_verify(plan->v[i]->block, compact_pass_over, NULL, &found))
-			blocks_damage(t->db, plan->v[i], "not joined", why);
+			blocks_damage(c->db, plan->v[i], "not joined", why);
 	}
 }
 

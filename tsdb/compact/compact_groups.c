@@ -7,19 +7,19 @@
  * was deleted, and ids stay.
  */
 static enum err_code compact_group_is_given(
-	struct compact_joining *t, size_t from, size_t to, bool *given, struct err *err)
+	struct compact_joining *c, size_t from, size_t to, bool *given, struct err *err)
 {
 	uint32_t first, n;
 	enum err_code rc;
 
 	*given = true;
-	for (size_t i = 0; i < t->n; i++) {
-		t->sources[i].group = UINT32_MAX;
-		t->sources[i].group_seen = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		c->sources[i].group = UINT32_MAX;
+		c->sources[i].group_seen = 0;
 	}
 	for (size_t i = from; i < to; i++) {
-		const struct compact_part *part = &t->parts[i];
-		struct compact_source *s = &t->sources[part->source];
+		const struct compact_part *part = &c->parts[i];
+		struct compact_source *s = &c->sources[part->source];
 		const struct deleted_range *v;
 
 		if (s->translation || deleted_of(s->deleted, part->id, &v) ||
@@ -28,8 +28,8 @@ static enum err_code compact_group_is_given(
 		s->group = part->group;
 		s->group_seen++;
 	}
-	for (size_t i = 0; i < t->n && *given; i++) {
-		struct compact_source *s = &t->sources[i];
+	for (size_t i = 0; i < c->n && *given; i++) {
+		struct compact_source *s = &c->sources[i];
 
 		if (s->group == UINT32_MAX)
 			continue;
@@ -52,7 +52,7 @@ static enum err_code compact_next_step(
 }
 
 static enum err_code compact_give_group(
-	struct compact_joining *t, struct compact_source *s, struct err *err)
+	struct compact_joining *c, struct compact_source *s, struct err *err)
 {
 	struct str record, functions;
 	int64_t step, functions_step;
@@ -67,7 +67,7 @@ static enum err_code compact_give_group(
 		while (functions_step < step)
 			if ((rc = compact_next_step(s->functions, &functions, &functions_step, err)))
 				return rc;
-		if ((rc = block_builder_group_rollup(t->m, step, record,
+		if ((rc = block_builder_group_rollup(c->m, step, record,
 				 functions_step == step ? functions : (struct str){ 0 }, err)) ||
 			(rc = compact_next_step(s->rollups, &record, &step, err)))
 			return rc;
@@ -76,35 +76,35 @@ static enum err_code compact_give_group(
 }
 
 static enum err_code compact_join_series(
-	struct compact_joining *t, size_t from, size_t to, struct err *err)
+	struct compact_joining *c, size_t from, size_t to, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	t->begun = false;
-	t->labels = t->parts[from].labels;
-	if ((rc = compaction_pause(t->db, err)))
+	c->begun = false;
+	c->labels = c->parts[from].labels;
+	if ((rc = compaction_pause(c->db, err)))
 		return rc;
 	for (size_t i = from; i < to && !rc; i++)
-		rc = join_part(t, &t->parts[i], err);
-	if (rc || (rc = join_flush(t, err)))
+		rc = join_part(c, &c->parts[i], err);
+	if (rc || (rc = join_flush(c, err)))
 		return rc;
-	for (size_t i = from; i < to && t->begun; i++)
-		t->sources[t->parts[i].source].ids[t->parts[i].id] = t->id;
+	for (size_t i = from; i < to && c->begun; i++)
+		c->sources[c->parts[i].source].ids[c->parts[i].id] = c->id;
 	return ERR_OK;
 }
 
-enum err_code join_group(struct compact_joining *t, size_t from, size_t to, struct err *err)
+enum err_code join_group(struct compact_joining *c, size_t from, size_t to, struct err *err)
 {
-	enum err_code rc = compact_group_is_given(t, from, to, &t->group_given, err);
+	enum err_code rc = compact_group_is_given(c, from, to, &c->group_given, err);
 	size_t next;
 
 	for (size_t i = from; i < to && !rc; i = next) {
-		for (next = i + 1; next < to && labels_eq(t->parts[i].labels, t->parts[next].labels);)
+		for (next = i + 1; next < to && labels_eq(c->parts[i].labels, c->parts[next].labels);)
 			next++;
-		rc = compact_join_series(t, i, next, err);
+		rc = compact_join_series(c, i, next, err);
 	}
-	for (size_t i = 0; i < t->n && !rc && t->group_given; i++)
-		if (t->sources[i].group != UINT32_MAX)
-			rc = compact_give_group(t, &t->sources[i], err);
+	for (size_t i = 0; i < c->n && !rc && c->group_given; i++)
+		if (c->sources[i].group != UINT32_MAX)
+			rc = compact_give_group(c, &c->sources[i], err);
 	return rc;
 }

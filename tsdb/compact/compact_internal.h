@@ -97,28 +97,28 @@ struct compact_joining {
 
 /* The parts from..to are one group, sorted by their labels. */
 MUST_CHECK enum err_code join_group(
-	struct compact_joining *t, size_t from, size_t to, struct err *err);
+	struct compact_joining *c, size_t from, size_t to, struct err *err);
 
 /* ---- compact_series.c ---- */
 
 /* Adds all rows and rollups that a source has of a series, behind those of earlier sources. */
 MUST_CHECK enum err_code join_part(
-	struct compact_joining *t, const struct compact_part *part, struct err *err);
+	struct compact_joining *c, const struct compact_part *part, struct err *err);
 /* Writes the pending chunks of the series. */
-MUST_CHECK enum err_code join_flush(struct compact_joining *t, struct err *err);
+MUST_CHECK enum err_code join_flush(struct compact_joining *j, struct err *err);
 /* Begins the series in the new block, unless it has begun. */
-MUST_CHECK enum err_code join_begin(struct compact_joining *t, struct err *err);
-void join_release(struct compact_joining *t);
+MUST_CHECK enum err_code join_begin(struct compact_joining *c, struct err *err);
+void join_release(struct compact_joining *c);
 
 /* The row in the ids of another epoch, its entries in their order; arrays live until the next one.
  * order, unless NULL, becomes where each entry was. */
-MUST_CHECK enum err_code join_translate(struct compact_joining *t, struct translation *tr,
+MUST_CHECK enum err_code join_translate(struct compact_joining *j, struct translation *tr,
 	const struct row *row, struct row *out, const uint32_t **order, struct err *err);
 
 /* ---- compact_links.c ---- */
 
 /* Adds the links of all rows that a source has of a series. */
 MUST_CHECK enum err_code join_links(
-	struct compact_joining *t, const struct compact_part *part, struct err *err);
+	struct compact_joining *c, const struct compact_part *part, struct err *err);
 
 #endif

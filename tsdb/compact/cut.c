@@ -116,92 +116,92 @@ static int cut_cmp(const void *a, const void *b, void *ctx)
 	return group_cmp(&t->rules, job_name_of(x->s->labels), x->s->labels, y->s->labels);
 }
 
-static enum err_code cut_collect_series(struct cutting *t, struct err *err)
+static enum err_code cut_collect_series(struct cutting *c, struct err *err)
 {
-	struct series_index *x = t->db->series;
-	const struct bits *ids = &t->w->series;
+	struct series_index *x = c->db->series;
+	const struct bits *ids = &c->w->series;
 	size_t count = 0;
 
 	series_lock_read(x);
 	for (size_t i = 0; i < ids->words; i++)
 		count += (size_t)__builtin_popcountll(ids->w[i]);
-	t->series = malloc((count + 1) * sizeof(*t->series));
-	for (size_t i = 0; i < ids->words && t->series; i++)
+	c->series = malloc((count + 1) * sizeof(*c->series));
+	for (size_t i = 0; i < ids->words && c->series; i++)
 		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
 			struct series *s = series_by_id_locked(
 				x, (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest)));
 
 			/* They stay in the index as long as the window is in the list. */
 			if (s && s->job) /* numeric ones are taken by themselves */
-				t->series[t->n++] = (struct cut_series){ s, s->job->id };
+				c->series[c->n++] = (struct cut_series){ s, s->job->id };
 		}
 	series_unlock(x);
-	if (!t->series)
+	if (!c->series)
 		return err_nomem(err, "cut");
-	qsort_r(t->series, t->n, sizeof(*t->series), cut_cmp, t);
+	qsort_r(c->series, c->n, sizeof(*c->series), cut_cmp, c);
 	return ERR_OK;
 }
 
 /* ---- rows ---- */
 
-static bool cut_reserve(struct cutting *t)
+static bool cut_reserve(struct cutting *c)
 {
-	size_t n = (size_t)t->view.n + 1, values = n * (t->view.columns_n + 1);
+	size_t n = (size_t)c->view.n + 1, values = n * (c->view.columns_n + 1);
 
-	if (n > t->cap) {
-		free(t->stacks);
-		free(t->sets);
-		t->stacks = malloc(n * 2 * sizeof(*t->stacks));
-		t->sets = malloc(n * 2 * sizeof(*t->sets));
-		t->cap = t->stacks && t->sets ? n * 2 : 0;
+	if (n > c->cap) {
+		free(c->stacks);
+		free(c->sets);
+		c->stacks = malloc(n * 2 * sizeof(*c->stacks));
+		c->sets = malloc(n * 2 * sizeof(*c->sets));
+		c->cap = c->stacks && c->sets ? n * 2 : 0;
 	}
-	if (values > t->values_cap) {
-		free(t->values);
-		t->values = malloc(values * 2 * sizeof(*t->values));
-		t->values_cap = t->values ? values * 2 : 0;
+	if (values > c->values_cap) {
+		free(c->values);
+		c->values = malloc(values * 2 * sizeof(*c->values));
+		c->values_cap = c->values ? values * 2 : 0;
 	}
-	return t->cap && t->values_cap;
+	return c->cap && c->values_cap;
 }
 
 /* ERR_CORRUPT: it is damaged. */
 static enum err_code cut_decode(
-	struct cutting *t, struct str bytes, int64_t ts_ns, struct row *out, struct err *err)
+	struct cutting *cutting, struct str bytes, int64_t ts_ns, struct row *out, struct err *err)
 {
-	struct row_view *v = &t->view;
+	struct row_view *v = &cutting->view;
 	enum err_code rc;
 
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
-	if (!cut_reserve(t))
+	if (!cut_reserve(cutting))
 		return err_nomem(err, "cut");
-	if ((rc = row_ids(v, t->stacks, t->sets, err)))
+	if ((rc = row_ids(v, cutting->stacks, cutting->sets, err)))
 		return rc;
 	for (uint32_t c = 0; c < v->columns_n; c++)
-		if ((rc = row_values(v, c, t->values + (size_t)c * v->n, err)))
+		if ((rc = row_values(v, c, cutting->values + (size_t)c * v->n, err)))
 			return rc;
-	if ((rc = row_check_ids(t->p, v, t->stacks, t->sets, err)))
+	if ((rc = row_check_ids(cutting->p, v, cutting->stacks, cutting->sets, err)))
 		return rc;
 	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
-		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values, 0, NULL,
-		v->links };
+		v->n, v->columns_n, cutting->stacks, v->label_sets.len ? cutting->sets : NULL,
+		cutting->values, 0, NULL, v->links };
 	return ERR_OK;
 }
 
-static void cut_leave_out(struct cutting *t, const struct err *why)
+static void cut_leave_out(struct cutting *c, const struct err *why)
 {
-	if (!t->left_out++)
-		t->first_left = *why;
+	if (!c->left_out++)
+		c->first_left = *why;
 }
 
-static enum err_code cut_note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
+static enum err_code cut_note_id(struct cutting *c, uint32_t series, uint32_t id, struct err *err)
 {
-	if (!array_room(&t->ids, t->ids_n, 1, &t->ids_cap))
+	if (!array_room(&c->ids, c->ids_n, 1, &c->ids_cap))
 		return err_nomem(err, "cut");
-	t->ids[t->ids_n++] = (struct cut_id){ series, id };
+	c->ids[c->ids_n++] = (struct cut_id){ series, id };
 	return ERR_OK;
 }
 
-static enum err_code cut_begin_series(struct cutting *t, size_t i, bool *begun, struct err *err)
+static enum err_code cut_begin_series(struct cutting *c, size_t i, bool *begun, struct err *err)
 {
 	enum err_code rc;
 	uint32_t id;
@@ -209,54 +209,54 @@ static enum err_code cut_begin_series(struct cutting *t, size_t i, bool *begun, 
 	if (*begun)
 		return ERR_OK;
 	*begun = true;
-	if (!t->given) {
-		t->given = true;
-		if ((rc = block_builder_partition(t->m, t->p, err)))
+	if (!c->given) {
+		c->given = true;
+		if ((rc = block_builder_partition(c->m, c->p, err)))
 			return rc;
 	}
-	if ((rc = block_builder_series(t->m, t->series[i].s->labels, false, &id, err)))
+	if ((rc = block_builder_series(c->m, c->series[i].s->labels, false, &id, err)))
 		return rc;
-	return cut_note_id(t, t->series[i].s->id, id, err);
+	return cut_note_id(c, c->series[i].s->id, id, err);
 }
 
 /* A row whose epoch is not known is found in each epoch that has its time: the first counts. */
 static void cut_leave_out_once(
-	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
+	struct cutting *c, const struct job *job, int64_t ts_ns, const struct err *why)
 {
 	struct window_span span;
 
-	for (uint32_t i = 0; i < t->epoch_at && window_epoch_at(t->db, t->w, job, i, &span); i++)
+	for (uint32_t i = 0; i < c->epoch_at && window_epoch_at(c->db, c->w, job, i, &span); i++)
 		if (ts_ns > span.min_ns && ts_ns <= span.max_ns)
 			return;
-	cut_leave_out(t, why);
+	cut_leave_out(c, why);
 }
 
 /* True if the row is of another epoch; an epoch that the window does not know is damage. */
-static bool cut_is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
+static bool cut_is_others(struct cutting *c, const struct job *job, int64_t ts_ns, struct str bytes)
 {
 	uint32_t epoch;
 	struct err why;
 	bool known;
 
-	if (!row_epoch(bytes, &epoch) || epoch == t->p->epoch)
+	if (!row_epoch(bytes, &epoch) || epoch == c->p->epoch)
 		return false;
-	mutex_lock(&t->db->lock);
-	known = window_epoch_locked(t->w, job, epoch) != NULL;
-	mutex_unlock(&t->db->lock);
+	mutex_lock(&c->db->lock);
+	known = window_epoch_locked(c->w, job, epoch) != NULL;
+	mutex_unlock(&c->db->lock);
 	if (!known) {
 		err_set(&why, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
 			STR_ARG(job->name));
-		cut_leave_out_once(t, job, ts_ns, &why);
+		cut_leave_out_once(c, job, ts_ns, &why);
 	}
 	return true;
 }
 
-static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
+static enum err_code cut_rows(struct cutting *c, size_t i, struct err *err)
 {
-	uint32_t series = t->series[i].s->id, id;
-	struct key key = key_row(series, t->min_ns + 1);
+	uint32_t series = c->series[i].s->id, id;
+	struct key key = key_row(series, c->min_ns + 1);
 	const struct deleted_range *deleted;
-	size_t deleted_n = deleted_of(t->deleted, series, &deleted);
+	size_t deleted_n = deleted_of(c->deleted, series, &deleted);
 	enum err_code rc = ERR_OK;
 	bool begun = false;
 	struct str bytes;
@@ -264,90 +264,90 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 	struct err why;
 	int64_t ts;
 
-	for (store_iter_seek(t->it, key_str(&key)); store_iter_valid(t->it); store_iter_next(t->it)) {
-		if (!key_parse_row(store_iter_key(t->it), &id, &ts) || id != series || ts > t->max_ns)
+	for (store_iter_seek(c->it, key_str(&key)); store_iter_valid(c->it); store_iter_next(c->it)) {
+		if (!key_parse_row(store_iter_key(c->it), &id, &ts) || id != series || ts > c->max_ns)
 			break;
 		if (deleted_has(deleted, deleted_n, ts))
 			continue;
-		if (!(rc = store_iter_value(t->it, &bytes, &why))) {
-			if (cut_is_others(t, t->series[i].s->job, ts, bytes))
+		if (!(rc = store_iter_value(c->it, &bytes, &why))) {
+			if (cut_is_others(c, c->series[i].s->job, ts, bytes))
 				continue;
-			rc = cut_decode(t, bytes, ts, &row, &why);
+			rc = cut_decode(c, bytes, ts, &row, &why);
 		}
 		if (rc == ERR_CORRUPT) {
-			cut_leave_out_once(t, t->series[i].s->job, ts, &why);
+			cut_leave_out_once(c, c->series[i].s->job, ts, &why);
 			rc = ERR_OK;
 			continue;
 		}
 		if (rc)
 			return err_copy(err, &why);
-		if ((rc = cut_begin_series(t, i, &begun, err)) ||
-			(rc = block_builder_row(t->m, ts, &row, true, err)))
+		if ((rc = cut_begin_series(c, i, &begun, err)) ||
+			(rc = block_builder_row(c->m, ts, &row, true, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-static void cut_end_epoch(struct cutting *t)
+static void cut_end_epoch(struct cutting *c)
 {
-	if (t->p && !t->given)
-		partition_unpin(t->db, t->p);
-	t->p = NULL;
-	t->given = false;
+	if (c->p && !c->given)
+		partition_unpin(c->db, c->p);
+	c->p = NULL;
+	c->given = false;
 }
 
 static enum err_code cut_begin_epoch(
-	struct cutting *t, struct job *job, const struct window_span *span, struct err *err)
+	struct cutting *c, struct job *job, const struct window_span *span, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 
-	cut_end_epoch(t);
-	t->min_ns = span->min_ns;
-	t->max_ns = span->max_ns;
-	if ((rc = partition_pin(t->db, job->name, job->id, span->epoch, &t->p, err))) {
-		t->p = NULL;
+	cut_end_epoch(c);
+	c->min_ns = span->min_ns;
+	c->max_ns = span->max_ns;
+	if ((rc = partition_pin(c->db, job->name, job->id, span->epoch, &c->p, err))) {
+		c->p = NULL;
 		return rc;
 	}
-	rc = partition_need_window(t->db, t->p, t->w, &why);
+	rc = partition_need_window(c->db, c->p, c->w, &why);
 	if (rc == ERR_CORRUPT) /* each row is checked for the symbols it needs */
 		return ERR_OK;
 	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
-		cut_leave_out(t, &why);
-		cut_end_epoch(t);
+		cut_leave_out(c, &why);
+		cut_end_epoch(c);
 		return ERR_OK;
 	}
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 /* Epoch by epoch: a table at a time. */
-static enum err_code cut_job(struct cutting *t, size_t from, size_t to, struct err *err)
+static enum err_code cut_job(struct cutting *c, size_t from, size_t to, struct err *err)
 {
-	struct job *job = t->series[from].s->job;
+	struct job *job = c->series[from].s->job;
 	struct window_span span;
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t k = 0; window_epoch_at(t->db, t->w, job, k, &span) && !rc; k++) {
-		t->epoch_at = k;
-		rc = cut_begin_epoch(t, job, &span, err);
-		for (size_t i = from; i < to && !rc && t->p; i++)
-			rc = cut_rows(t, i, err);
-		cut_end_epoch(t);
+	for (uint32_t k = 0; window_epoch_at(c->db, c->w, job, k, &span) && !rc; k++) {
+		c->epoch_at = k;
+		rc = cut_begin_epoch(c, job, &span, err);
+		for (size_t i = from; i < to && !rc && c->p; i++)
+			rc = cut_rows(c, i, err);
+		cut_end_epoch(c);
 	}
 	return rc;
 }
 
-static enum err_code cut_all(struct cutting *t, struct err *err)
+static enum err_code cut_all(struct cutting *c, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0, next; i < t->n && !rc; i = next) {
-		for (next = i + 1; next < t->n && t->series[next].job_id == t->series[i].job_id;)
+	for (size_t i = 0, next; i < c->n && !rc; i = next) {
+		for (next = i + 1; next < c->n && c->series[next].job_id == c->series[i].job_id;)
 			next++;
-		rc = cut_job(t, i, next, err);
+		rc = cut_job(c, i, next, err);
 	}
-	if (!rc && (rc = store_iter_status(t->it, err)) == ERR_CORRUPT) {
-		cut_leave_out(t, err);
+	if (!rc && (rc = store_iter_status(c->it, err)) == ERR_CORRUPT) {
+		cut_leave_out(c, err);
 		rc = ERR_OK;
 	}
 	return rc;
@@ -356,46 +356,46 @@ static enum err_code cut_all(struct cutting *t, struct err *err)
 /* ---- the swap ---- */
 
 /* Deletions that came while the block was made. db->blocks_files is held. */
-static enum err_code cut_carry_deleted(struct cutting *t, struct err *err)
+static enum err_code cut_carry_deleted(struct cutting *c, struct err *err)
 {
-	struct deleted now = { t->w->deleted, t->w->deleted_n };
+	struct deleted now = { c->w->deleted, c->w->deleted_n };
 	const struct deleted_range *v;
 	struct deleted_range *out;
 	size_t n = 0;
 	enum err_code rc;
 
-	mutex_assert_held(&t->db->blocks_files);
-	if (now.v == t->deleted.v)
+	mutex_assert_held(&c->db->blocks_files);
+	if (now.v == c->deleted.v)
 		return ERR_OK;
-	for (size_t i = 0; i < t->ids_n; i++)
-		n += deleted_of(now, t->ids[i].series, &v);
+	for (size_t i = 0; i < c->ids_n; i++)
+		n += deleted_of(now, c->ids[i].series, &v);
 	if (!(out = malloc((now.n + n + 1) * sizeof(*out))))
 		return err_nomem(err, "cut");
 	n = 0;
-	for (size_t i = 0; i < t->numbers.n; i++)
-		for (size_t k = deleted_of(now, t->numbers.series[i]->id, &v);
-			 k && t->numbers.ids[i] != UINT32_MAX; k--, v++)
-			out[n++] = (struct deleted_range){ t->numbers.ids[i], v->min_ns, v->max_ns };
-	for (size_t i = 0; i < t->ids_n; i++)
-		for (size_t k = deleted_of(now, t->ids[i].series, &v); k; k--, v++)
-			out[n++] = (struct deleted_range){ t->ids[i].id, v->min_ns, v->max_ns };
-	rc = block_builder_set_deleted(t->m, out, n, err);
+	for (size_t i = 0; i < c->numbers.n; i++)
+		for (size_t k = deleted_of(now, c->numbers.series[i]->id, &v);
+			 k && c->numbers.ids[i] != UINT32_MAX; k--, v++)
+			out[n++] = (struct deleted_range){ c->numbers.ids[i], v->min_ns, v->max_ns };
+	for (size_t i = 0; i < c->ids_n; i++)
+		for (size_t k = deleted_of(now, c->ids[i].series, &v); k; k--, v++)
+			out[n++] = (struct deleted_range){ c->ids[i].id, v->min_ns, v->max_ns };
+	rc = block_builder_set_deleted(c->m, out, n, err);
 	free(out);
 	return rc;
 }
 
-static enum err_code cut_swap(struct cutting *t, struct err *err)
+static enum err_code cut_swap(struct cutting *c, struct err *err)
 {
-	struct db *db = t->db;
+	struct db *db = c->db;
 	struct db_block *b = NULL;
 	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
 	rc = blocks_reserve(db, "cut", err);
-	if (!rc && !(rc = cut_carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
-		!(rc = inventory_sync_swap(db, NULL, 0, t->w, b, err))) {
+	if (!rc && !(rc = cut_carry_deleted(c, err)) && !(rc = block_builder_publish(c->m, &b, err)) &&
+		!(rc = inventory_sync_swap(db, NULL, 0, c->w, b, err))) {
 		mutex_lock(&db->lock);
-		blocks_swap_locked(db, NULL, 0, t->w, b);
+		blocks_swap_locked(db, NULL, 0, c->w, b);
 		mutex_unlock(&db->lock);
 	}
 	mutex_unlock(&db->blocks_files);
@@ -403,94 +403,94 @@ static enum err_code cut_swap(struct cutting *t, struct err *err)
 }
 
 /* Nothing of the window is to be kept. */
-static enum err_code cut_give_up(struct cutting *t, struct err *err)
+static enum err_code cut_give_up(struct cutting *c, struct err *err)
 {
-	struct db *db = t->db;
+	struct db *db = c->db;
 	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	if (!(rc = inventory_sync_drop_window(db, t->w->start_ns, err))) {
+	if (!(rc = inventory_sync_drop_window(db, c->w->start_ns, err))) {
 		mutex_lock(&db->lock);
-		blocks_swap_locked(db, NULL, 0, t->w, NULL);
+		blocks_swap_locked(db, NULL, 0, c->w, NULL);
 		mutex_unlock(&db->lock);
 	}
 	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
-static enum err_code cut_finish(struct cutting *t, struct err *err)
+static enum err_code cut_finish(struct cutting *c, struct err *err)
 {
-	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
+	struct block_meta meta = { .level = 1, .heads = &c->w->start_ns, .heads_n = 1 };
 	enum err_code rc;
 
-	if (!block_builder_series_n(t->m))
-		return cut_give_up(t, err);
+	if (!block_builder_series_n(c->m))
+		return cut_give_up(c, err);
 	/* The ids are saved before the window goes: then only the block has them. */
-	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
+	if ((rc = ids_save(c->db, err)) || (rc = block_builder_finish(c->m, &meta, err)))
 		return rc;
-	return cut_swap(t, err);
+	return cut_swap(c, err);
 }
 
-static enum err_code cut_cut(struct cutting *t, struct err *err)
+static enum err_code cut_cut(struct cutting *c, struct err *err)
 {
-	struct block_builder_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
+	struct block_builder_options o = { c->w->start_ns, c->w->end_ns, true, { 0 } };
 	enum err_code rc;
 
-	if ((rc = compaction_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
-		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = cut_collect_series(t, err)))
+	if ((rc = compaction_room(c->db, head_disk_bytes(c->db, c->w), err)) ||
+		(rc = group_rules_copy(c->db, &c->a, &c->rules, err)) || (rc = cut_collect_series(c, err)))
 		return rc;
-	o.rules = t->rules;
-	if (!(t->snap = store_snapshot_open(t->w->store)) ||
-		!(t->it = store_scan_open(t->w->store, t->snap)))
+	o.rules = c->rules;
+	if (!(c->snap = store_snapshot_open(c->w->store)) ||
+		!(c->it = store_scan_open(c->w->store, c->snap)))
 		return err_nomem(err, "cut");
-	if ((rc = block_builder_open(t->db, &o, &t->m, err)) ||
-		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||
-		(rc = cut_all(t, err)))
+	if ((rc = block_builder_open(c->db, &o, &c->m, err)) ||
+		(rc = numbers_cut(c->db, c->w, c->it, c->deleted, c->m, &c->numbers, err)) ||
+		(rc = cut_all(c, err)))
 		return rc;
-	if (t->numbers.left_out && !t->left_out)
-		t->first_left = t->numbers.first_left;
-	t->left_out += t->numbers.left_out;
-	return cut_finish(t, err);
+	if (c->numbers.left_out && !c->left_out)
+		c->first_left = c->numbers.first_left;
+	c->left_out += c->numbers.left_out;
+	return cut_finish(c, err);
 }
 
-static void cut_release(struct cutting *t)
+static void cut_release(struct cutting *c)
 {
-	store_iter_close(t->it);
-	if (t->snap)
-		store_snapshot_close(t->w->store, t->snap);
-	block_builder_close(t->m);
-	number_cut_release(&t->numbers);
-	free(t->series);
-	free(t->ids);
-	free(t->stacks);
-	free(t->sets);
-	free(t->values);
-	arena_release(&t->a);
+	store_iter_close(c->it);
+	if (c->snap)
+		store_snapshot_close(c->w->store, c->snap);
+	block_builder_close(c->m);
+	number_cut_release(&c->numbers);
+	free(c->series);
+	free(c->ids);
+	free(c->stacks);
+	free(c->sets);
+	free(c->values);
+	arena_release(&c->a);
 }
 
-static void cut_lose_left_out(struct cutting *t)
+static void cut_lose_left_out(struct cutting *c)
 {
-	char *where = head_where(t->w, "%s", " left out of its block");
+	char *where = head_where(c->w, "%s", " left out of its block");
 
 	if (where)
 		(void)!db_lost(
-			t->db, LOSS_PROFILES, where, t->w->start_ns, t->w->end_ns, t->left_out, &t->first_left);
+			c->db, LOSS_PROFILES, where, c->w->start_ns, c->w->end_ns, c->left_out, &c->first_left);
 	free(where);
 }
 
-static void cut_report(struct cutting *t, int64_t took_ns, uint64_t rows)
+static void cut_report(struct cutting *c, int64_t took_ns, uint64_t rows)
 {
 	metric_add(&rows_cut, NULL, (double)rows);
 	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
-	log_info("tsdb", "window became a block", LOG_S("store", t->w->dir), LOG_I("rows", rows),
-		LOG_I("numbers", block_builder_numbers(t->m)),
-		LOG_I("series", block_builder_series_n(t->m)), LOG_D("elapsed", took_ns));
-	if (!t->left_out)
+	log_info("tsdb", "window became a block", LOG_S("store", c->w->dir), LOG_I("rows", rows),
+		LOG_I("numbers", block_builder_numbers(c->m)),
+		LOG_I("series", block_builder_series_n(c->m)), LOG_D("elapsed", took_ns));
+	if (!c->left_out)
 		return;
-	metric_add(&rows_left, NULL, (double)t->left_out);
-	cut_lose_left_out(t);
-	db_damage(t->db, t->w, "rows left out of the block", &t->first_left);
-	log_error("tsdb", "damaged rows left out", LOG_I("rows", t->left_out), LOG_E(&t->first_left));
+	metric_add(&rows_left, NULL, (double)c->left_out);
+	cut_lose_left_out(c);
+	db_damage(c->db, c->w, "rows left out of the block", &c->first_left);
+	log_error("tsdb", "damaged rows left out", LOG_I("rows", c->left_out), LOG_E(&c->first_left));
 }
 
 enum err_code cut_oldest(struct db *db, bool *did, struct err *err)

@@ -63,7 +63,7 @@ struct deleting {
 };
 
 /* Writes the old ranges and one more for each series of ids; *out has them. */
-static enum err_code delete_add_ranges(struct deleting *t, const struct bits *ids,
+static enum err_code delete_add_ranges(struct deleting *d, const struct bits *ids,
 	struct deleted old, int64_t min_ns, int64_t max_ns, const char *path, struct str of,
 	struct deleted *out, struct err *err)
 {
@@ -80,14 +80,14 @@ static enum err_code delete_add_ranges(struct deleting *t, const struct bits *id
 		return err_nomem(err, "delete");
 	if (old.n)
 		memcpy(v, old.v, old.n * sizeof(*v));
-	t->series += n - old.n;
+	d->series += n - old.n;
 	n = old.n;
 	for (size_t w = 0; w < ids->words; w++)
 		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1)
 			v[n++] = (struct deleted_range){ (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)),
 				min_ns, max_ns };
 	if (!(rc = deleted_make(v, n, old, out, err)) &&
-		(rc = deleted_save(t->db, path, of, *out, err))) {
+		(rc = deleted_save(d->db, path, of, *out, err))) {
 		deleted_give_up(*out);
 		*out = old;
 	}
@@ -100,11 +100,11 @@ static bool delete_no_key(void *ctx, uint32_t slot, struct str key)
 	return false;
 }
 
-static enum err_code delete_in_block(struct deleting *t, struct db_block *b, struct err *err)
+static enum err_code delete_in_block(struct deleting *deleting, struct db_block *b, struct err *err)
 {
 	const struct block_meta *meta = block_meta(b->block);
-	int64_t min = t->min_ns > meta->min_ns ? t->min_ns : meta->min_ns,
-			max = t->max_ns < meta->max_ns ? t->max_ns : meta->max_ns;
+	int64_t min = deleting->min_ns > meta->min_ns ? deleting->min_ns : meta->min_ns,
+			max = deleting->max_ns < meta->max_ns ? deleting->max_ns : meta->max_ns;
 	char *path = block_deleted_path(blocks_local_dir(b));
 	struct deleted d = { b->deleted, b->deleted_n };
 	struct bits ids = { 0 };
@@ -113,14 +113,15 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 	if (min >= max)
 		goto out;
 	/* Whole series are deleted: labels of some samples do not select them. */
-	if (!(rc = block_match(b->block, t->m, t->n, delete_no_key, NULL, &ids, err)) &&
-		!(rc = delete_add_ranges(t, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
-		mutex_lock(&t->db->lock);
+	if (!(rc = block_match(b->block, deleting->m, deleting->n, delete_no_key, NULL, &ids, err)) &&
+		!(rc = delete_add_ranges(
+			  deleting, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
+		mutex_lock(&deleting->db->lock);
 		b->deleted = d.v;
 		b->deleted_n = d.n;
-		mutex_unlock(&t->db->lock);
+		mutex_unlock(&deleting->db->lock);
 		if (d.n)
-			inventory_sync_note_deleted(t->db, b, NULL);
+			inventory_sync_note_deleted(deleting->db, b, NULL);
 	}
 out:
 	bits_release(&ids);
@@ -138,21 +139,21 @@ static bool delete_no_sample_key(void *ctx, const struct series *s, struct str k
 }
 
 static enum err_code delete_match_in_window(
-	struct deleting *t, struct window *w, struct bits *ids, struct err *err)
+	struct deleting *d, struct window *w, struct bits *ids, struct err *err)
 {
-	struct series_index *x = t->db->series;
+	struct series_index *x = d->db->series;
 	enum err_code rc;
 
 	series_lock_read(x);
-	rc = series_match_locked(x, t->m, t->n, &w->series, delete_no_sample_key, NULL, ids, err);
+	rc = series_match_locked(x, d->m, d->n, &w->series, delete_no_sample_key, NULL, ids, err);
 	for (size_t i = 0; i < ids->words && !rc; i++)
 		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest));
 			const struct series *s = series_by_id_locked(x, id);
 			bool all = s != NULL;
 
-			for (size_t k = 0; k < t->n && all; k++)
-				all = matcher_test_labels(&t->m[k], s->labels);
+			for (size_t k = 0; k < d->n && all; k++)
+				all = matcher_test_labels(&d->m[k], s->labels);
 			if (!all)
 				bits_clear(ids, id);
 		}
@@ -171,26 +172,26 @@ static int64_t delete_newest_of_now(struct db *db)
 /* Later rows are not deleted: the range ends with the newest row of now. dropping: the window is
  * off the list and the inventory, but the disk may keep its files. */
 static enum err_code delete_in_window(
-	struct deleting *t, struct window *w, bool dropping, struct err *err)
+	struct deleting *deleting, struct window *w, bool dropping, struct err *err)
 {
-	int64_t newest = delete_newest_of_now(t->db),
-			min = t->min_ns > w->start_ns ? t->min_ns : w->start_ns,
-			max = t->max_ns < w->end_ns ? t->max_ns : w->end_ns;
-	char *path = window_deleted_path(t->db, w->start_ns), of[DELETED_OF_MAX];
+	int64_t newest = delete_newest_of_now(deleting->db),
+			min = deleting->min_ns > w->start_ns ? deleting->min_ns : w->start_ns,
+			max = deleting->max_ns < w->end_ns ? deleting->max_ns : w->end_ns;
+	char *path = window_deleted_path(deleting->db, w->start_ns), of[DELETED_OF_MAX];
 	struct deleted d = { w->deleted, w->deleted_n };
 	struct bits ids = { 0 };
 	enum err_code rc = ERR_OK;
 
 	max = max < newest ? max : newest;
-	if (min < max && !(rc = delete_match_in_window(t, w, &ids, err)) &&
+	if (min < max && !(rc = delete_match_in_window(deleting, w, &ids, err)) &&
 		!(rc = delete_add_ranges(
-			  t, &ids, d, min, max, path, window_deleted_of(w->start_ns, of), &d, err))) {
-		mutex_lock(&t->db->lock);
+			  deleting, &ids, d, min, max, path, window_deleted_of(w->start_ns, of), &d, err))) {
+		mutex_lock(&deleting->db->lock);
 		w->deleted = d.v;
 		w->deleted_n = d.n;
-		mutex_unlock(&t->db->lock);
+		mutex_unlock(&deleting->db->lock);
 		if (d.n && !dropping)
-			inventory_sync_note_deleted(t->db, NULL, w);
+			inventory_sync_note_deleted(deleting->db, NULL, w);
 	}
 	bits_release(&ids);
 	free(path);
@@ -201,9 +202,9 @@ static enum err_code delete_in_window(
  * Windows that are being dropped too: if the disk fails to remove one's files, the next start reads
  * it again. db->blocks_files is held: no window leaves the list or begins to be dropped.
  */
-static enum err_code delete_in_windows(struct deleting *t, struct err *err)
+static enum err_code delete_in_windows(struct deleting *d, struct err *err)
 {
-	struct db *db = t->db;
+	struct db *db = d->db;
 	enum err_code rc = ERR_OK;
 	struct window *w;
 
@@ -213,7 +214,7 @@ static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 		w = db->windows[i];
 		w->pins++;
 		mutex_unlock(&db->lock);
-		rc = delete_in_window(t, w, false, err);
+		rc = delete_in_window(d, w, false, err);
 		head_unpin(db, w);
 		mutex_lock(&db->lock);
 	}
@@ -223,7 +224,7 @@ static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 
 		w->pins++;
 		mutex_unlock(&db->lock);
-		rc = delete_in_window(t, w, true, err);
+		rc = delete_in_window(d, w, true, err);
 		mutex_lock(&db->lock);
 		w = w->next_dropping;
 		assert(pinned->pins > 0);

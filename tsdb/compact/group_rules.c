@@ -6,18 +6,18 @@
 #define INSTANCE_LABELS_MAX 64u
 
 enum err_code db_set_instance_labels(
-	struct db *db, const struct db_job_labels *v, size_t n, struct err *err)
+	struct db *db, const struct db_job_labels *d, size_t n, struct err *err)
 {
 	struct db_job_labels *copy;
 	struct arena a, old;
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].labels_n > INSTANCE_LABELS_MAX)
+		if (d[i].labels_n > INSTANCE_LABELS_MAX)
 			return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has %zu instance labels, limit %u",
-				STR_ARG(v[i].job), v[i].labels_n, INSTANCE_LABELS_MAX);
+				STR_ARG(d[i].job), d[i].labels_n, INSTANCE_LABELS_MAX);
 	arena_init(&a, 0);
-	if ((rc = group_rules_dup(&a, v, n, &copy, err))) {
+	if ((rc = group_rules_dup(&a, d, n, &copy, err))) {
 		arena_release(&a);
 		return rc;
 	}

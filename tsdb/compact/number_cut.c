@@ -51,7 +51,7 @@ static enum err_code number_cut_collect(
 }
 
 static enum err_code cut_series(struct window *w, struct store_iter *it, struct deleted deleted,
-	struct block_builder *m, struct number_cut *c, size_t at, struct err *err)
+	struct block_builder *b, struct number_cut *c, size_t at, struct err *err)
 {
 	uint32_t series = c->series[at]->id, id;
 	struct key key = key_number(series, w->start_ns + 1);
@@ -78,21 +78,21 @@ static enum err_code cut_series(struct window *w, struct store_iter *it, struct 
 			continue;
 		}
 		if (c->ids[at] == UINT32_MAX &&
-			(rc = block_builder_number_series(m, c->series[at]->labels, &c->ids[at], err)))
+			(rc = block_builder_number_series(b, c->series[at]->labels, &c->ids[at], err)))
 			return rc;
-		if ((rc = block_builder_number(m, ts, value, err)))
+		if ((rc = block_builder_number(b, ts, value, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
 enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
-	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err)
+	struct deleted deleted, struct block_builder *b, struct number_cut *out, struct err *err)
 {
 	enum err_code rc = number_cut_collect(db, w, out, err);
 
 	for (size_t i = 0; i < out->n && !rc; i++)
-		rc = cut_series(w, it, deleted, m, out, i, err);
+		rc = cut_series(w, it, deleted, b, out, i, err);
 	return rc;
 }
 

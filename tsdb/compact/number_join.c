@@ -24,24 +24,24 @@ static enum err_code number_join_side_read_series(struct number_join_side *s, st
 }
 
 static enum err_code number_join_open_sides(
-	const struct number_source *sources, size_t n, struct number_join_side *v, struct err *err)
+	const struct number_source *sources, size_t n, struct number_join_side *j, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < n; i++)
-		arena_init(&v[i].a, 0);
+		arena_init(&j[i].a, 0);
 	for (size_t i = 0; i < n && !rc; i++) {
-		v[i].from = &sources[i];
-		v[i].n = (uint32_t)block_meta(sources[i].block)->number_series;
-		if (!(rc = block_numbers_open(sources[i].block, true, &v[i].chunks, err)))
-			rc = number_join_side_read_series(&v[i], err);
+		j[i].from = &sources[i];
+		j[i].n = (uint32_t)block_meta(sources[i].block)->number_series;
+		if (!(rc = block_numbers_open(sources[i].block, true, &j[i].chunks, err)))
+			rc = number_join_side_read_series(&j[i], err);
 	}
 	return rc;
 }
 
 /* All its values that were not deleted; the series is begun with the first. */
 static enum err_code join_values(struct number_join_side *s, struct labels labels,
-	struct number_chunk *c, struct block_builder *m, uint32_t *id, struct err *err)
+	struct number_chunk *c, struct block_builder *b, uint32_t *id, struct err *err)
 {
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of(s->from->deleted, s->at, &gone);
@@ -56,9 +56,9 @@ static enum err_code join_values(struct number_join_side *s, struct labels label
 		for (uint32_t i = 0; i < c->n; i++) {
 			if (deleted_has(gone, gone_n, c->ts[i]))
 				continue;
-			if (*id == UINT32_MAX && (rc = block_builder_number_series(m, labels, id, err)))
+			if (*id == UINT32_MAX && (rc = block_builder_number_series(b, labels, id, err)))
 				return rc;
-			if ((rc = block_builder_number(m, c->ts[i], c->values[i], err)))
+			if ((rc = block_builder_number(b, c->ts[i], c->values[i], err)))
 				return rc;
 		}
 	}
@@ -66,8 +66,8 @@ static enum err_code join_values(struct number_join_side *s, struct labels label
 }
 
 /* The series with the smallest labels, from all sides that have it. *any: there was one. */
-static enum err_code join_next(struct number_join_side *v, size_t n, struct number_chunk *c,
-	struct block_builder *m, bool *any, struct err *err)
+static enum err_code join_next(struct number_join_side *j, size_t n, struct number_chunk *c,
+	struct block_builder *b, bool *any, struct err *err)
 {
 	struct number_join_side *least = NULL;
 	uint32_t id = UINT32_MAX;
@@ -76,9 +76,9 @@ static enum err_code join_next(struct number_join_side *v, size_t n, struct numb
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].at < v[i].n &&
-			(!least || labels_cmp(v[i].series.labels, least->series.labels) < 0))
-			least = &v[i];
+		if (j[i].at < j[i].n &&
+			(!least || labels_cmp(j[i].series.labels, least->series.labels) < 0))
+			least = &j[i];
 	if (!(*any = least != NULL))
 		return ERR_OK;
 	arena_init(&a, 0);
@@ -86,11 +86,11 @@ static enum err_code join_next(struct number_join_side *v, size_t n, struct numb
 	if (labels.n && !labels.v)
 		rc = arena_fail(&a, "join blocks", err);
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct number_join_side *s = &v[i];
+		struct number_join_side *s = &j[i];
 
 		if (s->at >= s->n || !labels_eq(s->series.labels, labels))
 			continue;
-		if ((rc = join_values(s, labels, c, m, &id, err)))
+		if ((rc = join_values(s, labels, c, b, &id, err)))
 			break;
 		s->from->ids[s->at++] = id;
 		rc = number_join_side_read_series(s, err);
@@ -100,7 +100,7 @@ static enum err_code join_next(struct number_join_side *v, size_t n, struct numb
 }
 
 enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
-	struct block_builder *m, struct err *err)
+	struct block_builder *b, struct err *err)
 {
 	struct number_chunk *c = malloc(sizeof(*c));
 	struct number_join_side *v = calloc(n, sizeof(*v));
@@ -113,7 +113,7 @@ enum err_code numbers_join(struct db *db, const struct number_source *sources, s
 		rc = number_join_open_sides(sources, n, v, err);
 	while (any && !rc)
 		if (!(rc = compaction_pause(db, err)))
-			rc = join_next(v, n, c, m, &any, err);
+			rc = join_next(v, n, c, b, &any, err);
 	for (size_t i = 0; i < n && v; i++) {
 		block_chunks_close(v[i].chunks);
 		arena_release(&v[i].a);

@@ -21,7 +21,7 @@ struct number_cut {
 };
 /* Adds all numbers of a window, read through it, to the builder, before anything else. */
 MUST_CHECK enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
-	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err);
+	struct deleted deleted, struct block_builder *b, struct number_cut *out, struct err *err);
 void number_cut_release(struct number_cut *c);
 
 /* ---- number_join.c ---- */
@@ -33,6 +33,6 @@ struct number_source {
 };
 /* Adds all numbers of the blocks, which ascend by time, to the builder, before anything else. */
 MUST_CHECK enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
-	struct block_builder *m, struct err *err);
+	struct block_builder *b, struct err *err);
 
 #endif

@@ -69,67 +69,23 @@ static enum err_code db_append_check(const struct db_append *a, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code append_find_series(struct appending *t, struct err *err)
+static enum err_code append_find_series(struct appending *a, struct err *err)
 {
-	struct db *db = t->db;
+	struct db *db = a->db;
 	enum err_code rc;
 
-	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = name_kind_check(db, t->a->labels, SERIES_PROFILES, err)) ||
-			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
+	if (!(a->series = series_find(db->series, a->a->labels))) {
+		if ((rc = name_kind_check(db, a->a->labels, SERIES_PROFILES, err)) ||
+			(rc = db_job(db, job_name_of(a->a->labels), SYM_NONE, SYM_NONE, &a->job, err)))
 			return rc;
-		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
-			t->series = NULL;
+		if ((rc = series_add(db->series, a->a->labels, SYM_NONE, a->job, &a->series, err))) {
+			a->series = NULL;
 			return rc;
 		}
 	}
-	if (!(t->job = t->series->job)) /* numeric: the error names the name */
-		return name_kind_check(db, t->a->labels, SERIES_PROFILES, err);
+	if (!(a->job = a->series->job)) /* numeric: the error names the name */
+		return name_kind_check(db, a->a->labels, SERIES_PROFILES, err);
 	return ERR_OK;
-}
-
-/* ---- scratch ---- */
-
-static struct scratch *scratch_take(struct db *db)
-{
-	struct scratch *s;
-
-	mutex_lock(&db->lock);
-	if ((s = db->scratch))
-		db->scratch = s->next;
-	mutex_unlock(&db->lock);
-	if (!s && (s = calloc(1, sizeof(*s))))
-		arena_init(&s->arena, DB_SCRATCH_BYTES_MAX);
-	return s;
-}
-
-static void scratch_put(struct db *db, struct scratch *s)
-{
-	arena_reset(&s->arena);
-	buf_clear(&s->row);
-	buf_clear(&s->there);
-	buf_clear(&s->links);
-	buf_clear(&s->record);
-	mutex_lock(&db->lock);
-	s->next = db->scratch;
-	db->scratch = s;
-	mutex_unlock(&db->lock);
-}
-
-void scratch_free_all(struct db *db)
-{
-	struct scratch *s;
-
-	while ((s = db->scratch)) {
-		db->scratch = s->next;
-		arena_release(&s->arena);
-		buf_release(&s->row);
-		buf_release(&s->there);
-		buf_release(&s->links);
-		buf_release(&s->record);
-		new_symbols_release(&s->new_symbols);
-		free(s);
-	}
 }
 
 /* ---- delta bases ---- */
@@ -146,60 +102,60 @@ static enum err_code append_renumber(void *ctx, uint32_t *stack, uint32_t *set, 
  * came in between: the base goes on under the new ids. Series of a job do so one after the other
  * and share what was looked up.
  */
-static enum err_code append_carry_base(struct appending *t, struct err *err)
+static enum err_code append_carry_base(struct appending *a, struct err *err)
 {
-	struct delta_base *base = &t->series->base, was = { 0 };
-	struct job *job = t->job;
+	struct delta_base *base = &a->series->base, was = { 0 };
+	struct job *job = a->job;
 	enum err_code rc;
 
-	if (base->partition == t->partition || base->types != t->types ||
-		!delta_base_young(base, t->a->ts_ns, t->a->interval_ns))
+	if (base->partition == a->partition || base->types != a->types ||
+		!delta_base_young(base, a->a->ts_ns, a->a->interval_ns))
 		return ERR_OK;
-	if (!translation_is(job->carry, base->partition, t->partition)) {
+	if (!translation_is(job->carry, base->partition, a->partition)) {
 		translation_close(job->carry);
 		job->carry = NULL;
-		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
+		if ((rc = translation_open(base->partition, a->partition, &job->carry, err)))
 			return rc;
 	}
 	/* The base is counted off last: a partition without bases may leave memory at any time. */
 	was.partition = base->partition;
 	was.bytes.cap = base->bytes.cap;
 	/* If the base's stacks do not fit, the profile's do not either: it is refused. */
-	if ((rc = delta_base_renumber(base, append_renumber, job->carry, &t->scratch->arena, err)))
+	if ((rc = delta_base_renumber(base, append_renumber, job->carry, &a->scratch->arena, err)))
 		return rc;
-	base->partition = t->partition;
-	base_account(t->db, base, true);
+	base->partition = a->partition;
+	base_account(a->db, base, true);
 	if (atomic_load(&resident_of(was.partition)->bases) ==
 		1) { /* the last one that is carried over */
 		translation_close(job->carry);
 		job->carry = NULL;
 	}
-	base_account(t->db, &was, false);
+	base_account(a->db, &was, false);
 	return ERR_OK;
 }
 
 /* No scrape will be compared with this base any more: its epoch's symbols may leave memory. */
-static void append_drop_stale_base(struct appending *t)
+static void append_drop_stale_base(struct appending *a)
 {
-	struct series *s = t->series;
+	struct series *s = a->series;
 
-	if (!s->base.bytes.len || s->base.types == t->types ||
-		delta_base_young(&s->base, t->a->ts_ns, t->a->interval_ns) ||
-		t->a->ts_ns <= atomic_load(&s->base_until_ns))
+	if (!s->base.bytes.len || s->base.types == a->types ||
+		delta_base_young(&s->base, a->a->ts_ns, a->a->interval_ns) ||
+		a->a->ts_ns <= atomic_load(&s->base_until_ns))
 		return;
-	base_release(t->db, &s->base);
+	base_release(a->db, &s->base);
 	series_note_base(s);
 }
 
 /* Hashes the names of the columns, not their ids: ids differ between epochs. */
-static uint64_t append_hash_types(const struct pprof *f, const enum value_kind *kinds)
+static uint64_t append_hash_types(const struct pprof *p, const enum value_kind *kinds)
 {
-	struct str unit = f->strings[f->period_type.unit], type = f->strings[f->period_type.type];
-	uint64_t h = hash_bytes(unit.ptr, unit.len, hash_bytes(type.ptr, type.len, f->types_n));
+	struct str unit = p->strings[p->period_type.unit], type = p->strings[p->period_type.type];
+	uint64_t h = hash_bytes(unit.ptr, unit.len, hash_bytes(type.ptr, type.len, p->types_n));
 
-	for (uint32_t c = 0; c < f->types_n; c++) {
-		type = f->strings[f->types[c].type];
-		unit = f->strings[f->types[c].unit];
+	for (uint32_t c = 0; c < p->types_n; c++) {
+		type = p->strings[p->types[c].type];
+		unit = p->strings[p->types[c].unit];
 		h = hash_bytes(type.ptr, type.len, h + (uint64_t)kinds[c]);
 		h = hash_bytes(unit.ptr, unit.len, h);
 	}
@@ -208,192 +164,196 @@ static uint64_t append_hash_types(const struct pprof *f, const enum value_kind *
 
 /* ---- values ---- */
 
-static enum err_code append_take_values(struct appending *t, struct err *err)
+static enum err_code append_take_values(struct appending *a, struct err *err)
 {
-	const struct pprof *f = t->a->profile;
-	uint32_t n = t->in.n, columns = f->types_n;
-	int64_t *v = arena_alloc_raw(&t->scratch->arena, (size_t)n * columns + 1, sizeof(*v));
+	const struct pprof *f = a->a->profile;
+	uint32_t n = a->in.n, columns = f->types_n;
+	int64_t *v = arena_alloc_raw(&a->scratch->arena, (size_t)n * columns + 1, sizeof(*v));
 
 	if (!v)
-		return arena_fail(&t->scratch->arena, "storing a profile", err);
+		return arena_fail(&a->scratch->arena, "storing a profile", err);
 	for (uint32_t i = 0; i < n; i++) {
-		const int64_t *from = f->values + (size_t)t->in.samples[i] * columns;
+		const int64_t *from = f->values + (size_t)a->in.samples[i] * columns;
 
 		for (uint32_t c = 0; c < columns; c++)
 			v[(size_t)c * n + i] = from[c];
 	}
-	t->values = v;
+	a->values = v;
 	return ERR_OK;
 }
 
 /* Entries that became 0 in all columns go. */
-static void append_drop_zeros(struct appending *t)
+static void append_drop_zeros(struct appending *a)
 {
-	uint32_t n = t->in.n, columns = t->a->profile->types_n, kept = 0;
+	uint32_t n = a->in.n, columns = a->a->profile->types_n, kept = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t any = 0;
 
 		for (uint32_t c = 0; c < columns; c++)
-			any |= t->values[(size_t)c * n + i];
+			any |= a->values[(size_t)c * n + i];
 		if (!any)
 			continue;
-		t->in.keys[kept] = t->in.keys[i];
+		a->in.keys[kept] = a->in.keys[i];
 		/* samples has done its work: it holds what is kept now. */
-		t->in.samples[kept++] = i;
+		a->in.samples[kept++] = i;
 	}
 	if (kept == n)
 		return;
 	for (uint32_t c = 0; c < columns; c++)
 		for (uint32_t i = 0; i < kept; i++)
-			t->values[(size_t)c * kept + i] = t->values[(size_t)c * n + t->in.samples[i]];
-	t->in.n = kept;
+			a->values[(size_t)c * kept + i] = a->values[(size_t)c * n + a->in.samples[i]];
+	a->in.n = kept;
 }
 
-static enum err_code append_encode(struct appending *t, const uint32_t *links, struct err *err)
+static enum err_code append_encode(
+	struct appending *appending, const uint32_t *links, struct err *err)
 {
-	const struct pprof *f = t->a->profile;
-	struct row r = { .header = t->in.header,
-		.interval_ns = t->a->interval_ns,
+	const struct pprof *f = appending->a->profile;
+	struct row r = { .header = appending->in.header,
+		.interval_ns = appending->a->interval_ns,
 		.time_nanos = f->time_nanos,
 		.duration_nanos = f->duration_nanos,
 		.period = f->period,
 		.columns_n = f->types_n };
-	const struct linking l = { &t->scratch->arena, f, links, &t->in, t->values, r, t->a->ts_ns };
-	enum err_code rc = links ? append_links_encode(&l, &t->scratch->links, t->stats, err) : ERR_OK;
-	struct arena *a = &t->scratch->arena;
-	uint32_t *stacks = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*stacks));
-	uint32_t *sets = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*sets));
+	const struct linking l = { &appending->scratch->arena, f, links, &appending->in,
+		appending->values, r, appending->a->ts_ns };
+	enum err_code rc = links ?
+		append_links_encode(&l, &appending->scratch->links, appending->stats, err) :
+		ERR_OK;
+	struct arena *a = &appending->scratch->arena;
+	uint32_t *stacks = arena_alloc_raw(a, (size_t)appending->in.n + 1, sizeof(*stacks));
+	uint32_t *sets = arena_alloc_raw(a, (size_t)appending->in.n + 1, sizeof(*sets));
 
 	if (rc)
 		return rc;
 	if (!stacks || !sets)
 		return arena_fail(a, "storing a profile", err);
-	for (uint32_t i = 0; i < t->in.n; i++) {
-		stacks[i] = (uint32_t)(t->in.keys[i] >> 32);
-		sets[i] = (uint32_t)t->in.keys[i];
+	for (uint32_t i = 0; i < appending->in.n; i++) {
+		stacks[i] = (uint32_t)(appending->in.keys[i] >> 32);
+		sets[i] = (uint32_t)appending->in.keys[i];
 	}
-	r.n = t->in.n;
+	r.n = appending->in.n;
 	r.stacks = stacks;
 	r.label_sets = sets;
-	r.values = t->values;
-	r.epoch = t->partition->epoch;
-	r.links = buf_str(&t->scratch->links);
-	return row_encode(&r, t->a->ts_ns, &t->scratch->row, err);
+	r.values = appending->values;
+	r.epoch = appending->partition->epoch;
+	r.links = buf_str(&appending->scratch->links);
+	return row_encode(&r, appending->a->ts_ns, &appending->scratch->row, err);
 }
 
 /* ---- the batch ---- */
 
-static void append_put_series(struct appending *t, struct store_batch *b)
+static void append_put_series(struct appending *a, struct store_batch *b)
 {
-	struct buf *v = &t->scratch->record;
-	struct key key = key_u32('s', t->series->id);
+	struct buf *v = &a->scratch->record;
+	struct key key = key_u32('s', a->series->id);
 
 	buf_clear(v);
-	buf_add_varint(v, t->partition->id);
-	labels_encode(v, t->series->labels);
-	buf_add_varint(v, t->partition->epoch);
+	buf_add_varint(v, a->partition->id);
+	labels_encode(v, a->series->labels);
+	buf_add_varint(v, a->partition->epoch);
 	store_batch_put_twice(b, key_str(&key), v);
-	key = key_u32_u32_u32('t', t->series->id, t->partition->epoch, t->in.header);
+	key = key_u32_u32_u32('t', a->series->id, a->partition->epoch, a->in.header);
 	buf_clear(v);
 	store_batch_put_twice(b, key_str(&key), v);
 }
 
 static void append_put_records(
-	struct appending *t, struct stored_symbols *stored, bool new_series, struct store_batch *b)
+	struct appending *a, struct stored_symbols *stored, bool new_series, struct store_batch *b)
 {
-	struct buf *v = &t->scratch->record;
-	struct key key = key_u32_u32('p', t->partition->id, t->partition->epoch);
+	struct buf *v = &a->scratch->record;
+	struct key key = key_u32_u32('p', a->partition->id, a->partition->epoch);
 
 	if (!stored->partition_stored) {
 		buf_clear(v);
-		buf_add_lenstr(v, t->partition->name);
+		buf_add_lenstr(v, a->partition->name);
 		store_batch_put_twice(b, key_str(&key), v);
 	}
-	if (new_symbols_any(&t->scratch->new_symbols)) {
+	if (new_symbols_any(&a->scratch->new_symbols)) {
 		buf_clear(v);
-		symbols_encode(t->partition, &t->scratch->new_symbols, v);
-		key = key_u32_u32_u32('y', t->partition->id, t->partition->epoch, stored->seq);
+		symbols_encode(a->partition, &a->scratch->new_symbols, v);
+		key = key_u32_u32_u32('y', a->partition->id, a->partition->epoch, stored->seq);
 		store_batch_put(b, key_str(&key), v);
 	}
 	if (new_series)
-		append_put_series(t, b);
-	if (t->scratch->links.len && !t->window->links)
-		head_put_links_meta(t->window, v, b);
-	key = key_row(t->series->id, t->a->ts_ns);
-	store_batch_put(b, key_str(&key), &t->scratch->row);
+		append_put_series(a, b);
+	if (a->scratch->links.len && !a->window->links)
+		head_put_links_meta(a->window, v, b);
+	key = key_row(a->series->id, a->a->ts_ns);
+	store_batch_put(b, key_str(&key), &a->scratch->row);
 }
 
 /* Stored symbols of another generation may include records that never reached the disk. */
 static enum err_code append_get_stored(
-	struct appending *t, struct stored_symbols **out, struct err *err)
+	struct appending *a, struct stored_symbols **out, struct err *err)
 {
-	struct partition *p = t->partition;
-	struct stored_symbols *stored = stored_find(p, t->window->start_ns);
+	struct partition *p = a->partition;
+	struct stored_symbols *stored = stored_find(p, a->window->start_ns);
 	enum err_code rc;
 
-	if (stored && stored->generation != t->generation) {
-		stored_drop(p, t->window->start_ns);
+	if (stored && stored->generation != a->generation) {
+		stored_drop(p, a->window->start_ns);
 		stored = NULL;
 	}
 	if (!stored) {
-		if ((rc = stored_open(p, t->window->start_ns, &stored, err)))
+		if ((rc = stored_open(p, a->window->start_ns, &stored, err)))
 			return rc;
-		if ((rc = head_next_symbol_record(t->window->store, p->id, p->epoch, &stored->seq, err))) {
-			stored_drop(p, t->window->start_ns);
+		if ((rc = head_next_symbol_record(a->window->store, p->id, p->epoch, &stored->seq, err))) {
+			stored_drop(p, a->window->start_ns);
 			return rc;
 		}
-		stored->generation = t->generation;
+		stored->generation = a->generation;
 	}
 	*out = stored;
 	return ERR_OK;
 }
 
 /* Makes the row findable in the window, before it is queued: its series and types. */
-static enum err_code append_announce(struct appending *t, uint32_t header, struct err *err)
+static enum err_code append_announce(struct appending *a, uint32_t header, struct err *err)
 {
-	struct window *w = t->window;
-	struct series *s = t->series;
-	struct partition *p = t->partition;
-	uint32_t known = window_types(t->db, w, t->job, p->epoch, s->id),
+	struct window *w = a->window;
+	struct series *s = a->series;
+	struct partition *p = a->partition;
+	uint32_t known = window_types(a->db, w, a->job, p->epoch, s->id),
 			 of_types = sym_typeset_header(p, header);
 	bool there, ok = true;
 
-	series_lock_read(t->db->series);
+	series_lock_read(a->db->series);
 	there = bits_get(&w->series, s->id);
-	series_unlock(t->db->series);
+	series_unlock(a->db->series);
 	/* A header that was read with the window: its symbols are here by now. */
 	if (known < SERIES_TYPES_MANY && known != of_types && sym_exists(p, SYM_HEADER, known))
 		known = sym_typeset_header(p, known);
 	if (known != of_types && known != SERIES_TYPES_MANY)
 		ok = window_set_types(
-			t->db, w, t->job, p->epoch, s->id, known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
+			a->db, w, a->job, p->epoch, s->id, known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
 	if (!there && ok) {
-		series_lock_write(t->db->series);
+		series_lock_write(a->db->series);
 		if ((ok = bits_reserve(&w->series, s->id)))
 			bits_set(&w->series, s->id);
-		series_unlock(t->db->series);
+		series_unlock(a->db->series);
 	}
 	return ok ? ERR_OK : err_nomem(err, "storing a profile");
 }
 
 /* The row keeps the previous delta base until it is stored. */
-static enum err_code append_enqueue(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_enqueue(struct appending *a, struct commit_row *row, struct err *err)
 {
-	struct series *s = t->series;
+	struct series *s = a->series;
 	enum err_code rc;
 
-	if (t->next.bytes.len) {
+	if (a->next.bytes.len) {
 		row->has_before = true;
 		row->before = s->base;
-		s->base = t->next;
+		s->base = a->next;
 		series_note_base(s);
-		t->next = (struct delta_base){ 0 };
+		a->next = (struct delta_base){ 0 };
 	}
 	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) + row->before.bytes.cap;
-	if (!(rc = commit_enqueue(t->db, row, t->generation, err)) || !row->has_before)
+	if (!(rc = commit_enqueue(a->db, row, a->generation, err)) || !row->has_before)
 		return rc;
-	t->next = s->base;
+	a->next = s->base;
 	s->base = row->before;
 	series_note_base(s);
 	row->has_before = false;
@@ -401,164 +361,170 @@ static enum err_code append_enqueue(struct appending *t, struct commit_row *row,
 	return rc;
 }
 
-static enum err_code append_queue(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_queue(struct appending *a, struct commit_row *row, struct err *err)
 {
-	uint32_t typeset = sym_header_typeset(t->partition, t->in.header);
-	int64_t window_ns = t->window->start_ns; /* once queued, its pin is the commit thread's */
-	struct series *s = t->series;
+	uint32_t typeset = sym_header_typeset(a->partition, a->in.header);
+	int64_t window_ns = a->window->start_ns; /* once queued, its pin is the commit thread's */
+	struct series *s = a->series;
 	struct stored_symbols *stored;
 	enum err_code rc;
 	bool new_series, new_symbols;
 
-	if ((rc = append_get_stored(t, &stored, err)))
+	if ((rc = append_get_stored(a, &stored, err)))
 		return rc;
-	if ((rc = stored_add(t->partition, stored, t->in.header, t->in.keys, t->in.n,
-			 &t->scratch->new_symbols, err)))
+	if ((rc = stored_add(a->partition, stored, a->in.header, a->in.keys, a->in.n,
+			 &a->scratch->new_symbols, err)))
 		return rc;
-	row->symbols = new_symbols = new_symbols_any(&t->scratch->new_symbols);
-	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
-		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
-	append_put_records(t, stored, new_series, row->batch);
-	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
+	row->symbols = new_symbols = new_symbols_any(&a->scratch->new_symbols);
+	new_series = s->stored_window_ns != window_ns || s->stored_generation != a->generation ||
+		s->stored_typeset != typeset || s->stored_epoch != a->partition->epoch;
+	append_put_records(a, stored, new_series, row->batch);
+	if (buf_failed(&a->scratch->record) || buf_failed(&a->scratch->row))
 		rc = err_nomem(err, "storing a profile");
-	if (rc || (rc = append_announce(t, t->in.header, err)) || (rc = append_enqueue(t, row, err))) {
-		stored_rollback(stored, &t->scratch->new_symbols);
+	if (rc || (rc = append_announce(a, a->in.header, err)) || (rc = append_enqueue(a, row, err))) {
+		stored_rollback(stored, &a->scratch->new_symbols);
 		return rc;
 	}
 	stored->partition_stored = true;
 	stored->seq += new_symbols;
 	s->stored_window_ns = window_ns;
-	s->stored_generation = t->generation;
+	s->stored_generation = a->generation;
 	s->stored_typeset = typeset;
-	s->stored_epoch = t->partition->epoch;
+	s->stored_epoch = a->partition->epoch;
 	return ERR_OK;
 }
 
 /* Under the partition's lock. */
-static enum err_code append_symbols(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_symbols(
+	struct appending *appending, struct commit_row *row, struct err *err)
 {
-	const struct db_append *a = t->a;
+	const struct db_append *a = appending->a;
 	uint32_t *links = NULL;
 	struct delta_input d;
 	enum err_code rc;
 
-	if ((rc = sym_intern_profile(
-			 t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
-		(rc = append_take_values(t, err)))
+	if ((rc = sym_intern_profile(appending->partition, a->profile, appending->kinds,
+			 &appending->scratch->arena, &appending->in, err)) ||
+		(rc = append_take_values(appending, err)))
 		return rc;
 	if (a->profile->sample_links &&
-		!(links = append_links_find(a->profile, &t->in, &t->scratch->arena)))
-		return arena_fail(&t->scratch->arena, "storing a profile", err);
+		!(links = append_links_find(a->profile, &appending->in, &appending->scratch->arena)))
+		return arena_fail(&appending->scratch->arena, "storing a profile", err);
 	d = (struct delta_input){ .ts_ns = a->ts_ns,
 		.interval_ns = a->interval_ns,
-		.kinds = t->kinds,
-		.types = t->types,
-		.n = t->in.n,
+		.kinds = appending->kinds,
+		.types = appending->types,
+		.n = appending->in.n,
 		.columns_n = a->profile->types_n,
-		.keys = t->in.keys,
-		.values = t->values };
-	partition_note_row(t->partition, a->ts_ns, a->interval_ns);
-	if ((rc = delta_apply(
-			 &t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first, err)))
+		.keys = appending->in.keys,
+		.values = appending->values };
+	partition_note_row(appending->partition, a->ts_ns, a->interval_ns);
+	if ((rc = delta_apply(&appending->series->base, &d, &appending->scratch->arena,
+			 &appending->next, &appending->stats->first, err)))
 		return rc;
-	if (t->next.bytes.len) {
-		t->next.partition = t->partition;
-		base_account(t->db, &t->next, true);
+	if (appending->next.bytes.len) {
+		appending->next.partition = appending->partition;
+		base_account(appending->db, &appending->next, true);
 	}
-	append_drop_zeros(t);
-	if ((rc = append_encode(t, links, err)))
+	append_drop_zeros(appending);
+	if ((rc = append_encode(appending, links, err)))
 		return rc;
-	if (t->stored && (rc = duplicate_check(&t->there, a, t->scratch, err)))
+	if (appending->stored && (rc = duplicate_check(&appending->there, a, appending->scratch, err)))
 		return rc;
-	t->stats->samples = t->in.n;
-	t->stats->overflow = t->in.overflow;
-	row->samples = t->in.n;
-	return t->stored ? ERR_OK : append_queue(t, row, err);
+	appending->stats->samples = appending->in.n;
+	appending->stats->overflow = appending->in.overflow;
+	row->samples = appending->in.n;
+	return appending->stored ? ERR_OK : append_queue(appending, row, err);
 }
 
 /* A scrape never comes again as the same row: its counts since the scrape before differ. */
-static enum err_code append_find_again(struct appending *t, struct err *err)
+static enum err_code append_find_again(struct appending *appending, struct err *err)
 {
-	const struct db_append *a = t->a;
+	const struct db_append *a = appending->a;
 	enum err_code rc;
 
-	t->at = (struct duplicate_place){ t->window, t->series, a->ts_ns,
-		key_row(t->series->id, a->ts_ns), t->generation };
-	if ((rc = duplicate_check_deleted(t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
-		!duplicate_possible(t->db, t->series, a->ts_ns))
+	appending->at = (struct duplicate_place){ appending->window, appending->series, a->ts_ns,
+		key_row(appending->series->id, a->ts_ns), appending->generation };
+	if ((rc = duplicate_check_deleted(
+			 appending->db, appending->window, appending->series, a->ts_ns, "profile", err)) ||
+		!duplicate_possible(appending->db, appending->series, a->ts_ns))
 		return rc;
-	rc = duplicate_find(t->db, &t->at, &t->scratch->there, err);
-	t->stored = rc == ERR_OK;
-	if (t->stored && a->convert)
+	rc = duplicate_find(appending->db, &appending->at, &appending->scratch->there, err);
+	appending->stored = rc == ERR_OK;
+	if (appending->stored && a->convert)
 		return duplicate_refuse("profile", a->labels, a->ts_ns, err);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 /* Under the job's lock. */
-static enum err_code append_locked(struct appending *t, struct commit_row *row, struct err *err)
+static enum err_code append_locked(
+	struct appending *appending, struct commit_row *row, struct err *err)
 {
-	const struct db_append *a = t->a;
+	const struct db_append *a = appending->a;
 	enum err_code rc;
 
 	for (uint32_t c = 0; c < a->profile->types_n; c++)
-		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA : a->kinds[c];
-	t->types = append_hash_types(a->profile, t->kinds);
-	if ((rc = append_find_again(t, err)))
+		appending->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
+																			  a->kinds[c];
+	appending->types = append_hash_types(a->profile, appending->kinds);
+	if ((rc = append_find_again(appending, err)))
 		return rc;
-	append_drop_stale_base(t);
-	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
-		(rc = append_carry_base(t, err)))
+	append_drop_stale_base(appending);
+	if ((rc = window_partition_take(appending->db, appending->window, appending->job, a->ts_ns,
+			 &appending->partition, err)) ||
+		(rc = append_carry_base(appending, err)))
 		return rc;
-	if (t->stored &&
-		(rc = duplicate_unpack(t->db, &t->at, t->scratch, t->partition, &t->there, err)))
+	if (appending->stored &&
+		(rc = duplicate_unpack(appending->db, &appending->at, appending->scratch,
+			 appending->partition, &appending->there, err)))
 		return rc;
-	mutex_lock(&t->partition->lock);
-	rc = append_symbols(t, row, err);
-	mutex_unlock(&t->partition->lock);
-	base_release(t->db, &t->next); /* not taken over */
+	mutex_lock(&appending->partition->lock);
+	rc = append_symbols(appending, row, err);
+	mutex_unlock(&appending->partition->lock);
+	base_release(appending->db, &appending->next); /* not taken over */
 	return rc;
 }
 
 static enum err_code append_append(
-	struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
+	struct appending *a, db_acked_fn acked, void *ctx, struct err *err)
 {
 	struct commit_row *row = NULL;
 	enum err_code rc;
 
-	if (t->db->o.read_only)
+	if (a->db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
-	if ((rc = db_append_check(t->a, err)))
+	if ((rc = db_append_check(a->a, err)))
 		return rc;
 	/* Read before the state, so that a failure in between shows when the row is queued. */
-	t->generation = commit_generation(t->db);
-	if ((rc = append_check_state(t->db, err)) ||
-		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
-		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = append_find_series(t, err)) ||
-		(rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
+	a->generation = commit_generation(a->db);
+	if ((rc = append_check_state(a->db, err)) ||
+		(rc = append_check_time(a->db, a->a->ts_ns, "profile", err)) ||
+		(rc = head_pin(a->db, a->a->ts_ns, &a->window, err)) || (rc = append_find_series(a, err)) ||
+		(rc = append_gap(a->window, a->series, &a->own, &a->a, err)))
 		return rc;
 	row = calloc(1, sizeof(*row));
-	t->scratch = scratch_take(t->db);
-	if (!row || !t->scratch || !(row->batch = store_batch_open())) {
+	a->scratch = scratch_take(a->db);
+	if (!row || !a->scratch || !(row->batch = store_batch_open())) {
 		free(row);
 		return err_nomem(err, "storing a profile");
 	}
-	row->window = t->window;
-	store_batch_set_identity(row->batch, t->window->identity);
-	row->series = t->series;
-	atomic_fetch_add(&t->series->uses, 1);
-	row->ts_ns = t->a->ts_ns;
+	row->window = a->window;
+	store_batch_set_identity(row->batch, a->window->identity);
+	row->series = a->series;
+	atomic_fetch_add(&a->series->uses, 1);
+	row->ts_ns = a->a->ts_ns;
 	row->acked = acked;
 	row->ctx = ctx;
-	mutex_lock(&t->job->lock);
-	if (!(rc = append_locked(t, row, err)) && !t->stored)
-		duplicate_note(t->series, t->a->ts_ns);
-	mutex_unlock(&t->job->lock);
-	if (rc || t->stored) {
-		series_release(t->series);
+	mutex_lock(&a->job->lock);
+	if (!(rc = append_locked(a, row, err)) && !a->stored)
+		duplicate_note(a->series, a->a->ts_ns);
+	mutex_unlock(&a->job->lock);
+	if (rc || a->stored) {
+		series_release(a->series);
 		store_batch_close(row->batch);
 		free(row);
 	} else {
-		t->window = NULL;
+		a->window = NULL;
 	}
 	return rc;
 }

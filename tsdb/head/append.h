@@ -62,7 +62,7 @@ struct db_number {
  * ERR_INVALID. Values of a batch may fall into several windows; if one window's commit fails the
  * whole batch is answered with the error, and may be appended again. n 0: acknowledged at once.
  */
-MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
+MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *d, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err);
 
 /*

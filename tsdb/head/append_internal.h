@@ -19,6 +19,8 @@ struct scratch {
 	struct buf row, record, there, links;
 	struct new_symbols new_symbols;
 };
+struct scratch *scratch_take(struct db *db); /* NULL: out of memory */
+void scratch_put(struct db *db, struct scratch *s);
 
 /* ---- append_check.c ---- */
 
@@ -36,8 +38,8 @@ MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct d
 
 /* ---- append_links.c ---- */
 
-/* The link of each of in's entries, of f->links; 0: none. NULL: no memory. */
-uint32_t *append_links_find(const struct pprof *f, const struct interned *in, struct arena *a);
+/* The link of each of in's entries, of p->links; 0: none. NULL: no memory. */
+uint32_t *append_links_find(const struct pprof *p, const struct interned *in, struct arena *a);
 /*
  * Encodes links of the entries, which are in->samples[i] of `find`, and adds up entries that are
  * equal but for their links. values: column after column. r: the row, less its arrays. out stays

@@ -26,21 +26,21 @@ static bool append_links_is_none(const struct pprof_link *l)
 	return !memcmp(l, &none, sizeof(none));
 }
 
-uint32_t *append_links_find(const struct pprof *f, const struct interned *in, struct arena *a)
+uint32_t *append_links_find(const struct pprof *p, const struct interned *in, struct arena *a)
 {
 	uint32_t *out = arena_alloc_raw(a, (size_t)in->n + 1, sizeof(*out));
 
 	for (uint32_t i = 0; i < in->n && out; i++) {
-		uint32_t link = f->sample_links[in->samples[i]];
+		uint32_t link = p->sample_links[in->samples[i]];
 
-		out[i] = link && !append_links_is_none(&f->links[link]) ? link : 0;
+		out[i] = link && !append_links_is_none(&p->links[link]) ? link : 0;
 	}
 	return out;
 }
 
-static int linked_cmp(const void *x, const void *y)
+static int linked_cmp(const void *left, const void *right)
 {
-	const struct linked *a = x, *b = y;
+	const struct linked *a = left, *b = right;
 
 	if (a->key != b->key)
 		return a->key < b->key ? -1 : 1;
@@ -114,9 +114,9 @@ static struct linked *append_links_list(const struct linking *l, uint32_t *n, ui
 	return v;
 }
 
-static int append_links_u32_cmp(const void *x, const void *y)
+static int append_links_u32_cmp(const void *left, const void *right)
 {
-	const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	return a < b ? -1 : a > b;
 }
@@ -147,8 +147,8 @@ static bool append_links_renumber(
 }
 
 /* One entry per key and link. False: no memory. */
-static bool append_links_gather(
-	const struct linking *l, const struct linked *v, uint32_t n, struct row *r, struct links *links)
+static bool append_links_gather(const struct linking *l, const struct linked *linked, uint32_t n,
+	struct row *r, struct links *links)
 {
 	uint32_t *stacks = arena_alloc_raw(l->a, n, sizeof(*stacks)), columns_n = r->columns_n;
 	uint32_t *sets = arena_alloc_raw(l->a, n, sizeof(*sets)), kept = 0;
@@ -158,14 +158,14 @@ static bool append_links_gather(
 	if (!stacks || !sets || !of || !values)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		const int64_t *from = l->values + v[i].entry;
+		const int64_t *from = l->values + linked[i].entry;
 
-		if (i && v[i].key == v[i - 1].key && v[i].link == v[i - 1].link &&
+		if (i && linked[i].key == linked[i - 1].key && linked[i].link == linked[i - 1].link &&
 			append_links_add_entry(values + kept - 1, from, n, l->in->n, columns_n))
 			continue;
-		stacks[kept] = (uint32_t)(v[i].key >> 32);
-		sets[kept] = (uint32_t)v[i].key;
-		of[kept] = v[i].link;
+		stacks[kept] = (uint32_t)(linked[i].key >> 32);
+		sets[kept] = (uint32_t)linked[i].key;
+		of[kept] = linked[i].link;
 		append_links_copy_entry(values + kept++, from, n, l->in->n, columns_n);
 	}
 	append_links_narrow(values, n, kept, columns_n);

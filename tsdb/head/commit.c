@@ -189,11 +189,11 @@ uint64_t commit_generation(struct db *db)
 	return atomic_load(&db->commit->generation);
 }
 
-static void commit_raise(_Atomic int64_t *to, int64_t v)
+static void commit_raise(_Atomic int64_t *to, int64_t value)
 {
 	int64_t is = atomic_load(to);
 
-	while (is < v && !atomic_compare_exchange_weak(to, &is, v))
+	while (is < value && !atomic_compare_exchange_weak(to, &is, value))
 		;
 }
 

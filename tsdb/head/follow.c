@@ -16,11 +16,11 @@
  * another can be made beside it.
  */
 
-static void follow_raise(_Atomic int64_t *to, int64_t v)
+static void follow_raise(_Atomic int64_t *to, int64_t value)
 {
 	int64_t is = atomic_load(to);
 
-	while (is < v && !atomic_compare_exchange_weak(to, &is, v))
+	while (is < value && !atomic_compare_exchange_weak(to, &is, value))
 		;
 }
 
@@ -103,7 +103,7 @@ void head_follow_drop(struct db *db, int64_t start_ns, uint64_t identity)
 /* ---- deleted ranges ---- */
 
 static enum err_code follow_set_deleted(
-	struct db *db, struct window *w, const struct deleted_range *v, size_t n, struct err *err)
+	struct db *db, struct window *w, const struct deleted_range *r, size_t n, struct err *err)
 {
 	struct deleted_range *copy = calloc(n + 1, sizeof(*copy));
 	struct deleted d;
@@ -112,7 +112,7 @@ static enum err_code follow_set_deleted(
 	if (!copy)
 		return err_nomem(err, "deleted ranges");
 	if (n)
-		memcpy(copy, v, n * sizeof(*copy));
+		memcpy(copy, r, n * sizeof(*copy));
 	rc = deleted_make(copy, n, (struct deleted){ w->deleted, w->deleted_n }, &d, err);
 	free(copy);
 	if (rc)

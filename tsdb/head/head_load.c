@@ -26,10 +26,10 @@ struct key key_of(char kind)
 	return (struct key){ { kind }, 1 };
 }
 
-static void head_load_put_be32(char *to, uint32_t v)
+static void head_load_put_be32(char *to, uint32_t value)
 {
 	for (unsigned i = 0; i < 4; i++)
-		to[i] = (char)(v >> (24 - 8 * i));
+		to[i] = (char)(value >> (24 - 8 * i));
 }
 
 struct key key_u32(char kind, uint32_t id)
@@ -49,13 +49,13 @@ struct key key_u32_u32(char kind, uint32_t a, uint32_t b)
 	return k;
 }
 
-struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c)
+struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t third)
 {
 	struct key k = { { kind }, 13 };
 
 	head_load_put_be32(k.bytes + 1, a);
 	head_load_put_be32(k.bytes + 5, b);
-	head_load_put_be32(k.bytes + 9, c);
+	head_load_put_be32(k.bytes + 9, third);
 	return k;
 }
 

@@ -122,49 +122,52 @@ static enum err_code head_names_read_records(
 
 /* ---- in order ---- */
 
-static size_t head_names_run_end(const struct names_file *f, const uint32_t *v, size_t i, size_t n)
+static size_t head_names_run_end(
+	const struct names_file *f, const uint32_t *values, size_t i, size_t n)
 {
-	while (++i < n && str_cmp(key_at(f, v[i - 1]), key_at(f, v[i])) <= 0)
+	while (++i < n && str_cmp(key_at(f, values[i - 1]), key_at(f, values[i])) <= 0)
 		;
 	return i;
 }
 
-/* Two runs of v, [a, b) and [b, c), into one of out. Equal keys stay in the order of the file. */
-static void head_names_merge_runs(
-	const struct names_file *f, const uint32_t *v, size_t a, size_t b, size_t c, uint32_t *out)
+/* Two runs of value, [a, b) and [b, third), into one of out. Equal keys stay in the order of the
+ * file. */
+static void head_names_merge_runs(const struct names_file *f, const uint32_t *values, size_t a,
+	size_t b, size_t third, uint32_t *out)
 {
 	size_t i = a, k = b;
 
-	for (size_t o = a; o < c; o++)
-		if (k == c || (i < b && str_cmp(key_at(f, v[i]), key_at(f, v[k])) <= 0))
-			out[o] = v[i++];
+	for (size_t o = a; o < third; o++)
+		if (k == third || (i < b && str_cmp(key_at(f, values[i]), key_at(f, values[k])) <= 0))
+			out[o] = values[i++];
 		else
-			out[o] = v[k++];
+			out[o] = values[k++];
 }
 
 /* Records of a kind nearly ascend in the file: runs that do are found, and merged by pairs. */
-static void head_names_sort_kind(const struct names_file *f, uint32_t *v, size_t n, uint32_t *spare)
+static void head_names_sort_kind(
+	const struct names_file *f, uint32_t *values, size_t n, uint32_t *spare)
 {
 	size_t a, b, c;
 
-	while (head_names_run_end(f, v, 0, n) < n) {
+	while (head_names_run_end(f, values, 0, n) < n) {
 		for (a = 0; a < n; a = c) {
-			b = head_names_run_end(f, v, a, n);
-			c = b < n ? head_names_run_end(f, v, b, n) : n;
-			head_names_merge_runs(f, v, a, b < n ? b : n, c, spare);
+			b = head_names_run_end(f, values, a, n);
+			c = b < n ? head_names_run_end(f, values, b, n) : n;
+			head_names_merge_runs(f, values, a, b < n ? b : n, c, spare);
 		}
-		memcpy(v, spare, n * sizeof(*v));
+		memcpy(values, spare, n * sizeof(*values));
 	}
 }
 
 /* Of records with one key the last in the file stays. */
-static size_t head_names_drop_older(const struct names_file *f, uint32_t *v, size_t n)
+static size_t head_names_drop_older(const struct names_file *f, uint32_t *values, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		kept -= kept && str_eq(key_at(f, v[kept - 1]), key_at(f, v[i]));
-		v[kept++] = v[i];
+		kept -= kept && str_eq(key_at(f, values[kept - 1]), key_at(f, values[i]));
+		values[kept++] = values[i];
 	}
 	return kept;
 }

@@ -16,7 +16,7 @@ struct key {
 struct key key_of(char kind); /* 'c', 'm' */
 struct key key_u32(char kind, uint32_t id); /* 's' */
 struct key key_u32_u32(char kind, uint32_t a, uint32_t b); /* 'p' */
-struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c); /* 't', 'y' */
+struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t third); /* 't', 'y' */
 struct key key_row(uint32_t series, int64_t ts_ns); /* 'r' */
 static inline struct str key_str(const struct key *k)
 {

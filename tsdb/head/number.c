@@ -146,55 +146,55 @@ void number_batch_stored(struct db *db, const struct number_batch *b)
 
 /* ---- what is appended, and where ---- */
 
-static enum err_code numbers_append_check(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_check(struct numbers_append *n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	if (t->db->o.read_only)
+	if (n->db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
-	if (t->n > NUMBERS_BATCH_MAX)
+	if (n->n > NUMBERS_BATCH_MAX)
 		return err_set(
-			err, ERR_LIMIT, "%zu values in one batch, limit %u", t->n, NUMBERS_BATCH_MAX);
-	for (size_t i = 0; i < t->n && !rc; i++) {
-		if (t->v[i].ts_ns <= 0)
+			err, ERR_LIMIT, "%zu values in one batch, limit %u", n->n, NUMBERS_BATCH_MAX);
+	for (size_t i = 0; i < n->n && !rc; i++) {
+		if (n->v[i].ts_ns <= 0)
 			return err_set(err, ERR_INVALID, "a value needs a time after 1970");
-		if (!(rc = append_check_labels(t->v[i].labels, "value", err)))
-			rc = append_check_time(t->db, t->v[i].ts_ns, "value", err);
+		if (!(rc = append_check_labels(n->v[i].labels, "value", err)))
+			rc = append_check_time(n->db, n->v[i].ts_ns, "value", err);
 	}
 	return rc;
 }
 
-static enum err_code numbers_append_find_series(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_series(struct numbers_append *n, size_t i, struct err *err)
 {
-	struct labels labels = t->v[i].labels;
-	struct series *s = series_find(t->db->series, labels);
+	struct labels labels = n->v[i].labels;
+	struct series *s = series_find(n->db->series, labels);
 	enum err_code rc;
 
 	if (!s) {
-		if ((rc = name_kind_check(t->db, labels, SERIES_NUMBERS, err)) ||
-			(rc = series_add(t->db->series, labels, SYM_NONE, NULL, &s, err)))
+		if ((rc = name_kind_check(n->db, labels, SERIES_NUMBERS, err)) ||
+			(rc = series_add(n->db->series, labels, SYM_NONE, NULL, &s, err)))
 			return rc;
 	}
-	t->series[i] = s;
-	return s->job ? name_kind_check(t->db, labels, SERIES_NUMBERS, err) : ERR_OK;
+	n->series[i] = s;
+	return s->job ? name_kind_check(n->db, labels, SERIES_NUMBERS, err) : ERR_OK;
 }
 
-static enum err_code numbers_append_find_window(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_window(struct numbers_append *n, size_t i, struct err *err)
 {
-	int64_t ts = t->v[i].ts_ns;
+	int64_t ts = n->v[i].ts_ns;
 	struct window *w;
 	enum err_code rc;
 
-	for (size_t k = t->pinned_n; k-- > 0;)
-		if (ts > t->pinned[k]->start_ns && ts <= t->pinned[k]->end_ns) {
-			t->windows[i] = t->pinned[k];
+	for (size_t k = n->pinned_n; k-- > 0;)
+		if (ts > n->pinned[k]->start_ns && ts <= n->pinned[k]->end_ns) {
+			n->windows[i] = n->pinned[k];
 			return ERR_OK;
 		}
-	if (!array_room(&t->pinned, t->pinned_n, 1, &t->pinned_cap))
+	if (!array_room(&n->pinned, n->pinned_n, 1, &n->pinned_cap))
 		return err_nomem(err, "storing numbers");
-	if ((rc = head_pin(t->db, ts, &w, err)))
+	if ((rc = head_pin(n->db, ts, &w, err)))
 		return rc;
-	t->pinned[t->pinned_n++] = t->windows[i] = w;
+	n->pinned[n->pinned_n++] = n->windows[i] = w;
 	return ERR_OK;
 }
 
@@ -217,26 +217,26 @@ static bool number_announce(struct db *db, struct window *w, const struct series
 	return ok;
 }
 
-static bool numbers_append_put_value(struct numbers_append *t, size_t i, struct commit_row *row)
+static bool numbers_append_put_value(struct numbers_append *n, size_t i, struct commit_row *row)
 {
-	struct series *s = t->series[i];
+	struct series *s = n->series[i];
 	struct number_batch *b = row->numbers;
-	int64_t ts = t->v[i].ts_ns;
+	int64_t ts = n->v[i].ts_ns;
 	struct buf value = { 0 };
 	struct key key;
 	bool ok;
 
 	if (s->stored_typeset == SYM_NONE || s->stored_window_ns != row->window->start_ns ||
-		s->stored_generation != t->generation) {
+		s->stored_generation != n->generation) {
 		key = key_u32(KEY_NUMBER_SERIES, s->id);
 		labels_encode(&value, s->labels);
 		store_batch_put_twice(row->batch, key_str(&key), &value);
 		buf_clear(&value);
 	}
 	key = key_number(s->id, ts);
-	buf_add_u64be(&value, number_bits(t->v[i].value));
+	buf_add_u64be(&value, number_bits(n->v[i].value));
 	store_batch_put(row->batch, key_str(&key), &value);
-	ok = !buf_failed(&value) && number_announce(t->db, row->window, s);
+	ok = !buf_failed(&value) && number_announce(n->db, row->window, s);
 	buf_release(&value);
 	if (!b->values || ts < b->min_ns)
 		b->min_ns = ts;
@@ -259,14 +259,14 @@ static void number_row_close(struct commit_row *row)
 }
 
 static enum err_code numbers_append_make_row(
-	struct numbers_append *t, struct window *w, struct commit_row **out, struct err *err)
+	struct numbers_append *a, struct window *w, struct commit_row **out, struct err *err)
 {
 	struct commit_row *row = calloc(1, sizeof(*row));
 	size_t n = 0;
 	bool ok = true;
 
-	for (size_t i = 0; i < t->n; i++)
-		n += t->windows[i] == w;
+	for (size_t i = 0; i < a->n; i++)
+		n += a->windows[i] == w;
 	if (!row || !(row->numbers = calloc(1, sizeof(*row->numbers))) ||
 		!(row->numbers->series = calloc(n, sizeof(struct series *))) ||
 		!(row->numbers->ts_ns = calloc(n, sizeof(int64_t))) || !(row->batch = store_batch_open())) {
@@ -275,9 +275,9 @@ static enum err_code numbers_append_make_row(
 	}
 	row->window = w;
 	store_batch_set_identity(row->batch, w->identity);
-	for (size_t i = 0; i < t->n && ok; i++)
-		if (t->windows[i] == w)
-			ok = numbers_append_put_value(t, i, row);
+	for (size_t i = 0; i < a->n && ok; i++)
+		if (a->windows[i] == w)
+			ok = numbers_append_put_value(a, i, row);
 	if (!ok) {
 		number_row_close(row);
 		return err_nomem(err, "storing numbers");
@@ -286,36 +286,36 @@ static enum err_code numbers_append_make_row(
 	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) +
 		n * (sizeof(struct series *) + sizeof(int64_t));
 	row->acked = number_batch_acked;
-	row->ctx = t->ack;
+	row->ctx = a->ack;
 	*out = row;
 	return ERR_OK;
 }
 
 /* The window's pin is the queue's afterwards. */
 static enum err_code numbers_append_queue_window(
-	struct numbers_append *t, struct window *w, struct err *err)
+	struct numbers_append *n, struct window *w, struct err *err)
 {
 	int64_t window_ns = w->start_ns;
 	struct commit_row *row;
 	enum err_code rc;
 
-	if ((rc = numbers_append_make_row(t, w, &row, err)))
+	if ((rc = numbers_append_make_row(n, w, &row, err)))
 		return rc;
-	mutex_lock(&t->ack->lock);
-	t->ack->waiting++;
-	mutex_unlock(&t->ack->lock);
-	if ((rc = commit_enqueue(t->db, row, t->generation, err))) {
+	mutex_lock(&n->ack->lock);
+	n->ack->waiting++;
+	mutex_unlock(&n->ack->lock);
+	if ((rc = commit_enqueue(n->db, row, n->generation, err))) {
 		number_row_close(row);
-		mutex_lock(&t->ack->lock);
-		t->ack->waiting--;
-		mutex_unlock(&t->ack->lock);
+		mutex_lock(&n->ack->lock);
+		n->ack->waiting--;
+		mutex_unlock(&n->ack->lock);
 		return rc;
 	}
-	for (size_t i = 0; i < t->n; i++)
-		if (t->windows[i] == w) {
-			t->series[i]->stored_window_ns = window_ns;
-			t->series[i]->stored_generation = t->generation;
-			t->series[i]->stored_typeset = 0; /* it was, somewhere */
+	for (size_t i = 0; i < n->n; i++)
+		if (n->windows[i] == w) {
+			n->series[i]->stored_window_ns = window_ns;
+			n->series[i]->stored_generation = n->generation;
+			n->series[i]->stored_typeset = 0; /* it was, somewhere */
 		}
 	return ERR_OK;
 }
@@ -332,9 +332,9 @@ struct late_value {
 	size_t at;
 };
 
-static int number_late_cmp(const void *x, const void *y)
+static int number_late_cmp(const void *left, const void *right)
 {
-	const struct late_value *a = x, *b = y;
+	const struct late_value *a = left, *b = right;
 	uint32_t p = a->t->series[a->at]->id, q = b->t->series[b->at]->id;
 	int64_t s = a->t->v[a->at].ts_ns, u = b->t->v[b->at].ts_ns;
 
@@ -346,111 +346,111 @@ static int number_late_cmp(const void *x, const void *y)
 }
 
 static enum err_code numbers_append_refuse(
-	const struct numbers_append *t, size_t i, struct err *err)
+	const struct numbers_append *n, size_t i, struct err *err)
 {
-	return duplicate_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
+	return duplicate_refuse("value", n->v[i].labels, n->v[i].ts_ns, err);
 }
 
-static enum err_code numbers_append_find_in_batch(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_find_in_batch(struct numbers_append *n, struct err *err)
 {
-	struct late_value *v = malloc(t->n * sizeof(*v));
+	struct late_value *v = malloc(n->n * sizeof(*v));
 	enum err_code rc = ERR_OK;
 
 	if (!v)
 		return err_nomem(err, "storing numbers");
-	for (size_t i = 0; i < t->n; i++)
-		v[i] = (struct late_value){ t, i };
-	qsort(v, t->n, sizeof(*v), number_late_cmp);
-	for (size_t i = 1; i < t->n && !rc; i++) {
+	for (size_t i = 0; i < n->n; i++)
+		v[i] = (struct late_value){ n, i };
+	qsort(v, n->n, sizeof(*v), number_late_cmp);
+	for (size_t i = 1; i < n->n && !rc; i++) {
 		size_t a = v[i - 1].at, b = v[i].at;
 
-		if (t->series[a] != t->series[b] || t->v[a].ts_ns != t->v[b].ts_ns)
+		if (n->series[a] != n->series[b] || n->v[a].ts_ns != n->v[b].ts_ns)
 			continue;
-		if (number_bits(t->v[a].value) != number_bits(t->v[b].value))
-			rc = numbers_append_refuse(t, b, err);
+		if (number_bits(n->v[a].value) != number_bits(n->v[b].value))
+			rc = numbers_append_refuse(n, b, err);
 		else
-			t->windows[b] = NULL;
+			n->windows[b] = NULL;
 	}
 	free(v);
 	return rc;
 }
 
-static enum err_code numbers_append_find_stored(struct numbers_append *t, size_t i, struct err *err)
+static enum err_code numbers_append_find_stored(struct numbers_append *n, size_t i, struct err *err)
 {
-	const struct duplicate_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
-		key_number(t->series[i]->id, t->v[i].ts_ns), t->generation };
+	const struct duplicate_place at = { n->windows[i], n->series[i], n->v[i].ts_ns,
+		key_number(n->series[i]->id, n->v[i].ts_ns), n->generation };
 	struct buf value = { 0 };
 	enum err_code rc;
 	double was;
 
-	rc = duplicate_find(t->db, &at, &value, err);
+	rc = duplicate_find(n->db, &at, &value, err);
 	if (!rc && !(rc = number_decode(buf_str(&value), &was, err))) {
-		if (number_bits(was) != number_bits(t->v[i].value))
-			rc = numbers_append_refuse(t, i, err);
+		if (number_bits(was) != number_bits(n->v[i].value))
+			rc = numbers_append_refuse(n, i, err);
 		else
-			t->windows[i] = NULL;
+			n->windows[i] = NULL;
 	}
 	buf_release(&value);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code numbers_append_find_again(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_find_again(struct numbers_append *n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
-	bool *late = calloc(t->n, sizeof(*late)), any = false;
+	bool *late = calloc(n->n, sizeof(*late)), any = false;
 
 	if (!late)
 		return err_nomem(err, "storing numbers");
-	for (size_t i = 0; i < t->n && !rc; i++) {
-		late[i] = duplicate_possible(t->db, t->series[i], t->v[i].ts_ns);
+	for (size_t i = 0; i < n->n && !rc; i++) {
+		late[i] = duplicate_possible(n->db, n->series[i], n->v[i].ts_ns);
 		any |= late[i];
-		duplicate_note(t->series[i], t->v[i].ts_ns);
+		duplicate_note(n->series[i], n->v[i].ts_ns);
 		rc = duplicate_check_deleted(
-			t->db, t->windows[i], t->series[i], t->v[i].ts_ns, "value", err);
+			n->db, n->windows[i], n->series[i], n->v[i].ts_ns, "value", err);
 	}
 	if (!rc && any)
-		rc = numbers_append_find_in_batch(t, err);
-	for (size_t i = 0; i < t->n && !rc; i++)
-		if (late[i] && t->windows[i])
-			rc = numbers_append_find_stored(t, i, err);
+		rc = numbers_append_find_in_batch(n, err);
+	for (size_t i = 0; i < n->n && !rc; i++)
+		if (late[i] && n->windows[i])
+			rc = numbers_append_find_stored(n, i, err);
 	free(late);
 	return rc;
 }
 
-static enum err_code numbers_append_prepare(struct numbers_append *t, struct err *err)
+static enum err_code numbers_append_prepare(struct numbers_append *n, struct err *err)
 {
-	enum err_code rc = numbers_append_check(t, err);
+	enum err_code rc = numbers_append_check(n, err);
 
 	if (rc)
 		return rc;
 	/* Read before the state, so that a failure in between shows when the values are queued. */
-	t->generation = commit_generation(t->db);
-	if ((rc = append_check_state(t->db, err)))
+	n->generation = commit_generation(n->db);
+	if ((rc = append_check_state(n->db, err)))
 		return rc;
-	t->series = calloc(t->n, sizeof(struct series *));
-	t->windows = calloc(t->n, sizeof(struct window *));
-	t->ack = calloc(1, sizeof(*t->ack));
-	if (!t->series || !t->windows || !t->ack)
+	n->series = calloc(n->n, sizeof(struct series *));
+	n->windows = calloc(n->n, sizeof(struct window *));
+	n->ack = calloc(1, sizeof(*n->ack));
+	if (!n->series || !n->windows || !n->ack)
 		return err_nomem(err, "storing numbers");
-	for (size_t i = 0; i < t->n && !rc; i++)
-		if (!(rc = numbers_append_find_window(t, i, err)))
-			rc = numbers_append_find_series(t, i, err);
-	return rc ? rc : numbers_append_find_again(t, err);
+	for (size_t i = 0; i < n->n && !rc; i++)
+		if (!(rc = numbers_append_find_window(n, i, err)))
+			rc = numbers_append_find_series(n, i, err);
+	return rc ? rc : numbers_append_find_again(n, err);
 }
 
-static bool numbers_append_has_values(const struct numbers_append *t, const struct window *w)
+static bool numbers_append_has_values(const struct numbers_append *n, const struct window *w)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->windows[i] == w)
+	for (size_t i = 0; i < n->n; i++)
+		if (n->windows[i] == w)
 			return true;
 	return false;
 }
 
 /* ERR_OK: the acknowledgement will come, with success or an error. */
 static enum err_code numbers_append_queue_all(
-	struct numbers_append *t, db_acked_fn acked, void *ctx, struct err *err)
+	struct numbers_append *n, db_acked_fn acked, void *ctx, struct err *err)
 {
-	struct number_ack *ack = t->ack;
+	struct number_ack *ack = n->ack;
 	enum err_code rc = ERR_OK;
 	size_t queued = 0;
 
@@ -458,27 +458,27 @@ static enum err_code numbers_append_queue_all(
 	ack->acked = acked;
 	ack->ctx = ctx;
 	ack->waiting = 1;
-	for (size_t i = 0; i < t->pinned_n; i++) {
-		if (!rc && numbers_append_has_values(t, t->pinned[i]) &&
-			!(rc = numbers_append_queue_window(t, t->pinned[i], err)))
+	for (size_t i = 0; i < n->pinned_n; i++) {
+		if (!rc && numbers_append_has_values(n, n->pinned[i]) &&
+			!(rc = numbers_append_queue_window(n, n->pinned[i], err)))
 			queued++;
 		else
-			head_unpin_writer(t->db, t->pinned[i]);
+			head_unpin_writer(n->db, n->pinned[i]);
 	}
-	t->pinned_n = 0;
+	n->pinned_n = 0;
 	if (rc && !queued) {
 		mutex_destroy(&ack->lock);
 		return rc;
 	}
-	t->ack = NULL; /* its last user frees it */
+	n->ack = NULL; /* its last user frees it */
 	number_ack_one(ack, rc, err);
 	return ERR_OK;
 }
 
-enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
+enum err_code db_append_numbers(struct db *db, const struct db_number *d, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err)
 {
-	struct numbers_append t = { .db = db, .v = v, .n = n };
+	struct numbers_append t = { .db = db, .v = d, .n = n };
 	struct err here;
 	enum err_code rc;
 

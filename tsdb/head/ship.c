@@ -369,14 +369,14 @@ static enum err_code ship_end_one(struct db *db, struct ship_window *w, struct a
 
 /* Those that are in the head now: a window that leaves it meanwhile is listed as in it once more.
  */
-static void ship_look_in_head(struct db *db, struct head_ship_window *v, size_t n)
+static void ship_look_in_head(struct db *db, struct head_ship_window *h, size_t n)
 {
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < db->windows_n && !v[i].in_head; k++)
-			v[i].in_head = db->windows[k]->start_ns == v[i].start_ns &&
-				db->windows[k]->identity == v[i].identity;
-		v[i].snapshot_wanted &= v[i].in_head;
+		for (size_t k = 0; k < db->windows_n && !h[i].in_head; k++)
+			h[i].in_head = db->windows[k]->start_ns == h[i].start_ns &&
+				db->windows[k]->identity == h[i].identity;
+		h[i].snapshot_wanted &= h[i].in_head;
 	}
 	mutex_unlock(&db->lock);
 }

@@ -69,20 +69,20 @@ static bool series_same(const void *ctx, const void *key, uint32_t id)
 
 /* False: out of memory. *known: one with these labels came before. */
 static bool read_counts_seen_series_see(
-	struct read_counts_seen_series *x, const struct series *s, bool *known)
+	struct read_counts_seen_series *r, const struct series *s, bool *known)
 {
 	uint64_t hash = labels_hash(s->labels);
 
-	if ((*known = map_find(&x->map, hash, series_same, x, s) != MAP_NONE))
+	if ((*known = map_find(&r->map, hash, series_same, r, s) != MAP_NONE))
 		return true;
-	if (!array_room(&x->v, x->n, 1, &x->cap) || !map_add(&x->map, hash, (uint32_t)x->n))
+	if (!array_room(&r->v, r->n, 1, &r->cap) || !map_add(&r->map, hash, (uint32_t)r->n))
 		return false;
-	x->v[x->n++] = s;
+	r->v[r->n++] = s;
 	return true;
 }
 
 static bool read_counts_seen_series_see_member(
-	struct read_counts_seen_series *x, struct series_index *index, struct bits *ids)
+	struct read_counts_seen_series *r, struct series_index *index, struct bits *ids)
 {
 	bool ok = true, known;
 
@@ -92,7 +92,7 @@ static bool read_counts_seen_series_see_member(
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			const struct series *s = series_by_id_locked(index, id);
 
-			ok = !s || read_counts_seen_series_see(x, s, &known);
+			ok = !s || read_counts_seen_series_see(r, s, &known);
 			if (ok && s && known)
 				bits_clear(ids, id);
 		}
@@ -130,11 +130,11 @@ struct summed_counts {
 	bool failed;
 };
 
-static void counts_release(struct summed_counts *x)
+static void counts_release(struct summed_counts *s)
 {
-	map_release(&x->map);
-	free(x->v);
-	arena_release(&x->arena);
+	map_release(&s->map);
+	free(s->v);
+	arena_release(&s->arena);
 }
 
 static bool read_counts_text_same(const void *ctx, const void *key, uint32_t id)

@@ -33,21 +33,21 @@ struct read_names {
 
 #define NAMES_MIN 1024u /* are kept in between, and twice the limit */
 
-static void names_init(struct read_names *x, struct str name, uint64_t limit, struct arena *a)
+static void names_init(struct read_names *r, struct str name, uint64_t limit, struct arena *a)
 {
 	/* One that cannot be reached is none. */
-	*x = (struct read_names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
-	map_init(&x->map);
-	arena_init(&x->texts, a->budget_bytes);
-	x->texts.shared = a->shared;
+	*r = (struct read_names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
+	map_init(&r->map);
+	arena_init(&r->texts, a->budget_bytes);
+	r->texts.shared = a->shared;
 }
 
-static void read_names_release(struct read_names *x)
+static void read_names_release(struct read_names *r)
 {
-	map_release(&x->map);
-	arena_release(&x->texts);
-	free(x->v);
-	free(x->seen);
+	map_release(&r->map);
+	arena_release(&r->texts);
+	free(r->v);
+	free(r->seen);
 }
 
 static bool read_names_same(const void *ctx, const void *key, uint32_t id)
@@ -61,116 +61,116 @@ static uint64_t name_hash(struct str s)
 }
 
 /* Sorts, and leaves one more than the limit, which shows that there were more. */
-static enum err_code names_cut(struct read_names *x, struct err *err)
+static enum err_code names_cut(struct read_names *r, struct err *err)
 {
-	struct arena dropped = x->texts;
+	struct arena dropped = r->texts;
 
-	if (x->n)
-		qsort(x->v, x->n, sizeof(*x->v), str_cmp_qsort);
-	if (!x->limit || x->n <= x->limit)
+	if (r->n)
+		qsort(r->v, r->n, sizeof(*r->v), str_cmp_qsort);
+	if (!r->limit || r->n <= r->limit)
 		return ERR_OK;
-	arena_init(&x->texts, dropped.budget_bytes);
-	x->texts.shared = dropped.shared;
-	x->n = x->limit + 1;
-	map_release(&x->map);
-	map_init(&x->map);
-	for (uint32_t i = 0; i < x->n; i++) {
-		x->v[i] = str_dup(&x->texts, x->v[i]);
-		if (!x->v[i].ptr || !map_add(&x->map, name_hash(x->v[i]), i)) {
+	arena_init(&r->texts, dropped.budget_bytes);
+	r->texts.shared = dropped.shared;
+	r->n = r->limit + 1;
+	map_release(&r->map);
+	map_init(&r->map);
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->v[i] = str_dup(&r->texts, r->v[i]);
+		if (!r->v[i].ptr || !map_add(&r->map, name_hash(r->v[i]), i)) {
 			arena_release(&dropped);
-			return arena_fail(&x->texts, "a list of names", err);
+			return arena_fail(&r->texts, "a list of names", err);
 		}
 	}
 	arena_release(&dropped);
-	x->last = x->v[x->limit];
+	r->last = r->v[r->limit];
 	return ERR_OK;
 }
 
 /* s is copied. */
-static enum err_code names_add(struct read_names *x, struct str s, struct err *err)
+static enum err_code names_add(struct read_names *r, struct str s, struct err *err)
 {
-	struct arena *texts = x->limit ? &x->texts : x->arena;
+	struct arena *texts = r->limit ? &r->texts : r->arena;
 	uint64_t hash = name_hash(s);
 	enum err_code rc;
 
-	if (!s.len || (x->last.ptr && str_cmp(s, x->last) >= 0) ||
-		map_find(&x->map, hash, read_names_same, x, &s) != MAP_NONE)
+	if (!s.len || (r->last.ptr && str_cmp(s, r->last) >= 0) ||
+		map_find(&r->map, hash, read_names_same, r, &s) != MAP_NONE)
 		return ERR_OK;
-	if (x->limit && x->n >= 2 * x->limit + NAMES_MIN && (rc = names_cut(x, err)))
+	if (r->limit && r->n >= 2 * r->limit + NAMES_MIN && (rc = names_cut(r, err)))
 		return rc;
-	if (!array_room(&x->v, x->n, 1, &x->cap))
+	if (!array_room(&r->v, r->n, 1, &r->cap))
 		return err_nomem(err, "label names");
 	if (!(s = str_dup(texts, s)).ptr)
 		return arena_fail(texts, "a list of names", err);
-	if (!map_add(&x->map, hash, (uint32_t)x->n))
+	if (!map_add(&r->map, hash, (uint32_t)r->n))
 		return err_nomem(err, "label names");
-	x->v[x->n++] = s;
+	r->v[r->n++] = s;
 	return ERR_OK;
 }
 
 static enum err_code read_names_add_series(
-	struct read_names *x, const struct db_series *s, struct err *err)
+	struct read_names *r, const struct db_series *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	if (x->name.len)
-		return names_add(x, labels_get(s->labels, x->name), err);
+	if (r->name.len)
+		return names_add(r, labels_get(s->labels, r->name), err);
 	for (size_t k = 0; k < s->labels.n && !rc; k++)
-		rc = names_add(x, s->labels.v[k].name, err);
+		rc = names_add(r, s->labels.v[k].name, err);
 	return rc;
 }
 
 static enum err_code read_names_add_value(
-	struct read_names *x, const struct partition *p, uint32_t set, struct err *err)
+	struct read_names *r, const struct partition *p, uint32_t set, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	sym_label_value(p, set, x->name, &text);
-	rc = buf_failed(&text) ? err_nomem(err, "label names") : names_add(x, buf_str(&text), err);
+	sym_label_value(p, set, r->name, &text);
+	rc = buf_failed(&text) ? err_nomem(err, "label names") : names_add(r, buf_str(&text), err);
 	buf_release(&text);
 	return rc;
 }
 
 /* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
 static enum err_code read_names_add_sample(
-	struct read_names *x, const struct partition *p, struct err *err)
+	struct read_names *r, const struct partition *p, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	if (x->name.len && !sym_has_label_key(p, x->name))
+	if (r->name.len && !sym_has_label_key(p, r->name))
 		return ERR_OK;
 	for (uint32_t i = 0; !rc && (i = sym_next(p, SYM_LABEL_SET, i + 1)) != SYM_NONE;) {
 		struct sym_label_set set = sym_label_set(p, i);
 
-		if (x->name.len) {
-			rc = read_names_add_value(x, p, i, err);
+		if (r->name.len) {
+			rc = read_names_add_value(r, p, i, err);
 			continue;
 		}
 		for (uint32_t k = 0; k < set.n && !rc; k++) {
 			struct str key = sym_string(p, set.v[k].key);
 
 			if (!str_has_prefix(key, STR("__")))
-				rc = names_add(x, key, err);
+				rc = names_add(r, key, err);
 		}
 	}
 	return rc;
 }
 
 static enum err_code read_names_add_partition(
-	struct read_names *x, const struct partition *p, struct err *err)
+	struct read_names *r, const struct partition *p, struct err *err)
 {
-	uint32_t at = partition_index(p), had = x->seen_n;
+	uint32_t at = partition_index(p), had = r->seen_n;
 
 	if (at >= had) {
-		if (!array_room(&x->seen, had, at - had + 1, &x->seen_n))
+		if (!array_room(&r->seen, had, at - had + 1, &r->seen_n))
 			return err_nomem(err, "label names");
-		memset(x->seen + had, 0, (x->seen_n - had) * sizeof(*x->seen));
+		memset(r->seen + had, 0, (r->seen_n - had) * sizeof(*r->seen));
 	}
-	if (x->seen[at])
+	if (r->seen[at])
 		return ERR_OK;
-	x->seen[at] = true;
-	return read_names_add_sample(x, p, err);
+	r->seen[at] = true;
+	return read_names_add_sample(r, p, err);
 }
 
 /* ---- by series ---- */
@@ -191,12 +191,12 @@ static enum err_code read_names_take_series(void *ctx, const struct db_series *s
 }
 
 static enum err_code read_names_of_series(
-	struct read_names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
+	struct read_names *r, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
 {
 	const struct db_visitor visitor = { .wanted = read_names_wants_series,
-		.sample_label = x->name,
+		.sample_label = r->name,
 		.take = read_names_take_series,
-		.ctx = x };
+		.ctx = r };
 
 	return db_visit_series(q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }
@@ -223,26 +223,26 @@ static bool read_names_add_of_block(void *ctx, struct str name, uint32_t series_
 }
 
 static enum err_code read_names_of_window(
-	struct read_names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+	struct read_names *r, struct db_querier *q, struct querier_source *s, struct err *err)
 {
-	struct indexed t = { .x = x };
+	struct indexed t = { .x = r };
 	struct window_span span;
 	struct partition *p;
 	struct job *job;
 
 	series_lock_read(s->db->series);
-	series_names_locked(s->db->series, x->name, &s->w->series, read_names_add_indexed, &t);
+	series_names_locked(s->db->series, r->name, &s->w->series, read_names_add_indexed, &t);
 	series_unlock(s->db->series);
 	for (uint32_t i = 0; !t.rc && (job = db_job_at(s->db, i)); i++)
 		for (uint32_t k = 0; !t.rc && window_epoch_at(s->db, s->w, job, k, &span); k++)
 			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
 				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
-				t.rc = read_names_add_partition(x, p, &t.err);
+				t.rc = read_names_add_partition(r, p, &t.err);
 	return t.rc ? err_copy(err, &t.err) : ERR_OK;
 }
 
 /* Its samples' labels: their names are in the block's index. */
-static enum err_code read_names_of_slot(struct read_names *x, struct db_querier *q,
+static enum err_code read_names_of_slot(struct read_names *r, struct db_querier *q,
 	struct querier_source *s, uint32_t slot, struct err *err)
 {
 	struct partition *p;
@@ -254,27 +254,27 @@ static enum err_code read_names_of_slot(struct read_names *x, struct db_querier 
 	if ((rc = block_sample_keys(s->b->block, slot, &keys, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
-		has |= str_eq(keys[i], x->name);
-		if (!x->name.len && !str_has_prefix(keys[i], STR("__")))
-			rc = names_add(x, keys[i], err);
+		has |= str_eq(keys[i], r->name);
+		if (!r->name.len && !str_has_prefix(keys[i], STR("__")))
+			rc = names_add(r, keys[i], err);
 	}
 	if (rc || !has)
 		return rc;
 	rc = querier_partition(q, s, slot, false, &p, err);
 	if (rc == ERR_EXISTS) /* told */
 		return ERR_OK;
-	return rc ? rc : read_names_add_partition(x, p, err);
+	return rc ? rc : read_names_add_partition(r, p, err);
 }
 
 static enum err_code read_names_of_block(
-	struct read_names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+	struct read_names *r, struct db_querier *q, struct querier_source *s, struct err *err)
 {
-	struct indexed t = { .x = x };
+	struct indexed t = { .x = r };
 	struct block *b = s->b->block;
 	enum err_code rc;
 	struct err why;
 
-	rc = x->name.len ? block_label_values(b, x->name, read_names_add_of_block, &t, &why) :
+	rc = r->name.len ? block_label_values(b, r->name, read_names_add_of_block, &t, &why) :
 					   block_label_names(b, read_names_add_of_block, &t, &why);
 	if (rc == ERR_CORRUPT) {
 		querier_warn(q, s, &why);
@@ -285,7 +285,7 @@ static enum err_code read_names_of_block(
 	if (rc)
 		err_copy(err, &why);
 	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
-		rc = read_names_of_slot(x, q, s, slot, err);
+		rc = read_names_of_slot(r, q, s, slot, err);
 	return rc;
 }
 
@@ -299,7 +299,7 @@ static bool read_names_by_indexes(const struct db_querier *q)
 }
 
 static enum err_code read_names_of_sources(
-	struct read_names *x, struct db_querier *q, struct err *err)
+	struct read_names *r, struct db_querier *q, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -309,9 +309,9 @@ static enum err_code read_names_of_sources(
 		if (querier_canceled(q))
 			rc = err_set(err, ERR_CANCELED, "query canceled");
 		else if (s->b)
-			rc = read_names_of_block(x, q, s, err);
+			rc = read_names_of_block(r, q, s, err);
 		else if (s->snap)
-			rc = read_names_of_window(x, q, s, err);
+			rc = read_names_of_window(r, q, s, err);
 	}
 	return rc;
 }

@@ -97,7 +97,7 @@ MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_
 /* Column of the type in the header's rows, -1: none. */
 int header_column(const struct partition *p, uint32_t header, const struct profile_type *t);
 /* sum.c; NULL is fine */
-void sum_scratch_close(struct sum_scratch *x);
+void sum_scratch_close(struct sum_scratch *s);
 
 /* ---- number_read.c ---- */
 

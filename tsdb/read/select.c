@@ -14,29 +14,29 @@
 
 #define SAMPLED 1024u /* of series that may be too many */
 
-static enum err_code read_select_refuse(struct selecting *x, size_t about, struct err *err)
+static enum err_code read_select_refuse(struct selecting *s, size_t about, struct err *err)
 {
-	x->about = about;
-	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, x->series_max);
+	s->about = about;
+	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, s->series_max);
 }
 
 /*
  * Series of the other members at the time at which a source begins. One database that had all of
  * them would have them in one window.
  */
-static size_t read_select_beside(const struct selecting *x, uint32_t source)
+static size_t read_select_beside(const struct selecting *selecting, uint32_t source)
 {
-	const struct querier_source *s = &x->q->sources[source];
+	const struct querier_source *s = &selecting->q->sources[source];
 	size_t n = 0;
 
-	for (uint32_t i = 0; x->latest && i < x->q->members_n; i++)
-		if (i != s->member && x->latest[i].max_ns > s->min_ns)
-			n += x->latest[i].n;
+	for (uint32_t i = 0; selecting->latest && i < selecting->q->members_n; i++)
+		if (i != s->member && selecting->latest[i].max_ns > s->min_ns)
+			n += selecting->latest[i].n;
 	return n;
 }
 
 static enum err_code read_select_hand_over(
-	struct selecting *x, const struct read_select_found *f, struct err *err)
+	struct selecting *selecting, const struct read_select_found *f, struct err *err)
 {
 	struct db_series s = { .labels = f->labels,
 		.partition = f->partition,
@@ -44,16 +44,16 @@ static enum err_code read_select_hand_over(
 		.places = &f->place,
 		.places_n = 1 };
 
-	return x->visitor->take(x->visitor->ctx, &s, err);
+	return selecting->visitor->take(selecting->visitor->ctx, &s, err);
 }
 
-enum err_code select_add(struct selecting *x, struct read_select_found f, struct err *err)
+enum err_code select_add(struct selecting *s, struct read_select_found f, struct err *err)
 {
-	if (x->visitor)
-		return read_select_hand_over(x, &f, err);
-	if (!array_room(&x->v, x->found, 1, &x->cap))
+	if (s->visitor)
+		return read_select_hand_over(s, &f, err);
+	if (!array_room(&s->v, s->found, 1, &s->cap))
 		return err_nomem(err, "select");
-	x->v[x->found++] = f;
+	s->v[s->found++] = f;
 	return ERR_OK;
 }
 
@@ -80,47 +80,51 @@ static enum err_code read_select_sample(
  * in the querier's time count. So rows of some series are looked up. The result may be wrong by a
  * few percent; the limit itself is checked when the series are really selected.
  */
-static enum err_code read_select_check_some(struct selecting *x, uint32_t source,
+static enum err_code read_select_check_some(struct selecting *s, uint32_t source,
 	const struct bits *ids, size_t n, size_t others, select_look_fn look, struct err *err)
 {
-	size_t before = x->found, about;
+	size_t before = s->found, about;
 	struct bits some = { 0 };
 	enum err_code rc;
 
-	if (!(rc = read_select_sample(ids, n, &some, err)) && !(rc = look(x, source, &some, err))) {
-		about = (size_t)((double)(x->found - before) * (double)n / (double)bits_count(&some));
+	if (!(rc = read_select_sample(ids, n, &some, err)) && !(rc = look(s, source, &some, err))) {
+		about = (size_t)((double)(s->found - before) * (double)n / (double)bits_count(&some));
 		if (about < n - n / SAMPLED)
 			about -= about / 16;
-		x->part = (double)about / (double)n;
-		if (about + others > x->series_max)
-			rc = read_select_refuse(x, about + others, err);
+		s->part = (double)about / (double)n;
+		if (about + others > s->series_max)
+			rc = read_select_refuse(s, about + others, err);
 	}
-	x->found = before;
+	s->found = before;
 	bits_release(&some);
 	return rc;
 }
 
-enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
+enum err_code select_ids(struct selecting *selecting, uint32_t source, const struct bits *ids,
 	select_look_fn look, struct err *err)
 {
-	const struct querier_source *s = &x->q->sources[source];
-	size_t before = x->found, n = bits_count(ids), others = read_select_beside(x, source);
+	const struct querier_source *s = &selecting->q->sources[source];
+	size_t before = selecting->found, n = bits_count(ids),
+		   others = read_select_beside(selecting, source);
 	enum err_code rc;
 
-	if (x->too_many) {
-		x->about += (size_t)((double)n * x->part);
+	if (selecting->too_many) {
+		selecting->about += (size_t)((double)n * selecting->part);
 		return ERR_OK;
 	}
-	if (x->series_max && n + others > x->series_max && n >= 2 * SAMPLED &&
-		(rc = read_select_check_some(x, source, ids, n, others, look, err)))
+	if (selecting->series_max && n + others > selecting->series_max && n >= 2 * SAMPLED &&
+		(rc = read_select_check_some(selecting, source, ids, n, others, look, err)))
 		return rc;
-	if ((rc = look(x, source, ids, err)))
+	if ((rc = look(selecting, source, ids, err)))
 		return rc;
-	if (x->latest)
-		x->latest[s->member] = (struct latest_count){ s->max_ns, x->found - before };
-	others += x->found - before;
-	x->part = n ? (double)(x->found - before) / (double)n : 0;
-	return x->series_max && others > x->series_max ? read_select_refuse(x, others, err) : ERR_OK;
+	if (selecting->latest)
+		selecting->latest[s->member] = (struct latest_count){ s->max_ns,
+			selecting->found - before };
+	others += selecting->found - before;
+	selecting->part = n ? (double)(selecting->found - before) / (double)n : 0;
+	return selecting->series_max && others > selecting->series_max ?
+		read_select_refuse(selecting, others, err) :
+		ERR_OK;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */
@@ -147,16 +151,16 @@ static bool read_select_slot_has_key(struct block *b, uint32_t slot, struct str 
 
 /* In any epoch and source of the querier. */
 static enum err_code read_select_look_for_key(
-	struct selecting *x, struct str job, struct str key, bool *has, struct err *err)
+	struct selecting *selecting, struct str job, struct str key, bool *has, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	*has = false;
-	for (uint32_t i = 0; i < x->q->sources_n && !rc && !*has; i++) {
-		const struct querier_source *s = &x->q->sources[i];
+	for (uint32_t i = 0; i < selecting->q->sources_n && !rc && !*has; i++) {
+		const struct querier_source *s = &selecting->q->sources[i];
 
-		if (x->jobs[i].n)
-			rc = select_window_has_key(x, i, job, key, has, err);
+		if (selecting->jobs[i].n)
+			rc = select_window_has_key(selecting, i, job, key, has, err);
 		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block) && !*has; k++)
 			*has = str_eq(block_partition(s->b->block, k)->name, job) &&
 				read_select_slot_has_key(s->b->block, k, key);
@@ -165,51 +169,51 @@ static enum err_code read_select_look_for_key(
 }
 
 enum err_code select_job_has_key(
-	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
+	struct selecting *s, struct str job, struct str key, bool *out, struct err *err)
 {
 	struct known_key k = { job, key, false };
 	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
-	uint32_t at = map_find(&x->keys_map, hash, read_select_key_same, x, &k);
+	uint32_t at = map_find(&s->keys_map, hash, read_select_key_same, s, &k);
 	enum err_code rc;
 
 	if (at == MAP_NONE) {
-		if ((rc = read_select_look_for_key(x, job, key, &k.has, err)))
+		if ((rc = read_select_look_for_key(s, job, key, &k.has, err)))
 			return rc;
-		at = x->keys_n;
-		if (!array_room(&x->keys, x->keys_n, 1, &x->keys_cap) || !map_add(&x->keys_map, hash, at))
+		at = s->keys_n;
+		if (!array_room(&s->keys, s->keys_n, 1, &s->keys_cap) || !map_add(&s->keys_map, hash, at))
 			return err_nomem(err, "select");
-		x->keys[x->keys_n++] = k;
+		s->keys[s->keys_n++] = k;
 	}
-	*out = x->keys[at].has;
+	*out = s->keys[at].has;
 	return ERR_OK;
 }
 
 enum err_code select_wants(
-	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err)
+	struct selecting *s, struct labels labels, struct str job, bool *out, struct err *err)
 {
-	const struct db_visitor *v = x->visitor;
+	const struct db_visitor *v = s->visitor;
 
 	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
 	if (*out || !v->sample_label.len || !job.len)
 		return ERR_OK;
-	return select_job_has_key(x, job, v->sample_label, out, err);
+	return select_job_has_key(s, job, v->sample_label, out, err);
 }
 
 enum err_code select_samples_may_match(
-	struct selecting *x, const struct read_select_found *f, bool *out, struct err *err)
+	struct selecting *s, const struct read_select_found *f, bool *out, struct err *err)
 {
 	struct str job = f->job_name;
 	enum err_code rc = ERR_OK;
 
 	*out = true;
-	for (size_t i = 0; i < x->n && *out && !rc; i++) {
-		struct str name = x->m[i].name, inner = { name.ptr + 7, name.len - 7 };
+	for (size_t i = 0; i < s->n && *out && !rc; i++) {
+		struct str name = s->m[i].name, inner = { name.ptr + 7, name.len - 7 };
 
-		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
+		if (labels_has(f->labels, name) || matcher_test(&s->m[i], STR("")))
 			continue;
-		rc = select_job_has_key(x, job, name, out, err);
+		rc = select_job_has_key(s, job, name, out, err);
 		if (!rc && !*out && str_has_prefix(name, STR("sample_")) && labels_has(f->labels, inner))
-			rc = select_job_has_key(x, job, inner, out, err);
+			rc = select_job_has_key(s, job, inner, out, err);
 	}
 	return rc;
 }
@@ -234,30 +238,31 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 }
 
 /* Searches its rows, if its other facts do not decide. */
-static enum err_code read_select_look_for_rows(struct selecting *x, struct querier_source *s,
-	uint32_t series, const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
+static enum err_code read_select_look_for_rows(struct selecting *selecting,
+	struct querier_source *s, uint32_t series, const struct deleted_range *gone, size_t gone_n,
+	bool *has, struct err *err)
 {
 	struct block_chunks *it = querier_chunks(s, err);
-	int64_t min = x->q->min_ns, max = x->q->max_ns, first;
+	int64_t min = selecting->q->min_ns, max = selecting->q->max_ns, first;
 	struct str bytes;
 	struct err why;
 	enum err_code rc;
 
-	if (!it || (!x->chunk && !(x->chunk = chunk_open())))
+	if (!it || (!selecting->chunk && !(selecting->chunk = chunk_open())))
 		return err_nomem(err, "select");
 	*has = false;
 	block_chunks_seek(it, series, min, max);
 	while (!*has && (rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc)
-			rc = chunk_parse(x->chunk, bytes, &why);
+			rc = chunk_parse(selecting->chunk, bytes, &why);
 		if (rc == ERR_CORRUPT) {
-			querier_warn(x->q, s, &why);
+			querier_warn(selecting->q, s, &why);
 			continue;
 		}
 		if (rc)
 			return err_copy(err, &why);
-		for (uint32_t i = 0; i < chunk_rows_n(x->chunk) && !*has; i++) {
-			int64_t ts = chunk_rows(x->chunk)[i].ts_ns;
+		for (uint32_t i = 0; i < chunk_rows_n(selecting->chunk) && !*has; i++) {
+			int64_t ts = chunk_rows(selecting->chunk)[i].ts_ns;
 
 			*has = ts > min && ts <= max && !deleted_has(gone, gone_n, ts);
 		}
@@ -265,13 +270,13 @@ static enum err_code read_select_look_for_rows(struct selecting *x, struct queri
 	return ERR_OK;
 }
 
-static enum err_code block_has_rows(struct selecting *x, struct querier_source *s, uint32_t id,
-	const struct block_series *of, bool *has, struct err *err)
+static enum err_code block_has_rows(struct selecting *selecting, struct querier_source *s,
+	uint32_t id, const struct block_series *of, bool *has, struct err *err)
 {
 	struct deleted d = { s->deleted, s->deleted_n };
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of(d, id, &gone);
-	int64_t min = x->q->min_ns, max = x->q->max_ns;
+	int64_t min = selecting->q->min_ns, max = selecting->q->max_ns;
 
 	*has = of->last_ns > min && of->first_ns <= max;
 	if (!*has)
@@ -281,13 +286,13 @@ static enum err_code block_has_rows(struct selecting *x, struct querier_source *
 		return ERR_OK;
 	if (!block_has_raw(s->b->block))
 		return ERR_OK;
-	return read_select_look_for_rows(x, s, id, gone, gone_n, has, err);
+	return read_select_look_for_rows(selecting, s, id, gone, gone_n, has, err);
 }
 
 static enum err_code read_select_add_block_series(
-	struct selecting *x, uint32_t source, uint32_t id, struct err *err)
+	struct selecting *selecting, uint32_t source, uint32_t id, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct querier_source *s = &selecting->q->sources[source];
 	struct block_series of;
 	struct partition *p;
 	struct str job = { 0 };
@@ -295,50 +300,51 @@ static enum err_code read_select_add_block_series(
 	enum err_code rc;
 	bool has = false, wanted = true;
 
-	if (!(x->kinds & (id < block_meta(s->b->block)->number_series ? DB_NUMBERS : DB_PROFILES)))
+	if (!(selecting->kinds &
+			(id < block_meta(s->b->block)->number_series ? DB_NUMBERS : DB_PROFILES)))
 		return ERR_OK;
-	if ((rc = block_series(s->b->block, id, x->a, &of, &why)) == ERR_CORRUPT) {
-		querier_warn(x->q, s, &why);
+	if ((rc = block_series(s->b->block, id, selecting->a, &of, &why)) == ERR_CORRUPT) {
+		querier_warn(selecting->q, s, &why);
 		return ERR_OK;
 	}
 	if (rc)
 		return err_copy(err, &why);
 	if (of.slot != BLOCK_NUMERIC)
 		job = block_partition(s->b->block, of.slot)->name;
-	if ((rc = select_wants(x, of.labels, job, &wanted, err)) || !wanted)
+	if ((rc = select_wants(selecting, of.labels, job, &wanted, err)) || !wanted)
 		return rc;
 	if (of.slot == BLOCK_NUMERIC) {
-		rc = numbers_in_block(x->q, s, id, &of, &has, err);
+		rc = numbers_in_block(selecting->q, s, id, &of, &has, err);
 		return rc || !has ?
 			rc :
-			select_add(
-				x, (struct read_select_found){ .labels = of.labels, .place = { source, id } }, err);
+			select_add(selecting,
+				(struct read_select_found){ .labels = of.labels, .place = { source, id } }, err);
 	}
-	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
+	if ((rc = block_has_rows(selecting, s, id, &of, &has, err)) || !has)
 		return rc;
-	rc = querier_partition(x->q, s, of.slot, false, &p, err);
+	rc = querier_partition(selecting->q, s, of.slot, false, &p, err);
 	if (rc == ERR_EXISTS) /* its ids mean something else; there is a warning */
 		return ERR_OK;
 	if (rc)
 		return rc;
-	return select_add(x,
+	return select_add(selecting,
 		(struct read_select_found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
 }
 
 static enum err_code read_select_look_in_block(
-	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+	struct selecting *s, uint32_t source, const struct bits *ids, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t done = 0;
 
 	for (size_t w = 0; w < ids->words && !rc; w++)
 		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
-			if (done++ % 64 == 0 && querier_canceled(x->q))
+			if (done++ % 64 == 0 && querier_canceled(s->q))
 				return select_canceled(err);
 			rc = read_select_add_block_series(
-				x, source, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
-			if (x->visitor && done % 64 == 0)
-				arena_reset(x->a);
+				s, source, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
+			if (s->visitor && done % 64 == 0)
+				arena_reset(s->a);
 		}
 	return rc;
 }
@@ -364,27 +370,27 @@ static void read_select_expect_names(struct querier_source *s, const struct bits
 	}
 }
 
-static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
+static enum err_code select_block(struct selecting *selecting, uint32_t source, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
-	struct block_keys keys = { .x = x, .block = s->b->block };
+	struct querier_source *s = &selecting->q->sources[source];
+	struct block_keys keys = { .x = selecting, .block = s->b->block };
 	struct bits ids = { 0 };
 	enum err_code rc;
 	struct err why;
 
-	rc = block_match(s->b->block, x->m, x->n, block_has_key, &keys, &ids, &why);
+	rc = block_match(s->b->block, selecting->m, selecting->n, block_has_key, &keys, &ids, &why);
 	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
-		querier_warn(x->q, s, &why);
+		querier_warn(selecting->q, s, &why);
 		rc = ERR_OK;
 	}
 	if (!rc && (rc = keys.rc))
 		why = keys.err;
 	if (rc)
 		err_copy(err, &why);
-	if (!rc && s->b->remote && (x->kinds & DB_PROFILES))
+	if (!rc && s->b->remote && (selecting->kinds & DB_PROFILES))
 		read_select_expect_names(s, &ids);
 	if (!rc)
-		rc = select_ids(x, source, &ids, read_select_look_in_block, err);
+		rc = select_ids(selecting, source, &ids, read_select_look_in_block, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -403,68 +409,68 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
 }
 
-enum err_code select_begin(struct selecting *x, struct err *err)
+enum err_code select_begin(struct selecting *s, struct err *err)
 {
-	struct db_querier *q = x->q;
+	struct db_querier *q = s->q;
 	enum err_code rc = ERR_OK;
 
-	map_init(&x->keys_map);
-	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))) ||
-		(x->series_max && q->members_n > 1 &&
-			!(x->latest = calloc(q->members_n, sizeof(*x->latest)))))
+	map_init(&s->keys_map);
+	if (!(s->jobs = calloc(q->sources_n + 1, sizeof(*s->jobs))) ||
+		(s->series_max && q->members_n > 1 &&
+			!(s->latest = calloc(q->members_n, sizeof(*s->latest)))))
 		rc = err_nomem(err, "select");
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
-		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
-			rc = select_list_jobs(q->sources[i].db, &x->jobs[i], err);
+		if (q->sources[i].snap && (s->kinds & DB_PROFILES))
+			rc = select_list_jobs(q->sources[i].db, &s->jobs[i], err);
 	return rc;
 }
 
-void select_end(struct selecting *x)
+void select_end(struct selecting *s)
 {
-	for (size_t i = 0; x->jobs && i < x->q->sources_n; i++)
-		select_release_jobs(&x->jobs[i]);
-	free(x->jobs);
-	free(x->keys);
-	map_release(&x->keys_map);
-	chunk_close(x->chunk);
-	free(x->v);
-	free(x->latest);
+	for (size_t i = 0; s->jobs && i < s->q->sources_n; i++)
+		select_release_jobs(&s->jobs[i]);
+	free(s->jobs);
+	free(s->keys);
+	map_release(&s->keys_map);
+	chunk_close(s->chunk);
+	free(s->v);
+	free(s->latest);
 }
 
-static enum err_code select_source(struct selecting *x, uint32_t source, struct err *err)
+static enum err_code select_source(struct selecting *s, uint32_t source, struct err *err)
 {
-	if (x->q->sources[source].b)
-		return select_block(x, source, err);
-	return x->visitor && x->visitor->blocks_only ? ERR_OK : select_window(x, source, err);
+	if (s->q->sources[source].b)
+		return select_block(s, source, err);
+	return s->visitor && s->visitor->blocks_only ? ERR_OK : select_window(s, source, err);
 }
 
 /* Members that were not looked at yet are in the estimate too; only their indexes are read. */
-static enum err_code read_select_count_rest(struct selecting *x, uint32_t refused, struct err *err)
+static enum err_code read_select_count_rest(struct selecting *s, uint32_t refused, struct err *err)
 {
-	const struct querier_source *v = x->q->sources;
+	const struct querier_source *v = s->q->sources;
 	int64_t min_ns = v[refused].min_ns, max_ns = v[refused].max_ns;
 	enum err_code rc = ERR_OK;
 
-	x->too_many = true;
-	x->latest[v[refused].member].max_ns = max_ns;
-	for (uint32_t i = refused + 1; i < x->q->sources_n && v[i].min_ns < max_ns && !rc; i++) {
-		if (x->latest[v[i].member].max_ns > min_ns)
+	s->too_many = true;
+	s->latest[v[refused].member].max_ns = max_ns;
+	for (uint32_t i = refused + 1; i < s->q->sources_n && v[i].min_ns < max_ns && !rc; i++) {
+		if (s->latest[v[i].member].max_ns > min_ns)
 			continue;
-		x->latest[v[i].member].max_ns = max_ns;
-		rc = select_source(x, i, err);
+		s->latest[v[i].member].max_ns = max_ns;
+		rc = select_source(s, i, err);
 	}
-	return rc ? rc : read_select_refuse(x, x->about, err);
+	return rc ? rc : read_select_refuse(s, s->about, err);
 }
 
 /* In all sources. */
-static enum err_code read_select_find(struct selecting *x, struct err *err)
+static enum err_code read_select_find(struct selecting *s, struct err *err)
 {
-	enum err_code rc = select_begin(x, err);
+	enum err_code rc = select_begin(s, err);
 
-	for (uint32_t i = 0; i < x->q->sources_n && !rc; i++) {
-		rc = select_source(x, i, err);
-		if (rc && x->about && x->latest)
-			rc = read_select_count_rest(x, i, err);
+	for (uint32_t i = 0; i < s->q->sources_n && !rc; i++) {
+		rc = select_source(s, i, err);
+		if (rc && s->about && s->latest)
+			rc = read_select_count_rest(s, i, err);
 	}
 	return rc;
 }

@@ -68,14 +68,14 @@ static inline enum err_code select_canceled(struct err *err)
 
 /* ---- select.c ---- */
 
-/* Prepares x; select_end releases it, also after a failure. */
-MUST_CHECK enum err_code select_begin(struct selecting *x, struct err *err);
-void select_end(struct selecting *x);
+/* Prepares s; select_end releases it, also after a failure. */
+MUST_CHECK enum err_code select_begin(struct selecting *s, struct err *err);
+void select_end(struct selecting *s);
 MUST_CHECK enum err_code select_add(
-	struct selecting *x, struct read_select_found f, struct err *err);
+	struct selecting *s, struct read_select_found f, struct err *err);
 /* Asks the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
-	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err);
+	struct selecting *s, struct labels labels, struct str job, bool *out, struct err *err);
 
 /*
  * Calls look with the ids of a source. If they may be more than series_max, looks at some of them
@@ -83,38 +83,38 @@ MUST_CHECK enum err_code select_wants(
  */
 typedef enum err_code (*select_look_fn)(
 	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err);
-MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
-	select_look_fn look, struct err *err);
+MUST_CHECK enum err_code select_ids(struct selecting *selecting, uint32_t source,
+	const struct bits *ids, select_look_fn look, struct err *err);
 /*
  * Samples of the series may pass the matchers about labels that it lacks: those that do not accept
  * "" need samples with the label, by its own name or as sample_<name> where the series has a label
  * of that name.
  */
 MUST_CHECK enum err_code select_samples_may_match(
-	struct selecting *x, const struct read_select_found *f, bool *out, struct err *err);
+	struct selecting *s, const struct read_select_found *f, bool *out, struct err *err);
 
 /* *out: samples of the job have the label. It is answered once per job and key, so that all epochs
  * of a job get the same answer. */
 MUST_CHECK enum err_code select_job_has_key(
-	struct selecting *x, struct str job, struct str key, bool *out, struct err *err);
+	struct selecting *s, struct str job, struct str key, bool *out, struct err *err);
 
 /* ---- select_unite.c ---- */
 
 /* Series with their places, ascending by labels, from what was found. */
 MUST_CHECK enum err_code select_unite(
-	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err);
+	struct selecting *s, struct db_series **out, size_t *out_n, struct err *err);
 
 /* ---- select_window.c ---- */
 
 /* Prepares x->jobs of a window for all jobs of its database. */
 MUST_CHECK enum err_code select_list_jobs(struct db *db, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
-MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
+MUST_CHECK enum err_code select_window(struct selecting *s, uint32_t source, struct err *err);
 /* Adds to out the ids of the same series; rows are searched only where indexes do not tell. */
 MUST_CHECK enum err_code select_window_series(
-	struct selecting *x, uint32_t source, struct bits *out, struct err *err);
+	struct selecting *selecting, uint32_t source, struct bits *out, struct err *err);
 /* *has: samples of the job in this window have the label. Loads all its symbols. */
-MUST_CHECK enum err_code select_window_has_key(struct selecting *x, uint32_t source,
+MUST_CHECK enum err_code select_window_has_key(struct selecting *selecting, uint32_t source,
 	struct str name, struct str key, bool *has, struct err *err);
 
 #endif

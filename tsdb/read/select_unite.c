@@ -39,14 +39,14 @@ static struct str select_unite_text_at(const struct read_select_found *f, size_t
 
 /* The bytes that the texts of all of them begin with. *same: there are no others. */
 static size_t ordered_common_prefix(
-	const struct ordered *v, size_t n, size_t label, bool value, bool *same)
+	const struct ordered *o, size_t n, size_t label, bool value, bool *same)
 {
-	struct str first = select_unite_text_at(v[0].f, label, value);
+	struct str first = select_unite_text_at(o[0].f, label, value);
 	size_t len = first.len;
 
 	*same = true;
 	for (size_t i = 1; i < n; i++) {
-		struct str text = select_unite_text_at(v[i].f, label, value);
+		struct str text = select_unite_text_at(o[i].f, label, value);
 		size_t k = 0;
 
 		*same &= str_eq(text, first);
@@ -67,33 +67,33 @@ static uint64_t select_unite_key_after(struct str text, size_t prefix)
 }
 
 /* Keys come from the first names or values that differ; all labels before them are equal. */
-static void ordered_make_keys(struct ordered *v, size_t n)
+static void ordered_make_keys(struct ordered *o, size_t n)
 {
 	size_t labels_n = SIZE_MAX, prefix;
 	bool same;
 
 	for (size_t i = 0; i < n; i++)
-		labels_n = v[i].f->labels.n < labels_n ? v[i].f->labels.n : labels_n;
+		labels_n = o[i].f->labels.n < labels_n ? o[i].f->labels.n : labels_n;
 	for (size_t at = 0; n && at < 2 * labels_n; at++) {
-		prefix = ordered_common_prefix(v, n, at / 2, at % 2, &same);
+		prefix = ordered_common_prefix(o, n, at / 2, at % 2, &same);
 		for (size_t i = 0; i < n && !same; i++)
-			v[i].key = select_unite_key_after(select_unite_text_at(v[i].f, at / 2, at % 2), prefix);
+			o[i].key = select_unite_key_after(select_unite_text_at(o[i].f, at / 2, at % 2), prefix);
 		if (!same)
 			return;
 	}
 }
 
-static enum err_code select_unite_sorted(struct selecting *x, struct ordered **out, struct err *err)
+static enum err_code select_unite_sorted(struct selecting *s, struct ordered **out, struct err *err)
 {
-	struct ordered *v = malloc((x->found + 1) * sizeof(*v));
+	struct ordered *v = malloc((s->found + 1) * sizeof(*v));
 
 	if (!v)
 		return err_nomem(err, "select");
-	for (size_t i = 0; i < x->found; i++)
-		v[i] = (struct ordered){ 0, &x->v[i] };
-	ordered_make_keys(v, x->found);
-	if (x->found)
-		qsort(v, x->found, sizeof(*v), ordered_cmp);
+	for (size_t i = 0; i < s->found; i++)
+		v[i] = (struct ordered){ 0, &s->v[i] };
+	ordered_make_keys(v, s->found);
+	if (s->found)
+		qsort(v, s->found, sizeof(*v), ordered_cmp);
 	*out = v;
 	return ERR_OK;
 }
@@ -110,33 +110,33 @@ static int select_unite_age_cmp(const void *a, const void *b)
 		(x->partition->epoch > y->partition->epoch);
 }
 
-static void select_unite_link_epochs(struct db_series *v, size_t n)
+static void select_unite_link_epochs(struct db_series *d, size_t n)
 {
 	for (size_t i = 0, k; i < n; i = k) {
-		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
+		for (k = i + 1; k < n && labels_eq(d[i].labels, d[k].labels); k++)
 			;
 		if (k - i > 1)
-			qsort(v + i, k - i, sizeof(*v), select_unite_age_cmp);
+			qsort(d + i, k - i, sizeof(*d), select_unite_age_cmp);
 		for (size_t at = i; at < k && k - i > 1; at++)
-			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
+			d[at].other = at == i ? &d[k - 1] : &d[at - 1];
 	}
 }
 
 enum err_code select_unite(
-	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
+	struct selecting *s, struct db_series **out, size_t *out_n, struct err *err)
 {
-	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
-	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
+	struct series_place *places = arena_array(s->a, struct series_place, s->found + 1);
+	struct db_series *v = arena_array(s->a, struct db_series, s->found + 1);
 	struct ordered *order = NULL;
 	enum err_code rc;
 	size_t n = 0;
 
 	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
 	if (!places || !v)
-		return arena_fail(x->a, "select", err);
-	if ((rc = select_unite_sorted(x, &order, err)))
+		return arena_fail(s->a, "select", err);
+	if ((rc = select_unite_sorted(s, &order, err)))
 		return rc;
-	for (size_t i = 0; i < x->found; i++) {
+	for (size_t i = 0; i < s->found; i++) {
 		const struct read_select_found *f = order[i].f;
 
 		places[i] = f->place;

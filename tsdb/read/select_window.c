@@ -100,10 +100,10 @@ void select_release_jobs(struct window_jobs *j)
 }
 
 /* The partition of an epoch; NULL: it cannot be used. It is asked for once. */
-static enum err_code select_window_part_of(struct selecting *x, uint32_t source, struct job *job,
+static enum err_code select_window_part_of(struct selecting *s, uint32_t source, struct job *job,
 	uint32_t epoch, struct partition **out, struct err *err)
 {
-	struct window_parts *j = &x->jobs[source].v[job->index];
+	struct window_parts *j = &s->jobs[source].v[job->index];
 	uint32_t cap = j->cap;
 	enum err_code rc;
 
@@ -114,30 +114,30 @@ static enum err_code select_window_part_of(struct selecting *x, uint32_t source,
 		}
 	if (!array_room(&j->v, j->n, 1, &cap) || !array_room(&j->epochs, j->n, 1, &j->cap))
 		return err_nomem(err, "select");
-	if ((rc = querier_window_partition(x->q, &x->q->sources[source], job, epoch, out, err)))
+	if ((rc = querier_window_partition(s->q, &s->q->sources[source], job, epoch, out, err)))
 		return rc;
 	j->v[j->n] = *out;
 	j->epochs[j->n++] = epoch;
 	return ERR_OK;
 }
 
-enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct str name,
+enum err_code select_window_has_key(struct selecting *selecting, uint32_t source, struct str name,
 	struct str key, bool *has, struct err *err)
 {
-	const struct querier_source *s = &x->q->sources[source];
+	const struct querier_source *s = &selecting->q->sources[source];
 	struct window_span span;
 	struct partition *p;
 	struct job *job;
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t i = 0; i < x->jobs[source].n && !rc && !*has; i++) {
+	for (uint32_t i = 0; i < selecting->jobs[source].n && !rc && !*has; i++) {
 		job = db_job_at(s->db, i);
 		if (!str_eq(job->name, name))
 			continue;
 		for (uint32_t k = 0; window_epoch_at(s->db, s->w, job, k, &span); k++) {
-			if (span.min_ns >= x->q->max_ns || span.max_ns <= x->q->min_ns)
+			if (span.min_ns >= selecting->q->max_ns || span.max_ns <= selecting->q->min_ns)
 				continue;
-			rc = select_window_part_of(x, source, job, span.epoch, &p, err);
+			rc = select_window_part_of(selecting, source, job, span.epoch, &p, err);
 			if (rc || (*has = p && sym_has_label_key(p, key)))
 				break;
 		}
@@ -147,12 +147,12 @@ enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct
 
 /* Numbers have no samples: a missing label is "". */
 static bool select_window_numbers_match(
-	const struct selecting *x, const struct read_select_found *f)
+	const struct selecting *s, const struct read_select_found *f)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < x->n && all; i++)
-		all = matcher_test_labels(&x->m[i], f->labels);
+	for (size_t i = 0; i < s->n && all; i++)
+		all = matcher_test_labels(&s->m[i], f->labels);
 	return all;
 }
 
@@ -161,10 +161,10 @@ typedef void (*series_fn)(void *ctx, uint32_t id, struct series *of);
 
 /* Series of the window by their ids: those of LISTED_WORDS words. Their memory lives as long as the
  * querier. One that left the index has no rows any more. */
-static void select_window_each_series(const struct selecting *x, uint32_t source,
+static void select_window_each_series(const struct selecting *s, uint32_t source,
 	const struct bits *ids, size_t from, series_fn each, void *ctx)
 {
-	struct series_index *index = x->q->sources[source].db->series;
+	struct series_index *index = s->q->sources[source].db->series;
 
 	series_lock_read(index);
 	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
@@ -172,7 +172,7 @@ static void select_window_each_series(const struct selecting *x, uint32_t source
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			struct series *of = series_by_id_locked(index, id);
 
-			each(ctx, id, of && of->job && of->job->index >= x->jobs[source].n ? NULL : of);
+			each(ctx, id, of && of->job && of->job->index >= s->jobs[source].n ? NULL : of);
 		}
 	series_unlock(index);
 }
@@ -195,50 +195,50 @@ static void select_window_list_series(void *ctx, uint32_t id, struct series *of)
 
 /* One entry per epoch that has rows of it. */
 static enum err_code select_window_add_epochs(
-	struct selecting *x, uint32_t source, struct read_select_found f, struct err *err)
+	struct selecting *selecting, uint32_t source, struct read_select_found f, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct querier_source *s = &selecting->q->sources[source];
 	struct window_span span;
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; window_epoch_at(s->db, s->w, f.job, i, &span) && !rc; i++) {
-		if (!window_has_rows(x->q, s, f.place.id, span))
+		if (!window_has_rows(selecting->q, s, f.place.id, span))
 			continue;
-		rc = select_window_part_of(x, source, f.job, span.epoch, &f.partition, err);
+		rc = select_window_part_of(selecting, source, f.job, span.epoch, &f.partition, err);
 		if (!rc && f.partition)
-			rc = select_add(x, f, err);
+			rc = select_add(selecting, f, err);
 	}
 	return rc;
 }
 
 static enum err_code select_window_look_in_window(
-	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+	struct selecting *selecting, uint32_t source, const struct bits *ids, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct querier_source *s = &selecting->q->sources[source];
 	enum err_code rc = ERR_OK;
 	struct select_window_listed listed;
 	bool may = false, wanted = true;
 
 	listed.source = source;
-	listed.numbers = x->kinds & DB_NUMBERS;
+	listed.numbers = selecting->kinds & DB_NUMBERS;
 	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
 		while (from < ids->words && !ids->w[from]) /* mostly few are selected of very many */
 			from++;
-		if (querier_canceled(x->q))
+		if (querier_canceled(selecting->q))
 			return select_canceled(err);
 		listed.n = 0;
-		select_window_each_series(x, source, ids, from, select_window_list_series, &listed);
+		select_window_each_series(selecting, source, ids, from, select_window_list_series, &listed);
 		for (size_t i = 0; i < listed.n && !rc; i++) {
 			const struct read_select_found *f = &listed.v[i];
 
-			rc = select_wants(x, f->labels, f->job_name, &wanted, err);
+			rc = select_wants(selecting, f->labels, f->job_name, &wanted, err);
 			if (rc || !wanted)
 				continue;
-			if (!f->job && select_window_numbers_match(x, f) &&
-				numbers_in_window(x->q, s, f->place.id))
-				rc = select_add(x, *f, err);
-			else if (f->job && !(rc = select_samples_may_match(x, f, &may, err)) && may)
-				rc = select_window_add_epochs(x, source, *f, err);
+			if (!f->job && select_window_numbers_match(selecting, f) &&
+				numbers_in_window(selecting->q, s, f->place.id))
+				rc = select_add(selecting, *f, err);
+			else if (f->job && !(rc = select_samples_may_match(selecting, f, &may, err)) && may)
+				rc = select_window_add_epochs(selecting, source, *f, err);
 		}
 	}
 	return rc;
@@ -339,14 +339,14 @@ static enum err_code select_window_ask_job(
  * If very many series lack the label of a matcher, their jobs tell which of them cannot match; the
  * others are looked at one by one. The answer is that of select_samples_may_match.
  */
-static enum err_code select_window_drop_lacking(struct selecting *x, uint32_t source,
+static enum err_code select_window_drop_lacking(struct selecting *s, uint32_t source,
 	const struct matcher *m, size_t many, struct bits *ids, struct err *err)
 {
-	struct lacking l = { .x = x, .source = source, .m = m, .many = many };
+	struct lacking l = { .x = s, .source = source, .m = m, .many = many };
 	enum err_code rc = select_window_list_lacking(&l, ids, err);
 
 	for (size_t i = 0; i < l.n && !rc; i++)
-		rc = querier_canceled(x->q) ? select_canceled(err) :
+		rc = querier_canceled(s->q) ? select_canceled(err) :
 									  select_window_ask_job(&l, l.jobs[i], err);
 	for (size_t w = 0; w < ids->words && l.n && !rc; w++)
 		ids->w[w] &= ~l.ids.w[w];
@@ -356,32 +356,32 @@ static enum err_code select_window_drop_lacking(struct selecting *x, uint32_t so
 }
 
 static enum err_code select_window_match_ids(
-	struct selecting *x, uint32_t source, size_t many, struct bits *ids, struct err *err)
+	struct selecting *s, uint32_t source, size_t many, struct bits *ids, struct err *err)
 {
-	const struct window *w = x->q->sources[source].w;
-	struct series_index *index = x->q->sources[source].db->series;
+	const struct window *w = s->q->sources[source].w;
+	struct series_index *index = s->q->sources[source].db->series;
 	enum err_code rc;
 
 	series_lock_read(index);
-	rc = series_match_locked(index, x->m, x->n, &w->series, NULL, NULL, ids, err);
-	if (!rc && x->kinds != (DB_PROFILES | DB_NUMBERS))
-		series_keep_kind_locked(index, x->kinds & DB_NUMBERS, ids);
+	rc = series_match_locked(index, s->m, s->n, &w->series, NULL, NULL, ids, err);
+	if (!rc && s->kinds != (DB_PROFILES | DB_NUMBERS))
+		series_keep_kind_locked(index, s->kinds & DB_NUMBERS, ids);
 	series_unlock(index);
-	for (size_t i = 0; i < x->n && !rc && ids->words; i++)
-		if (!matcher_test(&x->m[i], STR("")))
-			rc = select_window_drop_lacking(x, source, &x->m[i], many, ids, err);
+	for (size_t i = 0; i < s->n && !rc && ids->words; i++)
+		if (!matcher_test(&s->m[i], STR("")))
+			rc = select_window_drop_lacking(s, source, &s->m[i], many, ids, err);
 	return rc;
 }
 
-enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
+enum err_code select_window(struct selecting *s, uint32_t source, struct err *err)
 {
 	struct bits ids = { 0 };
 	enum err_code rc;
 
-	if (!x->q->sources[source].snap)
+	if (!s->q->sources[source].snap)
 		return ERR_OK;
-	if (!(rc = select_window_match_ids(x, source, LACKING_MANY, &ids, err)))
-		rc = select_ids(x, source, &ids, select_window_look_in_window, err);
+	if (!(rc = select_window_match_ids(s, source, LACKING_MANY, &ids, err)))
+		rc = select_ids(s, source, &ids, select_window_look_in_window, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -447,39 +447,39 @@ static bool select_window_has_rows(
 }
 
 static enum err_code select_window_keep_with_rows(
-	struct selecting *x, uint32_t source, struct bits *ids, struct err *err)
+	struct selecting *selecting, uint32_t source, struct bits *ids, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct querier_source *s = &selecting->q->sources[source];
 	struct unsure unsure;
 
 	unsure.ids = ids;
-	unsure.min_ns = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns;
-	unsure.max_ns = x->q->max_ns < s->max_ns ? x->q->max_ns : s->max_ns;
+	unsure.min_ns = selecting->q->min_ns > s->min_ns ? selecting->q->min_ns : s->min_ns;
+	unsure.max_ns = selecting->q->max_ns < s->max_ns ? selecting->q->max_ns : s->max_ns;
 	unsure.deleted = s->deleted_n;
 	for (size_t from = 0; from < ids->words; from += LISTED_WORDS) {
-		if (querier_canceled(x->q))
+		if (querier_canceled(selecting->q))
 			return select_canceled(err);
 		unsure.n = 0;
-		select_window_each_series(x, source, ids, from, select_window_list_unsure, &unsure);
+		select_window_each_series(selecting, source, ids, from, select_window_list_unsure, &unsure);
 		for (size_t i = 0; i < unsure.n; i++)
-			if (!select_window_has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
+			if (!select_window_has_rows(selecting->q, s, unsure.v[i].id, unsure.v[i].job))
 				bits_clear(ids, unsure.v[i].id);
 	}
 	return ERR_OK;
 }
 
 enum err_code select_window_series(
-	struct selecting *x, uint32_t source, struct bits *out, struct err *err)
+	struct selecting *selecting, uint32_t source, struct bits *out, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct querier_source *s = &selecting->q->sources[source];
 	struct bits ids = { 0 };
 	enum err_code rc;
 
 	if (!s->snap)
 		return ERR_OK;
-	if (!(rc = select_window_match_ids(x, source, 1, &ids, err)) &&
-		!select_window_is_whole(x->q, s))
-		rc = select_window_keep_with_rows(x, source, &ids, err);
+	if (!(rc = select_window_match_ids(selecting, source, 1, &ids, err)) &&
+		!select_window_is_whole(selecting->q, s))
+		rc = select_window_keep_with_rows(selecting, source, &ids, err);
 	if (!rc && ids.words && !bits_reserve(out, (uint32_t)(ids.words * 64 - 1)))
 		rc = err_nomem(err, "select");
 	for (size_t w = 0; w < ids.words && !rc; w++)

@@ -11,24 +11,24 @@
 
 /* ---- memory ---- */
 
-void sum_scratch_close(struct sum_scratch *x)
+void sum_scratch_close(struct sum_scratch *s)
 {
-	if (!x)
+	if (!s)
 		return;
-	chunk_close(x->chunk);
-	rollup_view_close(x->rollup);
-	sum_edges_close(x->edges);
-	arena_release(&x->arena);
-	bits_release(&x->headers);
-	bits_release(&x->stacks);
-	bits_release(&x->sets);
-	free(x->ids);
-	free(x->at);
-	free(x->zeros);
-	for (size_t i = 0; i < x->places_n; i++)
-		free(x->places[i]);
-	free(x->places);
-	free(x);
+	chunk_close(s->chunk);
+	rollup_view_close(s->rollup);
+	sum_edges_close(s->edges);
+	arena_release(&s->arena);
+	bits_release(&s->headers);
+	bits_release(&s->stacks);
+	bits_release(&s->sets);
+	free(s->ids);
+	free(s->at);
+	free(s->zeros);
+	for (size_t i = 0; i < s->places_n; i++)
+		free(s->places[i]);
+	free(s->places);
+	free(s);
 }
 
 enum err_code sum_scratch_of(struct db_querier *q, struct sum_scratch **out, struct err *err)
@@ -50,20 +50,20 @@ enum err_code sum_scratch_of(struct db_querier *q, struct sum_scratch **out, str
 	return ERR_OK;
 }
 
-const uint32_t *sum_zeros(struct sum_scratch *x, size_t n)
+const uint32_t *sum_zeros(struct sum_scratch *s, size_t n)
 {
-	if (n >= x->zeros_cap) {
-		free(x->zeros);
-		x->zeros_cap = n * 2 + 1024;
-		if (!(x->zeros = calloc(x->zeros_cap, sizeof(*x->zeros))))
-			x->zeros_cap = 0;
+	if (n >= s->zeros_cap) {
+		free(s->zeros);
+		s->zeros_cap = n * 2 + 1024;
+		if (!(s->zeros = calloc(s->zeros_cap, sizeof(*s->zeros))))
+			s->zeros_cap = 0;
 	}
-	return x->zeros;
+	return s->zeros;
 }
 
-static bool read_sum_reserve_ids(struct sum_scratch *x, size_t n)
+static bool read_sum_reserve_ids(struct sum_scratch *s, size_t n)
 {
-	return array_room(&x->ids, 0, n, &x->ids_cap);
+	return array_room(&s->ids, 0, n, &s->ids_cap);
 }
 
 /* For decoding a row of n entries. */
@@ -87,47 +87,47 @@ static bool read_sum_reserve(struct db_querier *q, size_t n)
 
 /* ---- facts about rows ---- */
 
-enum err_code sum_canceled(const struct summing *t, struct err *err)
+enum err_code sum_canceled(const struct summing *s, struct err *err)
 {
-	return querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") : ERR_OK;
+	return querier_canceled(s->q) ? err_set(err, ERR_CANCELED, "query canceled") : ERR_OK;
 }
 
-enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err)
+enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *err)
 {
-	struct sum_stats *st = t->stats;
+	struct sum_stats *st = s->stats;
 	uint32_t n = st->headers_n, *v;
 
-	if (bits_get(&t->x->headers, header))
+	if (bits_get(&s->x->headers, header))
 		return ERR_OK;
 	if ((n & (n - 1)) == 0) { /* full at each power of two */
-		if (!(v = arena_alloc_raw(t->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
-			return arena_fail(t->a, "sum", err);
+		if (!(v = arena_alloc_raw(s->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
+			return arena_fail(s->a, "sum", err);
 		if (n)
 			memcpy(v, st->headers, n * sizeof(*v));
 		st->headers = v;
 	}
-	if (!bits_reserve(&t->x->headers, header))
+	if (!bits_reserve(&s->x->headers, header))
 		return err_nomem(err, "sum");
-	bits_set(&t->x->headers, header);
+	bits_set(&s->x->headers, header);
 	st->headers[st->headers_n++] = header;
 	return ERR_OK;
 }
 
-enum err_code sum_header(struct summing *t, uint32_t header, uint32_t columns_n, struct err *err)
+enum err_code sum_header(struct summing *s, uint32_t header, uint32_t columns_n, struct err *err)
 {
-	t->x->view.header = header;
-	t->x->view.columns_n = columns_n;
-	if (header != t->header) {
-		enum err_code rc = row_check_ids(t->p, &t->x->view, NULL, NULL, err);
+	s->x->view.header = header;
+	s->x->view.columns_n = columns_n;
+	if (header != s->header) {
+		enum err_code rc = row_check_ids(s->p, &s->x->view, NULL, NULL, err);
 
 		if (rc)
 			return rc;
-		t->header = header;
-		t->column = header_column(t->p, header, t->type);
+		s->header = header;
+		s->column = header_column(s->p, header, s->type);
 	}
-	if (t->column >= 0 && (uint32_t)t->column >= columns_n)
+	if (s->column >= 0 && (uint32_t)s->column >= columns_n)
 		return err_set(
-			err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" lacks columns", STR_ARG(t->p->name));
+			err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" lacks columns", STR_ARG(s->p->name));
 	return ERR_OK;
 }
 
@@ -142,9 +142,9 @@ void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_tota
 		st->max = max;
 }
 
-void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
+void sum_note_row(struct summing *s, const struct sum_row *row, int64_t weight)
 {
-	struct sum_stats *st = t->stats;
+	struct sum_stats *st = s->stats;
 
 	st->total += (__int128)row->total * weight;
 	sum_note_totals(st, (struct row_total){ row->total, row->ts_ns },
@@ -204,12 +204,12 @@ enum err_code sum_stats_merge(
 
 /* ---- rows of windows ---- */
 
-static enum err_code read_sum_add_samples(struct summing *t, int64_t weight, struct err *err)
+static enum err_code read_sum_add_samples(struct summing *s, int64_t weight, struct err *err)
 {
-	const struct row_view *v = &t->x->view;
-	const uint32_t column = (uint32_t)t->column;
+	const struct row_view *v = &s->x->view;
+	const uint32_t column = (uint32_t)s->column;
 	const unsigned char *small = row_small_values(v, column);
-	struct db_querier *q = t->q;
+	struct db_querier *q = s->q;
 	uint32_t *sets, n = v->n;
 	enum err_code rc;
 
@@ -217,66 +217,66 @@ static enum err_code read_sum_add_samples(struct summing *t, int64_t weight, str
 		return err_nomem(err, "sum");
 	sets = v->label_sets.len ? q->sets : NULL;
 	if ((rc = row_ids(v, q->stacks, sets, err)) ||
-		(rc = row_check_ids(t->p, v, q->stacks, sets, err)) ||
+		(rc = row_check_ids(s->p, v, q->stacks, sets, err)) ||
 		(!small && (rc = row_cells(v, column, q->stacks, sets, q->values, &n, err))))
 		return rc;
-	t->stats->read += v->n;
+	s->stats->read += v->n;
 	if (small)
 		return accum_add_bytes(
-			t->acc, q->stacks, sets, small, v->columns[column].factor, v->n, weight, err);
-	return accum_add(t->acc, q->stacks, sets, q->values, n, weight, err);
+			s->acc, q->stacks, sets, small, v->columns[column].factor, v->n, weight, err);
+	return accum_add(s->acc, q->stacks, sets, q->values, n, weight, err);
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
 static enum err_code read_sum_add_row(
-	struct summing *t, struct str bytes, int64_t ts_ns, struct err *err)
+	struct summing *s, struct str bytes, int64_t ts_ns, struct err *err)
 {
-	struct row_view *v = &t->x->view;
+	struct row_view *v = &s->x->view;
 	int64_t weight;
 	enum err_code rc;
 
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
-	if (v->epoch != t->p->epoch) /* it is another db_series's */
+	if (v->epoch != s->p->epoch) /* it is another db_series's */
 		return ERR_NOT_FOUND;
-	if ((rc = sum_header(t, v->header, v->columns_n, err)))
+	if ((rc = sum_header(s, v->header, v->columns_n, err)))
 		return rc;
-	if (t->column < 0)
+	if (s->column < 0)
 		return ERR_NOT_FOUND;
-	weight = sum_weight(t, v->interval_ns);
-	if (t->acc && (rc = read_sum_add_samples(t, weight, err)))
+	weight = sum_weight(s, v->interval_ns);
+	if (s->acc && (rc = read_sum_add_samples(s, weight, err)))
 		return rc;
-	if ((rc = sum_note_header(t, v->header, err)))
+	if ((rc = sum_note_header(s, v->header, err)))
 		return rc;
-	sum_note_row(t,
+	sum_note_row(s,
 		&(struct sum_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period, v->n,
-			v->columns[t->column].total },
+			v->columns[s->column].total },
 		weight);
 	return ERR_OK;
 }
 
 /* Adds the record at the iterator. A damaged one is a warning, not an error. */
-static enum err_code read_sum_add_at(struct summing *t, struct querier_source *s,
+static enum err_code read_sum_add_at(struct summing *summing, struct querier_source *s,
 	struct store_iter *it, int64_t ts_ns, bool *added, struct err *err)
 {
-	struct err *why = &t->x->why;
+	struct err *why = &summing->x->why;
 	struct str bytes;
 	enum err_code rc;
 
 	*added = false;
 	if (!(rc = store_iter_value(it, &bytes, why)))
-		rc = read_sum_add_row(t, bytes, ts_ns, why);
+		rc = read_sum_add_row(summing, bytes, ts_ns, why);
 	*added = rc == ERR_OK;
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
 	if (rc == ERR_CORRUPT) {
-		querier_warn(t->q, s, why);
+		querier_warn(summing->q, s, why);
 		return ERR_OK;
 	}
 	return rc ? err_copy(err, why) : ERR_OK;
 }
 
-static enum err_code read_sum_window(struct summing *t, struct querier_source *s, uint32_t id,
+static enum err_code read_sum_window(struct summing *summing, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct store_iter *it = querier_iter(s);
@@ -290,7 +290,7 @@ static enum err_code read_sum_window(struct summing *t, struct querier_source *s
 
 	if (!it)
 		return s->snap ? err_nomem(err, "sum") : ERR_OK;
-	if (!window_clip(s->db, s->w, t->p, &min_ns, &max_ns))
+	if (!window_clip(s->db, s->w, summing->p, &min_ns, &max_ns))
 		return ERR_OK;
 	key = key_row(id, min_ns + 1);
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
@@ -298,15 +298,15 @@ static enum err_code read_sum_window(struct summing *t, struct querier_source *s
 			break;
 		if (deleted_has(del, del_n, ts))
 			continue;
-		if (rows++ % 64 != 63 || !(rc = sum_canceled(t, err)))
-			rc = read_sum_add_at(t, s, it, ts, &added, err);
+		if (rows++ % 64 != 63 || !(rc = sum_canceled(summing, err)))
+			rc = read_sum_add_at(summing, s, it, ts, &added, err);
 	}
-	querier_check(t->q, s, it);
+	querier_check(summing->q, s, it);
 	return rc;
 }
 
 /* The latest row that has the type; *found when there was one. */
-static enum err_code read_sum_last_in_window(struct summing *t, struct querier_source *s,
+static enum err_code read_sum_last_in_window(struct summing *summing, struct querier_source *s,
 	uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	struct store_iter *it = querier_iter(s);
@@ -318,41 +318,41 @@ static enum err_code read_sum_last_in_window(struct summing *t, struct querier_s
 
 	if (!it)
 		return s->snap ? err_nomem(err, "sum") : ERR_OK;
-	if (!window_clip(s->db, s->w, t->p, &min_ns, &max_ns))
+	if (!window_clip(s->db, s->w, summing->p, &min_ns, &max_ns))
 		return ERR_OK;
 	before = max_ns < INT64_MAX ? max_ns + 1 : max_ns;
 	while (!*found && !rc) { /* each turn goes back a row */
 		struct key key = key_row(id, before);
 
 		store_iter_seek_before(it, key_str(&key));
-		querier_check(t->q, s, it);
+		querier_check(summing->q, s, it);
 		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &at, &ts) || at != id ||
 			ts <= min_ns)
 			break;
 		before = ts;
-		if (!(rc = sum_canceled(t, err)) && !deleted_has(del, del_n, ts))
-			rc = read_sum_add_at(t, s, it, ts, found, err);
+		if (!(rc = sum_canceled(summing, err)) && !deleted_has(del, del_n, ts))
+			rc = read_sum_add_at(summing, s, it, ts, found, err);
 	}
 	return rc;
 }
 
 /* ---- the latest of each series ---- */
 
-static enum err_code read_sum_last_of(struct summing *t, const struct db_series *s, int64_t min_ns,
-	int64_t max_ns, bool *found, struct err *err)
+static enum err_code read_sum_last_of(struct summing *summing, const struct db_series *s,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	t->p = s->partition;
-	t->header = SYM_NONE;
+	summing->p = s->partition;
+	summing->header = SYM_NONE;
 	for (size_t i = s->places_n; i-- > 0 && !rc && !*found;) {
-		struct querier_source *src = &t->q->sources[s->places[i].source];
+		struct querier_source *src = &summing->q->sources[s->places[i].source];
 		uint32_t id = s->places[i].id;
 
 		if (src->min_ns >= max_ns || src->max_ns <= min_ns)
 			continue;
-		rc = src->b ? sum_block_last(t, src, id, min_ns, max_ns, found, err) :
-					  read_sum_last_in_window(t, src, id, min_ns, max_ns, found, err);
+		rc = src->b ? sum_block_last(summing, src, id, min_ns, max_ns, found, err) :
+					  read_sum_last_in_window(summing, src, id, min_ns, max_ns, found, err);
 	}
 	return rc;
 }
@@ -362,7 +362,7 @@ static enum err_code read_sum_last_of(struct summing *t, const struct db_series 
  * newer one. Members of a union may have rows of any time; of one time that which is listed first
  * counts, as it does where the greatest is looked for (promql/over_time.c).
  */
-static enum err_code read_sum_other_has(const struct summing *t, const struct db_series *s,
+static enum err_code read_sum_other_has(const struct summing *summing, const struct db_series *s,
 	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -372,14 +372,14 @@ static enum err_code read_sum_other_has(const struct summing *t, const struct db
 	for (const struct db_series *of = s; of && !rc && !*found;
 		 of = of->other == s ? NULL : of->other) {
 		struct sum_stats stats = { 0 };
-		struct summing look = *t;
+		struct summing look = *summing;
 		bool any = false;
 
 		look.stats = &stats;
 		look.acc = NULL;
 		rc = read_sum_last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
 		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
-			bits_clear(&t->x->headers, stats.headers[i]);
+			bits_clear(&summing->x->headers, stats.headers[i]);
 		if (of != s)
 			*found = any;
 		else if (any)
@@ -390,7 +390,7 @@ static enum err_code read_sum_other_has(const struct summing *t, const struct db
 	return rc;
 }
 
-static enum err_code sum_last(struct summing *t, const struct db_series *const *series, size_t n,
+static enum err_code sum_last(struct summing *s, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -398,12 +398,12 @@ static enum err_code sum_last(struct summing *t, const struct db_series *const *
 	for (size_t i = 0; i < n && !rc; i++) {
 		bool found = false;
 
-		if ((rc = sum_canceled(t, err)))
+		if ((rc = sum_canceled(s, err)))
 			break;
 		if (series[i]->other)
-			rc = read_sum_other_has(t, series[i], min_ns, max_ns, &found, err);
+			rc = read_sum_other_has(s, series[i], min_ns, max_ns, &found, err);
 		if (!rc && !found)
-			rc = read_sum_last_of(t, series[i], min_ns, max_ns, &found, err);
+			rc = read_sum_last_of(s, series[i], min_ns, max_ns, &found, err);
 	}
 	return rc;
 }
@@ -417,67 +417,68 @@ static int read_sum_id_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series, size_t n,
-	uint32_t source, size_t *out_n, struct err *err)
+enum err_code sum_places(struct sum_scratch *scratch, const struct db_series *const *series,
+	size_t n, uint32_t source, size_t *out_n, struct err *err)
 {
 	bool sorted = true;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct db_series *s = series[i];
-		size_t at = x->at[i];
+		size_t at = scratch->at[i];
 
 		for (; at < s->places_n && s->places[at].source <= source; at++) {
 			if (s->places[at].source < source)
 				continue;
-			if (!read_sum_reserve_ids(x, kept + 1))
+			if (!read_sum_reserve_ids(scratch, kept + 1))
 				return err_nomem(err, "sum");
-			sorted &= kept == 0 || x->ids[kept - 1] < s->places[at].id;
-			x->ids[kept++] = s->places[at].id;
+			sorted &= kept == 0 || scratch->ids[kept - 1] < s->places[at].id;
+			scratch->ids[kept++] = s->places[at].id;
 		}
-		x->at[i] = at;
+		scratch->at[i] = at;
 	}
 	if (!sorted)
-		qsort(x->ids, kept, sizeof(*x->ids), read_sum_id_cmp);
+		qsort(scratch->ids, kept, sizeof(*scratch->ids), read_sum_id_cmp);
 	*out_n = kept;
 	return ERR_OK;
 }
 
-enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err)
+enum err_code sum_places_begin(struct sum_scratch *s, size_t n, struct err *err)
 {
-	if (n > x->at_cap) {
-		free(x->at);
-		x->at_cap = 0;
-		if (!(x->at = malloc(n * sizeof(*x->at))))
+	if (n > s->at_cap) {
+		free(s->at);
+		s->at_cap = 0;
+		if (!(s->at = malloc(n * sizeof(*s->at))))
 			return err_nomem(err, "sum");
-		x->at_cap = n;
+		s->at_cap = n;
 	}
-	memset(x->at, 0, n * sizeof(*x->at));
+	memset(s->at, 0, n * sizeof(*s->at));
 	return ERR_OK;
 }
 
-static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
-	int64_t min_ns, int64_t max_ns, struct err *err)
+static enum err_code sum_sources(struct summing *summing, const struct db_series *const *series,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct querier_source *v = t->q->sources, *s;
-	struct sum_scratch *x = t->x;
+	struct querier_source *v = summing->q->sources, *s;
+	struct sum_scratch *x = summing->x;
 	enum err_code rc = sum_places_begin(x, n, err);
 	uint32_t member = v[series[0]->places[0].source].member; /* all places are in it */
 
-	for (uint32_t at = t->q->members[member].first; at && !rc; at = s->next) {
+	for (uint32_t at = summing->q->members[member].first; at && !rc; at = s->next) {
 		uint32_t k = at - 1;
 		size_t ids_n = 0;
 
 		s = &v[k];
-		if (s->min_ns >= max_ns || s->max_ns <= min_ns || (t->expect && !(s->b && s->b->remote)))
+		if (s->min_ns >= max_ns || s->max_ns <= min_ns ||
+			(summing->expect && !(s->b && s->b->remote)))
 			continue;
-		if ((rc = sum_canceled(t, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
+		if ((rc = sum_canceled(summing, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
 			break;
-		t->header = SYM_NONE;
+		summing->header = SYM_NONE;
 		if (s->b && ids_n)
-			rc = sum_block(t, s, x->ids, ids_n, min_ns, max_ns, err);
+			rc = sum_block(summing, s, x->ids, ids_n, min_ns, max_ns, err);
 		for (size_t i = 0; !s->b && i < ids_n && !rc; i++)
-			rc = read_sum_window(t, s, x->ids[i], min_ns, max_ns, err);
+			rc = read_sum_window(summing, s, x->ids[i], min_ns, max_ns, err);
 	}
 	return rc;
 }

@@ -39,16 +39,16 @@ static int64_t summed_covered(const struct summed *b, int64_t step_ns)
 
 /* ---- what the block says of its series ---- */
 
-static enum err_code sum_block_read_place(struct summing *t, struct querier_source *s, uint32_t id,
-	struct sum_place *places, struct err *err)
+static enum err_code sum_block_read_place(struct summing *summing, struct querier_source *s,
+	uint32_t id, struct sum_place *places, struct err *err)
 {
 	uint64_t series = block_meta(s->b->block)->series;
 	struct block_series rec = { 0 };
 	uint32_t first = id, n = 1;
 	enum err_code rc;
 
-	arena_reset(&t->x->arena);
-	if ((rc = block_series(s->b->block, id, &t->x->arena, &rec, err)) ||
+	arena_reset(&summing->x->arena);
+	if ((rc = block_series(s->b->block, id, &summing->x->arena, &rec, err)) ||
 		(rc = block_group(s->b->block, rec.group, &first, &n, err)))
 		return rc;
 	if (id < first || id - first >= n || (uint64_t)first + n > series)
@@ -60,10 +60,10 @@ static enum err_code sum_block_read_place(struct summing *t, struct querier_sour
 }
 
 /* The place of the series in the block; NULL: it cannot be read. */
-static enum err_code sum_block_place_of(struct summing *t, struct querier_source *s, uint32_t id,
-	const struct sum_place **out, struct err *err)
+static enum err_code sum_block_place_of(struct summing *summing, struct querier_source *s,
+	uint32_t id, const struct sum_place **out, struct err *err)
 {
-	struct sum_place **places = &t->x->places[s - t->q->sources];
+	struct sum_place **places = &summing->x->places[s - summing->q->sources];
 	uint64_t series = block_meta(s->b->block)->series;
 	enum err_code rc = ERR_OK;
 	struct err why;
@@ -73,9 +73,9 @@ static enum err_code sum_block_place_of(struct summing *t, struct querier_source
 		return ERR_OK;
 	if (!*places && !(*places = calloc(series, sizeof(**places))))
 		return err_nomem(err, "sum");
-	if (!(*places)[id].group_n && (rc = sum_block_read_place(t, s, id, *places, &why))) {
-		if (rc == ERR_CORRUPT && !t->expect)
-			querier_warn(t->q, s, &why);
+	if (!(*places)[id].group_n && (rc = sum_block_read_place(summing, s, id, *places, &why))) {
+		if (rc == ERR_CORRUPT && !summing->expect)
+			querier_warn(summing->q, s, &why);
 		return rc == ERR_CORRUPT ? ERR_OK : err_copy(err, &why);
 	}
 	*out = &(*places)[id];
@@ -453,44 +453,45 @@ static enum err_code summed_add_range(struct summed *b, const struct sum_block_u
 /* ---- blocks ---- */
 
 /* The series' partition, loaded. *found false: the block's symbols of it cannot be used. */
-static enum err_code summed_open_block(struct summed *b, struct summing *t,
+static enum err_code summed_open_block(struct summed *b, struct summing *summing,
 	struct querier_source *s, const uint32_t *ids, size_t n, bool *found, struct err *err)
 {
 	const struct sum_place *place = NULL;
 	enum err_code rc;
 
 	*found = false;
-	*b = (struct summed){ t, s, s->min_ns, s->max_ns, block_levels(s->b->block),
+	*b = (struct summed){ summing, s, s->min_ns, s->max_ns, block_levels(s->b->block),
 		block_has_raw(s->b->block), 0, false };
 	for (size_t i = 0; i < n && !place; i++)
-		if ((rc = sum_block_place_of(t, s, ids[i], &place, err)))
+		if ((rc = sum_block_place_of(summing, s, ids[i], &place, err)))
 			return rc;
 	if (!place)
 		return ERR_OK;
 	b->slot = place->slot;
-	if ((*found = t->expect != SUM_NO_PART))
+	if ((*found = summing->expect != SUM_NO_PART))
 		return ERR_OK;
-	rc = querier_partition(t->q, s, place->slot, t->acc != NULL && !t->functions, &t->p, err);
+	rc = querier_partition(
+		summing->q, s, place->slot, summing->acc != NULL && !summing->functions, &summing->p, err);
 	*found = rc == ERR_OK;
 	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
 }
 
-enum err_code sum_block(struct summing *t, struct querier_source *s, const uint32_t *ids, size_t n,
-	int64_t min_ns, int64_t max_ns, struct err *err)
+enum err_code sum_block(struct summing *summing, struct querier_source *s, const uint32_t *ids,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	const struct sum_place *place;
 	struct summed b;
 	enum err_code rc;
 	bool found;
 
-	if ((rc = summed_open_block(&b, t, s, ids, n, &found, err)) || !found)
+	if ((rc = summed_open_block(&b, summing, s, ids, n, &found, err)) || !found)
 		return rc;
 	min_ns = summed_covered(&b, min_ns);
 	max_ns = summed_covered(&b, max_ns);
 	for (size_t i = 0; i < n && !rc;) {
 		struct sum_block_unit u = { ids[i], 1, 0, false };
 
-		if ((rc = sum_block_place_of(t, s, ids[i], &place, err)))
+		if ((rc = sum_block_place_of(summing, s, ids[i], &place, err)))
 			return rc;
 		/* Ids ascend and each is there once: the group's last is where it must be. */
 		if (place && place->group_first == ids[i] && place->group_n <= n - i &&
@@ -542,7 +543,7 @@ static enum err_code summed_last_in_range(
 	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
-enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32_t id,
+enum err_code sum_block_last(struct summing *summing, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	int64_t span = NS_PER_HOUR, from;
@@ -550,13 +551,13 @@ enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32
 	enum err_code rc;
 	bool there;
 
-	if ((rc = summed_open_block(&b, t, s, &id, 1, &there, err)) || !there)
+	if ((rc = summed_open_block(&b, summing, s, &id, 1, &there, err)) || !there)
 		return rc;
 	if (!b.raw) {
-		querier_info(t->q, "of profiles that are kept as sums the latest is not known");
+		querier_info(summing->q, "of profiles that are kept as sums the latest is not known");
 		return ERR_OK;
 	}
-	t->header = SYM_NONE;
+	summing->header = SYM_NONE;
 	min_ns = summed_covered(&b, min_ns);
 	max_ns = summed_covered(&b, max_ns);
 	/* Chunks are found from the front only: a short range first. */

@@ -8,7 +8,7 @@
 typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
 
 static enum err_code sum_chunk_take_back(
-	struct summing *t, again_fn again, void *ctx, struct err *err)
+	struct summing *s, again_fn again, void *ctx, struct err *err)
 {
 	const __int128 half = (__int128)1 << 62;
 	struct accum_cell cell;
@@ -16,7 +16,7 @@ static enum err_code sum_chunk_take_back(
 	enum err_code rc;
 	size_t at = 0;
 
-	if ((rc = accum_open(t->p, ACCUM_BY_LABELS | ACCUM_WEIGHTED, &part, err)))
+	if ((rc = accum_open(s->p, ACCUM_BY_LABELS | ACCUM_WEIGHTED, &part, err)))
 		return rc;
 	rc = again(ctx, part);
 	rc = rc == ERR_CORRUPT ? accum_seal(part, err) :
@@ -25,20 +25,20 @@ static enum err_code sum_chunk_take_back(
 		__int128 left = cell.value / half;
 		int64_t v = -(int64_t)(cell.value % half);
 
-		rc = accum_add(t->acc, &cell.stack, &cell.label_set, &v, 1, 1, err);
+		rc = accum_add(s->acc, &cell.stack, &cell.label_set, &v, 1, 1, err);
 		for (; !rc && left; left += v) {
 			v = left > INT64_MAX ? -INT64_MAX : left < -INT64_MAX ? INT64_MAX : -(int64_t)left;
-			rc = accum_add(t->acc, &cell.stack, &cell.label_set, &v, 1, (int64_t)half, err);
+			rc = accum_add(s->acc, &cell.stack, &cell.label_set, &v, 1, (int64_t)half, err);
 		}
 	}
 	accum_close(part);
 	return rc;
 }
 
-static enum err_code sum_chunk_missing(const struct summing *t, const char *what, struct err *err)
+static enum err_code sum_chunk_missing(const struct summing *s, const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\" uses symbols that are missing",
-		what, STR_ARG(t->p->name));
+		what, STR_ARG(s->p->name));
 }
 
 static bool sum_chunk_all_exist(
@@ -57,9 +57,9 @@ static void sum_chunk_clear(struct bits *b)
 		memset(b->w, 0, b->words * sizeof(*b->w));
 }
 
-static bool sum_chunk_is_damaged(const struct summing *t)
+static bool sum_chunk_is_damaged(const struct summing *s)
 {
-	return atomic_load_explicit(&t->p->damaged, memory_order_relaxed);
+	return atomic_load_explicit(&s->p->damaged, memory_order_relaxed);
 }
 
 /* ---- chunks ---- */
@@ -231,26 +231,26 @@ static enum err_code sum_chunk_part_ids_exist(struct sum_chunk_part *p, bool *al
 	return ERR_OK;
 }
 
-static enum err_code sum_chunk_part_open(struct sum_chunk_part *p, struct summing *t,
+static enum err_code sum_chunk_part_open(struct sum_chunk_part *p, struct summing *summing,
 	struct querier_source *s, uint32_t id, struct str bytes, struct err *err)
 {
 	struct chunk_sizes sizes;
 	enum err_code rc;
 	bool all = true;
 
-	if (!t->x->chunk && !(t->x->chunk = chunk_open()))
+	if (!summing->x->chunk && !(summing->x->chunk = chunk_open()))
 		return err_nomem(err, "sum");
-	p->t = t;
-	p->c = t->x->chunk;
+	p->t = summing;
+	p->c = summing->x->chunk;
 	p->unpacked = NULL;
 	p->bad = false;
-	p->source = (uint32_t)(s - t->q->sources);
+	p->source = (uint32_t)(s - summing->q->sources);
 	p->series = id;
 	p->del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &p->del);
 	if ((rc = chunk_parse(p->c, bytes, err)))
 		return rc;
 	p->rows = chunk_rows(p->c);
-	if (!t->acc)
+	if (!summing->acc)
 		return ERR_OK;
 	if ((rc = chunk_measure(p->c, &sizes, err)) || (rc = sum_chunk_part_ids_exist(p, &all, err)))
 		return rc;
@@ -267,8 +267,8 @@ static enum err_code sum_chunk_part_close(const struct sum_chunk_part *p, struct
 	return ERR_CORRUPT;
 }
 
-enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id, struct str bytes,
-	int64_t min_ns, int64_t max_ns, struct err *err)
+enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint32_t id,
+	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct sum_chunk_part p;
 	uint32_t i = 0, end;
@@ -276,7 +276,7 @@ enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id
 	int column, next;
 	bool any;
 
-	if ((rc = sum_chunk_part_open(&p, t, s, id, bytes, err)))
+	if ((rc = sum_chunk_part_open(&p, summing, s, id, bytes, err)))
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
@@ -292,14 +292,14 @@ enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id
 	return sum_chunk_part_close(&p, err);
 }
 
-enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
+enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s, uint32_t id,
 	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
 	struct sum_chunk_part p;
 	enum err_code rc;
 	int column;
 
-	if ((rc = sum_chunk_part_open(&p, t, s, id, bytes, err)))
+	if ((rc = sum_chunk_part_open(&p, summing, s, id, bytes, err)))
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
@@ -312,46 +312,46 @@ enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32
 
 /* ---- records ---- */
 
-enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
+enum err_code sum_find_column(struct summing *s, const struct rollup_view *v,
 	const struct rollup_column **out, uint32_t *at, struct err *err)
 {
 	*out = NULL;
 	for (uint32_t i = 0; i < rollup_columns_n(v) && !*out; i++) {
 		const struct rollup_column *c = rollup_column(v, i);
 
-		if (!sym_exists(t->p, SYM_HEADER, c->header))
-			return sum_chunk_missing(t, "a sum", err);
-		if (header_column(t->p, c->header, t->type) == (int)c->column) {
+		if (!sym_exists(s->p, SYM_HEADER, c->header))
+			return sum_chunk_missing(s, "a sum", err);
+		if (header_column(s->p, c->header, s->type) == (int)c->column) {
 			*out = c;
 			*at = i;
 		}
 	}
 	for (uint32_t i = 0; *out && i < (*out)->headers_n; i++)
-		if (!sym_exists(t->p, SYM_HEADER, (*out)->headers[i]))
-			return sum_chunk_missing(t, "a sum", err);
+		if (!sym_exists(s->p, SYM_HEADER, (*out)->headers[i]))
+			return sum_chunk_missing(s, "a sum", err);
 	return ERR_OK;
 }
 
 static enum err_code sum_chunk_check_record(
-	struct summing *t, struct rollup_view *v, struct err *err)
+	struct summing *s, struct rollup_view *v, struct err *err)
 {
-	struct sum_scratch *x = t->x;
+	struct sum_scratch *x = s->x;
 	uint32_t max = rollup_stack_max(v, err);
 	enum err_code rc;
 
 	if (max == UINT32_MAX)
 		return ERR_CORRUPT;
-	if (max && max >= sym_nodes_n(t->p))
-		return sum_chunk_missing(t, "a sum", err);
-	if (!sum_chunk_is_damaged(t))
+	if (max && max >= sym_nodes_n(s->p))
+		return sum_chunk_missing(s, "a sum", err);
+	if (!sum_chunk_is_damaged(s))
 		return ERR_OK;
 	sum_chunk_clear(&x->stacks);
 	sum_chunk_clear(&x->sets);
 	if ((rc = rollup_mark_ids(v, &x->stacks, &x->sets, err)))
 		return rc;
-	if (!sum_chunk_all_exist(t->p, SYM_NODE, &x->stacks) ||
-		!sum_chunk_all_exist(t->p, SYM_LABEL_SET, &x->sets))
-		return sum_chunk_missing(t, "a sum", err);
+	if (!sum_chunk_all_exist(s->p, SYM_NODE, &x->stacks) ||
+		!sum_chunk_all_exist(s->p, SYM_LABEL_SET, &x->sets))
+		return sum_chunk_missing(s, "a sum", err);
 	return ERR_OK;
 }
 
@@ -367,13 +367,13 @@ static enum err_code sum_chunk_add_record_again(void *ctx, struct accum *acc)
 	return rollup_add(a->v, a->column, acc, NULL);
 }
 
-enum err_code sum_note_record(struct summing *t, const struct rollup_column *c, struct err *err)
+enum err_code sum_note_record(struct summing *s, const struct rollup_column *c, struct err *err)
 {
-	struct sum_stats *st = t->stats;
+	struct sum_stats *st = s->stats;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < c->headers_n; i++)
-		if ((rc = sum_note_header(t, c->headers[i], err)))
+		if ((rc = sum_note_header(s, c->headers[i], err)))
 			return rc;
 	if (!st->rows || c->start_ns < st->start_ns)
 		st->start_ns = c->start_ns;
@@ -395,30 +395,30 @@ enum err_code sum_note_record(struct summing *t, const struct rollup_column *c, 
 	return ERR_OK;
 }
 
-enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
+enum err_code sum_record(struct summing *s, struct str bytes, struct err *err)
 {
 	const struct rollup_column *c;
 	struct adding_record a = { 0 };
 	struct rollup_view *v;
 	enum err_code rc, back;
 
-	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
+	if (!s->x->rollup && !(s->x->rollup = rollup_view_open()))
 		return err_nomem(err, "sum");
-	a.v = v = t->x->rollup;
-	if ((rc = rollup_parse(v, bytes, err)) || (rc = sum_find_column(t, v, &c, &a.column, err)))
+	a.v = v = s->x->rollup;
+	if ((rc = rollup_parse(v, bytes, err)) || (rc = sum_find_column(s, v, &c, &a.column, err)))
 		return rc;
 	if (!c || !c->rows)
 		return ERR_OK;
-	if (t->acc) {
-		if ((rc = sum_chunk_check_record(t, v, err)))
+	if (s->acc) {
+		if ((rc = sum_chunk_check_record(s, v, err)))
 			return rc;
-		t->stats->read += rollup_cells(v);
-		rc = rollup_add(v, a.column, t->acc, err);
+		s->stats->read += rollup_cells(v);
+		rc = rollup_add(v, a.column, s->acc, err);
 		if (rc == ERR_CORRUPT &&
-			(back = sum_chunk_take_back(t, sum_chunk_add_record_again, &a, err)))
+			(back = sum_chunk_take_back(s, sum_chunk_add_record_again, &a, err)))
 			return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
 		if (rc)
 			return rc;
 	}
-	return sum_note_record(t, c, err);
+	return sum_note_record(s, c, err);
 }

@@ -65,7 +65,7 @@ enum err_code function_sums_merge(
 
 /* ---- adding ---- */
 
-enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *v, size_t n,
+enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *r, size_t n,
 	__int128 total, struct err *err)
 {
 	int128 *flat, *cum;
@@ -73,18 +73,18 @@ enum err_code function_sums_add(struct function_sums *f, const struct rollup_fun
 	uint32_t at;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!rollup_table_find(&f->table, &v[i].name, &(uint32_t){ v[i].unnamed }, 1, &at))
+		if (!rollup_table_find(&f->table, &r[i].name, &(uint32_t){ r[i].unnamed }, 1, &at))
 			return err_nomem(err, "sum");
 		flat = &f->table.columns[0][at];
 		cum = &f->table.columns[1][at];
-		bad |= __builtin_add_overflow(*flat, v[i].flat, flat);
-		bad |= __builtin_add_overflow(*cum, v[i].cum, cum);
+		bad |= __builtin_add_overflow(*flat, r[i].flat, flat);
+		bad |= __builtin_add_overflow(*cum, r[i].cum, cum);
 	}
 	f->total += total;
 	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;
 }
 
-enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err)
+enum err_code sum_function_record(struct summing *s, struct str bytes, struct err *err)
 {
 	const struct rollup_function *v = NULL;
 	const struct rollup_column *c;
@@ -92,24 +92,24 @@ enum err_code sum_function_record(struct summing *t, struct str bytes, struct er
 	enum err_code rc;
 	size_t n = 0;
 
-	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
+	if (!s->x->rollup && !(s->x->rollup = rollup_view_open()))
 		return err_nomem(err, "sum");
-	if ((rc = rollup_functions_parse(t->x->rollup, bytes, err)) ||
-		(rc = sum_find_column(t, t->x->rollup, &c, &column, err)))
+	if ((rc = rollup_functions_parse(s->x->rollup, bytes, err)) ||
+		(rc = sum_find_column(s, s->x->rollup, &c, &column, err)))
 		return rc;
 	if (!c || !c->rows)
 		return ERR_OK;
-	if ((rc = rollup_functions(t->x->rollup, column, &v, &n, err)))
+	if ((rc = rollup_functions(s->x->rollup, column, &v, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++)
-		if (!sym_exists(t->p, SYM_STRING, v[i].name))
+		if (!sym_exists(s->p, SYM_STRING, v[i].name))
 			return err_set(err, ERR_CORRUPT,
 				"a function's total of job \"" STR_FMT "\" uses a name that is missing",
-				STR_ARG(t->p->name));
-	if ((rc = function_sums_add(t->functions, v, n, c->total, err)))
+				STR_ARG(s->p->name));
+	if ((rc = function_sums_add(s->functions, v, n, c->total, err)))
 		return rc;
-	t->stats->read += n;
-	return sum_note_record(t, c, err);
+	s->stats->read += n;
+	return sum_note_record(s, c, err);
 }
 
 /* ---- the sums ---- */

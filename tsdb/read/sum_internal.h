@@ -63,25 +63,26 @@ struct sum_row {
 MUST_CHECK enum err_code sum_scratch_of(
 	struct db_querier *q, struct sum_scratch **out, struct err *err);
 /*
- * The numbers that series have in one source after the other, ascending: x->ids[0, *out_n). Begun
+ * The numbers that series have in one source after the other, ascending: s->ids[0, *out_n). Begun
  * once, then asked source by source, ascending.
  */
-MUST_CHECK enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err);
-MUST_CHECK enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series,
-	size_t n, uint32_t source, size_t *out_n, struct err *err);
+MUST_CHECK enum err_code sum_places_begin(struct sum_scratch *s, size_t n, struct err *err);
+MUST_CHECK enum err_code sum_places(struct sum_scratch *scratch,
+	const struct db_series *const *series, size_t n, uint32_t source, size_t *out_n,
+	struct err *err);
 /* Label sets of rows that have none. NULL: out of memory. */
-const uint32_t *sum_zeros(struct sum_scratch *x, size_t n);
-/* The header of a row with so many columns: sets t->header and t->column. ERR_CORRUPT: no such. */
+const uint32_t *sum_zeros(struct sum_scratch *s, size_t n);
+/* The header of a row with so many columns: sets s->header and s->column. ERR_CORRUPT: no such. */
 MUST_CHECK enum err_code sum_header(
-	struct summing *t, uint32_t header, uint32_t columns_n, struct err *err);
-MUST_CHECK enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err);
+	struct summing *s, uint32_t header, uint32_t columns_n, struct err *err);
+MUST_CHECK enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *err);
 void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max);
-void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight);
-static inline int64_t sum_weight(const struct summing *t, int64_t interval_ns)
+void sum_note_row(struct summing *s, const struct sum_row *row, int64_t weight);
+static inline int64_t sum_weight(const struct summing *s, int64_t interval_ns)
 {
-	return t->type->delta || t->pick == SUM_LAST ? 1 : interval_ns;
+	return s->type->delta || s->pick == SUM_LAST ? 1 : interval_ns;
 }
-MUST_CHECK enum err_code sum_canceled(const struct summing *t, struct err *err);
+MUST_CHECK enum err_code sum_canceled(const struct summing *s, struct err *err);
 
 /* ---- sum_edges.c: for windows that begin where others ended ---- */
 
@@ -105,41 +106,41 @@ bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct 
 
 /* Rows of a chunk of a block in (min, max] that are not deleted. ERR_CORRUPT: nothing of some rows
  * was added, the others were. */
-MUST_CHECK enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id,
+MUST_CHECK enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint32_t id,
 	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err);
 /* The latest such row that has the type; *found: there was one. */
-MUST_CHECK enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
-	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+MUST_CHECK enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s,
+	uint32_t id, struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
 /* The record's column of the type, and its number; NULL: none. ERR_CORRUPT: symbols are missing. */
-MUST_CHECK enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
+MUST_CHECK enum err_code sum_find_column(struct summing *s, const struct rollup_view *v,
 	const struct rollup_column **out, uint32_t *at, struct err *err);
 /* Adds the column's facts about its rows to the stats. */
 MUST_CHECK enum err_code sum_note_record(
-	struct summing *t, const struct rollup_column *c, struct err *err);
+	struct summing *s, const struct rollup_column *c, struct err *err);
 /* ERR_CORRUPT: nothing was added. */
-MUST_CHECK enum err_code sum_record(struct summing *t, struct str bytes, struct err *err);
+MUST_CHECK enum err_code sum_record(struct summing *s, struct str bytes, struct err *err);
 
 /* ---- sum_functions.c ---- */
 
 /* A record of function totals. ERR_CORRUPT: nothing was added. */
-MUST_CHECK enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err);
+MUST_CHECK enum err_code sum_function_record(struct summing *s, struct str bytes, struct err *err);
 bool function_sums_any(const struct function_sums *f);
 /* total: of all stacks. */
 struct rollup_function;
-MUST_CHECK enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *v,
+MUST_CHECK enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *r,
 	size_t n, __int128 total, struct err *err);
 
 /* ---- sum_names.c ---- */
 
-/* Moves what is in t->acc to t->functions, if names tell as much as stacks. */
-MUST_CHECK enum err_code sum_names(struct summing *t, struct err *err);
+/* Moves what is in s->acc to s->functions, if names tell as much as stacks. */
+MUST_CHECK enum err_code sum_names(struct summing *s, struct err *err);
 
 /* ---- sum_block.c ---- */
 
 /* Series ids[0..n) (ascending) of a block, over the part of (min, max] that it covers. */
-MUST_CHECK enum err_code sum_block(struct summing *t, struct querier_source *s, const uint32_t *ids,
-	size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
-MUST_CHECK enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32_t id,
-	int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+MUST_CHECK enum err_code sum_block(struct summing *summing, struct querier_source *s,
+	const uint32_t *ids, size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
+MUST_CHECK enum err_code sum_block_last(struct summing *summing, struct querier_source *s,
+	uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
 
 #endif

@@ -48,98 +48,98 @@ struct sum_names_naming {
 
 /* ---- names ---- */
 
-static bool sum_names_naming_open_names(struct sum_names_naming *m)
+static bool sum_names_naming_open_names(struct sum_names_naming *s)
 {
-	m->nodes = partition_nodes(m->p);
+	s->nodes = partition_nodes(s->p);
 	/* Names of the functions that are counted here are among the strings that are. */
-	m->functions_n = sym_functions_n(m->p);
-	m->strings_n = sym_strings_n(m->p);
-	m->locations_n = sym_locations_n(m->p);
-	m->up_pages = calloc(accum_pages_n(m->t->acc) + 1, sizeof(*m->up_pages));
-	m->owners = calloc((size_t)m->strings_n + 1, sizeof(*m->owners));
-	m->place = calloc((size_t)m->strings_n + 1, sizeof(*m->place));
-	m->codes = calloc((size_t)m->locations_n + 1, sizeof(*m->codes));
-	m->lists_n = 1; /* an index of 0 would be a code of 0 */
-	if (!m->up_pages || !m->owners || !m->place || !m->codes ||
-		!array_room(&m->lists, 0, 1, &m->lists_cap))
+	s->functions_n = sym_functions_n(s->p);
+	s->strings_n = sym_strings_n(s->p);
+	s->locations_n = sym_locations_n(s->p);
+	s->up_pages = calloc(accum_pages_n(s->t->acc) + 1, sizeof(*s->up_pages));
+	s->owners = calloc((size_t)s->strings_n + 1, sizeof(*s->owners));
+	s->place = calloc((size_t)s->strings_n + 1, sizeof(*s->place));
+	s->codes = calloc((size_t)s->locations_n + 1, sizeof(*s->codes));
+	s->lists_n = 1; /* an index of 0 would be a code of 0 */
+	if (!s->up_pages || !s->owners || !s->place || !s->codes ||
+		!array_room(&s->lists, 0, 1, &s->lists_cap))
 		return false;
-	for (uint32_t i = 0; i < m->functions_n; i++) {
-		uint32_t name = sym_function(m->p, i)->name;
+	for (uint32_t i = 0; i < s->functions_n; i++) {
+		uint32_t name = sym_function(s->p, i)->name;
 
-		if (name < m->strings_n && m->owners[name] < 2)
-			m->owners[name]++;
+		if (name < s->strings_n && s->owners[name] < 2)
+			s->owners[name]++;
 	}
 	return true;
 }
 
-static void sum_names_naming_close_names(struct sum_names_naming *m)
+static void sum_names_naming_close_names(struct sum_names_naming *s)
 {
-	accum_close(m->up);
-	free(m->up_pages);
-	free(m->owners);
-	free(m->place);
-	free(m->codes);
-	free(m->lists);
-	free(m->names);
+	accum_close(s->up);
+	free(s->up_pages);
+	free(s->owners);
+	free(s->place);
+	free(s->codes);
+	free(s->lists);
+	free(s->names);
 }
 
 /* False: out of memory, or the frame has no name. */
 static bool sum_names_naming_find_name(
-	struct sum_names_naming *m, const struct sym_line *line, uint32_t *out)
+	struct sum_names_naming *s, const struct sym_line *line, uint32_t *out)
 {
-	uint32_t name = sym_function(m->p, line->function)->name;
+	uint32_t name = sym_function(s->p, line->function)->name;
 
-	if (line->function >= m->functions_n || !name || name >= m->strings_n) {
-		m->usable = false;
+	if (line->function >= s->functions_n || !name || name >= s->strings_n) {
+		s->usable = false;
 		return false;
 	}
-	if (!m->place[name]) {
-		if (!array_room(&m->names, m->names_n, 1, &m->names_cap))
+	if (!s->place[name]) {
+		if (!array_room(&s->names, s->names_n, 1, &s->names_cap))
 			return false;
-		m->names[m->names_n] = (struct name_sums){ .name = name, .shared = m->owners[name] > 1 };
-		m->place[name] = ++m->names_n;
+		s->names[s->names_n] = (struct name_sums){ .name = name, .shared = s->owners[name] > 1 };
+		s->place[name] = ++s->names_n;
 	}
-	*out = m->place[name] - 1;
+	*out = s->place[name] - 1;
 	return true;
 }
 
-static bool sum_names_naming_look_up(struct sum_names_naming *m, uint32_t location)
+static bool sum_names_naming_look_up(struct sum_names_naming *s, uint32_t location)
 {
-	const struct sym_location *l = sym_location(m->p, location);
+	const struct sym_location *l = sym_location(s->p, location);
 	uint32_t place;
 
 	if (l->lines_n == 0 || l->lines_n > FRAMES_MAX) {
-		m->usable = false;
+		s->usable = false;
 		return false;
 	}
-	if (!array_room(&m->lists, m->lists_n, (size_t)l->lines_n + 1, &m->lists_cap))
+	if (!array_room(&s->lists, s->lists_n, (size_t)l->lines_n + 1, &s->lists_cap))
 		return false;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
-		if (!sum_names_naming_find_name(m, &l->lines[i], &place))
+		if (!sum_names_naming_find_name(s, &l->lines[i], &place))
 			return false;
-		m->lists[m->lists_n + 1 + i] = place;
+		s->lists[s->lists_n + 1 + i] = place;
 	}
-	if (l->lines_n == 1 && !m->names[place].shared) {
-		m->codes[location] = place << CODE_SHIFT | CODE_ONE;
+	if (l->lines_n == 1 && !s->names[place].shared) {
+		s->codes[location] = place << CODE_SHIFT | CODE_ONE;
 		return true;
 	}
-	m->lists[m->lists_n] = l->lines_n;
-	m->codes[location] = m->lists_n << CODE_SHIFT;
-	m->lists_n += l->lines_n + 1;
+	s->lists[s->lists_n] = l->lines_n;
+	s->codes[location] = s->lists_n << CODE_SHIFT;
+	s->lists_n += l->lines_n + 1;
 	return true;
 }
 
-/* False: out of memory, or !m->usable: the reader of cells says what is missing. */
+/* False: out of memory, or !s->usable: the reader of cells says what is missing. */
 static inline bool sum_names_naming_code_of(
-	struct sum_names_naming *m, uint32_t location, uint32_t *out)
+	struct sum_names_naming *s, uint32_t location, uint32_t *out)
 {
-	if (__builtin_expect(location >= m->locations_n, 0)) {
-		m->usable = false;
+	if (__builtin_expect(location >= s->locations_n, 0)) {
+		s->usable = false;
 		return false;
 	}
-	if (__builtin_expect(!m->codes[location], 0) && !sum_names_naming_look_up(m, location))
+	if (__builtin_expect(!s->codes[location], 0) && !sum_names_naming_look_up(s, location))
 		return false;
-	*out = m->codes[location];
+	*out = s->codes[location];
 	return true;
 }
 
@@ -153,9 +153,9 @@ static bool sum_names_has(const uint32_t *places, uint32_t n, uint32_t place)
 
 /* The places of a location's names, innermost first. */
 static inline const uint32_t *sum_names_naming_places_of(
-	const struct sum_names_naming *m, uint32_t code, uint32_t *one, uint32_t *n)
+	const struct sum_names_naming *s, uint32_t code, uint32_t *one, uint32_t *n)
 {
-	const uint32_t *list = m->lists + (code >> CODE_SHIFT);
+	const uint32_t *list = s->lists + (code >> CODE_SHIFT);
 
 	if (__builtin_expect(code & CODE_ONE, 1)) {
 		*one = code >> CODE_SHIFT;
@@ -175,7 +175,7 @@ static inline uint32_t sum_names_location_of(struct stack_node node)
 
 /* A bit for each of the n places that is above the node. */
 static bool sum_names_naming_find_above(
-	struct sum_names_naming *m, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
+	struct sum_names_naming *s, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
 {
 	const uint64_t all = UINT64_MAX >> (64 - n);
 
@@ -183,154 +183,154 @@ static bool sum_names_naming_find_above(
 		uint32_t code, one, above_n;
 		const uint32_t *above;
 
-		at = stack_node_at(m->nodes, at.parent);
-		if (!sum_names_naming_code_of(m, sum_names_location_of(at), &code))
+		at = stack_node_at(s->nodes, at.parent);
+		if (!sum_names_naming_code_of(s, sum_names_location_of(at), &code))
 			return false;
-		above = sum_names_naming_places_of(m, code, &one, &above_n);
+		above = sum_names_naming_places_of(s, code, &one, &above_n);
 		for (uint32_t i = 0; i < n; i++)
-			if (sum_names_has(above, above_n, m->lists[index + i]))
+			if (sum_names_has(above, above_n, s->lists[index + i]))
 				*out |= UINT64_C(1) << i;
 	}
 	return true;
 }
 
 /* The subtree of a node whose location is not one frame of an unshared name. */
-static bool sum_names_naming_add_frames(struct sum_names_naming *m, struct stack_node node,
+static bool sum_names_naming_add_frames(struct sum_names_naming *s, struct stack_node node,
 	uint32_t code, bool recursive, int64_t subtree)
 {
-	uint32_t index = (code >> CODE_SHIFT) + 1, n = m->lists[index - 1], place;
+	uint32_t index = (code >> CODE_SHIFT) + 1, n = s->lists[index - 1], place;
 	uint64_t above = 0;
 
 	for (uint32_t i = 0; i < n && !recursive; i++)
-		recursive = m->names[m->lists[index + i]].shared;
-	if (recursive && !sum_names_naming_find_above(m, node, index, n, &above))
+		recursive = s->names[s->lists[index + i]].shared;
+	if (recursive && !sum_names_naming_find_above(s, node, index, n, &above))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		place = m->lists[index + i];
-		if (!(above >> i & 1) && !sum_names_has(m->lists + index, i, place))
-			m->names[place].cum += subtree;
+		place = s->lists[index + i];
+		if (!(above >> i & 1) && !sum_names_has(s->lists + index, i, place))
+			s->names[place].cum += subtree;
 	}
 	return true;
 }
 
-static inline int64_t *sum_names_naming_up_page(struct sum_names_naming *m, size_t page)
+static inline int64_t *sum_names_naming_up_page(struct sum_names_naming *s, size_t page)
 {
-	if (__builtin_expect(!m->up_pages[page], 0))
-		m->up_pages[page] = accum_page_make(m->up, page);
-	return m->up_pages[page];
+	if (__builtin_expect(!s->up_pages[page], 0))
+		s->up_pages[page] = accum_page_make(s->up, page);
+	return s->up_pages[page];
 }
 
 static inline bool sum_names_naming_add_node(
-	struct sum_names_naming *m, uint32_t id, int64_t own, int64_t subtree)
+	struct sum_names_naming *s, uint32_t id, int64_t own, int64_t subtree)
 {
-	struct stack_node node = stack_node_at(m->nodes, id);
+	struct stack_node node = stack_node_at(s->nodes, id);
 	uint32_t code, place;
 	int64_t *up;
 
 	if (__builtin_expect(node.parent >= id, 0)) {
-		m->usable = false;
+		s->usable = false;
 		return false;
 	}
-	if (!(up = sum_names_naming_up_page(m, node.parent >> ACCUM_PAGE_LOG2)) ||
-		!sum_names_naming_code_of(m, sum_names_location_of(node), &code))
+	if (!(up = sum_names_naming_up_page(s, node.parent >> ACCUM_PAGE_LOG2)) ||
+		!sum_names_naming_code_of(s, sum_names_location_of(node), &code))
 		return false;
 	up[node.parent & (ACCUM_PAGE - 1)] += subtree;
-	place = code & CODE_ONE ? code >> CODE_SHIFT : m->lists[(code >> CODE_SHIFT) + 1];
-	m->names[place].flat += own;
+	place = code & CODE_ONE ? code >> CODE_SHIFT : s->lists[(code >> CODE_SHIFT) + 1];
+	s->names[place].flat += own;
 	if (__builtin_expect(!(code & CODE_ONE), 0))
-		return sum_names_naming_add_frames(m, node, code, node.tag & 1, subtree);
+		return sum_names_naming_add_frames(s, node, code, node.tag & 1, subtree);
 	if (!(node.tag & 1))
-		m->names[place].cum += subtree;
+		s->names[place].cum += subtree;
 	return true;
 }
 
 /* All is at most the total, which fits: no addition can overflow. */
-static void sum_names_naming_find_total(struct sum_names_naming *m)
+static void sum_names_naming_find_total(struct sum_names_naming *s)
 {
 	const int64_t *own;
 
-	for (size_t i = 0; i < accum_pages_n(m->t->acc); i++) {
-		if (!(own = accum_page(m->t->acc, i)))
+	for (size_t i = 0; i < accum_pages_n(s->t->acc); i++) {
+		if (!(own = accum_page(s->t->acc, i)))
 			continue;
 		for (uint32_t k = 0; k < ACCUM_PAGE; k++)
-			if (__builtin_add_overflow(m->total, own[k], &m->total))
-				m->usable = false;
+			if (__builtin_add_overflow(s->total, own[k], &s->total))
+				s->usable = false;
 	}
 }
 
-static bool sum_names_naming_add_page(struct sum_names_naming *m, size_t page)
+static bool sum_names_naming_add_page(struct sum_names_naming *s, size_t page)
 {
-	const int64_t *own = accum_page(m->t->acc, page), *up;
+	const int64_t *own = accum_page(s->t->acc, page), *up;
 	uint32_t first = (uint32_t)(page << ACCUM_PAGE_LOG2), least = page == 0;
 
-	if (!own && !m->up_pages[page])
+	if (!own && !s->up_pages[page])
 		return true;
-	if (!(up = sum_names_naming_up_page(m, page))) /* parents may be in the same page */
+	if (!(up = sum_names_naming_up_page(s, page))) /* parents may be in the same page */
 		return false;
 	for (uint32_t k = ACCUM_PAGE; k-- > least;) { /* an empty stack belongs to no function */
 		int64_t v = own ? own[k] : 0;
 
-		if (v + up[k] && !sum_names_naming_add_node(m, first + k, v, v + up[k]))
+		if (v + up[k] && !sum_names_naming_add_node(s, first + k, v, v + up[k]))
 			return false;
 	}
 	return true;
 }
 
-static enum err_code sum_names_naming_add_pages(struct sum_names_naming *m, struct err *err)
+static enum err_code sum_names_naming_add_pages(struct sum_names_naming *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	sum_names_naming_find_total(m);
-	for (size_t i = accum_pages_n(m->t->acc); i-- > 0 && m->usable && !rc;)
-		if (!(rc = sum_canceled(m->t, err)) && !sum_names_naming_add_page(m, i) && m->usable)
+	sum_names_naming_find_total(s);
+	for (size_t i = accum_pages_n(s->t->acc); i-- > 0 && s->usable && !rc;)
+		if (!(rc = sum_canceled(s->t, err)) && !sum_names_naming_add_page(s, i) && s->usable)
 			rc = err_nomem(err, "sum");
 	return rc;
 }
 
 /* ---- all ---- */
 
-static enum err_code sum_names_naming_hand_over(struct sum_names_naming *m, struct err *err)
+static enum err_code sum_names_naming_hand_over(struct sum_names_naming *s, struct err *err)
 {
-	struct rollup_function *v = malloc(((size_t)m->names_n + 1) * sizeof(*v));
+	struct rollup_function *v = malloc(((size_t)s->names_n + 1) * sizeof(*v));
 	enum err_code rc;
 
 	if (!v)
 		return err_nomem(err, "sum");
-	for (uint32_t i = 0; i < m->names_n; i++)
+	for (uint32_t i = 0; i < s->names_n; i++)
 		v[i] = (struct rollup_function){
-			.name = m->names[i].name, .flat = m->names[i].flat, .cum = m->names[i].cum
+			.name = s->names[i].name, .flat = s->names[i].flat, .cum = s->names[i].cum
 		};
-	rc = function_sums_add(m->t->functions, v, m->names_n, m->total, err);
+	rc = function_sums_add(s->t->functions, v, s->names_n, s->total, err);
 	free(v);
 	return rc;
 }
 
-static bool sum_names_is_same_by_name(const struct summing *t)
+static bool sum_names_is_same_by_name(const struct summing *s)
 {
-	if (accum_has_negative(t->acc) || sym_has_shown(t->p))
+	if (accum_has_negative(s->acc) || sym_has_shown(s->p))
 		return false;
-	for (uint32_t i = 0; i < t->stats->headers_n; i++)
-		if (sym_header(t->p, t->stats->headers[i])->drop_frames)
+	for (uint32_t i = 0; i < s->stats->headers_n; i++)
+		if (sym_header(s->p, s->stats->headers[i])->drop_frames)
 			return false;
 	return true;
 }
 
-enum err_code sum_names(struct summing *t, struct err *err)
+enum err_code sum_names(struct summing *s, struct err *err)
 {
-	struct sum_names_naming m = { .t = t, .p = t->p, .usable = true };
+	struct sum_names_naming m = { .t = s, .p = s->p, .usable = true };
 	enum err_code rc;
 
-	assert(!t->p->base);
-	if (!accum_pages_n(t->acc) || !sum_names_is_same_by_name(t))
+	assert(!s->p->base);
+	if (!accum_pages_n(s->acc) || !sum_names_is_same_by_name(s))
 		return ERR_OK;
-	if ((rc = accum_open(t->p, 0, &m.up, err)))
+	if ((rc = accum_open(s->p, 0, &m.up, err)))
 		return rc;
 	if (!sum_names_naming_open_names(&m))
 		rc = err_nomem(err, "sum");
 	if (!rc)
 		rc = sum_names_naming_add_pages(&m, err);
 	if (!rc && m.usable && !(rc = sum_names_naming_hand_over(&m, err)))
-		accum_clear(t->acc);
+		accum_clear(s->acc);
 	sum_names_naming_close_names(&m);
 	return rc;
 }

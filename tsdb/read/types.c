@@ -200,9 +200,9 @@ enum err_code db_series_header(
 	return rc;
 }
 
-static int type_cmp(const void *x, const void *y)
+static int type_cmp(const void *left, const void *right)
 {
-	const struct profile_type *a = x, *b = y;
+	const struct profile_type *a = left, *b = right;
 	int c;
 
 	if ((c = str_cmp(a->name, b->name)) || (c = str_cmp(a->sample_type, b->sample_type)) ||

@@ -65,9 +65,9 @@ struct cache {
 
 /* ---- table and lists ---- */
 
-static size_t cache_chain_of(const struct cache *d, const uint64_t object[2], uint32_t number)
+static size_t cache_chain_of(const struct cache *c, const uint64_t object[2], uint32_t number)
 {
-	return map_hash_u64(object[0] + number) & d->mask;
+	return map_hash_u64(object[0] + number) & c->mask;
 }
 
 static bool cache_slot_is_page(
@@ -76,74 +76,74 @@ static bool cache_slot_is_page(
 	return s->e.number == number && s->e.object[0] == object[0] && s->e.object[1] == object[1];
 }
 
-static uint32_t cache_find(const struct cache *d, const uint64_t object[2], uint32_t number)
+static uint32_t cache_find(const struct cache *c, const uint64_t object[2], uint32_t number)
 {
-	uint32_t i = d->chains[cache_chain_of(d, object, number)];
+	uint32_t i = c->chains[cache_chain_of(c, object, number)];
 
-	while (i != NONE && !cache_slot_is_page(&d->slots[i], object, number))
-		i = d->slots[i].next;
+	while (i != NONE && !cache_slot_is_page(&c->slots[i], object, number))
+		i = c->slots[i].next;
 	return i;
 }
 
-static void cache_link_newest(struct cache *d, uint32_t i)
+static void cache_link_newest(struct cache *c, uint32_t i)
 {
-	struct cache_slot *s = &d->slots[i];
-	struct cache_list *l = &d->lists[s->e.kind];
+	struct cache_slot *s = &c->slots[i];
+	struct cache_list *l = &c->lists[s->e.kind];
 
 	s->newer = NONE;
 	s->older = l->newest;
 	if (l->newest != NONE)
-		d->slots[l->newest].newer = i;
+		c->slots[l->newest].newer = i;
 	else
 		l->oldest = i;
 	l->newest = i;
 	l->n++;
 }
 
-static void cache_unlink_slot(struct cache *d, uint32_t i)
+static void cache_unlink_slot(struct cache *c, uint32_t i)
 {
-	struct cache_slot *s = &d->slots[i];
-	struct cache_list *l = &d->lists[s->e.kind];
+	struct cache_slot *s = &c->slots[i];
+	struct cache_list *l = &c->lists[s->e.kind];
 
 	if (s->newer != NONE)
-		d->slots[s->newer].older = s->older;
+		c->slots[s->newer].older = s->older;
 	else
 		l->newest = s->older;
 	if (s->older != NONE)
-		d->slots[s->older].newer = s->newer;
+		c->slots[s->older].newer = s->newer;
 	else
 		l->oldest = s->newer;
 	l->n--;
 }
 
-static void cache_enter(struct cache *d, uint32_t i)
+static void cache_enter(struct cache *c, uint32_t i)
 {
-	struct cache_slot *s = &d->slots[i];
-	uint32_t *chain = &d->chains[cache_chain_of(d, s->e.object, s->e.number)];
+	struct cache_slot *s = &c->slots[i];
+	uint32_t *chain = &c->chains[cache_chain_of(c, s->e.object, s->e.number)];
 
 	s->next = *chain;
 	*chain = i;
 	s->used = true;
-	cache_link_newest(d, i);
+	cache_link_newest(c, i);
 }
 
-static void cache_leave(struct cache *d, uint32_t i)
+static void cache_leave(struct cache *c, uint32_t i)
 {
-	struct cache_slot *s = &d->slots[i];
-	uint32_t *at = &d->chains[cache_chain_of(d, s->e.object, s->e.number)];
+	struct cache_slot *s = &c->slots[i];
+	uint32_t *at = &c->chains[cache_chain_of(c, s->e.object, s->e.number)];
 
 	assert(s->used);
 	while (*at != i)
-		at = &d->slots[*at].next;
+		at = &c->slots[*at].next;
 	*at = s->next;
 	s->used = false;
-	cache_unlink_slot(d, i);
+	cache_unlink_slot(c, i);
 }
 
-static void cache_put_free(struct cache *d, uint32_t i)
+static void cache_put_free(struct cache *c, uint32_t i)
 {
-	d->slots[i].next = d->free;
-	d->free = i;
+	c->slots[i].next = c->free;
+	c->free = i;
 }
 
 /* ---- opening ---- */
@@ -153,72 +153,72 @@ static uint64_t cache_entry_sum_of(const struct cache_entry *e)
 	return XXH3_64bits(e, offsetof(struct cache_entry, sum));
 }
 
-static bool cache_is_entry(const struct cache *d, const struct cache_entry *e)
+static bool cache_is_entry(const struct cache *c, const struct cache_entry *e)
 {
 	return e->magic == ENTRY_MAGIC && e->sum == cache_entry_sum_of(e) && e->kind < KINDS &&
-		e->len && e->len <= REMOTE_PAGE_BYTES && cache_find(d, e->object, e->number) == NONE;
+		e->len && e->len <= REMOTE_PAGE_BYTES && cache_find(c, e->object, e->number) == NONE;
 }
 
 /* What the files hold. What is behind the last slot that fits now is cut off. */
-static enum err_code cache_load(struct cache *d, struct err *err)
+static enum err_code cache_load(struct cache *c, struct err *err)
 {
 	struct stat st;
 	uint64_t n;
 
-	if (fstat(d->index, &st))
-		return err_errno(err, errno, "%s/index", d->dir);
+	if (fstat(c->index, &st))
+		return err_errno(err, errno, "%s/index", c->dir);
 	n = (uint64_t)st.st_size / sizeof(struct cache_entry);
-	n = n < d->slots_max ? n : d->slots_max;
-	if (ftruncate(d->index, (off_t)(n * sizeof(struct cache_entry))))
-		return err_errno(err, errno, "%s/index", d->dir);
-	if (fstat(d->pages, &st))
-		return err_errno(err, errno, "%s/pages", d->dir);
+	n = n < c->slots_max ? n : c->slots_max;
+	if (ftruncate(c->index, (off_t)(n * sizeof(struct cache_entry))))
+		return err_errno(err, errno, "%s/index", c->dir);
+	if (fstat(c->pages, &st))
+		return err_errno(err, errno, "%s/pages", c->dir);
 	if ((uint64_t)st.st_size > n * REMOTE_PAGE_BYTES &&
-		ftruncate(d->pages, (off_t)(n * REMOTE_PAGE_BYTES)))
-		return err_errno(err, errno, "%s/pages", d->dir);
-	if (!array_room(&d->slots, 0, n + 1, &d->slots_cap))
+		ftruncate(c->pages, (off_t)(n * REMOTE_PAGE_BYTES)))
+		return err_errno(err, errno, "%s/pages", c->dir);
+	if (!array_room(&c->slots, 0, n + 1, &c->slots_cap))
 		return err_nomem(err, "cache");
-	for (; d->slots_n < n; d->slots_n++) {
-		struct cache_slot *s = &d->slots[d->slots_n];
+	for (; c->slots_n < n; c->slots_n++) {
+		struct cache_slot *s = &c->slots[c->slots_n];
 		ssize_t got;
 
 		*s = (struct cache_slot){ 0 };
-		got = pread(d->index, &s->e, sizeof(s->e), (off_t)(d->slots_n * sizeof(s->e)));
-		if (got == (ssize_t)sizeof(s->e) && cache_is_entry(d, &s->e))
-			cache_enter(d, d->slots_n);
+		got = pread(c->index, &s->e, sizeof(s->e), (off_t)(c->slots_n * sizeof(s->e)));
+		if (got == (ssize_t)sizeof(s->e) && cache_is_entry(c, &s->e))
+			cache_enter(c, c->slots_n);
 		else
-			cache_put_free(d, d->slots_n);
+			cache_put_free(c, c->slots_n);
 	}
 	return ERR_OK;
 }
 
 static enum err_code cache_open_file(
-	const struct cache *d, const char *name, int *fd, struct err *err)
+	const struct cache *c, const char *name, int *fd, struct err *err)
 {
 	char path[4096];
 
-	if (snprintf(path, sizeof(path), "%s/%s", d->dir, name) >= (int)sizeof(path))
-		return err_set(err, ERR_INVALID, "%s: the path is too long", d->dir);
+	if (snprintf(path, sizeof(path), "%s/%s", c->dir, name) >= (int)sizeof(path))
+		return err_set(err, ERR_INVALID, "%s: the path is too long", c->dir);
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	return *fd < 0 ? err_errno(err, errno, "%s", path) : ERR_OK;
 }
 
-static enum err_code cache_open_files(struct cache *d, struct err *err)
+static enum err_code cache_open_files(struct cache *c, struct err *err)
 {
 	char path[4096];
 	enum err_code rc;
 
-	if (snprintf(path, sizeof(path), "%s/lock", d->dir) >= (int)sizeof(path))
-		return err_set(err, ERR_INVALID, "%s: the path is too long", d->dir);
-	if ((rc = fs_mkdir_all(&fs_posix, d->dir, err)))
+	if (snprintf(path, sizeof(path), "%s/lock", c->dir) >= (int)sizeof(path))
+		return err_set(err, ERR_INVALID, "%s: the path is too long", c->dir);
+	if ((rc = fs_mkdir_all(&fs_posix, c->dir, err)))
 		return rc;
-	if ((rc = fs_lock(path, &d->lock_file, err)))
+	if ((rc = fs_lock(path, &c->lock_file, err)))
 		return rc == ERR_UNAVAILABLE ?
-			err_set(err, rc, "%s is the cache of another process", d->dir) :
+			err_set(err, rc, "%s is the cache of another process", c->dir) :
 			rc;
-	if ((rc = cache_open_file(d, "pages", &d->pages, err)))
+	if ((rc = cache_open_file(c, "pages", &c->pages, err)))
 		return rc;
-	return cache_open_file(d, "index", &d->index, err);
+	return cache_open_file(c, "index", &c->index, err);
 }
 
 enum err_code cache_open(const struct cache_options *o, struct cache **out, struct err *err)
@@ -255,45 +255,45 @@ fail:
 	return err_wrap(err, rc, "bucket cache");
 }
 
-void cache_close(struct cache *d)
+void cache_close(struct cache *c)
 {
-	if (!d)
+	if (!c)
 		return;
-	if (d->pages >= 0)
-		close(d->pages);
-	if (d->index >= 0)
-		close(d->index);
-	if (d->lock_file >= 0)
-		fs_unlock(d->lock_file);
-	free(d->slots);
-	free(d->chains);
-	free(d->dir);
-	mutex_destroy(&d->lock);
-	free(d);
+	if (c->pages >= 0)
+		close(c->pages);
+	if (c->index >= 0)
+		close(c->index);
+	if (c->lock_file >= 0)
+		fs_unlock(c->lock_file);
+	free(c->slots);
+	free(c->chains);
+	free(c->dir);
+	mutex_destroy(&c->lock);
+	free(c);
 }
 
 /* ---- reading ---- */
 
-bool cache_has(struct cache *d, const uint64_t object[2], uint32_t number)
+bool cache_has(struct cache *c, const uint64_t object[2], uint32_t number)
 {
 	bool has;
 
-	if (!d)
+	if (!c)
 		return false;
-	mutex_lock(&d->lock);
-	has = cache_find(d, object, number) != NONE;
-	mutex_unlock(&d->lock);
+	mutex_lock(&c->lock);
+	has = cache_find(c, object, number) != NONE;
+	mutex_unlock(&c->lock);
 	return has;
 }
 
-static bool cache_read_slot(struct cache *d, uint32_t i, const struct cache_entry *e, char *into)
+static bool cache_read_slot(struct cache *c, uint32_t i, const struct cache_entry *e, char *into)
 {
 	size_t done = 0;
 	ssize_t got;
 
 	while (done < e->len) {
 		got = pread(
-			d->pages, into + done, e->len - done, (off_t)i * REMOTE_PAGE_BYTES + (off_t)done);
+			c->pages, into + done, e->len - done, (off_t)i * REMOTE_PAGE_BYTES + (off_t)done);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -303,36 +303,36 @@ static bool cache_read_slot(struct cache *d, uint32_t i, const struct cache_entr
 	return XXH3_64bits(into, e->len) == e->hash;
 }
 
-bool cache_read(struct cache *d, struct cache_page *p, char *into)
+bool cache_read(struct cache *c, struct cache_page *p, char *into)
 {
 	struct cache_entry e;
 	uint32_t i;
 	bool ok;
 
-	if (!d)
+	if (!c)
 		return false;
-	mutex_lock(&d->lock);
-	if ((i = cache_find(d, p->object, p->number)) == NONE) {
-		mutex_unlock(&d->lock);
+	mutex_lock(&c->lock);
+	if ((i = cache_find(c, p->object, p->number)) == NONE) {
+		mutex_unlock(&c->lock);
 		return false;
 	}
-	e = d->slots[i].e;
-	d->slots[i].users++;
-	mutex_unlock(&d->lock);
-	ok = cache_read_slot(d, i, &e, into);
-	mutex_lock(&d->lock);
-	d->slots[i].users--;
-	if (d->slots[i].used && ok) {
-		cache_unlink_slot(d, i);
-		cache_link_newest(d, i);
+	e = c->slots[i].e;
+	c->slots[i].users++;
+	mutex_unlock(&c->lock);
+	ok = cache_read_slot(c, i, &e, into);
+	mutex_lock(&c->lock);
+	c->slots[i].users--;
+	if (c->slots[i].used && ok) {
+		cache_unlink_slot(c, i);
+		cache_link_newest(c, i);
 	} else if (!ok) {
-		d->damaged++;
-		if (d->slots[i].used)
-			cache_leave(d, i);
+		c->damaged++;
+		if (c->slots[i].used)
+			cache_leave(c, i);
 	}
-	if (!d->slots[i].used && !d->slots[i].users)
-		cache_put_free(d, i);
-	mutex_unlock(&d->lock);
+	if (!c->slots[i].used && !c->slots[i].users)
+		cache_put_free(c, i);
+	mutex_unlock(&c->lock);
 	p->len = e.len;
 	p->etag = e.etag;
 	return ok;
@@ -340,81 +340,81 @@ bool cache_read(struct cache *d, struct cache_page *p, char *into)
 
 /* ---- writing ---- */
 
-static void cache_turn_off(struct cache *d, const struct err *why)
+static void cache_turn_off(struct cache *c, const struct err *why)
 {
-	mutex_assert_held(&d->lock);
-	if (!d->off.code)
-		log_warn("bucket", "the cache takes no pages", LOG_S("dir", d->dir), LOG_E(why));
-	d->off = *why;
-	d->off_until_ns = clock_monotonic_ns() + d->o.pause_ns;
+	mutex_assert_held(&c->lock);
+	if (!c->off.code)
+		log_warn("bucket", "the cache takes no pages", LOG_S("dir", c->dir), LOG_E(why));
+	c->off = *why;
+	c->off_until_ns = clock_monotonic_ns() + c->o.pause_ns;
 }
 
 /* True if the disk has room for some more slots. */
-static bool cache_has_room(struct cache *d)
+static bool cache_has_room(struct cache *c)
 {
 	uint64_t bytes;
 
-	if (d->room)
+	if (c->room)
 		return true;
-	if (fs_posix.ops->free_bytes(&fs_posix, d->dir, &bytes, NULL) ||
-		bytes < d->o.free_bytes_reserve + ROOM_EVERY * REMOTE_PAGE_BYTES)
+	if (fs_posix.ops->free_bytes(&fs_posix, c->dir, &bytes, NULL) ||
+		bytes < c->o.free_bytes_reserve + ROOM_EVERY * REMOTE_PAGE_BYTES)
 		return false;
-	d->room = ROOM_EVERY;
+	c->room = ROOM_EVERY;
 	return true;
 }
 
 /* The oldest that nobody uses now; NONE. */
-static uint32_t cache_oldest(const struct cache *d, enum kind kind)
+static uint32_t cache_oldest(const struct cache *c, enum kind kind)
 {
-	uint32_t i = d->lists[kind].oldest;
+	uint32_t i = c->lists[kind].oldest;
 
-	while (i != NONE && d->slots[i].users)
-		i = d->slots[i].newer;
+	while (i != NONE && c->slots[i].users)
+		i = c->slots[i].newer;
 	return i;
 }
 
 /* A slot that nobody has; NONE. */
-static uint32_t cache_take(struct cache *d)
+static uint32_t cache_take(struct cache *c)
 {
-	bool large = d->lists[LARGE].n > d->slots_n / 8;
-	uint32_t i = d->free;
+	bool large = c->lists[LARGE].n > c->slots_n / 8;
+	uint32_t i = c->free;
 
-	mutex_assert_held(&d->lock);
+	mutex_assert_held(&c->lock);
 	if (i != NONE) {
-		d->free = d->slots[i].next;
+		c->free = c->slots[i].next;
 		return i;
 	}
-	if (d->slots_n < d->slots_max && cache_has_room(d) &&
-		array_room(&d->slots, d->slots_n, 1, &d->slots_cap)) {
-		d->room--;
-		d->slots[d->slots_n] = (struct cache_slot){ 0 };
-		return d->slots_n++;
+	if (c->slots_n < c->slots_max && cache_has_room(c) &&
+		array_room(&c->slots, c->slots_n, 1, &c->slots_cap)) {
+		c->room--;
+		c->slots[c->slots_n] = (struct cache_slot){ 0 };
+		return c->slots_n++;
 	}
-	if ((i = cache_oldest(d, large ? LARGE : STAYS)) == NONE)
-		i = cache_oldest(d, large ? STAYS : LARGE);
+	if ((i = cache_oldest(c, large ? LARGE : STAYS)) == NONE)
+		i = cache_oldest(c, large ? STAYS : LARGE);
 	if (i != NONE)
-		cache_leave(d, i);
+		cache_leave(c, i);
 	return i;
 }
 
 static enum err_code cache_write_all(
-	const struct cache *d, int fd, const void *p, size_t n, off_t at, struct err *err)
+	const struct cache *c, int fd, const void *bytes, size_t n, off_t at, struct err *err)
 {
 	size_t done = 0;
 	ssize_t got;
 
 	while (done < n) {
-		got = pwrite(fd, (const char *)p + done, n - done, at + (off_t)done);
+		got = pwrite(fd, (const char *)bytes + done, n - done, at + (off_t)done);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return err_errno(err, errno, "%s: write a page", d->dir);
+			return err_errno(err, errno, "%s: write a page", c->dir);
 		done += (size_t)got;
 	}
 	return ERR_OK;
 }
 
-void cache_write(struct cache *d, const struct cache_page *p, const char *bytes)
+void cache_write(struct cache *c, const struct cache_page *p, const char *bytes)
 {
 	struct cache_entry e = { .magic = ENTRY_MAGIC,
 		.kind = p->stays ? STAYS : LARGE,
@@ -426,60 +426,60 @@ void cache_write(struct cache *d, const struct cache_page *p, const char *bytes)
 	struct err err;
 	uint32_t i;
 
-	if (!d)
+	if (!c)
 		return;
-	mutex_lock(&d->lock);
-	if ((d->off.code && clock_monotonic_ns() < d->off_until_ns) ||
-		cache_find(d, p->object, p->number) != NONE || (i = cache_take(d)) == NONE) {
-		mutex_unlock(&d->lock);
+	mutex_lock(&c->lock);
+	if ((c->off.code && clock_monotonic_ns() < c->off_until_ns) ||
+		cache_find(c, p->object, p->number) != NONE || (i = cache_take(c)) == NONE) {
+		mutex_unlock(&c->lock);
 		return;
 	}
-	d->slots[i].users = 1;
-	mutex_unlock(&d->lock);
+	c->slots[i].users = 1;
+	mutex_unlock(&c->lock);
 	e.hash = XXH3_64bits(bytes, p->len);
 	e.sum = cache_entry_sum_of(&e);
-	if (!(rc = cache_write_all(d, d->pages, bytes, p->len, (off_t)i * REMOTE_PAGE_BYTES, &err)))
-		rc = cache_write_all(d, d->index, &e, sizeof(e), (off_t)i * (off_t)sizeof(e), &err);
-	mutex_lock(&d->lock);
-	d->slots[i].users = 0;
+	if (!(rc = cache_write_all(c, c->pages, bytes, p->len, (off_t)i * REMOTE_PAGE_BYTES, &err)))
+		rc = cache_write_all(c, c->index, &e, sizeof(e), (off_t)i * (off_t)sizeof(e), &err);
+	mutex_lock(&c->lock);
+	c->slots[i].users = 0;
 	if (rc)
-		cache_turn_off(d, &err);
+		cache_turn_off(c, &err);
 	else
-		d->off = (struct err){ 0 };
-	if (rc || cache_find(d, p->object, p->number) != NONE) {
-		cache_put_free(d, i);
+		c->off = (struct err){ 0 };
+	if (rc || cache_find(c, p->object, p->number) != NONE) {
+		cache_put_free(c, i);
 	} else {
-		d->slots[i].e = e;
-		cache_enter(d, i);
+		c->slots[i].e = e;
+		cache_enter(c, i);
 	}
-	mutex_unlock(&d->lock);
+	mutex_unlock(&c->lock);
 }
 
-void cache_forget(struct cache *d, const uint64_t object[2], uint64_t pages)
+void cache_forget(struct cache *c, const uint64_t object[2], uint64_t pages)
 {
 	uint32_t i;
 
-	if (!d)
+	if (!c)
 		return;
-	mutex_lock(&d->lock);
+	mutex_lock(&c->lock);
 	for (uint64_t n = 0; n < pages; n++) {
-		if ((i = cache_find(d, object, (uint32_t)n)) == NONE)
+		if ((i = cache_find(c, object, (uint32_t)n)) == NONE)
 			continue;
-		cache_leave(d, i);
-		if (!d->slots[i].users)
-			cache_put_free(d, i);
+		cache_leave(c, i);
+		if (!c->slots[i].users)
+			cache_put_free(c, i);
 	}
-	mutex_unlock(&d->lock);
+	mutex_unlock(&c->lock);
 }
 
-void cache_status(struct cache *d, struct remote_status *out)
+void cache_status(struct cache *c, struct remote_status *out)
 {
-	if (!d)
+	if (!c)
 		return;
-	mutex_lock(&d->lock);
-	out->cache_bytes = (uint64_t)(d->lists[LARGE].n + d->lists[STAYS].n) * REMOTE_PAGE_BYTES;
-	out->cache_bytes_max = d->o.bytes;
-	out->damaged_pages = d->damaged;
-	out->cache_off = d->off;
-	mutex_unlock(&d->lock);
+	mutex_lock(&c->lock);
+	out->cache_bytes = (uint64_t)(c->lists[LARGE].n + c->lists[STAYS].n) * REMOTE_PAGE_BYTES;
+	out->cache_bytes_max = c->o.bytes;
+	out->damaged_pages = c->damaged;
+	out->cache_off = c->off;
+	mutex_unlock(&c->lock);
 }

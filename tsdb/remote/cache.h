@@ -36,14 +36,14 @@ struct cache_options {
 
 MUST_CHECK enum err_code cache_open(
 	const struct cache_options *o, struct cache **out, struct err *err);
-void cache_close(struct cache *d); /* NULL is fine, here and below: no disk */
-bool cache_has(struct cache *d, const uint64_t object[2], uint32_t number);
+void cache_close(struct cache *c); /* NULL is fine, here and below: no disk */
+bool cache_has(struct cache *c, const uint64_t object[2], uint32_t number);
 /* Into REMOTE_PAGE_BYTES; p says which, and gets len and etag. False: it is not there, or no
  * longer. */
-bool cache_read(struct cache *d, struct cache_page *p, char *into);
-void cache_write(struct cache *d, const struct cache_page *p, const char *bytes);
+bool cache_read(struct cache *c, struct cache_page *p, char *into);
+void cache_write(struct cache *c, const struct cache_page *p, const char *bytes);
 /* All pages of an object. */
-void cache_forget(struct cache *d, const uint64_t object[2], uint64_t pages);
-void cache_status(struct cache *d, struct remote_status *out); /* adds its fields */
+void cache_forget(struct cache *c, const uint64_t object[2], uint64_t pages);
+void cache_status(struct cache *c, struct remote_status *out); /* adds its fields */
 
 #endif

@@ -81,8 +81,8 @@ void object_unuse(struct remote *r, struct object *o); /* r->lock is held */
 
 /* [offset, offset + n) of the reader's object, which has them. */
 MUST_CHECK enum err_code pages_read(
-	struct remote_reader *x, uint64_t offset, size_t n, char *into, struct err *err);
-void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n);
+	struct remote_reader *reader, uint64_t offset, size_t n, char *into, struct err *err);
+void pages_expect(struct remote_reader *reader, uint64_t offset, uint64_t n);
 void pages_forget(struct remote *r, const struct object *o); /* r->lock is held */
 void pages_free(struct remote *r); /* all, at the end */
 

@@ -189,9 +189,9 @@ static void pages_run_job(void *ctx)
 	free(j);
 }
 
-static void pages_submit(struct remote_reader *x, uint32_t first, uint32_t end)
+static void pages_submit(struct remote_reader *reader, uint32_t first, uint32_t end)
 {
-	struct remote *r = x->remote;
+	struct remote *r = reader->remote;
 	uint64_t bytes = (uint64_t)(end - first) * REMOTE_PAGE_BYTES;
 	struct pages_job *j;
 
@@ -201,14 +201,14 @@ static void pages_submit(struct remote_reader *x, uint32_t first, uint32_t end)
 		(!r->cache && r->expected_bytes + bytes > r->o.memory_bytes / 2) ||
 		!(j = malloc(sizeof(*j))))
 		return;
-	*j = (struct pages_job){ r->jobs, r, x->o, first, end, bytes };
+	*j = (struct pages_job){ r->jobs, r, reader->o, first, end, bytes };
 	r->jobs = j;
-	x->o->users++;
+	reader->o->users++;
 	r->expected_bytes += bytes;
 	if (!pool_submit(r->pool, pages_run_job, j)) {
 		r->jobs = j->next;
 		r->expected_bytes -= bytes;
-		x->o->users--;
+		reader->o->users--;
 		free(j);
 	}
 }
@@ -227,10 +227,10 @@ static uint32_t remote_take_job(struct remote *r, const struct object *o, uint32
 	return 0;
 }
 
-static void pages_submit_expected(struct remote_reader *x)
+static void pages_submit_expected(struct remote_reader *r)
 {
-	pages_submit(x, x->expected_first, x->expected_end);
-	x->expected_first = x->expected_end = 0;
+	pages_submit(r, r->expected_first, r->expected_end);
+	r->expected_first = r->expected_end = 0;
 }
 
 static bool remote_in_job(const struct remote *r, const struct object *o, uint32_t number)
@@ -242,40 +242,40 @@ static bool remote_in_job(const struct remote *r, const struct object *o, uint32
 }
 
 /* The page belongs to what is expected: near enough, and not too much for a request. */
-static bool pages_fits(const struct remote_reader *x, uint32_t number)
+static bool pages_fits(const struct remote_reader *r, uint32_t number)
 {
-	uint32_t first = x->expected_first, end = x->expected_end;
+	uint32_t first = r->expected_first, end = r->expected_end;
 
 	if (number < first)
 		return first - number <= GAP_PAGES && end - number <= FETCH_PAGES_MAX;
 	return end && number <= end + GAP_PAGES && number - first < FETCH_PAGES_MAX;
 }
 
-void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
+void pages_expect(struct remote_reader *reader, uint64_t offset, uint64_t n)
 {
-	struct remote *r = x->remote;
+	struct remote *r = reader->remote;
 	uint32_t first, end;
 
-	if (!n || offset >= x->o->bytes)
+	if (!n || offset >= reader->o->bytes)
 		return;
 	/* Who expects knows where records begin, and guesses where the last one ends. */
 	n = n < UINT64_MAX - EXPECTED_MORE ? n + EXPECTED_MORE : n;
-	n = n < x->o->bytes - offset ? n : x->o->bytes - offset;
+	n = n < reader->o->bytes - offset ? n : reader->o->bytes - offset;
 	first = (uint32_t)(offset / REMOTE_PAGE_BYTES);
 	end = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES) + 1;
 	mutex_lock(&r->lock);
 	for (; first < end; first++) { /* each turn takes a page */
-		if (page_find(r, x->o, first) || cache_has(r->cache, x->o->id, first) ||
-			remote_in_job(r, x->o, first))
+		if (page_find(r, reader->o, first) || cache_has(r->cache, reader->o->id, first) ||
+			remote_in_job(r, reader->o, first))
 			continue;
-		if (!pages_fits(x, first)) {
-			pages_submit_expected(x);
-			x->expected_first = first;
+		if (!pages_fits(reader, first)) {
+			pages_submit_expected(reader);
+			reader->expected_first = first;
 		}
-		if (first < x->expected_first)
-			x->expected_first = first;
-		if (first >= x->expected_end)
-			x->expected_end = first + 1;
+		if (first < reader->expected_first)
+			reader->expected_first = first;
+		if (first >= reader->expected_end)
+			reader->expected_end = first + 1;
 		if (r->expected_bytes >= EXPECTED_BYTES_MAX)
 			break; /* the rest comes when it is wanted */
 	}
@@ -285,12 +285,12 @@ void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
 /* ---- reading ---- */
 
 /* Where the reader's stream that comes by this page goes on; a new one where there is none. */
-static struct remote_stream *pages_stream_of(struct remote_reader *x, uint32_t number)
+static struct remote_stream *pages_stream_of(struct remote_reader *r, uint32_t number)
 {
-	struct remote_stream *s = &x->streams[0];
+	struct remote_stream *s = &r->streams[0];
 
 	for (size_t i = 0; i < STREAMS_N; i++) {
-		struct remote_stream *t = &x->streams[i];
+		struct remote_stream *t = &r->streams[i];
 
 		if (t->window && number >= t->next && number - t->next <= GAP_PAGES)
 			return t;
@@ -301,39 +301,39 @@ static struct remote_stream *pages_stream_of(struct remote_reader *x, uint32_t n
 	return s;
 }
 
-static enum err_code pages_fetch_for(struct remote_reader *x, uint32_t number, uint32_t last,
+static enum err_code pages_fetch_for(struct remote_reader *reader, uint32_t number, uint32_t last,
 	struct remote_page **out, struct err *err)
 {
-	struct remote *r = x->remote;
+	struct remote *r = reader->remote;
 	uint32_t from = number, end = last + 1, expected = 0;
-	struct remote_stream *s = pages_stream_of(x, number);
+	struct remote_stream *s = pages_stream_of(reader, number);
 
-	if (number >= x->expected_first && number < x->expected_end) {
-		expected = x->expected_end;
-		x->expected_end = number;
+	if (number >= reader->expected_first && number < reader->expected_end) {
+		expected = reader->expected_end;
+		reader->expected_end = number;
 	} else {
-		expected = remote_take_job(r, x->o, number);
+		expected = remote_take_job(r, reader->o, number);
 	}
 	s->used = ++r->clock;
-	if (x->o->pages <= SMALL_PAGES) {
+	if (reader->o->pages <= SMALL_PAGES) {
 		from = 0;
-		end = x->o->pages;
+		end = reader->o->pages;
 	} else if (expected) {
 		end = expected > end ? expected : end;
 		s->window = end - number;
-	} else if (number + pages_tail(x->o) >= x->o->pages) {
-		from = x->o->pages - pages_tail(x->o);
-		end = x->o->pages;
+	} else if (number + pages_tail(reader->o) >= reader->o->pages) {
+		from = reader->o->pages - pages_tail(reader->o);
+		end = reader->o->pages;
 	} else {
 		s->window = s->window ? s->window * 2 : FIRST_PAGES;
 		if (s->window > FETCH_PAGES_MAX)
 			s->window = FETCH_PAGES_MAX;
 		end = number + s->window > end ? number + s->window : end;
 	}
-	pages_submit_expected(x);
-	end = end > x->o->pages ? x->o->pages : end;
+	pages_submit_expected(reader);
+	end = end > reader->o->pages ? reader->o->pages : end;
 	s->next = end;
-	return fetch_locked(r, x->o, number, from, end, out, err);
+	return fetch_locked(r, reader->o, number, from, end, out, err);
 }
 
 /* The page was on disk: pinned; NULL: it is no longer, or of no use. */
@@ -360,52 +360,52 @@ static struct remote_page *remote_load_locked(struct remote *r, struct object *o
 }
 
 /* *out is pinned. */
-static enum err_code pages_get_page(struct remote_reader *x, uint32_t number, uint32_t last,
+static enum err_code pages_get_page(struct remote_reader *reader, uint32_t number, uint32_t last,
 	struct remote_page **out, struct err *err)
 {
-	struct remote *r = x->remote;
+	struct remote *r = reader->remote;
 	enum err_code rc;
 	struct remote_page *p;
 
 	mutex_assert_held(&r->lock);
-	while ((p = page_find(r, x->o, number)) && !p->ready)
+	while ((p = page_find(r, reader->o, number)) && !p->ready)
 		cond_wait(&r->ready, &r->lock);
 	if (p) {
 		p->pins++;
 		remote_unlink_page(r, p);
 		remote_link_newest(r, p);
 		r->status.from_memory++;
-	} else if (cache_has(r->cache, x->o->id, number)) {
-		p = remote_load_locked(r, x->o, number);
+	} else if (cache_has(r->cache, reader->o->id, number)) {
+		p = remote_load_locked(r, reader->o, number);
 	}
 	if (p) {
 		*out = p;
 		return ERR_OK;
 	}
 	/* Another thread may have begun while the disk was read. */
-	if (page_find(r, x->o, number))
-		return pages_get_page(x, number, last, out, err);
-	if (!(rc = pages_fetch_for(x, number, last, out, err)))
+	if (page_find(r, reader->o, number))
+		return pages_get_page(reader, number, last, out, err);
+	if (!(rc = pages_fetch_for(reader, number, last, out, err)))
 		r->status.from_bucket++;
 	return rc;
 }
 
 enum err_code pages_read(
-	struct remote_reader *x, uint64_t offset, size_t n, char *into, struct err *err)
+	struct remote_reader *reader, uint64_t offset, size_t n, char *into, struct err *err)
 {
 	uint32_t last = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES);
-	struct remote *r = x->remote;
+	struct remote *r = reader->remote;
 	enum err_code rc = ERR_OK;
 	struct remote_page *p;
 
-	assert(n && offset + n <= x->o->bytes);
+	assert(n && offset + n <= reader->o->bytes);
 	mutex_lock(&r->lock);
 	while (n && !rc) { /* each turn copies a page's part */
 		uint32_t number = (uint32_t)(offset / REMOTE_PAGE_BYTES),
 				 at = (uint32_t)(offset % REMOTE_PAGE_BYTES);
 		size_t part;
 
-		if ((rc = pages_get_page(x, number, last, &p, err)))
+		if ((rc = pages_get_page(reader, number, last, &p, err)))
 			break;
 		mutex_unlock(&r->lock);
 		part = p->len - at < n ? p->len - at : n;

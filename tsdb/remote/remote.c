@@ -144,22 +144,22 @@ static void remote_source_forget(struct range_source *s, const char *path)
 /* ---- readers ---- */
 
 static enum err_code remote_reader_read(
-	struct range_reader *x, uint64_t offset, size_t n, void *into, struct err *err)
+	struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err)
 {
-	if (offset > x->bytes || n > x->bytes - offset)
+	if (offset > r->bytes || n > r->bytes - offset)
 		return err_set(
-			err, ERR_CORRUPT, "%s: ends before the %zu bytes at %" PRIu64, x->name, n, offset);
-	return n ? pages_read((struct remote_reader *)x, offset, n, into, err) : ERR_OK;
+			err, ERR_CORRUPT, "%s: ends before the %zu bytes at %" PRIu64, r->name, n, offset);
+	return n ? pages_read((struct remote_reader *)r, offset, n, into, err) : ERR_OK;
 }
 
-static void remote_reader_expect(struct range_reader *x, uint64_t offset, uint64_t n)
+static void remote_reader_expect(struct range_reader *r, uint64_t offset, uint64_t n)
 {
-	pages_expect((struct remote_reader *)x, offset, n);
+	pages_expect((struct remote_reader *)r, offset, n);
 }
 
-static void remote_reader_close(struct range_reader *x)
+static void remote_reader_close(struct range_reader *reader)
 {
-	struct remote_reader *y = (struct remote_reader *)x;
+	struct remote_reader *y = (struct remote_reader *)reader;
 	struct remote *r = y->remote;
 
 	mutex_lock(&r->lock);

@@ -61,9 +61,9 @@ bool rollup_builder_empty(const struct rollup_builder *b)
 /* ---- lists and columns ---- */
 
 static enum err_code rollup_build_column_of(struct rollup_builder *b, const struct sym_header *h,
-	uint32_t k, uint16_t *out, struct err *err)
+	uint32_t at, uint16_t *out, struct err *err)
 {
-	const struct sym_type *type = &h->types[k];
+	const struct sym_type *type = &h->types[at];
 	uint32_t i = 0;
 
 	for (; i < b->columns_n; i++)
@@ -320,10 +320,10 @@ static enum err_code rollup_build_join_head(struct rollup_builder *b, const stru
 }
 
 static enum err_code rollup_build_add_values(struct rollup_builder *b, struct rollup_view *v,
-	struct cells_values *r, uint32_t column, uint32_t n, struct err *err)
+	struct cells_values *c, uint32_t column, uint32_t n, struct err *err)
 {
 	int128 *sums = b->table.columns[column];
-	enum err_code rc = cells_values_next_wide(r, n, v->wide, err);
+	enum err_code rc = cells_values_next_wide(c, n, v->wide, err);
 	bool bad = false;
 
 	if (rc)
@@ -364,16 +364,16 @@ out:
 
 /* ---- encoding ---- */
 
-static int rollup_build_list_cmp(const void *x, const void *y)
+static int rollup_build_list_cmp(const void *left, const void *right)
 {
-	const struct rollup_list *a = x, *b = y;
+	const struct rollup_list *a = left, *b = right;
 
 	return (a->headers[0] > b->headers[0]) - (a->headers[0] < b->headers[0]);
 }
 
-static int rollup_build_header_cmp(const void *x, const void *y)
+static int rollup_build_header_cmp(const void *left, const void *right)
 {
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	return (a > b) - (a < b);
 }

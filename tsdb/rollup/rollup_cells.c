@@ -23,21 +23,21 @@
 
 /* ---- varints ---- */
 
-static void rollup_cells_put_varint128(unsigned char **at, uint128 v)
+static void rollup_cells_put_varint128(unsigned char **at, uint128 value)
 {
 	unsigned char *p = *at;
 
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (unsigned char)v | 0x80;
-	*p++ = (unsigned char)v;
+	for (; value >= 0x80; value >>= 7)
+		*p++ = (unsigned char)value | 0x80;
+	*p++ = (unsigned char)value;
 	*at = p;
 }
 
-void buf_add_varint128(struct buf *b, uint128 v)
+void buf_add_varint128(struct buf *b, uint128 value)
 {
 	unsigned char bytes[19], *at = bytes;
 
-	rollup_cells_put_varint128(&at, v);
+	rollup_cells_put_varint128(&at, value);
 	buf_add(b, bytes, (size_t)(at - bytes));
 }
 
@@ -115,44 +115,46 @@ struct rollup_cells_column_facts {
 	bool negative, same, wide;
 };
 
-static bool rollup_cells_divides(uint128 factor, uint128 v)
+static bool rollup_cells_divides(uint128 factor, uint128 value)
 {
-	if (!(factor >> 64) && !(v >> 64))
-		return (uint64_t)v % (uint64_t)factor == 0;
-	return v % factor == 0;
+	if (!(factor >> 64) && !(value >> 64))
+		return (uint64_t)value % (uint64_t)factor == 0;
+	return value % factor == 0;
 }
 
-static struct rollup_cells_column_facts rollup_cells_look(const int128 *v, uint32_t n, bool as_64)
+static struct rollup_cells_column_facts rollup_cells_look(
+	const int128 *values, uint32_t n, bool as_64)
 {
 	struct rollup_cells_column_facts f = { .same = true };
 
 	for (uint32_t i = 0; i < n; i++) {
-		f.zeros += v[i] == 0;
-		f.negative |= v[i] < 0;
-		f.same &= v[i] == v[0];
-		f.wide |= as_64 && v[i] != (int64_t)v[i];
-		if (v[i] && f.factor != 1 &&
-			(f.factor == 0 || !rollup_cells_divides(f.factor, integer_magnitude128(v[i]))))
-			f.factor = integer_gcd128(integer_magnitude128(v[i]), f.factor);
+		f.zeros += values[i] == 0;
+		f.negative |= values[i] < 0;
+		f.same &= values[i] == values[0];
+		f.wide |= as_64 && values[i] != (int64_t)values[i];
+		if (values[i] && f.factor != 1 &&
+			(f.factor == 0 || !rollup_cells_divides(f.factor, integer_magnitude128(values[i]))))
+			f.factor = integer_gcd128(integer_magnitude128(values[i]), f.factor);
 	}
 	if (f.factor > INT64_MAX) {
 		f.wide |= f.factor != (uint128)1 << 63; /* of INT64_MIN alone */
 		f.factor = f.wide ? f.factor : 1;
 	}
 	for (uint32_t i = 0; i < n && f.factor && !f.wide; i++)
-		f.wide = v[i] / (int128)f.factor != (int64_t)(v[i] / (int128)f.factor);
+		f.wide = values[i] / (int128)f.factor != (int64_t)(values[i] / (int128)f.factor);
 	return f;
 }
 
-static inline uint64_t rollup_cells_scaled(int128 v, uint64_t factor, bool negative)
+static inline uint64_t rollup_cells_scaled(int128 value, uint64_t factor, bool negative)
 {
-	int64_t q = v == (int64_t)v ? (int64_t)v / (int64_t)factor : (int64_t)(v / (int64_t)factor);
+	int64_t q = value == (int64_t)value ? (int64_t)value / (int64_t)factor :
+										  (int64_t)(value / (int64_t)factor);
 
 	return negative ? str_zigzag(q) : (uint64_t)q;
 }
 
 static enum cells_coding cells_encoder_encode_wide(
-	struct cells_encoder *e, const int128 *v, const struct rollup_cells_column_facts *f)
+	struct cells_encoder *e, const int128 *value, const struct rollup_cells_column_facts *f)
 {
 	unsigned char *at;
 
@@ -160,17 +162,17 @@ static enum cells_coding cells_encoder_encode_wide(
 		return CELLS_WIDE;
 	at = (unsigned char *)e->raw.ptr + e->raw.len;
 	for (uint32_t i = 0; i < e->n; i++) {
-		uint128 m = integer_magnitude128(v[i]) / f->factor;
+		uint128 m = integer_magnitude128(value[i]) / f->factor;
 
 		/* -2^127 has no positive: twice its magnitude less one still fits. */
-		rollup_cells_put_varint128(&at, v[i] < 0 ? (m << 1) - 1 : m << 1);
+		rollup_cells_put_varint128(&at, value[i] < 0 ? (m << 1) - 1 : m << 1);
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	return CELLS_WIDE;
 }
 
 static enum cells_coding cells_encoder_encode_values(
-	struct cells_encoder *e, const int128 *v, const struct rollup_cells_column_facts *f)
+	struct cells_encoder *e, const int128 *value, const struct rollup_cells_column_facts *f)
 {
 	bool sparse = f->zeros > e->n / 4;
 	size_t bitmap = sparse ? ((size_t)e->n + 7) / 8 : 0;
@@ -179,7 +181,7 @@ static enum cells_coding cells_encoder_encode_values(
 	if (f->factor == 0)
 		return CELLS_ZERO;
 	if (f->wide)
-		return cells_encoder_encode_wide(e, v, f);
+		return cells_encoder_encode_wide(e, value, f);
 	if (f->same && !f->negative)
 		return CELLS_SAME;
 	if (!buf_reserve(&e->raw, bitmap + (size_t)(e->n - (sparse ? f->zeros : 0)) * 10))
@@ -188,11 +190,11 @@ static enum cells_coding cells_encoder_encode_values(
 	memset(bits, 0, bitmap);
 	at = bits + bitmap;
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (sparse && v[i] == 0)
+		if (sparse && value[i] == 0)
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		varints_put(&at, rollup_cells_scaled(v[i], (uint64_t)f->factor, f->negative));
+		varints_put(&at, rollup_cells_scaled(value[i], (uint64_t)f->factor, f->negative));
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	if (sparse)

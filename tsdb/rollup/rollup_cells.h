@@ -108,7 +108,7 @@ MUST_CHECK enum err_code cells_ids_open(
 	struct cells_view *v, struct cells_ids *out, struct err *err);
 /* The next *n <= CELLS_BATCH keys; *n 0: no more. sets only where v->labels; may be NULL. */
 MUST_CHECK enum err_code cells_ids_next(
-	struct cells_ids *r, uint32_t *stacks, uint32_t *sets, uint32_t *n, struct err *err);
+	struct cells_ids *c, uint32_t *stacks, uint32_t *sets, uint32_t *n, struct err *err);
 
 struct cells_values {
 	enum cells_coding coding;
@@ -122,21 +122,21 @@ MUST_CHECK enum err_code cells_values_open(
 /* The next n values (as many as the keys' batch had), each x times, of a column that is not wide.
  * Products wrap where the bytes are hostile. */
 MUST_CHECK enum err_code cells_values_next(
-	struct cells_values *r, uint32_t n, uint64_t times, int64_t *out, struct err *err);
+	struct cells_values *c, uint32_t n, uint64_t times, int64_t *out, struct err *err);
 /* The same of any column, as they went in. */
 MUST_CHECK enum err_code cells_values_next_wide(
-	struct cells_values *r, uint32_t n, int128 *out, struct err *err);
+	struct cells_values *c, uint32_t n, int128 *out, struct err *err);
 
 /* 128 bits in LEB128. */
-void buf_add_varint128(struct buf *b, uint128 v);
+void buf_add_varint128(struct buf *b, uint128 value);
 uint128 cursor_varint128(struct cursor *c);
-static inline uint128 rollup_cells_zigzag128(int128 v)
+static inline uint128 rollup_cells_zigzag128(int128 value)
 {
-	return ((uint128)v << 1) ^ (uint128)(v >> 127);
+	return ((uint128)value << 1) ^ (uint128)(value >> 127);
 }
-static inline int128 rollup_cells_unzigzag128(uint128 v)
+static inline int128 rollup_cells_unzigzag128(uint128 value)
 {
-	return (int128)(v >> 1) ^ -(int128)(v & 1);
+	return (int128)(value >> 1) ^ -(int128)(value & 1);
 }
 
 #endif

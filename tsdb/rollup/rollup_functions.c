@@ -260,9 +260,9 @@ static struct str rollup_functions_path_base(struct str path)
 	return start == path.len ? STR("/") : (struct str){ path.ptr + start, path.len - start };
 }
 
-static int rollup_functions_base_cmp(const void *x, const void *y)
+static int rollup_functions_base_cmp(const void *a, const void *b)
 {
-	return str_cmp(*(const struct str *)x, *(const struct str *)y);
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
 /* True if a function's name looks like the text that is shown for frames without a name. */

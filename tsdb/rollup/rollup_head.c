@@ -206,9 +206,9 @@ static enum err_code rollup_head_parse_list(
 	return in->bad || !l->rows ? rollup_head_corrupt(err, "bad rows") : ERR_OK;
 }
 
-static int rollup_head_header_cmp(const void *x, const void *y)
+static int rollup_head_header_cmp(const void *left, const void *right)
 {
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	return (a > b) - (a < b);
 }
@@ -241,11 +241,11 @@ static bool rollup_head_fill_headers(
 	return true;
 }
 
-static int64_t rollup_head_saturated(int128 v)
+static int64_t rollup_head_saturated(int128 value)
 {
-	if (v != (int64_t)v)
-		return v < 0 ? INT64_MIN : INT64_MAX;
-	return (int64_t)v;
+	if (value != (int64_t)value)
+		return value < 0 ? INT64_MIN : INT64_MAX;
+	return (int64_t)value;
 }
 
 /* Fills a column from the lists that have it, once its sums are read. */

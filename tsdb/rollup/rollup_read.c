@@ -57,24 +57,24 @@ static bool read_frame_head(
 		(!f->compressed || f->raw_len / CELLS_RATIO_MAX <= f->stored.len);
 }
 
-static bool read_values_head(struct cells_view *v, uint32_t c, struct cursor *in)
+static bool read_values_head(struct cells_view *v, uint32_t column, struct cursor *in)
 {
-	struct cells_values_head *h = &v->columns[c];
+	struct cells_values_head *h = &v->columns[column];
 	struct str coding = cursor_bytes(in, 1);
 	unsigned byte = coding.len ? (unsigned char)coding.ptr[0] : CELLS_CODINGS;
 	uint64_t n = v->n, bitmap = (n + 7) / 8;
 
-	v->frames[c + 2].stored.len = 0;
+	v->frames[column + 2].stored.len = 0;
 	if ((byte & ~CELLS_SHARED) >= CELLS_CODINGS)
 		return false;
-	*h = (struct cells_values_head){ byte & ~CELLS_SHARED, 0, c + 2 };
+	*h = (struct cells_values_head){ byte & ~CELLS_SHARED, 0, column + 2 };
 	if (h->coding != CELLS_ZERO)
 		h->factor = cursor_varint128(in);
 	if (h->coding != CELLS_WIDE && h->factor > INT64_MAX)
 		return false;
 	if (byte & CELLS_SHARED) {
 		n = cursor_varint(in);
-		if (n >= c || v->columns[n].coding != h->coding)
+		if (n >= column || v->columns[n].coding != h->coding)
 			return false;
 		h->frame = v->columns[n].frame;
 		return true;
@@ -85,12 +85,12 @@ static bool read_values_head(struct cells_view *v, uint32_t c, struct cursor *in
 		return true;
 	case CELLS_PLAIN:
 	case CELLS_SIGNED:
-		return read_frame_head(in, &v->frames[c + 2], n, n * 10);
+		return read_frame_head(in, &v->frames[column + 2], n, n * 10);
 	case CELLS_SPARSE:
 	case CELLS_SPARSE_SIGNED:
-		return read_frame_head(in, &v->frames[c + 2], bitmap, bitmap + n * 10);
+		return read_frame_head(in, &v->frames[column + 2], bitmap, bitmap + n * 10);
 	case CELLS_WIDE:
-		return read_frame_head(in, &v->frames[c + 2], n, n * 19);
+		return read_frame_head(in, &v->frames[column + 2], n, n * 19);
 	case CELLS_CODINGS:
 		break;
 	}
@@ -179,45 +179,45 @@ enum err_code cells_ids_open(struct cells_view *v, struct cells_ids *out, struct
 }
 
 static bool rollup_read_take_sets(
-	struct cells_ids *r, const uint32_t *stacks, uint32_t before, uint32_t *sets, uint32_t n)
+	struct cells_ids *c, const uint32_t *stacks, uint32_t before, uint32_t *sets, uint32_t n)
 {
-	uint64_t any = 0, set = r->begun ? r->set : 0, gap, w;
+	uint64_t any = 0, set = c->begun ? c->set : 0, gap, w;
 	uint32_t i = 0;
 
 	while (i < n) {
-		if (n - i >= 8 && r->sets.end - r->sets.at >= 8 &&
-			!((w = varints_load8(r->sets.at)) & VARINTS_HIGH_BITS)) {
+		if (n - i >= 8 && c->sets.end - c->sets.at >= 8 &&
+			!((w = varints_load8(c->sets.at)) & VARINTS_HIGH_BITS)) {
 			for (unsigned k = 0; k < 8; k++, i++) {
 				set = (set & -(uint64_t)(stacks[i] == before)) + (w >> (8 * k) & 0x7f);
 				before = stacks[i];
 				sets[i] = (uint32_t)set;
 			}
-			r->sets.at += 8;
+			c->sets.at += 8;
 		} else {
-			any |= gap = cursor_varint(&r->sets);
+			any |= gap = cursor_varint(&c->sets);
 			set = (set & -(uint64_t)(stacks[i] == before)) + gap;
 			before = stacks[i];
 			sets[i++] = (uint32_t)set;
 		}
 		any |= set;
 	}
-	r->set = set;
-	return !r->sets.bad && !(any >> 32);
+	c->set = set;
+	return !c->sets.bad && !(any >> 32);
 }
 
 enum err_code cells_ids_next(
-	struct cells_ids *r, uint32_t *stacks, uint32_t *sets, uint32_t *n, struct err *err)
+	struct cells_ids *c, uint32_t *stacks, uint32_t *sets, uint32_t *n, struct err *err)
 {
-	uint32_t before = (uint32_t)r->stack;
+	uint32_t before = (uint32_t)c->stack;
 
-	*n = r->left < CELLS_BATCH ? r->left : CELLS_BATCH;
-	if (!varints_sums(&r->stacks, *n, stacks, &r->stack))
+	*n = c->left < CELLS_BATCH ? c->left : CELLS_BATCH;
+	if (!varints_sums(&c->stacks, *n, stacks, &c->stack))
 		return rollup_read_corrupt(err, "bad stacks");
-	if (r->labels && sets && !rollup_read_take_sets(r, stacks, before, sets, *n))
+	if (c->labels && sets && !rollup_read_take_sets(c, stacks, before, sets, *n))
 		return rollup_read_corrupt(err, "bad label sets");
-	r->begun |= *n != 0;
-	r->left -= *n;
-	if (r->left == 0 && (cursor_left(&r->stacks) || (r->labels && sets && cursor_left(&r->sets))))
+	c->begun |= *n != 0;
+	c->left -= *n;
+	if (c->left == 0 && (cursor_left(&c->stacks) || (c->labels && sets && cursor_left(&c->sets))))
 		return rollup_read_corrupt(err, "bytes left over");
 	return ERR_OK;
 }
@@ -243,20 +243,20 @@ enum err_code cells_values_open(
 }
 
 static bool rollup_read_take_sparse(
-	struct cells_values *r, uint32_t n, uint64_t factor, int64_t *values)
+	struct cells_values *c, uint32_t n, uint64_t factor, int64_t *values)
 {
-	bool negative = r->coding == CELLS_SPARSE_SIGNED;
+	bool negative = c->coding == CELLS_SPARSE_SIGNED;
 	int64_t some[64];
 
 	for (uint32_t i = 0; i < n; i += 64) {
 		uint32_t most = n - i < 64 ? n - i : 64, k = 0;
 		uint64_t set = 0, rest;
 
-		memcpy(&set, r->bitmap, (most + 7) / 8);
-		r->bitmap += (most + 7) / 8;
+		memcpy(&set, c->bitmap, (most + 7) / 8);
+		c->bitmap += (most + 7) / 8;
 		set = le64toh(set);
 		if ((most < 64 && set >> most) ||
-			!varints_values(&r->in, (uint32_t)__builtin_popcountll(set), factor, negative, some))
+			!varints_values(&c->in, (uint32_t)__builtin_popcountll(set), factor, negative, some))
 			return false;
 		memset(values + i, 0, most * sizeof(*values));
 		for (rest = set; rest; rest &= rest - 1)
@@ -265,20 +265,20 @@ static bool rollup_read_take_sparse(
 	return true;
 }
 
-static bool rollup_read_take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64_t *out)
+static bool rollup_read_take_next(struct cells_values *c, uint32_t n, uint64_t factor, int64_t *out)
 {
-	switch (r->coding) {
+	switch (c->coding) {
 	case CELLS_ZERO:
 	case CELLS_SAME:
 		for (uint32_t i = 0; i < n; i++)
-			out[i] = r->coding == CELLS_SAME ? (int64_t)factor : 0;
+			out[i] = c->coding == CELLS_SAME ? (int64_t)factor : 0;
 		return true;
 	case CELLS_PLAIN:
 	case CELLS_SIGNED:
-		return varints_values(&r->in, n, factor, r->coding == CELLS_SIGNED, out);
+		return varints_values(&c->in, n, factor, c->coding == CELLS_SIGNED, out);
 	case CELLS_SPARSE:
 	case CELLS_SPARSE_SIGNED:
-		return rollup_read_take_sparse(r, n, factor, out);
+		return rollup_read_take_sparse(c, n, factor, out);
 	case CELLS_WIDE:
 	case CELLS_CODINGS:
 		break;
@@ -286,37 +286,37 @@ static bool rollup_read_take_next(struct cells_values *r, uint32_t n, uint64_t f
 	return false;
 }
 
-static enum err_code rollup_read_done(struct cells_values *r, uint32_t n, bool ok, struct err *err)
+static enum err_code rollup_read_done(struct cells_values *c, uint32_t n, bool ok, struct err *err)
 {
-	r->left -= n;
-	return ok && (r->left || !cursor_left(&r->in)) ? ERR_OK :
+	c->left -= n;
+	return ok && (c->left || !cursor_left(&c->in)) ? ERR_OK :
 													 rollup_read_corrupt(err, "bad values");
 }
 
 enum err_code cells_values_next(
-	struct cells_values *r, uint32_t n, uint64_t times, int64_t *out, struct err *err)
+	struct cells_values *c, uint32_t n, uint64_t times, int64_t *out, struct err *err)
 {
-	assert(n <= CELLS_BATCH && r->coding != CELLS_WIDE);
-	return rollup_read_done(r, n, rollup_read_take_next(r, n, times, out), err);
+	assert(n <= CELLS_BATCH && c->coding != CELLS_WIDE);
+	return rollup_read_done(c, n, rollup_read_take_next(c, n, times, out), err);
 }
 
 enum err_code cells_values_next_wide(
-	struct cells_values *r, uint32_t n, int128 *out, struct err *err)
+	struct cells_values *c, uint32_t n, int128 *out, struct err *err)
 {
 	int64_t some[CELLS_BATCH];
 	bool ok = true;
 
 	assert(n <= CELLS_BATCH);
-	if (r->coding == CELLS_WIDE) {
+	if (c->coding == CELLS_WIDE) {
 		for (uint32_t i = 0; i < n; i++) {
-			uint128 v = cursor_varint128(&r->in), m = (v >> 1) + (v & 1);
+			uint128 v = cursor_varint128(&c->in), m = (v >> 1) + (v & 1);
 
-			out[i] = (int128)(v & 1 ? -(m * r->factor) : m * r->factor);
+			out[i] = (int128)(v & 1 ? -(m * c->factor) : m * c->factor);
 		}
-		ok = !r->in.bad;
-	} else if ((ok = rollup_read_take_next(r, n, 1, some))) {
+		ok = !c->in.bad;
+	} else if ((ok = rollup_read_take_next(c, n, 1, some))) {
 		for (uint32_t i = 0; i < n; i++)
-			out[i] = (int128)((uint128)(int128)some[i] * r->factor);
+			out[i] = (int128)((uint128)(int128)some[i] * c->factor);
 	}
-	return rollup_read_done(r, n, ok, err);
+	return rollup_read_done(c, n, ok, err);
 }

@@ -63,16 +63,16 @@ static void segment_frame_begin(struct segment_batch *b)
 	buf_add(b->out, zeros, sizeof(zeros));
 }
 
-static void segment_frame_put_u32be(char *to, uint32_t v)
+static void segment_frame_put_u32be(char *to, uint32_t value)
 {
 	for (unsigned i = 0; i < 4; i++)
-		to[i] = (char)(v >> (24 - 8 * i));
+		to[i] = (char)(value >> (24 - 8 * i));
 }
 
-static void segment_frame_put_u64be(char *to, uint64_t v)
+static void segment_frame_put_u64be(char *to, uint64_t value)
 {
-	segment_frame_put_u32be(to, (uint32_t)(v >> 32));
-	segment_frame_put_u32be(to + 4, (uint32_t)v);
+	segment_frame_put_u32be(to, (uint32_t)(value >> 32));
+	segment_frame_put_u32be(to + 4, (uint32_t)value);
 }
 
 uint32_t segment_frame_crc(const char *frame, size_t bytes)

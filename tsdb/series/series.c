@@ -29,34 +29,34 @@ enum err_code series_index_open(uint64_t series_max, struct series_index **out, 
 	return ERR_OK;
 }
 
-void series_index_close(struct series_index *x)
+void series_index_close(struct series_index *s)
 {
-	if (!x)
+	if (!s)
 		return;
-	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
-		series_free(x->by_id[i]);
-	free(x->by_id);
-	index_labels_release(x);
-	map_release(&x->by_labels);
-	pthread_rwlock_destroy(&x->lock);
-	free(x);
+	for (uint32_t i = 0; i < s->next_id && i < s->by_id_cap; i++)
+		series_free(s->by_id[i]);
+	free(s->by_id);
+	index_labels_release(s);
+	map_release(&s->by_labels);
+	pthread_rwlock_destroy(&s->lock);
+	free(s);
 }
 
-void series_lock_read(struct series_index *x)
+void series_lock_read(struct series_index *s)
 {
-	if (pthread_rwlock_rdlock(&x->lock))
+	if (pthread_rwlock_rdlock(&s->lock))
 		abort();
 }
 
-void series_lock_write(struct series_index *x)
+void series_lock_write(struct series_index *s)
 {
-	if (pthread_rwlock_wrlock(&x->lock))
+	if (pthread_rwlock_wrlock(&s->lock))
 		abort();
 }
 
-void series_unlock(struct series_index *x)
+void series_unlock(struct series_index *s)
 {
-	if (pthread_rwlock_unlock(&x->lock))
+	if (pthread_rwlock_unlock(&s->lock))
 		abort();
 }
 
@@ -68,29 +68,29 @@ void series_free(struct series *s)
 	free(s);
 }
 
-struct series *series_by_id_locked(const struct series_index *x, uint32_t id)
+struct series *series_by_id_locked(const struct series_index *s, uint32_t id)
 {
-	return id < x->by_id_cap ? x->by_id[id] : NULL;
+	return id < s->by_id_cap ? s->by_id[id] : NULL;
 }
 
-uint32_t series_next_id(const struct series_index *x)
+uint32_t series_next_id(const struct series_index *s)
 {
-	return x->next_id;
+	return s->next_id;
 }
 
-void series_reserve_ids(struct series_index *x, uint32_t next)
+void series_reserve_ids(struct series_index *s, uint32_t next)
 {
-	if (x->next_id < next)
-		x->next_id = next;
+	if (s->next_id < next)
+		s->next_id = next;
 }
 
-uint64_t series_n(struct series_index *x)
+uint64_t series_n(struct series_index *s)
 {
 	uint64_t n;
 
-	series_lock_read(x);
-	n = x->n;
-	series_unlock(x);
+	series_lock_read(s);
+	n = s->n;
+	series_unlock(s);
 	return n;
 }
 
@@ -102,22 +102,22 @@ static bool labels_same(const void *ctx, const void *key, uint32_t id)
 }
 
 static struct series *series_find_locked(
-	const struct series_index *x, const struct labels *labels, uint64_t hash)
+	const struct series_index *s, const struct labels *labels, uint64_t hash)
 {
-	uint32_t id = map_find(&x->by_labels, hash, labels_same, x, labels);
+	uint32_t id = map_find(&s->by_labels, hash, labels_same, s, labels);
 
-	return id == MAP_NONE ? NULL : x->by_id[id];
+	return id == MAP_NONE ? NULL : s->by_id[id];
 }
 
-struct series *series_find(struct series_index *x, struct labels labels)
+struct series *series_find(struct series_index *i, struct labels labels)
 {
 	uint64_t hash = labels_hash(labels);
 	struct series *s;
 
-	series_lock_read(x);
-	if ((s = series_find_locked(x, &labels, hash)))
+	series_lock_read(i);
+	if ((s = series_find_locked(i, &labels, hash)))
 		atomic_fetch_add(&s->uses, 1);
-	series_unlock(x);
+	series_unlock(i);
 	return s;
 }
 
@@ -128,23 +128,23 @@ void series_release(struct series *s)
 
 /* ---- names are of one kind ---- */
 
-static enum series_kind series_name_kind_locked(const struct series_index *x, struct str name)
+static enum series_kind series_name_kind_locked(const struct series_index *s, struct str name)
 {
-	const struct index_name *in = index_name_find(x, STR(LABEL_NAME));
+	const struct index_name *in = index_name_find(s, STR(LABEL_NAME));
 	const struct series_posting *p = in ? index_value_find(in, name) : NULL;
 
 	if (!p)
 		return SERIES_NONE;
-	return x->by_id[id_set_first(&p->ids)]->job ? SERIES_PROFILES : SERIES_NUMBERS;
+	return s->by_id[id_set_first(&p->ids)]->job ? SERIES_PROFILES : SERIES_NUMBERS;
 }
 
-enum series_kind series_name_kind(struct series_index *x, struct str name)
+enum series_kind series_name_kind(struct series_index *s, struct str name)
 {
 	enum series_kind kind;
 
-	series_lock_read(x);
-	kind = series_name_kind_locked(x, name);
-	series_unlock(x);
+	series_lock_read(s);
+	kind = series_name_kind_locked(s, name);
+	series_unlock(s);
 	return kind;
 }
 
@@ -159,25 +159,25 @@ enum err_code series_check_kind(
 }
 
 static enum err_code series_check_kind_locked(
-	const struct series_index *x, struct labels labels, const struct job *job, struct err *err)
+	const struct series_index *s, struct labels labels, const struct job *job, struct err *err)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
 
 	return series_check_kind(
-		name, series_name_kind_locked(x, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
+		name, series_name_kind_locked(s, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
 }
 
 /* ---- adding and removing ---- */
 
-static bool series_reserve_id(struct series_index *x, uint32_t id)
+static bool series_reserve_id(struct series_index *s, uint32_t id)
 {
-	uint32_t had = x->by_id_cap;
+	uint32_t had = s->by_id_cap;
 
 	if (id < had)
 		return true;
-	if (!array_room(&x->by_id, had, (size_t)id - had + 1, &x->by_id_cap))
+	if (!array_room(&s->by_id, had, (size_t)id - had + 1, &s->by_id_cap))
 		return false;
-	memset(x->by_id + had, 0, (size_t)(x->by_id_cap - had) * sizeof(struct series *));
+	memset(s->by_id + had, 0, (size_t)(s->by_id_cap - had) * sizeof(struct series *));
 	return true;
 }
 
@@ -218,126 +218,126 @@ static struct series *series_make(struct labels labels, uint32_t id, struct job 
 	return s;
 }
 
-static enum err_code series_add_locked(struct series_index *x, struct labels labels, uint64_t hash,
+static enum err_code series_add_locked(struct series_index *i, struct labels labels, uint64_t hash,
 	uint32_t id, struct job *job, struct series **out, struct err *err)
 {
 	struct series *s;
 
-	if (x->n >= x->series_max)
+	if (i->n >= i->series_max)
 		return err_set(err, ERR_LIMIT,
-			"%" PRIu64 " series, limit %" PRIu64 " (--storage.tsdb.max-series)", x->n,
-			x->series_max);
+			"%" PRIu64 " series, limit %" PRIu64 " (--storage.tsdb.max-series)", i->n,
+			i->series_max);
 	if (id == SYM_NONE)
-		id = x->next_id;
+		id = i->next_id;
 	if (id >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
-	if (!series_reserve_id(x, id) || !(s = series_make(labels, id, job)))
+	if (!series_reserve_id(i, id) || !(s = series_make(labels, id, job)))
 		return err_nomem(err, "series index");
-	if (!index_labels_add(x, s) || !map_add(&x->by_labels, hash, id)) {
-		index_labels_remove(x, s);
+	if (!index_labels_add(i, s) || !map_add(&i->by_labels, hash, id)) {
+		index_labels_remove(i, s);
 		series_free(s);
 		return err_nomem(err, "series index");
 	}
-	assert(!x->by_id[id]);
-	x->by_id[id] = s;
-	x->n++;
-	x->series_bytes += s->bytes;
-	if (x->next_id <= id)
-		x->next_id = id + 1;
+	assert(!i->by_id[id]);
+	i->by_id[id] = s;
+	i->n++;
+	i->series_bytes += s->bytes;
+	if (i->next_id <= id)
+		i->next_id = id + 1;
 	*out = s;
 	return ERR_OK;
 }
 
-enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id, struct job *job,
+enum err_code series_add(struct series_index *s, struct labels labels, uint32_t id, struct job *job,
 	struct series **out, struct err *err)
 {
 	uint64_t hash = labels_hash(labels);
 	enum err_code rc = ERR_OK;
 
-	series_lock_write(x);
-	if ((*out = series_find_locked(x, &labels, hash)))
+	series_lock_write(s);
+	if ((*out = series_find_locked(s, &labels, hash)))
 		atomic_fetch_add(&(*out)->uses, 1);
-	else if (id != SYM_NONE || !(rc = series_check_kind_locked(x, labels, job, err)))
-		rc = series_add_locked(x, labels, hash, id, job, out, err);
-	series_unlock(x);
+	else if (id != SYM_NONE || !(rc = series_check_kind_locked(s, labels, job, err)))
+		rc = series_add_locked(s, labels, hash, id, job, out, err);
+	series_unlock(s);
 	return rc;
 }
 
 static enum err_code series_add_stored_locked(
-	struct series_index *x, const struct series_stored *v, uint64_t hash, struct err *err)
+	struct series_index *i, const struct series_stored *stored, uint64_t hash, struct err *err)
 {
-	struct series *s = series_by_id_locked(x, v->id);
+	struct series *s = series_by_id_locked(i, stored->id);
 	enum err_code rc;
 
-	if (s && (!labels_eq(s->labels, v->labels) || !s->job != !v->job))
-		return err_set(err, ERR_EXISTS, "series %" PRIu32 " has two meanings", v->id);
+	if (s && (!labels_eq(s->labels, stored->labels) || !s->job != !stored->job))
+		return err_set(err, ERR_EXISTS, "series %" PRIu32 " has two meanings", stored->id);
 	if (s)
 		return ERR_OK;
-	if ((s = series_find_locked(x, &v->labels, hash)))
+	if ((s = series_find_locked(i, &stored->labels, hash)))
 		return err_set(
-			err, ERR_EXISTS, "series %" PRIu32 " has another id, %" PRIu32, v->id, s->id);
-	if (!(rc = series_add_locked(x, v->labels, hash, v->id, v->job, &s, err)))
+			err, ERR_EXISTS, "series %" PRIu32 " has another id, %" PRIu32, stored->id, s->id);
+	if (!(rc = series_add_locked(i, stored->labels, hash, stored->id, stored->job, &s, err)))
 		series_release(s);
 	return rc;
 }
 
 /* A million series are more than any cache holds: a few at a time wait for memory together. */
 enum err_code series_add_stored(
-	struct series_index *x, const struct series_stored *v, size_t n, struct err *err)
+	struct series_index *s, const struct series_stored *stored, size_t n, struct err *err)
 {
 	uint64_t hash[TOGETHER];
 	enum err_code rc = ERR_OK;
 
-	series_lock_write(x);
+	series_lock_write(s);
 	for (size_t from = 0, to; from < n && !rc; from = to) {
 		to = n - from < TOGETHER ? n : from + TOGETHER;
 		for (size_t i = from; i < to; i++) {
-			map_prefetch(&x->by_labels, hash[i - from] = labels_hash(v[i].labels));
-			index_labels_prefetch(x, v[i].labels);
+			map_prefetch(&s->by_labels, hash[i - from] = labels_hash(stored[i].labels));
+			index_labels_prefetch(s, stored[i].labels);
 		}
 		for (size_t i = from; i < to && !rc; i++)
-			rc = series_add_stored_locked(x, &v[i], hash[i - from], err);
+			rc = series_add_stored_locked(s, &stored[i], hash[i - from], err);
 	}
-	series_unlock(x);
+	series_unlock(s);
 	return rc;
 }
 
 /* The map cannot forget an id; when half of what it holds is gone it is made anew. */
-static void series_forget_removed(struct series_index *x)
+static void series_forget_removed(struct series_index *s)
 {
 	struct map fresh;
 
-	if (++x->removed < 1024 || x->removed < x->n)
+	if (++s->removed < 1024 || s->removed < s->n)
 		return;
 	map_init(&fresh);
-	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
-		if (x->by_id[i] && !map_add(&fresh, labels_hash(x->by_id[i]->labels), i)) {
+	for (uint32_t i = 0; i < s->next_id && i < s->by_id_cap; i++)
+		if (s->by_id[i] && !map_add(&fresh, labels_hash(s->by_id[i]->labels), i)) {
 			map_release(&fresh);
 			return;
 		}
-	map_release(&x->by_labels);
-	x->by_labels = fresh;
-	x->removed = 0;
+	map_release(&s->by_labels);
+	s->by_labels = fresh;
+	s->removed = 0;
 }
 
-void series_remove_locked(struct series_index *x, struct series *s)
+void series_remove_locked(struct series_index *i, struct series *s)
 {
-	assert(x->by_id[s->id] == s && !atomic_load(&s->uses));
-	index_labels_remove(x, s);
-	x->by_id[s->id] = NULL;
-	x->n--;
-	x->series_bytes -= s->bytes;
-	series_forget_removed(x);
-	index_labels_compact(x);
+	assert(i->by_id[s->id] == s && !atomic_load(&s->uses));
+	index_labels_remove(i, s);
+	i->by_id[s->id] = NULL;
+	i->n--;
+	i->series_bytes -= s->bytes;
+	series_forget_removed(i);
+	index_labels_compact(i);
 }
 
-uint64_t series_index_bytes(struct series_index *x)
+uint64_t series_index_bytes(struct series_index *s)
 {
 	uint64_t bytes;
 
-	series_lock_read(x);
-	bytes = x->by_id_cap * sizeof(*x->by_id) + map_bytes(&x->by_labels) + x->series_bytes +
-		index_labels_bytes(x);
-	series_unlock(x);
+	series_lock_read(s);
+	bytes = s->by_id_cap * sizeof(*s->by_id) + map_bytes(&s->by_labels) + s->series_bytes +
+		index_labels_bytes(s);
+	series_unlock(s);
 	return bytes;
 }

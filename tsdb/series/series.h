@@ -65,27 +65,27 @@ struct series_index;
 
 MUST_CHECK enum err_code series_index_open(
 	uint64_t series_max, struct series_index **out, struct err *err);
-void series_index_close(struct series_index *x);
+void series_index_close(struct series_index *s);
 
-void series_lock_read(struct series_index *x);
-void series_lock_write(struct series_index *x);
-void series_unlock(struct series_index *x);
+void series_lock_read(struct series_index *s);
+void series_lock_write(struct series_index *s);
+void series_unlock(struct series_index *s);
 
 /* Counts its uses up. NULL: there is no such series. */
-struct series *series_find(struct series_index *x, struct labels labels);
+struct series *series_find(struct series_index *i, struct labels labels);
 /* The kind of the series with this name. */
 enum series_kind {
 	SERIES_NONE,
 	SERIES_PROFILES,
 	SERIES_NUMBERS,
 };
-enum series_kind series_name_kind(struct series_index *x, struct str name);
+enum series_kind series_name_kind(struct series_index *s, struct str name);
 /* ERR_INVALID: the name's series are of the other kind. */
 MUST_CHECK enum err_code series_check_kind(
 	struct str name, enum series_kind is, enum series_kind wanted, struct err *err);
 /* Finds the series or adds it, and counts its uses up. id SYM_NONE: the next free one; a name that
  * has series of the other kind is then ERR_INVALID. job NULL: numeric. */
-MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
+MUST_CHECK enum err_code series_add(struct series_index *s, struct labels labels, uint32_t id,
 	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */
 /* Series that have their ids already, as windows have them at the start: adds those that the index
@@ -96,15 +96,15 @@ struct series_stored {
 	uint32_t id;
 };
 MUST_CHECK enum err_code series_add_stored(
-	struct series_index *x, const struct series_stored *v, size_t n, struct err *err);
+	struct series_index *s, const struct series_stored *stored, size_t n, struct err *err);
 
-struct series *series_by_id_locked(const struct series_index *x, uint32_t id);
-uint32_t series_next_id(const struct series_index *x);
-void series_reserve_ids(struct series_index *x, uint32_t next);
-uint64_t series_n(struct series_index *x);
+struct series *series_by_id_locked(const struct series_index *s, uint32_t id);
+uint32_t series_next_id(const struct series_index *s);
+void series_reserve_ids(struct series_index *s, uint32_t next);
+uint64_t series_n(struct series_index *s);
 /* Takes an unused series out of the index; its memory stays until series_free. Wants the write
  * lock. */
-void series_remove_locked(struct series_index *x, struct series *s);
+void series_remove_locked(struct series_index *i, struct series *s);
 void series_free(struct series *s);
 
 /*
@@ -113,34 +113,34 @@ void series_free(struct series *s);
  * that its samples have the label (has_key NULL: it passes, and the caller looks at the samples).
  */
 typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str key);
-MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
+MUST_CHECK enum err_code series_match_locked(const struct series_index *s, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
 /* Leaves in `ids` the numeric series, or the others. */
-void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids);
+void series_keep_kind_locked(const struct series_index *s, bool numbers, struct bits *ids);
 /* Leaves in `ids` the series that lack the label. */
-void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids);
+void series_lacking_locked(const struct series_index *s, struct str name, struct bits *ids);
 /* Takes the job's series out of `ids`. */
-void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids);
+void series_drop_job_locked(const struct series_index *s, const struct job *job, struct bits *ids);
 /* Calls fn with each job of the series within `ids`, NULL for numeric ones, until it returns false.
  */
 typedef bool (*series_job_fn)(void *ctx, struct job *job);
 void series_jobs_locked(
-	const struct series_index *x, const struct bits *ids, series_job_fn fn, void *ctx);
+	const struct series_index *s, const struct bits *ids, series_job_fn fn, void *ctx);
 
 /* Calls fn with each label name of the series within `among`; with a name, with each of its values.
  * Reads a value's postings up to the first series within `among`. fn returns false to stop. */
 typedef bool (*series_name_fn)(void *ctx, struct str name);
-void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
+void series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx);
 /* The same with the number of series within `among` that have it, and for a label name the number
  * of its values there. */
 typedef bool (*series_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
-void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
+void series_counts_locked(const struct series_index *s, struct str name, const struct bits *among,
 	series_count_fn fn, void *ctx);
 /* True if a series within `among` has the label with this value. */
 bool series_value_meets_locked(
-	const struct series_index *x, struct label label, const struct bits *among);
-uint64_t series_index_bytes(struct series_index *x);
+	const struct series_index *s, struct label label, const struct bits *among);
+uint64_t series_index_bytes(struct series_index *s);
 
 #endif

@@ -52,21 +52,21 @@ struct series_index {
 
 /* ---- series_labels.c ---- */
 
-struct index_name *index_name_find(const struct series_index *x, struct str name); /* or NULL */
+struct index_name *index_name_find(const struct series_index *s, struct str name); /* or NULL */
 struct series_posting *index_value_find(
 	const struct index_name *in, struct str value); /* or NULL */
-const struct index_job *index_job_find(const struct series_index *x, const struct job *job);
+const struct index_job *index_job_find(const struct series_index *s, const struct job *job);
 
-void index_labels_init(struct series_index *x);
-void index_labels_release(struct series_index *x);
+void index_labels_init(struct series_index *s);
+void index_labels_release(struct series_index *s);
 /* Many series are about to be added: asks memory for what adding this one will read. */
-void index_labels_prefetch(const struct series_index *x, struct labels labels);
+void index_labels_prefetch(const struct series_index *s, struct labels labels);
 /* False: out of memory; index_labels_remove takes back what was added. */
-MUST_CHECK bool index_labels_add(struct series_index *x, const struct series *s);
+MUST_CHECK bool index_labels_add(struct series_index *i, const struct series *s);
 /* The series' text is not used afterwards. */
-void index_labels_remove(struct series_index *x, const struct series *s);
+void index_labels_remove(struct series_index *series_index, const struct series *s);
 /* Makes names and values anew when half of them have no series. */
-void index_labels_compact(struct series_index *x);
-uint64_t index_labels_bytes(const struct series_index *x);
+void index_labels_compact(struct series_index *s);
+uint64_t index_labels_bytes(const struct series_index *s);
 
 #endif

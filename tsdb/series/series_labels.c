@@ -35,12 +35,12 @@ static uint64_t job_hash(const struct job *job)
 	return map_hash_u64((uintptr_t)job);
 }
 
-struct index_name *index_name_find(const struct series_index *x, struct str name)
+struct index_name *index_name_find(const struct series_index *s, struct str name)
 {
 	uint32_t i = map_find(
-		&x->by_name, series_labels_hash_of(name), series_labels_name_same, x, &name);
+		&s->by_name, series_labels_hash_of(name), series_labels_name_same, s, &name);
 
-	return i == MAP_NONE ? NULL : &x->names[i];
+	return i == MAP_NONE ? NULL : &s->names[i];
 }
 
 static struct series_posting *series_labels_value_find(
@@ -58,24 +58,24 @@ struct series_posting *index_value_find(const struct index_name *in, struct str 
 	return series_labels_value_find(in, value, series_labels_hash_of(value));
 }
 
-const struct index_job *index_job_find(const struct series_index *x, const struct job *job)
+const struct index_job *index_job_find(const struct series_index *s, const struct job *job)
 {
-	uint32_t i = map_find(&x->by_job, job_hash(job), job_same, x, &job);
+	uint32_t i = map_find(&s->by_job, job_hash(job), job_same, s, &job);
 
-	return i == MAP_NONE ? NULL : &x->jobs[i];
+	return i == MAP_NONE ? NULL : &s->jobs[i];
 }
 
-void index_labels_init(struct series_index *x)
+void index_labels_init(struct series_index *s)
 {
-	map_init(&x->by_name);
-	map_init(&x->by_job);
-	arena_init(&x->arena, 0);
+	map_init(&s->by_name);
+	map_init(&s->by_job);
+	arena_init(&s->arena, 0);
 }
 
-static void series_labels_names_release(struct series_index *x)
+static void series_labels_names_release(struct series_index *s)
 {
-	for (uint32_t i = 0; i < x->names_n; i++) {
-		struct index_name *in = &x->names[i];
+	for (uint32_t i = 0; i < s->names_n; i++) {
+		struct index_name *in = &s->names[i];
 
 		for (uint32_t k = 0; k < in->n; k++)
 			id_set_release(&in->values[k].ids);
@@ -83,45 +83,45 @@ static void series_labels_names_release(struct series_index *x)
 		map_release(&in->by_value);
 		id_set_release(&in->ids);
 	}
-	free(x->names);
-	map_release(&x->by_name);
-	arena_release(&x->arena);
+	free(s->names);
+	map_release(&s->by_name);
+	arena_release(&s->arena);
 }
 
-void index_labels_release(struct series_index *x)
+void index_labels_release(struct series_index *s)
 {
-	series_labels_names_release(x);
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		id_set_release(&x->jobs[i].ids);
-	free(x->jobs);
-	map_release(&x->by_job);
+	series_labels_names_release(s);
+	for (uint32_t i = 0; i < s->jobs_n; i++)
+		id_set_release(&s->jobs[i].ids);
+	free(s->jobs);
+	map_release(&s->by_job);
 }
 
 /* ---- adding ---- */
 
 /* at: where to look first. Most series have the same names. */
 static struct index_name *series_labels_name_at(
-	const struct series_index *x, struct str name, uint32_t at)
+	const struct series_index *s, struct str name, uint32_t at)
 {
-	if (at < x->names_n && str_eq(x->names[at].name, name))
-		return &x->names[at];
-	return index_name_find(x, name);
+	if (at < s->names_n && str_eq(s->names[at].name, name))
+		return &s->names[at];
+	return index_name_find(s, name);
 }
 
 static struct index_name *series_labels_name_get(
-	struct series_index *x, struct str name, uint32_t at)
+	struct series_index *s, struct str name, uint32_t at)
 {
-	struct index_name *in = series_labels_name_at(x, name, at);
+	struct index_name *in = series_labels_name_at(s, name, at);
 	struct str copy;
 
 	if (in)
 		return in;
-	if (!array_room(&x->names, x->names_n, 1, &x->names_cap))
+	if (!array_room(&s->names, s->names_n, 1, &s->names_cap))
 		return NULL;
-	copy = str_dup(&x->arena, name);
-	if (!copy.ptr || !map_add(&x->by_name, series_labels_hash_of(name), x->names_n))
+	copy = str_dup(&s->arena, name);
+	if (!copy.ptr || !map_add(&s->by_name, series_labels_hash_of(name), s->names_n))
 		return NULL;
-	in = &x->names[x->names_n++];
+	in = &s->names[s->names_n++];
 	*in = (struct index_name){ .name = copy };
 	map_init(&in->by_value);
 	return in;
@@ -134,7 +134,7 @@ static bool series_labels_is_latest(const struct index_name *in, struct str valu
 
 /* Adds the series to a value. */
 static bool series_labels_value_add(
-	struct series_index *x, struct index_name *in, struct str value, uint32_t id)
+	struct series_index *s, struct index_name *in, struct str value, uint32_t id)
 {
 	struct series_posting *p;
 	uint64_t hash;
@@ -157,63 +157,63 @@ static bool series_labels_value_add(
 		return false;
 	}
 	in->latest = in->n++;
-	x->values_n++;
+	s->values_n++;
 	return true;
 }
 
-static bool job_add(struct series_index *x, struct job *job, uint32_t id)
+static bool job_add(struct series_index *s, struct job *job, uint32_t id)
 {
-	uint32_t i = map_find(&x->by_job, job_hash(job), job_same, x, &job);
+	uint32_t i = map_find(&s->by_job, job_hash(job), job_same, s, &job);
 
 	if (i == MAP_NONE) {
-		i = x->jobs_n;
-		if (!array_room(&x->jobs, x->jobs_n, 1, &x->jobs_cap) ||
-			!map_add(&x->by_job, job_hash(job), i))
+		i = s->jobs_n;
+		if (!array_room(&s->jobs, s->jobs_n, 1, &s->jobs_cap) ||
+			!map_add(&s->by_job, job_hash(job), i))
 			return false;
-		x->jobs[x->jobs_n++] = (struct index_job){ .job = job };
+		s->jobs[s->jobs_n++] = (struct index_job){ .job = job };
 	}
-	return id_set_add(&x->jobs[i].ids, id);
+	return id_set_add(&s->jobs[i].ids, id);
 }
 
-static bool labels_add(struct series_index *x, const struct series *s)
+static bool labels_add(struct series_index *series_index, const struct series *s)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < s->labels.n; i++) {
-		struct index_name *in = series_labels_name_get(x, s->labels.v[i].name, at);
+		struct index_name *in = series_labels_name_get(series_index, s->labels.v[i].name, at);
 
 		if (!in || !id_set_add(&in->ids, s->id) ||
-			!series_labels_value_add(x, in, s->labels.v[i].value, s->id))
+			!series_labels_value_add(series_index, in, s->labels.v[i].value, s->id))
 			return false;
-		at = (uint32_t)(in - x->names) + 1;
+		at = (uint32_t)(in - series_index->names) + 1;
 	}
 	return true;
 }
 
-void index_labels_prefetch(const struct series_index *x, struct labels labels)
+void index_labels_prefetch(const struct series_index *s, struct labels labels)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < labels.n; i++) {
-		const struct index_name *in = series_labels_name_at(x, labels.v[i].name, at);
+		const struct index_name *in = series_labels_name_at(s, labels.v[i].name, at);
 
 		if (!in)
 			continue;
 		if (in->n >= VALUES_FAR && !series_labels_is_latest(in, labels.v[i].value))
 			map_prefetch(&in->by_value, series_labels_hash_of(labels.v[i].value));
-		at = (uint32_t)(in - x->names) + 1;
+		at = (uint32_t)(in - s->names) + 1;
 	}
 }
 
-bool index_labels_add(struct series_index *x, const struct series *s)
+bool index_labels_add(struct series_index *i, const struct series *s)
 {
-	return job_add(x, s->job, s->id) && labels_add(x, s);
+	return job_add(i, s->job, s->id) && labels_add(i, s);
 }
 
 /* ---- removing ---- */
 
 /* Another series' text takes the place of this one's. */
-static void series_labels_lend_text(const struct series_index *x, struct index_name *in,
+static void series_labels_lend_text(const struct series_index *series_index, struct index_name *in,
 	struct series_posting *p, const struct series *s)
 {
 	for (size_t i = 0; i < s->labels.n; i++)
@@ -222,7 +222,7 @@ static void series_labels_lend_text(const struct series_index *x, struct index_n
 }
 
 static void series_labels_value_remove(
-	struct series_index *x, struct index_name *in, struct str value, uint32_t id)
+	struct series_index *s, struct index_name *in, struct str value, uint32_t id)
 {
 	struct series_posting *p = index_value_find(in, value);
 
@@ -231,60 +231,61 @@ static void series_labels_value_remove(
 	if (!p->ids.n) {
 		p->value = (struct str){ 0 };
 		in->dead++;
-		x->values_dead++;
+		s->values_dead++;
 	} else if (p->value.ptr == value.ptr) {
-		series_labels_lend_text(x, in, p, x->by_id[id_set_first(&p->ids)]);
+		series_labels_lend_text(s, in, p, s->by_id[id_set_first(&p->ids)]);
 	}
 }
 
-void index_labels_remove(struct series_index *x, const struct series *s)
+void index_labels_remove(struct series_index *series_index, const struct series *s)
 {
-	uint32_t at = map_find(&x->by_job, job_hash(s->job), job_same, x, &s->job);
+	uint32_t at = map_find(
+		&series_index->by_job, job_hash(s->job), job_same, series_index, &s->job);
 
 	if (at != MAP_NONE)
-		id_set_remove(&x->jobs[at].ids, s->id);
+		id_set_remove(&series_index->jobs[at].ids, s->id);
 	for (size_t i = 0; i < s->labels.n; i++) {
-		struct index_name *in = index_name_find(x, s->labels.v[i].name);
+		struct index_name *in = index_name_find(series_index, s->labels.v[i].name);
 
 		if (!in)
 			continue;
 		id_set_remove(&in->ids, s->id);
-		series_labels_value_remove(x, in, s->labels.v[i].value, s->id);
+		series_labels_value_remove(series_index, in, s->labels.v[i].value, s->id);
 	}
 }
 
-void index_labels_compact(struct series_index *x)
+void index_labels_compact(struct series_index *s)
 {
 	struct series_index fresh = { 0 };
 
-	if (x->values_dead < 1024 || x->values_dead < x->values_n / 2)
+	if (s->values_dead < 1024 || s->values_dead < s->values_n / 2)
 		return;
 	map_init(&fresh.by_name);
 	arena_init(&fresh.arena, 0);
-	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
-		if (x->by_id[i] && !labels_add(&fresh, x->by_id[i])) {
+	for (uint32_t i = 0; i < s->next_id && i < s->by_id_cap; i++)
+		if (s->by_id[i] && !labels_add(&fresh, s->by_id[i])) {
 			series_labels_names_release(&fresh);
 			return;
 		}
-	series_labels_names_release(x);
-	x->names = fresh.names;
-	x->names_n = fresh.names_n;
-	x->names_cap = fresh.names_cap;
-	x->by_name = fresh.by_name;
-	x->arena = fresh.arena;
-	x->values_n = fresh.values_n;
-	x->values_dead = fresh.values_dead;
+	series_labels_names_release(s);
+	s->names = fresh.names;
+	s->names_n = fresh.names_n;
+	s->names_cap = fresh.names_cap;
+	s->by_name = fresh.by_name;
+	s->arena = fresh.arena;
+	s->values_n = fresh.values_n;
+	s->values_dead = fresh.values_dead;
 }
 
-uint64_t index_labels_bytes(const struct series_index *x)
+uint64_t index_labels_bytes(const struct series_index *s)
 {
-	uint64_t bytes = map_bytes(&x->by_name) + map_bytes(&x->by_job) + x->arena.used_bytes +
-		x->names_cap * sizeof(*x->names) + x->jobs_cap * sizeof(*x->jobs);
+	uint64_t bytes = map_bytes(&s->by_name) + map_bytes(&s->by_job) + s->arena.used_bytes +
+		s->names_cap * sizeof(*s->names) + s->jobs_cap * sizeof(*s->jobs);
 
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		bytes += id_set_bytes(&x->jobs[i].ids);
-	for (uint32_t i = 0; i < x->names_n; i++) {
-		const struct index_name *in = &x->names[i];
+	for (uint32_t i = 0; i < s->jobs_n; i++)
+		bytes += id_set_bytes(&s->jobs[i].ids);
+	for (uint32_t i = 0; i < s->names_n; i++) {
+		const struct index_name *in = &s->names[i];
 
 		bytes += map_bytes(&in->by_value) + in->cap * sizeof(*in->values) + id_set_bytes(&in->ids);
 		for (uint32_t k = 0; k < in->n; k++)

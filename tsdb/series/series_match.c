@@ -60,14 +60,14 @@ static const struct id_set *series_match_step_ids_of(
 }
 
 static uint64_t series_match_most_of(
-	const struct series_index *x, const struct series_match_step *s)
+	const struct series_index *series_index, const struct series_match_step *s)
 {
-	uint64_t lacking = x->n - (s->in ? s->in->ids.n : 0), n = 0;
+	uint64_t lacking = series_index->n - (s->in ? s->in->ids.n : 0), n = 0;
 	const struct id_set *ids;
 	struct str value;
 
 	if (!series_match_is_positive(s->m) || !series_match_value_at(s->m, 0, &value))
-		return x->n;
+		return series_index->n;
 	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
 		if ((ids = series_match_step_ids_of(s, value)))
 			n += ids->n;
@@ -77,36 +77,36 @@ static uint64_t series_match_most_of(
 /* ---- taking series out ---- */
 
 /* Those that have the label, and in `scratch` only those that are left of it. */
-static void series_match_begin_label(struct series_match *t, const struct series_match_step *s)
+static void series_match_begin_label(struct series_match *m, const struct series_match_step *s)
 {
-	bits_copy(&t->scratch, t->out);
-	id_set_keep(&s->in->ids, &t->scratch);
+	bits_copy(&m->scratch, m->out);
+	id_set_keep(&s->in->ids, &m->scratch);
 }
 
 /* What is still in `scratch` has the label, with a value that does not match. */
-static void series_match_end_label(struct series_match *t)
+static void series_match_end_label(struct series_match *s)
 {
-	for (size_t w = 0; w < t->out->words; w++)
-		t->out->w[w] &= ~t->scratch.w[w];
+	for (size_t w = 0; w < s->out->words; w++)
+		s->out->w[w] &= ~s->scratch.w[w];
 }
 
-static void series_match_by_listed(struct series_match *t, const struct series_match_step *s)
+static void series_match_by_listed(struct series_match *m, const struct series_match_step *s)
 {
-	struct bits *from = series_match_is_positive(s->m) ? &t->scratch : t->out;
+	struct bits *from = series_match_is_positive(s->m) ? &m->scratch : m->out;
 	const struct id_set *ids;
 	struct str value;
 
 	if (series_match_is_positive(s->m))
-		series_match_begin_label(t, s);
+		series_match_begin_label(m, s);
 	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
 		if ((ids = series_match_step_ids_of(s, value)))
 			id_set_out_of(ids, from);
 	if (series_match_is_positive(s->m))
-		series_match_end_label(t);
+		series_match_end_label(m);
 }
 
 /* Tests each value once; sets of the fewer, those that match or those that do not, are read. */
-static bool series_match_by_values(struct series_match *t, const struct series_match_step *s)
+static bool series_match_by_values(struct series_match *m, const struct series_match_step *s)
 {
 	const struct index_name *in = s->in;
 	uint64_t *hits = calloc(in->n / 64 + 1, sizeof(*hits)), matched = 0;
@@ -124,51 +124,51 @@ static bool series_match_by_values(struct series_match *t, const struct series_m
 	}
 	positive = matched < in->ids.n / 2;
 	if (positive)
-		series_match_begin_label(t, s);
+		series_match_begin_label(m, s);
 	for (uint32_t i = 0; i < in->n; i++)
 		if ((hits[i >> 6] >> (i & 63) & 1) == positive)
-			id_set_out_of(&in->values[i].ids, positive ? &t->scratch : t->out);
+			id_set_out_of(&in->values[i].ids, positive ? &m->scratch : m->out);
 	if (positive)
-		series_match_end_label(t);
+		series_match_end_label(m);
 	free(hits);
 	return true;
 }
 
-static void series_match_by_candidates(struct series_match *t, const struct series_match_step *s)
+static void series_match_by_candidates(struct series_match *m, const struct series_match_step *s)
 {
-	for (size_t w = 0; w < t->out->words; w++)
-		for (uint64_t rest = t->out->w[w]; rest; rest &= rest - 1) {
+	for (size_t w = 0; w < m->out->words; w++)
+		for (uint64_t rest = m->out->w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			const struct series *of = series_by_id_locked(t->x, id);
+			const struct series *of = series_by_id_locked(m->x, id);
 			struct str value = of ? labels_get(of->labels, s->m->name) : (struct str){ 0 };
 
 			if (value.len && !matcher_test(s->m, value))
-				bits_clear(t->out, id);
+				bits_clear(m->out, id);
 		}
 }
 
 /* Takes out those that have the label with a value that does not match. */
 static bool series_match_apply(
-	struct series_match *t, const struct series_match_step *s, bool first)
+	struct series_match *m, const struct series_match_step *s, bool first)
 {
 	struct str value;
 	size_t n;
 
 	if (!s->in)
 		return true;
-	n = first ? t->x->n : bits_count(t->out);
+	n = first ? m->x->n : bits_count(m->out);
 	if (series_match_value_at(s->m, 0, &value)) {
-		if (n * CANDIDATE_BITS < t->out->words)
-			series_match_by_candidates(t, s);
+		if (n * CANDIDATE_BITS < m->out->words)
+			series_match_by_candidates(m, s);
 		else
-			series_match_by_listed(t, s);
+			series_match_by_listed(m, s);
 		return true;
 	}
 	if (n < s->in->n) {
-		series_match_by_candidates(t, s);
+		series_match_by_candidates(m, s);
 		return true;
 	}
-	return series_match_by_values(t, s);
+	return series_match_by_values(m, s);
 }
 
 /* ---- labels that series lack ---- */
@@ -185,18 +185,18 @@ static bool series_sample_label(
 			has_key(ctx, s, inner));
 }
 
-static void series_match_take_out_lacking(struct series_match *t, const struct series_match_step *s)
+static void series_match_take_out_lacking(struct series_match *m, const struct series_match_step *s)
 {
-	bits_copy(&t->scratch, t->out);
+	bits_copy(&m->scratch, m->out);
 	if (s->in)
-		id_set_out_of(&s->in->ids, &t->scratch);
-	for (size_t w = 0; w < t->out->words; w++)
-		for (uint64_t rest = t->scratch.w[w]; rest; rest &= rest - 1) {
+		id_set_out_of(&s->in->ids, &m->scratch);
+	for (size_t w = 0; w < m->out->words; w++)
+		for (uint64_t rest = m->scratch.w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			const struct series *of = series_by_id_locked(t->x, id);
+			const struct series *of = series_by_id_locked(m->x, id);
 
-			if (!of || !series_sample_label(of, s->m->name, t->has_key, t->ctx))
-				bits_clear(t->out, id);
+			if (!of || !series_sample_label(of, s->m->name, m->has_key, m->ctx))
+				bits_clear(m->out, id);
 		}
 }
 
@@ -211,30 +211,30 @@ static int series_match_most_cmp(const void *a, const void *b)
 	return (l_values > r_values) - (l_values < r_values);
 }
 
-static bool series_match_match(struct series_match *t, const struct matcher *m)
+static bool series_match_match(struct series_match *match, const struct matcher *m)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		struct series_match_step *s = &t->steps[i];
+	for (size_t i = 0; i < match->n; i++) {
+		struct series_match_step *s = &match->steps[i];
 
-		*s = (struct series_match_step){ &m[i], index_name_find(t->x, m[i].name), 0,
+		*s = (struct series_match_step){ &m[i], index_name_find(match->x, m[i].name), 0,
 			matcher_test(&m[i], STR("")) };
-		s->most = series_match_most_of(t->x, s);
+		s->most = series_match_most_of(match->x, s);
 	}
-	qsort(t->steps, t->n, sizeof(*t->steps), series_match_most_cmp);
-	for (size_t i = 0; i < t->n; i++)
-		if (!series_match_apply(t, &t->steps[i], i == 0))
+	qsort(match->steps, match->n, sizeof(*match->steps), series_match_most_cmp);
+	for (size_t i = 0; i < match->n; i++)
+		if (!series_match_apply(match, &match->steps[i], i == 0))
 			return false;
-	for (size_t i = 0; i < t->n && t->has_key; i++)
-		if (!t->steps[i].empty)
-			series_match_take_out_lacking(t, &t->steps[i]);
+	for (size_t i = 0; i < match->n && match->has_key; i++)
+		if (!match->steps[i].empty)
+			series_match_take_out_lacking(match, &match->steps[i]);
 	return true;
 }
 
-enum err_code series_match_locked(const struct series_index *x, const struct matcher *m, size_t n,
+enum err_code series_match_locked(const struct series_index *s, const struct matcher *m, size_t n,
 	const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err)
 {
-	struct series_match t = { .x = x, .n = n, .has_key = has_key, .ctx = ctx, .out = out };
+	struct series_match t = { .x = s, .n = n, .has_key = has_key, .ctx = ctx, .out = out };
 	bool ok;
 
 	if (!among->words)
@@ -251,9 +251,9 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 	return ok ? ERR_OK : err_nomem(err, "select");
 }
 
-void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids)
+void series_keep_kind_locked(const struct series_index *s, bool numbers, struct bits *ids)
 {
-	const struct index_job *none = index_job_find(x, NULL);
+	const struct index_job *none = index_job_find(s, NULL);
 
 	if (none && numbers)
 		id_set_keep(&none->ids, ids);
@@ -263,25 +263,25 @@ void series_keep_kind_locked(const struct series_index *x, bool numbers, struct 
 		memset(ids->w, 0, ids->words * sizeof(*ids->w));
 }
 
-void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids)
+void series_lacking_locked(const struct series_index *s, struct str name, struct bits *ids)
 {
-	const struct index_name *in = index_name_find(x, name);
+	const struct index_name *in = index_name_find(s, name);
 
 	if (in)
 		id_set_out_of(&in->ids, ids);
 }
 
 void series_jobs_locked(
-	const struct series_index *x, const struct bits *ids, series_job_fn fn, void *ctx)
+	const struct series_index *s, const struct bits *ids, series_job_fn fn, void *ctx)
 {
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		if (id_set_meets(&x->jobs[i].ids, ids) && !fn(ctx, x->jobs[i].job))
+	for (uint32_t i = 0; i < s->jobs_n; i++)
+		if (id_set_meets(&s->jobs[i].ids, ids) && !fn(ctx, s->jobs[i].job))
 			return;
 }
 
-void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids)
+void series_drop_job_locked(const struct series_index *s, const struct job *job, struct bits *ids)
 {
-	const struct index_job *of = index_job_find(x, job);
+	const struct index_job *of = index_job_find(s, job);
 
 	if (of)
 		id_set_out_of(&of->ids, ids);
@@ -290,26 +290,26 @@ void series_drop_job_locked(const struct series_index *x, const struct job *job,
 /* ---- names and values ---- */
 
 /* Then every series counts, and no set is looked at. */
-static bool series_match_has_all(const struct series_index *x, const struct bits *among)
+static bool series_match_has_all(const struct series_index *s, const struct bits *among)
 {
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		if (id_set_count(&x->jobs[i].ids, among) != x->jobs[i].ids.n)
+	for (uint32_t i = 0; i < s->jobs_n; i++)
+		if (id_set_count(&s->jobs[i].ids, among) != s->jobs[i].ids.n)
 			return false;
 	return true;
 }
 
-void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
+void series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx)
 {
-	const struct index_name *in = name.len ? index_name_find(x, name) : NULL;
+	const struct index_name *in = name.len ? index_name_find(s, name) : NULL;
 	bool more = true;
 
 	for (uint32_t i = 0; in && i < in->n && more; i++)
 		if (id_set_meets(&in->values[i].ids, among))
 			more = fn(ctx, in->values[i].value);
-	for (uint32_t i = 0; !name.len && i < x->names_n && more; i++)
-		if (id_set_meets(&x->names[i].ids, among))
-			more = fn(ctx, x->names[i].name);
+	for (uint32_t i = 0; !name.len && i < s->names_n && more; i++)
+		if (id_set_meets(&s->names[i].ids, among))
+			more = fn(ctx, s->names[i].name);
 }
 
 static bool series_match_count_values(
@@ -342,23 +342,23 @@ static bool series_match_count_name(
 	return fn(ctx, in->name, n, values);
 }
 
-void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
+void series_counts_locked(const struct series_index *s, struct str name, const struct bits *among,
 	series_count_fn fn, void *ctx)
 {
-	const struct index_name *in = name.len ? index_name_find(x, name) : NULL;
-	bool all = series_match_has_all(x, among);
+	const struct index_name *in = name.len ? index_name_find(s, name) : NULL;
+	bool all = series_match_has_all(s, among);
 
 	if (in)
 		series_match_count_values(in, among, all, fn, ctx);
-	for (uint32_t i = 0; !name.len && i < x->names_n; i++)
-		if (!series_match_count_name(&x->names[i], among, all, fn, ctx))
+	for (uint32_t i = 0; !name.len && i < s->names_n; i++)
+		if (!series_match_count_name(&s->names[i], among, all, fn, ctx))
 			return;
 }
 
 bool series_value_meets_locked(
-	const struct series_index *x, struct label label, const struct bits *among)
+	const struct series_index *s, struct label label, const struct bits *among)
 {
-	const struct index_name *in = index_name_find(x, label.name);
+	const struct index_name *in = index_name_find(s, label.name);
 	const struct series_posting *p = in ? index_value_find(in, label.value) : NULL;
 
 	return p && id_set_meets(&p->ids, among);

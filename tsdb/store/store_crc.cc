@@ -36,12 +36,12 @@ struct byte_table {
 };
 
 /* On the bits as they are, without the inversion before and after. */
-uint32_t store_crc_by_table(uint32_t crc, const char *p, size_t n)
+uint32_t store_crc_by_table(uint32_t crc, const char *bytes, size_t n)
 {
 	static const byte_table table;
 
 	while (n--)
-		crc = crc >> 8 ^ table.v[(crc ^ (unsigned char)*p++) & 255];
+		crc = crc >> 8 ^ table.v[(crc ^ (unsigned char)*bytes++) & 255];
 	return crc;
 }
 
@@ -49,16 +49,17 @@ uint32_t store_crc_by_table(uint32_t crc, const char *p, size_t n)
 
 const size_t PART = 1360; /* three of them are a quarter of a page of 16 KiB */
 
-__attribute__((target("sse4.2"))) uint32_t store_crc_one_part(uint32_t crc, const char *p, size_t n)
+__attribute__((target("sse4.2"))) uint32_t store_crc_one_part(
+	uint32_t crc, const char *bytes, size_t n)
 {
 	uint64_t word = 0, sum = crc;
 
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&word, p, 8);
+	for (; n >= 8; bytes += 8, n -= 8) {
+		memcpy(&word, bytes, 8);
 		sum = __builtin_ia32_crc32di(sum, word);
 	}
-	for (; n; p++, n--)
-		sum = __builtin_ia32_crc32qi((uint32_t)sum, (unsigned char)*p);
+	for (; n; bytes++, n--)
+		sum = __builtin_ia32_crc32qi((uint32_t)sum, (unsigned char)*bytes);
 	return (uint32_t)sum;
 }
 
@@ -82,39 +83,39 @@ struct shift_table {
 };
 
 __attribute__((target("sse4.2"))) uint32_t store_crc_by_instruction(
-	uint32_t crc, const char *p, size_t n)
+	uint32_t crc, const char *bytes, size_t n)
 {
 	static const shift_table table;
 	uint64_t a = 0, b = 0, c = 0, word[3];
 
-	for (; n >= 3 * PART; p += 3 * PART, n -= 3 * PART) {
+	for (; n >= 3 * PART; bytes += 3 * PART, n -= 3 * PART) {
 		a = crc;
 		b = c = 0;
 		for (size_t i = 0; i < PART; i += 8) {
-			memcpy(&word[0], p + i, 8);
-			memcpy(&word[1], p + PART + i, 8);
-			memcpy(&word[2], p + 2 * PART + i, 8);
+			memcpy(&word[0], bytes + i, 8);
+			memcpy(&word[1], bytes + PART + i, 8);
+			memcpy(&word[2], bytes + 2 * PART + i, 8);
 			a = __builtin_ia32_crc32di(a, word[0]);
 			b = __builtin_ia32_crc32di(b, word[1]);
 			c = __builtin_ia32_crc32di(c, word[2]);
 		}
 		crc = table.shifted(table.shifted((uint32_t)a) ^ (uint32_t)b) ^ (uint32_t)c;
 	}
-	return store_crc_one_part(crc, p, n);
+	return store_crc_one_part(crc, bytes, n);
 }
 
-uint32_t store_crc_extend(uint32_t crc, const char *p, size_t n)
+uint32_t store_crc_extend(uint32_t crc, const char *bytes, size_t n)
 {
 	static const bool known = __builtin_cpu_supports("sse4.2");
 
-	return ~(known ? store_crc_by_instruction(~crc, p, n) : store_crc_by_table(~crc, p, n));
+	return ~(known ? store_crc_by_instruction(~crc, bytes, n) : store_crc_by_table(~crc, bytes, n));
 }
 
 #else
 
-uint32_t crc_extend(uint32_t crc, const char *p, size_t n)
+uint32_t store_crc_extend(uint32_t crc, const char *bytes, size_t n)
 {
-	return ~by_table(~crc, p, n);
+	return ~store_crc_by_table(~crc, bytes, n);
 }
 
 #endif
@@ -137,12 +138,12 @@ __attribute__((weak)) uint32_t Extend(uint32_t crc, const char *data, size_t n)
 } // namespace leveldb
 #endif
 
-extern "C" uint32_t store_crc32c(uint32_t crc, const void *p, size_t n)
+extern "C" uint32_t store_crc32c(uint32_t crc, const void *bytes, size_t n)
 {
-	return store_crc_extend(crc, static_cast<const char *>(p), n);
+	return store_crc_extend(crc, static_cast<const char *>(bytes), n);
 }
 
-extern "C" uint32_t store_crc32c_by_table(uint32_t crc, const void *p, size_t n)
+extern "C" uint32_t store_crc32c_by_table(uint32_t crc, const void *bytes, size_t n)
 {
-	return ~store_crc_by_table(~crc, static_cast<const char *>(p), n);
+	return ~store_crc_by_table(~crc, static_cast<const char *>(bytes), n);
 }

@@ -31,16 +31,16 @@ namespace
 {
 
 /* As LevelDB's EscapeString. */
-void store_tables_add_escaped(std::string *out, const leveldb::Slice &s)
+void store_tables_add_escaped(std::string *out, const leveldb::Slice &text)
 {
 	char hex[8];
 
-	for (size_t i = 0; i < s.size(); i++) {
-		if (s[i] >= ' ' && s[i] <= '~') {
-			out->push_back(s[i]);
+	for (size_t i = 0; i < text.size(); i++) {
+		if (text[i] >= ' ' && text[i] <= '~') {
+			out->push_back(text[i]);
 			continue;
 		}
-		snprintf(hex, sizeof(hex), "\\x%02x", (unsigned char)s[i]);
+		snprintf(hex, sizeof(hex), "\\x%02x", (unsigned char)text[i]);
 		out->append(hex);
 	}
 }

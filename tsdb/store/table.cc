@@ -145,16 +145,16 @@ leveldb::Status table_file::Read(
 
 /* LevelDB's message behind the file's name; a message of the range reader has the name already. */
 static enum err_code store_table_failed(
-	const leveldb::Status &s, const char *name, const char *where, struct err *err)
+	const leveldb::Status &status, const char *name, const char *where, struct err *err)
 {
-	enum err_code rc = s.IsCorruption() ? ERR_CORRUPT :
-		s.IsNotSupportedError()         ? ERR_UNAVAILABLE :
-										  ERR_IO;
-	std::string text = s.ToString();
+	enum err_code rc = status.IsCorruption() ? ERR_CORRUPT :
+		status.IsNotSupportedError()         ? ERR_UNAVAILABLE :
+											   ERR_IO;
+	std::string text = status.ToString();
 	size_t colon = text.find(": ");
 	struct str msg = { text.data(), text.size() };
 
-	if (s.ok())
+	if (status.ok())
 		return ERR_OK;
 	if (colon != std::string::npos)
 		msg = (struct str){ text.data() + colon + 2, text.size() - colon - 2 };

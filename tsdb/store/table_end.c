@@ -58,9 +58,9 @@ enum err_code table_read_footer(const char *footer, uint64_t bytes, struct table
 	return ERR_OK;
 }
 
-static uint32_t table_end_u32le(const char *p)
+static uint32_t table_end_u32le(const char *text)
 {
-	const unsigned char *b = (const unsigned char *)p;
+	const unsigned char *b = (const unsigned char *)text;
 
 	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }

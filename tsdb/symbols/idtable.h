@@ -26,37 +26,37 @@ struct idtable {
 typedef uint64_t (*idtable_hash_fn)(const void *ctx, const struct idtable *t, uint32_t id);
 /* Adds an id, which is not there, under its hash. False: out of memory, nothing changed. */
 bool idtable_add(
-	struct idtable *t, uint64_t hash, uint32_t id, idtable_hash_fn hash_of, const void *ctx);
-void idtable_release(struct idtable *t);
+	struct idtable *idtable, uint64_t hash, uint32_t id, idtable_hash_fn hash_of, const void *ctx);
+void idtable_release(struct idtable *idtable);
 
-static inline size_t idtable_bytes(const struct idtable *t)
+static inline size_t idtable_bytes(const struct idtable *idtable)
 {
-	return (size_t)t->n * sizeof(*t->slots);
+	return (size_t)idtable->n * sizeof(*idtable->slots);
 }
 
 /* Where ids of this hash begin. */
-static inline uint32_t idtable_place(const struct idtable *t, uint64_t hash)
+static inline uint32_t idtable_place(const struct idtable *idtable, uint64_t hash)
 {
-	return (uint32_t)((hash >> 32) * t->n >> 32);
+	return (uint32_t)((hash >> 32) * idtable->n >> 32);
 }
 
-static inline void idtable_prefetch(const struct idtable *t, uint64_t hash)
+static inline void idtable_prefetch(const struct idtable *idtable, uint64_t hash)
 {
-	if (t->n)
-		__builtin_prefetch(t->slots + idtable_place(t, hash));
+	if (idtable->n)
+		__builtin_prefetch(idtable->slots + idtable_place(idtable, hash));
 }
 
 /* The next id that may have the hash, from a place on that is moved behind it, or IDTABLE_NONE. The
  * table is not empty. */
-static inline uint32_t idtable_next(const struct idtable *t, uint64_t hash, uint32_t *place)
+static inline uint32_t idtable_next(const struct idtable *idtable, uint64_t hash, uint32_t *place)
 {
 	uint32_t slot;
 
-	while ((slot = t->slots[*place])) {
-		if (++*place == t->n)
+	while ((slot = idtable->slots[*place])) {
+		if (++*place == idtable->n)
 			*place = 0;
-		if (!((slot ^ (uint32_t)hash) & ~t->mask))
-			return (slot & t->mask) - 1;
+		if (!((slot ^ (uint32_t)hash) & ~idtable->mask))
+			return (slot & idtable->mask) - 1;
 	}
 	return IDTABLE_NONE;
 }

@@ -18,34 +18,34 @@ static uint32_t leafcache_buckets_for(uint32_t stacks)
 	return (stacks / step + 1) * step;
 }
 
-bool leafcache_reserve(struct leafcache *c, uint32_t stacks)
+bool leafcache_reserve(struct leafcache *l, uint32_t stacks)
 {
 	uint32_t n = leafcache_buckets_for(stacks < STACKS_MAX ? stacks : STACKS_MAX), *slots;
 	size_t bytes = (size_t)n * LEAFCACHE_WAYS * sizeof(*slots);
 
-	if (c->slots && c->buckets >= n)
+	if (l->slots && l->buckets >= n)
 		return true;
 	if (!(slots = aligned_alloc(CACHE_LINE, bytes)))
-		return c->slots != NULL;
+		return l->slots != NULL;
 	memset(slots, 0, bytes);
-	free(c->slots);
-	*c = (struct leafcache){ slots, n, c->mask ? c->mask : FIRST_MASK };
+	free(l->slots);
+	*l = (struct leafcache){ slots, n, l->mask ? l->mask : FIRST_MASK };
 	return true;
 }
 
-void leafcache_widen(struct leafcache *c, uint32_t node)
+void leafcache_widen(struct leafcache *l, uint32_t node)
 {
-	uint32_t mask = c->mask;
+	uint32_t mask = l->mask;
 
 	while (node > mask)
 		mask = mask << 1 | 1;
-	for (size_t i = 0; i < (size_t)c->buckets * LEAFCACHE_WAYS; i++)
-		c->slots[i] = (c->slots[i] & ~mask) | (c->slots[i] & c->mask);
-	c->mask = mask;
+	for (size_t i = 0; i < (size_t)l->buckets * LEAFCACHE_WAYS; i++)
+		l->slots[i] = (l->slots[i] & ~mask) | (l->slots[i] & l->mask);
+	l->mask = mask;
 }
 
-void leafcache_release(struct leafcache *c)
+void leafcache_release(struct leafcache *l)
 {
-	free(c->slots);
-	*c = (struct leafcache){ 0 };
+	free(l->slots);
+	*l = (struct leafcache){ 0 };
 }

@@ -27,34 +27,34 @@ struct stack_nodes {
 	const struct segvec *items, *heads;
 };
 
-static inline uint32_t nodemap_stack_item(struct stack_nodes v, uint32_t id)
+static inline uint32_t nodemap_stack_item(struct stack_nodes s, uint32_t id)
 {
-	return *(const uint32_t *)segvec_at_of(v.items, id, sizeof(uint32_t));
+	return *(const uint32_t *)segvec_at_of(s.items, id, sizeof(uint32_t));
 }
 
 /* Of an item that says where. */
-static inline const struct stack_node *nodemap_stack_head(struct stack_nodes v, uint32_t item)
+static inline const struct stack_node *nodemap_stack_head(struct stack_nodes s, uint32_t item)
 {
-	return segvec_at_of(v.heads, item >> 1, sizeof(struct stack_node));
+	return segvec_at_of(s.heads, item >> 1, sizeof(struct stack_node));
 }
 
-static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
+static inline struct stack_node stack_node_of(struct stack_nodes s, uint32_t id, uint32_t item)
 {
 	if (item & 1)
-		return *nodemap_stack_head(v, item);
+		return *nodemap_stack_head(s, item);
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
 }
 
-static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
+static inline struct stack_node stack_node_at(struct stack_nodes s, uint32_t id)
 {
-	return stack_node_of(v, id, nodemap_stack_item(v, id));
+	return stack_node_of(s, id, nodemap_stack_item(s, id));
 }
 
 /* The item of a node, with *n that end with it: those of the ids below lie before it. */
-static inline const uint32_t *nodemap_stack_items(struct stack_nodes v, uint32_t id, uint32_t *n)
+static inline const uint32_t *nodemap_stack_items(struct stack_nodes s, uint32_t id, uint32_t *n)
 {
 	*n = (uint32_t)segvec_place(id).at + 1;
-	return segvec_at_of(v.items, id, sizeof(uint32_t));
+	return segvec_at_of(s.items, id, sizeof(uint32_t));
 }
 
 static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
@@ -64,7 +64,7 @@ static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
 
 /* The id, or 0. */
 static inline uint32_t nodemap_find(
-	const struct idtable *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+	const struct idtable *idtable, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	uint64_t hash = nodemap_hash(parent, location);
 	uint32_t behind = nodemap_stack_item(nodes, parent + 1), place, id;
@@ -72,10 +72,10 @@ static inline uint32_t nodemap_find(
 	/* A hole is 0, which no location gives. */
 	if ((behind & ~2u) == (location + 1) << 2)
 		return parent + 1;
-	if (__builtin_expect(!m->n, 0))
+	if (__builtin_expect(!idtable->n, 0))
 		return 0;
-	place = idtable_place(m, hash);
-	while ((id = idtable_next(m, hash, &place)) != IDTABLE_NONE) {
+	place = idtable_place(idtable, hash);
+	while ((id = idtable_next(idtable, hash, &place)) != IDTABLE_NONE) {
 		struct stack_node n = stack_node_at(nodes, id);
 
 		if (n.parent == parent && n.tag >> 1 == location + 1)
@@ -86,14 +86,14 @@ static inline uint32_t nodemap_find(
 
 /* Of what nodemap_find reads first. */
 static inline void nodemap_prefetch(
-	const struct idtable *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+	const struct idtable *idtable, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	__builtin_prefetch(segvec_at_of(nodes.items, parent + 1, sizeof(uint32_t)));
-	idtable_prefetch(m, nodemap_hash(parent, location));
+	idtable_prefetch(idtable, nodemap_hash(parent, location));
 }
 
 /* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.
  */
-bool nodemap_add(struct idtable *m, struct stack_nodes nodes, uint32_t id);
+bool nodemap_add(struct idtable *idtable, struct stack_nodes nodes, uint32_t id);
 
 #endif

@@ -130,7 +130,7 @@ uint64_t sym_hint_hash(const struct sym_location *l);
 void sym_hint_prefetch(const struct partition *p, uint64_t hash);
 /* A location that may be it, or SYM_NONE. */
 uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
-void sym_label_set_sort(struct sym_label *v, uint32_t n);
+void sym_label_set_sort(struct sym_label *s, uint32_t n);
 
 /* Loading: gives content the id it has on disk. ERR_CORRUPT: the id has other content, or the
  * content refers to something that is missing. */
@@ -150,7 +150,7 @@ struct sym_stored_node {
 	uint32_t id, parent, location;
 	bool recursive;
 };
-MUST_CHECK enum err_code sym_load_nodes(struct partition *p, const struct sym_stored_node *v,
+MUST_CHECK enum err_code sym_load_nodes(struct partition *p, const struct sym_stored_node *s,
 	size_t n, uint64_t *loaded, struct err *err);
 /* Of a partition without maps: a node that is not there. False: out of memory. */
 MUST_CHECK bool sym_put_node(
@@ -194,7 +194,7 @@ struct interned {
 	bool overflow; /* some label sets were folded */
 };
 
-MUST_CHECK enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
+MUST_CHECK enum err_code sym_intern_profile(struct partition *p, const struct pprof *pprof,
 	const enum value_kind *kinds, struct arena *a, struct interned *out, struct err *err);
 
 /* Sorts keys and carries values along; equal keys keep their order. Scratch of n items each. */

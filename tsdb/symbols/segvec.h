@@ -48,49 +48,49 @@ static inline struct segvec_place segvec_place(uint32_t id)
 		i - ((uint64_t)quarter << shift) };
 }
 
-void segvec_init(struct segvec *v, size_t item_bytes);
-void segvec_release(struct segvec *v);
+void segvec_init(struct segvec *s, size_t item_bytes);
+void segvec_release(struct segvec *s);
 
-static inline uint32_t segvec_n(const struct segvec *v)
+static inline uint32_t segvec_n(const struct segvec *s)
 {
-	return atomic_load_explicit(&v->n, memory_order_acquire);
+	return atomic_load_explicit(&s->n, memory_order_acquire);
 }
 
 /* Never NULL: an id without storage gives an item of zero bytes. bytes: of an item, a constant. */
-static inline const void *segvec_at_of(const struct segvec *v, uint32_t id, size_t bytes)
+static inline const void *segvec_at_of(const struct segvec *s, uint32_t id, size_t bytes)
 {
 	struct segvec_place p = segvec_place(id);
-	const unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
+	const unsigned char *c = atomic_load_explicit(&s->chunk[p.chunk], memory_order_acquire);
 
 	if (__builtin_expect(!c, 0))
 		return segvec_zero;
 	return c + p.at * bytes;
 }
 
-static inline const void *segvec_at(const struct segvec *v, uint32_t id)
+static inline const void *segvec_at(const struct segvec *s, uint32_t id)
 {
-	return segvec_at_of(v, id, v->item_bytes);
+	return segvec_at_of(s, id, s->item_bytes);
 }
 
 /* The item was put, all of it. */
-static inline bool segvec_has(const struct segvec *v, uint32_t id)
+static inline bool segvec_has(const struct segvec *s, uint32_t id)
 {
 	struct segvec_place p = segvec_place(id);
-	unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
+	unsigned char *c = atomic_load_explicit(&s->chunk[p.chunk], memory_order_acquire);
 	const _Atomic uint64_t *there;
 
 	if (!c)
 		return false;
-	there = (const _Atomic uint64_t *)(const void *)(c + ((size_t)v->item_bytes << p.shift));
+	there = (const _Atomic uint64_t *)(const void *)(c + ((size_t)s->item_bytes << p.shift));
 	return atomic_load_explicit(&there[p.at >> 6], memory_order_acquire) >> (p.at & 63) & 1;
 }
 
 /* The first id at or after this one whose item was put, or UINT32_MAX. Ids that are far apart cost
  * little more than near ones. */
-uint32_t segvec_next(const struct segvec *v, uint32_t id);
+uint32_t segvec_next(const struct segvec *s, uint32_t id);
 
 /* Copies the item in and publishes it. Ids are put once. False: out of memory. */
-bool segvec_put(struct segvec *v, uint32_t id, const void *item);
+bool segvec_put(struct segvec *s, uint32_t id, const void *item);
 
 /*
  * Bits: a growing set of ids. A bit that was never set reads as false.

@@ -153,13 +153,13 @@ static const char *symbols_text_dup(struct partition *p, struct str s)
 	return at;
 }
 
-static const void *symbols_array_dup(struct partition *p, const void *v, size_t n, size_t size)
+static const void *symbols_array_dup(struct partition *p, const void *value, size_t n, size_t size)
 {
 	size_t bytes = ((n ? n : 1) * size + 7) & ~(size_t)7;
 	void *copy = symbols_slab_alloc(p, &p->list_at, &p->list_end, bytes);
 
 	if (copy && n)
-		memcpy(copy, v, n * size);
+		memcpy(copy, value, n * size);
 	return copy;
 }
 

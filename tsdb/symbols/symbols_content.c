@@ -6,9 +6,9 @@
 
 /* ---- content: hash and equality per kind ---- */
 
-static uint64_t symbols_content_mix(uint64_t h, uint64_t v)
+static uint64_t symbols_content_mix(uint64_t hash, uint64_t value)
 {
-	return map_hash_u64(h * UINT64_C(0x9e3779b97f4a7c15) + v);
+	return map_hash_u64(hash * UINT64_C(0x9e3779b97f4a7c15) + value);
 }
 
 static uint64_t symbols_content_hash_mapping(const struct sym_mapping *m)
@@ -84,10 +84,10 @@ static int symbols_content_label_cmp_qsort(const void *a, const void *b)
 	return sym_label_cmp(a, b);
 }
 
-void sym_label_set_sort(struct sym_label *v, uint32_t n)
+void sym_label_set_sort(struct sym_label *s, uint32_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), symbols_content_label_cmp_qsort);
+		qsort(s, n, sizeof(*s), symbols_content_label_cmp_qsort);
 }
 
 static bool symbols_content_same_label_set(

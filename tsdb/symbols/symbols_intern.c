@@ -178,28 +178,28 @@ static enum err_code symbols_intern_header_id(
 	return sym_intern_header(in->p, &h, id, in->err);
 }
 
-enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
+enum err_code sym_intern_profile(struct partition *p, const struct pprof *pprof,
 	const enum value_kind *kinds, struct arena *a, struct interned *out, struct err *err)
 {
-	struct intern in = { .p = p, .f = f, .arena = a, .err = err };
+	struct intern in = { .p = p, .f = pprof, .arena = a, .err = err };
 	uint64_t *keys_tmp;
 	uint32_t *samples_tmp;
 	enum err_code rc;
 
 	*out = (struct interned){ 0 };
-	if (f->types_n == 0)
+	if (pprof->types_n == 0)
 		return err_set(err, ERR_INVALID, "profile has no sample type");
-	if (f->types_n > SYM_TYPES_MAX)
-		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", f->types_n,
-			SYM_TYPES_MAX);
-	in.strings = intern_ids(a, f->strings_n);
-	in.mappings = intern_ids(a, f->mappings_n);
-	in.functions = intern_ids(a, f->functions_n);
-	in.locations = intern_ids(a, f->locations_n);
-	out->keys = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->keys));
-	out->samples = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->samples));
-	keys_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*keys_tmp));
-	samples_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*samples_tmp));
+	if (pprof->types_n > SYM_TYPES_MAX)
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u",
+			pprof->types_n, SYM_TYPES_MAX);
+	in.strings = intern_ids(a, pprof->strings_n);
+	in.mappings = intern_ids(a, pprof->mappings_n);
+	in.functions = intern_ids(a, pprof->functions_n);
+	in.locations = intern_ids(a, pprof->locations_n);
+	out->keys = arena_alloc_raw(a, (size_t)pprof->samples_n + 1, sizeof(*out->keys));
+	out->samples = arena_alloc_raw(a, (size_t)pprof->samples_n + 1, sizeof(*out->samples));
+	keys_tmp = arena_alloc_raw(a, (size_t)pprof->samples_n + 1, sizeof(*keys_tmp));
+	samples_tmp = arena_alloc_raw(a, (size_t)pprof->samples_n + 1, sizeof(*samples_tmp));
 	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys ||
 		!out->samples || !keys_tmp || !samples_tmp)
 		return intern_nomem(&in);

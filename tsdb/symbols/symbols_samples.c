@@ -249,24 +249,24 @@ static void symbols_samples_prefetch_step(const struct intern *in, const struct 
 		in->locations[*(w->root - l->known_n)]);
 }
 
-static void symbols_samples_walk_together(const struct intern *in, struct walker *v, unsigned n)
+static void symbols_samples_walk_together(const struct intern *in, struct walker *w, unsigned n)
 {
 	const struct stack_nodes nodes = partition_nodes(in->p);
 
 	while (n)
 		for (unsigned i = 0; i < n; i++) {
-			struct look *l = v[i].l;
+			struct look *l = w[i].l;
 			uint32_t found = nodemap_find(
-				&in->p->table[SYM_NODE], nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
+				&in->p->table[SYM_NODE], nodes, l->known, in->locations[*(w[i].root - l->known_n)]);
 
 			if (found) {
 				l->known = found;
 				l->known_n++;
 			}
-			if (found && l->known_n < v[i].n)
-				symbols_samples_prefetch_step(in, &v[i]);
+			if (found && l->known_n < w[i].n)
+				symbols_samples_prefetch_step(in, &w[i]);
 			else
-				v[i--] = v[--n];
+				w[i--] = w[--n];
 		}
 }
 
@@ -310,22 +310,22 @@ static uint64_t symbols_samples_marks_of(const struct intern *in, uint32_t at)
 	return in->marks[at] = marks;
 }
 
-/* Nodes from frame k on, all new: whether a function recurs is only looked up where it may. */
+/* Nodes from frame place on, all new: whether a function recurs is only looked up where it may. */
 static enum err_code symbols_samples_add_nodes(
-	struct intern *in, const struct pprof_sample *s, uint32_t k, uint32_t *at)
+	struct intern *in, const struct pprof_sample *s, uint32_t place, uint32_t *at)
 {
 	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
 	uint64_t above = 0, marks;
 	enum err_code rc;
 
-	for (uint32_t i = 0; i < k; i++)
+	for (uint32_t i = 0; i < place; i++)
 		above |= symbols_samples_marks_of(in, *(root - i));
-	for (; k < s->location_n; k++) {
-		marks = symbols_samples_marks_of(in, *(root - k));
-		if ((rc = sym_add_node(in->p, *at, in->locations[*(root - k)],
+	for (; place < s->location_n; place++) {
+		marks = symbols_samples_marks_of(in, *(root - place));
+		if ((rc = sym_add_node(in->p, *at, in->locations[*(root - place)],
 				 marks != MARKS_TWICE && !(marks & above), at, in->err)))
 			return rc;
-		in->path[k] = *at;
+		in->path[place] = *at;
 		above |= marks;
 	}
 	return ERR_OK;
@@ -410,9 +410,9 @@ static struct set_seen *symbols_samples_seen_at(
 }
 
 static bool symbols_samples_same_labels(
-	const struct pprof *f, const struct pprof_sample *a, const struct pprof_sample *b)
+	const struct pprof *p, const struct pprof_sample *a, const struct pprof_sample *b)
 {
-	const struct pprof_label *x = f->labels + a->label_first, *y = f->labels + b->label_first;
+	const struct pprof_label *x = p->labels + a->label_first, *y = p->labels + b->label_first;
 
 	if (a->label_n != b->label_n)
 		return false;

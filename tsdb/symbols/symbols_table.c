@@ -36,27 +36,27 @@ uint32_t sym_hint_guess(const struct partition *p, uint64_t hash)
 	return t->n ? idtable_next(t, hash, &place) : SYM_NONE;
 }
 
-static bool symbols_table_has_hint(
-	const struct partition *p, const struct idtable *t, const struct sym_location *l, uint64_t hash)
+static bool symbols_table_has_hint(const struct partition *p, const struct idtable *idtable,
+	const struct sym_location *l, uint64_t hash)
 {
-	uint32_t place = idtable_place(t, hash), id;
+	uint32_t place = idtable_place(idtable, hash), id;
 
-	while (t->n && (id = idtable_next(t, hash, &place)) != SYM_NONE)
+	while (idtable->n && (id = idtable_next(idtable, hash, &place)) != SYM_NONE)
 		if (symbols_table_same_hint(segvec_at(&p->vec[SYM_LOCATION], id), l))
 			return true;
 	return false;
 }
 
 /* The hash that a table, which lacks this content, has it under. */
-static uint64_t table_hash(const struct partition *p, enum sym_kind kind, const struct idtable *t,
-	const union sym_content *c, uint64_t content_hash)
+static uint64_t table_hash(const struct partition *p, enum sym_kind kind,
+	const struct idtable *idtable, const union sym_content *c, uint64_t content_hash)
 {
 	uint64_t hint;
 
 	if (kind != SYM_LOCATION)
 		return content_hash;
 	hint = sym_hint_hash(&c->location);
-	return symbols_table_has_hint(p, t, &c->location, hint) ? content_hash : hint;
+	return symbols_table_has_hint(p, idtable, &c->location, hint) ? content_hash : hint;
 }
 
 static uint32_t symbols_table_find(
@@ -117,12 +117,13 @@ struct symbols_table {
 	enum sym_kind kind;
 };
 
-static uint64_t symbols_table_hash_again(const void *ctx, const struct idtable *t, uint32_t id)
+static uint64_t symbols_table_hash_again(
+	const void *ctx, const struct idtable *idtable, uint32_t id)
 {
 	const struct symbols_table *of = ctx;
 	union sym_content c = symbols_table_content_of(of->p, of->kind, id);
 
-	return table_hash(of->p, of->kind, t, &c, sym_content_hash(of->kind, &c));
+	return table_hash(of->p, of->kind, idtable, &c, sym_content_hash(of->kind, &c));
 }
 
 bool sym_table_add(struct partition *p, enum sym_kind kind, const union sym_content *c,

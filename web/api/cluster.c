@@ -47,24 +47,24 @@ static void api_write_progress(struct json *j, int64_t through_ns, int64_t lag_n
 		api_write_double(j, "lag_seconds", (double)lag_ns / NS_PER_S);
 }
 
-static void api_write_own(struct json *j, const struct cluster_publish_view *s)
+static void api_write_own(struct json *j, const struct cluster_publish_view *c)
 {
 	json_key(j, "shard");
 	json_object(j);
-	api_write_text(j, "name", s->name);
-	api_write_text(j, "state", str_of(s->state));
-	api_write_count(j, "generation", s->generation);
-	api_write_progress(j, s->through_ns, s->lag_ns);
-	api_write_count(j, "waiting_blocks", s->waiting_blocks);
-	api_write_count(j, "waiting_bytes", s->waiting_bytes);
-	api_write_count(j, "blocks", s->blocks);
-	api_write_count(j, "windows", s->windows);
-	api_write_count(j, "segments", s->segments);
-	api_write_count(j, "bytes", s->bytes);
-	api_write_count(j, "kept", s->kept);
-	api_write_count(j, "gone", s->gone);
-	api_write_count(j, "failures", s->failures);
-	api_write_error(j, "last_error", s->last_error);
+	api_write_text(j, "name", c->name);
+	api_write_text(j, "state", str_of(c->state));
+	api_write_count(j, "generation", c->generation);
+	api_write_progress(j, c->through_ns, c->lag_ns);
+	api_write_count(j, "waiting_blocks", c->waiting_blocks);
+	api_write_count(j, "waiting_bytes", c->waiting_bytes);
+	api_write_count(j, "blocks", c->blocks);
+	api_write_count(j, "windows", c->windows);
+	api_write_count(j, "segments", c->segments);
+	api_write_count(j, "bytes", c->bytes);
+	api_write_count(j, "kept", c->kept);
+	api_write_count(j, "gone", c->gone);
+	api_write_count(j, "failures", c->failures);
+	api_write_error(j, "last_error", c->last_error);
 	json_object_end(j);
 }
 

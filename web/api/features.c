@@ -27,11 +27,11 @@ struct feature {
 	bool enabled;
 };
 
-static void api_write_all(struct json *j, const char *category, const struct feature *v, size_t n)
+static void api_write_all(struct json *j, const char *category, const struct feature *f, size_t n)
 {
 	api_features_begin(j, category);
 	for (size_t i = 0; i < n; i++)
-		api_write(j, v[i].name, v[i].enabled);
+		api_write(j, f[i].name, f[i].enabled);
 	json_object_end(j);
 }
 

@@ -89,22 +89,22 @@ static enum err_code api_decode(
 	return api_read_times(in, out, err);
 }
 
-static void api_write_stored(struct http_out *out, const struct received *p)
+static void api_write_stored(struct http_out *out, const struct received *r)
 {
 	const struct str overflow = STR("sample labels were folded into __overflow__");
 	const struct str dropped = STR("relabel_configs of push_config drop this profile");
 	struct buf at = { 0 };
 	struct json j;
 
-	time_print_rfc3339(&at, p->ts_ns);
+	time_print_rfc3339(&at, r->ts_ns);
 	api_begin(out, &j);
 	json_object(&j);
 	json_key(&j, "samples");
-	json_u64(&j, p->samples);
+	json_u64(&j, r->samples);
 	json_key(&j, "time");
 	json_str(&j, buf_str(&at));
 	json_object_end(&j);
-	api_end(&j, p->dropped ? &dropped : &overflow, p->dropped || p->overflow, NULL, 0);
+	api_end(&j, r->dropped ? &dropped : &overflow, r->dropped || r->overflow, NULL, 0);
 	buf_release(&at);
 }
 

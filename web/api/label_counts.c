@@ -11,11 +11,11 @@
 /* ---- hashes ---- */
 
 /* The slot of a hash, or the free slot for it. */
-static size_t api_slot_of(const uint64_t *v, size_t slots, uint64_t hash)
+static size_t api_slot_of(const uint64_t *values, size_t slots, uint64_t hash)
 {
 	size_t at = hash & (slots - 1);
 
-	while (v[at] && v[at] != hash)
+	while (values[at] && values[at] != hash)
 		at = (at + 1) & (slots - 1);
 	return at;
 }

@@ -63,75 +63,75 @@ static bool api_is_wanted(const struct wanted_id *w, const unsigned char *id)
 }
 
 /* Matchers about labels that the series lacks are about its samples'. */
-static bool api_samples_match(struct link_view *x, const struct db_series *s, uint32_t set)
+static bool api_samples_match(struct link_view *l, const struct db_series *s, uint32_t set)
 {
 	const struct str prefix = STR("sample_");
 
-	for (size_t i = 0; i < x->n; i++) {
-		struct str key = x->m[i].name, own = key;
+	for (size_t i = 0; i < l->n; i++) {
+		struct str key = l->m[i].name, own = key;
 
 		if (labels_has(s->labels, key) || str_has_prefix(key, STR("__")))
 			continue;
-		buf_clear(&x->text);
-		sym_label_value(s->partition, set, key, &x->text);
-		if (str_has_prefix(key, prefix) && !x->text.len) {
+		buf_clear(&l->text);
+		sym_label_value(s->partition, set, key, &l->text);
+		if (str_has_prefix(key, prefix) && !l->text.len) {
 			own = (struct str){ key.ptr + prefix.len, key.len - prefix.len };
 			if (labels_has(s->labels, own))
-				sym_label_value(s->partition, set, own, &x->text);
+				sym_label_value(s->partition, set, own, &l->text);
 		}
-		if (!matcher_test(&x->m[i], buf_str(&x->text)))
+		if (!matcher_test(&l->m[i], buf_str(&l->text)))
 			return false;
 	}
 	return true;
 }
 
-static void api_write_id(struct link_view *x, const char *key, const unsigned char *id, size_t len)
+static void api_write_id(struct link_view *l, const char *key, const unsigned char *id, size_t len)
 {
 	char hex[33];
 
 	for (size_t i = 0; i < len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	json_key(&x->j, key);
-	json_cstr(&x->j, hex);
+	json_key(&l->j, key);
+	json_cstr(&l->j, hex);
 }
 
-static void api_write_sample_labels(struct link_view *x, const struct partition *p, uint32_t id)
+static void api_write_sample_labels(struct link_view *l, const struct partition *p, uint32_t id)
 {
 	struct sym_label_set set = sym_label_set(p, id);
 
-	json_key(&x->j, "labels");
-	json_object(&x->j);
+	json_key(&l->j, "labels");
+	json_object(&l->j);
 	for (uint32_t i = 0; i < set.n; i++) {
 		struct str key = sym_string(p, set.v[i].key);
 
-		buf_clear(&x->text);
-		sym_label_value(p, id, key, &x->text);
-		json_key_str(&x->j, key);
-		json_str(&x->j, buf_str(&x->text));
+		buf_clear(&l->text);
+		sym_label_value(p, id, key, &l->text);
+		json_key_str(&l->j, key);
+		json_str(&l->j, buf_str(&l->text));
 	}
-	json_object_end(&x->j);
+	json_object_end(&l->j);
 }
 
 static void api_write_values(
-	struct link_view *x, const struct partition *p, const struct db_row *row, size_t i)
+	struct link_view *l, const struct partition *p, const struct db_row *row, size_t i)
 {
 	const struct sym_header *h = sym_header(p, row->header);
 
-	json_key(&x->j, "values");
-	json_object(&x->j);
+	json_key(&l->j, "values");
+	json_object(&l->j);
 	for (uint32_t c = 0; c < h->types_n; c++) {
-		buf_clear(&x->text);
-		buf_add_str(&x->text, sym_string(p, h->types[c].type));
-		buf_add_char(&x->text, ':');
-		buf_add_str(&x->text, sym_string(p, h->types[c].unit));
-		json_key_str(&x->j, buf_str(&x->text));
-		json_i64(&x->j, row->values[c * row->n + i]);
+		buf_clear(&l->text);
+		buf_add_str(&l->text, sym_string(p, h->types[c].type));
+		buf_add_char(&l->text, ':');
+		buf_add_str(&l->text, sym_string(p, h->types[c].unit));
+		json_key_str(&l->j, buf_str(&l->text));
+		json_i64(&l->j, row->values[c * row->n + i]);
 	}
-	json_object_end(&x->j);
+	json_object_end(&l->j);
 }
 
 /* The innermost function of the stack; without a name, the binary's file. */
-static void api_write_function(struct link_view *x, const struct partition *p, uint32_t stack)
+static void api_write_function(struct link_view *v, const struct partition *p, uint32_t stack)
 {
 	const struct sym_location *l = stack ? sym_location(p, sym_node(p, stack).location) : NULL;
 	struct str name = l && l->lines_n ?
@@ -140,62 +140,62 @@ static void api_write_function(struct link_view *x, const struct partition *p, u
 
 	if (!name.len && l && l->mapping != SYM_NONE)
 		name = sym_string(p, sym_mapping(p, l->mapping)->filename);
-	json_key(&x->j, "function");
-	json_str(&x->j, name);
+	json_key(&v->j, "function");
+	json_str(&v->j, name);
 }
 
 static void api_write_link(
-	struct link_view *x, const struct db_series *s, const struct db_row *row, size_t i)
+	struct link_view *l, const struct db_series *s, const struct db_row *row, size_t i)
 {
 	const struct pprof_link *span = &row->spans[row->span_of[i]];
 
-	json_object(&x->j);
-	json_key(&x->j, "time");
-	json_double(&x->j, (double)(row->ts_ns / NS_PER_MS) / 1e3);
-	json_key(&x->j, "metric");
-	api_labels(&x->j, s->labels);
-	api_write_id(x, "trace_id", span->trace_id, sizeof(span->trace_id));
-	api_write_id(x, "span_id", span->span_id, sizeof(span->span_id));
-	api_write_function(x, s->partition, row->stacks[i]);
-	api_write_sample_labels(x, s->partition, row->label_sets[i]);
-	api_write_values(x, s->partition, row, i);
-	json_object_end(&x->j);
+	json_object(&l->j);
+	json_key(&l->j, "time");
+	json_double(&l->j, (double)(row->ts_ns / NS_PER_MS) / 1e3);
+	json_key(&l->j, "metric");
+	api_labels(&l->j, s->labels);
+	api_write_id(l, "trace_id", span->trace_id, sizeof(span->trace_id));
+	api_write_id(l, "span_id", span->span_id, sizeof(span->span_id));
+	api_write_function(l, s->partition, row->stacks[i]);
+	api_write_sample_labels(l, s->partition, row->label_sets[i]);
+	api_write_values(l, s->partition, row, i);
+	json_object_end(&l->j);
 }
 
-static void api_write_row(struct link_view *x, const struct db_series *s, const struct db_row *row)
+static void api_write_row(struct link_view *l, const struct db_series *s, const struct db_row *row)
 {
-	x->dropped += row->links_dropped;
-	for (size_t i = 0; i < row->n && !x->full; i++) {
+	l->dropped += row->links_dropped;
+	for (size_t i = 0; i < row->n && !l->full; i++) {
 		const struct pprof_link *span = &row->spans[row->span_of[i]];
 
-		if (!api_is_wanted(&x->trace, span->trace_id) || !api_is_wanted(&x->span, span->span_id) ||
-			!api_samples_match(x, s, row->label_sets[i]))
+		if (!api_is_wanted(&l->trace, span->trace_id) || !api_is_wanted(&l->span, span->span_id) ||
+			!api_samples_match(l, s, row->label_sets[i]))
 			continue;
-		x->full = x->found++ == x->v->limit || x->j.out->len > LINKS_BODY_MAX;
-		if (!x->full)
-			api_write_link(x, s, row, i);
+		l->full = l->found++ == l->v->limit || l->j.out->len > LINKS_BODY_MAX;
+		if (!l->full)
+			api_write_link(l, s, row, i);
 	}
 }
 
 static enum err_code api_write_series(
-	struct link_view *x, const struct db_series *s, struct err *err)
+	struct link_view *l, const struct db_series *s, struct err *err)
 {
 	const struct db_row *row;
 	struct db_rows *rows;
 	enum err_code rc;
 
 	if ((rc = db_links_open(
-			 x->v->q, s, INT64_MIN, INT64_MAX, LINKS_READ_MAX - x->read, &rows, err)))
+			 l->v->q, s, INT64_MIN, INT64_MAX, LINKS_READ_MAX - l->read, &rows, err)))
 		return rc;
-	while (!x->full && !(rc = db_rows_next(rows, &row, err)))
-		api_write_row(x, s, row);
-	x->read += db_rows_read(rows);
-	x->exhausted = x->read >= LINKS_READ_MAX;
+	while (!l->full && !(rc = db_rows_next(rows, &row, err)))
+		api_write_row(l, s, row);
+	l->read += db_rows_read(rows);
+	l->exhausted = l->read >= LINKS_READ_MAX;
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code api_links_write_all(struct link_view *x, struct err *err)
+static enum err_code api_links_write_all(struct link_view *l, struct err *err)
 {
 	const struct selector all = { 0 };
 	struct type_pattern pattern;
@@ -204,16 +204,16 @@ static enum err_code api_links_write_all(struct link_view *x, struct err *err)
 	size_t n;
 	bool has;
 
-	if ((rc = view_resolve(x->v, x->v->matches_n ? &x->v->matches[0]->root->selector : &all, &x->m,
-			 &x->n, &pattern, err)) ||
+	if ((rc = view_resolve(l->v, l->v->matches_n ? &l->v->matches[0]->root->selector : &all, &l->m,
+			 &l->n, &pattern, err)) ||
 		(rc = db_select_kinds(
-			 x->v->q, DB_PROFILES, x->m, x->n, &x->v->in->arena, &series, &n, err)))
+			 l->v->q, DB_PROFILES, l->m, l->n, &l->v->in->arena, &series, &n, err)))
 		return rc;
-	for (size_t i = 0; i < n && !rc && !x->full && !x->exhausted; i++) {
-		rc = view_has_type(x->v, &series[i], &pattern, &x->scratch, &has, err);
-		arena_reset(&x->scratch);
+	for (size_t i = 0; i < n && !rc && !l->full && !l->exhausted; i++) {
+		rc = view_has_type(l->v, &series[i], &pattern, &l->scratch, &has, err);
+		arena_reset(&l->scratch);
 		if (!rc && has)
-			rc = api_write_series(x, &series[i], err);
+			rc = api_write_series(l, &series[i], err);
 	}
 	return rc;
 }

@@ -25,18 +25,18 @@ static void api_write_names(struct json *j, const char *key, struct name_list l)
 }
 
 /* As Go's FormatFloat(v, 'f', -1, 64): the shortest that reads back, without an exponent. */
-static void api_write_number(struct json *j, double v)
+static void api_write_number(struct json *j, double value)
 {
 	char text[512];
 	int digits = 0;
 
-	if (isnan(v) || isinf(v)) {
-		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+	if (isnan(value) || isinf(value)) {
+		json_cstr(j, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
 	do
-		snprintf(text, sizeof(text), "%.*f", digits, v);
-	while (strtod(text, NULL) != v && digits++ < 400);
+		snprintf(text, sizeof(text), "%.*f", digits, value);
+	while (strtod(text, NULL) != value && digits++ < 400);
 	json_cstr(j, text);
 }
 

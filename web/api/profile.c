@@ -38,7 +38,7 @@ static void api_leave(struct web *w)
 
 /* The selector's name is a profile's, or an alias such as `cpu` and `heap`. */
 static enum err_code api_read_matchers(
-	struct arena *a, const struct selector *s, struct profile_now *o, struct err *err)
+	struct arena *a, const struct selector *s, struct profile_now *p, struct err *err)
 {
 	struct matcher *m = arena_array(a, struct matcher, s->matchers_n + 1);
 	struct type_pattern pattern;
@@ -47,38 +47,38 @@ static enum err_code api_read_matchers(
 	if (!m)
 		return arena_fail(a, "matchers", err);
 	for (size_t i = 0; i < s->matchers_n; i++)
-		m[o->matchers_n++] = s->matchers[i];
+		m[p->matchers_n++] = s->matchers[i];
 	if (name.len && type_pattern_parse(name, &pattern))
 		name = pattern.name;
 	if (name.len)
-		m[o->matchers_n++] = (struct matcher){ .op = MATCH_EQ,
+		m[p->matchers_n++] = (struct matcher){ .op = MATCH_EQ,
 			.name = STR(LABEL_NAME), .value = name };
-	o->matchers = m;
+	p->matchers = m;
 	return ERR_OK;
 }
 
 static enum err_code api_read_request(
-	struct http_in *in, struct profile_now *o, struct parsed **match, struct err *err)
+	struct http_in *in, struct profile_now *p, struct parsed **match, struct err *err)
 {
 	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
 	enum err_code rc;
 
-	*o = (struct profile_now){
+	*p = (struct profile_now){
 		.pool = http_param(in, "scrapePool"),
 		.url = http_param(in, "scrapeUrl"),
 		.wants_profile = str_is(http_param(in, "format"), "pprof"),
 	};
-	if (!o->wants_profile && http_param(in, "format").len &&
+	if (!p->wants_profile && http_param(in, "format").len &&
 		!str_is(http_param(in, "format"), "json"))
 		return err_set(err, ERR_INVALID, "invalid parameter \"format\": json or pprof");
-	if (seconds.len && (!str_to_i64(seconds, &o->seconds) || o->seconds < 1))
+	if (seconds.len && (!str_to_i64(seconds, &p->seconds) || p->seconds < 1))
 		return err_set(err, ERR_INVALID, "invalid parameter \"seconds\": a number from 1 to %d",
 			PROFILE_NOW_SECONDS_MAX);
 	if (!text.len)
 		return ERR_OK;
 	if ((rc = parse_selector(&in->arena, text, match, NULL, err)))
 		return err_wrap(err, rc, "invalid parameter \"match[]\"");
-	return api_read_matchers(&in->arena, &(*match)->root->selector, o, err);
+	return api_read_matchers(&in->arena, &(*match)->root->selector, p, err);
 }
 
 /* ---- the answer ---- */

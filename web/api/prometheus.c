@@ -167,37 +167,38 @@ static bool api_has_label(struct labels ls, struct str name)
 	return false;
 }
 
-static void api_add_line(struct buf *out, const struct federation *f, const struct federated *s)
+static void api_add_line(
+	struct buf *out, const struct federation *f, const struct federated *federated)
 {
-	struct str name = labels_get(s->labels, STR(LABEL_NAME));
+	struct str name = labels_get(federated->labels, STR(LABEL_NAME));
 	bool first = !f->quotes || series_name_valid(name);
 
 	if (!first) /* {"the.name",a="b"} */
 		buf_add_char(out, '{');
 	api_add_series_name(out, f, name);
-	for (size_t i = 0; i < s->labels.n; i++) {
-		if (str_is(s->labels.v[i].name, LABEL_NAME))
+	for (size_t i = 0; i < federated->labels.n; i++) {
+		if (str_is(federated->labels.v[i].name, LABEL_NAME))
 			continue;
-		api_add_label(out, f, s->labels.v[i].name, s->labels.v[i].value, first);
+		api_add_label(out, f, federated->labels.v[i].name, federated->labels.v[i].value, first);
 		first = false;
 	}
 	for (size_t i = 0; i < f->external.n; i++) {
-		if (api_has_label(s->labels, f->external.v[i].name))
+		if (api_has_label(federated->labels, f->external.v[i].name))
 			continue;
 		api_add_label(out, f, f->external.v[i].name, f->external.v[i].value, first);
 		first = false;
 	}
 	/* Empty, so that a scraper with honor_labels does not add its own. */
-	if (!api_has_label(s->labels, STR("instance")) &&
+	if (!api_has_label(federated->labels, STR("instance")) &&
 			!api_has_label(f->external, STR("instance"))) {
 		api_add_label(out, f, STR("instance"), STR(""), first);
 		first = false;
 	}
 	buf_add_cstr(out, first ? " " : "} ");
-	buf_add_double(out, s->value);
+	buf_add_double(out, federated->value);
 	if (!f->timeless) {
 		buf_add_char(out, ' ');
-		buf_add_i64(out, s->ts_ns / NS_PER_MS);
+		buf_add_i64(out, federated->ts_ns / NS_PER_MS);
 	}
 	buf_add_char(out, '\n');
 }

@@ -16,19 +16,19 @@
 /* ---- values ---- */
 
 /* Go's %e with as few digits as read back the same. */
-static void api_rules_add_value(struct json *j, double v)
+static void api_rules_add_value(struct json *j, double value)
 {
 	char text[64];
 	int digits = 0;
 
 	json_key(j, "value");
-	if (!isfinite(v)) {
-		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+	if (!isfinite(value)) {
+		json_cstr(j, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
 	do
-		snprintf(text, sizeof(text), "%.*e", digits, v);
-	while (strtod(text, NULL) != v && ++digits < 17);
+		snprintf(text, sizeof(text), "%.*e", digits, value);
+	while (strtod(text, NULL) != value && ++digits < 17);
 	json_cstr(j, text);
 }
 
@@ -54,19 +54,19 @@ static void api_add_seconds(struct json *j, const char *key, int64_t ns)
 	json_double(j, (double)ns / 1e9);
 }
 
-static void api_add_text(struct json *j, const char *key, struct str v)
+static void api_add_text(struct json *j, const char *key, struct str s)
 {
 	json_key(j, key);
-	json_str(j, v);
+	json_str(j, s);
 }
 
-static void api_add_texts(struct json *j, const char *key, const struct rule_text *v, size_t n)
+static void api_add_texts(struct json *j, const char *key, const struct rule_text *r, size_t n)
 {
 	json_key(j, key);
 	json_object(j);
 	for (size_t i = 0; i < n; i++) {
-		json_key_str(j, v[i].name);
-		json_str(j, v[i].text);
+		json_key_str(j, r[i].name);
+		json_str(j, r[i].text);
 	}
 	json_object_end(j);
 }
@@ -432,23 +432,23 @@ void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 /* ---- Alertmanagers ---- */
 
 static void api_add_alertmanagers(
-	struct json *j, const struct alertmanager_info *v, size_t n, bool dropped)
+	struct json *j, const struct alertmanager_info *a, size_t n, bool dropped)
 {
 	json_key(j, dropped ? "droppedAlertmanagers" : "activeAlertmanagers");
 	json_array(j);
 	for (size_t i = 0; i < n; i++) {
-		if (v[i].dropped != dropped)
+		if (a[i].dropped != dropped)
 			continue;
 		json_object(j);
 		json_key(j, "url");
-		json_str(j, v[i].url);
+		json_str(j, a[i].url);
 		if (!dropped) { /* our own: how sending goes */
 			json_key(j, "lastError");
-			json_str(j, v[i].last_error);
+			json_str(j, a[i].last_error);
 			json_key(j, "sent");
-			json_u64(j, v[i].sent);
+			json_u64(j, a[i].sent);
 			json_key(j, "failed");
-			json_u64(j, v[i].failed);
+			json_u64(j, a[i].failed);
 		}
 		json_object_end(j);
 	}

@@ -192,12 +192,12 @@ static void api_write_loss(struct json *j, const struct loss *l)
 	buf_release(&text);
 }
 
-static void api_write_losses(struct json *j, const struct loss *v, size_t n)
+static void api_write_losses(struct json *j, const struct loss *l, size_t n)
 {
 	json_key(j, "losses");
 	json_array(j);
 	for (size_t i = 0; i < n; i++)
-		api_write_loss(j, &v[i]);
+		api_write_loss(j, &l[i]);
 	json_array_end(j);
 }
 

@@ -24,9 +24,9 @@ void binaries_release(struct binaries *b)
 
 /* ---- keys: an id, or without one the path ---- */
 
-static struct str web_binary_key_of(const struct web_binary *x)
+static struct str web_binary_key_of(const struct web_binary *w)
 {
-	return x->id.len ? debuginfo_id_text(&x->id) : x->path;
+	return w->id.len ? debuginfo_id_text(&w->id) : w->path;
 }
 
 static bool binaries_same_key(const void *ctx, const void *key, uint32_t i)
@@ -37,20 +37,20 @@ static bool binaries_same_key(const void *ctx, const void *key, uint32_t i)
 		str_eq(web_binary_key_of(x), web_binary_key_of(y));
 }
 
-static uint64_t binaries_hash_of(const struct binaries *b, const struct web_binary *x)
+static uint64_t binaries_hash_of(const struct binaries *b, const struct web_binary *w)
 {
-	struct str key = web_binary_key_of(x);
+	struct str key = web_binary_key_of(w);
 
-	return hash_bytes(key.ptr, key.len, b->seed ^ x->id.kind);
+	return hash_bytes(key.ptr, key.len, b->seed ^ w->id.kind);
 }
 
-static uint32_t binaries_find(const struct binaries *b, const struct web_binary *x)
+static uint32_t binaries_find(const struct binaries *b, const struct web_binary *w)
 {
-	return map_find(&b->by_key, binaries_hash_of(b, x), binaries_same_key, b, x);
+	return map_find(&b->by_key, binaries_hash_of(b, w), binaries_same_key, b, w);
 }
 
 static enum err_code binaries_add(
-	struct binaries *b, const struct web_binary *x, uint32_t *at, struct err *err)
+	struct binaries *b, const struct web_binary *w, uint32_t *at, struct err *err)
 {
 	struct web_binary *grown;
 
@@ -65,20 +65,20 @@ static enum err_code binaries_add(
 		b->room = room;
 	}
 	*at = (uint32_t)b->n;
-	if (!map_add(&b->by_key, binaries_hash_of(b, x), *at))
+	if (!map_add(&b->by_key, binaries_hash_of(b, w), *at))
 		return err_nomem(err, "binaries");
-	b->v[b->n++] = *x;
+	b->v[b->n++] = *w;
 	return ERR_OK;
 }
 
 enum err_code binaries_add_infos(
-	struct binaries *b, const struct debuginfo_info *v, size_t n, struct err *err)
+	struct binaries *b, const struct debuginfo_info *d, size_t n, struct err *err)
 {
 	uint32_t at;
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++) {
-		struct web_binary x = { .id = v[i].id, .info = &v[i], .path = v[i].path };
+		struct web_binary x = { .id = d[i].id, .info = &d[i], .path = d[i].path };
 
 		if ((rc = binaries_add(b, &x, &at, err)))
 			return rc;
@@ -89,28 +89,28 @@ enum err_code binaries_add_infos(
 /* ---- of profiles ---- */
 
 /* A kind of id under which the store knows this text goes before what it looks like. */
-static void binaries_set_id(const struct binaries *b, struct str text, struct web_binary *x)
+static void binaries_set_id(const struct binaries *b, struct str text, struct web_binary *w)
 {
 	for (int kind = 0; kind < DEBUGINFO_ID_KINDS; kind++) {
 		uint32_t at;
 
-		if (debuginfo_id_init(&x->id, (enum debuginfo_id_kind)kind, text, NULL))
+		if (debuginfo_id_init(&w->id, (enum debuginfo_id_kind)kind, text, NULL))
 			continue;
-		at = binaries_find(b, x);
+		at = binaries_find(b, w);
 		if (at != MAP_NONE && b->v[at].info)
 			return;
 	}
-	x->id = (struct debuginfo_id){ 0 };
-	(void)!debuginfo_id_guess(text, &x->id);
+	w->id = (struct debuginfo_id){ 0 };
+	(void)!debuginfo_id_guess(text, &w->id);
 }
 
-static void web_binary_add_job(struct web_binary *x, struct str job)
+static void web_binary_add_job(struct web_binary *w, struct str job)
 {
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		if (str_eq(x->jobs[i], job))
+	for (uint32_t i = 0; i < w->jobs_n; i++)
+		if (str_eq(w->jobs[i], job))
 			return;
-	if (x->jobs_n < BINARY_JOBS_MAX)
-		x->jobs[x->jobs_n++] = job;
+	if (w->jobs_n < BINARY_JOBS_MAX)
+		w->jobs[w->jobs_n++] = job;
 }
 
 /* MAP_NONE: there are too many. */
@@ -203,18 +203,18 @@ enum err_code binaries_add_profiles(struct binaries *b, struct db_querier *q, st
 
 /* ---- order ---- */
 
-static int binaries_by_address(const void *p, const void *q)
+static int binaries_by_address(const void *bytes, const void *other)
 {
-	const struct binary_address *x = p, *y = q;
+	const struct binary_address *x = bytes, *y = other;
 
 	if (x->binary != y->binary)
 		return x->binary < y->binary ? -1 : 1;
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int binaries_by_weight(const void *p, const void *q)
+static int binaries_by_weight(const void *bytes, const void *other)
 {
-	const struct web_binary *x = p, *y = q;
+	const struct web_binary *x = bytes, *y = other;
 	int order;
 
 	if (x->addresses != y->addresses)
@@ -223,9 +223,9 @@ static int binaries_by_weight(const void *p, const void *q)
 	return order ? order : str_cmp(web_binary_key_of(x), web_binary_key_of(y));
 }
 
-static int binaries_by_text(const void *p, const void *q)
+static int binaries_by_text(const void *bytes, const void *other)
 {
-	return str_cmp(*(const struct str *)p, *(const struct str *)q);
+	return str_cmp(*(const struct str *)bytes, *(const struct str *)other);
 }
 
 void binaries_order(struct binaries *b)

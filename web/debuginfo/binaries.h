@@ -47,9 +47,9 @@ struct binaries {
 
 void binaries_init(struct binaries *b, struct arena *a);
 void binaries_release(struct binaries *b);
-/* The store's, before those of profiles; v lives as long as b. */
+/* The store's, before those of profiles; d lives as long as b. */
 MUST_CHECK enum err_code binaries_add_infos(
-	struct binaries *b, const struct debuginfo_info *v, size_t n, struct err *err);
+	struct binaries *b, const struct debuginfo_info *d, size_t n, struct err *err);
 MUST_CHECK enum err_code binaries_add_profiles(
 	struct binaries *b, struct db_querier *q, struct err *err);
 /* Counts addresses; orders by them, most first. Nothing may be added any more. */

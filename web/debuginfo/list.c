@@ -43,13 +43,13 @@ static const char *web_debuginfo_list_state_of(const struct debuginfo_info *i)
 	return i->missing_end_s > clock_now_ns() / NS_PER_S ? "missing" : "unknown";
 }
 
-static void web_debuginfo_list_write_time(struct json *j, const char *key, int64_t s)
+static void web_debuginfo_list_write_time(struct json *j, const char *key, int64_t seconds)
 {
 	struct buf text = { 0 };
 
-	if (s <= 0 || s > TIME_MAX_NS / NS_PER_S)
+	if (seconds <= 0 || seconds > TIME_MAX_NS / NS_PER_S)
 		return;
-	time_print_rfc3339(&text, s * NS_PER_S);
+	time_print_rfc3339(&text, seconds * NS_PER_S);
 	json_key(j, key);
 	json_str(j, buf_str(&text));
 	buf_release(&text);
@@ -86,25 +86,25 @@ static void web_debuginfo_list_write_info(struct json *j, const struct debuginfo
 	web_debuginfo_list_write_time(j, "againAt", i->again_s ? i->again_s : i->missing_end_s);
 }
 
-static void web_debuginfo_list_write_binary(struct json *j, const struct web_binary *x)
+static void web_debuginfo_list_write_binary(struct json *j, const struct web_binary *w)
 {
 	json_object(j);
 	json_key(j, "id");
-	json_str(j, debuginfo_id_text(&x->id));
+	json_str(j, debuginfo_id_text(&w->id));
 	json_key(j, "kind");
-	json_cstr(j, x->id.len ? debuginfo_id_kind_name(x->id.kind) : "");
+	json_cstr(j, w->id.len ? debuginfo_id_kind_name(w->id.kind) : "");
 	json_key(j, "path");
-	json_str(j, x->path);
+	json_str(j, w->path);
 	json_key(j, "jobs");
 	json_array(j);
-	for (uint32_t i = 0; i < x->jobs_n; i++)
-		json_str(j, x->jobs[i]);
+	for (uint32_t i = 0; i < w->jobs_n; i++)
+		json_str(j, w->jobs[i]);
 	json_array_end(j);
-	web_debuginfo_list_write_number(j, "addresses", x->addresses);
+	web_debuginfo_list_write_number(j, "addresses", w->addresses);
 	json_key(j, "state");
-	json_cstr(j, web_debuginfo_list_state_of(x->info));
-	if (x->info)
-		web_debuginfo_list_write_info(j, x->info);
+	json_cstr(j, web_debuginfo_list_state_of(w->info));
+	if (w->info)
+		web_debuginfo_list_write_info(j, w->info);
 	json_object_end(j);
 }
 
@@ -175,13 +175,13 @@ static void web_debuginfo_list_write(struct web_debuginfo_list *l, struct http_o
 /* ---- reading ---- */
 
 /* Only the infos of this id. */
-static size_t web_debuginfo_list_keep_id(struct debuginfo_info *v, size_t n, struct str id)
+static size_t web_debuginfo_list_keep_id(struct debuginfo_info *d, size_t n, struct str id)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(debuginfo_id_text(&v[i].id), id))
-			v[kept++] = v[i];
+		if (str_eq_nocase(debuginfo_id_text(&d[i].id), id))
+			d[kept++] = d[i];
 	return kept;
 }
 

@@ -46,7 +46,7 @@ static void web_debuginfo_upload_fail(struct http_out *out, enum err_code rc, co
 typedef enum err_code call_fn(struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);
 
 static void web_debuginfo_upload_answer_call(struct web *w, struct http_in *in,
-	struct http_out *out, const ProtobufCMessageDescriptor *d, call_fn *fn)
+	struct http_out *out, const ProtobufCMessageDescriptor *descriptor, call_fn *fn)
 {
 	struct pyroscope_call c = { .w = w, .in = in, .out = out };
 	ProtobufCMessage *m;
@@ -59,16 +59,16 @@ static void web_debuginfo_upload_answer_call(struct web *w, struct http_in *in,
 	if (!w->uploads || !w->o.debuginfo)
 		rc = err_set(&err, ERR_NOT_FOUND, "this server keeps no symbols");
 	else if (!(rc = push_body(in, &in->arena, &body, &err)) &&
-		!(rc = pyroscope_decode(&in->arena, d, c.json, body, &m, &err)))
+		!(rc = pyroscope_decode(&in->arena, descriptor, c.json, body, &m, &err)))
 		rc = fn(&c, m, &err);
 	if (rc)
 		web_debuginfo_upload_fail(out, rc, &err);
 }
 
 static enum err_code web_debuginfo_upload_kind_of(
-	const file_metadata *f, enum debuginfo_kind *out, struct err *err)
+	const file_metadata *metadata, enum debuginfo_kind *out, struct err *err)
 {
-	switch (f->type) {
+	switch (metadata->type) {
 	case EPIMETHEUS__PYROSCOPE__FILE_METADATA__TYPE__TYPE_EXECUTABLE_FULL:
 		*out = DEBUGINFO_FULL;
 		return ERR_OK;
@@ -76,15 +76,15 @@ static enum err_code web_debuginfo_upload_kind_of(
 		*out = DEBUGINFO_NO_TEXT;
 		return ERR_OK;
 	default:
-		return err_set(
-			err, ERR_INVALID, "file.type is %d, not 1 (full) or 2 (without code)", (int)f->type);
+		return err_set(err, ERR_INVALID, "file.type is %d, not 1 (full) or 2 (without code)",
+			(int)metadata->type);
 	}
 }
 
 static enum err_code web_debuginfo_upload_should(
-	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
+	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err)
 {
-	const Epimetheus__Pyroscope__ShouldInitiateUploadRequest *r = (const void *)m;
+	const Epimetheus__Pyroscope__ShouldInitiateUploadRequest *r = (const void *)message;
 	Epimetheus__Pyroscope__ShouldInitiateUploadResponse answer;
 	const char *reason = "it has no GNU build id";
 	enum debuginfo_kind kind;
@@ -121,9 +121,9 @@ void debuginfo_should_upload(struct web *w, struct http_in *in, struct http_out 
 
 /* What would be wanted of a stripped file is not there at all. */
 static enum err_code upload_finished(
-	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
+	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err)
 {
-	const Epimetheus__Pyroscope__UploadFinishedRequest *r = (const void *)m;
+	const Epimetheus__Pyroscope__UploadFinishedRequest *r = (const void *)message;
 	Epimetheus__Pyroscope__UploadFinishedResponse answer =
 		EPIMETHEUS__PYROSCOPE__UPLOAD_FINISHED_RESPONSE__INIT;
 	struct debuginfo_id id;

@@ -35,10 +35,10 @@ static void files_write_time(struct json *j, const char *key, int64_t ns)
 	json_double(j, (double)ns / NS_PER_S);
 }
 
-static void files_write_u64(struct json *j, const char *key, uint64_t v)
+static void files_write_u64(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
-	json_u64(j, v);
+	json_u64(j, value);
 }
 
 static uint32_t files_default_type(const struct any_profile *p, struct arena *a)

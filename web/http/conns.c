@@ -37,13 +37,13 @@
 #define WATCH_NS (200 * NS_PER_MS)
 
 void conn_set(
-	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *x)
+	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *e)
 {
 	mutex_assert_held(&s->lock);
-	assert(!x == (state != CONN_WORKING && state != CONN_PIECES));
+	assert(!e == (state != CONN_WORKING && state != CONN_PIECES));
 	c->state = state;
 	c->since_ns = clock_monotonic_ns();
-	c->exchange = x;
+	c->exchange = e;
 }
 
 void conns_notify(void *ctx, struct MHD_Connection *connection, void **socket_context,

@@ -26,13 +26,13 @@ ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max)
 							 n;
 }
 
-void exchange_end_stream(struct exchange *x)
+void exchange_end_stream(struct exchange *e)
 {
-	bool failed = x->out.failed;
+	bool failed = e->out.failed;
 
 	if (!failed)
-		failed = http_flush(&x->in, &x->out, NULL) != ERR_OK;
-	stream_end(&x->stream, failed);
+		failed = http_flush(&e->in, &e->out, NULL) != ERR_OK;
+	stream_end(&e->stream, failed);
 }
 
 /* ---- the head of a request ---- */
@@ -65,23 +65,23 @@ static struct str http_exchange_keep(struct http_in *in, struct str s)
 	return copy;
 }
 
-static struct str exchange_header_of(struct exchange *x, const char *name)
+static struct str exchange_header_of(struct exchange *e, const char *name)
 {
-	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+	const char *v = MHD_lookup_connection_value(e->connection, MHD_HEADER_KIND, name);
 
-	return v ? http_exchange_keep(&x->in, str_of(v)) : STR("");
+	return v ? http_exchange_keep(&e->in, str_of(v)) : STR("");
 }
 
-static void exchange_remote_of(struct exchange *x)
+static void exchange_remote_of(struct exchange *e)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		e->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	char text[HTTP_REMOTE_BYTES];
 
 	if (!info || !info->client_addr)
 		return;
-	http_client_of(info->client_addr, &x->in.client, text);
-	x->in.remote = http_exchange_keep(&x->in, str_of(text));
+	http_client_of(info->client_addr, &e->in.client, text);
+	e->in.remote = http_exchange_keep(&e->in, str_of(text));
 }
 
 static enum MHD_Result http_exchange_add_argument(void *ctx, enum MHD_ValueKind kind,
@@ -153,44 +153,44 @@ struct exchange *exchange_open(
 /* So much of a refused body is read and dropped, so that its sender reads the answer. */
 #define DISCARD_BYTES_MAX (64u << 20)
 
-bool exchange_has_header(const struct exchange *x, const char *name)
+bool exchange_has_header(const struct exchange *e, const char *name)
 {
-	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) != NULL;
+	return MHD_lookup_connection_value(e->connection, MHD_HEADER_KIND, name) != NULL;
 }
 
-bool exchange_has_body(const struct exchange *x)
+bool exchange_has_body(const struct exchange *e)
 {
 	const char *length = MHD_lookup_connection_value(
-		x->connection, MHD_HEADER_KIND, "Content-Length");
+		e->connection, MHD_HEADER_KIND, "Content-Length");
 
-	return exchange_has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+	return exchange_has_header(e, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
-bool exchange_is_too_long(const struct exchange *x, uint64_t taken)
+bool exchange_is_too_long(const struct exchange *e, uint64_t taken)
 {
-	return x->in.body_announced > taken && x->in.body_announced - taken > DISCARD_BYTES_MAX;
+	return e->in.body_announced > taken && e->in.body_announced - taken > DISCARD_BYTES_MAX;
 }
 
-bool exchange_take(struct exchange *x, const char *data, size_t n)
+bool exchange_take(struct exchange *e, const char *data, size_t n)
 {
-	size_t most = x->in.by_pieces && x->in.body_bytes_max > DISCARD_BYTES_MAX ?
-		x->in.body_bytes_max :
+	size_t most = e->in.by_pieces && e->in.body_bytes_max > DISCARD_BYTES_MAX ?
+		e->in.body_bytes_max :
 		DISCARD_BYTES_MAX;
 
-	if (x->admission == HTTP_ADMITTED && !x->in.by_pieces)
-		body_add(&x->server->bodies, &x->body, x->in.client, data, n, x->in.body_bytes_max);
-	if (x->admission == HTTP_ADMITTED && !x->in.by_pieces && !x->body.refused)
+	if (e->admission == HTTP_ADMITTED && !e->in.by_pieces)
+		body_add(&e->server->bodies, &e->body, e->in.client, data, n, e->in.body_bytes_max);
+	if (e->admission == HTTP_ADMITTED && !e->in.by_pieces && !e->body.refused)
 		return true;
-	x->discarded += n;
-	return x->discarded <= most;
+	e->discarded += n;
+	return e->discarded <= most;
 }
 
-void exchange_close(struct exchange *x)
+void exchange_close(struct exchange *e)
 {
-	stream_release(&x->stream);
-	intake_release(&x->intake);
-	arena_release(&x->in.arena);
-	buf_release(&x->body.data);
-	buf_release(&x->out.body);
-	free(x);
+	stream_release(&e->stream);
+	intake_release(&e->intake);
+	arena_release(&e->in.arena);
+	buf_release(&e->body.data);
+	buf_release(&e->out.body);
+	free(e);
 }

@@ -64,9 +64,9 @@ struct http_server {
 	struct bodies bodies; /* receiving thread only */
 };
 
-/* x: of a worker's request, in these states only. */
+/* e: of a worker's request, in these states only. */
 void conn_set(
-	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *x);
+	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *e);
 /* libmicrohttpd's notification. */
 void conns_notify(void *ctx, struct MHD_Connection *connection, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
@@ -76,20 +76,20 @@ void conns_watch(void *ctx);
 /* Takes over the head of a request. NULL: out of memory. */
 struct exchange *exchange_open(
 	struct http_server *s, struct MHD_Connection *connection, const char *url, const char *method);
-void exchange_close(struct exchange *x);
+void exchange_close(struct exchange *e);
 
-bool exchange_has_header(const struct exchange *x, const char *name);
-bool exchange_has_body(const struct exchange *x);
+bool exchange_has_header(const struct exchange *e, const char *name);
+bool exchange_has_body(const struct exchange *e);
 /* An answer waits that nobody reads before he has sent more than is dropped of a body. */
-bool exchange_is_too_long(const struct exchange *x, uint64_t taken);
+bool exchange_is_too_long(const struct exchange *e, uint64_t taken);
 /* Adds to a body that is gathered, or drops. False: more was dropped than the limit. */
-bool exchange_take(struct exchange *x, const char *data, size_t n);
+bool exchange_take(struct exchange *e, const char *data, size_t n);
 /* Suspends the connection; for intake_add. */
 void exchange_sleep(void *ctx);
 
 /* MHD's reader of an answer that is sent while it is written. */
 ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max);
 /* Sends the rest of a streamed answer and ends it. */
-void exchange_end_stream(struct exchange *x);
+void exchange_end_stream(struct exchange *e);
 
 #endif

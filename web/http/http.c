@@ -15,12 +15,12 @@ bool http_same_client(struct http_sender a, struct http_sender b)
 }
 
 /* On a socket for both protocols IPv4 clients have the address ::ffff:a.b.c.d. */
-static void http_set_client_v6(struct http_sender *c, const struct in6_addr *a)
+static void http_set_client_v6(struct http_sender *h, const struct in6_addr *a)
 {
 	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
 
-	memcpy(c->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
-	c->bytes[8] = mapped ? 4 : 6;
+	memcpy(h->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+	h->bytes[8] = mapped ? 4 : 6;
 }
 
 void http_client_of(const struct sockaddr *a, struct http_sender *out, char text[HTTP_REMOTE_BYTES])

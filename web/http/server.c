@@ -31,15 +31,15 @@ static void http_server_tell_closer(struct http_server *s)
 
 /* ---- answers ---- */
 
-static enum MHD_Result http_server_send_response(struct exchange *x)
+static enum MHD_Result http_server_send_response(struct exchange *e)
 {
-	struct http_out *out = &x->out;
+	struct http_out *out = &e->out;
 	struct MHD_Response *r;
 	enum MHD_Result rc;
 
-	if (stream_started(&x->stream)) {
+	if (stream_started(&e->stream)) {
 		r = MHD_create_response_from_callback(
-			MHD_SIZE_UNKNOWN, SEND_BLOCK_BYTES, exchange_read_stream, x, NULL);
+			MHD_SIZE_UNKNOWN, SEND_BLOCK_BYTES, exchange_read_stream, e, NULL);
 	} else if (out->fixed_body) {
 		r = MHD_create_response_from_buffer(
 			out->fixed_len, (void *)(uintptr_t)out->fixed_body, MHD_RESPMEM_PERSISTENT);
@@ -54,9 +54,9 @@ static enum MHD_Result http_server_send_response(struct exchange *x)
 		MHD_add_response_header(r, "Content-Type", out->content_type);
 	for (size_t i = 0; i < out->headers_n; i++)
 		MHD_add_response_header(r, out->headers[i].name, out->headers[i].value.ptr);
-	if (!stream_started(&x->stream))
-		body_drop(&x->server->bodies, &x->body); /* the answer may take long to send */
-	rc = MHD_queue_response(x->connection, (unsigned)out->status, r);
+	if (!stream_started(&e->stream))
+		body_drop(&e->server->bodies, &e->body); /* the answer may take long to send */
+	rc = MHD_queue_response(e->connection, (unsigned)out->status, r);
 	MHD_destroy_response(r);
 	return rc;
 }
@@ -70,50 +70,50 @@ enum handed {
 };
 
 /* False: the server is ending. */
-static bool http_server_begin_work(struct exchange *x, enum conn_state state)
+static bool http_server_begin_work(struct exchange *e, enum conn_state state)
 {
-	struct http_server *s = x->server;
+	struct http_server *s = e->server;
 	bool closing;
 
 	mutex_lock(&s->lock);
 	closing = s->closing;
 	if (!closing) {
-		conn_set(s, x->conn, state, x);
-		x->working = true;
-		x->waits = state == CONN_WORKING;
+		conn_set(s, e->conn, state, e);
+		e->working = true;
+		e->waits = state == CONN_WORKING;
 		s->working++;
 	}
 	mutex_unlock(&s->lock);
 	return !closing;
 }
 
-static void http_server_take_back(struct exchange *x, enum conn_state state)
+static void http_server_take_back(struct exchange *e, enum conn_state state)
 {
-	struct http_server *s = x->server;
+	struct http_server *s = e->server;
 
 	mutex_lock(&s->lock);
-	conn_set(s, x->conn, state, NULL);
-	x->working = false;
+	conn_set(s, e->conn, state, NULL);
+	e->working = false;
 	assert(s->working);
 	s->working--;
 	mutex_unlock(&s->lock);
 }
 
-static enum handed http_server_to_worker(struct exchange *x, void (*fn)(void *ctx))
+static enum handed http_server_to_worker(struct exchange *e, void (*fn)(void *ctx))
 {
-	if (!http_server_begin_work(x, CONN_WORKING))
+	if (!http_server_begin_work(e, CONN_WORKING))
 		return HANDED_NOT;
-	MHD_suspend_connection(x->connection);
-	if (pool_submit(x->server->pool, fn, x))
+	MHD_suspend_connection(e->connection);
+	if (pool_submit(e->server->pool, fn, e))
 		return HANDED;
-	http_server_take_back(x, CONN_SENDING);
-	MHD_resume_connection(x->connection);
+	http_server_take_back(e, CONN_SENDING);
+	MHD_resume_connection(e->connection);
 	return HANDED_BACK;
 }
 
-static void http_server_refuse(struct exchange *x, enum handed handed)
+static void http_server_refuse(struct exchange *e, enum handed handed)
 {
-	http_text(&x->out, 503,
+	http_text(&e->out, 503,
 		handed == HANDED_NOT ? "the server is ending" : "too many requests are waiting");
 }
 
@@ -127,11 +127,11 @@ static void http_server_say_no_memory(struct http_out *out)
 	http_text(out, 503, "out of memory");
 }
 
-static void http_server_set_admission(struct exchange *x, enum http_admission admission)
+static void http_server_set_admission(struct exchange *e, enum http_admission admission)
 {
-	mutex_assert_held(&x->server->lock);
-	x->admission = admission;
-	conn_set(x->server, x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
+	mutex_assert_held(&e->server->lock);
+	e->admission = admission;
+	conn_set(e->server, e->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
 }
 
 /* On a worker, where a password may be verified; no byte of the body is read meanwhile. */
@@ -156,15 +156,15 @@ static void http_server_admit_later(void *ctx)
  * gets a refusal now, and one whose body is too long to be dropped; others would not read it before
  * they have sent their body.
  */
-static enum MHD_Result http_server_admitted(struct exchange *x)
+static enum MHD_Result http_server_admitted(struct exchange *e)
 {
-	if (x->admission == HTTP_ADMITTED && exchange_is_too_long(x, x->in.body_bytes_max)) {
-		x->admission = HTTP_ANSWERED;
-		http_text(&x->out, 413, "the body is longer than this server takes");
+	if (e->admission == HTTP_ADMITTED && exchange_is_too_long(e, e->in.body_bytes_max)) {
+		e->admission = HTTP_ANSWERED;
+		http_text(&e->out, 413, "the body is longer than this server takes");
 	}
-	if (x->admission == HTTP_ANSWERED &&
-		(exchange_has_header(x, "Expect") || exchange_is_too_long(x, 0)))
-		return http_server_send_response(x);
+	if (e->admission == HTTP_ANSWERED &&
+		(exchange_has_header(e, "Expect") || exchange_is_too_long(e, 0)))
+		return http_server_send_response(e);
 	return MHD_YES;
 }
 
@@ -172,49 +172,49 @@ static enum MHD_Result http_server_admitted(struct exchange *x)
  * Decides on the head whether the body is taken. libmicrohttpd calls again for the head when a
  * connection resumes that was suspended in its first call.
  */
-static enum MHD_Result http_server_admit(struct exchange *x)
+static enum MHD_Result http_server_admit(struct exchange *e)
 {
-	struct http_server *s = x->server;
+	struct http_server *s = e->server;
 	enum http_admission admission = HTTP_ADMITTED;
 	enum handed handed;
 
-	if (x->in.no_memory) { /* a head that is not complete cannot be judged */
-		http_server_say_no_memory(&x->out);
+	if (e->in.no_memory) { /* a head that is not complete cannot be judged */
+		http_server_say_no_memory(&e->out);
 		admission = HTTP_ANSWERED;
 	} else if (s->o.admit) {
-		admission = s->o.admit(s->o.ctx, &x->in, &x->out, false);
+		admission = s->o.admit(s->o.ctx, &e->in, &e->out, false);
 	}
 	if (admission == HTTP_ADMIT_LATER) {
-		handed = http_server_to_worker(x, http_server_admit_later);
-		x->admitting = handed != HANDED_NOT;
+		handed = http_server_to_worker(e, http_server_admit_later);
+		e->admitting = handed != HANDED_NOT;
 		if (handed == HANDED)
 			return MHD_YES;
-		http_server_refuse(x, handed);
+		http_server_refuse(e, handed);
 		admission = HTTP_ANSWERED;
 	}
 	mutex_lock(&s->lock);
-	http_server_set_admission(x, admission);
+	http_server_set_admission(e, admission);
 	mutex_unlock(&s->lock);
-	return x->admitting ? MHD_YES : http_server_admitted(x);
+	return e->admitting ? MHD_YES : http_server_admitted(e);
 }
 
 /* ---- whole requests ---- */
 
 /* An answer is made of many buffers. If one of them failed, the answer is wrong and is replaced. */
-static void http_server_handle(struct http_server *s, struct exchange *x)
+static void http_server_handle(struct http_server *s, struct exchange *e)
 {
 	uint64_t failures = buf_failures();
 
-	if (buf_failed(&x->body.data) || x->in.no_memory)
-		http_server_say_no_memory(&x->out);
+	if (buf_failed(&e->body.data) || e->in.no_memory)
+		http_server_say_no_memory(&e->out);
 	else
-		s->o.handler(s->o.ctx, &x->in, &x->out);
+		s->o.handler(s->o.ctx, &e->in, &e->out);
 	if (buf_failures() == failures)
 		return;
-	if (stream_started(&x->stream))
-		x->out.failed = true;
-	else if (buf_failed(&x->out.body) || x->out.status < 400)
-		http_server_say_no_memory(&x->out);
+	if (stream_started(&e->stream))
+		e->out.failed = true;
+	else if (buf_failed(&e->out.body) || e->out.status < 400)
+		http_server_say_no_memory(&e->out);
 }
 
 static void http_server_work(void *ctx)
@@ -248,93 +248,93 @@ static void http_server_work(void *ctx)
 }
 
 /* The request is whole: it goes to a worker, or is refused when the queue is full. */
-static enum MHD_Result http_server_submit(struct exchange *x)
+static enum MHD_Result http_server_submit(struct exchange *e)
 {
 	enum handed handed;
 
-	x->submitted = true;
-	x->body.whole = true;
-	intake_end(&x->intake);
-	if ((handed = http_server_to_worker(x, http_server_work)) == HANDED)
+	e->submitted = true;
+	e->body.whole = true;
+	intake_end(&e->intake);
+	if ((handed = http_server_to_worker(e, http_server_work)) == HANDED)
 		return MHD_YES;
-	http_server_refuse(x, handed);
-	return handed == HANDED_NOT ? http_server_send_response(x) : MHD_YES;
+	http_server_refuse(e, handed);
+	return handed == HANDED_NOT ? http_server_send_response(e) : MHD_YES;
 }
 
 /* ---- a body by pieces, which a worker reads while it comes ---- */
 
-static bool http_server_is_working(struct exchange *x)
+static bool http_server_is_working(struct exchange *e)
 {
 	bool working;
 
-	mutex_lock(&x->server->lock);
-	working = x->working;
-	mutex_unlock(&x->server->lock);
+	mutex_lock(&e->server->lock);
+	working = e->working;
+	mutex_unlock(&e->server->lock);
 	return working;
 }
 
-static void http_server_start_pieces(struct exchange *x)
+static void http_server_start_pieces(struct exchange *e)
 {
 	enum handed handed = HANDED_NOT;
 
-	x->submitted = true;
-	if (http_server_begin_work(x, CONN_PIECES)) {
-		if (pool_submit(x->server->pool, http_server_work, x))
+	e->submitted = true;
+	if (http_server_begin_work(e, CONN_PIECES)) {
+		if (pool_submit(e->server->pool, http_server_work, e))
 			return;
-		http_server_take_back(x, CONN_REFUSED_BODY);
+		http_server_take_back(e, CONN_REFUSED_BODY);
 		handed = HANDED_BACK;
 	}
-	http_server_refuse(x, handed);
-	intake_leave(&x->intake);
+	http_server_refuse(e, handed);
+	intake_leave(&e->intake);
 }
 
 /* The sender has time for its next bytes, or the worker takes its own. */
-static void http_server_set_pace(struct exchange *x, enum conn_state state)
+static void http_server_set_pace(struct exchange *e, enum conn_state state)
 {
-	struct http_server *s = x->server;
+	struct http_server *s = e->server;
 
-	x->progress = 0;
+	e->progress = 0;
 	mutex_lock(&s->lock);
-	if (x->working && !x->waits)
-		conn_set(s, x->conn, state, x);
+	if (e->working && !e->waits)
+		conn_set(s, e->conn, state, e);
 	mutex_unlock(&s->lock);
 }
 
-static enum MHD_Result http_server_take_piece(struct exchange *x, const char *data, size_t *n)
+static enum MHD_Result http_server_take_piece(struct exchange *e, const char *data, size_t *n)
 {
-	if (!x->submitted)
-		http_server_start_pieces(x);
-	if (!http_server_is_working(x)) { /* it has answered before the end of the body */
-		if (!exchange_take(x, data, *n))
+	if (!e->submitted)
+		http_server_start_pieces(e);
+	if (!http_server_is_working(e)) { /* it has answered before the end of the body */
+		if (!exchange_take(e, data, *n))
 			return MHD_NO;
-	} else if (!intake_add(&x->intake, data, *n, exchange_sleep)) {
-		http_server_set_pace(x, CONN_WORKING);
-		x->progress = HTTP_PIECES_BYTES_MIN; /* the next piece is the sender's again */
+	} else if (!intake_add(&e->intake, data, *n, exchange_sleep)) {
+		http_server_set_pace(e, CONN_WORKING);
+		e->progress = HTTP_PIECES_BYTES_MIN; /* the next piece is the sender's again */
 		return MHD_YES;
-	} else if ((x->progress += *n) >= HTTP_PIECES_BYTES_MIN) {
-		http_server_set_pace(x, CONN_PIECES);
+	} else if ((e->progress += *n) >= HTTP_PIECES_BYTES_MIN) {
+		http_server_set_pace(e, CONN_PIECES);
 	}
 	*n = 0;
 	return MHD_YES;
 }
 
 /* Suspends first: the worker may end meanwhile, and resumes only what waits. */
-static enum MHD_Result http_server_end_pieces(struct exchange *x)
+static enum MHD_Result http_server_end_pieces(struct exchange *e)
 {
-	struct http_server *s = x->server;
+	struct http_server *s = e->server;
 	bool waits;
 
-	if (!http_server_is_working(x))
-		return http_server_send_response(x);
-	intake_end(&x->intake);
-	MHD_suspend_connection(x->connection);
+	if (!http_server_is_working(e))
+		return http_server_send_response(e);
+	intake_end(&e->intake);
+	MHD_suspend_connection(e->connection);
 	mutex_lock(&s->lock);
-	waits = x->waits = x->working;
+	waits = e->waits = e->working;
 	if (waits)
-		conn_set(s, x->conn, CONN_WORKING, x);
+		conn_set(s, e->conn, CONN_WORKING, e);
 	mutex_unlock(&s->lock);
 	if (!waits)
-		MHD_resume_connection(x->connection);
+		MHD_resume_connection(e->connection);
 	return MHD_YES;
 }
 
@@ -372,12 +372,12 @@ static enum MHD_Result http_server_on_request(void *ctx, struct MHD_Connection *
 }
 
 /* Tells the worker that nobody reads its answer any more. */
-static void http_server_leave(struct exchange *x)
+static void http_server_leave(struct exchange *e)
 {
-	mutex_assert_held(&x->server->lock);
-	atomic_store(&x->in.canceled, true);
-	stream_leave(&x->stream);
-	intake_gone(&x->intake);
+	mutex_assert_held(&e->server->lock);
+	atomic_store(&e->in.canceled, true);
+	stream_leave(&e->stream);
+	intake_gone(&e->intake);
 }
 
 static void http_server_on_completed(

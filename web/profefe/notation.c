@@ -233,12 +233,12 @@ void profefe_id_print(struct buf *out, const struct profefe_id *id)
 		out->ptr[i] = out->ptr[i] == '+' ? '-' : out->ptr[i] == '/' ? '_' : out->ptr[i];
 }
 
-static uint64_t profefe_u64be(const char *p)
+static uint64_t profefe_u64be(const char *text)
 {
 	uint64_t v = 0;
 
 	for (size_t i = 0; i < 8; i++)
-		v = v << 8 | (unsigned char)p[i];
+		v = v << 8 | (unsigned char)text[i];
 	return v;
 }
 

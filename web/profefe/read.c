@@ -165,14 +165,14 @@ static int profefe_newest_first(const void *a, const void *b)
 	return labels_cmp(l->series->labels, r->series->labels);
 }
 
-static void profefe_keep_newest(struct profefe_listing *x)
+static void profefe_keep_newest(struct profefe_listing *p)
 {
-	struct read_list *list = x->list;
+	struct read_list *list = p->list;
 
 	if (list->n)
 		qsort(list->v, list->n, sizeof(*list->v), profefe_newest_first);
-	if (x->limit && list->n > x->limit)
-		list->n = x->limit;
+	if (p->limit && list->n > p->limit)
+		list->n = p->limit;
 }
 
 static enum err_code profefe_list_row(

@@ -66,92 +66,93 @@ static int64_t push_ingest_unit_of(int64_t ns)
  * profile gets a time within its last second, which its bytes choose: sent again it is the same
  * row.
  */
-static void ingest_spread(struct ingest *g, struct str raw)
+static void ingest_spread(struct ingest *ingest, struct str raw)
 {
-	uint64_t unit = (uint64_t)push_ingest_unit_of(g->until_ns);
+	uint64_t unit = (uint64_t)push_ingest_unit_of(ingest->until_ns);
 
-	if (g->until_ns)
-		g->until_ns -= (int64_t)(hash_bytes(raw.ptr, raw.len, 0) % unit);
+	if (ingest->until_ns)
+		ingest->until_ns -= (int64_t)(hash_bytes(raw.ptr, raw.len, 0) % unit);
 }
 
 /* When the SDK for Go ends, it rounds until down, but not from: then no length is known. */
-static enum err_code ingest_read_times(struct ingest *g, struct err *err)
+static enum err_code ingest_read_times(struct ingest *ingest, struct err *err)
 {
 	int64_t from_ns;
 	enum err_code rc;
 
-	if ((rc = push_ingest_read_time(g->in, "from", &from_ns, err)) ||
-		(rc = push_ingest_read_time(g->in, "until", &g->until_ns, err)))
+	if ((rc = push_ingest_read_time(ingest->in, "from", &from_ns, err)) ||
+		(rc = push_ingest_read_time(ingest->in, "until", &ingest->until_ns, err)))
 		return rc;
-	if (!from_ns || !g->until_ns)
+	if (!from_ns || !ingest->until_ns)
 		return ERR_OK;
-	if (g->until_ns < from_ns - ROUNDING_MAX_NS)
+	if (ingest->until_ns < from_ns - ROUNDING_MAX_NS)
 		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
-	if (g->until_ns > from_ns)
-		g->interval_ns = g->until_ns - from_ns;
+	if (ingest->until_ns > from_ns)
+		ingest->interval_ns = ingest->until_ns - from_ns;
 	return ERR_OK;
 }
 
-static enum err_code ingest_read_params(struct ingest *g, struct err *err)
+static enum err_code ingest_read_params(struct ingest *ingest, struct err *err)
 {
-	struct str name = http_param(g->in, "name"), rate = http_param(g->in, "sampleRate");
+	struct str name = http_param(ingest->in, "name"), rate = http_param(ingest->in, "sampleRate");
 	enum err_code rc;
 
 	if (!name.len)
 		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
-	if ((rc = ingest_name_parse(&g->t->arena, name, &g->name, err)))
+	if ((rc = ingest_name_parse(&ingest->t->arena, name, &ingest->name, err)))
 		return err_wrap(err, rc, "invalid parameter \"name\"");
-	if ((rc = ingest_read_times(g, err)))
+	if ((rc = ingest_read_times(ingest, err)))
 		return rc;
-	g->rate_hz = 0;
-	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || g->rate_hz > RATE_MAX_HZ))
+	ingest->rate_hz = 0;
+	if (rate.len && (!str_to_u64(rate, &ingest->rate_hz) || ingest->rate_hz > RATE_MAX_HZ))
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"sampleRate\": %s is no number up to %u", QUOTED(rate),
 			RATE_MAX_HZ);
-	if (!g->rate_hz) /* of what is not sampled by time senders say 0 */
-		g->rate_hz = RATE_DEFAULT_HZ;
+	if (!ingest->rate_hz) /* of what is not sampled by time senders say 0 */
+		ingest->rate_hz = RATE_DEFAULT_HZ;
 	return ERR_OK;
 }
 
 static enum err_code ingest_read_labels(
-	struct ingest *g, struct str name, struct labels *out, struct err *err)
+	struct ingest *ingest, struct str name, struct labels *out, struct err *err)
 {
 	struct push_labels l;
 
-	push_labels_init(&l, g->t);
-	for (size_t i = 0; i < g->name.labels.n; i++)
-		push_labels_add(&l, g->name.labels.v[i].name, g->name.labels.v[i].value);
-	if (!labels_has(g->name.labels, STR("service_name")))
-		push_labels_add(&l, STR("service_name"), g->name.app);
+	push_labels_init(&l, ingest->t);
+	for (size_t i = 0; i < ingest->name.labels.n; i++)
+		push_labels_add(&l, ingest->name.labels.v[i].name, ingest->name.labels.v[i].value);
+	if (!labels_has(ingest->name.labels, STR("service_name")))
+		push_labels_add(&l, STR("service_name"), ingest->name.app);
 	push_labels_add(&l, STR(LABEL_NAME), name);
 	return push_labels_build(&l, out, err);
 }
 
 /* Behind the others; there is room. */
-static enum err_code ingest_add(struct ingest *g, struct str name, const struct pprof *p,
+static enum err_code ingest_add(struct ingest *ingest, struct str name, const struct pprof *p,
 	const enum value_kind *kinds, struct err *err)
 {
-	struct received *to = &g->v[g->n];
+	struct received *to = &ingest->v[ingest->n];
 
 	*to = (struct received){
-		.profile = p, .kinds = kinds, .ts_ns = g->until_ns, .interval_ns = g->interval_ns
+		.profile = p, .kinds = kinds, .ts_ns = ingest->until_ns, .interval_ns = ingest->interval_ns
 	};
-	g->n++;
-	return ingest_read_labels(g, name, &to->labels, err);
+	ingest->n++;
+	return ingest_read_labels(ingest, name, &to->labels, err);
 }
 
-static enum err_code ingest_room(struct ingest *g, size_t n, struct err *err)
+static enum err_code ingest_room(struct ingest *ingest, size_t n, struct err *err)
 {
-	g->v = arena_array(&g->t->arena, struct received, n + 1);
-	return g->v ? ERR_OK : arena_fail(&g->t->arena, "request", err);
+	ingest->v = arena_array(&ingest->t->arena, struct received, n + 1);
+	return ingest->v ? ERR_OK : arena_fail(&ingest->t->arena, "request", err);
 }
 
 /* ---- forms of profiles ---- */
 
-static enum err_code ingest_take_folded(struct ingest *g, struct str raw, struct err *err)
+static enum err_code ingest_take_folded(struct ingest *ingest, struct str raw, struct err *err)
 {
-	enum folded_format format = folded_format_of(http_param(g->in, "format"), g->in->content_type);
-	enum value_kind *kind = arena_array(&g->t->arena, enum value_kind, 1);
+	enum folded_format format = folded_format_of(
+		http_param(ingest->in, "format"), ingest->in->content_type);
+	enum value_kind *kind = arena_array(&ingest->t->arena, enum value_kind, 1);
 	struct ingest_kind costs;
 	struct folded_profile *v;
 	struct folded_meaning m;
@@ -159,31 +160,33 @@ static enum err_code ingest_take_folded(struct ingest *g, struct str raw, struct
 	uint32_t n;
 
 	if (!kind)
-		return arena_fail(&g->t->arena, "request", err);
-	(void)ingest_kind_of(&g->name.app, &costs);
-	ingest_meaning(&costs, (uint32_t)g->rate_hz, &m);
+		return arena_fail(&ingest->t->arena, "request", err);
+	(void)ingest_kind_of(&ingest->name.app, &costs);
+	ingest_meaning(&costs, (uint32_t)ingest->rate_hz, &m);
 	*kind = value_is_level(STR(""), m.type) ? KIND_GAUGE : KIND_DELTA;
-	g->bad_content = true;
-	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
+	ingest->bad_content = true;
+	if ((rc = folded_decode(
+			 &ingest->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
 		return rc;
-	g->bad_content = false;
-	if ((rc = ingest_room(g, n, err)))
+	ingest->bad_content = false;
+	if ((rc = ingest_room(ingest, n, err)))
 		return rc;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = ingest_add(g, costs.profile, v[i].profile, kind, err);
+		rc = ingest_add(ingest, costs.profile, v[i].profile, kind, err);
 	return rc;
 }
 
 static enum err_code ingest_inflate(
-	struct ingest *g, const struct str *part, struct str *out, struct err *err)
+	struct ingest *ingest, const struct str *part, struct str *out, struct err *err)
 {
 	*out = part ? *part : STR("");
-	return gzip_is(*out) ? gzip_inflate(&g->t->arena, *out, "request", RAW_BYTES_MAX, out, err) :
-						   ERR_OK;
+	return gzip_is(*out) ?
+		gzip_inflate(&ingest->t->arena, *out, "request", RAW_BYTES_MAX, out, err) :
+		ERR_OK;
 }
 
 /* The recorder's losses are not refused. They are counted, so that they are not silent. */
-static void ingest_count_losses(const struct ingest *g, const struct jfr_file *file)
+static void ingest_count_losses(const struct ingest *ingest, const struct jfr_file *file)
 {
 	uint64_t cut = 0, missing = 0;
 
@@ -197,37 +200,37 @@ static void ingest_count_losses(const struct ingest *g, const struct jfr_file *f
 	metric_add(&recording_lost, "stack_missing", (double)missing);
 	metric_add(&recording_lost, "labels_missing", (double)file->labels_lost_n);
 	metric_add(&recording_lost, "method_missing", (double)file->frames_lost_n);
-	log_debug("ingest", "recording of Java is not complete", LOG_STR("app", g->name.app),
+	log_debug("ingest", "recording of Java is not complete", LOG_STR("app", ingest->name.app),
 		LOG_I("stack_cut", cut), LOG_I("stack_missing", missing),
 		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n));
 }
 
 static enum err_code ingest_take_jfr(
-	struct ingest *g, struct str raw, const struct str *labels, struct err *err)
+	struct ingest *ingest, struct str raw, const struct str *labels, struct err *err)
 {
-	struct jfr_options o = { &jfr_limits_default, (uint32_t)g->rate_hz, .with_spans = false };
+	struct jfr_options o = { &jfr_limits_default, (uint32_t)ingest->rate_hz, .with_spans = false };
 	struct jfr_file *file;
 	enum err_code rc;
 
-	g->bad_content = true;
-	if ((rc = ingest_inflate(g, labels, &o.labels, err)) ||
-		(rc = jfr_decode(&g->t->arena, raw, &o, &file, err)))
+	ingest->bad_content = true;
+	if ((rc = ingest_inflate(ingest, labels, &o.labels, err)) ||
+		(rc = jfr_decode(&ingest->t->arena, raw, &o, &file, err)))
 		return rc;
-	g->bad_content = false;
-	ingest_count_losses(g, file);
-	if ((rc = ingest_room(g, file->profiles_n, err)))
+	ingest->bad_content = false;
+	ingest_count_losses(ingest, file);
+	if ((rc = ingest_room(ingest, file->profiles_n, err)))
 		return rc;
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
-		rc = ingest_add(g, str_of(file->profiles[i].name), file->profiles[i].pprof,
+		rc = ingest_add(ingest, str_of(file->profiles[i].name), file->profiles[i].pprof,
 			file->profiles[i].kinds, err);
 	return rc;
 }
 
 /* Whether the sender's totals grow since its start; and mutex or block, of the same types. */
 static enum err_code ingest_read_config(
-	struct ingest *g, struct str *name, bool *grows, struct err *err)
+	struct ingest *ingest, struct str *name, bool *grows, struct err *err)
 {
-	const struct str *text = multipart_get(&g->parts, "sample_type_config");
+	const struct str *text = multipart_get(&ingest->parts, "sample_type_config");
 	struct ingest_sample_type *v;
 	enum err_code rc;
 	uint32_t n;
@@ -235,7 +238,7 @@ static enum err_code ingest_read_config(
 	*grows = false;
 	if (!text || !text->len)
 		return ERR_OK;
-	if ((rc = ingest_sample_types_parse(&g->t->arena, *text, &v, &n, err)))
+	if ((rc = ingest_sample_types_parse(&ingest->t->arena, *text, &v, &n, err)))
 		return err_wrap(err, rc, "sample_type_config");
 	for (uint32_t i = 0; i < n; i++) {
 		*grows |= v[i].cumulative;
@@ -247,7 +250,7 @@ static enum err_code ingest_read_config(
 	return ERR_OK;
 }
 
-static enum err_code ingest_take_pprof(struct ingest *g, struct str raw, struct err *err)
+static enum err_code ingest_take_pprof(struct ingest *ingest, struct str raw, struct err *err)
 {
 	struct legacy_any any;
 	enum value_kind *kinds;
@@ -255,16 +258,17 @@ static enum err_code ingest_take_pprof(struct ingest *g, struct str raw, struct 
 	enum err_code rc;
 	bool grows;
 
-	g->bad_content = true;
-	if ((rc = legacy_decode_any(&g->t->arena, raw, &pprof_limits_default, &any, err)))
+	ingest->bad_content = true;
+	if ((rc = legacy_decode_any(&ingest->t->arena, raw, &pprof_limits_default, &any, err)))
 		return rc;
-	g->bad_content = false;
+	ingest->bad_content = false;
 	name = push_profile_name(any.profile);
-	if ((rc = ingest_read_config(g, &name, &grows, err)) || (rc = ingest_room(g, 1, err)) ||
-		(rc = push_kinds(&g->t->arena, any.profile, name, &kinds, err)) ||
-		(rc = ingest_add(g, name, any.profile, any.kinds ? any.kinds : kinds, err)))
+	if ((rc = ingest_read_config(ingest, &name, &grows, err)) ||
+		(rc = ingest_room(ingest, 1, err)) ||
+		(rc = push_kinds(&ingest->t->arena, any.profile, name, &kinds, err)) ||
+		(rc = ingest_add(ingest, name, any.profile, any.kinds ? any.kinds : kinds, err)))
 		return rc;
-	g->v[0].convert = grows;
+	ingest->v[0].convert = grows;
 	return ERR_OK;
 }
 
@@ -275,32 +279,33 @@ static bool push_ingest_is_multipart(struct str content_type)
 	return http_type_is(content_type, "multipart/form-data");
 }
 
-static enum err_code ingest_take(struct ingest *g, struct err *err)
+static enum err_code ingest_take(struct ingest *ingest, struct err *err)
 {
-	struct str format = http_param(g->in, "format"), body;
+	struct str format = http_param(ingest->in, "format"), body;
 	const struct str *profile = NULL, *jfr = NULL;
 	enum err_code rc;
 
-	if ((rc = ingest_read_params(g, err)) || (rc = push_body(g->in, &g->t->arena, &body, err)))
+	if ((rc = ingest_read_params(ingest, err)) ||
+		(rc = push_body(ingest->in, &ingest->t->arena, &body, err)))
 		return rc;
-	if (push_ingest_is_multipart(g->in->content_type)) {
-		if ((rc = multipart_parse(g->in->content_type, body, &g->parts, err)))
+	if (push_ingest_is_multipart(ingest->in->content_type)) {
+		if ((rc = multipart_parse(ingest->in->content_type, body, &ingest->parts, err)))
 			return rc;
-		profile = multipart_get(&g->parts, "profile");
-		jfr = multipart_get(&g->parts, "jfr");
+		profile = multipart_get(&ingest->parts, "profile");
+		jfr = multipart_get(&ingest->parts, "jfr");
 		if (!profile && !jfr)
 			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
-		if ((rc = ingest_inflate(g, jfr ? jfr : profile, &body, err)))
+		if ((rc = ingest_inflate(ingest, jfr ? jfr : profile, &body, err)))
 			return rc;
 	}
 	if (!body.len)
 		return err_set(err, ERR_INVALID, "the body is empty");
-	ingest_spread(g, body);
+	ingest_spread(ingest, body);
 	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
-		return ingest_take_jfr(g, body, multipart_get(&g->parts, "labels"), err);
+		return ingest_take_jfr(ingest, body, multipart_get(&ingest->parts, "labels"), err);
 	if (profile || str_is(format, "pprof"))
-		return ingest_take_pprof(g, body, err);
-	return ingest_take_folded(g, body, err);
+		return ingest_take_pprof(ingest, body, err);
+	return ingest_take_folded(ingest, body, err);
 }
 
 void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)

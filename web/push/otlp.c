@@ -48,11 +48,11 @@ static void push_otlp_add_names(
 	push_labels_add(l, STR("job"), service);
 }
 
-static bool push_otlp_is_one_of(struct str s, const char *const *v)
+static bool push_otlp_is_one_of(struct str s, const char *const *value)
 {
-	while (*v && !str_is(s, *v))
-		v++;
-	return *v != NULL;
+	while (*value && !str_is(s, *value))
+		value++;
+	return *value != NULL;
 }
 
 /* Costs of events over the time of the profile, but for what is alive. */

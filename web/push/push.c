@@ -43,11 +43,11 @@ enum err_code push_body(struct http_in *in, struct arena *a, struct str *out, st
 	return ERR_OK;
 }
 
-const struct received *push_failed(const struct received *v, size_t n)
+const struct received *push_failed(const struct received *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i].rc)
-			return &v[i];
+		if (r[i].rc)
+			return &r[i];
 	return NULL;
 }
 

@@ -24,7 +24,7 @@ MUST_CHECK enum err_code push_body(
 	struct http_in *in, struct arena *a, struct str *out, struct err *err);
 
 /* The first error of profiles; NULL: all are stored. */
-const struct received *push_failed(const struct received *v, size_t n);
+const struct received *push_failed(const struct received *r, size_t n);
 int push_status(enum err_code rc);
 
 /* What the profile is called in scrapes, by its types: process_cpu, wall, memory, ... */

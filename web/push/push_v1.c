@@ -25,13 +25,13 @@ struct push_v1_batch {
 };
 
 static enum err_code push_v1_batch_read_labels(
-	struct push_v1_batch *b, const raw_series *s, struct labels *out, struct err *err)
+	struct push_v1_batch *b, const raw_series *series, struct labels *out, struct err *err)
 {
 	struct push_labels l;
 
 	push_labels_init(&l, b->t);
-	for (size_t i = 0; i < s->n_labels; i++)
-		push_labels_add(&l, str_of(s->labels[i]->name), str_of(s->labels[i]->value));
+	for (size_t i = 0; i < series->n_labels; i++)
+		push_labels_add(&l, str_of(series->labels[i]->name), str_of(series->labels[i]->value));
 	return push_labels_build(&l, out, err);
 }
 
@@ -59,20 +59,20 @@ static enum err_code push_v1_batch_read_profile(
 }
 
 static enum err_code push_v1_batch_read_all(
-	struct push_v1_batch *b, const push_request *r, struct err *err)
+	struct push_v1_batch *b, const push_request *request, struct err *err)
 {
 	struct labels labels;
 	size_t n = 0;
 	enum err_code rc;
 
-	for (size_t i = 0; i < r->n_series; i++)
-		n += r->series[i]->n_samples;
+	for (size_t i = 0; i < request->n_series; i++)
+		n += request->series[i]->n_samples;
 	if (n > PROFILES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu profiles in a request, limit %u", n, PROFILES_MAX);
 	if (!(b->v = arena_array(&b->t->arena, struct received, n + 1)))
 		return arena_fail(&b->t->arena, "request", err);
-	for (size_t i = 0; i < r->n_series; i++) {
-		const raw_series *s = r->series[i];
+	for (size_t i = 0; i < request->n_series; i++) {
+		const raw_series *s = request->series[i];
 
 		if ((rc = push_v1_batch_read_labels(b, s, &labels, err)))
 			return err_wrap(err, rc, "series %zu", i);

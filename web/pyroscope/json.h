@@ -16,10 +16,11 @@
 
 struct json;
 
-MUST_CHECK enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescriptor *d,
-	struct str body, ProtobufCMessage **out, struct err *err);
+MUST_CHECK enum err_code pyroscope_json_read(struct arena *a,
+	const ProtobufCMessageDescriptor *descriptor, struct str body, ProtobufCMessage **out,
+	struct err *err);
 
 /* The strings of a pprof profile are bytes in proto/profile.proto; here they are text. */
-void pyroscope_json_write(struct json *j, const ProtobufCMessage *m);
+void pyroscope_json_write(struct json *j, const ProtobufCMessage *message);
 
 #endif

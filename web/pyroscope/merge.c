@@ -53,10 +53,10 @@ static enum err_code pyroscope_no_ids(size_t profiles, size_t traces, size_t spa
 					 "span");
 }
 
-static enum err_code pyroscope_no_ids_of(const stacktraces_request *r, struct err *err)
+static enum err_code pyroscope_no_ids_of(const stacktraces_request *request, struct err *err)
 {
-	return pyroscope_no_ids(
-		r->n_profile_id_selector, r->n_trace_id_selector, r->n_span_selector, err);
+	return pyroscope_no_ids(request->n_profile_id_selector, request->n_trace_id_selector,
+		request->n_span_selector, err);
 }
 
 static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_nodes,
@@ -286,13 +286,13 @@ static enum err_code pyroscope_end(struct query *q, enum err_code rc, struct err
 	return rc;
 }
 
-static enum err_code pyroscope_check_format(const stacktraces_request *r, struct err *err)
+static enum err_code pyroscope_check_format(const stacktraces_request *request, struct err *err)
 {
-	switch ((int)r->format) {
+	switch ((int)request->format) {
 	case FORMAT(UNSPECIFIED):
 	case FORMAT(FLAMEGRAPH):
 	case FORMAT(TREE):
-		return pyroscope_no_pgo(r->stack_trace_selector, err);
+		return pyroscope_no_pgo(request->stack_trace_selector, err);
 	case FORMAT(PPROF):
 		return ERR_OK;
 	case FORMAT(DOT):
@@ -300,7 +300,7 @@ static enum err_code pyroscope_check_format(const stacktraces_request *r, struct
 			"format PROFILE_FORMAT_DOT is not supported: go tool pprof -dot draws what "
 			"PROFILE_FORMAT_PPROF gives");
 	default:
-		return err_set(err, ERR_UNSUPPORTED, "format %d is not supported", (int)r->format);
+		return err_set(err, ERR_UNSUPPORTED, "format %d is not supported", (int)request->format);
 	}
 }
 
@@ -355,11 +355,12 @@ enum err_code pyroscope_profile(
 /* ---- differences ---- */
 
 /* One side: merge(selector[window] @ end). *empty: the window has no length. */
-static enum err_code pyroscope_add_side(struct pyroscope_call *c, const stacktraces_request *r,
-	struct buf *text, int64_t *latest_ns, bool *empty, struct err *err)
+static enum err_code pyroscope_add_side(struct pyroscope_call *c,
+	const stacktraces_request *request, struct buf *text, int64_t *latest_ns, bool *empty,
+	struct err *err)
 {
 	int64_t start_ns, end_ns;
-	enum err_code rc = pyroscope_times(r->start, r->end, &start_ns, &end_ns, err);
+	enum err_code rc = pyroscope_times(request->start, request->end, &start_ns, &end_ns, err);
 
 	if (rc)
 		return rc;
@@ -367,10 +368,11 @@ static enum err_code pyroscope_add_side(struct pyroscope_call *c, const stacktra
 	if (end_ns > *latest_ns)
 		*latest_ns = end_ns;
 	buf_add_cstr(text, "merge(");
-	if ((rc = pyroscope_add_selector(c, r->profile_typeid, r->label_selector, text, err)))
+	if ((rc = pyroscope_add_selector(
+			 c, request->profile_typeid, request->label_selector, text, err)))
 		return rc;
-	buf_printf(text, "[%lldms] @ %lld.%03lld)", (long long)(r->end - r->start),
-		(long long)(r->end / 1000), (long long)(r->end % 1000));
+	buf_printf(text, "[%lldms] @ %lld.%03lld)", (long long)(request->end - request->start),
+		(long long)(request->end / 1000), (long long)(request->end % 1000));
 	return ERR_OK;
 }
 

@@ -48,13 +48,14 @@ extern const size_t pyroscope_methods_n;
 /* Whether the body's type is one of ours; *json which. False: *out is the refusal. */
 bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *json);
 /* Decodes the message in a body. */
-MUST_CHECK enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d,
-	bool json, struct str body, ProtobufCMessage **out, struct err *err);
+MUST_CHECK enum err_code pyroscope_decode(struct arena *a,
+	const ProtobufCMessageDescriptor *descriptor, bool json, struct str body,
+	ProtobufCMessage **out, struct err *err);
 /* Answers with connect's JSON of an error. */
 void pyroscope_fail(struct http_out *out, int status, const char *code, const struct err *err);
 /* Writes the answer. */
 MUST_CHECK enum err_code pyroscope_answer(
-	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);
+	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err);
 /* Protobuf that is encoded already. */
 void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire);
 /* NUL-terminated UTF-8 for a message: other bytes and NULs become U+FFFD. NULL: out of memory. */
@@ -86,6 +87,6 @@ MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct bu
 	struct query_options *o, struct query **out, struct err *err);
 /* Refuses go_pgo, for answers that are not pprof. */
 MUST_CHECK enum err_code pyroscope_no_pgo(
-	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err);
+	const Epimetheus__Pyroscope__StackTraceSelector *selector, struct err *err);
 
 #endif

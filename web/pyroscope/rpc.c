@@ -137,22 +137,22 @@ static enum err_code pyroscope_read_headers(struct pyroscope_call *c, struct err
 	return ERR_OK;
 }
 
-static enum err_code pyroscope_inflate_members(z_stream *z, size_t *len, struct err *err)
+static enum err_code pyroscope_inflate_members(z_stream *stream, size_t *len, struct err *err)
 {
 	int rc;
 
 	for (;;) {
-		rc = inflate(z, Z_NO_FLUSH);
-		*len = PYROSCOPE_REQUEST_BYTES_MAX + 1 - z->avail_out;
+		rc = inflate(stream, Z_NO_FLUSH);
+		*len = PYROSCOPE_REQUEST_BYTES_MAX + 1 - stream->avail_out;
 		if (*len > PYROSCOPE_REQUEST_BYTES_MAX)
 			return err_set(err, ERR_LIMIT, "the request inflates to more than %u bytes",
 				PYROSCOPE_REQUEST_BYTES_MAX);
-		if (rc == Z_STREAM_END && z->avail_in == 0)
+		if (rc == Z_STREAM_END && stream->avail_in == 0)
 			return ERR_OK;
-		if (rc == Z_STREAM_END && inflateReset(z) == Z_OK)
+		if (rc == Z_STREAM_END && inflateReset(stream) == Z_OK)
 			continue; /* a further member */
 		return err_set(err, ERR_INVALID, "Content-Encoding gzip: %s",
-			z->msg ? z->msg : "the body is cut short");
+			stream->msg ? stream->msg : "the body is cut short");
 	}
 }
 
@@ -198,23 +198,24 @@ static void *arena_alloc_for(void *ctx, size_t size)
 	return arena_alloc(ctx, size ? size : 1);
 }
 
-static void arena_free_for(void *ctx, void *p)
+static void arena_free_for(void *ctx, void *bytes)
 {
 	(void)ctx;
-	(void)p;
+	(void)bytes;
 }
 
-enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d, bool json,
-	struct str body, ProtobufCMessage **out, struct err *err)
+enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *descriptor,
+	bool json, struct str body, ProtobufCMessage **out, struct err *err)
 {
 	ProtobufCAllocator allocator = { arena_alloc_for, arena_free_for, a };
 
 	if (json)
-		return pyroscope_json_read(a, d, body, out, err);
-	*out = protobuf_c_message_unpack(
-		d, &allocator, body.len, body.len ? (const uint8_t *)body.ptr : (const uint8_t *)"");
+		return pyroscope_json_read(a, descriptor, body, out, err);
+	*out = protobuf_c_message_unpack(descriptor, &allocator, body.len,
+		body.len ? (const uint8_t *)body.ptr : (const uint8_t *)"");
 	if (!*out)
-		return err_set(err, ERR_INVALID, "the body is not a %s in protobuf", d->short_name);
+		return err_set(
+			err, ERR_INVALID, "the body is not a %s in protobuf", descriptor->short_name);
 	return ERR_OK;
 }
 
@@ -260,7 +261,8 @@ char *pyroscope_text(struct arena *a, struct str s)
 	return out;
 }
 
-enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
+enum err_code pyroscope_answer(
+	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err)
 {
 	struct buf *body = &c->out->body;
 	struct json j;
@@ -269,12 +271,12 @@ enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage 
 	if (c->json) {
 		c->out->content_type = PYROSCOPE_JSON_TYPE;
 		json_init(&j, body);
-		pyroscope_json_write(&j, m);
+		pyroscope_json_write(&j, message);
 	} else {
 		c->out->content_type = PYROSCOPE_PROTO_TYPE;
-		size = protobuf_c_message_get_packed_size(m);
+		size = protobuf_c_message_get_packed_size(message);
 		if (buf_reserve(body, size))
-			body->len += protobuf_c_message_pack(m, (uint8_t *)body->ptr + body->len);
+			body->len += protobuf_c_message_pack(message, (uint8_t *)body->ptr + body->len);
 	}
 	if (buf_failed(body))
 		return err_nomem(err, "answer");

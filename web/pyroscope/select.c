@@ -42,9 +42,10 @@ enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	return rc;
 }
 
-enum err_code pyroscope_no_pgo(const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err)
+enum err_code pyroscope_no_pgo(
+	const Epimetheus__Pyroscope__StackTraceSelector *selector, struct err *err)
 {
-	if (s && s->go_pgo)
+	if (selector && selector->go_pgo)
 		return err_set(
 			err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is supported for pprof only");
 	return ERR_OK;
@@ -53,17 +54,18 @@ enum err_code pyroscope_no_pgo(const Epimetheus__Pyroscope__StackTraceSelector *
 /* ---- what is asked ---- */
 
 static enum err_code pyroscope_read_options(
-	const Epimetheus__Pyroscope__SelectSeriesRequest *r, struct query_options *o, struct err *err)
+	const Epimetheus__Pyroscope__SelectSeriesRequest *request, struct query_options *o,
+	struct err *err)
 {
-	enum err_code rc = pyroscope_times(r->start, r->end, &o->start_ns, &o->end_ns, err);
+	enum err_code rc = pyroscope_times(request->start, request->end, &o->start_ns, &o->end_ns, err);
 
 	if (rc)
 		return rc;
-	if (!(r->step >= 0.001 && r->step <= STEP_SECONDS_MAX))
+	if (!(request->step >= 0.001 && request->step <= STEP_SECONDS_MAX))
 		return err_set(err, ERR_INVALID, "step must be seconds, at least 0.001");
-	if (r->limit < 0)
+	if (request->limit < 0)
 		return err_set(err, ERR_INVALID, "limit is negative");
-	o->step_ns = llround(r->step * 1000) * NS_PER_MS;
+	o->step_ns = llround(request->step * 1000) * NS_PER_MS;
 	o->t_ns = o->end_ns;
 	if ((o->end_ns - o->start_ns) / o->step_ns > ENGINE_POINTS_MAX)
 		return err_set(
@@ -95,13 +97,13 @@ static void pyroscope_add_window(
 	buf_add_char(text, ']');
 }
 
-static enum err_code pyroscope_add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+static enum err_code pyroscope_add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *request,
 	const struct pyroscope_selector *s, struct buf *text, struct err *err)
 {
 	enum err_code rc;
 
 	buf_add_cstr(text, "total(merge");
-	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, request->group_by, request->n_group_by, err)))
 		return rc;
 	pyroscope_selector_print(text, s);
 	buf_add_cstr(text, "))");
@@ -109,18 +111,19 @@ static enum err_code pyroscope_add_sum(const Epimetheus__Pyroscope__SelectSeries
 }
 
 /* The sum divided by the number of profiles. */
-static enum err_code pyroscope_add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
-	const struct pyroscope_selector *s, int64_t step_ns, struct buf *text, struct err *err)
+static enum err_code pyroscope_add_average(
+	const Epimetheus__Pyroscope__SelectSeriesRequest *request, const struct pyroscope_selector *s,
+	int64_t step_ns, struct buf *text, struct err *err)
 {
 	enum err_code rc;
 
 	buf_add_cstr(text, "sum");
-	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, request->group_by, request->n_group_by, err)))
 		return rc;
 	buf_add_cstr(text, "total(sum_over_time(");
 	pyroscope_add_window(text, s, step_ns);
 	buf_add_cstr(text, "))) / sum");
-	if ((rc = pyroscope_add_grouping(text, r->group_by, r->n_group_by, err)))
+	if ((rc = pyroscope_add_grouping(text, request->group_by, request->n_group_by, err)))
 		return rc;
 	buf_add_cstr(text, "count_over_time(");
 	pyroscope_add_window(text, s, step_ns);
@@ -129,25 +132,25 @@ static enum err_code pyroscope_add_average(const Epimetheus__Pyroscope__SelectSe
 }
 
 static enum err_code pyroscope_write_query(struct pyroscope_call *c,
-	const Epimetheus__Pyroscope__SelectSeriesRequest *r, const struct query_options *o,
+	const Epimetheus__Pyroscope__SelectSeriesRequest *request, const struct query_options *o,
 	struct buf *text, struct err *err)
 {
 	struct pyroscope_selector s;
 	enum err_code rc;
 
-	if (r->aggregation != AGGREGATION(SUM) && r->aggregation != AGGREGATION(AVERAGE))
+	if (request->aggregation != AGGREGATION(SUM) && request->aggregation != AGGREGATION(AVERAGE))
 		return err_set(
-			err, ERR_UNSUPPORTED, "aggregation %d is not supported", (int)r->aggregation);
+			err, ERR_UNSUPPORTED, "aggregation %d is not supported", (int)request->aggregation);
 	rc = pyroscope_selector_read(
-		&c->in->arena, str_of(r->profile_typeid), str_of(r->label_selector), &s, err);
+		&c->in->arena, str_of(request->profile_typeid), str_of(request->label_selector), &s, err);
 	if (rc)
 		return rc;
 	if (!s.types_n)
 		rc = err_set(err, ERR_INVALID, "profile_typeID is missing");
-	else if (r->aggregation == AGGREGATION(SUM))
-		rc = pyroscope_add_sum(r, &s, text, err);
+	else if (request->aggregation == AGGREGATION(SUM))
+		rc = pyroscope_add_sum(request, &s, text, err);
 	else
-		rc = pyroscope_add_average(r, &s, o->step_ns, text, err);
+		rc = pyroscope_add_average(request, &s, o->step_ns, text, err);
 	pyroscope_selector_release(&s);
 	return rc;
 }

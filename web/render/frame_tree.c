@@ -100,49 +100,49 @@ struct frame_tree_adding {
 	size_t names_n, names_cap;
 };
 
-static enum err_code frame_tree_names_of(struct frame_tree_adding *x, uint32_t location,
+static enum err_code frame_tree_names_of(struct frame_tree_adding *f, uint32_t location,
 	const uint32_t **out, uint32_t *n, struct err *err)
 {
-	const struct sym_location *l = sym_location(x->p, location);
-	struct arena *a = x->t->arena;
+	const struct sym_location *l = sym_location(f->p, location);
+	struct arena *a = f->t->arena;
 	uint32_t skip;
 	struct str name;
 	enum err_code rc;
 
 	*n = l->lines_n ? l->lines_n : 1;
-	if (!x->first_name[location]) {
-		if (!arena_array_room(a, &x->names, x->names_n, *n, &x->names_cap))
+	if (!f->first_name[location]) {
+		if (!arena_array_room(a, &f->names, f->names_n, *n, &f->names_cap))
 			return arena_fail(a, "frame tree", err);
 		for (uint32_t i = 0; i < *n; i++) {
-			name = frame_address_name(a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
+			name = frame_address_name(a, f->p, l, l->lines_n ? &l->lines[i] : NULL);
 			if (!name.ptr)
 				return arena_fail(a, "frame tree", err);
-			if ((rc = frame_tree_intern(x->t, name, &x->names[x->names_n + i], err)))
+			if ((rc = frame_tree_intern(f->t, name, &f->names[f->names_n + i], err)))
 				return rc;
 		}
-		x->first_name[location] = (uint32_t)x->names_n + 1;
-		x->names_n += *n;
+		f->first_name[location] = (uint32_t)f->names_n + 1;
+		f->names_n += *n;
 	}
-	skip = pruned_line(&x->pruned, location);
-	*out = x->names + x->first_name[location] - 1 + skip;
+	skip = pruned_line(&f->pruned, location);
+	*out = f->names + f->first_name[location] - 1 + skip;
 	*n -= skip;
 	return ERR_OK;
 }
 
 static enum err_code frame_tree_add_stack_node(
-	struct frame_tree_adding *x, uint32_t id, struct err *err)
+	struct frame_tree_adding *f, uint32_t id, struct err *err)
 {
-	struct sym_node node = sym_node(x->p, id);
-	uint32_t at = x->tree_of[node.parent], n;
+	struct sym_node node = sym_node(f->p, id);
+	uint32_t at = f->tree_of[node.parent], n;
 	const uint32_t *names;
 	enum err_code rc;
 
-	if ((rc = frame_tree_names_of(x, node.location, &names, &n, err)))
+	if ((rc = frame_tree_names_of(f, node.location, &names, &n, err)))
 		return rc;
 	while (n-- > 0)
-		if ((rc = frame_tree_find_child(x->t, at, names[n], &at, err)))
+		if ((rc = frame_tree_find_child(f->t, at, names[n], &at, err)))
 			return rc;
-	x->tree_of[id] = at;
+	f->tree_of[id] = at;
 	return ERR_OK;
 }
 

@@ -20,7 +20,7 @@ struct notice_list {
 
 /* ---- which ones ---- */
 
-static enum err_code notice_list_add_kind(struct notice_list *l, bool is_info, const struct str *v,
+static enum err_code notice_list_add_kind(struct notice_list *l, bool is_info, const struct str *s,
 	size_t n, struct arena *a, struct err *err)
 {
 	size_t room = l->n < NOTICES_MAX ? NOTICES_MAX - l->n : 0;
@@ -29,7 +29,7 @@ static enum err_code notice_list_add_kind(struct notice_list *l, bool is_info, c
 
 	for (size_t i = 0; i < shown; i++) {
 		to = &l->v[l->n++];
-		*to = (struct notice){ is_info, str_printable(a, v[i]) };
+		*to = (struct notice){ is_info, str_printable(a, s[i]) };
 		if (!to->text.ptr)
 			return arena_fail(a, "warnings", err);
 	}

@@ -67,36 +67,36 @@ static enum err_code pgo_check_type(const struct profile_value *const *v, size_t
 
 /* ---- locations ---- */
 
-static uint32_t pgo_function_of(struct pgo *x, uint32_t function)
+static uint32_t pgo_function_of(struct pgo *p, uint32_t function)
 {
-	const struct pprof_function *f = &x->in->functions[function];
-	struct str *strings = x->in->strings;
+	const struct pprof_function *f = &p->in->functions[function];
+	struct str *strings = p->in->strings;
 	/* The compiler knows functions by their symbols, not by the names that are shown. */
 	uint32_t name = f->system_name ? f->system_name : f->name;
 
-	if (!x->functions[function])
-		x->functions[function] = 1 +
-			pprof_builder_function(x->b,
-				&(struct pprof_function){ .name = pprof_builder_string(x->b, strings[name]),
-					.system_name = pprof_builder_string(x->b, strings[f->system_name]),
-					.filename = pprof_builder_string(x->b, strings[f->filename]),
+	if (!p->functions[function])
+		p->functions[function] = 1 +
+			pprof_builder_function(p->b,
+				&(struct pprof_function){ .name = pprof_builder_string(p->b, strings[name]),
+					.system_name = pprof_builder_string(p->b, strings[f->system_name]),
+					.filename = pprof_builder_string(p->b, strings[f->filename]),
 					.start_line = f->start_line });
-	return x->functions[function] - 1;
+	return p->functions[function] - 1;
 }
 
 static enum err_code pgo_find_location(
-	struct pgo *x, const struct pprof_location_key *key, uint32_t *out, struct err *err)
+	struct pgo *pgo, const struct pprof_location_key *key, uint32_t *out, struct err *err)
 {
-	const struct pprof *p = pprof_builder_profile(x->b);
+	const struct pprof *p = pprof_builder_profile(pgo->b);
 	uint64_t hash = pprof_location_hash(key);
 
-	*out = map_find(&x->location_map, hash, pprof_location_eq, p, key);
+	*out = map_find(&pgo->location_map, hash, pprof_location_eq, p, key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
+	*out = pprof_builder_location(pgo->b, key->l, key->lines, key->l.line_n);
 	if (*out >= p->locations_n)
-		return arena_fail(x->arena, "answer", err);
-	return map_add(&x->location_map, hash, *out) ? ERR_OK : err_nomem(err, "answer");
+		return arena_fail(pgo->arena, "answer", err);
+	return map_add(&pgo->location_map, hash, *out) ? ERR_OK : err_nomem(err, "answer");
 }
 
 /* ---- stacks ---- */
@@ -108,109 +108,109 @@ static bool pgo_stack_eq(const void *ctx, const void *key, uint32_t id)
 	return a->n == b->n && !memcmp(a->locations, b->locations, a->n * sizeof(*a->locations));
 }
 
-static enum err_code pgo_add_stack(struct pgo *x, const struct pgo_stack *s, struct err *err)
+static enum err_code pgo_add_stack(struct pgo *p, const struct pgo_stack *s, struct err *err)
 {
 	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
-	uint32_t id = map_find(&x->stack_map, hash, pgo_stack_eq, x, s);
+	uint32_t id = map_find(&p->stack_map, hash, pgo_stack_eq, p, s);
 	struct pgo_stack kept = *s;
 
 	if (id != MAP_NONE) {
-		x->stacks[id].value = value_duration_sum(x->stacks[id].value, s->value);
+		p->stacks[id].value = value_duration_sum(p->stacks[id].value, s->value);
 		return ERR_OK;
 	}
-	if (!arena_array_room(x->arena, &x->stacks, x->stacks_n, 1, &x->stacks_cap))
-		return arena_fail(x->arena, "answer", err);
-	if (!map_add(&x->stack_map, hash, x->stacks_n))
+	if (!arena_array_room(p->arena, &p->stacks, p->stacks_n, 1, &p->stacks_cap))
+		return arena_fail(p->arena, "answer", err);
+	if (!map_add(&p->stack_map, hash, p->stacks_n))
 		return err_nomem(err, "answer");
-	if (!(kept.locations = arena_array(x->arena, uint32_t, s->n)))
-		return arena_fail(x->arena, "answer", err);
+	if (!(kept.locations = arena_array(p->arena, uint32_t, s->n)))
+		return arena_fail(p->arena, "answer", err);
 	memcpy(kept.locations, s->locations, s->n * sizeof(*s->locations));
-	x->stacks[x->stacks_n++] = kept;
+	p->stacks[p->stacks_n++] = kept;
 	return ERR_OK;
 }
 
-static bool pgo_same_function(const struct pgo *x, uint32_t a, uint32_t b)
+static bool pgo_same_function(const struct pgo *p, uint32_t a, uint32_t b)
 {
-	const struct pprof_function *f = &x->in->functions[a], *g = &x->in->functions[b];
+	const struct pprof_function *f = &p->in->functions[a], *g = &p->in->functions[b];
 
 	return a == b || (f->name == g->name && f->start_line == g->start_line);
 }
 
 /* True if the function of the leaf's innermost line is in the stack again. */
-static bool pgo_leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
+static bool pgo_leaf_recurs(const struct pgo *p, const uint32_t *ids, uint32_t n)
 {
-	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;
+	const struct pprof_location *leaf = &p->in->locations[ids[0]], *l;
 
 	for (uint32_t k = 0; k < n; k++) {
-		l = &x->in->locations[ids[k]];
+		l = &p->in->locations[ids[k]];
 		for (uint32_t i = k ? 0 : 1; i < l->line_n; i++)
-			if (pgo_same_function(x, x->in->lines[leaf->line_first].function,
-					x->in->lines[l->line_first + i].function))
+			if (pgo_same_function(p, p->in->lines[leaf->line_first].function,
+					p->in->lines[l->line_first + i].function))
 				return true;
 	}
 	return false;
 }
 
 static enum err_code pgo_add_location(
-	struct pgo *x, const uint32_t *ids, uint32_t n, uint32_t at, uint32_t *out, struct err *err)
+	struct pgo *p, const uint32_t *ids, uint32_t n, uint32_t at, uint32_t *out, struct err *err)
 {
-	const struct pprof_location *l = &x->in->locations[ids[at]];
+	const struct pprof_location *l = &p->in->locations[ids[at]];
 	struct pprof_location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
 
 	assert(at < n);
-	while (x->in->locations[ids[key.l.address]].address != l->address)
+	while (p->in->locations[ids[key.l.address]].address != l->address)
 		key.l.address++;
-	if (!arena_array_room(x->arena, &x->lines, 0, l->line_n, &x->lines_cap))
-		return arena_fail(x->arena, "answer", err);
+	if (!arena_array_room(p->arena, &p->lines, 0, l->line_n, &p->lines_cap))
+		return arena_fail(p->arena, "answer", err);
 	for (uint32_t i = 0; i < l->line_n; i++) {
-		const struct pprof_line *line = &x->in->lines[l->line_first + i];
+		const struct pprof_line *line = &p->in->lines[l->line_first + i];
 
-		x->lines[i] = (struct pprof_line){ .line = line->line,
-			.function = pgo_function_of(x, line->function) };
+		p->lines[i] = (struct pprof_line){ .line = line->line,
+			.function = pgo_function_of(p, line->function) };
 	}
-	if (at == 0 && !x->leaf_lines && l->line_n && !pgo_leaf_recurs(x, ids, n))
-		x->lines[0].line = x->in->functions[x->in->lines[l->line_first].function].start_line;
-	key.lines = x->lines;
-	return pgo_find_location(x, &key, out, err);
+	if (at == 0 && !p->leaf_lines && l->line_n && !pgo_leaf_recurs(p, ids, n))
+		p->lines[0].line = p->in->functions[p->in->lines[l->line_first].function].start_line;
+	key.lines = p->lines;
+	return pgo_find_location(p, &key, out, err);
 }
 
-static enum err_code pgo_add_sample(struct pgo *x, uint32_t i, struct err *err)
+static enum err_code pgo_add_sample(struct pgo *p, uint32_t i, struct err *err)
 {
-	const struct pprof_sample *sample = &x->in->samples[i];
-	struct pgo_stack s = { .value = x->in->values[i], .n = sample->location_n };
+	const struct pprof_sample *sample = &p->in->samples[i];
+	struct pgo_stack s = { .value = p->in->values[i], .n = sample->location_n };
 	enum err_code rc;
 
 	if (s.value <= 0 || s.n == 0)
 		return ERR_OK;
-	if (s.n > x->locations_max)
-		s.n = x->locations_max;
-	if (!arena_array_room(x->arena, &x->ids, 0, s.n, &x->ids_cap))
-		return arena_fail(x->arena, "answer", err);
-	s.locations = x->ids;
+	if (s.n > p->locations_max)
+		s.n = p->locations_max;
+	if (!arena_array_room(p->arena, &p->ids, 0, s.n, &p->ids_cap))
+		return arena_fail(p->arena, "answer", err);
+	s.locations = p->ids;
 	for (uint32_t k = 0; k < s.n; k++)
 		if ((rc = pgo_add_location(
-				 x, x->in->location_ids + sample->location_first, s.n, k, &s.locations[k], err)))
+				 p, p->in->location_ids + sample->location_first, s.n, k, &s.locations[k], err)))
 			return rc;
-	return pgo_add_stack(x, &s, err);
+	return pgo_add_stack(p, &s, err);
 }
 
 /* ---- all of it ---- */
 
-static void pgo_copy_header(const struct pgo *x)
+static void pgo_copy_header(const struct pgo *pgo)
 {
-	struct pprof *p = pprof_builder_profile(x->b);
-	const struct pprof *in = x->in;
+	struct pprof *p = pprof_builder_profile(pgo->b);
+	const struct pprof *in = pgo->in;
 
-	p->period_type.type = pprof_builder_string(x->b, in->strings[in->period_type.type]);
-	p->period_type.unit = pprof_builder_string(x->b, in->strings[in->period_type.unit]);
+	p->period_type.type = pprof_builder_string(pgo->b, in->strings[in->period_type.type]);
+	p->period_type.unit = pprof_builder_string(pgo->b, in->strings[in->period_type.unit]);
 	p->period = in->period;
 	p->time_nanos = in->time_nanos;
 	p->duration_nanos = in->duration_nanos;
 }
 
-static enum err_code pgo_build(struct pgo *x, struct pprof **out, struct err *err)
+static enum err_code pgo_build(struct pgo *p, struct pprof **out, struct err *err)
 {
-	const struct pprof *in = x->in;
+	const struct pprof *in = p->in;
 	bool any_start = in->functions_n == 0;
 	enum err_code rc;
 
@@ -220,21 +220,21 @@ static enum err_code pgo_build(struct pgo *x, struct pprof **out, struct err *er
 		return err_set(err, ERR_INVALID,
 			"a profile for -pgo says on which line each function starts: those of programs "
 			"built with Go 1.20 or later do");
-	if ((rc = pprof_builder_open(x->arena, &x->b, err)))
+	if ((rc = pprof_builder_open(p->arena, &p->b, err)))
 		return rc;
-	if (!(x->functions = arena_array(x->arena, uint32_t, (size_t)in->functions_n + 1)))
-		return arena_fail(x->arena, "answer", err);
-	pprof_builder_type(x->b, in->strings[in->types[0].type], in->strings[in->types[0].unit]);
-	pgo_copy_header(x);
+	if (!(p->functions = arena_array(p->arena, uint32_t, (size_t)in->functions_n + 1)))
+		return arena_fail(p->arena, "answer", err);
+	pprof_builder_type(p->b, in->strings[in->types[0].type], in->strings[in->types[0].unit]);
+	pgo_copy_header(p);
 	for (uint32_t i = 0; i < in->samples_n; i++)
-		if ((rc = pgo_add_sample(x, i, err)))
+		if ((rc = pgo_add_sample(p, i, err)))
 			return rc;
-	for (uint32_t i = 0; i < x->stacks_n; i++) {
-		const struct pgo_stack *s = &x->stacks[i];
+	for (uint32_t i = 0; i < p->stacks_n; i++) {
+		const struct pgo_stack *s = &p->stacks[i];
 
-		pprof_builder_sample(x->b, s->locations, s->n, NULL, 0, &s->value);
+		pprof_builder_sample(p->b, s->locations, s->n, NULL, 0, &s->value);
 	}
-	return pprof_builder_finish(x->b, out, err);
+	return pprof_builder_finish(p->b, out, err);
 }
 
 enum err_code render_pgo(

@@ -59,19 +59,19 @@ static bool render_speedscope_has_negative(const struct profile_value *p, int si
 	return false;
 }
 
-static enum err_code speedscope_add_side(struct speedscope *x, const struct profile_value *p,
+static enum err_code speedscope_add_side(struct speedscope *s, const struct profile_value *p,
 	int side, struct str title, struct err *err)
 {
-	struct arena *a = x->o->arena;
-	char *root = arena_printf(a, "%zu", x->sheets_n);
+	struct arena *a = s->o->arena;
+	char *root = arena_printf(a, "%zu", s->sheets_n);
 	int signs = 1 + render_speedscope_has_negative(p, side);
 	uint32_t node;
 	enum err_code rc;
 
 	if (!root)
 		return arena_fail(a, "answer", err);
-	if ((rc = frame_tree_child(&x->tree, 0, str_of(root), &node, err)) ||
-		(rc = frame_tree_add_signed(&x->tree, node, p, side, err)))
+	if ((rc = frame_tree_child(&s->tree, 0, str_of(root), &node, err)) ||
+		(rc = frame_tree_add_signed(&s->tree, node, p, side, err)))
 		return rc;
 	for (int sign = 0; sign < signs; sign++) {
 		char *name = arena_printf(a, STR_FMT "%s%s", STR_ARG(title),
@@ -82,7 +82,7 @@ static enum err_code speedscope_add_side(struct speedscope *x, const struct prof
 
 		if (!name)
 			return arena_fail(a, "answer", err);
-		x->sheets[x->sheets_n++] = (struct sheet){
+		s->sheets[s->sheets_n++] = (struct sheet){
 			.p = p, .name = str_of(name), .root = node, .sign = sign
 		};
 	}
@@ -90,7 +90,7 @@ static enum err_code speedscope_add_side(struct speedscope *x, const struct prof
 }
 
 static enum err_code speedscope_add_sheets(
-	struct speedscope *x, const struct profile_value *p, struct str labels, struct err *err)
+	struct speedscope *s, const struct profile_value *p, struct str labels, struct err *err)
 {
 	struct buf title = { 0 };
 	enum err_code rc = ERR_OK;
@@ -101,78 +101,81 @@ static enum err_code speedscope_add_sheets(
 	if (buf_failed(&title))
 		rc = err_nomem(err, "answer");
 	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
-		rc = speedscope_add_side(x, p, side, buf_str(&title), err);
+		rc = speedscope_add_side(s, p, side, buf_str(&title), err);
 	buf_release(&title);
 	return rc;
 }
 
 /* Parents come before children. */
-static enum err_code speedscope_find_roots(struct speedscope *x, struct err *err)
+static enum err_code speedscope_find_roots(struct speedscope *s, struct err *err)
 {
-	const struct frame_tree *t = &x->tree;
+	const struct frame_tree *t = &s->tree;
 	uint32_t frames = 0;
 
-	x->root_of = arena_array(x->o->arena, uint32_t, t->n);
-	x->path = arena_array(x->o->arena, uint32_t, t->n);
-	x->frame_of = arena_array(x->o->arena, uint32_t, (size_t)t->names_n + 1);
-	if (!x->root_of || !x->path || !x->frame_of)
-		return arena_fail(x->o->arena, "answer", err);
+	s->root_of = arena_array(s->o->arena, uint32_t, t->n);
+	s->path = arena_array(s->o->arena, uint32_t, t->n);
+	s->frame_of = arena_array(s->o->arena, uint32_t, (size_t)t->names_n + 1);
+	if (!s->root_of || !s->path || !s->frame_of)
+		return arena_fail(s->o->arena, "answer", err);
 	for (uint32_t i = 1; i < t->n; i++) {
-		x->root_of[i] = t->nodes[i].parent ? x->root_of[t->nodes[i].parent] : i;
+		s->root_of[i] = t->nodes[i].parent ? s->root_of[t->nodes[i].parent] : i;
 		if (t->nodes[i].parent)
-			x->frame_of[t->nodes[i].name] = 1;
+			s->frame_of[t->nodes[i].name] = 1;
 	}
 	for (uint32_t i = 0; i < t->names_n; i++)
-		if (x->frame_of[i])
-			x->frame_of[i] = ++frames;
+		if (s->frame_of[i])
+			s->frame_of[i] = ++frames;
 	return ERR_OK;
 }
 
-static enum err_code speedscope_write_frames(struct speedscope *x, struct err *err)
+static enum err_code speedscope_write_frames(struct speedscope *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	json_key(&x->j, "shared");
-	json_object(&x->j);
-	json_key(&x->j, "frames");
-	json_array(&x->j);
-	for (uint32_t i = 0; i < x->tree.names_n && !rc; i++) {
-		if (!x->frame_of[i])
+	json_key(&s->j, "shared");
+	json_object(&s->j);
+	json_key(&s->j, "frames");
+	json_array(&s->j);
+	for (uint32_t i = 0; i < s->tree.names_n && !rc; i++) {
+		if (!s->frame_of[i])
 			continue;
-		json_object(&x->j);
-		json_key(&x->j, "name");
-		json_str(&x->j, x->tree.names[i]);
-		json_object_end(&x->j);
-		rc = render_flush(x->o, x->j.out, err);
+		json_object(&s->j);
+		json_key(&s->j, "name");
+		json_str(&s->j, s->tree.names[i]);
+		json_object_end(&s->j);
+		rc = render_flush(s->o, s->j.out, err);
 	}
 	if (rc)
 		return rc;
-	json_array_end(&x->j);
-	json_object_end(&x->j);
+	json_array_end(&s->j);
+	json_object_end(&s->j);
 	return ERR_OK;
 }
 
-static bool speedscope_has_stack(const struct speedscope *x, const struct sheet *s, uint32_t node)
+static bool speedscope_has_stack(
+	const struct speedscope *speedscope, const struct sheet *s, uint32_t node)
 {
-	return node != s->root && x->root_of[node] == s->root && x->tree.nodes[node].self[s->sign] > 0;
+	return node != s->root && speedscope->root_of[node] == s->root &&
+		speedscope->tree.nodes[node].self[s->sign] > 0;
 }
 
-static void speedscope_write_stack(struct speedscope *x, const struct sheet *s, uint32_t node)
+static void speedscope_write_stack(
+	struct speedscope *speedscope, const struct sheet *s, uint32_t node)
 {
 	uint32_t depth = 0;
 
-	for (uint32_t at = node; at != s->root; at = x->tree.nodes[at].parent)
-		x->path[depth++] = x->tree.nodes[at].name;
-	json_array(&x->j);
+	for (uint32_t at = node; at != s->root; at = speedscope->tree.nodes[at].parent)
+		speedscope->path[depth++] = speedscope->tree.nodes[at].name;
+	json_array(&speedscope->j);
 	while (depth > 0)
-		json_u64(&x->j, x->frame_of[x->path[--depth]] - 1);
-	json_array_end(&x->j);
+		json_u64(&speedscope->j, speedscope->frame_of[speedscope->path[--depth]] - 1);
+	json_array_end(&speedscope->j);
 }
 
 static enum err_code speedscope_write_sheet(
-	struct speedscope *x, const struct sheet *s, struct err *err)
+	struct speedscope *speedscope, const struct sheet *s, struct err *err)
 {
-	struct json *j = &x->j;
+	struct json *j = &speedscope->j;
 	enum err_code rc;
 	int64_t total = 0;
 
@@ -185,20 +188,20 @@ static enum err_code speedscope_write_sheet(
 	json_cstr(j, render_speedscope_unit_of(s->p->type.sample_unit));
 	json_key(j, "samples");
 	json_array(j);
-	for (uint32_t i = 1; i < x->tree.n; i++)
-		if (speedscope_has_stack(x, s, i)) {
-			speedscope_write_stack(x, s, i);
-			if ((rc = render_flush(x->o, j->out, err)))
+	for (uint32_t i = 1; i < speedscope->tree.n; i++)
+		if (speedscope_has_stack(speedscope, s, i)) {
+			speedscope_write_stack(speedscope, s, i);
+			if ((rc = render_flush(speedscope->o, j->out, err)))
 				return rc;
 		}
 	json_array_end(j);
 	json_key(j, "weights");
 	json_array(j);
-	for (uint32_t i = 1; i < x->tree.n; i++)
-		if (speedscope_has_stack(x, s, i)) {
-			json_i64(j, x->tree.nodes[i].self[s->sign]);
-			total += x->tree.nodes[i].self[s->sign];
-			if ((rc = render_flush(x->o, j->out, err)))
+	for (uint32_t i = 1; i < speedscope->tree.n; i++)
+		if (speedscope_has_stack(speedscope, s, i)) {
+			json_i64(j, speedscope->tree.nodes[i].self[s->sign]);
+			total += speedscope->tree.nodes[i].self[s->sign];
+			if ((rc = render_flush(speedscope->o, j->out, err)))
 				return rc;
 		}
 	json_array_end(j);
@@ -215,46 +218,46 @@ static enum err_code speedscope_write_sheet(
  * picture.
  */
 static enum err_code speedscope_write_name(
-	struct speedscope *x, const struct result *r, struct err *err)
+	struct speedscope *s, const struct result *r, struct err *err)
 {
-	struct str name = x->sheets[0].name;
+	struct str name = s->sheets[0].name;
 
-	assert(x->sheets_n > 0);
+	assert(s->sheets_n > 0);
 	if (r->warnings_n)
-		name = str_of(arena_printf(x->o->arena, STR_FMT " - Warning: " STR_FMT "%s", STR_ARG(name),
+		name = str_of(arena_printf(s->o->arena, STR_FMT " - Warning: " STR_FMT "%s", STR_ARG(name),
 			STR_ARG(r->warnings[0]), r->warnings_n > 1 ? "; ..." : ""));
 	if (!name.ptr)
-		return arena_fail(x->o->arena, "answer", err);
-	json_key(&x->j, "name");
-	json_str(&x->j, name);
+		return arena_fail(s->o->arena, "answer", err);
+	json_key(&s->j, "name");
+	json_str(&s->j, name);
 	return ERR_OK;
 }
 
 static enum err_code speedscope_write_file(
-	struct speedscope *x, const struct result *r, struct err *err)
+	struct speedscope *s, const struct result *r, struct err *err)
 {
 	enum err_code rc;
 
-	json_object(&x->j);
-	json_key(&x->j, "$schema");
-	json_cstr(&x->j, SCHEMA);
-	json_key(&x->j, "exporter");
-	json_cstr(&x->j, "epimetheus@" EPI_VERSION);
-	if ((rc = speedscope_write_name(x, r, err)))
+	json_object(&s->j);
+	json_key(&s->j, "$schema");
+	json_cstr(&s->j, SCHEMA);
+	json_key(&s->j, "exporter");
+	json_cstr(&s->j, "epimetheus@" EPI_VERSION);
+	if ((rc = speedscope_write_name(s, r, err)))
 		return rc;
-	json_key(&x->j, "activeProfileIndex");
-	json_i64(&x->j, 0);
-	if ((rc = speedscope_write_frames(x, err)))
+	json_key(&s->j, "activeProfileIndex");
+	json_i64(&s->j, 0);
+	if ((rc = speedscope_write_frames(s, err)))
 		return rc;
-	json_key(&x->j, "profiles");
-	json_array(&x->j);
-	for (size_t i = 0; i < x->sheets_n; i++)
-		if ((rc = speedscope_write_sheet(x, &x->sheets[i], err)))
+	json_key(&s->j, "profiles");
+	json_array(&s->j);
+	for (size_t i = 0; i < s->sheets_n; i++)
+		if ((rc = speedscope_write_sheet(s, &s->sheets[i], err)))
 			return rc;
-	json_array_end(&x->j);
-	json_object_end(&x->j);
-	buf_add_char(x->j.out, '\n');
-	return buf_failed(x->j.out) ? err_nomem(err, "answer") : ERR_OK;
+	json_array_end(&s->j);
+	json_object_end(&s->j);
+	buf_add_char(s->j.out, '\n');
+	return buf_failed(s->j.out) ? err_nomem(err, "answer") : ERR_OK;
 }
 
 enum err_code render_speedscope(

@@ -72,18 +72,18 @@ static enum err_code render_text_print_numbers(
  * application.
  */
 static size_t render_text_add_filters(
-	const struct active_filter *f, struct pprof_top_filter *v, size_t n)
+	const struct active_filter *f, struct pprof_top_filter *p, size_t n)
 {
 	if (!f)
 		return n;
-	n = render_text_add_filters(f->before, v, n);
+	n = render_text_add_filters(f->before, p, n);
 	/* The tool does not print it either. */
 	if (!strcmp(f->name, "prune_from"))
 		return n;
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(v[i].name, f->name) && str_eq(v[i].text, f->text))
+		if (!strcmp(p[i].name, f->name) && str_eq(p[i].text, f->text))
 			return n;
-	v[n] = (struct pprof_top_filter){ f->name, f->text };
+	p[n] = (struct pprof_top_filter){ f->name, f->text };
 	return n + 1;
 }
 

@@ -87,14 +87,14 @@ void api_begin(struct http_out *out, struct json *j)
 	json_key(j, "data");
 }
 
-static void envelope_write_strings(struct json *j, const char *key, const struct str *v, size_t n)
+static void envelope_write_strings(struct json *j, const char *key, const struct str *s, size_t n)
 {
 	if (!n)
 		return;
 	json_key(j, key);
 	json_array(j);
 	for (size_t i = 0; i < n; i++)
-		json_str(j, v[i]);
+		json_str(j, s[i]);
 	json_array_end(j);
 }
 

@@ -5,12 +5,12 @@
 #include "base/array.h"
 
 enum err_code strings_add(
-	struct router_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
+	struct router_strings *s, struct arena *a, const struct str *str, size_t n, struct err *err)
 {
 	if (!arena_array_room(a, &s->v, s->n, n, &s->cap))
 		return arena_fail(a, "names", err);
 	if (n)
-		memcpy(s->v + s->n, v, n * sizeof(*v));
+		memcpy(s->v + s->n, str, n * sizeof(*str));
 	s->n += n;
 	return ERR_OK;
 }

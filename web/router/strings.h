@@ -17,7 +17,7 @@ struct router_strings {
 };
 
 MUST_CHECK enum err_code strings_add(
-	struct router_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
+	struct router_strings *s, struct arena *a, const struct str *str, size_t n, struct err *err);
 void strings_unique(struct router_strings *s); /* sorted, each once */
 
 #endif

@@ -23,7 +23,8 @@ static bool objects_check_is_interrupted(void *ctx)
 
 /* ---- verify ---- */
 
-static enum err_code objects_check_verify_all(struct inspect *x, const char *only, struct err *err)
+static enum err_code objects_check_verify_all(
+	struct inspect *inspect, const char *only, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct str *names;
@@ -31,24 +32,24 @@ static enum err_code objects_check_verify_all(struct inspect *x, const char *onl
 	size_t n;
 
 	if (only)
-		return inspect_verify(x, str_of(only), err);
+		return inspect_verify(inspect, str_of(only), err);
 	arena_init(&a, 0);
-	if (!(rc = shard_list_names(x->bucket, &a, &names, &n, err)))
+	if (!(rc = shard_list_names(inspect->bucket, &a, &names, &n, err)))
 		for (size_t i = 0; i < n && !rc; i++)
-			rc = inspect_verify(x, names[i], err);
+			rc = inspect_verify(inspect, names[i], err);
 	arena_release(&a);
 	return rc;
 }
 
 static enum err_code objects_check_verify(
-	struct inspect *x, const char *only, bool deep, struct err *err)
+	struct inspect *inspect, const char *only, bool deep, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 	char *dir;
 
 	if (!deep)
-		return objects_check_verify_all(x, only, err);
+		return objects_check_verify_all(inspect, only, err);
 	if (asprintf(&dir, "%s/epitool-XXXXXX", place_temp_dir()) < 0)
 		return err_nomem(err, "verify");
 	if (!mkdtemp(dir)) {
@@ -56,8 +57,8 @@ static enum err_code objects_check_verify(
 		free(dir);
 		return rc;
 	}
-	x->dir = dir;
-	rc = objects_check_verify_all(x, only, err);
+	inspect->dir = dir;
+	rc = objects_check_verify_all(inspect, only, err);
 	if (fs_remove_tree(&fs_posix, dir, &why) && !rc)
 		rc = err_copy(err, &why);
 	free(dir);

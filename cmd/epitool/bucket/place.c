@@ -47,7 +47,7 @@ static enum err_code place_on_object(void *ctx, const struct bucket_object *o, s
 
 /* below: of the directory, "" or "a/b/". */
 static enum err_code place_walk(
-	struct place_listing *x, const char *dir, struct str below, unsigned depth, struct err *err)
+	struct place_listing *p, const char *dir, struct str below, unsigned depth, struct err *err)
 {
 	enum err_code rc;
 	struct str *names;
@@ -56,27 +56,27 @@ static enum err_code place_walk(
 
 	if (depth > DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "%s: more than %d directories deep", dir, DEPTH_MAX);
-	if ((rc = fs_list(dir, x->a, &names, &n, err)))
+	if ((rc = fs_list(dir, p->a, &names, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		char *path = arena_printf(x->a, "%s/" STR_FMT, dir, STR_ARG(names[i]));
-		char *key = arena_printf(x->a, STR_FMT STR_FMT, STR_ARG(below), STR_ARG(names[i]));
+		char *path = arena_printf(p->a, "%s/" STR_FMT, dir, STR_ARG(names[i]));
+		char *key = arena_printf(p->a, STR_FMT STR_FMT, STR_ARG(below), STR_ARG(names[i]));
 
 		if (!path || !key)
-			return arena_fail(x->a, "list", err);
+			return arena_fail(p->a, "list", err);
 		if (lstat(path, &st)) {
 			if (errno == ENOENT) /* deleted meanwhile */
 				continue;
 			return err_errno(err, errno, "%s", path);
 		}
 		if (S_ISDIR(st.st_mode)) {
-			if (!(key = arena_printf(x->a, "%s/", key)))
-				return arena_fail(x->a, "list", err);
-			rc = place_walk(x, path, str_of(key), depth + 1, err);
+			if (!(key = arena_printf(p->a, "%s/", key)))
+				return arena_fail(p->a, "list", err);
+			rc = place_walk(p, path, str_of(key), depth + 1, err);
 		} else if (S_ISREG(st.st_mode)) {
-			rc = place_list_add(x->l, x->a, str_of(key), (uint64_t)st.st_size, err);
+			rc = place_list_add(p->l, p->a, str_of(key), (uint64_t)st.st_size, err);
 		} else {
-			x->l->odd++;
+			p->l->odd++;
 		}
 		if (rc)
 			return rc;

@@ -76,75 +76,75 @@ static enum err_code compare_comparison_check_flags(
 
 /* ---- showing ---- */
 
-static void compare_print_totals(const struct pair *x, struct buf *out)
+static void compare_print_totals(const struct pair *p, struct buf *out)
 {
-	const int64_t *total = x->costs.total;
+	const int64_t *total = p->costs.total;
 
-	buf_add_printable(out, x->type);
+	buf_add_printable(out, p->type);
 	buf_add_cstr(out, ": base ");
-	pprof_unit_print(out, total[0], x->unit, STR("auto"));
+	pprof_unit_print(out, total[0], p->unit, STR("auto"));
 	buf_add_cstr(out, ", new ");
-	pprof_unit_print(out, total[1], x->unit, STR("auto"));
-	if (x->f->normalize)
-		buf_printf(out, ", new times %.4g to compare shares", x->costs.factor);
+	pprof_unit_print(out, total[1], p->unit, STR("auto"));
+	if (p->f->normalize)
+		buf_printf(out, ", new times %.4g to compare shares", p->costs.factor);
 	buf_add_char(out, '\n');
 }
 
-static void compare_print_rows(struct pair *x, struct buf *out)
+static void compare_print_rows(struct pair *p, struct buf *out)
 {
 	static const char *const titles[] = { "base", "new", "difference", "times" };
-	struct str unit = pair_unit(x);
+	struct str unit = pair_unit(p);
 	struct buf times = { 0 };
 	struct text_table t;
 
-	text_table_init(&t, &x->arena);
+	text_table_init(&t, &p->arena);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
-	table_column(&t, x->f->by_text, false);
-	for (size_t i = 0; i < pair_rows(x); i++) {
-		const struct cost_row *r = &x->costs.rows[i];
-		const int64_t *v = x->f->compare.cum ? r->cum : r->flat;
+	table_column(&t, p->f->by_text, false);
+	for (size_t i = 0; i < pair_rows(p); i++) {
+		const struct cost_row *r = &p->costs.rows[i];
+		const int64_t *v = p->f->compare.cum ? r->cum : r->flat;
 
-		pair_cell(x, &t, v[0], false, unit);
-		pair_cell(x, &t, v[1], false, unit);
-		pair_cell(x, &t, r->change, true, unit);
+		pair_cell(p, &t, v[0], false, unit);
+		pair_cell(p, &t, v[1], false, unit);
+		pair_cell(p, &t, r->change, true, unit);
 		buf_clear(&times);
 		times_print(&times, (double)v[0], (double)v[1]);
 		table_cell(&t, times.len ? buf_str(&times) : STR(""));
 		table_cell(&t, r->name);
 	}
 	table_print(&t, terminal_width(), out);
-	if (pair_rows(x) < x->costs.n)
-		buf_printf(out, "%zu more: --limit=0 shows all\n", x->costs.n - pair_rows(x));
+	if (pair_rows(p) < p->costs.n)
+		buf_printf(out, "%zu more: --limit=0 shows all\n", p->costs.n - pair_rows(p));
 	out->failed = out->failed || buf_failed(&times);
 	buf_release(&times);
 }
 
-static enum err_code compare_print_comparison(struct pair *x, struct buf *out, struct err *err)
+static enum err_code compare_print_comparison(struct pair *p, struct buf *out, struct err *err)
 {
-	const struct pprof *profiles[2] = { x->sides[0].profile, x->sides[1].profile };
-	const uint32_t types[2] = { x->sides[0].type, x->sides[1].type };
+	const struct pprof *profiles[2] = { p->sides[0].profile, p->sides[1].profile };
+	const uint32_t types[2] = { p->sides[0].type, p->sides[1].type };
 	struct verdict v;
 	enum err_code rc;
 
-	costs_compare(&x->costs, &x->f->compare);
-	if ((rc = verdict_make(&x->arena, profiles, types, x->costs.factor, &v, err)))
+	costs_compare(&p->costs, &p->f->compare);
+	if ((rc = verdict_make(&p->arena, profiles, types, p->costs.factor, &v, err)))
 		return rc;
-	compare_print_totals(x, out);
-	compare_print_rows(x, out);
+	compare_print_totals(p, out);
+	compare_print_rows(p, out);
 	buf_add_char(out, '\n');
 	verdict_print(&v, out);
 	return buf_failed(out) ? err_nomem(err, "compare") : output_put("", buf_str(out), err);
 }
 
-static int compare_run(struct pair *x)
+static int compare_run(struct pair *p)
 {
 	const char *query = NULL;
 	struct buf out = { 0 };
 	struct err err = { 0 };
 	int rc = 0;
 
-	if (pair_read(x, &query, &err) || compare_print_comparison(x, &out, &err)) {
+	if (pair_read(p, &query, &err) || compare_print_comparison(p, &out, &err)) {
 		ask_print_error(query, &err);
 		rc = EXIT_FAILED;
 	}

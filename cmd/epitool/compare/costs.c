@@ -9,7 +9,7 @@
 #include "proto/report/frame_text.h"
 #include "proto/report/prune_pprof.h"
 
-static bool compare_costs_by_parse(const char *s, enum costs_by *out)
+static bool compare_costs_by_parse(const char *text, enum costs_by *out)
 {
 	static const char *const names[] = { [BY_FUNCTION] = "function",
 		[BY_SYSTEM_NAME] = "system_name",
@@ -18,7 +18,7 @@ static bool compare_costs_by_parse(const char *s, enum costs_by *out)
 		[BY_MAPPING] = "mapping" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(s, names[i])) {
+		if (!strcmp(text, names[i])) {
 			*out = (enum costs_by)i;
 			return true;
 		}

@@ -35,17 +35,17 @@ struct diff {
 /* ---- the command line ---- */
 
 static enum err_code compare_diff_read_percent(
-	const char *name, const char *s, double *out, struct err *err)
+	const char *name, const char *text, double *out, struct err *err)
 {
 	char *end;
 
 	*out = -1;
-	if (!s[0])
+	if (!text[0])
 		return ERR_OK;
-	*out = strtod(s, &end);
-	if (end == s || (*end && strcmp(end, "%")) || !isfinite(*out) || *out < 0)
+	*out = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !isfinite(*out) || *out < 0)
 		return err_set(
-			err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"", name, s);
+			err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"", name, text);
 	return ERR_OK;
 }
 
@@ -65,83 +65,83 @@ static enum err_code diff_flags_check(struct diff_flags *f, struct err *err)
 
 /* ---- showing ---- */
 
-static double diff_total_percent(const struct diff *x)
+static double diff_total_percent(const struct diff *d)
 {
-	double base = (double)x->pair.costs.total[COSTS_BASE];
+	double base = (double)d->pair.costs.total[COSTS_BASE];
 
-	return ((double)x->pair.costs.total[COSTS_NEW] - base) / base * 100;
+	return ((double)d->pair.costs.total[COSTS_NEW] - base) / base * 100;
 }
 
-static void diff_print_rows(const struct diff *x, struct buf *out)
+static void diff_print_rows(const struct diff *d, struct buf *out)
 {
 	static const char *const titles[2][6] = {
 		{ "change", "of base", "base flat", "new flat", "base cum", "new cum" },
 		{ "change", "of base", "base cum", "new cum", "base flat", "new flat" },
 	};
-	bool cum = x->f->pair.compare.cum, marked = x->f->pair.compare.threshold >= 0;
-	struct str to = pair_unit(&x->pair);
+	bool cum = d->f->pair.compare.cum, marked = d->f->pair.compare.threshold >= 0;
+	struct str to = pair_unit(&d->pair);
 	struct text_table t;
 	char percent[48];
 
-	text_table_init(&t, (struct arena *)(uintptr_t)&x->pair.arena);
+	text_table_init(&t, (struct arena *)(uintptr_t)&d->pair.arena);
 	for (size_t i = 0; i < 6; i++)
 		table_column(&t, titles[cum][i], true);
-	table_column(&t, x->f->pair.by_text, false);
-	for (size_t i = 0; i < pair_rows(&x->pair); i++) {
-		const struct cost_row *r = &x->pair.costs.rows[i];
+	table_column(&t, d->f->pair.by_text, false);
+	for (size_t i = 0; i < pair_rows(&d->pair); i++) {
+		const struct cost_row *r = &d->pair.costs.rows[i];
 		const int64_t *first = cum ? r->cum : r->flat, *second = cum ? r->flat : r->cum;
 
-		pair_cell(&x->pair, &t, r->change, true, to);
+		pair_cell(&d->pair, &t, r->change, true, to);
 		snprintf(
 			percent, sizeof(percent), "%s%+.2f%%", marked && r->exceeds ? "! " : "", r->percent);
 		table_cell(&t, str_of(percent));
-		pair_cell(&x->pair, &t, first[0], false, to);
-		pair_cell(&x->pair, &t, first[1], false, to);
-		pair_cell(&x->pair, &t, second[0], false, to);
-		pair_cell(&x->pair, &t, second[1], false, to);
+		pair_cell(&d->pair, &t, first[0], false, to);
+		pair_cell(&d->pair, &t, first[1], false, to);
+		pair_cell(&d->pair, &t, second[0], false, to);
+		pair_cell(&d->pair, &t, second[1], false, to);
 		table_cell(&t, r->name);
 	}
 	table_print(&t, terminal_width(), out);
-	if (pair_rows(&x->pair) < x->pair.costs.n)
-		buf_printf(out, "%zu more: --limit=0 shows all\n", x->pair.costs.n - pair_rows(&x->pair));
+	if (pair_rows(&d->pair) < d->pair.costs.n)
+		buf_printf(out, "%zu more: --limit=0 shows all\n", d->pair.costs.n - pair_rows(&d->pair));
 }
 
-static void diff_print_text(const struct diff *x, struct buf *out)
+static void diff_print_text(const struct diff *d, struct buf *out)
 {
-	const int64_t *total = x->pair.costs.total;
+	const int64_t *total = d->pair.costs.total;
 	struct buf costs = { 0 };
 
-	buf_add_printable(out, x->pair.type);
-	pprof_unit_print(&costs, total[0], x->pair.unit, STR("auto"));
+	buf_add_printable(out, d->pair.type);
+	pprof_unit_print(&costs, total[0], d->pair.unit, STR("auto"));
 	buf_add_cstr(&costs, ", new ");
-	pprof_unit_print(&costs, total[1], x->pair.unit, STR("auto"));
+	pprof_unit_print(&costs, total[1], d->pair.unit, STR("auto"));
 	buf_add_cstr(out, ": base ");
 	buf_add_printable(out, buf_str(&costs));
 	buf_release(&costs);
-	buf_printf(out, " (%s%+.2f%%)", x->total_exceeds ? "! " : "", diff_total_percent(x));
-	if (x->f->pair.normalize)
-		buf_printf(out, ", new times %.4g to compare shares", x->pair.costs.factor);
+	buf_printf(out, " (%s%+.2f%%)", d->total_exceeds ? "! " : "", diff_total_percent(d));
+	if (d->f->pair.normalize)
+		buf_printf(out, ", new times %.4g to compare shares", d->pair.costs.factor);
 	buf_add_char(out, '\n');
-	diff_print_rows(x, out);
+	diff_print_rows(d, out);
 }
 
-static void json_pair(struct json *j, const char *key, const int64_t *v)
+static void json_pair(struct json *j, const char *key, const int64_t *value)
 {
 	json_key(j, key);
 	json_object(j);
 	json_key(j, "base");
-	json_i64(j, v[0]);
+	json_i64(j, value[0]);
 	json_key(j, "new");
-	json_i64(j, v[1]);
+	json_i64(j, value[1]);
 	json_object_end(j);
 }
 
-static void json_rows(const struct diff *x, struct json *j)
+static void json_rows(const struct diff *d, struct json *j)
 {
 	json_key(j, "rows");
 	json_array(j);
-	for (size_t i = 0; i < pair_rows(&x->pair); i++) {
-		const struct cost_row *r = &x->pair.costs.rows[i];
+	for (size_t i = 0; i < pair_rows(&d->pair); i++) {
+		const struct cost_row *r = &d->pair.costs.rows[i];
 
 		json_object(j);
 		json_key(j, "name");
@@ -159,65 +159,65 @@ static void json_rows(const struct diff *x, struct json *j)
 	json_array_end(j);
 }
 
-static void diff_print_json(const struct diff *x, struct buf *out)
+static void diff_print_json(const struct diff *d, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out);
 	json_object(&j);
 	json_key(&j, "type");
-	json_str(&j, x->pair.type);
+	json_str(&j, d->pair.type);
 	json_key(&j, "unit");
-	json_str(&j, x->pair.unit);
+	json_str(&j, d->pair.unit);
 	json_key(&j, "by");
-	json_cstr(&j, x->f->pair.by_text);
+	json_cstr(&j, d->f->pair.by_text);
 	json_key(&j, "measure");
-	json_cstr(&j, x->f->pair.measure);
+	json_cstr(&j, d->f->pair.measure);
 	json_key(&j, "factor");
-	json_double(&j, x->pair.costs.factor);
-	json_pair(&j, "total", x->pair.costs.total);
+	json_double(&j, d->pair.costs.factor);
+	json_pair(&j, "total", d->pair.costs.total);
 	json_key(&j, "totalChangePercent");
-	json_double(&j, diff_total_percent(x));
+	json_double(&j, diff_total_percent(d));
 	json_key(&j, "totalExceeds");
-	json_bool(&j, x->total_exceeds);
+	json_bool(&j, d->total_exceeds);
 	json_key(&j, "exceeding");
-	json_u64(&j, x->pair.costs.exceeding);
-	json_rows(x, &j);
+	json_u64(&j, d->pair.costs.exceeding);
+	json_rows(d, &j);
 	json_object_end(&j);
 	buf_add_char(out, '\n');
 }
 
-static void diff_tell_first(const struct diff *x, const struct cost_row *first)
+static void diff_tell_first(const struct diff *d, const struct cost_row *first)
 {
 	struct buf name = { 0 };
 
 	buf_add_printable(&name, first->name);
 	fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n",
-		x->pair.costs.exceeding, x->f->threshold_text, STR_ARG(buf_str(&name)));
+		d->pair.costs.exceeding, d->f->threshold_text, STR_ARG(buf_str(&name)));
 	buf_release(&name);
 }
 
-static int diff_verdict(const struct diff *x)
+static int diff_verdict(const struct diff *d)
 {
 	size_t first = 0;
 
-	while (first < x->pair.costs.n && !x->pair.costs.rows[first].exceeds)
+	while (first < d->pair.costs.n && !d->pair.costs.rows[first].exceeds)
 		first++;
-	if (first < x->pair.costs.n)
-		diff_tell_first(x, &x->pair.costs.rows[first]);
-	if (x->total_exceeds)
-		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", x->f->total_text);
-	return x->pair.costs.exceeding || x->total_exceeds ? EXIT_FAILED : 0;
+	if (first < d->pair.costs.n)
+		diff_tell_first(d, &d->pair.costs.rows[first]);
+	if (d->total_exceeds)
+		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", d->f->total_text);
+	return d->pair.costs.exceeding || d->total_exceeds ? EXIT_FAILED : 0;
 }
 
-static enum err_code diff_check_total(const struct diff *x, struct err *err)
+static enum err_code diff_check_total(const struct diff *d, struct err *err)
 {
-	if (x->pair.costs.total[COSTS_BASE] > 0)
+	if (d->pair.costs.total[COSTS_BASE] > 0)
 		return ERR_OK;
-	return err_set(err, ERR_INVALID, "%s: its total is not above 0", x->pair.texts[0]);
+	return err_set(err, ERR_INVALID, "%s: its total is not above 0", d->pair.texts[0]);
 }
 
-static int diff_run(struct diff *x)
+static int diff_run(struct diff *d)
 {
 	const char *query = NULL;
 	struct buf out = { 0 };
@@ -225,24 +225,24 @@ static int diff_run(struct diff *x)
 	double change;
 	int rc = EXIT_FAILED;
 
-	if (pair_read(&x->pair, &query, &err) || diff_check_total(x, &err)) {
+	if (pair_read(&d->pair, &query, &err) || diff_check_total(d, &err)) {
 		ask_print_error(query, &err);
 		return rc;
 	}
-	costs_compare(&x->pair.costs, &x->f->pair.compare);
-	change = diff_total_percent(x);
-	x->total_exceeds = x->f->total_threshold >= 0 &&
-		(x->f->both_ways ? fabs(change) : change) > x->f->total_threshold;
-	if (x->f->as_json)
-		diff_print_json(x, &out);
+	costs_compare(&d->pair.costs, &d->f->pair.compare);
+	change = diff_total_percent(d);
+	d->total_exceeds = d->f->total_threshold >= 0 &&
+		(d->f->both_ways ? fabs(change) : change) > d->f->total_threshold;
+	if (d->f->as_json)
+		diff_print_json(d, &out);
 	else
-		diff_print_text(x, &out);
+		diff_print_text(d, &out);
 	if (buf_failed(&out))
 		fprintf(stderr, "epitool: error: diff: out of memory\n");
 	else if (output_put("", buf_str(&out), &err))
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 	else
-		rc = diff_verdict(x);
+		rc = diff_verdict(d);
 	buf_release(&out);
 	return rc;
 }

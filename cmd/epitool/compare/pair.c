@@ -14,73 +14,74 @@ enum err_code pair_check(struct pair_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code pair_read_side(struct pair *x, unsigned i, struct err *err)
+static enum err_code pair_read_side(struct pair *p, unsigned i, struct err *err)
 {
-	const struct source_options o = { .question = x->questions[i],
-		.profile = x->f->profile,
-		.match = x->f->match,
-		.type = x->f->type };
-	struct source *s = &x->sides[i];
-	enum err_code rc = source_read(&o, x->texts[i], &x->arena, s, err);
+	const struct source_options o = { .question = p->questions[i],
+		.profile = p->f->profile,
+		.match = p->f->match,
+		.type = p->f->type };
+	struct source *s = &p->sides[i];
+	enum err_code rc = source_read(&o, p->texts[i], &p->arena, s, err);
 
-	return rc ? rc : costs_add(&x->costs, s->profile, s->type, i, err);
+	return rc ? rc : costs_add(&p->costs, s->profile, s->type, i, err);
 }
 
-enum err_code pair_read(struct pair *x, const char **query, struct err *err)
+enum err_code pair_read(struct pair *p, const char **query, struct err *err)
 {
 	struct str units[2];
 	enum err_code rc;
 
-	arena_init(&x->arena, 0);
-	costs_init(&x->costs, &x->arena, x->f->by);
+	arena_init(&p->arena, 0);
+	costs_init(&p->costs, &p->arena, p->f->by);
 	for (unsigned i = 0; i < 2; i++) {
-		const struct source *s = &x->sides[i];
+		const struct source *s = &p->sides[i];
 		const struct pprof_type *type;
 
-		rc = pair_read_side(x, i, err);
+		rc = pair_read_side(p, i, err);
 		*query = s->query.ptr;
 		if (rc)
 			return rc;
 		type = &s->profile->types[s->type];
 		units[i] = s->profile->strings[type->unit];
-		x->type = s->profile->strings[type->type];
+		p->type = s->profile->strings[type->type];
 		*query = NULL;
 	}
-	x->unit = units[0];
+	p->unit = units[0];
 	if (!str_eq(units[0], units[1]))
 		return err_set(err, ERR_INVALID, "the base is in " STR_FMT ", the new one in " STR_FMT,
 			STR_ARG(units[0]), STR_ARG(units[1]));
 	return ERR_OK;
 }
 
-void pair_release(struct pair *x)
+void pair_release(struct pair *p)
 {
-	costs_release(&x->costs);
-	source_release(&x->sides[0]);
-	source_release(&x->sides[1]);
-	arena_release(&x->arena);
+	costs_release(&p->costs);
+	source_release(&p->sides[0]);
+	source_release(&p->sides[1]);
+	arena_release(&p->arena);
 }
 
-size_t pair_rows(const struct pair *x)
+size_t pair_rows(const struct pair *p)
 {
-	return x->f->limit && x->f->limit < x->costs.n ? x->f->limit : x->costs.n;
+	return p->f->limit && p->f->limit < p->costs.n ? p->f->limit : p->costs.n;
 }
 
-struct str pair_unit(const struct pair *x)
+struct str pair_unit(const struct pair *p)
 {
-	int64_t total = x->costs.total[COSTS_BASE];
+	int64_t total = p->costs.total[COSTS_BASE];
 
-	total = total ? total : x->costs.total[COSTS_NEW];
-	return number_unit(total / 1000 + 1, total, x->unit);
+	total = total ? total : p->costs.total[COSTS_NEW];
+	return number_unit(total / 1000 + 1, total, p->unit);
 }
 
-void pair_cell(const struct pair *x, struct text_table *t, int64_t v, bool sign, struct str unit)
+void pair_cell(
+	const struct pair *p, struct text_table *t, int64_t value, bool sign, struct str unit)
 {
 	struct buf cell = { 0 };
 
-	if (sign && v > 0)
+	if (sign && value > 0)
 		buf_add_char(&cell, '+');
-	pprof_unit_print(&cell, v, x->unit, unit);
+	pprof_unit_print(&cell, value, p->unit, unit);
 	table_cell(t, buf_str(&cell));
 	buf_release(&cell);
 }

@@ -56,12 +56,13 @@ struct pair {
 };
 
 /* *query: the one whose error has a place in it, NULL where there is none. */
-MUST_CHECK enum err_code pair_read(struct pair *x, const char **query, struct err *err);
-void pair_release(struct pair *x);
-size_t pair_rows(const struct pair *x); /* as many as --limit says */
+MUST_CHECK enum err_code pair_read(struct pair *p, const char **query, struct err *err);
+void pair_release(struct pair *p);
+size_t pair_rows(const struct pair *p); /* as many as --limit says */
 /* The unit of all costs of a table. */
-struct str pair_unit(const struct pair *x);
+struct str pair_unit(const struct pair *p);
 /* sign: with a plus where it is above 0. */
-void pair_cell(const struct pair *x, struct text_table *t, int64_t v, bool sign, struct str unit);
+void pair_cell(
+	const struct pair *p, struct text_table *t, int64_t value, bool sign, struct str unit);
 
 #endif

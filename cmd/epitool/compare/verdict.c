@@ -64,9 +64,9 @@ static enum err_code verdict_add_target(
 	return ERR_OK;
 }
 
-static double verdict_change_of(const int64_t *v, double factor)
+static double verdict_change_of(const int64_t *value, double factor)
 {
-	return (double)v[1] * factor - (double)v[0];
+	return (double)value[1] * factor - (double)value[0];
 }
 
 /* The program's functions come before all others. */
@@ -95,12 +95,12 @@ static uint32_t verdict_choose(struct costs *names, double factor)
 	return best;
 }
 
-static void verdict_find_callers(const struct weighing *x, struct verdict *out)
+static void verdict_find_callers(const struct weighing *w, struct verdict *out)
 {
 	int64_t costs[VERDICT_CALLERS] = { 0 };
 
-	for (size_t i = 0; i < x->names.n; i++) {
-		const struct cost_row *r = &x->names.rows[i];
+	for (size_t i = 0; i < w->names.n; i++) {
+		const struct cost_row *r = &w->names.rows[i];
 
 		if (r->cum[0] <= 0)
 			continue;
@@ -115,33 +115,33 @@ static void verdict_find_callers(const struct weighing *x, struct verdict *out)
 			out->callers[1] = r->name;
 		}
 	}
-	out->first_share = x->passed > 0 ? (double)costs[0] / (double)x->passed : 0;
+	out->first_share = w->passed > 0 ? (double)costs[0] / (double)w->passed : 0;
 }
 
-static enum err_code verdict_walk_both(struct weighing *x, const struct pprof *const profiles[2],
+static enum err_code verdict_walk_both(struct weighing *w, const struct pprof *const profiles[2],
 	const uint32_t types[2], costs_stack_fn fn, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (unsigned i = 0; i < 2 && !rc; i++) {
-		x->side = i;
-		rc = costs_walk(&x->names, profiles[i], types[i], fn, x, err);
+		w->side = i;
+		rc = costs_walk(&w->names, profiles[i], types[i], fn, w, err);
 	}
 	return rc;
 }
 
-static void verdict_measure(const struct weighing *x, double factor, struct verdict *out)
+static void verdict_measure(const struct weighing *w, double factor, struct verdict *out)
 {
-	const struct cost_row *r = &x->names.rows[x->target];
+	const struct cost_row *r = &w->names.rows[w->target];
 	double own = fabs(verdict_change_of(r->flat, factor)),
-		   cum = fabs(verdict_change_of(x->cum, factor)),
-		   flat = fabs(verdict_change_of(x->flat, factor));
+		   cum = fabs(verdict_change_of(w->cum, factor)),
+		   flat = fabs(verdict_change_of(w->flat, factor));
 
 	out->name = r->name;
 	out->is_flat = cum > OTHERS * own && flat > own / 2;
 	for (unsigned i = 0; i < 2; i++)
 		out->costs[i] = llround(
-			(double)(out->is_flat ? x->flat[i] : x->cum[i]) * (i == COSTS_NEW ? factor : 1));
+			(double)(out->is_flat ? w->flat[i] : w->cum[i]) * (i == COSTS_NEW ? factor : 1));
 }
 
 enum err_code verdict_make(struct arena *a, const struct pprof *const profiles[2],
@@ -172,9 +172,9 @@ out:
 /* ---- the sentence ---- */
 
 /* Two digits, which is as much as a sentence needs: "5.9", "33", "0.42". */
-static void verdict_add_two_digits(struct buf *out, double v)
+static void verdict_add_two_digits(struct buf *out, double value)
 {
-	buf_printf(out, v >= 9.95 ? "%.0f" : "%.2g", v);
+	buf_printf(out, value >= 9.95 ? "%.0f" : "%.2g", value);
 }
 
 void times_print(struct buf *out, double base, double next)

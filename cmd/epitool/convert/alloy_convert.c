@@ -44,74 +44,74 @@ static bool convert_is_true(const struct alloy_statement *block, const char *nam
 	return e && e->kind == ALLOY_BOOL ? str_is(e->text, "true") : by_default;
 }
 
-static struct item *convert_find_or_add(struct conversion *x, struct item *map, const char *key)
+static struct item *convert_find_or_add(struct conversion *c, struct item *map, const char *key)
 {
 	struct item *i = item_find(map, key);
 
-	return i ? i : item_mapping(x, map, key);
+	return i ? i : item_mapping(c, map, key);
 }
 
 /* The server makes the differences itself, of what it would scrape anyway. */
 static void convert_add_delta_profile(
-	struct conversion *x, struct item *map, const struct alloy_statement *s, const char *ours)
+	struct conversion *c, struct item *map, const struct alloy_statement *s, const char *ours)
 {
 	struct item *i, *enabled;
 
 	if (!convert_is_true(s, "enabled", false))
 		return;
-	i = convert_find_or_add(x, map, ours);
+	i = convert_find_or_add(c, map, ours);
 	if ((enabled = item_find(i, "enabled")))
 		enabled->text = STR("true");
-	item_note(x, i, s->line, s->column,
+	item_note(c, i, s->line, s->column,
 		"%s is not needed: the server stores the increase of what counts since the start",
-		alloy_title(x, s));
+		alloy_title(c, s));
 }
 
 static void convert_add_profile(
-	struct conversion *x, struct item *map, const struct alloy_statement *s)
+	struct conversion *c, struct item *map, const struct alloy_statement *s)
 {
 	struct item *i;
 
 	for (size_t k = 0; k < COUNT(deltas); k++)
 		if (str_is(s->name, deltas[k].theirs)) {
-			convert_add_delta_profile(x, map, s, deltas[k].ours);
+			convert_add_delta_profile(c, map, s, deltas[k].ours);
 			return;
 		}
 	for (size_t k = 0; k < COUNT(profiles); k++)
 		if (str_is(s->name, profiles[k].theirs)) {
-			alloy_add_block(x, convert_find_or_add(x, map, profiles[k].ours), s);
+			alloy_add_block(c, convert_find_or_add(c, map, profiles[k].ours), s);
 			return;
 		}
 	if (str_is(s->name, "profile.custom") && label_name_valid(s->label)) {
-		i = item_add(x, map, s->label, YAML_MAPPING);
-		alloy_add_block(x, i, s);
+		i = item_add(c, map, s->label, YAML_MAPPING);
+		alloy_add_block(c, i, s);
 		return;
 	}
-	i = item_mapping(x, map, "");
+	i = item_mapping(c, map, "");
 	i->reason_only = true;
-	item_leave_out(x, i, s->line, s->column, alloy_title(x, s), "no profile here has that name");
+	item_leave_out(c, i, s->line, s->column, alloy_title(c, s), "no profile here has that name");
 }
 
 static void convert_add_profiling(
-	struct conversion *x, struct item *job, const struct alloy_statement *block)
+	struct conversion *c, struct item *job, const struct alloy_statement *block)
 {
-	struct item *config = item_mapping(x, job, "profiling_config"), *map = NULL;
+	struct item *config = item_mapping(c, job, "profiling_config"), *map = NULL;
 
 	if (block->comment.len)
-		item_comment(x, config, STR_FMT, STR_ARG(block->comment));
+		item_comment(c, config, STR_FMT, STR_ARG(block->comment));
 	for (const struct alloy_statement *s = block->child; s; s = s->next) {
 		if (s->value) {
-			alloy_add_statement(x, config, s);
+			alloy_add_statement(c, config, s);
 			continue;
 		}
-		map = map ? map : item_mapping(x, config, "pprof_config");
-		convert_add_profile(x, map, s);
+		map = map ? map : item_mapping(c, config, "pprof_config");
+		convert_add_profile(c, map, s);
 	}
 }
 
 /* What Alloy measures in each interval; ours is one second less than the interval. */
 static void convert_add_seconds(
-	struct conversion *x, struct item *job, const struct alloy_statement *scrape)
+	struct conversion *c, struct item *job, const struct alloy_statement *scrape)
 {
 	const struct alloy_expr *duration = alloy_attribute(scrape, "delta_profiling_duration");
 	const struct alloy_expr *interval = alloy_attribute(scrape, "scrape_interval");
@@ -120,19 +120,19 @@ static void convert_add_seconds(
 	struct str text;
 	char *seconds;
 
-	if (duration && (!alloy_string(x->arena, duration, &text) || duration_parse(text, &ns, NULL)))
+	if (duration && (!alloy_string(c->arena, duration, &text) || duration_parse(text, &ns, NULL)))
 		return;
 	if (interval &&
-		(!alloy_string(x->arena, interval, &text) || duration_parse(text, &interval_ns, NULL)))
+		(!alloy_string(c->arena, interval, &text) || duration_parse(text, &interval_ns, NULL)))
 		return;
 	if (ns < NS_PER_S || ns == interval_ns - NS_PER_S || ns > interval_ns)
 		return;
-	map = convert_find_or_add(x, convert_find_or_add(x, job, "profiling_config"), "pprof_config");
-	cpu = convert_find_or_add(x, map, "process_cpu");
-	seconds = arena_printf(x->arena, "%lld", (long long)(ns / NS_PER_S));
-	x->failed |= !seconds;
-	cpu = item_plain(x, cpu, "seconds", str_of(seconds ? seconds : "1"));
-	item_comment(x, cpu,
+	map = convert_find_or_add(c, convert_find_or_add(c, job, "profiling_config"), "pprof_config");
+	cpu = convert_find_or_add(c, map, "process_cpu");
+	seconds = arena_printf(c->arena, "%lld", (long long)(ns / NS_PER_S));
+	c->failed |= !seconds;
+	cpu = item_plain(c, cpu, "seconds", str_of(seconds ? seconds : "1"));
+	item_comment(c, cpu,
 		duration ? "it was delta_profiling_duration" :
 				   "Alloy's default; here it is one second less than the interval");
 }
@@ -140,31 +140,31 @@ static void convert_add_seconds(
 /* ---- rules ---- */
 
 /* '$' begins a group in a replacement. */
-static struct str convert_escape(struct conversion *x, struct str s)
+static struct str convert_escape(struct conversion *c, struct str s)
 {
 	struct buf b = { 0 };
 	struct str made;
 
 	for (size_t i = 0; i < s.len; i++)
 		buf_printf(&b, s.ptr[i] == '$' ? "$$" : "%c", s.ptr[i]);
-	made = str_dup(x->arena, buf_str(&b));
-	x->failed |= buf_failed(&b) || !made.ptr;
+	made = str_dup(c->arena, buf_str(&b));
+	c->failed |= buf_failed(&b) || !made.ptr;
 	buf_release(&b);
 	return made;
 }
 
 static struct item *convert_add_rule(
-	struct conversion *x, struct item *rules, const char *label, struct str value)
+	struct conversion *c, struct item *rules, const char *label, struct str value)
 {
-	struct item *rule = item_mapping(x, rules, "");
+	struct item *rule = item_mapping(c, rules, "");
 
-	item_string(x, rule, "target_label", str_of(label));
-	item_string(x, rule, "replacement", convert_escape(x, value));
+	item_string(c, rule, "target_label", str_of(label));
+	item_string(c, rule, "replacement", convert_escape(c, value));
 	return rule;
 }
 
 static void convert_add_rules(
-	struct conversion *x, struct item *rules, const struct alloy_statement *relabel)
+	struct conversion *c, struct item *rules, const struct alloy_statement *relabel)
 {
 	bool first = true;
 	struct item *rule;
@@ -172,18 +172,18 @@ static void convert_add_rules(
 	for (const struct alloy_statement *s = relabel->child; s; s = s->next) {
 		if (s->value || !str_is(s->name, "rule"))
 			continue;
-		rule = item_mapping(x, rules, "");
+		rule = item_mapping(c, rules, "");
 		if (first)
-			item_comment(x, rule, "%s", alloy_title(x, relabel));
+			item_comment(c, rule, "%s", alloy_title(c, relabel));
 		if (s->comment.len)
-			item_comment(x, rule, STR_FMT, STR_ARG(s->comment));
-		alloy_add_block(x, rule, s);
+			item_comment(c, rule, STR_FMT, STR_ARG(s->comment));
+		alloy_add_block(c, rule, s);
 		first = false;
 	}
 }
 
 static void convert_add_external(
-	struct conversion *x, struct item *rules, const struct alloy_statement *write)
+	struct conversion *conversion, struct item *rules, const struct alloy_statement *write)
 {
 	const struct alloy_expr *labels = alloy_attribute(write, "external_labels");
 	bool first = true;
@@ -191,18 +191,18 @@ static void convert_add_external(
 	struct str value;
 
 	for (const struct alloy_expr *c = labels ? labels->child : NULL; c; c = c->next) {
-		if (labels->kind != ALLOY_OBJECT || !alloy_string(x->arena, c, &value)) {
-			rule = item_mapping(x, rules, "");
+		if (labels->kind != ALLOY_OBJECT || !alloy_string(conversion->arena, c, &value)) {
+			rule = item_mapping(conversion, rules, "");
 			rule->reason_only = true;
-			item_leave_out(
-				x, rule, c->line, c->column, "an external label", "its value is not in this file");
+			item_leave_out(conversion, rule, c->line, c->column, "an external label",
+				"its value is not in this file");
 			continue;
 		}
-		rule = item_mapping(x, rules, "");
-		item_string(x, rule, "target_label", c->key);
-		item_string(x, rule, "replacement", convert_escape(x, value));
+		rule = item_mapping(conversion, rules, "");
+		item_string(conversion, rule, "target_label", c->key);
+		item_string(conversion, rule, "replacement", convert_escape(conversion, value));
 		if (first)
-			item_comment(x, rule, "external_labels of %s", alloy_title(x, write));
+			item_comment(conversion, rule, "external_labels of %s", alloy_title(conversion, write));
 		first = false;
 	}
 }
@@ -233,30 +233,30 @@ static void convert_add_receivers(
 	}
 }
 
-static bool convert_finds_pods(struct conversion *x, const struct alloy_origin *o)
+static bool convert_finds_pods(struct conversion *c, const struct alloy_origin *o)
 {
 	const struct alloy_expr *role = o->discovery ? alloy_attribute(o->discovery, "role") : NULL;
 	struct str text;
 
 	return o->discovery && str_is(o->discovery->name, "discovery.kubernetes") && role &&
-		alloy_string(x->arena, role, &text) && !str_is(text, "node");
+		alloy_string(c->arena, role, &text) && !str_is(text, "node");
 }
 
 /* Alloy infers service_name where no rule sets it; a rule in front of all others does the same. */
 static void convert_add_service_name(
-	struct conversion *x, struct item *rules, const struct alloy_origin *o)
+	struct conversion *c, struct item *rules, const struct alloy_origin *o)
 {
 	struct item *rule, *sources;
 
-	if (!convert_finds_pods(x, o))
+	if (!convert_finds_pods(c, o))
 		return;
-	rule = item_mapping(x, rules, "");
-	item_comment(x, rule, "service_name, as Alloy infers it");
-	sources = item_sequence(x, rule, "source_labels");
-	item_string(x, sources, "", STR("__meta_kubernetes_namespace"));
-	item_string(x, sources, "", STR("__meta_kubernetes_pod_container_name"));
-	item_string(x, rule, "separator", STR("/"));
-	item_string(x, rule, "target_label", STR("service_name"));
+	rule = item_mapping(c, rules, "");
+	item_comment(c, rule, "service_name, as Alloy infers it");
+	sources = item_sequence(c, rule, "source_labels");
+	item_string(c, sources, "", STR("__meta_kubernetes_namespace"));
+	item_string(c, sources, "", STR("__meta_kubernetes_pod_container_name"));
+	item_string(c, rule, "separator", STR("/"));
+	item_string(c, rule, "target_label", STR("service_name"));
 }
 
 /* ---- a job ---- */
@@ -276,7 +276,7 @@ static struct str convert_job_name(const struct alloy_file *f, const struct allo
 }
 
 static void convert_add_argument(
-	struct conversion *x, struct item *job, const struct alloy_statement *s)
+	struct conversion *c, struct item *job, const struct alloy_statement *s)
 {
 	static const char *const elsewhere[] = { "targets", "forward_to", "job_name",
 		"delta_profiling_duration" };
@@ -286,16 +286,16 @@ static void convert_add_argument(
 		if (str_is(s->name, elsewhere[k]))
 			return;
 	if (str_is(s->name, "profiling_config")) {
-		convert_add_profiling(x, job, s);
+		convert_add_profiling(c, job, s);
 		return;
 	}
 	if (yaml_field_find(&config_job_schema, s->name)) {
-		alloy_add_statement(x, job, s);
+		alloy_add_statement(c, job, s);
 		return;
 	}
-	i = item_add(x, job, s->name, YAML_MAPPING);
+	i = item_add(c, job, s->name, YAML_MAPPING);
 	i->reason_only = true;
-	item_leave_out(x, i, s->line, s->column, alloy_title(x, s), "%s",
+	item_leave_out(c, i, s->line, s->column, alloy_title(c, s), "%s",
 		str_is(s->name, "clustering") ? "servers share targets by --shard.name and --shard.total" :
 										"nothing here is like Alloy's setting");
 }
@@ -381,21 +381,21 @@ static void convert_note_others(const struct alloy_file *f)
 	}
 }
 
-enum err_code convert_alloy(struct conversion *x, struct err *err)
+enum err_code convert_alloy(struct conversion *c, struct err *err)
 {
 	size_t steps = 0;
-	struct alloy_file f = { .x = x, .steps = &steps };
+	struct alloy_file f = { .x = c, .steps = &steps };
 	struct item *global, *jobs;
-	enum err_code rc = alloy_parse(x->arena, x->file, x->source, &f.statements, err);
+	enum err_code rc = alloy_parse(c->arena, c->file, c->source, &f.statements, err);
 
 	if (rc)
 		return rc;
 	convert_note_others(&f);
-	global = item_mapping(x, x->root, "global");
-	item_plain(x, global, "scrape_interval", STR("15s"));
+	global = item_mapping(c, c->root, "global");
+	item_plain(c, global, "scrape_interval", STR("15s"));
 	item_comment(
-		x, global->child ? global->child : global, "Alloy's default, for jobs without one");
-	jobs = item_sequence(x, x->root, "scrape_configs");
+		c, global->child ? global->child : global, "Alloy's default, for jobs without one");
+	jobs = item_sequence(c, c->root, "scrape_configs");
 	for (const struct alloy_statement *s = f.statements; s; s = s->next)
 		if (!s->value && str_is(s->name, "pyroscope.scrape"))
 			convert_add_jobs(&f, jobs, s);
@@ -403,6 +403,6 @@ enum err_code convert_alloy(struct conversion *x, struct err *err)
 		return err_set(err, ERR_LIMIT,
 			"%s:1:1: components refer to each other more often than %u "
 			"steps can follow",
-			x->file, ALLOY_STEPS_MAX);
-	return x->failed ? arena_fail(x->arena, x->file, err) : ERR_OK;
+			c->file, ALLOY_STEPS_MAX);
+	return c->failed ? arena_fail(c->arena, c->file, err) : ERR_OK;
 }

@@ -90,12 +90,12 @@ static enum err_code convert_skip_comment(struct alloy_lexer *l, struct err *err
 
 /* Digits of an escape; false: they are no such number. */
 static bool convert_read_digits(
-	const char **p, const char *end, unsigned n, unsigned base, uint32_t *out)
+	const char **text, const char *end, unsigned n, unsigned base, uint32_t *out)
 {
 	uint32_t v = 0;
 
-	for (; n; n--, ++*p) {
-		unsigned c = *p < end ? (unsigned char)**p : 0;
+	for (; n; n--, ++*text) {
+		unsigned c = *text < end ? (unsigned char)**text : 0;
 		unsigned d = c >= '0' && c <= '9'          ? c - '0' :
 			(c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 :
 													 99;
@@ -108,22 +108,22 @@ static bool convert_read_digits(
 	return true;
 }
 
-/* p stands behind the backslash. */
-static bool convert_read_escape(const char **p, const char *end, struct buf *out)
+/* text stands behind the backslash. */
+static bool convert_read_escape(const char **text, const char *end, struct buf *out)
 {
 	static const char letters[] = "abfnrtv\\\"'", values[] = "\a\b\f\n\r\t\v\\\"'";
-	const char *letter = *p < end && **p ? strchr(letters, **p) : NULL;
+	const char *letter = *text < end && **text ? strchr(letters, **text) : NULL;
 	uint32_t v;
 
 	if (letter) {
 		buf_add_char(out, values[letter - letters]);
-		++*p;
+		++*text;
 		return true;
 	}
-	if (*p < end && (**p == 'x' || **p == 'u' || **p == 'U')) {
-		char kind = *(*p)++;
+	if (*text < end && (**text == 'x' || **text == 'u' || **text == 'U')) {
+		char kind = *(*text)++;
 
-		if (!convert_read_digits(p, end, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, 16, &v))
+		if (!convert_read_digits(text, end, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, 16, &v))
 			return false;
 		if (kind == 'x')
 			buf_add_char(out, (char)v);
@@ -133,7 +133,7 @@ static bool convert_read_escape(const char **p, const char *end, struct buf *out
 			buf_add_utf8(out, v);
 		return true;
 	}
-	if (!convert_read_digits(p, end, 3, 8, &v) || v > 255)
+	if (!convert_read_digits(text, end, 3, 8, &v) || v > 255)
 		return false;
 	buf_add_char(out, (char)v);
 	return true;

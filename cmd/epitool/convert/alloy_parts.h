@@ -21,7 +21,7 @@ bool alloy_step(const struct alloy_file *f); /* false: there were too many */
 /* "discovery.relabel.pods.output" -> its block; NULL: there is none. */
 const struct alloy_statement *alloy_component(const struct alloy_file *f, struct str reference);
 /* "discovery.relabel \"pods\"", for messages */
-const char *alloy_title(struct conversion *x, const struct alloy_statement *block);
+const char *alloy_title(struct conversion *c, const struct alloy_statement *block);
 
 /* ---- values ---- */
 
@@ -29,11 +29,11 @@ const char *alloy_title(struct conversion *x, const struct alloy_statement *bloc
 bool alloy_is_known(struct arena *a, const struct alloy_expr *e);
 /* The value under that key; one that is not known is left out, with a note. */
 struct item *alloy_add_value(
-	struct conversion *x, struct item *to, struct str key, const struct alloy_expr *e);
+	struct conversion *c, struct item *to, struct str key, const struct alloy_expr *e);
 /* Attributes and blocks below a block, under the names that ours have. */
-void alloy_add_block(struct conversion *x, struct item *to, const struct alloy_statement *block);
+void alloy_add_block(struct conversion *c, struct item *to, const struct alloy_statement *block);
 void alloy_add_statement(
-	struct conversion *x, struct item *to, const struct alloy_statement *statement);
+	struct conversion *c, struct item *to, const struct alloy_statement *statement);
 
 /* ---- targets ---- */
 

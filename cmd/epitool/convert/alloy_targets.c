@@ -29,13 +29,13 @@ const struct alloy_statement *alloy_component(const struct alloy_file *f, struct
 	return NULL;
 }
 
-const char *alloy_title(struct conversion *x, const struct alloy_statement *block)
+const char *alloy_title(struct conversion *c, const struct alloy_statement *block)
 {
-	char *made = block->label.len ? arena_printf(x->arena, STR_FMT " \"" STR_FMT "\"",
+	char *made = block->label.len ? arena_printf(c->arena, STR_FMT " \"" STR_FMT "\"",
 										STR_ARG(block->name), STR_ARG(block->label)) :
-									arena_printf(x->arena, STR_FMT, STR_ARG(block->name));
+									arena_printf(c->arena, STR_FMT, STR_ARG(block->name));
 
-	x->failed |= !made;
+	c->failed |= !made;
 	return made ? made : "";
 }
 
@@ -166,28 +166,28 @@ static const struct alloy_expr *convert_field(const struct alloy_expr *object, c
 }
 
 static void convert_add_labels(
-	struct conversion *x, struct item *group, const struct alloy_expr *target)
+	struct conversion *conversion, struct item *group, const struct alloy_expr *target)
 {
 	struct item *labels = NULL;
 
 	for (const struct alloy_expr *c = target->child; c; c = c->next) {
 		if (str_is(c->key, "__address__"))
 			continue;
-		labels = labels ? labels : item_mapping(x, group, "labels");
+		labels = labels ? labels : item_mapping(conversion, group, "labels");
 		if (str_is(c->key, "__profile_path_prefix__"))
-			item_note(x, labels, c->line, c->column,
+			item_note(conversion, labels, c->line, c->column,
 				"__profile_path_prefix__ is not known here: write path_prefix in profiling_config");
 		else
-			alloy_add_value(x, labels, c->key, c);
+			alloy_add_value(conversion, labels, c->key, c);
 	}
 }
 
 /* Targets with the same labels are one group. */
 static void convert_add_group(
-	struct conversion *x, struct item *statics, struct alloy_origin *first)
+	struct conversion *c, struct item *statics, struct alloy_origin *first)
 {
-	struct item *group = item_mapping(x, statics, ""),
-				*targets = item_sequence(x, group, "targets");
+	struct item *group = item_mapping(c, statics, ""),
+				*targets = item_sequence(c, group, "targets");
 
 	for (struct alloy_origin *o = first; o; o = o->next) {
 		const struct alloy_expr *address = o->target ? convert_field(o->target, "__address__") :
@@ -198,11 +198,11 @@ static void convert_add_group(
 			continue;
 		o->done = true;
 		if (address)
-			alloy_add_value(x, targets, STR(""), address);
+			alloy_add_value(c, targets, STR(""), address);
 		else
-			item_note(x, group, o->target->line, o->target->column, "a target has no __address__");
+			item_note(c, group, o->target->line, o->target->column, "a target has no __address__");
 	}
-	convert_add_labels(x, group, first->target);
+	convert_add_labels(c, group, first->target);
 }
 
 static void convert_add_discovery(

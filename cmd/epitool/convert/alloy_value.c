@@ -59,89 +59,90 @@ static struct str convert_shown(const struct alloy_expr *e)
 
 /* A value all of whose parts are known. */
 static struct item *convert_add_known(
-	struct conversion *x, struct item *to, struct str key, const struct alloy_expr *e)
+	struct conversion *conversion, struct item *to, struct str key, const struct alloy_expr *e)
 {
 	struct item *i;
 
 	if (e->kind == ALLOY_LIST || e->kind == ALLOY_OBJECT) {
-		i = item_add(x, to, key, e->kind == ALLOY_LIST ? YAML_SEQUENCE : YAML_MAPPING);
+		i = item_add(conversion, to, key, e->kind == ALLOY_LIST ? YAML_SEQUENCE : YAML_MAPPING);
 		for (const struct alloy_expr *c = e->child; c; c = c->next)
-			convert_add_known(x, i, c->key, c);
+			convert_add_known(conversion, i, c->key, c);
 		return i;
 	}
-	i = item_add(x, to, key, YAML_SCALAR);
+	i = item_add(conversion, to, key, YAML_SCALAR);
 	i->plain = e->kind != ALLOY_STRING && e->kind != ALLOY_OPERATOR;
 	i->text = e->text;
-	if (!i->plain && !alloy_string(x->arena, e, &i->text))
-		x->failed = true;
+	if (!i->plain && !alloy_string(conversion->arena, e, &i->text))
+		conversion->failed = true;
 	return i;
 }
 
 struct item *alloy_add_value(
-	struct conversion *x, struct item *to, struct str key, const struct alloy_expr *e)
+	struct conversion *c, struct item *to, struct str key, const struct alloy_expr *e)
 {
 	struct str source = convert_shown(e);
 	struct item *i;
 
-	if (alloy_is_known(x->arena, e))
-		return convert_add_known(x, to, key, e);
-	i = item_add(x, to, key, YAML_SCALAR);
+	if (alloy_is_known(c->arena, e))
+		return convert_add_known(c, to, key, e);
+	i = item_add(c, to, key, YAML_SCALAR);
 	i->reason_only = true;
-	item_leave_out(x, i, e->line, e->column, arena_printf(x->arena, STR_FMT, STR_ARG(key)),
+	item_leave_out(c, i, e->line, e->column, arena_printf(c->arena, STR_FMT, STR_ARG(key)),
 		"its value is not in this file, write it: " STR_FMT, STR_ARG(source));
 	return i;
 }
 
 /* {"X" = ["a"]} becomes {X: {secrets: [a]}}. */
-static void convert_add_headers(struct conversion *x, struct item *to, const struct alloy_expr *e)
+static void convert_add_headers(
+	struct conversion *conversion, struct item *to, const struct alloy_expr *e)
 {
-	struct item *headers = item_mapping(x, to, "http_headers"), *one;
+	struct item *headers = item_mapping(conversion, to, "http_headers"), *one;
 
 	for (const struct alloy_expr *c = e->child; c; c = c->next) {
-		one = item_add(x, headers, c->key, YAML_MAPPING);
-		alloy_add_value(x, one, STR("secrets"), c);
+		one = item_add(conversion, headers, c->key, YAML_MAPPING);
+		alloy_add_value(conversion, one, STR("secrets"), c);
 	}
 }
 
 static void convert_add_attribute(
-	struct conversion *x, struct item *to, const struct alloy_statement *s)
+	struct conversion *c, struct item *to, const struct alloy_statement *s)
 {
 	struct item *i;
 
 	if (str_is(s->name, "http_headers") && s->value->kind == ALLOY_OBJECT) {
-		convert_add_headers(x, to, s->value);
+		convert_add_headers(c, to, s->value);
 		return;
 	}
-	i = alloy_add_value(x, to, convert_our_name(s->name), s->value);
+	i = alloy_add_value(c, to, convert_our_name(s->name), s->value);
 	if (s->comment.len)
-		item_comment(x, i, STR_FMT, STR_ARG(s->comment));
+		item_comment(c, i, STR_FMT, STR_ARG(s->comment));
 }
 
-void alloy_add_statement(struct conversion *x, struct item *to, const struct alloy_statement *s)
+void alloy_add_statement(struct conversion *c, struct item *to, const struct alloy_statement *s)
 {
 	struct str name = convert_our_name(s->name);
 	struct item *i = NULL;
 
 	if (s->value) {
-		convert_add_attribute(x, to, s);
+		convert_add_attribute(c, to, s);
 		return;
 	}
 	if (convert_is_repeated(name)) {
 		for (i = to->child; i && !str_eq(i->key, name); i = i->next)
 			;
 		if (!i)
-			i = item_add(x, to, name, YAML_SEQUENCE);
-		i = item_mapping(x, i, "");
+			i = item_add(c, to, name, YAML_SEQUENCE);
+		i = item_mapping(c, i, "");
 	} else {
-		i = item_add(x, to, name, YAML_MAPPING);
+		i = item_add(c, to, name, YAML_MAPPING);
 	}
 	if (s->comment.len)
-		item_comment(x, i, STR_FMT, STR_ARG(s->comment));
-	alloy_add_block(x, i, s);
+		item_comment(c, i, STR_FMT, STR_ARG(s->comment));
+	alloy_add_block(c, i, s);
 }
 
-void alloy_add_block(struct conversion *x, struct item *to, const struct alloy_statement *block)
+void alloy_add_block(struct conversion *c, struct item *to, const struct alloy_statement *block)
 {
 	for (const struct alloy_statement *s = block->child; s; s = s->next)
-		alloy_add_statement(x, to, s);
+		alloy_add_statement(c, to, s);
 }

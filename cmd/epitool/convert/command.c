@@ -25,22 +25,22 @@ static int convert_by_place(const void *a, const void *b)
 }
 
 /* In the order of the file that was converted. */
-static void convert_show_notes(struct conversion *x)
+static void convert_show_notes(struct conversion *c)
 {
 	const struct note **v;
 	size_t n = 0;
 
-	for (const struct note *at = x->notes; at; at = at->next)
+	for (const struct note *at = c->notes; at; at = at->next)
 		n++;
-	v = arena_array(x->arena, const struct note *, n);
-	x->failed |= !v;
+	v = arena_array(c->arena, const struct note *, n);
+	c->failed |= !v;
 	n = 0;
-	for (const struct note *at = x->notes; v && at; at = at->next)
+	for (const struct note *at = c->notes; v && at; at = at->next)
 		v[n++] = at;
 	if (n > 1)
 		qsort(v, n, sizeof(*v), convert_by_place);
 	for (size_t i = 0; i < n; i++)
-		fprintf(stderr, "%s:%u:%u: %s\n", x->file, v[i]->line, v[i]->column, v[i]->text);
+		fprintf(stderr, "%s:%u:%u: %s\n", c->file, v[i]->line, v[i]->column, v[i]->text);
 }
 
 /* What was written must load, as the server does. */

@@ -1,18 +1,18 @@
 #include "cmd/epitool/convert/comments.h"
 
-void comments_read(struct conversion *x)
+void comments_read(struct conversion *c)
 {
-	const char *p = x->source.ptr, *end = p + x->source.len, *stop;
+	const char *p = c->source.ptr, *end = p + c->source.len, *stop;
 	size_t n = 1;
 
-	for (size_t i = 0; i < x->source.len; i++)
-		n += x->source.ptr[i] == '\n';
-	x->lines = arena_array(x->arena, struct source_line, n);
-	x->failed |= !x->lines;
-	for (x->lines_n = 0; x->lines && x->lines_n < n; p = stop + 1) {
+	for (size_t i = 0; i < c->source.len; i++)
+		n += c->source.ptr[i] == '\n';
+	c->lines = arena_array(c->arena, struct source_line, n);
+	c->failed |= !c->lines;
+	for (c->lines_n = 0; c->lines && c->lines_n < n; p = stop + 1) {
 		stop = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
 		stop = stop ? stop : end;
-		x->lines[x->lines_n++].text = (struct str){ p, (size_t)(stop - p) };
+		c->lines[c->lines_n++].text = (struct str){ p, (size_t)(stop - p) };
 		if (stop == end)
 			break;
 	}
@@ -31,33 +31,33 @@ static struct str comment_of(struct str line)
 	return s;
 }
 
-void comments_above(struct conversion *x, uint32_t line, struct item *to)
+void comments_above(struct conversion *c, uint32_t line, struct item *to)
 {
 	size_t first, last = line - 1; /* lines[last] is the node's own */
 	struct str s;
 
-	if (!x->lines || last >= x->lines_n)
+	if (!c->lines || last >= c->lines_n)
 		return;
-	for (first = last; first > 0 && !x->lines[first - 1].taken; first--)
-		if (str_trim(x->lines[first - 1].text).len && !comment_of(x->lines[first - 1].text).ptr)
+	for (first = last; first > 0 && !c->lines[first - 1].taken; first--)
+		if (str_trim(c->lines[first - 1].text).len && !comment_of(c->lines[first - 1].text).ptr)
 			break;
 	for (; first < last; first++) {
-		x->lines[first].taken = true;
-		s = comment_of(x->lines[first].text);
+		c->lines[first].taken = true;
+		s = comment_of(c->lines[first].text);
 		if (s.ptr)
-			item_comment(x, to, STR_FMT, STR_ARG(s));
+			item_comment(c, to, STR_FMT, STR_ARG(s));
 	}
 }
 
-void comments_behind(struct conversion *x, uint32_t line, struct item *to)
+void comments_behind(struct conversion *c, uint32_t line, struct item *to)
 {
 	struct str s;
 	char quote = 0;
 
-	if (!x->lines || line == 0 || line > x->lines_n || x->lines[line - 1].taken)
+	if (!c->lines || line == 0 || line > c->lines_n || c->lines[line - 1].taken)
 		return;
-	s = x->lines[line - 1].text;
-	x->lines[line - 1].taken = true; /* also if it has none: a line is looked through once */
+	s = c->lines[line - 1].text;
+	c->lines[line - 1].taken = true; /* also if it has none: a line is looked through once */
 	for (size_t i = 1; i < s.len; i++) {
 		if (quote)
 			quote = s.ptr[i] == quote ? 0 : quote;

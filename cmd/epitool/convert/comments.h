@@ -14,9 +14,9 @@ struct source_line {
 	bool taken;
 };
 
-void comments_read(struct conversion *x); /* out of x->source */
+void comments_read(struct conversion *c); /* out of x->source */
 /* Those above this line, blank lines between them or not; and the one behind its value. */
-void comments_above(struct conversion *x, uint32_t line, struct item *to);
-void comments_behind(struct conversion *x, uint32_t line, struct item *to);
+void comments_above(struct conversion *c, uint32_t line, struct item *to);
+void comments_behind(struct conversion *c, uint32_t line, struct item *to);
 
 #endif

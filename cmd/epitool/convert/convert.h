@@ -15,13 +15,13 @@
 
 #define CONVERT_ARENA_BYTES_MAX (256u << 20)
 
-/* Each reads x->source and fills x->root. */
-MUST_CHECK enum err_code convert_prometheus(struct conversion *x, struct err *err);
-MUST_CHECK enum err_code convert_parca(struct conversion *x, struct err *err);
-MUST_CHECK enum err_code convert_pyroscope(struct conversion *x, struct err *err);
-MUST_CHECK enum err_code convert_alloy(struct conversion *x, struct err *err);
+/* Each reads conversion->source and fills conversion->root. */
+MUST_CHECK enum err_code convert_prometheus(struct conversion *conversion, struct err *err);
+MUST_CHECK enum err_code convert_parca(struct conversion *conversion, struct err *err);
+MUST_CHECK enum err_code convert_pyroscope(struct conversion *conversion, struct err *err);
+MUST_CHECK enum err_code convert_alloy(struct conversion *c, struct err *err);
 
 /* A job that has no targets left is noted. */
-void convert_note_targets(struct conversion *x, struct item *job, uint32_t line, uint32_t column);
+void convert_note_targets(struct conversion *c, struct item *job, uint32_t line, uint32_t column);
 
 #endif

@@ -8,27 +8,27 @@
 
 #define FLOW_BYTES_MAX 80u /* of a list of scalars on one line */
 
-void conversion_init(struct conversion *x, struct arena *a, const char *file, struct str source)
+void conversion_init(struct conversion *c, struct arena *a, const char *file, struct str source)
 {
-	*x = (struct conversion){ .arena = a, .file = file, .source = source };
-	x->notes_tail = &x->notes;
-	x->root = item_add(x, NULL, STR(""), YAML_MAPPING);
+	*c = (struct conversion){ .arena = a, .file = file, .source = source };
+	c->notes_tail = &c->notes;
+	c->root = item_add(c, NULL, STR(""), YAML_MAPPING);
 }
 
-struct item *item_add(struct conversion *x, struct item *to, struct str key, enum yaml_kind kind)
+struct item *item_add(struct conversion *c, struct item *to, struct str key, enum yaml_kind kind)
 {
-	struct item *i = arena_new(x->arena, struct item);
+	struct item *i = arena_new(c->arena, struct item);
 
 	if (!i) {
-		x->failed = true;
-		i = &x->spare;
+		c->failed = true;
+		i = &c->spare;
 		*i = (struct item){ 0 };
 		to = NULL;
 	}
 	i->kind = kind;
 	i->key = key;
 	i->tail = &i->child;
-	if (to && to != &x->spare)
+	if (to && to != &c->spare)
 		item_append(to, i);
 	return i;
 }
@@ -39,27 +39,27 @@ void item_append(struct item *to, struct item *i)
 	to->tail = &i->next;
 }
 
-struct item *item_mapping(struct conversion *x, struct item *to, const char *key)
+struct item *item_mapping(struct conversion *c, struct item *to, const char *key)
 {
-	return item_add(x, to, str_of(key), YAML_MAPPING);
+	return item_add(c, to, str_of(key), YAML_MAPPING);
 }
 
-struct item *item_sequence(struct conversion *x, struct item *to, const char *key)
+struct item *item_sequence(struct conversion *c, struct item *to, const char *key)
 {
-	return item_add(x, to, str_of(key), YAML_SEQUENCE);
+	return item_add(c, to, str_of(key), YAML_SEQUENCE);
 }
 
-struct item *item_string(struct conversion *x, struct item *to, const char *key, struct str text)
+struct item *item_string(struct conversion *c, struct item *to, const char *key, struct str text)
 {
-	struct item *i = item_add(x, to, str_of(key), YAML_SCALAR);
+	struct item *i = item_add(c, to, str_of(key), YAML_SCALAR);
 
 	i->text = text;
 	return i;
 }
 
-struct item *item_plain(struct conversion *x, struct item *to, const char *key, struct str text)
+struct item *item_plain(struct conversion *c, struct item *to, const char *key, struct str text)
 {
-	struct item *i = item_string(x, to, key, text);
+	struct item *i = item_string(c, to, key, text);
 
 	i->plain = true;
 	return i;
@@ -77,61 +77,61 @@ struct item *item_find(struct item *mapping, const char *key)
 
 /* ---- comments and notes ---- */
 
-static const char *convert_format(struct conversion *x, const char *fmt, va_list ap)
+static const char *convert_format(struct conversion *c, const char *fmt, va_list ap)
 {
 	char text[1024], *made;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	made = arena_strndup(x->arena, text, strlen(text));
-	x->failed |= !made;
+	made = arena_strndup(c->arena, text, strlen(text));
+	c->failed |= !made;
 	return made ? made : "";
 }
 
-static void convert_add_above(struct conversion *x, struct item *i, const char *text)
+static void convert_add_above(struct conversion *c, struct item *i, const char *text)
 {
-	char *made = i->above.len ? arena_printf(x->arena, STR_FMT "\n%s", STR_ARG(i->above), text) :
+	char *made = i->above.len ? arena_printf(c->arena, STR_FMT "\n%s", STR_ARG(i->above), text) :
 								NULL;
 
-	x->failed |= i->above.len && !made;
+	c->failed |= i->above.len && !made;
 	i->above = str_of(made ? made : text);
 }
 
-static void convert_add_note(struct conversion *x, uint32_t line, uint32_t column, const char *text)
+static void convert_add_note(struct conversion *c, uint32_t line, uint32_t column, const char *text)
 {
-	struct note *n = arena_new(x->arena, struct note);
+	struct note *n = arena_new(c->arena, struct note);
 
 	if (!n) {
-		x->failed = true;
+		c->failed = true;
 		return;
 	}
 	*n = (struct note){ .line = line, .column = column, .text = text };
-	*x->notes_tail = n;
-	x->notes_tail = &n->next;
+	*c->notes_tail = n;
+	c->notes_tail = &n->next;
 }
 
-void item_comment(struct conversion *x, struct item *i, const char *fmt, ...)
+void item_comment(struct conversion *c, struct item *i, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	convert_add_above(x, i, convert_format(x, fmt, ap));
+	convert_add_above(c, i, convert_format(c, fmt, ap));
 	va_end(ap);
 }
 
 void item_note(
-	struct conversion *x, struct item *i, uint32_t line, uint32_t column, const char *fmt, ...)
+	struct conversion *c, struct item *i, uint32_t line, uint32_t column, const char *fmt, ...)
 {
 	const char *text;
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = convert_format(x, fmt, ap);
+	text = convert_format(c, fmt, ap);
 	va_end(ap);
-	convert_add_above(x, i, text);
-	convert_add_note(x, line, column, text);
+	convert_add_above(c, i, text);
+	convert_add_note(c, line, column, text);
 }
 
-void item_leave_out(struct conversion *x, struct item *i, uint32_t line, uint32_t column,
+void item_leave_out(struct conversion *c, struct item *i, uint32_t line, uint32_t column,
 	const char *what, const char *fmt, ...)
 {
 	const char *why;
@@ -139,15 +139,15 @@ void item_leave_out(struct conversion *x, struct item *i, uint32_t line, uint32_
 	va_list ap;
 
 	va_start(ap, fmt);
-	why = convert_format(x, fmt, ap);
+	why = convert_format(c, fmt, ap);
 	va_end(ap);
-	note = arena_printf(x->arena, "%s is left out: %s", what, why);
-	x->failed |= !note;
+	note = arena_printf(c->arena, "%s is left out: %s", what, why);
+	c->failed |= !note;
 	if (i->reason_only)
-		convert_add_above(x, i, note ? note : why);
+		convert_add_above(c, i, note ? note : why);
 	else
-		item_comment(x, i, "left out: %s", why);
-	convert_add_note(x, line, column, note ? note : why);
+		item_comment(c, i, "left out: %s", why);
+	convert_add_note(c, line, column, note ? note : why);
 	i->left_out = true;
 }
 
@@ -343,10 +343,10 @@ static void convert_print_children(
 	}
 }
 
-void items_print(struct buf *out, const struct conversion *x)
+void items_print(struct buf *out, const struct conversion *c)
 {
-	convert_add_comment(out, x->root->above, 0);
-	convert_print_children(out, x->root, 0, false);
-	if (!convert_has_children(x->root))
+	convert_add_comment(out, c->root->above, 0);
+	convert_print_children(out, c->root, 0, false);
+	if (!convert_has_children(c->root))
 		buf_add_cstr(out, "scrape_configs: []\n");
 }

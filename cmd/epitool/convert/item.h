@@ -44,29 +44,29 @@ struct conversion {
 	size_t lines_n;
 };
 
-void conversion_init(struct conversion *x, struct arena *a, const char *file, struct str source);
+void conversion_init(struct conversion *c, struct arena *a, const char *file, struct str source);
 
 /* Appends to a mapping (key) or a sequence (key ""). */
-struct item *item_add(struct conversion *x, struct item *to, struct str key, enum yaml_kind kind);
+struct item *item_add(struct conversion *c, struct item *to, struct str key, enum yaml_kind kind);
 void item_append(struct item *to, struct item *i); /* one that was added to NULL */
-struct item *item_mapping(struct conversion *x, struct item *to, const char *key);
-struct item *item_sequence(struct conversion *x, struct item *to, const char *key);
+struct item *item_mapping(struct conversion *c, struct item *to, const char *key);
+struct item *item_sequence(struct conversion *c, struct item *to, const char *key);
 /* A string: quoted where a plain text would be something else. */
-struct item *item_string(struct conversion *x, struct item *to, const char *key, struct str text);
+struct item *item_string(struct conversion *c, struct item *to, const char *key, struct str text);
 /* As it stands: a number, true, a duration. */
-struct item *item_plain(struct conversion *x, struct item *to, const char *key, struct str text);
+struct item *item_plain(struct conversion *c, struct item *to, const char *key, struct str text);
 struct item *item_find(struct item *mapping, const char *key); /* NULL: none that is not left out */
 
 /* Adds a line of comment above. */
-void item_comment(struct conversion *x, struct item *i, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void item_comment(struct conversion *c, struct item *i, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* The same, and a note about that place. */
-void item_note(struct conversion *x, struct item *i, uint32_t line, uint32_t column,
+void item_note(struct conversion *c, struct item *i, uint32_t line, uint32_t column,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* The item becomes a comment, "left out: WHY" above it; the note says "WHAT is left out: WHY". */
-void item_leave_out(struct conversion *x, struct item *i, uint32_t line, uint32_t column,
+void item_leave_out(struct conversion *c, struct item *i, uint32_t line, uint32_t column,
 	const char *what, const char *fmt, ...) PRINTF_LIKE(6, 7);
 
 /* The whole tree as YAML. */
-void items_print(struct buf *out, const struct conversion *x);
+void items_print(struct buf *out, const struct conversion *c);
 
 #endif

@@ -5,21 +5,21 @@
 #include "cmd/epitool/convert/yaml_copy.h"
 #include "scrape/config/foreign.h"
 
-static enum err_code convert_parse(struct conversion *x, struct yaml_node **root, struct err *err)
+static enum err_code convert_parse(struct conversion *c, struct yaml_node **root, struct err *err)
 {
-	enum err_code rc = yaml_parse(x->arena, x->file, x->source, root, err);
+	enum err_code rc = yaml_parse(c->arena, c->file, c->source, root, err);
 
 	if (rc)
 		return rc;
-	comments_read(x);
+	comments_read(c);
 	if ((*root)->kind != YAML_MAPPING && !yaml_is_null(*root))
 		return yaml_err(*root, err, ERR_INVALID, "expected a map");
 	return ERR_OK;
 }
 
-static enum err_code convert_finish(const struct conversion *x, struct err *err)
+static enum err_code convert_finish(const struct conversion *c, struct err *err)
 {
-	return x->failed ? arena_fail(x->arena, x->file, err) : ERR_OK;
+	return c->failed ? arena_fail(c->arena, c->file, err) : ERR_OK;
 }
 
 /* ---- jobs ---- */
@@ -116,16 +116,16 @@ static const struct copy_rule prometheus_rules_table[] = {
 	{ NULL },
 };
 
-enum err_code convert_prometheus(struct conversion *x, struct err *err)
+enum err_code convert_prometheus(struct conversion *conversion, struct err *err)
 {
-	const struct copying c = { .x = x, .program = "Prometheus" };
+	const struct copying c = { .x = conversion, .program = "Prometheus" };
 	struct yaml_node *root;
-	enum err_code rc = convert_parse(x, &root, err);
+	enum err_code rc = convert_parse(conversion, &root, err);
 
 	if (rc)
 		return rc;
-	copy_members(&c, x->root, root, &config_file_schema, prometheus_rules_table);
-	return convert_finish(x, err);
+	copy_members(&c, conversion->root, root, &config_file_schema, prometheus_rules_table);
+	return convert_finish(conversion, err);
 }
 
 /* ---- Parca ---- */
@@ -196,24 +196,24 @@ static const struct copy_rule parca_rules[] = {
 };
 
 static void convert_default_interval(
-	struct conversion *x, const char *interval, const char *program)
+	struct conversion *c, const char *interval, const char *program)
 {
-	struct item *global = item_mapping(x, x->root, "global");
+	struct item *global = item_mapping(c, c->root, "global");
 
-	item_plain(x, global, "scrape_interval", str_of(interval));
+	item_plain(c, global, "scrape_interval", str_of(interval));
 	item_comment(
-		x, global->child ? global->child : global, "%s's default, for jobs without one", program);
+		c, global->child ? global->child : global, "%s's default, for jobs without one", program);
 }
 
-enum err_code convert_parca(struct conversion *x, struct err *err)
+enum err_code convert_parca(struct conversion *conversion, struct err *err)
 {
-	const struct copying c = { .x = x, .program = "Parca" };
+	const struct copying c = { .x = conversion, .program = "Parca" };
 	struct yaml_node *root;
-	enum err_code rc = convert_parse(x, &root, err);
+	enum err_code rc = convert_parse(conversion, &root, err);
 
 	if (rc)
 		return rc;
-	convert_default_interval(x, "10s", "Parca");
-	copy_members(&c, x->root, root, &config_file_schema, parca_rules);
-	return convert_finish(x, err);
+	convert_default_interval(conversion, "10s", "Parca");
+	copy_members(&c, conversion->root, root, &config_file_schema, parca_rules);
+	return convert_finish(conversion, err);
 }

@@ -233,16 +233,17 @@ static const struct copy_rule new_rules[] = {
 	{ NULL },
 };
 
-enum err_code convert_pyroscope(struct conversion *x, struct err *err)
+enum err_code convert_pyroscope(struct conversion *conversion, struct err *err)
 {
-	struct copying c = { .x = x, .program = "Pyroscope" };
+	struct copying c = { .x = conversion, .program = "Pyroscope" };
 	struct item *global;
 	struct yaml_node *root;
-	enum err_code rc = yaml_parse(x->arena, x->file, x->source, &root, err);
+	enum err_code rc = yaml_parse(
+		conversion->arena, conversion->file, conversion->source, &root, err);
 
 	if (rc)
 		return rc;
-	comments_read(x);
+	comments_read(conversion);
 	if (root->kind != YAML_MAPPING)
 		return yaml_err(root, err, ERR_INVALID, "expected a map");
 	c.kebab = yaml_get(root, "scrape-configs") != NULL;
@@ -251,10 +252,10 @@ enum err_code convert_pyroscope(struct conversion *x, struct err *err)
 			"it has neither scrape-configs nor scrape_configs: whatever sends profiles to "
 			"Pyroscope "
 			"can send them here, with --web.enable-ingest");
-	global = item_mapping(x, x->root, "global");
-	item_plain(x, global, "scrape_interval", c.kebab ? STR("10s") : STR("15s"));
-	item_comment(
-		x, global->child ? global->child : global, "Pyroscope's default, for jobs without one");
-	copy_members(&c, x->root, root, &config_file_schema, c.kebab ? old_rules : new_rules);
-	return x->failed ? arena_fail(x->arena, x->file, err) : ERR_OK;
+	global = item_mapping(conversion, conversion->root, "global");
+	item_plain(conversion, global, "scrape_interval", c.kebab ? STR("10s") : STR("15s"));
+	item_comment(conversion, global->child ? global->child : global,
+		"Pyroscope's default, for jobs without one");
+	copy_members(&c, conversion->root, root, &config_file_schema, c.kebab ? old_rules : new_rules);
+	return conversion->failed ? arena_fail(conversion->arena, conversion->file, err) : ERR_OK;
 }

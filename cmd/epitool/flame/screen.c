@@ -54,16 +54,16 @@ static void flame_catch_signals(void)
 	sigprocmask(SIG_BLOCK, &blocked, &screen.mask);
 }
 
-static enum err_code flame_put(const char *p, size_t n, struct err *err)
+static enum err_code flame_put(const char *text, size_t n, struct err *err)
 {
 	while (n > 0) {
-		ssize_t done = write(STDOUT_FILENO, p, n);
+		ssize_t done = write(STDOUT_FILENO, text, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
 			return err_errno(err, errno, "terminal");
-		p += done;
+		text += done;
 		n -= (size_t)done;
 	}
 	return ERR_OK;

@@ -53,39 +53,39 @@ struct test_running {
 
 /* ---- alert_rule_test ---- */
 
-static void test_check_alerts(struct test_running *x, const struct test_alert_case *c)
+static void test_check_alerts(struct test_running *t, const struct test_alert_case *c)
 {
 	struct buf text = { 0 };
 	struct test_alert *got;
 	struct err err;
 	size_t n;
 
-	if (test_eval_firing(x->eval, x->arena, c->alertname, &got, &n, &err)) {
-		test_add_message(x->faults, err.msg);
+	if (test_eval_firing(t->eval, t->arena, c->alertname, &got, &n, &err)) {
+		test_add_message(t->faults, err.msg);
 		return;
 	}
 	test_sort_alerts(got, n);
 	test_sort_alerts(c->v, c->n);
 	if (n == c->n && test_alerts_equal(got, c->v, n))
 		return;
-	if (x->test->name.len)
-		buf_printf(&text, "    name: " STR_FMT ",\n", STR_ARG(x->test->name));
+	if (t->test->name.len)
+		buf_printf(&text, "    name: " STR_FMT ",\n", STR_ARG(t->test->name));
 	buf_printf(&text, "    alertname: " STR_FMT ", time: ", STR_ARG(c->alertname));
 	duration_print(&text, c->eval_time_ns);
 	buf_add_cstr(&text, ", \n        exp:");
 	test_print_alerts(&text, c->v, c->n);
 	buf_add_cstr(&text, ", \n        got:");
 	test_print_alerts(&text, got, n);
-	test_add_fault(x->faults, buf_str(&text));
+	test_add_fault(t->faults, buf_str(&text));
 	buf_release(&text);
 }
 
 /* Cases before the next evaluation look at this one. */
-static void test_check_alerts_at(struct test_running *x, int64_t from_ns, int64_t to_ns)
+static void test_check_alerts_at(struct test_running *t, int64_t from_ns, int64_t to_ns)
 {
-	for (size_t i = 0; i < x->test->alerts_n; i++)
-		if (x->test->alerts[i].eval_time_ns >= from_ns && x->test->alerts[i].eval_time_ns < to_ns)
-			test_check_alerts(x, &x->test->alerts[i]);
+	for (size_t i = 0; i < t->test->alerts_n; i++)
+		if (t->test->alerts[i].eval_time_ns >= from_ns && t->test->alerts[i].eval_time_ns < to_ns)
+			test_check_alerts(t, &t->test->alerts[i]);
 }
 
 static struct str test_without_newline(struct str s)
@@ -96,29 +96,29 @@ static struct str test_without_newline(struct str s)
 }
 
 /* False: rules failed, and the test ends. */
-static bool test_evaluate_all(struct test_running *x)
+static bool test_evaluate_all(struct test_running *r)
 {
-	int64_t step = x->file->evaluation_interval_ns;
+	int64_t step = r->file->evaluation_interval_ns;
 	struct buf faults = { 0 };
 	struct err err;
 
-	engine_set_subquery_step(test_world_engine(x->world), step);
-	for (int64_t t = 0; t <= x->test->end_ns; t += step) {
+	engine_set_subquery_step(test_world_engine(r->world), step);
+	for (int64_t t = 0; t <= r->test->end_ns; t += step) {
 		if (atomic_load(&interrupted)) {
-			test_add_message(x->faults, "interrupted");
+			test_add_message(r->faults, "interrupted");
 			return false;
 		}
-		if (test_world_store(x->world, t, &err)) {
-			test_add_message(x->faults, err.msg);
+		if (test_world_store(r->world, t, &err)) {
+			test_add_message(r->faults, err.msg);
 			return false;
 		}
-		if (test_eval_at(x->eval, t, &faults, &err)) {
+		if (test_eval_at(r->eval, t, &faults, &err)) {
 			test_add_fault(
-				x->faults, faults.len ? test_without_newline(buf_str(&faults)) : str_of(err.msg));
+				r->faults, faults.len ? test_without_newline(buf_str(&faults)) : str_of(err.msg));
 			buf_release(&faults);
 			return false;
 		}
-		test_check_alerts_at(x, t, t + step);
+		test_check_alerts_at(r, t, t + step);
 	}
 	buf_release(&faults);
 	return true;
@@ -154,7 +154,7 @@ static enum err_code test_samples_of(
 	return ERR_OK;
 }
 
-static void test_check_expr(struct test_running *x, const struct test_expr_case *c)
+static void test_check_expr(struct test_running *t, const struct test_expr_case *c)
 {
 	struct query_options o = { .text = c->expr, .t_ns = test_world_time(c->eval_time_ns) };
 	struct test_sample *got = NULL;
@@ -163,7 +163,7 @@ static void test_check_expr(struct test_running *x, const struct test_expr_case 
 	struct err err;
 	size_t n = 0;
 
-	if (query_run(test_world_engine(x->world), &o, &q, &err) ||
+	if (query_run(test_world_engine(t->world), &o, &q, &err) ||
 		test_samples_of(query_arena(q), query_result(q), &got, &n, &err)) {
 		test_begin_expr_fault(&text, c);
 		buf_printf(&text, ", err: %s", err.msg);
@@ -180,30 +180,30 @@ static void test_check_expr(struct test_running *x, const struct test_expr_case 
 	test_print_samples(&text, got, n);
 out:
 	if (text.len)
-		test_add_fault(x->faults, buf_str(&text));
+		test_add_fault(t->faults, buf_str(&text));
 	buf_release(&text);
 	query_close(q);
 }
 
 /* ---- a file ---- */
 
-static void test_run(struct test_running *x)
+static void test_run(struct test_running *t)
 {
 	struct err err;
 
-	if (test_world_open(x->arena, x->test, &x->world, &err) ||
-		test_eval_open(x->file, x->test, x->set, x->world, &x->eval, &err)) {
-		test_add_message(x->faults, err.msg);
-	} else if (test_evaluate_all(x)) {
-		if (test_world_store(x->world, x->test->end_ns, &err))
-			test_add_message(x->faults, err.msg);
-		for (size_t i = 0; i < x->test->exprs_n; i++)
-			test_check_expr(x, &x->test->exprs[i]);
+	if (test_world_open(t->arena, t->test, &t->world, &err) ||
+		test_eval_open(t->file, t->test, t->set, t->world, &t->eval, &err)) {
+		test_add_message(t->faults, err.msg);
+	} else if (test_evaluate_all(t)) {
+		if (test_world_store(t->world, t->test->end_ns, &err))
+			test_add_message(t->faults, err.msg);
+		for (size_t i = 0; i < t->test->exprs_n; i++)
+			test_check_expr(t, &t->test->exprs[i]);
 	}
-	test_eval_close(x->eval);
-	test_world_close(x->world);
-	x->eval = NULL;
-	x->world = NULL;
+	test_eval_close(t->eval);
+	test_world_close(t->world);
+	t->eval = NULL;
+	t->world = NULL;
 }
 
 /* Patterns become their files; one without any is a warning. */

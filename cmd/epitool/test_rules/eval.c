@@ -103,16 +103,16 @@ enum err_code test_eval_at(struct test_eval *e, int64_t t_ns, struct buf *faults
 }
 
 static enum err_code test_add_firing(
-	struct arena *a, const struct rule_info *r, struct test_alert *v, size_t *n, struct err *err)
+	struct arena *a, const struct rule_info *r, struct test_alert *t, size_t *n, struct err *err)
 {
 	for (size_t i = 0; i < r->alerts_n; i++) {
 		const struct alert_info *from = &r->alerts[i];
 
 		if (from->phase != ALERT_FIRING)
 			continue;
-		v[*n].labels = labels_dup(a, from->labels);
-		v[*n].annotations = labels_dup(a, from->annotations);
-		if (!v[*n].labels.v || (from->annotations.n && !v[*n].annotations.v))
+		t[*n].labels = labels_dup(a, from->labels);
+		t[*n].annotations = labels_dup(a, from->annotations);
+		if (!t[*n].labels.v || (from->annotations.n && !t[*n].annotations.v))
 			return arena_fail(a, "alerts", err);
 		(*n)++;
 	}

@@ -371,10 +371,10 @@ static const struct yaml_field group_table[] = {
 static const struct yaml_schema group_schema = { "testGroup", sizeof(struct test_group_fields),
 	group_table, sizeof(group_table) / sizeof(group_table[0]), NULL, NULL };
 
-static void test_later(int64_t *end_ns, int64_t t)
+static void test_later(int64_t *end_ns, int64_t when)
 {
-	if (t > *end_ns)
-		*end_ns = t;
+	if (when > *end_ns)
+		*end_ns = when;
 }
 
 static enum err_code test_fill_group(

@@ -23,7 +23,7 @@ struct test_values {
 	double *v; /* one that is left out: test_is_gap */
 	size_t n;
 };
-bool test_is_gap(double v);
+bool test_is_gap(double value);
 
 struct test_series {
 	struct labels labels;

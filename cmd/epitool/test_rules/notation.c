@@ -10,9 +10,9 @@
 #define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text means */
 #define NUMBER_TEXT_MAX 64
 
-bool test_is_gap(double v)
+bool test_is_gap(double value)
 {
-	return number_bits(v) == GAP_BITS;
+	return number_bits(value) == GAP_BITS;
 }
 
 /* ---- values ---- */

@@ -23,7 +23,7 @@ void test_print_labels(struct buf *out, struct labels ls)
 #define LIST_INDENT "            "
 #define ITEM_INDENT LIST_INDENT "  "
 
-void test_print_alerts(struct buf *out, const struct test_alert *v, size_t n)
+void test_print_alerts(struct buf *out, const struct test_alert *t, size_t n)
 {
 	if (!n) {
 		buf_add_cstr(out, "[]");
@@ -32,39 +32,39 @@ void test_print_alerts(struct buf *out, const struct test_alert *v, size_t n)
 	buf_add_cstr(out, "[\n");
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(out, "%s%zu:\n" ITEM_INDENT "Labels:", i ? ",\n" LIST_INDENT : LIST_INDENT, i);
-		test_print_labels(out, v[i].labels);
+		test_print_labels(out, t[i].labels);
 		buf_add_cstr(out, "\n" ITEM_INDENT "Annotations:");
-		test_print_labels(out, v[i].annotations);
+		test_print_labels(out, t[i].annotations);
 	}
 	buf_add_cstr(out, "\n" LIST_INDENT "]");
 }
 
 /* strconv.FormatFloat(v, 'E', -1, 64): as few digits as read back the same. */
-static void test_print_value(struct buf *out, double v)
+static void test_print_value(struct buf *out, double value)
 {
 	char text[64];
 
-	if (isnan(v) || isinf(v)) {
-		buf_add_cstr(out, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+	if (isnan(value) || isinf(value)) {
+		buf_add_cstr(out, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
 	for (int digits = 0; digits < 18; digits++) {
-		snprintf(text, sizeof(text), "%.*E", digits, v);
-		if (strtod(text, NULL) == v)
+		snprintf(text, sizeof(text), "%.*E", digits, value);
+		if (strtod(text, NULL) == value)
 			break;
 	}
 	buf_add_cstr(out, text);
 }
 
-void test_print_samples(struct buf *out, const struct test_sample *v, size_t n)
+void test_print_samples(struct buf *out, const struct test_sample *t, size_t n)
 {
 	if (!n)
 		buf_add_cstr(out, "nil");
 	for (size_t i = 0; i < n; i++) {
 		buf_add_cstr(out, i ? ", " : "");
-		test_print_labels(out, v[i].labels);
+		test_print_labels(out, t[i].labels);
 		buf_add_char(out, ' ');
-		test_print_value(out, v[i].value);
+		test_print_value(out, t[i].value);
 	}
 }
 
@@ -99,16 +99,16 @@ static int test_sample_cmp(const void *a, const void *b)
 		((const struct test_sample *)a)->labels, ((const struct test_sample *)b)->labels);
 }
 
-void test_sort_alerts(struct test_alert *v, size_t n)
+void test_sort_alerts(struct test_alert *t, size_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), test_alert_cmp);
+		qsort(t, n, sizeof(*t), test_alert_cmp);
 }
 
-void test_sort_samples(struct test_sample *v, size_t n)
+void test_sort_samples(struct test_sample *t, size_t n)
 {
 	if (n > 1)
-		qsort(v, n, sizeof(*v), test_sample_cmp);
+		qsort(t, n, sizeof(*t), test_sample_cmp);
 }
 
 bool test_alerts_equal(const struct test_alert *a, const struct test_alert *b, size_t n)

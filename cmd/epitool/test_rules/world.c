@@ -253,14 +253,14 @@ static void test_world_expect_one(struct test_world *w, int more)
 }
 
 static enum err_code test_world_store_numbers(
-	struct test_world *w, const struct db_number *v, size_t n, struct err *err)
+	struct test_world *w, const struct db_number *d, size_t n, struct err *err)
 {
 	enum err_code rc;
 
 	if (!n)
 		return ERR_OK;
 	test_world_expect_one(w, 1);
-	if ((rc = db_append_numbers(w->db, v, n, test_on_acked, w, err)))
+	if ((rc = db_append_numbers(w->db, d, n, test_on_acked, w, err)))
 		test_world_expect_one(w, -1);
 	return rc;
 }

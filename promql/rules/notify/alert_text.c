@@ -34,24 +34,24 @@ static void alert_text_add_time(struct json *j, const char *key, int64_t ns)
 	buf_release(&text);
 }
 
-static void alert_text_print(struct buf *out, const struct notification *v, struct labels labels)
+static void alert_text_print(struct buf *out, const struct notification *n, struct labels labels)
 {
 	struct json j;
 
 	json_init(&j, out);
 	json_object(&j);
-	alert_text_add_labels(&j, "annotations", v->annotations);
-	alert_text_add_time(&j, "endsAt", v->ends_ns);
-	alert_text_add_time(&j, "startsAt", v->starts_ns);
-	if (v->generator_url.len) {
+	alert_text_add_labels(&j, "annotations", n->annotations);
+	alert_text_add_time(&j, "endsAt", n->ends_ns);
+	alert_text_add_time(&j, "startsAt", n->starts_ns);
+	if (n->generator_url.len) {
 		json_key(&j, "generatorURL");
-		json_str(&j, v->generator_url);
+		json_str(&j, n->generator_url);
 	}
 	alert_text_add_labels(&j, "labels", labels);
 	json_object_end(&j);
 }
 
-static enum err_code alert_text_make_labels(struct arena *a, const struct notification *v,
+static enum err_code alert_text_make_labels(struct arena *a, const struct notification *n,
 	struct labels external, const struct relabel_rules *all, const struct relabel_rules *own,
 	struct labels *out, bool *keep, struct err *err)
 {
@@ -59,9 +59,9 @@ static enum err_code alert_text_make_labels(struct arena *a, const struct notifi
 	enum err_code rc;
 
 	*keep = true;
-	labels_builder_init(&b, a, v->labels);
+	labels_builder_init(&b, a, n->labels);
 	for (size_t i = 0; i < external.n; i++)
-		if (!labels_get(v->labels, external.v[i].name).len)
+		if (!labels_get(n->labels, external.v[i].name).len)
 			labels_builder_set(&b, external.v[i].name, external.v[i].value);
 	if ((rc = relabel_apply(all, &b, keep, NULL, err)) || !*keep)
 		return rc;
@@ -70,7 +70,7 @@ static enum err_code alert_text_make_labels(struct arena *a, const struct notifi
 	return labels_builder_build(&b, out, err);
 }
 
-enum err_code alert_text_make(const struct notification *v, struct labels external,
+enum err_code alert_text_make(const struct notification *n, struct labels external,
 	const struct relabel_rules *all, const struct relabel_rules *own, struct alert_text **out,
 	struct err *err)
 {
@@ -83,9 +83,9 @@ enum err_code alert_text_make(const struct notification *v, struct labels extern
 
 	*out = NULL;
 	arena_init(&a, SCRATCH_BYTES_MAX);
-	if ((rc = alert_text_make_labels(&a, v, external, all, own, &labels, &keep, err)) || !keep)
+	if ((rc = alert_text_make_labels(&a, n, external, all, own, &labels, &keep, err)) || !keep)
 		goto end;
-	alert_text_print(&json, v, labels);
+	alert_text_print(&json, n, labels);
 	if (!buf_failed(&json))
 		t = malloc(sizeof(*t) + json.len);
 	if (!t) {

@@ -34,109 +34,109 @@ void notifications_dropped(const char *url, size_t n)
 
 /* ---- queues ---- */
 
-static void alertmanagers_show_length(const struct alertmanager *m)
+static void alertmanagers_show_length(const struct alertmanager *a)
 {
-	metric_set(&queue_length, m->shown_url, (double)m->waiting_n);
+	metric_set(&queue_length, a->shown_url, (double)a->waiting_n);
 }
 
-static void alertmanagers_drop_oldest(struct alertmanager *m)
+static void alertmanagers_drop_oldest(struct alertmanager *a)
 {
-	struct queued *q = STAILQ_FIRST(&m->waiting);
+	struct queued *q = STAILQ_FIRST(&a->waiting);
 
-	assert(q && m->waiting_n && m->waiting_bytes >= q->text->len);
-	STAILQ_REMOVE_HEAD(&m->waiting, next);
-	m->waiting_n--;
-	m->waiting_bytes -= q->text->len;
+	assert(q && a->waiting_n && a->waiting_bytes >= q->text->len);
+	STAILQ_REMOVE_HEAD(&a->waiting, next);
+	a->waiting_n--;
+	a->waiting_bytes -= q->text->len;
 	alert_text_unref(q->text);
 	free(q);
-	notifications_dropped(m->shown_url, 1);
+	notifications_dropped(a->shown_url, 1);
 }
 
-bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max)
+bool alertmanager_queue(struct alertmanager *a, struct alert_text *text, size_t queue_max)
 {
 	struct queued *q = malloc(sizeof(*q));
 
 	if (!q) {
-		notifications_dropped(m->shown_url, 1);
+		notifications_dropped(a->shown_url, 1);
 		return false;
 	}
 	q->text = text;
 	text->refs++;
-	STAILQ_INSERT_TAIL(&m->waiting, q, next);
-	m->waiting_n++;
-	m->waiting_bytes += text->len;
-	while (m->waiting_n > 1 &&
-		(m->waiting_n > queue_max || m->waiting_bytes > NOTIFIER_QUEUE_BYTES_MAX))
-		alertmanagers_drop_oldest(m);
-	alertmanagers_show_length(m);
+	STAILQ_INSERT_TAIL(&a->waiting, q, next);
+	a->waiting_n++;
+	a->waiting_bytes += text->len;
+	while (a->waiting_n > 1 &&
+		(a->waiting_n > queue_max || a->waiting_bytes > NOTIFIER_QUEUE_BYTES_MAX))
+		alertmanagers_drop_oldest(a);
+	alertmanagers_show_length(a);
 	return true;
 }
 
-void alertmanager_take_batch(struct alertmanager *m, struct buf *body)
+void alertmanager_take_batch(struct alertmanager *a, struct buf *body)
 {
 	struct queued *q;
 
-	assert(STAILQ_EMPTY(&m->batch) && m->waiting_n);
+	assert(STAILQ_EMPTY(&a->batch) && a->waiting_n);
 	buf_add_char(body, '[');
-	while (m->batch_n < NOTIFIER_BATCH && (q = STAILQ_FIRST(&m->waiting))) {
-		STAILQ_REMOVE_HEAD(&m->waiting, next);
-		m->waiting_n--;
-		m->waiting_bytes -= q->text->len;
-		if (m->batch_n++)
+	while (a->batch_n < NOTIFIER_BATCH && (q = STAILQ_FIRST(&a->waiting))) {
+		STAILQ_REMOVE_HEAD(&a->waiting, next);
+		a->waiting_n--;
+		a->waiting_bytes -= q->text->len;
+		if (a->batch_n++)
 			buf_add_char(body, ',');
 		buf_add(body, q->text->bytes, q->text->len);
-		STAILQ_INSERT_TAIL(&m->batch, q, next);
+		STAILQ_INSERT_TAIL(&a->batch, q, next);
 	}
 	buf_add_char(body, ']');
-	m->began_ns = clock_monotonic_ns();
-	alertmanagers_show_length(m);
+	a->began_ns = clock_monotonic_ns();
+	alertmanagers_show_length(a);
 }
 
-static void alertmanagers_free_batch(struct alertmanager *m)
+static void alertmanagers_free_batch(struct alertmanager *a)
 {
 	struct queued *q;
 
-	while ((q = STAILQ_FIRST(&m->batch))) {
-		STAILQ_REMOVE_HEAD(&m->batch, next);
+	while ((q = STAILQ_FIRST(&a->batch))) {
+		STAILQ_REMOVE_HEAD(&a->batch, next);
 		alert_text_unref(q->text);
 		free(q);
 	}
-	m->batch_n = 0;
+	a->batch_n = 0;
 }
 
-void alertmanager_end_batch(struct alertmanager *m, const struct err *why)
+void alertmanager_end_batch(struct alertmanager *a, const struct err *why)
 {
-	metric_observe(&latency, m->shown_url, (double)(clock_monotonic_ns() - m->began_ns) / 1e9);
+	metric_observe(&latency, a->shown_url, (double)(clock_monotonic_ns() - a->began_ns) / 1e9);
 	if (why) {
-		if (m->last.code == ERR_OK || strcmp(m->last.msg, why->msg) != 0)
-			log_warn("notifier", "alerts were not taken", LOG_S("alertmanager", m->shown_url),
-				LOG_I("alerts", m->batch_n), LOG_E(why));
-		m->last = *why;
-		m->failed += m->batch_n;
-		metric_add(&errors_total, m->shown_url, (double)m->batch_n);
-		notifications_dropped(m->shown_url, m->batch_n);
+		if (a->last.code == ERR_OK || strcmp(a->last.msg, why->msg) != 0)
+			log_warn("notifier", "alerts were not taken", LOG_S("alertmanager", a->shown_url),
+				LOG_I("alerts", a->batch_n), LOG_E(why));
+		a->last = *why;
+		a->failed += a->batch_n;
+		metric_add(&errors_total, a->shown_url, (double)a->batch_n);
+		notifications_dropped(a->shown_url, a->batch_n);
 	} else {
-		if (m->last.code != ERR_OK)
-			log_info("notifier", "alerts are taken again", LOG_S("alertmanager", m->shown_url));
-		m->last = (struct err){ 0 };
-		m->sent += m->batch_n;
-		metric_add(&sent_total, m->shown_url, (double)m->batch_n);
+		if (a->last.code != ERR_OK)
+			log_info("notifier", "alerts are taken again", LOG_S("alertmanager", a->shown_url));
+		a->last = (struct err){ 0 };
+		a->sent += a->batch_n;
+		metric_add(&sent_total, a->shown_url, (double)a->batch_n);
 	}
-	alertmanagers_free_batch(m);
+	alertmanagers_free_batch(a);
 }
 
-void alertmanager_requeue(struct alertmanager *m)
+void alertmanager_requeue(struct alertmanager *a)
 {
 	struct queued *q;
 
-	assert(!m->request);
-	STAILQ_FOREACH (q, &m->batch, next)
-		m->waiting_bytes += q->text->len;
-	m->waiting_n += m->batch_n;
-	m->batch_n = 0;
-	STAILQ_CONCAT(&m->batch, &m->waiting);
-	STAILQ_CONCAT(&m->waiting, &m->batch);
-	alertmanagers_show_length(m);
+	assert(!a->request);
+	STAILQ_FOREACH (q, &a->batch, next)
+		a->waiting_bytes += q->text->len;
+	a->waiting_n += a->batch_n;
+	a->batch_n = 0;
+	STAILQ_CONCAT(&a->batch, &a->waiting);
+	STAILQ_CONCAT(&a->waiting, &a->batch);
+	alertmanagers_show_length(a);
 }
 
 static struct alertmanager *alertmanager_new(struct str url)
@@ -161,17 +161,17 @@ static struct alertmanager *alertmanager_new(struct str url)
 	return m;
 }
 
-void alertmanager_free(struct alertmanager *m)
+void alertmanager_free(struct alertmanager *a)
 {
-	assert(!m->request);
-	notifications_dropped(m->shown_url, m->batch_n);
-	alertmanagers_free_batch(m);
-	while (!STAILQ_EMPTY(&m->waiting))
-		alertmanagers_drop_oldest(m);
-	alertmanagers_show_length(m);
-	free(m->url);
-	free(m->shown_url);
-	free(m);
+	assert(!a->request);
+	notifications_dropped(a->shown_url, a->batch_n);
+	alertmanagers_free_batch(a);
+	while (!STAILQ_EMPTY(&a->waiting))
+		alertmanagers_drop_oldest(a);
+	alertmanagers_show_length(a);
+	free(a->url);
+	free(a->shown_url);
+	free(a);
 }
 
 /* ---- from groups to URLs ---- */

@@ -50,7 +50,7 @@ static bool notifier_is_idle(const struct notifier *n)
 	return true;
 }
 
-static void notifier_send_next(struct notifier *n, struct alertmanager *m);
+static void notifier_send_next(struct notifier *n, struct alertmanager *a);
 
 static void notifier_on_answer(void *ctx, const struct http_response *res)
 {
@@ -73,15 +73,15 @@ static void notifier_on_answer(void *ctx, const struct http_response *res)
 }
 
 /* Sends the next batch. Batches that cannot be sent at all fail here, one after the other. */
-static void notifier_send_next(struct notifier *n, struct alertmanager *m)
+static void notifier_send_next(struct notifier *n, struct alertmanager *a)
 {
 	static const struct label json[] = { { { "Content-Type", 12 }, { "application/json", 16 } } };
 	struct http_request_options o = {
 		.method = "POST",
-		.url = str_of(m->url),
-		.config = &m->set->config->http,
+		.url = str_of(a->url),
+		.config = &a->set->config->http,
 		.headers = { json, 1 },
-		.timeout_ns = m->set->config->timeout_ns,
+		.timeout_ns = a->set->config->timeout_ns,
 		.body_size_max = ANSWER_BYTES_MAX,
 	};
 	struct buf body = { 0 };
@@ -89,27 +89,27 @@ static void notifier_send_next(struct notifier *n, struct alertmanager *m)
 	enum err_code rc;
 
 	mutex_assert_held(&n->lock);
-	while (!n->closing && !m->request && m->waiting_n) {
+	while (!n->closing && !a->request && a->waiting_n) {
 		buf_clear(&body);
-		alertmanager_take_batch(m, &body);
+		alertmanager_take_batch(a, &body);
 		o.body = buf_str(&body);
 		if (buf_failed(&body))
 			rc = err_nomem(&err, "alerts");
 		else
-			rc = http_client_send(n->client, &o, notifier_on_answer, m, &m->request, &err);
+			rc = http_client_send(n->client, &o, notifier_on_answer, a, &a->request, &err);
 		if (rc)
-			alertmanager_end_batch(m, &err);
+			alertmanager_end_batch(a, &err);
 	}
 	buf_release(&body);
 }
 
-static void notifier_recall(struct alertmanager *m)
+static void notifier_recall(struct alertmanager *a)
 {
-	if (!m->request)
+	if (!a->request)
 		return;
-	http_request_cancel(m->request);
-	m->request = NULL;
-	alertmanager_requeue(m);
+	http_request_cancel(a->request);
+	a->request = NULL;
+	alertmanager_requeue(a);
 }
 
 static void notifier_free_all(struct alertmanagers *gone)
@@ -315,7 +315,7 @@ end:
  * alert_relabel_configs.
  */
 static void notifier_queue_one(struct notifier *n, struct alertmanager_set *set,
-	const struct notification *v, struct alert_text **shared)
+	const struct notification *notification, struct alert_text **shared)
 {
 	const struct relabel_rules *own = &set->config->alert_relabel;
 	struct alert_text *text = NULL;
@@ -327,7 +327,8 @@ static void notifier_queue_one(struct notifier *n, struct alertmanager_set *set,
 	if (LIST_EMPTY(&set->active))
 		return;
 	if (own->n)
-		rc = alert_text_make(v, n->now->external, &n->now->config->alert_relabel, own, &text, &err);
+		rc = alert_text_make(
+			notification, n->now->external, &n->now->config->alert_relabel, own, &text, &err);
 	else if (*shared) {
 		text = *shared;
 		text->refs++;
@@ -350,7 +351,7 @@ static bool notifier_has_alertmanager(const struct notifier_generation *g)
 	return false;
 }
 
-void notifier_send(struct notifier *n, const struct notification *v, size_t count)
+void notifier_send(struct notifier *n, const struct notification *notification, size_t count)
 {
 	struct alert_text *shared;
 	struct notifier_generation *g;
@@ -361,13 +362,14 @@ void notifier_send(struct notifier *n, const struct notification *v, size_t coun
 	if (g && g->sets_n && !notifier_has_alertmanager(g))
 		notifications_dropped("", count); /* configured, but none found */
 	for (size_t i = 0; g && notifier_has_alertmanager(g) && i < count; i++) {
-		if (alert_text_make(&v[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
+		if (alert_text_make(
+				&notification[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
 			log_error("notifier", "an alert is dropped", LOG_E(&err));
 			notifications_dropped("", 1);
 			continue;
 		}
 		for (size_t k = 0; k < g->sets_n && shared; k++)
-			notifier_queue_one(n, &g->sets[k], &v[i], &shared);
+			notifier_queue_one(n, &g->sets[k], &notification[i], &shared);
 		alert_text_unref(shared);
 	}
 	notifier_wake(n);

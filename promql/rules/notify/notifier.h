@@ -45,7 +45,7 @@ MUST_CHECK enum err_code notifier_open(
 /* After an error the old configuration stays in force. */
 MUST_CHECK enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c,
 	struct labels external_labels, struct err *err);
-void notifier_send(struct notifier *n, const struct notification *v, size_t count);
+void notifier_send(struct notifier *n, const struct notification *notification, size_t count);
 /* Sends what waits, for at most 5 s. NULL is fine. */
 void notifier_close(struct notifier *n);
 

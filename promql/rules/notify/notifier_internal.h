@@ -80,19 +80,19 @@ void alertmanagers_rebuild(
 	struct alertmanager_set *set, struct notifier_generation *old, struct alertmanagers *gone);
 
 /* Over its limits the queue drops the oldest. False: out of memory. */
-bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max);
+bool alertmanager_queue(struct alertmanager *a, struct alert_text *text, size_t queue_max);
 /* Makes a batch of the oldest alerts and appends its JSON. */
-void alertmanager_take_batch(struct alertmanager *m, struct buf *body);
-void alertmanager_end_batch(struct alertmanager *m, const struct err *why); /* NULL: it was taken */
-void alertmanager_requeue(struct alertmanager *m); /* the batch waits again, before the others */
-void alertmanager_free(struct alertmanager *m);
+void alertmanager_take_batch(struct alertmanager *a, struct buf *body);
+void alertmanager_end_batch(struct alertmanager *a, const struct err *why); /* NULL: it was taken */
+void alertmanager_requeue(struct alertmanager *a); /* the batch waits again, before the others */
+void alertmanager_free(struct alertmanager *a);
 void notifications_dropped(const char *url, size_t n);
 
 /*
  * Makes the JSON of an alert, with external labels and rules applied; one reference. *out NULL with
  * ERR_OK: the rules dropped it. `own` may be NULL.
  */
-MUST_CHECK enum err_code alert_text_make(const struct notification *v, struct labels external,
+MUST_CHECK enum err_code alert_text_make(const struct notification *n, struct labels external,
 	const struct relabel_rules *all, const struct relabel_rules *own, struct alert_text **out,
 	struct err *err);
 void alert_text_unref(struct alert_text *t); /* NULL is fine */

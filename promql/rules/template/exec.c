@@ -57,22 +57,22 @@ static enum err_code template_no_field(
 }
 
 static enum err_code template_field(
-	struct rendering *r, uint32_t at, struct tv v, struct str name, struct tv *out)
+	struct rendering *r, uint32_t at, struct tv t, struct str name, struct tv *out)
 {
 	const struct template_data *d = r->data;
 
-	switch (v.kind) {
+	switch (t.kind) {
 	case TV_LABELS: /* what is missing is empty */
-		*out = (struct tv){ TV_STRING, .s = labels_get(v.labels, name) };
+		*out = (struct tv){ TV_STRING, .s = labels_get(t.labels, name) };
 		return ERR_OK;
 	case TV_ARGS:
-		*out = tv_arg(&v, name);
+		*out = tv_arg(&t, name);
 		return ERR_OK;
 	case TV_SAMPLE:
 		if (str_is(name, "Labels"))
-			*out = (struct tv){ TV_LABELS, .labels = v.sample->labels };
+			*out = (struct tv){ TV_LABELS, .labels = t.sample->labels };
 		else if (str_is(name, "Value"))
-			*out = (struct tv){ TV_FLOAT, .f = v.sample->value };
+			*out = (struct tv){ TV_FLOAT, .f = t.sample->value };
 		else
 			break;
 		return ERR_OK;
@@ -93,7 +93,7 @@ static enum err_code template_field(
 	default:
 		break;
 	}
-	return template_no_field(r, at, name, tv_type_name(&v));
+	return template_no_field(r, at, name, tv_type_name(&t));
 }
 
 /* ---- operands ---- */
@@ -151,21 +151,21 @@ static enum err_code template_eval_operand(
 /* ---- calls ---- */
 
 static enum err_code template_check_param(
-	struct rendering *r, const struct operand *o, enum param want, const struct tv *v)
+	struct rendering *r, const struct operand *o, enum param want, const struct tv *t)
 {
 	static const char *const names[] = { "interface {}", "string", "template.queryResult",
 		"*template.sample" };
 	static const enum tv_kind kinds[] = { TV_NIL, TV_STRING, TV_SAMPLES, TV_SAMPLE };
 	bool constant = o->kind == OPERAND_INT || o->kind == OPERAND_FLOAT || o->kind == OPERAND_BOOL;
 
-	if (want == PARAM_ANY || v->kind == kinds[want])
+	if (want == PARAM_ANY || t->kind == kinds[want])
 		return ERR_OK;
 	if (constant && want == PARAM_STRING)
 		return fault(r, o->at, "expected string; found " STR_FMT, STR_ARG(o->text));
-	if (v->kind == TV_NIL)
+	if (t->kind == TV_NIL)
 		return fault(r, o->at, "invalid value; expected %s", names[want]);
 	return fault(
-		r, o->at, "wrong type for value; expected %s; got %s", names[want], tv_type_name(v));
+		r, o->at, "wrong type for value; expected %s; got %s", names[want], tv_type_name(t));
 }
 
 static enum err_code template_check_count(struct rendering *r, const struct operand *o, size_t n)
@@ -282,10 +282,10 @@ struct ranging {
 };
 
 /* One pass through a body. *more: go on with the next. */
-static enum err_code template_range_once(
-	struct rendering *r, const struct ranging *x, struct tv key, struct tv element, bool *more)
+static enum err_code template_range_once(struct rendering *r, const struct ranging *ranging,
+	struct tv key, struct tv element, bool *more)
 {
-	const struct pipe *p = x->n->pipe;
+	const struct pipe *p = ranging->n->pipe;
 	struct tv *known;
 	enum err_code rc = template_step(r, p->at);
 
@@ -300,8 +300,8 @@ static enum err_code template_range_once(
 		}
 	}
 	if (!rc)
-		rc = template_walk(r, x->n->body, &element);
-	r->variables = x->outer;
+		rc = template_walk(r, ranging->n->body, &element);
+	r->variables = ranging->outer;
 	*more = !r->breaks;
 	r->breaks = r->continues = false;
 	return rc;
@@ -309,9 +309,9 @@ static enum err_code template_range_once(
 
 /* Names of args in the order of Go's maps: arg10 comes before arg2. */
 static enum err_code template_range_args(
-	struct rendering *r, const struct ranging *x, const struct tv *v)
+	struct rendering *r, const struct ranging *ranging, const struct tv *t)
 {
-	struct label *names = arena_array(&r->arena, struct label, v->n);
+	struct label *names = arena_array(&r->arena, struct label, t->n);
 	struct labels_builder b;
 	struct labels sorted;
 	bool more = true;
@@ -321,7 +321,7 @@ static enum err_code template_range_args(
 	if (!names)
 		return arena_fail(&r->arena, "template", r->err);
 	labels_builder_init(&b, &r->arena, (struct labels){ 0 });
-	for (size_t i = 0; i < v->n; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		char *name = arena_printf(&r->arena, "arg%zu", i);
 
 		if (!name)
@@ -331,37 +331,37 @@ static enum err_code template_range_args(
 	if ((rc = labels_builder_build(&b, &sorted, r->err)))
 		return rc;
 	for (size_t i = 0; i < sorted.n && more && !rc; i++) {
-		element = tv_arg(v, sorted.v[i].name);
+		element = tv_arg(t, sorted.v[i].name);
 		rc = template_range_once(
-			r, x, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element, &more);
+			r, ranging, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element, &more);
 	}
 	return rc;
 }
 
 static enum err_code template_range_over(
-	struct rendering *r, const struct ranging *x, const struct tv *v)
+	struct rendering *r, const struct ranging *ranging, const struct tv *t)
 {
 	enum err_code rc = ERR_OK;
 	bool more = true;
 
-	switch (v->kind) {
+	switch (t->kind) {
 	case TV_LABELS:
-		for (size_t i = 0; i < v->labels.n && more && !rc; i++)
-			rc = template_range_once(r, x, (struct tv){ TV_STRING, .s = v->labels.v[i].name },
-				(struct tv){ TV_STRING, .s = v->labels.v[i].value }, &more);
+		for (size_t i = 0; i < t->labels.n && more && !rc; i++)
+			rc = template_range_once(r, ranging, (struct tv){ TV_STRING, .s = t->labels.v[i].name },
+				(struct tv){ TV_STRING, .s = t->labels.v[i].value }, &more);
 		return rc;
 	case TV_SAMPLES:
-		for (size_t i = 0; i < v->n && more && !rc; i++)
-			rc = template_range_once(r, x, (struct tv){ TV_INT, .i = (int64_t)i },
-				(struct tv){ TV_SAMPLE, .sample = &v->samples[i] }, &more);
+		for (size_t i = 0; i < t->n && more && !rc; i++)
+			rc = template_range_once(r, ranging, (struct tv){ TV_INT, .i = (int64_t)i },
+				(struct tv){ TV_SAMPLE, .sample = &t->samples[i] }, &more);
 		return rc;
 	case TV_INT:
-		for (int64_t i = 0; i < v->i && more && !rc; i++)
+		for (int64_t i = 0; i < t->i && more && !rc; i++)
 			rc = template_range_once(
-				r, x, (struct tv){ TV_INT, .i = i }, (struct tv){ TV_INT, .i = i }, &more);
+				r, ranging, (struct tv){ TV_INT, .i = i }, (struct tv){ TV_INT, .i = i }, &more);
 		return rc;
 	default:
-		return template_range_args(r, x, v);
+		return template_range_args(r, ranging, t);
 	}
 }
 

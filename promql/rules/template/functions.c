@@ -31,9 +31,9 @@ static enum err_code template_call_not(struct rendering *r, const struct templat
 
 /* ---- comparisons ---- */
 
-static bool template_is_basic(const struct tv *v)
+static bool template_is_basic(const struct tv *t)
 {
-	return v->kind >= TV_BOOL && v->kind <= TV_STRING;
+	return t->kind >= TV_BOOL && t->kind <= TV_STRING;
 }
 
 static enum err_code template_equal(
@@ -110,7 +110,7 @@ static enum err_code template_call_compare(struct rendering *r, const struct tem
 /* ---- index, len ---- */
 
 static enum err_code template_index_list(
-	const struct tv *v, const struct tv *key, size_t n, struct err *err)
+	const struct tv *t, const struct tv *key, size_t n, struct err *err)
 {
 	if (key->kind != TV_INT)
 		return key->kind == TV_NIL ?
@@ -130,31 +130,31 @@ static enum err_code template_index_map(const struct tv *key, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code template_index_once(struct tv *v, const struct tv *key, struct err *err)
+static enum err_code template_index_once(struct tv *t, const struct tv *key, struct err *err)
 {
 	enum err_code rc;
 
-	switch (v->kind) {
+	switch (t->kind) {
 	case TV_LABELS:
 		if (!(rc = template_index_map(key, err)))
-			*v = (struct tv){ TV_STRING, .s = labels_get(v->labels, key->s) };
+			*t = (struct tv){ TV_STRING, .s = labels_get(t->labels, key->s) };
 		return rc;
 	case TV_ARGS:
 		if (!(rc = template_index_map(key, err)))
-			*v = tv_arg(v, key->s);
+			*t = tv_arg(t, key->s);
 		return rc;
 	case TV_SAMPLES:
-		if (!(rc = template_index_list(v, key, v->n, err)))
-			*v = (struct tv){ TV_SAMPLE, .sample = &v->samples[key->i] };
+		if (!(rc = template_index_list(t, key, t->n, err)))
+			*t = (struct tv){ TV_SAMPLE, .sample = &t->samples[key->i] };
 		return rc;
 	case TV_STRING:
-		if (!(rc = template_index_list(v, key, v->s.len, err)))
-			*v = (struct tv){ TV_INT, .i = (unsigned char)v->s.ptr[key->i] };
+		if (!(rc = template_index_list(t, key, t->s.len, err)))
+			*t = (struct tv){ TV_INT, .i = (unsigned char)t->s.ptr[key->i] };
 		return rc;
 	case TV_NIL:
 		return err_set(err, ERR_INVALID, "index of untyped nil");
 	default:
-		return err_set(err, ERR_INVALID, "can't index item of type %s", tv_type_name(v));
+		return err_set(err, ERR_INVALID, "can't index item of type %s", tv_type_name(t));
 	}
 }
 

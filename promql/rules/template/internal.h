@@ -126,10 +126,10 @@ struct rendering {
 	struct err *err;
 };
 
-const char *tv_type_name(const struct tv *v); /* as Go names it */
-bool tv_truth(const struct tv *v);
-void tv_print(struct buf *out, const struct tv *v); /* as %v */
-void tv_float_print(struct buf *out, double v); /* as %v */
+const char *tv_type_name(const struct tv *t); /* as Go names it */
+bool tv_truth(const struct tv *t);
+void tv_print(struct buf *out, const struct tv *t); /* as %v */
+void tv_float_print(struct buf *out, double value); /* as %v */
 /* As fmt.Sprintf, Sprint and Sprintln. */
 void tv_printf(struct buf *out, struct str format, const struct tv *args, size_t n);
 void tv_sprint(struct buf *out, const struct tv *args, size_t n);
@@ -137,7 +137,7 @@ void tv_sprintln(struct buf *out, const struct tv *args, size_t n);
 void tv_time_print(struct buf *out, int64_t ns);
 
 /* The value of "arg0" and so on in TV_ARGS; TV_NIL if there is none. */
-struct tv tv_arg(const struct tv *v, struct str name);
+struct tv tv_arg(const struct tv *t, struct str name);
 
 /* ---- functions ---- */
 

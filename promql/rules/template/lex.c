@@ -48,11 +48,11 @@ char lex_peek_at(const struct parser *p, size_t ahead)
 	return p->pos + ahead < p->text.len ? p->text.ptr[p->pos + ahead] : '\0';
 }
 
-bool lex_is_next(const struct parser *p, const char *s)
+bool lex_is_next(const struct parser *p, const char *text)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
 
-	return str_has_prefix(rest, str_of(s));
+	return str_has_prefix(rest, str_of(text));
 }
 
 static void template_take_word(struct parser *p)

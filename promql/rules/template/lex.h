@@ -47,7 +47,7 @@ struct parser {
 
 bool lex_is_space(char c);
 char lex_peek_at(const struct parser *p, size_t ahead); /* NUL after the end */
-bool lex_is_next(const struct parser *p, const char *s);
+bool lex_is_next(const struct parser *p, const char *text);
 /*
  * Reads the next token of an action into p->token. It does not pass the end of the action (}}, or
  * -}} after white space).

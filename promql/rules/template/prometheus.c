@@ -16,80 +16,80 @@
 
 /* ---- numbers ---- */
 
-static enum err_code template_number_of(const struct tv *v, double *out, struct err *err)
+static enum err_code template_number_of(const struct tv *t, double *out, struct err *err)
 {
 	char text[512], *end;
 
-	switch (v->kind) {
+	switch (t->kind) {
 	case TV_FLOAT:
-		*out = v->f;
+		*out = t->f;
 		return ERR_OK;
 	case TV_INT:
-		*out = (double)v->i;
+		*out = (double)t->i;
 		return ERR_OK;
 	case TV_STRING:
-		snprintf(text, sizeof(text), STR_FMT, STR_ARG(v->s));
+		snprintf(text, sizeof(text), STR_FMT, STR_ARG(t->s));
 		*out = strtod(text, &end);
-		if (end == text || *end || v->s.len >= sizeof(text) || strchr(" \t\n", text[0]) ||
+		if (end == text || *end || t->s.len >= sizeof(text) || strchr(" \t\n", text[0]) ||
 			strchr(text, '('))
 			return err_set(
-				err, ERR_INVALID, "strconv.ParseFloat: parsing %s: invalid syntax", QUOTED(v->s));
+				err, ERR_INVALID, "strconv.ParseFloat: parsing %s: invalid syntax", QUOTED(t->s));
 		return ERR_OK;
 	default:
-		return err_set(err, ERR_INVALID, "can't convert %s to float", tv_type_name(v));
+		return err_set(err, ERR_INVALID, "can't convert %s to float", tv_type_name(t));
 	}
 }
 
-static void template_add_g4(struct buf *b, double v)
+static void template_add_g4(struct buf *b, double value)
 {
-	if (isnan(v))
+	if (isnan(value))
 		buf_add_cstr(b, "NaN");
-	else if (isinf(v))
-		buf_add_cstr(b, v < 0 ? "-Inf" : "+Inf");
+	else if (isinf(value))
+		buf_add_cstr(b, value < 0 ? "-Inf" : "+Inf");
 	else
-		buf_printf(b, "%.4g", v);
+		buf_printf(b, "%.4g", value);
 }
 
 static const char *const large[] = { "k", "M", "G", "T", "P", "E", "Z", "Y" };
 static const char *const small[] = { "m", "u", "n", "p", "f", "a", "z", "y" };
 static const char *const binary[] = { "ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi" };
 
-static const char *template_scale_down(double *v, double base, const char *const prefixes[8])
+static const char *template_scale_down(double *value, double base, const char *const prefixes[8])
 {
 	const char *prefix = "";
 
-	for (int i = 0; i < 8 && fabs(*v) >= base; i++) {
+	for (int i = 0; i < 8 && fabs(*value) >= base; i++) {
 		prefix = prefixes[i];
-		*v /= base;
+		*value /= base;
 	}
 	return prefix;
 }
 
-static const char *template_scale_up(double *v)
+static const char *template_scale_up(double *value)
 {
 	const char *prefix = "";
 
-	for (int i = 0; i < 8 && fabs(*v) < 1; i++) {
+	for (int i = 0; i < 8 && fabs(*value) < 1; i++) {
 		prefix = small[i];
-		*v *= 1000;
+		*value *= 1000;
 	}
 	return prefix;
 }
 
-static void template_add_duration(struct buf *b, double v)
+static void template_add_duration(struct buf *b, double value)
 {
-	const char *sign = v < 0 ? "-" : "", *prefix;
+	const char *sign = value < 0 ? "-" : "", *prefix;
 	long long whole, days, hours, minutes;
 
-	if (v != 0 && fabs(v) < 1) {
-		prefix = template_scale_up(&v);
-		template_add_g4(b, v);
+	if (value != 0 && fabs(value) < 1) {
+		prefix = template_scale_up(&value);
+		template_add_g4(b, value);
 		buf_printf(b, "%ss", prefix);
 		return;
 	}
-	v = fabs(v);
+	value = fabs(value);
 	/* beyond 64 bits Go's conversion gives the smallest integer, which is useless */
-	whole = v < 9.2e18 ? (long long)v : INT64_MAX;
+	whole = value < 9.2e18 ? (long long)value : INT64_MAX;
 	days = whole / 86400;
 	hours = whole / 3600 % 24;
 	minutes = whole / 60 % 60;
@@ -101,7 +101,7 @@ static void template_add_duration(struct buf *b, double v)
 	else if (minutes)
 		buf_printf(b, "%lldm %llds", minutes, whole % 60);
 	else
-		buf_printf(b, "%.4gs", v);
+		buf_printf(b, "%.4gs", value);
 }
 
 enum humanizing { HUMANIZE, HUMANIZE_1024, HUMANIZE_DURATION, HUMANIZE_PERCENTAGE };
@@ -137,15 +137,15 @@ static enum err_code template_call_humanize(struct rendering *r, const struct te
 }
 
 /* Milliseconds are kept, as in Prometheus's times. */
-static enum err_code template_time_of(double v, int64_t *ns, struct err *err)
+static enum err_code template_time_of(double value, int64_t *ns, struct err *err)
 {
-	double t = v * 1e9;
+	double t = value * 1e9;
 
 	if (!(t <= 9.2233720368547748e18 && t >= -9.2233720368547748e18))
 		return err_set(err, ERR_INVALID,
 			"%g cannot be represented as a nanoseconds timestamp since it overflows "
 			"int64",
-			v);
+			value);
 	*ns = (int64_t)t / NS_PER_MS * NS_PER_MS;
 	return ERR_OK;
 }
@@ -195,12 +195,12 @@ static enum err_code template_call_parse_duration(struct rendering *r,
 enum casing { CASE_UPPER, CASE_LOWER, CASE_TITLE };
 
 /* After a letter, digit or underscore no word begins, as in strings.Title. */
-static bool template_is_inner(uint32_t c)
+static bool template_is_inner(uint32_t code_point)
 {
-	return c == '_' || c == '\'' ||
+	return code_point == '_' || code_point == '\'' ||
 		uc_is_general_category_withtable(
-			c, UC_CATEGORY_MASK_L | UC_CATEGORY_MASK_Nd | UC_CATEGORY_MASK_Mn) ||
-		(c < 128 && c >= '0' && c <= '9');
+			code_point, UC_CATEGORY_MASK_L | UC_CATEGORY_MASK_Nd | UC_CATEGORY_MASK_Mn) ||
+		(code_point < 128 && code_point >= '0' && code_point <= '9');
 }
 
 static enum err_code template_call_case(struct rendering *r, const struct template_function *fn,

@@ -12,94 +12,94 @@
 
 #define FIELD_MAX 100000 /* width and precision, as in fmt 1e6; longer ones are refused */
 
-const char *tv_type_name(const struct tv *v)
+const char *tv_type_name(const struct tv *t)
 {
 	static const char *const names[] = { "<nil>", "bool", "int", "float64", "string",
 		"map[string]string", "map[string]interface {}", "template.queryResult", "*template.sample",
 		"template.data", "*time.Time" };
 
-	return names[v->kind];
+	return names[t->kind];
 }
 
-bool tv_truth(const struct tv *v)
+bool tv_truth(const struct tv *t)
 {
-	switch (v->kind) {
+	switch (t->kind) {
 	case TV_NIL:
 		return false;
 	case TV_BOOL:
-		return v->b;
+		return t->b;
 	case TV_INT:
-		return v->i != 0;
+		return t->i != 0;
 	case TV_FLOAT:
-		return v->f != 0;
+		return t->f != 0;
 	case TV_STRING:
-		return v->s.len != 0;
+		return t->s.len != 0;
 	case TV_LABELS:
-		return v->labels.n != 0;
+		return t->labels.n != 0;
 	case TV_ARGS:
 	case TV_SAMPLES:
-		return v->n != 0;
+		return t->n != 0;
 	default:
 		return true;
 	}
 }
 
-struct tv tv_arg(const struct tv *v, struct str name)
+struct tv tv_arg(const struct tv *t, struct str name)
 {
 	const struct str prefix = STR("arg");
 	struct str digits;
 	uint64_t i;
 
-	assert(v->kind == TV_ARGS);
+	assert(t->kind == TV_ARGS);
 	if (!str_has_prefix(name, prefix))
 		return (struct tv){ TV_NIL };
 	digits = (struct str){ name.ptr + prefix.len, name.len - prefix.len };
-	if ((digits.len > 1 && digits.ptr[0] == '0') || !str_to_u64(digits, &i) || i >= v->n)
+	if ((digits.len > 1 && digits.ptr[0] == '0') || !str_to_u64(digits, &i) || i >= t->n)
 		return (struct tv){ TV_NIL };
-	return v->args[i];
+	return t->args[i];
 }
 
 /* ---- numbers ---- */
 
-static bool template_add_special(struct buf *out, double v, bool plus)
+static bool template_add_special(struct buf *out, double value, bool plus)
 {
-	if (isnan(v))
+	if (isnan(value))
 		buf_add_cstr(out, plus ? "+NaN" : "NaN");
-	else if (isinf(v))
-		buf_add_cstr(out, v < 0 ? "-Inf" : plus ? "+Inf" : "+Inf");
+	else if (isinf(value))
+		buf_add_cstr(out, value < 0 ? "-Inf" : plus ? "+Inf" : "+Inf");
 	else
 		return false;
 	return true;
 }
 
 /* The fewest digits that read back the same; %e below 1e-4 and from 1e6 on, as Go has it. */
-void tv_float_print(struct buf *out, double v)
+void tv_float_print(struct buf *out, double value)
 {
 	char text[40];
 	int precision = 0, exponent;
 
-	if (template_add_special(out, v, false))
+	if (template_add_special(out, value, false))
 		return;
 	do
-		snprintf(text, sizeof(text), "%.*e", precision, v);
-	while (strtod(text, NULL) != v && ++precision < 17);
+		snprintf(text, sizeof(text), "%.*e", precision, value);
+	while (strtod(text, NULL) != value && ++precision < 17);
 	exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
 	if (exponent < -4 || exponent >= 6)
 		buf_add_cstr(out, text);
 	else
-		buf_printf(out, "%.*f", precision > exponent ? precision - exponent : 0, v);
+		buf_printf(out, "%.*f", precision > exponent ? precision - exponent : 0, value);
 }
 
-static void template_civil(int64_t days, int64_t *y, unsigned *m, unsigned *d)
+static void template_civil(int64_t days, int64_t *year, unsigned *month, unsigned *day)
 {
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
 	unsigned doe = (unsigned)(z - era * 146097);
 	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
 	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
 
-	*d = doy - (153 * mp + 2) / 5 + 1;
-	*m = mp < 10 ? mp + 3 : mp - 9;
-	*y = (int64_t)yoe + era * 400 + (*m <= 2);
+	*day = doy - (153 * mp + 2) / 5 + 1;
+	*month = mp < 10 ? mp + 3 : mp - 9;
+	*year = (int64_t)yoe + era * 400 + (*month <= 2);
 }
 
 /* 2009-11-10 23:00:00.5 +0000 UTC */
@@ -149,49 +149,49 @@ static void template_print_sample(struct buf *out, const struct template_sample 
 	buf_add_char(out, '}');
 }
 
-void tv_print(struct buf *out, const struct tv *v)
+void tv_print(struct buf *out, const struct tv *t)
 {
-	switch (v->kind) {
+	switch (t->kind) {
 	case TV_NIL:
 		buf_add_cstr(out, "<nil>");
 		break;
 	case TV_BOOL:
-		buf_add_cstr(out, v->b ? "true" : "false");
+		buf_add_cstr(out, t->b ? "true" : "false");
 		break;
 	case TV_INT:
-		buf_add_i64(out, v->i);
+		buf_add_i64(out, t->i);
 		break;
 	case TV_FLOAT:
-		tv_float_print(out, v->f);
+		tv_float_print(out, t->f);
 		break;
 	case TV_STRING:
-		buf_add_str(out, v->s);
+		buf_add_str(out, t->s);
 		break;
 	case TV_LABELS:
-		template_print_labels(out, v->labels);
+		template_print_labels(out, t->labels);
 		break;
 	case TV_SAMPLE:
-		template_print_sample(out, v->sample);
+		template_print_sample(out, t->sample);
 		break;
 	case TV_TIME:
-		tv_time_print(out, v->i);
+		tv_time_print(out, t->i);
 		break;
 	case TV_DATA:
 		buf_add_cstr(out, "{}");
 		break;
 	case TV_ARGS:
 		buf_add_cstr(out, "map[");
-		for (size_t i = 0; i < v->n; i++) {
+		for (size_t i = 0; i < t->n; i++) {
 			buf_printf(out, "%sarg%zu:", i ? " " : "", i);
-			tv_print(out, &v->args[i]);
+			tv_print(out, &t->args[i]);
 		}
 		buf_add_char(out, ']');
 		break;
 	case TV_SAMPLES:
 		buf_add_char(out, '[');
-		for (size_t i = 0; i < v->n; i++) {
+		for (size_t i = 0; i < t->n; i++) {
 			buf_add_cstr(out, i ? " " : "");
-			template_print_sample(out, &v->samples[i]);
+			template_print_sample(out, &t->samples[i]);
 		}
 		buf_add_char(out, ']');
 		break;
@@ -484,34 +484,34 @@ struct formatting {
 };
 
 /* A number, or * for an argument. *bad: it is too large or no integer. */
-static bool template_take_field(struct formatting *x, int *out, bool *bad)
+static bool template_take_field(struct formatting *f, int *out, bool *bad)
 {
 	bool digits = false;
 
 	*bad = false;
 	*out = 0;
-	if (x->at < x->f.len && x->f.ptr[x->at] == '*') {
-		x->at++;
-		*bad = x->used >= x->n || x->args[x->used].kind != TV_INT ||
-			x->args[x->used].i > FIELD_MAX || x->args[x->used].i < -FIELD_MAX;
+	if (f->at < f->f.len && f->f.ptr[f->at] == '*') {
+		f->at++;
+		*bad = f->used >= f->n || f->args[f->used].kind != TV_INT ||
+			f->args[f->used].i > FIELD_MAX || f->args[f->used].i < -FIELD_MAX;
 		if (!*bad)
-			*out = (int)x->args[x->used].i;
-		x->used += x->used < x->n;
+			*out = (int)f->args[f->used].i;
+		f->used += f->used < f->n;
 		return true;
 	}
-	for (; x->at < x->f.len && x->f.ptr[x->at] >= '0' && x->f.ptr[x->at] <= '9'; x->at++) {
+	for (; f->at < f->f.len && f->f.ptr[f->at] >= '0' && f->f.ptr[f->at] <= '9'; f->at++) {
 		digits = true;
 		if (*out <= FIELD_MAX)
-			*out = *out * 10 + (x->f.ptr[x->at] - '0');
+			*out = *out * 10 + (f->f.ptr[f->at] - '0');
 	}
 	*bad = *out > FIELD_MAX;
 	return digits;
 }
 
-static void template_take_flags(struct formatting *x, struct verb *v)
+static void template_take_flags(struct formatting *f, struct verb *v)
 {
-	for (; x->at < x->f.len; x->at++)
-		switch (x->f.ptr[x->at]) {
+	for (; f->at < f->f.len; f->at++)
+		switch (f->f.ptr[f->at]) {
 		case '-':
 			v->minus = true;
 			break;
@@ -533,40 +533,40 @@ static void template_take_flags(struct formatting *x, struct verb *v)
 }
 
 /* Called after a per cent sign. */
-static void template_take_verb(struct formatting *x)
+static void template_take_verb(struct formatting *f)
 {
 	struct verb v = { 0 };
 	bool bad;
 
-	template_take_flags(x, &v);
-	v.has_width = template_take_field(x, &v.width, &bad);
+	template_take_flags(f, &v);
+	v.has_width = template_take_field(f, &v.width, &bad);
 	if (bad) {
-		buf_add_cstr(x->out, "%!(BADWIDTH)");
+		buf_add_cstr(f->out, "%!(BADWIDTH)");
 		v.has_width = false;
 	}
 	if (v.width < 0) {
 		v.minus = true;
 		v.width = -v.width;
 	}
-	if (x->at < x->f.len && x->f.ptr[x->at] == '.') {
-		x->at++;
-		template_take_field(x, &v.precision, &bad);
+	if (f->at < f->f.len && f->f.ptr[f->at] == '.') {
+		f->at++;
+		template_take_field(f, &v.precision, &bad);
 		v.has_precision = v.precision >= 0 && !bad;
 		if (bad || v.precision < 0)
-			buf_add_cstr(x->out, "%!(BADPREC)");
+			buf_add_cstr(f->out, "%!(BADPREC)");
 	}
-	if (x->at >= x->f.len) {
-		buf_add_cstr(x->out, "%!(NOVERB)");
+	if (f->at >= f->f.len) {
+		buf_add_cstr(f->out, "%!(NOVERB)");
 		return;
 	}
-	v.c = x->f.ptr[x->at++];
+	v.c = f->f.ptr[f->at++];
 	v.plus &= v.c != 'v'; /* it asks for names of fields there */
 	if (v.c == '%') {
-		buf_add_char(x->out, '%');
-	} else if (x->used >= x->n) {
-		buf_printf(x->out, "%%!%c(MISSING)", v.c);
+		buf_add_char(f->out, '%');
+	} else if (f->used >= f->n) {
+		buf_printf(f->out, "%%!%c(MISSING)", v.c);
 	} else {
-		template_print_verb(x->out, &v, &x->args[x->used++]);
+		template_print_verb(f->out, &v, &f->args[f->used++]);
 	}
 }
 

@@ -37,27 +37,27 @@ struct elf {
 	char *mini_bytes;
 };
 
-static inline uint16_t elf_u16_at(const char *p)
+static inline uint16_t elf_u16_at(const char *text)
 {
 	uint16_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, text, sizeof(v));
 	return v;
 }
 
-static inline uint32_t elf_u32_at(const char *p)
+static inline uint32_t elf_u32_at(const char *text)
 {
 	uint32_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, text, sizeof(v));
 	return v;
 }
 
-static inline uint64_t elf_u64_at(const char *p)
+static inline uint64_t elf_u64_at(const char *text)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, text, sizeof(v));
 	return v;
 }
 

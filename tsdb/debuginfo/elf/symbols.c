@@ -61,38 +61,38 @@ static Elf64_Sym symbol_at(const struct elf *e, struct str table, uint64_t i)
 	return (Elf64_Sym){ n.st_name, n.st_info, n.st_other, n.st_shndx, n.st_value, n.st_size };
 }
 
-static bool elf_is_function(const Elf64_Sym *s)
+static bool elf_is_function(const Elf64_Sym *symbol)
 {
-	unsigned type = ELF64_ST_TYPE(s->st_info);
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
-		s->st_shndx != SHN_ABS && s->st_shndx != SHN_COMMON;
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+		symbol->st_shndx != SHN_ABS && symbol->st_shndx != SHN_COMMON;
 }
 
 static enum err_code elf_symbols_add_symbol(struct elf_symtab *list, const struct elf *e,
-	const Elf64_Sym *s, struct str names, struct err *err)
+	const Elf64_Sym *symbol, struct str names, struct err *err)
 {
-	struct elf_symtab_entry y = { .address = s->st_value, .section_end = UINT64_MAX };
+	struct elf_symtab_entry y = { .address = symbol->st_value, .section_end = UINT64_MAX };
 	struct elf_section in;
 
 	if (e->machine == EM_ARM)
 		y.address &= ~(uint64_t)1; /* the bit says Thumb */
-	y.name = elf_symbols_name_of(list, names, s->st_name);
+	y.name = elf_symbols_name_of(list, names, symbol->st_name);
 	if (!y.name.ptr)
 		return err_set(err, ERR_LIMIT, "ELF: names of symbols are more than %u times their table",
 			NAMES_RATIO_MAX);
-	if (s->st_shndx < SHN_LORESERVE && s->st_shndx < e->sections_n) {
-		in = section_at(e, s->st_shndx);
+	if (symbol->st_shndx < SHN_LORESERVE && symbol->st_shndx < e->sections_n) {
+		in = section_at(e, symbol->st_shndx);
 		if (__builtin_add_overflow(in.address, in.size, &y.section_end))
 			y.section_end = UINT64_MAX;
 	}
 	if (!y.name.len || y.address >= y.section_end)
 		return ERR_OK;
-	if (__builtin_add_overflow(y.address, s->st_size, &y.end))
+	if (__builtin_add_overflow(y.address, symbol->st_size, &y.end))
 		y.end = UINT64_MAX;
 	if (y.end > y.section_end)
 		y.end = y.section_end;
-	y.rank = elf_rank_of(ELF64_ST_BIND(s->st_info), s->st_size);
+	y.rank = elf_rank_of(ELF64_ST_BIND(symbol->st_info), symbol->st_size);
 	if (list->n >= SYMBOLS_MAX)
 		return err_set(err, ERR_LIMIT, "ELF: more than %u symbols of functions", SYMBOLS_MAX);
 	if (!array_room(&list->v, list->n, 1, &list->cap))

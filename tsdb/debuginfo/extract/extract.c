@@ -64,9 +64,9 @@ static bool extract_has_places(const struct elf *e)
 	return true;
 }
 
-static enum err_code extraction_add_loads(struct extraction *x, struct err *err)
+static enum err_code extraction_add_loads(struct extraction *e, struct err *err)
 {
-	bool places = extract_has_places(x->elf);
+	bool places = extract_has_places(e->elf);
 	unsigned left = SYMINDEX_LOADS_MAX;
 	enum err_code rc;
 
@@ -75,7 +75,7 @@ static enum err_code extraction_add_loads(struct extraction *x, struct err *err)
 		struct elf_load l;
 		uint64_t i = 0;
 
-		while (left && elf_load_next(x->elf, &i, &l)) {
+		while (left && elf_load_next(e->elf, &i, &l)) {
 			struct symindex_load to = { .address = l.address, .executable = l.executable };
 
 			if (l.executable != executable)
@@ -84,7 +84,7 @@ static enum err_code extraction_add_loads(struct extraction *x, struct err *err)
 				to.offset = l.offset;
 				to.bytes = l.file_bytes;
 			}
-			if ((rc = symindex_load(x->builder, &to, err)))
+			if ((rc = symindex_load(e->builder, &to, err)))
 				return rc;
 			left--;
 		}
@@ -107,41 +107,42 @@ static struct str extract_build_id(const struct elf *e, struct buf *hex)
 }
 
 /* One part was left out, for e. True: the builder can still be used. */
-static bool extraction_leave_out(struct extraction *x, size_t part, const struct err *e)
+static bool extraction_leave_out(struct extraction *extraction, size_t part, const struct err *e)
 {
-	x->out[part] = true;
-	if (!x->first.code)
-		x->first = *e;
+	extraction->out[part] = true;
+	if (!extraction->first.code)
+		extraction->first = *e;
 	return e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED;
 }
 
 /* *again: a part was left out, and all has to begin again. */
 static enum err_code extraction_attempt(
-	struct extraction *x, struct buf *out, bool *again, struct err *err)
+	struct extraction *extraction, struct buf *out, bool *again, struct err *err)
 {
 	struct buf hex = { 0 };
 	enum err_code rc;
 	struct err e;
 
 	*again = false;
-	if ((rc = symindex_builder_open(x->limits, &x->builder, err)) ||
-		(rc = extraction_add_loads(x, err)))
+	if ((rc = symindex_builder_open(extraction->limits, &extraction->builder, err)) ||
+		(rc = extraction_add_loads(extraction, err)))
 		return rc;
 	for (size_t i = 0; i < PARTS; i++)
-		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !extraction_leave_out(x, i, &e)) {
+		if (!extraction->out[i] && parts[i](extraction->elf, extraction->builder, &e) &&
+			!extraction_leave_out(extraction, i, &e)) {
 			*again = true;
 			return ERR_OK;
 		}
-	if (!symindex_builder_best(x->builder))
-		return x->first.code ? err_copy(err, &x->first) :
-							   err_set(err, ERR_INVALID, "ELF: it has no symbols");
-	rc = symindex_finish(x->builder, extract_build_id(x->elf, &hex), out, &e);
+	if (!symindex_builder_best(extraction->builder))
+		return extraction->first.code ? err_copy(err, &extraction->first) :
+										err_set(err, ERR_INVALID, "ELF: it has no symbols");
+	rc = symindex_finish(extraction->builder, extract_build_id(extraction->elf, &hex), out, &e);
 	buf_release(&hex);
 	if (!rc)
 		return ERR_OK;
 	for (size_t i = 0; i < PARTS && !*again; i++)
-		if (!x->out[i]) {
-			extraction_leave_out(x, i, &e);
+		if (!extraction->out[i]) {
+			extraction_leave_out(extraction, i, &e);
 			*again = true;
 		}
 	return *again ? ERR_OK : err_copy(err, &e);

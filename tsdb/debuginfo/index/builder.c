@@ -22,18 +22,18 @@ static size_t symindex_smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void items_init(struct items *t, const char *what, size_t item_bytes, size_t max)
+static void items_init(struct items *items, const char *what, size_t item_bytes, size_t max)
 {
-	*t = (struct items){ .what = what,
+	*items = (struct items){ .what = what,
 		.v.item_bytes = item_bytes,
 		.seed = hash_seed(),
 		.max = symindex_smaller(max, IDS_MAX) };
 }
 
-void items_release(struct items *t)
+void items_release(struct items *items)
 {
-	vec_release(&t->v);
-	ids_release(&t->ids);
+	vec_release(&items->v);
+	ids_release(&items->ids);
 }
 
 static bool symindex_same(const void *ctx, uint32_t id, const void *key)
@@ -52,24 +52,24 @@ static uint64_t symindex_hash_of(const void *ctx, uint32_t id)
 
 /* The id of an item; *is_new: it was not there. */
 static enum err_code symindex_intern(
-	struct items *t, const void *item, uint32_t *out, bool *is_new, struct err *err)
+	struct items *items, const void *item, uint32_t *out, bool *is_new, struct err *err)
 {
-	uint64_t hash = hash_bytes(item, t->v.item_bytes, t->seed);
+	uint64_t hash = hash_bytes(item, items->v.item_bytes, items->seed);
 
-	*out = ids_find(&t->ids, hash, symindex_same, t, item);
+	*out = ids_find(&items->ids, hash, symindex_same, items, item);
 	*is_new = *out == IDS_NONE;
 	if (!*is_new)
 		return ERR_OK;
-	if (t->v.n >= t->max)
+	if (items->v.n >= items->max)
 		return err_set(
-			err, ERR_LIMIT, "symbol index: more than %zu %s, the limit", t->max, t->what);
-	if (!vec_room(&t->v))
+			err, ERR_LIMIT, "symbol index: more than %zu %s, the limit", items->max, items->what);
+	if (!vec_room(&items->v))
 		return err_nomem(err, "symbol index");
-	*out = (uint32_t)t->v.n;
-	memcpy(vec_at(&t->v, t->v.n), item, t->v.item_bytes);
-	if (!ids_add(&t->ids, hash, symindex_hash_of, t))
+	*out = (uint32_t)items->v.n;
+	memcpy(vec_at(&items->v, items->v.n), item, items->v.item_bytes);
+	if (!ids_add(&items->ids, hash, symindex_hash_of, items))
 		return err_nomem(err, "symbol index");
-	t->v.n++;
+	items->v.n++;
 	return ERR_OK;
 }
 

@@ -83,7 +83,7 @@ static inline const struct scope_order *builder_scope_order(
 	return vec_at(&b->scope_orders, scope);
 }
 
-void items_release(struct items *t);
+void items_release(struct items *items);
 
 /* ---- sweep.c ---- */
 

@@ -25,24 +25,24 @@ enum {
 
 _Static_assert(AT_HEADER_END == FORMAT_HEADER_BYTES, "FORMAT.md");
 
-static uint32_t symindex_load_u32(const void *p)
+static uint32_t symindex_load_u32(const void *bytes)
 {
 	uint32_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, bytes, sizeof(v));
 	return le32toh(v);
 }
 
-static void symindex_store_u64(unsigned char *to, uint64_t v)
+static void symindex_store_u64(unsigned char *to, uint64_t value)
 {
-	v = htole64(v);
-	memcpy(to, &v, sizeof(v));
+	value = htole64(value);
+	memcpy(to, &value, sizeof(value));
 }
 
-static void symindex_store_u32(unsigned char *to, uint32_t v)
+static void symindex_store_u32(unsigned char *to, uint32_t value)
 {
-	v = htole32(v);
-	memcpy(to, &v, sizeof(v));
+	value = htole32(value);
+	memcpy(to, &value, sizeof(value));
 }
 
 uint64_t page_hash(struct str data, uint64_t page)
@@ -110,17 +110,17 @@ void format_seal(unsigned char *index, size_t len)
 	symindex_store_u64(index + AT_HASH, header_hash(index));
 }
 
-static bool section_read(const unsigned char *s, uint64_t data_end, struct section *out)
+static bool section_read(const unsigned char *bytes, uint64_t data_end, struct section *out)
 {
 	static const unsigned width_max = 64;
 	uint64_t bits;
 
-	out->offset = symindex_load_u64(s);
-	out->bytes = symindex_load_u64(s + 8);
-	out->count = symindex_load_u64(s + 16);
+	out->offset = symindex_load_u64(bytes);
+	out->bytes = symindex_load_u64(bytes + 8);
+	out->count = symindex_load_u64(bytes + 16);
 	out->record = 0;
 	for (unsigned k = 0; k < FORMAT_COLUMNS; k++) {
-		out->width[k] = s[24 + k];
+		out->width[k] = bytes[24 + k];
 		if (out->width[k] > width_max)
 			return false;
 		out->record += out->width[k];

@@ -69,11 +69,11 @@ uint64_t pages_of_total(uint64_t total);
 uint64_t pages_of_data(uint64_t data);
 uint64_t page_hash(struct str data, uint64_t page); /* of the data */
 
-static inline uint64_t symindex_load_u64(const void *p)
+static inline uint64_t symindex_load_u64(const void *bytes)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, bytes, sizeof(v));
 	return le64toh(v);
 }
 

@@ -10,59 +10,59 @@
  * A search passes most slots by because these bits differ. It reads few keys, each of which is a
  * wait for memory.
  */
-static uint32_t symindex_hash_bits(const struct ids *t, uint64_t hash)
+static uint32_t symindex_hash_bits(const struct ids *ids, uint64_t hash)
 {
-	return (uint32_t)(hash >> 32) & ~(uint32_t)t->mask;
+	return (uint32_t)(hash >> 32) & ~(uint32_t)ids->mask;
 }
 
 uint32_t ids_find(
-	const struct ids *t, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key)
+	const struct ids *ids, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key)
 {
-	uint32_t bits = symindex_hash_bits(t, hash), mask = (uint32_t)t->mask;
+	uint32_t bits = symindex_hash_bits(ids, hash), mask = (uint32_t)ids->mask;
 
-	if (!t->slots)
+	if (!ids->slots)
 		return IDS_NONE;
-	for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask)
-		if ((t->slots[i] & ~mask) == bits && eq(ctx, (t->slots[i] & mask) - 1, key))
-			return (t->slots[i] & mask) - 1;
+	for (size_t i = hash & mask; ids->slots[i]; i = (i + 1) & mask)
+		if ((ids->slots[i] & ~mask) == bits && eq(ctx, (ids->slots[i] & mask) - 1, key))
+			return (ids->slots[i] & mask) - 1;
 	return IDS_NONE;
 }
 
-static void symindex_put(struct ids *t, uint64_t hash, uint32_t id)
+static void symindex_put(struct ids *ids, uint64_t hash, uint32_t id)
 {
-	size_t i = hash & t->mask;
+	size_t i = hash & ids->mask;
 
-	while (t->slots[i])
-		i = (i + 1) & t->mask;
-	t->slots[i] = symindex_hash_bits(t, hash) | (id + 1);
+	while (ids->slots[i])
+		i = (i + 1) & ids->mask;
+	ids->slots[i] = symindex_hash_bits(ids, hash) | (id + 1);
 }
 
-static bool symindex_grow(struct ids *t, ids_hash_fn hash_of, const void *ctx)
+static bool symindex_grow(struct ids *ids, ids_hash_fn hash_of, const void *ctx)
 {
-	size_t n = t->slots ? (t->mask + 1) * 2 : SLOTS_MIN;
-	struct ids wide = { .mask = n - 1, .n = t->n };
+	size_t n = ids->slots ? (ids->mask + 1) * 2 : SLOTS_MIN;
+	struct ids wide = { .mask = n - 1, .n = ids->n };
 
 	if (n > SLOTS_MAX || !(wide.slots = calloc(n, sizeof(*wide.slots))))
 		return false;
-	free(t->slots);
-	for (uint32_t id = 0; id < t->n; id++)
+	free(ids->slots);
+	for (uint32_t id = 0; id < ids->n; id++)
 		symindex_put(&wide, hash_of(ctx, id), id);
-	*t = wide;
+	*ids = wide;
 	return true;
 }
 
-bool ids_add(struct ids *t, uint64_t hash, ids_hash_fn hash_of, const void *ctx)
+bool ids_add(struct ids *ids, uint64_t hash, ids_hash_fn hash_of, const void *ctx)
 {
-	assert(t->n < IDS_NONE - 1);
-	if ((!t->slots || ((size_t)t->n + 1) * 4 > (t->mask + 1) * 3) &&
-		!symindex_grow(t, hash_of, ctx))
+	assert(ids->n < IDS_NONE - 1);
+	if ((!ids->slots || ((size_t)ids->n + 1) * 4 > (ids->mask + 1) * 3) &&
+		!symindex_grow(ids, hash_of, ctx))
 		return false;
-	symindex_put(t, hash, t->n++);
+	symindex_put(ids, hash, ids->n++);
 	return true;
 }
 
-void ids_release(struct ids *t)
+void ids_release(struct ids *ids)
 {
-	free(t->slots);
-	*t = (struct ids){ 0 };
+	free(ids->slots);
+	*ids = (struct ids){ 0 };
 }

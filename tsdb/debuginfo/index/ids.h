@@ -25,10 +25,10 @@ typedef bool (*ids_eq_fn)(const void *ctx, uint32_t id, const void *key);
 
 /* The id whose key equals, or IDS_NONE. */
 uint32_t ids_find(
-	const struct ids *t, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key);
-/* Gives t->n to a key that is not there. False: out of memory, or beyond 1.6 billion ids; nothing
+	const struct ids *ids, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key);
+/* Gives ids->n to a key that is not there. False: out of memory, or beyond 1.6 billion ids; nothing
  * changed. */
-bool ids_add(struct ids *t, uint64_t hash, ids_hash_fn hash_of, const void *ctx);
-void ids_release(struct ids *t);
+bool ids_add(struct ids *ids, uint64_t hash, ids_hash_fn hash_of, const void *ctx);
+void ids_release(struct ids *ids);
 
 #endif

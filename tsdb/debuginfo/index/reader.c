@@ -40,70 +40,70 @@ enum err_code symindex_open(struct str bytes, struct symindex **out, struct err 
 	return ERR_OK;
 }
 
-void symindex_close(struct symindex *x)
+void symindex_close(struct symindex *s)
 {
-	if (!x)
+	if (!s)
 		return;
-	free(x->reading);
-	free(x);
+	free(s->reading);
+	free(s);
 }
 
-struct str symindex_build_id(const struct symindex *x)
+struct str symindex_build_id(const struct symindex *s)
 {
-	return x->h.build_id;
+	return s->h.build_id;
 }
 
-enum symindex_quality symindex_best(const struct symindex *x)
+enum symindex_quality symindex_best(const struct symindex *s)
 {
-	return x->h.best;
+	return s->h.best;
 }
 
 /* ---- reading of verified bytes ---- */
 
-static bool symindex_fault(const struct symindex *x)
+static bool symindex_fault(const struct symindex *s)
 {
-	atomic_fetch_add_explicit(&x->reading->faults, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->reading->faults, 1, memory_order_relaxed);
 	return false;
 }
 
-static bool symindex_verify(const struct symindex *x, uint64_t page)
+static bool symindex_verify(const struct symindex *s, uint64_t page)
 {
-	struct str data = { x->bytes.ptr + FORMAT_HEADER_BYTES,
-		x->bytes.len - FORMAT_HEADER_BYTES - x->h.pages * 8 };
+	struct str data = { s->bytes.ptr + FORMAT_HEADER_BYTES,
+		s->bytes.len - FORMAT_HEADER_BYTES - s->h.pages * 8 };
 	bool sound = page_hash(data, page) ==
-		symindex_load_u64(x->bytes.ptr + x->bytes.len - (x->h.pages - page) * 8);
+		symindex_load_u64(s->bytes.ptr + s->bytes.len - (s->h.pages - page) * 8);
 
 	atomic_store_explicit(
-		&x->reading->pages[page], sound ? PAGE_SOUND : PAGE_DAMAGED, memory_order_relaxed);
+		&s->reading->pages[page], sound ? PAGE_SOUND : PAGE_DAMAGED, memory_order_relaxed);
 	return sound;
 }
 
-static unsigned char page_state(const struct symindex *x, uint64_t page)
+static unsigned char page_state(const struct symindex *s, uint64_t page)
 {
-	return atomic_load_explicit(&x->reading->pages[page], memory_order_relaxed);
+	return atomic_load_explicit(&s->reading->pages[page], memory_order_relaxed);
 }
 
-static bool symindex_pages_readable(const struct symindex *x, uint64_t first, uint64_t last)
+static bool symindex_pages_readable(const struct symindex *s, uint64_t first, uint64_t last)
 {
 	for (uint64_t page = first; page <= last; page++) {
-		unsigned char state = page_state(x, page);
+		unsigned char state = page_state(s, page);
 
 		if (state == PAGE_SOUND)
 			continue;
-		if (state == PAGE_DAMAGED || !symindex_verify(x, page))
+		if (state == PAGE_DAMAGED || !symindex_verify(s, page))
 			return false;
 	}
 	return true;
 }
 
 /* [at, at + n), of the data, can be read: its pages are sound. n > 0. */
-static inline bool symindex_readable(const struct symindex *x, const char *at, uint64_t n)
+static inline bool symindex_readable(const struct symindex *s, const char *at, uint64_t n)
 {
-	uint64_t offset = (uint64_t)(at - x->bytes.ptr) - FORMAT_HEADER_BYTES;
+	uint64_t offset = (uint64_t)(at - s->bytes.ptr) - FORMAT_HEADER_BYTES;
 	uint64_t first = offset >> FORMAT_PAGE_LOG2, last = (offset + n - 1) >> FORMAT_PAGE_LOG2;
 
-	return (first == last && page_state(x, first) == PAGE_SOUND) ||
-		symindex_pages_readable(x, first, last);
+	return (first == last && page_state(s, first) == PAGE_SOUND) ||
+		symindex_pages_readable(s, first, last);
 }
 
 struct symindex_record {
@@ -111,69 +111,71 @@ struct symindex_record {
 };
 
 static bool symindex_get_record(
-	const struct symindex *x, enum section_id id, uint64_t i, struct symindex_record *out)
+	const struct symindex *symindex, enum section_id id, uint64_t i, struct symindex_record *out)
 {
-	const struct section *s = &x->h.section[id];
+	const struct section *s = &symindex->h.section[id];
 	uint64_t bit = i * s->record;
 
 	if (i >= s->count)
-		return symindex_fault(x);
+		return symindex_fault(symindex);
 	if (s->record &&
-		!symindex_readable(x, x->section[id] + (bit >> 3), ((bit & 7) + s->record + 7) >> 3))
+		!symindex_readable(
+			symindex, symindex->section[id] + (bit >> 3), ((bit & 7) + s->record + 7) >> 3))
 		return false;
 	for (unsigned k = 0; k < FORMAT_COLUMNS; bit += s->width[k++])
-		out->v[k] = symindex_packed_get(x->section[id], bit, s->width[k]);
+		out->v[k] = symindex_packed_get(symindex->section[id], bit, s->width[k]);
 	return true;
 }
 
 #define STRING_HEAD_MAX 3u /* bytes of its length */
 
-static bool symindex_get_string(const struct symindex *x, uint64_t offset, struct str *out)
+static bool symindex_get_string(const struct symindex *symindex, uint64_t offset, struct str *out)
 {
-	const struct section *s = &x->h.section[SECTION_STRINGS];
+	const struct section *s = &symindex->h.section[SECTION_STRINGS];
 	struct cursor c;
 	uint64_t left, head;
 
 	if (offset >= s->bytes)
-		return symindex_fault(x);
+		return symindex_fault(symindex);
 	left = s->bytes - offset;
 	head = left < STRING_HEAD_MAX ? left : STRING_HEAD_MAX;
-	if (!symindex_readable(x, x->section[SECTION_STRINGS] + offset, head))
+	if (!symindex_readable(symindex, symindex->section[SECTION_STRINGS] + offset, head))
 		return false;
-	c = cursor_of((struct str){ x->section[SECTION_STRINGS] + offset, (size_t)head });
+	c = cursor_of((struct str){ symindex->section[SECTION_STRINGS] + offset, (size_t)head });
 	out->len = cursor_varint(&c);
 	out->ptr = (const char *)c.at;
-	if (c.bad || out->len > left - (size_t)(out->ptr - (x->section[SECTION_STRINGS] + offset)))
-		return symindex_fault(x);
-	return !out->len || symindex_readable(x, out->ptr, out->len);
+	if (c.bad ||
+		out->len > left - (size_t)(out->ptr - (symindex->section[SECTION_STRINGS] + offset)))
+		return symindex_fault(symindex);
+	return !out->len || symindex_readable(symindex, out->ptr, out->len);
 }
 
-static bool symindex_get_file(const struct symindex *x, uint64_t file_plus_1, struct str *out)
+static bool symindex_get_file(const struct symindex *s, uint64_t file_plus_1, struct str *out)
 {
 	struct symindex_record r;
 
 	*out = (struct str){ "", 0 };
 	if (!file_plus_1)
 		return true;
-	return symindex_get_record(x, SECTION_FILES, file_plus_1 - 1, &r) &&
-		symindex_get_string(x, r.v[0], out);
+	return symindex_get_record(s, SECTION_FILES, file_plus_1 - 1, &r) &&
+		symindex_get_string(s, r.v[0], out);
 }
 
 /* ---- loads ---- */
 
-uint32_t symindex_loads(const struct symindex *x)
+uint32_t symindex_loads(const struct symindex *s)
 {
-	return (uint32_t)x->h.section[SECTION_LOADS].count;
+	return (uint32_t)s->h.section[SECTION_LOADS].count;
 }
 
-bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load *out)
+bool symindex_load_at(const struct symindex *s, uint32_t i, struct symindex_load *out)
 {
 	struct symindex_record r;
 
-	if (i >= symindex_loads(x) || !symindex_get_record(x, SECTION_LOADS, i, &r))
+	if (i >= symindex_loads(s) || !symindex_get_record(s, SECTION_LOADS, i, &r))
 		return false;
 	if (r.v[3] > 1)
-		return symindex_fault(x);
+		return symindex_fault(s);
 	*out = (struct symindex_load){
 		.address = r.v[0], .offset = r.v[1], .bytes = r.v[2], .executable = r.v[3]
 	};
@@ -182,17 +184,17 @@ bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load
 
 #define MAPPING_PAGE_BYTES UINT64_C(4096)
 
-bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_t offset_in_mapping,
+bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_t offset_in_mapping,
 	uint64_t *address)
 {
 	struct symindex_load l, lost = { 0 }, best = { 0 };
-	uint32_t executables = 0, loads = symindex_loads(x);
+	uint32_t executables = 0, loads = symindex_loads(s);
 	uint64_t offset;
 
 	if (__builtin_add_overflow(mapping_offset, offset_in_mapping, &offset))
 		return false;
 	for (uint32_t i = 0; i < loads; i++) {
-		if (!symindex_load_at(x, i, &l))
+		if (!symindex_load_at(s, i, &l))
 			return false;
 		if (l.bytes && offset >= l.offset && offset - l.offset < l.bytes &&
 			(!best.bytes || (l.executable && !best.executable)))
@@ -212,28 +214,28 @@ bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_
 /* ---- look-up ---- */
 
 /* The last block that begins at or before an address, which is between base and end. */
-static bool symindex_find_block(const struct symindex *x, uint64_t offset, uint64_t *block)
+static bool symindex_find_block(const struct symindex *s, uint64_t offset, uint64_t *block)
 {
-	uint64_t bucket = offset >> x->h.bucket_shift, low, high;
+	uint64_t bucket = offset >> s->h.bucket_shift, low, high;
 	struct symindex_record r;
 
-	if (!symindex_get_record(x, SECTION_BUCKETS, bucket, &r))
+	if (!symindex_get_record(s, SECTION_BUCKETS, bucket, &r))
 		return false;
 	low = r.v[0];
-	high = x->h.section[SECTION_BLOCKS].count;
-	if (bucket + 1 < x->h.section[SECTION_BUCKETS].count) {
-		if (!symindex_get_record(x, SECTION_BUCKETS, bucket + 1, &r))
+	high = s->h.section[SECTION_BLOCKS].count;
+	if (bucket + 1 < s->h.section[SECTION_BUCKETS].count) {
+		if (!symindex_get_record(s, SECTION_BUCKETS, bucket + 1, &r))
 			return false;
 		if (r.v[0] + 1 > high)
-			return symindex_fault(x);
+			return symindex_fault(s);
 		high = r.v[0] + 1;
 	}
 	if (low >= high)
-		return symindex_fault(x);
+		return symindex_fault(s);
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (!symindex_get_record(x, SECTION_BLOCKS, middle, &r))
+		if (!symindex_get_record(s, SECTION_BLOCKS, middle, &r))
 			return false;
 		if (r.v[0] <= offset)
 			low = middle;
@@ -250,7 +252,7 @@ struct symindex_place {
 };
 
 /* The last entry of the block that begins at or before the address. */
-static bool symindex_scan_block(const struct symindex *x, struct cursor *c, uint64_t start,
+static bool symindex_scan_block(const struct symindex *s, struct cursor *c, uint64_t start,
 	uint64_t address, struct symindex_place *out)
 {
 	struct symindex_place now = { 0 }, back = { 0 }, was;
@@ -260,7 +262,7 @@ static bool symindex_scan_block(const struct symindex *x, struct cursor *c, uint
 	while (cursor_left(c)) {
 		head = cursor_varint(c);
 		if (__builtin_add_overflow(start, head >> 2, &start))
-			return symindex_fault(x);
+			return symindex_fault(s);
 		if (start > address)
 			break;
 		switch ((enum entry_tag)(head & 3)) {
@@ -282,32 +284,32 @@ static bool symindex_scan_block(const struct symindex *x, struct cursor *c, uint
 		now.line += (uint64_t)str_unzigzag(cursor_varint(c));
 		*out = now;
 	}
-	return !c->bad || symindex_fault(x);
+	return !c->bad || symindex_fault(s);
 }
 
 static bool symindex_find_place(
-	const struct symindex *x, uint64_t address, struct symindex_place *out)
+	const struct symindex *symindex, uint64_t address, struct symindex_place *out)
 {
-	const struct section *s = &x->h.section[SECTION_SEGMENTS];
+	const struct section *s = &symindex->h.section[SECTION_SEGMENTS];
 	uint64_t block, from, to = s->bytes;
 	struct symindex_record r, next;
 	struct cursor c;
 
-	if (!symindex_find_block(x, address - x->h.base, &block) ||
-		!symindex_get_record(x, SECTION_BLOCKS, block, &r))
+	if (!symindex_find_block(symindex, address - symindex->h.base, &block) ||
+		!symindex_get_record(symindex, SECTION_BLOCKS, block, &r))
 		return false;
 	from = r.v[1];
-	if (block + 1 < x->h.section[SECTION_BLOCKS].count) {
-		if (!symindex_get_record(x, SECTION_BLOCKS, block + 1, &next))
+	if (block + 1 < symindex->h.section[SECTION_BLOCKS].count) {
+		if (!symindex_get_record(symindex, SECTION_BLOCKS, block + 1, &next))
 			return false;
 		to = next.v[1];
 	}
-	if (r.v[0] > address - x->h.base || from >= to || to > s->bytes)
-		return symindex_fault(x);
-	if (!symindex_readable(x, x->section[SECTION_SEGMENTS] + from, to - from))
+	if (r.v[0] > address - symindex->h.base || from >= to || to > s->bytes)
+		return symindex_fault(symindex);
+	if (!symindex_readable(symindex, symindex->section[SECTION_SEGMENTS] + from, to - from))
 		return false;
-	c = cursor_of((struct str){ x->section[SECTION_SEGMENTS] + from, (size_t)(to - from) });
-	return symindex_scan_block(x, &c, x->h.base + r.v[0], address, out);
+	c = cursor_of((struct str){ symindex->section[SECTION_SEGMENTS] + from, (size_t)(to - from) });
+	return symindex_scan_block(symindex, &c, symindex->h.base + r.v[0], address, out);
 }
 
 /*
@@ -321,77 +323,78 @@ struct link {
 	uint64_t line;
 };
 
-static void symindex_prefetch_record(const struct symindex *x, enum section_id id, uint64_t i)
+static void symindex_prefetch_record(
+	const struct symindex *symindex, enum section_id id, uint64_t i)
 {
-	const struct section *s = &x->h.section[id];
+	const struct section *s = &symindex->h.section[id];
 
 	if (i < s->count)
-		__builtin_prefetch(x->section[id] + (i * s->record >> 3));
+		__builtin_prefetch(symindex->section[id] + (i * s->record >> 3));
 }
 
-static void symindex_prefetch_string(const struct symindex *x, uint64_t offset)
+static void symindex_prefetch_string(const struct symindex *s, uint64_t offset)
 {
-	if (offset < x->h.section[SECTION_STRINGS].bytes)
-		__builtin_prefetch(x->section[SECTION_STRINGS] + offset);
+	if (offset < s->h.section[SECTION_STRINGS].bytes)
+		__builtin_prefetch(s->section[SECTION_STRINGS] + offset);
 }
 
 static bool symindex_get_location(
-	const struct symindex *x, const struct link *link, struct symindex_location *out)
+	const struct symindex *s, const struct link *link, struct symindex_location *out)
 {
 	if (link->line > UINT32_MAX)
-		return symindex_fault(x);
+		return symindex_fault(s);
 	*out = (struct symindex_location){ .line = (uint32_t)link->line,
 		.start_line = (uint32_t)link->function.v[3] };
-	if (!symindex_get_string(x, link->function.v[0], &out->name) ||
-		!symindex_get_file(x, link->scope.v[3], &out->file))
+	if (!symindex_get_string(s, link->function.v[0], &out->name) ||
+		!symindex_get_file(s, link->scope.v[3], &out->file))
 		return false;
 	out->raw = out->name;
-	return !link->function.v[1] || symindex_get_string(x, link->function.v[1], &out->raw);
+	return !link->function.v[1] || symindex_get_string(s, link->function.v[1], &out->raw);
 }
 
 static bool symindex_get_locations(
-	const struct symindex *x, struct link *link, size_t n, struct symindex_location *v)
+	const struct symindex *s, struct link *link, size_t n, struct symindex_location *l)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!symindex_get_record(x, SECTION_FUNCTIONS, link[i].scope.v[2], &link[i].function))
+		if (!symindex_get_record(s, SECTION_FUNCTIONS, link[i].scope.v[2], &link[i].function))
 			return false;
-		symindex_prefetch_string(x, link[i].function.v[0]);
+		symindex_prefetch_string(s, link[i].function.v[0]);
 		if (link[i].function.v[1])
-			symindex_prefetch_string(x, link[i].function.v[1]);
+			symindex_prefetch_string(s, link[i].function.v[1]);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!symindex_get_location(x, &link[i], &v[i]))
+		if (!symindex_get_location(s, &link[i], &l[i]))
 			return false;
 	return true;
 }
 
 size_t symindex_find(
-	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max)
+	const struct symindex *s, uint64_t address, struct symindex_location *l, size_t max)
 {
 	struct link chain[CHAIN];
 	struct symindex_place at;
 	size_t n = 0, k = 0;
 	struct symindex_record scope;
 
-	if (address < x->h.base || address >= x->h.end || !symindex_find_place(x, address, &at) ||
+	if (address < s->h.base || address >= s->h.end || !symindex_find_place(s, address, &at) ||
 		at.gap)
 		return 0;
 	for (;;) {
 		if (n == SYMINDEX_DEPTH_MAX) {
-			symindex_fault(x);
+			symindex_fault(s);
 			return 0;
 		}
-		if (!symindex_get_record(x, SECTION_SCOPES, at.scope, &scope))
+		if (!symindex_get_record(s, SECTION_SCOPES, at.scope, &scope))
 			return 0;
 		if (n++ < max) {
 			chain[k].scope = scope;
 			chain[k++].line = at.line;
-			symindex_prefetch_record(x, SECTION_FUNCTIONS, scope.v[2]);
+			symindex_prefetch_record(s, SECTION_FUNCTIONS, scope.v[2]);
 			if (scope.v[3])
-				symindex_prefetch_record(x, SECTION_FILES, scope.v[3] - 1);
+				symindex_prefetch_record(s, SECTION_FILES, scope.v[3] - 1);
 		}
 		if (k && (k == CHAIN || n == max || !scope.v[0])) {
-			if (!symindex_get_locations(x, chain, k, v + (n < max ? n : max) - k))
+			if (!symindex_get_locations(s, chain, k, l + (n < max ? n : max) - k))
 				return 0;
 			k = 0;
 		}
@@ -402,17 +405,17 @@ size_t symindex_find(
 	}
 }
 
-enum err_code symindex_damaged(const struct symindex *x, struct err *err)
+enum err_code symindex_damaged(const struct symindex *s, struct err *err)
 {
-	uint64_t faults = atomic_load_explicit(&x->reading->faults, memory_order_relaxed);
+	uint64_t faults = atomic_load_explicit(&s->reading->faults, memory_order_relaxed);
 	uint64_t damaged = 0;
 
-	for (uint64_t i = 0; i < x->h.pages; i++)
-		damaged += atomic_load_explicit(&x->reading->pages[i], memory_order_relaxed) ==
+	for (uint64_t i = 0; i < s->h.pages; i++)
+		damaged += atomic_load_explicit(&s->reading->pages[i], memory_order_relaxed) ==
 			PAGE_DAMAGED;
 	if (damaged)
 		return err_set(err, ERR_CORRUPT, "symbol index: %llu of %llu pages are damaged",
-			(unsigned long long)damaged, (unsigned long long)x->h.pages);
+			(unsigned long long)damaged, (unsigned long long)s->h.pages);
 	if (faults)
 		return err_set(err, ERR_CORRUPT, "symbol index: wrong contents, met %llu times",
 			(unsigned long long)faults);

@@ -16,11 +16,11 @@ static int symindex_by_start(const void *a, const void *b)
 /* Bytes of a varint are at most 10; the frame with its quality takes 5. */
 #define ENCODED_MAX 26u
 
-static unsigned char *symindex_put_varint(unsigned char *to, uint64_t v)
+static unsigned char *symindex_put_varint(unsigned char *to, uint64_t value)
 {
-	for (; v >= 0x80; v >>= 7)
-		*to++ = (unsigned char)(v | 0x80);
-	*to++ = (unsigned char)v;
+	for (; value >= 0x80; value >>= 7)
+		*to++ = (unsigned char)(value | 0x80);
+	*to++ = (unsigned char)value;
 	return to;
 }
 

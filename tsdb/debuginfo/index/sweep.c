@@ -24,27 +24,27 @@ struct symindex_pending {
 	void *ctx;
 };
 
-static bool symindex_counts_more(const struct symindex_builder *b, const struct symindex_segment *x,
-	const struct symindex_segment *y)
+static bool symindex_counts_more(const struct symindex_builder *b, const struct symindex_segment *s,
+	const struct symindex_segment *segment)
 {
 	const struct scope_order *ox, *oy;
 	uint32_t sx, sy;
 
-	if (x->quality != y->quality)
-		return x->quality > y->quality;
-	if (x->end - x->start != y->end - y->start)
-		return x->end - x->start < y->end - y->start;
-	if (x->start != y->start)
-		return x->start > y->start;
-	sx = builder_frame(b, x->frame)->scope;
-	sy = builder_frame(b, y->frame)->scope;
+	if (s->quality != segment->quality)
+		return s->quality > segment->quality;
+	if (s->end - s->start != segment->end - segment->start)
+		return s->end - s->start < segment->end - segment->start;
+	if (s->start != segment->start)
+		return s->start > segment->start;
+	sx = builder_frame(b, s->frame)->scope;
+	sy = builder_frame(b, segment->frame)->scope;
 	ox = builder_scope_order(b, sx);
 	oy = builder_scope_order(b, sy);
 	if (ox->depth != oy->depth)
 		return ox->depth > oy->depth;
 	if (ox->hash != oy->hash)
 		return ox->hash < oy->hash;
-	return builder_frame(b, x->frame)->line < builder_frame(b, y->frame)->line;
+	return builder_frame(b, s->frame)->line < builder_frame(b, segment->frame)->line;
 }
 
 static void symindex_sweep_sift_down(

@@ -95,20 +95,20 @@ MUST_CHECK enum err_code symindex_finish(
 struct symindex;
 
 MUST_CHECK enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err);
-void symindex_close(struct symindex *x); /* NULL is fine */
-struct str symindex_build_id(const struct symindex *x);
-enum symindex_quality symindex_best(const struct symindex *x);
+void symindex_close(struct symindex *s); /* NULL is fine */
+struct str symindex_build_id(const struct symindex *s);
+enum symindex_quality symindex_best(const struct symindex *s);
 
 /* How many loads there are, by ascending address; false: there are not that many, or damage. */
-uint32_t symindex_loads(const struct symindex *x);
-bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load *out);
+uint32_t symindex_loads(const struct symindex *s);
+bool symindex_load_at(const struct symindex *s, uint32_t i, struct symindex_load *out);
 /*
  * The address of a byte of the binary that a process has mapped: mapping_offset is the file offset
  * of the mapping's start, a multiple of a page (4 KiB). The load that holds the byte says; of two
  * the executable one. Where it has lost its place and is the only executable one, the mapping is
  * taken to be this load from its page on. False: not known.
  */
-bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_t offset_in_mapping,
+bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_t offset_in_mapping,
 	uint64_t *address);
 
 struct symindex_location {
@@ -121,11 +121,11 @@ struct symindex_location {
  * the name is in a damaged page. A damaged page never gives a name.
  */
 size_t symindex_find(
-	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max);
+	const struct symindex *s, uint64_t address, struct symindex_location *l, size_t max);
 /*
  * ERR_OK: all that was read so far is sound. ERR_CORRUPT: *err says how many pages are damaged,
  * or that contents are wrong under a right checksum; some answers of symindex_find were 0 for it.
  */
-MUST_CHECK enum err_code symindex_damaged(const struct symindex *x, struct err *err);
+MUST_CHECK enum err_code symindex_damaged(const struct symindex *s, struct err *err);
 
 #endif

@@ -192,9 +192,9 @@ static enum err_code write_segments(struct writer *w, struct err *err)
 
 /* ---- tables ---- */
 
-static unsigned symindex_bits_of(uint64_t v)
+static unsigned symindex_bits_of(uint64_t value)
 {
-	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
 typedef void (*row_fn)(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS]);
@@ -205,9 +205,9 @@ struct symindex_bits {
 	unsigned n;
 };
 
-static void symindex_bits_add(struct symindex_bits *b, uint64_t v, unsigned width)
+static void symindex_bits_add(struct symindex_bits *b, uint64_t value, unsigned width)
 {
-	b->v |= (unsigned __int128)v << b->n;
+	b->v |= (unsigned __int128)value << b->n;
 	for (b->n += width; b->n >= 8; b->n -= 8, b->v >>= 8)
 		buf_add_char(b->out, (char)(unsigned char)b->v);
 }

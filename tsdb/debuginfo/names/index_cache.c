@@ -50,32 +50,32 @@ enum err_code index_cache_open(struct debuginfo_store *store, index_wanted_fn wa
 
 /* ---- one binary ---- */
 
-static void open_index_unref(struct open_index *x)
+static void open_index_unref(struct open_index *o)
 {
-	if (!x || --x->refs)
+	if (!o || --o->refs)
 		return;
-	symindex_close(x->index);
-	debuginfo_index_close(x->file);
-	free(x);
+	symindex_close(o->index);
+	debuginfo_index_close(o->file);
+	free(o);
 }
 
-const struct symindex *open_index_symbols(const struct open_index *x)
+const struct symindex *open_index_symbols(const struct open_index *o)
 {
-	return x->index;
+	return o->index;
 }
 
-void index_cache_release(struct index_cache *c, struct open_index *x)
+void index_cache_release(struct index_cache *c, struct open_index *o)
 {
-	if (!x)
+	if (!o)
 		return;
 	mutex_lock(&c->lock);
-	open_index_unref(x);
+	open_index_unref(o);
 	mutex_unlock(&c->lock);
 }
 
-void index_cache_drop(struct index_cache *c, struct open_index *x)
+void index_cache_drop(struct index_cache *c, struct open_index *o)
 {
-	debuginfo_drop(c->store, x->file);
+	debuginfo_drop(c->store, o->file);
 }
 
 void index_cache_close(struct index_cache *c)

@@ -31,9 +31,9 @@ void index_cache_close(struct index_cache *c); /* NULL is fine */
  */
 struct open_index *index_cache_get(
 	struct index_cache *c, struct str build_id, struct str path, bool *by_path);
-const struct symindex *open_index_symbols(const struct open_index *x);
+const struct symindex *open_index_symbols(const struct open_index *o);
 /* Its pages are damaged: it is removed, so that it is wanted again. */
-void index_cache_drop(struct index_cache *c, struct open_index *x);
-void index_cache_release(struct index_cache *c, struct open_index *x); /* NULL is fine */
+void index_cache_drop(struct index_cache *c, struct open_index *o);
+void index_cache_release(struct index_cache *c, struct open_index *o); /* NULL is fine */
 
 #endif

@@ -66,9 +66,9 @@ struct naming {
 	struct symindex_location lines[LINES_MAX];
 };
 
-static enum err_code naming_nomem(struct naming *x, struct err *err)
+static enum err_code naming_nomem(struct naming *n, struct err *err)
 {
-	return arena_fail(x->arena, "names of addresses", err);
+	return arena_fail(n->arena, "names of addresses", err);
 }
 
 enum err_code naming_open(
@@ -90,17 +90,17 @@ enum err_code naming_again(
 	return naming_open(of->indexes, a, out, err);
 }
 
-void naming_close(struct naming *x)
+void naming_close(struct naming *n)
 {
-	if (!x)
+	if (!n)
 		return;
-	for (struct of_partition *p = x->partitions; p; p = p->next) {
+	for (struct of_partition *p = n->partitions; p; p = p->next) {
 		map_release(&p->functions);
 		map_release(&p->strings);
 	}
-	for (size_t i = 0; i < x->bins_n; i++)
-		index_cache_release(x->indexes, x->bins[i].held);
-	free(x);
+	for (size_t i = 0; i < n->bins_n; i++)
+		index_cache_release(n->indexes, n->bins[i].held);
+	free(n);
 }
 
 /* ---- binaries ---- */
@@ -128,50 +128,50 @@ static bool naming_fits(const struct symindex *index, const struct sym_mapping *
 	return false;
 }
 
-static enum err_code naming_add_binary(struct naming *x, const struct partition *p,
+static enum err_code naming_add_binary(struct naming *n, const struct partition *p,
 	const struct sym_mapping *m, uint32_t *out, struct err *err)
 {
 	struct str build_id = sym_string(p, m->build_id), path = sym_string(p, m->filename);
 	struct bin *b;
 
 	/* Without a build id whether it fits depends on the mapping: it is a binary of its own. */
-	for (size_t i = 0; i < x->bins_n && build_id.len; i++)
-		if (str_eq(x->bins[i].is.build_id, build_id)) {
+	for (size_t i = 0; i < n->bins_n && build_id.len; i++)
+		if (str_eq(n->bins[i].is.build_id, build_id)) {
 			*out = (uint32_t)i;
 			return ERR_OK;
 		}
-	if (!arena_array_room(x->arena, &x->bins, x->bins_n, 1, &x->bins_cap))
-		return naming_nomem(x, err);
-	b = &x->bins[x->bins_n];
+	if (!arena_array_room(n->arena, &n->bins, n->bins_n, 1, &n->bins_cap))
+		return naming_nomem(n, err);
+	b = &n->bins[n->bins_n];
 	*b = (struct bin){ .is = { .path = path, .build_id = build_id } };
-	if (x->indexes && (b->held = index_cache_get(x->indexes, build_id, path, &b->is.by_path))) {
+	if (n->indexes && (b->held = index_cache_get(n->indexes, build_id, path, &b->is.by_path))) {
 		b->index = open_index_symbols(b->held);
 		b->read = true;
 		if (b->is.by_path && !naming_fits(b->index, m))
 			b->index = NULL;
 		b->is.known = b->index != NULL;
 	}
-	*out = (uint32_t)x->bins_n++;
+	*out = (uint32_t)n->bins_n++;
 	return ERR_OK;
 }
 
 static enum err_code naming_binary_of(
-	struct naming *x, struct of_partition *of, uint32_t mapping, uint32_t *out, struct err *err)
+	struct naming *n, struct of_partition *of, uint32_t mapping, uint32_t *out, struct err *err)
 {
 	uint32_t *grown, wanted;
 	enum err_code rc;
 
 	if (mapping >= of->bins_n) {
 		wanted = mapping + 1 + mapping / 2;
-		if (!(grown = arena_array(x->arena, uint32_t, wanted)))
-			return naming_nomem(x, err);
+		if (!(grown = arena_array(n->arena, uint32_t, wanted)))
+			return naming_nomem(n, err);
 		if (of->bins_n)
 			memcpy(grown, of->bins, of->bins_n * sizeof(*grown));
 		of->bins = grown;
 		of->bins_n = wanted;
 	}
 	if (!of->bins[mapping]) {
-		if ((rc = naming_add_binary(x, of->base, sym_mapping(of->base, mapping), out, err)))
+		if ((rc = naming_add_binary(n, of->base, sym_mapping(of->base, mapping), out, err)))
 			return rc;
 		of->bins[mapping] = *out + 1;
 	}
@@ -195,7 +195,7 @@ static bool naming_text_eq(const void *ctx, const void *key, uint32_t id)
 
 /* An index has each string once, so its place is its name. */
 static enum err_code naming_add_text(
-	struct naming *x, struct of_partition *of, struct str s, uint32_t *id, struct err *err)
+	struct naming *n, struct of_partition *of, struct str s, uint32_t *id, struct err *err)
 {
 	uint64_t hash = map_hash_u64((uintptr_t)s.ptr);
 	uint32_t found;
@@ -209,12 +209,12 @@ static enum err_code naming_add_text(
 		*id = of->texts[found].id;
 		return ERR_OK;
 	}
-	if (!arena_array_room(x->arena, &of->texts, of->texts_n, 1, &of->texts_cap))
-		return naming_nomem(x, err);
+	if (!arena_array_room(n->arena, &of->texts, of->texts_n, 1, &of->texts_cap))
+		return naming_nomem(n, err);
 	of->texts[of->texts_n].text = s.ptr;
-	s = str_printable(x->arena, s);
+	s = str_printable(n->arena, s);
 	if (!s.ptr)
-		return naming_nomem(x, err);
+		return naming_nomem(n, err);
 	if ((rc = named_string(of->named, s, id, err)))
 		return rc;
 	if (!map_add(&of->strings, hash, (uint32_t)of->texts_n))
@@ -223,7 +223,7 @@ static enum err_code naming_add_text(
 	return ERR_OK;
 }
 
-static enum err_code naming_add_function(struct naming *x, struct of_partition *of,
+static enum err_code naming_add_function(struct naming *n, struct of_partition *of,
 	const struct symindex_location *l, uint32_t *id, struct err *err)
 {
 	struct made_function key = { l->name.ptr, l->file.ptr, l->start_line, 0 };
@@ -237,11 +237,11 @@ static enum err_code naming_add_function(struct naming *x, struct of_partition *
 		*id = of->v[found].id;
 		return ERR_OK;
 	}
-	if (!arena_array_room(x->arena, &of->v, of->n, 1, &of->cap))
-		return naming_nomem(x, err);
-	if ((rc = naming_add_text(x, of, l->name, &f.name, err)) ||
-		(rc = naming_add_text(x, of, l->raw, &f.system_name, err)) ||
-		(rc = naming_add_text(x, of, l->file, &f.filename, err)) ||
+	if (!arena_array_room(n->arena, &of->v, of->n, 1, &of->cap))
+		return naming_nomem(n, err);
+	if ((rc = naming_add_text(n, of, l->name, &f.name, err)) ||
+		(rc = naming_add_text(n, of, l->raw, &f.system_name, err)) ||
+		(rc = naming_add_text(n, of, l->file, &f.filename, err)) ||
 		(rc = named_function(of->named, &f, id, err)))
 		return rc;
 	if (!map_add(&of->functions, hash, (uint32_t)of->n))
@@ -269,7 +269,7 @@ static int naming_by_address(const void *a, const void *b)
 	return l->location < r->location ? -1 : l->location > r->location;
 }
 
-static enum err_code naming_note_damage_of(struct naming *x, struct bin *b, struct err *err)
+static enum err_code naming_note_damage_of(struct naming *n, struct bin *b, struct err *err)
 {
 	struct err why;
 	char *text;
@@ -280,45 +280,45 @@ static enum err_code naming_note_damage_of(struct naming *x, struct bin *b, stru
 	if (!symindex_damaged(open_index_symbols(b->held), &why))
 		return ERR_OK;
 	b->damaged = true;
-	index_cache_drop(x->indexes, b->held);
-	text = arena_printf(x->arena,
+	index_cache_drop(n->indexes, b->held);
+	text = arena_printf(n->arena,
 		"names of " STR_FMT "%s" STR_FMT "%s are damaged and removed: %s; its debug data is wanted "
 		"again",
 		STR_ARG(b->is.path), b->is.build_id.len ? " (build id " : "", STR_ARG(b->is.build_id),
 		b->is.build_id.len ? ")" : "", why.msg);
-	if (!text || !arena_array_room(x->arena, &x->warnings, x->warnings_n, 1, &x->warnings_cap))
-		return naming_nomem(x, err);
-	x->warnings[x->warnings_n++] = str_of(text);
+	if (!text || !arena_array_room(n->arena, &n->warnings, n->warnings_n, 1, &n->warnings_cap))
+		return naming_nomem(n, err);
+	n->warnings[n->warnings_n++] = str_of(text);
 	return ERR_OK;
 }
 
-static enum err_code naming_note_damage(struct naming *x, struct err *err)
+static enum err_code naming_note_damage(struct naming *n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < x->bins_n && !rc; i++)
-		rc = naming_note_damage_of(x, &x->bins[i], err);
+	for (size_t i = 0; i < n->bins_n && !rc; i++)
+		rc = naming_note_damage_of(n, &n->bins[i], err);
 	return rc;
 }
 
 /* Gives the location the names of the address; it stays bare if there are none. */
 static enum err_code naming_give_names(
-	struct naming *x, struct of_partition *of, const struct todo *t, struct err *err)
+	struct naming *naming, struct of_partition *of, const struct todo *t, struct err *err)
 {
-	const struct bin *b = &x->bins[t->bin];
+	const struct bin *b = &naming->bins[t->bin];
 	struct sym_line lines[LINES_MAX];
-	size_t n = symindex_find(b->index, t->address, x->lines, LINES_MAX);
+	size_t n = symindex_find(b->index, t->address, naming->lines, LINES_MAX);
 	enum err_code rc;
 
 	if (n == 0)
 		return ERR_OK;
 	if (n > LINES_MAX)
 		n = LINES_MAX;
-	if (!of->named && (rc = named_open(x->arena, of->base, &of->named, err)))
+	if (!of->named && (rc = named_open(naming->arena, of->base, &of->named, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		lines[i] = (struct sym_line){ .line = x->lines[i].line };
-		if ((rc = naming_add_function(x, of, &x->lines[i], &lines[i].function, err)))
+		lines[i] = (struct sym_line){ .line = naming->lines[i].line };
+		if ((rc = naming_add_function(naming, of, &naming->lines[i], &lines[i].function, err)))
 			return rc;
 	}
 	of->state[t->location] = HAS_NAME;
@@ -334,8 +334,8 @@ static bool naming_has_name(const struct partition *p, const struct sym_location
 }
 
 /* First look at a location: it has a name, or is bare until its address is looked up. */
-static enum err_code naming_meet(struct naming *x, struct of_partition *of, uint32_t location,
-	struct todo **v, size_t *n, size_t *cap, struct arena *scratch, struct err *err)
+static enum err_code naming_meet(struct naming *naming, struct of_partition *of, uint32_t location,
+	struct todo **t, size_t *n, size_t *cap, struct arena *scratch, struct err *err)
 {
 	const struct sym_location *l = sym_location(of->base, location);
 	const struct sym_mapping *m;
@@ -346,50 +346,50 @@ static enum err_code naming_meet(struct naming *x, struct of_partition *of, uint
 	of->state[location] = HAS_NAME;
 	if (naming_has_name(of->base, l) || l->mapping == SYM_NONE || l->address == 0)
 		return ERR_OK;
-	if ((rc = naming_binary_of(x, of, l->mapping, &bin, err)))
+	if ((rc = naming_binary_of(naming, of, l->mapping, &bin, err)))
 		return rc;
 	of->state[location] = BARE + bin;
-	if (!x->bins[bin].index || l->lines_n)
+	if (!naming->bins[bin].index || l->lines_n)
 		return ERR_OK;
-	x->bins[bin].read = true;
+	naming->bins[bin].read = true;
 	m = sym_mapping(of->base, l->mapping);
 	address = l->address;
 	if ((m->size || m->offset) &&
-		!symindex_address(x->bins[bin].index, m->offset, l->address, &address))
+		!symindex_address(naming->bins[bin].index, m->offset, l->address, &address))
 		return ERR_OK;
-	if (!arena_array_room(scratch, v, *n, 1, cap))
+	if (!arena_array_room(scratch, t, *n, 1, cap))
 		return arena_fail(scratch, "names of addresses", err);
-	(*v)[(*n)++] = (struct todo){ address, bin, location };
+	(*t)[(*n)++] = (struct todo){ address, bin, location };
 	return ERR_OK;
 }
 
 /* ---- stacks ---- */
 
-static struct of_partition *naming_find_partition(struct naming *x, const struct partition *p)
+static struct of_partition *naming_find_partition(struct naming *n, const struct partition *p)
 {
-	struct of_partition *of = x->partitions;
+	struct of_partition *of = n->partitions;
 
 	while (of && of->base != p)
 		of = of->next;
-	if (of || !(of = arena_new(x->arena, struct of_partition)))
+	if (of || !(of = arena_new(n->arena, struct of_partition)))
 		return of;
 	of->base = p;
-	of->next = x->partitions;
+	of->next = n->partitions;
 	map_init(&of->functions);
 	map_init(&of->strings);
-	return x->partitions = of;
+	return n->partitions = of;
 }
 
 static enum err_code naming_room_for_locations(
-	struct naming *x, struct of_partition *of, struct err *err)
+	struct naming *naming, struct of_partition *of, struct err *err)
 {
 	uint32_t n = sym_locations_n(of->base), *grown;
 
 	if (n <= of->state_n)
 		return ERR_OK;
 	n += of->state_n ? n / 2 : 0;
-	if (!(grown = arena_array(x->arena, uint32_t, n)))
-		return naming_nomem(x, err);
+	if (!(grown = arena_array(naming->arena, uint32_t, n)))
+		return naming_nomem(naming, err);
 	if (of->state_n)
 		memcpy(grown, of->state, of->state_n * sizeof(*grown));
 	of->state = grown;
@@ -403,7 +403,7 @@ static uint32_t naming_stacks_at(const struct naming_stacks *s, size_t i)
 }
 
 /* Looks up what these stacks have that was not met before. used[0] is not looked at. */
-static enum err_code naming_name_nodes(struct naming *x, struct of_partition *of,
+static enum err_code naming_name_nodes(struct naming *naming, struct of_partition *of,
 	struct arena *scratch, uint32_t *used, uint32_t nodes, struct err *err)
 {
 	struct todo *v = NULL;
@@ -418,19 +418,19 @@ static enum err_code naming_name_nodes(struct naming *x, struct of_partition *of
 		node = sym_node(of->base, i);
 		used[node.parent] = 1;
 		if (of->state[node.location] == UNMET &&
-			(rc = naming_meet(x, of, node.location, &v, &n, &cap, scratch, err)))
+			(rc = naming_meet(naming, of, node.location, &v, &n, &cap, scratch, err)))
 			return rc;
 	}
 	if (n == 0)
 		return ERR_OK;
 	qsort(v, n, sizeof(*v), naming_by_address);
 	for (size_t i = 0; i < n; i++)
-		if ((rc = naming_give_names(x, of, &v[i], err)))
+		if ((rc = naming_give_names(naming, of, &v[i], err)))
 			return rc;
 	return ERR_OK;
 }
 
-enum err_code naming_partition(struct naming *x, struct arena *scratch, struct partition *p,
+enum err_code naming_partition(struct naming *n, struct arena *scratch, struct partition *p,
 	const struct naming_stacks *stacks, struct partition **out, const struct naming_bare **bare,
 	struct err *err)
 {
@@ -447,13 +447,13 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 	for (size_t i = 0; i < stacks->n; i++)
 		if (naming_stacks_at(stacks, i) >= nodes)
 			nodes = naming_stacks_at(stacks, i) + 1;
-	if (!(of = naming_find_partition(x, p)) || !(used = arena_array(scratch, uint32_t, nodes)))
-		return naming_nomem(x, err);
+	if (!(of = naming_find_partition(n, p)) || !(used = arena_array(scratch, uint32_t, nodes)))
+		return naming_nomem(n, err);
 	for (size_t i = 0; i < stacks->n; i++)
 		used[naming_stacks_at(stacks, i)] = 1;
-	if ((rc = naming_room_for_locations(x, of, err)) ||
-		(rc = naming_name_nodes(x, of, scratch, used, nodes, err)) ||
-		(rc = naming_note_damage(x, err)))
+	if ((rc = naming_room_for_locations(n, of, err)) ||
+		(rc = naming_name_nodes(n, of, scratch, used, nodes, err)) ||
+		(rc = naming_note_damage(n, err)))
 		return rc;
 	if (!(v = arena_array(scratch, struct naming_bare, nodes)))
 		return arena_fail(scratch, "names of addresses", err);
@@ -477,39 +477,39 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 }
 
 enum err_code naming_knows(
-	struct naming *x, const struct partition *p, uint32_t filename, bool *yes, struct err *err)
+	struct naming *n, const struct partition *p, uint32_t filename, bool *yes, struct err *err)
 {
 	struct of_partition *of;
 	uint32_t bin;
 	enum err_code rc;
 
 	*yes = false;
-	if (!x->indexes || !sym_has_bare(p))
+	if (!n->indexes || !sym_has_bare(p))
 		return ERR_OK;
-	if (!(of = naming_find_partition(x, p)))
-		return naming_nomem(x, err);
+	if (!(of = naming_find_partition(n, p)))
+		return naming_nomem(n, err);
 	for (uint32_t i = 0; i < sym_mappings_n(p) && !*yes; i++) {
 		if (!sym_exists(p, SYM_MAPPING, i) || sym_mapping(p, i)->filename != filename)
 			continue;
-		if ((rc = naming_binary_of(x, of, i, &bin, err)))
+		if ((rc = naming_binary_of(n, of, i, &bin, err)))
 			return rc;
-		*yes = x->bins[bin].index != NULL;
+		*yes = n->bins[bin].index != NULL;
 	}
 	return ERR_OK;
 }
 
-size_t naming_binaries_n(const struct naming *x)
+size_t naming_binaries_n(const struct naming *n)
 {
-	return x->bins_n;
+	return n->bins_n;
 }
 
-const struct naming_binary *naming_binary(const struct naming *x, size_t i)
+const struct naming_binary *naming_binary(const struct naming *n, size_t i)
 {
-	return &x->bins[i].is;
+	return &n->bins[i].is;
 }
 
-const struct str *naming_warnings(struct naming *x, size_t *n)
+const struct str *naming_warnings(struct naming *naming, size_t *n)
 {
-	*n = x->warnings_n;
-	return x->warnings;
+	*n = naming->warnings_n;
+	return naming->warnings;
 }

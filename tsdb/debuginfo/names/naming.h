@@ -26,7 +26,7 @@ MUST_CHECK enum err_code naming_open(
 /* Another one of the same cache, for another thread. */
 MUST_CHECK enum err_code naming_again(
 	const struct naming *of, struct arena *a, struct naming **out, struct err *err);
-void naming_close(struct naming *x); /* NULL is fine; before the arena is released */
+void naming_close(struct naming *n); /* NULL is fine; before the arena is released */
 
 struct naming_stacks {
 	const uint32_t *first; /* one every `stride` bytes, in any order */
@@ -46,12 +46,12 @@ struct naming_bare {
  * *bare: per stack, as far as the largest one, which of its frames have no name; NULL: all of
  * all stacks have one. In scratch.
  */
-MUST_CHECK enum err_code naming_partition(struct naming *x, struct arena *scratch,
+MUST_CHECK enum err_code naming_partition(struct naming *n, struct arena *scratch,
 	struct partition *p, const struct naming_stacks *stacks, struct partition **out,
 	const struct naming_bare **bare, struct err *err);
 /* Addresses of a mapping whose file has this name, a string of p, may have names. */
 MUST_CHECK enum err_code naming_knows(
-	struct naming *x, const struct partition *p, uint32_t filename, bool *yes, struct err *err);
+	struct naming *n, const struct partition *p, uint32_t filename, bool *yes, struct err *err);
 
 struct naming_binary {
 	struct str path, build_id; /* as profiles say */
@@ -59,9 +59,9 @@ struct naming_binary {
 	bool by_path; /* found by the name of its file */
 };
 /* Those that stacks had addresses of, in the order in which they were met. */
-size_t naming_binaries_n(const struct naming *x);
-const struct naming_binary *naming_binary(const struct naming *x, size_t i);
+size_t naming_binaries_n(const struct naming *n);
+const struct naming_binary *naming_binary(const struct naming *n, size_t i);
 /* Damage that was met. */
-const struct str *naming_warnings(struct naming *x, size_t *n);
+const struct str *naming_warnings(struct naming *naming, size_t *n);
 
 #endif

@@ -49,21 +49,21 @@ struct inlined_call {
 	uint32_t name, parent_pc, start_line;
 };
 
-static inline uint32_t pclntab_u32_at(const char *p)
+static inline uint32_t pclntab_u32_at(const char *text)
 {
 	uint32_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, text, sizeof(v));
 	return v;
 }
 
-static inline uint64_t pclntab_word_at(const char *p, unsigned bytes)
+static inline uint64_t pclntab_word_at(const char *text, unsigned bytes)
 {
 	uint64_t v;
 
 	if (bytes == 4)
-		return pclntab_u32_at(p);
-	memcpy(&v, p, sizeof(v));
+		return pclntab_u32_at(text);
+	memcpy(&v, text, sizeof(v));
 	return v;
 }
 

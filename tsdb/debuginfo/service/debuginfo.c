@@ -44,9 +44,9 @@ struct debuginfo {
  * has none Go's, which may be cut. Where it has none of the key's kind its sender is believed.
  */
 static enum err_code debuginfo_check_id(
-	const struct debuginfo_id *id, const struct symindex *x, struct err *err)
+	const struct debuginfo_id *id, const struct symindex *s, struct err *err)
 {
-	struct str inside = symindex_build_id(x), want = debuginfo_id_text(id);
+	struct str inside = symindex_build_id(s), want = debuginfo_id_text(id);
 	struct debuginfo_id same;
 	bool is_gnu = !debuginfo_id_init(&same, DEBUGINFO_GNU, inside, NULL);
 

@@ -43,23 +43,23 @@ static struct want **wanted_place_of(struct wanted *w, const struct debuginfo_id
 	return at;
 }
 
-static struct want_list *wanted_list_of(struct wanted *w, const struct want *x)
+static struct want_list *wanted_list_of(struct wanted *w, const struct want *want)
 {
-	return x->given ? &w->given : &w->fresh;
+	return want->given ? &w->given : &w->fresh;
 }
 
-static void want_list_remove(struct want_list *l, struct want *x)
+static void want_list_remove(struct want_list *l, struct want *w)
 {
-	*(x->prev ? &x->prev->next : &l->first) = x->next;
-	*(x->next ? &x->next->prev : &l->last) = x->prev;
+	*(w->prev ? &w->prev->next : &l->first) = w->next;
+	*(w->next ? &w->next->prev : &l->last) = w->prev;
 }
 
-static void want_list_add(struct want_list *l, struct want *x)
+static void want_list_add(struct want_list *l, struct want *w)
 {
-	x->prev = l->last;
-	x->next = NULL;
-	*(l->last ? &l->last->next : &l->first) = x;
-	l->last = x;
+	w->prev = l->last;
+	w->next = NULL;
+	*(l->last ? &l->last->next : &l->first) = w;
+	l->last = w;
 }
 
 const struct debuginfo_want *wanted_find(const struct wanted *w, const struct debuginfo_id *id)

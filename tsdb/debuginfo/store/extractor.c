@@ -49,7 +49,7 @@ static void extractor_options_default(struct extractor_options *o)
 }
 
 /* Forks twice, so that the keeper is not the server's child: the server could not wait for it. */
-static enum err_code extractor_start_keeper(struct extractor *x, const int *peers, struct err *err)
+static enum err_code extractor_start_keeper(struct extractor *e, const int *peers, struct err *err)
 {
 	int status;
 	pid_t pid = fork();
@@ -60,7 +60,7 @@ static enum err_code extractor_start_keeper(struct extractor *x, const int *peer
 		pid = fork();
 		if (pid)
 			_exit(pid < 0);
-		extractor_keep(&x->o, peers, x->o.slots);
+		extractor_keep(&e->o, peers, e->o.slots);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -105,72 +105,72 @@ enum err_code extractor_open(
 	return ERR_OK;
 }
 
-void extractor_stop(struct extractor *x)
+void extractor_stop(struct extractor *e)
 {
-	atomic_store(&x->stopped, true);
-	for (unsigned i = 0; i < x->o.slots; i++)
-		shutdown(x->slots[i].fd, SHUT_WR); /* the slot reads the end, and ends */
-	mutex_lock(&x->lock);
-	cond_broadcast(&x->idle);
-	mutex_unlock(&x->lock);
+	atomic_store(&e->stopped, true);
+	for (unsigned i = 0; i < e->o.slots; i++)
+		shutdown(e->slots[i].fd, SHUT_WR); /* the slot reads the end, and ends */
+	mutex_lock(&e->lock);
+	cond_broadcast(&e->idle);
+	mutex_unlock(&e->lock);
 }
 
-void extractor_close(struct extractor *x)
+void extractor_close(struct extractor *e)
 {
 	struct extractor_answer a;
 	ssize_t n;
 
-	if (!x)
+	if (!e)
 		return;
-	extractor_stop(x);
-	for (unsigned i = 0; i < x->o.slots; i++) {
+	extractor_stop(e);
+	for (unsigned i = 0; i < e->o.slots; i++) {
 		do /* until nobody has the other end */
-			n = recv(x->slots[i].fd, &a, sizeof(a), 0);
+			n = recv(e->slots[i].fd, &a, sizeof(a), 0);
 		while (n > 0 || (n < 0 && errno == EINTR));
-		close(x->slots[i].fd);
+		close(e->slots[i].fd);
 	}
-	cond_destroy(&x->idle);
-	mutex_destroy(&x->lock);
-	free(x);
+	cond_destroy(&e->idle);
+	mutex_destroy(&e->lock);
+	free(e);
 }
 
 /* ---- one file ---- */
 
-static struct extractor_slot *extractor_slot_take(struct extractor *x)
+static struct extractor_slot *extractor_slot_take(struct extractor *e)
 {
 	struct extractor_slot *got = NULL;
 
-	mutex_lock(&x->lock);
-	while (!got && !atomic_load(&x->stopped)) {
-		for (unsigned i = 0; i < x->o.slots && !got; i++)
-			if (!x->slots[i].busy)
-				got = &x->slots[i];
+	mutex_lock(&e->lock);
+	while (!got && !atomic_load(&e->stopped)) {
+		for (unsigned i = 0; i < e->o.slots && !got; i++)
+			if (!e->slots[i].busy)
+				got = &e->slots[i];
 		if (!got)
-			cond_wait(&x->idle, &x->lock);
+			cond_wait(&e->idle, &e->lock);
 	}
 	if (got)
 		got->busy = true;
-	mutex_unlock(&x->lock);
+	mutex_unlock(&e->lock);
 	return got;
 }
 
-static void extractor_slot_give(struct extractor *x, struct extractor_slot *s)
+static void extractor_slot_give(struct extractor *e, struct extractor_slot *s)
 {
-	mutex_lock(&x->lock);
+	mutex_lock(&e->lock);
 	s->busy = false;
-	cond_signal(&x->idle);
-	mutex_unlock(&x->lock);
+	cond_signal(&e->idle);
+	mutex_unlock(&e->lock);
 }
 
-static enum err_code extractor_gone(const struct extractor *x, struct err *err)
+static enum err_code extractor_gone(const struct extractor *e, struct err *err)
 {
-	if (atomic_load(&x->stopped))
+	if (atomic_load(&e->stopped))
 		return err_set(err, ERR_CANCELED, "the server ends");
 	return err_set(err, ERR_UNAVAILABLE, "the child process has ended");
 }
 
 static enum err_code extractor_ask(
-	struct extractor *x, struct extractor_slot *s, int in_fd, int out_fd, struct err *err)
+	struct extractor *e, struct extractor_slot *s, int in_fd, int out_fd, struct err *err)
 {
 	union {
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -196,14 +196,14 @@ static enum err_code extractor_ask(
 	do
 		n = sendmsg(s->fd, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? extractor_gone(x, err) : ERR_OK;
+	return n < 0 ? extractor_gone(e, err) : ERR_OK;
 }
 
 /* Late answers to earlier requests are passed over. */
 static enum err_code extractor_listen_to(
-	struct extractor *x, struct extractor_slot *s, struct extractor_answer *a, struct err *err)
+	struct extractor *e, struct extractor_slot *s, struct extractor_answer *a, struct err *err)
 {
-	int64_t end_ns = clock_monotonic_ns() + x->o.timeout_ns + GRACE_NS, left_ns;
+	int64_t end_ns = clock_monotonic_ns() + e->o.timeout_ns + GRACE_NS, left_ns;
 	struct pollfd p = { s->fd, POLLIN, 0 };
 	ssize_t n;
 
@@ -217,16 +217,16 @@ static enum err_code extractor_listen_to(
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n != (ssize_t)sizeof(*a))
-			return extractor_gone(x, err);
+			return extractor_gone(e, err);
 		if (a->number == s->number || !a->number) /* 0: the slot was started anew */
 			return ERR_OK;
 	}
 }
 
-static enum err_code extractor_crashed(const struct extractor *x, uint32_t sig, struct err *err)
+static enum err_code extractor_crashed(const struct extractor *e, uint32_t sig, struct err *err)
 {
 	if (sig == SIGXCPU)
-		return err_set(err, ERR_LIMIT, "extraction is over its CPU time, limit %us", x->o.cpu_s);
+		return err_set(err, ERR_LIMIT, "extraction is over its CPU time, limit %us", e->o.cpu_s);
 	if (sig == SIGSYS)
 		return err_set(err, ERR_INVALID, "extraction made a system call that is forbidden");
 	return err_set(err, ERR_INVALID, "extraction crashed with signal %u (%s)", sig,
@@ -235,14 +235,14 @@ static enum err_code extractor_crashed(const struct extractor *x, uint32_t sig, 
 
 /* The text is of a process that may be hostile. */
 static enum err_code extractor_returned(
-	const struct extractor *x, const struct extractor_result *r, struct err *err)
+	const struct extractor *e, const struct extractor_result *r, struct err *err)
 {
 	char text[TEXT_BYTES_MAX + 1];
 	size_t n = r->text_len;
 
 	if (r->code == ERR_NOMEM)
 		return err_set(err, ERR_LIMIT, "extraction is over its memory, limit %llu bytes",
-			(unsigned long long)x->o.memory_bytes_max);
+			(unsigned long long)e->o.memory_bytes_max);
 	for (size_t i = 0; i < n; i++)
 		text[i] = r->text[i] >= ' ' && r->text[i] <= '~' ? r->text[i] : '?';
 	text[n] = '\0';
@@ -250,27 +250,27 @@ static enum err_code extractor_returned(
 }
 
 static enum err_code extractor_by_name(
-	const struct extractor *x, const struct extractor_result *r, struct err *err)
+	const struct extractor *e, const struct extractor_result *r, struct err *err)
 {
 	if (r->text_len > TEXT_BYTES_MAX || (r->outcome == OUTCOME_RETURNED && r->code >= ERR_CODES))
 		return err_set(err, ERR_INVALID, "extraction answered nonsense");
 	switch ((enum outcome)r->outcome) {
 	case OUTCOME_RETURNED:
-		return extractor_returned(x, r, err);
+		return extractor_returned(e, r, err);
 	case OUTCOME_SIGNAL:
-		return extractor_crashed(x, r->code, err);
+		return extractor_crashed(e, r->code, err);
 	case OUTCOME_EXIT:
 		return err_set(
 			err, ERR_INVALID, "extraction ended without a result, exit code %u", r->code);
 	case OUTCOME_TIME:
 		return err_set(err, ERR_TIMEOUT, "extraction took longer than %llds",
-			(long long)(x->o.timeout_ns / NS_PER_S));
+			(long long)(e->o.timeout_ns / NS_PER_S));
 	case OUTCOME_INPUT:
 		return err_set(err, ERR_LIMIT, "input is no file of 1 to %llu bytes",
-			(unsigned long long)x->o.input_bytes_max);
+			(unsigned long long)e->o.input_bytes_max);
 	case OUTCOME_OUTPUT:
 		return err_set(err, ERR_LIMIT, "index is more than %llu bytes",
-			(unsigned long long)x->o.output_bytes_max);
+			(unsigned long long)e->o.output_bytes_max);
 	case OUTCOME_WRITE:
 		return err_errno(err, (int)r->code, "write index");
 	case OUTCOME_NO_CHILD:
@@ -285,17 +285,17 @@ static enum err_code extractor_by_name(
 	return err_set(err, ERR_INVALID, "extraction answered nonsense");
 }
 
-enum err_code extractor_run(struct extractor *x, int in_fd, int out_fd, struct err *err)
+enum err_code extractor_run(struct extractor *e, int in_fd, int out_fd, struct err *err)
 {
-	struct extractor_slot *s = extractor_slot_take(x);
+	struct extractor_slot *s = extractor_slot_take(e);
 	struct extractor_answer a;
 	enum err_code rc;
 
 	if (!s)
-		return extractor_gone(x, err);
-	if (!(rc = extractor_ask(x, s, in_fd, out_fd, err)) &&
-		!(rc = extractor_listen_to(x, s, &a, err)))
-		rc = extractor_by_name(x, &a.result, err);
-	extractor_slot_give(x, s);
+		return extractor_gone(e, err);
+	if (!(rc = extractor_ask(e, s, in_fd, out_fd, err)) &&
+		!(rc = extractor_listen_to(e, s, &a, err)))
+		rc = extractor_by_name(e, &a.result, err);
+	extractor_slot_give(e, s);
 	return rc;
 }

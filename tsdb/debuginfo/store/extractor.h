@@ -42,10 +42,10 @@ struct extractor;
 MUST_CHECK enum err_code extractor_open(
 	const struct extractor_options *o, struct extractor **out, struct err *err);
 /* out_fd: for writing only, at its end. After an error it may hold a part. */
-MUST_CHECK enum err_code extractor_run(struct extractor *x, int in_fd, int out_fd, struct err *err);
+MUST_CHECK enum err_code extractor_run(struct extractor *e, int in_fd, int out_fd, struct err *err);
 /* Ends what runs: extractor_run gives ERR_CANCELED from now on. */
-void extractor_stop(struct extractor *x);
+void extractor_stop(struct extractor *e);
 /* No thread is in extractor_run. Returns when all children are gone. NULL is fine. */
-void extractor_close(struct extractor *x);
+void extractor_close(struct extractor *e);
 
 #endif

@@ -11,7 +11,7 @@
 #include "tsdb/debuginfo/store/internal.h"
 
 static enum err_code index_file_map(
-	struct debuginfo_store *s, const char *path, struct debuginfo_index *x, struct err *err)
+	struct debuginfo_store *s, const char *path, struct debuginfo_index *d, struct err *err)
 {
 	struct stat st;
 	enum err_code rc;
@@ -21,12 +21,12 @@ static enum err_code index_file_map(
 		return rc;
 	if (fstat(fd, &st)) {
 		rc = err_errno(err, errno, "stat %s", path);
-	} else if ((uint64_t)st.st_size != x->map_bytes) {
+	} else if ((uint64_t)st.st_size != d->map_bytes) {
 		rc = err_set(
-			err, ERR_CORRUPT, "%s: %lld bytes, not %zu", path, (long long)st.st_size, x->map_bytes);
+			err, ERR_CORRUPT, "%s: %lld bytes, not %zu", path, (long long)st.st_size, d->map_bytes);
 	} else {
-		x->map = mmap(NULL, x->map_bytes, PROT_READ, MAP_SHARED, fd, 0);
-		if (x->map == MAP_FAILED)
+		d->map = mmap(NULL, d->map_bytes, PROT_READ, MAP_SHARED, fd, 0);
+		if (d->map == MAP_FAILED)
 			rc = err_errno(err, errno, "map %s", path);
 	}
 	close(fd);
@@ -83,30 +83,30 @@ enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_i
 	return rc;
 }
 
-struct str debuginfo_index_bytes(const struct debuginfo_index *x)
+struct str debuginfo_index_bytes(const struct debuginfo_index *d)
 {
-	return (struct str){ x->map, x->bytes };
+	return (struct str){ d->map, d->bytes };
 }
 
-enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *x)
+enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *d)
 {
-	return x->quality;
+	return d->quality;
 }
 
-void debuginfo_index_close(struct debuginfo_index *x)
+void debuginfo_index_close(struct debuginfo_index *d)
 {
 	bool last;
 
-	if (!x)
+	if (!d)
 		return;
-	mutex_lock(&x->store->lock);
-	last = --x->readers == 0;
-	if (last && x->entry)
-		x->entry->mapped = NULL;
-	mutex_unlock(&x->store->lock);
+	mutex_lock(&d->store->lock);
+	last = --d->readers == 0;
+	if (last && d->entry)
+		d->entry->mapped = NULL;
+	mutex_unlock(&d->store->lock);
 	if (last) {
-		munmap(x->map, x->map_bytes);
-		free(x);
+		munmap(d->map, d->map_bytes);
+		free(d);
 	}
 }
 
@@ -136,13 +136,13 @@ enum err_code entry_remove_index(
 	return ERR_OK;
 }
 
-void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x)
+void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *d)
 {
 	struct debuginfo_entry *e;
 	struct err err;
 
 	mutex_lock(&s->lock);
-	e = x->entry;
+	e = d->entry;
 	if (e && entry_remove_index(s, e, &err))
 		log_warn("debuginfo", "damaged index is not removed", LOG_E(&err));
 	else if (e)

@@ -83,7 +83,7 @@ void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *
 }
 
 size_t debuginfo_find_name(
-	struct debuginfo_store *s, struct str path, struct debuginfo_id *v, size_t max)
+	struct debuginfo_store *s, struct str path, struct debuginfo_id *d, size_t max)
 {
 	struct str base_name = str_base_name(path);
 	size_t n = 0;
@@ -96,7 +96,7 @@ size_t debuginfo_find_name(
 		if (!str_eq(str_base_name(str_of(e->path)), base_name))
 			continue;
 		if (n < max)
-			v[n] = e->stamp.id;
+			d[n] = e->stamp.id;
 		n++;
 	}
 	mutex_unlock(&s->lock);

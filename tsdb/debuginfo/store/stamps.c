@@ -11,15 +11,15 @@ void stamps_begin(struct buf *out)
 	buf_add_str(out, MAGIC);
 }
 
-void stamps_add(struct buf *out, const struct stamp *t)
+void stamps_add(struct buf *out, const struct stamp *s)
 {
-	buf_add_varint(out, t->id.kind);
-	buf_add_lenstr(out, debuginfo_id_text(&t->id));
-	buf_add_varint(out, (uint64_t)t->used_s);
-	buf_add_varint(out, (uint64_t)t->missing_end_s);
-	buf_add_varint(out, (uint64_t)t->again_s);
-	buf_add_varint(out, t->tried);
-	buf_add_lenstr(out, str_of(t->why));
+	buf_add_varint(out, s->id.kind);
+	buf_add_lenstr(out, debuginfo_id_text(&s->id));
+	buf_add_varint(out, (uint64_t)s->used_s);
+	buf_add_varint(out, (uint64_t)s->missing_end_s);
+	buf_add_varint(out, (uint64_t)s->again_s);
+	buf_add_varint(out, s->tried);
+	buf_add_lenstr(out, str_of(s->why));
 }
 
 void stamps_end(struct buf *out)
@@ -32,12 +32,12 @@ static enum err_code stamps_bad(struct err *err, const char *what)
 	return err_set(err, ERR_CORRUPT, "stamps: %s", what);
 }
 
-static bool stamps_time_ok(uint64_t s)
+static bool stamps_time_ok(uint64_t seconds)
 {
-	return s <= (uint64_t)(TIME_MAX_NS / NS_PER_S);
+	return seconds <= (uint64_t)(TIME_MAX_NS / NS_PER_S);
 }
 
-static enum err_code stamp_read(struct cursor *c, struct stamp *t, struct err *err)
+static enum err_code stamp_read(struct cursor *c, struct stamp *s, struct err *err)
 {
 	uint64_t kind = cursor_varint(c), used, missing, again, tried;
 	struct str text = cursor_lenstr(c), why;
@@ -50,20 +50,20 @@ static enum err_code stamp_read(struct cursor *c, struct stamp *t, struct err *e
 	if (c->bad)
 		return stamps_bad(err, "cut off");
 	if (kind >= DEBUGINFO_ID_KINDS ||
-		debuginfo_id_init(&t->id, (enum debuginfo_id_kind)kind, text, NULL) ||
-		!str_eq(debuginfo_id_text(&t->id), text))
+		debuginfo_id_init(&s->id, (enum debuginfo_id_kind)kind, text, NULL) ||
+		!str_eq(debuginfo_id_text(&s->id), text))
 		return stamps_bad(err, "bad key");
 	if (!stamps_time_ok(used) || !stamps_time_ok(missing) || !stamps_time_ok(again))
 		return stamps_bad(err, "bad time");
 	if (tried >= DEBUGINFO_KINDS || why.len > STAMP_WHY_BYTES_MAX || !str_is_utf8(why) ||
 		memchr(why.len ? why.ptr : "", '\0', why.len))
 		return stamps_bad(err, "bad text");
-	t->used_s = (int64_t)used;
-	t->missing_end_s = (int64_t)missing;
-	t->again_s = (int64_t)again;
-	t->tried = (enum debuginfo_kind)tried;
-	memset(t->why, 0, sizeof(t->why));
-	memcpy(t->why, why.len ? why.ptr : "", why.len);
+	s->used_s = (int64_t)used;
+	s->missing_end_s = (int64_t)missing;
+	s->again_s = (int64_t)again;
+	s->tried = (enum debuginfo_kind)tried;
+	memset(s->why, 0, sizeof(s->why));
+	memcpy(s->why, why.len ? why.ptr : "", why.len);
 	return ERR_OK;
 }
 

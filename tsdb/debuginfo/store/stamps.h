@@ -20,7 +20,7 @@ struct stamp {
 };
 
 void stamps_begin(struct buf *out);
-void stamps_add(struct buf *out, const struct stamp *t);
+void stamps_add(struct buf *out, const struct stamp *s);
 void stamps_end(struct buf *out);
 
 typedef enum err_code (*stamp_fn)(void *ctx, const struct stamp *t, struct err *err);

@@ -223,16 +223,16 @@ static void stamps_write(struct debuginfo_store *s)
 	free(path);
 }
 
-static enum err_code stamp_take(void *ctx, const struct stamp *t, struct err *err)
+static enum err_code stamp_take(void *ctx, const struct stamp *stamp, struct err *err)
 {
 	struct debuginfo_store *s = ctx;
-	struct debuginfo_entry *e = entry_find(s, &t->id);
+	struct debuginfo_entry *e = entry_find(s, &stamp->id);
 
-	if (!e && t->missing_end_s <= store_now_s(s) && t->again_s <= store_now_s(s))
+	if (!e && stamp->missing_end_s <= store_now_s(s) && stamp->again_s <= store_now_s(s))
 		return ERR_OK; /* its index is gone */
-	if (!e && entry_make(s, &t->id, false, &e, err))
+	if (!e && entry_make(s, &stamp->id, false, &e, err))
 		return err ? err->code : ERR_NOMEM;
-	e->stamp = *t;
+	e->stamp = *stamp;
 	if (e->stamp.used_s > store_now_s(s)) /* the clock was wrong once */
 		e->stamp.used_s = store_now_s(s);
 	return ERR_OK;
@@ -538,7 +538,7 @@ static void debuginfo_store_info_of(const struct debuginfo_store *s,
 		out->path = str_dup(a, str_of(e->path ? e->path : e->waiting_path));
 }
 
-enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct debuginfo_info **v,
+enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct debuginfo_info **d,
 	size_t *n, struct err *err)
 {
 	struct debuginfo_info *list;
@@ -553,7 +553,7 @@ enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct 
 	if (!list)
 		return arena_fail(a, "list of symbols", err);
 	qsort(list, count, sizeof(*list), debuginfo_store_by_id);
-	*v = list;
+	*d = list;
 	*n = count;
 	return ERR_OK;
 }

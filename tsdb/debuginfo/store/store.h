@@ -141,11 +141,11 @@ void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why);
 struct debuginfo_index;
 MUST_CHECK enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_id *id,
 	struct debuginfo_index **out, struct err *err);
-struct str debuginfo_index_bytes(const struct debuginfo_index *x);
-enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *x);
-void debuginfo_index_close(struct debuginfo_index *x); /* NULL is fine */
+struct str debuginfo_index_bytes(const struct debuginfo_index *d);
+enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *d);
+void debuginfo_index_close(struct debuginfo_index *d); /* NULL is fine */
 /* Removes what a reader found damaged, so that it is wanted again. Not what replaced it. */
-void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x);
+void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *d);
 /* Rises after each index that was published, evicted or dropped. */
 uint64_t debuginfo_generation(const struct debuginfo_store *s);
 /*
@@ -153,7 +153,7 @@ uint64_t debuginfo_generation(const struct debuginfo_store *s);
  * many there are, of which at most max are written.
  */
 size_t debuginfo_find_name(
-	struct debuginfo_store *s, struct str path, struct debuginfo_id *v, size_t max);
+	struct debuginfo_store *s, struct str path, struct debuginfo_id *d, size_t max);
 
 /* ---- what is asked for ---- */
 
@@ -189,7 +189,7 @@ struct debuginfo_info {
 
 /* In the order of kinds and keys; in the arena. */
 MUST_CHECK enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a,
-	struct debuginfo_info **v, size_t *n, struct err *err);
+	struct debuginfo_info **d, size_t *n, struct err *err);
 uint64_t debuginfo_bytes(struct debuginfo_store *s); /* of all indexes */
 
 struct debuginfo_totals {
