@@ -289,7 +289,7 @@ static int read_flags_of(struct run *r, int argc, char **argv)
 		{ "only", FLAG_STRING, &r->only, "", "damage what has this in its path" },
 		{ "data", FLAG_STRING, &r->base, "",
 			"a directory for the undamaged data: made where it is missing, and kept" },
-		{ "seconds", FLAG_UINT, &r->seconds, "60", "for one process of a trial" },
+		{ "seconds", FLAG_UINT, &r->seconds, "600", "for one process of a trial" },
 	};
 	const size_t n = sizeof(flags) / sizeof(flags[0]);
 	struct buf text = { 0 };
