@@ -66,7 +66,7 @@ async function someFunction(page) {
 }
 
 test("from a flame graph to the rule in two clicks, and its texts pass epitool", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const node = await someFunction(page);
@@ -155,7 +155,7 @@ test("the limit by pointer, keys and text; the sentence and both texts follow", 
 });
 
 test("from a row of the table and from a sandwich; as a share; another expression", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "table" }));
 	const row = page.locator(".split-table .vtable-body > div").first();
 	await row.waitFor();

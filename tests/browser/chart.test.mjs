@@ -96,7 +96,7 @@ test("a click opens one scrape, and the way back is the range", async (t) => {
 });
 
 test("a drag merges its window, Shift zooms, a double click zooms out", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, { query: QUERY, ...w, view: "flame" });
 	await flameReady(page);
 	const before = await chartReady(page);
@@ -140,7 +140,7 @@ test("a drag merges its window, Shift zooms, a double click zooms out", async (t
 });
 
 test("by top functions: the lines are the API's costs, and with the rest they are the total", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, { query: QUERY, ...w, by: "function" });
 	const c = await chartReady(page, 3);
 	assert.equal(c.unit, "cores");
@@ -180,7 +180,7 @@ test("by top functions: the lines are the API's costs, and with the rest they ar
 });
 
 test("a name in the legend brings its line out, and a press narrows the query to it", async (t) => {
-	const { page, problems } = await open(t, { query: QUERY, ...fixedWindow(120), by: "version" });
+	const { page, problems } = await open(t, { query: QUERY, ...(await fixedWindow(120)), by: "version" });
 	const c = await chartReady(page, 2);
 	assert.deepEqual([...c.labels].sort(), ["v1", "v2"]);
 	const entry = page.locator(".legend").getByRole("button", { name: "v1" });
@@ -216,7 +216,7 @@ const answer = (pick) => async (route) => {
 };
 
 test("a single point is drawn, and so is one between gaps", async (t) => {
-	const { page, problems } = await open(t, { query: QUERY, ...fixedWindow(600) }, {
+	const { page, problems } = await open(t, { query: QUERY, ...(await fixedWindow(600)) }, {
 		before: (p) => p.route("**/api/v1/query_range?*", answer((x) => [x[20]])),
 	});
 	const c = await chartReady(page);
@@ -262,7 +262,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 });
 
 test("where nothing is drawn the chart says why", async (t) => {
-	const { page, problems } = await open(t, { query: QUERY, ...fixedWindow(600) }, {
+	const { page, problems } = await open(t, { query: QUERY, ...(await fixedWindow(600)) }, {
 		before: (p) => p.route("**/api/v1/query_range?*", answer(() => [])),
 	});
 	await page.getByText("No whole step of 10s has profiles here.").waitFor();
@@ -272,7 +272,7 @@ test("where nothing is drawn the chart says why", async (t) => {
 test("the keyboard moves the cursor and opens a scrape; what is drawn is said", async (t) => {
 	const { page, problems } = await open(t, {
 		query: QUERY,
-		...fixedWindow(300),
+		...(await fixedWindow(300)),
 		by: "version",
 		view: "flame",
 	});
@@ -342,7 +342,7 @@ test("times are typed, shifted and widened; a link compares what is open", async
 });
 
 test("narrow: nothing is wider than the screen, with a scrape open", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const to = Number(w.to) - 60;
 	const { page, problems } = await open(
 		t,

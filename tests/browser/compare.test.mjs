@@ -40,7 +40,7 @@ async function chartsReady(page) {
 }
 
 test("version against version finds the planted regression, and counts both sides", async (t) => {
-	const w = fixedWindow(240);
+	const w = await fixedWindow(240);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
 	await flameReady(page);
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
@@ -60,7 +60,7 @@ test("version against version finds the planted regression, and counts both side
 });
 
 test("the verdict names the planted regression, and what it says is the API's answer", async (t) => {
-	let w = fixedWindow(240);
+	let w = await fixedWindow(240);
 	const at = () => new URLSearchParams({ new: V2, base: V1, ...w, shift: "0" });
 	const { page, problems } = await openFleet(t, `compare?${at()}`);
 	const verdict = page.getByRole("region", { name: "Verdict" });
@@ -74,7 +74,7 @@ test("the verdict names the planted regression, and what it says is the API's an
 		// In a window in which the fleet hardly ran, chance moves another function more.
 		assert.ok(tries < 12, `${said.name} is named`);
 		await page.waitForTimeout(10000);
-		w = fixedWindow(240);
+		w = await fixedWindow(240);
 		await page.goto(`${FLEET}compare?${at()}`);
 	}
 	const text = (await verdict.getByRole("status").innerText()).replace(/\s+/g, " ");
@@ -116,7 +116,7 @@ test("the verdict names the planted regression, and what it says is the API's an
 });
 
 test("base, new, difference and times are those of the API", async (t) => {
-	const w = fixedWindow(240);
+	const w = await fixedWindow(240);
 	const args = { new: V2, base: V1, ...w, shift: "0", view: "table" };
 	const { page, problems } = await open(t, args);
 	for (const name of ["Base", "New", "Difference", "Times", "Δ Cum", "Significance"])
@@ -145,7 +145,7 @@ test("base, new, difference and times are those of the API", async (t) => {
 });
 
 test("an empty base is said, and is no wall of one colour", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const none = { bfrom: "1000000000", bto: "1000000120" };
 	for (const colorScheme of ["light", "dark"]) {
 		const { page, problems } = await open(
@@ -178,7 +178,7 @@ test("an empty base is said, and is no wall of one colour", async (t) => {
 });
 
 test("a link's labels are in the fields; one button compares what was typed", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
 	const field = (name) => page.getByRole("combobox", { name, exact: true });
 	await field("Base value").waitFor();
@@ -203,7 +203,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 });
 
 test("the controls take at most a fifth of the screen", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	for (const viewport of [
 		{ width: 1440, height: 900 },
 		{ width: 1100, height: 800 },
@@ -225,7 +225,7 @@ test("the controls take at most a fifth of the screen", async (t) => {
 });
 
 test("normalized totals: new is scaled to base, and the page says by how much", async (t) => {
-	const w = fixedWindow(240);
+	const w = await fixedWindow(240);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
 	await totalsReady(page);
 	await page.getByRole("button", { name: "Normalized" }).click();
@@ -253,7 +253,7 @@ test("normalized totals: new is scaled to base, and the page says by how much", 
 });
 
 test("both charts have one scale, and mark their windows", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, {
 		new: 'cpu{job="demo"}',
 		base: V1,
@@ -281,7 +281,7 @@ test("both charts have one scale, and mark their windows", async (t) => {
 });
 
 test("presets are addresses", async (t) => {
-	const { page, problems } = await open(t, { new: V2, base: V1, ...fixedWindow(60) });
+	const { page, problems } = await open(t, { new: V2, base: V1, ...(await fixedWindow(60)) });
 	await chartsReady(page);
 	const marks = async () => [await chart(page, "base"), await chart(page, "new")].map((c) => c.mark);
 	const press = async (name, ready) => {
@@ -313,7 +313,7 @@ test("presets are addresses", async (t) => {
 });
 
 test("before against after a point, chosen on the new side's chart", async (t) => {
-	const w = fixedWindow(180);
+	const w = await fixedWindow(180);
 	const { page, problems } = await open(t, { new: V2, base: V2, ...w });
 	await chartsReady(page);
 	const before = await chart(page, "new");
@@ -347,7 +347,7 @@ test("before against after a point, chosen on the new side's chart", async (t) =
 test("narrow and dark: nothing is wider than the screen", async (t) => {
 	const { page, problems } = await open(
 		t,
-		{ new: V2, base: V1, ...fixedWindow(120), shift: "0" },
+		{ new: V2, base: V1, ...(await fixedWindow(120)), shift: "0" },
 		{ viewport: { width: 400, height: 900 }, colorScheme: "dark" },
 	);
 	await chartsReady(page);

@@ -47,7 +47,7 @@ test("a first visit shows a flame graph, a chart and a table, and asks nobody el
 });
 
 test("every node is where the API's numbers put it", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const graph = await storedGraph(w);
@@ -79,7 +79,7 @@ test("every node is where the API's numbers put it", async (t) => {
 });
 
 test("a click zooms, the crumbs and the back button return", async (t) => {
-	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(300), view: "flame" }));
+	const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(300)), view: "flame" }));
 	await flameReady(page);
 	const whole = await page.evaluate(() => window.__epi.flame().width);
 	const target = (await drawn(page))
@@ -104,7 +104,7 @@ test("a click zooms, the crumbs and the back button return", async (t) => {
 });
 
 test("the keyboard walks and zooms", async (t) => {
-	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(300), view: "flame" }));
+	const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(300)), view: "flame" }));
 	await flameReady(page);
 	await page.getByRole("img", { name: /Flame graph/ }).focus();
 	for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
@@ -115,7 +115,7 @@ test("the keyboard walks and zooms", async (t) => {
 });
 
 test("a search shows the matched share", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const nodes = decode(await storedGraph(w));
@@ -142,7 +142,7 @@ test("a search shows the matched share", async (t) => {
 });
 
 test("the table's numbers are the API's", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "table" }));
 	await page.locator(".vtable-body > div").first().waitFor();
 	const data = await api("query", {
@@ -224,7 +224,7 @@ test("a wrong query says what and where", async (t) => {
 });
 
 test("costs are a table of labels and values", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page } = await open(t, explore({ query: `flat(merge(${QUERY}))`, ...w }));
 	await page.locator(".vtable-body > div").first().waitFor();
 	const data = await api("query", { query: `flat(merge(${QUERY}))`, start: w.from, end: w.to });
@@ -235,7 +235,7 @@ test("costs are a table of labels and values", async (t) => {
 });
 
 test("costs of CPU are times, and their chart is in cores", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const query = `topk(3, flat(merge(${QUERY})))`;
 	const { page, problems } = await open(t, explore({ query, ...w }));
 	await page.locator(".vtable-body > div").first().waitFor();
@@ -246,7 +246,7 @@ test("costs of CPU are times, and their chart is in cores", async (t) => {
 });
 
 test("a selection that cost nothing says so, and one that is not stored too", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	// The server may have been busy in these two minutes, so the test makes up an idle answer.
 	const idle = {
 		json: {
@@ -283,7 +283,7 @@ test("a selection that cost nothing says so, and one that is not stored too", as
 });
 
 test("differences in the table have their signs", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page } = await open(
 		t,
 		explore({ query: `diff(merge(cpu{job="nothing"}), merge(${QUERY}))`, ...w, view: "table" }),
@@ -295,7 +295,7 @@ test("differences in the table have their signs", async (t) => {
 });
 
 test("the exports open", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	await page.getByRole("button", { name: "Export" }).click();
@@ -321,7 +321,7 @@ test("compare finds a function that differs between two versions", async (t) => 
 			new URLSearchParams({
 				new: QUERY,
 				base: QUERY,
-				...fixedWindow(120),
+				...(await fixedWindow(120)),
 			}),
 	);
 	await flameReady(page);

@@ -24,14 +24,14 @@ let v2;
 
 /** Profiles of the demo fleet, as a colleague would send them. */
 async function saved(version) {
-	const args = { query: `merge(cpu{job="demo",version="${version}"})`, format: "pprof", ...span() };
+	const args = { query: `merge(cpu{job="demo",version="${version}"})`, format: "pprof", ...(await span()) };
 	const response = await fetch(`${FLEET}api/v1/query?${new URLSearchParams(args)}`);
 	assert.equal(response.status, 200);
 	return Buffer.from(await response.arrayBuffer());
 }
 
-const span = () => {
-	const { from, to } = fixedWindow(240);
+const span = async () => {
+	const { from, to } = await fixedWindow(240);
 	return { start: from, end: to };
 };
 

@@ -56,7 +56,7 @@ test("it is Firefox, and the first page has the services", async (t) => {
 });
 
 test("the flame graph is drawn, a click zooms, the back button returns", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	assert.equal(await rootTotal(page), await fleetTotal(QUERY, w.from, w.to));
@@ -78,7 +78,7 @@ test("the flame graph is drawn, a click zooms, the back button returns", async (
 });
 
 test("a right click's menu leads to the sandwich, and keys walk the graph", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const node = await someNode(page);
@@ -103,7 +103,7 @@ test("a right click's menu leads to the sandwich, and keys walk the graph", asyn
 });
 
 test("two versions compared: the verdict, both charts and the difference", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const [next, base] = ["v2", "v1"].map((v) => `cpu{job="demo",version="${v}"}`);
 	const { page, problems } = await open(t, `compare?${new URLSearchParams({ new: next, base, ...w, shift: "0" })}`);
 	await flameReady(page);
@@ -157,7 +157,7 @@ test("an alert: the limit moves by keys and pointer, and the rule follows", asyn
 
 test("at 390 pixels nothing is cut off", async (t) => {
 	const viewport = { width: 390, height: 844 };
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	for (const path of ["", explore({ query: QUERY, ...w }), "targets"]) {
 		const { page, problems } = await open(t, path, { viewport });
 		if (path.startsWith("explore")) await flameReady(page);

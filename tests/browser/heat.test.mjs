@@ -122,7 +122,7 @@ async function oneProfile(page, base) {
 }
 
 test("from a spike to its flame graph in two clicks, and back", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await openFleet(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	// The first click; the fleet's Go programs differ in instance and version.

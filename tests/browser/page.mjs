@@ -135,9 +135,14 @@ export const params = (page) => Object.fromEntries(new URL(page.url()).searchPar
 export const addressHas = (page, want) =>
 	page.waitForURL((u) => Object.entries(want).every(([key, value]) => (u.searchParams.get(key) ?? undefined) === value));
 
-/** A window with fixed ends, so that the page and the test ask the same. */
-export function fixedWindow(seconds) {
-	const to = Math.floor(Date.now() / 1000) - 3; // profiles that ended by then are stored
+/**
+ * A window with fixed ends, so that the page and the test ask the same. It ends before the next profile of any target is due:
+ * nothing more comes into it, also where a profile comes late.
+ */
+export async function fixedWindow(seconds) {
+	const { activeTargets } = await fleetApi("targets");
+	const due = activeTargets.map((target) => Date.parse(target.nextProfile)).filter((time) => time > 0);
+	const to = Math.floor((Math.min(Date.now() - 2000, ...due) - 1000) / 1000);
 	return { from: String(to - seconds), to: String(to) };
 }
 

@@ -302,7 +302,7 @@ const shownRows = (page) =>
 	);
 
 test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const query = 'cpu{job="demo"}';
 	const args = new URLSearchParams({ query, ...w, view: "tree" });
 	const { page, problems } = await openPage(t, `${FLEET}explore?${args}`);

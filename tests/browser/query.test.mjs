@@ -20,7 +20,7 @@ after(closeBrowser);
 
 test("a slow query can be given up and asked again", async (t) => {
 	let slow = true;
-	const { page, problems } = await open(t, explore({ query: QUERY, ...fixedWindow(120) }), {
+	const { page, problems } = await open(t, explore({ query: QUERY, ...(await fixedWindow(120)) }), {
 		before: (p) =>
 			p.route("**/api/v1/query?*", async (route) => {
 				if (!slow) return route.continue();
@@ -71,7 +71,7 @@ async function marked(page, text) {
 const real = (problems) => problems.filter((p) => !/status of 40[04]/.test(p));
 
 test("a query is written by keyboard, and its answer is the API's", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: "goroutine", ...w, view: "flame" }));
 	await flameReady(page);
 	await field(page).focus();
@@ -127,7 +127,7 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 
 test("the page works before the language is loaded, and loads it again", async (t) => {
 	let refused = 0;
-	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(60) }), {
+	const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(60)) }), {
 		before: (p) =>
 			p.route("**/api/v1/language", (r) => (refused++ ? r.continue() : r.abort())),
 	});
@@ -142,7 +142,7 @@ test("the page works before the language is loaded, and loads it again", async (
 
 test("functions and words of the language are offered with what they take", async (t) => {
 	const data = await api("language");
-	const { page } = await open(t, explore({ query: "cpu", ...fixedWindow(60) }));
+	const { page } = await open(t, explore({ query: "cpu", ...(await fixedWindow(60)) }));
 	await field(page).focus();
 	await page.keyboard.press("Control+A");
 	await typeUntil(page, "cum_s", "cum_share");
@@ -168,7 +168,7 @@ test("functions and words of the language are offered with what they take", asyn
 });
 
 test("what is wrong is underlined where the server says, while typing", async (t) => {
-	const { page, problems } = await open(t, explore({ query: QUERY, ...fixedWindow(60) }));
+	const { page, problems } = await open(t, explore({ query: QUERY, ...(await fixedWindow(60)) }));
 	await flameReady(page);
 	const text = 'flat(merge(cpu{job="demo"}))\n+ + nosuch(cpu)';
 	await field(page).fill(text);
@@ -216,7 +216,7 @@ test("what is wrong is underlined where the server says, while typing", async (t
 });
 
 test("a query is formatted as the server does it, and that can be undone", async (t) => {
-	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(60) }));
+	const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(60)) }));
 	const text = "topk( 3,flat( merge(cpu{ job='demo' } [ 5m ])) )";
 	await field(page).fill(text);
 	await page.keyboard.press("Alt+Shift+F");
@@ -239,7 +239,7 @@ const values = (page, label) =>
 	page.getByRole("group", { name: `Values of ${label}` }).getByRole("listitem");
 
 test("the label browser counts as the API does, and a press changes the query", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const times = { start: w.from, end: w.to };
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
@@ -314,7 +314,7 @@ test("of thousands of values a part is shown, and typing narrows", async (t) => 
 	const many = Array.from({ length: 3000 }, (_, i) => ({ value: `pod-${i}`, series: 2 }));
 	const { page } = await open(
 		t,
-		explore({ query: QUERY, ...fixedWindow(60), labels: "instance" }),
+		explore({ query: QUERY, ...(await fixedWindow(60)), labels: "instance" }),
 		{
 			before: (p) =>
 				p.route("**/api/v1/label_counts?*label=instance*", (route) =>
@@ -345,7 +345,7 @@ test("a server that does not answer is said once, on every page", async (t) => {
 });
 
 test("each side of a comparison completes from its own window", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page } = await open(
 		t,
 		"compare?" + new URLSearchParams({ new: "cpu", base: "cpu", ...w, shift: "prev" }),

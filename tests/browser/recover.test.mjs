@@ -36,7 +36,7 @@ const run = async (page, text) => {
 test("a server that cannot be reached: the view stays, dimmed, with a countdown, and returns", async (t) => {
 	for (const colorScheme of ["light", "dark"])
 		for (const width of [1440, 390]) {
-			const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }), {
+			const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(120)), view: "flame" }), {
 				colorScheme,
 				viewport: { width, height: 900 },
 			});
@@ -100,7 +100,7 @@ scrape_configs:
 });
 
 test("a wrong query says what is wrong above the last good view", async (t) => {
-	const { page, problems } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }));
+	const { page, problems } = await open(t, explore({ query: QUERY, ...(await fixedWindow(120)), view: "flame" }));
 	await flameReady(page);
 	await page.locator(".chart canvas").waitFor();
 	const before = (await drawn(page)).slice(0, 5);
@@ -121,7 +121,7 @@ test("a wrong query says what is wrong above the last good view", async (t) => {
 
 test("the server's own failure is asked again by itself; a query that is wrong is not", async (t) => {
 	let failures = 0;
-	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }), {
+	const { page } = await open(t, explore({ query: QUERY, ...(await fixedWindow(120)), view: "flame" }), {
 		before: (p) =>
 			p.route("**/api/v1/query?*", (route) =>
 				failures++ < 1

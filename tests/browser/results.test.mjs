@@ -68,7 +68,7 @@ const rootIs = (page, want) =>
 	page.waitForFunction((n) => window.__epi.node(0)?.total === n, want);
 
 test("the menu of a function edits the query, and what is drawn is its answer", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const node = await someFunction(page);
@@ -99,7 +99,7 @@ test("the menu of a function edits the query, and what is drawn is its answer", 
 });
 
 test("an address that asks for views nobody knows shows the usual ones", async (t) => {
-	const args = { query: QUERY, ...fixedWindow(60), view: "graph", width: "half" };
+	const args = { query: QUERY, ...(await fixedWindow(60)), view: "graph", width: "half" };
 	const { page, problems } = await open(t, explore(args));
 	await flameReady(page);
 	await page.waitForFunction(() => window.__epi.table()?.length > 0);
@@ -108,7 +108,7 @@ test("an address that asks for views nobody knows shows the usual ones", async (
 });
 
 test("filters stand above the results, and go one by one", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	const whole = (await page.evaluate(() => window.__epi.node(0))).total;
@@ -133,7 +133,7 @@ test("filters stand above the results, and go one by one", async (t) => {
 });
 
 test("in Compare a filter goes onto both sides", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
 	const { page, problems } = await open(
 		t,
@@ -163,7 +163,7 @@ test("in Compare a filter goes onto both sides", async (t) => {
 const firstRow = (page) => page.locator(".split-table .vtable-body > div").first();
 
 test("the table by keyboard: arrows walk, space highlights, Enter opens", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w }));
 	await flameReady(page);
 	await firstRow(page).waitFor();
@@ -198,7 +198,7 @@ const halves = (page) =>
 	page.waitForFunction(() => window.__epi.node(0, "callers") && window.__epi.node(0, "callees"));
 
 test("a sandwich's halves and tables are the API's callers and callees", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w }));
 	await firstRow(page).waitFor();
 	const name = "net/http.(*conn).serve";
@@ -259,7 +259,7 @@ test("a sandwich's halves and tables are the API's callers and callees", async (
 });
 
 test("a sandwich shows nothing of another function's while its own is asked for", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const fn = "main.newHandler.func1.1";
 	const { page } = await open(t, explore({ query: QUERY, ...w, fn }));
 	await halves(page);
@@ -272,7 +272,7 @@ test("a sandwich shows nothing of another function's while its own is asked for"
 });
 
 test("a sandwich of a difference has both sides; one of nothing says so", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const P = 'diff(merge(cpu{job="demo",version="v2"}), merge(cpu{job="demo",version="v1"}))';
 	const fn = "main.(*shop).search";
 	const { page, problems } = await open(t, explore({ query: P, ...w, fn }));
@@ -292,7 +292,7 @@ test("a sandwich of a difference has both sides; one of nothing says so", async 
 /* ---- groups ---- */
 
 test("a group by a sample's label is one graph with the values below the root", async (t) => {
-	const w = fixedWindow(300);
+	const w = await fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
 	await page.getByRole("combobox", { name: "Group by" }).selectOption("handler");
@@ -330,7 +330,7 @@ test("a group by a sample's label is one graph with the values below the root", 
 /** The intervals of a window that ends now. Waits until there are enough profiles for a verdict. */
 async function judgedIntervals(sides, seconds) {
 	for (let tries = 0; ; tries++) {
-		const w = fixedWindow(seconds);
+		const w = await fixedWindow(seconds);
 		const query = `changed_interval(${sides.new}[${seconds}s], ${sides.base}[${seconds}s])`;
 		const response = await fetch(
 			`${base}api/v1/query?` + new URLSearchParams({ query, time: w.to }),
@@ -394,7 +394,7 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 });
 
 test("what normalizes to an empty base says so, and not that nothing was used", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const none = { from: "1000000000", to: "1000000120" };
 	const { page, problems } = await open(
 		t,
@@ -466,7 +466,7 @@ test("a permalink of a comparison keeps both windows", async (t) => {
 });
 
 test("without a clipboard the link stands in a field", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }), {
 		before: (p) =>
 			p.addInitScript(() => Object.defineProperty(window, "isSecureContext", { value: false })),

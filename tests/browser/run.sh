@@ -69,7 +69,7 @@ if [ -z "${EPI_URL:-}" ]; then
 		sleep 1
 	done
 	has_data || fail "no profiles of the demo fleet after 300 s"
-	sleep 4 # the tests look at windows that ended three seconds ago
+	sleep 4 # the tests look at windows that ended some seconds ago
 fi
 
 # The copies find the packages above them, and server.mjs as in the tree.

@@ -43,7 +43,7 @@ const byValue = (data, by) =>
 	Object.fromEntries(data.result.map((e) => [e.metric[by] ?? "", Number(e.value[1])]));
 
 test("every number is the API's", async (t) => {
-	const w = fixedWindow(60);
+	const w = await fixedWindow(60);
 	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
 	await loaded(page);
 	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
@@ -76,7 +76,7 @@ test("every number is the API's", async (t) => {
 test("what the answers lack is said once, and no longer than they lack it", async (t) => {
 	const late = "shard shard-1 is late: its profiles after 2026-11-23T08:09:01Z may be missing";
 	let warnings = [late];
-	const { page, problems } = await openPage(t, services({ by: "job", ...fixedWindow(60) }), {
+	const { page, problems } = await openPage(t, services({ by: "job", ...(await fixedWindow(60)) }), {
 		before: (p) =>
 			p.route(/api\/v1\/query(_range)?\b/, async (route) => {
 				const json = await (await route.fetch()).json();
@@ -94,7 +94,7 @@ test("what the answers lack is said once, and no longer than they lack it", asyn
 });
 
 test("cores are CPU time over time, and the sparkline is its steps", async (t) => {
-	const w = fixedWindow(60);
+	const w = await fixedWindow(60);
 	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
 	const asked = [];
 	page.on("request", (r) => asked.push(new URL(r.url())));
@@ -133,7 +133,7 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 });
 
 test("a row leads to its flame graph, its top function highlighted, and to yesterday", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
 	await loaded(page);
 	const demo = rows(page).filter({ hasText: "demo" });
@@ -259,7 +259,7 @@ test("thousands of services: rows in view only, and a filter", async (t) => {
 
 test("every column stands below its head, also where the table is wider than the screen", async (t) => {
 	for (const width of [1400, 700]) {
-		const { page, problems } = await openPage(t, services({ by: "job", ...fixedWindow(60) }), {
+		const { page, problems } = await openPage(t, services({ by: "job", ...(await fixedWindow(60)) }), {
 			viewport: { width, height: 900 },
 		});
 		await loaded(page);

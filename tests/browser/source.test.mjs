@@ -68,7 +68,7 @@ async function someWork(page) {
 }
 
 test("from the flame graph to the lines, and a dropped file beside them", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const asked = [];
 	const { page, problems } = await openFleet(t, explore({ query: QUERY, ...w, view: "flame" }), {
 		before: (p) => p.on("request", (r) => asked.push(`${r.method()} ${new URL(r.url()).pathname.split("/").pop()}`)),
@@ -148,7 +148,7 @@ test("from the flame graph to the lines, and a dropped file beside them", async 
 });
 
 test("from the table, in a comparison, and on a phone", async (t) => {
-	const w = fixedWindow(120);
+	const w = await fixedWindow(120);
 	const [next, base] = ["v2", "v1"].map((v) => `cpu{job="demo",version="${v}"}`);
 	const path = `compare?${new URLSearchParams({ new: next, base, ...w, shift: "0", view: "table" })}`;
 	const { page, problems } = await openFleet(t, path, { viewport: { width: 1480, height: 1400 } });

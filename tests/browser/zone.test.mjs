@@ -70,7 +70,7 @@ test("a link with tz=utc wins, and is not kept", async (t) => {
 });
 
 test("a shared link has the zone if it is UTC; narrow, the switch is in the header", async (t) => {
-	const path = explore({ query: QUERY, ...fixedWindow(120), view: "flame" });
+	const path = explore({ query: QUERY, ...(await fixedWindow(120)), view: "flame" });
 	const { page, problems } = await openFleet(t, path, {
 		...INDIA,
 		viewport: { width: 390, height: 844 },

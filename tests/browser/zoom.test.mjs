@@ -200,7 +200,7 @@ test("groups together: the part is that of the group", async (t) => {
 });
 
 test("one Group by for chart and graph: the legend has the colours of the lines", async (t) => {
-	const path = explore({ query: QUERY, ...fixedWindow(120), view: "flame" });
+	const path = explore({ query: QUERY, ...(await fixedWindow(120)), view: "flame" });
 	const { page, problems } = await openFleet(t, path);
 	await flameReady(page);
 	await page.getByRole("combobox", { name: "Group by" }).selectOption("version");
