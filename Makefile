@@ -165,7 +165,7 @@ SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
 
 LIBS_TLS := -levent -lssl -lcrypto -lcares
 LIBS_STORE := -lleveldb -lsnappy -lzstd
-LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
+LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lexpat -lxxhash -ljansson -lcrypt
 LIBS_PROTO := -lprotobuf-c -ldeflate -lz
 LIBS_DEBUGINFO := -llzma
 LIBS_HTTPD := -lmicrohttpd -lnghttp2 -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
@@ -276,8 +276,9 @@ include tests/tests.mk
 
 CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
 PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
-	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev liblzma-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
-	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev libnghttp2-dev ca-certificates
+	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev liblzma-dev libyaml-dev libexpat1-dev libleveldb-dev \
+	libsnappy-dev libzstd-dev libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev \
+	libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \

@@ -1,227 +1,151 @@
+/*
+ * Expat's events become nodes in the caller's arena.
+ *
+ * The limits:
+ * - Bytes: checked before Expat is called.
+ * - Nesting and elements: checked as each element begins.
+ * - Entities: a document type is refused before its first declaration, so no entity can expand.
+ * - Expat's own memory is not the arena's. It is at most about ten times the text: 160 MiB for
+ *   16 MiB of attributes with different names. It is freed before we return.
+ *
+ * Control characters: keys in object stores may hold them, and stores write them as references,
+ * "&#1;". XML 1.0 does not have these characters, so Expat refuses the document. We hide them: in a
+ * copy of the text, "&#1;" becomes "&_1;", an entity that nobody declares. Expat takes that for an
+ * entity of an external document type, and skips it: xml_on_entity adds the character. A real
+ * "&_1;" is an error; the original text tells them apart.
+ */
 #include "base/xml/xml.h"
 
-#include <string.h>
-
-#include "base/quote.h"
+#include <assert.h>
+#include <expat.h>
 
 struct xml {
 	struct arena *arena;
 	struct str in;
-	size_t at;
-	char *texts; /* decoded, one after the other: decoding makes no text longer */
-	size_t texts_n;
+	XML_Parser parser;
+	struct buf text; /* of the innermost element; not used once it has a child */
 	size_t elements_n, elements_max;
 	struct xml_node *open[XML_DEPTH_MAX]; /* from the root on */
 	struct xml_node *last[XML_DEPTH_MAX]; /* child of each */
 	unsigned depth;
 	struct xml_node *root;
+	enum err_code rc; /* set by a handler; Expat may call more of them, which do nothing */
 	struct err *err;
 };
 
 static enum err_code xml_bad(struct xml *x, const char *what)
 {
-	return err_set(x->err, ERR_INVALID, "XML: %s at byte %zu", what, x->at);
+	return err_set(x->err, ERR_INVALID, "XML: %lu:%lu: %s",
+		(unsigned long)XML_GetCurrentLineNumber(x->parser),
+		(unsigned long)XML_GetCurrentColumnNumber(x->parser) + 1, what);
 }
 
-static bool xml_looks_at(const struct xml *x, const char *what)
+static void xml_stop(struct xml *x, enum err_code rc)
 {
-	size_t n = strlen(what);
-
-	return x->in.len - x->at >= n && memcmp(x->in.ptr + x->at, what, n) == 0;
+	x->rc = rc;
+	XML_StopParser(x->parser, XML_FALSE);
 }
 
-static bool xml_is_space(char c)
+/* ---- control characters ---- */
+
+/* "1", "x1F", as in a reference: the character, or 0 if it is none that Expat refuses. */
+static char xml_control(struct str s)
 {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
+	bool hex = s.len && s.ptr[0] == 'x';
+	unsigned base = hex ? 16 : 10, c = 0, digit;
 
-static bool xml_is_name(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-		c == ':' || c == '-' || c == '.' || (c & 0x80);
-}
-
-static void xml_skip_space(struct xml *x)
-{
-	while (x->at < x->in.len && xml_is_space(x->in.ptr[x->at]))
-		x->at++;
-}
-
-/* Behind the next `end`. */
-static enum err_code xml_skip_to(struct xml *x, const char *end, const char *what)
-{
-	size_t n = strlen(end);
-	const char *p = memmem(x->in.ptr + x->at, x->in.len - x->at, end, n);
-
-	if (!p)
-		return xml_bad(x, what);
-	x->at = (size_t)(p - x->in.ptr) + n;
-	return ERR_OK;
-}
-
-static enum err_code xml_read_name(struct xml *x, struct str *out)
-{
-	size_t from = x->at;
-
-	while (x->at < x->in.len && xml_is_name(x->in.ptr[x->at]))
-		x->at++;
-	*out = (struct str){ x->in.ptr + from, x->at - from };
-	return out->len ? ERR_OK : xml_bad(x, "a name is missing");
-}
-
-/* ---- text ---- */
-
-/* "#38", "#x26": the character, or 0. Control characters are taken: keys may hold them. */
-static uint32_t xml_numeric(struct str s)
-{
-	bool hex = s.len > 1 && s.ptr[1] == 'x';
-	uint32_t c = 0;
-
-	s.ptr += hex ? 2 : 1;
-	s.len -= hex ? 2 : 1;
-	if (!s.len || s.len > 8)
-		return 0;
-	for (size_t i = 0; i < s.len; i++) {
-		char d = s.ptr[i];
+	for (size_t i = hex; i < s.len; i++) {
+		unsigned char d = (unsigned char)s.ptr[i];
 
 		if (d >= '0' && d <= '9')
-			c = c * (hex ? 16 : 10) + (uint32_t)(d - '0');
+			digit = d - '0';
 		else if (hex && (d | 0x20) >= 'a' && (d | 0x20) <= 'f')
-			c = c * 16 + (uint32_t)((d | 0x20) - 'a' + 10);
+			digit = (d | 0x20) - 'a' + 10u;
 		else
 			return 0;
+		c = c * base + digit;
+		if (c >= ' ')
+			return 0;
 	}
-	return c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : c;
+	return c == '\t' || c == '\n' || c == '\r' ? 0 : (char)c;
 }
 
-static enum err_code xml_entity(struct xml *x)
+/* In UTF-16 the same bytes are other characters. */
+static bool xml_is_utf16(struct str s)
 {
-	static const struct {
-		struct str name;
-		char c;
-	} known[] = { { STR("amp"), '&' },
-		{ STR("lt"), '<' }, { STR("gt"), '>' }, { STR("quot"), '"' }, { STR("apos"), '\'' } };
-	size_t left = x->in.len - x->at - 1;
-	const char *end = memchr(x->in.ptr + x->at + 1, ';', left < 12 ? left : 12);
-	struct str name;
-	uint32_t c = 0;
-
-	if (!end)
-		return xml_bad(x, "\"&\" without an entity");
-	name = (struct str){ x->in.ptr + x->at + 1, (size_t)(end - x->in.ptr) - x->at - 1 };
-	if (name.len && name.ptr[0] == '#')
-		c = xml_numeric(name);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str_eq(name, known[i].name))
-			c = (unsigned char)known[i].c;
-	if (!c)
-		return xml_bad(x, "unknown entity");
-	x->texts_n += utf8_write(c, x->texts + x->texts_n);
-	x->at += name.len + 2;
-	return ERR_OK;
+	return s.len >= 2 && (!s.ptr[0] || !s.ptr[1] || (unsigned char)s.ptr[0] >= 0xfe);
 }
 
-static void xml_keep(struct xml *x, const char *p, size_t n)
+/* s begins with "&#1;" or the like. */
+static bool xml_is_control(struct str s)
 {
-	memcpy(x->texts + x->texts_n, p, n);
-	x->texts_n += n;
+	const char *end = memchr(s.ptr, ';', s.len < 14 ? s.len : 14);
+
+	return end && end - s.ptr > 2 && s.ptr[0] == '&' && s.ptr[1] == '#' &&
+		xml_control((struct str){ s.ptr + 2, (size_t)(end - s.ptr) - 2 });
 }
 
-/* What was decoded since `from` is text of the innermost element. */
-static enum err_code xml_add_text(struct xml *x, size_t from)
+/* Gives the text itself, or a copy without references to control characters. */
+static enum err_code xml_hide_controls(struct xml *x, struct str *out)
 {
-	struct xml_node *n = x->depth ? x->open[x->depth - 1] : NULL;
+	char *copy = NULL;
 
-	if (!n) {
-		for (size_t i = from; i < x->texts_n; i++)
-			if (!xml_is_space(x->texts[i]))
-				return xml_bad(x, "text outside of the root element");
-		x->texts_n = from;
+	*out = x->in;
+	if (xml_is_utf16(x->in))
 		return ERR_OK;
-	}
-	if (n->child) {
-		x->texts_n = from;
-		return ERR_OK;
-	}
-	if (!n->text.len)
-		n->text.ptr = x->texts + from;
-	n->text.len += x->texts_n - from;
-	return ERR_OK;
-}
+	for (size_t i = 0; i < x->in.len; i++) {
+		struct str left = { x->in.ptr + i, x->in.len - i };
+		ptrdiff_t cdata_end;
 
-static enum err_code xml_read_text(struct xml *x)
-{
-	size_t from = x->texts_n;
-	enum err_code rc;
-
-	while (x->at < x->in.len && x->in.ptr[x->at] != '<') {
-		if (x->in.ptr[x->at] == '&') {
-			if ((rc = xml_entity(x)))
-				return rc;
-		} else {
-			xml_keep(x, x->in.ptr + x->at++, 1);
+		if (left.ptr[0] == '<' && str_has_prefix(left, STR("<![CDATA["))) {
+			if ((cdata_end = str_find(left, STR("]]>"))) < 0)
+				break;
+			i += (size_t)cdata_end; /* it has no references */
+		} else if (left.ptr[0] == '&' && xml_is_control(left)) {
+			if (!copy && !(copy = arena_strndup(x->arena, x->in.ptr, x->in.len)))
+				return arena_fail(x->arena, "XML", x->err);
+			copy[i + 1] = '_';
+			out->ptr = copy;
 		}
 	}
-	return xml_add_text(x, from);
+	return ERR_OK;
 }
 
-static enum err_code xml_read_cdata(struct xml *x)
-{
-	size_t from = x->texts_n, begin;
-	enum err_code rc;
+/* ---- Expat's handlers ---- */
 
-	x->at += strlen("<![CDATA[");
-	begin = x->at;
-	if ((rc = xml_skip_to(x, "]]>", "CDATA has no end")))
-		return rc;
-	xml_keep(x, x->in.ptr + begin, x->at - begin - 3);
-	return xml_add_text(x, from);
+static void XMLCALL xml_on_text(void *ctx, const XML_Char *text, int n)
+{
+	struct xml *x = ctx;
+
+	if (x->rc || x->open[x->depth - 1]->child)
+		return;
+	buf_add(&x->text, text, (size_t)n);
+	if (buf_failed(&x->text))
+		xml_stop(x, err_nomem(x->err, "XML"));
 }
 
-/* ---- elements ---- */
-
-/* Without a namespace's prefix; so it has no colon. */
-static enum err_code xml_read_local_name(struct xml *x, struct str *out)
+/* An entity that is not declared: a control character that we hid. */
+static void XMLCALL xml_on_entity(void *ctx, const XML_Char *name, int is_parameter)
 {
-	enum err_code rc = xml_read_name(x, out);
-	const char *colon;
+	struct xml *x = ctx;
+	const char *at = x->in.ptr + XML_GetCurrentByteIndex(x->parser);
+	char c = xml_control(str_of(name + 1));
 
-	if (!rc && (colon = memrchr(out->ptr, ':', out->len))) {
-		out->len -= (size_t)(colon - out->ptr) + 1;
-		out->ptr = colon + 1;
-	}
-	return rc || out->len ? rc : xml_bad(x, "a name is missing");
+	if (x->rc)
+		return;
+	if (at[1] == '#')
+		xml_on_text(x, &c, 1);
+	else
+		xml_stop(x, xml_bad(x, XML_ErrorString(XML_ERROR_UNDEFINED_ENTITY)));
 }
 
-static enum err_code xml_skip_attributes(struct xml *x)
+/* Before any declaration in it. */
+static void XMLCALL xml_on_doctype(
+	void *ctx, const XML_Char *name, const XML_Char *system, const XML_Char *public, int has_more)
 {
-	struct str name;
-	enum err_code rc;
-	const char *end;
-	char quote;
+	struct xml *x = ctx;
 
-	for (;;) {
-		xml_skip_space(x);
-		if (x->at == x->in.len)
-			return xml_bad(x, "an element has no end");
-		if (x->in.ptr[x->at] == '>' || x->in.ptr[x->at] == '/')
-			return ERR_OK;
-		if ((rc = xml_read_name(x, &name)))
-			return rc;
-		xml_skip_space(x);
-		if (!xml_looks_at(x, "="))
-			return xml_bad(x, "an attribute has no value");
-		x->at++;
-		xml_skip_space(x);
-		quote = x->at < x->in.len ? x->in.ptr[x->at] : '\0';
-		if (quote != '"' && quote != '\'')
-			return xml_bad(x, "an attribute's value is not quoted");
-		x->at++;
-		end = memchr(x->in.ptr + x->at, quote, x->in.len - x->at);
-		if (!end)
-			return xml_bad(x, "an attribute's value has no end");
-		x->at = (size_t)(end - x->in.ptr) + 1;
-	}
+	xml_stop(x, err_set(x->err, ERR_UNSUPPORTED, "XML: a document type declaration"));
 }
 
 static enum err_code xml_add_node(struct xml *x, struct str name)
@@ -233,8 +157,6 @@ static enum err_code xml_add_node(struct xml *x, struct str name)
 			x->err, ERR_LIMIT, "XML: more than %d elements in one another", XML_DEPTH_MAX);
 	if (x->elements_n++ == x->elements_max)
 		return err_set(x->err, ERR_LIMIT, "XML: more than %zu elements", x->elements_max);
-	if (!parent && x->root)
-		return xml_bad(x, "a second root element");
 	n = arena_new(x->arena, struct xml_node);
 	if (!n)
 		return arena_fail(x->arena, "XML", x->err);
@@ -248,62 +170,62 @@ static enum err_code xml_add_node(struct xml *x, struct str name)
 		parent->child = n;
 	else
 		x->last[x->depth - 1]->next = n;
-	if (parent) {
+	if (parent)
 		x->last[x->depth - 1] = n;
-		parent->text = STR("");
-	}
+	buf_clear(&x->text);
 	x->open[x->depth++] = n;
 	return ERR_OK;
 }
 
-static enum err_code xml_read_open(struct xml *x)
+static void XMLCALL xml_on_open(void *ctx, const XML_Char *name, const XML_Char **attributes)
 {
-	struct str name;
+	struct xml *x = ctx;
+	const char *colon = strrchr(name, ':');
+	struct str local = str_of(colon ? colon + 1 : name);
 	enum err_code rc;
 
-	x->at++;
-	if ((rc = xml_read_local_name(x, &name)) || (rc = xml_add_node(x, name)) ||
-		(rc = xml_skip_attributes(x)))
-		return rc;
-	if (xml_looks_at(x, "/")) {
-		x->at++;
-		x->depth--;
-	}
-	if (!xml_looks_at(x, ">"))
-		return xml_bad(x, "an element has no end");
-	x->at++;
-	return ERR_OK;
+	if (x->rc)
+		return;
+	if ((rc = local.len ? xml_add_node(x, local) : xml_bad(x, "a name is missing")))
+		xml_stop(x, rc);
 }
 
-static enum err_code xml_read_close(struct xml *x)
+/* Expat has compared the names. */
+static void XMLCALL xml_on_close(void *ctx, const XML_Char *name)
 {
-	struct str name;
-	enum err_code rc;
+	struct xml *x = ctx;
+	struct xml_node *n;
 
-	x->at += 2;
-	if ((rc = xml_read_local_name(x, &name)))
-		return rc;
-	if (!x->depth || !str_eq(name, x->open[x->depth - 1]->name))
-		return xml_bad(x, "an end that belongs to no element");
-	xml_skip_space(x);
-	if (!xml_looks_at(x, ">"))
-		return xml_bad(x, "an element has no end");
-	x->at++;
-	x->depth--;
-	return ERR_OK;
+	if (x->rc)
+		return;
+	n = x->open[--x->depth];
+	if (n->child || !x->text.len)
+		return;
+	n->text = str_dup(x->arena, buf_str(&x->text));
+	if (!n->text.ptr)
+		xml_stop(x, arena_fail(x->arena, "XML", x->err));
 }
 
-static enum err_code xml_read_markup(struct xml *x)
+/* ---- documents ---- */
+
+static enum err_code xml_read(struct xml *x, struct str text)
 {
-	if (xml_looks_at(x, "<![CDATA["))
-		return xml_read_cdata(x);
-	if (xml_looks_at(x, "<!--"))
-		return xml_skip_to(x, "-->", "a comment has no end");
-	if (xml_looks_at(x, "<?"))
-		return xml_skip_to(x, "?>", "a processing instruction has no end");
-	if (xml_looks_at(x, "<!"))
-		return err_set(x->err, ERR_UNSUPPORTED, "XML: a document type declaration");
-	return xml_looks_at(x, "</") ? xml_read_close(x) : xml_read_open(x);
+	enum XML_Error why;
+
+	XML_SetUserData(x->parser, x);
+	XML_SetElementHandler(x->parser, xml_on_open, xml_on_close);
+	XML_SetCharacterDataHandler(x->parser, xml_on_text);
+	XML_SetStartDoctypeDeclHandler(x->parser, xml_on_doctype);
+	XML_SetSkippedEntityHandler(x->parser, xml_on_entity);
+	XML_UseForeignDTD(x->parser, XML_TRUE); /* else it does not skip: see above */
+	if (XML_Parse(x->parser, text.ptr, (int)text.len, XML_TRUE) == XML_STATUS_OK || x->rc)
+		return x->rc;
+	why = XML_GetErrorCode(x->parser);
+	if (why == XML_ERROR_NO_MEMORY)
+		return err_nomem(x->err, "XML");
+	if (why == XML_ERROR_NO_ELEMENTS && x->depth) /* Expat's words would be "no element found" */
+		return xml_bad(x, "the document ends within an element");
+	return xml_bad(x, XML_ErrorString(why));
 }
 
 enum err_code xml_parse(struct arena *a, struct str text, struct xml_node **root, struct err *err)
@@ -314,24 +236,28 @@ enum err_code xml_parse(struct arena *a, struct str text, struct xml_node **root
 enum err_code xml_parse_up_to(
 	struct arena *a, struct str text, size_t elements_max, struct xml_node **root, struct err *err)
 {
-	struct xml x = { .arena = a, .in = text, .elements_max = elements_max, .err = err };
-	enum err_code rc = ERR_OK;
+	struct xml x = { .arena = a, .elements_max = elements_max, .err = err };
+	enum err_code rc;
 
 	if (text.len > XML_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "XML: %zu bytes, limit %u", text.len, XML_BYTES_MAX);
-	x.texts = arena_alloc_raw(a, text.len + 1, 1);
-	if (!x.texts)
-		return arena_fail(a, "XML", err);
-	if (xml_looks_at(&x, "\xef\xbb\xbf"))
-		x.at = 3;
-	while (!rc && x.at < text.len) /* each turn takes at least a byte */
-		rc = text.ptr[x.at] == '<' ? xml_read_markup(&x) : xml_read_text(&x);
+	/*
+	 * A store that works long sends white space meanwhile, so that the connection stays. Expat
+	 * refuses an XML declaration behind it. Places in errors are counted from there.
+	 */
+	x.in.ptr = str_trim(text).ptr;
+	x.in.len = text.len - (size_t)(x.in.ptr - text.ptr);
+	if ((rc = xml_hide_controls(&x, &text)))
+		return rc;
+	x.parser = XML_ParserCreate(NULL);
+	if (!x.parser)
+		return err_nomem(err, "XML");
+	rc = xml_read(&x, text);
+	XML_ParserFree(x.parser);
+	buf_release(&x.text);
 	if (rc)
 		return rc;
-	if (x.depth)
-		return xml_bad(&x, "the document ends within an element");
-	if (!x.root)
-		return xml_bad(&x, "no element");
+	assert(x.root && !x.depth);
 	*root = x.root;
 	return ERR_OK;
 }

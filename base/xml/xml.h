@@ -1,14 +1,17 @@
 /*
- * XML: the answers of servers as trees, within limits.
+ * XML: the answers of servers as trees, within limits. Expat reads them.
  *
  * Elements and their text; attributes, comments and processing instructions are read and dropped.
  * The five entities of XML and numeric ones are resolved; there are no others, since a document
- * type declaration is refused. The text of an element that has children is dropped.
+ * type declaration is refused. A numeric one may be a control character, which XML 1.0 does not
+ * allow: keys of object stores hold them. The text of an element that has children is dropped.
  *
- * Errors:    ERR_INVALID (with the place), ERR_LIMIT, ERR_NOMEM, ERR_UNSUPPORTED (a document type).
+ * Units:     the text is UTF-8, or ISO-8859-1, US-ASCII or UTF-16 if it says so; the tree is UTF-8.
+ * Errors:    ERR_INVALID (with line and column), ERR_LIMIT, ERR_NOMEM,
+ *            ERR_UNSUPPORTED (a document type).
  * Ownership: the tree lives in the arena; it does not point into the text.
  * Threads:   values.
- * Source:    Extensible Markup Language (XML) 1.0, fifth edition.
+ * Source:    Extensible Markup Language (XML) 1.0; expat.h.
  */
 #ifndef BASE_XML_XML_H
 #define BASE_XML_XML_H

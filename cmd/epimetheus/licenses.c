@@ -7,6 +7,9 @@ struct license {
 /* clang-format off */
 static const struct license table[] = {
 	{ "c-ares", "MIT", "the c-ares project and its contributors", "resolves names" },
+	{ "Expat", "MIT",
+		"Thai Open Source Software Center Ltd, Clark Cooper and the Expat maintainers",
+		"reads XML" },
 	{ "glibc", "LGPL-2.1-or-later", "Free Software Foundation, Inc. and others", "C library" },
 	{ "GMP", "LGPL-3.0-or-later or GPL-2.0-or-later", "Free Software Foundation, Inc.",
 		"numbers for TLS" },

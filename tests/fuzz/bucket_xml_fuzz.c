@@ -1,20 +1,45 @@
 /*
  * fuzz: tsdb/bucket
- * An answer of any bytes. Its tree has names, and no more elements and text than the answer has
- * bytes; written again, it gives the same tree. As an error of a store it gives one line of ASCII.
- * As a file of credentials it gives some, or says why not.
+ * An answer of any bytes. Its tree has names, and no more than twice as many elements and bytes of
+ * text as the answer has bytes (ISO-8859-1 becomes UTF-8); written again, it gives the same tree.
+ * As an error of a store it gives one line of ASCII. As a file of credentials it gives some, or
+ * says why not.
  */
 #include "base/net/aws_profile.h"
 #include "base/xml/xml.h"
 #include "tests/fuzz/fuzz.h"
 #include "tsdb/bucket/internal.h"
 
+/*
+ * Names are ASCII when written again. ISO-8859-1 has letters that Expat takes in a name, but not
+ * if they come as UTF-8. Behind a prefix, a name may begin with a digit.
+ */
+static char ascii(char c)
+{
+	return c & 0x80 ? 'x' : c;
+}
+
+static void print_name(struct buf *out, struct str name)
+{
+	buf_add_cstr(out, "n:");
+	for (size_t i = 0; i < name.len; i++)
+		buf_add_char(out, ascii(name.ptr[i]));
+}
+
+static bool same_name(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.len && a.len == b.len; i++)
+		if (ascii(a.ptr[i]) != b.ptr[i])
+			return false;
+	return a.len == b.len;
+}
+
 static void print(struct buf *out, const struct xml_node *n)
 {
 	for (; n; n = n->next) {
 		require(n->name.len);
 		buf_add_char(out, '<');
-		buf_add_str(out, n->name);
+		print_name(out, n->name);
 		buf_add_char(out, '>');
 		require(!n->child || !n->text.len);
 		for (size_t i = 0; i < n->text.len; i++)
@@ -22,7 +47,7 @@ static void print(struct buf *out, const struct xml_node *n)
 		if (n->child) /* a depth of XML_DEPTH_MAX at most */
 			print(out, n->child);
 		buf_add_cstr(out, "</");
-		buf_add_str(out, n->name);
+		print_name(out, n->name);
 		buf_add_char(out, '>');
 	}
 }
@@ -30,7 +55,7 @@ static void print(struct buf *out, const struct xml_node *n)
 static bool same(const struct xml_node *a, const struct xml_node *b)
 {
 	for (; a && b; a = a->next, b = b->next)
-		if (!str_eq(a->name, b->name) || !str_eq(a->text, b->text) || !same(a->child, b->child))
+		if (!same_name(a->name, b->name) || !str_eq(a->text, b->text) || !same(a->child, b->child))
 			return false;
 	return !a && !b;
 }
@@ -80,7 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf printed = { 0 };
 	struct arena arena;
 	struct err err;
-	bool zero = size && memchr(data, '\0', size);
 
 	check_error(text);
 	check_credentials(text);
@@ -88,12 +112,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (xml_parse(&arena, text, &root, &err)) {
 		require(err.msg[0] != '\0');
 	} else {
-		require(!root->next && bytes(root) <= size);
+		require(!root->next && bytes(root) <= 2 * size);
 		print(&printed, root);
-		if (!zero) { /* no entity is the byte 0 */
-			require(!xml_parse(&arena, buf_str(&printed), &again, &err));
-			require(same(root, again));
-		}
+		require(!xml_parse(&arena, buf_str(&printed), &again, &err));
+		require(same(root, again));
 	}
 	buf_release(&printed);
 	arena_release(&arena);

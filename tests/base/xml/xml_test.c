@@ -49,6 +49,11 @@ TEST(forms_of_text)
 		{ "<a b=\"1>\" c = '2' />", "a", "" },
 		{ "<a> x\n</a>", "a", " x\n" },
 		{ "<a>&#1;</a>", "a", "\001" },
+		{ "<a b='&#1;'>&#x1F;&lt;&#011;<![CDATA[&#1;]]>&#31;\n</a>", "a", "\x1f<\x0b&#1;\x1f\n" },
+		{ "<a>&#9;&#xA;&#13;\r\n</a>", "a", "\t\n\r\n" },
+		{ "\r\n <?xml version='1.0'?>\n<a>x</a> \n", "a", "x" },
+		{ "<?xml version='1.0' encoding='iso-8859-1'?><\xe9>\xff&#1;</\xe9>", "\xc3\xa9",
+			"\xc3\xbf\001" },
 		{ "<?p?><a>&apos;&gt;&#x10FFFF;</a><?q?>", "a", "'>\xf4\x8f\xbf\xbf" },
 		{ "<a>dropped<b>x</b>dropped</a>", "a", "" },
 	};
@@ -69,29 +74,40 @@ TEST(what_is_refused)
 		enum err_code rc;
 		const char *msg;
 	} rows[] = {
-		{ "", ERR_INVALID, "XML: no element at byte 0" },
-		{ "not XML", ERR_INVALID, "XML: text outside of the root element at byte 7" },
-		{ "<a>", ERR_INVALID, "XML: the document ends within an element at byte 3" },
-		{ "<a", ERR_INVALID, "XML: an element has no end at byte 2" },
-		{ "<a></b>", ERR_INVALID, "XML: an end that belongs to no element at byte 6" },
-		{ "</a>", ERR_INVALID, "XML: an end that belongs to no element at byte 3" },
-		{ "<a/><b/>", ERR_INVALID, "XML: a second root element at byte 6" },
-		{ "<a/>x", ERR_INVALID, "XML: text outside of the root element at byte 5" },
-		{ "<a b></a>", ERR_INVALID, "XML: an attribute has no value at byte 4" },
-		{ "<a b=c></a>", ERR_INVALID, "XML: an attribute's value is not quoted at byte 5" },
-		{ "<a b=\"c></a>", ERR_INVALID, "XML: an attribute's value has no end at byte 6" },
-		{ "<a>&x;</a>", ERR_INVALID, "XML: unknown entity at byte 3" },
-		{ "<a>&#0;</a>", ERR_INVALID, "XML: unknown entity at byte 3" },
-		{ "<a>&#xD800;</a>", ERR_INVALID, "XML: unknown entity at byte 3" },
-		{ "<a>&#x110000;</a>", ERR_INVALID, "XML: unknown entity at byte 3" },
-		{ "<a>&#4294967334;</a>", ERR_INVALID, "XML: unknown entity at byte 3" },
-		{ "<a>& </a>", ERR_INVALID, "XML: \"&\" without an entity at byte 3" },
-		{ "<a>&", ERR_INVALID, "XML: \"&\" without an entity at byte 3" },
-		{ "<a><!-- </a>", ERR_INVALID, "XML: a comment has no end at byte 3" },
-		{ "<a><![CDATA[]]</a>", ERR_INVALID, "XML: CDATA has no end at byte 12" },
-		{ "<?xml", ERR_INVALID, "XML: a processing instruction has no end at byte 0" },
-		{ "<>", ERR_INVALID, "XML: a name is missing at byte 1" },
-		{ "<a:/>", ERR_INVALID, "XML: a name is missing at byte 3" },
+		{ "", ERR_INVALID, "XML: 1:1: no element found" },
+		{ "not XML", ERR_INVALID, "XML: 1:1: syntax error" },
+		{ "<a>", ERR_INVALID, "XML: 1:4: the document ends within an element" },
+		{ "<a>x\n<b/>\n", ERR_INVALID, "XML: 3:1: the document ends within an element" },
+		{ "<a", ERR_INVALID, "XML: 1:1: unclosed token" },
+		{ "<a></b>", ERR_INVALID, "XML: 1:6: mismatched tag" },
+		{ "<n:a></m:a>", ERR_INVALID, "XML: 1:8: mismatched tag" },
+		{ "<a>\n<b>\xc3\xa9</c></a>", ERR_INVALID, "XML: 2:7: mismatched tag" },
+		{ "</a>", ERR_INVALID, "XML: 1:2: not well-formed (invalid token)" },
+		{ "<a/><b/>", ERR_INVALID, "XML: 1:5: junk after document element" },
+		{ "<a/>x", ERR_INVALID, "XML: 1:5: junk after document element" },
+		{ "<a b></a>", ERR_INVALID, "XML: 1:5: not well-formed (invalid token)" },
+		{ "<a b=c></a>", ERR_INVALID, "XML: 1:6: not well-formed (invalid token)" },
+		{ "<a b=\"c></a>", ERR_INVALID, "XML: 1:9: not well-formed (invalid token)" },
+		{ "<a b='' b=''/>", ERR_INVALID, "XML: 1:9: duplicate attribute" },
+		{ "<a>\xff</a>", ERR_INVALID, "XML: 1:4: not well-formed (invalid token)" },
+		{ "<a>\001</a>", ERR_INVALID, "XML: 1:4: not well-formed (invalid token)" },
+		{ "<a>&x;</a>", ERR_INVALID, "XML: 1:4: undefined entity" },
+		{ "<a>&#1;&_1;</a>", ERR_INVALID, "XML: 1:8: undefined entity" },
+		{ "<a>&#0;</a>", ERR_INVALID, "XML: 1:4: reference to invalid character number" },
+		{ "<a>&#xD800;</a>", ERR_INVALID, "XML: 1:4: reference to invalid character number" },
+		{ "<a>&#x110000;</a>", ERR_INVALID, "XML: 1:4: reference to invalid character number" },
+		{ "<a>&#4294967297;</a>", ERR_INVALID, "XML: 1:4: reference to invalid character number" },
+		{ "<a>& </a>", ERR_INVALID, "XML: 1:5: not well-formed (invalid token)" },
+		{ "<a>&", ERR_INVALID, "XML: 1:4: unclosed token" },
+		{ "<a>&#1", ERR_INVALID, "XML: 1:4: unclosed token" },
+		{ "<a><!-- </a>", ERR_INVALID, "XML: 1:4: unclosed token" },
+		{ "<a><![CDATA[]]</a>", ERR_INVALID, "XML: 1:19: unclosed CDATA section" },
+		{ "<?xml", ERR_INVALID, "XML: 1:1: unclosed token" },
+		{ "<?xml version='1.0' encoding='x'?><a/>", ERR_INVALID, "XML: 1:31: unknown encoding" },
+		{ "<>", ERR_INVALID, "XML: 1:2: not well-formed (invalid token)" },
+		{ "<a>\n <b:/></a>", ERR_INVALID, "XML: 2:2: a name is missing" },
+		{ "<!DOCTYPE html>", ERR_UNSUPPORTED, "XML: a document type declaration" },
+		{ "<!DOCTYPE a SYSTEM 'x'><a/>", ERR_UNSUPPORTED, "XML: a document type declaration" },
 		{ "<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>", ERR_UNSUPPORTED,
 			"XML: a document type declaration" },
 	};
@@ -102,6 +118,18 @@ TEST(what_is_refused)
 			xml_parse(&arena, str_of(rows[i].text), &root, &err), &err, rows[i].rc, rows[i].msg);
 		arena_release(&arena);
 	}
+}
+
+TEST(utf16)
+{
+	/* U+2326 and U+3B31 have the bytes of "&#1;" */
+	static const char text[] = "\xff\xfe<\0a\0>\0\xe9\0\x26\x23\x31\x3b<\0/\0a\0>";
+
+	arena_init(&arena, 0);
+	REQUIRE_OK(xml_parse(&arena, (struct str){ text, sizeof(text) }, &root, &err), &err);
+	CHECK_STR(root->name, "a");
+	CHECK_STR(root->text, "\xc3\xa9\xe2\x8c\xa6\xe3\xac\xb1");
+	arena_release(&arena);
 }
 
 static void check_many(const char *open, size_t n, enum err_code rc, const char *msg)
@@ -122,4 +150,23 @@ TEST(limits)
 	check_many("<b>", 16, ERR_LIMIT, "XML: more than 16 elements in one another");
 	check_many("<b/>", XML_ELEMENTS_MAX, ERR_LIMIT, "XML: more than 65536 elements");
 	check_many("12345678", XML_BYTES_MAX / 8, ERR_LIMIT, "XML: 16777219 bytes, limit 16777216");
+}
+
+TEST(an_arena_over_its_budget)
+{
+	static const char *const rows[] = {
+		"<a>%s</a>", /* the text */
+		"<a><%s/></a>", /* a name */
+		"<a>%s&#1;</a>", /* the copy without control characters */
+	};
+	char text[2048], x[1001] = { 0 };
+
+	memset(x, 'x', 1000);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), rows[i], x);
+		arena_init(&arena, 1000);
+		CHECK_ERR(xml_parse(&arena, str_of(text), &root, &err), &err, ERR_LIMIT,
+			"XML needs more memory than its limit of 1000 bytes");
+		arena_release(&arena);
+	}
 }

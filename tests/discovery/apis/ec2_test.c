@@ -181,8 +181,8 @@ TEST(answers_that_are_none)
 		const char *body, *want;
 		int status;
 	} rows[] = {
-		{ "<a>", "XML: the document ends within an element at byte 3", 200 },
-		{ "{}", "XML: text outside of the root element at byte 2", 200 },
+		{ "<a>", "XML: 1:4: the document ends within an element", 200 },
+		{ "{}", "XML: 1:1: not well-formed (invalid token)", 200 },
 		{ "<html/>", "the answer has no reservationSet", 200 },
 		{ REFUSAL, "server returned HTTP status 401 Refused: UnauthorizedOperation: You are not "
 			"authorized.", 401 },

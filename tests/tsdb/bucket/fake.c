@@ -269,7 +269,7 @@ static void on_list(struct fake *f, const struct fake_request *q, struct reply *
 			key.len = prefix.len + (size_t)end + 1;
 			add_prefix(r, key);
 			last.len = key.len; /* the rest of the folder is behind it */
-			buf_add_cstr(&last, "\xff");
+			buf_add_cstr(&last, "\xf4\x8f\xbf\xbf"); /* U+10FFFF */
 		} else {
 			add_object(r, o);
 		}
