@@ -236,8 +236,8 @@ test-consul: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/consul/agent.test.mjs
 
 .PHONY: test-ui test-e2e test-e2e-long test-browser test-browser-long test-tools test-bench test-repro test-demo
-test-ui: all
-	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
+test-ui: all $(NODE_DIR)/.installed
+	@EPI_BUILD="$(abspath $(BUILD))" EPI_NODE_DIR="$(abspath $(NODE_DIR))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh short
 test-e2e-long: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits

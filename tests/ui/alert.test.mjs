@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { edit, fired, limit, rule, ruletest, timerange, told } = page;
+const { alertunit, edit, fired, limit, rule, ruletest, timerange } = page;
 
 const MIN = 60;
 const START = new Date(2026, 5, 10, 9, 0).getTime() / 1000;
@@ -148,7 +148,7 @@ function draftOf(expr, type, unit, over, more = {}) {
 	const metric = more.metric ?? { job: "shop" };
 	return {
 		...{ name: "ShopCostsMore", expr, over: String(over), wait: "5m", labels: { severity: "warning" } },
-		...{ told: told.unitOf(expr, type, unit).told, subject: "all", known: Object.keys(metric).sort() },
+		...{ format: alertunit.alertUnit(expr, type, unit).format, subject: "all", known: Object.keys(metric).sort() },
 		...more,
 	};
 }
@@ -162,13 +162,13 @@ function pass(t, draft, example) {
 	t.after(() => rmSync(dir, { recursive: true, force: true }));
 	const made = ruletest.ruleTest(draft, example);
 	assert.equal(made.none, undefined, draft.expr);
-	writeFileSync(join(dir, `${draft.name}.yml`), rule.ruleText(draft));
+	writeFileSync(join(dir, `${draft.name}.yml`), rule.alertRuleText(draft));
 	writeFileSync(join(dir, "t.yml"), made.text);
 	try {
 		epitool(dir, "check", "rules", `${draft.name}.yml`);
 		return epitool(dir, "test", "rules", "t.yml");
 	} catch (e) {
-		assert.fail(`${e.stdout}${e.stderr}\n${rule.ruleText(draft)}\n${made.text}`);
+		assert.fail(`${e.stdout}${e.stderr}\n${rule.alertRuleText(draft)}\n${made.text}`);
 	}
 }
 
@@ -233,7 +233,7 @@ test("a rule that does not wait as it says fails its test", (t) => {
 	t.after(() => rmSync(dir, { recursive: true, force: true }));
 	writeFileSync(join(dir, "t.yml"), ruletest.ruleTest(draft, example).text);
 	for (const wrong of [{ wait: "0s" }, { wait: "10m" }, { over: "3" }, { over: "0.4" }]) {
-		writeFileSync(join(dir, "ShopCostsMore.yml"), rule.ruleText({ ...draft, ...wrong }));
+		writeFileSync(join(dir, "ShopCostsMore.yml"), rule.alertRuleText({ ...draft, ...wrong }));
 		assert.throws(() => epitool(dir, "test", "rules", "t.yml"), /./, JSON.stringify(wrong));
 	}
 });

@@ -42,7 +42,7 @@ function flamebearer(root) {
 
 /** Back to `[name, self, ...children]`. */
 function tree(f, i = 0) {
-	const [from, to] = layout.childrenOf(f, i);
+	const [from, to] = layout.flameChildren(f, i);
 	const kids = [];
 	for (let c = from; c < to; c++) kids.push(tree(f, c));
 	const self = f.diff ? [f.diff.base.self[i], f.diff.next.self[i]] : f.self[i];

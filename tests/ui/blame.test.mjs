@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { blame, layout, own } = page;
+const { blame, layout, owncode } = page;
 
 /** A difference from folded stacks: `"a;b;c": [base, new]`. */
 function diff(stacks) {
@@ -62,7 +62,7 @@ test("own functions by their names", () => {
 		"my::cart::add",
 		"cart_add",
 	])
-		assert.equal(own.isOwn(name), true, name);
+		assert.equal(owncode.isOwn(name), true, name);
 	for (const name of [
 		"runtime.gopark",
 		"net/http.(*conn).serve",
@@ -76,23 +76,23 @@ test("own functions by their names", () => {
 		"start_thread",
 		"",
 	])
-		assert.equal(own.isOwn(name), false, name);
+		assert.equal(owncode.isOwn(name), false, name);
 });
 
 test("costs are told by the program's function nearest to them", () => {
-	const got = own.ownCosts(diff(SHOP));
+	const got = owncode.ownCosts(diff(SHOP));
 	assert.deepEqual(Object.fromEntries(got), {
 		"main.scoreItems": { base: 59, next: 330 },
 		"main.renderCart": { base: 841, next: 650 },
 		"runtime.gcBgMarkWorker": { base: 100, next: 20 },
 	});
-	assert.deepEqual(own.callersOf(diff(SHOP), "main.scoreItems"), [["main.(*shop).search", 1]]);
+	assert.deepEqual(owncode.callersOf(diff(SHOP), "main.scoreItems"), [["main.(*shop).search", 1]]);
 });
 
 test("recursion counts once, and is no caller of itself", () => {
 	const f = diff({ "main.a;main.a;main.a": [10, 20], "main.b;main.a": [0, 60] });
-	assert.deepEqual(own.costsOf(f, "main.a").cum, { base: 10, next: 80 });
-	assert.deepEqual(own.callersOf(f, "main.a"), [["main.b", 1]]);
+	assert.deepEqual(owncode.costsOf(f, "main.a").cum, { base: 10, next: 80 });
+	assert.deepEqual(owncode.callersOf(f, "main.a"), [["main.b", 1]]);
 });
 
 test("the sentence: from, to, times, callers, certainty", () => {
@@ -149,7 +149,7 @@ test("numbers of the sentence", () => {
 		[0, 0, ""],
 		[1, 5000, ">999×"],
 	])
-		assert.equal(blame.times(b, n), want);
+		assert.equal(blame.timesText(b, n), want);
 	assert.equal(blame.amountWord("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"), " of CPU");
 	assert.equal(blame.amountWord("memory:alloc_space:bytes:space:bytes:delta"), " allocated");
 	assert.equal(blame.amountWord("memory:inuse_space:bytes:space:bytes"), "");
@@ -177,10 +177,10 @@ test("the share per minute: bars, their width, their order", () => {
 		{ values: [[220, "0"], [400, "9"]] },
 	];
 	assert.deepEqual(blame.bars(matrix, { start: 100, end: 340 }, 60), [0.1, 0, 0.4, null]);
-	assert.equal(blame.apart([1, 2, 1, 2], [3, 4, null, 3, 4]), "more");
-	assert.equal(blame.apart([3, 4, 3, 4], [1, 2, 1, 2]), "less");
-	assert.equal(blame.apart([1, 2, 1, 3], [3, 4, 3, 4]), "");
-	assert.equal(blame.apart([1, 2], [3, 4]), "", "two bars are chance");
+	assert.equal(blame.barsApart([1, 2, 1, 2], [3, 4, null, 3, 4]), "more");
+	assert.equal(blame.barsApart([3, 4, 3, 4], [1, 2, 1, 2]), "less");
+	assert.equal(blame.barsApart([1, 2, 1, 3], [3, 4, 3, 4]), "");
+	assert.equal(blame.barsApart([1, 2], [3, 4]), "", "two bars are chance");
 	assert.equal(
 		blame.stripQuery('cpu{a="b"}', 'x"y', "cum_share", 60),
 		'cum_share(merge(cpu{a="b"}[1m]), {function="x\\"y"}) ' +

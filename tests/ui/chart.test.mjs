@@ -182,7 +182,7 @@ test("what is open keeps the chart's own range in the address", () => {
 });
 
 test("steps of long ranges are few and whole", () => {
-	for (const p of timerange.PRESETS) {
+	for (const p of timerange.RANGE_PRESETS) {
 		const seconds = timerange.parseDuration(p);
 		for (const interval of [1, 10, 15, 60]) {
 			const step = timerange.chooseStep({ start: 0, end: seconds }, interval);

@@ -17,13 +17,13 @@ test("each state of a shard is a chip with a sentence; the worst comes first", (
 		["shard-5", "this server", "up", /in this process/],
 	];
 	for (const [name, text, mark, hint] of rows) {
-		const chip = cluster.chipOf(shard(name));
+		const chip = cluster.shardChip(shard(name));
 		assert.deepEqual([chip.text, chip.mark], [text, mark], name);
 		assert.match(chip.hint, hint, name);
 	}
-	const ranks = rows.map(([name]) => cluster.chipOf(shard(name)).rank);
+	const ranks = rows.map(([name]) => cluster.shardChip(shard(name)).rank);
 	assert.deepEqual(ranks, ranks.slice().sort((a, b) => a - b));
-	const strange = cluster.chipOf({ name: "x", state: "burning" });
+	const strange = cluster.shardChip({ name: "x", state: "burning" });
 	assert.deepEqual([strange.text, strange.mark], ["burning", ""]);
 });
 
@@ -68,14 +68,14 @@ test("troubles are sentences that name the shard and the reason", () => {
 });
 
 test("totals are of all that the server knows", () => {
-	assert.deepEqual(cluster.totalsOf(QUERY_NODE), {
+	assert.deepEqual(cluster.clusterTotals(QUERY_NODE), {
 		shards: 6,
 		late: 2,
 		bytes: 2147483648 + 1073741824 + 1048576 + 52428800,
 		requests: 12408,
 	});
-	assert.deepEqual(cluster.totalsOf(SHARD), { shards: 0, late: 0, bytes: 2147483648, requests: 9000 });
-	assert.deepEqual(cluster.totalsOf({ mode: "server" }), { shards: 0, late: 0, bytes: 0, requests: 0 });
+	assert.deepEqual(cluster.clusterTotals(SHARD), { shards: 0, late: 0, bytes: 2147483648, requests: 9000 });
+	assert.deepEqual(cluster.clusterTotals({ mode: "server" }), { shards: 0, late: 0, bytes: 0, requests: 0 });
 });
 
 test("money, lag and rate", () => {

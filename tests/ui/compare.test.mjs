@@ -63,15 +63,15 @@ test("presets say so, and only where they are", () => {
 		[w(NOW - 3600, NOW), 3600],
 		[w(midnight, NOW), 7 * 86400],
 	];
-	for (const [i, preset] of compare.PRESETS.entries()) {
+	for (const [i, preset] of compare.COMPARE_PRESETS.entries()) {
 		const p = urlstate.patchParams(new URLSearchParams("point=7&bfrom=1&bto=2"), preset.patch(NOW));
 		const got = compare.sidesFromParams(get(p), NOW);
 		const [next, away] = want[i];
 		assert.deepEqual(got.next, next, preset.text);
 		assert.deepEqual(got.base, w(next.start - away, next.end - away), preset.text);
 		assert.deepEqual(
-			compare.PRESETS.map((other) => other.on(get(p))),
-			compare.PRESETS.map((other) => other === preset),
+			compare.COMPARE_PRESETS.map((other) => other.on(get(p))),
+			compare.COMPARE_PRESETS.map((other) => other === preset),
 			preset.text,
 		);
 	}

@@ -238,7 +238,7 @@ test("what the text becomes", () => {
 });
 
 test("what is asked of the server", () => {
-	const q = (marked) => cand.questionOf(at(marked).context);
+	const q = (marked) => cand.namesQuestion(at(marked).context);
 	assert.deepEqual(q("cpu{j|"), { name: "labels", args: { "match[]": "cpu" } });
 	assert.deepEqual(q('cpu{a="b",job="|'), {
 		name: "label/job/values",
@@ -254,7 +254,7 @@ test("what is asked of the server", () => {
 });
 
 test("every word has its look", () => {
-	const looks = (text) => syntax.words(text).map((w) => `${w.text} ${w.kind}`);
+	const looks = (text) => syntax.queryWords(text).map((w) => `${w.text} ${w.kind}`);
 	assert.deepEqual(looks('merge by (job) (cpu:samples{job=~"a"}[5m] offset 1h) # so'), [
 		"merge function",
 		"by keyword",
@@ -294,7 +294,7 @@ test("every word has its look", () => {
 		'"b string',
 	]);
 	for (const text of ["", "))", '"', "{{{", "a b c", "\u00e4 + \u2603"])
-		assert.equal(syntax.words(text).map((w) => w.text).join(""), text.replace(/ /g, ""));
+		assert.equal(syntax.queryWords(text).map((w) => w.text).join(""), text.replace(/ /g, ""));
 	assert.ok(syntax.balanced('f(a{b="("}[5m])'));
 	for (const text of ["(", ")(", "f(a]", '{"}']) assert.ok(!syntax.balanced(text), text);
 });

@@ -182,7 +182,7 @@ test("what changed asks of differences of selectors", () => {
 });
 
 test("the base of a difference", () => {
-	assert.equal(edit.baseOf('diff(merge(cpu[5m]), merge(cpu[5m] offset 1h))'), "merge(cpu[5m] offset 1h)");
-	assert.equal(edit.baseOf("cpu - cpu offset 1h"), "cpu offset 1h");
-	assert.equal(edit.baseOf("merge(cpu)"), null);
+	assert.equal(edit.baseSide('diff(merge(cpu[5m]), merge(cpu[5m] offset 1h))'), "merge(cpu[5m] offset 1h)");
+	assert.equal(edit.baseSide("cpu - cpu offset 1h"), "cpu offset 1h");
+	assert.equal(edit.baseSide("merge(cpu)"), null);
 });

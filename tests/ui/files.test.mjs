@@ -75,8 +75,8 @@ test("names of files need no escape, and are given once", () => {
 		["日本", "profile"],
 		["", "profile"],
 	])
-		assert.equal(filecontents.nameOf(file, (n) => taken.has(n)), want, file);
-	assert.equal(filecontents.nameOf("x".repeat(200) + ".pb", () => false).length, 80);
+		assert.equal(filecontents.droppedName(file, (n) => taken.has(n)), want, file);
+	assert.equal(filecontents.droppedName("x".repeat(200) + ".pb", () => false).length, 80);
 });
 
 test("types of a file are options, the default is not named", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { firststeps, stored } = page;
+const { defaultrange, firststeps } = page;
 
 const NOW = 1700000000;
 const at = (s) => new Date((NOW + s) * 1000).toISOString();
@@ -93,8 +93,8 @@ test("a first visit waits for CPU profiles while one is on its way", () => {
 });
 
 test("the first range fits what is stored", () => {
-	const age = (s) => stored.storedFor({ serverTime: at(s), oldestProfile: at(0) });
-	assert.equal(stored.storedFor({ serverTime: at(0) }), null);
+	const age = (s) => defaultrange.storedFor({ serverTime: at(s), oldestProfile: at(0) });
+	assert.equal(defaultrange.storedFor({ serverTime: at(0) }), null);
 	for (const [s, seconds] of [
 		[0, 300],
 		[240, 300],
@@ -104,5 +104,5 @@ test("the first range fits what is stored", () => {
 		[86400 * 30, 3600],
 		[-5, 300],
 	])
-		assert.deepEqual(stored.fittingRange(age(s)), { kind: "relative", seconds }, `${s} s`);
+		assert.deepEqual(defaultrange.fittingRange(age(s)), { kind: "relative", seconds }, `${s} s`);
 });

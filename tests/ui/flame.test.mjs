@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { color, files, keys, layout, names, search } = page;
+const { color, functionfiles, keys, layout, names, search } = page;
 
 // total 100: a 60 (self 10: b 30, a 20), c 40 (self 15: b 25)
 const single = {
@@ -56,9 +56,9 @@ test("nodes are found by place, and their family", () => {
 	assert.equal(layout.nodeAt(f, 2, 75), 5);
 	assert.equal(layout.nodeAt(f, 3, 1), -1);
 	assert.equal(layout.nodeAt(f, -1, 1), -1);
-	assert.deepEqual(layout.childrenOf(f, 0), [1, 3]);
-	assert.deepEqual(layout.childrenOf(f, 1), [3, 5]);
-	assert.deepEqual(layout.childrenOf(f, 2), [5, 6]);
+	assert.deepEqual(layout.flameChildren(f, 0), [1, 3]);
+	assert.deepEqual(layout.flameChildren(f, 1), [3, 5]);
+	assert.deepEqual(layout.flameChildren(f, 2), [5, 6]);
 	assert.deepEqual(layout.ancestry(f, 4), [0, 1, 4]);
 	assert.deepEqual(
 		[0, 1, 2, 3, 4, 5].map((i) => layout.levelOf(f, i)),
@@ -314,9 +314,9 @@ test("a pixel is its colour", () => {
 
 test("files go with names into another tree", () => {
 	const from = { ...single, files: ["", "/a.go"], nameFiles: [0, 1, 0, 1], nameLines: [0, 4, 0, 9] };
-	const to = files.withFiles({ ...single, names: ["c", "z", "b"] }, single, from);
+	const to = functionfiles.withFunctionFiles({ ...single, names: ["c", "z", "b"] }, single, from);
 	assert.deepEqual([to.files, to.nameFiles, to.nameLines], [["", "/a.go"], [1, 0, 0], [9, 0, 0]]);
-	assert.equal(files.withFiles(single, single), single);
+	assert.equal(functionfiles.withFunctionFiles(single, single), single);
 });
 
 test("arrows go up and down as on the screen", () => {

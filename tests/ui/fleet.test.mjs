@@ -70,11 +70,11 @@ test("cores: the mean over the time with profiles, late scrapes and gaps minded"
 		[[3, null, null, 3, 3, 3], [3, null, null, 3, 3, 3], 3],
 		[[null, null, null, null, null, null], [null, null, null, null, null, null], null],
 	]) {
-		const got = fleet.onGrid(points(...values), times, 1);
+		const got = fleet.sparkOf(points(...values), times, 1);
 		assert.deepEqual(got.spark, spark);
 		assert.equal(got.mean, mean);
 	}
-	assert.equal(fleet.onGrid(points(5e9), times, 1e-9 / 20).mean, 0.25);
+	assert.equal(fleet.sparkOf(points(5e9), times, 1e-9 / 20).mean, 0.25);
 });
 
 test("rows: what no answer tells stays unknown; kinds of profiles add up", () => {

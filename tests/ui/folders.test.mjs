@@ -1,4 +1,4 @@
-// The folders of web/ui/src: which may import which, their size, and their READMEs.
+// The folders of web/ui/src: which may import which, their size, their READMEs, and the names they export.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -89,4 +89,22 @@ test("no folder is large, and its README names each file and each folder that it
 		const named = [...line.matchAll(/`([^`]*)`/g)].map((m) => m[1]);
 		assert.deepEqual(named.sort(), allowed.slice().sort(), `${folder}/README.md: "May import"`);
 	}
+});
+
+test("an exported name is declared once, so that a search finds it", () => {
+	const declared = new Map();
+	const exported = new Set();
+	for (const folder of Object.keys(MAY_IMPORT))
+		for (const name of filesOf(folder)) {
+			if (!/\.tsx?$/.test(name) || LEFT_OUT.includes(name)) continue;
+			const text = readFileSync(join(SRC, folder, name), "utf8");
+			const declaration =
+				/^(export )?(?:async )?(?:function|const|let|class|interface|type) (\w+)/gm;
+			for (const [, is, what] of text.matchAll(declaration)) {
+				declared.set(what, [...(declared.get(what) ?? []), join(folder, name)]);
+				if (is) exported.add(what);
+			}
+		}
+	for (const what of exported)
+		assert.equal(declared.get(what).length, 1, `${what} is in ${declared.get(what).join(", ")}`);
 });

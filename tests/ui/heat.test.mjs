@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { heatask: ask, heatcells: cells, heatgrid: grid, heatpalette: palette } = page;
+const { heatqueries: ask, heatcells: cells, heatgrid: grid, heatpalette: palette } = page;
 
 const unit = { label: "cores", factor: 1e-9, format: (v) => String(v) };
 const selector = (query, by = "") => ({ query, kind: "selector", by });
@@ -92,7 +92,7 @@ test("the columns are as far apart as the scrapes of the query's targets", () =>
 const vector = (...costs) => costs.map(([metric, v]) => ({ metric, value: [0, String(v)] }));
 
 test("rows by their cost, at most 50, and what the rest costs", () => {
-	const few = cells.rowsOf(vector([A, 1], [B, 3]));
+	const few = cells.heatRows(vector([A, 1], [B, 3]));
 	assert.deepEqual(
 		few.rows.map((r) => [r.label, r.total]),
 		[
@@ -101,14 +101,14 @@ test("rows by their cost, at most 50, and what the rest costs", () => {
 		],
 	);
 	assert.equal(cells.restWords(few), "");
-	const many = cells.rowsOf(vector(...Array.from({ length: 60 }, (_, i) => [{ pod: `p${i}` }, i < 10 ? 5 : 10])));
+	const many = cells.heatRows(vector(...Array.from({ length: 60 }, (_, i) => [{ pod: `p${i}` }, i < 10 ? 5 : 10])));
 	assert.equal(many.rows.length, 50);
 	assert.ok(many.rows.every((r) => r.total === 10));
 	assert.equal(
 		cells.restWords(many),
 		"The 50 rows that cost most, of 60: the other 10 cost 9.09% of all.",
 	);
-	const most = cells.rowsOf(vector(...Array.from({ length: 500 }, (_, i) => [{ pod: `p${i}` }, 1])));
+	const most = cells.heatRows(vector(...Array.from({ length: 500 }, (_, i) => [{ pod: `p${i}` }, 1])));
 	assert.match(cells.restWords(most), /of at least 500: the other 450 cost 90.00% of these\.$/);
 });
 
@@ -196,7 +196,7 @@ test("rows at the edge of the columns are drawn half a column earlier", () => {
 });
 
 test("columns that are mostly empty are too narrow", () => {
-	const h = (...rows) => cells.apart(heat(rows));
+	const h = (...rows) => cells.stepsApart(heat(rows));
 	assert.equal(h([1, 1, 1, 1, 1], [1, 1, 1, 1, 1]), 1);
 	assert.ok(h([1, 1, 1, 1, 1], [1, null, 1, null, 1]) < 1.5, "a missing profile makes none wider");
 	assert.equal(h([1, null, 1, null, 1], [1, null, 1, null, 1]), 2);
@@ -207,7 +207,7 @@ test("columns that are mostly empty are too narrow", () => {
 		[1, null, 1, null, 1],
 		[1, null, 1, null, 1],
 	]);
-	assert.equal(cells.apart(counted), 2);
+	assert.equal(cells.stepsApart(counted), 2);
 });
 
 test("keys walk within the grid and begin at the hottest cell", () => {
@@ -215,16 +215,16 @@ test("keys walk within the grid and begin at the hottest cell", () => {
 		[1, 1, 9, 1, 1],
 		[1, 1, 1, 1, 1],
 	]);
-	assert.equal(cells.moved(h, -1, "ArrowDown"), 2);
-	assert.equal(cells.moved(h, 2, "ArrowDown"), 7);
-	assert.equal(cells.moved(h, 7, "ArrowDown"), 7);
-	assert.equal(cells.moved(h, 7, "ArrowRight"), 8);
-	assert.equal(cells.moved(h, 4, "ArrowRight"), 4, "not into the next row");
-	assert.equal(cells.moved(h, 5, "ArrowLeft"), 5, "nor into the one before");
-	assert.equal(cells.moved(h, 7, "Home"), 5);
-	assert.equal(cells.moved(h, 0, "End"), 4);
-	assert.equal(cells.moved(h, 7, "PageUp"), 5);
-	assert.equal(cells.moved(h, 7, "Enter"), null);
+	assert.equal(cells.movedCell(h, -1, "ArrowDown"), 2);
+	assert.equal(cells.movedCell(h, 2, "ArrowDown"), 7);
+	assert.equal(cells.movedCell(h, 7, "ArrowDown"), 7);
+	assert.equal(cells.movedCell(h, 7, "ArrowRight"), 8);
+	assert.equal(cells.movedCell(h, 4, "ArrowRight"), 4, "not into the next row");
+	assert.equal(cells.movedCell(h, 5, "ArrowLeft"), 5, "nor into the one before");
+	assert.equal(cells.movedCell(h, 7, "Home"), 5);
+	assert.equal(cells.movedCell(h, 0, "End"), 4);
+	assert.equal(cells.movedCell(h, 7, "PageUp"), 5);
+	assert.equal(cells.movedCell(h, 7, "Enter"), null);
 });
 
 test("cells and rows in words, with the zone of the time", () => {
@@ -232,7 +232,7 @@ test("cells and rows in words, with the zone of the time", () => {
 		[1e9, null, 3e9, 2e9, 2e9],
 		[null, null, null, null, null],
 	]);
-	const said = cells.spoken(h, unit, 2);
+	const said = cells.spokenCell(h, unit, 2);
 	assert.match(said, /^a, 1970-01-01 \d\d:\d\d:50 – \d\d:\d\d:00 UTC(\+|-|,|$)/);
 	assert.ok(said.endsWith(", 3 cores"), said);
 	const [head, a, b] = cells.describeHeat(h, unit);
@@ -309,7 +309,7 @@ const PANEL = { light: [255, 255, 255], dark: [0x1a, 0x1e, 0x26] };
 for (const theme of ["light", "dark"])
 	test(`costs are told apart by lightness in the ${theme} theme, whatever hues one sees`, () => {
 		const { colors } = palette.HEAT_PALETTES[theme];
-		assert.equal(colors.length, palette.COLORS);
+		assert.equal(colors.length, palette.HEAT_COLORS);
 		for (const [who, matrix] of Object.entries(SEEN)) {
 			const light = (rgb) => {
 				const l = rgb.map(linear);

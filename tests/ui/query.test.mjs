@@ -61,13 +61,13 @@ test("names that are no words are in quotes", () => {
 
 test("a subquery is a node, whose selectors are no windows of the query", () => {
 	for (const query_ of ["max_over_time(total(cpu)[1h:5m])", "cpu[30m:] @ end() offset 1d", "rate(up[5m])[1h:60] * 2"]) {
-		const { tree, selectors } = read.read(query_);
+		const { tree, selectors } = read.readQuery(query_);
 		assert.ok(tree && read.hasSubquery(tree), query_);
 		assert.equal(selectors.length, 1, query_);
 		assert.equal(query.withRate(query_, 60), query_);
 	}
-	assert.equal(read.hasSubquery(read.read("rate(cpu[5m])").tree), false);
-	assert.equal(read.read("cpu[5m:1m:1m]").tree, null);
+	assert.equal(read.hasSubquery(read.readQuery("rate(cpu[5m])").tree), false);
+	assert.equal(read.readQuery("cpu[5m:1m:1m]").tree, null);
 });
 
 test("a selector prints back", () => {

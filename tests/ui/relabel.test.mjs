@@ -15,7 +15,7 @@ test("a rule in the words of the configuration", () => {
 		[{ modulus: 7, targetLabel: "t", action: "hashmod" }, "modulus: 7, target_label: t, action: hashmod"],
 		[{ targetLabel: "t", replacement: "it's" }, "target_label: t, replacement: 'it''s'"],
 	])
-		assert.equal(relabel.ruleText({ ...plain, ...rule }), want);
+		assert.equal(relabel.relabelText({ ...plain, ...rule }), want);
 });
 
 test("what a rule changed", () => {

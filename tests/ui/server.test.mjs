@@ -193,7 +193,7 @@ test("each function and operator is among the queries", async () => {
 
 test("the reader finds what the server finds", async () => {
 	for (const { text, root } of await queries()) {
-		const q = read.read(text);
+		const q = read.readQuery(text);
 		assert.ok(q.tree, `not read: ${text}`);
 		const ours = q.selectors.map((s) => ({
 			name: s.name,
@@ -219,7 +219,7 @@ test("the reader finds what the server finds", async () => {
 			n.type === "binary" || n.type === "binaryExpr"
 				? [n.start ?? n.position.start, n.end ?? n.position.end, n.op.name ?? n.op]
 				: [];
-		const below = (n) => [n, ...read.childrenOf(n).flatMap(below)];
+		const below = (n) => [n, ...read.queryChildren(n).flatMap(below)];
 		const spans = (list) => list.map(binary).filter((b) => b.length).sort();
 		assert.deepEqual(spans(below(q.tree)), spans(nodes(root)), text);
 	}
@@ -227,7 +227,7 @@ test("the reader finds what the server finds", async () => {
 
 test("the page knows what a query gives", async () => {
 	for (const { text, root } of await queries()) {
-		const ours = [...types.typesOf(read.read(text).tree)];
+		const ours = [...types.typesOf(read.readQuery(text).tree)];
 		for (const type of typesOf(root)) assert.ok(ours.includes(type), `${text}: ${type}`);
 		const kind = types.guessKind(text);
 		if (kind === "costs")

@@ -110,7 +110,7 @@ test("rows: every line of the text, with its costs", () => {
 		{ line: 2, flat: 5, cum: 9 },
 		{ line: 4, flat: 0, cum: 20 },
 	]);
-	assert.deepEqual(source.rowsOf(COSTS, OWN, ["a", "b", "c", "d"]), [
+	assert.deepEqual(source.sourceRows(COSTS, OWN, ["a", "b", "c", "d"]), [
 		{ line: 1, flat: 0, cum: 0, text: "a", own: false },
 		{ line: 2, flat: 5, cum: 9, text: "b", own: true },
 		{ line: 3, flat: 0, cum: 0, text: "c", own: false },
@@ -119,28 +119,28 @@ test("rows: every line of the text, with its costs", () => {
 });
 
 test("rows without a text: the lines that cost something; behind the end of one too", () => {
-	const numbers = (lines) => source.rowsOf(COSTS, OWN, lines).map((r) => [r.line, r.text]);
+	const numbers = (lines) => source.sourceRows(COSTS, OWN, lines).map((r) => [r.line, r.text]);
 	assert.deepEqual(numbers(null), [[2, null], [4, null]]);
 	assert.deepEqual(numbers(["a", "b"]), [[1, "a"], [2, "b"], [4, null]]);
-	assert.deepEqual(source.rowsOf(new Map(), OWN, null), []);
+	assert.deepEqual(source.sourceRows(new Map(), OWN, null), []);
 });
 
 test("the view begins at the line asked for, else where the function costs most", () => {
-	const rows = source.rowsOf(COSTS, OWN, ["a", "b", "c", "d"]);
+	const rows = source.sourceRows(COSTS, OWN, ["a", "b", "c", "d"]);
 	assert.equal(source.firstRow(rows, 3), 2);
 	assert.equal(source.firstRow(rows, 0), 1, "line 4 costs more, but is another function's");
 	assert.equal(source.firstRow(rows, 99), 1);
-	assert.equal(source.firstRow(source.rowsOf(COSTS, new Map(), null), 0), 1);
-	assert.equal(source.firstRow(source.rowsOf(new Map(), OWN, ["a"]), 0), -1);
+	assert.equal(source.firstRow(source.sourceRows(COSTS, new Map(), null), 0), 1);
+	assert.equal(source.firstRow(source.sourceRows(new Map(), OWN, ["a"]), 0), -1);
 	assert.deepEqual([0, 1, 2, 3].map((i) => source.nextCost(rows, i, 1)), [1, 3, 3, 1]);
 	assert.deepEqual([0, 1, 2, 3].map((i) => source.nextCost(rows, i, -1)), [3, 3, 1, 1]);
 	assert.equal(source.nextCost(rows, -1, 1), 1);
-	assert.equal(source.nextCost(source.rowsOf(new Map(), OWN, ["a"]), 0, 1), -1);
+	assert.equal(source.nextCost(source.sourceRows(new Map(), OWN, ["a"]), 0, 1), -1);
 	assert.equal(source.nextCost([], 0, 1), -1);
 });
 
 test("a text of another version is told by its end and by empty lines", () => {
-	const of = (lines) => source.otherVersion(source.rowsOf(COSTS, OWN, lines), lines);
+	const of = (lines) => source.otherVersion(source.sourceRows(COSTS, OWN, lines), lines);
 	assert.equal(of(["a", "b", "c", "d"]), "");
 	assert.equal(of(null), "");
 	assert.match(of(["a", "b", "c"]), /^Another version\? The text ends at line 3, .* up to line 4\.$/);

@@ -97,7 +97,7 @@ function openAll(root, max, shape = (fb) => fb) {
 	let f = layout.buildFlame(shape(answer(root, max)));
 	let asked = 0;
 	for (let i = 0; i < f.count; i++) {
-		const [first, end] = layout.childrenOf(f, i);
+		const [first, end] = layout.flameChildren(f, i);
 		if (subtree.isOther(f, i) && first === end) {
 			const ask = subtree.partAsk(f, i);
 			const part = layout.buildFlame(shape(answer(root, max, ask.path, ask.skip)));

@@ -127,17 +127,17 @@ test("each state is a chip with a sentence", () => {
 		["prometheus", "Go line table", "up", /Go's own line table/],
 		["db", "DWARF", "up", /inlined calls are known/],
 	]) {
-		const chip = symbolpage.chipOf(find(base));
+		const chip = symbolpage.stateChip(find(base));
 		assert.deepEqual([chip.text, chip.mark], [text, mark], base);
 		assert.match(chip.hint, hint, base);
 	}
-	const strange = symbolpage.chipOf({ state: "burning" });
+	const strange = symbolpage.stateChip({ state: "burning" });
 	assert.deepEqual([strange.text, strange.mark], ["burning", ""]);
-	assert.equal(symbolpage.chipOf({ state: "failed" }).hint, "Its file could not be read.");
+	assert.equal(symbolpage.stateChip({ state: "failed" }).hint, "Its file could not be read.");
 });
 
 test("totals, what is under way, and who wants a file", () => {
-	assert.deepEqual(symbolpage.totalsOf(binaries), {
+	assert.deepEqual(symbolpage.symbolTotals(binaries), {
 		seen: 11,
 		named: 3,
 		unnamed: 8,
@@ -146,14 +146,14 @@ test("totals, what is under way, and who wants a file", () => {
 	assert.ok(symbolpage.underWay(SYMBOLS));
 	assert.ok(!symbolpage.underWay({ ...SYMBOLS, binaries: [find("c_fp"), find("db")] }));
 	assert.ok(!symbolpage.underWay(null));
-	const wanting = binaries.filter(symbolpage.wantsFile).map((b) => symbolpage.baseOf(b.path));
+	const wanting = binaries.filter(symbolpage.wantsFile).map((b) => symbolpage.baseName(b.path));
 	assert.deepEqual(wanting, ["c_fp", "libssl.so.3", "worker", "agent", "c_stripped", "libc.so.6"]);
-	assert.equal(new Set(binaries.map(symbolpage.keyOf)).size, binaries.length);
+	assert.equal(new Set(binaries.map(symbolpage.binaryKey)).size, binaries.length);
 });
 
 test("names, ids and filters", () => {
-	assert.equal(symbolpage.nameOf(find("c_fp")), "c_fp");
-	assert.equal(symbolpage.nameOf({ id: "1e3e09b3d2c4a7f0", state: "unknown" }), "build id 1e3e09b3d2c4…");
+	assert.equal(symbolpage.binaryName(find("c_fp")), "c_fp");
+	assert.equal(symbolpage.binaryName({ id: "1e3e09b3d2c4a7f0", state: "unknown" }), "build id 1e3e09b3d2c4…");
 	assert.equal(symbolpage.shortId("1e3e09b3d2c4a7"), "1e3e09b3d2c4a7");
 	assert.equal(symbolpage.dirOf("/usr/bin/c_fp"), "/usr/bin/");
 	const text = symbolpage.filterText(find("worker"));

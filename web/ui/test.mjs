@@ -1,6 +1,7 @@
 // Bundles the modules that need no browser, then runs the unit tests on the bundle:
 //   node test.mjs OUTDIR [TESTDIR]
-// The tests find it by EPI_UI_BUNDLE, and the sizes of the page itself by EPI_UI_SIZES.
+// The tests find it by EPI_UI_BUNDLE, the sizes of the page itself by EPI_UI_SIZES, and this folder
+// with its modules by EPI_UI_DIR.
 // TESTDIR holds *.test.mjs and is tests/ui of the tree unless given (EPI_UI_TESTS also gives
 // it, for a copy of this folder elsewhere).
 import { spawnSync } from "node:child_process";
@@ -51,6 +52,6 @@ if (files.length === 0) {
 }
 const run = spawnSync(process.execPath, ["--test", ...files], {
 	stdio: "inherit",
-	env: { ...process.env, EPI_UI_BUNDLE: modules, EPI_UI_SIZES: sizes },
+	env: { ...process.env, EPI_UI_DIR: here, EPI_UI_BUNDLE: modules, EPI_UI_SIZES: sizes },
 });
 process.exit(run.status ?? 1);

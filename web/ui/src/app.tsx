@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { AlertDrawer } from "./alert/drawer";
 import { ClusterPage } from "./cluster/clusterpage";
-import { Compare } from "./compare/page";
-import { Explore } from "./explore/page";
+import { Compare } from "./compare/comparepage";
+import { Explore } from "./explore/explorepage";
 import { DiscoveryPage } from "./fleet/discoverypage";
 import { Services } from "./fleet/servicespage";
 import { TargetsPage } from "./fleet/targetspage";
-import { Help, useKeys } from "./help";
+import { Help, usePageKeys } from "./help";
 import { useLanguage } from "./query/questions";
 import { AlertsPage } from "./rules/alertspage";
 import { RulesPage } from "./rules/rulespage";
@@ -69,6 +69,7 @@ function focusPage(): void {
 /** Lets keyboards and screen readers skip the navigation. */
 function SkipLink() {
 	return (
+		// biome-ignore lint/a11y/useValidAnchor: without the handler it is a link to this place
 		<a
 			class="skip"
 			href="#main"
@@ -177,7 +178,7 @@ export function App() {
 		zone.toggle();
 	};
 	useArrival(page, page.path === "explore" ? params.get("query") : null);
-	useKeys({
+	usePageKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
 		help: () => setHelp(true),

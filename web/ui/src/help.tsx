@@ -1,6 +1,7 @@
 // The keys of the page: those that work everywhere, and a dialog that lists them all.
 import { useEffect, useRef } from "preact/hooks";
 import { IconX } from "./shared/icons";
+import { attached } from "./shared/must";
 import "./help.css";
 
 /** Keys that work unless a field has the focus. */
@@ -18,7 +19,7 @@ const typing = (e: KeyboardEvent): boolean =>
 	e.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
 
 /** The field for `/`: the search, else the filter, else the query. */
-export function focusSearch(): boolean {
+export function focusPageSearch(): boolean {
 	const all = (what: string) => document.querySelectorAll<HTMLElement>(what);
 	for (const f of [...all("main .search input"), ...all("main textarea")]) {
 		if (f.offsetParent === null) continue;
@@ -29,7 +30,7 @@ export function focusSearch(): boolean {
 	return false;
 }
 
-export function useKeys(keys: Keys): void {
+export function usePageKeys(keys: Keys): void {
 	const last = useRef(keys);
 	last.current = keys;
 	useEffect(() => {
@@ -43,7 +44,7 @@ export function useKeys(keys: Keys): void {
 			if (to !== undefined) go(to);
 			else if (e.key === "?") help();
 			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
-			else if (e.key !== "/" || !focusSearch()) return;
+			else if (e.key !== "/" || !focusPageSearch()) return;
 			e.preventDefault();
 		};
 		document.addEventListener("keydown", onKey);
@@ -162,7 +163,7 @@ function Place({ title, entries }: { title: string; entries: Entry[] }) {
 /** A modal dialog: the browser keeps the focus in it and restores it afterwards. */
 export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 	const ref = useRef<HTMLDialogElement>(null);
-	useEffect(() => ref.current!.showModal(), []);
+	useEffect(() => attached(ref).showModal(), []);
 	return (
 		<dialog
 			class="help"
@@ -170,7 +171,7 @@ export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 			aria-labelledby="help-title"
 			onClose={onClose}
 			onClick={(e) => e.target === ref.current && ref.current?.close()}
-			onKeyDown={(e) => e.key === "?" && ref.current!.close()}
+			onKeyDown={(e) => e.key === "?" && attached(ref).close()}
 		>
 			<div class="help-body">
 				<div class="panel-head">
@@ -180,7 +181,7 @@ export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 						type="button"
 						class="quiet"
 						aria-label="Close"
-						onClick={() => ref.current!.close()}
+						onClick={() => attached(ref).close()}
 					>
 						<IconX />
 					</button>

@@ -4,6 +4,7 @@ import "./style.css";
 import { App } from "./app";
 import { installDebug } from "./shared/debug";
 import { UrlContext } from "./shared/hooks";
+import { must } from "./shared/must";
 import { installTheme } from "./shared/theme";
 import { UrlStore } from "./shared/urlstate";
 
@@ -13,5 +14,5 @@ render(
 	<UrlContext.Provider value={new UrlStore(window)}>
 		<App />
 	</UrlContext.Provider>,
-	document.getElementById("app")!,
+	must(document.getElementById("app"), "#app"),
 );

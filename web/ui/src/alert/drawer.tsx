@@ -3,18 +3,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
-import type { Frame } from "../chart/plot";
+import type { PlotFrame } from "../chart/plot";
 import { alertAs } from "../query/edit";
 import { QueryBar } from "../query/querybar";
 import { CopyButton } from "../shared/copybutton";
 import { Segmented } from "../shared/fields";
 import { IconX } from "../shared/icons";
+import { attached, must } from "../shared/must";
 import { QueryError } from "../shared/notices";
 import { parseDuration } from "../shared/timerange";
 import { limitText, parseLimit } from "./limit";
 import { LimitLine } from "./limitline";
-import { INTERVAL_S, ruleText, validName } from "./rule";
-import { type AlertState, useDraft } from "./usedraft";
+import { INTERVAL_S, alertRuleText, validName } from "./rule";
+import { type DraftState, useAlertDraft } from "./usedraft";
 import "./alert.css";
 
 const CHART_PX = 190;
@@ -28,8 +29,8 @@ function useDrawer(close: () => void) {
 	last.current = close;
 	useEffect(() => {
 		const before = document.activeElement;
-		const drawer = ref.current!;
-		drawer.querySelector("h2")!.focus({ preventScroll: true });
+		const drawer = attached(ref);
+		must(drawer.querySelector("h2"), "the title").focus({ preventScroll: true });
 		const onKey = (e: KeyboardEvent) => {
 			if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
 			const at = document.activeElement;
@@ -46,12 +47,12 @@ function useDrawer(close: () => void) {
 	return ref;
 }
 
-function Plot({ of }: { of: AlertState }) {
+function DayPlot({ of }: { of: DraftState }) {
 	const { past, unit, window: win, over, fired, move } = of;
-	const [frame, setFrame] = useState<Frame | null>(null);
+	const [frame, setFrame] = useState<PlotFrame | null>(null);
 	const [held, setHeld] = useState<number | null>(null);
 	const top = Math.max(largestValue(past.lines, unit.chart.factor), over * unit.chart.factor * ABOVE);
-	const same = (a: Frame, b: Frame) => (Object.keys(a) as (keyof Frame)[]).every((k) => a[k] === b[k]);
+	const same = (a: PlotFrame, b: PlotFrame) => (Object.keys(a) as (keyof PlotFrame)[]).every((k) => a[k] === b[k]);
 	return (
 		<div class={past.loaded.loading ? "busy" : ""}>
 			<Chart
@@ -116,7 +117,7 @@ function Field(props: {
 	);
 }
 
-function Fields({ of }: { of: AlertState }) {
+function Fields({ of }: { of: DraftState }) {
 	const { draft, unit, over, move, set, severity, setSeverity } = of;
 	return (
 		<div class="alert-fields">
@@ -125,7 +126,7 @@ function Fields({ of }: { of: AlertState }) {
 				value={limitText(over)}
 				hint="A number: 1.5, 20%, 512MiB"
 				wrong={(v) => (parseLimit(v) === null ? "not a number" : "")}
-				onText={(v) => move(parseLimit(v)!, true)}
+				onText={(v) => move(must(parseLimit(v), "the limit"), true)}
 			/>
 			<Field
 				name="For"
@@ -167,12 +168,12 @@ function Text({ title, file, text }: { title: string; file: string; text: string
 	);
 }
 
-function Texts({ of }: { of: AlertState }) {
+function Texts({ of }: { of: DraftState }) {
 	const { draft, test } = of;
 	const file = draft.name;
 	return (
 		<div class="alert-texts">
-			<Text title="The rule" file={`${file}.yml`} text={ruleText(draft)} />
+			<Text title="The rule" file={`${file}.yml`} text={alertRuleText(draft)} />
 			{"text" in test ? (
 				<Text title="Its test" file={`${file}_test.yml`} text={test.text} />
 			) : (
@@ -192,7 +193,7 @@ function Texts({ of }: { of: AlertState }) {
 	);
 }
 
-function As({ of }: { of: AlertState }) {
+function As({ of }: { of: DraftState }) {
 	const { draft, type, setExpr } = of;
 	const [cost, share] = [alertAs(draft.expr, "cost", type), alertAs(draft.expr, "share", type)];
 	if (!cost || !share) return null;
@@ -210,7 +211,7 @@ function As({ of }: { of: AlertState }) {
 }
 
 export function AlertDrawer() {
-	const of = useDraft();
+	const of = useAlertDraft();
 	const ref = useDrawer(of.close);
 	const { past, draft } = of;
 	return (
@@ -234,7 +235,7 @@ export function AlertDrawer() {
 					onRun={(text) => text && of.setExpr(text)}
 				/>
 				{past.loaded.error && <QueryError error={past.loaded.error} sent={draft.expr} />}
-				<Plot of={of} />
+				<DayPlot of={of} />
 				<p class="alert-says" role="status">
 					{past.known ? of.sentence : past.loaded.loading ? "Reads the past day…" : ""}
 				</p>

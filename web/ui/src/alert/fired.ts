@@ -70,7 +70,7 @@ export function spanText(seconds: number): string {
 	return parts.join(" ") || "0 min";
 }
 
-const timesText = (n: number): string => (n === 1 ? "once" : n === 2 ? "twice" : `${n} times`);
+const firedTimes = (n: number): string => (n === 1 ? "once" : n === 2 ? "twice" : `${n} times`);
 
 /** The clock of a time of the day before `now`, in the zone that is shown. */
 function clockText(t: number, now: number): string {
@@ -100,5 +100,5 @@ export function firedText({ firings, since }: Past, window: Window): string {
 	});
 	const more = firings.length - each.length;
 	const rest = more ? `, and ${more} more` : "";
-	return `This would have fired ${timesText(firings.length)} in ${past}: ${each.join(", ")}${rest}.`;
+	return `This would have fired ${firedTimes(firings.length)} in ${past}: ${each.join(", ")}${rest}.`;
 }

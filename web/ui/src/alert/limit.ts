@@ -8,7 +8,7 @@ const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const SHARE_MAX = 0.95;
 
 /** The base that numbers in a unit are round in. */
-export const baseOf = (unit: string): 1000 | 1024 => (unit === "bytes" ? 1024 : 1000);
+export const limitBase = (unit: string): 1000 | 1024 => (unit === "bytes" ? 1024 : 1000);
 
 /** The power of the base below `v`, 1 for small numbers of bytes. */
 function scaleOf(v: number, base: number): number {
@@ -48,12 +48,12 @@ export function defaultLimit(matrix: MatrixElement[], unit: string): number | nu
 	if (top <= 0) return null;
 	if (unit === "ratio" && ABOVE * top > SHARE_MAX)
 		return top < SHARE_MAX - 0.01 ? SHARE_MAX : plain((1 + Math.floor(top * 100) / 100) / 2);
-	return roundNumber(ABOVE * top, baseOf(unit));
+	return roundNumber(ABOVE * top, limitBase(unit));
 }
 
 /** The distance of two places of the handle on a scale that ends at `top`: about a 200th of it. */
 export function limitStep(top: number, unit: string): number {
-	const scale = scaleOf(top / 100, baseOf(unit));
+	const scale = scaleOf(top / 100, limitBase(unit));
 	return scale * 10 ** Math.floor(Math.log10(top / 100 / scale));
 }
 

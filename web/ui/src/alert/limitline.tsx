@@ -1,13 +1,14 @@
 // The limit as a line over the chart: dragged, or moved by keys; and the times at which it was passed.
 import { useRef } from "preact/hooks";
-import type { Frame } from "../chart/plot";
+import type { PlotFrame } from "../chart/plot";
+import { attached, must } from "../shared/must";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import type { Firing } from "./fired";
 import { limitStep, onStep } from "./limit";
 
 export interface LimitLineProps {
-	frame: Frame;
+	frame: PlotFrame;
 	window: Window;
 	unit: ChartUnit;
 	/** The unit of the limit. */
@@ -50,7 +51,8 @@ export function LimitLine(props: LimitLineProps) {
 	const down = (over: number) => ((most - over) / (most - least)) * frame.height;
 	const drag = (e: PointerEvent, done: boolean) => {
 		if (!held.current) return;
-		const top = box.current!.parentElement!.getBoundingClientRect().top + frame.top;
+		const chart = must(attached(box).parentElement, "the chart");
+		const top = chart.getBoundingClientRect().top + frame.top;
 		const part = Math.min(1, Math.max(0, (e.clientY - top) / frame.height));
 		onMove(onStep(most - part * (most - least), most, of), done);
 	};
@@ -91,8 +93,8 @@ export function LimitLine(props: LimitLineProps) {
 				onPointerDown={(e) => {
 					if (e.button !== 0) return;
 					e.preventDefault();
-					box.current!.focus({ preventScroll: true });
-					box.current!.setPointerCapture(e.pointerId);
+					e.currentTarget.focus({ preventScroll: true });
+					e.currentTarget.setPointerCapture(e.pointerId);
 					held.current = true;
 					onHold(true);
 				}}

@@ -5,13 +5,13 @@ import type { Labels } from "../shared/api";
 
 export const INTERVAL_S = 60;
 
-/** How a value is told in the rule's summary, and what follows it. */
-export interface Told {
+/** How the rule's summary writes a value, and what follows it. */
+export interface SummaryFormat {
 	function: "humanize" | "humanize1024" | "humanizePercentage";
 	suffix: string;
 }
 
-export interface Draft {
+export interface AlertDraft {
 	name: string;
 	/** What is compared with the limit. */
 	expr: string;
@@ -19,7 +19,7 @@ export interface Draft {
 	/** A duration of the query language; "" or 0s for none. */
 	wait: string;
 	labels: Labels;
-	told: Told;
+	format: SummaryFormat;
 	/** The function or the type, if the labels of an element do not say it. */
 	subject: string;
 	/** The names of the labels that the elements have. */
@@ -35,6 +35,7 @@ const CONSTANT = /^(true|false|yes|no|on|off|null|y|n)$/i;
 /** A text as a YAML scalar on one line. */
 export function yamlText(text: string): string {
 	if (PLAIN.test(text) && !CONSTANT.test(text)) return text;
+	// biome-ignore lint/suspicious/noControlCharactersInRegex: a line of YAML holds none of them
 	if (/[\n\r\t\x00-\x1f\x7f\u0085\u2028\u2029]/.test(text)) return JSON.stringify(text);
 	return `'${text.replace(/'/g, "''")}'`;
 }
@@ -92,19 +93,19 @@ const SERVICES = ["service", "service_name", "job", "app"];
 export const serviceLabel = (known: string[]): string | undefined =>
 	SERVICES.find((l) => known.includes(l)) ?? known.find((l) => l !== "function");
 
-/** The template of the summary, and the same for these labels and this value as it will be told. */
-export function summaryOf(d: Draft): { template: string; filled(labels: Labels, value: string): string } {
+/** The template of the summary, and the same for these labels and this value as it will be written. */
+export function summaryOf(d: AlertDraft): { template: string; filled(labels: Labels, value: string): string } {
 	const service = serviceLabel(d.known);
 	const says = (label: (name: string) => string, value: string) =>
 		`${d.known.includes("function") ? label("function") : d.subject}` +
-		`${service ? ` of ${label(service)}` : ""}: ${value}${d.told.suffix}`;
+		`${service ? ` of ${label(service)}` : ""}: ${value}${d.format.suffix}`;
 	return {
-		template: says((l) => `{{ $labels.${l} }}`, `{{ $value | ${d.told.function} }}`),
+		template: says((l) => `{{ $labels.${l} }}`, `{{ $value | ${d.format.function} }}`),
 		filled: (labels, value) => says((l) => labels[l] ?? "", value),
 	};
 }
 
-export function ruleText(d: Draft): string {
+export function alertRuleText(d: AlertDraft): string {
 	const wait = d.wait && d.wait !== "0s" ? `        for: ${d.wait}\n` : "";
 	const labels = Object.keys(d.labels).length
 		? `        labels:\n${pairs(d.labels, "          ")}`

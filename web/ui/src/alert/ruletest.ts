@@ -3,12 +3,12 @@
 // two stacks. Of expressions that are more than that, the answer is why there is no test.
 import { exactName } from "../query/edit";
 import { language } from "../query/language";
-import { bare, childrenOf, type Node, read, type SelectorNode } from "../query/read";
+import { bare, queryChildren, type QueryNode, readQuery, type SelectorNode } from "../query/read";
 import { quote } from "../query/text";
 import { profileSelectors } from "../query/types";
 import type { Labels, ProfileType } from "../shared/api";
 import { parseDuration } from "../shared/timerange";
-import { type Draft, INTERVAL_S, summaryOf, type Told, yamlText } from "./rule";
+import { type AlertDraft, INTERVAL_S, summaryOf, type SummaryFormat, yamlText } from "./rule";
 
 export interface Example {
 	/** The labels of an element of the answer; null if there is none. */
@@ -41,8 +41,8 @@ function operate(op: string, a: number, b: number): number {
 }
 
 /** The value of `n` if each profile, one a minute, has these costs. */
-function valueOf(text: string, n: Node, each: { fn: number; all: number }, delta: boolean): Value {
-	const of = (m: Node): Value => valueOf(text, m, each, delta);
+function valueFor(text: string, n: QueryNode, each: { fn: number; all: number }, delta: boolean): Value {
+	const of = (m: QueryNode): Value => valueFor(text, m, each, delta);
 	const times = (p: Value, k: number): Value =>
 		typeof p === "number" ? p * k : { fn: p.fn * k, all: p.all * k };
 	switch (n.type) {
@@ -67,7 +67,7 @@ function valueOf(text: string, n: Node, each: { fn: number; all: number }, delta
 	}
 }
 
-function called(name: string, args: Node[], of: (n: Node) => Value, delta: boolean): Value {
+function called(name: string, args: QueryNode[], of: (n: QueryNode) => Value, delta: boolean): Value {
 	const profiles = () => {
 		const p = of(args[0]);
 		if (typeof p === "number") throw new Unread(`${name} of numbers`);
@@ -90,13 +90,13 @@ function called(name: string, args: Node[], of: (n: Node) => Value, delta: boole
 
 /* ---- the profiles ---- */
 
-const calls = (n: Node): (Node & { type: "call" })[] => [
+const calls = (n: QueryNode): (QueryNode & { type: "call" })[] => [
 	...(n.type === "call" ? [n] : []),
-	...childrenOf(n).flatMap(calls),
+	...queryChildren(n).flatMap(calls),
 ];
 
 /** The frames above the function, so that filters keep its stack; throws for patterns. */
-function callersOf(n: Node): string[] {
+function callersAbove(n: QueryNode): string[] {
 	return calls(n).flatMap((c) => {
 		if (c.name !== "focus" && c.name !== "show_from") return [];
 		const pattern = bare(c.args[1]);
@@ -108,7 +108,7 @@ function callersOf(n: Node): string[] {
 
 /** The function in `{function="..."}`. */
 export function functionIn(expr: string): string | null {
-	const { tree } = read(expr);
+	const { tree } = readQuery(expr);
 	for (const c of tree ? calls(tree) : []) {
 		const frames = c.args[1] && bare(c.args[1]);
 		if (frames?.type !== "frames") continue;
@@ -133,7 +133,7 @@ function seriesLabels(s: SelectorNode, metric: Labels, { series }: Example): Lab
 }
 
 /** The labels of the answer if nothing was measured yet. */
-function likelyMetric(tree: Node, s: SelectorNode, fn: string | null, series: Labels | null): Labels {
+function likelyMetric(tree: QueryNode, s: SelectorNode, fn: string | null, series: Labels | null): Labels {
 	const merge = calls(tree).find((c) => c.name === "merge" && c.modifier?.word === "by");
 	const out: Labels = {};
 	for (const l of merge?.modifier?.labels ?? []) {
@@ -150,7 +150,7 @@ const SMALL = ["m", "u", "n", "p", "f", "a", "z", "y"];
 const LARGE = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
 
 /** A value as the functions of templates write it. */
-export function humanized(v: number, how: Told["function"]): string {
+export function humanized(v: number, how: SummaryFormat["function"]): string {
 	if (how === "humanizePercentage") return `${four(v * 100)}%`;
 	const base = how === "humanize" ? 1000 : 1024;
 	let prefix = "";
@@ -165,9 +165,9 @@ const PARTS = 100000; // of a share
 const MOST = 2 ** 61;
 
 /** The values of both stacks for which the expression gives about `want`. */
-function stacksFor(text: string, tree: Node, delta: boolean, want: number) {
+function stacksFor(text: string, tree: QueryNode, delta: boolean, want: number) {
 	const of = (fn: number, other: number) => {
-		const v = valueOf(text, tree, { fn, all: fn + other }, delta);
+		const v = valueFor(text, tree, { fn, all: fn + other }, delta);
 		if (typeof v !== "number") throw new Unread("profiles, which are no cost");
 		return v;
 	};
@@ -187,12 +187,12 @@ const isLevel = (t: ProfileType): boolean =>
 	t.sample_type.startsWith("inuse_") ||
 	(["memory", "goroutine", "threadcreate"].includes(t.name) && !t.sample_type.startsWith("alloc_"));
 
-function write(d: Draft, example: Example): string {
-	const { tree } = read(d.expr);
+function write(d: AlertDraft, example: Example): string {
+	const { tree } = readQuery(d.expr);
 	const selectors = tree ? profileSelectors(tree) : [];
 	const [s] = selectors;
 	if (!tree || !language().functions.length) throw new Unread("this expression");
-	if (read(d.expr).selectors.length !== 1 || !s) throw new Unread("more than one selector");
+	if (readQuery(d.expr).selectors.length !== 1 || !s) throw new Unread("more than one selector");
 	if (s.offset || s.at) throw new Unread("an offset");
 	const { type } = example;
 	if (!type) throw new Unread("a profile type that is not known");
@@ -204,7 +204,7 @@ function write(d: Draft, example: Example): string {
 	// Stacks as text end a frame there; and template arguments of C++ are not stored.
 	const cut = fn.includes(";") || /"\}$/.test(fn) || (fn.includes("::") && /[<(]/.test(fn));
 	if (cut) throw new Unread("a function with such a name");
-	const above = callersOf(tree);
+	const above = callersAbove(tree);
 	const low = stacksFor(d.expr, tree, type.delta, over / 2);
 	const high = stacksFor(d.expr, tree, type.delta, share ? (1 + over) / 2 : over * 2);
 	if (!(low.value <= over) || !(high.value > over)) throw new Unread("such a limit");
@@ -237,11 +237,11 @@ function write(d: Draft, example: Example): string {
 		quiet(until) +
 		`        exp_alerts:\n          - exp_labels:\n${expected || "              {}\n"}` +
 		`            exp_annotations:\n              summary: ` +
-		`${yamlText(summaryOf(d).filled(metric, humanized(high.value, d.told.function)))}\n`
+		`${yamlText(summaryOf(d).filled(metric, humanized(high.value, d.format.function)))}\n`
 	);
 }
 
-export function ruleTest(d: Draft, example: Example): RuleTest {
+export function ruleTest(d: AlertDraft, example: Example): RuleTest {
 	try {
 		return { text: write(d, example) };
 	} catch (e) {

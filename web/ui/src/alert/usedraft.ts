@@ -5,13 +5,13 @@ import { findSelectors } from "../query/read";
 import { formatSelector } from "../query/text";
 import { type Labels, type MatrixElement, resolveType } from "../shared/api";
 import { useApi, useOwnAnswer, useUrl } from "../shared/hooks";
-import { parseDuration, type Window } from "../shared/timerange";
+import { durationSeconds, parseDuration, type Window } from "../shared/timerange";
 import { newAlert, type Patch } from "../shared/urlstate";
+import { alertUnit } from "./alertunit";
 import { firedText, firingsOf } from "./fired";
 import { defaultLimit, limitText } from "./limit";
-import { type Draft, INTERVAL_S, parseLabels, serviceLabel, suggestName } from "./rule";
+import { type AlertDraft, INTERVAL_S, parseLabels, serviceLabel, suggestName } from "./rule";
 import { functionIn, ruleTest } from "./ruletest";
-import { unitOf } from "./told";
 
 export const WAIT = "5m";
 export const SEVERITY = "warning";
@@ -49,8 +49,8 @@ function useSeries(expr: string, win: Window): Labels | null {
 		start: String(win.start),
 		end: String(win.end),
 	};
-	const { answer } = useApi<Labels[]>(selector ? JSON.stringify(args) : null, "series", args);
-	return (Array.isArray(answer?.data) && answer!.data[0]) || null;
+	const found = useApi<Labels[]>(selector ? JSON.stringify(args) : null, "series", args).answer?.data;
+	return (Array.isArray(found) && found[0]) || null;
 }
 
 /** The element with the largest value, whose labels are those of the example. */
@@ -63,9 +63,9 @@ function largest(lines: MatrixElement[]): Labels | null {
 	return best[1];
 }
 
-export type AlertState = ReturnType<typeof useDraft>;
+export type DraftState = ReturnType<typeof useAlertDraft>;
 
-export function useDraft() {
+export function useAlertDraft() {
 	const { store, location } = useUrl();
 	const { params } = location;
 	const get = (name: string) => params.get(name) ?? "";
@@ -77,7 +77,7 @@ export function useDraft() {
 	const types = useProfileTypes().answer?.data ?? [];
 	const profile = resolveType(findSelectors(expr)[0]?.name ?? "", types);
 	const type = profile?.type ?? "";
-	const unit = useMemo(() => unitOf(expr, type, past.unit), [expr, type, past.unit]);
+	const unit = useMemo(() => alertUnit(expr, type, past.unit), [expr, type, past.unit]);
 
 	// A link must keep the limit that its sender saw.
 	const typed = get("aover");
@@ -86,8 +86,8 @@ export function useDraft() {
 		[past.known, past.lines, unit.limit],
 	);
 	useEffect(() => {
-		if (!typed && suggested !== null) set({ aover: limitText(suggested) });
-	}, [typed, suggested]);
+		if (!typed && suggested !== null) store.patch({ aover: limitText(suggested) }, true);
+	}, [typed, suggested, store]);
 	const stored = Number(typed || (suggested ?? 1));
 	const [moved, setMoved] = useState<number | null>(null);
 	useEffect(() => setMoved(null), [typed, expr]);
@@ -100,7 +100,7 @@ export function useDraft() {
 
 	const wait = parseDuration(get("afor")) === null ? WAIT : get("afor");
 	const fired = useMemo(
-		() => firingsOf(past.lines, win, INTERVAL_S, over, parseDuration(wait)!),
+		() => firingsOf(past.lines, win, INTERVAL_S, over, durationSeconds(wait)),
 		[past.lines, win, over, wait],
 	);
 	const metric = useMemo(() => largest(past.lines), [past.lines]);
@@ -112,7 +112,7 @@ export function useDraft() {
 	const severity = get("aseverity") === NONE ? "" : get("aseverity") || SEVERITY;
 	const own = parseLabels(get("alabels"));
 	const labels: Labels = { ...(severity ? { severity } : {}), ...own };
-	const draft: Draft = { name, expr, over: limitText(over), wait, labels, told: unit.told, subject, known };
+	const draft: AlertDraft = { name, expr, over: limitText(over), wait, labels, format: unit.format, subject, known };
 	return {
 		...{ draft, fired, unit, past, window: win, over, move, type, severity, fn },
 		labelsText: get("alabels"),

@@ -6,11 +6,12 @@ import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "pr
 import uPlot from "uplot";
 import type { Labels } from "../shared/api";
 import { publish } from "../shared/debug";
+import { attached } from "../shared/must";
 import { useTheme } from "../shared/theme";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { Legend } from "./legend";
-import { DRAG_MIN_PX, type Frame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
+import { DRAG_MIN_PX, type PlotFrame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
 import {
 	type Aligned,
 	alignSeries,
@@ -50,7 +51,7 @@ export interface ChartProps {
 	/** A double click. */
 	onOut?(): void;
 	/** Called with the place of the lines after each drawing. */
-	onFrame?(frame: Frame): void;
+	onFrame?(frame: PlotFrame): void;
 	/** What lies over the lines. */
 	children?: ComponentChildren;
 }
@@ -80,15 +81,16 @@ function usePresses(props: ChartProps, data: Aligned, plot: { current: uPlot | n
 	const down = useRef(-1);
 	const last = useRef({ x: -1, at: -Infinity });
 	const onClick = (e: MouseEvent) => {
-		const box = plot.current?.over.getBoundingClientRect();
+		const u = plot.current;
+		const box = u?.over.getBoundingClientRect();
 		const x = box ? e.clientX - box.left : -1;
-		if (!box || x < 0 || x > box.width || e.shiftKey) return;
+		if (!u || !box || x < 0 || x > box.width || e.shiftKey) return;
 		if (Math.abs(e.clientX - down.current) >= DRAG_MIN_PX) return;
 		const soon = e.timeStamp - last.current.at < DOUBLE_MS;
 		const twice = soon && Math.abs(x - last.current.x) < DRAG_MIN_PX;
 		last.current = { x, at: twice ? -Infinity : e.timeStamp };
 		if (twice && props.onOut) return props.onOut();
-		const i = stepAt(plot.current!, data, x);
+		const i = stepAt(u, data, x);
 		if (i >= 0) props.onPoint?.(data.times[i]);
 	};
 	const onMouseDown = (e: MouseEvent) => {
@@ -143,14 +145,15 @@ function useResize(
 	height: number,
 ) {
 	useEffect(() => {
+		const el = attached(box);
 		const observer = new ResizeObserver(() => {
-			const width = box.current!.clientWidth;
+			const width = el.clientWidth;
 			if (width > 0 && plot.current && plot.current.width !== width)
 				plot.current.setSize({ width, height });
 		});
-		observer.observe(box.current!);
+		observer.observe(el);
 		return () => observer.disconnect();
-	}, [height]);
+	}, [box, plot, height]);
 }
 
 /** uPlot keeps the highlighted line there. */
@@ -190,15 +193,17 @@ export function Chart(props: ChartProps) {
 
 	const zone = zonesOf(win);
 	const stacked = Boolean(props.stacked) && matrix.length > 1;
-	const key = [matrix, unit.label, unit.factor, win.start, win.end, step, stacked];
+	const { start, end } = win;
+	const { label, factor } = unit;
 	const data = useMemo(
-		() => alignSeries(matrix, win, step, unit.factor, LINES_MAX, stacked),
-		key,
+		() => alignSeries(matrix, { start, end }, step, factor, LINES_MAX, stacked),
+		[matrix, start, end, step, label, factor, stacked],
 	);
 	const presses = usePresses(props, data, plot);
 	const { at, steps, show, onKeyDown } = useKeys(props, data, plot);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: data is new where unit, window or stacking are, and the cursor draws nothing anew
 	useLayoutEffect(() => {
-		const el = box.current!;
+		const el = attached(box);
 		const drawn = stacked ? stackColumns(data.columns) : data.columns;
 		const p: Plot = { data, drawn, stacked, unit, window: win, yMax, theme };
 		const options = plotOptions(p, { width: el.clientWidth, height }, {

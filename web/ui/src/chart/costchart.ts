@@ -5,7 +5,7 @@ import { regrouped } from "../query/edit";
 import { chartQuery, profilesOf, withRate } from "../query/query";
 import { callArgument } from "../query/read";
 import { escapeRegexp, quote } from "../query/text";
-import type { Kind } from "../query/types";
+import type { QueryKind } from "../query/types";
 import type { QueryData } from "../shared/api";
 import { useApi, useOwnAnswer } from "../shared/hooks";
 import { alignWindow, chooseStep, trimMs, type Window } from "../shared/timerange";
@@ -55,7 +55,7 @@ export interface CostQuestion {
 	query: string;
 	/** Whether the lines are functions. */
 	functions: boolean;
-	kind: Kind;
+	kind: QueryKind;
 	window: Window;
 	/** The scrape interval; null: not known yet, ask nothing. */
 	interval: number | null;

@@ -1,16 +1,16 @@
 // Draws cost over time with uPlot: scales and axes, colours, stacked areas, points without
 // neighbours, the marked window, and the values under the pointer.
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { seriesColor } from "../flame/color";
 import type { Theme } from "../shared/theme";
 import { formatClock, formatTick, isUtc, type Window, zoneAt } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
-import { type Aligned, type Column, isolatedPoints } from "./series";
+import { type Aligned, type ChartColumn, isolatedPoints } from "./series";
 
 export interface Plot {
 	data: Aligned;
 	/** The columns as drawn, possibly stacked. */
-	drawn: Column[];
+	drawn: ChartColumn[];
 	stacked: boolean;
 	unit: ChartUnit;
 	window: Window;
@@ -29,11 +29,11 @@ export interface PlotEvents {
 	/** The step under the cursor, -1 for none. */
 	cursor(index: number): void;
 	/** The place of the lines after a drawing. */
-	frame?(frame: Frame): void;
+	frame?(frame: PlotFrame): void;
 }
 
 /** Where the lines are, in CSS pixels of the plot, and the scale of the values there. */
-export interface Frame {
+export interface PlotFrame {
 	left: number;
 	top: number;
 	width: number;
@@ -42,7 +42,7 @@ export interface Frame {
 	max: number;
 }
 
-function frameOf(u: uPlot): Frame {
+function frameOf(u: uPlot): PlotFrame {
 	const { left, top, width, height } = u.bbox;
 	const css = (px: number) => px / devicePixelRatio;
 	const { min, max } = u.scales.y;
@@ -90,13 +90,13 @@ function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.P
 		events.cursor(idx);
 		const rows = data.labels
 			.map((label, i) => ({ label, i, v: data.columns[i][idx] }))
-			.filter((r) => typeof r.v === "number")
-			.sort((a, b) => b.v! - a.v!);
+			.filter((r): r is { label: string; i: number; v: number } => typeof r.v === "number")
+			.sort((a, b) => b.v - a.v);
 		box.replaceChildren(line("tip-time", formatClock(data.times[idx])));
 		for (const r of rows.slice(0, TOOLTIP_ROWS)) {
 			const dot = line("dot", "");
 			dot.style.background = lineColor(data, r.i, theme);
-			box.append(dot, line("tip-name", r.label), line("tip-value", unit.format(r.v!)));
+			box.append(dot, line("tip-name", r.label), line("tip-value", unit.format(r.v)));
 		}
 		if (rows.length > TOOLTIP_ROWS)
 			box.append(line("tip-more", `and ${rows.length - TOOLTIP_ROWS} more`));

@@ -1,9 +1,10 @@
 // Series of query_range for the chart: on one grid of times, stacked, and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
+import { must } from "../shared/must";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 
-export type Column = (number | null | undefined)[];
+export type ChartColumn = (number | null | undefined)[];
 
 /** A series to draw; `rest`: the total minus all others. */
 export interface CostSeries extends MatrixElement {
@@ -15,7 +16,7 @@ export interface Aligned {
 	labels: string[];
 	metrics: Labels[];
 	/** Per series: a number, null for a gap, undefined for a step that a line is drawn across. */
-	columns: Column[];
+	columns: ChartColumn[];
 	/** The series that is the sum of those without a line; -1 for none. */
 	rest: number;
 }
@@ -26,7 +27,7 @@ const BRIDGE_STEPS = 1;
 interface Line {
 	label: string;
 	metric: Labels;
-	column: Column;
+	column: ChartColumn;
 	sum: number;
 	rest: boolean;
 }
@@ -47,7 +48,7 @@ export function alignSeries(
 	const times = Array.from({ length: n }, (_, i) => window.start + i * step);
 	const telling = tellingLabels(matrix.filter((m) => !m.rest).map((m) => m.metric));
 	const lines = matrix.map((m): Line => {
-		const column: Column = new Array(n).fill(null);
+		const column: ChartColumn = new Array(n).fill(null);
 		let sum = 0;
 		for (const [t, text] of m.values) {
 			const i = Math.round((t - window.start) / step);
@@ -79,12 +80,12 @@ export function alignSeries(
 	};
 }
 
-function sumAt(values: Column): number | null {
+function sumAt(values: ChartColumn): number | null {
 	const numbers = values.filter((v): v is number => typeof v === "number");
 	return numbers.length ? numbers.reduce((a, b) => a + b, 0) : null;
 }
 
-function bridge(column: Column): Column {
+function bridge(column: ChartColumn): ChartColumn {
 	let lastSeen = -1;
 	for (let i = 0; i < column.length; i++) {
 		if (typeof column[i] !== "number") continue;
@@ -118,32 +119,36 @@ export function withRest(matrix: MatrixElement[]): CostSeries[] {
 }
 
 /** Stacks the columns; null only where none has a value. */
-export function stackColumns(columns: Column[]): Column[] {
+export function stackColumns(columns: ChartColumn[]): ChartColumn[] {
 	const filled = columns.map(fillHoles);
 	const n = columns[0]?.length ?? 0;
-	const sum: Column = Array.from({ length: n }, (_, i) =>
+	const sum: ChartColumn = Array.from({ length: n }, (_, i) =>
 		filled.some((c) => typeof c[i] === "number") ? 0 : null,
 	);
 	return filled.map((c) => {
-		for (let i = 0; i < n; i++) if (sum[i] !== null) sum[i] = sum[i]! + (c[i] ?? 0);
+		for (let i = 0; i < n; i++) {
+			const below = sum[i];
+			if (typeof below === "number") sum[i] = below + (c[i] ?? 0);
+		}
 		return [...sum];
 	});
 }
 
 /** Fills holes with the values of the line across them; else a stack would drop to 0 there. */
-function fillHoles(column: Column): Column {
+function fillHoles(column: ChartColumn): ChartColumn {
 	return column.map((v, i) => {
 		if (v !== undefined) return v;
 		let a = i;
 		let b = i;
 		while (column[a] === undefined) a--;
 		while (column[b] === undefined) b++;
-		return column[a]! + ((column[b]! - column[a]!) * (i - a)) / (b - a);
+		const [from, to] = [a, b].map((k) => must(column[k], "an end of a hole"));
+		return from + ((to - from) * (i - a)) / (b - a);
 	});
 }
 
 /** Values without neighbours, which are drawn as points. */
-export function isolatedPoints(column: Column): number[] {
+export function isolatedPoints(column: ChartColumn): number[] {
 	const out: number[] = [];
 	// null is a gap; across undefined a line is drawn.
 	const alone = (v: number | null | undefined, outside: boolean) => outside || v === null;

@@ -2,7 +2,7 @@
 import { formatClock } from "../shared/timerange";
 import { digits, formatPercent } from "../shared/units";
 
-interface Progress {
+interface ShardProgress {
 	/** RFC 3339: all profiles until then; missing: nothing was written or read yet. */
 	through?: string;
 	/** How long ago that is. */
@@ -10,7 +10,7 @@ interface Progress {
 }
 
 /** What this server puts into the bucket. */
-export interface OwnShard extends Progress {
+export interface OwnShard extends ShardProgress {
 	name: string;
 	state: "waiting" | "running" | "away" | "fenced";
 	generation: number;
@@ -27,7 +27,7 @@ export interface OwnShard extends Progress {
 }
 
 /** A shard that is queried; one of this process has no more than a name. */
-export interface Shard extends Progress {
+export interface Shard extends ShardProgress {
 	name: string;
 	own: boolean;
 	state: "running" | "late" | "stopped" | "failing" | "unread" | "own";
@@ -73,7 +73,7 @@ export interface Cluster {
 	cost?: { since_start: number; requests_per_day?: number; month: number };
 }
 
-export interface Chip {
+export interface ShardChip {
 	text: string;
 	mark: "up" | "wait" | "down" | "";
 	hint: string;
@@ -81,7 +81,7 @@ export interface Chip {
 	rank: number;
 }
 
-const SHARD: Record<Shard["state"], Chip> = {
+const SHARD: Record<Shard["state"], ShardChip> = {
 	failing: { text: "failing", mark: "down", hint: "It cannot be read", rank: 0 },
 	late: { text: "late", mark: "down", hint: "Its newest profiles are missing in answers.", rank: 1 },
 	unread: { text: "not read yet", mark: "wait", hint: "Its manifest was not read yet.", rank: 2 },
@@ -90,26 +90,26 @@ const SHARD: Record<Shard["state"], Chip> = {
 	own: { text: "this server", mark: "up", hint: "Its data is in this process.", rank: 6 },
 };
 
-export function chipOf(s: Shard): Chip {
+export function shardChip(s: Shard): ShardChip {
 	const chip = SHARD[s.state] ?? { text: String(s.state), mark: "", hint: "", rank: 3 };
 	return s.error ? { ...chip, hint: `${chip.hint}: ${s.error}` } : chip;
 }
 
-const OWN: Record<OwnShard["state"], [text: string, mark: Chip["mark"], hint: string]> = {
+const OWN: Record<OwnShard["state"], [text: string, mark: ShardChip["mark"], hint: string]> = {
 	waiting: ["waiting", "wait", "It waits for the lease of its name."],
 	running: ["publishing", "up", "What is stored here is put into the bucket."],
 	away: ["bucket away", "down", "Profiles are kept here and put later."],
 	fenced: ["fenced", "down", "Another server has taken this name; this one ends."],
 };
 
-export function ownChipOf(s: OwnShard): Omit<Chip, "rank"> {
+export function ownChipOf(s: OwnShard): Omit<ShardChip, "rank"> {
 	const [text, mark, hint] = OWN[s.state] ?? [String(s.state), "", ""];
 	return { text, mark, hint };
 }
 
-export const secondsOf = (p: Progress): number => (p.through ? Date.parse(p.through) / 1000 : NaN);
+export const secondsOf = (p: ShardProgress): number => (p.through ? Date.parse(p.through) / 1000 : NaN);
 
-const since = (p: Progress): string =>
+const since = (p: ShardProgress): string =>
 	p.through ? `its profiles after ${formatClock(secondsOf(p))}` : "its profiles";
 
 const detail = (text: string | undefined): string => (text ? `: ${text}` : ".");
@@ -137,14 +137,14 @@ function troublesOfShard(s: Shard): string[] {
 /** What a person should know, in sentences, the worst shards first; nothing where all is well. */
 export function troublesOf(c: Cluster): string[] {
 	const out = c.shard ? troublesOfOwn(c.shard) : [];
-	const shards = (c.shards ?? []).slice().sort((a, b) => chipOf(a).rank - chipOf(b).rank);
+	const shards = (c.shards ?? []).slice().sort((a, b) => shardChip(a).rank - shardChip(b).rank);
 	for (const s of shards) out.push(...troublesOfShard(s));
 	if (c.cache?.down) out.push(`The bucket did not answer the last read: ${c.cache.down}`);
 	if (c.cache?.off) out.push(`The cache on disk takes no pages, so more is read in the bucket: ${c.cache.off}`);
 	return out;
 }
 
-export interface Totals {
+export interface ClusterTotals {
 	shards: number;
 	late: number;
 	/** Of all shards that are known here. */
@@ -152,7 +152,7 @@ export interface Totals {
 	requests: number;
 }
 
-export function totalsOf(c: Cluster): Totals {
+export function clusterTotals(c: Cluster): ClusterTotals {
 	const shards = c.shards ?? [];
 	return {
 		shards: shards.length,

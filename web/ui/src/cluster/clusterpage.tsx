@@ -1,6 +1,6 @@
 // The page Cluster: the bucket, its shards as this server sees them, and what it costs.
-import { useMemo, useState } from "preact/hooks";
-import { useApi, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
+import { useState } from "preact/hooks";
+import { useApi, useInterval, useOwnAnswer, useSame, useUrl } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
 import { type Column, Table } from "../shared/table";
 import { formatClock } from "../shared/timerange";
@@ -8,7 +8,7 @@ import { formatBytes } from "../shared/units";
 import { StatusFrame } from "../status/frame";
 import {
 	type Cache,
-	chipOf,
+	shardChip,
 	type Cluster,
 	hitRate,
 	lag,
@@ -18,7 +18,7 @@ import {
 	type Requests,
 	secondsOf,
 	type Shard,
-	totalsOf,
+	clusterTotals,
 	troublesOf,
 } from "./cluster";
 import "./cluster.css";
@@ -46,7 +46,7 @@ function Through({ of }: { of: { through?: string } }) {
 /* ---- totals ---- */
 
 function Totals({ cluster: c }: { cluster: Cluster }) {
-	const t = totalsOf(c);
+	const t = clusterTotals(c);
 	const hint = "In the currency of `prices` in the configuration";
 	return (
 		<section class="panel" aria-label="Totals">
@@ -189,12 +189,11 @@ function count(
 		numeric: true,
 		width: "92px",
 		sort: (s) => s[key] ?? NaN,
-		cell: (s) =>
-			s[key] === undefined ? (
-				DASH
-			) : (
-				<span class={key === "missing" && s.missing ? "worse" : ""}>{number(s[key]!)}</span>
-			),
+		cell: (s) => {
+			const n = s[key];
+			if (n === undefined) return DASH;
+			return <span class={key === "missing" && n ? "worse" : ""}>{number(n)}</span>;
+		},
 	};
 }
 
@@ -211,8 +210,8 @@ const COLUMNS: Column<Shard>[] = [
 		title: "State",
 		hint: "Sorted, those that answers lack come first",
 		width: "120px",
-		sort: (s) => chipOf(s).rank,
-		cell: (s) => <Chip chip={chipOf(s)} />,
+		sort: (s) => shardChip(s).rank,
+		cell: (s) => <Chip chip={shardChip(s)} />,
 	},
 	{
 		key: "lag",
@@ -254,9 +253,7 @@ const COLUMNS: Column<Shard>[] = [
 
 function Shards({ shards }: { shards: Shard[] }) {
 	const { store, location } = useUrl();
-	const text = JSON.stringify(shards);
-	// The same array while its content is the same, so that a refresh leaves the table alone.
-	const rows = useMemo(() => shards, [text]);
+	const rows = useSame(shards);
 	const height = Math.min(ROWS_MAX, Math.max(3, rows.length)) * 25 + 48;
 	return (
 		<section class="panel cluster-shards" aria-labelledby="cluster-shards">

@@ -7,13 +7,13 @@ import { useApi, useOutside } from "../shared/hooks";
 import { IconDown, IconSwap } from "../shared/icons";
 import { TimePicker } from "../shared/timepicker";
 import { formatClock, formatDuration, type TimeRange, trimMs } from "../shared/timerange";
-import { type Draft, LabelFields, Queries, useDraft } from "./queries";
+import { type QueriesDraft, LabelFields, Queries, useQueriesDraft } from "./queries";
 import {
 	chooseRange,
 	chooseShift,
 	labelPair,
 	pairOfTwo,
-	PRESETS,
+	COMPARE_PRESETS,
 	SHIFTS,
 	type Sides,
 	swapped,
@@ -77,7 +77,7 @@ function Presets(props: CompareBarProps & { label: string }) {
 	return (
 		<div class="presets" role="group" aria-label="Presets">
 			<TwoValues {...props} />
-			{PRESETS.map((p) => (
+			{COMPARE_PRESETS.map((p) => (
 				<button
 					key={p.text}
 					type="button"
@@ -131,7 +131,7 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 }
 
 /** The choices beside the window and the queries; on a narrow screen behind a button. */
-function Choices(props: CompareBarProps & { draft: Draft }) {
+function Choices(props: CompareBarProps & { draft: QueriesDraft }) {
 	const { sides, next, base, normalized, draft, changed } = props;
 	return (
 		<>
@@ -171,7 +171,7 @@ export function CompareBar(props: CompareBarProps) {
 	const [more, setMore] = useState(false);
 	const box = useOutside(more, () => setMore(false));
 	useEffect(() => setMore(false), [picking]);
-	const draft = useDraft({ next, base }, params.get("by"));
+	const draft = useQueriesDraft({ next, base }, params.get("by"));
 	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
 	const onCompare = (n: string, b: string, labelled: boolean) =>
 		changed({ ...(labelled ? chooseShift(sides, "0") : {}), base: b, new: n });

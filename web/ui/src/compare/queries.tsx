@@ -50,7 +50,7 @@ export function LabelFields({ pair, onPair }: { pair: LabelPair; onPair(p: Label
 }
 
 /** The fields of the form, until they are compared: typed queries, and a pair that was chosen. */
-export function useDraft({ next, base }: Pick<QueriesProps, "next" | "base">, by: string | null) {
+export function useQueriesDraft({ next, base }: Pick<QueriesProps, "next" | "base">, by: string | null) {
 	const own = labelPair(next, base, by);
 	const [chosen, setPair] = useState<LabelPair | null>(null);
 	const typed = useRef({ next, base });
@@ -61,9 +61,9 @@ export function useDraft({ next, base }: Pick<QueriesProps, "next" | "base">, by
 	return { typed, pair: chosen ?? own, chosen, setPair };
 }
 
-export type Draft = ReturnType<typeof useDraft>;
+export type QueriesDraft = ReturnType<typeof useQueriesDraft>;
 
-export function Queries(props: QueriesProps & { draft: Draft }) {
+export function Queries(props: QueriesProps & { draft: QueriesDraft }) {
 	const { sides, next, base, draft, onCompare } = props;
 	const compare = () => {
 		const { typed, chosen } = draft;

@@ -51,7 +51,7 @@ export interface SideProps {
 	onPoint?(t: number): void;
 }
 
-export function Side(props: SideProps) {
+export function SidePanel(props: SideProps) {
 	const { title, kind, window: win, chart, file } = props;
 	if (file)
 		return (

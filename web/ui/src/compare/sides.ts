@@ -1,7 +1,7 @@
 // The two sides of Compare: their windows in the address, the presets, and links to the page.
 import { profilesOf, withMatcher } from "../query/query";
 import { findSelectors, wholeCall } from "../query/read";
-import type { Kind } from "../query/types";
+import type { QueryKind } from "../query/types";
 import {
 	absolute,
 	formatDuration,
@@ -28,11 +28,11 @@ export interface Sides {
 	shift: string;
 }
 
-const DEFAULT_RANGE = "15m";
+const COMPARE_RANGE = "15m";
 const SHORTEST_S = 1;
 
 export function newRange(get: Get): TimeRange {
-	return rangeFromParams((k) => get(k) ?? (k === "range" ? DEFAULT_RANGE : null));
+	return rangeFromParams((k) => get(k) ?? (k === "range" ? COMPARE_RANGE : null));
 }
 
 function pointOf(get: Get): number | null {
@@ -123,7 +123,7 @@ const lastHour = (shift: string) => ({
 	on: (get: Get) => get("range") === "1h" && get("shift") === shift && !get("point"),
 });
 
-export const PRESETS: Preset[] = [
+export const COMPARE_PRESETS: Preset[] = [
 	{
 		text: "This hour against yesterday",
 		hint: "The last hour and the same hour a day before",
@@ -218,7 +218,7 @@ export function pairOfTwo(label: string, values: string[]): LabelPair | null {
 /* ---- links from Explore ---- */
 
 /** Whether a query can be compared: it gives profiles, and is no difference. */
-export function comparableQuery(query: string, kind: Kind): boolean {
+export function comparableQuery(query: string, kind: QueryKind): boolean {
 	return kind === "selector" || kind === "top" || (kind === "profiles" && !isDiff(query));
 }
 

@@ -49,7 +49,7 @@ function Cost(props: { total: number; type: string; unit: string; win: Window; f
 	);
 }
 
-export function Totals(props: TotalsProps) {
+export function SideTotals(props: TotalsProps) {
 	const { data, sides, normalized, files } = props;
 	const elements = data.resultType === "profiles" ? data.result : [];
 	const element = elements[0];

@@ -6,7 +6,7 @@ import { comparableQuery, compareBefore, comparePoint, compareRange } from "../c
 import { ungrouped } from "../query/edit";
 import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
-import type { Kind } from "../query/types";
+import type { QueryKind } from "../query/types";
 import type { Labels } from "../shared/api";
 import { Segmented } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
@@ -14,7 +14,7 @@ import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
 import {
 	absolute,
-	type Context,
+	type ChartContext,
 	contextToParams,
 	describeRange,
 	formatClock,
@@ -30,12 +30,12 @@ import {
 /** What the lines and the heatmap have in common. */
 export interface TimeProps {
 	query: string;
-	kind: Kind;
+	kind: QueryKind;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
 	/** The chart's own window, while a part of it is open. */
-	context: Context | null;
+	context: ChartContext | null;
 	/** The time at which a rule's expression is evaluated; null if a range is asked for. */
 	at: number | null;
 	interval: number;
@@ -120,7 +120,7 @@ function CompareLinks({ query, window: win, context }: TimeProps) {
 }
 
 /** The open part of the chart, which ends at `end`: buttons to move, zoom, compare and go back. */
-export function Opened(p: TimeProps & { context: Context; end: number }) {
+export function OpenedPart(p: TimeProps & { context: ChartContext; end: number }) {
 	const { window: win, context, at, interval } = p;
 	const { open, zoom, back } = moves(p);
 	const width = win.end - win.start;
@@ -255,7 +255,7 @@ export function ChartPanel(p: ChartPanelProps) {
 				/>
 			)}
 			{/* Below the chart: it must not move away under the pointer. */}
-			{p.context && <Opened {...p} context={p.context} end={chart.window.end} />}
+			{p.context && <OpenedPart {...p} context={p.context} end={chart.window.end} />}
 		</section>
 	);
 }

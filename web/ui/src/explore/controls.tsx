@@ -1,6 +1,6 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
-import type { Opened } from "../files/contents";
+import type { OpenedFile } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
 import { OpenAround, OpenButton, useOpening } from "../files/openfile";
 import { DidYouMean } from "../query/didyoumean";
@@ -47,7 +47,7 @@ export interface ControlsProps {
 	/** The label browser: null if closed, else the label that it shows, "" for none. */
 	labels: string | null;
 	run(query: string): void;
-	onOpened(files: Opened[]): void;
+	onOpened(files: OpenedFile[]): void;
 	edit(change: (query: string) => string, also?: Patch): void;
 	patch(p: Record<string, string | null>): void;
 }

@@ -1,17 +1,17 @@
 // The heatmap in place of the lines: a cell opens one profile of one row as a flame graph, and the
 // lines of that row take the heatmap's place until one goes back.
 import { HeatPanel } from "../heat/heatpanel";
-import { type HeatState, type Opening, useHeat } from "../heat/useheat";
+import { type HeatState, type CellOpening, useHeat } from "../heat/useheat";
 import { groupLabels, ungrouped } from "../query/edit";
-import type { Kind } from "../query/types";
+import type { QueryKind } from "../query/types";
 import type { ProfileType } from "../shared/api";
 import { absolute, contextToParams, rangeToParams } from "../shared/timerange";
-import { ChartTools, moves, Opened, type TimeProps } from "./chartpanel";
+import { ChartTools, moves, OpenedPart, type TimeProps } from "./chartpanel";
 
 export interface HeatAsk {
 	/** "" asks nothing. */
 	query: string;
-	kind: Kind;
+	kind: QueryKind;
 	window: TimeProps["window"];
 	/** Null: not known. */
 	type: ProfileType | null;
@@ -28,7 +28,7 @@ export function useHeatChart({ ready, query, ...ask }: HeatAsk): HeatState {
 }
 
 /** The flame graph of what a cell shows, whatever was shown of another one. */
-const opened = (params: URLSearchParams, { query, largest }: Opening) => ({
+const opened = (params: URLSearchParams, { query, largest }: CellOpening) => ({
 	query,
 	chart: null,
 	level: largest ? "max" : null,
@@ -56,7 +56,7 @@ export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchPa
 			}}
 			onSelect={(a, b, zooms) => (zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))}
 		>
-			{context && <Opened {...p} context={context} end={context.window.end} />}
+			{context && <OpenedPart {...p} context={context} end={context.window.end} />}
 		</HeatPanel>
 	);
 }

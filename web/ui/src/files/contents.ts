@@ -30,9 +30,13 @@ export interface Contents {
 	/** How many seconds a file may be kept; 0: none is. */
 	keepMax: number;
 	profiles: FileProfile[];
-	/** Of a file that is kept. */
-	id?: string;
-	expires?: number;
+}
+
+/** The same of a file that is kept on the server. */
+export interface KeptContents extends Contents {
+	id: string;
+	/** Seconds since 1970. */
+	expires: number;
 }
 
 const NAME_MAX = 80;
@@ -41,7 +45,7 @@ const NAME_MAX = 80;
  * The name of a dropped file in queries: no character needs an escape there, and no other file that
  * the page still has is called so.
  */
-export function nameOf(file: string, taken: (name: string) => boolean): string {
+export function droppedName(file: string, taken: (name: string) => boolean): string {
 	const plain = file.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^-+/, "").slice(-NAME_MAX) || "profile";
 	if (!taken(plain)) return plain;
 	const dot = plain.indexOf(".", 1);
@@ -88,16 +92,16 @@ export function productionQuery(c: Contents, type: string, stored: ProfileType[]
 	return found && found.sample_unit === unit ? shortTypeName(found, stored) : "";
 }
 
-export interface Opened {
+export interface OpenedFile {
 	name: string;
 	contents: Contents;
 }
 
 /** When the profile was taken; 0 if the file does not say. */
-const takenAt = ({ contents }: Opened): number => mainProfile(contents).time ?? 0;
+const takenAt = ({ contents }: OpenedFile): number => mainProfile(contents).time ?? 0;
 
 /** The older one is the base; where that is not known, the first. */
-export function asSides([a, b]: Opened[]): { base: Opened; next: Opened } {
+export function asSides([a, b]: OpenedFile[]): { base: OpenedFile; next: OpenedFile } {
 	const swap = takenAt(a) > 0 && takenAt(b) > 0 && takenAt(a) > takenAt(b);
 	return swap ? { base: b, next: a } : { base: a, next: b };
 }
@@ -105,7 +109,7 @@ export function asSides([a, b]: Opened[]): { base: Opened; next: Opened } {
 type Params = Record<string, string>;
 
 /** Two files as a comparison. */
-export function compareFiles(opened: Opened[]): Params {
+export function compareFiles(opened: OpenedFile[]): Params {
 	const { base, next } = asSides(opened);
 	return { new: fileQuery(next.name), base: fileQuery(base.name) };
 }
@@ -114,7 +118,7 @@ export function compareFiles(opened: Opened[]): Params {
 export const compareStored = (file: string, base: string): Params =>
 	({ new: file, base, shift: "0", norm: "1" });
 
-interface Queries {
+interface ComparedQueries {
 	next: string;
 	base: string;
 }
@@ -124,8 +128,8 @@ interface Queries {
  * there, else against what is stored of its type.
  */
 export function openedSides(
-	opened: Opened[],
-	{ next, base }: Queries,
+	opened: OpenedFile[],
+	{ next, base }: ComparedQueries,
 	stored: ProfileType[],
 ): Patch {
 	if (opened.length > 1) return { ...compareFiles(opened), norm: null };

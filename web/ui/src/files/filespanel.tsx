@@ -4,7 +4,7 @@ import { type FileCall, filesOf, fileQuery, isFileId, withFile } from "../query/
 import { droppedFiles, type ProfileType } from "../shared/api";
 import { optionsOf, Select } from "../shared/fields";
 import { useApi, useUrl } from "../shared/hooks";
-import { formatClock, formatDuration, parseDuration } from "../shared/timerange";
+import { durationSeconds, formatClock, formatDuration } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
 import {
 	chosenType,
@@ -12,13 +12,14 @@ import {
 	type Contents,
 	fileAlone,
 	inWords,
+	type KeptContents,
 	productionQuery,
 	typeOptions,
 } from "./contents";
-import { contentsOf, keep, onFiles, removeKept } from "./opened";
+import { contentsOf, keepFile, onFiles, removeKept } from "./opened";
 import "./files.css";
 
-type Edit = (change: (query: string) => string) => void;
+type FileEdit = (change: (query: string) => string) => void;
 
 const KEEP_TIMES = ["1h", "1d", "7d", "30d"];
 const KEEP_FIRST = "7d";
@@ -29,7 +30,7 @@ function useOpened(): void {
 	useEffect(() => onFiles(() => set((n) => n + 1)), []);
 }
 
-function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; edit: Edit }) {
+function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; edit: FileEdit }) {
 	const options = typeOptions(contents);
 	if (options.length < 2) return <span class="faint">{options[0]?.[1]}</span>;
 	return (
@@ -49,7 +50,7 @@ function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; 
 }
 
 /** For a file of this page: stored on the server for a time, so that a link shows it to others. */
-function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: Edit }) {
+function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: FileEdit }) {
 	const [time, setTime] = useState("");
 	const [state, setState] = useState<"" | "busy" | string>("");
 	if (contents.keepMax === 0)
@@ -58,13 +59,13 @@ function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: 
 				Only this page has it. To share it, start the server with <code>--web.enable-files</code>.
 			</span>
 		);
-	const times = KEEP_TIMES.filter((t) => parseDuration(t)! <= contents.keepMax);
+	const times = KEEP_TIMES.filter((t) => durationSeconds(t) <= contents.keepMax);
 	const offered = times.length ? times : [formatDuration(Math.floor(contents.keepMax))];
 	const chosen = time || (offered.includes(KEEP_FIRST) ? KEEP_FIRST : offered[offered.length - 1]);
 	const store = async () => {
 		setState("busy");
 		try {
-			const id = await keep(of.name, parseDuration(chosen)!);
+			const id = await keepFile(of.name, durationSeconds(chosen));
 			setState("");
 			edit((q) => withFile(q, of.name, (f) => fileQuery(id, f.type)));
 		} catch (e) {
@@ -95,16 +96,16 @@ function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: 
 	);
 }
 
-function Kept({ contents }: { contents: Contents }) {
+function Kept({ contents }: { contents: KeptContents }) {
 	const [said, setSaid] = useState("");
 	const remove = () =>
-		removeKept(contents.id!).then(
+		removeKept(contents.id).then(
 			() => setSaid("Removed: links to it show nothing any more"),
 			(e: Error) => setSaid(e.message),
 		);
 	return (
 		<>
-			<span class="faint">Kept until {formatClock(contents.expires!)}: a link shows it to others</span>
+			<span class="faint">Kept until {formatClock(contents.expires)}: a link shows it to others</span>
 			{contents.keepMax > 0 && !said && (
 				<button type="button" class="small" onClick={() => void remove()}>
 					Remove
@@ -120,15 +121,15 @@ interface RowProps {
 	/** The file is all that the page's only query shows. */
 	alone: boolean;
 	stored: ProfileType[];
-	edit: Edit;
+	edit: FileEdit;
 }
 
 function Row({ of, alone, stored, edit }: RowProps) {
 	const { store } = useUrl();
 	const id = isFileId(of.name) ? of.name : "";
 	// An error of a kept file is that of the query, which says it already.
-	const { answer } = useApi<Contents>(id || null, `files/${id}`);
-	const contents = id ? (answer?.data ?? null) : contentsOf(of.name);
+	const kept = useApi<KeptContents>(id || null, `files/${id}`).answer?.data ?? null;
+	const contents = id ? kept : contentsOf(of.name);
 	if (!contents)
 		return id ? null : (
 			<li class="notice warning">
@@ -146,7 +147,7 @@ function Row({ of, alone, stored, edit }: RowProps) {
 			<TypeChoice {...{ of, contents, edit }} />
 			{base && <a href={store.href("compare", against)}>Compare with {base}, as stored</a>}
 			<span class="spacer" />
-			{id ? <Kept contents={contents} /> : <Keep {...{ of, contents, edit }} />}
+			{id && kept ? <Kept contents={kept} /> : <Keep {...{ of, contents, edit }} />}
 		</li>
 	);
 }
@@ -154,7 +155,7 @@ function Row({ of, alone, stored, edit }: RowProps) {
 export function FilesPanel({ queries, stored, edit }: {
 	queries: string[];
 	stored: ProfileType[];
-	edit: Edit;
+	edit: FileEdit;
 }) {
 	useOpened();
 	const files = new Map(queries.flatMap(filesOf).map((f) => [f.name, f]));

@@ -1,13 +1,15 @@
 // "Open file": a button, and a drop anywhere on the page.
 import { useRef, useState } from "preact/hooks";
+import { takeFiles } from "../shared/fields";
 import { useDrop } from "../shared/hooks";
 import { IconFile } from "../shared/icons";
-import type { Opened } from "./contents";
+import { attached } from "../shared/must";
+import type { OpenedFile } from "./contents";
 import { openAll } from "./opened";
 import "./files.css";
 
 /** Of a page that takes files: its button may be hidden, what is around it is not. */
-export function useOpening(onOpened: (opened: Opened[]) => void) {
+export function useOpening(onOpened: (opened: OpenedFile[]) => void) {
 	const input = useRef<HTMLInputElement>(null);
 	const [busy, setBusy] = useState(false);
 	const [failed, setFailed] = useState<string[]>([]);
@@ -23,13 +25,13 @@ export function useOpening(onOpened: (opened: Opened[]) => void) {
 	return { input, busy, failed, over, take };
 }
 
-export type Opening = ReturnType<typeof useOpening>;
+export type FileOpening = ReturnType<typeof useOpening>;
 
 const HINT =
 	"One or two profiles: pprof, folded stacks, speedscope or JFR. They are not stored. " +
 	"Or drop them anywhere on this page";
 
-export function OpenButton({ of: { input, busy } }: { of: Opening }) {
+export function OpenButton({ of: { input, busy } }: { of: FileOpening }) {
 	return (
 		<button
 			type="button"
@@ -37,7 +39,7 @@ export function OpenButton({ of: { input, busy } }: { of: Opening }) {
 			disabled={busy}
 			aria-label={busy ? "Opening…" : "Open file"}
 			title={HINT}
-			onClick={() => input.current!.click()}
+			onClick={() => attached(input).click()}
 		>
 			<IconFile />
 			<span class="open-text">{busy ? "Opening…" : "Open file"}</span>
@@ -46,7 +48,7 @@ export function OpenButton({ of: { input, busy } }: { of: Opening }) {
 }
 
 /** The field behind the button, what is held over the page, and what could not be opened. */
-export function OpenAround({ of: { input, failed, over, take } }: { of: Opening }) {
+export function OpenAround({ of: { input, failed, over, take } }: { of: FileOpening }) {
 	return (
 		<>
 			<input
@@ -55,10 +57,7 @@ export function OpenAround({ of: { input, failed, over, take } }: { of: Opening 
 				multiple
 				hidden
 				aria-label="Profiles to open"
-				onChange={() => {
-					void take([...input.current!.files!]);
-					input.current!.value = ""; // the same file may be chosen again
-				}}
+				onChange={(e) => void take(takeFiles(e.currentTarget))}
 			/>
 			{over && (
 				<div class="drop-here">

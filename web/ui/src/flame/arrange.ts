@@ -32,7 +32,9 @@ function nameRanks(names: string[]): Uint32Array {
 	const last = (i: number) => (names[i] === FOLDED ? 1 : 0);
 	order.sort((a, b) => last(a) - last(b) || (names[a] < names[b] ? -1 : 1));
 	const rank = new Uint32Array(names.length);
-	order.forEach((name, r) => (rank[name] = r));
+	order.forEach((name, r) => {
+		rank[name] = r;
+	});
 	return rank;
 }
 
@@ -120,7 +122,7 @@ class Planner {
 				for (const c of kids) cost[f.name[c]] = 0;
 				for (const c of kids) cost[f.name[c]] += f.total[c];
 				if (kids.length > 1) kids.sort(compare);
-				for (let at = 0, end; at < kids.length; at = end) {
+				for (let at = 0, end = 0; at < kids.length; at = end) {
 					for (end = at + 1; end < kids.length; end++)
 						if (f.name[kids[end]] !== f.name[kids[at]]) break;
 					this.add(k, kids, at, end);

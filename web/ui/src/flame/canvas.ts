@@ -5,14 +5,15 @@
 // The cost of drawing depends on what is visible: a binary search finds the first node of a level,
 // frames are pixels of one row (paint.ts), and text is drawn where it fits, with cached widths
 // (labels.ts).
+import { context2d, must } from "../shared/must";
 import { namePixels, nodePixels, type Palette, pixel, pixelColor, unnamedFlags } from "./color";
-import { Labels } from "./labels";
+import { FrameLabels } from "./labels";
 import { comparable, type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
 import { MIN_W, type Paint, Painter } from "./paint";
 import type { Matches } from "./search";
 
-export const ROW_H = 19;
+export const FLAME_ROW_H = 19;
 export const LABEL_MIN_W = 18;
 /** While the graph moves, narrow frames have no text. */
 const MOVING_LABEL_MIN_W = 40;
@@ -34,6 +35,8 @@ export interface DrawnNode {
 	color: string;
 }
 
+type CanvasLook = Pick<FlameLook, "color" | "orientation">;
+
 export class FlameCanvas {
 	private ctx: CanvasRenderingContext2D;
 	private over: CanvasRenderingContext2D;
@@ -41,10 +44,10 @@ export class FlameCanvas {
 	private stripCtx: CanvasRenderingContext2D;
 	private flame: Flame | null = null;
 	private painter = new Painter();
-	private labels: Labels;
+	private labels: FrameLabels;
 	private paint: Paint;
 	private matches: Matches | null = null;
-	private look: FlameLook = DEFAULT_LOOK;
+	private look: CanvasLook = DEFAULT_LOOK;
 	private stale = true; // paint.pixels are out of date
 	private namesStale = true; // and so are the colours of names
 	private own: Uint32Array = new Uint32Array(0);
@@ -72,12 +75,12 @@ export class FlameCanvas {
 		private overlay: HTMLCanvasElement,
 		private palette: Palette,
 	) {
-		this.ctx = canvas.getContext("2d", { alpha: true })!;
-		this.over = overlay.getContext("2d", { alpha: true })!;
+		this.ctx = context2d(canvas, { alpha: true });
+		this.over = context2d(overlay, { alpha: true });
 		// The CPU writes and reads it, never a GPU.
-		this.stripCtx = this.strip.getContext("2d", { willReadFrequently: true })!;
+		this.stripCtx = context2d(this.strip, { willReadFrequently: true });
 		this.ctx.font = FONT;
-		this.labels = new Labels((s) => this.ctx.measureText(s).width);
+		this.labels = new FrameLabels((s) => this.ctx.measureText(s).width);
 		this.paint = {
 			pixels: new Uint32Array(0),
 			tiny: 0,
@@ -106,7 +109,7 @@ export class FlameCanvas {
 		this.stale = true;
 	}
 
-	setLook(look: FlameLook): void {
+	setLook(look: CanvasLook): void {
 		if (look.color !== this.look.color) this.stale = this.namesStale = true;
 		this.look = look;
 		this.schedule();
@@ -247,22 +250,22 @@ export class FlameCanvas {
 
 	/** The height of all levels, at least that of the viewport. */
 	private space(): number {
-		return Math.max((this.flame?.levels ?? 0) * ROW_H, this.height);
+		return Math.max((this.flame?.levels ?? 0) * FLAME_ROW_H, this.height);
 	}
 
 	private levelAt(py: number): number {
 		const y = py + this.scrollTop;
 		return this.look.orientation === "flame"
-			? Math.ceil((this.space() - y) / ROW_H) - 1
-			: Math.floor(y / ROW_H);
+			? Math.ceil((this.space() - y) / FLAME_ROW_H) - 1
+			: Math.floor(y / FLAME_ROW_H);
 	}
 
 	/** The upper edge of a level on the canvas. */
 	topOf(level: number): number {
 		const y =
 			this.look.orientation === "flame"
-				? this.space() - (level + 1) * ROW_H
-				: level * ROW_H;
+				? this.space() - (level + 1) * FLAME_ROW_H
+				: level * FLAME_ROW_H;
 		return y - this.scrollTop;
 	}
 
@@ -277,7 +280,7 @@ export class FlameCanvas {
 
 	/** The place of a node on the canvas now. */
 	place(i: number): { x: number; y: number; w: number } {
-		const f = this.flame!;
+		const f = must(this.flame, "the graph");
 		const s = this.view.width / this.view.w;
 		return { x: (f.x[i] - this.view.x) * s, y: this.topOf(levelOf(f, i)), w: f.total[i] * s };
 	}
@@ -351,7 +354,7 @@ export class FlameCanvas {
 		ctx.imageSmoothingEnabled = false;
 		for (let l = first; l <= last; l++) {
 			const y = Math.round(this.topOf(l) * dpr);
-			const h = Math.round((this.topOf(l) + ROW_H - 1) * dpr) - y;
+			const h = Math.round((this.topOf(l) + FLAME_ROW_H - 1) * dpr) - y;
 			ctx.drawImage(strip, 0, l - first, strip.width, 1, 0, y, strip.width, h);
 		}
 	}
@@ -363,7 +366,7 @@ export class FlameCanvas {
 		const side = Math.max(4, Math.round(HATCH_STEP * this.view.dpr));
 		const tile = document.createElement("canvas");
 		tile.width = tile.height = side;
-		const ctx = tile.getContext("2d")!;
+		const ctx = context2d(tile);
 		ctx.strokeStyle = this.palette.hatch;
 		ctx.lineWidth = HATCH_LINE * this.view.dpr;
 		for (const x of [-side, 0, side]) {
@@ -392,7 +395,7 @@ export class FlameCanvas {
 			const y = Math.round(this.topOf(level) * dpr);
 			const x = Math.max(0, Math.round(painter.x[k] * dpr));
 			const right = Math.min(this.canvas.width, Math.round((painter.x[k] + painter.w[k] - 1) * dpr));
-			ctx.fillRect(x, y, right - x, Math.round((ROW_H - 1) * dpr));
+			ctx.fillRect(x, y, right - x, Math.round((FLAME_ROW_H - 1) * dpr));
 		}
 	}
 
@@ -403,7 +406,7 @@ export class FlameCanvas {
 		this.drawnBands = [];
 		if (!bands || f.levels < 2) return;
 		ctx.setTransform(1, 0, 0, 1, 0, 0);
-		const y = Math.round((this.topOf(1) + ROW_H - 1 - BAND_H) * dpr);
+		const y = Math.round((this.topOf(1) + FLAME_ROW_H - 1 - BAND_H) * dpr);
 		for (let k = 0; k < painter.n; k++) {
 			const i = painter.index[k];
 			const color = i >= f.start[1] && i < f.start[2] && bands.get(f.names[f.name[i]]);
@@ -426,11 +429,11 @@ export class FlameCanvas {
 		for (let dim = 0; dim < (matches ? 2 : 1); dim++) {
 			ctx.fillStyle = dim ? this.palette.textDim : this.palette.text;
 			let level = first;
-			let y = this.topOf(level) + ROW_H / 2;
+			let y = this.topOf(level) + FLAME_ROW_H / 2;
 			for (let k = 0; k < painter.n; k++) {
 				if (painter.w[k] < least) continue;
 				const i = painter.index[k];
-				while (i >= f.start[level + 1]) y = this.topOf(++level) + ROW_H / 2;
+				while (i >= f.start[level + 1]) y = this.topOf(++level) + FLAME_ROW_H / 2;
 				const left = Math.max(0, painter.x[k]);
 				const visible = Math.min(width, painter.x[k] + painter.w[k]) - left;
 				if (visible < least) continue;
@@ -465,7 +468,7 @@ export class FlameCanvas {
 			left + h,
 			d.y + h,
 			Math.max(1, w - weight - (d.w > 3 ? 1 : 0)),
-			ROW_H - 1 - weight,
+			FLAME_ROW_H - 1 - weight,
 		);
 	}
 }

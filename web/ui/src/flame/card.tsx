@@ -2,8 +2,8 @@
 // and where it is defined.
 import type { ComponentChildren } from "preact";
 import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../shared/units";
-import { unnamedOf } from "../shared/symbols";
-import { fileOf, type Flame, FOLDED, nameOf } from "./layout";
+import { type Unnamed, unnamedOf } from "../shared/symbols";
+import { diffOf, fileOf, type Flame, FOLDED, nameOf } from "./layout";
 import { packageOf } from "./names";
 import { aboutUnnamed, WHAT_TO_DO } from "./unnamed";
 
@@ -70,7 +70,7 @@ function DoubleRow(props: {
 const judged = (points: number) => (points >= 0.005 ? "more" : points <= -0.005 ? "less" : "");
 
 function Double({ flame: f, node, unit }: CardProps) {
-	const { base, next, baseTotal, nextTotal } = f.diff!;
+	const { base, next, baseTotal, nextTotal } = diffOf(f);
 	const parent = f.parent[node];
 	const row = (label: string, of: "total" | "self") => {
 		const b = share(base[of][node], baseTotal);
@@ -121,8 +121,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 }
 
 /** What a frame without a name is, and where help is. */
-function Nameless({ name }: { name: string }) {
-	const unnamed = unnamedOf(name)!;
+function Nameless({ unnamed }: { unnamed: Unnamed }) {
 	return (
 		<div class="faint">
 			{aboutUnnamed(unnamed)} {unnamed.file && WHAT_TO_DO}
@@ -141,6 +140,7 @@ function whereOf(f: Flame, node: number): string {
 export function Card(props: CardProps) {
 	const { flame, node, x, y } = props;
 	const name = nameOf(flame, node);
+	const unnamed = unnamedOf(name);
 	const folded = name === FOLDED && flame.parent[node] >= 0;
 	const left = Math.max(8, Math.min(x + GAP, window.innerWidth - CARD_W - 12));
 	const top = props.top ?? y;
@@ -161,8 +161,8 @@ export function Card(props: CardProps) {
 					Nodes below the node limit, folded into one.
 					{props.reads && " Zooming in reads them."}
 				</div>
-			) : unnamedOf(name) ? (
-				<Nameless name={name} />
+			) : unnamed ? (
+				<Nameless unnamed={unnamed} />
 			) : (
 				node > 0 && <div class="card-where faint">{whereOf(flame, node)}</div>
 			)}

@@ -1,5 +1,6 @@
 // Colours of the flame graph. A package has the same hue in every graph and on every machine; all
 // hues have the same lightness (OKLCH), so that no package stands out.
+import { must } from "../shared/must";
 import { unnamedOf } from "../shared/symbols";
 import { comparable, costChange, fileOf, type Flame, FOLDED, hashName } from "./layout";
 import type { FlameLook } from "./look";
@@ -209,7 +210,7 @@ const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 export function pixel(color: string, alpha = 255): number {
 	const [r, g, b] = color.startsWith("#")
 		? [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16))
-		: color.match(/\d+/g)!.map(Number);
+		: must(color.match(/\d+/g), "a number of a colour").map(Number);
 	return LITTLE_ENDIAN
 		? ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0
 		: ((r << 24) | (g << 16) | (b << 8) | alpha) >>> 0;

@@ -1,5 +1,6 @@
 // Pointer and keyboard on a flame graph: hover, select, zoom, menu.
-import { ROW_H } from "./canvas";
+import { attached } from "../shared/must";
+import { FLAME_ROW_H } from "./canvas";
 import { neighbour } from "./keys";
 import { type Flame, levelOf, nameOf } from "./layout";
 import type { FlameLook } from "./look";
@@ -19,7 +20,7 @@ function focusSearch(from: HTMLElement): boolean {
 	const field = from.closest(".results")?.querySelector<HTMLInputElement>(".search input");
 	field?.focus();
 	field?.select();
-	return field != null;
+	return Boolean(field);
 }
 
 export interface Input {
@@ -40,11 +41,11 @@ export interface Input {
 export function useInput(v: Input) {
 	const { flame, selected, zoomed, setSelected, zoomTo } = v;
 	const nodeUnder = (e: MouseEvent) => {
-		const box = v.at.graph.current!.getBoundingClientRect();
-		return v.canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
+		const box = attached(v.at.graph).getBoundingClientRect();
+		return attached(v.canvas).hit(e.clientX - box.left, e.clientY - box.top);
 	};
 	const hover = (h: Hover | null) => {
-		v.canvas.current!.setMarks(h ? h.node : -1, selected);
+		attached(v.canvas).setMarks(h ? h.node : -1, selected);
 		v.setHover.current(h);
 	};
 	const leave = () => hover(null);
@@ -54,17 +55,17 @@ export function useInput(v: Input) {
 	};
 	const menuAtSelected = () => {
 		const node = selected >= 0 ? selected : zoomed;
-		const p = v.canvas.current!.placeOnPage(node);
+		const p = attached(v.canvas).placeOnPage(node);
 		setSelected(node);
-		openMenu(node, p.x + 8, p.y + ROW_H);
+		openMenu(node, p.x + 8, p.y + FLAME_ROW_H);
 	};
 	const reveal = (i: number) => {
-		const box = v.at.scroller.current!;
-		const y = v.canvas.current!.topOf(levelOf(flame, i)) + box.scrollTop;
+		const box = attached(v.at.scroller);
+		const y = attached(v.canvas).topOf(levelOf(flame, i)) + box.scrollTop;
 		if (y < box.scrollTop) box.scrollTop = y;
-		if (y + ROW_H > box.scrollTop + box.clientHeight)
-			box.scrollTop = y + ROW_H - box.clientHeight;
-		v.canvas.current!.setScroll(box.scrollTop);
+		if (y + FLAME_ROW_H > box.scrollTop + box.clientHeight)
+			box.scrollTop = y + FLAME_ROW_H - box.clientHeight;
+		attached(v.canvas).setScroll(box.scrollTop);
 	};
 	const select = (i: number) => {
 		if (i < 0) return;
@@ -86,7 +87,7 @@ export function useInput(v: Input) {
 		} else if (e.key === "Escape" && (selected >= 0 || zoomed !== 0)) {
 			setSelected(-1);
 			zoomTo(0);
-		} else if (e.key !== "/" || !focusSearch(v.at.graph.current!)) {
+		} else if (e.key !== "/" || !focusSearch(attached(v.at.graph))) {
 			return;
 		}
 		if (!menu) leave();
@@ -98,7 +99,7 @@ export function useInput(v: Input) {
 			const began = performance.now();
 			const node = nodeUnder(e);
 			hover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
-			v.canvas.current!.addTime(performance.now() - began);
+			attached(v.canvas).addTime(performance.now() - began);
 		},
 		click: (e: MouseEvent) => {
 			const node = nodeUnder(e);

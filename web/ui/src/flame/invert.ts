@@ -3,26 +3,27 @@
 import type { Flamebearer } from "../shared/api";
 import type { Columns, Flame } from "./layout";
 
-interface Node {
+interface CallerNode {
 	name: number;
 	/** Per side: total and self. */
 	total: number[];
 	self: number[];
-	children: Map<number, Node>;
+	children: Map<number, CallerNode>;
 }
 
 const ROOT = 0;
 
-function write(root: Node, names: string[], double: boolean): Flamebearer {
+function write(root: CallerNode, names: string[], double: boolean): Flamebearer {
 	const sides = double ? [0, 1] : [0];
 	const levels: number[][] = [];
 	const ends: number[][] = [];
 	let maxSelf = 0;
-	const byName = (a: Node, b: Node) =>
+	const byName = (a: CallerNode, b: CallerNode) =>
 		names[a.name] < names[b.name] ? -1 : names[a.name] > names[b.name] ? 1 : 0;
-	const emit = (node: Node, level: number, at: number[]) => {
-		const row = (levels[level] ??= []);
-		const end = (ends[level] ??= sides.map(() => 0));
+	const emit = (node: CallerNode, level: number, at: number[]) => {
+		levels[level] ??= [];
+		ends[level] ??= sides.map(() => 0);
+		const [row, end] = [levels[level], ends[level]];
 		for (const s of sides) {
 			row.push(at[s] - end[s], node.total[s], node.self[s]);
 			end[s] = at[s] + node.total[s];
@@ -66,7 +67,7 @@ export function invertCallers(f: Flame, fn: string): Flamebearer {
 		}
 		return i;
 	};
-	const fresh = (name: number): Node => ({
+	const fresh = (name: number): CallerNode => ({
 		name,
 		total: sides.map(() => 0),
 		self: sides.map(() => 0),
@@ -77,18 +78,23 @@ export function invertCallers(f: Flame, fn: string): Flamebearer {
 		const cost = sides.map((s) => s.self[i]);
 		if (cost.every((c) => c === 0)) continue;
 		let node = root;
-		const add = (n: Node) => cost.forEach((c, s) => (n.total[s] += c));
+		const add = (n: CallerNode) => {
+			for (let s = 0; s < cost.length; s++) n.total[s] += cost[s];
+		};
 		add(node);
 		// The leaf is the function itself, unless it was folded.
 		const from = f.names[f.name[i]] === fn ? f.parent[i] : i;
 		for (let n = from; n > 0; n = f.parent[n]) {
 			const name = nameIndex(f.names[f.name[n]]);
 			let next = node.children.get(name);
-			if (!next) node.children.set(name, (next = fresh(name)));
+			if (!next) {
+				next = fresh(name);
+				node.children.set(name, next);
+			}
 			node = next;
 			add(node);
 		}
-		cost.forEach((c, s) => (node.self[s] += c));
+		for (let s = 0; s < cost.length; s++) node.self[s] += cost[s];
 	}
 	return write(root, names, f.diff !== null);
 }

@@ -1,10 +1,10 @@
 // Walking a flame graph by keyboard: which node a key moves to.
-import { childrenOf, type Flame, levelOf } from "./layout";
+import { flameChildren, type Flame, levelOf } from "./layout";
 import type { FlameLook } from "./look";
 
 /** The most expensive callee, the first of several; -1 for none. */
 function heaviest(f: Flame, i: number): number {
-	const [from, to] = childrenOf(f, i);
+	const [from, to] = flameChildren(f, i);
 	let best = -1;
 	for (let c = from; c < to; c++)
 		if (f.total[c] > 0 && (best < 0 || f.total[c] > f.total[best])) best = c;

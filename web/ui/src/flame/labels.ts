@@ -10,7 +10,7 @@ interface Label {
 	cutText: string;
 }
 
-export class Labels {
+export class FrameLabels {
 	private names: string[] = [];
 	private labels: (Label | undefined)[] = [];
 	private charW = new Float64Array(128);

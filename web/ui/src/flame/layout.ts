@@ -2,6 +2,7 @@
 // left to right. So a level is a run of indices sorted by x, its parents are sorted too, and drawing
 // and hit testing are binary searches. Computed once per answer.
 import type { Flamebearer } from "../shared/api";
+import { must } from "../shared/must";
 
 /** The name of the node into which the server folds small nodes. It is no function. */
 export const FOLDED = "other";
@@ -13,6 +14,14 @@ export interface Columns {
 	x: Float64Array;
 	total: Float64Array;
 	self: Float64Array;
+}
+
+/** Both sides of a difference. */
+export interface FlameDiff {
+	base: Columns;
+	next: Columns;
+	baseTotal: number;
+	nextTotal: number;
 }
 
 export interface Flame {
@@ -33,7 +42,7 @@ export interface Flame {
 	other: number;
 	/** The width of the root, in the unit of x. */
 	width: number;
-	diff: { base: Columns; next: Columns; baseTotal: number; nextTotal: number } | null;
+	diff: FlameDiff | null;
 	/** In a rearranged graph, the node for each path of the original. */
 	before: { path: Uint32Array; at: Uint32Array } | null;
 	/** Files of functions, if the answer has them: a name's file is files[nameFiles[name]]. */
@@ -213,7 +222,7 @@ export function nodeAt(f: Flame, level: number, x: number): number {
 }
 
 /** The children of a node as a half-open run; they are neighbours. */
-export function childrenOf(f: Flame, i: number): [number, number] {
+export function flameChildren(f: Flame, i: number): [number, number] {
 	const level = levelOf(f, i) + 1;
 	if (level >= f.levels) return [0, 0];
 	const bound = (want: number) => {
@@ -256,10 +265,13 @@ export const pathId = (f: Flame, i: number): string => hex(f.path[i]);
 
 /** The same for the graph as it was before it was rearranged: of several nodes the first. */
 export function pathIdBefore(f: Flame, i: number): string {
-	const at = f.before ? f.before.at.indexOf(i) : -1;
-	return at < 0 ? pathId(f, i) : hex(f.before!.path[at]);
+	const at = f.before?.at.indexOf(i) ?? -1;
+	return f.before && at >= 0 ? hex(f.before.path[at]) : pathId(f, i);
 }
 export const nameOf = (f: Flame, i: number): string => f.names[f.name[i]];
+
+/** The sides of a graph that is a difference. */
+export const diffOf = (f: Flame): FlameDiff => must(f.diff, "the difference");
 
 /** Whether a difference has costs on both sides; else there is nothing to compare. */
 export const comparable = (f: Flame): boolean =>

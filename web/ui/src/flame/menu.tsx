@@ -2,8 +2,9 @@
 // caller adds.
 import { Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { copyText } from "../shared/copy";
+import { copyText } from "../shared/copybutton";
 import { useOutside } from "../shared/hooks";
+import { attached } from "../shared/must";
 import { shortName } from "./names";
 
 /** An entry that the caller adds to the menu. */
@@ -46,14 +47,15 @@ export function FlameMenu(props: MenuProps) {
 	const [place, setPlace] = useState({ left: x, top: y });
 	const buttons = () => [...(ref.current?.querySelectorAll("button") ?? [])];
 	useLayoutEffect(() => {
-		const box = ref.current!.getBoundingClientRect();
+		const menu = attached(ref);
+		const box = menu.getBoundingClientRect();
 		setPlace({
 			left: Math.max(EDGE, Math.min(x, window.innerWidth - box.width - EDGE)),
 			top: Math.max(EDGE, Math.min(y, window.innerHeight - box.height - EDGE)),
 		});
-		if (!opened.current) buttons()[0]?.focus({ preventScroll: true });
+		if (!opened.current) menu.querySelector("button")?.focus({ preventScroll: true });
 		opened.current = true;
-	}, [x, y]);
+	}, [ref, x, y]);
 	const own: FlameAction[] = [
 		{ label: "Zoom to this call", run: onZoom },
 		{ label: "Highlight everywhere", run: onPick },

@@ -1,11 +1,12 @@
 // The flame graph as a file: as on the screen, with the levels that are scrolled out of view. SVG
 // keeps names as text, so that they can be selected and searched; PNG is drawn like the screen, at
 // twice the size.
+import { context2d } from "../shared/must";
 import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
-import { FlameCanvas, FONT, HATCH_LINE, HATCH_STEP, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
+import { FlameCanvas, FONT, HATCH_LINE, HATCH_STEP, LABEL_MIN_W, PAD, FLAME_ROW_H } from "./canvas";
 import { namePixels, nodePixels, type Palette, pixelColor, unnamedFlags } from "./color";
-import { Labels } from "./labels";
+import { FrameLabels } from "./labels";
 import { ancestry, firstEndingAfter, type Flame, nameOf, zoomedNode } from "./layout";
 import type { FlameLook } from "./look";
 import { MIN_W } from "./paint";
@@ -21,7 +22,7 @@ export interface Picture {
 }
 
 /** The canvas of a picture: CSS pixels, colours of the theme, background. */
-export interface Frame {
+export interface PictureFrame {
 	width: number;
 	palette: Palette;
 	ground: string;
@@ -33,6 +34,7 @@ const PNG_SCALE = 2;
 /** No browser makes higher canvases. */
 const PIXELS_MAX = 32767;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: XML has none of them
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
@@ -74,19 +76,19 @@ function hatchPattern(palette: Palette): string {
 	);
 }
 
-export function toSvg(picture: Picture, frame: Frame, about: string): string {
+export function toSvg(picture: Picture, frame: PictureFrame, about: string): string {
 	const { look, matches, unit } = picture;
 	const { width, palette } = frame;
 	const f = arrange(picture.flame, look);
 	const zoomed = zoomedNode(f, picture.zoom);
 	const above = new Set(ancestry(f, zoomed).slice(0, -1));
 	const levels = depthOf(f, zoomed);
-	const height = levels * ROW_H;
+	const height = levels * FLAME_ROW_H;
 	const vx = f.x[zoomed] ?? 0;
 	const vw = f.total[zoomed] || f.width || 1;
 	const scale = width / vw;
 	const colors = nodePixels(f, palette, matches, namePixels(f, palette, look.color));
-	const labels = new Labels(frame.measure);
+	const labels = new FrameLabels(frame.measure);
 	labels.setNames(f.names);
 	const unnamed = unnamedFlags(f.names);
 	const out = [
@@ -98,7 +100,7 @@ export function toSvg(picture: Picture, frame: Frame, about: string): string {
 		`<g font-family="system-ui, sans-serif" font-size="11.5" fill="${palette.text}">`,
 	];
 	for (let l = 0; l < levels; l++) {
-		const y = look.orientation === "flame" ? height - (l + 1) * ROW_H : l * ROW_H;
+		const y = look.orientation === "flame" ? height - (l + 1) * FLAME_ROW_H : l * FLAME_ROW_H;
 		const end = f.start[l + 1];
 		for (let i = firstEndingAfter(f, l, vx); i < end && f.x[i] < vx + vw; i++) {
 			const left = Math.max(0, (f.x[i] - vx) * scale);
@@ -109,14 +111,14 @@ export function toSvg(picture: Picture, frame: Frame, about: string): string {
 			const fill = pixelColor(colors[i]);
 			let node =
 				`<g><title>${title(f, i, unit)}</title><rect x="${px(left)}" y="${y}" ` +
-				`width="${px(w)}" height="${ROW_H - 1}" fill="${fill}"${faded}${edge}/>`;
+				`width="${px(w)}" height="${FLAME_ROW_H - 1}" fill="${fill}"${faded}${edge}/>`;
 			if (unnamed?.[f.name[i]] && w >= LABEL_MIN_W)
-				node += `<rect x="${px(left)}" y="${y}" width="${px(w)}" height="${ROW_H - 1}" fill="url(#hatch)"/>`;
+				node += `<rect x="${px(left)}" y="${y}" width="${px(w)}" height="${FLAME_ROW_H - 1}" fill="url(#hatch)"/>`;
 			const text = w < LABEL_MIN_W ? "" : labels.fit(f.name[i], w - 1 - 2 * PAD);
 			const dim = matches && !matches.byName[f.name[i]] ? ` fill="${palette.textDim}"` : "";
 			if (text)
 				node +=
-					`<text x="${px(left + PAD)}" y="${px(y + ROW_H / 2 + 3.5)}"${dim}>` +
+					`<text x="${px(left + PAD)}" y="${px(y + FLAME_ROW_H / 2 + 3.5)}"${dim}>` +
 					`${escapeXml(text)}</text>`;
 			out.push(node + "</g>");
 		}
@@ -127,16 +129,16 @@ export function toSvg(picture: Picture, frame: Frame, about: string): string {
 
 /** Measures in the font of the graph. */
 export function measurer(): (s: string) => number {
-	const ctx = document.createElement("canvas").getContext("2d")!;
+	const ctx = context2d(document.createElement("canvas"));
 	ctx.font = FONT;
 	return (s) => ctx.measureText(s).width;
 }
 
 /** The picture as PNG; null if it is too large for the browser. */
-export function toPng(picture: Picture, frame: Frame): Promise<Blob | null> {
+export function toPng(picture: Picture, frame: PictureFrame): Promise<Blob | null> {
 	const f = arrange(picture.flame, picture.look);
 	const zoomed = zoomedNode(f, picture.zoom);
-	const height = depthOf(f, zoomed) * ROW_H;
+	const height = depthOf(f, zoomed) * FLAME_ROW_H;
 	const canvas = document.createElement("canvas");
 	const c = new FlameCanvas(canvas, document.createElement("canvas"), frame.palette);
 	c.setFlame(f);
@@ -144,10 +146,10 @@ export function toPng(picture: Picture, frame: Frame): Promise<Blob | null> {
 	c.setMatches(picture.matches);
 	c.zoomTo(zoomed, false);
 	// With the root at the bottom, levels outside of the zoomed part are above.
-	if (picture.look.orientation === "flame") c.setScroll(f.levels * ROW_H - height);
+	if (picture.look.orientation === "flame") c.setScroll(f.levels * FLAME_ROW_H - height);
 	c.resize(frame.width, height, Math.min(PNG_SCALE, PIXELS_MAX / height));
 	c.dispose();
-	const ctx = canvas.getContext("2d")!;
+	const ctx = context2d(canvas);
 	ctx.setTransform(1, 0, 0, 1, 0, 0);
 	ctx.globalCompositeOperation = "destination-over";
 	ctx.fillStyle = frame.ground;

@@ -4,7 +4,7 @@
 // and totals of the rest stay as they are.
 import {
 	ancestry,
-	childrenOf,
+	flameChildren,
 	type Columns,
 	type Flame,
 	hashPaths,
@@ -31,7 +31,7 @@ export function isCut(f: Flame, i: number): boolean {
 	for (let level = levelOf(f, i); from < to && level < f.levels; level++) {
 		const end = f.start[level + 1];
 		for (let k = from; k < to; k++)
-			if (isOther(f, k) && childrenOf(f, k)[0] === childrenOf(f, k)[1]) return true;
+			if (isOther(f, k) && flameChildren(f, k)[0] === flameChildren(f, k)[1]) return true;
 		if (level + 1 >= f.levels) break;
 		// The children of a run of nodes are a run.
 		const first = (parent: number) => {
@@ -53,7 +53,7 @@ export function partAsk(f: Flame, i: number): PartAsk {
 	let skip = 0;
 	let at = i;
 	for (; isOther(f, at); at = f.parent[at]) {
-		const [from, to] = childrenOf(f, f.parent[at]);
+		const [from, to] = flameChildren(f, f.parent[at]);
 		for (let k = from; k < to; k++) if (!isOther(f, k)) skip++;
 	}
 	const nodes = ancestry(f, at).slice(1);
@@ -64,7 +64,7 @@ export function partAsk(f: Flame, i: number): PartAsk {
 function endOfPath(part: Flame, path: string[]): number {
 	let at = 0;
 	for (const name of path) {
-		const [from, to] = childrenOf(part, at);
+		const [from, to] = flameChildren(part, at);
 		at = -1;
 		for (let k = from; k < to && at < 0; k++)
 			if (nameOf(part, k) === name && !isOther(part, k)) at = k;
@@ -92,10 +92,14 @@ function joinNames(f: Flame, part: Flame) {
 		let to = known.get(name);
 		if (to === undefined) {
 			const file = part.files[part.nameFiles[i] ?? 0] ?? "";
-			if (!fileAt.has(file)) fileAt.set(file, files.push(file) - 1);
+			let at = fileAt.get(file);
+			if (at === undefined) {
+				at = files.push(file) - 1;
+				fileAt.set(file, at);
+			}
 			to = names.push(name) - 1;
 			known.set(name, to);
-			nameFiles[to] = fileAt.get(file)!;
+			nameFiles[to] = at;
 			nameLines[to] = part.nameLines[i] ?? 0;
 		}
 		return to;
@@ -121,7 +125,7 @@ function plan(f: Flame, at: number, part: Flame, end: number) {
 		for (let k = from; k < to; k++) {
 			const opened = !inPart[k] && own[k] === at;
 			const of = opened || inPart[k] ? part : f;
-			const [a, b] = childrenOf(of, opened ? end : own[k]);
+			const [a, b] = flameChildren(of, opened ? end : own[k]);
 			for (let c = a; c < b; c++) add(c, of === part, k);
 		}
 		from = to;
@@ -219,7 +223,7 @@ export function resolveZoom(
 }
 
 /** The zoom in the address for a node, by the hash of its path: the parts that it is in stay open. */
-export function zoomTo({ flame, read }: Resolved, id: string): string {
+export function zoomTo({ flame, read }: Pick<Resolved, "flame" | "read">, id: string): string {
 	if (!id) return "";
 	const at = flame.path.indexOf(parseInt(id, 16));
 	const above = new Set(ancestry(flame, at).map((n) => flame.path[n]));

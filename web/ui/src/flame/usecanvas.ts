@@ -1,6 +1,7 @@
 // Connects the canvas of a flame graph with its component: size, theme, scrolling, content.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { publish } from "../shared/debug";
+import { attached } from "../shared/must";
 import { useTheme } from "../shared/theme";
 import { FlameCanvas } from "./canvas";
 import { PALETTES } from "./color";
@@ -20,9 +21,11 @@ export interface Elements {
 export function useFlameCanvas(at: Elements, debugName: string): CanvasRef {
 	const theme = useTheme();
 	const canvas = useRef<FlameCanvas | null>(null);
+	const first = useRef(theme);
+	const { scroller, graph, overlay } = at;
 	useLayoutEffect(() => {
-		const box = at.scroller.current!;
-		const c = new FlameCanvas(at.graph.current!, at.overlay.current!, PALETTES[theme]);
+		const box = attached(scroller);
+		const c = new FlameCanvas(attached(graph), attached(overlay), PALETTES[first.current]);
 		canvas.current = c;
 		const fit = () => c.resize(box.clientWidth, box.clientHeight);
 		const observer = new ResizeObserver(fit);
@@ -32,20 +35,23 @@ export function useFlameCanvas(at: Elements, debugName: string): CanvasRef {
 			observer.disconnect();
 			c.dispose();
 		};
-	}, []);
+	}, [scroller, graph, overlay]);
 	useLayoutEffect(() => {
-		publish(debugName, () => ({
-			width: at.graph.current!.clientWidth,
-			drawMs: canvas.current!.drawMs,
-			frames: canvas.current!.frameTimes(),
-			framesDrawn: canvas.current!.framesDrawn,
-			zoomed: at.graph.current!.dataset.zoomed ?? "",
-			nodes: canvas.current!.drawnNodes(),
-			bands: canvas.current!.drawnBands,
-		}));
+		publish(debugName, () => {
+			const [c, el] = [attached(canvas), attached(graph)];
+			return {
+				width: el.clientWidth,
+				drawMs: c.drawMs,
+				frames: c.frameTimes(),
+				framesDrawn: c.framesDrawn,
+				zoomed: el.dataset.zoomed ?? "",
+				nodes: c.drawnNodes(),
+				bands: c.drawnBands,
+			};
+		});
 		return () => publish(debugName, null);
-	}, [debugName]);
-	useEffect(() => canvas.current!.setPalette(PALETTES[theme]), [theme]);
+	}, [graph, debugName]);
+	useEffect(() => attached(canvas).setPalette(PALETTES[theme]), [theme]);
 	return canvas;
 }
 
@@ -59,7 +65,7 @@ export function useScroll(
 	const fromBottom = useRef(0);
 	const rooted = useRef("");
 	useLayoutEffect(() => {
-		const box = at.scroller.current!;
+		const box = attached(at.scroller);
 		if (rooted.current !== orientation) {
 			fromBottom.current = 0;
 			rooted.current = orientation;
@@ -67,16 +73,16 @@ export function useScroll(
 		}
 		if (orientation === "flame")
 			box.scrollTop = box.scrollHeight - box.clientHeight - fromBottom.current;
-		canvas.current!.setScroll(box.scrollTop);
-	}, [flame, orientation]);
+		attached(canvas).setScroll(box.scrollTop);
+	}, [at.scroller, canvas, flame, orientation]);
 	return () => {
-		const box = at.scroller.current!;
+		const box = attached(at.scroller);
 		fromBottom.current = box.scrollHeight - box.clientHeight - box.scrollTop;
-		canvas.current!.setScroll(box.scrollTop);
+		attached(canvas).setScroll(box.scrollTop);
 	};
 }
 
-export interface Drawn {
+export interface DrawnFlame {
 	flame: Flame;
 	zoomed: number;
 	selected: number;
@@ -86,24 +92,27 @@ export interface Drawn {
 }
 
 /** Passes the content to the canvas; calls `redrawn` when the graph is another one. */
-export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: () => void): void {
+export function useDrawing(at: Elements, canvas: CanvasRef, v: DrawnFlame, redrawn: () => void): void {
 	const { flame, zoomed, selected, matches, look, bands } = v;
 	const mounted = useRef<Flame | null>(null);
-	useLayoutEffect(() => canvas.current!.setLook(look), [look.color, look.orientation]);
+	const { color, orientation } = look;
+	useLayoutEffect(() => attached(canvas).setLook({ color, orientation }), [canvas, color, orientation]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: other matches of this graph are passed below
 	useLayoutEffect(() => {
-		canvas.current!.setFlame(flame);
-		canvas.current!.setMatches(matches);
+		const c = attached(canvas);
+		c.setFlame(flame);
+		c.setMatches(matches);
 		redrawn();
 	}, [flame]);
 	useLayoutEffect(() => {
 		// A new answer jumps to its zoom; within one answer zooming is animated.
-		canvas.current!.zoomTo(zoomed, mounted.current === flame);
+		attached(canvas).zoomTo(zoomed, mounted.current === flame);
 		mounted.current = flame;
-		at.graph.current!.dataset.zoomed = nameOf(flame, zoomed) ?? "";
-	}, [flame, zoomed]);
-	useEffect(() => canvas.current!.setMatches(matches), [matches, flame]);
-	useEffect(() => canvas.current!.setBands(bands), [bands]);
-	useEffect(() => canvas.current!.setMarks(-1, selected), [selected, flame]);
+		attached(at.graph).dataset.zoomed = nameOf(flame, zoomed) ?? "";
+	}, [at.graph, canvas, flame, zoomed]);
+	useEffect(() => attached(canvas).setMatches(matches), [canvas, matches, flame]);
+	useEffect(() => attached(canvas).setBands(bands), [canvas, bands]);
+	useEffect(() => attached(canvas).setMarks(-1, selected), [canvas, selected, flame]);
 }
 
 /** Publishes the nodes by index, for tests. */

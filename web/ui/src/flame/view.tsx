@@ -1,9 +1,10 @@
 // The flame graph as a component: canvas, breadcrumbs, pointer and keyboard.
 import type { ComponentChildren } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { attached } from "../shared/must";
 import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
-import { ROW_H } from "./canvas";
+import { FLAME_ROW_H } from "./canvas";
 import { Card } from "./card";
 import { Crumbs } from "./crumbs";
 import { type Hover, type SetHover, useInput } from "./input";
@@ -83,7 +84,7 @@ function Cards({
 	if (selected < 0 || selected >= flame.count || !canvas.current) return null;
 	const p = canvas.current.placeOnPage(selected);
 	return (
-		<Card {...{ flame, unit, reads }} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
+		<Card {...{ flame, unit, reads }} node={selected} x={p.x} y={p.y + FLAME_ROW_H} top={p.y} />
 	);
 }
 
@@ -104,7 +105,7 @@ function Stage(props: {
 				onScroll();
 			}}
 		>
-			<div class="flame-space" style={{ height: `${levels * ROW_H}px` }}>
+			<div class="flame-space" style={{ height: `${levels * FLAME_ROW_H}px` }}>
 				<div class="flame-stage">
 					<canvas
 						ref={at.graph}
@@ -151,10 +152,11 @@ export function FlameView(props: FlameViewProps) {
 	const debugName = props.debugName ?? "flame";
 	const canvas = useFlameCanvas(at, debugName);
 	// The widths of a difference change in place, so the mode is a dependency as well.
+	const { order, collapse } = look;
 	const flame = useMemo(() => {
-		const f = arrange(props.flame, look);
+		const f = arrange(props.flame, { order, collapse });
 		return f === props.flame ? { ...f } : f;
-	}, [props.flame, widthMode, look.order, look.collapse]);
+	}, [props.flame, widthMode, order, collapse]);
 	const zoomed = useMemo(() => zoomedNode(flame, zoom), [flame, zoom]);
 	const [selected, setSelected] = useSelected(flame);
 	const [menu, setMenu] = useState<Hover | null>(null);
@@ -202,7 +204,7 @@ export function FlameView(props: FlameViewProps) {
 					onPick={() => onPick(nameOf(flame, menu.node))}
 					onClose={(back) => {
 						setMenu(null);
-						if (back) at.graph.current!.focus({ preventScroll: true });
+						if (back) attached(at.graph).focus({ preventScroll: true });
 					}}
 				/>
 			)}

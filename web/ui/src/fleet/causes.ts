@@ -1,6 +1,6 @@
 // Why a scrape failed, in words of what to look at: the likely cause of the server's error.
 
-const hostOf = (url: string): { host: string; port: string; path: string; scheme: string } => {
+const hostIn = (url: string): { host: string; port: string; path: string; scheme: string } => {
 	try {
 		const u = new URL(url);
 		const port = u.port || (u.protocol === "https:" ? "443" : "80");
@@ -10,7 +10,7 @@ const hostOf = (url: string): { host: string; port: string; path: string; scheme
 	}
 };
 
-type At = ReturnType<typeof hostOf>;
+type At = ReturnType<typeof hostIn>;
 
 const SELF = /self-signed|unable to get local issuer|unable to verify/i;
 
@@ -56,7 +56,7 @@ function ofRedirect(error: string): string {
 
 /** The likely cause of a scrape's error; "" if the error says all that is known. */
 export function causeOf(error: string, url: string): string {
-	const at = hostOf(url);
+	const at = hostIn(url);
 	if (/^another profiler has had/.test(error)) return "does another server scrape it, for all of its interval?";
 	if (/set "scheme: https"$/.test(error)) return `port ${at.port} speaks TLS; add "scheme: https" to the job`;
 	const moved = ofRedirect(error);

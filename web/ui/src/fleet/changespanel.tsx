@@ -2,9 +2,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import type { QueryData } from "../shared/api";
+import { type Runtime, seconds } from "../shared/defaultrange";
 import { useApi, useInterval } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
-import { type Runtime, seconds } from "../shared/stored";
 import { dayOf, formatMinute } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import {
@@ -33,7 +33,7 @@ function useCompared(stored: boolean): Compared | Later | null {
 	return useMemo(() => {
 		if (!answer?.data.oldestProfile) return null;
 		return comparedHours(Date.now() / 1000 + ahead, seconds(answer.data.oldestProfile));
-	}, [answer, tick]);
+	}, [answer, ahead, tick]);
 }
 
 /** Hour and minute, with the day if it is not today. */

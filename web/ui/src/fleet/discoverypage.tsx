@@ -84,7 +84,7 @@ export function DiscoveryPage() {
 	const found = useMemo(() => (answer ? foundTargets(answer.data) : []), [answer]);
 	const list = useMemo(
 		() => (answer ? foundPools(answer.data, found, filter, fate) : []),
-		[answer, filter, fate],
+		[answer, found, filter, fate],
 	);
 	return (
 		<PoolsPage

@@ -1,6 +1,6 @@
 // The questions of Services, and the rows from their answers. If one question fails, only its cells
 // are empty.
-import type { Column } from "../chart/series";
+import type { ChartColumn } from "../chart/series";
 import { formatSelector } from "../query/text";
 import type { Alert } from "../rules/rules";
 import {
@@ -47,7 +47,7 @@ export function fleetTypes(all: ProfileType[]): FleetTypes {
 	return { cpu, memory: short(memory), tasks: short(tasks), kinds: kinds.map(short) };
 }
 
-const LEVELS = ["memory", "tasks"] as const;
+const LEVEL_KEYS = ["memory", "tasks"] as const;
 const SPARK_POINTS = 4; // a sparkline takes every fourth point of a chart
 
 export interface FleetTimes {
@@ -77,7 +77,7 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 		overTime("cores", "CPU", `total(merge by (${by}) (rate(cpu[${formatDuration(step)}])))`);
 		ask("top", "top functions", `top(1, merge by (${by}) (cpu))`);
 	}
-	for (const level of LEVELS) {
+	for (const level of LEVEL_KEYS) {
 		const type = types[level];
 		if (!type) continue;
 		const title = level === "memory" ? level : type;
@@ -104,11 +104,11 @@ export interface ServiceRow {
 	/** Mean CPU over the time that has profiles; null if there are none. */
 	cores: number | null;
 	/** CPU per step of the grid: a number, null for a gap, undefined where the line is drawn across. */
-	spark: Column;
+	spark: ChartColumn;
 	memory: number | null;
-	memorySpark: Column;
+	memorySpark: ChartColumn;
 	tasks: number | null;
-	tasksSpark: Column;
+	tasksSpark: ChartColumn;
 	profiles: number | null;
 	top: TopRow | null;
 	up: number | null;
@@ -129,14 +129,14 @@ const BRIDGE_STEPS = 1;
  * The points of a series on the grid, times `factor`, and their mean over the steps with profiles: a
  * service that started within the window counts only since then.
  */
-export function onGrid(
+export function sparkOf(
 	m: MatrixElement,
 	times: FleetTimes,
 	factor: number,
-): { spark: Column; mean: number | null } {
+): { spark: ChartColumn; mean: number | null } {
 	const { grid, step } = times;
 	const n = Math.max(1, Math.round((grid.end - grid.start) / step) + 1);
-	const spark: Column = new Array(n).fill(null);
+	const spark: ChartColumn = new Array(n).fill(null);
 	let sum = 0;
 	let covered = 0;
 	let last = -1;
@@ -217,12 +217,12 @@ export function fleetRows(
 	const overTime = (key: string) =>
 		(answers[`${key} over time`] as { result?: MatrixElement[] } | undefined)?.result ?? [];
 	for (const m of overTime("cores")) {
-		const { spark, mean } = onGrid(m, times, unit.factor);
+		const { spark, mean } = sparkOf(m, times, unit.factor);
 		Object.assign(rows.of(m.metric), { spark, cores: mean });
 	}
-	for (const level of LEVELS)
+	for (const level of LEVEL_KEYS)
 		for (const m of overTime(level))
-			rows.of(m.metric)[`${level}Spark`] = onGrid(m, times, 1).spark;
+			rows.of(m.metric)[`${level}Spark`] = sparkOf(m, times, 1).spark;
 	for (const e of (answers.top as { result?: TopElement[] } | undefined)?.result ?? [])
 		rows.of(e.metric).top = e.rows[0] ?? null;
 	for (const key of ["memory", "tasks", "up", "targets"] as const) rows.put(answers[key], key);
@@ -236,7 +236,7 @@ export function fleetRows(
 export const SPARK_PAD = 2;
 
 /** The line as an SVG path, from zero to the largest value; a lone point is a dash. */
-export function sparkPath(values: Column, width: number, height: number): string {
+export function sparkPath(values: ChartColumn, width: number, height: number): string {
 	const top = values.reduce<number>((m, v) => Math.max(m, v ?? 0), 0) || 1;
 	const dx = values.length > 1 ? width / (values.length - 1) : 0;
 	const place = (i: number, v: number) =>

@@ -84,7 +84,7 @@ export function Count(props: { some: number; all: number; word: string; mark: st
 	);
 }
 
-interface Column {
+interface PoolColumn {
 	title: string;
 	/** Class of the `<col>`, and of the `<th>`. */
 	col?: string;
@@ -94,7 +94,7 @@ interface Column {
 /** A table shown a page at a time; `children` makes one item's rows. */
 export function PagedTable<T>(props: {
 	kind: string;
-	columns: Column[];
+	columns: PoolColumn[];
 	items: T[];
 	what: string;
 	children(item: T, index: number): ComponentChildren;

@@ -38,7 +38,7 @@ const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const quoted = (s: string) => (PLAIN.test(s) ? s : `'${s.replace(/'/g, "''")}'`);
 
 /** The rule as one line of YAML, without defaults. */
-export function ruleText(r: RelabelRule): string {
+export function relabelText(r: RelabelRule): string {
 	const parts: string[] = [];
 	if (r.sourceLabels?.length) parts.push(`source_labels: [${r.sourceLabels.join(", ")}]`);
 	if ((r.separator ?? "") !== ";") parts.push(`separator: ${quoted(r.separator ?? "")}`);

@@ -11,7 +11,7 @@ import {
 	type RelabelProfile,
 	type RelabelStep,
 	type RelabelSteps,
-	ruleText,
+	relabelText,
 } from "./relabel";
 
 /** A button that opens and closes the relabelling of a target. */
@@ -30,7 +30,7 @@ export function WhyButton(props: { hint: string; open: boolean; onOpen(open: boo
 	);
 }
 
-function Change({ change: c }: { change: LabelChange }) {
+function ChangedLabel({ change: c }: { change: LabelChange }) {
 	const what = c.before === undefined ? "added" : c.after === undefined ? "removed" : "changed";
 	return (
 		<span class={`chip ${what}`} title={what}>
@@ -46,13 +46,13 @@ function Step({ step, before }: { step: RelabelStep; before: Labels }) {
 	const changes = step.keep ? labelChanges(before, step.output) : [];
 	return (
 		<li>
-			<code>{ruleText(step.rule)}</code>
+			<code>{relabelText(step.rule)}</code>
 			{!step.keep && <span class="badge down">dropped here</span>}
 			{step.keep && changes.length === 0 && <span class="faint">no change</span>}
 			{changes.length > 0 && (
 				<span class="chips">
 					{changes.map((c) => (
-						<Change key={c.name} change={c} />
+						<ChangedLabel key={c.name} change={c} />
 					))}
 				</span>
 			)}

@@ -1,6 +1,6 @@
 // The page Services: one row per service, with links to its profiles.
 import { useMemo, useState } from "preact/hooks";
-import type { Column as Steps } from "../chart/series";
+import type { ChartColumn as Steps } from "../chart/series";
 import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
 import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
@@ -8,10 +8,10 @@ import { escapeRegexp } from "../query/text";
 import { type ProfileType, shortTypeName } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
-import { useInterval, useNow, useUrl } from "../shared/hooks";
+import { useInterval, useKeyed, useNow, useUrl } from "../shared/hooks";
 import { Notices, QueryError } from "../shared/notices";
 import { unreachable } from "../shared/outage";
-import { useFirstView } from "../shared/stored";
+import { useFirstView } from "../shared/defaultrange";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
 import {
@@ -33,7 +33,7 @@ import {
 	type ServiceRow,
 } from "./fleet";
 import { ChangesPanel } from "./changespanel";
-import { type Many, useMany } from "./many";
+import { type Many, useMany } from "./parallel";
 import { Spark } from "./spark";
 import "./servicespage.css";
 
@@ -349,13 +349,14 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 	const interval = useScrapeInterval();
 	const about = JSON.stringify([by, range]);
 	const key = types && interval !== null && by ? `${about} ${tick}` : null;
-	const asked = useMemo(() => {
+	const asked = useKeyed(key, () => {
 		const known = fleetTypes(types ?? []);
 		const times = fleetTimes(resolve(range, Date.now() / 1000), interval ?? 15);
 		return { known, times, asks: fleetQuestions(by, known, times) };
-	}, [key]);
+	});
 	const many = useMany(key, about, asked.asks);
 	const unit = useMemo(() => coresUnit(asked.known), [asked]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: rows change with the answers, not with a question under way
 	const rows = useMemo(
 		() => (many.about === about ? fleetRows(by, asked.times, unit, many.data) : []),
 		[many.data, many.about, about],
@@ -445,9 +446,11 @@ export function Services() {
 	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? shortTypeName(fleet.known.cpu, all) : "";
 	const { memory, tasks } = fleet.known;
+	const { unit } = fleet;
+	const links = useKeyed(JSON.stringify([by, cpu, range]), () => makeLinks(by, cpu, range));
 	const shown = useMemo(
-		() => ({ by, unit: fleet.unit, cpu, memory, tasks, links: makeLinks(by, cpu, range) }),
-		[by, fleet.unit, cpu, memory, tasks, JSON.stringify(range)],
+		() => ({ by, unit, cpu, memory, tasks, links }),
+		[by, unit, cpu, memory, tasks, links],
 	);
 	return (
 		<main id="main" class="services-page">

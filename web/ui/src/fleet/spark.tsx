@@ -1,5 +1,5 @@
 // A sparkline: a service's cost over the window, small enough for a cell of a table.
-import type { Column } from "../chart/series";
+import type { ChartColumn } from "../chart/series";
 import { SPARK_PAD as PAD, sparkPath } from "./fleet";
 import "./spark.css";
 
@@ -8,7 +8,7 @@ const H = 20;
 
 interface SparkProps {
 	/** Evenly spaced: a number, null for a gap, undefined where the line is drawn across. */
-	values: Column;
+	values: ChartColumn;
 	/** The label for screen readers. */
 	label: string;
 }

@@ -1,8 +1,9 @@
 // Targets by pool, for the pages Targets and Service discovery. The text that a filter searches is
 // built once per answer: thousands of targets have megabytes of labels.
 import { quote } from "../query/text";
-import type { Dropped, Labels, MatrixElement, Target, Targets } from "../shared/api";
-import { holds, words } from "../shared/words";
+import type { DroppedTarget, Labels, MatrixElement, Target, Targets } from "../shared/api";
+import { holds, filterWords } from "../shared/listfilter";
+import { must } from "../shared/must";
 
 export interface Pool<T> {
 	name: string;
@@ -78,7 +79,7 @@ function errorsOf(targets: Target[]): ProcessError[] {
 	return [...out.values()];
 }
 
-function stateOf(targets: Target[]): Process["state"] {
+function processState(targets: Target[]): Process["state"] {
 	const has = (health: string) => targets.some((t) => t.health === health);
 	if (has("down")) return has("up") ? "part" : "down";
 	return has("up") ? "up" : "unknown";
@@ -106,7 +107,7 @@ export function processes(targets: Target[]): Process[] {
 		address: addressOf(of[0]),
 		labels: of[0].labels,
 		targets: of.sort((a, b) => (a.profile < b.profile ? -1 : 1)),
-		state: stateOf(of),
+		state: processState(of),
 		errors: errorsOf(of),
 		lastSuccess: successOf(of),
 	}));
@@ -134,10 +135,10 @@ export function processPools(all: Process[], data: Targets, filter: string, heal
 		all.map((p) => p.scrapePool),
 		data,
 	) as Map<string, ProcessPool>;
-	const wanted = words(filter);
+	const wanted = filterWords(filter);
 	for (const p of pools.values()) p.up = 0;
 	for (const one of all) {
-		const p = pools.get(one.scrapePool)!;
+		const p = must(pools.get(one.scrapePool), one.scrapePool);
 		p.all++;
 		if (one.state === "up") p.up++;
 		if (!healthFits(health, one.state)) continue;
@@ -241,7 +242,7 @@ export function foundTargets(data: Targets): Found[] {
 			profiles: [t.profile],
 		});
 	}
-	const dropped = (data.droppedTargets ?? []).map((d: Dropped) => ({
+	const dropped = (data.droppedTargets ?? []).map((d: DroppedTarget) => ({
 		scrapePool: d.scrapePool,
 		discovered: d.discoveredLabels,
 		example: d.discoveredLabels,
@@ -275,9 +276,9 @@ export function foundPools(
 		p.active = 0;
 		p.unseen = counts[p.name] ?? 0;
 	}
-	const wanted = words(filter);
+	const wanted = filterWords(filter);
 	for (const f of found) {
-		const p = pools.get(f.scrapePool)!;
+		const p = must(pools.get(f.scrapePool), f.scrapePool);
 		p.all++;
 		if (f.labels) p.active++;
 		else if (p.unseen > 0) p.unseen--;

@@ -1,6 +1,6 @@
 // The page Targets: which processes are scraped, whether they answer, why not, and how relabelling made it.
 import { useMemo, useState } from "preact/hooks";
-import type { Dropped, MatrixElement, Target, Targets } from "../shared/api";
+import type { DroppedTarget, MatrixElement, Target, Targets } from "../shared/api";
 import { Chips } from "../shared/chips";
 import { useApi, useClock, useFlags, useInterval, useUrl } from "../shared/hooks";
 import { Paged } from "../shared/paged";
@@ -223,7 +223,7 @@ function ProcessTable({ shown, ...rest }: Pick<RowProps, "now" | "orders"> & { s
 	);
 }
 
-function DroppedRow({ target: t }: { target: Dropped }) {
+function DroppedRow({ target: t }: { target: DroppedTarget }) {
 	const [open, setOpen] = useState(false);
 	return (
 		<li>
@@ -252,7 +252,7 @@ const STATES = HEALTHS.map(([v]) => v);
 /** Large answers are reloaded less often. */
 const paceOf = (tookMs: number) => Math.max(REFRESH_S, Math.ceil(tookMs / 50));
 
-function Droppeds({ dropped }: { dropped: Dropped[] }) {
+function Droppeds({ dropped }: { dropped: DroppedTarget[] }) {
 	return (
 		<section class="panel pool">
 			<div class="panel-head">

@@ -1,13 +1,14 @@
 // Draws the heatmap. The cells are an image with one pixel each that is stretched over the plot, so a
 // frame costs the same for ten cells and for 50,000; what only changes with the answer is kept as one
 // picture, over which the pointer's cell and the selected one are outlined.
+import { context2d, must } from "../shared/must";
 import type { Theme } from "../shared/theme";
 import { type Window, zoneAt } from "../shared/timerange";
 import type { Heat } from "./cells";
 import { boxOf, fitted, type Grid, gridOf, ticksOf, timeAt, xOf } from "./grid";
 import { colorIndex, HEAT_PALETTES } from "./palette";
 
-export interface Content {
+export interface HeatContent {
 	heat: Heat;
 	theme: Theme;
 	/** An open part of the window; null for none. */
@@ -22,7 +23,7 @@ export interface Marks {
 	drag: [number, number] | null;
 }
 
-const FONT = "11px system-ui, sans-serif";
+const HEAT_FONT = "11px system-ui, sans-serif";
 const FRAMES_KEPT = 400;
 /** Half of the longest text of a tick. */
 const TICK_TEXT_HALF = 28;
@@ -39,7 +40,7 @@ export class HeatCanvas {
 	private frames: number[] = [];
 	private picture = document.createElement("canvas");
 	private cells = document.createElement("canvas");
-	private content: Content | null = null;
+	private content: HeatContent | null = null;
 	private marks: Marks = { hover: -1, selected: -1, drag: null };
 	private width = 0;
 	private shape: Grid | null = null;
@@ -66,10 +67,10 @@ export class HeatCanvas {
 		cancelAnimationFrame(this.pending);
 	}
 
-	setContent(content: Content): void {
+	setContent(content: HeatContent): void {
 		const before = this.content;
 		this.content = content;
-		if (before?.heat !== content.heat || before.theme !== content.theme) this.paintCells();
+		if (before?.heat !== content.heat || before.theme !== content.theme) this.paintCells(content);
 		this.reshape();
 	}
 
@@ -86,14 +87,14 @@ export class HeatCanvas {
 
 	/** The time at a place. */
 	timeAt(x: number): number {
-		return timeAt(this.shape!, covered(this.content!.heat), x);
+		return timeAt(must(this.shape, "the grid"), covered(must(this.content, "the heatmap").heat), x);
 	}
 
 	private reshape(): void {
 		if (!this.content || this.width === 0) return;
 		const { rows, times } = this.content.heat;
-		const ctx = this.canvas.getContext("2d")!;
-		ctx.font = FONT;
+		const ctx = context2d(this.canvas);
+		ctx.font = HEAT_FONT;
 		const label = rows.reduce((w, r) => Math.max(w, ctx.measureText(r.label).width), 0);
 		this.shape = gridOf(rows.length, times.length, this.width, label);
 		const { height } = this.shape;
@@ -116,14 +117,13 @@ export class HeatCanvas {
 	}
 
 	/** One pixel per cell; those without a profile stay transparent. */
-	private paintCells(): void {
-		const { heat, theme } = this.content!;
+	private paintCells({ heat, theme }: HeatContent): void {
 		const { values, max, times, rows } = heat;
 		const { pixels } = HEAT_PALETTES[theme];
 		const [w, h] = [times.length, Math.max(1, rows.length)];
 		this.cells.width = w;
 		this.cells.height = h;
-		const ctx = this.cells.getContext("2d")!;
+		const ctx = context2d(this.cells);
 		const image = ctx.createImageData(w, h);
 		const out = new Uint32Array(image.data.buffer);
 		for (let i = 0; i < values.length; i++)
@@ -137,7 +137,7 @@ export class HeatCanvas {
 		const began = performance.now();
 		if (this.stale) this.paintPicture(g, this.content);
 		this.stale = false;
-		const ctx = this.canvas.getContext("2d")!;
+		const ctx = context2d(this.canvas);
 		ctx.setTransform(1, 0, 0, 1, 0, 0);
 		ctx.clearRect(0, 0, this.canvas.width, this.canvas.height);
 		ctx.drawImage(this.picture, 0, 0);
@@ -149,8 +149,8 @@ export class HeatCanvas {
 		this.framesDrawn++;
 	}
 
-	private paintPicture(g: Grid, { heat, theme, mark }: Content): void {
-		const ctx = this.picture.getContext("2d")!;
+	private paintPicture(g: Grid, { heat, theme, mark }: HeatContent): void {
+		const ctx = context2d(this.picture);
 		const { text } = HEAT_PALETTES[theme];
 		ctx.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
 		ctx.clearRect(0, 0, this.width, g.height);
@@ -158,7 +158,7 @@ export class HeatCanvas {
 		const bottom = g.rows * g.rowHeight;
 		ctx.drawImage(this.cells, 0, 0, g.columns, g.rows, g.left, 0, g.width, bottom);
 		for (let r = 1; r < g.rows; r++) ctx.clearRect(g.left, r * g.rowHeight - 1, g.width, 1);
-		ctx.font = FONT;
+		ctx.font = HEAT_FONT;
 		ctx.fillStyle = text;
 		ctx.textBaseline = "middle";
 		const measure = (t: string) => ctx.measureText(t).width;
@@ -177,7 +177,7 @@ export class HeatCanvas {
 			ctx.fillText(label, Math.min(this.width - half, x), bottom + TICK_H + 13);
 		}
 		ctx.textAlign = "left";
-		if (mark) this.paintOpen(ctx, g, whole, mark, bottom);
+		if (mark) this.paintOpen(ctx, g, whole, mark, theme);
 	}
 
 	/** The open part of the window, by its edges: the cells in it keep their colours. */
@@ -186,17 +186,18 @@ export class HeatCanvas {
 		g: Grid,
 		whole: Window,
 		mark: Window,
-		bottom: number,
+		theme: Theme,
 	): void {
+		const bottom = g.rows * g.rowHeight;
 		const clamp = (t: number) => xOf(g, whole, Math.min(whole.end, Math.max(whole.start, t)));
 		const [a, b] = [clamp(mark.start), clamp(mark.end)];
-		ctx.fillStyle = HEAT_PALETTES[this.content!.theme].mark;
+		ctx.fillStyle = HEAT_PALETTES[theme].mark;
 		ctx.fillRect(a - 1, 0, 2, bottom);
 		ctx.fillRect(b - 1, 0, 2, bottom);
 		ctx.fillRect(a, bottom, Math.max(1, b - a), 3);
 	}
 
-	private paintMarks(ctx: CanvasRenderingContext2D, g: Grid, { theme }: Content): void {
+	private paintMarks(ctx: CanvasRenderingContext2D, g: Grid, { theme }: HeatContent): void {
 		const { hover, selected, drag } = this.marks;
 		const p = HEAT_PALETTES[theme];
 		const outline = (cell: number, width: number) => {

@@ -2,17 +2,17 @@
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels, type VectorElement } from "../shared/api";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import { type ChartUnit, formatPercent, parseSample, share } from "../shared/units";
-import { ROWS_ASKED, ROWS_MAX } from "./ask";
+import { ROWS_ASKED, HEAT_ROWS_MAX } from "./heatqueries";
 
-export interface Row {
+export interface HeatRow {
 	metric: Labels;
 	label: string;
 	/** What it cost in the whole window; of levels the mean. */
 	total: number;
 }
 
-export interface Rows {
-	rows: Row[];
+export interface HeatRows {
+	rows: HeatRow[];
 	/** The labels of all rows, also of those that are not drawn. */
 	all: Labels[];
 	/** How many rows are not drawn, and their part of the cost in percent. */
@@ -28,7 +28,7 @@ const keyOf = (metric: Labels): string =>
 	);
 
 /** The rows that are drawn: the most expensive first, equal ones by name. */
-export function rowsOf(result: VectorElement[]): Rows {
+export function heatRows(result: VectorElement[]): HeatRows {
 	const all = result.map((e) => e.metric);
 	const telling = tellingLabels(all);
 	const rows = result
@@ -38,10 +38,10 @@ export function rowsOf(result: VectorElement[]): Rows {
 			total: parseSample(e.value[1]),
 		}))
 		.sort((a, b) => b.total - a.total || (a.label < b.label ? -1 : 1));
-	const sum = (of: Row[]) => of.reduce((s, r) => s + Math.abs(r.total), 0);
-	const hidden = rows.slice(ROWS_MAX);
+	const sum = (of: HeatRow[]) => of.reduce((s, r) => s + Math.abs(r.total), 0);
+	const hidden = rows.slice(HEAT_ROWS_MAX);
 	return {
-		rows: rows.slice(0, ROWS_MAX),
+		rows: rows.slice(0, HEAT_ROWS_MAX),
 		all,
 		left: hidden.length,
 		leftShare: share(sum(hidden), sum(rows)),
@@ -49,7 +49,7 @@ export function rowsOf(result: VectorElement[]): Rows {
 }
 
 /** What is said of the rows that are not drawn; "" if there are none. */
-export function restWords({ rows, all, left, leftShare }: Rows): string {
+export function restWords({ rows, all, left, leftShare }: HeatRows): string {
 	if (!left) return "";
 	const some = all.length >= ROWS_ASKED;
 	const others = left === 1 ? "the other one" : `the other ${left.toLocaleString("en")}`;
@@ -60,7 +60,7 @@ export function restWords({ rows, all, left, leftShare }: Rows): string {
 }
 
 export interface Heat {
-	rows: Row[];
+	rows: HeatRow[];
 	/** The columns end at these times; each is as long as `step`. */
 	times: number[];
 	step: number;
@@ -76,7 +76,7 @@ export interface Heat {
 }
 
 /** A matrix on the grid of rows and columns; points elsewhere are left out. */
-function onGrid(matrix: MatrixElement[], rows: Row[], window: Window, step: number, n: number) {
+function onGrid(matrix: MatrixElement[], rows: HeatRow[], window: Window, step: number, n: number) {
 	const out = new Float64Array(rows.length * n).fill(NaN);
 	const at = new Map(rows.map((r, i) => [keyOf(r.metric), i]));
 	let placed = 0;
@@ -101,7 +101,7 @@ function hottestOf(values: Float64Array): { hottest: number; max: number } {
 }
 
 export function heatOf(
-	rows: Row[],
+	rows: HeatRow[],
 	cells: MatrixElement[],
 	counts: MatrixElement[] | null,
 	window: Window,
@@ -178,7 +178,7 @@ const APART_NEAR = 2; // steps around the median: what is farther apart is a gap
  * How far apart the profiles of most rows are, in steps: 1 if the columns are full. Null for too few
  * to tell. Counts tell it better: a rate over less than an interval takes the whole interval.
  */
-export function apart({ values, counts, times, rows }: Heat): number | null {
+export function stepsApart({ values, counts, times, rows }: Heat): number | null {
 	const n = times.length;
 	const of = counts ?? values;
 	const all: number[] = [];
@@ -201,7 +201,7 @@ export function apart({ values, counts, times, rows }: Heat): number | null {
 const PAGE_COLUMNS = 10;
 
 /** The cell that a key goes to from `cell` (-1: none yet), null if it is no such key. */
-export function moved({ rows, times, hottest }: Heat, cell: number, key: string): number | null {
+export function movedCell({ rows, times, hottest }: Heat, cell: number, key: string): number | null {
 	const [h, w] = [rows.length, times.length];
 	const by: Record<string, [down: number, right: number] | undefined> = {
 		ArrowUp: [-1, 0],
@@ -255,7 +255,7 @@ export function cellWords(heat: Heat, unit: ChartUnit, cell: number): CellWords 
 	};
 }
 
-export function spoken(heat: Heat, unit: ChartUnit, cell: number): string {
+export function spokenCell(heat: Heat, unit: ChartUnit, cell: number): string {
 	const { row, time, value, profiles } = cellWords(heat, unit, cell);
 	return [row, time, value, profiles].filter(Boolean).join(", ");
 }

@@ -1,4 +1,5 @@
 // Where rows, columns and times are on the canvas, in CSS pixels; texts that must fit.
+import { must } from "../shared/must";
 import { formatTick, secondsAhead, type Window } from "../shared/timerange";
 
 export interface Grid {
@@ -36,7 +37,7 @@ const ROW_HEIGHTS: [rows: number, height: number][] = [
 export function gridOf(rows: number, columns: number, width: number, label: number): Grid {
 	const room = Math.min(LABEL_MAX, width * LABEL_PART);
 	const left = Math.min(Math.floor(room), Math.ceil(label + LABEL_PAD));
-	const rowHeight = ROW_HEIGHTS.find(([most]) => rows <= most)![1];
+	const [, rowHeight] = must(ROW_HEIGHTS.find(([most]) => rows <= most), "a height of rows");
 	return {
 		rows,
 		columns,

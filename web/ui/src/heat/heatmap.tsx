@@ -1,11 +1,12 @@
 // The heatmap as a component: canvas, pointer, keys, what is under them in words, the scale.
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { publish } from "../shared/debug";
+import { attached, must } from "../shared/must";
 import { useTheme } from "../shared/theme";
 import { formatClock, type Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { HeatCanvas } from "./canvas";
-import { cellWords, describeHeat, type Heat, moved, spoken, valueWords } from "./cells";
+import { cellWords, describeHeat, type Heat, movedCell, spokenCell, valueWords } from "./cells";
 import { boxOf, cellAt } from "./grid";
 import { gradient } from "./palette";
 import "./heat.css";
@@ -25,10 +26,10 @@ export interface HeatmapProps {
 	onWidth(width: number): void;
 }
 
-const DRAG_MIN_PX = 4;
+const HEAT_DRAG_MIN_PX = 4;
 const TIP_OFF_PX = 14;
 
-type Drawn = { current: HeatCanvas | null };
+type HeatCanvasRef = { current: HeatCanvas | null };
 
 interface Spot {
 	cell: number;
@@ -47,7 +48,7 @@ function Tip(props: {
 	unit: ChartUnit;
 	selected: number;
 	bind: { current: SetSpot };
-	canvas: Drawn;
+	canvas: HeatCanvasRef;
 }) {
 	const { heat, unit, selected, bind, canvas } = props;
 	const began = performance.now();
@@ -108,14 +109,15 @@ function useSelected(heat: Heat): [number, (cell: number) => void] {
 }
 
 /** Creates the canvas for the lifetime of the component, and draws what changes. */
-function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): Drawn {
+function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): HeatCanvasRef {
 	const theme = useTheme();
 	const drawn = useRef<HeatCanvas | null>(null);
 	const latest = useRef(p);
 	latest.current = p;
 	useLayoutEffect(() => {
-		const box = at.current!.parentElement!;
-		const c = new HeatCanvas(at.current!);
+		const canvas = attached(at);
+		const box = must(canvas.parentElement, "the box of the heatmap");
+		const c = new HeatCanvas(canvas);
 		drawn.current = c;
 		const fit = () => {
 			c.resize(box.clientWidth);
@@ -128,19 +130,20 @@ function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): 
 			observer.disconnect();
 			c.dispose();
 		};
-	}, []);
+	}, [at]);
 	const clock = formatClock(p.heat.times[0]); // it changes with the zone that is shown
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the mark by its ends, which are drawn
 	useLayoutEffect(
-		() => drawn.current!.setContent({ heat: p.heat, theme, mark: p.mark }),
+		() => attached(drawn).setContent({ heat: p.heat, theme, mark: p.mark }),
 		[p.heat, theme, p.mark?.start, p.mark?.end, clock],
 	);
 	return drawn;
 }
 
 /** The heatmap as drawn, for tests: a canvas cannot be read. */
-function usePublished(p: HeatmapProps, drawn: Drawn, selected: number) {
+function usePublished(p: HeatmapProps, drawn: HeatCanvasRef, selected: number) {
+	const { heat, unit, sent } = p;
 	useLayoutEffect(() => {
-		const { heat, unit, sent } = p;
 		publish("heat", () => ({
 			rows: heat.rows,
 			times: heat.times,
@@ -155,16 +158,16 @@ function usePublished(p: HeatmapProps, drawn: Drawn, selected: number) {
 			factor: unit.factor,
 			sent,
 			selected,
-			grid: drawn.current!.grid,
-			frames: drawn.current!.frameTimes(),
-			framesDrawn: drawn.current!.framesDrawn,
+			grid: attached(drawn).grid,
+			frames: attached(drawn).frameTimes(),
+			framesDrawn: attached(drawn).framesDrawn,
 		}));
 		return () => publish("heat", null);
-	}, [p.heat, p.unit, p.sent, selected]);
+	}, [heat, unit, sent, drawn, selected]);
 }
 
 /** Pointer: a cell under it, a click that opens, a drag that selects a part of the window. */
-function usePointer(p: HeatmapProps, drawn: Drawn, spot: { current: SetSpot }) {
+function usePointer(p: HeatmapProps, drawn: HeatCanvasRef, spot: { current: SetSpot }) {
 	const down = useRef<number | null>(null);
 	const dragged = useRef(false);
 	const place = (e: MouseEvent) => {
@@ -194,19 +197,20 @@ function usePointer(p: HeatmapProps, drawn: Drawn, spot: { current: SetSpot }) {
 		onPointerMove: (e: PointerEvent) =>
 			timed(() => {
 				const { x, y } = place(e);
-				const c = drawn.current!;
+				const c = attached(drawn);
 				const from = down.current;
-				if (from !== null && Math.abs(x - from) >= DRAG_MIN_PX) dragged.current = true;
+				if (from !== null && Math.abs(x - from) >= HEAT_DRAG_MIN_PX) dragged.current = true;
 				if (from !== null && dragged.current) c.setMarks({ drag: [from, x] });
-				const cell = c.grid ? cellAt(c.grid, x, y) : -1;
-				spot.current(cell < 0 ? null : { cell, x, y: boxOf(c.grid!, cell).y });
+				const { grid } = c;
+				const cell = grid ? cellAt(grid, x, y) : -1;
+				spot.current(grid && cell >= 0 ? { cell, x, y: boxOf(grid, cell).y } : null);
 				c.setMarks({ hover: cell });
 			}),
 		onPointerUp: (e: PointerEvent) => {
 			const from = down.current;
 			end();
 			if (from === null || !dragged.current) return;
-			const times = [from, place(e).x].map((x) => drawn.current!.timeAt(x));
+			const times = [from, place(e).x].map((x) => attached(drawn).timeAt(x));
 			p.onSelect(Math.min(...times), Math.max(...times), e.shiftKey);
 		},
 		onPointerCancel: end,
@@ -233,16 +237,16 @@ export function Heatmap(p: HeatmapProps) {
 	const drawn = useCanvas(p, at);
 	const on = usePointer(p, drawn, spot);
 	usePublished(p, drawn, selected);
-	useEffect(() => drawn.current!.setMarks({ selected }), [selected]);
+	useEffect(() => attached(drawn).setMarks({ selected }), [drawn, selected]);
 	useLayoutEffect(() => {
 		spot.current(null); // what is under the pointer is another cell now
-		drawn.current!.setMarks({ hover: -1 });
-	}, [heat]);
+		attached(drawn).setMarks({ hover: -1 });
+	}, [drawn, heat]);
 	const about = useId();
 	const words = useMemo(() => describeHeat(heat, unit), [heat, unit]);
 	const onKeyDown = (e: KeyboardEvent) => {
 		if (e.ctrlKey || e.metaKey || e.altKey) return;
-		const to = moved(heat, selected, e.key);
+		const to = movedCell(heat, selected, e.key);
 		if (to !== null) select(to);
 		else if (e.key === "Enter" && selected >= 0) p.onOpen(selected);
 		else if (e.key === "Escape" && selected >= 0) select(-1);
@@ -267,7 +271,7 @@ export function Heatmap(p: HeatmapProps) {
 				<Tip {...{ heat, unit, selected }} bind={spot} canvas={drawn} />
 			</div>
 			<div class="visually-hidden" aria-live="polite">
-				{selected < 0 ? "" : spoken(heat, unit, selected)}
+				{selected < 0 ? "" : spokenCell(heat, unit, selected)}
 			</div>
 			<div class="visually-hidden heat-summary">
 				<p id={about}>{words[0]}</p>

@@ -4,11 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
+import { attached } from "../shared/must";
 import { QueryError } from "../shared/notices";
 import { describeRange, formatDuration, type Window } from "../shared/timerange";
 import { cellWords, restWords } from "./cells";
 import { Heatmap } from "./heatmap";
-import { type HeatState, type Opening, openingOf, type Shown } from "./useheat";
+import { type HeatState, type CellOpening, openingOf, type ShownHeat } from "./useheat";
 
 export interface HeatPanelProps {
 	state: HeatState;
@@ -20,13 +21,13 @@ export interface HeatPanelProps {
 	tools: ComponentChildren;
 	/** Below the heatmap. */
 	children: ComponentChildren;
-	onOpen(opening: Opening): void;
+	onOpen(opening: CellOpening): void;
 	/** A drag over a part of the window; `zoom` if Shift is held. */
 	onSelect(start: number, end: number, zoom: boolean): void;
 }
 
 /** The most expensive profile, one press away: its cell may be a pixel wide. */
-function Hottest({ shown, onOpen }: { shown: Shown; onOpen(cell: number): void }) {
+function Hottest({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): void }) {
 	const { heat, unit } = shown;
 	if (heat.hottest < 0) return null;
 	if (heat.max === 0) return <span>All these profiles cost nothing.</span>;
@@ -46,12 +47,14 @@ function Hottest({ shown, onOpen }: { shown: Shown; onOpen(cell: number): void }
 	);
 }
 
-function Foot({ shown, onOpen }: { shown: Shown; onOpen(cell: number): void }) {
+function Foot({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): void }) {
 	const { store, location } = useUrl();
 	const { sent, rows } = shown;
 	const params = new URLSearchParams({ query: sent });
-	for (const name of ["range", "from", "to"])
-		if (location.params.has(name)) params.set(name, location.params.get(name)!);
+	for (const name of ["range", "from", "to"]) {
+		const value = location.params.get(name);
+		if (value !== null) params.set(name, value);
+	}
 	const rest = restWords(rows);
 	return (
 		<div class="heat-foot">
@@ -90,8 +93,9 @@ export function HeatPanel(p: HeatPanelProps) {
 	const { shown, error, loading, step } = state;
 	const box = useRef<HTMLElement>(null);
 	// The first question needs the width, before there is a canvas.
+	// biome-ignore lint/correctness/useExhaustiveDependencies: later the canvas measures
 	useLayoutEffect(() => {
-		if (!shown) state.measure(box.current!.clientWidth - 2 * PAD_PX);
+		if (!shown) state.measure(attached(box).clientWidth - 2 * PAD_PX);
 	}, []);
 	const open = (cell: number) => {
 		const opening = shown && openingOf(shown, cell);

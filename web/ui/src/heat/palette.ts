@@ -4,7 +4,7 @@
 import { css, oklch, type Rgb } from "../flame/color";
 import type { Theme } from "../shared/theme";
 
-export const COLORS = 256;
+export const HEAT_COLORS = 256;
 const SCALE_STOPS = 17;
 
 interface Ramp {
@@ -19,8 +19,8 @@ const RAMPS: Record<Theme, Ramp> = {
 };
 
 const ramp = ({ from, to }: Ramp): Rgb[] =>
-	Array.from({ length: COLORS }, (_, i) => {
-		const k = i / (COLORS - 1);
+	Array.from({ length: HEAT_COLORS }, (_, i) => {
+		const k = i / (HEAT_COLORS - 1);
 		const at = (c: 0 | 1 | 2) => from[c] + (to[c] - from[c]) * k;
 		return oklch(at(0), at(1), at(2));
 	});
@@ -38,16 +38,16 @@ export interface HeatPalette {
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-const pixel = ([r, g, b]: Rgb): number =>
+const heatPixel = ([r, g, b]: Rgb): number =>
 	(littleEndian ? (255 << 24) | (b << 16) | (g << 8) | r : (r << 24) | (g << 16) | (b << 8) | 255) >>>
 	0;
 
-function makePalette(theme: Theme): HeatPalette {
+function makeHeatPalette(theme: Theme): HeatPalette {
 	const colors = ramp(RAMPS[theme]);
 	const dark = theme === "dark";
 	return {
 		colors,
-		pixels: Uint32Array.from(colors, pixel),
+		pixels: Uint32Array.from(colors, heatPixel),
 		text: dark ? "#97a0ae" : "#68707d",
 		outline: dark ? "#ffffff" : "#11151c",
 		mark: dark ? "#f0803c" : "#d9622b",
@@ -55,19 +55,19 @@ function makePalette(theme: Theme): HeatPalette {
 }
 
 export const HEAT_PALETTES: Record<Theme, HeatPalette> = {
-	light: makePalette("light"),
-	dark: makePalette("dark"),
+	light: makeHeatPalette("light"),
+	dark: makeHeatPalette("dark"),
 };
 
 /** The colour of a cost: 0 and less is the first, `max` the last. */
 export const colorIndex = (v: number, max: number): number =>
-	max > 0 ? Math.min(COLORS - 1, Math.max(0, Math.round((v / max) * (COLORS - 1)))) : 0;
+	max > 0 ? Math.min(HEAT_COLORS - 1, Math.max(0, Math.round((v / max) * (HEAT_COLORS - 1)))) : 0;
 
 /** The scale beside the heatmap, as the value of a CSS property. */
 export function gradient(theme: Theme): string {
 	const { colors } = HEAT_PALETTES[theme];
 	const stops = Array.from({ length: SCALE_STOPS }, (_, i) =>
-		css(colors[Math.round((i / (SCALE_STOPS - 1)) * (COLORS - 1))]),
+		css(colors[Math.round((i / (SCALE_STOPS - 1)) * (HEAT_COLORS - 1))]),
 	);
 	return `linear-gradient(to right, ${stops.join(", ")})`;
 }

@@ -8,6 +8,8 @@ import type { Labels, MatrixElement, ProfileType, VectorElement } from "../share
 import { type Loaded, useApi, useOwnAnswer } from "../shared/hooks";
 import { alignWindow, chooseStep, trimMs, type Window } from "../shared/timerange";
 import { chartUnit, type ChartUnit } from "../shared/units";
+import { stepsApart, countAt, endOf, type Heat, heatOf, onEdge, type HeatRows, heatRows, shifted } from "./cells";
+import { columnsFor } from "./grid";
 import {
 	type Asked,
 	cellsQuery,
@@ -16,9 +18,7 @@ import {
 	openedQuery,
 	rowsQuery,
 	targetsInterval,
-} from "./ask";
-import { apart, countAt, endOf, type Heat, heatOf, onEdge, type Rows, rowsOf, shifted } from "./cells";
-import { columnsFor } from "./grid";
+} from "./heatqueries";
 
 export interface HeatQuestion extends Asked {
 	/** Nothing is asked while it is not. */
@@ -30,10 +30,10 @@ export interface HeatQuestion extends Asked {
 }
 
 /** An answer with all that is said of it. */
-export interface Shown {
+export interface ShownHeat {
 	heat: Heat;
 	unit: ChartUnit;
-	rows: Rows;
+	rows: HeatRows;
 	/** Which query it is of, as the user has it. */
 	asked: Asked;
 	/** The query of the cells. */
@@ -43,7 +43,7 @@ export interface Shown {
 }
 
 /** What a cell opens: the query of its row, and the window of its profile. */
-export interface Opening {
+export interface CellOpening {
 	query: string;
 	window: Window;
 	/** Of several profiles of a level, the flame graph shall be of the largest, as the cell is. */
@@ -52,7 +52,7 @@ export interface Opening {
 
 export interface HeatState {
 	/** The last complete answer; null before the first one, and without rows. */
-	shown: Shown | null;
+	shown: ShownHeat | null;
 	/** It is the answer to the present question. */
 	fresh: boolean;
 	/** The answer has no rows. */
@@ -94,13 +94,15 @@ function useDistance(q: HeatQuestion) {
 	return {
 		ready: targets.answer !== null || targets.error !== null,
 		seconds: known ?? (learned.about === about ? learned.seconds : UNKNOWN_S),
-		/** A longer distance that the answer shows; null if there is none. */
-		longer: (heat: Heat): number | null => {
-			const steps = (known === null && apart(heat)) || 1;
-			return steps >= SPARSE ? Math.round(steps * heat.step) : null;
-		},
+		known: known !== null,
 		learn: (seconds: number) => setLearned({ about, seconds }),
 	};
+}
+
+/** A longer distance that the answer shows; null if there is none. */
+function longerThan(heat: Heat): number | null {
+	const steps = stepsApart(heat) || 1;
+	return steps >= SPARSE ? Math.round(steps * heat.step) : null;
 }
 
 /** The rows that cost most. A repeated question keeps its rows until the next ones are known. */
@@ -110,7 +112,7 @@ function useRows(q: HeatQuestion, asked: Asked, window: Window, on: boolean) {
 	const key = on ? JSON.stringify([args, q.tick]) : null;
 	const loaded = useApi<Vector>(key, "query", args);
 	const data = useOwnAnswer(loaded, key, JSON.stringify(asked))?.data;
-	const rows = useMemo(() => data && rowsOf(data.result), [data]);
+	const rows = useMemo(() => data && heatRows(data.result), [data]);
 	return { loaded, sent, rows };
 }
 
@@ -123,12 +125,12 @@ function useSteps(query: string, window: Window, step: number, tick: number) {
 	};
 	const key = query ? JSON.stringify([args, tick]) : null;
 	const loaded = useApi<Matrix>(key, "query_range", args);
-	const fresh = loaded.answer !== null && loaded.key === key && !loaded.error;
-	return { loaded, answer: fresh ? loaded.answer!.data : null };
+	const fresh = loaded.key === key && !loaded.error ? loaded.answer : null;
+	return { loaded, answer: fresh?.data ?? null };
 }
 
 /** The unit of the cells; an answer without points has none, then it is that of the type. */
-function unitOf(matrix: Matrix, type: string, sent: string, step: number): ChartUnit {
+function cellUnit(matrix: Matrix, type: string, sent: string, step: number): ChartUnit {
 	const own = type.split(":")[2] ?? "";
 	const unit = matrix.unit ?? (matrix.result.length ? "" : own);
 	return chartUnit(own === unit ? type : "", unit, chartWindow(sent, step));
@@ -142,7 +144,8 @@ export function useHeat(q: HeatQuestion): HeatState {
 	const step = chooseStep(q.window, interval.seconds, columnsFor(width));
 	const whole = alignWindow(q.window, step);
 	// The times of the columns are their ends, so that together they cover the window.
-	const window = { start: Math.min(whole.start + step, whole.end), end: whole.end };
+	const [start, end] = [Math.min(whole.start + step, whole.end), whole.end];
+	const window = { start, end };
 	const asked = useMemo((): Asked => ({ query, kind, by }), [query, kind, by]);
 	const { loaded: rowsLoaded, sent: rowsSent, rows } = useRows(q, asked, whole, on);
 
@@ -154,14 +157,15 @@ export function useHeat(q: HeatQuestion): HeatState {
 	const cells = useSteps(sent, window, step, tick);
 	const counts = useSteps(few ? countsQuery(few, step) : "", window, step, tick);
 
-	const grid = [window.start, window.end, step];
 	const even = useMemo((): Heat | null => {
 		if (!cells.answer || !some || counts.loaded.loading) return null;
-		return heatOf(some.rows, cells.answer.result, counts.answer?.result ?? null, window, step);
-	}, [cells.answer, counts.answer, counts.loaded.loading, some, ...grid]);
+		return heatOf(some.rows, cells.answer.result, counts.answer?.result ?? null, { start, end }, step);
+	}, [cells.answer, counts.answer, counts.loaded.loading, some, start, end, step]);
 
 	// Rows at the edge of the columns are asked for again, half a column earlier.
-	const longer = useMemo(() => even && interval.longer(even), [even]);
+	const { known } = interval;
+	const longer = useMemo(() => (even && !known ? longerThan(even) : null), [even, known]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: each distance is learned once
 	useEffect(() => {
 		if (longer !== null) interval.learn(longer);
 	}, [longer]);
@@ -173,18 +177,18 @@ export function useHeat(q: HeatQuestion): HeatState {
 	const shiftedSent = again ? cellsQuery({ ...asked, query: again }, delta, step) : "";
 	const beside = useSteps(shiftedSent, moved, step, tick);
 
-	const shown = useMemo((): Shown | null => {
+	const shown = useMemo((): ShownHeat | null => {
 		if (!even || longer !== null || !cells.answer || !some) return null;
 		if (edge.length && !beside.answer) return null;
 		return {
 			heat: beside.answer ? shifted(even, edge, beside.answer.result, shift) : even,
-			unit: unitOf(cells.answer, type?.type ?? "", sent, step),
+			unit: cellUnit(cells.answer, type?.type ?? "", sent, step),
 			...{ rows: some, asked, sent, largest: delta === false },
 		};
-	}, [even, longer, edge, beside.answer, sent, type]);
+	}, [even, longer, edge, cells.answer, beside.answer, some, asked, sent, type, delta, step, shift]);
 
 	const empty = on && rows?.rows.length === 0 && !rowsLoaded.loading && !rowsLoaded.error;
-	const last = useRef<Shown | null>(null);
+	const last = useRef<ShownHeat | null>(null);
 	if (shown || empty || !q.on) last.current = shown;
 	const questions = [cells, counts, beside].map((s) => s.loaded);
 	const error = rowsLoaded.error ?? cells.loaded.error ?? beside.loaded.error;
@@ -202,7 +206,7 @@ export function useHeat(q: HeatQuestion): HeatState {
 }
 
 /** What a click on a cell opens; null where there is no profile. */
-export function openingOf({ heat, rows, asked, largest }: Shown, cell: number): Opening | null {
+export function openingOf({ heat, rows, asked, largest }: ShownHeat, cell: number): CellOpening | null {
 	if (cell < 0 || Number.isNaN(heat.values[cell])) return null;
 	const end = endOf(heat, cell);
 	const metric: Labels = heat.rows[Math.floor(cell / heat.times.length)].metric;

@@ -1,9 +1,9 @@
 // The candidates of completion, best first, and the text when one is chosen.
 import { type ProfileType, shortTypeName } from "../shared/api";
-import type { Context } from "./complete";
+import type { CaretContext } from "./complete";
 import { exactPattern } from "./edit";
 import { type Language, type LanguageFunction, NO_LANGUAGE, takesLabels } from "./language";
-import { words } from "./syntax";
+import { queryWords } from "./syntax";
 import { escapeRegexp, quote } from "./text";
 
 export type CandidateKind =
@@ -34,7 +34,7 @@ export interface Known {
 	/** Names of all series. */
 	series: string[];
 	language: Language;
-	/** Labels, values or functions of code: the answer to `questionOf`. */
+	/** Labels, values or functions of code: the answer to `namesQuestion`. */
 	names: string[];
 }
 
@@ -48,7 +48,7 @@ export const NOTHING_KNOWN: Known = {
 const NAMES_MAX = 300; // per answer; typing more narrows it
 
 /** The question for `names`; null if there is none. */
-export function questionOf(c: Context): { name: string; args: Record<string, string> } | null {
+export function namesQuestion(c: CaretContext): { name: string; args: Record<string, string> } | null {
 	const limit = String(NAMES_MAX);
 	const match: Record<string, string> = c.selector ? { "match[]": c.selector } : {};
 	if (c.wanted === "code")
@@ -120,7 +120,7 @@ function functionsOf(language: Language): Candidate[] {
 	];
 }
 
-function operands(c: Context, known: Known): Candidate[] {
+function operands(c: CaretContext, known: Known): Candidate[] {
 	const types = known.types.map(
 		(t): Candidate => ({
 			kind: "type",
@@ -142,7 +142,7 @@ function operands(c: Context, known: Known): Candidate[] {
 	return [...types, ...functionsOf(known.language), ...more, ...series];
 }
 
-function behind(c: Context, known: Known): Candidate[] {
+function behind(c: CaretContext, known: Known): Candidate[] {
 	const { functions, aggregations, operators, keywords: all } = known.language;
 	const call = [...functions, ...aggregations].find((f) => f.name === c.before);
 	if (call?.modifiers.length) return keywords(...call.modifiers);
@@ -159,7 +159,7 @@ function durations(typed: string): Candidate[] {
 	return list.map(([text, help]) => ({ kind: "duration", text, help }));
 }
 
-function labels(c: Context, known: Known): Candidate[] {
+function labels(c: CaretContext, known: Known): Candidate[] {
 	const fields = known.language.frameFields.map((text): Candidate => ({ kind: "field", text, help: "of frames" }));
 	if (c.place === "frames") return fields;
 	// A label that is not an identifier can only be written in a string.
@@ -173,7 +173,7 @@ function labels(c: Context, known: Known): Candidate[] {
 }
 
 /** All candidates, not ranked yet. */
-export function candidates(c: Context, known: Known): Candidate[] {
+export function candidates(c: CaretContext, known: Known): Candidate[] {
 	switch (c.wanted) {
 		case "operand":
 			return operands(c, known);
@@ -228,10 +228,10 @@ export function match(text: string, typed: string): { score: number; hits: numbe
 	return { score: 20, hits };
 }
 
-const isExpression = (c: Context) => c.op === "=~" || c.op === "!~";
+const isExpression = (c: CaretContext) => c.op === "=~" || c.op === "!~";
 
 /** The best first; equal ones keep their order. */
-export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
+export function rank(c: CaretContext, all: Candidate[], max: number): Ranked[] {
 	const typed = c.wanted === "code" || isExpression(c) ? plain(c.typed) : c.typed;
 	const seen = new Set<string>();
 	return all
@@ -246,7 +246,7 @@ export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
 }
 
 /** As a string, in backquotes where quotes would double its backslashes. */
-function quoted(c: Context, value: string): string {
+function quoted(c: CaretContext, value: string): string {
 	const raw = c.quote === "`" || (isExpression(c) && value.includes("\\"));
 	if (raw && !/[`\n\r]/.test(value)) return "`" + value + "`";
 	if (c.quote === "'") return "'" + quote(value).slice(1, -1).replace(/'/g, "\\'") + "'";
@@ -254,13 +254,13 @@ function quoted(c: Context, value: string): string {
 }
 
 /** The content of the string; a function becomes a pattern that matches it exactly. */
-function stringOf(c: Context, x: Candidate): string {
+function stringOf(c: CaretContext, x: Candidate): string {
 	if (c.wanted === "label" || c.op === "=" || c.op === "!=") return x.text;
 	const whole = c.place === "matchers" || c.place === "frames"; // these match as a whole
 	return c.kept + (whole ? escapeRegexp(x.text) : exactPattern(x.text));
 }
 
-export interface Edit {
+export interface CaretEdit {
 	start: number;
 	end: number;
 	insert: string;
@@ -271,10 +271,10 @@ export interface Edit {
 }
 
 /** The edit when `x` is chosen. */
-export function accept(text: string, c: Context, x: Candidate): Edit {
+export function accept(text: string, c: CaretContext, x: Candidate): CaretEdit {
 	const rest = text.slice(c.end);
 	const glued = c.start > 0 && /[\w)\]}"'`]/.test(text[c.start - 1]);
-	const edit = (insert: string, back = 0, more = false): Edit => ({
+	const edit = (insert: string, back = 0, more = false): CaretEdit => ({
 		start: c.start,
 		end: c.end,
 		insert,
@@ -283,7 +283,7 @@ export function accept(text: string, c: Context, x: Candidate): Edit {
 	});
 	if (x.kind === "function" || x.kind === "aggregation") {
 		// Existing brackets are kept: `su|(x)`.
-		const [next] = words(rest);
+		const [next] = queryWords(rest);
 		if (next && (next.text === "(" || takesLabels(next.text))) return edit(x.text);
 		const nothing = x.usage?.endsWith("()");
 		return edit(`${x.text}()`, nothing ? 0 : 1, !nothing);
@@ -305,6 +305,6 @@ export function accept(text: string, c: Context, x: Candidate): Edit {
 }
 
 /** Whether a duration must close the bracket of its window; an offset has none. */
-function closesWindow(text: string, c: Context): boolean {
+function closesWindow(text: string, c: CaretContext): boolean {
 	return /\[\s*$/.test(text.slice(0, c.start)) && !/^\s*\]/.test(text.slice(c.end));
 }

@@ -2,7 +2,7 @@
 // completion.tsx asks the server for it.
 import { argumentTypes, filterKind, operatorNamed, takesLabels } from "./language";
 import { findSelectors } from "./read";
-import { type Word, words } from "./syntax";
+import { type Word, queryWords } from "./syntax";
 import { formatSelector, MATCH_OPS, type MatchOp, unquote } from "./text";
 
 export type Wanted =
@@ -18,7 +18,7 @@ export type Wanted =
 	| "code"
 	| "instant";
 
-export interface Context {
+export interface CaretContext {
 	wanted: Wanted;
 	/** The part of the text that the choice replaces. */
 	start: number;
@@ -73,8 +73,8 @@ function openBrackets(all: Word[]): { stack: Open[]; closed: Open | null } {
 			const call =
 				w.text !== "("
 					? (top?.call ?? "")
-					: isName(named) && named?.kind !== "keyword"
-						? named!.text
+					: isName(named) && named.kind !== "keyword"
+						? named.text
 						: before?.text === ")" && closed?.list
 							? closed.call
 							: "";
@@ -115,7 +115,7 @@ function firstSelector(text: string): string {
 /** How many characters behind the caret belong to the string around it. */
 function stringRest(rest: string, quoted: string): number {
 	const m = quoted === "`" ? /^[^`]*`/.exec(rest) : /^(?:[^"'\\\n]|\\.)*["']/.exec(rest);
-	if (!m || !m[0].endsWith(quoted)) return 0;
+	if (!m?.[0].endsWith(quoted)) return 0;
 	// This quote begins another string.
 	return /[{}()]|,\s*[A-Za-z_]\w*\s*[=!]/.test(m[0].slice(0, -1)) ? 0 : m[0].length;
 }
@@ -138,7 +138,7 @@ function lastAlternative(s: string): number {
 	return at;
 }
 
-const PLAIN: Omit<Context, "wanted" | "start" | "end" | "typed"> = {
+const PLAIN: Omit<CaretContext, "wanted" | "start" | "end" | "typed"> = {
 	selector: "",
 	call: "",
 	before: "",
@@ -151,7 +151,7 @@ const PLAIN: Omit<Context, "wanted" | "start" | "end" | "typed"> = {
 };
 
 /** In a string: a value, a label, or a function of the code. */
-function inString(text: string, caret: number, all: Word[], stack: Open[]): Context | null {
+function inString(text: string, caret: number, all: Word[], stack: Open[]): CaretContext | null {
 	const word = all[all.length - 1];
 	const top = stack[stack.length - 1];
 	const base = {
@@ -162,7 +162,7 @@ function inString(text: string, caret: number, all: Word[], stack: Open[]): Cont
 		quote: word.text[0],
 		call: top?.call ?? "",
 	};
-	const apart = (c: Context): Context => {
+	const apart = (c: CaretContext): CaretContext => {
 		const at = lastAlternative(c.typed);
 		const free = true;
 		return { ...c, free, kept: c.typed.slice(0, at), typed: c.typed.slice(at) };
@@ -188,15 +188,15 @@ function inString(text: string, caret: number, all: Word[], stack: Open[]): Cont
 }
 
 function valueContext(
-	base: Omit<Context, "wanted">,
+	base: Omit<CaretContext, "wanted">,
 	all: Word[],
 	top: Open,
 	label: string,
 	op: MatchOp,
-	apart: (c: Context) => Context,
-): Context | null {
+	apart: (c: CaretContext) => CaretContext,
+): CaretContext | null {
 	const isExpression = op === "=~" || op === "!~";
-	let c: Context = { ...base, wanted: "value", label, op };
+	let c: CaretContext = { ...base, wanted: "value", label, op };
 	if (top.frames) {
 		if (!CODE_FIELDS.has(label)) return null;
 		c = { ...c, wanted: "code", place: "frames" };
@@ -205,7 +205,7 @@ function valueContext(
 }
 
 /** In braces, outside of strings: a label, an operator, or a value without its quotes. */
-function inMatchers(text: string, base: Context, all: Word[], top: Open): Context | null {
+function inMatchers(text: string, base: CaretContext, all: Word[], top: Open): CaretContext | null {
 	const typing = base.end > base.start;
 	const rest = typing && isName(all[all.length - 1]) ? all.slice(0, -1) : all;
 	const before = rest[rest.length - 1];
@@ -225,7 +225,7 @@ function inMatchers(text: string, base: Context, all: Word[], top: Open): Contex
 	return isName(before) ? { ...base, wanted: "operator", place } : null;
 }
 
-function inExpression(base: Context, all: Word[], closed: Open | null): Context | null {
+function inExpression(base: CaretContext, all: Word[], closed: Open | null): CaretContext | null {
 	const typing = base.typed !== "" && isName(all[all.length - 1]);
 	const rest = typing ? all.slice(0, -1) : all;
 	const before = rest[rest.length - 1];
@@ -252,8 +252,8 @@ function inExpression(base: Context, all: Word[], closed: Open | null): Context 
  * What the user may type at the caret; null if nothing fits. A name that ends there is still
  * being typed, unless `whole`: then the question is what follows it.
  */
-export function contextAt(text: string, caret: number, whole = false): Context | null {
-	const before = words(text.slice(0, caret));
+export function contextAt(text: string, caret: number, whole = false): CaretContext | null {
+	const before = queryWords(text.slice(0, caret));
 	const said = before[before.length - 1];
 	if (said?.kind === "comment" && said.end === caret) return null;
 	const all = before.filter((w) => w.kind !== "comment");
@@ -264,8 +264,8 @@ export function contextAt(text: string, caret: number, whole = false): Context |
 	const word = isName(last) || last?.kind === "number";
 	const touched = !whole && word && last.end === caret;
 	const start = touched ? last.start : caret;
-	const end = caret + (touched ? /^[\w:]*/.exec(text.slice(caret))![0].length : 0);
-	const base: Context = {
+	const end = caret + (touched ? text.slice(caret).search(/[^\w:]|$/) : 0);
+	const base: CaretContext = {
 		...PLAIN,
 		wanted: "operand",
 		start,

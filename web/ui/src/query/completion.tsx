@@ -1,8 +1,8 @@
 // The list of completions, and what it asks the server.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type ProfileType } from "../shared/api";
-import { candidates, type Known, questionOf, rank, type Ranked } from "./candidates";
-import type { Context } from "./complete";
+import { candidates, type Known, namesQuestion, rank, type Ranked } from "./candidates";
+import type { CaretContext } from "./complete";
 import { language } from "./language";
 import type { Times } from "./questions";
 
@@ -34,6 +34,7 @@ function useKept<T>(question: Question | null, empty: T, wait: number): T {
 	};
 	const [, set] = useState(0);
 	const last = useRef<{ name: string; data: T } | null>(null);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the question
 	useEffect(() => {
 		if (!question || fresh()) return;
 		const abort = new AbortController();
@@ -63,7 +64,7 @@ function useKept<T>(question: Question | null, empty: T, wait: number): T {
 const NO_NAMES: string[] = [];
 const NO_TYPES: ProfileType[] = [];
 
-function useKnown(context: Context | null, times: Times): Omit<Known, "language"> {
+function useKnown(context: CaretContext | null, times: Times): Omit<Known, "language"> {
 	const { time: _, ...window } = times;
 	const operand = context?.wanted === "operand";
 	const types = useKept(operand ? { name: "profile_types", args: {} } : null, NO_TYPES, 0);
@@ -72,7 +73,7 @@ function useKnown(context: Context | null, times: Times): Omit<Known, "language"
 		NO_NAMES,
 		0,
 	);
-	const asked = context && questionOf(context);
+	const asked = context && namesQuestion(context);
 	const names = useKept(
 		asked && { name: asked.name, args: { ...asked.args, ...window } },
 		NO_NAMES,
@@ -82,7 +83,7 @@ function useKnown(context: Context | null, times: Times): Omit<Known, "language"
 }
 
 /** The candidates for `context`, best first. */
-export function useOffers(context: Context | null, times: Times): Ranked[] {
+export function useOffers(context: CaretContext | null, times: Times): Ranked[] {
 	const { types, series, names } = useKnown(context, times);
 	return useMemo(
 		() =>

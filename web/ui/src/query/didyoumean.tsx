@@ -9,13 +9,12 @@ interface DidYouMeanProps {
 }
 
 export function DidYouMean({ query, messages, run }: DidYouMeanProps) {
-	const queries = new Set(messages.map((m) => suggested(query, m)));
-	queries.delete(null);
+	const queries = new Set(messages.flatMap((m) => suggested(query, m) ?? []));
 	if (queries.size === 0) return null;
 	return (
 		<div class="row did-you-mean">
 			{[...queries].map((q) => (
-				<button key={q} type="button" class="small" onClick={() => run(q!)}>
+				<button key={q} type="button" class="small" onClick={() => run(q)}>
 					Ask <code>{q}</code> instead
 				</button>
 			))}

@@ -1,5 +1,6 @@
 // Edits of a query: filters on and off, grouping, alerts. So what a view shows is always a query that
 // can be shared, alerted on, or put on a dashboard.
+import { must } from "../shared/must";
 import { formatDuration } from "../shared/timerange";
 import { argumentTypes, filterKind } from "./language";
 import { clean, flameQuery, insideTop, withWindow } from "./query";
@@ -8,10 +9,10 @@ import {
 	type BinaryNode,
 	callArgument,
 	type CallNode,
-	childrenOf,
-	type Node,
+	queryChildren,
+	type QueryNode,
 	parseSelector,
-	read,
+	readQuery,
 	wholeCall,
 } from "./read";
 import { escapeRegexp, formatLabel, quote, type Span, splice } from "./text";
@@ -37,7 +38,7 @@ function onProfiles(query: string, change: (profiles: string) => string): string
 		const [k, profiles] = argsOf(q, call);
 		return rewrite(call.name, [k, change(flameQuery(profiles))]);
 	}
-	const { tree } = read(q);
+	const { tree } = readQuery(q);
 	return tree && maybeProfiles(tree) ? change(flameQuery(q)) : query;
 }
 
@@ -53,7 +54,7 @@ export function exactPattern(name: string): string {
 
 /** The name that an exact pattern matches; null for other patterns. */
 export function exactName(pattern: string): string | null {
-	const quoted = /^\^\\Q((?:(?!\\E)[^])*)\\E\$$/.exec(pattern);
+	const quoted = /^\^\\Q((?:(?!\\E)[\s\S])*)\\E\$$/.exec(pattern);
 	if (quoted) return quoted[1];
 	const plain = /^\^((?:[^\\^$.*+?()[\]{}|]|\\[\\^$.*+?()[\]{}|])*)\$$/.exec(pattern);
 	return plain ? plain[1].replace(/\\(.)/g, "$1") : null;
@@ -110,7 +111,7 @@ export interface ActiveFilter {
 }
 
 const filterCalls = (text: string): { call: CallNode; pattern: string }[] =>
-	read(text).calls.flatMap((call) => {
+	readQuery(text).calls.flatMap((call) => {
 		const last = call.args.length === 2 ? bare(call.args[1]) : undefined;
 		if (!isFilter(call.name) || last?.type !== "string") return [];
 		return [{ call, pattern: last.value }];
@@ -129,10 +130,10 @@ export function activeFilters(queries: string[]): ActiveFilter[] {
 }
 
 /** Whether the call at `at` is an operand, so that its replacement may need parentheses. */
-function isOperand(n: Node, at: Span): boolean {
+function isOperand(n: QueryNode, at: Span): boolean {
 	const operators = n.type === "binary" || n.type === "unary";
-	const here = (c: Node) => c.start === at.start && c.end === at.end && c.type === "call";
-	return childrenOf(n).some((c) => (here(c) && operators) || isOperand(c, at));
+	const here = (c: QueryNode) => c.start === at.start && c.end === at.end && c.type === "call";
+	return queryChildren(n).some((c) => (here(c) && operators) || isOperand(c, at));
 }
 
 /** Removes a filter wherever the query has it. */
@@ -145,7 +146,7 @@ export function removeFilter(query: string, gone: { filter: string; pattern: str
 		if (!found) return q;
 		const { call } = found;
 		const inner = textOf(q, call.args[0]);
-		const { tree } = read(q);
+		const { tree } = readQuery(q);
 		const apart = call.args[0].type === "binary" && !!tree && isOperand(tree, call);
 		q = splice(q, [{ start: call.start, end: call.end, insert: apart ? `(${inner})` : inner }]);
 	}
@@ -154,23 +155,23 @@ export function removeFilter(query: string, gone: { filter: string; pattern: str
 /* ---- groups ---- */
 
 /** `A - B` of profiles; null for anything else. */
-const minusIn = (n: Node): BinaryNode | null =>
+const minusIn = (n: QueryNode): BinaryNode | null =>
 	n.type === "binary" && n.op.name === "-" && maybeProfiles(n) ? n : null;
 
 /** Whether profiles are merged inside `n`, which drops labels. */
-function mergesInside(n: Node): boolean {
-	return (n.type === "call" && n.name === "merge") || childrenOf(n).some(mergesInside);
+function mergesInside(n: QueryNode): boolean {
+	return (n.type === "call" && n.name === "merge") || queryChildren(n).some(mergesInside);
 }
 
 /** `n` with its first argument replaced. */
-function onFirst(text: string, n: CallNode, change: (n: Node) => string): string {
+function onFirst(text: string, n: CallNode, change: (n: QueryNode) => string): string {
 	const [first, ...more] = n.args;
 	return rewrite(n.name, [change(first), ...more.map((a) => textOf(text, a))]);
 }
 
-function grouped(text: string, n: Node, modifier: string): string {
-	const group = (inner: Node) => grouped(text, inner, modifier);
-	const merge = (of: Node) => rewrite("merge", [textOf(text, of)], modifier);
+function grouped(text: string, n: QueryNode, modifier: string): string {
+	const group = (inner: QueryNode) => grouped(text, inner, modifier);
+	const merge = (of: QueryNode) => rewrite("merge", [textOf(text, of)], modifier);
 	const minus = minusIn(n);
 	if (minus) return `${group(minus.lhs)} - ${group(minus.rhs)}`;
 	if (n.type === "call" && n.args.length) {
@@ -198,14 +199,14 @@ const labelsOf = (labels: string): string =>
 /** One profile per value of `label`; "" merges all into one. */
 export function groupBy(query: string, label: string): string {
 	return onProfiles(query, (p) => {
-		const { tree } = read(p);
+		const { tree } = readQuery(p);
 		return tree ? grouped(p, tree, label ? `by (${labelsOf(label)})` : "") : p;
 	});
 }
 
 /** The labels of the query's first `merge by`; [] for none. */
 export function groupLabels(query: string): string[] {
-	const merge = read(query).calls.find((c) => c.name === "merge");
+	const merge = readQuery(query).calls.find((c) => c.name === "merge");
 	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
 }
 
@@ -226,8 +227,8 @@ export function ungrouped(query: string): string {
 const ALERT_WINDOW_S = 300;
 
 /** The newer side of a difference, which is what an alert can watch. */
-function newerSide(text: string, n: Node): string {
-	const newer = (inner: Node) => newerSide(text, inner);
+function newerSide(text: string, n: QueryNode): string {
+	const newer = (inner: QueryNode) => newerSide(text, inner);
 	const minus = minusIn(n);
 	if (minus) return newer(minus.lhs);
 	if (n.type === "paren") return newer(n.inner);
@@ -239,8 +240,8 @@ function newerSide(text: string, n: Node): string {
 }
 
 /** The selectors that stand where a function takes a window: `rate(cpu[5m])`. */
-function windowedIn(n: Node): Set<Node> {
-	const out = new Set(childrenOf(n).flatMap((c) => [...windowedIn(c)]));
+function windowedIn(n: QueryNode): Set<QueryNode> {
+	const out = new Set(queryChildren(n).flatMap((c) => [...windowedIn(c)]));
 	if (n.type === "call")
 		n.args.forEach((a, i) => {
 			if (argumentTypes(n.name, i).includes("window")) out.add(bare(a));
@@ -250,7 +251,7 @@ function windowedIn(n: Node): Set<Node> {
 
 /** The profiles as a cost per second, over the windows of the query, else those of an alert. */
 function perSecond(text: string): string {
-	const { tree } = read(text);
+	const { tree } = readQuery(text);
 	if (!tree) return text;
 	const windowed = windowedIn(tree);
 	const window = `[${formatDuration(ALERT_WINDOW_S)}]`;
@@ -278,12 +279,12 @@ const inSeconds = (type: string): string =>
 export function alertOn(query: string, name: string | null, type: string): string {
 	const q = clean(query);
 	const all = flameQuery(insideTop(q) ?? q);
-	const { tree } = read(all);
+	const { tree } = readQuery(all);
 	if (!tree || !maybeProfiles(tree)) return q;
 	const profiles = newerSide(all, tree);
 	const per = groupLabels(profiles).length
 		? profiles
-		: grouped(profiles, read(profiles).tree!, "by (job)");
+		: grouped(profiles, must(readQuery(profiles).tree, "the tree of a query"), "by (job)");
 	const frames = name === null ? "" : `, {function=${quote(name)}}`;
 	const windowed = () => withWindow(per, ALERT_WINDOW_S, 0);
 	if (!type && name !== null) return `cum_share(${windowed()}${frames})`;
@@ -294,7 +295,7 @@ export function alertOn(query: string, name: string | null, type: string): strin
 /** The expression as a share, or a share as a cost of profiles of `type`; null if it is neither. */
 export function alertAs(expr: string, of: "share" | "cost", type: string): string | null {
 	const q = clean(expr);
-	const { tree } = read(q);
+	const { tree } = readQuery(q);
 	const side = tree?.type === "binary" && tree.op.name === "/" ? bare(tree.lhs) : tree;
 	if (side?.type !== "call" || side.args.length !== 2) return null;
 	if (side.name !== "cum" && side.name !== "cum_share") return null;
@@ -307,7 +308,7 @@ export function alertAs(expr: string, of: "share" | "cost", type: string): strin
 /** Takes `> 5` off the end of an expression: what is compared, and the limit; else all of it. */
 export function splitLimit(expr: string): { expr: string; over: string | null } {
 	const q = clean(expr);
-	const { tree } = read(q);
+	const { tree } = readQuery(q);
 	if (tree?.type !== "binary" || tree.op.name !== ">" || tree.modified) return { expr: q, over: null };
 	const over = textOf(q, tree.rhs);
 	if (tree.rhs.type !== "number" || !Number.isFinite(Number(over))) return { expr: q, over: null };
@@ -317,7 +318,7 @@ export function splitLimit(expr: string): { expr: string; over: string | null } 
 /** The expression of the rule. */
 export function overLimit(expr: string, over: string): string {
 	const q = clean(expr);
-	const { tree } = read(q);
+	const { tree } = readQuery(q);
 	const apart = tree?.type === "binary" && !"+-*/%^".includes(tree.op.name);
 	return `${apart ? `(${q})` : q} > ${over}`;
 }
@@ -327,7 +328,7 @@ export function overLimit(expr: string, over: string): string {
 /**
  * A side that is a selector, or one merged: with its own window, or one of `seconds`. Else null.
  */
-function plainSide(text: string, n: Node, seconds: number): string | null {
+function plainSide(text: string, n: QueryNode, seconds: number): string | null {
 	const side = bare(n);
 	const inner =
 		side.type === "call" && side.name === "merge" && !side.modifier && side.args.length === 1
@@ -338,7 +339,7 @@ function plainSide(text: string, n: Node, seconds: number): string | null {
 }
 
 /** The two sides of a difference that matches all labels; else null. */
-function sidesOf(n: Node | null): [Node, Node] | null {
+function sidesOf(n: QueryNode | null): [QueryNode, QueryNode] | null {
 	if (n?.type === "paren") return sidesOf(n.inner);
 	if (n?.type === "call" && isDiff(n.name) && !n.modifier && n.args.length === 2)
 		return [n.args[0], n.args[1]];
@@ -347,9 +348,9 @@ function sidesOf(n: Node | null): [Node, Node] | null {
 }
 
 /** The base of a difference, as text; null if the query is none. */
-export function baseOf(query: string): string | null {
+export function baseSide(query: string): string | null {
 	const q = clean(query);
-	const sides = sidesOf(read(q).tree);
+	const sides = sidesOf(readQuery(q).tree);
 	return sides && textOf(q, sides[1]);
 }
 
@@ -359,6 +360,6 @@ export function baseOf(query: string): string | null {
  */
 export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);
-	const [next, base] = (sidesOf(read(q).tree) ?? []).map((side) => plainSide(q, side, seconds));
+	const [next, base] = (sidesOf(readQuery(q).tree) ?? []).map((side) => plainSide(q, side, seconds));
 	return next && base ? `changed_interval(${next}, ${base})` : null;
 }

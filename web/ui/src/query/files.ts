@@ -1,5 +1,5 @@
 // Files in queries: file("name") and file("name", "type").
-import { read } from "./read";
+import { readQuery } from "./read";
 import { quote, type Span, splice } from "./text";
 
 export interface FileCall extends Span {
@@ -11,7 +11,7 @@ export interface FileCall extends Span {
 /** The files that a query names, in order. */
 export function filesOf(text: string): FileCall[] {
 	const out: FileCall[] = [];
-	for (const { name, args, start, end } of read(text).calls) {
+	for (const { name, args, start, end } of readQuery(text).calls) {
 		const [file, type] = args;
 		if (name === "file" && file?.type === "string")
 			out.push({

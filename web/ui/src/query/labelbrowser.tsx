@@ -45,6 +45,7 @@ function useRows(props: LabelsProps, label: string) {
 	});
 	const list = label ? `label/${encodeURIComponent(label)}/values` : "labels";
 	const names = useApi<string[]>(key, list, { ...args, limit: ASKED_MAX });
+	// biome-ignore lint/correctness/useExhaustiveDependencies: rows change with the answers, which are of that label
 	const rows = useMemo(() => {
 		const counted: Row[] = (counts.answer?.data ?? []).map((c) => ({
 			name: (label ? c.value : c.name) ?? "",

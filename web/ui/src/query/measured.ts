@@ -8,17 +8,17 @@ import { callArgument, findSelectors, parseSelector } from "./read";
 import { formatSelector, type MatchOp } from "./text";
 
 /** A node of api/v1/parse_query, with the fields that are used. */
-export interface Node {
+export interface ExprNode {
 	type: string;
 	valueTypes: string;
 	position: { start: number; end: number };
 	op?: string;
 	func?: { name: string };
-	args?: Node[];
-	expr?: Node;
-	param?: Node | null;
-	lhs?: Node;
-	rhs?: Node;
+	args?: ExprNode[];
+	expr?: ExprNode;
+	param?: ExprNode | null;
+	lhs?: ExprNode;
+	rhs?: ExprNode;
 	val?: string;
 	name?: string;
 	/** Selectors have the following; times are in milliseconds. */
@@ -29,7 +29,7 @@ export interface Node {
 	matching?: { include?: string[] } | null;
 }
 
-export interface Side extends Window {
+export interface MeasuredSide extends Window {
 	/** The profiles, without windows and offsets. */
 	query: string;
 }
@@ -37,8 +37,8 @@ export interface Side extends Window {
 export interface Measured {
 	/** The profiles as the expression selects them at its time, with the labels of the element. */
 	exact: string;
-	next: Side;
-	base: Side;
+	next: MeasuredSide;
+	base: MeasuredSide;
 	/** The function that the expression names, or a pattern for several. */
 	pick: string;
 	search: string;
@@ -47,54 +47,54 @@ export interface Measured {
 /** A selector without a window takes the latest profile of this long. */
 const LOOKBACK_S = 300;
 
-function isSelector(n: Node): boolean {
+function isSelector(n: ExprNode): boolean {
 	return n.type === "matrixSelector" || n.type === "vectorSelector";
 }
 
-function children(n: Node): Node[] {
-	return [n.lhs, n.rhs, n.expr, n.param, ...(n.args ?? [])].filter((c): c is Node => !!c?.type);
+function children(n: ExprNode): ExprNode[] {
+	return [n.lhs, n.rhs, n.expr, n.param, ...(n.args ?? [])].filter((c): c is ExprNode => !!c?.type);
 }
 
-function walk(n: Node, visit: (n: Node) => void): void {
+function walk(n: ExprNode, visit: (n: ExprNode) => void): void {
 	visit(n);
 	for (const c of children(n)) walk(c, visit);
 }
 
-function all(n: Node, test: (n: Node) => boolean): Node[] {
-	const out: Node[] = [];
+function all(n: ExprNode, test: (n: ExprNode) => boolean): ExprNode[] {
+	const out: ExprNode[] = [];
 	walk(n, (c) => test(c) && out.push(c));
 	return out;
 }
 
-function inside(n: Node): Node {
+function inside(n: ExprNode): ExprNode {
 	return n.type === "parenExpr" && n.expr ? inside(n.expr) : n;
 }
 
 /** The name that a selector asks for, also if it is a matcher. */
-function nameOf(n: Node): string {
+function calledName(n: ExprNode): string {
 	return (
 		n.name || (n.matchers?.find((m) => m.name === "__name__" && m.type === "=")?.value ?? "")
 	);
 }
 
 /** Whether `n` is a function over a window, which cannot be taken away. */
-const needsWindow = (n: Node): boolean =>
+const needsWindow = (n: ExprNode): boolean =>
 	(n.args ?? []).some((_, i) => argumentTypes(n.func?.name ?? "", i).includes("window"));
 
 /** The outermost expressions that give profiles. */
-function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] {
+function profileNodes(tree: ExprNode, isProfile: (name: string) => boolean): ExprNode[] {
 	if (isSelector(tree))
-		return tree.valueTypes.includes("profiles") && isProfile(nameOf(tree)) ? [tree] : [];
+		return tree.valueTypes.includes("profiles") && isProfile(calledName(tree)) ? [tree] : [];
 	const whole =
 		tree.valueTypes === "profiles" &&
 		all(tree, needsWindow).length === 0 &&
-		selectorsIn(tree).some((s) => isProfile(nameOf(s)));
+		selectorsIn(tree).some((s) => isProfile(calledName(s)));
 	if (whole) return [inside(tree)];
 	return children(tree).flatMap((c) => profileNodes(c, isProfile));
 }
 
 /** The two sides of a difference. */
-function sidesOf(n: Node): [Node, Node] | null {
+function sidesOf(n: ExprNode): [ExprNode, ExprNode] | null {
 	if (/^diff(_normalized)?$/.test(n.func?.name ?? "") && n.args?.length === 2)
 		return [inside(n.args[0]), inside(n.args[1])];
 	if (n.type === "binaryExpr" && n.op === "-" && n.lhs && n.rhs)
@@ -103,7 +103,7 @@ function sidesOf(n: Node): [Node, Node] | null {
 }
 
 /** Labels that the expression makes, which no profile has. */
-function madeLabels(tree: Node): Set<string> {
+function madeLabels(tree: ExprNode): Set<string> {
 	const out = new Set(["function", "alertname", "__name__"]);
 	walk(tree, (n) => {
 		if (/^label_(replace|join)$/.test(n.func?.name ?? "") && n.args?.[1]?.val)
@@ -113,13 +113,13 @@ function madeLabels(tree: Node): Set<string> {
 	return out;
 }
 
-function selectorsIn(n: Node): Node[] {
+function selectorsIn(n: ExprNode): ExprNode[] {
 	return all(n, isSelector).sort((a, b) => a.position.start - b.position.start);
 }
 
-function windowOf(n: Node, at: number): Window {
+function windowOf(n: ExprNode, at: number): Window {
 	const s = selectorsIn(n)[0];
-	const end = (s?.timestamp != null ? s.timestamp / 1000 : at) - (s?.offset ?? 0) / 1000;
+	const end = (typeof s?.timestamp === "number" ? s.timestamp / 1000 : at) - (s?.offset ?? 0) / 1000;
 	return { start: end - (s?.range ? s.range / 1000 : LOOKBACK_S), end };
 }
 
@@ -138,7 +138,7 @@ class Text {
 	 * A node's text with `labels` added to each of its selectors. A selector's own `=` matchers stay:
 	 * in v2 against v1 each side has its own version.
 	 */
-	with(n: Node, labels: Labels, windows: boolean): string {
+	with(n: ExprNode, labels: Labels, windows: boolean): string {
 		let out = "";
 		let from = n.position.start;
 		const asked = new Set(Object.keys(labels));
@@ -165,7 +165,7 @@ function windowText(selector: string): string {
 	return s ? selector.slice(s.head).replace(/^(?=[^[\s])/, " ") : "";
 }
 
-function pickOf(tree: Node, labels: Labels): { pick: string; search: string } {
+function pickOf(tree: ExprNode, labels: Labels): { pick: string; search: string } {
 	if (labels.function) return { pick: labels.function, search: "" };
 	for (const n of all(tree, (c) => c.type === "frameMatchers")) {
 		const m = n.matchers?.find((x) => x.name === "function");
@@ -176,7 +176,7 @@ function pickOf(tree: Node, labels: Labels): { pick: string; search: string } {
 }
 
 /** A pair that the expression itself compares: a difference, `changed`, or one query at two times. */
-function pairOf(tree: Node, parts: Node[], text: Text): [Node, Node] | null {
+function pairOf(tree: ExprNode, parts: ExprNode[], text: Text): [ExprNode, ExprNode] | null {
 	const sides = sidesOf(parts[0]);
 	if (sides) return sides;
 	const changed = all(tree, (n) => /^changed(_interval)?$/.test(n.func?.name ?? ""))[0]?.args ?? [];
@@ -197,7 +197,7 @@ function pairOf(tree: Node, parts: Node[], text: Text): [Node, Node] | null {
  */
 export function measured(
 	expr: string,
-	tree: Node,
+	tree: ExprNode,
 	at: number,
 	labels: Labels,
 	isProfile: (name: string) => boolean,
@@ -207,7 +207,7 @@ export function measured(
 	const made = madeLabels(tree);
 	const match = Object.fromEntries(Object.entries(labels).filter(([k]) => !made.has(k)));
 	const text = new Text(expr);
-	const side = (n: Node): Side => ({ query: text.with(n, match, false), ...windowOf(n, at) });
+	const side = (n: ExprNode): MeasuredSide => ({ query: text.with(n, match, false), ...windowOf(n, at) });
 	const pair = pairOf(tree, parts, text);
 	const next = side(pair ? pair[0] : parts[0]);
 	const width = next.end - next.start;

@@ -8,16 +8,16 @@ import {
 	findSelectors,
 	hasSubquery,
 	parseSelector,
-	read,
+	readQuery,
 	type SelectorNode,
 } from "./read";
-import { words } from "./syntax";
+import { queryWords } from "./syntax";
 import { formatSelector, splice } from "./text";
-import { guessKind, type Kind, profileSelectors } from "./types";
+import { guessKind, type QueryKind, profileSelectors } from "./types";
 
 /** Without comments: text that is appended would become part of the last one. */
 export function clean(text: string): string {
-	const comments = words(text).filter((w) => w.kind === "comment");
+	const comments = queryWords(text).filter((w) => w.kind === "comment");
 	return splice(
 		text,
 		comments.map((w) => ({ ...w, insert: "" })),
@@ -26,7 +26,7 @@ export function clean(text: string): string {
 
 /** Whether a query takes samples or frames away. */
 export const hasFilter = (text: string): boolean =>
-	read(text).calls.some((c) => filterKind(c.name) !== null);
+	readQuery(text).calls.some((c) => filterKind(c.name) !== null);
 
 /** The query of the flame graph: a lone selector is merged over all its series. */
 export function flameQuery(text: string): string {
@@ -42,13 +42,13 @@ export function tableQuery(text: string, rows: number): string {
 export const insideTop = (text: string): string | null => callArguments(text, "top")?.[1] ?? null;
 
 /** The profiles a query is about. */
-export function profilesOf(query: string, kind: Kind = guessKind(query)): string {
+export function profilesOf(query: string, kind: QueryKind = guessKind(query)): string {
 	const t = query.trim();
 	return kind === "top" ? (insideTop(t) ?? t) : t;
 }
 
 /** Cost over time, one line per value of `by` ("" for one line). */
-export function chartQuery(text: string, by: string, kind: Kind): string {
+export function chartQuery(text: string, by: string, kind: QueryKind): string {
 	if (kind === "costs") return text.trim();
 	const profiles = profilesOf(clean(text), kind);
 	if (!by) return `total(${flameQuery(profiles)})`;
@@ -56,7 +56,7 @@ export function chartQuery(text: string, by: string, kind: Kind): string {
 }
 
 /** Whether a query asks for costs per second. */
-const isRate = (text: string): boolean => read(text).calls.some((c) => c.name === "rate");
+const isRate = (text: string): boolean => readQuery(text).calls.some((c) => c.name === "rate");
 
 /**
  * How many seconds of cost a point of the chart holds: the query's own range, else the step; one
@@ -72,7 +72,7 @@ export function chartWindow(text: string, step: number): number {
  * `@` is not changed.
  */
 export function withRate(text: string, seconds: number): string {
-	const { tree, selectors } = read(text);
+	const { tree, selectors } = readQuery(text);
 	if (!tree || hasSubquery(tree) || selectors.some((s) => s.end > s.head)) return text;
 	const window = formatDuration(seconds);
 	return splice(
@@ -98,7 +98,7 @@ function offsetOf(s: SelectorNode, seconds: number): string {
  */
 export function withWindow(text: string, seconds: number, offsetSeconds: number): string {
 	const t = text.trim();
-	const { tree, selectors } = read(t);
+	const { tree, selectors } = readQuery(t);
 	if (!tree) return t;
 	const windowed = new Set(profileSelectors(tree));
 	const window = `[${formatDuration(seconds)}]`;
@@ -119,7 +119,7 @@ export function withWindow(text: string, seconds: number, offsetSeconds: number)
  */
 export function levelQuery(text: string, of: "last" | "max", seconds: number): string | null {
 	const t = clean(text);
-	const { tree } = read(t);
+	const { tree } = readQuery(t);
 	const selectors = tree ? profileSelectors(tree) : [];
 	if (selectors.length === 0 || selectors.some((s) => s.range !== null)) return null;
 	const window = `[${formatDuration(seconds)}]`;
@@ -146,7 +146,7 @@ export function withMatcher(text: string, label: string, value: string): string 
 	);
 }
 
-export interface Side {
+export interface DiffSide {
 	query: string;
 	start: number;
 	end: number;
@@ -154,7 +154,7 @@ export interface Side {
 
 /** Whether a query keeps profiles apart by labels: `merge by (version) (...)`. */
 const isGrouped = (text: string): boolean =>
-	read(text).calls.some((c) => c.name === "merge" && c.modifier !== null);
+	readQuery(text).calls.some((c) => c.name === "merge" && c.modifier !== null);
 
 export interface DiffQuery {
 	query: string;
@@ -168,9 +168,9 @@ export interface DiffQuery {
  * The difference of two windows as one query, and the time to ask it at: the later end, so that no
  * offset is negative. If normalized, the new side is scaled to the total of the base.
  */
-export function diffQuery(next: Side, base: Side, normalized = false): DiffQuery {
+export function diffQuery(next: DiffSide, base: DiffSide, normalized = false): DiffQuery {
 	const time = Math.max(next.end, base.end);
-	const part = (s: Side) => {
+	const part = (s: DiffSide) => {
 		const query = clean(s.query);
 		if (isGrouped(query)) return withWindow(query, s.end - s.start, time - s.end);
 		const arg = callArgument(query, "merge") ?? query;

@@ -1,11 +1,11 @@
 // The query as text: edited, checked while one types, formatted and run.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, call } from "../shared/api";
+import { type ApiError, call } from "../shared/api";
 import { IconPlay } from "../shared/icons";
 import { edit, QueryInput } from "./queryinput";
 import type { Times } from "./questions";
-import { placeOf, words } from "./syntax";
+import { placeOf, queryWords } from "./syntax";
 import "./querybar.css";
 
 export interface QueryBarProps {
@@ -77,7 +77,7 @@ export function QueryBar(props: QueryBarProps) {
 	const check = useCheck(text, query);
 	const own = text.trim() === query;
 	// The server's formatter drops comments.
-	const said = words(text).some((w) => w.kind === "comment");
+	const said = queryWords(text).some((w) => w.kind === "comment");
 	const format = () => {
 		if (!text.trim() || said) return;
 		call<string>("format_query", { query: text }).then(

@@ -2,8 +2,8 @@
 // is a coloured copy of the text, which also gives the position of each character.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../shared/api";
-import { accept, type Edit, type Ranked, SURE } from "./candidates";
-import { type Context, contextAt } from "./complete";
+import { accept, type CaretEdit, type Ranked, SURE } from "./candidates";
+import { type CaretContext, contextAt } from "./complete";
 import { Offers, useOffers } from "./completion";
 import type { Times } from "./questions";
 import { balanced, placeOf, segments } from "./syntax";
@@ -24,14 +24,14 @@ export interface QueryInputProps {
 	onFormat(): void;
 }
 
-const LINES_MAX = 8;
+const INPUT_LINES_MAX = 8;
 const PAGE = 8;
 
 /** Why the list is open: typing, a choice that led to the next one, or Ctrl+Space. */
 type Mode = "closed" | "typed" | "more" | "asked";
 
 /** Replaces a part of the field's text as if typed, so that undo works. */
-export function edit(area: HTMLTextAreaElement, e: Pick<Edit, "start" | "end" | "insert">): void {
+export function edit(area: HTMLTextAreaElement, e: Pick<CaretEdit, "start" | "end" | "insert">): void {
 	area.focus();
 	area.setSelectionRange(e.start, e.end);
 	if (e.insert === area.value.slice(e.start, e.end)) return;
@@ -40,7 +40,7 @@ export function edit(area: HTMLTextAreaElement, e: Pick<Edit, "start" | "end" | 
 	area.dispatchEvent(new InputEvent("input", { bubbles: true }));
 }
 
-function wanted(context: Context | null, mode: Mode): boolean {
+function wanted(context: CaretContext | null, mode: Mode): boolean {
 	if (!context || mode === "closed") return false;
 	const open = context.wanted === "operand" || context.wanted === "after";
 	return mode !== "typed" || context.typed !== "" || !open;
@@ -158,6 +158,7 @@ function Copy(props: {
 	copy: { current: HTMLPreElement | null };
 }) {
 	const { text, wrong, copy } = props;
+	// biome-ignore lint/correctness/useExhaustiveDependencies: a place by its ends
 	const parts = useMemo(() => segments(text, wrong), [text, wrong?.start, wrong?.end]);
 	return (
 		<pre class="query-copy" aria-hidden="true" ref={copy}>
@@ -200,14 +201,14 @@ export function QueryInput(props: QueryInputProps) {
 	const scroll = () => {
 		if (copy.current && area.current) copy.current.scrollTop = area.current.scrollTop;
 	};
-	useLayoutEffect(scroll, [text]);
+	useLayoutEffect(scroll, [text, area]);
 	return (
 		<div class="query-field" ref={frame}>
 			<div class="query-ground">
 				<Copy text={text} wrong={shown ? span : null} copy={copy} />
 				<textarea
 					ref={area}
-					rows={Math.min(LINES_MAX, text.split("\n").length)}
+					rows={Math.min(INPUT_LINES_MAX, text.split("\n").length)}
 					value={text}
 					aria-label={props.label}
 					aria-autocomplete="list"

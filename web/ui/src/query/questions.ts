@@ -46,7 +46,7 @@ export function useLanguage(): boolean {
 		if (!error) return;
 		const timer = setTimeout(again, LANGUAGE_AGAIN_MS);
 		return () => clearTimeout(timer);
-	}, [error]);
+	}, [error, again]);
 	return answer !== null || error !== null;
 }
 

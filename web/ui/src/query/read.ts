@@ -1,6 +1,7 @@
 // Reads a query into a tree, for edits. The server owns the grammar and reports errors; this reader
 // only has to agree with it on valid queries, which tests/ui/server.test.mjs proves. In invalid ones
 // it still finds selectors and calls.
+import { must } from "../shared/must";
 import { parseDuration } from "../shared/timerange";
 import {
 	argumentTypes,
@@ -9,7 +10,7 @@ import {
 	operatorNamed,
 	takesLabels,
 } from "./language";
-import { type Word, words } from "./syntax";
+import { type Word, queryWords } from "./syntax";
 import { MATCH_OPS, type Matcher, type MatchOp, type Selector, type Span, unquote } from "./text";
 
 export interface SelectorNode extends Selector, Span {
@@ -39,14 +40,14 @@ export interface CallNode extends Span {
 	/** As written. */
 	name: string;
 	modifier: Modifier | null;
-	args: Node[];
+	args: QueryNode[];
 }
 
 export interface BinaryNode extends Span {
 	type: "binary";
 	op: Operator;
-	lhs: Node;
-	rhs: Node;
+	lhs: QueryNode;
+	rhs: QueryNode;
 	/** Whether `on`, `group_left` or `bool` follow the operator. */
 	modified: boolean;
 	/** Whether `group_left` or `group_right` follow. */
@@ -56,23 +57,23 @@ export interface BinaryNode extends Span {
 /** `inner[range:step]`, offset and `@` included. */
 export interface SubqueryNode extends Span {
 	type: "subquery";
-	inner: Node;
+	inner: QueryNode;
 }
 
-export type Node =
+export type QueryNode =
 	| SelectorNode
 	| SubqueryNode
 	| CallNode
 	| BinaryNode
-	| (Span & { type: "paren"; inner: Node })
-	| (Span & { type: "unary"; inner: Node })
+	| (Span & { type: "paren"; inner: QueryNode })
+	| (Span & { type: "unary"; inner: QueryNode })
 	| (Span & { type: "number" })
 	| (Span & { type: "string"; value: string })
 	| (Span & { type: "frames" });
 
 export interface Query {
 	/** null if the text is not a valid query. */
-	tree: Node | null;
+	tree: QueryNode | null;
 	/** In order; also those of invalid queries. */
 	selectors: SelectorNode[];
 	calls: CallNode[];
@@ -92,7 +93,7 @@ class Reader {
 	private readonly calls: CallNode[] = [];
 
 	constructor(text: string) {
-		this.words = words(text).filter((w) => w.kind !== "comment");
+		this.words = queryWords(text).filter((w) => w.kind !== "comment");
 	}
 
 	query(): Query {
@@ -109,6 +110,11 @@ class Reader {
 
 	private peek(ahead = 0): Word | undefined {
 		return this.words[this.at + ahead];
+	}
+
+	/** The word that is next, where there is one. */
+	private next(): Word {
+		return must(this.peek(), "a word of the query");
 	}
 
 	private isAt(text: string): boolean {
@@ -139,7 +145,7 @@ class Reader {
 	}
 
 	/** An expression whose operators bind at least as strongly as `least`; null if there is none. */
-	private expr(least: number): Node | null {
+	private expr(least: number): QueryNode | null {
 		if (this.depth >= DEPTH_MAX) {
 			this.broken = true;
 			return null;
@@ -150,7 +156,7 @@ class Reader {
 		return left;
 	}
 
-	private operators(least: number): Node | null {
+	private operators(least: number): QueryNode | null {
 		let lhs = this.signed();
 		for (;;) {
 			const w = this.peek();
@@ -177,7 +183,7 @@ class Reader {
 	private matching(): string[] {
 		const out: string[] = [];
 		while (this.isWord("bool") || this.isLabelList()) {
-			const { text } = this.peek()!;
+			const { text } = this.next();
 			out.push(text);
 			this.at++;
 			if (this.isAt("(") && takesLabels(text)) this.labels();
@@ -188,7 +194,7 @@ class Reader {
 	/** `on` with its bracket, or `group_left`, which needs none. A series may be called `by`. */
 	private isLabelList(): boolean {
 		const w = this.peek();
-		if (!w || w.kind !== "keyword" || !takesLabels(w.text)) return false;
+		if (w?.kind !== "keyword" || !takesLabels(w.text)) return false;
 		return this.peek(1)?.text === "(" || /^group_/i.test(w.text);
 	}
 
@@ -196,7 +202,7 @@ class Reader {
 		const out: string[] = [];
 		this.expect("(");
 		while (this.peek() && !this.isAt(")")) {
-			const w = this.peek()!;
+			const w = this.next();
 			if (w.kind === "string") out.push(w.open ? "" : unquote(w.text));
 			else if (w.text !== ",") out.push(w.text);
 			this.at++;
@@ -205,7 +211,7 @@ class Reader {
 		return out;
 	}
 
-	private signed(): Node | null {
+	private signed(): QueryNode | null {
 		const sign = this.peek();
 		if (sign?.kind !== "operator" || (sign.text !== "-" && sign.text !== "+"))
 			return this.operand(false);
@@ -220,13 +226,13 @@ class Reader {
 		return inner.type === "number" ? { ...inner, ...span } : { type: "unary", inner, ...span };
 	}
 
-	private operand(frames: boolean): Node | null {
+	private operand(frames: boolean): QueryNode | null {
 		let n = this.single(frames);
 		while (n && this.isAt("[")) n = this.subquery(n);
 		return n;
 	}
 
-	private single(frames: boolean): Node | null {
+	private single(frames: boolean): QueryNode | null {
 		const w = this.peek();
 		if (!w) return null;
 		const { start, end } = w;
@@ -261,8 +267,8 @@ class Reader {
 		this.expect(")");
 	}
 
-	private frames(): Node {
-		const { start } = this.peek()!;
+	private frames(): QueryNode {
+		const { start } = this.next();
 		this.at++;
 		this.matchers("}");
 		return { type: "frames", start, end: this.end() };
@@ -276,8 +282,8 @@ class Reader {
 		return { word: w.text.toLowerCase(), labels, start: w.start, end: this.end() };
 	}
 
-	private call(): Node {
-		const { text: name, start } = this.peek()!;
+	private call(): QueryNode {
+		const { text: name, start } = this.next();
 		this.at++;
 		const node: CallNode = { type: "call", name, modifier: null, args: [], start, end: 0 };
 		this.calls.push(node);
@@ -320,13 +326,14 @@ class Reader {
 			}
 			if (
 				(label?.kind !== "label" && (label?.kind !== "string" || label.open)) ||
-				!MATCH_OPS.includes(op?.text as MatchOp) ||
+				!op ||
+				!MATCH_OPS.includes(op.text as MatchOp) ||
 				value?.kind !== "string" ||
 				value.open
 			)
 				return this.notMatchers(close);
 			const name = label.kind === "string" ? unquote(label.text) : label.text;
-			out.push({ label: name, op: op!.text as MatchOp, value: unquote(value.text) });
+			out.push({ label: name, op: op.text as MatchOp, value: unquote(value.text) });
 			this.at += 3;
 			if (this.isAt(",")) this.at++;
 			else if (!this.isAt(close)) return this.notMatchers(close);
@@ -343,8 +350,8 @@ class Reader {
 		return null;
 	}
 
-	private selector(): Node {
-		const first = this.peek()!;
+	private selector(): QueryNode {
+		const first = this.next();
 		const named = first.text !== "{";
 		const node: SelectorNode = {
 			...{ type: "selector", name: named ? first.text : "", matchers: [] },
@@ -388,7 +395,7 @@ class Reader {
 		node.ranged = this.end();
 	}
 
-	private subquery(inner: Node): SubqueryNode {
+	private subquery(inner: QueryNode): SubqueryNode {
 		this.at++;
 		this.broken ||= this.seconds() === null;
 		this.expect(":");
@@ -416,7 +423,7 @@ class Reader {
 	}
 
 	private time(node: Pick<SelectorNode, "at" | "atText">): void {
-		const { start } = this.peek()!;
+		const { start } = this.next();
 		this.at++;
 		if (this.isAt("-") || this.isAt("+")) this.at++;
 		const w = this.peek();
@@ -439,35 +446,35 @@ class Reader {
 	}
 }
 
-export const read = (text: string): Query => new Reader(text).query();
+export const readQuery = (text: string): Query => new Reader(text).query();
 
 /** Every selector of a query, in order. */
-export const findSelectors = (text: string): SelectorNode[] => read(text).selectors;
+export const findSelectors = (text: string): SelectorNode[] => readQuery(text).selectors;
 
 /** The selector, if the whole query is one (with no window, offset or @). */
 export function parseSelector(text: string): Selector | null {
 	const t = text.trim();
-	const { tree } = read(t);
+	const { tree } = readQuery(t);
 	if (tree?.type !== "selector" || tree.start !== 0 || tree.head !== t.length) return null;
 	return { name: tree.name, matchers: tree.matchers };
 }
 
 /** Without the parentheses around it. */
-export const bare = (n: Node): Node => (n.type === "paren" ? bare(n.inner) : n);
+export const bare = (n: QueryNode): QueryNode => (n.type === "paren" ? bare(n.inner) : n);
 
 /** The children of a node, in order. */
-export function childrenOf(n: Node): Node[] {
+export function queryChildren(n: QueryNode): QueryNode[] {
 	if (n.type === "binary") return [n.lhs, n.rhs];
 	if (n.type === "call") return n.args;
 	return n.type === "paren" || n.type === "unary" || n.type === "subquery" ? [n.inner] : [];
 }
 
-export const hasSubquery = (n: Node): boolean =>
-	n.type === "subquery" || childrenOf(n).some(hasSubquery);
+export const hasSubquery = (n: QueryNode): boolean =>
+	n.type === "subquery" || queryChildren(n).some(hasSubquery);
 
 /** The call that is the whole query. */
 export function wholeCall(text: string): CallNode | null {
-	const { tree } = read(text);
+	const { tree } = readQuery(text);
 	return tree?.type === "call" ? tree : null;
 }
 

@@ -1,5 +1,5 @@
 // "Did you mean": the query with the name that the server suggests, as a query to run.
-import { read } from "./read";
+import { readQuery } from "./read";
 import { formatSelector, type Selector, splice, unquote } from "./text";
 
 const TEXT = '("(?:[^"\\\\]|\\\\.)*")';
@@ -10,31 +10,33 @@ const VALUE = new RegExp(`^no series.* has ([A-Za-z_]\\w*)=${TEXT}${MEANT}`);
 const FUNCTION = new RegExp(`^unknown function ${TEXT}${MEANT}`);
 
 /** Other names in the selector, or null if it has nothing of that name. */
-type Change = (s: Selector) => Selector | null;
+type Renaming = (s: Selector) => Selector | null;
 
-function changeOf(message: string): Change | null {
+function changeOf(message: string): Renaming | null {
 	const renamed = (s: Selector, matchers: Selector["matchers"]) =>
 		matchers.some((m, i) => m !== s.matchers[i]) ? { ...s, matchers } : null;
-	let m = TYPE.exec(message);
-	if (m) {
-		const [, from, to] = m.map(unquote);
+	const type = TYPE.exec(message);
+	if (type) {
+		const [, from, to] = type.map(unquote);
 		return (s) => (s.name === from ? { ...s, name: to } : null);
 	}
-	if ((m = LABEL.exec(message))) {
-		const [, from, to] = m.map(unquote);
+	const label = LABEL.exec(message);
+	if (label) {
+		const [, from, to] = label.map(unquote);
 		return (s) =>
 			renamed(
 				s,
 				s.matchers.map((x) => (x.label === from ? { ...x, label: to } : x)),
 			);
 	}
-	if ((m = VALUE.exec(message))) {
-		const [label, from, to] = [m[1], unquote(m[2]), unquote(m[3])];
+	const value = VALUE.exec(message);
+	if (value) {
+		const [name, from, to] = [value[1], unquote(value[2]), unquote(value[3])];
 		return (s) =>
 			renamed(
 				s,
 				s.matchers.map((x) =>
-					x.label === label && x.op === "=" && x.value === from ? { ...x, value: to } : x,
+					x.label === name && x.op === "=" && x.value === from ? { ...x, value: to } : x,
 				),
 			);
 	}
@@ -43,7 +45,7 @@ function changeOf(message: string): Change | null {
 
 /** The query as the message suggests it; null if it suggests nothing for this query. */
 export function suggested(query: string, message: string): string | null {
-	const { selectors, calls } = read(query);
+	const { selectors, calls } = readQuery(query);
 	const parts: { start: number; end: number; insert: string }[] = [];
 	const m = FUNCTION.exec(message);
 	if (m) {
@@ -53,9 +55,10 @@ export function suggested(query: string, message: string): string | null {
 				parts.push({ start: c.start, end: c.start + from.length, insert: to });
 	}
 	const change = changeOf(message);
-	for (const s of change ? selectors : []) {
-		const other = change!(s);
-		if (other) parts.push({ start: s.start, end: s.head, insert: formatSelector(other) });
-	}
+	if (change)
+		for (const s of selectors) {
+			const other = change(s);
+			if (other) parts.push({ start: s.start, end: s.head, insert: formatSelector(other) });
+		}
 	return parts.length ? splice(query, parts) : null;
 }

@@ -1,9 +1,10 @@
 // The words of a query. This is the only tokenizer of the page, and follows the server's (lexer.re).
 // Colours, completion and the reader use it. It accepts any text; the server reports errors.
+import { must } from "../shared/must";
 import { functionNamed, isKeyword, isNumber, takesLabels } from "./language";
 import type { Span } from "./text";
 
-export type Kind =
+export type WordKind =
 	| "name"
 	| "function"
 	| "keyword"
@@ -15,7 +16,7 @@ export type Kind =
 	| "comment";
 
 export interface Word extends Span {
-	kind: Kind;
+	kind: WordKind;
 	text: string;
 	/** A string without its closing quote. */
 	open?: boolean;
@@ -68,12 +69,13 @@ function split(text: string): Word[] {
 	for (let at = 0; at < text.length; ) {
 		const pattern = closer === "]" ? IN_BRACKETS : closer ? IN_MATCHERS : IN_QUERY;
 		pattern.lastIndex = at;
-		const m = pattern.exec(text)!;
-		const [kind] = Object.entries(m.groups!).find(([, v]) => v !== undefined)!;
+		const m = must(pattern.exec(text), "a word of the query");
+		const groups = Object.entries(m.groups ?? {});
+		const [kind] = must(groups.find(([, v]) => v !== undefined), "the kind of a word");
 		const start = at;
 		at += m[0].length;
 		if (kind === "space") continue;
-		const w: Word = { kind: kind as Kind, text: m[0], start, end: at };
+		const w: Word = { kind: kind as WordKind, text: m[0], start, end: at };
 		if (kind === "open") Object.assign(w, { kind: "string", open: true });
 		if (w.text === closer) {
 			closer = "";
@@ -91,7 +93,7 @@ function split(text: string): Word[] {
 }
 
 /** The kind of a name, which depends on the words behind it. */
-function nameKind(words: Word[], i: number): Kind {
+function nameKind(words: Word[], i: number): WordKind {
 	const [word, next] = [words[i].text, words[i + 1]];
 	if (isNumber(word)) return "number";
 	// `start()` is a function, but not in `@ start()`.
@@ -102,7 +104,7 @@ function nameKind(words: Word[], i: number): Kind {
 }
 
 /** All words of `text`, in order, without spaces. */
-export function words(text: string): Word[] {
+export function queryWords(text: string): Word[] {
 	const out = split(text);
 	let list = false;
 	out.forEach((w, i) => {
@@ -117,7 +119,7 @@ export function words(text: string): Word[] {
 /** Whether the brackets of `text` match. */
 export function balanced(text: string): boolean {
 	const open: string[] = [];
-	for (const w of words(text)) {
+	for (const w of queryWords(text)) {
 		if (w.kind !== "punct" && w.text !== "<") continue;
 		const close = { "(": ")", "{": "}", "[": "]" }[w.text];
 		if (close) open.push(close);
@@ -134,21 +136,21 @@ export function placeOf(text: string, line: number, column: number): Span | null
 	const before = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
 	const within = [...lines[line - 1]].slice(0, column - 1).join("").length;
 	const start = before + within;
-	const word = words(text).find((w) => w.start <= start && start < w.end);
+	const word = queryWords(text).find((w) => w.start <= start && start < w.end);
 	const end = word ? word.end : start + 1;
 	// If a string or comment has several lines, only the first is marked.
 	return { start, end: Math.min(end, Math.max(start + 1, before + lines[line - 1].length)) };
 }
 
 export interface Segment extends Span {
-	kind: Kind | "";
+	kind: WordKind | "";
 	wrong: boolean;
 }
 
 /** `text` cut where its look changes; `wrong` may be just behind its end. */
 export function segments(text: string, wrong: Span | null): Segment[] {
 	const out: Segment[] = [];
-	const add = (start: number, end: number, kind: Kind | "") => {
+	const add = (start: number, end: number, kind: WordKind | "") => {
 		const cuts = [start, wrong?.start ?? start, wrong?.end ?? start, end]
 			.map((x) => Math.min(end, Math.max(start, x)))
 			.sort((a, b) => a - b);
@@ -159,7 +161,7 @@ export function segments(text: string, wrong: Span | null): Segment[] {
 		}
 	};
 	let at = 0;
-	for (const w of words(text)) {
+	for (const w of queryWords(text)) {
 		add(at, w.start, "");
 		add(w.start, w.end, w.kind);
 		at = w.end;

@@ -16,7 +16,7 @@ export interface Selector {
 const ESCAPES: Record<string, string> = {
 	...{ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" },
 };
-const ESCAPE = /(?:\\(?:x[0-9a-fA-F]{2}|[0-7]{3}))+|\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^])/g;
+const ESCAPE = /(?:\\(?:x[0-9a-fA-F]{2}|[0-7]{3}))+|\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])/g;
 
 /** `\xc3\xa4`: bytes of UTF-8. */
 function bytesOf(escapes: string): string {

@@ -1,7 +1,7 @@
 // The type of a query's answer, by the server's table of functions. If a name may mean profiles or
 // numbers, it is a guess; only the server knows.
 import { argumentTypes, functionNamed, type Operator } from "./language";
-import { bare, childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
+import { bare, queryChildren, type QueryNode, parseSelector, readQuery, type SelectorNode } from "./read";
 
 export type ValueType = "profiles" | "costs" | "scalar" | "table" | "string" | "frames" | "range";
 type Types = Set<ValueType>;
@@ -21,7 +21,7 @@ function binaryType(op: Operator, l: ValueType, r: ValueType): ValueType | null 
 }
 
 /** All types that an expression may have; empty if a function is unknown. */
-export function typesOf(n: Node): Types {
+export function typesOf(n: QueryNode): Types {
 	switch (n.type) {
 		case "number":
 			return of("scalar");
@@ -57,7 +57,7 @@ export function typesOf(n: Node): Types {
 }
 
 /** Whether an expression gives profiles, or may. */
-export function maybeProfiles(n: Node): boolean {
+export function maybeProfiles(n: QueryNode): boolean {
 	const types = typesOf(n);
 	return types.size === 0 || types.has("profiles");
 }
@@ -75,7 +75,7 @@ const takesProfiles = (name: string, i: number): boolean =>
 	argumentTypes(name, i).includes("profiles");
 
 /** The selectors of profiles in a query about profiles, without those of numbers. */
-export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
+export function profileSelectors(n: QueryNode, wanted = true): SelectorNode[] {
 	if (n.type === "selector") return wanted ? [n] : [];
 	if (n.type === "call") {
 		// `rate(cpu[5m])` is of profiles where these are wanted.
@@ -89,15 +89,15 @@ export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
 		const whole = wanted && maybeProfiles(n);
 		return [n.lhs, n.rhs].flatMap((s) => profileSelectors(s, whole && maybeProfiles(s)));
 	}
-	return childrenOf(n).flatMap((c) => profileSelectors(c, wanted));
+	return queryChildren(n).flatMap((c) => profileSelectors(c, wanted));
 }
 
-export type Kind = "selector" | "profiles" | "costs" | "top" | "unknown";
+export type QueryKind = "selector" | "profiles" | "costs" | "top" | "unknown";
 
 /** The probable type of the answer: a guess that saves a round trip. */
-export function guessKind(text: string): Kind {
+export function guessKind(text: string): QueryKind {
 	if (parseSelector(text)) return "selector";
-	const { tree } = read(text);
+	const { tree } = readQuery(text);
 	if (!tree) return "unknown";
 	const types = typesOf(tree);
 	if (tree.type === "call") {

@@ -1,7 +1,7 @@
 // The verdict on a difference, as data: which function to name, how its share changed, who calls it,
 // and whether that is certain.
-import { comparable, type Flame } from "../flame/layout";
-import { callersOf, type Costs, costsOf, isOwn, ownCosts } from "../flame/own";
+import { comparable, diffOf, type Flame } from "../flame/layout";
+import { callersOf, type Costs, costsOf, isOwn, ownCosts } from "../flame/owncode";
 import { flameQuery, withWindow } from "../query/query";
 import { quote } from "../query/text";
 import { parseDuration } from "../shared/timerange";
@@ -66,7 +66,7 @@ export function shortPercent(percent: number): string {
 }
 
 /** "5.6×"; "new" where there was nothing, "gone" where nothing is left. */
-export function times(base: number, next: number): string {
+export function timesText(base: number, next: number): string {
 	if (!(base > 0)) return next > 0 ? "new" : "";
 	if (!(next > 0)) return "gone";
 	const by = next / base;
@@ -78,9 +78,10 @@ export function times(base: number, next: number): string {
 export function fromTo(b: Blame, f: Flame, type: string, unit: string): [string, string, string] {
 	const { base, next } = b.costs;
 	if (!type.endsWith(":delta"))
-		return [formatValue(base, unit), formatValue(next, unit), times(base, next)];
-	const [x, y] = [share(base, f.diff!.baseTotal), share(next, f.diff!.nextTotal)];
-	return [shortPercent(x), shortPercent(y), times(x, y)];
+		return [formatValue(base, unit), formatValue(next, unit), timesText(base, next)];
+	const { baseTotal, nextTotal } = diffOf(f);
+	const [x, y] = [share(base, baseTotal), share(next, nextTotal)];
+	return [shortPercent(x), shortPercent(y), timesText(x, y)];
 }
 
 /** What an amount is: "of CPU", "allocated"; "" for others. */
@@ -114,7 +115,7 @@ export function waitFor(notes: string[], c: Change | undefined, windowSeconds: n
 		const more = /; about (\S+) more/.exec(note);
 		if (more) return parseDuration(more[1]) ?? 0;
 	}
-	if (!c || c.verdict !== "cannot tell") return 0;
+	if (c?.verdict !== "cannot tell") return 0;
 	const middle = Math.abs(middleOf(c));
 	const width = (c.high - c.low) / 2;
 	const longer = Math.max(2, Math.ceil((width / Math.max(middle, MATTERS - middle)) ** 2));
@@ -148,7 +149,7 @@ export function stripStep(seconds: number): number {
 }
 
 /** Whether each bar of the one side is above all bars of the other: "more", "less", or "". */
-export function apart(base: (number | null)[], next: (number | null)[]): "more" | "less" | "" {
+export function barsApart(base: (number | null)[], next: (number | null)[]): "more" | "less" | "" {
 	const known = (v: (number | null)[]) => v.filter((x): x is number => x !== null);
 	const [b, n] = [known(base), known(next)];
 	if (b.length < APART_MIN || n.length < APART_MIN) return "";

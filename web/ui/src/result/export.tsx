@@ -2,7 +2,7 @@
 // zoom, search, look and theme.
 import { useState } from "preact/hooks";
 import { PALETTES } from "../flame/color";
-import { type Frame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
+import { type PictureFrame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
 import type { Times } from "../query/questions";
 import { apiUrl, callBlob, needsFiles, type ProfileElement } from "../shared/api";
 import { useOutside } from "../shared/hooks";
@@ -30,7 +30,7 @@ function save(blob: Blob, file: string): void {
 	setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
-function frameOf(from: Element | null): Frame {
+function frameOf(from: Element | null): PictureFrame {
 	const graph = from?.closest(".results")?.querySelector(".flame-stage canvas");
 	return {
 		width: graph?.clientWidth || WIDTH,

@@ -15,7 +15,7 @@ import type { Patch } from "../shared/urlstate";
 import "./filters.css";
 
 /** Changes the query of the page (in Compare both), and other parameters of the address. */
-export type Edit = (change: (query: string) => string, also?: Patch) => void;
+export type QueryEdit = (change: (query: string) => string, also?: Patch) => void;
 
 /** The meaning of each filter, for the tooltip of its chip. */
 const MEANING: Record<string, string> = {
@@ -50,7 +50,7 @@ function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
 }
 
 /** The filters of the queries, each with a button to remove it. */
-export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }) {
+export function FilterChips({ queries, edit }: { queries: string[]; edit: QueryEdit }) {
 	const filters = activeFilters(queries);
 	if (!filters.length) return null;
 	return (
@@ -85,7 +85,7 @@ const FILTER_ACTIONS: [Filter, string, string][] = [
 
 /** The menu entries of a function that edit the query; `isFunction` excludes other nodes. */
 export function queryActions(
-	edit: Edit,
+	edit: QueryEdit,
 	isFunction: (name: string, stack: string[]) => boolean = () => true,
 ): FlameAction[] {
 	return FILTER_ACTIONS.map(([filter, label, hint]) => ({

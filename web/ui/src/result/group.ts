@@ -11,7 +11,7 @@ import {
 	tellingLabels,
 } from "../shared/api";
 import { share } from "../shared/units";
-import { withFiles } from "./files";
+import { withFunctionFiles } from "./functionfiles";
 
 /** The name of an element: the value of its only label, else all its labels. */
 export function elementName(metric: Labels, labels: string[]): string {
@@ -54,8 +54,9 @@ class Combined {
 
 	/** One node at x per side; each side is `[x, total, self]`. */
 	node(level: number, sides: number[][], name: number): void {
-		const row = (this.levels[level] ??= []);
-		const ends = (this.ends[level] ??= sides.map(() => 0));
+		this.levels[level] ??= [];
+		this.ends[level] ??= sides.map(() => 0);
+		const [row, ends] = [this.levels[level], this.ends[level]];
 		sides.forEach(([x, total, self], s) => {
 			row.push(x - ends[s], total, self);
 			ends[s] = x + total;
@@ -120,7 +121,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 		maxSelf: parts.reduce((m, p) => Math.max(m, p.flame.maxSelf), 0),
 		...(format === "double" ? { leftTicks: sums[0], rightTicks: sums[1] } : {}),
 	};
-	return withFiles(all, ...parts.map((p) => p.flame));
+	return withFunctionFiles(all, ...parts.map((p) => p.flame));
 }
 
 /** All elements as one element. */

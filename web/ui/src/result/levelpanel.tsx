@@ -158,7 +158,7 @@ function useHolders(element: ProfileElement): { rows: Holder[]; goroutine: boole
 		} catch {
 			return []; // the flame graph says why
 		}
-	}, [element]);
+	}, [element, goroutine]);
 	return { rows, goroutine };
 }
 

@@ -1,7 +1,7 @@
 // Levels (memory in use, goroutines): how they grow, when they reach a limit, and what goroutines wait
 // for. Numbers and words; levelpanel.tsx shows them.
 import { ancestry, type Flame, FOLDED, nameOf } from "../flame/layout";
-import { isOwn, ownCosts } from "../flame/own";
+import { isOwn, ownCosts } from "../flame/owncode";
 import { dayOf, formatMinute, type Window } from "../shared/timerange";
 import { digits, formatNanoseconds, formatValue } from "../shared/units";
 

@@ -1,10 +1,10 @@
 // The flame graph of the profiles that an expression measured, alone or as a comparison.
-import { useCallback, useMemo, useState } from "preact/hooks";
-import { compareParams, measured, type Measured, type Node } from "../query/measured";
+import { useCallback, useState } from "preact/hooks";
+import { compareParams, measured, type Measured, type ExprNode } from "../query/measured";
 import { diffQuery } from "../query/query";
 import { type Times, useProfileTypes, useQuestion } from "../query/questions";
 import { type Labels, resolveType } from "../shared/api";
-import { type Loaded, useApi, useUrl } from "../shared/hooks";
+import { type Loaded, useApi, useKeyed, useUrl } from "../shared/hooks";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { formatDuration, formatSpan, trimMs, type Window } from "../shared/timerange";
@@ -15,24 +15,21 @@ export interface Behind {
 	/** null until it is known, and if the expression selects no profiles. */
 	found: Measured | null;
 	known: boolean;
-	tree: Loaded<Node>;
+	tree: Loaded<ExprNode>;
 }
 
 /** Finds what an expression measures; "" asks nothing. */
 export function useMeasured(expr: string, at: number | null, labels: Labels): Behind {
 	const types = useProfileTypes();
-	const tree = useApi<Node>(expr || null, "parse_query", { query: expr });
+	const tree = useApi<ExprNode>(expr || null, "parse_query", { query: expr });
 	const key = JSON.stringify([expr, at, labels]);
-	const known = !!expr && at !== null && tree.key === expr && !!tree.answer && !!types.answer;
-	const found = useMemo(
-		() =>
-			known
-				? measured(expr, tree.answer!.data, at!, labels, (name) =>
-						Boolean(resolveType(name, types.answer!.data)),
-					)
-				: null,
-		[key, known],
-	);
+	const parsed = expr !== "" && tree.key === expr ? tree.answer : null;
+	const known = parsed !== null && at !== null && types.answer !== null;
+	const found = useKeyed(known ? key : null, () => {
+		const stored = types.answer?.data;
+		if (!parsed || at === null || !stored) return null;
+		return measured(expr, parsed.data, at, labels, (name) => Boolean(resolveType(name, stored)));
+	});
 	return { found, known, tree };
 }
 

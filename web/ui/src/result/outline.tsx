@@ -2,10 +2,10 @@
 // in view are in the document.
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
-import { ancestry, findPath, type Flame, nameOf, type WidthMode } from "../flame/layout";
+import { ancestry, diffOf, findPath, type Flame, nameOf, type WidthMode } from "../flame/layout";
 import type { Matches } from "../flame/search";
 import { IconDown } from "../shared/icons";
-import { ROW_H, useRows } from "../shared/rows";
+import { ROW_H, useRowsInView } from "../shared/rows";
 import {
 	formatPercent,
 	formatPoints,
@@ -33,7 +33,7 @@ export interface OutlineProps {
 	onPick(name: string): void;
 }
 
-interface Column {
+interface OutlineColumn {
 	title: string;
 	hint: string;
 	width: string;
@@ -43,7 +43,7 @@ interface Column {
 
 const exact = (v: number, unit: string) => `${v} ${unit}`.trim();
 
-const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): Column[] => [
+const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): OutlineColumn[] => [
 	{
 		title,
 		hint,
@@ -61,22 +61,22 @@ const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): Colu
 	},
 ];
 
-const PLAIN: Column[] = [
+const PLAIN: OutlineColumn[] = [
 	...cost("Flat", "Cost in the function itself, on this path", (f) => f.self),
 	...cost("Cum", "Cost in the function and all it calls, on this path", (f) => f.total),
 ];
 
-const side = (title: string, key: "base" | "next"): Column => ({
+const side = (title: string, key: "base" | "next"): OutlineColumn => ({
 	title,
 	hint: `Cost in the function and all it calls, on this path: ${title.toLowerCase()}`,
 	width: "88px",
 	cell: (f, i, unit) => {
-		const v = f.diff![key].total[i];
+		const v = diffOf(f)[key].total[i];
 		return [formatValue(v, unit), exact(v, unit)];
 	},
 });
 
-const DIFF: Column[] = [
+const DIFF: OutlineColumn[] = [
 	side("Base", "base"),
 	side("New", "next"),
 	{
@@ -84,7 +84,8 @@ const DIFF: Column[] = [
 		hint: "New less base",
 		width: "92px",
 		cell: (f, i, unit) => {
-			const v = f.diff!.next.total[i] - f.diff!.base.total[i];
+			const { base, next } = diffOf(f);
+			const v = next.total[i] - base.total[i];
 			return [formatSigned(v, unit), exact(v, unit), trend(v)];
 		},
 	},
@@ -93,7 +94,7 @@ const DIFF: Column[] = [
 		hint: "Change of the share of the whole, in percentage points",
 		width: "92px",
 		cell: (f, i) => {
-			const d = f.diff!;
+			const d = diffOf(f);
 			const v =
 				share(d.next.total[i], d.nextTotal) - share(d.base.total[i], d.baseTotal);
 			return [formatPoints(v), `${v}`, trend(Math.abs(v) < 0.005 ? 0 : v)];
@@ -110,6 +111,7 @@ function useExpanded(flame: Flame, zoom: string) {
 	const first = at > 0 ? ancestry(flame, at) : heaviestPath(flame);
 	const [set, change] = useState(() => expandedTo(flame, first));
 	const known = useRef(flame);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: what the user opened is kept until the next answer
 	useEffect(() => {
 		if (known.current === flame) return;
 		known.current = flame;
@@ -126,11 +128,12 @@ function useTree({ flame, zoom, widthMode, onPick }: OutlineProps) {
 	const rows = useMemo(() => outlineRows(flame, expanded), [flame, expanded, widthMode]);
 	// By path, because the number of a node changes with the next answer.
 	const [active, setActive] = useState(flame.path[begin]);
-	const view = useRows(rows.length);
+	const view = useRowsInView(rows.length);
 	const at = Math.max(
 		0,
 		rows.findIndex((r) => flame.path[r.node] === active),
 	);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: only at first
 	useEffect(() => view.reveal(at), []);
 	const select = (node: number) => setActive(flame.path[node]);
 	const open = (nodes: number[]) =>
@@ -208,7 +211,7 @@ export function Outline(props: OutlineProps) {
 	);
 }
 
-function Head({ columns, template }: { columns: Column[]; template: string }) {
+function Head({ columns, template }: { columns: OutlineColumn[]; template: string }) {
 	return (
 		<div class="vtable-head" role="row" style={{ gridTemplateColumns: template }}>
 			<span role="columnheader">Function</span>
@@ -226,7 +229,7 @@ interface RowProps {
 	row: OutlineRow;
 	index: number;
 	active: boolean;
-	columns: Column[];
+	columns: OutlineColumn[];
 	template: string;
 	flame: Flame;
 	unit: string;

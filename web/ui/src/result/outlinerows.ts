@@ -1,6 +1,6 @@
 // The call tree as rows: the visible rows for a set of expanded nodes, and the effect of keys. Nodes
 // are identified by the hash of their call path, so that they stay expanded after a refresh.
-import { childrenOf, type Flame } from "../flame/layout";
+import { flameChildren, type Flame } from "../flame/layout";
 import { rowByKey } from "../shared/rows";
 
 export interface OutlineRow {
@@ -16,7 +16,7 @@ export interface OutlineRow {
 
 /** The callees of a node, the most expensive first, without those that cost nothing. */
 export function callees(f: Flame, node: number): number[] {
-	const [from, to] = childrenOf(f, node);
+	const [from, to] = flameChildren(f, node);
 	const out: number[] = [];
 	for (let i = from; i < to; i++) if (f.total[i] > 0) out.push(i);
 	return out.sort((a, b) => f.total[b] - f.total[a] || a - b);
@@ -29,7 +29,7 @@ export function outlineRows(f: Flame, expanded: ReadonlySet<number>): OutlineRow
 		const below = callees(f, node);
 		const open = below.length ? expanded.has(f.path[node]) : undefined;
 		out.push({ node, level, position, siblings, expanded: open });
-		if (open) below.forEach((c, i) => add(c, level + 1, i + 1, below.length));
+		if (open) for (const [i, c] of below.entries()) add(c, level + 1, i + 1, below.length);
 	};
 	if (f.count) add(0, 1, 1, 1);
 	return out;

@@ -5,7 +5,7 @@ import type { Times } from "../query/questions";
 import type { Answer, QueryData, TopElement } from "../shared/api";
 import { formatValue } from "../shared/units";
 import type { Patch } from "../shared/urlstate";
-import { type Edit, FilterChips } from "./filters";
+import { type QueryEdit, FilterChips } from "./filters";
 import type { GroupColors } from "./group";
 import { ProfileResult } from "./profileresult";
 import { ShareButton } from "./share";
@@ -29,7 +29,7 @@ export interface ResultsProps {
 	params: URLSearchParams;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
 	/** Edits the query of the page; if not given, nothing here edits it. */
-	edit?: Edit;
+	edit?: QueryEdit;
 	/** The queries that `edit` changes; their filters are shown. */
 	edited?: string[];
 	/** The verdict on a difference that the page shows itself; undefined: the result asks for it. */

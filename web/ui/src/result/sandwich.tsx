@@ -26,6 +26,7 @@ import {
 } from "../shared/api";
 import { type Loaded, useApi, useOwnAnswer } from "../shared/hooks";
 import { IconX } from "../shared/icons";
+import { attached } from "../shared/must";
 import { QueryError } from "../shared/notices";
 import { type Column, Table } from "../shared/table";
 import {
@@ -36,8 +37,8 @@ import {
 	signedPercent,
 	trend,
 } from "../shared/units";
-import { withFiles } from "./files";
 import { isFolded } from "./filters";
+import { withFunctionFiles } from "./functionfiles";
 import "./sandwich.css";
 
 export interface SandwichProps {
@@ -98,7 +99,7 @@ function useHalf(props: SandwichProps, half: "callers" | "callees"): Half {
 }
 
 function rooted(fb: Flamebearer, half: "callers" | "callees", fn: string): Flamebearer {
-	return half === "callers" ? withFiles(invertCallers(buildFlame(fb), fn), fb) : withoutRoot(fb);
+	return half === "callers" ? withFunctionFiles(invertCallers(buildFlame(fb), fn), fb) : withoutRoot(fb);
 }
 
 function HalfView({
@@ -237,17 +238,20 @@ interface Line {
 	cum: number;
 }
 
+/** The costs of a function by line; null before they are known. */
+function useLineCosts(props: SandwichProps, cost: "flat" | "cum") {
+	const { query, times, fn, labels, asked } = props;
+	const sent = linesOf(query, cost, fn, labels);
+	const key = JSON.stringify([asked, sent]);
+	const loaded = useApi<QueryData>(key, "query", { query: sent, ...times });
+	return useOwnAnswer(loaded, key, sent);
+}
+
 /** The lines of a function with their costs, without those of unknown place; none before both costs are known. */
 function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
-	const { query, times, fn, element, labels, asked } = props;
-	const of = (cost: "flat" | "cum") => {
-		const sent = linesOf(query, cost, fn, labels);
-		const key = JSON.stringify([asked, sent]);
-		const loaded = useApi<QueryData>(key, "query", { query: sent, ...times });
-		return useOwnAnswer(loaded, key, sent);
-	};
-	const flat = of("flat");
-	const cum = of("cum");
+	const { element } = props;
+	const flat = useLineCosts(props, "flat");
+	const cum = useLineCosts(props, "cum");
 	const ready = !!flat && !!cum;
 	const lines = useMemo(() => {
 		const out = new Map<string, Line>();
@@ -324,7 +328,7 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 	const row = top?.rows.find((r) => r.function === fn);
 	const title = useRef<HTMLHeadingElement>(null);
 	// The element that had the focus is gone, or in a graph that changed.
-	useEffect(() => title.current!.focus({ preventScroll: true }), [fn]);
+	useEffect(() => attached(title).focus({ preventScroll: true }), [fn]);
 	const cost = (of: "flat" | "cum") => {
 		if (!row) return null;
 		const value = diff ? formatSigned(row[of], element.unit) : formatValue(row[of], element.unit);

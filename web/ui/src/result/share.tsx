@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useOutside, useUrl } from "../shared/hooks";
 import { IconLink } from "../shared/icons";
+import { attached } from "../shared/must";
 import { isUtc } from "../shared/timerange";
 import { type Patch, patchParams } from "../shared/urlstate";
 import "./share.css";
@@ -12,8 +13,9 @@ const COPIED_MS = 2000;
 function LinkField({ link }: { link: string }) {
 	const field = useRef<HTMLInputElement>(null);
 	useEffect(() => {
-		field.current!.focus();
-		field.current!.select();
+		const el = attached(field);
+		el.focus();
+		el.select();
 	}, [link]);
 	return (
 		<div class="popup share-popup" role="dialog" aria-label="Link to this view">

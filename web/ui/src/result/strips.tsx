@@ -5,7 +5,7 @@ import { publish } from "../shared/debug";
 import { useApi } from "../shared/hooks";
 import { formatDuration, formatTime, trimMs, type Window } from "../shared/timerange";
 import { formatPercent, formatValue } from "../shared/units";
-import { apart, bars, stripQuery, stripStep } from "./blame";
+import { barsApart, bars, stripQuery, stripStep } from "./blame";
 
 export interface StripSide {
 	/** The profiles of the side, without the window. */
@@ -43,6 +43,7 @@ function useBars(side: StripSide, step: number, props: StripsProps): (number | n
 	};
 	const key = step > 0 ? JSON.stringify([args, tick]) : null;
 	const { answer } = useApi<{ result: MatrixElement[] }>(key, "query_range", args);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the answer is of the window that was asked for
 	return useMemo(() => (answer ? bars(answer.data.result, side.window, step) : null), [answer]);
 }
 
@@ -106,7 +107,7 @@ export function Strips(props: StripsProps) {
 			<Strip kind="new" values={both.new} start={next.window.start} {...shared} />
 			<span class="faint strips-note">
 				per {step === 60 ? "minute" : formatDuration(step)}, up to {text(top)}
-				{APART[apart(both.base, both.new)]}
+				{APART[barsApart(both.base, both.new)]}
 			</span>
 		</div>
 	);

@@ -52,6 +52,7 @@ export function SearchBox({
 }) {
 	const [draft, setDraft] = useState(text);
 	useEffect(() => setDraft(text), [text]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: only a letter begins the wait anew
 	useEffect(() => {
 		if (draft === text) return;
 		const id = setTimeout(() => onChange(draft), SEARCH_DELAY_MS);

@@ -12,7 +12,7 @@ import {
 	parseSample,
 	trend,
 } from "../shared/units";
-import { times } from "./blame";
+import { timesText } from "./blame";
 import { isFolded } from "./filters";
 import type { Bases } from "./useprofile";
 import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
@@ -45,7 +45,7 @@ function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<To
 		e.stopPropagation();
 		run(name);
 	};
-	const mark = (name: string) => (
+	const mark = (name: string, run: (name: string) => void) => (
 		<button
 			type="button"
 			class="quiet"
@@ -53,31 +53,31 @@ function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<To
 			title="Highlight in the flame graph (space bar)"
 			aria-label="Highlight in the flame graph"
 			aria-pressed={name === picked}
-			onClick={does(onPick!, name)}
+			onClick={does(run, name)}
 		>
 			<IconMark />
 		</button>
 	);
-	const alert = (name: string) => (
+	const alert = (name: string, run: (name: string) => void) => (
 		<button
 			type="button"
 			class="quiet"
 			tabIndex={-1}
 			title="Alert when it costs more"
 			aria-label="Alert when it costs more"
-			onClick={does(onAlert!, name)}
+			onClick={does(run, name)}
 		>
 			<IconBell />
 		</button>
 	);
-	const source = (name: string) => (
+	const source = (name: string, run: (name: string) => void) => (
 		<button
 			type="button"
 			class="quiet"
 			tabIndex={-1}
 			title="Source: lines with their cost"
 			aria-label="Source: lines with their cost"
-			onClick={does(onSource!, name)}
+			onClick={does(run, name)}
 		>
 			<IconCode />
 		</button>
@@ -89,9 +89,9 @@ function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<To
 		cell: (r) => (
 			<span class="fn-cell">
 				<FunctionName name={r.function} />
-				{onSource && !isFolded(r.function) && !unnamedOf(r.function) && source(r.function)}
-				{onAlert && r.function && !isFolded(r.function) && alert(r.function)}
-				{onPick && mark(r.function)}
+				{onSource && !isFolded(r.function) && !unnamedOf(r.function) && source(r.function, onSource)}
+				{onAlert && r.function && !isFolded(r.function) && alert(r.function, onAlert)}
+				{onPick && mark(r.function, onPick)}
 			</span>
 		),
 	};
@@ -188,7 +188,7 @@ function diffColumns(
 		cell: (r) => {
 			const base = baseOf(r);
 			return (
-				base !== null && <span class={trend(r.flat)}>{times(base, base + r.flat)}</span>
+				base !== null && <span class={trend(r.flat)}>{timesText(base, base + r.flat)}</span>
 			);
 		},
 	};

@@ -2,11 +2,11 @@
 import { aboutUnnamed } from "../flame/unnamed";
 import { zoomedNode, nameOf, type Flame } from "../flame/layout";
 import type { FlameAction } from "../flame/menu";
-import { copyText } from "../shared/copy";
-import { Copyable } from "../shared/copybutton";
+import { Copyable, copyText } from "../shared/copybutton";
+import { must } from "../shared/must";
 import {
 	binariesIn,
-	type Binary,
+	type NamedBinary,
 	binaryNamed,
 	seenSince,
 	symbolsParams,
@@ -18,18 +18,18 @@ import type { UrlStore } from "../shared/urlstate";
 import "./unnamednote.css";
 
 /** The filter of the page Symbols for a binary: its build id if the answer says it, else its name. */
-const filterOf = (binaries: Binary[], base: string): string =>
+const symbolsFilter = (binaries: NamedBinary[], base: string): string =>
 	binaryNamed(binaries, base)?.id ?? base;
 
-const commandOf = (binaries: Binary[], base: string): string =>
+const commandOf = (binaries: NamedBinary[], base: string): string =>
 	uploadCommand(binaryNamed(binaries, base)?.path ?? base, document.baseURI);
 
 const nowS = (): number => Date.now() / 1000;
 
 /** The menu entries of frames without names; `since` is when the window began. */
-export function unnamedActions(binaries: Binary[], since: number, store: UrlStore): FlameAction[] {
+export function unnamedActions(binaries: NamedBinary[], since: number, store: UrlStore): FlameAction[] {
 	const when = (name: string) => unnamedOf(name)?.file ?? false;
-	const binary = (name: string) => unnamedOf(name)!.binary;
+	const binary = (name: string) => must(unnamedOf(name), name).binary;
 	return [
 		{
 			label: "Symbols of this binary",
@@ -38,7 +38,7 @@ export function unnamedActions(binaries: Binary[], since: number, store: UrlStor
 			run: (name) =>
 				store.go(
 					"symbols",
-					symbolsParams(filterOf(binaries, binary(name)), seenSince(since, nowS())),
+					symbolsParams(symbolsFilter(binaries, binary(name)), seenSince(since, nowS())),
 				),
 		},
 		{
@@ -75,7 +75,7 @@ export function UnnamedNote(props: { name: string; infos: string[]; since: numbe
 			</span>
 			{file && (
 				<>
-					<a href={symbolsUrl(filterOf(binaries, binary), seenSince(since, nowS()))}>Symbols of {binary}</a>
+					<a href={symbolsUrl(symbolsFilter(binaries, binary), seenSince(since, nowS()))}>Symbols of {binary}</a>
 					<Copyable text={commandOf(binaries, binary)} what="the command" />
 				</>
 			)}

@@ -59,7 +59,7 @@ function under(f: Flame, title: string): Flame {
 	const name = up(f.name);
 	name[1] = names.length - 1;
 	const parent = new Int32Array(f.count + 1);
-	f.parent.forEach((p, i) => (parent[i + 1] = p + 1));
+	for (let i = 0; i < f.parent.length; i++) parent[i + 1] = f.parent[i] + 1;
 	parent[0] = -1;
 	return {
 		...f,
@@ -75,6 +75,8 @@ function under(f: Flame, title: string): Flame {
 	};
 }
 
+const partKey = (about: string, ask: PartAsk): string => JSON.stringify([about, ask]);
+
 type Asking = Pick<ResultsProps, "query" | "times" | "answered" | "params">;
 
 /** The graph with the parts of the zoom in the address; those that are missing are asked one by one. */
@@ -84,14 +86,14 @@ export function useParts(props: Asking, owner: Owner, base: Flame | null, zoom: 
 	const kept = useRef(new Map<string, Flame | null>());
 	const [version, setVersion] = useState(0);
 	const about = JSON.stringify([answered, nodes, owner.all ? "all" : owner.element.metric]);
-	const keyOf = (ask: PartAsk) => JSON.stringify([about, ask]);
+	const { all } = owner;
 	const resolved = useMemo(
 		() => base &&
-			resolveZoom(base, zoom, owner.all ? 1 : 0, (ask) => kept.current.get(keyOf(ask)) ?? undefined),
-		[base, zoom, about, version],
+			resolveZoom(base, zoom, all ? 1 : 0, (ask) => kept.current.get(partKey(about, ask)) ?? undefined),
+		[base, zoom, all, about, version],
 	);
 	const ask = resolved?.ask ?? null;
-	const key = ask ? keyOf(ask) : null;
+	const key = ask ? partKey(about, ask) : null;
 	const place = ask ? inElement(owner, ask.path) : null;
 	// What was asked and is not in the answer is not asked again.
 	const missing = key !== null && kept.current.get(key) === null;
@@ -103,11 +105,12 @@ export function useParts(props: Asking, owner: Owner, base: Flame | null, zoom: 
 		"call_site[]": place?.path ?? [],
 		call_site_skip: ask?.skip ?? undefined,
 	});
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what was asked
 	useEffect(() => {
-		if (!key || loaded.key !== key || !loaded.answer || kept.current.has(key)) return;
-		const all = kept.current;
-		for (const old of [...all.keys()].slice(0, all.size + 1 - KEPT_MAX)) all.delete(old);
-		all.set(key, partIn(loaded.answer.data, { of: place!.of, all: owner.all }, ask!.path[0]));
+		if (!key || !ask || !place || loaded.key !== key || !loaded.answer || kept.current.has(key)) return;
+		const parts = kept.current;
+		for (const old of [...parts.keys()].slice(0, parts.size + 1 - KEPT_MAX)) parts.delete(old);
+		parts.set(key, partIn(loaded.answer.data, { of: place.of, all }, ask.path[0]));
 		setVersion((v) => v + 1);
 	}, [key, loaded.key, loaded.answer]);
 	if (!resolved) return null;

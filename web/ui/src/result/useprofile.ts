@@ -5,17 +5,17 @@ import { zoomSteps, zoomTo } from "../flame/subtree";
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
-import { alertOn, baseOf, groupBy } from "../query/edit";
+import { alertOn, baseSide, groupBy } from "../query/edit";
 import { hasFiles } from "../query/files";
 import { tableQuery, withMatcher } from "../query/query";
 import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
-import { type Loaded, useApi, useUrl } from "../shared/hooks";
+import { type Loaded, useApi, useKeyed, useUrl } from "../shared/hooks";
 import { binariesIn, unnamedOf } from "../shared/symbols";
 import { share } from "../shared/units";
 import { newAlert, oneOf } from "../shared/urlstate";
 import { openSource } from "../source/source";
-import { type Edit, isFolded, queryActions } from "./filters";
+import { type QueryEdit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
@@ -48,12 +48,12 @@ export function useElement({ elements, params }: Pick<ProfileProps, "elements" |
 
 /** The colour of each group by the name that it has in the graph of all together. */
 function useBands(groups: Group[], all: boolean): Map<string, string> | null {
-	const key = JSON.stringify(groups.map((g) => [g.title, g.color]));
-	return useMemo(() => {
+	const key = JSON.stringify([all, groups.map((g) => [g.title, g.color])]);
+	return useKeyed(key, () => {
 		if (!all) return null;
 		const labels = labelNames(groups.map((g) => g.element));
 		return new Map(groups.map((g) => [elementName(g.element.metric, labels), g.color]));
-	}, [key, all]);
+	});
 }
 
 /** The graph as it was answered. */
@@ -128,7 +128,7 @@ function useBases(
 	wanted: boolean,
 ): Bases | null {
 	const query = all ? groupBy(props.query, "") : props.query;
-	const side = element.flamebearer.format === "double" ? baseOf(query) : null;
+	const side = element.flamebearer.format === "double" ? baseSide(query) : null;
 	const ask = side ? { ...props, query: side } : props;
 	const { element: base } = useTop(ask, element, false, wanted && side !== null);
 	return useMemo(
@@ -182,11 +182,11 @@ function useActions(
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
 		return [...symbols, sandwich, source, alert, ...own];
-	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer, props.query]);
+	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer, props.query, store]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */
-function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
+function onlyValue(edit: QueryEdit, labels: string[]): FlameAction[] {
 	const [label, ...more] = labels;
 	if (more.length) return [];
 	return [
@@ -223,6 +223,7 @@ export function useProfile(props: ProfileProps) {
 	const [base, broken] = useBase(element);
 	const part = useParts(props, { elements: props.elements, element, all }, base, params.get("zoom") ?? "");
 	const flame = part?.flame ?? null;
+	const read = part?.read;
 	// The widths change in place, so everything that reads them depends on the mode.
 	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
@@ -244,8 +245,8 @@ export function useProfile(props: ProfileProps) {
 		[patch],
 	);
 	const onZoom = useCallback(
-		(id: string) => patch({ zoom: part ? zoomTo(part, id) : id }),
-		[patch, part?.flame, part?.read],
+		(id: string) => patch({ zoom: flame && read ? zoomTo({ flame, read }, id) : id }),
+		[patch, flame, read],
 	);
 	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
 	const onPick = useCallback(

@@ -1,7 +1,7 @@
 // The verdict above a comparison: one sentence, and the function's share per minute on both sides.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { buildFlame, comparable, type Flame } from "../flame/layout";
+import { buildFlame, comparable, diffOf, type Flame } from "../flame/layout";
 import { shortName } from "../flame/names";
 import type { ProfileElement } from "../shared/api";
 import { publish } from "../shared/debug";
@@ -82,7 +82,7 @@ function Open(
 	);
 }
 
-function Certainty({ of, props }: { of: Blame; props: VerdictProps }) {
+function CertaintyText({ of, props }: { of: Blame; props: VerdictProps }) {
 	const { significance, element } = props;
 	if (of.certainty === "certain") {
 		const bounds = significance?.changes.get(of.name);
@@ -121,14 +121,14 @@ function Named({ of, flame, props }: { of: Blame; flame: Flame; props: VerdictPr
 			{amountWord(type)}
 			{seconds > 0 && !level && ` in ${formatNanoseconds(seconds * 1e9)}`})
 			<Callers of={of} onOpen={onOpen} />
-			<Certainty of={of} props={props} />
+			<CertaintyText of={of} props={props} />
 		</>
 	);
 }
 
 /** What to say if one side has no costs. */
 function empty(flame: Flame): string {
-	const { baseTotal, nextTotal } = flame.diff!;
+	const { baseTotal, nextTotal } = diffOf(flame);
 	if (!(baseTotal > 0) && !(nextTotal > 0)) return "Both sides are empty: neither has costs in its window.";
 	return baseTotal > 0
 		? "New is empty: it has no costs in its window, so there is nothing to compare. The colours below are packages, not changes."

@@ -8,7 +8,7 @@ import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
 import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
-import { PAGE, Paged } from "../shared/paged";
+import { PAGE_ITEMS, Paged } from "../shared/paged";
 import { digits, formatAgo } from "../shared/units";
 import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import {
@@ -149,7 +149,7 @@ function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: n
 	const opened = useUrl().location.params.get("open");
 	const isOpened = (a: Alert) => opened !== null && alertKey(group, a) === opened;
 	const all = rule.alerts ?? [];
-	const far = all.findIndex(isOpened) >= PAGE;
+	const far = all.findIndex(isOpened) >= PAGE_ITEMS;
 	const alerts = far ? [...all.filter(isOpened), ...all.filter((a) => !isOpened(a))] : all;
 	return (
 		<Paged items={alerts} what="alerts">

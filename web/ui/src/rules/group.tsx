@@ -71,6 +71,7 @@ export function GroupHead({ group: g, now }: { group: RuleGroup; now: number }) 
 
 /** The rule itself: expression, times, labels, annotations. */
 export function RuleDetails({ rule: r }: { rule: Rule }) {
+	const labels = r.labels ?? {};
 	return (
 		<dl class="rule-details">
 			<dt>Expression</dt>
@@ -81,10 +82,10 @@ export function RuleDetails({ rule: r }: { rule: Rule }) {
 			{!!r.duration && <dd>{formatDuration(r.duration)}</dd>}
 			{!!r.keepFiringFor && <dt>Keep firing for</dt>}
 			{!!r.keepFiringFor && <dd>{formatDuration(r.keepFiringFor)}</dd>}
-			{Object.keys(r.labels ?? {}).length > 0 && <dt>Labels</dt>}
-			{Object.keys(r.labels ?? {}).length > 0 && (
+			{Object.keys(labels).length > 0 && <dt>Labels</dt>}
+			{Object.keys(labels).length > 0 && (
 				<dd>
-					<Chips labels={r.labels!} />
+					<Chips labels={labels} />
 				</dd>
 			)}
 			{Object.entries(r.annotations ?? {}).map(([k, v]) => [

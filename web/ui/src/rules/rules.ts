@@ -75,7 +75,7 @@ function words(labels: Labels | undefined): string {
 }
 
 /** The text that a filter searches: names, expression, labels, annotations, also of alerts. */
-export function ruleText(g: RuleGroup, r: Rule): string {
+export function ruleSearchText(g: RuleGroup, r: Rule): string {
 	const alerts = (r.alerts ?? []).map((a) => `${words(a.labels)} ${words(a.annotations)}`);
 	return [g.name, g.file, r.name, r.query, words(r.labels), words(r.annotations), ...alerts]
 		.join("\n")
@@ -92,7 +92,7 @@ export function filterGroups(
 	return groups
 		.map((g) => ({
 			...g,
-			rules: g.rules.filter((r) => keep(r) && (!want || ruleText(g, r).includes(want))),
+			rules: g.rules.filter((r) => keep(r) && (!want || ruleSearchText(g, r).includes(want))),
 		}))
 		.filter((g) => g.rules.length > 0);
 }

@@ -93,7 +93,7 @@ export interface Target {
 	scrapeTimeout: string;
 }
 
-export interface Dropped {
+export interface DroppedTarget {
 	discoveredLabels: Labels;
 	scrapePool: string;
 	/** Why, if it is not relabelling: another shard scrapes it. */
@@ -112,7 +112,7 @@ export interface OrderedProfile {
 
 export interface Targets {
 	activeTargets: Target[];
-	droppedTargets?: Dropped[];
+	droppedTargets?: DroppedTarget[];
 	droppedTargetCounts?: Record<string, number>;
 	/** Pools that do not scrape at all, and why. */
 	scrapePoolErrors?: Record<string, string>;
@@ -140,7 +140,7 @@ export class ApiError extends Error {
 		message: string,
 	) {
 		super(message);
-		const m = /^(\d+):(\d+):\s*([^]*)$/.exec(message);
+		const m = /^(\d+):(\d+):\s*([\s\S]*)$/.exec(message);
 		this.detail = m ? m[3] : message;
 		if (m) {
 			this.line = Number(m[1]);
@@ -155,7 +155,7 @@ export type Args = Record<string, string | number | string[] | undefined>;
 export function apiUrl(name: string, args: Args = {}): string {
 	const params = new URLSearchParams();
 	for (const [k, v] of Object.entries(args)) {
-		if (Array.isArray(v)) v.forEach((x) => params.append(k, x));
+		if (Array.isArray(v)) for (const x of v) params.append(k, x);
 		else if (v !== undefined) params.set(k, String(v));
 	}
 	const query = params.toString();

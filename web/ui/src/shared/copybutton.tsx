@@ -1,7 +1,28 @@
-// A button that copies a text, and says whether it was copied; a command or lines with such a button.
+// Copies a text; a button that does, and says whether it was copied; a command or lines with such a button.
 import { useState } from "preact/hooks";
-import { copyText } from "./copy";
 import "./copybutton.css";
+
+/** The clipboard needs a secure context; over plain HTTP a selection can still be copied. */
+export async function copyText(text: string): Promise<boolean> {
+	if (window.isSecureContext) {
+		try {
+			await navigator.clipboard.writeText(text);
+			return true;
+		} catch {
+			// Refused, or the page lost the focus: try a selection.
+		}
+	}
+	const had = document.activeElement;
+	const area = document.createElement("textarea");
+	area.value = text;
+	area.className = "visually-hidden";
+	document.body.append(area);
+	area.select();
+	const done = document.execCommand("copy");
+	area.remove();
+	if (had instanceof HTMLElement) had.focus({ preventScroll: true });
+	return done;
+}
 
 export function CopyButton(props: { text: string; label?: string; tabIndex?: number }) {
 	const { text, label, tabIndex } = props;

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useUrl } from "./hooks";
 import { IconSearch } from "./icons";
+import { must } from "./must";
 import "./fields.css";
 
 export function Segmented<T extends string>(props: {
@@ -58,6 +59,13 @@ export function optionsOf<T extends string | number>(values: T[], text?: (v: T) 
 			{text ? text(v) : v}
 		</option>
 	));
+}
+
+/** The files chosen in a field. It is emptied, so that the same file may be chosen again. */
+export function takeFiles(input: HTMLInputElement): File[] {
+	const files = [...must(input.files, "a field for files")];
+	input.value = "";
+	return files;
 }
 
 /** The field that sets `filter` in the address. */

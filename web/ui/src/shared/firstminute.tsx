@@ -2,9 +2,9 @@
 import { useMemo } from "preact/hooks";
 import type { ProfileType, Targets } from "./api";
 import { CopyButton } from "./copybutton";
+import { type Runtime, seconds } from "./defaultrange";
 import { cpuComes, dueText, type FirstError, firstSteps, type FirstSteps } from "./firststeps";
 import { type Loaded, useApi, useClock, useInterval } from "./hooks";
-import { type Runtime, seconds } from "./stored";
 import "./firstminute.css";
 
 const ASK_EVERY_S = 2;

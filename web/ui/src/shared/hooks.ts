@@ -5,23 +5,39 @@ import {
 	useContext,
 	useEffect,
 	useLayoutEffect,
+	useMemo,
 	useRef,
 	useState,
 } from "preact/hooks";
 import { type Answer, type ApiError, type Args, call } from "./api";
+import { must } from "./must";
 import { delaySeconds, outages, unreachable } from "./outage";
 import type { Location, UrlStore } from "./urlstate";
 
-export const UrlContext = createContext<UrlStore>(null as unknown as UrlStore);
+export const UrlContext = createContext<UrlStore | null>(null);
 
 export function useUrl(): { store: UrlStore; location: Location } {
-	const store = useContext(UrlContext);
+	const store = must(useContext(UrlContext), "the address");
 	const [location, set] = useState(() => store.get());
 	useEffect(() => {
 		set(store.get()); // it may have moved between render and effect
 		return store.subscribe(() => set(store.get()));
 	}, [store]);
 	return { store, location };
+}
+
+/** What `make` gave for this key, which names all that it depends on. */
+export function useKeyed<T>(key: string | null, make: () => T): T {
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what is read
+	return useMemo(make, [key]);
+}
+
+/** The same object while its content is the same, so that a refresh leaves a table alone. */
+export function useSame<T>(value: T): T {
+	const last = useRef({ value, text: "" });
+	const text = JSON.stringify(value);
+	if (text !== last.current.text) last.current = { value, text };
+	return last.current.value;
 }
 
 const TURN_MS = 250;
@@ -53,14 +69,20 @@ const retried = (e: ApiError): boolean => e.status >= 500 && e.errorType !== "ti
 
 /** Asks again when the server is back, or at the time that the error names. */
 export function useAgain(error: ApiError | null, again: () => void): void {
+	const last = useRef(again);
+	last.current = again;
 	useEffect(() => {
+		const ask = () => last.current();
 		if (!error) return;
-		if (unreachable(error)) return outages.wait(again);
+		if (unreachable(error)) return outages.wait(ask);
 		if (error.retryAt === undefined) return;
-		const timer = setTimeout(again, error.retryAt - performance.now());
+		const timer = setTimeout(ask, error.retryAt - performance.now());
 		return () => clearTimeout(timer);
 	}, [error]);
 }
+
+/** No question is running, and none has failed. */
+const IDLE = { error: null, loading: false, since: null, cancelled: false };
 
 /**
  * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the next
@@ -68,9 +90,8 @@ export function useAgain(error: ApiError | null, again: () => void): void {
  * question aborts the older one. If the server itself failed, the question is asked again.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
-	const idle = { error: null, loading: false, since: null, cancelled: false };
 	const [state, set] = useState<State<T>>({
-		...idle,
+		...IDLE,
 		answer: null,
 		loading: key !== null,
 		key: null,
@@ -82,7 +103,7 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 	const tries = useRef(0);
 	useEffect(() => {
 		if (key === null) {
-			set({ ...idle, answer: null, key });
+			set({ ...IDLE, answer: null, key });
 			return;
 		}
 		const abort = new AbortController();
@@ -93,20 +114,20 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 				if (abort.signal.aborted) return;
 				outages.answered();
 				tries.current = 0;
-				set({ ...idle, answer, key });
+				set({ ...IDLE, answer, key });
 			},
 			(error) => {
 				if (abort.signal.aborted) return;
 				if (!unreachable(error) && retried(error))
 					error.retryAt = performance.now() + 1000 * delaySeconds(tries.current++);
-				set((s) => ({ ...s, ...idle, error, key: s.answer ? s.key : key }));
+				set((s) => ({ ...s, ...IDLE, error, key: s.answer ? s.key : key }));
 			},
 		);
 		return () => abort.abort();
 	}, [key, name, round]);
 	const cancel = useCallback(() => {
 		underWay.current?.abort();
-		set((s) => (s.loading ? { ...s, ...idle, error: s.error, cancelled: true } : s));
+		set((s) => (s.loading ? { ...s, ...IDLE, error: s.error, cancelled: true } : s));
 	}, []);
 	const again = useCallback(() => setRound((n) => n + 1), []);
 	useAgain(state.error, again);
@@ -183,7 +204,9 @@ export function useOutside(open: boolean, close: () => void) {
 	return ref;
 }
 
-const hasFiles = (e: DragEvent): boolean => e.dataTransfer?.types.includes("Files") ?? false;
+/** What is dragged, if it has files. */
+const filesIn = (e: DragEvent): DataTransfer | null =>
+	e.dataTransfer?.types.includes("Files") ? e.dataTransfer : null;
 
 /** Who takes files now: the one that came last, such as a drawer over the page. */
 const takers: object[] = [];
@@ -199,21 +222,23 @@ export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
 	useEffect(() => {
 		const me = {};
 		takers.push(me);
-		const isMine = (e: DragEvent) => hasFiles(e) && takers.at(-1) === me;
+		const mine = (e: DragEvent) => (takers[takers.length - 1] === me ? filesIn(e) : null);
 		const onOver = (e: DragEvent) => {
-			if (!isMine(e)) return;
+			const data = mine(e);
+			if (!data) return;
 			e.preventDefault();
-			e.dataTransfer!.dropEffect = last.current ? "copy" : "none";
+			data.dropEffect = last.current ? "copy" : "none";
 			setOver(last.current !== null);
 		};
 		const onLeave = (e: DragEvent) => {
 			if (!e.relatedTarget) setOver(false); // it left the window
 		};
 		const onDrop = (e: DragEvent) => {
-			if (!isMine(e)) return;
+			const data = mine(e);
+			if (!data) return;
 			e.preventDefault();
 			setOver(false);
-			last.current?.(e.dataTransfer!);
+			last.current?.(data);
 		};
 		window.addEventListener("dragover", onOver);
 		window.addEventListener("dragleave", onLeave);

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import "./paged.css";
 
-export const PAGE = 50;
+export const PAGE_ITEMS = 50;
 
 /** The first rows of a list, and a button for more: a thousand rows at once would stall the page. */
 export function Paged<T>(props: {
@@ -12,8 +12,8 @@ export function Paged<T>(props: {
 	children(items: T[]): ComponentChildren;
 }) {
 	const { items, what } = props;
-	const [count, setCount] = useState(PAGE);
-	const more = Math.min(PAGE, items.length - count);
+	const [count, setCount] = useState(PAGE_ITEMS);
+	const more = Math.min(PAGE_ITEMS, items.length - count);
 	return (
 		<>
 			{props.children(items.slice(0, count))}

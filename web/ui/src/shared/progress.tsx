@@ -23,7 +23,9 @@ export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>
 				<button
 					type="button"
 					class="small"
-					onClick={() => all.forEach((l) => l.loading && l.cancel())}
+					onClick={() => {
+						for (const l of all) if (l.loading) l.cancel();
+					}}
 				>
 					Cancel
 				</button>
@@ -37,7 +39,13 @@ export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>
 				Cancelled.
 				{given.some((l) => l.answer) && " What is shown is from before."}
 			</span>
-			<button type="button" class="small" onClick={() => given.forEach((l) => l.again())}>
+			<button
+				type="button"
+				class="small"
+				onClick={() => {
+					for (const l of given) l.again();
+				}}
+			>
 				Run again
 			</button>
 		</div>

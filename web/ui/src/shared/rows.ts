@@ -1,6 +1,7 @@
 // Long lists, of tables and of the call tree: rows of one height below a fixed head. Only the rows
 // in view are in the document.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { attached } from "./must";
 
 export const ROW_H = 25;
 const HEAD_H = 31;
@@ -8,19 +9,19 @@ const OVERSCAN = 8;
 const HEIGHT_AT_FIRST = 600; // until the box is measured
 
 /** Which of `count` rows are in view, and how to scroll; `box` is the ref of the scrolling element. */
-export function useRows(count: number, rowHeight = ROW_H) {
+export function useRowsInView(count: number, rowHeight = ROW_H) {
 	const box = useRef<HTMLDivElement>(null);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(HEIGHT_AT_FIRST);
 	useEffect(() => {
-		const el = box.current!;
+		const el = attached(box);
 		const observer = new ResizeObserver(() => setHeight(el.clientHeight));
 		observer.observe(el);
 		return () => observer.disconnect();
 	}, []);
 	/** Scrolls as little as possible until the row is in view. */
 	const reveal = (index: number) => {
-		const el = box.current!;
+		const el = attached(box);
 		const y = index * rowHeight;
 		if (y < el.scrollTop) el.scrollTop = y;
 		const below = y + rowHeight + HEAD_H - el.clientHeight;
@@ -28,7 +29,7 @@ export function useRows(count: number, rowHeight = ROW_H) {
 	};
 	/** Scrolls until the row is in the middle. */
 	const center = (index: number) => {
-		const el = box.current!;
+		const el = attached(box);
 		el.scrollTop = (index + 0.5) * rowHeight - (el.clientHeight - HEAD_H) / 2;
 	};
 	return {

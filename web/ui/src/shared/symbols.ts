@@ -2,7 +2,7 @@
 // server writes an address without a name as `[binary+0x1f]`, or `[0x1f]` if no binary is known, and
 // what has no address as `[binary]` or `<unknown>`.
 
-import { parseDuration } from "./timerange";
+import { durationSeconds } from "./timerange";
 import { formatParams } from "./urlstate";
 
 export interface Unnamed {
@@ -38,7 +38,7 @@ export const SEEN = ["1h", "6h", "1d", "7d", "30d"];
 
 /** The shortest of them that begins before `start`, in seconds since 1970; "" for the first. */
 export function seenSince(start: number, now: number): string {
-	const fits = SEEN.find((s) => now - start <= parseDuration(s)!) ?? SEEN[SEEN.length - 1];
+	const fits = SEEN.find((s) => now - start <= durationSeconds(s)) ?? SEEN[SEEN.length - 1];
 	return Number.isFinite(start) && fits !== SEEN[0] ? fits : "";
 }
 
@@ -64,7 +64,7 @@ export function uploadCommand(file: string, base: string): string {
 	return `epitool debuginfo upload ${quoted(name || "FILE")} --server ${quoted(base.replace(/\/+$/, ""))}`;
 }
 
-export interface Binary {
+export interface NamedBinary {
 	path: string;
 	id: string;
 }
@@ -72,7 +72,7 @@ export interface Binary {
 const NAMED_BINARY = /% in (\S[^()]*?) \(build id ([0-9a-f]{4,})/gi;
 
 /** The binaries that the infos of an answer name because of their addresses without names. */
-export function binariesIn(infos: string[]): Binary[] {
+export function binariesIn(infos: string[]): NamedBinary[] {
 	return infos
 		.filter(saysUnnamed)
 		.flatMap((text) => [...text.matchAll(NAMED_BINARY)])
@@ -80,7 +80,7 @@ export function binariesIn(infos: string[]): Binary[] {
 }
 
 /** The one of them with this base name. */
-export function binaryNamed(binaries: Binary[], base: string): Binary | undefined {
+export function binaryNamed(binaries: NamedBinary[], base: string): NamedBinary | undefined {
 	return binaries.find((b) => b.path.slice(b.path.lastIndexOf("/") + 1) === base);
 }
 
@@ -91,7 +91,7 @@ export function buildIdParts(text: string): { text: string; id?: string }[] {
 	const out: { text: string; id?: string }[] = [];
 	let end = 0;
 	for (const m of text.matchAll(/\bbuild id ([0-9a-f]{4,})/gi)) {
-		const at = m.index! + m[0].length - m[1].length;
+		const at = m.index + m[0].length - m[1].length;
 		out.push({ text: text.slice(end, at) }, { text: m[1], id: m[1] });
 		end = at + m[1].length;
 	}

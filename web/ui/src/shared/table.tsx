@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { publish } from "./debug";
-import { ROW_H, rowByKey, useRows } from "./rows";
+import { ROW_H, rowByKey, useRowsInView } from "./rows";
 import "./table.css";
 
 export interface Column<Row> {
@@ -52,6 +52,7 @@ function compareCells(a: number | string, b: number | string): number {
 /** Descending if the sort begins with a minus. */
 function useSorted<Row>(props: TableProps<Row>, sort: string): Row[] {
 	const { columns, rows, filter, filterText } = props;
+	// biome-ignore lint/correctness/useExhaustiveDependencies: what a row is filtered by stays the same
 	return useMemo(() => {
 		const key = sort.replace(/^-/, "");
 		const column = columns.find((c) => c.key === key) ?? columns[0];
@@ -69,12 +70,12 @@ export function Table<Row>(props: TableProps<Row>) {
 	const id = useId();
 	const debugName = props.debugName ?? "table";
 	const sorted = useSorted(props, sort);
-	const view = useRows(sorted.length);
+	const view = useRowsInView(sorted.length);
 
 	useEffect(() => {
 		publish(debugName, () => sorted);
 		return () => publish(debugName, null);
-	}, [sorted]);
+	}, [sorted, debugName]);
 	useEffect(() => setActive(-1), [rows, sort, filter]);
 
 	const onKey = (e: KeyboardEvent) => {

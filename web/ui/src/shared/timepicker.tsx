@@ -3,15 +3,16 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { optionsOf, Select } from "./fields";
 import { useOutside } from "./hooks";
 import { IconClock, IconDown, IconLeft, IconRight, IconZoomOut } from "./icons";
+import { attached } from "./must";
 import {
 	absolute,
 	describeRange,
+	durationSeconds,
 	formatDuration,
 	fromLocalInput,
 	isUtc,
-	parseDuration,
 	parseRangeText,
-	PRESETS,
+	RANGE_PRESETS,
 	REFRESH,
 	resolve,
 	shift,
@@ -46,7 +47,7 @@ function TypedRange({ range, onChange }: PopupProps) {
 	const [wrong, setWrong] = useState(false);
 	const input = useRef<HTMLInputElement>(null);
 	const help = useId();
-	useEffect(() => input.current!.select(), []);
+	useEffect(() => attached(input).select(), []);
 	return (
 		<form
 			class="typed"
@@ -121,13 +122,13 @@ function Popup({ range, onChange }: PopupProps) {
 	return (
 		<div class="popup time-popup" role="dialog" aria-label="Time range">
 			<div class="presets">
-				{PRESETS.map((p) => (
+				{RANGE_PRESETS.map((p) => (
 					<button
 						key={p}
 						type="button"
 						class={chosen === p ? "on" : ""}
 						aria-pressed={chosen === p}
-						onClick={() => onChange({ kind: "relative", seconds: parseDuration(p)! })}
+						onClick={() => onChange({ kind: "relative", seconds: durationSeconds(p) })}
 					>
 						Last {p}
 					</button>

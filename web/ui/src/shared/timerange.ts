@@ -1,4 +1,5 @@
 // Time ranges: relative to now, or absolute; clocks in the zone that is shown. All times are seconds
+import { must } from "./must";
 // since 1970.
 
 export type TimeRange =
@@ -9,7 +10,7 @@ export interface Window {
 	end: number;
 }
 
-export const PRESETS = "5m 15m 30m 1h 3h 6h 12h 1d 2d 7d 14d 30d 60d 90d".split(" ");
+export const RANGE_PRESETS = "5m 15m 30m 1h 3h 6h 12h 1d 2d 7d 14d 30d 60d 90d".split(" ");
 export const REFRESH = ["off", "5s", "10s", "30s", "1m", "5m"];
 export const DEFAULT_RANGE: TimeRange = { kind: "relative", seconds: 3600 };
 /** The shortest scrape interval there is. */
@@ -32,6 +33,9 @@ export function parseDuration(text: string): number | null {
 	for (const [, n, unit] of text.matchAll(/(\d+)(ms|[smhdwy])/g)) s += Number(n) * UNIT_S[unit];
 	return s;
 }
+
+/** The same for a text that is a duration: one of ours, or checked before. */
+export const durationSeconds = (text: string): number => must(parseDuration(text), `a duration in "${text}"`);
 
 /** Seconds as a duration of the query language, exact to the millisecond. */
 export function formatDuration(seconds: number): string {
@@ -106,14 +110,14 @@ export function instantFromParams(get: (name: string) => string | null): number 
 }
 
 /** The chart's own window while a part of it is open, and the range to return to. */
-export interface Context {
+export interface ChartContext {
 	window: Window;
 	back: TimeRange;
 }
 
 export const NO_CONTEXT = { cfrom: null, cto: null, crange: null };
 
-export function contextFromParams(get: (name: string) => string | null): Context | null {
+export function contextFromParams(get: (name: string) => string | null): ChartContext | null {
 	const start = Number(get("cfrom") ?? NaN);
 	const end = Number(get("cto") ?? NaN);
 	if (!(start < end)) return null;
@@ -124,7 +128,7 @@ export function contextFromParams(get: (name: string) => string | null): Context
 	};
 }
 
-export function contextToParams(context: Context): Record<string, string | null> {
+export function contextToParams(context: ChartContext): Record<string, string | null> {
 	const { window, back } = context;
 	return {
 		cfrom: trimMs(window.start),

@@ -3,7 +3,7 @@
 import { formatBytes } from "../shared/units";
 
 /** What a browser has of a file, and tests make themselves. */
-export interface Dropped {
+export interface DroppedFile {
 	/** The name; below a folder that was dropped, the path from that folder on. */
 	path: string;
 	size: number;
@@ -32,8 +32,8 @@ const isMeant = (path: string, common: number): boolean =>
 	common >= 2 || (common === 1 && partsOf(path).length <= 2);
 
 /** The files that share the longest end with `path`, the one that was dropped last first. */
-export function matching(files: readonly Dropped[], path: string): Dropped[] {
-	let best: Dropped[] = [];
+export function matching(files: readonly DroppedFile[], path: string): DroppedFile[] {
+	let best: DroppedFile[] = [];
 	let most = 1;
 	for (const f of files) {
 		const common = commonEnd(f.path, path);
@@ -46,7 +46,7 @@ export function matching(files: readonly Dropped[], path: string): Dropped[] {
 }
 
 /** The lines of a text. One that is not text gives an error in words. */
-export async function readLines(file: Dropped): Promise<string[]> {
+export async function readLines(file: DroppedFile): Promise<string[]> {
 	if (file.size > TEXT_BYTES_MAX)
 		throw new Error(
 			`${file.path} is ${formatBytes(file.size)}, more than ${formatBytes(TEXT_BYTES_MAX)}.`,
@@ -69,17 +69,17 @@ export function linesOfText(text: string): string[] {
 }
 
 export class DroppedFiles {
-	private byPath = new Map<string, Dropped>();
+	private byPath = new Map<string, DroppedFile>();
 	private listeners = new Set<() => void>();
-	private all: Dropped[] = [];
+	private all: DroppedFile[] = [];
 
 	/** In the order they came; another array after each change. */
-	get list(): readonly Dropped[] {
+	get list(): readonly DroppedFile[] {
 		return this.all;
 	}
 
 	/** A path that was there already gives way. Returns how many were too many. */
-	add(files: Dropped[]): number {
+	add(files: DroppedFile[]): number {
 		let over = 0;
 		for (const f of files) {
 			this.byPath.delete(f.path);
@@ -115,15 +115,15 @@ const DEPTH_MAX = 64;
 /** Folders without sources that are worth the time. */
 const LEFT_OUT = /^(\.git|\.hg|\.svn|node_modules)$/;
 
-function asDropped(file: File, path: string): Dropped {
+function asDropped(file: File, path: string): DroppedFile {
 	return { path, size: file.size, text: () => file.text() };
 }
 
 /** Of an `<input type="file">`, also of a folder. */
-export const ofInput = (files: Iterable<File>): Dropped[] =>
+export const ofInput = (files: Iterable<File>): DroppedFile[] =>
 	[...files].map((f) => asDropped(f, f.webkitRelativePath || f.name));
 
-const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+const entryFile = (entry: FileSystemFileEntry): Promise<File> =>
 	new Promise((resolve, reject) => entry.file(resolve, reject));
 
 /** All entries of a folder: the browser gives them in pieces. */
@@ -140,10 +140,10 @@ async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEn
 	return out;
 }
 
-async function walk(entry: FileSystemEntry, path: string, depth: number, out: Dropped[]): Promise<void> {
+async function walk(entry: FileSystemEntry, path: string, depth: number, out: DroppedFile[]): Promise<void> {
 	if (out.length >= FILES_MAX) return;
 	if (entry.isFile) {
-		out.push(asDropped(await fileOf(entry as FileSystemFileEntry), path));
+		out.push(asDropped(await entryFile(entry as FileSystemFileEntry), path));
 		return;
 	}
 	if (!entry.isDirectory || depth === DEPTH_MAX || LEFT_OUT.test(entry.name)) return;
@@ -152,12 +152,12 @@ async function walk(entry: FileSystemEntry, path: string, depth: number, out: Dr
 }
 
 /** Of a drop, folders with all below them. What cannot be read is left out. */
-export async function ofDrop(data: DataTransfer): Promise<Dropped[]> {
+export async function ofDrop(data: DataTransfer): Promise<DroppedFile[]> {
 	// Taken at once: after the event the browser forgets them.
 	const entries = [...data.items].map((i) => (i.kind === "file" ? i.webkitGetAsEntry() : null));
 	const files = [...data.files];
 	if (!entries.some((e) => e?.isDirectory)) return ofInput(files);
-	const out: Dropped[] = [];
+	const out: DroppedFile[] = [];
 	for (const e of entries)
 		if (e) await walk(e, e.name, 0, out).catch(() => undefined);
 	return out;

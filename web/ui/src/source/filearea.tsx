@@ -1,16 +1,17 @@
 // Where the code comes from: files that are dropped or chosen, debuginfod, a link; and what to do
 // where there is none.
 import { useRef, useState } from "preact/hooks";
-import { Select } from "../shared/fields";
+import { Select, takeFiles } from "../shared/fields";
 import { useDrop } from "../shared/hooks";
-import { dropped, type Dropped, FILES_MAX, matching, ofDrop, ofInput } from "./dropped";
+import { attached } from "../shared/must";
+import { dropped, type DroppedFile, FILES_MAX, matching, ofDrop, ofInput } from "./dropped";
 import { isServed } from "./source";
 import type { SourceState } from "./usesource";
 
 const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 /** What came of a drop, where it gave no text for `path`. */
-function outcome(files: Dropped[], over: number, path: string): string {
+function outcome(files: DroppedFile[], over: number, path: string): string {
 	if (files.length === 0) return "No file was in it that can be read.";
 	if (over) return `More than ${FILES_MAX.toLocaleString("en")} files: ${over} were left out.`;
 	if (matching(dropped.list, path).length) return "";
@@ -24,25 +25,22 @@ function outcome(files: Dropped[], over: number, path: string): string {
 /** Takes files for the page, and says what came of the last ones. */
 export function useFiles(path: string) {
 	const [said, say] = useState("");
-	const add = (files: Dropped[]) => say(outcome(files, dropped.add(files), path));
+	const add = (files: DroppedFile[]) => say(outcome(files, dropped.add(files), path));
 	const over = useDrop((data) => void ofDrop(data).then(add));
 	return { add, over, said };
 }
 
 /** Two buttons: files, or a folder with all that is in it. */
-function Choose({ add }: { add(files: Dropped[]): void }) {
+function Choose({ add }: { add(files: DroppedFile[]): void }) {
 	const files = useRef<HTMLInputElement>(null);
 	const folder = useRef<HTMLInputElement>(null);
-	const took = (input: HTMLInputElement) => {
-		add(ofInput(input.files!));
-		input.value = ""; // the same file may be chosen again
-	};
+	const took = (e: { currentTarget: HTMLInputElement }) => add(ofInput(takeFiles(e.currentTarget)));
 	return (
 		<>
-			<button type="button" class="small" onClick={() => files.current!.click()}>
+			<button type="button" class="small" onClick={() => attached(files).click()}>
 				Choose files
 			</button>
-			<button type="button" class="small" onClick={() => folder.current!.click()}>
+			<button type="button" class="small" onClick={() => attached(folder).click()}>
 				Choose a folder
 			</button>
 			<input
@@ -51,7 +49,7 @@ function Choose({ add }: { add(files: Dropped[]): void }) {
 				multiple
 				hidden
 				aria-label="Source files"
-				onChange={() => took(files.current!)}
+				onChange={took}
 			/>
 			<input
 				ref={folder}
@@ -59,7 +57,7 @@ function Choose({ add }: { add(files: Dropped[]): void }) {
 				hidden
 				aria-label="A folder with source files"
 				{...{ webkitdirectory: true }}
-				onChange={() => took(folder.current!)}
+				onChange={took}
 			/>
 		</>
 	);
@@ -91,8 +89,8 @@ function WhyNoLink({ of }: { of: SourceState }) {
 }
 
 /** What to do to see the code. */
-export function NoText({ of, add }: { of: SourceState; add(files: Dropped[]): void }) {
-	const path = of.place!.file;
+export function NoText(props: { of: SourceState; path: string; add(files: DroppedFile[]): void }) {
+	const { of, path, add } = props;
 	return (
 		<div class="no-text">
 			<p>

@@ -2,11 +2,11 @@
 import { useEffect, useImperativeHandle, useMemo, useRef } from "preact/hooks";
 import type { Ref } from "preact";
 import { publish } from "../shared/debug";
-import { useRows } from "../shared/rows";
+import { useRowsInView } from "../shared/rows";
 import { formatSigned, formatValue, trend } from "../shared/units";
-import { firstRow, lineUrl, nextCost, type Row, TAB_WIDTH, widthOf } from "./source";
+import { firstRow, lineUrl, nextCost, type SourceRow, TAB_WIDTH, widthOf } from "./source";
 
-const ROW_H = 24; // as high as a target of a press must be
+const LISTING_ROW_H = 24; // as high as a target of a press must be
 
 export interface ListingHandle {
 	/** Moves to the next line that costs something. */
@@ -14,7 +14,7 @@ export interface ListingHandle {
 }
 
 export interface ListingProps {
-	rows: Row[];
+	rows: SourceRow[];
 	unit: string;
 	diff: boolean;
 	/** The line that is marked; 0: none. */
@@ -45,7 +45,7 @@ function Cost({ value, most, of }: { value: number; most: number; of: ListingPro
 }
 
 function Line({ row, index, of, most }: {
-	row: Row;
+	row: SourceRow;
 	index: number;
 	of: ListingProps;
 	most: { flat: number; cum: number };
@@ -58,7 +58,7 @@ function Line({ row, index, of, most }: {
 			aria-rowindex={index + 2}
 			aria-current={marked ? "true" : undefined}
 			class={classes.filter(Boolean).join(" ")}
-			style={{ transform: `translateY(${index * ROW_H}px)` }}
+			style={{ transform: `translateY(${index * LISTING_ROW_H}px)` }}
 		>
 			<div role="rowheader" class="num">
 				{of.url ? (
@@ -88,12 +88,12 @@ function Line({ row, index, of, most }: {
 	);
 }
 
-const mostOf = (rows: Row[], key: "flat" | "cum"): number =>
+const mostOf = (rows: SourceRow[], key: "flat" | "cum"): number =>
 	rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
 
 export function Listing(props: ListingProps) {
 	const { rows, line } = props;
-	const view = useRows(rows.length, ROW_H);
+	const view = useRowsInView(rows.length, LISTING_ROW_H);
 	const at = useRef(-1);
 	const most = useMemo(() => ({ flat: mostOf(rows, "flat"), cum: mostOf(rows, "cum") }), [rows]);
 	const width = useMemo(() => widthOf(rows.map((r) => r.text ?? "")), [rows]);
@@ -101,7 +101,9 @@ export function Listing(props: ListingProps) {
 		at.current = index;
 		if (index >= 0) view.center(index);
 	};
+	// biome-ignore lint/correctness/useExhaustiveDependencies: it scrolls only where the view begins anew
 	useEffect(() => toRow(firstRow(rows, line)), [props.begin]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: toRow reads nothing that changes
 	useImperativeHandle(props.handle, () => ({ next: (step) => toRow(nextCost(rows, at.current, step)) }), [rows]);
 	useEffect(() => {
 		publish("source", () => rows);
@@ -130,7 +132,7 @@ export function Listing(props: ListingProps) {
 					</div>
 					<div role="columnheader">Code</div>
 				</div>
-				<div class="listing-body" role="rowgroup" style={{ height: `${rows.length * ROW_H}px` }}>
+				<div class="listing-body" role="rowgroup" style={{ height: `${rows.length * LISTING_ROW_H}px` }}>
 					{rows.slice(view.from, view.to).map((row, i) => (
 						<Line key={row.line} row={row} index={view.from + i} of={props} most={most} />
 					))}

@@ -38,7 +38,7 @@ export interface Build {
 }
 
 /** A file that has lines of the function. */
-export interface Place {
+export interface SourcePlace {
 	file: string;
 	/** The magnitude of what its lines cost, for the order. */
 	cum: number;
@@ -61,8 +61,8 @@ const isOf = (metric: Labels, element: Labels, also: string[]): boolean =>
  * The files of a function, the costliest first: from its costs by `PLACE_FIELDS` and the labels
  * that links need.
  */
-export function placesOf(vector: VectorElement[], element: Labels, linkLabels: string[]): Place[] {
-	const places = new Map<string, Place>();
+export function placesOf(vector: VectorElement[], element: Labels, linkLabels: string[]): SourcePlace[] {
+	const places = new Map<string, SourcePlace>();
 	const most = new Map<Build, number>();
 	const also = [...PLACE_FIELDS, ...linkLabels];
 	for (const { metric, value } of vector) {
@@ -70,11 +70,17 @@ export function placesOf(vector: VectorElement[], element: Labels, linkLabels: s
 		const cost = Math.abs(Number(value[1]));
 		if (!file || !isOf(metric, element, also)) continue;
 		let place = places.get(file);
-		if (!place) places.set(file, (place = { file, cum: 0, builds: [], lines: new Map() }));
+		if (!place) {
+			place = { file, cum: 0, builds: [], lines: new Map() };
+			places.set(file, place);
+		}
 		place.cum += cost;
 		if (Number(line)) place.lines.set(Number(line), (place.lines.get(Number(line)) ?? 0) + cost);
 		let build = place.builds.find((b) => b.id === id && b.mapping === mapping);
-		if (!build) place.builds.push((build = { id, mapping, cum: 0, labels: {} }));
+		if (!build) {
+			build = { id, mapping, cum: 0, labels: {} };
+			place.builds.push(build);
+		}
 		build.cum += cost;
 		if (cost < (most.get(build) ?? -1)) continue;
 		most.set(build, cost);
@@ -88,7 +94,7 @@ export function placesOf(vector: VectorElement[], element: Labels, linkLabels: s
 }
 
 /** Whether debuginfod can be asked: it knows GNU build ids, and whole paths. */
-export const isServed = (place: Place | undefined, build: Build | undefined): boolean =>
+export const isServed = (place: SourcePlace | undefined, build: Build | undefined): boolean =>
 	!!place && place.file[0] === "/" && /^([0-9a-f]{2}){1,20}$/i.test(build?.id ?? "");
 
 export interface LineCost {
@@ -112,7 +118,7 @@ export function lineCosts(flat: VectorElement[], cum: VectorElement[], element: 
 	return out;
 }
 
-export interface Row extends LineCost {
+export interface SourceRow extends LineCost {
 	/** The code; null: not known. */
 	text: string | null;
 	/** Whether the line is one of the function's. */
@@ -120,13 +126,13 @@ export interface Row extends LineCost {
 }
 
 /** All lines of the text; without one, those that cost something. Lines behind the end come last. */
-export function rowsOf(
+export function sourceRows(
 	costs: Map<number, LineCost>,
 	own: Map<number, number>,
 	lines: string[] | null,
-): Row[] {
+): SourceRow[] {
 	const length = lines?.length ?? 0;
-	const rows: Row[] = (lines ?? []).map((text, i) => ({
+	const rows: SourceRow[] = (lines ?? []).map((text, i) => ({
 		...(costs.get(i + 1) ?? { line: i + 1, flat: 0, cum: 0 }),
 		text,
 		own: own.has(i + 1),
@@ -138,7 +144,7 @@ export function rowsOf(
 const cost = (r: LineCost): number => Math.abs(r.cum);
 
 /** The row to begin at: that of `line`, else the function's costliest, else the costliest; -1: none. */
-export function firstRow(rows: Row[], line: number): number {
+export function firstRow(rows: SourceRow[], line: number): number {
 	const asked = rows.findIndex((r) => r.line === line);
 	if (asked >= 0) return asked;
 	let best = -1;
@@ -151,7 +157,7 @@ export function firstRow(rows: Row[], line: number): number {
 }
 
 /** The next row with a cost of its own or below it, from `at` on; around at the ends; -1: none. */
-export function nextCost(rows: Row[], at: number, step: 1 | -1): number {
+export function nextCost(rows: SourceRow[], at: number, step: 1 | -1): number {
 	const n = rows.length;
 	for (let k = 1; k <= n; k++) {
 		const i = (((at + step * k) % n) + n) % n;
@@ -164,7 +170,7 @@ export function nextCost(rows: Row[], at: number, step: 1 | -1): number {
  * Why the text may be of another version than the profiles: costs behind its end, or on lines that
  * have no code. "" if nothing speaks against it.
  */
-export function otherVersion(rows: Row[], lines: string[] | null): string {
+export function otherVersion(rows: SourceRow[], lines: string[] | null): string {
 	if (!lines) return "";
 	const costly = rows.filter((r) => r.cum !== 0 || r.flat !== 0);
 	const last = costly[costly.length - 1];
@@ -183,6 +189,7 @@ export function otherVersion(rows: Row[], lines: string[] | null): string {
 	return "";
 }
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the server writes links so
 const LINE = "${line}";
 
 /** The link of a line; the server leaves `${line}` in. */

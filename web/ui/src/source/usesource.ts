@@ -4,7 +4,7 @@ import { framesOf } from "../query/edit";
 import type { Times } from "../query/questions";
 import type { Labels, ProfileElement, QueryData, VectorElement } from "../shared/api";
 import { type Loaded, useApi, useOwnAnswer } from "../shared/hooks";
-import { type Dropped, dropped, linesOfText, matching, readLines } from "./dropped";
+import { type DroppedFile, dropped, linesOfText, matching, readLines } from "./dropped";
 import {
 	type Build,
 	buildKey,
@@ -12,10 +12,10 @@ import {
 	isServed,
 	lineCosts,
 	linkArgs,
-	type Place,
+	type SourcePlace,
 	placesOf,
 	placesQuery,
-	rowsOf,
+	sourceRows,
 	type SourceSettings,
 } from "./source";
 
@@ -48,7 +48,7 @@ function useCosts(props: SourceProps, sent: string | null) {
 }
 
 /** The files of the page, as they are now. */
-export function useDropped(): readonly Dropped[] {
+export function useDropped(): readonly DroppedFile[] {
 	const [list, set] = useState(dropped.list);
 	useEffect(() => dropped.subscribe(() => set(dropped.list)), []);
 	return list;
@@ -58,12 +58,12 @@ interface Text {
 	lines: string[] | null;
 	error: string;
 	/** What it was read of. */
-	of: Dropped | null;
+	of: DroppedFile | null;
 }
 const NO_TEXT: Text = { lines: null, error: "", of: null };
 
 /** The text of a dropped file. */
-function useText(file: Dropped | null): Text {
+function useText(file: DroppedFile | null): Text {
 	const [text, set] = useState(NO_TEXT);
 	useEffect(() => {
 		if (!file) return set(NO_TEXT);
@@ -85,7 +85,7 @@ interface Fetched {
 }
 
 /** The text that the server gets from debuginfod, where no file is here. */
-function useFetched(settings: SourceSettings, wanted: boolean, place?: Place, build?: Build) {
+function useFetched(settings: SourceSettings, wanted: boolean, place?: SourcePlace, build?: Build) {
 	const ask = wanted && settings.debuginfod && isServed(place, build);
 	const args = { build_id: build?.id, path: place?.file, binary: build?.mapping };
 	const key = ask ? JSON.stringify(args) : null;
@@ -101,7 +101,7 @@ function useFetched(settings: SourceSettings, wanted: boolean, place?: Place, bu
 }
 
 /** The address of the file's code, with `${line}` in it; "" if no link fits. */
-function useLink(settings: SourceSettings, place?: Place, labels: Labels = {}): string {
+function useLink(settings: SourceSettings, place?: SourcePlace, labels: Labels = {}): string {
 	const args = place && settings.links > 0 ? linkArgs(place.file, labels) : null;
 	const key = args && JSON.stringify(args);
 	const loaded = useApi<SourceSettings>(key, "source_links", args ?? {});
@@ -116,7 +116,7 @@ function useSettings(): SourceSettings | null {
 }
 
 /** The dropped files that may be this one, and which of them is shown. */
-function useFile(place: Place | undefined) {
+function useFile(place: SourcePlace | undefined) {
 	const all = useDropped();
 	const found = useMemo(() => (place ? matching(all, place.file) : []), [all, place]);
 	const [chosen, choose] = useState("");
@@ -129,12 +129,12 @@ export type SourceState = ReturnType<typeof useSource>;
 export function useSource(props: SourceProps) {
 	const { fn, query, element, labels, params } = props;
 	const settings = useSettings();
-	const linkLabels = settings?.labels ?? [];
+	const linkLabels = settings?.labels ?? OFF.labels;
 	const asked = settings && placesQuery(query, fn, labels, linkLabels);
 	const found = useCosts(props, asked);
 	const places = useMemo(
 		() => found.vector && placesOf(found.vector, element.metric, linkLabels),
-		[found.vector, element, settings],
+		[found.vector, element, linkLabels],
 	);
 	const place = places?.find((p) => p.file === params.get("file")) ?? places?.[0];
 	const chosen = place?.builds.find((b) => buildKey(b) === params.get("build"));
@@ -155,7 +155,7 @@ export function useSource(props: SourceProps) {
 		[flat.vector, cum.vector, element],
 	);
 	const rows = useMemo(
-		() => (costs && place ? rowsOf(costs, place.lines, lines) : null),
+		() => (costs && place ? sourceRows(costs, place.lines, lines) : null),
 		[costs, place, lines],
 	);
 	return {

@@ -4,11 +4,20 @@ import { CopyButton } from "../shared/copybutton";
 import { Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
 import { Narrow } from "../shared/layout";
+import { attached, must } from "../shared/must";
 import { QueryError } from "../shared/notices";
 import { formatPercent, share } from "../shared/units";
 import { NoText, TextFrom, useFiles } from "./filearea";
 import { Listing, type ListingHandle } from "./listing";
-import { buildKey, hostOf, lineUrl, openSource, otherVersion, shortBuild } from "./source";
+import {
+	buildKey,
+	hostOf,
+	lineUrl,
+	openSource,
+	otherVersion,
+	type SourcePlace,
+	shortBuild,
+} from "./source";
 import { type SourceProps, type SourceState, useSource } from "./usesource";
 import "./source.css";
 
@@ -21,15 +30,16 @@ const close = (props: SourceProps) => props.patch(openSource(""));
 
 /** The file, if lines of the function are in several: one that was inlined has the file of each copy. */
 function FileSelect({ props, of }: Part) {
-	if ((of.places?.length ?? 0) < 2) return null;
+	const { place, places } = of;
+	if (!place || !places || places.length < 2) return null;
 	return (
 		<Select
 			name="File"
 			label="File"
-			value={of.place!.file}
+			value={place.file}
 			onChange={(file) => props.patch({ file, build: null, line: null }, true)}
 		>
-			{of.places!.map((p) => (
+			{places.map((p) => (
 				<option key={p.file} value={p.file}>
 					{p.file}
 				</option>
@@ -65,8 +75,8 @@ function Head({ props, of }: Part) {
 	const { fn } = props;
 	const { place, link } = of;
 	const title = useRef<HTMLHeadingElement>(null);
-	useEffect(() => title.current!.focus({ preventScroll: true }), [fn]);
-	const first = place && Math.min(...place.lines.keys());
+	useEffect(() => attached(title).focus({ preventScroll: true }), [fn]);
+	const first = Math.min(...(place?.lines.keys() ?? []));
 	return (
 		<div class="source-head">
 			<h2 ref={title} tabIndex={-1}>
@@ -87,7 +97,7 @@ function Head({ props, of }: Part) {
 					</code>
 					{link && (
 						<a
-							href={lineUrl(link, Number(props.params.get("line")) || (Number.isFinite(first) ? first! : 1))}
+							href={lineUrl(link, Number(props.params.get("line")) || (Number.isFinite(first) ? first : 1))}
 							target="_blank"
 							rel="noopener noreferrer"
 							title={link}
@@ -106,11 +116,14 @@ function Head({ props, of }: Part) {
 
 /** The questions behind the costs. */
 function Questions({ of }: { of: SourceState }) {
-	const one = (what: "flat" | "cum") => (
-		<p>
-			<code>{of.queries[what]}</code> <CopyButton text={of.queries[what]!} label={`Copy the query of ${what}`} />
-		</p>
-	);
+	const one = (what: "flat" | "cum") => {
+		const query = must(of.queries[what], `the query of ${what}`);
+		return (
+			<p>
+				<code>{query}</code> <CopyButton text={query} label={`Copy the query of ${what}`} />
+			</p>
+		);
+	};
 	return (
 		<details class="source-queries">
 			<summary>Queries</summary>
@@ -121,16 +134,16 @@ function Questions({ of }: { of: SourceState }) {
 }
 
 /** What speaks against the lines: several builds, another version of the text, no lines at all. */
-function Doubts({ of }: { of: SourceState }) {
-	const { place, chosen, rows, lines, file } = of;
-	const several = new Set(place!.builds.map((b) => b.id).filter(Boolean)).size;
+function Doubts({ of, place }: { of: SourceState; place: SourcePlace }) {
+	const { chosen, rows, lines, file } = of;
+	const several = new Set(place.builds.map((b) => b.id).filter(Boolean)).size;
 	const doubts = [
 		file.error,
 		rows && otherVersion(rows, lines),
 		several > 1 &&
 			!chosen &&
 			`The costs of ${several} builds are added up, in which a line may be other code: choose a build.`,
-		place!.lines.size === 0 && "Profiles name the file of this function, but no lines.",
+		place.lines.size === 0 && "Profiles name the file of this function, but no lines.",
 	].filter(Boolean) as string[];
 	return (
 		<>
@@ -143,8 +156,7 @@ function Doubts({ of }: { of: SourceState }) {
 	);
 }
 
-function File({ props, of }: Part) {
-	const place = of.place!;
+function File({ props, of, place }: Part & { place: SourcePlace }) {
 	const handle = useRef<ListingHandle>(null);
 	const files = useFiles(place.file);
 	const { rows, lines } = of;
@@ -152,13 +164,13 @@ function File({ props, of }: Part) {
 	const waiting = of.fetched.loading && !lines;
 	return (
 		<div class={files.over ? "source-body over" : "source-body"}>
-			<Doubts of={of} />
+			<Doubts of={of} place={place} />
 			{files.said && (
 				<div class="notice" role="status">
 					{files.said}
 				</div>
 			)}
-			{!lines && !waiting && <NoText of={of} add={files.add} />}
+			{!lines && !waiting && <NoText of={of} path={place.file} add={files.add} />}
 			{waiting && <p class="no-text faint">Asking debuginfod for the code…</p>}
 			<div class="source-tools">
 				<button type="button" class="small" onClick={() => handle.current?.next(1)}>
@@ -201,7 +213,7 @@ export function SourceView(props: SourceProps) {
 			<Head props={props} of={of} />
 			{of.error && <QueryError error={of.error} sent={of.sent} />}
 			{of.place ? (
-				<File key={of.place.file} props={props} of={of} />
+				<File key={of.place.file} props={props} of={of} place={of.place} />
 			) : (
 				<div class="empty">
 					{of.places

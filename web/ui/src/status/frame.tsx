@@ -7,7 +7,7 @@ import { formatAgo, formatBytes } from "../shared/units";
 import "./frame.css";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
-type Status = { [key: string]: Json };
+export type Status = { [key: string]: Json };
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 

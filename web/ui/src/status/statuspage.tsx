@@ -2,8 +2,8 @@
 import { CopyButton } from "../shared/copybutton";
 import { TextFilter } from "../shared/fields";
 import { useApi, useUrl } from "../shared/hooks";
+import { holds, filterWords } from "../shared/listfilter";
 import { QueryError } from "../shared/notices";
-import { holds, words } from "../shared/words";
 import { type Json, Pairs, Section, StatusFrame } from "./frame";
 
 interface Alertmanagers {
@@ -71,7 +71,7 @@ export function StatusPage() {
 			</div>
 			<p class="faint footer">
 				This page uses preact and uPlot;{" "}
-				<a href="licenses.txt" target="_blank">
+				<a href="licenses.txt" target="_blank" rel="noopener">
 					their licences
 				</a>
 				.
@@ -100,7 +100,7 @@ export function ConfigPage() {
 type Flags = { [key: string]: Json };
 
 function FlagsTable({ flags, filter }: { flags: Flags; filter: string }) {
-	const wanted = words(filter);
+	const wanted = filterWords(filter);
 	const kept = Object.entries(flags).filter(([k, v]) =>
 		holds(`--${k}=${v}`.toLowerCase(), wanted),
 	);

@@ -1,13 +1,12 @@
 // The page TSDB: head, disk, labels with the most series, windows and blocks.
 import { useApi, useFlags } from "../shared/hooks";
 import { Scroll } from "../shared/layout";
+import { must } from "../shared/must";
 import { formatClock, formatDuration } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
-import { type Json, Pairs, Section, StatusFrame, useStatus } from "./frame";
+import { type Json, Pairs, Section, type Status, StatusFrame } from "./frame";
 
-interface Tsdb {
-	[key: string]: Json;
-}
+type Tsdb = Status & { losses?: Loss[] };
 
 interface Block {
 	ulid: string;
@@ -22,7 +21,7 @@ interface Block {
 	damaged: boolean;
 }
 
-interface Loss {
+type Loss = {
 	number: number;
 	what: string;
 	where: string;
@@ -31,7 +30,7 @@ interface Loss {
 	found: number;
 	text: string;
 	accepted: boolean;
-}
+};
 
 /** Lost data, the losses that nobody accepted first. */
 function Losses({ losses }: { losses: Loss[] }) {
@@ -157,7 +156,7 @@ const plain = (data: Tsdb, keep: (key: string) => boolean): [string, Json][] =>
 		.map(([k, v]) => named(k, v));
 
 function Head({ data }: { data: Tsdb }) {
-	const head = Object.entries((data.headStats ?? {}) as Tsdb).map(([k, v]) => named(k, v));
+	const head = Object.entries((data.headStats ?? {}) as Status).map(([k, v]) => named(k, v));
 	const appended = plain(data, (k) => OF_HEAD.includes(k));
 	return <Pairs object={Object.fromEntries([...head, ...appended])} />;
 }
@@ -184,7 +183,7 @@ function Disk({ data }: { data: Tsdb }) {
 
 const MOST = 10;
 
-interface Count {
+interface LabelCount {
 	name?: string;
 	value?: string;
 	values?: number;
@@ -193,9 +192,9 @@ interface Count {
 
 /** The labels, or values of a label, with the most series; nothing if the server does not say. */
 function Counts({ title, label }: { title: string; label?: string }) {
-	const { answer } = useApi<Count[]>(`counts ${label}`, "label_counts", { label });
+	const { answer } = useApi<LabelCount[]>(`counts ${label}`, "label_counts", { label });
 	if (!answer || answer.data.length === 0) return null;
-	const by = (c: Count) => c.values ?? c.series;
+	const by = (c: LabelCount) => c.values ?? c.series;
 	const most = answer.data.slice().sort((a, b) => by(b) - by(a)).slice(0, MOST);
 	return (
 		<section class="panel counts">
@@ -220,7 +219,7 @@ function Counts({ title, label }: { title: string; label?: string }) {
 					{most.map((c) => (
 						<tr key={c.name ?? c.value}>
 							<td>{c.name ?? c.value}</td>
-							{!label && <td class="num">{c.values!.toLocaleString("en")}</td>}
+							{!label && <td class="num">{must(c.values, "how many values").toLocaleString("en")}</td>}
 							<td class="num">{c.series.toLocaleString("en")}</td>
 						</tr>
 					))}
@@ -231,9 +230,9 @@ function Counts({ title, label }: { title: string; label?: string }) {
 }
 
 export function TsdbPage() {
-	const loaded = useStatus("tsdb");
+	const loaded = useApi<Tsdb>("tsdb", "status/tsdb");
 	const tsdb = { name: "tsdb", loaded };
-	const losses = (loaded.answer?.data.losses ?? []) as unknown as Loss[];
+	const losses = loaded.answer?.data.losses ?? [];
 	return (
 		<StatusFrame at="tsdb-status">
 			<div class="columns">

@@ -7,11 +7,11 @@ import { formatClock } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
 import {
 	type Binary,
-	chipOf,
+	stateChip,
 	contentOf,
-	kindOf,
+	idKind,
 	LOOK_CONFIG,
-	nameOf,
+	binaryName,
 	originOf,
 	type Symbols,
 	wantsFile,
@@ -23,18 +23,15 @@ function Time({ text }: { text: string }) {
 
 /** What is known: name and value; those that are not known are left out. */
 function facts(b: Binary): [string, ComponentChildren][] {
+	const id = b.id && <Copyable text={b.id} what="the build id" />;
 	const all: [string, ComponentChildren][] = [
 		["Path", b.path && <code>{b.path}</code>],
 		[
-			b.id ? kindOf(b) : "Build id",
-			b.id ? (
-				<Copyable text={b.id} what="the build id" />
-			) : (
-				"none: its profiles name none, so files with its name are used"
-			),
+			b.id ? idKind(b) : "Build id",
+			id || "none: its profiles name none, so files with its name are used",
 		],
 		["Jobs", b.jobs?.join(", ")],
-		["Addresses in profiles", b.addresses !== undefined && b.addresses.toLocaleString("en")],
+		["Addresses in profiles", b.addresses?.toLocaleString("en")],
 		["Source", [originOf(b), contentOf(b)].filter(Boolean).join(": ")],
 		["Size of the file", b.sourceBytes !== undefined && formatBytes(b.sourceBytes)],
 		["Size of the index", b.indexBytes !== undefined && formatBytes(b.indexBytes)],
@@ -104,11 +101,11 @@ function WhatToDo({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 
 export function Details(props: { binary: Binary; symbols: Symbols; onClose(): void }) {
 	const { binary, symbols } = props;
-	const chip = chipOf(binary);
+	const chip = stateChip(binary);
 	return (
 		<section class="panel symbol-details" aria-labelledby="symbol-name">
 			<div class="panel-head">
-				<h2 id="symbol-name">{nameOf(binary)}</h2>
+				<h2 id="symbol-name">{binaryName(binary)}</h2>
 				<span class={`badge ${chip.mark}`}>{chip.text}</span>
 				<span class="spacer" />
 				<button type="button" class="quiet" aria-label="Close" onClick={props.onClose}>

@@ -1,13 +1,15 @@
 // Files dropped or chosen, sent to the server, and what came of each.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Copyable } from "../shared/copybutton";
+import { takeFiles } from "../shared/fields";
 import { useDrop } from "../shared/hooks";
 import { IconX } from "../shared/icons";
+import { attached } from "../shared/must";
 import { symbolsUrl, uploadCommand } from "../shared/symbols";
 import { formatBytes, formatPercent, share } from "../shared/units";
 import { uploads } from "./send";
-import { type Binary, chipOf, shortId, type Symbols } from "./symbols";
-import type { Stage, Upload } from "./uploads";
+import { type Binary, stateChip, shortId, type Symbols } from "./symbols";
+import type { UploadStage, Upload } from "./uploads";
 
 /** The uploads of this page, as they are now. */
 export function useUploads(): { list: Upload[]; active: boolean } {
@@ -16,7 +18,7 @@ export function useUploads(): { list: Upload[]; active: boolean } {
 	return now;
 }
 
-const STAGES: Record<Stage, [text: string, mark: string]> = {
+const STAGES: Record<UploadStage, [text: string, mark: string]> = {
 	waiting: ["waiting", ""],
 	sending: ["uploading", "wait"],
 	pausing: ["waiting", "wait"],
@@ -46,14 +48,14 @@ function Words({ upload: u, binary }: { upload: Upload; binary: Binary | undefin
 					Build id <a href={symbolsUrl(u.id)}>{shortId(u.id)}</a> ·{" "}
 				</>
 			)}
-			{binary ? chipOf(binary).hint : "It is read soon."}
+			{binary ? stateChip(binary).hint : "It is read soon."}
 		</span>
 	);
 }
 
 function UploadRow({ upload: u, binary }: { upload: Upload; binary: Binary | undefined }) {
 	const [own, ownMark] = STAGES[u.stage];
-	const chip = u.stage === "taken" && binary ? chipOf(binary) : { text: own, mark: ownMark };
+	const chip = u.stage === "taken" && binary ? stateChip(binary) : { text: own, mark: ownMark };
 	const cancels = u.stage === "waiting" || u.stage === "sending" || u.stage === "pausing";
 	return (
 		<li>
@@ -131,7 +133,7 @@ export function DropArea({ symbols }: { symbols: Symbols }) {
 						<p>
 							Drop files with debug data here: programs, libraries, <code>.debug</code>{" "}
 							files.{" "}
-							<button type="button" onClick={() => input.current!.click()}>
+							<button type="button" onClick={() => attached(input).click()}>
 								Choose files
 							</button>
 						</p>
@@ -141,10 +143,7 @@ export function DropArea({ symbols }: { symbols: Symbols }) {
 							multiple
 							hidden
 							aria-label="Files with debug data"
-							onChange={() => {
-								void uploads.add([...input.current!.files!]);
-								input.current!.value = ""; // the same file may be chosen again
-							}}
+							onChange={(e) => void uploads.add(takeFiles(e.currentTarget))}
 						/>
 						<p class="faint">
 							From a shell:{" "}

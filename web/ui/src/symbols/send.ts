@@ -1,6 +1,6 @@
 // Sends a file to the server, with progress: fetch tells none of what it sends, XMLHttpRequest does.
 import { apiUrl, call } from "../shared/api";
-import { type Reply, type Source, Uploads } from "./uploads";
+import { type Reply, type UploadFile, Uploads } from "./uploads";
 
 function readReply(x: XMLHttpRequest): Reply {
 	const retryAfter = Number(x.getResponseHeader("Retry-After") ?? 0) || 0;
@@ -23,7 +23,7 @@ async function whyBroken(): Promise<string> {
 	}
 }
 
-function send(file: Source, progress: (sent: number) => void, signal: AbortSignal): Promise<Reply> {
+function send(file: UploadFile, progress: (sent: number) => void, signal: AbortSignal): Promise<Reply> {
 	const x = new XMLHttpRequest();
 	return new Promise((done) => {
 		const broken = async () =>

@@ -1,7 +1,7 @@
 // Binaries and their debug data as the API gives them, and what the page Symbols says of them.
 import { unnamedOf } from "../shared/symbols";
 
-export type State =
+export type BinaryState =
 	| "named"
 	| "uploading"
 	| "queued"
@@ -19,7 +19,7 @@ export interface Binary {
 	jobs?: string[];
 	/** Distinct addresses in stored profiles instead of functions; the store may have names for them. */
 	addresses?: number;
-	state: State;
+	state: BinaryState;
 	/** Why it failed. */
 	why?: string;
 	quality?: "dwarf" | "lines" | "symbols" | "nothing";
@@ -44,7 +44,7 @@ export interface Symbols {
 	binaries: Binary[];
 }
 
-const UNDER_WAY: State[] = ["uploading", "queued", "extracting"];
+const UNDER_WAY: BinaryState[] = ["uploading", "queued", "extracting"];
 
 /** Whether it has names: not so if a file was read that has none. */
 export const isNamed = (b: Binary): boolean => b.state === "named" && b.quality !== "nothing";
@@ -54,19 +54,19 @@ export const isUnderWay = (b: Binary): boolean => UNDER_WAY.includes(b.state);
 export const underWay = (s: Symbols | null): boolean => s?.binaries.some(isUnderWay) ?? false;
 
 /** The same binary in every answer. */
-export const keyOf = (b: Binary): string => (b.id ? `${b.kind}:${b.id}` : `path:${b.path}`);
+export const binaryKey = (b: Binary): string => (b.id ? `${b.kind}:${b.id}` : `path:${b.path}`);
 
-export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+export const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const dirOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
 
 /** What it is called in a sentence. */
-export const nameOf = (b: Binary): string =>
-	baseOf(b.path ?? "") || (b.id ? `build id ${shortId(b.id)}` : "this binary");
+export const binaryName = (b: Binary): string =>
+	baseName(b.path ?? "") || (b.id ? `build id ${shortId(b.id)}` : "this binary");
 
 const SHORT = 12;
 export const shortId = (id: string): string => (id.length > SHORT + 2 ? id.slice(0, SHORT) + "…" : id);
 
-export interface Totals {
+export interface SymbolTotals {
 	seen: number;
 	named: number;
 	unnamed: number;
@@ -74,7 +74,7 @@ export interface Totals {
 	addresses: number;
 }
 
-export function totalsOf(binaries: Binary[]): Totals {
+export function symbolTotals(binaries: Binary[]): SymbolTotals {
 	const unnamed = binaries.filter((b) => !isNamed(b));
 	return {
 		seen: binaries.length,
@@ -88,7 +88,7 @@ export function totalsOf(binaries: Binary[]): Totals {
 export const weightOf = (b: Binary): number =>
 	isNamed(b) ? -1 / (1 + (b.addresses ?? 0)) : (b.addresses ?? 0);
 
-export interface Chip {
+export interface StateChip {
 	text: string;
 	/** The class of the badge. */
 	mark: "up" | "down" | "wait" | "";
@@ -98,7 +98,7 @@ export interface Chip {
 	rank: number;
 }
 
-const QUALITY: Record<NonNullable<Binary["quality"]>, Chip> = {
+const QUALITY: Record<NonNullable<Binary["quality"]>, StateChip> = {
 	dwarf: {
 		text: "DWARF",
 		mark: "up",
@@ -125,7 +125,7 @@ const QUALITY: Record<NonNullable<Binary["quality"]>, Chip> = {
 	},
 };
 
-const STATES: Record<Exclude<State, "named">, Chip> = {
+const STATES: Record<Exclude<BinaryState, "named">, StateChip> = {
 	failed: { text: "failed", mark: "down", hint: "Its file could not be read", rank: 0 },
 	missing: {
 		text: "missing",
@@ -144,7 +144,7 @@ const STATES: Record<Exclude<State, "named">, Chip> = {
 	extracting: { text: "extracting", mark: "wait", hint: "Its file is being read.", rank: 5 },
 };
 
-export function chipOf(b: Binary): Chip {
+export function stateChip(b: Binary): StateChip {
 	if (b.state === "named")
 		return QUALITY[b.quality ?? "dwarf"] ?? { text: b.state, mark: "up", hint: "", rank: 8 };
 	const chip = STATES[b.state] ?? { text: String(b.state), mark: "", hint: "", rank: 3 };
@@ -175,11 +175,11 @@ const KINDS: Record<string, string> = {
 	go: "Go build id",
 	file: "file id",
 };
-export const kindOf = (b: Binary): string => KINDS[b.kind ?? ""] ?? "build id";
+export const idKind = (b: Binary): string => KINDS[b.kind ?? ""] ?? "build id";
 
 /** The text that the filter's words are looked for in, in lower case. */
 export function filterText(b: Binary): string {
-	const chip = chipOf(b);
+	const chip = stateChip(b);
 	return [b.path, b.id, ...(b.jobs ?? []), chip.text, b.why, originOf(b)].join(" ").toLowerCase();
 }
 

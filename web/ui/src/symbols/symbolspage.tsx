@@ -1,31 +1,31 @@
 // The page Symbols: which binaries have names, and how the others get them.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { CopyButton } from "../shared/copybutton";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
-import { useApi, useClock, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
+import { useApi, useClock, useInterval, useOwnAnswer, useSame, useUrl } from "../shared/hooks";
+import { holds, filterWords } from "../shared/listfilter";
 import { Notices, QueryError } from "../shared/notices";
 import { SEEN } from "../shared/symbols";
 import { type Column, Table } from "../shared/table";
-import { parseDuration, trimMs } from "../shared/timerange";
+import { durationSeconds, trimMs } from "../shared/timerange";
 import { formatAgo, formatBytes } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
-import { holds, words } from "../shared/words";
 import { StatusFrame } from "../status/frame";
 import { Details } from "./details";
 import { DropArea, useUploads } from "./droparea";
 import {
-	baseOf,
+	baseName,
 	type Binary,
-	chipOf,
+	stateChip,
 	dirOf,
 	filterOf,
 	filterText,
 	isNamed,
-	keyOf,
+	binaryKey,
 	originOf,
 	shortId,
 	type Symbols,
-	totalsOf,
+	symbolTotals,
 	underWay,
 	weightOf,
 } from "./symbols";
@@ -41,7 +41,7 @@ function Path({ binary: b }: { binary: Binary }) {
 	if (!b.path) return <span class="faint">not known</span>;
 	return (
 		<span class="symbol-path" title={b.path}>
-			<b>{baseOf(b.path)}</b>
+			<b>{baseName(b.path)}</b>
 			<span class="faint">{dirOf(b.path)}</span>
 		</span>
 	);
@@ -58,7 +58,7 @@ function BuildId({ binary: b }: { binary: Binary }) {
 }
 
 function StateCell({ binary: b }: { binary: Binary }) {
-	const chip = chipOf(b);
+	const chip = stateChip(b);
 	return (
 		<span class="symbol-state" title={chip.hint}>
 			<span class={`badge ${chip.mark}`}>{chip.text}</span>
@@ -67,7 +67,7 @@ function StateCell({ binary: b }: { binary: Binary }) {
 	);
 }
 
-const timeOf = (text: string | undefined): number => (text ? Date.parse(text) / 1000 : NaN);
+const parsedTime = (text: string | undefined): number => (text ? Date.parse(text) / 1000 : NaN);
 
 function ago(key: "addedAt" | "usedAt", title: string, now: number): Column<Binary> {
 	return {
@@ -75,8 +75,8 @@ function ago(key: "addedAt" | "usedAt", title: string, now: number): Column<Bina
 		title,
 		numeric: true,
 		width: "104px",
-		sort: (b) => timeOf(b[key]),
-		cell: (b) => (b[key] ? <span title={b[key]}>{formatAgo(now - timeOf(b[key]))}</span> : DASH),
+		sort: (b) => parsedTime(b[key]),
+		cell: (b) => (b[key] ? <span title={b[key]}>{formatAgo(now - parsedTime(b[key]))}</span> : DASH),
 	};
 }
 
@@ -88,12 +88,11 @@ function size(key: "indexBytes" | "sourceBytes", title: string, hint: string): C
 		numeric: true,
 		width: "84px",
 		sort: (b) => b[key] ?? NaN,
-		cell: (b) =>
-			b[key] === undefined ? (
-				DASH
-			) : (
-				<span title={`${b[key]!.toLocaleString("en")} bytes`}>{formatBytes(b[key]!)}</span>
-			),
+		cell: (b) => {
+			const n = b[key];
+			if (n === undefined) return DASH;
+			return <span title={`${n.toLocaleString("en")} bytes`}>{formatBytes(n)}</span>;
+		},
 	};
 }
 
@@ -104,7 +103,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 			key: "path",
 			title: "Binary",
 			width: "minmax(190px, 1.6fr)",
-			sort: (b) => baseOf(b.path ?? "") + "\0" + b.path,
+			sort: (b) => baseName(b.path ?? "") + "\0" + b.path,
 			cell: (b) => <Path binary={b} />,
 		},
 		{
@@ -134,7 +133,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 			title: "State",
 			hint: "Sorted, those without names come first",
 			width: "minmax(150px, 1fr)",
-			sort: (b) => chipOf(b).rank,
+			sort: (b) => stateChip(b).rank,
 			cell: (b) => <StateCell binary={b} />,
 		},
 		{
@@ -160,7 +159,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 }
 
 function Totals({ symbols }: { symbols: Symbols }) {
-	const t = totalsOf(symbols.binaries);
+	const t = symbolTotals(symbols.binaries);
 	const number = (n: number) => n.toLocaleString("en");
 	const { bytes, bytesMax } = symbols;
 	return (
@@ -212,14 +211,6 @@ function Empty() {
 	);
 }
 
-/** The same array while its content is the same, so that a refresh leaves the table alone. */
-function useSame(rows: Binary[]): Binary[] {
-	const last = useRef({ rows, text: "" });
-	const text = JSON.stringify(rows);
-	if (text !== last.current.text) last.current = { rows, text };
-	return last.current.rows;
-}
-
 /** How far back profiles are looked at. */
 function Seen() {
 	const { store, location } = useUrl();
@@ -243,15 +234,16 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 	const now = useClock();
 	const all = useSame(symbols.binaries);
 	const rows = useMemo(() => {
-		const wanted = words(filterOf(filter));
+		const wanted = filterWords(filterOf(filter));
 		return all.filter((b) => holds(filterText(b), wanted));
 	}, [all, filter]);
 	const minute = Math.floor(now / 15); // times are shown with about that precision
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the minute stands for now
 	const columns = useMemo(() => columnsOf(rows, now), [rows, minute]);
 	const open = location.params.get("open");
 	// A link to one binary opens it.
 	const shown =
-		rows.find((b) => keyOf(b) === open) ??
+		rows.find((b) => binaryKey(b) === open) ??
 		(filter && rows.length === 1 && open === null ? rows[0] : undefined);
 	return (
 		<>
@@ -273,11 +265,11 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 						<Table
 							columns={columns}
 							rows={rows}
-							rowKey={keyOf}
+							rowKey={binaryKey}
 							initialSort={location.params.get("sort") ?? "-addresses"}
 							onSort={(sort) => store.patch({ sort }, true)}
 							selected={(b) => b === shown}
-							onPick={(b) => store.patch({ open: b === shown ? "-" : keyOf(b) }, true)}
+							onPick={(b) => store.patch({ open: b === shown ? "-" : binaryKey(b) }, true)}
 							empty={`No binary of the last ${seen} matches the filter.`}
 							debugName="symbols"
 						/>
@@ -286,7 +278,7 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 			</section>
 			{shown && (
 				<Details
-					key={keyOf(shown)}
+					key={binaryKey(shown)}
 					binary={shown}
 					symbols={symbols}
 					onClose={() => store.patch({ open: "-" }, true)}
@@ -301,7 +293,7 @@ export function SymbolsPage() {
 	const { location } = useUrl();
 	const seen = oneOf(location.params.get("seen"), SEEN);
 	const key = `${seen} ${tick}`;
-	const start = trimMs(Date.now() / 1000 - parseDuration(seen)!);
+	const start = trimMs(Date.now() / 1000 - durationSeconds(seen));
 	const loaded = useApi<Symbols>(key, "symbols", { start });
 	const answer = useOwnAnswer(loaded, key, "symbols");
 	const { list, active } = useUploads();
@@ -314,9 +306,9 @@ export function SymbolsPage() {
 	return (
 		<StatusFrame at="symbols">
 			{loaded.error && <QueryError error={loaded.error} sent="" />}
-			{data && (
+			{answer && data && (
 				<>
-					<Notices {...answer!} />
+					<Notices {...answer} />
 					<Totals symbols={data} />
 					<Binaries symbols={data} />
 					<DropArea symbols={data} />

@@ -1,9 +1,10 @@
 // Files that are sent to the server, one after the other: what comes of each, in words. The queue
 // outlives the page Symbols, so that an upload goes on while another page is shown.
+import { must } from "../shared/must";
 import { formatBytes } from "../shared/units";
 
 /** What a sender has of a file, and tests make themselves. */
-export interface Source {
+export interface UploadFile {
 	name: string;
 	size: number;
 	slice(from: number, to: number): { arrayBuffer(): Promise<ArrayBuffer> };
@@ -19,16 +20,16 @@ export interface Reply {
 	data: { id?: string; kind?: string; state?: string } | null;
 }
 
-export type Send = (file: Source, progress: (sent: number) => void, signal: AbortSignal) => Promise<Reply>;
+export type Send = (file: UploadFile, progress: (sent: number) => void, signal: AbortSignal) => Promise<Reply>;
 
-export type Stage = "waiting" | "sending" | "pausing" | "taken" | "kept" | "refused" | "cancelled";
+export type UploadStage = "waiting" | "sending" | "pausing" | "taken" | "kept" | "refused" | "cancelled";
 
 export interface Upload {
 	key: number;
 	name: string;
 	size: number;
 	sent: number;
-	stage: Stage;
+	stage: UploadStage;
 	/** Why it was refused, or is pausing. */
 	text: string;
 	/** The build id, if the server took it. */
@@ -41,7 +42,7 @@ const PAUSE_MOST_S = 120;
 const ELF = [0x7f, 0x45, 0x4c, 0x46];
 
 /** Why a file need not be sent; "" if it may be one with debug data. */
-export async function whyNot(file: Source): Promise<string> {
+export async function whyNot(file: UploadFile): Promise<string> {
 	let head: Uint8Array;
 	try {
 		head = new Uint8Array(await file.slice(0, ELF.length).arrayBuffer());
@@ -102,7 +103,7 @@ export function pauseOf(r: Reply): number {
 
 export class Uploads {
 	private all: Upload[] = [];
-	private files = new Map<number, Source>();
+	private files = new Map<number, UploadFile>();
 	private aborts = new Map<number, AbortController>();
 	private listeners = new Set<() => void>();
 	private running = false;
@@ -128,7 +129,7 @@ export class Uploads {
 		return () => this.listeners.delete(listener);
 	}
 
-	add(files: Source[]): Promise<void> {
+	add(files: UploadFile[]): Promise<void> {
 		for (const f of files) {
 			const key = this.next++;
 			this.files.set(key, f);
@@ -164,13 +165,17 @@ export class Uploads {
 	private async run(): Promise<void> {
 		if (this.running) return;
 		this.running = true;
-		for (let u; (u = this.all.find((o) => o.stage === "waiting")); ) await this.one(u.key);
+		for (;;) {
+			const u = this.all.find((o) => o.stage === "waiting");
+			if (!u) break;
+			await this.one(u.key);
+		}
 		this.running = false;
 		this.changed();
 	}
 
 	private async one(key: number): Promise<void> {
-		const file = this.files.get(key)!;
+		const file = must(this.files.get(key), "a file of the queue");
 		const abort = new AbortController();
 		this.aborts.set(key, abort);
 		this.set(key, { stage: "sending" });
@@ -182,7 +187,7 @@ export class Uploads {
 		this.files.delete(key);
 	}
 
-	private async tries(key: number, file: Source, signal: AbortSignal): Promise<void> {
+	private async tries(key: number, file: UploadFile, signal: AbortSignal): Promise<void> {
 		for (let n = 1; ; n++) {
 			let sent = 0;
 			this.set(key, { stage: "sending", sent, text: "" });

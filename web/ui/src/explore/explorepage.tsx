@@ -4,7 +4,7 @@ import { useCostChart } from "../chart/costchart";
 import { lineColors } from "../chart/linecolors";
 import { parseMatch } from "../query/measured";
 import { compareParts } from "../compare/sides";
-import { compareFiles, fileAlone, type Opened } from "../files/contents";
+import { compareFiles, fileAlone, type OpenedFile } from "../files/contents";
 import { regrouped, ungrouped } from "../query/edit";
 import { fileQuery, filesOf, hasFiles } from "../query/files";
 import { BY_FUNCTION } from "../query/groupby";
@@ -12,7 +12,7 @@ import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
 import { callArgument, findSelectors, parseSelector } from "../query/read";
 import type { Selector } from "../query/text";
-import { guessKind, type Kind } from "../query/types";
+import { guessKind, type QueryKind } from "../query/types";
 import { LevelPanel } from "../result/levelpanel";
 import { LEVELS } from "../result/levels";
 import { MeasuredProfiles } from "../result/measured";
@@ -20,9 +20,9 @@ import { DEFAULT_NODES, Results } from "../result/results";
 import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
-import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
+import { type Loaded, useInterval, useKeyed, useOwnAnswer, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
-import { useFirstView } from "../shared/stored";
+import { useFirstView } from "../shared/defaultrange";
 import { useTheme } from "../shared/theme";
 import {
 	contextFromParams,
@@ -38,7 +38,7 @@ import { Controls, labelsFromParams } from "./controls";
 import { HeatChart, useHeatChart } from "./heatchart";
 
 /** The kind of the answer, if the text of the query did not tell. */
-function kindOf(guess: Kind, resultType: string | undefined): Kind {
+function kindOf(guess: QueryKind, resultType: string | undefined): QueryKind {
 	if (guess === "selector" || !resultType) return guess;
 	if (resultType === "profiles") return "profiles";
 	return resultType === "top" ? "top" : "costs";
@@ -46,7 +46,7 @@ function kindOf(guess: Kind, resultType: string | undefined): Kind {
 
 function useResolved(range: TimeRange, tick: number) {
 	const key = JSON.stringify([range, tick]);
-	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
+	return useKeyed(key, () => resolve(range, Date.now() / 1000));
 }
 
 /** The query, with the label of an old link's `by` as its group; the address is changed to it. */
@@ -55,10 +55,10 @@ function useGrouping(params: URLSearchParams, patch: (p: Patch, replace?: boolea
 	const functions = by === BY_FUNCTION;
 	const label = functions || guessKind(text) === "costs" ? "" : by;
 	const query = useMemo(() => (label ? regrouped(text, label) : text), [label, text]);
+	const el = params.get("el") ?? "all";
 	useEffect(() => {
-		if (by && !functions && text)
-			patch({ query, by: null, ...(label ? { el: params.get("el") ?? "all" } : {}) }, true);
-	}, [by, query]);
+		if (by && !functions && text) patch({ query, by: null, ...(label ? { el } : {}) }, true);
+	}, [by, functions, text, query, label, el, patch]);
 	return { query, functions };
 }
 
@@ -93,7 +93,7 @@ function useAsk(tick: number, stored: boolean) {
 	};
 }
 
-type Ask = ReturnType<typeof useAsk>;
+type ExploreAsk = ReturnType<typeof useAsk>;
 
 const LEVEL_VALUES = LEVELS.map(([v]) => v);
 
@@ -104,7 +104,7 @@ function levelType(query: string, types: Loaded<ProfileType[]>): ProfileType | u
 }
 
 /** The question for the chosen value of the window; null for the mean, or if it cannot be chosen. */
-function levelAsk({ query, level, at, win }: Ask, types: Loaded<ProfileType[]>) {
+function levelAsk({ query, level, at, win }: ExploreAsk, types: Loaded<ProfileType[]>) {
 	if (level === "mean" || at !== null || !levelType(query, types)) return null;
 	const sent = levelQuery(
 		flameQuery(query),
@@ -115,7 +115,7 @@ function levelAsk({ query, level, at, win }: Ask, types: Loaded<ProfileType[]>) 
 }
 
 /** The panel of a level, if the answer is one. */
-function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>; tick: number }) {
+function Level(props: { ask: ExploreAsk; answer: Answered; types: Loaded<ProfileType[]>; tick: number }) {
 	const { ask, answer, types, tick } = props;
 	const { store } = useUrl();
 	const { query, win, level, limit, params, patch } = ask;
@@ -137,7 +137,7 @@ function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>
 }
 
 /** The answer, its kind, and its chart. */
-function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
+function useAnswer(ask: ExploreAsk, types: Loaded<ProfileType[]>, tick: number) {
 	const { asked: query, at, win, context, functions } = ask;
 	const interval = useScrapeInterval();
 	const chosen = levelAsk(ask, types);
@@ -180,18 +180,19 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 type Answered = ReturnType<typeof useAnswer>;
 
 /** The colours of the chart's lines, if they are the groups of the result. */
-function useLineColors({ functions }: Ask, chart: Answered["chart"], kind: Kind) {
+function useLineColors({ functions }: ExploreAsk, chart: Answered["chart"], kind: QueryKind) {
 	const theme = useTheme();
-	const { matrix, window: win, step } = chart;
+	const { matrix, step } = chart;
+	const { start, end } = chart.window;
 	const same = !functions && kind !== "costs" && matrix.length > 1;
 	return useMemo(
-		() => (same ? lineColors(matrix, win, step, theme) : undefined),
-		[same, matrix, win.start, win.end, step, theme],
+		() => (same ? lineColors(matrix, { start, end }, step, theme) : undefined),
+		[same, matrix, start, end, step, theme],
 	);
 }
 
 /** Runs another query, or edits the present one. */
-function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
+function useQueries({ params, patch, query, match, at, win }: ExploreAsk, again: () => void) {
 	const run = (q: string) => {
 		again();
 		const same = q === query;
@@ -210,9 +211,9 @@ function useQueries({ params, patch, query, match, at, win }: Ask, again: () => 
 }
 
 /** A file is shown; two, or one beside the one that is shown already, are compared. */
-function useOpenedFiles({ query }: Ask, run: (q: string) => void) {
+function useOpenedFiles({ query }: ExploreAsk, run: (q: string) => void) {
 	const { store } = useUrl();
-	return (opened: Opened[]) => {
+	return (opened: OpenedFile[]) => {
 		const shown = fileAlone(query) ? filesOf(query)[0] : undefined;
 		if (opened.length > 1)
 			return store.go("compare", new URLSearchParams(compareFiles(opened)));
@@ -224,7 +225,7 @@ function useOpenedFiles({ query }: Ask, run: (q: string) => void) {
 }
 
 /** Below costs: the profiles they were computed from, or a button that shows them. */
-function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
+function BehindCosts({ ask, isVector }: { ask: ExploreAsk; isVector: boolean }) {
 	const { query, at, match, win, patch } = ask;
 	if (at !== null) return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />;
 	if (!isVector) return null;
@@ -268,7 +269,7 @@ export function Explore() {
 	useEffect(() => {
 		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
 		if (first) patch({ query: first }, true);
-	}, [query, types.answer, waits]);
+	}, [query, types.answer, waits, patch]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
 	const colors = useLineColors(ask, chart, kind);

@@ -3,7 +3,7 @@
 import type { Flamebearer } from "../shared/api";
 
 /** `to` with the file and line of each name, from the first tree in `from` that has it. */
-export function withFiles(to: Flamebearer, ...from: Flamebearer[]): Flamebearer {
+export function withFunctionFiles(to: Flamebearer, ...from: Flamebearer[]): Flamebearer {
 	if (!from.some((fb) => fb.files)) return to;
 	const files = [""];
 	const index = new Map([["", 0]]);
@@ -13,7 +13,10 @@ export function withFiles(to: Flamebearer, ...from: Flamebearer[]): Flamebearer 
 			const file = fb.files?.[fb.nameFiles?.[i] ?? 0] ?? "";
 			if (file === "" || byName.has(name)) return;
 			let at = index.get(file);
-			if (at === undefined) index.set(file, (at = files.push(file) - 1));
+			if (at === undefined) {
+				at = files.push(file) - 1;
+				index.set(file, at);
+			}
 			byName.set(name, [at, fb.nameLines?.[i] ?? 0]);
 		});
 	return {

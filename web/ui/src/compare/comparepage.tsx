@@ -1,7 +1,7 @@
 // The page Compare: two selections in two windows, and what changed between them.
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { type Opened, openedSides } from "../files/contents";
+import { type OpenedFile, openedSides } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
 import { OpenAround, OpenButton, useOpening } from "../files/openfile";
 import { alertOn } from "../query/edit";
@@ -16,14 +16,14 @@ import { useElement } from "../result/useprofile";
 import { VerdictPanel } from "../result/verdictpanel";
 import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
-import { type Loaded, useUrl } from "../shared/hooks";
+import { type Loaded, useKeyed, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
 import { newAlert, type Patch } from "../shared/urlstate";
 import { CompareBar } from "./bar";
-import { sharedScale, Side, useSideChart } from "./side";
+import { sharedScale, SidePanel, useSideChart } from "./side";
 import {
 	chooseBase,
 	chooseNew,
@@ -34,7 +34,7 @@ import {
 	type Sides,
 	sidesFromParams,
 } from "./sides";
-import { Totals } from "./totals";
+import { SideTotals } from "./totals";
 
 type Patched = (p: Patch, replace?: boolean) => void;
 const now = () => Math.floor(Date.now() / 1000);
@@ -43,7 +43,7 @@ const now = () => Math.floor(Date.now() / 1000);
 function useSides(params: URLSearchParams, tick: number): Sides {
 	const said = ["from", "to", "range", "shift", "bfrom", "bto", "point", "at"];
 	const key = JSON.stringify([said.map((k) => params.get(k)), tick]);
-	return useMemo(() => sidesFromParams((k) => params.get(k), now()), [key]);
+	return useKeyed(key, () => sidesFromParams((k) => params.get(k), now()));
 }
 
 /** A first visit compares all CPU with the window before. */
@@ -53,7 +53,7 @@ function useFirstQuery(params: URLSearchParams, types: Loaded<ProfileType[]>, pa
 		if (expr || (next && base) || !types.answer) return;
 		const q = next || base || firstQuery(types.answer.data);
 		if (q) patch({ new: next || q, base: base || q }, true);
-	}, [expr, next, base, types.answer]);
+	}, [expr, next, base, types.answer, patch]);
 }
 
 /** Replaces `expr` in the address by the comparison that it measures. */
@@ -66,7 +66,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	const behind = useMeasured(expr, at, match);
 	useEffect(() => {
 		if (expr && behind.found) patch(compareParams(behind.found), true);
-	}, [expr, behind.found]);
+	}, [expr, behind.found, patch]);
 	if (behind.tree.error) return <QueryError error={behind.tree.error} sent={expr} />;
 	if (!behind.known || behind.found) return null;
 	return (
@@ -80,7 +80,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 }
 
 /** The difference as a query, to copy or to open in Explore. */
-function Asked({ ask, start }: { ask: DiffQuery; start: number }) {
+function AskedDiff({ ask, start }: { ask: DiffQuery; start: number }) {
 	const { store } = useUrl();
 	const args = { query: ask.query, from: trimMs(start), to: trimMs(ask.time) };
 	return (
@@ -134,8 +134,8 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 	});
 	return (
 		<div class="sides">
-			<Side title="Base" {...side("base", sides.base, chooseBase)} />
-			<Side title="New" {...side("new", sides.next, chooseNew)} />
+			<SidePanel title="Base" {...side("base", sides.base, chooseBase)} />
+			<SidePanel title="New" {...side("new", sides.next, chooseNew)} />
 		</div>
 	);
 }
@@ -206,7 +206,7 @@ function Judged(p: JudgedProps) {
 			}
 		>
 			{p.present && (
-				<Totals
+				<SideTotals
 					data={p.data}
 					ask={p.ask}
 					sides={sides}
@@ -256,7 +256,7 @@ function Difference(p: DifferenceProps) {
 				/>
 			)}
 			{p.children}
-			{ask && <Asked ask={ask} start={sides.next.start} />}
+			{ask && <AskedDiff ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			<LastGood
@@ -324,7 +324,7 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const both = { sides, next, base };
-	const opening = useOpening((opened: Opened[]) =>
+	const opening = useOpening((opened: OpenedFile[]) =>
 		changed(openedSides(opened, { next, base }, types.answer?.data ?? [])),
 	);
 	return (

@@ -3,20 +3,20 @@
 import { pickValues } from "../query/labels";
 import { filterKind } from "../query/language";
 import { clean, flameQuery, levelQuery, profilesOf, withMatcher, withRate } from "../query/query";
-import { callArgument, childrenOf, type Node, read, type SelectorNode } from "../query/read";
+import { callArgument, queryChildren, type QueryNode, readQuery, type SelectorNode } from "../query/read";
 import { formatSelector } from "../query/text";
-import { type Kind, profileSelectors } from "../query/types";
+import { type QueryKind, profileSelectors } from "../query/types";
 import { type Labels, type Target, tellingLabels } from "../shared/api";
 import { commonInterval, formatDuration, parseDuration } from "../shared/timerange";
 
 /** So many rows are drawn. */
-export const ROWS_MAX = 50;
+export const HEAT_ROWS_MAX = 50;
 /** So many are asked for, to say what the others cost. */
 export const ROWS_ASKED = 500;
 
 export interface Asked {
 	query: string;
-	kind: Kind;
+	kind: QueryKind;
 	/** The label of the rows; "" for one row per series. */
 	by: string;
 }
@@ -42,16 +42,16 @@ export function cellsQuery(a: Asked, delta: boolean | null, step: number): strin
 }
 
 /** The selector of a query that only filters its profiles; null if there is more to it. */
-function onlySelector(n: Node): SelectorNode | null {
+function onlySelector(n: QueryNode): SelectorNode | null {
 	if (n.type === "selector") return n.range === null && !n.offset && !n.at ? n : null;
 	if (n.type === "paren") return onlySelector(n.inner);
 	const passes = n.type === "call" && (n.name === "merge" || filterKind(n.name) !== null);
-	return passes ? onlySelector(childrenOf(n)[0]) : null;
+	return passes ? onlySelector(queryChildren(n)[0]) : null;
 }
 
 /** How many profiles each cell has; "" where a query does more than select and filter. */
 export function countsQuery(a: Asked, step: number): string {
-	const { tree } = read(profilesBy(a));
+	const { tree } = readQuery(profilesBy(a));
 	const one = tree && profileSelectors(tree).length === 1 ? onlySelector(tree) : null;
 	if (!one) return "";
 	const counts = `count_over_time(${formatSelector(one)}[${formatDuration(step)}])`;
@@ -85,7 +85,7 @@ export const openedQuery = (a: Asked, row: Labels, all: Labels[]): string =>
  * are pushed. `profile` is the name of the type, "" if unknown.
  */
 export function targetsInterval(targets: Target[], profile: string, query: string): number | null {
-	const matchers = read(flameQuery(query)).selectors[0]?.matchers ?? [];
+	const matchers = readQuery(flameQuery(query)).selectors[0]?.matchers ?? [];
 	const fits = targets.filter(
 		(t) =>
 			(!profile || t.profile === profile) &&

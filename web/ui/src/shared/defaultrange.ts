@@ -3,8 +3,8 @@ import { useMemo } from "preact/hooks";
 import { useApi } from "./hooks";
 import {
 	DEFAULT_RANGE,
-	parseDuration,
-	PRESETS,
+	durationSeconds,
+	RANGE_PRESETS,
 	rangeFromParams,
 	type TimeRange,
 } from "./timerange";
@@ -28,7 +28,7 @@ export function storedFor(runtime: Runtime): number | null {
 /** The shortest preset with all that is stored, at most the default range. */
 export function fittingRange(age: number): TimeRange {
 	const longest = DEFAULT_RANGE.kind === "relative" ? DEFAULT_RANGE.seconds : Infinity;
-	const fits = PRESETS.map((p) => parseDuration(p)!).find((s) => s >= age) ?? longest;
+	const fits = RANGE_PRESETS.map((p) => durationSeconds(p)).find((s) => s >= age) ?? longest;
 	return { kind: "relative", seconds: Math.min(fits, longest) };
 }
 

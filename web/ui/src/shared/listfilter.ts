@@ -1,7 +1,7 @@
 // Filters of the lists of targets and flags: words that must all be there.
 
 /** The words of a filter, in lower case. */
-export function words(filter: string): string[] {
+export function filterWords(filter: string): string[] {
 	return filter.toLowerCase().split(/\s+/).filter(Boolean);
 }
 

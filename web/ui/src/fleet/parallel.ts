@@ -42,6 +42,7 @@ export function useMany(
 	const [state, set] = useState<Many>(NOTHING);
 	const [round, setRound] = useState(0);
 	const abort = useRef<AbortController | null>(null);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the questions
 	useEffect(() => {
 		if (key === null) return;
 		const own = new AbortController();
