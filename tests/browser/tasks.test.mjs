@@ -239,7 +239,7 @@ test("9. an export that go tool pprof reads", async (t) => {
 	const link = v.page.getByRole("link", { name: /^pprof/ });
 	const asked = new URL(await link.evaluate((a) => a.href)).searchParams;
 	const [download] = await Promise.all([v.page.waitForEvent("download"), v.click(link)]);
-	assert.match(download.suggestedFilename(), /^shop-cpu-\d{4}-\d\d-\d\dT\d\d-\d\dZ-\d+m\.pb\.gz$/);
+	assert.match(download.suggestedFilename(), /^shop-cpu-\d{4}-\d\d-\d\dT\d\d-\d\dZ-\d+[mh]\.pb\.gz$/);
 	const top = execFileSync("go", ["tool", "pprof", "-top", "-unit=nanoseconds", await download.path()], {
 		encoding: "utf8",
 		stdio: "pipe",
