@@ -38,13 +38,12 @@ test(`two versions of the demo, ${regression} regresses`, async (t) => {
   const v2 = await startDemo(t, 'v2', regression);
   let server = await startServer(t, { dir, config: config(v1, v2) });
 
-  await t.test('within a minute the query returns functions of the demo', async () => {
+  await t.test('the query returns functions of the demo', async () => {
     const found = await until('cpu profiles of both versions', 55, async () => {
       const by = await query(server, 'merge by (version) (cpu:samples{job="demo"}[5m])');
       return by.result.length === 2 && by.result.every((e) => e.profiles >= 2) && by;
     });
     assert.equal(found.resultType, 'profiles');
-    assert.ok(Date.now() - server.began < 60000);
     const all = await query(server, 'merge(cpu:samples{job="demo"}[5m])');
     assert.equal(all.result.length, 1);
     const fb = all.result[0].flamebearer;
@@ -72,17 +71,18 @@ test(`two versions of the demo, ${regression} regresses`, async (t) => {
   });
 
   await t.test('the diff names the planted regression on top', async () => {
-    const top = await until('enough profiles to tell', 60, async () => {
-      const r = await query(server, 'merge by (version) (cpu{job="demo"}[1m])');
-      if (!r.result.every((e) => e.profiles >= 6)) return null;
-      return query(server, 'top(100, diff(merge(cpu{version="v2"}[1m]), merge(cpu{version="v1"}[1m])))');
+    // Chance has no part in 500 samples of each. A busy machine takes minutes for them.
+    const top = await until('enough samples to tell', 60, async () => {
+      const r = await query(server, 'merge by (version) (cpu{job="demo"}[1h])');
+      if (!r.result.every((e) => e.total >= 5e9)) return null;
+      return query(server, 'top(100, diff(merge(cpu{version="v2"}[1h]), merge(cpu{version="v1"}[1h])))');
     });
     // Of the program's functions: what the runtime costs depends on the machine's other work.
     const own = top.result[0].rows.filter((r) => r.function.startsWith('main.'));
     assert.equal(own[0]?.function, `main.${regression}`, JSON.stringify(top.result[0].rows, null, 1));
-    const same = await query(server, 'topk(1, flat(merge(cpu{version="v2"}[1m]) - merge(cpu{version="v1"}[1m]), {function=~"main[.].*"}))');
+    const same = await query(server, 'topk(1, flat(merge(cpu{version="v2"}[1h]) - merge(cpu{version="v1"}[1h]), {function=~"main[.].*"}))');
     assert.equal(same.result[0].metric.function, `main.${regression}`);
-    const diff = await query(server, 'diff(merge(cpu{version="v2"}[1m]), merge(cpu{version="v1"}[1m]))');
+    const diff = await query(server, 'diff(merge(cpu{version="v2"}[1h]), merge(cpu{version="v1"}[1h]))');
     const e = diff.result[0];
     assert.equal(e.total, e.left_total);
     assert.equal(e.cost, e.right_total - e.left_total);
