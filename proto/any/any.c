@@ -188,7 +188,7 @@ static enum err_code any_name_type(struct arena *a, struct folded_profile *f, st
 
 /* The samples of each profile get its name as a label; they are one behind the other. */
 static enum err_code any_label_samples(
-	struct arena *a, const struct folded_profile *v, uint32_t n, struct pprof *p, struct err *err)
+	struct arena *a, const struct folded_profile *f, uint32_t n, struct pprof *p, struct err *err)
 {
 	struct str *names = arena_array(a, struct str, (size_t)n + 1);
 	uint32_t first = p->strings_n, sample = 0;
@@ -198,12 +198,12 @@ static enum err_code any_label_samples(
 		return arena_fail(a, "profile", err);
 	names[0] = STR(SPEEDSCOPE_LABEL);
 	for (uint32_t i = 0; i < n; i++)
-		names[i + 1] = v[i].name.len ? v[i].name : STR("unnamed");
+		names[i + 1] = f[i].name.len ? f[i].name : STR("unnamed");
 	if (!any_add_strings(a, p, names, n + 1))
 		return arena_fail(a, "profile", err);
 	for (uint32_t i = 0; i < n; i++) {
 		p->labels[i] = (struct pprof_label){ .key = first, .str = first + 1 + i };
-		for (uint32_t k = 0; k < v[i].profile->samples_n; k++, sample++) {
+		for (uint32_t k = 0; k < f[i].profile->samples_n; k++, sample++) {
 			p->samples[sample].label_first = i;
 			p->samples[sample].label_n = 1;
 		}

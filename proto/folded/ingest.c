@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "proto/folded/json_reader.h"
+#include "proto/json_reader.h"
 
 static bool folded_ingest_is_name(struct str s)
 {
@@ -180,8 +180,8 @@ enum err_code ingest_time_parse(struct str text, int64_t *ns, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code folded_ingest_read_sample_type(struct arena *a, struct str json,
-	struct str span, struct ingest_sample_type *t, struct err *err)
+static enum err_code folded_ingest_read_sample_type(
+	struct arena *a, struct json_reader *r, struct ingest_sample_type *t)
 {
 	const struct {
 		const char *name;
@@ -190,21 +190,20 @@ static enum err_code folded_ingest_read_sample_type(struct arena *a, struct str 
 	} known[] = { { "units", &t->units, NULL }, { "aggregation", &t->aggregation, NULL },
 		{ "display-name", &t->display_name, NULL }, { "cumulative", NULL, &t->cumulative },
 		{ "sampled", NULL, &t->sampled } };
-	struct json_members m;
+	enum err_code rc = json_reader_open(r, '{');
 	struct str key, value;
-	enum err_code rc;
-	bool more;
+	bool more = true;
 
-	if ((rc = json_open(&m, json, span, '{', err)))
-		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more)
+	while (!rc && !(rc = json_reader_member(r, &key, &value, &more)) && more)
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-			if (!json_is(key, known[i].name) || str_is(value, "null"))
+			struct json_reader at = json_reader_at(r, value);
+
+			if (!json_reader_is(key, known[i].name) || str_is(value, "null"))
 				continue;
-			if (known[i].text && (rc = json_read_string(a, json, value, known[i].text, err)))
+			if (known[i].text && (rc = json_reader_string(&at, a, known[i].text)))
 				return rc;
 			if (known[i].flag && !str_is(value, "true") && !str_is(value, "false"))
-				return json_expected(json, value.ptr, "true or false", err);
+				return json_reader_expected(r, value.ptr, "true or false");
 			if (known[i].flag)
 				*known[i].flag = str_is(value, "true");
 		}
@@ -214,24 +213,25 @@ static enum err_code folded_ingest_read_sample_type(struct arena *a, struct str 
 static enum err_code folded_ingest_read_sample_types(struct arena *a, struct str json,
 	struct ingest_sample_type **out, uint32_t *out_n, struct err *err)
 {
+	struct json_reader r = json_reader_of(json, err);
 	struct ingest_sample_type *v = NULL;
-	struct str whole, key, value;
+	struct str key, value;
 	uint32_t n = 0, cap = 0;
-	struct json_members m;
 	enum err_code rc;
 	bool more;
 
-	if ((rc = json_text(json, &whole, err)) || (rc = json_open(&m, json, whole, '{', err)))
+	if ((rc = json_reader_whole(&r)) || (rc = json_reader_open(&r, '{')))
 		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more) {
+	while (!(rc = json_reader_member(&r, &key, &value, &more)) && more) {
+		struct json_reader name = json_reader_at(&r, key), at = json_reader_at(&r, value);
 		struct ingest_sample_type t = {
 			.units = STR(""), .aggregation = STR(""), .display_name = STR("") };
 
 		if (n == INGEST_SAMPLE_TYPES_MAX)
 			return err_set(
 				err, ERR_LIMIT, "more than %u sample types, the limit", INGEST_SAMPLE_TYPES_MAX);
-		if ((rc = json_read_string(a, json, key, &t.type, err)) ||
-			(rc = folded_ingest_read_sample_type(a, json, value, &t, err)))
+		if ((rc = json_reader_string(&name, a, &t.type)) ||
+			(rc = folded_ingest_read_sample_type(a, &at, &t)))
 			return rc;
 		if (!arena_array_room(a, &v, n, 1, &cap))
 			return arena_fail(a, "sample types", err);

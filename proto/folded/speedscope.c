@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "proto/folded/calls.h"
-#include "proto/folded/json_reader.h"
+#include "proto/json_reader.h"
 
 struct folded_speedscope_frame {
 	struct str name, file;
@@ -28,7 +28,7 @@ struct folded_speedscope_frame {
 
 struct file {
 	struct arena *a;
-	struct str text;
+	struct json_reader json; /* all of it */
 	const struct folded_meaning *meaning;
 	const struct pprof_limits *limits;
 	struct err *err;
@@ -42,6 +42,7 @@ struct file {
 
 /* A profile's members, as spans; empty: not there. */
 struct members {
+	const char *begin; /* of the profile, for errors */
 	struct str type, name, unit, start, end, samples, weights, events;
 };
 
@@ -75,11 +76,12 @@ static enum err_code profile_too_large(struct profile *p)
 /* A point on the axis, rounded. */
 static enum err_code profile_point(struct profile *p, struct str span, int64_t *out)
 {
-	struct json_number n;
+	struct json_reader r = json_reader_at(&p->f->json, span);
+	struct json_reader_number n;
 	enum err_code rc;
 	double d;
 
-	if ((rc = json_read_number(p->f->text, span, &n, p->f->err)))
+	if ((rc = json_reader_number(&r, &n)))
 		return rc;
 	if (n.is_integer)
 		return __builtin_mul_overflow(n.i, p->factor, out) ? profile_too_large(p) : ERR_OK;
@@ -91,16 +93,16 @@ static enum err_code profile_point(struct profile *p, struct str span, int64_t *
 }
 
 /* A weight. What rounding takes from one is given to the next. */
-static enum err_code profile_weight(struct profile *p, struct str span, int64_t *out)
+static enum err_code profile_weight(struct profile *p, struct json_reader *r, int64_t *out)
 {
-	struct json_number n;
+	struct json_reader_number n;
 	enum err_code rc;
 	double d, whole;
 
-	if ((rc = json_read_number(p->f->text, span, &n, p->f->err)))
+	if ((rc = json_reader_number(r, &n)))
 		return rc;
 	if (n.d < 0)
-		return json_expected(p->f->text, span.ptr, "a weight that is not negative", p->f->err);
+		return json_reader_expected(r, n.at, "a weight that is not negative");
 	if (n.is_integer)
 		return __builtin_mul_overflow(n.i, p->factor, out) ? profile_too_large(p) : ERR_OK;
 	d = n.d * (double)p->factor + p->rest;
@@ -114,16 +116,16 @@ static enum err_code profile_weight(struct profile *p, struct str span, int64_t 
 
 /* The index of a frame, and its location in the profile at hand. */
 static enum err_code profile_frame_at(
-	struct profile *p, struct str span, uint32_t *index, uint32_t *location)
+	struct profile *p, struct json_reader *r, uint32_t *index, uint32_t *location)
 {
+	struct json_reader_number n;
 	struct file *f = p->f;
-	struct json_number n;
 	enum err_code rc;
 
-	if ((rc = json_read_number(f->text, span, &n, f->err)))
+	if ((rc = json_reader_number(r, &n)))
 		return rc;
 	if (!n.is_integer || n.i < 0 || n.i >= f->frames_n)
-		return json_expected(f->text, span.ptr, "the index of a frame", f->err);
+		return json_reader_expected(r, n.at, "the index of a frame");
 	*index = (uint32_t)n.i;
 	if (f->of[*index] != f->profiles_n + 1) {
 		const struct folded_speedscope_frame *frame = &f->frames[*index];
@@ -140,46 +142,39 @@ static enum err_code profile_frame_at(
 /* ------------------------------------------------------------------------------------------------
  * Sampled. */
 
-static enum err_code profile_sample(struct profile *p, struct str span, int64_t value)
+static enum err_code profile_sample(struct profile *p, struct json_reader *r, int64_t value)
 {
-	struct file *f = p->f;
-	struct json_members frames;
 	uint32_t node = CALLS_ROOT, index, location;
-	struct str key, one;
-	enum err_code rc;
-	bool more;
+	enum err_code rc = json_reader_open(r, '[');
+	bool more = true;
 
-	if ((rc = json_open(&frames, f->text, span, '[', f->err)))
-		return rc;
-	while (!(rc = json_next(&frames, &key, &one, &more)) && more)
-		if ((rc = profile_frame_at(p, one, &index, &location)) ||
-			(rc = calls_child(&p->calls, node, location, &node)))
-			return rc;
+	while (!rc && !(rc = json_reader_more(r, '[', &more)) && more)
+		if (!(rc = profile_frame_at(p, r, &index, &location)))
+			rc = calls_child(&p->calls, node, location, &node);
 	return rc ? rc : calls_add(&p->calls, node, value, p->scale);
 }
 
 static enum err_code profile_sampled(struct profile *p, const struct members *m)
 {
-	struct file *f = p->f;
-	struct json_members samples, weights;
-	struct str key, stack, value;
+	struct json_reader samples = json_reader_at(&p->f->json, m->samples);
+	struct json_reader weights = json_reader_at(&p->f->json, m->weights);
 	bool more_samples, more_weights;
 	int64_t amount = 0;
 	enum err_code rc;
 
-	if ((rc = json_open(&samples, f->text, m->samples, '[', f->err)) ||
-		(rc = json_open(&weights, f->text, m->weights, '[', f->err)))
+	if ((rc = json_reader_open(&samples, '[')) || (rc = json_reader_open(&weights, '[')))
 		return rc;
 	for (;;) {
-		if ((rc = json_next(&samples, &key, &stack, &more_samples)) ||
-			(rc = json_next(&weights, &key, &value, &more_weights)))
+		if ((rc = json_reader_more(&samples, '[', &more_samples)) ||
+			(rc = json_reader_more(&weights, '[', &more_weights)))
 			return rc;
 		if (more_samples != more_weights)
-			return err_set(f->err, ERR_INVALID, "more %s than %s",
+			return err_set(p->f->err, ERR_INVALID, "more %s than %s",
 				more_samples ? "samples" : "weights", more_samples ? "weights" : "samples");
 		if (!more_samples)
 			return ERR_OK;
-		if ((rc = profile_weight(p, value, &amount)) || (rc = profile_sample(p, stack, amount)))
+		if ((rc = profile_weight(p, &weights, &amount)) ||
+			(rc = profile_sample(p, &samples, amount)))
 			return rc;
 	}
 }
@@ -213,68 +208,67 @@ static enum err_code profile_pass(struct profile *p, struct open_frames *o, int6
 	return o->n ? calls_add(&p->calls, open_frames_innermost(o), passed, p->scale) : ERR_OK;
 }
 
-static enum err_code profile_event(struct profile *p, struct str span, struct open_frames *o)
+static enum err_code profile_event(struct profile *p, struct json_reader *r, struct open_frames *o)
 {
-	struct file *f = p->f;
 	struct str key, value, type = { 0 }, frame = { 0 }, time = { 0 };
-	struct json_members m;
+	struct json_reader frame_at;
 	uint32_t index, location, node;
+	const char *begin;
 	int64_t at;
 	enum err_code rc;
 	bool more;
 
-	if ((rc = json_open(&m, f->text, span, '{', f->err)))
+	if ((rc = json_reader_open(r, '{')))
 		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more) {
-		if (json_is(key, "type"))
+	begin = r->at - 1;
+	while (!(rc = json_reader_member(r, &key, &value, &more)) && more) {
+		if (json_reader_is(key, "type"))
 			type = value;
-		else if (json_is(key, "frame"))
+		else if (json_reader_is(key, "frame"))
 			frame = value;
-		else if (json_is(key, "at"))
+		else if (json_reader_is(key, "at"))
 			time = value;
 	}
 	if (rc)
 		return rc;
-	if (!frame.len || !time.len || !(json_is(type, "O") || json_is(type, "C")))
-		return json_expected(
-			f->text, span.ptr, "an event with type \"O\" or \"C\", frame, at", f->err);
+	if (!frame.len || !time.len || !(json_reader_is(type, "O") || json_reader_is(type, "C")))
+		return json_reader_expected(r, begin, "an event with type \"O\" or \"C\", frame, at");
+	frame_at = json_reader_at(r, frame);
 	if ((rc = profile_point(p, time, &at)) || (rc = profile_pass(p, o, at)) ||
-		(rc = profile_frame_at(p, frame, &index, &location)))
+		(rc = profile_frame_at(p, &frame_at, &index, &location)))
 		return rc;
-	if (json_is(type, "C")) {
+	if (json_reader_is(type, "C")) {
 		if (!o->n || o->v[o->n - 1].index != index)
-			return json_expected(f->text, span.ptr, "the close of the frame opened last", f->err);
+			return json_reader_expected(r, begin, "the close of the frame opened last");
 		o->n--;
 		return ERR_OK;
 	}
 	if ((rc = calls_child(&p->calls, open_frames_innermost(o), location, &node)))
 		return rc;
-	if (!arena_array_room(f->a, &o->v, o->n, 1, &o->cap))
-		return arena_fail(f->a, "profile", f->err);
+	if (!arena_array_room(p->f->a, &o->v, o->n, 1, &o->cap))
+		return arena_fail(p->f->a, "profile", p->f->err);
 	o->v[o->n++] = (struct open_frame){ index, node };
 	return ERR_OK;
 }
 
 static enum err_code profile_evented(struct profile *p, const struct members *m)
 {
-	struct file *f = p->f;
+	struct json_reader events = json_reader_at(&p->f->json, m->events);
 	struct open_frames o = { 0 };
-	struct json_members events;
-	struct str key, value;
 	int64_t end;
 	enum err_code rc;
 	bool more;
 
 	if ((m->start.len && (rc = profile_point(p, m->start, &o.last))) ||
-		(rc = json_open(&events, f->text, m->events, '[', f->err)))
+		(rc = json_reader_open(&events, '[')))
 		return rc;
-	while (!(rc = json_next(&events, &key, &value, &more)) && more)
-		if ((rc = profile_event(p, value, &o)))
+	while (!(rc = json_reader_more(&events, '[', &more)) && more)
+		if ((rc = profile_event(p, &events, &o)))
 			return rc;
 	if (rc || !o.n)
 		return rc;
 	if (!m->end.len)
-		return err_set(f->err, ERR_INVALID, "%" PRIu32 " frames are open at the end", o.n);
+		return err_set(p->f->err, ERR_INVALID, "%" PRIu32 " frames are open at the end", o.n);
 	if ((rc = profile_point(p, m->end, &end)))
 		return rc;
 	return profile_pass(p, &o, end);
@@ -283,7 +277,7 @@ static enum err_code profile_evented(struct profile *p, const struct members *m)
 /* ------------------------------------------------------------------------------------------------
  * Profiles and frames. */
 
-static enum err_code file_find_members(struct file *f, struct str span, struct members *m)
+static enum err_code members_read(struct members *m, struct json_reader *r)
 {
 	const struct {
 		const char *name;
@@ -291,26 +285,26 @@ static enum err_code file_find_members(struct file *f, struct str span, struct m
 	} known[] = { { "type", &m->type }, { "name", &m->name }, { "unit", &m->unit },
 		{ "startValue", &m->start }, { "endValue", &m->end }, { "samples", &m->samples },
 		{ "weights", &m->weights }, { "events", &m->events } };
-	struct json_members members;
 	struct str key, value;
 	enum err_code rc;
 	bool more;
 
-	if ((rc = json_open(&members, f->text, span, '{', f->err)))
+	if ((rc = json_reader_open(r, '{')))
 		return rc;
-	while (!(rc = json_next(&members, &key, &value, &more)) && more)
+	m->begin = r->at - 1;
+	while (!(rc = json_reader_member(r, &key, &value, &more)) && more)
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-			if (json_is(key, known[i].name))
+			if (json_reader_is(key, known[i].name))
 				*known[i].to = value;
 	return rc;
 }
 
 /* The caller's meaning, but for a unit of the file's own. */
 static enum err_code profile_meaning_of(
-	struct profile *p, struct str unit, struct str span, struct folded_meaning *meaning)
+	struct profile *p, const struct members *m, struct folded_meaning *meaning)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!json_is(unit, units[i].name))
+		if (!json_reader_is(m->unit, units[i].name))
 			continue;
 		p->factor = units[i].factor;
 		p->scale = units[i].ours ? 1 : p->f->meaning->scale;
@@ -318,23 +312,28 @@ static enum err_code profile_meaning_of(
 			meaning->unit = str_of(units[i].ours);
 		return ERR_OK;
 	}
-	return json_expected(
-		p->f->text, unit.len ? unit.ptr : span.ptr, "a unit of speedscope", p->f->err);
+	return json_reader_expected(
+		&p->f->json, m->unit.len ? m->unit.ptr : m->begin, "a unit of speedscope");
 }
 
-static enum err_code profile_fill(struct profile *p, const struct members *m, struct str span)
+static enum err_code profile_fill(struct profile *p, const struct members *m)
 {
-	struct file *f = p->f;
-
-	if (json_is(m->type, "sampled"))
+	if (json_reader_is(m->type, "sampled"))
 		return profile_sampled(p, m);
-	if (json_is(m->type, "evented"))
+	if (json_reader_is(m->type, "evented"))
 		return profile_evented(p, m);
-	return json_expected(f->text, m->type.len ? m->type.ptr : span.ptr,
-		"the type \"sampled\" or \"evented\"", f->err);
+	return json_reader_expected(
+		&p->f->json, m->type.len ? m->type.ptr : m->begin, "the type \"sampled\" or \"evented\"");
 }
 
-static enum err_code file_read_profile(struct file *f, struct str span)
+static enum err_code file_string(struct file *f, struct str span, struct str *out)
+{
+	struct json_reader r = json_reader_at(&f->json, span);
+
+	return json_reader_string(&r, f->a, out);
+}
+
+static enum err_code file_read_profile(struct file *f, struct json_reader *r)
 {
 	struct folded_meaning meaning = *f->meaning;
 	struct folded_profile one = { .name = STR("") };
@@ -344,12 +343,11 @@ static enum err_code file_read_profile(struct file *f, struct str span)
 
 	if (f->profiles_n == FOLDED_PROFILES_MAX)
 		return err_set(f->err, ERR_LIMIT, "more than %u profiles, the limit", FOLDED_PROFILES_MAX);
-	if ((rc = file_find_members(f, span, &m)) ||
-		(rc = profile_meaning_of(&p, m.unit, span, &meaning)) ||
-		(m.name.len && (rc = json_read_string(f->a, f->text, m.name, &one.name, f->err))))
+	if ((rc = members_read(&m, r)) || (rc = profile_meaning_of(&p, &m, &meaning)) ||
+		(m.name.len && (rc = file_string(f, m.name, &one.name))))
 		return rc;
 	if (!(rc = calls_open(&p.calls, f->a, &meaning, f->limits, f->err)) &&
-		!(rc = profile_fill(&p, &m, span)))
+		!(rc = profile_fill(&p, &m)))
 		rc = calls_finish(&p.calls, &one.profile);
 	calls_close(&p.calls);
 	if (rc)
@@ -362,38 +360,40 @@ static enum err_code file_read_profile(struct file *f, struct str span)
 
 static enum err_code file_number_or_null(struct file *f, struct str span, int64_t *out)
 {
-	struct json_number n;
+	struct json_reader r = json_reader_at(&f->json, span);
+	struct json_reader_number n;
 	enum err_code rc;
 
 	if (str_is(span, "null"))
 		return ERR_OK;
-	if ((rc = json_read_number(f->text, span, &n, f->err)))
+	if ((rc = json_reader_number(&r, &n)))
 		return rc;
 	*out = n.is_integer ? n.i : 0;
 	return ERR_OK;
 }
 
-static enum err_code file_read_frame(struct file *f, struct str span)
+static enum err_code file_read_frame(struct file *f, struct json_reader *r)
 {
 	struct folded_speedscope_frame frame = { .file = STR("") };
-	struct json_members m;
 	struct str key, value;
+	const char *begin;
 	enum err_code rc;
 	bool more;
 
 	if (f->frames_n >= f->limits->elements_max)
 		return err_set(
 			f->err, ERR_LIMIT, "more than %" PRIu32 " frames, the limit", f->limits->elements_max);
-	if ((rc = json_open(&m, f->text, span, '{', f->err)))
+	if ((rc = json_reader_open(r, '{')))
 		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more) {
-		if (json_is(key, "name"))
-			rc = json_read_string(f->a, f->text, value, &frame.name, f->err);
-		else if (json_is(key, "file") && !str_is(value, "null"))
-			rc = json_read_string(f->a, f->text, value, &frame.file, f->err);
-		else if (json_is(key, "line"))
+	begin = r->at - 1;
+	while (!(rc = json_reader_member(r, &key, &value, &more)) && more) {
+		if (json_reader_is(key, "name"))
+			rc = file_string(f, value, &frame.name);
+		else if (json_reader_is(key, "file") && !str_is(value, "null"))
+			rc = file_string(f, value, &frame.file);
+		else if (json_reader_is(key, "line"))
 			rc = file_number_or_null(f, value, &frame.line);
-		else if (json_is(key, "col"))
+		else if (json_reader_is(key, "col"))
 			rc = file_number_or_null(f, value, &frame.column);
 		if (rc)
 			return rc;
@@ -401,7 +401,7 @@ static enum err_code file_read_frame(struct file *f, struct str span)
 	if (rc)
 		return rc;
 	if (!frame.name.len)
-		return json_expected(f->text, span.ptr, "a frame with a name", f->err);
+		return json_reader_expected(r, begin, "a frame with a name");
 	if (!arena_array_room(f->a, &f->frames, f->frames_n, 1, &f->frames_cap))
 		return arena_fail(f->a, "profile", f->err);
 	f->frames[f->frames_n++] = frame;
@@ -410,32 +410,26 @@ static enum err_code file_read_frame(struct file *f, struct str span)
 
 /* Calls `read` for each item of an array. */
 static enum err_code file_each(
-	struct file *f, struct str span, enum err_code (*read)(struct file *f, struct str span))
+	struct file *f, struct str span, enum err_code (*read)(struct file *f, struct json_reader *r))
 {
-	struct json_members m;
-	struct str key, value;
-	enum err_code rc;
-	bool more;
+	struct json_reader r = json_reader_at(&f->json, span);
+	enum err_code rc = json_reader_open(&r, '[');
+	bool more = true;
 
-	if ((rc = json_open(&m, f->text, span, '[', f->err)))
-		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more)
-		if ((rc = read(f, value)))
-			return rc;
+	while (!rc && !(rc = json_reader_more(&r, '[', &more)) && more)
+		rc = read(f, &r);
 	return rc;
 }
 
 static enum err_code file_read_shared(struct file *f, struct str span)
 {
-	struct json_members m;
+	struct json_reader r = json_reader_at(&f->json, span);
 	struct str key, value, frames = { 0 };
-	enum err_code rc;
-	bool more;
+	enum err_code rc = json_reader_open(&r, '{');
+	bool more = true;
 
-	if ((rc = json_open(&m, f->text, span, '{', f->err)))
-		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more)
-		if (json_is(key, "frames"))
+	while (!rc && !(rc = json_reader_member(&r, &key, &value, &more)) && more)
+		if (json_reader_is(key, "frames"))
 			frames = value;
 	if (rc || (rc = file_each(f, frames, file_read_frame)))
 		return rc;
@@ -446,25 +440,24 @@ static enum err_code file_read_shared(struct file *f, struct str span)
 
 static enum err_code folded_speedscope_read_file(struct file *f)
 {
-	struct str whole, key, value, schema = { 0 }, shared = { 0 }, profiles = { 0 };
-	struct json_members m;
+	struct str key, value, schema = { 0 }, shared = { 0 }, profiles = { 0 };
+	struct json_reader r = f->json;
 	enum err_code rc;
 	bool more;
 
-	if ((rc = json_text(f->text, &whole, f->err)) ||
-		(rc = json_open(&m, f->text, whole, '{', f->err)))
+	if ((rc = json_reader_whole(&r)) || (rc = json_reader_open(&r, '{')))
 		return rc;
-	while (!(rc = json_next(&m, &key, &value, &more)) && more) {
-		if (json_is(key, "$schema"))
+	while (!(rc = json_reader_member(&r, &key, &value, &more)) && more) {
+		if (json_reader_is(key, "$schema"))
 			schema = value;
-		else if (json_is(key, "shared"))
+		else if (json_reader_is(key, "shared"))
 			shared = value;
-		else if (json_is(key, "profiles"))
+		else if (json_reader_is(key, "profiles"))
 			profiles = value;
 	}
 	if (rc)
 		return rc;
-	if (!json_is(schema, "https://www.speedscope.app/file-format-schema.json"))
+	if (!json_reader_is(schema, "https://www.speedscope.app/file-format-schema.json"))
 		return err_set(f->err, ERR_UNSUPPORTED, "$schema is not speedscope's");
 	if ((rc = file_read_shared(f, shared)))
 		return rc;
@@ -475,7 +468,9 @@ enum err_code speedscope_decode(struct arena *a, struct str raw,
 	const struct folded_meaning *meaning, const struct pprof_limits *limits,
 	struct folded_profile **out, uint32_t *n, struct err *err)
 {
-	struct file f = { .a = a, .text = raw, .meaning = meaning, .limits = limits, .err = err };
+	struct file f = {
+		.a = a, .json = json_reader_of(raw, err), .meaning = meaning, .limits = limits, .err = err
+	};
 	enum err_code rc;
 
 	if ((rc = folded_speedscope_read_file(&f)))

@@ -9,35 +9,25 @@
  * Members are found by their camelCase name or their name in the .proto file; unknown ones are
  * skipped. Numbers may be strings. Ids are hex, other bytes base64.
  */
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/quote.h"
 #include "proto/base64.h"
+#include "proto/json_reader.h"
 #include "proto/otlp/decoder.h"
 #include "proto/otlp/messages.h"
 
 #define NESTING_MAX 64
+#define NESTING_WORDS "at most 64 levels of nesting"
 #define NAME_MAX_BYTES 64 /* longer ones are unknown */
 #define LENGTH_BYTES 5
 
 struct otlp_reader {
-	const char *begin, *at, *end;
+	struct json_reader in;
 	struct arena *a;
 	char *out;
 	size_t out_n, out_cap;
-	const char *name; /* of the member at hand */
-	struct err *err;
 };
-
-static enum err_code otlp_reader_fault(const struct otlp_reader *r, const char *what)
-{
-	return err_set(r->err, ERR_INVALID, "request is not OTLP JSON: byte %zu, %s%s%s",
-		(size_t)(r->at - r->begin), r->name ? r->name : "", r->name ? ": " : "", what);
-}
 
 /* ------------------------------------------------------------------------------------------------
  * The wire side. */
@@ -49,7 +39,7 @@ static char *otlp_reader_room(struct otlp_reader *r, size_t n)
 
 static enum err_code otlp_reader_no_memory(const struct otlp_reader *r)
 {
-	return arena_fail(r->a, "request", r->err);
+	return arena_fail(r->a, "request", r->in.err);
 }
 
 static enum err_code otlp_reader_put(struct otlp_reader *r, const char *bytes, size_t n)
@@ -64,21 +54,21 @@ static enum err_code otlp_reader_put(struct otlp_reader *r, const char *bytes, s
 	return ERR_OK;
 }
 
-static enum err_code otlp_reader_put_varint(struct otlp_reader *r, uint64_t v)
+static enum err_code otlp_reader_put_varint(struct otlp_reader *r, uint64_t value)
 {
 	char bytes[10];
 	size_t n = 0;
 
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (char)(v | 0x80);
-	bytes[n++] = (char)v;
+	for (; value >= 0x80; value >>= 7)
+		bytes[n++] = (char)(value | 0x80);
+	bytes[n++] = (char)value;
 	return otlp_reader_put(r, bytes, n);
 }
 
-static enum err_code otlp_reader_put_fixed(struct otlp_reader *r, uint64_t v)
+static enum err_code otlp_reader_put_fixed(struct otlp_reader *r, uint64_t value)
 {
-	v = htole64(v);
-	return otlp_reader_put(r, (const char *)&v, sizeof(v));
+	value = htole64(value);
+	return otlp_reader_put(r, (const char *)&value, sizeof(value));
 }
 
 /* A tag and room for a length; *begin is where the contents begin. */
@@ -103,192 +93,48 @@ static void otlp_reader_put_close(struct otlp_reader *r, size_t begin)
 /* ------------------------------------------------------------------------------------------------
  * The text side. */
 
-static void otlp_reader_skip_blanks(struct otlp_reader *r)
-{
-	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
-		r->at++;
-}
-
-/* The next byte that is not blank; 0 at the end. */
-static char otlp_reader_peek(struct otlp_reader *r)
-{
-	otlp_reader_skip_blanks(r);
-	return r->at < r->end ? *r->at : '\0';
-}
-
-static bool otlp_reader_take(struct otlp_reader *r, char c)
-{
-	if (otlp_reader_peek(r) != c || r->at == r->end)
-		return false;
-	r->at++;
-	return true;
-}
-
 static bool otlp_reader_take_word(struct otlp_reader *r, struct str word)
 {
-	otlp_reader_skip_blanks(r);
-	if (!str_has_prefix((struct str){ r->at, (size_t)(r->end - r->at) }, word))
+	json_reader_peek(&r->in);
+	if (!str_has_prefix((struct str){ r->in.at, (size_t)(r->in.end - r->in.at) }, word))
 		return false;
-	r->at += word.len;
+	r->in.at += word.len;
 	return true;
 }
 
-/* The text between two quotes, as it is. */
-static enum err_code otlp_reader_take_raw(struct otlp_reader *r, struct str *out, bool *escaped)
+/* Of what numbers are made; strtod judges the order. */
+static bool otlp_is_number(struct str s)
 {
-	const char *begin;
-
-	*escaped = false;
-	if (!otlp_reader_take(r, '"'))
-		return otlp_reader_fault(r, "a string is expected");
-	for (begin = r->at; r->at < r->end && *r->at != '"'; r->at++) {
-		if ((unsigned char)*r->at < 0x20)
-			return otlp_reader_fault(r, "a control character in a string");
-		if (*r->at == '\\') {
-			*escaped = true;
-			if (++r->at == r->end)
-				break;
-		}
-	}
-	if (r->at == r->end)
-		return otlp_reader_fault(r, "a string has no end");
-	*out = (struct str){ begin, (size_t)(r->at - begin) };
-	r->at++;
-	return ERR_OK;
-}
-
-static int otlp_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool otlp_hex_four(const char *at, const char *end, uint32_t *out)
-{
-	*out = 0;
-	if (end - at < 4)
-		return false;
-	for (int i = 0; i < 4; i++) {
-		int digit = otlp_hex_digit(at[i]);
-
-		if (digit < 0)
+	for (size_t i = 0; i < s.len; i++)
+		if (!strchr("0123456789-+.eE", s.ptr[i]))
 			return false;
-		*out = *out << 4 | (uint32_t)digit;
-	}
-	return true;
+	return s.len;
 }
 
-/* What follows \u. Half of a pair alone is U+FFFD. NULL: no four hex digits. */
-static const char *otlp_unescape_u(const char *at, const char *end, char *to, size_t *n)
-{
-	uint32_t c, low;
-
-	if (!otlp_hex_four(at, end, &c))
-		return NULL;
-	at += 4;
-	if (c >= 0xd800 && c < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
-		otlp_hex_four(at + 2, end, &low) && low >= 0xdc00 && low < 0xe000) {
-		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-		at += 6;
-	} else if (c >= 0xd800 && c < 0xe000) {
-		c = 0xfffd;
-	}
-	*n += utf8_write(c, to + *n);
-	return at;
-}
-
-/* Writes at most raw.len bytes. */
-static bool otlp_unescape(struct str raw, char *to, size_t *out_n)
-{
-	static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-	const char *at = raw.ptr, *end = at + raw.len, *letter;
-	size_t n = 0;
-
-	while (at < end) {
-		if (*at != '\\') {
-			to[n++] = *at++;
-			continue;
-		}
-		if (++at == end)
-			return false;
-		if (*at == 'u') {
-			if (!(at = otlp_unescape_u(at + 1, end, to, &n)))
-				return false;
-		} else {
-			if (!*at || !(letter = strchr(letters, *at)))
-				return false;
-			to[n++] = values[letter - letters];
-			at++;
-		}
-	}
-	*out_n = n;
-	return true;
-}
-
-static enum err_code otlp_reader_skip(struct otlp_reader *r, int depth);
-
-static enum err_code otlp_reader_skip_list(struct otlp_reader *r, int depth, char close)
-{
-	enum err_code rc;
-	struct str name;
-	bool escaped;
-
-	if (depth >= NESTING_MAX)
-		return otlp_reader_fault(r, "nested too deeply");
-	r->at++;
-	if (otlp_reader_take(r, close))
-		return ERR_OK;
-	do {
-		if (close == '}') {
-			if ((rc = otlp_reader_take_raw(r, &name, &escaped)))
-				return rc;
-			if (!otlp_reader_take(r, ':'))
-				return otlp_reader_fault(r, "':' is expected");
-		}
-		if ((rc = otlp_reader_skip(r, depth + 1)))
-			return rc;
-	} while (otlp_reader_take(r, ','));
-	return otlp_reader_take(r, close) ?
-		ERR_OK :
-		otlp_reader_fault(r, "',' or the end of a list is expected");
-}
-
-static bool otlp_reader_take_number(struct otlp_reader *r, struct str *out)
-{
-	const char *begin;
-
-	otlp_reader_skip_blanks(r);
-	begin = r->at;
-	while (r->at < r->end &&
-		((*r->at >= '0' && *r->at <= '9') || *r->at == '-' || *r->at == '+' || *r->at == '.' ||
-			*r->at == 'e' || *r->at == 'E'))
-		r->at++;
-	*out = (struct str){ begin, (size_t)(r->at - begin) };
-	return out->len;
-}
-
-/* A value that nobody wants. */
+/* A value that nobody wants; it must be JSON all the same. */
 static enum err_code otlp_reader_skip(struct otlp_reader *r, int depth)
 {
-	struct str ignored;
-	bool escaped;
+	char open = json_reader_peek(&r->in);
+	enum err_code rc;
+	bool escaped, more;
+	struct str s;
 
-	switch (otlp_reader_peek(r)) {
-	case '"':
-		return otlp_reader_take_raw(r, &ignored, &escaped);
-	case '{':
-		return otlp_reader_skip_list(r, depth, '}');
-	case '[':
-		return otlp_reader_skip_list(r, depth, ']');
-	default:
-		if (otlp_reader_take_word(r, STR("true")) ||
-				otlp_reader_take_word(r, STR("false")) ||
-					otlp_reader_take_word(r, STR("null")) || otlp_reader_take_number(r, &ignored))
-			return ERR_OK;
-		return otlp_reader_fault(r, "a value is expected");
+	if (open == '"')
+		return json_reader_raw(&r->in, &s, &escaped);
+	if (open != '{' && open != '[') {
+		s = json_reader_scalar(&r->in);
+		return str_is(s, "true") || str_is(s, "false") || str_is(s, "null") || otlp_is_number(s) ?
+			ERR_OK :
+			json_reader_expected(&r->in, s.ptr, "a value");
 	}
+	if (depth >= NESTING_MAX)
+		return json_reader_expected(&r->in, r->in.at, NESTING_WORDS);
+	r->in.at++;
+	while (!(rc = json_reader_more(&r->in, open, &more)) && more)
+		if ((open == '{' && (rc = json_reader_name(&r->in, &s, &escaped))) ||
+			(rc = otlp_reader_skip(r, depth + 1)))
+			return rc;
+	return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -298,9 +144,10 @@ static enum err_code otlp_reader_number_text(struct otlp_reader *r, struct str *
 {
 	bool escaped;
 
-	if (otlp_reader_peek(r) == '"')
-		return otlp_reader_take_raw(r, out, &escaped);
-	return otlp_reader_take_number(r, out) ? ERR_OK : otlp_reader_fault(r, "a number is expected");
+	if (json_reader_peek(&r->in) == '"')
+		return json_reader_raw(&r->in, out, &escaped);
+	*out = json_reader_scalar(&r->in);
+	return ERR_OK;
 }
 
 /* From -2^63 to 2^64 - 1. */
@@ -315,13 +162,14 @@ static enum err_code otlp_reader_integer(struct otlp_reader *r, uint64_t *out)
 	if (str_to_u64(s, out))
 		return ERR_OK;
 	if (!str_to_i64(s, &v))
-		return otlp_reader_fault(r, "an integer of 64 bits is expected");
+		return json_reader_expected(&r->in, s.ptr, "an integer of 64 bits");
 	*out = (uint64_t)v;
 	return ERR_OK;
 }
 
 static enum err_code otlp_reader_put_double(struct otlp_reader *r)
 {
+	bool bare = json_reader_peek(&r->in) != '"';
 	char text[64], *end;
 	enum err_code rc;
 	uint64_t bits;
@@ -330,13 +178,14 @@ static enum err_code otlp_reader_put_double(struct otlp_reader *r)
 
 	if ((rc = otlp_reader_number_text(r, &s)))
 		return rc;
-	if (!s.len || s.len >= sizeof(text) || memchr(s.ptr, '\0', s.len))
-		return otlp_reader_fault(r, "a number is expected");
+	if (!s.len || s.len >= sizeof(text) || memchr(s.ptr, '\0', s.len) ||
+		(bare && !otlp_is_number(s)))
+		return json_reader_expected(&r->in, s.ptr, "a number");
 	memcpy(text, s.ptr, s.len);
 	text[s.len] = '\0';
 	v = strtod(text, &end);
 	if (*end)
-		return otlp_reader_fault(r, "a number is expected");
+		return json_reader_expected(&r->in, s.ptr, "a number");
 	memcpy(&bits, &v, sizeof(bits));
 	return otlp_reader_put_fixed(r, bits);
 }
@@ -355,6 +204,14 @@ static enum err_code otlp_reader_put_temporality(struct otlp_reader *r)
 	else if ((rc = otlp_reader_integer(r, &v)))
 		return rc;
 	return otlp_reader_put_varint(r, v);
+}
+
+static int otlp_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static bool otlp_from_hex(struct str s, char *to, size_t *n)
@@ -376,27 +233,26 @@ static bool otlp_from_hex(struct str s, char *to, size_t *n)
 static enum err_code otlp_reader_put_string(struct otlp_reader *r, const struct otlp_member *m)
 {
 	enum err_code rc;
-	bool escaped, ok;
+	bool escaped;
 	struct str raw;
 	size_t begin, n;
 	char *to;
 
-	if ((rc = otlp_reader_take_raw(r, &raw, &escaped)) ||
+	if ((rc = json_reader_raw(&r->in, &raw, &escaped)) ||
 		(rc = otlp_reader_put_open(r, m->number, &begin)))
 		return rc;
 	if (!(to = otlp_reader_room(r, raw.len)))
 		return otlp_reader_no_memory(r);
+	n = raw.len;
 	if (m->type == OTLP_T_HEX) {
 		if (!otlp_from_hex(raw, to, &n))
-			return otlp_reader_fault(r, "hex digits are expected");
+			return json_reader_expected(&r->in, raw.ptr, "hex digits");
 	} else {
-		n = raw.len;
-		ok = !escaped || otlp_unescape(raw, to, &n);
-		if (!ok)
-			return otlp_reader_fault(r, "an escape that JSON does not have");
+		if (escaped && (rc = json_reader_unescape(&r->in, raw, to, &n)))
+			return rc;
 		if (m->type == OTLP_T_BASE64) {
 			if (!base64_decode(escaped ? (struct str){ to, n } : raw, to, &n))
-				return otlp_reader_fault(r, "base64 is expected");
+				return json_reader_expected(&r->in, raw.ptr, "base64");
 		} else if (!escaped && n) {
 			memcpy(to, raw.ptr, n);
 		}
@@ -406,6 +262,15 @@ static enum err_code otlp_reader_put_string(struct otlp_reader *r, const struct 
 	return ERR_OK;
 }
 
+static enum err_code otlp_reader_put_bool(struct otlp_reader *r)
+{
+	bool v = otlp_reader_take_word(r, STR("true"));
+
+	if (!v && !otlp_reader_take_word(r, STR("false")))
+		return json_reader_expected(&r->in, r->in.at, "true or false");
+	return otlp_reader_put_varint(r, v);
+}
+
 static enum err_code otlp_reader_put_scalar(struct otlp_reader *r, const struct otlp_member *m)
 {
 	enum err_code rc;
@@ -413,11 +278,7 @@ static enum err_code otlp_reader_put_scalar(struct otlp_reader *r, const struct 
 
 	switch (m->type) {
 	case OTLP_T_BOOL:
-		if (otlp_reader_take_word(r, STR("true")))
-			return otlp_reader_put_varint(r, 1);
-		return otlp_reader_take_word(r,
-			STR("false")) ? otlp_reader_put_varint(r, 0) :
-							otlp_reader_fault(r, "true or false is expected");
+		return otlp_reader_put_bool(r);
 	case OTLP_T_DOUBLE:
 		return otlp_reader_put_double(r);
 	case OTLP_T_TEMPORALITY:
@@ -444,7 +305,7 @@ static enum err_code otlp_reader_put_message(
 	size_t begin;
 
 	if (depth >= NESTING_MAX)
-		return otlp_reader_fault(r, "nested too deeply");
+		return json_reader_expected(&r->in, r->in.at, NESTING_WORDS);
 	if ((rc = otlp_reader_put_open(r, m->number, &begin)) ||
 		(rc = otlp_reader_put_object(r, m->message, depth + 1)))
 		return rc;
@@ -470,26 +331,19 @@ static enum err_code otlp_reader_put_one(
 static enum err_code otlp_reader_put_list(
 	struct otlp_reader *r, const struct otlp_member *m, int depth)
 {
-	bool packed = m->type != OTLP_T_MESSAGE && !otlp_is_bytes(m);
+	bool packed = m->type != OTLP_T_MESSAGE && !otlp_is_bytes(m), more;
 	enum err_code rc;
 	size_t begin = 0;
 
-	if (!otlp_reader_take(r, '['))
-		return otlp_reader_fault(r, "an array is expected");
-	if (otlp_reader_take(r, ']'))
-		return ERR_OK;
-	if (packed && (rc = otlp_reader_put_open(r, m->number, &begin)))
+	if ((rc = json_reader_open(&r->in, '[')) || (rc = json_reader_more(&r->in, '[', &more)) ||
+		!more || (packed && (rc = otlp_reader_put_open(r, m->number, &begin))))
 		return rc;
-	do {
+	do
 		rc = packed ? otlp_reader_put_scalar(r, m) : otlp_reader_put_one(r, m, depth);
-		if (rc)
-			return rc;
-	} while (otlp_reader_take(r, ','));
-	if (!otlp_reader_take(r, ']'))
-		return otlp_reader_fault(r, "',' or ']' is expected");
-	if (packed)
+	while (!rc && !(rc = json_reader_more(&r->in, '[', &more)) && more);
+	if (!rc && packed)
 		otlp_reader_put_close(r, begin);
-	return ERR_OK;
+	return rc;
 }
 
 static enum err_code otlp_reader_find_member(
@@ -500,14 +354,14 @@ static enum err_code otlp_reader_find_member(
 	struct str raw;
 	bool escaped;
 
-	if ((rc = otlp_reader_take_raw(r, &raw, &escaped)))
+	if ((rc = json_reader_name(&r->in, &raw, &escaped)))
 		return rc;
 	*out = NULL;
 	if (raw.len > sizeof(name))
 		return ERR_OK;
 	if (escaped) {
-		if (!otlp_unescape(raw, name, &raw.len))
-			return otlp_reader_fault(r, "an escape that JSON does not have");
+		if ((rc = json_reader_unescape(&r->in, raw, name, &raw.len)))
+			return rc;
 		raw.ptr = name;
 	}
 	*out = otlp_member_by_name(m, raw);
@@ -522,15 +376,13 @@ static enum err_code otlp_reader_put_member(
 
 	if ((rc = otlp_reader_find_member(r, m, &member)))
 		return rc;
-	if (!otlp_reader_take(r, ':'))
-		return otlp_reader_fault(r, "':' is expected");
 	if (otlp_reader_take_word(r, STR("null")))
 		return ERR_OK;
 	if (!member)
 		return otlp_reader_skip(r, depth);
-	r->name = member->name;
+	r->in.name = member->name;
 	if (member->type == OTLP_T_OLD)
-		return err_set(r->err, ERR_UNSUPPORTED,
+		return err_set(r->in.err, ERR_UNSUPPORTED,
 			"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: they have a member "
 			"%s",
 			member->name);
@@ -541,25 +393,18 @@ static enum err_code otlp_reader_put_member(
 static enum err_code otlp_reader_put_object(
 	struct otlp_reader *r, const struct otlp_message *m, int depth)
 {
-	enum err_code rc;
+	enum err_code rc = json_reader_open(&r->in, '{');
+	bool more = true;
 
-	if (!otlp_reader_take(r, '{'))
-		return otlp_reader_fault(r, "an object is expected");
-	if (otlp_reader_take(r, '}'))
-		return ERR_OK;
-	do {
-		if ((rc = otlp_reader_put_member(r, m, depth)))
-			return rc;
-	} while (otlp_reader_take(r, ','));
-	return otlp_reader_take(r, '}') ? ERR_OK : otlp_reader_fault(r, "',' or '}' is expected");
+	while (!rc && !(rc = json_reader_more(&r->in, '{', &more)) && more)
+		rc = otlp_reader_put_member(r, m, depth);
+	return rc;
 }
 
 enum err_code otlp_decode_json(struct arena *a, struct str text, const struct otlp_options *options,
 	struct otlp_request **out, struct err *err)
 {
-	struct otlp_reader r = {
-		.begin = text.ptr, .at = text.ptr, .end = text.ptr + text.len, .a = a, .err = err
-	};
+	struct otlp_reader r = { .in = json_reader_of(text, err), .a = a };
 	enum err_code rc;
 
 	if (text.len > options->limits->raw_bytes_max || text.len > INT32_MAX / 8)
@@ -569,10 +414,9 @@ enum err_code otlp_decode_json(struct arena *a, struct str text, const struct ot
 		return err_set(err, ERR_INVALID, "request is not OTLP JSON: it is not UTF-8");
 	if (!otlp_reader_room(&r, text.len + 1))
 		return otlp_reader_no_memory(&r);
-	if ((rc = otlp_reader_put_object(&r, &otlp_request_message, 0)))
-		return rc;
-	r.name = NULL;
-	if (otlp_reader_peek(&r) || r.at < r.end)
-		return otlp_reader_fault(&r, "the end is expected");
+	rc = otlp_reader_put_object(&r, &otlp_request_message, 0);
+	r.in.name = NULL;
+	if (rc || (rc = json_reader_end(&r.in)))
+		return rc == ERR_INVALID ? err_wrap(err, rc, "request is not OTLP JSON") : rc;
 	return otlp_decode_wire(a, (struct str){ r.out, r.out_n }, true, options, out, err);
 }

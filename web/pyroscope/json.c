@@ -31,122 +31,125 @@ struct pyroscope_reader {
 };
 
 static enum err_code pyroscope_reader_wrong(
-	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const char *want)
+	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *field, const char *want)
 {
-	return err_set(r->err, ERR_INVALID, "field %s: expected %s", f->name, want);
+	return err_set(r->err, ERR_INVALID, "field %s: expected %s", field->name, want);
 }
 
-static bool pyroscope_read_i64(const json_t *v, int64_t *out)
+static bool pyroscope_read_i64(const json_t *value, int64_t *out)
 {
 	double d;
 
-	if (json_is_integer(v)) {
-		*out = json_integer_value(v);
+	if (json_is_integer(value)) {
+		*out = json_integer_value(value);
 		return true;
 	}
-	if (json_is_string(v))
-		return str_to_i64((struct str){ json_string_value(v), json_string_length(v) }, out);
-	if (!json_is_real(v))
+	if (json_is_string(value))
+		return str_to_i64((struct str){ json_string_value(value), json_string_length(value) }, out);
+	if (!json_is_real(value))
 		return false;
-	d = json_real_value(v);
+	d = json_real_value(value);
 	if (d != floor(d) || !(d >= -0x1p63 && d < 0x1p63))
 		return false;
 	*out = (int64_t)d;
 	return true;
 }
 
-static bool pyroscope_read_double(const json_t *v, double *out)
+static bool pyroscope_read_double(const json_t *value, double *out)
 {
 	char *end;
 
-	if (json_is_number(v)) {
-		*out = json_number_value(v);
+	if (json_is_number(value)) {
+		*out = json_number_value(value);
 		return true;
 	}
-	if (!json_is_string(v) || !json_string_length(v))
+	if (!json_is_string(value) || !json_string_length(value))
 		return false;
-	*out = strtod(json_string_value(v), &end);
+	*out = strtod(json_string_value(value), &end);
 	return *end == '\0';
 }
 
-static bool pyroscope_read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *out)
+static bool pyroscope_read_enum(
+	const json_t *value, const ProtobufCEnumDescriptor *descriptor, int *out)
 {
 	const ProtobufCEnumValue *named;
 	int64_t n;
 
-	if (json_is_string(v)) {
-		named = protobuf_c_enum_descriptor_get_value_by_name(d, json_string_value(v));
+	if (json_is_string(value)) {
+		named = protobuf_c_enum_descriptor_get_value_by_name(descriptor, json_string_value(value));
 		if (named)
 			*out = named->value;
 		return named != NULL;
 	}
-	if (!pyroscope_read_i64(v, &n) || n < INT32_MIN || n > INT32_MAX)
+	if (!pyroscope_read_i64(value, &n) || n < INT32_MIN || n > INT32_MAX)
 		return false;
 	*out = (int)n;
 	return true;
 }
 
 static enum err_code pyroscope_reader_read_bytes(struct pyroscope_reader *r,
-	const ProtobufCFieldDescriptor *f, const json_t *v, ProtobufCBinaryData *out)
+	const ProtobufCFieldDescriptor *field, const json_t *value, ProtobufCBinaryData *out)
 {
 	char *bytes;
 
-	if (!json_is_string(v))
-		return pyroscope_reader_wrong(r, f, "bytes in base64");
-	if (!(bytes = arena_alloc_raw(r->arena, json_string_length(v) + 1, 1)))
+	if (!json_is_string(value))
+		return pyroscope_reader_wrong(r, field, "bytes in base64");
+	if (!(bytes = arena_alloc_raw(r->arena, json_string_length(value) + 1, 1)))
 		return arena_fail(r->arena, "request", r->err);
 	out->data = (uint8_t *)bytes;
 	if (!base64_decode(
-			(struct str){ json_string_value(v), json_string_length(v) }, bytes, &out->len))
-		return pyroscope_reader_wrong(r, f, "bytes in base64");
+			(struct str){ json_string_value(value), json_string_length(value) }, bytes, &out->len))
+		return pyroscope_reader_wrong(r, field, "bytes in base64");
 	return ERR_OK;
 }
 
 static enum err_code pyroscope_reader_read_message(struct pyroscope_reader *r,
-	const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out);
+	const ProtobufCMessageDescriptor *descriptor, const json_t *values, ProtobufCMessage **out);
 
 /* Writes one value to its place in the message or array. */
-static enum err_code pyroscope_reader_read_value(
-	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, void *to)
+static enum err_code pyroscope_reader_read_value(struct pyroscope_reader *r,
+	const ProtobufCFieldDescriptor *field, const json_t *value, void *to)
 {
 	int64_t n = 0;
 
-	switch (f->type) {
+	switch (field->type) {
 	case PROTOBUF_C_TYPE_INT64:
-		return pyroscope_read_i64(v, to) ? ERR_OK : pyroscope_reader_wrong(r, f, "a whole number");
+		return pyroscope_read_i64(value, to) ? ERR_OK :
+											   pyroscope_reader_wrong(r, field, "a whole number");
 	case PROTOBUF_C_TYPE_UINT32:
-		if (!pyroscope_read_i64(v, &n) || n < 0 || n > UINT32_MAX)
-			return pyroscope_reader_wrong(r, f, "a whole number of 32 bits");
+		if (!pyroscope_read_i64(value, &n) || n < 0 || n > UINT32_MAX)
+			return pyroscope_reader_wrong(r, field, "a whole number of 32 bits");
 		*(uint32_t *)to = (uint32_t)n;
 		return ERR_OK;
 	case PROTOBUF_C_TYPE_DOUBLE:
-		return pyroscope_read_double(v, to) ? ERR_OK : pyroscope_reader_wrong(r, f, "a number");
+		return pyroscope_read_double(value, to) ? ERR_OK :
+												  pyroscope_reader_wrong(r, field, "a number");
 	case PROTOBUF_C_TYPE_BOOL:
-		if (!json_is_boolean(v))
-			return pyroscope_reader_wrong(r, f, "true or false");
-		*(protobuf_c_boolean *)to = json_is_true(v);
+		if (!json_is_boolean(value))
+			return pyroscope_reader_wrong(r, field, "true or false");
+		*(protobuf_c_boolean *)to = json_is_true(value);
 		return ERR_OK;
 	case PROTOBUF_C_TYPE_ENUM:
-		return pyroscope_read_enum(v, f->descriptor, to) ?
+		return pyroscope_read_enum(value, field->descriptor, to) ?
 			ERR_OK :
-			pyroscope_reader_wrong(r, f, "a value of its type");
+			pyroscope_reader_wrong(r, field, "a value of its type");
 	case PROTOBUF_C_TYPE_STRING:
-		if (!json_is_string(v))
-			return pyroscope_reader_wrong(r, f, "a string");
-		*(char **)to = arena_strndup(r->arena, json_string_value(v), json_string_length(v));
+		if (!json_is_string(value))
+			return pyroscope_reader_wrong(r, field, "a string");
+		*(char **)to = arena_strndup(r->arena, json_string_value(value), json_string_length(value));
 		return *(char **)to ? ERR_OK : arena_fail(r->arena, "request", r->err);
 	case PROTOBUF_C_TYPE_BYTES:
-		return pyroscope_reader_read_bytes(r, f, v, to);
+		return pyroscope_reader_read_bytes(r, field, value, to);
 	case PROTOBUF_C_TYPE_MESSAGE:
-		return pyroscope_reader_read_message(r, f->descriptor, v, to);
+		return pyroscope_reader_read_message(r, field->descriptor, value, to);
 	default:
-		return pyroscope_reader_wrong(r, f, "nothing"); /* requests have no others */
+		return pyroscope_reader_wrong(r, field, "nothing"); /* requests have no others */
 	}
 }
 
-static size_t pyroscope_size_of(const ProtobufCFieldDescriptor *f)
+static size_t pyroscope_size_of(const ProtobufCFieldDescriptor *field)
 {
-	switch (f->type) {
+	switch (field->type) {
 	case PROTOBUF_C_TYPE_INT64:
 	case PROTOBUF_C_TYPE_UINT64:
 	case PROTOBUF_C_TYPE_DOUBLE:
@@ -161,57 +164,58 @@ static size_t pyroscope_size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-static enum err_code pyroscope_reader_read_list(
-	struct pyroscope_reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, char *message)
+static enum err_code pyroscope_reader_read_list(struct pyroscope_reader *r,
+	const ProtobufCFieldDescriptor *field, const json_t *value, char *message)
 {
-	size_t n = json_array_size(v);
+	size_t n = json_array_size(value);
 	char *items;
 	enum err_code rc;
 
-	if (!json_is_array(v))
-		return pyroscope_reader_wrong(r, f, "a list");
+	if (!json_is_array(value))
+		return pyroscope_reader_wrong(r, field, "a list");
 	if (n == 0)
 		return ERR_OK;
-	if (!(items = arena_calloc(r->arena, n, pyroscope_size_of(f))))
+	if (!(items = arena_calloc(r->arena, n, pyroscope_size_of(field))))
 		return arena_fail(r->arena, "request", r->err);
 	for (size_t i = 0; i < n; i++)
 		if ((rc = pyroscope_reader_read_value(
-				 r, f, json_array_get(v, i), items + i * pyroscope_size_of(f))))
+				 r, field, json_array_get(value, i), items + i * pyroscope_size_of(field))))
 			return rc;
-	memcpy(message + f->quantifier_offset, &n, sizeof(n));
-	memcpy(message + f->offset, &items, sizeof(items));
+	memcpy(message + field->quantifier_offset, &n, sizeof(n));
+	memcpy(message + field->offset, &items, sizeof(items));
 	return ERR_OK;
 }
 
 static const ProtobufCFieldDescriptor *pyroscope_find_field(
-	const ProtobufCMessageDescriptor *d, const char *key)
+	const ProtobufCMessageDescriptor *descriptor, const char *key)
 {
 	char camel[NAME_BYTES_MAX];
 
-	for (unsigned i = 0; i < d->n_fields; i++) {
-		pyroscope_camel_case(camel, d->fields[i].name);
-		if (!strcmp(key, camel) || !strcmp(key, d->fields[i].name))
-			return &d->fields[i];
+	for (unsigned i = 0; i < descriptor->n_fields; i++) {
+		pyroscope_camel_case(camel, descriptor->fields[i].name);
+		if (!strcmp(key, camel) || !strcmp(key, descriptor->fields[i].name))
+			return &descriptor->fields[i];
 	}
 	return NULL;
 }
 
 static enum err_code pyroscope_reader_read_message(struct pyroscope_reader *r,
-	const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out)
+	const ProtobufCMessageDescriptor *descriptor, const json_t *values, ProtobufCMessage **out)
 {
 	/* jansson's iterators take no const, and change nothing. */
-	void *at, *object = (void *)(uintptr_t)v;
+	void *at, *object = (void *)(uintptr_t)values;
 	char *message;
 	enum err_code rc;
 
-	if (!json_is_object(v))
-		return err_set(r->err, ERR_INVALID, "%s: expected an object", d->short_name);
-	if (!(message = arena_alloc(r->arena, d->sizeof_message)))
+	if (!json_is_object(values))
+		return err_set(r->err, ERR_INVALID, "%s: expected an object", descriptor->short_name);
+	if (!(message = arena_alloc(r->arena, descriptor->sizeof_message)))
 		return arena_fail(r->arena, "request", r->err);
 	*out = (ProtobufCMessage *)(void *)message;
-	d->message_init(*out);
+	descriptor->message_init(*out);
 	for (at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
-		const ProtobufCFieldDescriptor *f = pyroscope_find_field(d, json_object_iter_key(at));
+		const ProtobufCFieldDescriptor *f = pyroscope_find_field(
+			descriptor, json_object_iter_key(at));
 		const json_t *value = json_object_iter_value(at);
 
 		if (!f || json_is_null(value))
@@ -226,7 +230,7 @@ static enum err_code pyroscope_reader_read_message(struct pyroscope_reader *r,
 	return ERR_OK;
 }
 
-enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescriptor *d,
+enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescriptor *descriptor,
 	struct str body, ProtobufCMessage **out, struct err *err)
 {
 	struct pyroscope_reader r = { .arena = a, .err = err };
@@ -241,7 +245,7 @@ enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescrip
 	if (!root)
 		return err_set(err, ERR_INVALID, "the body is not JSON: line %d, column %d: %s", where.line,
 			where.column, where.text);
-	rc = pyroscope_reader_read_message(&r, d, root, out);
+	rc = pyroscope_reader_read_message(&r, descriptor, root, out);
 	json_decref(root);
 	return rc;
 }
@@ -261,110 +265,112 @@ static void pyroscope_write_base64(struct json *j, ProtobufCBinaryData b)
 }
 
 static void pyroscope_write_bytes(
-	struct json *j, const ProtobufCFieldDescriptor *f, ProtobufCBinaryData b)
+	struct json *j, const ProtobufCFieldDescriptor *field, ProtobufCBinaryData b)
 {
-	if (!strcmp(f->name, "string_table"))
+	if (!strcmp(field->name, "string_table"))
 		json_str(j, (struct str){ (const char *)b.data, b.len });
 	else
 		pyroscope_write_base64(j, b);
 }
 
-static void pyroscope_write_number(struct json *j, double v)
+static void pyroscope_write_number(struct json *j, double value)
 {
-	if (isfinite(v))
-		json_double(j, v);
+	if (isfinite(value))
+		json_double(j, value);
 	else
-		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+		json_cstr(j, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
 }
 
-static void pyroscope_write_i64(struct json *j, int64_t v)
+static void pyroscope_write_i64(struct json *j, int64_t value)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "\"%lld\"", (long long)v);
+	snprintf(text, sizeof(text), "\"%lld\"", (long long)value);
 	json_raw(j, str_of(text));
 }
 
-static void pyroscope_write_u64(struct json *j, uint64_t v)
+static void pyroscope_write_u64(struct json *j, uint64_t value)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "\"%llu\"", (unsigned long long)v);
+	snprintf(text, sizeof(text), "\"%llu\"", (unsigned long long)value);
 	json_raw(j, str_of(text));
 }
 
-static void pyroscope_write_enum(struct json *j, const ProtobufCEnumDescriptor *d, int v)
+static void pyroscope_write_enum(
+	struct json *j, const ProtobufCEnumDescriptor *descriptor, int value)
 {
-	const ProtobufCEnumValue *named = protobuf_c_enum_descriptor_get_value(d, v);
+	const ProtobufCEnumValue *named = protobuf_c_enum_descriptor_get_value(descriptor, value);
 
 	if (named)
 		json_cstr(j, named->name);
 	else
-		json_i64(j, v);
+		json_i64(j, value);
 }
 
-static void pyroscope_write_value(struct json *j, const ProtobufCFieldDescriptor *f, const void *v)
+static void pyroscope_write_value(
+	struct json *j, const ProtobufCFieldDescriptor *field, const void *value)
 {
-	switch (f->type) {
+	switch (field->type) {
 	case PROTOBUF_C_TYPE_INT64:
-		pyroscope_write_i64(j, *(const int64_t *)v);
+		pyroscope_write_i64(j, *(const int64_t *)value);
 		break;
 	case PROTOBUF_C_TYPE_UINT64:
-		pyroscope_write_u64(j, *(const uint64_t *)v);
+		pyroscope_write_u64(j, *(const uint64_t *)value);
 		break;
 	case PROTOBUF_C_TYPE_UINT32:
-		json_u64(j, *(const uint32_t *)v);
+		json_u64(j, *(const uint32_t *)value);
 		break;
 	case PROTOBUF_C_TYPE_DOUBLE:
-		pyroscope_write_number(j, *(const double *)v);
+		pyroscope_write_number(j, *(const double *)value);
 		break;
 	case PROTOBUF_C_TYPE_BOOL:
-		json_bool(j, *(const protobuf_c_boolean *)v);
+		json_bool(j, *(const protobuf_c_boolean *)value);
 		break;
 	case PROTOBUF_C_TYPE_ENUM:
-		pyroscope_write_enum(j, f->descriptor, *(const int *)v);
+		pyroscope_write_enum(j, field->descriptor, *(const int *)value);
 		break;
 	case PROTOBUF_C_TYPE_STRING:
-		json_cstr(j, *(const char *const *)v);
+		json_cstr(j, *(const char *const *)value);
 		break;
 	case PROTOBUF_C_TYPE_BYTES:
-		pyroscope_write_bytes(j, f, *(const ProtobufCBinaryData *)v);
+		pyroscope_write_bytes(j, field, *(const ProtobufCBinaryData *)value);
 		break;
 	case PROTOBUF_C_TYPE_MESSAGE:
-		pyroscope_json_write(j, *(ProtobufCMessage *const *)v);
+		pyroscope_json_write(j, *(ProtobufCMessage *const *)value);
 		break;
 	default:
 		json_null(j); /* no message of ours has them */
 	}
 }
 
-static bool pyroscope_is_default(const ProtobufCFieldDescriptor *f, const void *v)
+static bool pyroscope_is_default(const ProtobufCFieldDescriptor *field, const void *value)
 {
 	static const char zeros[8];
 	const char *text;
 
-	switch (f->type) {
+	switch (field->type) {
 	case PROTOBUF_C_TYPE_STRING:
-		text = *(const char *const *)v;
+		text = *(const char *const *)value;
 		return !text || !*text;
 	case PROTOBUF_C_TYPE_BYTES:
-		return ((const ProtobufCBinaryData *)v)->len == 0;
+		return ((const ProtobufCBinaryData *)value)->len == 0;
 	case PROTOBUF_C_TYPE_MESSAGE:
-		return !*(ProtobufCMessage *const *)v;
+		return !*(ProtobufCMessage *const *)value;
 	default:
-		return !memcmp(v, zeros, pyroscope_size_of(f));
+		return !memcmp(value, zeros, pyroscope_size_of(field));
 	}
 }
 
-void pyroscope_json_write(struct json *j, const ProtobufCMessage *m)
+void pyroscope_json_write(struct json *j, const ProtobufCMessage *message)
 {
-	const char *at = (const char *)m, *items;
+	const char *at = (const char *)message, *items;
 	char name[NAME_BYTES_MAX];
 	size_t n;
 
 	json_object(j);
-	for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
-		const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+	for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &message->descriptor->fields[i];
 		bool list = f->label == PROTOBUF_C_LABEL_REPEATED;
 
 		if (list)

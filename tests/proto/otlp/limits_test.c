@@ -153,10 +153,14 @@ TEST(nesting_is_limited)
 		int n;
 		const char *want;
 	} nested[] = {
-		{ "{'x':", "[", "", 100, "request is not OTLP JSON: byte 69, nested too deeply" },
-		{ "{'x':", "{'y':", "", 100000, "request is not OTLP JSON: byte 325, nested too deeply" },
+		{ "{'x':", "[", "", 100,
+			"request is not OTLP JSON: byte 69: expected at most 64 levels of nesting" },
+		{ "{'x':", "{'y':", "", 100000,
+			"request is not OTLP JSON: byte 325: expected at most 64 levels of nesting" },
 		{ "{'resourceProfiles':[{'resource':{'attributes':[{'value':", "{'arrayValue':{'values':[",
-			"", 100000, "request is not OTLP JSON: byte 821, arrayValue: nested too deeply" },
+			"", 100000,
+			"request is not OTLP JSON: byte 821, arrayValue: expected at most 64 levels of "
+			"nesting" },
 		{ "{'resourceProfiles':[{'scopeProfiles':[{'profiles':[{}]}],'resource':{'attributes':["
 		  "{'value':",
 			"{'arrayValue':{'values':[", "]}}", 17, NULL },

@@ -107,9 +107,8 @@ TEST(refusals_are_statuses_of_the_request_s_type)
 	CHECK_INT(push(AS_OTLP, STR("")), 200);
 	CHECK_INT(push(AS_JSON, STR("{\"resourceProfiles\":7}")), 400);
 	CHECK_STR(buf_str(&grafana.r.body),
-		"{\"code\":3,\"message\":\"request is not OTLP JSON: byte 20, resourceProfiles: an array "
-		"is "
-		"expected\"}");
+		"{\"code\":3,\"message\":\"request is not OTLP JSON: byte 20, resourceProfiles: expected "
+		"an array\"}");
 	CHECK_INT(push(AS_OTLP, STR("\x0a\x7f")), 400);
 	CHECK_STR(buf_str(&grafana.r.body),
 		"\x08\x03\x12Jrequest is not well-formed: a field is cut off, or of an unknown wire type");
