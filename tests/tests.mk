@@ -37,7 +37,7 @@ UNIT_PARTS_cmd := $(addprefix cmd/epitool/,native_file.c table.c times.c show.c 
 	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
-UNIT_LONGEST := tsdb/cluster/shard tsdb/debuginfo/dwarf/oracle scrape/symbolize promql/parallel promql/by_name promql/union \
+UNIT_LONGEST := tsdb/cluster/shard scrape/two_servers tsdb/debuginfo/dwarf/oracle scrape/symbolize promql/parallel promql/by_name promql/union \
 	tsdb/catalog/blocks tsdb/head/head_damage tsdb/power tsdb/columns/chunk_damage tsdb/stress tsdb/sweep \
 	tsdb/compact/sweep_blocks tsdb/debuginfo/pclntab/pclntab promql/profiles/filter_oracle tsdb/crash tsdb/full \
 	tsdb/damage tsdb/remote/cache tsdb/cluster/lease scrape/manager discovery/sources/dns_sd discovery/sources/http_sd \
