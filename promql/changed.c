@@ -213,7 +213,7 @@ static enum err_code changed_comparison_add_cost(struct changed_comparison *comp
 	return labels_builder_build(b, &c->metric, err);
 }
 
-static enum err_code changed_comparison_report_changed(struct changed_comparison *c,
+static enum err_code changed_comparison_report(struct changed_comparison *c,
 	const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
@@ -311,7 +311,7 @@ static enum err_code changed_comparison_judge(
 		return rc;
 	if (c->call->call.fn->id == FN_CHANGED_INTERVAL)
 		return changed_comparison_report_intervals(c, &found, out, err);
-	return changed_comparison_report_changed(c, &found, out, err);
+	return changed_comparison_report(c, &found, out, err);
 }
 
 /* Both windows are read, once. */

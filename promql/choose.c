@@ -372,7 +372,7 @@ static enum err_code choose_find_epochs(struct choosing *choosing, const struct 
 }
 
 /* Adds a series to the answer; all its epochs have equal labels. */
-static enum err_code choose_choose(
+static enum err_code choose_add_series(
 	struct choosing *c, const struct db_series *series, size_t n, struct err *err)
 {
 	struct labels metric = series->labels;
@@ -429,7 +429,7 @@ static enum err_code choose_all(
 	for (size_t i = 0; i < n; i = end) {
 		end = choose_end_of_epochs(series, n, i);
 		if ((done++ % 1024 == 0 && (rc = eval_check(c->ev, err))) ||
-			(rc = choose_choose(c, &series[i], end - i, err)))
+			(rc = choose_add_series(c, &series[i], end - i, err)))
 			return rc;
 		arena_reset(&c->scratch);
 	}

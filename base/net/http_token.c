@@ -192,7 +192,7 @@ static struct records records = TAILQ_HEAD_INITIALIZER(records);
 static size_t records_n;
 static uint64_t last_serial;
 
-static void http_token_record_forget_token(struct http_token_record *r)
+static void http_token_forget(struct http_token_record *r)
 {
 	if (r->authorization)
 		OPENSSL_cleanse(r->authorization, strlen(r->authorization));
@@ -223,7 +223,7 @@ static void http_token_evict(void)
 		return;
 	TAILQ_REMOVE(&records, r, link);
 	records_n--;
-	http_token_record_forget_token(r);
+	http_token_forget(r);
 	free(r);
 }
 
@@ -281,7 +281,7 @@ uint64_t http_token_put(const struct http_token_id *id, int64_t now_ns, struct s
 	serial = ++last_serial;
 	r = http_token_id_find(id);
 	assert(r && r->asking);
-	http_token_record_forget_token(r);
+	http_token_forget(r);
 	r->authorization = strndup(authorization.ptr, authorization.len);
 	r->serial = serial;
 	r->made_ns = now_ns;
@@ -319,7 +319,7 @@ bool http_token_refused(const struct http_token_id *id, int64_t now_ns, uint64_t
 	if (r && r->authorization && r->serial == serial) {
 		dropped = now_ns - r->made_ns >= HTTP_TOKEN_PAUSE_NS;
 		if (dropped)
-			http_token_record_forget_token(r);
+			http_token_forget(r);
 	}
 	mutex_unlock(&lock);
 	return dropped;

@@ -68,7 +68,7 @@ static uint64_t expr_stack_pop(struct expr_stack *s)
 	return s->v[--s->n];
 }
 
-static void expr_stack_expr_binary(struct expr_stack *s, unsigned op)
+static void expr_stack_binary(struct expr_stack *s, unsigned op)
 {
 	uint64_t b = expr_stack_pop(s), a = expr_stack_pop(s);
 
@@ -120,7 +120,7 @@ static void expr_stack_expr_binary(struct expr_stack *s, unsigned op)
 	}
 }
 
-static void expr_stack_expr_constant(struct expr_stack *s, unsigned op, struct cursor *c)
+static void expr_stack_constant(struct expr_stack *s, unsigned op, struct cursor *c)
 {
 	static const unsigned char size[] = { 1, 1, 2, 2, 4, 4, 8, 8 };
 	unsigned i = op - 0x08, bits;
@@ -157,7 +157,7 @@ static bool unwind_run_expr_eval(const struct unwind_context *u, struct str expr
 		} else if (op >= 0x70 && op <= 0x70 + UNWIND_RIP) {
 			expr_stack_push(&s, u->regs[op - 0x70] + (uint64_t)unwind_sleb(&c));
 		} else if (op >= 0x08 && op <= 0x11) {
-			expr_stack_expr_constant(&s, op, &c);
+			expr_stack_constant(&s, op, &c);
 		} else if (op == 0x06) {
 			if (!unwind_run_read_word(u, expr_stack_pop(&s), &v))
 				return false;
@@ -171,7 +171,7 @@ static bool unwind_run_expr_eval(const struct unwind_context *u, struct str expr
 		} else if (op == 0x23) {
 			expr_stack_push(&s, expr_stack_pop(&s) + cursor_varint(&c));
 		} else {
-			expr_stack_expr_binary(&s, op);
+			expr_stack_binary(&s, op);
 		}
 	}
 	*out = expr_stack_pop(&s);
@@ -308,7 +308,7 @@ static void run_extended(
 }
 
 /* Runs a program until it would pass pc. */
-static void unwind_run_machine_run(
+static void unwind_run_instructions(
 	struct unwind_run_machine *m, const struct cie *cie, struct str program, uint64_t pc)
 {
 	static const struct str none;
@@ -366,10 +366,10 @@ bool unwind_step(const struct fde *fde, struct unwind_context *u, uint64_t pc)
 	uint64_t caller[UNWIND_REGS], cfa;
 
 	assert(fde->cie.return_reg < UNWIND_REGS);
-	unwind_run_machine_run(&m, &fde->cie, fde->cie.program, UINT64_MAX);
+	unwind_run_instructions(&m, &fde->cie, fde->cie.program, UINT64_MAX);
 	m.initial = m.row;
 	m.location = fde->start;
-	unwind_run_machine_run(&m, &fde->cie, fde->program, pc);
+	unwind_run_instructions(&m, &fde->cie, fde->program, pc);
 	if (m.bad || m.row.regs[fde->cie.return_reg].kind == RULE_UNDEFINED)
 		return false;
 	assert(m.row.cfa_reg < UNWIND_REGS);

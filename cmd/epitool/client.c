@@ -145,7 +145,7 @@ static void client_exchange_run(struct client_exchange *c)
 		event_free(timer);
 }
 
-static enum err_code client_exchange_exchange(struct client_exchange *c, struct arena *a,
+static enum err_code client_exchange_once(struct client_exchange *c, struct arena *a,
 	const struct client_options *o, const struct client_request *r, struct err *err)
 {
 	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
@@ -198,7 +198,7 @@ enum err_code client_send(const struct client_options *o, const struct client_re
 	if (!x.base)
 		return err_nomem(err, "event loop");
 	arena_init(&a, 64u << 20);
-	rc = client_exchange_exchange(&x, &a, o, r, err);
+	rc = client_exchange_once(&x, &a, o, r, err);
 	arena_release(&a);
 	event_base_free(x.base);
 	return rc;

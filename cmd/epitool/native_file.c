@@ -11,7 +11,7 @@
 #define HASHED_BYTES 4096u
 #define FILE_ID_BYTES 16u
 
-static enum err_code native_file_set_file_id(struct native_file *f, struct err *err)
+static enum err_code native_file_set_id(struct native_file *f, struct err *err)
 {
 	size_t n = f->bytes.len < HASHED_BYTES ? f->bytes.len : HASHED_BYTES;
 	unsigned char length[8], sum[EVP_MAX_MD_SIZE];
@@ -71,7 +71,7 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 	if ((rc = native_file_map(path, f, err)))
 		goto fail;
 	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = native_file_set_kind(f, err)) ||
-		(rc = native_file_set_file_id(f, err))) {
+		(rc = native_file_set_id(f, err))) {
 		err_wrap(err, rc, "%s", path);
 		goto fail;
 	}

@@ -28,7 +28,7 @@ const json_t *api_at(const struct api_target *t, const char *path)
 
 typedef void (*value_fn)(void *ctx, const json_t *v);
 
-static void api_value_each_value(const json_t *value, const char *path, value_fn fn, void *ctx)
+static void api_value_each(const json_t *value, const char *path, value_fn fn, void *ctx)
 {
 	struct str s = json_path_first(path);
 	const json_t *item;
@@ -40,9 +40,9 @@ static void api_value_each_value(const json_t *value, const char *path, value_fn
 		fn(ctx, value);
 	else if (str_is(s, "*"))
 		json_array_foreach (value, i, item)
-			api_value_each_value(item, json_path_rest(path), fn, ctx);
+			api_value_each(item, json_path_rest(path), fn, ctx);
 	else
-		api_value_each_value(json_path_step(value, s), json_path_rest(path), fn, ctx);
+		api_value_each(json_path_step(value, s), json_path_rest(path), fn, ctx);
 }
 
 /* ---- texts ---- */
@@ -118,7 +118,7 @@ static struct str api_value_joined(const struct api_target *t, const struct api_
 	const json_t *v = api_value_root_of(t, l->path, &rest);
 
 	buf_add_str(&j.text, j.separator);
-	api_value_each_value(v, rest, api_value_add_item, &j);
+	api_value_each(v, rest, api_value_add_item, &j);
 	if (j.text.len == j.separator.len && l->kind == API_JOINED_ALWAYS)
 		buf_add_str(&j.text, j.separator);
 	if (j.failed || buf_failed(&j.text))

@@ -181,7 +181,7 @@ static enum err_code kube_check_selectors(
 	return ERR_OK;
 }
 
-static enum err_code kube_sd_config_sd_check(
+static enum err_code kube_sd_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct kubernetes_sd_config *c = out;
@@ -208,7 +208,7 @@ const struct yaml_schema kubernetes_sd_schema = {
 	.fields = sd_fields,
 	.fields_n = COUNT(sd_fields),
 	.defaults = sd_defaults,
-	.check = kube_sd_config_sd_check,
+	.check = kube_sd_config_check,
 };
 
 enum err_code kubernetes_sd_decode(

@@ -71,14 +71,14 @@ static const struct yaml_field file_fields[] = {
 };
 /* clang-format on */
 
-static void file_sd_file_defaults(struct yaml_ctx *ctx, void *out)
+static void file_sd_defaults(struct yaml_ctx *ctx, void *out)
 {
 	*(struct file_sd_config *)out = (struct file_sd_config){
 		.refresh_interval_ns = FILE_SD_REFRESH_DEFAULT_NS,
 	};
 }
 
-static enum err_code file_sd_file_check(
+static enum err_code file_sd_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct file_sd_config *c = out;
@@ -96,8 +96,8 @@ static const struct yaml_schema file_schema = {
 	.size = sizeof(struct file_sd_config),
 	.fields = file_fields,
 	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]),
-	.defaults = file_sd_file_defaults,
-	.check = file_sd_file_check,
+	.defaults = file_sd_defaults,
+	.check = file_sd_check,
 };
 
 static enum err_code file_sd_check_files(const void *config, struct err *err)

@@ -427,7 +427,7 @@ static struct str sd_groups_json_text(const json_t *value)
 	return (struct str){ json_string_value(value), json_string_length(value) };
 }
 
-static enum err_code json_place_json_targets(
+static enum err_code json_place_targets(
 	const struct json_place *at, const json_t *value, struct target_group *g, struct err *err)
 {
 	size_t n = json_array_size(value);
@@ -456,7 +456,7 @@ static enum err_code json_place_json_targets(
 	return ERR_OK;
 }
 
-static enum err_code json_place_json_labels(
+static enum err_code json_place_labels(
 	const struct json_place *at, json_t *values, struct target_group *g, struct err *err)
 {
 	struct labels_builder b;
@@ -484,7 +484,7 @@ static enum err_code json_place_json_labels(
 	return labels_builder_build(&b, &g->labels, err);
 }
 
-static enum err_code json_place_json_group(
+static enum err_code json_place_group(
 	const struct json_place *at, json_t *value, struct target_group *g, struct err *err)
 {
 	const char *key;
@@ -497,9 +497,9 @@ static enum err_code json_place_json_group(
 		if (json_is_null(member))
 			continue;
 		if (strcmp(key, "targets") == 0)
-			rc = json_place_json_targets(at, member, g, err);
+			rc = json_place_targets(at, member, g, err);
 		else if (strcmp(key, "labels") == 0)
-			rc = json_place_json_labels(at, member, g, err);
+			rc = json_place_labels(at, member, g, err);
 		else
 			rc = err_set(err, ERR_INVALID, "%s: group %zu: unknown field %s", at->path, at->group,
 				QUOTED(str_of(key)));
@@ -534,7 +534,7 @@ enum err_code target_groups_from_json(struct arena *a, const char *path, struct 
 	else if (!v)
 		rc = arena_fail(a, GROUPS_TEXT, err);
 	for (; !rc && at.group < n; at.group++)
-		rc = json_place_json_group(&at, json_array_get(root, at.group), &v[at.group], err);
+		rc = json_place_group(&at, json_array_get(root, at.group), &v[at.group], err);
 	json_decref(root);
 	if (rc)
 		return rc;

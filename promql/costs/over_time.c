@@ -19,7 +19,7 @@ void costs_add_exactly(double value, double *sum, double *rest)
 	*sum = t;
 }
 
-static bool costs_over_time_sum_over(const struct samples *s, double *out)
+static bool over_time_sum(const struct samples *s, double *out)
 {
 	double sum = 0, rest = 0;
 
@@ -30,7 +30,7 @@ static bool costs_over_time_sum_over(const struct samples *s, double *out)
 }
 
 /* Of the sum, unless that overflows: from there on a mean is carried along. */
-static bool costs_over_time_avg_over(const struct samples *s, double *out)
+static bool over_time_avg(const struct samples *s, double *out)
 {
 	double sum = s->v[0], rest = 0, n = 1;
 	bool overflows = false;
@@ -71,7 +71,7 @@ static size_t costs_over_time_place_of_best(const struct samples *s, bool greate
 }
 
 /* The first of equals: 0 and -0 are. */
-static bool costs_over_time_min_over(const struct samples *s, double *out)
+static bool over_time_min(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	for (size_t i = 0; i < s->n; i++)
@@ -80,7 +80,7 @@ static bool costs_over_time_min_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool costs_over_time_max_over(const struct samples *s, double *out)
+static bool over_time_max(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	for (size_t i = 0; i < s->n; i++)
@@ -89,7 +89,7 @@ static bool costs_over_time_max_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool costs_over_time_variance_over(const struct samples *s, double *out)
+static bool over_time_variance(const struct samples *s, double *out)
 {
 	double mean = 0, mean_rest = 0, sum = 0, rest = 0;
 
@@ -103,14 +103,14 @@ static bool costs_over_time_variance_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool costs_over_time_stddev_over(const struct samples *s, double *out)
+static bool over_time_stddev(const struct samples *s, double *out)
 {
-	costs_over_time_variance_over(s, out);
+	over_time_variance(s, out);
 	*out = sqrt(*out);
 	return true;
 }
 
-static bool costs_over_time_changes_over(const struct samples *s, double *out)
+static bool over_time_changes(const struct samples *s, double *out)
 {
 	size_t changes = 0;
 
@@ -120,7 +120,7 @@ static bool costs_over_time_changes_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool costs_over_time_resets_over(const struct samples *s, double *out)
+static bool over_time_resets(const struct samples *s, double *out)
 {
 	size_t resets = 0;
 
@@ -130,31 +130,31 @@ static bool costs_over_time_resets_over(const struct samples *s, double *out)
 	return true;
 }
 
-static bool costs_over_time_first_over(const struct samples *s, double *out)
+static bool over_time_first(const struct samples *s, double *out)
 {
 	*out = s->v[0];
 	return true;
 }
 
-static bool costs_over_time_last_over(const struct samples *s, double *out)
+static bool over_time_last(const struct samples *s, double *out)
 {
 	*out = s->v[s->n - 1];
 	return true;
 }
 
-static bool costs_over_time_count_over(const struct samples *s, double *out)
+static bool over_time_count(const struct samples *s, double *out)
 {
 	*out = (double)s->n;
 	return true;
 }
 
-static bool costs_over_time_present_over(const struct samples *s, double *out)
+static bool over_time_present(const struct samples *s, double *out)
 {
 	*out = s->n > 0;
 	return true;
 }
 
-static bool costs_over_time_quantile_over(const struct samples *s, double *out)
+static bool over_time_quantile(const struct samples *s, double *out)
 {
 	memcpy(s->room, s->v, s->n * sizeof(*s->v));
 	*out = quantile_of(s->args[0], s->room, s->n);
@@ -162,7 +162,7 @@ static bool costs_over_time_quantile_over(const struct samples *s, double *out)
 }
 
 /* The median of the distances from the median. */
-static bool costs_over_time_mad_over(const struct samples *s, double *out)
+static bool over_time_mad(const struct samples *s, double *out)
 {
 	double median;
 
@@ -208,21 +208,21 @@ static bool time_of_max(const struct samples *s, double *out)
 samples_fn samples_function(enum function_id fn)
 {
 	static const samples_fn all[FUNCTIONS] = {
-		[FN_SUM_OVER_TIME] = costs_over_time_sum_over,
-		[FN_AVG_OVER_TIME] = costs_over_time_avg_over,
-		[FN_MIN_OVER_TIME] = costs_over_time_min_over,
-		[FN_MAX_OVER_TIME] = costs_over_time_max_over,
-		[FN_FIRST_OVER_TIME] = costs_over_time_first_over,
-		[FN_LAST_OVER_TIME] = costs_over_time_last_over,
-		[FN_COUNT_OVER_TIME] = costs_over_time_count_over,
-		[FN_STDDEV_OVER_TIME] = costs_over_time_stddev_over,
-		[FN_STDVAR_OVER_TIME] = costs_over_time_variance_over,
-		[FN_QUANTILE_OVER_TIME] = costs_over_time_quantile_over,
-		[FN_MAD_OVER_TIME] = costs_over_time_mad_over,
-		[FN_PRESENT_OVER_TIME] = costs_over_time_present_over,
-		[FN_ABSENT_OVER_TIME] = costs_over_time_present_over,
-		[FN_CHANGES] = costs_over_time_changes_over,
-		[FN_RESETS] = costs_over_time_resets_over,
+		[FN_SUM_OVER_TIME] = over_time_sum,
+		[FN_AVG_OVER_TIME] = over_time_avg,
+		[FN_MIN_OVER_TIME] = over_time_min,
+		[FN_MAX_OVER_TIME] = over_time_max,
+		[FN_FIRST_OVER_TIME] = over_time_first,
+		[FN_LAST_OVER_TIME] = over_time_last,
+		[FN_COUNT_OVER_TIME] = over_time_count,
+		[FN_STDDEV_OVER_TIME] = over_time_stddev,
+		[FN_STDVAR_OVER_TIME] = over_time_variance,
+		[FN_QUANTILE_OVER_TIME] = over_time_quantile,
+		[FN_MAD_OVER_TIME] = over_time_mad,
+		[FN_PRESENT_OVER_TIME] = over_time_present,
+		[FN_ABSENT_OVER_TIME] = over_time_present,
+		[FN_CHANGES] = over_time_changes,
+		[FN_RESETS] = over_time_resets,
 		[FN_TS_OF_FIRST_OVER_TIME] = time_of_first,
 		[FN_TS_OF_LAST_OVER_TIME] = time_of_last,
 		[FN_TS_OF_MIN_OVER_TIME] = time_of_min,

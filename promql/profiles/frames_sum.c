@@ -244,7 +244,7 @@ struct frames_sum_walk {
 	uint32_t *on_way; /* per group: frames of it on the way to the node in work */
 };
 
-static void frames_sum_walk_count_frames(
+static void frames_sum_walk_count(
 	struct frames_sum_walk *w, const uint32_t *groups, uint32_t n, uint32_t by)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -270,7 +270,7 @@ static enum err_code frames_sum_enter(struct frames *f, struct frames_of *o,
 			return rc;
 		f->cum[groups[i]] += at->v;
 	}
-	frames_sum_walk_count_frames(w, groups, n, 1);
+	frames_sum_walk_count(w, groups, n, 1);
 	return ERR_OK;
 }
 
@@ -284,7 +284,7 @@ static enum err_code frames_sum_leave(struct frames *f, struct frames_of *o,
 
 	if ((rc = frames_groups(f, o, at->location, &groups, &n, &plain, err)))
 		return rc;
-	frames_sum_walk_count_frames(w, groups, n, UINT32_MAX); /* one less */
+	frames_sum_walk_count(w, groups, n, UINT32_MAX); /* one less */
 	return ERR_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
 
-static int64_t rule_restore_restored_active_at(const struct rule_manager *m, const struct rule *r,
+static int64_t rule_restore_active_at(const struct rule_manager *m, const struct rule *r,
 	int64_t active_ns, int64_t down_ns, int64_t t_ns)
 {
 	int64_t left = r->for_ns - (down_ns - active_ns);
@@ -41,7 +41,7 @@ static enum err_code restore_series(struct group_state *g, struct rule_state *r,
 	labels_builder_del(&b, STR(LABEL_NAME));
 	if ((rc = labels_builder_build(&b, &labels, err)))
 		return rc;
-	active_at_ns = rule_restore_restored_active_at(
+	active_at_ns = rule_restore_active_at(
 		m, r->rule, (int64_t)(values[n - 1] * 1e9), times[n - 1], t_ns);
 	mutex_lock(&g->lock);
 	alert_state_restore(r->alerts, labels, active_at_ns, t_ns);
@@ -49,7 +49,7 @@ static enum err_code restore_series(struct group_state *g, struct rule_state *r,
 	return ERR_OK;
 }
 
-static enum err_code rule_restore_restore(
+static enum err_code rule_restore_alert(
 	struct group_state *g, struct rule_state *r, struct arena *a, int64_t t_ns, struct err *err)
 {
 	struct rule_manager *m = g->manager;
@@ -81,7 +81,7 @@ void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns)
 	if (r->rule->for_ns == 0 || r->rule->for_ns < g->manager->o.grace_period_ns)
 		return;
 	arena_init(&a, EVALUATION_BYTES_MAX);
-	if (rule_restore_restore(g, r, &a, t_ns, &err))
+	if (rule_restore_alert(g, r, &a, t_ns, &err))
 		log_warn(
 			"rules", "state of alerts not restored", LOG_STR("rule", r->rule->name), LOG_E(&err));
 	arena_release(&a);

@@ -105,7 +105,7 @@ static enum err_code jfr_read_chunk(struct jfr_decoder *d, uint32_t *at)
 	return jfr_events(&c);
 }
 
-static enum err_code jfr_pprof_jfr_decode(struct jfr_decoder *d, struct jfr_file *file)
+static enum err_code jfr_decode_chunks(struct jfr_decoder *d, struct jfr_file *file)
 {
 	uint32_t at = 0, empty;
 	enum err_code rc;
@@ -152,7 +152,7 @@ enum err_code jfr_decode(struct arena *a, struct str raw, const struct jfr_optio
 	jfr_init_arena(&d.chunk_arena, a, options->limits->arena_bytes_max);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_init(maps[i]);
-	rc = jfr_pprof_jfr_decode(&d, file);
+	rc = jfr_decode_chunks(&d, file);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
 	arena_release(&d.work);

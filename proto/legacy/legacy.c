@@ -60,7 +60,7 @@ static enum err_code legacy_unknown(struct legacy_reader *r, struct str raw)
 	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");
 }
 
-static enum err_code legacy_pprof_legacy_decode(struct legacy_reader *r, struct str raw)
+static enum err_code legacy_decode_with(struct legacy_reader *r, struct str raw)
 {
 	const char *drop = cpu_frames, *keep = "";
 	enum err_code rc;
@@ -99,7 +99,7 @@ enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_
 		return rc;
 	r.p = pprof_builder_profile(r.b);
 	map_init(&r.by_address);
-	if (!(rc = legacy_pprof_legacy_decode(&r, raw)))
+	if (!(rc = legacy_decode_with(&r, raw)))
 		rc = pprof_builder_finish(r.b, out, err);
 	map_release(&r.by_address);
 	return rc;

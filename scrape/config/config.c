@@ -140,7 +140,7 @@ const struct yaml_schema config_global_schema = {
 	.foreign = (const struct yaml_foreign *const[]){ global_foreign, NULL },
 };
 
-static void global_config_global_fill(struct global_config *g)
+static void global_config_fill(struct global_config *g)
 {
 	if (!g->scrape_interval_ns)
 		g->scrape_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
@@ -440,7 +440,7 @@ static enum err_code config_decode(struct config *c, const char *name, struct st
 		return rc;
 	if (f.has_global || yaml_is_null(yaml_get(c->root, "global"))) {
 		c->global = f.global;
-		global_config_global_fill(&c->global);
+		global_config_fill(&c->global);
 		d.global = &c->global;
 	}
 	if ((rc = config_decode_sections(&d, &f, !how->syntax_only, err)) &&

@@ -269,7 +269,7 @@ static bool target_list_merge(struct target_list_following *f, size_t i)
 	return target_list_take_fresh(f, &k);
 }
 
-static bool target_scrape_target_list_follow(struct target_list_following *f)
+static bool target_list_follow_job(struct target_list_following *f)
 {
 	const struct target_list *l = f->before;
 
@@ -290,7 +290,7 @@ enum err_code target_list_follow(const struct target_list *before, struct target
 {
 	struct target_list_following f = { .before = before, .changed = calloc(before->n + 1, 1) };
 	bool ok = f.changed && target_list_gather(&f, gone, gone_n, &f.gone) &&
-		target_list_gather(&f, fresh, fresh_n, &f.fresh) && target_scrape_target_list_follow(&f);
+		target_list_gather(&f, fresh, fresh_n, &f.fresh) && target_list_follow_job(&f);
 
 	free(f.changed);
 	free(f.gone.v);

@@ -290,7 +290,7 @@ static enum err_code block_read_load(struct block *b, struct err *damaged, struc
 	return block_open_rows(b, damaged, err);
 }
 
-static enum err_code block_read_open_block(const char *dir, struct range_source *from,
+static enum err_code block_read_open(const char *dir, struct range_source *from,
 	const struct block_known *known, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err)
 {
@@ -326,14 +326,14 @@ fail:
 enum err_code block_open(const char *dir, struct range_source *from, struct store_cache *cache,
 	struct block **out, struct err *damaged, struct err *err)
 {
-	return block_read_open_block(dir, from, NULL, cache, out, damaged, err);
+	return block_read_open(dir, from, NULL, cache, out, damaged, err);
 }
 
 enum err_code block_open_known(const char *dir, struct range_source *from,
 	const struct block_known *known, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err)
 {
-	return block_read_open_block(dir, from, known, cache, out, damaged, err);
+	return block_read_open(dir, from, known, cache, out, damaged, err);
 }
 
 void block_close(struct block *b)

@@ -349,7 +349,7 @@ static enum err_code inspect_verify_tell(struct inspect_verify_verifying *v, str
 	return ERR_OK;
 }
 
-static enum err_code inspect_verify_verify(struct inspect_verify_verifying *v, struct err *err)
+static enum err_code inspect_verify_shard(struct inspect_verify_verifying *v, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(v->shard);
 	enum err_code rc;
@@ -381,7 +381,7 @@ enum err_code inspect_verify(struct inspect *inspect, struct str shard, struct e
 	if ((rc = manifest_check_shard(shard, err)))
 		return rc;
 	arena_init(&v.a, 0);
-	rc = inspect_verify_verify(&v, err);
+	rc = inspect_verify_shard(&v, err);
 	arena_release(&v.a);
 	return rc;
 }

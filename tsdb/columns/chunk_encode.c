@@ -328,8 +328,8 @@ static void chunk_encode_put_heads(struct chunk_encode_encoding *e)
 #undef DIFFERENCES
 }
 
-static enum err_code chunk_encode_encode(struct chunk_encode_encoding *e,
-	const enum value_kind *kinds, bool compress, struct buf *out, struct err *err)
+static enum err_code chunk_encode_all(struct chunk_encode_encoding *e, const enum value_kind *kinds,
+	bool compress, struct buf *out, struct err *err)
 {
 	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys.n);
 	struct buf stacks = { 0 }, sets = { 0 };
@@ -403,7 +403,7 @@ static enum err_code encode_anew(struct chunk_encode_encoding *e, const enum val
 	enum err_code rc;
 
 	e->anew = e->broken;
-	rc = chunk_encode_encode(e, kinds, true, out, err);
+	rc = chunk_encode_all(e, kinds, true, out, err);
 	if (!rc && out->len - len < len - start) {
 		memmove(out->ptr + start, out->ptr + len, out->len - len);
 		out->len -= len - start;
@@ -443,13 +443,13 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 		rc = err_nomem(err, "chunk");
 		goto done;
 	}
-	rc = chunk_encode_encode(e, kinds, true, out, err);
+	rc = chunk_encode_all(e, kinds, true, out, err);
 	if (!rc && e->broken)
 		rc = encode_anew(e, kinds, start, out, err);
 	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
 	if (!rc && cells > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
 		out->len = start;
-		rc = chunk_encode_encode(e, kinds, false, out, err);
+		rc = chunk_encode_all(e, kinds, false, out, err);
 	}
 	assert(rc || out->len > start);
 done:

@@ -48,7 +48,7 @@ static bool chunk_keys_id_table_grow(struct chunk_keys_id_table *t)
 	return true;
 }
 
-static bool chunk_keys_id_table_add_id(struct chunk_keys_id_table *t, uint64_t id, uint32_t *index)
+static bool chunk_keys_add_id(struct chunk_keys_id_table *t, uint64_t id, uint32_t *index)
 {
 	size_t at;
 
@@ -85,7 +85,7 @@ static bool chunk_keys_id_table_collect(struct chunk_keys_id_table *t, struct ch
 			if (i && id == ids[i - 1]) {
 				*place = place[-1];
 				nth++;
-			} else if (chunk_keys_id_table_add_id(t, id, place)) {
+			} else if (chunk_keys_add_id(t, id, place)) {
 				nth = 0;
 			} else {
 				return false;
@@ -130,7 +130,7 @@ static bool chunk_keys_id_table_sort_ids(struct chunk_keys_id_table *t, struct c
 }
 
 /* Places from indexes of ids to keys; starts[key + 1] counts the key's cells. */
-static void chunk_keys_id_table_find_keys(const struct chunk_keys_id_table *t, struct chunk_keys *k,
+static void chunk_keys_find(const struct chunk_keys_id_table *t, struct chunk_keys *k,
 	const struct row *rows, uint32_t rows_n)
 {
 	uint32_t *place = k->places;
@@ -185,7 +185,7 @@ bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows
 	ok = ids && k->places && k->rows && chunk_keys_id_table_collect(&t, k, rows, rows_n, ids) &&
 		chunk_keys_id_table_sort_ids(&t, k);
 	if (ok) {
-		chunk_keys_id_table_find_keys(&t, k, rows, rows_n);
+		chunk_keys_find(&t, k, rows, rows_n);
 		chunk_keys_place_cells(k, rows, rows_n);
 	}
 	free(ids);

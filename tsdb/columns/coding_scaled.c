@@ -26,7 +26,7 @@ static bool coding_scaled_encode(struct column_try *t)
 	return coding_scaled_encode_own(t, &coding_scaled);
 }
 
-static bool coding_scaled_encode_scaled_levels(struct column_try *t)
+static bool coding_scaled_encode_levels(struct column_try *t)
 {
 	return coding_scaled_encode_own(t, &coding_scaled_levels);
 }
@@ -170,7 +170,7 @@ const struct coding coding_scaled_levels = {
 		SECTION_BIT(SECTION_PLACES) | SECTION_BIT(SECTION_VALUES) | UNITS,
 	.shared_sections = SECTION_BIT(SECTION_VALUES) | UNITS,
 	.levels = true,
-	.encode = coding_scaled_encode_scaled_levels,
+	.encode = coding_scaled_encode_levels,
 	.put_key = levels_put_key,
 	.settles = true,
 	.counts_sound = levels_counts_sound,

@@ -431,7 +431,7 @@ static enum err_code cut_finish(struct cutting *c, struct err *err)
 	return cut_swap(c, err);
 }
 
-static enum err_code cut_cut(struct cutting *c, struct err *err)
+static enum err_code cut_window(struct cutting *c, struct err *err)
 {
 	struct block_builder_options o = { c->w->start_ns, c->w->end_ns, true, { 0 } };
 	enum err_code rc;
@@ -506,7 +506,7 @@ enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
 	mutex_lock(&db->lock);
 	t.deleted = (struct deleted){ t.w->deleted, t.w->deleted_n };
 	mutex_unlock(&db->lock);
-	rc = cut_cut(&t, err);
+	rc = cut_window(&t, err);
 	if (!rc)
 		cut_report(&t, clock_monotonic_ns() - start, block_builder_rows(t.m));
 	cut_release(&t);

@@ -485,8 +485,7 @@ static enum err_code append_locked(
 	return rc;
 }
 
-static enum err_code append_append(
-	struct appending *a, db_acked_fn acked, void *ctx, struct err *err)
+static enum err_code append_row(struct appending *a, db_acked_fn acked, void *ctx, struct err *err)
 {
 	struct commit_row *row = NULL;
 	enum err_code rc;
@@ -541,7 +540,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	assert(acked);
 	if ((rc = members_refuse(db, "append", err)))
 		return rc;
-	rc = append_append(&t, acked, ctx, err ? err : &here);
+	rc = append_row(&t, acked, ctx, err ? err : &here);
 	if (t.scratch)
 		scratch_put(db, t.scratch);
 	if (t.series)

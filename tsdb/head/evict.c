@@ -84,7 +84,7 @@ static bool evict_is_used(const struct partition *p)
 }
 
 /* The number of those that went. */
-static unsigned evict_evict(struct db *db)
+static unsigned evict_some(struct db *db)
 {
 	struct partition *gone = NULL, *p;
 	uint64_t bytes = 0, used = 0;
@@ -117,7 +117,7 @@ static unsigned evict_evict(struct db *db)
 
 void partitions_evict(struct db *db)
 {
-	evict_evict(db);
+	evict_some(db);
 }
 
 /* ---- ending epochs ---- */
@@ -211,7 +211,7 @@ static struct job *evict_worth_most(struct db *db)
 void partitions_bound(struct db *db)
 {
 	struct job *job;
-	unsigned gone = evict_evict(db);
+	unsigned gone = evict_some(db);
 
 	for (unsigned n = 0; n < ENDS_MAX && (job = evict_worth_most(db)); n++) {
 		mutex_lock(&job->lock);
@@ -221,6 +221,6 @@ void partitions_bound(struct db *db)
 	}
 	/* Tables lie between others, so malloc keeps their pages. Measured with 500 targets: a
 	 * millisecond, and a fifteenth of all memory. */
-	if (gone + evict_evict(db))
+	if (gone + evict_some(db))
 		heap_trim();
 }

@@ -62,7 +62,7 @@ struct head_name head_names_at(const struct names_file *n, size_t i)
 	return head_names_of(n, n->at[i]);
 }
 
-static void head_names_read_head(int64_t start_ns, struct str bytes, struct names_file *out)
+static void head_names_read_start(int64_t start_ns, struct str bytes, struct names_file *out)
 {
 	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, HEAD_BYTES - 1 });
 	uint64_t identity = cursor_u64be(&in);
@@ -204,7 +204,7 @@ enum err_code head_names_parse(
 	assert(bytes.len <= NAMES_BYTES_MAX);
 	if (bytes.len < HEAD_BYTES)
 		return ERR_OK;
-	head_names_read_head(start_ns, bytes, out);
+	head_names_read_start(start_ns, bytes, out);
 	if (!out->whole)
 		return ERR_OK;
 	out->records = (struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES };
@@ -267,7 +267,7 @@ bool head_names_find(const struct names_file *n, struct str key, struct head_nam
 
 /* ---- writing ---- */
 
-static void head_names_add_head(const struct window *w, struct buf *b)
+static void head_names_add_start(const struct window *w, struct buf *b)
 {
 	buf_add_char(b, NAMES_VERSION);
 	buf_add_u64be(b, w->identity);
@@ -292,7 +292,7 @@ void head_names_append(struct db *db, struct window *w, struct str copies)
 		if (lseek(w->names_fd, 0, SEEK_END) < 0)
 			goto fail;
 		if (fresh)
-			head_names_add_head(w, &b);
+			head_names_add_start(w, &b);
 	}
 	buf_add_str(&b, copies);
 	if (!buf_failed(&b) && !fs->ops->write(fs, w->names_fd, b.ptr, b.len, &err)) {
@@ -316,7 +316,7 @@ static enum err_code head_names_make_anew(struct db *db, struct window *w, struc
 
 	if (!it)
 		return err_nomem(err, "window");
-	head_names_add_head(w, &b);
+	head_names_add_start(w, &b);
 	for (size_t i = 0; i < sizeof(kinds); i++)
 		for (store_iter_seek(it, (struct str){ &kinds[i], 1 }); store_iter_valid(it);
 			 store_iter_next(it)) {

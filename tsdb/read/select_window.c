@@ -211,7 +211,7 @@ static enum err_code select_window_add_epochs(
 	return rc;
 }
 
-static enum err_code select_window_look_in_window(
+static enum err_code select_window_look(
 	struct selecting *selecting, uint32_t source, const struct bits *ids, struct err *err)
 {
 	struct querier_source *s = &selecting->q->sources[source];
@@ -381,7 +381,7 @@ enum err_code select_window(struct selecting *s, uint32_t source, struct err *er
 	if (!s->q->sources[source].snap)
 		return ERR_OK;
 	if (!(rc = select_window_match_ids(s, source, LACKING_MANY, &ids, err)))
-		rc = select_ids(s, source, &ids, select_window_look_in_window, err);
+		rc = select_ids(s, source, &ids, select_window_look, err);
 	bits_release(&ids);
 	return rc;
 }

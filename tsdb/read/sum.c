@@ -483,8 +483,8 @@ static enum err_code sum_sources(struct summing *summing, const struct db_series
 	return rc;
 }
 
-static enum err_code read_sum_sum(struct summing *of, const struct db_series *const *series,
-	size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
+static enum err_code sum_run(struct summing *of, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct summing t = *of;
 	struct sum_stats *stats = t.stats;
@@ -525,7 +525,7 @@ enum err_code db_sum(struct db_querier *q, const struct db_series *const *series
 {
 	struct summing t = { .q = q, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick };
 
-	return read_sum_sum(&t, series, n, min_ns, max_ns, err);
+	return sum_run(&t, series, n, min_ns, max_ns, err);
 }
 
 enum err_code db_sum_functions(struct db_querier *q, const struct db_series *const *series,
@@ -537,7 +537,7 @@ enum err_code db_sum_functions(struct db_querier *q, const struct db_series *con
 		.q = q, .type = type, .acc = acc, .functions = f, .a = a, .stats = stats, .pick = SUM_WINDOW
 	};
 
-	return read_sum_sum(&t, series, n, min_ns, max_ns, err);
+	return sum_run(&t, series, n, min_ns, max_ns, err);
 }
 
 /* ---- what is coming ---- */

@@ -48,7 +48,7 @@ struct sum_names_naming {
 
 /* ---- names ---- */
 
-static bool sum_names_naming_open_names(struct sum_names_naming *s)
+static bool sum_names_open_names(struct sum_names_naming *s)
 {
 	s->nodes = partition_nodes(s->p);
 	/* Names of the functions that are counted here are among the strings that are. */
@@ -72,7 +72,7 @@ static bool sum_names_naming_open_names(struct sum_names_naming *s)
 	return true;
 }
 
-static void sum_names_naming_close_names(struct sum_names_naming *s)
+static void sum_names_close_names(struct sum_names_naming *s)
 {
 	accum_close(s->up);
 	free(s->up_pages);
@@ -325,12 +325,12 @@ enum err_code sum_names(struct summing *s, struct err *err)
 		return ERR_OK;
 	if ((rc = accum_open(s->p, 0, &m.up, err)))
 		return rc;
-	if (!sum_names_naming_open_names(&m))
+	if (!sum_names_open_names(&m))
 		rc = err_nomem(err, "sum");
 	if (!rc)
 		rc = sum_names_naming_add_pages(&m, err);
 	if (!rc && m.usable && !(rc = sum_names_naming_hand_over(&m, err)))
 		accum_clear(s->acc);
-	sum_names_naming_close_names(&m);
+	sum_names_close_names(&m);
 	return rc;
 }

@@ -29,7 +29,7 @@ uint64_t rollup_cells(const struct rollup_view *v)
 	return v->cells.n;
 }
 
-static enum err_code rollup_db_rollup_parse(struct rollup_view *v, struct str bytes,
+static enum err_code rollup_parse_record(struct rollup_view *v, struct str bytes,
 	enum rollup_record record, uint32_t cells_per_column, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
@@ -47,12 +47,12 @@ static enum err_code rollup_db_rollup_parse(struct rollup_view *v, struct str by
 
 enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *err)
 {
-	return rollup_db_rollup_parse(v, bytes, ROLLUP_RECORD_CELLS, 1, err);
+	return rollup_parse_record(v, bytes, ROLLUP_RECORD_CELLS, 1, err);
 }
 
 enum err_code rollup_functions_parse(struct rollup_view *v, struct str bytes, struct err *err)
 {
-	return rollup_db_rollup_parse(v, bytes, ROLLUP_RECORD_FUNCTIONS, 2, err);
+	return rollup_parse_record(v, bytes, ROLLUP_RECORD_FUNCTIONS, 2, err);
 }
 
 uint32_t rollup_columns_n(const struct rollup_view *v)

@@ -211,7 +211,7 @@ static int series_match_most_cmp(const void *a, const void *b)
 	return (l_values > r_values) - (l_values < r_values);
 }
 
-static bool series_match_match(struct series_match *match, const struct matcher *m)
+static bool series_match_all(struct series_match *match, const struct matcher *m)
 {
 	for (size_t i = 0; i < match->n; i++) {
 		struct series_match_step *s = &match->steps[i];
@@ -244,7 +244,7 @@ enum err_code series_match_locked(const struct series_index *s, const struct mat
 		bits_copy(out, among);
 	if (ok && n) {
 		ok = (t.steps = calloc(n, sizeof(*t.steps))) &&
-			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && series_match_match(&t, m);
+			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && series_match_all(&t, m);
 		free(t.steps);
 		bits_release(&t.scratch);
 	}

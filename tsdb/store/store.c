@@ -75,7 +75,7 @@ void *store_cache_leveldb(struct store_cache *c)
 }
 
 /* Takes LevelDB's message over. */
-static enum err_code store_db_store_failed(char *msg, const char *dir, struct err *err)
+static enum err_code store_error_of(char *msg, const char *dir, struct err *err)
 {
 	enum err_code rc;
 
@@ -153,7 +153,7 @@ static enum err_code store_ops_real_open(
 		return rc;
 	leveldb_options_set_env(s->options, ops->env ? ops->env : store_env());
 	s->db = leveldb_open(s->options, s->dir, &msg);
-	return store_db_store_failed(msg, s->dir, err);
+	return store_error_of(msg, s->dir, err);
 }
 
 static enum err_code store_ops_real_write(
@@ -162,7 +162,7 @@ static enum err_code store_ops_real_write(
 	char *msg = NULL;
 
 	leveldb_write(s->db, s->write, b->b, &msg);
-	return store_db_store_failed(msg, s->dir, err);
+	return store_error_of(msg, s->dir, err);
 }
 
 const struct store_ops store_leveldb = { store_ops_real_open, store_ops_real_write, NULL };
@@ -231,7 +231,7 @@ enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
 	if (!(rc = store_check_current(dir, err))) {
 		leveldb_options_set_env(s->options, store_shadow_env(s->shadow));
 		s->db = leveldb_open(s->options, s->dir, &msg);
-		rc = store_db_store_failed(msg, s->dir, err);
+		rc = store_error_of(msg, s->dir, err);
 	}
 	if (rc)
 		store_close(s);
@@ -314,7 +314,7 @@ enum err_code store_repair(const char *dir, struct err *err)
 
 	leveldb_repair_db(o, dir, &msg);
 	leveldb_options_destroy(o);
-	rc = store_db_store_failed(msg, dir, err);
+	rc = store_error_of(msg, dir, err);
 	return rc ? rc : store_sync_all(dir, err);
 }
 
@@ -573,7 +573,7 @@ enum err_code store_iter_status(const struct store_iter *it, struct err *err)
 	char *msg = NULL;
 
 	leveldb_iter_get_error(it->it, &msg);
-	return store_db_store_failed(msg, it->s->dir, err);
+	return store_error_of(msg, it->s->dir, err);
 }
 
 enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err)
@@ -583,7 +583,7 @@ enum err_code store_get(struct store *s, struct str key, struct buf *out, struct
 	enum err_code rc;
 
 	got = leveldb_get(s->db, s->read, key.ptr, key.len, &record.len, &msg);
-	if ((rc = store_db_store_failed(msg, s->dir, err)))
+	if ((rc = store_error_of(msg, s->dir, err)))
 		return rc;
 	if (!got)
 		return err_set(err, ERR_NOT_FOUND, "store %s: no such record", s->dir);

@@ -30,7 +30,7 @@ static void profefe_write_list(
 	profefe_end(&j);
 }
 
-static enum err_code profefe_find_find(struct profefe_reading *r, const struct profefe_params *p,
+static enum err_code profefe_find_rows(struct profefe_reading *r, const struct profefe_params *p,
 	struct http_out *out, struct err *err)
 {
 	struct read_series series;
@@ -56,7 +56,7 @@ void profefe_find(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 
 	if (!(rc = profefe_read_query(w, in, false, &p, &err))) {
-		rc = profefe_find_find(&r, &p, out, &err);
+		rc = profefe_find_rows(&r, &p, out, &err);
 		read_close(&r);
 	}
 	if (rc)

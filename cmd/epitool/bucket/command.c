@@ -271,7 +271,7 @@ static void objects_command_print_result(const struct copy_result *r)
 	buf_release(&bytes);
 }
 
-static enum err_code copy_flags_copy(
+static enum err_code copy_flags_run(
 	const struct copy_flags *f, const char *from, const char *to, struct err *err)
 {
 	struct place source = { 0 }, target = { 0 };
@@ -295,7 +295,7 @@ static enum err_code copy_flags_copy(
 	return rc;
 }
 
-static enum err_code copy_flags_check_copy(
+static enum err_code copy_flags_check(
 	const struct copy_flags *f, const char *from, const char *to, struct err *err)
 {
 	if (!objects_command_is_in_bucket(from) && !objects_command_is_in_bucket(to))
@@ -333,10 +333,10 @@ int objects_copy(int argc, char **argv)
 		args, 2, 2, &n);
 	if (code >= 0)
 		return code;
-	if (copy_flags_check_copy(&f, args[0], args[1], &err)) {
+	if (copy_flags_check(&f, args[0], args[1], &err)) {
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 		return EXIT_USAGE;
 	}
 	interrupt_catch();
-	return copy_flags_copy(&f, args[0], args[1], &err) ? bucket_command_failed(&err) : 0;
+	return copy_flags_run(&f, args[0], args[1], &err) ? bucket_command_failed(&err) : 0;
 }

@@ -89,7 +89,7 @@ char *path_of_index(const struct debuginfo_store *s, const struct debuginfo_id *
 char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, enum debuginfo_origin origin);
 /* Beside a queued upload: the path of the file. */
-char *path_of_waiting_path(const struct debuginfo_store *s, const struct debuginfo_id *id,
+char *path_of_waiting(const struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, enum debuginfo_origin origin);
 char *path_in(const struct debuginfo_store *s, const char *name);
 MUST_CHECK enum err_code tmp_open(struct debuginfo_store *s, char **path, int *fd, struct err *err);

@@ -64,7 +64,7 @@ char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id 
 	return path_of_word(s, id, kind, origin, QUEUED_FILE);
 }
 
-char *path_of_waiting_path(const struct debuginfo_store *s, const struct debuginfo_id *id,
+char *path_of_waiting(const struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, enum debuginfo_origin origin)
 {
 	return path_of_word(s, id, kind, origin, QUEUED_PATH);

@@ -113,7 +113,7 @@ static uint64_t paths_checksum(const struct debuginfo_id *id, struct str path)
 void waiting_path_remove(struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, enum debuginfo_origin origin)
 {
-	char *file = path_of_waiting_path(s, id, kind, origin);
+	char *file = path_of_waiting(s, id, kind, origin);
 
 	if (file && fs_exists(file))
 		(void)!s->fs->ops->unlink(s->fs, file, NULL); /* the next open tries again */
@@ -133,7 +133,7 @@ enum err_code waiting_path_write(struct debuginfo_store *s, const struct debugin
 	}
 	buf_add_cstr(&b, path);
 	buf_add_u64be(&b, paths_checksum(id, str_of(path)));
-	file = path_of_waiting_path(s, id, kind, origin);
+	file = path_of_waiting(s, id, kind, origin);
 	rc = !file || buf_failed(&b) ? err_nomem(err, "path") :
 								   fs_write_file(s->fs, file, buf_str(&b), err);
 	free(file);
@@ -161,7 +161,7 @@ enum err_code waiting_path_read(struct debuginfo_store *s, const struct debuginf
 	struct err why;
 	enum err_code rc;
 
-	if (!(file = path_of_waiting_path(s, id, kind, origin)))
+	if (!(file = path_of_waiting(s, id, kind, origin)))
 		return err_nomem(err, "path");
 	rc = fs_read_file(file, DEBUGINFO_PATH_BYTES_MAX + 8, &b, &why);
 	if (!rc && !paths_decode(id, buf_str(&b), path))
