@@ -306,7 +306,7 @@ static void blocks_tell_swap(
 {
 	const struct block_meta *m = by ? block_meta(by->block) : NULL;
 
-	if (m && n == 1 && strcmp(block_meta(olds[0]->block)->ulid.text, m->ulid.text) == 0) {
+	if (m && n == 1 && ulid_eq(&block_meta(olds[0]->block)->ulid, &m->ulid)) {
 		if (block_meta(olds[0]->block)->raw && !m->raw)
 			blocks_tell(db, DB_BLOCK_RAW_DROPPED, &m->ulid, 0);
 		return;

@@ -204,7 +204,7 @@ static int blocks_open_block_cmp(const void *a, const void *b)
 
 	if (x->min_ns != y->min_ns)
 		return x->min_ns < y->min_ns ? -1 : 1;
-	return x->level < y->level ? 1 : x->level > y->level ? -1 : strcmp(x->ulid.text, y->ulid.text);
+	return x->level < y->level ? 1 : x->level > y->level ? -1 : ulid_cmp(&x->ulid, &y->ulid);
 }
 
 /*

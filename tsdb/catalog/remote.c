@@ -202,7 +202,7 @@ enum err_code remote_open_block(struct db *db, const char *key, const char *stub
 				   block_open(key, &b->place.source, db->cache, &b->block, &damaged, err)))
 		goto fail;
 	if (of &&
-		(strcmp(block_meta(b->block)->ulid.text, of->ulid.text) != 0 ||
+		(!ulid_eq(&block_meta(b->block)->ulid, &of->ulid) ||
 			block_meta(b->block)->min_ns != of->min_ns ||
 			block_meta(b->block)->max_ns != of->max_ns)) {
 		rc = err_set(

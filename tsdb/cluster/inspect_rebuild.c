@@ -226,7 +226,7 @@ static enum err_code inspect_rebuild_add_block(struct inspect_rebuild *r,
 	struct manifest *m = r->m;
 
 	/* The same block, without raw rows: that is the later one. */
-	if (m->blocks_n && !strcmp(m->blocks[m->blocks_n - 1].ulid.text, b->ulid.text)) {
+	if (m->blocks_n && ulid_eq(&m->blocks[m->blocks_n - 1].ulid, &b->ulid)) {
 		if (b->meta_changed)
 			m->blocks[m->blocks_n - 1] = *b;
 		return ERR_OK;
@@ -321,7 +321,7 @@ static uint32_t inspect_rebuild_best_with(const struct inspect_rebuild *r, int64
 									*so_far = best == UINT32_MAX ? NULL : &r->m->blocks[best];
 
 		if (!so_far || is->level > so_far->level ||
-			(is->level == so_far->level && strcmp(is->ulid.text, so_far->ulid.text) > 0))
+			(is->level == so_far->level && ulid_cmp(&is->ulid, &so_far->ulid) > 0))
 			best = r->heads[i].block;
 	}
 	return best;

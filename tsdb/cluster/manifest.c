@@ -58,7 +58,7 @@ static int manifest_block_cmp(const void *a, const void *b)
 
 	if (x->min_ns != y->min_ns)
 		return x->min_ns < y->min_ns ? -1 : 1;
-	return strcmp(x->ulid.text, y->ulid.text);
+	return ulid_cmp(&x->ulid, &y->ulid);
 }
 
 static int manifest_gone_cmp(const void *a, const void *b)
