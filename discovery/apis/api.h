@@ -103,7 +103,7 @@ void api_param_add(struct api_params *p, struct str name, struct str value);
 
 struct api_list {
 	const char *what; /* "list containers": in messages */
-	const char *path; /* behind the server's URL; a "*" at its end stands for the key */
+	const char *path; /* behind the server's URL; the key replaces a "*" at its end */
 	const struct api_param *params;
 	size_t params_n;
 	/* Parameters that no table can say. NULL: none */

@@ -61,7 +61,8 @@ static enum err_code recordings_note(
 	return ERR_OK;
 }
 
-/* Typed as what is known of names says, unless that is wrong somewhere: this is told later. */
+/* Gives the query the types of known names. If they do not fit it has the default ones; a later
+ * check reports that. */
 static enum err_code check_names_parse(struct arena *a, const struct recordings *known,
 	const struct rule *r, struct parsed **out, struct err *err)
 {

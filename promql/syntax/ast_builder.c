@@ -406,7 +406,7 @@ struct expr *build_selector(
 	return e;
 }
 
-/* What offset and @ are about; NULL: they may not stand here. */
+/* The time shift that offset and @ change. NULL: the expression takes none. */
 static struct time_shift *ast_builder_shift_of(
 	struct ast_builder *b, struct expr *e, struct span at, const char *what)
 {

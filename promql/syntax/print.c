@@ -15,7 +15,7 @@ static bool syntax_print_is_one_of(struct str name, const char *const *words, si
 	return false;
 }
 
-/* Words that the grammar takes for something else where a label stands. */
+/* Quotes a label's name that is no identifier, or that the grammar would read as a keyword. */
 static void print_label(struct buf *out, struct str name)
 {
 	static const char *const words[] = { "without", "inf", "nan" };

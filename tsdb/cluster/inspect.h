@@ -24,9 +24,9 @@ struct inspect {
 };
 
 /*
- * Reads each object that the shard's manifest names, and compares size and hash. A finding stands
- * if the manifest still names the object at the end. Objects that it does not name are notes:
- * someone writes or removes them now, or a crash left them.
+ * Reads each object that the shard's manifest names, and compares size and hash. A finding is
+ * reported if the manifest still names the object at the end. Objects that it does not name are
+ * notes: someone writes or removes them now, or a crash left them.
  */
 MUST_CHECK enum err_code inspect_verify(struct inspect *inspect, struct str shard, struct err *err);
 

@@ -171,7 +171,7 @@ static void remote_reader_close(struct range_reader *reader)
 static const struct range_ops reader_ops = { remote_reader_read, remote_reader_close,
 	remote_reader_expect };
 
-/* Asks the bucket; its ETag stands for the contents. */
+/* Asks the bucket. An equal ETag means equal contents. */
 static enum err_code remote_ask(
 	struct remote *r, const char *path, struct bucket_info *out, struct err *err)
 {

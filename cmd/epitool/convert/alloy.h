@@ -2,7 +2,7 @@
  * Alloy's configuration language: blocks, attributes and expressions as a tree, within limits.
  *
  * A file is a list of statements: `name = expression`, or `name.of.block "label" { statements }`.
- * A statement ends with its line, unless a bracket is open or an operator stands last. Expressions
+ * A line ends a statement, unless a bracket is open or the line ends with an operator. Expressions
  * have strings, raw strings, numbers, true, false, null, lists, objects, references, calls, indices
  * and Go's operators. Comments are // and slash-star; those above a statement are kept.
  *

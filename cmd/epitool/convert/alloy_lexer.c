@@ -28,7 +28,8 @@ static bool convert_is_name_part(char c)
 	return convert_is_name_start(c) || isdigit((unsigned char)c);
 }
 
-static void convert_new_line(struct alloy_lexer *l) /* at stands on it */
+/* l->at is the line feed. */
+static void convert_new_line(struct alloy_lexer *l)
 {
 	l->at++;
 	l->line++;
@@ -108,7 +109,7 @@ static bool convert_read_digits(
 	return true;
 }
 
-/* text stands behind the backslash. */
+/* *text is the character after the backslash. */
 static bool convert_read_escape(const char **text, const char *end, struct buf *out)
 {
 	static const char letters[] = "abfnrtv\\\"'", values[] = "\a\b\f\n\r\t\v\\\"'";

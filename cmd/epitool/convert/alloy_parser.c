@@ -129,8 +129,7 @@ static enum err_code convert_parser_parse_key(struct convert_parser *p, struct s
 	return convert_parser_take(p, "=", "\"=\"");
 }
 
-/* Items up to a bracket, commas between them; `keys`: each behind "key =". p stands on the first.
- */
+/* Reads items and the commas between them, up to a bracket. `keys`: each item is "key = value". */
 static enum err_code convert_parser_parse_items(
 	struct convert_parser *p, const char *close, bool keys, struct alloy_expr **tail)
 {
@@ -234,7 +233,7 @@ static enum err_code convert_parser_parse_access(struct convert_parser *p, struc
 	if (p->now.kind != TOKEN_NAME)
 		return convert_parser_expected(p, "a name");
 	if (e->kind == ALLOY_NAME && e->text.ptr + e->text.len + 1 == p->now.begin)
-		e->text.len = (size_t)(p->now.end - e->text.ptr); /* "a.b" as it stands in the file */
+		e->text.len = (size_t)(p->now.end - e->text.ptr); /* "a.b" as the file has it */
 	else if ((rc = convert_parser_wrap(p, ALLOY_ACCESS, out)))
 		return rc;
 	return convert_parser_advance(p);

@@ -53,7 +53,7 @@ struct item *item_mapping(struct conversion *c, struct item *to, const char *key
 struct item *item_sequence(struct conversion *c, struct item *to, const char *key);
 /* A string: quoted where a plain text would be something else. */
 struct item *item_string(struct conversion *c, struct item *to, const char *key, struct str text);
-/* As it stands: a number, true, a duration. */
+/* Printed without quotes: a number, true, a duration. */
 struct item *item_plain(struct conversion *c, struct item *to, const char *key, struct str text);
 struct item *item_find(struct item *mapping, const char *key); /* NULL: none that is not left out */
 
