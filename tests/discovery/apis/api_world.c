@@ -5,6 +5,7 @@
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -109,6 +110,8 @@ static void on_request(struct evhttp_request *r, void *ctx)
 	snprintf(index, sizeof(index), "index=%llu&wait=", (unsigned long long)w->index);
 	if (rule &&
 		(rule->silent || (rule->index_header && strstr(evhttp_request_get_uri(r), index)))) {
+		if (w->held_n == WORLD_HELD_MAX)
+			abort();
 		w->held[w->held_n++] = (struct world_held){ r, rule->silent ? 0 : clock_monotonic_ns() };
 		w->held_max = w->held_n > w->held_max ? w->held_n : w->held_max;
 		return;
@@ -161,6 +164,7 @@ void world_open(struct world *w, const char *unix_path)
 	struct err err;
 
 	*w = (struct world){ .index = 7 };
+	signal(SIGPIPE, SIG_IGN); /* libevent writes to clients that went away */
 	arena_init(&w->arena, 0);
 	o.base = w->base = event_base_new();
 	w->http = evhttp_new(w->base);
@@ -259,7 +263,8 @@ static void end_waits(struct world *w)
 void world_turn(struct world *w)
 {
 	end_waits(w);
-	event_base_loop(w->base, EVLOOP_NONBLOCK);
+	/* One pass: a busy machine always has events, and NONBLOCK alone ends when there are none. */
+	event_base_loop(w->base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
 }
 
 const char *world_text(struct world *w)

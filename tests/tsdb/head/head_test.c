@@ -394,9 +394,11 @@ static void write_some(void *ctx)
 		job[4] = (char)('0' + w->number % 2);
 		instance[2] = (char)('0' + i % 3);
 		arena_init(&a, 0);
+		/* Others may be ahead by more than a window, when this thread gets to run. */
 		if (append_wait(w->db, labels_of(&a, "p", job, instance),
 				(100 + atomic_fetch_add(w->clock, 1)) * SEC, SEC,
-				profile_random(&a, (uint64_t)(w->number * 100000 + i)), NULL, i % 2, NULL, &err))
+				profile_random(&a, (uint64_t)(w->number * 100000 + i)), NULL, i % 2, NULL, &err) &&
+			!strstr(err.msg, "too old"))
 			atomic_fetch_add(w->failures, 1);
 		arena_release(&a);
 	}
