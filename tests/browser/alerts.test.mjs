@@ -164,7 +164,7 @@ test("alerts by state and text, with labels, annotations, value and time", async
 		"2.1 ms",
 	])
 		assert.ok(text.includes(want), `${want} in ${text}`);
-	const minutes = Math.floor((Date.now() / 1000 - (at - 900)) / 60); // now; the page was opened before
+	const minutes = Math.round((Date.now() / 1000 - (at - 900)) / 60); // now; the page was opened before
 	assert.ok([minutes - 1, minutes].some((n) => text.includes(`${n} min ago`)), `${minutes} min ago in ${text}`);
 	for (const [button, want] of [
 		["Firing 1", ["FunctionTooDear"]],
