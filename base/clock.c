@@ -1,35 +1,198 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/log.h"
+#include "base/metrics.h"
 #include "base/quote.h"
+#include "base/thread.h"
 
-int64_t clock_now_ns(void)
+/* ---- clocks ---- */
+
+/*
+ * The kept time of day is the running clock plus an offset. NTP moves the system's clock and the
+ * running one alike when it slews, so the offset changes by steps alone.
+ */
+METRIC_GAUGE(step_gauge, "epimetheus_clock_step_seconds",
+	"How far the system's clock is ahead of the time that this process keeps.", NULL);
+
+static const struct clock_source *clock_from; /* NULL: the machine's */
+static _Atomic int64_t offset_ns; /* 0: not known yet */
+static _Atomic int64_t step_ns;
+static struct mutex look_lock = MUTEX_INIT;
+static struct { /* look_lock */
+	bool started;
+	bool stepped; /* the system's clock does not agree */
+	int64_t to_ns; /* if it stepped: its offset, and since when it has it, on the running clock */
+	int64_t since_ns;
+	bool refused; /* the system's time is not free */
+} look;
+
+static int64_t clock_read(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(id, &ts);
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int64_t clock_system_ns(void)
+{
+	return clock_from ? clock_from->system_ns() : clock_read(CLOCK_REALTIME);
+}
+
+int64_t clock_running_ns(void)
+{
+	return clock_from ? clock_from->running_ns() : clock_read(CLOCK_BOOTTIME);
 }
 
 int64_t clock_monotonic_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return clock_read(CLOCK_MONOTONIC);
 }
 
 int64_t clock_thread_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
+
+void clock_use(const struct clock_source *source)
+{
+	clock_from = source;
+	atomic_store(&offset_ns, 0);
+	atomic_store(&step_ns, 0);
+	look = (typeof(look)){ 0 };
+}
+
+/* The first of all callers decides. */
+static int64_t clock_offset_ns(void)
+{
+	int64_t known = atomic_load_explicit(&offset_ns, memory_order_relaxed), now;
+
+	if (known)
+		return known;
+	now = clock_system_ns() - clock_running_ns();
+	now += now == 0;
+	return atomic_compare_exchange_strong(&offset_ns, &known, now) ? now : known;
+}
+
+int64_t clock_now_ns(void)
+{
+	return clock_running_ns() + clock_offset_ns();
+}
+
+int64_t clock_step_ns(void)
+{
+	return atomic_load(&step_ns);
+}
+
+static void clock_take_over(int64_t offset)
+{
+	atomic_store(&offset_ns, offset + (offset == 0));
+}
+
+/* Logs with the kept time and the system's. */
+static void clock_tell(const char *what, int64_t kept_ns, int64_t system_ns)
+{
+	struct buf kept = { 0 }, system = { 0 };
+
+	time_print_rfc3339(&kept, kept_ns / NS_PER_MS * NS_PER_MS);
+	time_print_rfc3339(&system, system_ns / NS_PER_MS * NS_PER_MS);
+	log_warn("clock", what, LOG_STR("time", buf_str(&kept)), LOG_STR("system", buf_str(&system)));
+	buf_release(&kept);
+	buf_release(&system);
+}
+
+static bool clock_agrees(int64_t step)
+{
+	return step <= CLOCK_STEP_NS && step >= -CLOCK_STEP_NS;
+}
+
+/* True once the step to this offset held. */
+static bool clock_step_held(int64_t offset, int64_t running_ns)
+{
+	int64_t moved = offset - look.to_ns;
+
+	if (look.stepped && clock_agrees(moved))
+		return running_ns - look.since_ns >= CLOCK_HOLD_NS;
+	clock_tell("the system's clock made a step: it is taken over if it holds for 5m",
+		running_ns + clock_offset_ns(), running_ns + offset);
+	look.stepped = true;
+	look.to_ns = offset;
+	look.since_ns = running_ns;
+	look.refused = false;
+	return false;
+}
+
+/* From ts_ns on; it is to be free until the next look, too. */
+static int64_t clock_free_from(clock_free_fn free_from, void *ctx, int64_t ts_ns)
+{
+	static const int64_t ahead_ns[] = { 0, 2 * CLOCK_STEP_NS };
+
+	for (size_t i = 0; free_from && i < sizeof(ahead_ns) / sizeof(ahead_ns[0]); i++) {
+		int64_t free_ns = free_from(ctx, ts_ns + ahead_ns[i]);
+
+		if (free_ns > ts_ns + ahead_ns[i])
+			return free_ns;
+	}
+	return ts_ns;
+}
+
+/* The system's clock agrees, is seen for the first time, or its step held. */
+static void clock_follow(
+	clock_free_fn free_from, void *ctx, int64_t running_ns, int64_t system_ns, bool agree)
+{
+	if (clock_free_from(free_from, ctx, system_ns) == system_ns) {
+		if (!agree && look.started)
+			clock_tell(
+				"the system's clock is taken over", running_ns + clock_offset_ns(), system_ns);
+		clock_take_over(system_ns - running_ns);
+		look.stepped = look.refused = false;
+		return;
+	}
+	if (!look.started)
+		clock_take_over(system_ns - running_ns);
+	if (!look.refused)
+		clock_tell(
+			"the system's clock is in a time whose profiles are sealed: it is not taken over",
+			running_ns + clock_offset_ns(), system_ns);
+	look.refused = look.stepped = true;
+	look.to_ns = system_ns - running_ns;
+	look.since_ns = running_ns - CLOCK_HOLD_NS;
+}
+
+static void clock_look_locked(clock_free_fn free_from, void *ctx)
+{
+	int64_t running_ns = clock_running_ns(), system_ns = clock_system_ns(), kept_ns, free_ns;
+	int64_t offset = system_ns - running_ns, step = offset - clock_offset_ns();
+	bool agree = clock_agrees(step);
+
+	if (agree || !look.started || clock_step_held(offset, running_ns))
+		clock_follow(free_from, ctx, running_ns, system_ns, agree);
+	look.started = true;
+	kept_ns = running_ns + clock_offset_ns();
+	free_ns = clock_free_from(free_from, ctx, kept_ns);
+	if (free_ns > kept_ns) {
+		clock_tell("the time goes on after profiles that are sealed", free_ns, system_ns);
+		clock_take_over(free_ns - running_ns);
+	}
+	step = offset - clock_offset_ns();
+	atomic_store(&step_ns, clock_agrees(step) ? 0 : step);
+	metric_set(&step_gauge, NULL, (double)clock_step_ns() / NS_PER_S);
+}
+
+void clock_look(clock_free_fn free_from, void *ctx)
+{
+	mutex_lock(&look_lock);
+	clock_look_locked(free_from, ctx);
+	mutex_unlock(&look_lock);
+}
+
+/* ---- as text ---- */
 
 static bool clock_is_digit(char c)
 {

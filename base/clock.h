@@ -17,9 +17,40 @@
 /* Times from outside lie within +- this (year 2116): a difference of two never overflows. */
 #define TIME_MAX_NS (INT64_C(1) << 62)
 
-int64_t clock_now_ns(void); /* CLOCK_REALTIME */
+/*
+ * The time of day that this process keeps. Between two calls of clock_look it goes on as the
+ * monotonic clock does, so a step of the system's clock does not reach it. A process that never
+ * looks has the system's time of its first call, and goes on from there.
+ */
+int64_t clock_now_ns(void);
+int64_t clock_system_ns(void); /* CLOCK_REALTIME: for logs, signatures and what others check */
 int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
+int64_t clock_running_ns(void); /* the same, and it goes on while the machine sleeps */
 int64_t clock_thread_ns(void); /* of a processor, that this thread took */
+
+#define CLOCK_STEP_NS NS_PER_S /* a difference to the system's clock up to here is no step */
+#define CLOCK_HOLD_NS (5 * NS_PER_MIN) /* a step is taken over after it held so long */
+
+/* The earliest time from ts_ns on that what is stored leaves free: ts_ns, if nothing is there. */
+typedef int64_t (*clock_free_fn)(void *ctx, int64_t ts_ns);
+
+/*
+ * Compares with the system's clock. The first call takes its time over; later ones take a step over
+ * once it held for CLOCK_HOLD_NS. Where the system's time is not free, the time goes on from the
+ * first that is, until the system's clock is there. Steps are logged. free_from may be NULL. To be
+ * called each second.
+ */
+void clock_look(clock_free_fn free_from, void *ctx);
+/* How far the system's clock is ahead of the kept one (negative: behind), when last looked; 0: they
+ * agree. */
+int64_t clock_step_ns(void);
+
+/* For tests: where the system's and the running clock come from. NULL: the machine's. */
+struct clock_source {
+	int64_t (*system_ns)(void);
+	int64_t (*running_ns)(void);
+};
+void clock_use(const struct clock_source *source); /* and begins anew, as a process does */
 
 /*
  * "1h30m", "500ms", "15d": units y w d h m s ms, each at most once and descending, as Prometheus's

@@ -236,7 +236,7 @@ void log_write(enum log_level level, const char *component, const char *msg,
 		.level = level_names[level], .component = component, .msg = msg, .f = f, .n = n
 	};
 	struct buf line = { 0 }, time = { 0 };
-	int64_t now = clock_now_ns();
+	int64_t now = clock_system_ns();
 	int saved = errno; /* a caller may log before it looks at errno */
 
 	if (!log_enabled(level))

@@ -14,7 +14,7 @@ static int64_t start_ns;
 
 __attribute__((constructor)) static void process_metrics_remember_start(void)
 {
-	start_ns = clock_now_ns();
+	start_ns = clock_system_ns();
 }
 
 static bool process_metrics_cpu_seconds(double *out)

@@ -77,7 +77,7 @@ static const struct aws_keys *aws_used(const struct aws *a)
 
 bool aws_is_ready(const struct aws *a)
 {
-	return a->region.len && aws_keys_is_fresh(aws_used(a), clock_now_ns());
+	return a->region.len && aws_keys_is_fresh(aws_used(a), clock_system_ns());
 }
 
 struct str aws_region(const struct aws *a)
@@ -99,7 +99,7 @@ void aws_forget(struct aws *a)
 static enum err_code aws_keys_keep(
 	struct aws_keys *k, struct sigv4_credentials from, int64_t until_ns, struct err *err)
 {
-	int64_t life_ns = until_ns - clock_now_ns();
+	int64_t life_ns = until_ns - clock_system_ns();
 
 	arena_release(&k->arena);
 	arena_init(&k->arena, 0);
@@ -149,7 +149,7 @@ static enum err_code aws_keys_sign(const struct aws *a, const struct aws_keys *k
 	const char *service, struct arena *arena, struct str url, struct str form, struct labels *out,
 	struct err *err)
 {
-	struct sigv4_scope scope = { a->region, str_of(service), clock_now_ns() / NS_PER_S };
+	struct sigv4_scope scope = { a->region, str_of(service), clock_system_ns() / NS_PER_S };
 	struct label signed_headers[] = { { STR("host"), STR("") },
 		{ STR("content-type"), STR("application/x-www-form-urlencoded; charset=utf-8") } };
 	struct sigv4_request r = { .method = "POST", .headers = { signed_headers, 2 } };
@@ -207,7 +207,7 @@ static enum step aws_instance_step(const struct aws *a, enum step then)
 
 static enum step aws_next_step(const struct aws *a)
 {
-	int64_t now = clock_now_ns();
+	int64_t now = clock_system_ns();
 
 	if (!a->region.len)
 		return aws_instance_step(a, STEP_REGION);
@@ -320,7 +320,7 @@ static enum err_code aws_keys_take(
 		return err_set(err, ERR_INVALID, "the answer has no credentials");
 	if (end.len && time_parse(end, &until_ns, NULL))
 		return err_set(err, ERR_INVALID, "the answer does not say when the credentials end");
-	if (until_ns - clock_now_ns() <= LAST_MOMENT_NS)
+	if (until_ns - clock_system_ns() <= LAST_MOMENT_NS)
 		return err_set(err, ERR_INVALID, "the credentials of the answer have ended already");
 	return aws_keys_keep(k, got, until_ns, err);
 }
@@ -414,7 +414,7 @@ static const char *const names[] = {
 static void aws_finish(struct aws *a, enum err_code rc, const struct err *err)
 {
 	struct aws_keys *k = a->c.role_arn.len ? &a->role : &a->base;
-	int64_t now = clock_now_ns();
+	int64_t now = clock_system_ns();
 	aws_ready_fn ready = a->ready;
 	void *ctx = a->ctx;
 
@@ -483,7 +483,7 @@ void aws_prepare(struct aws *a, aws_ready_fn ready, void *ctx)
 	rc = aws_local_read(&a->c, &a->scratch, &a->local, &err);
 	if (!rc && !a->region.len && a->local.region.len)
 		rc = aws_set_region(a, a->local.region, &err);
-	if (!rc && a->local.source == AWS_KEYS && !aws_keys_is_fresh(&a->base, clock_now_ns()))
+	if (!rc && a->local.source == AWS_KEYS && !aws_keys_is_fresh(&a->base, clock_system_ns()))
 		rc = aws_keys_keep(&a->base, a->local.keys, INT64_MAX, &err);
 	if (rc)
 		aws_finish(a, rc, &err);

@@ -100,7 +100,7 @@ static void bucket_answer_print_safe(struct buf *out, struct str s)
 
 static void bucket_answer_print_skew(struct buf *out, const struct bucket_answer *a)
 {
-	int64_t ours = clock_now_ns() / NS_PER_S * NS_PER_S, theirs;
+	int64_t ours = clock_system_ns() / NS_PER_S * NS_PER_S, theirs;
 
 	buf_add_cstr(out, "the clocks differ too much: ours says ");
 	time_print_rfc3339(out, ours);

@@ -38,7 +38,7 @@ static enum err_code bucket_add_path(struct bucket *b, const struct bucket_call 
 static enum err_code bucket_sign(struct bucket *b, struct bucket_call *c, struct arena *a,
 	struct bucket_exchange *e, uint64_t *serial, struct err *err)
 {
-	const struct sigv4_scope scope = { b->c.region, STR("s3"), clock_now_ns() / NS_PER_S };
+	const struct sigv4_scope scope = { b->c.region, STR("s3"), clock_system_ns() / NS_PER_S };
 	char hash[SIGV4_HASH_LEN + 1];
 	struct sigv4_credentials keys;
 	struct sigv4_request r = {

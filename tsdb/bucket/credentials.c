@@ -187,7 +187,7 @@ static bool credentials_files_changed(struct credentials *c)
 static void credentials_keep(
 	struct credentials *c, struct arena *a, const struct credentials_got *got)
 {
-	int64_t now_ns = clock_now_ns(), life_ns = got->until_ns - now_ns;
+	int64_t now_ns = clock_system_ns(), life_ns = got->until_ns - now_ns;
 
 	mutex_assert_held(&c->lock);
 	arena_release(&c->arena);
@@ -222,8 +222,8 @@ static enum err_code bucket_renew(struct bucket *b, struct credentials *c, struc
 		return ERR_OK;
 	}
 	arena_release(&a);
-	if (c->serial && c->until_ns - clock_now_ns() > LAST_MOMENT_NS) {
-		c->renew_ns = clock_now_ns() + RENEW_PAUSE_NS;
+	if (c->serial && c->until_ns - clock_system_ns() > LAST_MOMENT_NS) {
+		c->renew_ns = clock_system_ns() + RENEW_PAUSE_NS;
 		log_warn("bucket", "credentials were not renewed", LOG_E(&why));
 		return ERR_OK;
 	}
@@ -261,7 +261,7 @@ enum err_code credentials_get(struct bucket *b, struct arena *a, struct sigv4_cr
 
 	mutex_lock(&k->lock);
 	for (;;) {
-		now_ns = clock_now_ns();
+		now_ns = clock_system_ns();
 		if (k->renewing && credentials_is_usable(k, now_ns))
 			break;
 		if (!k->renewing) {

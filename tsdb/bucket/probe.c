@@ -108,14 +108,14 @@ static enum err_code probe_check_deleted(struct probe *p, struct err *err)
 static enum err_code probe_check_clock(struct probe *p, struct err *err)
 {
 	struct bucket_call c = { .operation = "list", .right = "s3:ListBucket", .method = "GET" };
-	int64_t before_ns = clock_now_ns(), after_ns, theirs_ns, off_ns = 0;
+	int64_t before_ns = clock_system_ns(), after_ns, theirs_ns, off_ns = 0;
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	call_query(&c, "list-type", STR("2"));
 	call_query(&c, "max-keys", STR("1"));
 	rc = bucket_call(p->b, &c, err);
-	after_ns = clock_now_ns();
+	after_ns = clock_system_ns();
 	if (!rc && answer_date_ns(&c.answer, &theirs_ns)) {
 		if (theirs_ns + NS_PER_S < before_ns) /* a Date has whole seconds */
 			off_ns = before_ns - theirs_ns - NS_PER_S;
