@@ -127,6 +127,14 @@ $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -o $@ $<
 
+# The server, with a clock that a test moves.
+STEPPED := $(BUILD)/tests/e2e/stepped_epimetheus
+$(STEPPED): $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) $(call room_libs,cmd)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) \
+		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+
 # Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
 DAMAGE := $(BUILD)/tests/damage/damage
 DAMAGE_OBJECTS := $(call objects,$(wildcard tests/damage/*.c) tests/tsdb/fixture.c tests/tsdb/fixture_read.c \
@@ -238,7 +246,7 @@ test-consul: all
 .PHONY: test-ui test-e2e test-e2e-long test-browser test-browser-long test-tools test-bench test-repro test-demo
 test-ui: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" EPI_NODE_DIR="$(abspath $(NODE_DIR))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
-test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
+test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits $(STEPPED)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh short
 test-e2e-long: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh long

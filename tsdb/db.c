@@ -65,8 +65,7 @@ static void db_leave_shadows(struct db *db)
 /* A window that takes no more rows needs no note of its stored symbols. */
 static void db_drop_stored(struct db *db)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns);
-	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
+	int64_t from = db_accepts_from_ns(db);
 	struct partition *p;
 	uint32_t at = 0;
 
@@ -76,8 +75,7 @@ static void db_drop_stored(struct db *db)
 			next = s->next;
 			/* A window of another length may reach further; its stored symbols are then found
 			 * again. */
-			if (s->window_ns + db->o.window_ns < start &&
-				start - s->window_ns - db->o.window_ns > db->o.too_old_ns)
+			if (s->window_ns + db->o.window_ns < from)
 				stored_drop(p, s->window_ns);
 		}
 		mutex_unlock(&p->lock);
@@ -116,10 +114,15 @@ void db_maintain(struct db *db, bool retention)
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
+static int64_t db_clock_free_from(void *ctx, int64_t ts_ns)
+{
+	return db_free_from(ctx, ts_ns);
+}
+
 static void db_maintenance(void *ctx)
 {
 	struct db *db = ctx;
-	int64_t next = clock_monotonic_ns(), until;
+	int64_t next = clock_running_ns(), until;
 	bool retention;
 
 	/* On Linux this is the priority of this thread alone: ingest and queries go first. */
@@ -131,12 +134,13 @@ static void db_maintenance(void *ctx)
 			;
 		if (db->closing)
 			break;
-		retention = db->retention_due || clock_monotonic_ns() >= next;
+		retention = db->retention_due || clock_running_ns() >= next;
 		if (retention) {
 			db->retention_due = false;
-			next = clock_monotonic_ns() + RETENTION_EVERY_NS;
+			next = clock_running_ns() + RETENTION_EVERY_NS;
 		}
 		mutex_unlock(&db->lock);
+		clock_look(db_clock_free_from, db);
 		db_maintain(db, retention);
 		mutex_lock(&db->lock);
 	}
@@ -210,6 +214,7 @@ static enum err_code db_open_rest(struct db *db, struct err *err)
 	db->found_max_ns = atomic_load(&db->max_ts_ns);
 	if (db->o.read_only)
 		return ERR_OK;
+	clock_look(db_clock_free_from, db);
 	db_drop_stored(db);
 	db_check_room(db);
 	if ((rc = ship_open(db, err)) || (rc = commit_open(db, err)))

@@ -133,6 +133,8 @@ static void storage_watch(void *ctx)
 	mutex_lock(&s->lock);
 	while (!s->closing && !s->fenced) {
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + WATCH_EVERY_NS);
+		if (s->cluster && !s->rules) /* nothing is stored here: a database looks by itself */
+			clock_look(NULL, NULL);
 		if (s->starting && storage_is_told_to_end())
 			shard_cancel(s->shard);
 		if (!s->closing && storage_look_fenced(s)) {

@@ -387,13 +387,23 @@ static bool blocks_clip(
 	return true;
 }
 
+/* True between two blocks that are being joined: the new one will have the time between them. */
+static bool blocks_join_over(const struct db *db, size_t i, int64_t ts_ns)
+{
+	const struct db_block *b = db->blocks[i], *next = i + 1 < db->blocks_n ? db->blocks[i + 1] : b;
+
+	return b->at_work && next->at_work && block_meta(b->block)->max_ns < ts_ns &&
+		block_meta(next->block)->min_ns >= ts_ns;
+}
+
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns)
 {
 	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
-		if (!blocks_clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
+		if (blocks_join_over(db, i, ts_ns) ||
+			!blocks_clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
 			return false;
 	}
 	for (size_t i = 0; i < db->unreadable_n; i++) {

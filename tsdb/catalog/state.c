@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/members.h"
@@ -27,6 +28,20 @@ void db_set_state(struct db *db, enum db_state state, const struct err *why)
 	db->why = why ? *why : (struct err){ 0 };
 	metric_set(&state_gauge, NULL, state);
 	mutex_unlock(&db->lock);
+}
+
+int64_t db_reached_ns(const struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns), now = clock_now_ns();
+
+	return newest < now ? newest : now;
+}
+
+int64_t db_accepts_from_ns(const struct db *db)
+{
+	int64_t reached = db_reached_ns(db);
+
+	return reached > 0 ? (reached - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns : 0;
 }
 
 /* Of a union: that of the first member that is not ready. */
@@ -170,7 +185,7 @@ void left_window_remove(struct db *db, int64_t start_ns, uint64_t identity)
  * the index, and memory once no querier can have seen them. */
 void db_retire_series(struct db *db)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns);
+	int64_t reached = db_reached_ns(db);
 	uint64_t oldest;
 	struct series *s;
 
@@ -178,7 +193,7 @@ void db_retire_series(struct db *db)
 	mutex_lock(&db->lock);
 	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
 		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
-			state_in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
+			state_in_some_window(db, id) || atomic_load(&s->base_until_ns) > reached)
 			continue;
 		series_remove_locked(db->series, s);
 		s->retired_at = db->queriers_opened;

@@ -101,7 +101,9 @@ struct db {
 	struct series *retired; /* out of the index; a querier may still have their labels */
 	struct scratch *scratch;
 	bool closing, retention_due;
-	_Atomic int64_t max_ts_ns; /* of stored rows */
+	int64_t
+		retention_held_ns; /* db->lock: since when it waits, on the running clock; 0: it does not */
+	_Atomic int64_t max_ts_ns; /* of stored rows; may be of the future: see db_reached_ns */
 	int64_t found_max_ns; /* the same, at the start */
 	_Atomic int64_t queued_max_ns; /* of what was queued, stored or not: it may be on the disk */
 	_Atomic uint64_t rows, samples, numbers; /* appended since start */
@@ -119,6 +121,15 @@ void db_set_state(struct db *db, enum db_state state, const struct err *why);
 enum db_state db_state(struct db *db, struct err *why);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 void db_count_damage(void); /* the metric alone */
+
+/*
+ * The time by which rows are too old, windows are cut and retention counts: that of the newest row,
+ * but no later than now. So rows of the future move nothing, and an old directory keeps what it
+ * has until newer rows come. 0: no rows.
+ */
+int64_t db_reached_ns(const struct db *db);
+/* Rows up to this time are too old, and windows that end by it are cut. 0: there is none */
+int64_t db_accepts_from_ns(const struct db *db);
 
 /* Removes unused series from the index, and frees them when no querier can have seen them. */
 void db_retire_series(struct db *db);

@@ -8,9 +8,9 @@
  * shard that has nothing left, and gives the lease back by a manifest that says `stopped`.
  *
  * Retention by time counts from the newest data of all shards, running ones too, and no further
- * than our clock: so a clock that is wrong drops nothing, and where no shard runs nothing grows
- * old. Retention by size adds up all shards that are gone. Raw retention and joining of blocks are
- * the shard's: blocks are joined by who made them.
+ * than our clock: where no shard runs nothing grows old. What was due for over an hour waits five
+ * minutes, and the log says so first. Retention by size adds up all shards that are gone. Raw
+ * retention and joining of blocks are the shard's: blocks are joined by who made them.
  *
  * A shard that comes back finds its manifest stopped, and `dropped_ns` in it: what it still has of
  * before is no loss, and it does not put it again. After a drop by size it does.

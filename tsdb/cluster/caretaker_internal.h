@@ -35,6 +35,7 @@ struct caretaker {
 	size_t shards_n, shards_cap;
 	bool held; /* lease is ours, unless it is fenced */
 	int64_t age_cut_ns, size_cut_ns; /* what ended until then goes; INT64_MIN: nothing */
+	int64_t late_since_ns; /* running: what became too old at once waits; 0: nothing does */
 
 	struct mutex lock; /* guards what follows */
 	struct cond wake;

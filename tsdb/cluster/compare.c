@@ -63,7 +63,7 @@ static bool cluster_compare_is_unreadable(const struct publisher_view *v, const 
 
 static bool cluster_compare_is_over(const struct publisher_view *v, int64_t end_ns)
 {
-	return v->retention_ns && v->newest_ns && end_ns <= v->newest_ns - v->retention_ns;
+	return v->retention_ns && v->reached_ns && end_ns <= v->reached_ns - v->retention_ns;
 }
 
 /* It was dropped in order; path: of its losses. */

@@ -153,7 +153,7 @@ struct publisher_view {
 	struct view_window *windows; /* ascending */
 	struct ulid *unreadable;
 	size_t blocks_n, windows_n, unreadable_n;
-	int64_t newest_ns, retention_ns;
+	int64_t reached_ns, retention_ns;
 };
 MUST_CHECK enum err_code view_take(
 	struct db *db, struct arena *a, struct publisher_view *out, struct err *err);

@@ -60,7 +60,7 @@ static enum err_code cluster_view_copy_locked(
 	for (size_t i = 0; i < db->unreadable_n; i++)
 		if (ulid_parse(str_base_name(str_of(db->unreadable[i].dir)), &u))
 			v->unreadable[v->unreadable_n++] = u;
-	v->newest_ns = atomic_load(&db->max_ts_ns);
+	v->reached_ns = db_reached_ns(db);
 	v->retention_ns = db->o.retention_ns;
 	return rc;
 }

@@ -10,12 +10,14 @@
  * multiples of it. The blocks inside one range are joined once no window can be cut into it any
  * more. Their number varies: gaps leave fewer blocks, shorter windows leave more.
  *
- * These are not joined: blocks with raw rows and blocks without; damaged blocks, as the damage
- * would be copied and no longer be known; blocks whose epochs together pass a limit of symbols,
- * which a failed join shows: it is halved until the rest fits; blocks without rows in which a job
- * has different epochs, as ids in rollups are not translated.
+ * These are not joined: blocks around a gap that a clock may have made which was ahead, as its time
+ * is wanted once the clock is right; blocks with raw rows and blocks without; damaged blocks, as
+ * the damage would be copied and no longer be known; blocks whose epochs together pass a limit of
+ * symbols, which a failed join shows: it is halved until the rest fits; blocks without rows in
+ * which a job has different epochs, as ids in rollups are not translated.
  */
 #define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
+#define GAP_SETTLED_WINDOWS 12 /* a clock that is ahead is set right within a day */
 
 static int64_t compact_plan_longest(const struct db *db)
 {
@@ -29,12 +31,9 @@ static int64_t compact_plan_longest(const struct db *db)
 /* No new block will begin before this time. db->lock is held. */
 static int64_t compact_plan_settled_until(const struct db *db)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns), until;
+	int64_t until = db_accepts_from_ns(db);
 
 	mutex_assert_held(&db->lock);
-	if (!newest)
-		return 0;
-	until = (newest - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns;
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (db->windows[i]->start_ns < until)
 			until = db->windows[i]->start_ns;
@@ -57,10 +56,22 @@ static bool compact_plan_epochs_agree(const struct block *a, const struct block 
 	return true;
 }
 
+/* True between blocks that are a window and more apart, and of which the later one is new. */
+static bool compact_plan_gap_is_new(
+	const struct db *db, const struct db_block *a, const struct db_block *b)
+{
+	int64_t from = block_meta(a->block)->max_ns, to = block_meta(b->block)->min_ns;
+
+	return to - from >= db->o.window_ns &&
+		to > db_reached_ns(db) - GAP_SETTLED_WINDOWS * db->o.window_ns;
+}
+
 /* True if b may be joined with the blocks chosen so far. */
 static bool compact_plan_fits(const struct db *db, const struct plan *p, const struct db_block *b)
 {
 	if (b->damaged || (p->n && b->apart))
+		return false;
+	if (p->n && compact_plan_gap_is_new(db, p->v[p->n - 1], b))
 		return false;
 	/* True if the new block would overlap one that cannot be opened now. */
 	if (p->n &&

@@ -73,21 +73,14 @@ struct cutting {
 	struct err first_left;
 };
 
-static int64_t cut_oldest_accepted_start(const struct db *db)
-{
-	int64_t newest = atomic_load(&db->max_ts_ns);
-
-	return newest ? (newest - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns : 0;
-}
-
 /* The oldest window, sealed and pinned, if it takes no more rows; NULL: there is none. */
 static struct window *cut_take_due(struct db *db)
 {
-	int64_t start = cut_oldest_accepted_start(db);
+	int64_t from = db_accepts_from_ns(db);
 	struct window *w = NULL;
 
 	mutex_lock(&db->lock);
-	if (db->windows_n && !db->closing && db->windows[0]->end_ns <= start &&
+	if (db->windows_n && !db->closing && db->windows[0]->end_ns <= from &&
 		window_is_open_locked(db->windows[0])) {
 		w = db->windows[0];
 		w->sealed = true;
@@ -431,9 +424,29 @@ static enum err_code cut_finish(struct cutting *c, struct err *err)
 	return cut_swap(c, err);
 }
 
+/*
+ * Where the next rows come a window later or more, the block ends with the second of its last row:
+ * if the window was cut too early, by a clock that was ahead, the rest of its time can be taken
+ * again.
+ */
+static int64_t cut_end(struct db *db, const struct window *w)
+{
+	int64_t end = (w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S, next_ns = INT64_MAX;
+
+	mutex_lock(&db->lock);
+	for (size_t i = db->windows_n; i-- > 0 && db->windows[i] != w;)
+		next_ns = db->windows[i]->start_ns > db->windows[i]->count.min_ns ?
+			db->windows[i]->start_ns :
+			db->windows[i]->count.min_ns;
+	mutex_unlock(&db->lock);
+	return end > w->start_ns && end < w->end_ns && next_ns - end >= w->end_ns - w->start_ns ?
+		end :
+		w->end_ns;
+}
+
 static enum err_code cut_window(struct cutting *c, struct err *err)
 {
-	struct block_builder_options o = { c->w->start_ns, c->w->end_ns, true, { 0 } };
+	struct block_builder_options o = { c->w->start_ns, cut_end(c->db, c->w), true, { 0 } };
 	enum err_code rc;
 
 	if ((rc = compaction_room(c->db, head_disk_bytes(c->db, c->w), err)) ||

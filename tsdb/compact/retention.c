@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/inventory_sync.h"
@@ -14,7 +15,16 @@
  * Retention: whole blocks and windows, the oldest first, never the newest. Raw rows may go earlier
  * than what was summed of them: meta.json says so first, then rows.ldb is unlinked; readers that
  * have it open go on with it, and a start in between finishes the job.
+ *
+ * A server that runs drops a block within minutes of its day. What is due for longer than LATE_NS
+ * is due because the server was down for long, because its clock is wrong, or because retention
+ * became shorter. In the first two cases retention by time says what it is about to do, and waits
+ * for CLOCK_HOLD_NS.
  */
+#define LATE_NS NS_PER_HOUR
+
+METRIC_GAUGE(held_gauge, "epimetheus_tsdb_retention_held",
+	"1: retention by time waits, as much became too old at once.", NULL);
 METRIC_COUNTER(dropped_blocks, "epimetheus_tsdb_dropped_blocks_total",
 	"Blocks dropped by retention.", "reason");
 
@@ -68,7 +78,8 @@ static struct oldest retention_look(struct db *db, uint64_t in_head)
 	end = o.block ? block_meta(o.block->block)->max_ns : db->windows[0]->end_ns;
 	for (size_t i = 0; i < db->blocks_n; i++)
 		bytes += block_disk_bytes(db->blocks[i]->block);
-	if (db->o.retention_ns && end <= atomic_load(&db->max_ts_ns) - db->o.retention_ns)
+	if (db->o.retention_ns && !db->retention_held_ns &&
+		end <= db_reached_ns(db) - db->o.retention_ns)
 		o.why = "time";
 	else if (db->o.retention_bytes && bytes > db->o.retention_bytes)
 		o.why = "size";
@@ -129,11 +140,13 @@ static struct db_block *retention_raw_due(struct db *db)
 	struct db_block *b = NULL;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0; i < db->blocks_n && db->o.raw_retention_ns && !b && !db->closing; i++) {
+	for (size_t i = 0;
+		 i < db->blocks_n && db->o.raw_retention_ns && !db->retention_held_ns && !b && !db->closing;
+		 i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
 		if (m->raw && !db->blocks[i]->raw_failed &&
-			m->max_ns <= atomic_load(&db->max_ts_ns) - db->o.raw_retention_ns)
+			m->max_ns <= db_reached_ns(db) - db->o.raw_retention_ns)
 			(b = db->blocks[i])->pins++;
 	}
 	if (b)
@@ -167,8 +180,8 @@ static bool retention_take_unreadable(struct db *db, struct unreadable *out)
 		const struct unreadable *u = &db->unreadable[i];
 
 		/* What a list says is there is the list's (blocks_follow). */
-		if (!found && !u->of && u->max_ns && db->o.retention_ns &&
-			u->max_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns) {
+		if (!found && !u->of && u->max_ns && db->o.retention_ns && !db->retention_held_ns &&
+			u->max_ns <= db_reached_ns(db) - db->o.retention_ns) {
 			found = true;
 			*out = *u;
 		} else {
@@ -209,18 +222,128 @@ static void retention_drop_unreadable(struct db *db)
 /* Forgets losses of times older than the retention. */
 static void retention_forget_losses(struct db *db)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns);
+	int64_t reached = db_reached_ns(db);
 	struct err err;
 
-	if (db->o.retention_ns && newest > db->o.retention_ns &&
-		losses_forget(db->losses, newest - db->o.retention_ns, &err))
+	if (db->o.retention_ns && !db->retention_held_ns && reached > db->o.retention_ns &&
+		losses_forget(db->losses, reached - db->o.retention_ns, &err))
 		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+}
+
+/* ---- what became too old at once ---- */
+
+struct late {
+	int64_t reached_ns;
+	/* The entry after this one: when its rows begin, and when the rows end that follow them without
+	 * a gap. */
+	int64_t next_first_ns, run_last_ns;
+	uint64_t n; /* blocks and windows that were due for long */
+	int64_t until_ns; /* their last row */
+};
+
+/*
+ * From the newest to the oldest. What is due by rows that follow it without a gap is due because
+ * retention became shorter: a stop, and a step of the clock, leave a gap.
+ */
+static void retention_add_late(
+	struct late *l, int64_t keep_ns, int64_t first_ns, int64_t last_ns, int64_t end_ns)
+{
+	if (l->next_first_ns - last_ns > LATE_NS)
+		l->run_last_ns = last_ns;
+	l->next_first_ns = first_ns;
+	if (!keep_ns || end_ns > l->reached_ns - keep_ns - LATE_NS ||
+		end_ns <= l->run_last_ns - keep_ns)
+		return;
+	l->n++;
+	l->until_ns = l->until_ns > last_ns ? l->until_ns : last_ns;
+}
+
+static void retention_add_late_window(struct late *l, int64_t keep_ns, const struct window *w)
+{
+	const struct window_count *count = &w->count;
+	bool any = count->max_ns != 0;
+
+	retention_add_late(l, keep_ns, any ? count->min_ns : w->start_ns,
+		any ? count->max_ns : w->start_ns, w->end_ns);
+}
+
+static struct late retention_late_locked(const struct db *db)
+{
+	struct late l = { .reached_ns = db_reached_ns(db), .next_first_ns = INT64_MAX };
+	int64_t keep = db->o.retention_ns, raw_keep = db->o.raw_retention_ns;
+	size_t at = db->windows_n;
+
+	for (size_t i = 0; i < db->unreadable_n; i++) {
+		const struct unreadable *u = &db->unreadable[i];
+
+		if (!u->of && u->max_ns && keep && u->max_ns <= l.reached_ns - keep - LATE_NS) {
+			l.n++;
+			l.until_ns = l.until_ns > u->max_ns ? l.until_ns : u->max_ns;
+		}
+	}
+	if (db->blocks_n + db->windows_n <= 1)
+		return l;
+	for (size_t i = db->blocks_n; i-- > 0;) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+		bool raw_first = m->raw && raw_keep && (!keep || raw_keep < keep);
+
+		for (; at > 0 && db->windows[at - 1]->start_ns >= m->max_ns; at--)
+			retention_add_late_window(&l, keep, db->windows[at - 1]);
+		retention_add_late(&l, raw_first ? raw_keep : keep, m->first_ns, m->last_ns, m->max_ns);
+	}
+	for (; at > 0; at--)
+		retention_add_late_window(&l, keep, db->windows[at - 1]);
+	return l;
+}
+
+static void retention_tell_held(const struct late *l)
+{
+	struct buf until = { 0 };
+
+	time_print_rfc3339(&until, l->until_ns);
+	log_warn("tsdb",
+		"much became too old at once, after a long stop or by a step of the clock: it is dropped "
+		"in 5m",
+		LOG_I("blocks", l->n), LOG_STR("until", buf_str(&until)));
+	buf_release(&until);
+}
+
+static void retention_hold(struct db *db)
+{
+	int64_t running_ns = clock_running_ns();
+	bool begins = false;
+	struct late l;
+
+	mutex_lock(&db->lock);
+	l = retention_late_locked(db);
+	if (!l.n || (db->retention_held_ns && running_ns - db->retention_held_ns >= CLOCK_HOLD_NS)) {
+		db->retention_held_ns = 0;
+	} else if (!db->retention_held_ns) {
+		db->retention_held_ns = running_ns;
+		begins = true;
+	}
+	metric_set(&held_gauge, NULL, db->retention_held_ns != 0);
+	mutex_unlock(&db->lock);
+	if (begins)
+		retention_tell_held(&l);
+}
+
+bool db_retention_is_held(struct db *db, int64_t *until_ns)
+{
+	bool held;
+
+	mutex_lock(&db->lock);
+	if ((held = db->retention_held_ns != 0))
+		*until_ns = retention_late_locked(db).until_ns;
+	mutex_unlock(&db->lock);
+	return held;
 }
 
 void retention_apply(struct db *db)
 {
 	struct oldest o;
 
+	retention_hold(db);
 	while ((o = retention_look(db, db->o.retention_bytes ? retention_head_bytes(db) : 0)).why) {
 		/* each turn takes a block or a window */
 		if (!(o.block ? retention_drop_block(db, o.block, o.why) :

@@ -66,6 +66,13 @@ MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number
 	db_acked_fn acked, void *ctx, struct err *err);
 
 /*
+ * The earliest time from ts_ns on that a row may have: sealed windows and blocks take no more.
+ * Where ts_ns is sealed, it is also after the rows of the window that follows. For the clock that
+ * profiles are stamped by (clock_look).
+ */
+int64_t db_free_from(struct db *db, int64_t ts_ns);
+
+/*
  * Reads every record of the head's windows and compares their number with the acknowledged one;
  * missing records become losses. For tools, on a database that is open for reading only.
  */

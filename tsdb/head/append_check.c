@@ -25,18 +25,17 @@ enum err_code append_check_labels(struct labels labels, const char *what, struct
 
 enum err_code append_check_time(struct db *db, int64_t ts_ns, const char *what, struct err *err)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns),
-			start = (newest - 1) / db->o.window_ns * db->o.window_ns;
+	int64_t from = db_accepts_from_ns(db), now = clock_now_ns(), system = clock_system_ns();
 	enum err_code rc = ERR_OK;
 	struct buf a = { 0 }, b = { 0 };
 
-	if (newest && ts_ns <= start && start - ts_ns >= db->o.too_old_ns) {
+	if (ts_ns <= from) {
 		time_print_rfc3339(&a, ts_ns);
-		time_print_rfc3339(&b, start - db->o.too_old_ns);
+		time_print_rfc3339(&b, from);
 		rc = err_set(err, ERR_INVALID,
 			"%s of " STR_FMT " is too old: %ss after " STR_FMT " are taken", what,
 			STR_ARG(buf_str(&a)), what, STR_ARG(buf_str(&b)));
-	} else if (ts_ns > clock_now_ns() + DB_FUTURE_NS) {
+	} else if (ts_ns > (system > now ? system : now) + DB_FUTURE_NS) {
 		time_print_rfc3339(&a, ts_ns);
 		rc = err_set(err, ERR_INVALID,
 			"%s of " STR_FMT " is more than 10m ahead of this server's clock", what,
@@ -45,6 +44,42 @@ enum err_code append_check_time(struct db *db, int64_t ts_ns, const char *what, 
 	buf_release(&a);
 	buf_release(&b);
 	return rc;
+}
+
+/* What is sealed from ts_ns on; ts_ns: nothing is. */
+static int64_t append_check_sealed_locked(const struct db *db, int64_t ts_ns)
+{
+	int64_t start = INT64_MIN, end = INT64_MAX;
+
+	for (size_t i = 0; i < db->windows_n; i++) {
+		const struct window *w = db->windows[i];
+
+		if (w->sealed && w->start_ns < ts_ns && ts_ns <= w->end_ns)
+			return w->end_ns + 1;
+	}
+	if (blocks_clip_locked(db, ts_ns, &start, &end))
+		return ts_ns;
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		if (db->unreadable[i].min_ns < ts_ns && ts_ns <= db->unreadable[i].max_ns)
+			return db->unreadable[i].max_ns + 1;
+	for (size_t i = 0; i < db->blocks_n; i++)
+		if (block_meta(db->blocks[i]->block)->max_ns >= ts_ns)
+			return block_meta(db->blocks[i]->block)->max_ns + 1;
+	return ts_ns;
+}
+
+int64_t db_free_from(struct db *db, int64_t ts_ns)
+{
+	int64_t free_ns = ts_ns, next;
+
+	mutex_lock(&db->lock);
+	while ((next = append_check_sealed_locked(db, free_ns)) > free_ns) /* each block once */
+		free_ns = next;
+	for (size_t i = 0; i < db->windows_n && free_ns > ts_ns; i++) /* after the rows that follow */
+		if (db->windows[i]->start_ns < free_ns && free_ns <= db->windows[i]->count.max_ns)
+			free_ns = db->windows[i]->count.max_ns + 1;
+	mutex_unlock(&db->lock);
+	return free_ns;
 }
 
 enum err_code append_check_state(struct db *db, struct err *err)

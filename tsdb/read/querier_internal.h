@@ -71,6 +71,8 @@ void querier_warn_text(struct db_querier *q, const char *text); /* in its arena;
 void querier_tell_missing(struct db_querier *q);
 void querier_tell_losses(struct db_querier *q);
 void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member);
+/* from: the first source of the member. */
+void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t from);
 void querier_tell_union(struct db_querier *q);
 void querier_tell_members(struct db_querier *q);
 void querier_info(struct db_querier *q, const char *fmt, ...)

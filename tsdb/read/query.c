@@ -151,6 +151,7 @@ static bool read_query_join_member(
 		read_query_pin_blocks(q, member, from);
 		read_query_pin_windows(q, member, from);
 		querier_tell_unreadable_locked(q, member);
+		querier_tell_future_locked(q, member, from);
 		whole = read_query_take_snapshots(q, db, from, deadline);
 	}
 	mutex_unlock(&db->lock);

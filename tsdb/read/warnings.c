@@ -110,6 +110,33 @@ void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
 			q, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
 }
 
+/* Rows that a clock stored that was ahead: an answer that reaches them says so. */
+void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t from)
+{
+	int64_t now_ns = clock_now_ns() + DB_FUTURE_NS, last_ns = 0;
+	struct buf until = { 0 };
+
+	mutex_assert_held(&q->members[member].db->lock);
+	if (q->max_ns <= now_ns)
+		return;
+	for (size_t i = from; i < q->sources_n; i++) {
+		const struct querier_source *s = &q->sources[i];
+		int64_t last = s->b ? block_meta(s->b->block)->last_ns : s->w->count.max_ns;
+
+		last_ns = last > last_ns ? last : last_ns;
+	}
+	if (last_ns <= now_ns)
+		return;
+	time_print_rfc3339(&until, last_ns);
+	querier_warn_text(q,
+		arena_printf(&q->arena,
+			"%s%s%sprofiles of the future, up to " STR_FMT
+			", are in the answer: a clock that was ahead stored them",
+			q->of ? "shard " : "", q->of ? q->of[member]->name : "", q->of ? ": " : "",
+			STR_ARG(buf_str(&until))));
+	buf_release(&until);
+}
+
 static void warnings_warn(void *to, const char *text)
 {
 	struct db_querier *q = to;
