@@ -141,7 +141,9 @@ TEST(rates_of_what_is_kept_as_sums)
 		w.duration_ns = 200 * NS_PER_S;
 		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600, "main;f 5");
 	}
-	store(&w, "__name__=goroutine,job=a,pod=p", 6 * 3600, 600, "main;f 1"); /* the latest */
+	/* The latest, without a gap: after one, retention waits. */
+	for (int at_s = 1800; at_s <= 6 * 3600; at_s += 1800)
+		store(&w, "__name__=goroutine,job=a,pod=p", at_s, 600, "main;f 1");
 	db_options_default(&o);
 	o.raw_retention_ns = NS_PER_S;
 	REQUIRE(world_reopen(&w, o));

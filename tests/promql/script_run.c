@@ -103,17 +103,28 @@ static void drop(struct running *x)
 	x->dir[0] = '\0';
 }
 
-/* A number far behind all that was stored: then no window takes rows any more. */
+/*
+ * A number far behind all that was stored: then no window takes rows any more. Where raw rows are
+ * to go, others come before it: after a gap, retention waits.
+ */
 static void settle(struct running *x, uint32_t line)
 {
 	struct label labels[] = { { STR(LABEL_NAME), STR("settled_by_script") } };
 	struct db_number number = { .labels = { labels, 1 }, .value = 1 };
+	int64_t last_ns = x->max_ns + x->options.too_old_ns + 3 * x->options.window_ns;
 	struct err err;
 
-	number.ts_ns = x->max_ns + x->options.too_old_ns + 3 * x->options.window_ns;
-	for (size_t i = 0; i < x->dbs.n; i++)
-		if (numbers_wait(x->dbs.v[i], &number, 1, &err) || db_compact(x->dbs.v[i], &err))
+	for (size_t i = 0; i < x->dbs.n; i++) {
+		number.ts_ns = x->options.raw_retention_ns ? x->max_ns : last_ns;
+		do { /* an hour at most from one to the next, up to the last */
+			number.ts_ns += 30 * NS_PER_MIN;
+			number.ts_ns = number.ts_ns < last_ns ? number.ts_ns : last_ns;
+			if (numbers_wait(x->dbs.v[i], &number, 1, &err))
+				script_fault(x->s, line, "%s", err.msg);
+		} while (number.ts_ns < last_ns);
+		if (db_compact(x->dbs.v[i], &err))
 			script_fault(x->s, line, "%s", err.msg);
+	}
 }
 
 static bool option(struct running *x, struct str word)
