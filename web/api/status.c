@@ -314,6 +314,7 @@ void api_walreplay(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- notifications ---- */
 
+/* text is of the arena; NULL: there was no memory. */
 static void api_write_notification(struct json *j, const char *text, int64_t since_ns)
 {
 	json_object(j);
@@ -324,7 +325,6 @@ static void api_write_notification(struct json *j, const char *text, int64_t sin
 	json_object_end(j);
 }
 
-/* Text is in the arena. */
 static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *j)
 {
 	struct buf step = { 0 }, until = { 0 };
@@ -356,24 +356,21 @@ static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *
 void api_notifications(struct web *w, struct http_in *in, struct http_out *out)
 {
 	int64_t tried_ns = 0, at_ns = 0;
-	struct buf text = { 0 };
 	struct err why = { 0 };
 	bool ok = false;
 	enum db_state state = db_state(w->o.db, &why);
 	struct json j;
 
-	(void)in;
 	w->o.reload_state(w->o.ctx, &ok, &tried_ns, &at_ns);
 	api_begin(out, &j);
 	json_array(&j);
 	if (!ok)
 		api_write_notification(&j, "Configuration reload has failed.", tried_ns);
-	if (state != DB_READY) {
-		buf_printf(&text, "The database is not ready, %s: %s", api_state_name(state), why.msg);
-		buf_add_char(&text, '\0');
-		api_write_notification(&j, text.ptr ? text.ptr : "", clock_now_ns());
-		buf_release(&text);
-	}
+	if (state != DB_READY)
+		api_write_notification(&j,
+			arena_printf(
+				&in->arena, "The database is not ready, %s: %s", api_state_name(state), why.msg),
+			clock_now_ns());
 	api_notify_of_clock(in, w->o.db, &j);
 	json_array_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);

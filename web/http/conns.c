@@ -6,9 +6,9 @@
  *   BODY       the request was admitted on its head; its body must come within the body timeout.
  *   PIECES     its body comes, and a worker reads it meanwhile (web/http/intake.h): so many bytes
  *              must come within the body timeout. While the worker is slower than the client, the
- *              connection is suspended and WORKING. In this and the next state, and in BODY, the
- *              client's end is told anew: libmicrohttpd, told by edges, stops at a read that was
- *              shorter than its buffer and would not see an end that came right behind the bytes.
+ *              connection is suspended and WORKING. In this and the next state, and in BODY, we
+ *              repeat the event of the client's end: libmicrohttpd waits for edges and stops at a
+ *              read that was shorter than its buffer, so it would miss an end right behind it.
  *   REFUSED_BODY
  *              it was not, or its worker has answered; its body is read and dropped, so that its
  *              sender reads the answer.
