@@ -145,7 +145,8 @@ $(DAMAGE): $(DAMAGE_OBJECTS) $(FLEET_LIB) $(call room_libs,cmd)
 	@$(CC) $(OPT) -pthread -o $@ $(DAMAGE_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 
-# `make damage DAMAGE_TRIALS=100000 DAMAGE_FIRST=7 DAMAGE_ONLY=head/`; the stage of `make test` is short, under ASan.
+# `make damage DAMAGE_TRIALS=100000 DAMAGE_FIRST=7 DAMAGE_ONLY=head/`; the stage of `make test` is short, under ASan, and has no
+# pairs of files.
 DAMAGE_TRIALS ?= 10000
 DAMAGE_FIRST ?= 1
 DAMAGE_ONLY ?=
@@ -153,7 +154,8 @@ DAMAGE_TEST_TRIALS ?= 60
 .PHONY: damage damage-program test-damage
 damage-program: $(DAMAGE)
 damage: $(DAMAGE)
-	@$(DAMAGE) --trials=$(DAMAGE_TRIALS) --first=$(DAMAGE_FIRST) --only='$(DAMAGE_ONLY)' --jobs=$$(nproc)
+	@$(DAMAGE) --trials=$(DAMAGE_TRIALS) --first=$(DAMAGE_FIRST) --only='$(DAMAGE_ONLY)' --jobs=$$(nproc) \
+		$(if $(EPI_SHORT)$(DAMAGE_ONLY),,--pairs)
 test-damage:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan DAMAGE_TRIALS=$(DAMAGE_TEST_TRIALS) damage
 

@@ -104,6 +104,7 @@ enum harm {
 	HARM_REMOVE,
 	HARM_SWAP, /* with another of its kind */
 	HARM_OTHER, /* another of its kind in its place */
+	HARM_FOREIGN, /* one of another kind in its place */
 	HARM_OLDER, /* as it was earlier */
 	HARM_RENAME,
 	HARM_KINDS
@@ -128,6 +129,10 @@ struct harm_done {
 /* Damages TO, a copy of DIR/now. only: a part of the kind's name, or NULL. */
 MUST_CHECK enum err_code harm_do(const struct harms *h, const char *to, const char *only,
 	struct draw *d, struct harm_done *out, struct err *err);
+/* A file of one kind in place of one of another. pair: number of the kind that goes, times kinds_n,
+ * plus that of the kind that comes. ERR_NOT_FOUND: that is no pair; nothing was done. */
+MUST_CHECK enum err_code harm_pair(const struct harms *h, const char *to, size_t pair,
+	struct draw *d, struct harm_done *out, struct err *err);
 
 /* ---- trials (trial.c) ---- */
 
@@ -140,6 +145,7 @@ struct trial_options {
 	const char *work; /* a directory of this process */
 	const char *only;
 	unsigned seconds_max; /* of one process */
+	bool pairs; /* the seed is a pair's number; all is verified */
 	bool harmless; /* nothing is damaged: all has to be equal, without warnings */
 	bool verbose;
 	FILE *out;
@@ -151,6 +157,7 @@ struct trial_result {
 	uint32_t silent_json; /* of the silent ones */
 	bool verify_missed; /* answers differed and verify found nothing */
 };
-void trial_run(const struct trial_options *o, uint64_t seed, struct trial_result *out);
+/* False: there is no such pair, and nothing was tried. */
+bool trial_run(const struct trial_options *o, uint64_t seed, struct trial_result *out);
 
 #endif

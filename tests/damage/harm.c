@@ -12,7 +12,7 @@
 #define TRIES 200
 
 const char *const harm_names[HARM_KINDS] = { "flip", "flips", "cut", "empty", "zero", "zero-all",
-	"noise", "append", "take-out", "remove", "swap", "other", "older", "rename" };
+	"noise", "append", "take-out", "remove", "swap", "other", "foreign", "older", "rename" };
 
 static int by_text(const void *a, const void *b)
 {
@@ -155,6 +155,7 @@ static enum err_code put(const char *path, struct str content, struct err *err)
 struct harming {
 	const struct harms *h;
 	const struct tree_file *f, *other; /* other: of the same kind, and another; or NULL */
+	const struct tree_file *foreign; /* of another kind, as f a file or a directory; or NULL */
 	struct arena a;
 	const char *path;
 	struct draw *d;
@@ -230,6 +231,11 @@ static enum err_code harm_one(
 		buf_printf(&x->what, " %s", x->other->path);
 		return how == HARM_SWAP ? swap(x, path_in(x, to, x->other), err) :
 								  replace(x, path_in(x, to, x->other), err);
+	case HARM_FOREIGN: /* from the undamaged directory: it may be below what it replaces */
+		if (!x->foreign)
+			return ERR_NOT_FOUND;
+		buf_printf(&x->what, " %s", x->foreign->path);
+		return replace(x, arena_printf(&x->a, "%s/now/%s", x->h->dir, x->foreign->path), err);
 	case HARM_OLDER:
 		older = arena_printf(
 			&x->a, "%s/older-%d/%s", x->h->dir, (int)draw(x->d, DATA_OLDER), x->f->path);
@@ -262,6 +268,13 @@ static size_t count_of_kind(const struct harms *h, const char *kind)
 	return n;
 }
 
+static const struct tree_file *any_of_kind(const struct harms *h, size_t kind, struct draw *d)
+{
+	const char *name = h->kinds[kind];
+
+	return &h->tree.v[nth_of_kind(h, name, draw(d, (uint32_t)count_of_kind(h, name)))];
+}
+
 static size_t choose_kind(const struct harms *h, const char *only, struct draw *d)
 {
 	size_t kind;
@@ -272,18 +285,72 @@ static size_t choose_kind(const struct harms *h, const char *only, struct draw *
 	return kind;
 }
 
+/* How many bytes two paths share. */
+static size_t same_bytes(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* Half of the time that of f's own block or window: both say they are its. */
+static const struct tree_file *foreign_of_kind(
+	const struct harms *h, size_t kind, const struct tree_file *f, struct draw *d)
+{
+	const struct tree_file *best = any_of_kind(h, kind, d);
+
+	if (draw(d, 2))
+		return best;
+	for (size_t i = 0; i < h->tree.n; i++)
+		if (!strcmp(h->tree.v[i].kind, best->kind) &&
+			same_bytes(h->tree.v[i].path, f->path) > same_bytes(best->path, f->path))
+			best = &h->tree.v[i];
+	return best;
+}
+
+static bool fits_as_foreign(const struct tree_file *f, const struct tree_file *in_place_of)
+{
+	return strcmp(f->kind, in_place_of->kind) != 0 && f->is_dir == in_place_of->is_dir;
+}
+
+/* ERR_NOT_FOUND: a file does not take a directory's place. */
+enum err_code harm_pair(const struct harms *h, const char *to, size_t pair, struct draw *d,
+	struct harm_done *out, struct err *err)
+{
+	size_t kind = pair / h->kinds_n;
+	struct harming x = { .h = h, .d = d, .f = any_of_kind(h, kind, d) };
+	enum err_code rc = ERR_NOT_FOUND;
+
+	x.foreign = foreign_of_kind(h, pair % h->kinds_n, x.f, d);
+	arena_init(&x.a, 0);
+	out->kind = kind;
+	out->how = HARM_FOREIGN;
+	x.path = path_in(&x, to, x.f);
+	if (fits_as_foreign(x.foreign, x.f))
+		rc = harm_one(&x, to, HARM_FOREIGN, NULL, err);
+	snprintf(out->what, sizeof(out->what), STR_FMT, STR_ARG(buf_str(&x.what)));
+	buf_release(&x.what);
+	arena_release(&x.a);
+	return rc;
+}
+
 enum err_code harm_do(const struct harms *h, const char *to, const char *only, struct draw *d,
 	struct harm_done *out, struct err *err)
 {
-	size_t kind = choose_kind(h, only, d), n = count_of_kind(h, h->kinds[kind]),
-		   first = draw(d, (uint32_t)n), second = draw(d, (uint32_t)n);
-	struct harming x = { .h = h, .d = d };
+	size_t kind = choose_kind(h, only, d);
+	struct harming x = { .h = h, .d = d, .f = any_of_kind(h, kind, d) };
 	struct buf content = { 0 };
 	enum err_code rc = ERR_NOT_FOUND;
 
 	arena_init(&x.a, 0);
-	x.f = &h->tree.v[nth_of_kind(h, h->kinds[kind], first)];
-	x.other = first == second ? NULL : &h->tree.v[nth_of_kind(h, h->kinds[kind], second)];
+	x.other = any_of_kind(h, kind, d);
+	if (x.other == x.f)
+		x.other = NULL;
+	x.foreign = foreign_of_kind(h, choose_kind(h, NULL, d), x.f, d);
+	if (!fits_as_foreign(x.foreign, x.f))
+		x.foreign = NULL;
 	x.path = path_in(&x, to, x.f);
 	out->kind = kind;
 	for (int i = 0; i < TRIES && (rc == ERR_NOT_FOUND || rc == ERR_EXISTS); i++) {

@@ -37,6 +37,8 @@ struct tally {
 struct run {
 	uint64_t trials, jobs, seed, seconds;
 	const char *only, *base;
+	bool pairs; /* then each file in place of each other, once */
+	bool one_pair; /* the seed is a pair's number */
 	bool verbose; /* one seed, and all it has to say */
 	char dir[200], base_dir[260];
 	struct harms harms;
@@ -142,6 +144,18 @@ static void count(struct counts *c, const struct trial_result *t)
 	c->silent_json += t->silent_json;
 }
 
+static void try_some(const struct trial_options *o, struct tally *tally, uint64_t first,
+	uint64_t from, uint64_t n, uint64_t step)
+{
+	struct trial_result t;
+
+	for (uint64_t i = from; i < n; i += step)
+		if (trial_run(o, first + i, &t)) {
+			count(&tally->kinds[t.harm.kind], &t);
+			count(&tally->harms[t.harm.how], &t);
+		}
+}
+
 static void worker(struct run *r, uint64_t job)
 {
 	struct tally *tally = &r->tallies[job];
@@ -160,15 +174,15 @@ static void worker(struct run *r, uint64_t job)
 	o.work = work;
 	for (uint64_t i = job; i < HARMLESS && !r->verbose; i += r->jobs) {
 		o.harmless = true;
-		trial_run(&o, r->seed + i, &t);
+		(void)trial_run(&o, r->seed + i, &t);
 		tally->harmless_failed += t.verdict != EQUAL;
 	}
 	o.harmless = false;
-	for (uint64_t i = job; i < r->trials; i += r->jobs) {
-		trial_run(&o, r->seed + i, &t);
-		count(&tally->kinds[t.harm.kind], &t);
-		count(&tally->harms[t.harm.how], &t);
-	}
+	o.pairs = r->one_pair;
+	try_some(&o, tally, r->seed, job, r->trials, r->jobs);
+	o.pairs = true;
+	if (r->pairs)
+		try_some(&o, tally, 0, job, r->harms.kinds_n * r->harms.kinds_n, r->jobs);
 }
 
 static void work(struct run *r)
@@ -279,13 +293,16 @@ static bool report(const struct run *r, double seconds)
 
 static int read_flags_of(struct run *r, int argc, char **argv)
 {
-	const char *one = "", *args[1];
+	const char *one = "", *pair = "", *args[1];
 	bool help = false, version = false;
 	struct flag flags[] = {
 		{ "trials", FLAG_UINT, &r->trials, "1000", "how many" },
 		{ "first", FLAG_UINT, &r->seed, "1", "seed of the first; the others follow" },
 		{ "seed", FLAG_STRING, &one, "", "this one alone, and all it has to say" },
 		{ "jobs", FLAG_UINT, &r->jobs, "2", "processes that try" },
+		{ "pairs", FLAG_BOOL, &r->pairs, "false",
+			"then a file of each kind in place of one of each other kind" },
+		{ "pair", FLAG_STRING, &pair, "", "this pair alone, and all it has to say" },
 		{ "only", FLAG_STRING, &r->only, "", "damage what has this in its path" },
 		{ "data", FLAG_STRING, &r->base, "",
 			"a directory for the undamaged data: made where it is missing, and kept" },
@@ -306,7 +323,9 @@ static int read_flags_of(struct run *r, int argc, char **argv)
 		buf_release(&text);
 		return 0;
 	}
-	r->verbose = *one && str_to_u64(str_of(one), &r->seed);
+	r->one_pair = *pair != '\0';
+	r->verbose = (*one && str_to_u64(str_of(one), &r->seed)) ||
+		(*pair && str_to_u64(str_of(pair), &r->seed));
 	if (r->verbose)
 		r->trials = r->jobs = 1;
 	if (r->jobs < 1 || r->jobs > JOBS_MAX)

@@ -46,7 +46,7 @@ struct trial {
 	struct draw d;
 	char dir[400], log[400];
 	struct told *told;
-	bool append_later, compact, kill, verify, while_open, few_symbols;
+	bool append_later, compact, kill, verify, while_open, few_symbols, no_pair;
 };
 
 static void tell(struct trial *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -296,17 +296,26 @@ static enum verdict verdict_of(const struct told *told)
 	return differ(&told->r) ? WARNED : EQUAL;
 }
 
+static enum err_code harm(struct trial *t, uint64_t seed, struct err *err)
+{
+	struct harm_done *done = &t->told->r.harm;
+
+	return t->o->pairs ? harm_pair(t->o->harms, t->dir, (size_t)seed, &t->d, done, err) :
+						 harm_do(t->o->harms, t->dir, t->o->only, &t->d, done, err);
+}
+
 static void prepare(struct trial *t, uint64_t seed)
 {
 	char now[400];
+	enum err_code rc;
 	struct err err;
 
 	t->d.state = map_hash_u64(seed + 1);
 	t->append_later = draw(&t->d, 4) == 0;
 	t->compact = draw(&t->d, 4) == 0;
 	t->kill = draw(&t->d, 2) == 0;
-	t->verify = draw(&t->d, 4) == 0;
-	t->while_open = draw(&t->d, 8) == 0 && !t->o->only && !t->o->harmless;
+	t->verify = draw(&t->d, 4) == 0 || t->o->pairs;
+	t->while_open = draw(&t->d, 8) == 0 && !t->o->only && !t->o->harmless && !t->o->pairs;
 	t->few_symbols = draw(&t->d, 4) == 0;
 	snprintf(t->dir, sizeof(t->dir), "%s/data", t->o->work);
 	snprintf(t->log, sizeof(t->log), "%s/log", t->o->work);
@@ -315,8 +324,11 @@ static void prepare(struct trial *t, uint64_t seed)
 		fprintf(stderr, "damage: %s\n", err.msg);
 		exit(1);
 	}
-	if (!t->o->harmless && !t->while_open &&
-		harm_do(t->o->harms, t->dir, t->o->only, &t->d, &t->told->r.harm, &err))
+	if (t->o->harmless || t->while_open || !(rc = harm(t, seed, &err)))
+		return;
+	if (t->o->pairs && rc == ERR_NOT_FOUND)
+		t->no_pair = true;
+	else
 		tell(t, "  nothing was damaged: %s\n", err.msg);
 }
 
@@ -329,16 +341,16 @@ static void print(const struct trial *t, uint64_t seed)
 
 	if (!unexpected && !t->o->verbose)
 		return;
-	fprintf(t->o->out, "%s%s --seed %llu: %s%s%s%s%s%s%s\n%.*s", verdict_names[r->verdict],
-		r->verify_missed ? ", not found by verify" : "", (unsigned long long)seed, r->harm.what,
-		t->while_open ? "; while open" : "", t->append_later ? "; rows appended" : "",
-		t->compact ? "; blocks worked on" : "", t->kill ? "; killed" : "",
-		t->few_symbols ? "; few symbols" : "", t->verify ? "; verified" : "", (int)told->text_n,
-		told->text);
+	fprintf(t->o->out, "%s%s --%s %llu: %s%s%s%s%s%s%s\n%.*s", verdict_names[r->verdict],
+		r->verify_missed ? ", not found by verify" : "", t->o->pairs ? "pair" : "seed",
+		(unsigned long long)seed, r->harm.what, t->while_open ? "; while open" : "",
+		t->append_later ? "; rows appended" : "", t->compact ? "; blocks worked on" : "",
+		t->kill ? "; killed" : "", t->few_symbols ? "; few symbols" : "",
+		t->verify ? "; verified" : "", (int)told->text_n, told->text);
 	fflush(t->o->out);
 }
 
-void trial_run(const struct trial_options *o, uint64_t seed, struct trial_result *out)
+bool trial_run(const struct trial_options *o, uint64_t seed, struct trial_result *out)
 {
 	struct trial t = { .o = o };
 
@@ -346,9 +358,12 @@ void trial_run(const struct trial_options *o, uint64_t seed, struct trial_result
 	if (t.told == MAP_FAILED)
 		abort();
 	prepare(&t, seed);
-	if (starts(&t))
-		t.told->r.verdict = verdict_of(t.told);
-	print(&t, seed);
+	if (!t.no_pair) {
+		if (starts(&t))
+			t.told->r.verdict = verdict_of(t.told);
+		print(&t, seed);
+	}
 	*out = t.told->r;
 	munmap(t.told, sizeof(*t.told));
+	return !t.no_pair;
 }
