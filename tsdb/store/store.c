@@ -310,12 +310,14 @@ enum err_code store_repair(const char *dir, struct err *err)
 {
 	leveldb_options_t *o = store_make_options(NULL);
 	char *msg = NULL;
-	enum err_code rc;
+	enum err_code rc = store_set_foreign_aside(dir, err);
 
-	leveldb_repair_db(o, dir, &msg);
+	if (!rc)
+		leveldb_repair_db(o, dir, &msg);
 	leveldb_options_destroy(o);
-	rc = store_error_of(msg, dir, err);
-	return rc ? rc : store_sync_all(dir, err);
+	if (!rc && !(rc = store_error_of(msg, dir, err)))
+		rc = store_sync_all(dir, err);
+	return rc;
 }
 
 /* ---- records ---- */

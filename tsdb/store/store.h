@@ -70,8 +70,10 @@ const char *store_dir(const struct store *s);
  * wrong table, or one whose end cannot be read. */
 MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);
 char *store_property(struct store *s, const char *name); /* LevelDB's; free() it; NULL: none */
-/* Repairs a closed store that does not open; it keeps all that could be read. */
+/* Repairs a closed store that does not open; it keeps all that could be read. What is no table of a
+ * store, whatever its name, goes to DIR/lost first. */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
+MUST_CHECK enum err_code store_set_foreign_aside(const char *dir, struct err *err);
 
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
 void store_batch_close(struct store_batch *b);
