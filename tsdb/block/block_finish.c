@@ -234,7 +234,7 @@ static enum err_code block_write_spare(struct block_writer *w, const struct buf 
 		return arena_fail(&w->arena, "write block", err);
 	if ((rc = table_writer_open(w->o.fs, path, &t, err)))
 		return rc;
-	if (!(rc = block_identity_put(t, &w->o.ulid, err)) &&
+	if (!(rc = block_identity_put(t, &w->o.ulid, "spare", err)) &&
 		!(rc = block_put_groups(w, t, &value, err)) &&
 		!(rc = block_put_postings(w, t, &value, err)) &&
 		!(rc = block_put_end(t, "rollups.ldb", rollups_end, err)) &&

@@ -28,7 +28,7 @@
 
 /* First byte of a key. */
 enum block_key_kind {
-	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a separate page */
+	KEY_IDENTITY = 'A', /* in each table: the block's ULID; then, with the file's name, nothing */
 	KEY_ROLLUP_SERIES = 'a',
 	KEY_ROLLUP_GROUP = 'b',
 	KEY_FUNCTIONS = 'c',
@@ -113,10 +113,14 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool files);
 /* ---- whose a table is, block_identity.c ---- */
 
 MUST_CHECK enum err_code block_identity_put(
-	struct table_writer *t, const struct ulid *ulid, struct err *err);
+	struct table_writer *t, const struct ulid *ulid, const char *name, struct err *err);
 /* ERR_NOT_FOUND: the table has no identity; ERR_CORRUPT: it is damaged. */
 MUST_CHECK enum err_code block_identity_get(
 	struct table *t, const char *name, struct ulid *out, struct err *err);
+/* ERR_CORRUPT: it says that it is another file of its block. Tables of older programs say nothing.
+ */
+MUST_CHECK enum err_code block_check_role(
+	const struct block *b, struct table *t, const char *name, struct err *err);
 
 /* ---- the small records, block_records.c ---- */
 

@@ -33,7 +33,20 @@ enum err_code block_check_ulid(
 	return err_set(err, ERR_CORRUPT, "%s/%s is a file of block %s", b->dir, name, of->text);
 }
 
-/* A file of another block counts as missing. */
+/* Tables of older programs do not say that they are a spare: no other has these. */
+static enum err_code block_check_spare(struct block *b, struct table *t, struct err *err)
+{
+	static const char end[] = { KEY_END, 'r', 'o', 'l', 'l', 'u', 'p', 's', '.', 'l', 'd', 'b' };
+	struct buf value = { 0 };
+	enum err_code rc = block_check_role(b, t, "spare", err);
+
+	if (!rc && table_get(t, (struct str){ end, sizeof(end) }, &value, NULL) == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_CORRUPT, "%s/spare has no end of rollups.ldb", b->dir);
+	buf_release(&value);
+	return rc;
+}
+
+/* A file of another block counts as missing, and so does another file of this one. */
 static enum err_code block_open_spare(struct block *b, struct err *err)
 {
 	struct table *t = NULL;
@@ -45,7 +58,7 @@ static enum err_code block_open_spare(struct block *b, struct err *err)
 	if ((rc = block_open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
 		return rc;
 	if ((rc = block_identity_get(t, "spare", &of, err)) ||
-		(rc = block_check_ulid(b, "spare", &of, err)))
+		(rc = block_check_ulid(b, "spare", &of, err)) || (rc = block_check_spare(b, t, err)))
 		table_close(t);
 	else
 		b->spare = t;
@@ -181,21 +194,33 @@ static enum err_code block_open_by_spare(struct block *b, const char *name, stru
 	return rc ? rc : differ.code;
 }
 
-static enum err_code block_open_checked(struct block *b, const char *name, struct table **out,
-	uint64_t *bytes, struct err *damaged, struct err *err)
+static enum err_code block_check_size(struct block *b, const char *name, uint64_t bytes,
+	const struct block_file *want, struct err *err)
+{
+	if (!want->bytes || want->bytes == bytes)
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name,
+		bytes, want->bytes);
+}
+
+static enum err_code block_open_checked(struct block *b, const char *name,
+	const struct block_file *want, struct table **out, struct err *damaged, struct err *err)
 {
 	struct buf end = { 0 };
 	struct table *t = NULL;
 	struct err why = { 0 };
+	uint64_t bytes = 0;
 	struct ulid of;
 	enum err_code rc;
 
-	if (!(rc = block_open_table(b, name, STR(""), &t, bytes, NULL, &why)))
+	if (!(rc = block_open_table(b, name, STR(""), &t, &bytes, NULL, &why)))
 		rc = block_identity_get(t, name, &of, &why);
 	if (!rc) {
-		rc = block_check_ulid(b, name, &of, &why);
+		if (!(rc = block_check_ulid(b, name, &of, &why)) &&
+			!(rc = block_check_role(b, t, name, &why)))
+			rc = block_check_size(b, name, bytes, want, &why);
 	} else if (rc == ERR_CORRUPT && block_spare_end(b, name, &end, NULL) == ERR_OK &&
-		!(rc = block_open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
+		!(rc = block_open_by_spare(b, name, buf_str(&end), &t, &bytes, NULL))) {
 		block_note(damaged, &why);
 	}
 	buf_release(&end);
@@ -208,33 +233,18 @@ static enum err_code block_open_checked(struct block *b, const char *name, struc
 	return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
 }
 
-static void block_check_size(struct block *b, const char *name, uint64_t bytes,
-	const struct block_file *want, struct err *damaged)
-{
-	struct err why;
-
-	if (!want->bytes || want->bytes == bytes)
-		return;
-	err_set(&why, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name, bytes,
-		want->bytes);
-	block_note(damaged, &why);
-}
-
 static enum err_code block_open_rows(struct block *b, struct err *damaged, struct err *err)
 {
-	struct err why;
-	uint64_t bytes = 0;
 	enum err_code rc;
+	struct err why;
 
 	if (!b->meta.raw)
 		return ERR_OK;
-	rc = block_open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
+	rc = block_open_checked(b, "rows.ldb", &b->meta.rows_file, &b->rows, damaged, &why);
 	if (rc == ERR_NOMEM || range_unreachable(rc))
 		return err_copy(err, &why);
 	if (rc)
 		block_note(damaged, &why);
-	else
-		block_check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
 	return ERR_OK;
 }
 
@@ -276,15 +286,14 @@ enum err_code block_load_partitions(struct block *b, struct err *err)
 
 static enum err_code block_read_load(struct block *b, struct err *damaged, struct err *err)
 {
-	uint64_t bytes = 0;
 	enum err_code rc;
 
 	if ((rc = block_load_meta(b, damaged, err)))
 		return rc;
-	if ((rc = block_open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
+	if ((rc = block_open_checked(
+			 b, "rollups.ldb", &b->meta.rollups_file, &b->rollups, damaged, err)))
 		return rc;
 	b->index = b->rollups;
-	block_check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
 	if ((rc = block_load_partitions(b, err)))
 		return rc;
 	return block_open_rows(b, damaged, err);

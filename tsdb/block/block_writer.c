@@ -47,11 +47,11 @@ enum err_code block_writer_open(
 	if (!rc && o->raw)
 		rc = table_writer_open(o->fs, rows, &w->rows, err);
 	if (!rc && w->rows)
-		rc = block_identity_put(w->rows, &o->ulid, err);
+		rc = block_identity_put(w->rows, &o->ulid, "rows.ldb", err);
 	if (!rc)
 		rc = table_writer_open(o->fs, rollups, &w->rollups, err);
 	if (!rc)
-		rc = block_identity_put(w->rollups, &o->ulid, err);
+		rc = block_identity_put(w->rollups, &o->ulid, "rollups.ldb", err);
 	if (rc)
 		block_writer_close(w);
 	else

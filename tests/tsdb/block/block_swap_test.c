@@ -285,6 +285,53 @@ TEST(the_spare_of_another_block_is_not_used)
 	swaps_close(&s);
 }
 
+/* ---- files of one block in each other's places ---- */
+
+static const struct {
+	const char *from, *to;
+	bool opens, raw, spare;
+	const char *said; /* %s: the directory */
+} places[] = {
+	{ "rollups.ldb", "rows.ldb", true, false, true, "%s/rows.ldb is the block's rollups.ldb" },
+	{ "spare", "rows.ldb", true, false, true, "%s/rows.ldb is the block's spare" },
+	{ "rows.ldb", "rollups.ldb", false, false, false,
+		"open block: %s/rollups.ldb is the block's rows.ldb" },
+	{ "spare", "rollups.ldb", false, false, false,
+		"open block: %s/rollups.ldb is the block's spare" },
+	{ "rows.ldb", "spare", true, true, false, "%s/spare is the block's rows.ldb" },
+	{ "rollups.ldb", "spare", true, true, false, "%s/spare is the block's rollups.ldb" },
+};
+
+/* Each says that it is this block's, and is whole: so it says which file it is, too. */
+TEST(files_of_one_block_change_places)
+{
+	struct swaps s;
+	char want[300];
+
+	REQUIRE(swaps_open(&s));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct err err = { 0 }, damaged = { 0 }, why = { 0 };
+		struct block *b = NULL;
+		char *dir = below(&s, s.block[1]);
+
+		swaps_reset(&s);
+		town_copy(&s.w, arena_printf(&s.w.f.arena, "kept/1/%s", places[i].from),
+			arena_printf(&s.w.f.arena, "%s/%s", s.block[1], places[i].to));
+		CHECK_INT(block_open(dir, NULL, NULL, &b, &damaged, &err),
+			places[i].opens ? ERR_OK : ERR_CORRUPT);
+		snprintf(want, sizeof(want), places[i].said, dir);
+		if (b) {
+			CHECK_INT(block_has_raw(b), places[i].raw);
+			CHECK_INT(block_spare(b, &why) != NULL, places[i].spare);
+		}
+		CHECK_STR(str_of(why.code ? why.msg : b ? damaged.msg : err.msg), want);
+		block_close(b);
+		check_verify(&s, 2, places[i].said);
+		check_answers(&s, places[i].spare || !places[i].opens ? 2 : 0, places[i].said);
+	}
+	swaps_close(&s);
+}
+
 /* The page that says which block a file is of may be damaged like any other. */
 TEST(a_damaged_first_page_is_made_up_for)
 {
