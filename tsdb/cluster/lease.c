@@ -32,6 +32,7 @@ struct lease {
 	uint64_t generation; /* of the last write, confirmed or not */
 	uint64_t noted; /* the same, as the directory has it */
 	int64_t since_ns;
+	bool ended; /* lease_owner_ended */
 	_Atomic uint64_t confirmed, confirmed_bytes;
 	_Atomic int64_t confirmed_at_ns; /* monotonic, when that write began; 0: none */
 	atomic_bool fenced;
@@ -380,6 +381,7 @@ static enum err_code lease_claim(
 
 	l->generation = m->generation;
 	l->since_ns = clock_now_ns();
+	l->ended = m->stopped;
 	m->stopped = false;
 	rc = lease_put(l, m, err);
 	if (rc != ERR_EXISTS)
@@ -433,6 +435,11 @@ enum err_code lease_take(
 }
 
 /* ---- state ---- */
+
+bool lease_owner_ended(const struct lease *l)
+{
+	return l->ended;
+}
 
 bool lease_is_fenced(const struct lease *l)
 {

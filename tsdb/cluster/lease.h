@@ -62,6 +62,8 @@ void lease_close(struct lease *l); /* writes nothing; NULL is fine */
  */
 MUST_CHECK enum err_code lease_take(
 	struct lease *l, struct arena *a, struct manifest *out, bool *same, struct err *err);
+/* After lease_take: the owner before had ended in order, so the bucket has all it acknowledged. */
+bool lease_owner_ended(const struct lease *l);
 /* Ends a lease_take that waits. Any thread. */
 void lease_cancel(struct lease *l);
 

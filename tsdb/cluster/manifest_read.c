@@ -411,6 +411,17 @@ enum err_code manifest_parse(
 	return rc;
 }
 
+/* Another shard's manifest in this one's place is whole, and names nothing that is here. */
+static enum err_code manifest_read_check_place(
+	const struct manifest *m, struct str key, struct err *err)
+{
+	struct manifest_key own = manifest_key_of(m->shard);
+
+	if (!str_has_prefix(key, STR("shards/")) || str_eq(key, manifest_key_str(&own)))
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "it is the manifest of shard " STR_FMT, STR_ARG(m->shard));
+}
+
 enum err_code manifest_get(struct bucket *b, struct str key, struct arena *a, struct manifest *out,
 	char *etag, struct err *err)
 {
@@ -419,7 +430,8 @@ enum err_code manifest_get(struct bucket *b, struct str key, struct arena *a, st
 	enum err_code rc;
 
 	if (!(rc = bucket_get(b, key, 0, BUCKET_TO_END, &text, &info, err)) &&
-		(rc = manifest_parse(buf_str(&text), a, out, err)))
+		((rc = manifest_parse(buf_str(&text), a, out, err)) ||
+			(rc = manifest_read_check_place(out, key, err))))
 		err_wrap(err, rc, "bucket " STR_FMT ": " STR_FMT, STR_ARG(bucket_name(b)), STR_ARG(key));
 	buf_release(&text);
 	if (!rc && etag)

@@ -238,6 +238,11 @@ const struct manifest *publisher_taken(const struct publisher *p)
 	return &p->m;
 }
 
+bool publisher_owner_ended(const struct publisher *p)
+{
+	return lease_owner_ended(p->lease);
+}
+
 void publisher_restored(struct publisher *p)
 {
 	p->restored = true;

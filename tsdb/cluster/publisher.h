@@ -58,6 +58,8 @@ MUST_CHECK enum err_code publisher_take(struct publisher *p, struct err *err);
 void publisher_cancel(struct publisher *p);
 /* What the manifest said when the lease was taken, for a restore; until publisher_attach. */
 const struct manifest *publisher_taken(const struct publisher *p);
+/* Who wrote that had ended in order: the bucket has all that the shard acknowledged. */
+bool publisher_owner_ended(const struct publisher *p);
 /* The directory was made of that: it goes on with its numbers. Before publisher_attach. */
 void publisher_restored(struct publisher *p);
 /*

@@ -12,6 +12,7 @@
 #include "tsdb/catalog/inventory.h"
 #include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/remote.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/cluster/publisher_internal.h"
 #include "tsdb/head/follow.h"
 
@@ -31,6 +32,7 @@ struct restore {
 	struct losses *losses;
 	struct inventory_entry *entries;
 	size_t entries_n;
+	bool ended;
 	struct restore_done *done;
 };
 
@@ -87,6 +89,21 @@ bool restore_is_due(const char *dir)
 static const char *const made[] = { "head", "blocks", "inventory", "inventory.copy", "ids",
 	"losses", "losses.copy" };
 
+/* What the marker says. The lease that an unfinished restore took no longer says that the owner
+ * before had ended. */
+#define NOT_WHOLE "The directory is not whole.\n"
+#define NOT_WHOLE_ENDED NOT_WHOLE "Its shard had ended in order.\n"
+
+static bool restore_had_ended(const char *marker)
+{
+	struct buf text = { 0 };
+	bool ended = !fs_read_file(marker, sizeof(NOT_WHOLE_ENDED), &text, NULL) &&
+		str_is(buf_str(&text), NOT_WHOLE_ENDED);
+
+	buf_release(&text);
+	return ended;
+}
+
 static enum err_code restore_begin(struct restore *r, struct err *err)
 {
 	char *marker = restore_in_dir(r, RESTORE_MARKER), *path;
@@ -96,8 +113,9 @@ static enum err_code restore_begin(struct restore *r, struct err *err)
 		return arena_fail(&r->a, "restore", err);
 	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)))
 		return rc;
+	r->ended = r->o->ended || restore_had_ended(marker);
 	if (!fs_exists(marker))
-		return fs_write_file(r->fs, marker, STR("The directory is not whole.\n"), err);
+		return fs_write_file(r->fs, marker, str_of(r->ended ? NOT_WHOLE_ENDED : NOT_WHOLE), err);
 	log_warn("cluster", "a restore did not end, and begins again", LOG_S("dir", r->o->dir));
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
 		if (!(path = restore_in_dir(r, made[i])))
@@ -215,6 +233,53 @@ static enum err_code restore_losses(struct restore *r, struct buf *bytes, struct
 		return ERR_OK;
 	err_copy(err, &why);
 	return restore_lost(r, fetched, LOSS_LEDGER, "losses", 0, LOSS_END, err);
+}
+
+/* ---- what never reached the bucket ---- */
+
+/* Profiles of older times than this one went nowhere but into blocks. */
+static int64_t restore_took_from(const struct manifest *m)
+{
+	int64_t from = 0;
+
+	if (m->windows_n)
+		return m->windows[0].start_ns < m->through_ns ? m->windows[0].start_ns : m->through_ns;
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		if (m->blocks[i].max_ns > from)
+			from = m->blocks[i].max_ns;
+	return from < m->through_ns ? from : m->through_ns;
+}
+
+static enum err_code restore_unsent(struct restore *r, struct err *err)
+{
+	const struct manifest *m = r->o->manifest;
+	char *where = arena_printf(&r->a, "head after generation %" PRIu64, m->generation);
+	struct loss l = { .what = LOSS_PROFILES,
+		.min_ns = restore_took_from(m),
+		.max_ns = clock_now_ns() + DB_FUTURE_NS };
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	if (r->ended || !m->generation)
+		return ERR_OK;
+	buf_add_cstr(&text, "the shard's data directory was lost while it ran: what it took ");
+	if (m->through_ns) {
+		buf_add_cstr(&text, "after ");
+		time_print_rfc3339(&text, m->through_ns);
+		buf_add_cstr(&text, " ");
+	}
+	buf_add_cstr(&text, "and had not put into the bucket is gone");
+	if (!where || buf_failed(&text)) {
+		rc = err_nomem(err, "restore");
+	} else {
+		l.where = str_of(where);
+		l.text = buf_str(&text);
+		log_error("cluster", "profiles may be lost with the directory",
+			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", l.text));
+		rc = losses_add(r->losses, &l, NULL, err);
+	}
+	buf_release(&text);
+	return rc;
 }
 
 /* ---- windows ---- */
@@ -367,7 +432,7 @@ static enum err_code cluster_restore_run(
 	if (!r->entries)
 		return arena_fail(&r->a, "restore", err);
 	if ((rc = restore_begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
-		(rc = restore_losses(r, bytes, err)))
+		(rc = restore_losses(r, bytes, err)) || (rc = restore_unsent(r, err)))
 		return rc;
 	for (uint32_t i = 0; i < m->windows_n && !rc; i++)
 		rc = restore_window(r, &m->windows[i], bytes, err);

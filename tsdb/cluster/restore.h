@@ -6,6 +6,10 @@
  * is not the one that the manifest names becomes an entry on the list of losses, which has its key;
  * all else is restored.
  *
+ * A shard that did not end in order may have acknowledged profiles that never reached the bucket.
+ * They were in the directory that is gone, and nobody knows how many: that is an entry too, over
+ * the time in which the shard took profiles.
+ *
  * A file `restoring` is in the directory from the beginning to the end. Where a crash or an error
  * ended a restore, the next one empties what that one made, and begins again.
  *
@@ -36,6 +40,7 @@ struct restore_options {
 	const char *dir; /* made where it is not there */
 	struct fs *fs; /* NULL: fs_posix */
 	const struct store_ops *store; /* NULL: LevelDB */
+	bool ended; /* the shard ended in order: the bucket has all that it acknowledged */
 	const atomic_bool *canceled; /* set by any thread; NULL: never */
 };
 

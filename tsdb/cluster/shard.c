@@ -164,9 +164,11 @@ static enum err_code shard_node_lock_directory(struct shard_node *s, int *fd, st
 	return rc;
 }
 
-static bool cluster_shard_names_something(const struct manifest *m)
+/* A shard that was killed before its first round had taken profiles, perhaps. */
+static bool shard_node_has_a_past(const struct shard_node *s, const struct manifest *m)
 {
-	return m->windows_n || m->blocks_n || m->ids.bytes || m->losses.bytes;
+	return m->windows_n || m->blocks_n || m->ids.bytes || m->losses.bytes ||
+		(m->generation && !publisher_owner_ended(s->p));
 }
 
 static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
@@ -177,13 +179,14 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 		.dir = s->o.db.dir,
 		.fs = s->o.db.fs,
 		.store = s->o.db.store,
+		.ended = publisher_owner_ended(s->p),
 		.canceled = &s->canceled };
 	struct restore_done done;
 	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
-	if (!cluster_shard_names_something(o.manifest) && !restore_has_begun(o.dir))
+	if (!shard_node_has_a_past(s, o.manifest) && !restore_has_begun(o.dir))
 		return ERR_OK;
 	if (!(rc = restore_run(&o, &done, err)))
 		publisher_restored(s->p);

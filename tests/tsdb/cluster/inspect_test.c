@@ -184,6 +184,23 @@ TEST(a_manifest_that_is_missing_or_damaged_is_a_finding)
 	SCENE_END(&s);
 }
 
+TEST(a_manifest_of_another_shard_is_a_finding)
+{
+	struct inspect x;
+	struct fake_object *a;
+
+	REQUIRE(stopped_shard());
+	a = fake_find(&s.fake, "p/q/shards/a/manifest");
+	REQUIRE(a != NULL);
+	fake_put(&s.fake, "p/q/shards/b/manifest", buf_str(&a->bytes));
+	x = begin(NULL);
+	CHECK_OK(inspect_verify(&x, STR("b"), &s.err), &s.err);
+	CHECK_INT(x.findings, 1);
+	CHECK(has(&findings, "shards/b/manifest: it is the manifest of shard a"));
+	end();
+	SCENE_END(&s);
+}
+
 /* ---- repair ---- */
 
 static void forget_manifest(void)

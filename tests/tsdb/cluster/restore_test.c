@@ -34,6 +34,7 @@ TEST(crash_and_start_again)
 	crash();
 	REQUIRE(wipe());
 	REQUIRE(start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	CHECK_LAYOUT(&t, "1 1 1 head head head head");
 	close_world();
@@ -57,6 +58,7 @@ TEST(a_lost_disk)
 	forget_from(80);
 	REQUIRE(wipe());
 	REQUIRE(start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	sums(&after);
 	CHECK(str_eq(buf_str(&before), buf_str(&after)));
@@ -76,6 +78,7 @@ TEST(a_lost_disk)
 	for (unsigned i = 0; i < 2; i++) {
 		REQUIRE(wipe());
 		REQUIRE(start());
+		accept_unsent();
 		TOWN_CHECK(&t, "restored again");
 		sums(&after);
 		CHECK(str_eq(buf_str(&before), buf_str(&after)));
@@ -83,6 +86,67 @@ TEST(a_lost_disk)
 	}
 	buf_release(&before);
 	buf_release(&after);
+	close_world();
+}
+
+/* What was acknowledged after the last round is gone, and each answer over its time says so. */
+TEST(what_never_reached_the_bucket_is_a_loss)
+{
+	struct buf text = { 0 };
+	size_t warnings = 0;
+	struct loss *v;
+	struct arena a;
+	size_t n;
+
+	REQUIRE(open_world());
+	REQUIRE(start());
+	fill(0, 60);
+	town_compact(&t);
+	settle();
+	fill(60, 80); /* not put */
+	crash();
+	REQUIRE(wipe());
+	REQUIRE(start());
+	CHECK(sum_text(t.f.db, NULL, (T0 + 60) * SEC, (T0 + 80) * SEC, &text, &warnings, &err));
+	CHECK_INT(warnings, 1);
+	/* Blocks that were there before had all of theirs. */
+	buf_clear(&text);
+	warnings = 0;
+	CHECK(sum_text(t.f.db, NULL, T0 * SEC, (T0 + 20) * SEC, &text, &warnings, &err));
+	CHECK_INT(warnings, 0);
+	arena_init(&a, 0);
+	CHECK_OK(db_losses(t.f.db, &a, &v, &n, &err), &err);
+	REQUIRE(n == 1);
+	CHECK(str_has_prefix(v[0].text,
+		STR("the shard's data directory was lost while it ran: what it "
+										"took after ")));
+	accept_unsent();
+	/* It is said once: not after an end in order, and not of a directory that is there. */
+	settle();
+	crash();
+	REQUIRE(start());
+	CHECK_INT(losses_open_n(t.f.db->losses), 0);
+	stop();
+	REQUIRE(wipe());
+	REQUIRE(start());
+	CHECK_INT(losses_open_n(t.f.db->losses), 0);
+	arena_release(&a);
+	buf_release(&text);
+	close_world();
+}
+
+/* Before its first round the manifest names nothing. */
+TEST(a_shard_that_was_lost_before_its_first_round)
+{
+	REQUIRE(open_world());
+	REQUIRE(start());
+	fill(0, 20);
+	crash();
+	REQUIRE(wipe());
+	REQUIRE(start());
+	accept_unsent();
+	forget_from(0);
+	TOWN_CHECK(&t, "nothing");
 	close_world();
 }
 
@@ -145,7 +209,9 @@ TEST(a_restore_that_is_cut_begins_again)
 /* False: the restore was done before. */
 static bool cut_power(uint64_t nth)
 {
-	struct restore_options ro = { .bucket = bucket, .manifest = &there, .shard = "a" };
+	struct restore_options ro = {
+		.bucket = bucket, .manifest = &there, .shard = "a", .ended = true
+	};
 	struct restore_done done;
 	struct disk *disk;
 	char what[64];

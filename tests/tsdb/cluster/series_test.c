@@ -71,6 +71,7 @@ TEST(it_comes_again_before_the_block_is_in_the_bucket)
 	/* Nor can a lost directory be made of both. */
 	crash();
 	REQUIRE(wipe() && start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	settle();
 	check_follower();
@@ -90,6 +91,7 @@ TEST(it_comes_again_after_a_crash)
 	check_follower();
 	crash();
 	REQUIRE(wipe() && start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	close_all();
 }

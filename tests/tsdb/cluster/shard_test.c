@@ -74,6 +74,7 @@ TEST(a_shard_that_was_silent_is_fenced)
 	stop();
 	t.f.db = shard_db(second);
 	forget_from(20);
+	accept_unsent();
 	TOWN_CHECK(&t, "taken over");
 	t.f.db = NULL;
 	shard_close(second);
@@ -173,6 +174,7 @@ TEST(a_start_without_the_bucket)
 	crash();
 	REQUIRE(wipe());
 	REQUIRE(start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	close_world();
 }
@@ -205,6 +207,7 @@ TEST(a_start_without_the_bucket_while_another_one_takes_over)
 	stop();
 	t.f.db = shard_db(second);
 	forget_from(20);
+	accept_unsent();
 	TOWN_CHECK(&t, "taken over");
 	t.f.db = NULL;
 	shard_close(second);
@@ -228,6 +231,7 @@ TEST(a_new_directory_does_not_start_without_the_bucket)
 	CHECK(!start());
 	set_away(false);
 	REQUIRE(start());
+	accept_unsent();
 	TOWN_CHECK(&t, "restored");
 	close_world();
 }

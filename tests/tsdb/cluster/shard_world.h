@@ -5,6 +5,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/bucket/fake.h"
 #include "tests/tsdb/town.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/cluster/shard.h"
 #include "tsdb/remote/remote.h"
 
@@ -101,6 +102,27 @@ static inline void forget_from(int from_s)
 {
 	for (size_t i = 0; i < t.n; i++)
 		t.rows[i].deleted |= t.rows[i].ts_s > T0 + from_s;
+}
+
+/* The disk was lost while the shard ran. An entry says so, and is accepted. */
+static inline void accept_unsent(void)
+{
+	struct loss *v = NULL;
+	size_t n = 0, open = 0;
+	struct arena a;
+
+	arena_init(&a, 0);
+	CHECK_OK(db_losses(t.f.db, &a, &v, &n, &err), &err);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].accepted)
+			continue;
+		open++;
+		CHECK_INT(v[i].what, LOSS_PROFILES);
+		CHECK(str_has_prefix(v[i].where, STR("head after generation ")));
+	}
+	CHECK_INT(open, 1);
+	CHECK_OK(db_accept_losses(t.f.db, NULL, 0, &n, &err), &err);
+	arena_release(&a);
 }
 
 static inline void sums(struct buf *out)
