@@ -43,7 +43,9 @@ static enum value_kind pprof_kind_of(
 			return rules->overrides[i].kind;
 	if (!rules->measured && value_is_level(name, type))
 		return KIND_GAUGE;
-	if (p->duration_nanos <= -KIND_DURATION_MIN_NS || p->duration_nanos >= KIND_DURATION_MIN_NS)
+	/* Go begins to count the duration when its writer first runs: on a busy machine at the end. */
+	if (str_is(p->strings[p->period_type.type], "cpu") ||
+		p->duration_nanos <= -KIND_DURATION_MIN_NS || p->duration_nanos >= KIND_DURATION_MIN_NS)
 		return KIND_DELTA;
 	if (str_has_prefix(type, STR("alloc_")) || str_is(name, "block") || str_is(name, "mutex"))
 		return KIND_CUMULATIVE;

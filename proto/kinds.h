@@ -3,8 +3,8 @@
  *
  * The first rule that applies: the configuration's; gauge for what is a level by its name
  * (value_is_level), unless the profile was asked for as a difference over some seconds; delta if
- * the profile has a duration; cumulative for alloc_* and for every type of the block and mutex
- * profiles; else gauge.
+ * the profile has a duration, or its period is one of CPU time; cumulative for alloc_* and for
+ * every type of the block and mutex profiles; else gauge.
  *
  * Some programs give levels a duration: that of the whole file, or one nanosecond, because they
  * build all profiles alike. A duration below KIND_DURATION_MIN_NS is none.

@@ -116,7 +116,7 @@ test('profile a target now', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none', 50);
   const server = await startServer(t, { dir, args: ['--web.enable-admin-api'], config: `
-global: {scrape_interval: 2s, scrape_timeout: 1s}
+global: {scrape_interval: 5s, scrape_timeout: 5s}
 scrape_configs:
   - job_name: x
     profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
@@ -133,7 +133,9 @@ scrape_configs:
 
   // In line with the scrapes of its job, which go on and fail for it not once.
   const began = Date.now() / 1000;
-  const got = JSON.parse((await order({ scrapePool: 'x', scrapeUrl: cpu.scrapeUrl, seconds: 3 })).body).data;
+  const answer = await order({ scrapePool: 'x', scrapeUrl: cpu.scrapeUrl, seconds: 3 });
+  assert.equal(answer.status, 200, answer.body.toString());
+  const got = JSON.parse(answer.body).data;
   assert.ok(Date.now() / 1000 - began >= 3);
   assert.deepEqual(got.labels, { __name__: 'process_cpu', instance: demo.address, job: 'x' });
   assert.match(got.scrapeUrl, /\?seconds=3$/);

@@ -12,7 +12,7 @@ struct made {
 };
 
 /* types: names, separated by spaces. */
-static bool make(struct made *m, const char *types, int64_t duration_ns)
+static bool make(struct made *m, const char *types, const char *period, int64_t duration_ns)
 {
 	struct pprof_builder *b;
 	struct pprof *p;
@@ -28,6 +28,7 @@ static bool make(struct made *m, const char *types, int64_t duration_ns)
 		at += n;
 	}
 	pprof_builder_profile(b)->duration_nanos = duration_ns;
+	pprof_builder_profile(b)->period_type.type = pprof_builder_string(b, str_of(period));
 	if (pprof_builder_finish(b, &p, &err))
 		return false;
 	m->profile = p;
@@ -51,6 +52,7 @@ TEST(kinds)
 		bool measured;
 		size_t overrides_n;
 		const char *want;
+		const char *period; /* NULL: none */
 	} rows[] = {
 		/* Go */
 		{ "process_cpu", "samples cpu", 9 * NS_PER_S, true, 0, D D },
@@ -59,6 +61,10 @@ TEST(kinds)
 		{ "mutex", "contentions delay", 0, false, 0, C C },
 		{ "goroutine", "goroutine", 0, false, 0, G },
 		{ "threadcreate", "threadcreate", 0, false, 0, G },
+		/* its writer of profiles got no processor before the end */
+		{ "process_cpu", "samples cpu", 0, true, 0, D D, "cpu" },
+		{ "process_cpu", "samples cpu", 1000, false, 0, D D, "cpu" },
+		{ "memory", "alloc_space inuse_space", 0, false, 0, C G, "space" },
 		/* Go's answers to ?seconds=9 are differences */
 		{ "memory", "alloc_objects alloc_space inuse_objects inuse_space", 9 * NS_PER_S, true, 0,
 			D D D D },
@@ -91,7 +97,7 @@ TEST(kinds)
 		struct buf got = { 0 };
 		struct made m;
 
-		REQUIRE(make(&m, rows[i].types, rows[i].duration_ns));
+		REQUIRE(make(&m, rows[i].types, rows[i].period ? rows[i].period : "", rows[i].duration_ns));
 		pprof_kinds(m.profile, str_of(rows[i].name), &rules, kinds);
 		for (uint32_t k = 0; k < m.profile->types_n; k++)
 			buf_printf(&got, "%s ", value_kind_name(kinds[k]));
