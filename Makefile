@@ -226,6 +226,7 @@ $(BUILD)/gen/promql/syntax/grammar.c $(BUILD)/gen/promql/syntax/grammar.h &: pro
 	@mkdir -p $(@D)
 	@echo "  LEMON $<"
 	@lemon -q -l -d$(@D) -T$(LEMON_TEMPLATE) $<
+	@touch $(@D)/grammar.h # lemon leaves an equal one alone
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
 # Generated headers are made before anything is compiled, since any file may include them.
 GENERATED := $(BUILD)/gen/promql/syntax/grammar.h $(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
