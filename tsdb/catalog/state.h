@@ -21,6 +21,7 @@
 #include "tsdb/catalog/inventory.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/options.h"
+#include "tsdb/catalog/overdue.h"
 #include "tsdb/catalog/windows.h"
 
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
@@ -101,8 +102,7 @@ struct db {
 	struct series *retired; /* out of the index; a querier may still have their labels */
 	struct scratch *scratch;
 	bool closing, retention_due;
-	int64_t
-		retention_held_ns; /* db->lock: since when it waits, on the running clock; 0: it does not */
+	struct overdue_wait retention_wait; /* db->lock */
 	_Atomic int64_t max_ts_ns; /* of stored rows; may be of the future: see db_reached_ns */
 	int64_t found_max_ns; /* the same, at the start */
 	_Atomic int64_t queued_max_ns; /* of what was queued, stored or not: it may be on the disk */

@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "tsdb/cluster/caretaker_internal.h"
 
-#define CARETAKER_LATE_NS NS_PER_HOUR
-
 /*
  * A round: keep our lease; list the shards; look at each manifest's ETag, and read the manifest
  * where that is needed; find what is too old over all of them; visit those that are gone.
@@ -300,10 +298,10 @@ static int64_t caretaker_newest_of(const struct manifest *m)
 	return newest;
 }
 
-/* What ends so early that it was to go long ago, of shards that are gone. */
-static uint64_t caretaker_count_late(const struct caretaker *c)
+/* Of shards that are gone. */
+static struct overdue caretaker_find_overdue(const struct caretaker *c)
 {
-	uint64_t n = 0;
+	struct overdue found = { 0 };
 
 	for (size_t i = 0; i < c->shards_n; i++) {
 		const struct manifest *m = &c->shards[i]->m;
@@ -311,34 +309,23 @@ static uint64_t caretaker_count_late(const struct caretaker *c)
 		if (!caretaker_is_gone(c, c->shards[i]))
 			continue;
 		for (uint32_t k = 0; k < m->blocks_n; k++)
-			n += m->blocks[k].max_ns <= c->age_cut_ns - CARETAKER_LATE_NS;
+			if (overdue_is(m->blocks[k].max_ns, c->age_cut_ns))
+				overdue_add(&found, m->blocks[k].max_ns);
 		for (uint32_t k = 0; k < m->windows_n; k++)
-			n += m->windows[k].end_ns <= c->age_cut_ns - CARETAKER_LATE_NS;
+			if (overdue_is(m->windows[k].end_ns, c->age_cut_ns))
+				overdue_add(&found, m->windows[k].end_ns);
 	}
-	return n;
+	return found;
 }
 
-/* A caretaker that runs drops each block on its day. Much at once is because none ran for long, or
- * because the clock is wrong: it is said first. */
-static void caretaker_hold_late(struct caretaker *c)
+static void caretaker_hold_overdue(struct caretaker *c)
 {
-	int64_t running_ns = clock_running_ns();
-	uint64_t late = caretaker_count_late(c);
+	struct overdue found = caretaker_find_overdue(c);
 
-	if (late && c->late_since_ns && running_ns - c->late_since_ns >= CLOCK_HOLD_NS)
-		late = 0;
-	if (!late) {
-		c->late_since_ns = 0;
-		return;
-	}
-	c->age_cut_ns = INT64_MIN;
-	if (c->late_since_ns)
-		return;
-	c->late_since_ns = running_ns;
-	log_warn("caretaker",
-		"much became too old at once, after a long stop or by a step of the clock: it is dropped "
-		"in 5m",
-		LOG_I("blocks", late));
+	if (overdue_hold(&c->overdue, &found))
+		overdue_tell("caretaker", &found);
+	if (overdue_waits(&c->overdue))
+		c->age_cut_ns = INT64_MIN;
 }
 
 static void caretaker_cut_by_age(struct caretaker *c)
@@ -354,7 +341,7 @@ static void caretaker_cut_by_age(struct caretaker *c)
 	if (newest != INT64_MIN && c->o.retention_ns)
 		c->age_cut_ns = (newest < now ? newest : now) - c->o.retention_ns;
 	if (c->age_cut_ns != INT64_MIN)
-		caretaker_hold_late(c);
+		caretaker_hold_overdue(c);
 }
 
 struct aged {

@@ -8,6 +8,7 @@
 #define TSDB_CLUSTER_CARETAKER_INTERNAL_H
 
 #include "base/thread.h"
+#include "tsdb/catalog/overdue.h"
 #include "tsdb/cluster/caretaker.h"
 #include "tsdb/cluster/keys.h"
 
@@ -35,7 +36,7 @@ struct caretaker {
 	size_t shards_n, shards_cap;
 	bool held; /* lease is ours, unless it is fenced */
 	int64_t age_cut_ns, size_cut_ns; /* what ended until then goes; INT64_MIN: nothing */
-	int64_t late_since_ns; /* running: what became too old at once waits; 0: nothing does */
+	struct overdue_wait overdue;
 
 	struct mutex lock; /* guards what follows */
 	struct cond wake;

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/inventory_sync.h"
@@ -16,12 +15,8 @@
  * than what was summed of them: meta.json says so first, then rows.ldb is unlinked; readers that
  * have it open go on with it, and a start in between finishes the job.
  *
- * A server that runs drops a block within minutes of its day. What is due for longer than LATE_NS
- * is due because the server was down for long, because its clock is wrong, or because retention
- * became shorter. In the first two cases retention by time says what it is about to do, and waits
- * for CLOCK_HOLD_NS.
+ * Retention by time waits with what is overdue, but not where retention became shorter.
  */
-#define LATE_NS NS_PER_HOUR
 
 METRIC_GAUGE(held_gauge, "epimetheus_tsdb_retention_held",
 	"1: retention by time waits, as much became too old at once.", NULL);
@@ -78,7 +73,7 @@ static struct oldest retention_look(struct db *db, uint64_t in_head)
 	end = o.block ? block_meta(o.block->block)->max_ns : db->windows[0]->end_ns;
 	for (size_t i = 0; i < db->blocks_n; i++)
 		bytes += block_disk_bytes(db->blocks[i]->block);
-	if (db->o.retention_ns && !db->retention_held_ns &&
+	if (db->o.retention_ns && !overdue_waits(&db->retention_wait) &&
 		end <= db_reached_ns(db) - db->o.retention_ns)
 		o.why = "time";
 	else if (db->o.retention_bytes && bytes > db->o.retention_bytes)
@@ -140,8 +135,8 @@ static struct db_block *retention_raw_due(struct db *db)
 	struct db_block *b = NULL;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0;
-		 i < db->blocks_n && db->o.raw_retention_ns && !db->retention_held_ns && !b && !db->closing;
+	for (size_t i = 0; i < db->blocks_n && db->o.raw_retention_ns &&
+		 !overdue_waits(&db->retention_wait) && !b && !db->closing;
 		 i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
@@ -180,7 +175,8 @@ static bool retention_take_unreadable(struct db *db, struct unreadable *out)
 		const struct unreadable *u = &db->unreadable[i];
 
 		/* What a list says is there is the list's (blocks_follow). */
-		if (!found && !u->of && u->max_ns && db->o.retention_ns && !db->retention_held_ns &&
+		if (!found && !u->of && u->max_ns && db->o.retention_ns &&
+			!overdue_waits(&db->retention_wait) &&
 			u->max_ns <= db_reached_ns(db) - db->o.retention_ns) {
 			found = true;
 			*out = *u;
@@ -225,107 +221,84 @@ static void retention_forget_losses(struct db *db)
 	int64_t reached = db_reached_ns(db);
 	struct err err;
 
-	if (db->o.retention_ns && !db->retention_held_ns && reached > db->o.retention_ns &&
+	if (db->o.retention_ns && !overdue_waits(&db->retention_wait) && reached > db->o.retention_ns &&
 		losses_forget(db->losses, reached - db->o.retention_ns, &err))
 		log_warn("tsdb", "list of losses not written", LOG_E(&err));
 }
 
-/* ---- what became too old at once ---- */
+/* ---- what is overdue ---- */
 
-struct late {
+struct overdue_search {
 	int64_t reached_ns;
 	/* The entry after this one: when its rows begin, and when the rows end that follow them without
 	 * a gap. */
 	int64_t next_first_ns, run_last_ns;
-	uint64_t n; /* blocks and windows that were due for long */
-	int64_t until_ns; /* their last row */
+	struct overdue found;
 };
 
 /*
  * From the newest to the oldest. What is due by rows that follow it without a gap is due because
  * retention became shorter: a stop, and a step of the clock, leave a gap.
  */
-static void retention_add_late(
-	struct late *l, int64_t keep_ns, int64_t first_ns, int64_t last_ns, int64_t end_ns)
+static void retention_search_add(
+	struct overdue_search *s, int64_t keep_ns, int64_t first_ns, int64_t last_ns, int64_t end_ns)
 {
-	if (l->next_first_ns - last_ns > LATE_NS)
-		l->run_last_ns = last_ns;
-	l->next_first_ns = first_ns;
-	if (!keep_ns || end_ns > l->reached_ns - keep_ns - LATE_NS ||
-		end_ns <= l->run_last_ns - keep_ns)
-		return;
-	l->n++;
-	l->until_ns = l->until_ns > last_ns ? l->until_ns : last_ns;
+	if (s->next_first_ns - last_ns > OVERDUE_NS)
+		s->run_last_ns = last_ns;
+	s->next_first_ns = first_ns;
+	if (keep_ns && overdue_is(end_ns, s->reached_ns - keep_ns) && end_ns > s->run_last_ns - keep_ns)
+		overdue_add(&s->found, last_ns);
 }
 
-static void retention_add_late_window(struct late *l, int64_t keep_ns, const struct window *w)
+static void retention_search_add_window(
+	struct overdue_search *s, int64_t keep_ns, const struct window *w)
 {
 	const struct window_count *count = &w->count;
 	bool any = count->max_ns != 0;
 
-	retention_add_late(l, keep_ns, any ? count->min_ns : w->start_ns,
+	retention_search_add(s, keep_ns, any ? count->min_ns : w->start_ns,
 		any ? count->max_ns : w->start_ns, w->end_ns);
 }
 
-static struct late retention_late_locked(const struct db *db)
+static struct overdue retention_overdue_locked(const struct db *db)
 {
-	struct late l = { .reached_ns = db_reached_ns(db), .next_first_ns = INT64_MAX };
+	struct overdue_search s = { .reached_ns = db_reached_ns(db), .next_first_ns = INT64_MAX };
 	int64_t keep = db->o.retention_ns, raw_keep = db->o.raw_retention_ns;
 	size_t at = db->windows_n;
 
 	for (size_t i = 0; i < db->unreadable_n; i++) {
 		const struct unreadable *u = &db->unreadable[i];
 
-		if (!u->of && u->max_ns && keep && u->max_ns <= l.reached_ns - keep - LATE_NS) {
-			l.n++;
-			l.until_ns = l.until_ns > u->max_ns ? l.until_ns : u->max_ns;
-		}
+		if (!u->of && u->max_ns && keep && overdue_is(u->max_ns, s.reached_ns - keep))
+			overdue_add(&s.found, u->max_ns);
 	}
 	if (db->blocks_n + db->windows_n <= 1)
-		return l;
+		return s.found;
 	for (size_t i = db->blocks_n; i-- > 0;) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 		bool raw_first = m->raw && raw_keep && (!keep || raw_keep < keep);
 
 		for (; at > 0 && db->windows[at - 1]->start_ns >= m->max_ns; at--)
-			retention_add_late_window(&l, keep, db->windows[at - 1]);
-		retention_add_late(&l, raw_first ? raw_keep : keep, m->first_ns, m->last_ns, m->max_ns);
+			retention_search_add_window(&s, keep, db->windows[at - 1]);
+		retention_search_add(&s, raw_first ? raw_keep : keep, m->first_ns, m->last_ns, m->max_ns);
 	}
 	for (; at > 0; at--)
-		retention_add_late_window(&l, keep, db->windows[at - 1]);
-	return l;
-}
-
-static void retention_tell_held(const struct late *l)
-{
-	struct buf until = { 0 };
-
-	time_print_rfc3339(&until, l->until_ns);
-	log_warn("tsdb",
-		"much became too old at once, after a long stop or by a step of the clock: it is dropped "
-		"in 5m",
-		LOG_I("blocks", l->n), LOG_STR("until", buf_str(&until)));
-	buf_release(&until);
+		retention_search_add_window(&s, keep, db->windows[at - 1]);
+	return s.found;
 }
 
 static void retention_hold(struct db *db)
 {
-	int64_t running_ns = clock_running_ns();
-	bool begins = false;
-	struct late l;
+	struct overdue found;
+	bool begins;
 
 	mutex_lock(&db->lock);
-	l = retention_late_locked(db);
-	if (!l.n || (db->retention_held_ns && running_ns - db->retention_held_ns >= CLOCK_HOLD_NS)) {
-		db->retention_held_ns = 0;
-	} else if (!db->retention_held_ns) {
-		db->retention_held_ns = running_ns;
-		begins = true;
-	}
-	metric_set(&held_gauge, NULL, db->retention_held_ns != 0);
+	found = retention_overdue_locked(db);
+	begins = overdue_hold(&db->retention_wait, &found);
+	metric_set(&held_gauge, NULL, overdue_waits(&db->retention_wait));
 	mutex_unlock(&db->lock);
 	if (begins)
-		retention_tell_held(&l);
+		overdue_tell("tsdb", &found);
 }
 
 bool db_retention_is_held(struct db *db, int64_t *until_ns)
@@ -333,8 +306,8 @@ bool db_retention_is_held(struct db *db, int64_t *until_ns)
 	bool held;
 
 	mutex_lock(&db->lock);
-	if ((held = db->retention_held_ns != 0))
-		*until_ns = retention_late_locked(db).until_ns;
+	if ((held = overdue_waits(&db->retention_wait)))
+		*until_ns = retention_overdue_locked(db).until_ns;
 	mutex_unlock(&db->lock);
 	return held;
 }
