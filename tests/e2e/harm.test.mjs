@@ -2,26 +2,12 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { gzipSync } from 'node:zlib';
-import { join, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
+import { join, oneSampleProfile, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
 
 const CONFIG = 'scrape_configs: []\n';
 // Of "secret", at a cost that takes about a tenth of a second.
 const HASH = '$2b$10$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u';
 const BODY = 16 * 1024 * 1024 - 1;
-
-/** A pprof profile of one sample: enough for the server to store it. */
-function profile() {
-  const strings = ['', 'samples', 'count', 'main.work'];
-  const field = (n, bytes) => [n << 3 | 2, bytes.length, ...bytes];
-  return gzipSync(Buffer.from([
-    ...field(1, [8, 1, 16, 2]), // sample_type
-    ...field(2, [8, 1, 16, 7]), // sample: location 1, value 7
-    ...field(4, [8, 1, ...field(4, [8, 1])]), // location 1: line of function 1
-    ...field(5, [8, 1, 16, 3]), // function 1
-    ...strings.flatMap((s) => field(6, [...Buffer.from(s)])),
-  ]));
-}
 
 function basic(user, password) {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
@@ -52,7 +38,7 @@ function hold(t, server, path, headers = []) {
 }
 
 function push(server, n, headers = {}) {
-  return request(`${server.url}/api/v1/ingest?name=things&job=a&n=${n}`, { method: 'POST', body: profile(), headers });
+  return request(`${server.url}/api/v1/ingest?name=things&job=a&n=${n}`, { method: 'POST', body: oneSampleProfile(7), headers });
 }
 
 async function resident(server) {
@@ -120,7 +106,7 @@ test('pages of other sites neither change nor read anything, and foreign names a
     args: ['--web.enable-ingest', '--web.enable-lifecycle', '--web.allowed-host=epi.example', '--web.allowed-host=other:1'] });
   const evil = { Origin: 'https://evil.example' };
   for (const path of ['/api/v1/ingest?name=things&job=a', '/-/reload', '/-/quit']) {
-    const res = await request(server.url + path, { method: 'POST', body: profile(), headers: evil });
+    const res = await request(server.url + path, { method: 'POST', body: oneSampleProfile(7), headers: evil });
     assert.equal(res.status, 403, path);
     assert.match(res.body.toString(), /another site .*evil\.example/);
   }

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import http from 'node:http';
 import https from 'node:https';
+import { gzipSync } from 'node:zlib';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const build = resolve(process.env.EPI_BUILD || join(root, 'build'));
@@ -211,6 +212,19 @@ export async function startDemo(t, version, regression, load = 100) {
     `--regression=${regression}`, `--load=${load}`]);
   run.address = await until(`demo ${version} listens`, 10, () => run.out.match(/127\.0\.0\.1:\d+/)?.[0]);
   return run;
+}
+
+/** A pprof profile of one sample, of the function main.work; value is up to 127. */
+export function oneSampleProfile(value) {
+  const strings = ['', 'samples', 'count', 'main.work'];
+  const field = (n, bytes) => [n << 3 | 2, bytes.length, ...bytes];
+  return gzipSync(Buffer.from([
+    ...field(1, [8, 1, 16, 2]), // sample_type
+    ...field(2, [8, 1, 16, value]), // sample: location 1
+    ...field(4, [8, 1, ...field(4, [8, 1])]), // location 1: line of function 1
+    ...field(5, [8, 1, 16, 3]), // function 1
+    ...strings.flatMap((s) => field(6, [...Buffer.from(s)])),
+  ]));
 }
 
 export { existsSync, join, writeFileSync, execFileSync };
