@@ -22,7 +22,7 @@ METRIC_GAUGE(step_gauge, "epimetheus_clock_step_seconds",
 
 static const struct clock_source *clock_from; /* NULL: the machine's */
 static _Atomic int64_t offset_ns; /* 0: not known yet */
-static _Atomic int64_t step_ns;
+static _Atomic int64_t step_ns, step_since_ns; /* the latter on the running clock */
 static struct mutex look_lock = MUTEX_INIT;
 static struct { /* look_lock */
 	bool started;
@@ -80,14 +80,24 @@ static int64_t clock_offset_ns(void)
 	return atomic_compare_exchange_strong(&offset_ns, &known, now) ? now : known;
 }
 
+int64_t clock_of_running_ns(int64_t running_ns)
+{
+	return running_ns + clock_offset_ns();
+}
+
 int64_t clock_now_ns(void)
 {
-	return clock_running_ns() + clock_offset_ns();
+	return clock_of_running_ns(clock_running_ns());
 }
 
 int64_t clock_step_ns(void)
 {
 	return atomic_load(&step_ns);
+}
+
+int64_t clock_step_since_ns(void)
+{
+	return clock_of_running_ns(atomic_load(&step_since_ns));
 }
 
 static void clock_take_over(int64_t offset)
@@ -181,6 +191,8 @@ static void clock_look_locked(clock_free_fn free_from, void *ctx)
 		clock_take_over(free_ns - running_ns);
 	}
 	step = offset - clock_offset_ns();
+	if (clock_step_ns() == 0)
+		atomic_store(&step_since_ns, running_ns);
 	atomic_store(&step_ns, clock_agrees(step) ? 0 : step);
 	metric_set(&step_gauge, NULL, (double)clock_step_ns() / NS_PER_S);
 }

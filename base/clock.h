@@ -26,6 +26,8 @@ int64_t clock_now_ns(void);
 int64_t clock_system_ns(void); /* CLOCK_REALTIME: for logs, signatures and what others check */
 int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
 int64_t clock_running_ns(void); /* the same, and it goes on while the machine sleeps */
+/* The time of day, as it is kept now, when the running clock was there. */
+int64_t clock_of_running_ns(int64_t running_ns);
 int64_t clock_thread_ns(void); /* of a processor, that this thread took */
 
 #define CLOCK_STEP_NS NS_PER_S /* a difference to the system's clock up to here is no step */
@@ -44,6 +46,7 @@ void clock_look(clock_free_fn free_from, void *ctx);
 /* How far the system's clock is ahead of the kept one (negative: behind), when last looked; 0: they
  * agree. */
 int64_t clock_step_ns(void);
+int64_t clock_step_since_ns(void); /* since when they do not agree; only while they do not */
 
 /* For tests: where the system's and the running clock come from. NULL: the machine's. */
 struct clock_source {

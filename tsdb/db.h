@@ -30,6 +30,7 @@ MUST_CHECK enum err_code db_open(const struct db_options *o, struct db **out, st
 /* Commits what was appended, answers every acknowledgement, and closes. */
 void db_close(struct db *db);
 enum db_state db_state(struct db *db, struct err *why);
+int64_t db_state_since_ns(struct db *db); /* of a union: of the member whose state it is */
 
 /* One round of the maintenance thread: free space, blocks, retention, unused series and symbols. */
 void db_maintain(struct db *db, bool retention);

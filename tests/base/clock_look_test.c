@@ -18,6 +18,7 @@ TEST(a_step_is_taken_over_once_it_held)
 		clock_pass(CLOCK_HOLD_NS, NULL, NULL);
 		CHECK_INT(clock_now_ns(), START + 10 * NS_PER_S + CLOCK_HOLD_NS);
 		CHECK_INT(clock_step_ns(), steps[i]);
+		CHECK_INT(clock_step_since_ns(), START + 11 * NS_PER_S); /* the first look */
 		clock_pass(NS_PER_S, NULL, NULL);
 		CHECK_INT(clock_now_ns(), START + 11 * NS_PER_S + CLOCK_HOLD_NS + steps[i]);
 		CHECK_INT(clock_step_ns(), 0);

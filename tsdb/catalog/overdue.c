@@ -34,7 +34,7 @@ bool overdue_waits(const struct overdue_wait *w)
 
 int64_t overdue_since_ns(const struct overdue_wait *w)
 {
-	return clock_now_ns() - (clock_running_ns() - w->since_ns);
+	return clock_of_running_ns(w->since_ns);
 }
 
 void overdue_tell(const char *component, const struct overdue *o)

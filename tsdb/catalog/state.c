@@ -21,12 +21,20 @@ void db_count_damage(void)
 	metric_add(&damage_total, NULL, 1);
 }
 
-void db_set_state(struct db *db, enum db_state state, const struct err *why)
+static void state_set_locked(struct db *db, enum db_state state, const struct err *why)
 {
-	mutex_lock(&db->lock);
+	mutex_assert_held(&db->lock);
+	if (state != db->state || !db->state_since_ns)
+		db->state_since_ns = clock_running_ns();
 	db->state = state;
 	db->why = why ? *why : (struct err){ 0 };
 	metric_set(&state_gauge, NULL, state);
+}
+
+void db_set_state(struct db *db, enum db_state state, const struct err *why)
+{
+	mutex_lock(&db->lock);
+	state_set_locked(db, state, why);
 	mutex_unlock(&db->lock);
 }
 
@@ -44,8 +52,10 @@ int64_t db_accepts_from_ns(const struct db *db)
 	return reached > 0 ? (reached - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns : 0;
 }
 
+static enum db_state state_get(struct db *db, struct err *why, int64_t *since_ns);
+
 /* Of a union: that of the first member that is not ready. */
-static enum db_state state_of_members(struct db *db, struct err *why)
+static enum db_state state_of_members(struct db *db, struct err *why, int64_t *since_ns)
 {
 	enum db_state state = DB_READY;
 	struct member **v;
@@ -57,24 +67,40 @@ static enum db_state state_of_members(struct db *db, struct err *why)
 	if (why)
 		*why = (struct err){ 0 };
 	for (size_t i = 0; i < n && state == DB_READY; i++)
-		if ((state = db_state(v[i]->db, &of)) && why)
+		if ((state = state_get(v[i]->db, &of, since_ns)) && why)
 			err_set(why, of.code, "shard %s: %s", v[i]->name, of.msg);
 	members_unpin(db, v, n);
 	return state;
 }
 
-enum db_state db_state(struct db *db, struct err *why)
+static enum db_state state_get(struct db *db, struct err *why, int64_t *since_ns)
 {
 	enum db_state state;
 
 	if (db->is_union)
-		return state_of_members(db, why);
+		return state_of_members(db, why, since_ns);
 	mutex_lock(&db->lock);
 	state = db->state;
+	*since_ns = db->state_since_ns;
 	if (why)
 		*why = db->why;
 	mutex_unlock(&db->lock);
 	return state;
+}
+
+enum db_state db_state(struct db *db, struct err *why)
+{
+	int64_t since_ns;
+
+	return state_get(db, why, &since_ns);
+}
+
+int64_t db_state_since_ns(struct db *db)
+{
+	int64_t since_ns = clock_running_ns();
+
+	(void)state_get(db, NULL, &since_ns);
+	return clock_of_running_ns(since_ns);
 }
 
 /* Changes between READY and FULL only; the commit thread sets and ends FAILED. */
@@ -94,16 +120,8 @@ void db_check_room(struct db *db)
 	mutex_lock(&db->lock);
 	was = db->state;
 	full = room < db->o.free_bytes_reserve || windows_have_shadow_locked(db);
-	if (was == DB_READY && full) {
-		db->state = DB_FULL;
-		db->why = err;
-	} else if (was == DB_FULL && !full) {
-		db->state = DB_READY;
-		db->why = (struct err){ 0 };
-	} else if (was == DB_FULL) {
-		db->why = err;
-	}
-	metric_set(&state_gauge, NULL, db->state);
+	if (was != DB_FAILED)
+		state_set_locked(db, full ? DB_FULL : DB_READY, full ? &err : NULL);
 	if (was != db->state && db->state == DB_FULL)
 		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
 	else if (was != db->state)

@@ -95,8 +95,9 @@ struct db {
 	struct mutex ids_lock;
 	struct mutex numbers_lock;
 	bool creating; /* db->lock: a window is being made, outside of the lock */
-	enum db_state state;
+	enum db_state state; /* db->lock, as the two below */
 	struct err why;
+	int64_t state_since_ns; /* on the running clock */
 	struct querier_turn *queriers; /* db->lock: newest first */
 	uint64_t queriers_opened;
 	struct series *retired; /* out of the index; a querier may still have their labels */
@@ -119,6 +120,7 @@ struct left_window {
 
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
 enum db_state db_state(struct db *db, struct err *why);
+int64_t db_state_since_ns(struct db *db);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 void db_count_damage(void); /* the metric alone */
 

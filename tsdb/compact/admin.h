@@ -9,15 +9,16 @@
 
 #include "base/arena.h"
 #include "base/labels.h"
+#include "tsdb/catalog/overdue.h"
 
 struct db;
 
 /* What becomes too old by a shorter retention goes with the next round. */
 void db_set_retention(
 	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns);
-/* True while retention by time waits, as much became too old at once; *until_ns: rows up to there.
- * Of a union: false. */
-bool db_retention_is_held(struct db *db, int64_t *until_ns);
+/* True while retention by time waits, as much became too old at once: rows up to *until_ns. Of a
+ * union: false. */
+bool db_retention_is_held(struct db *db, int64_t *until_ns, int64_t *since_ns);
 
 /*
  * Deletes rows in (min, max] of the series that all matchers accept. Queries do not see them once

@@ -301,13 +301,15 @@ static void retention_hold(struct db *db)
 		overdue_tell("tsdb", &found);
 }
 
-bool db_retention_is_held(struct db *db, int64_t *until_ns)
+bool db_retention_is_held(struct db *db, int64_t *until_ns, int64_t *since_ns)
 {
 	bool held;
 
 	mutex_lock(&db->lock);
-	if ((held = overdue_waits(&db->retention_wait)))
+	if ((held = overdue_waits(&db->retention_wait))) {
 		*until_ns = retention_overdue_locked(db).until_ns;
+		*since_ns = overdue_since_ns(&db->retention_wait);
+	}
 	mutex_unlock(&db->lock);
 	return held;
 }

@@ -319,7 +319,7 @@ static void api_write_notification(struct json *j, const char *text, int64_t sin
 {
 	json_object(j);
 	api_status_write_text(j, "text", text ? text : "out of memory to say what");
-	api_write_time(j, "date", since_ns);
+	api_write_time(j, "date", since_ns / NS_PER_MS * NS_PER_MS);
 	json_key(j, "active");
 	json_bool(j, true);
 	json_object_end(j);
@@ -328,7 +328,7 @@ static void api_write_notification(struct json *j, const char *text, int64_t sin
 static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *j)
 {
 	struct buf step = { 0 }, until = { 0 };
-	int64_t step_ns = clock_step_ns(), until_ns;
+	int64_t step_ns = clock_step_ns(), until_ns, since_ns;
 
 	if (step_ns) {
 		duration_print(&step, step_ns < 0 ? -step_ns : step_ns);
@@ -336,17 +336,15 @@ static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *
 			arena_printf(&in->arena,
 				"The system's clock is " STR_FMT " %s the time that this server keeps.",
 				STR_ARG(buf_str(&step)), step_ns < 0 ? "behind" : "ahead of"),
-			clock_now_ns());
+			clock_step_since_ns());
 	}
-	if (db_retention_is_held(db, &until_ns)) {
-		time_print_rfc3339(&until, until_ns);
+	if (db_retention_is_held(db, &until_ns, &since_ns)) {
+		time_print_rfc3339(&until, until_ns / NS_PER_S * NS_PER_S);
 		api_write_notification(j,
 			arena_printf(&in->arena,
-				"Profiles up to " STR_FMT
-				" became too old at once, after a long stop or by a step of the clock: they are "
-				"dropped in 5m.",
+				"Profiles up to " STR_FMT " " OVERDUE_WHY ": they are dropped after 5m.",
 				STR_ARG(buf_str(&until))),
-			clock_now_ns());
+			since_ns);
 	}
 	buf_release(&step);
 	buf_release(&until);
@@ -370,7 +368,7 @@ void api_notifications(struct web *w, struct http_in *in, struct http_out *out)
 		api_write_notification(&j,
 			arena_printf(
 				&in->arena, "The database is not ready, %s: %s", api_state_name(state), why.msg),
-			clock_now_ns());
+			db_state_since_ns(w->o.db));
 	api_notify_of_clock(in, w->o.db, &j);
 	json_array_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);

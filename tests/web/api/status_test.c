@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/clock_steps.h"
 #include "tests/web/grafana.h"
 
 #define DATA(data) "{\"status\":\"success\",\"data\":" data "}\n"
@@ -39,6 +40,21 @@ TEST(notifications_say_what_is_wrong)
 	CHECK_INT(grafana.r.status, 204);
 	CHECK_STR(response_header(&grafana.r, "Content-Type"), "");
 	grafana_stop();
+}
+
+TEST(notifications_say_since_when_the_clock_is_wrong)
+{
+	clock_begin((T0 + 100) * NS_PER_S);
+	grafana_start();
+	clock_pass(10 * NS_PER_S, NULL, NULL);
+	CHECK_STR(grafana_get("/api/v1/notifications"), DATA("[]"));
+	clock_step(-2 * NS_PER_HOUR);
+	clock_pass(2 * NS_PER_MIN, NULL, NULL);
+	CHECK_STR(grafana_get("/api/v1/notifications"),
+		DATA("[{\"text\":\"The system's clock is 2h behind the time that this server keeps.\","
+			 "\"date\":\"2023-11-14T22:15:11.000Z\",\"active\":true}]"));
+	grafana_stop();
+	clock_use(NULL);
 }
 
 /* The categories, and of each what tells that it is the right one. */
