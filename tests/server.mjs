@@ -18,15 +18,15 @@ function freePort() {
 
 /**
  * Writes `files` into a new directory; "e.yml" is the configuration. Gives the server's address
- * `base`, the directory `dir`, and `stop`, which also removes the directory.
+ * `base`, the directory `dir`, and `stop`, which also removes the directory. `program` is below EPI_BUILD.
  */
-export async function startServer({ files, flags = [], prefix = "/" }) {
+export async function startServer({ files, flags = [], prefix = "/", program = "epimetheus", env = {} }) {
 	const dir = mkdtempSync(join(tmpdir(), "epi-page-"));
 	for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
 	const port = await freePort();
 	const base = `http://127.0.0.1:${port}${prefix}`;
 	const server = spawn(
-		join(process.env.EPI_BUILD ?? "build", "epimetheus"),
+		join(process.env.EPI_BUILD ?? "build", program),
 		[
 			`--config.file=${join(dir, "e.yml")}`,
 			`--storage.tsdb.path=${join(dir, "data")}`,
@@ -34,7 +34,7 @@ export async function startServer({ files, flags = [], prefix = "/" }) {
 			`--web.external-url=${base}`,
 			...flags,
 		],
-		{ stdio: ["ignore", "ignore", "pipe"] },
+		{ stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...env } },
 	);
 	await new Promise((done, fail) => {
 		let log = "";

@@ -252,7 +252,7 @@ test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits $(STEPPED)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh short
 test-e2e-long: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh long
-test-browser: all $(NODE_DIR)/.installed
+test-browser: all $(NODE_DIR)/.installed $(STEPPED)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) short
 test-browser-long: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) long

@@ -1,6 +1,6 @@
-// Parts that the pages of status share: tabs, and sections of names and values.
+// Parts that the pages of status share: tabs, notifications, and sections of names and values.
 import type { ComponentChildren } from "preact";
-import { type Loaded, useApi } from "../shared/hooks";
+import { type Loaded, useApi, useInterval } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
 import { formatClock } from "../shared/timerange";
 import { formatAgo, formatBytes } from "../shared/units";
@@ -116,6 +116,34 @@ function useHasBucket(at: string): boolean {
 	return hadBucket || at === "cluster";
 }
 
+const REFRESH_S = 10;
+
+interface Notification {
+	text: string;
+	date: string;
+}
+
+/** What is wrong with the server now. The region is there before its content, so that changes are read aloud. */
+function Notifications() {
+	const { answer, error, again } = useApi<Notification[]>("notifications", "notifications");
+	useInterval(REFRESH_S, again);
+	return (
+		<>
+			{error && <QueryError error={error} sent="" />}
+			<div class="notifications" role="status" aria-label="Notifications">
+				{answer?.data.map((n) => (
+					<div key={n.text} class="notice warning">
+						{n.text}{" "}
+						<span class="since">
+							Since <Time text={n.date} />
+						</span>
+					</div>
+				))}
+			</div>
+		</>
+	);
+}
+
 export function StatusFrame({ at, children }: { at: string; children: ComponentChildren }) {
 	const hasBucket = useHasBucket(at);
 	return (
@@ -130,6 +158,7 @@ export function StatusFrame({ at, children }: { at: string; children: ComponentC
 					))}
 				</nav>
 			</div>
+			<Notifications />
 			{children}
 		</main>
 	);
