@@ -1,7 +1,6 @@
 # Epimetheus. `make help` lists the targets; everything is built below $(BUILD), nothing in the tree.
 
 VERSION := 0.1.0
-REVISION ?=
 
 MODE ?= release
 ifeq ($(MODE),release)
@@ -19,6 +18,11 @@ MAKEFLAGS += --jobs=$(shell nproc)
 endif
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
+
+# Tests' builds have none: each commit would link all tests anew.
+ifeq ($(origin REVISION)$(MODE),undefinedrelease)
+REVISION := $(if $(wildcard .git),$(shell git rev-parse --short=12 HEAD 2>/dev/null))
+endif
 
 # ---------------------------------------------------------------------------------------------------
 # The house: rooms from the ground up, and what each may include. A room uses only rooms that come before it in ROOMS,
@@ -101,11 +105,11 @@ uses_web/render := base base/gzip proto proto/report promql/value promql/profile
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
 	web/pyroscope
-uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
+uses_web/profefe := base base/self base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
-uses_web/api := base base/yaml base/gzip discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+uses_web/api := base base/self base/yaml base/gzip discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files
@@ -153,7 +157,7 @@ endif
 
 # Locks know their holder in all but release builds (base/thread.h).
 CHECK_LOCKS := $(if $(filter release,$(MODE)),,-DEPI_CHECK_LOCKS)
-CPPFLAGS := $(CHECK_LOCKS) -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"' -DEPI_REVISION='"$(REVISION)"'
+CPPFLAGS := $(CHECK_LOCKS) -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"'
 # A sanitizer's report needs lines only; -g1 saves a sixth of the time to compile.
 DEBUG := $(if $(filter release debug,$(MODE)),-g,-g1)
 COMMON := $(DEBUG) -pthread -fno-strict-aliasing -fasynchronous-unwind-tables \
@@ -181,6 +185,7 @@ room_sources = $(wildcard $(1)/*.c $(1)/*.cc)
 GEN_proto := $(BUILD)/gen/proto/profile.pb-c.c $(BUILD)/gen/proto/pyroscope.pb-c.c
 GEN_promql/syntax := $(BUILD)/gen/promql/syntax/lexer.c $(BUILD)/gen/promql/syntax/grammar.c
 GEN_web := $(BUILD)/gen/web/ui_assets.c
+GEN_base/self := $(BUILD)/gen/base/self/packages.c
 objects = $(patsubst %.cc,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 gen_objects = $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/gen/%.o,$(1))
 room_objects = $(call objects,$(call room_sources,$(1))) $(call gen_objects,$(GEN_$(1)))
@@ -233,6 +238,26 @@ GENERATED := $(BUILD)/gen/promql/syntax/grammar.h $(BUILD)/gen/proto/profile.pb-
 $(call objects,$(foreach r,$(ROOMS),$(call room_sources,$(r))) $(wildcard cmd/*/*.c cmd/*/*/*.c)) \
 	$(call objects,$(wildcard $(foreach d,* */* */*/* */*/*/*,tests/$(d).c tests/$(d).cc))) \
 	$(foreach r,$(ROOMS),$(call gen_objects,$(GEN_$(r)))): | $(GENERATED)
+
+# The revision and the versions of the linked libraries are a source. They are looked at again after packages or apt's lists
+# changed, or for another revision; the source is written if it would differ. Libraries that are behind are named then.
+LIBRARY_PACKAGES = $(filter %-dev,$(PKGS_build)) libstdc++-$(shell gcc -dumpversion)-dev
+PACKAGES_SEEN := $(BUILD)/.packages
+PACKAGES_CHANGE := /var/lib/dpkg/status /var/lib/apt/lists
+packages_unseen := $(shell seen=$(PACKAGES_SEEN); \
+	[ "$$(cat $$seen 2>&1)" = "$(REVISION)" ] || echo FORCE; \
+	for f in Makefile base/self/packages.sh $(PACKAGES_CHANGE); do \
+		[ ! -e $$f ] || [ $$seen -nt $$f ] || echo FORCE; \
+	done)
+.PHONY: FORCE
+$(GEN_base/self): $(firstword $(packages_unseen)) | $(DEPS)
+	@base/self/packages.sh record $@ '$(REVISION)' $(LIBRARY_PACKAGES)
+ifeq ($(MODE),release)
+	@base/self/packages.sh behind $(LIBRARY_PACKAGES) | while read -r package old new; do \
+		echo "  OLD   $$package $$old is linked, $$new is there: make deps-upgrade"; \
+	done
+endif
+	@echo '$(REVISION)' >$(PACKAGES_SEEN)
 
 # The page: npm and esbuild run in a copy, so that the tree has no node_modules.
 UI_SOURCES := $(shell find web/ui -type f -not -path '*/node_modules/*' 2>/dev/null)
@@ -311,12 +336,22 @@ define install_missing
 	fi
 endef
 
-.PHONY: deps deps-run deps-test deps-test-all
+.PHONY: deps deps-run deps-test deps-test-all deps-upgrade
 deps: $(BUILD)/.deps
 $(BUILD)/.deps: Makefile
 	@mkdir -p $(@D)
 	@$(call install_missing,build)
 	@touch $@
+# Upgrades the packages of linked libraries that are behind, with what they depend on; then `make` links the new ones.
+deps-upgrade: $(BUILD)/.deps
+	@examples/progress.sh "  APT   lists of packages" $(SUDO) apt-get update -qq
+	@behind=$$(base/self/packages.sh behind $(LIBRARY_PACKAGES) | cut -d' ' -f1 | xargs); \
+	if [ -n "$$behind" ]; then \
+		examples/progress.sh "  APT   $$behind" $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends --only-upgrade $$behind; \
+	else \
+		echo "  no linked library is behind"; \
+	fi
 # Only the demo fleet needs Go. Without it the server still runs, and scrapes itself.
 deps-run: $(BUILD)/.deps
 	@$(call install_missing,run) || echo "  Go cannot be installed here: the demo fleet is left out"
@@ -367,6 +402,7 @@ help:
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
+	@echo "make deps-upgrade   upgrade the libraries that are linked, where they are behind"
 	@echo "MODE=release|debug|asan|tsan|fuzz"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

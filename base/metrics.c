@@ -270,6 +270,21 @@ static void metrics_print_cell(struct buf *out, const struct metric *m, const st
 	buf_add_char(out, '\n');
 }
 
+static void metrics_print_info(struct buf *out, const struct metric *m)
+{
+	struct metric_label labels[METRIC_INFO_LABELS_MAX] = { 0 };
+
+	for (size_t i = 0; m->info(i, labels); i++) {
+		buf_add_cstr(out, m->name);
+		for (size_t k = 0; k < METRIC_INFO_LABELS_MAX && labels[k].name; k++) {
+			buf_printf(out, "%s%s=\"", k ? "," : "{", labels[k].name);
+			metrics_add_escaped(out, labels[k].value, true);
+			buf_add_char(out, '"');
+		}
+		buf_add_cstr(out, "} 1\n");
+	}
+}
+
 static int metrics_by_value(const void *a, const void *b)
 {
 	return strcmp(
@@ -278,7 +293,7 @@ static int metrics_by_value(const void *a, const void *b)
 
 static void metrics_print_metric(struct buf *out, struct metric *m)
 {
-	static const char *const kinds[] = { "counter", "gauge", "histogram" };
+	static const char *const kinds[] = { "counter", "gauge", "histogram", "gauge" };
 	struct metric_cell *sorted[METRIC_VALUES_MAX + 1], *c;
 	size_t n = 0, i;
 
@@ -292,7 +307,9 @@ static void metrics_print_metric(struct buf *out, struct metric *m)
 	buf_printf(out, "# HELP %s ", m->name);
 	metrics_add_escaped(out, m->help, false);
 	buf_printf(out, "\n# TYPE %s %s\n", m->name, kinds[m->kind]);
-	if (!n)
+	if (m->kind == METRIC_KIND_INFO)
+		metrics_print_info(out, m);
+	else if (!n)
 		metrics_print_cell(out, m, NULL);
 	qsort(sorted, n, sizeof(sorted[0]), metrics_by_value);
 	for (i = 0; i < n; i++)

@@ -24,17 +24,30 @@
 #include "base/str.h"
 
 #define METRIC_VALUES_MAX 64
+#define METRIC_INFO_LABELS_MAX 3
 #define METRIC_BUCKETS 14 /* 1 ms x 2.5 .. */
 
-enum metric_kind { METRIC_KIND_COUNTER, METRIC_KIND_GAUGE, METRIC_KIND_HISTOGRAM };
+enum metric_kind {
+	METRIC_KIND_COUNTER,
+	METRIC_KIND_GAUGE,
+	METRIC_KIND_HISTOGRAM,
+	METRIC_KIND_INFO
+};
 
 struct metric_cell;
+
+struct metric_label {
+	const char *name, *value; /* name NULL: none */
+};
+/* The labels of the ith row; false: there are no more. */
+typedef bool (*metric_info_fn)(size_t i, struct metric_label labels[METRIC_INFO_LABELS_MAX]);
 
 struct metric {
 	enum metric_kind kind;
 	const char *name, *help, *label; /* label NULL: none */
 	_Atomic(struct metric_cell *) cells; /* list, newest first; never shrinks */
 	struct metric *next; /* registry, sorted when shown */
+	metric_info_fn info; /* of METRIC_KIND_INFO: constant rows, each with the value 1 */
 };
 
 void metric_register(struct metric *m);
@@ -55,17 +68,21 @@ void metric_collector_remove(metric_collect_fn fn, void *ctx);
 /* The whole registry in text format. */
 void metrics_print(struct buf *out);
 
-#define METRIC_DEFINE_(var, k, n, h, l) \
-	static struct metric var = { .kind = (k), .name = (n), .help = (h), .label = (l) }; \
+#define METRIC_DEFINE_(var, k, n, h, l, f) \
+	static struct metric var = { \
+		.kind = (k), .name = (n), .help = (h), .label = (l), .info = (f) \
+	}; \
 	__attribute__((constructor)) static void metric_register_##var(void) \
 	{ \
 		metric_register(&var); \
 	}
 #define METRIC_COUNTER(var, name, help, label) \
-	METRIC_DEFINE_(var, METRIC_KIND_COUNTER, name, help, label)
+	METRIC_DEFINE_(var, METRIC_KIND_COUNTER, name, help, label, NULL)
 #define METRIC_GAUGE(var, name, help, label) \
-	METRIC_DEFINE_(var, METRIC_KIND_GAUGE, name, help, label)
+	METRIC_DEFINE_(var, METRIC_KIND_GAUGE, name, help, label, NULL)
 #define METRIC_HISTOGRAM(var, name, help, label) \
-	METRIC_DEFINE_(var, METRIC_KIND_HISTOGRAM, name, help, label)
+	METRIC_DEFINE_(var, METRIC_KIND_HISTOGRAM, name, help, label, NULL)
+#define METRIC_INFO(var, name, help, info) \
+	METRIC_DEFINE_(var, METRIC_KIND_INFO, name, help, NULL, info)
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/self/heap.h"
-#include "cmd/epimetheus/licenses.h"
+#include "base/self/libraries.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/server.h"
@@ -40,12 +40,11 @@ static bool server_main_answered(const struct options *o)
 	if (o->help)
 		options_print_help(&text, o);
 	else if (o->version)
-		buf_printf(&text, "epimetheus, version %s%s%s\n", EPI_VERSION,
-			EPI_REVISION[0] ? " (revision " EPI_REVISION : "", EPI_REVISION[0] ? ")" : "");
+		libraries_print_versions(&text, "epimetheus");
 	else if (o->completion_script[0])
 		options_print_completion(&text, o);
 	else if (o->licenses)
-		licenses_print(&text);
+		libraries_print_licenses(&text);
 	else
 		return false;
 	server_main_print(&text, stdout);
@@ -148,7 +147,8 @@ int main(int argc, char **argv)
 	server_main_raise_fd_limit();
 	extractor = server_main_open_extractor(&o);
 	selfprofile_init();
-	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_I("pid", getpid()));
+	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_S("revision", build_revision),
+		LOG_I("pid", getpid()));
 	rc = server_open(&o, extractor, &s, &err);
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));

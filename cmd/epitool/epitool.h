@@ -89,6 +89,7 @@ MUST_CHECK enum err_code output_put(const char *path, struct str content, struct
  * The rest of a command line: exactly or at least min, at most max arguments. -1: go on; else exit
  * so. usage: "query [FLAGS] QUERY"; about: lines that say more.
  */
+void output_print_version(void);
 int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
 

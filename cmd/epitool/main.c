@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		printf("epitool, version %s\n", EPI_VERSION);
+		output_print_version();
 		return 0;
 	}
 	for (size_t i = 0; i < COMMANDS_N; i++) {

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/self/flags.h"
+#include "base/self/libraries.h"
 #include "cmd/epitool/epitool.h"
 
 enum err_code output_save(const char *path, struct str content, struct err *err)
@@ -61,6 +62,15 @@ static void output_print_help(
 	buf_release(&text);
 }
 
+void output_print_version(void)
+{
+	struct buf text = { 0 };
+
+	libraries_print_versions(&text, "epitool");
+	fwrite(text.ptr, 1, text.len, stdout);
+	buf_release(&text);
+}
+
 int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n)
 {
@@ -78,7 +88,7 @@ int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const
 		return 0;
 	}
 	if (version) {
-		printf("epitool, version %s\n", EPI_VERSION);
+		output_print_version();
 		return 0;
 	}
 	if (*args_n < min) {

@@ -12,6 +12,15 @@ METRIC_COUNTER(many, "test_many_total", "Many values.", "v");
 METRIC_COUNTER(raced, "test_raced_total", "From many threads.", "v");
 METRIC_COUNTER(never, "test_never_total", "Never counted.", "v");
 
+static bool info_labels(size_t i, struct metric_label labels[METRIC_INFO_LABELS_MAX])
+{
+	labels[0] = (struct metric_label){ "name", i ? "b" : "a\"" };
+	labels[1] = (struct metric_label){ "version", "1" };
+	return i < 2;
+}
+
+METRIC_INFO(info, "test_info", "Two rows.", info_labels);
+
 /* The lines of one metric, HELP and TYPE included. */
 static bool shows(const char *want)
 {
@@ -51,6 +60,13 @@ TEST(labels_are_sorted_and_escaped)
 				"test_results_total{result=\"\"} 2\n"
 				"test_results_total{result=\"a\\\"b\\\\\\n\xef\xbf\xbd\"} 1\n"
 				"test_results_total{result=\"ok\"} 3\n"));
+}
+
+TEST(info_has_constant_rows)
+{
+	CHECK(shows("# HELP test_info Two rows.\n# TYPE test_info gauge\n"
+				"test_info{name=\"a\\\"\",version=\"1\"} 1\n"
+				"test_info{name=\"b\",version=\"1\"} 1\n"));
 }
 
 TEST(histogram)

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/self/libraries.h"
 #include "base/thread.h"
 #include "promql/engine/engine.h"
 #include "scrape/config/config.h"
@@ -44,9 +45,22 @@ static void api_status_end(struct json *j)
 	api_end(j, NULL, 0, NULL, 0);
 }
 
+static void api_write_library(struct json *j, const struct library *l)
+{
+	const char *version = library_version(l);
+
+	if (!version)
+		return;
+	json_object(j);
+	api_status_write_text(j, "name", l->name);
+	api_status_write_text(j, "package", l->package);
+	api_status_write_text(j, "version", version);
+	json_object_end(j);
+}
+
 /*
- * The fields are Prometheus's, since its clients read them; those about Go and the builder are
- * empty.
+ * The fields are Prometheus's, since its clients read them, and the libraries; those about Go and
+ * the builder are empty.
  */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 {
@@ -56,11 +70,16 @@ void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 	(void)in;
 	api_status_begin(out, &j);
 	api_status_write_text(&j, "version", EPI_VERSION);
-	api_status_write_text(&j, "revision", EPI_REVISION);
+	api_status_write_text(&j, "revision", build_revision);
 	api_status_write_text(&j, "branch", "");
 	api_status_write_text(&j, "buildUser", "");
 	api_status_write_text(&j, "buildDate", "");
 	api_status_write_text(&j, "goVersion", "");
+	json_key(&j, "libraries");
+	json_array(&j);
+	for (size_t i = 0; i < libraries_n; i++)
+		api_write_library(&j, &libraries[i]);
+	json_array_end(&j);
 	api_status_end(&j);
 }
 

@@ -1,3 +1,4 @@
+#include "base/self/libraries.h"
 #include "web/http/http.h"
 #include "web/profefe/profefe.h"
 
@@ -124,7 +125,7 @@ void profefe_version(struct web *w, struct http_in *in, struct http_out *out)
 	json_key(&j, "version");
 	json_cstr(&j, EPI_VERSION);
 	json_key(&j, "commit");
-	json_cstr(&j, EPI_REVISION);
+	json_cstr(&j, build_revision);
 	json_key(&j, "build_time");
 	json_cstr(&j, "");
 	json_object_end(&j);

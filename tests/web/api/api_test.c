@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/self/flags.h"
+#include "base/self/libraries.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
@@ -531,14 +532,31 @@ TEST(targets_as_prometheus_shows_them)
 	stop();
 }
 
+static void check_buildinfo(void)
+{
+	struct buf want = { 0 };
+
+	buf_printf(&want,
+		"{\"status\":\"success\",\"data\":{\"version\":\"" EPI_VERSION
+		"\",\"revision\":\"%s\",\"branch\":\"\",\"buildUser\":\"\","
+		"\"buildDate\":\"\",\"goVersion\":\"\",\"libraries\":[",
+		build_revision);
+	for (size_t i = 0, n = 0; i < libraries_n; i++)
+		if (libraries[i].package)
+			buf_printf(&want, "%s{\"name\":\"%s\",\"package\":\"%s\",\"version\":\"%s\"}",
+				n++ ? "," : "", libraries[i].name, libraries[i].package,
+				library_version(&libraries[i]));
+	buf_add_cstr(&want, "]}}\n");
+	get("/api/v1/status/buildinfo");
+	CHECK(str_eq(buf_str(&f.r.body), buf_str(&want)));
+	buf_release(&want);
+}
+
 TEST(status_of_the_server)
 {
 	start();
 	fill();
-	CHECK_GET("/api/v1/status/buildinfo", 200,
-		"{\"status\":\"success\",\"data\":{\"version\":\"" EPI_VERSION
-		"\",\"revision\":\"" EPI_REVISION "\",\"branch\":\"\",\"buildUser\":\"\","
-		"\"buildDate\":\"\",\"goVersion\":\"\"}}\n");
+	check_buildinfo();
 	CHECK_GET("/api/v1/status/flags", 200,
 		"{\"status\":\"success\",\"data\":{\"config.file\":\"somewhere\","
 		"\"storage.tsdb.retention.time\":\"15d\"}}\n");
