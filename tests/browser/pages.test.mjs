@@ -470,6 +470,20 @@ test("status: the configuration is copied, flags are found", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("status: the build, and the libraries that are linked", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}status`);
+	const rows = page.locator("section", { has: page.getByRole("heading", { name: "Libraries" }) }).locator("tr");
+	await rows.first().waitFor();
+	const { libraries } = await api(server.base, "status/buildinfo");
+	assert.ok(libraries.length > 20);
+	assert.deepEqual(
+		await rows.allInnerTexts(),
+		libraries.map((l) => `${l.name}\t${l.version}`),
+	);
+	await shot(page, "status");
+	assert.deepEqual(problems, []);
+});
+
 test("TSDB: what is stored and kept, and which labels make the series", async (t) => {
 	const counts = async () =>
 		Object.fromEntries((await api(server.base, "label_counts")).map((c) => [c.name, c.values]));

@@ -4,7 +4,7 @@ import { TextFilter } from "../shared/fields";
 import { useApi, useUrl } from "../shared/hooks";
 import { holds, filterWords } from "../shared/listfilter";
 import { QueryError } from "../shared/notices";
-import { type Json, Pairs, Section, StatusFrame } from "./frame";
+import { type Json, Pairs, Section, StatusFrame, useStatus } from "./frame";
 
 interface Alertmanagers {
 	activeAlertmanagers?: { url: string }[];
@@ -46,7 +46,30 @@ function AlertmanagersSection() {
 	);
 }
 
+interface Library {
+	name: string;
+	package: string;
+	version: string;
+}
+
+/** The libraries that are linked into the server. */
+function Libraries({ libraries }: { libraries: Library[] }) {
+	return (
+		<table class="plain pairs">
+			<tbody>
+				{libraries.map((l) => (
+					<tr key={l.name}>
+						<th>{l.name}</th>
+						<td title={`Debian's package ${l.package}`}>{l.version}</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
+
 export function StatusPage() {
+	const build = { name: "buildinfo", loaded: useStatus("buildinfo") };
 	return (
 		<StatusFrame at="status">
 			<div class="columns">
@@ -56,7 +79,7 @@ export function StatusPage() {
 				<div>
 					<Section
 						title="Build"
-						name="buildinfo"
+						{...build}
 						render={(d: { [key: string]: Json }) => (
 							// Prometheus's fields; those that this build does not know are left out.
 							<Pairs
@@ -67,6 +90,11 @@ export function StatusPage() {
 						)}
 					/>
 					<AlertmanagersSection />
+					<Section
+						title="Libraries"
+						{...build}
+						render={(d: { libraries: Library[] }) => <Libraries libraries={d.libraries} />}
+					/>
 				</div>
 			</div>
 			<p class="faint footer">
