@@ -13,6 +13,7 @@
 #include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/versions.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
@@ -202,7 +203,9 @@ static enum err_code db_open_rest(struct db *db, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = db_check_options(&db->o, err)) || (rc = db_open_dirs(db, err)) ||
+	if ((rc = db_check_options(&db->o, err)) ||
+		(rc = versions_check(db->dir, !db->o.follower, err)) || (rc = db_open_dirs(db, err)) ||
+		(rc = head_check_versions(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
 		(rc = inventory_sync_open(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/loss_report.h"
@@ -255,11 +256,12 @@ static void blocks_open_remove_windows(struct blocks_open_opening *o)
 	}
 }
 
-/* Deletions whose window went. */
+/* Deletions whose window went. Those of a store that was set aside stay: it may come back. */
 static void blocks_open_remove_orphans(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
 	struct str *names;
+	int64_t start_s;
 	size_t n;
 
 	if (db->o.read_only || fs_list(db->head_dir, &o->a, &names, &n, NULL))
@@ -275,7 +277,8 @@ static void blocks_open_remove_orphans(struct blocks_open_opening *o)
 		stem.len -= strlen(".deleted");
 		path = path_join(&o->a, str_of(db->head_dir), names[i]);
 		dir = path_join(&o->a, str_of(db->head_dir), str_dup(&o->a, stem));
-		if (path && dir && !fs_exists(dir))
+		if (path && dir && !fs_exists(dir) &&
+			!(str_to_i64(stem, &start_s) && window_is_aside(db, start_s * NS_PER_S)))
 			(void)!db->o.fs->ops->unlink(db->o.fs, path, NULL);
 	}
 }

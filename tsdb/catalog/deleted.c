@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/state.h"
+#include "tsdb/catalog/versions.h"
 
 /*
  * Deleted ranges: rows that queriers no longer see, until joining blocks leaves them out.
@@ -21,7 +22,6 @@
  * There are two copies of the file, written one after the other: if both can be read the ranges of
  * both count.
  */
-#define DELETED_VERSION 2
 #define DELETED_OF_NOBODY 1 /* of an earlier version; it may be of another block */
 #define DELETED_BYTES_MAX (256u << 20)
 #define DELETED_RANGES_MAX (8u << 20)

@@ -8,6 +8,7 @@
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
+#include "tsdb/catalog/versions.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It
@@ -16,7 +17,6 @@
  * begins, some ahead for all jobs, as all begin an epoch with a window. All other ids are found in
  * windows and blocks.
  */
-#define IDS_VERSION 2
 #define IDS_BYTES_MAX (64u << 20)
 #define EPOCHS_AHEAD 8u
 #define IDS_PASSED_OVER (1u << 20) /* more than are given in the life of a directory */
@@ -193,8 +193,8 @@ static enum err_code catalog_ids_load(struct db *db, struct err *err)
 	in = cursor_of((struct str){ b.ptr + b.len - 8, 8 });
 	if (cursor_u64be(&in) != hash_bytes(b.ptr, b.len - 8, 0))
 		goto out;
-	if (b.ptr[0] != 1 && b.ptr[0] != IDS_VERSION) {
-		rc = err_set(err, ERR_UNSUPPORTED, "%s: another format than this version's", db->ids_path);
+	if ((unsigned char)b.ptr[0] > IDS_VERSION) {
+		rc = versions_refuse(db->ids_path, (unsigned char)b.ptr[0], IDS_VERSION, err);
 		goto out;
 	}
 	rc = catalog_ids_read(db, cursor_of((struct str){ b.ptr + 1, b.len - 9 }), b.ptr[0] > 1, err);

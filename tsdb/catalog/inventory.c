@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tsdb/catalog/versions.h"
 #include "tsdb/store/store.h"
 
 /*
@@ -17,7 +18,6 @@
  * (varint), entries, XXH3 of all before (be64); then zeros, room for more. Both files have the
  * number of the change: after a crash between the two the higher one counts.
  */
-#define VERSION 1
 #define HEAD_BYTES 5u
 #define FILE_BYTES_MAX (64u << 20)
 #define STEP_BYTES 4096u
@@ -128,7 +128,7 @@ void inventory_encode(
 		buf_add_varint(&body, (uint64_t)e->max_ns - (uint64_t)e->min_ns);
 	}
 	buf_clear(out);
-	buf_add_char(out, VERSION);
+	buf_add_char(out, INVENTORY_VERSION);
 	buf_add_u32be(out, (uint32_t)body.len);
 	buf_add_str(out, buf_str(&body));
 	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
@@ -174,9 +174,10 @@ enum err_code inventory_decode(struct str bytes, const char *path, struct arena 
 	sum = cursor_of((struct str){ bytes.ptr + HEAD_BYTES + length, 8 });
 	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, HEAD_BYTES + length, 0))
 		return inventory_bad(path, "its checksum is wrong", err);
-	if (version.ptr[0] != VERSION)
-		return err_set(err, ERR_UNSUPPORTED, "%s: version %d was written by a newer program", path,
-			version.ptr[0]);
+	if ((unsigned char)version.ptr[0] > INVENTORY_VERSION)
+		return versions_refuse(path, (unsigned char)version.ptr[0], INVENTORY_VERSION, err);
+	if (version.ptr[0] != INVENTORY_VERSION)
+		return inventory_bad(path, "its version is wrong", err);
 	in = cursor_of((struct str){ bytes.ptr + HEAD_BYTES, length });
 	*generation = cursor_u64be(&in);
 	count = cursor_varint(&in);

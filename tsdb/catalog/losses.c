@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tsdb/catalog/versions.h"
 
 /*
  * The list is small and seldom changes: it is in memory, and each change replaces both files,
  * `losses` and then `losses.copy`, each as a whole. Each has the number of the change, so after a
  * crash between the two the newer one counts.
  */
-#define VERSION 1
 #define FILE_BYTES_MAX (16u << 20)
 #define WHERE_MAX 255u
 #define TEXT_MAX 1000u
@@ -140,7 +140,7 @@ static struct losses_entry *losses_find(struct losses *l, enum loss_what what, s
 
 static void losses_encode(const struct losses *l, struct buf *b)
 {
-	buf_add_char(b, VERSION);
+	buf_add_char(b, LOSSES_VERSION);
 	buf_add_u64be(b, l->generation);
 	buf_add_varint(b, l->next_number);
 	buf_add_varint(b, l->n);
@@ -192,8 +192,10 @@ enum err_code losses_decode(struct str bytes, const char *path, struct arena *a,
 	sum = cursor_of((struct str){ bytes.ptr + bytes.len - 8, 8 });
 	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, bytes.len - 8, 0))
 		return err_set(err, ERR_CORRUPT, "%s: bad checksum", path);
-	if (bytes.ptr[0] != VERSION)
-		return err_set(err, ERR_UNSUPPORTED, "%s: another format than this version's", path);
+	if ((unsigned char)bytes.ptr[0] > LOSSES_VERSION)
+		return versions_refuse(path, (unsigned char)bytes.ptr[0], LOSSES_VERSION, err);
+	if (bytes.ptr[0] != LOSSES_VERSION)
+		return err_set(err, ERR_CORRUPT, "%s: bad version", path);
 	in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 9 });
 	*generation = cursor_u64be(&in);
 	*next_number = cursor_varint(&in);
@@ -459,17 +461,22 @@ static enum err_code catalog_losses_accept(
 	return ERR_OK;
 }
 
-enum err_code losses_accept(
+enum err_code losses_settle(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
 {
 	enum err_code rc;
 
-	if (l->read_only)
-		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	mutex_lock(&l->lock);
 	rc = catalog_losses_accept(l, numbers, n, accepted, err);
 	mutex_unlock(&l->lock);
 	return rc ? rc : catalog_losses_save(l, err);
+}
+
+enum err_code losses_accept(
+	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
+{
+	return l->read_only ? err_set(err, ERR_UNAVAILABLE, "the database is open for reading only") :
+						  losses_settle(l, numbers, n, accepted, err);
 }
 
 enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err)

@@ -177,3 +177,39 @@ bool window_remove_leftover(struct db *db, int64_t start_ns)
 	window_free(db, w);
 	return gone;
 }
+
+/* ---- stores that were set aside ---- */
+
+bool window_aside_start(struct str name, int64_t *start_s)
+{
+	ptrdiff_t dot = str_find(name, STR("."));
+	int64_t ns;
+	struct str rest;
+
+	if (dot < 0 || !str_has_suffix(name, STR(WINDOW_ASIDE)))
+		return false;
+	rest = (struct str){ name.ptr + dot + 1, name.len - (size_t)dot - 1 };
+	if (rest.len <= strlen(WINDOW_ASIDE))
+		return false;
+	rest.len -= strlen(WINDOW_ASIDE);
+	name.len = (size_t)dot;
+	return str_to_i64(name, start_s) && *start_s >= 0 && *start_s <= INT64_MAX / NS_PER_S &&
+		str_to_i64(rest, &ns);
+}
+
+bool window_is_aside(const struct db *db, int64_t start_ns)
+{
+	struct str *names;
+	struct arena a;
+	bool found = false;
+	int64_t start;
+	size_t n = 0;
+
+	arena_init(&a, 0);
+	if (fs_list(db->head_dir, &a, &names, &n, NULL))
+		n = 0;
+	for (size_t i = 0; i < n && !found; i++)
+		found = window_aside_start(names[i], &start) && start * NS_PER_S == start_ns;
+	arena_release(&a);
+	return found;
+}

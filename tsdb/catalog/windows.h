@@ -104,5 +104,9 @@ void window_remove_beside(struct db *db, const struct window *w);
 bool window_remove_files(struct db *db, struct window *w);
 /* Removes remains of a window that is in a block. False: they are still there. */
 bool window_remove_leftover(struct db *db, int64_t start_ns);
+/* A store that is no window of the directory is named <start>.<ns> and this. */
+#define WINDOW_ASIDE ".damaged"
+bool window_aside_start(struct str name, int64_t *start_s); /* false: it is no such name */
+bool window_is_aside(const struct db *db, int64_t start_ns); /* a store of that window is */
 
 #endif

@@ -73,10 +73,12 @@ static enum err_code head_make_store(struct db *db, struct window *w, struct err
 	enum err_code rc;
 
 	w->identity = head_new_identity(w);
-	/* A directory of that name would be one that was not read at start. */
+	/* A directory of that name would be one that was not read at start; deletions, those of a store
+	 * that was set aside. */
 	if ((fs_exists(w->dir) &&
 			((rc = inventory_sync_drop_unread(db, w->start_ns, err)) ||
 				(rc = fs_remove_tree(fs, w->dir, err)))) ||
+		(window_deleted_remove(db, w->start_ns), false) ||
 		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
 		(fs_exists(w->names_path) && (rc = fs->ops->unlink(fs, w->names_path, err))) ||
 		(rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||

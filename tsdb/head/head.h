@@ -30,6 +30,8 @@ uint64_t head_disk_bytes(struct db *db, const struct window *w);
 void head_leave_shadows(struct db *db);
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
 
+/* Before it: ERR_UNSUPPORTED if a window is a newer program's. Nothing is changed. */
+MUST_CHECK enum err_code head_check_versions(struct db *db, struct err *err);
 MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
 /* "head/<start>" and the formatted text; malloc'ed, NULL: out of memory. */
 char *head_where(const struct window *w, const char *fmt, ...) PRINTF_LIKE(2, 3);

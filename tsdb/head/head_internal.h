@@ -71,10 +71,26 @@ MUST_CHECK enum err_code head_names_heal(struct db *db, struct window *w,
 
 /* ---- head_open.c: stores that are opened ---- */
 
+struct window_opening;
+struct window_meta;
+
 /* Closes and opens the store of a window whose put failed with `failed`, and compares it with what
  * was acknowledged. */
 MUST_CHECK enum err_code head_reopen(
 	struct db *db, struct window *w, enum err_code failed, struct err *err);
+/* At the start: puts a window in the list. A store that is not this directory's is set aside; an
+ * empty one is removed. ERR_UNSUPPORTED: a newer program's, it stays as it is. */
+MUST_CHECK enum err_code head_open_window(struct db *db, int64_t start_s, struct err *err);
+/* The record `m` of the second copy. ERR_NOT_FOUND: it has none that is whole. */
+MUST_CHECK enum err_code head_open_spare_meta(const struct window *w,
+	const struct window_opening *o, struct window_meta *out, struct err *err);
+
+/* ---- aside.c: stores that were set aside, and newer ones ---- */
+
+/* At the start, after all windows and blocks were opened: takes windows back that an older program
+ * set aside; those that do not fit become losses. */
+MUST_CHECK enum err_code head_take_back(struct db *db, struct err *err);
+
 /* ---- head_check.c: what is there, against what was acknowledged ---- */
 
 struct window_found {

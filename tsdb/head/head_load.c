@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/versions.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
@@ -16,9 +17,11 @@
  * Mostly the second copy has the same records. It is in memory, and was compared with the store, so
  * the store is not read again.
  */
-#define META_VERSION_LINKS 4 /* rows may have links; a version before this one cannot read them */
-#define META_VERSION 3
-#define META_VERSION_BEFORE 2 /* records have no identity */
+#define META_VERSION_LINKS \
+	4u /* rows may have links; a version before this one cannot read them \
+		*/
+#define META_VERSION 3u
+#define META_VERSION_BEFORE 2u /* records have no identity */
 #define SERIES_TOGETHER 32u
 
 struct key key_of(char kind)
@@ -129,15 +132,19 @@ enum err_code head_parse_meta(
 	struct str value, const char *dir, struct window_meta *out, struct err *err)
 {
 	struct cursor in;
+	unsigned version = value.len ? (unsigned char)value.ptr[0] : 0;
 
-	if (value.len == 0 || value.ptr[0] < META_VERSION_BEFORE || value.ptr[0] > META_VERSION_LINKS)
-		return err_set(
-			err, ERR_UNSUPPORTED, "store %s has another format than this version's", dir);
+	if (version > META_VERSION_LINKS)
+		return versions_refuse(dir, version, META_VERSION_LINKS, err);
+	if (version < META_VERSION_BEFORE)
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s: version %u was written by an older program; this one reads versions from %u", dir,
+			version, META_VERSION_BEFORE);
 	in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
 	out->start_ns = (int64_t)cursor_u64be(&in);
 	out->end_ns = (int64_t)cursor_u64be(&in);
-	out->identity = value.ptr[0] >= META_VERSION ? cursor_u64be(&in) : 0;
-	out->links = value.ptr[0] == META_VERSION_LINKS;
+	out->identity = version >= META_VERSION ? cursor_u64be(&in) : 0;
+	out->links = version == META_VERSION_LINKS;
 	if (in.bad || out->start_ns < 0 || out->end_ns <= out->start_ns)
 		return err_set(err, ERR_CORRUPT, "store %s: bad window", dir);
 	return ERR_OK;

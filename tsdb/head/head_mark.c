@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "tsdb/catalog/versions.h"
 #include "tsdb/head/head_internal.h"
 
 /*
@@ -10,7 +11,6 @@
  * is written after the sync and before the acknowledgement, and not synced: after a power loss it
  * may lack its last change, but it never claims more than was acknowledged.
  */
-#define MARK_VERSION 2
 #define MARK_ROWS_ONLY 1
 #define MARK_BYTES_MAX 4096u
 

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "tsdb/catalog/versions.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 
@@ -17,7 +18,6 @@
  * file, the store still has it, and the next start makes the file anew. So every record in the file
  * was in the store; if the store lacks one at a start it was lost there and is put back.
  */
-#define NAMES_VERSION 1
 #define NAMES_BYTES_MAX (1u << 30)
 #define HEAD_BYTES 17u
 

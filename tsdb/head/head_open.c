@@ -20,7 +20,6 @@
  * in this directory.
  */
 #define DROPPED ".dropped"
-#define SET_ASIDE ".damaged"
 
 char *head_where(const struct window *w, const char *fmt, ...)
 {
@@ -233,7 +232,7 @@ static void head_open_set_aside(
 	db_damage(db, w, "not served; set aside", why);
 	store_close(w->store);
 	w->store = NULL;
-	if (asprintf(&to, "%s.%" PRId64 "%s", w->dir, clock_now_ns(), SET_ASIDE) < 0)
+	if (asprintf(&to, "%s.%" PRId64 "%s", w->dir, clock_now_ns(), WINDOW_ASIDE) < 0)
 		to = NULL;
 	if (to && fs->ops->rename(fs, w->dir, to, &err))
 		log_error("tsdb", "setting aside failed", LOG_S("store", w->dir), LOG_E(&err));
@@ -253,16 +252,15 @@ static bool head_open_is_empty(struct window *w)
 	return empty;
 }
 
-/* The record `m` of the second copy. */
-static enum err_code head_open_spare_meta(
-	const struct window *w, const struct window_opening *o, struct window_meta *out)
+enum err_code head_open_spare_meta(const struct window *w, const struct window_opening *o,
+	struct window_meta *out, struct err *err)
 {
 	struct str value;
 	struct head_name n;
 
 	return head_names_find(&o->names,
 		STR("m"), &n) && !store_record_value(n.key, n.record, 0, &value, NULL) ?
-		head_parse_meta(value, w->dir, out, NULL) :
+		head_parse_meta(value, w->names_path, out, err) :
 		ERR_NOT_FOUND;
 }
 
@@ -273,7 +271,7 @@ static enum err_code head_open_find_meta(
 {
 	struct window_meta m, spare;
 	enum err_code rc = head_read_meta(w->store, &m, err),
-				  other = head_open_spare_meta(w, o, &spare);
+				  other = head_open_spare_meta(w, o, &spare, NULL);
 
 	if (rc && rc != ERR_NOT_FOUND && rc != ERR_CORRUPT)
 		return rc;
@@ -392,7 +390,7 @@ static enum err_code head_open_parts(
 	return head_load(db, w, o, err);
 }
 
-static enum err_code open_window(struct db *db, int64_t start_s, struct err *err)
+enum err_code head_open_window(struct db *db, int64_t start_s, struct err *err)
 {
 	struct window *w;
 	struct window_opening o = { 0 };
@@ -415,7 +413,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 		return rc;
 	}
 	if (rc) {
-		if (rc != ERR_NOMEM && rc != ERR_IO) {
+		if (rc != ERR_NOMEM && rc != ERR_IO && rc != ERR_UNSUPPORTED) {
 			head_open_set_aside(db, w, o.mark.count.rows, err);
 			rc = ERR_OK;
 		}
@@ -458,7 +456,7 @@ static enum err_code head_open_missing_window(struct db *db, int64_t start_s, st
 		window_free(db, w);
 		return err_nomem(err, "window");
 	}
-	if (fs_exists(w->dir) || fs_exists(dropped))
+	if (fs_exists(w->dir) || fs_exists(dropped) || window_is_aside(db, w->start_ns))
 		goto out;
 	if (head_open_went(db, w)) {
 		if (!db->o.read_only)
@@ -469,7 +467,7 @@ static enum err_code head_open_missing_window(struct db *db, int64_t start_s, st
 		goto out;
 	head_read_mark(w, &o.mark);
 	w->end_ns = w->start_ns + db->o.window_ns;
-	if (!head_open_spare_meta(w, &o, &m))
+	if (!head_open_spare_meta(w, &o, &m, NULL))
 		w->end_ns = m.end_ns;
 	err_set(&why, ERR_CORRUPT, "its directory is missing");
 	where = head_where(w, "%s", "");
@@ -500,7 +498,7 @@ static enum err_code head_open_one(struct db *db, struct arena *a, struct str na
 	char *path;
 
 	if (head_open_start_of(name, "", &start)) /* one that a block replaced could not be removed */
-		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK : open_window(db, start, err);
+		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK : head_open_window(db, start, err);
 	if (head_open_start_of(name, ".acked", &start) || head_open_start_of(name, ".names", &start))
 		return head_open_missing_window(db, start, err);
 	if (!str_has_suffix(name, STR(DROPPED)) || db->o.read_only)
@@ -530,6 +528,8 @@ enum err_code head_open_all(struct db *db, struct err *err)
 		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)
 			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap", db->windows[i - 1]->dir,
 				db->windows[i]->dir);
+	if (!rc)
+		rc = head_take_back(db, err);
 out:
 	arena_release(&a);
 	return rc;

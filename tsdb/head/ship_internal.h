@@ -74,6 +74,5 @@ MUST_CHECK enum err_code ship_add_file(
 	struct ship *s, struct ship_window *w, struct ship_file f, struct err *err);
 /* "head/<start>-<identity>.segment.<first>"; malloc'ed, NULL: out of memory. */
 char *ship_path(struct db *db, const struct ship_window *w, uint64_t first);
-#define SHIP_SUFFIX ".segment."
 
 #endif

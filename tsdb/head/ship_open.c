@@ -79,7 +79,7 @@ static enum err_code ship_open_take_windows(struct db *db, struct err *err)
 
 static bool ship_open_is_segment(struct str name)
 {
-	return str_find(name, STR(SHIP_SUFFIX)) >= 0;
+	return str_find(name, STR(SEGMENT_FILE)) >= 0;
 }
 
 enum err_code ship_open(struct db *db, struct err *err)
@@ -143,7 +143,7 @@ char *ship_path(struct db *db, const struct ship_window *w, uint64_t first)
 {
 	char *path = NULL;
 
-	if (asprintf(&path, "%s/%" PRId64 "-%016" PRIx64 SHIP_SUFFIX "%020" PRIu64, db->head_dir,
+	if (asprintf(&path, "%s/%" PRId64 "-%016" PRIx64 SEGMENT_FILE "%020" PRIu64, db->head_dir,
 			w->start_ns / NS_PER_S, w->identity, first) < 0)
 		return NULL;
 	return path;

@@ -32,9 +32,6 @@ enum err_code segment_parse_head(struct str bytes, struct segment *out, struct e
 
 	if (bytes.len < SEGMENT_HEAD_BYTES || memcmp(bytes.ptr, magic, sizeof(magic)) != 0)
 		return err_set(err, ERR_CORRUPT, "segment: no head");
-	if (bytes.ptr[4] != SEGMENT_VERSION)
-		return err_set(err, ERR_UNSUPPORTED, "segment: version %d, not %d",
-			(unsigned char)bytes.ptr[4], SEGMENT_VERSION);
 	packed = bytes.ptr[5];
 	in = cursor_of((struct str){ bytes.ptr + 6, SEGMENT_HEAD_BYTES - 6 });
 	*out = (struct segment){ .packed = packed };
@@ -46,6 +43,9 @@ enum err_code segment_parse_head(struct str bytes, struct segment *out, struct e
 	hash = cursor_u64be(&in);
 	if (in.bad || hash != hash_bytes(bytes.ptr, SEGMENT_HEAD_BYTES - 8, 0))
 		return err_set(err, ERR_CORRUPT, "segment: its head's checksum is wrong");
+	if (bytes.ptr[4] != SEGMENT_VERSION)
+		return err_set(err, ERR_UNSUPPORTED, "segment: version %d, not %d",
+			(unsigned char)bytes.ptr[4], SEGMENT_VERSION);
 	if ((packed != 0 && packed != 1) || out->start_ns < 0 || out->start_ns >= out->end_ns ||
 		out->first == 0 || out->last == UINT64_MAX ||
 		(packed ? out->last < out->first : out->last != 0))

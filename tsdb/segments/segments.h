@@ -22,6 +22,7 @@
 #define SEGMENT_FRAME_BYTES (1u << 20) /* a frame ends with the record that passes this */
 /* Of a frame's records: a reader needs no more memory than a small multiple of it. */
 #define SEGMENT_FRAME_BYTES_MAX (SEGMENT_FRAME_BYTES + SEGMENT_RECORD_BYTES_MAX + 64u)
+#define SEGMENT_FILE ".segment." /* in the name of each file of a segment */
 #define SEGMENT_HEAD_BYTES 54u
 
 struct segment {

@@ -175,8 +175,8 @@ static enum err_code mirror_all(
 
 		if (!store || !copy)
 			return arena_fail(a, "mirror", err);
-		if (!str_to_i64(names[i], &start))
-			continue;
+		if (!str_to_i64(names[i], &start) && !str_has_suffix(names[i], STR(".damaged")))
+			continue; /* those that were set aside may be taken back: tsdb/head/aside.c */
 		rc = mirror_store(m, a, str_of(store), str_of(copy), err);
 		if (rc == ERR_NOT_FOUND)
 			rc = mirror_gone(a, copy, err);
