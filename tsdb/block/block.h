@@ -61,6 +61,7 @@ struct block_meta {
 	int64_t first_ns, last_ns; /* of rows and numbers */
 	unsigned levels; /* of rollups: bit per level */
 	bool raw; /* rows.ldb is there */
+	bool unnamed; /* version 1: its tables do not say whose they are */
 	struct block_file rows_file, rollups_file, spare_file;
 };
 

@@ -18,7 +18,8 @@
 #include "tsdb/rollup/spill.h"
 
 #define BLOCK_VERSION_LINKS 3 /* of blocks that have links */
-#define BLOCK_VERSION 2 /* of others; 1: tables did not say whose they are */
+#define BLOCK_VERSION 2 /* of others */
+#define BLOCK_VERSION_UNNAMED 1 /* tables do not say whose they are; read, and not written anew */
 #define BLOCK_META_BYTES_MAX (16u << 20)
 #define BLOCK_HEADS_MAX (1u << 18)
 #define BLOCK_PARTITIONS_MAX (1u << 20)

@@ -50,7 +50,7 @@ static enum err_code block_ask(void *ctx, struct table *t, struct err *err)
 
 	if (!rc)
 		return block_check_ulid(g->b, g->name, &of, err);
-	if (rc == ERR_CORRUPT)
+	if (rc == ERR_CORRUPT || (rc == ERR_NOT_FOUND && g->b->meta.unnamed))
 		return table_check_end(t, err);
 	return rc == ERR_NOT_FOUND ?
 		err_set(err, ERR_CORRUPT, "%s/%s does not say of which block it is", g->b->dir, g->name) :

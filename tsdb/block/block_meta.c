@@ -84,7 +84,10 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 	json_init(&j, out);
 	json_object(&j);
 	json_key(&j, "version");
-	json_i64(&j, m->links ? BLOCK_VERSION_LINKS : BLOCK_VERSION);
+	json_i64(&j,
+		m->unnamed   ? BLOCK_VERSION_UNNAMED :
+			m->links ? BLOCK_VERSION_LINKS :
+					   BLOCK_VERSION);
 	json_key(&j, "ulid");
 	json_cstr(&j, m->ulid.text);
 	json_key(&j, "level");
@@ -233,10 +236,13 @@ static enum err_code block_read_object(
 
 	if (!block_get_int(object, "version", 0, INT64_MAX, &v))
 		return block_wrong("version", err);
-	if (v < BLOCK_VERSION || v > BLOCK_VERSION_LINKS)
+	if (v > BLOCK_VERSION_LINKS)
 		return err_set(err, ERR_UNSUPPORTED,
-			"version %" PRId64 " was written by %s program; this one reads versions %d and %d", v,
-			v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION, BLOCK_VERSION_LINKS);
+			"version %" PRId64 " was written by a newer program; this one reads versions 1 to %d",
+			v, BLOCK_VERSION_LINKS);
+	if (v < BLOCK_VERSION_UNNAMED)
+		return block_wrong("version", err);
+	m->unnamed = v == BLOCK_VERSION_UNNAMED;
 	if (!block_get_str(object, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
 		return block_wrong("ulid", err);
 	if (!block_get_int(object, "level", 0, UINT32_MAX, &v))

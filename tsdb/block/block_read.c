@@ -46,6 +46,25 @@ static enum err_code block_check_spare(struct block *b, struct table *t, struct 
 	return rc;
 }
 
+/* A `spare` of version 1 says whose it is in its meta alone. */
+static enum err_code block_unnamed_spare(
+	struct block *b, struct table *t, struct ulid *of, struct err *err)
+{
+	struct block_key key = { .at = { KEY_META }, .len = 1 };
+	struct buf text = { 0 };
+	struct block_meta meta;
+	enum err_code rc;
+
+	if (!(rc = table_get(t, block_key_str(&key), &text, err)) &&
+		!(rc = block_meta_parse(buf_str(&text), &b->arena, &meta, err))) {
+		*of = meta.ulid;
+		if (!meta.unnamed)
+			rc = err_set(err, ERR_CORRUPT, "spare does not say of which block it is");
+	}
+	buf_release(&text);
+	return rc;
+}
+
 /* A file of another block counts as missing, and so does another file of this one. */
 static enum err_code block_open_spare(struct block *b, struct err *err)
 {
@@ -57,8 +76,9 @@ static enum err_code block_open_spare(struct block *b, struct err *err)
 	mutex_assert_held(&b->lock);
 	if ((rc = block_open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
 		return rc;
-	if ((rc = block_identity_get(t, "spare", &of, err)) ||
-		(rc = block_check_ulid(b, "spare", &of, err)) || (rc = block_check_spare(b, t, err)))
+	if ((rc = block_identity_get(t, "spare", &of, err)) == ERR_NOT_FOUND)
+		rc = block_unnamed_spare(b, t, &of, err);
+	if (rc || (rc = block_check_ulid(b, "spare", &of, err)) || (rc = block_check_spare(b, t, err)))
 		table_close(t);
 	else
 		b->spare = t;
@@ -146,10 +166,11 @@ enum err_code block_load_meta(struct block *b, struct err *damaged, struct err *
 		return ERR_OK;
 	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED || range_unreachable(rc))
 		goto fail;
-	if ((spare = block_spare(b, NULL)) && block_meta_from(b, spare, "spare", NULL) == ERR_OK)
+	rc = (spare = block_spare(b, NULL)) ? block_meta_from(b, spare, "spare", err) : ERR_NOT_FOUND;
+	if (rc == ERR_OK || (rc != ERR_UNSUPPORTED && (rc = block_meta_from_rollups(b, err)) == ERR_OK))
 		goto made_up;
-	if (block_meta_from_rollups(b, NULL) == ERR_OK)
-		goto made_up;
+	if (rc == ERR_UNSUPPORTED) /* whole, and a newer program's */
+		return rc;
 fail:
 	return err_copy(err, &why);
 made_up:
@@ -191,6 +212,8 @@ static enum err_code block_open_by_spare(struct block *b, const char *name, stru
 		return rc;
 	if (!has_end && !(rc = block_identity_get(*t, name, &of, err)))
 		return block_check_ulid(b, name, &of, err);
+	if (!has_end && rc == ERR_NOT_FOUND && b->meta.unnamed)
+		return ERR_OK;
 	return rc ? rc : differ.code;
 }
 
@@ -201,6 +224,21 @@ static enum err_code block_check_size(struct block *b, const char *name, uint64_
 		return ERR_OK;
 	return err_set(err, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name,
 		bytes, want->bytes);
+}
+
+/* A table of version 1 does not say whose it is: its end must be the one in `spare`, if that can be
+ * read. */
+static enum err_code block_check_unnamed(
+	struct block *b, const char *name, struct table **t, uint64_t *bytes, struct err *err)
+{
+	struct buf end = { 0 };
+	enum err_code rc = ERR_OK;
+
+	if (!block_spare_end(b, name, &end, NULL) &&
+		(rc = block_open_by_spare(b, name, buf_str(&end), t, bytes, err)) == ERR_CORRUPT)
+		err_set(err, rc, "%s/%s is not the table that spare knows", b->dir, name);
+	buf_release(&end);
+	return rc;
 }
 
 static enum err_code block_open_checked(struct block *b, const char *name,
@@ -218,6 +256,9 @@ static enum err_code block_open_checked(struct block *b, const char *name,
 	if (!rc) {
 		if (!(rc = block_check_ulid(b, name, &of, &why)) &&
 			!(rc = block_check_role(b, t, name, &why)))
+			rc = block_check_size(b, name, bytes, want, &why);
+	} else if (rc == ERR_NOT_FOUND && t && b->meta.unnamed) {
+		if (!(rc = block_check_unnamed(b, name, &t, &bytes, &why)))
 			rc = block_check_size(b, name, bytes, want, &why);
 	} else if (rc == ERR_CORRUPT && block_spare_end(b, name, &end, NULL) == ERR_OK &&
 		!(rc = block_open_by_spare(b, name, buf_str(&end), &t, &bytes, NULL))) {

@@ -296,6 +296,19 @@ static void inventory_sync_take_all_in(struct inventory_sync_taking *t)
 	}
 }
 
+/* Programs that made no inventory made windows without identity and blocks of version 1, and later
+ * ones neither: so there never was an inventory if there is nothing else. */
+static bool inventory_sync_was_none(const struct db *db)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->identity)
+			return false;
+	for (size_t i = 0; i < db->blocks_n; i++)
+		if (!block_meta(db->blocks[i]->block)->unnamed)
+			return false;
+	return !db->unreadable_n;
+}
+
 /* Nothing tells what should be there. */
 static void inventory_sync_not_known(struct inventory_sync_taking *t)
 {
@@ -303,8 +316,7 @@ static void inventory_sync_not_known(struct inventory_sync_taking *t)
 	struct err why;
 
 	if (db->inventory_found == INVENTORY_READ ||
-		(db->inventory_found == INVENTORY_NONE && !db->windows_n && !db->blocks_n &&
-			!db->unreadable_n))
+		(db->inventory_found == INVENTORY_NONE && inventory_sync_was_none(db)))
 		return;
 	err_set(&why, ERR_CORRUPT, "inventory and inventory.copy %s",
 		db->inventory_found == INVENTORY_NONE ? "are missing" : "cannot be read");
