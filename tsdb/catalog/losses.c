@@ -461,22 +461,41 @@ static enum err_code catalog_losses_accept(
 	return ERR_OK;
 }
 
-enum err_code losses_settle(
+enum err_code losses_accept(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
 {
 	enum err_code rc;
 
+	if (l->read_only)
+		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	mutex_lock(&l->lock);
 	rc = catalog_losses_accept(l, numbers, n, accepted, err);
 	mutex_unlock(&l->lock);
 	return rc ? rc : catalog_losses_save(l, err);
 }
 
-enum err_code losses_accept(
-	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
+static bool losses_is_among(const uint64_t *numbers, size_t n, uint64_t number)
 {
-	return l->read_only ? err_set(err, ERR_UNAVAILABLE, "the database is open for reading only") :
-						  losses_settle(l, numbers, n, accepted, err);
+	for (size_t i = 0; i < n; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
+enum err_code losses_settle(struct losses *l, const uint64_t *numbers, size_t n, struct err *err)
+{
+	size_t kept = 0;
+
+	mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->n; i++)
+		if (losses_is_among(numbers, n, l->v[i].loss.number))
+			free(l->v[i].text);
+		else
+			l->v[kept++] = l->v[i];
+	l->dirty |= kept < l->n;
+	l->n = kept;
+	mutex_unlock(&l->lock);
+	return catalog_losses_save(l, err);
 }
 
 enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err)

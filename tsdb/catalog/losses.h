@@ -88,9 +88,9 @@ bool losses_has(struct losses *l, struct str path);
  * an unknown number; nothing is accepted then. */
 MUST_CHECK enum err_code losses_accept(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err);
-/* The same where what was lost is there again; in a list that is only read, until it is closed. */
+/* Removes entries by number: what was lost is there again. */
 MUST_CHECK enum err_code losses_settle(
-	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err);
+	struct losses *l, const uint64_t *numbers, size_t n, struct err *err);
 /* Removes entries that end at or before this time. */
 MUST_CHECK enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err);
 

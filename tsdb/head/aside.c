@@ -305,7 +305,7 @@ static enum err_code aside_check(struct aside *one, struct err *err)
 
 struct aside_told {
 	struct str window, itself; /* head/<start>, head/<start>.<ns>.damaged */
-	uint64_t open[LOSSES_TOLD_MAX];
+	uint64_t numbers[LOSSES_TOLD_MAX];
 	size_t n;
 	bool by_window;
 };
@@ -322,8 +322,8 @@ static bool aside_look_at_loss(void *ctx, const struct loss *l)
 		of.len = t->window.len; /* "... of inventory N" */
 	window = str_eq(of, t->window);
 	t->by_window |= window;
-	if ((window || str_eq(of, t->itself)) && !l->accepted && t->n < LOSSES_TOLD_MAX)
-		t->open[t->n++] = l->number;
+	if ((window || str_eq(of, t->itself)) && t->n < LOSSES_TOLD_MAX)
+		t->numbers[t->n++] = l->number;
 	return true;
 }
 
@@ -352,12 +352,20 @@ static void aside_tell(struct aside *one, const struct err *why)
 		one->db, LOSS_WINDOW, told.itself.ptr, w->start_ns, w->end_ns, w->count.rows, why);
 }
 
+/* What was said of it is no longer so. Later it may be said again. */
+static void aside_settle(struct aside *one)
+{
+	struct aside_told told;
+	struct err err;
+
+	if (aside_find_told(one, &told) && losses_settle(one->db->losses, told.numbers, told.n, &err))
+		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+}
+
 static enum err_code aside_take(struct aside *one, struct err *err)
 {
 	struct fs *fs = one->db->o.fs;
-	struct aside_told told;
 	enum err_code rc;
-	size_t accepted;
 
 	store_close(one->w->store);
 	one->w->store = NULL;
@@ -366,20 +374,12 @@ static enum err_code aside_take(struct aside *one, struct err *err)
 		aside_tell(one, err);
 		return ERR_OK; /* as without it; the next start tries again */
 	}
-	if ((rc = fs->ops->sync_dir(fs, one->db->head_dir, err)) ||
-		(rc = head_open_window(one->db, one->w->start_ns / NS_PER_S, err)))
+	if ((rc = fs->ops->sync_dir(fs, one->db->head_dir, err)))
 		return rc;
-	if (!windows_find(one->db, one->w->start_ns))
-		return ERR_OK;
 	log_warn("tsdb", "window that was set aside is served again", LOG_S("store", one->w->dir),
 		LOG_S("was", one->path));
-	/* What was said of it is no longer so. */
-	if (aside_find_told(one, &told) && told.n &&
-		(rc = losses_settle(one->db->losses, told.open, told.n, &accepted, err)) == ERR_IO) {
-		log_warn("tsdb", "list of losses not written", LOG_E(err));
-		rc = ERR_OK;
-	}
-	return rc;
+	aside_settle(one);
+	return head_open_window(one->db, one->w->start_ns / NS_PER_S, err);
 }
 
 static enum err_code aside_take_back(struct aside *one, struct err *err)

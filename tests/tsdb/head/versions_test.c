@@ -323,6 +323,9 @@ TEST(what_was_set_aside_is_found_again)
 		}
 		town_append(&w, town_labels(&w, "job0", "i9"), T0 + 19);
 		TOWN_CHECK(&w, "and takes rows");
+		/* Nobody accepted anything: a later loss of it is a new one. */
+		CHECK(db_lost(w.f.db, LOSS_WINDOW, "head/1080010", AT(T0 + 10), AT(T0 + 20), 9, &why));
+		CHECK_LOSSES(&w, "head/1080010 1080010-1080020\n");
 		buf_clear(&before);
 		buf_clear(&after);
 		TOWN_END(&w);
