@@ -36,6 +36,7 @@ void db_options_default(struct db_options *o)
 		.free_bytes_reserve = UINT64_C(256) << 20,
 		.too_old_ns = NS_PER_HOUR,
 		.series_max = 1000000,
+		.job_series_max = 500000,
 		.nodes_max = 4u << 20,
 		.strings_max = 1u << 20,
 		.label_sets_max = 65536,
@@ -208,7 +209,7 @@ static enum err_code db_open_rest(struct db *db, struct err *err)
 		(rc = head_check_versions(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
 		(rc = inventory_sync_open(db, err)) ||
-		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
+		(rc = series_index_open(db->o.series_max, db->o.job_series_max, &db->series, err)) ||
 		(rc = compaction_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
 		(rc = inventory_sync_take(db, err)) || (rc = db_know_jobs_of_blocks(db, err)) ||

@@ -52,6 +52,8 @@ MUST_CHECK enum err_code db_list(
 
 struct db_status {
 	uint64_t series; /* in the head; of a union, those of each member */
+	uint64_t series_max, job_series_max; /* their limits; 0: none, as of a union */
+	uint64_t largest_job_series; /* of the job that has most; of a union, in one member */
 	uint64_t partitions, nodes, strings, symbol_bytes; /* in memory */
 	uint64_t symbol_used_bytes; /* of them, what cannot leave memory; when last looked */
 	uint64_t windows, blocks, disk_bytes;
@@ -63,5 +65,7 @@ struct db_status {
 	uint64_t losses; /* not accepted yet */
 };
 void db_status(struct db *db, struct db_status *out);
+/* Adds the name of the job with most series in the head; of a union nothing. */
+void db_largest_job(struct db *db, struct buf *name);
 
 #endif

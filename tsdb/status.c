@@ -11,6 +11,8 @@
 /* Lists blocks and windows, for people, and counts what there is. */
 
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
+METRIC_GAUGE(largest_job_gauge, "epimetheus_tsdb_largest_job_series",
+	"Series in the index of the job that has most of them.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
 METRIC_GAUGE(
@@ -174,6 +176,9 @@ static void db_status_count_one(struct db *db, struct db_status *out)
 		.samples = atomic_load(&db->samples),
 		.numbers = atomic_load(&db->numbers) };
 	out->series = series_n(db->series);
+	out->series_max = db->o.series_max;
+	out->job_series_max = db->o.job_series_max;
+	out->largest_job_series = series_largest_job(db->series, NULL);
 	out->index_bytes = series_index_bytes(db->series);
 	out->losses = losses_open_n(db->losses);
 	mutex_lock(&db->lock);
@@ -224,6 +229,8 @@ static void db_status_count_one(struct db *db, struct db_status *out)
 static void db_status_add_counts(struct db_status *to, const struct db_status *from)
 {
 	to->series += from->series;
+	if (from->largest_job_series > to->largest_job_series)
+		to->largest_job_series = from->largest_job_series;
 	to->partitions += from->partitions;
 	to->nodes += from->nodes;
 	to->strings += from->strings;
@@ -267,6 +274,12 @@ void db_status(struct db *db, struct db_status *out)
 	members_unpin(db, v, n);
 }
 
+void db_largest_job(struct db *db, struct buf *name)
+{
+	if (!db->is_union)
+		(void)series_largest_job(db->series, name);
+}
+
 /* ---- metrics ---- */
 
 static void db_status_collect(void *ctx)
@@ -275,6 +288,7 @@ static void db_status_collect(void *ctx)
 
 	db_status(ctx, &s);
 	metric_set(&series_gauge, NULL, (double)s.series);
+	metric_set(&largest_job_gauge, NULL, (double)s.largest_job_series);
 	metric_set(&windows_gauge, NULL, (double)s.windows);
 	metric_set(&blocks_gauge, NULL, (double)s.blocks);
 	metric_set(&partitions_gauge, NULL, (double)s.partitions);

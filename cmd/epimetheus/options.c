@@ -79,6 +79,9 @@ static struct flag table[] = {
 	{ "storage.tsdb.page-cache", FLAG_BYTES, &opt.cache_bytes, "16MiB",
 		"Memory for pages of stores and blocks." },
 	{ "storage.tsdb.max-series", FLAG_UINT, &opt.series_max, "1000000", "Series in the head." },
+	{ "storage.tsdb.max-series-per-job", FLAG_UINT, &opt.job_series_max, NULL,
+		"Series in the head of one job; more are refused, and others go on. 0: no limit by job. "
+		"Default: half of --storage.tsdb.max-series." },
 	{ "storage.tsdb.max-job-stacks", FLAG_UINT, &opt.nodes_max, "4194304",
 		"Stack nodes, and locations, of one job." },
 	{ "storage.tsdb.max-job-strings", FLAG_UINT, &opt.strings_max, "1048576",
@@ -142,6 +145,14 @@ static struct flag table[] = {
 
 #define TABLE_N (sizeof(table) / sizeof(table[0]))
 
+static bool options_is_set(const void *value)
+{
+	for (size_t i = 0; i < TABLE_N; i++)
+		if (table[i].value == value)
+			return table[i].set;
+	return false;
+}
+
 enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	const char *args[1];
@@ -157,6 +168,13 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return err_set(err, ERR_INVALID, "--storage.symbols.max-file-size is 0");
 	if (opt.files_time_max_ns < NS_PER_S || opt.files_time_max_ns > FILES_TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "--storage.files.max-time is not 1s to 1y");
+	/*
+	 * Half: whatever one job does, all others together have the other half. A job of 10,000 targets
+	 * with five profiles has 50,000 series of profiles and 200,000 of its scrapes, and still fits
+	 * twice.
+	 */
+	if (!options_is_set(&opt.job_series_max))
+		opt.job_series_max = opt.series_max - opt.series_max / 2;
 	if (!opt.query_memory_total) {
 		opt.query_memory_total = machine_memory_bytes() / 4;
 		if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN)
@@ -196,8 +214,6 @@ void options_print_completion(struct buf *out, const struct options *o)
 
 bool options_has_config_file(const struct options *o)
 {
-	for (size_t i = 0; i < o->flags_n; i++)
-		if (o->flags[i].value == &opt.config_file)
-			return o->flags[i].set;
-	return false;
+	(void)o;
+	return options_is_set(&opt.config_file);
 }

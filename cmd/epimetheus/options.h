@@ -27,7 +27,8 @@ struct options {
 	uint64_t debuginfo_bytes_max, debuginfo_file_bytes_max;
 	uint64_t files_bytes_max; /* of profiles in files that people keep */
 	int64_t files_time_max_ns;
-	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
+	uint64_t series_max, job_series_max, nodes_max, strings_max, label_sets_max,
+		partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
 	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;
 	int64_t outage_tolerance_ns, grace_period_ns, resend_delay_ns;

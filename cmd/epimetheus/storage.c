@@ -79,6 +79,7 @@ static struct db_options db_options_of(const struct options *o)
 	d.symbols_bytes = o->symbols_bytes;
 	d.cache_bytes = o->cache_bytes;
 	d.series_max = o->series_max;
+	d.job_series_max = o->job_series_max;
 	d.nodes_max = storage_clamp_u32(o->nodes_max);
 	d.strings_max = storage_clamp_u32(o->strings_max);
 	d.label_sets_max = storage_clamp_u32(o->label_sets_max);

@@ -96,6 +96,9 @@ test('alerts on our own metrics are rules of prometheus', async (t) => {
     { instance: 'a', job: 'e', reason: 'limit', severity: 'warning' }, 'Epimetheus a refuses profiles: limit'];
   const full = ['EpimetheusDiskFull', [['epimetheus_tsdb_state{instance="a"}', '1x60']], { instance: 'a', severity: 'critical' },
     'Epimetheus a takes no profiles: its disk is full'];
+  const limit = ['EpimetheusLimitMet', [['epimetheus_tsdb_series_refused_total{instance="a",job="e",limit="max-series-per-job"}', '0+1x60']],
+    { instance: 'a', job: 'e', limit: 'max-series-per-job', severity: 'warning' },
+    'A job passes the limit max-series-per-job of Epimetheus a'];
   const reload = ['EpimetheusConfigReloadFailed', [['epimetheus_config_last_reload_successful{instance="a"}', '0x60']],
     { instance: 'a', severity: 'warning' }, 'Epimetheus a goes on with an old configuration: the new one is refused'];
   const sending = ['EpimetheusNotificationsFailing', [['epimetheus_notifications_errors_total{instance="a",alertmanager="m"}', '0+1x60'],
@@ -117,7 +120,7 @@ test('alerts on our own metrics are rules of prometheus', async (t) => {
   const cache = ['EpimetheusCacheOff', [['epimetheus_bucket_cache_off{instance="q"}', '1x60'], ['epimetheus_bucket_cache_off{instance="r"}', '0x60']],
     { instance: 'q', severity: 'warning' },
     'The cache of Epimetheus q takes no pages, so queries read more in the bucket: is its disk full?'];
-  const all = [down, failing, full, reload, sending, late, missing, away, fenced, cache];
+  const all = [down, failing, full, limit, reload, sending, late, missing, away, fenced, cache];
   const test = { rule_files: [join(rules, 'epimetheus.yml')], tests: all.map(
     ([alertname, input, exp_labels, summary]) => ({ interval: '1m', input_series: input.map(([series, values]) => ({ series, values })),
       alert_rule_test: [{ eval_time: '40m', alertname, exp_alerts: [{ exp_labels, exp_annotations: { summary } }] }] })) };

@@ -39,6 +39,7 @@ struct db_options {
 	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
 	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
 	uint64_t series_max; /* default 1 M */
+	uint64_t job_series_max; /* new ones of one job; default half of that; 0: no limit */
 	uint32_t nodes_max; /* per partition; default 4 M */
 	uint32_t strings_max; /* per partition; default 1 M */
 	uint32_t label_sets_max; /* per partition; default 65536: further ones fold into

@@ -6,11 +6,18 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "tsdb/series/groups.h"
 #include "tsdb/symbols/symbols.h"
 
 #define TOGETHER 32u
 
-enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
+METRIC_COUNTER(refused_total, "epimetheus_tsdb_series_refused_total",
+	"New series that were refused, by the limit that was reached.", "limit");
+
+enum err_code series_index_open(
+	uint64_t series_max, uint64_t job_series_max, struct series_index **out, struct err *err)
 {
 	struct series_index *x = calloc(1, sizeof(*x));
 	pthread_rwlockattr_t attr;
@@ -23,6 +30,7 @@ enum err_code series_index_open(uint64_t series_max, struct series_index **out, 
 	pthread_rwlock_init(&x->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);
 	x->series_max = series_max;
+	x->job_series_max = job_series_max;
 	map_init(&x->by_labels);
 	index_labels_init(x);
 	*out = x;
@@ -37,6 +45,7 @@ void series_index_close(struct series_index *s)
 		series_free(s->by_id[i]);
 	free(s->by_id);
 	index_labels_release(s);
+	job_counts_release(&s->by_job_name);
 	map_release(&s->by_labels);
 	pthread_rwlock_destroy(&s->lock);
 	free(s);
@@ -218,23 +227,52 @@ static struct series *series_make(struct labels labels, uint32_t id, struct job 
 	return s;
 }
 
+/*
+ * One job whose discovery or relabelling went wrong must not take the room of all others. What is
+ * stored is never refused: the limit may have been higher when it came.
+ */
+static enum err_code series_check_job_locked(
+	const struct series_index *s, struct labels labels, struct err *err)
+{
+	struct str job = job_name_of(labels);
+	uint32_t n = job_counts_of(&s->by_job_name, job);
+
+	if (!s->job_series_max || n < s->job_series_max)
+		return ERR_OK;
+	metric_add(&refused_total, "max-series-per-job", 1);
+	if (!job.len)
+		return err_set(err, ERR_LIMIT,
+			"%" PRIu32 " series have no job, limit %" PRIu64 " (--storage.tsdb.max-series-per-job)",
+			n, s->job_series_max);
+	return err_set(err, ERR_LIMIT,
+		"job %s has %" PRIu32 " series, limit %" PRIu64 " (--storage.tsdb.max-series-per-job)",
+		QUOTED(job), n, s->job_series_max);
+}
+
 static enum err_code series_add_locked(struct series_index *i, struct labels labels, uint64_t hash,
 	uint32_t id, struct job *job, struct series **out, struct err *err)
 {
 	struct series *s;
 
-	if (i->n >= i->series_max)
+	if (i->n >= i->series_max) {
+		metric_add(&refused_total, "max-series", 1);
 		return err_set(err, ERR_LIMIT,
 			"%" PRIu64 " series, limit %" PRIu64 " (--storage.tsdb.max-series)", i->n,
 			i->series_max);
+	}
 	if (id == SYM_NONE)
 		id = i->next_id;
 	if (id >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
 	if (!series_reserve_id(i, id) || !(s = series_make(labels, id, job)))
 		return err_nomem(err, "series index");
+	if (!job_counts_add(&i->by_job_name, job_name_of(labels))) {
+		series_free(s);
+		return err_nomem(err, "series index");
+	}
 	if (!index_labels_add(i, s) || !map_add(&i->by_labels, hash, id)) {
 		index_labels_remove(i, s);
+		job_counts_remove(&i->by_job_name, job_name_of(labels));
 		series_free(s);
 		return err_nomem(err, "series index");
 	}
@@ -257,7 +295,9 @@ enum err_code series_add(struct series_index *s, struct labels labels, uint32_t 
 	series_lock_write(s);
 	if ((*out = series_find_locked(s, &labels, hash)))
 		atomic_fetch_add(&(*out)->uses, 1);
-	else if (id != SYM_NONE || !(rc = series_check_kind_locked(s, labels, job, err)))
+	else if (id != SYM_NONE ||
+		(!(rc = series_check_kind_locked(s, labels, job, err)) &&
+			!(rc = series_check_job_locked(s, labels, err))))
 		rc = series_add_locked(s, labels, hash, id, job, out, err);
 	series_unlock(s);
 	return rc;
@@ -327,6 +367,7 @@ void series_remove_locked(struct series_index *i, struct series *s)
 	i->by_id[s->id] = NULL;
 	i->n--;
 	i->series_bytes -= s->bytes;
+	job_counts_remove(&i->by_job_name, job_name_of(s->labels));
 	series_forget_removed(i);
 	index_labels_compact(i);
 }
@@ -337,7 +378,19 @@ uint64_t series_index_bytes(struct series_index *s)
 
 	series_lock_read(s);
 	bytes = s->by_id_cap * sizeof(*s->by_id) + map_bytes(&s->by_labels) + s->series_bytes +
-		index_labels_bytes(s);
+		index_labels_bytes(s) + job_counts_bytes(&s->by_job_name);
 	series_unlock(s);
 	return bytes;
+}
+
+uint64_t series_largest_job(struct series_index *s, struct buf *name)
+{
+	struct job_count most;
+
+	series_lock_read(s);
+	most = job_counts_largest(&s->by_job_name);
+	if (name)
+		buf_add_str(name, most.name);
+	series_unlock(s);
+	return most.n;
 }

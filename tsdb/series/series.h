@@ -5,7 +5,7 @@
  * and its delta base is too old to be used. A regular expression is tested on the values of a
  * label, not on each series.
  *
- * Errors:  ERR_LIMIT (series_max), ERR_NOMEM.
+ * Errors:  ERR_LIMIT (series_max, job_series_max; the message names the flag), ERR_NOMEM.
  * Threads: the index has a read-write lock (series_lock_*). Functions named _locked want it held
  * for reading; the others take it. A series with `uses` is not removed; `uses` is counted up under
  * the lock. The memory lives until series_free: queriers have pointers to labels.
@@ -63,8 +63,9 @@ static inline void series_note_base(struct series *s)
 struct job;
 struct series_index;
 
+/* job_series_max: new series of one job, those that are stored already count; 0: no limit. */
 MUST_CHECK enum err_code series_index_open(
-	uint64_t series_max, struct series_index **out, struct err *err);
+	uint64_t series_max, uint64_t job_series_max, struct series_index **out, struct err *err);
 void series_index_close(struct series_index *s);
 
 void series_lock_read(struct series_index *s);
@@ -89,7 +90,8 @@ MUST_CHECK enum err_code series_add(struct series_index *s, struct labels labels
 	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */
 /* Series that have their ids already, as windows have them at the start: adds those that the index
- * lacks. ERR_EXISTS: other labels have that id, or these labels another one. */
+ * lacks, whatever the limit by job. ERR_EXISTS: other labels have that id, or these labels another
+ * one. */
 struct series_stored {
 	struct labels labels;
 	struct job *job; /* NULL: numeric */
@@ -102,6 +104,9 @@ struct series *series_by_id_locked(const struct series_index *s, uint32_t id);
 uint32_t series_next_id(const struct series_index *s);
 void series_reserve_ids(struct series_index *s, uint32_t next);
 uint64_t series_n(struct series_index *s);
+/* How many series the job with most of them has, those of numbers included; 0: there are none. Its
+ * name is added to `name`, unless that is NULL. */
+uint64_t series_largest_job(struct series_index *s, struct buf *name);
 /* Takes an unused series out of the index; its memory stays until series_free. Wants the write
  * lock. */
 void series_remove_locked(struct series_index *i, struct series *s);

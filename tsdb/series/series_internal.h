@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "tsdb/series/id_set.h"
+#include "tsdb/series/job_counts.h"
 #include "tsdb/series/series.h"
 
 /* The series of one label value. */
@@ -33,7 +34,8 @@ struct index_job {
 
 struct series_index {
 	pthread_rwlock_t lock;
-	uint64_t series_max, n;
+	uint64_t series_max, job_series_max, n;
+	struct job_counts by_job_name;
 	uint64_t series_bytes; /* of all struct series */
 	uint32_t next_id;
 	struct series **by_id; /* by_id[id], NULL in holes */

@@ -220,6 +220,28 @@ static void api_write_losses(struct json *j, const struct loss *l, size_t n)
 	json_array_end(j);
 }
 
+static void api_write_head(struct json *j, struct db *db, const struct db_status *s)
+{
+	struct buf job = { 0 };
+
+	db_largest_job(db, &job);
+	json_object(j);
+	api_status_write_count(j, "numSeries", s->series);
+	if (s->series_max)
+		api_status_write_count(j, "maxSeries", s->series_max);
+	json_key(j, "largestJob");
+	json_str(j, buf_str(&job));
+	api_status_write_count(j, "largestJobSeries", s->largest_job_series);
+	if (s->job_series_max)
+		api_status_write_count(j, "maxSeriesPerJob", s->job_series_max);
+	json_key(j, "minTime");
+	json_i64(j, s->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, s->max_ns / NS_PER_MS);
+	json_object_end(j);
+	buf_release(&job);
+}
+
 void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct db_block_status *blocks;
@@ -243,13 +265,7 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 	if (state != DB_READY)
 		api_status_write_text(&j, "reason", why.msg);
 	json_key(&j, "headStats");
-	json_object(&j);
-	api_status_write_count(&j, "numSeries", s.series);
-	json_key(&j, "minTime");
-	json_i64(&j, s.min_ns / NS_PER_MS);
-	json_key(&j, "maxTime");
-	json_i64(&j, s.max_ns / NS_PER_MS);
-	json_object_end(&j);
+	api_write_head(&j, w->o.db, &s);
 	api_status_write_count(&j, "windows", s.windows);
 	api_status_write_count(&j, "numBlocks", s.blocks);
 	api_status_write_count(&j, "diskBytes", s.disk_bytes);

@@ -189,7 +189,7 @@ enum err_code bench_index(int argc, char **argv, struct err *err)
 
 	if ((rc = command_flags(
 			 flags, 1, "CPU time of the index of series.", argc, argv, NULL, 0, &args_n, err)) ||
-		(rc = series_index_open(t.n, &t.x, err)))
+		(rc = series_index_open(t.n, 0, &t.x, err)))
 		return rc;
 	began = cpu_seconds();
 	if (!(rc = add_all(&t))) {

@@ -114,7 +114,7 @@ static void start_anew(struct world *w)
 	for (uint32_t id = 0; id < w->n; id++)
 		if (w->kept[id].s)
 			v[n++] = (struct series_stored){ labels_of(&w->kept[id]), w->kept[id].job, id };
-	REQUIRE_OK(series_index_open(KEPT_MAX, &fresh, &err), &err);
+	REQUIRE_OK(series_index_open(KEPT_MAX, 0, &fresh, &err), &err);
 	for (size_t from = 0, piece; from < n; from += piece / 2 + 1) {
 		piece = drawn(w, 100);
 		piece = n - from < piece + 1 ? n - from : piece + 1;
@@ -438,7 +438,7 @@ TEST(matches_are_as_each_series_says)
 	for (uint64_t seed = 1; seed <= (check_is_short() ? 2 : 4); seed++) {
 		w->seed = seed * 7919;
 		w->n = 0;
-		REQUIRE_OK(series_index_open(KEPT_MAX, &w->x, &err), &err);
+		REQUIRE_OK(series_index_open(KEPT_MAX, 0, &w->x, &err), &err);
 		check_all(w, 20);
 		add_series(w, 40, true);
 		check_all(w, 100);
@@ -482,7 +482,7 @@ TEST(stored_series_have_one_meaning)
 	struct series_index *x;
 	struct err err;
 
-	REQUIRE_OK(series_index_open(3, &x, &err), &err);
+	REQUIRE_OK(series_index_open(3, 0, &x, &err), &err);
 	REQUIRE_OK(series_add_stored(x, first, 0, &err), &err);
 	REQUIRE_OK(series_add_stored(x, first, 2, &err), &err);
 	REQUIRE_OK(series_add_stored(x, first, 2, &err), &err);
@@ -512,7 +512,7 @@ TEST(values_outlive_the_series_that_named_them_first)
 	struct series *s[10];
 	struct err err;
 
-	REQUIRE_OK(series_index_open(10, &x, &err), &err);
+	REQUIRE_OK(series_index_open(10, 0, &x, &err), &err);
 	REQUIRE(bits_reserve(&all, 9));
 	for (unsigned i = 0; i < 10; i++) {
 		snprintf(text[i], sizeof(text[i]), "i%u", i);

@@ -573,6 +573,8 @@ TEST(status_of_the_server)
 	get("/api/v1/status/tsdb");
 	CHECK(str_find(buf_str(&f.r.body),
 		STR("\"state\":\"ready\",\"headStats\":{\"numSeries\":2,"
+					       "\"maxSeries\":1000000,\"largestJob\":\"demo\","
+					       "\"largestJobSeries\":2,\"maxSeriesPerJob\":500000,"
 					       "\"minTime\":1700000000000,"
 					       "\"maxTime\":1700000020000}")) > 0);
 	CHECK(str_find(buf_str(&f.r.body), STR("\"rowsAppended\":6,\"samplesAppended\":12")) > 0);

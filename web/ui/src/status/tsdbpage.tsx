@@ -129,6 +129,10 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 /** Labels for known keys; other keys are shown as the server names them. */
 const NAMES: Record<string, string> = {
 	numSeries: "Series",
+	maxSeries: "Limit of series",
+	largestJob: "Largest job",
+	largestJobSeries: "Series of the largest job",
+	maxSeriesPerJob: "Limit of series of one job",
 	minTime: "First profile",
 	maxTime: "Last profile",
 	rowsAppended: "Profiles appended",
