@@ -109,6 +109,17 @@ static enum err_code fs_posix_free_bytes(
 	return ERR_OK;
 }
 
+static enum err_code fs_posix_free_inodes(
+	struct fs *fs, const char *path, uint64_t *out, struct err *err)
+{
+	struct statvfs st;
+
+	if (statvfs(path, &st))
+		return err_errno(err, errno, "free inodes of %s", path);
+	*out = st.f_files ? (uint64_t)st.f_favail : UINT64_MAX; /* btrfs makes them as it needs them */
+	return ERR_OK;
+}
+
 static const struct fs_ops posix_ops = {
 	.open = fs_posix_open,
 	.write = fs_posix_write,
@@ -119,6 +130,7 @@ static const struct fs_ops posix_ops = {
 	.rmdir = fs_posix_rmdir,
 	.sync_dir = fs_posix_sync_dir,
 	.free_bytes = fs_posix_free_bytes,
+	.free_inodes = fs_posix_free_inodes,
 };
 
 struct fs fs_posix = { &posix_ops };

@@ -24,6 +24,8 @@ struct fs_ops {
 	enum err_code (*rmdir)(struct fs *fs, const char *path, struct err *err);
 	enum err_code (*sync_dir)(struct fs *fs, const char *path, struct err *err);
 	enum err_code (*free_bytes)(struct fs *fs, const char *path, uint64_t *out, struct err *err);
+	/* Files that can still be made; UINT64_MAX, or no such operation: they are not counted. */
+	enum err_code (*free_inodes)(struct fs *fs, const char *path, uint64_t *out, struct err *err);
 };
 
 struct fs {

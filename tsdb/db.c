@@ -13,6 +13,7 @@
 #include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/room.h"
 #include "tsdb/catalog/versions.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/commit.h"
@@ -51,14 +52,13 @@ void db_options_default(struct db_options *o)
 
 static void db_leave_shadows(struct db *db)
 {
-	uint64_t room;
+	struct disk_room room;
 	bool any;
 
 	mutex_lock(&db->lock);
 	any = windows_have_shadow_locked(db);
 	mutex_unlock(&db->lock);
-	if (any && !db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) &&
-		room >= db->o.free_bytes_reserve && room >= DB_REOPEN_BYTES)
+	if (any && !room_look(db, &room, NULL) && !room_lacks(db, &room, true, NULL))
 		head_leave_shadows(db);
 }
 
@@ -275,6 +275,8 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	*out = db;
 	return ERR_OK;
 fail:
+	if (db->dir)
+		rc = room_explain(db, rc, err);
 	db_close(db);
 	return err_wrap(err, rc, "open database %s", o->dir);
 }

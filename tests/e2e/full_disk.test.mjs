@@ -33,13 +33,95 @@ function fill(path) {
   closeSync(fd);
 }
 
-test('a full disk: it starts after kill -9, answers, refuses, and recovers', async (t) => {
+/** A small disk at `dir`/data, which goes with the test. */
+function smallDisk(t, options) {
   let data;
   t.after(() => data && execFileSync('umount', ['-l', data])); // before the directory is removed
   const dir = scratch(t);
   data = join(dir, 'data');
   mkdirSync(data);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', data]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', data]);
+  return { dir, data };
+}
+
+/** What senders get in each form: the status, whether it says when to come again, and the error. */
+async function pushes(server, time) {
+  const body = profile(time);
+  const v1 = { series: [{ labels: [{ name: '__name__', value: 'process_cpu' }, { name: 'service_name', value: 'shop' }],
+    samples: [{ rawProfile: body.toString('base64'), ID: 'a' }] }] };
+  const all = [];
+  for (const [path, type, content] of [[`/api/v1/ingest?name=process_cpu&job=shop&time=${time}`, 'application/octet-stream', body],
+    [`/ingest?name=shop&format=pprof&from=${time - 10}&until=${time}`, 'application/octet-stream', body],
+    ['/push.v1.PusherService/Push', 'application/json', JSON.stringify(v1)]]) {
+    const res = await request(server.url + path, { method: 'POST', headers: { 'Content-Type': type }, body: content });
+    all.push([res.status, res.headers['retry-after'] !== undefined, res.body.toString()]);
+  }
+  return all;
+}
+
+async function allRefused(server, time, error) {
+  for (const [status, retry, text] of await pushes(server, time)) {
+    assert.deepEqual([status, retry], [503, true], text);
+    assert.match(text, error);
+  }
+}
+
+test('the first push on a full disk is refused as all others, whatever the reserve', async (t) => {
+  const { dir, data } = smallDisk(t, 'size=24m');
+  const now = Math.floor(Date.now() / 1000);
+  fill(join(data, 'others'));
+  const free = '\\d+ bytes( and \\d+ inodes)? free in .*/data';
+  let server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
+  await allRefused(server, now, /disk is full: \d+ bytes free in .*\/data, reserve 268435456 \(--storage\.tsdb\.free-reserve\)/);
+  await server.stop();
+  const args = ['--web.enable-ingest', '--storage.tsdb.free-reserve=0B'];
+  server = await startServer(t, { dir, config: NOTHING, args });
+  await allRefused(server, now, new RegExp(`disk is full: ${free}: `));
+  rmSync(join(data, 'others'));
+  await until('profiles are taken', 30, async () => (await pushes(server, now + 1))[0][0] === 200);
+  // With a store on it the next start needs more than nothing, and says how much.
+  fill(join(data, 'others'));
+  await server.stop('SIGKILL');
+  fill(join(data, 'others'));
+  server = await startServer(t, { dir, config: NOTHING, args });
+  assert.equal((await query(server, 'count(total(cpu[10m]))', { time: now + 5 })).result[0].value[1], '2');
+  await allRefused(server, now + 2, /disk is full: \d+ bytes free in .*\/data, 16777216 needed to open stores for writing again/);
+});
+
+test('a file system without inodes: the error names them, and what is stored is read', async (t) => {
+  const { dir, data } = smallDisk(t, 'size=1g,nr_inodes=120');
+  const now = Math.floor(Date.now() / 1000);
+  const take = (name) => { // all inodes that are left
+    mkdirSync(join(data, name));
+    for (let i = 0; ; i++)
+      try {
+        closeSync(openSync(join(data, name, `${i}`), 'w'));
+      } catch (e) {
+        assert.equal(e.code, 'ENOSPC');
+        return;
+      }
+  };
+  take('others');
+  let server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'], ready: false });
+  await until('it ends', 30, () => server.code !== undefined);
+  assert.equal(server.code, 1);
+  assert.match(server.err, /open database .*\/data: disk is full: \d+ bytes and 0 inodes free in .*\/data: create directory .*No space left/);
+  rmSync(join(data, 'others'), { recursive: true });
+  server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
+  assert.deepEqual((await pushes(server, now)).map(([status]) => status), [200, 200, 200]);
+  await server.stop('SIGKILL');
+  mkdirSync(join(data, 'more'));
+  take('more/others');
+  server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
+  await allRefused(server, now + 1, /disk is full: \d+ inodes free in .*\/data, 64 needed/);
+  assert.equal((await query(server, 'count(total(cpu[10m]))', { time: now + 5 })).result[0].value[1], '2');
+  assert.match((await api(server, 'status/tsdb')).reason, /inodes free/);
+  rmSync(join(data, 'more'), { recursive: true });
+  await until('profiles are taken', 30, async () => (await pushes(server, now + 2))[0][0] === 200);
+});
+
+test('a full disk: it starts after kill -9, answers, refuses, and recovers', async (t) => {
+  const { dir, data } = smallDisk(t, `size=${DISK_MIB}m`);
   const push = (server, time) =>
     request(`${server.url}/api/v1/ingest?name=process_cpu&job=shop&time=${time}`, { method: 'POST', body: profile(time) });
   const stored = async (server) => (await api(server, 'status/tsdb')).blocks; // windows are those without a ULID
@@ -60,7 +142,8 @@ test('a full disk: it starts after kill -9, answers, refuses, and recovers', asy
     assert.equal(await count(server), 60, `start ${start}`);
     const refused = await push(server, end + 1);
     assert.equal(refused.status, 503);
-    assert.match(JSON.parse(refused.body).error, /^disk is full: \d+ bytes free in .*\/data, reserve 4194304$/);
+    assert.match(JSON.parse(refused.body).error, /^disk is full: \d+ bytes free in .*\/data, reserve 4194304 \(--storage\.tsdb\.free-reserve\)$/);
+    assert.ok(refused.headers['retry-after']);
     assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_tsdb_state 1$/m);
   }
   // Retention by size: nothing is written for it, and what it takes is gone for good. Blocks have to go, and windows; the

@@ -451,7 +451,7 @@ static enum err_code fs_free_bytes(struct fs *fs, const char *path, uint64_t *ou
 }
 
 static const struct fs_ops disk_fs_ops = { fs_open, fs_write, fs_sync, fs_rename, fs_unlink,
-	fs_mkdir, fs_rmdir, fs_sync_dir, fs_free_bytes };
+	fs_mkdir, fs_rmdir, fs_sync_dir, fs_free_bytes, nullptr };
 
 // ---- the disk ----
 

@@ -81,7 +81,9 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	disk_full(f.d, 9999);
 	fixture_maintain(&f.m.f);
 	CHECK_INT(db_state(f.m.f.db, &err), DB_FULL);
-	snprintf(want, sizeof(want), "disk is full: 9999 bytes free in %s, reserve 10000", f.m.f.dir);
+	snprintf(want, sizeof(want),
+		"disk is full: 9999 bytes free in %s, reserve 10000 (--storage.tsdb.free-reserve)",
+		f.m.f.dir);
 	CHECK_STR(str_of(err.msg), want);
 	refused = f.m.refused;
 	for (int i = 0; i < 10; i++)
@@ -93,6 +95,45 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	disk_full(f.d, UINT64_MAX);
 	CHECK(wait_ready(&f));
 	goes_on(&f, 0);
+	end(&f);
+}
+
+/* The first row that finds no room is refused as all that follow, though nobody knew it before. */
+TEST(a_put_without_room_may_come_again)
+{
+	static const char *const types[] = { "samples/count", NULL };
+	static const char *const lines[] = { "main 1", NULL };
+	int64_t t = 1001 * SEC;
+	const struct pprof *p;
+	struct full f;
+	struct err err;
+	char want[300];
+
+	REQUIRE(begin(&f, 0));
+	REQUIRE_OK(model_open(&f.m, &err), &err);
+	p = profile_of(&f.m.f.arena, types, lines);
+	disk_full(f.d, 0);
+	CHECK_INT(db_state(f.m.f.db, &err), DB_READY);
+	snprintf(want, sizeof(want), "disk is full: 0 bytes free in %s: ", f.m.f.dir);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(append_wait(f.m.f.db, labels_of(&f.m.f.arena, "cpu", "a", "1"), t, SEC, p, NULL,
+					  false, NULL, &err),
+			ERR_UNAVAILABLE);
+		if (strncmp(err.msg, want, strlen(want)) != 0)
+			CHECK_FAIL("%d: %s", i, err.msg);
+	}
+	disk_full(f.d, UINT64_MAX);
+	CHECK(wait_ready(&f));
+	CHECK_OK(append_wait(f.m.f.db, labels_of(&f.m.f.arena, "cpu", "a", "1"), t, SEC, p, NULL, false,
+				 NULL, &err),
+		&err);
+	/* The same in the middle of a window. */
+	disk_full(f.d, 0);
+	CHECK_INT(append_wait(f.m.f.db, labels_of(&f.m.f.arena, "cpu", "a", "1"), t + SEC, SEC, p, NULL,
+				  false, NULL, &err),
+		ERR_UNAVAILABLE);
+	if (strncmp(err.msg, want, strlen(want)) != 0)
+		CHECK_FAIL("%s", err.msg);
 	end(&f);
 }
 

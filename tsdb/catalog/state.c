@@ -1,6 +1,5 @@
 #include "tsdb/catalog/state.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,6 +7,7 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/room.h"
 
 /* The state of a database: are profiles taken, and which series are in use. */
 
@@ -106,26 +106,31 @@ int64_t db_state_since_ns(struct db *db)
 /* Changes between READY and FULL only; the commit thread sets and ends FAILED. */
 void db_check_room(struct db *db)
 {
-	uint64_t room;
+	struct disk_room room;
 	struct err err;
 	enum db_state was;
-	bool full;
+	bool full, shadow;
 
-	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, &err)) {
+	if (room_look(db, &room, &err)) {
 		log_warn("tsdb", "free space is not known", LOG_E(&err));
 		return;
 	}
-	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64,
-		room, db->dir, db->o.free_bytes_reserve);
 	mutex_lock(&db->lock);
 	was = db->state;
-	full = room < db->o.free_bytes_reserve || windows_have_shadow_locked(db);
+	shadow = windows_have_shadow_locked(db);
+	full = room_lacks(db, &room, shadow, &err);
+	if (shadow && !full) {
+		full = true;
+		err_set(&err, ERR_UNAVAILABLE,
+			"disk was full: stores in %s are being opened for writing again", db->dir);
+	}
 	if (was != DB_FAILED)
 		state_set_locked(db, full ? DB_FULL : DB_READY, full ? &err : NULL);
 	if (was != db->state && db->state == DB_FULL)
 		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
 	else if (was != db->state)
-		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
+		log_info(
+			"tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room.bytes));
 	mutex_unlock(&db->lock);
 }
 

@@ -27,7 +27,6 @@
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
 #define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
-#define DB_REOPEN_BYTES (16u << 20) /* free space that opening a store again wants */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
 #define DB_REOPEN_WAIT_NS \
 	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/self/heap.h"
 #include "tsdb/catalog/members.h"
+#include "tsdb/catalog/room.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 
@@ -76,15 +77,20 @@ enum err_code compaction_pause(struct db *db, struct err *err)
 
 enum err_code compaction_room(struct db *db, uint64_t bytes, struct err *err)
 {
-	uint64_t room;
+	struct disk_room room;
 
-	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) ||
-		(room >= db->o.free_bytes_reserve && room - db->o.free_bytes_reserve >= bytes))
+	if (room_look(db, &room, NULL))
+		return ERR_OK;
+	if (room.bytes >= db->o.free_bytes_reserve && room_lacks(db, &room, false, err)) {
+		metric_add(&work_postponed, NULL, 1);
+		return ERR_UNAVAILABLE; /* inodes */
+	}
+	if (room.bytes >= db->o.free_bytes_reserve && room.bytes - db->o.free_bytes_reserve >= bytes)
 		return ERR_OK;
 	metric_add(&work_postponed, NULL, 1);
 	return err_set(err, ERR_UNAVAILABLE,
-		"%" PRIu64 " bytes free in %s, %" PRIu64 " wanted above the reserve of %" PRIu64, room,
-		db->dir, bytes, db->o.free_bytes_reserve);
+		"%" PRIu64 " bytes free in %s, %" PRIu64 " wanted above the reserve of %" PRIu64,
+		room.bytes, db->dir, bytes, db->o.free_bytes_reserve);
 }
 
 typedef enum err_code (*step_fn)(struct db *db, bool *did, struct err *err);

@@ -10,6 +10,7 @@
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/name_kind.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/room.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/commit.h"
@@ -540,7 +541,9 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	assert(acked);
 	if ((rc = members_refuse(db, "append", err)))
 		return rc;
-	rc = append_row(&t, acked, ctx, err ? err : &here);
+	if (!err)
+		err = &here;
+	rc = room_explain(db, append_row(&t, acked, ctx, err), err);
 	if (t.scratch)
 		scratch_put(db, t.scratch);
 	if (t.series)

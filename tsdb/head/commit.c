@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/room.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/head/ship_internal.h"
@@ -395,10 +396,9 @@ static bool commit_is_closing(struct commit *c)
 
 static bool commit_has_room(struct db *db)
 {
-	uint64_t room;
+	struct disk_room room;
 
-	return db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) ||
-		room >= db->o.free_bytes_reserve;
+	return room_look(db, &room, NULL) || !room_lacks(db, &room, false, NULL);
 }
 
 static void commit_wait_a_little(struct commit *c, int64_t ns)
@@ -418,19 +418,20 @@ static void commit_fail(struct db *db, struct window *w, struct commit_row *rows
 	struct given *doubtful = NULL;
 	enum err_code failed = rc;
 	struct commit_row *queued;
-	struct err err;
+	struct err err, told = *why;
 	int64_t pause = NS_PER_S / 50;
 
 	metric_add(&commit_failures, NULL, 1);
 	log_error("tsdb", "commit failed", LOG_S("store", w->dir), LOG_E(why));
-	db_set_state(db, DB_FAILED, why);
+	rc = room_explain(db, rc, &told); /* a full disk is no failure: the rows may come again */
+	db_set_state(db, DB_FAILED, &told);
 	mutex_lock(&c->lock);
 	atomic_fetch_add(&c->generation, 1);
 	queued = commit_take_all(c);
 	cond_broadcast(&c->emptied);
 	mutex_unlock(&c->lock);
-	commit_refuse(db, w, rows, rc, why, &doubtful);
-	commit_refuse(db, NULL, queued, rc, why, NULL);
+	commit_refuse(db, w, rows, rc, &told, &doubtful);
+	commit_refuse(db, NULL, queued, rc, &told, NULL);
 	/* Until it is open again or the database closes; one try per second at most. */
 	while (!commit_is_closing(c)) {
 		if (commit_has_room(db)) {

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/name_kind.h"
+#include "tsdb/catalog/room.h"
 #include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/commit.h"
@@ -495,6 +496,7 @@ enum err_code db_append_numbers(struct db *db, const struct db_number *d, size_t
 	if (!(rc = numbers_append_prepare(&t, err)))
 		rc = numbers_append_queue_all(&t, acked, ctx, err);
 	mutex_unlock(&db->numbers_lock);
+	rc = room_explain(db, rc, err);
 	for (size_t i = 0; i < t.pinned_n; i++)
 		head_unpin_writer(db, t.pinned[i]);
 	for (size_t i = 0; i < n && t.series; i++)

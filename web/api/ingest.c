@@ -127,9 +127,12 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 		receive_refuse(&turn);
 		err_copy(&p.err, &err);
 	}
-	if (rc)
+	if (rc == ERR_IO || rc == ERR_NOMEM) /* a commit failed: the same may come again */
+		api_error(out, 503, "unavailable", "%s", p.err.msg);
+	else if (rc)
 		api_fail(out, rc, &p.err);
 	else
 		api_write_stored(out, &p);
+	push_add_retry(out);
 	receive_end(&turn);
 }

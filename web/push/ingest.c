@@ -330,5 +330,6 @@ void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
 		else
 			out->content_type = "text/plain";
 	}
+	push_add_retry(out);
 	receive_end(&turn);
 }

@@ -5,6 +5,7 @@
 #include "base/quote.h"
 
 #define RAW_BYTES_MAX (64u << 20)
+#define RETRY_S "5"
 
 enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err)
@@ -65,10 +66,18 @@ int push_status(enum err_code rc)
 	case ERR_UNSUPPORTED:
 		return 415;
 	case ERR_UNAVAILABLE:
+	case ERR_IO: /* a commit failed */
+	case ERR_NOMEM:
 		return 503;
 	default:
 		return 500;
 	}
+}
+
+void push_add_retry(struct http_out *out)
+{
+	if (out->status == 503)
+		http_default_header(out, "Retry-After", STR(RETRY_S));
 }
 
 static bool push_has_type(const struct pprof *p, const char *type)

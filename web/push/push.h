@@ -26,6 +26,8 @@ MUST_CHECK enum err_code push_body(
 /* The first error of profiles; NULL: all are stored. */
 const struct received *push_failed(const struct received *r, size_t n);
 int push_status(enum err_code rc);
+/* Adds Retry-After to a 503: the whole request may come again. */
+void push_add_retry(struct http_out *out);
 
 /* What the profile is called in scrapes, by its types: process_cpu, wall, memory, ... */
 struct str push_profile_name(const struct pprof *p);

@@ -141,5 +141,6 @@ void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
 		if (json)
 			buf_add_cstr(&out->body, "{}");
 	}
+	push_add_retry(out);
 	receive_end(&turn);
 }

@@ -44,9 +44,9 @@ static enum err_code faulty_write(
 	if (now == LIE)
 		return ERR_OK;
 	if (now == BEFORE)
-		return err_set(err, ERR_IO, "No space left on device");
+		return err_set(err, ERR_IO, "Input/output error");
 	rc = store_leveldb.write(ops, s, b, err);
-	return rc || now == NONE ? rc : err_set(err, ERR_IO, "No space left on device");
+	return rc || now == NONE ? rc : err_set(err, ERR_IO, "Input/output error");
 }
 
 static bool open_over(struct fixture *f, struct faulty *faulty)
@@ -70,7 +70,7 @@ static void put_error(enum fault fault, const char *third)
 	/* The failed row brings symbols and a series; later rows need them all the same. */
 	faulty.next = fault;
 	faulty.opens_to_fail = 2;
-	CHECK_ERR(put(&f, l, 200, "a;c 1"), &f.err, ERR_IO, "No space left on device");
+	CHECK_ERR(put(&f, l, 200, "a;c 1"), &f.err, ERR_IO, "Input/output error");
 	/* Nothing is taken before the store is open again. */
 	while (db_state(f.db, NULL) == DB_FAILED) {
 		enum err_code rc = put(&f, l, 300, "a;d 1");
@@ -167,7 +167,7 @@ TEST(acknowledged_rows_that_are_gone_are_counted)
 
 struct small_fs {
 	struct fs fs;
-	_Atomic uint64_t room;
+	_Atomic uint64_t room, inodes;
 };
 
 static enum err_code small_free(struct fs *fs, const char *path, uint64_t *out, struct err *err)
@@ -176,10 +176,49 @@ static enum err_code small_free(struct fs *fs, const char *path, uint64_t *out, 
 	return ERR_OK;
 }
 
+static enum err_code small_free_inodes(
+	struct fs *fs, const char *path, uint64_t *out, struct err *err)
+{
+	*out = ((struct small_fs *)fs)->inodes;
+	return ERR_OK;
+}
+
+TEST(without_inodes_rows_are_refused_and_the_error_says_so)
+{
+	struct fs_ops ops = *fs_posix.ops;
+	struct small_fs small = { { &ops }, 1000, 64 };
+	struct fixture f;
+	struct labels l;
+	char want[200];
+
+	ops.free_bytes = small_free;
+	ops.free_inodes = small_free_inodes;
+	REQUIRE(fixture_open(&f));
+	f.o.fs = &small.fs;
+	f.o.free_bytes_reserve = 500;
+	REQUIRE(fixture_reopen(&f));
+	l = job(&f, "j", "i");
+	REQUIRE_OK(put(&f, l, 100, "a 1"), &f.err);
+	small.inodes = 63;
+	db_maintain(f.db, false);
+	snprintf(want, sizeof(want), "disk is full: 63 inodes free in %s, 64 needed", f.dir);
+	CHECK_ERR(put(&f, l, 200, "a 1"), &f.err, ERR_UNAVAILABLE, want);
+	check_rows(&f, l, "@100\na 1\n");
+	small.inodes = UINT64_MAX; /* not counted */
+	db_maintain(f.db, false);
+	REQUIRE_OK(put(&f, l, 200, "a 1"), &f.err);
+	/* Whoever wants no reserve has none of inodes either. */
+	small.inodes = 0;
+	f.o.free_bytes_reserve = 0;
+	REQUIRE(fixture_reopen(&f));
+	CHECK_INT(db_state(f.db, NULL), DB_READY);
+	fixture_close(&f);
+}
+
 TEST(a_full_disk_refuses_and_recovers)
 {
 	struct fs_ops ops = *fs_posix.ops;
-	struct small_fs small = { { &ops }, 1000 };
+	struct small_fs small = { { &ops }, 1000, UINT64_MAX };
 	struct fixture f;
 	struct labels l;
 	char want[200];
@@ -194,7 +233,8 @@ TEST(a_full_disk_refuses_and_recovers)
 	small.room = 499;
 	db_maintain(f.db, false);
 	CHECK_INT(db_state(f.db, &f.err), DB_FULL);
-	snprintf(want, sizeof(want), "disk is full: 499 bytes free in %s, reserve 500", f.dir);
+	snprintf(want, sizeof(want),
+		"disk is full: 499 bytes free in %s, reserve 500 (--storage.tsdb.free-reserve)", f.dir);
 	CHECK_STR(str_of(f.err.msg), want);
 	CHECK_ERR(put(&f, l, 200, "a 1"), &f.err, ERR_UNAVAILABLE, want);
 	check_rows(&f, l, "@100\na 1\n");
