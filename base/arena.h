@@ -32,6 +32,8 @@ struct budget_place {
 	uint64_t age; /* the higher, the younger */
 	unsigned waiting; /* of its threads */
 	bool idle, wants_elder;
+	unsigned asleep; /* of the waiting threads, those that had to wait */
+	int64_t asleep_since_ns, slept_ns; /* at least one of them, so far */
 	enum budget_refusal refusal; /* SHORT stays; read by __atomic builtins elsewhere */
 	bool (*give_up)(const void *ctx);
 	const void *give_up_ctx;

@@ -214,6 +214,36 @@ static void memory_pool_break_tie(struct memory_pool *p)
 		memory_pool_refuse(p, youngest);
 }
 
+static void memory_pool_fall_asleep(struct memory_pool *p, struct budget *b)
+{
+	mutex_assert_held(&p->lock);
+	p->waits++;
+	if (b->place.asleep++ == 0)
+		b->place.asleep_since_ns = clock_monotonic_ns();
+}
+
+static void memory_pool_wake_up(const struct memory_pool *p, struct budget *b)
+{
+	mutex_assert_held(&p->lock);
+	if (--b->place.asleep == 0)
+		b->place.slept_ns += clock_monotonic_ns() - b->place.asleep_since_ns;
+}
+
+int64_t memory_pool_waited_ns(const struct budget *b)
+{
+	struct memory_pool *p = b->pool;
+	int64_t ns;
+
+	if (!p)
+		return 0;
+	mutex_lock(&p->lock);
+	ns = b->place.slept_ns;
+	if (b->place.asleep)
+		ns += clock_monotonic_ns() - b->place.asleep_since_ns;
+	mutex_unlock(&p->lock);
+	return ns;
+}
+
 /* Releases the lock while it waits. */
 static bool memory_pool_wait_for_room(struct memory_pool *p, struct budget *b)
 {
@@ -237,10 +267,13 @@ static bool memory_pool_wait_for_room(struct memory_pool *p, struct budget *b)
 			memory_pool_break_tie(p);
 		if (b->place.refusal == BUDGET_SHORT)
 			break;
-		p->waits += !waited;
+		if (!waited)
+			memory_pool_fall_asleep(p, b);
 		waited = true;
 		cond_wait_until(&p->changed, &p->lock, clock_monotonic_ns() + LOOK_NS);
 	}
+	if (waited)
+		memory_pool_wake_up(p, b);
 	b->place.waiting--;
 	return ok;
 }

@@ -38,6 +38,8 @@ void memory_pool_leave(struct budget *b);
 void memory_pool_idle(struct budget *b, bool idle);
 /* True if b was refused memory that it could get later: it may begin again as the elder. */
 bool memory_pool_was_short(const struct budget *b);
+/* How long threads of b have waited for memory so far; several at a time count once. */
+int64_t memory_pool_waited_ns(const struct budget *b);
 /* Waits until no other is the elder; b is it until it leaves. False: it gave up. */
 bool memory_pool_become_elder(struct budget *b);
 

@@ -109,14 +109,18 @@ uint64_t machine_memory_cgroup_limit(const char *root)
 	return least;
 }
 
-uint64_t machine_memory_bytes(void)
+static uint64_t machine_memory_total(void)
 {
-	uint64_t limit = machine_memory_cgroup_limit("");
 	struct sysinfo info;
-	uint64_t total;
 
-	if (sysinfo(&info))
-		return limit == UINT64_MAX ? 0 : limit;
-	total = (uint64_t)info.totalram * info.mem_unit;
-	return limit < total ? limit : total;
+	return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit;
+}
+
+uint64_t machine_memory_quarter(const char *root, uint64_t free_max)
+{
+	uint64_t limit = machine_memory_cgroup_limit(root), total = machine_memory_total();
+
+	if (limit != UINT64_MAX && (!total || limit < total))
+		return limit / 4;
+	return total / 4 < free_max ? total / 4 : free_max;
 }

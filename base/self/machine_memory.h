@@ -12,7 +12,12 @@
 
 #include <stdint.h>
 
-uint64_t machine_memory_bytes(void); /* 0: not known */
+/*
+ * What one part of the program may use: a quarter of the cgroup's limit, by the files below `root`
+ * ("": the system's); without a limit, a quarter of the machine's memory but at most free_max,
+ * since others live on it too.
+ */
+uint64_t machine_memory_quarter(const char *root, uint64_t free_max);
 /* The least limit of the cgroups, by the files below `root`; UINT64_MAX: none. For tests. */
 uint64_t machine_memory_cgroup_limit(const char *root);
 

@@ -6,6 +6,7 @@
 
 #define FILES_TIME_MAX_NS (365 * NS_PER_DAY)
 #define QUERY_MEMORY_TOTAL_MIN (16u << 20) /* less answers nothing */
+#define QUERY_MEMORY_TOTAL_FREE_MAX (1u << 30)
 
 static struct options opt;
 
@@ -119,7 +120,8 @@ static struct flag table[] = {
 	{ "query.max-memory", FLAG_BYTES, &opt.query_memory_max, "1GiB", "Memory one query may use." },
 	{ "query.max-memory-total", FLAG_BYTES, &opt.query_memory_total, NULL,
 		"Memory all queries may use together, rules' too; beyond it they wait, then fail. "
-		"Default: a quarter of what the machine, or its cgroup, has." },
+		"Default: a quarter of the cgroup's limit; without one a quarter of the machine's memory, "
+		"at most 1GiB." },
 	{ "query.lookback-delta", FLAG_DURATION, &opt.lookback_ns, "5m",
 		"How far back the latest profile of a series is looked for." },
 	{ "rules.alert.for-outage-tolerance", FLAG_DURATION, &opt.outage_tolerance_ns, "1h",
@@ -176,7 +178,7 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 	if (!options_is_set(&opt.job_series_max))
 		opt.job_series_max = opt.series_max - opt.series_max / 2;
 	if (!opt.query_memory_total) {
-		opt.query_memory_total = machine_memory_bytes() / 4;
+		opt.query_memory_total = machine_memory_quarter("", QUERY_MEMORY_TOTAL_FREE_MAX);
 		if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN)
 			opt.query_memory_total = QUERY_MEMORY_TOTAL_MIN;
 	} else if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN) {

@@ -15,6 +15,7 @@
 #define THREADS_MAX 256u
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
+#define WAIT_TOLD_NS NS_PER_S
 /* Free memory goes back to the system after one query of this size, or several together. */
 #define LARGE_BYTES ((size_t)64 << 20)
 #define UNTRIMMED_BYTES_MAX ((size_t)256 << 20)
@@ -28,6 +29,8 @@ METRIC_GAUGE(memory_limit, "epimetheus_query_memory_limit_bytes",
 METRIC_COUNTER(memory_refused, "epimetheus_query_memory_refused_total",
 	"Queries that ended for want of memory beside others; again: and began again, alone.",
 	"result");
+METRIC_COUNTER(wait_seconds, "epimetheus_query_wait_seconds_total",
+	"Time that queries waited for others: for their turn, for memory.", "for");
 METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", "result");
 
 /* ---- watching ---- */
@@ -101,6 +104,8 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 		e->o.samples_max = SAMPLES_DEFAULT;
 	if (e->o.memory_bytes_max == 0)
 		e->o.memory_bytes_max = MEMORY_DEFAULT;
+	if (e->o.wait_told_ns == 0)
+		e->o.wait_told_ns = WAIT_TOLD_NS;
 	engine_set_subquery_step(e, o->subquery_step_ns ? o->subquery_step_ns : NS_PER_MIN);
 	mutex_init(&e->lock);
 	cond_init(&e->changed);
@@ -154,6 +159,7 @@ enum err_code query_stopped(const struct query *q, const char *where, struct err
 
 static enum err_code engine_enter(struct query *q, struct err *err)
 {
+	int64_t start = clock_monotonic_ns();
 	struct engine *e = q->engine;
 	enum err_code rc = ERR_OK;
 
@@ -167,6 +173,7 @@ static enum err_code engine_enter(struct query *q, struct err *err)
 		metric_set(&queries_running, NULL, ++e->running);
 	mutex_unlock(&e->lock);
 	memory_pool_idle(&q->memory, false);
+	q->in_line_ns += clock_monotonic_ns() - start;
 	return rc;
 }
 
@@ -251,6 +258,11 @@ static bool engine_gives_up(const void *ctx)
 	return engine_is_asked_to_stop(ctx, clock_monotonic_ns());
 }
 
+int64_t query_starved_ns(const struct query *q)
+{
+	return q->lost_ns + memory_pool_waited_ns(&q->memory);
+}
+
 static struct query *query_new(
 	struct engine *e, const struct query_options *o, const atomic_bool *cancel, int64_t deadline_ns)
 {
@@ -261,6 +273,7 @@ static struct query *query_new(
 	q->engine = e;
 	q->o = *o;
 	q->cancel = cancel;
+	q->began_ns = clock_monotonic_ns();
 	q->deadline_ns = deadline_ns;
 	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max, .flag = "--query.max-memory" };
 	if (e->memory)
@@ -283,6 +296,7 @@ static struct query *query_new(
  */
 static enum err_code engine_run_again(struct query **q, struct err *err)
 {
+	int64_t began = (*q)->began_ns, in_line = (*q)->in_line_ns;
 	struct query *again;
 
 	if (engine_gives_up(*q))
@@ -295,6 +309,8 @@ static enum err_code engine_run_again(struct query **q, struct err *err)
 	if (!memory_pool_become_elder(&again->memory))
 		return err->code;
 	metric_add(&memory_refused, "again", 1);
+	again->in_line_ns = in_line;
+	again->lost_ns = clock_monotonic_ns() - began - in_line;
 	return engine_run(again, err);
 }
 
@@ -315,6 +331,8 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 		rc = engine_run_again(&q, &why);
 	if (rc && q->memory.place.refusal != BUDGET_NOT_REFUSED)
 		metric_add(&memory_refused, "failed", 1);
+	metric_add(&wait_seconds, "turn", (double)q->in_line_ns / 1e9);
+	metric_add(&wait_seconds, "memory", (double)query_starved_ns(q) / 1e9);
 	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	metric_add(&queries_total, rc ? err_code_name(rc) : "ok", 1);
 	if (rc) {

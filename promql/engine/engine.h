@@ -35,6 +35,7 @@ struct engine_options {
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
 	size_t memory_total_max; /* --query.max-memory-total: all together; 0: no limit */
 	int64_t subquery_step_ns; /* of [1h:]; 0: a minute */
+	int64_t wait_told_ns; /* infos tell longer waits for others; 0: a second; for tests */
 };
 
 MUST_CHECK enum err_code engine_open(

@@ -25,12 +25,17 @@ struct query {
 	struct file_set *files; /* NULL: none came with it */
 	struct query_plan plan;
 	struct result result;
-	int64_t deadline_ns; /* monotonic */
+	int64_t began_ns, deadline_ns; /* monotonic */
+	int64_t in_line_ns; /* that it waited for its turn */
+	int64_t lost_ns; /* that a first evaluation took which gave its memory to others */
 	const atomic_bool *cancel;
 	atomic_bool stop; /* asks the evaluation to end */
 	struct query *next; /* of the open ones; the engine's lock */
 	struct query **previous; /* what points to it */
 };
+
+/* How long it has waited for memory that others had. */
+int64_t query_starved_ns(const struct query *q);
 
 struct engine {
 	struct engine_options o;

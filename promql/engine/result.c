@@ -171,6 +171,30 @@ static int result_by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
+/* A slow answer may be quick alone: who waits is told for what, and which flag says how much of it
+ * there is. */
+static enum err_code result_add_waits(struct query *q, struct err *err)
+{
+	const struct engine_options *o = &q->engine->o;
+	int64_t starved = query_starved_ns(q);
+	struct result *r = &q->result;
+	struct str text[2];
+	size_t n = 0;
+
+	if (q->in_line_ns >= o->wait_told_ns)
+		text[n++] = str_of(arena_printf(&q->arena,
+			"waited %.1f s for a turn: %u queries run at once (--query.max-concurrency)",
+			(double)q->in_line_ns / 1e9, o->concurrency_max));
+	if (starved >= o->wait_told_ns)
+		text[n++] = str_of(arena_printf(&q->arena,
+			"waited %.1f s for memory that other queries had (--query.max-memory-total)",
+			(double)starved / 1e9));
+	for (size_t i = 0; i < n; i++)
+		if (!text[i].ptr)
+			return arena_fail(&q->arena, "query", err);
+	return n ? result_append(q, &r->infos, &r->infos_n, text, n, err) : ERR_OK;
+}
+
 /* Adds the database's warnings about damage and its infos to ours. */
 static enum err_code result_add_notices(struct query *q, struct eval *ev, struct err *err)
 {
@@ -183,7 +207,8 @@ static enum err_code result_add_notices(struct query *q, struct eval *ev, struct
 
 	if (q->o.hints && is_list && r->n == 0 && (rc = hints_add(q, ev, err)))
 		return rc;
-	if ((rc = result_append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
+	if ((rc = result_append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) ||
+		(rc = result_add_waits(q, err)) || !q->querier)
 		return rc;
 	v = db_querier_warnings(q->querier, &n);
 	if ((rc = result_append(q, &r->warnings, &r->warnings_n, v, n, err)))

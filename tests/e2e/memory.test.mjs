@@ -42,17 +42,26 @@ async function metrics(server) {
   return (name) => Number(text.split('\n').find((l) => l.startsWith(`${name} `))?.slice(name.length + 1) ?? 0);
 }
 
-/** Status and digest of an answer that is not kept; an answer cut short is an error. */
+/** That it waited for others, which a query says behind its answer. */
+const WAITED = /"waited \d+\.\d s for (?:memory that other queries had \(--query\.max-memory-total\)|a turn: 20 queries run at once \(--query\.max-concurrency\))"/g;
+
+/** Status and digest of an answer that is not kept, but for its infos; an answer cut short is an error. */
 function ask(server, params) {
   return new Promise((done, fail) => {
     const req = http.get(`${server.url}/api/v1/query_range?${new URLSearchParams(params)}`, { agent: false }, (res) => {
       const hash = createHash('sha256');
-      let head = '';
+      let head = '', tail = Buffer.alloc(0);
       res.on('data', (d) => {
-        hash.update(d);
+        const all = Buffer.concat([tail, d]), keep = Math.min(all.length, 1000);
+        hash.update(all.subarray(0, all.length - keep));
+        tail = all.subarray(all.length - keep);
         if (head.length < 2000) head += d;
       });
-      res.on('end', () => done({ status: res.statusCode, digest: hash.digest('hex'), head }));
+      res.on('end', () => {
+        const end = tail.toString('latin1'), waits = end.match(WAITED) ?? [];
+        hash.update(end.replace(/,"infos":\[.*?\]/, ''));
+        done({ status: res.statusCode, digest: hash.digest('hex'), head, waits });
+      });
       res.on('aborted', () => fail(new Error(`cut short: ${head}`)));
       res.on('error', fail);
     });
@@ -102,6 +111,11 @@ test('24 queries at once share 64 MiB', async (t) => {
     return look('epimetheus_query_memory_bytes') === 0 && look;
   });
   assert.equal(m('epimetheus_query_memory_limit_bytes'), total);
+  const waited = m('epimetheus_query_wait_seconds_total{for="memory"}');
+  assert.ok(waited > 0);
+  // If they waited for more than a second on average, one of them did, and said so.
+  t.diagnostic(`waited ${waited.toFixed(1)} s for memory; ${right.flatMap((a) => a.waits).join(' ')}`);
+  if (waited > 24) assert.ok(answers.some((a) => a.waits.length || a.status !== 200));
   const info = await api(server, 'status/runtimeinfo');
   assert.deepEqual([info.queryMemoryBytes, info.queryMemoryLimitBytes], [0, total]);
   // What does not fit even alone is told so, and not waited for.

@@ -1,4 +1,6 @@
+#include "base/memory_pool.h"
 #include "base/thread.h"
+#include "promql/engine/engine_internal.h"
 #include "tests/promql/world.h"
 #include "tests/wait.h"
 
@@ -125,6 +127,25 @@ TEST(limits)
 	world_close(&w);
 }
 
+struct patient {
+	struct world *w;
+	struct thread thread;
+	struct query *q;
+	atomic_bool done;
+	struct err err;
+};
+
+static int starved_infos(const struct result *r)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < r->infos_n; i++)
+		n += str_has_prefix(r->infos[i], STR("waited ")) &&
+			str_has_suffix(r->infos[i],
+				STR(" s for memory that other queries had (--query.max-memory-total)"));
+	return n;
+}
+
 struct asking {
 	struct world *w;
 	double want;
@@ -182,6 +203,53 @@ TEST(queries_that_share_their_memory)
 	CHECK_INT(atomic_load(&x.wrong), 0);
 	engine_memory(w.engine, &used, &max);
 	CHECK_INT(used, 0);
+	world_close(&w);
+}
+
+/* ---- waits are told ---- */
+
+static void run_patiently(void *ctx)
+{
+	struct patient *p = ctx;
+	const struct query_options o = { .text = STR("merge(cpu:samples[1m])"),
+										 .t_ns = p->w->t0 + 20 * NS_PER_S, .timeout_ns = WAIT_NS };
+
+	if (query_run(p->w->engine, &o, &p->q, &p->err))
+		CHECK_FAIL("%s", p->err.msg);
+	atomic_store(&p->done, true);
+}
+
+static uint64_t memory_waits(const struct world *w)
+{
+	return memory_pool_look(w->engine->memory).waits;
+}
+
+/* Queries that are open hold memory, until one has to wait for it: this one says so. */
+TEST(a_wait_for_memory_is_told)
+{
+	struct engine_options o = { .memory_total_max = (size_t)192 << 10, .wait_told_ns = 1 };
+	struct patient p[64] = { 0 };
+	struct world w;
+	struct err err;
+	size_t n = 0;
+
+	if (!world_open(&w, &o))
+		return;
+	fill(&w);
+	do {
+		p[n].w = &w;
+		REQUIRE_OK(thread_start(&p[n].thread, "patient", run_patiently, &p[n], &err), &err);
+		CHECK(WAIT_FOR(atomic_load(&p[n].done) || memory_waits(&w)));
+	} while (!memory_waits(&w) && ++n < 64);
+	REQUIRE(n > 0 && n < 64);
+	for (size_t i = 0; i < n; i++) {
+		thread_join(&p[i].thread);
+		CHECK_INT(starved_infos(query_result(p[i].q)), 0);
+		query_close(p[i].q);
+	}
+	thread_join(&p[n].thread);
+	CHECK_INT(starved_infos(query_result(p[n].q)), 1);
+	query_close(p[n].q);
 	world_close(&w);
 }
 

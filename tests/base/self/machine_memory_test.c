@@ -38,7 +38,7 @@ static const struct {
 	struct {
 		const char *name, *text;
 	} files[4];
-	uint64_t want;
+	uint64_t want; /* UINT64_MAX: no limit */
 } rows[] = {
 	{ "nothing there", { { NULL, NULL } }, UINT64_MAX },
 	{ "version 2, in a container",
@@ -91,12 +91,19 @@ TEST(the_least_limit_of_all_groups_counts)
 		if (got != rows[i].want)
 			CHECK_FAIL("%s: %llu, want %llu", rows[i].what, (unsigned long long)got,
 				(unsigned long long)rows[i].want);
+		/* What is free to take counts only where there is no limit. */
+		got = machine_memory_quarter(root, 12345);
+		CHECK_INT(got, rows[i].want == UINT64_MAX ? 12345 : rows[i].want / 4);
 		CHECK_OK(fs_remove_tree(&fs_posix, root, &err), &err);
 	}
 }
 
 TEST(this_machine_has_some)
 {
-	CHECK(machine_memory_bytes() >= 64 * MIB);
-	CHECK(machine_memory_bytes() < UINT64_C(1) << 50);
+	uint64_t quarter = machine_memory_quarter("/nonesuch", UINT64_MAX);
+
+	CHECK(quarter >= 16 * MIB);
+	CHECK(quarter < UINT64_C(1) << 48);
+	CHECK_INT(machine_memory_quarter("/nonesuch", quarter - 1), quarter - 1);
+	CHECK_INT(machine_memory_quarter("/nonesuch", quarter + 1), quarter);
 }
