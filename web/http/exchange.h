@@ -1,6 +1,6 @@
 /*
  * Exchange: one request and its answer, as the HTTP server passes them between the receiving thread
- * and a worker. Private to server.c, conns.c and exchange.c.
+ * and a worker. Private to server.c, conns.c, accept.c and exchange.c.
  */
 #ifndef WEB_HTTP_EXCHANGE_H
 #define WEB_HTTP_EXCHANGE_H
@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "web/http/bodies.h"
+#include "web/http/crowd.h"
 #include "web/http/http.h"
 #include "web/http/intake.h"
 #include "web/http/stream.h"
@@ -23,10 +24,14 @@ enum conn_state {
 };
 
 struct conn {
+	struct crowd_member waiting; /* RECEIVING, unless it was let go; the first field */
 	struct conn *prev, *next;
 	int fd;
 	enum conn_state state;
 	int64_t since_ns;
+	struct http_sender client;
+	bool answered; /* a request of it was: at rest it may end without a word */
+	bool let_go; /* its socket is shut down; libmicrohttpd has not closed it yet */
 	struct exchange *exchange; /* WORKING, PIECES */
 };
 
@@ -55,21 +60,37 @@ struct http_server {
 	struct pool *pool;
 	int fd;
 	unsigned port;
-	struct thread watcher;
-	struct mutex lock; /* guards conns, conns_n, working, closing, and each conn */
+	struct thread watcher, acceptor;
+	struct mutex lock; /* guards all of these, and each conn */
 	struct cond changed; /* closing, and then when working went down */
-	struct conn conns; /* head of the ring */
+	struct cond room; /* a connection came into the ring or left it */
+	struct conn conns; /* head of the ring, the newest first */
+	struct crowd crowd; /* those that wait for a head */
 	unsigned conns_n, working;
+	unsigned pending_n; /* accepted, and not in the ring yet */
+	unsigned let_go_n; /* of the ring */
+	unsigned room_made_n; /* connections that made room, since the last line of the log */
+	int64_t pending_ns, logged_ns; /* when pending_n changed; of that line */
+	int64_t pressed_until_ns; /* of accept.c */
 	bool closing;
 	struct bodies bodies; /* receiving thread only */
 };
 
 /* e: of a worker's request, in these states only. */
-void conn_set(
-	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *e);
+void conn_set(struct http_server *s, struct conn *c, enum conn_state state, struct exchange *e);
+/*
+ * Lets one connection go, so that another has room. False: none may go now. Those that wait for a
+ * head go first, but not while bytes of it are unread or came within quiet_ms; then those whose
+ * body or answer moved no byte for a second.
+ */
+bool conns_make_room(struct http_server *s, unsigned quiet_ms);
+void conns_count_no_memory(void); /* a connection ended, because there was none for it */
 /* libmicrohttpd's notification. */
 void conns_notify(void *ctx, struct MHD_Connection *connection, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
+/* The acceptor: takes connections while there is room, until http_accept_stop. */
+void http_accept(void *ctx);
+void http_accept_stop(struct http_server *s); /* waits for its end; fine if it was not started */
 /* The watcher: ends connections that are too slow, until the server closes and has none. */
 void conns_watch(void *ctx);
 

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-#define BACKLOG 1024
+#define BACKLOG 65535 /* the system has a lower limit; what is over it waits a second or more */
 
 union any_address {
 	struct sockaddr sa;

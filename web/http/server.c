@@ -9,6 +9,7 @@
  * has begun, nobody changes its status and headers.
  */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -394,8 +395,10 @@ static void http_server_on_completed(
 	*state = NULL;
 	body_leave(&s->bodies, &x->body); /* a worker may still read it */
 	mutex_lock(&s->lock);
-	if (x->conn)
+	if (x->conn) {
+		x->conn->answered = true;
 		conn_set(s, x->conn, CONN_RECEIVING, NULL);
+	}
 	orphaned = x->orphaned = x->working;
 	if (orphaned)
 		http_server_leave(x);
@@ -410,15 +413,15 @@ static void http_server_on_completed(
 static enum err_code http_server_start_daemon(struct http_server *s, struct err *err)
 {
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-		MHD_USE_ITC;
+		MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_OptionItem options[12] = {
-		{ MHD_OPTION_LISTEN_SOCKET, s->fd, NULL },
-		{ MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max, NULL },
+		/* web/http/accept.c has the limit: here a connection over it would end without a word. */
+		{ MHD_OPTION_CONNECTION_LIMIT, INT_MAX, NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, NULL },
 		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)conns_notify, s },
 		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)http_server_on_completed, s },
 	};
-	size_t n = 5;
+	size_t n = 4;
 
 	if (s->o.tls_certificate_fn) {
 		flags |= MHD_USE_TLS;
@@ -452,8 +455,14 @@ enum err_code http_server_open(
 	bodies_init(&s->bodies, o->bodies_bytes_max ? o->bodies_bytes_max : SIZE_MAX,
 		o->address_bodies_bytes_max ? o->address_bodies_bytes_max : SIZE_MAX);
 	s->conns.next = s->conns.prev = &s->conns;
+	s->logged_ns = INT64_MIN / 2;
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
+	cond_init(&s->room);
+	if (!crowd_open(&s->crowd, o->connections_max)) {
+		rc = err_nomem(err, "web");
+		goto fail;
+	}
 	if ((rc = listen_open(o->listen_address, &s->fd, &s->port, err)))
 		goto fail;
 	if ((rc = pool_open("web", o->workers, QUEUE_MAX, &s->pool, err)))
@@ -461,6 +470,8 @@ enum err_code http_server_open(
 	if ((rc = thread_start(&s->watcher, "web-watch", conns_watch, s, err)))
 		goto fail;
 	if ((rc = http_server_start_daemon(s, err)))
+		goto fail;
+	if ((rc = thread_start(&s->acceptor, "web-accept", http_accept, s, err)))
 		goto fail;
 	*out = s;
 	return ERR_OK;
@@ -518,8 +529,7 @@ void http_server_close(struct http_server *s, int64_t grace_ns)
 {
 	if (!s)
 		return;
-	if (s->daemon)
-		MHD_quiesce_daemon(s->daemon);
+	http_accept_stop(s);
 	http_server_end_requests(s, grace_ns);
 	pool_close(s->pool);
 	if (s->daemon)
@@ -527,6 +537,8 @@ void http_server_close(struct http_server *s, int64_t grace_ns)
 	thread_join(&s->watcher);
 	if (s->fd >= 0)
 		close(s->fd);
+	crowd_close(&s->crowd);
+	cond_destroy(&s->room);
 	cond_destroy(&s->changed);
 	mutex_destroy(&s->lock);
 	free(s);
