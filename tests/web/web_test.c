@@ -155,6 +155,75 @@ TEST(reload_and_quit_when_enabled)
 	web_close(w);
 }
 
+TEST(a_header_that_means_one_thing_comes_once)
+{
+	static const struct {
+		const char *headers;
+		int status;
+		const char *said; /* NULL: anything */
+	} rows[] = {
+		{ "Authorization: Basic a\r\nAuthorization: Basic b\r\n", 400,
+			"the header Authorization came more than once\n" },
+		{ "Authorization: Basic a\r\nauthorization: Basic a\r\n", 400,
+			"the header Authorization came more than once\n" },
+		{ "Host: other\r\n", 400, "the header Host came more than once\n" },
+		{ "Content-Type: text/plain\r\nX: y\r\ncontent-type: text/plain\r\n", 400,
+			"the header Content-Type came more than once\n" },
+		{ "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", 400,
+			"the header Content-Encoding came more than once\n" },
+		{ "Origin: http://a\r\nOrigin: http://b\r\n", 400,
+			"the header Origin came more than once\n" },
+		{ "Accept: a/b\r\nAccept: c/d\r\nAccept-Encoding: br\r\nAccept-Encoding: gzip\r\n"
+		  "Authorization: Basic a\r\n",
+			200, NULL },
+	};
+	static const char *const requests[] = { "GET /-/healthy", "POST /-/healthy" };
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int body = 0; body < 2; body++) {
+			peer_ask(web_port(w), &r, requests[body], rows[i].headers,
+				body ? STR("body") : (struct str){ 0 });
+			CHECK_INT(r.status, body && rows[i].status == 200 ? 405 : rows[i].status);
+			if (rows[i].said)
+				CHECK_STR(buf_str(&r.body), rows[i].said);
+		}
+	CHECK_INT(get(w, "GET /metrics", "", &r), 200);
+	CHECK(str_find(buf_str(&r.body), STR("\nepimetheus_http_requests_total{code=\"400\"} 12\n")) >=
+		0);
+	response_release(&r);
+	web_close(w);
+}
+
+/* Whoever is in front of this server may read the end of the body elsewhere. */
+TEST(a_body_of_two_lengths_ends_the_connection)
+{
+	static const char *const heads[] = {
+		"POST /-/healthy HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: "
+		"50\r\n\r\nbody",
+		"POST /-/healthy HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nbody",
+		"POST /-/healthy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	};
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	struct peer p;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		peer_open(&p, web_port(w));
+		peer_send(&p, str_of(heads[i]));
+		peer_receive(&p, &r, false);
+		CHECK_INT(r.status, 400);
+		CHECK(peer_ended(&p));
+		peer_close(&p);
+	}
+	response_release(&r);
+	web_close(w);
+}
+
 TEST(metrics_in_the_text_format)
 {
 	struct web_options o = options();

@@ -62,6 +62,20 @@ static void grpc_call_read_authorization(struct grpc_call *c, struct str value)
 		c->in.no_memory = true;
 }
 
+/* Fields of one meaning; nghttp2 itself refuses a second one of HTTP/2's own. */
+static const char *const grpc_once[] = { "authorization", "content-type", "grpc-encoding" };
+
+static void grpc_call_see_field(struct grpc_call *c, struct str name)
+{
+	for (unsigned i = 0; i < sizeof(grpc_once) / sizeof(grpc_once[0]); i++) {
+		if (!str_is(name, grpc_once[i]))
+			continue;
+		if (c->fields & 1u << i)
+			c->repeated = grpc_once[i];
+		c->fields |= 1u << i;
+	}
+}
+
 void call_head(struct grpc_call *c, struct str name, struct str value)
 {
 	c->head_bytes += name.len + value.len + 32; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
@@ -69,6 +83,7 @@ void call_head(struct grpc_call *c, struct str name, struct str value)
 		c->fault = "the head is longer than 16384 bytes";
 		return;
 	}
+	grpc_call_see_field(c, name);
 	if (str_is(name, ":method"))
 		c->is_post = str_is(value, "POST");
 	else if (str_is(name, ":path"))
@@ -94,6 +109,11 @@ bool call_check_head(struct grpc_call *c)
 {
 	if (c->fault)
 		return grpc_call_refuse(c, 0, GRPC_RESOURCE_EXHAUSTED, c->fault);
+	if (c->repeated) {
+		grpc_fail(
+			&c->answer, GRPC_INVALID_ARGUMENT, 0, "the header %s came more than once", c->repeated);
+		return false;
+	}
 	if (!c->is_post)
 		return grpc_call_refuse(c, 405, GRPC_INTERNAL, "the HTTP method of a gRPC call is POST");
 	if (!c->is_grpc)

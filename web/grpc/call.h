@@ -38,6 +38,8 @@ struct grpc_call {
 	/* The head: */
 	size_t head_bytes;
 	const char *fault; /* what is wrong with the head, or NULL */
+	unsigned fields; /* bits: those of grpc_once that came */
+	const char *repeated; /* one of them that came more than once, or NULL */
 	bool is_post, is_grpc, is_other_path;
 	enum call_coding coding;
 	const struct grpc_method *method;

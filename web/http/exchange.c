@@ -72,6 +72,45 @@ static struct str exchange_header_of(struct exchange *e, const char *name)
 	return v ? http_exchange_keep(&e->in, str_of(v)) : STR("");
 }
 
+/*
+ * Headers of one meaning. We would take the first one, and whoever is in front of this server
+ * perhaps the last one: as another user, another host, another end of the body.
+ */
+static const char *const exchange_once[] = { "Authorization", "Host", "Content-Length",
+	"Transfer-Encoding", "Content-Type", "Content-Encoding", "Origin", "Sec-Fetch-Site",
+	"Connect-Protocol-Version", "Connect-Timeout-Ms" };
+
+struct exchange_seen {
+	unsigned names; /* a bit for each of exchange_once */
+	const char *repeated;
+};
+
+static enum MHD_Result exchange_see_header(void *ctx, enum MHD_ValueKind kind, const char *key,
+	size_t key_len, const char *value, size_t value_len)
+{
+	struct exchange_seen *seen = ctx;
+
+	(void)kind;
+	(void)value;
+	(void)value_len;
+	for (unsigned i = 0; i < sizeof(exchange_once) / sizeof(exchange_once[0]); i++) {
+		if (!str_eq_nocase((struct str){ key, key_len }, str_of(exchange_once[i])))
+			continue;
+		if (seen->names & 1u << i)
+			seen->repeated = exchange_once[i];
+		seen->names |= 1u << i;
+	}
+	return seen->repeated ? MHD_NO : MHD_YES;
+}
+
+static const char *exchange_repeated(struct exchange *e)
+{
+	struct exchange_seen seen = { 0 };
+
+	MHD_get_connection_values_n(e->connection, MHD_HEADER_KIND, exchange_see_header, &seen);
+	return seen.repeated;
+}
+
 static void exchange_remote_of(struct exchange *e)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
@@ -142,6 +181,7 @@ struct exchange *exchange_open(
 	x->in.connect_version = exchange_header_of(x, "Connect-Protocol-Version");
 	x->in.connect_timeout_ms = exchange_header_of(x, "Connect-Timeout-Ms");
 	(void)!str_to_u64(exchange_header_of(x, "Content-Length"), &x->in.body_announced);
+	x->in.repeated = exchange_repeated(x);
 	exchange_remote_of(x);
 	MHD_get_connection_values_n(
 		connection, MHD_GET_ARGUMENT_KIND, http_exchange_add_argument, &x->in);
@@ -164,6 +204,12 @@ bool exchange_has_body(const struct exchange *e)
 		e->connection, MHD_HEADER_KIND, "Content-Length");
 
 	return exchange_has_header(e, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+bool exchange_has_no_end(const struct exchange *e)
+{
+	return e->in.repeated &&
+		(!strcmp(e->in.repeated, "Content-Length") || !strcmp(e->in.repeated, "Transfer-Encoding"));
 }
 
 bool exchange_is_too_long(const struct exchange *e, uint64_t taken)

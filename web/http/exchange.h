@@ -101,6 +101,8 @@ void exchange_close(struct exchange *e);
 
 bool exchange_has_header(const struct exchange *e, const char *name);
 bool exchange_has_body(const struct exchange *e);
+/* Two lengths: where the body ends, nobody can know. */
+bool exchange_has_no_end(const struct exchange *e);
 /* An answer waits that nobody reads before he has sent more than is dropped of a body. */
 bool exchange_is_too_long(const struct exchange *e, uint64_t taken);
 /* Adds to a body that is gathered, or drops. False: more was dropped than the limit. */

@@ -69,6 +69,7 @@ struct http_in {
 	size_t params_n;
 	bool params_over; /* there were more than HTTP_PARAMS_MAX */
 	bool no_memory; /* memory ran out while it was read: the answer is 503 */
+	const char *repeated; /* a header that came more than once and may not; NULL: none */
 	struct str body;
 	/*
 	 * 0, or why the body was dropped: 413 longer than the limit, 429 too much at once from this

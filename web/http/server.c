@@ -164,7 +164,7 @@ static enum MHD_Result http_server_admitted(struct exchange *e)
 		http_text(&e->out, 413, "the body is longer than this server takes");
 	}
 	if (e->admission == HTTP_ANSWERED &&
-		(exchange_has_header(e, "Expect") || exchange_is_too_long(e, 0)))
+		(exchange_has_header(e, "Expect") || exchange_is_too_long(e, 0) || exchange_has_no_end(e)))
 		return http_server_send_response(e);
 	return MHD_YES;
 }

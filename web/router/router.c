@@ -328,6 +328,12 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 
 	out->status = 200;
 	out->headers_n = 0; /* admission may run twice */
+	if (in->repeated) {
+		http_text(out, 400, "the header %s came more than once", in->repeated);
+		http_add_header(out, "Connection", STR("close"));
+		router_note(in, out, "refused", began_ns);
+		return HTTP_ANSWERED;
+	}
 	admission = web_config_admit(w->config, in, out, may_wait);
 	if (admission == HTTP_ANSWERED)
 		router_note(in, out, "refused", began_ns);

@@ -64,7 +64,7 @@ TEST(heads_that_are_refused)
 {
 	static char long_value[20001], long_user[9001];
 	static const struct {
-		const char *path, *fields[3];
+		const char *path, *fields[5];
 		int http_status, status;
 		const char *message;
 	} rows[] = {
@@ -80,6 +80,12 @@ TEST(heads_that_are_refused)
 			"grpc-encoding must be identity, gzip or zstd" },
 		{ ECHO, { "x-long", long_value }, 200, GRPC_RESOURCE_EXHAUSTED,
 			"the head is longer than 16384 bytes" },
+		{ ECHO, { "authorization", "Basic a", "+authorization", "Basic b" }, 200,
+			GRPC_INVALID_ARGUMENT, "the header authorization came more than once" },
+		{ ECHO, { "+content-type", "application/grpc" }, 200, GRPC_INVALID_ARGUMENT,
+			"the header content-type came more than once" },
+		{ ECHO, { "grpc-encoding", "gzip", "+grpc-encoding", "zstd" }, 200, GRPC_INVALID_ARGUMENT,
+			"the header grpc-encoding came more than once" },
 		{ ECHO, { "authorization", long_user }, 200, GRPC_RESOURCE_EXHAUSTED,
 			"authorization is longer than 8192 bytes" },
 	};

@@ -203,7 +203,10 @@ struct h2_reply *h2_call(
 	set(v, &n, "content-type", "application/grpc");
 	set(v, &n, "te", "trailers");
 	for (; fields && fields[0]; fields += 2)
-		set(v, &n, fields[0], fields[1]);
+		if (fields[0][0] == '+') /* of no other name: added */
+			set(v + n++, &(size_t){ 0 }, fields[0] + 1, fields[1]);
+		else
+			set(v, &n, fields[0], fields[1]);
 	r->stream = nghttp2_submit_request(c->h2, NULL, v, n, &from, r);
 	return r;
 }

@@ -48,7 +48,10 @@ struct h2_tls {
 void h2_open(struct h2_client *c, unsigned port, const struct h2_tls *tls); /* tls NULL: plain */
 void h2_close(struct h2_client *c);
 
-/* fields: names and values, NULL at the end; they replace or follow those of a plain call. */
+/*
+ * fields: names and values, NULL at the end; they replace or follow those of a plain call; "+name"
+ * follows.
+ */
 struct h2_reply *h2_call(
 	struct h2_client *c, const char *path, const char *const *fields, struct str body, bool end);
 void h2_more(struct h2_client *c, struct h2_reply *r, struct str body, bool end);
