@@ -92,4 +92,18 @@ bool matcher_test_labels(const struct matcher *m, struct labels ls);
 void matcher_print(struct buf *out, const struct matcher *m); /* name=~"value" */
 const char *match_op_name(enum match_op op); /* "=", "!=", "=~", "!~" */
 
+/*
+ * What a reader may see: the label sets that all matchers of one of the sets accept. A label that
+ * is missing is "". No set at all: the reader sees nothing.
+ */
+struct matcher_set {
+	const struct matcher *m;
+	size_t n;
+};
+struct label_limits {
+	const struct matcher_set *sets;
+	size_t n;
+};
+bool label_limits_admit(const struct label_limits *l, struct labels ls); /* NULL: everything */
+
 #endif

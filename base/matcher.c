@@ -58,3 +58,19 @@ void matcher_print(struct buf *out, const struct matcher *m)
 	buf_add_cstr(out, match_op_name(m->op));
 	buf_add_quoted(out, m->value);
 }
+
+static bool matcher_set_accepts(const struct matcher_set *s, struct labels ls)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!matcher_test_labels(&s->m[i], ls))
+			return false;
+	return true;
+}
+
+bool label_limits_admit(const struct label_limits *l, struct labels ls)
+{
+	for (size_t i = 0; l && i < l->n; i++)
+		if (matcher_set_accepts(&l->sets[i], ls))
+			return true;
+	return !l;
+}

@@ -27,6 +27,7 @@ struct read_names {
 	size_t n, cap;
 	struct str last; /* names from here on are over the limit, and one of them is known */
 	struct map map;
+	bool series_only; /* the querier has limits: labels of samples are of no one series */
 	bool *seen; /* partitions by index: each is visited once */
 	uint32_t seen_n;
 };
@@ -187,7 +188,9 @@ static enum err_code read_names_take_series(void *ctx, const struct db_series *s
 {
 	enum err_code rc = read_names_add_series(ctx, s, err);
 
-	return rc || s->numeric ? rc : read_names_add_partition(ctx, s->partition, err);
+	if (rc || s->numeric || ((struct read_names *)ctx)->series_only)
+		return rc;
+	return read_names_add_partition(ctx, s->partition, err);
 }
 
 static enum err_code read_names_of_series(
@@ -289,9 +292,11 @@ static enum err_code read_names_of_block(
 	return rc;
 }
 
-/* Indexes know nothing of what was deleted. */
+/* Indexes know nothing of what was deleted, nor of limits. */
 static bool read_names_by_indexes(const struct db_querier *q)
 {
+	if (q->limits)
+		return false;
 	for (size_t i = 0; i < q->sources_n; i++)
 		if (q->sources[i].deleted_n)
 			return false;
@@ -324,6 +329,7 @@ static enum err_code read_names_of(struct db_querier *q, struct str name, const 
 	enum err_code rc;
 
 	names_init(&x, name, limit, a);
+	x.series_only = q->limits;
 	rc = !n && read_names_by_indexes(q) ? read_names_of_sources(&x, q, err) :
 										  read_names_of_series(&x, q, m, n, err);
 	if (!rc)

@@ -40,6 +40,15 @@ struct db_series {
  * be NULL. */
 MUST_CHECK enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err);
+/*
+ * For a reader who may not see everything: whatever the querier gives, by any of its functions, is
+ * of series that the limits admit, by the series' own labels alone. Labels of samples are then only
+ * in rows and sums: names and values of labels are those of series, because what samples are called
+ * is stored for all series of a job together. limits NULL: everything; they outlive the querier.
+ */
+MUST_CHECK enum err_code db_querier_open_limited(struct db *db, const struct label_limits *limits,
+	int64_t min_ns, int64_t max_ns, const atomic_bool *cancel, struct db_querier **out,
+	struct err *err);
 void db_querier_close(struct db_querier *q);
 
 /*

@@ -49,6 +49,7 @@ struct db_querier {
 	struct member **of; /* of a union: pinned, in the order of members */
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
+	const struct label_limits *limits; /* of series that may be selected; NULL: none */
 	bool fork; /* uses another querier's pins, and is in no list */
 	bool edges; /* db_querier_in_steps: decoded parts of chunks are kept */
 	struct arena arena; /* warnings, infos */

@@ -183,6 +183,13 @@ static void read_query_order_sources(struct db_querier *q)
 enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
+	return db_querier_open_limited(db, NULL, min_ns, max_ns, cancel, out, err);
+}
+
+enum err_code db_querier_open_limited(struct db *db, const struct label_limits *limits,
+	int64_t min_ns, int64_t max_ns, const atomic_bool *cancel, struct db_querier **out,
+	struct err *err)
+{
 	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
 	struct db_querier *q = calloc(1, sizeof(*q));
 	enum err_code rc;
@@ -194,6 +201,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	q->min_ns = min_ns < 0 ? 0 : min_ns;
 	q->max_ns = max_ns < 0 ? 0 : max_ns;
 	q->cancel = cancel;
+	q->limits = limits;
 	arena_init(&q->arena, 0);
 	/* What a member lacks it may get, or lose more, while the members are pinned one by one. So
 	 * they are asked before that and after it. */
@@ -233,6 +241,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	f->min_ns = q->min_ns;
 	f->max_ns = q->max_ns;
 	f->cancel = q->cancel;
+	f->limits = q->limits;
 	f->fork = true;
 	f->edges = q->edges;
 	arena_init(&f->arena, 0);

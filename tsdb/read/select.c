@@ -193,6 +193,9 @@ enum err_code select_wants(
 {
 	const struct db_visitor *v = s->visitor;
 
+	*out = label_limits_admit(s->q->limits, labels);
+	if (!*out)
+		return ERR_OK;
 	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
 	if (*out || !v->sample_label.len || !job.len)
 		return ERR_OK;
@@ -409,12 +412,35 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
 }
 
+/*
+ * Limits of one set are asked of the indexes, with the matchers of the query. As matchers they also
+ * accept series that lack a label which samples may have: select_wants refuses those.
+ */
+static enum err_code read_select_add_limits(struct selecting *s, struct err *err)
+{
+	const struct label_limits *l = s->q->limits;
+	const struct matcher_set *set = l && l->n == 1 ? &l->sets[0] : NULL;
+
+	if (!set || !set->n)
+		return ERR_OK;
+	if (!(s->limited = calloc(s->n + set->n, sizeof(*s->limited))))
+		return err_nomem(err, "select");
+	if (s->n)
+		memcpy(s->limited, s->m, s->n * sizeof(*s->m));
+	memcpy(s->limited + s->n, set->m, set->n * sizeof(*set->m));
+	s->m = s->limited;
+	s->n += set->n;
+	return ERR_OK;
+}
+
 enum err_code select_begin(struct selecting *s, struct err *err)
 {
 	struct db_querier *q = s->q;
 	enum err_code rc = ERR_OK;
 
 	map_init(&s->keys_map);
+	if ((rc = read_select_add_limits(s, err)))
+		return rc;
 	if (!(s->jobs = calloc(q->sources_n + 1, sizeof(*s->jobs))) ||
 		(s->series_max && q->members_n > 1 &&
 			!(s->latest = calloc(q->members_n, sizeof(*s->latest)))))
@@ -435,6 +461,7 @@ void select_end(struct selecting *s)
 	chunk_close(s->chunk);
 	free(s->v);
 	free(s->latest);
+	free(s->limited);
 }
 
 static enum err_code select_source(struct selecting *s, uint32_t source, struct err *err)

@@ -50,6 +50,7 @@ struct selecting {
 	double part; /* then: of the series that matchers accept */
 	const struct matcher *m;
 	size_t n;
+	struct matcher *limited; /* m with the querier's limits; NULL: m is the caller's */
 	unsigned kinds; /* of enum db_kinds */
 	struct arena *a; /* for results; with a visitor, valid during its call */
 	struct read_select_found *v;
@@ -73,7 +74,7 @@ MUST_CHECK enum err_code select_begin(struct selecting *s, struct err *err);
 void select_end(struct selecting *s);
 MUST_CHECK enum err_code select_add(
 	struct selecting *s, struct read_select_found f, struct err *err);
-/* Asks the visitor, before rows are searched. job: empty for numbers. */
+/* Asks the querier's limits and the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
 	struct selecting *s, struct labels labels, struct str job, bool *out, struct err *err);
 

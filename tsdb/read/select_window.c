@@ -468,6 +468,33 @@ static enum err_code select_window_keep_with_rows(
 	return ERR_OK;
 }
 
+struct select_window_limiting {
+	const struct label_limits *limits;
+	struct bits *ids;
+};
+
+static void select_window_limit_series(void *ctx, uint32_t id, struct series *of)
+{
+	struct select_window_limiting *l = ctx;
+
+	if (!of || !label_limits_admit(l->limits, of->labels))
+		bits_clear(l->ids, id);
+}
+
+/* Leaves the series that the querier's limits admit. */
+static enum err_code select_window_keep_admitted(
+	struct selecting *selecting, uint32_t source, struct bits *ids, struct err *err)
+{
+	struct select_window_limiting l = { selecting->q->limits, ids };
+
+	for (size_t from = 0; l.limits && from < ids->words; from += LISTED_WORDS) {
+		if (querier_canceled(selecting->q))
+			return select_canceled(err);
+		select_window_each_series(selecting, source, ids, from, select_window_limit_series, &l);
+	}
+	return ERR_OK;
+}
+
 enum err_code select_window_series(
 	struct selecting *selecting, uint32_t source, struct bits *out, struct err *err)
 {
@@ -478,6 +505,7 @@ enum err_code select_window_series(
 	if (!s->snap)
 		return ERR_OK;
 	if (!(rc = select_window_match_ids(selecting, source, 1, &ids, err)) &&
+		!(rc = select_window_keep_admitted(selecting, source, &ids, err)) &&
 		!select_window_is_whole(selecting->q, s))
 		rc = select_window_keep_with_rows(selecting, source, &ids, err);
 	if (!rc && ids.words && !bits_reserve(out, (uint32_t)(ids.words * 64 - 1)))
