@@ -75,6 +75,8 @@ struct query_options {
 	 * analyze it is also evaluated, under its limits, and its parts are timed.
 	 */
 	bool explain, analyze;
+	/* Of series that the query may see, whatever it selects; NULL: all. They outlive the query. */
+	const struct label_limits *limits;
 	const struct file_finder *files; /* of file(): promql/files/files.h; NULL: there are none */
 	bool hints; /* an empty answer tells a name of the query that is not stored, and what is near */
 };

@@ -333,8 +333,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	}
 	if ((rc = span_walk_add_windows(&span, &ev, q->parsed->root, err)) ||
 		(span.any &&
-			(rc = db_querier_open(
-				 limits->db, span.all.min_ns, span.all.max_ns, &q->stop, &q->querier, err))))
+			(rc = db_querier_open_limited(limits->db, o->limits, span.all.min_ns, span.all.max_ns,
+				 &q->stop, &q->querier, err))))
 		return rc;
 	ev.querier = q->querier;
 	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
