@@ -1,9 +1,9 @@
 #include "base/net/http_proxy.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "base/net/http_client_internal.h"
+#include "base/net/ip_network.h"
 #include "base/net/percent.h"
 
 #define SOCKS_PORT 1080
@@ -108,66 +108,9 @@ enum err_code http_proxy_parse(
 /* -------------------------------------------------------------------------------------------- */
 /* no_proxy */
 
-/* IPv4 addresses are those mapped into IPv6. False: no address. */
-static bool http_proxy_parse_address(struct str s, struct in6_addr *out)
-{
-	char text[INET6_ADDRSTRLEN + 1];
-	struct in_addr in;
-
-	if (s.len >= sizeof(text))
-		return false;
-	memcpy(text, s.ptr, s.len);
-	text[s.len] = '\0';
-	if (inet_pton(AF_INET6, text, out) == 1)
-		return strlen(text) == s.len;
-	if (inet_pton(AF_INET, text, &in) != 1 || strlen(text) != s.len)
-		return false;
-	memset(out, 0, sizeof(*out));
-	memset(&out->s6_addr[10], 0xff, 2);
-	memcpy(&out->s6_addr[12], &in, sizeof(in));
-	return true;
-}
-
-static bool http_proxy_is_v4(const struct in6_addr *a)
-{
-	return IN6_IS_ADDR_V4MAPPED(a);
-}
-
 static bool http_proxy_is_loopback(const struct in6_addr *a)
 {
-	return IN6_IS_ADDR_LOOPBACK(a) || (http_proxy_is_v4(a) && a->s6_addr[12] == 127);
-}
-
-static void http_proxy_keep_bits(struct in6_addr *a, unsigned bits)
-{
-	for (unsigned i = 0; i<16; i++, bits = bits> 8 ? bits - 8 : 0)
-		if (bits < 8)
-			a->s6_addr[i] &= (uint8_t)(0xff00u >> bits);
-}
-
-/* False: the entry is no network. A network of one family holds no address of the other. */
-static bool http_proxy_parse_network(struct str entry, struct in6_addr *net, unsigned *bits)
-{
-	ptrdiff_t slash = http_proxy_find_first(entry, '/');
-	uint64_t n, max;
-
-	if (slash < 0 || !http_proxy_parse_address(http_proxy_cut(entry, 0, (size_t)slash), net))
-		return false;
-	max = http_proxy_find_first(entry, ':') < 0 ? 32 : 128;
-	if (!str_to_u64(http_proxy_cut(entry, (size_t)slash + 1, entry.len), &n) || n > max)
-		return false;
-	*bits = (unsigned)n + (max == 32 ? 96 : 0);
-	http_proxy_keep_bits(net, *bits);
-	return true;
-}
-
-static bool http_proxy_network_has(
-	const struct in6_addr *net, unsigned bits, struct in6_addr address)
-{
-	if (http_proxy_is_v4(net) != http_proxy_is_v4(&address))
-		return false;
-	http_proxy_keep_bits(&address, http_proxy_is_v4(net) && bits < 96 ? 96 : bits);
-	return memcmp(net, &address, sizeof(address)) == 0;
+	return IN6_IS_ADDR_LOOPBACK(a) || (ip_address_is_v4(a) && a->s6_addr[12] == 127);
 }
 
 /* HOST:PORT or [HOST]:PORT. False: it is neither, so all of it is a host. */
@@ -214,17 +157,17 @@ static bool http_proxy_entry_matches(struct str entry, const struct http_proxy_t
 {
 	struct str host = entry, port = STR("");
 	struct in6_addr address;
-	unsigned bits;
+	struct ip_network network;
 
-	if (http_proxy_parse_network(entry, &address, &bits))
-		return t->has_address && http_proxy_network_has(&address, bits, t->address);
+	if (ip_network_parse(entry, &network))
+		return t->has_address && ip_network_has(&network, t->address);
 	if (!http_proxy_split_port(entry, &host, &port)) {
 		host = entry;
 		port = STR("");
 	}
 	if (!host.len || (port.len && !str_eq(port, t->port)))
 		return false;
-	if (http_proxy_parse_address(host, &address))
+	if (ip_address_parse(host, &address))
 		return t->has_address && memcmp(&address, &t->address, sizeof(address)) == 0;
 	return !t->has_address && http_proxy_domain_matches(host, t->host);
 }
@@ -248,7 +191,7 @@ bool http_proxy_is_bypassed(struct str no_proxy, struct str host, uint16_t port)
 
 	snprintf(number, sizeof(number), "%u", port);
 	t.port = str_of(number);
-	t.has_address = http_proxy_parse_address(host, &t.address);
+	t.has_address = ip_address_parse(host, &t.address);
 	if (str_is(host, "localhost") || (t.has_address && http_proxy_is_loopback(&t.address)))
 		return true;
 	for (list = no_proxy; list.len;) {
