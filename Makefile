@@ -98,7 +98,7 @@ uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery
 uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/value promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify
-uses_web/http := base base/gzip base/yaml base/net
+uses_web/http := base base/gzip base/yaml base/net promql/syntax
 uses_web/grpc := base base/net proto proto/otlp web/http
 uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http

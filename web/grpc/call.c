@@ -26,6 +26,7 @@ void call_close(struct grpc_call *c, struct bodies *bodies)
 {
 	assert(!c->handed);
 	body_drop(bodies, &c->body);
+	http_user_leave(&c->in.user);
 	arena_release(&c->in.arena);
 	buf_release(&c->out.body);
 	buf_release(&c->answer.message);
@@ -95,6 +96,8 @@ void call_head(struct grpc_call *c, struct str name, struct str value)
 		c->coding = grpc_coding_of(value);
 	else if (str_is(name, "authorization"))
 		grpc_call_read_authorization(c, value);
+	else
+		http_keep_header(&c->in, name, value);
 }
 
 static bool grpc_call_refuse(

@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "web/http/config_file.h"
-#include "web/http/users.h"
+#include "web/http/sign_in.h"
 
 METRIC_COUNTER(refused, "epimetheus_web_refused_total",
 	"Requests refused for their certificate or their user.", "reason");
@@ -26,7 +26,8 @@ METRIC_COUNTER(reloads, "epimetheus_web_config_reloads_total",
 #define LOOK_NS NS_PER_S
 #define RETIRED_NS NS_PER_HOUR
 #define ARENA_BYTES_MAX (64u << 20)
-#define MARKS 4 /* the file, certificate, key, client CA */
+#define MARKS_TLS 4u /* the file, certificate, key, client CA; tokens follow */
+#define MARKS (MARKS_TLS + RIGHTS_TOKENS_MAX)
 
 /* ---- generations ---- */
 
@@ -55,6 +56,7 @@ struct web_config {
 	struct mutex lock; /* guards the fields below */
 	struct http_config_generation *current, *retired;
 	struct http_config_mark marks[MARKS];
+	size_t tokens_n; /* marks of token files */
 	int64_t looked_ns;
 };
 
@@ -65,6 +67,7 @@ static void http_config_generation_unref(struct http_config_generation *g)
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
 		return;
 	tls_keys_close(g->keys);
+	web_file_release(&g->file);
 	arena_release(&g->arena);
 	free(g);
 }
@@ -105,12 +108,12 @@ static enum err_code web_config_read_keys(
 	struct web_config *c, struct http_config_generation *g, struct err *err)
 {
 	const struct tls_settings *t = &g->file.tls;
-	struct str names[MARKS - 1] = { t->cert_file, t->key_file, t->client_ca_file };
+	struct str names[MARKS_TLS - 1] = { t->cert_file, t->key_file, t->client_ca_file };
 	struct str dir = path_dir(str_of(c->path));
-	const char *paths[MARKS - 1];
+	const char *paths[MARKS_TLS - 1];
 	enum err_code rc;
 
-	for (size_t i = 0; i < MARKS - 1; i++) {
+	for (size_t i = 0; i < MARKS_TLS - 1; i++) {
 		paths[i] = names[i].len ? path_join(&g->arena, dir, names[i]) : NULL;
 		if (names[i].len && !paths[i])
 			return arena_fail(&g->arena, c->path, err);
@@ -118,6 +121,28 @@ static enum err_code web_config_read_keys(
 	}
 	rc = tls_keys_open(paths[0], paths[1], paths[2], &g->keys, err);
 	return rc ? err_wrap(err, rc, "%s: tls_server_config", c->path) : ERR_OK;
+}
+
+static void web_config_mark_token(void *ctx, const char *path)
+{
+	struct web_config *c = ctx;
+
+	assert(MARKS_TLS + c->tokens_n < MARKS);
+	http_config_mark_set(&c->marks[MARKS_TLS + c->tokens_n++], path);
+}
+
+/* Those of users that are gone are watched no more. */
+static enum err_code web_config_read_tokens(
+	struct web_config *c, struct http_config_generation *g, struct err *err)
+{
+	size_t had = c->tokens_n;
+	enum err_code rc;
+
+	c->tokens_n = 0;
+	rc = rights_read_tokens(&g->file.rights, &g->arena, c->path, web_config_mark_token, c, err);
+	for (size_t i = c->tokens_n; i < had; i++)
+		http_config_mark_set(&c->marks[MARKS_TLS + i], NULL);
+	return rc;
 }
 
 static enum err_code web_config_generation_read(
@@ -135,6 +160,8 @@ static enum err_code web_config_generation_read(
 		if ((rc = web_file_read(&g->arena, c->path, &g->file, err)))
 			goto fail;
 		if (g->file.has_tls && (rc = web_config_read_keys(c, g, err)))
+			goto fail;
+		if ((rc = web_config_read_tokens(c, g, err)))
 			goto fail;
 	}
 	*out = g;
@@ -365,14 +392,26 @@ static bool http_config_generation_admit_client(
 	return allowed;
 }
 
-static enum http_admission web_config_admit_user(struct web_config *c,
-	const struct http_config_generation *g, struct http_in *in, struct http_out *out, bool may_wait)
+static void http_config_generation_leave(void *held)
 {
-	const struct users_request r = { in->authorization, in->client, may_wait };
+	http_config_generation_unref(held);
+}
 
-	if (!g->file.users.n)
+/* The user points into the generation until the request ends. */
+static enum http_admission web_config_admit_user(struct web_config *c,
+	struct http_config_generation *g, struct http_in *in, struct http_out *out, bool may_wait)
+{
+	const struct sign_in s = { c->users, g->file.users, &g->file.rights };
+
+	http_user_leave(&in->user); /* admission may run twice */
+	atomic_fetch_add(&g->refs, 1);
+	in->user.release = http_config_generation_leave;
+	in->user.held = g;
+	if (!sign_in_is_asked(&s)) {
+		in->user.roles = ROLES_ALL;
 		return HTTP_ADMITTED;
-	switch (users_verify(c->users, g->file.users, &r, &in->arena)) {
+	}
+	switch (sign_in_verify(&s, in, may_wait)) {
 	case USERS_OK:
 		return HTTP_ADMITTED;
 	case USERS_LATER:
@@ -389,7 +428,7 @@ static enum http_admission web_config_admit_user(struct web_config *c,
 	}
 	metric_add(&refused, "user", 1);
 	http_text(out, 401, "Unauthorized");
-	http_add_header(out, "WWW-Authenticate", STR("Basic"));
+	sign_in_challenge(&s, out);
 	return HTTP_ANSWERED;
 }
 

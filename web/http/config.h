@@ -1,8 +1,8 @@
 /*
  * --web.config.file: TLS settings, users, headers; Prometheus's format.
  *
- * A changed file or certificate is read again, at most once a second, so a renewed certificate
- * needs no restart. If a changed file is wrong, the log says so once and the old configuration
+ * A changed file, certificate or token is read again, at most once a second, so a renewed one needs
+ * no restart. If a changed file is wrong, the log says so once and the old configuration
  * stays in force. TLS itself and its versions are fixed at start.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED for settings of Prometheus
@@ -10,7 +10,7 @@
  * Ownership: web_config_open hands *out to the caller; close it after the last connection.
  * Threads:   any, after open. One configuration with TLS is open at a time (asserted): GnuTLS's
  *            callback has no context.
- * Source:    Prometheus, "HTTPS and authentication".
+ * Source:    Prometheus, "HTTPS and authentication"; web/http/rights.h.
  */
 #ifndef WEB_HTTP_CONFIG_H
 #define WEB_HTTP_CONFIG_H
@@ -32,9 +32,9 @@ const char *web_config_priorities(const struct web_config *c); /* GnuTLS's prior
  */
 void *web_config_certificate_fn(void);
 /*
- * Checks the client's certificate and the user. HTTP_ANSWERED: *out is the answer (401, 403, 429).
- * HTTP_ADMIT_LATER: a password must be verified and may_wait is false. Always adds the configured
- * headers to *out.
+ * Checks the client's certificate and the user, and says in in->user who it is. HTTP_ANSWERED: *out
+ * is the answer (401, 403, 429). HTTP_ADMIT_LATER: a password must be verified and may_wait is
+ * false. Always adds the configured headers to *out.
  */
 enum http_admission web_config_admit(
 	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait);

@@ -161,6 +161,11 @@ static const struct yaml_field file_fields[] = {
 	{ "http_server_config", YAML_STRUCT, offsetof(struct web_file, http), .schema = &http_schema },
 	{ "basic_auth_users", YAML_STRING_MAP, offsetof(struct web_file, users),
 		.help = "Name to bcrypt hash." },
+	{ "users", YAML_LIST, offsetof(struct web_file, rights.users), .schema = &rights_user_schema,
+		.set_offset = offsetof(struct web_file, rights.has_users) + 1 },
+	{ "trusted_proxy", YAML_STRUCT, offsetof(struct web_file, rights.proxy),
+		.schema = &rights_proxy_schema,
+		.set_offset = offsetof(struct web_file, rights.has_proxy) + 1 },
 };
 static const struct yaml_schema file_schema = {
 	.name = "web.Config", .size = sizeof(struct web_file), .fields = file_fields,
@@ -173,9 +178,17 @@ enum err_code web_file_decode(
 {
 	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(name)) };
 	struct yaml_node *root = NULL;
-	enum err_code rc = yaml_parse(a, name, text, &root, err);
+	enum err_code rc;
 
-	return rc ? rc : yaml_decode(&ctx, &file_schema, root, out, err);
+	if ((rc = yaml_parse(a, name, text, &root, err)) ||
+		(rc = yaml_decode(&ctx, &file_schema, root, out, err)))
+		return rc;
+	return rights_check(&out->rights, a, root, out->users, err);
+}
+
+void web_file_release(struct web_file *f)
+{
+	rights_release(&f->rights);
 }
 
 enum err_code web_file_read(

@@ -3,7 +3,7 @@
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED, ERR_NOT_FOUND, ERR_IO,
  *            ERR_LIMIT.
- * Ownership: everything lives in the arena.
+ * Ownership: in the arena, but compiled matchers: web_file_release. After an error there are none.
  * Threads:   values.
  * Source:    Prometheus's exporter-toolkit, "web configuration".
  */
@@ -11,6 +11,7 @@
 #define WEB_HTTP_CONFIG_FILE_H
 
 #include "base/labels.h"
+#include "web/http/rights.h"
 #include "web/http/tls.h"
 
 struct tls_settings {
@@ -30,13 +31,15 @@ struct web_file {
 	struct tls_settings tls;
 	bool has_tls;
 	struct http_settings http;
-	struct labels users;
+	struct labels users; /* name to bcrypt hash */
+	struct rights rights; /* tokens are not read here */
 };
 
 MUST_CHECK enum err_code web_file_read(
 	struct arena *a, const char *path, struct web_file *out, struct err *err);
 MUST_CHECK enum err_code web_file_decode(
 	struct arena *a, const char *name, struct str text, struct web_file *out, struct err *err);
+void web_file_release(struct web_file *f);
 /* The constant name of a header that may be set. */
 const char *web_file_header(struct str name);
 

@@ -39,21 +39,9 @@ void exchange_end_stream(struct exchange *e)
 
 static enum http_method http_exchange_method_of(const char *method)
 {
-	static const struct {
-		const char *name;
-		enum http_method method;
-	} names[] = {
-		{ "GET", HTTP_GET },
-		{ "HEAD", HTTP_HEAD },
-		{ "POST", HTTP_POST },
-		{ "PUT", HTTP_PUT },
-		{ "DELETE", HTTP_DELETE },
-		{ "OPTIONS", HTTP_OPTIONS },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(method, names[i].name))
-			return names[i].method;
+	for (enum http_method m = HTTP_GET; m < HTTP_OTHER; m <<= 1)
+		if (!strcmp(method, http_method_name(m)))
+			return m;
 	return HTTP_OTHER;
 }
 
@@ -145,6 +133,15 @@ static enum MHD_Result http_exchange_add_argument(void *ctx, enum MHD_ValueKind 
 	return MHD_YES;
 }
 
+static enum MHD_Result http_exchange_keep_header(void *ctx, enum MHD_ValueKind kind,
+	const char *key, size_t key_len, const char *value, size_t value_len)
+{
+	(void)kind;
+	http_keep_header(
+		ctx, (struct str){ key, key_len }, (struct str){ value ? value : "", value_len });
+	return MHD_YES;
+}
+
 struct exchange *exchange_open(
 	struct http_server *s, struct MHD_Connection *connection, const char *url, const char *method)
 {
@@ -183,6 +180,7 @@ struct exchange *exchange_open(
 	(void)!str_to_u64(exchange_header_of(x, "Content-Length"), &x->in.body_announced);
 	x->in.repeated = exchange_repeated(x);
 	exchange_remote_of(x);
+	MHD_get_connection_values_n(connection, MHD_HEADER_KIND, http_exchange_keep_header, &x->in);
 	MHD_get_connection_values_n(
 		connection, MHD_GET_ARGUMENT_KIND, http_exchange_add_argument, &x->in);
 	return x;
@@ -235,6 +233,7 @@ void exchange_close(struct exchange *e)
 {
 	stream_release(&e->stream);
 	intake_release(&e->intake);
+	http_user_leave(&e->in.user);
 	arena_release(&e->in.arena);
 	buf_release(&e->body.data);
 	buf_release(&e->out.body);

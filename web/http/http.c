@@ -9,6 +9,27 @@
 #include "web/http/intake.h"
 #include "web/http/stream.h"
 
+const char *http_method_name(enum http_method method)
+{
+	switch (method) {
+	case HTTP_GET:
+		return "GET";
+	case HTTP_HEAD:
+		return "HEAD";
+	case HTTP_POST:
+		return "POST";
+	case HTTP_PUT:
+		return "PUT";
+	case HTTP_DELETE:
+		return "DELETE";
+	case HTTP_OPTIONS:
+		return "OPTIONS";
+	case HTTP_OTHER:
+		break;
+	}
+	return "";
+}
+
 bool http_same_client(struct http_sender a, struct http_sender b)
 {
 	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
@@ -60,6 +81,44 @@ struct str http_param(const struct http_in *in, const char *name)
 		if (str_is(in->params[i].name, name))
 			return in->params[i].value;
 	return (struct str){ NULL, 0 };
+}
+
+bool http_keeps_header(struct str name)
+{
+	return str_has_prefix_nocase(name, STR("X-")) || str_has_prefix_nocase(name, STR("Remote-"));
+}
+
+void http_keep_header(struct http_in *in, struct str name, struct str value)
+{
+	struct http_param *p;
+
+	if (!http_keeps_header(name))
+		return;
+	if (in->kept_n == HTTP_KEPT_HEADERS_MAX) {
+		in->kept_over = true;
+		return;
+	}
+	if (!in->kept)
+		in->kept = arena_array(&in->arena, struct http_param, HTTP_KEPT_HEADERS_MAX);
+	if (!in->kept) {
+		in->no_memory = true;
+		return;
+	}
+	p = &in->kept[in->kept_n++];
+	p->name = str_dup(&in->arena, name);
+	p->value = str_dup(&in->arena, value);
+	in->no_memory |= !p->name.ptr || !p->value.ptr;
+}
+
+struct str http_kept_header(const struct http_in *in, struct str name, size_t *times)
+{
+	struct str value = STR("");
+
+	*times = 0;
+	for (size_t i = 0; i < in->kept_n; i++)
+		if (str_eq_nocase(in->kept[i].name, name) && !(*times)++)
+			value = in->kept[i].value;
+	return value;
 }
 
 void http_add_header(struct http_out *out, const char *name, struct str value)

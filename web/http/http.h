@@ -20,8 +20,10 @@
 #include <stdatomic.h>
 
 #include "base/str.h"
+#include "web/http/user.h"
 
 #define HTTP_HEADERS_MAX 24
+#define HTTP_KEPT_HEADERS_MAX 32u
 #define HTTP_PARAMS_MAX 1024u
 #define HTTP_FORM_BYTES_MAX (1u << 20)
 #define HTTP_REQUEST_ARENA_BYTES (64u << 20)
@@ -35,6 +37,8 @@ enum http_method {
 	HTTP_OPTIONS = 32,
 	HTTP_OTHER = 64,
 };
+
+const char *http_method_name(enum http_method method); /* "GET"; "" of HTTP_OTHER */
 
 struct http_param {
 	struct str name, value;
@@ -84,9 +88,13 @@ struct http_in {
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
 	struct str user_agent, accept;
+	struct http_param *kept; /* http_keeps_header */
+	size_t kept_n;
+	bool kept_over; /* there were more than HTTP_KEPT_HEADERS_MAX */
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
 	struct http_sender client;
+	struct http_user user; /* admission says who; the server ends it */
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;
 	atomic_bool canceled; /* the client is gone, or the server closes */
@@ -114,6 +122,11 @@ struct http_out {
 struct str http_param(const struct http_in *in, const char *name);
 /* A media type or coding is `want`, whatever its parameters and case. */
 bool http_type_is(struct str type, const char *want);
+/* Headers that a proxy in front may set: they begin with X- or Remote-. Others are not kept. */
+bool http_keeps_header(struct str name);
+void http_keep_header(struct http_in *in, struct str name, struct str value); /* if it is one */
+/* The first value of one; how often it is there. */
+struct str http_kept_header(const struct http_in *in, struct str name, size_t *times);
 /* True if the client accepts gzip, by its Accept-Encoding. */
 bool http_takes_gzip(const struct http_in *in);
 

@@ -123,6 +123,13 @@ static bool users_parse(struct arena *a, struct str header, struct str *name, st
 	return true;
 }
 
+bool users_name(struct arena *a, struct str authorization, struct str *name)
+{
+	struct str password;
+
+	return users_parse(a, authorization, name, &password);
+}
+
 /* ---- verdicts ---- */
 
 static bool users_make_key(const struct users *u, struct str name, struct str password,

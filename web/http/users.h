@@ -48,6 +48,8 @@ struct users_request {
 };
 enum users_verdict users_verify(
 	struct users *u, struct labels known, const struct users_request *r, struct arena *scratch);
+/* The name in an Authorization header, in the arena. False: it is none of Basic authentication. */
+bool users_name(struct arena *a, struct str authorization, struct str *name);
 /* Hashes computed so far, to measure what the cache saves. */
 uint64_t users_computed(struct users *u);
 

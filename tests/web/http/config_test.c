@@ -392,6 +392,9 @@ TEST(headers_of_the_file_are_on_every_answer)
 
 /* ---- the check ---- */
 
+#define USERS "users:\n"
+#define PROXY "trusted_proxy: {user_header: X-User, "
+
 /* clang-format off */
 static const struct {
 	const char *text;
@@ -455,6 +458,84 @@ static const struct {
 		":2:6: user \"a\": not a bcrypt hash: a character that bcrypt does not use" },
 	{ "basic_auth_users:\n  \"a:b\": x\n", ERR_INVALID,
 		":2:3: a user's name is not empty and holds no colon" },
+	/* users */
+	{ USERS "  - {name: a, token_file: token, roles: [read]}\n", ERR_OK, "" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{a=\"b\", c!~\"d|e\"}'}\n",
+		ERR_OK, "" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{a!=\"b\"}'}\n", ERR_OK, "" },
+	{ "users: []\n", ERR_INVALID, ":1:8: users is empty" },
+	{ USERS "  - {token_file: token, roles: [read]}\n", ERR_INVALID, ":2:5: missing name" },
+	{ USERS "  - {name: '', token_file: token, roles: [read]}\n", ERR_INVALID, ":2:12: missing name" },
+	{ USERS "  - {name: a, token_file: token}\n", ERR_INVALID,
+		":2:5: missing roles: read, ingest or admin" },
+	{ USERS "  - {name: a, token_file: token, roles: []}\n", ERR_INVALID,
+		":2:5: missing roles: read, ingest or admin" },
+	{ USERS "  - {name: a, token_file: token, roles: [read, write]}\n", ERR_INVALID,
+		":2:48: unknown role \"write\"; read, ingest and admin are known" },
+	{ USERS "  - {name: a, token_file: token, rules: [read]}\n", ERR_INVALID,
+		":2:34: field rules not found in type web.User; did you mean \"roles\"?" },
+	{ USERS "  - {name: a, roles: [read]}\n", ERR_INVALID,
+		":2:12: user \"a\" has neither a token_file nor a password in basic_auth_users" },
+	{ USERS "  - {name: a, token_file: token, roles: [read]}\n"
+	  "  - {name: a, token_file: token, roles: [read]}\n",
+		ERR_INVALID, ":3:12: user \"a\" is there twice" },
+	{ USERS "  - {name: a, token_file: token, roles: [read]}\n"
+	  "basic_auth_users: {b: $2b$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234}\n",
+		ERR_INVALID,
+		":3:20: user \"b\" has no roles: where there are users, each of basic_auth_users is one" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{a=}'}\n", ERR_INVALID,
+		":2:59: matchers: 1:4: unexpected \"}\", expected string" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: 'cpu{a=\"b\"}'}\n",
+		ERR_INVALID,
+		":2:59: matchers: labels in braces are expected, without the name \"cpu\" in front" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{a=\"b\"}[5m]'}\n",
+		ERR_INVALID, ":2:59: matchers: labels in braces are expected, as {namespace=\"shop\"}" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{}'}\n", ERR_INVALID,
+		":2:59: matchers: {} admits everything: leave the field out if that is meant" },
+	{ USERS "  - {name: a, token_file: token, roles: [read], matchers: '{__type__=\"x\"}'}\n",
+		ERR_INVALID, ":2:59: matchers: __type__ is no label of a series" },
+	{ USERS "  - {name: a, token_file: token, roles: [admin], matchers: '{a=\"b\"}'}\n", ERR_INVALID,
+		":2:60: matchers limit what the role read shows, and the role admin shows everything" },
+	{ USERS "  - {name: a, token_file: token, roles: [ingest], matchers: '{a=\"b\"}'}\n", ERR_INVALID,
+		":2:61: matchers without the role read" },
+	{ USERS "  - {name: a, token_file: none, roles: [read]}\n", ERR_NOT_FOUND,
+		":2:27: token_file: open $D/none: No such file or directory" },
+	{ USERS "  - {name: a, token_file: short, roles: [read]}\n", ERR_INVALID,
+		":2:27: token_file: $D/short: a token of 5 bytes: 16 are the fewest" },
+	{ USERS "  - {name: a, token_file: web.yml, roles: [read]}\n", ERR_INVALID,
+		":2:27: token_file: $D/web.yml: a token has letters, digits and - . _ ~ + / = only, and the "
+		"file only a token" },
+	{ USERS "  - {name: a, token_file: token, roles: [read]}\n"
+	  "  - {name: b, token_file: ./token, roles: [admin]}\n",
+		ERR_INVALID, ":3:27: token_file: $D/./token: it is the token of user \"a\" too" },
+	/* trusted_proxy */
+	{ PROXY "addresses: [127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8']}\n", ERR_OK, "" },
+	{ "trusted_proxy: {user_header: X-User}\n", ERR_INVALID,
+		":1:16: missing addresses: those of the proxies" },
+	{ "trusted_proxy: {addresses: [127.0.0.1]}\n", ERR_INVALID,
+		":1:16: missing user_header, as X-Forwarded-User" },
+	{ PROXY "addresses: [proxy.example]}\n", ERR_INVALID,
+		":1:50: \"proxy.example\" is no address and no network, as 10.0.0.5 and 10.0.0.0/8" },
+	{ PROXY "addresses: [10.0.0.0/33]}\n", ERR_INVALID,
+		":1:50: \"10.0.0.0/33\" is no address and no network, as 10.0.0.5 and 10.0.0.0/8" },
+	{ PROXY "addresses: [127.0.0.1, 0.0.0.0/0]}\n", ERR_INVALID,
+		":1:61: \"0.0.0.0/0\" trusts everybody to say who he is: name the addresses of the proxies" },
+	{ PROXY "addresses: ['::/0']}\n", ERR_INVALID,
+		":1:50: \"::/0\" trusts everybody to say who he is: name the addresses of the proxies" },
+	{ "trusted_proxy: {user_header: Authorization, addresses: [127.0.0.1]}\n", ERR_INVALID,
+		":1:30: header \"Authorization\": one is expected that begins with X- or Remote-, as "
+		"X-Forwarded-User" },
+	{ PROXY "addresses: [127.0.0.1], groups_header: 'X Groups'}\n", ERR_INVALID,
+		":1:77: header \"X Groups\": one is expected that begins with X- or Remote-, as "
+		"X-Forwarded-User" },
+	{ PROXY "addresses: [127.0.0.1],\n  groups: [{name: a, roles: [read]}]}\n", ERR_INVALID,
+		":2:11: groups without a groups_header" },
+	{ PROXY "addresses: [127.0.0.1],\n  users: [{name: a, roles: [root]}]}\n", ERR_INVALID,
+		":2:29: unknown role \"root\"; read, ingest and admin are known" },
+	{ PROXY "addresses: [127.0.0.1],\n  users: [{name: a, token_file: token, roles: [read]}]}\n",
+		ERR_INVALID, ":2:21: field token_file not found in type web.ProxyUser" },
+	{ PROXY "addresses: [127.0.0.1],\n  others: {matchers: '{a=\"b\"}'}}\n", ERR_INVALID,
+		":2:11: missing roles: read, ingest or admin" },
 };
 /* clang-format on */
 
@@ -464,6 +545,8 @@ TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 	struct err err;
 
 	place_init(&p);
+	write_text(&p, "token", "0123456789abcdef\n");
+	write_text(&p, "short", "short");
 	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct buf want = { 0 };
 		enum err_code rc;
