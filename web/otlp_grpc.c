@@ -4,9 +4,13 @@
  */
 #include "web/otlp_grpc.h"
 
+#include <assert.h>
+
+#include "base/clock.h"
 #include "proto/pprof.h"
 #include "web/grpc/grpc.h"
 #include "web/push/forms.h"
+#include "web/router/audit.h"
 
 #define PROFILES "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 /*
@@ -38,17 +42,34 @@ static void web_otlp_grpc_check_health(void *ctx, struct http_in *in, struct grp
 
 /* clang-format off */
 static const struct grpc_method methods[] = {
-	{ "/" PROFILES "/Export", otlp_grpc_handle },
-	{ "/grpc.health.v1.Health/Check", web_otlp_grpc_check_health },
+	{ "/" PROFILES "/Export", NEEDS_INGEST, otlp_grpc_handle },
+	{ "/grpc.health.v1.Health/Check", NEEDS_USER, web_otlp_grpc_check_health },
 };
 /* clang-format on */
+
+static enum http_admission web_otlp_grpc_admit_user(
+	struct web *w, struct http_in *in, struct http_out *out, bool may_wait, enum http_needs *needs)
+{
+	const struct grpc_method *m = grpc_method_find(
+		methods, sizeof(methods) / sizeof(methods[0]), in->path);
+	enum http_admission admission = web_config_admit(w->config, in, out, may_wait);
+
+	assert(m);
+	if (admission != HTTP_ADMITTED)
+		return admission;
+	*needs = m->needs;
+	return router_user_may(in, out, m->needs, false) ? HTTP_ADMITTED : HTTP_ANSWERED;
+}
 
 static enum http_admission web_otlp_grpc_admit(
 	void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
 {
 	struct web *w = ctx;
-	enum http_admission admission = web_config_admit(w->config, in, out, may_wait);
+	enum http_needs needs = NEEDS_NOT_SAID;
+	enum http_admission admission = web_otlp_grpc_admit_user(w, in, out, may_wait, &needs);
 
+	if (admission == HTTP_ANSWERED)
+		audit_request(w->audit, in, out, needs, clock_monotonic_ns());
 	if (admission != HTTP_ADMITTED || atomic_load(&w->ready))
 		return admission;
 	http_text(out, 503, "the server is starting");

@@ -15,6 +15,7 @@
 #include "web/grpc/grpc.h"
 #include "web/handlers.h"
 #include "web/otlp_grpc.h"
+#include "web/router/audit.h"
 #include "web/router/origin.h"
 #include "web/routes.h"
 
@@ -212,6 +213,8 @@ static enum err_code web_open_all(struct web *w, struct err *err)
 	if ((rc = web_config_open(
 			 w->o.config_file, (unsigned)w->o.address_checks_max, &w->config, err)))
 		return rc;
+	if ((rc = audit_open(&w->audit, err)) || (rc = audit_start(w->audit, err)))
+		return rc;
 	if ((rc = web_open_receiver(w, err)))
 		return rc;
 	if (w->o.debuginfo && (rc = debuginfo_uploads_open(&w->uploads, err)))
@@ -236,6 +239,8 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	w->o = *o;
 	w->routes = web_routes;
 	w->routes_n = web_routes_n;
+	for (size_t i = 0; i < web_routes_n; i++)
+		assert(web_routes[i].needs != NEEDS_NOT_SAID);
 	web_fill_in(&w->o);
 	w->started_ns = clock_now_ns();
 	mutex_init(&w->lock);
@@ -297,6 +302,7 @@ void web_close(struct web *w)
 	receiver_close(w->receiver);
 	debuginfo_uploads_close(w->uploads);
 	web_config_close(w->config);
+	audit_close(w->audit);
 	regex_free(w->cors_origin);
 	buf_release(&w->index);
 	cond_destroy(&w->changed);

@@ -107,7 +107,7 @@ static void run(struct fuzzed *f, const uint8_t *data, size_t size, uint8_t how)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct grpc_method methods[] = { { "/t/E", echo } };
+	static const struct grpc_method methods[] = { { "/t/E", NEEDS_USER, echo } };
 	struct fuzzed f = { .o = { .admit = admit,
 							.methods = methods,
 							.methods_n = 1,

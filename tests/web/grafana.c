@@ -53,6 +53,22 @@ static struct scrape_manager *scrape(void)
 	return m;
 }
 
+static void start_with(const char *text, struct web_options w)
+{
+	struct err err;
+
+	memset(&grafana, 0, sizeof(grafana));
+	must(config_load_text("test.yml", STR("."), str_of(text), &grafana.config, &err), &err);
+	storage_open(&grafana.storage);
+	w.db = grafana.storage.db;
+	w.sink = &grafana.storage.sink.sink;
+	w.engine = grafana.storage.engine;
+	if (grafana.config->scrape_n)
+		w.manager = grafana.manager = scrape();
+	must(web_open(&w, &grafana.web, &err), &err);
+	web_set_ready(grafana.web, true);
+}
+
 static void start(
 	const char *text, const char *grpc_address, struct debuginfo *debuginfo, struct kept *files)
 {
@@ -69,18 +85,8 @@ static void start(
 		.config = config,
 		.reload_state = reload_state,
 		.quit = quit };
-	struct err err;
 
-	memset(&grafana, 0, sizeof(grafana));
-	must(config_load_text("test.yml", STR("."), str_of(text), &grafana.config, &err), &err);
-	storage_open(&grafana.storage);
-	w.db = grafana.storage.db;
-	w.sink = &grafana.storage.sink.sink;
-	w.engine = grafana.storage.engine;
-	if (grafana.config->scrape_n)
-		w.manager = grafana.manager = scrape();
-	must(web_open(&w, &grafana.web, &err), &err);
-	web_set_ready(grafana.web, true);
+	start_with(text, w);
 }
 
 void grafana_start(void)
@@ -91,6 +97,24 @@ void grafana_start(void)
 void grafana_start_targets(const char *text)
 {
 	start(text, NULL, NULL, NULL);
+}
+
+void grafana_start_users(const char *web_config_file)
+{
+	struct web_options w = { .listen_address = "127.0.0.1:0",
+		.otlp_grpc_listen_address = "127.0.0.1:0",
+		.config_file = web_config_file,
+		.lookback_ns = 1000000 * NS_PER_HOUR,
+		.enable_ingest = true,
+		.enable_admin_api = true,
+		.enable_lifecycle = true,
+		.reload = reload,
+		.rules = rules,
+		.config = config,
+		.reload_state = reload_state,
+		.quit = quit };
+
+	start_with("{}", w);
 }
 
 void grafana_start_grpc(void)
@@ -123,6 +147,8 @@ static void post(const char *path, const char *headers, struct str body)
 	char request[1024];
 
 	snprintf(request, sizeof(request), "POST %s", path);
+	if (!headers[0] && grafana.headers)
+		headers = grafana.headers;
 	peer_ask(web_port(grafana.web), &grafana.r, request, headers, body);
 }
 
@@ -159,7 +185,8 @@ struct str grafana_get(const char *path)
 	char request[1024];
 
 	snprintf(request, sizeof(request), "GET %s", path);
-	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
+	peer_ask(web_port(grafana.web), &grafana.r, request, grafana.headers ? grafana.headers : "",
+		STR(""));
 	return buf_str(&grafana.r.body);
 }
 

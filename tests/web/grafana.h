@@ -27,6 +27,7 @@ struct grafana {
 	struct scrape_manager *manager; /* NULL: nothing is scraped */
 	bool reload_failed; /* the last one, at T0 + 60 */
 	struct rule_manager *rules; /* NULL: none */
+	const char *headers; /* of each request that has none of its own; NULL: none */
 	struct response r; /* the last answer */
 };
 
@@ -39,6 +40,8 @@ struct debuginfo;
 void grafana_start_debuginfo(struct debuginfo *debuginfo); /* with symbols of native code */
 struct kept;
 void grafana_start_files(struct kept *files); /* keeps files; the admin API is on */
+/* With users; all data count as recent, and what needs a flag is on. */
+void grafana_start_users(const char *web_config_file);
 void grafana_stop(void); /* closes rules as well */
 /* main;handle;leaf costs `slow`, main;handle `own`: CPU samples of 10 ms each, or goroutines. */
 void grafana_ingest(

@@ -34,6 +34,7 @@ void api_explain_query(struct web *w, struct http_in *in, struct http_out *out)
 	struct json j;
 	enum err_code rc = api_read_options(in, &o, &err);
 
+	o.limits = in->user.limits;
 	if (!rc)
 		rc = query_run_cancelable(w->o.engine, &o, &in->canceled, &q, &err);
 	if (!rc) {

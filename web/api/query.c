@@ -300,6 +300,7 @@ static void api_query_answer(struct web *w, struct http_in *in, struct http_out 
 	qo->keep_sample_labels = f->sample_labels;
 	qo->rows_only = f == RENDER_JSON;
 	qo->hints = true;
+	qo->limits = in->user.limits;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
 		api_query_fail(out, f, rc, &err);

@@ -37,7 +37,8 @@ enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in, in
 		return rc;
 	if ((rc = view_read_matches(v, err)))
 		return rc;
-	return db_querier_open(w->o.db, min_ns, max_ns, &in->canceled, &v->q, err);
+	return db_querier_open_limited(
+		w->o.db, in->user.limits, min_ns, max_ns, &in->canceled, &v->q, err);
 }
 
 enum err_code view_open(struct view *v, struct web *w, struct http_in *in, struct err *err)

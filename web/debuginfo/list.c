@@ -211,7 +211,8 @@ static enum err_code web_debuginfo_list_walk_profiles(struct web_debuginfo_list 
 	if (end_ns < start_ns)
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"end\": end timestamp must not be before start time");
-	if ((rc = db_querier_open(l->w->o.db, start_ns - 1, end_ns, &l->in->canceled, &l->q, err)))
+	if ((rc = db_querier_open_limited(
+			 l->w->o.db, l->in->user.limits, start_ns - 1, end_ns, &l->in->canceled, &l->q, err)))
 		return rc;
 	return binaries_add_profiles(&l->b, l->q, err);
 }

@@ -37,13 +37,20 @@ void call_close(struct grpc_call *c, struct bodies *bodies)
 
 /* ---- the head ---- */
 
+const struct grpc_method *grpc_method_find(
+	const struct grpc_method *methods, size_t n, struct str path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(path, methods[i].path))
+			return &methods[i];
+	return NULL;
+}
+
 static void grpc_call_read_path(struct grpc_call *c, struct str path)
 {
 	c->in.method = HTTP_POST;
 	c->is_other_path = true;
-	for (size_t i = 0; i < c->o->methods_n; i++)
-		if (str_is(path, c->o->methods[i].path))
-			c->method = &c->o->methods[i];
+	c->method = grpc_method_find(c->o->methods, c->o->methods_n, path);
 	c->in.path = c->method ? str_of(c->method->path) : STR("");
 }
 

@@ -54,10 +54,16 @@ struct grpc_answer {
 void grpc_fail(struct grpc_answer *a, enum grpc_status status, unsigned retry_s, const char *fmt,
 	...) PRINTF_LIKE(4, 5);
 
+struct grpc_method;
+/* The method that a call's path names; admission sees only those that there are. */
+const struct grpc_method *grpc_method_find(
+	const struct grpc_method *methods, size_t n, struct str path);
+
 typedef void grpc_method_fn(void *ctx, struct http_in *in, struct grpc_answer *out);
 
 struct grpc_method {
 	const char *path; /* "/package.Service/Method" */
+	enum http_needs needs; /* of its users; options.admit checks it */
 	grpc_method_fn *fn;
 };
 

@@ -27,7 +27,8 @@ enum err_code read_open(struct profefe_reading *r, struct web *w, struct http_in
 	if (!(r->entered = profefe_enter(w)))
 		return err_set(
 			err, ERR_UNAVAILABLE, "%u requests read profiles already: try again later", READS_MAX);
-	return db_querier_open(w->o.db, from_ns - 1, to_ns, &in->canceled, &r->q, err);
+	return db_querier_open_limited(
+		w->o.db, in->user.limits, from_ns - 1, to_ns, &in->canceled, &r->q, err);
 }
 
 void read_close(struct profefe_reading *r)

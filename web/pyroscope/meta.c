@@ -38,7 +38,8 @@ static enum err_code pyroscope_view_open_querier(struct pyroscope_view *v, struc
 	v->arena = &c->in->arena;
 	if ((start_ms || end_ms) && (rc = pyroscope_times(start_ms, end_ms, &start_ns, &end_ns, err)))
 		return rc;
-	return db_querier_open(c->w->o.db, start_ns, end_ns, &c->in->canceled, &v->q, err);
+	return db_querier_open_limited(
+		c->w->o.db, c->in->user.limits, start_ns, end_ns, &c->in->canceled, &v->q, err);
 }
 
 static enum err_code pyroscope_view_read_selectors(

@@ -31,6 +31,7 @@ enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 		return err_nomem(err, "query");
 	o->text = buf_str(text);
 	o->timeout_ns = c->timeout_ns;
+	o->limits = c->in->user.limits;
 	rc = query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);
 	if (rc)
 		return rc;

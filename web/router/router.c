@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "web/http/form.h"
+#include "web/router/audit.h"
 #include "web/router/envelope.h"
 #include "web/router/origin.h"
 
@@ -113,6 +114,21 @@ static void route_refuse_foreign(
 		http_text(out, 403, fmt, what, from);
 }
 
+bool router_user_may(struct http_in *in, struct http_out *out, enum http_needs needs, bool api)
+{
+	struct buf why = { 0 };
+
+	if (http_user_may(&in->user, needs))
+		return true;
+	http_user_refuse(&why, &in->user, needs);
+	if (api)
+		api_error(out, 403, "forbidden", STR_FMT, STR_ARG(buf_str(&why)));
+	else
+		http_text(out, 403, "Forbidden: " STR_FMT, STR_ARG(buf_str(&why)));
+	buf_release(&why);
+	return false;
+}
+
 static bool web_enabled(const struct web *w, const struct route *r, struct http_out *out)
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
@@ -184,10 +200,10 @@ static void router_compress(const struct http_in *in, struct http_out *out)
 	http_add_header(out, "Vary", STR("Accept-Encoding"));
 }
 
-static void router_note(
-	const struct http_in *in, const struct http_out *out, const char *handler, int64_t began_ns)
+static void router_note(const struct web *w, const struct http_in *in, const struct http_out *out,
+	const char *handler, enum http_needs needs, int64_t began_ns)
 {
-	int64_t took_ns = clock_monotonic_ns() - began_ns;
+	int64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - began_ns;
 	char code[16];
 	struct buf digits = { 0 };
 
@@ -199,6 +215,7 @@ static void router_note(
 	metric_observe(&request_seconds, handler, (double)took_ns / 1e9);
 	log_debug("web", "request", LOG_STR("path", in->path), LOG_STR("remote", in->remote),
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
+	audit_request(w->audit, in, out, needs, now_ns);
 }
 
 static bool route_has_form(const struct route *r, const struct http_in *in)
@@ -285,8 +302,12 @@ static void web_answer(
 	router_compress(in, out);
 }
 
-/* The route of a request, if it may be called; else *out says why not. */
-static const struct route *route_of(struct web *w, struct http_in *in, struct http_out *out)
+/*
+ * The route of a request, if it may be called; else *out says why not. *needs: of a route that was
+ * found.
+ */
+static const struct route *route_of(
+	struct web *w, struct http_in *in, struct http_out *out, enum http_needs *needs)
 {
 	const struct route *r = NULL;
 	struct str path = in->path;
@@ -305,6 +326,9 @@ static const struct route *route_of(struct web *w, struct http_in *in, struct ht
 		router_not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
 		return NULL;
 	}
+	*needs = r->needs;
+	if (!router_user_may(in, out, r->needs, r->flags & ROUTE_API))
+		return NULL;
 	if ((r->flags & ROUTE_CHANGES) && origin_is_foreign(in, str_of(w->own_origin))) {
 		route_refuse_foreign(r, in, out);
 		return NULL;
@@ -324,6 +348,7 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 {
 	struct web *w = ctx;
 	int64_t began_ns = clock_monotonic_ns();
+	enum http_needs needs = NEEDS_NOT_SAID;
 	enum http_admission admission;
 
 	out->status = 200;
@@ -331,19 +356,19 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 	if (in->repeated) {
 		http_text(out, 400, "the header %s came more than once", in->repeated);
 		http_add_header(out, "Connection", STR("close"));
-		router_note(in, out, "refused", began_ns);
+		router_note(w, in, out, "refused", needs, began_ns);
 		return HTTP_ANSWERED;
 	}
 	admission = web_config_admit(w->config, in, out, may_wait);
 	if (admission == HTTP_ANSWERED)
-		router_note(in, out, "refused", began_ns);
+		router_note(w, in, out, "refused", needs, began_ns);
 	if (admission != HTTP_ADMITTED)
 		return admission;
 	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
-	in->route = route_of(w, in, out);
+	in->route = route_of(w, in, out, &needs);
 	if (in->route)
 		return HTTP_ADMITTED;
-	router_note(in, out, "none", began_ns);
+	router_note(w, in, out, "none", needs, began_ns);
 	return HTTP_ANSWERED;
 }
 
@@ -354,5 +379,5 @@ void router_handle(void *ctx, struct http_in *in, struct http_out *out)
 	if (!in->route && router_admit(ctx, in, out, true) != HTTP_ADMITTED)
 		return;
 	web_answer(ctx, in->route, in, out);
-	router_note(in, out, in->route->path, began_ns);
+	router_note(ctx, in, out, in->route->path, in->route->needs, began_ns);
 }

@@ -13,6 +13,7 @@
 #include "web/http/http.h"
 #include "web/router/options.h"
 
+struct audit;
 struct debuginfo_uploads;
 struct route;
 
@@ -23,6 +24,7 @@ struct web {
 	struct http_server *server;
 	struct grpc_server *grpc; /* of OTLP; NULL: off */
 	struct web_config *config;
+	struct audit *audit; /* NULL: nothing is written (tests) */
 	struct receiver *receiver; /* of pushed profiles; NULL: none are taken */
 	struct debuginfo_uploads *uploads; /* of debug data; NULL: none are taken */
 	struct regex *cors_origin; /* NULL: no other site may read */
@@ -70,6 +72,7 @@ typedef bool route_admit_fn(struct web *w, struct http_in *in, struct http_out *
 struct route {
 	unsigned methods; /* enum http_method */
 	const char *path; /* a segment "*" is any one; a "/" at the end is all below */
+	enum http_needs needs; /* of its users */
 	route_fn *fn;
 	unsigned flags;
 	const char *help;
@@ -83,6 +86,9 @@ struct route {
  */
 #define WEB_WORKERS 80u
 #define WEB_WORKERS_SLOW 48u
+
+/* False: *out says which role the request's user lacks. */
+bool router_user_may(struct http_in *in, struct http_out *out, enum http_needs needs, bool api);
 
 /*
  * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission checks all

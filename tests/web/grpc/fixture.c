@@ -32,7 +32,8 @@ static void hold(void *ctx, struct http_in *in, struct grpc_answer *out)
 	grpc_fail(out, GRPC_CANCELLED, 0, "canceled");
 }
 
-static const struct grpc_method methods[] = { { ECHO, echo }, { FAIL, fail }, { HOLD, hold } };
+static const struct grpc_method methods[] = { { ECHO, NEEDS_USER, echo },
+	{ FAIL, NEEDS_USER, fail }, { HOLD, NEEDS_USER, hold } };
 
 void fixture_open(struct grpc_server_options o)
 {
