@@ -29,12 +29,16 @@ test('every query of the README is answered', async (t) => {
 test('its configurations are accepted', async (t) => {
   const dir = scratch(t);
   const blocks = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((m) => m[1]);
-  assert.equal(blocks.length, 7);
-  const [jobs, partOfJob, cpp, native, links, store, pushed] = blocks;
+  assert.equal(blocks.length, 8);
+  const [jobs, partOfJob, cpp, native, links, users, store, pushed] = blocks;
   const nativeHere = native.replace('/usr/lib/debug, /mnt/image', dir);
   const key = join(dir, 'key');
   writeFileSync(key, 'secret');
   const storeHere = store.replace('/run/secrets/s3', key);
+  writeFileSync(join(dir, 'ci.token'), 'a-token-for-this-test');
+  writeFileSync(join(dir, 'web.yml'), users.replaceAll('$2y$10$...', () => '$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG'));
+  const web = await finish(t, epitool, ['check', 'web-config', join(dir, 'web.yml')]);
+  assert.equal(web.code, 0, `${web.out}${web.err}`);
   for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, links, storeHere, pushed]) {
     writeFileSync(join(dir, 'c.yml'), text);
     const run = await finish(t, epitool, ['check', 'config', join(dir, 'c.yml')]);

@@ -139,6 +139,16 @@ banned() {
 	grep -nE 'MHD_create_post_processor|\bregcomp\(' $code /dev/null
 }
 
+# What users see is limited by their matchers: their requests open queriers with limits, and queries have them.
+limits() {
+	local f
+	grep -nE '\bdb_querier_open\(' $(files 'web/*.c') /dev/null |
+		sed -E 's/^([^:]+:[0-9]+):.*/\1: db_querier_open_limited, with the limits of the request/'
+	for f in $(grep -lE '\bquery_run(_cancelable)?\(' $(files 'web/*.c')); do
+		grep -qE '\blimits = .*user\.limits;' "$f" || echo "$f:1: runs queries without the limits of the request"
+	done
+}
+
 typedefs() { grep -nE '^typedef (struct|union)' $code /dev/null; }
 
 # A public header begins with its contract, and guards itself.
@@ -172,7 +182,7 @@ node_18() {
 	grep -nE "$since" $(files '*.mjs') /dev/null | sed -E 's/^([^:]+:[0-9]+):.*/\1: Node 18 lacks this/'
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned typedefs headers scripts itself node_18}; do
+for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits typedefs headers scripts itself node_18}; do
 	rule "$name" "$name"
 done
 
