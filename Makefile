@@ -34,8 +34,8 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	scrape/config scrape/receive scrape/targets scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
-	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
-	tsdb/compact tsdb/read tsdb tsdb/cluster \
+	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
+	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
@@ -79,12 +79,13 @@ uses_tsdb/columns := base proto tsdb/symbols
 uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
 uses_tsdb/series := base tsdb/symbols tsdb/columns
 uses_tsdb/block := base tsdb/store tsdb/symbols tsdb/columns tsdb/rollup
-uses_tsdb/catalog := base proto tsdb/store tsdb/segments tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block
-uses_tsdb/head := base base/self proto tsdb/store tsdb/segments tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog
-uses_tsdb/compact := base base/self tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head
-uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head
-uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog tsdb/head tsdb/compact tsdb/read
-uses_tsdb/cluster := base base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/catalog tsdb/head tsdb
+uses_tsdb/lists := base tsdb/store tsdb/segments tsdb/block
+uses_tsdb/catalog := base proto tsdb/store tsdb/segments tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists
+uses_tsdb/head := base base/self proto tsdb/store tsdb/segments tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/lists tsdb/catalog
+uses_tsdb/compact := base base/self tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog tsdb/head
+uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog tsdb/head
+uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/lists tsdb/catalog tsdb/head tsdb/compact tsdb/read
+uses_tsdb/cluster := base base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/lists tsdb/catalog tsdb/head tsdb
 uses_promql/syntax := base proto/report tsdb/symbols
 uses_promql/changed := base
 uses_promql/value := base tsdb promql/syntax

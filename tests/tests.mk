@@ -8,7 +8,7 @@ UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery/apis := base/net
 UNIT_WITH_discovery := discovery/sources base/net
-$(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
+$(foreach r,symbols columns rollup series block lists catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb/bucket := base/net
 UNIT_WITH_tsdb/cluster := tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_WITH_tsdb/remote := tsdb/bucket base/net tsdb proto
@@ -276,7 +276,7 @@ test-asan:
 # TSan leaves out what no thread has a part in: rooms of formats, arithmetic and text, and tests that start none. Where an
 # engine or a database is behind a test that compares many answers, its threads are those of the tests that are left.
 TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/block_damage block/block_swap \
-	catalog/losses cluster/manifest compact/compact_chunks compact/sweep_blocks head/head_damage head/head_names \
+	lists/losses cluster/manifest compact/compact_chunks compact/sweep_blocks head/head_damage head/head_names \
 	head/left_window model read/sum read/sum_names debuginfo/store/paths debuginfo/store/store) \
 	$(addprefix promql/,by_name functions_oracle names script rates series_memory rules/alerts rules/rules) \
 	$(addprefix base/,array clock hidden json labels quote regex str net/aws_profile net/http_client_parse net/percent self/elf_symbols \

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/db.h"
 #include "tsdb/head/head.h"
+#include "tsdb/lists/losses.h"
 
 /* Lists blocks and windows, for people, and counts what there is. */
 

@@ -6,7 +6,7 @@
  */
 #include "base/map.h"
 #include "tests/fuzz/fuzz.h"
-#include "tsdb/catalog/inventory.h"
+#include "tsdb/lists/inventory.h"
 
 static void try(struct str bytes)
 {

@@ -5,7 +5,7 @@
  */
 #include "base/map.h"
 #include "tests/fuzz/fuzz.h"
-#include "tsdb/catalog/losses.h"
+#include "tsdb/lists/losses.h"
 
 static void try(struct str bytes)
 {

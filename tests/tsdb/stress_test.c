@@ -18,9 +18,9 @@
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
 #include "tests/wait.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
+#include "tsdb/lists/losses.h"
 
 #define ROUNDS 120
 

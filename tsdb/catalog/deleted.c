@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/catalog/versions.h"
+#include "tsdb/lists/versions.h"
 
 /*
  * Deleted ranges: rows that queriers no longer see, until joining blocks leaves them out.

@@ -8,7 +8,7 @@
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/catalog/versions.h"
+#include "tsdb/lists/versions.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It

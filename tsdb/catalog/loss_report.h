@@ -6,7 +6,7 @@
 #ifndef TSDB_CATALOG_LOSS_REPORT_H
 #define TSDB_CATALOG_LOSS_REPORT_H
 
-#include "tsdb/catalog/losses.h"
+#include "tsdb/lists/losses.h"
 
 struct db;
 

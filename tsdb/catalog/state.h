@@ -18,11 +18,11 @@
 #define TSDB_CATALOG_STATE_H
 
 #include "tsdb/catalog/blocks.h"
-#include "tsdb/catalog/inventory.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/options.h"
 #include "tsdb/catalog/overdue.h"
 #include "tsdb/catalog/windows.h"
+#include "tsdb/lists/inventory.h"
 
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */

@@ -5,10 +5,10 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/keys.h"
 #include "tsdb/cluster/publisher_internal.h"
+#include "tsdb/lists/losses.h"
 
 /*
  * The next manifest.

@@ -8,8 +8,8 @@
 #define TSDB_CLUSTER_FOLLOWER_INTERNAL_H
 
 #include "base/thread.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/cluster/follower.h"
+#include "tsdb/lists/losses.h"
 
 /* An object that the manifest names and that is not there, or is another one; or what is hidden. */
 struct missing {

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/publisher_internal.h"
 #include "tsdb/cluster/restore.h"
+#include "tsdb/lists/losses.h"
 
 #define UPLOAD_NICE 10
 #define WAKE_NS (200 * NS_PER_MS) /* what happens at once is published together */

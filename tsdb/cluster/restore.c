@@ -9,12 +9,12 @@
 #include "base/map.h"
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/deleted.h"
-#include "tsdb/catalog/inventory.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/publisher_internal.h"
 #include "tsdb/head/follow.h"
+#include "tsdb/lists/inventory.h"
+#include "tsdb/lists/losses.h"
 
 /*
  * The order: the marker, then all else, each synced, then the marker goes. So a directory without a

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/inventory_sync.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"
+#include "tsdb/lists/losses.h"
 
 /*
  * Retention: whole blocks and windows, the oldest first, never the newest. Raw rows may go earlier

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/loss_report.h"
-#include "tsdb/catalog/versions.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
+#include "tsdb/lists/versions.h"
 #include "tsdb/symbols/partition.h"
 
 /*

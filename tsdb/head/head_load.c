@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "tsdb/catalog/jobs.h"
-#include "tsdb/catalog/versions.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
+#include "tsdb/lists/versions.h"
 #include "tsdb/series/groups.h"
 
 /*

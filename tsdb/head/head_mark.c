@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "tsdb/catalog/versions.h"
 #include "tsdb/head/head_internal.h"
+#include "tsdb/lists/versions.h"
 
 /*
  * head/<start>.acked: how much of a window was acknowledged.

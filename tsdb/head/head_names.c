@@ -5,9 +5,9 @@
 
 #include "base/array.h"
 #include "base/log.h"
-#include "tsdb/catalog/versions.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
+#include "tsdb/lists/versions.h"
 
 /*
  * head/<start>.names: a second copy of the small records of a window's store, which give its rows

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/lists/losses.h"
 #include "tsdb/read/querier_internal.h"
 
 METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",

@@ -2,7 +2,7 @@
 #include "tsdb/cluster/restore.h"
 
 #include "tests/tsdb/cluster/shard_world.h"
-#include "tsdb/catalog/losses.h"
+#include "tsdb/lists/losses.h"
 
 #define PREFIX "p/q/"
 

@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
-#include "tsdb/catalog/losses.h"
+#include "tsdb/lists/losses.h"
 
 /* How long a deletion gets to come between two steps of the other thread. If it has to wait for
  * that thread, as it should, the time passes for nothing. */

@@ -7,7 +7,7 @@
 
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/head/follow_world.h"
-#include "tsdb/catalog/inventory.h"
+#include "tsdb/lists/inventory.h"
 
 TEST(a_follower_answers_as_the_one_it_follows)
 {

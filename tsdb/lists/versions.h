@@ -8,8 +8,8 @@
  * Threads: any.
  * Source:  tsdb/FORMAT.md, "Versions".
  */
-#ifndef TSDB_CATALOG_VERSIONS_H
-#define TSDB_CATALOG_VERSIONS_H
+#ifndef TSDB_LISTS_VERSIONS_H
+#define TSDB_LISTS_VERSIONS_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "tsdb/catalog/versions.h"
+#include "tsdb/lists/versions.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "tsdb/block/block.h"
-#include "tsdb/catalog/deleted.h"
 #include "tsdb/segments/segments.h"
 
 #define WHOLE ((size_t)1 << 30) /* more than any of these files has */
@@ -39,11 +38,15 @@ static const struct versions_file beside_windows[] = {
 	{ ".acked", SUM_LAST_START, MARK_VERSION },
 	{ ".names", SUM_NAMES, NAMES_VERSION },
 	{ ".deleted", SUM_LAST_OWNER, DELETED_VERSION },
-	{ ".deleted" DELETED_COPY, SUM_LAST_OWNER, DELETED_VERSION },
+	{ ".deleted"
+	  ".copy",
+		SUM_LAST_OWNER, DELETED_VERSION },
 };
 static const struct versions_file of_blocks[] = {
 	{ "deleted", SUM_LAST_OWNER, DELETED_VERSION },
-	{ "deleted" DELETED_COPY, SUM_LAST_OWNER, DELETED_VERSION },
+	{ "deleted"
+	  ".copy",
+		SUM_LAST_OWNER, DELETED_VERSION },
 };
 
 #define N_OF(table) (sizeof(table) / sizeof((table)[0]))

@@ -1,4 +1,4 @@
-#include "tsdb/catalog/losses.h"
+#include "tsdb/lists/losses.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
-#include "tsdb/catalog/versions.h"
+#include "tsdb/lists/versions.h"
 
 /*
  * The list is small and seldom changes: it is in memory, and each change replaces both files,

@@ -20,8 +20,8 @@
  * Threads:   any. No lock of the database is taken with one of this file's held.
  * Source:    tsdb/FORMAT.md, "Losses".
  */
-#ifndef TSDB_CATALOG_LOSSES_H
-#define TSDB_CATALOG_LOSSES_H
+#ifndef TSDB_LISTS_LOSSES_H
+#define TSDB_LISTS_LOSSES_H
 
 #include "base/fs.h"
 

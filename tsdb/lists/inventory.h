@@ -23,8 +23,8 @@
  * Threads:   any.
  * Source:    tsdb/FORMAT.md, "Inventory".
  */
-#ifndef TSDB_CATALOG_INVENTORY_H
-#define TSDB_CATALOG_INVENTORY_H
+#ifndef TSDB_LISTS_INVENTORY_H
+#define TSDB_LISTS_INVENTORY_H
 
 #include "tsdb/block/block.h"
 

@@ -1,4 +1,4 @@
-#include "tsdb/catalog/inventory.h"
+#include "tsdb/lists/inventory.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
-#include "tsdb/catalog/versions.h"
+#include "tsdb/lists/versions.h"
 #include "tsdb/store/store.h"
 
 /*
