@@ -36,7 +36,7 @@ test('its configurations are accepted', async (t) => {
   writeFileSync(key, 'secret');
   const storeHere = store.replace('/run/secrets/s3', key);
   writeFileSync(join(dir, 'ci.token'), 'a-token-for-this-test');
-  writeFileSync(join(dir, 'web.yml'), users.replaceAll('$2y$10$...', () => '$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG'));
+  writeFileSync(join(dir, 'web.yml'), users.replaceAll('$2y$10$...', () => '$2y$10$0NZoNlLiSY9EXnGuSTv0Du8/2nz.zlgTVB.r3TaD312pwE6WV.gUe'));
   const web = await finish(t, epitool, ['check', 'web-config', join(dir, 'web.yml')]);
   assert.equal(web.code, 0, `${web.out}${web.err}`);
   for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, links, storeHere, pushed]) {

@@ -38,15 +38,11 @@ static const struct versions_file beside_windows[] = {
 	{ ".acked", SUM_LAST_START, MARK_VERSION },
 	{ ".names", SUM_NAMES, NAMES_VERSION },
 	{ ".deleted", SUM_LAST_OWNER, DELETED_VERSION },
-	{ ".deleted"
-	  ".copy",
-		SUM_LAST_OWNER, DELETED_VERSION },
+	{ ".deleted.copy", SUM_LAST_OWNER, DELETED_VERSION },
 };
 static const struct versions_file of_blocks[] = {
 	{ "deleted", SUM_LAST_OWNER, DELETED_VERSION },
-	{ "deleted"
-	  ".copy",
-		SUM_LAST_OWNER, DELETED_VERSION },
+	{ "deleted.copy", SUM_LAST_OWNER, DELETED_VERSION },
 };
 
 #define N_OF(table) (sizeof(table) / sizeof((table)[0]))

@@ -377,8 +377,9 @@ function Errors({ fleet }: { fleet: Fleet }) {
 		const text = fleet.many.errors[a.key].message;
 		messages.set(text, [...(messages.get(text) ?? []), a.title]);
 	}
+	const refused = failed.every((a) => fleet.many.errors[a.key].status === 403);
 	return (
-		<div class="notice error" role="alert">
+		<div class={refused ? "notice" : "notice error"} role={refused ? "note" : "alert"}>
 			{[...messages].map(([text, titles]) => (
 				<div key={text}>
 					No answer about {titles.join(", ")}: {text}

@@ -123,13 +123,16 @@ interface Notification {
 	date: string;
 }
 
-/** What is wrong with the server now. The region is there before its content, so that changes are read aloud. */
+/**
+ * What is wrong with the server now; not for users who see a part of it only. The region is there
+ * before its content, so that changes are read aloud.
+ */
 function Notifications() {
 	const { answer, error, again } = useApi<Notification[]>("notifications", "notifications");
 	useInterval(REFRESH_S, again);
 	return (
 		<>
-			{error && <QueryError error={error} sent="" />}
+			{error && error.status !== 403 && <QueryError error={error} sent="" />}
 			<div class="notifications" role="status" aria-label="Notifications">
 				{answer?.data.map((n) => (
 					<div key={n.text} class="notice warning">
