@@ -81,6 +81,7 @@ enum err_code otlp_grpc_open(struct web *w, struct err *err)
 	const struct web_options *o = &w->o;
 	const struct grpc_server_options g = {
 		.listen_address = o->otlp_grpc_listen_address,
+		.bound = o->otlp_grpc_bound,
 		.workers = WORKERS,
 		.connections_max = (unsigned)o->connections_max,
 		.read_timeout_ns = o->read_timeout_ns,

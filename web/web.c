@@ -135,6 +135,7 @@ static enum err_code web_open_server(struct web *w, struct err *err)
 	const struct web_options *o = &w->o;
 	const struct http_server_options h = {
 		.listen_address = o->listen_address,
+		.bound = o->bound,
 		.workers = WEB_WORKERS,
 		.connections_max = (unsigned)o->connections_max,
 		.read_timeout_ns = o->read_timeout_ns,

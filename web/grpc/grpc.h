@@ -69,6 +69,7 @@ struct grpc_method {
 
 struct grpc_server_options {
 	const char *listen_address; /* "host:port", "[v6]:port", ":port"; an address or localhost */
+	struct listen_bound *bound; /* of that address (web/http/listen.h); NULL: it is bound here */
 	unsigned workers;
 	unsigned connections_max;
 	int64_t read_timeout_ns; /* for an idle connection */

@@ -124,7 +124,7 @@ static enum err_code grpc_open_all(struct grpc_server *s, struct err *err)
 
 	if (s->o.tls_certificate_fn && (rc = grpc_open_tls(s, err)))
 		return rc;
-	if ((rc = listen_open(s->o.listen_address, &s->fd, &s->port, err)))
+	if ((rc = listen_open(s->o.listen_address, s->o.bound, &s->fd, &s->port, err)))
 		return rc;
 	if ((rc = pool_open("grpc", s->o.workers, QUEUE_MAX, &s->pool, err)))
 		return rc;

@@ -164,8 +164,11 @@ typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *
 typedef enum http_admission (*http_admit_fn)(
 	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
 
+struct listen_bound;
+
 struct http_server_options {
 	const char *listen_address; /* "host:port", "[v6]:port", ":port"; an address or localhost */
+	struct listen_bound *bound; /* of that address (web/http/listen.h); NULL: it is bound here */
 	unsigned workers;
 	unsigned connections_max;
 	int64_t read_timeout_ns; /* to deliver a whole head; and for an idle connection */

@@ -75,7 +75,7 @@ static int listen_open_socket(union any_address *a)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (a->sa.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (bind(fd, &a->sa, len) == 0 && listen(fd, BACKLOG) == 0)
+	if (bind(fd, &a->sa, len) == 0)
 		return fd;
 	saved = errno;
 	close(fd);
@@ -83,7 +83,12 @@ static int listen_open_socket(union any_address *a)
 	return -1;
 }
 
-enum err_code listen_open(const char *address, int *out, unsigned *port, struct err *err)
+static enum err_code listen_failed(const char *address, struct err *err)
+{
+	return err_set(err, ERR_UNAVAILABLE, "listen on %s: %s", address, strerror(errno));
+}
+
+enum err_code listen_bind(const char *address, struct listen_bound *out, struct err *err)
 {
 	union any_address a;
 	socklen_t len = sizeof(a);
@@ -98,12 +103,41 @@ enum err_code listen_open(const char *address, int *out, unsigned *port, struct 
 		fd = listen_open_socket(&a);
 	}
 	if (fd < 0)
-		return err_set(err, ERR_UNAVAILABLE, "listen on %s: %s", address, strerror(errno));
+		return listen_failed(address, err);
 	if (getsockname(fd, &a.sa, &len)) {
 		close(fd);
 		return err_errno(err, errno, "listen on %s", address);
 	}
-	*port = ntohs(a.sa.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
-	*out = fd;
+	out->port = ntohs(a.sa.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+	out->fd = fd;
 	return ERR_OK;
+}
+
+enum err_code listen_open(
+	const char *address, struct listen_bound *bound, int *fd, unsigned *port, struct err *err)
+{
+	struct listen_bound own = { .fd = -1 };
+	enum err_code rc;
+
+	if (bound) {
+		own = *bound;
+		bound->fd = -1;
+	}
+	if (own.fd < 0 && (rc = listen_bind(address, &own, err)))
+		return rc;
+	if (listen(own.fd, BACKLOG)) { /* another process may have bound the port likewise */
+		rc = listen_failed(address, err);
+		close(own.fd);
+		return rc;
+	}
+	*fd = own.fd;
+	*port = own.port;
+	return ERR_OK;
+}
+
+void listen_unbind(struct listen_bound *b)
+{
+	if (b->fd >= 0)
+		close(b->fd);
+	b->fd = -1;
 }

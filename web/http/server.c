@@ -463,7 +463,7 @@ enum err_code http_server_open(
 		rc = err_nomem(err, "web");
 		goto fail;
 	}
-	if ((rc = listen_open(o->listen_address, &s->fd, &s->port, err)))
+	if ((rc = listen_open(o->listen_address, o->bound, &s->fd, &s->port, err)))
 		goto fail;
 	if ((rc = pool_open("web", o->workers, QUEUE_MAX, &s->pool, err)))
 		goto fail;

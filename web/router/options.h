@@ -76,6 +76,7 @@ struct debuginfo;
 struct debuginfod;
 struct engine;
 struct kept;
+struct listen_bound;
 struct notifier;
 struct rule_manager;
 struct scrape_manager;
@@ -84,6 +85,7 @@ struct sink;
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
 	const char *otlp_grpc_listen_address; /* likewise; NULL or "": off. Needs enable_ingest */
+	struct listen_bound *bound, *otlp_grpc_bound; /* of these addresses; NULL: bound here */
 	const char *external_url; /* NULL or "": derived from the listen address */
 	const char *route_prefix; /* NULL: the path of external_url */
 	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */

@@ -1,5 +1,6 @@
 /* The server over real sockets: what clients of all manners do to it, and what handlers see. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "tests/web/http/any_port.h"
 #include "tests/web/http/http_peer.h"
 #include "web/http/http.h"
+#include "web/http/listen.h"
 
 #define BODY_MAX 100000
 
@@ -333,6 +335,45 @@ TEST(an_address_that_is_taken_or_none_is_an_error)
 	CHECK_ERR(http_server_open(&o, &second, &err), &err, ERR_INVALID,
 		"listen on 127.0.0.1: not host:port");
 	http_server_close(f.server, NS_PER_S);
+}
+
+static int connect_to(unsigned port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), code;
+
+	code = connect(fd, (struct sockaddr *)&a, sizeof(a)) ? errno : 0;
+	close(fd);
+	return code;
+}
+
+TEST(a_bound_port_listens_later)
+{
+	struct listen_bound bound = { .fd = -1 }, other = { .fd = -1 };
+	char address[64], want[128];
+	unsigned port;
+	struct err err;
+	int fd = -1, second = -1;
+
+	REQUIRE_OK(listen_bind("127.0.0.1:0", &bound, &err), &err);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", bound.port);
+	CHECK_INT(connect_to(bound.port), ECONNREFUSED);
+	REQUIRE_OK(listen_bind(address, &other, &err), &err); /* nobody listens yet */
+	REQUIRE_OK(listen_open(address, &bound, &fd, &port, &err), &err);
+	CHECK_INT(bound.fd, -1);
+	CHECK_INT(port, bound.port);
+	CHECK_INT(connect_to(port), 0);
+	snprintf(want, sizeof(want), "listen on %s: Address already in use", address);
+	CHECK_ERR(listen_open(address, &other, &second, &port, &err), &err, ERR_UNAVAILABLE, want);
+	CHECK_INT(other.fd, -1);
+	CHECK_ERR(listen_bind(address, &other, &err), &err, ERR_UNAVAILABLE, want);
+	listen_unbind(&other);
+	close(fd);
+	REQUIRE_OK(listen_bind("127.0.0.1:0", &bound, &err), &err);
+	listen_unbind(&bound);
+	CHECK_INT(bound.fd, -1);
 }
 
 struct asking {
