@@ -355,6 +355,11 @@ enum err_code fs_lock(const char *path, int *fd, struct err *err)
 	return err_errno(err, e, "lock %s", path);
 }
 
+void fs_hide_from_others(void)
+{
+	umask(umask(0) | S_IWGRP | S_IRWXO);
+}
+
 /* The file stays: if it were removed, two processes could each lock a file of that name. */
 void fs_unlock(int fd)
 {

@@ -56,6 +56,12 @@ bool fs_exists(const char *path);
 MUST_CHECK enum err_code fs_lock(const char *path, int *fd, struct err *err);
 void fs_unlock(int fd);
 
+/*
+ * What this process makes from now on is at most 0640, directories 0750, whoever makes it: LevelDB
+ * asks for 0644. A stricter umask stays. Before the first thread.
+ */
+void fs_hide_from_others(void);
+
 /* DIR/NAME where name is relative, name itself where absolute. dir may be "" or ".". */
 char *path_join(struct arena *a, struct str dir, struct str name);
 struct str path_dir(struct str path); /* "." where there is no slash */

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/self/heap.h"
 #include "base/self/libraries.h"
 #include "cmd/epimetheus/limits.h"
@@ -143,6 +144,7 @@ int main(int argc, char **argv)
 	}
 	if (server_main_answered(&o))
 		return 0;
+	fs_hide_from_others();
 	server_main_block_signals(&set);
 	server_main_raise_fd_limit();
 	extractor = server_main_open_extractor(&o);

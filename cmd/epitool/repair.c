@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fs.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "tsdb/db.h"
@@ -24,6 +25,7 @@ static enum err_code repair_open_db(const char *dir, struct db **out, struct err
 
 	if (!fs_exists(dir))
 		return err_set(err, ERR_NOT_FOUND, "%s: no such directory", dir);
+	fs_hide_from_others(); /* as the server does */
 	db_options_default(&o);
 	o.dir = dir;
 	o.retention_ns = 0; /* removes damaged data only */

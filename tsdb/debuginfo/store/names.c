@@ -115,7 +115,7 @@ enum err_code tmp_open(struct debuginfo_store *s, char **path, int *fd, struct e
 	snprintf(name, sizeof(name), "%llu.tmp", (unsigned long long)number);
 	if (!(*path = path_in(s, name)))
 		return err_nomem(err, "path");
-	rc = s->fs->ops->open(s->fs, *path, O_RDWR | O_CREAT | O_TRUNC, 0600, fd, err);
+	rc = s->fs->ops->open(s->fs, *path, O_RDWR | O_CREAT | O_TRUNC, 0644, fd, err);
 	if (rc) {
 		free(*path);
 		*path = NULL;
