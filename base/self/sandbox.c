@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -29,7 +30,7 @@
 #include "base/metrics.h"
 
 METRIC_GAUGE(in_force, "epimetheus_sandbox_in_force",
-	"Whether this process has given up rights: files, system_calls.", "part");
+	"Whether this process has given up rights: capabilities, files, system_calls.", "part");
 METRIC_COUNTER(refused_total, "epimetheus_sandbox_refused_calls_total",
 	"System calls that the sandbox refused.", "call");
 
@@ -255,6 +256,7 @@ static void sandbox_code_emit_filter(struct sandbox_code *c, const struct sandbo
 /* Shows 0, "off", from the start. */
 __attribute__((constructor)) static void sandbox_show_off(void)
 {
+	metric_set(&in_force, "capabilities", 0);
 	metric_set(&in_force, "files", 0);
 	metric_set(&in_force, "system_calls", 0);
 }
@@ -358,4 +360,62 @@ enum err_code sandbox_limit_files(const char *const *dirs, size_t n, struct err 
 	if (!rc)
 		metric_set(&in_force, "files", 1);
 	return rc;
+}
+
+/* ---- capabilities ---- */
+
+#define CAPABILITIES_MAX 64
+
+static uint64_t sandbox_join_halves(uint32_t low, uint32_t high)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+static bool sandbox_read_capabilities(uint64_t *permitted, uint64_t *inheritable)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct v[2];
+
+	if (syscall(SYS_capget, &head, v))
+		return false;
+	*permitted = sandbox_join_halves(v[0].permitted, v[1].permitted);
+	*inheritable = sandbox_join_halves(v[0].inheritable, v[1].inheritable);
+	return true;
+}
+
+static bool sandbox_write_capabilities(uint64_t set)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct v[2] = { { .effective = (uint32_t)set,
+											   .permitted = (uint32_t)set },
+		{ .effective = (uint32_t)(set >> 32), .permitted = (uint32_t)(set >> 32) } };
+
+	return !syscall(SYS_capset, &head, v);
+}
+
+uint64_t sandbox_capabilities(void)
+{
+	uint64_t permitted, inheritable;
+
+	return sandbox_read_capabilities(&permitted, &inheritable) ? permitted : 0;
+}
+
+enum err_code sandbox_limit_capabilities(uint64_t keep, struct err *err)
+{
+	uint64_t permitted, inheritable;
+	enum err_code rc;
+
+	if ((rc = sandbox_no_new_privs(err)))
+		return rc;
+	if (!sandbox_read_capabilities(&permitted, &inheritable))
+		return err_set(err, ERR_UNAVAILABLE, "capget: %s", strerror(errno));
+	/* Without no_new_privs these would matter to a program that is started: best effort. */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (unsigned long i = 0; i < CAPABILITIES_MAX; i++)
+		if (permitted & SANDBOX_CAPABILITY(CAP_SETPCAP) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) > 0)
+			prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+	if ((permitted & ~keep || inheritable) && !sandbox_write_capabilities(permitted & keep))
+		return err_set(err, ERR_UNAVAILABLE, "capset: %s", strerror(errno));
+	metric_set(&in_force, "capabilities", 1);
+	return ERR_OK;
 }

@@ -11,9 +11,11 @@
  *
  * Errors:  ERR_UNAVAILABLE: the kernel or the container does not allow it; only no_new_privs may
  *          have changed then.
- * Threads: sandbox_limit_files covers the calling thread and those that it starts, so it is called
- *          before the first thread; sandbox_limit_calls covers all threads. Each is called once.
- * Source:  seccomp(2), landlock(7), Documentation/userspace-api/{seccomp_filter,landlock}.rst
+ * Threads: sandbox_limit_files and sandbox_limit_capabilities cover the calling thread and those
+ *          that it starts, so they are called before the first thread; sandbox_limit_calls covers
+ *          all threads. Each is called once.
+ * Source:  seccomp(2), landlock(7), capabilities(7),
+ *          Documentation/userspace-api/{seccomp_filter,landlock}.rst
  */
 #ifndef BASE_SELF_SANDBOX_H
 #define BASE_SELF_SANDBOX_H
@@ -23,6 +25,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+
+#define SANDBOX_CAPABILITY(n) (UINT64_C(1) << (n)) /* CAP_... of linux/capability.h */
 
 enum sandbox_when {
 	SANDBOX_ALWAYS,
@@ -54,6 +58,16 @@ extern const size_t sandbox_hostile_n;
 /* Files can be made, changed, moved and removed only below these directories, and none can be
  * executed. */
 MUST_CHECK enum err_code sandbox_limit_files(const char *const *dirs, size_t n, struct err *err);
+
+/* The capabilities that this thread may use, or could give itself. */
+uint64_t sandbox_capabilities(void);
+/*
+ * Keeps of them those in `keep`, and drops the others for good: also those that a program would be
+ * started with (inheritable, ambient, bounding). A process without capabilities makes no call that
+ * a service manager's filter may forbid to it. Without CAP_SETPCAP the bounding set stays, which
+ * then gives nobody anything: no program gains rights after no_new_privs.
+ */
+MUST_CHECK enum err_code sandbox_limit_capabilities(uint64_t keep, struct err *err);
 
 /* tell_signal: sent to this process when a call is refused; 0: none. */
 MUST_CHECK enum err_code sandbox_limit_calls(

@@ -17,3 +17,36 @@ enum err_code config_file_load(
 	yaml_problems_release(&problems);
 	return rc;
 }
+
+/* The address by which the server reaches itself: localhost for a wildcard address. */
+static void config_file_own_address(const char *listen_address, struct web *web, struct buf *out)
+{
+	struct str address = str_of(listen_address), host;
+	size_t n = address.len;
+
+	while (n && address.ptr[n - 1] != ':')
+		n--;
+	host = (struct str){ address.ptr, n ? n - 1 : 0 };
+	if (!host.len || str_is(host, "0.0.0.0") || str_is(host, "[::]") || str_is(host, "::"))
+		host = STR("localhost");
+	buf_printf(out, STR_FMT ":%u", STR_ARG(host), web_port(web));
+	buf_add_char(out, '\0');
+}
+
+enum err_code config_file_load_builtin(
+	const char *listen_address, struct web *web, struct config **out, struct err *err)
+{
+	struct buf text = { 0 }, address = { 0 };
+	enum err_code rc;
+
+	config_file_own_address(listen_address, web, &address);
+	if (!buf_failed(&address))
+		config_builtin_text(&text, web_scheme(web), address.ptr, web_prefix(web));
+	if (buf_failed(&address) || buf_failed(&text))
+		rc = err_nomem(err, "built-in configuration");
+	else
+		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
+	buf_release(&text);
+	buf_release(&address);
+	return rc;
+}

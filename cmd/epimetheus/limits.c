@@ -1,12 +1,16 @@
 #include "cmd/epimetheus/limits.h"
 
+#include <fts.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -116,19 +120,67 @@ static const struct sandbox_call calls[] = {
 
 const struct sandbox_profile limits_server = { "server", calls, sizeof(calls) / sizeof(calls[0]) };
 
-void limits_files(const char *data_dir, const char *cache_dir)
+/* Something below is another user's, or may not be written by its own. */
+static bool limits_wants_override(const char *dir)
 {
-	const char *dirs[2] = { data_dir };
-	size_t n = 1;
+	char *const path[] = { (char *)(uintptr_t)dir, NULL };
+	FTS *walk = fts_open(path, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	uid_t own = geteuid();
+	bool found = !walk;
+	FTSENT *e;
+
+	while (!found && (e = fts_read(walk))) {
+		if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
+			found = true; /* unknown: the right stays */
+		else if (e->fts_info == FTS_D || e->fts_info == FTS_F)
+			found = e->fts_statp->st_uid != own || !(e->fts_statp->st_mode & S_IWUSR);
+	}
+	if (walk)
+		fts_close(walk);
+	return found;
+}
+
+static uint64_t limits_capabilities_needed(uint64_t have, const char *const *dirs, size_t n)
+{
+	uint64_t read = have & SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH);
+	uint64_t override = have & SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE);
+
+	if (!read || !override)
+		return read | override;
+	for (size_t i = 0; i < n; i++)
+		if (limits_wants_override(dirs[i]))
+			return override;
+	return read;
+}
+
+static void limits_capabilities(const char *const *dirs, size_t n)
+{
+	uint64_t have = sandbox_capabilities(), keep = limits_capabilities_needed(have, dirs, n);
+	const char *kept = keep & SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE) ? "dac_override" :
+		keep                                                       ? "dac_read_search" :
+																	 "none";
+	struct err err;
+
+	if (sandbox_limit_capabilities(keep, &err))
+		log_warn("sandbox", "capabilities are not dropped", LOG_E(&err));
+	else if (have)
+		log_info("sandbox", "capabilities dropped", LOG_S("kept", kept));
+}
+
+void limits_open(const char *data_dir, const char *cache_dir)
+{
+	const char *dirs[2];
+	size_t n = 0;
 	struct err err;
 
 	/* The database reports a directory that cannot be made. */
-	if (!data_dir[0] || fs_mkdir_all(&fs_posix, data_dir, &err))
-		return;
+	if (data_dir[0] && !fs_mkdir_all(&fs_posix, data_dir, &err))
+		dirs[n++] = data_dir;
 	/* So does the cache, which goes on without it. */
-	if (cache_dir && cache_dir[0] && !fs_mkdir_all(&fs_posix, cache_dir, &err))
+	if (n && cache_dir && cache_dir[0] && !fs_mkdir_all(&fs_posix, cache_dir, &err))
 		dirs[n++] = cache_dir;
-	if (sandbox_limit_files(dirs, n, &err))
+	limits_capabilities(dirs, n);
+	if (n && sandbox_limit_files(dirs, n, &err))
 		log_warn("sandbox", "files are not limited", LOG_E(&err));
 }
 

@@ -22,6 +22,7 @@
 #include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/files/kept.h"
+#include "web/http/listen.h"
 #include "web/web.h"
 
 #define RULES_ELSEWHERE "rules do not run on one of several shards, but on query nodes"
@@ -49,6 +50,7 @@ struct server {
 	struct config *alerting; /* the one the notifier has, referenced */
 	struct rule_manager *rules;
 	struct scrape_manager *manager;
+	struct listen_bound bound, grpc_bound; /* until `web` has them */
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
 	char *external_url; /* as the web server knows it */
@@ -58,39 +60,6 @@ struct server {
 	int64_t config_tried_ns, config_at_ns;
 };
 
-/* The address by which the server reaches itself: localhost for a wildcard address. */
-static void server_own_address(const struct server *s, struct buf *out)
-{
-	struct str address = str_of(s->o.listen_address), host;
-	size_t n = address.len;
-
-	while (n && address.ptr[n - 1] != ':')
-		n--;
-	host = (struct str){ address.ptr, n ? n - 1 : 0 };
-	if (!host.len || str_is(host, "0.0.0.0") || str_is(host, "[::]") || str_is(host, "::"))
-		host = STR("localhost");
-	buf_printf(out, STR_FMT ":%u", STR_ARG(host), web_port(s->web));
-	buf_add_char(out, '\0');
-}
-
-static enum err_code server_load_builtin(
-	const struct server *s, struct config **out, struct err *err)
-{
-	struct buf text = { 0 }, address = { 0 };
-	enum err_code rc;
-
-	server_own_address(s, &address);
-	if (!buf_failed(&address))
-		config_builtin_text(&text, web_scheme(s->web), address.ptr, web_prefix(s->web));
-	if (buf_failed(&address) || buf_failed(&text))
-		rc = err_nomem(err, "built-in configuration");
-	else
-		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
-	buf_release(&text);
-	buf_release(&address);
-	return rc;
-}
-
 /* log: warnings about it are logged. */
 static enum err_code server_load(
 	const struct server *s, bool log, struct config **out, struct err *err)
@@ -98,7 +67,7 @@ static enum err_code server_load(
 	enum err_code rc;
 
 	if (s->builtin)
-		return server_load_builtin(s, out, err);
+		return config_file_load_builtin(s->o.listen_address, s->web, out, err);
 	if ((rc = config_file_load(&s->o, log, out, err)))
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
@@ -433,6 +402,8 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 	const struct web_options w = {
 		.listen_address = o->listen_address,
 		.otlp_grpc_listen_address = o->otlp_grpc_listen_address,
+		.bound = &s->bound,
+		.otlp_grpc_bound = &s->grpc_bound,
 		.external_url = o->external_url,
 		.route_prefix = o->route_prefix,
 		.config_file = o->web_config_file,
@@ -514,6 +485,17 @@ static enum err_code server_check_config(struct server *s, struct err *err)
 	return rc == ERR_IO ? ERR_INVALID : rc;
 }
 
+/* Ports below 1024 want a right that the threads shall not have. */
+static enum err_code server_bind(struct server *s, struct err *err)
+{
+	enum err_code rc = listen_bind(s->o.listen_address, &s->bound, err);
+
+	if (rc || !s->o.otlp_grpc_listen_address[0])
+		return rc;
+	rc = listen_bind(s->o.otlp_grpc_listen_address, &s->grpc_bound, err);
+	return rc ? err_wrap(err, rc, "OTLP over gRPC") : ERR_OK;
+}
+
 enum err_code server_open(
 	const struct options *o, struct extractor *extractor, struct server **out, struct err *err)
 {
@@ -526,12 +508,13 @@ enum err_code server_open(
 		return err_nomem(err, "server");
 	s->o = *o;
 	s->extractor = extractor;
+	s->bound.fd = s->grpc_bound.fd = -1;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
-	if ((rc = server_check_config(s, err)))
+	if ((rc = server_check_config(s, err)) || (rc = server_bind(s, err)))
 		goto fail;
 	if (o->sandbox)
-		limits_files(o->data_dir, /* no thread has been started yet */
+		limits_open(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
 	if ((rc = server_open_storage(s, err)) || (rc = server_open_debuginfo(s, err)) ||
 		(rc = server_open_files(s, err)) || (rc = server_open_engine(s, err)) ||
@@ -577,6 +560,8 @@ void server_close(struct server *s)
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
+	listen_unbind(&s->bound);
+	listen_unbind(&s->grpc_bound);
 	storage_end_rules(s->storage);
 	rule_manager_close(s->rules);
 	notifier_close(s->notifier);

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/self/sandbox.h"
 #include "tsdb/debuginfo/store/extractor_internal.h"
 
 #define RESTART_PAUSE_US 100000 /* a slot that dies at once takes no CPU */
@@ -206,21 +206,6 @@ static void extractor_child_ignore_signals(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/*
- * Whatever the server may do as root: these only fork and send. A service manager may forbid the
- * call to a process that has nothing to drop.
- */
-static void extractor_child_drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct all[2] = { { 0 } }, none[2] = { { 0 } };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capget, &head, all) || memcmp(all, none, sizeof(all)))
-		(void)!syscall(SYS_capset, &head, none);
-}
-
 void extractor_keep(const struct extractor_options *o, const int *peers, unsigned n)
 {
 	pid_t pids[EXTRACTOR_SLOTS_MAX], pid;
@@ -228,7 +213,7 @@ void extractor_keep(const struct extractor_options *o, const int *peers, unsigne
 	int status;
 
 	extractor_child_ignore_signals();
-	extractor_child_drop_capabilities();
+	(void)!sandbox_limit_capabilities(0, NULL); /* whatever the server may: these fork and send */
 	prctl(PR_SET_NAME, "epi-extract");
 	extractor_child_close_others(
 		peers, n); /* socketpair gives the lowest free numbers, so they ascend */
