@@ -162,10 +162,13 @@ test-damage:
 # Many rounds of crashes and disk faults, checked against a state kept outside; unit tests run the same with few rounds.
 CRASH_ROUNDS ?= 5000
 CRASH_SEED ?= 1
+CLOCK_KILLS ?= 300
 CRASH_TESTS := $(patsubst %,$(BUILD)/tests/tsdb/%_test,stress crash power sweep full)
 .PHONY: crash
-crash: $(CRASH_TESTS)
-	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $^
+crash: $(CRASH_TESTS) $(STEPPED)
+	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $(CRASH_TESTS)
+	@EPI_CLOCK_KILLS=$(CLOCK_KILLS) EPI_CRASH_SEED=$(CRASH_SEED) EPI_BUILD="$(abspath $(BUILD))" FILE_TIMEOUT=86400 \
+		tests/node.sh tests/tap.sh 1 tests/e2e/clock_kills.test.mjs
 
 # Members of a cluster, their disks, the object store and the ways to it are killed at random; everything is checked
 # meanwhile (tests/e2e/campaign.mjs). An end-to-end test does the same with few kills.
