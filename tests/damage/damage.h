@@ -134,6 +134,12 @@ MUST_CHECK enum err_code harm_do(const struct harms *h, const char *to, const ch
 MUST_CHECK enum err_code harm_pair(const struct harms *h, const char *to, size_t pair,
 	struct draw *d, struct harm_done *out, struct err *err);
 
+/* ---- the system's clock (steps.c) ---- */
+
+int64_t steps_draw(uint64_t seed); /* between a trial's starts; of most seeds 0 */
+/* This process has a clock that is so far from the trial's; before the database is opened. */
+void steps_begin(int64_t ahead_ns);
+
 /* ---- trials (trial.c) ---- */
 
 enum verdict { EQUAL, WARNED, REFUSED, SILENT, CRASHED, HUNG, VERDICTS };

@@ -47,6 +47,7 @@ struct trial {
 	char dir[400], log[400];
 	struct told *told;
 	bool append_later, compact, kill, verify, while_open, few_symbols, no_pair;
+	int64_t step_ns; /* of the clock, between the starts; 0: it is the machine's */
 };
 
 static void tell(struct trial *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -161,6 +162,8 @@ static void first_start(struct trial *t)
 	struct site s;
 	struct err err;
 
+	if (t->step_ns)
+		steps_begin(0);
 	if (!opens(t, &s, "first start"))
 		return;
 	if (t->while_open && harm_do(t->o->harms, t->dir, "blocks/", &t->d, &t->told->r.harm, &err))
@@ -188,6 +191,8 @@ static void second_start(struct trial *t)
 {
 	struct site s;
 
+	if (t->step_ns)
+		steps_begin(t->step_ns);
 	if (!opens(t, &s, "second start"))
 		return;
 	ask_and_compare(t, &s, "second start");
@@ -317,6 +322,7 @@ static void prepare(struct trial *t, uint64_t seed)
 	t->verify = draw(&t->d, 4) == 0 || t->o->pairs;
 	t->while_open = draw(&t->d, 8) == 0 && !t->o->only && !t->o->harmless && !t->o->pairs;
 	t->few_symbols = draw(&t->d, 4) == 0;
+	t->step_ns = steps_draw(seed);
 	snprintf(t->dir, sizeof(t->dir), "%s/data", t->o->work);
 	snprintf(t->log, sizeof(t->log), "%s/log", t->o->work);
 	snprintf(now, sizeof(now), "%s/now", t->o->harms->dir);
@@ -341,12 +347,13 @@ static void print(const struct trial *t, uint64_t seed)
 
 	if (!unexpected && !t->o->verbose)
 		return;
-	fprintf(t->o->out, "%s%s --%s %llu: %s%s%s%s%s%s%s\n%.*s", verdict_names[r->verdict],
+	fprintf(t->o->out, "%s%s --%s %llu: %s%s%s%s%s%s%s%s\n%.*s", verdict_names[r->verdict],
 		r->verify_missed ? ", not found by verify" : "", t->o->pairs ? "pair" : "seed",
 		(unsigned long long)seed, r->harm.what, t->while_open ? "; while open" : "",
 		t->append_later ? "; rows appended" : "", t->compact ? "; blocks worked on" : "",
 		t->kill ? "; killed" : "", t->few_symbols ? "; few symbols" : "",
-		t->verify ? "; verified" : "", (int)told->text_n, told->text);
+		t->step_ns ? "; clock stepped" : "", t->verify ? "; verified" : "", (int)told->text_n,
+		told->text);
 	fflush(t->o->out);
 }
 
