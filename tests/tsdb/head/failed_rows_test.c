@@ -26,7 +26,7 @@ static enum err_code faulty_open(const struct store_ops *ops, struct store *s, s
 	const struct faulty *f = (const struct faulty *)ops;
 
 	if (atomic_load(&f->shut))
-		return err_set(err, ERR_IO, "No space left on device");
+		return err_set(err, ERR_IO, "Input/output error");
 	return store_leveldb.open(&store_leveldb, s, err);
 }
 
@@ -49,7 +49,7 @@ static enum err_code faulty_write(
 	now = atomic_exchange(&f->next, NONE);
 	if (now != BEFORE)
 		rc = store_leveldb.write(&store_leveldb, s, b, err);
-	return rc || now == NONE ? rc : err_set(err, ERR_IO, "No space left on device");
+	return rc || now == NONE ? rc : err_set(err, ERR_IO, "Input/output error");
 }
 
 #define STEPS_MAX 8
@@ -106,7 +106,7 @@ static void check_fault(const struct fault_case *c)
 		atomic_store(&faulty.next, s->fault);
 		snprintf(text, sizeof(text), "main;x %d", s->count);
 		if (s->fault)
-			CHECK_ERR(scrape(&f, l, s->s, text, &first), &f.err, ERR_IO, "No space left on device");
+			CHECK_ERR(scrape(&f, l, s->s, text, &first), &f.err, ERR_IO, "Input/output error");
 		else
 			CHECK_OK(scrape(&f, l, s->s, text, &first), &f.err);
 		wait_ready(f.db);
