@@ -141,6 +141,7 @@ static void ask(struct site *s, const struct question *q, const char *format, st
 		as_query(x, q, format);
 	router_handle(s->web, &x->in, &x->out);
 	*a = (struct answer){ q, format, x->out.status, warns(&x->out), x->out.body };
+	http_user_leave(&x->in.user);
 	arena_release(&x->in.arena);
 	free(x);
 }
