@@ -20,7 +20,7 @@ import { S3, startCeph } from './ceph.mjs';
 import { FAULTS, FaultProxy } from './fault_proxy.mjs';
 import { Ledger, LedgerPusher } from './ledger.mjs';
 import { request, sleep, until } from './lib.mjs';
-import { Cluster, manifestOf } from './shards.mjs';
+import { Cluster, manifestOf, UNSENT } from './shards.mjs';
 
 const SHARDS = 3;
 const NODES = 2;
@@ -145,7 +145,9 @@ export class Campaign {
     if (answer.status !== 'success') return undefined;
     const functions = {};
     for (const one of answer.data.result) functions[one.metric.function] = Number(one.value[1]);
-    return { functions, warnings: answer.warnings || [] };
+    // What a disk took is said for ever; the ledgers know it, and such an answer is judged as one without a warning.
+    const warnings = answer.warnings || [];
+    return { functions, warnings: warnings.filter((w) => !UNSENT.test(w)), unsent: warnings.some((w) => UNSENT.test(w)) };
   }
 
   /** What the answer has of each shard; throws where that cannot be. */
@@ -285,6 +287,7 @@ export class Campaign {
       const acked = ledger.list.map((one) => one.acked);
       const gone = await this.settle(shard);
       const k = ledger.list.length;
+      if (!(await this.ask(this.cluster.get(shard), Date.now() - RANGE_MS)).unsent) throw new Error(`${shard} does not say that it lost its disk`);
       if (k < must) throw new Error(`${shard} lost its disk and has ${k} profiles; ${must} were acknowledged before ${throughMs}`);
       const oldest = gone ? killed - acked[k] : 0;
       this.lost.profiles += gone;

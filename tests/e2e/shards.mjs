@@ -129,6 +129,9 @@ export class Pusher {
 }
 
 /** What the bucket has of a shard, as its manifest says. */
+/** What each answer says over the time of a shard whose disk was lost while it ran. */
+export const UNSENT = /the shard's data directory was lost while it ran/;
+
 export async function manifestOf(s3, shard, prefix = 'epi') {
   const text = (await s3.get(`${prefix}/shards/${shard}/manifest`)).toString();
   // A time in nanoseconds is no exact number.

@@ -121,8 +121,8 @@ static enum err_code store_check_current(const char *dir, struct err *err)
 	bool there = false, others = false;
 	size_t n;
 
-	if (!fs_exists(dir))
-		return ERR_OK;
+	if (!fs_exists(dir) || (rc = store_check_names(dir, err)))
+		return rc;
 	arena_init(&a, 0);
 	if ((rc = fs_list(dir, &a, &names, &n, err)))
 		goto out;

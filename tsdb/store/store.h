@@ -74,6 +74,8 @@ char *store_property(struct store *s, const char *name); /* LevelDB's; free() it
  * store, whatever its name, goes to DIR/lost first. */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
 MUST_CHECK enum err_code store_set_foreign_aside(const char *dir, struct err *err);
+/* ERR_CORRUPT: a log or table has a name at which LevelDB would abort. */
+MUST_CHECK enum err_code store_check_names(const char *dir, struct err *err);
 
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
 void store_batch_close(struct store_batch *b);

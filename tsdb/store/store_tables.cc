@@ -197,7 +197,29 @@ bool store_tables_has_suffix(const std::string &name, const char *suffix)
 	return name.size() > n && name.compare(name.size() - n, n, suffix) == 0;
 }
 
+/* LevelDB's numbers begin with 1, and it aborts at a log or table whose name says 0. */
+bool store_tables_has_no_number(const std::string &name)
+{
+	return name.find_first_not_of('0') == name.rfind('.') && name[0] == '0' &&
+		(store_tables_has_suffix(name, ".log") || store_tables_has_suffix(name, ".ldb") ||
+			store_tables_has_suffix(name, ".sst"));
+}
+
 } // namespace
+
+enum err_code store_check_names(const char *dir, struct err *err)
+{
+	leveldb::Env *env = static_cast<leveldb_env_t *>(store_env())->rep;
+	std::vector<std::string> names;
+
+	if (!env->GetChildren(dir, &names).ok())
+		return ERR_OK; /* LevelDB says what is wrong */
+	for (size_t i = 0; i < names.size(); i++)
+		if (store_tables_has_no_number(names[i]))
+			return err_set(err, ERR_CORRUPT, "store %s: no file of LevelDB has the name %s", dir,
+				names[i].c_str());
+	return ERR_OK;
+}
 
 enum err_code store_set_foreign_aside(const char *dir, struct err *err)
 {
@@ -207,9 +229,11 @@ enum err_code store_set_foreign_aside(const char *dir, struct err *err)
 	leveldb::Status s = env->GetChildren(in, &names);
 
 	for (size_t i = 0; i < names.size() && s.ok(); i++) {
-		if ((!store_tables_has_suffix(names[i], ".ldb") &&
-				!store_tables_has_suffix(names[i], ".sst")) ||
-			!store_tables_is_foreign(env, in + "/" + names[i]))
+		const bool table = store_tables_has_suffix(names[i], ".ldb") ||
+			store_tables_has_suffix(names[i], ".sst");
+
+		if (!store_tables_has_no_number(names[i]) &&
+			!(table && store_tables_is_foreign(env, in + "/" + names[i])))
 			continue;
 		(void)env->CreateDir(lost); /* where it is missing: else renaming fails */
 		s = env->RenameFile(in + "/" + names[i], lost + "/" + names[i]);

@@ -470,6 +470,30 @@ TEST(a_table_of_a_block_in_a_windows_place)
 	}
 }
 
+/* LevelDB numbers its files from 1, and aborts at this name. */
+TEST(a_log_that_was_renamed_to_number_0)
+{
+	struct fixture f;
+	char *log, *to;
+	bool warned;
+
+	REQUIRE(fixture_open(&f));
+	for (int ts = 1; ts <= 10; ts++)
+		REQUIRE(put(&f, ts));
+	db_close(f.db);
+	f.db = NULL;
+	REQUIRE((log = first_in(&f, "head/0", ".log")));
+	to = arena_printf(&f.arena, "%.*s/000000.log", (int)(strrchr(log, '/') - log), log);
+	REQUIRE(rename(log, to) == 0);
+	for (int start = 0; start < 2; start++) {
+		REQUIRE(fixture_reopen(&f));
+		CHECK_INT(rows_of(&f, &warned), 0);
+		CHECK(warned);
+	}
+	CHECK(put(&f, 11));
+	fixture_close(&f);
+}
+
 /* What cannot be read is not in the block: nothing else would tell that it was there. */
 TEST(rows_that_a_block_lacks_are_said)
 {
