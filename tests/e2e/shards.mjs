@@ -40,11 +40,11 @@ export function bucketSection(store, prefix = 'epi') {
 
 /**
  * A cluster over `store`: members are started, killed and started again by name. Each has a directory below `dir`, and a
- * port of its own for its life. `storeOf(name)` gives a member another way to the store.
+ * port of its own for its life. `storeOf(name)` gives a member another way to the store, `own(name)` a program and environment.
  */
 export class Cluster {
-  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', config = '', args = [] }) {
-    Object.assign(this, { t, dir, store, storeOf, total, interval, config, args, members: new Map() });
+  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', config = '', args = [], own = () => ({}) }) {
+    Object.assign(this, { t, dir, store, storeOf, total, interval, config, args, own, members: new Map() });
   }
 
   shard(i, options = {}) {
@@ -62,7 +62,7 @@ export class Cluster {
     mkdirSync(dir, { recursive: true });
     const was = this.members.get(name);
     // Another owner's lease is waited for, a minute.
-    const server = await startServer(this.t, { dir, ready, port: port ?? was?.port ?? 0, seconds: 60,
+    const server = await startServer(this.t, { ...this.own(name), dir, ready, port: port ?? was?.port ?? 0, seconds: 60,
       config: `${bucketSection(this.storeOf(name))}${this.config}${config}`, args });
     server.name = name;
     server.dir = dir;
@@ -128,10 +128,10 @@ export class Pusher {
   }
 }
 
-/** What the bucket has of a shard, as its manifest says. */
 /** What each answer says over the time of a shard whose disk was lost while it ran. */
 export const UNSENT = /the shard's data directory was lost while it ran/;
 
+/** What the bucket has of a shard, as its manifest says. */
 export async function manifestOf(s3, shard, prefix = 'epi') {
   const text = (await s3.get(`${prefix}/shards/${shard}/manifest`)).toString();
   // A time in nanoseconds is no exact number.

@@ -7,25 +7,32 @@ import { api, build, join, oneSampleProfile, query, request, scratch, startServe
 export const S = 10n ** 9n, HOUR = 3600n * S, DAY = 24n * HOUR;
 export const HOLD = 301n * S; // a step is taken over after it held so long
 
-/** A server whose clock the test moves, a target that it scrapes, and a sender on the same machine. */
-export async function steppedWorld(t, args = []) {
-  const dir = scratch(t), file = join(dir, 'clock');
-  const w = { stepped: 0n, passed: 0n, acknowledged: 0 };
+/** The clock of a program in `dir`, and how to start one by it. `now` is the time of the system's clock, in seconds. */
+export function steppedClock(dir) {
+  const file = join(dir, 'clock'), c = { stepped: 0n, passed: 0n };
   const write = () => {
     const bytes = Buffer.alloc(16);
-    bytes.writeBigInt64LE(w.stepped, 0);
-    bytes.writeBigInt64LE(w.passed, 8);
+    bytes.writeBigInt64LE(c.stepped, 0);
+    bytes.writeBigInt64LE(c.passed, 8);
     writeFileSync(file, bytes, { flag: 'r+' });
   };
   writeFileSync(file, Buffer.alloc(16));
+  c.step = (ns) => { c.stepped += ns; write(); };
+  c.pass = (ns) => { c.passed += ns; write(); };
+  c.now = () => Date.now() / 1000 + Number((c.stepped + c.passed) / S);
+  c.program = { program: join(build, 'tests/e2e/stepped_epimetheus'), env: { ...process.env, EPI_CLOCK_FILE: file } };
+  return c;
+}
+
+/** A server whose clock the test moves, a target that it scrapes, and a sender on the same machine. */
+export async function steppedWorld(t, args = []) {
+  const dir = scratch(t), w = steppedClock(dir);
+  w.acknowledged = 0;
   const target = createServer((req, res) => res.end(oneSampleProfile(1)));
   await new Promise((done) => target.listen(0, '127.0.0.1', done));
   t.after(() => target.close());
-  w.step = (ns) => { w.stepped += ns; write(); };
-  w.pass = (ns) => { w.passed += ns; write(); };
   w.start = async () => {
-    w.server = await startServer(t, { dir, program: join(build, 'tests/e2e/stepped_epimetheus'),
-      env: { ...process.env, EPI_CLOCK_FILE: file }, args: ['--web.enable-ingest', ...args], config: `
+    w.server = await startServer(t, { ...w.program, dir, args: ['--web.enable-ingest', ...args], config: `
 scrape_configs:
   - job_name: told
     scrape_interval: 500ms
@@ -34,8 +41,6 @@ scrape_configs:
       pprof_config: {process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}}
 ` });
   };
-  // The time of the system's clock, in seconds.
-  w.now = () => Date.now() / 1000 + Number((w.stepped + w.passed) / S);
   // Without a time the server gives it its own.
   w.send = (time = null) => {
     const q = new URLSearchParams({ name: 'pushed', job: 'p', ...time !== null && { time } });
