@@ -171,8 +171,7 @@ static int result_by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* A slow answer may be quick alone: who waits is told for what, and which flag says how much of it
- * there is. */
+/* A slow answer may be quick alone. So it says what it waited for, and which flag limits that. */
 static enum err_code result_add_waits(struct query *q, struct err *err)
 {
 	const struct engine_options *o = &q->engine->o;

@@ -11,23 +11,17 @@
  */
 static const char identity_key[] = { KEY_IDENTITY };
 
-static void block_role_key(struct buf *key, const char *name)
-{
-	buf_add_char(key, KEY_IDENTITY);
-	buf_add_cstr(key, name);
-}
-
 enum err_code block_identity_put(
 	struct table_writer *t, const struct ulid *ulid, const char *name, struct err *err)
 {
 	struct buf key = { 0 };
 	enum err_code rc;
 
-	rc = table_writer_put(
-		t, (struct str){ identity_key, sizeof(identity_key) }, str_of(ulid->text), err);
-	block_role_key(&key, name);
-	if (!rc && buf_failed(&key))
-		rc = err_nomem(err, "write block");
+	buf_add_char(&key, KEY_IDENTITY);
+	buf_add_cstr(&key, name);
+	rc = buf_failed(&key) ? err_nomem(err, "write block") :
+							table_writer_put(t, (struct str){ identity_key, sizeof(identity_key) },
+								str_of(ulid->text), err);
 	if (!rc)
 		rc = table_writer_put(t, buf_str(&key), STR(""), err);
 	table_writer_end_page(t);
@@ -53,23 +47,19 @@ enum err_code block_check_role(
 {
 	struct table_iter *it = table_iter_open(t, false);
 	enum err_code rc = ERR_OK;
-	struct buf want = { 0 };
-	struct str key;
+	struct str key, says;
 
-	block_role_key(&want, name);
-	if (!it || buf_failed(&want)) {
-		rc = err_nomem(err, "block");
-		goto out;
-	}
+	if (!it)
+		return err_nomem(err, "block");
 	table_iter_seek(it, (struct str){ identity_key, sizeof(identity_key) });
 	if (table_iter_valid(it))
 		table_iter_next(it);
 	key = table_iter_valid(it) ? table_iter_key(it) : STR("");
-	if (key.len > 1 && key.ptr[0] == KEY_IDENTITY && !str_eq(key, buf_str(&want)))
-		rc = err_set(err, ERR_CORRUPT, "%s/%s is the block's %.*s", b->dir, name, (int)key.len - 1,
-			key.ptr + 1);
-out:
-	buf_release(&want);
+	says = key.len > 1 && key.ptr[0] == KEY_IDENTITY ? (struct str){ key.ptr + 1, key.len - 1 } :
+													   STR("");
+	if (says.len && !str_is(says, name))
+		rc = err_set(
+			err, ERR_CORRUPT, "%s/%s is the block's " STR_FMT, b->dir, name, STR_ARG(says));
 	table_iter_close(it);
 	return rc;
 }

@@ -33,16 +33,29 @@ enum err_code block_check_ulid(
 	return err_set(err, ERR_CORRUPT, "%s/%s is a file of block %s", b->dir, name, of->text);
 }
 
+/* The end of a table, kept in a `spare`. */
+static enum err_code block_get_end(
+	struct table *spare, const char *name, struct buf *out, struct err *err)
+{
+	struct buf key = { 0 };
+	enum err_code rc;
+
+	buf_add_char(&key, KEY_END);
+	buf_add_cstr(&key, name);
+	rc = buf_failed(&key) ? err_nomem(err, "block") : table_get(spare, buf_str(&key), out, err);
+	buf_release(&key);
+	return rc;
+}
+
 /* Tables of older programs do not say that they are a spare: no other has these. */
 static enum err_code block_check_spare(struct block *b, struct table *t, struct err *err)
 {
-	static const char end[] = { KEY_END, 'r', 'o', 'l', 'l', 'u', 'p', 's', '.', 'l', 'd', 'b' };
-	struct buf value = { 0 };
+	struct buf end = { 0 };
 	enum err_code rc = block_check_role(b, t, "spare", err);
 
-	if (!rc && table_get(t, (struct str){ end, sizeof(end) }, &value, NULL) == ERR_NOT_FOUND)
+	if (!rc && block_get_end(t, "rollups.ldb", &end, NULL) == ERR_NOT_FOUND)
 		rc = err_set(err, ERR_CORRUPT, "%s/spare has no end of rollups.ldb", b->dir);
-	buf_release(&value);
+	buf_release(&end);
 	return rc;
 }
 
@@ -181,19 +194,11 @@ made_up:
 
 /* ---- opening ---- */
 
-/* The end of a table, kept in `spare`. */
 enum err_code block_spare_end(struct block *b, const char *name, struct buf *out, struct err *err)
 {
 	struct table *spare = block_spare(b, err);
-	struct buf key = { 0 };
-	enum err_code rc = ERR_CORRUPT;
 
-	buf_add_char(&key, KEY_END);
-	buf_add_cstr(&key, name);
-	if (spare && !buf_failed(&key))
-		rc = table_get(spare, buf_str(&key), out, err);
-	buf_release(&key);
-	return rc;
+	return spare ? block_get_end(spare, name, out, err) : ERR_CORRUPT;
 }
 
 /* Uses the end in `spare` if the table's end (*t is NULL then) or its identity page cannot be read:
