@@ -184,7 +184,8 @@ TEST(configuration)
 /* The same entry in two jobs and in two configurations is asked for once per interval. */
 TEST(jobs_share_dns_names)
 {
-	static const char yaml[] = "dns_sd_configs: [{names: [_a._tcp.test.], refresh_interval: 3s}]";
+	static const char yaml[] = "dns_sd_configs: [{names: [_a._tcp.test.], refresh_interval: 1h}]";
+	static const char often[] = "dns_sd_configs: [{names: [_a._tcp.test.], refresh_interval: 1s}]";
 	struct dns_server server;
 	struct fixture f;
 
@@ -195,6 +196,8 @@ TEST(jobs_share_dns_names)
 	expect(&f, 1, "_a._tcp.test. {} a.test:80 b.test:81\n");
 	apply(&f, yaml, NULL);
 	CHECK_INT(dns_server_asked(&server, ""), 1);
+	apply(&f, often, NULL);
+	expect(&f, 0, "_a._tcp.test. {} a.test:80 b.test:81\n");
 	dns_server_zone(&server, "_a._tcp.test SRV 82 c.test\n");
 	expect(&f, 0, "_a._tcp.test. {} c.test:82\n");
 	fixture_release(&f);

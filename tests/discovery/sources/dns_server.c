@@ -151,6 +151,21 @@ static size_t read_question(const unsigned char *q, size_t len, char *name, unsi
 	return at + 5;
 }
 
+/* A question keeps its number when it is asked again because its answer was late. */
+static void note_question(
+	struct dns_server *s, const unsigned char *q, bool is_tcp, const char *name, unsigned type)
+{
+	char line[NAME_MAX_BYTES + 64];
+	const char *proto = is_tcp ? "tcp" : "udp";
+
+	snprintf(line, sizeof(line), "%s %s %s %u\n", proto, name, type_name(type),
+		(unsigned)q[0] << 8 | q[1]);
+	if (str_find(buf_str(&s->numbered), str_of(line)) >= 0)
+		return;
+	buf_add_cstr(&s->numbered, line);
+	buf_printf(&s->asked, "%s %s %s\n", proto, name, type_name(type));
+}
+
 /* False: nothing is said. */
 static bool answer(
 	struct dns_server *s, bool is_tcp, const unsigned char *q, size_t len, struct buf *out)
@@ -166,7 +181,7 @@ static bool answer(
 		return false;
 	mutex_lock(&s->lock);
 	zone = s->zone;
-	buf_printf(&s->asked, "%s %s %s\n", is_tcp ? "tcp" : "udp", name, type_name(type));
+	note_question(s, q, is_tcp, name, type);
 	mutex_unlock(&s->lock);
 	if (zone_has(zone, name, "SILENT"))
 		return false;
@@ -316,5 +331,6 @@ void dns_server_stop(struct dns_server *s)
 	close(s->udp);
 	close(s->tcp);
 	buf_release(&s->asked);
+	buf_release(&s->numbered);
 	mutex_destroy(&s->lock);
 }

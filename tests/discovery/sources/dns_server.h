@@ -28,14 +28,16 @@ struct dns_server {
 	struct mutex lock;
 	/* guarded by lock */
 	const char *zone;
-	struct buf asked; /* "udp a.test A\n" per question */
+	struct buf asked; /* "udp a.test A\n" per question, however often it was sent */
+	struct buf numbered; /* the same with the number of each: "udp a.test A 4711\n" */
 };
 
 bool dns_server_start(struct dns_server *s, const char *zone); /* zone is not copied */
 /* Listens on this address, not on a free port of 127.0.0.1. */
 bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone);
 void dns_server_zone(struct dns_server *s, const char *zone);
-/* The number of times a question was asked: "tcp big.test A"; "": of all questions. */
+/* The number of times a question was asked: "tcp big.test A"; "": of all questions.
+ * One that was sent again because its answer was late counts once. */
 unsigned dns_server_asked(struct dns_server *s, const char *question);
 void dns_server_stop(struct dns_server *s);
 

@@ -305,15 +305,15 @@ TEST(a_reload_does_not_ask_again_for_what_stands)
 {
 	struct answering s;
 	struct fixture f;
-	const char *url;
+	const char *url, *config;
 
 	answering_start(&s);
 	fixture_init(&f);
 	url = url_of(&f, &s);
+	config = arena_printf(&f.arena, "http_sd_configs: [{url: '%s', refresh_interval: 1h}]", url);
 	answer(&s, OK_HEAD, "[{\"targets\": [\"x\"]}]");
 	for (int i = 0; i < 5; i++) {
-		apply(&f, arena_printf(&f.arena, "http_sd_configs: [{url: '%s'}]", url),
-			arena_printf(&f.arena, "http_sd_configs: [{url: '%s'}]", url));
+		apply(&f, config, config);
 		expect(&f, 0, group(&f, url, 0, "} x"));
 		expect(&f, 1, group(&f, url, 0, "} x"));
 	}
