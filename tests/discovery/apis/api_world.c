@@ -26,8 +26,12 @@ void source_publish(struct sd_source *host, struct groups *set)
 	host->failing = false;
 }
 
+/* A question has a second where sources ask often, and a busy machine may need longer: it is asked
+ * again. */
 void source_failed(struct sd_source *host, const struct err *why)
 {
+	if (strstr(why->msg, "deadline exceeded"))
+		return;
 	host->failures++;
 	host->why = *why;
 	host->failing = true;

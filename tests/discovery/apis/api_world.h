@@ -30,7 +30,7 @@ struct world_rule {
 
 struct sd_source { /* the host */
 	struct groups *set;
-	unsigned published, failures;
+	unsigned published, failures; /* without those of a question that took too long */
 	struct err why; /* the last failure */
 	bool failing;
 };

@@ -120,11 +120,18 @@ static void end(void)
 	world_close(&w);
 }
 
-static void prepare(struct aws *a, struct outcome *o)
+/* False: on a busy machine a question took longer than it may. */
+static bool prepare_in_time(struct aws *a, struct outcome *o)
 {
 	*o = (struct outcome){ 0 };
 	aws_prepare(a, on_ready, o);
 	CHECK(WORLD_UNTIL(&w, o->done));
+	return !o->rc || !strstr(o->err.msg, "deadline exceeded");
+}
+
+static void prepare(struct aws *a, struct outcome *o)
+{
+	CHECK(WAIT_FOR(prepare_in_time(a, o)));
 }
 
 /* "REGION ACCESS_KEY TOKEN", out of the headers of a signed form. */
@@ -225,14 +232,20 @@ TEST(requests_for_credentials)
 {
 	struct aws_config c = {
 		.service = "ec2", .role_arn = STR("arn:aws:iam::1:role/r"), .external_id = STR("e&1") };
+	int64_t until_ns = 0;
 	struct outcome o;
 	struct aws *a;
 	struct err err;
 
-	begin();
-	set("AWS_PROFILE=none");
-	REQUIRE_OK(aws_open(w.client, &c, &a, &err), &err);
-	prepare(a, &o);
+	for (;;) {
+		begin();
+		set("AWS_PROFILE=none");
+		REQUIRE_OK(aws_open(w.client, &c, &a, &err), &err);
+		if (prepare_in_time(a, &o) || !wait_more(&until_ns))
+			break;
+		aws_close(a); /* then all of it again, from the first request on */
+		end();
+	}
 	CHECK_INT(o.rc, 0);
 	CHECK_STR(buf_str(&w.log),
 		"PUT /latest/api/token\n"

@@ -8,6 +8,7 @@
 #include "tests/base/net/http_server.h"
 #include "tests/base/net/identity.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 #define POD "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"resourceVersion\":\"6\"}}"
@@ -68,7 +69,7 @@ static void listen_to(const char *kubeconfig, const char *want)
 {
 	const struct kube_watch_key key = { KUBE_PODS, STR(""), STR(""), STR("") };
 	struct kube_listener listener = { changed, synced, failed, NULL, NULL };
-	struct timeval tv = { 5, 0 };
+	struct timeval tv = { WAIT_NS / NS_PER_S, 0 };
 	struct kube_clusters *clusters;
 	struct kube_access access;
 	struct kube_watch *w;
