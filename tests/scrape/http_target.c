@@ -25,7 +25,7 @@ struct connection {
 struct http_target {
 	int fd, port;
 	struct thread acceptor;
-	atomic_bool stop;
+	atomic_bool stop, hold;
 	struct connection connections[CONNECTIONS_MAX];
 	size_t n;
 	struct buf good, wire, cpu, bomb;
@@ -141,13 +141,16 @@ static bool drip(struct http_target *t, int fd, const char *bytes, size_t n, use
 	return false;
 }
 
-/* For 300 ms, or until the client has gone. */
-static void stay_busy(int fd)
+/* For 300 ms, but not longer than the client is there. */
+static void stay_busy(struct http_target *t, int fd)
 {
 	char c;
 
-	for (int i = 0; i < 300 && recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) != 0; i++)
+	for (int i = 0; i < 300 || atomic_load(&t->hold); i++) {
+		if (recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+			return;
 		usleep(1000);
+	}
 }
 
 static bool answer_busy(struct http_target *t, int fd, struct str body)
@@ -158,7 +161,7 @@ static bool answer_busy(struct http_target *t, int fd, struct str body)
 	if (++t->busy > t->counts.busy_max)
 		t->counts.busy_max = t->busy;
 	mutex_unlock(&t->lock);
-	stay_busy(fd);
+	stay_busy(t, fd);
 	mutex_lock(&t->lock);
 	t->busy--; /* before the answer: the next may come at once */
 	mutex_unlock(&t->lock);
@@ -311,8 +314,9 @@ static void connection_main(void *ctx)
 	size_t have = 0, path_n;
 	ssize_t n;
 	char *end;
+	bool more = true;
 
-	for (int i = 0; i < REQUESTS_MAX && !atomic_load(&t->stop);) {
+	for (int i = 0; more && i < REQUESTS_MAX && !atomic_load(&t->stop);) {
 		n = recv(c->fd, head + have, sizeof(head) - have - 1, 0);
 		if (n <= 0)
 			break;
@@ -328,8 +332,10 @@ static void connection_main(void *ctx)
 		mutex_lock(&t->lock);
 		t->counts.requests++;
 		mutex_unlock(&t->lock);
-		if (!serve(t, c->fd, (struct str){ head + 4, path_n }, (struct str){ head, have }))
-			break;
+		more = serve(t, c->fd, (struct str){ head + 4, path_n }, (struct str){ head, have });
+		mutex_lock(&t->lock);
+		t->counts.answered++;
+		mutex_unlock(&t->lock);
 		have = 0; /* no pipelining */
 		i++;
 	}
@@ -383,6 +389,11 @@ void http_target_arm(struct http_target *t)
 	must(zeros, "memory");
 	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
 	free(zeros);
+}
+
+void http_target_hold(struct http_target *t, bool hold)
+{
+	atomic_store(&t->hold, hold);
 }
 
 void http_target_close(struct http_target *t)

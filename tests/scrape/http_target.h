@@ -34,9 +34,12 @@ int http_target_port(const struct http_target *t);
 
 struct http_target_counts {
 	unsigned connections, requests;
+	unsigned answered; /* or given up: nobody waits any more */
 	unsigned busy_max; /* /slow and /profile: most at one time */
 };
 struct http_target_counts http_target_counts(struct http_target *t);
+/* From then on /slow and /profile last until the client has gone. */
+void http_target_hold(struct http_target *t, bool hold);
 /* The head of the last request for /good. */
 void http_target_last_head(struct http_target *t, struct buf *out);
 

@@ -1,4 +1,5 @@
 /* Profiles out of turn, and scrapes that make several series. */
+#include "base/clock.h"
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
@@ -24,6 +25,23 @@ static void profile_now(void *ctx)
 		o->f->manager, &wanted, &o->canceled, &o->arena, &o->got, &o->err);
 }
 
+static void start(struct profiling *o, struct thread *t, const char *name)
+{
+	struct err err;
+
+	o->name = name;
+	atomic_store(&o->canceled, false);
+	*t = (struct thread){ 0 };
+	CHECK_OK(thread_start(t, "profile", profile_now, o, &err), &err);
+}
+
+static void cancel(struct profiling *o, struct thread *t)
+{
+	atomic_store(&o->canceled, true);
+	thread_join(t);
+	CHECK_ERR(o->rc, &o->err, ERR_CANCELED, "canceled");
+}
+
 /* Until so many requests came to the target. */
 static void wait_requests(struct fixture *f, unsigned n)
 {
@@ -40,13 +58,14 @@ TEST(a_profile_now)
 	struct thread t = { 0 };
 	struct fixture f;
 	struct err err;
+	int64_t canceled_ns;
 	unsigned asked;
 
 	fixture_init(&f);
 	o.f = &f;
 	arena_init(&o.arena, 0);
 	REQUIRE_OK(fixture_apply(&f,
-				   "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 10s\n"
+				   "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 90s\n"
 				   "  static_configs: [{targets: [PORT]}]\n"
 				   "  profiling_config: {pprof_config: {" NO_CPU ", "
 				   "process_cpu: {path: /profile, seconds: 10}, "
@@ -75,33 +94,27 @@ TEST(a_profile_now)
 		CHECK(f.shown.active[i].health == TARGET_UNKNOWN && !f.shown.active[i].scrapes);
 
 	/* canceled while it is fetched, and while the store has it */
-	o.name = "silent";
 	asked = http_target_counts(f.target).requests;
-	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
+	start(&o, &t, "silent");
 	wait_requests(&f, asked + 1);
-	atomic_store(&o.canceled, true);
-	thread_join(&t);
-	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
-	o.name = "process_cpu";
-	atomic_store(&o.canceled, false);
-	t = (struct thread){ 0 };
-	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
+	cancel(&o, &t);
+	http_target_hold(f.target, true);
+	start(&o, &t, "process_cpu");
 	wait_requests(&f, asked + 2);
-	atomic_store(&o.canceled, true);
+	canceled_ns = clock_monotonic_ns();
+	cancel(&o, &t);
+	http_target_hold(f.target, false);
+	/* the target sees that nobody waits, for which it gets time; only the silent one goes on */
+	CHECK(WAIT_FOR(http_target_counts(f.target).answered == asked + 1));
+	start(&o, &t, "process_cpu");
+	wait_requests(&f, asked + 3);
+	CHECK(clock_monotonic_ns() - canceled_ns >= 400 * NS_PER_MS); /* LEAVE_NS is 500 ms */
 	thread_join(&t);
-	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
-	atomic_store(&o.canceled, false);
-	profile_now(&o); /* once the target had time to see that nobody waits */
 	CHECK_OK(o.rc, &o.err);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	o.name = "heap";
-	atomic_store(&o.canceled, false);
-	t = (struct thread){ 0 };
-	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
+	start(&o, &t, "heap");
 	CHECK(fake_sink_wait(&f.sink, "heap{", 2));
-	atomic_store(&o.canceled, true);
-	thread_join(&t);
-	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
+	cancel(&o, &t);
 	fake_sink_ack_all(&f.sink);
 	CHECK_INT(http_target_counts(f.target).busy_max, 1);
 	arena_release(&o.arena);
@@ -163,17 +176,15 @@ TEST(canceled_and_closed)
 	o.f = &f;
 	arena_init(&o.arena, 0);
 	REQUIRE_OK(fixture_apply(&f,
-				   "- job_name: a\n  scrape_interval: 100y\n"
+				   "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 90s\n"
 				   "  static_configs: [{targets: [PORT]}]\n"
 				   "  profiling_config: {pprof_config: {" NO_CPU ", "
 				   "process_cpu: {path: /silent, seconds: 10}}}\n",
 				   &err),
 		&err);
-	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
+	start(&o, &t, "process_cpu");
 	wait_requests(&f, 1);
-	atomic_store(&o.canceled, true);
-	thread_join(&t);
-	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
+	cancel(&o, &t);
 	arena_release(&o.arena);
 	fixture_release(&f);
 }
