@@ -76,7 +76,7 @@ TEST(a_body_is_taken_out_of_the_response)
 		REQUIRE(start(script_answers, rows[i].answer));
 		res = (struct result){ .base = client.base };
 		REQUIRE_OK(http_client_send(client.http,
-					   &(struct http_request_options){ .url = str_of(url), .timeout_ns = NS_PER_S },
+					   &(struct http_request_options){ .url = str_of(url), .timeout_ns = WAIT_NS },
 					   take_body, &res, NULL, &err),
 			&err);
 		event_base_dispatch(client.base);
