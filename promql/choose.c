@@ -1,9 +1,9 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as written first: a series with exactly this name wins over a reading as a
- * short profile type. The database tests matchers of series' labels. Matchers of samples' labels
- * are noted here per series, and gather.c tests them when it reads cells.
+ * A short name means all series that it can mean (syntax/type_names.h). The database tests matchers
+ * of series' labels. Matchers of samples' labels are noted here per series, and gather.c tests them
+ * when it reads cells.
  */
 #include "promql/choose.h"
 
@@ -122,8 +122,8 @@ struct choosing {
 	size_t groups_n, groups_cap;
 };
 
-static enum err_code choose_find_named(struct choosing *c, struct str name, bool name_alone,
-	struct db_series **out, size_t *n, struct err *err)
+static enum err_code choose_find_named(
+	struct choosing *c, struct str name, struct db_series **out, size_t *n, struct err *err)
 {
 	struct matcher *sent = arena_array(c->ev->arena, struct matcher, c->s->matchers_n + 1);
 	struct asked_series asked = { .expr = c->expr, .m = c->m, .sent = sent };
@@ -135,34 +135,52 @@ static enum err_code choose_find_named(struct choosing *c, struct str name, bool
 			.name = STR(LABEL_NAME), .value = name };
 	for (size_t i = 0; i < c->s->matchers_n; i++) {
 		asked.withheld |= choose_is_withheld(&c->s->matchers[i]);
-		if (!name_alone && !choose_is_withheld(&c->s->matchers[i]))
+		if (!choose_is_withheld(&c->s->matchers[i]))
 			sent[asked.sent_n++] = c->s->matchers[i];
 	}
-	if (c->pattern.parts > 1)
+	if (c->has_pattern && c->pattern.parts > 1)
 		asked.pattern = &c->pattern;
 	return choose_held(c->ev, &asked, out, n, err);
+}
+
+static enum err_code choose_join_series(struct choosing *c, struct db_series **series, size_t *n,
+	const struct db_series *more, size_t more_n, struct err *err)
+{
+	struct db_series *joined;
+
+	if (!(joined = arena_alloc_raw(c->ev->arena, *n + more_n, sizeof(*joined))))
+		return eval_nomem(c->ev, err);
+	memcpy(joined, *series, *n * sizeof(*joined));
+	memcpy(joined + *n, more, more_n * sizeof(*joined));
+	*series = joined;
+	*n += more_n;
+	return ERR_OK;
 }
 
 static enum err_code choose_find_series(
 	struct choosing *c, struct db_series **out, size_t *n, struct err *err)
 {
-	struct str name = c->s->name;
-	struct db_series *exact;
-	size_t exact_n = 0;
+	struct str names[TYPE_PATTERN_NAMES_MAX] = { c->s->name };
+	struct db_series *more;
+	size_t names_n = 1, more_n;
 	enum err_code rc;
 
-	if (name.len == 0)
-		return choose_find_named(c, name, false, out, n, err);
-	c->has_pattern = type_pattern_parse(name, &c->pattern);
-	if (c->has_pattern && !str_eq(c->pattern.name, name)) {
-		/* The other matchers do not decide if there is such a series. */
-		if ((rc = choose_find_named(c, name, true, &exact, &exact_n, err)))
+	c->has_pattern = c->s->name.len && type_pattern_parse(c->s->name, &c->pattern);
+	if (c->has_pattern)
+		names_n = type_pattern_names(&c->pattern, names);
+	if ((rc = choose_find_named(c, names[0], out, n, err)))
+		return rc;
+	for (size_t i = 1; i < names_n; i++) {
+		if ((rc = choose_find_named(c, names[i], &more, &more_n, err)))
 			return rc;
-		if (exact_n == 0)
-			return choose_find_named(c, c->pattern.name, false, out, n, err);
-		c->has_pattern = false;
+		if (*n == 0) {
+			*out = more;
+			*n = more_n;
+		} else if (more_n && (rc = choose_join_series(c, out, n, more, more_n, err))) {
+			return rc;
+		}
 	}
-	return choose_find_named(c, name, false, out, n, err);
+	return ERR_OK;
 }
 
 /* ---- which columns ---- */
@@ -207,19 +225,34 @@ static enum err_code choose_default_sample_type(
 	return ERR_OK;
 }
 
+/* An epoch may have the type in another unit: all of these stay. */
 static enum err_code choose_keep_default(struct choosing *c, const struct epochs *e,
 	struct profile_type *types, size_t *n, struct err *err)
 {
 	struct str wish = { 0 };
+	struct profile_type kept;
 	enum err_code rc;
+	size_t all = *n;
 
-	if (*n > 1) {
-		if (!type_default_known(types, *n) && (rc = choose_default_sample_type(c, e, &wish, err)))
-			return rc;
-		types[0] = types[type_default(types, *n, wish)];
-		*n = 1;
-	}
+	if (all <= 1)
+		return ERR_OK;
+	if (!type_default_known(types, all) && (rc = choose_default_sample_type(c, e, &wish, err)))
+		return rc;
+	kept = types[type_default(types, all, wish)];
+	*n = 0;
+	for (size_t i = 0; i < all; i++)
+		if (choose_is_same_type(&types[i], &kept))
+			types[(*n)++] = types[i];
 	return ERR_OK;
+}
+
+/* They are told apart by more than their units. */
+static bool choose_has_several(const struct profile_type *types, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (!choose_is_same_type(&types[i], &types[0]))
+			return true;
+	return false;
 }
 
 static bool choose_is_wanted(const struct choosing *c, const struct profile_type *t)
@@ -282,7 +315,9 @@ static enum err_code choose_series_types(struct choosing *c, const struct epochs
 			types[kept++] = types[i];
 	*out = types;
 	*n = kept;
-	if (by_matcher || (c->has_pattern && c->pattern.parts > 1))
+	if (kept == 0 || by_matcher ||
+		(c->has_pattern && c->pattern.parts > 1 &&
+			!type_pattern_is_whole(&c->pattern, types[0].name)))
 		return ERR_OK;
 	return choose_keep_default(c, e, types, n, err);
 }
@@ -387,7 +422,7 @@ static enum err_code choose_add_series(
 	if ((rc = choose_series_types(c, &epochs, &types, &types_n, err)))
 		return rc;
 	for (size_t i = 0; i < types_n; i++) {
-		if (c->m->each && types_n > 1) {
+		if (c->m->each && choose_has_several(types, types_n)) {
 			labels_builder_init(&b, c->ev->arena, series->labels);
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &metric, err);
@@ -464,6 +499,24 @@ static enum err_code choose_order_by_group(struct choosing *c, struct err *err)
 	return ERR_OK;
 }
 
+/* Some of what was chosen is gone, and so perhaps groups. */
+static enum err_code choose_renumber_groups(struct choosing *c, struct err *err)
+{
+	uint32_t *number = arena_array(&c->scratch, uint32_t, c->groups_n), n = 0;
+
+	if (!number)
+		return arena_fail(&c->scratch, "query", err);
+	for (size_t i = 0; i < c->n; i++)
+		number[c->chosen[i].group] = 1;
+	for (size_t g = 0; g < c->groups_n; g++)
+		if (number[g])
+			number[g] = n++;
+	for (size_t i = 0; i < c->n; i++)
+		c->chosen[i].group = number[c->chosen[i].group];
+	c->groups_n = n;
+	return ERR_OK;
+}
+
 enum err_code choose_series(
 	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err)
 {
@@ -501,11 +554,18 @@ enum err_code choose_set(struct eval *ev, const struct expr *e, const struct mer
 		goto out;
 	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
 		goto out;
-	if ((rc = choose_check_types(ev, e, x.chosen, x.n, err)) ||
-		(rc = choose_order_by_group(&x, err)))
-		goto out;
 	out->v = x.chosen;
 	out->n = x.n;
+	if ((rc = choose_fit(ev, e, x.has_pattern ? &x.pattern : NULL, out, err)))
+		goto out;
+	if (out->n < x.n) {
+		x.n = out->n;
+		if ((rc = choose_renumber_groups(&x, err)))
+			goto out;
+	}
+	if ((rc = choose_order_by_group(&x, err)))
+		goto out;
+	out->v = x.chosen;
 	out->groups_n = (uint32_t)x.groups_n;
 	for (size_t i = 0; i < x.n; i++)
 		out->by_labels |= x.chosen[i].by_labels;

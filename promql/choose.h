@@ -33,13 +33,20 @@ struct time_window selector_window(const struct eval *ev, const struct selector 
 MUST_CHECK enum err_code choose_profiles(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct value *out, struct err *err);
 
+/* How a column becomes one of the selection's unit. */
+struct fit {
+	int64_t scale, period_scale; /* multipliers, at least 1 */
+	struct str unit, period_unit;
+};
+
 /*
  * One series of a selection, in one epoch: which of its columns, and what must be asked of its
  * samples. Its epochs have equal labels, and so one group.
  */
 struct chosen {
 	const struct db_series *series;
-	struct profile_type type;
+	struct profile_type type; /* as it is stored */
+	const struct fit *fit; /* NULL: that is its unit */
 	uint64_t deferred; /* bits of the selector's matchers that are about sample labels */
 	bool asked; /* some matcher is about a label that the series lacks, and so about samples */
 	bool takes_empty; /* those matchers accept "" */
@@ -68,12 +75,11 @@ struct selection {
 MUST_CHECK enum err_code choose_series(
 	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err);
 
-/* Epochs of one series are chosen one behind the other. */
-static inline bool choose_is_same_series(const struct db_series *a,
-	const struct profile_type *a_type, const struct db_series *b, const struct profile_type *b_type)
-{
-	return labels_eq(a->labels, b->labels) && profile_type_eq(a_type, b_type);
-}
+/* Epochs of one series are chosen one behind the other; each may have a unit of its own. */
+bool choose_is_same_series(const struct db_series *a, const struct profile_type *a_type,
+	const struct db_series *b, const struct profile_type *b_type);
+
+#define CHOOSE_INFOS_MAX 5u
 
 /* Series that a selector's name and matchers chose, their columns and groups. */
 struct chosen_set {
@@ -84,6 +90,8 @@ struct chosen_set {
 	size_t n, series_n; /* series_n 0: no series at all */
 	uint32_t groups_n;
 	bool by_labels; /* some are split by labels of samples */
+	struct str infos[CHOOSE_INFOS_MAX]; /* on what was left out */
+	size_t infos_n;
 };
 
 /* The database's part of a selector. */
@@ -102,9 +110,17 @@ struct asked_series {
 MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
 	struct db_series **out, size_t *n, struct err *err);
 
-/* ERR_INVALID: columns that were chosen cannot be put together. */
-MUST_CHECK enum err_code choose_check_types(
-	struct eval *ev, const struct expr *e, const struct chosen *c, size_t n, struct err *err);
+/*
+ * Finds one unit for what was chosen, set->v, and leaves out what does not fit; pattern: the
+ * selector's name. ERR_INVALID: columns cannot be put together, and there is no name (NULL).
+ */
+struct type_pattern; /* promql/syntax/type_names.h */
+MUST_CHECK enum err_code choose_fit(struct eval *ev, const struct expr *e,
+	const struct type_pattern *pattern, struct chosen_set *set, struct err *err);
+/* Equal but for units that convert, and periods. */
+bool choose_is_same_type(const struct profile_type *a, const struct profile_type *b);
+/* The type of what it gives: in the selection's unit. */
+struct profile_type chosen_type(const struct chosen *c);
 
 /* In ev->whole. */
 MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,

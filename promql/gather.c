@@ -44,10 +44,21 @@ static bool gather_is_there(const struct partition *p, const struct accum_cell *
 		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
 }
 
+enum err_code gather_too_large(const struct gathering *g, struct err *err)
+{
+	const struct fit *fit = NULL;
+
+	for (size_t i = 0; i < g->s->n && !fit; i++)
+		fit = g->s->v[i].fit;
+	return eval_fault(g->ev, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits%s" STR_FMT,
+		fit ? " in " : "", STR_ARG(fit ? fit->unit : STR("")));
+}
+
 static enum err_code gather_read_cells(struct gathering *g, const struct slot *slot,
 	struct verdicts *known, struct part *part, struct err *err)
 {
 	struct accum_cell c;
+	__int128 value;
 	size_t at = 0;
 
 	while (accum_next(slot->sums.acc, &at, &c)) {
@@ -56,15 +67,40 @@ static enum err_code gather_read_cells(struct gathering *g, const struct slot *s
 				"a stack of the sum is not among those that are stored");
 		if (slot->deferred && !gather_keeps(g, slot, known, c.label_set))
 			continue;
-		if (!g->wide && c.value != (int64_t)c.value)
-			return eval_fault(g->ev, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		if (!slot_convert(slot, c.value, &value) || (!g->wide && value != (int64_t)value))
+			return gather_too_large(g, err);
 		if (g->wide)
-			part->wide[part->n] = c.value;
+			part->wide[part->n] = value;
 		part->cells[part->n++] = (struct cell){
-			.stack = c.stack, .label_set = c.label_set, .value = g->wide ? 0 : (int64_t)c.value
+			.stack = c.stack, .label_set = c.label_set, .value = g->wide ? 0 : (int64_t)value
 		};
 	}
 	return ERR_OK;
+}
+
+/* Costs by name, in the selection's unit. */
+static enum err_code gather_read_names(
+	struct gathering *g, const struct slot *slot, struct part *part, struct err *err)
+{
+	int64_t scale = slot->fit ? slot->fit->scale : 1;
+	struct function_sum *v;
+	enum err_code rc = function_sums_list(
+		slot->sums.functions, g->ev->arena, &part->names, &part->names_n, &part->names_total, err);
+
+	if (rc || scale == 1 || part->names_n == 0)
+		return rc;
+	if (!(v = arena_alloc_raw(g->ev->arena, part->names_n, sizeof(*v))))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < part->names_n; i++) {
+		v[i] = part->names[i];
+		if (__builtin_mul_overflow(v[i].flat, scale, &v[i].flat) ||
+			__builtin_mul_overflow(v[i].cum, scale, &v[i].cum))
+			return gather_too_large(g, err);
+	}
+	part->names = v;
+	return __builtin_mul_overflow(part->names_total, scale, &part->names_total) ?
+		gather_too_large(g, err) :
+		ERR_OK;
 }
 
 static enum err_code gather_read_slot(
@@ -92,22 +128,24 @@ static enum err_code gather_read_slot(
 		part->headers_plain++;
 	rc = gather_read_cells(g, slot, &known, part, err);
 	buf_release(&known.text);
-	if (rc || !slot->sums.functions)
-		return rc;
-	return function_sums_list(
-		slot->sums.functions, g->ev->arena, &part->names, &part->names_n, &part->names_total, err);
+	return rc || !slot->sums.functions ? rc : gather_read_names(g, slot, part, err);
 }
 
-static void gather_add_stats(struct profile_value *p, const struct sum_stats *s)
+static void gather_add_stats(struct profile_value *p, const struct slot *slot)
 {
+	const struct sum_stats *s = &slot->sums.stats;
+	int64_t period;
+
+	if (__builtin_mul_overflow(s->period, slot->fit ? slot->fit->period_scale : 1, &period))
+		period = INT64_MAX;
 	p->profiles += s->rows;
 	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
 		p->time_nanos = s->time_nanos;
 	p->duration_nanos = value_duration_sum(p->duration_nanos, s->duration_ns);
 	p->elapsed_ns += s->elapsed_ns;
 	p->profiled_ns += s->profiled_ns;
-	if (s->period > p->period)
-		p->period = s->period;
+	if (period > p->period)
+		p->period = period;
 	if (p->end_ns == 0 || s->start_ns < p->start_ns)
 		p->start_ns = s->start_ns;
 	if (s->end_ns > p->end_ns)
@@ -189,20 +227,26 @@ static enum err_code gather_read_parts(
 static enum err_code gather_read_group(
 	struct gathering *g, const struct chosen *c, struct profile_value *p, struct err *err)
 {
-	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
+	__int128 total;
+
+	*p = (struct profile_value){ .metric = c->metric, .type = chosen_type(c) };
 	p->parts = arena_array(g->ev->arena, struct part, g->of_n);
 	if (!p->parts)
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < g->of_n; i++)
 		if (g->of[i].sums.stats.rows)
-			gather_add_stats(p, &g->of[i].sums.stats);
+			gather_add_stats(p, &g->of[i]);
 	if (!g->s->totals_only)
 		return g->fraction ? gather_read_fractions(g, p, err) : gather_read_parts(g, p, err);
 	if (g->fraction)
 		return siblings_total(g, &p->wide_total, err);
-	for (size_t i = 0; i < g->of_n; i++)
-		if (slot_is_read(&g->of[i]))
-			p->wide_total += g->of[i].sums.stats.total;
+	for (size_t i = 0; i < g->of_n; i++) {
+		if (!slot_is_read(&g->of[i]))
+			continue;
+		if (!slot_convert(&g->of[i], g->of[i].sums.stats.total, &total) ||
+			__builtin_add_overflow(p->wide_total, total, &p->wide_total))
+			return gather_too_large(g, err);
+	}
 	return ERR_OK;
 }
 
@@ -236,17 +280,17 @@ static enum err_code gather_note_signs(
 }
 
 /* If types of one group differ, the fields that they share stay. */
-static void gather_join_type(struct profile_type *t, const struct profile_type *other)
+static void gather_join_type(struct profile_type *t, struct profile_type other)
 {
 	const struct str none = { 0 };
 
-	if (!str_eq(t->name, other->name))
+	if (!str_eq(t->name, other.name))
 		t->name = none;
-	if (!str_eq(t->sample_type, other->sample_type))
+	if (!str_eq(t->sample_type, other.sample_type))
 		t->sample_type = none;
-	if (!str_eq(t->period_type, other->period_type))
+	if (!str_eq(t->period_type, other.period_type))
 		t->period_type = none;
-	if (!str_eq(t->period_unit, other->period_unit))
+	if (!str_eq(t->period_unit, other.period_unit))
 		t->period_unit = none;
 }
 
@@ -291,7 +335,7 @@ static enum err_code gather_finish_group(
 	if (rc || p->profiles == 0)
 		return rc;
 	for (size_t i = 1; i < n; i++)
-		gather_join_type(&p->type, &c[i].type);
+		gather_join_type(&p->type, chosen_type(&c[i]));
 	if (g->end_ns == 0 || p->start_ns < g->start_ns)
 		g->start_ns = p->start_ns;
 	if (p->end_ns > g->end_ns)

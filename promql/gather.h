@@ -28,6 +28,7 @@ struct slot {
 	size_t series_n, series_cap;
 	struct partition *partition;
 	const struct profile_type *type;
+	const struct fit *fit; /* as in struct chosen */
 	uint64_t deferred;
 	bool asked, takes_empty, none, by_labels;
 	int64_t at_ns, min_ns, window_ns; /* as in struct chosen */
@@ -52,6 +53,13 @@ struct gathering {
 	bool negative; /* some cost that was read is below zero */
 };
 
+/* A cost in the selection's unit; false: beyond 128 bits. */
+static inline bool slot_convert(const struct slot *slot, __int128 cost, __int128 *out)
+{
+	*out = cost;
+	return !slot->fit || !__builtin_mul_overflow(cost, (__int128)slot->fit->scale, out);
+}
+
 /* Something of it is in the answer. */
 static inline bool slot_is_read(const struct slot *slot)
 {
@@ -63,6 +71,9 @@ static inline bool slot_is_read(const struct slot *slot)
 /* Reads and adds up a selection: one element per group. */
 MUST_CHECK enum err_code gather_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+
+/* ERR_LIMIT: a cost passes 64 bits. */
+enum err_code gather_too_large(const struct gathering *g, struct err *err);
 
 /* ---- gather_slots.c ---- */
 

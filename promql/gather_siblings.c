@@ -70,11 +70,6 @@ static enum err_code siblings_find(struct gathering *g, struct siblings *out, st
 	return rc;
 }
 
-static enum err_code gather_siblings_too_large(const struct gathering *g, struct err *err)
-{
-	return eval_fault(g->ev, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
-}
-
 /* Their equal cells become one, that of the first. */
 static enum err_code siblings_join_cells(struct gathering *g, const struct siblings *siblings,
 	uint32_t first, const struct part *parts, struct err *err)
@@ -104,7 +99,7 @@ enum err_code siblings_widen(struct gathering *g, struct part *parts, struct err
 	for (size_t i = 0; i < g->of_n && !rc; i++)
 		for (size_t k = 0; k < parts[i].n && !rc; k++)
 			if (!fraction_of(g->of[i].factor, parts[i].wide[k], &parts[i].wide[k]))
-				rc = gather_siblings_too_large(g, err);
+				rc = gather_too_large(g, err);
 	siblings_release(&siblings);
 	return rc;
 }
@@ -115,14 +110,16 @@ enum err_code siblings_total(struct gathering *g, __int128 *total, struct err *e
 	enum err_code rc = siblings_find(g, &siblings, err);
 
 	for (uint32_t first = 0; first < g->of_n && !rc; first++) {
-		__int128 sum = 0;
+		__int128 sum = 0, one;
 
 		if (!slot_is_read(&g->of[first]) || siblings.is_later[first])
 			continue;
-		for (uint32_t i = first + 1; i; i = siblings.next[i - 1])
-			sum += g->of[i - 1].sums.stats.total;
-		if (!fraction_of(g->of[first].factor, sum, &sum))
-			rc = gather_siblings_too_large(g, err);
+		for (uint32_t i = first + 1; i && !rc; i = siblings.next[i - 1])
+			if (!slot_convert(&g->of[i - 1], g->of[i - 1].sums.stats.total, &one) ||
+				__builtin_add_overflow(sum, one, &sum))
+				rc = gather_too_large(g, err);
+		if (!rc && !fraction_of(g->of[first].factor, sum, &sum))
+			rc = gather_too_large(g, err);
 		*total += sum;
 	}
 	siblings_release(&siblings);

@@ -66,6 +66,7 @@ static enum err_code gather_slots_find_slot(struct gathering *g, const struct ch
 	*out = &g->slots[g->slots_n++];
 	**out = (struct slot){ .partition = c->series->partition,
 		.type = &c->type,
+		.fit = c->fit,
 		.deferred = c->deferred,
 		.asked = c->asked,
 		.takes_empty = c->takes_empty,

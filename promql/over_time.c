@@ -139,16 +139,17 @@ enum err_code call_count_over(
 struct best {
 	bool any;
 	size_t epoch;
-	struct row_total row;
+	__int128 total; /* in the selection's unit */
+	int64_t at_ns;
 };
 
 /* The earliest of equal ones. */
-static void best_compare(struct best *b, bool greatest, struct row_total row, size_t epoch)
+static void best_compare(struct best *b, bool greatest, __int128 total, int64_t at_ns, size_t epoch)
 {
-	bool better = greatest ? row.total > b->row.total : row.total < b->row.total;
+	bool better = greatest ? total > b->total : total < b->total;
 
-	if (!b->any || better || (row.total == b->row.total && row.ts_ns < b->row.ts_ns))
-		*b = (struct best){ true, epoch, row };
+	if (!b->any || better || (total == b->total && at_ns < b->at_ns))
+		*b = (struct best){ true, epoch, total, at_ns };
 }
 
 static enum err_code promql_over_time_read_totals(struct eval *ev, const struct selection *s,
@@ -189,8 +190,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 			break;
 		ev->infos_n = infos; /* the answer is about one of them */
 		if (v.n > 0)
-			best_compare(
-				best, greatest, (struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);
+			best_compare(best, greatest, v.profiles[0].value_total, at.at_ns, epoch);
 	}
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -200,6 +200,7 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 	const struct chosen *epochs, size_t n, struct best *out, struct err *err)
 {
 	bool greatest = s->over == OVER_MAX;
+	struct row_total row;
 	enum err_code rc = ERR_OK;
 
 	*out = (struct best){ 0 };
@@ -211,8 +212,10 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 			continue;
 		}
 		rc = promql_over_time_read_totals(ev, s, &epochs[i], &stats, err);
+		row = greatest ? stats.max : stats.min;
 		if (!rc && stats.rows)
-			best_compare(out, greatest, greatest ? stats.max : stats.min, i);
+			best_compare(out, greatest,
+				(__int128)row.total * (epochs[i].fit ? epochs[i].fit->scale : 1), row.ts_ns, i);
 	}
 	return rc;
 }
@@ -259,7 +262,7 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 		if (!best.any)
 			continue;
 		chosen[n] = s->v[i + best.epoch];
-		chosen[n].at_ns = best.row.ts_ns;
+		chosen[n].at_ns = best.at_ns;
 		if ((rc = promql_over_time_check_kept(ev, s, &chosen[n++], err)))
 			return rc;
 	}

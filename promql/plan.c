@@ -135,6 +135,9 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 		r->series_n = set->series_n;
 		r->elements = set->groups_n;
 	}
+	for (size_t i = 0; i < r->set->infos_n; i++)
+		if ((rc = eval_info(ev, err, STR_FMT, STR_ARG(r->set->infos[i]))))
+			return rc;
 	*out = r;
 	return ERR_OK;
 }

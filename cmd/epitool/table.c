@@ -154,8 +154,10 @@ size_t terminal_width(void)
 
 static bool tool_table_is_scaled(struct str unit)
 {
-	return str_is(unit, "nanoseconds") || str_is(unit, "microseconds") ||
-		str_is(unit, "milliseconds") || str_is(unit, "seconds") || str_is(unit, "bytes");
+	struct str shown;
+
+	pprof_unit_scale(1, unit, STR("minimum"), &shown);
+	return shown.len > 0;
 }
 
 static void tool_table_plain(struct buf *out, double value)

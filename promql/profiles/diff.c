@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "promql/costs/costs.h"
+#include "proto/report/pprof_unit.h"
 
 struct profiles_diff_pair {
 	struct labels metric;
@@ -201,6 +202,32 @@ static enum err_code profiles_diff_join_filters(struct pairing *p, const struct 
 	return ERR_OK;
 }
 
+/* Both sides in one unit. */
+static enum err_code profiles_diff_convert(
+	struct pairing *pairing, struct profiles_diff_pair *pair, struct err *err)
+{
+	const struct profile_value *a = pair->side[0], *b = pair->side[1];
+	struct profile_value *v;
+	struct str unit;
+	enum err_code rc;
+
+	if (!a || !b || str_eq(a->type.sample_unit, b->type.sample_unit))
+		return ERR_OK;
+	if (!pprof_unit_fits(a->type.sample_unit, b->type.sample_unit))
+		return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
+			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
+			STR_ARG(b->type.sample_unit));
+	unit = pprof_unit_finer(a->type.sample_unit, b->type.sample_unit);
+	if (!(v = arena_array(pairing->ev->arena, struct profile_value, 2)))
+		return eval_nomem(pairing->ev, err);
+	for (int side = 0; side < 2; side++) {
+		if ((rc = profile_in_unit(pairing->ev, pair->side[side], unit, &v[side], err)))
+			return rc;
+		pair->side[side] = &v[side];
+	}
+	return ERR_OK;
+}
+
 static enum err_code diff_pair(struct pairing *pairing, const struct profiles_diff_pair *pair,
 	bool normalized, int exponent, struct profile_value *out, struct err *err)
 {
@@ -209,10 +236,6 @@ static enum err_code diff_pair(struct pairing *pairing, const struct profiles_di
 	struct profile_value joined, sides[2];
 	enum err_code rc;
 
-	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
-		return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
-			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
-			STR_ARG(b->type.sample_unit));
 	*out = (struct profile_value){
 		.metric = pair->metric, .is_diff = true, .type = a ? a->type : b->type
 	};
@@ -280,6 +303,9 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 	if ((rc = profiles_diff_add_side(&x, new_side, 0, err)) ||
 		(rc = profiles_diff_add_side(&x, base_side, 1, err)))
 		goto out;
+	for (size_t i = 0; i < x.n; i++)
+		if ((rc = profiles_diff_convert(&x, &x.pairs[i], err)))
+			goto out;
 	exponent = profiles_diff_common_exponent(&x, normalized, &fraction);
 	for (size_t i = 0; i < x.n; i++) {
 		if ((rc = diff_pair(

@@ -51,6 +51,11 @@ bool profiles_need_split(const struct value *in, struct name_list labels);
 MUST_CHECK enum err_code profiles_scale(struct eval *ev, const struct expr *e,
 	const struct value *in, double factor, bool divide, struct value *out, struct err *err);
 
+/* The same profile with costs in `unit`, whose ratio is a whole number; ERR_LIMIT: beyond 64 bits.
+ */
+MUST_CHECK enum err_code profile_in_unit(struct eval *ev, const struct profile_value *in,
+	struct str unit, struct profile_value *out, struct err *err);
+
 /* ---- epochs.c ---- */
 
 /*

@@ -1,11 +1,14 @@
 /*
  * Profiles times a number. Each cell is rounded by itself, so the epochs of a stack are joined
- * first. For fractions the number's exponent is added to theirs, so costs do not grow.
+ * first. For fractions the number's exponent is added to theirs, so costs do not grow. And profiles
+ * in another unit, which is exact.
  */
 #include "promql/profiles/profiles.h"
 
 #include <assert.h>
 #include <math.h>
+
+#include "proto/report/pprof_unit.h"
 
 struct profiles_scale {
 	double factor;
@@ -97,4 +100,44 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 			return rc;
 	}
 	return ERR_OK;
+}
+
+enum err_code profile_in_unit(struct eval *ev, const struct profile_value *in, struct str unit,
+	struct profile_value *out, struct err *err)
+{
+	int64_t ratio = pprof_unit_ratio(in->type.sample_unit, unit), period_ratio;
+	bool fits = true;
+
+	assert(ratio > 0 && !in->divisor);
+	*out = *in;
+	out->type.sample_unit = unit;
+	if ((period_ratio = pprof_unit_ratio(in->type.period_unit, unit))) {
+		out->type.period_unit = unit;
+		if (__builtin_mul_overflow(in->period, period_ratio, &out->period))
+			out->period = INT64_MAX;
+	}
+	if (ratio == 1)
+		return ERR_OK;
+	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->parts_n; i++) {
+		struct part *part = &out->parts[i];
+
+		*part = in->parts[i];
+		assert(part->names_n == 0);
+		if (!(part->cells = arena_alloc_raw(ev->arena, part->n + 1, sizeof(*part->cells))))
+			return eval_nomem(ev, err);
+		for (size_t k = 0; k < part->n; k++) {
+			struct cell *cell = &part->cells[k];
+
+			*cell = in->parts[i].cells[k];
+			fits &= !__builtin_mul_overflow(cell->value, ratio, &cell->value) &&
+				!__builtin_mul_overflow(cell->base, ratio, &cell->base);
+		}
+	}
+	fits &= !__builtin_mul_overflow(out->value_size, ratio, &out->value_size) &&
+		!__builtin_mul_overflow(out->base_size, ratio, &out->base_size);
+	if (!fits)
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits in " STR_FMT, STR_ARG(unit));
+	return profile_totals(out, err);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "proto/report/pprof_unit.h"
 #include "tsdb/symbols/profile_type.h"
 
 #define PARTS_MAX 6
@@ -15,31 +16,40 @@ static const struct {
 	{ STR("heap"), STR("memory") },
 };
 
-/* The column that a bare name means, if it is not pprof's own rule. An empty unit: any. */
-static const struct {
-	struct str name, sample_type, sample_unit;
-} defaults[] = {
-	{ STR("process_cpu"), STR("cpu"), STR("nanoseconds") },
-	{ STR("memory"), STR("inuse_space"), STR("") },
-	{ STR("block"), STR("delay"), STR("") },
-	{ STR("mutex"), STR("delay"), STR("") },
-};
-
 /* Sample types of the profiles that are scraped by name; those of Go and of others. */
-static const struct {
-	struct str name;
-	const char *sample_types[5];
+static const struct known_type {
+	struct str name, sample_type, unit;
+	bool is_level, is_default; /* _default: the name alone means it, whatever pprof's rule is */
 } known[] = {
-	{ STR("process_cpu"), { "cpu", "samples" } },
-	{ STR("memory"), { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" } },
-	{ STR("block"), { "contentions", "delay" } },
-	{ STR("mutex"), { "contentions", "delay" } },
-	{ STR("goroutine"), { "goroutine", "goroutines" } },
-	{ STR("threadcreate"), { "threadcreate" } },
-	{ STR("fgprof"), { "samples", "time" } },
-	{ STR("wall"), { "samples", "wall" } },
+	{ STR("process_cpu"), STR("cpu"), STR("nanoseconds"), false, true },
+	{ STR("process_cpu"), STR("samples"), STR("count"), false, false },
+	{ STR("memory"), STR("alloc_objects"), STR("count"), false, false },
+	{ STR("memory"), STR("alloc_space"), STR("bytes"), false, false },
+	{ STR("memory"), STR("inuse_objects"), STR("count"), true, false },
+	{ STR("memory"), STR("inuse_space"), STR("bytes"), true, true },
+	{ STR("block"), STR("contentions"), STR("count"), false, false },
+	{ STR("block"), STR("delay"), STR("nanoseconds"), false, true },
+	{ STR("mutex"), STR("contentions"), STR("count"), false, false },
+	{ STR("mutex"), STR("delay"), STR("nanoseconds"), false, true },
+	{ STR("goroutine"), STR("goroutine"), STR("count"), true, false },
+	{ STR("goroutine"), STR("goroutines"), STR("count"), true, false },
+	{ STR("threadcreate"), STR("threadcreate"), STR("count"), true, false },
+	{ STR("fgprof"), STR("samples"), STR("count"), false, false },
+	{ STR("fgprof"), STR("time"), STR("nanoseconds"), false, false },
+	{ STR("wall"), STR("samples"), STR("count"), false, false },
+	{ STR("wall"), STR("wall"), STR("nanoseconds"), false, false },
 };
 /* clang-format on */
+
+#define KNOWN_N (sizeof(known) / sizeof(known[0]))
+
+static struct str type_names_stored(struct str name)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (str_eq(name, aliases[i].alias))
+			return aliases[i].name;
+	return name;
+}
 
 /* Number of parts, or 0: an empty one, or too many. */
 static unsigned type_names_split(struct str s, struct str parts[PARTS_MAX])
@@ -68,11 +78,10 @@ bool type_pattern_parse(struct str name, struct type_pattern *out)
 
 	if (n == 0 || n == 4 || (n == 6 && !str_is(parts[5], "delta")))
 		return false;
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
-		if (str_eq(parts[0], aliases[i].alias))
-			parts[0] = aliases[i].name;
 	*out = (struct type_pattern){
-		.name = parts[0],
+		.name = type_names_stored(parts[0]),
+		.written = parts[0],
+		.text = name,
 		.sample_type = parts[1],
 		.sample_unit = parts[2],
 		.period_type = parts[3],
@@ -87,12 +96,23 @@ bool type_pattern_known(const struct type_pattern *p)
 {
 	if (p->parts >= 5)
 		return true;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (!str_eq(p->name, known[i].name))
+	for (size_t i = 0; i < KNOWN_N; i++)
+		if (str_eq(p->name, known[i].name) &&
+			(p->parts == 1 || str_eq(p->sample_type, known[i].sample_type)))
+			return true;
+	return false;
+}
+
+bool type_pattern_meaning(const struct type_pattern *p, struct type_meaning *out)
+{
+	for (size_t i = 0; i < KNOWN_N; i++) {
+		const struct known_type *t = &known[i];
+
+		if (!str_eq(p->name, t->name) ||
+			(p->parts == 1 ? !t->is_default : !str_eq(p->sample_type, t->sample_type)))
 			continue;
-		for (const char *const *type = known[i].sample_types; *type; type++)
-			if (p->parts == 1 || str_is(p->sample_type, *type))
-				return true;
+		*out = (struct type_meaning){ .unit = t->unit, .is_level = t->is_level };
+		return true;
 	}
 	return false;
 }
@@ -102,34 +122,46 @@ static bool type_names_part_match(struct str pattern, struct str s)
 	return pattern.len == 0 || str_eq(pattern, s);
 }
 
+bool type_pattern_is_whole(const struct type_pattern *p, struct str name)
+{
+	return p->parts > 1 && str_eq(name, p->text);
+}
+
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t)
 {
-	return str_eq(p->name, t->name) && type_names_part_match(p->sample_type, t->sample_type) &&
+	if (type_pattern_is_whole(p, t->name))
+		return true;
+	return (str_eq(p->name, t->name) || str_eq(p->written, t->name)) &&
+		type_names_part_match(p->sample_type, t->sample_type) &&
 		type_names_part_match(p->sample_unit, t->sample_unit) &&
 		type_names_part_match(p->period_type, t->period_type) &&
 		type_names_part_match(p->period_unit, t->period_unit) && (!p->delta_only || t->delta);
 }
 
-static size_t type_names_find_type(
-	const struct profile_type *types, size_t n, struct str type, struct str unit)
+size_t type_pattern_names(const struct type_pattern *p, struct str out[TYPE_PATTERN_NAMES_MAX])
 {
-	size_t i = 0;
+	size_t n = 0;
 
-	while (i < n &&
-		!(str_eq(types[i].sample_type, type) && type_names_part_match(unit, types[i].sample_unit)))
-		i++;
-	return i;
+	out[n++] = p->name;
+	if (!str_eq(p->written, p->name))
+		out[n++] = p->written;
+	if (p->parts > 1)
+		out[n++] = p->text;
+	return n;
 }
 
 static size_t type_names_find_known(const struct profile_type *types, size_t n)
 {
-	size_t found = n;
+	struct str name = type_names_stored(types[0].name);
+	size_t i = 0, k = 0;
 
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) && found == n; i++)
-		if (str_eq(types[0].name, defaults[i].name))
-			found = type_names_find_type(
-				types, n, defaults[i].sample_type, defaults[i].sample_unit);
-	return found;
+	while (i < KNOWN_N && !(known[i].is_default && str_eq(name, known[i].name)))
+		i++;
+	while (i < KNOWN_N && k < n &&
+		!(str_eq(types[k].sample_type, known[i].sample_type) &&
+			pprof_unit_fits(types[k].sample_unit, known[i].unit)))
+		k++;
+	return i < KNOWN_N ? k : n;
 }
 
 bool type_default_known(const struct profile_type *types, size_t n)
@@ -144,7 +176,8 @@ size_t type_default(const struct profile_type *types, size_t n, struct str defau
 
 	assert(n > 0);
 	if (found == n && default_sample_type.len)
-		found = type_names_find_type(types, n, default_sample_type, (struct str){ 0 });
+		for (found = 0; found < n && !str_eq(types[found].sample_type, default_sample_type);)
+			found++;
 	return found < n ? found : n - 1;
 }
 
@@ -154,7 +187,8 @@ void type_short_name(const struct profile_type *t, struct str *name, struct str 
 	*sample_type = t->sample_type;
 	if (!t->name.len || str_eq(t->sample_type, t->name))
 		*sample_type = (struct str){ 0 };
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
-		if (str_eq(t->name, defaults[i].name) && str_eq(t->sample_type, defaults[i].sample_type))
+	for (size_t i = 0; i < KNOWN_N; i++)
+		if (known[i].is_default && str_eq(t->name, known[i].name) &&
+			str_eq(t->sample_type, known[i].sample_type))
 			*sample_type = (struct str){ 0 };
 }

@@ -6,9 +6,9 @@
  *	memory:inuse_space:bytes   and unit
  *	process_cpu:cpu:nanoseconds:cpu:nanoseconds[:delta]   in full, Parca's and Pyroscope's
  *
- * A name that is none of these (four parts, an empty part) can still be that of a series; a
- * series named exactly as written wins over every reading here, which is the evaluator's to look
- * up.
+ * A name means all series that it can mean: `cpu` is process_cpu and what is called cpu, and
+ * `cpu:samples` their type samples and a series that is called so. One that is none of these (four
+ * parts, an empty part) can still be that of a series.
  *
  * Ownership: patterns point into the name they were read from, or at constants.
  * Threads:   values.
@@ -22,6 +22,7 @@ struct profile_type; /* tsdb/symbols/profile_type.h */
 
 struct type_pattern {
 	struct str name; /* aliases resolved: cpu -> process_cpu, heap -> memory */
+	struct str written, text; /* the first part, and all of them, as they were written */
 	struct str sample_type, sample_unit; /* empty: not said, anything matches; as are these: */
 	struct str period_type, period_unit;
 	bool delta_only; /* six parts; five match delta and other types alike */
@@ -35,8 +36,24 @@ bool type_pattern_parse(struct str name, struct type_pattern *out);
  * a profile that every server knows (process_cpu, memory, ...) and one of its sample types.
  */
 bool type_pattern_known(const struct type_pattern *p);
-/* All that the pattern says holds. With parts == 1 this is true of every type of the profile. */
+/*
+ * All that the pattern says holds, or the profile has the whole text as its name. With parts == 1
+ * this is true of every type of the profile.
+ */
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t);
+/* The name of a profile is the pattern's whole text, of several parts: it says nothing of types. */
+bool type_pattern_is_whole(const struct type_pattern *p, struct str name);
+/* The names of the profiles that it can match. */
+#define TYPE_PATTERN_NAMES_MAX 3u
+size_t type_pattern_names(const struct type_pattern *p, struct str out[TYPE_PATTERN_NAMES_MAX]);
+
+/* What the pattern's type is known to be in every fleet. */
+struct type_meaning {
+	struct str unit;
+	bool is_level; /* else amounts */
+};
+/* False: the profile, or its type of this name, is none that every server knows. */
+bool type_pattern_meaning(const struct type_pattern *p, struct type_meaning *out);
 
 /*
  * The type for people: *name with its usual alias (cpu), *sample_type empty if it is the one that
@@ -46,9 +63,9 @@ void type_short_name(const struct profile_type *t, struct str *name, struct str 
 
 /*
  * The default type of a profile among types[0..n), which are all of one name and in the profile's
- * own order: cpu/nanoseconds of process_cpu, inuse_space of memory, delay of block and mutex;
- * where that is missing, or for other profiles, default_sample_type (may be empty), else the
- * last. Returns its index; n > 0.
+ * own order: cpu of process_cpu (a time), inuse_space of memory, delay of block and mutex, also
+ * under an alias as name; where that is missing, or for other profiles, default_sample_type (may be
+ * empty), else the last. Returns its index; n > 0.
  */
 size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type);
 /* It does not depend on default_sample_type. */

@@ -6,9 +6,11 @@
 #include "proto/report/top_rows.h"
 
 struct pprof_unit {
-	const char *name;
-	const char *aliases[4];
+	const char *name; /* NULL: pprof does not know it */
+	const char *words[3]; /* pprof's; the last one is the long one */
+	const char *more[2];
 	double factor;
+	unsigned __int128 size; /* in the family's smallest unit */
 };
 
 struct unit_family {
@@ -18,34 +20,37 @@ struct unit_family {
 	double default_factor;
 };
 
+#define TEN9 ((unsigned __int128)1000000000)
+
 /* clang-format off */
 static const struct pprof_unit bytes[] = {
-	{ "B", { "b", "byte" }, 1 },
-	{ "kB", { "kb", "kbyte", "kilobyte" }, 1024.0 },
-	{ "MB", { "mb", "mbyte", "megabyte" }, 1048576.0 },
-	{ "GB", { "gb", "gbyte", "gigabyte" }, 1073741824.0 },
-	{ "TB", { "tb", "tbyte", "terabyte" }, 1099511627776.0 },
-	{ "PB", { "pb", "pbyte", "petabyte" }, 1125899906842624.0 },
+	{ "B", { "b", "byte" }, { 0 }, 1, 1 },
+	{ "kB", { "kb", "kbyte", "kilobyte" }, { "kib", "kibibyte" }, 0x1p10, 1 << 10 },
+	{ "MB", { "mb", "mbyte", "megabyte" }, { "mib", "mebibyte" }, 0x1p20, 1 << 20 },
+	{ "GB", { "gb", "gbyte", "gigabyte" }, { "gib", "gibibyte" }, 0x1p30, 1 << 30 },
+	{ "TB", { "tb", "tbyte", "terabyte" }, { "tib", "tebibyte" }, 0x1p40, UINT64_C(1) << 40 },
+	{ "PB", { "pb", "pbyte", "petabyte" }, { "pib", "pebibyte" }, 0x1p50, UINT64_C(1) << 50 },
 };
 
 static const struct pprof_unit times[] = {
-	{ "ns", { "ns", "nanosecond" }, 1 },
-	{ "us", { "\xce\xbcs", "us", "microsecond" }, 1e3 },
-	{ "ms", { "ms", "millisecond" }, 1e6 },
-	{ "s", { "s", "sec", "second" }, 1e9 },
-	{ "hrs", { "hour", "hr" }, 3600e9 },
+	{ "ns", { "ns", "nanosecond" }, { "nsec" }, 1, 1 },
+	{ "us", { "\xce\xbcs", "us", "microsecond" }, { "\xc2\xb5s", "usec" }, 1e3, 1000 },
+	{ "ms", { "ms", "millisecond" }, { "msec" }, 1e6, 1000000 },
+	{ "s", { "s", "sec", "second" }, { 0 }, 1e9, TEN9 },
+	{ NULL, { 0 }, { "min", "minute" }, 60e9, 60 * TEN9 },
+	{ "hrs", { "hr", "hour" }, { 0 }, 3600e9, 3600 * TEN9 },
 };
 
 static const struct pprof_unit gcus[] = {
-	{ "n*GCU", { "nanogcu" }, 1e-9 },
-	{ "u*GCU", { "microgcu" }, 1e-6 },
-	{ "m*GCU", { "milligcu" }, 1e-3 },
-	{ "GCU", { "gcu" }, 1 },
-	{ "k*GCU", { "kilogcu" }, 1e3 },
-	{ "M*GCU", { "megagcu" }, 1e6 },
-	{ "G*GCU", { "gigagcu" }, 1e9 },
-	{ "T*GCU", { "teragcu" }, 1e12 },
-	{ "P*GCU", { "petagcu" }, 1e15 },
+	{ "n*GCU", { "nanogcu" }, { 0 }, 1e-9, 1 },
+	{ "u*GCU", { "microgcu" }, { 0 }, 1e-6, 1000 },
+	{ "m*GCU", { "milligcu" }, { 0 }, 1e-3, 1000000 },
+	{ "GCU", { "gcu" }, { 0 }, 1, TEN9 },
+	{ "k*GCU", { "kilogcu" }, { 0 }, 1e3, 1000 * TEN9 },
+	{ "M*GCU", { "megagcu" }, { 0 }, 1e6, 1000000 * TEN9 },
+	{ "G*GCU", { "gigagcu" }, { 0 }, 1e9, TEN9 * TEN9 },
+	{ "T*GCU", { "teragcu" }, { 0 }, 1e12, 1000 * TEN9 * TEN9 },
+	{ "P*GCU", { "petagcu" }, { 0 }, 1e15, 1000000 * TEN9 * TEN9 },
 };
 
 static const struct unit_family families[] = {
@@ -55,15 +60,31 @@ static const struct unit_family families[] = {
 };
 /* clang-format on */
 
-/* Ignores case, and a plural s of names longer than two letters. */
-static const struct pprof_unit *unit_family_find(const struct unit_family *f, struct str name)
+#define FAMILIES_N (sizeof(families) / sizeof(families[0]))
+
+static bool pprof_unit_is_word(const char *const *words, size_t n, struct str name)
+{
+	for (size_t i = 0; i < n && words[i]; i++)
+		if (str_eq_nocase(name, str_of(words[i])))
+			return true;
+	return false;
+}
+
+/* Without a plural s; short names have none. */
+static struct str pprof_unit_singular(struct str name)
 {
 	if (name.len > 2 && (name.ptr[name.len - 1] == 's' || name.ptr[name.len - 1] == 'S'))
 		name.len--;
+	return name;
+}
+
+/* Ignores case, and a plural s of names longer than two letters. */
+static const struct pprof_unit *unit_family_find(const struct unit_family *f, struct str name)
+{
+	name = pprof_unit_singular(name);
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t k = 0; k < 4 && f->units[i].aliases[k]; k++)
-			if (str_eq_nocase(name, str_of(f->units[i].aliases[k])))
-				return &f->units[i];
+		if (pprof_unit_is_word(f->units[i].words, 3, name))
+			return &f->units[i];
 	return NULL;
 }
 
@@ -72,7 +93,8 @@ static double unit_family_scale_auto(const struct unit_family *f, double value, 
 	const struct pprof_unit *best = NULL;
 
 	for (size_t i = 0; i < f->n; i++)
-		if ((!best || f->units[i].factor >= best->factor) && value / f->units[i].factor >= 1)
+		if (f->units[i].name && (!best || f->units[i].factor >= best->factor) &&
+			value / f->units[i].factor >= 1)
 			best = &f->units[i];
 	*unit = str_of(best ? best->name : f->default_name);
 	return value / (best ? best->factor : f->default_factor);
@@ -87,7 +109,7 @@ double pprof_unit_scale(int64_t value, struct str from, struct str to, struct st
 	assert(unit);
 	if (value < 0 && value != INT64_MIN)
 		return -pprof_unit_scale(-value, from, to, unit);
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+	for (size_t i = 0; i < FAMILIES_N; i++) {
 		source = unit_family_find(&families[i], from);
 		if (!source)
 			continue;
@@ -101,6 +123,61 @@ double pprof_unit_scale(int64_t value, struct str from, struct str to, struct st
 	*unit = is_auto || str_is(to, "count") || str_is(to, "sample") || str_is(to, "unit") ? STR("") :
 																						   to;
 	return (double)value;
+}
+
+/* Its row, also by the words that pprof does not know, and its family; NULL: it has none. */
+static const struct pprof_unit *pprof_unit_find(struct str unit, const struct unit_family **family)
+{
+	struct str singular = pprof_unit_singular(unit);
+
+	for (size_t i = 0; i < FAMILIES_N; i++) {
+		*family = &families[i];
+		for (size_t k = 0; k < families[i].n; k++) {
+			const struct pprof_unit *u = &families[i].units[k];
+
+			if (pprof_unit_is_word(u->words, 3, singular) ||
+				pprof_unit_is_word(u->words, 3, unit) || pprof_unit_is_word(u->more, 2, singular) ||
+				pprof_unit_is_word(u->more, 2, unit))
+				return u;
+		}
+	}
+	*family = NULL;
+	return NULL;
+}
+
+int64_t pprof_unit_ratio(struct str from, struct str to)
+{
+	const struct unit_family *of_from, *of_to;
+	const struct pprof_unit *a = pprof_unit_find(from, &of_from), *b = pprof_unit_find(to, &of_to);
+
+	if (str_eq(from, to))
+		return 1;
+	if (!a || of_from != of_to || a->size % b->size || a->size / b->size > INT64_MAX)
+		return 0;
+	return (int64_t)(a->size / b->size);
+}
+
+bool pprof_unit_fits(struct str a, struct str b)
+{
+	return pprof_unit_ratio(a, b) || pprof_unit_ratio(b, a);
+}
+
+struct str pprof_unit_finer(struct str a, struct str b)
+{
+	int64_t ratio = pprof_unit_ratio(b, a);
+	struct str singular = pprof_unit_singular(b);
+	const struct unit_family *family;
+	const struct pprof_unit *u;
+
+	if (ratio > 1 || str_eq(a, b))
+		return a;
+	if (!ratio)
+		return b;
+	u = pprof_unit_find(b, &family);
+	for (int i = 2; i > 0; i--)
+		if (u->words[i])
+			return str_is(singular, u->words[i]) && singular.len < b.len ? b : a;
+	return a;
 }
 
 void pprof_unit_print(struct buf *out, int64_t value, struct str from, struct str to)

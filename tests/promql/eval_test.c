@@ -257,10 +257,11 @@ TEST(types)
 		"memory{__type__=\"alloc_space\", job=\"a\"} bytes 10 of 1: main;f 10\n"
 		"memory{__type__=\"inuse_space\", job=\"a\"} bytes 5 of 1: main;f 5");
 	at(&w, 20, "total({__type__=~\"samples|goroutine\",job=\"a\"})", "{job=\"a\"} 5");
-	/* a series named exactly so wins over the short type */
+	/* a short name keeps its meaning beside a series that is named so */
 	at(&w, 20, "cpu:samples{job=\"a\"}", "process_cpu{job=\"a\"} count 5 of 1: main;f 5");
 	store(&w, "__name__=cpu,job=a", 20, 10, "main;f 77");
-	at(&w, 20, "cpu{job=\"a\"}", "cpu{job=\"a\"} count 77 of 1: main;f 77");
+	at(&w, 20, "cpu:samples{job=\"a\"}", "process_cpu{job=\"a\"} count 5 of 1: main;f 5");
+	at(&w, 20, "{__name__=\"cpu\",job=\"a\"}", "cpu{job=\"a\"} count 77 of 1: main;f 77");
 	at(&w, 20, "sum(memory{job=\"a\"})", "invalid input: 1:5: sum() wants costs, got profiles");
 	world_close(&w);
 }

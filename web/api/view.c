@@ -63,6 +63,8 @@ void view_close(struct view *v)
 		db_querier_close(v->q);
 	for (size_t i = 0; i < v->matches_n; i++)
 		parsed_release(v->matches[i]);
+	for (struct view_regex *r = v->regexes; r; r = r->next)
+		regex_free(r->re);
 }
 
 static enum err_code api_say_how_to_ask_for_less(struct err *err)
@@ -86,51 +88,57 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 	view_close(&v);
 }
 
-/* The matchers of a selector, and one on the name unless `name` is empty. */
-static enum err_code api_name_matchers(struct view *v, const struct selector *s, struct str name,
-	struct matcher **out, size_t *n, struct err *err)
+/* A matcher that takes some names and no other. */
+static enum err_code api_match_names(
+	struct view *v, const struct str *names, size_t n, struct matcher *out, struct err *err)
 {
-	struct matcher *m = arena_array(&v->in->arena, struct matcher, s->matchers_n + 1);
-	size_t k = 0;
+	struct arena *a = &v->in->arena;
+	struct view_regex *kept = arena_new(a, struct view_regex);
+	struct buf text = { 0 };
+	struct str pattern;
+	enum err_code rc;
 
-	if (!m)
-		return arena_fail(&v->in->arena, "matchers", err);
-	if (name.len)
-		m[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
-	for (size_t i = 0; i < s->matchers_n; i++)
-		m[k++] = s->matchers[i];
-	*out = m;
-	*n = k;
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_add_char(&text, '|');
+		for (size_t k = 0; k < names[i].len; k++) {
+			if (strchr("\\.+*?()|[]{}^$", names[i].ptr[k]))
+				buf_add_char(&text, '\\');
+			buf_add_char(&text, names[i].ptr[k]);
+		}
+	}
+	pattern = str_dup(a, buf_str(&text));
+	buf_release(&text);
+	if (!kept || !pattern.ptr)
+		return arena_fail(a, "matchers", err);
+	if ((rc = matcher_init(out, MATCH_RE, STR(LABEL_NAME), pattern, err)))
+		return rc;
+	*kept = (struct view_regex){ v->regexes, out->re };
+	v->regexes = kept;
 	return ERR_OK;
-}
-
-/* One is enough: ends the visit. */
-static enum err_code api_is_there(void *ctx, const struct db_series *s, struct err *err)
-{
-	(void)ctx;
-	return err_set(
-		err, ERR_EXISTS, STR_FMT " is there", STR_ARG(labels_get(s->labels, STR(LABEL_NAME))));
 }
 
 enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m, size_t *n,
 	struct type_pattern *pattern, struct err *err)
 {
-	const struct selector alone = { 0 };
-	const struct db_visitor any = { .take = api_is_there };
+	struct str names[TYPE_PATTERN_NAMES_MAX] = { s->name };
+	size_t names_n = 1;
 	enum err_code rc;
 
 	*pattern = (struct type_pattern){ 0 };
-	if (!s->name.len || !type_pattern_parse(s->name, pattern) || str_eq(pattern->name, s->name))
-		return api_name_matchers(v, s, s->name, m, n, err);
-	if ((rc = api_name_matchers(v, &alone, s->name, m, n, err)))
+	*n = 0;
+	if (!(*m = arena_array(&v->in->arena, struct matcher, s->matchers_n + 1)))
+		return arena_fail(&v->in->arena, "matchers", err);
+	if (s->name.len && type_pattern_parse(s->name, pattern))
+		names_n = type_pattern_names(pattern, names);
+	if (names_n > 1 && (rc = api_match_names(v, names, names_n, *m, err)))
 		return rc;
-	rc = db_visit_series(v->q, DB_PROFILES | DB_NUMBERS, *m, *n, &any, err);
-	if (!rc)
-		return api_name_matchers(v, s, pattern->name, m, n, err);
-	if (rc != ERR_EXISTS)
-		return rc;
-	*pattern = (struct type_pattern){ 0 };
-	return api_name_matchers(v, s, s->name, m, n, err);
+	if (names_n == 1 && s->name.len)
+		**m = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = names[0] };
+	*n = s->name.len > 0;
+	for (size_t i = 0; i < s->matchers_n; i++)
+		(*m)[(*n)++] = s->matchers[i];
+	return ERR_OK;
 }
 
 enum err_code view_has_type(struct view *v, const struct db_series *s, const struct type_pattern *p,
@@ -140,7 +148,7 @@ enum err_code view_has_type(struct view *v, const struct db_series *s, const str
 	size_t n = 0;
 	enum err_code rc = ERR_OK;
 
-	*has = p->parts <= 1;
+	*has = p->parts <= 1 || type_pattern_is_whole(p, labels_get(s->labels, STR(LABEL_NAME)));
 	if (*has || (rc = db_series_types(v->q, s, scratch, &types, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !*has; i++)

@@ -1,8 +1,8 @@
 /*
  * View: a request for names of the database: match[], start, end, limit.
  *
- * match[] takes the language's selectors. The name in one is a series' or means a profile type.
- * Then it selects the series of that profile which have such a type.
+ * match[] takes the language's selectors. A name in one means all series that it means in a query:
+ * those that are called so, and those of a profile which have such a type.
  *
  * Errors:    ERR_INVALID names the parameter; what the database returns.
  * Ownership: all in the request's arena; view_close frees the rest, even if opening failed.
@@ -21,11 +21,17 @@
 #define VIEW_MATCHES_MAX 64u
 #define VIEW_WARNINGS_MAX 4u
 
+struct view_regex {
+	struct view_regex *next;
+	struct regex *re;
+};
+
 struct view {
 	struct http_in *in;
 	struct db_querier *q;
 	struct parsed *matches[VIEW_MATCHES_MAX];
 	size_t matches_n;
+	struct view_regex *regexes; /* of view_resolve's matchers */
 	uint64_t limit; /* 0: none */
 	struct str said[VIEW_WARNINGS_MAX]; /* view_warn */
 	size_t said_n;
@@ -48,8 +54,8 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err));
 
 /*
- * A selector as matchers for the database, with the name resolved. pattern->parts > 1 if it means a
- * type within the profile.
+ * A selector as matchers for the database, with the name resolved; they live as long as the view.
+ * pattern->parts > 1 if it means a type within the profile.
  */
 MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m,
 	size_t *n, struct type_pattern *pattern, struct err *err);

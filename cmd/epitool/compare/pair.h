@@ -2,7 +2,7 @@
  * Two profiles that are compared: the flags that say which and how, and their costs. For epitool
  * diff and compare.
  *
- * Errors:    those of source.h and costs.h; ERR_INVALID where the units differ.
+ * Errors:    those of source.h and costs.h; ERR_INVALID where the units do not convert.
  * Ownership: pair_release ends what pair_read made, also after an error.
  */
 #ifndef CMD_EPITOOL_COMPARE_PAIR_H

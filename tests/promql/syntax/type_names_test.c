@@ -89,8 +89,10 @@ TEST(defaults)
 {
 	struct profile_type cpu[] = { type_of("process_cpu", "cpu", "nanoseconds", true),
 		type_of("process_cpu", "samples", "count", true) };
-	struct profile_type odd_cpu[] = { type_of("process_cpu", "cpu", "seconds", true),
+	struct profile_type odd_cpu[] = { type_of("process_cpu", "cpu", "ticks", true),
 		type_of("process_cpu", "samples", "count", true) };
+	struct profile_type alias[] = { type_of("cpu", "cpu", "us", true),
+		type_of("cpu", "samples", "count", true) };
 	struct profile_type memory[] = { type_of("memory", "alloc_space", "bytes", true),
 		type_of("memory", "inuse_objects", "count", false),
 		type_of("memory", "inuse_space", "bytes", false),
@@ -105,11 +107,78 @@ TEST(defaults)
 	CHECK_INT(type_default(cpu + 1, 1, STR("")), 0);
 	CHECK_INT(type_default(odd_cpu, 2, STR("")), 1);
 	CHECK_INT(type_default(odd_cpu, 2, STR("cpu")), 0);
+	CHECK_INT(type_default(alias, 2, STR("")), 0);
 	CHECK_INT(type_default(memory, 4, STR("alloc_space")), 2);
 	CHECK_INT(type_default(block, 2, STR("contentions")), 0);
 	CHECK_INT(type_default(mine, 3, STR("")), 2);
 	CHECK_INT(type_default(mine, 3, STR("b")), 1);
 	CHECK_INT(type_default(mine, 3, STR("nonesuch")), 2);
+}
+
+TEST(names_of_a_pattern)
+{
+	static const struct {
+		const char *pattern, *names; /* each with a blank behind it */
+	} rows[] = {
+		{ "goroutine", "goroutine " },
+		{ "cpu", "process_cpu cpu " },
+		{ "heap:inuse_space", "memory heap heap:inuse_space " },
+		{ "memory:inuse_space", "memory memory:inuse_space " },
+	};
+	struct profile_type named = type_of("cpu:samples", "ticks", "count", true);
+	struct profile_type alias = type_of("cpu", "samples", "count", true);
+	struct type_pattern p;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str names[TYPE_PATTERN_NAMES_MAX];
+		struct buf b = { 0 };
+		size_t n;
+
+		REQUIRE(type_pattern_parse(str_of(rows[i].pattern), &p));
+		n = type_pattern_names(&p, names);
+		for (size_t k = 0; k < n; k++)
+			buf_printf(&b, STR_FMT " ", STR_ARG(names[k]));
+		CHECK_STR(buf_str(&b), rows[i].names);
+		buf_release(&b);
+	}
+	REQUIRE(type_pattern_parse(STR("cpu:samples"), &p));
+	CHECK(type_pattern_match(&p, &named));
+	CHECK(type_pattern_match(&p, &alias));
+	REQUIRE(type_pattern_parse(STR("cpu:cpu"), &p));
+	CHECK(!type_pattern_match(&p, &named));
+	CHECK(!type_pattern_match(&p, &alias));
+}
+
+TEST(meanings)
+{
+	static const struct {
+		const char *pattern, *unit; /* NULL: not known */
+		bool is_level;
+	} rows[] = {
+		{ "cpu", "nanoseconds", false },
+		{ "process_cpu:samples", "count", false },
+		{ "heap", "bytes", true },
+		{ "memory:alloc_space", "bytes", false },
+		{ "mutex", "nanoseconds", false },
+		{ "goroutine", NULL, false }, /* pprof's rule decides */
+		{ "goroutine:goroutine", "count", true },
+		{ "mine", NULL, false },
+		{ "memory:mine", NULL, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct type_meaning m;
+		struct type_pattern p;
+		bool known;
+
+		REQUIRE(type_pattern_parse(str_of(rows[i].pattern), &p));
+		known = type_pattern_meaning(&p, &m);
+		CHECK_INT(known, rows[i].unit != NULL);
+		if (!known || !rows[i].unit)
+			continue;
+		CHECK_STR(m.unit, rows[i].unit);
+		CHECK_INT(m.is_level, rows[i].is_level);
+	}
 }
 
 TEST(short_names)

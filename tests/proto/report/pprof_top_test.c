@@ -131,6 +131,52 @@ TEST(units)
 	buf_release(&out);
 }
 
+TEST(units_that_convert)
+{
+	static const struct {
+		const char *a, *b;
+		int64_t ratio; /* of b in a; 0: they do not fit */
+		const char *finer;
+	} rows[] = {
+		{ "seconds", "nanoseconds", 1000000000, "nanoseconds" },
+		{ "us", "ns", 1000, "ns" },
+		{ "\xce\xbcs", "ns", 1000, "ns" },
+		{ "\xc2\xb5s", "microseconds", 1, "microseconds" },
+		{ "Milliseconds", "microsecond", 1000, "microsecond" },
+		{ "hrs", "s", 3600, "s" },
+		{ "hours", "minutes", 60, "minutes" },
+		{ "ns", "nanoseconds", 1, "nanoseconds" },
+		{ "nanoseconds", "ns", 1, "nanoseconds" },
+		{ "ns", "nanosecond", 1, "ns" },
+		{ "kB", "B", 1024, "B" },
+		{ "KiB", "bytes", 1024, "bytes" },
+		{ "kilobytes", "kib", 1, "kilobytes" },
+		{ "PB", "byte", INT64_C(1) << 50, "byte" },
+		{ "GCU", "nanoGCU", 1000000000, "nanoGCU" },
+		{ "petagcu", "nanogcu", 0, NULL }, /* beyond 63 bits */
+		{ "bytes", "nanoseconds", 0, NULL },
+		{ "count", "count", 1, "count" },
+		{ "count", "counts", 0, NULL },
+		{ "", "bytes", 0, NULL },
+		{ "", "", 1, "" },
+		{ "s", "", 0, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str a = str_of(rows[i].a), b = str_of(rows[i].b);
+
+		CHECK_INT(pprof_unit_ratio(a, b), rows[i].ratio);
+		CHECK_INT(pprof_unit_ratio(b, a), rows[i].ratio == 1);
+		CHECK_INT(pprof_unit_fits(a, b), rows[i].ratio != 0);
+		CHECK_INT(pprof_unit_fits(b, a), rows[i].ratio != 0);
+		if (!rows[i].ratio)
+			continue;
+		CHECK_STR(pprof_unit_finer(a, b), rows[i].finer);
+		if (rows[i].ratio > 1)
+			CHECK_STR(pprof_unit_finer(b, a), rows[i].finer);
+	}
+}
+
 TEST(percentages)
 {
 	static const struct {
