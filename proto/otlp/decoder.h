@@ -68,6 +68,11 @@ struct otlp_dictionary {
 
 struct otlp_builder;
 
+/* How a request numbers the fields of its profiles and samples; layout.c. */
+enum otlp_numbers { OTLP_AS_1_10, OTLP_AS_1_9, OTLP_AS_1_8 };
+
+#define OTLP_ID_BYTES 16 /* of a profile */
+
 struct otlp_decoder {
 	struct arena *a;
 	const struct otlp_options *options;
@@ -79,12 +84,12 @@ struct otlp_decoder {
 	struct otlp_dictionary d;
 	struct map labels; /* of attributes that are labels */
 	uint64_t seed; /* of hashes */
-	bool old_samples; /* numbered as before 1.10 */
+	enum otlp_numbers numbers;
 	uint64_t samples_n, frames_n, text_bytes; /* so far, of all profiles */
 	uint32_t scopes_n;
 	uint32_t *row_attributes; /* of the sample at hand */
 	struct otlp_attribute *attributes; /* of the resource or profile at hand; attributes_max */
-	bool json; /* was JSON: samples are numbered as since 1.10 */
+	bool json; /* was JSON: numbered as since 1.10 */
 	uint32_t profiles_cap, resources_cap;
 	struct otlp_builder *b;
 	struct err why; /* of the profile at hand */
@@ -94,7 +99,8 @@ struct otlp_decoder {
 enum err_code otlp_wire_fail(struct otlp_decoder *d);
 enum err_code otlp_no_memory(struct otlp_decoder *d);
 enum err_code otlp_too_many(struct otlp_decoder *d, uint32_t max, const char *what);
-enum err_code otlp_too_old(struct otlp_decoder *d, const char *what);
+/* what: the field that tells. */
+enum err_code otlp_too_old(struct err *err, const char *what);
 
 /* One of a profile, which is then left out: sets d->why. ERR_NOMEM and arena limits are not. */
 enum err_code otlp_reject(struct otlp_decoder *d, enum err_code code, const char *fmt, ...)
@@ -194,14 +200,17 @@ MUST_CHECK enum err_code otlp_entry_use(
 MUST_CHECK enum err_code otlp_profile_decode(
 	struct otlp_decoder *d, struct str message, struct otlp_profile *out);
 
-/* layout.c: how the samples of a request are numbered; all its profiles are looked at in turn. */
+/* layout.c: finds the numbering; all profiles of a request are looked at in turn. */
+struct otlp_numbering {
+	uint64_t right, shaped; /* samples */
+};
 struct otlp_layout {
-	uint32_t attributes_n; /* of the dictionary */
-	bool known, old; /* known: old says whether as before 1.10 */
-	bool old_ok, new_ok; /* all samples so far may be so */
+	struct otlp_numbering old, new; /* before 1.10, and since */
+	bool is_18; /* a profile is numbered as in 1.8 */
 };
 MUST_CHECK enum err_code otlp_layout_look(
 	struct otlp_decoder *d, struct otlp_layout *l, struct str profile);
+enum otlp_numbers otlp_layout_decide(const struct otlp_layout *l);
 
 /* builder.c: the pprof profile at hand. */
 MUST_CHECK enum err_code otlp_builder_open(struct otlp_decoder *d);

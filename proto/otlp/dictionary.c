@@ -268,7 +268,8 @@ static enum err_code otlp_add_attribute(struct otlp_decoder *d, wire_pos at, wir
 		else if (f.tag == WIRE_TAG(3, WIRE_VARINT))
 			e.unit = otlp_index(f.number);
 		else if (f.tag == WIRE_TAG(1, WIRE_BYTES))
-			return otlp_too_old(d, "an attribute of its dictionary has its key as text");
+			return otlp_too_old(
+				d->err, "field 1 of an attribute of its dictionary is not the keyStrindex");
 		else if (otlp_is_known(&f, 3))
 			return otlp_wire_fail(d);
 	}
@@ -293,7 +294,7 @@ static enum err_code otlp_add_stack(struct otlp_decoder *d, wire_pos at, wire_po
 			if ((rc = otlp_add_indices(d, &f)))
 				return rc;
 		} else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
-			return otlp_too_old(d, "its dictionary has a table of units");
+			return otlp_too_old(d->err, "field 7 of its dictionary is not the stackTable");
 	}
 	s.n = t->indices_n - s.first;
 	if (!arena_array_room(d->a, &t->stacks, t->stacks_n, 1, &t->stacks_cap))

@@ -9,6 +9,7 @@
  * Members are found by their camelCase name or their name in the .proto file; unknown ones are
  * skipped. Numbers may be strings. Ids are hex, other bytes base64.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -371,6 +372,7 @@ static enum err_code otlp_reader_find_member(
 static enum err_code otlp_reader_put_member(
 	struct otlp_reader *r, const struct otlp_message *m, int depth)
 {
+	char what[NAME_MAX_BYTES + sizeof("there is a member ")];
 	const struct otlp_member *member;
 	enum err_code rc;
 
@@ -381,11 +383,10 @@ static enum err_code otlp_reader_put_member(
 	if (!member)
 		return otlp_reader_skip(r, depth);
 	r->in.name = member->name;
-	if (member->type == OTLP_T_OLD)
-		return err_set(r->in.err, ERR_UNSUPPORTED,
-			"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: they have a member "
-			"%s",
-			member->name);
+	if (member->type == OTLP_T_OLD) {
+		snprintf(what, sizeof(what), "there is a member %s", member->name);
+		return otlp_too_old(r->in.err, what);
+	}
 	return member->flags & OTLP_M_REPEATED ? otlp_reader_put_list(r, member, depth) :
 											 otlp_reader_put_one(r, member, depth);
 }

@@ -4,9 +4,9 @@
  * Each profile of a request becomes a struct pprof with what it uses of the request's dictionary.
  * What pprof has no place for is beside it: resource, scope, temporality, timestamps.
  *
- * Versions:  1.8 to 1.11 of opentelemetry/proto/profiles/v1development. Version 1.10
- *            gave the members of a sample other numbers; README.md says how the decoder tells
- *            both apart. It refuses older requests by name.
+ * Versions:  1.8 to 1.11 of opentelemetry/proto/profiles/v1development, lists packed or not.
+ *            Version 1.10 gave the members of a sample other numbers; README.md says how the
+ *            decoder tells both apart. It refuses older requests by name.
  * Columns:   one, of the profile's sample type. If that is samples/count and the period type is
  *            cpu/nanoseconds, a second one, cpu/nanoseconds = count x period, as Go's.
  * Samples:   equal ones are merged: the same stack of the dictionary, the same labels, the same

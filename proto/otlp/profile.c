@@ -3,12 +3,15 @@
 
 #include "proto/otlp/decoder.h"
 
-/* Numbers of a sample's fields; layout.c. */
-struct numbers {
-	unsigned values, attributes, link;
+/* Numbers of the fields that are not the same in all releases; layout.c. */
+static const struct numbers {
+	unsigned values, attributes, link; /* of a sample */
+	unsigned id, profile_attributes;
+} numbers[] = {
+	[OTLP_AS_1_10] = { 4, 2, 3, 7, 11 },
+	[OTLP_AS_1_9] = { 2, 3, 4, 7, 11 },
+	[OTLP_AS_1_8] = { 2, 3, 4, 8, 12 },
 };
-
-static const struct numbers numbers_new = { 4, 2, 3 }, numbers_old = { 2, 3, 4 };
 
 struct otlp_sample {
 	uint32_t stack, link;
@@ -97,16 +100,17 @@ static enum err_code otlp_add_times(
 	return ERR_OK;
 }
 
+/* A list where the link is: another release's. */
 static enum err_code otlp_mixed_layouts(struct otlp_decoder *d)
 {
-	return err_set(d->err, ERR_INVALID,
-		"request has samples as OTLP 1.9 numbers their fields and as 1.10 does");
+	return otlp_reject(d, ERR_INVALID,
+		"the request has samples as OTLP 1.9 numbers their fields and as 1.10 does");
 }
 
 static enum err_code otlp_sample_fields(
 	struct otlp_decoder *d, struct otlp_sample *s, wire_pos at, wire_pos end)
 {
-	const struct numbers n = d->old_samples ? numbers_old : numbers_new;
+	const struct numbers n = numbers[d->numbers];
 	enum err_code rc = ERR_OK;
 	struct otlp_field f;
 
@@ -198,72 +202,43 @@ static enum err_code otlp_value_type(struct otlp_decoder *d, const struct otlp_f
 	return ERR_OK;
 }
 
-/* What 1.8 numbers otherwise, since it has comments as field 7: their wire types. */
-struct otlp_tail {
-	struct otlp_field id[2]; /* fields 7 and 8 */
-	bool has_9_bytes, has_10_bytes, is_18;
-	bool has_attributes; /* field 11 or 12 */
-};
-
-static void otlp_tail_field(struct otlp_tail *t, const struct otlp_field *f)
-{
-	bool bytes = (f->tag & 7) == WIRE_BYTES;
-	uint64_t number = f->tag >> 3;
-
-	if (bytes && (number == 7 || number == 8))
-		t->id[number - 7] = *f;
-	t->has_9_bytes = t->has_9_bytes || (number == 9 && bytes);
-	t->has_10_bytes = t->has_10_bytes || (number == 10 && bytes);
-	t->is_18 = t->is_18 || (number == 8 && bytes) || (number == 9 && !bytes) || number == 12;
-	t->has_attributes = t->has_attributes || number == 11 || number == 12;
-}
-
+/* Packed or not; d->attributes has them until the profile's end. */
 static enum err_code otlp_attribute_indices(
-	struct otlp_decoder *d, wire_pos at, wire_pos end, unsigned number, struct otlp_profile *out)
+	struct otlp_decoder *d, const struct otlp_field *f, struct otlp_profile *out)
 {
 	uint32_t max = d->limits->attributes_max;
-	struct otlp_field f;
+	wire_pos at = f->begin;
 	enum err_code rc;
 	uint64_t v;
 
-	while (at < end) {
-		wire_pos in;
-
-		if (!(at = otlp_next(at, end, &f)))
+	if ((f->tag & 7) != WIRE_BYTES && (f->tag & 7) != WIRE_VARINT)
+		return otlp_wire_fail(d);
+	for (; at < f->end; out->attributes_n++) {
+		if (!(at = wire_varint(at, f->end, &v)))
 			return otlp_wire_fail(d);
-		if (f.tag >> 3 != number)
-			continue;
-		if ((f.tag & 7) != WIRE_BYTES && (f.tag & 7) != WIRE_VARINT)
-			return otlp_wire_fail(d);
-		for (in = f.begin; in < f.end; out->attributes_n++) {
-			if (!(in = wire_varint(in, f.end, &v)))
-				return otlp_wire_fail(d);
-			if (out->attributes_n == max)
-				return otlp_reject(
-					d, ERR_LIMIT, "more than %" PRIu32 " attributes, the limit", max);
-			if ((rc = otlp_entry_attribute(d, otlp_index(v), &d->attributes[out->attributes_n])))
-				return rc;
-		}
+		if (out->attributes_n == max)
+			return otlp_reject(d, ERR_LIMIT, "more than %" PRIu32 " attributes, the limit", max);
+		if ((rc = otlp_entry_attribute(d, otlp_index(v), &d->attributes[out->attributes_n])))
+			return rc;
 	}
-	out->attributes = otlp_keep_attributes(d, out->attributes_n);
-	return out->attributes ? ERR_OK : otlp_no_memory(d);
+	return ERR_OK;
 }
 
-static enum err_code otlp_tail_end(
-	struct otlp_decoder *d, const struct otlp_tail *t, struct str message, struct otlp_profile *out)
+/* A field from 7 on. */
+static enum err_code otlp_tail_field(
+	struct otlp_decoder *d, const struct otlp_field *f, struct otlp_profile *out)
 {
-	bool is_18 = t->is_18 || (t->has_10_bytes && !t->has_9_bytes);
-	const struct otlp_field *id = &t->id[is_18];
-	wire_pos at = (wire_pos)message.ptr;
+	const struct numbers *n = &numbers[d->numbers];
 
-	if (id->tag && id->end - id->begin == sizeof(out->id))
-		memcpy(out->id, id->begin, sizeof(out->id));
-	return t->has_attributes ?
-		otlp_attribute_indices(d, at, at + message.len, is_18 ? 12 : 11, out) :
-		ERR_OK;
+	_Static_assert(sizeof(out->id) == OTLP_ID_BYTES, "ids");
+	if (f->tag >> 3 == n->profile_attributes)
+		return otlp_attribute_indices(d, f, out);
+	if (f->tag == WIRE_TAG(n->id, WIRE_BYTES) && f->end - f->begin == OTLP_ID_BYTES)
+		memcpy(out->id, f->begin, OTLP_ID_BYTES);
+	return ERR_OK;
 }
 
-/* A field from 1 to 6. Other wire types are those of earlier releases. */
+/* A field from 1 to 6. */
 static enum err_code otlp_head_field(struct otlp_decoder *d, const struct otlp_field *f,
 	struct otlp_types *types, struct otlp_profile *out)
 {
@@ -289,13 +264,6 @@ static enum err_code otlp_head_field(struct otlp_decoder *d, const struct otlp_f
 	case WIRE_TAG(6, WIRE_VARINT):
 		types->period = (int64_t)f->number;
 		return ERR_OK;
-	case WIRE_TAG(2, WIRE_FIXED64):
-	case WIRE_TAG(3, WIRE_VARINT):
-	case WIRE_TAG(3, WIRE_BYTES):
-	case WIRE_TAG(4, WIRE_BYTES):
-	case WIRE_TAG(5, WIRE_VARINT):
-	case WIRE_TAG(6, WIRE_BYTES):
-		return otlp_too_old(d, "a field of a profile has the type of an earlier release");
 	default:
 		return otlp_wire_fail(d);
 	}
@@ -306,7 +274,6 @@ enum err_code otlp_profile_decode(
 {
 	wire_pos at = (wire_pos)message.ptr, end = at + message.len;
 	struct otlp_types types = { 0 };
-	struct otlp_tail tail = { 0 };
 	struct otlp_field f;
 	enum err_code rc;
 
@@ -316,12 +283,11 @@ enum err_code otlp_profile_decode(
 			return otlp_wire_fail(d);
 		if (!otlp_is_known(&f, 12))
 			continue;
-		if (f.tag >> 3 > 6)
-			otlp_tail_field(&tail, &f);
-		else if ((rc = otlp_head_field(d, &f, &types, out)))
+		rc = f.tag >> 3 > 6 ? otlp_tail_field(d, &f, out) : otlp_head_field(d, &f, &types, out);
+		if (rc)
 			return rc;
 	}
-	if ((rc = otlp_tail_end(d, &tail, message, out)))
-		return rc;
+	if (out->attributes_n && !(out->attributes = otlp_keep_attributes(d, out->attributes_n)))
+		return otlp_no_memory(d);
 	return otlp_builder_finish(d, &types, out);
 }

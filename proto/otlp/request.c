@@ -35,10 +35,11 @@ enum err_code otlp_too_many(struct otlp_decoder *d, uint32_t max, const char *wh
 	return err_set(d->err, ERR_LIMIT, "request has more than %" PRIu32 " %s, the limit", max, what);
 }
 
-enum err_code otlp_too_old(struct otlp_decoder *d, const char *what)
+enum err_code otlp_too_old(struct err *err, const char *what)
 {
-	return err_set(d->err, ERR_UNSUPPORTED,
-		"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: %s", what);
+	return err_set(err, ERR_UNSUPPORTED,
+		"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: %s; update the sender",
+		what);
 }
 
 enum err_code otlp_reject(struct otlp_decoder *d, enum err_code code, const char *fmt, ...)
@@ -73,7 +74,7 @@ struct otlp_request_place {
 	uint32_t resource, scope, profile;
 	struct str scope_name, scope_version;
 	bool rejected; /* the resource, for what d->why says */
-	struct otlp_layout *layout; /* the samples are only looked at */
+	struct otlp_layout *layout; /* the profiles are only looked at */
 };
 
 typedef enum err_code (*visit_fn)(
@@ -119,7 +120,7 @@ static enum err_code otlp_visit_profile(
 	enum err_code rc;
 
 	if (place->layout)
-		return place->layout->known ? ERR_OK : otlp_layout_look(d, place->layout, message);
+		return otlp_layout_look(d, place->layout, message);
 	if (r->profiles_n + r->rejected_n >= d->limits->profiles_max)
 		return otlp_too_many(d, d->limits->profiles_max, "profiles");
 	if (place->rejected) {
@@ -245,18 +246,17 @@ static enum err_code otlp_visit_dictionary(
 static enum err_code otlp_request_decode(struct otlp_decoder *d)
 {
 	struct otlp_request_place place = { 0 }, looking = { 0 };
-	struct otlp_layout layout = { .old_ok = true, .new_ok = true };
+	struct otlp_layout layout = { 0 };
 	enum err_code rc;
 	uint32_t n;
 
 	if ((rc = otlp_each(d, d->raw, 2, otlp_visit_dictionary, &place, &n)))
 		return rc;
 	if (!d->json) {
-		layout.attributes_n = d->d.attributes_n;
 		looking.layout = &layout;
 		if ((rc = otlp_each(d, d->raw, 1, otlp_visit_resource_profiles, &looking, &n)))
 			return rc;
-		d->old_samples = layout.known ? layout.old : layout.old_ok && !layout.new_ok;
+		d->numbers = otlp_layout_decide(&layout);
 	}
 	d->request->links_n = d->d.links_n;
 	if ((rc = otlp_builder_open(d)))

@@ -282,8 +282,8 @@ static const struct {
 	{ "{'dictionary':{'mappingTable':[{'memoryStart':18446744073709551616}]}}",
 		"request is not OTLP JSON: byte 46, memoryStart: expected an integer of 64 bits" },
 	{ "{'resourceProfiles':[{'scopeProfiles':[{'profiles':[{'locationIndices':[1]}]}]}]}",
-		"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: they have a member "
-		"locationIndices" },
+		"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: there is a member "
+		"locationIndices; update the sender" },
 };
 
 TEST(json_that_is_refused)

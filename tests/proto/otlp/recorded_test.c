@@ -1,5 +1,5 @@
 /*
- * Requests that the OpenTelemetry eBPF profiler sent, and what they must show (testdata/README.md).
+ * Requests that profilers sent, and what they must show (testdata/README.md).
  * Names that expected.json marks "(by nm)" and "[file]+0x..." are addresses here.
  */
 #include <jansson.h>
@@ -173,6 +173,38 @@ TEST(recorded_requests_show_what_is_expected)
 	for (size_t i = 0; i < RECORDED_N; i++)
 		check_file(recorded[i], json_object_get(expected, recorded[i]));
 	json_decref(expected);
+}
+
+/* async-profiler packs no numbers, and says nothing of the process. */
+TEST(what_async_profiler_sent_is_read)
+{
+	struct otlp_request *r;
+	const struct pprof *p;
+	int64_t sum = 0;
+	struct arena a;
+	struct err err;
+	struct str raw;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(show_read(&a, DIR "async-profiler-4.6.pb", &raw, &err), &err);
+	REQUIRE_OK(otlp_decode(&a, raw, &show_options, &r, &err), &err);
+	check_request(r);
+	CHECK_INT(r->rejected_n, 0);
+	REQUIRE(r->profiles_n == 1);
+	CHECK_INT(r->resources[0].attributes_n, 0);
+	p = r->profiles[0].pprof;
+	REQUIRE(p->types_n == 1);
+	CHECK_STR(p->strings[p->types[0].type], "itimer");
+	CHECK_STR(p->strings[p->types[0].unit], "count");
+	CHECK_STR(p->strings[p->period_type.type], "itimer");
+	CHECK_STR(p->strings[p->period_type.unit], "ns");
+	CHECK_INT(p->period, 10000000);
+	CHECK_INT(p->duration_nanos, 10156294000);
+	CHECK_INT(p->samples_n, 25);
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		sum += p->values[i];
+	CHECK_INT(sum, 109);
+	arena_release(&a);
 }
 
 TEST(json_is_equal_to_protobuf)
