@@ -66,6 +66,23 @@ void http_client_of(const struct sockaddr *a, struct http_sender *out, char text
 	}
 }
 
+struct str http_remote_host(struct str remote)
+{
+	static const struct str mapped = STR("::ffff:");
+	size_t n = remote.len;
+
+	while (n && remote.ptr[n - 1] != ':')
+		n--;
+	if (!n)
+		return STR("");
+	remote.len = n - 1;
+	if (remote.len >= 2 && remote.ptr[0] == '[')
+		remote = (struct str){ remote.ptr + 1, remote.len - 2 };
+	if (str_has_prefix(remote, mapped) && memchr(remote.ptr, '.', remote.len))
+		remote = (struct str){ remote.ptr + mapped.len, remote.len - mapped.len };
+	return remote;
+}
+
 bool http_type_is(struct str type, const char *want)
 {
 	ptrdiff_t semicolon = str_find(type, STR(";"));

@@ -56,6 +56,9 @@ struct sockaddr;
 void http_client_of(
 	const struct sockaddr *a, struct http_sender *out, char text[HTTP_REMOTE_BYTES]);
 
+/* The host of such a text: 10.0.0.1, 2001:db8::1. Empty: it has none. */
+struct str http_remote_host(struct str remote);
+
 /* The decision on the head of a request, before its body is taken. */
 enum http_admission {
 	HTTP_ADMITTED,

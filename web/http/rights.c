@@ -408,16 +408,8 @@ const struct rights_entry *rights_find_token(const struct rights *r, struct str 
 bool rights_trusts(const struct rights *r, struct str remote)
 {
 	struct in6_addr address;
-	size_t n = remote.len;
 
-	while (n && remote.ptr[n - 1] != ':')
-		n--;
-	if (!n)
-		return false;
-	remote.len = n - 1;
-	if (remote.len >= 2 && remote.ptr[0] == '[')
-		remote = (struct str){ remote.ptr + 1, remote.len - 2 };
-	if (!ip_address_parse(remote, &address))
+	if (!ip_address_parse(http_remote_host(remote), &address))
 		return false;
 	for (size_t i = 0; i < r->proxy.networks_n; i++)
 		if (ip_network_has(&r->proxy.networks[i], address))

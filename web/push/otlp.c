@@ -6,21 +6,31 @@
 
 #define RETRY_S 5u
 
+/* As OpenTelemetry's SDKs call a service that has no name. */
+#define UNKNOWN_SERVICE STR("unknown_service")
+
 struct export
 {
 	struct receive_turn *t;
+	struct str sender; /* its address */
 	struct otlp_request *request;
 	struct received *v;
 };
 
 /* ---- what it is called ---- */
 
+static struct str push_otlp_attribute(
+	const struct otlp_attribute *attributes, uint32_t n, const char *key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (str_is(attributes[i].key, key))
+			return attributes[i].text;
+	return STR("");
+}
+
 static struct str otlp_resource_attribute(const struct otlp_resource *r, const char *key)
 {
-	for (uint32_t i = 0; i < r->attributes_n; i++)
-		if (str_is(r->attributes[i].key, key))
-			return r->attributes[i].text;
-	return STR("");
+	return push_otlp_attribute(r->attributes, r->attributes_n, key);
 }
 
 static struct str otlp_resource_executable(const struct otlp_resource *r)
@@ -34,18 +44,45 @@ static struct str otlp_resource_executable(const struct otlp_resource *r)
 	return name.len ? name : path;
 }
 
-static void push_otlp_add_names(
-	struct push_labels *l, struct arena *a, const struct otlp_resource *r)
+/*
+ * Which of the processes without a name it is. Not by process.pid: the kernel's threads have no
+ * name either, and would be a series each.
+ */
+static struct str export_find_instance(const struct export *e, const struct otlp_resource *r)
 {
+	static const char *const keys[] = { "service.instance.id", "k8s.pod.name", "host.name" };
+	struct str found = STR("");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !found.len; i++)
+		found = otlp_resource_attribute(r, keys[i]);
+	return found.len ? found : e->sender;
+}
+
+static void export_add_names(
+	const struct export *e, struct push_labels *l, const struct otlp_profile *p)
+{
+	const struct otlp_resource *r = &e->request->resources[p->resource];
+	const struct labels set = e->t->push->labels;
 	struct str service = otlp_resource_attribute(r, "service.name"),
-			   space = otlp_resource_attribute(r, "service.namespace");
+			   space = otlp_resource_attribute(r, "service.namespace"), job = STR("");
 
 	if (!service.len)
+		service = push_otlp_attribute(p->attributes, p->attributes_n, "service.name");
+	if (!service.len)
 		service = otlp_resource_executable(r);
+	if (!service.len) { /* what the configuration adds to such goes before our guess */
+		service = labels_get(set, STR("service_name"));
+		job = labels_get(set, STR("job"));
+		service = service.len ? service : job.len ? job : UNKNOWN_SERVICE;
+		if (!labels_get(set, STR("instance")).len &&
+				!labels_builder_get(&l->b, STR("instance")).len)
+			push_labels_add(l, STR("instance"), export_find_instance(e, r));
+	}
 	push_labels_add(l, STR("service.name"), service);
 	if (space.len)
-		service = str_of(arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(space), STR_ARG(service)));
-	push_labels_add(l, STR("job"), service);
+		service = str_of(
+			arena_printf(&e->t->arena, STR_FMT "/" STR_FMT, STR_ARG(space), STR_ARG(service)));
+	push_labels_add(l, STR("job"), job.len ? job : service);
 }
 
 static bool push_otlp_is_one_of(struct str s, const char *const *value)
@@ -85,7 +122,7 @@ static enum err_code export_read_labels(
 		push_labels_add(&l, r->attributes[i].key, r->attributes[i].text);
 	for (uint32_t i = 0; i < p->attributes_n; i++)
 		push_labels_add(&l, p->attributes[i].key, p->attributes[i].text);
-	push_otlp_add_names(&l, &e->t->arena, r);
+	export_add_names(e, &l, p);
 	push_labels_add(&l, STR(LABEL_NAME), push_label_name(e->t->push, &e->t->arena, name));
 	return push_labels_build(&l, out, err);
 }
@@ -173,7 +210,7 @@ void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result
 {
 	struct http_out ignored = { 0 }; /* the form's answer is its transport's */
 	struct receive_turn turn;
-	struct export e = { .t = &turn };
+	struct export e = { .t = &turn, .sender = http_remote_host(in->remote) };
 
 	*r = (struct otlp_result){ .outcome = OTLP_TAKEN };
 	if (push_begin(w, in, &ignored, &turn, &r->err)) {

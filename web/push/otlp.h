@@ -3,7 +3,8 @@
  *
  * Resource attributes become labels of series, those of samples labels of samples, both by
  * `push_config`. `job` is service.namespace/service.name, as OpenTelemetry has it for Prometheus;
- * a process without these is called by its executable.
+ * a process without these is called by its executable. One that says neither is `unknown_service`,
+ * and its `instance` is its service.instance.id, pod or host, else the address of the sender.
  *
  * Profiles that are refused for good are counted, and the answer's partial_success says so, which
  * nobody repeats. If the database takes none now, the whole request is to come again: what is

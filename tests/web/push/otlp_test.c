@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
+#include "scrape/config/config.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 
@@ -96,6 +97,82 @@ TEST(json_and_protobuf_of_the_collector_hold_the_same)
 	CHECK(str_eq(buf_str(&got[0]), buf_str(&got[1])));
 	buf_release(&got[0]);
 	buf_release(&got[1]);
+}
+
+#define TYPE(type) "{\"typeStrindex\":" type ",\"unitStrindex\":2}"
+#define SENT(resource, profile) \
+	"{\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"count\",\"service.name\"]," \
+	"\"attributeTable\":[{},{\"keyStrindex\":3,\"value\":{\"stringValue\":\"of-profile\"}}]}," \
+	"\"resourceProfiles\":[{\"resource\":{\"attributes\":[" resource "]}," \
+	"\"scopeProfiles\":[{\"profiles\":[{\"sampleType\":" TYPE( \
+		"1") "," \
+			 "\"timeUnixNano\":\"1795326350000000000\"," profile \
+			 "\"samples\":[{\"values\":[1]}]}]}]}]}"
+#define IS(key, value) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
+
+/* How profiles are called that say little of their process. */
+static const struct {
+	const char *config; /* push_config */
+	const char *request, *want;
+} unnamed[] = {
+	{ "{}", SENT("", ""),
+		"\"instance\":\"127.0.0.1\",\"job\":\"unknown_service\",\"service_name\":"
+		"\"unknown_service\"" },
+	{ "{}", SENT(IS("service.namespace", "shop"), ""),
+		"\"instance\":\"127.0.0.1\",\"job\":\"shop/unknown_service\",\"service_name\":"
+		"\"unknown_service\",\"service_namespace\":\"shop\"" },
+	{ "{}", SENT(IS("host.name", "n1") "," IS("process.pid", "7"), ""),
+		"\"instance\":\"n1\",\"job\":\"unknown_service\",\"node\":\"n1\",\"service_name\":"
+		"\"unknown_service\"" },
+	{ "{}", SENT(IS("host.name", "n1") "," IS("k8s.pod.name", "p1"), ""),
+		"\"instance\":\"p1\",\"job\":\"unknown_service\",\"node\":\"n1\",\"pod\":\"p1\","
+		"\"service_name\":\"unknown_service\"" },
+	{ "{}", SENT(IS("k8s.pod.name", "p1") "," IS("service.instance.id", "i1"), ""),
+		"\"instance\":\"i1\",\"job\":\"unknown_service\",\"pod\":\"p1\",\"service_name\":"
+		"\"unknown_service\"" },
+	{ "{}", SENT(IS("instance", "own"), ""),
+		"\"instance\":\"own\",\"job\":\"unknown_service\",\"service_name\":"
+		"\"unknown_service\"" },
+	/* what has a name needs no instance */
+	{ "{}", SENT(IS("process.executable.path", "/bin/java"), ""),
+		"\"job\":\"java\",\"process_executable_path\":\"/bin/java\",\"service_name\":\"java\"" },
+	{ "{}", SENT("", "\"attributeIndices\":[1],"),
+		"\"job\":\"of-profile\",\"service_name\":\"of-profile\"" },
+	/* the configuration's labels are for those that have none of their own */
+	{ "{labels: {job: java}}", SENT("", ""),
+		"\"instance\":\"127.0.0.1\",\"job\":\"java\",\"service_name\":\"java\"" },
+	{ "{labels: {job: j, service_name: s, instance: i}}", SENT("", ""),
+		"\"instance\":\"i\",\"job\":\"j\",\"service_name\":\"s\"" },
+	{ "{labels: {job: java}}", SENT(IS("service.name", "own"), ""),
+		"\"job\":\"own\",\"service_name\":\"own\"" },
+	{ "{drop_labels: [instance]}", SENT("", ""),
+		"\"job\":\"unknown_service\",\"service_name\":\"unknown_service\"" },
+};
+
+TEST(who_says_no_name_is_an_unknown_service_at_its_address)
+{
+	for (size_t i = 0; i < sizeof(unnamed) / sizeof(unnamed[0]); i++) {
+		struct config *config, *usual;
+		struct buf text = { 0 };
+		char want[512];
+		struct err err;
+
+		buf_printf(&text, "push_config: %s", unnamed[i].config);
+		must(config_load_text("test.yml", STR("."), buf_str(&text), &config, &err), &err);
+		grafana_start();
+		usual = grafana.config;
+		grafana.config = config;
+		CHECK_INT(push(AS_JSON, str_of(unnamed[i].request)), 200);
+		CHECK_STR(buf_str(&grafana.r.body), "{}");
+		snprintf(want, sizeof(want),
+			"{\"status\":\"success\",\"data\":[{\"__name__\":\"samples\",%s}]}\n", unnamed[i].want);
+		CHECK_STR(
+			grafana_get("/api/v1/series?match%5B%5D=%7B__name__=~%22.%2B%22%7D&time=" END), want);
+		grafana.config = usual;
+		grafana_stop();
+		config_unref(config);
+		buf_release(&text);
+	}
 }
 
 TEST(refusals_are_statuses_of_the_request_s_type)
