@@ -19,6 +19,7 @@ static const struct push_config nothing;
 struct receiver {
 	struct receiver_options o;
 	struct admission admission;
+	struct refusals refusals;
 };
 
 enum err_code receiver_open(
@@ -30,6 +31,7 @@ enum err_code receiver_open(
 		return err_nomem(err, "receiver");
 	r->o = *o;
 	admission_init(&r->admission);
+	refusals_init(&r->refusals);
 	*out = r;
 	return ERR_OK;
 }
@@ -54,6 +56,7 @@ void receiver_close(struct receiver *r)
 	if (!r)
 		return;
 	admission_release(&r->admission);
+	refusals_release(&r->refusals);
 	free(r);
 }
 
@@ -82,10 +85,24 @@ void receive_end(struct receive_turn *t)
 	admission_end(&t->r->admission, t->sender, t->profiles);
 }
 
-void receive_refuse(struct receive_turn *t)
+void receiver_refuse(struct receiver *r, const struct refusal *refusal)
 {
-	t->profiles++;
-	metric_add(&profiles, "failed", 1);
+	refusals_add(&r->refusals, refusal);
+}
+
+static void receive_turn_note_refusal(
+	struct receive_turn *t, uint64_t n, enum err_code reason, const struct err *why)
+{
+	const struct refusal f = { t->address, t->path, n, reason, why };
+
+	metric_add(&profiles, "failed", (double)n);
+	receiver_refuse(t->r, &f);
+}
+
+void receive_refuse(struct receive_turn *t, uint64_t n, const struct err *why)
+{
+	t->profiles += n;
+	receive_turn_note_refusal(t, n, why->code, why);
 }
 
 /* ---- labels and times ---- */
@@ -380,6 +397,25 @@ static size_t received_make_rows(struct received **r, size_t n, struct receive_r
 	return rows_n;
 }
 
+/* The refused ones by their reasons. */
+static void receive_turn_count(struct receive_turn *t, const struct received *r, size_t n)
+{
+	const struct received *first[ERR_CODES] = { NULL };
+	uint64_t refused[ERR_CODES] = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (!r[i].rc) {
+			metric_add(&profiles, r[i].dropped ? "dropped" : "ok", 1);
+			continue;
+		}
+		first[r[i].rc] = first[r[i].rc] ? first[r[i].rc] : &r[i];
+		refused[r[i].rc]++;
+	}
+	for (size_t code = 0; code < ERR_CODES; code++)
+		if (refused[code])
+			receive_turn_note_refusal(t, refused[code], (enum err_code)code, &first[code]->err);
+}
+
 void receive_store(struct receive_turn *t, struct received *r, size_t n)
 {
 	struct received **good = arena_array(&t->arena, struct received *, n + 1);
@@ -404,6 +440,5 @@ void receive_store(struct receive_turn *t, struct received *r, size_t n)
 		receive_turn_put_all(t, rows, rows_n);
 	for (size_t i = 0; i < rows_n; i++)
 		receive_row_answer(&rows[i]);
-	for (size_t i = 0; i < n; i++)
-		metric_add(&profiles, r[i].rc ? "failed" : r[i].dropped ? "dropped" : "ok", 1);
+	receive_turn_count(t, r, n);
 }

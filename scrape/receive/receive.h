@@ -23,6 +23,7 @@
 
 #include "proto/sink.h"
 #include "scrape/config/push_config.h"
+#include "scrape/receive/refusals.h"
 
 #define RECEIVE_RUNNING_MAX 4u /* decoded at once: a small body may need much memory */
 #define RECEIVE_WAITING_MAX 16u /* for one of these; of all senders */
@@ -62,6 +63,7 @@ struct receive_turn {
 	uint64_t sender;
 	size_t profiles; /* so far */
 	unsigned retry_s; /* when to try again, where receive_begin failed */
+	struct str address, path; /* of the sender, and where it sent to: for the log, may be empty */
 };
 /* sender: a user, or an address. Waits for its turn. */
 MUST_CHECK enum err_code receive_begin(
@@ -90,8 +92,10 @@ struct received {
  */
 void receive_store(struct receive_turn *t, struct received *r, size_t n);
 
-/* Counts a request that could not be decoded: as one profile that failed. */
-void receive_refuse(struct receive_turn *t);
+/* Counts and logs profiles that could not be decoded; a whole request is one. */
+void receive_refuse(struct receive_turn *t, uint64_t profiles, const struct err *why);
+/* The same of a request that got no turn. */
+void receiver_refuse(struct receiver *r, const struct refusal *refusal);
 
 /* A label of a sender as ours: false where the configuration drops it. *name may be in the arena.
  */

@@ -124,7 +124,7 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 		receive_store(&turn, &p, 1);
 		rc = p.rc;
 	} else {
-		receive_refuse(&turn);
+		receive_refuse(&turn, 1, &err);
 		err_copy(&p.err, &err);
 	}
 	if (rc == ERR_IO || rc == ERR_NOMEM) /* a commit failed: the same may come again */

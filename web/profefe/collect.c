@@ -99,7 +99,7 @@ void profefe_collect(struct web *w, struct http_in *in, struct http_out *out)
 	}
 	if ((rc = profefe_read_params(in, true, &c.p, &err)) || (rc = profefe_read_labels(&c, &err)) ||
 		(rc = profefe_read_profile(&c, &err))) {
-		receive_refuse(&turn);
+		receive_refuse(&turn, 1, &err);
 		out->status = push_status(rc);
 		profefe_fail(out, rc, &err);
 	} else if ((rc = profefe_store(&c, &err))) {

@@ -321,7 +321,7 @@ void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	if ((rc = ingest_take(&g, &err))) {
-		receive_refuse(&turn);
+		receive_refuse(&turn, 1, &err);
 		http_text(out, g.bad_content && rc == ERR_INVALID ? 422 : push_status(rc), "%s", err.msg);
 	} else {
 		receive_store(&turn, g.v, g.n);

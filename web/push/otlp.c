@@ -167,6 +167,8 @@ static enum err_code push_otlp_take(
 	for (uint32_t i = 0; i < e->request->profiles_n; i++)
 		if ((rc = export_read_profile(e, &e->request->profiles[i], &e->v[i], err)))
 			return rc;
+	if (e->request->rejected_n)
+		receive_refuse(e->t, e->request->rejected_n, &e->request->rejected);
 	receive_store(e->t, e->v, e->request->profiles_n);
 	return ERR_OK;
 }
@@ -219,7 +221,7 @@ void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result
 		return;
 	}
 	if (push_otlp_take(in, json, &e, &r->err)) {
-		receive_refuse(&turn);
+		receive_refuse(&turn, 1, &r->err);
 		r->outcome = OTLP_REFUSED;
 	} else {
 		export_judge(&e, r);

@@ -23,7 +23,9 @@ void otlp_handle(struct web *w, struct http_in *in, struct http_out *out)
 	struct otlp_result r;
 
 	if (!json && !http_type_is(in->content_type, PROTO_TYPE)) {
-		http_text(out, 415, "Content-Type must be %s or %s", PROTO_TYPE, JSON_TYPE);
+		err_set(&r.err, ERR_UNSUPPORTED, "Content-Type must be %s or %s", PROTO_TYPE, JSON_TYPE);
+		push_refuse(w, in, &r.err);
+		http_text(out, 415, "%s", r.err.msg);
 		return;
 	}
 	otlp_store(w, in, json, &r);

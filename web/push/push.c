@@ -7,6 +7,14 @@
 #define RAW_BYTES_MAX (64u << 20)
 #define RETRY_S "5"
 
+void push_refuse(struct web *w, const struct http_in *in, const struct err *why)
+{
+	const struct refusal f = { http_remote_host(in->remote), in->path, 1, why->code, why };
+
+	if (w->receiver)
+		receiver_refuse(w->receiver, &f);
+}
+
 enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err)
 {
@@ -19,8 +27,12 @@ enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out
 	} else {
 		rc = receive_begin(w->receiver, sender, t, err);
 	}
-	if (!rc)
+	if (!rc) {
+		t->address = http_remote_host(in->remote);
+		t->path = in->path;
 		return ERR_OK;
+	}
+	push_refuse(w, in, err);
 	out->status = rc == ERR_LIMIT ? 429 : 503;
 	http_add_header(out, "Retry-After", str_of(arena_printf(&in->arena, "%u", t->retry_s)));
 	return rc;

@@ -18,6 +18,9 @@
 MUST_CHECK enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err);
 
+/* Counts and logs a request that is refused before its turn, as push_begin does. */
+void push_refuse(struct web *w, const struct http_in *in, const struct err *why);
+
 /* The body without its Content-Encoding (gzip, zstd or none); gzip also where it is not said. At
  * most 64 MiB. */
 MUST_CHECK enum err_code push_body(

@@ -132,7 +132,7 @@ void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	if ((rc = push_v1_take(in, json, &b, &err))) {
-		receive_refuse(&turn);
+		receive_refuse(&turn, 1, &err);
 		push_v1_fail(out, push_status(rc), &err);
 	} else if ((failed = push_failed(b.v, b.n))) {
 		push_v1_fail(out, push_status(failed->rc), &failed->err);

@@ -207,6 +207,22 @@ TEST(what_async_profiler_sent_is_read)
 	arena_release(&a);
 }
 
+/* Its samples come first, and look like wrong ones of later releases. */
+TEST(a_request_of_otlp_1_7_is_refused_by_name)
+{
+	struct otlp_request *r;
+	struct arena a;
+	struct err err;
+	struct str raw;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(show_read(&a, DIR "otlp-1.7.pb", &raw, &err), &err);
+	CHECK_ERR(otlp_decode(&a, raw, &show_options, &r, &err), &err, ERR_UNSUPPORTED,
+		"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: field 3 of a profile is "
+		"not its timeUnixNano; update the sender");
+	arena_release(&a);
+}
+
 TEST(json_is_equal_to_protobuf)
 {
 	struct buf one = { 0 }, other = { 0 };

@@ -1,5 +1,7 @@
 /* OTLP over HTTP against a real database: recorded requests of the eBPF profiler, and refusals. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/fs.h"
 #include "scrape/config/config.h"
@@ -173,6 +175,39 @@ TEST(who_says_no_name_is_an_unknown_service_at_its_address)
 		config_unref(config);
 		buf_release(&text);
 	}
+}
+
+static long refused(const char *reason)
+{
+	char row[128];
+	const char *at;
+
+	snprintf(row, sizeof(row), "epimetheus_ingest_refused_profiles_total{reason=\"%s\"} ", reason);
+	at = strstr(grafana_get("/metrics").ptr, row);
+	return at ? strtol(at + strlen(row), NULL, 10) : 0;
+}
+
+/* Also where the status is 200. */
+TEST(what_is_refused_is_counted_by_reason)
+{
+	long invalid, unsupported;
+
+	grafana_start();
+	invalid = refused("invalid input");
+	unsupported = refused("unsupported");
+	CHECK_INT(push(AS_JSON, STR(SENT("", "") )), 200);
+	CHECK_INT(refused("invalid input"), invalid);
+	CHECK_INT(push(AS_JSON, STR(SENT("", "\"attributeIndices\":[9],"))), 200);
+	CHECK_STR(buf_str(&grafana.r.body),
+		"{\"partialSuccess\":{\"rejectedProfiles\":\"1\",\"errorMessage\":\"resourceProfiles[0]."
+		"scopeProfiles[0].profiles[0]: no attribute 9, attributeTable has 2\"}}");
+	CHECK_INT(refused("invalid input"), invalid + 1);
+	CHECK_INT(push(AS_OTLP, STR("\x0a\x7f")), 400);
+	CHECK_INT(refused("invalid input"), invalid + 2);
+	CHECK_INT(push("Content-Type: text/plain\r\n", STR("x")), 415);
+	CHECK_INT(push(AS_JSON, STR("{\"dictionary\":{\"attributeUnits\":[]}}")), 415);
+	CHECK_INT(refused("unsupported"), unsupported + 2);
+	grafana_stop();
 }
 
 TEST(refusals_are_statuses_of_the_request_s_type)
