@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "scrape/config/config.h"
@@ -204,22 +205,35 @@ static enum err_code receiver_check_age(
 	return rc;
 }
 
-static enum err_code receiver_set_times(
-	const struct receiver *r, struct received *received, int64_t now_ns, struct err *err)
+/* Nobody's nanoseconds end in so many zeros. The end of a window that ends with it stays the end.
+ */
+static void receive_turn_spread(const struct receive_turn *t, struct received *r)
+{
+	uint64_t source = r->process ? r->process : t->sender;
+	uint64_t hash = hash_bytes((const char *)&source, sizeof(source), r->body);
+
+	if (r->body && r->ts_ns > 0 && (r->process || r->ts_ns % NS_PER_MS == 0))
+		r->ts_ns -= (int64_t)(hash % NS_PER_MS);
+}
+
+static enum err_code receive_turn_set_times(
+	const struct receive_turn *t, struct received *received, int64_t now_ns, struct err *err)
 {
 	const struct pprof *own = received->profile;
 
-	if (!received->ts_ns)
-		received->ts_ns = own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS ?
-			own->time_nanos + receive_duration_of(own) :
-			now_ns;
+	if (!received->ts_ns && own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS)
+		received->ts_ns = own->time_nanos + receive_duration_of(own);
+	if (received->ts_ns)
+		receive_turn_spread(t, received);
+	else
+		received->ts_ns = now_ns;
 	if (received->ts_ns < 0 || received->ts_ns >= TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
 	if (received->interval_ns < 0 || received->interval_ns > RECEIVE_INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
 	if (!received->interval_ns)
 		received->interval_ns = receive_duration_of(own);
-	return receiver_check_age(r, received->ts_ns, now_ns, err);
+	return receiver_check_age(t->r, received->ts_ns, now_ns, err);
 }
 
 /* ---- profiles of one series and time ---- */
@@ -381,6 +395,23 @@ static void receive_row_answer(const struct receive_row *row)
 	}
 }
 
+/* Leaves those that try the next nanosecond. */
+static size_t receive_rows_answer(struct receive_row *rows, size_t n, bool more)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].rc != ERR_EXISTS || !more) {
+			receive_row_answer(&rows[i]);
+			continue;
+		}
+		for (size_t k = 0; k < rows[i].n; k++)
+			rows[i].v[k]->ts_ns++;
+		rows[left++] = (struct receive_row){ .v = rows[i].v, .n = rows[i].n };
+	}
+	return left;
+}
+
 /* Neighbours in the order of received_cmp that are equal but for their place. */
 static size_t received_make_rows(struct received **r, size_t n, struct receive_row *rows)
 {
@@ -428,7 +459,7 @@ void receive_store(struct receive_turn *t, struct received *r, size_t n)
 		struct received *p = &r[i];
 
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
-		if (p->rc || (p->rc = receiver_set_times(t->r, p, now_ns, &p->err)) ||
+		if (p->rc || (p->rc = receive_turn_set_times(t, p, now_ns, &p->err)) ||
 			(p->rc = receive_turn_relabel(t, p, &p->err)) || p->dropped)
 			continue;
 		good[good_n++] = p;
@@ -436,9 +467,9 @@ void receive_store(struct receive_turn *t, struct received *r, size_t n)
 	if (good_n)
 		qsort(good, good_n, sizeof(struct received *), received_cmp);
 	rows_n = good_n ? received_make_rows(good, good_n, rows) : 0;
-	if (rows_n)
+	for (unsigned i = 0; i < RECEIVE_TWINS_MAX && rows_n; i++) {
 		receive_turn_put_all(t, rows, rows_n);
-	for (size_t i = 0; i < rows_n; i++)
-		receive_row_answer(&rows[i]);
+		rows_n = receive_rows_answer(rows, rows_n, i + 1 < RECEIVE_TWINS_MAX);
+	}
 	receive_turn_count(t, r, n);
 }

@@ -12,9 +12,10 @@
  *
  * Units:     nanoseconds since 1970.
  * Errors:    receive_begin: ERR_LIMIT: this sender is to wait; ERR_UNAVAILABLE: everybody is.
- *            Of a profile: ERR_INVALID (labels, times), ERR_LIMIT, ERR_EXISTS (another one of this
- *            series and time is stored), ERR_UNAVAILABLE (the database takes none now; the same
- *            request may come again: what is stored already is acknowledged again).
+ *            Of a profile: ERR_INVALID (labels, times), ERR_LIMIT, ERR_EXISTS
+ *            (RECEIVE_TWINS_MAX others of this series and time are stored), ERR_UNAVAILABLE
+ *            (the database takes none now; the same request may come again: what is stored
+ *            already is acknowledged again).
  * Ownership: a turn and its arena are the caller's until receive_end.
  * Threads:   any; a turn belongs to one.
  */
@@ -32,6 +33,7 @@
 #define RECEIVE_LABELS_MAX 64u
 #define RECEIVE_NAME_BYTES_MAX 128u
 #define RECEIVE_VALUE_BYTES_MAX 4096u
+#define RECEIVE_TWINS_MAX 64u /* profiles of one series and time, each a nanosecond later */
 #define RECEIVE_INTERVAL_MAX_NS (INT64_C(86400) * 1000000000)
 
 struct receiver;
@@ -77,6 +79,13 @@ struct received {
 	int64_t ts_ns; /* the end of what it covers; 0: as the profile says, else now */
 	int64_t interval_ns; /* what it covers; 0: the profile's duration, else not known */
 	bool convert; /* cumulative columns become differences to the profile before */
+	/*
+	 * Processes of one service may have one series, and times in seconds are soon the same. So the
+	 * hashes of body and source choose a time within the last millisecond: the same profile of the
+	 * same source is the same row when it comes again, and that of another source is another one.
+	 */
+	uint64_t body; /* a hash; 0: the time stays as it is */
+	uint64_t process; /* a hash of what names the process; 0: the sender's address is the source */
 	/* The answer: */
 	enum err_code rc;
 	struct err err;
@@ -88,7 +97,8 @@ struct received {
 
 /*
  * Stores all of them and returns when each is durable or refused. Profiles of one series and time
- * become one row: a sender may list each process, whose number is no label, or each sample type.
+ * become one row: a sender may list each process, whose number is no label, or each sample type. If
+ * another profile of this series and time is stored, the next nanosecond that is free is taken.
  */
 void receive_store(struct receive_turn *t, struct received *r, size_t n);
 

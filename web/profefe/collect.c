@@ -10,9 +10,6 @@
 #include "web/profefe/profefe.h"
 #include "web/push/push.h"
 
-/* created_at has whole seconds, in which several instances may send. */
-#define TIMES_MAX 16u
-
 struct profefe_collecting {
 	struct receive_turn *t;
 	struct http_in *in;
@@ -32,7 +29,7 @@ static enum err_code profefe_read_labels(struct profefe_collecting *c, struct er
 		push_labels_add(&l, c->p.labels[i].name, c->p.labels[i].value);
 	push_labels_add(&l, STR("service_name"), c->p.service);
 	push_labels_add(&l, STR(LABEL_NAME), str_of(c->p.profile));
-	return push_labels_build(&l, &c->profile.labels, err);
+	return push_labels_build(&l, &c->profile, err);
 }
 
 static enum err_code profefe_read_profile(struct profefe_collecting *c, struct err *err)
@@ -52,28 +49,6 @@ static enum err_code profefe_read_profile(struct profefe_collecting *c, struct e
 	c->profile.profile = decoded.any.profile;
 	c->profile.kinds = decoded.any.kinds;
 	return ERR_OK;
-}
-
-/* If another profile of this series and time is stored, this one gets the next nanosecond. */
-static enum err_code profefe_store(struct profefe_collecting *c, struct err *err)
-{
-	const struct received as_sent = c->profile;
-	struct received *p = &c->profile;
-	int64_t ts_ns = 0;
-
-	for (unsigned i = 0; i < TIMES_MAX; i++) {
-		*p = as_sent;
-		if (i)
-			p->ts_ns = ts_ns + i;
-		receive_store(c->t, p, 1);
-		if (!i)
-			ts_ns = p->ts_ns;
-		if (p->rc != ERR_EXISTS)
-			break;
-	}
-	if (p->rc)
-		err_copy(err, &p->err);
-	return p->rc;
 }
 
 static void profefe_answer(struct http_out *out, const struct profefe_collecting *c)
@@ -102,11 +77,13 @@ void profefe_collect(struct web *w, struct http_in *in, struct http_out *out)
 		receive_refuse(&turn, 1, &err);
 		out->status = push_status(rc);
 		profefe_fail(out, rc, &err);
-	} else if ((rc = profefe_store(&c, &err))) {
-		out->status = push_status(rc);
-		profefe_fail(out, rc, &err);
 	} else {
-		profefe_answer(out, &c);
+		receive_store(&turn, &c.profile, 1);
+		out->status = push_status(c.profile.rc);
+		if (c.profile.rc)
+			profefe_fail(out, c.profile.rc, &c.profile.err);
+		else
+			profefe_answer(out, &c);
 	}
 	receive_end(&turn);
 }

@@ -36,6 +36,7 @@ struct ingest {
 	struct ingest_name name;
 	struct multipart parts;
 	int64_t until_ns, interval_ns; /* 0: not said */
+	uint64_t body; /* its hash */
 	uint64_t rate_hz;
 	struct received *v;
 	size_t n;
@@ -53,25 +54,6 @@ static enum err_code push_ingest_read_time(
 	*out = 0;
 	rc = text.len ? ingest_time_parse(text, out, err) : ERR_OK;
 	return rc ? err_wrap(err, rc, "invalid parameter \"%s\"", name) : ERR_OK;
-}
-
-/* Whole seconds or milliseconds; nobody's nanoseconds end in so many zeros. */
-static int64_t push_ingest_unit_of(int64_t ns)
-{
-	return ns % NS_PER_S == 0 ? NS_PER_S : ns % NS_PER_MS == 0 ? NS_PER_MS : 1;
-}
-
-/*
- * Processes of one service have one series, and times in seconds are soon the same. So such a
- * profile gets a time within its last second, which its bytes choose: sent again it is the same
- * row.
- */
-static void ingest_spread(struct ingest *ingest, struct str raw)
-{
-	uint64_t unit = (uint64_t)push_ingest_unit_of(ingest->until_ns);
-
-	if (ingest->until_ns)
-		ingest->until_ns -= (int64_t)(hash_bytes(raw.ptr, raw.len, 0) % unit);
 }
 
 /* When the SDK for Go ends, it rounds until down, but not from: then no length is known. */
@@ -114,7 +96,7 @@ static enum err_code ingest_read_params(struct ingest *ingest, struct err *err)
 }
 
 static enum err_code ingest_read_labels(
-	struct ingest *ingest, struct str name, struct labels *out, struct err *err)
+	struct ingest *ingest, struct str name, struct received *out, struct err *err)
 {
 	struct push_labels l;
 
@@ -133,11 +115,13 @@ static enum err_code ingest_add(struct ingest *ingest, struct str name, const st
 {
 	struct received *to = &ingest->v[ingest->n];
 
-	*to = (struct received){
-		.profile = p, .kinds = kinds, .ts_ns = ingest->until_ns, .interval_ns = ingest->interval_ns
-	};
+	*to = (struct received){ .profile = p,
+		.kinds = kinds,
+		.ts_ns = ingest->until_ns,
+		.interval_ns = ingest->interval_ns,
+		.body = ingest->body };
 	ingest->n++;
-	return ingest_read_labels(ingest, name, &to->labels, err);
+	return ingest_read_labels(ingest, name, to, err);
 }
 
 static enum err_code ingest_room(struct ingest *ingest, size_t n, struct err *err)
@@ -300,7 +284,7 @@ static enum err_code ingest_take(struct ingest *ingest, struct err *err)
 	}
 	if (!body.len)
 		return err_set(err, ERR_INVALID, "the body is empty");
-	ingest_spread(ingest, body);
+	ingest->body = hash_bytes(body.ptr, body.len, 0);
 	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
 		return ingest_take_jfr(ingest, body, multipart_get(&ingest->parts, "labels"), err);
 	if (profile || str_is(format, "pprof"))

@@ -111,7 +111,7 @@ static enum value_kind *push_otlp_kinds_of(struct arena *a, const struct otlp_pr
 /* ---- one profile ---- */
 
 static enum err_code export_read_labels(
-	struct export *e, const struct otlp_profile *p, struct labels *out, struct err *err)
+	struct export *e, const struct otlp_profile *p, struct received *out, struct err *err)
 {
 	const struct otlp_resource *r = &e->request->resources[p->resource];
 	struct str name = push_profile_name(p->pprof);
@@ -130,8 +130,6 @@ static enum err_code export_read_labels(
 static enum err_code export_read_profile(
 	struct export *e, const struct otlp_profile *p, struct received *out, struct err *err)
 {
-	enum err_code rc;
-
 	*out = (struct received){ .profile = p->pprof,
 		.kinds = push_otlp_kinds_of(&e->t->arena, p),
 		.convert = p->temporality == OTLP_CUMULATIVE };
@@ -141,9 +139,7 @@ static enum err_code export_read_profile(
 		out->interval_ns = p->last_ns - p->first_ns;
 	if (!out->kinds)
 		return arena_fail(&e->t->arena, "request", err);
-	if ((rc = export_read_labels(e, p, &out->labels, err)))
-		return rc;
-	return ERR_OK;
+	return export_read_labels(e, p, out, err);
 }
 
 static bool push_otlp_label_of(void *ctx, struct str *key)

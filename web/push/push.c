@@ -2,6 +2,7 @@
 
 #include "base/gzip/gzip.h"
 #include "base/gzip/zstd.h"
+#include "base/map.h"
 #include "base/quote.h"
 
 #define RAW_BYTES_MAX (64u << 20)
@@ -122,21 +123,37 @@ struct str push_profile_name(const struct pprof *p)
 
 void push_labels_init(struct push_labels *l, struct receive_turn *t)
 {
-	l->t = t;
+	*l = (struct push_labels){ .t = t };
 	labels_builder_init(&l->b, &t->arena, (struct labels){ 0 });
+}
+
+static bool push_names_process(struct str label)
+{
+	static const char *const names[] = { "pid", "process_id", "process.pid", "process_pid",
+		"session_id", "__session_id__", "service.instance.id", "service_instance_id", "instance" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_is(label, names[i]))
+			return true;
+	return false;
 }
 
 void push_labels_add(struct push_labels *l, struct str name, struct str value)
 {
+	if (push_names_process(name)) {
+		l->process = hash_bytes(name.ptr, name.len, l->process);
+		l->process = hash_bytes(value.ptr, value.len, l->process);
+	}
 	if (str_is(name, LABEL_NAME) || receive_label(l->t, &name))
 		labels_builder_set(&l->b, name, value);
 }
 
-enum err_code push_labels_build(struct push_labels *l, struct labels *out, struct err *err)
+enum err_code push_labels_build(struct push_labels *l, struct received *out, struct err *err)
 {
 	if (!labels_builder_get(&l->b, STR("job")).len)
 		labels_builder_set(&l->b, STR("job"), labels_builder_get(&l->b, STR("service_name")));
-	return labels_builder_build(&l->b, out, err);
+	out->process = l->process;
+	return labels_builder_build(&l->b, &out->labels, err);
 }
 
 /* ---- kinds ---- */

@@ -39,14 +39,18 @@ struct str push_profile_name(const struct pprof *p);
 MUST_CHECK enum err_code push_kinds(struct arena *a, const struct pprof *p, struct str name,
 	enum value_kind **out, struct err *err);
 
-/* Labels of a sender's, renamed by the configuration. job, if it has none, is its service_name. */
+/*
+ * Labels of a sender's, renamed by the configuration. job, if it has none, is its service_name.
+ * What names the process or its session (pid, __session_id__) also tells it apart from its twins.
+ */
 struct push_labels {
 	struct receive_turn *t;
 	struct labels_builder b;
+	uint64_t process; /* as in struct received */
 };
 void push_labels_init(struct push_labels *l, struct receive_turn *t);
 void push_labels_add(struct push_labels *l, struct str name, struct str value);
 MUST_CHECK enum err_code push_labels_build(
-	struct push_labels *l, struct labels *out, struct err *err);
+	struct push_labels *l, struct received *out, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
  * one is refused the answer is its error; the others are stored, and acknowledged again if the
  * sender repeats them.
  */
+#include "base/map.h"
 #include "base/quote.h"
 #include "proto/legacy/legacy.h"
 #include "web/push/forms.h"
@@ -25,7 +26,7 @@ struct push_v1_batch {
 };
 
 static enum err_code push_v1_batch_read_labels(
-	struct push_v1_batch *b, const raw_series *series, struct labels *out, struct err *err)
+	struct push_v1_batch *b, const raw_series *series, struct received *out, struct err *err)
 {
 	struct push_labels l;
 
@@ -35,8 +36,8 @@ static enum err_code push_v1_batch_read_labels(
 	return push_labels_build(&l, out, err);
 }
 
-static enum err_code push_v1_batch_read_profile(
-	struct push_v1_batch *b, ProtobufCBinaryData bytes, struct labels labels, struct err *err)
+static enum err_code push_v1_batch_read_profile(struct push_v1_batch *b, ProtobufCBinaryData bytes,
+	const struct received *series, struct err *err)
 {
 	struct arena *a = &b->t->arena;
 	struct str raw = { (const char *)bytes.data, bytes.len };
@@ -49,11 +50,12 @@ static enum err_code push_v1_batch_read_profile(
 		return err_set(err, ERR_INVALID, "raw_profile is empty");
 	if ((rc = pprof_inflate(a, raw, &pprof_limits_default, &raw, err)) ||
 		(rc = legacy_decode_any(a, raw, &pprof_limits_default, &any, err)) ||
-		(rc = push_kinds(a, any.profile, labels_get(labels, STR(LABEL_NAME)), &kinds, err)))
+		(rc = push_kinds(a, any.profile, labels_get(series->labels, STR(LABEL_NAME)), &kinds, err)))
 		return rc;
-	*p = (struct received){
-		.labels = labels, .profile = any.profile, .kinds = any.kinds ? any.kinds : kinds
-	};
+	*p = *series;
+	p->profile = any.profile;
+	p->kinds = any.kinds ? any.kinds : kinds;
+	p->body = hash_bytes((const char *)bytes.data, bytes.len, 0);
 	b->n++;
 	return ERR_OK;
 }
@@ -61,7 +63,6 @@ static enum err_code push_v1_batch_read_profile(
 static enum err_code push_v1_batch_read_all(
 	struct push_v1_batch *b, const push_request *request, struct err *err)
 {
-	struct labels labels;
 	size_t n = 0;
 	enum err_code rc;
 
@@ -73,11 +74,12 @@ static enum err_code push_v1_batch_read_all(
 		return arena_fail(&b->t->arena, "request", err);
 	for (size_t i = 0; i < request->n_series; i++) {
 		const raw_series *s = request->series[i];
+		struct received series = { 0 };
 
-		if ((rc = push_v1_batch_read_labels(b, s, &labels, err)))
+		if ((rc = push_v1_batch_read_labels(b, s, &series, err)))
 			return err_wrap(err, rc, "series %zu", i);
 		for (size_t k = 0; k < s->n_samples; k++)
-			if ((rc = push_v1_batch_read_profile(b, s->samples[k]->raw_profile, labels, err)))
+			if ((rc = push_v1_batch_read_profile(b, s->samples[k]->raw_profile, &series, err)))
 				return err_wrap(err, rc, "series %zu, sample %zu", i, k);
 	}
 	return ERR_OK;

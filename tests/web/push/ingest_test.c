@@ -65,9 +65,27 @@ TEST(processes_of_one_service_end_profiles_in_the_same_second)
 	}
 	/* Not after the second, and within it. */
 	check_value("total(cpu%5B1s%5D%20offset%205s)", "120000000");
-	/* Nanoseconds are believed. */
-	CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 3\n")), 200);
-	CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 4\n")), 409);
+	/* Nanoseconds are believed; another body of the same one gets the next. */
+	for (int again = 0; again < 2; again++) {
+		CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 3\n")), 200);
+		CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 4\n")), 200);
+		check_value("total(cpu%7Bservice_name=%22b%22%7D%5B1m%5D)", "70000000");
+	}
+	grafana_stop();
+}
+
+/* A process that sends the same again is one; another that it tells apart is another. */
+TEST(equal_bodies_count_once_per_source)
+{
+	grafana_start();
+	for (int again = 0; again < 2; again++)
+		CHECK_INT(push("name=shop" AT, "", STR("main;idle 10\n")), 200);
+	check_value("total(cpu%5B1m%5D)", "100000000");
+	for (int again = 0; again < 2; again++) {
+		CHECK_INT(push("name=shop%7B__session_id__=a%7D" AT, "", STR("main;idle 10\n")), 200);
+		CHECK_INT(push("name=shop%7B__session_id__=b%7D" AT, "", STR("main;idle 10\n")), 200);
+	}
+	check_value("total(cpu%5B1m%5D)", "300000000");
 	grafana_stop();
 }
 

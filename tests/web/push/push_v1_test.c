@@ -89,11 +89,14 @@ TEST(both_encodings_are_stored)
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"nanoseconds\","
 		"\"result\":[{\"metric\":{"
 		"\"job\":\"b\",\"service_name\":\"b\"},\"value\":[1700000011,\"40000000\"]}]}}\n");
-	/* Another one of the same series and time is not. */
+	/* Another one of the same series and time is kept beside it. */
 	profile(&gz, 4, END_S);
 	request(&json, LABELS("a"), buf_str(&gz));
-	CHECK_INT(push(AS_JSON, buf_str(&json)), 409);
-	CHECK_INT(grafana_count("\"code\":\"already_exists\""), 1);
+	CHECK_INT(push(AS_JSON, buf_str(&json)), 200);
+	check_stored("a",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"nanoseconds\","
+		"\"result\":[{\"metric\":{"
+		"\"job\":\"a\",\"service_name\":\"a\"},\"value\":[1700000011,\"90000000\"]}]}}\n");
 	grafana_stop();
 	buf_release(&gz);
 	buf_release(&json);
