@@ -49,7 +49,7 @@ struct load_counts {
 struct load_target {
 	int64_t last_ns[LOAD_KINDS]; /* 0: none came yet */
 	uint64_t nth[LOAD_KINDS];
-	uint8_t profiling;
+	struct load_conn *profiler; /* whose CPU profile is under way; NULL: none is */
 	uint8_t way; /* of hostile_ways + 1; 0: honest */
 };
 
@@ -80,7 +80,6 @@ struct load_conn {
 	int fd;
 	size_t target;
 	bool busy; /* between a request and the end of its answer */
-	bool profiling; /* holds its target's profiler */
 	size_t in_n;
 	struct str head, body; /* what is left of the answer */
 	bool close_after;

@@ -50,8 +50,8 @@ static void note_request(struct load_conn *c, enum load_kind kind)
 
 void conn_end(struct load_conn *c)
 {
-	if (c->profiling)
-		target_of(c)->profiling = 0;
+	if (target_of(c)->profiler == c)
+		target_of(c)->profiler = NULL;
 	event_del(&c->readable);
 	event_del(&c->writable);
 	event_del(&c->timer);
@@ -145,8 +145,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 		hostile_ways[t->way - 1].next(c);
 		return;
 	}
-	c->profiling = false;
-	t->profiling = 0;
+	t->profiler = NULL;
 	answer_profile(c, LOAD_CPU);
 }
 
@@ -155,6 +154,26 @@ static int64_t seconds_of(struct str line)
 	ptrdiff_t at = str_find(line, STR("seconds="));
 
 	return at < 0 ? 30 : strtoll(line.ptr + at + 8, NULL, 10);
+}
+
+static bool client_has_gone(const struct load_conn *c)
+{
+	char next;
+	ssize_t n = recv(c->fd, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* After a while without the processor: a client may have gone, and come again, all unread. */
+static bool profiler_is_taken(const struct load_conn *c)
+{
+	struct load_conn *other = target_of(c)->profiler;
+
+	if (!other || !client_has_gone(other))
+		return other;
+	counts_of(c)->cut++;
+	conn_end(other);
+	return false;
 }
 
 static void take_request(struct load_conn *c, struct str line)
@@ -174,13 +193,12 @@ static void take_request(struct load_conn *c, struct str line)
 		hostile_ways[t->way - 1].begin(c);
 	} else if (kind == LOAD_HEAP) {
 		answer_profile(c, LOAD_HEAP);
-	} else if (t->profiling) {
-		counts_of(c)->refused++;
+	} else if (profiler_is_taken(c)) {
+		counts_of(c)->refused += !client_has_gone(c);
 		conn_answer(c, "500 Internal Server Error", "text/plain", "Content-Length: 40\r\n",
 			STR("Could not enable CPU profiling: in use.\n"));
 	} else {
-		t->profiling = 1;
-		c->profiling = true;
+		t->profiler = c;
 		conn_after(c, seconds_of(line) * NS_PER_S);
 	}
 }
