@@ -76,19 +76,21 @@ ${jobs.map(([name, address]) => `  - job_name: ${name}
     static_configs: [{targets: ["${good.address}"]}]
 `, args: ['--log.level=debug'] });
 
-  const list = await until('each target has been tried', 60, async () => {
-    const all = await targets(server);
-    return all.every((x) => x.health !== 'unknown') && all.filter((x) => x.scrapePool === 'good').every((x) => x.health === 'up') && all;
-  });
-  const error = Object.fromEntries(list.map((x) => [x.scrapePool, x.lastError]));
-  for (const [name, [want]] of Object.entries(kinds)) {
-    await t.test(name, () => assert.match(error[name], want));
+  // A scrape of a busy machine may be out of time before it sees what is wrong: the next one tells it.
+  const errors = {
+    ...Object.fromEntries(Object.entries(kinds).map(([name, [want]]) => [name, want])),
+    plain: /^tls 127\.0\.0\.1:\d+: wrong version number: the target does not speak TLS, set "scheme: http"$/,
+    silent: /context deadline exceeded/,
+    refused: /127\.0\.0\.1:1: Connection refused/,
+    nowhere: /no-such-host\.invalid/,
+  };
+  for (const [name, want] of Object.entries(errors)) {
+    await t.test(name, () => until(`the error of ${name}`, 60, async () => {
+      const of = (await targets(server)).filter((x) => x.scrapePool === name);
+      for (const x of of) assert.match(x.lastError, want);
+      return of.length;
+    }));
   }
-  await t.test('plain', () => assert.match(error.plain,
-    /^tls 127\.0\.0\.1:\d+: wrong version number: the target does not speak TLS, set "scheme: http"$/));
-  await t.test('silent', () => assert.match(error.silent, /context deadline exceeded/));
-  await t.test('refused', () => assert.match(error.refused, /127\.0\.0\.1:1: Connection refused/));
-  await t.test('nowhere', () => assert.match(error.nowhere, /no-such-host\.invalid/));
   await t.test('the good one is on time', async () => {
     await until('three more profiles', 20, async () => {
       const r = await query(server, 'merge(cpu{job="good"}[1h])');
