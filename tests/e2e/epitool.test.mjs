@@ -8,9 +8,12 @@ import { epitool, execFileSync, finish, join, request, scratch, start, startDemo
 const run = (t, ...args) => finish(t, epitool, args);
 
 async function profileOf(t, file, version, regression) {
-  const demo = await startDemo(t, version, regression);
-  const res = await request(`http://${demo.address}/debug/pprof/profile?seconds=3`);
-  writeFileSync(file, res.body);
+  const demo = await startDemo(t, version, regression, 300);
+  await until('a profile of many samples', 30, async () => {
+    writeFileSync(file, (await request(`http://${demo.address}/debug/pprof/profile?seconds=3`)).body);
+    const raw = execFileSync('go', ['tool', 'pprof', '-raw', file], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+    return [...raw.matchAll(/^ +(\d+) +\d+: /gm)].reduce((n, m) => n + Number(m[1]), 0) >= 50;
+  });
   const heap = await request(`http://${demo.address}/debug/pprof/allocs`);
   writeFileSync(file.replace('cpu', 'heap'), heap.body);
   const mutex = await request(`http://${demo.address}/debug/pprof/mutex`);
@@ -225,15 +228,21 @@ test('epitool: on a terminal', async (t) => {
   const { createServer } = await import('node:http');
   const name = 'a/package/of/a/name/that/is/long.Function';
   const answer = { status: 'success', data: { resultType: 'vector', unit: 'bytes', result: [{ metric: { function: name }, value: [1, '2048'] }] } };
-  const slow = createServer((req, res) => setTimeout(() => res.end(JSON.stringify(answer)), req.url.includes('explain') ? 60000 : 1500).unref());
+  // It answers once somebody has been told that it is waited for.
+  const told = {};
+  const slow = createServer((req, res) => told[req.url.includes('explain') ? 'never' : 'table'].then(() => res.end(JSON.stringify(answer))));
   await new Promise((done) => slow.listen(0, '127.0.0.1', done));
   t.after(() => { slow.closeAllConnections(); slow.close(); });
   const at = `--server=http://127.0.0.1:${slow.address().port}`;
+  told.never = new Promise(() => {});
+  told.table = new Promise((done) => told.now = done);
   const run = onTerminal(t, 30, [epitool, 'query', at, '1']);
+  await until('it waits', 10, () => run.out.includes('waiting'));
+  told.now();
   await run.ended;
   assert.equal(run.code, 0, run.out);
   // The line with the time is erased before the table, whose names are cut to fit.
-  assert.match(run.out, /^\r\x1b\[Kwaiting for the answer: 1\.\d s(\r\x1b\[Kwaiting for the answer: \d\.\d s)*\r\x1b\[K *value  function\r\n/);
+  assert.match(run.out, /^\r\x1b\[Kwaiting for the answer: \d+\.\d s(\r\x1b\[Kwaiting for the answer: \d+\.\d s)*\r\x1b\[K *value  function\r\n/);
   assert.ok(run.out.endsWith(`2kB  …${name.slice(-22)}\r\n`), run.out);
   const binary = onTerminal(t, 80, [epitool, 'query', at, '--format=pprof', '1']);
   assert.equal((await binary.ended).code, 2);

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { faults } from './schema.mjs';
-import { api, join, query, request, root, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import { api, join, query, request, root, scratch, settled, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 
 const GRAFANA = { 'User-Agent': 'Grafana/12.1.0', Accept: 'application/json', 'Accept-Encoding': 'gzip' };
 const FORM = { ...GRAFANA, 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -57,12 +57,12 @@ scrape_configs:
   - job_name: demo
     static_configs: [{targets: ["${demo.address}"], labels: {version: v1}}]
 ` });
-  await until('three profiles of each kind', 60, async () => {
-    const r = await query(server, 'merge({__name__=~"process_cpu"}[5m])');
-    const g = await query(server, 'merge(goroutine[5m])');
-    return r.result[0]?.profiles >= 3 && g.result[0]?.profiles >= 3;
+  const now = await until('three profiles of each kind', 60, async () => {
+    const time = Math.floor(await settled(server));
+    const r = await query(server, 'merge({__name__=~"process_cpu"}[1m])', { time });
+    const g = await query(server, 'merge(goroutine[1m])', { time });
+    return r.result[0]?.profiles >= 3 && g.result[0]?.profiles >= 3 && time;
   });
-  const now = Math.floor(Date.now() / 1000);
   const range = { start: String(now - 120), end: String(now) };
 
   await t.test('opening the data source: health, build, rules, exemplars', async () => {

@@ -1,7 +1,7 @@
 // The end-to-end tests share this: it starts the real programs on free ports and waits for their output.
 import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -149,6 +149,18 @@ export async function targets(server) {
 }
 
 /**
+ * A time whose answers do not change any more: each target's profiles are stored up to the end of its last scrape,
+ * which is told to the millisecond. A profile has the time of its scrape's end, numbers have that of its start.
+ */
+export async function settled(server) {
+  const all = await until('each target was scraped', 60, async () => {
+    const list = await targets(server);
+    return list.length && list.every((x) => x.scrapes > 0) && list;
+  });
+  return Math.min(...all.map((x) => Date.parse(x.lastScrape) + x.lastScrapeDuration * 1000)) / 1000 - 0.002;
+}
+
+/**
  * The directory of the programs of a Debian package, or of several that are kept as `name`. They are fetched at their first
  * use, with 'libraries' those that are missing here too.
  */
@@ -226,5 +238,8 @@ export function oneSampleProfile(value) {
     ...strings.flatMap((s) => field(6, [...Buffer.from(s)])),
   ]));
 }
+
+/** A CPU profile of a Go program, which was recorded once. */
+export const recordedCpu = () => readFileSync(join(root, 'tests/proto/testdata/go_cpu.pb.gz'));
 
 export { existsSync, join, writeFileSync, execFileSync };

@@ -3,19 +3,16 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { copyFileSync, rmSync } from 'node:fs';
-import { api, epitool, finish, join, query, request, scratch, startDemo, startServer, until } from './lib.mjs';
+import { cpuProfile } from '../browser/pprof.mjs';
+import { api, epitool, finish, join, query, recordedCpu, request, scratch, startServer, until } from './lib.mjs';
 
 const NOTHING = 'scrape_configs: []\n';
 // Blocks of one window each: a join would replace the blocks that the test harms.
 const FAST = ['--web.enable-ingest', '--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=20s',
   '--storage.tsdb.max-block-duration=10s'];
 
-/** Two different profiles of the demo program. */
-async function profiles(t) {
-  const demo = await startDemo(t, 'v1', 'none', 60);
-  const one = async () => (await request(`http://${demo.address}/debug/pprof/profile?seconds=1`)).body;
-  return [await one(), await one()];
-}
+/** Two different profiles. */
+const profiles = () => [recordedCpu(), cpuProfile({ functions: [{ name: 'main' }], samples: [{ stack: [0], value: 1 }] })];
 
 const push = (server, body, params) =>
   request(`${server.url}/api/v1/ingest?${new URLSearchParams({ name: 'process_cpu', job: 'shop', ...params })}`, { method: 'POST', body });
@@ -28,7 +25,7 @@ async function ask(server, text, params) {
 }
 
 test('the same series and time twice: both are there, each once, before and after kill -9', async (t) => {
-  const dir = scratch(t), [first, second] = await profiles(t);
+  const dir = scratch(t), [first, second] = profiles();
   let server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
   const time = Math.floor(Date.now() / 1000) - 5;
   const stored = async (pod) => (await query(server, `merge(cpu{job="shop",pod="${pod}"}[1m])`, { time: time + 1 })).result[0].profiles;
@@ -51,7 +48,7 @@ test('the same series and time twice: both are there, each once, before and afte
 });
 
 test('blocks with other files, or none, are said by every query of their time, until a person accepts it', async (t) => {
-  const dir = scratch(t), data = join(dir, 'data'), [body] = await profiles(t);
+  const dir = scratch(t), data = join(dir, 'data'), [body] = profiles();
   let server = await startServer(t, { dir, config: NOTHING, args: FAST });
   const now = Math.floor(Date.now() / 1000), end = now - now % 10;
   for (let i = 50; i > 0; i--)

@@ -3,7 +3,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { api, debian, finish, query, request, scratch, startDemo, startServer, until } from './lib.mjs';
+import { api, debian, finish, query, request, scratch, settled, startDemo, startServer, until } from './lib.mjs';
 
 const promtool = join(debian('prometheus'), 'promtool');
 
@@ -16,9 +16,12 @@ scrape_configs:
   - job_name: demo
     static_configs: [{targets: ["${demo.address}"], labels: {version: v1}}]
 ` });
-  for (const name of ['cpu', 'memory', 'goroutine'])
-    await until(`three profiles of ${name}`, 60, async () => (await query(server, `merge(${name}[5m])`)).result[0]?.profiles >= 3);
-  const at = Math.floor(Date.now() / 1000) - 2;
+  const at = await until('three profiles of each kind', 60, async () => {
+    const time = Math.floor(await settled(server));
+    for (const name of ['cpu', 'memory', 'goroutine'])
+      if (!((await query(server, `merge(${name}[1m])`, { time })).result[0]?.profiles >= 3)) return null;
+    return time;
+  });
   const run = (...args) => finish(t, promtool, ['query', ...args]);
   const prints = async (...args) => {
     const r = await run(...args);

@@ -3,7 +3,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { api, finish, join, query, request, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import { api, finish, join, query, request, scratch, settled, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const GOROUTINES = 'goroutine:goroutine:count:goroutine:count';
@@ -184,11 +184,15 @@ scrape_configs:
     assert.equal(res.body.length, 0);
   });
 
-  await until('six CPU profiles of each version', 60, async () => {
-    const by = await query(server, 'merge by (version) (cpu{job="demo"}[5m])');
-    return by.result.length === 2 && by.result.every((e) => e.profiles >= 6);
+  const last = await until('six CPU profiles of each version within a minute', 60, async () => {
+    const time = Math.floor(await settled(server)); // what is being committed is later
+    for (const [name, n] of [['cpu', 6], ['goroutine', 1], ['memory', 1]]) {
+      const { result } = await query(server, `merge by (version) (${name}{job="demo"}[1m])`, { time });
+      if (result.length !== 2 || result.some((e) => e.profiles < n)) return null;
+    }
+    return time;
   });
-  const end = Math.floor(Date.now() / 1000) * 1000 - 3000, start = end - 60000; // what is being committed is later
+  const end = last * 1000, start = end - 60000;
   const span = { start: start / 1000, end: end / 1000 };
 
   await t.test('profile types, labels and their values', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { api, epitool, finish, join, query, request, scratch, startDemo, startServer, until, existsSync } from './lib.mjs';
+import { api, epitool, finish, join, query, recordedCpu, request, scratch, startServer, until, existsSync } from './lib.mjs';
 
 const NOTHING = 'scrape_configs: []\n';
 const FAST = ['--web.enable-ingest', '--web.enable-admin-api', '--storage.tsdb.window=10s',
@@ -12,9 +12,8 @@ const FAST = ['--web.enable-ingest', '--web.enable-admin-api', '--storage.tsdb.w
 const SCRAPES = 40;
 
 /** Profiles of two pods, 2 s apart, the last one now; gives the time of the first. */
-async function fill(t, server) {
-  const demo = await startDemo(t, 'v1', 'none', 60);
-  const body = (await request(`http://${demo.address}/debug/pprof/profile?seconds=1`)).body;
+async function fill(server) {
+  const body = recordedCpu();
   const first = Math.floor(Date.now() / 1000) - 2 * (SCRAPES - 1);
   for (let i = 0; i < SCRAPES; i++)
     for (const pod of ['a', 'b']) {
@@ -35,7 +34,7 @@ const tool = async (t, ...args) => {
 test('windows become blocks, and queries see the same before and after, and after kill -9', async (t) => {
   const dir = scratch(t);
   let server = await startServer(t, { dir, config: NOTHING, args: FAST });
-  const first = await fill(t, server);
+  const first = await fill(server);
   const end = first + 2 * SCRAPES;
   const ask = async () => JSON.stringify((await query(server, 'total(merge by (pod) (cpu:samples{job="shop"}[5m]))', { time: end })).result);
   const before = await ask();
@@ -69,7 +68,7 @@ test('windows become blocks, and queries see the same before and after, and afte
 test('a snapshot is a data directory; deleted series are gone at once and after a restart', async (t) => {
   const dir = scratch(t);
   let server = await startServer(t, { dir, config: NOTHING, args: FAST });
-  const first = await fill(t, server);
+  const first = await fill(server);
   const end = first + 2 * SCRAPES;
   await until('blocks are cut', 30, async () => (await api(server, 'status/tsdb')).numBlocks >= 1);
   await until('two lists of blocks say the same, as no block is made between them', 30, async () => {

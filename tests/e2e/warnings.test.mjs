@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, truncateSync } from 'node:fs';
-import { api, epitool, execFileSync, finish, join, request, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import { api, epitool, execFileSync, finish, join, recordedCpu, request, scratch, startServer, until, writeFileSync } from './lib.mjs';
 import { faults } from './schema.mjs';
 
 const FAST = ['--web.enable-ingest', '--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=10s'];
@@ -13,9 +13,7 @@ const schema = JSON.parse(readFileSync(new URL('./speedscope.schema.json', impor
 
 /** A server over profiles of which one block is damaged; gives the time of the last one, too. */
 async function damaged(t, dir) {
-  const demo = await startDemo(t, 'v1', 'none', 60);
-  const body = (await request(`http://${demo.address}/debug/pprof/profile?seconds=1`)).body;
-  await demo.stop();
+  const body = recordedCpu();
   const first = Math.floor(Date.now() / 1000) - 2 * (SCRAPES - 1);
   let server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: FAST });
   for (let i = 0; i < SCRAPES; i++) {
