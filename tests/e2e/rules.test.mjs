@@ -9,8 +9,9 @@ import {
   until,
 } from './lib.mjs';
 
-// The window is longer than a restart takes on a busy machine: without a profile in it nothing is pending.
-const share = 'cum_share(merge by (job) (process_cpu[30s]), {function="main.scoreItems"})';
+// The window is longer than a restart takes: without a profile in it nothing is pending.
+const windowSeconds = 30;
+const share = `cum_share(merge by (job) (process_cpu[${windowSeconds}s]), {function="main.scoreItems"})`;
 const page = 'http://epimetheus.test/x';
 const pendingSeconds = 12, graceSeconds = 1;
 
@@ -180,28 +181,32 @@ test('a regression fires and resolves', async (t) => {
   });
 
   assert.equal(await alert(server), undefined);
+  const regressed = Date.now();
   await regress(demo, 'scoreItems');
-  const pending = await until('the alert is pending', 30, () => alert(server));
-  assert.equal(pending.state, 'pending');
-  assert.deepEqual(await received(alertmanager), []);
+  await until('the alert is pending', 30, () => alert(server));
+  await until('it was pending first', 30, async () => (await query(server, 'ALERTS{alertstate="pending"}[1h]')).result.length);
+  const early = await received(alertmanager);
+  if ((await alert(server))?.state === 'pending') assert.deepEqual(early, []);
 
   let activeAt;
   await t.test('a restart keeps the pending time', async () => {
-    const began = Date.parse(pending.activeAt);
-    await until('its time is stored, and it has been pending for a while', 20, async () =>
-      (await query(server, 'ALERTS_FOR_STATE')).result.length && Date.now() - began > 5000);
-    await server.stop();
-    assert.equal(server.code, 0);
-    const stopped = Date.now() / 1000;
-    server = await startServer(t, options);
-    const again = await until('the alert is known again', 20, () => alert(server));
+    let again, before, first;
+    do { // until one was quick enough: a busy machine may take longer than the window
+      await until('its time is stored, and it has been pending for a while', 20, async () =>
+        (await query(server, 'ALERTS_FOR_STATE')).result.length && Date.now() - Date.parse((await alert(server)).activeAt) > 5000);
+      await server.stop();
+      assert.equal(server.code, 0);
+      const stopped = Date.now() / 1000;
+      server = await startServer(t, options);
+      again = await until('the alert is known again', 20, () => alert(server));
+      [before, first] = await until('its time is stored again', 20, async () => {
+        const { values } = (await query(server, 'ALERTS_FOR_STATE[1h]')).result[0] ?? { values: [] };
+        const i = values.findIndex(([at]) => at > stopped);
+        return i > 0 && [values[i - 1], values[i]];
+      });
+    } while (first[0] - before[0] > windowSeconds / 2);
     activeAt = Date.parse(again.activeAt);
     // The time from its last turn to its first one does not count, however long that was; what went before it does.
-    const [before, first] = await until('its time is stored again', 20, async () => {
-      const { values } = (await query(server, 'ALERTS_FOR_STATE[5m]')).result[0] ?? { values: [] };
-      const i = values.findIndex(([at]) => at > stopped);
-      return i > 0 && [values[i - 1], values[i]];
-    });
     const since = Number(before[1]), left = pendingSeconds - (before[0] - since);
     const moved = left <= 0 ? 0 : left < graceSeconds ? first[0] + graceSeconds - pendingSeconds - since : first[0] - before[0];
     assert.ok(Math.abs(Number(first[1]) - since - moved) < 1.1, `${JSON.stringify([before, first])}: values are whole seconds`);
@@ -225,13 +230,14 @@ test('a regression fires and resolves', async (t) => {
     });
     assert.deepEqual(there.labels, { ...firing.labels, cluster: 'test', urgency: 'page' });
     assert.match(there.annotations.summary, /^shop spends [0-9.]+% in one function$/);
-    assert.ok(Math.abs(Date.parse(there.startsAt) - Date.now()) < 60000, there.startsAt);
-    assert.ok(Date.parse(there.endsAt) > Date.now() + 100000, there.endsAt);
+    const sinceThen = (ms) => ms >= regressed && ms <= Date.now();
+    assert.ok(sinceThen(Date.parse(there.startsAt)), there.startsAt);
+    assert.ok(Date.parse(there.endsAt) > Date.parse(there.updatedAt) + 100000, `${there.updatedAt} ${there.endsAt}`);
     assert.ok(there.generatorURL.startsWith(`${page}/`), there.generatorURL);
     const link = new URL(there.generatorURL).searchParams;
     assert.match(link.get('query'), /process_cpu/);
     assert.equal(link.get('match'), '{function="main.scoreItems", job="shop"}');
-    assert.ok(Math.abs(link.get('at') - Date.now() / 1000) < 60, link.get('at'));
+    assert.ok(sinceThen(link.get('at') * 1000), link.get('at'));
   });
 
   await t.test('a Prometheus scrapes what is recorded', async (t) => {
