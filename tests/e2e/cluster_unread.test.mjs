@@ -23,9 +23,11 @@ test('a shard whose first look goes on is named', async (t) => {
   assert.ok(slow.id);
   const node = await cluster.node(0);
   const unread = 'shards are missing that are not read yet: 1 of 2, the first is shard-1';
-  const { functions, warnings } = await stored(node);
-  assert.ok(Object.keys(functions).length > 0, 'the other shard answers');
-  assert.ok(warnings.includes(unread), JSON.stringify(warnings));
+  await until('the other shard answers, and this one is named', 60, async () => {
+    const { functions, warnings } = await stored(node);
+    assert.ok(warnings.includes(unread), JSON.stringify(warnings));
+    return Object.keys(functions).length;
+  });
   fake.faults = [];
   await until('all is there', 300, async () => {
     const answer = await stored(node);

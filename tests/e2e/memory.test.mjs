@@ -73,7 +73,7 @@ test('24 queries at once share 64 MiB', async (t) => {
   const dir = scratch(t);
   const total = 64 * MIB;
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n',
-    args: ['--web.enable-ingest', '--query.timeout=2m', `--query.max-memory-total=${total / MIB}MiB`] });
+    args: ['--web.enable-ingest', '--query.timeout=1h', `--query.max-memory-total=${total / MIB}MiB`] });
   const first = Math.floor(Date.now() / 1000 / STEP) * STEP - 2 * PROFILES * STEP;
   for (let i = 0; i < PROFILES; i++) {
     const res = await request(`${server.url}/api/v1/ingest?name=things&job=a&time=${first + i * STEP}`,

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { api, debian, epitool, finish, scratch, sleep, startPrometheus, startServer } from './lib.mjs';
+import { api, debian, epitool, finish, scratch, startPrometheus, startServer, until } from './lib.mjs';
 import { drawn, groups, written } from './relabel_cases.mjs';
 import { configurations } from './config_cases.mjs';
 import { ruleFiles } from './rule_cases.mjs';
@@ -66,15 +66,13 @@ async function compare(t, jobs, source, count) {
     return wrong;
   };
   // Prometheus takes up its jobs one after the other: those that have targets in the end are compared.
-  const end = Date.now() + 120000;
-  for (;;) {
+  return until('both have the same targets', 120, async () => {
     const [got, want] = [await targetsByJob(server, jobs), await targetsByJob(prometheus, jobs)];
+    for (const x of [got, want]) assert.equal(Object.keys(x.none.targets).length, count, JSON.stringify(x.none));
     const wrong = differing(got, want);
-    const full = [got, want].every((x) => Object.keys(x.none.targets).length === count);
-    if (full && !Object.keys(wrong).length) return want;
-    if (Date.now() > end) assert.deepEqual(full ? wrong : [got.none, want.none], {});
-    await sleep(500);
-  }
+    assert.equal(Object.keys(wrong).length, 0, JSON.stringify(wrong));
+    return want;
+  });
 }
 
 const count = groups.reduce((n, g) => n + g.targets.length, 0);
