@@ -33,8 +33,7 @@ start_demo() { # version, arguments
 	: >"$out"
 	build/demo --listen=127.0.0.1:0 --print-port --version-label="$version" "$@" >"$out" 2>"$run/demo-$version.log" &
 	children+=($!)
-	for _ in $(seq 100); do
-		[ -s "$out" ] && break
+	while [ ! -s "$out" ] && kill -0 $! 2>/dev/null; do
 		sleep 0.1
 	done
 	head -n 1 "$out" | grep -oE '[0-9]+$' && return

@@ -2,19 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-function freePort() {
-	return new Promise((done) => {
-		const s = createServer();
-		s.listen(0, "127.0.0.1", () => {
-			const { port } = s.address();
-			s.close(() => done(port));
-		});
-	});
-}
+import { freePort } from "./ports.mjs";
 
 /**
  * Writes `files` into a new directory; "e.yml" is the configuration. Gives the server's address
@@ -23,7 +13,18 @@ function freePort() {
 export async function startServer({ files, flags = [], prefix = "/", program = "epimetheus", env = {} }) {
 	const dir = mkdtempSync(join(tmpdir(), "epi-page-"));
 	for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-	const port = await freePort();
+	const options = { dir, flags, prefix, program, env };
+	for (let attempts = 5; ; attempts--) {
+		try {
+			return await startAt(await freePort(), options);
+		} catch (e) {
+			// Somebody else was quicker.
+			if (!attempts || !/Address already in use/.test(e.message)) throw e;
+		}
+	}
+}
+
+async function startAt(port, { dir, flags, prefix, program, env }) {
 	const base = `http://127.0.0.1:${port}${prefix}`;
 	const server = spawn(
 		join(process.env.EPI_BUILD ?? "build", program),

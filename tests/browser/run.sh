@@ -72,11 +72,11 @@ if [ -z "${EPI_URL:-}" ]; then
 	sleep 4 # the tests look at windows that ended some seconds ago
 fi
 
-# The copies find the packages above them, and server.mjs as in the tree.
+# The copies find the packages above them, and what they share with others as in the tree.
 rm -rf "$node_dir/browser"
 mkdir -p "$node_dir/browser"
 cp tests/browser/*.mjs "$node_dir/browser/"
-cp tests/server.mjs "$node_dir/"
+cp tests/server.mjs tests/ports.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
 files=()

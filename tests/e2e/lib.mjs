@@ -9,6 +9,8 @@ import http from 'node:http';
 import https from 'node:https';
 import { gzipSync } from 'node:zlib';
 
+export { freePort } from '../ports.mjs';
+
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const build = resolve(process.env.EPI_BUILD || join(root, 'build'));
 export const epimetheus = join(build, 'epimetheus');
@@ -177,18 +179,6 @@ export async function startPrometheus(t, dir, config) {
   return startOnFreePort(t, 'prometheus', (port) => start(t, program, [`--config.file=${file}`,
     `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${port}`,
     '--enable-feature=no-default-scrape-port'], { cwd: dir }));
-}
-
-/** A port that nobody has, below those that the system gives to others. */
-export async function freePort() {
-  for (;;) {
-    const port = 20000 + Math.floor(Math.random() * 12000);
-    const free = await new Promise((done) => {
-      const s = http.createServer().once('error', () => done(false));
-      s.listen(port, '127.0.0.1', () => s.close(() => done(true)));
-    });
-    if (free) return port;
-  }
 }
 
 /** For programs that cannot choose a port themselves: `run(port)` starts one. A port that is in use is replaced by another. */
