@@ -3,16 +3,16 @@
 # after the other, also after a failure; lanes run at the same time. Where there are two, the second has the processors first:
 # its tests mostly wait, and the first computes in the meantime. What is behind a "+" begins when all before it has ended. Then the closing lines "N passed, N failed, N skipped" are added up; a stage without one
 # has failed. What failed is shown at the end.
-#   LOAD=N          beside N busy loops; all lanes are then equal, and what ends things that hang waits ten times as long
+#   LOAD=N          beside N busy loops; all lanes are then equal, and what ends things that hang waits longer
 #   STAGE_TIMEOUT   seconds, against a stage that never ends; a slow machine is no reason to end one
 set -u
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 begun=$(date +%s) children=()
-export STAGE_TIMEOUT=${STAGE_TIMEOUT:-5400}
+export STAGE_TIMEOUT=${STAGE_TIMEOUT:-21600}
 if [ "${LOAD:-0}" != 0 ]; then
-	export STAGE_TIMEOUT=$((10 * STAGE_TIMEOUT)) FILE_TIMEOUT=18000 TEST_TIMEOUT=6000
+	export STAGE_TIMEOUT=$((3 * STAGE_TIMEOUT)) FILE_TIMEOUT=18000 TEST_TIMEOUT=9000
 fi
 end_children() {
 	local pid

@@ -23,7 +23,7 @@ for program in "$@"; do
 	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$((2 * $(nproc)))}" ]; do
 		wait -n
 	done
-	{ time timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
+	{ time timeout "${TEST_TIMEOUT:-3600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
 		echo $? >"$work/$n.rc"; } 2>"$work/$n.time" &
 	n=$((n + 1))
 done

@@ -20,7 +20,7 @@ while [ $# != 0 ]; do
 	[ ${#files[@]} != 0 ] || continue
 	printf '%s\n' "${files[@]}" |
 		xargs -P "$at_once" -I{} bash -c 'out=$2/$(basename "$1") TIMEFORMAT="%R s, %U s + %S s of a processor"
-			{ time timeout -k 10 "${FILE_TIMEOUT:-1800}" node --test "$1" >"$out" 2>&1; } 2>"$out.time" || { mv "$out" "$out.failed"; exit 1; }' _ {} "$work" || rc=1
+			{ time timeout -k 10 "${FILE_TIMEOUT:-7200}" node --test "$1" >"$out" 2>&1; } 2>"$out.time" || { mv "$out" "$out.failed"; exit 1; }' _ {} "$work" || rc=1
 done
 shopt -s nullglob
 cat "$work"/*.mjs "$work"/*.failed

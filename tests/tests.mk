@@ -317,7 +317,7 @@ test-torture:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan torture-programs
 	@tests/run.sh $(TORTURE_TESTS:$(BUILD)/%=$(BUILD)/asan/%)
 torture: deps-test
-	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=3600 $(MAKE) --no-print-directory test-torture
+	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=14400 $(MAKE) --no-print-directory test-torture
 
 # Stages in two lanes, which run at the same time: one computes, the other waits most of the time (tests/all.sh). `make test`
 # takes a quarter of an hour on two processors; `make test-all` runs everything, and each sweep whole. tests/README.md says

@@ -51,7 +51,7 @@ for i in $(seq "$loops"); do
 	pids+=($!)
 done
 for i in $(seq "$rounds"); do
-	TEST_JOBS=${TEST_JOBS:-8} TEST_TIMEOUT=1800 round "load-$i" tests/run.sh "$@"
+	TEST_JOBS=${TEST_JOBS:-8} round "load-$i" tests/run.sh "$@"
 done
 stop_loops
 for moment in "${moments[@]}"; do
