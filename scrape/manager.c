@@ -24,6 +24,7 @@
 
 #define CONNECTIONS_DEFAULT 65536u
 #define CONNECTIONS_LEAST 64u
+#define SYMBOLS_TIMEOUT_NS (10 * NS_PER_S)
 
 METRIC_GAUGE(pools_gauge, "epimetheus_scrape_pools", "Jobs.", NULL);
 METRIC_GAUGE(pool_targets, "epimetheus_scrape_pool_targets", "Target and profile pairs of a job.",
@@ -405,6 +406,7 @@ static enum err_code manager_init(
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
 	m->env.symbols = symbol_cache_open();
+	m->env.symbols_timeout_ns = o->symbols_timeout_ns ? o->symbols_timeout_ns : SYMBOLS_TIMEOUT_NS;
 	if (!m->listen_address || !m->external_url || !m->env.symbols)
 		return err_nomem(err, "scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,

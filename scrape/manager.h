@@ -34,6 +34,7 @@ struct scrape_manager_options {
 	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
 	const char *external_url; /* likewise */
 	struct shard shard; /* whose targets are scraped */
+	int64_t symbols_timeout_ns; /* of all questions for names of a scrape; 0: 10 s */
 };
 
 MUST_CHECK enum err_code scrape_manager_open(

@@ -40,6 +40,7 @@ struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;
 	struct symbol_cache *symbols;
+	int64_t symbols_timeout_ns; /* of all questions of a scrape */
 	atomic_bool closing; /* no stale marks: the next server continues the series */
 	atomic_size_t queued_bytes;
 	struct mutex lock;

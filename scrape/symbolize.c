@@ -247,13 +247,11 @@ static void symbolize_ask_next(struct symbolize *s)
 void symbolize_ask(struct symbolize *s, struct http_client *client, int64_t deadline_ns,
 	void (*done)(void *ctx), void *ctx)
 {
-	int64_t latest = clock_monotonic_ns() + SYMBOLS_TIMEOUT_NS;
-
 	assert(s->ask_n && !s->client);
 	s->done = done;
 	s->ctx = ctx;
 	s->client = client;
-	s->deadline_ns = deadline_ns < latest ? deadline_ns : latest;
+	s->deadline_ns = deadline_ns;
 	if (client) {
 		symbolize_ask_next(s);
 	} else {

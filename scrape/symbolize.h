@@ -29,7 +29,6 @@
 #include "scrape/symbol_cache.h"
 #include "scrape/targets/targets.h"
 
-#define SYMBOLS_TIMEOUT_NS (INT64_C(10) * 1000000000) /* of all questions of a scrape */
 #define SYMBOLS_BATCH 1000u /* addresses in a question */
 #define SYMBOLS_ASKED_MAX 50000u /* by a scrape; the next one asks for the others */
 #define SYMBOLS_CHECKED 16u /* known ones in the first question */

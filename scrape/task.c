@@ -215,9 +215,11 @@ static void task_on_asked(void *ctx)
 static void task_ask(void *ctx)
 {
 	struct scrape_task *t = ctx;
+	int64_t latest = clock_monotonic_ns() + t->env->symbols_timeout_ns;
+	int64_t deadline = t->began_ns + t->target->timeout_ns;
 
 	symbolize_ask(t->names, atomic_load(&t->env->closing) ? NULL : t->lane->client,
-		t->began_ns + t->target->timeout_ns, task_on_asked, t);
+		deadline < latest ? deadline : latest, task_on_asked, t);
 }
 
 /* Whether names are to be asked for, and memory is left for profiles that wait for them. */

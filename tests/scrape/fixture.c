@@ -16,9 +16,11 @@ static void must(enum err_code rc, const char *what, const char *why)
 
 void fixture_init(struct fixture *f)
 {
-	struct scrape_manager_options o = {
-		.loops = 3, .workers = 2, .listen_address = "0.0.0.0:1", .external_url = "http://ext:9"
-	};
+	struct scrape_manager_options o = { .loops = 3,
+		.workers = 2,
+		.listen_address = "0.0.0.0:1",
+		.external_url = "http://ext:9",
+		.symbols_timeout_ns = 10 * NS_PER_MIN };
 	struct err err = { 0 };
 
 	*f = (struct fixture){ .target = http_target_open() };

@@ -15,6 +15,7 @@
 #include "tests/wait.h"
 
 #define CPU_BODY "tests/proto/legacy/testdata/gperftools.cpu"
+#define ALONE_NS (30 * NS_PER_S) /* for so long after a failure: scrape/symbol_cache.h */
 #define GO_BODY "tests/proto/legacy/testdata/go_goroutine.txt"
 
 struct service {
@@ -34,7 +35,7 @@ static void service_init(struct service *s, const char *profiles, const char *mo
 	fixture_init(&s->f);
 	arena_init(&s->arena, 0);
 	buf_printf(&jobs,
-		"- job_name: j\n  scrape_interval: 100y\n  scrape_timeout: 90s\n%s"
+		"- job_name: j\n  scrape_interval: 100y\n  scrape_timeout: 10m\n%s"
 		"  static_configs: [{targets: ['127.0.0.1:%d']}]\n"
 		"  profiling_config: {%s}\n",
 		more, symbol_target_port(s->target), profiles);
@@ -262,16 +263,19 @@ TEST(services_that_fail)
 	static const enum symbol_mode modes[] = { SYMBOLS_500, SYMBOLS_GARBAGE, SYMBOLS_LONG,
 		SYMBOLS_HUGE, SYMBOLS_RESET };
 	struct service s;
+	int64_t began;
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		service_init(&s, HEAP, "");
 		serve(&s, 30, "00400000", modes[i], "a");
+		began = clock_monotonic_ns();
 		for (int k = 0; k < 3; k++) {
 			scrape(&s);
 			CHECK_INT(s.p->samples_n, 30);
 			CHECK_NAMED(&s, "a", 0);
 		}
-		CHECK_INT(symbol_target_questions(s.target), 1);
+		if (clock_monotonic_ns() - began < ALONE_NS)
+			CHECK_INT(symbol_target_questions(s.target), 1);
 		CHECK(fake_sink_wait(&s.f.sink, "30 samples", 3));
 		service_release(&s);
 	}
@@ -303,18 +307,32 @@ TEST(names_of_addresses_that_nobody_asked_for)
 	service_release(&s);
 }
 
-/* The question ends with the scrape's time. A busy machine may not even get the profile in it. */
+/*
+ * The question ends with the scrape's time. A busy machine may not even get the profile in it, or
+ * have no time left for a question. Whoever was not asked in time is left alone for a while, so
+ * each turn has another process.
+ */
 TEST(a_silent_service)
 {
+	unsigned start = 0x300000, stored = 0;
+	int64_t until = 0;
+	bool ok = false;
 	struct service s;
 	struct err err;
+	char maps[16];
 
 	service_init(&s, "pprof_config: {" OFF ", heap: {path: /pprof/heap, timeout: 500ms}}", "");
-	serve(&s, 30, "00400000", SYMBOLS_SILENT, "a");
-	CHECK(WAIT_FOR(!try_scrape(&s, "heap", &err)));
+	while (!(ok && symbol_target_questions(s.target)) && wait_more(&until)) {
+		snprintf(maps, sizeof(maps), "%08x", start += 0x1000);
+		serve(&s, 30, maps, SYMBOLS_SILENT, "a");
+		ok = !try_scrape(&s, "heap", &err);
+		stored += ok;
+	}
+	REQUIRE(ok);
 	CHECK_INT(s.p->samples_n, 30);
 	CHECK_NAMED(&s, "a", 0);
-	CHECK_INT(symbol_target_questions(s.target), 1);
+	CHECK(symbol_target_questions(s.target) >= 1);
+	CHECK(symbol_target_questions(s.target) <= stored);
 	service_release(&s);
 }
 
