@@ -274,8 +274,8 @@ TEST(a_query_is_to_end_at_its_deadline)
 	CHECK_ERR(
 		query_stopped(q, "rendering", &err), &err, ERR_CANCELED, "query was canceled in rendering");
 	query_close(q);
-	o.timeout_ns = 3 * NS_PER_S;
-	REQUIRE_OK(query_run(w.engine, &o, &q, &err), &err);
+	o.timeout_ns = NS_PER_S;
+	REQUIRE(WAIT_FOR(!query_run(w.engine, &o, &q, &err))); /* a busy machine may need longer */
 	CHECK(WAIT_FOR(atomic_load(query_stop_flag(q))));
 	CHECK_ERR(
 		query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT, "query timed out in rendering");
