@@ -15,12 +15,17 @@ static void check_alive(void)
 	reply_release(&r);
 }
 
-static void greet(struct h2_client *c)
+static int greeted(struct h2_client *c)
 {
 	struct h2_reply *r = h2_call(c, ECHO, NULL, EMPTY, true);
 
 	h2_wait(c, r);
-	CHECK_INT(r->status, 0);
+	return r->status;
+}
+
+static void greet(struct h2_client *c)
+{
+	CHECK_INT(greeted(c), 0);
 }
 
 static void ping(struct h2_client *c)
@@ -141,7 +146,8 @@ TEST(a_call_that_does_not_come_whole_ends)
 	CHECK_INT(r->status, GRPC_DEADLINE_EXCEEDED);
 	CHECK_STR(str_of(r->message), "the call did not come whole within 1 s (--web.body-timeout)");
 	CHECK_STR(str_of(r->details), "");
-	greet(c);
+	CHECK(WAIT_FOR(greeted(c) == 0 || c->ended)); /* on a busy machine it comes late, too */
+	CHECK(!c->ended);
 	h2_close(c);
 	free(c);
 	fixture_close();
@@ -169,10 +175,15 @@ TEST(a_head_that_never_ends_ends_its_connection)
 TEST(an_idle_connection_is_told_to_go)
 {
 	struct h2_client *c = malloc(sizeof(*c));
+	int64_t until = 0;
 
 	fixture_open((struct grpc_server_options){ .read_timeout_ns = NS_PER_S });
 	h2_open(c, fixture.port, NULL);
-	greet(c);
+	while (greeted(c) != 0 && wait_more(&until)) { /* told to go before its call came */
+		h2_close(c);
+		h2_open(c, fixture.port, NULL);
+	}
+	CHECK_INT(c->replies[0].status, 0);
 	while (h2_turn(c))
 		;
 	CHECK(c->goaway);
@@ -219,12 +230,15 @@ TEST(an_answer_that_is_not_read_is_given_up)
 	const nghttp2_settings_entry none = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
 	struct h2_client *c = malloc(sizeof(*c));
 	struct h2_reply *r;
+	int64_t until = 0;
 
 	fixture_open((struct grpc_server_options){ .body_timeout_ns = NS_PER_S });
 	h2_open(c, fixture.port, NULL);
 	nghttp2_submit_settings(c->h2, NGHTTP2_FLAG_NONE, &none, 1);
-	r = h2_call(c, ECHO, NULL, (struct str){ "\0\0\0\0\1x", 6 }, true);
-	h2_wait(c, r);
+	do { /* on a busy machine the call may be late itself */
+		r = h2_call(c, ECHO, NULL, (struct str){ "\0\0\0\0\1x", 6 }, true);
+		h2_wait(c, r);
+	} while (r->status == GRPC_DEADLINE_EXCEEDED && wait_more(&until));
 	CHECK_INT(r->http_status, 200);
 	CHECK_INT(r->status, -1);
 	CHECK_INT(r->reset, NGHTTP2_CANCEL);
