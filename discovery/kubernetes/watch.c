@@ -20,7 +20,6 @@
 
 #define STATUS_BYTES_MAX (64u << 10)
 #define RETRY_AFTER_NS_MAX (120 * NS_PER_S)
-#define QUIET_STREAM_NS NS_PER_S /* a stream that ends sooner, without an event, has failed */
 
 const struct kube_timing kube_timing_default = {
 	.backoff_min_ns = 800 * NS_PER_MS,
@@ -31,6 +30,7 @@ const struct kube_timing kube_timing_default = {
 	.list_idle_ns = 60 * NS_PER_S,
 	/* bookmarks come once a minute */
 	.watch_idle_ns = 150 * NS_PER_S,
+	.quiet_ns = NS_PER_S,
 };
 
 /* -------------------------------------------------------------------------------------------- */
@@ -391,7 +391,8 @@ static void kube_on_stream_data(void *ctx, struct str piece)
 static void kube_on_stream_done(void *ctx, const struct http_response *res)
 {
 	struct kube_watch *w = ctx;
-	bool lived = res->status == 200 && (w->progressed || res->elapsed_ns >= QUIET_STREAM_NS);
+	bool lived = res->status == 200 &&
+		(w->progressed || res->elapsed_ns >= w->clusters->timing.quiet_ns);
 	struct err err = res->err;
 
 	if (lived)

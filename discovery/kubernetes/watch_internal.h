@@ -23,6 +23,7 @@ struct kube_timing {
 	int64_t linger_ns;
 	int64_t watch_min_ns; /* a stream is asked to last once to twice this */
 	int64_t list_ns, list_idle_ns, watch_idle_ns;
+	int64_t quiet_ns; /* a stream that ends sooner, without an event, has failed */
 };
 
 extern const struct kube_timing kube_timing_default;

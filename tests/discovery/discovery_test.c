@@ -190,7 +190,7 @@ TEST(jobs_share_dns_names)
 	struct fixture f;
 
 	REQUIRE(dns_server_start(&server, "_a._tcp.test SRV 81 b.test\n_a._tcp.test SRV 80 a.test\n"));
-	fixture_open(&f, server.address);
+	fixture_open(&f, server.address, NS_PER_HOUR);
 	apply(&f, yaml, yaml);
 	expect(&f, 0, "_a._tcp.test. {} a.test:80 b.test:81\n");
 	expect(&f, 1, "_a._tcp.test. {} a.test:80 b.test:81\n");

@@ -13,8 +13,6 @@
 #include "tests/check.h"
 #include "tests/wait.h"
 
-#define ANSWER_NS (3 * NS_PER_S)
-
 struct fixture {
 	char dir[64];
 	struct discovery *d;
@@ -54,10 +52,10 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 		;
 }
 
-static inline void fixture_open(struct fixture *f, const char *dns_servers)
+static inline void fixture_open(struct fixture *f, const char *dns_servers, int64_t answer_ns)
 {
 	struct discovery_options o = {
-		.update = on_update, .ctx = f, .answer_ns = ANSWER_NS, .dns_servers = dns_servers
+		.update = on_update, .ctx = f, .answer_ns = answer_ns, .dns_servers = dns_servers
 	};
 	struct err err;
 
@@ -71,7 +69,7 @@ static inline void fixture_open(struct fixture *f, const char *dns_servers)
 
 static inline void fixture_init(struct fixture *f)
 {
-	fixture_open(f, NULL);
+	fixture_open(f, NULL, NS_PER_HOUR);
 }
 
 static inline void fixture_release(struct fixture *f)

@@ -14,7 +14,7 @@
 #include "base/net/http_client.h"
 #include "base/thread.h"
 
-#define SERVER_CONNECTIONS_MAX 64
+#define SERVER_CONNECTIONS_MAX 1024 /* that are ever taken */
 
 struct http_server;
 
