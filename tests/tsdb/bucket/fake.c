@@ -589,12 +589,11 @@ struct bucket_config fake_config(const struct fake *f)
 	static char endpoint[64];
 
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", f->server.port);
-	return (struct bucket_config){
-		.endpoint = str_of(endpoint),
+	return (struct bucket_config){ .endpoint = str_of(endpoint),
 		.bucket = STR("b"),
 			.prefix = STR("p/q/"),
 				.credentials = { .kind = BUCKET_STATIC,
-					.access_key = STR("AK"), .secret_key = STR("SECRET") }, .pause_ns = NS_PER_MS,
-					.pause_max_ns = 20 * NS_PER_MS, .hedge_min_ns = -1,
-								};
+					.access_key = STR("AK"), .secret_key = STR("SECRET") },
+					.attempt_timeout_ns = 2 * NS_PER_MIN, .idle_timeout_ns = 2 * NS_PER_MIN,
+					.pause_ns = NS_PER_MS, .pause_max_ns = 20 * NS_PER_MS, .hedge_min_ns = -1 };
 }

@@ -74,7 +74,7 @@ void fake_forget_faults(struct fake *f);
 struct fake_object *fake_find(struct fake *f, const char *key);
 void fake_put(struct fake *f, const char *key, struct str bytes);
 
-/* A client of the fake: AK, SECRET; short pauses. */
+/* A client of the fake: AK, SECRET; short pauses, and minutes for an answer. */
 struct bucket_config fake_config(const struct fake *f);
 
 /* fake_sign.c: ERR_OK, or the code of S3's error. access_key: "AK", "ASIA3". */

@@ -252,8 +252,8 @@ static bool fails_at(enum disk_kind kind, uint64_t n)
 	put_n(&f, 1, 2);
 	disk_fail(d, n, kind, DISK_ONCE);
 	for (int i = 3; i < 8; i++) {
-		for (int tries = 0; tries < 100 && put(&f, job(&f, "j", "i"), i, "a;b 1"); tries++)
-			usleep(20000);
+		if (!WAIT_FOR(!put(&f, job(&f, "j", "i"), i, "a;b 1")))
+			CHECK_FAIL("%s %d: row %d: %s", disk_kind_names[kind], (int)n, i, f.err.msg);
 		if (i == 5)
 			(void)first_window(&f);
 	}
