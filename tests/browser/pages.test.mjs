@@ -1,5 +1,5 @@
 // The frame and the pages beside Explore: discovery, targets by the thousand, navigation, help,
-// narrow screens, the tree of calls, first paint.
+// narrow screens, the tree of calls, first paint; the time of what a page must not keep waiting for.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
@@ -15,10 +15,13 @@ import {
 	openPage,
 	shot,
 	startServer,
+	timed,
 } from "./page.mjs";
 import { QUERY_NODE } from "./cluster_answer.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
 
+/** The best round counts, because the machine may do other things. */
+const ROUNDS = 15;
 const COUNT = 3000;
 const many = JSON.stringify([
 	{
@@ -120,22 +123,30 @@ test("three thousand targets do not stall the page", async (t) => {
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 1);
 	assert.match(await endpoints.first().innerText(), /127\.0\.0\.1:22999/);
 	await addressHas(page, { filter: "127.0.0.1:22999" });
-	// The quickest of five counts, because other programs may use the processor.
-	const took = await page.evaluate(async () => {
-		const input = document.querySelector("input[aria-label='Filter targets']");
-		const all = [];
-		for (const text of ["zone=eu", "zone=e", "zone=eu", "zone=e", "zone=eu"]) {
+	await page.getByLabel("Filter targets").fill("zone=eu");
+	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
+	await shot(page, "targets-many");
+	assert.deepEqual(problems, []);
+});
+
+timed("three thousand targets are filtered in less than 1.5 s", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}targets`);
+	await head(page, "many").click();
+	await pool(page, "many").getByRole("button", { name: "Show 50 more" }).click();
+	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
+	const took = (text) =>
+		page.evaluate(async (text) => {
+			const input = document.querySelector("input[aria-label='Filter targets']");
 			const began = performance.now();
 			input.value = text;
 			input.dispatchEvent(new Event("input", { bubbles: true }));
 			await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-			all.push(performance.now() - began);
-		}
-		return all;
-	});
-	assert.ok(Math.min(...took) < 1500, `filtering takes ${took} ms`);
-	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
-	await shot(page, "targets-many");
+			return performance.now() - began;
+		}, text);
+	let best = Infinity;
+	for (let i = 0; i < ROUNDS && best >= 1500; i++) best = Math.min(best, await took(i % 2 ? "zone=e" : "zone=eu"));
+	t.diagnostic(`${best} ms`);
+	assert.ok(best < 1500, `filtering takes ${best} ms`);
 	assert.deepEqual(problems, []);
 });
 
@@ -407,31 +418,44 @@ test("a new answer leaves the keyboard on the same call path", async (t) => {
 	assert.equal(await active(), "main.b");
 });
 
-test("the first paint comes within a second, of files of the server's own", async (t) => {
+/** When the page first showed something, in milliseconds after it was asked for. */
+const firstPaint = (page) =>
+	page.evaluate(
+		() =>
+			new Promise((done) => {
+				const seen = (list) => {
+					const p = list.find((e) => e.name === "first-contentful-paint");
+					if (p) done(p.startTime);
+				};
+				new PerformanceObserver((l) => seen(l.getEntries())).observe({
+					type: "paint",
+					buffered: true,
+				});
+			}),
+	);
+
+timed("the first paint comes within a second", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}status`);
+	let best = await firstPaint(page);
+	for (let i = 0; i < ROUNDS && best >= 1000; i++) {
+		await page.goto(`${server.base}${["targets", "flags"][i % 2]}`);
+		best = Math.min(best, await firstPaint(page));
+	}
+	t.diagnostic(`${best} ms`);
+	assert.ok(best < 1000, `first paint after ${best} ms`);
+	assert.deepEqual(problems, []);
+});
+
+test("a page is made of files of the server's own", async (t) => {
 	const asked = [];
 	const { page, problems } = await openPage(t, `${server.base}status`, {
 		before: (p) => p.on("response", (r) => asked.push(r)),
 	});
-	const paint = () =>
-		page.evaluate(
-			() =>
-				new Promise((done) => {
-					const seen = (list) => {
-						const p = list.find((e) => e.name === "first-contentful-paint");
-						if (p) done(p.startTime);
-					};
-					new PerformanceObserver((l) => seen(l.getEntries())).observe({
-						type: "paint",
-						buffered: true,
-					});
-				}),
-		);
-	const times = [await paint()];
-	for (let i = 0; i < 2; i++) {
-		await page.goto(`${server.base}${["targets", "flags"][i]}`);
-		times.push(await paint());
+	await firstPaint(page);
+	for (const path of ["targets", "flags"]) {
+		await page.goto(server.base + path);
+		await firstPaint(page);
 	}
-	assert.ok(Math.min(...times) < 1000, `first paints after ${times} ms`);
 
 	const { origin } = new URL(server.base);
 	for (const r of asked) {

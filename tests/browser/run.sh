@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the browser tests: tests/browser/run.sh NODE_DIR short|long
 #   short      all of the page in Chromium
-#   long       what measures the script's time, each file alone, and the page in Firefox
+#   long       what measures time, each file alone, and the page in Firefox
 #   NODE_DIR   has playwright-core and axe-core installed (tests/browser/package-lock.json)
 #   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
 #   EPI_URL    names one that runs
@@ -83,7 +83,7 @@ files=()
 for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
 	case $which/${file##*/} in
 	short/firefox.test.mjs) ;;
-	short/* | long/flame.test.mjs | long/heat.test.mjs | long/firefox.test.mjs) files+=("$file") ;;
+	short/* | long/flame.test.mjs | long/heat.test.mjs | long/pages.test.mjs | long/firefox.test.mjs) files+=("$file") ;;
 	esac
 done
 jobs=${BROWSER_JOBS:-3}
