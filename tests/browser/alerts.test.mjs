@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
 	closeBrowser,
+	fixedWindow,
 	flameReady,
 	FLEET as base,
 	fleetApi as api,
@@ -20,7 +21,7 @@ let at, dear;
 const EXPR = (name) => `cum_share(merge by (job) (cpu{job=~"de.*"}[1m]), {function="${name}"}) > 0`;
 
 before(async () => {
-	at = Math.floor(Date.now() / 1000) - 3; // profiles that ended by then are stored
+	at = Number((await fixedWindow(60)).to); // profiles that ended by then are stored
 	const top = await api("query", { query: 'top(5, merge(cpu{job="demo"}[1m]))', time: at });
 	dear = top.result[0].rows[0].function;
 });

@@ -135,16 +135,22 @@ export const params = (page) => Object.fromEntries(new URL(page.url()).searchPar
 export const addressHas = (page, want) =>
 	page.waitForURL((u) => Object.entries(want).every(([key, value]) => (u.searchParams.get(key) ?? undefined) === value));
 
-/**
- * A window with fixed ends, so that the page and the test ask the same. It ends before the next profile of any target is due:
- * nothing more comes into it, also where a profile comes late.
- */
-export async function fixedWindow(seconds) {
+/** The time, in seconds, before which no profile of any target is due: nothing more comes, also where one comes late. */
+async function completeUntil() {
 	const { activeTargets } = await fleetApi("targets");
 	const due = activeTargets.map((target) => Date.parse(target.nextProfile)).filter((time) => time > 0);
-	const to = Math.floor((Math.min(Date.now() - 2000, ...due) - 1000) / 1000);
+	return (Math.min(...due) - 1000) / 1000;
+}
+
+/** A window with fixed ends, into which nothing more comes: so the page and the test ask the same. */
+export async function fixedWindow(seconds) {
+	const now = Date.now();
+	const to = Math.floor(Math.min((now - 3000) / 1000, await completeUntil()));
 	return { from: String(to - seconds), to: String(to) };
 }
+
+/** Waits until nothing more comes into a window that ends at `to`. */
+export const complete = (to) => comes(async () => (await completeUntil()) >= to, true, `no profile before ${to} is due`);
 
 /** In the page: the elements beyond the right edge that cannot be scrolled into view. */
 export function cutOff() {

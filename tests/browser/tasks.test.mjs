@@ -3,13 +3,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
+	comes,
+	complete,
 	drawn,
 	fleetApi,
 	params,
@@ -188,17 +189,23 @@ test("7. the cost of a handler, which is a label of samples", async (t) => {
 	const select = v.page.getByLabel("One row per value of");
 	await select.locator("option", { hasText: /^handler$/ }).waitFor({ state: "attached" });
 	await v.choose(select, "handler");
-	const { data: over } = await v.answer(
-		"the rows",
-		(a) => a.name === "query_range" && /^total\(merge by \(handler\) \(rate\(cpu/.test(a.args.query),
-	);
+	const over = () =>
+		v.answer("the rows", (a) => a.name === "query_range" && /^total\(merge by \(handler\) \(rate\(cpu/.test(a.args.query));
 	const row = v.page.getByRole("row").filter({ has: v.page.getByRole("link", { name: "/search", exact: true }) });
 	await row.waitFor();
-	// The mean counts the steps with profiles, and a missing one between two of them.
-	const { spark } = (await v.page.evaluate(() => window.__epi.table())).find((r) => r.service === "/search");
-	const points = over.result.find((m) => m.metric.handler === "/search").values.map(([, x]) => Number(x) / 1e9);
-	const mean = points.reduce((sum, x) => sum + x, 0) / spark.filter((x) => x !== null).length;
-	same(Number(await row.getByRole("link", { name: /^Cores of \/search/ }).innerText()), mean, "cores");
+	const cores = row.getByRole("link", { name: /^Cores of \/search/ });
+	// While the fleet is young, the page asks again by itself: the row counts that is of the newest answer.
+	await comes(async () => {
+		const { data } = await over();
+		const table = await v.page.evaluate(() => window.__epi.table());
+		const shown = Number(await cores.innerText());
+		if ((await over()).data !== data) return "a newer answer came";
+		// The mean counts the steps with profiles, and a missing one between two of them.
+		const spark = table?.find((r) => r.service === "/search")?.spark ?? [];
+		const points = data.result.find((m) => m.metric.handler === "/search")?.values ?? [];
+		const mean = points.reduce((sum, [, x]) => sum + Number(x) / 1e9, 0) / spark.filter((x) => x !== null).length;
+		return Math.abs(shown - mean) <= 0.01 * mean || `${shown} is shown, ${mean} is true`;
+	}, true, "cores");
 	await v.click(row.getByRole("link", { name: "/search", exact: true }));
 	const { data } = await v.answer("the handler", (a) => a.args.max_nodes && /handler="\/search"/.test(a.args.query));
 	const [{ total }] = data.result;
@@ -238,6 +245,7 @@ test("9. an export that go tool pprof reads", async (t) => {
 	await v.click(v.page.getByRole("button", { name: "Export", exact: true }));
 	const link = v.page.getByRole("link", { name: /^pprof/ });
 	const asked = new URL(await link.evaluate((a) => a.href)).searchParams;
+	await complete(Number(asked.get("end")));
 	const [download] = await Promise.all([v.page.waitForEvent("download"), v.click(link)]);
 	assert.match(download.suggestedFilename(), /^shop-cpu-\d{4}-\d\d-\d\dT\d\d-\d\dZ-\d+[mh]\.pb\.gz$/);
 	const top = execFileSync("go", ["tool", "pprof", "-top", "-unit=nanoseconds", await download.path()], {
@@ -252,33 +260,27 @@ test("9. an export that go tool pprof reads", async (t) => {
 	v.done();
 });
 
-/** A port that was free a moment ago. */
-async function nobody() {
-	const s = createServer();
-	await new Promise((done) => s.listen(0, "127.0.0.1", done));
-	const { port } = s.address();
-	await new Promise((done) => s.close(done));
-	return port;
-}
-
 test("10. why a target is down", async (t) => {
-	const port = await nobody();
 	const config = `
 global: {scrape_interval: 2s, scrape_timeout: 1s}
 scrape_configs:
   - job_name: shop
-    static_configs: [{targets: ["127.0.0.1:${port}"], labels: {service: shop}}]
+    static_configs: [{targets: ["127.0.0.1:1"], labels: {service: shop}}]
 `;
 	const server = await startServer({ files: { "e.yml": config } });
 	t.after(() => server.stop());
 	const v = await visit(t, server.base);
 	await v.click(pageLink(v.page, "Targets"));
 	const pool = v.page.getByRole("region", { name: "shop" });
-	await pool.getByText(`Nothing listens on ${port}.`).waitFor();
-	assert.match(await textOf(pool), /0 \/ 1 up .*\bdown\b/);
-	const { data } = await v.answer("targets", (a) => a.name === "targets");
-	for (const target of data.activeTargets.filter((x) => x.health === "down"))
-		await pool.getByText(target.lastError).waitFor();
+	await pool.getByText("Nothing listens on 1.").waitFor();
+	// On a busy machine some other error may come between; the page says what the newest answer does.
+	await comes(async () => {
+		const { data } = await v.answer("targets", (a) => a.name === "targets");
+		const text = await textOf(pool);
+		const down = data.activeTargets.filter((x) => x.health === "down");
+		const said = [/0 \/ 1 up .*\bdown\b/.test(text), down.length > 0, down.every((x) => text.includes(x.lastError))];
+		return said.every(Boolean) || text;
+	}, true, "the errors of the answer");
 	v.done();
 	await shot(v.page, "task-10-down");
 });
