@@ -40,15 +40,22 @@ async function chartsReady(page) {
 }
 
 test("version against version finds the planted regression, and counts both sides", async (t) => {
-	const w = await fixedWindow(240);
-	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
-	await flameReady(page);
-	await page.locator(".is-diff .vtable-body > div").first().waitFor();
-	const rows = await page.evaluate(() => window.__epi.table());
-	// Only the program's own functions: on a busy machine the runtime's may change more.
-	const own = rows.filter((r) => r.function.startsWith("main."));
-	assert.equal(own[0].function, REGRESSED, "the regression is first");
-	assert.ok(own[0].flat > 0);
+	let w = await fixedWindow(240);
+	const at = () => new URLSearchParams({ new: V2, base: V1, ...w, shift: "0" });
+	const { page, problems } = await openFleet(t, `compare?${at()}`);
+	for (let tries = 1; ; tries++) {
+		await flameReady(page);
+		await page.locator(".is-diff .vtable-body > div").first().waitFor();
+		const rows = await page.evaluate(() => window.__epi.table());
+		// Only the program's own functions: on a busy machine the runtime's may change more.
+		const own = rows.filter((r) => r.function.startsWith("main."));
+		if (own[0]?.function === REGRESSED && own[0].flat > 0) break;
+		// In a window in which the fleet hardly ran, chance moves another function more.
+		assert.ok(tries < 12, `${own[0]?.function} is first`);
+		await page.waitForTimeout(10000);
+		w = await fixedWindow(240);
+		await page.goto(`${FLEET}compare?${at()}`);
+	}
 	const got = await totalsReady(page);
 	const want = { base: await total(V1, w.from, w.to), new: await total(V2, w.from, w.to) };
 	assert.ok(want.base > 0 && want.new > 0);
@@ -301,6 +308,7 @@ test("presets are addresses", async (t) => {
 	assert.deepEqual([hour.width, seconds(hour)], [3600, 3600]);
 	const day = await press("This hour against yesterday", apart(86400));
 	assert.deepEqual([day.width, seconds(day)], [3600, 86400]);
+	const pressed = Date.now() / 1000;
 	const week = await press("Today against a week ago", apart(7 * 86400));
 	assert.equal(seconds(week), 7 * 86400);
 	const midnight = await page.evaluate(
@@ -308,7 +316,7 @@ test("presets are addresses", async (t) => {
 		week.n.end,
 	);
 	assert.equal(week.n.start, midnight);
-	assert.ok(Math.abs(Date.now() / 1000 - week.n.end) < 60, "until now");
+	assert.ok(pressed - 1 <= week.n.end && week.n.end <= Date.now() / 1000, "until now");
 	assert.deepEqual(problems, []);
 });
 
