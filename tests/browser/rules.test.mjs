@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import test, { after, before } from "node:test";
 import {
 	closeBrowser,
+	comes,
 	flameReady,
 	fleetApi,
 	HEAP_ALONE,
@@ -94,8 +95,7 @@ test("what the server's rules found stands on the page", async (t) => {
 });
 
 test("the link an Alertmanager gets opens the expression and its flame graph", async (t) => {
-	for (let i = 0; i < 600 && !posted.has("Burns"); i++)
-		await new Promise((done) => setTimeout(done, 200));
+	await comes(() => posted.has("Burns"), true, "the alert");
 	const link = posted.get("Burns").generatorURL;
 	const got = Object.fromEntries(new URL(link).searchParams);
 	assert.ok(link.startsWith(`${base}explore?`), link);
