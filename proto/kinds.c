@@ -41,8 +41,10 @@ static enum value_kind pprof_kind_of(
 	for (size_t i = 0; i < rules->overrides_n; i++)
 		if (str_eq(rules->overrides[i].sample_type, type))
 			return rules->overrides[i].kind;
-	if (!rules->measured && value_is_level(name, type))
+	if ((rules->since_last || !rules->measured) && value_is_level(name, type))
 		return KIND_GAUGE;
+	if (rules->since_last)
+		return KIND_DELTA;
 	/* Go begins to count the duration when its writer first runs: on a busy machine at the end. */
 	if (str_is(p->strings[p->period_type.type], "cpu") ||
 		p->duration_nanos <= -KIND_DURATION_MIN_NS || p->duration_nanos >= KIND_DURATION_MIN_NS)

@@ -3,8 +3,9 @@
  *
  * The first rule that applies: the configuration's; gauge for what is a level by its name
  * (value_is_level), unless the profile was asked for as a difference over some seconds; delta if
- * the profile has a duration, or its period is one of CPU time; cumulative for alloc_* and for
- * every type of the block and mutex profiles; else gauge.
+ * each answer holds what was added since the answer before; delta if the profile has a duration, or
+ * its period is one of CPU time; cumulative for alloc_* and for every type of the block and mutex
+ * profiles; else gauge.
  *
  * Some programs give levels a duration: that of the whole file, or one nanosecond, because they
  * build all profiles alike. A duration below KIND_DURATION_MIN_NS is none.
@@ -32,6 +33,9 @@ struct kind_rules {
 	const struct kind_override *overrides;
 	size_t overrides_n;
 	bool measured; /* it was asked for with `seconds`: its levels are differences */
+	/* Each answer holds what was added since the one before. Levels stay levels; `measured` and the
+	 * duration do not count. */
+	bool since_last;
 };
 
 /*

@@ -80,6 +80,7 @@ static void cycle_failed(struct scraper *s, int64_t start_ns, int64_t duration_n
 	metric_add(&scrapes_total, result, 1);
 	s->scrapes++;
 	s->failures++;
+	growth_lose(&s->growth);
 	s->last_scrape_ns = start_ns;
 	s->last_duration_ns = duration_ns;
 	cycle_set_error(s, why->msg);
@@ -121,6 +122,19 @@ static void cycle_fail(struct scraper *s, const char *result, const struct err *
 }
 
 /* ---- the end of a scrape ---- */
+
+static void cycle_note_growth(struct scraper *s, struct scrape_task *t)
+{
+	const char *before = growth_warning(&s->growth), *now;
+
+	t->growth.answered_ns = t->answered_ns;
+	growth_note(&s->growth, &t->growth);
+	now = growth_warning(&s->growth);
+	if (now && now != before)
+		log_warn("scrape", "counters are not of the kind that they are taken for",
+			LOG_STR("job", s->target->part->job->job_name), LOG_STR("target", s->target->shown_url),
+			LOG_S("warning", now));
+}
 
 static void cycle_finish_once(struct scraper *s, struct scrape_task *t)
 {
@@ -171,6 +185,7 @@ static void cycle_finish(struct scrape_task *t)
 		s->last_duration_ns = duration;
 		s->last_samples = t->samples;
 		s->last_bytes = t->bytes;
+		cycle_note_growth(s, t);
 		cycle_set_error(s, NULL);
 		cycle_set_health(s, TARGET_UP);
 		cycle_report(s, t->samples, t->bytes);
@@ -278,6 +293,7 @@ static void cycle_on_answer(void *ctx, const struct http_response *res)
 		task_failed(t, rc, "status");
 	} else {
 		t->bytes = res->body.len;
+		t->growth.connected_ns = res->connected_ns;
 		metric_add(&bytes_total, NULL, (double)res->body.len);
 		s->state = SCRAPER_STORING;
 		if (!(rc = task_store(t, res)))

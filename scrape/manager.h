@@ -63,6 +63,7 @@ struct target_info {
 	struct str pool; /* job name as configured */
 	struct str scrape_url, global_url;
 	struct str last_error; /* "" when the last scrape went well */
+	struct str warning; /* what is stored may not be what is meant; "" none */
 	int64_t last_scrape_ns; /* start of the last finished scrape, time of day; 0: none yet */
 	int64_t last_duration_ns;
 	int64_t next_profile_ns; /* when the next profile is expected, time of day; 0: not known yet */

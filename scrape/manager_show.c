@@ -69,7 +69,10 @@ static int64_t manager_show_next_profile(const struct scraper *s)
 /* Copies the fields that only the loop's thread may read. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
+	const char *warning = growth_warning(&from->growth);
+
 	to->last_error = snapshot_dup(s, str_of(from->last_error ? from->last_error : ""));
+	to->warning = str_of(warning ? warning : "");
 	to->last_scrape_ns = from->last_scrape_ns;
 	to->last_duration_ns = from->last_duration_ns;
 	to->next_profile_ns = manager_show_next_profile(from);
@@ -105,8 +108,11 @@ static void show_target(
 		.pool = s->pool_name,
 		.scrape_url = t->shown_url,
 		.global_url = t->shown_url,
-		.last_error = STR(""), .interval_ns = t->interval_ns, .timeout_ns = t->timeout_ns,
-		};
+		.interval_ns = t->interval_ns,
+		.timeout_ns = t->timeout_ns,
+		.last_error = { "", 0 },
+		.warning = { "", 0 },
+	};
 	url_print_global(&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
 	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->shown_url))
 		to->global_url = snapshot_dup(s, buf_str(&global));

@@ -24,6 +24,7 @@
 
 #include "base/thread.h"
 #include "scrape/exclusive.h"
+#include "scrape/growth.h"
 #include "scrape/lane.h"
 #include "scrape/manager.h"
 #include "scrape/sharing.h"
@@ -85,6 +86,7 @@ struct scraper {
 	bool stopped; /* freed when the scrape under way ends */
 	bool queue_logged; /* that two jobs want one endpoint */
 	struct sharing sharing; /* with profilers elsewhere */
+	struct growth_watch growth; /* of its counters */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;

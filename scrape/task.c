@@ -7,8 +7,10 @@
 #include "base/gzip/gzip.h"
 #include "scrape/body.h"
 #include "scrape/honor_labels.h"
+#include "scrape/targets/target_make.h"
 
 #define GZIP_LEVEL 6
+#define MEASURED_MIN_NS (100 * NS_PER_MS) /* a second at least is asked for */
 
 void task_free(struct scrape_task *t)
 {
@@ -116,11 +118,28 @@ static void scrape_task_find_kinds(
 	const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
 {
 	const struct profile_config *config = t->target->profile;
-	const struct kind_rules rules = { config->kinds, config->kinds_n, t->seconds > 0 };
+	const struct kind_rules rules = { config->kinds, config->kinds_n, t->seconds > 0,
+		t->since_last };
 
 	pprof_kinds(p, t->target->name, &rules, kinds);
 	for (uint32_t i = 0; t->kinds && !config->kinds_n && i < p->types_n; i++)
 		kinds[i] = t->kinds[i];
+}
+
+/* The total of the column that the kind is judged by: the last that counts. */
+static void scrape_task_sum_up(
+	struct scrape_task *t, const struct pprof *p, const enum value_kind *kinds)
+{
+	enum value_kind kind = t->since_last ? KIND_DELTA : KIND_CUMULATIVE;
+	uint32_t c = p->types_n;
+
+	while (c > 0 && kinds[c - 1] != kind)
+		c--;
+	if (c == 0 || (t->since_last && target_since_last(t->target)))
+		return; /* nothing to judge, or beyond doubt */
+	t->growth.kind = kind;
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		t->growth.total += (double)p->values[(size_t)i * p->types_n + c - 1];
 }
 
 static enum err_code scrape_task_append(
@@ -137,6 +156,7 @@ static enum err_code scrape_task_append(
 		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
 	scrape_task_find_kinds(t, p, kinds);
+	scrape_task_sum_up(t, p, kinds);
 	for (size_t i = 0; i < n; i++)
 		if (scrape_task_append_one(t,
 				&(struct sink_profile){
@@ -255,6 +275,29 @@ static enum err_code scrape_task_take_legacy(
 		t->target, &t->names, err);
 }
 
+/*
+ * Whether the answer holds what was added since the one before: by its path; or it is `delta` and
+ * came without having been measured over some time, as godeltaprof's do at any path. Its duration
+ * is the time that writing took then, and would make rates of it.
+ */
+static enum err_code scrape_task_find_since_last(struct scrape_task *t, struct err *err)
+{
+	const struct pprof *p = t->decoded;
+	struct pprof *own;
+
+	t->since_last = target_since_last(t->target) ||
+		(t->target->profile->delta && p->duration_nanos < MEASURED_MIN_NS &&
+			!str_is(p->strings[p->period_type.type], "cpu"));
+	if (!t->since_last || !p->duration_nanos)
+		return ERR_OK;
+	if (!(own = arena_new(&t->arena, struct pprof)))
+		return arena_fail(&t->arena, "profile", err);
+	*own = *p;
+	own->duration_nanos = 0;
+	t->decoded = own;
+	return ERR_OK;
+}
+
 static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
@@ -270,7 +313,8 @@ static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes,
 	t->samples = t->decoded->samples_n;
 	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
-	return body.any.is_legacy ? scrape_task_take_legacy(t, &body, err) : ERR_OK;
+	return body.any.is_legacy ? scrape_task_take_legacy(t, &body, err) :
+								scrape_task_find_since_last(t, err);
 }
 
 static void task_work(void *ctx)

@@ -13,6 +13,7 @@
 #define SCRAPE_TASK_H
 
 #include "base/net/http_client.h"
+#include "scrape/growth.h"
 #include "scrape/scraper.h"
 #include "scrape/symbolize.h"
 
@@ -33,6 +34,8 @@ struct scrape_task {
 	struct arena arena; /* of what follows, from decoding to appending */
 	const struct pprof *decoded;
 	const enum value_kind *kinds; /* NULL: as configured, and by its types */
+	bool since_last; /* it holds what was added since the answer before */
+	struct growth_scrape growth;
 	struct symbolize *names; /* NULL: it lacks none */
 	size_t asking_bytes; /* counted in env->queued_bytes while names are asked for */
 	bool wants_profile;

@@ -339,6 +339,7 @@ static void http_client_deliver(struct http_request *r)
 		res.content_type = http_response_header(&res, "content-type");
 		res.content_encoding = http_response_header(&res, "content-encoding");
 		res.location = http_response_header(&res, "location");
+		res.connected_ns = r->connected_ns;
 	}
 	r->done(r->ctx, &res);
 	request_free(r);

@@ -86,6 +86,7 @@ struct http_response {
 	const char *final_url;
 	unsigned redirects; /* that were followed, also where it failed afterwards */
 	int64_t elapsed_ns;
+	int64_t connected_ns; /* monotonic: when the connection that gave the answer was opened */
 	struct buf *body_buf; /* the client's, of `body`: for http_response_take_body */
 };
 

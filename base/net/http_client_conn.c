@@ -248,6 +248,7 @@ static void http_client_conn_end_exchange(struct http_client_conn *c, bool lefto
 	struct http_request *r = c->req;
 	bool reusable = r->parser.keep_alive && !leftover && is_sent(c) && !c->write_error[0];
 
+	r->connected_ns = c->opened_ns;
 	r->conn = NULL;
 	c->req = NULL;
 	if (reusable)
@@ -552,6 +553,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	c->fd = -1;
 	c->req = r;
 	c->state = CONN_RESOLVING;
+	c->opened_ns = clock_monotonic_ns();
 	r->conn = c;
 	TAILQ_INSERT_TAIL(&cl->conns, c, link);
 	cl->connections_n++;

@@ -263,6 +263,7 @@ struct http_client_conn {
 	struct event *io, *timer;
 	short watching; /* EV_READ, EV_WRITE */
 	bool reused;
+	int64_t opened_ns; /* monotonic */
 	char write_error[128]; /* of a write that failed; "": none */
 	size_t out_at; /* of req->out */
 };
@@ -294,6 +295,7 @@ struct http_request {
 	struct labels headers;
 	size_t body_size_max;
 	int64_t start_ns, deadline_ns;
+	int64_t connected_ns; /* the connection of the last answer */
 	int64_t idle_timeout_ns, received_ns; /* when the last byte came */
 	struct event *deadline, *idle; /* idle is NULL where there is no such timeout */
 	struct http_url url;

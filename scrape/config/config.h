@@ -59,7 +59,7 @@ struct profile_config {
 	struct str name; /* becomes __name__ */
 	bool enabled;
 	struct str path; /* becomes __profile_path__, after path_prefix */
-	bool delta; /* the endpoint measures over `seconds` */
+	bool delta; /* what it answers is differences; it is asked for `seconds` */
 	int64_t seconds; /* 0: interval - 1 s */
 	int64_t interval_ns, timeout_ns; /* 0: the job's */
 	struct params_config params; /* replace the job's of the same name */
@@ -67,6 +67,13 @@ struct profile_config {
 	size_t kinds_n;
 	const struct yaml_node *at; /* in the file, for messages; NULL: not in it */
 };
+
+/*
+ * godeltaprof's endpoints, by the end of their path: each answer holds what was added since they
+ * were asked before. Gives the name of the endpoint beside it that counts since the process began;
+ * NULL: it is none of them.
+ */
+const char *profile_path_since_last(struct str path);
 
 struct scrape_config {
 	struct str job_name;

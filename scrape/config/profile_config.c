@@ -64,7 +64,8 @@ static const struct yaml_field profile_table[] = {
 		offsetof(struct profile_fields, enabled_set) + 1 },
 	{ "path", YAML_STRING, AT(path), NULL, NULL, "of the endpoint, behind path_prefix",
 		offsetof(struct profile_fields, path_set) + 1 },
-	{ "delta", YAML_BOOL, AT(delta), NULL, NULL, "the endpoint measures over `seconds`", 0 },
+	{ "delta", YAML_BOOL, AT(delta), NULL, NULL,
+		"it answers differences: over `seconds`, or since it was asked before", 0 },
 	{ "seconds", YAML_INT, AT(seconds), NULL, NULL, "how long; default the interval - 1s", 0 },
 	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "default scrape_interval", 0 },
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
@@ -111,6 +112,30 @@ const struct yaml_schema config_profile_schema = {
 	.foreign = (const struct yaml_foreign *const[]){ profile_foreign, NULL },
 };
 
+const char *profile_path_since_last(struct str path)
+{
+	static const char *const paths[][2] = { { "/delta_heap", "allocs" },
+		{ "/delta_mutex", "mutex" }, { "/delta_block", "block" } };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (str_has_suffix(path, str_of(paths[i][0])))
+			return paths[i][1];
+	return NULL;
+}
+
+static void profile_config_warn_of_differences(
+	struct yaml_ctx *ctx, const struct yaml_node *n, const struct profile_config *p)
+{
+	const char *totals = p->enabled ? profile_path_since_last(p->path) : NULL;
+
+	if (totals)
+		yaml_warn(ctx, n->key,
+			"%s gives what was added since anybody asked it, and is stored so: a failed scrape, "
+			"or another who asks, leaves a gap. %s beside it has none: there the server makes the "
+			"differences",
+			QUOTED(p->path), totals);
+}
+
 static enum err_code profile_config_decode_profile(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct profile_config *out, struct err *err)
 {
@@ -136,6 +161,7 @@ static enum err_code profile_config_decode_profile(
 			"profile %s has seconds but is not delta", QUOTED(name));
 	*out = f.profile;
 	out->at = n->key;
+	profile_config_warn_of_differences(ctx, n, out);
 	return ERR_OK;
 }
 

@@ -148,7 +148,8 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	if (p)
 		target_make_populate_profile(m, p);
 	target_make_set_params(m, &job->params);
-	if (p && p->delta && labels_builder_get(&m->b, PARAM_SECONDS).len == 0) {
+	if (p && p->delta && labels_builder_get(&m->b, PARAM_SECONDS).len == 0 &&
+		!profile_path_since_last(labels_builder_get(&m->b, PATH))) {
 		m->auto_seconds = target_make_seconds_text(
 			m, target_auto_seconds(target_make_interval_label(m)));
 		target_make_set_default(m, PARAM_SECONDS, m->auto_seconds);
@@ -156,6 +157,14 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 }
 
 /* ---- after it ---- */
+
+bool target_since_last(const struct target *t)
+{
+	ptrdiff_t mark = str_find(t->url, STR("?"));
+
+	return profile_path_since_last(
+		(struct str){ t->url.ptr, mark < 0 ? t->url.len : (size_t)mark });
+}
 
 static enum err_code target_make_read_times(
 	struct target_make *m, struct target *t, struct err *err)

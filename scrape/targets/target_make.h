@@ -43,6 +43,8 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	const struct profile_config *p);
 /* t->profile is set. */
 MUST_CHECK enum err_code target_finish(struct target_make *m, struct target *t, struct err *err);
+/* Its answers hold what was added since the one before (profile_path_since_last). */
+bool target_since_last(const struct target *t);
 /* The default of `seconds` of a delta profile. */
 int64_t target_auto_seconds(int64_t interval_ns);
 

@@ -53,6 +53,7 @@ TEST(kinds)
 		size_t overrides_n;
 		const char *want;
 		const char *period; /* NULL: none */
+		bool since_last;
 	} rows[] = {
 		/* Go */
 		{ "process_cpu", "samples cpu", 9 * NS_PER_S, true, 0, D D },
@@ -89,10 +90,17 @@ TEST(kinds)
 		{ "process_cpu", "samples cpu", 9 * NS_PER_S, true, 2, G D },
 		{ "memory", "inuse_objects inuse_space", 0, false, 2, G C },
 		{ "memory", "inuse_objects inuse_space", 9 * NS_PER_S, false, 2, G C },
+		/* godeltaprof: the duration is the time that writing took, under any name */
+		{ "memory", "alloc_objects alloc_space inuse_objects inuse_space", 0, false, 0, D D G G,
+			NULL, true },
+		{ "memory", "alloc_space inuse_space", 5 * NS_PER_MS, true, 0, D G, "space", true },
+		{ "waits", "contentions delay", 200000, false, 0, D D, "contentions", true },
+		{ "memory", "alloc_space inuse_space", 0, false, 2, D C, NULL, true },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct kind_rules rules = { overrides, rows[i].overrides_n, rows[i].measured };
+		const struct kind_rules rules = { overrides, rows[i].overrides_n, rows[i].measured,
+			rows[i].since_last };
 		enum value_kind kinds[TYPES_MAX];
 		struct buf got = { 0 };
 		struct made m;
@@ -104,7 +112,7 @@ TEST(kinds)
 		if (!str_is(buf_str(&got), rows[i].want))
 			CHECK_FAIL("row %zu, %s: " STR_FMT ", want %s", i, rows[i].types,
 				STR_ARG(buf_str(&got)), rows[i].want);
-		if (!rows[i].overrides_n && !rows[i].measured) {
+		if (!rows[i].overrides_n && !rows[i].measured && !rows[i].since_last) {
 			enum value_kind same[TYPES_MAX];
 
 			pprof_kinds(m.profile, str_of(rows[i].name), NULL, same);

@@ -21,6 +21,8 @@ static enum err_code append(
 	for (uint32_t i = 0; i < p->profile->types_n; i++)
 		buf_printf(&b, " " STR_FMT "=%s", STR_ARG(p->profile->strings[p->profile->types[i].type]),
 			value_kind_name(p->kinds[i]));
+	if (p->profile->duration_nanos)
+		buf_printf(&b, " in %" PRId64 "ms", p->profile->duration_nanos / NS_PER_MS);
 	snprintf(a.text, sizeof(a.text), STR_FMT, STR_ARG(buf_str(&b)));
 	buf_release(&b);
 	mutex_lock(&f->lock);

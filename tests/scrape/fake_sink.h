@@ -12,7 +12,7 @@
 #define FAKE_SINK_MAX 4096
 
 struct fake_append {
-	char text[512]; /* labels, interval, samples, kinds */
+	char text[512]; /* labels, interval, samples, kinds; how long it took, if it says so */
 	int64_t ts_ns;
 	sink_done_fn done; /* NULL: acknowledged */
 	void *ctx;

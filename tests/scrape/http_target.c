@@ -32,6 +32,7 @@ struct http_target {
 	struct mutex lock;
 	/* guarded by lock */
 	struct http_target_counts counts;
+	unsigned falling, rising; /* requests for them */
 	bool profiled; /* /one: by somebody */
 	unsigned busy;
 	struct buf head;
@@ -235,6 +236,26 @@ static bool answer_redirect(int fd, struct str path)
 	return answer(fd, "302 Found", headers, STR(""));
 }
 
+static bool answer_changing(struct http_target *t, int fd, struct str path)
+{
+	struct buf wire = { 0 };
+	unsigned samples = 3;
+	bool ok;
+
+	mutex_lock(&t->lock);
+	if (str_is(path, "/falling"))
+		samples = 1 + t->falling++ % 3;
+	else if (str_is(path, "/rising"))
+		samples = ++t->rising;
+	mutex_unlock(&t->lock);
+	http_target_profile(&wire, samples, false);
+	if (str_is(path, "/x/delta_heap")) /* duration_nanos, as last field */
+		buf_add(&wire, "\x50\x80\x89\x7a", 4);
+	ok = answer_profile(fd, buf_str(&wire));
+	buf_release(&wire);
+	return ok;
+}
+
 static bool serve(struct http_target *t, int fd, struct str path, struct str head)
 {
 	struct buf twice = { 0 };
@@ -244,6 +265,8 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		remember_head(t, head);
 		return answer_profile(fd, buf_str(&t->good));
 	}
+	if (str_is(path, "/falling") || str_is(path, "/rising") || str_is(path, "/x/delta_heap"))
+		return answer_changing(t, fd, path);
 	if (str_is(path, "/handed")) {
 		handed_profile(&twice);
 		ok = answer_profile(fd, buf_str(&twice));

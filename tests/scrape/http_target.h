@@ -13,6 +13,8 @@
  *	/reset /silent                 closed in mid-answer; no answer
  *	/slow                          a profile after 300 ms
  *	/profile                       a CPU profile, taken for 300 ms whatever `seconds` says
+ *	/x/delta_heap                  a heap profile that says it took 2 ms, as godeltaprof's do
+ *	/falling /rising               heap profiles whose total falls every third time, or never
  *	/one                           one of as many seconds, refused as Go does while one is taken
  *
  * Threads: its own; the counters may be read at any time.

@@ -32,7 +32,7 @@ test("processes: one row each, its profiles, and each error once", () => {
 		{ ...active("web", "a:1", "mutex", "down"), ...down },
 		active("web", "a:1", "memory"),
 		{ ...active("web", "a:1", "block", "down"), ...down },
-		{ ...active("web", "b:1", "memory"), lastScrape: "2026-01-01T00:00:10Z" },
+		{ ...active("web", "b:1", "memory"), warning: "doubtful", lastScrape: "2026-01-01T00:00:10Z" },
 		{ ...active("web", "b:1", "goroutine"), lastScrape: "2026-01-01T00:00:20Z" },
 		active("web", "b:1", "memory", "up", { zone: "eu" }),
 	]);
@@ -49,6 +49,11 @@ test("processes: one row each, its profiles, and each error once", () => {
 		[[down.lastError, ["block", "mutex"], "http://a:1/p/block"]],
 	);
 	assert.deepEqual(list[1].errors, []);
+	assert.deepEqual(
+		list[1].warnings.map((w) => [w.text, w.profiles]),
+		[["doubtful", ["memory"]]],
+	);
+	assert.deepEqual(list[0].warnings, []);
 	assert.equal(list[1].lastSuccess, Date.parse("2026-01-01T00:00:20Z") / 1000);
 	assert.equal(list[0].lastSuccess, 0, "not known when");
 });

@@ -67,6 +67,10 @@ static void api_write_target(struct json *j, const struct target_info *t)
 		api_targets_write_time(j, "nextProfile", t->next_profile_ns);
 	json_key(j, "health");
 	json_cstr(j, target_health_name(t->health));
+	if (t->warning.len) {
+		json_key(j, "warning");
+		json_str(j, t->warning);
+	}
 	if (t->sharing != SHARING_ALONE) {
 		json_key(j, "profilerShared");
 		json_cstr(j, sharing_mode_name(t->sharing));

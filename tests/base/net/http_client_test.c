@@ -206,10 +206,14 @@ TEST(connections_are_kept_and_counted)
 {
 	struct http_client_stats stats;
 
+	int64_t began = clock_monotonic_ns(), first = 0;
+
 	REQUIRE(start(script_answers, OK));
 	for (int i = 0; i < 5; i++) {
 		client_get(&client, url, NULL, &res);
 		CHECK_INT(res.rc, ERR_OK);
+		first = first ? first : res.connected_ns;
+		CHECK(res.connected_ns >= began && res.connected_ns == first);
 	}
 	stats = http_client_stats(client.http);
 	CHECK_INT(stats.connects, 1);

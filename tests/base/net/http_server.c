@@ -227,6 +227,7 @@ void result_done(void *ctx, const struct http_response *res)
 	snprintf(r->msg, sizeof(r->msg), "%s", res->rc ? res->err.msg : "");
 	r->status = res->status;
 	r->elapsed_ns = res->elapsed_ns;
+	r->connected_ns = res->connected_ns;
 	buf_clear(&r->body);
 	buf_add_str(&r->body, res->body);
 	snprintf(r->content_type, sizeof(r->content_type), STR_FMT, STR_ARG(res->content_type));

@@ -69,7 +69,7 @@ struct result {
 	int status;
 	struct buf body;
 	char content_type[128], reason[64], url[256];
-	int64_t elapsed_ns;
+	int64_t elapsed_ns, connected_ns;
 	struct event_base *base; /* whose loop ends with the call; NULL: goes on */
 };
 

@@ -9,7 +9,7 @@ here=$PWD/tests/e2e/senders
 out=$PWD/build/senders
 
 make_go() {
-	cd "$here/go" && go build -trimpath -o "$1/cart" .
+	cd "$here/go" && go build -trimpath -o "$1/cart" . && go build -trimpath -o "$1/deltas" ./deltas
 }
 # Compiled without optimization: that takes a quarter less.
 make_collector() {

@@ -127,6 +127,12 @@ static const struct row {
 	  "addresses are meant\n"
 	  "warning: c.yml:7:46: keep_sample_type is not used here: all sample types are kept, a query "
 	  "chooses\n" },
+	/* godeltaprof's */
+	{ JOB "  profiling_config: {path_prefix: /x, pprof_config: {memory: {path: /p/delta_heap},\n"
+	  "    mutex: {path: /p/delta_mutex, enabled: false}}}\n",
+	  "warning: c.yml:3:54: \"/p/delta_heap\" gives what was added since anybody asked it, and is "
+	  "stored so: a failed scrape, or another who asks, leaves a gap. allocs beside it has none: "
+	  "there the server makes the differences\n" },
 	/* Pyroscope's and Alloy's */
 	{ JOB "  static_configs: [{application: a, spy-name: gospy, targets: [b]}]\n",
 	  "c.yml:3:21: field application not found in type target group: write it as a label, "

@@ -57,6 +57,8 @@ export interface Process {
 	state: "up" | "down" | "part" | "unknown";
 	/** Each error once. */
 	errors: ProcessError[];
+	/** Each warning once. */
+	warnings: ProcessError[];
 	/** When one of its profiles was last scraped without an error, seconds; 0 if not known. */
 	lastSuccess: number;
 }
@@ -68,13 +70,14 @@ export interface ProcessError {
 	profiles: string[];
 }
 
-function errorsOf(targets: Target[]): ProcessError[] {
+function textsOf(targets: Target[], of: "lastError" | "warning"): ProcessError[] {
 	const out = new Map<string, ProcessError>();
 	for (const t of targets) {
-		if (!t.lastError) continue;
-		const had = out.get(t.lastError);
+		const text = t[of];
+		if (!text) continue;
+		const had = out.get(text);
 		if (had) had.profiles.push(t.profile);
-		else out.set(t.lastError, { text: t.lastError, url: t.scrapeUrl, profiles: [t.profile] });
+		else out.set(text, { text, url: t.scrapeUrl, profiles: [t.profile] });
 	}
 	return [...out.values()];
 }
@@ -108,7 +111,8 @@ export function processes(targets: Target[]): Process[] {
 		labels: of[0].labels,
 		targets: of.sort((a, b) => (a.profile < b.profile ? -1 : 1)),
 		state: processState(of),
-		errors: errorsOf(of),
+		errors: textsOf(of, "lastError"),
+		warnings: textsOf(of, "warning"),
 		lastSuccess: successOf(of),
 	}));
 }
@@ -125,7 +129,7 @@ export interface ProcessPool extends Pool<Process> {
 const searched = (p: Process): string =>
 	[
 		p.address,
-		...p.targets.map((t) => `${t.scrapeUrl}\n${t.profile}\n${t.lastError}`),
+		...p.targets.map((t) => `${t.scrapeUrl}\n${t.profile}\n${t.lastError}\n${t.warning ?? ""}`),
 		labelText(p.labels),
 	].join("\n");
 

@@ -65,6 +65,7 @@ function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 		`every ${t.scrapeInterval}`,
 		...(t.profilerShared ? [SHARED[t.profilerShared]] : []),
 		...(t.lastError ? [t.lastError] : []),
+		...(t.warning ? [t.warning] : []),
 	].join(", ");
 	return (
 		<a
@@ -76,6 +77,7 @@ function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 		>
 			{t.profile}
 			{t.profilerShared && " ½"}
+			{t.warning && " ⚠"}
 			{t.health === "down" && <span class="visually-hidden"> (down)</span>}
 		</a>
 	);
@@ -176,6 +178,18 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 					<td colSpan={COLUMNS.length} class="err">
 						{of.errors.map((e) => (
 							<ErrorLine key={e.text} error={e} of={of} />
+						))}
+					</td>
+				</tr>
+			)}
+			{of.warnings.length > 0 && (
+				<tr class="error-row">
+					<td colSpan={COLUMNS.length} class="warning">
+						{of.warnings.map((w) => (
+							<div key={w.text}>
+								<b>{w.profiles.join(", ")}: </b>
+								{w.text}
+							</div>
 						))}
 					</td>
 				</tr>

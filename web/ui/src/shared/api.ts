@@ -82,6 +82,8 @@ export interface Target {
 	scrapePool: string;
 	scrapeUrl: string;
 	lastError: string;
+	/** What is stored may not be what is meant; absent if there is no doubt. */
+	warning?: string;
 	lastScrape: string;
 	lastScrapeDuration: number;
 	/** When the next profile is complete; not known just after the start. */
