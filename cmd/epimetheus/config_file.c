@@ -1,6 +1,7 @@
 #include "cmd/epimetheus/config_file.h"
 
 #include "base/log.h"
+#include "cmd/shared/config_check.h"
 
 enum err_code config_file_load(
 	const struct options *o, bool log, struct config **out, struct err *err)
@@ -11,6 +12,8 @@ enum err_code config_file_load(
 
 	yaml_problems_init(&problems);
 	rc = config_read_file(o->config_file, &how, &problems, out, err);
+	if (!rc)
+		config_check_names(*out, &problems);
 	for (size_t i = 0; !rc && log && i < problems.n; i++)
 		log_warn("main", "configuration", LOG_S("warning", problems.v[i].text));
 	rc = config_first_error(&problems, rc, err);

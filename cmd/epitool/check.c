@@ -5,7 +5,7 @@
 #include "base/quote.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
-#include "cmd/shared/bucket_options.h"
+#include "cmd/shared/config_check.h"
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"
 #include "web/http/config.h"
@@ -153,8 +153,8 @@ static enum err_code check_one_config(
 	arena_init(&a, 0);
 	yaml_problems_init(&problems);
 	rc = config_read_file(path, how, &problems, &c, err);
-	if (!rc && (rc = bucket_options_check(&c->bucket, err)))
-		yaml_problems_add(&problems, err);
+	if (!rc)
+		rc = config_check_parsed(c, &problems, err);
 	if (c && !how->syntax_only) {
 		if ((one = config_check_files(c, &problems, err)))
 			rc = one;

@@ -6,6 +6,7 @@
 #include "base/self/flags.h"
 #include "cmd/epitool/convert/convert.h"
 #include "cmd/epitool/epitool.h"
+#include "cmd/shared/config_check.h"
 #include "scrape/config/config.h"
 
 #define OUTPUT "standard output"
@@ -55,6 +56,9 @@ static enum err_code convert_check_output(
 
 	yaml_problems_init(&problems);
 	rc = config_read_text(name, path_dir(str_of(file)), text, &how, &problems, &c, err);
+	if (!rc)
+		rc = config_check_parsed(c, &problems, err);
+	yaml_problems_sort(&problems);
 	for (size_t i = 0; i < problems.n; i++)
 		fprintf(stderr, "%s: %s\n", problems.v[i].code ? "error" : "warning", problems.v[i].text);
 	if (rc)
