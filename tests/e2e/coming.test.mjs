@@ -83,7 +83,7 @@ const tests = {
   'Alloy: `delta_profiling_duration`': convert('alloy', scrape('  scrape_interval = "30s"\n  delta_profiling_duration = "10s"'), /process_cpu:\n.*\n {10}seconds: 10\n/),
   'Alloy: `profile.godeltaprof_memory`': convert('alloy',
     scrape('  profiling_config {\n    profile.memory {\n      enabled = false\n    }\n    profile.godeltaprof_memory {\n      enabled = true\n    }\n  }'),
-    /is not needed: .*\n {8}memory:\n {10}enabled: true\n/),
+    /memory is on for profile\.godeltaprof_memory: .*\n {8}memory:\n {10}enabled: true\n/),
   'Alloy: `pyroscope.ebpf`, `pyroscope.java`': convert('alloy', scrape('', 'pyroscope.ebpf "e" { }\npyroscope.java "j" { }\n'),
     /# pyroscope\.ebpf "e" stays in Alloy: .*--web\.enable-ingest\n# pyroscope\.java "j" stays in Alloy/),
 };

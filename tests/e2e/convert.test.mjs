@@ -37,6 +37,98 @@ for (const program of readdirSync(corpus)) {
   });
 }
 
+/** A YAML text without the lines of the key at `at` and what is below it; or with the key and no value. */
+function without(lines, at, empty) {
+  const [, indent, dash, key] = lines[at].match(/^( *)((?:- )*)([^\s:#][^:]*):(?: |$)/) ?? [];
+  if (key === undefined || /^["'{[|*&]/.test(key)) return undefined;
+  const depth = indent.length + dash.length;
+  let end = at + 1;
+  // A list may stand below its key without an indent.
+  while (end < lines.length && (/^ *(#|$)/.test(lines[end]) || lines[end].search(/\S/) > depth
+    || (lines[end].search(/\S/) === depth && lines[end].trimStart().startsWith('- ') && !dash))) end++;
+  if (!empty && dash) return undefined; // the rest of its item would need the dash
+  return [...lines.slice(0, at), ...(empty ? [`${indent}${dash}${key}:`] : []), ...lines.slice(end)].join('\n');
+}
+
+/** Writes the text, converts it, and gives the exit code and what came out. */
+async function converted(t, dir, program, name, text) {
+  const file = join(dir, `${name}.in`), to = join(dir, `${name}.yml`);
+  writeFileSync(file, text);
+  const r = await run(t, 'convert', program, '-o', to, file);
+  return { ...r, to, code: r.code, text: existsSync(to) ? readFileSync(to, 'utf8') : '' };
+}
+
+/** All these load; several at a time. */
+async function assertLoad(t, files) {
+  for (let i = 0; i < files.length; i += 100) {
+    const check = await run(t, 'check', 'config', '--syntax-only', ...files.slice(i, i + 100));
+    assert.deepEqual(check.err.split('\n').filter((x) => /FAILED/.test(x)), []);
+    assert.equal(check.code, 0);
+  }
+}
+
+test('a value that is empty is as if its key were not there, and what comes out loads', async (t) => {
+  const dir = scratch(t), cases = [], loads = [];
+  for (const program of ['prometheus', 'parca', 'pyroscope'])
+    for (const name of readdirSync(join(corpus, program)).filter((x) => !goldens.test(x))) {
+      const lines = readFileSync(join(corpus, program, name), 'utf8').split('\n');
+      for (const [at, line] of lines.entries())
+        if (!/^scrape[-_]configs:/.test(line)) // by which Pyroscope's versions are told apart
+          cases.push({ program, name, at, line, empty: without(lines, at, true), gone: without(lines, at, false) });
+    }
+  const one = async ({ program, name, at, line, empty, gone }) => {
+    if (empty === undefined) return;
+    const a = await converted(t, dir, program, `${program}-${name}-${at}-empty`, empty);
+    if (!a.code) loads.push(a.to);
+    else assert.match(a.err, /^epitool: error: /m);
+    if (gone === undefined) return;
+    const b = await converted(t, dir, program, `${program}-${name}-${at}-gone`, gone);
+    assert.equal(a.code, b.code, `${name}:${at + 1}: ${line}\n${a.err}${b.err}`);
+    if (!b.code) loads.push(b.to);
+  };
+  for (let i = 0; i < cases.length; i += 8) await Promise.all(cases.slice(i, i + 8).map(one));
+  assert.ok(loads.length > 500, `${loads.length}`);
+  await assertLoad(t, loads);
+});
+
+/** All blocks of an Alloy file that are one below the other, at any depth: [from, to) of lines. */
+function blocks(lines) {
+  const open = [], found = [];
+  lines.forEach((line, i) => {
+    if (/\{\s*$/.test(line)) open.push(i);
+    else if (/^\s*\},?\s*$/.test(line)) found.push({ from: open.pop(), to: i + 1, depth: open.length });
+    else if (/^\s*[\w.]+( "\w+")? \{.*\}\s*$/.test(line)) found.push({ from: i, to: i + 1, depth: open.length });
+  });
+  return found.sort((a, b) => a.from - b.from);
+}
+
+test('blocks of Alloy in any order, or without one of them', async (t) => {
+  const dir = scratch(t), loads = [];
+  const settings = (text) => text.replace(/ *#.*$/gm, '').split('\n').filter((x) => x.trim()).sort();
+  for (const name of readdirSync(join(corpus, 'alloy')).filter((x) => !goldens.test(x))) {
+    const lines = readFileSync(join(corpus, 'alloy', name), 'utf8').split('\n');
+    const all = blocks(lines), before = await converted(t, dir, 'alloy', name, lines.join('\n'));
+    assert.equal(before.code, 0, before.err);
+    for (const [i, a] of all.entries()) {
+      const less = [...lines.slice(0, a.from), ...lines.slice(a.to)].join('\n');
+      const r = await converted(t, dir, 'alloy', `${name}-${i}-less`, less);
+      if (r.code) assert.match(r.err, /: node selectors of the pod role need attach_metadata: .*\nepitool: error: what was written does not load/);
+      else loads.push(r.to);
+      // Two profiles that change places say the same.
+      const b = all.find((x) => x.from >= a.to && x.depth === a.depth && [a, x].every((y) => /^\s*profile\./.test(lines[y.from])));
+      if (!b) continue;
+      const swapped = [...lines.slice(0, a.from), ...lines.slice(b.from, b.to), ...lines.slice(a.to, b.from),
+        ...lines.slice(a.from, a.to), ...lines.slice(b.to)].join('\n');
+      const s = await converted(t, dir, 'alloy', `${name}-${i}-swapped`, swapped);
+      assert.equal(s.code, 0, s.err);
+      assert.deepEqual(settings(s.text), settings(before.text), `${name}:${a.from + 1}\n${swapped}\n${s.text}`);
+      loads.push(s.to);
+    }
+  }
+  assert.ok(loads.length > 30, `${loads.length}`);
+  await assertLoad(t, loads);
+});
+
 test('the configuration of Alloy in examples/', async (t) => {
   const dir = scratch(t), file = join(root, 'examples/senders/config.alloy'), to = join(dir, 'epimetheus.yml');
   const r = await run(t, 'convert', 'alloy', '-o', to, file);

@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "cmd/epitool/convert/alloy_parts.h"
 #include "cmd/epitool/convert/convert.h"
+#include "scrape/config/config.h"
 #include "scrape/config/foreign.h"
 
 #define DELTA_DEFAULT_S 14
@@ -27,12 +28,12 @@ static const struct {
 };
 
 /* godeltaprof's, which are differences since the last scrape. */
-static const struct {
-	const char *theirs, *ours;
+static const struct delta_profile {
+	const char *theirs, *ours, *path;
 } deltas[] = {
-	{ "profile.godeltaprof_memory", "memory" },
-	{ "profile.godeltaprof_block", "block" },
-	{ "profile.godeltaprof_mutex", "mutex" },
+	{ "profile.godeltaprof_memory", "memory", "/debug/pprof/delta_heap" },
+	{ "profile.godeltaprof_block", "block", "/debug/pprof/delta_block" },
+	{ "profile.godeltaprof_mutex", "mutex", "/debug/pprof/delta_mutex" },
 };
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
@@ -51,20 +52,66 @@ static struct item *convert_find_or_add(struct conversion *c, struct item *map, 
 	return i ? i : item_mapping(c, map, key);
 }
 
-/* The server makes the differences itself, of what it would scrape anyway. */
-static void convert_add_delta_profile(
-	struct conversion *c, struct item *map, const struct alloy_statement *s, const char *ours)
+static void convert_set(
+	struct conversion *c, struct item *map, const char *key, struct str text, bool plain)
 {
+	struct item *i = item_find(map, key);
+
+	i = i ? i : item_string(c, map, key, text);
+	i->text = text;
+	i->plain = plain;
+}
+
+/*
+ * The server makes the differences itself, of what the plain endpoint counts. Only where that one
+ * is off and godeltaprof has a path of the user's own, that path is all that is known of the
+ * program. The plain one's block is written already.
+ */
+static void convert_add_delta_profile(struct conversion *c, struct item *map,
+	const struct alloy_statement *s, const struct delta_profile *d)
+{
+	const struct alloy_expr *e = alloy_attribute(s, "path");
 	struct item *i, *enabled;
+	struct str path = str_of(d->path);
+	bool plain_is_on;
 
 	if (!convert_is_true(s, "enabled", false))
 		return;
-	i = convert_find_or_add(c, map, ours);
-	if ((enabled = item_find(i, "enabled")))
+	if (e && !alloy_string(c->arena, e, &path))
+		path = str_of(d->path);
+	i = convert_find_or_add(c, map, d->ours);
+	enabled = item_find(i, "enabled");
+	plain_is_on = !enabled || str_is(enabled->text, "true");
+	if (enabled)
 		enabled->text = STR("true");
-	item_note(c, i, s->line, s->column,
-		"%s is not needed: the server stores the increase of what counts since the start",
-		alloy_title(c, s));
+	if (plain_is_on && !str_is(path, d->path)) {
+		item_note(c, i, s->line, s->column,
+			"%s is not needed, nor is its path " STR_FMT
+			": the server stores the increase of what counts since the start",
+			alloy_title(c, s), STR_ARG(str_printable(c->arena, path)));
+	} else if (plain_is_on) {
+		item_note(c, i, s->line, s->column,
+			"%s is not needed: the server stores the increase of what counts since the start",
+			alloy_title(c, s));
+	} else if (str_is(path, d->path)) {
+		item_note(c, i, s->line, s->column,
+			"%s is on for %s: the server stores the increase of what counts since the start",
+			d->ours, alloy_title(c, s));
+	} else {
+		convert_set(c, i, "path", path, false);
+		if (!profile_path_since_last(path))
+			convert_set(c, i, "delta", STR("true"), true);
+		item_note(
+			c, i, s->line, s->column, "%s is taken at the path of %s", d->ours, alloy_title(c, s));
+	}
+}
+
+static const struct delta_profile *convert_find_delta(const struct alloy_statement *s)
+{
+	for (size_t k = 0; k < COUNT(deltas); k++)
+		if (!s->value && str_is(s->name, deltas[k].theirs))
+			return &deltas[k];
+	return NULL;
 }
 
 static void convert_add_profile(
@@ -72,11 +119,6 @@ static void convert_add_profile(
 {
 	struct item *i;
 
-	for (size_t k = 0; k < COUNT(deltas); k++)
-		if (str_is(s->name, deltas[k].theirs)) {
-			convert_add_delta_profile(c, map, s, deltas[k].ours);
-			return;
-		}
 	for (size_t k = 0; k < COUNT(profiles); k++)
 		if (str_is(s->name, profiles[k].theirs)) {
 			alloy_add_block(c, convert_find_or_add(c, map, profiles[k].ours), s);
@@ -105,8 +147,12 @@ static void convert_add_profiling(
 			continue;
 		}
 		map = map ? map : item_mapping(c, config, "pprof_config");
-		convert_add_profile(c, map, s);
+		if (!convert_find_delta(s))
+			convert_add_profile(c, map, s);
 	}
+	for (const struct alloy_statement *s = block->child; s; s = s->next)
+		if (convert_find_delta(s))
+			convert_add_delta_profile(c, map, s, convert_find_delta(s));
 }
 
 /* What Alloy measures in each interval; ours is one second less than the interval. */

@@ -50,10 +50,8 @@ static struct item *convert_jobs_by(const struct copying *c, struct item *to,
 
 	for (const struct yaml_node *m = n->child; m; m = m->next) {
 		job = copy_open(c, list, m);
-		if (m->kind != YAML_MAPPING) {
-			job->text = m->text;
+		if (m->kind != YAML_MAPPING)
 			continue;
-		}
 		copy_members(c, job, m, &config_job_schema, rules);
 		convert_note_targets(c->x, job, m->line, m->column);
 	}
@@ -91,10 +89,7 @@ static void prometheus_global(const struct copying *c, struct item *to, const st
 {
 	struct item *global = copy_open(c, to, n);
 
-	if (n->kind == YAML_MAPPING)
-		copy_members(c, global, n, &config_global_schema, prometheus_global_rules);
-	else
-		global->plain = true;
+	copy_members(c, global, n, &config_global_schema, prometheus_global_rules);
 }
 
 static void prometheus_rules(const struct copying *c, struct item *to, const struct yaml_node *n)
@@ -167,10 +162,7 @@ static void convert_parca_profiling(
 		{ NULL } };
 	struct item *i = copy_open(c, to, n);
 
-	if (n->kind == YAML_MAPPING)
-		copy_members(c, i, n, NULL, rules);
-	else
-		i->plain = true;
+	copy_members(c, i, n, NULL, rules);
 }
 
 static const struct copy_rule parca_job_rules[] = {

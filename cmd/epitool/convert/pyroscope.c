@@ -155,7 +155,8 @@ static void convert_profiles(const struct copying *c, struct item *job,
 			item_note(c->x, map, m->line, m->column, "profile %s is not known: write its path",
 				QUOTED(m->text));
 	for (const struct yaml_node *m = copy_mapping(profiles); m; m = m->next)
-		convert_one_profile(c, map, m, !enabled || convert_is_enabled(enabled, m->key->text));
+		if (!copy_is_missing(m))
+			convert_one_profile(c, map, m, !enabled || convert_is_enabled(enabled, m->key->text));
 }
 
 /* ---- jobs of the old server ---- */

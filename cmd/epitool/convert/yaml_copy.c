@@ -25,13 +25,18 @@ struct str copy_key(const struct copying *c, const struct yaml_node *n)
 	return (struct str){ made, key.len };
 }
 
+bool copy_is_missing(const struct yaml_node *n)
+{
+	return n->key && yaml_is_null(n);
+}
+
 const struct yaml_node *copy_get(
 	const struct copying *c, const struct yaml_node *mapping, const char *key)
 {
 	if (mapping && mapping->kind == YAML_MAPPING)
 		for (const struct yaml_node *m = mapping->child; m; m = m->next)
 			if (str_is(copy_key(c, m), key))
-				return m;
+				return copy_is_missing(m) ? NULL : m;
 	return NULL;
 }
 
@@ -43,6 +48,8 @@ static struct item *convert_open_item(
 	comments_above(c->x, n->key ? n->key->line : n->line, i);
 	if (n->key || n->kind == YAML_SCALAR)
 		comments_behind(c->x, n->key ? n->key->line : n->line, i);
+	i->text = n->text;
+	i->plain = n->plain;
 	return i;
 }
 
@@ -58,8 +65,6 @@ static struct item *copy_below(
 	struct str key = own_keys && n->key ? n->key->text : copy_key(c, n);
 	struct item *i = convert_open_item(c, to, n, key);
 
-	i->text = n->text;
-	i->plain = n->plain;
 	for (const struct yaml_node *m = n->child; m; m = m->next)
 		copy_below(c, i, m, own_keys || convert_has_own_keys(key));
 	return i;
@@ -101,6 +106,15 @@ static bool convert_is_discovery(struct str key)
 	return str_has_suffix(key, STR("_sd_configs"));
 }
 
+/* Nothing but the comments above. */
+static void convert_skip(const struct copying *c, struct item *to, const struct yaml_node *n)
+{
+	struct item *i = item_add(c->x, to, n->key->text, YAML_SCALAR);
+
+	i->left_out = i->reason_only = true;
+	comments_above(c->x, n->key->line, i);
+}
+
 static void copy_member(const struct copying *c, struct item *to, const struct yaml_node *n,
 	const struct yaml_schema *schema, const struct copy_rule *rules)
 {
@@ -110,7 +124,9 @@ static void copy_member(const struct copying *c, struct item *to, const struct y
 
 	while (r->key && !str_is(key, r->key))
 		r++;
-	if (r->convert)
+	if (r->convert && copy_is_missing(n))
+		convert_skip(c, to, n);
+	else if (r->convert)
 		r->convert(c, to, n);
 	else if (r->key)
 		copy_leave_out(c, to, n, n->kind == YAML_SCALAR, "%s", r->why);
