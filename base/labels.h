@@ -44,6 +44,7 @@ MUST_CHECK enum err_code labels_decode(
 	struct arena *a, struct cursor *in, struct labels *out, struct err *err);
 
 bool label_name_valid(struct str name); /* [a-zA-Z_][a-zA-Z0-9_]*: it needs no quotes */
+#define LABEL_NAME_RULE "write a-z, A-Z, 0-9 and _, and no digit first" /* for messages */
 bool series_name_valid(struct str name); /* the same with colons */
 bool any_name_valid(struct str name); /* UTF-8, not empty: as Prometheus 3 has it, in quotes */
 bool label_value_valid(struct str value); /* UTF-8 */

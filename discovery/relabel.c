@@ -73,7 +73,8 @@ static enum err_code sd_relabel_decode_source_labels(
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next) {
 		if (c->kind != YAML_SCALAR || !label_name_valid(c->text))
-			return yaml_err(c, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->text));
+			return yaml_err(c, err, ERR_INVALID, "%s is not a valid label name: " LABEL_NAME_RULE,
+				QUOTED(c->text));
 		r->source_labels[r->source_labels_n++] = c->text;
 	}
 	return ERR_OK;

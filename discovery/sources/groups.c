@@ -330,8 +330,8 @@ static enum err_code sd_groups_decode_labels(
 	labels_builder_init(&b, ctx->arena, (struct labels){ 0 });
 	for (c = n->child; c; c = c->next) {
 		if (!label_name_valid(c->key->text))
-			return yaml_err(
-				c->key, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->key->text));
+			return yaml_err(c->key, err, ERR_INVALID,
+				"%s is not a valid label name: " LABEL_NAME_RULE, QUOTED(c->key->text));
 		if (c->kind != YAML_SCALAR)
 			return yaml_err(
 				c, err, ERR_INVALID, "expected the value of label %s", QUOTED(c->key->text));
@@ -471,8 +471,9 @@ static enum err_code json_place_labels(
 	json_object_foreach (values, key, member) {
 		name = str_dup(at->arena, str_of(key));
 		if (!label_name_valid(name))
-			return err_set(err, ERR_INVALID, "%s: group %zu: %s is not a valid label name",
-				at->path, at->group, QUOTED(str_of(key)));
+			return err_set(err, ERR_INVALID,
+				"%s: group %zu: %s is not a valid label name: " LABEL_NAME_RULE, at->path,
+				at->group, QUOTED(str_of(key)));
 		if (!json_is_string(member))
 			return err_set(err, ERR_INVALID, "%s: group %zu: label %s is not a string", at->path,
 				at->group, key);

@@ -75,8 +75,8 @@ static enum err_code config_decode_external(
 	labels_builder_init(&b, ctx->arena, (struct labels){ 0 });
 	for (c = n->child; c; c = c->next) {
 		if (!label_name_valid(c->key->text))
-			return yaml_err(
-				c->key, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->key->text));
+			return yaml_err(c->key, err, ERR_INVALID,
+				"%s is not a valid label name: " LABEL_NAME_RULE, QUOTED(c->key->text));
 		if (c->kind != YAML_SCALAR)
 			return yaml_err(
 				c, err, ERR_INVALID, "expected the value of label %s", QUOTED(c->key->text));

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/net/bare_ipv6.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
 #include "base/yaml/problems.h"
@@ -86,8 +87,8 @@ static enum err_code job_config_decode_instance_labels(
 		ctx, n, INSTANCE_LABELS_MAX, &c->instance_labels, &c->instance_labels_n, err);
 	for (size_t i = 0; !rc && i < c->instance_labels_n; i++)
 		if (!label_name_valid(c->instance_labels[i]))
-			rc = yaml_err(
-				n, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->instance_labels[i]));
+			rc = yaml_err(n, err, ERR_INVALID, "%s is not a valid label name: " LABEL_NAME_RULE,
+				QUOTED(c->instance_labels[i]));
 	return rc;
 }
 
@@ -198,6 +199,43 @@ static void job_config_fill_from_global(struct scrape_config *c, const struct gl
 		c->keep_dropped_targets, g->keep_dropped_targets);
 }
 
+/* A rule may put the brackets there. */
+static bool job_config_sets_address(const struct scrape_config *c)
+{
+	for (size_t i = 0; i < c->relabel.n; i++)
+		if (str_is(c->relabel.v[i].target_label, "__address__"))
+			return true;
+	return false;
+}
+
+static enum err_code job_config_check_addresses(
+	struct yaml_ctx *ctx, const struct yaml_node *n, const struct scrape_config *c, struct err *err)
+{
+	const struct yaml_node *groups = yaml_get(n, "static_configs"), *targets;
+	size_t before = yaml_errors(ctx);
+	struct buf write = { 0 };
+	enum err_code rc;
+
+	if (!groups || job_config_sets_address(c))
+		return ERR_OK;
+	for (const struct yaml_node *g = groups->child; g; g = g->next) {
+		targets = yaml_get(g, "targets");
+		for (const struct yaml_node *t = targets ? targets->child : NULL; t; t = t->next) {
+			buf_clear(&write);
+			if (!bare_ipv6(t->text, &write))
+				continue;
+			rc = yaml_err(t, err, ERR_INVALID, "%s is IPv6 without brackets: write " STR_FMT,
+				QUOTED(t->text), STR_ARG(buf_str(&write)));
+			if (yaml_goes_on(ctx, rc, err))
+				continue;
+			buf_release(&write);
+			return rc;
+		}
+	}
+	buf_release(&write);
+	return yaml_end(ctx, before, err);
+}
+
 static enum err_code job_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct scrape_config *c, struct err *err)
 {
@@ -223,6 +261,7 @@ static enum err_code job_check(
 		memcpy(c->instance_labels, instance_labels, sizeof(instance_labels));
 	}
 	if ((rc = http_config_check(ctx, n, &c->http, err)) ||
+		(rc = job_config_check_addresses(ctx, n, c, err)) ||
 		(rc = profiling_config_default(ctx, c, err)))
 		return rc;
 	return profiling_config_check(c, err);

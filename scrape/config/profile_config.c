@@ -123,6 +123,59 @@ const char *profile_path_since_last(struct str path)
 	return NULL;
 }
 
+/* Values of parameters are secrets, but for these numbers. */
+static void profile_config_add_param(struct buf *out, struct str param, bool first)
+{
+	const char *equals = memchr(param.ptr, '=', param.len);
+	size_t n = equals ? (size_t)(equals - param.ptr) : param.len;
+	struct str name = { param.ptr, n },
+			   value = { param.ptr + n + (equals != NULL), param.len - n - (equals != NULL) };
+	int64_t number;
+	bool shown = (str_is(name, "debug") || str_is(name, "gc")) && str_to_i64(value, &number);
+
+	buf_printf(out, "%s" STR_FMT ": [" STR_FMT "]", first ? ", params: {" : ", ", STR_ARG(name),
+		STR_ARG(shown ? value : STR("...")));
+}
+
+/* A path is only a path: a '?' in it would be escaped. Says how its parameters are written. */
+static enum err_code profile_config_check_query(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct profile_config *p, struct err *err)
+{
+	ptrdiff_t mark = str_find(p->path, STR("?")), end;
+	struct str rest, param, seconds = { 0 };
+	struct buf params = { 0 }, write = { 0 };
+	int64_t number;
+	enum err_code rc;
+
+	if (mark < 0)
+		return ERR_OK;
+	rest = (struct str){ p->path.ptr + mark + 1, p->path.len - (size_t)mark - 1 };
+	for (; rest.len; rest.ptr += end, rest.len -= (size_t)end) {
+		end = str_find(rest, STR("&"));
+		param = (struct str){ rest.ptr, end < 0 ? rest.len : (size_t)end };
+		end = (ptrdiff_t)param.len + (end >= 0);
+		if (str_has_prefix(param, STR("seconds=")) &&
+				str_to_i64((struct str){ param.ptr + 8, param.len - 8 }, &number))
+			seconds = (struct str){ param.ptr + 8, param.len - 8 };
+		else if (param.len)
+			profile_config_add_param(&params, param, !params.len);
+	}
+	buf_printf(&write, "path: " STR_FMT, STR_ARG(((struct str){ p->path.ptr, (size_t)mark })));
+	if (seconds.len)
+		buf_printf(
+			&write, "%s, seconds: " STR_FMT, p->delta ? "" : ", delta: true", STR_ARG(seconds));
+	if (params.len)
+		buf_printf(&write, STR_FMT "}", STR_ARG(buf_str(&params)));
+	if (buf_failed(&params) || buf_failed(&write))
+		rc = err_nomem(err, "configuration");
+	else
+		rc = yaml_err(yaml_get(n, "path"), err, ERR_INVALID, "path has a query: write " STR_FMT,
+			STR_ARG(str_printable(ctx->arena, buf_str(&write))));
+	buf_release(&params);
+	buf_release(&write);
+	return rc;
+}
+
 static void profile_config_warn_of_differences(
 	struct yaml_ctx *ctx, const struct yaml_node *n, const struct profile_config *p)
 {
@@ -145,7 +198,8 @@ static enum err_code profile_config_decode_profile(
 	enum err_code rc;
 
 	if (!label_name_valid(name))
-		return yaml_err(n->key, err, ERR_INVALID, "%s is not a valid profile name", QUOTED(name));
+		return yaml_err(n->key, err, ERR_INVALID,
+			"%s is not a valid profile name: " LABEL_NAME_RULE, QUOTED(name));
 	own.user = &name;
 	profile_default_fields_from(profile_config_find_default(name), name, &f);
 	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &config_profile_schema, n, &f, err)))
@@ -154,11 +208,13 @@ static enum err_code profile_config_decode_profile(
 		f.profile.enabled = true; /* a path enables the profile */
 	if (f.profile.enabled && !f.profile.path.len)
 		return yaml_err(n->key, err, ERR_INVALID, "profile %s has no path", QUOTED(name));
+	if ((rc = profile_config_check_query(ctx, n, &f.profile, err)))
+		return rc;
 	if (f.profile.seconds < 0)
 		return yaml_err(yaml_get(n, "seconds"), err, ERR_INVALID, "seconds is negative");
 	if (f.profile.seconds && !f.profile.delta)
 		return yaml_err(yaml_get(n, "seconds"), err, ERR_INVALID,
-			"profile %s has seconds but is not delta", QUOTED(name));
+			"profile %s has seconds but is not delta: write delta: true", QUOTED(name));
 	*out = f.profile;
 	out->at = n->key;
 	profile_config_warn_of_differences(ctx, n, out);
@@ -233,6 +289,9 @@ enum err_code profiling_config_decode(
 
 	if ((rc = yaml_decode(ctx, &profiling_schema, n, &part, err)))
 		return rc;
+	if (str_find(part.path_prefix, STR("?")) >= 0)
+		return yaml_err(
+			yaml_get(n, "path_prefix"), err, ERR_INVALID, "path_prefix has a query: write params");
 	out->path_prefix = part.path_prefix;
 	out->symbol_path = part.symbol_path;
 	out->profiles = part.profiles;

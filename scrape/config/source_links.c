@@ -63,8 +63,8 @@ static enum err_code source_links_compile_labels(struct yaml_ctx *ctx, const str
 
 		l->name = f->labels.v[i].name;
 		if (!label_name_valid(l->name))
-			return yaml_err(yaml_get(n, "labels"), err, ERR_INVALID, "%s is not a valid label name",
-				QUOTED(l->name));
+			return yaml_err(yaml_get(n, "labels"), err, ERR_INVALID,
+				"%s is not a valid label name: " LABEL_NAME_RULE, QUOTED(l->name));
 		if ((rc = source_links_compile(n, "labels", f->labels.v[i].value, &l->re, err)))
 			return rc;
 	}

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hidden.h"
 #include "base/map.h"
+#include "base/net/bare_ipv6.h"
 #include "base/quote.h"
 #include "scrape/targets/url.h"
 
@@ -272,6 +273,10 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	if (!url_address_valid(address))
 		return err_set(
 			err, ERR_INVALID, "%s is not a valid hostname", QUOTED(hidden_url(m->arena, address)));
+	buf_clear(&m->scratch);
+	if (bare_ipv6(address, &m->scratch))
+		return err_set(err, ERR_INVALID, "%s is IPv6 without brackets: write " STR_FMT,
+			QUOTED(address), STR_ARG(buf_str(&m->scratch)));
 	if (!str_is(scheme, "http") && !str_is(scheme, "https"))
 		return err_set(err, ERR_INVALID, "invalid scheme: %s", QUOTED(scheme));
 	t->name = labels_builder_get(&m->b, NAME);

@@ -180,7 +180,7 @@ TEST(rules_that_are_refused)
 		{ "[{action: labelkeep, source_labels: [a]}]",
 			"r.yml:1:2: labelkeep action requires only 'regex', and no other fields" },
 		{ "[{source_labels: [a-b], target_label: x}]",
-			"r.yml:1:19: \"a-b\" is not a valid label name" },
+			"r.yml:1:19: \"a-b\" is not a valid label name: " LABEL_NAME_RULE },
 		{ "[{source_labels: a, target_label: x}]", "r.yml:1:18: expected a list of label names" },
 		{ "[{action: keep, regex: '('}]", "r.yml:1:24: error parsing regexp: missing ): (" },
 		{ "[{nope: 1}]", "r.yml:1:3: field nope not found in type relabel_config" },

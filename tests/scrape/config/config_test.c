@@ -43,7 +43,8 @@ static const char *const refused_rows[][2] = {
 	{ "global: {scrape_interval: 10}", "c.yml:1:27: not a valid duration string: \"10\"" },
 	{ "global: {scrape_interval: 5s, scrape_timeout: 6s}",
 	  "c.yml:1:9: global scrape timeout greater than scrape interval" },
-	{ "global: {external_labels: {a-b: c}}", "c.yml:1:28: \"a-b\" is not a valid label name" },
+	{ "global: {external_labels: {a-b: c}}",
+	  "c.yml:1:28: \"a-b\" is not a valid label name: " LABEL_NAME_RULE },
 	{ "scrape_configs: {}", "c.yml:1:17: expected a list" },
 	{ "scrape_configs:\n- ~\n", "c.yml:2:3: empty or null scrape config section" },
 	{ "scrape_configs:\n- {}\n", "c.yml:2:3: job_name is empty" },
@@ -66,9 +67,22 @@ static const char *const refused_rows[][2] = {
 	  "'('}]\n",
 	  "c.yml:3:42: relabel configuration for replace action requires 'target_label' value" },
 	{ "scrape_configs:\n- job_name: a\n  instance_labels: [a b]\n",
-	  "c.yml:3:20: \"a b\" is not a valid label name" },
+	  "c.yml:3:20: \"a b\" is not a valid label name: " LABEL_NAME_RULE },
 	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['http://x']}]\n",
 	  "c.yml:3:31: \"http://x\" is not a valid hostname" },
+	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['[::1]:2', '::1:25024']}]\n",
+	  "c.yml:3:42: \"::1:25024\" is IPv6 without brackets: write [::1]:25024" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {process_cpu: {path: "
+	  "'/p?seconds=3'}}}\n",
+	  "c.yml:3:57: path has a query: write path: /p, seconds: 3" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {path: "
+	  "'/p?seconds=3&gc=1&&token=hush&debug=x'}}}\n",
+	  "c.yml:3:52: path has a query: write path: /p, delta: true, seconds: 3, "
+	  "params: {gc: [1], token: [...], debug: [...]}" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {path: /p?}}}\n",
+	  "c.yml:3:52: path has a query: write path: /p" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {path_prefix: '/x?a=b'}\n",
+	  "c.yml:3:35: path_prefix has a query: write params" },
 	{ "scrape_configs:\n- job_name: a\n  file_sd_configs: [{files: [x.txt]}]\n",
 	  "c.yml:3:30: path name \"x.txt\" is not valid for file discovery" },
 	{ "scrape_configs:\n- job_name: a\n  dns_sd_configs: [{type: A, port: 80}]\n",
@@ -94,10 +108,10 @@ static const char *const refused_rows[][2] = {
 	  "c.yml:3:37: profile \"cpu\" has no path" },
 	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {'a:b': {path: "
 	  "/x}}}\n",
-	  "c.yml:3:37: \"a:b\" is not a valid profile name" },
+	  "c.yml:3:37: \"a:b\" is not a valid profile name: " LABEL_NAME_RULE },
 	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {seconds: "
 	  "3}}}\n",
-	  "c.yml:3:55: profile \"memory\" has seconds but is not delta" },
+	  "c.yml:3:55: profile \"memory\" has seconds but is not delta: write delta: true" },
 	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {process_cpu: "
 	  "{seconds: "
 	  "61}}}\n",

@@ -63,7 +63,7 @@ static const struct row {
 	  "c.yml:11:20: DNS-SD config must contain at least one SRV record name\n"
 	  "c.yml:11:33: a port is required in DNS-SD configs for all record types except SRV\n"
 	  "c.yml:11:56: empty or null section in dns_sd_configs\n"
-	  "c.yml:15:25: profile \"memory\" has seconds but is not delta\n"
+	  "c.yml:15:25: profile \"memory\" has seconds but is not delta: write delta: true\n"
 	  "c.yml:16:15: field pth not found in type pprof_config; did you mean \"path\"?\n"
 	  "c.yml:16:33: cannot unmarshal !!int `5` into bool\n" },
 	{ "alerting:\n  alertmanagers: [~, {scheme: ftp}, {azure_sd_configs: []}]\n",
@@ -133,6 +133,12 @@ static const struct row {
 	  "warning: c.yml:3:54: \"/p/delta_heap\" gives what was added since anybody asked it, and is "
 	  "stored so: a failed scrape, or another who asks, leaves a gap. allocs beside it has none: "
 	  "there the server makes the differences\n" },
+	{ JOB "  static_configs: [{targets: ['::1:25024', a]}, {targets: ['2001:db8::1']}]\n"
+	  "  scheme: ftp\n",
+	  "c.yml:4:11: scheme \"ftp\" is not http or https\n" },
+	{ JOB "  static_configs: [{targets: ['::1:25024', a]}, {targets: ['2001:db8::1']}]\n",
+	  "c.yml:3:31: \"::1:25024\" is IPv6 without brackets: write [::1]:25024\n"
+	  "c.yml:3:60: \"2001:db8::1\" is IPv6 without brackets: write [2001:db8::1]\n" },
 	/* Pyroscope's and Alloy's */
 	{ JOB "  static_configs: [{application: a, spy-name: gospy, targets: [b]}]\n",
 	  "c.yml:3:21: field application not found in type target group: write it as a label, "

@@ -144,7 +144,7 @@ static const char *const refused_rows[][2] = {
 	{ "source_links: [{labels: {a: ')'}, template: 'https://h/'}]",
 	  "c.yml:1:25: labels: \")\": error parsing regexp: unexpected ): )" },
 	{ "source_links: [{labels: {a-b: c}, template: 'https://h/'}]",
-	  "c.yml:1:25: \"a-b\" is not a valid label name" },
+	  "c.yml:1:25: \"a-b\" is not a valid label name: " LABEL_NAME_RULE },
 	{ "source_links: [{path: '()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()', "
 	  "template: 'https://h/'}]",
 	  "c.yml:1:23: path: \"()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()()\" has "

@@ -141,8 +141,10 @@ static const struct row expansion_rows[] = {
 	  "memory: "
 	  "{enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: "
 	  "{enabled: false}, "
-	  "m: {path: 'a b?c%'}}}, static_configs: [{targets: ['[::1]:1']}]",
-	  "m{instance=\"[::1]:1\", job=\"j\"} http://[::1]:1/pre/a%20b%3Fc%25 10s/5s\n" },
+	  "m: {path: 'a b#c%'}}}, static_configs: [{targets: ['[::1]:1']}, {targets: [b], "
+	  "labels: {__profile_path__: '/a?b'}}]",
+	  "m{instance=\"[::1]:1\", job=\"j\"} http://[::1]:1/pre/a%20b%23c%25 10s/5s\n"
+	  "m{instance=\"b\", job=\"j\"} http://b/a%3Fb 10s/5s\n" },
 	{ "seconds that we chose follow a relabelled interval; chosen ones stay",
 	  CPU "relabel_configs: [{target_label: __scrape_interval__, replacement: 30s}], "
 	  "static_configs: [{targets: ['a:1']}, {targets: ['b:1'], labels: {__param_seconds: "
@@ -208,6 +210,16 @@ static const struct row expansion_rows[] = {
 	{ "a bad address", MEM "static_configs: [{targets: ['a:1', 'u@b']}]",
 	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
 	  "error instance 1 in group 0: \"xxxxx@b\" is not a valid hostname\n" },
+	{ "IPv6 without brackets", MEM "static_configs: [{targets: ['a:1', '[::1]:2']}], "
+	  "relabel_configs: [{source_labels: [__address__], regex: '\\[(.+)\\](.+)', "
+	  "replacement: '$1$2', target_label: __address__}]",
+	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
+	  "error instance 1 in group 0: \"::1:2\" is IPv6 without brackets: write "
+	  "[::1]:2 or [::1:2]\n" },
+	{ "brackets by a rule", MEM "static_configs: [{targets: ['2001:db8::1']}], "
+	  "relabel_configs: [{source_labels: [__address__], replacement: '[$1]:80', "
+	  "target_label: __address__}]",
+	  "m{instance=\"[2001:db8::1]:80\", job=\"j\"} http://[2001:db8::1]:80/m 10s/5s\n" },
 	{ "a bad scheme", MEM "static_configs: [{targets: ['a:1'], labels: {__scheme__: gopher}}]",
 	  "error instance 0 in group 0: invalid scheme: \"gopher\"\n" },
 	{ "a bad interval",
