@@ -90,6 +90,11 @@ MUST_CHECK enum err_code matcher_init(
 void matcher_release(struct matcher *m);
 bool matcher_test(const struct matcher *m, struct str value);
 bool matcher_test_labels(const struct matcher *m, struct labels ls);
+/*
+ * The i-th, ascending, of the values that the matcher names ("a|b", !~ too) and that alone decide;
+ * false: there are no more, or it is a pattern.
+ */
+bool matcher_listed(const struct matcher *m, size_t i, struct str *out);
 void matcher_print(struct buf *out, const struct matcher *m); /* name=~"value" */
 const char *match_op_name(enum match_op op); /* "=", "!=", "=~", "!~" */
 

@@ -49,6 +49,14 @@ bool matcher_test_labels(const struct matcher *m, struct labels ls)
 	return matcher_test(m, labels_get(ls, m->name));
 }
 
+bool matcher_listed(const struct matcher *m, size_t i, struct str *out)
+{
+	if (m->re)
+		return regex_literal(m->re, i, out);
+	*out = m->value;
+	return i == 0;
+}
+
 void matcher_print(struct buf *out, const struct matcher *m)
 {
 	if (label_name_valid(m->name))

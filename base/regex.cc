@@ -3,28 +3,31 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cassert>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
 #include <re2/re2.h>
 
-#define PATTERN_MAX_LONG (64u << 10) /* bytes, with REGEX_LONG */
 #define PROGRAM_MAX (8 << 20) /* bytes RE2 may use for program and caches of one pattern */
 
 struct regex {
-	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) : re(pattern, options)
-	{
-	}
-	re2::RE2 re;
+	std::unique_ptr<re2::RE2> re; /* none: the literals say it all */
 	re2::RE2::Anchor anchor;
 	/*
 	 * When the pattern is an anchored alternation of literals, as most matchers of dashboards are
-	 * (job=~"a|b|c"), the literals, sorted; matching is then a look-up.
+	 * (job=~"a|b|c"), the literals, sorted, each once; matching is then a look-up.
 	 */
 	bool literal;
 	std::vector<std::string> literals;
 };
+
+static re2::StringPiece regex_piece(struct str s)
+{
+	return re2::StringPiece(s.len ? s.ptr : "", s.len);
+}
 
 static bool regex_is_meta(char c)
 {
@@ -33,12 +36,14 @@ static bool regex_is_meta(char c)
 
 /*
  * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses.
- * False: it has anything else. RE2 has accepted the pattern.
+ * False: it has anything else, or RE2 could refuse it.
  */
 static bool regex_split_literals(struct str s, std::vector<std::string> *out)
 {
 	std::string one;
 
+	if (!str_is_utf8(s))
+		return false;
 	if (s.len >= 2 && s.ptr[0] == '(' && s.ptr[s.len - 1] == ')')
 		s = (struct str){ s.ptr + 1, s.len - 2 };
 	for (size_t i = 0; i < s.len; i++) {
@@ -60,6 +65,7 @@ static bool regex_split_literals(struct str s, std::vector<std::string> *out)
 	}
 	out->push_back(one);
 	std::sort(out->begin(), out->end());
+	out->erase(std::unique(out->begin(), out->end()), out->end());
 	return true;
 }
 
@@ -84,41 +90,46 @@ static bool regex_has_byte_class(struct str s)
 	return false;
 }
 
+static enum err_code regex_make_program(
+	struct regex *re, struct str pattern, bool anchored, struct err *err)
+{
+	re2::RE2::Options options(re2::RE2::Quiet);
+
+	options.set_max_mem(PROGRAM_MAX);
+	/* The match is anchored by an option, not by text around the pattern: "a)(b" stays an error. */
+	options.set_dot_nl(anchored);
+	re->re.reset(new (std::nothrow) re2::RE2(regex_piece(pattern), options));
+	if (!re->re)
+		return err_nomem(err, "regular expression");
+	if (re->re->ok())
+		return ERR_OK;
+	if (re->re->error_code() == re2::RE2::ErrorPatternTooLarge)
+		return err_set(err, ERR_LIMIT,
+			"regular expression needs more than its limit of %d bytes of memory", PROGRAM_MAX);
+	return err_set(err, ERR_INVALID, "error parsing regexp: %s", re->re->error().c_str());
+}
+
 extern "C" enum err_code regex_compile(
 	struct str pattern, unsigned flags, struct regex **out, struct err *err)
 {
-	size_t max = flags & REGEX_LONG ? PATTERN_MAX_LONG : REGEX_PATTERN_MAX;
-	re2::RE2::Options options(re2::RE2::Quiet);
+	bool anchored = flags & REGEX_ANCHORED;
 	struct regex *re;
+	enum err_code rc;
 
 	if (regex_has_byte_class(pattern))
 		return err_set(err, ERR_INVALID, "error parsing regexp: invalid escape sequence: \\C");
-	if (pattern.len > max)
-		return err_set(
-			err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len, max);
-	options.set_max_mem(PROGRAM_MAX);
-	/* The match is anchored by an option, not by text around the pattern: "a)(b" stays an error. */
-	options.set_dot_nl(flags & REGEX_ANCHORED);
-	re = new (std::nothrow)
-		regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
-	if (!re)
+	if (pattern.len > REGEX_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "regular expression is %zu bytes, limit %u", pattern.len,
+			REGEX_BYTES_MAX);
+	if (!(re = new (std::nothrow) regex()))
 		return err_nomem(err, "regular expression");
-	if (!re->re.ok()) {
-		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ? ERR_LIMIT :
-																				   ERR_INVALID;
-
-		if (rc == ERR_LIMIT)
-			err_set(err, rc,
-				"regular expression needs more than its limit of %d bytes of "
-				"memory",
-				PROGRAM_MAX);
-		else
-			err_set(err, rc, "error parsing regexp: %s", re->re.error().c_str());
+	re->anchor = anchored ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED;
+	re->literal = anchored && regex_split_literals(pattern, &re->literals);
+	if ((!re->literal || (flags & REGEX_GROUPS)) &&
+		(rc = regex_make_program(re, pattern, anchored, err))) {
 		delete re;
 		return rc;
 	}
-	re->anchor = flags & REGEX_ANCHORED ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED;
-	re->literal = (flags & REGEX_ANCHORED) && regex_split_literals(pattern, &re->literals);
 	*out = re;
 	return ERR_OK;
 }
@@ -126,11 +137,6 @@ extern "C" enum err_code regex_compile(
 extern "C" void regex_free(struct regex *re)
 {
 	delete re;
-}
-
-static re2::StringPiece regex_piece(struct str s)
-{
-	return re2::StringPiece(s.len ? s.ptr : "", s.len);
 }
 
 static bool regex_has_literal(const struct regex *re, struct str text)
@@ -146,7 +152,7 @@ extern "C" bool regex_match(const struct regex *re, struct str text)
 {
 	if (re->literal)
 		return regex_has_literal(re, text);
-	return re->re.Match(regex_piece(text), 0, text.len, re->anchor, nullptr, 0);
+	return re->re->Match(regex_piece(text), 0, text.len, re->anchor, nullptr, 0);
 }
 
 extern "C" bool regex_literal(const struct regex *re, size_t i, struct str *out)
@@ -161,8 +167,10 @@ extern "C" bool regex_groups(
 	const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX])
 {
 	re2::StringPiece found[REGEX_GROUPS_MAX];
-	int n = std::min(re->re.NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);
-	bool matched = re->re.Match(regex_piece(text), 0, text.len, re->anchor, found, n);
+
+	assert(re->re); /* REGEX_GROUPS */
+	int n = std::min(re->re->NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);
+	bool matched = re->re->Match(regex_piece(text), 0, text.len, re->anchor, found, n);
 
 	for (int i = 0; i < REGEX_GROUPS_MAX; i++) {
 		group[i].ptr = matched && i < n ? found[i].data() : nullptr;
@@ -173,12 +181,14 @@ extern "C" bool regex_groups(
 
 extern "C" int regex_group_count(const struct regex *re)
 {
-	return re->re.NumberOfCapturingGroups();
+	assert(re->re); /* REGEX_GROUPS */
+	return re->re->NumberOfCapturingGroups();
 }
 
 extern "C" int regex_group_index(const struct regex *re, struct str name)
 {
-	const auto &names = re->re.NamedCapturingGroups();
+	assert(re->re); /* REGEX_GROUPS */
+	const auto &names = re->re->NamedCapturingGroups();
 	auto at = names.find(std::string(name.len ? name.ptr : "", name.len));
 
 	return at == names.end() ? -1 : at->second;

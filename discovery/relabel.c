@@ -199,12 +199,15 @@ static enum err_code sd_relabel_decode_rule(
 	struct sd_relabel_rule_fields f;
 	struct err why;
 	enum err_code rc;
+	unsigned groups;
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null relabeling rule");
 	if ((rc = yaml_decode(ctx, &rule_schema, n, &f, err)))
 		return rc;
-	rc = regex_compile(f.rule.regex_text, REGEX_ANCHORED | REGEX_LONG, &f.rule.regex, &why);
+	groups = f.rule.action == RELABEL_REPLACE || f.rule.action == RELABEL_LABELMAP ? REGEX_GROUPS :
+																					 0;
+	rc = regex_compile(f.rule.regex_text, REGEX_ANCHORED | groups, &f.rule.regex, &why);
 	if (rc) {
 		at = yaml_get(n, "regex");
 		return yaml_err(at ? at : n, err, rc, "%s", why.msg);

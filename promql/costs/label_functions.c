@@ -77,7 +77,7 @@ enum err_code costs_label_function(struct eval *ev, const struct expr *e, const 
 	enum err_code rc = ERR_OK;
 
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (replaces && (rc = regex_compile(args[4].string, REGEX_ANCHORED, &re, err)))
+	if (replaces && (rc = regex_compile(args[4].string, REGEX_ANCHORED | REGEX_GROUPS, &re, err)))
 		return rc;
 	if (!(out->costs = arena_array(ev->arena, struct cost, in->n + 1)))
 		rc = eval_nomem(ev, err);

@@ -13,9 +13,9 @@ enum err_code prune_init(struct prune *p, const struct prune_source *source, str
 {
 	assert(source->lines_n && source->line_function && source->function_name);
 	*p = (struct prune){ .source = *source };
-	if (drop.len == 0 || regex_compile(drop, REGEX_ANCHORED | REGEX_LONG, &p->drop, NULL))
+	if (drop.len == 0 || regex_compile(drop, REGEX_ANCHORED, &p->drop, NULL))
 		return ERR_OK;
-	if (keep.len > 0 && regex_compile(keep, REGEX_ANCHORED | REGEX_LONG, &p->keep, NULL)) {
+	if (keep.len > 0 && regex_compile(keep, REGEX_ANCHORED, &p->keep, NULL)) {
 		prune_release(p);
 		return ERR_OK;
 	}

@@ -31,7 +31,7 @@ enum err_code patterns_compile(
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(s[i]));
 	rc = buf_failed(&b) ? err_nomem(err, "configuration") :
-						  regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
+						  regex_compile(buf_str(&b), REGEX_ANCHORED, out, err);
 	buf_release(&b);
 	return rc;
 }

@@ -38,7 +38,7 @@ static enum err_code source_links_compile(const struct yaml_node *n, const char 
 	struct str pattern, struct regex **out, struct err *err)
 {
 	struct err why;
-	enum err_code rc = regex_compile(pattern, REGEX_ANCHORED, out, &why);
+	enum err_code rc = regex_compile(pattern, REGEX_ANCHORED | REGEX_GROUPS, out, &why);
 
 	if (rc)
 		return yaml_err(yaml_get(n, key), err, rc, "%s: %s: %s", key, QUOTED(pattern), why.msg);

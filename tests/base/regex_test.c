@@ -35,7 +35,10 @@ TEST(anchored_matches)
 		REQUIRE_OK(regex_compile(str_of(rows[i].pattern), REGEX_ANCHORED, &re, &err), &err);
 		if (regex_match(re, str_of(rows[i].text)) != rows[i].want)
 			CHECK_FAIL("%s on %s: want %d", rows[i].pattern, rows[i].text, rows[i].want);
+		regex_free(re);
 		/* regex_groups never takes the short cut for literals: both must agree */
+		REQUIRE_OK(
+			regex_compile(str_of(rows[i].pattern), REGEX_ANCHORED | REGEX_GROUPS, &re, &err), &err);
 		if (regex_groups(re, str_of(rows[i].text), group) != rows[i].want)
 			CHECK_FAIL(
 				"%s on %s with groups: want %d", rows[i].pattern, rows[i].text, rows[i].want);
@@ -50,9 +53,10 @@ TEST(literals_mean_what_re2_says)
 	static const char signs[] = "ab|()\\.";
 	static const char *const texts[] = { "", "a", "b", "ab", "|", "(", ".", "a|b", "()", "\\",
 		"a.b" };
-	struct regex *re;
+	struct regex *re, *program;
 	const int step = check_is_short() ? 5 : 1;
 	int compiled = 0;
+	struct err err, why;
 
 	for (int n = 0; n < 7 * 7 * 7 * 7 * 7; n += step) {
 		struct str group[REGEX_GROUPS_MAX];
@@ -62,15 +66,22 @@ TEST(literals_mean_what_re2_says)
 		for (int i = 0; i < 5; i++, rest /= 7)
 			p[i] = signs[rest % 7];
 		for (int len = 1; len <= 5; len++) {
-			if (regex_compile((struct str){ p, (size_t)len }, REGEX_ANCHORED, &re, NULL))
+			struct str pattern = { p, (size_t)len };
+			enum err_code rc = regex_compile(pattern, REGEX_ANCHORED, &re, &err);
+
+			if (regex_compile(pattern, REGEX_ANCHORED | REGEX_GROUPS, &program, &why)) {
+				CHECK_ERR(rc, &err, why.code, why.msg);
 				continue;
+			}
+			REQUIRE_OK(rc, &err);
 			compiled++;
 			for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
 				struct str text = str_of(texts[t]);
 
-				if (regex_match(re, text) != regex_groups(re, text, group))
+				if (regex_match(re, text) != regex_groups(program, text, group))
 					CHECK_FAIL("%.*s on %s", len, p, texts[t]);
 			}
+			regex_free(program);
 			regex_free(re);
 		}
 	}
@@ -114,8 +125,9 @@ TEST(errors)
 	struct err err;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CHECK_ERR(
-			regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code, rows[i].msg);
+		for (unsigned flags = 0; flags <= (REGEX_ANCHORED | REGEX_GROUPS); flags++)
+			CHECK_ERR(regex_compile(str_of(rows[i].pattern), flags, &re, &err), &err, rows[i].code,
+				rows[i].msg);
 }
 
 TEST(pattern_length)
@@ -125,14 +137,41 @@ TEST(pattern_length)
 	struct err err;
 
 	memset(text, 'a', sizeof(text));
-	REQUIRE_OK(regex_compile((struct str){ text, 1024 }, 0, &re, &err), &err);
-	regex_free(re);
-	CHECK_ERR(regex_compile((struct str){ text, 1025 }, 0, &re, &err), &err, ERR_LIMIT,
-		"regular expression is 1025 bytes, limit 1024");
-	REQUIRE_OK(regex_compile((struct str){ text, 64u << 10 }, REGEX_LONG, &re, &err), &err);
-	regex_free(re);
-	CHECK_ERR(regex_compile((struct str){ text, sizeof(text) }, REGEX_LONG, &re, &err), &err,
-		ERR_LIMIT, "regular expression is 65537 bytes, limit 65536");
+	for (unsigned flags = 0; flags <= (REGEX_ANCHORED | REGEX_GROUPS); flags++) {
+		REQUIRE_OK(regex_compile((struct str){ text, 64u << 10 }, flags, &re, &err), &err);
+		regex_free(re);
+		CHECK_ERR(regex_compile((struct str){ text, sizeof(text) }, flags, &re, &err), &err,
+			ERR_LIMIT, "regular expression is 65537 bytes, limit 65536");
+	}
+}
+
+TEST(literals_are_listed_in_order)
+{
+	static const struct {
+		const char *pattern, *want;
+	} rows[] = {
+		{ "b|a|c|a", "a b c " },
+		{ "(10\\.0|10\\.1)", "10.0 10.1 " },
+		{ "|x", " x " },
+		{ "a|b+", "" },
+		{ "\xff", "" },
+	};
+	struct buf text = { 0 };
+	struct regex *re;
+	struct str s;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned flags = REGEX_ANCHORED; flags <= (REGEX_ANCHORED | REGEX_GROUPS);
+			 flags += 2) {
+			buf_clear(&text);
+			if (regex_compile(str_of(rows[i].pattern), flags, &re, NULL))
+				continue; /* no UTF-8 */
+			for (size_t k = 0; regex_literal(re, k, &s); k++)
+				buf_printf(&text, STR_FMT " ", STR_ARG(s));
+			CHECK_STR(buf_str(&text), rows[i].want);
+			regex_free(re);
+		}
+	buf_release(&text);
 }
 
 TEST(groups)
@@ -141,7 +180,8 @@ TEST(groups)
 	struct regex *re;
 	struct err err;
 
-	REQUIRE_OK(regex_compile(STR("(a)|(?P<rest>b*)(c)?"), REGEX_ANCHORED, &re, &err), &err);
+	REQUIRE_OK(
+		regex_compile(STR("(a)|(?P<rest>b*)(c)?"), REGEX_ANCHORED | REGEX_GROUPS, &re, &err), &err);
 	CHECK_INT(regex_group_count(re), 3);
 	CHECK_INT(regex_group_index(re, STR("rest")), 2);
 	CHECK_INT(regex_group_index(re, STR("none")), -1);
@@ -165,7 +205,7 @@ TEST(more_groups_than_are_reported)
 
 	for (int i = 0; i < 40; i++)
 		buf_printf(&p, "(%c)", 'a' + i % 26);
-	REQUIRE_OK(regex_compile(buf_str(&p), 0, &re, &err), &err);
+	REQUIRE_OK(regex_compile(buf_str(&p), REGEX_GROUPS, &re, &err), &err);
 	CHECK_INT(regex_group_count(re), 40);
 	CHECK(regex_groups(re, STR("abcdefghijklmnopqrstuvwxyzabcdefghijklmn"), g));
 	CHECK_STR(g[31], "e");
@@ -199,7 +239,8 @@ TEST(expansion_by_the_rules_of_go)
 	struct regex *re;
 	struct err err;
 
-	REQUIRE_OK(regex_compile(STR("(\\w+) (?P<name>\\w+)(x)?"), REGEX_ANCHORED, &re, &err), &err);
+	REQUIRE_OK(regex_compile(
+		STR("(\\w+) (?P<name>\\w+)(x)?"), REGEX_ANCHORED | REGEX_GROUPS, &re, &err), &err);
 	REQUIRE(regex_groups(re, STR("one two"), g));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		buf_clear(&b);

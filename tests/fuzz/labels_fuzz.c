@@ -37,14 +37,20 @@ static void check_pattern(struct str pattern, struct str text)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	struct buf out = { 0 };
+	struct regex *re;
 	struct matcher m;
+	struct err err = { 0 }, why;
+	enum err_code rc = regex_compile(pattern, REGEX_ANCHORED | REGEX_GROUPS, &re, &why);
 
-	if (matcher_init(&m, MATCH_RE, STR("x"), pattern, NULL))
+	if (matcher_init(&m, MATCH_RE, STR("x"), pattern, &err) || rc) {
+		assert(rc == err.code && !strcmp(err.msg, why.msg));
 		return;
-	assert(matcher_test(&m, text) == regex_groups(m.re, text, group));
+	}
+	assert(matcher_test(&m, text) == regex_groups(re, text, group));
 	if (group[0].ptr)
-		regex_expand(m.re, pattern, group, &out);
+		regex_expand(re, pattern, group, &out);
 	buf_release(&out);
+	regex_free(re);
 	matcher_release(&m);
 }
 

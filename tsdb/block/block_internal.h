@@ -244,6 +244,8 @@ struct index_iter {
 MUST_CHECK enum err_code index_iter_open(
 	struct index_iter *it, struct block *b, struct str prefix, struct err *err);
 void index_iter_close(struct index_iter *it);
+/* Goes on from `key`, which has the prefix. */
+void index_iter_seek(struct index_iter *it, struct str key);
 MUST_CHECK enum err_code index_iter_next(
 	struct index_iter *it, struct str *key, struct str *value, struct err *err);
 /* One small record, from either place; appended. */

@@ -128,6 +128,13 @@ void index_iter_close(struct index_iter *it)
 	buf_release(&it->from);
 }
 
+void index_iter_seek(struct index_iter *it, struct str key)
+{
+	buf_clear(&it->from);
+	buf_add_str(&it->from, key);
+	block_iter_seek(&it->it, key, it->prefix);
+}
+
 enum err_code index_iter_next(
 	struct index_iter *it, struct str *key, struct str *value, struct err *err)
 {

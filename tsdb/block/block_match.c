@@ -68,28 +68,76 @@ static enum err_code block_match_add_value(struct block_match *b, struct bits *i
 }
 
 /* Every value of the name is tested once. */
-static enum err_code block_match_add_matching(struct block_match *b)
+static enum err_code block_match_test_values(struct block_match *b, struct index_iter *it)
 {
 	struct str key, value;
-	struct index_iter it;
 	enum err_code rc;
-	size_t prefix;
+
+	while (!(rc = index_iter_next(it, &key, &value, b->err))) {
+		key.ptr += it->prefix;
+		key.len -= it->prefix;
+		if (matcher_test(b->m, key) && (rc = block_match_set_posting(b, &b->yes, value)))
+			break;
+	}
+	return rc;
+}
+
+/*
+ * Looks up the values that a matcher lists, in their order. Those that lie between two values of
+ * the index are passed over together, so the shorter list decides how many steps there are.
+ */
+static enum err_code block_match_look_up(struct block_match *b, struct index_iter *it)
+{
+	struct str listed, key, value;
+	enum err_code rc = ERR_NOT_FOUND;
+	size_t i = 0;
+
+	while (matcher_listed(b->m, i, &listed)) {
+		b->key.len = it->prefix;
+		buf_add_str(&b->key, listed);
+		if (buf_failed(&b->key))
+			return err_nomem(b->err, "select");
+		index_iter_seek(it, buf_str(&b->key));
+		if ((rc = index_iter_next(it, &key, &value, b->err)))
+			return rc;
+		key.ptr += it->prefix;
+		key.len -= it->prefix;
+		if (str_eq(key, listed)) {
+			if ((rc = block_match_set_posting(b, &b->yes, value)))
+				return rc;
+			i++;
+			continue;
+		}
+		while (matcher_listed(b->m, i, &listed) && str_cmp(listed, key) < 0)
+			i++;
+	}
+	return ERR_OK;
+}
+
+/* Sets `yes` by a regular expression, be it negated or not. */
+static enum err_code block_match_add_matching(struct block_match *b)
+{
+	struct index_iter it;
+	struct str listed;
+	enum err_code rc;
 
 	buf_clear(&b->key);
 	block_key_value(&b->key, b->m->name, STR(""));
 	if (buf_failed(&b->key))
 		return err_nomem(b->err, "select");
-	prefix = b->key.len;
 	if ((rc = index_iter_open(&it, b->b, buf_str(&b->key), b->err)))
 		return rc;
-	while (!(rc = index_iter_next(&it, &key, &value, b->err))) {
-		key.ptr += prefix;
-		key.len -= prefix;
-		if (matcher_test(b->m, key) && (rc = block_match_set_posting(b, &b->yes, value)))
-			break;
-	}
+	rc = matcher_listed(b->m, 0, &listed) ? block_match_look_up(b, &it) :
+											block_match_test_values(b, &it);
 	index_iter_close(&it);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+/* Leaves in `yes` the series that have the label and are not in it. */
+static void block_match_invert(struct block_match *b)
+{
+	for (size_t w = 0; w < b->yes.words; w++)
+		b->yes.w[w] = b->has.w[w] & ~b->yes.w[w];
 }
 
 /*
@@ -128,6 +176,7 @@ static enum err_code match_one(struct block_match *b, struct bits *out)
 {
 	const struct matcher *m = b->m;
 	bool empty = matcher_test(m, STR(""));
+	struct str listed;
 	enum err_code rc;
 
 	if (!bits_reserve(&b->has, (uint32_t)(out->words * 64 - 1)) ||
@@ -135,15 +184,9 @@ static enum err_code match_one(struct block_match *b, struct bits *out)
 		return err_nomem(b->err, "select");
 	if ((rc = block_match_add_name(b, m->name, &b->has)))
 		return rc;
-	if (m->op == MATCH_EQ) {
-		rc = block_match_add_value(b, &b->yes);
-	} else if (m->op == MATCH_NE) {
-		if (!(rc = block_match_add_value(b, &b->yes)))
-			for (size_t w = 0; w < out->words; w++)
-				b->yes.w[w] = b->has.w[w] & ~b->yes.w[w];
-	} else {
-		rc = block_match_add_matching(b);
-	}
+	rc = m->re ? block_match_add_matching(b) : block_match_add_value(b, &b->yes);
+	if (!rc && (m->op == MATCH_NE || (m->op == MATCH_NRE && matcher_listed(m, 0, &listed))))
+		block_match_invert(b); /* of listed values; patterns are tested as they are */
 	if (!rc && !empty)
 		rc = block_match_about_samples(b, out);
 	for (size_t w = 0; w < out->words && !rc; w++)

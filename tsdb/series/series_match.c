@@ -37,15 +37,6 @@ static void bits_copy(struct bits *to, const struct bits *from)
 
 /* ---- matchers that list values ---- */
 
-/* The i-th value that the matcher names; false: there are no more, or it names none. */
-static bool series_match_value_at(const struct matcher *m, size_t i, struct str *out)
-{
-	if (m->op == MATCH_RE || m->op == MATCH_NRE)
-		return regex_literal(m->re, i, out);
-	*out = m->value;
-	return i == 0;
-}
-
 static bool series_match_is_positive(const struct matcher *m)
 {
 	return m->op == MATCH_EQ || m->op == MATCH_RE;
@@ -66,9 +57,9 @@ static uint64_t series_match_most_of(
 	const struct id_set *ids;
 	struct str value;
 
-	if (!series_match_is_positive(s->m) || !series_match_value_at(s->m, 0, &value))
+	if (!series_match_is_positive(s->m) || !matcher_listed(s->m, 0, &value))
 		return series_index->n;
-	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
+	for (size_t i = 0; matcher_listed(s->m, i, &value); i++)
 		if ((ids = series_match_step_ids_of(s, value)))
 			n += ids->n;
 	return n + lacking;
@@ -98,7 +89,7 @@ static void series_match_by_listed(struct series_match *m, const struct series_m
 
 	if (series_match_is_positive(s->m))
 		series_match_begin_label(m, s);
-	for (size_t i = 0; series_match_value_at(s->m, i, &value); i++)
+	for (size_t i = 0; matcher_listed(s->m, i, &value); i++)
 		if ((ids = series_match_step_ids_of(s, value)))
 			id_set_out_of(ids, from);
 	if (series_match_is_positive(s->m))
@@ -157,7 +148,7 @@ static bool series_match_apply(
 	if (!s->in)
 		return true;
 	n = first ? m->x->n : bits_count(m->out);
-	if (series_match_value_at(s->m, 0, &value)) {
+	if (matcher_listed(s->m, 0, &value)) {
 		if (n * CANDIDATE_BITS < m->out->words)
 			series_match_by_candidates(m, s);
 		else

@@ -250,7 +250,7 @@ static enum err_code template_call_replace(struct rendering *r, const struct tem
 	uint32_t code;
 	enum err_code rc;
 
-	if ((rc = regex_compile(args[0].s, 0, &re, err)))
+	if ((rc = regex_compile(args[0].s, REGEX_GROUPS, &re, err)))
 		return rc;
 	while (at <= end && regex_groups(re, (struct str){ at, (size_t)(end - at) }, group) &&
 		b.len <= TEMPLATE_BYTES_MAX) {

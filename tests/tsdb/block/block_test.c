@@ -322,7 +322,7 @@ TEST(matching_is_as_labels_say)
 	static const char *const values[] = { "", "v0", "v1", "v2", "v.*", ".*", ".+",
 		"v[12]|\xc3\xa9"
 		"4",
-		"nothing", "v1|" };
+		"nothing", "v1|", "v2|v0|v22", "nothing|v1|z", "()", "a|b" };
 	struct keys keys = { { { "key1", "zone" }, { "instance", "none" }, { NULL } } };
 
 	for (uint64_t seed = 1; seed <= 8; seed += CHECK_STEP) {
@@ -340,9 +340,10 @@ TEST(matching_is_as_labels_say)
 			static struct keys no_keys;
 
 			for (size_t i = 0; i < n; i++)
-				REQUIRE_OK(matcher_init(&m[i], (enum match_op)world_draw(&w, 4),
-							   str_of(names[world_draw(&w, 11)]),
-							   str_of(values[world_draw(&w, 10)]), &err),
+				REQUIRE_OK(
+					matcher_init(&m[i], (enum match_op)world_draw(&w, 4),
+						str_of(names[world_draw(&w, 11)]),
+						str_of(values[world_draw(&w, sizeof(values) / sizeof(values[0]))]), &err),
 					&err);
 			CHECK_OK(block_match(b, m, n, any_keys ? has_key : NULL, &keys, &out, &err), &err);
 			for (uint32_t s = 0; s < out.words * 64; s++) {
