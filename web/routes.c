@@ -11,14 +11,14 @@
 #define ASK (HTTP_GET | HTTP_POST)
 #define DO (HTTP_POST | HTTP_PUT)
 #define API (ROUTE_API | ROUTE_READY)
-#define RPC (API | ROUTE_SLOW | ROUTE_BODY)
+#define RPC (API | ROUTE_SLOW | ROUTE_BODY | ROUTE_CONNECT)
 #define QUERIER "/querier.v1.QuerierService/"
 #define DATA (API | ROUTE_SLOW) /* asks the database */
 #define ADMIN (DATA | ROUTE_ADMIN | ROUTE_CHANGES)
 #define PUSH (DATA | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY)
 #define FILE_PUSH \
 	(API | ROUTE_INGEST | ROUTE_NO_PROFILES | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
-#define FILE_CALL (PUSH | ROUTE_NO_PROFILES)
+#define FILE_CALL (PUSH | ROUTE_NO_PROFILES | ROUTE_CONNECT)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
@@ -104,7 +104,7 @@ const struct route web_routes[] = {
 		"OTLP: store profiles" },
 	{ HTTP_POST, "/ingest", NEEDS_INGEST, ingest_handle, PUSH,
 		"for Pyroscope's SDKs: store a profile" },
-	{ HTTP_POST, "/push.v1.PusherService/Push", NEEDS_INGEST, push_v1_handle, PUSH,
+	{ HTTP_POST, "/push.v1.PusherService/Push", NEEDS_INGEST, push_v1_handle, PUSH | ROUTE_CONNECT,
 		"for Pyroscope's SDKs and Alloy: store profiles" },
 	{ HTTP_POST, "/api/v1/symbols/upload", NEEDS_INGEST, debuginfo_put, FILE_PUSH,
 		"store symbols: a file of native code", debuginfo_admit_put },

@@ -429,6 +429,11 @@ TEST(a_form_or_an_address_with_too_much_in_it)
 	peer_ask(web_port(w), &r, "POST /api/v1/query", "", buf_str(&form));
 	CHECK_INT(r.status, 413);
 	CHECK_STR(buf_str(&r.body), "the body is longer than this server takes\n");
+	peer_ask(web_port(w), &r, "POST /querier.v1.QuerierService/Series", "", buf_str(&form));
+	CHECK_INT(r.status, 413);
+	CHECK_STR(buf_str(&r.body),
+		"{\"code\":\"invalid_argument\",\"message\":\"the body is longer than this server "
+		"takes\"}");
 	buf_release(&form);
 	response_release(&r);
 	web_close(w);

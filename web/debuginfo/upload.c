@@ -31,16 +31,16 @@ static void web_debuginfo_upload_fail(struct http_out *out, enum err_code rc, co
 		int status;
 		const char *code;
 	} rows[] = { { ERR_INVALID, 400, "invalid_argument" },
-		{ ERR_UNSUPPORTED, 415, "unimplemented" }, { ERR_LIMIT, 413, "resource_exhausted" },
+		{ ERR_UNSUPPORTED, 415, "unimplemented" }, { ERR_LIMIT, 413, "invalid_argument" },
 		{ ERR_NOT_FOUND, 404, "not_found" }, { ERR_UNAVAILABLE, 503, "unavailable" },
 		{ ERR_EXISTS, 400, "failed_precondition" } };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].rc == rc) {
-			pyroscope_fail(out, rows[i].status, rows[i].code, err);
+			connect_error(out, rows[i].status, rows[i].code, "%s", err->msg);
 			return;
 		}
-	pyroscope_fail(out, 500, "internal", err);
+	connect_error(out, 500, "internal", "%s", err->msg);
 }
 
 typedef enum err_code call_fn(struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);

@@ -13,6 +13,7 @@
 #include "web/push/push.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/router/envelope.h"
 
 #define PROFILES_MAX 10000u
 
@@ -85,20 +86,21 @@ static enum err_code push_v1_batch_read_all(
 	return ERR_OK;
 }
 
+/* Senders repeat what is resource_exhausted: too many requests, and not one that is too long. */
 static void push_v1_fail(struct http_out *out, int status, const struct err *err)
 {
 	static const struct {
 		int status;
 		const char *code;
 	} codes[] = { { 400, "invalid_argument" }, { 409, "already_exists" },
-		{ 413, "resource_exhausted" }, { 415, "unimplemented" }, { 429, "resource_exhausted" },
+		{ 413, "invalid_argument" }, { 415, "unimplemented" }, { 429, "resource_exhausted" },
 		{ 503, "unavailable" } };
 	const char *code = "internal";
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i].status == status)
 			code = codes[i].code;
-	pyroscope_fail(out, status, code, err);
+	connect_error(out, status, code, "%s", err->msg);
 }
 
 static enum err_code push_v1_take(

@@ -3,10 +3,7 @@
  * JSON, over our own query engine and database.
  *
  * Units:     times of messages are milliseconds since 1970; windows are (start, end].
- * Errors:    a method's enum err_code becomes connect's code and status: invalid_argument 400
- *            (ERR_INVALID), unimplemented 501 (ERR_UNSUPPORTED), resource_exhausted 429
- *            (ERR_LIMIT), deadline_exceeded 504, canceled 499, unavailable 503, not_found 404,
- *            internal 500 (all others).
+ * Errors:    a method's enum err_code becomes connect's code and status (web/router/envelope.h).
  * Ownership: requests live in the arena of the HTTP request; a method answers before it closes what
  *            its answer points to.
  * Threads:   workers; a call belongs to one.
@@ -51,8 +48,6 @@ bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *
 MUST_CHECK enum err_code pyroscope_decode(struct arena *a,
 	const ProtobufCMessageDescriptor *descriptor, bool json, struct str body,
 	ProtobufCMessage **out, struct err *err);
-/* Answers with connect's JSON of an error. */
-void pyroscope_fail(struct http_out *out, int status, const char *code, const struct err *err);
 /* Writes the answer. */
 MUST_CHECK enum err_code pyroscope_answer(
 	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err);

@@ -1,8 +1,8 @@
 /*
  * Connect's unary calls: decodes the body, calls the method, writes the answer or the error.
  *
- * Errors before a method is called are plain HTTP: 405, 415, 413; gRPC's own, where that was
- * spoken. All others are connect's JSON, whatever the encoding of the request.
+ * Refusals of a method of HTTP (405) and of a content type (415) are plain HTTP; gRPC's own, where
+ * that was spoken. All others are connect's JSON, whatever the encoding of the request.
  */
 #include <zlib.h>
 
@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/router/envelope.h"
 
 #define PREFIX STR("/querier.v1.QuerierService/")
 #define TIMEOUT_DIGITS_MAX 10u
@@ -32,50 +33,6 @@ const struct pyroscope_method pyroscope_methods[] = {
 };
 /* clang-format on */
 const size_t pyroscope_methods_n = sizeof(pyroscope_methods) / sizeof(pyroscope_methods[0]);
-
-/* ---- errors ---- */
-
-void pyroscope_fail(struct http_out *out, int status, const char *code, const struct err *err)
-{
-	struct json j;
-
-	buf_clear(&out->body);
-	out->status = status;
-	out->content_type = PYROSCOPE_JSON_TYPE;
-	json_init(&j, &out->body);
-	json_object(&j);
-	json_key(&j, "code");
-	json_cstr(&j, code);
-	json_key(&j, "message");
-	json_cstr(&j, err->msg);
-	json_object_end(&j);
-}
-
-static void pyroscope_rpc_fail(struct http_out *out, enum err_code rc, const struct err *err)
-{
-	static const struct {
-		enum err_code rc;
-		int status;
-		const char *code;
-	} table[] = {
-		{ ERR_INVALID, 400, "invalid_argument" },
-		{ ERR_UNSUPPORTED, 501, "unimplemented" },
-		{ ERR_LIMIT, 429, "resource_exhausted" },
-		{ ERR_TIMEOUT, 504, "deadline_exceeded" },
-		{ ERR_CANCELED, 499, "canceled" },
-		{ ERR_UNAVAILABLE, 503, "unavailable" },
-		{ ERR_NOT_FOUND, 404, "not_found" },
-	};
-	const char *code = "internal";
-	int status = 500;
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (table[i].rc == rc) {
-			status = table[i].status;
-			code = table[i].code;
-		}
-	pyroscope_fail(out, status, code, err);
-}
 
 /* ---- what a request is ---- */
 
@@ -312,13 +269,12 @@ void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 	if (!pyroscope_takes_type(in, out, &c.json))
 		return;
 	if (!m) {
-		err_set(&err, ERR_UNSUPPORTED, "method %s is not served here", QUOTED(name));
-		pyroscope_fail(out, 404, "unimplemented", &err);
+		connect_error(out, 404, "unimplemented", "method %s is not served here", QUOTED(name));
 		return;
 	}
 	if (!(rc = pyroscope_read_headers(&c, &err)) && !(rc = pyroscope_read_body(in, &body, &err)) &&
 		!(rc = pyroscope_decode(&in->arena, m->request, c.json, body, &request, &err)))
 		rc = m->fn(&c, request, &err);
 	if (rc)
-		pyroscope_rpc_fail(out, rc, &err);
+		connect_fail(out, rc, &err);
 }

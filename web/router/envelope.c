@@ -10,13 +10,29 @@
 
 #define NUMBER_BYTES_MAX 64u
 
+struct envelope_row {
+	enum err_code rc;
+	int status;
+	const char *name;
+};
+
+static int envelope_find(
+	const struct envelope_row *rows, size_t n, enum err_code rc, const char **name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].rc == rc) {
+			if (name)
+				*name = rows[i].name;
+			return rows[i].status;
+		}
+	if (name)
+		*name = "internal";
+	return 500;
+}
+
 int api_status(enum err_code rc, const char **type)
 {
-	static const struct {
-		enum err_code rc;
-		int status;
-		const char *type;
-	} table[] = {
+	static const struct envelope_row rows[] = {
 		{ ERR_INVALID, 400, "bad_data" },
 		{ ERR_UNSUPPORTED, 400, "bad_data" },
 		{ ERR_LIMIT, 422, "execution" },
@@ -27,15 +43,24 @@ int api_status(enum err_code rc, const char **type)
 		{ ERR_EXISTS, 409, "conflict" },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (table[i].rc == rc) {
-			if (type)
-				*type = table[i].type;
-			return table[i].status;
-		}
-	if (type)
-		*type = "internal";
-	return 500;
+	return envelope_find(rows, sizeof(rows) / sizeof(rows[0]), rc, type);
+}
+
+/* Clients of Connect repeat what is resource_exhausted, so a limit of one call is not. */
+int connect_status(enum err_code rc, const char **code)
+{
+	static const struct envelope_row rows[] = {
+		{ ERR_INVALID, 400, "invalid_argument" },
+		{ ERR_LIMIT, 400, "invalid_argument" },
+		{ ERR_UNSUPPORTED, 501, "unimplemented" },
+		{ ERR_TIMEOUT, 504, "deadline_exceeded" },
+		{ ERR_CANCELED, 499, "canceled" },
+		{ ERR_UNAVAILABLE, 503, "unavailable" },
+		{ ERR_NOT_FOUND, 404, "not_found" },
+		{ ERR_EXISTS, 409, "already_exists" },
+	};
+
+	return envelope_find(rows, sizeof(rows) / sizeof(rows[0]), rc, code);
 }
 
 static void envelope_write_error(struct http_out *out, int status, const char *type, struct str msg)
@@ -75,6 +100,35 @@ void api_fail(struct http_out *out, enum err_code rc, const struct err *err)
 	int status = api_status(rc, &type);
 
 	envelope_write_error(out, status, type, str_of(err->msg));
+}
+
+void connect_error(struct http_out *out, int status, const char *code, const char *fmt, ...)
+{
+	char text[2048];
+	struct json j;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_clear(&out->body);
+	out->status = status;
+	out->content_type = "application/json";
+	json_init(&j, &out->body);
+	json_object(&j);
+	json_key(&j, "code");
+	json_cstr(&j, code);
+	json_key(&j, "message");
+	json_cstr(&j, text);
+	json_object_end(&j);
+}
+
+void connect_fail(struct http_out *out, enum err_code rc, const struct err *err)
+{
+	const char *code;
+	int status = connect_status(rc, &code);
+
+	connect_error(out, status, code, "%s", err->msg);
 }
 
 void api_begin(struct http_out *out, struct json *j)

@@ -3,7 +3,10 @@
  *
  * Errors: enum err_code to Prometheus's errorType and status: bad_data 400 (ERR_INVALID,
  *         ERR_UNSUPPORTED), execution 422 (ERR_LIMIT), timeout 503, canceled 499, unavailable 503,
- *         not_found 404, internal 500 (all others).
+ *         not_found 404, conflict 409, internal 500 (all others). For calls of Connect to its
+ * codes: invalid_argument 400 (ERR_INVALID, and ERR_LIMIT, which asking again does not change),
+ *         unimplemented 501 (ERR_UNSUPPORTED), deadline_exceeded 504, canceled 499, unavailable
+ * 503, not_found 404, already_exists 409, internal 500 (all others).
  */
 #ifndef WEB_ROUTER_ENVELOPE_H
 #define WEB_ROUTER_ENVELOPE_H
@@ -18,6 +21,13 @@ void api_error(struct http_out *out, int status, const char *type, const char *f
 void api_fail(struct http_out *out, enum err_code rc, const struct err *err);
 /* The status of an error, and its errorType where type is not NULL. */
 int api_status(enum err_code rc, const char **type);
+
+/* Connect's JSON of an error, {"code":"...","message":"..."}, of the routes with ROUTE_CONNECT. */
+void connect_error(struct http_out *out, int status, const char *code, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
+void connect_fail(struct http_out *out, enum err_code rc, const struct err *err);
+/* The status of an error, and its code where code is not NULL. */
+int connect_status(enum err_code rc, const char **code);
 
 /* {"status":"success","data": - the caller writes the value - then api_end. */
 void api_begin(struct http_out *out, struct json *j);

@@ -1,6 +1,7 @@
 #include "web/router/router.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
@@ -224,20 +225,37 @@ static bool route_has_form(const struct route *r, const struct http_in *in)
 		str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
 }
 
+/* code: Connect's. */
+static void PRINTF_LIKE(5, 6) web_refuse(
+	const struct route *r, struct http_out *out, int status, const char *code, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (r->flags & ROUTE_CONNECT)
+		connect_error(out, status, code, "%s", text);
+	else
+		http_text(out, status, "%s", text);
+}
+
 static void web_refuse_body(
 	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
 {
+	bool own = in->body_refused == 429; /* the share of this address */
+
 	if (in->body_refused == 413 && route_has_form(r, in)) {
 		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	} else if (in->body_refused == 413) {
-		http_text(out, 413, "the body is longer than this server takes");
+		web_refuse(r, out, 413, "invalid_argument", "the body is longer than this server takes");
 	} else {
-		http_text(out, in->body_refused,
+		web_refuse(r, out, in->body_refused, own ? "resource_exhausted" : "unavailable",
 			"too many bodies are being received%s: try again later (%s is %llu bytes)",
-			in->body_refused == 429 ? " from this address" : "",
-			in->body_refused == 429 ? "--web.max-body-memory-per-address" : "--web.max-body-memory",
-			(unsigned long long)(in->body_refused == 429 ? w->o.address_bodies_bytes_max :
-														   w->o.bodies_bytes_max));
+			own ? " from this address" : "",
+			own ? "--web.max-body-memory-per-address" : "--web.max-body-memory",
+			(unsigned long long)(own ? w->o.address_bodies_bytes_max : w->o.bodies_bytes_max));
 		http_add_header(out, "Retry-After", STR("5"));
 	}
 }
@@ -261,7 +279,7 @@ static bool web_take_body(
 }
 
 /* Keeps workers free for health, metrics and the page, however many queries wait. */
-static bool web_enter_slow(struct web *w, struct http_out *out)
+static bool web_enter_slow(struct web *w, const struct route *r, struct http_out *out)
 {
 	bool entered;
 
@@ -270,7 +288,10 @@ static bool web_enter_slow(struct web *w, struct http_out *out)
 	w->slow += entered;
 	mutex_unlock(&w->lock);
 	if (!entered) {
-		api_error(out, 503, "unavailable", "too many requests at once: try again later");
+		if (r->flags & ROUTE_CONNECT)
+			connect_error(out, 503, "unavailable", "too many requests at once: try again later");
+		else
+			api_error(out, 503, "unavailable", "too many requests at once: try again later");
 		http_add_header(out, "Retry-After", STR("1"));
 	}
 	return entered;
@@ -280,7 +301,7 @@ static void web_call(struct web *w, const struct route *r, struct http_in *in, s
 {
 	if (!(r->flags & ROUTE_SLOW)) {
 		r->fn(w, in, out);
-	} else if (web_enter_slow(w, out)) {
+	} else if (web_enter_slow(w, r, out)) {
 		r->fn(w, in, out);
 		mutex_lock(&w->lock);
 		assert(w->slow);

@@ -60,6 +60,7 @@ enum route_flags {
 	ROUTE_ANY_HOST = 512, /* answers to any name, even with --web.allowed-host */
 	ROUTE_PIECES = 1024, /* the handler reads a long body by http_read */
 	ROUTE_NO_PROFILES = 2048, /* with ROUTE_INGEST: takes something else */
+	ROUTE_CONNECT = 4096, /* a call of Connect: errors of the router have its form too */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);

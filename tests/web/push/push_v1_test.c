@@ -154,6 +154,8 @@ TEST(what_is_alive_is_a_level_also_over_a_duration)
 
 TEST(what_is_refused_is_named)
 {
+	struct buf many = { 0 };
+
 	grafana_start();
 	refused("Content-Type: text/plain\r\n", "x", 415,
 		"Content-Type must be application/proto or application/json\n");
@@ -174,7 +176,16 @@ TEST(what_is_refused_is_named)
 		AS_JSON, STR("{\"series\":[{\"labels\":[],\"samples\":[{\"rawProfile\":\"Li4u\"}]}]}")),
 		400);
 	CHECK_INT(grafana_count("series 0, sample 0: "), 1);
+	/* Senders repeat what is resource_exhausted. */
+	buf_add_cstr(&many, "{\"series\":[{\"samples\":[{}");
+	for (int i = 0; i < 10000; i++)
+		buf_add_cstr(&many, ",{}");
+	buf_add(&many, "]}]}", 5); /* with a NUL */
+	refused(AS_JSON, many.ptr, 413,
+		"{\"code\":\"invalid_argument\",\"message\":\"10001 profiles in a request, limit "
+		"10000\"}");
 	refused(AS_JSON, "{}", 200, "{}");
+	buf_release(&many);
 	grafana_stop();
 }
 
