@@ -81,7 +81,7 @@ void profile_gz(struct buf *gz, const struct pushed_profile *o)
 		locations[i] = pprof_builder_location(b, l, &line, 1);
 	}
 	if (o->handler) {
-		label.key = pprof_builder_string(b, STR("handler"));
+		label.key = pprof_builder_string(b, str_of(o->key ? o->key : "handler"));
 		label.str = pprof_builder_string(b, str_of(o->handler));
 	}
 	for (int i = 0; i < 2; i++) {

@@ -31,6 +31,7 @@ struct pushed_profile {
 	int64_t end_s; /* 0: the profile says neither time nor period */
 	bool lasting; /* goroutines have a duration too */
 	const char *handler; /* label of each sample; NULL: none */
+	const char *key; /* its name; NULL: handler */
 	bool starts; /* functions say where they start: a hundred lines for each */
 };
 

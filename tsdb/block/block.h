@@ -130,6 +130,9 @@ MUST_CHECK enum err_code block_match(struct block *b, const struct matcher *m, s
 /* Keys of sample labels of a partition, without loading its symbols; in the block. */
 MUST_CHECK enum err_code block_sample_keys(
 	struct block *b, uint32_t slot, const struct str **out, size_t *n, struct err *err);
+/* How many series of a partition have the label, and how many do not. */
+MUST_CHECK enum err_code block_slot_having(struct block *b, uint32_t slot, struct str name,
+	uint32_t *with, uint32_t *without, struct err *err);
 
 /* Symbols are loaded in two stages: names, and what stacks are made of. */
 enum block_stage {

@@ -264,3 +264,32 @@ enum err_code block_label_values(
 	buf_release(&prefix);
 	return rc;
 }
+
+enum err_code block_slot_having(struct block *b, uint32_t slot, struct str name, uint32_t *with,
+	uint32_t *without, struct err *err)
+{
+	const struct block_slot *s = &b->slots[slot];
+	uint32_t first, n, from, to, end = s->first + s->n;
+	struct buf key = { 0 }, value = { 0 };
+	struct posting_reader r;
+	enum err_code rc;
+
+	*with = 0;
+	block_key_name(&key, name);
+	rc = buf_failed(&key) ? err_nomem(err, "block") : index_get(b, buf_str(&key), &value, err);
+	if (!rc && !(rc = posting_open(&r, buf_str(&value), (uint32_t)b->meta.series, err))) {
+		while (posting_next(&r, &first, &n)) {
+			from = first > s->first ? first : s->first;
+			to = first + n < end ? first + n : end;
+			*with += from < to ? to - from : 0;
+		}
+		if (r.in.bad)
+			rc = err_set(err, ERR_CORRUPT, "a posting is wrong");
+	}
+	*without = s->n - *with;
+	buf_release(&key);
+	buf_release(&value);
+	if (rc == ERR_NOT_FOUND)
+		rc = ERR_OK;
+	return rc ? err_wrap(err, rc, "block %s", b->dir) : ERR_OK;
+}

@@ -10,6 +10,9 @@
  * Names and values of labels: of the selected series, and of their samples. Without matchers and
  * deletions they come from the indexes of windows and blocks: no series is visited, and symbols are
  * loaded only for values of sample labels.
+ *
+ * A sample's label has its own name where some series of its job lack a label of that name, and is
+ * sample_<name> where some have one. So what is listed is what queries can name.
  */
 
 static int str_cmp_qsort(const void *a, const void *b)
@@ -28,10 +31,23 @@ struct read_names {
 	struct str last; /* names from here on are over the limit, and one of them is known */
 	struct map map;
 	bool series_only; /* the querier has limits: labels of samples are of no one series */
-	bool *seen; /* partitions by index: each is visited once */
-	uint32_t seen_n;
+	struct read_names_part **parts; /* by index */
+	uint32_t parts_n;
 };
 
+/* A label of a partition's samples, and what is listed of it: under its name, as sample_<name>. */
+struct read_names_key {
+	struct str key;
+	bool plain, clashing;
+};
+
+struct read_names_part {
+	struct read_names_key *keys; /* values of a label are asked for: those that it may be */
+	uint32_t n;
+	size_t cap;
+};
+
+#define SAMPLE_PREFIX STR("sample_")
 #define NAMES_MIN 1024u /* are kept in between, and twice the limit */
 
 static void names_init(struct read_names *r, struct str name, uint64_t limit, struct arena *a)
@@ -48,7 +64,12 @@ static void read_names_release(struct read_names *r)
 	map_release(&r->map);
 	arena_release(&r->texts);
 	free(r->v);
-	free(r->seen);
+	for (uint32_t i = 0; i < r->parts_n; i++) {
+		if (r->parts[i])
+			free(r->parts[i]->keys);
+		free(r->parts[i]);
+	}
+	free(r->parts);
 }
 
 static bool read_names_same(const void *ctx, const void *key, uint32_t id)
@@ -121,57 +142,128 @@ static enum err_code read_names_add_series(
 	return rc;
 }
 
-static enum err_code read_names_add_value(
-	struct read_names *r, const struct partition *p, uint32_t set, struct err *err)
+/* ---- labels of samples ---- */
+
+static enum err_code read_names_add_values(
+	struct read_names *r, const struct partition *p, struct str key, struct err *err)
 {
 	struct buf text = { 0 };
-	enum err_code rc;
+	enum err_code rc = ERR_OK;
 
-	sym_label_value(p, set, r->name, &text);
-	rc = buf_failed(&text) ? err_nomem(err, "label names") : names_add(r, buf_str(&text), err);
+	for (uint32_t i = 0; !rc && (i = sym_next(p, SYM_LABEL_SET, i + 1)) != SYM_NONE;) {
+		buf_clear(&text);
+		sym_label_value(p, i, key, &text);
+		rc = buf_failed(&text) ? err_nomem(err, "label names") : names_add(r, buf_str(&text), err);
+	}
 	buf_release(&text);
 	return rc;
 }
 
-/* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
-static enum err_code read_names_add_sample(
-	struct read_names *r, const struct partition *p, struct err *err)
+static bool read_names_take_prefix(struct str *name)
 {
+	if (!str_has_prefix(*name, SAMPLE_PREFIX))
+		return false;
+	name->ptr += SAMPLE_PREFIX.len;
+	name->len -= SAMPLE_PREFIX.len;
+	return true;
+}
+
+/* Names of labels are asked for, or the values of this one. Reserved names are left out. */
+static bool read_names_wants_key(const struct read_names *r, struct str key, bool clashing)
+{
+	struct str name = r->name;
+
+	if (!name.len)
+		return !str_has_prefix(key, STR("__"));
+	if (clashing && !read_names_take_prefix(&name))
+		return false;
+	return str_eq(name, key);
+}
+
+static enum err_code read_names_add_key_name(
+	struct read_names *r, struct str key, bool clashing, struct err *err)
+{
+	struct buf name = { 0 };
+	enum err_code rc;
+
+	if (!clashing)
+		return names_add(r, key, err);
+	buf_add_str(&name, SAMPLE_PREFIX);
+	buf_add_str(&name, key);
+	rc = buf_failed(&name) ? err_nomem(err, "label names") : names_add(r, buf_str(&name), err);
+	buf_release(&name);
+	return rc;
+}
+
+/* A key of the partition's samples, of a series that lacks a label of that name, or has one. */
+static enum err_code read_names_add_key(struct read_names *r, const struct partition *p,
+	struct read_names_key *k, bool clashing, struct err *err)
+{
+	bool *done = clashing ? &k->clashing : &k->plain;
+
+	if (*done)
+		return ERR_OK;
+	*done = true;
+	if (!read_names_wants_key(r, k->key, clashing))
+		return ERR_OK;
+	if (!r->name.len)
+		return read_names_add_key_name(r, k->key, clashing, err);
+	if (clashing && sym_has_label_key(p, r->name)) /* that one has the name */
+		return ERR_OK;
+	return read_names_add_values(r, p, k->key, err);
+}
+
+static enum err_code read_names_part_add(
+	struct read_names_part *part, struct str key, struct err *err)
+{
+	for (uint32_t i = 0; i < part->n; i++)
+		if (str_eq(part->keys[i].key, key))
+			return ERR_OK;
+	if (!array_room(&part->keys, part->n, 1, &part->cap))
+		return err_nomem(err, "label names");
+	part->keys[part->n++] = (struct read_names_key){ .key = key };
+	return ERR_OK;
+}
+
+static enum err_code read_names_list_keys(const struct read_names *r, const struct partition *p,
+	struct read_names_part *part, struct err *err)
+{
+	struct str inner = r->name;
 	enum err_code rc = ERR_OK;
 
-	if (r->name.len && !sym_has_label_key(p, r->name))
-		return ERR_OK;
+	if (r->name.len) {
+		if (sym_has_label_key(p, r->name))
+			rc = read_names_part_add(part, r->name, err);
+		if (!rc && read_names_take_prefix(&inner) && sym_has_label_key(p, inner))
+			rc = read_names_part_add(part, inner, err);
+		return rc;
+	}
 	for (uint32_t i = 0; !rc && (i = sym_next(p, SYM_LABEL_SET, i + 1)) != SYM_NONE;) {
 		struct sym_label_set set = sym_label_set(p, i);
 
-		if (r->name.len) {
-			rc = read_names_add_value(r, p, i, err);
-			continue;
-		}
-		for (uint32_t k = 0; k < set.n && !rc; k++) {
-			struct str key = sym_string(p, set.v[k].key);
-
-			if (!str_has_prefix(key, STR("__")))
-				rc = names_add(r, key, err);
-		}
+		for (uint32_t k = 0; k < set.n && !rc; k++)
+			rc = read_names_part_add(part, sym_string(p, set.v[k].key), err);
 	}
 	return rc;
 }
 
-static enum err_code read_names_add_partition(
-	struct read_names *r, const struct partition *p, struct err *err)
+/* Its keys are listed when it is asked for first. */
+static enum err_code read_names_part_of(
+	struct read_names *r, const struct partition *p, struct read_names_part **out, struct err *err)
 {
-	uint32_t at = partition_index(p), had = r->seen_n;
+	uint32_t at = partition_index(p), had = r->parts_n;
 
 	if (at >= had) {
-		if (!array_room(&r->seen, had, at - had + 1, &r->seen_n))
+		if (!array_room(&r->parts, had, at - had + 1, &r->parts_n))
 			return err_nomem(err, "label names");
-		memset(r->seen + had, 0, (r->seen_n - had) * sizeof(*r->seen));
+		memset(r->parts + had, 0, (r->parts_n - had) * sizeof(struct read_names_part *));
 	}
-	if (r->seen[at])
+	*out = r->parts[at];
+	if (*out)
 		return ERR_OK;
-	r->seen[at] = true;
-	return read_names_add_sample(r, p, err);
+	if (!(*out = r->parts[at] = calloc(1, sizeof(**out))))
+		return err_nomem(err, "label names");
+	return read_names_list_keys(r, p, *out, err);
 }
 
 /* ---- by series ---- */
@@ -186,11 +278,17 @@ static bool read_names_wants_series(void *ctx, struct labels labels)
 
 static enum err_code read_names_take_series(void *ctx, const struct db_series *s, struct err *err)
 {
-	enum err_code rc = read_names_add_series(ctx, s, err);
+	struct read_names *r = ctx;
+	struct read_names_part *part;
+	enum err_code rc = read_names_add_series(r, s, err);
 
-	if (rc || s->numeric || ((struct read_names *)ctx)->series_only)
+	if (rc || s->numeric || r->series_only ||
+		(rc = read_names_part_of(r, s->partition, &part, err)))
 		return rc;
-	return read_names_add_partition(ctx, s->partition, err);
+	for (uint32_t i = 0; i < part->n && !rc; i++)
+		rc = read_names_add_key(
+			r, s->partition, &part->keys[i], labels_has(s->labels, part->keys[i].key), err);
+	return rc;
 }
 
 static enum err_code read_names_of_series(
@@ -208,6 +306,7 @@ static enum err_code read_names_of_series(
 
 struct indexed {
 	struct read_names *x;
+	uint64_t names; /* a bit of each one's hash */
 	enum err_code rc;
 	struct err err;
 };
@@ -216,6 +315,7 @@ static bool read_names_add_indexed(void *ctx, struct str name)
 {
 	struct indexed *t = ctx;
 
+	t->names |= UINT64_C(1) << (name_hash(name) & 63);
 	t->rc = names_add(t->x, name, &t->err);
 	return !t->rc;
 }
@@ -223,6 +323,36 @@ static bool read_names_add_indexed(void *ctx, struct str name)
 static bool read_names_add_of_block(void *ctx, struct str name, uint32_t series_n)
 {
 	return !series_n || read_names_add_indexed(ctx, name);
+}
+
+/* Of the job's series in a window. */
+static enum err_code read_names_of_job(struct read_names *r, struct querier_source *s,
+	const struct job *job, const struct partition *p, struct err *err)
+{
+	struct series_index *index = s->db->series;
+	struct read_names_part *part;
+	struct bits ids = { 0 };
+	enum err_code rc = read_names_part_of(r, p, &part, err);
+	uint32_t all, with;
+
+	if (rc || !part->n || !s->w->series.words)
+		return rc;
+	if (!bits_reserve(&ids, (uint32_t)(s->w->series.words * 64 - 1)))
+		return err_nomem(err, "label names");
+	series_lock_read(index);
+	memcpy(ids.w, s->w->series.w, s->w->series.words * sizeof(*ids.w));
+	series_keep_job_locked(index, job, &ids);
+	all = (uint32_t)bits_count(&ids);
+	for (uint32_t i = 0; i < part->n && !rc; i++) {
+		with = series_having_locked(index, part->keys[i].key, &ids);
+		if (with)
+			rc = read_names_add_key(r, p, &part->keys[i], true, err);
+		if (!rc && with < all)
+			rc = read_names_add_key(r, p, &part->keys[i], false, err);
+	}
+	series_unlock(index);
+	bits_release(&ids);
+	return rc;
 }
 
 static enum err_code read_names_of_window(
@@ -240,33 +370,66 @@ static enum err_code read_names_of_window(
 		for (uint32_t k = 0; !t.rc && window_epoch_at(s->db, s->w, job, k, &span); k++)
 			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
 				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
-				t.rc = read_names_add_partition(r, p, &t.err);
+				t.rc = read_names_of_job(r, s, job, p, &t.err);
 	return t.rc ? err_copy(err, &t.err) : ERR_OK;
+}
+
+/* Values of a label of the samples of a block's partition, whose symbols that takes. */
+static enum err_code read_names_of_slot_key(struct read_names *r, struct db_querier *q,
+	struct querier_source *s, uint32_t slot, struct str key, bool clashing, struct err *err)
+{
+	struct read_names_part *part;
+	struct partition *p;
+	enum err_code rc;
+
+	if (!r->name.len)
+		return read_names_add_key_name(r, key, clashing, err);
+	rc = querier_partition(q, s, slot, false, &p, err);
+	if (rc == ERR_EXISTS) /* told */
+		return ERR_OK;
+	if (rc || (rc = read_names_part_of(r, p, &part, err)))
+		return rc;
+	for (uint32_t i = 0; i < part->n && !rc; i++)
+		if (str_eq(part->keys[i].key, key))
+			rc = read_names_add_key(r, p, &part->keys[i], clashing, err);
+	return rc;
 }
 
 /* Its samples' labels: their names are in the block's index. */
 static enum err_code read_names_of_slot(struct read_names *r, struct db_querier *q,
-	struct querier_source *s, uint32_t slot, struct err *err)
+	struct querier_source *s, uint32_t slot, uint64_t names, struct err *err)
 {
-	struct partition *p;
+	uint32_t with, without;
 	const struct str *keys;
 	enum err_code rc;
-	bool has = false;
+	struct err why;
 	size_t n;
 
 	if ((rc = block_sample_keys(s->b->block, slot, &keys, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
-		has |= str_eq(keys[i], r->name);
-		if (!r->name.len && !str_has_prefix(keys[i], STR("__")))
-			rc = names_add(r, keys[i], err);
+		bool plain = read_names_wants_key(r, keys[i], false),
+			 clashing = read_names_wants_key(r, keys[i], true);
+
+		if (!plain && !clashing)
+			continue;
+		with = 0;
+		without = 1;
+		if (names >> (name_hash(keys[i]) & 63) & 1)
+			rc = block_slot_having(s->b->block, slot, keys[i], &with, &without, &why);
+		if (rc == ERR_CORRUPT) {
+			querier_warn(q, s, &why);
+			rc = ERR_OK;
+			without = 1;
+		} else if (rc) {
+			err_copy(err, &why);
+		}
+		if (!rc && plain && without)
+			rc = read_names_of_slot_key(r, q, s, slot, keys[i], false, err);
+		if (!rc && clashing && with)
+			rc = read_names_of_slot_key(r, q, s, slot, keys[i], true, err);
 	}
-	if (rc || !has)
-		return rc;
-	rc = querier_partition(q, s, slot, false, &p, err);
-	if (rc == ERR_EXISTS) /* told */
-		return ERR_OK;
-	return rc ? rc : read_names_add_partition(r, p, err);
+	return rc;
 }
 
 static enum err_code read_names_of_block(
@@ -279,6 +442,8 @@ static enum err_code read_names_of_block(
 
 	rc = r->name.len ? block_label_values(b, r->name, read_names_add_of_block, &t, &why) :
 					   block_label_names(b, read_names_add_of_block, &t, &why);
+	if (rc == ERR_CORRUPT || r->name.len)
+		t.names = UINT64_MAX; /* not all are known */
 	if (rc == ERR_CORRUPT) {
 		querier_warn(q, s, &why);
 		rc = ERR_OK;
@@ -288,7 +453,7 @@ static enum err_code read_names_of_block(
 	if (rc)
 		err_copy(err, &why);
 	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
-		rc = read_names_of_slot(r, q, s, slot, err);
+		rc = read_names_of_slot(r, q, s, slot, t.names, err);
 	return rc;
 }
 

@@ -125,6 +125,11 @@ MUST_CHECK enum err_code series_match_locked(const struct series_index *s, const
 void series_keep_kind_locked(const struct series_index *s, bool numbers, struct bits *ids);
 /* Leaves in `ids` the series that lack the label. */
 void series_lacking_locked(const struct series_index *s, struct str name, struct bits *ids);
+/* How many of the series within `ids` have the label. */
+uint32_t series_having_locked(
+	const struct series_index *s, struct str name, const struct bits *ids);
+/* Leaves in `ids` the job's series. */
+void series_keep_job_locked(const struct series_index *s, const struct job *job, struct bits *ids);
 /* Takes the job's series out of `ids`. */
 void series_drop_job_locked(const struct series_index *s, const struct job *job, struct bits *ids);
 /* Calls fn with each job of the series within `ids`, NULL for numeric ones, until it returns false.

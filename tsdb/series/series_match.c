@@ -262,6 +262,23 @@ void series_lacking_locked(const struct series_index *s, struct str name, struct
 		id_set_out_of(&in->ids, ids);
 }
 
+uint32_t series_having_locked(const struct series_index *s, struct str name, const struct bits *ids)
+{
+	const struct index_name *in = index_name_find(s, name);
+
+	return in ? id_set_count(&in->ids, ids) : 0;
+}
+
+void series_keep_job_locked(const struct series_index *s, const struct job *job, struct bits *ids)
+{
+	const struct index_job *of = index_job_find(s, job);
+
+	if (of)
+		id_set_keep(&of->ids, ids);
+	else if (ids->words)
+		memset(ids->w, 0, ids->words * sizeof(*ids->w));
+}
+
 void series_jobs_locked(
 	const struct series_index *s, const struct bits *ids, series_job_fn fn, void *ctx)
 {

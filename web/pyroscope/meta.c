@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/quote.h"
 #include "tsdb/db.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/pyroscope/selector.h"
@@ -320,8 +321,8 @@ enum err_code pyroscope_label_values(
 	struct pyroscope_view v = { 0 };
 	enum err_code rc;
 
-	if (!label_name_valid(name))
-		return err_set(err, ERR_INVALID, "name is not the name of a label");
+	if (!any_name_valid(name))
+		return err_set(err, ERR_INVALID, "name %s is not the name of a label", QUOTED(name));
 	rc = pyroscope_view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
 	epimetheus__pyroscope__label_values_response__init(&m);
 	if (!rc && !(rc = pyroscope_view_collect(&v, &name, &values, err)) &&

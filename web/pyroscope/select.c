@@ -80,10 +80,11 @@ static enum err_code pyroscope_add_grouping(
 	if (n > GROUP_BY_MAX)
 		return err_set(err, ERR_LIMIT, "%zu labels in group_by, limit %u", n, GROUP_BY_MAX);
 	for (size_t i = 0; i < n; i++) {
-		if (!label_name_valid(str_of(names[i])))
+		if (!any_name_valid(str_of(names[i])))
 			return err_set(err, ERR_INVALID, "group_by: %s is not the name of a label",
 				QUOTED(str_of(names[i])));
-		buf_printf(text, "%s%s", i ? "," : " by (", names[i]);
+		buf_add_cstr(text, i ? "," : " by (");
+		buf_add_quoted(text, str_of(names[i]));
 	}
 	buf_add_cstr(text, n ? ") (" : "(");
 	return ERR_OK;
