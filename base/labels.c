@@ -37,16 +37,31 @@ static const struct label *label_find(const struct label *l, size_t n, struct st
 	return i < n && str_eq(l[i].name, name) ? &l[i] : NULL;
 }
 
-struct str labels_get(struct labels ls, struct str name)
+bool label_is_service(struct str name)
+{
+	return str_is(name, LABEL_SERVICE);
+}
+
+static const struct label *labels_find(struct labels ls, struct str name)
 {
 	const struct label *l = label_find(ls.v, ls.n, name);
+
+	if (l || !label_is_service(name))
+		return l;
+	l = label_find(ls.v, ls.n, STR(LABEL_SERVICE_NAME));
+	return l ? l : label_find(ls.v, ls.n, STR(LABEL_SERVICE_ELSE));
+}
+
+struct str labels_get(struct labels ls, struct str name)
+{
+	const struct label *l = labels_find(ls, name);
 
 	return l ? l->value : STR("");
 }
 
 bool labels_has(struct labels ls, struct str name)
 {
-	return label_find(ls.v, ls.n, name) != NULL;
+	return labels_find(ls, name) != NULL;
 }
 
 int labels_cmp(struct labels a, struct labels b)

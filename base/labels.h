@@ -3,7 +3,7 @@
  *
  * A label that is missing and one that is empty are the same; a set never holds an empty value.
  * Names are compared as bytes. Reserved: __name__ is the profile's name, other names that begin
- * with "__" are not stored.
+ * with "__" are not stored. __service__ can be read of each set: it is service_name, or else job.
  *
  * Ownership: a struct labels points into the arena (or other memory) it was made in.
  * Threads:   immutable once built; share freely.
@@ -16,6 +16,9 @@
 #include "base/str.h"
 
 #define LABEL_NAME "__name__"
+#define LABEL_SERVICE "__service__"
+#define LABEL_SERVICE_NAME "service_name" /* what LABEL_SERVICE is, */
+#define LABEL_SERVICE_ELSE "job" /* and where a set lacks that */
 
 struct label {
 	struct str name, value;
@@ -28,6 +31,7 @@ struct labels {
 
 struct str labels_get(struct labels ls, struct str name); /* the empty string when missing */
 bool labels_has(struct labels ls, struct str name);
+bool label_is_service(struct str name); /* indexes have no LABEL_SERVICE: two others make it up */
 /* by name, value, pair after pair; shorter first */
 int labels_cmp(struct labels a, struct labels b);
 bool labels_eq(struct labels a, struct labels b);

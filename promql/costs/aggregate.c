@@ -34,6 +34,21 @@ enum err_code labels_without_name(
 	return ERR_OK;
 }
 
+/* list has n labels and room for one: adds LABEL_SERVICE, unless the set it is read of lacks it. */
+static size_t labels_add_service(struct label *list, size_t n, struct labels from)
+{
+	struct label add = { STR(LABEL_SERVICE), labels_get(from, STR(LABEL_SERVICE)) };
+	size_t at = 0;
+
+	while (at < n && str_cmp(list[at].name, add.name) < 0)
+		at++;
+	if (!add.value.len || (at < n && str_eq(list[at].name, add.name)))
+		return n;
+	memmove(list + at + 1, list + at, (n - at) * sizeof(*list));
+	list[at] = add;
+	return n + 1;
+}
+
 enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
 	struct name_list list, struct labels *out, struct err *err)
 {
@@ -44,7 +59,7 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 	*out = (struct labels){ 0 };
 	if (grouping == GROUPING_NONE || metric.n == 0)
 		return ERR_OK;
-	if (!(v = arena_array(ev->arena, struct label, metric.n)))
+	if (!(v = arena_array(ev->arena, struct label, metric.n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < metric.n; i++) {
 		bool listed = name_list_has(list, metric.v[i].name);
@@ -52,6 +67,8 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 		if (keeps_listed ? listed : !listed && !str_is(metric.v[i].name, LABEL_NAME))
 			v[n++] = metric.v[i];
 	}
+	if (keeps_listed && name_list_has(list, STR(LABEL_SERVICE)))
+		n = labels_add_service(v, n, metric);
 	*out = (struct labels){ v, n };
 	return ERR_OK;
 }

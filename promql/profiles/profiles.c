@@ -114,8 +114,8 @@ enum label_source label_source(
 
 	if (labels_has(metric, name))
 		return LABEL_OF_SERIES;
-	*key = name;
-	if (sym_has_label_key(p, name))
+	*key = label_is_service(name) ? STR(LABEL_SERVICE_NAME) : name;
+	if (sym_has_label_key(p, *key))
 		return LABEL_OF_SAMPLES;
 	if (!str_has_prefix(name, STR(SAMPLE_LABEL_PREFIX)) || !sym_has_label_key(p, rest))
 		return LABEL_NOWHERE;

@@ -30,6 +30,19 @@ static struct str printed(struct labels ls)
 	return s;
 }
 
+TEST(service_is_read_of_two_labels)
+{
+	static const struct label v[] = { { STR("job"), STR("j") }, { STR("service_name"), STR("s") } };
+	const struct labels both = { v, 2 }, job = { v, 1 }, own = { v + 1, 1 }, none = { v, 0 };
+
+	CHECK_STR(labels_get(both, STR(LABEL_SERVICE)), "s");
+	CHECK_STR(labels_get(own, STR(LABEL_SERVICE)), "s");
+	CHECK_STR(labels_get(job, STR(LABEL_SERVICE)), "j");
+	CHECK_STR(labels_get(none, STR(LABEL_SERVICE)), "");
+	CHECK(labels_has(job, STR(LABEL_SERVICE)) && !labels_has(none, STR(LABEL_SERVICE)));
+	CHECK(!labels_has(job, STR("service_name")));
+}
+
 TEST(builder_sorts_replaces_deletes)
 {
 	struct labels_builder b;

@@ -192,7 +192,8 @@ MUST_CHECK enum err_code block_rollups_next(
 /* Levels that the block has: bit per level. Every step with rows has a record of each. */
 unsigned block_levels(const struct block *b);
 
-/* Values of a label, names of labels: each once, in order; fn returns false to stop. */
+/* Values of a label, names of labels: each once, in order (of LABEL_SERVICE a value may come
+ * twice); fn returns false to stop. */
 typedef bool (*block_name_fn)(void *ctx, struct str name, uint32_t series_n);
 MUST_CHECK enum err_code block_label_names(
 	struct block *b, block_name_fn fn, void *ctx, struct err *err);

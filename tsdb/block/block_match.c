@@ -5,6 +5,7 @@
 struct block_match {
 	struct block *b;
 	const struct matcher *m;
+	struct str name; /* of the label that is looked at */
 	block_has_key_fn has_key;
 	void *ctx;
 	struct bits has, yes; /* series with the label; those whose value matches */
@@ -63,7 +64,7 @@ static enum err_code block_match_add_name(struct block_match *b, struct str name
 static enum err_code block_match_add_value(struct block_match *b, struct bits *into)
 {
 	buf_clear(&b->key);
-	block_key_value(&b->key, b->m->name, b->m->value);
+	block_key_value(&b->key, b->name, b->m->value);
 	return block_match_add_posting(b, into);
 }
 
@@ -122,7 +123,7 @@ static enum err_code block_match_add_matching(struct block_match *b)
 	enum err_code rc;
 
 	buf_clear(&b->key);
-	block_key_value(&b->key, b->m->name, STR(""));
+	block_key_value(&b->key, b->name, STR(""));
 	if (buf_failed(&b->key))
 		return err_nomem(b->err, "select");
 	if ((rc = index_iter_open(&it, b->b, buf_str(&b->key), b->err)))
@@ -172,21 +173,57 @@ static enum err_code block_match_about_samples(struct block_match *b, const stru
 	return rc;
 }
 
+/* Series that have the label `name`, and those of them whose value matches. */
+static enum err_code block_match_label(struct block_match *b, struct str name, size_t words)
+{
+	struct str listed;
+	enum err_code rc;
+
+	b->name = name;
+	if (!bits_reserve(&b->has, (uint32_t)(words * 64 - 1)) ||
+		!bits_reserve(&b->yes, (uint32_t)(words * 64 - 1)))
+		return err_nomem(b->err, "select");
+	if ((rc = block_match_add_name(b, name, &b->has)))
+		return rc;
+	rc = b->m->re ? block_match_add_matching(b) : block_match_add_value(b, &b->yes);
+	if (!rc &&
+		(b->m->op == MATCH_NE || (b->m->op == MATCH_NRE && matcher_listed(b->m, 0, &listed))))
+		block_match_invert(b); /* of listed values; patterns are tested as they are */
+	return rc;
+}
+
+static void block_match_release(struct block_match *b)
+{
+	bits_release(&b->has);
+	bits_release(&b->yes);
+	buf_release(&b->key);
+	buf_release(&b->value);
+}
+
+/* LABEL_SERVICE: of series without service_name it is the job. */
+static enum err_code block_match_service(struct block_match *b, size_t words)
+{
+	struct block_match other = { .b = b->b, .m = b->m, .err = b->err };
+	enum err_code rc;
+
+	if (!(rc = block_match_label(b, STR(LABEL_SERVICE_NAME), words)))
+		rc = block_match_label(&other, STR(LABEL_SERVICE_ELSE), words);
+	for (size_t w = 0; w < words && !rc; w++) {
+		b->yes.w[w] |= other.yes.w[w] & ~b->has.w[w];
+		b->has.w[w] |= other.has.w[w];
+	}
+	block_match_release(&other);
+	return rc;
+}
+
 static enum err_code match_one(struct block_match *b, struct bits *out)
 {
 	const struct matcher *m = b->m;
 	bool empty = matcher_test(m, STR(""));
-	struct str listed;
 	enum err_code rc;
 
-	if (!bits_reserve(&b->has, (uint32_t)(out->words * 64 - 1)) ||
-		!bits_reserve(&b->yes, (uint32_t)(out->words * 64 - 1)))
-		return err_nomem(b->err, "select");
-	if ((rc = block_match_add_name(b, m->name, &b->has)))
-		return rc;
-	rc = m->re ? block_match_add_matching(b) : block_match_add_value(b, &b->yes);
-	if (!rc && (m->op == MATCH_NE || (m->op == MATCH_NRE && matcher_listed(m, 0, &listed))))
-		block_match_invert(b); /* of listed values; patterns are tested as they are */
+	rc = label_is_service(m->name) ? block_match_service(b, out->words) :
+									 block_match_label(b, m->name, out->words);
 	if (!rc && !empty)
 		rc = block_match_about_samples(b, out);
 	for (size_t w = 0; w < out->words && !rc; w++)
@@ -211,57 +248,99 @@ enum err_code block_match(struct block *b, const struct matcher *m, size_t n,
 		struct block_match t = { .b = b, .m = &m[i], .has_key = has_key, .ctx = ctx, .err = err };
 
 		rc = match_one(&t, out);
-		bits_release(&t.has);
-		bits_release(&t.yes);
-		buf_release(&t.key);
-		buf_release(&t.value);
+		block_match_release(&t);
 	}
 	return rc ? err_wrap(err, rc, "block %s", b->dir) : ERR_OK;
 }
 
 /* ---- names and values ---- */
 
-static enum err_code block_walk_names(
-	struct block *b, struct str prefix, block_name_fn fn, void *ctx, struct err *err)
+struct block_walk {
+	struct block *b;
+	const struct bits *except; /* values that only these series have are left out; NULL: none */
+	block_name_fn fn;
+	void *ctx;
+	struct err *err;
+	bool ended; /* by fn */
+};
+
+/* *n: the series of a posting but for those that are left out. */
+static enum err_code block_walk_count(struct block_walk *walk, struct str posting, uint32_t *n)
 {
 	struct posting_reader r;
+	uint32_t first, run;
+	enum err_code rc;
+
+	if ((rc = posting_open(&r, posting, (uint32_t)walk->b->meta.series, walk->err)))
+		return rc;
+	*n = r.series_n;
+	if (!walk->except)
+		return ERR_OK;
+	for (*n = 0; posting_next(&r, &first, &run);)
+		for (uint32_t id = first; id < first + run; id++)
+			*n += !bits_get(walk->except, id);
+	return r.in.bad ? err_set(walk->err, ERR_CORRUPT, "a posting is wrong") : ERR_OK;
+}
+
+static enum err_code block_walk_names(struct block_walk *walk, struct str prefix)
+{
 	struct str key, value;
 	struct index_iter it;
 	enum err_code rc;
+	uint32_t n;
 
-	if ((rc = index_iter_open(&it, b, prefix, err)))
+	if ((rc = index_iter_open(&it, walk->b, prefix, walk->err)))
 		return rc;
-	while (!(rc = index_iter_next(&it, &key, &value, err))) {
-		if ((rc = posting_open(&r, value, (uint32_t)b->meta.series, err)))
+	while (!walk->ended && !(rc = index_iter_next(&it, &key, &value, walk->err))) {
+		if ((rc = block_walk_count(walk, value, &n)))
 			break;
 		key.ptr += prefix.len;
 		key.len -= prefix.len;
-		if (!fn(ctx, key, r.series_n))
-			break;
+		walk->ended = (n || !walk->except) && !walk->fn(walk->ctx, key, n);
 	}
 	index_iter_close(&it);
 	if (rc == ERR_NOT_FOUND)
 		rc = ERR_OK;
-	return rc ? err_wrap(err, rc, "block %s", b->dir) : ERR_OK;
+	return rc ? err_wrap(walk->err, rc, "block %s", walk->b->dir) : ERR_OK;
 }
 
 enum err_code block_label_names(struct block *b, block_name_fn fn, void *ctx, struct err *err)
 {
+	struct block_walk walk = { .b = b, .fn = fn, .ctx = ctx, .err = err };
 	const char letter = KEY_NAME;
 
-	return block_walk_names(b, (struct str){ &letter, 1 }, fn, ctx, err);
+	return block_walk_names(&walk, (struct str){ &letter, 1 });
 }
 
-enum err_code block_label_values(
-	struct block *b, struct str name, block_name_fn fn, void *ctx, struct err *err)
+static enum err_code block_walk_values(struct block_walk *walk, struct str name)
 {
 	struct buf prefix = { 0 };
 	enum err_code rc;
 
 	block_key_value(&prefix, name, STR(""));
-	rc = buf_failed(&prefix) ? err_nomem(err, "block") :
-							   block_walk_names(b, buf_str(&prefix), fn, ctx, err);
+	rc = buf_failed(&prefix) ? err_nomem(walk->err, "block") :
+							   block_walk_names(walk, buf_str(&prefix));
 	buf_release(&prefix);
+	return rc;
+}
+
+enum err_code block_label_values(
+	struct block *b, struct str name, block_name_fn fn, void *ctx, struct err *err)
+{
+	struct block_walk walk = { .b = b, .fn = fn, .ctx = ctx, .err = err };
+	struct block_match service = { .b = b, .err = err };
+	enum err_code rc;
+
+	if (!label_is_service(name))
+		return block_walk_values(&walk, name);
+	if (!b->meta.series || (rc = block_walk_values(&walk, STR(LABEL_SERVICE_NAME))))
+		return b->meta.series ? rc : ERR_OK;
+	walk.except = &service.has;
+	if (!bits_reserve(&service.has, (uint32_t)b->meta.series - 1))
+		rc = err_nomem(err, "block");
+	if (!rc && !(rc = block_match_add_name(&service, STR(LABEL_SERVICE_NAME), &service.has)))
+		rc = block_walk_values(&walk, STR(LABEL_SERVICE_ELSE));
+	block_match_release(&service);
 	return rc;
 }
 

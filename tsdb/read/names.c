@@ -168,10 +168,16 @@ static bool read_names_take_prefix(struct str *name)
 	return true;
 }
 
+/* Of samples whose series have neither service_name nor job, service_name counts. */
+static struct str read_names_of_samples(const struct read_names *r)
+{
+	return label_is_service(r->name) ? STR(LABEL_SERVICE_NAME) : r->name;
+}
+
 /* Names of labels are asked for, or the values of this one. Reserved names are left out. */
 static bool read_names_wants_key(const struct read_names *r, struct str key, bool clashing)
 {
-	struct str name = r->name;
+	struct str name = read_names_of_samples(r);
 
 	if (!name.len)
 		return !str_has_prefix(key, STR("__"));
@@ -228,12 +234,14 @@ static enum err_code read_names_part_add(
 static enum err_code read_names_list_keys(const struct read_names *r, const struct partition *p,
 	struct read_names_part *part, struct err *err)
 {
-	struct str inner = r->name;
+	struct str name = read_names_of_samples(r), inner = name;
 	enum err_code rc = ERR_OK;
 
-	if (r->name.len) {
-		if (sym_has_label_key(p, r->name))
-			rc = read_names_part_add(part, r->name, err);
+	if (label_is_service(r->name) && partition_name(p).len)
+		return ERR_OK;
+	if (name.len) {
+		if (sym_has_label_key(p, name))
+			rc = read_names_part_add(part, name, err);
 		if (!rc && read_names_take_prefix(&inner) && sym_has_label_key(p, inner))
 			rc = read_names_part_add(part, inner, err);
 		return rc;
@@ -364,7 +372,8 @@ static enum err_code read_names_of_window(
 	struct job *job;
 
 	series_lock_read(s->db->series);
-	series_names_locked(s->db->series, r->name, &s->w->series, read_names_add_indexed, &t);
+	if (!series_names_locked(s->db->series, r->name, &s->w->series, read_names_add_indexed, &t))
+		t.rc = err_nomem(&t.err, "label names");
 	series_unlock(s->db->series);
 	for (uint32_t i = 0; !t.rc && (job = db_job_at(s->db, i)); i++)
 		for (uint32_t k = 0; !t.rc && window_epoch_at(s->db, s->w, job, k, &span); k++)

@@ -171,13 +171,13 @@ static enum err_code read_select_look_for_key(
 enum err_code select_job_has_key(
 	struct selecting *s, struct str job, struct str key, bool *out, struct err *err)
 {
-	struct known_key k = { job, key, false };
-	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
+	struct known_key k = { job, label_is_service(key) ? STR(LABEL_SERVICE_NAME) : key, false };
+	uint64_t hash = hash_bytes(k.key.ptr, k.key.len, hash_bytes(job.ptr, job.len, 0));
 	uint32_t at = map_find(&s->keys_map, hash, read_select_key_same, s, &k);
 	enum err_code rc;
 
 	if (at == MAP_NONE) {
-		if ((rc = read_select_look_for_key(s, job, key, &k.has, err)))
+		if ((rc = read_select_look_for_key(s, job, k.key, &k.has, err)))
 			return rc;
 		at = s->keys_n;
 		if (!array_room(&s->keys, s->keys_n, 1, &s->keys_cap) || !map_add(&s->keys_map, hash, at))

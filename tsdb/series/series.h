@@ -139,9 +139,10 @@ void series_jobs_locked(
 	const struct series_index *s, const struct bits *ids, series_job_fn fn, void *ctx);
 
 /* Calls fn with each label name of the series within `among`; with a name, with each of its values.
- * Reads a value's postings up to the first series within `among`. fn returns false to stop. */
+ * Reads a value's postings up to the first series within `among`. fn returns false to stop. Of
+ * LABEL_SERVICE a value may come twice. False: out of memory. */
 typedef bool (*series_name_fn)(void *ctx, struct str name);
-void series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
+bool series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx);
 /* The same with the number of series within `among` that have it, and for a label name the number
  * of its values there. */

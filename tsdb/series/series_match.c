@@ -16,6 +16,7 @@
 struct series_match_step {
 	const struct matcher *m;
 	const struct index_name *in; /* NULL: no series has the label */
+	const struct index_name *otherwise; /* of LABEL_SERVICE: counts where a series is not in `in` */
 	uint64_t most; /* series that may pass */
 	bool empty; /* it accepts "" */
 };
@@ -28,6 +29,7 @@ struct series_match {
 	void *ctx;
 	struct bits *out; /* what is left */
 	struct bits scratch; /* of the same size */
+	struct bits aside; /* likewise, for LABEL_SERVICE */
 };
 
 static void bits_copy(struct bits *to, const struct bits *from)
@@ -42,10 +44,9 @@ static bool series_match_is_positive(const struct matcher *m)
 	return m->op == MATCH_EQ || m->op == MATCH_RE;
 }
 
-static const struct id_set *series_match_step_ids_of(
-	const struct series_match_step *s, struct str value)
+static const struct id_set *series_match_ids_of(const struct index_name *in, struct str value)
 {
-	const struct series_posting *p = s->in ? index_value_find(s->in, value) : NULL;
+	const struct series_posting *p = in ? index_value_find(in, value) : NULL;
 
 	return p ? &p->ids : NULL;
 }
@@ -53,16 +54,22 @@ static const struct id_set *series_match_step_ids_of(
 static uint64_t series_match_most_of(
 	const struct series_index *series_index, const struct series_match_step *s)
 {
-	uint64_t lacking = series_index->n - (s->in ? s->in->ids.n : 0), n = 0;
+	uint64_t n = series_index->n, has = s->in ? s->in->ids.n : 0;
 	const struct id_set *ids;
 	struct str value;
 
 	if (!series_match_is_positive(s->m) || !matcher_listed(s->m, 0, &value))
-		return series_index->n;
-	for (size_t i = 0; matcher_listed(s->m, i, &value); i++)
-		if ((ids = series_match_step_ids_of(s, value)))
+		return n;
+	if (s->otherwise && has < s->otherwise->ids.n)
+		has = s->otherwise->ids.n;
+	n -= has;
+	for (size_t i = 0; matcher_listed(s->m, i, &value); i++) {
+		if ((ids = series_match_ids_of(s->in, value)))
 			n += ids->n;
-	return n + lacking;
+		if ((ids = series_match_ids_of(s->otherwise, value)))
+			n += ids->n;
+	}
+	return n;
 }
 
 /* ---- taking series out ---- */
@@ -90,7 +97,7 @@ static void series_match_by_listed(struct series_match *m, const struct series_m
 	if (series_match_is_positive(s->m))
 		series_match_begin_label(m, s);
 	for (size_t i = 0; matcher_listed(s->m, i, &value); i++)
-		if ((ids = series_match_step_ids_of(s, value)))
+		if ((ids = series_match_ids_of(s->in, value)))
 			id_set_out_of(ids, from);
 	if (series_match_is_positive(s->m))
 		series_match_end_label(m);
@@ -139,7 +146,7 @@ static void series_match_by_candidates(struct series_match *m, const struct seri
 }
 
 /* Takes out those that have the label with a value that does not match. */
-static bool series_match_apply(
+static bool series_match_apply_label(
 	struct series_match *m, const struct series_match_step *s, bool first)
 {
 	struct str value;
@@ -162,6 +169,30 @@ static bool series_match_apply(
 	return series_match_by_values(m, s);
 }
 
+static bool series_match_apply(
+	struct series_match *m, const struct series_match_step *s, bool first)
+{
+	struct series_match_step other = *s;
+
+	if (!series_match_apply_label(m, s, first))
+		return false;
+	if (!s->otherwise)
+		return true;
+	other.in = s->otherwise;
+	if (!s->in)
+		return series_match_apply_label(m, &other, first);
+	if (!bits_reserve(&m->aside, (uint32_t)(m->out->words * 64 - 1)))
+		return false;
+	bits_copy(&m->aside, m->out);
+	id_set_keep(&s->in->ids, &m->aside);
+	id_set_out_of(&s->in->ids, m->out);
+	if (!series_match_apply_label(m, &other, false))
+		return false;
+	for (size_t w = 0; w < m->out->words; w++)
+		m->out->w[w] |= m->aside.w[w];
+	return true;
+}
+
 /* ---- labels that series lack ---- */
 
 /* Samples are matched by the label's own name, or as sample_<name> where the series has a label
@@ -181,6 +212,8 @@ static void series_match_take_out_lacking(struct series_match *m, const struct s
 	bits_copy(&m->scratch, m->out);
 	if (s->in)
 		id_set_out_of(&s->in->ids, &m->scratch);
+	if (s->otherwise)
+		id_set_out_of(&s->otherwise->ids, &m->scratch);
 	for (size_t w = 0; w < m->out->words; w++)
 		for (uint64_t rest = m->scratch.w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
@@ -202,13 +235,24 @@ static int series_match_most_cmp(const void *a, const void *b)
 	return (l_values > r_values) - (l_values < r_values);
 }
 
+/* *otherwise: of LABEL_SERVICE, the label that counts where a series lacks the other. */
+static const struct index_name *series_match_find(
+	const struct series_index *series_index, struct str name, const struct index_name **otherwise)
+{
+	*otherwise = NULL;
+	if (!label_is_service(name))
+		return index_name_find(series_index, name);
+	*otherwise = index_name_find(series_index, STR(LABEL_SERVICE_ELSE));
+	return index_name_find(series_index, STR(LABEL_SERVICE_NAME));
+}
+
 static bool series_match_all(struct series_match *match, const struct matcher *m)
 {
 	for (size_t i = 0; i < match->n; i++) {
 		struct series_match_step *s = &match->steps[i];
 
-		*s = (struct series_match_step){ &m[i], index_name_find(match->x, m[i].name), 0,
-			matcher_test(&m[i], STR("")) };
+		*s = (struct series_match_step){ .m = &m[i], .empty = matcher_test(&m[i], STR("")) };
+		s->in = series_match_find(match->x, m[i].name, &s->otherwise);
 		s->most = series_match_most_of(match->x, s);
 	}
 	qsort(match->steps, match->n, sizeof(*match->steps), series_match_most_cmp);
@@ -238,6 +282,7 @@ enum err_code series_match_locked(const struct series_index *s, const struct mat
 			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && series_match_all(&t, m);
 		free(t.steps);
 		bits_release(&t.scratch);
+		bits_release(&t.aside);
 	}
 	return ok ? ERR_OK : err_nomem(err, "select");
 }
@@ -256,10 +301,12 @@ void series_keep_kind_locked(const struct series_index *s, bool numbers, struct 
 
 void series_lacking_locked(const struct series_index *s, struct str name, struct bits *ids)
 {
-	const struct index_name *in = index_name_find(s, name);
+	const struct index_name *otherwise, *in = series_match_find(s, name, &otherwise);
 
 	if (in)
 		id_set_out_of(&in->ids, ids);
+	if (otherwise)
+		id_set_out_of(&otherwise->ids, ids);
 }
 
 uint32_t series_having_locked(const struct series_index *s, struct str name, const struct bits *ids)
@@ -306,18 +353,40 @@ static bool series_match_has_all(const struct series_index *s, const struct bits
 	return true;
 }
 
-void series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
-	series_name_fn fn, void *ctx)
+static bool series_match_list(
+	const struct index_name *in, const struct bits *among, series_name_fn fn, void *ctx)
 {
-	const struct index_name *in = name.len ? index_name_find(s, name) : NULL;
 	bool more = true;
 
 	for (uint32_t i = 0; in && i < in->n && more; i++)
 		if (id_set_meets(&in->values[i].ids, among))
 			more = fn(ctx, in->values[i].value);
-	for (uint32_t i = 0; !name.len && i < s->names_n && more; i++)
-		if (id_set_meets(&s->names[i].ids, among))
-			more = fn(ctx, s->names[i].name);
+	return more;
+}
+
+bool series_names_locked(const struct series_index *s, struct str name, const struct bits *among,
+	series_name_fn fn, void *ctx)
+{
+	const struct index_name *otherwise, *in = series_match_find(s, name, &otherwise);
+	struct bits rest = { 0 };
+	bool more = true;
+
+	if (!name.len) {
+		for (uint32_t i = 0; i < s->names_n && more; i++)
+			if (id_set_meets(&s->names[i].ids, among))
+				more = fn(ctx, s->names[i].name);
+		return true;
+	}
+	if (!series_match_list(in, among, fn, ctx) || !otherwise || !among->words)
+		return true;
+	if (!bits_reserve(&rest, (uint32_t)(among->words * 64 - 1)))
+		return false;
+	bits_copy(&rest, among);
+	if (in)
+		id_set_out_of(&in->ids, &rest);
+	series_match_list(otherwise, &rest, fn, ctx);
+	bits_release(&rest);
+	return true;
 }
 
 static bool series_match_count_values(

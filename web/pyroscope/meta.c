@@ -1,8 +1,8 @@
 /*
  * Names: profile types, labels, their values, series, and since when there is data.
  *
- * Labels are answered as they are stored, except for __profile_type__, which is not stored. It is
- * answered when asked for by name.
+ * Labels are answered as they are stored, except for service_name, which is the job of series that
+ * have none, and __profile_type__, which is not stored. That is answered when asked for by name.
  */
 #include <stdlib.h>
 
@@ -270,6 +270,7 @@ static enum err_code pyroscope_view_type_ids(struct pyroscope_view *v,
 static enum err_code pyroscope_view_collect(
 	struct pyroscope_view *v, const struct str *name, struct router_strings *to, struct err *err)
 {
+	const struct str service = STR(LABEL_SERVICE_NAME);
 	struct matcher *m;
 	struct str *found;
 	size_t m_n, n = 0;
@@ -283,11 +284,15 @@ static enum err_code pyroscope_view_collect(
 		if ((rc = pyroscope_view_matchers_of(v, &v->selectors[i], &m, &m_n, err)))
 			return rc;
 		if (name)
-			rc = db_label_values(v->q, *name, m, m_n, 0, v->arena, &found, &n, err);
+			rc = db_label_values(
+				v->q, pyroscope_label(*name), m, m_n, 0, v->arena, &found, &n, err);
 		else
 			rc = db_label_names(v->q, m, m_n, 0, v->arena, &found, &n, err);
 		if (!rc)
 			rc = strings_add(to, v->arena, found, n, err);
+		for (size_t k = 0; k < n && !rc && !name; k++)
+			if (str_is(found[k], LABEL_SERVICE_ELSE))
+				rc = strings_add(to, v->arena, &service, 1, err);
 	}
 	return rc;
 }
@@ -349,8 +354,11 @@ static enum err_code pyroscope_found_add(
 	struct labels_builder b;
 
 	labels_builder_init(&b, a, f->names_n ? (struct labels){ 0 } : all);
+	if (!f->names_n)
+		labels_builder_set(&b, STR(LABEL_SERVICE_NAME), labels_get(all, STR(LABEL_SERVICE)));
 	for (size_t i = 0; i < f->names_n; i++)
-		labels_builder_set(&b, str_of(f->names[i]), labels_get(all, str_of(f->names[i])));
+		labels_builder_set(
+			&b, str_of(f->names[i]), labels_get(all, pyroscope_label(str_of(f->names[i]))));
 	if (f->with_type)
 		labels_builder_set(&b, STR(PYROSCOPE_TYPE_LABEL), id);
 	if (!arena_array_room(a, &f->v, f->n, 1, &f->cap))

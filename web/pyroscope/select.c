@@ -84,7 +84,7 @@ static enum err_code pyroscope_add_grouping(
 			return err_set(err, ERR_INVALID, "group_by: %s is not the name of a label",
 				QUOTED(str_of(names[i])));
 		buf_add_cstr(text, i ? "," : " by (");
-		buf_add_quoted(text, str_of(names[i]));
+		buf_add_quoted(text, pyroscope_label(str_of(names[i])));
 	}
 	buf_add_cstr(text, n ? ") (" : "(");
 	return ERR_OK;
@@ -175,11 +175,28 @@ static int pyroscope_by_sum(const void *a, const void *b)
 	return l->at < r->at ? -1 : l->at > r->at;
 }
 
+/* Groups as Pyroscope names them. */
+static enum err_code pyroscope_shown(
+	struct arena *a, struct labels metric, struct labels *out, struct err *err)
+{
+	struct labels_builder b;
+	struct str service;
+
+	labels_builder_init(&b, a, metric);
+	service = labels_builder_get(&b, STR(LABEL_SERVICE));
+	labels_builder_del(&b, STR(LABEL_SERVICE));
+	if (service.len)
+		labels_builder_set(&b, STR(LABEL_SERVICE_NAME), service);
+	return labels_builder_build(&b, out, err);
+}
+
 static enum err_code pyroscope_fill_series(
 	struct arena *a, const struct cost_series *from, series_message *to, struct err *err)
 {
 	point_message *items = arena_alloc_raw(a, from->n + 1, sizeof(*items));
 	point_message **list = arena_array(a, point_message *, from->n + 1);
+	struct labels labels;
+	enum err_code rc;
 
 	epimetheus__pyroscope__series__init(to);
 	if (!items || !list)
@@ -192,8 +209,10 @@ static enum err_code pyroscope_fill_series(
 	}
 	to->points = list;
 	to->n_points = from->n;
-	to->n_labels = from->metric.n;
-	return pyroscope_pairs(a, from->metric, &to->labels, err);
+	if ((rc = pyroscope_shown(a, from->metric, &labels, err)))
+		return rc;
+	to->n_labels = labels.n;
+	return pyroscope_pairs(a, labels, &to->labels, err);
 }
 
 static enum err_code pyroscope_select_answer(struct pyroscope_call *c, const struct result *r,

@@ -85,6 +85,11 @@ static enum err_code pyroscope_add_type(
 	return pyroscope_read_type(a, id, &s->types[s->types_n++], err);
 }
 
+struct str pyroscope_label(struct str name)
+{
+	return str_is(name, LABEL_SERVICE_NAME) ? STR(LABEL_SERVICE) : name;
+}
+
 /* Copies the matchers; those on the type become types. */
 static enum err_code pyroscope_take_matchers(
 	struct arena *a, struct pyroscope_selector *s, const struct selector *from, struct err *err)
@@ -97,7 +102,8 @@ static enum err_code pyroscope_take_matchers(
 		const struct matcher *m = &from->matchers[i];
 
 		if (!str_is(m->name, PYROSCOPE_TYPE_LABEL)) {
-			s->matchers[s->matchers_n++] = *m;
+			s->matchers[s->matchers_n] = *m;
+			s->matchers[s->matchers_n++].name = pyroscope_label(m->name);
 			continue;
 		}
 		if (m->op != MATCH_EQ)

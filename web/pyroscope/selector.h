@@ -2,6 +2,8 @@
  * Pyroscope's selectors, `<type id>{k="v"}`, `{__profile_type__="<type id>", k="v"}` and `{}`, as
  * our selectors.
  *
+ * service_name is the job of series that have none, as LABEL_SERVICE is.
+ *
  * An id has five parts and means our types of five and of six parts; with ":delta" behind it only
  * those of six. Aliases of our language (cpu, heap) work here too.
  *
@@ -32,6 +34,9 @@ struct pyroscope_selector {
 	struct pyroscope_type types[PYROSCOPE_TYPES_MAX]; /* all of them must fit */
 	size_t types_n;
 };
+
+/* The label that our language has for one of Pyroscope's: LABEL_SERVICE for service_name. */
+struct str pyroscope_label(struct str name);
 
 /* type_id may be empty. */
 MUST_CHECK enum err_code pyroscope_selector_read(struct arena *a, struct str type_id,

@@ -162,7 +162,7 @@ static void read_index(struct block *b, struct said *s)
 	static const struct {
 		enum match_op op;
 		const char *name, *value;
-	} cases[] = { { MATCH_EQ, "job", "v0" }, { MATCH_RE, "zone", "v1|" },
+	} cases[] = { { MATCH_EQ, "job", "v0" }, { MATCH_RE, "service_name", "v1|" },
 		{ MATCH_NE, "instance", "v0" }, { MATCH_NRE, "handler", "v.+" } };
 	struct bits out = { 0 };
 	uint64_t before = s->errors;

@@ -317,13 +317,14 @@ static bool matches(struct world_series *s, const struct matcher *m, struct keys
 
 TEST(matching_is_as_labels_say)
 {
-	static const char *const names[] = { "job", "handler", "zone", "instance", "pod", LABEL_NAME,
-		"none", "sample_instance", "sample_zone", "sample_", "key1" };
+	static const char *const names[] = { "job", "handler", "service_name", "instance", "pod",
+		LABEL_NAME, "none", "sample_instance", "sample_service_name", "sample_", "key1",
+		LABEL_SERVICE, LABEL_SERVICE };
 	static const char *const values[] = { "", "v0", "v1", "v2", "v.*", ".*", ".+",
 		"v[12]|\xc3\xa9"
 		"4",
 		"nothing", "v1|", "v2|v0|v22", "nothing|v1|z", "()", "a|b" };
-	struct keys keys = { { { "key1", "zone" }, { "instance", "none" }, { NULL } } };
+	struct keys keys = { { { "key1", "service_name" }, { "instance", "none" }, { NULL } } };
 
 	for (uint64_t seed = 1; seed <= 8; seed += CHECK_STEP) {
 		struct block *b = NULL;
@@ -342,7 +343,7 @@ TEST(matching_is_as_labels_say)
 			for (size_t i = 0; i < n; i++)
 				REQUIRE_OK(
 					matcher_init(&m[i], (enum match_op)world_draw(&w, 4),
-						str_of(names[world_draw(&w, 11)]),
+						str_of(names[world_draw(&w, sizeof(names) / sizeof(names[0]))]),
 						str_of(values[world_draw(&w, sizeof(values) / sizeof(values[0]))]), &err),
 					&err);
 			CHECK_OK(block_match(b, m, n, any_keys ? has_key : NULL, &keys, &out, &err), &err);

@@ -202,7 +202,7 @@ static void add_group(struct world *w, uint32_t slot, int group)
 		base = labels_with(w, base, "handler", group);
 	base = labels_with(w, base, LABEL_NAME, group);
 	if (world_draw(w, 2))
-		base = labels_with(w, base, "zone", (int)world_draw(w, 3));
+		base = labels_with(w, base, "service_name", (int)world_draw(w, 3));
 	for (uint32_t i = 0; i < n && w->series_n < WORLD_SERIES_MAX; i++) {
 		struct world_series *s = &w->series[w->series_n++];
 		int64_t ts = WORLD_MIN_NS + (int64_t)world_draw(w, 3600) * 1000000000;

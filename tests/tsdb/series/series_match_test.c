@@ -13,7 +13,8 @@
 #define JOBS 5u
 #define KEPT_MAX 6000u
 
-static const char *const names[NAMES] = { "a", "b", "sample_a", "zone", "empty", "pod", "all" };
+static const char *const names[NAMES] = { "a", "job", "sample_a", "service_name", "empty", "pod",
+	"all" };
 
 /* A series as the test knows it. */
 struct kept {
@@ -52,7 +53,7 @@ static void add_label(struct kept *k, const char *name)
 /* Ascending names: __name__, then those of the table in its sorted order, each there or not. */
 static void draw_labels(struct world *w, struct kept *k, bool unique)
 {
-	static const unsigned sorted[] = { 0, 6, 1, 4, 5, 2, 3 };
+	static const unsigned sorted[] = { 0, 6, 4, 1, 5, 2, 3 };
 	uint32_t job = drawn(w, JOBS + 1);
 
 	k->n = 0;
@@ -175,6 +176,17 @@ static const struct {
 	{ MATCH_NRE, "pod", "v.*7" },
 	{ MATCH_NRE, "zz", "u.*[37]" },
 	{ MATCH_NRE, "unheard", "" },
+	{ MATCH_EQ, LABEL_SERVICE, "v1" },
+	{ MATCH_EQ, LABEL_SERVICE, "" },
+	{ MATCH_NE, LABEL_SERVICE, "v1" },
+	{ MATCH_NE, LABEL_SERVICE, "" },
+	{ MATCH_RE, LABEL_SERVICE, "v1|v3" },
+	{ MATCH_RE, LABEL_SERVICE, "v1|" },
+	{ MATCH_RE, LABEL_SERVICE, "v[12]" },
+	{ MATCH_RE, LABEL_SERVICE, ".*" },
+	{ MATCH_NRE, LABEL_SERVICE, "v1|v3" },
+	{ MATCH_NRE, LABEL_SERVICE, "v[12]" },
+	{ MATCH_NRE, LABEL_SERVICE, ".+" },
 };
 #define MATCHERS (sizeof(matchers) / sizeof(matchers[0]))
 
@@ -311,6 +323,33 @@ static bool note_name(void *ctx, struct str name)
 	return true;
 }
 
+static bool note_service(void *ctx, struct str name)
+{
+	struct buf *all = ctx;
+
+	/* One may come as a service_name and as a job. */
+	if (str_find(buf_str(all), name) < 0)
+		buf_printf(all, STR_FMT " ", STR_ARG(name));
+	return true;
+}
+
+static void check_services(struct world *w, const struct bits *among)
+{
+	struct counting c = { .w = w, .among = among };
+	struct buf all = { 0 };
+	struct str rest;
+	uint32_t values, n = 0;
+
+	series_lock_read(w->x);
+	CHECK(series_names_locked(w->x, STR(LABEL_SERVICE), among, note_service, &all));
+	series_unlock(w->x);
+	for (rest = buf_str(&all); rest.len; rest.ptr += 3, rest.len -= 3, n++)
+		CHECK(count(&c, STR(LABEL_SERVICE), (struct str){ rest.ptr, 2 }, &values));
+	count(&c, STR(LABEL_SERVICE), (struct str){ 0 }, &values);
+	CHECK_INT(n, values);
+	buf_release(&all);
+}
+
 static void check_counts(struct world *w)
 {
 	static const char *const of[] = { "", "a", "pod", "all", LABEL_NAME, "unheard" };
@@ -323,7 +362,7 @@ static void check_counts(struct world *w)
 
 		series_lock_read(w->x);
 		series_counts_locked(w->x, c.name, &among, check_count, &c);
-		series_names_locked(w->x, c.name, &among, note_name, &c);
+		CHECK(series_names_locked(w->x, c.name, &among, note_name, &c));
 		series_unlock(w->x);
 		CHECK_INT(c.of_names, c.found);
 		if (c.name.len) {
@@ -331,6 +370,7 @@ static void check_counts(struct world *w)
 			CHECK_INT(c.found, want);
 		}
 	}
+	check_services(w, &among);
 	bits_release(&among);
 }
 

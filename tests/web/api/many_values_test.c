@@ -133,7 +133,7 @@ static const struct {
 			"for less by `limit` or `match[]`") },
 	{ "series?limit=2&" LONGS, 200, 2, NULL },
 	{ "query?query=count(" UPS "*" UPS "*" UPS "*" UPS ")" AT, 422, 0,
-		REFUSED("labels needs more memory than its limit of 268435456 bytes "
+		REFUSED("query needs more memory than its limit of 268435456 bytes "
 			"(--query.max-memory)") },
 	{ "query_range?query=up&start=1700000000&end=1700000020&step=1", 422, 0,
 		REFUSED("the query would look at about 1,050,000 series in its steps, which counts "

@@ -57,8 +57,8 @@ TEST(labels_of_any_name_are_listed_matched_and_grouped)
 	ingest("job=a", ROOT, "583", T0);
 	ingest("job=b", ROOT, "7", T0);
 	ingest("job=b", SIZE, "XL", T0 + 10);
-	CHECK_SAYS(
-		"LabelNames", "{" SPAN "}", "{\"names\":[\"__name__\",\"" SIZE "\",\"job\",\"" ROOT "\"]}");
+	CHECK_SAYS("LabelNames", "{" SPAN "}",
+		"{\"names\":[\"__name__\",\"" SIZE "\",\"job\",\"" ROOT "\",\"service_name\"]}");
 	CHECK_SAYS("LabelValues", "{\"name\":\"" ROOT "\"," SPAN "}", "{\"names\":[\"583\",\"7\"]}");
 	CHECK_SAYS("LabelValues", "{\"name\":\"" ROOT "\",\"matchers\":[\"{job=\\\"b\\\"}\"]," SPAN "}",
 		"{\"names\":[\"7\"]}");
@@ -89,7 +89,8 @@ TEST(what_can_be_grouped_by_is_listed)
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(json, sizeof(json), "{" SPAN "%s}", where[i]);
 		CHECK_SAYS("LabelNames", json,
-			"{\"names\":[\"__name__\",\"job\",\"pod\",\"sample_job\",\"sample_pod\"]}");
+			"{\"names\":[\"__name__\",\"job\",\"pod\",\"sample_job\",\"sample_pod\",\"service_"
+			"name\"]}");
 		snprintf(json, sizeof(json), "{\"name\":\"sample_job\"," SPAN "%s}", where[i]);
 		CHECK_SAYS("LabelValues", json, "{\"names\":[\"j1\"]}");
 		snprintf(json, sizeof(json), "{\"name\":\"job\"," SPAN "%s}", where[i]);
@@ -97,5 +98,70 @@ TEST(what_can_be_grouped_by_is_listed)
 	}
 	check_groups("{}", "sample_job", "=8 j1=4 ");
 	check_groups("{sample_job=\\\"j1\\\"}", "sample_job", "j1=4 ");
+	grafana_stop();
+}
+
+/* Grafana lists services by service_name, which a scraped target does not have. */
+TEST(the_job_names_the_service_where_nothing_else_does)
+{
+	static const struct {
+		const char *matcher, *services, *jobs;
+	} rows[] = {
+		{ "", "=4 shop=8 vault=4 ", "=4 bank=8 shop=4 " },
+		{ "service_name=\\\"shop\\\"", "shop=8 ", "bank=4 shop=4 " },
+		{ "service_name=\\\"bank\\\"", "", "" },
+		{ "service_name!=\\\"shop\\\"", "=4 vault=4 ", "=4 bank=4 " },
+		{ "service_name=~\\\"sh.p|x\\\"", "shop=8 ", "bank=4 shop=4 " },
+		{ "service_name=~\\\"shop|vault\\\"", "shop=8 vault=4 ", "bank=8 shop=4 " },
+		{ "service_name!~\\\"shop|x\\\"", "=4 vault=4 ", "=4 bank=4 " },
+		{ "service_name!~\\\".*a.*\\\"", "=4 shop=8 ", "=4 bank=4 shop=4 " },
+		{ "service_name=\\\"\\\"", "=4 ", "=4 " },
+		{ "service_name!=\\\"\\\",service_name!=\\\"vault\\\"", "shop=8 ", "bank=4 shop=4 " },
+		{ "service_name=\\\"shop\\\",job=\\\"shop\\\"", "shop=4 ", "shop=4 " },
+	};
+	char selector[128];
+
+	grafana_start();
+	ingest("job=shop", NULL, NULL, T0);
+	ingest("job=bank&service_name=shop", NULL, NULL, T0);
+	ingest("job=bank&service_name=vault", NULL, NULL, T0);
+	ingest("pod=p", NULL, NULL, T0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(selector, sizeof(selector), "{%s}", rows[i].matcher);
+		check_groups(selector, "service_name", rows[i].services);
+		check_groups(selector, "job", rows[i].jobs);
+	}
+	CHECK_SAYS(
+		"LabelNames", "{" SPAN "}", "{\"names\":[\"__name__\",\"job\",\"pod\",\"service_name\"]}");
+	CHECK_SAYS("LabelNames", "{\"matchers\":[\"{pod=\\\"p\\\"}\"]," SPAN "}",
+		"{\"names\":[\"__name__\",\"pod\"]}");
+	CHECK_SAYS(
+		"LabelValues", "{\"name\":\"service_name\"," SPAN "}", "{\"names\":[\"shop\",\"vault\"]}");
+	CHECK_SAYS("LabelValues",
+		"{\"name\":\"service_name\",\"matchers\":[\"{job=\\\"shop\\\"}\"]," SPAN "}",
+		"{\"names\":[\"shop\"]}");
+	CHECK_SAYS("LabelValues",
+		"{\"name\":\"job\",\"matchers\":[\"{service_name=\\\"shop\\\"}\"]," SPAN "}",
+		"{\"names\":[\"bank\",\"shop\"]}");
+	CHECK_SAYS("Series",
+		"{\"labelNames\":[\"service_name\",\"pod\"],\"matchers\":[\"{service_name!=\\\"vault\\\"}"
+		"\"]," SPAN "}",
+		"{\"labelsSet\":[{\"labels\":[{\"name\":\"pod\",\"value\":\"p\"}]},"
+		"{\"labels\":[{\"name\":\"service_name\",\"value\":\"shop\"}]}]}");
+	CHECK_SAYS("Series", "{\"matchers\":[\"{job=\\\"shop\\\"}\"]," SPAN "}",
+		"{\"labelsSet\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"process_cpu\"},"
+		"{\"name\":\"job\",\"value\":\"shop\"},{\"name\":\"service_name\",\"value\":\"shop\"}]}]}");
+	CHECK_SAYS("SelectSeries",
+		"{" OF_CPU SPAN ",\"step\":40,\"groupBy\":[\"version\",\"service_name\"],\"labelSelector\":"
+		"\"{service_name=\\\"shop\\\"}\",\"aggregation\":\"TIME_SERIES_AGGREGATION_TYPE_AVERAGE\"}",
+		"{\"series\":[{\"labels\":[{\"name\":\"service_name\",\"value\":\"shop\"}],\"points\":["
+		"{\"value\":40000000,\"timestamp\":\"1700000030000\"}]}]}");
+	grafana_call("SelectMergeStacktraces", AS_JSON,
+		STR("{" OF_CPU SPAN ",\"labelSelector\":\"{service_name=\\\"shop\\\"}\"}"));
+	CHECK_INT(grafana_count("\"total\":\"80000000\""), 1);
+	grafana_call("Diff", AS_JSON,
+		STR("{\"left\":{" OF_CPU SPAN ",\"labelSelector\":\"{service_name=\\\"shop\\\"}\"},"
+			"\"right\":{" OF_CPU SPAN ",\"labelSelector\":\"{service_name=\\\"vault\\\"}\"}}"));
+	CHECK_INT(grafana_count("\"leftTicks\":\"80000000\",\"rightTicks\":\"40000000\""), 1);
 	grafana_stop();
 }

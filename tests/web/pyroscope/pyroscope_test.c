@@ -45,9 +45,10 @@ TEST(names)
 		"{\"ID\":\"process_cpu:samples:count:cpu:nanoseconds\",\"name\":\"process_cpu\","
 		"\"sampleType\":\"samples\",\"sampleUnit\":\"count\",\"periodType\":\"cpu\","
 		"\"periodUnit\":\"nanoseconds\"}]}");
-	CHECK_SAYS("LabelNames", "{" SPAN "}", "{\"names\":[\"__name__\",\"job\",\"version\"]}");
+	CHECK_SAYS("LabelNames", "{" SPAN "}",
+		"{\"names\":[\"__name__\",\"job\",\"service_name\",\"version\"]}");
 	CHECK_SAYS("LabelNames", "{\"matchers\":[\"{__profile_type__=\\\"" CPU "\\\"}\"]," SPAN "}",
-		"{\"names\":[\"__name__\",\"job\",\"version\"]}");
+		"{\"names\":[\"__name__\",\"job\",\"service_name\",\"version\"]}");
 	CHECK_SAYS("LabelValues", "{\"name\":\"version\"," SPAN "}", "{\"names\":[\"v1\",\"v2\"]}");
 	CHECK_SAYS("LabelValues",
 		"{\"name\":\"version\",\"matchers\":[\"" CPU "{version!=\\\"v1\\\"}\"]," SPAN "}",
@@ -56,7 +57,7 @@ TEST(names)
 		"{\"name\":\"version\",\"matchers\":"
 		"[\"{__profile_type__=\\\"goroutine:goroutine:count:goroutine:count\\\"}\"]," SPAN "}",
 		"{\"names\":[\"v1\"]}");
-	CHECK_SAYS("LabelValues", "{\"name\":\"service_name\"," SPAN "}", "{}");
+	CHECK_SAYS("LabelValues", "{\"name\":\"service_name\"," SPAN "}", "{\"names\":[\"demo\"]}");
 	CHECK_SAYS("LabelValues",
 		"{\"name\":\"__profile_type__\",\"matchers\":[\"{version=\\\"v2\\\"}\"]," SPAN "}",
 		"{\"names\":[\"" CPU "\",\"process_cpu:samples:count:cpu:nanoseconds\"]}");
@@ -76,9 +77,12 @@ TEST(series)
 	grafana_fill();
 	CHECK_SAYS("Series", "{\"matchers\":[\"{__profile_type__=\\\"" CPU "\\\"}\"]," SPAN "}",
 		"{\"labelsSet\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"process_cpu\"},"
-		"{\"name\":\"job\",\"value\":\"demo\"},{\"name\":\"version\",\"value\":\"v1\"}]},"
+		"{\"name\":\"job\",\"value\":\"demo\"},"
+		"{\"name\":\"service_name\",\"value\":\"demo\"},{\"name\":\"version\",\"value\":\"v1\"}]},"
 		"{\"labels\":[{\"name\":\"__name__\",\"value\":\"process_cpu\"},"
-		"{\"name\":\"job\",\"value\":\"demo\"},{\"name\":\"version\",\"value\":\"v2\"}]}]}");
+		"{\"name\":\"job\",\"value\":\"demo\"},"
+		"{\"name\":\"service_name\",\"value\":\"demo\"},{\"name\":\"version\",\"value\":\"v2\"}]}]"
+		"}");
 	CHECK_SAYS("Series", "{\"label_names\":[\"job\"]," SPAN "}",
 		"{\"labelsSet\":[{\"labels\":[{\"name\":\"job\",\"value\":\"demo\"}]}]}");
 	CHECK_SAYS("Series",
