@@ -1,6 +1,7 @@
 #include "tests/web/grpc/h2_client.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -226,6 +227,8 @@ void h2_raw(struct h2_client *c, const void *bytes, size_t n)
 		ssize_t sent = c->tls ? gnutls_record_send(c->tls, at, n) :
 								send(c->fd, at, n, MSG_NOSIGNAL);
 
+		if (sent < 0 && !c->tls && errno == EINTR)
+			continue;
 		if (sent <= 0) {
 			c->ended = true;
 			return;
@@ -253,8 +256,8 @@ bool h2_turn(struct h2_client *c)
 	/* What was sent before the end can still be read. */
 	n = c->tls ? gnutls_record_recv(c->tls, bytes, sizeof(bytes)) :
 				 recv(c->fd, bytes, sizeof(bytes), 0);
-	if (c->tls && n < 0 && !gnutls_error_is_fatal((int)n))
-		return true;
+	if (n < 0 && (c->tls ? !gnutls_error_is_fatal((int)n) : errno == EINTR))
+		return true; /* also where the process was stopped for a while */
 	c->ended = n <= 0 || nghttp2_session_mem_recv(c->h2, bytes, (size_t)n) < 0;
 	return !c->ended;
 }

@@ -1,6 +1,7 @@
 #include "tests/web/http/http_peer.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <gnutls/x509.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -68,12 +69,25 @@ void peer_send(struct peer *p, struct str bytes)
 		ssize_t n = p->tls ? gnutls_record_send(p->tls, bytes.ptr, bytes.len) :
 							 send(p->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
 
+		if (n < 0 && !p->tls && errno == EINTR)
+			continue;
 		if (n <= 0) { /* a server that refuses early has answered, and takes no more */
 			p->dead = p->tls != NULL;
 			return;
 		}
 		bytes = (struct str){ bytes.ptr + n, bytes.len - (size_t)n };
 	}
+}
+
+/* A socket with a timeout is not read on by itself when its process was stopped for a while. */
+static ssize_t read_on(int fd, void *to, size_t max)
+{
+	ssize_t n;
+
+	do {
+		n = recv(fd, to, max, 0);
+	} while (n < 0 && errno == EINTR);
+	return n;
 }
 
 /* False at the end of the connection, or when nothing comes in time. */
@@ -86,7 +100,7 @@ static bool receive_more(struct peer *p)
 		return false;
 	do {
 		n = p->tls ? gnutls_record_recv(p->tls, part, sizeof(part)) :
-					 recv(p->fd, part, sizeof(part), 0);
+					 read_on(p->fd, part, sizeof(part));
 	} while (p->tls && n < 0 && !gnutls_error_is_fatal((int)n) && n != GNUTLS_E_AGAIN);
 	if (n <= 0) {
 		p->dead = true;
@@ -136,7 +150,7 @@ bool peer_ended(struct peer *p)
 
 	if (p->in.len)
 		return false;
-	n = p->tls ? gnutls_record_recv(p->tls, &byte, 1) : recv(p->fd, &byte, 1, 0);
+	n = p->tls ? gnutls_record_recv(p->tls, &byte, 1) : read_on(p->fd, &byte, 1);
 	return n == 0 || (n < 0 && p->tls && n != GNUTLS_E_AGAIN);
 }
 
