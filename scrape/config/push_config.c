@@ -52,6 +52,8 @@ static const struct yaml_field table[] = {
 		"of the labels of series", 0 },
 	{ "profiles_per_second", YAML_UINT, AT(c.profiles_per_second), NULL, NULL,
 		"of one sender", 0 },
+	{ "cumulative", YAML_BOOL, AT(c.cumulative), NULL, NULL,
+		"heaps and contentions count since their process began", 0 },
 };
 /* clang-format on */
 #undef AT

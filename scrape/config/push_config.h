@@ -25,6 +25,9 @@ struct push_config {
 	struct labels attributes; /* attribute -> label; "" in the file: dropped */
 	struct relabel_rules relabel;
 	uint64_t profiles_per_second; /* of one sender */
+	/* Profiles count since their process began, where their kinds say so: the server makes the
+	 * differences. */
+	bool cumulative;
 };
 
 /* n NULL: the defaults. On failure it leaves nothing. */

@@ -334,6 +334,14 @@ static enum err_code receive_turn_find_kinds(struct receive_turn *t, const struc
 	return ERR_OK;
 }
 
+/* Such columns are sums since the process began in what is scraped. */
+static void receive_row_doubt(
+	struct receive_row *row, const struct pprof *p, const enum value_kind *kinds)
+{
+	for (uint32_t c = 0; c < p->types_n; c++)
+		row->v[0]->doubted |= !row->v[0]->convert && kinds[c] == KIND_CUMULATIVE;
+}
+
 static enum err_code receive_turn_put(struct receive_turn *t, struct receive_row *row)
 {
 	const struct received *first = row->v[0];
@@ -352,6 +360,7 @@ static enum err_code receive_turn_put(struct receive_turn *t, struct receive_row
 	if ((rc = receive_turn_find_kinds(t, row, to.profile, kinds, &row->err)))
 		return rc;
 	to.kinds = kinds;
+	receive_row_doubt(row, to.profile, kinds);
 	for (size_t i = 0; i < row->n; i++)
 		if (row->v[i]->interval_ns > to.interval_ns)
 			to.interval_ns = row->v[i]->interval_ns;
@@ -458,6 +467,7 @@ void receive_store(struct receive_turn *t, struct received *r, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct received *p = &r[i];
 
+		p->convert |= t->push->cumulative;
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
 		if (p->rc || (p->rc = receive_turn_set_times(t, p, now_ns, &p->err)) ||
 			(p->rc = receive_turn_relabel(t, p, &p->err)) || p->dropped)

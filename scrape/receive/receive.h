@@ -78,7 +78,7 @@ struct received {
 	const enum value_kind *kinds; /* of its columns; NULL: by name and type, as of a scrape */
 	int64_t ts_ns; /* the end of what it covers; 0: as the profile says, else now */
 	int64_t interval_ns; /* what it covers; 0: the profile's duration, else not known */
-	bool convert; /* cumulative columns become differences to the profile before */
+	bool convert; /* cumulative columns become differences to the profile before; as push_config */
 	/*
 	 * Processes of one service may have one series, and times in seconds are soon the same. So the
 	 * hashes of body and source choose a time within the last millisecond: the same profile of the
@@ -93,6 +93,7 @@ struct received {
 	bool overflow; /* some label sets of samples were folded into one */
 	uint32_t links_dropped; /* samples whose links to spans are not stored */
 	bool dropped; /* by relabelling: nothing is stored, and nothing is wrong */
+	bool doubted; /* what looks cumulative was stored as amounts */
 };
 
 /*

@@ -15,7 +15,8 @@
 
 static bool api_is_reserved(struct str name)
 {
-	return str_is(name, "name") || str_is(name, "time") || str_is(name, "interval");
+	return str_is(name, "name") || str_is(name, "time") || str_is(name, "interval") ||
+		str_is(name, "cumulative");
 }
 
 /* Resolves aliases of the language, so that a profile pushed as name=cpu is found as cpu. */
@@ -58,8 +59,14 @@ static enum err_code api_read_labels(
 
 static enum err_code api_read_times(const struct http_in *in, struct received *out, struct err *err)
 {
+	struct str cumulative = http_param(in, "cumulative");
 	bool has_interval;
 	enum err_code rc;
+
+	out->convert = str_is(cumulative, "true");
+	if (cumulative.len && !out->convert && !str_is(cumulative, "false"))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"cumulative\": %s is not true or false", QUOTED(cumulative));
 
 	if ((rc = api_time(in, "time", &out->ts_ns, NULL, err)) ||
 		(rc = api_duration(in, "interval", &out->interval_ns, &has_interval, err)))
@@ -91,10 +98,18 @@ static enum err_code api_decode(
 
 static void api_write_stored(struct http_out *out, const struct received *r)
 {
-	const struct str overflow = STR("sample labels were folded into __overflow__");
-	const struct str dropped = STR("relabel_configs of push_config drop this profile");
+	struct str warnings[3];
 	struct buf at = { 0 };
 	struct json j;
+	size_t n = 0;
+
+	if (r->dropped)
+		warnings[n++] = STR("relabel_configs of push_config drop this profile");
+	if (r->overflow)
+		warnings[n++] = STR("sample labels were folded into __overflow__");
+	if (r->doubted)
+		warnings[n++] = STR("stored as amounts that add up; if it counts since its process began, "
+							"push it with cumulative=true");
 
 	time_print_rfc3339(&at, r->ts_ns);
 	api_begin(out, &j);
@@ -104,7 +119,7 @@ static void api_write_stored(struct http_out *out, const struct received *r)
 	json_key(&j, "time");
 	json_str(&j, buf_str(&at));
 	json_object_end(&j);
-	api_end(&j, r->dropped ? &dropped : &overflow, r->dropped || r->overflow, NULL, 0);
+	api_end(&j, warnings, n, NULL, 0);
 	buf_release(&at);
 }
 
