@@ -22,7 +22,9 @@ static const char about[] =
 	"Sends pprof files, gzipped or not, to a server that runs with --web.enable-ingest;\n"
 	"- is standard input. A file is answered when it is stored for good.\n"
 	"\n"
-	"A different profile with the same labels and time is refused.\n"
+	"A different profile with the same labels and time gets the next nanosecond.\n"
+	"Profiles have environment=\"ci\", unless a label says otherwise: rules leave them out by\n"
+	"environment!=\"ci\".\n"
 	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong, 130 Ctrl-C.";
 
 struct push_flags {
@@ -54,6 +56,17 @@ static enum err_code push_flags_check(const struct push_flags *f, struct err *er
 	return ERR_OK;
 }
 
+/* -l environment= leaves it out. */
+static bool push_flags_has(const struct push_flags *f, const char *label)
+{
+	size_t n = strlen(label);
+
+	for (size_t i = 0; i < f->labels.n; i++)
+		if (strncmp(f->labels.v[i], label, n) == 0 && f->labels.v[i][n] == '=')
+			return true;
+	return false;
+}
+
 /*
  * A time such as "now" is taken when a file is sent, so files of one type do not replace each
  * other.
@@ -74,6 +87,8 @@ static enum err_code push_flags_add_params(
 		buf_add_char(path, '=');
 		percent_encode(path, str_of(equals + 1), PERCENT_VALUE);
 	}
+	if (!push_flags_has(f, "environment"))
+		buf_add_cstr(path, "&environment=ci");
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
 			return rc;

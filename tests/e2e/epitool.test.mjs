@@ -70,8 +70,8 @@ test('epitool: push, query, diff', async (t) => {
     const table = await run(t, 'query', at, ...span, 'total(cpu)');
     assert.equal(table.code, 0, table.err);
     const lines = table.out.trimEnd().split('\n');
-    assert.match(lines[0], /^ *value  job +run$/);
-    assert.match(lines[1], /^ *[\d.]+(ms|s)  bench  1$/);
+    assert.match(lines[0], /^ *value  environment  job +run$/);
+    assert.match(lines[1], /^ *[\d.]+(ms|s)  ci           bench  1$/);
     assert.equal(lines.length, 3);
     const topTable = await run(t, 'query', at, ...span, `top(3, ${cpu})`);
     assert.match(topTable.out, /^\{\}  total [\d.]+(ms|s)\n *flat +flat% +sum% +cum +cum%  function\n/);
