@@ -366,7 +366,9 @@ static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *
 	int64_t step_ns = clock_step_ns(), until_ns, since_ns;
 
 	if (step_ns) {
-		duration_print(&step, step_ns < 0 ? -step_ns : step_ns);
+		/* clocks drift all the time; the text is the same one while the step is */
+		duration_print(
+			&step, ((step_ns < 0 ? -step_ns : step_ns) + NS_PER_S / 2) / NS_PER_S * NS_PER_S);
 		api_write_notification(j,
 			arena_printf(&in->arena,
 				"The system's clock is " STR_FMT " %s the time that this server keeps.",
