@@ -246,7 +246,7 @@ static enum err_code choose_keep_default(struct choosing *c, const struct epochs
 	return ERR_OK;
 }
 
-/* They are told apart by more than their units. */
+/* Some of the types differ in more than their units. */
 static bool choose_has_several(const struct profile_type *types, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

@@ -133,31 +133,23 @@ static void choose_count(struct fitting *f)
 
 /* ---- errors ---- */
 
-static enum err_code unit_fault(const struct fitting *f, size_t units, struct err *err)
+static enum err_code unit_fault(
+	const struct fitting *f, const struct str *units, size_t n, struct err *err)
 {
 	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four", "five",
 		"six", "seven", "eight" };
 	struct buf list = { 0 }, text = { 0 };
 	enum err_code rc;
-	size_t n = 0;
 
-	for (size_t i = 0; i < f->shapes_n && n < units; i++) {
-		size_t k = 0;
-
-		while (k < i && !str_eq(f->shapes[k].unit, f->shapes[i].unit))
-			k++;
-		if (k < i) /* levels and amounts of one unit */
-			continue;
+	for (size_t i = 0; i < n; i++)
 		buf_printf(&list, "%s" STR_FMT,
-			n == 0             ? "" :
-				n + 1 == units ? " and " :
-								 ", ",
-			STR_ARG(f->shapes[i].unit));
-		n++;
-	}
+			i == 0         ? "" :
+				i + 1 == n ? " and " :
+							 ", ",
+			STR_ARG(units[i]));
 	expr_print(&text, f->expr);
 	rc = eval_fault(f->ev, f->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
-		STR_ARG(buf_str(&text)), numbers[units], STR_ARG(buf_str(&list)));
+		STR_ARG(buf_str(&text)), numbers[n], STR_ARG(buf_str(&list)));
 	buf_release(&list);
 	buf_release(&text);
 	return rc;
@@ -166,17 +158,19 @@ static enum err_code unit_fault(const struct fitting *f, size_t units, struct er
 static enum err_code choose_fault(const struct fitting *f, struct err *err)
 {
 	const struct choose_kind *a = &f->kinds[0], *b = a;
+	struct str units[UNITS_SHOWN];
 	struct buf x = { 0 }, y = { 0 };
-	size_t units = 0, k;
+	size_t units_n = 0, k;
 	enum err_code rc;
 
-	for (size_t i = 0; i < f->shapes_n && units < UNITS_SHOWN; i++) {
-		for (k = 0; k < i && !str_eq(f->shapes[k].unit, f->shapes[i].unit); k++)
+	for (size_t i = 0; i < f->shapes_n && units_n < UNITS_SHOWN; i++) {
+		for (k = 0; k < units_n && !str_eq(units[k], f->shapes[i].unit); k++)
 			;
-		units += k == i;
+		if (k == units_n)
+			units[units_n++] = f->shapes[i].unit;
 	}
-	if (units > 1)
-		return unit_fault(f, units, err);
+	if (units_n > 1)
+		return unit_fault(f, units, units_n, err);
 	while (b->type.delta == a->type.delta)
 		b++;
 	profile_type_print(&x, &a->type);
