@@ -101,7 +101,7 @@ uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/v
 	promql/rules/template promql/rules/notify
 uses_web/http := base base/gzip base/yaml base/net promql/syntax
 uses_web/grpc := base base/net proto proto/otlp web/http
-uses_web/router := base base/self base/gzip base/net web/http
+uses_web/router := base base/self base/gzip base/net scrape/receive web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \

@@ -11,6 +11,7 @@
 #include "web/grpc/grpc.h"
 #include "web/push/forms.h"
 #include "web/router/audit.h"
+#include "web/router/refused.h"
 
 #define PROFILES "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 /*
@@ -76,6 +77,26 @@ static enum http_admission web_otlp_grpc_admit(
 	return HTTP_ANSWERED;
 }
 
+static void web_otlp_grpc_refused(
+	void *ctx, const struct http_in *in, enum grpc_status status, struct str message)
+{
+	static const unsigned reasons[] = {
+		[GRPC_UNAUTHENTICATED] = REFUSED_UNAUTHORIZED,
+		[GRPC_PERMISSION_DENIED] = REFUSED_FORBIDDEN,
+		[GRPC_RESOURCE_EXHAUSTED] = ERR_LIMIT,
+		[GRPC_UNIMPLEMENTED] = ERR_UNSUPPORTED,
+		[GRPC_UNAVAILABLE] = ERR_UNAVAILABLE,
+		[GRPC_DEADLINE_EXCEEDED] = ERR_TIMEOUT,
+	};
+	const struct grpc_method *m = grpc_method_find(
+		methods, sizeof(methods) / sizeof(methods[0]), in->path);
+	unsigned reason = status < sizeof(reasons) / sizeof(reasons[0]) ? reasons[status] : ERR_OK;
+
+	if (m && m->needs != NEEDS_INGEST)
+		return;
+	router_refuse_profiles(ctx, in, reason ? reason : ERR_INVALID, message);
+}
+
 enum err_code otlp_grpc_open(struct web *w, struct err *err)
 {
 	const struct web_options *o = &w->o;
@@ -90,6 +111,7 @@ enum err_code otlp_grpc_open(struct web *w, struct err *err)
 		.bodies_bytes_max = o->bodies_bytes_max,
 		.address_bodies_bytes_max = o->address_bodies_bytes_max,
 		.admit = web_otlp_grpc_admit,
+		.refused = web_otlp_grpc_refused,
 		.methods = methods,
 		.methods_n = sizeof(methods) / sizeof(methods[0]),
 		.ctx = w,

@@ -156,7 +156,7 @@ static enum err_code web_open_server(struct web *w, struct err *err)
 static enum err_code web_open_receiver(struct web *w, struct err *err)
 {
 	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns,
-		w->o.retention_ns };
+		w->o.retention_ns, w->o.senders_path, w->o.put_senders };
 
 	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
 }

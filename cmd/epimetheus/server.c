@@ -276,6 +276,17 @@ static enum err_code web_cluster(
 	return storage_view(((struct server *)ctx)->storage, a, out, err);
 }
 
+static enum err_code web_senders(
+	void *ctx, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err)
+{
+	return storage_senders(((struct server *)ctx)->storage, a, out, n, err);
+}
+
+static enum err_code web_put_senders(void *ctx, struct str text, struct err *err)
+{
+	return storage_put_senders(((struct server *)ctx)->storage, text, err);
+}
+
 static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
 {
 	struct server *s = ctx;
@@ -438,6 +449,9 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 		.rules = web_rules,
 		.rules_warning = o->shard_total > 1 ? RULES_ELSEWHERE : NULL,
 		.cluster = web_cluster,
+		.senders = web_senders,
+		.senders_path = storage_senders_path(s->storage),
+		.put_senders = storage_is_shard(s->storage) ? web_put_senders : NULL,
 		.reload_state = web_reload_state,
 	};
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "cmd/epimetheus/cluster_view.h"
+#include "cmd/epimetheus/shard_senders.h"
 #include "cmd/shared/bucket_options.h"
 #include "tsdb/cluster/caretaker.h"
 #include "tsdb/cluster/cluster.h"
@@ -27,6 +28,7 @@
 /* Of those who only read: a query waits for it, and what fails is tried again. */
 #define READ_TIMEOUT_NS (15 * NS_PER_S)
 #define READ_ATTEMPT_NS (10 * NS_PER_S)
+#define SENDERS_TIMEOUT_NS (5 * NS_PER_S)
 
 struct storage {
 	const struct options *o;
@@ -34,6 +36,9 @@ struct storage {
 	struct buf bucket_is; /* its settings */
 	struct bucket *bucket;
 	struct bucket *rules_bucket; /* apart: closing a shard cancels all calls of its client */
+	struct bucket *senders_bucket; /* of a shard: who closes waits for no more than a few seconds */
+	char *senders_path;
+	struct shard_senders senders; /* of the shards that a query node follows */
 	struct remote *remote;
 	struct cluster *cluster;
 	int64_t opened_ns; /* monotonic */
@@ -150,6 +155,15 @@ static void storage_watch(void *ctx)
 
 /* ---- opening ---- */
 
+static enum err_code storage_open_senders(
+	struct storage *s, const struct bucket_config *b, struct err *err)
+{
+	struct bucket_config own = *b;
+
+	own.timeout_ns = own.attempt_timeout_ns = SENDERS_TIMEOUT_NS;
+	return bucket_open(&own, &s->senders_bucket, err);
+}
+
 static enum err_code storage_open_bucket(struct storage *s, const struct config *c, struct err *err)
 {
 	const struct bucket_config b = bucket_options(&c->bucket);
@@ -168,7 +182,8 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 		own.attempt_timeout_ns = READ_ATTEMPT_NS;
 	}
 	if ((rc = bucket_open(&own, &s->bucket, err)) ||
-		(s->o->mode == MODE_QUERY && (rc = bucket_open(&b, &s->rules_bucket, err))))
+		(s->o->mode == MODE_QUERY && (rc = bucket_open(&b, &s->rules_bucket, err))) ||
+		(s->o->mode == MODE_SERVER && (rc = storage_open_senders(s, &b, err))))
 		return bucket_section_err(&c->bucket, rc, err);
 	with.bucket = s->bucket;
 	return remote_open(&with, &s->remote, err);
@@ -299,8 +314,11 @@ enum err_code storage_open(
 	s->opened_ns = clock_monotonic_ns();
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
+	shard_senders_init(&s->senders);
 	if (!o->data_dir[0]) /* its files would be in the root directory */
 		rc = err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
+	else if (!(s->senders_path = storage_path_below(s, "senders.json")))
+		rc = err_nomem(err, "storage");
 	else if ((rc = storage_open_parts(s, c, err)) == ERR_NOT_FOUND)
 		rc = ERR_IO;
 	if (rc) {
@@ -472,6 +490,9 @@ void storage_close(struct storage *s)
 	db_close(s->db);
 	remote_close(s->remote);
 	bucket_close(s->rules_bucket);
+	bucket_close(s->senders_bucket);
+	shard_senders_release(&s->senders);
+	free(s->senders_path);
 	bucket_close(s->bucket);
 	if (s->lock_fd >= 0)
 		fs_unlock(s->lock_fd);
@@ -515,4 +536,27 @@ enum err_code storage_view(
 
 	storage_parts_of(s, &p);
 	return cluster_view_fill(&p, a, out, err);
+}
+
+enum err_code storage_senders(
+	struct storage *s, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err)
+{
+	*n = 0;
+	return s->cluster ? shard_senders_get(&s->senders, s->bucket, s->cluster, a, out, n, err) :
+						ERR_OK;
+}
+
+const char *storage_senders_path(const struct storage *s)
+{
+	return s->senders_path;
+}
+
+bool storage_is_shard(const struct storage *s)
+{
+	return s->senders_bucket != NULL;
+}
+
+enum err_code storage_put_senders(struct storage *s, struct str text, struct err *err)
+{
+	return shard_senders_put(s->senders_bucket, s->o->shard_name, text, err);
 }

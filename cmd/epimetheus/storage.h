@@ -17,6 +17,7 @@
 
 struct arena;
 struct cluster_view;
+struct shard_senders_view;
 struct config;
 struct db;
 struct storage;
@@ -47,5 +48,13 @@ bool storage_is_other(struct storage *s, const struct config *c);
 /* What the page and the API show of the bucket; metrics show the same while the storage is open. */
 MUST_CHECK enum err_code storage_view(
 	struct storage *s, struct arena *a, struct cluster_view *out, struct err *err);
+
+/* Senders of the shards that a query node follows; elsewhere there are none. shard_senders.h */
+MUST_CHECK enum err_code storage_senders(struct storage *s, struct arena *a,
+	struct shard_senders_view **out, size_t *n, struct err *err);
+const char *storage_senders_path(const struct storage *s); /* the file of this server's own */
+/* This server is a shard: query nodes find its senders by storage_put_senders. */
+bool storage_is_shard(const struct storage *s);
+MUST_CHECK enum err_code storage_put_senders(struct storage *s, struct str text, struct err *err);
 
 #endif

@@ -20,19 +20,37 @@ static const struct push_config nothing;
 struct receiver {
 	struct receiver_options o;
 	struct admission admission;
-	struct refusals refusals;
+	struct senders *senders;
+	struct senders_keeper *keeper; /* NULL: there is none */
 };
+
+static enum err_code receiver_open_senders(struct receiver *r, struct err *err)
+{
+	struct senders_keep_options o = {
+		.path = r->o.senders_path, .put = r->o.put_senders, .ctx = r->o.ctx
+	};
+	enum err_code rc;
+
+	if ((rc = senders_open(&r->senders, err)) || (!o.path && !o.put))
+		return rc;
+	o.senders = r->senders;
+	return senders_keep_open(&o, &r->keeper, err);
+}
 
 enum err_code receiver_open(
 	const struct receiver_options *o, struct receiver **out, struct err *err)
 {
 	struct receiver *r = calloc(1, sizeof(*r));
+	enum err_code rc;
 
 	if (!r)
 		return err_nomem(err, "receiver");
 	r->o = *o;
 	admission_init(&r->admission);
-	refusals_init(&r->refusals);
+	if ((rc = receiver_open_senders(r, err))) {
+		receiver_close(r);
+		return rc;
+	}
 	*out = r;
 	return ERR_OK;
 }
@@ -57,7 +75,8 @@ void receiver_close(struct receiver *r)
 	if (!r)
 		return;
 	admission_release(&r->admission);
-	refusals_release(&r->refusals);
+	senders_keep_close(r->keeper);
+	senders_close(r->senders);
 	free(r);
 }
 
@@ -88,13 +107,29 @@ void receive_end(struct receive_turn *t)
 
 void receiver_refuse(struct receiver *r, const struct refusal *refusal)
 {
-	refusals_add(&r->refusals, refusal);
+	senders_add_refused(r->senders, refusal, clock_now_ns());
 }
 
-static void receive_turn_note_refusal(
-	struct receive_turn *t, uint64_t n, enum err_code reason, const struct err *why)
+struct senders *receiver_senders(struct receiver *r)
 {
-	const struct refusal f = { t->address, t->path, n, reason, why };
+	return r->senders;
+}
+
+static struct str receive_job_of(struct labels labels)
+{
+	struct str job = labels_get(labels, STR("job"));
+
+	return job.len ? job : labels_get(labels, STR("service_name"));
+}
+
+void receive_tell_labels(struct receive_turn *t, struct labels labels)
+{
+	t->from.job = receive_job_of(labels);
+}
+
+static void receive_turn_note_refusal(struct receive_turn *t, uint64_t n, const struct err *why)
+{
+	const struct refusal f = { t->from, n, why->code, str_of(why->msg) };
 
 	metric_add(&profiles, "failed", (double)n);
 	receiver_refuse(t->r, &f);
@@ -103,7 +138,7 @@ static void receive_turn_note_refusal(
 void receive_refuse(struct receive_turn *t, uint64_t n, const struct err *why)
 {
 	t->profiles += n;
-	receive_turn_note_refusal(t, n, why->code, why);
+	receive_turn_note_refusal(t, n, why);
 }
 
 /* ---- labels and times ---- */
@@ -217,7 +252,7 @@ static void receive_turn_spread(const struct receive_turn *t, struct received *r
 }
 
 static enum err_code receive_turn_set_times(
-	const struct receive_turn *t, struct received *received, int64_t now_ns, struct err *err)
+	const struct receive_turn *t, struct received *received, struct err *err)
 {
 	const struct pprof *own = received->profile;
 
@@ -226,14 +261,14 @@ static enum err_code receive_turn_set_times(
 	if (received->ts_ns)
 		receive_turn_spread(t, received);
 	else
-		received->ts_ns = now_ns;
+		received->ts_ns = t->now_ns;
 	if (received->ts_ns < 0 || received->ts_ns >= TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
 	if (received->interval_ns < 0 || received->interval_ns > RECEIVE_INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
 	if (!received->interval_ns)
 		received->interval_ns = receive_duration_of(own);
-	return receiver_check_age(t->r, received->ts_ns, now_ns, err);
+	return receiver_check_age(t->r, received->ts_ns, t->now_ns, err);
 }
 
 /* ---- profiles of one series and time ---- */
@@ -437,39 +472,59 @@ static size_t received_make_rows(struct received **r, size_t n, struct receive_r
 	return rows_n;
 }
 
-/* The refused ones by their reasons. */
+static void receive_turn_note_stored(struct receive_turn *t, const struct received *r, size_t n)
+{
+	const struct sender_stored what = { .type = labels_get(r->labels, STR(LABEL_NAME)),
+											.samples = r->samples, .bytes = t->bytes / n,
+											.dropped = r->dropped };
+
+	metric_add(&profiles, r->dropped ? "dropped" : "ok", 1);
+	receive_tell_labels(t, r->labels);
+	senders_add_stored(t->r->senders, &t->from, &what, t->now_ns);
+}
+
+/* Neighbours of one job and reason are one refusal. */
+static void receive_turn_count_refused(
+	struct receive_turn *t, const struct received *r, size_t n, size_t *at)
+{
+	const struct received *first = &r[*at];
+	uint64_t refused = 0;
+
+	receive_tell_labels(t, first->labels);
+	while (
+		*at < n && r[*at].rc == first->rc && str_eq(receive_job_of(r[*at].labels), t->from.job)) {
+		refused++;
+		(*at)++;
+	}
+	receive_turn_note_refusal(t, refused, &first->err);
+}
+
 static void receive_turn_count(struct receive_turn *t, const struct received *r, size_t n)
 {
-	const struct received *first[ERR_CODES] = { NULL };
-	uint64_t refused[ERR_CODES] = { 0 };
+	size_t i = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!r[i].rc) {
-			metric_add(&profiles, r[i].dropped ? "dropped" : "ok", 1);
-			continue;
-		}
-		first[r[i].rc] = first[r[i].rc] ? first[r[i].rc] : &r[i];
-		refused[r[i].rc]++;
+	while (i < n) {
+		if (r[i].rc)
+			receive_turn_count_refused(t, r, n, &i);
+		else
+			receive_turn_note_stored(t, &r[i++], n);
 	}
-	for (size_t code = 0; code < ERR_CODES; code++)
-		if (refused[code])
-			receive_turn_note_refusal(t, refused[code], (enum err_code)code, &first[code]->err);
 }
 
 void receive_store(struct receive_turn *t, struct received *r, size_t n)
 {
 	struct received **good = arena_array(&t->arena, struct received *, n + 1);
 	struct receive_row *rows = arena_array(&t->arena, struct receive_row, n + 1);
-	int64_t now_ns = clock_now_ns();
 	size_t good_n = 0, rows_n;
 
+	t->now_ns = clock_now_ns();
 	t->profiles += n;
 	for (size_t i = 0; i < n; i++) {
 		struct received *p = &r[i];
 
 		p->convert |= t->push->cumulative;
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
-		if (p->rc || (p->rc = receive_turn_set_times(t, p, now_ns, &p->err)) ||
+		if (p->rc || (p->rc = receive_turn_set_times(t, p, &p->err)) ||
 			(p->rc = receive_turn_relabel(t, p, &p->err)) || p->dropped)
 			continue;
 		good[good_n++] = p;

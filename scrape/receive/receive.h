@@ -24,7 +24,7 @@
 
 #include "proto/sink.h"
 #include "scrape/config/push_config.h"
-#include "scrape/receive/refusals.h"
+#include "scrape/receive/senders_keep.h"
 
 #define RECEIVE_RUNNING_MAX 4u /* decoded at once: a small body may need much memory */
 #define RECEIVE_WAITING_MAX 16u /* for one of these; of all senders */
@@ -47,6 +47,9 @@ struct receiver_options {
 	void *ctx;
 	int64_t gap_max_ns; /* how long a level of unknown length may have lasted */
 	int64_t retention_ns; /* older profiles are refused; 0: none is */
+	/* The list of senders, as senders_keep.h: both NULL: it is in memory alone. */
+	const char *senders_path;
+	enum err_code (*put_senders)(void *ctx, struct str text, struct err *err);
 };
 MUST_CHECK enum err_code receiver_open(
 	const struct receiver_options *o, struct receiver **out, struct err *err);
@@ -65,7 +68,10 @@ struct receive_turn {
 	uint64_t sender;
 	size_t profiles; /* so far */
 	unsigned retry_s; /* when to try again, where receive_begin failed */
-	struct str address, path; /* of the sender, and where it sent to: for the log, may be empty */
+	int64_t now_ns; /* of receive_store */
+	/* Who sends, for the list of senders; job: of what is decoded just now, if it is known. */
+	struct sender_name from;
+	uint64_t bytes; /* of the request's body, as it was sent */
 };
 /* sender: a user, or an address. Waits for its turn. */
 MUST_CHECK enum err_code receive_begin(
@@ -107,6 +113,9 @@ void receive_store(struct receive_turn *t, struct received *r, size_t n);
 void receive_refuse(struct receive_turn *t, uint64_t profiles, const struct err *why);
 /* The same of a request that got no turn. */
 void receiver_refuse(struct receiver *r, const struct refusal *refusal);
+/* What is refused from now on has these labels. */
+void receive_tell_labels(struct receive_turn *t, struct labels labels);
+struct senders *receiver_senders(struct receiver *r);
 
 /* A label of a sender as ours: false where the configuration drops it. *name may be in the arena.
  */

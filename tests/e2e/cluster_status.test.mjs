@@ -30,7 +30,7 @@ test('a bucket, its shards and its costs are shown', async (t) => {
   await t.test('a shard', async () => {
     const is = await until('segments are in the bucket', 60, async () => {
       const answer = await status(shard);
-      return answer.shard.segments > 0 && answer.shard.state === 'running' && answer;
+      return answer.shard.segments > 0 && answer.shard.through && answer.shard.state === 'running' && answer;
     });
     sameKeys(is, SHARD, ['cache']);
     sameKeys(is.shard, SHARD.shard, ['last_error']);
@@ -74,7 +74,8 @@ test('a bucket, its shards and its costs are shown', async (t) => {
     sameKeys(late, QUERY_NODE.shards[1]);
     assert.equal(late.state, 'late');
     assert.ok((await metrics(node)).includes('epimetheus_cluster_shard_late{shard="shard-0"} 1'));
-    await cluster.shard(0);
+    const again = await cluster.shard(0);
+    await new Pusher(() => again).push();
     await until('it is there again', 60, async () =>
       (await status(node)).shards.some((s) => s.name === 'shard-0' && s.state === 'running'));
     await cluster.kill('shard-0', 'SIGTERM');
@@ -84,5 +85,14 @@ test('a bucket, its shards and its costs are shown', async (t) => {
     const lines = await metrics(node);
     assert.ok(lines.includes('epimetheus_cluster_shard_late{shard="shard-0"} 0'));
     assert.ok(lines.includes('epimetheus_cluster_shard_lag_seconds{shard="shard-0"} NaN'));
+  });
+
+  await t.test('the senders of a shard', async () => { // a shard that ends writes them once more
+    const [is] = await until('they are shown', 120, async () => {
+      const { senders } = await api(node, 'senders');
+      return senders.length > 0 && senders;
+    });
+    assert.deepEqual([is.shard, is.address, is.path, is.job, is.types, is.profiles],
+      ['shard-0', '127.0.0.1', '/api/v1/ingest', 'calls', ['process_cpu'], 1]);
   });
 });

@@ -152,6 +152,8 @@ const struct manifest_file *manifest_block_file(
 	const struct manifest_block *b, enum manifest_block_file which);
 
 struct manifest_key manifest_key_of(struct str shard); /* of the manifest itself */
+/* senders/NAME: who pushes to the shard. No data: nothing names it, and it changes. */
+struct manifest_key manifest_key_senders(struct str shard);
 struct manifest_key manifest_key_block(
 	struct str shard, const struct manifest_block *b, enum manifest_block_file which);
 struct manifest_key manifest_key_segment(

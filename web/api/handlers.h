@@ -30,7 +30,7 @@ route_fn api_links;
 /* rules.c */
 route_fn api_rules, api_alerts, api_alertmanagers;
 /* targets.c */
-route_fn api_targets, api_scrape_pools;
+route_fn api_targets, api_scrape_pools, api_senders;
 /* targets_metadata.c */
 route_fn api_targets_metadata;
 /* relabel.c */

@@ -78,7 +78,7 @@ static enum err_code api_read_times(const struct http_in *in, struct received *o
 }
 
 static enum err_code api_decode(
-	struct http_in *in, struct arena *a, struct received *out, struct err *err)
+	struct http_in *in, struct receive_turn *t, struct received *out, struct err *err)
 {
 	struct body body;
 	struct str name;
@@ -86,9 +86,10 @@ static enum err_code api_decode(
 
 	if ((rc = api_read_name(in, &name, err)) || (rc = api_read_labels(in, name, out, err)))
 		return rc;
+	receive_tell_labels(t, out->labels);
 	if (!in->body.len)
 		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
-	if ((rc = body_decode(a, in->body, in->content_type, in->content_encoding,
+	if ((rc = body_decode(&t->arena, in->body, in->content_type, in->content_encoding,
 			 &pprof_limits_default, &body, err)))
 		return rc;
 	out->profile = body.any.profile;
@@ -135,7 +136,7 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 			err.msg);
 		return;
 	}
-	if (!(rc = api_decode(in, &turn.arena, &p, &err))) {
+	if (!(rc = api_decode(in, &turn, &p, &err))) {
 		receive_store(&turn, &p, 1);
 		rc = p.rc;
 	} else {

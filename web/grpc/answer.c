@@ -172,6 +172,8 @@ static void grpc_note(const struct grpc_call *c)
 	log_debug("grpc", "call", LOG_S("method", c->method ? c->method->path : ""),
 		LOG_STR("remote", c->in.remote), LOG_S("status", code),
 		LOG_STR("message", buf_str(&c->answer.message)), LOG_D("elapsed", took_ns));
+	if (c->answer.status != GRPC_OK && !c->ran && c->o->refused)
+		c->o->refused(c->o->ctx, &c->in, c->answer.status, buf_str(&c->answer.message));
 }
 
 int call_send(struct grpc_call *c, nghttp2_session *h2)

@@ -51,7 +51,7 @@ static void grpc_call_read_path(struct grpc_call *c, struct str path)
 	c->in.method = HTTP_POST;
 	c->is_other_path = true;
 	c->method = grpc_method_find(c->o->methods, c->o->methods_n, path);
-	c->in.path = c->method ? str_of(c->method->path) : STR("");
+	c->in.path = c->method ? str_of(c->method->path) : str_dup(&c->in.arena, path);
 }
 
 static enum call_coding grpc_coding_of(struct str value)
@@ -103,6 +103,8 @@ void call_head(struct grpc_call *c, struct str name, struct str value)
 		c->coding = grpc_coding_of(value);
 	else if (str_is(name, "authorization"))
 		grpc_call_read_authorization(c, value);
+	else if (str_is(name, "user-agent"))
+		c->in.user_agent = str_dup(&c->in.arena, value);
 	else
 		http_keep_header(&c->in, name, value);
 }
@@ -249,6 +251,7 @@ static void grpc_call_run_method(struct grpc_call *c)
 {
 	uint64_t failures = buf_failures();
 
+	c->ran = true;
 	c->method->fn(c->o->ctx, &c->in, &c->answer);
 	if (buf_failures() == failures)
 		return;

@@ -34,6 +34,7 @@ struct grpc_call {
 	enum call_state state;
 	bool handed; /* to a worker */
 	bool whole; /* the last frame came */
+	bool ran; /* its method was called */
 	int64_t began_ns; /* of the head; then of the work */
 	/* The head: */
 	size_t head_bytes;

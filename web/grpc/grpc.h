@@ -77,6 +77,10 @@ struct grpc_server_options {
 	size_t body_bytes_max; /* of a message, as it is sent */
 	size_t bodies_bytes_max, address_bodies_bytes_max; /* of all; of an address */
 	http_admit_fn admit; /* as of an HTTP server; NULL: every call */
+	/* A call was refused before its method was called, by admission or by the server; NULL: nobody
+	 * asks. On the receiving thread: it must not wait. */
+	void (*refused)(
+		void *ctx, const struct http_in *in, enum grpc_status status, struct str message);
 	const struct grpc_method *methods; /* outlive the server */
 	size_t methods_n;
 	void *ctx;

@@ -88,6 +88,7 @@ struct http_in {
 	bool by_pieces; /* admission says so: the body is not gathered, the handler calls http_read */
 	struct intake *intake; /* the server's: for http_read */
 	const struct route *route; /* the router's, once the request is admitted */
+	bool handled; /* the router's: a handler was called */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
 	struct str user_agent, accept;

@@ -83,6 +83,7 @@ static enum err_code ingest_read_params(struct ingest *ingest, struct err *err)
 		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
 	if ((rc = ingest_name_parse(&ingest->t->arena, name, &ingest->name, err)))
 		return err_wrap(err, rc, "invalid parameter \"name\"");
+	ingest->t->from.job = ingest->name.app;
 	if ((rc = ingest_read_times(ingest, err)))
 		return rc;
 	ingest->rate_hz = 0;
@@ -146,6 +147,7 @@ static enum err_code ingest_take_folded(struct ingest *ingest, struct str raw, s
 	if (!kind)
 		return arena_fail(&ingest->t->arena, "request", err);
 	(void)ingest_kind_of(&ingest->name.app, &costs);
+	ingest->t->from.job = ingest->name.app;
 	ingest_meaning(&costs, (uint32_t)ingest->rate_hz, &m);
 	*kind = value_is_level(STR(""), m.type) ? KIND_GAUGE : KIND_DELTA;
 	ingest->bad_content = true;

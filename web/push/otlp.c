@@ -163,8 +163,11 @@ static enum err_code push_otlp_take(
 	for (uint32_t i = 0; i < e->request->profiles_n; i++)
 		if ((rc = export_read_profile(e, &e->request->profiles[i], &e->v[i], err)))
 			return rc;
-	if (e->request->rejected_n)
+	if (e->request->rejected_n) {
+		if (e->request->resources_n != 1) /* whose they are is not known */
+			receive_tell_labels(e->t, (struct labels){ 0 });
 		receive_refuse(e->t, e->request->rejected_n, &e->request->rejected);
+	}
 	receive_store(e->t, e->v, e->request->profiles_n);
 	return ERR_OK;
 }

@@ -24,7 +24,7 @@ void otlp_handle(struct web *w, struct http_in *in, struct http_out *out)
 
 	if (!json && !http_type_is(in->content_type, PROTO_TYPE)) {
 		err_set(&r.err, ERR_UNSUPPORTED, "Content-Type must be %s or %s", PROTO_TYPE, JSON_TYPE);
-		push_refuse(w, in, &r.err);
+		router_refuse_profiles(w, in, ERR_UNSUPPORTED, str_of(r.err.msg));
 		http_text(out, 415, "%s", r.err.msg);
 		return;
 	}

@@ -8,14 +8,6 @@
 #define RAW_BYTES_MAX (64u << 20)
 #define RETRY_S "5"
 
-void push_refuse(struct web *w, const struct http_in *in, const struct err *why)
-{
-	const struct refusal f = { http_remote_host(in->remote), in->path, 1, why->code, why };
-
-	if (w->receiver)
-		receiver_refuse(w->receiver, &f);
-}
-
 enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err)
 {
@@ -29,11 +21,11 @@ enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out
 		rc = receive_begin(w->receiver, sender, t, err);
 	}
 	if (!rc) {
-		t->address = http_remote_host(in->remote);
-		t->path = in->path;
+		t->from = router_sender(in);
+		t->bytes = in->body.len;
 		return ERR_OK;
 	}
-	push_refuse(w, in, err);
+	router_refuse_profiles(w, in, rc, str_of(err->msg));
 	out->status = rc == ERR_LIMIT ? 429 : 503;
 	http_add_header(out, "Retry-After", str_of(arena_printf(&in->arena, "%u", t->retry_s)));
 	return rc;
@@ -150,10 +142,14 @@ void push_labels_add(struct push_labels *l, struct str name, struct str value)
 
 enum err_code push_labels_build(struct push_labels *l, struct received *out, struct err *err)
 {
+	enum err_code rc;
+
 	if (!labels_builder_get(&l->b, STR("job")).len)
 		labels_builder_set(&l->b, STR("job"), labels_builder_get(&l->b, STR("service_name")));
 	out->process = l->process;
-	return labels_builder_build(&l->b, &out->labels, err);
+	if (!(rc = labels_builder_build(&l->b, &out->labels, err)))
+		receive_tell_labels(l->t, out->labels);
+	return rc;
 }
 
 /* ---- kinds ---- */

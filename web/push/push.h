@@ -11,15 +11,12 @@
 #define WEB_PUSH_PUSH_H
 
 #include "scrape/receive/receive.h"
-#include "web/router/router.h"
+#include "web/router/refused.h"
 
 /* Waits for the sender's turn. On an error the status and Retry-After are set, the caller writes
  * the rest. */
 MUST_CHECK enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err);
-
-/* Counts and logs a request that is refused before its turn, as push_begin does. */
-void push_refuse(struct web *w, const struct http_in *in, const struct err *why);
 
 /* The body without its Content-Encoding (gzip, zstd or none); gzip also where it is not said. At
  * most 64 MiB. */

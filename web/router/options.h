@@ -70,6 +70,13 @@ struct cluster_view {
 	double storage_cost_month; /* of what the shards above have in the bucket */
 };
 
+/* Senders of a shard, for the API's list of all. */
+struct shard_senders_view {
+	struct str shard;
+	struct str text; /* as the shard wrote them: scrape/receive/senders.h */
+	struct str error; /* why it could not be read; "": it could */
+};
+
 struct config;
 struct db;
 struct debuginfo;
@@ -126,6 +133,12 @@ struct web_options {
 	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
 	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
 	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);
+	/* Senders of shards, whose texts are in the arena. NULL: there is no bucket. */
+	enum err_code (*senders)(
+		void *ctx, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err);
+	const char *senders_path; /* the file of this server's own; NULL: they are in memory alone */
+	/* Where query nodes find them; may wait. NULL: nowhere. */
+	enum err_code (*put_senders)(void *ctx, struct str text, struct err *err);
 	/*
 	 * Reloads, for runtimeinfo and notifications: whether the last one worked, and when it was; and
 	 * when the last one was that worked, 0: none.

@@ -13,6 +13,7 @@
 #include "web/router/audit.h"
 #include "web/router/envelope.h"
 #include "web/router/origin.h"
+#include "web/router/refused.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
@@ -71,6 +72,13 @@ static bool web_strip_prefix(const struct web *w, struct str *path)
 		return false;
 	*path = (struct str){ path->ptr + prefix.len, path->len - prefix.len };
 	return true;
+}
+
+const struct route *router_find(const struct web *w, struct str path, enum http_method method)
+{
+	bool other_method;
+
+	return web_strip_prefix(w, &path) ? web_find_route(w, path, method, &other_method) : NULL;
 }
 
 static void web_allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
@@ -201,7 +209,7 @@ static void router_compress(const struct http_in *in, struct http_out *out)
 	http_add_header(out, "Vary", STR("Accept-Encoding"));
 }
 
-static void router_note(const struct web *w, const struct http_in *in, const struct http_out *out,
+static void router_note(struct web *w, const struct http_in *in, const struct http_out *out,
 	const char *handler, enum http_needs needs, int64_t began_ns)
 {
 	int64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - began_ns;
@@ -217,6 +225,7 @@ static void router_note(const struct web *w, const struct http_in *in, const str
 	log_debug("web", "request", LOG_STR("path", in->path), LOG_STR("remote", in->remote),
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
 	audit_request(w->audit, in, out, needs, now_ns);
+	router_tell_refused(w, in, out);
 }
 
 static bool route_has_form(const struct route *r, const struct http_in *in)
@@ -300,8 +309,10 @@ static bool web_enter_slow(struct web *w, const struct route *r, struct http_out
 static void web_call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
 	if (!(r->flags & ROUTE_SLOW)) {
+		in->handled = true;
 		r->fn(w, in, out);
 	} else if (web_enter_slow(w, r, out)) {
+		in->handled = true;
 		r->fn(w, in, out);
 		mutex_lock(&w->lock);
 		assert(w->slow);

@@ -88,6 +88,8 @@ struct route {
 #define WEB_WORKERS 80u
 #define WEB_WORKERS_SLOW 48u
 
+/* The route of a path as it came, prefix and all. NULL: there is none. */
+const struct route *router_find(const struct web *w, struct str path, enum http_method method);
 /* False: *out says which role the request's user lacks. */
 bool router_user_may(struct http_in *in, struct http_out *out, enum http_needs needs, bool api);
 

@@ -293,12 +293,15 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	REQUIRE(stopped_shard());
 	fake_put(&s.fake, "p/q/shards/a/blocks/01ARZ3NDEKTSV4RRFFQ69G5FAV/rows.ldb", STR("x"));
 	fake_put(&s.fake, "p/q/shards/ab/files/x", STR("x")); /* without a manifest: nobody knows */
+	fake_put(&s.fake, "p/q/senders/a", STR("x"));
+	fake_put(&s.fake, "p/q/senders/b", STR("x"));
 	other_shard(1000);
 	o.retention_ns = SEC;
 	REQUIRE(open_caretaker());
 	rounds(6);
 	CHECK(fake_find(&s.fake, "p/q/shards/a/manifest") == NULL);
-	CHECK_INT(objects(), 3); /* b's manifest, ab's object, our lease */
+	CHECK(fake_find(&s.fake, "p/q/senders/a") == NULL);
+	CHECK_INT(objects(), 4); /* b's manifest and senders, ab's object, our lease */
 	caretaker_status(c, &status);
 	CHECK_INT(status.removed_shards, 1);
 	CHECK_INT(status.orphans, 1);
@@ -306,6 +309,8 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	close_caretaker();
 	REQUIRE(fake_find(&s.fake, "p/q/shards/ab/files/x") != NULL);
 	fake_find(&s.fake, "p/q/shards/ab/files/x")->used = false;
+	REQUIRE(fake_find(&s.fake, "p/q/senders/b") != NULL);
+	fake_find(&s.fake, "p/q/senders/b")->used = false;
 	/* It is as new. */
 	REQUIRE(fixture_reopen(&s.town.f));
 	REQUIRE(scene_start(&s));
