@@ -1,8 +1,9 @@
-// A page of pools: a bar with a filter, and a panel per pool that opens and closes.
+// A page of pools: a bar with a filter, and a panel per pool that opens and closes. What such pages share.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { ApiError } from "../shared/api";
 import { Segmented, TextFilter } from "../shared/fields";
-import { useUrl } from "../shared/hooks";
+import { type Loaded, useApi, useInterval, useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
 import { Scroll } from "../shared/layout";
 import { QueryError } from "../shared/notices";
@@ -10,6 +11,17 @@ import { Paged } from "../shared/paged";
 import { listParam, openAtFirst, type Pool } from "./targets";
 import "./targets.css";
 import "./pool.css";
+
+const REFRESH_S = 5;
+
+/** An answer that is asked for again every few seconds; a large one less often. */
+export function useRefreshed<T>(name: string): Loaded<T> {
+	const [tick, setTick] = useState(0);
+	const loaded = useApi<T>(String(tick), name);
+	const pace = Math.ceil((loaded.answer?.tookMs ?? 0) / 50);
+	useInterval(Math.max(REFRESH_S, pace), () => setTick((t) => t + 1));
+	return loaded;
+}
 
 /**
  * Which pools are open. The address has the pools that the user opened and closed; a filter may

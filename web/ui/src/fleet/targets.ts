@@ -24,7 +24,7 @@ const healthFits = (wanted: Health, health: string): boolean =>
 const cache = new WeakMap<object, string>();
 
 /** The text that a filter searches, in lower case; cached per object. */
-function textOf(of: object, make: () => string): string {
+export function searchedText(of: object, make: () => string): string {
 	let text = cache.get(of);
 	if (text === undefined) {
 		text = make().toLowerCase();
@@ -146,7 +146,7 @@ export function processPools(all: Process[], data: Targets, filter: string, heal
 		p.all++;
 		if (one.state === "up") p.up++;
 		if (!healthFits(health, one.state)) continue;
-		if (wanted.length === 0 || holds(textOf(one, () => searched(one)), wanted)) p.shown.push(one);
+		if (wanted.length === 0 || holds(searchedText(one, () => searched(one)), wanted)) p.shown.push(one);
 	}
 	return [...pools.values()].filter((p) => p.shown.length || p.error);
 }
@@ -288,7 +288,7 @@ export function foundPools(
 		else if (p.unseen > 0) p.unseen--;
 		if (fate !== "all" && (fate === "active") !== (f.labels !== null)) continue;
 		const text = () => `${labelText(f.discovered)}\n${labelText(f.labels ?? {})}`;
-		if (wanted.length === 0 || holds(textOf(f, text), wanted)) p.shown.push(f);
+		if (wanted.length === 0 || holds(searchedText(f, text), wanted)) p.shown.push(f);
 	}
 	for (const p of pools.values()) p.all += p.unseen;
 	const narrowed = wanted.length > 0 || fate !== "all";

@@ -7,7 +7,7 @@ import { Paged } from "../shared/paged";
 import { formatAgo, formatNanoseconds, formatPercent } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
 import { causeOf } from "./causes";
-import { Count, PagedTable, PoolsPage } from "./pool";
+import { Count, PagedTable, PoolsPage, useRefreshed } from "./pool";
 import { ProfileNow } from "./profilenow";
 import { Relabelling, WhyButton } from "./relabelling";
 import {
@@ -25,7 +25,6 @@ import {
 	upShare,
 } from "./targets";
 
-const REFRESH_S = 5;
 const COLUMNS = [
 	{ title: "Process", col: "c-url" },
 	{ title: "State", col: "c-state" },
@@ -263,9 +262,6 @@ const HEALTHS: [Health, string, string][] = [
 
 const STATES = HEALTHS.map(([v]) => v);
 
-/** Large answers are reloaded less often. */
-const paceOf = (tookMs: number) => Math.max(REFRESH_S, Math.ceil(tookMs / 50));
-
 function Droppeds({ dropped }: { dropped: DroppedTarget[] }) {
 	return (
 		<section class="panel pool">
@@ -291,10 +287,8 @@ function Droppeds({ dropped }: { dropped: DroppedTarget[] }) {
 
 export function TargetsPage() {
 	const { location } = useUrl();
-	const [tick, setTick] = useState(0);
 	const now = useClock();
-	const { answer, error } = useApi<Targets>(String(tick), "targets");
-	useInterval(paceOf(answer?.tookMs ?? 0), () => setTick((t) => t + 1));
+	const { answer, error } = useRefreshed<Targets>("targets");
 	const flags = useFlags();
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
 	const state = oneOf(location.params.get("state"), STATES);
