@@ -7,6 +7,7 @@ import test, { after, before } from "node:test";
 import { QUERY_NODE } from "./cluster_answer.mjs";
 import { api, closeBrowser, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
 import { cpuProfile, levelProfile, push } from "./pprof.mjs";
+import { sendersAt } from "./senders_answer.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -190,6 +191,7 @@ const SCREENS = [
 		await page.locator(".relabel").first().waitFor();
 	}],
 	["Service discovery", "service-discovery?opened=silent", (page) => page.locator(".found").waitFor()],
+	["Senders", "senders", (page) => page.locator(".targets .err").first().waitFor()],
 	["Status", "status", async (page) => {
 		await panels(page);
 		// On a phone the pages are a menu.
@@ -212,6 +214,7 @@ const open = (t, path, options) =>
 		before: async (p) => {
 			await p.route(/\/api\/v1\/symbols(\?|$)/, recorded(SYMBOLS));
 			await p.route(/\/api\/v1\/status\/cluster$/, recorded(QUERY_NODE));
+			await p.route(/\/api\/v1\/senders$/, recorded(sendersAt(Math.floor(Date.now() / 1000))));
 		},
 	});
 

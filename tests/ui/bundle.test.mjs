@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 182 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 182 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 188 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 188 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -26,7 +26,7 @@ const MOST = {
 	"src/alert": 20 * KB,
 	"src/compare": 20 * KB,
 	"src/rules": 12 * KB,
-	"src/fleet": 40 * KB,
+	"src/fleet": 52 * KB,
 	"src/status": 12 * KB,
 	"src/symbols": 24 * KB,
 	"src/cluster": 12 * KB,

@@ -5,6 +5,7 @@ import { ClusterPage } from "./cluster/clusterpage";
 import { Compare } from "./compare/comparepage";
 import { Explore } from "./explore/explorepage";
 import { DiscoveryPage } from "./fleet/discoverypage";
+import { SendersPage } from "./fleet/senderspage";
 import { Services } from "./fleet/servicespage";
 import { TargetsPage } from "./fleet/targetspage";
 import { Help, usePageKeys } from "./help";
@@ -46,6 +47,7 @@ const PAGES: Page[] = [
 		key: "d",
 		under: "targets",
 	},
+	{ path: "senders", title: "Senders", view: SendersPage, key: "n", under: "targets" },
 	{ path: "status", title: "Status", view: StatusPage, key: "u" },
 	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, key: "b", under: "status" },
 	{ path: "cluster", title: "Cluster", view: ClusterPage, key: "l", under: "status" },

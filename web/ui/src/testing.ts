@@ -32,6 +32,7 @@ export * as changes from "./fleet/changes";
 export * as firststeps from "./shared/firststeps";
 export * as outage from "./shared/outage";
 export * as defaultrange from "./shared/defaultrange";
+export * as senders from "./fleet/senders";
 export * as suggest from "./query/suggest";
 export * as symbols from "./shared/symbols";
 export * as symbolpage from "./symbols/symbols";

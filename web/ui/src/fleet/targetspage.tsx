@@ -317,6 +317,7 @@ export function TargetsPage() {
 						{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
 					</span>
 					<a href="service-discovery">Service discovery</a>
+					<a href="senders">Senders</a>
 				</>
 			}
 			error={error}
