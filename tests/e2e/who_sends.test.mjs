@@ -1,6 +1,7 @@
 // The list of senders: who pushes what, each refusal by any path, and what is left of it after a restart.
 import test from 'node:test';
 import assert from 'node:assert/strict';
+import { sendersAt } from '../browser/senders_answer.mjs';
 import { api, join, recordedCpu, request, scratch, startServer, writeFileSync } from './lib.mjs';
 import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
 
@@ -89,6 +90,9 @@ test('each sender and each refusal has a row', async (t) => {
     assert.deepEqual([shop.address, shop.client, shop.types, shop.bytes], ['127.0.0.1', 'sdk/1.0', ['process_cpu'], body.length]);
     assert.ok(shop.samples > 0 && shop.firstSeen >= began && shop.lastStored >= began);
     assert.match(shop.lastError.message, /interval/);
+    const example = sendersAt(Date.now() / 1000).senders.find((s) => s.state === 'in part'); // as the page's tests have it
+    for (const key of Object.keys(example).filter((k) => k !== 'intervalSeconds')) assert.ok(key in shop, key);
+    assert.deepEqual(Object.keys(shop.lastError), Object.keys(example.lastError));
     assert.equal(is[`${EXPORT} ci unknown_service`].client, 'otlp/2');
     assert.equal(is['/ingest viewer -'].lastError.message, 'user "viewer" lacks the role ingest; it has read');
     assert.match(is['/v1/profiles ci -'].lastError.message, /^nothing is taken at "\/v1\/profiles"; profiles are taken at /);
