@@ -73,7 +73,12 @@ enum err_code sd_static_decode(
 	for (c = n->child; c; c = c->next)
 		for (t = yaml_get(c, "targets") ? yaml_get(c, "targets")->child : NULL; t; t = t->next)
 			if (str_find(t->text, STR("/")) >= 0)
-				return yaml_err(t, err, ERR_INVALID, "%s is not a valid hostname", QUOTED(t->text));
+				return yaml_err(t, err, ERR_INVALID, "%s is not a valid hostname%s",
+					QUOTED(t->text),
+					str_has_prefix(t->text,
+						STR("unix:")) ?
+						": a job's target names a socket in its label __unix_socket__" :
+						"");
 	return ERR_OK;
 }
 

@@ -318,6 +318,7 @@ static enum err_code cycle_send_request(struct scraper *s, struct scrape_task *t
 	struct http_request_options o = {
 		.method = "GET",
 		.url = t->target->url,
+		.unix_path = target_unix_path(t->target),
 		.config = &t->target->part->job->http,
 		.headers = { headers, 2 },
 		.timeout_ns = t->target->timeout_ns - less * NS_PER_S,

@@ -62,6 +62,7 @@ struct target_info {
 	struct str profile; /* __name__ */
 	struct str pool; /* job name as configured */
 	struct str scrape_url, global_url;
+	struct str unix_path; /* of the socket that it is scraped through; "": none */
 	struct str last_error; /* "" when the last scrape went well */
 	struct str warning; /* what is stored may not be what is meant; "" none */
 	int64_t last_scrape_ns; /* start of the last finished scrape, time of day; 0: none yet */
@@ -102,6 +103,7 @@ struct scrape_snapshot {
 struct profile_now {
 	struct str pool; /* "": any */
 	struct str url; /* scrapeUrl; "": any */
+	struct str unix_path; /* of its socket; "": any */
 	const struct matcher *matchers; /* on labels with __name__ */
 	size_t matchers_n;
 	int64_t seconds; /* 0: the target's; else 1 to PROFILE_NOW_SECONDS_MAX */

@@ -108,11 +108,14 @@ static void show_target(
 		.pool = s->pool_name,
 		.scrape_url = t->shown_url,
 		.global_url = t->shown_url,
+		.unix_path = snapshot_dup(s, target_unix_path(t)),
 		.interval_ns = t->interval_ns,
 		.timeout_ns = t->timeout_ns,
 		.last_error = { "", 0 },
 		.warning = { "", 0 },
 	};
+	if (t->unix_path)
+		return; /* no other machine reaches it */
 	url_print_global(&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
 	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->shown_url))
 		to->global_url = snapshot_dup(s, buf_str(&global));

@@ -39,6 +39,8 @@ static bool profile_now_is_meant(const struct profile_now *wanted, const struct 
 {
 	if (wanted->url.len && !str_eq(wanted->url, t->url) && !str_eq(wanted->url, t->shown_url))
 		return false;
+	if (wanted->unix_path.len && !str_eq(wanted->unix_path, target_unix_path(t)))
+		return false;
 	for (size_t i = 0; i < wanted->matchers_n; i++)
 		if (!matcher_test_labels(&wanted->matchers[i], t->labels))
 			return false;

@@ -119,6 +119,8 @@ static enum err_code symbolize_find_entry(
 	buf_add_str(&b, s->target->url);
 	buf_add_char(&b, ' ');
 	buf_add_str(&b, s->url);
+	if (s->target->unix_path)
+		buf_printf(&b, " %s", s->target->unix_path);
 	if (ok && !buf_failed(&b))
 		s->entry = symbol_cache_enter(
 			cache, buf_str(&b), symbolize_process(raw), clock_monotonic_ns());
@@ -216,6 +218,7 @@ static void symbolize_ask_next(struct symbolize *s)
 	struct http_request_options o = {
 		.method = "POST",
 		.url = s->url,
+		.unix_path = target_unix_path(s->target),
 		.config = &s->job->http,
 		.timeout_ns = left,
 		.body_size_max = SYMBOLS_ANSWER_BYTES_MAX,

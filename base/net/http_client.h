@@ -153,6 +153,8 @@ void http_client_close(struct http_client *c);
 MUST_CHECK enum err_code http_client_send(struct http_client *c,
 	const struct http_request_options *o, http_done_fn done, void *ctx, struct http_request **out,
 	struct err *err);
+/* An absolute path that the kernel takes; ERR_INVALID says what is wrong. */
+MUST_CHECK enum err_code http_unix_path_check(struct str path, struct err *err);
 /* Calls nothing any more; NULL is fine. */
 void http_request_cancel(struct http_request *r);
 

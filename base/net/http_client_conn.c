@@ -458,7 +458,7 @@ static void http_client_conn_connect_next(struct http_client_conn *c)
 	c->state = CONN_CONNECTING;
 	e = conn_connect(c);
 	if (e) {
-		http_client_conn_address_failed(c, strerror(e));
+		http_client_conn_address_failed(c, conn_problem(c, e));
 		return;
 	}
 	if (c->req->idle && idle < left)
@@ -551,6 +551,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	}
 	c->client = cl;
 	c->fd = -1;
+	c->address = c->address_text;
 	c->req = r;
 	c->state = CONN_RESOLVING;
 	c->opened_ns = clock_monotonic_ns();

@@ -253,7 +253,8 @@ struct http_client_conn {
 	struct resolve_waiter waiter;
 	struct http_address addresses[HTTP_ADDRESSES_MAX];
 	size_t addresses_n, address_i;
-	char address[64]; /* the one in use, as text with port */
+	const char *address; /* the one in use, as text with port; or the path of a socket */
+	char address_text[64];
 	struct err first_err; /* of the first address that failed */
 	int fd;
 	SSL *ssl; /* what is read and written; NULL: the socket is */
@@ -370,6 +371,7 @@ enum io_status conn_write(
 enum io_status conn_handshake(struct http_client_conn *c, struct buf *why);
 /* Begins to connect to the address whose turn it is, and names it in c->address. 0, or errno. */
 int conn_connect(struct http_client_conn *c);
+const char *conn_problem(const struct http_client_conn *c, int errno_value); /* of connecting */
 
 /* Connections call these. Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);

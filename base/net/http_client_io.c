@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <openssl/err.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base/net/http_client_internal.h"
@@ -101,17 +102,20 @@ static void http_client_io_address_text(struct http_client_conn *c)
 	char ip[INET6_ADDRSTRLEN] = "";
 	uint16_t port = c->req->proxy.kind ? c->req->proxy.port : c->req->url.port;
 
+	c->address = c->address_text;
 	if (request_is_local(c->req)) {
-		snprintf(c->address, sizeof(c->address), "unix://" STR_FMT, STR_ARG(c->req->unix_path));
+		c->address = arena_printf(&c->arena, "unix://%s", c->req->unix_path.ptr);
+		if (!c->address)
+			c->address = "unix socket";
 		return;
 	}
 	if (a->sa.any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, port);
+		snprintf(c->address_text, sizeof(c->address_text), "[%s]:%u", ip, port);
 		a->sa.in6.sin6_port = htons(port);
 	} else {
 		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "%s:%u", ip, port);
+		snprintf(c->address_text, sizeof(c->address_text), "%s:%u", ip, port);
 		a->sa.in.sin_port = htons(port);
 	}
 }
@@ -136,4 +140,18 @@ int conn_connect(struct http_client_conn *c)
 	if (connect(c->fd, to, len) == 0 || errno == EINPROGRESS)
 		return conn_watch(c, EV_WRITE) ? 0 : ENOMEM;
 	return errno;
+}
+
+const char *conn_problem(const struct http_client_conn *c, int errno_value)
+{
+	struct stat st;
+
+	if (!request_is_local(c->req))
+		return strerror(errno_value);
+	if (errno_value == EAGAIN)
+		return "too many clients wait for it";
+	if (errno_value == ECONNREFUSED && stat(c->req->unix_path.ptr, &st) == 0 &&
+		!S_ISSOCK(st.st_mode))
+		return "not a socket";
+	return strerror(errno_value);
 }

@@ -247,7 +247,7 @@ static void http_client_proxy_opened(struct http_client_conn *c, bool leftover)
 			c, ERR_INVALID, "bytes came behind the answer, before anything was asked");
 		return;
 	}
-	snprintf(c->address, sizeof(c->address), "%.63s", c->tunnel->target);
+	snprintf(c->address_text, sizeof(c->address_text), "%.63s", c->tunnel->target);
 	tunnel_end(c);
 	conn_reached(c);
 }

@@ -3,6 +3,7 @@
 #include "base/hidden.h"
 #include "base/net/http_client_internal.h"
 #include "base/net/percent.h"
+#include "base/quote.h"
 
 #define HOST_BYTES_MAX 254 /* a name of 253, and the dot of the root */
 
@@ -234,4 +235,14 @@ enum err_code http_url_resolve(struct arena *a, const struct http_url *from, str
 		arena_printf(a, "http%s://%s%s", out->tls ? "s" : "", out->authority.ptr, out->target.ptr) :
 		NULL;
 	return out->text ? ERR_OK : arena_fail(a, "URL", err);
+}
+
+enum err_code http_unix_path_check(struct str path, struct err *err)
+{
+	if (!path.len || path.ptr[0] != '/' || memchr(path.ptr, '\0', path.len))
+		return err_set(err, ERR_INVALID, "%s is not the absolute path of a socket", QUOTED(path));
+	if (path.len > HTTP_UNIX_PATH_MAX)
+		return err_set(err, ERR_INVALID, "path of a socket is %zu bytes, limit %d: %s", path.len,
+			HTTP_UNIX_PATH_MAX, QUOTED(path));
+	return ERR_OK;
 }

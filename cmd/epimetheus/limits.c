@@ -101,7 +101,7 @@ static const struct sandbox_call calls[] = {
 	CALL(shutdown, "connections"),
 	WHERE(socket, 0, INT, AF_INET, "targets, name servers"),
 	WHERE(socket, 0, INT, AF_INET6, "targets, name servers"),
-	WHERE(socket, 0, INT, AF_UNIX, "sockets of this machine: the Docker daemon"),
+	WHERE(socket, 0, INT, AF_UNIX, "sockets of this machine: targets, the Docker daemon"),
 	CALL(statfs, "free space"),
 	CALL(sysinfo, "glibc: how much memory, before it sorts"),
 	OWN(tgkill, 0, "an abort ends this process"),

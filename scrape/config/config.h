@@ -32,6 +32,9 @@
 #define CONFIG_FILES_MAX 1000u /* of scrape_config_files; patterns of rule_files */
 #define CONFIG_PROFILES_MAX 64u /* of one job */
 #define CONFIG_JOBS_MAX 100000u
+/* Labels that name a target's socket: as in Prometheus's code, and as in its pull request. */
+#define JOB_UNIX_LABEL "__unix_socket__"
+#define JOB_UNIX_LABEL_PROPOSED "__scrape_unix_socket__"
 #define CONFIG_ARENA_BYTES_MAX (256u << 20)
 
 struct global_config {

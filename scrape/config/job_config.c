@@ -199,13 +199,36 @@ static void job_config_fill_from_global(struct scrape_config *c, const struct gl
 		c->keep_dropped_targets, g->keep_dropped_targets);
 }
 
-/* A rule may put the brackets there. */
-static bool job_config_sets_address(const struct scrape_config *c)
+/* A rule may put the brackets there, or another path. */
+static bool job_config_sets(const struct scrape_config *c, const char *label)
 {
 	for (size_t i = 0; i < c->relabel.n; i++)
-		if (str_is(c->relabel.v[i].target_label, "__address__"))
+		if (str_is(c->relabel.v[i].target_label, label))
 			return true;
 	return false;
+}
+
+static enum err_code job_config_check_sockets(
+	struct yaml_ctx *ctx, const struct yaml_node *n, const struct scrape_config *c, struct err *err)
+{
+	static const char *const names[] = { JOB_UNIX_LABEL, JOB_UNIX_LABEL_PROPOSED };
+	const struct yaml_node *groups = yaml_get(n, "static_configs"), *labels, *path;
+	size_t before = yaml_errors(ctx);
+	enum err_code rc;
+	struct err why;
+
+	for (const struct yaml_node *g = groups ? groups->child : NULL; g; g = g->next)
+		for (size_t i = 0; i < 2; i++) {
+			labels = yaml_get(g, "labels");
+			path = labels ? yaml_get(labels, names[i]) : NULL;
+			if (!path || !path->text.len || job_config_sets(c, names[i]) ||
+				!http_unix_path_check(path->text, &why))
+				continue;
+			rc = yaml_err(path, err, ERR_INVALID, "%s", why.msg);
+			if (!yaml_goes_on(ctx, rc, err))
+				return rc;
+		}
+	return yaml_end(ctx, before, err);
 }
 
 static enum err_code job_config_check_addresses(
@@ -216,7 +239,7 @@ static enum err_code job_config_check_addresses(
 	struct buf write = { 0 };
 	enum err_code rc;
 
-	if (!groups || job_config_sets_address(c))
+	if (!groups || job_config_sets(c, "__address__"))
 		return ERR_OK;
 	for (const struct yaml_node *g = groups->child; g; g = g->next) {
 		targets = yaml_get(g, "targets");
@@ -262,6 +285,7 @@ static enum err_code job_check(
 	}
 	if ((rc = http_config_check(ctx, n, &c->http, err)) ||
 		(rc = job_config_check_addresses(ctx, n, c, err)) ||
+		(rc = job_config_check_sockets(ctx, n, c, err)) ||
 		(rc = profiling_config_default(ctx, c, err)))
 		return rc;
 	return profiling_config_check(c, err);

@@ -14,8 +14,9 @@ int target_cmp(const struct target *a, const struct target *b)
 
 	if (a->labels_hash != b->labels_hash)
 		return a->labels_hash < b->labels_hash ? -1 : 1;
-	c = labels_cmp(a->labels, b->labels);
-	return c ? c : str_cmp(a->url, b->url);
+	if ((c = labels_cmp(a->labels, b->labels)) || (c = str_cmp(a->url, b->url)))
+		return c;
+	return str_cmp(target_unix_path(a), target_unix_path(b));
 }
 
 struct target_list_key {
@@ -61,7 +62,7 @@ static void target_chunk_leave_out(struct target_chunk *c, const struct target *
 {
 	const struct target *kept = c->v[c->n - 1];
 
-	if (str_eq(kept->url, t->url))
+	if (str_eq(kept->url, t->url) && str_eq(target_unix_path(kept), target_unix_path(t)))
 		return; /* the same target, found twice */
 	if (c->doubles++ == 0) {
 		c->kept = kept;

@@ -47,6 +47,7 @@ MUST_CHECK enum err_code target_list_follow(const struct target_list *before,
 void target_list_release(struct target_list *l);
 bool target_list_has(const struct target_list *l, const struct target_place *p);
 
-int target_cmp(const struct target *a, const struct target *b); /* by labels' hash, labels, url */
+int target_cmp(
+	const struct target *a, const struct target *b); /* by labels' hash, labels, url, socket */
 
 #endif

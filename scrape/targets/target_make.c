@@ -4,6 +4,7 @@
 #include "base/hidden.h"
 #include "base/map.h"
 #include "base/net/bare_ipv6.h"
+#include "base/net/http_client.h"
 #include "base/quote.h"
 #include "scrape/targets/url.h"
 
@@ -12,6 +13,8 @@
 
 #define ADDRESS STR("__address__")
 #define SCHEME STR("__scheme__")
+#define UNIX_SOCKET STR(JOB_UNIX_LABEL)
+#define UNIX_SOCKET_PROPOSED STR(JOB_UNIX_LABEL_PROPOSED)
 #define PATH STR("__profile_path__")
 #define INTERVAL STR("__scrape_interval__")
 #define TIMEOUT STR("__scrape_timeout__")
@@ -229,6 +232,12 @@ static enum err_code target_make_url(struct target_make *m, struct target *t, st
 	return t->shown_url.ptr ? ERR_OK : arena_fail(m->arena, "targets", err);
 }
 
+/* What the target's requests connect to. */
+static struct str target_make_place(const struct target_make *m, const struct target *t)
+{
+	return t->unix_path ? target_unix_path(t) : labels_builder_get(&m->b, ADDRESS);
+}
+
 /* A Go process has one CPU profiler. The path counts: a proxy may serve several processes. */
 static void make_exclusive(struct target_make *m, struct target *t)
 {
@@ -238,7 +247,7 @@ static void make_exclusive(struct target_make *m, struct target *t)
 	if (!str_is(t->name, "process_cpu") && !str_has_suffix(path, STR("/profile")))
 		return;
 	buf_clear(&m->scratch);
-	buf_add_str(&m->scratch, labels_builder_get(&m->b, ADDRESS));
+	buf_add_str(&m->scratch, target_make_place(m, t));
 	buf_add_char(&m->scratch, ' ');
 	buf_add_str(&m->scratch, path);
 	t->exclusive = target_make_keep_scratch(m, m->arena);
@@ -262,11 +271,26 @@ static enum err_code target_make_labels(struct target_make *m, struct target *t,
 	return labels_builder_build(&m->b, &t->labels, err);
 }
 
-enum err_code target_finish(struct target_make *m, struct target *t, struct err *err)
+/* The socket that a label names. The address is then the Host header's alone. */
+static enum err_code target_make_socket(struct target_make *m, struct target *t, struct err *err)
+{
+	struct str path = labels_builder_get(&m->b, UNIX_SOCKET);
+	enum err_code rc;
+
+	if (!path.len)
+		path = labels_builder_get(&m->b, UNIX_SOCKET_PROPOSED);
+	if (!path.len)
+		return ERR_OK;
+	if ((rc = http_unix_path_check(path, err)))
+		return rc;
+	target_make_set_default(m, ADDRESS, STR("localhost"));
+	t->unix_path = str_dup(m->arena, path).ptr;
+	return t->unix_path ? ERR_OK : arena_fail(m->arena, "targets", err);
+}
+
+static enum err_code target_make_check_address(struct target_make *m, struct err *err)
 {
 	struct str address = labels_builder_get(&m->b, ADDRESS);
-	struct str scheme = labels_builder_get(&m->b, SCHEME);
-	enum err_code rc;
 
 	if (!address.len)
 		return err_set(err, ERR_INVALID, "no address");
@@ -277,6 +301,16 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	if (bare_ipv6(address, &m->scratch))
 		return err_set(err, ERR_INVALID, "%s is IPv6 without brackets: write " STR_FMT,
 			QUOTED(address), STR_ARG(buf_str(&m->scratch)));
+	return ERR_OK;
+}
+
+enum err_code target_finish(struct target_make *m, struct target *t, struct err *err)
+{
+	struct str scheme = labels_builder_get(&m->b, SCHEME), place;
+	enum err_code rc;
+
+	if ((rc = target_make_socket(m, t, err)) || (rc = target_make_check_address(m, err)))
+		return rc;
 	if (!str_is(scheme, "http") && !str_is(scheme, "https"))
 		return err_set(err, ERR_INVALID, "invalid scheme: %s", QUOTED(scheme));
 	t->name = labels_builder_get(&m->b, NAME);
@@ -285,10 +319,13 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	if ((rc = target_make_read_times(m, t, err)) || (rc = target_make_url(m, t, err)))
 		return rc;
 	make_exclusive(m, t);
-	t->home = hash_bytes(address.ptr, address.len, 0);
+	place = target_make_place(m, t);
+	t->home = hash_bytes(place.ptr, place.len, 0);
 	if ((rc = target_make_labels(m, t, err)))
 		return rc;
 	t->labels_hash = labels_hash(t->labels);
 	t->hash = hash_bytes(t->url.ptr, t->url.len, t->labels_hash);
+	if (t->unix_path)
+		t->hash = hash_bytes(place.ptr, place.len, t->hash);
 	return m->b.failed ? arena_fail(m->arena, "targets", err) : ERR_OK;
 }

@@ -226,12 +226,20 @@ enum err_code target_part_of(const struct target *t, struct target_part **out, s
 	own->url = str_dup(&p->arena, t->url);
 	own->shown_url = str_dup(&p->arena, t->shown_url);
 	own->exclusive = str_dup(&p->arena, t->exclusive);
-	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr) {
+	if (t->unix_path)
+		own->unix_path = str_dup(&p->arena, target_unix_path(t)).ptr;
+	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr ||
+		(t->unix_path && !own->unix_path)) {
 		target_part_unref(p);
 		return err_nomem(err, "targets");
 	}
 	*out = p;
 	return ERR_OK;
+}
+
+struct str target_unix_path(const struct target *t)
+{
+	return str_of(t->unix_path ? t->unix_path : "");
 }
 
 const struct target *target_ref(const struct target *t)

@@ -27,12 +27,13 @@ struct target {
 	struct str name; /* __name__ */
 	struct str url;
 	struct str shown_url; /* without secrets (base/hidden.h) */
+	const char *unix_path; /* of the socket to connect to, whatever the URL's host; NULL: none */
 	struct str exclusive; /* "address path" if the endpoint serves one request at a time, or "" */
 	int64_t interval_ns, timeout_ns, seconds;
 	const struct profile_config *profile;
 	uint64_t labels_hash;
-	uint64_t hash; /* of labels and url: spreads scrapes over the interval */
-	uint64_t home; /* hash of the address: all targets of an address are on one loop */
+	uint64_t hash; /* of labels, url and socket: spreads scrapes over the interval */
+	uint64_t home; /* hash of the address or socket: all its targets are on one loop */
 	struct target_part *part; /* that it is of */
 };
 
@@ -84,6 +85,7 @@ MUST_CHECK enum err_code target_part_make(const struct target_part_options *o,
 /* A part of a copy of this target alone. Its labels are copies, so it holds no groups. */
 MUST_CHECK enum err_code target_part_of(
 	const struct target *t, struct target_part **out, struct err *err);
+struct str target_unix_path(const struct target *t); /* "": none */
 /* Its part's. */
 const struct target *target_ref(const struct target *t);
 void target_unref(const struct target *t); /* NULL is fine */

@@ -20,6 +20,13 @@ static void target_set_error(struct target_set *s, struct buf *text)
 	buf_release(text);
 }
 
+static void targets_print_url(struct buf *out, const struct target *t)
+{
+	buf_add_str(out, t->shown_url);
+	if (t->unix_path)
+		buf_printf(out, " through %s", t->unix_path);
+}
+
 /* The first error of a target, or else the first two with the same labels; and how many more. */
 static void target_set_find_error(struct target_set *s)
 {
@@ -38,8 +45,10 @@ static void target_set_find_error(struct target_set *s)
 	if (wrong) {
 		buf_add_str(&b, wrong->error);
 	} else if (first) {
-		buf_printf(&b, STR_FMT " is not scraped: " STR_FMT " has the same labels ",
-			STR_ARG(first->not_kept->shown_url), STR_ARG(first->kept->shown_url));
+		targets_print_url(&b, first->not_kept);
+		buf_add_cstr(&b, " is not scraped: ");
+		targets_print_url(&b, first->kept);
+		buf_add_cstr(&b, " has the same labels ");
 		labels_print(&b, first->not_kept->labels);
 	}
 	if (errors > 1)

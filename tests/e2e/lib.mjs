@@ -94,16 +94,17 @@ export async function finish(t, program, args, seconds = 60, options = {}) {
 
 /**
  * The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. `seconds`:
- * until it is ready, as until() has it.
+ * until it is ready, as until() has it; `by`: a program with arguments that starts it.
  */
 export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0, seconds = 20, env,
-  program = epimetheus }) {
+  program = epimetheus, by = [] }) {
   const list = [`--web.listen-address=127.0.0.1:${port}`, `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
   if (config !== undefined) {
     writeFileSync(join(dir, 'epimetheus.yml'), config);
     list.push(`--config.file=${join(dir, 'epimetheus.yml')}`);
   }
-  const run = start(t, program, list, { cwd: dir, env });
+  const [first, ...rest] = [...by, program, ...list];
+  const run = start(t, first, rest, { cwd: dir, env });
   run.began = Date.now();
   // In no test may the server need a system call that its sandbox does not allow.
   t.after(async () => {

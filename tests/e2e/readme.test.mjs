@@ -29,8 +29,8 @@ test('every query of the README is answered', async (t) => {
 test('its configurations are accepted', async (t) => {
   const dir = scratch(t);
   const blocks = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((m) => m[1]);
-  assert.equal(blocks.length, 8);
-  const [jobs, partOfJob, cpp, native, links, users, store, pushed] = blocks;
+  assert.equal(blocks.length, 9);
+  const [jobs, partOfJob, cpp, native, links, socket, users, store, pushed] = blocks;
   const nativeHere = native.replace('/usr/lib/debug, /mnt/image', dir);
   const key = join(dir, 'key');
   writeFileSync(key, 'secret');
@@ -39,7 +39,7 @@ test('its configurations are accepted', async (t) => {
   writeFileSync(join(dir, 'web.yml'), users.replaceAll('$2y$10$...', () => '$2y$10$0NZoNlLiSY9EXnGuSTv0Du8/2nz.zlgTVB.r3TaD312pwE6WV.gUe'));
   const web = await finish(t, epitool, ['check', 'web-config', join(dir, 'web.yml')]);
   assert.equal(web.code, 0, `${web.out}${web.err}`);
-  for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, links, storeHere, pushed]) {
+  for (const text of [jobs, jobs + partOfJob, jobs + cpp, jobs + socket, nativeHere, links, storeHere, pushed]) {
     writeFileSync(join(dir, 'c.yml'), text);
     const run = await finish(t, epitool, ['check', 'config', join(dir, 'c.yml')]);
     assert.equal(run.code, 0, `${text}\n${run.err}`);

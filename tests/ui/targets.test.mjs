@@ -148,6 +148,10 @@ test("the likely cause of an error", () => {
 		["read 127.0.0.1:1: connection closed without an answer", /speak TLS/],
 		["read 127.0.0.1:1: Connection reset by peer", /restart/],
 		['target answers a web page (Content-Type "text/html"), not a profile', /another program/],
+		["connect unix:///run/app.sock: No such file or directory", /^no socket is at \/run\/app\.sock; /],
+		["connect unix:///run/app.sock: Connection refused", /^nothing listens on \/run\/app\.sock; /],
+		["connect unix:///run/app.sock: Permission denied", /^the server's user may not write to \/run/],
+		["connect unix:///run/app.sock: not a socket", /^$/],
 		["profile is empty", /^$/],
 	])
 		assert.match(causes.causeOf(error, url), want, error);

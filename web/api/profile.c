@@ -66,6 +66,7 @@ static enum err_code api_read_request(
 	*p = (struct profile_now){
 		.pool = http_param(in, "scrapePool"),
 		.url = http_param(in, "scrapeUrl"),
+		.unix_path = http_param(in, "scrapeUnixSocket"),
 		.wants_profile = str_is(http_param(in, "format"), "pprof"),
 	};
 	if (!p->wants_profile && http_param(in, "format").len &&

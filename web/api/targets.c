@@ -60,6 +60,10 @@ static void api_write_target(struct json *j, const struct target_info *t)
 		json_key(j, texts[i].key);
 		json_str(j, texts[i].value);
 	}
+	if (t->unix_path.len) { /* our own */
+		json_key(j, "scrapeUnixSocket");
+		json_str(j, t->unix_path);
+	}
 	api_targets_write_time(j, "lastScrape", t->last_scrape_ns);
 	json_key(j, "lastScrapeDuration");
 	json_double(j, (double)t->last_duration_ns / 1e9);

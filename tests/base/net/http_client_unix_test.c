@@ -1,4 +1,6 @@
 /* Requests through a socket of this machine. */
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/base/net/http_server.h"
@@ -64,7 +66,9 @@ TEST(the_url_gives_host_and_target_only)
 
 TEST(sockets_that_are_not_there)
 {
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	char text[256], want[400];
+	int fd;
 
 	begin(OK);
 	snprintf(text, sizeof(text), "%s/gone", dir);
@@ -72,7 +76,23 @@ TEST(sockets_that_are_not_there)
 	snprintf(want, sizeof(want), "connect unix://%s: No such file or directory", text);
 	CHECK_STR(str_of(res.msg), want);
 	ask("http://docker/", str_of(dir), NULL);
-	snprintf(want, sizeof(want), "connect unix://%s: Connection refused", dir);
+	snprintf(want, sizeof(want), "connect unix://%s: not a socket", dir);
+	CHECK_STR(str_of(res.msg), want);
+	/* a socket, but nobody listens */
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/left", dir);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	REQUIRE(bind(fd, (const struct sockaddr *)&un, sizeof(un)) == 0);
+	ask("http://docker/", str_of(un.sun_path), NULL);
+	snprintf(want, sizeof(want), "connect unix://%s: Connection refused", un.sun_path);
+	CHECK_STR(str_of(res.msg), want);
+	close(fd);
+	unlink(un.sun_path);
+	/* the whole path is named, however long */
+	memset(text, 'y', 107);
+	text[0] = '/';
+	text[107] = '\0';
+	ask("http://docker/", str_of(text), NULL);
+	snprintf(want, sizeof(want), "connect unix://%s: No such file or directory", text);
 	CHECK_STR(str_of(res.msg), want);
 	memset(text, 'x', 108);
 	text[108] = '\0';

@@ -72,6 +72,12 @@ static const char *const refused_rows[][2] = {
 	  "c.yml:3:31: \"http://x\" is not a valid hostname" },
 	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['[::1]:2', '::1:25024']}]\n",
 	  "c.yml:3:42: \"::1:25024\" is IPv6 without brackets: write [::1]:25024" },
+	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['unix:/run/a.sock']}]\n",
+	  "c.yml:3:31: \"unix:/run/a.sock\" is not a valid hostname: a job's target names a socket in "
+	  "its label __unix_socket__" },
+	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: [a], labels: {"
+	  "__unix_socket__: a}}]\n",
+	  "c.yml:3:61: \"a\" is not the absolute path of a socket" },
 	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {process_cpu: {path: "
 	  "'/p?seconds=3'}}}\n",
 	  "c.yml:3:57: path has a query: write path: /p, seconds: 3" },

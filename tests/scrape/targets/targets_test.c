@@ -60,8 +60,11 @@ static void print_set(struct buf *out, const struct target_set *s)
 		const struct target *t = nth(s, i);
 
 		labels_print(out, t->labels);
-		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(t->url),
-			(int)(t->interval_ns / 1000000000), (int)(t->timeout_ns / 1000000000));
+		buf_printf(out, " " STR_FMT, STR_ARG(t->url));
+		if (t->unix_path)
+			buf_printf(out, " through %s", t->unix_path);
+		buf_printf(out, " %ds/%ds\n", (int)(t->interval_ns / 1000000000),
+			(int)(t->timeout_ns / 1000000000));
 	}
 	for (size_t i = 0; i < s->dropped_n; i++) {
 		buf_add_cstr(out, "dropped ");
@@ -106,8 +109,39 @@ static struct target_set *expand(const char *job, struct err *err)
 	"profiling_config: {pprof_config: {memory: {enabled: false}, " \
 	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
 
+#define LONG_PATH \
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" \
+	"xxxxxxxxxxxxxxx"
+
 /* clang-format off */
 static const struct row expansion_rows[] = {
+	{ "through sockets: two of one address; the address has a default",
+	  MEM "static_configs: [{targets: ['app'], labels: {__unix_socket__: /run/a.sock, n: a}}, "
+	  "{targets: ['app'], labels: {__scrape_unix_socket__: /run/b.sock, n: b}}, "
+	  "{targets: ['drop'], labels: {n: c}}], "
+	  "relabel_configs: [{source_labels: [__address__], regex: drop, target_label: "
+	  "__unix_socket__, replacement: /run/c.sock}, {source_labels: [__address__], regex: drop, "
+	  "replacement: '', target_label: __address__}]",
+	  "m{instance=\"app\", job=\"j\", n=\"a\"} http://app/m through /run/a.sock 10s/5s\n"
+	  "m{instance=\"app\", job=\"j\", n=\"b\"} http://app/m through /run/b.sock 10s/5s\n"
+	  "m{instance=\"localhost\", job=\"j\", n=\"c\"} http://localhost/m through /run/c.sock "
+	  "10s/5s\n" },
+	{ "two sockets are two targets, even if all labels are equal",
+	  MEM "static_configs: [{targets: ['app'], labels: {__unix_socket__: /run/a.sock}}, "
+	  "{targets: ['app'], labels: {__unix_socket__: /run/b.sock}}, "
+	  "{targets: ['app'], labels: {__unix_socket__: /run/a.sock}}]",
+	  "m{instance=\"app\", job=\"j\"} http://app/m through /run/a.sock 10s/5s\n"
+	  "error http://app/m through /run/b.sock is not scraped: http://app/m through /run/a.sock "
+	  "has the same labels m{instance=\"app\", job=\"j\"}\n" },
+	{ "what is no path of a socket",
+	  MEM "static_configs: [{targets: [app]}], "
+	  "relabel_configs: [{target_label: __unix_socket__, replacement: run/a.sock}]",
+	  "error instance 0 in group 0: \"run/a.sock\" is not the absolute path of a socket\n" },
+	{ "a path that the kernel does not take",
+	  MEM "static_configs: [{targets: [app]}], "
+	  "relabel_configs: [{target_label: __unix_socket__, replacement: /" LONG_PATH "}]",
+	  "error instance 0 in group 0: path of a socket is 108 bytes, limit 107: \"/"
+	  LONG_PATH "\"\n" },
 	{ "every profile that is on, with its own times", "static_configs: [{targets: ['a:1']}]",
 	  "block{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/block 10s/5s\n"
 	  "goroutine{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/goroutine 10s/5s\n"

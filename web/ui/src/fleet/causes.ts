@@ -54,6 +54,14 @@ function ofRedirect(error: string): string {
 	return `it redirects elsewhere; is ${to} what you meant?`;
 }
 
+/** A socket that cannot be connected to. */
+function ofSocket(path: string, why: string): string {
+	if (/No such file/.test(why)) return `no socket is at ${path}; does the program run?`;
+	if (/Permission denied/.test(why)) return `the server's user may not write to ${path}`;
+	if (/Connection refused/.test(why)) return `nothing listens on ${path}; does the program run?`;
+	return "";
+}
+
 /** The likely cause of a scrape's error; "" if the error says all that is known. */
 export function causeOf(error: string, url: string): string {
 	const at = hostIn(url);
@@ -63,6 +71,8 @@ export function causeOf(error: string, url: string): string {
 	if (moved) return moved;
 	const status = /server returned HTTP status (.*)/.exec(error)?.[1];
 	if (status !== undefined) return STATUS.find(([re]) => re.test(status))?.[1](at) ?? "";
+	const socket = /^connect unix:\/\/(.*): (.*)$/.exec(error);
+	if (socket) return ofSocket(socket[1], socket[2]);
 	if (/Connection refused/i.test(error)) return `nothing listens on ${at.port}`;
 	if (/^tls /.test(error)) return ofTls(error, at);
 	if (/^lookup .*(not found|no data|NXDOMAIN)/i.test(error))

@@ -17,7 +17,11 @@ export function ProfileNow({ target: t }: { target: Target }) {
 	function begin() {
 		abort.current = new AbortController();
 		set("busy");
-		const args = { scrapePool: t.scrapePool, scrapeUrl: t.scrapeUrl };
+		const args = {
+			scrapePool: t.scrapePool,
+			scrapeUrl: t.scrapeUrl,
+			...(t.scrapeUnixSocket && { scrapeUnixSocket: t.scrapeUnixSocket }),
+		};
 		call<OrderedProfile>("targets/profile", args, abort.current.signal, true).then(
 			(answer) => set(answer.data),
 			(error) => set(error.name === "AbortError" ? "idle" : error),

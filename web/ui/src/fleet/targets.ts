@@ -96,11 +96,14 @@ function successOf(targets: Target[]): number {
 	return Math.max(0, ...times);
 }
 
+const keyOf = (t: Target): string =>
+	JSON.stringify([t.scrapePool, t.discoveredLabels.__address__, t.scrapeUnixSocket, t.labels]);
+
 /** Targets by process, in the order in which they come. */
 export function processes(targets: Target[]): Process[] {
 	const byKey = new Map<string, Target[]>();
 	for (const t of targets) {
-		const key = JSON.stringify([t.scrapePool, t.discoveredLabels.__address__, t.labels]);
+		const key = keyOf(t);
 		const had = byKey.get(key);
 		if (had) had.push(t);
 		else byKey.set(key, [t]);
@@ -119,7 +122,8 @@ export function processes(targets: Target[]): Process[] {
 
 function addressOf(t: Target): string {
 	const m = /^[a-z]+:\/\/([^/]*)/.exec(t.scrapeUrl);
-	return m?.[1] ?? t.scrapeUrl;
+	const host = m?.[1] ?? t.scrapeUrl;
+	return t.scrapeUnixSocket ? `${host} (socket ${t.scrapeUnixSocket})` : host;
 }
 
 export interface ProcessPool extends Pool<Process> {
@@ -229,7 +233,7 @@ const OF_PROFILE = ["__name__", "__profile_path__"];
 export function foundTargets(data: Targets): Found[] {
 	const byKey = new Map<string, Found>();
 	for (const t of data.activeTargets ?? []) {
-		const key = JSON.stringify([t.scrapePool, t.discoveredLabels.__address__, t.labels]);
+		const key = keyOf(t);
 		const found = byKey.get(key);
 		if (found) {
 			found.profiles.push(t.profile);

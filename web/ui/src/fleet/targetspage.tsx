@@ -69,7 +69,7 @@ function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 	return (
 		<a
 			class={`chip profile ${t.health}`}
-			href={t.scrapeUrl}
+			href={t.scrapeUnixSocket ? undefined : t.scrapeUrl}
 			target="_blank"
 			rel="noreferrer"
 			title={hint}

@@ -81,6 +81,8 @@ export interface Target {
 	labels: Labels;
 	scrapePool: string;
 	scrapeUrl: string;
+	/** The socket that it is scraped through; absent if it is scraped by TCP. */
+	scrapeUnixSocket?: string;
 	lastError: string;
 	/** What is stored may not be what is meant; absent if there is no doubt. */
 	warning?: string;
