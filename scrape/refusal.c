@@ -111,6 +111,18 @@ static bool refusal_wants_tls(const struct http_response *res, struct str asked)
 		refusal_says_one_of(res->body, words, sizeof(words) / sizeof(words[0]));
 }
 
+/* Without TLS, as in Prometheus, only HTTP/1.1 is spoken. */
+#define HTTP2_ONLY "set \"scheme: https\" if it has TLS, else let it serve HTTP/1.1 too"
+
+/* Kestrel. */
+static bool refusal_wants_http2(const struct http_response *res, struct str asked)
+{
+	static const char *const words[] = { "HTTP/2 only endpoint" };
+
+	return res->status == 400 && !res->redirects && !refusal_is_https(asked) &&
+		refusal_says_one_of(res->body, words, 1);
+}
+
 /* If redirects led elsewhere, it is not the job's scheme that is wrong there. */
 void refusal_explain_failure(const struct http_response *res, struct str asked, struct err *err)
 {
@@ -121,6 +133,13 @@ void refusal_explain_failure(const struct http_response *res, struct str asked, 
 		{ true, "tls ", "wrong version number",
 			"the target does not speak TLS, set \"scheme: http\"" },
 		{ false, "malformed HTTP ", "the server speaks TLS", "set \"scheme: https\"" },
+		{ false, "malformed HTTP ", "the server speaks HTTP/2", HTTP2_ONLY },
+		{ true, "malformed HTTP ", "the server speaks HTTP/2",
+			"remove \"enable_http2: false\", or let the target offer h2 by ALPN" },
+		{ true, "tls ", "no application protocol",
+			"the target speaks only HTTP/2, remove \"enable_http2: false\"" },
+		{ true, "HTTP/2: ", "HTTP_1_1_REQUIRED", "set \"enable_http2: false\"" },
+		{ true, "malformed HTTP/2 ", "does not support HTTP/2", "set \"enable_http2: false\"" },
 	};
 	struct err why = *err;
 
@@ -190,6 +209,8 @@ enum err_code refusal_status(
 	assert(res->status != 200);
 	if (refusal_wants_tls(res, asked)) {
 		buf_add_cstr(&more, "the target speaks TLS, set \"scheme: https\"");
+	} else if (refusal_wants_http2(res, asked)) {
+		buf_add_cstr(&more, "the target speaks only HTTP/2, " HTTP2_ONLY);
 	} else if (refusal_is_redirect(res->status)) {
 		refusal_print_redirect(&more, res, follows);
 	} else if (refusal_type_is(res->content_type, "text/plain")) {

@@ -222,6 +222,7 @@ static enum err_code http_client_key_of(
 	enum err_code rc;
 
 	*key = (struct conn_key){ .tls = r->url.tls,
+		.http2 = r->url.tls && r->config && r->config->enable_http2,
 		.host = r->url.host,
 		.port = r->url.port,
 		.server_name = STR(""), .proxy = r->proxy_key, .proxy_name = STR("") };

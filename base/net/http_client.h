@@ -1,5 +1,6 @@
 /*
- * HTTP client: HTTP/1.1 requests on an event loop, with the limits that scraping strangers needs.
+ * HTTP client: requests on an event loop, with the limits that scraping strangers needs. HTTP/1.1,
+ * or HTTP/2 where the configuration allows it and a server of TLS chooses it.
  *
  * One struct http_client serves many requests to many hosts from its event loop; connections are
  * kept alive per (scheme, host, port, TLS settings, proxy). c-ares resolves names (a static glibc
@@ -24,7 +25,7 @@
  * Ownership: a request copies what it is given. The response is valid during the callback only, but
  *            for a body that was taken out of it.
  * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
- * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
+ * Source:    RFC 9110, RFC 9112, RFC 9113; the field names of Prometheus's HTTPClientConfig.
  */
 #ifndef BASE_NET_HTTP_CLIENT_H
 #define BASE_NET_HTTP_CLIENT_H
@@ -57,6 +58,7 @@ struct http_config {
 	struct str tls_min_version, tls_max_version; /* TLS10..TLS13, "" */
 	bool tls_insecure_skip_verify;
 	bool follow_redirects; /* default true */
+	bool enable_http2; /* offered to servers of TLS; default true */
 	struct labels headers; /* http_headers */
 	struct labels header_files; /* http_headers with files: name -> path, read per request */
 	struct http_proxy_config proxy;
@@ -79,8 +81,8 @@ struct http_response {
 	enum err_code rc; /* ERR_OK: status, headers and body are valid */
 	struct err err;
 	int status; /* 200 also if the body went to `data` and broke off */
-	struct str reason; /* "Service Unavailable" as the server wrote it */
-	struct str head; /* status line and header lines as they came */
+	struct str reason; /* "Service Unavailable" as the server wrote it; HTTP/2 has none: "" */
+	struct str head; /* status line and header lines as HTTP/1.1 has them */
 	struct str content_type, content_encoding, location;
 	struct str body;
 	const char *final_url;

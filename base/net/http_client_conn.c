@@ -42,25 +42,10 @@ static struct conn_bucket *http_client_conn_bucket_of(
 
 static bool http_client_conn_key_eq(const struct conn_key *a, const struct conn_key *b)
 {
-	return a->tls == b->tls && a->port == b->port && a->tls_id == b->tls_id &&
-		a->proxy_tls_id == b->proxy_tls_id && str_eq(a->host, b->host) &&
+	return a->tls == b->tls && a->http2 == b->http2 && a->port == b->port &&
+		a->tls_id == b->tls_id && a->proxy_tls_id == b->proxy_tls_id && str_eq(a->host, b->host) &&
 		str_eq(a->server_name, b->server_name) && str_eq(a->proxy, b->proxy) &&
 		str_eq(a->proxy_name, b->proxy_name);
-}
-
-/* An idle connection has nothing to read: bytes or an end make it useless. */
-static bool is_alive(struct http_client_conn *c)
-{
-	char byte;
-	int rc;
-
-	if (c->ssl) { /* a late session ticket is no byte of an answer */
-		ERR_clear_error();
-		rc = SSL_peek(c->ssl, &byte, 1);
-		return rc <= 0 && SSL_get_error(c->ssl, rc) == SSL_ERROR_WANT_READ;
-	}
-	rc = (int)recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return rc < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 static void http_client_conn_unpark(struct http_client_conn *c)
@@ -80,7 +65,7 @@ struct http_client_conn *conn_take(struct http_client *cl, const struct conn_key
 		next = LIST_NEXT(c, pool_link);
 		if (!http_client_conn_key_eq(&c->key, key))
 			continue;
-		if (is_alive(c)) {
+		if (conn_is_alive(c)) {
 			http_client_conn_unpark(c);
 			c->reused = true;
 			cl->reuses++;
@@ -130,6 +115,7 @@ void conn_close(struct http_client_conn *c)
 	if (c->timer)
 		event_free(c->timer);
 	tunnel_end(c);
+	http2_close(c->h2);
 	SSL_free(c->ssl); /* the inner one first */
 	SSL_free(c->proxy_ssl);
 	if (c->fd >= 0)
@@ -176,31 +162,6 @@ void conn_fail_io(struct http_client_conn *c, const char *phase, const char *why
 
 #define SENDS_PER_EVENT 64 /* of a body's source: then other events have their turn */
 
-static bool is_sent(const struct http_client_conn *c)
-{
-	const struct http_request *r = c->req;
-
-	return c->out_at == r->out.len && r->piece_at == r->piece.len &&
-		(!r->source || r->source_at == r->source->bytes);
-}
-
-static void http_client_conn_count_sent(struct http_client_conn *c, size_t n)
-{
-	if (c->out_at < c->req->out.len)
-		c->out_at += n;
-	else
-		c->req->piece_at += n;
-}
-
-static struct str http_client_conn_unsent(const struct http_client_conn *c)
-{
-	const struct http_request *r = c->req;
-
-	return c->out_at < r->out.len ?
-		(struct str){ r->out.ptr + c->out_at, r->out.len - c->out_at } :
-		(struct str){ r->piece.ptr + r->piece_at, r->piece.len - r->piece_at };
-}
-
 /*
  * Sends as much as the socket takes. Gives the events to wait for, or -1: the connection is gone. A
  * broken socket is not the end: a server that refuses early has sent an answer or a TLS alert
@@ -214,21 +175,25 @@ static int http_client_conn_send_out(struct http_client_conn *c)
 	bool broken;
 	size_t done;
 
-	for (int i = 0; !is_sent(c) && !c->write_error[0]; i++) { /* each turn sends at least a byte */
+	for (int i = 0; !c->write_error[0]; i++) { /* each turn sends at least a byte */
 		struct str rest;
-		enum err_code rc;
+		enum err_code rc = c->h2 ? http2_unsent(c, &rest, &err) : conn_unsent(c, &rest, &err);
 
-		if (c->out_at == c->req->out.len && (rc = request_next_piece(c->req, &err))) {
+		if (rc) {
 			conn_fail(c, rc, &err);
 			return -1;
 		}
+		if (!rest.len)
+			break;
 		if (i == SENDS_PER_EVENT && c->req->source)
 			return EV_READ | EV_WRITE;
-		rest = http_client_conn_unsent(c);
 		s = conn_write(c, rest, &done, &why, &broken);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
-		http_client_conn_count_sent(c, done);
+		if (c->h2)
+			http2_count_sent(c, done);
+		else
+			conn_count_sent(c, done);
 		if (s == IO_DONE)
 			continue;
 		snprintf(c->write_error, sizeof(c->write_error), STR_FMT,
@@ -246,7 +211,8 @@ static int http_client_conn_send_out(struct http_client_conn *c)
 static void http_client_conn_end_exchange(struct http_client_conn *c, bool leftover)
 {
 	struct http_request *r = c->req;
-	bool reusable = r->parser.keep_alive && !leftover && is_sent(c) && !c->write_error[0];
+	bool reusable = conn_is_sent(c) && !c->write_error[0] &&
+		(c->h2 ? http2_park(c) : r->parser.keep_alive && !leftover);
 
 	r->connected_ns = c->opened_ns;
 	r->conn = NULL;
@@ -260,9 +226,14 @@ static void http_client_conn_end_exchange(struct http_client_conn *c, bool lefto
 
 static void http_client_conn_on_eof(struct http_client_conn *c)
 {
+	struct http_parser *p = &c->req->parser;
 	struct err err;
-	enum err_code rc = http_parser_eof(&c->req->parser, &err);
+	enum err_code rc;
 
+	if (c->h2 && p->any) /* the end of an answer is a frame */
+		rc = err_set(&err, ERR_UNAVAILABLE, "unexpected EOF");
+	else
+		rc = http_parser_eof(p, &err);
 	if (!rc) {
 		http_client_conn_end_exchange(c, true);
 		return;
@@ -271,6 +242,21 @@ static void http_client_conn_on_eof(struct http_client_conn *c)
 		conn_fail_io(c, "write", c->write_error);
 	else
 		conn_fail_io(c, "read", err.msg);
+}
+
+/* Bytes came. True: the answer is complete. */
+static enum err_code http_client_conn_feed(
+	struct http_client_conn *c, struct str *in, bool *answered, struct err *err)
+{
+	struct http_parser *p = &c->req->parser;
+	uint64_t before = p->head_used + p->body_bytes;
+	enum err_code rc = c->h2 ? http2_feed(c, *in, err) : http_parser_feed(p, in, err);
+
+	*answered = !rc && (c->h2 ? http2_is_answered(c) : p->state == PARSE_DONE);
+	/* other frames of HTTP/2 are no sign of an answer */
+	if (!rc && !*answered && (!c->h2 || p->head_used + p->body_bytes > before))
+		request_received(c->req);
+	return rc;
 }
 
 /* Gives the events to wait for, or -1: the connection is gone or parked. */
@@ -283,6 +269,7 @@ static int http_client_conn_read_in(struct http_client_conn *c)
 	struct err err;
 	enum err_code rc;
 	struct str in;
+	bool answered;
 	size_t n;
 
 	for (int i = 0; i < READS_PER_EVENT; i++) {
@@ -303,16 +290,15 @@ static int http_client_conn_read_in(struct http_client_conn *c)
 			return -1;
 		}
 		in = (struct str){ (const char *)cl->scratch, n };
-		rc = http_parser_feed(&c->req->parser, &in, &err);
+		rc = http_client_conn_feed(c, &in, &answered, &err);
 		if (rc) {
 			conn_fail(c, rc, &err);
 			return -1;
 		}
-		if (c->req->parser.state == PARSE_DONE) {
+		if (answered) {
 			http_client_conn_end_exchange(c, in.len > 0);
 			return -1;
 		}
-		request_received(c->req);
 	}
 	event_active(c->io, EV_READ, 0); /* TLS may hold bytes that the socket will not announce */
 	return EV_READ;
@@ -324,12 +310,17 @@ static void http_client_conn_exchange_step(struct http_client_conn *c)
 
 	if (out < 0 || (in = http_client_conn_read_in(c)) < 0)
 		return;
+	if (c->h2 && (out = http_client_conn_send_out(c)) < 0) /* what was read wants an answer */
+		return;
 	if (!conn_watch(c, (short)(out | in)))
 		conn_fail_io(c, "read", "cannot watch the socket");
 }
 
 void conn_exchange(struct http_client_conn *c, struct http_request *r)
 {
+	enum err_code rc;
+	struct err err;
+
 	assert(c->state != CONN_IDLE && (!c->req || c->req == r));
 	c->req = r;
 	r->conn = c;
@@ -340,7 +331,10 @@ void conn_exchange(struct http_client_conn *c, struct http_request *r)
 	r->source_at = 0;
 	c->write_error[0] = '\0';
 	evtimer_del(c->timer);
-	http_client_conn_exchange_step(c);
+	if (c->h2 && (rc = http2_begin(c, &err)))
+		conn_fail(c, rc, &err);
+	else
+		http_client_conn_exchange_step(c);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -361,7 +355,7 @@ static void http_client_conn_start_tls(struct http_client_conn *c, bool proxy)
 	if (!rc) /* the files may have changed while we connected */
 		*id = context.id;
 	if (!rc)
-		rc = tls_session(&context, c->fd, c->ssl, c->tls_name, &ssl, &err);
+		rc = tls_session(&context, c->fd, c->ssl, c->tls_name, !proxy && c->key.http2, &ssl, &err);
 	if (rc) {
 		err_wrap(&err, rc, "%stls %s", proxy ? "proxy " : "", c->address);
 		conn_fail(c, rc, &err);
@@ -394,10 +388,14 @@ static void http_client_conn_shake_hands(struct http_client_conn *c)
 {
 	struct buf why = { 0 };
 	enum io_status s = conn_handshake(c, &why);
+	enum err_code rc;
+	struct err err;
 
 	if (s == IO_DONE) {
 		if (c->state == CONN_PROXY_HANDSHAKE)
 			http_client_conn_pass_proxy(c);
+		else if (tls_chose_http2(c->ssl) && (rc = http2_open(c, &err)))
+			conn_fail(c, rc, &err);
 		else
 			conn_exchange(c, c->req);
 		return;
@@ -433,8 +431,8 @@ static void http_client_conn_on_connected(struct http_client_conn *c)
 static void http_client_conn_address_failed(struct http_client_conn *c, const char *why)
 {
 	if (c->address_i == 0)
-		err_set(&c->first_err, ERR_UNAVAILABLE, "%sconnect %s: %s", http_client_conn_hop(c),
-			c->address, why);
+		c->first_problem = arena_printf(
+			&c->arena, "%sconnect %s: %s", http_client_conn_hop(c), c->address, why);
 	conn_watch(c, 0);
 	evtimer_del(c->timer);
 	if (c->fd >= 0)
@@ -449,10 +447,12 @@ static void http_client_conn_connect_next(struct http_client_conn *c)
 {
 	int64_t now = clock_monotonic_ns(), left = c->req->deadline_ns - now, share;
 	int64_t idle = c->req->received_ns + c->req->idle_timeout_ns - now;
+	struct err err;
 	int e;
 
 	if (c->address_i == c->addresses_n) {
-		conn_fail(c, ERR_UNAVAILABLE, &c->first_err);
+		err_set(&err, ERR_UNAVAILABLE, "%s", c->first_problem ? c->first_problem : "out of memory");
+		conn_fail(c, ERR_UNAVAILABLE, &err);
 		return;
 	}
 	c->state = CONN_CONNECTING;
@@ -520,7 +520,7 @@ static void http_client_conn_on_io(evutil_socket_t fd, short what, void *ctx)
 		http_client_conn_exchange_step(c);
 		return;
 	case CONN_IDLE:
-		if (!is_alive(c))
+		if (!conn_is_alive(c))
 			conn_close(c);
 		return;
 	case CONN_RESOLVING:

@@ -8,6 +8,7 @@
  *	http_client_proxy.c    tunnels: CONNECT and SOCKS5
  *	http_client_io.c       a connection's socket; its bytes, plain and TLS
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
+ *	http_client_h2.c       HTTP/2: frames to and from the same requests and responses; no socket
  *	http_client_resolve.c  names to addresses, each asked once at a time
  *	http_client_tls.c      TLS contexts, kept per settings, made again when their files change
  *	http_client_url.c      URLs: parsing, and references of redirects
@@ -161,10 +162,11 @@ MUST_CHECK enum err_code tls_cache_get(struct tls_cache *c, const struct http_co
 	bool client_cert, struct tls_context *out, struct err *err);
 /*
  * A session on fd, or inside of another one that must outlive it, that checks the peer against
- * name. through NULL: on fd.
+ * name. through NULL: on fd. http2: it is offered, before HTTP/1.1.
  */
 MUST_CHECK enum err_code tls_session(const struct tls_context *t, int fd, SSL *through,
-	const char *name, SSL **out, struct err *err);
+	const char *name, bool http2, SSL **out, struct err *err);
+bool tls_chose_http2(const SSL *ssl); /* the server did, in the handshake */
 /* Prints SSL_get_error's and the error queue's reason of a failed call; errno is from that call. */
 void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out);
 
@@ -221,7 +223,7 @@ MUST_CHECK enum err_code tunnel_feed(struct tunnel *t, struct str *in, bool *don
 #define HTTP_POOL_BUCKETS 1024 /* a power of two */
 
 struct conn_key { /* connections with equal keys serve each other's requests */
-	bool tls;
+	bool tls, http2; /* http2: offered to the server */
 	struct str host; /* "": any, through a proxy that reads URLs */
 	uint16_t port;
 	uint64_t tls_id;
@@ -255,12 +257,13 @@ struct http_client_conn {
 	size_t addresses_n, address_i;
 	const char *address; /* the one in use, as text with port; or the path of a socket */
 	char address_text[64];
-	struct err first_err; /* of the first address that failed */
+	const char *first_problem; /* of the first address that failed */
 	int fd;
 	SSL *ssl; /* what is read and written; NULL: the socket is */
 	SSL *proxy_ssl; /* what ssl is inside of; NULL: nothing */
 	const char *tls_name; /* that the peer of ssl must prove to be */
 	struct tunnel *tunnel; /* while it is being opened */
+	struct h2_coding *h2; /* NULL: HTTP/1.1 */
 	struct event *io, *timer;
 	short watching; /* EV_READ, EV_WRITE */
 	bool reused;
@@ -310,7 +313,8 @@ struct http_request {
 	bool canceled; /* by that function; its caller frees the request */
 	bool retried; /* on a new connection, after a kept-alive one was found dead */
 	struct http_client_conn *conn;
-	struct buf out;
+	struct buf out; /* head and body as HTTP/1.1 has them */
+	size_t head_bytes; /* of out */
 	struct http_parser parser;
 	enum request_state state;
 	struct request_list *list; /* that it is on */
@@ -350,6 +354,11 @@ void conn_exchange(
 void conn_park(struct http_client_conn *c); /* into the pool */
 void conn_close(struct http_client_conn *c);
 
+/* The request's bytes as HTTP/1.1 has them, c->out_at and further. "": all were sent. */
+MUST_CHECK enum err_code conn_unsent(struct http_client_conn *c, struct str *out, struct err *err);
+void conn_count_sent(struct http_client_conn *c, size_t n);
+bool conn_is_sent(const struct http_client_conn *c);
+
 void conn_reached(struct http_client_conn *c); /* bytes go to the target now */
 bool conn_watch(struct http_client_conn *c, short what); /* false: out of memory */
 /* Closes the connection, and its request fails. */
@@ -373,7 +382,27 @@ enum io_status conn_handshake(struct http_client_conn *c, struct buf *why);
 int conn_connect(struct http_client_conn *c);
 const char *conn_problem(const struct http_client_conn *c, int errno_value); /* of connecting */
 
-/* Connections call these. Bytes came, perhaps some of the body. */
+bool conn_is_alive(struct http_client_conn *c); /* an idle one can serve another request */
+
+/* -------------------------------------------------------------------------------------------- */
+/* HTTP/2 of a connection */
+
+MUST_CHECK enum err_code http2_open(struct http_client_conn *c, struct err *err); /* sets c->h2 */
+void http2_close(struct h2_coding *h); /* NULL is fine */
+MUST_CHECK enum err_code http2_begin(struct http_client_conn *c, struct err *err); /* of c->req */
+/* What is to be sent next, valid until the next call; "": nothing now. */
+MUST_CHECK enum err_code http2_unsent(struct http_client_conn *c, struct str *out, struct err *err);
+void http2_count_sent(struct http_client_conn *c, size_t n);
+/* Bytes of the server, also while no request is under way. After an error the session is dead. */
+MUST_CHECK enum err_code http2_feed(struct http_client_conn *c, struct str in, struct err *err);
+bool http2_is_answered(const struct http_client_conn *c);
+/* No request is under way: sends what is left to be sent. False: no other request may follow. */
+bool http2_park(struct http_client_conn *c);
+
+/* -------------------------------------------------------------------------------------------- */
+/* What connections call */
+
+/* Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);
 /* The request's connection is gone or parked after these. */
 void request_answered(struct http_request *r);

@@ -94,6 +94,41 @@ enum io_status conn_handshake(struct http_client_conn *c, struct buf *why)
 	return rc == 1 ? IO_DONE : http_client_io_ssl_status(c, rc, errno, why, &broken);
 }
 
+#define IDLE_READS_MAX 16 /* a server that sends so much unasked is of no use */
+
+/* Answers what HTTP/2 says between requests, such as PING. */
+static bool http_client_io_is_alive_h2(struct http_client_conn *c)
+{
+	struct buf why = { 0 };
+	enum io_status s = IO_DONE;
+	struct str in = { (const char *)c->client->scratch, 0 };
+
+	for (int i = 0; i < IDLE_READS_MAX && s == IO_DONE; i++) {
+		s = conn_read(c, c->client->scratch, sizeof(c->client->scratch), &in.len, &why);
+		if (s == IO_DONE && http2_feed(c, in, &(struct err){ 0 }))
+			break;
+	}
+	buf_release(&why);
+	return s == IO_WANT_READ && http2_park(c);
+}
+
+bool conn_is_alive(struct http_client_conn *c)
+{
+	char byte;
+	int rc;
+
+	if (c->h2)
+		return http_client_io_is_alive_h2(c);
+	/* HTTP/1.1 has nothing to say: bytes or an end make it useless */
+	if (c->ssl) { /* a late session ticket is no byte of an answer */
+		ERR_clear_error();
+		rc = SSL_peek(c->ssl, &byte, 1);
+		return rc <= 0 && SSL_get_error(c->ssl, rc) == SSL_ERROR_WANT_READ;
+	}
+	rc = (int)recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return rc < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
 /* ---- opening ---- */
 
 static void http_client_io_address_text(struct http_client_conn *c)

@@ -110,6 +110,13 @@ static bool http_client_parse_list_has(struct str list, const char *word)
 	return false;
 }
 
+/* A frame of the whole connection: SETTINGS or GOAWAY. */
+static bool http_client_parse_is_http2(struct str s)
+{
+	return s.len >= 9 && s.ptr[0] == 0 && (s.ptr[3] == 4 || s.ptr[3] == 7) &&
+		memcmp(s.ptr + 5, "\0\0\0", 4) == 0;
+}
+
 static enum err_code http_client_parse_malformed(struct str line, struct err *err)
 {
 	char shown[64];
@@ -117,6 +124,8 @@ static enum err_code http_client_parse_malformed(struct str line, struct err *er
 
 	if (str_has_prefix(line, STR("\x15"))) /* the first byte of an alert */
 		return err_set(err, ERR_INVALID, "malformed HTTP response: the server speaks TLS");
+	if (http_client_parse_is_http2(line))
+		return err_set(err, ERR_INVALID, "malformed HTTP response: the server speaks HTTP/2");
 	for (i = 0; i < line.len && i < sizeof(shown) - 1; i++)
 		shown[i] = line.ptr[i] >= ' ' && line.ptr[i] < 0x7f ? line.ptr[i] : '.';
 	shown[i] = '\0';

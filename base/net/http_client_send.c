@@ -236,6 +236,7 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 		return rc;
 	http_client_send_add_headers(b, r->headers, r->foreign);
 	buf_add(b, "\r\n", 2);
+	r->head_bytes = b->len;
 	buf_add_str(b, r->body);
 	if (buf_failed(b))
 		return err_nomem(err, "request");
@@ -258,5 +259,36 @@ enum err_code request_next_piece(struct http_request *r, struct err *err)
 		return rc;
 	r->piece.len = n;
 	r->source_at += n;
+	return ERR_OK;
+}
+
+bool conn_is_sent(const struct http_client_conn *c)
+{
+	const struct http_request *r = c->req;
+
+	return c->out_at == r->out.len && r->piece_at == r->piece.len &&
+		(!r->source || r->source_at == r->source->bytes);
+}
+
+void conn_count_sent(struct http_client_conn *c, size_t n)
+{
+	if (c->out_at < c->req->out.len)
+		c->out_at += n;
+	else
+		c->req->piece_at += n;
+}
+
+enum err_code conn_unsent(struct http_client_conn *c, struct str *out, struct err *err)
+{
+	struct http_request *r = c->req;
+	enum err_code rc;
+
+	if (c->out_at < r->out.len) {
+		*out = (struct str){ r->out.ptr + c->out_at, r->out.len - c->out_at };
+		return ERR_OK;
+	}
+	if ((rc = request_next_piece(r, err)))
+		return rc;
+	*out = (struct str){ r->piece.ptr + r->piece_at, r->piece.len - r->piece_at };
 	return ERR_OK;
 }

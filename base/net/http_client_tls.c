@@ -484,9 +484,10 @@ static bool http_client_tls_expect_name(SSL *ssl, const char *name)
 	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-enum err_code tls_session(
-	const struct tls_context *t, int fd, SSL *through, const char *name, SSL **out, struct err *err)
+enum err_code tls_session(const struct tls_context *t, int fd, SSL *through, const char *name,
+	bool http2, SSL **out, struct err *err)
 {
+	static const unsigned char both[] = "\x02h2\x08http/1.1";
 	SSL *ssl = SSL_new(t->ctx);
 	BIO *bio = ssl ? BIO_new(through ? BIO_f_ssl() : bio_method) : NULL;
 
@@ -506,9 +507,22 @@ enum err_code tls_session(
 		return err_set(err, ERR_INVALID, "invalid server name \"%s\": %s", name,
 			http_client_tls_last_problem());
 	}
+	if (http2 && SSL_set_alpn_protos(ssl, both, sizeof(both) - 1)) {
+		SSL_free(ssl);
+		return err_nomem(err, "tls");
+	}
 	SSL_set_connect_state(ssl);
 	*out = ssl;
 	return ERR_OK;
+}
+
+bool tls_chose_http2(const SSL *ssl)
+{
+	const unsigned char *name = NULL;
+	unsigned n = 0;
+
+	SSL_get0_alpn_selected(ssl, &name, &n);
+	return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out)

@@ -16,7 +16,7 @@
 
 void http_config_defaults(struct http_config *c)
 {
-	*c = (struct http_config){ .follow_redirects = true };
+	*c = (struct http_config){ .follow_redirects = true, .enable_http2 = true };
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -215,14 +215,6 @@ enum err_code http_config_tls(
 	c->tls_insecure_skip_verify = in.tls_insecure_skip_verify;
 	c->tls_min_version = in.tls_min_version;
 	c->tls_max_version = in.tls_max_version;
-	return ERR_OK;
-}
-
-enum err_code http_config_http2(
-	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
-{
-	if (strcmp(yaml_tag(n), "!!bool") != 0)
-		return yaml_err(n, err, ERR_INVALID, "enable_http2 must be true or false");
 	return ERR_OK;
 }
 
@@ -507,7 +499,7 @@ void http_config_encode(struct buf *out, const struct http_config *c)
 		c->tls_cert_file, c->tls_key, c->tls_key_file, c->tls_server_name, c->tls_min_version,
 		c->tls_max_version, c->proxy.url, c->proxy.no_proxy };
 	const bool flags[] = { c->has_basic_auth, c->has_authorization, c->tls_insecure_skip_verify,
-		c->follow_redirects, c->proxy.from_environment, c->oauth2 != NULL };
+		c->follow_redirects, c->enable_http2, c->proxy.from_environment, c->oauth2 != NULL };
 
 	for (size_t i = 0; i < COUNT(texts); i++)
 		buf_add_lenstr(out, texts[i]);

@@ -39,7 +39,8 @@
 		HTTP_CONFIG_CUSTOM("tls_config", at, http_config_tls, "TLS settings"), \
 		{ "follow_redirects", YAML_BOOL, (at) + offsetof(struct http_config, follow_redirects), \
 			NULL, NULL, "follow HTTP redirects", 0 }, \
-		HTTP_CONFIG_CUSTOM("enable_http2", at, http_config_http2, "accepted; HTTP/1.1 is spoken"), \
+		{ "enable_http2", YAML_BOOL, (at) + offsetof(struct http_config, enable_http2), NULL, \
+			NULL, "HTTP/2 with servers of TLS that speak it", 0 }, \
 		HTTP_PROXY_FIELDS((at) + offsetof(struct http_config, proxy)), \
 		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
 
@@ -76,7 +77,6 @@ enum err_code http_config_bearer_token_file(
 	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_oauth2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_tls(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
-enum err_code http_config_http2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_connect_header(
 	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_headers(

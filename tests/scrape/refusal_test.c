@@ -112,6 +112,19 @@ TEST(failures_of_wrong_schemes)
 		{ HTTPS, 0, "tls 10.0.0.1:1: connection closed", "tls 10.0.0.1:1: connection closed" },
 		{ HTTP, 0, "malformed HTTP response: the server speaks TLS",
 			"malformed HTTP response: the server speaks TLS: set \"scheme: https\"" },
+		{ HTTP, 0, "malformed HTTP response: the server speaks HTTP/2",
+			"malformed HTTP response: the server speaks HTTP/2: set \"scheme: https\" if it has "
+			"TLS, "
+			"else let it serve HTTP/1.1 too" },
+		{ HTTPS, 0, "malformed HTTP response: the server speaks HTTP/2",
+			"malformed HTTP response: the server speaks HTTP/2: remove \"enable_http2: false\", or "
+			"let "
+			"the target offer h2 by ALPN" },
+		{ HTTPS, 0, "tls 127.0.0.1:1: tlsv1 alert no application protocol",
+			"tls 127.0.0.1:1: tlsv1 alert no application protocol: the target speaks only HTTP/2, "
+			"remove \"enable_http2: false\"" },
+		{ HTTPS, 0, "HTTP/2: the server reset the stream: HTTP_1_1_REQUIRED",
+			"HTTP/2: the server reset the stream: HTTP_1_1_REQUIRED: set \"enable_http2: false\"" },
 		{ HTTP, 2, "malformed HTTP response: the server speaks TLS",
 			"malformed HTTP response: the server speaks TLS" },
 		{ HTTP, 0, "malformed HTTP response \"SSH-2.0\"", "malformed HTTP response \"SSH-2.0\"" },

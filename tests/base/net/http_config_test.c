@@ -46,7 +46,8 @@ TEST(defaults_and_all_fields)
 	struct err err;
 
 	REQUIRE_OK(decode("name: x", &j, &err), &err);
-	CHECK(j.http.follow_redirects && !j.http.has_basic_auth && !j.http.has_authorization);
+	CHECK(j.http.follow_redirects && j.http.enable_http2 && !j.http.has_basic_auth &&
+		!j.http.has_authorization);
 	REQUIRE_OK(decode("basic_auth: {username: u, password_file: pw}\n"
 					  "follow_redirects: false\n"
 					  "enable_http2: true\n"
@@ -137,7 +138,7 @@ TEST(refused)
 		{ "authorization: {credentials: c}\nbasic_auth: {username: u}", ERR_INVALID,
 			"j.yml:1:16: at most one of basic_auth, oauth2 & authorization must be configured" },
 		{ "bearer_token: [a]", ERR_INVALID, "j.yml:1:15: cannot unmarshal !!seq into string" },
-		{ "enable_http2: 2", ERR_INVALID, "j.yml:1:15: enable_http2 must be true or false" },
+		{ "enable_http2: 2", ERR_INVALID, "j.yml:1:15: cannot unmarshal !!int `2` into bool" },
 		{ "follow_redirects: 2", ERR_INVALID, "j.yml:1:19: cannot unmarshal !!int `2` into bool" },
 		{ "tls_config: {ca: x, ca_file: y}", ERR_INVALID,
 			"j.yml:1:13: at most one of ca and ca_file must be configured" },

@@ -19,7 +19,7 @@ void sleep_ms(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
-static ssize_t peer_recv(struct peer *p, char *to, size_t n)
+ssize_t peer_recv(struct peer *p, void *to, size_t n)
 {
 	return p->ssl ? SSL_read(p->ssl, to, (int)n) : recv(p->fd, to, n, 0);
 }

@@ -37,6 +37,7 @@ struct http_server {
 	struct thread thread;
 	struct peer peers[SERVER_CONNECTIONS_MAX];
 	atomic_uint connections, requests, active, active_max, closed;
+	atomic_uint pongs; /* of HTTP/2 (h2_server.h) */
 	atomic_bool stopping;
 	struct mutex lock; /* guards last */
 	struct buf last; /* the last request that any peer read */
@@ -50,6 +51,7 @@ void http_server_stop(struct http_server *s);
 bool http_server_saw(struct http_server *s, const char *text); /* in the last request */
 void http_server_last(struct http_server *s, struct buf *out); /* adds the last request */
 bool peer_read_request(struct peer *p); /* false: the client is gone */
+ssize_t peer_recv(struct peer *p, void *to, size_t n); /* some bytes; 0 or less: none come */
 bool peer_write(struct peer *p, struct str bytes);
 bool peer_print(struct peer *p, const char *text);
 bool peer_gone(struct peer *p); /* has the client closed? Without waiting */

@@ -84,7 +84,7 @@ export function causeOf(error: string, url: string): string {
 		return "it does not answer in time; does the program hang, is scrape_timeout too short, is a firewall between?";
 	if (/connection closed without an answer/.test(error) && at.scheme === "http")
 		return `does port ${at.port} speak TLS? Then set "scheme: https"`;
-	if (/Connection reset/i.test(error)) return "it ended the connection; did the program restart?";
+	if (/Connection reset/i.test(error)) return "it ended the connection; did the program restart, does it speak only HTTP/2?";
 	if (/answers a web page|text\/html/.test(error))
 		return `another program, or a login page, answers at ${at.path}`;
 	if (/body size limit|bytes, limit/.test(error)) return "the profile is larger than allowed; see body_size_limit";
