@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/net/http_client.h"
+#include "tests/base/net/h2_server.h"
 #include "tests/base/net/http_pair.h"
 #include "tests/base/net/identity.h"
 #include "tests/check.h"
@@ -309,6 +310,22 @@ TEST(connect_for_https)
 	check_answer(url, &c, "ok");
 	CHECK_INT(http_client_stats(client.http).reuses, 1);
 	CHECK_INT(atomic_load(&proxy.requests), 2);
+	stop();
+}
+
+TEST(http2_through_a_tunnel)
+{
+	struct http_config c;
+
+	REQUIRE(start(h2_script, true, script_proxy, NULL, "https://", true));
+	h2_offer(server.tls);
+	c = config_of();
+	c.enable_http2 = true;
+	check_answer(url, &c, "ok");
+	check_seen(&proxy, "CONNECT 127.0.0.1:");
+	check_seen(&server, ":path: /x?y=z\n");
+	check_answer(url, &c, "ok");
+	CHECK_INT(http_client_stats(client.http).reuses, 1);
 	stop();
 }
 
