@@ -97,6 +97,7 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 	out->end = EXPLAINED_SCRAPED;
 	out->labels = t.labels;
 	out->url = t.shown_url;
+	out->unix_path = target_unix_path(&t);
 	return rc;
 }
 

@@ -28,6 +28,7 @@ struct explained_profile {
 	unsigned shard; /* elsewhere: that scrapes it */
 	struct labels labels; /* scraped: as stored, with __name__ */
 	struct str url;
+	struct str unix_path; /* of its socket; "": none */
 	struct str error; /* refused */
 };
 

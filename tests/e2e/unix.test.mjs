@@ -5,7 +5,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { chmodSync, copyFileSync } from 'node:fs';
 import { certificates } from './certificates.mjs';
-import { epimetheus, join, oneSampleProfile, query, request, scratch, startServer, targets, until, writeFileSync } from './lib.mjs';
+import { api, epimetheus, join, oneSampleProfile, query, request, scratch, startServer, targets, until, writeFileSync } from './lib.mjs';
 
 const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
 
@@ -82,6 +82,10 @@ ${job('wrong', `static_configs:
   const [status, answer] = await order({ ...which, scrapeUnixSocket: at('b.sock') });
   assert.equal(status, 200, JSON.stringify(answer));
   assert.equal(answer.data.labels.n, 'b');
+
+  const { profiles } = await api(server, 'targets/relabel_steps', { scrapePool: 'two', labels: JSON.stringify({ __address__: 'x', __unix_socket__: '/run/x' }) });
+  const memory = profiles.find((p) => p.profile === 'memory');
+  assert.deepEqual([memory.scrapeUrl, memory.scrapeUnixSocket], [url('x'), '/run/x']);
 });
 
 test('names are asked for through the socket', async (t) => {

@@ -116,6 +116,10 @@ static void api_relabel_write_profile(struct json *j, const struct explained_pro
 		api_labels(j, p->labels);
 		json_key(j, "scrapeUrl");
 		json_str(j, p->url);
+		if (p->unix_path.len) {
+			json_key(j, "scrapeUnixSocket");
+			json_str(j, p->unix_path);
+		}
 	}
 	json_object_end(j);
 }

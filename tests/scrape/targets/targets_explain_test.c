@@ -51,6 +51,9 @@ static const struct {
 		"process_cpu{instance=\"a:1\", job=\"j\"}\n" },
 	{ "a name that no profile has", OFF, "__address__=a:1;__name__=own",
 		"memory http://a:1/debug/pprof/allocs own{instance=\"a:1\", job=\"j\"}\n" },
+	{ "through a socket", OFF, "__address__=a:1;__unix_socket__=/run/a.sock",
+		"memory http://a:1/debug/pprof/allocs through /run/a.sock "
+		"memory{instance=\"a:1\", job=\"j\"}\n" },
 	{ "refused", OFF, "x=y", "memory refused: no address\n" },
 };
 /* clang-format on */
@@ -76,6 +79,8 @@ static void print(struct buf *out, const struct explanation *e)
 			buf_printf(out, "refused: " STR_FMT, STR_ARG(p->error));
 		} else {
 			buf_printf(out, STR_FMT " ", STR_ARG(p->url));
+			if (p->unix_path.len)
+				buf_printf(out, "through " STR_FMT " ", STR_ARG(p->unix_path));
 			labels_print(out, p->labels);
 		}
 		buf_add_char(out, '\n');

@@ -27,6 +27,8 @@ export interface RelabelProfile {
 	error?: string;
 	labels?: Labels;
 	scrapeUrl?: string;
+	/** The socket that it is scraped through; absent if it is scraped by TCP. */
+	scrapeUnixSocket?: string;
 }
 
 export interface RelabelSteps {

@@ -66,6 +66,7 @@ function Profile({ profile: p }: { profile: RelabelProfile }) {
 			<td>{p.profile}</td>
 			<td class="url">
 				{p.scrapeUrl}
+				{p.scrapeUnixSocket && ` (socket ${p.scrapeUnixSocket})`}
 				{p.error && <span class="err">{p.error}</span>}
 				{!p.keep && (
 					<span class="badge down">
