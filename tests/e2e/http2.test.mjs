@@ -7,6 +7,9 @@ import { finish, join, oneSampleProfile, query, request, root, scratch, start, s
 
 const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
 
+/** Node 20 sends an alert to a client that does not offer h2; Node 18 closes the connection without a word. */
+const NO_HTTP1 = ['tlsv1 alert no application protocol: the target speaks only HTTP/2, remove "enable_http2: false"', 'connection closed'];
+
 /** A server of Node. Answers a profile to GET, and what it got to others. */
 async function listen(t, server) {
   const seen = { requests: [], sessions: 0 };
@@ -51,16 +54,18 @@ ${job('go', 'https', address, '', '{process_cpu: {seconds: 1}}')}
 ${job('plain', 'http', `127.0.0.1:${plain.port}`)}
 ${job('off', 'https', `127.0.0.1:${safe.port}`, 'enable_http2: false')}
 ` });
-  const all = await until('scrapes of all', 60, async () => {
-    const list = await targets(server);
-    return list.length === 8 && list.every((x) => x.health !== 'unknown' && x.scrapes >= 2) && list;
+  // Any scrape of a busy machine may be out of time: what is shown meanwhile is asked for anew.
+  await until('scrapes of all', 60, async () => {
+    const all = await targets(server);
+    assert.ok(all.length === 8 && all.every((x) => x.scrapes >= 2), JSON.stringify(all));
+    const errors = (pool) => [...new Set(all.filter((x) => x.scrapePool === pool).map((x) => x.lastError))];
+    assert.deepEqual(errors('node'), ['']);
+    assert.deepEqual(errors('go'), ['']);
+    assert.deepEqual(errors('plain'), ['malformed HTTP response: the server speaks HTTP/2: set "scheme: https" if it has TLS, else let it serve HTTP/1.1 too']);
+    const off = errors('off').map((text) => text.replace(`tls 127.0.0.1:${safe.port}: `, ''));
+    assert.ok(off.length === 1 && NO_HTTP1.includes(off[0]), JSON.stringify(off));
+    return true;
   });
-  const errors = (pool) => [...new Set(all.filter((x) => x.scrapePool === pool).map((x) => x.lastError))];
-  assert.deepEqual(errors('node'), ['']);
-  assert.deepEqual(errors('plain'), ['malformed HTTP response: the server speaks HTTP/2: set "scheme: https" if it has TLS, else let it serve HTTP/1.1 too']);
-  assert.deepEqual(errors('off'), [`tls 127.0.0.1:${safe.port}: tlsv1 alert no application protocol: the target speaks only HTTP/2, remove "enable_http2: false"`]);
-  // Any scrape of a busy machine may be out of time.
-  await until('each profile of Go', 60, async () => (await targets(server)).filter((x) => x.scrapePool === 'go').every((x) => x.health === 'up'));
   await until('its work', 60, async () => (await query(server, 'top(20, cpu{job="go"})')).result[0]?.rows?.some((r) => r.function === 'main.work')
     || JSON.stringify((await query(server, 'flat(cpu{job="go"})')).result).includes('main.work'));
   assert.match(go.err, /^HTTP\/2\.0 \/debug\/pprof\/profile \d+$/m);
@@ -70,9 +75,11 @@ ${job('off', 'https', `127.0.0.1:${safe.port}`, 'enable_http2: false')}
   const [head] = safe.seen.requests;
   assert.deepEqual([head[':method'], head[':scheme'], head[':authority'], head[':path'], head['accept-encoding'], head.authorization],
     ['GET', 'https', `127.0.0.1:${safe.port}`, '/debug/pprof/allocs', 'gzip', `Basic ${Buffer.from('u:p').toString('base64')}`]);
-  assert.ok(safe.seen.requests.length >= 2);
-  assert.equal(safe.seen.sessions, 1);
+  assert.ok(safe.seen.sessions < safe.seen.requests.length);
 
-  const order = await request(`${server.url}/api/v1/targets/profile?${new URLSearchParams({ 'match[]': 'memory{job="node"}' })}`, { method: 'POST' });
-  assert.equal(order.status, 200, order.body.toString());
+  await until('a profile now', 30, async () => {
+    const order = await request(`${server.url}/api/v1/targets/profile?${new URLSearchParams({ 'match[]': 'memory{job="node"}' })}`, { method: 'POST' });
+    assert.equal(order.status, 200, order.body.toString());
+    return true;
+  });
 });
