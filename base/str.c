@@ -56,6 +56,13 @@ struct str str_trim(struct str s)
 	return s;
 }
 
+struct str str_without_bom(struct str s)
+{
+	const struct str bom = STR("\xef\xbb\xbf");
+
+	return str_has_prefix(s, bom) ? (struct str){ s.ptr + bom.len, s.len - bom.len } : s;
+}
+
 ptrdiff_t str_find(struct str s, struct str what)
 {
 	const char *p = what.len && s.len ? memmem(s.ptr, s.len, what.ptr, what.len) : NULL;

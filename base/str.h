@@ -49,6 +49,7 @@ bool str_has_prefix_nocase(struct str s, struct str prefix);
 bool str_has_suffix(struct str s, struct str suffix);
 struct str str_base_name(struct str path); /* behind the last '/' */
 struct str str_trim(struct str s); /* without ASCII white space at both ends */
+struct str str_without_bom(struct str s); /* UTF-8's byte order mark at the beginning */
 ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
 struct str str_dup(
 	struct arena *a, struct str s); /* ptr is NUL-terminated; NULL and empty when the arena fails */

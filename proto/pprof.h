@@ -124,6 +124,21 @@ MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw,
 	const struct pprof_limits *limits, struct pprof **out, struct err *err);
 
 /*
+ * What bytes are that are no pprof, and what to do with them: formats of other profilers, web
+ * pages, archives. proto/foreign.c has the table. pprof_decode says it, and others do where they
+ * refuse bytes themselves.
+ */
+struct foreign {
+	const char *what; /* "a Go execution trace" */
+	const char *advice; /* "go tool trace reads it"; NULL: there is none */
+	bool is_read; /* as a file, and where it is pushed: proto/any */
+};
+const struct foreign *foreign_recognize(struct str raw); /* inflated; NULL: not known */
+/* Of what is known: sets *err, "this is a web page", and returns ERR_INVALID. Else ERR_OK. */
+enum err_code foreign_explain(struct str raw, struct err *err);
+bool foreign_is_text(struct str raw); /* no control characters in its first 512 bytes */
+
+/*
  * Appends the message in wire format, packed by protobuf-c; ids are index + 1. Zero-valued samples
  * are kept.
  */

@@ -323,7 +323,7 @@ enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_l
 	pprof_decode_set_limits(&d);
 	if ((rc = pprof_decode_walk(&d)) || (rc = pprof_decode_check_strings(&d)) ||
 		(rc = decoder_tables(&d)) || (rc = decoder_samples(&d)))
-		return rc;
+		return rc == ERR_INVALID && foreign_explain(raw, err) ? ERR_INVALID : rc;
 	*out = d.p;
 	return ERR_OK;
 }

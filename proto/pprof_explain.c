@@ -1,6 +1,7 @@
 /*
  * Explains why a body is not a profile. The decoder only notices that something is wrong; this
- * walks the same bytes by a table of the messages and says where.
+ * walks the same bytes by a table of the messages and says where. Bytes that are known to be
+ * something else are named by foreign.c instead.
  */
 #include "proto/wire.h"
 
@@ -168,7 +169,7 @@ static enum err_code message_walk(
 
 /*
  * The length of printable text that the body begins with; 0 if it is not text. A wrong path often
- * answers HTML, a legacy text profile or "404 page not found".
+ * answers a legacy text profile or "404 page not found".
  */
 static size_t pprof_explain_text_prefix(struct str raw)
 {

@@ -90,13 +90,6 @@ static enum err_code body_undo_transport(struct arena *a, struct str encoding,
 
 /* ---- bodies that are no profile ---- */
 
-static bool body_is_html(struct str s, struct str content_type)
-{
-	s = str_trim(s);
-	return refusal_type_is(content_type, "text/html") ||
-		str_has_prefix_nocase(s, STR("<html")) || str_has_prefix_nocase(s, STR("<!doctype"));
-}
-
 static bool body_is_textual(struct str content_type)
 {
 	return str_has_prefix_nocase(content_type, STR("text/")) ||
@@ -108,13 +101,17 @@ static bool body_is_textual(struct str content_type)
 static enum err_code body_explain(
 	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {
+	static const struct foreign page = { .what = "a web page" };
+	const struct foreign *f = foreign_recognize(body);
 	char text[REFUSAL_TEXT_BYTES];
 
 	if (rc != ERR_INVALID)
 		return rc;
-	if (body_is_html(body, content_type))
-		return err_set(err, ERR_INVALID,
-			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));
+	if (!f && refusal_type_is(content_type, "text/html"))
+		f = &page;
+	if (f)
+		return err_set(err, ERR_INVALID, "target answers %s (Content-Type %s), not a profile%s%s",
+			f->what, QUOTED(content_type), f->advice ? ": " : "", f->advice ? f->advice : "");
 	if (body_is_textual(content_type)) {
 		refusal_text(text, body);
 		return err_set(

@@ -6,7 +6,6 @@
 #include "proto/jfr/jfr.h"
 #include "proto/legacy/legacy.h"
 
-#define LOOKED_AT_BYTES 512u
 #define SPEEDSCOPE_LABEL "profile" /* of samples, where the file has several profiles */
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define JFR_RATE_HZ 100u /* if the recording does not say: 10 ms, as async-profiler's default */
@@ -273,17 +272,14 @@ static enum err_code any_take_pprof(struct arena *a, struct str raw, struct str 
 
 /* ---- which it is ---- */
 
-static bool any_is_text(struct str raw)
+/* Of a text that is no speedscope file or no folded stacks: what it is, if that is known. */
+static enum err_code any_name_text(enum err_code rc, struct str raw, struct err *err)
 {
-	size_t n = raw.len < LOOKED_AT_BYTES ? raw.len : LOOKED_AT_BYTES;
+	const struct foreign *f = foreign_recognize(raw);
 
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)raw.ptr[i];
-
-		if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 127)
-			return false;
-	}
-	return true;
+	if ((rc == ERR_INVALID || rc == ERR_UNSUPPORTED) && f && !f->is_read)
+		return foreign_explain(raw, err);
+	return rc;
 }
 
 enum err_code any_decode(
@@ -306,12 +302,14 @@ enum err_code any_decode(
 		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
 	if (jfr_recognized(raw))
 		return any_take_jfr(a, raw, out, err);
-	if (any_is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
-		return any_take_named(a, FOLDED_SPEEDSCOPE, raw, out, err);
+	if (foreign_is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
+		return any_name_text(any_take_named(a, FOLDED_SPEEDSCOPE, raw, out, err), raw, err);
 	rc = any_take_pprof(a, raw, file_name, out, &any, err);
 	if (rc != ERR_INVALID || any.is_legacy || any.profile)
 		return rc;
-	if (any_is_text(raw))
+	if (foreign_explain(raw, err))
+		return ERR_INVALID;
+	if (foreign_is_text(raw))
 		return any_take_named(a, FOLDED_STACKS, raw, out, err);
 	return err_wrap(err, rc,
 		"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as "

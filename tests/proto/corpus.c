@@ -187,7 +187,7 @@ const struct corpus_row corpus[] = {
 		"period: bad varint" },
 	{ "length beyond 63 bits", LIT(TABLES "\x12" MINUS_1), "sample[0]: truncated" },
 	{ "HTML", LIT("<!DOCTYPE html>\n<html>\n"),
-		"not a pprof profile: it begins with \"<!DOCTYPE html>\"" },
+		"this is a web page" },
 	{ "text", LIT("404 page not found\n"),
 		"not a pprof profile: it begins with \"404 page not found\"" },
 };

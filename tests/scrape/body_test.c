@@ -93,6 +93,12 @@ TEST(what_is_no_profile)
 			"a legacy heap profile of Java (text) is not supported", 0 },
 		{ "", "\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 			"CPU profile of gperftools: sample[1] is cut off", 32 },
+		{ "text/html", "hello",
+			"target answers a web page (Content-Type \"text/html\"), not a profile", 0 },
+		{ "x/y", "go 1.22 trace\0\0\0",
+			"target answers a Go execution trace (Content-Type \"x/y\"), not a profile: go tool "
+			"trace reads it; a CPU profile is at /debug/pprof/profile",
+			16 },
 		{ "text/plain", "hello", "target answers \"text/plain\", not a profile: hello", 0 },
 	};
 	struct arena a;
