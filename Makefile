@@ -52,7 +52,7 @@ uses_proto/otlp := base proto
 uses_proto/jfr := base proto
 uses_proto/legacy := base proto
 uses_proto/folded := base proto
-uses_proto/any := base base/gzip proto proto/jfr proto/legacy proto/folded
+uses_proto/any := base proto proto/jfr proto/legacy proto/folded
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery/apis := base base/yaml base/xml base/net discovery/sources
@@ -174,7 +174,7 @@ SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
 LIBS_TLS := -levent -lssl -lcrypto -lcares
 LIBS_STORE := -lleveldb -lsnappy -lzstd
 LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lexpat -lxxhash -ljansson -lcrypt
-LIBS_PROTO := -lprotobuf-c -ldeflate -lz
+LIBS_PROTO := -lprotobuf-c -ldeflate -lz -llz4
 LIBS_DEBUGINFO := -llzma
 LIBS_HTTPD := -lmicrohttpd -lnghttp2 -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
 SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) $(LIBS_DEBUGINFO) -lstdc++ -lm
@@ -307,7 +307,7 @@ include tests/tests.mk
 CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
 PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
 	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev liblzma-dev libyaml-dev libexpat1-dev libleveldb-dev \
-	libsnappy-dev libzstd-dev libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev \
+	libsnappy-dev libzstd-dev liblz4-dev libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev \
 	libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=

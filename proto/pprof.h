@@ -113,9 +113,9 @@ struct pprof_limits {
 extern const struct pprof_limits pprof_limits_default;
 
 /*
- * Turns a body as received into wire bytes: gzip (of one or more members) is inflated, other
- * bytes are passed through. *out points into `a` or is `body` itself. Refuses gzip in gzip, bytes
- * after the last member, an empty body.
+ * Turns a body as received into wire bytes: gzip (of one or more members), zstd and lz4 (frames)
+ * are inflated, other bytes are passed through. *out points into `a` or is `body` itself. Refuses
+ * what is compressed twice, bytes after the last member, an empty body.
  */
 MUST_CHECK enum err_code pprof_inflate(struct arena *a, struct str body,
 	const struct pprof_limits *limits, struct str *out, struct err *err);

@@ -4,6 +4,12 @@
 
 #define WINDOW_LOG_MAX 23
 #define FIRST_BYTES 65536u
+#define MAGIC STR("\x28\xb5\x2f\xfd")
+
+bool zstd_is(struct str s)
+{
+	return str_has_prefix(s, MAGIC);
+}
 
 static enum err_code zstd_refuse(const char *what, size_t code, struct err *err)
 {
@@ -44,22 +50,20 @@ enum err_code zstd_inflate(struct arena *a, struct str body, const char *what, s
 {
 	ZSTD_DCtx *z = ZSTD_createDCtx();
 	struct buf raw = { 0 };
+	struct str copy;
 	enum err_code rc;
-	char *bytes;
 
 	if (!z)
 		return err_nomem(err, what);
 	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	rc = zstd_inflate_all(z, body, what, raw_max, &raw, err);
 	ZSTD_freeDCtx(z);
-	if (!rc && !(bytes = arena_alloc_raw(a, raw.len + 1, 1)))
-		rc = arena_fail(a, what, err);
 	if (!rc) {
-		if (raw.len)
-			memcpy(bytes, raw.ptr, raw.len);
-		bytes[raw.len] = '\0';
-		*out = (struct str){ bytes, raw.len };
+		copy = str_dup(a, buf_str(&raw));
+		rc = copy.ptr ? ERR_OK : arena_fail(a, what, err);
 	}
+	if (!rc)
+		*out = copy;
 	buf_release(&raw);
 	return rc;
 }

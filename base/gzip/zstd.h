@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+bool zstd_is(struct str s); /* begins as a frame does */
 /* All frames of the body, one after the other. `what` names it in errors. */
 MUST_CHECK enum err_code zstd_inflate(struct arena *a, struct str body, const char *what,
 	size_t raw_max, struct str *out, struct err *err);

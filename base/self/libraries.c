@@ -36,6 +36,7 @@ const struct library libraries[] = {
 	{ "libunistring", "libunistring-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
 		"Free Software Foundation, Inc.", "used by GnuTLS" },
 	{ "libyaml", "libyaml-dev", "MIT", "Ingy döt Net and Kirill Simonov", "reads YAML" },
+	{ "LZ4", "liblz4-dev", "BSD-2-Clause", "Yann Collet", "inflates bodies" },
 	{ "Nettle, Hogweed", "nettle-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
 		"Niels Möller and others", "cryptography for GnuTLS" },
 	{ "nghttp2", "libnghttp2-dev", "MIT",

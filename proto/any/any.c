@@ -1,13 +1,10 @@
 #include "proto/any/any.h"
 
-#include "base/gzip/gzip.h"
-#include "base/gzip/zstd.h"
 #include "proto/folded/folded.h"
 #include "proto/jfr/jfr.h"
 #include "proto/legacy/legacy.h"
 
 #define SPEEDSCOPE_LABEL "profile" /* of samples, where the file has several profiles */
-#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define JFR_RATE_HZ 100u /* if the recording does not say: 10 ms, as async-profiler's default */
 
 static const char *const format_names[ANY_FORMATS] = {
@@ -255,11 +252,8 @@ static enum err_code any_take_named(struct arena *a, enum folded_format format, 
 static enum err_code any_take_pprof(struct arena *a, struct str raw, struct str file_name,
 	struct any_file *out, struct legacy_any *any, struct err *err)
 {
-	struct pprof_limits limits = pprof_limits_default;
-	enum err_code rc;
+	enum err_code rc = legacy_decode_any(a, raw, &pprof_limits_default, any, err);
 
-	limits.body_bytes_max = limits.raw_bytes_max;
-	rc = legacy_decode_any(a, raw, &limits, any, err);
 	if (!rc && !any->is_legacy && !any->profile->types_n) {
 		any->profile = NULL; /* text may be read as fields that nobody knows */
 		return err_set(err, ERR_INVALID, "the profile has no sample types");
@@ -285,21 +279,15 @@ static enum err_code any_name_text(enum err_code rc, struct str raw, struct err 
 enum err_code any_decode(
 	struct arena *a, struct str body, struct str file_name, struct any_file *out, struct err *err)
 {
+	struct pprof_limits limits = pprof_limits_default;
 	struct legacy_any any = { 0 };
-	struct str raw = body;
-	enum err_code rc = ERR_OK;
+	struct str raw;
+	enum err_code rc;
 
+	limits.body_bytes_max = limits.raw_bytes_max;
 	*out = (struct any_file){ 0 };
-	if (!body.len)
-		return err_set(err, ERR_INVALID, "the file is empty");
-	if (gzip_is(body))
-		rc = gzip_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
-	else if (str_has_prefix(body, STR(ZSTD_MAGIC)))
-		rc = zstd_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
-	if (rc)
+	if ((rc = pprof_inflate(a, body, &limits, &raw, err)))
 		return rc;
-	if (raw.len > ANY_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
 	if (jfr_recognized(raw))
 		return any_take_jfr(a, raw, out, err);
 	if (foreign_is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))

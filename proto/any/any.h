@@ -2,7 +2,7 @@
  * A profile in a file of whatever format: pprof, the formats before it, folded stacks, speedscope,
  * a recording of Java. The bytes say which it is; names of files do not.
  *
- * Any of them may be in gzip. Text that is neither JSON nor a format before pprof is folded stacks.
+ * Any of them may be in gzip, zstd or lz4, up to 128 MiB inflated. Text that is neither JSON nor a format before pprof is folded stacks.
  *
  * Units:     as pprof.h.
  * Errors:    those of the format's decoder; ERR_INVALID for bytes of no known format, which names
@@ -14,8 +14,6 @@
 #define PROTO_ANY_ANY_H
 
 #include "proto/kinds.h"
-
-#define ANY_BYTES_MAX (128u << 20) /* inflated */
 
 enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, ANY_FORMATS };
 

@@ -1,4 +1,6 @@
+#include <lz4frame.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/gzip/gzip.h"
 #include "proto/pprof.h"
@@ -196,6 +198,66 @@ TEST(limits)
 			&limits, ERR_LIMIT, "profile is 11 bytes, limit 10", STR(""));
 	free(zeros);
 	buf_release(&b);
+}
+
+static void add_zstd(struct buf *out, struct str raw)
+{
+	buf_reserve(out, ZSTD_compressBound(raw.len));
+	out->len += ZSTD_compress(
+		out->ptr + out->len, ZSTD_compressBound(raw.len), raw.ptr, raw.len, 3);
+}
+
+static void add_lz4(struct buf *out, struct str raw)
+{
+	buf_reserve(out, LZ4F_compressFrameBound(raw.len, NULL));
+	out->len += LZ4F_compressFrame(
+		out->ptr + out->len, LZ4F_compressFrameBound(raw.len, NULL), raw.ptr, raw.len, NULL);
+}
+
+static void add_gzip(struct buf *out, struct str raw)
+{
+	add_member(out, raw, NULL);
+}
+
+/* zstd and lz4 wherever gzip is, within the same limits. */
+TEST(zstd_and_lz4)
+{
+	static const struct {
+		const char *name;
+		void (*add)(struct buf *out, struct str raw);
+	} rows[] = { { "gzip", add_gzip }, { "zstd", add_zstd }, { "lz4", add_lz4 } };
+	struct pprof_limits limits = { .body_bytes_max = 1 << 20, .raw_bytes_max = 100000 };
+	char *zeros = calloc(1, 8u << 20), want[80];
+	struct buf b = { 0 }, twice = { 0 };
+
+	zeros[0] = 0x32;
+	for (size_t i = 0; i < 3; i++) {
+		buf_clear(&b);
+		rows[i].add(&b, STR(RAW));
+		accepted(rows[i].name, buf_str(&b), STR(RAW));
+		for (size_t k = 0; k < 3; k++) {
+			buf_clear(&twice);
+			rows[k].add(&twice, buf_str(&b));
+			snprintf(want, sizeof(want), "%s: the profile is compressed twice", rows[i].name);
+			refused(rows[k].name, buf_str(&twice), want);
+		}
+		buf_clear(&b);
+		rows[i].add(&b, STR(""));
+		refused(rows[i].name, buf_str(&b), "profile is empty");
+		buf_clear(&b);
+		rows[i].add(&b, (struct str){ zeros, 100000 });
+		check_body(rows[i].name, buf_str(&b), &limits, ERR_OK, NULL, (struct str){ zeros, 100000 });
+		buf_clear(&b);
+		rows[i].add(&b, (struct str){ zeros, 8u << 20 });
+		snprintf(want, sizeof(want),
+			i ? "%s: profile inflates to more than 100000 bytes" :
+				"profile is more than 100000 bytes inflated, the limit",
+			rows[i].name);
+		check_body(rows[i].name, buf_str(&b), &limits, ERR_LIMIT, want, STR(""));
+	}
+	free(zeros);
+	buf_release(&b);
+	buf_release(&twice);
 }
 
 TEST(an_arena_too_small)

@@ -137,7 +137,7 @@ TEST(bytes_say_what_they_are)
 		/* A type without a name, beside one with a name. */
 		{ LIT("\x32\0\x32\1u\x0a\4\x08\0\x10\1"), "pprof unnamed(:u empty)" },
 		{ LIT("\x32\0\x32\1u\x0a\4\x08\0\x10\1\x0a\4\x08\1\x10\1"), "pprof u(:u empty u:u empty)" },
-		{ LIT(""), "the file is empty" },
+		{ LIT(""), "profile is empty" },
 		{ LIT("{\"a\": 1}"), "speedscope: $schema is not speedscope's" },
 		{ LIT("{"), "speedscope: JSON ends at byte 1: expected the end of what begins before" },
 		{ LIT("main;f 3\nno cost\n"), "folded stacks: line 2: " },
@@ -204,8 +204,7 @@ TEST(gzip_is_taken_off_once)
 	CHECK_STR(buf_str(&got), "folded stacks samples(samples:count+)");
 	REQUIRE_OK(gzip_compress(buf_str(&once), 1, &twice, &err), &err);
 	show(&got, buf_str(&twice), "x");
-	CHECK(
-		str_find(buf_str(&got), STR("folded")) < 0 || str_find(buf_str(&got), STR("neither")) >= 0);
+	CHECK_STR(buf_str(&got), "gzip: the profile is compressed twice");
 	buf_release(&once);
 	buf_release(&twice);
 	buf_release(&got);
@@ -217,14 +216,14 @@ TEST(a_bomb_is_refused)
 	struct buf raw = { 0 }, gz = { 0 }, got = { 0 };
 	struct err err;
 
-	REQUIRE(buf_reserve(&raw, ANY_BYTES_MAX + 1));
-	memset(raw.ptr, 'a', ANY_BYTES_MAX + 1);
-	raw.len = ANY_BYTES_MAX + 1;
+	REQUIRE(buf_reserve(&raw, (128u << 20) + 1));
+	memset(raw.ptr, 'a', (128u << 20) + 1);
+	raw.len = (128u << 20) + 1;
 	REQUIRE_OK(gzip_compress(buf_str(&raw), 1, &gz, &err), &err);
 	show(&got, buf_str(&gz), "x");
 	CHECK(str_find(buf_str(&got), STR("134217728")) >= 0);
 	show(&got, buf_str(&raw), "x");
-	CHECK_STR(buf_str(&got), "the file has 134217729 bytes, limit 134217728");
+	CHECK_STR(buf_str(&got), "profile is 134217729 bytes, limit 134217728");
 	buf_release(&raw);
 	buf_release(&gz);
 	buf_release(&got);
