@@ -106,11 +106,11 @@ uses_web/render := base base/gzip proto proto/report promql/value promql/profile
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
 	web/pyroscope
-uses_web/profefe := base base/self base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
+uses_web/profefe := base base/self base/net proto proto/legacy scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
-uses_web/api := base base/self base/yaml base/gzip discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files

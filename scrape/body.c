@@ -70,7 +70,7 @@ static enum err_code body_gunzip(
 	return rc;
 }
 
-static enum err_code body_undo_transport(struct arena *a, struct str encoding,
+enum err_code body_undo_transport(struct arena *a, struct str encoding,
 	const struct pprof_limits *limits, struct str *body, struct err *err)
 {
 	struct body_inflated out = { .arena = a };

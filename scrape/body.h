@@ -24,6 +24,10 @@ MUST_CHECK enum err_code body_decode(struct arena *a, struct str body, struct st
 	struct str content_encoding, const struct pprof_limits *limits, struct body *out,
 	struct err *err);
 
+/* Takes a Content-Encoding off: gzip, x-gzip; none. *body stays, or is in the arena. */
+MUST_CHECK enum err_code body_undo_transport(struct arena *a, struct str encoding,
+	const struct pprof_limits *limits, struct str *body, struct err *err);
+
 /* Checks sample_limit and the label limits of the job. labels: the series'. */
 MUST_CHECK enum err_code body_check_limits(
 	const struct pprof *p, struct labels labels, const struct scrape_config *job, struct err *err);

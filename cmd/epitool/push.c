@@ -19,8 +19,10 @@
 
 static const char usage[] = "push [FLAGS] -l LABEL=VALUE... FILE...";
 static const char about[] =
-	"Sends pprof files, gzipped or not, to a server that runs with --web.enable-ingest;\n"
-	"- is standard input. A file is answered when it is stored for good.\n"
+	"Sends profiles to a server that runs with --web.enable-ingest: pprof, folded\n"
+	"stacks, speedscope, recordings of Java (JFR), formats before pprof; in gzip, zstd,\n"
+	"lz4 or plain. - is standard input. A file is answered when it is stored for good.\n"
+	"A recording is stored as several profiles, unless --name chooses one.\n"
 	"\n"
 	"A different profile with the same labels and time gets the next nanosecond.\n"
 	"Profiles have environment=\"ci\", unless a label says otherwise: rules leave them out by\n"
@@ -67,53 +69,75 @@ static bool push_flags_has(const struct push_flags *f, const char *label)
 	return false;
 }
 
+static void push_add_param(struct buf *path, struct str name, struct str value)
+{
+	buf_add_str(path, name);
+	buf_add_char(path, '=');
+	percent_encode(path, value, PERCENT_VALUE);
+	buf_add_char(path, '&');
+}
+
 /*
  * A time such as "now" is taken when a file is sent, so files of one type do not replace each
  * other.
  */
 static enum err_code push_flags_add_params(
-	const struct push_flags *f, const char *name, struct buf *path, struct err *err)
+	const struct push_flags *f, struct str name, struct buf *path, struct err *err)
 {
 	int64_t t;
 	enum err_code rc;
 
-	buf_add_cstr(path, "/api/v1/ingest?name=");
-	percent_encode(path, str_of(name), PERCENT_VALUE);
+	buf_add_cstr(path, "/api/v1/ingest?");
+	if (name.len)
+		push_add_param(path, STR("name"), name);
 	for (size_t i = 0; i < f->labels.n; i++) {
 		const char *text = f->labels.v[i], *equals = strchr(text, '=');
 
-		buf_add_char(path, '&');
-		buf_add(path, text, (size_t)(equals - text));
-		buf_add_char(path, '=');
-		percent_encode(path, str_of(equals + 1), PERCENT_VALUE);
+		push_add_param(path, (struct str){ text, (size_t)(equals - text) }, str_of(equals + 1));
 	}
 	if (!push_flags_has(f, "environment"))
-		buf_add_cstr(path, "&environment=ci");
+		push_add_param(path, STR("environment"), STR("ci"));
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
 			return rc;
-		buf_add_cstr(path, "&time=");
+		buf_add_cstr(path, "time=");
 		time_arg_print(path, t);
+		buf_add_char(path, '&');
 	}
 	if (f->interval_ns) {
-		buf_add_cstr(path, "&interval=");
+		buf_add_cstr(path, "interval=");
 		duration_print(path, f->interval_ns);
+		buf_add_char(path, '&');
 	}
+	if (!buf_failed(path))
+		path->len--; /* there is an environment, given or not */
 	buf_add_char(path, '\0');
 	return buf_failed(path) ? err_nomem(err, "push") : ERR_OK;
 }
 
-static void tool_push_tell(const char *file, const char *name, struct str answer)
+static void tool_push_tell_profile(const char *file, const json_t *stored)
+{
+	const char *time = json_string_value(json_object_get(stored, "time"));
+	const char *name = json_string_value(json_object_get(stored, "name"));
+	struct buf text = { 0 };
+
+	buf_add_printable(&text, str_of(name ? name : "?"));
+	buf_add_cstr(&text, " at ");
+	buf_add_printable(&text, str_of(time ? time : "?"));
+	printf("%s: stored as " STR_FMT ", %lld samples\n", file, STR_ARG(buf_str(&text)),
+		(long long)json_integer_value(json_object_get(stored, "samples")));
+	buf_release(&text);
+}
+
+static void tool_push_tell(const char *file, struct str answer)
 {
 	json_t *root = json_loadb(answer.ptr, answer.len, 0, NULL), *line;
-	json_t *data = json_object_get(root, "data");
-	const char *time = json_string_value(json_object_get(data, "time"));
+	json_t *profiles = json_object_get(json_object_get(root, "data"), "profiles");
 	struct buf text = { 0 };
 	size_t i;
 
-	buf_add_printable(&text, str_of(time ? time : "?"));
-	printf("%s: stored as %s at " STR_FMT ", %lld samples\n", file, name, STR_ARG(buf_str(&text)),
-		(long long)json_integer_value(json_object_get(data, "samples")));
+	json_array_foreach (profiles, i, line)
+		tool_push_tell_profile(file, line);
 	json_array_foreach (json_object_get(root, "warnings"), i, line) {
 		buf_clear(&text);
 		buf_add_printable(&text, str_of(json_string_value(line)));
@@ -123,25 +147,32 @@ static void tool_push_tell(const char *file, const char *name, struct str answer
 	json_decref(root);
 }
 
+/* Empty: the server takes the names that a recording of Java has. */
+static enum err_code push_choose_name(const struct push_flags *f, const char *file,
+	const struct any_file *any, struct str *out, struct err *err)
+{
+	*out = str_of(f->name);
+	if (out->len || any->format == ANY_JFR)
+		return ERR_OK;
+	if (!any->v[0].is_named)
+		return err_set(err, ERR_INVALID,
+			"%s: its sample types do not say which profile it is: use --name", file);
+	*out = any->v[0].name;
+	return ERR_OK;
+}
+
 static enum err_code push_bytes(const struct push_flags *f, const char *file, struct str bytes,
 	struct arena *a, struct err *err)
 {
 	struct client_request r = { .content_type = "application/octet-stream", .body = bytes };
 	struct buf path = { 0 }, answer = { 0 };
-	const char *name = f->name;
-	const struct pprof *p;
-	struct str guess;
+	struct any_file any;
+	struct str name;
 	enum err_code rc;
 
-	if ((rc = profile_file_decode(file, bytes, a, &p, err)))
+	if ((rc = profile_file_decode(file, bytes, a, &any, err)) ||
+		(rc = push_choose_name(f, file, &any, &name, err)))
 		return rc;
-	if (!name[0]) {
-		guess = any_name_guess(p, str_of(file));
-		name = guess.ptr; /* a constant */
-	}
-	if (!name[0])
-		return err_set(err, ERR_INVALID,
-			"%s: its sample types do not say which profile it is: use --name", file);
 	if (!(rc = push_flags_add_params(f, name, &path, err))) {
 		r.path = path.ptr;
 		progress_begin(file);
@@ -150,7 +181,7 @@ static enum err_code push_bytes(const struct push_flags *f, const char *file, st
 		if (rc)
 			err_wrap(err, rc, "%s", file);
 		else
-			tool_push_tell(file, name, buf_str(&answer));
+			tool_push_tell(file, buf_str(&answer));
 	}
 	buf_release(&path);
 	buf_release(&answer);

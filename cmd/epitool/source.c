@@ -140,6 +140,32 @@ static enum err_code source_options_read_query(
 	return rc;
 }
 
+static enum err_code source_decode_file(struct source *s, struct arena *a, struct err *err)
+{
+	struct any_file file;
+	enum err_code rc = profile_file_decode(s->text, buf_str(&s->bytes), a, &file, err);
+
+	if (!rc)
+		s->profile = any_default(&file)->pprof;
+	return rc;
+}
+
+/* pprof, which has no types where nothing was found. */
+static enum err_code source_decode_answer(struct source *s, struct arena *a, struct err *err)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	struct pprof *p;
+	struct str raw;
+	enum err_code rc;
+
+	limits.body_bytes_max = limits.raw_bytes_max;
+	if ((rc = pprof_inflate(a, buf_str(&s->bytes), &limits, &raw, err)) ||
+		(rc = pprof_decode(a, raw, &limits, &p, err)))
+		return err_wrap(err, rc, "%s", s->text);
+	s->profile = p;
+	return ERR_OK;
+}
+
 enum err_code source_read(const struct source_options *o, const char *text, struct arena *a,
 	struct source *out, struct err *err)
 {
@@ -148,7 +174,9 @@ enum err_code source_read(const struct source_options *o, const char *text, stru
 	*out = (struct source){ .text = text, .is_file = !strcmp(text, "-") || fs_exists(text) };
 	rc = out->is_file ? profile_file_read(text, &out->bytes, err) :
 						source_options_read_query(o, out, err);
-	if (rc || (rc = profile_file_decode_any(text, buf_str(&out->bytes), a, &out->profile, err)))
+	if (!rc)
+		rc = out->is_file ? source_decode_file(out, a, err) : source_decode_answer(out, a, err);
+	if (rc)
 		return rc;
 	if (!out->is_file && !out->profile->samples_n)
 		return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);

@@ -73,6 +73,7 @@ static enum err_code any_add(struct arena *a, const struct pprof *p, const enum 
 	struct str name, struct any_file *out, struct err *err)
 {
 	enum value_kind *own = arena_array(a, enum value_kind, (size_t)p->types_n + 1);
+	bool is_named = name.len;
 
 	if (!own)
 		return arena_fail(a, "profile", err);
@@ -84,7 +85,7 @@ static enum err_code any_add(struct arena *a, const struct pprof *p, const enum 
 		name = p->strings[p->types[i].type];
 	if (!name.len)
 		name = STR("unnamed");
-	out->v[out->n++] = (struct any_profile){ name, p, kinds ? kinds : own };
+	out->v[out->n++] = (struct any_profile){ name, is_named, p, kinds ? kinds : own, kinds };
 	return ERR_OK;
 }
 

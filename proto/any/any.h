@@ -2,7 +2,8 @@
  * A profile in a file of whatever format: pprof, the formats before it, folded stacks, speedscope,
  * a recording of Java. The bytes say which it is; names of files do not.
  *
- * Any of them may be in gzip, zstd or lz4, up to 128 MiB inflated. Text that is neither JSON nor a format before pprof is folded stacks.
+ * Any of them may be in gzip, zstd or lz4, up to 128 MiB inflated. Text that is neither JSON nor a
+ * format before pprof is folded stacks.
  *
  * Units:     as pprof.h.
  * Errors:    those of the format's decoder; ERR_INVALID for bytes of no known format, which names
@@ -20,8 +21,10 @@ enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, AN
 struct any_profile {
 	/* As it would be scraped under: "process_cpu"; else the name of its first type that has one. */
 	struct str name;
+	bool is_named; /* else the name is that of a type */
 	const struct pprof *pprof; /* with a type at least */
 	const enum value_kind *kinds; /* of its columns: a level, or else costs that add up */
+	bool has_kinds; /* the format says them; else they are by name and type */
 };
 
 struct any_file {

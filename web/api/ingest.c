@@ -1,15 +1,18 @@
 /*
- * Ingest: stores a body of pprof, or of a format before it, with the labels in its address, and
- * answers once it is durable.
+ * Ingest: stores a profile of any format that files have (proto/any), with the labels in its
+ * address, and answers once it is durable. A recording of Java brings several, and their names.
  */
 #include "base/clock.h"
 #include "base/quote.h"
 #include "promql/syntax/type_names.h"
+#include "proto/any/any.h"
 #include "scrape/body.h"
 #include "scrape/receive/receive.h"
 #include "web/api/handlers.h"
 #include "web/push/push.h"
 #include "web/router/envelope.h"
+
+#define API_WARNINGS_MAX 4u
 
 /* ---- what is pushed ---- */
 
@@ -19,20 +22,22 @@ static bool api_is_reserved(struct str name)
 		str_is(name, "cumulative");
 }
 
-/* Resolves aliases of the language, so that a profile pushed as name=cpu is found as cpu. */
+/*
+ * Resolves aliases of the language, so that a profile pushed as name=cpu is found as cpu. Empty: it
+ * is left out.
+ */
 static enum err_code api_read_name(const struct http_in *in, struct str *out, struct err *err)
 {
 	struct str name = http_param(in, "name");
 	struct type_pattern pattern;
 
+	*out = name;
 	if (!name.len)
-		return err_set(err, ERR_INVALID,
-			"invalid parameter \"name\": it is missing; say which profile it is, such "
-			"as "
-			"process_cpu or memory");
+		return ERR_OK;
 	if (!label_name_valid(name) || name.len > RECEIVE_NAME_BYTES_MAX)
 		return err_set(err, ERR_INVALID, "invalid parameter \"name\": %s", QUOTED(name));
-	*out = type_pattern_parse(name, &pattern) ? pattern.name : name;
+	if (type_pattern_parse(name, &pattern))
+		*out = pattern.name;
 	return ERR_OK;
 }
 
@@ -77,56 +82,164 @@ static enum err_code api_read_times(const struct http_in *in, struct received *o
 	return ERR_OK;
 }
 
-static enum err_code api_decode(
-	struct http_in *in, struct receive_turn *t, struct received *out, struct err *err)
-{
-	struct body body;
-	struct str name;
-	enum err_code rc;
+/* What one request stores: of a recording of Java several profiles, else one. */
+struct api_pushed {
+	struct received *v;
+	size_t n;
+	struct any_file file;
+	struct buf left_out; /* names of profiles of the recording that `name` does not choose */
+};
 
-	if ((rc = api_read_name(in, &name, err)) || (rc = api_read_labels(in, name, out, err)))
-		return rc;
-	receive_tell_labels(t, out->labels);
-	if (!in->body.len)
-		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
-	if ((rc = body_decode(&t->arena, in->body, in->content_type, in->content_encoding,
-			 &pprof_limits_default, &body, err)))
-		return rc;
-	out->profile = body.any.profile;
-	out->kinds = body.any.kinds;
-	return api_read_times(in, out, err);
+static void api_print_names(const struct any_file *f, struct buf *out)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		buf_printf(out, "%s" STR_FMT, i ? ", " : "", STR_ARG(f->v[i].name));
 }
 
-static void api_write_stored(struct http_out *out, const struct received *r)
+/* The one called so, where the file has several; all without a name. */
+static bool api_is_chosen(const struct any_file *f, uint32_t i, struct str name)
 {
-	struct str warnings[3];
+	return f->n == 1 || !name.len || str_eq(f->v[i].name, name);
+}
+
+static enum err_code api_add_profile(struct http_in *in, struct str name,
+	const struct any_profile *from, struct api_pushed *p, struct err *err)
+{
+	struct received *to = &p->v[p->n];
+	enum err_code rc;
+
+	*to = (struct received){ .profile = from->pprof,
+		.kinds = from->has_kinds ? from->kinds : NULL };
+	if ((rc = api_read_labels(in, name.len ? name : from->name, to, err)) ||
+		(rc = api_read_times(in, to, err)))
+		return rc;
+	p->n++;
+	return ERR_OK;
+}
+
+static enum err_code api_add_profiles(
+	struct http_in *in, struct arena *a, struct str name, struct api_pushed *p, struct err *err)
+{
+	const struct any_file *f = &p->file;
+	struct buf names = { 0 };
+	enum err_code rc = ERR_OK;
+
+	if (!name.len && f->format != ANY_JFR)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"name\": it is missing; say which profile it is, such as "
+			"process_cpu or memory");
+	if (!(p->v = arena_array(a, struct received, f->n)))
+		return arena_fail(a, "profile", err);
+	for (uint32_t i = 0; i < f->n && !rc; i++) {
+		if (api_is_chosen(f, i, name))
+			rc = api_add_profile(in, name, &f->v[i], p, err);
+		else
+			buf_printf(
+				&p->left_out, "%s" STR_FMT, p->left_out.len ? ", " : "", STR_ARG(f->v[i].name));
+	}
+	if (rc || p->n)
+		return rc;
+	api_print_names(f, &names);
+	err_set(err, ERR_INVALID,
+		"invalid parameter \"name\": the recording has no %s; it has " STR_FMT, QUOTED(name),
+		STR_ARG(buf_str(&names)));
+	buf_release(&names);
+	return ERR_INVALID;
+}
+
+static enum err_code api_decode(
+	struct http_in *in, struct receive_turn *t, struct api_pushed *p, struct err *err)
+{
+	struct arena *a = &t->arena;
+	struct received first = { 0 };
+	struct str body = in->body, name;
+	enum err_code rc;
+
+	if ((rc = api_read_name(in, &name, err)) || (rc = api_read_labels(in, name, &first, err)))
+		return rc;
+	receive_tell_labels(t, first.labels);
+	if (!body.len)
+		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
+	if ((rc = body_undo_transport(a, in->content_encoding, &pprof_limits_default, &body, err)) ||
+		(rc = any_decode(a, body, STR(""), &p->file, err)))
+		return rc;
+	return api_add_profiles(in, a, name, p, err);
+}
+
+static void api_write_stored_time(struct json *j, int64_t ns)
+{
 	struct buf at = { 0 };
-	struct json j;
+
+	time_print_rfc3339(&at, ns);
+	json_key(j, "time");
+	json_str(j, buf_str(&at));
+	buf_release(&at);
+}
+
+static void api_write_profiles(struct json *j, const struct api_pushed *p)
+{
+	json_key(j, "profiles");
+	json_array(j);
+	for (size_t i = 0; i < p->n; i++) {
+		json_object(j);
+		json_key(j, "name");
+		json_str(j, labels_get(p->v[i].labels, STR(LABEL_NAME)));
+		json_key(j, "samples");
+		json_u64(j, p->v[i].samples);
+		api_write_stored_time(j, p->v[i].ts_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* At most API_WARNINGS_MAX; each is given once, of however many profiles. */
+static size_t api_find_warnings(struct api_pushed *p, struct str *warnings)
+{
+	bool dropped = false, overflow = false, doubted = false;
 	size_t n = 0;
 
-	if (r->dropped)
+	for (size_t i = 0; i < p->n; i++) {
+		dropped |= p->v[i].dropped;
+		overflow |= p->v[i].overflow;
+		doubted |= p->v[i].doubted;
+	}
+	if (dropped)
 		warnings[n++] = STR("relabel_configs of push_config drop this profile");
-	if (r->overflow)
+	if (overflow)
 		warnings[n++] = STR("sample labels were folded into __overflow__");
-	if (r->doubted)
+	if (doubted)
 		warnings[n++] = STR("stored as amounts that add up; if it counts since its process began, "
 							"push it with cumulative=true");
+	if (p->left_out.len) {
+		buf_add_cstr(&p->left_out, " of the recording: not stored, since name chooses another");
+		warnings[n++] = buf_str(&p->left_out);
+	}
+	return n;
+}
 
-	time_print_rfc3339(&at, r->ts_ns);
+static void api_write_stored(struct http_out *out, struct api_pushed *p)
+{
+	struct str warnings[API_WARNINGS_MAX];
+	size_t n = api_find_warnings(p, warnings);
+	uint64_t samples = 0;
+	struct json j;
+
+	for (size_t i = 0; i < p->n; i++)
+		samples += p->v[i].samples;
 	api_begin(out, &j);
 	json_object(&j);
 	json_key(&j, "samples");
-	json_u64(&j, r->samples);
-	json_key(&j, "time");
-	json_str(&j, buf_str(&at));
+	json_u64(&j, samples);
+	api_write_stored_time(&j, p->v[0].ts_ns);
+	api_write_profiles(&j, p);
 	json_object_end(&j);
 	api_end(&j, warnings, n, NULL, 0);
-	buf_release(&at);
 }
 
 void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct received p = { 0 };
+	struct api_pushed p = { 0 };
+	const struct received *failed;
 	struct receive_turn turn;
 	struct err err;
 	enum err_code rc;
@@ -136,19 +249,22 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 			err.msg);
 		return;
 	}
-	if (!(rc = api_decode(in, &turn, &p, &err))) {
-		receive_store(&turn, &p, 1);
-		rc = p.rc;
-	} else {
+	if ((rc = api_decode(in, &turn, &p, &err))) {
 		receive_refuse(&turn, 1, &err);
-		err_copy(&p.err, &err);
+	} else {
+		receive_store(&turn, p.v, p.n);
+		if ((failed = push_failed(p.v, p.n))) {
+			rc = failed->rc;
+			err_copy(&err, &failed->err);
+		}
 	}
 	if (rc == ERR_IO || rc == ERR_NOMEM) /* a commit failed: the same may come again */
-		api_error(out, 503, "unavailable", "%s", p.err.msg);
+		api_error(out, 503, "unavailable", "%s", err.msg);
 	else if (rc)
-		api_fail(out, rc, &p.err);
+		api_fail(out, rc, &err);
 	else
 		api_write_stored(out, &p);
 	push_add_retry(out);
+	buf_release(&p.left_out);
 	receive_end(&turn);
 }

@@ -36,18 +36,21 @@ static enum err_code profefe_read_profile(struct profefe_collecting *c, struct e
 {
 	struct str created_at = http_param(c->in, "created_at");
 	struct http_in *in = c->in;
-	struct body decoded;
+	struct arena *a = &c->t->arena;
+	struct str raw = in->body;
+	struct legacy_any decoded;
 	enum err_code rc;
 
 	if (created_at.len && (rc = profefe_time_parse(created_at, &c->profile.ts_ns, err)))
 		return err_wrap(err, rc, "bad request: bad \"created_at\"");
 	if (!in->body.len)
 		return err_set(err, ERR_INVALID, "malformed profile (the body is empty)");
-	if ((rc = body_decode(&c->t->arena, in->body, in->content_type, in->content_encoding,
-			 &pprof_limits_default, &decoded, err)))
+	if ((rc = body_undo_transport(a, in->content_encoding, &pprof_limits_default, &raw, err)) ||
+		(rc = pprof_inflate(a, raw, &pprof_limits_default, &raw, err)) ||
+		(rc = legacy_decode_any(a, raw, &pprof_limits_default, &decoded, err)))
 		return err_wrap(err, rc, "malformed profile");
-	c->profile.profile = decoded.any.profile;
-	c->profile.kinds = decoded.any.kinds;
+	c->profile.profile = decoded.profile;
+	c->profile.kinds = decoded.kinds;
 	return ERR_OK;
 }
 

@@ -5,6 +5,9 @@
  * The name is `app{label=value,...}`; app becomes service_name and job. Of stacks by name its end
  * says what they cost, as in "app.cpu" or "app.alloc_space"; without such an end it is cpu, counted
  * in samples at sampleRate.
+ *
+ * A format that is named is believed, but for recordings of Java, which say it themselves. Without
+ * one the bytes decide.
  */
 #include "proto/folded/ingest.h"
 #include "base/clock.h"
@@ -40,6 +43,7 @@ struct ingest {
 	uint64_t rate_hz;
 	struct received *v;
 	size_t n;
+	bool in_parts; /* multipart */
 	bool bad_content; /* the error is in a profile, not in the request */
 };
 
@@ -133,10 +137,9 @@ static enum err_code ingest_room(struct ingest *ingest, size_t n, struct err *er
 
 /* ---- forms of profiles ---- */
 
-static enum err_code ingest_take_folded(struct ingest *ingest, struct str raw, struct err *err)
+static enum err_code ingest_take_folded(
+	struct ingest *ingest, enum folded_format format, struct str raw, struct err *err)
 {
-	enum folded_format format = folded_format_of(
-		http_param(ingest->in, "format"), ingest->in->content_type);
 	enum value_kind *kind = arena_array(&ingest->t->arena, enum value_kind, 1);
 	struct ingest_kind costs;
 	struct folded_profile *v;
@@ -162,12 +165,13 @@ static enum err_code ingest_take_folded(struct ingest *ingest, struct str raw, s
 	return rc;
 }
 
-static enum err_code ingest_inflate(
+/* The labels of a recording; NULL: there are none. */
+static enum err_code ingest_inflate_labels(
 	struct ingest *ingest, const struct str *part, struct str *out, struct err *err)
 {
 	*out = part ? *part : STR("");
 	return gzip_is(*out) ?
-		gzip_inflate(&ingest->t->arena, *out, "request", RAW_BYTES_MAX, out, err) :
+		gzip_inflate(&ingest->t->arena, *out, "labels", RAW_BYTES_MAX, out, err) :
 		ERR_OK;
 }
 
@@ -199,7 +203,7 @@ static enum err_code ingest_take_jfr(
 	enum err_code rc;
 
 	ingest->bad_content = true;
-	if ((rc = ingest_inflate(ingest, labels, &o.labels, err)) ||
+	if ((rc = ingest_inflate_labels(ingest, labels, &o.labels, err)) ||
 		(rc = jfr_decode(&ingest->t->arena, raw, &o, &file, err)))
 		return rc;
 	ingest->bad_content = false;
@@ -236,26 +240,54 @@ static enum err_code ingest_read_config(
 	return ERR_OK;
 }
 
+static enum err_code ingest_add_pprof(
+	struct ingest *ingest, const struct legacy_any *any, struct err *err)
+{
+	struct str name = push_profile_name(any->profile);
+	enum value_kind *kinds;
+	enum err_code rc;
+	bool grows;
+
+	if ((rc = ingest_read_config(ingest, &name, &grows, err)) ||
+		(rc = ingest_room(ingest, 1, err)) ||
+		(rc = push_kinds(&ingest->t->arena, any->profile, name, &kinds, err)) ||
+		(rc = ingest_add(ingest, name, any->profile, any->kinds ? any->kinds : kinds, err)))
+		return rc;
+	ingest->v[0].convert = grows;
+	return ERR_OK;
+}
+
 static enum err_code ingest_take_pprof(struct ingest *ingest, struct str raw, struct err *err)
 {
 	struct legacy_any any;
-	enum value_kind *kinds;
-	struct str name;
 	enum err_code rc;
-	bool grows;
 
 	ingest->bad_content = true;
 	if ((rc = legacy_decode_any(&ingest->t->arena, raw, &pprof_limits_default, &any, err)))
 		return rc;
 	ingest->bad_content = false;
-	name = push_profile_name(any.profile);
-	if ((rc = ingest_read_config(ingest, &name, &grows, err)) ||
-		(rc = ingest_room(ingest, 1, err)) ||
-		(rc = push_kinds(&ingest->t->arena, any.profile, name, &kinds, err)) ||
-		(rc = ingest_add(ingest, name, any.profile, any.kinds ? any.kinds : kinds, err)))
-		return rc;
-	ingest->v[0].convert = grows;
-	return ERR_OK;
+	return ingest_add_pprof(ingest, &any, err);
+}
+
+/* Without a word on its format: the bytes decide, as they do in files. */
+static enum err_code ingest_take_unnamed(struct ingest *ingest, struct str raw, struct err *err)
+{
+	bool is_text = foreign_is_text(raw);
+	struct legacy_any any;
+	enum err_code rc;
+
+	if (is_text && str_has_prefix(str_trim(str_without_bom(raw)), STR("{")))
+		return ingest_take_folded(ingest, FOLDED_SPEEDSCOPE, raw, err);
+	ingest->bad_content = true;
+	rc = legacy_decode_any(&ingest->t->arena, raw, &pprof_limits_default, &any, err);
+	/* Some texts can be read as fields that nobody knows, and so as a profile without types. */
+	if (!rc && (any.is_legacy || any.profile->types_n)) {
+		ingest->bad_content = false;
+		return ingest_add_pprof(ingest, &any, err);
+	}
+	if (rc == ERR_LIMIT || any.is_legacy || !is_text || foreign_recognize(raw))
+		return rc ? rc : err_set(err, ERR_INVALID, "the profile has no sample types");
+	return ingest_take_folded(ingest, FOLDED_STACKS, raw, err);
 }
 
 /* ---- the request ---- */
@@ -265,33 +297,52 @@ static bool push_ingest_is_multipart(struct str content_type)
 	return http_type_is(content_type, "multipart/form-data");
 }
 
+/* The profile's bytes, without the compression that a request or a profile has. */
+static enum err_code ingest_read_body(
+	struct ingest *ingest, const struct str **jfr, struct str *out, struct err *err)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	const struct str *profile = NULL;
+	struct http_in *in = ingest->in;
+	enum err_code rc;
+
+	*jfr = NULL;
+	*out = in->body;
+	limits.body_bytes_max = limits.raw_bytes_max; /* the request's own limit is less */
+	if ((ingest->in_parts || str_trim(in->content_encoding).len) &&
+		(rc = push_body(in, &ingest->t->arena, out, err)))
+		return rc;
+	if (ingest->in_parts) {
+		if ((rc = multipart_parse(in->content_type, *out, &ingest->parts, err)))
+			return rc;
+		profile = multipart_get(&ingest->parts, "profile");
+		*jfr = multipart_get(&ingest->parts, "jfr");
+		if (!profile && !*jfr)
+			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
+		*out = *jfr ? **jfr : *profile;
+	}
+	if (!out->len)
+		return err_set(err, ERR_INVALID, "the body is empty");
+	return pprof_inflate(&ingest->t->arena, *out, &limits, out, err);
+}
+
 static enum err_code ingest_take(struct ingest *ingest, struct err *err)
 {
 	struct str format = http_param(ingest->in, "format"), body;
-	const struct str *profile = NULL, *jfr = NULL;
+	enum folded_format folded = folded_format_of(format, ingest->in->content_type);
+	const struct str *jfr;
 	enum err_code rc;
 
-	if ((rc = ingest_read_params(ingest, err)) ||
-		(rc = push_body(ingest->in, &ingest->t->arena, &body, err)))
+	ingest->in_parts = push_ingest_is_multipart(ingest->in->content_type);
+	if ((rc = ingest_read_params(ingest, err)) || (rc = ingest_read_body(ingest, &jfr, &body, err)))
 		return rc;
-	if (push_ingest_is_multipart(ingest->in->content_type)) {
-		if ((rc = multipart_parse(ingest->in->content_type, body, &ingest->parts, err)))
-			return rc;
-		profile = multipart_get(&ingest->parts, "profile");
-		jfr = multipart_get(&ingest->parts, "jfr");
-		if (!profile && !jfr)
-			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
-		if ((rc = ingest_inflate(ingest, jfr ? jfr : profile, &body, err)))
-			return rc;
-	}
-	if (!body.len)
-		return err_set(err, ERR_INVALID, "the body is empty");
 	ingest->body = hash_bytes(body.ptr, body.len, 0);
 	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
 		return ingest_take_jfr(ingest, body, multipart_get(&ingest->parts, "labels"), err);
-	if (profile || str_is(format, "pprof"))
+	if (ingest->in_parts || str_is(format, "pprof"))
 		return ingest_take_pprof(ingest, body, err);
-	return ingest_take_folded(ingest, body, err);
+	return folded == FOLDED_STACKS ? ingest_take_unnamed(ingest, body, err) :
+									 ingest_take_folded(ingest, folded, body, err);
 }
 
 void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)

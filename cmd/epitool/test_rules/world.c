@@ -334,6 +334,7 @@ static enum err_code test_world_store_profile(
 	struct db_append_stats stats;
 	const struct pprof *profile = NULL;
 	struct buf bytes = { 0 };
+	struct any_file file;
 	enum value_kind *kinds;
 	struct arena arena;
 	enum err_code rc;
@@ -341,8 +342,9 @@ static enum err_code test_world_store_profile(
 	arena_init(&arena, 0);
 	if (!p->file.len)
 		rc = test_make_profile(&arena, p, &w->codes[i], at, &profile, err);
-	else if (!(rc = profile_file_read(p->file.ptr, &bytes, err)))
-		rc = profile_file_decode(p->file.ptr, buf_str(&bytes), &arena, &profile, err);
+	else if (!(rc = profile_file_read(p->file.ptr, &bytes, err)) &&
+		!(rc = profile_file_decode(p->file.ptr, buf_str(&bytes), &arena, &file, err)))
+		profile = any_default(&file)->pprof;
 	if (rc)
 		goto out;
 	if (!(kinds = arena_array(&arena, enum value_kind, profile->types_n + 1))) {

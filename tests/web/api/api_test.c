@@ -191,6 +191,10 @@ static void fill(void)
 
 /* ---- ingest ---- */
 
+#define STORED(name, time) \
+	"{\"status\":\"success\",\"data\":{\"samples\":2,\"time\":\"" time \
+	"\",\"profiles\":[{\"name\":\"" name "\",\"samples\":2,\"time\":\"" time "\"}]}}\n"
+
 TEST(ingest_answers_what_was_stored)
 {
 	struct buf gz = { 0 };
@@ -198,15 +202,11 @@ TEST(ingest_answers_what_was_stored)
 	start();
 	cpu_profile(&gz, T0, 3, 1);
 	CHECK_STR(post("/api/v1/ingest?name=cpu&job=demo", "", buf_str(&gz)),
-		"{\"status\":\"success\",\"data\":{\"samples\":2,\"time\":\"2023-11-14T22:13:20."
-		"000Z\"}"
-		"}\n");
+		STORED("process_cpu", "2023-11-14T22:13:20.000Z"));
 	/* The type curl gives a body by itself; a time of its own. */
 	CHECK_STR(post("/api/v1/ingest?name=cpu&job=demo&time=1700000001.5&interval=10s",
 				  "Content-Type: application/x-www-form-urlencoded\r\n", buf_str(&gz)),
-		"{\"status\":\"success\",\"data\":{\"samples\":2,\"time\":\"2023-11-14T22:13:21."
-		"500Z\"}}"
-		"\n");
+		STORED("process_cpu", "2023-11-14T22:13:21.500Z"));
 	CHECK_GET("/api/v1/series?match[]=process_cpu", 200,
 		"{\"status\":\"success\",\"data\":[{\"__name__\":\"process_cpu\",\"job\":\"demo\"}]"
 		"}\n");
@@ -269,7 +269,8 @@ TEST(ingest_refuses_what_it_cannot_store)
 	}
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("")),
 		ERROR_BODY("bad_data", "the body is empty; send a profile"));
-	post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>"));
+	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>")),
+		ERROR_BODY("bad_data", "this is a web page"));
 	CHECK_INT(f.r.status, 400);
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
 		ERROR_BODY("bad_data", "CPU profile of gperftools: the end marker is missing"));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
+#include "base/gzip/gzip.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 
@@ -136,6 +137,41 @@ TEST(pprof_comes_bare_or_in_parts)
 	grafana_stop();
 	buf_release(&body);
 	buf_release(&gz);
+}
+
+/* No format is named, and the bytes say it. */
+TEST(bytes_without_a_format_are_read_as_files_are)
+{
+	struct buf gz = { 0 }, twice = { 0 };
+	struct err err;
+
+	grafana_start();
+	profile_gz(
+		&gz, &(struct pushed_profile){ .cpu = true, .slow = 5, .own = 0, .leaf = "main.slow" });
+	CHECK_INT(push("name=bare" AT, "", buf_str(&gz)), 200);
+	check_value("total(cpu%7Bjob=%22bare%22%7D%5B1m%5D)", "50000000");
+	must(gzip_compress(buf_str(&gz), 1, &twice, &err), &err);
+	CHECK_INT(push("name=coded" AT, "Content-Encoding: gzip\r\n", buf_str(&twice)), 200);
+	check_value("total(cpu%7Bjob=%22coded%22%7D%5B1m%5D)", "50000000");
+	CHECK_INT(push("name=twice" AT, "", buf_str(&twice)), 400);
+	CHECK_STR(buf_str(&grafana.r.body), "gzip: the profile is compressed twice\n");
+	CHECK_INT(push("name=scope&sampleRate=100" AT, "",
+		STR("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+					  "\"shared\":{\"frames\":[{\"name\":\"main\"}]},\"profiles\":[{\"type\":"
+					  "\"sampled\",\"name\":\"t\",\"unit\":\"none\",\"startValue\":0,"
+					  "\"endValue\":3,"
+					  "\"samples\":[[0]],\"weights\":[3]}]}")),
+		200);
+	check_value("total(cpu%7Bjob=%22scope%22%7D%5B1m%5D)", "30000000");
+	CHECK_INT(push("name=a" AT, "", STR("heap profile: 1: 2\n")), 422);
+	CHECK_STR(buf_str(&grafana.r.body), "heap profile (text): its first line is damaged\n");
+	CHECK_INT(push("name=a" AT, "", STR("PERFILE2\0\0\0\0")), 422);
+	CHECK(str_has_prefix(buf_str(&grafana.r.body), STR("this is perf.data of Linux perf: ")));
+	CHECK_INT(push("name=a" AT, "", STR("<html>")), 422);
+	CHECK_STR(buf_str(&grafana.r.body), "this is a web page\n");
+	grafana_stop();
+	buf_release(&gz);
+	buf_release(&twice);
 }
 
 static void file_part(struct buf *body, const char *head, const char *file)

@@ -1,0 +1,69 @@
+// Each format that profiles come in, pushed and scraped, and words for what is none.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { readFileSync } from 'node:fs';
+import { epitool, finish, join, request, scratch, startServer, targets, until, writeFileSync } from './lib.mjs';
+
+const run = (t, ...args) => finish(t, epitool, args);
+
+test('epitool push reads what files have', async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
+  const at = `--server=${server.url}`;
+  const folded = join(dir, 'a.folded'), trace = join(dir, 'trace');
+  writeFileSync(folded, 'main;work 3\nmain 1\n');
+  const stacks = await run(t, 'push', at, '-l', 'run=folded', '--name', 'cpu', folded);
+  assert.equal(stacks.code, 0, stacks.err);
+  assert.match(stacks.out, /a\.folded: stored as process_cpu at 20.*Z, 2 samples\n$/);
+  const java = await run(t, 'push', at, '-l', 'run=java', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
+  assert.equal(java.code, 0, java.err);
+  assert.deepEqual([...java.out.matchAll(/async\.jfr\.gz: stored as (\w+) at /g)].map((m) => m[1]),
+    ['process_cpu', 'wall', 'memory', 'mutex']);
+  const one = await run(t, 'push', at, '-l', 'run=one', '--name', 'wall', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
+  assert.match(one.out, /^\S+: stored as wall at .*\n$/);
+  assert.match(one.err, /warning: .*process_cpu, memory, mutex of the recording: not stored, since name chooses another\n$/);
+  // What it is, of what is no profile: the same of each command.
+  writeFileSync(trace, Buffer.concat([Buffer.from('go 1.22 trace'), Buffer.alloc(3)]));
+  for (const args of [['push', at, '-l', 'run=1', trace], ['top', at, trace], ['diff', at, trace, trace]]) {
+    const r = await run(t, ...args);
+    assert.equal(r.code, 1);
+    assert.match(r.err, /trace: this is a Go execution trace: go tool trace reads it; a CPU profile is at \/debug\/pprof\/profile\n$/);
+  }
+});
+
+test('zstd and lz4 are scraped and pushed; other bytes are named', async (t) => {
+  const dir = scratch(t), seed = (name) => readFileSync(`tests/fuzz/pprof/block.pb.${name}`);
+  const bodies = { zstd: seed('zst'), lz4: seed('lz4'), trace: Buffer.from('go 1.22 trace\0\0\0'), perf: Buffer.from('PERFILE2\0\0\0\0') };
+  const target = http.createServer((req, res) => res.end(bodies[req.url.split('?')[0].slice(1)]));
+  await new Promise((done) => { target.listen(0, '127.0.0.1', done); });
+  t.after(() => target.close());
+  const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((x) => `${x}: {enabled: false}`);
+  const own = Object.keys(bodies).map((x) => `${x}: {path: /${x}}`);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: `
+scrape_configs:
+  - job_name: j
+    scrape_interval: 1s
+    profiling_config: {pprof_config: {${[...off, ...own].join(', ')}}}
+    static_configs: [{targets: ["127.0.0.1:${target.address().port}"]}]
+` });
+  const errors = { zstd: /^$/, lz4: /^$/, trace: /^target answers a Go execution trace \(Content-Type ""\), not a profile: go tool trace reads it; /,
+    perf: /^target answers perf\.data of Linux perf \(Content-Type ""\), not a profile: / };
+  await until('each is scraped', 60, async () => {
+    const all = (await targets(server)).filter((x) => x.health !== 'unknown');
+    for (const x of all) assert.match(x.lastError, errors[Object.keys(errors).find((k) => x.scrapeUrl.includes(`/${k}`))]);
+    return all.length === 4;
+  });
+  const now = Math.floor(Date.now() / 1000);
+  for (const name of ['zstd', 'lz4']) {
+    const res = await request(`${server.url}/api/v1/ingest?name=block&job=${name}&time=${now}`, { method: 'POST', body: bodies[name] });
+    assert.equal(res.status, 200, res.body.toString());
+    const pyroscope = await request(`${server.url}/ingest?name=${name}&format=pprof&until=${now}`, { method: 'POST', body: bodies[name] });
+    assert.equal(pyroscope.status, 200, pyroscope.body.toString());
+  }
+  for (const [path, status] of [['/api/v1/ingest?name=cpu', 400], ['/ingest?name=a&format=pprof', 422], ['/api/0/profiles?service=a&type=cpu', 400]]) {
+    const res = await request(`${server.url}${path}`, { method: 'POST', body: bodies.trace });
+    assert.equal(res.status, status, path);
+    assert.match(res.body.toString(), /this is a Go execution trace: go tool trace reads it; /);
+  }
+});
