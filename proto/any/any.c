@@ -291,7 +291,7 @@ enum err_code any_decode(
 		return rc;
 	if (jfr_recognized(raw))
 		return any_take_jfr(a, raw, out, err);
-	if (foreign_is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
+	if (foreign_is_text(raw) && str_has_prefix(str_trim(str_without_bom(raw)), STR("{")))
 		return any_name_text(any_take_named(a, FOLDED_SPEEDSCOPE, raw, out, err), raw, err);
 	rc = any_take_pprof(a, raw, file_name, out, &any, err);
 	if (rc != ERR_INVALID || any.is_legacy || any.profile)

@@ -30,23 +30,30 @@ static struct str folded_next_line(struct str *rest)
 	return line;
 }
 
+static bool folded_is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static enum err_code folded_stack_line(struct calls *c, struct str line)
 {
-	size_t space = line.len;
+	size_t space = line.len, end;
 	uint64_t value;
 	uint32_t node;
 	enum err_code rc;
 
-	while (space > 0 && line.ptr[space - 1] != ' ')
+	while (space > 0 && !folded_is_space(line.ptr[space - 1]))
 		space--;
 	if (!space)
 		return err_set(c->err, ERR_INVALID, "expected \"frame;frame value\"");
 	if (!str_to_u64((struct str){ line.ptr + space, line.len - space }, &value) ||
 		value > INT64_MAX)
-		return err_set(c->err, ERR_INVALID, "expected a whole number after the last space");
+		return err_set(c->err, ERR_INVALID, "expected a whole number after the last space or tab");
 	if (!value)
 		return ERR_OK;
-	if ((rc = calls_path(c, CALLS_ROOT, (struct str){ line.ptr, space - 1 }, &node)))
+	for (end = space; end > 0 && folded_is_space(line.ptr[end - 1]);)
+		end--;
+	if ((rc = calls_path(c, CALLS_ROOT, (struct str){ line.ptr, end }, &node)))
 		return rc;
 	return calls_add(c, node, (int64_t)value, c->meaning->scale);
 }
@@ -115,6 +122,8 @@ enum err_code folded_decode(struct arena *a, enum folded_format format, struct s
 	if (raw.len > limits->raw_bytes_max)
 		return err_set(err, ERR_LIMIT, "profile is %zu bytes inflated, limit %zu", raw.len,
 			limits->raw_bytes_max);
+	if (format != FOLDED_TRIE && format != FOLDED_TREE)
+		raw = str_without_bom(raw);
 	if (format == FOLDED_SPEEDSCOPE) {
 		if ((rc = speedscope_decode(a, raw, meaning, limits, out, n, err)))
 			return err_wrap(err, rc, "speedscope");

@@ -6,6 +6,9 @@
  *	trie, tree  Pyroscope's binary forms (nodes.c)
  *	speedscope  its JSON (speedscope.c)
  *
+ * Before the value are spaces or tabs. A text may begin with a byte order mark, and its lines may
+ * end in CRLF.
+ *
  * A stack that comes twice is one sample with the sum. A frame is a function with a name; in
  * speedscope also with a file and a line. No frame has an address. Empty frames ("a;;b") are left
  * out, and so are stacks of value 0.

@@ -110,6 +110,10 @@ TEST(bytes_say_what_they_are)
 	} rows[] = {
 		{ LIT("main;f 3\nmain;g 4\n"), "folded stacks samples(samples:count+)" },
 		{ LIT("main 1"), "folded stacks samples(samples:count+)" },
+		{ LIT("\xef\xbb\xbf" "main;f\t3\r\nmain\t1\r\n"), "folded stacks samples(samples:count+)" },
+		{ LIT("\xef\xbb\xbf" SCHEMA FRAMES "\"profiles\":[{\"type\":\"sampled\",\"name\":\"t\","
+		  "\"unit\":\"none\",\"startValue\":0,\"endValue\":3,\"samples\":[[0]],\"weights\":[2]}]}"),
+		  "speedscope samples(samples:count+)" },
 		/* One thread; its weights are time. */
 		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"sampled\",\"name\":\"thread 1\",\"unit\":"
 		  "\"milliseconds\",\"startValue\":0,\"endValue\":3,\"samples\":[[0,1],[0]],"

@@ -61,14 +61,27 @@ static const struct {
 	{ FOLDED_STACKS, LIT("a;b 0\n"), "" },
 	{ FOLDED_STACKS, LIT(";;a;;b; 3\n"), "a;b 3; " },
 	{ FOLDED_STACKS, LIT(" 3\n"), " 3; " },
+	{ FOLDED_STACKS,
+		LIT("\xef\xbb\xbf"
+			"a;b\t1\r\na;b \t 2\r\n"),
+		"a;b 3; " },
+	{ FOLDED_STACKS, LIT("\xef\xbb\xbf"), "" },
+	{ FOLDED_STACKS, LIT("a;b\tc 1\n"), "a;b\tc 1; " },
+	{ FOLDED_LINES,
+		LIT("\xef\xbb\xbf"
+			"a;b\r\na;b\r\n"),
+		"a;b 2; " },
 	{ FOLDED_STACKS, LIT("a;b\n"),
 		"invalid input: folded stacks: line 1: expected \"frame;frame value\"" },
 	{ FOLDED_STACKS, LIT("a 1\na;b 1.5\n"),
-		"invalid input: folded stacks: line 2: expected a whole number after the last space" },
+		"invalid input: folded stacks: line 2: expected a whole number after the last space or "
+		"tab" },
 	{ FOLDED_STACKS, LIT("a -1\n"),
-		"invalid input: folded stacks: line 1: expected a whole number after the last space" },
+		"invalid input: folded stacks: line 1: expected a whole number after the last space or "
+		"tab" },
 	{ FOLDED_STACKS, LIT("a 9223372036854775808\n"),
-		"invalid input: folded stacks: line 1: expected a whole number after the last space" },
+		"invalid input: folded stacks: line 1: expected a whole number after the last space or "
+		"tab" },
 	{ FOLDED_STACKS, LIT("a 9223372036854775807\na 1\n"),
 		"invalid input: folded stacks: line 2: the value of a stack has more than 64 bits" },
 	{ FOLDED_STACKS, LIT("a 9223372036854775807\nb 1\n"),
