@@ -145,9 +145,12 @@ static enum err_code source_decode_file(struct source *s, struct arena *a, struc
 	struct any_file file;
 	enum err_code rc = profile_file_decode(s->text, buf_str(&s->bytes), a, &file, err);
 
-	if (!rc)
-		s->profile = any_default(&file)->pprof;
-	return rc;
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < file.notes_n; i++)
+		fprintf(stderr, "epitool: warning: %s: " STR_FMT "\n", s->text, STR_ARG(file.notes[i]));
+	s->profile = any_default(&file)->pprof;
+	return ERR_OK;
 }
 
 /* pprof, which has no types where nothing was found. */

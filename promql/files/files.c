@@ -112,6 +112,9 @@ static enum err_code files_read_file(
 		return arena_fail(ev->whole, "file", err);
 	if ((rc = any_decode(ev->whole, found.bytes, found.name, &f->any, err)))
 		return rc;
+	for (uint32_t i = 0; i < f->any.notes_n; i++)
+		if ((rc = eval_info(ev, err, "file %s: " STR_FMT, QUOTED(name), STR_ARG(f->any.notes[i]))))
+			return rc;
 	rc = files_intern(ev, s, f, err);
 	f->next = s->files; /* the partition is the set's to close, whatever happened */
 	s->files = f;

@@ -1,5 +1,8 @@
 #include "proto/any/any.h"
 
+#include <assert.h>
+#include <inttypes.h>
+
 #include "proto/folded/folded.h"
 #include "proto/jfr/jfr.h"
 #include "proto/legacy/legacy.h"
@@ -91,6 +94,16 @@ static enum err_code any_add(struct arena *a, const struct pprof *p, const enum 
 
 /* ---- formats ---- */
 
+static enum err_code any_note(
+	struct arena *a, struct any_file *out, const char *text, struct err *err)
+{
+	if (!text)
+		return arena_fail(a, "profile", err);
+	assert(out->notes_n < ANY_NOTES_MAX);
+	out->notes[out->notes_n++] = str_of(text);
+	return ERR_OK;
+}
+
 static enum err_code any_take_jfr(
 	struct arena *a, struct str raw, struct any_file *out, struct err *err)
 {
@@ -100,6 +113,15 @@ static enum err_code any_take_jfr(
 
 	out->format = ANY_JFR;
 	if ((rc = jfr_decode(a, raw, &o, &file, err)))
+		return rc;
+	if (file->cut_bytes)
+		rc = any_note(a, out,
+			arena_printf(a,
+				"the recording is cut short: its last %" PRIu64
+				" bytes are not a whole chunk, and are left out",
+				file->cut_bytes),
+			err);
+	if (rc)
 		return rc;
 	if (!file->profiles_n)
 		return err_set(err, ERR_INVALID,

@@ -16,6 +16,8 @@
 
 #include "proto/kinds.h"
 
+#define ANY_NOTES_MAX 2u
+
 enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, ANY_FORMATS };
 
 struct any_profile {
@@ -31,6 +33,8 @@ struct any_file {
 	enum any_format format;
 	struct any_profile *v; /* of JFR: one for each kind of event; else one */
 	uint32_t n; /* above 0 */
+	struct str notes[ANY_NOTES_MAX]; /* what is left out of it: whole sentences for its reader */
+	uint32_t notes_n;
 };
 
 const char *any_format_name(enum any_format f); /* "pprof", "folded stacks", "JFR" ... */

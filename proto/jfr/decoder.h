@@ -125,6 +125,7 @@ struct jfr_chunk {
 	unsigned char *slots; /* of each field: its place in its class's field_of; SLOTS: none */
 	struct jfr_index by_id; /* of classes */
 	uint32_t string_class; /* JFR_NONE */
+	bool is_cut; /* the body ends before the chunk does */
 	const char *why; /* a value could not be read; NULL: the bytes end too early */
 };
 

@@ -41,6 +41,22 @@ static enum err_code jfr_header_fail(struct jfr_chunk *c, const char *why)
 	return err_set(c->d->err, ERR_INVALID, "chunk %u at byte %u: %s", c->number, c->at, why);
 }
 
+/* The rest of the body is the beginning of a chunk: the recording ended, or its copy, too early. */
+static enum err_code jfr_cut(struct jfr_chunk *c, const char *why)
+{
+	c->is_cut = true;
+	return jfr_header_fail(c, why);
+}
+
+static bool jfr_begins_chunk(struct str bytes)
+{
+	struct str magic = MAGIC;
+
+	if (magic.len > bytes.len)
+		magic.len = bytes.len;
+	return str_has_prefix(bytes, magic);
+}
+
 static enum err_code jfr_read_header(struct jfr_chunk *c)
 {
 	uint32_t left = (uint32_t)c->d->raw.len - c->at;
@@ -48,9 +64,9 @@ static enum err_code jfr_read_header(struct jfr_chunk *c)
 	uint64_t size, checkpoint, metadata;
 	uint32_t version, flags;
 
-	if (left < HEADER_BYTES)
-		return jfr_header_fail(c, "its header is cut off");
-	if (!str_eq(cursor_bytes(&r, 4), MAGIC))
+	if (left < HEADER_BYTES && jfr_begins_chunk((struct str){ c->d->raw.ptr + c->at, left }))
+		return jfr_cut(c, "its header is cut off");
+	if (left < HEADER_BYTES || !str_eq(cursor_bytes(&r, 4), MAGIC))
 		return jfr_header_fail(c, "does not begin with FLR");
 	version = cursor_u32be(&r);
 	size = cursor_u64be(&r);
@@ -69,9 +85,9 @@ static enum err_code jfr_read_header(struct jfr_chunk *c)
 		return err_set(c->d->err, ERR_UNSUPPORTED,
 			"chunk %u at byte %u: its integers are not compressed", c->number, c->at);
 	if (!size)
-		return jfr_header_fail(c, "is not finished");
+		return jfr_cut(c, "is not finished");
 	if (size > left)
-		return jfr_header_fail(c, "is cut off");
+		return jfr_cut(c, "is cut off");
 	if (size <= HEADER_BYTES || metadata < HEADER_BYTES || metadata >= size ||
 		(checkpoint && checkpoint < HEADER_BYTES) || checkpoint >= size)
 		return jfr_header_fail(c, "has places in its header that are not in it");
@@ -86,7 +102,8 @@ static enum err_code jfr_read_header(struct jfr_chunk *c)
 	return ERR_OK;
 }
 
-static enum err_code jfr_read_chunk(struct jfr_decoder *d, uint32_t *at)
+/* *cut: what is left is not a whole chunk, and nothing of it was read. */
+static enum err_code jfr_read_chunk(struct jfr_decoder *d, uint32_t *at, bool *cut)
 {
 	struct jfr_chunk c = { .d = d, .number = ++d->file.chunks_n, .at = *at };
 	enum err_code rc;
@@ -95,7 +112,9 @@ static enum err_code jfr_read_chunk(struct jfr_decoder *d, uint32_t *at)
 		return err_set(
 			d->err, ERR_LIMIT, "recording of more than %u chunks", d->limits->chunks_max);
 	arena_reset(&d->chunk_arena);
-	if ((rc = jfr_read_header(&c)) || (rc = jfr_metadata(&c)) || (rc = jfr_roles(&c)))
+	rc = jfr_read_header(&c);
+	*cut = c.is_cut;
+	if (rc || (rc = jfr_metadata(&c)) || (rc = jfr_roles(&c)))
 		return rc;
 	if (c.number == 1 || (int64_t)c.start_ns < d->start_ns)
 		d->start_ns = (int64_t)c.start_ns;
@@ -109,6 +128,7 @@ static enum err_code jfr_decode_chunks(struct jfr_decoder *d, struct jfr_file *f
 {
 	uint32_t at = 0, empty;
 	enum err_code rc;
+	bool cut = false;
 
 	if (d->raw.len > d->limits->raw_bytes_max)
 		return err_set(d->err, ERR_LIMIT, "recording is %zu bytes, limit %zu", d->raw.len,
@@ -116,9 +136,14 @@ static enum err_code jfr_decode_chunks(struct jfr_decoder *d, struct jfr_file *f
 	if ((rc = jfr_name(d, STR(""), &empty)) || (rc = jfr_labels_open(d)))
 		return rc;
 	do {
-		if ((rc = jfr_read_chunk(d, &at)))
+		rc = jfr_read_chunk(d, &at, &cut);
+		if (rc && !(cut && at))
 			return rc;
-	} while (at < d->raw.len);
+		if (rc) {
+			d->file.chunks_n--;
+			d->file.cut_bytes = d->raw.len - at;
+		}
+	} while (!rc && at < d->raw.len);
 	return jfr_rows_finish(d, file);
 }
 

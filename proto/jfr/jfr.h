@@ -14,7 +14,9 @@
  * Weight:    cpu and wall are counts times the interval that the recording names; the caller's
  *            rate counts only if it names none.
  * Units:     times in nanoseconds since 1970; delays in nanoseconds; sizes in bytes.
- * Errors:    a recording that is damaged, cut off, unfinished or beyond a limit gives nothing:
+ * Cut short: of a recording whose last chunk is cut off or unfinished the chunks before it are
+ *            read; cut_bytes says how much is left out.
+ * Errors:    a recording that is damaged, without a whole chunk or beyond a limit gives nothing:
  *            ERR_INVALID, ERR_UNSUPPORTED (before JDK 9, integers not compressed), ERR_LIMIT,
  *            ERR_NOMEM. Messages name the chunk and the place in the body.
  * Ownership: all is in the arena given; nothing points into the recording or the labels.
@@ -41,6 +43,7 @@ struct jfr_file {
 	struct jfr_profile *profiles;
 	uint32_t profiles_n;
 	uint32_t chunks_n;
+	uint64_t cut_bytes; /* behind the last whole chunk: the recording is cut short */
 	uint64_t events_n; /* of all types */
 	uint64_t sleeping_n; /* ExecutionSamples of sleeping threads, which are no cpu */
 	uint64_t frames_lost_n; /* of distinct stacks: the recording does not have their method */

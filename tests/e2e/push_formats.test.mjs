@@ -2,6 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import { readFileSync } from 'node:fs';
 import { epitool, finish, join, request, scratch, startServer, targets, until, writeFileSync } from './lib.mjs';
 
@@ -66,4 +67,29 @@ scrape_configs:
     assert.equal(res.status, status, path);
     assert.match(res.body.toString(), /this is a Go execution trace: go tool trace reads it; /);
   }
+});
+
+test('a recording that is cut short gives its whole chunks, and says so', async (t) => {
+  const dir = scratch(t), file = join(dir, 'cut.jfr');
+  const whole = gunzipSync(readFileSync('tests/proto/jfr/recordings/async.jfr.gz'));
+  const body = Buffer.concat([whole, whole.subarray(0, 1000)]);
+  const note = 'the recording is cut short: its last 1000 bytes are not a whole chunk, and are left out';
+  writeFileSync(file, body);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
+  const at = `--server=${server.url}`;
+  const pushed = await run(t, 'push', at, '-l', 'run=1', '--time=now', file);
+  assert.equal(pushed.code, 0, pushed.err);
+  assert.equal(pushed.err, `epitool: warning: ${file}: ${note}\n`);
+  const top = await run(t, 'top', file);
+  assert.equal(top.code, 0, top.err);
+  assert.equal(top.err, `epitool: warning: ${file}: ${note}\n`);
+  const post = async (path) => JSON.parse((await request(`${server.url}${path}`, { method: 'POST', body })).body);
+  assert.deepEqual((await post('/api/v1/files?name=cut.jfr')).warnings, [note]);
+  const form = new FormData();
+  form.set('query', 'top(1, file("cut.jfr"))');
+  form.set('f', new Blob([body]), 'cut.jfr');
+  assert.deepEqual((await (await fetch(`${server.url}/api/v1/query`, { method: 'POST', body: form })).json()).infos, [`file "cut.jfr": ${note}`]);
+  const now = Math.floor(Date.now() / 1000);
+  assert.equal((await request(`${server.url}/ingest?name=java&format=jfr&until=${now}`, { method: 'POST', body })).status, 200);
+  assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_ingested_recording_lost_total\{what="bytes_cut"\} 1000$/m);
 });

@@ -12,7 +12,7 @@
 #include "web/push/push.h"
 #include "web/router/envelope.h"
 
-#define API_WARNINGS_MAX 4u
+#define API_WARNINGS_MAX (4u + ANY_NOTES_MAX)
 
 /* ---- what is pushed ---- */
 
@@ -210,6 +210,8 @@ static size_t api_find_warnings(struct api_pushed *p, struct str *warnings)
 	if (doubted)
 		warnings[n++] = STR("stored as amounts that add up; if it counts since its process began, "
 							"push it with cumulative=true");
+	for (uint32_t i = 0; i < p->file.notes_n; i++)
+		warnings[n++] = p->file.notes[i];
 	if (p->left_out.len) {
 		buf_add_cstr(&p->left_out, " of the recording: not stored, since name chooses another");
 		warnings[n++] = buf_str(&p->left_out);

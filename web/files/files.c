@@ -115,7 +115,7 @@ static void files_write_contents(struct web *w, struct http_out *out, struct str
 		files_write_profile(&j, &any->v[i], a);
 	json_array_end(&j);
 	json_object_end(&j);
-	api_end(&j, NULL, 0, NULL, 0);
+	api_end(&j, any->notes, any->notes_n, NULL, 0);
 }
 
 /* ---- looking at a file ---- */

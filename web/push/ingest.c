@@ -25,7 +25,7 @@
 
 METRIC_COUNTER(recording_lost, "epimetheus_ingested_recording_lost_total",
 	"What recordings of Java lack, by what: events whose stack was cut or is missing, or whose "
-	"labels are; frames of unknown methods.",
+	"labels are; frames of unknown methods; bytes behind the last whole chunk.",
 	"what");
 
 #define RATE_DEFAULT_HZ 100u
@@ -184,15 +184,17 @@ static void ingest_count_losses(const struct ingest *ingest, const struct jfr_fi
 		cut += file->profiles[i].truncated;
 		missing += file->profiles[i].without_stack;
 	}
-	if (!cut && !missing && !file->labels_lost_n && !file->frames_lost_n)
+	if (!cut && !missing && !file->labels_lost_n && !file->frames_lost_n && !file->cut_bytes)
 		return;
 	metric_add(&recording_lost, "stack_cut", (double)cut);
 	metric_add(&recording_lost, "stack_missing", (double)missing);
 	metric_add(&recording_lost, "labels_missing", (double)file->labels_lost_n);
 	metric_add(&recording_lost, "method_missing", (double)file->frames_lost_n);
+	metric_add(&recording_lost, "bytes_cut", (double)file->cut_bytes);
 	log_debug("ingest", "recording of Java is not complete", LOG_STR("app", ingest->name.app),
 		LOG_I("stack_cut", cut), LOG_I("stack_missing", missing),
-		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n));
+		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n),
+		LOG_I("bytes_cut", file->cut_bytes));
 }
 
 static enum err_code ingest_take_jfr(

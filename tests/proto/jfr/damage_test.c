@@ -1,7 +1,7 @@
 /* Recordings that are cut and changed: an error with a message, or a whole answer. */
 #include "tests/proto/jfr/fixture.h"
 
-/* Cut at each step-th byte: nothing of it is taken. */
+/* One chunk, cut at each step-th byte: nothing of it is taken. */
 static void check_cut(struct str raw, size_t step)
 {
 	struct jfr_file *f;
@@ -81,6 +81,45 @@ TEST(made_by_hand)
 	check_changed(buf_str(&w.out), CHECK_STEP, 0x80);
 	check_changed(buf_str(&w.out), CHECK_STEP, 0xff);
 	writer_release(&w);
+}
+
+/* What the whole chunks have is read, whatever is left of the next one. */
+TEST(cut_behind_a_whole_chunk)
+{
+	struct buf want = { 0 }, got = { 0 };
+	struct jfr_file *f;
+	struct writer w;
+	struct arena a;
+	struct err err;
+	size_t first;
+
+	arena_init(&a, 64 << 20);
+	everything(&w);
+	first = w.out.len;
+	REQUIRE_OK(jfr_decode(&a, buf_str(&w.out), &options, &f, &err), &err);
+	CHECK_INT(f->cut_bytes, 0);
+	show_file(&want, f);
+	writer_usual(&w);
+	writer_event(&w, W_WALL, "5 2 7");
+	writer_chunk(&w);
+	for (size_t len = first + 1; len < w.out.len; len += CHECK_STEP) {
+		arena_reset(&a);
+		REQUIRE_OK(jfr_decode(&a, (struct str){ w.out.ptr, len }, &options, &f, &err), &err);
+		CHECK_INT(f->cut_bytes, len - first);
+		CHECK_INT(f->chunks_n, 1);
+		buf_clear(&got);
+		show_file(&got, f);
+		CHECK(str_eq(buf_str(&got), buf_str(&want)));
+	}
+	memset(w.out.ptr + first + 8, 0, 8); /* the recorder did not finish it */
+	REQUIRE_OK(jfr_decode(&a, buf_str(&w.out), &options, &f, &err), &err);
+	CHECK_INT(f->cut_bytes, w.out.len - first);
+	memset(w.out.ptr + first, 'x', 4);
+	CHECK_INT(jfr_decode(&a, buf_str(&w.out), &options, &f, &err), ERR_INVALID);
+	buf_release(&want);
+	buf_release(&got);
+	writer_release(&w);
+	arena_release(&a);
 }
 
 TEST(recorded)

@@ -228,7 +228,7 @@ static const struct {
 	{ no_ticks, "invalid input: chunk 1 at byte 0: has 0 ticks in a second" },
 	{ not_finished, "invalid input: chunk 1 at byte 0: is not finished" },
 	{ cut_off, "invalid input: chunk 1 at byte 0: is cut off" },
-	{ bytes_behind, "invalid input: chunk 2 at byte 1977: its header is cut off" },
+	{ bytes_behind, "invalid input: chunk 2 at byte 1977: does not begin with FLR" },
 	{ metadata_outside,
 		"invalid input: chunk 1 at byte 0: has places in its header that are not in it" },
 	{ no_time, "invalid input: chunk 1 at byte 0: has no sensible time" },
