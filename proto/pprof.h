@@ -18,10 +18,20 @@
 #ifndef PROTO_PPROF_H
 #define PROTO_PPROF_H
 
+#include <inttypes.h>
+
 #include "base/arena.h"
 #include "base/str.h"
 
 #define PPROF_NONE UINT32_MAX
+/*
+ * Frames of a stack, by default. Of deeper ones the leaf and what is next to it are kept, those at
+ * the root are left out, and the sample is counted in stacks_cut.
+ */
+#define PPROF_STACK_DEPTH_MAX 4096
+/* With the samples, as uint64_t. */
+#define PPROF_STACKS_CUT \
+	"%" PRIu64 " samples have more than 4096 frames: those at the root are left out"
 
 struct pprof_type {
 	uint32_t type, unit; /* strings */
@@ -95,6 +105,7 @@ struct pprof {
 	struct pprof_type period_type;
 	int64_t time_nanos, duration_nanos, period;
 	/* What pprof has no field for; pprof_encode leaves it out. */
+	uint32_t stacks_cut; /* samples with more frames than the limit */
 	const struct pprof_link *links; /* links[0] is none */
 	uint32_t links_n;
 	const uint32_t *sample_links; /* of each sample: of links; NULL: no sample has one */
@@ -105,7 +116,7 @@ struct pprof_limits {
 	size_t raw_bytes_max; /* inflated */
 	uint32_t samples_max;
 	uint32_t elements_max; /* of each other kind, and of all location ids together x 16 */
-	uint32_t stack_depth_max;
+	uint32_t stack_depth_max; /* beyond it stacks are cut; all else is refused */
 	size_t arena_bytes_max; /* for the caller's arena */
 };
 

@@ -81,6 +81,7 @@ static bool pprof_concat_add_samples(const struct renumbering *r, struct arena *
 		labels[i].str = r->strings[labels[i].str];
 		labels[i].num_unit = r->strings[labels[i].num_unit];
 	}
+	pprof_builder_profile(r->b)->stacks_cut += p->stacks_cut;
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 

@@ -24,7 +24,7 @@ const struct pprof_limits pprof_limits_default = {
 	.raw_bytes_max = 128u << 20,
 	.samples_max = 1000000,
 	.elements_max = 4000000,
-	.stack_depth_max = 4096,
+	.stack_depth_max = PPROF_STACK_DEPTH_MAX,
 	.arena_bytes_max = 1u << 30,
 };
 

@@ -243,10 +243,11 @@ static enum err_code pprof_samples_decode_sample(
 		return err_set(d->err, ERR_INVALID,
 			"sample[%" PRIu32 "].value: %" PRIu32 " values for %" PRIu32 " sample types", i, values,
 			p->types_n);
-	if (s->location_n > d->limits->stack_depth_max)
-		return err_set(d->err, ERR_LIMIT,
-			"sample[%" PRIu32 "] has %" PRIu32 " frames, limit %" PRIu32, i, s->location_n,
-			d->limits->stack_depth_max);
+	if (s->location_n > d->limits->stack_depth_max) {
+		s->location_n = d->limits->stack_depth_max;
+		p->location_ids_n = s->location_first + s->location_n;
+		p->stacks_cut++;
+	}
 	return ERR_OK;
 }
 

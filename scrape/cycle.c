@@ -185,6 +185,7 @@ static void cycle_finish(struct scrape_task *t)
 		s->last_duration_ns = duration;
 		s->last_samples = t->samples;
 		s->last_bytes = t->bytes;
+		s->stacks_cut = t->stacks_cut;
 		cycle_note_growth(s, t);
 		cycle_set_error(s, NULL);
 		cycle_set_health(s, TARGET_UP);

@@ -71,6 +71,8 @@ static void show_state(struct snapshot *s, const struct scraper *from, struct ta
 {
 	const char *warning = growth_warning(&from->growth);
 
+	if (!warning && from->stacks_cut)
+		warning = "samples have more than 4096 frames: those at the root are left out";
 	to->last_error = snapshot_dup(s, str_of(from->last_error ? from->last_error : ""));
 	to->warning = str_of(warning ? warning : "");
 	to->last_scrape_ns = from->last_scrape_ns;

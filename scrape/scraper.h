@@ -87,6 +87,7 @@ struct scraper {
 	bool queue_logged; /* that two jobs want one endpoint */
 	struct sharing sharing; /* with profilers elsewhere */
 	struct growth_watch growth; /* of its counters */
+	bool stacks_cut; /* the last profile had stacks that are too deep */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;

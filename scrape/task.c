@@ -311,6 +311,7 @@ static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes,
 		return rc;
 	t->decoded = body.any.profile;
 	t->samples = t->decoded->samples_n;
+	t->stacks_cut = t->decoded->stacks_cut;
 	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
 	return body.any.is_legacy ? scrape_task_take_legacy(t, &body, err) :

@@ -36,6 +36,7 @@ struct scrape_task {
 	const enum value_kind *kinds; /* NULL: as configured, and by its types */
 	bool since_last; /* it holds what was added since the answer before */
 	struct growth_scrape growth;
+	bool stacks_cut; /* of the decoded profile */
 	struct symbolize *names; /* NULL: it lacks none */
 	size_t asking_bytes; /* counted in env->queued_bytes while names are asked for */
 	bool wants_profile;

@@ -299,7 +299,7 @@ static enum err_code any_name_text(enum err_code rc, struct str raw, struct err 
 	return rc;
 }
 
-enum err_code any_decode(
+static enum err_code any_read(
 	struct arena *a, struct str body, struct str file_name, struct any_file *out, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
@@ -325,4 +325,21 @@ enum err_code any_decode(
 	return err_wrap(err, rc,
 		"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as "
 		"pprof");
+}
+
+static enum err_code any_note_cut_stacks(struct arena *a, struct any_file *out, struct err *err)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < out->n; i++)
+		n += out->v[i].pprof->stacks_cut;
+	return n ? any_note(a, out, arena_printf(a, PPROF_STACKS_CUT, n), err) : ERR_OK;
+}
+
+enum err_code any_decode(
+	struct arena *a, struct str body, struct str file_name, struct any_file *out, struct err *err)
+{
+	enum err_code rc = any_read(a, body, file_name, out, err);
+
+	return rc ? rc : any_note_cut_stacks(a, out, err);
 }

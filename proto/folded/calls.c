@@ -99,9 +99,6 @@ enum err_code calls_child(struct calls *c, uint32_t parent, uint32_t frame, uint
 	*node = map_find(&c->children, hash, calls_eq, c->nodes, &key);
 	if (*node != MAP_NONE)
 		return ERR_OK;
-	if (c->nodes[parent].depth >= c->limits->stack_depth_max)
-		return err_set(c->err, ERR_LIMIT, "a stack has more than %" PRIu32 " frames, the limit",
-			c->limits->stack_depth_max);
 	if (c->nodes_n >= c->limits->elements_max)
 		return err_set(c->err, ERR_LIMIT, "profile has more than %" PRIu32 " calls, the limit",
 			c->limits->elements_max);
@@ -144,6 +141,14 @@ enum err_code calls_add(struct calls *c, uint32_t node, int64_t value, int64_t s
 	return ERR_OK;
 }
 
+/* Of a stack: those at the root are left out. */
+static uint32_t calls_kept(const struct calls *c, uint32_t node)
+{
+	uint32_t depth = c->nodes[node].depth, max = c->limits->stack_depth_max;
+
+	return depth < max ? depth : max;
+}
+
 /* The sum of all samples must fit too, or a total would be wrong. */
 static enum err_code calls_check_sums(struct calls *c)
 {
@@ -155,7 +160,7 @@ static enum err_code calls_check_sums(struct calls *c)
 		if (!c->nodes[i].value)
 			continue;
 		samples++;
-		frames += c->nodes[i].depth;
+		frames += calls_kept(c, i);
 		if (__builtin_add_overflow(sum, c->nodes[i].value, &sum))
 			return err_set(c->err, ERR_INVALID, "the total of all stacks has more than 64 bits");
 	}
@@ -181,8 +186,9 @@ enum err_code calls_finish(struct calls *c, struct pprof **out)
 		if (!c->nodes[i].value)
 			continue;
 		n = 0;
-		for (uint32_t at = i; at != CALLS_ROOT; at = c->nodes[at].parent)
+		for (uint32_t at = i; n < calls_kept(c, i); at = c->nodes[at].parent)
 			stack[n++] = c->nodes[at].frame;
+		c->p->stacks_cut += n < c->nodes[i].depth;
 		pprof_builder_sample(c->b, stack, n, NULL, 0, &c->nodes[i].value);
 	}
 	return pprof_builder_finish(c->b, out, c->err);

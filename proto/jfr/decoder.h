@@ -144,6 +144,7 @@ struct jfr_frame {
 
 struct jfr_stack {
 	uint32_t first, n; /* of decoder.stack_frames */
+	bool is_cut; /* by the limit, at the root */
 };
 
 struct jfr_label {

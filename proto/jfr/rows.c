@@ -193,6 +193,7 @@ static enum err_code jfr_add_row(struct jfr_making *m, const struct jfr_row *row
 		m->ids[i] = jfr_location(m, m->d->stack_frames[stack->first + i]);
 	for (unsigned i = 0; i < m->columns_n; i++)
 		values[i] = row->values[m->columns[i]];
+	pprof_builder_profile(m->b)->stacks_cut += stack->is_cut;
 	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, jfr_rows_labels(m, &row->key), values);
 	return ERR_OK;
 }

@@ -125,7 +125,7 @@ static enum err_code jfr_stack(struct jfr_decoder *d, uint32_t n, uint32_t *out)
 		return jfr_no_memory(d, "stacks");
 	if (!map_add(&d->stacks_map, hash, d->stacks_n))
 		return err_nomem(d->err, "stacks");
-	d->stacks[d->stacks_n] = (struct jfr_stack){ d->stack_frames_n - n, n };
+	d->stacks[d->stacks_n] = (struct jfr_stack){ d->stack_frames_n - n, n, false };
 	*out = d->stacks_n++;
 	return ERR_OK;
 }
@@ -268,6 +268,7 @@ static enum err_code jfr_read_stack(
 	struct jfr_value values[SLOTS] = { 0 };
 	struct jfr_decoder *d = c->d;
 	int64_t truncated = 0;
+	uint64_t n;
 	struct cursor r = jfr_cursor(d, e->at, c->end);
 	enum err_code rc;
 	uint32_t id;
@@ -280,17 +281,17 @@ static enum err_code jfr_read_stack(
 	}
 	if (!jfr_object(c, &r, class, values))
 		return jfr_value_fail(c, e->at, "a stack");
-	if (values[TRACE_FRAMES].n > d->limits->stack_depth_max)
-		return err_set(d->err, ERR_LIMIT, "chunk %u: a stack of %llu frames, limit %u", c->number,
-			(unsigned long long)values[TRACE_FRAMES].n, d->limits->stack_depth_max);
+	n = values[TRACE_FRAMES].n;
+	if (n > d->limits->stack_depth_max)
+		n = d->limits->stack_depth_max;
 	r = cursor_of(values[TRACE_FRAMES].bytes);
-	for (uint64_t i = 0; i < values[TRACE_FRAMES].n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		if ((rc = jfr_one_frame(c, &r, &c->classes[f->class])))
 			return rc;
-	rc = values[TRACE_FRAMES].n ? jfr_stack(d, (uint32_t)values[TRACE_FRAMES].n, &id) :
-								  jfr_unknown_stack(d, &id);
-	if (rc)
+	if ((rc = n ? jfr_stack(d, (uint32_t)n, &id) : jfr_unknown_stack(d, &id)))
 		return rc;
+	if (n < values[TRACE_FRAMES].n)
+		d->stacks[id].is_cut = true;
 	jfr_number(c, class, values, TRACE_TRUNCATED, &truncated);
 	e->memo = (id << FLAGS | (truncated ? TRUNCATED : 0) | (values[TRACE_FRAMES].n ? 0 : EMPTY)) +
 		1;

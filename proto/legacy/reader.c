@@ -18,6 +18,7 @@ enum err_code reader_limit(struct legacy_reader *r, const char *what, uint32_t m
 void sample_begin(struct legacy_reader *r)
 {
 	r->stack_n = 0;
+	r->stack_is_cut = false;
 }
 
 static bool legacy_address_eq(const void *profile, const void *key, uint32_t id)
@@ -51,10 +52,10 @@ static enum err_code legacy_reader_location(
 
 enum err_code sample_address(struct legacy_reader *r, uint64_t address, unsigned back)
 {
-	if (r->stack_n >= r->limits->stack_depth_max)
-		return err_set(r->err, ERR_LIMIT,
-			"%s: sample[%" PRIu32 "] has more than %" PRIu32 " frames, the limit", r->name,
-			r->p->samples_n, r->limits->stack_depth_max);
+	if (r->stack_n >= r->limits->stack_depth_max) {
+		r->stack_is_cut = true;
+		return ERR_OK;
+	}
 	if (!arena_array_room(r->a, &r->stack, r->stack_n, 1, &r->stack_cap))
 		return arena_fail(r->a, "profile", r->err);
 	return legacy_reader_location(r, address - back, &r->stack[r->stack_n++]);
@@ -102,6 +103,7 @@ enum err_code sample_end(struct legacy_reader *r, const int64_t *values, int64_t
 			r->name, (uint64_t)r->limits->elements_max * 16);
 	if (bytes)
 		label.key = pprof_builder_string(r->b, STR("bytes"));
+	r->p->stacks_cut += r->stack_is_cut;
 	pprof_builder_sample(r->b, r->stack, r->stack_n, &label, bytes != 0, values);
 	return ERR_OK;
 }

@@ -20,6 +20,7 @@ struct legacy_reader {
 	bool ended; /* there was no line more */
 	uint32_t *stack; /* of the sample at hand */
 	uint32_t stack_n, stack_cap;
+	bool stack_is_cut; /* the sample has more frames than the limit */
 	/* Memory map, in the order of the text. */
 	struct pprof_mapping *maps;
 	uint32_t maps_n, maps_cap;

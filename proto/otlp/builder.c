@@ -53,7 +53,7 @@ void otlp_builder_begin(struct otlp_decoder *d)
 	b->epoch++;
 	otlp_builder_clear_slots(b);
 	p->strings_n = p->functions_n = p->mappings_n = p->locations_n = p->lines_n = 0;
-	p->samples_n = p->location_ids_n = p->labels_n = 0;
+	p->samples_n = p->location_ids_n = p->labels_n = p->stacks_cut = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -98,9 +98,10 @@ static __attribute__((noinline)) enum err_code otlp_add_frames(
 			d, ERR_INVALID, "no stack %" PRIu32 ", stackTable has %" PRIu32, stack, d->d.stacks_n);
 	if (stack < d->d.stacks_n)
 		s = d->d.stacks[stack];
-	if (s.n > d->limits->stack_depth_max)
-		return otlp_reject(
-			d, ERR_LIMIT, "%" PRIu32 " frames, limit %" PRIu32, s.n, d->limits->stack_depth_max);
+	if (s.n > d->limits->stack_depth_max) {
+		s.n = d->limits->stack_depth_max;
+		p->stacks_cut++;
+	}
 	if (!s.n)
 		return ERR_OK;
 	if ((rc = otlp_count_frames(d, s.n)))

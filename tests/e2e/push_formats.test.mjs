@@ -93,3 +93,38 @@ test('a recording that is cut short gives its whole chunks, and says so', async 
   assert.equal((await request(`${server.url}/ingest?name=java&format=jfr&until=${now}`, { method: 'POST', body })).status, 200);
   assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_ingested_recording_lost_total\{what="bytes_cut"\} 1000$/m);
 });
+
+test('deep stacks lose their root, and it is said', async (t) => {
+  const dir = scratch(t), file = join(dir, 'deep.folded');
+  const body = `root;${'a;'.repeat(5000)}leaf 3\nmain 1\n`;
+  const note = '1 samples have more than 4096 frames: those at the root are left out';
+  writeFileSync(file, body);
+  const addresses = Array.from({ length: 5000 }, (_, i) => `0x${(i + 16).toString(16)}`).join(' ');
+  const target = http.createServer((req, res) => res.end(`deep profile: total 1\n1 @ ${addresses}\n`));
+  await new Promise((done) => { target.listen(0, '127.0.0.1', done); });
+  t.after(() => target.close());
+  const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((x) => `${x}: {enabled: false}`);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: `
+scrape_configs:
+  - job_name: j
+    scrape_interval: 1s
+    profiling_config: {pprof_config: {${off.join(', ')}, deep: {path: /deep}}}
+    static_configs: [{targets: ["127.0.0.1:${target.address().port}"]}]
+` });
+  const at = `--server=${server.url}`;
+  const cut = async () => Number(/^epimetheus_tsdb_stacks_cut_total (\d+)$/m.exec((await request(`${server.url}/metrics`)).body.toString())[1]);
+  await until('the target is scraped', 60, async () => {
+    const [one] = (await targets(server)).filter((x) => x.health !== 'unknown');
+    if (one) assert.equal(one.lastError, '');
+    return one?.warning === 'samples have more than 4096 frames: those at the root are left out';
+  });
+  const before = await cut();
+  assert.ok(before >= 1);
+  const pushed = await run(t, 'push', at, '-l', 'run=1', '--name=cpu', file);
+  assert.equal(pushed.err, `epitool: warning: ${file}: ${note}\n`);
+  assert.ok(await cut() > before);
+  const top = await run(t, 'top', file);
+  assert.equal(top.err, `epitool: warning: ${file}: ${note}\n`);
+  assert.match(top.out, /\bleaf\b/);
+  assert.doesNotMatch(top.out, /\broot\b/);
+});

@@ -121,8 +121,8 @@ static void check_encoding(struct arena *a, struct str raw, const struct pprof *
 	require(!pprof_encode(q, &again, &err));
 	require(str_eq(buf_str(&once), buf_str(&again)));
 	/* protobuf-c joins a message that is given twice, where google/pprof and we take the last. */
-	if (!is_odd((wire_pos)raw.ptr, (wire_pos)raw.ptr + raw.len, 0) && period_types(raw) < 2 &&
-		!profile_equal(raw, buf_str(&once), &why)) {
+	if (!p->stacks_cut && !is_odd((wire_pos)raw.ptr, (wire_pos)raw.ptr + raw.len, 0) &&
+		period_types(raw) < 2 && !profile_equal(raw, buf_str(&once), &why)) {
 		fprintf(stderr, STR_FMT, STR_ARG(buf_str(&why)));
 		abort();
 	}

@@ -250,7 +250,7 @@ TEST(limits)
 		{ { 1, 20, 2, 3, 3, 0 }, "profile is 53 bytes inflated, limit 20" },
 		{ { 1, 100, 1, 3, 3, 0 }, "profile has more than 1 samples, the limit" },
 		{ { 1, 100, 2, 2, 3, 0 }, "profile has more than 2 strings, the limit" },
-		{ { 1, 100, 2, 3, 2, 0 }, "sample[0] has 3 frames, limit 2" },
+		{ { 1, 100, 2, 3, 2, 0 }, NULL }, /* stacks are cut */
 	};
 	struct pprof *p;
 	struct arena a;
@@ -268,6 +268,37 @@ TEST(limits)
 	arena_init(&a, 600);
 	CHECK_ERR(pprof_decode(&a, LIT(FEW), d, &p, &err), &err, ERR_LIMIT,
 		"profile needs more memory than its limit of 600 bytes");
+	arena_release(&a);
+}
+
+/* The leaves stay, in one piece or in several. */
+TEST(deep_stacks_lose_their_root)
+{
+	static const char body[] =
+		"\x32\x00\x32\x01g\x0a\x00\x22\x02\x08\x01\x22\x02\x08\x02\x22\x02\x08\x03"
+		"\x12\x09\x0a\x03\x03\x02\x01\x10\x05\x08\x01"
+		"\x12\x07\x0a\x03\x02\x03\x01\x10\x06"
+		"\x12\x06\x0a\x02\x01\x03\x10\x07";
+	struct pprof_limits limits = pprof_limits_default;
+	struct buf got = { 0 };
+	struct pprof *p;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 1 << 20);
+	limits.stack_depth_max = 2;
+	REQUIRE_OK(pprof_decode(&a, LIT(body), &limits, &p, &err), &err);
+	CHECK_INT(p->stacks_cut, 2);
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		for (uint32_t k = 0; k < p->samples[i].location_n; k++)
+			buf_printf(&got, "%u ", p->location_ids[p->samples[i].location_first + k] + 1);
+		buf_printf(&got, "= %d; ", (int)p->values[i]);
+	}
+	CHECK_STR(buf_str(&got), "3 2 = 5; 2 3 = 6; 1 3 = 7; ");
+	limits.stack_depth_max = 4;
+	REQUIRE_OK(pprof_decode(&a, LIT(body), &limits, &p, &err), &err);
+	CHECK_INT(p->stacks_cut, 0);
+	buf_release(&got);
 	arena_release(&a);
 }
 

@@ -32,6 +32,9 @@ METRIC_COUNTER(
 	samples_total, "epimetheus_tsdb_samples_appended_total", "Samples of profiles appended.", NULL);
 METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
 	"Profiles whose sample labels were folded into __overflow__.", NULL);
+METRIC_COUNTER(stacks_cut_total, "epimetheus_tsdb_stacks_cut_total",
+	"Samples appended that had more frames than the limit of 4096: those at the root are left out.",
+	NULL);
 
 struct appending {
 	struct db *db;
@@ -559,6 +562,8 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 		return ERR_OK;
 	}
 	metric_add(&samples_total, NULL, t.stats->samples);
+	if (a->profile->stacks_cut)
+		metric_add(&stacks_cut_total, NULL, a->profile->stacks_cut);
 	append_links_count(t.stats);
 	if (t.stats->overflow)
 		metric_add(&folded_total, NULL, 1);

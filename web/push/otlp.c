@@ -182,13 +182,14 @@ static bool push_otlp_is_for_now(enum err_code rc)
 static void export_judge(const struct export *e, struct otlp_result *r)
 {
 	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
-	uint64_t links = 0;
+	uint64_t links = 0, cut = 0;
 
 	r->rejected = e->request->rejected_n;
 	for (uint32_t i = 0; i < e->request->profiles_n; i++) {
 		const struct received *p = &e->v[i];
 
 		links += p->links_dropped;
+		cut += p->rc ? 0 : p->profile->stacks_cut;
 		if (!p->rc)
 			continue;
 		if (push_otlp_is_for_now(p->rc)) {
@@ -205,6 +206,8 @@ static void export_judge(const struct export *e, struct otlp_result *r)
 		err_set(&r->err, ERR_LIMIT,
 			"%llu samples are stored without their links: a profile has too many",
 			(unsigned long long)links);
+	else if (cut)
+		err_set(&r->err, ERR_LIMIT, PPROF_STACKS_CUT, cut);
 }
 
 void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result *r)

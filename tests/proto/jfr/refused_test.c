@@ -330,7 +330,10 @@ TEST(limits)
 	LIMIT(frames_max, 4, all);
 	LIMIT(frames_max, 3, "limit exceeded: stacks of more than 3 frames together");
 	LIMIT(stack_depth_max, 3, all);
-	LIMIT(stack_depth_max, 2, "limit exceeded: chunk 1: a stack of 3 frames, limit 2");
+	LIMIT(stack_depth_max, 2,
+		"process_cpu cpu: 2 events, 1 truncated, 0 without stack\n"
+		"  10000000 {a=b,b=a} k:0@[kernel.kallsyms] libx.so.f:0@libx.so\n"
+		"  10000000 a/B.c:10\n");
 	LIMIT(string_bytes_max, 14, all);
 	LIMIT(string_bytes_max, 13, "limit exceeded: chunk 1: a string of 14 bytes, limit 13");
 	LIMIT(text_bytes_max, 76, all);

@@ -216,9 +216,6 @@ TEST(limits)
 	limits.samples_max = 2;
 	check_limit(counts, &limits, "profile of counts (text): more than 2 samples, the limit");
 	limits = pprof_limits_default;
-	limits.stack_depth_max = 1;
-	check_limit(
-		counts, &limits, "profile of counts (text): sample[0] has more than 1 frames, the limit");
 	limits = pprof_limits_default;
 	limits.elements_max = 4;
 	check_limit(counts, &limits, "profile of counts (text): more than 4 locations, the limit");
@@ -228,6 +225,25 @@ TEST(limits)
 	check_limit("g profile: total 3\n1 @ 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1\n"
 				"1 @ 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1\n",
 		&limits, "profile of counts (text): more than 16 frames in all, the limit");
+}
+
+TEST(deep_stacks_lose_their_root)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	struct pprof *p;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 1 << 20);
+	limits.stack_depth_max = 2;
+	REQUIRE_OK(legacy_decode(
+		&a, STR("g profile: total 3\n1 @ 0x1 0x2 0x3\n2 @ 0x4 0x5\n"), &limits, &p, &err), &err);
+	CHECK_INT(p->stacks_cut, 1);
+	CHECK_INT(p->samples[0].location_n, 2);
+	CHECK_INT(p->samples[1].location_n, 2);
+	CHECK_INT(p->locations[p->location_ids[0]].address, 0x0);
+	CHECK_INT(p->locations[p->location_ids[1]].address, 0x1);
+	arena_release(&a);
 }
 
 /* $a doubles with each line: the line is limited, not the memory. */

@@ -42,8 +42,6 @@ static const struct {
 		0 },
 	{ offsetof(struct otlp_limits, frames_max), 7,
 		"request has more than 7 frames and lines in its profiles, the limit", 0 },
-	{ offsetof(struct otlp_limits, stack_depth_max), 2,
-		"resourceProfiles[0].scopeProfiles[0].profiles[0]: samples[1]: 3 frames, limit 2", 1 },
 	{ offsetof(struct otlp_limits, attributes_max), 1,
 		"resourceProfiles[0].scopeProfiles[0].profiles[0]: resource.attributes[1]: more than 1 "
 		"attributes, the limit",
@@ -77,6 +75,31 @@ TEST(limits_are_named)
 		}
 		arena_release(&a);
 	}
+}
+
+TEST(deep_stacks_lose_their_root)
+{
+	struct otlp_limits limits = otlp_limits_default;
+	const struct otlp_options options = { .limits = &limits };
+	struct otlp_request *r;
+	uint32_t cut = 0;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	limits.stack_depth_max = 2;
+	REQUIRE_OK(otlp_decode_json(&a, request(&a), &options, &r, &err), &err);
+	CHECK_INT(r->profiles_n, 2);
+	CHECK_INT(r->rejected_n, 0);
+	for (uint32_t i = 0; i < r->profiles_n; i++) {
+		const struct pprof *p = r->profiles[i].pprof;
+
+		cut += p->stacks_cut;
+		for (uint32_t k = 0; k < p->samples_n; k++)
+			CHECK(p->samples[k].location_n <= 2);
+	}
+	CHECK(cut > 0);
+	arena_release(&a);
 }
 
 /* What just fits is accepted: the limits are not one too low. */
