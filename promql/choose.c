@@ -556,7 +556,7 @@ enum err_code choose_set(struct eval *ev, const struct expr *e, const struct mer
 		goto out;
 	out->v = x.chosen;
 	out->n = x.n;
-	if ((rc = choose_fit(ev, e, x.has_pattern ? &x.pattern : NULL, out, err)))
+	if (!m->any_unit && (rc = choose_fit(ev, e, x.has_pattern ? &x.pattern : NULL, out, err)))
 		goto out;
 	if (out->n < x.n) {
 		x.n = out->n;

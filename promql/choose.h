@@ -19,6 +19,7 @@ struct merging {
 	struct name_list labels;
 	bool totals_only; /* values are totals, cells are not read */
 	bool in_slices; /* changed(): elements live a slice of the window at a time */
+	bool any_unit; /* values are not looked at: profiles are counted */
 	bool by_name; /* costs by function names are enough: part.names may replace cells */
 };
 
@@ -46,7 +47,7 @@ struct fit {
 struct chosen {
 	const struct db_series *series;
 	struct profile_type type; /* as it is stored */
-	const struct fit *fit; /* NULL: that is its unit */
+	const struct fit *fit; /* NULL: that is its unit, or no unit was asked for */
 	uint64_t deferred; /* bits of the selector's matchers that are about sample labels */
 	bool asked; /* some matcher is about a label that the series lacks, and so about samples */
 	bool takes_empty; /* those matchers accept "" */

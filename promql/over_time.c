@@ -99,7 +99,7 @@ enum err_code call_count_over(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct expr *selector = expr_strip(e->call.args[0]);
-	const struct merging each = { .each = true, .totals_only = true };
+	const struct merging each = { .each = true, .any_unit = true, .totals_only = true };
 	enum function_id fn = e->call.fn->id;
 	struct labels metric;
 	struct value v;

@@ -25,7 +25,8 @@ static bool plan_names_eq(struct name_list a, struct name_list b)
 
 static bool plan_groups_alike(const struct merging *a, const struct merging *b)
 {
-	return a->each == b->each && a->grouping == b->grouping && plan_names_eq(a->labels, b->labels);
+	return a->each == b->each && a->any_unit == b->any_unit && a->grouping == b->grouping &&
+		plan_names_eq(a->labels, b->labels);
 }
 
 static bool plan_selects_alike(const struct selector *a, const struct selector *b)
