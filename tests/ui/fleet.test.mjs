@@ -21,9 +21,32 @@ test("types: what is there, and one name per kind of profile", () => {
 	assert.equal(t.cpu.sample_type, "cpu");
 	assert.equal(t.memory, "memory");
 	assert.equal(t.tasks, "goroutine");
-	assert.deepEqual(t.kinds, ["goroutine", "memory", "cpu:samples"]);
+	assert.deepEqual(t.kinds, ["goroutine", "memory", "process_cpu"]);
 	const none = fleet.fleetTypes([]);
 	assert.deepEqual(none, { cpu: null, memory: "", tasks: "", kinds: [] });
+});
+
+test("types: one odd sender does not make the fleet's names its own", () => {
+	const odd = [
+		"cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+		"memory:inuse_space:KiB:space:bytes",
+		"memory:inuse_space:bytes:space:bytes",
+		"memory:inuse_space:seconds:space:bytes",
+		"process_cpu:cpu:microseconds:cpu:microseconds:delta",
+		"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+		"process_cpu:samples:count:cpu:nanoseconds:delta",
+	].map(type);
+	const t = fleet.fleetTypes(odd);
+	assert.equal(t.memory, "memory");
+	assert.deepEqual(t.kinds, ["cpu", "memory", "process_cpu"]);
+	const cores = fleet.coresUnit(t, { "cores over time": { unit: "nanoseconds" } });
+	assert.deepEqual([cores.label, cores.factor], ["cores", 1e-9]);
+	const micro = fleet.fleetTypes(odd.filter((x) => x.sample_unit === "microseconds"));
+	assert.equal(micro.cpu.sample_unit, "microseconds");
+	assert.equal(fleet.coresUnit(micro, { "cores over time": { unit: "nanoseconds" } }).factor, 1e-9);
+	// Memory of C++ is called otherwise, what has another unit is no memory.
+	assert.equal(fleet.fleetTypes(["memory:space:bytes:space:bytes"].map(type)).memory, "memory");
+	assert.equal(fleet.fleetTypes(["memory:live:count:space:bytes"].map(type)).memory, "");
 });
 
 test("questions: only of what is there; one window for all", () => {
@@ -46,9 +69,9 @@ test("questions: only of what is there; one window for all", () => {
 		["tasks over time", "query_range", "total(merge by (job) (goroutine[10s]))"],
 		["up", "query", "sum by (job) (up)"],
 		["targets", "query", "count by (job) (up)"],
-		["count goroutine", "query", "sum by (job) (count_over_time(goroutine[10m]))"],
-		["count memory", "query", "sum by (job) (count_over_time(memory[10m]))"],
-		["count cpu:samples", "query", "sum by (job) (count_over_time(cpu:samples[10m]))"],
+		["count goroutine", "query", 'sum by (job) (count_over_time({__name__="goroutine"}[10m]))'],
+		["count memory", "query", 'sum by (job) (count_over_time({__name__="memory"}[10m]))'],
+		["count process_cpu", "query", 'sum by (job) (count_over_time({__name__="process_cpu"}[10m]))'],
 		["alerts", "alerts", undefined],
 	]);
 });

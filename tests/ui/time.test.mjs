@@ -202,6 +202,13 @@ test("profile types are named as short as they stay clear", () => {
 	assert.equal(api.resolveType("heap", all), all[2]);
 	assert.equal(api.resolveType("process_cpu:cpu:nanoseconds:p:u", all), all[0]);
 	assert.equal(api.resolveType("nothing", all), null);
+	// What is sent in another unit does not take the short name, which has both.
+	const both = [type("process_cpu", "cpu", "microseconds", true), ...all];
+	assert.deepEqual(both.slice(0, 2).map((t) => api.shortTypeName(t, both)), [both[0].type, "cpu"]);
+	for (const t of both) assert.equal(api.resolveType(api.shortTypeName(t, both), both), t);
+	assert.equal(api.firstQuery(both), "cpu");
+	assert.equal(api.firstQuery(both.slice(0, 1)), "cpu");
+	assert.equal(api.firstQuery(all.slice(4)), "goroutine");
 });
 
 test("a series without the label that names the others says so", () => {

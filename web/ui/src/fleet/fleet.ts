@@ -28,23 +28,33 @@ export interface Ask {
 
 /** The names of the types that the overview uses; "" if there is none. */
 export interface FleetTypes {
+	/** One of those that `cpu` selects. */
 	cpu: ProfileType | null;
 	memory: string;
 	/** Goroutines, or threads. */
 	tasks: string;
-	/** One sample type of each kind of profile: counting these counts profiles. */
+	/** The exact names of profiles. */
 	kinds: string[];
 }
 
+const BYTES = /^([kmgtp]i?)?b$|bytes?$/i;
+
+/**
+ * Services send their types in units of their own, and `cpu` and `memory` convert them. So these names
+ * are asked, and not one of the types in full, which has a part of the fleet.
+ */
 export function fleetTypes(all: ProfileType[]): FleetTypes {
 	const cpu = resolveType("cpu", all);
-	const memory = resolveType("memory:inuse_space", all);
+	const memory = all.some((t) => t.name === "memory" && !t.delta && BYTES.test(t.sample_unit));
 	const tasks =
 		all.find((t) => !t.delta && t.name === "goroutine") ??
 		all.find((t) => !t.delta && /^thread/.test(t.name));
-	const kinds = [...new Map(all.map((t) => [t.name, t])).values()];
-	const short = (t: ProfileType | null | undefined) => (t ? shortTypeName(t, all) : "");
-	return { cpu, memory: short(memory), tasks: short(tasks), kinds: kinds.map(short) };
+	return {
+		cpu,
+		memory: memory ? "memory" : "",
+		tasks: tasks ? shortTypeName(tasks, all) : "",
+		kinds: [...new Set(all.map((t) => t.name))],
+	};
 }
 
 const LEVEL_KEYS = ["memory", "tasks"] as const;
@@ -87,13 +97,16 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 	const at = { time: trimMs(w.end) };
 	ask("up", "targets that are up", `sum by (${by}) (up)`, at);
 	ask("targets", "targets", `count by (${by}) (up)`, at);
-	for (const kind of types.kinds)
+	for (const kind of types.kinds) {
+		// The exact name: a profile may be called by another's short name, and would count twice.
+		const exact = formatSelector({ name: "", matchers: [{ label: "__name__", op: "=", value: kind }] });
 		ask(
 			`count ${kind}`,
 			`profiles of ${kind}`,
-			`sum by (${by}) (count_over_time(${kind}[${formatDuration(seconds)}]))`,
+			`sum by (${by}) (count_over_time(${exact}[${formatDuration(seconds)}]))`,
 			at,
 		);
+	}
 	out.push({ key: "alerts", title: "alerts", name: "alerts", args: {} });
 	return out;
 }
@@ -257,9 +270,11 @@ export function sparkPath(values: ChartColumn, width: number, height: number): s
 	return path;
 }
 
-export function coresUnit(types: FleetTypes): ChartUnit {
+/** The unit of the answer, which says it: that of the type is of one sender among others. */
+export function coresUnit(types: FleetTypes, answers: FleetAnswers): ChartUnit {
 	const t = types.cpu;
-	return chartUnit(t?.type ?? "", t?.sample_unit ?? "", 1);
+	const answer = answers["cores over time"] as { unit?: string } | undefined;
+	return chartUnit(t?.type ?? "", answer?.unit ?? t?.sample_unit ?? "", 1);
 }
 
 /** The selector of one service's profiles; "" selects those without the label. */

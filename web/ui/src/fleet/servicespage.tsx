@@ -5,7 +5,7 @@ import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
 import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
 import { escapeRegexp } from "../query/text";
-import { type ProfileType, shortTypeName } from "../shared/api";
+import type { ProfileType } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { useInterval, useKeyed, useNow, useUrl } from "../shared/hooks";
@@ -355,7 +355,7 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 		return { known, times, asks: fleetQuestions(by, known, times) };
 	});
 	const many = useMany(key, about, asked.asks);
-	const unit = useMemo(() => coresUnit(asked.known), [asked]);
+	const unit = useMemo(() => coresUnit(asked.known, many.data), [asked, many.data]);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: rows change with the answers, not with a question under way
 	const rows = useMemo(
 		() => (many.about === about ? fleetRows(by, asked.times, unit, many.data) : []),
@@ -445,7 +445,7 @@ export function Services() {
 	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
 	const fleet = useFleet(by, range, tick, known && first.waiting === false ? all : null);
 	const filter = params.get("filter") ?? "";
-	const cpu = fleet.known.cpu ? shortTypeName(fleet.known.cpu, all) : "";
+	const cpu = fleet.known.cpu ? "cpu" : "";
 	const { memory, tasks } = fleet.known;
 	const { unit } = fleet;
 	const links = useKeyed(JSON.stringify([by, cpu, range]), () => makeLinks(by, cpu, range));

@@ -303,12 +303,25 @@ const DEFAULT_SAMPLE: Record<string, string> = {
 	block: "delay",
 	mutex: "delay",
 };
+/** The unit in which the short name has all of them, whatever they are stored in. */
+const USUAL_UNIT: Record<string, string> = {
+	process_cpu: "nanoseconds",
+	memory: "bytes",
+	block: "nanoseconds",
+	mutex: "nanoseconds",
+};
 
-/** The shortest spelling that selects exactly this type. */
+const isUsual = (t: ProfileType) =>
+	DEFAULT_SAMPLE[t.name] === t.sample_type && USUAL_UNIT[t.name] === t.sample_unit;
+
+/**
+ * The shortest spelling that selects this type; that of a usual type also selects what has another
+ * unit, and converts it.
+ */
 export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	const same = all.filter((o) => o.name === t.name);
 	const twins = same.filter((o) => o.sample_type === t.sample_type);
-	if (twins.length > 1) return t.type;
+	if (twins.length > 1 && !(isUsual(t) && twins.filter(isUsual).length === 1)) return t.type;
 	const name = SHORT_NAMES[t.name] ?? t.name;
 	if (DEFAULT_SAMPLE[t.name] === t.sample_type || same.length === 1) return name;
 	return `${name}:${t.sample_type}`;
@@ -323,9 +336,8 @@ export function typeInWords(type: string): string {
 
 /** The query of a first visit: all CPU, or else the first type. */
 export function firstQuery(types: ProfileType[]): string {
-	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
-	const t = cpu ?? types[0];
-	return t ? shortTypeName(t, types) : "";
+	if (types.some((t) => t.name === "process_cpu" && t.sample_type === "cpu")) return "cpu";
+	return types[0] ? shortTypeName(types[0], types) : "";
 }
 
 /** The stored type that a selector's name means. */
