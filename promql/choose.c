@@ -138,7 +138,7 @@ static enum err_code choose_find_named(
 		if (!choose_is_withheld(&c->s->matchers[i]))
 			sent[asked.sent_n++] = c->s->matchers[i];
 	}
-	if (c->has_pattern && c->pattern.parts > 1)
+	if (c->has_pattern && (c->pattern.parts > 1 || type_pattern_is_elsewhere(&c->pattern, name)))
 		asked.pattern = &c->pattern;
 	return choose_held(c->ev, &asked, out, n, err);
 }

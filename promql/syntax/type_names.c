@@ -16,6 +16,15 @@ static const struct {
 	{ STR("heap"), STR("memory") },
 };
 
+/* What an alias also means: one type of a profile of another name. */
+static const struct elsewhere {
+	struct str alias, name, sample_type;
+} elsewhere[] = {
+	{ STR("cpu"), STR("wall"), STR("cpu") }, /* Node's SDKs: CPU time beside wall time */
+	{ STR("cpu"), STR("itimer"), STR("itimer") }, /* async-profiler's OTLP: ticks */
+	{ STR("cpu"), STR("ctimer"), STR("ctimer") },
+};
+
 /* Sample types of the profiles that are scraped by name; those of Go and of others. */
 static const struct known_type {
 	struct str name, sample_type, unit;
@@ -42,6 +51,9 @@ static const struct known_type {
 /* clang-format on */
 
 #define KNOWN_N (sizeof(known) / sizeof(known[0]))
+#define ELSEWHERE_N (sizeof(elsewhere) / sizeof(elsewhere[0]))
+
+static_assert(ELSEWHERE_N + 3 <= TYPE_PATTERN_NAMES_MAX, "as many names as the header says");
 
 static struct str type_names_stored(struct str name)
 {
@@ -127,9 +139,34 @@ bool type_pattern_is_whole(const struct type_pattern *p, struct str name)
 	return p->parts > 1 && str_eq(name, p->text);
 }
 
+static bool type_names_means(const struct type_pattern *p, const struct elsewhere *e)
+{
+	return p->parts < 5 && str_eq(p->written, e->alias) &&
+		type_names_part_match(p->sample_type, e->sample_type);
+}
+
+bool type_pattern_is_elsewhere(const struct type_pattern *p, struct str name)
+{
+	for (size_t i = 0; i < ELSEWHERE_N; i++)
+		if (str_eq(elsewhere[i].name, name) && type_names_means(p, &elsewhere[i]))
+			return true;
+	return false;
+}
+
+static bool type_names_match_elsewhere(const struct type_pattern *p, const struct profile_type *t)
+{
+	for (size_t i = 0; i < ELSEWHERE_N; i++)
+		if (str_eq(elsewhere[i].name, t->name) &&
+			str_eq(elsewhere[i].sample_type, t->sample_type) &&
+			type_names_part_match(p->sample_unit, t->sample_unit) &&
+			type_names_means(p, &elsewhere[i]))
+			return true;
+	return false;
+}
+
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t)
 {
-	if (type_pattern_is_whole(p, t->name))
+	if (type_pattern_is_whole(p, t->name) || type_names_match_elsewhere(p, t))
 		return true;
 	return (str_eq(p->name, t->name) || str_eq(p->written, t->name)) &&
 		type_names_part_match(p->sample_type, t->sample_type) &&
@@ -147,6 +184,9 @@ size_t type_pattern_names(const struct type_pattern *p, struct str out[TYPE_PATT
 		out[n++] = p->written;
 	if (p->parts > 1)
 		out[n++] = p->text;
+	for (size_t i = 0; i < ELSEWHERE_N; i++)
+		if (type_names_means(p, &elsewhere[i]))
+			out[n++] = elsewhere[i].name;
 	return n;
 }
 

@@ -7,8 +7,10 @@
  *	process_cpu:cpu:nanoseconds:cpu:nanoseconds[:delta]   in full, Parca's and Pyroscope's
  *
  * A name means all series that it can mean: `cpu` is process_cpu and what is called cpu, and
- * `cpu:samples` their type samples and a series that is called so. One that is none of these (four
- * parts, an empty part) can still be that of a series.
+ * `cpu:samples` their type samples and a series that is called so. `cpu` is also the CPU time that
+ * profilers send under names of their own: the type cpu of `wall` (Node), and the counts of the
+ * timers of async-profiler, which are left out beside a time, with an info. One that is none of
+ * these (four parts, an empty part) can still be that of a series.
  *
  * Ownership: patterns point into the name they were read from, or at constants.
  * Threads:   values.
@@ -38,13 +40,15 @@ bool type_pattern_parse(struct str name, struct type_pattern *out);
 bool type_pattern_known(const struct type_pattern *p);
 /*
  * All that the pattern says holds, or the profile has the whole text as its name. With parts == 1
- * this is true of every type of the profile.
+ * this is true of every type of the profile, unless it is known elsewhere.
  */
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t);
 /* The name of a profile is the pattern's whole text, of several parts: it says nothing of types. */
 bool type_pattern_is_whole(const struct type_pattern *p, struct str name);
+/* A profile of this name is meant for one of its types alone: of `wall`, `cpu` means wall:cpu. */
+bool type_pattern_is_elsewhere(const struct type_pattern *p, struct str name);
 /* The names of the profiles that it can match. */
-#define TYPE_PATTERN_NAMES_MAX 3u
+#define TYPE_PATTERN_NAMES_MAX 6u
 size_t type_pattern_names(const struct type_pattern *p, struct str out[TYPE_PATTERN_NAMES_MAX]);
 
 /* What the pattern's type is known to be in every fleet. */

@@ -72,7 +72,7 @@ test('epitool: push, query, diff', async (t) => {
     const lines = table.out.trimEnd().split('\n');
     assert.match(lines[0], /^ *value  environment  job +run$/);
     assert.match(lines[1], /^ *[\d.]+(ms|s)  ci           bench  1$/);
-    assert.equal(lines.length, 3);
+    assert.equal(lines.length, 4); // that of run 3, called wall, has CPU time too
     const topTable = await run(t, 'query', at, ...span, `top(3, ${cpu})`);
     assert.match(topTable.out, /^\{\}  total [\d.]+(ms|s)\n *flat +flat% +sum% +cum +cum%  function\n/);
     assert.equal(topTable.out.trimEnd().split('\n').length, 5);

@@ -209,6 +209,11 @@ test("profile types are named as short as they stay clear", () => {
 	assert.equal(api.firstQuery(both), "cpu");
 	assert.equal(api.firstQuery(both.slice(0, 1)), "cpu");
 	assert.equal(api.firstQuery(all.slice(4)), "goroutine");
+	const wall = [type("wall", "cpu", "nanoseconds", true), type("wall", "wall", "nanoseconds", true)];
+	assert.equal(api.resolveType("cpu", wall), wall[0]);
+	assert.equal(api.firstQuery(wall), "cpu");
+	assert.equal(api.resolveType("cpu", [...wall, all[0]]), all[0]);
+	assert.equal(api.resolveType("cpu", wall.slice(1)), null);
 });
 
 test("a series without the label that names the others says so", () => {

@@ -144,11 +144,12 @@ enum err_code view_resolve(struct view *v, const struct selector *s, struct matc
 enum err_code view_has_type(struct view *v, const struct db_series *s, const struct type_pattern *p,
 	struct arena *scratch, bool *has, struct err *err)
 {
+	struct str name = labels_get(s->labels, STR(LABEL_NAME));
 	struct profile_type *types;
 	size_t n = 0;
 	enum err_code rc = ERR_OK;
 
-	*has = p->parts <= 1 || type_pattern_is_whole(p, labels_get(s->labels, STR(LABEL_NAME)));
+	*has = p->parts > 1 ? type_pattern_is_whole(p, name) : !type_pattern_is_elsewhere(p, name);
 	if (*has || (rc = db_series_types(v->q, s, scratch, &types, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !*has; i++)

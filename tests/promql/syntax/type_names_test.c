@@ -121,7 +121,12 @@ TEST(names_of_a_pattern)
 		const char *pattern, *names; /* each with a blank behind it */
 	} rows[] = {
 		{ "goroutine", "goroutine " },
-		{ "cpu", "process_cpu cpu " },
+		{ "cpu", "process_cpu cpu wall itimer ctimer " },
+		{ "cpu:cpu", "process_cpu cpu cpu:cpu wall " },
+		{ "cpu:samples", "process_cpu cpu cpu:samples " },
+		{ "process_cpu", "process_cpu " },
+		{ "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+			"process_cpu process_cpu:cpu:nanoseconds:cpu:nanoseconds " },
 		{ "heap:inuse_space", "memory heap heap:inuse_space " },
 		{ "memory:inuse_space", "memory memory:inuse_space " },
 	};
@@ -147,6 +152,42 @@ TEST(names_of_a_pattern)
 	REQUIRE(type_pattern_parse(STR("cpu:cpu"), &p));
 	CHECK(!type_pattern_match(&p, &named));
 	CHECK(!type_pattern_match(&p, &alias));
+}
+
+TEST(cpu_time_under_other_names)
+{
+	static const struct {
+		const char *pattern, *name, *sample_type;
+		bool matches;
+	} rows[] = {
+		{ "cpu", "wall", "cpu", true },
+		{ "cpu", "wall", "wall", false },
+		{ "cpu", "wall", "samples", false },
+		{ "cpu", "itimer", "itimer", true },
+		{ "cpu", "ctimer", "ctimer", true },
+		{ "cpu:cpu", "wall", "cpu", true },
+		{ "cpu:cpu:nanoseconds", "wall", "cpu", true },
+		{ "cpu:cpu:seconds", "wall", "cpu", false },
+		{ "cpu:samples", "wall", "samples", false },
+		{ "cpu:wall", "wall", "wall", false },
+		{ "process_cpu", "wall", "cpu", false },
+		{ "wall", "wall", "wall", true },
+		{ "heap", "wall", "cpu", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct profile_type t = type_of(rows[i].name, rows[i].sample_type, "nanoseconds", true);
+		struct type_pattern p;
+
+		REQUIRE(type_pattern_parse(str_of(rows[i].pattern), &p));
+		if (type_pattern_match(&p, &t) != rows[i].matches)
+			CHECK_FAIL("%s and %s:%s", rows[i].pattern, rows[i].name, rows[i].sample_type);
+	}
+	struct type_pattern p;
+	REQUIRE(type_pattern_parse(STR("cpu"), &p));
+	CHECK(type_pattern_is_elsewhere(&p, STR("wall")));
+	CHECK(!type_pattern_is_elsewhere(&p, STR("process_cpu")));
+	CHECK(!type_pattern_is_elsewhere(&p, STR("cpu")));
 }
 
 TEST(meanings)

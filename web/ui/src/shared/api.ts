@@ -336,7 +336,7 @@ export function typeInWords(type: string): string {
 
 /** The query of a first visit: all CPU, or else the first type. */
 export function firstQuery(types: ProfileType[]): string {
-	if (types.some((t) => t.name === "process_cpu" && t.sample_type === "cpu")) return "cpu";
+	if (resolveType("cpu", types)) return "cpu";
 	return types[0] ? shortTypeName(types[0], types) : "";
 }
 
@@ -353,6 +353,8 @@ export function resolveType(name: string, all: ProfileType[]): ProfileType | nul
 				(unit === undefined || unit === t.sample_unit)
 			);
 		}) ??
+		// Node's SDKs send CPU time beside wall time.
+		(name === "cpu" ? all.find((t) => t.name === "wall" && t.sample_type === "cpu") : null) ??
 		null
 	);
 }
