@@ -153,11 +153,12 @@ export async function targets(server) {
 
 /**
  * A time whose answers do not change any more: each target's profiles are stored up to the end of its last scrape,
- * which is told to the millisecond. A profile has the time of its scrape's end, numbers have that of its start.
+ * which is told to the millisecond. A profile has the time of its scrape's end, numbers have that of its start. `of` says
+ * which targets count, where some are never scraped by themselves.
  */
-export async function settled(server) {
+export async function settled(server, of = () => true) {
   const all = await until('each target was scraped', 60, async () => {
-    const list = await targets(server);
+    const list = (await targets(server)).filter(of);
     return list.length && list.every((x) => x.scrapes > 0) && list;
   });
   return Math.min(...all.map((x) => Date.parse(x.lastScrape) + x.lastScrapeDuration * 1000)) / 1000 - 0.002;

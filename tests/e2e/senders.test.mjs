@@ -3,40 +3,14 @@
 // another decoder reads: the JDK's own for recordings, tests/e2e/senders/pprof.mjs for the rest.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { gzipSync } from 'node:zlib';
 import { cpuProfile } from '../browser/pprof.mjs';
 import { api, execFileSync, join, query, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
 import { standBetween } from './senders/between.mjs';
-import { addProfile, fields, inflated, message } from './senders/pprof.mjs';
+import { inflated } from './senders/pprof.mjs';
+import { forms, parts, pprofCosts, pushed } from './senders/requests.mjs';
 
 const built = join(root, 'build/senders');
 const prepare = (part) => execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), [part], { stdio: 'pipe' });
-
-/** The parts of a multipart body by name. */
-function parts(request) {
-  const mark = Buffer.from(`--${request.headers['content-type'].match(/boundary="?([^";]+)/)[1]}`);
-  const of = {};
-  for (let at = request.body.indexOf(mark), next; (next = request.body.indexOf(mark, at + 1)) > 0; at = next) {
-    const part = request.body.subarray(at + mark.length + 2, next - 2);
-    const head = part.indexOf('\r\n\r\n');
-    of[part.subarray(0, head).toString().match(/name="(\w+)"/)[1]] = part.subarray(head + 4);
-  }
-  return of;
-}
-
-/** Profiles of push.v1: series 1, its samples 2, their raw_profile 1. */
-function pushed(request) {
-  const list = (bytes, field) => [...fields(bytes)].filter(([f]) => f === field).map(([, v]) => v);
-  return list(inflated(request.body), 1).flatMap((series) => list(series, 2)).flatMap((sample) => list(sample, 1));
-}
-
-function pprofCosts(of) {
-  return (requests) => {
-    const costs = new Map();
-    for (const request of requests) for (const profile of of(request)) addProfile(costs, profile);
-    return costs;
-  };
-}
 
 /** The costs of Java's recordings, as the JDK reads them. */
 function jfrCosts(requests, dir) {
@@ -180,28 +154,10 @@ for (const sender of senders) {
 
 // The SDKs for Rust, Ruby and .NET are not run: requests of their form are sent.
 const work = { functions: [{ name: 'main' }, { name: 'Shop::work' }], samples: [{ stack: [0, 1], value: 30e6 }] };
-const pair = (name, value) => message([[1, name], [2, value]]);
-const form = {
-  'Rust and Ruby, Push': (profile) => ['/push.v1.PusherService/Push',
-    { 'content-type': 'application/proto', 'content-encoding': 'gzip' },
-    gzipSync(message([[1, message([
-      ...Object.entries({ __name__: 'process_cpu', service_name: 'sent', region: 'here', 'otel.scope.name': 'x',
-        'process.runtime.name': 'rust', __session_id__: '1' }).map(([name, value]) => [1, pair(name, value)]),
-      [2, message([[1, profile], [2, '0190a0a0-0000-7000-8000-000000000000']])],
-    ])]]))],
-  'older Rust and Ruby, folded stacks': (profile, now) => [
-    `/ingest?name=${encodeURIComponent('sent{region=here}')}&from=${now - 10}&until=${now}&format=folded` +
-      '&sampleRate=100&spyName=rbspy', { 'content-type': 'binary/octet-stream' }, Buffer.from('main;Shop::work 3\n')],
-  '.NET, a part of a form': (profile, now) => [
-    `/ingest?name=${encodeURIComponent('sent{region=here}')}&from=${now - 10}000000000&until=${now}123456789` +
-      '&spyName=dotnetspy&spyVersion=1', { 'content-type': 'multipart/form-data; boundary=--a-b' },
-    Buffer.concat([Buffer.from('----a-b\r\nContent-Disposition: form-data; name="profile"; ' +
-      'filename="profile.pprof"\r\n\r\n'), profile, Buffer.from('\r\n----a-b--\r\n')])],
-};
-for (const [name, make] of Object.entries(form)) {
+for (const [name, make] of Object.entries(forms)) {
   test(`SDKs for ${name}`, async (t) => {
     const server = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
-    const [path, headers, body] = make(cpuProfile(work), Math.floor(Date.now() / 1000) - 5);
+    const [path, headers, body] = make('sent', cpuProfile(work), Math.floor(Date.now() / 1000) - 5);
     const options = { method: 'POST', headers: { ...headers, 'x-scope-orgid': 'team' }, body };
     const sent = await request(server.url + path, options);
     assert.equal(sent.status, 200, sent.body.toString());
