@@ -31,6 +31,7 @@ enum jfr_role {
 	ROLE_MONITOR,
 	ROLE_PARK,
 	ROLE_LIVE,
+	ROLE_OLD,
 	ROLE_MALLOC,
 	ROLES
 };
@@ -50,6 +51,7 @@ enum {
 	EVENT_TRACE_HIGH,
 	EVENT_TRACE_LOW,
 	EVENT_VALUE,
+	EVENT_START,
 	SLOTS
 };
 
@@ -164,6 +166,7 @@ enum jfr_cost {
 	COST_ALLOC_SAMPLE,
 	COST_MALLOC,
 	COST_LIVE,
+	COST_OLD,
 	COST_MUTEX,
 	COST_BLOCK,
 	COSTS
@@ -178,7 +181,7 @@ enum jfr_kind_of_profile {
 	PROFILES
 };
 
-#define JFR_COLUMNS_MAX (2 * (COST_LIVE - COST_IN_TLAB + 1)) /* of one profile */
+#define JFR_COLUMNS_MAX (2 * (COST_OLD - COST_IN_TLAB + 1)) /* of one profile */
 
 /* Without padding: hashed and compared as bytes. */
 struct jfr_row_key {
@@ -189,6 +192,13 @@ struct jfr_row_key {
 struct jfr_row {
 	struct jfr_row_key key;
 	int64_t values[JFR_COLUMNS_MAX]; /* two of each cost */
+};
+
+/* An old object of the last dump so far. */
+struct jfr_old {
+	struct jfr_row_key key;
+	int64_t bytes; /* below 0: not known */
+	bool truncated, without_stack;
 };
 
 /* A string or a context of the snapshot: its message's bytes until it is needed. */
@@ -243,8 +253,14 @@ struct jfr_decoder {
 	uint64_t period_ns, interval_ns, wall_ns;
 	bool event_is_wall, event_is_timed;
 
+	struct jfr_old *old;
+	uint32_t old_n, old_cap;
+	uint32_t old_chunk; /* of the dump: its chunk, and its time in that */
+	int64_t old_start;
+
 	struct jfr_profile counts[PROFILES];
 	uint64_t events[COSTS];
+	bool has_second[COSTS]; /* the recording says it of some event */
 	int64_t periods[PROFILES]; /* the first one used */
 	int64_t start_ns, end_ns;
 	struct jfr_file file; /* but its profiles */
@@ -311,9 +327,14 @@ MUST_CHECK enum err_code jfr_snapshot_name(struct jfr_decoder *d, uint64_t id, u
 
 /* events.c */
 MUST_CHECK enum err_code jfr_events(struct jfr_chunk *c);
+/* After the last chunk. */
+MUST_CHECK enum err_code jfr_events_finish(struct jfr_decoder *d);
 
 /* rows.c */
-/* Counts an event. Sets key->profile. value: of the second column, if the cost has two. */
+/*
+ * Counts an event. Sets key->profile. value: of the second column, if the cost has two; below 0:
+ * the event does not say.
+ */
 MUST_CHECK enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key,
 	enum jfr_cost cost, int64_t count, int64_t value);
 enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost);

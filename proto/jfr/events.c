@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "proto/jfr/decoder.h"
 
 struct jfr_event {
@@ -157,21 +158,36 @@ static enum err_code jfr_bad_value(
 		STR_ARG(class->name), e->at, STR_ARG(f->name), why);
 }
 
-/* The number that an event counts, in nanoseconds if it is a time. */
+static enum err_code jfr_without_value(
+	struct jfr_chunk *c, const struct jfr_class *class, int64_t *out)
+{
+	switch (class->role) {
+	case ROLE_WALL: /* before async-profiler 4 */
+		*out = 1;
+		return ERR_OK;
+	case ROLE_LIVE:
+	case ROLE_OLD: /* of JDK 17 */
+		*out = -1;
+		return ERR_OK;
+	default:
+		return err_set(c->d->err, ERR_INVALID,
+			"chunk %u: events of " STR_FMT " have no number to count", c->number,
+			STR_ARG(class->name));
+	}
+}
+
+/*
+ * The number that an event counts, in nanoseconds if it is a time. -1: the objects of this recorder
+ * have no size.
+ */
 static enum err_code jfr_value_of(struct jfr_chunk *c, const struct jfr_event *e,
 	const struct jfr_class *class, const struct jfr_value *values, int64_t *out)
 {
 	const struct jfr_field *f;
 	unsigned __int128 ns;
 
-	if (!jfr_number(c, class, values, EVENT_VALUE, out)) {
-		if (class->role != ROLE_WALL)
-			return err_set(c->d->err, ERR_INVALID,
-				"chunk %u: events of " STR_FMT " have no number to count", c->number,
-				STR_ARG(class->name));
-		*out = 1; /* before async-profiler 4 */
-		return ERR_OK;
-	}
+	if (!jfr_number(c, class, values, EVENT_VALUE, out))
+		return jfr_without_value(c, class, out);
 	if (*out < 0)
 		return jfr_bad_value(c, e, class, "is negative");
 	if (class->role != ROLE_MONITOR && class->role != ROLE_PARK)
@@ -198,14 +214,14 @@ struct jfr_sample {
 };
 
 static enum err_code jfr_add(
-	struct jfr_chunk *c, struct jfr_sample *s, enum jfr_cost cost, int64_t count, int64_t value)
+	struct jfr_decoder *d, struct jfr_sample *s, enum jfr_cost cost, int64_t count, int64_t value)
 {
-	struct jfr_profile *profile = &c->d->counts[jfr_profile_of(cost)];
+	struct jfr_profile *profile = &d->counts[jfr_profile_of(cost)];
 
 	profile->events++;
 	profile->truncated += s->truncated;
 	profile->without_stack += s->without_stack;
-	return jfr_row_add(c->d, &s->key, cost, count, value);
+	return jfr_row_add(d, &s->key, cost, count, value);
 }
 
 /* Samples of cpu or wall: n intervals. */
@@ -220,7 +236,7 @@ static enum err_code jfr_add_time(
 	if (__builtin_mul_overflow(n, ns, &sum))
 		return err_set(c->d->err, ERR_INVALID, "chunk %u: %lld samples of %lld ns are too long",
 			c->number, (long long)n, (long long)ns);
-	return jfr_add(c, s, cost, sum, 0);
+	return jfr_add(c->d, s, cost, sum, 0);
 }
 
 static enum err_code jfr_is_sleeping(
@@ -284,6 +300,30 @@ static enum err_code jfr_execution(struct jfr_chunk *c, const struct jfr_class *
 	return c->d->event_is_wall ? jfr_add_time(c, s, COST_WALL, 1) : ERR_OK;
 }
 
+/*
+ * The JDK writes all its old objects at each dump, and a file may have the chunks of earlier dumps.
+ * They are a level, so the last dump counts: all its events have one time.
+ */
+static enum err_code jfr_old(struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, const struct jfr_sample *s, int64_t bytes)
+{
+	struct jfr_decoder *d = c->d;
+	int64_t start = 0;
+
+	jfr_number(c, class, values, EVENT_START, &start);
+	if (c->number != d->old_chunk || start > d->old_start) {
+		d->old_n = 0;
+		d->old_chunk = c->number;
+		d->old_start = start;
+	}
+	if (start < d->old_start)
+		return ERR_OK;
+	if (!arena_array_room(&d->work, &d->old, d->old_n, 1, &d->old_cap))
+		return arena_fail(&d->work, "old objects", d->err);
+	d->old[d->old_n++] = (struct jfr_old){ s->key, bytes, s->truncated, s->without_stack };
+	return ERR_OK;
+}
+
 static enum err_code jfr_sample(
 	struct jfr_chunk *c, struct jfr_event *e, const struct jfr_class *class)
 {
@@ -296,8 +336,7 @@ static enum err_code jfr_sample(
 		(rc = jfr_stack_of(c, class, values, &s.key.stack, &s.truncated, &s.without_stack)) ||
 		(rc = jfr_correlate(c, class, values, &s)))
 		return rc;
-	if (class->role != ROLE_EXECUTION && class->role != ROLE_LIVE &&
-		(rc = jfr_value_of(c, e, class, values, &value)))
+	if (class->role != ROLE_EXECUTION && (rc = jfr_value_of(c, e, class, values, &value)))
 		return rc;
 	switch (class->role) {
 	case ROLE_EXECUTION:
@@ -305,20 +344,22 @@ static enum err_code jfr_sample(
 	case ROLE_WALL:
 		return jfr_add_time(c, &s, COST_WALL, value);
 	case ROLE_IN_TLAB:
-		return jfr_add(c, &s, COST_IN_TLAB, 1, value);
+		return jfr_add(c->d, &s, COST_IN_TLAB, 1, value);
 	case ROLE_OUT_TLAB:
-		return jfr_add(c, &s, COST_OUT_TLAB, 1, value);
+		return jfr_add(c->d, &s, COST_OUT_TLAB, 1, value);
 	case ROLE_ALLOC_SAMPLE:
-		return jfr_add(c, &s, COST_ALLOC_SAMPLE, 1, value);
+		return jfr_add(c->d, &s, COST_ALLOC_SAMPLE, 1, value);
 	case ROLE_MONITOR:
-		return jfr_add(c, &s, COST_MUTEX, 1, value);
+		return jfr_add(c->d, &s, COST_MUTEX, 1, value);
 	case ROLE_PARK:
-		return jfr_add(c, &s, COST_BLOCK, 1, value);
+		return jfr_add(c->d, &s, COST_BLOCK, 1, value);
 	case ROLE_LIVE:
-		return jfr_add(c, &s, COST_LIVE, 1, 0);
+		return jfr_add(c->d, &s, COST_LIVE, 1, value);
+	case ROLE_OLD:
+		return jfr_old(c, class, values, &s, value);
 	default:
 		assert(class->role == ROLE_MALLOC);
-		return jfr_add(c, &s, COST_MALLOC, 1, value);
+		return jfr_add(c->d, &s, COST_MALLOC, 1, value);
 	}
 }
 
@@ -353,4 +394,17 @@ enum err_code jfr_events(struct jfr_chunk *c)
 	if ((rc = jfr_checkpoints(c)) || (rc = jfr_of_role(c, true)))
 		return rc;
 	return jfr_of_role(c, false);
+}
+
+enum err_code jfr_events_finish(struct jfr_decoder *d)
+{
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; i < d->old_n && !rc; i++) {
+		const struct jfr_old *o = &d->old[i];
+		struct jfr_sample s = { o->key, o->truncated, o->without_stack };
+
+		rc = jfr_add(d, &s, COST_OLD, 1, o->bytes);
+	}
+	return rc;
 }

@@ -144,6 +144,8 @@ static enum err_code jfr_decode_chunks(struct jfr_decoder *d, struct jfr_file *f
 			d->file.cut_bytes = d->raw.len - at;
 		}
 	} while (!rc && at < d->raw.len);
+	if ((rc = jfr_events_finish(d)))
+		return rc;
 	return jfr_rows_finish(d, file);
 }
 

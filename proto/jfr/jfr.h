@@ -33,7 +33,7 @@
 struct jfr_profile {
 	const char *name; /* "process_cpu", "wall", "memory", "mutex", "block"; each once */
 	struct pprof *pprof; /* with the columns that the recording has */
-	enum value_kind *kinds; /* of its columns: live objects are a gauge, all else is a delta */
+	enum value_kind *kinds; /* of its columns: live and old objects are gauges, else deltas */
 	uint64_t events; /* that the samples are made of */
 	uint64_t truncated; /* of them: the recorder cut the stack */
 	uint64_t without_stack; /* of them: the recording has no such stack, or the event has none */

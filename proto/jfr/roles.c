@@ -28,7 +28,8 @@ static const struct {
 	{ "jdk.ObjectAllocationSample",       ROLE_ALLOC_SAMPLE, { PLAIN, "weight" } },
 	{ "jdk.JavaMonitorEnter",             ROLE_MONITOR,      { PLAIN, "duration" } },
 	{ "jdk.ThreadPark",                   ROLE_PARK,         { PLAIN, "duration" } },
-	{ "profiler.LiveObject",              ROLE_LIVE,         { PLAIN } },
+	{ "profiler.LiveObject",              ROLE_LIVE,         { PLAIN, "allocationSize" } },
+	{ "jdk.OldObjectSample",              ROLE_OLD,          { PLAIN, "objectSize", "startTime" } },
 	{ "profiler.Malloc",                  ROLE_MALLOC,       { PLAIN, "size" } },
 };
 /* clang-format on */

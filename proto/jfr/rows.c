@@ -5,7 +5,7 @@
 #include "proto/jfr/decoder.h"
 
 #define ONE(type, unit) type, unit, NULL, NULL
-#define ALLOCATIONS(name) name "_objects", "count", name "_bytes", "bytes"
+#define OBJECTS(name) name "_objects", "count", name "_bytes", "bytes"
 #define DELAYS "contentions", "count", "delay", "nanoseconds"
 
 /* As Pyroscope names them. */
@@ -24,14 +24,16 @@ static const struct {
 	enum jfr_kind_of_profile profile;
 	const char *type, *unit;
 	const char *second_type, *second_unit; /* NULL: one column */
+	bool is_level;
 } costs[COSTS] = {
 	[COST_CPU] =          { PROFILE_CPU, ONE("cpu", "nanoseconds") },
 	[COST_WALL] =         { PROFILE_WALL, ONE("wall", "nanoseconds") },
-	[COST_IN_TLAB] =      { PROFILE_MEMORY, ALLOCATIONS("alloc_in_new_tlab") },
-	[COST_OUT_TLAB] =     { PROFILE_MEMORY, ALLOCATIONS("alloc_outside_tlab") },
-	[COST_ALLOC_SAMPLE] = { PROFILE_MEMORY, ALLOCATIONS("alloc_sample") },
-	[COST_MALLOC] =       { PROFILE_MEMORY, ALLOCATIONS("malloc") },
-	[COST_LIVE] =         { PROFILE_MEMORY, ONE("live", "count") },
+	[COST_IN_TLAB] =      { PROFILE_MEMORY, OBJECTS("alloc_in_new_tlab") },
+	[COST_OUT_TLAB] =     { PROFILE_MEMORY, OBJECTS("alloc_outside_tlab") },
+	[COST_ALLOC_SAMPLE] = { PROFILE_MEMORY, OBJECTS("alloc_sample") },
+	[COST_MALLOC] =       { PROFILE_MEMORY, OBJECTS("malloc") },
+	[COST_LIVE] =         { PROFILE_MEMORY, "live", "count", "live_bytes", "bytes", true },
+	[COST_OLD] =          { PROFILE_MEMORY, OBJECTS("old"), true },
 	[COST_MUTEX] =        { PROFILE_MUTEX, DELAYS },
 	[COST_BLOCK] =        { PROFILE_BLOCK, DELAYS },
 };
@@ -86,7 +88,10 @@ enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key, enum j
 	}
 	d->events[cost]++;
 	rc = jfr_sum(d, key, &d->rows[i].values[jfr_column(cost)], count);
-	return rc ? rc : jfr_sum(d, key, &d->rows[i].values[jfr_column(cost) + 1], value);
+	if (rc || value < 0)
+		return rc;
+	d->has_second[cost] = true;
+	return jfr_sum(d, key, &d->rows[i].values[jfr_column(cost) + 1], value);
 }
 
 /* A profile that is made: what of the file is in it already, number + 1. */
@@ -212,12 +217,12 @@ static void jfr_add_types(struct jfr_making *m, enum jfr_kind_of_profile profile
 	struct pprof *p = pprof_builder_profile(m->b);
 
 	for (enum jfr_cost cost = 0; cost < COSTS; cost++) {
-		enum value_kind kind = cost == COST_LIVE ? KIND_GAUGE : KIND_DELTA;
+		enum value_kind kind = costs[cost].is_level ? KIND_GAUGE : KIND_DELTA;
 
 		if (costs[cost].profile != profile || !m->d->events[cost])
 			continue;
 		jfr_add_type(m, costs[cost].type, costs[cost].unit, jfr_column(cost), kind);
-		if (costs[cost].second_type)
+		if (costs[cost].second_type && m->d->has_second[cost])
 			jfr_add_type(
 				m, costs[cost].second_type, costs[cost].second_unit, jfr_column(cost) + 1, kind);
 	}

@@ -16,7 +16,7 @@ static void check_profile(struct arena *a, const struct jfr_profile *f)
 	struct pprof *q;
 	struct err err;
 
-	require(p->types_n > 0 && p->types_n <= 9);
+	require(p->types_n > 0 && p->types_n <= 12);
 	for (uint32_t i = 0; i < p->types_n; i++)
 		require(f->kinds[i] == KIND_DELTA || f->kinds[i] == KIND_GAUGE);
 	require(p->samples_n && p->samples_n <= f->events);

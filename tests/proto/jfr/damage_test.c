@@ -65,7 +65,9 @@ static void everything(struct writer *w)
 	writer_event(w, W_ALLOC_SAMPLE, "5 1 5000");
 	writer_event(w, W_MONITOR, "5 6000001 1");
 	writer_event(w, W_PARK, "5 20 1");
-	writer_event(w, W_LIVE, "5 4");
+	writer_event(w, W_LIVE, "5 4 24");
+	writer_event(w, W_OLD, "5 1 24");
+	writer_event(w, W_OLD, "6 2 24");
 	writer_event(w, W_MALLOC, "5 0 64");
 	writer_setting(w, W_EXECUTION, "period", "20 ms");
 	writer_chunk(w);

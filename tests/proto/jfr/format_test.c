@@ -39,8 +39,9 @@ TEST(events)
 	writer_event(&x.w, W_MONITOR, "5 6000001 1");
 	writer_event(&x.w, W_MONITOR, "5 3000000 1");
 	writer_event(&x.w, W_PARK, "5 20 1");
-	writer_event(&x.w, W_LIVE, "5 1");
-	writer_event(&x.w, W_LIVE, "5 1");
+	writer_event(&x.w, W_LIVE, "5 1 24");
+	writer_event(&x.w, W_LIVE, "5 1 4096");
+	writer_event(&x.w, W_OLD, "5 2 40");
 	writer_event(&x.w, W_MALLOC, "5 1 64");
 	writer_event(&x.w, W_OTHER, "0x7f");
 	writer_usual(&x.w); /* after the events: the order in a chunk does not matter */
@@ -50,9 +51,10 @@ TEST(events)
 		"  70000000 libx.so.f:0@libx.so a/B.c:10\n"
 		"memory alloc_in_new_tlab_objects alloc_in_new_tlab_bytes alloc_outside_tlab_objects "
 		"alloc_outside_tlab_bytes alloc_sample_objects alloc_sample_bytes malloc_objects "
-		"malloc_bytes live: 7 events, 0 truncated, 0 without stack\n"
-		"  1 4096 1 100 1 5000 1 64 2 a/B.c:10\n"
-		"  0 0 0 0 1 3000 0 0 0 libx.so.f:0@libx.so a/B.c:10\n"
+		"malloc_bytes live live_bytes old_objects old_bytes: 8 events, 0 truncated, 0 without "
+		"stack\n"
+		"  1 4096 1 100 1 5000 1 64 2 4120 0 0 a/B.c:10\n"
+		"  0 0 0 0 1 3000 0 0 0 0 1 40 libx.so.f:0@libx.so a/B.c:10\n"
 		"mutex contentions delay: 2 events, 0 truncated, 0 without stack\n"
 		"  2 3000000 a/B.c:10\n"
 		"block contentions delay: 1 events, 0 truncated, 0 without stack\n"
@@ -157,14 +159,14 @@ TEST(what_is_missing)
 	writer_numbers(&x.w, "22 1 4 1 55 0");
 	writer_end(&x.w);
 	for (int i = 0; i < 5; i++)
-		writer_event(
-			&x.w, W_LIVE, (const char *[]){ "0 0", "0 4", "0 123456789012", "0 5", "0 8" }[i]);
+		writer_event(&x.w, W_LIVE,
+			(const char *[]){ "0 0 1", "0 4 2", "0 123456789012 4", "0 5 8", "0 8 16" }[i]);
 	decode(&x, &options);
 	CHECK_STR(buf_str(&x.text),
-		"memory live: 5 events, 0 truncated, 3 without stack\n"
-		"  3 [unknown]:0\n"
-		"  1 [unknown]:3 a/B.c:4\n"
-		"  1 a/B.[unknown]:0\n");
+		"memory live live_bytes: 5 events, 0 truncated, 3 without stack\n"
+		"  3 7 [unknown]:0\n"
+		"  1 8 [unknown]:3 a/B.c:4\n"
+		"  1 16 a/B.[unknown]:0\n");
 	REQUIRE(!x.rc);
 	CHECK_INT(x.f->frames_lost_n, 1);
 	end(&x);
@@ -183,7 +185,7 @@ TEST(checkpoints)
 	writer_numbers(&x.w, "22 1 5 0xf123456789abcdef 7 0 20 1 7");
 	writer_text(&x.w, "m");
 	writer_end(&x.w);
-	writer_event(&x.w, W_LIVE, "0 9");
+	writer_event(&x.w, W_LIVE, "0 9 5");
 	writer_checkpoint(&x.w, 2);
 	writer_numbers(&x.w, "21 1 0xf123456789abcdef 8 0 20 2 8");
 	writer_text(&x.w, "K");
@@ -191,8 +193,8 @@ TEST(checkpoints)
 	writer_text(&x.w, "other");
 	writer_end(&x.w);
 	CHECK_SHOWN(&x, &options,
-		"memory live: 1 events, 0 truncated, 0 without stack\n"
-		"  1 K.m:0\n");
+		"memory live live_bytes: 1 events, 0 truncated, 0 without stack\n"
+		"  1 5 K.m:0\n");
 }
 
 /* Each way to write a string. */
@@ -232,13 +234,62 @@ TEST(strings)
 		writer_bytes(&x.w, cases[i].bytes, cases[i].len);
 		writer_numbers(&x.w, "22 1 1 0 1 0 23 1 1 0 1 1 0 0");
 		writer_end(&x.w);
-		writer_event(&x.w, W_LIVE, "0 1");
-		buf_printf(
-			&want, "memory live: 1 events, 0 truncated, 0 without stack\n  1 %s\n", cases[i].want);
+		writer_event(&x.w, W_LIVE, "0 1 0");
+		buf_printf(&want,
+			"memory live live_bytes: 1 events, 0 truncated, 0 without stack\n  1 0 %s\n",
+			cases[i].want);
 		buf_add_char(&want, '\0');
 		CHECK_SHOWN(&x, &options, want.ptr);
 		buf_release(&want);
 	}
+}
+
+/*
+ * The JDK repeats its old objects with each dump, all of one dump with one time: the last dump of
+ * the last chunk counts.
+ */
+TEST(old_objects)
+{
+	struct fixture x;
+
+	begin(&x);
+	writer_usual(&x.w);
+	writer_event(&x.w, W_OLD, "90 1 100"); /* a chunk before: its clock does not matter */
+	writer_chunk(&x.w);
+	writer_usual(&x.w);
+	writer_event(&x.w, W_OLD, "20 2 10");
+	writer_event(&x.w, W_OLD, "30 3 10");
+	writer_event(&x.w, W_OLD, "20 1 10");
+	writer_event(&x.w, W_ALLOC_SAMPLE, "5 1 5000");
+	writer_event(&x.w, W_OLD, "30 1 16");
+	writer_event(&x.w, W_OLD, "30 1 24");
+	decode(&x, &options);
+	CHECK_STR(buf_str(&x.text),
+		"memory alloc_sample_objects alloc_sample_bytes old_objects old_bytes: 4 events, 1 "
+		"truncated, 0 without stack\n"
+		"  1 5000 2 40 a/B.c:10\n"
+		"  0 0 1 10 k:0@[kernel.kallsyms] libx.so.f:0@libx.so a/B.c:10\n");
+	REQUIRE(!x.rc);
+	CHECK_INT(x.f->profiles[0].kinds[1], KIND_DELTA);
+	CHECK_INT(x.f->profiles[0].kinds[2], KIND_GAUGE);
+	CHECK_INT(x.f->profiles[0].kinds[3], KIND_GAUGE);
+	end(&x);
+}
+
+/* JDK 17 records no sizes. */
+TEST(old_objects_without_size)
+{
+	struct fixture x;
+
+	begin(&x);
+	x.w.schema = "2 long\n51 jdk.OldObjectSample startTime:2\n";
+	writer_checkpoint(&x.w, 0);
+	writer_end(&x.w);
+	writer_event(&x.w, W_OLD, "1");
+	writer_event(&x.w, W_OLD, "1");
+	CHECK_SHOWN(&x, &options,
+		"memory old_objects: 2 events, 0 truncated, 2 without stack\n"
+		"  2 [unknown]:0\n");
 }
 
 /* Fields are found by name: another order, other types, more and nested ones. */

@@ -173,15 +173,18 @@ TEST(times_types_and_periods)
 	p = f->profiles[1].pprof;
 	CHECK_STR(str_of(f->profiles[1].name), "wall");
 	CHECK_INT(p->period, 50000000);
-	/* Live objects are a level, beside the allocations of the same profile. */
+	/* Live objects and their bytes are levels, beside the allocations of the same profile. */
 	p = f->profiles[2].pprof;
 	CHECK_STR(str_of(f->profiles[2].name), "memory");
-	REQUIRE(p->types_n == 3);
+	REQUIRE(p->types_n == 4);
 	CHECK_STR(p->strings[p->types[1].type], "alloc_in_new_tlab_bytes");
 	CHECK_STR(p->strings[p->types[1].unit], "bytes");
 	CHECK_STR(p->strings[p->types[2].type], "live");
 	CHECK_INT(f->profiles[2].kinds[1], KIND_DELTA);
+	CHECK_STR(p->strings[p->types[3].type], "live_bytes");
+	CHECK_STR(p->strings[p->types[3].unit], "bytes");
 	CHECK_INT(f->profiles[2].kinds[2], KIND_GAUGE);
+	CHECK_INT(f->profiles[2].kinds[3], KIND_GAUGE);
 	arena_release(&a);
 }
 

@@ -228,7 +228,7 @@ static const struct {
 	{ no_ticks, "invalid input: chunk 1 at byte 0: has 0 ticks in a second" },
 	{ not_finished, "invalid input: chunk 1 at byte 0: is not finished" },
 	{ cut_off, "invalid input: chunk 1 at byte 0: is cut off" },
-	{ bytes_behind, "invalid input: chunk 2 at byte 1977: does not begin with FLR" },
+	{ bytes_behind, "invalid input: chunk 2 at byte 2065: does not begin with FLR" },
 	{ metadata_outside,
 		"invalid input: chunk 1 at byte 0: has places in its header that are not in it" },
 	{ no_time, "invalid input: chunk 1 at byte 0: has no sensible time" },
@@ -265,7 +265,7 @@ static const struct {
 	{ sum, "invalid input: the sum of a stack's memory values overflows" },
 	{ product, "invalid input: chunk 1: 2 samples of 9000000000000000000 ns are too long" },
 	{ second_chunk,
-		"invalid input: chunk 2: an event at byte 2045: is no checkpoint, but the "
+		"invalid input: chunk 2: an event at byte 2133: is no checkpoint, but the "
 		"header says so" },
 };
 
@@ -320,8 +320,8 @@ TEST(limits)
 
 	LIMIT(chunks_max, 2, all);
 	LIMIT(chunks_max, 1, "limit exceeded: recording of more than 1 chunks");
-	LIMIT(raw_bytes_max, 3980, all);
-	LIMIT(raw_bytes_max, 3979, "limit exceeded: recording is 3980 bytes, limit 3979");
+	LIMIT(raw_bytes_max, 4156, all);
+	LIMIT(raw_bytes_max, 4155, "limit exceeded: recording is 4156 bytes, limit 4155");
 	LIMIT(events_max, 6, all);
 	LIMIT(events_max, 5, "limit exceeded: recording of more than 5 events");
 	LIMIT(elements_max, 6, "limit exceeded: chunk 1: more than 6 strings in its metadata");

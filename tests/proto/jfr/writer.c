@@ -35,10 +35,11 @@ const char writer_schema[] = "2 long\n"
 							 "44 jdk.ObjectAllocationSample" START "stackTrace:23p weight:2\n"
 							 "45 jdk.JavaMonitorEnter" START "duration:2@TICKS stackTrace:23p\n"
 							 "46 jdk.ThreadPark" START "duration:2@MILLISECONDS stackTrace:23p\n"
-							 "47 profiler.LiveObject" START "stackTrace:23p\n"
+							 "47 profiler.LiveObject" START "stackTrace:23p allocationSize:2\n"
 							 "48 profiler.Malloc" START "stackTrace:23p size:2\n"
 							 "49 jdk.ActiveSetting" START "id:2 name:7 value:7\n"
-							 "50 test.Other" START "what:5\n";
+							 "50 test.Other" START "what:5\n"
+							 "51 jdk.OldObjectSample" START "stackTrace:23p objectSize:2\n";
 
 struct tree {
 	struct buf strings, elements;

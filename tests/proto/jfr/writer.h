@@ -47,6 +47,7 @@ enum {
 	W_MALLOC,
 	W_SETTING,
 	W_OTHER,
+	W_OLD,
 };
 
 void writer_init(struct writer *w);

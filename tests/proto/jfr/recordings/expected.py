@@ -19,10 +19,12 @@ EVENTS = {  # event: profile, columns, the field that the second one sums up
                                         "allocationSize"),
     "jdk.ObjectAllocationSample": ("memory", ["alloc_sample_objects", "alloc_sample_bytes"], "weight"),
     "profiler.Malloc": ("memory", ["malloc_objects", "malloc_bytes"], "size"),
-    "profiler.LiveObject": ("memory", ["live"], None),
+    "profiler.LiveObject": ("memory", ["live", "live_bytes"], "allocationSize"),
+    "jdk.OldObjectSample": ("memory", ["old_objects", "old_bytes"], "objectSize"),
     "jdk.JavaMonitorEnter": ("mutex", ["contentions", "delay"], "duration"),
     "jdk.ThreadPark": ("block", ["contentions", "delay"], "duration"),
 }
+OLD = "jdk.OldObjectSample"  # each dump repeats all that are alive: the last one counts
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 
@@ -93,8 +95,12 @@ def main(recording, cpu_ns=0):
         truncated[profile] += bool(frames(event)) and event["values"]["stackTrace"]["truncated"]
         unknown[profile] += not frames(event)
 
-    for e in jfr("--events", ",".join(EVENTS), recording):
+    events = jfr("--events", ",".join(EVENTS), recording)
+    last = max((e["values"]["startTime"] for e in events if e["type"] == OLD), default="")
+    for e in events:
         profile, names, field = EVENTS[e["type"]]
+        if e["type"] == OLD and e["values"]["startTime"] != last:
+            continue
         value = e["values"][field] if field else 0
         if e["type"] == "jdk.ExecutionSample":
             if e["values"]["state"] != "STATE_SLEEPING":
