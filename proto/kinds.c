@@ -28,9 +28,13 @@ bool value_is_level(struct str profile, struct str type)
 {
 	static const char *const profiles[] = { "goroutine", "goroutines", "thread", "threads",
 		"threadcreate" };
+	static const char *const types[] = { "live", "live_bytes", "old_objects", "old_bytes" };
 
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
 		if (str_is(profile, profiles[i]) || str_eq_nocase(type, str_of(profiles[i])))
+			return true;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (str_is(type, types[i]))
 			return true;
 	return str_has_prefix(type, STR("inuse_"));
 }

@@ -44,7 +44,10 @@ struct kind_rules {
  */
 void pprof_kinds(
 	const struct pprof *p, struct str name, const struct kind_rules *rules, enum value_kind *kinds);
-/* Levels by name: inuse_* and goroutines; all types of profiles of goroutines and threads. */
+/*
+ * Levels by name: inuse_*, goroutines, Java's live and old objects; all types of profiles of
+ * goroutines and threads.
+ */
 bool value_is_level(struct str profile, struct str type);
 const char *value_kind_name(enum value_kind kind); /* "gauge", "delta", "cumulative" */
 bool value_kind_parse(struct str s, enum value_kind *out);

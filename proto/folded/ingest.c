@@ -111,6 +111,7 @@ static const struct {
 	{ "alloc_outside_tlab_objects", "memory", "alloc_outside_tlab_objects", "count", "" },
 	{ "alloc_outside_tlab_bytes", "memory", "alloc_outside_tlab_bytes", "bytes", "" },
 	{ "live", "memory", "live", "count", "" },
+	{ "live_bytes", "memory", "live_bytes", "bytes", "" },
 	{ "goroutines", "goroutine", "goroutines", "count", "" },
 	{ "mutex_count", "mutex", "contentions", "count", "" },
 	{ "mutex_duration", "mutex", "delay", "nanoseconds", "" },

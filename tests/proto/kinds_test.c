@@ -78,6 +78,9 @@ TEST(kinds)
 		{ "thread", "count", 60 * NS_PER_S, false, 0, G },
 		{ "stacks", "Threads", 60 * NS_PER_S, false, 0, G },
 		{ "stacks", "thread_time", 60 * NS_PER_S, false, 0, D },
+		/* Java's, as a recording has them: of a file, or of stacks by name */
+		{ "memory", "live live_bytes alloc_sample_bytes", 60 * NS_PER_S, false, 0, G G D },
+		{ "memory", "old_objects old_bytes malloc_bytes", 60 * NS_PER_S, false, 0, G G D },
 		/* pypprof: all but CPU and wall time last a nanosecond */
 		{ "goroutine", "sample THREADS", 1, false, 0, G G },
 		{ "stacks", "sample THREADS", 1, false, 0, G G },

@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "cmd/epitool/compare/costs.h"
 #include "cmd/epitool/compare/names.h"
+#include "proto/kinds.h"
 #include "proto/report/pprof_unit.h"
 
 /* A cum that changes by so much more than the function's own work is mostly that of others. */
@@ -202,13 +203,6 @@ static void verdict_add_percent(struct buf *out, double percent)
 	buf_add_char(out, '%');
 }
 
-/* What is there at a moment, not what was spent: shares of it say little. */
-static bool verdict_is_level(struct str type)
-{
-	return str_has_prefix(type, STR("inuse_")) ||
-		str_has_prefix(type, STR("goroutine")) || str_is(type, "threadcreate");
-}
-
 static const char *verdict_amount_word(struct str type)
 {
 	if (str_is(type, "cpu"))
@@ -249,7 +243,7 @@ static void verdict_add_from_to(const struct verdict *v, struct buf *out)
 	struct buf times = { 0 };
 	int64_t change = v->costs[1] - v->costs[0];
 
-	if (verdict_is_level(v->type)) {
+	if (value_is_level(STR(""), v->type)) { /* shares of a level say little */
 		pprof_unit_print(out, v->costs[0], v->unit, STR("auto"));
 		buf_add_cstr(out, " -> ");
 		pprof_unit_print(out, v->costs[1], v->unit, STR("auto"));
