@@ -121,6 +121,8 @@ static enum err_code any_take_jfr(
 				" bytes are not a whole chunk, and are left out",
 				file->cut_bytes),
 			err);
+	if (!rc && file->warning.len)
+		rc = any_note(a, out, file->warning.ptr, err);
 	if (rc)
 		return rc;
 	if (!file->profiles_n)

@@ -16,7 +16,7 @@
 
 #include "proto/kinds.h"
 
-#define ANY_NOTES_MAX 2u
+#define ANY_NOTES_MAX 3u
 
 enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, ANY_FORMATS };
 

@@ -24,6 +24,8 @@ enum jfr_role {
 	ROLE_SETTING,
 	ROLE_EVENT,
 	ROLE_EXECUTION = ROLE_EVENT,
+	ROLE_CPU_TIME,
+	ROLE_CPU_LOST,
 	ROLE_WALL,
 	ROLE_IN_TLAB,
 	ROLE_OUT_TLAB,
@@ -159,6 +161,7 @@ struct jfr_label_set {
 
 /* What an event counts: one or two columns of a profile. Those of one profile are neighbours. */
 enum jfr_cost {
+	COST_EXECUTION, /* it is the cpu of recordings without samples of CPU time */
 	COST_CPU,
 	COST_WALL,
 	COST_IN_TLAB,
@@ -251,7 +254,7 @@ struct jfr_decoder {
 
 	/* Settings; a later chunk keeps what it does not name. 0: not known. */
 	uint64_t period_ns, interval_ns, wall_ns;
-	bool event_is_wall, event_is_timed;
+	bool event_is_wall, event_is_timed, has_cpu_time;
 
 	struct jfr_old *old;
 	uint32_t old_n, old_cap;
@@ -261,7 +264,7 @@ struct jfr_decoder {
 	struct jfr_profile counts[PROFILES];
 	uint64_t events[COSTS];
 	bool has_second[COSTS]; /* the recording says it of some event */
-	int64_t periods[PROFILES]; /* the first one used */
+	int64_t periods[COSTS]; /* the first one used; of cpu the least */
 	int64_t start_ns, end_ns;
 	struct jfr_file file; /* but its profiles */
 };

@@ -121,7 +121,11 @@ static enum err_code jfr_setting(
 	if (!jfr_number(c, class, values, SETTING_ID, &id))
 		return ERR_OK;
 	of = jfr_index_find(&c->by_id, (uint64_t)id);
-	if (of == JFR_NONE || c->classes[of].role != ROLE_EXECUTION)
+	if (of == JFR_NONE)
+		return ERR_OK;
+	if (c->classes[of].role == ROLE_CPU_TIME && str_is(name, "enabled"))
+		d->has_cpu_time |= str_is(value, "true");
+	if (c->classes[of].role != ROLE_EXECUTION)
 		return ERR_OK;
 	/* Each recorder names one of the two; a file may have chunks of both recorders. */
 	if (str_is(name, "period") && jfr_timespan_ns(value)) {
@@ -141,7 +145,7 @@ static uint64_t jfr_period(const struct jfr_decoder *d, enum jfr_cost cost)
 {
 	if (cost == COST_WALL && d->wall_ns)
 		return d->wall_ns;
-	if (cost == COST_CPU && d->period_ns)
+	if (cost == COST_EXECUTION && d->period_ns)
 		return d->period_ns;
 	if (d->interval_ns && (cost == COST_WALL ? d->event_is_wall : d->event_is_timed))
 		return d->interval_ns;
@@ -190,7 +194,7 @@ static enum err_code jfr_value_of(struct jfr_chunk *c, const struct jfr_event *e
 		return jfr_without_value(c, class, out);
 	if (*out < 0)
 		return jfr_bad_value(c, e, class, "is negative");
-	if (class->role != ROLE_MONITOR && class->role != ROLE_PARK)
+	if (class->role != ROLE_MONITOR && class->role != ROLE_PARK && class->role != ROLE_CPU_TIME)
 		return ERR_OK;
 	f = &c->fields[class->field_of[EVENT_VALUE]];
 	ns = (unsigned __int128)*out;
@@ -228,8 +232,7 @@ static enum err_code jfr_add(
 static enum err_code jfr_add_time(
 	struct jfr_chunk *c, struct jfr_sample *s, enum jfr_cost cost, int64_t n)
 {
-	int64_t ns = (int64_t)jfr_period(c->d, cost), *first = &c->d->periods[jfr_profile_of(cost)],
-			sum;
+	int64_t ns = (int64_t)jfr_period(c->d, cost), *first = &c->d->periods[cost], sum;
 
 	if (!*first)
 		*first = ns;
@@ -294,10 +297,36 @@ static enum err_code jfr_execution(struct jfr_chunk *c, const struct jfr_class *
 	if ((rc = jfr_is_sleeping(c, class, values, &sleeping)))
 		return rc;
 	c->d->file.sleeping_n += sleeping;
-	if (!sleeping && (rc = jfr_add_time(c, s, COST_CPU, 1)))
+	if (!sleeping && (rc = jfr_add_time(c, s, COST_EXECUTION, 1)))
 		return rc;
 	/* async-profiler before 4 says wall with the same event. */
 	return c->d->event_is_wall ? jfr_add_time(c, s, COST_WALL, 1) : ERR_OK;
+}
+
+/*
+ * CPU time that a thread had since its sample before: mostly the period, more where the timer ran
+ * out several times at once. A failed sample has no stack, but the time was spent.
+ */
+static enum err_code jfr_cpu_time(struct jfr_decoder *d, struct jfr_sample *s, int64_t ns)
+{
+	int64_t *least = &d->periods[COST_CPU];
+
+	if (ns && (!*least || ns < *least))
+		*least = ns;
+	return jfr_add(d, s, COST_CPU, ns, 0);
+}
+
+static enum err_code jfr_cpu_lost(
+	struct jfr_chunk *c, struct jfr_event *e, const struct jfr_class *class)
+{
+	struct jfr_value values[SLOTS] = { 0 };
+	enum err_code rc;
+	int64_t n;
+
+	if ((rc = jfr_read_event(c, e, class, values)) || (rc = jfr_value_of(c, e, class, values, &n)))
+		return rc;
+	c->d->file.samples_lost_n += (uint64_t)n;
+	return ERR_OK;
 }
 
 /*
@@ -341,6 +370,8 @@ static enum err_code jfr_sample(
 	switch (class->role) {
 	case ROLE_EXECUTION:
 		return jfr_execution(c, class, values, &s);
+	case ROLE_CPU_TIME:
+		return jfr_cpu_time(c->d, &s, value);
 	case ROLE_WALL:
 		return jfr_add_time(c, &s, COST_WALL, value);
 	case ROLE_IN_TLAB:
@@ -379,6 +410,8 @@ static enum err_code jfr_of_role(struct jfr_chunk *c, bool settings)
 		class = &c->classes[i];
 		if (settings && class->role == ROLE_SETTING)
 			rc = jfr_setting(c, &e, class);
+		else if (!settings && class->role == ROLE_CPU_LOST)
+			rc = jfr_cpu_lost(c, &e, class);
 		else if (!settings && class->role >= ROLE_EVENT)
 			rc = jfr_sample(c, &e, class);
 		if (rc)

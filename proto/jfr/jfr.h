@@ -46,7 +46,9 @@ struct jfr_file {
 	uint64_t cut_bytes; /* behind the last whole chunk: the recording is cut short */
 	uint64_t events_n; /* of all types */
 	uint64_t sleeping_n; /* ExecutionSamples of sleeping threads, which are no cpu */
+	uint64_t samples_lost_n; /* of CPU time: the recorder had no room; not in the sums */
 	uint64_t frames_lost_n; /* of distinct stacks: the recording does not have their method */
+	struct str warning; /* the samples lost, in words; empty: none */
 	uint64_t labels_lost_n; /* events whose context, or part of it, the snapshot does not have */
 };
 

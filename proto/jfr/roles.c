@@ -22,6 +22,8 @@ static const struct {
 	{ "jdk.types.StackFrame",             ROLE_FRAME,        { "method", "lineNumber", "type" } },
 	{ "jdk.ActiveSetting",                ROLE_SETTING,      { "id", "name", "value" } },
 	{ "jdk.ExecutionSample",              ROLE_EXECUTION,    { SAMPLED } },
+	{ "jdk.CPUTimeSample",                ROLE_CPU_TIME,     { PLAIN, "samplingPeriod" } },
+	{ "jdk.CPUTimeSamplesLost",           ROLE_CPU_LOST,     { PLAIN, "lostSamples" } },
 	{ "profiler.WallClockSample",         ROLE_WALL,         { SAMPLED, "samples" } },
 	{ "jdk.ObjectAllocationInNewTLAB",    ROLE_IN_TLAB,      { PLAIN, "tlabSize" } },
 	{ "jdk.ObjectAllocationOutsideTLAB",  ROLE_OUT_TLAB,     { PLAIN, "allocationSize" } },

@@ -26,6 +26,7 @@ static const struct {
 	const char *second_type, *second_unit; /* NULL: one column */
 	bool is_level;
 } costs[COSTS] = {
+	[COST_EXECUTION] =    { PROFILE_CPU, ONE("execution", "nanoseconds") },
 	[COST_CPU] =          { PROFILE_CPU, ONE("cpu", "nanoseconds") },
 	[COST_WALL] =         { PROFILE_WALL, ONE("wall", "nanoseconds") },
 	[COST_IN_TLAB] =      { PROFILE_MEMORY, OBJECTS("alloc_in_new_tlab") },
@@ -47,7 +48,11 @@ enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost)
 /* The place of a cost's first column in a row. */
 static unsigned jfr_column(enum jfr_cost cost)
 {
-	return costs[cost].profile == PROFILE_MEMORY ? 2 * (cost - COST_IN_TLAB) : 0;
+	enum jfr_cost first = cost;
+
+	while (first && costs[first - 1].profile == costs[cost].profile)
+		first--;
+	return 2 * (cost - first);
 }
 
 static bool jfr_row_eq(const void *ctx, const void *key, uint32_t id)
@@ -211,24 +216,36 @@ static void jfr_add_type(
 	m->columns[m->columns_n++] = place;
 }
 
+/*
+ * Both samplers of the JDK see the same threads, so their times are not added up. Where samples of
+ * CPU time are recorded they are `cpu`, also in a file that has none since the process was idle.
+ */
+static bool jfr_has_cost(const struct jfr_decoder *d, enum jfr_cost cost)
+{
+	return d->events[cost] || (cost == COST_CPU && d->has_cpu_time);
+}
+
 /* The columns of all costs that the recording has. */
 static void jfr_add_types(struct jfr_making *m, enum jfr_kind_of_profile profile)
 {
 	struct pprof *p = pprof_builder_profile(m->b);
+	enum jfr_cost name;
 
 	for (enum jfr_cost cost = 0; cost < COSTS; cost++) {
 		enum value_kind kind = costs[cost].is_level ? KIND_GAUGE : KIND_DELTA;
 
-		if (costs[cost].profile != profile || !m->d->events[cost])
+		if (costs[cost].profile != profile || !jfr_has_cost(m->d, cost))
 			continue;
-		jfr_add_type(m, costs[cost].type, costs[cost].unit, jfr_column(cost), kind);
+		name = cost == COST_EXECUTION && !jfr_has_cost(m->d, COST_CPU) ? COST_CPU : cost;
+		jfr_add_type(m, costs[name].type, costs[name].unit, jfr_column(cost), kind);
+		if (m->d->periods[cost])
+			p->period = m->d->periods[cost];
 		if (costs[cost].second_type && m->d->has_second[cost])
 			jfr_add_type(
 				m, costs[cost].second_type, costs[cost].second_unit, jfr_column(cost) + 1, kind);
 	}
 	p->period_type.type = pprof_builder_string(m->b, str_of(profiles[profile].period_type));
 	p->period_type.unit = pprof_builder_string(m->b, str_of(profiles[profile].period_unit));
-	p->period = m->d->periods[profile];
 	p->time_nanos = m->d->start_ns;
 	p->duration_nanos = m->d->end_ns - m->d->start_ns;
 }
@@ -261,11 +278,34 @@ static enum err_code jfr_make(
 	return pprof_builder_finish(m.b, &out->pprof, d->err);
 }
 
+/* The time is an estimate: lost samples do not say their period. */
+static enum err_code jfr_warn_of_lost_samples(struct jfr_decoder *d, struct jfr_file *file)
+{
+	double ms = (double)file->samples_lost_n * (double)d->periods[COST_CPU] / 1e6;
+	const char *text;
+
+	file->warning = STR("");
+	if (!file->samples_lost_n)
+		return ERR_OK;
+	text = ms > 0 ?
+		arena_printf(d->a,
+			"the recorder lost %llu samples of CPU time, about %.0f ms; process_cpu lacks them",
+			(unsigned long long)file->samples_lost_n, ms) :
+		arena_printf(d->a, "the recorder lost %llu samples of CPU time; process_cpu lacks them",
+			(unsigned long long)file->samples_lost_n);
+	if (!text)
+		return arena_fail(d->a, "warning", d->err);
+	file->warning = str_of(text);
+	return ERR_OK;
+}
+
 enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file)
 {
 	enum err_code rc;
 
 	*file = d->file;
+	if ((rc = jfr_warn_of_lost_samples(d, file)))
+		return rc;
 	if (!(file->profiles = arena_array(d->a, struct jfr_profile, PROFILES)))
 		return arena_fail(d->a, "profiles", d->err);
 	for (enum jfr_kind_of_profile i = 0; i < PROFILES; i++) {

@@ -25,7 +25,8 @@
 
 METRIC_COUNTER(recording_lost, "epimetheus_ingested_recording_lost_total",
 	"What recordings of Java lack, by what: events whose stack was cut or is missing, or whose "
-	"labels are; frames of unknown methods; bytes behind the last whole chunk.",
+	"labels are; frames of unknown methods; bytes behind the last whole chunk; samples of CPU "
+	"time.",
 	"what");
 
 #define RATE_DEFAULT_HZ 100u
@@ -44,6 +45,7 @@ struct ingest {
 	struct received *v;
 	size_t n;
 	bool in_parts; /* multipart */
+	struct str warning; /* to the sender, of what is stored; empty: none */
 	bool bad_content; /* the error is in a profile, not in the request */
 };
 
@@ -175,6 +177,16 @@ static enum err_code ingest_inflate_labels(
 		ERR_OK;
 }
 
+/* One line a minute, whoever sends: each recording of a busy process may lack some. */
+static bool ingest_may_warn(void)
+{
+	static _Atomic int64_t warned_ns;
+	int64_t now = clock_monotonic_ns(), last = atomic_load(&warned_ns);
+
+	return (!last || now - last >= NS_PER_MIN) &&
+		atomic_compare_exchange_strong(&warned_ns, &last, now);
+}
+
 /* The recorder's losses are not refused. They are counted, so that they are not silent. */
 static void ingest_count_losses(const struct ingest *ingest, const struct jfr_file *file)
 {
@@ -184,17 +196,22 @@ static void ingest_count_losses(const struct ingest *ingest, const struct jfr_fi
 		cut += file->profiles[i].truncated;
 		missing += file->profiles[i].without_stack;
 	}
-	if (!cut && !missing && !file->labels_lost_n && !file->frames_lost_n && !file->cut_bytes)
+	if (!cut && !missing && !file->labels_lost_n && !file->frames_lost_n && !file->cut_bytes &&
+		!file->samples_lost_n)
 		return;
 	metric_add(&recording_lost, "stack_cut", (double)cut);
 	metric_add(&recording_lost, "stack_missing", (double)missing);
 	metric_add(&recording_lost, "labels_missing", (double)file->labels_lost_n);
 	metric_add(&recording_lost, "method_missing", (double)file->frames_lost_n);
 	metric_add(&recording_lost, "bytes_cut", (double)file->cut_bytes);
+	metric_add(&recording_lost, "sample", (double)file->samples_lost_n);
 	log_debug("ingest", "recording of Java is not complete", LOG_STR("app", ingest->name.app),
 		LOG_I("stack_cut", cut), LOG_I("stack_missing", missing),
 		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n),
 		LOG_I("bytes_cut", file->cut_bytes));
+	if (file->warning.len && ingest_may_warn())
+		log_warn("ingest", "the recorder of Java lost samples", LOG_STR("app", ingest->name.app),
+			LOG_I("samples", file->samples_lost_n));
 }
 
 static enum err_code ingest_take_jfr(
@@ -210,6 +227,7 @@ static enum err_code ingest_take_jfr(
 		return rc;
 	ingest->bad_content = false;
 	ingest_count_losses(ingest, file);
+	ingest->warning = file->warning;
 	if ((rc = ingest_room(ingest, file->profiles_n, err)))
 		return rc;
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
@@ -366,6 +384,8 @@ void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
 		receive_store(&turn, g.v, g.n);
 		if ((failed = push_failed(g.v, g.n)))
 			http_text(out, push_status(failed->rc), "%s", failed->err.msg);
+		else if (g.warning.len)
+			http_text(out, 200, "warning: " STR_FMT, STR_ARG(g.warning));
 		else
 			out->content_type = "text/plain";
 	}

@@ -60,6 +60,7 @@ TEST(files_of_others)
 		  "pprof memory(alloc_objects:count+ alloc_space:bytes+ inuse_objects:count "
 		  "inuse_space:bytes)" },
 		{ "testdata/go_goroutine.pb.gz", "pprof goroutine(goroutine:count)" },
+		{ "testdata/go_goroutineleak.pb.gz", "pprof goroutineleak(goroutineleak:count)" },
 		{ "testdata/go_mutex.pb.gz", "pprof mutex(contentions:count+ delay:nanoseconds+)" },
 		{ "testdata/go_block.pb.gz", "pprof block(contentions:count+ delay:nanoseconds+)" },
 		{ "legacy/testdata/gperftools.cpu",
@@ -97,6 +98,13 @@ TEST(a_recording_of_java)
 	CHECK_INT(file.format, ANY_JFR);
 	CHECK(file.n > 1);
 	CHECK_STR(any_default(&file)->name, "process_cpu");
+	CHECK_INT(file.notes_n, 0);
+	buf_clear(&bytes);
+	REQUIRE_OK(fs_read_file(TESTDATA "jfr/recordings/jdk25.jfr.gz", 16u << 20, &bytes, &err), &err);
+	REQUIRE_OK(any_decode(&a, buf_str(&bytes), STR("jdk25.jfr.gz"), &file, &err), &err);
+	REQUIRE(file.notes_n == 1);
+	CHECK_STR(file.notes[0],
+		"the recorder lost 47 samples of CPU time, about 329 ms; process_cpu lacks them");
 	buf_release(&bytes);
 	arena_release(&a);
 }

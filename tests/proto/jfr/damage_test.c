@@ -69,6 +69,9 @@ static void everything(struct writer *w)
 	writer_event(w, W_OLD, "5 1 24");
 	writer_event(w, W_OLD, "6 2 24");
 	writer_event(w, W_MALLOC, "5 0 64");
+	writer_event(w, W_CPU_TIME, "5 1 9 0 7000000 0");
+	writer_event(w, W_CPU_LOST, "5 3 9");
+	writer_setting(w, W_CPU_TIME, "enabled", "true");
 	writer_setting(w, W_EXECUTION, "period", "20 ms");
 	writer_chunk(w);
 }

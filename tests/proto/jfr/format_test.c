@@ -292,6 +292,84 @@ TEST(old_objects_without_size)
 		"  2 [unknown]:0\n");
 }
 
+/*
+ * JDK 25: each sample says how much time it is for. A failed one has no stack, and its time was
+ * spent all the same; of lost ones only the number is known.
+ */
+TEST(cpu_time)
+{
+	struct fixture x;
+
+	begin(&x);
+	x.w.ticks_per_s = 3000000000;
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_CPU_TIME, "enabled", "true");
+	writer_setting(&x.w, W_CPU_TIME, "throttle", "7 ms");
+	writer_event(&x.w, W_CPU_TIME, "5 1 9 0 21000000 0");
+	writer_event(&x.w, W_CPU_TIME, "6 3 9 0 42000000 1"); /* the timer had run out twice */
+	writer_event(&x.w, W_CPU_TIME, "7 0 9 1 21000000 0");
+	writer_event(&x.w, W_CPU_LOST, "8 3 9");
+	writer_event(&x.w, W_CPU_LOST, "9 39 10");
+	decode(&x, &options);
+	CHECK_STR(buf_str(&x.text),
+		"process_cpu cpu: 3 events, 1 truncated, 1 without stack\n"
+		"  7000000 a/B.c:10\n"
+		"  14000000 k:0@[kernel.kallsyms] libx.so.f:0@libx.so a/B.c:10\n"
+		"  7000000 [unknown]:0\n");
+	REQUIRE(!x.rc);
+	CHECK_INT(x.f->profiles[0].pprof->period, 7000000);
+	CHECK_INT(x.f->samples_lost_n, 42);
+	end(&x);
+}
+
+/*
+ * Both samplers of the JDK saw the same threads, so their times are two columns. `cpu` is the
+ * better one, wherever in the file it is.
+ */
+TEST(cpu_time_beside_execution_samples)
+{
+	struct fixture x;
+
+	begin(&x);
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_EXECUTION, "period", "20 ms");
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0");
+	writer_event(&x.w, W_EXECUTION, "6 2 1 0 0 0 0 0");
+	writer_chunk(&x.w);
+	writer_usual(&x.w);
+	writer_event(&x.w, W_CPU_TIME, "5 1 9 0 7000000 0");
+	writer_event(&x.w, W_CPU_TIME, "5 1 9 0 9000000 0");
+	decode(&x, &options);
+	CHECK_STR(buf_str(&x.text),
+		"process_cpu execution cpu: 4 events, 0 truncated, 0 without stack\n"
+		"  20000000 16000000 a/B.c:10\n"
+		"  20000000 0 libx.so.f:0@libx.so a/B.c:10\n");
+	REQUIRE(!x.rc);
+	CHECK_INT(x.f->profiles[0].pprof->period, 7000000);
+	end(&x);
+}
+
+/* An idle process has no samples of CPU time: what the name means does not change with that. */
+TEST(cpu_time_that_is_on_and_idle)
+{
+	struct fixture x;
+
+	begin(&x);
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_CPU_TIME, "enabled", "false");
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0");
+	CHECK_SHOWN(&x, &options,
+		"process_cpu cpu: 1 events, 0 truncated, 0 without stack\n"
+		"  10000000 a/B.c:10\n");
+	begin(&x);
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_CPU_TIME, "enabled", "true");
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0");
+	CHECK_SHOWN(&x, &options,
+		"process_cpu execution cpu: 1 events, 0 truncated, 0 without stack\n"
+		"  10000000 0 a/B.c:10\n");
+}
+
 /* Fields are found by name: another order, other types, more and nested ones. */
 TEST(another_schema)
 {

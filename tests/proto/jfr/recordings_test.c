@@ -35,6 +35,12 @@ TEST(jdk)
 	check_recording("jdk");
 }
 
+/* CPU time beside samples of execution, and old objects. */
+TEST(jdk_25)
+{
+	check_recording("jdk25");
+}
+
 TEST(async_profiler)
 {
 	check_recording("async");
@@ -53,6 +59,24 @@ TEST(async_profiler_2)
 TEST(pyroscope_agent)
 {
 	check_recording("agent");
+}
+
+/* What CPUTimeSamplesLost says: jfr print --events CPUTimeSamplesLost. */
+TEST(samples_lost)
+{
+	struct jfr_file *f;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(jfr_decode(&a, recording(&a, "jdk25.jfr"), &options, &f, &err), &err);
+	CHECK_INT(f->samples_lost_n, 47);
+	CHECK_STR(f->warning,
+		"the recorder lost 47 samples of CPU time, about 329 ms; process_cpu lacks them");
+	CHECK_INT(f->profiles[0].pprof->period, 7000000);
+	REQUIRE_OK(jfr_decode(&a, recording(&a, "jdk.jfr"), &options, &f, &err), &err);
+	CHECK_STR(f->warning, "");
+	arena_release(&a);
 }
 
 /* The contexts of one label set are one row. */

@@ -195,6 +195,12 @@ static void too_long(struct fixture *x)
 	writer_event(&x->w, W_PARK, "5 0x7fffffffffffffff 1");
 }
 
+static void lost_below_0(struct fixture *x)
+{
+	writer_usual(&x->w);
+	writer_event(&x->w, W_CPU_LOST, "5 0xffffffff 1");
+}
+
 static void sum(struct fixture *x)
 {
 	writer_usual(&x->w);
@@ -228,7 +234,7 @@ static const struct {
 	{ no_ticks, "invalid input: chunk 1 at byte 0: has 0 ticks in a second" },
 	{ not_finished, "invalid input: chunk 1 at byte 0: is not finished" },
 	{ cut_off, "invalid input: chunk 1 at byte 0: is cut off" },
-	{ bytes_behind, "invalid input: chunk 2 at byte 2065: does not begin with FLR" },
+	{ bytes_behind, "invalid input: chunk 2 at byte 2294: does not begin with FLR" },
 	{ metadata_outside,
 		"invalid input: chunk 1 at byte 0: has places in its header that are not in it" },
 	{ no_time, "invalid input: chunk 1 at byte 0: has no sensible time" },
@@ -262,10 +268,13 @@ static const struct {
 		"invalid input: chunk 1: an event of profiler.Malloc at byte 244: size is negative" },
 	{ too_long,
 		"invalid input: chunk 1: an event of jdk.ThreadPark at byte 244: duration is too large" },
+	{ lost_below_0,
+		"invalid input: chunk 1: an event of jdk.CPUTimeSamplesLost at byte 244: lostSamples is "
+		"negative" },
 	{ sum, "invalid input: the sum of a stack's memory values overflows" },
 	{ product, "invalid input: chunk 1: 2 samples of 9000000000000000000 ns are too long" },
 	{ second_chunk,
-		"invalid input: chunk 2: an event at byte 2133: is no checkpoint, but the "
+		"invalid input: chunk 2: an event at byte 2362: is no checkpoint, but the "
 		"header says so" },
 };
 
@@ -320,8 +329,8 @@ TEST(limits)
 
 	LIMIT(chunks_max, 2, all);
 	LIMIT(chunks_max, 1, "limit exceeded: recording of more than 1 chunks");
-	LIMIT(raw_bytes_max, 4156, all);
-	LIMIT(raw_bytes_max, 4155, "limit exceeded: recording is 4156 bytes, limit 4155");
+	LIMIT(raw_bytes_max, 4614, all);
+	LIMIT(raw_bytes_max, 4613, "limit exceeded: recording is 4614 bytes, limit 4613");
 	LIMIT(events_max, 6, all);
 	LIMIT(events_max, 5, "limit exceeded: recording of more than 5 events");
 	LIMIT(elements_max, 6, "limit exceeded: chunk 1: more than 6 strings in its metadata");

@@ -39,7 +39,11 @@ const char writer_schema[] = "2 long\n"
 							 "48 profiler.Malloc" START "stackTrace:23p size:2\n"
 							 "49 jdk.ActiveSetting" START "id:2 name:7 value:7\n"
 							 "50 test.Other" START "what:5\n"
-							 "51 jdk.OldObjectSample" START "stackTrace:23p objectSize:2\n";
+							 "51 jdk.OldObjectSample" START "stackTrace:23p objectSize:2\n"
+							 "52 jdk.CPUTimeSample" START
+							 "stackTrace:23p eventThread:2 failed:4 samplingPeriod:2@TICKS "
+							 "biased:4\n"
+							 "53 jdk.CPUTimeSamplesLost" START "lostSamples:3 eventThread:2\n";
 
 struct tree {
 	struct buf strings, elements;

@@ -48,6 +48,8 @@ enum {
 	W_SETTING,
 	W_OTHER,
 	W_OLD,
+	W_CPU_TIME,
+	W_CPU_LOST,
 };
 
 void writer_init(struct writer *w);

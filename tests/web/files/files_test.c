@@ -154,6 +154,22 @@ TEST(a_file_is_looked_at_and_not_stored)
 	stop();
 }
 
+/* What a recording lacks is said beside what is in it. */
+TEST(a_file_that_lacks_samples)
+{
+	struct buf bytes = { 0 };
+	struct err err;
+
+	start();
+	must(fs_read_file("tests/proto/jfr/recordings/jdk25.jfr.gz", 1u << 20, &bytes, &err), &err);
+	peer_ask(web_port(grafana.web), &grafana.r, "POST /api/v1/files?name=j", "", buf_str(&bytes));
+	CHECK_INT(grafana.r.status, 200);
+	HAS("\"warnings\":[\"the recorder lost 47 samples of CPU time, about 329 ms; process_cpu lacks "
+		"them\"]");
+	stop();
+	buf_release(&bytes);
+}
+
 static void id_of_answer(char id[33])
 {
 	struct str body = buf_str(&grafana.r.body);

@@ -232,6 +232,28 @@ TEST(what_a_recording_lacks_is_counted)
 	buf_release(&body);
 }
 
+/* Samples that JDK 25 lost are told to who sends, and do not refuse the rest. */
+TEST(lost_samples_are_a_warning)
+{
+	struct buf body = { 0 };
+
+	grafana_start();
+	file_part(&body, PART("jfr"), RECORDINGS "jdk25.jfr.gz");
+	buf_add_cstr(&body, "--b--\r\n");
+	CHECK_INT(counted(LOST "\"sample\"}"), 0);
+	CHECK_INT(push("name=java&format=jfr" AT, AS_PARTS, buf_str(&body)), 200);
+	CHECK_STR(buf_str(&grafana.r.body),
+		"warning: the recorder lost 47 samples of CPU time, about 329 ms; process_cpu lacks "
+		"them\n");
+	CHECK_INT(counted(LOST "\"sample\"}"), 47);
+	/* 326 samples of 7 ms and 9 of 14; 120 of 20 ms by the other sampler. */
+	check_value("total(cpu%5B1m%5D)", "2408000000");
+	check_value("total(process_cpu:execution%5B1m%5D)", "2400000000");
+	check_value("total(memory:old_objects%5B1m%5D)", "23");
+	grafana_stop();
+	buf_release(&body);
+}
+
 /* CPU time counts, memory in use is a level; an address is its own name. */
 TEST(formats_before_protobuf)
 {

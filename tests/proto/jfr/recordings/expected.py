@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 EVENTS = {  # event: profile, columns, the field that the second one sums up
-    "jdk.ExecutionSample": ("process_cpu", ["cpu"], None),
+    "jdk.ExecutionSample": ("process_cpu", ["execution"], None),  # "cpu" where there are no samples of CPU time
+    "jdk.CPUTimeSample": ("process_cpu", ["cpu"], "samplingPeriod"),
     "profiler.WallClockSample": ("wall", ["wall"], "samples"),
     "jdk.ObjectAllocationInNewTLAB": ("memory", ["alloc_in_new_tlab_objects", "alloc_in_new_tlab_bytes"], "tlabSize"),
     "jdk.ObjectAllocationOutsideTLAB": ("memory", ["alloc_outside_tlab_objects", "alloc_outside_tlab_bytes"],
@@ -34,8 +35,8 @@ def jfr(*args):
 
 
 def class_name(name):
-    lambda_class = re.fullmatch(r"(.*\$\$Lambda)\$\d+[.+]0x[0-9a-f]+(/\d+)?", name)
-    hidden = re.fullmatch(r"(.*)[.+]0x[0-9a-f]+(/\d+)?", name)
+    lambda_class = re.fullmatch(r"(.*\$\$Lambda)(?:\$\d+)?[./+]0x[0-9a-f]+(/\d+)?", name)
+    hidden = re.fullmatch(r"(.*)[./+]0x[0-9a-f]+(/\d+)?", name)
     if lambda_class or hidden:
         return (lambda_class or hidden).group(1).replace(".", "/") + "_"
     return re.sub(r"(libasyncProfiler-linux-x64-)[0-9a-f]{20,}(\.so)", r"\1_\2", name)
@@ -97,6 +98,7 @@ def main(recording, cpu_ns=0):
 
     events = jfr("--events", ",".join(EVENTS), recording)
     last = max((e["values"]["startTime"] for e in events if e["type"] == OLD), default="")
+    has_cpu_time = any(e["type"] == "jdk.CPUTimeSample" for e in events)
     for e in events:
         profile, names, field = EVENTS[e["type"]]
         if e["type"] == OLD and e["values"]["startTime"] != last:
@@ -104,9 +106,11 @@ def main(recording, cpu_ns=0):
         value = e["values"][field] if field else 0
         if e["type"] == "jdk.ExecutionSample":
             if e["values"]["state"] != "STATE_SLEEPING":
-                add(profile, names, e, cpu)
+                add(profile, names if has_cpu_time else ["cpu"], e, cpu)
             if executions_are_wall:
                 add("wall", ["wall"], e, wall)
+        elif e["type"] == "jdk.CPUTimeSample":
+            add(profile, names, e, nanoseconds(value))
         elif e["type"] == "profiler.WallClockSample":
             add(profile, names, e, value * wall)
         else:

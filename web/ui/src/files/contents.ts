@@ -30,6 +30,8 @@ export interface Contents {
 	/** How many seconds a file may be kept; 0: none is. */
 	keepMax: number;
 	profiles: FileProfile[];
+	/** What the file says that it lacks. */
+	warnings?: string[];
 }
 
 /** The same of a file that is kept on the server. */

@@ -128,7 +128,8 @@ function Row({ of, alone, stored, edit }: RowProps) {
 	const { store } = useUrl();
 	const id = isFileId(of.name) ? of.name : "";
 	// An error of a kept file is that of the query, which says it already.
-	const kept = useApi<KeptContents>(id || null, `files/${id}`).answer?.data ?? null;
+	const answer = useApi<KeptContents>(id || null, `files/${id}`).answer;
+	const kept = answer ? { ...answer.data, warnings: answer.warnings } : null;
 	const contents = id ? kept : contentsOf(of.name);
 	if (!contents)
 		return id ? null : (
@@ -144,6 +145,11 @@ function Row({ of, alone, stored, edit }: RowProps) {
 			<span class="faint">
 				{inWords(contents)}, {formatBytes(contents.bytes)}
 			</span>
+			{contents.warnings?.map((text) => (
+				<span class="warning" role="status" key={text}>
+					{text}
+				</span>
+			))}
 			<TypeChoice {...{ of, contents, edit }} />
 			{base && <a href={store.href("compare", against)}>Compare with {base}, as stored</a>}
 			<span class="spacer" />

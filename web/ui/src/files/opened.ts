@@ -34,11 +34,12 @@ async function open(file: File): Promise<OpenedFile> {
 		throw new ApiError(0, "too large", `it has ${file.size} bytes, limit ${FILE_BYTES_MAX}; compress it with gzip`);
 	// What is read once stays readable if the file on the disk changes.
 	const blob = new Blob([await file.arrayBuffer()]);
-	const { data } = await post<Contents>(file.name, blob);
+	const { data, warnings } = await post<Contents>(file.name, blob);
 	const name = droppedName(file.name, (n) => droppedFiles.has(n));
 	droppedFiles.set(name, blob);
-	known.set(name, data);
-	return { name, contents: data };
+	const contents = { ...data, warnings };
+	known.set(name, contents);
+	return { name, contents };
 }
 
 /** Opens all that can be; the reasons for the others are texts. */
