@@ -26,8 +26,8 @@ bool value_kind_parse(struct str s, enum value_kind *out)
 
 bool value_is_level(struct str profile, struct str type)
 {
-	static const char *const profiles[] = { "goroutine", "goroutines", "thread", "threads",
-		"threadcreate" };
+	static const char *const profiles[] = { "goroutine", "goroutines", "goroutineleak", "thread",
+		"threads", "threadcreate" };
 	static const char *const types[] = { "live", "live_bytes", "old_objects", "old_bytes" };
 
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)

@@ -12,6 +12,9 @@
 #include "scrape/targets/url.h"
 #include "scrape/task.h"
 
+#define NOT_FOUND 404
+#define ABSENT_NS (60 * NS_PER_MIN)
+
 METRIC_COUNTER(
 	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
 METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
@@ -38,10 +41,11 @@ const char *target_health_name(enum target_health h)
 	/* clang-format off */
 	static const char *const names[] = {
 		[TARGET_UNKNOWN] = "unknown", [TARGET_UP] = "up", [TARGET_DOWN] = "down",
+		[TARGET_ABSENT] = "absent",
 	};
 	/* clang-format on */
 
-	assert(h <= TARGET_DOWN);
+	assert(h <= TARGET_ABSENT);
 	return names[h];
 }
 
@@ -91,9 +95,18 @@ static void cycle_failed(struct scraper *s, int64_t start_ns, int64_t duration_n
 			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
 }
 
-void cycle_count_target(void)
+void cycle_count_target(struct scraper *s)
 {
-	metric_add(&targets, target_health_name(TARGET_UNKNOWN), 1);
+	s->health = s->target->profile->optional ? TARGET_ABSENT : TARGET_UNKNOWN;
+	metric_add(&targets, target_health_name(s->health), 1);
+}
+
+void cycle_change_optional(struct scraper *s)
+{
+	bool optional = s->target->profile->optional;
+
+	if (s->health == (optional ? TARGET_UNKNOWN : TARGET_ABSENT))
+		cycle_set_health(s, optional ? TARGET_ABSENT : TARGET_UNKNOWN);
 }
 
 void scraper_free(struct scraper *s)
@@ -115,7 +128,9 @@ static void cycle_end_once(struct scraper *s, const struct scraper_outcome *o, c
 /* Before anything was fetched. Frees a profile now. */
 static void cycle_fail(struct scraper *s, const char *result, const struct err *why)
 {
-	if (s->ended)
+	if (s->health == TARGET_ABSENT && !s->ended)
+		metric_add(&scrapes_total, "absent", 1);
+	else if (s->ended)
 		cycle_end_once(s, &(struct scraper_outcome){ .rc = why->code, .err = why }, result);
 	else
 		cycle_failed(s, clock_now_ns(), 0, result, 0, 0, why);
@@ -151,6 +166,42 @@ static void cycle_finish_once(struct scraper *s, struct scrape_task *t)
 	task_free(t);
 }
 
+/* ---- optional profiles ---- */
+
+static void cycle_timer_set(struct scraper *s)
+{
+	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
+}
+
+/*
+ * Whether a failed scrape says that the process does not serve an optional profile. Whatever fails
+ * before its first answer does: a target that is down is shown by its other profiles.
+ */
+static bool cycle_is_absent(const struct scraper *s, const struct scrape_task *t)
+{
+	return t->rc && s->target->profile->optional &&
+		(s->health == TARGET_ABSENT || t->status == NOT_FOUND);
+}
+
+/* It is asked again in an hour: after a restart the process may be one that serves it. */
+static void cycle_be_absent(struct scraper *s, const struct scrape_task *t)
+{
+	int64_t interval = s->target->interval_ns;
+
+	metric_add(&scrapes_total, "absent", 1);
+	if (s->health != TARGET_ABSENT) {
+		report_gone(s->lane->report, s->target, clock_now_ns());
+		growth_lose(&s->growth);
+		cycle_set_error(s, NULL);
+		cycle_set_health(s, TARGET_ABSENT);
+	}
+	if ((t->status != NOT_FOUND && strcmp(t->result, "not_a_profile") != 0) ||
+		interval >= ABSENT_NS)
+		return;
+	s->next_ns += ABSENT_NS / interval * interval;
+	cycle_timer_set(s);
+}
+
 /* Ends the task and shows its outcome. */
 static void cycle_finish(struct scrape_task *t)
 {
@@ -173,7 +224,9 @@ static void cycle_finish(struct scrape_task *t)
 		cycle_finish_once(s, t);
 		return;
 	}
-	if (t->rc) {
+	if (cycle_is_absent(s, t)) {
+		cycle_be_absent(s, t);
+	} else if (t->rc) {
 		cycle_failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
 	} else {
 		metric_add(&scrapes_total, "ok", 1);
@@ -195,11 +248,6 @@ static void cycle_finish(struct scrape_task *t)
 }
 
 /* ---- profilers elsewhere ---- */
-
-static void cycle_timer_set(struct scraper *s)
-{
-	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
-}
 
 /* To the next turn that is not over. Gives the number of turns left out. */
 static uint64_t cycle_skip_turns(struct scraper *s, int64_t now)
@@ -271,6 +319,7 @@ static void cycle_on_answer(void *ctx, const struct http_response *res)
 	s->request = NULL;
 	t->answered_ns = clock_monotonic_ns();
 	t->end_ns = clock_now_ns();
+	t->status = res->rc ? 0 : res->status;
 	refusal_print_way(&t->led_to, res);
 	exclusive_leave(s->lane->exclusive, &s->user);
 	taken = !res->rc && s->target->exclusive.len && refusal_profiler_taken(res->status, res->body);

@@ -16,7 +16,9 @@ void cycle_schedule(struct scraper *s);
 void cycle_on_timer(evutil_socket_t fd, short what, void *ctx);
 void cycle_on_endpoint(void *ctx); /* the endpoint that it waited for is its own now */
 void cycle_begin(struct scraper *s);
-void cycle_count_target(void); /* one more target, of which nothing is known yet */
+void cycle_count_target(struct scraper *s); /* one more, of which nothing is known yet */
+void cycle_change_optional(
+	struct scraper *s); /* its profile may have become optional, or is not any more */
 void scraper_free(struct scraper *s); /* nothing is under way */
 
 #endif

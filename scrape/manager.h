@@ -53,8 +53,12 @@ struct shard scrape_manager_shard(const struct scrape_manager *m); /* as it was 
 /* Ends scrapes under way, waits for the sink, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
 
-enum target_health { TARGET_UNKNOWN, TARGET_UP, TARGET_DOWN };
-const char *target_health_name(enum target_health h); /* "unknown", "up", "down" */
+/*
+ * TARGET_ABSENT: an optional profile that the process does not serve, or has not answered yet. It
+ * is no target to anybody: not in a snapshot, and without values of `up`.
+ */
+enum target_health { TARGET_UNKNOWN, TARGET_UP, TARGET_DOWN, TARGET_ABSENT };
+const char *target_health_name(enum target_health h); /* "unknown", "up", "down", "absent" */
 
 struct target_info {
 	struct labels discovered; /* before relabelling */

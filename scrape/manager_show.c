@@ -115,6 +115,7 @@ static void show_target(
 		.timeout_ns = t->timeout_ns,
 		.last_error = { "", 0 },
 		.warning = { "", 0 },
+		.health = t->profile->optional ? TARGET_ABSENT : TARGET_UNKNOWN, /* until its loop says */
 	};
 	if (t->unix_path)
 		return; /* no other machine reaches it */
@@ -227,6 +228,25 @@ static int manager_show_by_labels(const void *a, const void *b)
 	return c ? c : str_cmp(x->profile, y->profile);
 }
 
+/* Optional profiles that are not there. */
+static void manager_show_leave_out_absent(struct scrape_snapshot *s)
+{
+	struct target_info *v = s->active;
+	size_t n = 0, at = 0, end;
+
+	for (size_t i = 0; i < s->pools_n; i++) {
+		end = at + s->pools[i].active;
+		s->pools[i].active = 0;
+		for (; at < end; at++)
+			if (v[at].health != TARGET_ABSENT) {
+				s->pools[i].active++;
+				v[n++] = v[at];
+			}
+	}
+	assert(at == s->active_n);
+	s->active_n = n;
+}
+
 /* Pools keep their targets in another order. */
 static void manager_show_sort_active(struct scrape_snapshot *s)
 {
@@ -251,6 +271,7 @@ enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool
 		scrape_snapshot_release(&made);
 		return arena_fail(a, "list of targets", err);
 	}
+	manager_show_leave_out_absent(&made);
 	manager_show_sort_active(&made);
 	*out = made;
 	return ERR_OK;

@@ -13,7 +13,7 @@ static void scraper_start(struct scraper *s, const struct target *target)
 {
 	s->target = target;
 	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, cycle_on_timer, s);
-	cycle_count_target();
+	cycle_count_target(s);
 	cycle_schedule(s);
 }
 
@@ -23,7 +23,8 @@ static void scraper_start(struct scraper *s, const struct target *target)
  */
 static void scraper_update(struct scraper *s, const struct target *target)
 {
-	bool reschedule = s->target->interval_ns != target->interval_ns;
+	bool reschedule = s->target->interval_ns != target->interval_ns ||
+		s->target->profile->optional != target->profile->optional;
 	const struct target *old = s->target;
 
 	s->target = target;
@@ -32,8 +33,10 @@ static void scraper_update(struct scraper *s, const struct target *target)
 		s->task->target = target_ref(target);
 	}
 	target_unref(old);
-	if (reschedule)
-		cycle_schedule(s);
+	if (!reschedule)
+		return;
+	cycle_change_optional(s);
+	cycle_schedule(s);
 }
 
 static void scraper_stop(struct scraper *s)

@@ -298,6 +298,20 @@ static enum err_code scrape_task_find_since_last(struct scrape_task *t, struct e
 	return ERR_OK;
 }
 
+/* Discovery may give one path to all profiles of a target. */
+static enum err_code scrape_task_check_type(const struct scrape_task *t, struct err *err)
+{
+	struct str type = t->target->profile->sample_type;
+	const struct pprof *p = t->decoded;
+
+	for (uint32_t i = 0; type.len && i < p->types_n; i++)
+		if (str_eq(p->strings[p->types[i].type], type))
+			return ERR_OK;
+	return type.len ?
+		err_set(err, ERR_INVALID, "the profile has no sample type " STR_FMT, STR_ARG(type)) :
+		ERR_OK;
+}
+
 static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
@@ -312,6 +326,8 @@ static enum err_code scrape_task_decode(struct scrape_task *t, struct str bytes,
 	t->decoded = body.any.profile;
 	t->samples = t->decoded->samples_n;
 	t->stacks_cut = t->decoded->stacks_cut;
+	if ((rc = scrape_task_check_type(t, err)))
+		return rc;
 	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
 	return body.any.is_legacy ? scrape_task_take_legacy(t, &body, err) :

@@ -30,6 +30,7 @@ struct scrape_task {
 	int64_t seconds; /* that were asked for; 0: none */
 	struct buf body;
 	struct buf content_type, content_encoding;
+	int status; /* of the answer; 0: there was none */
 	struct buf led_to; /* the URL that redirects led to, for errors; empty: there were none */
 	struct arena arena; /* of what follows, from decoding to appending */
 	const struct pprof *decoded;

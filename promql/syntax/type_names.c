@@ -42,6 +42,7 @@ static const struct known_type {
 	{ STR("mutex"), STR("delay"), STR("nanoseconds"), false, true },
 	{ STR("goroutine"), STR("goroutine"), STR("count"), true, false },
 	{ STR("goroutine"), STR("goroutines"), STR("count"), true, false },
+	{ STR("goroutineleak"), STR("goroutineleak"), STR("count"), true, false },
 	{ STR("threadcreate"), STR("threadcreate"), STR("count"), true, false },
 	{ STR("fgprof"), STR("samples"), STR("count"), false, false },
 	{ STR("fgprof"), STR("time"), STR("nanoseconds"), false, false },

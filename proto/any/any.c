@@ -47,7 +47,8 @@ struct str any_name_guess(const struct pprof *p, struct str file_name)
 		const char *type, *name;
 	} known[] = { { "cpu", "process_cpu" }, { "inuse_space", "memory" },
 		{ "alloc_space", "memory" }, { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
-		{ "threadcreate", "threadcreate" }, { "wall", "wall" } };
+		{ "goroutineleak", "goroutineleak" }, { "threadcreate", "threadcreate" },
+		{ "wall", "wall" } };
 	struct str file = str_base_name(file_name);
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

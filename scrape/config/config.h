@@ -65,6 +65,9 @@ struct profile_config {
 	bool delta; /* what it answers is differences; it is asked for `seconds` */
 	int64_t seconds; /* 0: interval - 1 s */
 	int64_t interval_ns, timeout_ns; /* 0: the job's */
+	int64_t interval_least_ns; /* where interval_ns is 0: the job's, but no less; it is costly */
+	bool optional; /* a target that does not serve it has not failed */
+	struct str sample_type; /* that an answer has, or it is another profile; "": any */
 	struct params_config params; /* replace the job's of the same name */
 	struct kind_override *kinds;
 	size_t kinds_n;
@@ -97,6 +100,9 @@ struct scrape_config {
 	struct sd_configs sd;
 	struct relabel_rules relabel;
 };
+
+/* Between scrapes of a profile: its own, else the job's, but not less than it may cost. */
+int64_t profile_interval_ns(const struct scrape_config *job, const struct profile_config *p);
 
 struct config {
 	atomic_uint refs;

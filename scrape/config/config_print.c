@@ -81,7 +81,8 @@ void config_builtin_text(
 		"        memory: {enabled: false}\n"
 		"        block: {enabled: false}\n"
 		"        mutex: {enabled: false}\n"
-		"        goroutine: {enabled: false}\n");
+		"        goroutine: {enabled: false}\n"
+		"        goroutineleak: {enabled: false}\n");
 	if (strcmp(scheme, "https") == 0)
 		buf_add_cstr(out,
 			"    tls_config:\n"

@@ -14,18 +14,22 @@
 struct profile_default {
 	const char *name, *path;
 	bool enabled, delta;
+	bool optional; /* its sample type has its name */
+	int64_t interval_least_ns;
 };
 
 /* clang-format off */
 static const struct profile_default profile_defaults[] = { /* sorted by name */
-	{ "block",       "/debug/pprof/block",        true,  false },
-	{ "fgprof",      "/debug/fgprof",             false, true },
-	{ "goroutine",   "/debug/pprof/goroutine",    true,  false },
-	{ "memory",      "/debug/pprof/allocs",       true,  false },
-	{ "mutex",       "/debug/pprof/mutex",        true,  false },
-	{ "process_cpu", "/debug/pprof/profile",      true,  true },
-	{ "threadcreate", "/debug/pprof/threadcreate", false, false },
-	{ "wall",        "/debug/pprof/wall",         false, true },
+	{ "block",         "/debug/pprof/block",         true,  false, false, 0 },
+	{ "fgprof",        "/debug/fgprof",              false, true,  false, 0 },
+	{ "goroutine",     "/debug/pprof/goroutine",     true,  false, false, 0 },
+	/* Go 1.27 and later have it. The process collects its garbage for each answer. */
+	{ "goroutineleak", "/debug/pprof/goroutineleak", true,  false, true,  2 * NS_PER_MIN },
+	{ "memory",        "/debug/pprof/allocs",        true,  false, false, 0 },
+	{ "mutex",         "/debug/pprof/mutex",         true,  false, false, 0 },
+	{ "process_cpu",   "/debug/pprof/profile",       true,  true,  false, 0 },
+	{ "threadcreate",  "/debug/pprof/threadcreate",  false, false, false, 0 },
+	{ "wall",          "/debug/pprof/wall",          false, true,  false, 0 },
 };
 /* clang-format on */
 #define DEFAULTS_N (sizeof(profile_defaults) / sizeof(profile_defaults[0]))
@@ -67,7 +71,10 @@ static const struct yaml_field profile_table[] = {
 	{ "delta", YAML_BOOL, AT(delta), NULL, NULL,
 		"it answers differences: over `seconds`, or since it was asked before", 0 },
 	{ "seconds", YAML_INT, AT(seconds), NULL, NULL, "how long; default the interval - 1s", 0 },
-	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "default scrape_interval", 0 },
+	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL,
+		"default scrape_interval; of goroutineleak at least 2m", 0 },
+	{ "optional", YAML_BOOL, AT(optional), NULL, NULL,
+		"a target that does not serve it has not failed", 0 },
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
 	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode,
 		"instead of the job's of that name", 0 },
@@ -84,6 +91,9 @@ static void profile_default_fields_from(
 	if (d) {
 		out->profile.enabled = d->enabled;
 		out->profile.delta = d->delta;
+		out->profile.optional = d->optional;
+		out->profile.sample_type = d->optional ? name : STR("");
+		out->profile.interval_least_ns = d->interval_least_ns;
 		out->profile.path = str_of(d->path);
 	}
 }
@@ -111,6 +121,14 @@ const struct yaml_schema config_profile_schema = {
 	.defaults = profile_config_set_defaults,
 	.foreign = (const struct yaml_foreign *const[]){ profile_foreign, NULL },
 };
+
+int64_t profile_interval_ns(const struct scrape_config *job, const struct profile_config *p)
+{
+	if (p->interval_ns)
+		return p->interval_ns;
+	return job->scrape_interval_ns < p->interval_least_ns ? p->interval_least_ns :
+															job->scrape_interval_ns;
+}
 
 const char *profile_path_since_last(struct str path)
 {
@@ -316,7 +334,7 @@ enum err_code profiling_config_check(const struct scrape_config *job, struct err
 		if (!p->at)
 			continue;
 		name = quoted_of(p->name);
-		interval = p->interval_ns ? p->interval_ns : job->scrape_interval_ns;
+		interval = profile_interval_ns(job, p);
 		timeout = p->timeout_ns ? p->timeout_ns : 0; /* the job's is cut to the interval */
 		if (timeout > interval)
 			return yaml_err(p->at, err, ERR_INVALID,

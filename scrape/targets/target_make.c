@@ -134,7 +134,7 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	const struct profile_config *p)
 {
 	const struct scrape_config *job = m->job;
-	int64_t interval = p && p->interval_ns ? p->interval_ns : job->scrape_interval_ns;
+	int64_t interval = p ? profile_interval_ns(job, p) : job->scrape_interval_ns;
 	int64_t timeout = p && p->timeout_ns ? p->timeout_ns : job->scrape_timeout_ns;
 
 	m->b.n = 0;

@@ -49,7 +49,7 @@ static enum err_code explain_steps(const struct scrape_config *job, struct label
 static bool targets_explain_is_auto_seconds(const struct scrape_config *job,
 	const struct profile_config *p, struct labels discovered, const struct label *l)
 {
-	int64_t interval = p->interval_ns ? p->interval_ns : job->scrape_interval_ns, seconds;
+	int64_t interval = profile_interval_ns(job, p), seconds;
 
 	if (!p->delta || p->seconds || !str_is(l->name, "__param_seconds") ||
 		!str_to_i64(l->value, &seconds))

@@ -144,7 +144,7 @@ async function scraped(t, bodies) {
   const target = createServer((_, res) => res.end(timed(bodies[i++ % bodies.length], Date.now())));
   await new Promise((listening) => target.listen(0, '127.0.0.1', listening));
   t.after(() => target.close());
-  const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((p) => `        ${p}: {enabled: false}\n`).join('');
+  const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine', 'goroutineleak'].map((p) => `        ${p}: {enabled: false}\n`).join('');
   const one = (k) => `      - {targets: ["127.0.0.1:${target.address().port}"], labels: {pod: "pod-${k}"}}\n`;
   const server = await startServer(t, { dir: emptyDirectory('push-scraped'), config: `scrape_configs:
   - job_name: bench

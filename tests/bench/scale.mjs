@@ -32,7 +32,7 @@ const CHECK_SHARDS = 3, CHECK_NODES = 2, CHECK_TARGETS = 12;
 const scraping = (targets) => `global: {scrape_interval: 2s}
 scrape_configs:
 - job_name: fleet
-  profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+  profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
   static_configs: [{targets: [${targets.map((a) => `'${a}'`).join(', ')}]}]
 `;
 

@@ -53,7 +53,7 @@ export async function shipped(t, seconds) {
   const cluster = await new CountedCluster(t, { dir, config: `global: {scrape_interval: ${INTERVAL_S}s}
 scrape_configs:
 - job_name: fleet
-  profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+  profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
   static_configs:
 ${services.join('')}` }).open();
   const idle = cpuOf((await cluster.start('idle', ['--mode=query'])).child.pid);

@@ -17,7 +17,7 @@ scrape_configs:
   body_size_limit: 8MB
   file_sd_configs: [{files: ['${file}']}]
   profiling_config:
-    pprof_config: {block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}
+    pprof_config: {block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}
 `;
 
 async function metrics(server) {

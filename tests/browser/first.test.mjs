@@ -110,7 +110,7 @@ test("a server that has just started: every page fills by itself", async (t) => 
 global: {scrape_interval: 1s}
 scrape_configs:
   - job_name: shop
-    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: ["127.0.0.1:${program.address().port}"]}]
 `);
 	const [one, two] = await Promise.all([

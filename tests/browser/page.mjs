@@ -219,4 +219,4 @@ export function decode(fb) {
 /** For `pprof_config`: only the heap profile, which takes no time to measure. */
 export const HEAP_ALONE =
 	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
-	"goroutine: {enabled: false}}";
+	"goroutine: {enabled: false}, goroutineleak: {enabled: false}}";

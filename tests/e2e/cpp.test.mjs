@@ -24,7 +24,7 @@ async function startService(t, program, env) {
 
 const gperftools = { TCMALLOC_SAMPLE_PARAMETER: '65536', HEAP_PROFILE_ALLOCATION_INTERVAL: '0', HEAP_PROFILE_INUSE_INTERVAL: '0' };
 const jemalloc = { MALLOC_CONF: 'prof:true,lg_prof_sample:12' };
-const off = 'process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}';
+const off = 'process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}';
 
 /** The README's job. Turns are a century apart: each scrape is one that the test orders. */
 const cppJob = readFileSync(join(root, 'README.md'), 'utf8').match(/```yaml\n(  - job_name: cpp\n[\s\S]*?)```/)[1];

@@ -89,7 +89,7 @@ async function openFront(t, file, tokens, demo) {
   return { seen, address: `127.0.0.1:${own}`, busiest: () => Math.max(0, ...requests.values()) };
 }
 
-const memory = 'profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}';
+const memory = 'profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}';
 
 const pool = async (server, name) => (await targets(server)).filter((x) => x.scrapePool === name);
 

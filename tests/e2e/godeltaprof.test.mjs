@@ -9,7 +9,7 @@ async function allocating(t) {
   execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), ['go'], { stdio: 'pipe' });
   const program = start(t, join(root, 'build/senders/go/deltas'), []);
   const address = await until('its address', 20, () => program.out.trim());
-  const others = 'process_cpu: {enabled: false}, goroutine: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}';
+  const others = 'process_cpu: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}';
   const config = (jobs) => `global: {scrape_interval: 500ms, scrape_timeout: 500ms}
 scrape_configs:${jobs.map(([name, memory]) => `
   - job_name: ${name}

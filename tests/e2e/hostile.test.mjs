@@ -69,7 +69,7 @@ scrape_configs:
   - job_name: good
     static_configs: [{targets: ["${good.address}"]}]
 ${jobs.map(([name, address]) => `  - job_name: ${name}
-    profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: ["${address}"]}]
 `).join('')}  - job_name: plain
     scheme: https

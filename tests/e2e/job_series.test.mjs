@@ -31,7 +31,7 @@ test('one job at its limit', async (t) => {
   const address = `127.0.0.1:${target.address().port}`;
   const job = (name) => `  - job_name: ${name}\n    scrape_interval: 2s\n    profiling_config: {pprof_config: {` +
     'process_cpu: {seconds: 1}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, ' +
-    `goroutine: {enabled: false}}}\n    static_configs: [{targets: ["${address}"]}]\n`;
+    `goroutine: {enabled: false}, goroutineleak: {enabled: false}}}\n    static_configs: [{targets: ["${address}"]}]\n`;
   const args = [...ARGS, `--storage.tsdb.max-series-per-job=${LIMIT}`];
   let server = await startServer(t, { dir, config: 'scrape_configs: []\n', args });
 

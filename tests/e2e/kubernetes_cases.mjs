@@ -6,7 +6,7 @@ import { endpoints, groups, ingress, meta, namespace, node, owned, pod, service,
 
 export const SOON = 2; // seconds from a change to /api/v1/targets, by the median: a machine may have other work for a while
 export const AT_LAST = 30;
-export const profiles = 'profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}';
+export const profiles = 'profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}';
 
 // Two objects may have one address; as labels of their own they stay two targets.
 export function job(name, kube, entry, rest = '') {

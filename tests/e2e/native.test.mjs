@@ -143,7 +143,7 @@ test('a stripped program of C++ with gperftools: hex first, then names, lines an
   execFileSync('strip', ['-o', join(run, 'shop'), join(full, 'shop')]);
   const program = start(t, join(run, 'shop'), []);
   const address = await until('service listens', 10, () => program.out.match(/127\.0\.0\.1:\d+/)?.[0]);
-  const off = ['memory', 'block', 'mutex', 'goroutine'].map((name) => `${name}: {enabled: false}`).join(', ');
+  const off = ['memory', 'block', 'mutex', 'goroutine', 'goroutineleak'].map((name) => `${name}: {enabled: false}`).join(', ');
   const server = await startServer(t, { dir, args, config: `
 global: {scrape_interval: 100y, scrape_timeout: 60s}
 scrape_configs:

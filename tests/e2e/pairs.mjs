@@ -14,6 +14,7 @@ scrape_configs:
       pprof_config:
         memory: {enabled: false}
         goroutine: {enabled: false}
+        goroutineleak: {enabled: false}
         block: {enabled: false}
         mutex: {enabled: false}
 `;

@@ -62,7 +62,7 @@ function startAlertmanager(t, dir) {
 }
 
 function config(demo, alertmanager) {
-  const off = Object.fromEntries(['memory', 'block', 'mutex', 'goroutine'].map((name) => [name, { enabled: false }]));
+  const off = Object.fromEntries(['memory', 'block', 'mutex', 'goroutine', 'goroutineleak'].map((name) => [name, { enabled: false }]));
   return JSON.stringify({
     global: { evaluation_interval: '1s', external_labels: { cluster: 'test' } },
     rule_files: ['rules/*.yml'],

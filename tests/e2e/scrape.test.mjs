@@ -7,7 +7,7 @@ import { api, query, request, scratch, sleep, startDemo, startServer, targets, u
 
 const one = (result) => Object.fromEntries(result.map((x) => [`${x.metric.job ?? ''} ${x.metric.instance ?? ''} ${x.metric.profile ?? ''}`.trim(),
   Number(x.value[1])]));
-const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}';
 
 test('up and its companions', async (t) => {
   const dir = scratch(t);
@@ -16,7 +16,7 @@ test('up and its companions', async (t) => {
 global: {scrape_interval: 2s}
 scrape_configs:
   - job_name: x
-    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: ["${demo.address}"${down}]}]
 `;
   const server = await startServer(t, { dir, config: config(', "127.0.0.1:1"'), args: ['--web.enable-lifecycle'] });
@@ -122,7 +122,7 @@ test('profile a target now', async (t) => {
 global: {scrape_interval: 5s, scrape_timeout: 5s}
 scrape_configs:
   - job_name: x
-    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: ["${demo.address}"]}]
   - job_name: down
     profiling_config: {pprof_config: ${heapOnly}}
@@ -231,7 +231,7 @@ test('requests as configured', async (t) => {
     seen.first.push(req);
     res.writeHead(302, { Location: `http://${second}/moved` }).end();
   });
-  const cpuOnly = '{memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+  const cpuOnly = '{memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}';
   const server = await startServer(t, { dir, config: `
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:

@@ -25,7 +25,7 @@ scrape_configs:
   scrape_interval: 1h
   profiling_config:
     pprof_config:
-      ${['memory', 'block', 'mutex', 'goroutine'].map((p) => `${p}: {enabled: false}`).join('\n      ')}
+      ${['memory', 'block', 'mutex', 'goroutine', 'goroutineleak'].map((p) => `${p}: {enabled: false}`).join('\n      ')}
   static_configs: [{targets: [${addresses.map((a) => `'${a}'`).join(', ')}, '127.0.0.1:99']}]
   relabel_configs: [{source_labels: [__address__], regex: '.*:99', action: drop}]
 ${bucket(fake)}`;

@@ -44,7 +44,7 @@ scrape_configs:
     scheme: https
     basic_auth: {username: alice, password: secret}
     tls_config: {ca_file: ca.pem, cert_file: client.pem, key_file: client.key, server_name: profiles.example}
-    profiling_config: {pprof_config: {memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: ["127.0.0.1:${port}"]}]
   - job_name: wrong-name
     scheme: https

@@ -61,6 +61,8 @@ TEST(kinds)
 		{ "block", "contentions delay", 0, false, 0, C C },
 		{ "mutex", "contentions delay", 0, false, 0, C C },
 		{ "goroutine", "goroutine", 0, false, 0, G },
+		{ "goroutineleak", "goroutineleak", 0, false, 0, G },
+		{ "", "goroutineleak", 60 * NS_PER_S, false, 0, G },
 		{ "threadcreate", "threadcreate", 0, false, 0, G },
 		/* its writer of profiles got no processor before the end */
 		{ "process_cpu", "samples cpu", 0, true, 0, D D, "cpu" },
@@ -79,8 +81,7 @@ TEST(kinds)
 		{ "stacks", "Threads", 60 * NS_PER_S, false, 0, G },
 		{ "stacks", "thread_time", 60 * NS_PER_S, false, 0, D },
 		/* Java's, as a recording has them: of a file, or of stacks by name */
-		{ "memory", "live live_bytes alloc_sample_bytes", 60 * NS_PER_S, false, 0, G G D },
-		{ "memory", "old_objects old_bytes malloc_bytes", 60 * NS_PER_S, false, 0, G G D },
+		{ "memory", "live live_bytes old_objects old_bytes", 60 * NS_PER_S, false, 0, G G G G },
 		/* pypprof: all but CPU and wall time last a nanosecond */
 		{ "goroutine", "sample THREADS", 1, false, 0, G G },
 		{ "stacks", "sample THREADS", 1, false, 0, G G },

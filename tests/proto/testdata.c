@@ -10,6 +10,7 @@
 const char *const testdata[] = {
 	DIR "go_cpu.pb.gz", DIR "go_heap.pb.gz", DIR "go_allocs.pb.gz", DIR "go_block.pb.gz",
 	DIR "go_mutex.pb.gz", DIR "go_goroutine.pb.gz", DIR "go_threadcreate.pb.gz",
+	DIR "go_goroutineleak.pb.gz",
 };
 /* clang-format on */
 const size_t testdata_n = sizeof(testdata) / sizeof(testdata[0]);

@@ -11,9 +11,13 @@
 #include "tests/scrape/http_target.h"
 
 /* Parts of pprof_config that switch off profiles. */
+#define OFF_BUT_LEAKS \
+	"process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, " \
+	"mutex: {enabled: false}, goroutine: {enabled: false}"
+#define NO_LEAKS "goroutineleak: {enabled: false}"
 #define NO_CPU \
 	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
-	"goroutine: {enabled: false}"
+	"goroutine: {enabled: false}, " NO_LEAKS
 #define OFF "process_cpu: {enabled: false}, " NO_CPU
 /* A label of a target: requests get a minute more, so that none times out on a busy machine. */
 #define PATIENT "__param_seconds: '60'"

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/gzip/gzip.h"
 #include "base/thread.h"
 #include "proto/pprof.h"
@@ -14,6 +15,7 @@
 #define CONNECTIONS_MAX 256
 #define REQUESTS_MAX 10000 /* of one connection: no loop without a bound */
 #define BOMB_BYTES ((size_t)140 << 20)
+#define LEAKS "tests/proto/testdata/go_goroutineleak.pb.gz"
 #define HUGE_BYTES ((size_t)20 << 20)
 
 struct connection {
@@ -25,10 +27,10 @@ struct connection {
 struct http_target {
 	int fd, port;
 	struct thread acceptor;
-	atomic_bool stop, hold;
+	atomic_bool stop, hold, serves_leaks;
 	struct connection connections[CONNECTIONS_MAX];
 	size_t n;
-	struct buf good, wire, cpu, bomb;
+	struct buf good, wire, cpu, bomb, leaks;
 	struct mutex lock;
 	/* guarded by lock */
 	struct http_target_counts counts;
@@ -324,6 +326,13 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_busy(t, fd, buf_str(&t->good));
 	if (str_is(path, "/profile"))
 		return answer_busy(t, fd, buf_str(&t->cpu));
+	if (str_is(path, "/leak")) {
+		mutex_lock(&t->lock);
+		t->counts.leaks++;
+		mutex_unlock(&t->lock);
+		if (atomic_load(&t->serves_leaks))
+			return answer_profile(fd, buf_str(&t->leaks));
+	}
 	if (str_is(path, "/one"))
 		return answer_one(t, fd, head);
 	return answer(fd, "404 Not Found", "", STR(""));
@@ -396,6 +405,7 @@ struct http_target *http_target_open(void)
 	http_target_profile(&t->wire, 3, false);
 	http_target_profile(&t->cpu, 2, true);
 	must(!gzip_compress(buf_str(&t->wire), 6, &t->good, NULL), "gzip");
+	must(!fs_read_file(LEAKS, 1u << 20, &t->leaks, NULL), LEAKS);
 	t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 			listen(t->fd, 128) == 0 && getsockname(t->fd, (struct sockaddr *)&at, &n) == 0,
@@ -419,6 +429,11 @@ void http_target_hold(struct http_target *t, bool hold)
 	atomic_store(&t->hold, hold);
 }
 
+void http_target_serve_leaks(struct http_target *t, bool serve)
+{
+	atomic_store(&t->serves_leaks, serve);
+}
+
 void http_target_close(struct http_target *t)
 {
 	atomic_store(&t->stop, true);
@@ -435,6 +450,7 @@ void http_target_close(struct http_target *t)
 	buf_release(&t->wire);
 	buf_release(&t->cpu);
 	buf_release(&t->bomb);
+	buf_release(&t->leaks);
 	buf_release(&t->head);
 	mutex_destroy(&t->lock);
 	free(t);

@@ -15,7 +15,9 @@
  *	/profile                       a CPU profile, taken for 300 ms whatever `seconds` says
  *	/x/delta_heap                  a heap profile that says it took 2 ms, as godeltaprof's do
  *	/falling /rising               heap profiles whose total falls every third time, or never
- *	/one                           one of as many seconds, refused as Go does while one is taken
+ *	/leak                          what Go 1.27 says of three leaked goroutines; 404 until it is
+ served *	/one                           one of as many seconds, refused as Go does while one is
+ taken
  *
  * Threads: its own; the counters may be read at any time.
  */
@@ -38,10 +40,13 @@ struct http_target_counts {
 	unsigned connections, requests;
 	unsigned answered; /* or given up: nobody waits any more */
 	unsigned busy_max; /* /slow and /profile: most at one time */
+	unsigned leaks; /* requests for /leak */
 };
 struct http_target_counts http_target_counts(struct http_target *t);
 /* From then on /slow and /profile last until the client has gone. */
 void http_target_hold(struct http_target *t, bool hold);
+/* Whether /leak is there from then on. */
+void http_target_serve_leaks(struct http_target *t, bool serve);
 /* The head of the last request for /good. */
 void http_target_last_head(struct http_target *t, struct buf *out);
 

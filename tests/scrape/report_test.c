@@ -12,7 +12,7 @@
 #define ONLY(profiles) \
 	"  profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
 	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
-	"goroutine: {enabled: false}, " profiles "}}\n"
+	"goroutine: {enabled: false}, goroutineleak: {enabled: false}, " profiles "}}\n"
 
 struct fixture {
 	struct fake_sink sink;

@@ -23,7 +23,10 @@ test("types: what is there, and one name per kind of profile", () => {
 	assert.equal(t.tasks, "goroutine");
 	assert.deepEqual(t.kinds, ["goroutine", "memory", "process_cpu"]);
 	const none = fleet.fleetTypes([]);
-	assert.deepEqual(none, { cpu: null, memory: "", tasks: "", kinds: [] });
+	assert.deepEqual(none, { cpu: null, memory: "", tasks: "", leaked: "", kinds: [] });
+	const leaks = fleet.fleetTypes([...ALL, type("goroutineleak:goroutineleak:count:goroutineleak:count")]);
+	assert.equal(leaks.tasks, "goroutine");
+	assert.equal(leaks.leaked, "goroutineleak");
 });
 
 test("types: one odd sender does not make the fleet's names its own", () => {
@@ -74,6 +77,9 @@ test("questions: only of what is there; one window for all", () => {
 		["count process_cpu", "query", 'sum by (job) (count_over_time({__name__="process_cpu"}[10m]))'],
 		["alerts", "alerts", undefined],
 	]);
+	const leaks = [type("goroutineleak:goroutineleak:count:goroutineleak:count")];
+	assert.deepEqual(queries(fleet.fleetTypes(leaks))[0],
+		["leaked", "query", "total(merge by (job) (goroutineleak))"]);
 });
 
 const times = { window: { start: 100, end: 200 }, step: 20, grid: { start: 100, end: 200 } };
@@ -108,6 +114,7 @@ test("rows: what no answer tells stays unknown; kinds of profiles add up", () =>
 		top: { result: [{ metric: { job: "a" }, rows: [row] }, { metric: { job: "b" }, rows: [] }] },
 		up: { result: [value("a", 1), value("b", 0)] },
 		targets: { result: [value("a", 1), value("b", 2), value("", 3)] },
+		leaked: { result: [value("a", 2)] },
 		"count x": { result: [value("a", 3)] },
 		"count y": { result: [value("a", 4)] },
 		alerts: {
@@ -127,6 +134,7 @@ test("rows: what no answer tells stays unknown; kinds of profiles add up", () =>
 	assert.equal(rows.a.top, row);
 	assert.equal(rows.a.profiles, 7);
 	assert.equal(rows.a.memory, null);
+	assert.deepEqual([rows.a.leaked, rows.b.leaked], [2, null]);
 	assert.deepEqual([rows.a.up, rows.a.targets, rows.a.firing], [1, 1, 0]);
 	assert.equal(rows.b.top, null);
 	assert.deepEqual([rows.b.up, rows.b.targets, rows.b.firing], [0, 2, 1]);

@@ -85,21 +85,13 @@ static void export_add_names(
 	push_labels_add(l, STR("job"), job.len ? job : service);
 }
 
-static bool push_otlp_is_one_of(struct str s, const char *const *value)
-{
-	while (*value && !str_is(s, *value))
-		value++;
-	return *value != NULL;
-}
-
 /* Costs of events over the time of the profile, but for what is alive. */
 static enum value_kind *push_otlp_kinds_of(struct arena *a, const struct otlp_profile *p)
 {
-	static const char *const levels[] = { "inuse_objects", "inuse_space", "goroutine", NULL };
 	enum value_kind *kinds = arena_array(a, enum value_kind, p->pprof->types_n);
 
 	for (uint32_t i = 0; kinds && i < p->pprof->types_n; i++) {
-		bool level = push_otlp_is_one_of(p->pprof->strings[p->pprof->types[i].type], levels);
+		bool level = value_is_level(STR(""), p->pprof->strings[p->pprof->types[i].type]);
 
 		kinds[i] = level                      ? KIND_GAUGE :
 			p->temporality == OTLP_CUMULATIVE ? KIND_CUMULATIVE :

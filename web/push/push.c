@@ -100,7 +100,8 @@ struct str push_profile_name(const struct pprof *p)
 	} rows[] = { { "wall", "wall" }, { "cpu", "process_cpu" }, { "alloc_objects", "memory" },
 		{ "alloc_space", "memory" }, { "inuse_objects", "memory" }, { "inuse_space", "memory" },
 		{ "objects", "memory" }, { "space", "memory" }, { "goroutine", "goroutine" },
-		{ "goroutines", "goroutine" }, { "contentions", "block" }, { "delay", "block" } };
+		{ "goroutines", "goroutine" }, { "goroutineleak", "goroutineleak" },
+		{ "contentions", "block" }, { "delay", "block" } };
 	struct str type = p->types_n ? p->strings[p->types[0].type] : STR("");
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -94,6 +94,7 @@ static const struct {
 	{ "block", "delay", "nanoseconds", "contentions", "count", false },
 	{ "mutex", "delay", "nanoseconds", "contentions", "count", false },
 	{ "goroutine", "goroutine", "count", "goroutine", "count", true },
+	{ "goroutineleak", "goroutineleak", "count", "goroutineleak", "count", true },
 	{ "threadcreate", "threadcreate", "count", "threadcreate", "count", true },
 	{ "fgprof", "time", "nanoseconds", "wallclock", "nanoseconds", false },
 	{ "wall", "wall", "nanoseconds", "wall", "nanoseconds", false },

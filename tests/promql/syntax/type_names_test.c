@@ -203,6 +203,7 @@ TEST(meanings)
 		{ "mutex", "nanoseconds", false },
 		{ "goroutine", NULL, false }, /* pprof's rule decides */
 		{ "goroutine:goroutine", "count", true },
+		{ "goroutineleak:goroutineleak", "count", true },
 		{ "mine", NULL, false },
 		{ "memory:mine", NULL, false },
 	};

@@ -3,6 +3,8 @@
 //	go build -trimpath -o /tmp/goprofiles tests/proto/goprofiles/main.go
 //	/tmp/goprofiles [-cpu 2s] DIR
 //
+// Go 1.27 also writes goroutineleak, and so does Go 1.26 if it was built with GOEXPERIMENT=goroutineleakprofile.
+//
 // Its work has what the format has: labels (strings and numbers), recursion, inlined calls, generics and
 // closures, several goroutines, contention, and threads that wait in the system.
 package main
@@ -120,6 +122,16 @@ func work(ctx context.Context, until time.Time) {
 	}
 }
 
+// leak leaves a goroutine that nobody can ever receive from.
+//
+//go:noinline
+func leak() {
+	prices := make(chan int)
+	go sendPrice(prices)
+}
+
+func sendPrice(prices chan int) { prices <- 1 }
+
 func write(dir, name string, emit func(io.Writer) error) {
 	var b bytes.Buffer
 	if err := emit(&b); err != nil {
@@ -165,4 +177,11 @@ func main() {
 		write(dir, name, func(w io.Writer) error { return pprof.Lookup(name).WriteTo(w, 0) })
 	}
 	close(stop)
+	for g := 0; g < 3; g++ {
+		leak()
+	}
+	time.Sleep(20 * time.Millisecond)
+	if p := pprof.Lookup("goroutineleak"); p != nil {
+		write(dir, "goroutineleak", func(w io.Writer) error { return p.WriteTo(w, 0) })
+	}
 }

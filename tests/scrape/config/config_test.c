@@ -230,13 +230,18 @@ TEST(defaults)
 	CHECK_INT(c->scrape[0].scrape_timeout_ns, 10 * NS_PER_S);
 	CHECK_INT(c->scrape[0].body_size_limit, 16 << 20);
 	CHECK(c->scrape[0].http.follow_redirects);
-	CHECK_INT(c->scrape[0].profiles_n, 8);
+	CHECK_INT(c->scrape[0].profiles_n, 9);
 	CHECK(profile(c, "process_cpu")->enabled && profile(c, "process_cpu")->delta);
 	CHECK_STR(profile(c, "memory")->path, "/debug/pprof/allocs");
 	CHECK(profile(c, "block")->enabled && profile(c, "mutex")->enabled &&
 		profile(c, "goroutine")->enabled);
 	CHECK(!profile(c, "threadcreate")->enabled && !profile(c, "fgprof")->enabled);
 	CHECK(!profile(c, "wall")->enabled && profile(c, "wall")->delta);
+	CHECK(profile(c, "goroutineleak")->enabled && profile(c, "goroutineleak")->optional);
+	CHECK_STR(profile(c, "goroutineleak")->path, "/debug/pprof/goroutineleak");
+	CHECK_INT(profile_interval_ns(&c->scrape[0], profile(c, "goroutineleak")), 120 * NS_PER_S);
+	CHECK(!profile(c, "goroutine")->optional);
+	CHECK_INT(profile_interval_ns(&c->scrape[0], profile(c, "goroutine")), 60 * NS_PER_S);
 	CHECK_INT(c->scrape[0].instance_labels_n, 2);
 	config_unref(c);
 
@@ -268,6 +273,7 @@ TEST(profiles_merge_field_by_field)
 					"        memory: {enabled: false}\n"
 					"        block: {interval: 30s, params: {debug: ['0']}}\n"
 					"        goroutine: ~\n"
+					"        goroutineleak: {interval: 10s}\n"
 					"        fgprof: {path: /fg}\n" /* a path switches it on */
 					"        wall: {seconds: 3}\n" /* still off */
 					"        mine: {path: /mine, kind: {hits: cumulative, level: gauge}}\n"
@@ -275,7 +281,7 @@ TEST(profiles_merge_field_by_field)
 				   &c, &err),
 		&err);
 	CHECK_STR(c->scrape[0].path_prefix, "/pre");
-	CHECK_INT(c->scrape[0].profiles_n, 10);
+	CHECK_INT(c->scrape[0].profiles_n, 11);
 	CHECK(profile(c, "process_cpu")->enabled && profile(c, "process_cpu")->delta);
 	CHECK_STR(profile(c, "process_cpu")->path, "/cpu");
 	CHECK(!profile(c, "memory")->enabled);
@@ -284,6 +290,8 @@ TEST(profiles_merge_field_by_field)
 	CHECK_INT(profile(c, "block")->interval_ns, 30 * NS_PER_S);
 	CHECK_INT(profile(c, "block")->params.n, 1);
 	CHECK(profile(c, "goroutine")->enabled);
+	CHECK(profile(c, "goroutineleak")->enabled && profile(c, "goroutineleak")->optional);
+	CHECK_INT(profile_interval_ns(&c->scrape[0], profile(c, "goroutineleak")), 10 * NS_PER_S);
 	CHECK(profile(c, "fgprof")->enabled && profile(c, "fgprof")->delta);
 	CHECK(!profile(c, "wall")->enabled);
 	CHECK_INT(profile(c, "wall")->seconds, 3);

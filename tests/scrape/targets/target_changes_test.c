@@ -23,7 +23,8 @@ struct world {
 static const char *const job =
 	"scrape_configs:\n- job_name: j\n  %s\n"
 	"  profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {enabled: false}, "
-	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, "
+	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: "
+	"{enabled: false}, "
 	"m: {path: /m, delta: true}, n: {path: /n}}}\n"
 	"  relabel_configs:\n"
 	"  - {source_labels: [pod], target_label: instance}\n"

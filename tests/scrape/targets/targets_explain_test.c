@@ -5,10 +5,11 @@
 
 #define OFF \
 	"profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
-	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
+	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, " \
+	"goroutineleak: {enabled: false}}}, "
 #define CPU_MEM \
 	"profiling_config: {pprof_config: {block: {enabled: false}, " \
-	"mutex: {enabled: false}, goroutine: {enabled: false}}}, "
+	"mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}, "
 #define RULES(text) "relabel_configs: [" text "], "
 
 /* clang-format off */
@@ -155,7 +156,7 @@ TEST(profiles_of_other_shards)
 		REQUIRE_OK(targets_explain(&c->scrape[0], (struct shard){ k, 5 },
 					   parse(&a, "__address__=x:1"), &a, &e, &err),
 			&err);
-		CHECK(e.profiles_n == 5);
+		CHECK(e.profiles_n == 6);
 		for (size_t i = 0; i < e.profiles_n; i++) {
 			bool dropped = str_is(e.profiles[i].profile, "block");
 

@@ -102,12 +102,13 @@ static struct target_set *expand(const char *job, struct err *err)
 
 #define NONE \
 	"process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, " \
-	"mutex: {enabled: false}, goroutine: {enabled: false}"
+	"mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}"
 #define ONLY(profile) "profiling_config: {pprof_config: {" NONE ", " profile "}}, "
 #define MEM ONLY("m: {path: /m}")
 #define CPU \
 	"profiling_config: {pprof_config: {memory: {enabled: false}, " \
-	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
+	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, " \
+	"goroutineleak: {enabled: false}}}, "
 
 #define LONG_PATH \
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" \
@@ -145,6 +146,7 @@ static const struct row expansion_rows[] = {
 	{ "every profile that is on, with its own times", "static_configs: [{targets: ['a:1']}]",
 	  "block{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/block 10s/5s\n"
 	  "goroutine{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/goroutine 10s/5s\n"
+	  "goroutineleak{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/goroutineleak 120s/5s\n"
 	  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
 	  "mutex{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/mutex 10s/5s\n"
 	  "process_cpu{instance=\"a:1\", job=\"j\"} "
@@ -153,7 +155,8 @@ static const struct row expansion_rows[] = {
 	  "profiling_config: {pprof_config: {process_cpu: {seconds: 3, interval: 20s, timeout: "
 	  "4s}, "
 	  "memory: {delta: true, seconds: 2}, block: {enabled: false}, mutex: {enabled: false}, "
-	  "goroutine: {enabled: false}}}, static_configs: [{targets: ['a:1']}]",
+	  "goroutine: {enabled: false}, goroutineleak: {enabled: false}}}, "
+	  "static_configs: [{targets: ['a:1']}]",
 	  "memory{instance=\"a:1\", job=\"j\"} "
 	  "http://a:1/debug/pprof/allocs?seconds=2 10s/7s\n"
 	  "process_cpu{instance=\"a:1\", job=\"j\"} "
@@ -174,7 +177,7 @@ static const struct row expansion_rows[] = {
 	  "profiling_config: {path_prefix: pre/, pprof_config: {process_cpu: {enabled: false}, "
 	  "memory: "
 	  "{enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: "
-	  "{enabled: false}, "
+	  "{enabled: false}, goroutineleak: {enabled: false}, "
 	  "m: {path: 'a b#c%'}}}, static_configs: [{targets: ['[::1]:1']}, {targets: [b], "
 	  "labels: {__profile_path__: '/a?b'}}]",
 	  "m{instance=\"[::1]:1\", job=\"j\"} http://[::1]:1/pre/a%20b%23c%25 10s/5s\n"

@@ -89,6 +89,7 @@ static const char config_text[] =
 	"      block: {enabled: false}\n"
 	"      mutex: {enabled: false}\n"
 	"      goroutine: {enabled: false}\n"
+	"      goroutineleak: {enabled: false}\n"
 	"  relabel_configs:\n"
 	"  - {source_labels: [__address__], regex: 'drop:1', action: drop}\n"
 	"  static_configs:\n"

@@ -185,7 +185,7 @@ function stacksFor(text: string, tree: QueryNode, delta: boolean, want: number) 
 /** Whether `epitool test rules` takes a type for a level. */
 const isLevel = (t: ProfileType): boolean =>
 	t.sample_type.startsWith("inuse_") ||
-	(["memory", "goroutine", "threadcreate"].includes(t.name) && !t.sample_type.startsWith("alloc_"));
+	(["memory", "goroutine", "goroutineleak", "threadcreate"].includes(t.name) && !t.sample_type.startsWith("alloc_"));
 
 function write(d: AlertDraft, example: Example): string {
 	const { tree } = readQuery(d.expr);

@@ -33,6 +33,8 @@ export interface FleetTypes {
 	memory: string;
 	/** Goroutines, or threads. */
 	tasks: string;
+	/** Goroutines that Go found to be leaked. */
+	leaked: string;
 	/** The exact names of profiles. */
 	kinds: string[];
 }
@@ -49,10 +51,13 @@ export function fleetTypes(all: ProfileType[]): FleetTypes {
 	const tasks =
 		all.find((t) => !t.delta && t.name === "goroutine") ??
 		all.find((t) => !t.delta && /^thread/.test(t.name));
+	const leaked = all.find((t) => !t.delta && t.name === "goroutineleak");
+	const short = (t: ProfileType | undefined) => (t ? shortTypeName(t, all) : "");
 	return {
 		cpu,
 		memory: memory ? "memory" : "",
-		tasks: tasks ? shortTypeName(tasks, all) : "",
+		tasks: short(tasks),
+		leaked: short(leaked),
 		kinds: [...new Set(all.map((t) => t.name))],
 	};
 }
@@ -94,6 +99,7 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 		ask(level, title, `total(merge by (${by}) (${type}))`);
 		overTime(level, title, `total(merge by (${by}) (${type}[${formatDuration(step)}]))`);
 	}
+	if (types.leaked) ask("leaked", "leaked goroutines", `total(merge by (${by}) (${types.leaked}))`);
 	const at = { time: trimMs(w.end) };
 	ask("up", "targets that are up", `sum by (${by}) (up)`, at);
 	ask("targets", "targets", `count by (${by}) (up)`, at);
@@ -122,6 +128,7 @@ export interface ServiceRow {
 	memorySpark: ChartColumn;
 	tasks: number | null;
 	tasksSpark: ChartColumn;
+	leaked: number | null;
 	profiles: number | null;
 	top: TopRow | null;
 	up: number | null;
@@ -196,7 +203,7 @@ class Rows {
 		return row;
 	}
 
-	put(data: unknown, key: "memory" | "tasks" | "up" | "targets" | "profiles"): void {
+	put(data: unknown, key: "memory" | "tasks" | "leaked" | "up" | "targets" | "profiles"): void {
 		for (const e of vector(data) ?? []) {
 			const row = this.of(e.metric);
 			row[key] = (row[key] ?? 0) + Number(e.value[1]);
@@ -221,6 +228,7 @@ export function fleetRows(
 		memorySpark: [],
 		tasks: null,
 		tasksSpark: [],
+		leaked: null,
 		profiles: null,
 		top: null,
 		up: null,
@@ -238,7 +246,7 @@ export function fleetRows(
 			rows.of(m.metric)[`${level}Spark`] = sparkOf(m, times, 1).spark;
 	for (const e of (answers.top as { result?: TopElement[] } | undefined)?.result ?? [])
 		rows.of(e.metric).top = e.rows[0] ?? null;
-	for (const key of ["memory", "tasks", "up", "targets"] as const) rows.put(answers[key], key);
+	for (const key of ["memory", "tasks", "leaked", "up", "targets"] as const) rows.put(answers[key], key);
 	for (const key of Object.keys(answers))
 		if (key.startsWith("count ")) rows.put(answers[key], "profiles");
 	for (const [service, n] of firing ?? [])

@@ -1,4 +1,5 @@
 // The page Services: one row per service, with links to its profiles.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { ChartColumn as Steps } from "../chart/series";
 import { FunctionName } from "../flame/functionname";
@@ -53,6 +54,7 @@ interface Shown {
 	cpu: string;
 	memory: string;
 	tasks: string;
+	leaked: string;
 	links: Links;
 }
 
@@ -84,12 +86,14 @@ interface Metric {
 	type: string;
 	spark(r: ServiceRow): Steps;
 	format(v: number): string;
+	/** Behind the number. */
+	more?(r: ServiceRow): ComponentChildren;
 }
 
 /** A number, which leads to its profiles, and how it went over the window. */
 const metric = (
 	{ by, links }: Shown,
-	{ key, title, hint, type, spark, format }: Metric,
+	{ key, title, hint, type, spark, format, more }: Metric,
 ): Column<ServiceRow> => ({
 	key,
 	title,
@@ -112,6 +116,7 @@ const metric = (
 				>
 					{format(v)}
 				</a>
+				{more?.(r)}
 			</span>
 		);
 	},
@@ -233,7 +238,7 @@ function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 }
 
 function columnsOf(shown: Shown): Column<ServiceRow>[] {
-	const { unit, cpu, memory, tasks } = shown;
+	const { unit, cpu, memory, tasks, leaked, links } = shown;
 	const cores = unit.label === "cores";
 	return [
 		nameColumn(shown),
@@ -260,6 +265,16 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 			hint: "The mean over the window, all targets together",
 			spark: (r) => r.tasksSpark,
 			format: (v) => formatCount(v),
+			more: (r) =>
+				!!r.leaked && (
+					<a
+						class="leaked"
+						href={links.explore(r.service, leaked)}
+						title="Explore the leaked goroutines"
+					>
+						{formatCount(r.leaked)} leaked
+					</a>
+				),
 		}),
 		topColumn(shown),
 		{
@@ -446,12 +461,12 @@ export function Services() {
 	const fleet = useFleet(by, range, tick, known && first.waiting === false ? all : null);
 	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? "cpu" : "";
-	const { memory, tasks } = fleet.known;
+	const { memory, tasks, leaked } = fleet.known;
 	const { unit } = fleet;
 	const links = useKeyed(JSON.stringify([by, cpu, range]), () => makeLinks(by, cpu, range));
 	const shown = useMemo(
-		() => ({ by, unit, cpu, memory, tasks, links }),
-		[by, unit, cpu, memory, tasks, links],
+		() => ({ by, unit, cpu, memory, tasks, leaked, links }),
+		[by, unit, cpu, memory, tasks, leaked, links],
 	);
 	return (
 		<main id="main" class="services-page">

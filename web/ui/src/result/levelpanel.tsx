@@ -150,7 +150,7 @@ function Holders(props: {
 }
 
 function useHolders(element: ProfileElement): { rows: Holder[]; goroutine: boolean } {
-	const goroutine = /^goroutine:/.test(element.type ?? "");
+	const goroutine = /^goroutine(leak)?:/.test(element.type ?? "");
 	const rows = useMemo(() => {
 		try {
 			const flame = buildFlame(element.flamebearer);
