@@ -147,7 +147,7 @@ static enum err_code caretaker_hold(struct caretaker *c, struct err *err)
 	if (c->held)
 		return lease_write(c->lease, &empty, err);
 	arena_init(&a, 0);
-	rc = lease_take(c->lease, &a, &m, &same, err);
+	rc = lease_take(c->lease, false, &a, &m, &same, err);
 	arena_release(&a);
 	c->held = !rc;
 	return rc;

@@ -112,7 +112,7 @@ static enum err_code visit_take(struct visit *v, struct err *err)
 
 	if ((rc = lease_open(&o, &v->lease, err)))
 		return rc;
-	return lease_take(v->lease, &v->arena, &v->m, &same, err);
+	return lease_take(v->lease, true, &v->arena, &v->m, &same, err);
 }
 
 /* Both leases stay ours while much is removed. */

@@ -85,7 +85,7 @@ static enum err_code inspect_repair_put_manifest(
 	m->generation = 1;
 	m->since_ns = m->written_ns = clock_now_ns();
 	m->interval_ns = 30 * NS_PER_S;
-	m->stopped = true;
+	m->stopped = m->complete = true; /* more than there is nobody knows of */
 	manifest_print(&text, m);
 	if (buf_failed(&text))
 		rc = err_nomem(err, "manifest");

@@ -32,7 +32,6 @@ struct lease {
 	uint64_t generation; /* of the last write, confirmed or not */
 	uint64_t noted; /* the same, as the directory has it */
 	int64_t since_ns;
-	bool ended; /* lease_owner_ended */
 	_Atomic uint64_t confirmed, confirmed_bytes;
 	_Atomic int64_t confirmed_at_ns; /* monotonic, when that write began; 0: none */
 	atomic_bool fenced;
@@ -374,15 +373,15 @@ static enum err_code lease_wait_for_owner(
 }
 
 static enum err_code lease_claim(
-	struct lease *l, struct arena *a, struct manifest *m, struct err *err)
+	struct lease *l, bool idle, struct arena *a, struct manifest *m, struct err *err)
 {
 	struct manifest there;
 	enum err_code rc;
 
 	l->generation = m->generation;
 	l->since_ns = clock_now_ns();
-	l->ended = m->stopped;
 	m->stopped = false;
+	m->complete &= idle;
 	rc = lease_put(l, m, err);
 	if (rc != ERR_EXISTS)
 		return rc;
@@ -393,7 +392,7 @@ static enum err_code lease_claim(
 }
 
 enum err_code lease_take(
-	struct lease *l, struct arena *a, struct manifest *out, bool *same, struct err *err)
+	struct lease *l, bool idle, struct arena *a, struct manifest *out, bool *same, struct err *err)
 {
 	enum err_code rc;
 
@@ -408,7 +407,8 @@ enum err_code lease_take(
 		if (strcmp(l->etag, l->seen))
 			rc = lease_say_who(l, out, false, err);
 	} else if (rc == ERR_NOT_FOUND && !l->seen[0]) {
-		*out = (struct manifest){ .windows = arena_new(a, struct manifest_window),
+		*out = (struct manifest){ .complete = true, /* nobody took anything yet */
+			.windows = arena_new(a, struct manifest_window),
 			.blocks = arena_new(a, struct manifest_block),
 			.gone = arena_new(a, struct manifest_gone) };
 		l->etag[0] = '\0';
@@ -426,7 +426,7 @@ enum err_code lease_take(
 		out->windows[i].kept = true;
 	for (uint32_t i = 0; i < out->blocks_n && !*same && !l->seen[0]; i++)
 		out->blocks[i].kept = true;
-	if ((rc = lease_claim(l, a, out, err)))
+	if ((rc = lease_claim(l, idle, a, out, err)))
 		return rc;
 	log_info("cluster", "lease taken", LOG_S("of", l->what), LOG_STR("name", l->shard),
 		LOG_I("generation", l->generation), LOG_I("blocks", out->blocks_n),
@@ -435,11 +435,6 @@ enum err_code lease_take(
 }
 
 /* ---- state ---- */
-
-bool lease_owner_ended(const struct lease *l)
-{
-	return l->ended;
-}
 
 bool lease_is_fenced(const struct lease *l)
 {

@@ -59,11 +59,12 @@ void lease_close(struct lease *l); /* writes nothing; NULL is fine */
  * Probes the store, waits if it has to, and writes the manifest with us as its owner. *out: its
  * contents (empty where there was none), in the arena; *same: its last owner was our directory, as
  * it is now; if not, all its windows and blocks are `kept`. May be called again after an error.
+ *
+ * idle: we acknowledge nothing before a later write without `complete` is confirmed, so this one
+ * says of that what the owner before said. Else it is not complete from now on.
  */
 MUST_CHECK enum err_code lease_take(
-	struct lease *l, struct arena *a, struct manifest *out, bool *same, struct err *err);
-/* After lease_take: the owner before had ended in order, so the bucket has all it acknowledged. */
-bool lease_owner_ended(const struct lease *l);
+	struct lease *l, bool idle, struct arena *a, struct manifest *out, bool *same, struct err *err);
 /* Ends a lease_take that waits. Any thread. */
 void lease_cancel(struct lease *l);
 

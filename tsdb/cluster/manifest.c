@@ -231,6 +231,10 @@ void manifest_print(struct buf *out, const struct manifest *m)
 		manifest_add_number(&j, "lives", (int64_t)m->lives);
 	json_key(&j, "stopped");
 	json_bool(&j, m->stopped);
+	if (m->complete != m->stopped) {
+		json_key(&j, "complete");
+		json_bool(&j, m->complete);
+	}
 	manifest_add_flag(&j, "uncompared", m->uncompared);
 	json_key(&j, "files");
 	json_object(&j);

@@ -104,7 +104,11 @@ struct manifest {
 	/* Grows when a directory goes on that was not made of the manifest: numbers of jobs, series and
 	 * symbols may mean something else from then on. */
 	uint64_t lives;
-	bool stopped; /* the owner ended in order */
+	bool stopped; /* nobody has the lease: another owner need not wait */
+	/* The bucket has all that was acknowledged: the owner ended in order, and no owner took
+	 * profiles since. Carried over by owners that only restore or tidy. Not in the text: as
+	 * `stopped`. */
+	bool complete;
 	bool uncompared; /* it is of another directory, and the owner has not looked what it lacks */
 	struct manifest_file ids, losses;
 	struct manifest_window *windows; /* ascending by (start, identity) */

@@ -383,6 +383,10 @@ static enum err_code manifest_read_object(
 		return manifest_read_wrong("manifest", "lives", err);
 	if (!manifest_read_get_flag(object, "stopped", &m->stopped))
 		return manifest_read_wrong("manifest", "stopped", err);
+	m->complete = m->stopped;
+	if (json_object_get(object, "complete") &&
+		!manifest_read_get_flag(object, "complete", &m->complete))
+		return manifest_read_wrong("manifest", "complete", err);
 	if (!manifest_read_get_flag(object, "uncompared", &m->uncompared))
 		return manifest_read_wrong("manifest", "uncompared", err);
 	if (!manifest_read_get_file(files, "ids", &m->ids) ||

@@ -212,11 +212,11 @@ static void publisher_upload_thread(void *ctx)
 	mutex_unlock(&p->lock);
 }
 
-enum err_code publisher_take(struct publisher *p, struct err *err)
+enum err_code publisher_take(struct publisher *p, bool idle, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = lease_take(p->lease, &p->arena, &p->m, &p->same, err)))
+	if ((rc = lease_take(p->lease, idle, &p->arena, &p->m, &p->same, err)))
 		return rc;
 	if (!(p->gone_at = arena_array(&p->arena, int64_t, p->m.gone_n + 1u)))
 		return arena_fail(&p->arena, "publisher", err);
@@ -238,14 +238,27 @@ const struct manifest *publisher_taken(const struct publisher *p)
 	return &p->m;
 }
 
-bool publisher_owner_ended(const struct publisher *p)
-{
-	return lease_owner_ended(p->lease);
-}
-
 void publisher_restored(struct publisher *p)
 {
 	p->restored = true;
+}
+
+/* A round between an attempt that failed and the next one says `complete` again: it still is. */
+enum err_code publisher_begin(struct publisher *p, struct err *err)
+{
+	struct manifest m;
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&p->round_lock);
+	m = p->m;
+	m.complete = false;
+	if (p->m.complete && !(rc = lease_write(p->lease, &m, err))) {
+		mutex_lock(&p->lock);
+		p->m.complete = false;
+		mutex_unlock(&p->lock);
+	}
+	mutex_unlock(&p->round_lock);
+	return rc;
 }
 
 /* Its segments are not all there. What is not said to be put gets a snapshot. */

@@ -52,16 +52,20 @@ MUST_CHECK enum err_code publisher_open(
 	const struct publisher_options *o, struct publisher **out, struct err *err);
 /*
  * Takes the lease; may wait for its time. From then on the manifest is written each interval, with
- * the contents that it had. publisher_cancel, from any thread, ends the wait.
+ * the contents that it had. publisher_cancel, from any thread, ends the wait. idle: nothing is
+ * acknowledged before publisher_begin (lease.h).
  */
-MUST_CHECK enum err_code publisher_take(struct publisher *p, struct err *err);
+MUST_CHECK enum err_code publisher_take(struct publisher *p, bool idle, struct err *err);
 void publisher_cancel(struct publisher *p);
 /* What the manifest said when the lease was taken, for a restore; until publisher_attach. */
 const struct manifest *publisher_taken(const struct publisher *p);
-/* Who wrote that had ended in order: the bucket has all that the shard acknowledged. */
-bool publisher_owner_ended(const struct publisher *p);
 /* The directory was made of that: it goes on with its numbers. Before publisher_attach. */
 void publisher_restored(struct publisher *p);
+/*
+ * After an idle publisher_take: a manifest that is not `complete` is confirmed, so profiles may be
+ * taken. After an error they may not, and it may be called again. Before publisher_attach.
+ */
+MUST_CHECK enum err_code publisher_begin(struct publisher *p, struct err *err);
 /*
  * Begins to publish. The database is open, writes segments (db_options.segments), and has what the
  * manifest says that it left in the bucket (remote blocks).

@@ -17,9 +17,11 @@
 #include "tsdb/lists/losses.h"
 
 /*
- * The order: the marker, then all else, each synced, then the marker goes. So a directory without a
- * marker is whole. The publisher keeps in the manifest what the directory lacks (publisher.h), so
- * nothing leaves the bucket because it could not be restored.
+ * The order: the marker, then all else, each synced, then the marker says that the directory is
+ * whole. It goes once the manifest says that the shard takes profiles. So a crash before that is no
+ * loss: either the manifest is `complete` still, or the directory is whole. The publisher keeps in
+ * the manifest what the directory lacks (publisher.h), so nothing leaves the bucket because it
+ * could not be restored.
  */
 
 #define META_BYTES_MAX (64u << 20)
@@ -32,7 +34,6 @@ struct restore {
 	struct losses *losses;
 	struct inventory_entry *entries;
 	size_t entries_n;
-	bool ended;
 	struct restore_done *done;
 };
 
@@ -59,29 +60,58 @@ static bool cluster_restore_has_in(struct arena *a, const char *dir, const char 
 	return path && !fs_list(path, a, &names, &n, NULL) && n;
 }
 
-bool restore_has_begun(const char *dir)
+bool restore_has_marker(const char *dir)
 {
 	struct arena a;
-	bool begun;
+	bool has;
 
 	arena_init(&a, 0);
-	begun = cluster_restore_has(&a, dir, RESTORE_MARKER);
+	has = cluster_restore_has(&a, dir, RESTORE_MARKER);
 	arena_release(&a);
-	return begun;
+	return has;
+}
+
+static bool restore_has_data(const char *dir)
+{
+	struct arena a;
+	bool has;
+
+	arena_init(&a, 0);
+	has = cluster_restore_has(&a, dir, "inventory") ||
+		cluster_restore_has(&a, dir, "inventory.copy") || cluster_restore_has_in(&a, dir, "head") ||
+		cluster_restore_has_in(&a, dir, "blocks");
+	arena_release(&a);
+	return has;
+}
+
+/* What the marker says. A directory with any other text is not whole. */
+#define NOT_WHOLE "The directory is not whole.\n"
+#define WHOLE "The directory is whole, and took no profiles yet.\n"
+
+static bool restore_says_whole(const char *dir)
+{
+	struct buf text = { 0 };
+	struct arena a;
+	char *marker;
+	bool whole;
+
+	arena_init(&a, 0);
+	marker = path_join(&a, str_of(dir), STR(RESTORE_MARKER));
+	whole = marker && !fs_read_file(marker, sizeof(WHOLE), &text, NULL) &&
+		str_is(buf_str(&text), WHOLE);
+	buf_release(&text);
+	arena_release(&a);
+	return whole;
 }
 
 bool restore_is_due(const char *dir)
 {
-	struct arena a;
-	bool due;
+	return restore_has_marker(dir) ? !restore_says_whole(dir) : !restore_has_data(dir);
+}
 
-	arena_init(&a, 0);
-	due = restore_has_begun(dir) ||
-		!(cluster_restore_has(&a, dir, "inventory") ||
-			cluster_restore_has(&a, dir, "inventory.copy") ||
-			cluster_restore_has_in(&a, dir, "head") || cluster_restore_has_in(&a, dir, "blocks"));
-	arena_release(&a);
-	return due;
+bool restore_is_idle(const char *dir)
+{
+	return restore_has_marker(dir) || !restore_has_data(dir);
 }
 
 /* ---- beginning and end ---- */
@@ -89,33 +119,18 @@ bool restore_is_due(const char *dir)
 static const char *const made[] = { "head", "blocks", "inventory", "inventory.copy", "ids",
 	"losses", "losses.copy" };
 
-/* What the marker says. The lease that an unfinished restore took no longer says that the owner
- * before had ended. */
-#define NOT_WHOLE "The directory is not whole.\n"
-#define NOT_WHOLE_ENDED NOT_WHOLE "Its shard had ended in order.\n"
-
-static bool restore_had_ended(const char *marker)
-{
-	struct buf text = { 0 };
-	bool ended = !fs_read_file(marker, sizeof(NOT_WHOLE_ENDED), &text, NULL) &&
-		str_is(buf_str(&text), NOT_WHOLE_ENDED);
-
-	buf_release(&text);
-	return ended;
-}
-
 static enum err_code restore_begin(struct restore *r, struct err *err)
 {
 	char *marker = restore_in_dir(r, RESTORE_MARKER), *path;
+	bool again;
 	enum err_code rc;
 
 	if (!marker)
 		return arena_fail(&r->a, "restore", err);
-	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)))
+	again = fs_exists(marker);
+	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)) ||
+		(rc = fs_write_file(r->fs, marker, STR(NOT_WHOLE), err)) || !again)
 		return rc;
-	r->ended = r->o->ended || restore_had_ended(marker);
-	if (!fs_exists(marker))
-		return fs_write_file(r->fs, marker, str_of(r->ended ? NOT_WHOLE_ENDED : NOT_WHOLE), err);
 	log_warn("cluster", "a restore did not end, and begins again", LOG_S("dir", r->o->dir));
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
 		if (!(path = restore_in_dir(r, made[i])))
@@ -126,7 +141,7 @@ static enum err_code restore_begin(struct restore *r, struct err *err)
 	return r->fs->ops->sync_dir(r->fs, r->o->dir, err);
 }
 
-static enum err_code restore_end(struct restore *r, struct err *err)
+static enum err_code restore_mark_whole(struct restore *r, struct err *err)
 {
 	char *marker = restore_in_dir(r, RESTORE_MARKER);
 	enum err_code rc;
@@ -134,10 +149,24 @@ static enum err_code restore_end(struct restore *r, struct err *err)
 	if (!marker)
 		return arena_fail(&r->a, "restore", err);
 	if ((rc = inventory_write(r->fs, r->o->dir, r->entries, r->entries_n, err)) ||
-		(rc = r->fs->ops->sync_dir(r->fs, r->o->dir, err)) ||
-		(rc = r->fs->ops->unlink(r->fs, marker, err)))
+		(rc = r->fs->ops->sync_dir(r->fs, r->o->dir, err)))
 		return rc;
-	return r->fs->ops->sync_dir(r->fs, r->o->dir, err);
+	return fs_write_file(r->fs, marker, STR(WHOLE), err);
+}
+
+enum err_code restore_end(struct fs *fs, const char *dir, struct err *err)
+{
+	struct arena a;
+	char *marker;
+	enum err_code rc;
+
+	arena_init(&a, 0);
+	if (!(marker = path_join(&a, str_of(dir), STR(RESTORE_MARKER))))
+		rc = arena_fail(&a, "restore", err);
+	else if (!(rc = fs->ops->unlink(fs, marker, err)))
+		rc = fs->ops->sync_dir(fs, dir, err);
+	arena_release(&a);
+	return rc;
 }
 
 /* ---- objects ---- */
@@ -260,7 +289,7 @@ static enum err_code restore_unsent(struct restore *r, struct err *err)
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	if (r->ended || !m->generation)
+	if (m->complete)
 		return ERR_OK;
 	buf_add_cstr(&text, "the shard's data directory was lost while it ran: what it took ");
 	if (m->through_ns) {
@@ -438,7 +467,7 @@ static enum err_code cluster_restore_run(
 		rc = restore_window(r, &m->windows[i], bytes, err);
 	for (uint32_t i = 0; i < m->blocks_n && !rc; i++)
 		rc = restore_block(r, &m->blocks[i], bytes, more, err);
-	return rc ? rc : restore_end(r, err);
+	return rc ? rc : restore_mark_whole(r, err);
 }
 
 enum err_code restore_run(
@@ -454,8 +483,9 @@ enum err_code restore_run(
 
 	*done = (struct restore_done){ 0 };
 	arena_init(&r.a, 0);
-	log_info("cluster", "data directory is restored from the bucket", LOG_S("dir", o->dir),
-		LOG_I("windows", o->manifest->windows_n), LOG_I("blocks", o->manifest->blocks_n));
+	if (o->manifest->generation) /* else the shard is new */
+		log_info("cluster", "data directory is restored from the bucket", LOG_S("dir", o->dir),
+			LOG_I("windows", o->manifest->windows_n), LOG_I("blocks", o->manifest->blocks_n));
 	rc = cluster_restore_run(&r, &bytes, &more, &why);
 	losses_close(r.losses);
 	arena_release(&r.a);
@@ -465,9 +495,10 @@ enum err_code restore_run(
 		err_copy(err, &why);
 		return err_wrap(err, rc, "restore of %s", o->dir);
 	}
-	log_info("cluster", "data directory restored", LOG_D("after", clock_monotonic_ns() - began),
-		LOG_I("windows", done->windows), LOG_I("segments", done->segments),
-		LOG_I("blocks", done->blocks), LOG_I("bytes", done->bytes), LOG_I("lost", done->lost));
+	if (o->manifest->generation)
+		log_info("cluster", "data directory restored", LOG_D("after", clock_monotonic_ns() - began),
+			LOG_I("windows", done->windows), LOG_I("segments", done->segments),
+			LOG_I("blocks", done->blocks), LOG_I("bytes", done->bytes), LOG_I("lost", done->lost));
 	return ERR_OK;
 }
 

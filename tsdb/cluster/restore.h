@@ -10,8 +10,10 @@
  * They were in the directory that is gone, and nobody knows how many: that is an entry too, over
  * the time in which the shard took profiles.
  *
- * A file `restoring` is in the directory from the beginning to the end. Where a crash or an error
- * ended a restore, the next one empties what that one made, and begins again.
+ * A file `restoring` is in the directory from the beginning until the manifest says that the shard
+ * takes profiles (publisher_begin): a directory with it has acknowledged nothing. It says whether
+ * the directory is whole. Where a crash or an error ended a restore before that, the next one
+ * empties what that one made, and begins again.
  *
  * Units:     bytes.
  * Errors:    of the bucket, but for those that are losses; ERR_IO, ERR_NOMEM; ERR_CANCELED;
@@ -40,7 +42,6 @@ struct restore_options {
 	const char *dir; /* made where it is not there */
 	struct fs *fs; /* NULL: fs_posix */
 	const struct store_ops *store; /* NULL: LevelDB */
-	bool ended; /* the shard ended in order: the bucket has all that it acknowledged */
 	const atomic_bool *canceled; /* set by any thread; NULL: never */
 };
 
@@ -49,11 +50,16 @@ struct restore_done {
 	uint64_t lost; /* objects */
 };
 
-/* The directory has no data, or only what a restore left that did not end. */
+/* The directory has no data, or only what a restore left that did not make it whole. */
 bool restore_is_due(const char *dir);
-bool restore_has_begun(const char *dir); /* and did not end */
+bool restore_has_marker(const char *dir);
+/* One of both: nothing that the directory has was acknowledged by it. */
+bool restore_is_idle(const char *dir);
+/* Makes the directory whole; the marker stays. Also of a manifest that names nothing. */
 MUST_CHECK enum err_code restore_run(
 	const struct restore_options *o, struct restore_done *done, struct err *err);
+/* The marker goes: from now on the directory may take profiles. */
+MUST_CHECK enum err_code restore_end(struct fs *fs, const char *dir, struct err *err);
 
 /*
  * A directory that is whole: removes stubs (tsdb/catalog/remote.h) that the manifest does not name

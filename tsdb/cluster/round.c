@@ -548,6 +548,7 @@ static enum err_code cluster_round_run(struct round *r, struct err *err)
 	}
 	m = p->m;
 	m.stopped = r->stop && !r->rc;
+	m.complete |= m.stopped && p->db; /* without one nothing was put: as it was */
 	if ((rc = lease_write(p->lease, &m, err)))
 		return rc;
 	mutex_lock(&p->lock);

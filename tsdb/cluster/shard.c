@@ -164,13 +164,6 @@ static enum err_code shard_node_lock_directory(struct shard_node *s, int *fd, st
 	return rc;
 }
 
-/* A shard that was killed before its first round had taken profiles, perhaps. */
-static bool shard_node_has_a_past(const struct shard_node *s, const struct manifest *m)
-{
-	return m->windows_n || m->blocks_n || m->ids.bytes || m->losses.bytes ||
-		(m->generation && !publisher_owner_ended(s->p));
-}
-
 static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 {
 	struct restore_options o = { .bucket = s->o.bucket,
@@ -179,14 +172,11 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 		.dir = s->o.db.dir,
 		.fs = s->o.db.fs,
 		.store = s->o.db.store,
-		.ended = publisher_owner_ended(s->p),
 		.canceled = &s->canceled };
 	struct restore_done done;
 	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
-		return ERR_OK;
-	if (!shard_node_has_a_past(s, o.manifest) && !restore_has_begun(o.dir))
 		return ERR_OK;
 	if (!(rc = restore_run(&o, &done, err)))
 		publisher_restored(s->p);
@@ -206,7 +196,7 @@ static bool shard_node_can_be_late(struct shard_node *s)
 {
 	char *owner = arena_printf(&s->arena, "%s/" LEASE_OWNER_FILE, s->o.db.dir);
 
-	return owner && fs_exists(owner) && !restore_is_due(s->o.db.dir);
+	return owner && fs_exists(owner) && !restore_is_idle(s->o.db.dir);
 }
 
 /* The bucket says nothing within some seconds. *err: why. */
@@ -234,7 +224,7 @@ static enum err_code shard_node_take(struct shard_node *s, struct err *err)
 	if (s->late)
 		log_warn("cluster", "the bucket is away: nothing is published until it is back",
 			LOG_S("shard", s->o.name), LOG_E(err));
-	else if (!s->taken && !(rc = publisher_take(s->p, err)))
+	else if (!s->taken && !(rc = publisher_take(s->p, restore_is_idle(s->o.db.dir), err)))
 		s->taken = true;
 	if (!rc && !s->late)
 		rc = shard_node_restore(s, err);
@@ -252,7 +242,7 @@ enum err_code shard_take_late(struct shard_node *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	if (!s->taken && !(rc = publisher_take(s->p, err)))
+	if (!s->taken && !(rc = publisher_take(s->p, false, err)))
 		s->taken = true;
 	if (rc == ERR_EXISTS)
 		atomic_store(&s->refused, true);
@@ -279,6 +269,22 @@ static void cluster_shard_late_thread(void *ctx)
 		ended |= s->stopping;
 		mutex_unlock(&s->lock);
 	}
+}
+
+/* The bucket knows before the first profile of a new directory that it is not complete any more. */
+static enum err_code shard_node_begin_new(struct shard_node *s, struct err *err)
+{
+	enum err_code rc;
+
+	if (!restore_has_marker(s->o.db.dir))
+		return ERR_OK;
+	if (!(rc = publisher_begin(s->p, err)))
+		rc = restore_end(s->o.db.fs ? s->o.db.fs : &fs_posix, s->o.db.dir, err);
+	if (rc) {
+		db_close(s->db);
+		s->db = NULL;
+	}
+	return rc;
 }
 
 static enum err_code shard_node_begin(struct shard_node *s, struct err *err)
@@ -311,7 +317,9 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 		bucket_cancel(s->o.bucket, clock_monotonic_ns());
 	rc = db_open(&s->o.db, &s->db, err);
 	bucket_cancel(s->o.bucket, INT64_MAX);
-	return rc ? rc : shard_node_begin(s, err);
+	if (rc || (rc = shard_node_begin_new(s, err)))
+		return rc;
+	return shard_node_begin(s, err);
 }
 
 void shard_cancel(struct shard_node *s)

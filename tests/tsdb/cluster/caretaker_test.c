@@ -153,6 +153,7 @@ TEST(an_abandoned_shard_is_gone)
 	CHECK_SCENE(&s, "block 1; 30: 1-2; 40: 1-2; 50: 1-2");
 	REQUIRE(scene_look(&s));
 	CHECK(s.m.stopped);
+	CHECK(!s.m.complete); /* what the directory had not put, nobody but it knows */
 	/* The directory finds its manifest free, and goes on. */
 	REQUIRE(scene_start(&s));
 	scene_settle(&s);
@@ -176,7 +177,7 @@ TEST(age_and_what_a_shard_finds_that_comes_back)
 	rounds(1);
 	CHECK_SCENE(&s, "30: 1-2; 40: 1-2; 50: 1-2");
 	REQUIRE(scene_look(&s));
-	CHECK(s.m.stopped);
+	CHECK(s.m.stopped && s.m.complete);
 	CHECK_INT(s.m.dropped_ns, (T0 + 35) * SEC);
 	CHECK_INT(s.m.gone_n, 12);
 	CHECK_INT(objects(), before + 2); /* nothing is removed yet */

@@ -314,7 +314,7 @@ TEST(the_lease_is_kept_before_the_database_is_open)
 	s.o.no_threads = false;
 	s.o.interval_ns = 5 * NS_PER_MS;
 	REQUIRE_OK(publisher_open(&s.o, &s.p, &s.err), &s.err);
-	REQUIRE_OK(publisher_take(s.p, &s.err), &s.err);
+	REQUIRE_OK(publisher_take(s.p, false, &s.err), &s.err);
 	CHECK_INT(publisher_taken(s.p)->blocks_n, 3);
 	publisher_status(s.p, &now);
 	for (uint64_t from = now.generation; now.generation < from + 3;) {

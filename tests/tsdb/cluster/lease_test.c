@@ -26,7 +26,7 @@ static struct lease *open_lease(struct lease_options o)
 	return l;
 }
 
-static enum err_code take(struct lease *l)
+static enum err_code take_as(struct lease *l, bool idle)
 {
 	struct manifest m;
 	struct arena a;
@@ -34,9 +34,14 @@ static enum err_code take(struct lease *l)
 	bool same;
 
 	arena_init(&a, 0);
-	rc = lease_take(l, &a, &m, &same, &err);
+	rc = lease_take(l, idle, &a, &m, &same, &err);
 	arena_release(&a);
 	return rc;
+}
+
+static enum err_code take(struct lease *l)
+{
+	return take_as(l, false);
 }
 
 static enum err_code write_it(struct lease *l, bool stopped, int64_t through_ns)
@@ -93,6 +98,37 @@ TEST(taken_written_stopped_taken)
 	world_stop();
 }
 
+/* Who takes no profiles says of the bucket what the owner before said. */
+TEST(complete_is_carried_over)
+{
+	static const struct {
+		bool before, idle, after;
+	} rows[] = { { true, true, true }, { true, false, false }, { false, true, false },
+		{ false, false, false } };
+	struct lease *one, *two;
+
+	REQUIRE(world_start());
+	REQUIRE((one = open_lease(options("one"))) != NULL);
+	CHECK_OK(take_as(one, true), &err);
+	REQUIRE(look());
+	CHECK(there.complete && !there.stopped); /* nobody took anything yet */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct manifest m = { .stopped = true, .complete = rows[i].before };
+
+		CHECK_OK(lease_write(one, &m, &err), &err);
+		REQUIRE((two = open_lease(options("two"))) != NULL);
+		CHECK_OK(take_as(two, rows[i].idle), &err);
+		REQUIRE(look());
+		CHECK_INT(there.complete, rows[i].after);
+		CHECK(!there.stopped);
+		lease_close(one);
+		one = two;
+	}
+	lease_close(one);
+	arena_release(&there_arena);
+	world_stop();
+}
+
 TEST(the_same_directory_at_once)
 {
 	char dir[] = SCRATCH "epi-lease-XXXXXX";
@@ -111,7 +147,7 @@ TEST(the_same_directory_at_once)
 	lease_close(one);
 	REQUIRE((two = open_lease(o)) != NULL);
 	arena_init(&a, 0);
-	CHECK_OK(lease_take(two, &a, &m, &same, &err), &err);
+	CHECK_OK(lease_take(two, false, &a, &m, &same, &err), &err);
 	CHECK(same);
 	lease_close(two);
 	arena_release(&a);
@@ -254,7 +290,7 @@ static void race(void *ctx)
 	bool same;
 
 	arena_init(&a, 0);
-	r->rc = lease_take(r->l, &a, &m, &same, &why);
+	r->rc = lease_take(r->l, false, &a, &m, &same, &why);
 	arena_release(&a);
 }
 

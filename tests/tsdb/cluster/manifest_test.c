@@ -101,6 +101,36 @@ TEST(text_and_back)
 	arena_release(&arena);
 }
 
+/* A text without the member is of an older program: who stopped had ended in order. */
+TEST(complete_or_not)
+{
+	static const struct {
+		bool stopped, complete;
+		const char *text;
+	} rows[] = {
+		{ false, false, "\"stopped\":false,\"uncompared\"" },
+		{ true, true, "\"stopped\":true,\"uncompared\"" },
+		{ false, true, "\"stopped\":false,\"complete\":true,\"uncompared\"" },
+		{ true, false, "\"stopped\":true,\"complete\":false,\"uncompared\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct manifest m = sample(), back;
+		struct buf out = { 0 };
+
+		arena_init(&arena, 0);
+		m.stopped = rows[i].stopped;
+		m.complete = rows[i].complete;
+		manifest_print(&out, &m);
+		CHECK(str_find(buf_str(&out), str_of(rows[i].text)) > 0);
+		REQUIRE_OK(manifest_parse(buf_str(&out), &arena, &back, &err), &err);
+		CHECK_INT(back.stopped, rows[i].stopped);
+		CHECK_INT(back.complete, rows[i].complete);
+		buf_release(&out);
+		arena_release(&arena);
+	}
+}
+
 static bool add_key(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
 {
 	buf_printf(ctx, "%s %" PRIu64 "\n", key->text, f->bytes);
@@ -235,6 +265,8 @@ TEST(what_is_refused)
 			"manifest: member \"lives\" is missing or wrong" },
 		{ "\"uncompared\":true", "\"uncompared\":1", ERR_CORRUPT,
 			"manifest: member \"uncompared\" is missing or wrong" },
+		{ "\"stopped\":false", "\"stopped\":false,\"complete\":1", ERR_CORRUPT,
+			"manifest: member \"complete\" is missing or wrong" },
 		{ "\"interval_ns\":4", "\"interval_ns\":4,\"later\":[{}]", ERR_OK, NULL },
 	};
 

@@ -378,7 +378,7 @@ TEST(another_server_takes_over)
 	o.host = "there";
 	o.lease_ns = 50 * NS_PER_MS;
 	REQUIRE_OK(publisher_open(&o, &other, &s.err), &s.err);
-	REQUIRE_OK(publisher_take(other, &s.err), &s.err);
+	REQUIRE_OK(publisher_take(other, false, &s.err), &s.err);
 	CHECK_INT(publisher_taken(other)->windows_n, 2);
 	fill(20, 30);
 	CHECK_INT(publisher_round(s.p, &s.err), ERR_EXISTS);

@@ -1,4 +1,4 @@
-/* Data directories that were lost: crashes, restores that are cut, objects that are missing. */
+/* Data directories that were lost: crashes, restores, objects that are missing. */
 #include "tsdb/cluster/restore.h"
 
 #include "tests/tsdb/cluster/shard_world.h"
@@ -7,16 +7,6 @@
 #define PREFIX "p/q/"
 
 /* ---- crashes and lost disks ---- */
-
-static struct arena there_arena;
-static struct manifest there;
-
-static bool look(void)
-{
-	arena_release(&there_arena);
-	return manifest_get(bucket, STR("shards/a/manifest"), &there_arena, &there, NULL, &err) ==
-		ERR_OK;
-}
 
 TEST(crash_and_start_again)
 {
@@ -150,115 +140,6 @@ TEST(a_shard_that_was_lost_before_its_first_round)
 	close_world();
 }
 
-static void limit(bool limited, unsigned left, bool last_is_done)
-{
-	mutex_lock(&fake.lock);
-	fake.limited = limited;
-	fake.left = left;
-	fake.last_is_done = last_is_done;
-	mutex_unlock(&fake.lock);
-}
-
-/* False: so many requests were enough. */
-static bool cut_restore(unsigned left, bool last_is_done)
-{
-	char what[64];
-	bool more;
-
-	snprintf(what, sizeof(what), "after %u requests, %s", left, last_is_done ? "done" : "not done");
-	if (!wipe())
-		return false;
-	limit(true, left, last_is_done);
-	(void)!start();
-	crash();
-	mutex_lock(&fake.lock);
-	more = fake.left == 0;
-	mutex_unlock(&fake.lock);
-	limit(false, 0, false);
-	if (start())
-		TOWN_CHECK(&t, what);
-	else
-		CHECK_FAIL("%s: %s", what, err.msg);
-	if (left % 2 && s)
-		settle();
-	stop();
-	return more;
-}
-
-TEST(a_restore_that_is_cut_begins_again)
-{
-	unsigned n = 0;
-
-	REQUIRE(open_world());
-	REQUIRE(start());
-	fill(0, 40);
-	town_compact(&t);
-	settle();
-	town_delete(&t, "job0", "i0", T0 + 8, T0 + 36);
-	settle();
-	fill(40, 55);
-	stop();
-	while (cut_restore(n, false))
-		n += CHECK_STEP;
-	CHECK(n > 10);
-	for (n = 1; cut_restore(n, true);)
-		n += CHECK_STEP;
-	close_world();
-}
-
-/* False: the restore was done before. */
-static bool cut_power(uint64_t nth)
-{
-	struct restore_options ro = {
-		.bucket = bucket, .manifest = &there, .shard = "a", .ended = true
-	};
-	struct restore_done done;
-	struct disk *disk;
-	char what[64];
-	bool more, failed;
-
-	snprintf(what, sizeof(what), "power cut at %d", (int)nth);
-	if (!wipe() || !look() || fs_mkdir_all(&fs_posix, t.f.dir, &err))
-		return false;
-	disk = disk_open(t.f.dir);
-	ro.dir = t.f.dir;
-	ro.fs = disk_fs(disk);
-	ro.store = disk_store(disk);
-	disk_power_cut_at(disk, nth);
-	failed = restore_run(&ro, &done, &err) != ERR_OK;
-	more = disk_is_cut(disk);
-	CHECK_INT(failed, more);
-	disk_power_cut(disk);
-	disk_restore(disk, nth);
-	disk_close(disk);
-	CHECK(more || !restore_is_due(t.f.dir)); /* all is durable at its end */
-	if (start())
-		TOWN_CHECK(&t, what);
-	else
-		CHECK_FAIL("%s: %s", what, err.msg);
-	stop();
-	return more;
-}
-
-TEST(power_cuts)
-{
-	uint64_t n = 1;
-
-	REQUIRE(open_world());
-	REQUIRE(start());
-	fill(0, 40);
-	town_compact(&t);
-	settle();
-	town_delete(&t, "job0", "i0", T0 + 8, T0 + 36);
-	settle();
-	stop();
-	while (cut_power(n))
-		n += CHECK_STEP;
-	CHECK(n > 50);
-	arena_release(&there_arena);
-	close_world();
-}
-
 /* The lease is had already. */
 TEST(a_start_that_failed_is_tried_again)
 {
@@ -306,7 +187,7 @@ TEST(a_marker_empties_the_directory)
 	CHECK_OK(fs_write_file(&fs_posix, path, STR("not whole"), &err), &err);
 	REQUIRE(start());
 	TOWN_CHECK(&t, "restored");
-	CHECK(!restore_has_begun(t.f.dir));
+	CHECK(!restore_has_marker(t.f.dir));
 	close_world();
 }
 
@@ -359,8 +240,8 @@ enum missing { SEGMENT, FIRST_SEGMENT, WINDOW_DELETED, META, BLOCK_DELETED, TABL
 
 static struct manifest_key key_of_missing(enum missing what)
 {
-	const struct manifest_window *w = &there.windows[0];
-	const struct manifest_block *b = &there.blocks[0];
+	const struct manifest_window *w = &in_bucket.windows[0];
+	const struct manifest_block *b = &in_bucket.blocks[0];
 
 	switch (what) {
 	case SEGMENT:
@@ -376,9 +257,9 @@ static struct manifest_key key_of_missing(enum missing what)
 	case TABLE:
 		return manifest_key_block(STR("a"), b, MANIFEST_ROLLUPS);
 	case IDS:
-		return manifest_key_small(STR("a"), "ids", &there.ids);
+		return manifest_key_small(STR("a"), "ids", &in_bucket.ids);
 	default:
-		return manifest_key_small(STR("a"), "losses", &there.losses);
+		return manifest_key_small(STR("a"), "losses", &in_bucket.losses);
 	}
 }
 
@@ -447,11 +328,11 @@ static void go_on(const struct missing_row *m, const struct manifest_key *key)
 	REQUIRE(start());
 	CHECK_INT(count_rows(&warnings), before + 3);
 	CHECK(!m->where || says_loss(key->text, m->where));
-	REQUIRE(look());
-	CHECK_INT(there.blocks_n, 1);
-	CHECK_INT(there.windows_n, 3);
+	REQUIRE(look_in_bucket());
+	CHECK_INT(in_bucket.blocks_n, 1);
+	CHECK_INT(in_bucket.windows_n, 3);
 	/* Readers cannot pass over a segment: one of all that there is takes its place. */
-	CHECK_INT(there.windows[0].segments_n, m->what == SEGMENT ? 1 : 3);
+	CHECK_INT(in_bucket.windows[0].segments_n, m->what == SEGMENT ? 1 : 3);
 	crash();
 	/* A disk that is lost once more. */
 	REQUIRE(wipe());
@@ -487,8 +368,9 @@ TEST(what_is_missing_is_a_loss)
 		REQUIRE(open_world());
 		REQUIRE(make_rows());
 		stop();
-		REQUIRE(look());
-		REQUIRE(there.blocks_n == 1 && there.windows_n == 3 && there.windows[0].segments_n == 3);
+		REQUIRE(look_in_bucket());
+		REQUIRE(in_bucket.blocks_n == 1 && in_bucket.windows_n == 3 &&
+			in_bucket.windows[0].segments_n == 3);
 		key = key_of_missing(m->what);
 		buf_printf(&path, PREFIX "%s%c", key.text, '\0');
 		REQUIRE(fake_find(&fake, path.ptr) != NULL);
@@ -505,5 +387,4 @@ TEST(what_is_missing_is_a_loss)
 		t.n = 0;
 		close_world();
 	}
-	arena_release(&there_arena);
 }

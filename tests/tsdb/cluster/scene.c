@@ -45,7 +45,7 @@ bool scene_start(struct scene *s)
 
 	if ((rc = publisher_open(&s->o, &s->p, &s->err)))
 		return false;
-	if ((rc = publisher_take(s->p, &s->err)) ||
+	if ((rc = publisher_take(s->p, false, &s->err)) ||
 		(rc = publisher_attach(s->p, s->town.f.db, &s->err)))
 		scene_crash(s);
 	return !rc;

@@ -16,6 +16,15 @@ static struct remote *remote;
 static struct shard_options o;
 static struct shard_node *s;
 static struct err err;
+static struct arena in_bucket_arena;
+static struct manifest in_bucket; /* of the last look */
+
+static inline bool look_in_bucket(void)
+{
+	arena_release(&in_bucket_arena);
+	return manifest_get(
+		bucket, STR("shards/a/manifest"), &in_bucket_arena, &in_bucket, NULL, &err) == ERR_OK;
+}
 
 static inline bool wipe(void)
 {
@@ -80,6 +89,7 @@ static inline void stop(void)
 static inline void close_world(void)
 {
 	crash();
+	arena_release(&in_bucket_arena);
 	remote_close(remote);
 	bucket_close(bucket);
 	fake_stop(&fake);
