@@ -128,8 +128,8 @@ export class Pusher {
   }
 }
 
-/** What each answer says over the time of a shard whose disk was lost while it ran. */
-export const UNSENT = /the shard's data directory was lost while it ran/;
+/** What each answer says over the time of a shard whose disk was lost before all was put. */
+export const UNSENT = /the shard's data directory was lost: what it took/;
 
 /** What the bucket has of a shard, as its manifest says. */
 export async function manifestOf(s3, shard, prefix = 'epi') {

@@ -472,7 +472,7 @@ bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w
 	return !manifest_find_window(&r->p->m, w->start_ns, w->identity);
 }
 
-bool round_is_complete_locked(const struct round *r)
+bool round_is_complete_locked(const struct round *r, bool by_number)
 {
 	mutex_assert_held(&r->p->lock);
 	for (size_t i = 0; i < r->ship_n; i++) {
@@ -482,7 +482,7 @@ bool round_is_complete_locked(const struct round *r)
 		if (!is && w->end_ns <= r->p->m.dropped_ns)
 			continue;
 		if (!w->last ||
-			(is && is->segments_n && !is->diverged &&
+			(is && is->segments_n && (by_number || !is->diverged) &&
 				is->segments[is->segments_n - 1].last >= w->last))
 			continue;
 		if (!cluster_compare_cover_is_named(r, w->start_ns) && !ship_is_over_locked(r, w))

@@ -185,6 +185,7 @@ struct round {
 	size_t segments_n, segments_cap;
 	struct manifest_file ids, losses; /* bytes 0: as before */
 	bool stop;
+	bool complete; /* round_is_complete_locked by number, and nothing failed */
 	enum err_code rc; /* of the first failure */
 	struct err err;
 };
@@ -196,8 +197,9 @@ MUST_CHECK enum err_code round_run(struct publisher *p, bool stop, struct err *e
 MUST_CHECK enum err_code compare_locked(struct round *r, struct err *err);
 /* The working manifest names the block, or will after this round. p->lock is held. */
 bool block_is_named_locked(const struct publisher *p, const struct ulid *u);
-/* Each batch of r->ship is in p->m. p->lock is held. */
-bool round_is_complete_locked(const struct round *r);
+/* Each batch of r->ship is in p->m. by_number: also of windows that diverged, where p->m has their
+ * numbers: the directory may be made of just these. p->lock is held. */
+bool round_is_complete_locked(const struct round *r, bool by_number);
 /* True: its rows are where p->m says, or were dropped: its files may go. p->lock is held. */
 bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w);
 

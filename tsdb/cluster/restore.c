@@ -291,7 +291,7 @@ static enum err_code restore_unsent(struct restore *r, struct err *err)
 
 	if (m->complete)
 		return ERR_OK;
-	buf_add_cstr(&text, "the shard's data directory was lost while it ran: what it took ");
+	buf_add_cstr(&text, "the shard's data directory was lost: what it took ");
 	if (m->through_ns) {
 		buf_add_cstr(&text, "after ");
 		time_print_rfc3339(&text, m->through_ns);

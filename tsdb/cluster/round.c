@@ -477,7 +477,8 @@ static enum err_code round_compare(struct round *r, struct err *err)
 
 	mutex_lock(&p->lock);
 	if (!(rc = compare_locked(r, err))) {
-		if (!r->rc && r->through_ns > p->m.through_ns && round_is_complete_locked(r))
+		r->complete = !r->rc && round_is_complete_locked(r, true);
+		if (!r->rc && r->through_ns > p->m.through_ns && round_is_complete_locked(r, false))
 			p->m.through_ns = r->through_ns;
 		round_find_wanted(r);
 	}
@@ -548,7 +549,7 @@ static enum err_code cluster_round_run(struct round *r, struct err *err)
 	}
 	m = p->m;
 	m.stopped = r->stop && !r->rc;
-	m.complete |= m.stopped && p->db; /* without one nothing was put: as it was */
+	m.complete |= m.stopped && r->complete;
 	if ((rc = lease_write(p->lease, &m, err)))
 		return rc;
 	mutex_lock(&p->lock);

@@ -233,3 +233,27 @@ TEST(power_cuts)
 	CHECK(n > 50);
 	close_world();
 }
+
+/* A window waits for a snapshot, which takes longer than the last round may. */
+TEST(an_end_before_all_is_put_is_a_loss)
+{
+	REQUIRE(open_world());
+	o.db.segments_bytes = 1; /* every batch is too much */
+	REQUIRE(start());
+	fill(0, 20);
+	CHECK_OK(publisher_round(shard_publisher(s), &err), &err);
+	stop();
+	REQUIRE(look_in_bucket());
+	CHECK(in_bucket.stopped && !in_bucket.complete);
+	REQUIRE(wipe());
+	forget_from(0);
+	REQUIRE(start());
+	accept_unsent();
+	TOWN_CHECK(&t, "lost");
+	fill(20, 30);
+	settle(); /* the snapshot is put */
+	stop();
+	REQUIRE(look_in_bucket());
+	CHECK(in_bucket.stopped && in_bucket.complete);
+	close_world();
+}
