@@ -142,12 +142,13 @@ TEST(a_series_that_is_not_written_again_is_ended)
 	struct stage s;
 
 	REQUIRE(open_stage(&s));
-	put(&s, "__name__=level,job=a", 0, 5);
-	put(&s, "__name__=level,job=b", 0, 6);
-	put(&s, "__name__=r,job=old,x=y", -3500, 1); /* nobody has ended it for an hour */
+	/* The oldest first: an hour before the window of the newest is too old. */
 	put(&s, "__name__=r,job=older", -3700, 1);
+	put(&s, "__name__=r,job=old,x=y", -3500, 1); /* nobody has ended it for an hour */
 	put(&s, "__name__=r,job=ended", -100, 1);
 	end(&s, "__name__=r,job=ended", -90);
+	put(&s, "__name__=level,job=a", 0, 5);
+	put(&s, "__name__=level,job=b", 0, 6);
 	put(&s, "__name__=other,job=b", 5, 1);
 	restart(&s, text);
 	turn(&s, 0, 10);
