@@ -21,7 +21,13 @@ static inline bool check_recovered(struct model *m, uint64_t round)
 	return false;
 }
 
-/* At the end: in `rounds` rounds rows were acknowledged and deleted, and blocks were joined. */
+/* In `rounds` rounds rows were acknowledged and deleted, and blocks were joined. */
+static inline bool model_has_worked(const struct model *m, uint64_t rounds)
+{
+	return m->deleted_n > 0 && m->acked > rounds && m->level >= 2;
+}
+
+/* At the end. */
 static inline void check_worked(const struct model *m, uint64_t rounds)
 {
 	printf("  %zu rows acknowledged, %zu refused; %zu deletions\n", m->acked, m->refused,
