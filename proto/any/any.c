@@ -316,7 +316,7 @@ static enum err_code any_read(
 		return rc;
 	if (jfr_recognized(raw))
 		return any_take_jfr(a, raw, out, err);
-	if (foreign_is_text(raw) && str_has_prefix(str_trim(str_without_bom(raw)), STR("{")))
+	if (speedscope_recognized(raw))
 		return any_name_text(any_take_named(a, FOLDED_SPEEDSCOPE, raw, out, err), raw, err);
 	rc = any_take_pprof(a, raw, file_name, out, &any, err);
 	if (rc != ERR_INVALID || any.is_legacy || any.profile)

@@ -112,6 +112,11 @@ static enum err_code folded_decode_one(struct arena *a, enum folded_format forma
 	return rc ? err_wrap(err, rc, "%s", names[format]) : ERR_OK;
 }
 
+bool speedscope_recognized(struct str raw)
+{
+	return foreign_is_text(raw) && str_has_prefix(str_trim(str_without_bom(raw)), STR("{"));
+}
+
 enum err_code folded_decode(struct arena *a, enum folded_format format, struct str raw,
 	const struct folded_meaning *meaning, const struct pprof_limits *limits,
 	struct folded_profile **out, uint32_t *n, struct err *err)

@@ -46,6 +46,8 @@ enum folded_format {
  */
 enum folded_format folded_format_of(struct str format, struct str content_type);
 
+bool speedscope_recognized(struct str raw); /* a text that is JSON; inflated */
+
 /* What the values are. */
 struct folded_meaning {
 	struct str type, unit;

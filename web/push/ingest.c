@@ -292,11 +292,10 @@ static enum err_code ingest_take_pprof(struct ingest *ingest, struct str raw, st
 /* Without a word on its format: the bytes decide, as they do in files. */
 static enum err_code ingest_take_unnamed(struct ingest *ingest, struct str raw, struct err *err)
 {
-	bool is_text = foreign_is_text(raw);
 	struct legacy_any any;
 	enum err_code rc;
 
-	if (is_text && str_has_prefix(str_trim(str_without_bom(raw)), STR("{")))
+	if (speedscope_recognized(raw))
 		return ingest_take_folded(ingest, FOLDED_SPEEDSCOPE, raw, err);
 	ingest->bad_content = true;
 	rc = legacy_decode_any(&ingest->t->arena, raw, &pprof_limits_default, &any, err);
@@ -305,7 +304,7 @@ static enum err_code ingest_take_unnamed(struct ingest *ingest, struct str raw, 
 		ingest->bad_content = false;
 		return ingest_add_pprof(ingest, &any, err);
 	}
-	if (rc == ERR_LIMIT || any.is_legacy || !is_text || foreign_recognize(raw))
+	if (rc == ERR_LIMIT || any.is_legacy || !foreign_is_text(raw) || foreign_recognize(raw))
 		return rc ? rc : err_set(err, ERR_INVALID, "the profile has no sample types");
 	return ingest_take_folded(ingest, FOLDED_STACKS, raw, err);
 }
