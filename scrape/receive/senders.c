@@ -113,17 +113,26 @@ static void sender_set_text(char **at, struct str *shown, struct str to, size_t 
 	*shown = str_of(copy);
 }
 
+bool sender_next_type(struct str *types, struct str *type)
+{
+	ptrdiff_t comma = str_find(*types, STR(","));
+	size_t n = comma < 0 ? types->len : (size_t)comma;
+
+	if (!types->len)
+		return false;
+	*type = (struct str){ types->ptr, n };
+	n += comma >= 0;
+	*types = (struct str){ types->ptr + n, types->len - n };
+	return true;
+}
+
 static bool sender_has_type(struct str types, struct str type)
 {
-	while (types.len) {
-		const char *comma = memchr(types.ptr, ',', types.len);
-		size_t n = comma ? (size_t)(comma - types.ptr) : types.len;
+	struct str one;
 
-		if (n == type.len && !memcmp(types.ptr, type.ptr, n))
+	while (sender_next_type(&types, &one))
+		if (str_eq(one, type))
 			return true;
-		n += comma ? 1 : 0;
-		types = (struct str){ types.ptr + n, types.len - n };
-	}
 	return false;
 }
 

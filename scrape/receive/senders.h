@@ -86,6 +86,9 @@ struct sender_info {
 	struct str error;
 };
 
+/* Takes the first of `types` off. False: there is none. */
+bool sender_next_type(struct str *types, struct str *type);
+
 struct sender_list {
 	int64_t since_ns; /* senders are noted from then on */
 	uint64_t forgotten; /* for others, since */

@@ -31,17 +31,12 @@ static void sender_write_count(struct json *j, const char *key, uint64_t n)
 
 static void sender_write_types(struct json *j, struct str types)
 {
+	struct str type;
+
 	json_key(j, "types");
 	json_array(j);
-	while (types.len) {
-		size_t n = 0;
-
-		while (n < types.len && types.ptr[n] != ',')
-			n++;
-		json_str(j, (struct str){ types.ptr, n });
-		n += n < types.len;
-		types = (struct str){ types.ptr + n, types.len - n };
-	}
+	while (sender_next_type(&types, &type))
+		json_str(j, type);
 	json_array_end(j);
 }
 
