@@ -44,10 +44,11 @@ static unsigned refused_reason_of(int status)
 
 static bool refused_is_push(struct web *w, const struct http_in *in, int status)
 {
-	const struct route *r = in->route ? in->route : router_find(w, in->path, HTTP_POST);
+	const struct route *r;
 
 	if (in->method != HTTP_POST)
 		return false;
+	r = in->route ? in->route : router_find(w, in->path, HTTP_POST);
 	return r ? (r->flags & (ROUTE_INGEST | ROUTE_NO_PROFILES)) == ROUTE_INGEST : status == 404;
 }
 

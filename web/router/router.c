@@ -306,19 +306,24 @@ static bool web_enter_slow(struct web *w, const struct route *r, struct http_out
 	return entered;
 }
 
+static void web_leave_slow(struct web *w)
+{
+	mutex_lock(&w->lock);
+	assert(w->slow);
+	w->slow--;
+	mutex_unlock(&w->lock);
+}
+
 static void web_call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	if (!(r->flags & ROUTE_SLOW)) {
-		in->handled = true;
-		r->fn(w, in, out);
-	} else if (web_enter_slow(w, r, out)) {
-		in->handled = true;
-		r->fn(w, in, out);
-		mutex_lock(&w->lock);
-		assert(w->slow);
-		w->slow--;
-		mutex_unlock(&w->lock);
-	}
+	bool slow = r->flags & ROUTE_SLOW;
+
+	if (slow && !web_enter_slow(w, r, out))
+		return;
+	in->handled = true;
+	r->fn(w, in, out);
+	if (slow)
+		web_leave_slow(w);
 }
 
 static void web_answer(
