@@ -12,12 +12,13 @@
 /* clang-format off */
 static const struct {
 	const char *name, *period_type, *period_unit;
+	enum jfr_cost first; /* of its costs */
 } profiles[PROFILES] = {
-	[PROFILE_CPU] =    { "process_cpu", "cpu", "nanoseconds" },
-	[PROFILE_WALL] =   { "wall", "wall", "nanoseconds" },
-	[PROFILE_MEMORY] = { "memory", "space", "bytes" },
-	[PROFILE_MUTEX] =  { "mutex", "mutex", "count" },
-	[PROFILE_BLOCK] =  { "block", "block", "count" },
+	[PROFILE_CPU] =    { "process_cpu", "cpu", "nanoseconds", COST_EXECUTION },
+	[PROFILE_WALL] =   { "wall", "wall", "nanoseconds", COST_WALL },
+	[PROFILE_MEMORY] = { "memory", "space", "bytes", COST_IN_TLAB },
+	[PROFILE_MUTEX] =  { "mutex", "mutex", "count", COST_MUTEX },
+	[PROFILE_BLOCK] =  { "block", "block", "count", COST_BLOCK },
 };
 
 static const struct {
@@ -48,11 +49,7 @@ enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost)
 /* The place of a cost's first column in a row. */
 static unsigned jfr_column(enum jfr_cost cost)
 {
-	enum jfr_cost first = cost;
-
-	while (first && costs[first - 1].profile == costs[cost].profile)
-		first--;
-	return 2 * (cost - first);
+	return 2 * (cost - profiles[costs[cost].profile].first);
 }
 
 static bool jfr_row_eq(const void *ctx, const void *key, uint32_t id)
