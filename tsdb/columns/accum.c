@@ -243,6 +243,43 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
 	return accum_check_overflow(a, err);
 }
 
+static size_t accum_add_wide_array(
+	struct accum *a, const uint32_t *stacks, const __int128 *values, size_t n)
+{
+	size_t i = 0;
+
+	for (; i < n; i++) {
+		__int128 *cells = chunk_of(a, stacks[i]);
+		__int128 *c;
+
+		if (!cells)
+			break;
+		c = &cells[stacks[i] & (CHUNK_CELLS - 1)];
+		a->overflow |= __builtin_add_overflow(*c, values[i], c);
+		a->signs |= (int64_t)(values[i] >> 64);
+	}
+	return i;
+}
+
+enum err_code accum_add_wide(struct accum *a, const uint32_t *stacks, const uint32_t *label_sets,
+	const __int128 *values, size_t n, struct err *err)
+{
+	bool by_labels = label_sets && a->flags & ACCUM_BY_LABELS;
+	size_t i = 0, run;
+
+	assert(a->flags & ACCUM_WEIGHTED);
+	while (i < n) {
+		for (run = i; run < n && !(by_labels && label_sets[run]); run++)
+			;
+		if (accum_add_wide_array(a, stacks + i, values + i, run - i) < run - i)
+			return err_nomem(err, "sum");
+		for (i = run; i < n && by_labels && label_sets[i]; i++)
+			if (values[i] && !accum_add_slot(a, stacks[i], label_sets[i], values[i]))
+				return err_nomem(err, "sum");
+	}
+	return accum_check_overflow(a, err);
+}
+
 /*
  * While no cell is below 0 and no value is, a cell that overflows is below 0; so one check of all
  * will do. Returns how many could be added.

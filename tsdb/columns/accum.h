@@ -38,6 +38,9 @@ MUST_CHECK enum err_code accum_add(struct accum *a, const uint32_t *stacks,
 MUST_CHECK enum err_code accum_add_bytes(struct accum *a, const uint32_t *stacks,
 	const uint32_t *label_sets, const unsigned char *values, uint64_t factor, size_t n,
 	int64_t weight, struct err *err);
+/* The same with values that have their weights already; only for ACCUM_WEIGHTED. */
+MUST_CHECK enum err_code accum_add_wide(struct accum *a, const uint32_t *stacks,
+	const uint32_t *label_sets, const __int128 *values, size_t n, struct err *err);
 MUST_CHECK enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err);
 
 /*

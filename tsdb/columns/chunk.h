@@ -76,6 +76,13 @@ uint32_t chunk_label_set_max(const struct chunk *c);
 MUST_CHECK enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
 	int64_t weight, struct accum *acc, struct err *err);
 /*
+ * As chunk_add, each row with a weight of its own: row i has ends[i + 1] - ends[i]. ends has one
+ * more entry than the chunk has rows, of which [from, to] are read; they ascend, by INT64_MAX in
+ * all at most. acc is ACCUM_WEIGHTED. A level costs by its changes, not by its rows.
+ */
+MUST_CHECK enum err_code chunk_add_spans(struct chunk *c, uint32_t column, uint32_t from,
+	uint32_t to, const int64_t *ends, struct accum *acc, struct err *err);
+/*
  * As chunk_add of the rows [0, to), and hands out what the rows behind would add: the sums of those
  * keys that have some, in the chunk's memory until its next use. is_known false: one does not fit.
  */

@@ -251,6 +251,69 @@ TEST(overflow_by_bytes)
 	partition_close(p);
 }
 
+/* ---- values that are weighted already ---- */
+
+TEST(wide_values_are_added_as_weighted_ones_are)
+{
+	enum { MOST = 700 };
+	static uint32_t stacks[MOST], sets[MOST];
+	static int64_t values[MOST];
+	static __int128 wide[MOST];
+	struct partition *p = open_partition();
+	struct accum *a, *b;
+	struct err err;
+
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned flags = ACCUM_WEIGHTED | (round % 2 ? ACCUM_BY_LABELS : 0);
+
+		REQUIRE_OK(accum_open(p, flags, &a, &err), &err);
+		REQUIRE_OK(accum_open(p, flags, &b, &err), &err);
+		for (unsigned row = 0; row < 6; row++) {
+			uint32_t n = (uint32_t)draw(MOST + 1), stack = (uint32_t)draw(5000);
+			int64_t weight = (int64_t)draw(INT64_C(1) << 50);
+			bool labels = draw(2);
+
+			for (uint32_t i = 0; i < n; i++) {
+				stack += (uint32_t)draw(draw(50) ? 8 : 9000);
+				stacks[i] = stack;
+				sets[i] = draw(3) ? 0 : (uint32_t)draw(5);
+				values[i] = draw(4) ? (int64_t)draw(INT64_MAX) : 0;
+				values[i] = row == 5 && draw(2) ? -values[i] : values[i];
+				wide[i] = (__int128)values[i] * weight;
+			}
+			CHECK_OK(accum_add_wide(a, stacks, labels ? sets : NULL, wide, n, &err), &err);
+			CHECK_OK(accum_add(b, stacks, labels ? sets : NULL, values, n, weight, &err), &err);
+			if (row >= 4)
+				check_same(a, b);
+		}
+		accum_close(a);
+		accum_close(b);
+	}
+	partition_close(p);
+}
+
+TEST(overflow_by_wide_values)
+{
+	const __int128 most = (__int128)(~(unsigned __int128)0 >> 1), one = 1;
+	const uint32_t stack = 4, set = 3;
+	struct accum_cell cell;
+	struct accum *a;
+	struct err err;
+
+	for (int labels = 0; labels < 2; labels++) {
+		const uint32_t *sets = labels ? &set : NULL;
+		size_t at = 0;
+
+		REQUIRE_OK(accum_open(NULL, ACCUM_WEIGHTED | ACCUM_BY_LABELS, &a, &err), &err);
+		CHECK_OK(accum_add_wide(a, &stack, sets, &most, 1, &err), &err);
+		CHECK_OK(accum_seal(a, &err), &err);
+		CHECK(accum_next(a, &at, &cell) && cell.value == most);
+		CHECK_ERR(accum_add_wide(a, &stack, sets, &one, 1, &err), &err, ERR_LIMIT,
+			"sum exceeds 128 bits");
+		accum_close(a);
+	}
+}
+
 /* Cells at both ends of chunks and words; sums of 128 bits whose low or high half alone is 0.
  * Sealed again after more was added. */
 TEST(cells_at_the_ends)

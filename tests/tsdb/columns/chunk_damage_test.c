@@ -11,8 +11,9 @@ static void read_all(struct chunk *c, struct partition *p, struct str bytes)
 	const struct row *rows;
 	struct accum *a;
 	struct err err;
-	enum err_code rc = chunk_parse(c, bytes, &err);
+	enum err_code rc = chunk_parse(c, bytes, &err), add;
 	uint32_t n = rc ? 0 : chunk_rows_n(c);
+	int64_t ends[CHUNK_ROWS_MAX + 1];
 
 	if (rc) {
 		CHECK_INT(rc, ERR_CORRUPT);
@@ -28,14 +29,20 @@ static void read_all(struct chunk *c, struct partition *p, struct str bytes)
 	if (chunk_mark_ids(c, &stacks, NULL, &err))
 		CHECK_INT(err.code, ERR_CORRUPT);
 	bits_release(&stacks);
+	for (uint32_t r = 0; r <= n; r++)
+		ends[r] = r * (INT64_MAX / CHUNK_ROWS_MAX);
 	for (uint32_t k = 0; k < chunk_columns_n(c); k++)
 		for (uint32_t from = 0; from < 2 && from < n; from++) {
-			enum err_code add;
-
 			REQUIRE_OK(accum_open(p, from ? 0 : ACCUM_WEIGHTED, &a, &err), &err);
 			add = chunk_add(c, k, from, n, 2, a, &err);
 			if (add && add != ERR_LIMIT) {
 				CHECK_INT(add, ERR_CORRUPT);
+				CHECK(rc != ERR_OK);
+			}
+			accum_close(a);
+			REQUIRE_OK(accum_open(p, ACCUM_WEIGHTED, &a, &err), &err);
+			if (!from && chunk_add_spans(c, k, n / 3, n, ends, a, &err)) {
+				CHECK_INT(err.code, ERR_CORRUPT);
 				CHECK(rc != ERR_OK);
 			}
 			accum_close(a);

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "tests/check.h"
+#include "tsdb/columns/accum.h"
 #include "tsdb/columns/row.h"
 #include "tsdb/symbols/partition.h"
 
@@ -195,6 +196,23 @@ static inline struct partition *open_partition(void)
 
 	CHECK_OK(partition_open(STR("job"), 0, 0, &limits, &p, &err), &err);
 	return p;
+}
+
+/* Seals both. */
+static inline void check_same_sums(const char *name, struct accum *a, struct accum *b)
+{
+	struct accum_cell x, y;
+	size_t i = 0, j = 0;
+	struct err err;
+	bool more;
+
+	CHECK_OK(accum_seal(a, &err), &err);
+	CHECK_OK(accum_seal(b, &err), &err);
+	while ((more = accum_next(a, &i, &x)) == accum_next(b, &j, &y) && more)
+		if (x.stack != y.stack || x.label_set != y.label_set || x.value != y.value)
+			break;
+	if (more)
+		CHECK_FAIL("%s: sums differ at stack %u", name, x.stack);
 }
 
 #endif

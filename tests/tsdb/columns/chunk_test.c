@@ -99,22 +99,6 @@ static bool add_rows(struct accum *a, uint32_t column, uint32_t from, uint32_t t
 	return true;
 }
 
-static void check_same(const char *name, struct accum *a, struct accum *b)
-{
-	struct accum_cell x, y;
-	size_t i = 0, j = 0;
-	struct err err;
-	bool more;
-
-	CHECK_OK(accum_seal(a, &err), &err);
-	CHECK_OK(accum_seal(b, &err), &err);
-	while ((more = accum_next(a, &i, &x)) == accum_next(b, &j, &y) && more)
-		if (x.stack != y.stack || x.label_set != y.label_set || x.value != y.value)
-			break;
-	if (more)
-		CHECK_FAIL("%s: sums differ at stack %u", name, x.stack);
-}
-
 /* Rows [0, to) and what comes along of the others are all rows; 128 bits, which do not overflow. */
 static void check_add_head(
 	const char *name, struct chunk *c, struct partition *p, uint32_t column, uint32_t to)
@@ -134,9 +118,9 @@ static void check_add_head(
 	else if (!tail.is_known)
 		CHECK(add_rows(all, column, to, w.rows_n, 3));
 	CHECK_OK(accum_merge(all, head, &err), &err);
-	check_same(name, head, rows);
+	check_same_sums(name, head, rows);
 	CHECK(add_rows(rows, column, to, w.rows_n, 3));
-	check_same(name, all, rows);
+	check_same_sums(name, all, rows);
 	accum_close(head);
 	accum_close(all);
 	accum_close(rows);
@@ -161,7 +145,7 @@ static void check_add(const char *name, struct chunk *c, struct partition *p, ui
 		CHECK(!add_rows(rows, column, from, to, weight));
 	} else {
 		CHECK_INT(rc, ERR_OK);
-		check_same(name, a, b);
+		check_same_sums(name, a, b);
 	}
 	accum_close(a);
 	accum_close(b);
