@@ -3,8 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Decodes chunks and rollups, and makes each rollup again: rollups of the same rows have the same
- * bytes, however they were joined. */
+/*
+ * Decodes chunks and rollups, and makes each rollup again: rollups of the same rows have the same
+ * bytes, however they were joined, if missed scrapes count in both or in none of them. A record
+ * says that of its hour; in a day there may be hours of both kinds, and so it is made from its
+ * hours.
+ */
 
 enum err_code verify_rows_open(struct verify *v, struct err *err)
 {
@@ -175,7 +179,7 @@ static enum err_code block_check_chunks(
 
 /* Rows of the step, from chunks. */
 static enum err_code block_add_rows(
-	struct verify *v, uint32_t id, int64_t from_ns, int64_t to_ns, struct err *err)
+	struct verify *v, uint32_t id, int64_t from_ns, int64_t to_ns, bool missed, struct err *err)
 {
 	struct str bytes;
 	int64_t first_ns;
@@ -194,7 +198,8 @@ static enum err_code block_add_rows(
 			from++;
 		while (from < to && rows[to - 1].ts_ns > to_ns)
 			to--;
-		if (from < to && (rc = rollup_builder_add_chunk(v->builder, v->chunk, from, to, err)))
+		if (from < to &&
+			(rc = rollup_builder_add_chunk(v->builder, v->chunk, from, to, missed, err)))
 			return rc;
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -246,8 +251,8 @@ static enum err_code block_check_rollup(struct verify *v, uint32_t id, uint32_t 
 	int64_t step_ns, struct str bytes, struct err *err)
 {
 	int64_t end_ns = step_ns + rollup_step_ns[level];
+	bool finer = level && (v->b->meta.levels >> (level - 1) & 1), missed, ok;
 	enum err_code rc;
-	bool ok;
 
 	if ((rc = rollup_parse(v->view, bytes, err)) || (rc = block_check_ids(v, false, &ok, err)))
 		return rc;
@@ -256,10 +261,11 @@ static enum err_code block_check_rollup(struct verify *v, uint32_t id, uint32_t 
 		return err_set(err, ERR_CORRUPT, "symbols are missing");
 	if (step_ns % rollup_step_ns[level])
 		return err_set(err, ERR_CORRUPT, "a rollup's step is wrong");
+	missed = rollup_counts_missed(v->view);
 	rollup_builder_clear(v->builder);
-	if (v->chunks)
-		rc = block_add_rows(v, id, step_ns, end_ns, err);
-	else if (level && (v->b->meta.levels >> (level - 1) & 1))
+	if (v->chunks && !(finer && missed))
+		rc = block_add_rows(v, id, step_ns, end_ns, missed, err);
+	else if (finer)
 		rc = block_add_rollups(v, id, level - 1, step_ns, end_ns, err);
 	else
 		return ERR_OK;

@@ -52,6 +52,11 @@ int64_t db_accepts_from_ns(const struct db *db)
 	return reached > 0 ? (reached - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns : 0;
 }
 
+bool db_counts_missed(const struct db *db)
+{
+	return db->o.window_ns % rollup_step_ns[0] == 0;
+}
+
 static enum db_state state_get(struct db *db, struct err *why, int64_t *since_ns);
 
 /* Of a union: that of the first member that is not ready. */

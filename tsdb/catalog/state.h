@@ -131,6 +131,8 @@ void db_count_damage(void); /* the metric alone */
 int64_t db_reached_ns(const struct db *db);
 /* Rows up to this time are too old, and windows that end by it are cut. 0: there is none */
 int64_t db_accepts_from_ns(const struct db *db);
+/* Windows are of whole hours, and so missed scrapes count in rollups (rollup.h). */
+bool db_counts_missed(const struct db *db);
 
 /* Removes unused series from the index, and frees them when no querier can have seen them. */
 void db_retire_series(struct db *db);

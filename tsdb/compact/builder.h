@@ -3,8 +3,8 @@
  * chunks and rollups of other blocks.
  *
  * Rows are cut into chunks of about chunk_rows_aimed, never across a step of the finest rollup, and
- * evenly within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are
- * added up from finer ones; those of groups from those of their series, or are given.
+ * evenly within it. Rollups of a step are made from its rows or given; coarser ones are added up
+ * from finer ones; those of groups from those of their series, or are given.
  *
  * Memory: the rows of one step of one series, narrow, and 30 bytes per entry while they become a
  * chunk (at most BUILDER_CELLS_MAX cells); the symbols of one partition; 32 bytes per series and 24
@@ -29,6 +29,13 @@
 #define BUILDER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
 
 struct block_builder;
+
+/* Where the rollup of a step comes from. */
+enum step_rollup {
+	STEP_GIVEN, /* block_builder_rollup */
+	STEP_MADE, /* its rows */
+	STEP_MADE_MISSED, /* its rows, and missed scrapes count; all of the step's, ascending */
+};
 
 struct block_builder_options {
 	int64_t min_ns, max_ns;
@@ -56,15 +63,15 @@ MUST_CHECK enum err_code block_builder_partition(
 MUST_CHECK enum err_code block_builder_series(
 	struct block_builder *b, struct labels labels, bool given, uint32_t *id, struct err *err);
 /* Rows, chunks and rollups belong to the series last begun; steps ascend, and a step is in any
- * order. The row is copied; its ids ascend. fresh: the rollup of its step is made from it. */
-MUST_CHECK enum err_code block_builder_row(
-	struct block_builder *b, int64_t ts_ns, const struct row *row, bool fresh, struct err *err);
+ * order. The row is copied; its ids ascend. */
+MUST_CHECK enum err_code block_builder_row(struct block_builder *b, int64_t ts_ns,
+	const struct row *row, enum step_rollup rollup, struct err *err);
 /* Adds the links of a row, ascending by time; block_builder_row adds those of its row. */
 MUST_CHECK enum err_code block_builder_links(
 	struct block_builder *b, int64_t ts_ns, struct str bytes, struct err *err);
 /* Adds rows of one step, already encoded. */
 MUST_CHECK enum err_code block_builder_chunk(
-	struct block_builder *b, struct str bytes, bool fresh, struct err *err);
+	struct block_builder *b, struct str bytes, enum step_rollup rollup, struct err *err);
 /* Adds a rollup of the finest level. */
 MUST_CHECK enum err_code block_builder_rollup(
 	struct block_builder *b, int64_t step_ns, struct str bytes, struct err *err);

@@ -8,26 +8,14 @@
 
 /* Rows into chunks. */
 
-static bool builder_chunks_is_first_of_type(const struct sym_header *h, uint32_t column)
-{
-	const struct sym_type *t = &h->types[column];
-
-	for (uint32_t i = 0; i < column; i++)
-		if (h->types[i].type == t->type && h->types[i].unit == t->unit &&
-			(h->types[i].kind == KIND_DELTA) == (t->kind == KIND_DELTA))
-			return false;
-	return true;
-}
-
 static uint64_t builder_chunks_mix(uint64_t hash, uint64_t value)
 {
 	return map_hash_u64(hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void builder_chunks_check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
-	const struct row *row, const int64_t *totals)
+void builder_chunks_check_row(
+	struct series_check *c, int64_t ts_ns, const struct row *row, const int64_t *totals)
 {
-	const struct sym_header *h = sym_header(p, row->header);
 	uint64_t sum = builder_chunks_mix(1, (uint64_t)ts_ns);
 
 	sum = builder_chunks_mix(sum, (uint64_t)row->interval_ns);
@@ -35,20 +23,13 @@ void builder_chunks_check_row(struct series_check *c, const struct partition *p,
 	sum = builder_chunks_mix(sum, (uint64_t)row->duration_nanos);
 	sum = builder_chunks_mix(sum, (uint64_t)row->period);
 	sum = builder_chunks_mix(sum, row->n);
-	for (uint32_t i = 0; i < row->columns_n; i++) {
+	for (uint32_t i = 0; i < row->columns_n; i++)
 		sum = builder_chunks_mix(sum, (uint64_t)totals[i]);
-		/* If a profile has a type twice, the first column counts, as everywhere. */
-		if (i < h->types_n && builder_chunks_is_first_of_type(h, i))
-			c->total += (unsigned __int128)(__int128)totals[i] *
-				(unsigned __int128)(__int128)(h->types[i].kind == KIND_DELTA ? 1 :
-																			   row->interval_ns);
-	}
 	c->rows++;
 	c->hash += sum;
 }
 
-void builder_chunks_check_chunk(
-	struct series_check *c, const struct partition *p, const struct chunk *chunk)
+void builder_chunks_check_chunk(struct series_check *c, const struct chunk *chunk)
 {
 	const struct chunk_row *rows = chunk_rows(chunk);
 	int64_t totals[ROW_COLUMNS_MAX];
@@ -64,7 +45,7 @@ void builder_chunks_check_chunk(
 
 		for (uint32_t k = 0; k < row.columns_n; k++)
 			totals[k] = chunk_totals(chunk, k)[i];
-		builder_chunks_check_row(c, p, rows[i].ts_ns, &row, totals);
+		builder_chunks_check_row(c, rows[i].ts_ns, &row, totals);
 	}
 }
 
@@ -97,8 +78,8 @@ static enum err_code builder_chunks_hold(
 	return ERR_OK;
 }
 
-enum err_code block_builder_row(
-	struct block_builder *b, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
+enum err_code block_builder_row(struct block_builder *b, int64_t ts_ns, const struct row *row,
+	enum step_rollup rollup, struct err *err)
 {
 	int64_t step = cascade_step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
 	enum err_code rc = ERR_OK;
@@ -106,10 +87,10 @@ enum err_code block_builder_row(
 	if (row->columns_n > ROW_COLUMNS_MAX)
 		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
 	if (b->rows_held &&
-		(step != b->step_ns || fresh != b->fresh || b->cells_held >= BUILDER_CELLS_MAX))
+		(step != b->step_ns || rollup != b->rollup || b->cells_held >= BUILDER_CELLS_MAX))
 		rc = block_builder_flush(b, err);
 	b->step_ns = step;
-	b->fresh = fresh;
+	b->rollup = rollup;
 	for (uint32_t c = 0; c < row->columns_n; c++) {
 		uint64_t sum = 0;
 
@@ -119,7 +100,7 @@ enum err_code block_builder_row(
 	}
 	if (rc || (rc = builder_chunks_hold(b, ts_ns, row, err)))
 		return rc;
-	builder_chunks_check_row(&b->checks[b->id], b->p, ts_ns, row, totals);
+	builder_chunks_check_row(&b->checks[b->id], ts_ns, row, totals);
 	b->rows_n++;
 	return row->links.len ? block_builder_links(b, ts_ns, row->links, err) : ERR_OK;
 }
@@ -133,10 +114,10 @@ static enum err_code builder_chunks_write_chunk(struct block_builder *b, uint32_
 
 	buf_clear(&b->bytes);
 	if ((rc = chunk_encode(b->ts + from, b->rows + from, to - from, kinds, &b->bytes, err)) ||
-		(rc = block_writer_chunk(b->writer, buf_str(&b->bytes), err)) || !b->fresh ||
+		(rc = block_writer_chunk(b->writer, buf_str(&b->bytes), err)) || b->rollup == STEP_GIVEN ||
 		(rc = chunk_parse(b->chunk, buf_str(&b->bytes), err)))
 		return rc;
-	return cascade_chunk(b->of_series, b->step_ns, b->chunk, err);
+	return cascade_chunk(b->of_series, b->step_ns, b->chunk, b->rollup == STEP_MADE_MISSED, err);
 }
 
 /* Rows [from, to) have one shape; they are split evenly into chunks. Rows that had to go before the
@@ -186,7 +167,7 @@ enum err_code block_builder_flush(struct block_builder *b, struct err *err)
 }
 
 enum err_code block_builder_chunk(
-	struct block_builder *b, struct str bytes, bool fresh, struct err *err)
+	struct block_builder *b, struct str bytes, enum step_rollup rollup, struct err *err)
 {
 	enum err_code rc;
 
@@ -196,10 +177,10 @@ enum err_code block_builder_chunk(
 	if ((rc = chunk_parse(b->chunk, bytes, err)) ||
 		(rc = block_writer_chunk(b->writer, bytes, err)))
 		return rc;
-	builder_chunks_check_chunk(&b->checks[b->id], b->p, b->chunk);
+	builder_chunks_check_chunk(&b->checks[b->id], b->chunk);
 	b->rows_n += chunk_rows_n(b->chunk);
-	if (!fresh || !chunk_rows_n(b->chunk))
+	if (rollup == STEP_GIVEN || !chunk_rows_n(b->chunk))
 		return ERR_OK;
-	return cascade_chunk(
-		b->of_series, cascade_step_of(0, chunk_rows(b->chunk)[0].ts_ns), b->chunk, err);
+	return cascade_chunk(b->of_series, cascade_step_of(0, chunk_rows(b->chunk)[0].ts_ns), b->chunk,
+		rollup == STEP_MADE_MISSED, err);
 }

@@ -12,7 +12,6 @@
 /* A checksum of a series' rows that depends neither on their order nor on ids. */
 struct series_check {
 	uint64_t rows, hash;
-	unsigned __int128 total; /* sums of all types, gauges weighted, modulo 2^128 */
 };
 
 /* A rollup of the group's series, in the spill. */
@@ -63,7 +62,7 @@ struct block_builder {
 	uint32_t rows_held, rows_cap;
 	uint64_t cells_held;
 	int64_t step_ns;
-	bool fresh;
+	enum step_rollup rollup;
 
 	struct chunk *chunk;
 	struct arena scratch;
@@ -72,11 +71,10 @@ struct block_builder {
 
 /* ---- builder_chunks.c ---- */
 
-void builder_chunks_check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
-	const struct row *row, const int64_t *totals);
+void builder_chunks_check_row(
+	struct series_check *c, int64_t ts_ns, const struct row *row, const int64_t *totals);
 /* All rows of a parsed chunk. */
-void builder_chunks_check_chunk(
-	struct series_check *c, const struct partition *p, const struct chunk *chunk);
+void builder_chunks_check_chunk(struct series_check *c, const struct chunk *chunk);
 /* Cuts the rows held into chunks and writes them. */
 MUST_CHECK enum err_code block_builder_flush(struct block_builder *b, struct err *err);
 

@@ -2,9 +2,18 @@
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 
+/* A step may be in other sources too: then its rollups are made from rows. */
+static bool compact_group_splits(const struct compact_joining *c, const struct compact_source *s)
+{
+	const struct block_meta *m = block_meta(s->b->block);
+
+	return join_splits(c, s, cascade_step_of(0, m->min_ns + 1)) ||
+		join_splits(c, s, cascade_step_of(0, m->max_ns));
+}
+
 /*
  * Rollups of the group can be taken from the sources: in each it was one whole group, no row of it
- * was deleted, and ids stay.
+ * was deleted, ids stay, and each step is of one source.
  */
 static enum err_code compact_group_is_given(
 	struct compact_joining *c, size_t from, size_t to, bool *given, struct err *err)
@@ -22,7 +31,7 @@ static enum err_code compact_group_is_given(
 		struct compact_source *s = &c->sources[part->source];
 		const struct deleted_range *v;
 
-		if (s->translation || deleted_of(s->deleted, part->id, &v) ||
+		if (s->translation || deleted_of(s->deleted, part->id, &v) || compact_group_splits(c, s) ||
 			(s->group != UINT32_MAX && s->group != part->group))
 			*given = false;
 		s->group = part->group;

@@ -80,7 +80,7 @@ struct compact_joining {
 	struct buf pending_bytes;
 	uint32_t pending_rows;
 	int64_t pending_step_ns;
-	bool pending_fresh;
+	enum step_rollup pending_rollup;
 
 	struct chunk *chunk;
 	struct rollup_view *view;
@@ -101,6 +101,9 @@ MUST_CHECK enum err_code join_group(
 
 /* ---- compact_series.c ---- */
 
+/* True if rollups of the step cannot be added up from those of the sources: a source begins or ends
+ * within it, and whether a scrape is missing before a row is known from all rows of the step. */
+bool join_splits(const struct compact_joining *c, const struct compact_source *s, int64_t step_ns);
 /* Adds all rows and rollups that a source has of a series, behind those of earlier sources. */
 MUST_CHECK enum err_code join_part(
 	struct compact_joining *c, const struct compact_part *part, struct err *err);

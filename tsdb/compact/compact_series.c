@@ -11,7 +11,8 @@
  *
  * Chunks are copied as they are, unless some of their rows are deleted, their ids change, or fewer
  * chunks could hold the step: then the rows are decoded and cut anew. A step's record is copied as
- * it is, unless rows of the step were deleted or ids change: then it is made from the rows.
+ * it is, unless rows of the step were deleted, ids change, or another source may have rows of it
+ * too: then it is made from the rows.
  */
 
 enum err_code join_begin(struct compact_joining *c, struct err *err)
@@ -93,7 +94,7 @@ enum err_code join_translate(struct compact_joining *j, struct translation *tr,
 }
 
 static enum err_code compact_series_unpack_pending(
-	struct compact_joining *j, const struct compact_pending *c, bool fresh, struct err *err)
+	struct compact_joining *j, const struct compact_pending *c, struct err *err)
 {
 	const struct compact_source *s = &j->sources[c->part->source];
 	const struct deleted_range *deleted;
@@ -116,7 +117,7 @@ static enum err_code compact_series_unpack_pending(
 		if (s->translation)
 			rc = join_translate(j, s->translation, &rows[i], &own, NULL, err);
 		if (!rc)
-			rc = block_builder_row(j->m, ts, &own, fresh, err);
+			rc = block_builder_row(j->m, ts, &own, j->pending_rollup, err);
 	}
 	return rc;
 }
@@ -166,10 +167,10 @@ enum err_code join_flush(struct compact_joining *j, struct err *err)
 		const struct compact_pending *c = &j->pending[i];
 
 		if (anew)
-			rc = compact_series_unpack_pending(j, c, j->pending_fresh, err);
+			rc = compact_series_unpack_pending(j, c, err);
 		else if (!(rc = join_begin(j, err)))
 			rc = block_builder_chunk(
-				j->m, (struct str){ j->pending_bytes.ptr + c->at, c->len }, j->pending_fresh, err);
+				j->m, (struct str){ j->pending_bytes.ptr + c->at, c->len }, j->pending_rollup, err);
 	}
 	j->pending_n = 0;
 	j->pending_rows = 0;
@@ -189,13 +190,13 @@ struct walking {
 };
 
 static enum err_code compact_series_add_pending(
-	struct compact_joining *c, const struct walking *w, bool fresh, struct err *err)
+	struct compact_joining *c, const struct walking *w, enum step_rollup rollup, struct err *err)
 {
 	struct compact_pending *v;
 	enum err_code rc;
 
 	if (c->pending_n &&
-		(c->pending_step_ns != w->chunk_step_ns || c->pending_fresh != fresh ||
+		(c->pending_step_ns != w->chunk_step_ns || c->pending_rollup != rollup ||
 			c->pending_rows >= PENDING_ROWS_MAX) &&
 		(rc = join_flush(c, err)))
 		return rc;
@@ -211,7 +212,7 @@ static enum err_code compact_series_add_pending(
 	buf_add_str(&c->pending_bytes, w->chunk);
 	c->pending_rows += v->rows_n;
 	c->pending_step_ns = w->chunk_step_ns;
-	c->pending_fresh = fresh;
+	c->pending_rollup = rollup;
 	return buf_failed(&c->pending_bytes) ? err_nomem(err, "join blocks") : ERR_OK;
 }
 
@@ -288,19 +289,46 @@ static enum err_code compact_series_keep_record(
 	return ERR_OK;
 }
 
+bool join_splits(const struct compact_joining *c, const struct compact_source *s, int64_t step_ns)
+{
+	const struct block_meta *m = block_meta(s->b->block);
+
+	return c->raw && (step_ns < m->min_ns || step_ns + rollup_step_ns[0] > m->max_ns);
+}
+
+/* Where the rollup of a step comes from. If it is made anew of the same rows or fewer, missed
+ * scrapes count if they did before. */
+static enum err_code compact_series_rollup_of(struct compact_joining *c, const struct walking *w,
+	int64_t step_ns, enum step_rollup *out, struct err *err)
+{
+	bool splits = join_splits(c, w->s, step_ns), missed = db_counts_missed(c->db);
+	enum err_code rc;
+
+	*out = STEP_GIVEN;
+	if (!c->raw ||
+		(!splits && !w->s->translation &&
+			!deleted_touches(w->deleted, w->deleted_n, step_ns, step_ns + rollup_step_ns[0])))
+		return ERR_OK;
+	if (!splits && w->record_step_ns == step_ns) {
+		if ((rc = rollup_parse(c->view, w->record, err)))
+			return rc;
+		missed = rollup_counts_missed(c->view);
+	}
+	*out = missed ? STEP_MADE_MISSED : STEP_MADE;
+	return ERR_OK;
+}
+
 static enum err_code compact_series_join_step(
 	struct compact_joining *c, struct walking *w, int64_t step_ns, struct err *err)
 {
-	bool fresh = c->raw &&
-		(w->s->translation ||
-			deleted_touches(w->deleted, w->deleted_n, step_ns, step_ns + rollup_step_ns[0])),
-		 keep = !fresh;
-	enum err_code rc = ERR_OK;
+	enum step_rollup rollup;
+	enum err_code rc = compact_series_rollup_of(c, w, step_ns, &rollup, err);
+	bool keep = rollup == STEP_GIVEN;
 
-	if (c->pending_n && c->pending_step_ns != step_ns && (rc = join_flush(c, err)))
+	if (rc || (c->pending_n && c->pending_step_ns != step_ns && (rc = join_flush(c, err))))
 		return rc;
 	while (w->chunk_step_ns == step_ns)
-		if ((rc = compact_series_add_pending(c, w, fresh, err)) ||
+		if ((rc = compact_series_add_pending(c, w, rollup, err)) ||
 			(rc = compact_series_next_chunk(c, w, err)))
 			return rc;
 	if (w->record_step_ns != step_ns)

@@ -250,6 +250,7 @@ static enum err_code cut_rows(struct cutting *c, size_t i, struct err *err)
 	struct key key = key_row(series, c->min_ns + 1);
 	const struct deleted_range *deleted;
 	size_t deleted_n = deleted_of(c->deleted, series, &deleted);
+	const enum step_rollup rollup = db_counts_missed(c->db) ? STEP_MADE_MISSED : STEP_MADE;
 	enum err_code rc = ERR_OK;
 	bool begun = false;
 	struct str bytes;
@@ -275,7 +276,7 @@ static enum err_code cut_rows(struct cutting *c, size_t i, struct err *err)
 		if (rc)
 			return err_copy(err, &why);
 		if ((rc = cut_begin_series(c, i, &begun, err)) ||
-			(rc = block_builder_row(c->m, ts, &row, true, err)))
+			(rc = block_builder_row(c->m, ts, &row, rollup, err)))
 			return rc;
 	}
 	return ERR_OK;

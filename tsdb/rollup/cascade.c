@@ -155,7 +155,7 @@ static enum err_code cascade_open_step(
 }
 
 enum err_code cascade_chunk(
-	struct cascade *c, int64_t step_ns, struct chunk *chunk, struct err *err)
+	struct cascade *c, int64_t step_ns, struct chunk *chunk, bool missed, struct err *err)
 {
 	struct stage *s = &c->stages[0];
 	enum err_code rc;
@@ -163,7 +163,7 @@ enum err_code cascade_chunk(
 	assert(step_ns == cascade_step_of(0, step_ns + 1));
 	if ((rc = cascade_open_step(c, 0, step_ns, err)) || (rc = cascade_add_single(c, s, err)))
 		return rc;
-	return rollup_builder_add_chunk(s->builder, chunk, 0, chunk_rows_n(chunk), err);
+	return rollup_builder_add_chunk(s->builder, chunk, 0, chunk_rows_n(chunk), missed, err);
 }
 
 enum err_code cascade_record(

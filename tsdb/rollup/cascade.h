@@ -24,9 +24,9 @@ MUST_CHECK enum err_code cascade_open(struct partition *p, unsigned levels, bool
 	cascade_emit_fn emit, void *ctx, struct cascade **out, struct err *err);
 void cascade_close(struct cascade *c); /* NULL is fine */
 /* step_ns: start of a step of the finest level, which ascend; a step may have any number of chunks
- * and records. */
+ * and records. missed: missed scrapes count; its chunks are all rows of the step, ascending. */
 MUST_CHECK enum err_code cascade_chunk(
-	struct cascade *c, int64_t step_ns, struct chunk *chunk, struct err *err);
+	struct cascade *c, int64_t step_ns, struct chunk *chunk, bool missed, struct err *err);
 /* functions: the record's function totals where they are known, else empty. */
 MUST_CHECK enum err_code cascade_record(
 	struct cascade *c, int64_t step_ns, struct str bytes, struct str functions, struct err *err);

@@ -39,6 +39,7 @@ static enum err_code rollup_parse_record(struct rollup_view *v, struct str bytes
 		rc = cells_parse(&v->cells, &in, v->head.columns_n * cells_per_column, err);
 	if (rc) { /* there is nothing in it then */
 		v->head.columns_n = v->head.lists_n = 0;
+		v->head.missed = false;
 		v->cells.n = v->cells.columns_n = 0;
 	}
 	v->functions = record == ROLLUP_RECORD_FUNCTIONS;
@@ -53,6 +54,11 @@ enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *
 enum err_code rollup_functions_parse(struct rollup_view *v, struct str bytes, struct err *err)
 {
 	return rollup_parse_record(v, bytes, ROLLUP_RECORD_FUNCTIONS, 2, err);
+}
+
+bool rollup_counts_missed(const struct rollup_view *v)
+{
+	return v->head.missed;
 }
 
 uint32_t rollup_columns_n(const struct rollup_view *v)

@@ -3,9 +3,13 @@
  * hour, a day), exact.
  *
  * A rollup answers like the rows it was made of: cells (stack, label set) -> sum per profile type,
- * and all that struct sum_stats wants of them. Gauges are weighted by their intervals, as db_sum
- * adds them. Rollups of one step made from disjoint rows add up to the rollup of all those rows, in
- * any order, which is how blocks are joined.
+ * and all that struct sum_stats wants of them. Gauges are weighted by their intervals. Rollups of
+ * one step made from disjoint rows add up to the rollup of all those rows, in any order, which is
+ * how blocks are joined.
+ *
+ * A rollup may *count missed scrapes*: a gauge's row weighs twice its interval if one scrape before
+ * it is missing (span_in_hour). Then it depends on the rows of a series in a whole hour, and only
+ * rollups of whole hours, or of different series, add up to that of all rows.
  *
  * *Function totals* of a rollup: per type that is a delta and function name, flat and cum, as
  * flat() and cum() say without filters. Of frames without a name, what is counted is their
@@ -22,6 +26,7 @@
 #define TSDB_ROLLUP_ROLLUP_H
 
 #include "tsdb/columns/chunk.h"
+#include "tsdb/columns/spans.h"
 
 struct partition;
 
@@ -43,10 +48,10 @@ struct rollup_column {
 	int64_t start_ns, end_ns; /* smallest ts - interval, largest ts */
 	int64_t time_nanos; /* smallest, 0 ones left out */
 	int64_t duration_ns; /* sum, saturating */
-	__int128 elapsed_ns; /* sum of intervals */
+	__int128 elapsed_ns; /* sum of intervals; of a gauge with the missed scrapes that count */
 	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
 	int64_t period; /* largest */
-	__int128 total; /* of value (delta) or value x interval (gauge) */
+	__int128 total; /* of value (delta) or value x what its row weighs (gauge) */
 	struct rollup_point min, max, last; /* of the rows' plain totals; earliest of equal ones */
 	const uint32_t *headers; /* distinct ones of these rows, ascending */
 	uint32_t headers_n;
@@ -62,11 +67,12 @@ MUST_CHECK enum err_code rollup_builder_open(
 void rollup_builder_close(struct rollup_builder *b); /* NULL is fine */
 void rollup_builder_clear(struct rollup_builder *b); /* to make another one */
 bool rollup_builder_empty(const struct rollup_builder *b);
-/* Rows [from, to) of a chunk. */
-MUST_CHECK enum err_code rollup_builder_add_chunk(
-	struct rollup_builder *b, struct chunk *c, uint32_t from, uint32_t to, struct err *err);
+/* Rows [from, to) of a chunk. missed: missed scrapes count; all rows are of one series then, and
+ * ascend from call to call. */
+MUST_CHECK enum err_code rollup_builder_add_chunk(struct rollup_builder *b, struct chunk *c,
+	uint32_t from, uint32_t to, bool missed, struct err *err);
 struct rollup_view;
-/* Another rollup of the same partition. */
+/* Another rollup of the same partition. Missed scrapes count if they do in any that was added. */
 MUST_CHECK enum err_code rollup_builder_add(
 	struct rollup_builder *b, struct rollup_view *v, struct err *err);
 MUST_CHECK enum err_code rollup_builder_encode(
@@ -86,6 +92,7 @@ void rollup_view_close(struct rollup_view *v); /* NULL is fine */
 uint64_t rollup_cells(const struct rollup_view *v); /* of the record that was parsed */
 /* Columns are read, cells stay coded. */
 MUST_CHECK enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *err);
+bool rollup_counts_missed(const struct rollup_view *v); /* false if it has no gauge */
 uint32_t rollup_columns_n(const struct rollup_view *v);
 const struct rollup_column *rollup_column(const struct rollup_view *v, uint32_t i);
 /* Adds the cells of a column; gauges need an accumulator that is ACCUM_WEIGHTED. */

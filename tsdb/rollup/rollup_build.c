@@ -35,7 +35,8 @@ void rollup_builder_clear(struct rollup_builder *b)
 	for (uint32_t i = 0; i < b->columns_n; i++)
 		accum_close(b->columns[i].pending);
 	b->lists_n = b->columns_n = 0;
-	b->pending = b->pending_labels = false;
+	b->pending = b->pending_labels = b->missed = false;
+	b->hour = (struct span_hour){ 0 };
 	rollup_table_clear(&b->table);
 }
 
@@ -191,11 +192,13 @@ void rollup_builder_total(
 	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total)
 {
 	struct builder_column *c = &b->columns[column];
+	int128 weight = c->sums.gauge ? (int128)row->interval_ns + row->missed_ns : 1;
 	struct rollup_point point = { total, row->ts_ns };
 
 	rollup_build_join_sums(c,
 		&(struct rollup_sums){ .gauge = c->sums.gauge,
-			.total = (int128)total * (c->sums.gauge ? row->interval_ns : 1),
+			.total = total * weight,
+			.missed = c->sums.gauge ? row->missed_ns : 0,
 			.min = point,
 			.max = point,
 			.last = total },
@@ -287,6 +290,7 @@ static enum err_code rollup_build_join_head(struct rollup_builder *b, const stru
 	enum err_code rc;
 	uint32_t list = 0;
 
+	b->missed |= h->missed;
 	memset(map, 0xff, ROLLUP_COLUMNS_MAX * sizeof(*map));
 	for (uint32_t i = 0; i < h->lists_n; i++) {
 		const struct rollup_list *from = &h->lists[i];
@@ -385,6 +389,7 @@ static enum err_code rollup_build_write_head(struct rollup_builder *b, enum roll
 	struct rollup_list *lists = malloc((b->lists_n + 1) * sizeof(*lists));
 	struct rollup_sums *sums = malloc((b->columns_n + 1) * sizeof(*sums));
 	uint16_t place[ROLLUP_COLUMNS_MAX];
+	bool gauges = false;
 	uint32_t n = 0;
 
 	if (!lists || !sums) {
@@ -408,12 +413,13 @@ static enum err_code rollup_build_write_head(struct rollup_builder *b, enum roll
 				place[at] = (uint16_t)n;
 				order[n] = at;
 				sums[n] = b->columns[at].sums;
+				gauges |= sums[n].gauge;
 				sums[n++].column = c;
 			}
 			lists[i].column[c] = place[at];
 		}
 	assert(n == b->columns_n); /* each is in some list */
-	rollup_head_encode(out, record, lists, b->lists_n, sums, n);
+	rollup_head_encode(out, record, b->missed && gauges, lists, b->lists_n, sums, n);
 	free(lists);
 	free(sums);
 	return ERR_OK;

@@ -8,12 +8,14 @@
  * that an earlier column of the header has already); rows, samples, start, end - start, 1 if there
  * is a time_nanos and it minus start, period, duration, elapsed - (end - start), elapsed -
  * profiled. Per column: its number in its first header, gauge (byte), total, the smallest total and
- * the end minus its time, the same of the largest, the last.
+ * the end minus its time, the same of the largest, the last; of a gauge where missed scrapes count,
+ * what its rows weigh beyond their intervals.
  *
  * Rows of one list of types have all but their totals in common over its columns. Nearly always
  * there is one list.
  */
 #define ROLLUP_VERSION 2
+#define ROLLUP_VERSION_MISSED 3 /* missed scrapes count */
 
 const int64_t rollup_step_ns[ROLLUP_LEVELS] = { INT64_C(3600) * 1000000000,
 	INT64_C(86400) * 1000000000 };
@@ -70,7 +72,8 @@ void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, 
 		into->max = from->max;
 	if (from_end_ns > into_end_ns || (from_end_ns == into_end_ns && from->last > into->last))
 		into->last = from->last;
-	into->total = (int128)((uint128)into->total + (uint128)from->total);
+	into->total = rollup_head_sum128(into->total, from->total);
+	into->missed = rollup_head_sum128(into->missed, from->missed);
 }
 
 /* ---- encoding ---- */
@@ -125,10 +128,11 @@ static int64_t rollup_head_end_of(
 	return end;
 }
 
-void rollup_head_encode(struct buf *out, enum rollup_record record, const struct rollup_list *lists,
-	uint32_t lists_n, const struct rollup_sums *sums, uint32_t columns_n)
+void rollup_head_encode(struct buf *out, enum rollup_record record, bool missed,
+	const struct rollup_list *lists, uint32_t lists_n, const struct rollup_sums *sums,
+	uint32_t columns_n)
 {
-	buf_add_char(out, ROLLUP_VERSION);
+	buf_add_char(out, missed ? ROLLUP_VERSION_MISSED : ROLLUP_VERSION);
 	buf_add_char(out, (char)record);
 	buf_add_varint(out, lists_n);
 	buf_add_varint(out, columns_n);
@@ -146,6 +150,8 @@ void rollup_head_encode(struct buf *out, enum rollup_record record, const struct
 		buf_add_varint(out, str_zigzag(s->max.total));
 		buf_add_varint(out, rollup_head_minus(end, s->max.ts_ns));
 		buf_add_varint(out, str_zigzag(s->last));
+		if (missed && s->gauge)
+			buf_add_varint128(out, (uint128)s->missed);
 	}
 }
 
@@ -274,7 +280,7 @@ static enum err_code rollup_head_fill_column(struct rollup_head *h, uint32_t i, 
 	column->end_ns = joined.end_ns;
 	column->time_nanos = joined.time_nanos;
 	column->duration_ns = rollup_head_saturated(joined.duration);
-	column->elapsed_ns = joined.elapsed;
+	column->elapsed_ns = rollup_head_sum128(joined.elapsed, s->missed);
 	column->profiled_ns = joined.profiled;
 	column->period = joined.period;
 	column->total = s->total;
@@ -292,11 +298,14 @@ enum err_code rollup_head_parse(
 	struct rollup_head *h, struct cursor *in, enum rollup_record record, struct err *err)
 {
 	uint64_t lists, columns;
+	unsigned version;
 	enum err_code rc;
 
 	arena_reset(&h->arena);
 	h->lists_n = h->columns_n = 0;
-	if (rollup_head_take_byte(in) != ROLLUP_VERSION)
+	version = rollup_head_take_byte(in);
+	h->missed = version == ROLLUP_VERSION_MISSED;
+	if (version != ROLLUP_VERSION && !h->missed)
 		return rollup_head_corrupt(err, "unknown version");
 	if (rollup_head_take_byte(in) != record)
 		return rollup_head_corrupt(err, "not what was looked for");
@@ -325,6 +334,8 @@ enum err_code rollup_head_parse(
 		s->max.total = str_unzigzag(cursor_varint(in));
 		s->max.ts_ns = (int64_t)cursor_varint(in);
 		s->last = str_unzigzag(cursor_varint(in));
+		if (h->missed && s->gauge)
+			s->missed = (int128)cursor_varint128(in);
 		if (in->bad || s->column >= ROW_COLUMNS_MAX)
 			return rollup_head_corrupt(err, "bad column");
 		if ((rc = rollup_head_fill_column(h, i, err)))

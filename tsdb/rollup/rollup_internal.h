@@ -35,6 +35,7 @@ struct rollup_sums {
 	uint32_t column; /* in its first header */
 	bool gauge;
 	int128 total;
+	int128 missed; /* of a gauge: what its rows weigh beyond their intervals */
 	struct rollup_point min, max;
 	int64_t last;
 };
@@ -44,9 +45,11 @@ void rollup_list_join(struct rollup_list *into, const struct rollup_list *from);
 void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, int64_t into_end_ns,
 	int64_t from_end_ns);
 
-/* lists: ascending by first header; sums: in the order of (first list, column in it). */
-void rollup_head_encode(struct buf *out, enum rollup_record record, const struct rollup_list *lists,
-	uint32_t lists_n, const struct rollup_sums *sums, uint32_t columns_n);
+/* lists: ascending by first header; sums: in the order of (first list, column in it). missed:
+ * missed scrapes count in gauges. */
+void rollup_head_encode(struct buf *out, enum rollup_record record, bool missed,
+	const struct rollup_list *lists, uint32_t lists_n, const struct rollup_sums *sums,
+	uint32_t columns_n);
 
 /* A head as read. */
 struct rollup_head {
@@ -54,6 +57,7 @@ struct rollup_head {
 	struct rollup_sums *sums;
 	struct rollup_column *columns;
 	uint32_t lists_n, columns_n;
+	bool missed; /* missed scrapes count */
 	struct arena arena;
 };
 MUST_CHECK enum err_code rollup_head_parse(
@@ -96,6 +100,9 @@ struct rollup_builder {
 	struct rollup_table table;
 	struct cells_encoder encoder;
 	bool pending, pending_labels;
+	bool missed; /* missed scrapes count in some of what was added */
+	struct span_hour hour; /* where they do */
+	int64_t ends[CHUNK_ROWS_MAX + 1]; /* weights of a chunk's rows, as of chunk_add_spans */
 	struct rollup_view *scratch; /* batches */
 	uint32_t at[CELLS_BATCH];
 };
@@ -104,6 +111,7 @@ struct rollup_builder {
 struct rollup_row {
 	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
 	uint32_t header, n;
+	int64_t missed_ns; /* what it weighs beyond its interval in a gauge */
 };
 MUST_CHECK enum err_code rollup_builder_note(
 	struct rollup_builder *b, const struct rollup_row *row, uint32_t *list, struct err *err);

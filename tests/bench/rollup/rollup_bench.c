@@ -102,7 +102,7 @@ static void add_hour(struct bench *b, uint32_t pod, uint32_t hour)
 		count(b, RAW, &bytes);
 		must(chunk_parse(b->chunk, buf_str(&bytes), &err), &err);
 		b->add_chunk_ns -= clock_monotonic_ns();
-		must(rollup_builder_add_chunk(b->series, b->chunk, 0, CHUNK_ROWS, &err), &err);
+		must(rollup_builder_add_chunk(b->series, b->chunk, 0, CHUNK_ROWS, true, &err), &err);
 		b->add_chunk_ns += clock_monotonic_ns();
 		arena_release(&arena);
 	}

@@ -165,7 +165,7 @@ static enum err_code write_chunk(struct making *m, int64_t step_ns, const int64_
 		(rc = block_writer_chunk(m->writer, buf_str(&m->chunk_bytes), err)) ||
 		(rc = chunk_parse(m->chunk, buf_str(&m->chunk_bytes), err)))
 		return rc;
-	return cascade_chunk(m->of_series, step_ns, m->chunk, err);
+	return cascade_chunk(m->of_series, step_ns, m->chunk, true, err);
 }
 
 /* Rows in (step, step + 1h], evenly in chunks. */

@@ -142,8 +142,9 @@ static void make_chunk(struct world *w, struct world_series *s, int64_t *ts, boo
 	*c = (struct world_chunk){ .rows_n = n };
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t entries = (uint32_t)world_draw(w, ENTRIES), stack = 0;
+		int64_t gap_s = (int64_t)(1 + world_draw(w, 600));
 
-		*ts += (int64_t)(1 + world_draw(w, 600)) * 1000000000;
+		*ts += (gap_s % 8 ? gap_s : 1200) * 1000000000; /* of 1200 s: one scrape is missing */
 		times[i] = *ts;
 		for (uint32_t k = 0; k < entries; k++) {
 			uint32_t next = stack + (uint32_t)world_draw(w, w->nodes / ENTRIES);
@@ -156,7 +157,7 @@ static void make_chunk(struct world *w, struct world_series *s, int64_t *ts, boo
 		for (uint32_t k = 0; k < entries * columns; k++)
 			values[i][k] = (int64_t)world_draw(w, 5) * (k < entries ? 1 : 10000000);
 		rows[i] = (struct row){ .header = few_columns ? 3 : (uint32_t)world_draw(w, 3),
-			.interval_ns = 10000000000,
+			.interval_ns = INT64_C(600) * 1000000000,
 			.time_nanos = *ts - 5,
 			.duration_nanos = 9000000000,
 			.period = 10000000,
@@ -220,7 +221,11 @@ bool world_open(struct world *w, uint64_t seed, uint32_t partitions_n, uint32_t 
 	static const struct symbol_limits limits = { 1 << 20, 1 << 20, 1 << 20, 1 << 28 };
 	static const char *const names[WORLD_PARTITIONS] = { "api", "web \"x\"", "" };
 
-	*w = (struct world){ .state = seed, .partitions_n = partitions_n, .nodes = 300, .sets = 6 };
+	*w = (struct world){ .state = seed,
+		.partitions_n = partitions_n,
+		.nodes = 300,
+		.sets = 6,
+		.missed_from_ns = INT64_MAX };
 	snprintf(w->dir, sizeof(w->dir), SCRATCH "epimetheus-block-XXXXXX");
 	if (!scratch_dir(w->dir))
 		return false;
@@ -254,36 +259,57 @@ void world_close(struct world *w)
 
 /* ---- writing ---- */
 
+/* An hour of a series; false: it has no rows. */
+static bool rollup_of_hour(struct world *w, const struct world_series *s, int64_t hour_ns,
+	struct rollup_builder *b, struct chunk *c, struct buf *out)
+{
+	rollup_builder_clear(b);
+	for (uint32_t k = 0; k < s->chunks_n; k++) {
+		const struct chunk_row *rows;
+		uint32_t from = 0, to;
+
+		must(chunk_parse(c, s->chunks[k].bytes, NULL));
+		rows = chunk_rows(c);
+		to = chunk_rows_n(c);
+		while (from < to && rows[from].ts_ns <= hour_ns)
+			from++;
+		while (from < to && rows[to - 1].ts_ns > hour_ns + rollup_step_ns[0])
+			to--;
+		if (from < to)
+			must(rollup_builder_add_chunk(b, c, from, to, hour_ns >= w->missed_from_ns, NULL));
+	}
+	buf_clear(out);
+	if (rollup_builder_empty(b))
+		return false;
+	must(rollup_builder_encode(b, out, NULL));
+	return true;
+}
+
 enum err_code world_rollup(struct world *w, uint32_t first, uint32_t n, uint32_t level,
 	int64_t step_ns, bool functions, struct buf *out, struct err *err)
 {
-	int64_t end_ns = step_ns + rollup_step_ns[level];
-	struct rollup_builder *b = NULL;
+	struct rollup_builder *b = NULL, *hour = NULL;
+	struct partition *p = w->partitions[w->series[first].slot];
+	struct rollup_view *v = rollup_view_open();
 	struct chunk *c = chunk_open();
 	enum err_code rc = ERR_OK;
 	bool any = true;
 
-	buf_clear(out);
-	must(rollup_builder_open(w->partitions[w->series[first].slot], &b, NULL));
+	must(rollup_builder_open(p, &b, NULL));
+	must(rollup_builder_open(p, &hour, NULL));
 	for (uint32_t i = first; i < first + n; i++)
-		for (uint32_t k = 0; k < w->series[i].chunks_n && !rc; k++) {
-			const struct chunk_row *rows;
-			uint32_t from = 0, to;
-
-			must(chunk_parse(c, w->series[i].chunks[k].bytes, NULL));
-			rows = chunk_rows(c);
-			to = chunk_rows_n(c);
-			while (from < to && rows[from].ts_ns <= step_ns)
-				from++;
-			while (from < to && rows[to - 1].ts_ns > end_ns)
-				to--;
-			if (from < to)
-				rc = rollup_builder_add_chunk(b, c, from, to, err);
-		}
-	if (!rc && !rollup_builder_empty(b))
+		for (int64_t at = step_ns; at < step_ns + rollup_step_ns[level]; at += rollup_step_ns[0])
+			if (rollup_of_hour(w, &w->series[i], at, hour, c, out)) {
+				must(rollup_parse(v, buf_str(out), NULL));
+				must(rollup_builder_add(b, v, NULL));
+			}
+	buf_clear(out);
+	if (!rollup_builder_empty(b))
 		rc = functions ? rollup_builder_encode_functions(b, out, &any, err) :
 						 rollup_builder_encode(b, out, err);
 	rollup_builder_close(b);
+	rollup_builder_close(hour);
+	rollup_view_close(v);
 	chunk_close(c);
 	return rc;
 }

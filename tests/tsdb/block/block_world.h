@@ -38,6 +38,7 @@ struct world {
 	struct world_series series[WORLD_SERIES_MAX]; /* in the order of a block */
 	uint32_t series_n;
 	char dir[64], block[96]; /* a directory of its own; the block in it */
+	int64_t missed_from_ns; /* rollups of the hours from here on count missed scrapes */
 };
 
 uint64_t world_draw(struct world *w, uint64_t below);

@@ -103,7 +103,7 @@ TEST(days_are_the_sums_of_their_hours)
 	for (int64_t hour = 0; hour < DAYS * 24; hour++) {
 		hour_of_rows(c, &bytes, hour, node, header);
 		for (int k = 0; k < 2; k++) /* two chunks an hour: the record is encoded anew */
-			CHECK_OK(cascade_chunk(l, hour * NS_PER_HOUR, c, &err), &err);
+			CHECK_OK(cascade_chunk(l, hour * NS_PER_HOUR, c, false, &err), &err);
 	}
 	CHECK_OK(cascade_end(l, &err), &err);
 	CHECK_INT(s.broken, 0);

@@ -430,8 +430,8 @@ TEST(chunks_add_like_their_rows)
 		REQUIRE_OK(chunk_encode(ts, in, n, kinds[kind], &bytes, &err), &err);
 		REQUIRE_OK(chunk_parse(c, buf_str(&bytes), &err), &err);
 		rollup_builder_clear(b);
-		CHECK_OK(rollup_builder_add_chunk(b, c, cut, n, &err), &err);
-		CHECK_OK(rollup_builder_add_chunk(b, c, 0, cut, &err), &err);
+		CHECK_OK(rollup_builder_add_chunk(b, c, cut, n, false, &err), &err);
+		CHECK_OK(rollup_builder_add_chunk(b, c, 0, cut, false, &err), &err);
 		buf_clear(&got);
 		CHECK_OK(rollup_builder_encode(b, &got, &err), &err);
 		CHECK(str_eq(buf_str(&want), buf_str(&got)));
@@ -492,6 +492,7 @@ TEST(cut_and_changed_rollups)
 		draw_row(&w, &r, 3, true, small_value);
 		CHECK_OK(add_row(&w, b, r.ts_ns, &r.row, &err), &err);
 	}
+	b->missed = true; /* the longer head */
 	REQUIRE_OK(rollup_builder_encode(b, &bytes, &err), &err);
 	for (size_t len = 0; len < bytes.len; len++) {
 		/* Its own memory, so that a read past the end is seen. */

@@ -197,7 +197,7 @@ static inline enum err_code add_row(const struct world *w, struct rollup_builder
 	if (!rc)
 		rc = chunk_parse(c, buf_str(&bytes), err);
 	if (!rc)
-		rc = rollup_builder_add_chunk(b, c, 0, 1, err);
+		rc = rollup_builder_add_chunk(b, c, 0, 1, false, err);
 	buf_release(&bytes);
 	chunk_close(c);
 	return rc;
