@@ -1,7 +1,7 @@
 /*
  * Adds up the series that a selector chose. The database fills one accumulator per group and
- * partition, which is then read out as cells. Values of gauges stay multiplied by their intervals
- * here. They are divided by the time of the whole selection, so that groups add up to the whole.
+ * partition, which is then read out as cells. Values of gauges stay multiplied by the time that
+ * they count here. They are divided by that of the whole selection, so that groups add up to it.
  */
 #include "promql/gather.h"
 
@@ -336,12 +336,10 @@ static enum err_code gather_finish_group(
 		return rc;
 	for (size_t i = 1; i < n; i++)
 		gather_join_type(&p->type, chosen_type(&c[i]));
-	if (g->end_ns == 0 || p->start_ns < g->start_ns)
-		g->start_ns = p->start_ns;
-	if (p->end_ns > g->end_ns)
-		g->end_ns = p->end_ns;
+	for (size_t i = 0; i < g->of_n && !rc; i++)
+		rc = cover_merge(&g->counted, &g->of[i].sums.stats.counted, g->ev->arena, err);
 	out->n += kept;
-	return ERR_OK;
+	return rc;
 }
 
 #define BATCH_MAX 64u
@@ -459,6 +457,7 @@ static enum err_code gather_sum_groups(struct eval *ev, const struct selection *
 		.fraction = fraction_has_factor(s->over, &s->v[0].type),
 	};
 	enum err_code rc;
+	int64_t counted_ns;
 	size_t at = 0;
 
 	x.wide = x.weighted || x.fraction;
@@ -472,6 +471,7 @@ static enum err_code gather_sum_groups(struct eval *ev, const struct selection *
 	*negative = x.negative;
 	if (out->n > 0)
 		out->type = VALUE_PROFILES;
+	counted_ns = cover_length_ns(&x.counted);
 	for (size_t i = 0; i < out->n; i++) {
 		struct profile_value *p = &out->profiles[i];
 
@@ -480,7 +480,7 @@ static enum err_code gather_sum_groups(struct eval *ev, const struct selection *
 		if (x.fraction)
 			p->divisor = FRACTION_ONE;
 		else if (x.weighted)
-			p->divisor = x.end_ns > x.start_ns ? x.end_ns - x.start_ns : 1;
+			p->divisor = counted_ns > 0 ? counted_ns : 1;
 		else if (p->wide_total != p->value_total)
 			return eval_fault(ev, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}

@@ -45,7 +45,7 @@ struct gathering {
 	size_t from; /* the first of the group in work */
 	struct slot *of; /* slots of a group that is read out */
 	size_t of_n;
-	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
+	struct cover counted; /* of levels: by all groups so far */
 	bool weighted; /* gauges over a window */
 	bool fraction; /* costs are multiplied by a factor for each series */
 	bool wide; /* one of the two */
@@ -64,6 +64,14 @@ static inline bool slot_convert(const struct slot *slot, __int128 cost, __int128
 static inline bool slot_is_read(const struct slot *slot)
 {
 	return slot->sums.stats.rows && !slot->none;
+}
+
+/* Of which rows sums are wanted. at_ns: of the one scrape, or 0. */
+static inline enum sum_pick gather_pick(const struct gathering *g, int64_t at_ns)
+{
+	if (at_ns || g->s->window.latest)
+		return SUM_LAST;
+	return g->s->over == OVER_SUM ? SUM_EACH : SUM_WINDOW;
 }
 
 /* ---- gather.c ---- */

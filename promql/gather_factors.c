@@ -55,8 +55,8 @@ static enum err_code gather_factors_read_totals(
 
 	if (rc)
 		return rc;
-	rc = db_sum(g->ev->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns, SUM_WINDOW,
-		NULL, g->ev->arena, &stats, err);
+	rc = db_sum(g->ev->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns,
+		gather_pick(g, 0), NULL, g->ev->arena, &stats, err);
 	gather_factors_add_stats(all, &stats);
 	return rc;
 }

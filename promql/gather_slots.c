@@ -125,11 +125,6 @@ static enum sum_wish gather_slots_wish_of(const struct gathering *g, const struc
 		SUM_CELLS;
 }
 
-static enum sum_pick gather_slots_pick_of(const struct gathering *g, const struct slot *slot)
-{
-	return slot->at_ns || g->s->window.latest ? SUM_LAST : SUM_WINDOW;
-}
-
 /* (min, max] of a slot. */
 static void gather_slots_window_of(
 	const struct gathering *g, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
@@ -153,6 +148,21 @@ static enum err_code gather_slots_charge(struct gathering *g, struct sums *s, st
 	return ERR_OK;
 }
 
+static enum err_code gather_slots_sum_rows(struct gathering *g, const struct slot *slot,
+	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
+	struct err *err)
+{
+	struct sum_part_of part = { .min_ns = min_ns, .max_ns = max_ns };
+	enum sum_pick pick = gather_pick(g, slot->at_ns);
+
+	if (pick != SUM_WINDOW)
+		return db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns, pick, out->acc,
+			a, &out->stats, err);
+	gather_slots_window_of(g, slot, &part.of_min_ns, &part.of_max_ns);
+	return db_sum_part(
+		q, slot->series, slot->series_n, slot->type, part, out->acc, a, &out->stats, err);
+}
+
 /* All series of a slot at once: sums of whole groups of series are read as such. */
 static enum err_code gather_slots_sum_window(struct gathering *g, const struct slot *slot,
 	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
@@ -173,8 +183,7 @@ static enum err_code gather_slots_sum_window(struct gathering *g, const struct s
 		rc = db_sum_functions(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
 			out->functions, out->acc, a, &out->stats, err);
 	} else {
-		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			gather_slots_pick_of(g, slot), out->acc, a, &out->stats, err);
+		rc = gather_slots_sum_rows(g, slot, min_ns, max_ns, q, a, out, err);
 	}
 	return rc ? rc : gather_slots_charge(g, out, err);
 }
@@ -288,11 +297,12 @@ static enum err_code gather_slots_cut_pieces(
 	struct gathering *g, struct gather_slots_running *r, struct err *err)
 {
 	const struct time_window *w = &g->s->window;
-	bool whole = gather_slots_pick_of(g, &g->slots[0]) == SUM_LAST;
-	size_t each = whole ? 1 : 2 * workers_threads(g->ev->workers) / g->slots_n, n;
+	enum sum_pick pick = gather_pick(g, g->slots[0].at_ns);
+	bool levels = pick == SUM_WINDOW && !g->slots[0].type->delta;
+	size_t each = pick == SUM_LAST ? 1 : 2 * workers_threads(g->ev->workers) / g->slots_n, n;
 	int64_t cuts[PIECES_MAX], from, end;
 
-	n = db_querier_cuts(g->ev->querier, w->min_ns, w->max_ns, cuts, PIECES_MAX);
+	n = db_querier_cuts(g->ev->querier, w->min_ns, w->max_ns, levels, cuts, PIECES_MAX);
 	if (each > n + 1)
 		each = n + 1;
 	if (each < 1)
@@ -409,10 +419,10 @@ static void gather_slots_tell_what_comes(struct gathering *g)
 		for (size_t i = 0; i < g->slots_n; i++) {
 			const struct slot *slot = &g->slots[i];
 
-			if (gather_slots_pick_of(g, slot) == SUM_LAST)
+			if (gather_pick(g, slot->at_ns) == SUM_LAST)
 				continue;
 			gather_slots_window_of(g, slot, &min_ns, &max_ns);
-			db_sum_expect(q, slot->series, slot->series_n, min_ns, max_ns,
+			db_sum_expect(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
 				gather_slots_wish_of(g, slot), (enum sum_part)part);
 		}
 }
@@ -450,7 +460,7 @@ static enum err_code gather_slots_estimate_group(struct gathering *g, const stru
 
 		gather_slots_window_of(g, slot, &min_ns, &max_ns);
 		rc = db_estimate(g->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			gather_slots_pick_of(g, slot), gather_slots_wish_of(g, slot), out, err);
+			gather_pick(g, slot->at_ns), gather_slots_wish_of(g, slot), out, err);
 	}
 	return rc;
 }

@@ -42,8 +42,8 @@ static struct factor fraction_product(whole a, whole b, whole third, whole fourt
 
 /*
  * Rows of a delta say how much of their interval was profiled. Values of levels come multiplied by
- * their intervals. Divided by the sum of the intervals they are a mean, in which each scrape counts
- * by its interval. The sum of levels is that mean times the number of scrapes.
+ * what they count of the window, and divided by all that they count they are a mean. For the sum of
+ * levels each counts its interval (SUM_EACH), and that mean is multiplied by the number of scrapes.
  */
 struct factor fraction_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns)

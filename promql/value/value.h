@@ -70,7 +70,7 @@ struct profile_value {
 	/* As in sum_stats, of all that was merged; a diff has none. */
 	__int128 elapsed_ns, profiled_ns;
 	int64_t start_ns, end_ns; /* of the window that was read */
-	/* The divisor of wide, the time from first to last scrape; 0: the profile is rounded. */
+	/* The divisor of wide, the time that scrapes of levels count; 0: the profile is rounded. */
 	int64_t divisor;
 	__int128 wide_total; /* the sum of all wide */
 	/* A quotient that stays one: rounded to a whole number only if a profile must have one. */

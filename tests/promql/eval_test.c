@@ -145,8 +145,7 @@ TEST(differences)
 	world_close(&w);
 }
 
-/* A gauge in time is a mean: value x interval over the time from the first to the last scrape of
- * any series. */
+/* A gauge in time is a mean: value x counted time, over the time in which any series counts. */
 TEST(gauges_are_means_over_time)
 {
 	struct world w;

@@ -159,6 +159,10 @@ TEST(one_scrape_of_each_series)
 	CHECK_ANSWERS_IN(fill_windows, rows);
 }
 
+/*
+ * Of levels, in (-20 s, 40 s]: p's scrapes count 10 s and 21 s, as the window ends two intervals
+ * behind the last one, q's 20 s. A sum is that of the scrapes.
+ */
 TEST(sums_means_and_counts)
 {
 	static const struct asked rows[] = {
@@ -171,9 +175,10 @@ TEST(sums_means_and_counts)
 		{ 40, "sum_over_time(memory[1m])",
 			"memory{job=\"a\", pod=\"p\"} bytes 181 of 2: main;f 151, main;g 30\n"
 			"memory{job=\"a\", pod=\"q\"} bytes 9 of 1: main;f 9" },
+		/* (100 x 10 + 51 x 21) / 31 + 9, 30 x 10 / 31 */
 		{ 40, "flat by (function) (avg_over_time(memory[1m]))",
-			"{function=\"f\"} 84.5\n{function=\"g\"} 15" },
-		{ 40, "total(merge(avg_over_time(memory[1m])))", "{} 99.5" },
+			"{function=\"f\"} 75.80645161290323\n{function=\"g\"} 9.67741935483871" },
+		{ 40, "total(merge(avg_over_time(memory[1m])))", "{} 85.48387096774194" },
 		{ 40, "count_over_time(process_cpu[1m])",
 			"{job=\"a\", pod=\"p\"} 3\n{job=\"a\", pod=\"q\"} 2" },
 		{ 40, "count_over_time(memory[15s])", "{job=\"a\", pod=\"q\"} 1" },

@@ -56,11 +56,11 @@ static const struct {
 	{ "total(cpu:samples{job=\"empty\",handler!=\"/x\"}[50s])", "{job=\"empty\", pod=\"p\"} 0" },
 	{ "total(cpu:samples{job=\"empty\",handler=\"/x\"}[50s])", "" },
 	{ "total(cpu:samples{job=\"empty\",handler=\"\"}[10m])", "" },
-	/* a level is divided by the time that was looked at: 230 s */
-	{ "total(goroutine{job=\"level\",handler=\"/x\"}[10m]) * 230",
+	/* a level is divided by the time that scrapes count: 10 s each, the last 10 s more */
+	{ "total(goroutine{job=\"level\",handler=\"/x\"}[10m]) * 40",
 		"{job=\"level\", pod=\"p\"} 100" },
-	{ "total(goroutine{job=\"level\",handler!=\"/x\",n=\"\"}[10m]) * 230",
-		"{job=\"level\", pod=\"p\"} 570\n{job=\"level\", pod=\"q\"} 300" },
+	{ "total(goroutine{job=\"level\",handler!=\"/x\",n=\"\"}[10m]) * 40",
+		"{job=\"level\", pod=\"p\"} 870\n{job=\"level\", pod=\"q\"} 600" },
 	{ "total(goroutine{job=\"level\",handler=\"/x\"})", "" },
 	{ "total(goroutine{job=\"level\",handler=\"\"})",
 		"{job=\"level\", pod=\"p\"} 30\n{job=\"level\", pod=\"q\"} 30" },
@@ -98,4 +98,41 @@ TEST(labels_of_samples_that_not_all_epochs_know)
 {
 	check_all(16, false, 2, 3);
 	check_all(16, true, 2, 3);
+}
+
+/* ---- levels ---- */
+
+#define SOME_STACKS(a) \
+	"main;" a "0 2|main;" a "1 2|main;" a "2 1|main;" a "3 1|main;" a "4 1|main;" a "5 1|main;" a \
+	"6 1|main;" a "7 1"
+
+/* A scrape counts from the one before it and up to the next one, in whatever epoch these are. */
+static void check_level(uint32_t nodes_max, bool blocks, int entries)
+{
+	struct db_options o;
+	struct world w;
+	struct err err;
+
+	db_options_default(&o);
+	o.window_ns = 100 * NS_PER_S;
+	o.nodes_max = nodes_max;
+	REQUIRE(world_open_over(&w, o, NULL));
+	for (int i = 10; i <= 300; i += 10)
+		store(&w, "__name__=goroutine,job=level,pod=p", i, 10,
+			i <= 200 ? SOME_STACKS("a") : SOME_STACKS("b"));
+	if (blocks)
+		CHECK_OK(db_compact(w.db, &err), &err);
+	CHECK_INT(world_entries(&w, STR("job"), "level"), entries);
+	for (int i = 151; i < 290; i++)
+		at(&w, i, "total(goroutine[30s])", "{job=\"level\", pod=\"p\"} 10");
+	at(&w, 210, "flat by (function) (goroutine[20s], {function=~'a1|b1'})",
+		"{function=\"a1\"} 1\n{function=\"b1\"} 1");
+	world_close(&w);
+}
+
+TEST(levels_do_not_show_where_epochs_begin)
+{
+	check_level(1000, false, 1);
+	check_level(16, false, 3);
+	check_level(16, true, 3);
 }

@@ -14,6 +14,7 @@
 #include "base/labels.h"
 #include "proto/pprof.h"
 #include "tsdb/columns/accum.h"
+#include "tsdb/read/cover.h"
 #include "tsdb/symbols/profile_type.h"
 #include "tsdb/symbols/symbols.h"
 
@@ -65,9 +66,10 @@ MUST_CHECK enum err_code db_querier_fork(
 void db_querier_in_steps(struct db_querier *q);
 /* Copies a fork's infos to the querier. */
 void db_querier_join(struct db_querier *q, const struct db_querier *fork);
-/* Ends of windows and blocks inside (min, max), ascending: at most n. */
-size_t db_querier_cuts(
-	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n);
+/* Ends of windows and blocks inside (min, max), ascending: at most n. levels: only those between
+ * whose parts no scrape counts differently than in the whole window. */
+size_t db_querier_cuts(const struct db_querier *q, int64_t min_ns, int64_t max_ns, bool levels,
+	int64_t *out, size_t n);
 
 /*
  * Series with rows in the querier's window, ascending by labels. A matcher tests the series' label
@@ -171,8 +173,9 @@ struct sum_stats {
 	int64_t time_nanos; /* smallest profile time, 0 ones left out */
 	int64_t duration_ns; /* sum of the profiles' durations */
 	int64_t period; /* largest */
-	__int128 total; /* sum of value (delta) or value x interval_ns (gauge) */
-	__int128 elapsed_ns; /* sum of intervals */
+	__int128 total; /* sum of values; of a gauge of value x what its row counts */
+	__int128 elapsed_ns; /* sum of intervals; of a gauge of what its rows count */
+	struct cover counted; /* SUM_WINDOW of a gauge: the time that they count; in the arena */
 	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
 	struct row_total min, max; /* of rows' plain totals; the earliest of equal ones */
 	uint32_t *headers; /* distinct header ids seen, in the arena */
@@ -180,25 +183,37 @@ struct sum_stats {
 	uint64_t read; /* cells decoded: the cost of the query */
 };
 
-/* Joins the stats of two sums over windows that follow each other; headers are in the arena. */
+/* Joins the stats of two sums over windows that follow each other, or over other series; headers
+ * are in the arena. */
 MUST_CHECK enum err_code sum_stats_merge(
 	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err);
 
 enum sum_pick {
 	SUM_WINDOW, /* all rows in (min, max] */
+	SUM_EACH, /* the same; a gauge counts its interval, wherever the window ends */
 	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
 };
 
 /*
  * Adds the column `type` of the series' rows in (min, max] to acc, and to *stats (which the caller
- * zeroes before the first). All series are of acc's partition. Gauges are weighted by their
- * interval in ns (acc has ACCUM_WEIGHTED then). acc may be NULL: totals only, which reads no
- * samples. Rows without the type are passed over. Asked for many series at once, sums over whole
- * groups and steps are taken from rollups; the result is the same to the last bit.
+ * zeroes before the first). All series are of acc's partition. Gauges are weighted by what they
+ * count of the window (tsdb/columns/spans.h, cover.h) in ns (acc has ACCUM_WEIGHTED then); of
+ * scrapes that are in several epochs or members each counts as if all were in one. acc may be NULL:
+ * totals only, which reads no samples. Rows without the type are passed over. Asked for many series
+ * at once, sums over whole groups and steps are taken from rollups; the result is the same to the
+ * last bit.
  */
 MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *const *series,
 	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
 	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err);
+/* SUM_WINDOW of a part that db_querier_cuts cut: sums over all parts add up to db_sum. */
+struct sum_part_of {
+	int64_t min_ns, max_ns; /* the part */
+	int64_t of_min_ns, of_max_ns; /* the window */
+};
+MUST_CHECK enum err_code db_sum_part(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, struct sum_part_of part, struct accum *acc,
+	struct arena *a, struct sum_stats *stats, struct err *err);
 
 /*
  * Costs by the names of functions: flat, of stacks that end in one; cum, of stacks it is in, each
@@ -258,7 +273,8 @@ MUST_CHECK enum err_code db_estimate(struct db_querier *q, const struct db_serie
 enum sum_part { SUM_NO_PART, SUM_RECORDS, SUM_STACKS, SUM_ROWS, SUM_PARTS };
 bool db_querier_is_far(const struct db_querier *q); /* it has blocks in a bucket */
 void db_sum_expect(struct db_querier *q, const struct db_series *const *series, size_t n,
-	int64_t min_ns, int64_t max_ns, enum sum_wish wish, enum sum_part part);
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_wish wish,
+	enum sum_part part);
 
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {

@@ -27,6 +27,7 @@ struct querier_source {
 	uint32_t member; /* of q->members */
 	uint32_t next; /* source of the member, + 1; 0: this is the last */
 	int64_t min_ns, max_ns; /* what it covers: (min, max] */
+	bool regular; /* of levels a missed scrape is made up for in whole hours (columns/spans.h) */
 	struct window *w; /* pinned; NULL: a block */
 	struct store *store;
 	struct store_snapshot *snap; /* NULL: it is being reopened, nothing is read */

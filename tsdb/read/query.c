@@ -33,6 +33,21 @@ static void read_query_add_source(struct db_querier *q, size_t from, struct quer
 	q->sources[i] = s;
 }
 
+static bool read_query_whole_hour(int64_t ts_ns)
+{
+	return ts_ns % NS_PER_HOUR == 0;
+}
+
+/* It was cut from windows of whole hours alone. */
+static bool read_query_is_regular(const struct block_meta *m)
+{
+	bool all = read_query_whole_hour(m->min_ns) && read_query_whole_hour(m->max_ns);
+
+	for (uint32_t i = 0; i < m->heads_n && all; i++)
+		all = read_query_whole_hour(m->heads[i]);
+	return all;
+}
+
 static void read_query_pin_blocks(struct db_querier *q, uint32_t member, size_t from)
 {
 	struct db *db = q->members[member].db;
@@ -50,6 +65,7 @@ static void read_query_pin_blocks(struct db_querier *q, uint32_t member, size_t 
 				.member = member,
 				.min_ns = m->min_ns,
 				.max_ns = m->max_ns,
+				.regular = read_query_is_regular(m),
 				.b = b,
 				.deleted = b->deleted,
 				.deleted_n = b->deleted_n });
@@ -73,6 +89,7 @@ static void read_query_pin_windows(struct db_querier *q, uint32_t member, size_t
 				.member = member,
 				.min_ns = w->start_ns,
 				.max_ns = w->end_ns,
+				.regular = read_query_whole_hour(w->start_ns) && read_query_whole_hour(w->end_ns),
 				.w = w,
 				.deleted = w->deleted,
 				.deleted_n = w->deleted_n });
@@ -253,6 +270,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 			.next = s->next,
 			.min_ns = s->min_ns,
 			.max_ns = s->max_ns,
+			.regular = s->regular,
 			.w = s->w,
 			.store = s->store,
 			.snap = s->snap,
@@ -289,13 +307,15 @@ static int64_t read_query_next_end(const struct db_querier *q, int64_t min_ns, i
 }
 
 size_t db_querier_cuts(
-	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n)
+	const struct db_querier *q, int64_t min_ns, int64_t max_ns, bool levels, int64_t *out, size_t n)
 {
+	struct cover_window w = cover_window_of(min_ns, max_ns);
 	int64_t end = min_ns;
 	size_t k = 0;
 
 	while (k < n && (end = read_query_next_end(q, end, max_ns)) < max_ns)
-		out[k++] = end;
+		if (!levels || (end >= w.hours_min_ns && end < w.hours_max_ns))
+			out[k++] = end;
 	return k;
 }
 

@@ -22,6 +22,9 @@ void sum_scratch_close(struct sum_scratch *s)
 	bits_release(&s->headers);
 	bits_release(&s->stacks);
 	bits_release(&s->sets);
+	free(s->piece.v);
+	free(s->piece.rows);
+	buf_release(&s->piece.bytes);
 	free(s->ids);
 	free(s->at);
 	free(s->zeros);
@@ -85,32 +88,9 @@ static bool read_sum_reserve(struct db_querier *q, size_t n)
 	return q->decode_cap != 0;
 }
 
-/* ---- facts about rows ---- */
-
 enum err_code sum_canceled(const struct summing *s, struct err *err)
 {
 	return querier_canceled(s->q) ? err_set(err, ERR_CANCELED, "query canceled") : ERR_OK;
-}
-
-enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *err)
-{
-	struct sum_stats *st = s->stats;
-	uint32_t n = st->headers_n, *v;
-
-	if (bits_get(&s->x->headers, header))
-		return ERR_OK;
-	if ((n & (n - 1)) == 0) { /* full at each power of two */
-		if (!(v = arena_alloc_raw(s->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
-			return arena_fail(s->a, "sum", err);
-		if (n)
-			memcpy(v, st->headers, n * sizeof(*v));
-		st->headers = v;
-	}
-	if (!bits_reserve(&s->x->headers, header))
-		return err_nomem(err, "sum");
-	bits_set(&s->x->headers, header);
-	st->headers[st->headers_n++] = header;
-	return ERR_OK;
 }
 
 enum err_code sum_header(struct summing *s, uint32_t header, uint32_t columns_n, struct err *err)
@@ -128,77 +108,6 @@ enum err_code sum_header(struct summing *s, uint32_t header, uint32_t columns_n,
 	if (s->column >= 0 && (uint32_t)s->column >= columns_n)
 		return err_set(
 			err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" lacks columns", STR_ARG(s->p->name));
-	return ERR_OK;
-}
-
-/* Before the rows of them are counted. */
-void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max)
-{
-	if (!st->rows || min.total < st->min.total ||
-		(min.total == st->min.total && min.ts_ns < st->min.ts_ns))
-		st->min = min;
-	if (!st->rows || max.total > st->max.total ||
-		(max.total == st->max.total && max.ts_ns < st->max.ts_ns))
-		st->max = max;
-}
-
-void sum_note_row(struct summing *s, const struct sum_row *row, int64_t weight)
-{
-	struct sum_stats *st = s->stats;
-
-	st->total += (__int128)row->total * weight;
-	sum_note_totals(st, (struct row_total){ row->total, row->ts_ns },
-		(struct row_total){ row->total, row->ts_ns });
-	st->samples += row->n;
-	if (!st->rows || row->ts_ns - row->interval_ns < st->start_ns)
-		st->start_ns = row->ts_ns - row->interval_ns;
-	if (!st->rows || row->ts_ns > st->end_ns)
-		st->end_ns = row->ts_ns;
-	st->rows++;
-	if (row->time_nanos && (!st->time_nanos || row->time_nanos < st->time_nanos))
-		st->time_nanos = row->time_nanos;
-	if (__builtin_add_overflow(st->duration_ns, row->duration_nanos, &st->duration_ns))
-		st->duration_ns = row->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
-	if (row->period > st->period)
-		st->period = row->period;
-	st->elapsed_ns += row->interval_ns;
-	st->profiled_ns += row->duration_nanos > 0 ? row->duration_nanos : row->interval_ns;
-}
-
-enum err_code sum_stats_merge(
-	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err)
-{
-	uint32_t *all = arena_alloc_raw(a, into->headers_n + from->headers_n + 1, sizeof(*all)), k;
-
-	if (!all)
-		return arena_fail(a, "sum", err);
-	if (into->headers_n)
-		memcpy(all, into->headers, into->headers_n * sizeof(*all));
-	into->headers = all;
-	for (uint32_t i = 0; i < from->headers_n; i++) {
-		for (k = 0; k < into->headers_n && all[k] != from->headers[i]; k++)
-			;
-		if (k == into->headers_n)
-			all[into->headers_n++] = from->headers[i];
-	}
-	if (from->rows && (!into->rows || from->start_ns < into->start_ns))
-		into->start_ns = from->start_ns;
-	if (from->rows && (!into->rows || from->end_ns > into->end_ns))
-		into->end_ns = from->end_ns;
-	if (from->rows)
-		sum_note_totals(into, from->min, from->max);
-	into->rows += from->rows;
-	into->samples += from->samples;
-	into->read += from->read;
-	into->elapsed_ns += from->elapsed_ns;
-	into->profiled_ns += from->profiled_ns;
-	into->total += from->total;
-	if (from->time_nanos && (!into->time_nanos || from->time_nanos < into->time_nanos))
-		into->time_nanos = from->time_nanos;
-	if (__builtin_add_overflow(into->duration_ns, from->duration_ns, &into->duration_ns))
-		into->duration_ns = from->duration_ns > 0 ? INT64_MAX : INT64_MIN;
-	if (from->period > into->period)
-		into->period = from->period;
 	return ERR_OK;
 }
 
@@ -241,17 +150,30 @@ static enum err_code read_sum_add_row(
 		return ERR_NOT_FOUND;
 	if ((rc = sum_header(s, v->header, v->columns_n, err)))
 		return rc;
+	weight = sum_weight(s, ts_ns, v->interval_ns);
 	if (s->column < 0)
 		return ERR_NOT_FOUND;
-	weight = sum_weight(s, v->interval_ns);
 	if (s->acc && (rc = read_sum_add_samples(s, weight, err)))
 		return rc;
 	if ((rc = sum_note_header(s, v->header, err)))
 		return rc;
-	sum_note_row(s,
+	return sum_note_row(s,
 		&(struct sum_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period, v->n,
 			v->columns[s->column].total },
-		weight);
+		weight, err);
+}
+
+enum err_code sum_row(struct summing *summing, struct querier_source *s, struct str bytes,
+	int64_t ts_ns, bool *added, struct err *err)
+{
+	struct err *why = &summing->x->why;
+	enum err_code rc = read_sum_add_row(summing, bytes, ts_ns, why);
+
+	*added = rc == ERR_OK;
+	if (rc == ERR_CORRUPT)
+		querier_warn(summing->q, s, why);
+	else if (rc && rc != ERR_NOT_FOUND)
+		return err_copy(err, why);
 	return ERR_OK;
 }
 
@@ -261,22 +183,18 @@ static enum err_code read_sum_add_at(struct summing *summing, struct querier_sou
 {
 	struct err *why = &summing->x->why;
 	struct str bytes;
-	enum err_code rc;
+	enum err_code rc = store_iter_value(it, &bytes, why);
 
 	*added = false;
-	if (!(rc = store_iter_value(it, &bytes, why)))
-		rc = read_sum_add_row(summing, bytes, ts_ns, why);
-	*added = rc == ERR_OK;
-	if (rc == ERR_NOT_FOUND)
-		return ERR_OK;
-	if (rc == ERR_CORRUPT) {
-		querier_warn(summing->q, s, why);
-		return ERR_OK;
-	}
-	return rc ? err_copy(err, why) : ERR_OK;
+	if (!rc)
+		return sum_row(summing, s, bytes, ts_ns, added, err);
+	if (rc != ERR_CORRUPT)
+		return err_copy(err, why);
+	querier_warn(summing->q, s, why);
+	return ERR_OK;
 }
 
-static enum err_code read_sum_window(struct summing *summing, struct querier_source *s, uint32_t id,
+enum err_code sum_window(struct summing *summing, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct store_iter *it = querier_iter(s);
@@ -292,6 +210,7 @@ static enum err_code read_sum_window(struct summing *summing, struct querier_sou
 		return s->snap ? err_nomem(err, "sum") : ERR_OK;
 	if (!window_clip(s->db, s->w, summing->p, &min_ns, &max_ns))
 		return ERR_OK;
+	summing->hour = (struct span_hour){ 0 };
 	key = key_row(id, min_ns + 1);
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &at, &ts) || at != id || ts > max_ns)
@@ -456,8 +375,26 @@ enum err_code sum_places_begin(struct sum_scratch *s, size_t n, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code sum_sources(struct summing *summing, const struct db_series *const *series,
-	size_t n, int64_t min_ns, int64_t max_ns, struct err *err)
+void sum_begin_source(struct summing *summing, const struct querier_source *s)
+{
+	summing->header = SYM_NONE;
+	summing->regular = s->regular;
+}
+
+/* Where levels are asked for, pieces are left out; but if no rows are kept all are whole steps. */
+static void read_sum_clip(
+	const struct summing *summing, const struct querier_source *s, int64_t *min_ns, int64_t *max_ns)
+{
+	if (!summing->levels || summing->expect || (s->b && !block_has_raw(s->b->block)))
+		return;
+	if (*min_ns < summing->window.hours_min_ns)
+		*min_ns = summing->window.hours_min_ns;
+	if (*max_ns > summing->window.hours_max_ns)
+		*max_ns = summing->window.hours_max_ns;
+}
+
+enum err_code sum_sources(struct summing *summing, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct querier_source *v = summing->q->sources, *s;
 	struct sum_scratch *x = summing->x;
@@ -465,20 +402,22 @@ static enum err_code sum_sources(struct summing *summing, const struct db_series
 	uint32_t member = v[series[0]->places[0].source].member; /* all places are in it */
 
 	for (uint32_t at = summing->q->members[member].first; at && !rc; at = s->next) {
+		int64_t from = min_ns, to = max_ns;
 		uint32_t k = at - 1;
 		size_t ids_n = 0;
 
 		s = &v[k];
-		if (s->min_ns >= max_ns || s->max_ns <= min_ns ||
+		read_sum_clip(summing, s, &from, &to);
+		if (from >= to || s->min_ns >= to || s->max_ns <= from ||
 			(summing->expect && !(s->b && s->b->remote)))
 			continue;
 		if ((rc = sum_canceled(summing, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
 			break;
-		summing->header = SYM_NONE;
+		sum_begin_source(summing, s);
 		if (s->b && ids_n)
-			rc = sum_block(summing, s, x->ids, ids_n, min_ns, max_ns, err);
+			rc = sum_block(summing, s, x->ids, ids_n, from, to, err);
 		for (size_t i = 0; !s->b && i < ids_n && !rc; i++)
-			rc = read_sum_window(summing, s, x->ids[i], min_ns, max_ns, err);
+			rc = sum_window(summing, s, x->ids[i], from, to, err);
 	}
 	return rc;
 }
@@ -495,6 +434,7 @@ static enum err_code sum_run(struct summing *of, const struct db_series *const *
 	t.header = SYM_NONE;
 	t.column = -1;
 	t.window_ns = min_ns;
+	t.levels = !t.type->delta && t.pick == SUM_WINDOW;
 	if (min_ns < q->min_ns)
 		min_ns = q->min_ns;
 	if (max_ns > q->max_ns)
@@ -511,6 +451,7 @@ static enum err_code sum_run(struct summing *of, const struct db_series *const *
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_set(&t.x->headers, stats->headers[i]);
 	rc = t.pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
+		t.levels            ? sum_levels(&t, series, n, min_ns, max_ns, err) :
 							  sum_sources(&t, series, n, min_ns, max_ns, err);
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_clear(&t.x->headers, stats->headers[i]);
@@ -523,9 +464,30 @@ enum err_code db_sum(struct db_querier *q, const struct db_series *const *series
 	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
 	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
 {
-	struct summing t = { .q = q, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick };
+	struct summing t = { .q = q,
+		.type = type,
+		.acc = acc,
+		.a = a,
+		.stats = stats,
+		.pick = pick,
+		.window = cover_window_of(min_ns, max_ns) };
 
 	return sum_run(&t, series, n, min_ns, max_ns, err);
+}
+
+enum err_code db_sum_part(struct db_querier *q, const struct db_series *const *series, size_t n,
+	const struct profile_type *type, struct sum_part_of part, struct accum *acc, struct arena *a,
+	struct sum_stats *stats, struct err *err)
+{
+	struct summing t = { .q = q,
+		.type = type,
+		.acc = acc,
+		.a = a,
+		.stats = stats,
+		.pick = SUM_WINDOW,
+		.window = cover_window_of(part.of_min_ns, part.of_max_ns) };
+
+	return sum_run(&t, series, n, part.min_ns, part.max_ns, err);
 }
 
 enum err_code db_sum_functions(struct db_querier *q, const struct db_series *const *series,
@@ -551,9 +513,15 @@ bool db_querier_is_far(const struct db_querier *q)
 }
 
 void db_sum_expect(struct db_querier *q, const struct db_series *const *series, size_t n,
-	int64_t min_ns, int64_t max_ns, enum sum_wish wish, enum sum_part part)
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_wish wish,
+	enum sum_part part)
 {
-	struct summing t = { .q = q, .expect = part, .wish = wish };
+	struct summing t = { .q = q,
+		.type = type,
+		.expect = part,
+		.wish = wish,
+		.levels = !type->delta,
+		.window = cover_window_of(min_ns, max_ns) };
 	struct err err;
 
 	min_ns = min_ns < q->min_ns ? q->min_ns : min_ns;

@@ -113,6 +113,7 @@ static enum err_code summed_add_series(
 
 	if (!(it = querier_chunks(b->s, err)))
 		return err_nomem(err, "sum");
+	t->hour = (struct span_hour){ 0 };
 	block_chunks_seek(it, id, min_ns, max_ns);
 	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc && !(rc = sum_canceled(t, &why)))
@@ -212,7 +213,7 @@ static enum err_code summed_add_records(struct summed *b, const struct sum_block
 			continue;
 		}
 		if (!rc && !(rc = sum_canceled(t, &why)))
-			rc = sum_record(t, bytes, &why);
+			rc = sum_record(t, bytes, len, &why);
 		bad = rc == ERR_CORRUPT;
 		if (rc && !bad)
 			return err_copy(err, &why);
@@ -414,6 +415,17 @@ static void summed_tell_whole_steps(struct summed *b, int level)
 	buf_release(&step);
 }
 
+/* Of a day of levels that is not as a whole in the window's hours, hours are read (cover.h). */
+static void summed_keep_whole_days(const struct summed *b, int64_t *from_ns, int64_t *to_ns)
+{
+	const struct cover_window *w = &b->t->window;
+
+	if (*from_ns < w->days_min_ns)
+		*from_ns = w->days_min_ns;
+	if (*to_ns > w->days_max_ns)
+		*to_ns = w->days_max_ns;
+}
+
 static enum err_code summed_add_range(struct summed *b, const struct sum_block_unit *u, int level,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
@@ -440,6 +452,8 @@ static enum err_code summed_add_range(struct summed *b, const struct sum_block_u
 		to += len;
 	else if (last)
 		summed_tell_whole_steps(b, level);
+	if (!last && b->t->levels && len > NS_PER_HOUR)
+		summed_keep_whole_days(b, &from, &to);
 	if (last)
 		return summed_add_steps(b, u, level, from, to, err);
 	if (from >= to)
@@ -501,6 +515,18 @@ enum err_code sum_block(struct summing *summing, struct querier_source *s, const
 		i += u.n;
 	}
 	return rc;
+}
+
+enum err_code sum_block_piece(struct summing *summing, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	bool found, usable = false;
+	struct summed b;
+	enum err_code rc = summed_open_block(&b, summing, s, &id, 1, &found, err);
+
+	if (!rc && found && b.raw)
+		rc = summed_need_stacks(&b, &usable, err);
+	return rc || !usable ? rc : summed_add_series(&b, id, min_ns, max_ns, err);
 }
 
 /* ---- the latest row ---- */

@@ -72,6 +72,8 @@ struct sum_chunk_part {
 	size_t del_n;
 	int64_t min_ns, max_ns;
 	const struct row *unpacked; /* rows one by one; NULL: columns */
+	const int64_t *ends; /* row i weighs ends[i + 1] - ends[i]; NULL: all weigh the same */
+	int64_t weight; /* then */
 	uint64_t entries, samples;
 	uint32_t source, series;
 	bool bad; /* something was left out: why */
@@ -83,7 +85,15 @@ struct sum_chunk_adding {
 	struct chunk *c;
 	uint32_t column, from, to;
 	int64_t weight;
+	const int64_t *ends; /* as in the part */
 };
+
+static enum err_code sum_chunk_add_column(
+	const struct sum_chunk_adding *a, struct accum *acc, struct err *err)
+{
+	return a->ends ? chunk_add_spans(a->c, a->column, a->from, a->to, a->ends, acc, err) :
+					 chunk_add(a->c, a->column, a->from, a->to, a->weight, acc, err);
+}
 
 /* The end of a chunk whose other part was read before. */
 static bool sum_chunk_part_find_edge(
@@ -91,7 +101,7 @@ static bool sum_chunk_part_find_edge(
 {
 	struct sum_edge_key key = { p->source, p->series, a->column, a->from, p->rows[0].ts_ns };
 
-	return p->t->q->edges && a->from > 0 && a->to == chunk_rows_n(p->c) &&
+	return p->t->q->edges && !a->ends && a->from > 0 && a->to == chunk_rows_n(p->c) &&
 		sum_edges_find(p->t->x->edges, &key, out);
 }
 
@@ -105,9 +115,9 @@ static enum err_code sum_chunk_part_add_rows(
 
 	if (sum_chunk_part_find_edge(p, a, &tail))
 		return accum_add(acc, tail.stacks, tail.label_sets, tail.values, tail.n, a->weight, err);
-	if (!p->t->q->edges || a->from > 0 || a->to == chunk_rows_n(p->c) ||
+	if (!p->t->q->edges || a->ends || a->from > 0 || a->to == chunk_rows_n(p->c) ||
 		!sum_edges_want(&p->t->x->edges, &key))
-		return chunk_add(p->c, a->column, a->from, a->to, a->weight, acc, err);
+		return sum_chunk_add_column(a, acc, err);
 	if (!(rc = chunk_add_head(p->c, a->column, a->to, a->weight, acc, &tail, err)))
 		sum_edges_keep(p->t->x->edges, &key, p->rows[a->to].ts_ns, p->t->window_ns, &tail);
 	return rc;
@@ -115,33 +125,37 @@ static enum err_code sum_chunk_part_add_rows(
 
 static enum err_code sum_chunk_add_again(void *ctx, struct accum *acc)
 {
-	struct sum_chunk_adding *a = ctx;
-
-	return chunk_add(a->c, a->column, a->from, a->to, a->weight, acc, NULL);
+	return sum_chunk_add_column(ctx, acc, NULL);
 }
 
-static void sum_chunk_part_note_rows(
-	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to)
+static int64_t sum_chunk_part_weight(const struct sum_chunk_part *p, uint32_t i)
 {
-	int64_t interval = chunk_interval_ns(p->c), weight = sum_weight(p->t, interval);
-	const int64_t *totals = chunk_totals(p->c, column);
+	return p->ends ? (int64_t)((uint64_t)p->ends[i + 1] - (uint64_t)p->ends[i]) : p->weight;
+}
 
-	for (uint32_t i = from; i < to; i++) {
+static enum err_code sum_chunk_part_note_rows(
+	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
+{
+	const int64_t *totals = chunk_totals(p->c, column);
+	int64_t interval = chunk_interval_ns(p->c);
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = from; i < to && !rc; i++) {
 		const struct chunk_row *r = &p->rows[i];
 
-		sum_note_row(p->t,
+		rc = sum_note_row(p->t,
 			&(struct sum_row){
 				r->ts_ns, interval, r->time_nanos, r->duration_nanos, r->period, r->n, totals[i] },
-			weight);
+			sum_chunk_part_weight(p, i), err);
 	}
+	return rc;
 }
 
 /* ERR_CORRUPT: nothing was added. */
 static enum err_code sum_chunk_part_add_columns(
 	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
 {
-	struct sum_chunk_adding a = { p->c, column, from, to,
-		sum_weight(p->t, chunk_interval_ns(p->c)) };
+	struct sum_chunk_adding a = { p->c, column, from, to, p->weight, p->ends };
 	enum err_code rc = sum_chunk_part_add_rows(p, &a, err), back;
 
 	p->t->stats->read += from == 0 && to == chunk_rows_n(p->c) ? p->entries : p->samples;
@@ -167,7 +181,7 @@ static enum err_code sum_chunk_part_add_unpacked(
 		return rc;
 	p->t->stats->read += r->n;
 	return accum_add(p->t->acc, r->stacks, r->label_sets ? sets : NULL,
-		r->values + (size_t)column * r->n, r->n, sum_weight(p->t, r->interval_ns), err);
+		r->values + (size_t)column * r->n, r->n, sum_chunk_part_weight(p, i), err);
 }
 
 /* Rows [from, to), which have the type in this column. *any: some were added. */
@@ -192,10 +206,39 @@ static enum err_code sum_chunk_part_add_run(struct sum_chunk_part *p, uint32_t c
 			if ((k == i || p->rows[k].header != p->rows[k - 1].header) &&
 				(rc = sum_note_header(t, p->rows[k].header, err)))
 				return rc;
-		sum_chunk_part_note_rows(p, column, i, end);
+		if ((rc = sum_chunk_part_note_rows(p, column, i, end, err)))
+			return rc;
 		*any = true;
 	}
 	return ERR_OK;
+}
+
+static bool sum_chunk_part_has(const struct sum_chunk_part *p, uint32_t i)
+{
+	int64_t ts = p->rows[i].ts_ns;
+
+	return ts > p->min_ns && ts <= p->max_ns && !deleted_has(p->del, p->del_n, ts);
+}
+
+/* Finds what its rows weigh. */
+static void sum_chunk_part_weigh(struct sum_chunk_part *p)
+{
+	int64_t *ends = p->t->x->ends, interval = chunk_interval_ns(p->c), weight;
+	bool same = true;
+
+	p->ends = NULL;
+	p->weight = sum_is_weighted(p->t) ? interval : 1;
+	ends[0] = 0;
+	for (uint32_t i = 0; i < chunk_rows_n(p->c) && sum_is_weighted(p->t); i++) {
+		weight = 0;
+		if (sum_chunk_part_has(p, i)) {
+			weight = sum_weight(p->t, p->rows[i].ts_ns, interval);
+			same &= weight == interval;
+		}
+		ends[i + 1] = (int64_t)((uint64_t)ends[i] + (uint64_t)weight); /* may wrap if all is one */
+	}
+	if (!same)
+		p->ends = ends;
 }
 
 /* The column of the type in this row, -1: it has none, or does not count. */
@@ -203,7 +246,7 @@ static int sum_chunk_part_column_of(struct sum_chunk_part *p, uint32_t i)
 {
 	const struct chunk_row *r = &p->rows[i];
 
-	if (r->ts_ns <= p->min_ns || r->ts_ns > p->max_ns || deleted_has(p->del, p->del_n, r->ts_ns))
+	if (!sum_chunk_part_has(p, i))
 		return -1;
 	if (sum_header(p->t, r->header, chunk_columns_n(p->c), &p->why)) {
 		p->bad = true;
@@ -280,6 +323,7 @@ enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint3
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
+	sum_chunk_part_weigh(&p);
 	for (next = chunk_rows_n(p.c) ? sum_chunk_part_column_of(&p, 0) : -1; i < chunk_rows_n(p.c);
 		 i = end) {
 		column = next;
@@ -303,6 +347,7 @@ enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s, 
 		return rc;
 	p.min_ns = min_ns;
 	p.max_ns = max_ns;
+	sum_chunk_part_weigh(&p);
 	for (uint32_t i = chunk_rows_n(p.c); i-- > 0 && !*found;)
 		if ((column = sum_chunk_part_column_of(&p, i)) >= 0 &&
 			(rc = sum_chunk_part_add_run(&p, (uint32_t)column, i, i + 1, found, err)))
@@ -367,8 +412,14 @@ static enum err_code sum_chunk_add_record_again(void *ctx, struct accum *acc)
 	return rollup_add(a->v, a->column, acc, NULL);
 }
 
-enum err_code sum_note_record(struct summing *s, const struct rollup_column *c, struct err *err)
+enum err_code sum_note_record(
+	struct summing *s, const struct rollup_column *c, int64_t step_ns, struct err *err)
 {
+	struct cover_step step = { .length_ns = step_ns,
+		.start_ns = c->start_ns,
+		.end_ns = c->end_ns,
+		.counted_ns = c->elapsed_ns,
+		.rows = c->rows };
 	struct sum_stats *st = s->stats;
 	enum err_code rc;
 
@@ -392,10 +443,10 @@ enum err_code sum_note_record(struct summing *s, const struct rollup_column *c, 
 	if (c->period > st->period)
 		st->period = c->period;
 	st->total += c->total;
-	return ERR_OK;
+	return s->levels ? cover_add_rows(&st->counted, &s->window, step, s->a, err) : ERR_OK;
 }
 
-enum err_code sum_record(struct summing *s, struct str bytes, struct err *err)
+enum err_code sum_record(struct summing *s, struct str bytes, int64_t step_ns, struct err *err)
 {
 	const struct rollup_column *c;
 	struct adding_record a = { 0 };
@@ -420,5 +471,5 @@ enum err_code sum_record(struct summing *s, struct str bytes, struct err *err)
 		if (rc)
 			return rc;
 	}
-	return sum_note_record(s, c, err);
+	return sum_note_record(s, c, step_ns, err);
 }

@@ -109,7 +109,7 @@ enum err_code sum_function_record(struct summing *s, struct str bytes, struct er
 	if ((rc = function_sums_add(s->functions, v, n, c->total, err)))
 		return rc;
 	s->stats->read += n;
-	return sum_note_record(s, c, err);
+	return sum_note_record(s, c, 0, err);
 }
 
 /* ---- the sums ---- */

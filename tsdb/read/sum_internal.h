@@ -1,7 +1,8 @@
 /*
  * Sums, the inside: rows of windows (sum.c), chunks and rollup records (sum_chunk.c), choosing
- * between the two (sum_block.c), parts of chunks kept for the next window (sum_edges.c), stacks as
- * costs by name (sum_names.c).
+ * between the two (sum_block.c), levels beside whole hours (sum_levels.c), parts of chunks kept for
+ * the next window (sum_edges.c), facts about rows (sum_stats.c), stacks as costs by name
+ * (sum_names.c).
  *
  * Errors:  those of db_sum; damage is a warning of the querier if the rest can be read.
  * Threads: as the querier.
@@ -9,11 +10,39 @@
 #ifndef TSDB_READ_SUM_INTERNAL_H
 #define TSDB_READ_SUM_INTERNAL_H
 
+#include "tsdb/columns/chunk.h"
 #include "tsdb/read/select_internal.h"
 
 /* Fields of a series' record in a block; group_n 0: not read yet. */
 struct sum_place {
 	uint32_t slot, group, group_first, group_n;
+};
+
+/* A row as a whole. */
+struct sum_row {
+	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
+	uint32_t n;
+	int64_t total;
+};
+
+/* The scrapes of one series in a piece (cover.h), of all epochs and members. */
+struct sum_scrape {
+	int64_t ts_ns, interval_ns, counts_ns;
+};
+struct sum_piece {
+	int64_t min_ns, max_ns;
+	int64_t from_ns, to_ns; /* the part of it that the querier sees */
+	struct sum_scrape *v; /* ascending, each time once */
+	size_t n, cap;
+	size_t at; /* near the one that was looked up last */
+	bool keeps; /* facts about rows are kept when they are read: totals are enough */
+	struct sum_row *rows;
+	size_t rows_n, rows_cap;
+	/* Else: rows of windows are added as they are read, each when the next one's time is known. */
+	bool adds;
+	struct querier_source *held; /* of the row that waits for the next; NULL: none does */
+	size_t held_at; /* in v */
+	struct buf bytes; /* of it */
 };
 
 /* Memory that is kept between sums of a querier. */
@@ -25,6 +54,8 @@ struct sum_scratch {
 	struct arena arena; /* series records, reset with each */
 	struct bits headers; /* of stats->headers, while db_sum runs */
 	struct bits stacks, sets; /* ids that are about to be added */
+	struct sum_piece piece;
+	int64_t ends[CHUNK_ROWS_MAX + 1]; /* of what a chunk's rows count, one after the other */
 	uint32_t *ids, *zeros;
 	size_t *at; /* per series: its next place */
 	size_t ids_cap, at_cap, zeros_cap;
@@ -46,19 +77,20 @@ struct summing {
 	enum sum_part expect; /* blocks learn of this, and nothing is added; 0: sums are made */
 	enum sum_wish wish; /* then */
 	int64_t window_ns; /* where the window begins */
+	bool levels; /* rows of gauges count time of the window */
+	struct cover_window window;
+	struct sum_piece *piece; /* levels: which is read; NULL: the region of whole hours */
+	bool regular; /* of a source in the region: missed scrapes are made up for, as in its rollups */
+	struct span_hour hour; /* then: of the series' rows in the source */
 	uint32_t header; /* of the row before */
 	int column; /* of the type in it; -1: none */
 };
 
-/* A row as a whole. */
-struct sum_row {
-	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
-	uint32_t n;
-	int64_t total;
-};
-
 /* ---- sum.c ---- */
 
+/* Of each source's series those in (min, max]; of levels, those in whole hours of it. */
+MUST_CHECK enum err_code sum_sources(struct summing *summing, const struct db_series *const *series,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
 /* The querier's, made when first wanted. */
 MUST_CHECK enum err_code sum_scratch_of(
 	struct db_querier *q, struct sum_scratch **out, struct err *err);
@@ -75,14 +107,37 @@ const uint32_t *sum_zeros(struct sum_scratch *s, size_t n);
 /* The header of a row with so many columns: sets s->header and s->column. ERR_CORRUPT: no such. */
 MUST_CHECK enum err_code sum_header(
 	struct summing *s, uint32_t header, uint32_t columns_n, struct err *err);
+/* A row of a window; *added: it has the type. Damage is a warning. */
+MUST_CHECK enum err_code sum_row(struct summing *summing, struct querier_source *s,
+	struct str bytes, int64_t ts_ns, bool *added, struct err *err);
+/* Rows of a window in (min, max]. */
+MUST_CHECK enum err_code sum_window(struct summing *summing, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err);
+/* Rows of the source follow. */
+void sum_begin_source(struct summing *summing, const struct querier_source *s);
+MUST_CHECK enum err_code sum_canceled(const struct summing *s, struct err *err);
+
+/* ---- sum_stats.c ---- */
+
 MUST_CHECK enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *err);
 void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max);
-void sum_note_row(struct summing *s, const struct sum_row *row, int64_t weight);
-static inline int64_t sum_weight(const struct summing *s, int64_t interval_ns)
+MUST_CHECK enum err_code sum_note_row(
+	struct summing *s, const struct sum_row *row, int64_t weight, struct err *err);
+
+/* ---- sum_levels.c ---- */
+
+/* As sum_sources of levels, in all of the window. */
+MUST_CHECK enum err_code sum_levels(struct summing *summing, const struct db_series *const *series,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
+static inline bool sum_is_weighted(const struct summing *s)
 {
-	return s->type->delta || s->pick == SUM_LAST ? 1 : interval_ns;
+	return !s->type->delta && s->pick != SUM_LAST;
 }
-MUST_CHECK enum err_code sum_canceled(const struct summing *s, struct err *err);
+/* Keeps a row for later. */
+MUST_CHECK enum err_code sum_piece_keep(
+	struct sum_piece *p, const struct sum_row *row, struct err *err);
+/* What the row multiplies its values by. Rows of a series are asked for once, as they ascend. */
+int64_t sum_weight(struct summing *s, int64_t ts_ns, int64_t interval_ns);
 
 /* ---- sum_edges.c: for windows that begin where others ended ---- */
 
@@ -114,11 +169,12 @@ MUST_CHECK enum err_code sum_chunk_last(struct summing *summing, struct querier_
 /* The record's column of the type, and its number; NULL: none. ERR_CORRUPT: symbols are missing. */
 MUST_CHECK enum err_code sum_find_column(struct summing *s, const struct rollup_view *v,
 	const struct rollup_column **out, uint32_t *at, struct err *err);
-/* Adds the column's facts about its rows to the stats. */
+/* Adds the column's facts about its rows, in a step of this length, to the stats. */
 MUST_CHECK enum err_code sum_note_record(
-	struct summing *s, const struct rollup_column *c, struct err *err);
+	struct summing *s, const struct rollup_column *c, int64_t step_ns, struct err *err);
 /* ERR_CORRUPT: nothing was added. */
-MUST_CHECK enum err_code sum_record(struct summing *s, struct str bytes, struct err *err);
+MUST_CHECK enum err_code sum_record(
+	struct summing *s, struct str bytes, int64_t step_ns, struct err *err);
 
 /* ---- sum_functions.c ---- */
 
@@ -142,5 +198,8 @@ MUST_CHECK enum err_code sum_block(struct summing *summing, struct querier_sourc
 	const uint32_t *ids, size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
 MUST_CHECK enum err_code sum_block_last(struct summing *summing, struct querier_source *s,
 	uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+/* A series' rows in a piece. */
+MUST_CHECK enum err_code sum_block_piece(struct summing *summing, struct querier_source *s,
+	uint32_t id, int64_t min_ns, int64_t max_ns, struct err *err);
 
 #endif

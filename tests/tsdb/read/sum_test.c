@@ -222,7 +222,8 @@ static void compare(struct fixture *f, const struct db_series *const *series, si
 {
 	unsigned flags = draw(2) ? ACCUM_BY_LABELS | ACCUM_WEIGHTED : 0;
 	struct partition *p = series[0]->partition;
-	enum sum_pick pick = last ? SUM_LAST : SUM_WINDOW;
+	/* what levels count of a window: promql's levels_test; here each counts its interval */
+	enum sum_pick pick = last ? SUM_LAST : t->delta ? SUM_WINDOW : SUM_EACH;
 	struct sum_stats got = { 0 }, want = { 0 }, totals = { 0 };
 	struct accum *a, *b;
 

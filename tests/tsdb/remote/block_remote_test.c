@@ -448,12 +448,13 @@ TEST(a_database_reads_its_blocks_in_the_bucket)
 
 /* ---- a query node ---- */
 
+static const struct profile_type cpu = {
+	STR("p"), STR("cpu"), STR("nanoseconds"), STR(""), STR(""), true };
+
 /* Costs by name of the series v[0, n), all of one job; of stacks where names would tell less. */
 static void print_sums(struct db_querier *q, const struct db_series *const *v, size_t n,
 	int64_t min_ns, int64_t max_ns, struct arena *a, struct buf *out)
 {
-	static const struct profile_type cpu = {
-		STR("p"), STR("cpu"), STR("nanoseconds"), STR(""), STR(""), true };
 	const struct function_sum *list;
 	struct sum_stats stats = { 0 };
 	struct accum_cell cell;
@@ -508,12 +509,13 @@ static void read_sums(struct db *db, int64_t min_ns, int64_t max_ns, bool tell, 
 	for (int part = SUM_NO_PART + 1; part < SUM_PARTS && tell; part++)
 		for (size_t i = 0; i < n; i++)
 			for (enum sum_wish wish = SUM_CELLS; wish <= SUM_FUNCTIONS; wish++)
-				db_sum_expect(q, v + i, 1, min_ns, max_ns, wish, (enum sum_part)part);
+				db_sum_expect(q, v + i, 1, &cpu, min_ns, max_ns, wish, (enum sum_part)part);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && v[end]->partition == v[i]->partition; end++)
 			;
 		for (int part = SUM_NO_PART + 1; part < SUM_PARTS && tell; part++)
-			db_sum_expect(q, v + i, end - i, min_ns, max_ns, SUM_FUNCTIONS, (enum sum_part)part);
+			db_sum_expect(
+				q, v + i, end - i, &cpu, min_ns, max_ns, SUM_FUNCTIONS, (enum sum_part)part);
 		print_sums(q, v + i, end - i, min_ns, max_ns, &a, out);
 	}
 	(void)db_querier_warnings(q, &warnings);
