@@ -30,6 +30,7 @@ UNIT_WITH_web/files := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_WITH_cmd := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto
+UNIT_PARTS_promql := tests/promql/levels/model.c
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c
@@ -41,7 +42,7 @@ UNIT_LONGEST := tsdb/cluster/shard scrape/two_servers tsdb/debuginfo/dwarf/oracl
 	tsdb/catalog/blocks tsdb/head/head_damage tsdb/power tsdb/columns/chunk_damage tsdb/stress tsdb/sweep \
 	tsdb/compact/sweep_blocks tsdb/debuginfo/pclntab/pclntab promql/profiles/filter_oracle tsdb/crash tsdb/full \
 	tsdb/damage tsdb/remote/cache tsdb/cluster/lease scrape/manager discovery/sources/dns_sd discovery/sources/http_sd \
-	promql/rates promql/profiles/flat promql/script promql/series_memory promql/rules/notify/notifier
+	promql/rates promql/levels promql/profiles/flat promql/script promql/series_memory promql/rules/notify/notifier
 UNIT_SOURCES := $(foreach t,$(UNIT_LONGEST:%=tests/%_test.c),$(filter $(t),$(UNIT_SOURCES))) \
 	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
@@ -120,6 +121,17 @@ $(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
+
+# How far each rule for levels over windows is off (tests/promql/levels/README.md).
+LEVELS := $(BUILD)/tests/promql/levels/table
+.PHONY: levels
+levels: $(LEVELS)
+	@$(LEVELS)
+$(LEVELS): $(call objects,$(wildcard tests/promql/levels/*.c)) $(call room_libs,proto)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(call objects,$(wildcard tests/promql/levels/*.c)) \
+		-Wl,--start-group $(call room_libs,proto) -Wl,--end-group $(SYSLIBS)
 
 # Runs a program as in a container that lets no program limit itself.
 $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
@@ -281,7 +293,7 @@ test-asan:
 TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/block_damage block/block_swap \
 	lists/losses cluster/manifest compact/compact_chunks compact/sweep_blocks head/head_damage head/head_names \
 	head/left_window model read/sum read/sum_names debuginfo/store/paths debuginfo/store/store) \
-	$(addprefix promql/,by_name functions_oracle names script rates series_memory rules/alerts rules/rules) \
+	$(addprefix promql/,by_name functions_oracle levels levels_promises names script rates series_memory rules/alerts rules/rules) \
 	$(addprefix base/,array clock hidden json labels quote regex str net/aws_profile net/http_client_parse net/percent self/elf_symbols \
 	self/flags self/unwind) discovery/relabel web/push/multipart web/api/many_values)
 TSAN_ROOMS := $(filter-out proto proto/% cmd discovery/apis scrape/config web/router web/render base/gzip base/yaml base/xml base/demangle \
