@@ -98,6 +98,39 @@ TEST(rates_of_negative_costs)
 	world_close(&w);
 }
 
+/* ---- beyond the end ---- */
+
+/*
+ * A rate looks a fifth of an interval past the window's end: a scrape that comes then was late, and
+ * the window begins before the one that is as far from its begin. Levels do not look there.
+ */
+TEST(a_rate_looks_past_the_end_and_a_level_does_not)
+{
+	/* clang-format off */
+	static const struct asked none[] = {
+		{ 40, "total(rate(process_cpu:samples[20s]))", "{job=\"a\", pod=\"p\"} 1.5" },
+		{ 40, "total(goroutine[20s])", "{job=\"a\", pod=\"p\"} 30" },
+	}, late[] = {
+		{ 40, "total(rate(process_cpu:samples[20s]))", "{job=\"a\", pod=\"p\"} 2.5" },
+		{ 40, "total(goroutine[20s])", "{job=\"a\", pod=\"p\"} 30" },
+	};
+	/* clang-format on */
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	w.duration_ns = 10 * NS_PER_S;
+	for (int i = 1; i < 4; i++)
+		store(
+			&w, "__name__=process_cpu,job=a,pod=p", i * 10, 10, i == 3 ? "main;f 30" : "main;f 20");
+	for (int i = 1; i < 4; i++)
+		store(&w, "__name__=goroutine,job=a,pod=p", i * 10, 10, i == 3 ? "main;f 30" : "main;f 20");
+	CHECK_ANSWERS(&w, none);
+	store(&w, "__name__=process_cpu,job=a,pod=p", 41, 10, "main;f 50");
+	store(&w, "__name__=goroutine,job=a,pod=p", 41, 10, "main;f 50");
+	CHECK_ANSWERS(&w, late);
+	world_close(&w);
+}
+
 /* ---- rows that are gone ---- */
 
 /* The answer, and what it stands on. */
