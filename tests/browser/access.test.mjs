@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { QUERY_NODE } from "./cluster_answer.mjs";
-import { api, closeBrowser, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
+import { api, closeBrowser, comes, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
 import { cpuProfile, levelProfile, push } from "./pprof.mjs";
 import { sendersAt } from "./senders_answer.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
@@ -247,7 +247,15 @@ const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
 
 async function theme(page, colorScheme) {
 	await page.emulateMedia({ colorScheme });
-	await page.waitForFunction((th) => document.documentElement.dataset.theme === th, colorScheme);
+	// A page hears of it when it draws a frame, and one on which nothing moves may draw none. A picture makes it draw.
+	await comes(
+		async () => {
+			await page.screenshot({ clip: { x: 0, y: 0, width: 1, height: 1 } });
+			return page.evaluate(() => document.documentElement.dataset.theme);
+		},
+		colorScheme,
+		`no ${colorScheme} theme`,
+	);
 }
 
 /** Looks at what is on the page in both themes; gives `[what is wrong, where]`. Ends with the light theme. */
