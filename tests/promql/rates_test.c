@@ -32,14 +32,10 @@ static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 222222 of 3: main;f 222222" },
 	};
 	/* clang-format on */
-	struct db_options o;
 	struct world w;
 	struct err err;
 
-	db_options_default(&o);
-	o.window_ns = 100 * NS_PER_S;
-	o.nodes_max = nodes_max;
-	REQUIRE(world_open_over(&w, o, NULL));
+	REQUIRE(world_open_epochs(&w, nodes_max));
 	store(&w, "__name__=process_cpu,job=a,pod=p", 40, 10, "main;f 3" FILLING);
 	store(&w, "__name__=process_cpu,job=a,pod=p", 150, 10, "main;f 4");
 	store(&w, "__name__=process_cpu,job=a,pod=p", 260, 10, "main;f 5");

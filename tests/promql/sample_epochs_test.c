@@ -68,14 +68,10 @@ static const struct {
 
 static void check_all(uint32_t nodes_max, bool blocks, int old, int level)
 {
-	struct db_options o;
 	struct world w;
 	struct err err;
 
-	db_options_default(&o);
-	o.window_ns = 100 * NS_PER_S;
-	o.nodes_max = nodes_max;
-	if (!world_open_over(&w, o, NULL))
+	if (!world_open_epochs(&w, nodes_max))
 		return;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		store(&w, rows[i].labels, rows[i].at_s, 10, rows[i].stacks);
@@ -109,14 +105,10 @@ TEST(labels_of_samples_that_not_all_epochs_know)
 /* A scrape counts from the one before it and up to the next one, in whatever epoch these are. */
 static void check_level(uint32_t nodes_max, bool blocks, int entries)
 {
-	struct db_options o;
 	struct world w;
 	struct err err;
 
-	db_options_default(&o);
-	o.window_ns = 100 * NS_PER_S;
-	o.nodes_max = nodes_max;
-	REQUIRE(world_open_over(&w, o, NULL));
+	REQUIRE(world_open_epochs(&w, nodes_max));
 	for (int i = 10; i <= 300; i += 10)
 		store(&w, "__name__=goroutine,job=level,pod=p", i, 10,
 			i <= 200 ? SOME_STACKS("a") : SOME_STACKS("b"));

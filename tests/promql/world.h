@@ -69,6 +69,17 @@ static inline bool world_open(struct world *w, const struct engine_options *limi
 	return world_open_over(w, o, limits);
 }
 
+/* With windows of 100 s, and so few nodes that a job's epochs end. */
+static inline bool world_open_epochs(struct world *w, uint32_t nodes_max)
+{
+	struct db_options o;
+
+	db_options_default(&o);
+	o.window_ns = 100 * NS_PER_S;
+	o.nodes_max = nodes_max;
+	return world_open_over(w, o, NULL);
+}
+
 static inline void world_stop(struct world *w)
 {
 	engine_close(w->engine);

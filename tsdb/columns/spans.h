@@ -23,6 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /* The longest time between two scrapes of which none is missing, and of which one may be. */
 static inline int64_t span_in_time(int64_t interval_ns)
 {
@@ -57,7 +59,6 @@ struct span_hour {
 	int64_t before_ns; /* of the last one */
 	uint32_t gaps, in_time; /* of its hour: between two scrapes; those with none missing */
 };
-#define SPAN_HOUR_NS (INT64_C(3600) * 1000000000)
 
 static inline int64_t span_in_hour(struct span_hour *h, int64_t ts_ns, int64_t interval_ns)
 {
@@ -66,11 +67,11 @@ static inline int64_t span_in_hour(struct span_hour *h, int64_t ts_ns, int64_t i
 
 	h->before_ns = ts_ns;
 	if (before_ns <= 0 || gap_ns <= 0 ||
-		(before_ns - 1) / SPAN_HOUR_NS != (ts_ns - 1) / SPAN_HOUR_NS) {
+		(before_ns - 1) / NS_PER_HOUR != (ts_ns - 1) / NS_PER_HOUR) {
 		h->gaps = h->in_time = 0;
 		return interval_ns;
 	}
-	in_time = interval_ns > SPAN_HOUR_NS || gap_ns <= interval_ns + interval_ns / 2;
+	in_time = interval_ns > NS_PER_HOUR || gap_ns <= interval_ns + interval_ns / 2;
 	made_up = !in_time && gap_ns <= span_late(interval_ns) && h->gaps >= 2 &&
 		4 * (uint64_t)h->in_time >= 3 * (uint64_t)h->gaps;
 	h->gaps++;

@@ -97,7 +97,7 @@ static enum err_code sum_piece_take_row(struct summing *summing, struct querier_
 	return mine ? sum_piece_hold(summing, s, bytes, err) : ERR_OK;
 }
 
-/* Damage is told when rows are added. */
+/* Adding the rows tells of damage. */
 static enum err_code sum_piece_read_window(
 	struct summing *summing, struct querier_source *s, uint32_t id, bool own, struct err *err)
 {

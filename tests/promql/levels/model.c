@@ -96,7 +96,7 @@ struct summing {
 	struct cover cover;
 };
 
-static void sum_row(struct levels_sum *sum, const struct levels_row *r, int64_t counted_ns)
+static void count_row(struct levels_sum *sum, const struct levels_row *r, int64_t counted_ns)
 {
 	sum->value_ns += (__int128)r->value * counted_ns;
 	sum->counted_ns += counted_ns;
@@ -141,7 +141,7 @@ static void sum_piece(struct summing *x, int64_t begin_ns, int64_t end_ns)
 			int64_t back_ns = piece_back(s, i, first, begin_ns);
 			int64_t tail_ns = i + 1 == end ? piece_tail(r, end_ns) : 0;
 
-			sum_row(&x->sums[k], r, back_ns + tail_ns);
+			count_row(&x->sums[k], r, back_ns + tail_ns);
 			cover_add(&x->cover, r->ts_ns - back_ns, r->ts_ns + tail_ns);
 		}
 	}
@@ -218,7 +218,7 @@ static void sum_step(struct summing *x, int64_t begin_ns, int64_t end_ns)
 			const struct levels_row *r = &s->rows[i];
 			int64_t counted_ns = whole_counted(x, s, i);
 
-			sum_row(&x->sums[k], r, counted_ns);
+			count_row(&x->sums[k], r, counted_ns);
 			p.counted_ns += counted_ns;
 			p.rows++;
 			if (r->ts_ns - r->interval_ns < p.first_ns)
@@ -268,7 +268,7 @@ static void sum_hull(struct summing *x)
 		for (size_t i = levels_after(s, x->window.min_ns); i < end; i++) {
 			const struct levels_row *r = &s->rows[i];
 
-			sum_row(&x->sums[k], r, r->interval_ns);
+			count_row(&x->sums[k], r, r->interval_ns);
 			first_ns = r->ts_ns - r->interval_ns < first_ns ? r->ts_ns - r->interval_ns : first_ns;
 			last_ns = r->ts_ns > last_ns ? r->ts_ns : last_ns;
 		}
@@ -299,7 +299,7 @@ static void sum_backward(struct summing *x)
 
 			if (r->ts_ns - back_ns < x->window.min_ns)
 				back_ns = r->ts_ns - x->window.min_ns;
-			sum_row(&x->sums[k], r, back_ns + (counts_on ? left_ns : 0));
+			count_row(&x->sums[k], r, back_ns + (counts_on ? left_ns : 0));
 			cover_add(&x->cover, r->ts_ns - back_ns, r->ts_ns + (counts_on ? left_ns : 0));
 		}
 	}
