@@ -36,7 +36,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster \
-	promql/syntax promql/changed promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
+	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
 
@@ -88,6 +88,7 @@ uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/bl
 uses_tsdb/cluster := base base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/lists tsdb/catalog tsdb/head tsdb
 uses_promql/syntax := base proto/report tsdb/symbols
 uses_promql/changed := base
+uses_promql/runs := base promql/changed
 uses_promql/value := base tsdb promql/syntax
 uses_promql/costs := base promql/syntax promql/value
 uses_promql/profiles := base proto/report tsdb/symbols promql/syntax promql/value promql/costs
@@ -401,6 +402,7 @@ help:
 	@echo "make test-all   every test there is, each sweep whole; hours"
 	@echo "make lint;  make bench;  make fuzz;  make torture"
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
+	@echo "make verdict-trial   how often epitool's verdicts on repeated runs are wrong, on PAIRS made up"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
 	@echo "make deps-upgrade   upgrade the libraries that are linked, where they are behind"

@@ -147,6 +147,11 @@ $(STEPPED): $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epim
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) \
 		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 
+# How often verdicts on repeated runs are wrong, on PAIRS of each kind that are made up: promql/runs/RUNS.md.
+.PHONY: verdict-trial
+verdict-trial: $(BUILD)/tests/promql/runs/trial_test
+	@EPI_VERDICT_PAIRS=$(or $(PAIRS),1000) EPI_VERDICT_SEED=$(or $(SEED),1) $<
+
 # Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
 DAMAGE := $(BUILD)/tests/damage/damage
 DAMAGE_OBJECTS := $(call objects,$(wildcard tests/damage/*.c) tests/tsdb/fixture.c tests/tsdb/fixture_read.c \

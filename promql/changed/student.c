@@ -5,6 +5,8 @@
 #define STEPS_MAX 10000
 #define PRECISION 1e-15
 #define TINY 1e-300
+#define BEYOND_STEPS_MAX 200
+#define BEYOND_PRECISION 1e-11
 
 static double student_away_from_zero(double value)
 {
@@ -75,4 +77,38 @@ double binomial_at_least(double k, double n, double p)
 	if (k > n)
 		return 0;
 	return beta_regularized(k, n - k + 1, p);
+}
+
+/* False position on the logarithm of the tail, which is nearly a line, as the Illinois method. */
+double student_beyond(double tail, double freedom)
+{
+	double want = log(2 * tail), low = 0, high = 1, at_low = -want, at_high;
+	int kept = 0; /* which end stayed: -1 the upper, 1 the lower */
+
+	if (!(freedom > 0))
+		return INFINITY;
+	while ((at_high = log(student_two_sided(high, freedom)) - want) > 0) {
+		low = high;
+		at_low = at_high;
+		high *= 2;
+	}
+	for (int i = 0; i < BEYOND_STEPS_MAX && high - low > high * BEYOND_PRECISION; i++) {
+		double mid = (low * at_high - high * at_low) / (at_high - at_low);
+		double at = log(student_two_sided(mid, freedom)) - want;
+
+		if (fabs(at) < BEYOND_PRECISION)
+			return mid;
+		if (at > 0) {
+			low = mid;
+			at_low = at;
+			at_high /= kept == -1 ? 2 : 1;
+			kept = -1;
+		} else {
+			high = mid;
+			at_high = at;
+			at_low /= kept == 1 ? 2 : 1;
+			kept = 1;
+		}
+	}
+	return high;
 }

@@ -20,5 +20,10 @@ double student_two_sided(double t, double freedom);
  * counts that were divided by their overdispersion.
  */
 double binomial_at_least(double k, double n, double p);
+/*
+ * The t that T exceeds with the chance `tail`, 0 < tail < 0.5, to ten digits; INFINITY: without
+ * degrees of freedom.
+ */
+double student_beyond(double tail, double freedom);
 
 #endif

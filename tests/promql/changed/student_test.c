@@ -86,3 +86,12 @@ TEST(what_is_no_distribution_says_nothing)
 	CHECK(beta_regularized(2, 3, 0) == 0);
 	CHECK(beta_regularized(2, 3, 1) == 1);
 }
+
+TEST(quantiles_invert_tails)
+{
+	for (double freedom = 1; freedom < 1000; freedom *= 1.7)
+		for (double tail = 0.4; tail > 1e-7; tail /= 3)
+			check_near(student_two_sided(student_beyond(tail, freedom), freedom), 2 * tail, "tail");
+	check_near(student_beyond(0.025, 10), 2.228138851964939, "quantile");
+	CHECK(isinf(student_beyond(0.025, 0)));
+}
