@@ -2,9 +2,10 @@
  * epitool: the operator's tool. Each command is a function of the rest of its command line; it
  * prints the answer to standard output and errors to standard error.
  *
- * Exit codes as promtool: 0 fine, 1 a check or query failed or a difference passed its threshold, 2
- * the command line is wrong (3 as promtool's lint is not used); 128 and the signal's number, so 130
- * after Ctrl-C, if it ended a query, a push or a difference.
+ * Exit codes as promtool: 0 fine, 1 a check or query failed, 2 the command line is wrong (3 as
+ * promtool's lint is not used); 128 and the signal's number, so 130 after Ctrl-C, if it ended a
+ * query, a push or a difference. diff has its own, because CI must not take a dead server for a
+ * regression: 1 worse, 3 cannot tell, 4 not judged.
  */
 #ifndef CMD_EPITOOL_EPITOOL_H
 #define CMD_EPITOOL_EPITOOL_H

@@ -1,11 +1,12 @@
 #include "cmd/epitool/source.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/fs.h"
-#include "base/labels.h"
 #include "base/quote.h"
 #include "cmd/epitool/profile_file.h"
+#include "cmd/epitool/run_labels.h"
 #include "promql/syntax/parse.h"
 
 bool source_is_like_file(const char *text)
@@ -24,36 +25,33 @@ bool source_is_like_file(const char *text)
 
 /* ---- runs ---- */
 
-/* "run=1,branch=main": names, "=", and values, without the other syntax of queries. */
-static bool tool_source_is_run(const char *text)
+enum err_code source_add_selector(
+	const struct source_options *o, const char *text, struct buf *out, struct err *err)
 {
-	const char *equals = strchr(text, '=');
-	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
+	struct run_labels *labels = malloc(sizeof(*labels));
+	enum err_code rc;
 
-	return equals && label_name_valid(name) && !strpbrk(text, "\"'`{}()~!<>");
+	if (!labels)
+		return err_nomem(err, "runs");
+	if (!(rc = run_labels_parse(text, labels, err))) {
+		buf_printf(out, "%s{", o->profile);
+		run_labels_print(labels, out);
+		buf_printf(out, "%s}", o->match);
+	}
+	free(labels);
+	return rc;
 }
 
 /* The profiles of a run, merged. */
-static void source_options_add_run_query(
-	const struct source_options *o, const char *text, struct buf *out)
+static enum err_code source_options_add_run_query(
+	const struct source_options *o, const char *text, struct buf *out, struct err *err)
 {
-	buf_printf(out, "merge(%s{", o->profile);
-	while (*text) {
-		size_t name = strcspn(text, "="), value;
+	enum err_code rc;
 
-		buf_add(out, text, name);
-		text += name + (text[name] == '=');
-		value = strcspn(text, ",");
-		buf_add_cstr(out, "=\"");
-		for (size_t i = 0; i < value; i++) {
-			if (text[i] == '\\')
-				buf_add_char(out, '\\');
-			buf_add_char(out, text[i]);
-		}
-		buf_add_cstr(out, "\",");
-		text += value + (text[value] == ',');
-	}
-	buf_printf(out, "%s})", o->match);
+	buf_add_cstr(out, "merge(");
+	rc = source_add_selector(o, text, out, err);
+	buf_add_char(out, ')');
+	return rc;
 }
 
 /* ---- reading ---- */
@@ -119,15 +117,15 @@ void source_explain_query(const char *text, struct err *err)
 static enum err_code source_options_read_query(
 	const struct source_options *o, struct source *s, struct err *err)
 {
-	bool like_file = !tool_source_is_run(s->text) && source_is_like_file(s->text);
+	bool is_run = run_labels_are(s->text), like_file = !is_run && source_is_like_file(s->text);
 	enum err_code rc;
 
 	if (like_file && (rc = tool_source_check_parses(s->text, err)))
 		return rc;
-	if (tool_source_is_run(s->text))
-		source_options_add_run_query(o, s->text, &s->query);
-	else
+	if (!is_run)
 		buf_add_cstr(&s->query, s->text);
+	else if ((rc = source_options_add_run_query(o, s->text, &s->query, err)))
+		return rc;
 	buf_add_char(&s->query, '\0');
 	if (buf_failed(&s->query))
 		return err_nomem(err, "query");

@@ -1,6 +1,6 @@
 /*
  * What a command reads profiles from, as typed: a pprof file ("-": standard input), the labels of a
- * run ("run=1,branch=main"), or a query that gives profiles.
+ * run ("run=1,branch=main": run_labels.h), or a query that gives profiles.
  *
  * Errors:    those of the server, the engine and the decoder, with the text in front; a query's own
  *            begin with their place, for ask_print_error. Text that looks like the name of a file
@@ -41,6 +41,10 @@ struct source {
 MUST_CHECK enum err_code source_read(const struct source_options *o, const char *text,
 	struct arena *a, struct source *out, struct err *err);
 void source_release(struct source *s);
+
+/* The selector of a run's labels: cpu{run="1",job="bench"}. */
+MUST_CHECK enum err_code source_add_selector(
+	const struct source_options *o, const char *text, struct buf *out, struct err *err);
 
 /* As typed by somebody who means a file: a '/', or an ending of profiles, and no query's brackets.
  */

@@ -164,7 +164,7 @@ test('epitool: push, query, diff', async (t) => {
     assert.match(worse.out, /\n *[-+][\d.]+m?s +! [-+][\d.]+%  /);
     assert.match(worse.err, /^epitool: \d+ above --threshold=0\.5%, first .+\n$/);
     const none = await run(t, 'diff', at, 'run=1', 'run=77');
-    assert.equal(none.code, 1);
+    assert.equal(none.code, 4);
     assert.equal(none.err, `epitool: info: no series of "cpu" has run="77" in this time range\n` +
       "epitool: error: run=77: the query found no profiles\n");
   });
@@ -186,7 +186,8 @@ test('epitool: the command line', async (t) => {
   const flags = {
     query: ['format', 'json', 'output', 'limit', 'max-nodes', 'time', 'start', 'end', 'step', 'explain', 'analyze', 'server', 'http.config.file', 'data', 'timeout'],
     push: ['label', 'name', 'time', 'interval', 'server', 'http.config.file', 'timeout'],
-    diff: ['normalize', 'by', 'measure', 'threshold', 'total-threshold', 'both-ways', 'limit', 'json', 'profile', 'match', 'type', 'start', 'end',
+    diff: ['normalize', 'by', 'measure', 'threshold', 'total-threshold', 'both-ways', 'function-threshold', 'function-budget',
+      'least-share', 'cannot-tell', 'limit', 'json', 'profile', 'match', 'type', 'start', 'end',
       'server', 'http.config.file', 'data', 'timeout'],
     compare: ['normalize', 'by', 'measure', 'limit', 'profile', 'match', 'type', 'start', 'end', 'ago', 'base-start', 'base-end', 'server',
       'http.config.file', 'data', 'timeout'],
@@ -209,7 +210,8 @@ test('epitool: the command line', async (t) => {
     if (command === 'push') wrong.push(['-l', 'x', 'f'], ['-l', '1=2', 'f'], ['--time=then', 'f']);
     if (command === 'compare') wrong.push(['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--measure=x', 'a', 'b'], ['--start=then', 'a', 'b'], ['--base-start=then', 'cpu']);
     if (command === 'top' || command === 'flame') wrong.push(['a', 'b'], ['--start=then', 'cpu'], ['--time=1', '--start=1', 'cpu']);
-    if (command === 'diff') wrong.push(['a'], ['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--threshold=much', 'a', 'b'], ['--measure=x', 'a', 'b']);
+    if (command === 'diff') wrong.push(['a'], ['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--threshold=much', 'a', 'b'], ['--measure=x', 'a', 'b'],
+      ['--function-threshold=0%', 'a', 'b'], ['--function-budget=12%', 'a', 'b'], ['--function-budget=f=100%', 'a', 'b'], ['--cannot-tell=maybe', 'a', 'b']);
     for (const args of wrong) {
       const r = await run(t, command, ...args);
       assert.equal(r.code, 2, `${command} ${args}: ${r.err}`);

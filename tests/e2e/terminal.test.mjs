@@ -37,7 +37,7 @@ test('epitool: what is neither file nor query', async (t) => {
   for (const [args, error] of cases) {
     const r = await run(t, ...args);
     assert.match(r.err, error, args.join(' '));
-    assert.equal(r.code, 1, args.join(' '));
+    assert.equal(r.code, args[0] === 'diff' ? 4 : 1, args.join(' '));
     assert.equal(r.out, '');
   }
 });

@@ -122,8 +122,9 @@ static void compare_print_rows(struct pair *p, struct buf *out)
 
 static enum err_code compare_print_comparison(struct pair *p, struct buf *out, struct err *err)
 {
-	const struct pprof *profiles[2] = { p->sides[0].profile, p->sides[1].profile };
-	const uint32_t types[2] = { p->sides[0].type, p->sides[1].type };
+	const struct source *base = &p->sides[0].v[0].source, *next = &p->sides[1].v[0].source;
+	const struct pprof *profiles[2] = { base->profile, next->profile };
+	const uint32_t types[2] = { base->type, next->type };
 	struct verdict v;
 	enum err_code rc;
 

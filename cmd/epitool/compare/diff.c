@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/quote.h"
+#include "cmd/epitool/compare/gate.h"
 #include "cmd/epitool/compare/pair.h"
 #include "cmd/epitool/progress.h"
 #include "proto/report/pprof_unit.h"
@@ -15,12 +16,29 @@ static const char about[] =
 	"what), or a query that gives profiles.\n"
 	"\n"
 	"Changes are in percent of the base's total. With --threshold or --total-threshold the\n"
-	"exit code is 1 where something costs more than that: for performance tests.\n"
-	"Exit codes: 0, 1 above a threshold or the query failed, 2 the command line is wrong,\n"
-	"130 Ctrl-C.";
+	"exit code is 1 where something costs more than that, be it by chance.\n"
+	"\n"
+	"Performance tests repeat their runs and judge them with --function-threshold=20%:\n"
+	"  worse        costs more than in BASE, and 20% more is not excluded\n"
+	"  not worse    20% more is excluded\n"
+	"  cannot tell  too few runs; says how many more would tell\n"
+	"Noise is measured between the runs of a side. If nothing changed, at most 1 in 100\n"
+	"comparisons says worse of any function (Bonferroni); of a function that costs 20%\n"
+	"more about 1 in 40 says not worse. With --normalize costs are relative to all other\n"
+	"functions, else of a run. --function-budget=NAME=12% limits a share of NEW likewise.\n"
+	"Runs of a side are files with commas between them, all files of a directory, values of\n"
+	"a label (run=1,2,3; 'run=~\"7[.].+\"'), or all profiles that a run stored.\n"
+	"Exit codes: 0, not worse; 1 worse, 2 the command line is wrong, 3 cannot tell, 4 not\n"
+	"judged: a run is missing, a file cannot be read, the server does not answer; 130\n"
+	"Ctrl-C.";
+
+#define EXIT_WORSE 1
+#define EXIT_CANNOT_TELL 3
+#define EXIT_NOT_JUDGED 4
 
 struct diff_flags {
 	struct pair_flags pair;
+	struct gate_flags gate;
 	const char *threshold_text, *total_text;
 	bool both_ways, as_json;
 	double total_threshold; /* out, of diff_flags_check; < 0: none */
@@ -29,36 +47,21 @@ struct diff_flags {
 struct diff {
 	const struct diff_flags *f;
 	struct pair pair;
+	struct gate gate; /* if it is asked for */
 	bool total_exceeds;
 };
 
 /* ---- the command line ---- */
 
-static enum err_code compare_diff_read_percent(
-	const char *name, const char *text, double *out, struct err *err)
-{
-	char *end;
-
-	*out = -1;
-	if (!text[0])
-		return ERR_OK;
-	*out = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%")) || !isfinite(*out) || *out < 0)
-		return err_set(
-			err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"", name, text);
-	return ERR_OK;
-}
-
 static enum err_code diff_flags_check(struct diff_flags *f, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = pair_check(&f->pair, err)) ||
-		(rc = compare_diff_read_percent(
-			 "threshold", f->threshold_text, &f->pair.compare.threshold, err)) ||
-		(rc = compare_diff_read_percent(
-			 "total-threshold", f->total_text, &f->total_threshold, err)))
+	if ((rc = pair_check(&f->pair, err)) || (rc = gate_flags_check(&f->gate, err)) ||
+		(rc = percent_parse("threshold", f->threshold_text, &f->pair.compare.threshold, err)) ||
+		(rc = percent_parse("total-threshold", f->total_text, &f->total_threshold, err)))
 		return rc;
+	f->pair.runs = f->gate.is_asked ? RUNS_APART : RUNS_LISTED;
 	f->pair.compare.both_ways = f->both_ways;
 	return ask_check(&f->pair.q, err);
 }
@@ -123,6 +126,14 @@ static void diff_print_text(const struct diff *d, struct buf *out)
 		buf_printf(out, ", new times %.4g to compare shares", d->pair.costs.factor);
 	buf_add_char(out, '\n');
 	diff_print_rows(d, out);
+	if (!d->f->gate.is_asked)
+		return;
+	buf_add_char(out, '\n');
+	gate_print(&d->gate, (struct arena *)(uintptr_t)&d->pair.arena, out);
+	if (d->gate.result.verdict == JUDGE_NOT_WORSE) {
+		gate_print_summary(&d->gate, out);
+		buf_add_char(out, '\n');
+	}
 }
 
 static void json_pair(struct json *j, const char *key, const int64_t *value)
@@ -183,6 +194,8 @@ static void diff_print_json(const struct diff *d, struct buf *out)
 	json_key(&j, "exceeding");
 	json_u64(&j, d->pair.costs.exceeding);
 	json_rows(d, &j);
+	if (d->f->gate.is_asked)
+		gate_print_json(&d->gate, &j);
 	json_object_end(&j);
 	buf_add_char(out, '\n');
 }
@@ -197,8 +210,22 @@ static void diff_tell_first(const struct diff *d, const struct cost_row *first)
 	buf_release(&name);
 }
 
+static int diff_gate_verdict(const struct diff *d)
+{
+	enum judge_verdict v = d->gate.result.verdict;
+	struct buf summary = { 0 };
+
+	if (v == JUDGE_NOT_WORSE)
+		return 0;
+	gate_print_summary(&d->gate, &summary);
+	fprintf(stderr, "epitool: " STR_FMT "\n", STR_ARG(buf_str(&summary)));
+	buf_release(&summary);
+	return v == JUDGE_WORSE ? EXIT_WORSE : d->f->gate.may_not_tell ? 0 : EXIT_CANNOT_TELL;
+}
+
 static int diff_verdict(const struct diff *d)
 {
+	int rc = d->f->gate.is_asked ? diff_gate_verdict(d) : 0;
 	size_t first = 0;
 
 	while (first < d->pair.costs.n && !d->pair.costs.rows[first].exceeds)
@@ -207,7 +234,7 @@ static int diff_verdict(const struct diff *d)
 		diff_tell_first(d, &d->pair.costs.rows[first]);
 	if (d->total_exceeds)
 		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", d->f->total_text);
-	return d->pair.costs.exceeding || d->total_exceeds ? EXIT_FAILED : 0;
+	return d->pair.costs.exceeding || d->total_exceeds ? EXIT_WORSE : rc;
 }
 
 static enum err_code diff_check_total(const struct diff *d, struct err *err)
@@ -217,18 +244,39 @@ static enum err_code diff_check_total(const struct diff *d, struct err *err)
 	return err_set(err, ERR_INVALID, "%s: its total is not above 0", d->pair.texts[0]);
 }
 
+/* Unequally many runs that are judged: the costs shown are those of a run. */
+static void diff_average_runs(struct diff *d)
+{
+	struct costs *c = &d->pair.costs;
+
+	if (!d->f->gate.is_asked || d->f->pair.normalize ||
+		d->pair.sides[COSTS_BASE].n == d->pair.sides[COSTS_NEW].n)
+		return;
+	for (unsigned side = 0; side < 2; side++) {
+		double n = (double)d->pair.sides[side].n;
+
+		for (size_t i = 0; i < c->n; i++) {
+			c->rows[i].flat[side] = llround((double)c->rows[i].flat[side] / n);
+			c->rows[i].cum[side] = llround((double)c->rows[i].cum[side] / n);
+		}
+		c->total[side] = llround((double)c->total[side] / n);
+	}
+}
+
 static int diff_run(struct diff *d)
 {
 	const char *query = NULL;
 	struct buf out = { 0 };
 	struct err err = { 0 };
 	double change;
-	int rc = EXIT_FAILED;
+	int rc = EXIT_NOT_JUDGED;
 
-	if (pair_read(&d->pair, &query, &err) || diff_check_total(d, &err)) {
+	if (pair_read(&d->pair, &query, &err) || diff_check_total(d, &err) ||
+		(d->f->gate.is_asked && gate_judge(&d->f->gate, &d->pair, &d->gate, &err))) {
 		ask_print_error(query, &err);
 		return rc;
 	}
+	diff_average_runs(d);
 	costs_compare(&d->pair.costs, &d->f->pair.compare);
 	change = diff_total_percent(d);
 	d->total_exceeds = d->f->total_threshold >= 0 &&
@@ -257,7 +305,8 @@ int tool_diff(int argc, char **argv)
 		{ "total-threshold", FLAG_STRING, &f.total_text, "",
 			"Exit with 1 where the total's change is above this." },
 		{ "both-ways", FLAG_BOOL, &f.both_ways, NULL,
-			"Thresholds count for what costs less, too." },
+			"Both thresholds count for what costs less, too." },
+		GATE_FLAGS(f.gate),
 		{ "limit", FLAG_UINT, &f.pair.limit, "20", "Most rows; 0: all.", .short_name = 'n' },
 		{ "json", FLAG_BOOL, &f.as_json, NULL, "For programs." },
 		PAIR_SOURCE_FLAGS(f.pair),

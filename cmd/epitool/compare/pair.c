@@ -14,14 +14,14 @@ enum err_code pair_check(struct pair_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code pair_read_side(struct pair *p, unsigned i, struct err *err)
+static enum err_code pair_read_side(struct pair *p, unsigned i, const char **query, struct err *err)
 {
 	const struct source_options o = { .question = p->questions[i],
 		.profile = p->f->profile,
 		.match = p->f->match,
 		.type = p->f->type };
 
-	return source_read(&o, p->texts[i], &p->arena, &p->sides[i], err);
+	return bench_read(&o, p->texts[i], p->f->runs, &p->arena, &p->sides[i], query, err);
 }
 
 static struct str pair_unit_of(const struct source *s)
@@ -60,22 +60,81 @@ static enum err_code pair_convert(
 	return ERR_OK;
 }
 
-/* Both in the finer one of their units. */
+static enum err_code pair_join_unit(struct pair *p, const struct source *s, struct err *err)
+{
+	struct str unit = pair_unit_of(s);
+
+	if (!p->unit.ptr)
+		p->unit = unit;
+	else if (!str_eq(p->unit, unit) && !pprof_unit_fits(p->unit, unit))
+		return err_set(err, ERR_INVALID, "the base is in " STR_FMT ", the new one in " STR_FMT,
+			STR_ARG(p->unit), STR_ARG(unit));
+	else if (!str_eq(p->unit, unit))
+		p->unit = pprof_unit_finer(p->unit, unit);
+	return ERR_OK;
+}
+
+/* All in the finest of their units. */
 static enum err_code pair_join_units(struct pair *p, struct err *err)
 {
-	struct str base = pair_unit_of(&p->sides[COSTS_BASE]), new = pair_unit_of(&p->sides[COSTS_NEW]);
 	enum err_code rc = ERR_OK;
 
-	p->unit = base;
-	if (str_eq(base, new))
-		return ERR_OK;
-	if (!pprof_unit_fits(base, new))
-		return err_set(err, ERR_INVALID, "the base is in " STR_FMT ", the new one in " STR_FMT,
-			STR_ARG(base), STR_ARG(new));
-	p->unit = pprof_unit_finer(base, new);
-	for (unsigned i = 0; i < 2 && !rc; i++)
-		if (!str_eq(pair_unit_of(&p->sides[i]), p->unit))
-			rc = pair_convert(p, &p->sides[i], p->unit, err);
+	for (unsigned i = 0; i < 2; i++)
+		for (size_t k = 0; k < p->sides[i].n && !rc; k++)
+			rc = pair_join_unit(p, &p->sides[i].v[k].source, err);
+	for (unsigned i = 0; i < 2; i++)
+		for (size_t k = 0; k < p->sides[i].n && !rc; k++) {
+			struct source *s = &p->sides[i].v[k].source;
+
+			if (!str_eq(pair_unit_of(s), p->unit))
+				rc = pair_convert(p, s, p->unit, err);
+		}
+	return rc;
+}
+
+static int64_t pair_cost(const struct pair *p, size_t row, unsigned side)
+{
+	const struct cost_row *r = &p->costs.rows[row];
+
+	return p->f->compare.cum ? r->cum[side] : r->flat[side];
+}
+
+/* A run's costs are what its side grows by. */
+static enum err_code pair_add_run_apart(
+	struct pair *p, struct bench_run *run, unsigned side, struct err *err)
+{
+	size_t before_n = p->costs.n;
+	int64_t *before = arena_array(&p->arena, int64_t, before_n + 1);
+	enum err_code rc;
+
+	if (!before)
+		return arena_fail(&p->arena, "runs", err);
+	for (size_t i = 0; i < before_n; i++)
+		before[i] = pair_cost(p, i, side);
+	run->total = -p->costs.total[side];
+	if ((rc = costs_add(&p->costs, run->source.profile, run->source.type, side, err)))
+		return rc;
+	run->total += p->costs.total[side];
+	run->costs_n = p->costs.n;
+	if (!(run->costs = arena_array(&p->arena, int64_t, run->costs_n + 1)))
+		return arena_fail(&p->arena, "runs", err);
+	for (size_t i = 0; i < run->costs_n; i++)
+		run->costs[i] = pair_cost(p, i, side) - (i < before_n ? before[i] : 0);
+	return ERR_OK;
+}
+
+static enum err_code pair_add_runs(struct pair *p, unsigned side, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < p->sides[side].n && !rc; i++) {
+		struct bench_run *r = &p->sides[side].v[i];
+		const struct source *s = &r->source;
+
+		p->type = s->profile->strings[s->profile->types[s->type].type];
+		rc = p->f->runs == RUNS_APART ? pair_add_run_apart(p, r, side, err) :
+										costs_add(&p->costs, s->profile, s->type, side, err);
+	}
 	return rc;
 }
 
@@ -85,29 +144,19 @@ enum err_code pair_read(struct pair *p, const char **query, struct err *err)
 
 	arena_init(&p->arena, 0);
 	costs_init(&p->costs, &p->arena, p->f->by);
-	for (unsigned i = 0; i < 2; i++) {
-		rc = pair_read_side(p, i, err);
-		*query = p->sides[i].query.ptr;
-		if (rc)
+	for (unsigned i = 0; i < 2; i++)
+		if ((rc = pair_read_side(p, i, query, err)))
 			return rc;
-		*query = NULL;
-	}
-	if ((rc = pair_join_units(p, err)))
-		return rc;
-	for (unsigned i = 0; i < 2 && !rc; i++) {
-		const struct source *s = &p->sides[i];
-
-		p->type = s->profile->strings[s->profile->types[s->type].type];
-		rc = costs_add(&p->costs, s->profile, s->type, i, err);
-	}
+	if (!(rc = pair_join_units(p, err)) && !(rc = pair_add_runs(p, COSTS_BASE, err)))
+		rc = pair_add_runs(p, COSTS_NEW, err);
 	return rc;
 }
 
 void pair_release(struct pair *p)
 {
 	costs_release(&p->costs);
-	source_release(&p->sides[0]);
-	source_release(&p->sides[1]);
+	bench_release(&p->sides[0]);
+	bench_release(&p->sides[1]);
 	arena_release(&p->arena);
 }
 

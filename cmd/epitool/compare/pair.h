@@ -1,6 +1,6 @@
 /*
- * Two profiles that are compared: the flags that say which and how, and their costs. For epitool
- * diff and compare.
+ * Two sides that are compared: the flags that say which and how, and their costs. A side is one
+ * profile or several runs, whose costs are added. For epitool diff and compare.
  *
  * Errors:    those of source.h and costs.h; ERR_INVALID where the units do not convert.
  * Ownership: pair_release ends what pair_read made, also after an error.
@@ -8,8 +8,8 @@
 #ifndef CMD_EPITOOL_COMPARE_PAIR_H
 #define CMD_EPITOOL_COMPARE_PAIR_H
 
+#include "cmd/epitool/compare/bench_runs.h"
 #include "cmd/epitool/compare/costs.h"
-#include "cmd/epitool/source.h"
 #include "cmd/epitool/table.h"
 
 struct pair_flags {
@@ -17,6 +17,7 @@ struct pair_flags {
 	const char *profile, *match, *by_text, *type, *measure;
 	bool normalize;
 	uint64_t limit;
+	enum bench_kind runs; /* what a side may be */
 	/* out, of pair_check */
 	enum costs_by by;
 	struct compare_options compare;
@@ -50,12 +51,15 @@ struct pair {
 	const char *texts[2];
 	const struct question *questions[2];
 	struct arena arena;
-	struct source sides[2];
+	struct bench_runs sides[2];
 	struct costs costs;
 	struct str type, unit;
 };
 
-/* *query: the one whose error has a place in it, NULL where there is none. */
+/*
+ * With RUNS_APART each run's costs are kept.
+ * *query: the one whose error has a place in it, NULL where there is none.
+ */
 MUST_CHECK enum err_code pair_read(struct pair *p, const char **query, struct err *err);
 void pair_release(struct pair *p);
 size_t pair_rows(const struct pair *p); /* as many as --limit says */

@@ -1,0 +1,181 @@
+// epitool diff as a gate in CI: repeated runs, verdicts, exit codes; and the README's recipe as it is written there.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpuProfile } from '../browser/pprof.mjs';
+import { build, epitool, finish, freePort, join, root, scratch, startServer, writeFileSync } from './lib.mjs';
+
+const NAMES = ['main.main', 'main.encode', 'main.rank', 'main.rare'];
+const SAMPLE = 1e7;
+/** Runs of about 1,000 samples, a second apart; counts go up and down by less than chance would make them. */
+const profile = (run, encode, rank) => {
+  const wave = [0, 7, -9, 4, -5, 8, -3, 2, -8, 4][run % 10];
+  const counts = [500 - wave, encode + wave, rank, 20];
+  return cpuProfile({ functions: NAMES.map((name) => ({ name })), time: Date.now() - 60000 + run * 1000,
+    samples: counts.map((n, i) => ({ stack: i ? [0, i] : [0], value: n * SAMPLE })) });
+};
+
+/** A directory of so many runs. */
+function runs(dir, name, n, encode, rank = 280) {
+  const at = join(dir, name);
+  mkdirSync(at);
+  for (let i = 0; i < n; i++) writeFileSync(join(at, `${i}.pb.gz`), profile(i, encode, rank));
+  return at;
+}
+
+const verdicts = (json) => Object.fromEntries(json.functions.map((f) => [f.name, f.verdict]));
+
+test('epitool diff judges repeated runs', async (t) => {
+  const dir = scratch(t);
+  const base = runs(dir, 'base', 10, 200), same = runs(dir, 'same', 10, 202), worse = runs(dir, 'worse', 10, 270), few = runs(dir, 'few', 2, 225);
+  const diff = (...args) => finish(t, epitool, ['diff', '--normalize', ...args]);
+  const files = (at, n) => Array.from({ length: n }, (_, i) => join(at, `${i}.pb.gz`)).join(',');
+
+  await t.test('not worse, worse, cannot tell', async () => {
+    const ok = await diff('--function-threshold=20%', base, same);
+    assert.equal(ok.code, 0, ok.err);
+    assert.match(ok.out, /\nnot worse: 3 of 3\n$/);
+    assert.equal(ok.err, '');
+    const bad = await diff('--function-threshold=20%', base, worse);
+    assert.equal(bad.code, 1);
+    assert.match(bad.err, /^epitool: worse: main\.encode costs \+3\d% \(\+\d+% to \+\d+%\) against base\n$/);
+    assert.match(bad.out, /\n10 runs of base, 10 of new; /);
+    assert.match(bad.out, /\nworse +\+3\d% .* 20\.0% +25\.\d% +main\.encode\n/);
+    const open = await diff('--function-threshold=20%', base, few);
+    assert.equal(open.code, 3);
+    assert.match(open.err, /^epitool: cannot tell: \d of 3; about \d+ more runs a side would tell\n$/);
+    assert.equal((await diff('--function-threshold=20%', '--cannot-tell=ok', base, few)).code, 0);
+    assert.equal((await diff('--function-threshold=20%', '--cannot-tell=ok', base, worse)).code, 1);
+    const one = await diff('--function-threshold=20%', join(base, '1.pb.gz'), same);
+    assert.equal(one.code, 3, one.err);
+  });
+
+  await t.test('shares: what costs less raises the others', async () => {
+    const r = await diff('--function-threshold=20%', base, runs(dir, 'faster', 10, 200, 20));
+    assert.equal(r.code, 1);
+    assert.match(r.err, /^epitool: worse: main\..*; main\.rank costs less, and that alone raises what others cost relative to all: .+\n$/);
+  });
+
+  await t.test('JSON has all of it', async () => {
+    const r = await diff('--function-threshold=20%', '--json', base, files(worse, 10));
+    assert.equal(r.code, 1);
+    const json = JSON.parse(r.out);
+    assert.equal(json.verdict, 'worse');
+    assert.match(json.summary, /^worse: main\.encode costs /);
+    assert.deepEqual(json.runs, { base: 10, new: 10 });
+    assert.equal(json.moreRuns, 0);
+    assert.equal(json.falseAlarmsPercent, 1);
+    assert.deepEqual(verdicts(json), { 'main.encode': 'worse', 'main.main': 'not worse', 'main.rank': 'not worse' });
+    const [encode] = json.functions;
+    assert.ok(encode.changePercentLow > 0 && encode.changePercentLow < encode.changePercent, r.out);
+    assert.ok(encode.changePercentHigh > encode.changePercent && encode.noiseBase >= 1, r.out);
+    const all = JSON.parse((await diff('--function-threshold=20%', '--least-share=1%', '--json', base, same)).out);
+    assert.equal(verdicts(all)['main.rare'], 'cannot tell');
+    assert.ok(all.moreRuns > 10 && all.moreRuns < 1000, `${all.moreRuns}`);
+  });
+
+  await t.test('budgets', async () => {
+    for (const [budget, code] of [['30%', 0], ['20%', 1], ['25.3%', 3]]) {
+      const r = await diff(`--function-budget=main.encode=${budget}`, '--json', base, worse);
+      assert.equal(r.code, code, r.out);
+      assert.deepEqual(Object.keys(verdicts(JSON.parse(r.out))), ['main.encode']);
+    }
+    const typo = await diff('--function-budget=main.encod=30%', base, worse);
+    assert.equal(typo.code, 4);
+    assert.equal(typo.err, 'epitool: error: --function-budget=main.encod=30%: "main.encod" in no run; did you mean "main.encode"?\n');
+  });
+
+  await t.test('costs of runs', async () => {
+    const r = await finish(t, epitool, ['diff', '--function-threshold=20%', '--json', base, files(worse, 9)]);
+    assert.equal(r.code, 1, r.err);
+    const json = JSON.parse(r.out), [encode] = json.functions;
+    assert.ok(encode.changePercent > 30 && encode.changePercent < 40, r.out);
+    assert.equal(json.total.base, 1000 * SAMPLE); // of a run, as there are not as many
+  });
+
+  await t.test('what cannot be judged', async () => {
+    const empty = join(dir, 'empty');
+    mkdirSync(empty);
+    const cases = [
+      [[base, `${files(same, 2)},${join(dir, 'none.pb.gz')}`], /none\.pb\.gz: there is no file of that name\n$/],
+      [[base, empty], /empty: no file in this directory\n$/],
+      [['--least-share=90%', base, same], /nothing to judge: no function has 90% of the costs; see --least-share\n$/],
+      [[`--server=http://127.0.0.1:${await freePort()}`, 'run=1', 'run=2'], /Connection refused\n$/],
+    ];
+    for (const [args, message] of cases) {
+      const r = await diff('--function-threshold=20%', ...args);
+      assert.equal(r.code, 4, r.err);
+      assert.match(r.err, message);
+    }
+    assert.equal((await diff(base, join(dir, 'none.pb.gz'))).code, 4);
+  });
+
+  await t.test('without thresholds it is a table', async () => {
+    const r = await diff(base, worse);
+    assert.equal(r.code, 0, r.err);
+    assert.doesNotMatch(r.out, /verdict/);
+    assert.match(r.out, /^cpu: base 100s, new 107s /);
+  });
+});
+
+test('stored runs are judged like files', async (t) => {
+  const dir = scratch(t);
+  const base = runs(dir, 'base', 10, 200), worse = runs(dir, 'worse', 10, 270);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
+  const at = `--server=${server.url}`;
+  const push = async (files, ...labels) => {
+    const r = await finish(t, epitool, ['push', at, ...labels.flatMap((l) => ['-l', l]), ...files]);
+    assert.equal(r.code, 0, r.err);
+  };
+  const list = (dir) => Array.from({ length: 10 }, (_, i) => join(dir, `${i}.pb.gz`));
+  await push(list(base), 'job=bench', 'run=1');
+  await push(list(worse), 'job=bench', 'run=2');
+  for (const [i, file] of list(worse).entries()) await push([file], 'job=bench', `run=3.${i}`, `host=${i % 2}`);
+  const judge = async (...args) => {
+    const r = await finish(t, epitool, ['diff', '--normalize', '--function-threshold=20%', '--json', ...args]);
+    assert.equal(r.code, 1, r.err);
+    const { functions, runs } = JSON.parse(r.out);
+    return { functions, runs };
+  };
+  const want = await judge(base, worse);
+  const values = `run=${Array.from({ length: 10 }, (_, i) => `3.${i}`)}`;
+  const data = `--data=${join(dir, 'data')}`;
+  for (const [where, next] of [[at, 'run=2'], [data, 'run=2,job=bench'], [at, `${values},job=bench`], [at, 'run=~"3[.].+"'], [data, 'run=~3.+']])
+    assert.deepEqual(await judge(where, 'run=1', next), want, `${where} ${next}`);
+  const missing = await finish(t, epitool, ['diff', at, '--function-threshold=20%', 'run=1', 'run=3.1,3.11,3.2']);
+  assert.equal(missing.code, 4);
+  assert.equal(missing.err, 'epitool: error: run=3.11: no profiles\n');
+});
+
+test("the README's recipe", async (t) => {
+  const dir = scratch(t);
+  const [recipe] = readFileSync(join(root, 'README.md'), 'utf8').match(/^rm -rf runs[\s\S]*?(?=^```)/m);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
+  // Benchmarks take their time, and are as fast as the machine is: profiles that are made up stand in for them.
+  for (const [name, encode] of [['1', 200], ['2', 202], ['3', 270]]) runs(dir, `made-${name}`, 10, encode);
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'go'), `#!/bin/bash
+set -eu
+[ "$*" = "test -c -o bench.test ." ]
+cat >bench.test <<'EOF'
+#!/bin/bash
+set -eu
+for arg; do case $arg in -test.cpuprofile=*) to=\${arg#*=};; -test.run='^$' | -test.bench=. | -test.benchtime=*) ;; *) exit 2;; esac; done
+cp "made-$RUN/$(($(basename "$to" .pb.gz) - 1)).pb.gz" "$to"
+EOF
+chmod +x bench.test
+`);
+  chmodSync(join(bin, 'go'), 0o755);
+  const script = recipe.replaceAll('http://epimetheus:7272', server.url).replaceAll('build/epitool', join(build, 'epitool'));
+  const run = (BASE, RUN) => finish(t, 'bash', ['-eu', '-c', script], 60,
+    { cwd: dir, env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, BASE, RUN } });
+  const first = await run('1', '1'); // the first build has only itself to compare with
+  assert.equal(first.code, 0, first.err);
+  const same = await run('1', '2');
+  assert.equal(same.code, 0, same.err);
+  assert.match(same.out, /\nnot worse: 3 of 3\n$/);
+  const worse = await run('1', '3');
+  assert.equal(worse.code, 1, worse.err);
+  assert.match(worse.err, /^epitool: worse: main\.encode costs /);
+});
