@@ -14,7 +14,6 @@
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
-#include "promql/profiles/frames.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
 #define SLICE_MAX_NS NS_PER_MIN /* unless a window would have more than SLICES_MAX */
@@ -197,12 +196,6 @@ static enum err_code changed_comparison_read_side(
 
 /* ---- the call ---- */
 
-static struct str changed_comparison_function_name(
-	const struct changed_comparison *comparison, const struct change *c)
-{
-	return frames_group(comparison->frames, c->function)->v[FRAME_FUNCTION];
-}
-
 static enum err_code changed_comparison_add_cost(struct changed_comparison *comparison,
 	struct labels_builder *b, double value, struct value *out, struct err *err)
 {
@@ -224,7 +217,7 @@ static enum err_code changed_comparison_report(struct changed_comparison *c,
 	for (size_t i = 0; i < found->changed_n && !rc; i++) {
 		labels_builder_init(&b, c->ev->arena, (struct labels){ 0 });
 		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			changed_comparison_function_name(c, &found->v[i]));
+			changed_function_name(c->frames, &found->v[i]));
 		rc = changed_comparison_add_cost(c, &b, found->v[i].difference, out, err);
 	}
 	return rc;
@@ -240,7 +233,7 @@ static enum err_code changed_comparison_report_bound(struct changed_comparison *
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
 		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			changed_comparison_function_name(comparison, c));
+			changed_function_name(comparison->frames, c));
 	return changed_comparison_add_cost(comparison, &b, is_high ? c->high : c->low, out, err);
 }
 
@@ -280,14 +273,14 @@ static struct changed_slices observations_count_slices(const struct observations
 static enum err_code changed_comparison_explain(
 	struct changed_comparison *c, const struct change_output *found, struct err *err)
 {
-	struct changed_words w = {
-		.ev = c->ev, .name = c->call->call.fn->name, .slice_ns = c->slice_ns, .found = found
-	};
+	struct changed_words w = { .ev = c->ev,
+		.name = c->call->call.fn->name,
+		.slice_ns = c->slice_ns,
+		.found = found,
+		.frames = c->frames };
 
 	for (unsigned k = 0; k < 2; k++)
 		w.side[k] = observations_count_slices(&c->side[k]);
-	if (found->n > found->changed_n)
-		w.widest = changed_comparison_function_name(c, &found->v[found->changed_n]);
 	return changed_explain(&w, err);
 }
 
@@ -297,6 +290,8 @@ static enum err_code changed_comparison_judge(
 	struct change_input in = { .functions_n = c->functions_n,
 		.series_n = c->series_n,
 		.p = p,
+		.ahead = (double)(c->side[0].window.max_ns - c->side[1].window.max_ns) /
+			(double)c->slice_ns,
 		.quantum = c->has_period ? (double)c->period : 0,
 		.stop = c->ev->stop };
 	struct change_output found;

@@ -15,6 +15,11 @@ const char *change_word_name(enum change_word w)
 	return names[w];
 }
 
+struct str changed_function_name(struct frames *frames, const struct change *c)
+{
+	return frames_group(frames, c->function)->v[FRAME_FUNCTION];
+}
+
 /* ---- too little to judge ---- */
 
 /* A side that began a while ago and goes on: more time will tell. */
@@ -74,8 +79,8 @@ static void changed_words_judged(const struct changed_words *w, struct buf *out)
 	}
 	buf_printf(out,
 		"%scannot tell yet of %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
-		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "", STR_ARG(w->widest), 100 * v->low,
-		100 * v->high);
+		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "",
+		STR_ARG(changed_function_name(w->frames, v)), 100 * v->low, 100 * v->high);
 	if (changed_words_times_longer(v) <= LONGER_MAX)
 		buf_printf(out, "; windows about %.0f times as long would tell",
 			fmax(changed_words_times_longer(v), 2));
@@ -103,18 +108,77 @@ static void changed_words_describe(const struct changed_words *w, struct buf *ou
 		buf_add_cstr(out, "cannot tell at some steps; one of them, asked alone, says more");
 }
 
-enum err_code changed_explain(const struct changed_words *w, struct err *err)
+/* ---- remarks on one function and others like it ---- */
+
+/* "main.work", "main.work and 2 more". */
+static void changed_words_name(
+	const struct changed_words *w, const struct change *c, size_t n, struct buf *out)
+{
+	buf_printf(out, STR_FMT, STR_ARG(changed_function_name(w->frames, c)));
+	if (n > 1)
+		buf_printf(out, " and %zu more", n - 1);
+}
+
+/* What is seen where the default judgement alone would not call it a change. */
+static void changed_words_apart(const struct changed_words *w, struct buf *out)
+{
+	const struct change_output *f = w->found;
+	const struct change *first = NULL;
+	int64_t shorter = w->side[0].all < w->side[1].all ? w->side[0].all : w->side[1].all;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct change *c = &f->v[i];
+
+		bool by_short = c->word == CHANGE_CHANGED && c->short_shocks;
+
+		if (!c->apart || !(by_short || c->word == CHANGE_UNKNOWN) ||
+			(first && c->word != first->word))
+			continue;
+		first = first ? first : c;
+		n++;
+	}
+	if (!first)
+		return;
+	changed_words_name(w, first, n, out);
+	buf_add_cstr(out, ": every slice of ");
+	duration_print(out, w->slice_ns);
+	buf_printf(out, " of new is %s every one of base",
+		n > 1                     ? "apart from" :
+			first->difference > 0 ? "above" :
+									"below");
+	if (first->word == CHANGE_CHANGED) {
+		buf_add_cstr(out, ". That is a change if shocks last at most ");
+		duration_print(out, CHANGE_SHOCK_SLICES * w->slice_ns);
+	}
+	buf_add_cstr(out, "; a shock of ");
+	duration_print(out, shorter * w->slice_ns);
+	buf_add_cstr(out, " could do that, too");
+}
+
+static enum err_code changed_words_tell(const struct changed_words *w,
+	void (*describe)(const struct changed_words *, struct buf *), struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc = ERR_OK;
 
-	changed_words_describe(w, &text);
+	describe(w, &text);
 	if (buf_failed(&text))
 		rc = eval_nomem(w->ev, err);
 	else if (text.len)
 		rc = eval_info(w->ev, err, "%s(): " STR_FMT, w->name, STR_ARG(buf_str(&text)));
 	buf_release(&text);
-	if (rc || w->found->verdict != CHANGE_JUDGED || w->found->paired || w->found->series_spread)
+	return rc;
+}
+
+enum err_code changed_explain(const struct changed_words *w, struct err *err)
+{
+	bool judged = w->found->verdict == CHANGE_JUDGED;
+	enum err_code rc = changed_words_tell(w, changed_words_describe, err);
+
+	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+		rc = changed_words_tell(w, changed_words_apart, err);
+	if (rc || !judged || w->found->paired || w->found->series_spread)
 		return rc;
 	return eval_info(w->ev, err,
 		"%s(): one series on each side, and not the same one: what two instances differ by is "

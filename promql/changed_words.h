@@ -9,6 +9,7 @@
 #define PROMQL_CHANGED_WORDS_H
 
 #include "promql/changed/statistic.h"
+#include "promql/profiles/frames.h"
 #include "promql/value/evaluation.h"
 
 struct changed_slices { /* of a side */
@@ -21,11 +22,12 @@ struct changed_words {
 	int64_t slice_ns;
 	struct changed_slices side[2];
 	const struct change_output *found;
-	struct str widest; /* the function that did not change and whose interval reaches furthest */
+	struct frames *frames; /* names of functions */
 };
 
 /* "changed", "not changed", "cannot tell": the label verdict of changed_interval(). */
 const char *change_word_name(enum change_word w);
+struct str changed_function_name(struct frames *frames, const struct change *c);
 /* Adds the query's infos. Steps of a range report only once that some cannot tell. */
 MUST_CHECK enum err_code changed_explain(const struct changed_words *w, struct err *err);
 

@@ -2,7 +2,8 @@
  * The inside of statistic.h: what its files share. Private to them.
  *
  * sides.c reads the observations into sums and paths, shocks.c finds what passing
- * shocks do to them, reach.c how far chance reaches, statistic.c judges.
+ * shocks do to them, reach.c how far chance reaches, apart.c which sides do not overlap,
+ * statistic.c judges.
  */
 #ifndef PROMQL_CHANGED_INTERNAL_H
 #define PROMQL_CHANGED_INTERNAL_H
@@ -17,6 +18,7 @@ struct changed_side {
 	double *total; /* per series */
 	double *weight; /* per series; they add up to 1 */
 	bool *present; /* per slice */
+	double *load; /* per slice, 1 on average: what the series that count weigh in it */
 	double slices; /* that are present */
 	double series_n, cells_n;
 	double all; /* costs */
@@ -45,6 +47,9 @@ struct mixture {
 };
 
 struct shocks;
+
+#define PHIS 7 /* persistences of shocks, from 0 up */
+#define PHIS_SHORT 4 /* of them those of shocks of at most CHANGE_SHOCK_SLICES */
 
 struct judge {
 	struct arena *arena;
@@ -76,8 +81,13 @@ MUST_CHECK enum err_code changed_read(struct judge *j, struct err *err);
 
 /* Shared by all functions that are tested. */
 MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
-/* Variances of a function's difference in time, sampling and shocks together. */
-void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
+/* Variances of a function's difference in time, sampling and shocks of the first phis together. */
+void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, struct mixture *m);
+
+/* ---- apart.c ---- */
+
+/* Whether the slices of the one side are above those of the other. */
+bool changed_is_apart(const struct judge *j, uint32_t function);
 
 /* ---- reach.c ---- */
 

@@ -24,10 +24,10 @@
 
 #include "promql/changed/internal.h"
 
-#define PHIS 7
 #define WAVES_MAX 64 /* looked at, of a side */
 #define WAVES_LOW 32 /* of them the slowest; the others lie evenly among the rest */
 #define BANDS_MAX 12 /* waves of about the same speed */
+#define BANDS_OF_A_DRIFT 2 /* the slowest, which have all but 2 % of a steady slope */
 #define LEVELS 96
 #define LEVEL_RATIO 1.5
 #define LEVEL_LOWEST 1e-3 /* of sampling's variance */
@@ -210,9 +210,12 @@ static unsigned shocks_level_at(
 	return level < 0 ? 0 : level > LEVELS - 1 ? LEVELS - 1 : (unsigned)level;
 }
 
-/* The logarithm of a path's likelihood, without the terms that all pairs share. */
+/*
+ * The logarithm of a path's likelihood by its bands from `first` on, without the terms that all
+ * pairs share.
+ */
 static double shocks_likelihood(
-	const struct judge *j, const struct path_energy *e, unsigned phi, unsigned step)
+	const struct judge *j, const struct path_energy *e, unsigned first, unsigned phi, unsigned step)
 {
 	double sum = 0;
 
@@ -221,7 +224,9 @@ static double shocks_likelihood(
 		const double *inverse = j->shocks->inverse[k][phi][level];
 
 		sum += j->shocks->logs[k][phi][level];
-		for (unsigned b = 0; b < BANDS_MAX; b++)
+		for (unsigned b = 0; b < first; b++)
+			sum += j->shocks->side[k].count[b] * log(inverse[b]);
+		for (unsigned b = first; b < BANDS_MAX; b++)
 			sum += e->of_band[k][b] * inverse[b];
 	}
 	return -sum / 2;
@@ -337,7 +342,7 @@ static void shocks_add_to_pool(struct judge *j, uint32_t function, double ratio)
 
 	shocks_take_apart(j, function, &e);
 	for (unsigned i = 0; i < PHIS * STEPS; i++) {
-		v[i / STEPS][i % STEPS] = shocks_likelihood(j, &e, i / STEPS, i % STEPS);
+		v[i / STEPS][i % STEPS] = shocks_likelihood(j, &e, 0, i / STEPS, i % STEPS);
 		most = fmax(most, v[i / STEPS][i % STEPS]);
 	}
 	for (unsigned i = 0; i < PHIS * STEPS; i++)
@@ -420,25 +425,38 @@ static void shocks_add_part(struct mixture *m, double weight, double variance)
 	m->variance[at] += weight * variance;
 }
 
-void changed_mix(const struct judge *j, uint32_t function, struct mixture *m)
+/* Weights of all pairs for one function: of the first phis_n, by the waves of `first` band on. */
+static void shocks_weigh_own(const struct judge *j, const struct path_energy *e, unsigned phis_n,
+	unsigned first, double (*v)[STEPS])
 {
-	const struct shocks *s = j->shocks;
+	for (unsigned p = 0; p < PHIS; p++)
+		for (unsigned step = 0; step < STEPS; step++)
+			v[p][step] = p < phis_n ?
+				j->shocks->prior[p][step] + shocks_likelihood(j, e, first, p, step) :
+				-INFINITY;
+	shocks_to_weights(v);
+}
+
+static void shocks_end_mixture(struct mixture *m)
+{
+	for (unsigned i = 0; i < MIXTURE_MAX; i++)
+		if (m->weight[i] > 0)
+			m->variance[i] /= m->weight[i];
+}
+
+void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, struct mixture *m)
+{
 	double v[PHIS][STEPS];
 	struct path_energy e;
 
 	shocks_take_apart(j, function, &e);
+	shocks_weigh_own(j, &e, phis_n, 0, v);
 	*m = (struct mixture){ .least = changed_pooled_share(j, &j->tracks[function]) *
 			(j->side[0].sampling + j->side[1].sampling) };
-	for (unsigned p = 0; p < PHIS; p++)
-		for (unsigned step = 0; step < STEPS; step++)
-			v[p][step] = s->prior[p][step] + shocks_likelihood(j, &e, p, step);
-	shocks_to_weights(v);
 	for (unsigned p = 0; p < PHIS; p++)
 		for (unsigned step = 0; step < STEPS; step++) {
 			if (v[p][step] > WEIGHT_LEAST)
 				shocks_add_part(m, v[p][step], m->least + shock_of_difference(j, &e, p, step));
 		}
-	for (unsigned i = 0; i < MIXTURE_MAX; i++)
-		if (m->weight[i] > 0)
-			m->variance[i] /= m->weight[i];
+	shocks_end_mixture(m);
 }

@@ -12,7 +12,8 @@ static enum err_code side_init(
 	s->total = arena_array(j->arena, double, (size_t)series_n + 1);
 	s->weight = arena_array(j->arena, double, (size_t)series_n + 1);
 	s->present = arena_array(j->arena, bool, (size_t)in->slices_n + 1);
-	if (!s->v || !s->first || !s->total || !s->weight || !s->present)
+	s->load = arena_array(j->arena, double, (size_t)in->slices_n + 1);
+	if (!s->v || !s->first || !s->total || !s->weight || !s->present || !s->load)
 		return arena_fail(j->arena, "query", err);
 	for (size_t i = 0; i < in->n; i++) {
 		const struct change_observation *o = &in->v[i];
@@ -99,6 +100,8 @@ static void sides_read_observations(struct judge *j, unsigned at, uint32_t serie
 
 	for (size_t i = s->first[series]; i < s->first[series + 1]; i++) {
 		const struct change_observation *o = s->v[i];
+
+		s->load[o->slice] += scale * o->total;
 
 		for (size_t c = 0; c < o->n; c++) {
 			uint32_t f = o->cells[c].function;

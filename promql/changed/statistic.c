@@ -192,20 +192,34 @@ static void statistic_add_series(struct judge *j, const struct track *t, struct 
 	}
 }
 
+/* How far chance reaches with the first phis_n persistences. */
+static double judge_reach(struct judge *j, uint32_t function, unsigned phis_n, double p)
+{
+	struct mixture m;
+
+	changed_mix(j, function, phis_n, &m);
+	statistic_add_series(j, &j->tracks[function], &m);
+	return mixture_reach(&m, p);
+}
+
 /* False: no change, and the interval is not wanted. */
 static bool judge_function(struct judge *j, uint32_t function, double p, struct change *out)
 {
 	struct track *t = &j->tracks[function];
 	double share = changed_pooled_share(j, t), reach, by_counts;
 	double sampling = share * (j->side[0].sampling + j->side[1].sampling);
-	struct mixture m;
 
 	*out = (struct change){ .function = function, .difference = statistic_difference_of(t) };
 	if (j->in->changed_only && fabs(out->difference) < j->deviations * sqrt(sampling))
 		return false;
-	changed_mix(j, function, &m);
-	statistic_add_series(j, t, &m);
-	reach = mixture_reach(&m, p);
+	out->apart = changed_is_apart(j, function);
+	reach = judge_reach(j, function, PHIS, p);
+	if (fabs(out->difference) <= reach && out->apart) {
+		double shorter = judge_reach(j, function, PHIS_SHORT, p);
+
+		out->short_shocks = fabs(out->difference) > shorter;
+		reach = out->short_shocks ? shorter : reach;
+	}
 	/* If counts alone are less certain of the difference, the interval is widened to match them. */
 	if (fabs(out->difference) > reach && (by_counts = statistic_p_of_counts(j, t)) > p)
 		reach = fabs(out->difference) * j->deviations / fmax(normal_reach(by_counts), 0.1);
@@ -223,7 +237,11 @@ static void statistic_bound_function(
 
 	for (unsigned k = 0; k < 2; k++)
 		most[k] = share_reach(t->cost[k] / dispersion, j->side[k].all / dispersion, p);
-	*out = (struct change){ function, CHANGE_SAME, statistic_difference_of(t), -most[1], most[0] };
+	*out = (struct change){ .function = function,
+		.word = CHANGE_SAME,
+		.difference = statistic_difference_of(t),
+		.low = -most[1],
+		.high = most[0] };
 	out->low = fmin(out->low, out->difference);
 	out->high = fmax(out->high, out->difference);
 }

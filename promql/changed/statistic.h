@@ -43,11 +43,14 @@ struct change_input {
 	uint32_t functions_n, series_n;
 	double quantum; /* cost of one sample; 0: not known, it is estimated */
 	double p; /* if nothing changed, at most this part of evaluations reports anything */
+	double ahead; /* slices from the end of base to the end of new */
 	bool changed_only; /* the others, and their intervals, are not wanted */
 	const atomic_bool *stop; /* may be NULL */
 };
 
 #define CHANGE_SLICES_MIN 6 /* with data, on each side */
+#define CHANGE_APART_MIN 8 /* slices of each side, for sides to be apart */
+#define CHANGE_SHOCK_SLICES 3 /* so long are shocks that are short */
 #define CHANGE_SAMPLES_MIN 12 /* of a function, on both sides together */
 
 enum change_verdict {
@@ -72,6 +75,9 @@ struct change {
 	enum change_word word;
 	double difference; /* share in new - share in base */
 	double low, high; /* its interval */
+	bool apart; /* all slices of one side are above all of the other */
+	bool short_shocks; /* apart, and the interval holds if no shock is longer than
+						  CHANGE_SHOCK_SLICES */
 };
 
 struct change_output {

@@ -143,6 +143,40 @@ TEST(an_interval_says_what_is_known_of_each_function)
 	world_close(&w);
 }
 
+/*
+ * One pod a side, ten minutes. Every minute of v2 is above every minute of v1. Shares of v1 go up
+ * and down as slow shocks do, so that only short shocks are refuted.
+ */
+TEST(sides_that_are_apart_changed_unless_a_shock_lasts_as_long_as_a_window)
+{
+	static const int of_v1[10] = { 25, 40, 55, 75, 95, 100, 80, 60, 45, 30 };
+	static const int of_v2[10] = { 390, 370, 310, 250, 190, 180, 200, 260, 320, 360 };
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	for (int m = 0; m < 10; m++) {
+		char stacks[128];
+
+		for (int v = 1; v <= 2; v++) {
+			char labels[64];
+			int work = v == 1 ? of_v1[m] : of_v2[m];
+
+			snprintf(labels, sizeof(labels), "__name__=process_cpu,job=api,version=v%d", v);
+			snprintf(stacks, sizeof(stacks), "main;work %d|main;rest %d|main;idle %d", work,
+				700 - work * 7 / 10, 300 - work * 3 / 10);
+			store(&w, labels, m * 60 + 60, 60, stacks);
+		}
+	}
+	expect(&w, 600, "round(changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]), 0.001)",
+		"{function=\"work\"} 0.223\n{function=\"rest\"} -0.156\n{function=\"idle\"} -0.067",
+		"changed(): 3 of 3 functions changed\n"
+		"changed(): work: every slice of 1m of new is above every one of base. That is a change if "
+		"shocks last at most 3m; a shock of 10m could do that, too\n"
+		"changed(): " TWO_INSTANCES);
+	world_close(&w);
+}
+
 TEST(faults)
 {
 	struct world w;

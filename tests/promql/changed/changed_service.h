@@ -18,7 +18,7 @@
 
 #define FUNCTIONS_MAX 1000
 #define HANDLERS_MAX 8
-#define SLICES_MAX 70
+#define SLICES_MAX 220
 
 struct kind {
 	const char *name;
@@ -33,7 +33,7 @@ struct kind {
 };
 
 /* clang-format off */
-enum { LARGE, SMALL, DEMO, SPARSE, BURSTY, DAILY, UNEVEN, RESTART, BATCH };
+enum { LARGE, SMALL, DEMO, SPARSE, BURSTY, DAILY, UNEVEN, RESTART, BATCH, POD };
 static const struct kind kinds[] = {
 	[LARGE] =   { "large",   1000, 8, 4200, 0.3, 0.08, 0.05, 0.03, 1, 0,   0,   0 },
 	[SMALL] =   { "small",     60, 5,  300, 0.3, 0.08, 0.20, 0.10, 1, 0,   0,   0 },
@@ -44,6 +44,7 @@ static const struct kind kinds[] = {
 	[UNEVEN] =  { "uneven",   200, 8, 1000, 1.2, 0.08, 0.10, 0.05, 1, 0,   0,   0 },
 	[RESTART] = { "restart",  100, 5,  600, 0.3, 0.08, 0.10, 0.05, 1, 0,   0.4, 0 },
 	[BATCH] =   { "batch",    100, 5,  600, 0.3, 0.08, 0.10, 0.05, 1, 0,   0,   0.4 },
+	[POD] =     { "pod",       60, 5,  300, 0.3, 0.08, 0.15, 0.06, 1, 0,   0,   0 },
 };
 /* clang-format on */
 
@@ -52,6 +53,9 @@ struct setting {
 	double phi; /* persistence of all shocks, from slice to slice */
 	bool replaced; /* the new side has pods of its own */
 	double share, planted; /* of the function that changes, and by how much; 0: nothing does */
+	unsigned gap; /* slices between base and new */
+	unsigned drift; /* the change takes the last so many slices; 0: it is a step */
+	bool alone; /* only the first pod changes */
 };
 
 /* ---- random numbers ---- */
@@ -164,9 +168,14 @@ static void make_handlers(const struct setting *o, unsigned n)
 	walk(s.load, n, o->phi, 0.1);
 }
 
+static unsigned slices_of(const struct setting *o)
+{
+	return o->base_slices + o->gap + o->new_slices;
+}
+
 static void make_service(const struct setting *o)
 {
-	unsigned n = o->new_slices + o->base_slices;
+	unsigned n = slices_of(o);
 	double sum = 0, nearest = 1;
 
 	s.kind = &kinds[o->kind];
@@ -193,7 +202,7 @@ static void make_service(const struct setting *o)
 
 static void make_pod(const struct setting *o)
 {
-	unsigned n = o->new_slices + o->base_slices;
+	unsigned n = slices_of(o);
 
 	for (unsigned f = 0; f < s.kind->functions; f++) {
 		s.in_pod[f] = s.kind->of_pod * normal();
@@ -219,8 +228,16 @@ static double add_events(double *rate, unsigned t, const struct setting *o, doub
 	return sum;
 }
 
+/* By how much the planted function's share is greater in a slice. */
+static double planted_at(const struct setting *o, unsigned t)
+{
+	if (o->drift > 0)
+		return o->planted * fmax(0, 1 - (slices_of(o) - t - 0.5) / o->drift);
+	return t >= o->base_slices ? o->planted : 0;
+}
+
 static void observe(struct arena *a, const struct setting *o, unsigned t, double load,
-	struct change_observation *out)
+	double planted, struct change_observation *out)
 {
 	static double rate[FUNCTIONS_MAX];
 	const unsigned n = s.kind->functions;
@@ -232,8 +249,8 @@ static void observe(struct arena *a, const struct setting *o, unsigned t, double
 			s.of_handler[f % s.kind->handlers][t]);
 		sum += rate[f];
 	}
-	if (t >= o->base_slices && o->planted > 0) {
-		double factor = 1 + o->planted / exp(s.share[s.planted]) / (1 - o->planted);
+	if (planted > 0) {
+		double factor = 1 + planted / exp(s.share[s.planted]) / (1 - planted);
 
 		sum += rate[s.planted] * (factor - 1);
 		rate[s.planted] *= factor;
@@ -252,13 +269,14 @@ static void observe(struct arena *a, const struct setting *o, unsigned t, double
 /* All observations of one evaluation; v has room for every pod and slice of a side. */
 static void make_evaluation(const struct setting *o, struct arena *a, struct change_input *in)
 {
-	const unsigned n = o->new_slices + o->base_slices;
+	const unsigned n = slices_of(o);
 	struct change_observation *v[2];
 
 	*in = (struct change_input){ .functions_n = kinds[o->kind].functions,
 		.series_n = o->pods * (o->replaced ? 2 : 1),
 		.quantum = 1,
-		.p = 0.01 };
+		.p = 0.01,
+		.ahead = o->replaced ? 0 : o->new_slices + o->gap };
 	v[0] = arena_array(a, struct change_observation, (size_t)in->series_n * o->new_slices);
 	v[1] = arena_array(a, struct change_observation, (size_t)in->series_n * o->base_slices);
 	in->side[0] = (struct change_side){ .v = v[0], .slices_n = o->new_slices };
@@ -271,11 +289,12 @@ static void make_evaluation(const struct setting *o, struct arena *a, struct cha
 		for (unsigned t = 0; t < n; t++) {
 			unsigned k = t < o->base_slices;
 
-			if (o->replaced && k != i % 2)
+			if ((o->replaced && k != i % 2) || (!k && t < o->base_slices + o->gap))
 				continue;
 			v[k][in->side[k].n] = (struct change_observation){ .series = i,
-				.slice = t - (k ? 0 : o->base_slices) };
-			observe(a, o, t, load, &v[k][in->side[k].n++]);
+				.slice = t - (k ? 0 : o->base_slices + o->gap) };
+			observe(
+				a, o, t, load, o->alone && i > 0 ? 0 : planted_at(o, t), &v[k][in->side[k].n++]);
 		}
 	}
 }

@@ -10,39 +10,7 @@
  *
  * EPI_CHANGED_ONLY=N runs setting N of the table alone, EPI_CHANGED_SEED another sequence.
  */
-#include "promql/changed/student.h"
-#include "tests/check.h"
-#include "tests/promql/changed/changed_service.h"
-
-/* The bound of Clopper and Pearson: where P(K >= k) or P(K <= k) is 2.5 %. */
-static double bound(double k, double n, bool upper)
-{
-	double low = 0, high = 1;
-
-	for (int i = 0; i < 60; i++) {
-		double mid = (low + high) / 2;
-		bool above = upper ? 1 - binomial_at_least(k + 1, n, mid) < 0.025 :
-							 binomial_at_least(k, n, mid) > 0.025;
-
-		if (above)
-			high = mid;
-		else
-			low = mid;
-	}
-	return low;
-}
-
-static unsigned runs_of(unsigned otherwise)
-{
-	const char *text = getenv("EPI_CHANGED_RUNS");
-
-	return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
-}
-
-static bool is_table(void)
-{
-	return getenv("EPI_CHANGED_RUNS") != NULL;
-}
+#include "tests/promql/changed/changed_trial.h"
 
 /* Runs in which the planted function (or, where nothing is planted, any) is reported. */
 static unsigned run(size_t at, const struct setting *o, unsigned runs)
@@ -82,13 +50,6 @@ static unsigned run(size_t at, const struct setting *o, unsigned runs)
 		printf(" %.0f |\n", tested / runs);
 	}
 	return found;
-}
-
-static bool is_asked_for(size_t i)
-{
-	const char *only = getenv("EPI_CHANGED_ONLY");
-
-	return !only || strtoul(only, NULL, 10) == i;
 }
 
 /* clang-format off */
