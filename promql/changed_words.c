@@ -4,13 +4,16 @@
 
 #include "base/clock.h"
 
+#define SINCE_MAX 3 /* functions are named */
 #define LONGER_MAX 100 /* windows so many times as long are no advice */
 
 const char *change_word_name(enum change_word w)
 {
 	static const char *const names[] = { [CHANGE_CHANGED] = "changed",
 		[CHANGE_SAME] = "not changed",
-		[CHANGE_UNKNOWN] = "cannot tell" };
+		[CHANGE_UNKNOWN] = "cannot tell",
+		[CHANGE_RISES] = "rises",
+		[CHANGE_FALLS] = "falls" };
 
 	return names[w];
 }
@@ -156,6 +159,31 @@ static void changed_words_apart(const struct changed_words *w, struct buf *out)
 	buf_add_cstr(out, " could do that, too");
 }
 
+/* Drifts, and steps that lie within base: since when. The greatest is named first. */
+static void changed_words_since(const struct changed_words *w, struct buf *out)
+{
+	const struct change_output *f = w->found;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < f->changed_n; i++) {
+		const struct change *c = &f->v[i];
+
+		if (!(c->since > 0))
+			continue;
+		n++;
+		buf_add_cstr(out, n > 1 ? ", " : "");
+		changed_words_name(w, c, 1, out);
+		buf_printf(out, " %s since ",
+			c->word == CHANGE_RISES     ? "rises" :
+				c->word == CHANGE_FALLS ? "falls" :
+				c->difference > 0       ? "is higher" :
+										  "is lower");
+		duration_print(out, (int64_t)ceil(c->since - 0.5) * w->slice_ns);
+		if (n == SINCE_MAX)
+			break;
+	}
+}
+
 static enum err_code changed_words_tell(const struct changed_words *w,
 	void (*describe)(const struct changed_words *, struct buf *), struct err *err)
 {
@@ -178,6 +206,8 @@ enum err_code changed_explain(const struct changed_words *w, struct err *err)
 
 	if (!rc && judged && w->ev->mode != EVAL_RANGE)
 		rc = changed_words_tell(w, changed_words_apart, err);
+	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+		rc = changed_words_tell(w, changed_words_since, err);
 	if (rc || !judged || w->found->paired || w->found->series_spread)
 		return rc;
 	return eval_info(w->ev, err,

@@ -25,7 +25,7 @@ struct changed_words {
 	struct frames *frames; /* names of functions */
 };
 
-/* "changed", "not changed", "cannot tell": the label verdict of changed_interval(). */
+/* "changed", "rises", "not changed", ...: the label verdict of changed_interval(). */
 const char *change_word_name(enum change_word w);
 struct str changed_function_name(struct frames *frames, const struct change *c);
 /* Adds the query's infos. Steps of a range report only once that some cannot tell. */

@@ -3,7 +3,7 @@
  *
  * sides.c reads the observations into sums and paths, shocks.c finds what passing
  * shocks do to them, reach.c how far chance reaches, apart.c which sides do not overlap,
- * statistic.c judges.
+ * drift.c which functions cost more and more; statistic.c judges.
  */
 #ifndef PROMQL_CHANGED_INTERNAL_H
 #define PROMQL_CHANGED_INTERNAL_H
@@ -51,6 +51,16 @@ struct shocks;
 #define PHIS 7 /* persistences of shocks, from 0 up */
 #define PHIS_SHORT 4 /* of them those of shocks of at most CHANGE_SHOCK_SLICES */
 
+/* The variance of a weighed sum of slices, for a function with a share of 1. */
+struct contrast {
+	double sampling;
+	double shocks[PHIS]; /* of relative variance 1 */
+};
+
+struct drifts;
+
+#define DRIFT_PART 0.3 /* of p */
+
 struct judge {
 	struct arena *arena;
 	const struct change_input *in;
@@ -63,6 +73,8 @@ struct judge {
 	uint32_t met_n;
 	double quantum;
 	struct shocks *shocks;
+	struct drifts *drifts; /* NULL: windows that are not joined */
+	double *fits; /* room for them */
 	double deviations; /* of a normal value, at the p of one function */
 };
 
@@ -84,10 +96,23 @@ MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
 /* Variances of a function's difference in time, sampling and shocks of the first phis together. */
 void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, struct mixture *m);
 
+double changed_persistence(unsigned phi);
+/* Of a weighed sum of slices of both sides, if nothing changed; its path may have a slope. */
+void changed_mix_contrast(
+	const struct judge *j, uint32_t function, const struct contrast *c, struct mixture *m);
+
 /* ---- apart.c ---- */
 
 /* Whether the slices of the one side are above those of the other. */
 bool changed_is_apart(const struct judge *j, uint32_t function);
+
+/* ---- drift.c ---- */
+
+/* Sets j->drifts if both windows are one path. */
+MUST_CHECK enum err_code changed_find_drifts(struct judge *j, struct err *err);
+/* Changes word and interval of a function that drifts. */
+MUST_CHECK enum err_code changed_drift(
+	struct judge *j, uint32_t function, double dispersion, struct change *c, struct err *err);
 
 /* ---- reach.c ---- */
 

@@ -439,9 +439,11 @@ static void shocks_weigh_own(const struct judge *j, const struct path_energy *e,
 
 static void shocks_end_mixture(struct mixture *m)
 {
-	for (unsigned i = 0; i < MIXTURE_MAX; i++)
+	for (unsigned i = 0; i < MIXTURE_MAX; i++) {
+		m->freedom[i] = INFINITY;
 		if (m->weight[i] > 0)
 			m->variance[i] /= m->weight[i];
+	}
 }
 
 void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, struct mixture *m)
@@ -457,6 +459,30 @@ void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, stru
 		for (unsigned step = 0; step < STEPS; step++) {
 			if (v[p][step] > WEIGHT_LEAST)
 				shocks_add_part(m, v[p][step], m->least + shock_of_difference(j, &e, p, step));
+		}
+	shocks_end_mixture(m);
+}
+
+double changed_persistence(unsigned phi)
+{
+	return phis[phi];
+}
+
+void changed_mix_contrast(
+	const struct judge *j, uint32_t function, const struct contrast *c, struct mixture *m)
+{
+	double share = changed_pooled_share(j, &j->tracks[function]), v[PHIS][STEPS];
+	struct path_energy e;
+
+	shocks_take_apart(j, function, &e);
+	shocks_weigh_own(j, &e, PHIS, BANDS_OF_A_DRIFT, v);
+	*m = (struct mixture){ .least = share * c->sampling };
+	for (unsigned p = 0; p < PHIS; p++)
+		for (unsigned step = 0; step < STEPS; step++) {
+			double relative = STEP_LOWEST * pow(LEVEL_RATIO, step);
+
+			if (v[p][step] > WEIGHT_LEAST)
+				shocks_add_part(m, v[p][step], m->least + relative * share * share * c->shocks[p]);
 		}
 	shocks_end_mixture(m);
 }

@@ -167,10 +167,8 @@ static void statistic_add_series(struct judge *j, const struct track *t, struct 
 	double extra, spread = statistic_spread_of_series(j, t, &extra), time = 0;
 
 	j->out->series_spread |= extra > 0;
-	for (unsigned i = 0; i < MIXTURE_MAX; i++) {
-		m->freedom[i] = INFINITY;
+	for (unsigned i = 0; i < MIXTURE_MAX; i++)
 		time += m->weight[i] * m->variance[i];
-	}
 	if (!(extra > 0))
 		return;
 	if (j->out->paired && spread > time * (1 + SPREAD_DEVIATIONS * sqrt(2 / extra))) {
@@ -202,16 +200,18 @@ static double judge_reach(struct judge *j, uint32_t function, unsigned phis_n, d
 	return mixture_reach(&m, p);
 }
 
-/* False: no change, and the interval is not wanted. */
-static bool judge_function(struct judge *j, uint32_t function, double p, struct change *out)
+/* The function's interval; if only changes are wanted, it may be wider than it need be. */
+static void judge_function(struct judge *j, uint32_t function, double p, struct change *out)
 {
 	struct track *t = &j->tracks[function];
 	double share = changed_pooled_share(j, t), reach, by_counts;
 	double sampling = share * (j->side[0].sampling + j->side[1].sampling);
 
-	*out = (struct change){ .function = function, .difference = statistic_difference_of(t) };
+	*out = (struct change){
+		.function = function, .difference = statistic_difference_of(t), .low = -1, .high = 1
+	};
 	if (j->in->changed_only && fabs(out->difference) < j->deviations * sqrt(sampling))
-		return false;
+		return;
 	out->apart = changed_is_apart(j, function);
 	reach = judge_reach(j, function, PHIS, p);
 	if (fabs(out->difference) <= reach && out->apart) {
@@ -225,7 +225,6 @@ static bool judge_function(struct judge *j, uint32_t function, double p, struct 
 		reach = fabs(out->difference) * j->deviations / fmax(normal_reach(by_counts), 0.1);
 	out->low = fmax(out->difference - reach, -1);
 	out->high = fmin(out->difference + reach, 1);
-	return !j->in->changed_only || fabs(out->difference) > reach;
 }
 
 /* Too rare to be tested: how much more than on the other side could it be on each? */
@@ -288,46 +287,60 @@ double change_reach(const struct change *c)
 	return fmax(-c->low, c->high);
 }
 
+bool change_is_proved(const struct change *c)
+{
+	return c->word == CHANGE_CHANGED || c->word == CHANGE_RISES || c->word == CHANGE_FALLS;
+}
+
 static int statistic_by_word(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
-	bool changed = x->word == CHANGE_CHANGED;
+	bool changed = change_is_proved(x);
 	double dx = changed ? fabs(x->difference) : change_reach(x);
 	double dy = changed ? fabs(y->difference) : change_reach(y);
 
-	if (changed != (y->word == CHANGE_CHANGED))
+	if (changed != change_is_proved(y))
 		return changed ? -1 : 1;
 	if (dx != dy)
 		return dx > dy ? -1 : 1;
 	return (x->function > y->function) - (x->function < y->function);
 }
 
+static void judge_find_word(const struct judge *j, struct change *c)
+{
+	c->word = j->tracks[c->function].tested && c->low * c->high > 0 ? CHANGE_CHANGED :
+		change_reach(c) > CHANGE_MATTERS                            ? CHANGE_UNKNOWN :
+																	  CHANGE_SAME;
+}
+
 static enum err_code judge_all(struct judge *j, struct err *err)
 {
 	struct change_output *out = j->out;
 	const uint32_t n = j->in->functions_n;
-	double p = j->in->p / fmax(out->tested_n, 1);
+	double p = j->in->p * (j->drifts ? 1 - DRIFT_PART : 1) / fmax(out->tested_n, 1);
+	enum err_code rc;
 
 	if (!(out->v = arena_array(j->arena, struct change, (size_t)n + 1)))
 		return arena_fail(j->arena, "query", err);
 	j->deviations = normal_reach(p);
 	for (uint32_t f = 0; f < n; f++) {
 		struct change *c = &out->v[out->n];
+		struct track *t = &j->tracks[f];
 
 		if (f % 256 == 0 && changed_is_stopped(j))
 			return err_set(err, ERR_CANCELED, "canceled");
-		if (j->tracks[f].tested) {
-			if (!judge_function(j, f, p, c))
-				continue;
-		} else {
-			if (j->in->changed_only || !(j->tracks[f].cost[0] + j->tracks[f].cost[1] > 0))
-				continue;
+		if (!t->tested && !(t->cost[0] + t->cost[1] > 0))
+			continue;
+		if (t->tested)
+			judge_function(j, f, p, c);
+		else
 			statistic_bound_function(j, f, j->in->p / n, c);
-		}
-		c->word = j->tracks[f].tested && c->low * c->high > 0 ? CHANGE_CHANGED :
-			change_reach(c) > CHANGE_MATTERS                  ? CHANGE_UNKNOWN :
-																CHANGE_SAME;
-		out->changed_n += c->word == CHANGE_CHANGED;
+		judge_find_word(j, c);
+		if (t->tested && (rc = changed_drift(j, f, statistic_dispersion_of(j, t), c, err)))
+			return rc;
+		if (j->in->changed_only && !change_is_proved(c))
+			continue;
+		out->changed_n += change_is_proved(c);
 		out->n++;
 	}
 	qsort(out->v, out->n, sizeof(*out->v), statistic_by_word);
@@ -349,7 +362,7 @@ enum err_code changed_judge(
 	if ((rc = changed_read(&j, err)) || (rc = statistic_find_quantum(&j, err)) ||
 		(rc = statistic_choose_tested(&j, err)))
 		return rc;
-	if ((rc = changed_find_shocks(&j, err)))
+	if ((rc = changed_find_shocks(&j, err)) || (rc = changed_find_drifts(&j, err)))
 		return rc;
 	return judge_all(&j, err);
 }

@@ -66,6 +66,8 @@ enum change_word {
 	CHANGE_CHANGED, /* the interval leaves 0 out */
 	CHANGE_SAME, /* nowhere in the interval is a change that matters */
 	CHANGE_UNKNOWN, /* there is one, and so is 0 */
+	CHANGE_RISES, /* it changed, but bit by bit, since struct change's `since` */
+	CHANGE_FALLS,
 };
 
 #define CHANGE_MATTERS 0.02 /* of all: two points */
@@ -75,6 +77,7 @@ struct change {
 	enum change_word word;
 	double difference; /* share in new - share in base */
 	double low, high; /* its interval */
+	double since; /* slices before the end of new: a drift or a step in base; 0: neither */
 	bool apart; /* all slices of one side are above all of the other */
 	bool short_shocks; /* apart, and the interval holds if no shock is longer than
 						  CHANGE_SHOCK_SLICES */
@@ -90,6 +93,8 @@ struct change_output {
 	double persistence; /* of shocks, from slice to slice: 0..1 */
 };
 
+/* Whether something changed: at once, or bit by bit. */
+bool change_is_proved(const struct change *c);
 /* The end of the interval that is farther from 0, as a magnitude. */
 double change_reach(const struct change *c);
 

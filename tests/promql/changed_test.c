@@ -56,11 +56,11 @@ TEST(the_function_that_moved_is_reported_with_its_share)
 	/* what one function gains the other loses; idle stays */
 	expect(&w, 1200, "topk(1, changed(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m))",
 		"{function=\"work\"} 0.09999166666666667",
-		"changed(): 2 of 3 functions changed, the others not by more than 0.71 points");
+		"changed(): 2 of 3 functions changed, the others not by more than 0.75 points");
 	expect(&w, 1200,
 		"count(changed(cpu:samples{job=\"api\"}[10m], cpu:samples{job=\"api\"}[10m] "
 		"offset 10m))",
-		"{} 2", "changed(): 2 of 3 functions changed, the others not by more than 1.01 points");
+		"{} 2", "changed(): 2 of 3 functions changed, the others not by more than 1.06 points");
 	expect(&w, 1200,
 		"round(changed_interval(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m), 0.001)",
 		"{bound=\"low\", function=\"work\", verdict=\"changed\"} 0.097\n"
@@ -69,11 +69,11 @@ TEST(the_function_that_moved_is_reported_with_its_share)
 		"{bound=\"high\", function=\"other\", verdict=\"changed\"} -0.094\n"
 		"{bound=\"low\", function=\"idle\", verdict=\"not changed\"} -0.007\n"
 		"{bound=\"high\", function=\"idle\", verdict=\"not changed\"} 0.007",
-		"changed_interval(): 2 of 3 functions changed, the others not by more than 0.71 points");
+		"changed_interval(): 2 of 3 functions changed, the others not by more than 0.75 points");
 	expect(&w, 1200, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m)", "",
-		"changed(): no function changed by more than 0.66 points");
+		"changed(): no function changed by more than 0.70 points");
 	expect(&w, 600, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m, 0.05)", "",
-		"changed(): no function changed by more than 0.57 points");
+		"changed(): no function changed by more than 0.61 points");
 	world_close(&w);
 }
 
@@ -121,15 +121,15 @@ TEST(an_interval_says_what_is_known_of_each_function)
 		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
 	}
 	expect(&w, 1200, "changed(cpu[5m], cpu[5m] offset 5m)", "",
-		"changed(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.1 points");
+		"changed(): cannot tell yet of 3 functions: rest moved by -20.6 to +19.0 points");
 	expect(&w, 1200, "round(changed_interval(cpu[5m], cpu[5m] offset 5m), 0.001)",
-		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.197\n"
-		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.181\n"
-		"{bound=\"low\", function=\"work\", verdict=\"cannot tell\"} -0.173\n"
-		"{bound=\"high\", function=\"work\", verdict=\"cannot tell\"} 0.189\n"
+		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.206\n"
+		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.19\n"
+		"{bound=\"low\", function=\"work\", verdict=\"cannot tell\"} -0.182\n"
+		"{bound=\"high\", function=\"work\", verdict=\"cannot tell\"} 0.198\n"
 		"{bound=\"low\", function=\"once\", verdict=\"cannot tell\"} -0.038\n"
 		"{bound=\"high\", function=\"once\", verdict=\"cannot tell\"} 0.038",
-		"changed_interval(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.1 "
+		"changed_interval(): cannot tell yet of 3 functions: rest moved by -20.6 to +19.0 "
 		"points");
 	expect(&w, 1200, "changed_interval(cpu[1m], cpu[5m] offset 5m)",
 		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
@@ -174,6 +174,35 @@ TEST(sides_that_are_apart_changed_unless_a_shock_lasts_as_long_as_a_window)
 		"changed(): work: every slice of 1m of new is above every one of base. That is a change if "
 		"shocks last at most 3m; a shock of 10m could do that, too\n"
 		"changed(): " TWO_INSTANCES);
+	world_close(&w);
+}
+
+/* 5 % that become 15 % within 50 minutes, bit by bit: the sides' means tell little of it. */
+TEST(a_drift_is_a_word_of_its_own)
+{
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	for (int m = 1; m <= 70; m++) {
+		char stacks[128];
+		int wave = (m * 7) % 11 - 5;
+		int work = 50 + (m > 20 ? 2 * (m - 20) : 0) + 2 * wave;
+
+		snprintf(stacks, sizeof(stacks), "main;work %d|main;rest %d", work, 1000 - work);
+		store(&w, "__name__=process_cpu,job=api", m * 60, 60, stacks);
+	}
+	expect(&w, 4200, "round(changed(cpu[10m], cpu[1h] offset 10m), 0.001)",
+		"{function=\"work\"} 0.064",
+		"changed(): 1 of 2 functions changed; cannot tell yet of 1 function: rest moved by -15.5 "
+		"to "
+		"+2.6 points; windows about 2 times as long would tell\n"
+		"changed(): work rises since 49m");
+	at(&w, 4200, "round(changed_interval(cpu[10m], cpu[1h] offset 10m), 0.001)",
+		"{bound=\"low\", function=\"work\", verdict=\"rises\"} 0.042\n"
+		"{bound=\"high\", function=\"work\", verdict=\"rises\"} 0.086\n"
+		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.155\n"
+		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.026");
 	world_close(&w);
 }
 

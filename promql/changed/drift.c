@@ -1,0 +1,211 @@
+/*
+ * Slow drifts: a function that costs more and more, in base already, so that the sides' means tell
+ * little of it.
+ *
+ * If base ends where new begins, or later, and the same series are on both sides, their slices are
+ * joined to one path. Slopes that begin at one of STARTS places are fitted to it. How far such a
+ * slope rises is a weighed sum of slices, whose variance sampling and shocks give as
+ * they do that of a difference (shocks.c). The function's own evidence about shocks leaves out the
+ * slowest waves, since a slope is nearly all in them. What all functions have in common stays.
+ *
+ * A step gives a slope, too. So where a slope is proved, the path is compared with a step and with
+ * a slope, each at its best place; if the step fits no worse, it is a change, not a drift.
+ */
+#include <math.h>
+
+#include "promql/changed/internal.h"
+
+#define STARTS 2 /* the beginning, and the middle */
+#define JOINED_MIN 20 /* slices */
+#define SAMPLES_MIN 60 /* of a function */
+#define RISE_MIN 0.25 /* of the share: a daily rhythm is less in an hour */
+#define END_MIN 3 /* slices after a step, or on a slope */
+
+struct drift_slice { /* slice */
+	unsigned side;
+	uint32_t slice;
+	double at; /* slices before the end of new, below 0 */
+};
+
+struct drifts {
+	struct drift_slice *v; /* in order of time */
+	size_t n;
+	double *weight[STARTS]; /* per slice: their sum with shares is the rise */
+	struct contrast contrast[STARTS];
+};
+
+static void drift_join_side(const struct judge *j, unsigned at, struct drifts *d)
+{
+	const struct changed_side *s = &j->side[at];
+	double end = at ? -j->in->ahead : 0, begins = -(double)j->side[0].in->slices_n;
+
+	for (uint32_t t = 0; t < s->in->slices_n; t++) {
+		double when = end - (s->in->slices_n - 1 - t);
+
+		if (s->load[t] > 0 && (!at || when < begins + 0.5))
+			d->v[d->n++] = (struct drift_slice){ at, t, when };
+	}
+}
+
+/* The weights that give the rise from `start` to the end of new, by least squares. */
+static void drift_make_slope(struct drifts *d, double start, double *weight)
+{
+	double mean = 0, squares = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		mean += weight[i] = fmax(0, d->v[i].at - start);
+	mean /= (double)d->n;
+	for (size_t i = 0; i < d->n; i++) {
+		weight[i] -= mean;
+		squares += weight[i] * weight[i];
+	}
+	for (size_t i = 0; i < d->n; i++)
+		weight[i] *= -start / squares;
+}
+
+static void drift_make_contrast(
+	const struct judge *j, const struct drifts *d, const double *weight, struct contrast *c)
+{
+	double last[PHIS] = { 0 };
+
+	*c = (struct contrast){ 0 };
+	for (size_t i = 0; i < d->n; i++) {
+		const struct changed_side *s = &j->side[d->v[i].side];
+
+		c->sampling += weight[i] * weight[i] * s->sampling * s->slices;
+		for (unsigned p = 0; p < PHIS; p++) {
+			if (i > 0)
+				last[p] *= pow(changed_persistence(p), d->v[i].at - d->v[i - 1].at);
+			c->shocks[p] += weight[i] * (weight[i] + 2 * last[p]);
+			last[p] += weight[i];
+		}
+	}
+}
+
+enum err_code changed_find_drifts(struct judge *j, struct err *err)
+{
+	struct drifts *d = arena_new(j->arena, struct drifts);
+	double gap = j->in->ahead - j->side[0].in->slices_n;
+	size_t room = (size_t)j->side[0].in->slices_n + j->side[1].in->slices_n, of_base;
+
+	if (!j->out->paired || !(j->in->ahead > 0) || gap > 1)
+		return ERR_OK;
+	if (!d || !(d->v = arena_array(j->arena, struct drift_slice, room + 1)))
+		return arena_fail(j->arena, "query", err);
+	drift_join_side(j, 1, d);
+	of_base = d->n;
+	drift_join_side(j, 0, d);
+	if (d->n < JOINED_MIN || of_base < CHANGE_APART_MIN)
+		return ERR_OK;
+	for (unsigned i = 0; i < STARTS; i++) {
+		if (!(d->weight[i] = arena_array(j->arena, double, d->n)))
+			return arena_fail(j->arena, "query", err);
+		drift_make_slope(d, (d->v[0].at - 1) * (STARTS - i) / STARTS, d->weight[i]);
+		drift_make_contrast(j, d, d->weight[i], &d->contrast[i]);
+	}
+	j->drifts = d;
+	return ERR_OK;
+}
+
+static double drift_share(const struct judge *j, uint32_t function, const struct drift_slice *at)
+{
+	const struct changed_side *s = &j->side[at->side];
+
+	return j->tracks[function].share[at->side] +
+		s->path[(size_t)function * s->in->slices_n + at->slice];
+}
+
+/* How far the proof goes: the rise over what chance reaches, of the best slope; 0: not at all. */
+static double drift_proof(const struct judge *j, uint32_t function, double p, double dispersion)
+{
+	const struct drifts *d = j->drifts;
+	const struct track *t = &j->tracks[function];
+	double share = changed_pooled_share(j, t), best = 0;
+
+	if ((t->cost[0] + t->cost[1]) / fmax(dispersion, j->quantum) < SAMPLES_MIN)
+		return 0;
+	for (unsigned i = 0; i < STARTS; i++) {
+		const struct contrast *c = &d->contrast[i];
+		double rise = 0, reach;
+		struct mixture m;
+
+		for (size_t k = 0; k < d->n; k++)
+			rise += d->weight[i][k] * drift_share(j, function, &d->v[k]);
+		if (fabs(rise) < RISE_MIN * share || fabs(rise) < j->deviations * sqrt(share * c->sampling))
+			continue;
+		changed_mix_contrast(j, function, c, &m);
+		reach = mixture_reach(&m, p / STARTS);
+		if (fabs(rise) / reach > fabs(best))
+			best = rise / reach;
+	}
+	return best;
+}
+
+/* The squares that are left after the best line a + b g; *b is its slope. */
+static double drift_left(const double *x, const double *g, size_t n, double *b)
+{
+	double gx = 0, gg = 0, xx = 0, mean_g = 0, mean_x = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		mean_g += g[i] / (double)n;
+		mean_x += x[i] / (double)n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		gx += (g[i] - mean_g) * (x[i] - mean_x);
+		gg += (g[i] - mean_g) * (g[i] - mean_g);
+		xx += (x[i] - mean_x) * (x[i] - mean_x);
+	}
+	*b = gg > 0 ? gx / gg : 0;
+	return xx - *b * gx;
+}
+
+/* Whether the path is rather a slope than a step, and since when. */
+static bool drift_is_slope(
+	const struct judge *j, uint32_t function, double *room, double *since, double *slope)
+{
+	const struct drifts *d = j->drifts;
+	double *x = room, *g = room + d->n, b, left, least[2] = { INFINITY, INFINITY };
+
+	for (size_t i = 0; i < d->n; i++)
+		x[i] = drift_share(j, function, &d->v[i]);
+	for (size_t from = 0; from + END_MIN <= d->n; from++)
+		for (unsigned is_slope = 0; is_slope < 2; is_slope++) {
+			double start = d->v[from].at - 1;
+
+			for (size_t i = 0; i < d->n; i++)
+				g[i] = is_slope ? fmax(0, d->v[i].at - start) : i >= from;
+			left = drift_left(x, g, d->n, &b);
+			if (left >= least[is_slope] || (!is_slope && from < END_MIN))
+				continue;
+			least[is_slope] = left;
+			since[is_slope] = -start;
+			slope[is_slope] = b;
+		}
+	return least[1] < least[0];
+}
+
+enum err_code changed_drift(
+	struct judge *j, uint32_t function, double dispersion, struct change *c, struct err *err)
+{
+	double p = j->in->p * DRIFT_PART / fmax(j->out->tested_n, 1);
+	double since[2] = { 0 }, slope[2] = { 0 };
+	double proof = j->drifts ? drift_proof(j, function, p, dispersion) : 0, *room;
+	bool is_slope, is_changed = c->low * c->high > 0;
+
+	if (!(fabs(proof) > 1) || (proof > 0) != (c->difference > 0))
+		return ERR_OK;
+	if (!j->fits && !(j->fits = arena_array(j->arena, double, 2 * j->drifts->n)))
+		return arena_fail(j->arena, "query", err);
+	room = j->fits;
+	is_slope = drift_is_slope(j, function, room, since, slope);
+	if ((slope[is_slope] > 0) != (proof > 0))
+		return ERR_OK;
+	c->word = !is_slope ? CHANGE_CHANGED : proof > 0 ? CHANGE_RISES : CHANGE_FALLS;
+	if (!is_changed) { /* an interval that says as much as the proof does */
+		c->low = fmax(c->difference - fabs(c->difference / proof), -1);
+		c->high = fmin(c->difference + fabs(c->difference / proof), 1);
+	}
+	if (is_slope || !is_changed)
+		c->since = since[is_slope];
+	return ERR_OK;
+}
