@@ -104,6 +104,7 @@ test("the sentence: from, to, times, callers, certainty", () => {
 	assert.deepEqual(blame.fromTo(b, f, cpu, "nanoseconds"), ["5.9%", "33%", "5.6×"]);
 	assert.deepEqual(blame.calledBy(b.callers), { word: "only by", named: 1 });
 	assert.equal(blame.blame(f, judged("main.scoreItems", "cannot tell")).certainty, "open");
+	assert.equal(blame.blame(f, judged("main.scoreItems", "rises")).certainty, "certain");
 	assert.equal(blame.blame(f, null).certainty, "unjudged");
 	// What changed for certain comes before what only looks larger.
 	const cart = blame.blame(f, judged("main.renderCart", "changed"));

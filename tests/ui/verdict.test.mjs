@@ -17,16 +17,20 @@ function pair(name, word, low, high) {
 const answer = [
 	...pair("main.hot", "changed", 0.184, 0.258),
 	...pair("main.gone", "changed", -0.05, -0.03),
+	...pair("main.slow", "rises", 0.042, 0.086),
+	...pair("main.less", "falls", -0.08, -0.06),
 	...pair("main.calm", "not changed", -0.004, 0.012),
 	...pair("main.loud", "cannot tell", -0.06, 0.092),
 ];
 
 test("verdicts in words", () => {
 	const changes = verdict.changesOf(answer);
-	assert.equal(changes.size, 4);
+	assert.equal(changes.size, 6);
 	for (const [name, words, bounds] of [
 		["main.hot", "+22.10 pp", "+18.40 pp and +25.80 pp"],
 		["main.gone", "−4.00 pp", "−5.00 pp and −3.00 pp"],
+		["main.slow", "+6.40 pp, rising", "+4.20 pp and +8.60 pp"],
+		["main.less", "−7.00 pp, falling", "−8.00 pp and −6.00 pp"],
 		["main.calm", "not by more than 1.20 pp", "−0.40 pp and +1.20 pp"],
 		["main.loud", "cannot tell yet", "−6.00 pp and +9.20 pp"],
 	]) {
@@ -37,7 +41,7 @@ test("verdicts in words", () => {
 
 test("what changed comes first, then what cannot be told", () => {
 	const changes = verdict.changesOf(answer);
-	const names = ["main.none", "main.calm", "main.loud", "main.gone", "main.hot"];
+	const names = ["main.none", "main.calm", "main.loud", "main.gone", "main.slow", "main.less", "main.hot"];
 	const ranks = names.map((n) => verdict.rankOf(changes.get(n)));
 	assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
 	assert.equal(new Set(ranks).size, names.length);

@@ -6,7 +6,7 @@ import { flameQuery, withWindow } from "../query/query";
 import { quote } from "../query/text";
 import { parseDuration } from "../shared/timerange";
 import { digits, formatValue, share } from "../shared/units";
-import { type Change, middleOf } from "./verdict";
+import { type Change, isProved, middleOf } from "./verdict";
 
 export type Certainty = "certain" | "open" | "unjudged";
 
@@ -45,7 +45,7 @@ export function blame(f: Flame, changes: Map<string, Change> | null): Blame | nu
 	const all = [...ownCosts(f)].filter(([, c]) => size(c) > 0);
 	const own = all.some(([n]) => isOwn(n)) ? all.filter(([n]) => isOwn(n)) : all;
 	const sorted = own.sort((a, b) => size(b[1]) - size(a[1]) || (a[0] < b[0] ? -1 : 1));
-	const sure = sorted.filter(([name]) => changes?.get(name)?.verdict === "changed");
+	const sure = sorted.filter(([name]) => isProved(changes?.get(name)));
 	const first = sure[0] ?? sorted[0];
 	if (!first) return null;
 	const [name, costs] = first;

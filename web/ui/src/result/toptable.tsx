@@ -15,7 +15,7 @@ import {
 import { timesText } from "./blame";
 import { isFolded } from "./filters";
 import type { Bases } from "./useprofile";
-import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
+import { boundsOf, type Change, isProved, middleOf, rankOf, wordsOf } from "./verdict";
 
 export interface TopTableProps {
 	element: TopElement;
@@ -218,7 +218,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			const change = changes.get(r.function);
 			if (!change) return false;
 			const bounds = `Between ${boundsOf(change)}`;
-			return change.verdict === "changed" ? (
+			return isProved(change) ? (
 				<b class={trend(middleOf(change))} title={bounds}>
 					{wordsOf(change)}
 				</b>

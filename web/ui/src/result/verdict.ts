@@ -3,7 +3,7 @@ import type { VectorElement } from "../shared/api";
 import { formatPoints } from "../shared/units";
 
 export interface Change {
-	verdict: string; // "changed", "not changed" or "cannot tell"
+	verdict: string; // "changed", "rises", "falls", "not changed" or "cannot tell"
 	/** Bounds of the change of the flat share, -1..1. */
 	low: number;
 	high: number;
@@ -26,9 +26,17 @@ export function middleOf(c: Change): number {
 	return (c.low + c.high) / 2;
 }
 
-/** "+22.10 pp", "not by more than 1.20 pp", "cannot tell yet". */
+/** Whether the server is certain that the function changed: at once, or bit by bit. */
+export function isProved(c: Change | undefined): boolean {
+	return c !== undefined && ["changed", "rises", "falls"].includes(c.verdict);
+}
+
+/** "+22.10 pp", "+6.40 pp, rising", "not by more than 1.20 pp", "cannot tell yet". */
 export function wordsOf(c: Change): string {
-	if (c.verdict === "changed") return formatPoints(100 * middleOf(c));
+	if (isProved(c)) {
+		const drift = { rises: ", rising", falls: ", falling" }[c.verdict] ?? "";
+		return formatPoints(100 * middleOf(c)) + drift;
+	}
 	if (c.verdict !== "not changed") return "cannot tell yet";
 	const most = formatPoints(100 * Math.max(-c.low, c.high)).replace(/^\+/, "");
 	return `not by more than ${most}`;
@@ -43,6 +51,6 @@ export function boundsOf(c: Change): string {
 export function rankOf(c: Change | undefined): number {
 	if (!c) return 0;
 	const reach = Math.max(-c.low, c.high);
-	if (c.verdict === "changed") return 4 + Math.abs(middleOf(c));
+	if (isProved(c)) return 4 + Math.abs(middleOf(c));
 	return c.verdict === "cannot tell" ? 2 + reach : reach;
 }
