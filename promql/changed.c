@@ -41,6 +41,7 @@ struct changed_comparison {
 	struct map map; /* of series */
 	struct labels *series;
 	uint32_t series_n, series_cap;
+	struct labels *alone; /* of the series of each change that is in one series alone */
 	uint32_t functions_n;
 	int64_t period; /* cost of a sample, if the profiles say it */
 	bool has_period;
@@ -196,6 +197,37 @@ static enum err_code changed_comparison_read_side(
 
 /* ---- the call ---- */
 
+/* The labels by which a series differs from any other of them. */
+static enum err_code changed_comparison_find_own_labels(
+	struct changed_comparison *c, uint32_t series, struct labels *out, struct err *err)
+{
+	struct labels metric = c->series[series];
+	struct labels_builder b;
+
+	labels_builder_init(&b, c->ev->arena, (struct labels){ 0 });
+	for (size_t i = 0; i < metric.n; i++) {
+		bool differs = false;
+
+		for (uint32_t k = 0; k < c->series_n && !differs; k++)
+			differs = !str_eq(labels_get(c->series[k], metric.v[i].name), metric.v[i].value);
+		if (differs)
+			labels_builder_set(&b, metric.v[i].name, metric.v[i].value);
+	}
+	return labels_builder_build(&b, out, err);
+}
+
+static enum err_code changed_comparison_find_alone(
+	struct changed_comparison *c, const struct change_output *found, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (!(c->alone = arena_array(c->ev->arena, struct labels, found->alone_n + 1)))
+		return eval_nomem(c->ev, err);
+	for (size_t i = 0; i < found->alone_n && !rc; i++)
+		rc = changed_comparison_find_own_labels(c, found->alone[i].series, &c->alone[i], err);
+	return rc;
+}
+
 static enum err_code changed_comparison_add_cost(struct changed_comparison *comparison,
 	struct labels_builder *b, double value, struct value *out, struct err *err)
 {
@@ -212,23 +244,28 @@ static enum err_code changed_comparison_report(struct changed_comparison *c,
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(c->ev->arena, struct cost, found->changed_n + 1)))
+	if (!(out->costs = arena_array(
+			  c->ev->arena, struct cost, found->changed_n + found->alone_n + 1)))
 		return eval_nomem(c->ev, err);
-	for (size_t i = 0; i < found->changed_n && !rc; i++) {
-		labels_builder_init(&b, c->ev->arena, (struct labels){ 0 });
-		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			changed_function_name(c->frames, &found->v[i]));
-		rc = changed_comparison_add_cost(c, &b, found->v[i].difference, out, err);
+	for (size_t i = 0; i < found->changed_n + found->alone_n && !rc; i++) {
+		size_t at = i - found->changed_n;
+		bool is_alone = i >= found->changed_n;
+		const struct change *v = is_alone ? &found->alone[at].change : &found->v[i];
+
+		labels_builder_init(&b, c->ev->arena, is_alone ? c->alone[at] : (struct labels){ 0 });
+		labels_builder_set(
+			&b, str_of(frame_field_name(FRAME_FUNCTION)), changed_function_name(c->frames, v));
+		rc = changed_comparison_add_cost(c, &b, v->difference, out, err);
 	}
 	return rc;
 }
 
 static enum err_code changed_comparison_report_bound(struct changed_comparison *comparison,
-	const struct change *c, bool is_high, struct value *out, struct err *err)
+	const struct change *c, struct labels of, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
-	labels_builder_init(&b, comparison->ev->arena, (struct labels){ 0 });
+	labels_builder_init(&b, comparison->ev->arena, of);
 	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
@@ -249,10 +286,13 @@ static enum err_code changed_comparison_report_intervals(struct changed_comparis
 	size_t n = found->verdict == CHANGE_JUDGED ? found->n : 1;
 	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(c->ev->arena, struct cost, 2 * n + 1)))
+	if (!(out->costs = arena_array(c->ev->arena, struct cost, 2 * (n + found->alone_n) + 1)))
 		return eval_nomem(c->ev, err);
 	for (size_t i = 0; i < 2 * n && !rc; i++)
-		rc = changed_comparison_report_bound(c, &v[i / 2], i % 2, out, err);
+		rc = changed_comparison_report_bound(c, &v[i / 2], (struct labels){ 0 }, i % 2, out, err);
+	for (size_t i = 0; i < 2 * found->alone_n && !rc; i++)
+		rc = changed_comparison_report_bound(
+			c, &found->alone[i / 2].change, c->alone[i / 2], i % 2, out, err);
 	return rc;
 }
 
@@ -277,7 +317,8 @@ static enum err_code changed_comparison_explain(
 		.name = c->call->call.fn->name,
 		.slice_ns = c->slice_ns,
 		.found = found,
-		.frames = c->frames };
+		.frames = c->frames,
+		.alone = c->alone };
 
 	for (unsigned k = 0; k < 2; k++)
 		w.side[k] = observations_count_slices(&c->side[k]);
@@ -302,6 +343,7 @@ static enum err_code changed_comparison_judge(
 			.v = c->side[k].v, .n = c->side[k].n, .slices_n = c->side[k].slices_n
 		};
 	if ((rc = changed_judge(c->ev->arena, &in, &found, err)) ||
+		(rc = changed_comparison_find_alone(c, &found, err)) ||
 		(rc = changed_comparison_explain(c, &found, err)))
 		return rc;
 	if (c->call->call.fn->id == FN_CHANGED_INTERVAL)

@@ -12,7 +12,8 @@
 
 /*
  * Costs with the label function, by descending magnitude; changed_interval() has two of a function,
- * by their label bound, and what it says of it in the label verdict.
+ * by their label bound, and what it says of it in the label verdict. A function that changed in one
+ * series alone has the labels by which that series differs as well.
  */
 MUST_CHECK enum err_code changed_eval(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);

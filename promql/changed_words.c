@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #define SINCE_MAX 3 /* functions are named */
+#define ALONE_MAX 3 /* likewise */
 #define LONGER_MAX 100 /* windows so many times as long are no advice */
 
 const char *change_word_name(enum change_word w)
@@ -184,6 +185,24 @@ static void changed_words_since(const struct changed_words *w, struct buf *out)
 	}
 }
 
+/* Changes of one series, while the others stayed as they were. */
+static void changed_words_alone(const struct changed_words *w, struct buf *out)
+{
+	const struct change_output *f = w->found;
+
+	for (size_t i = 0; i < f->alone_n && i < ALONE_MAX; i++) {
+		const struct change *c = &f->alone[i].change;
+
+		buf_add_cstr(out, i > 0 ? ", " : "");
+		changed_words_name(w, c, 1, out);
+		buf_add_cstr(out, " changed in ");
+		labels_print(out, w->alone[i]);
+		buf_printf(out, " alone: %.1f %% to %.1f %%", 100 * c->share[1], 100 * c->share[0]);
+	}
+	if (f->alone_n > ALONE_MAX)
+		buf_printf(out, ", and %zu more", f->alone_n - ALONE_MAX);
+}
+
 static enum err_code changed_words_tell(const struct changed_words *w,
 	void (*describe)(const struct changed_words *, struct buf *), struct err *err)
 {
@@ -208,6 +227,8 @@ enum err_code changed_explain(const struct changed_words *w, struct err *err)
 		rc = changed_words_tell(w, changed_words_apart, err);
 	if (!rc && judged && w->ev->mode != EVAL_RANGE)
 		rc = changed_words_tell(w, changed_words_since, err);
+	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+		rc = changed_words_tell(w, changed_words_alone, err);
 	if (rc || !judged || w->found->paired || w->found->series_spread)
 		return rc;
 	return eval_info(w->ev, err,

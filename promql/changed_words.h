@@ -23,6 +23,7 @@ struct changed_words {
 	struct changed_slices side[2];
 	const struct change_output *found;
 	struct frames *frames; /* names of functions */
+	const struct labels *alone; /* of each of found->alone */
 };
 
 /* "changed", "rises", "not changed", ...: the label verdict of changed_interval(). */

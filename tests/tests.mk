@@ -85,6 +85,12 @@ ifeq ($(MODE),asan)
 $(BUILD)/obj/tests/%.o: private CFLAGS += -O0 -Wno-format-truncation
 endif
 
+# The tables of promql/changed/CHANGED.md: changed() on made-up services, with as many runs as are asked for.
+VERDICT_RUNS ?= 300
+.PHONY: verdict-trial-changed
+verdict-trial-changed: $(BUILD)/tests/promql/changed/changed_sim_test $(BUILD)/tests/promql/changed/seen_sim_test
+	@for t in $^; do EPI_CHANGED_RUNS=$(VERDICT_RUNS) $$t || exit; done
+
 .PHONY: unit unit-programs
 unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)

@@ -3,7 +3,8 @@
  *
  * sides.c reads the observations into sums and paths, shocks.c finds what passing
  * shocks do to them, reach.c how far chance reaches, apart.c which sides do not overlap,
- * drift.c which functions cost more and more; statistic.c judges.
+ * drift.c which functions cost more and more, alone.c which series changed
+ * by itself; statistic.c judges.
  */
 #ifndef PROMQL_CHANGED_INTERNAL_H
 #define PROMQL_CHANGED_INTERNAL_H
@@ -60,6 +61,7 @@ struct contrast {
 struct drifts;
 
 #define DRIFT_PART 0.3 /* of p */
+#define ALONE_PART 0.1
 
 struct judge {
 	struct arena *arena;
@@ -73,6 +75,10 @@ struct judge {
 	uint32_t met_n;
 	double quantum;
 	struct shocks *shocks;
+	double
+		*moved; /* per series: how far a function's share did, in squares of sampling's deviation */
+	uint32_t paired_n; /* series on both sides */
+	size_t alone_cap;
 	struct drifts *drifts; /* NULL: windows that are not joined */
 	double *fits; /* room for them */
 	double deviations; /* of a normal value, at the p of one function */
@@ -113,6 +119,12 @@ MUST_CHECK enum err_code changed_find_drifts(struct judge *j, struct err *err);
 /* Changes word and interval of a function that drifts. */
 MUST_CHECK enum err_code changed_drift(
 	struct judge *j, uint32_t function, double dispersion, struct change *c, struct err *err);
+
+/* ---- alone.c ---- */
+
+bool changed_may_be_alone(const struct judge *j);
+/* Adds to j->out->alone. */
+MUST_CHECK enum err_code changed_find_alone(struct judge *j, struct err *err);
 
 /* ---- reach.c ---- */
 

@@ -1,4 +1,6 @@
 
+#include <math.h>
+
 #include "promql/changed/internal.h"
 
 static enum err_code side_init(
@@ -59,6 +61,7 @@ void changed_weigh(struct judge *j)
 			both[0] += a->total[i];
 			both[1] += b->total[i];
 			sum += a->total[i] * b->total[i] / (a->total[i] + b->total[i]);
+			j->paired_n++;
 		}
 	paired = both[0] * 2 >= a->all && both[1] * 2 >= b->all;
 	j->out->paired = paired;
@@ -135,6 +138,23 @@ static void sides_read_means(struct judge *j, unsigned at, uint32_t series)
 	}
 }
 
+/* How far the series' functions moved: the farthest, against sampling. */
+static void sides_read_moved(struct judge *j, uint32_t series)
+{
+	double total[2] = { j->side[0].total[series], j->side[1].total[series] };
+
+	if (!(total[0] > 0 && total[1] > 0))
+		return;
+	for (uint32_t m = 0; m < j->met_n; m++) {
+		double a = j->share[0][j->met[m]], b = j->share[1][j->met[m]];
+		double pooled = (a * total[0] + b * total[1]) / (total[0] + total[1]);
+
+		if (pooled > 0)
+			j->moved[series] = fmax(
+				j->moved[series], (a - b) * (a - b) / pooled / (1 / total[0] + 1 / total[1]));
+	}
+}
+
 static void sides_read_spread(struct judge *j, uint32_t series)
 {
 	for (uint32_t m = 0; m < j->met_n; m++) {
@@ -165,8 +185,9 @@ enum err_code changed_read(struct judge *j, struct err *err)
 	j->met = arena_array(j->arena, uint32_t, n + 1);
 	for (unsigned k = 0; k < 2; k++)
 		j->side[k].path = arena_array(j->arena, double, n * j->side[k].in->slices_n + 1);
-	if (!j->tracks || !j->share[0] || !j->share[1] || !j->is_met || !j->met || !j->side[0].path ||
-		!j->side[1].path)
+	j->moved = arena_array(j->arena, double, (size_t)j->in->series_n + 1);
+	if (!j->moved || !j->tracks || !j->share[0] || !j->share[1] || !j->is_met || !j->met ||
+		!j->side[0].path || !j->side[1].path)
 		return arena_fail(j->arena, "query", err);
 	for (uint32_t i = 0; i < j->in->series_n; i++) {
 		if (changed_is_stopped(j))
@@ -176,6 +197,7 @@ enum err_code changed_read(struct judge *j, struct err *err)
 		for (unsigned k = 0; k < 2; k++)
 			sides_read_means(j, k, i);
 		sides_read_spread(j, i);
+		sides_read_moved(j, i);
 		for (uint32_t m = 0; m < j->met_n; m++)
 			j->is_met[j->met[m]] = 0;
 		j->met_n = 0;

@@ -317,7 +317,8 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 {
 	struct change_output *out = j->out;
 	const uint32_t n = j->in->functions_n;
-	double p = j->in->p * (j->drifts ? 1 - DRIFT_PART : 1) / fmax(out->tested_n, 1);
+	double part = 1 - (j->drifts ? DRIFT_PART : 0) - (changed_may_be_alone(j) ? ALONE_PART : 0);
+	double p = j->in->p * part / fmax(out->tested_n, 1);
 	enum err_code rc;
 
 	if (!(out->v = arena_array(j->arena, struct change, (size_t)n + 1)))
@@ -335,6 +336,8 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 			judge_function(j, f, p, c);
 		else
 			statistic_bound_function(j, f, j->in->p / n, c);
+		c->share[0] = t->share[0];
+		c->share[1] = t->share[1];
 		judge_find_word(j, c);
 		if (t->tested && (rc = changed_drift(j, f, statistic_dispersion_of(j, t), c, err)))
 			return rc;
@@ -364,5 +367,6 @@ enum err_code changed_judge(
 		return rc;
 	if ((rc = changed_find_shocks(&j, err)) || (rc = changed_find_drifts(&j, err)))
 		return rc;
-	return judge_all(&j, err);
+	rc = judge_all(&j, err);
+	return rc ? rc : changed_find_alone(&j, err);
 }

@@ -44,12 +44,14 @@ struct change_input {
 	double quantum; /* cost of one sample; 0: not known, it is estimated */
 	double p; /* if nothing changed, at most this part of evaluations reports anything */
 	double ahead; /* slices from the end of base to the end of new */
+	bool is_alone; /* series are not looked at one by one */
 	bool changed_only; /* the others, and their intervals, are not wanted */
 	const atomic_bool *stop; /* may be NULL */
 };
 
 #define CHANGE_SLICES_MIN 6 /* with data, on each side */
 #define CHANGE_APART_MIN 8 /* slices of each side, for sides to be apart */
+#define CHANGE_ALONE_SERIES 3 /* on both sides; fewer are not looked at one by one */
 #define CHANGE_SHOCK_SLICES 3 /* so long are shocks that are short */
 #define CHANGE_SAMPLES_MIN 12 /* of a function, on both sides together */
 
@@ -77,16 +79,24 @@ struct change {
 	enum change_word word;
 	double difference; /* share in new - share in base */
 	double low, high; /* its interval */
+	double share[2]; /* in new, in base */
 	double since; /* slices before the end of new: a drift or a step in base; 0: neither */
 	bool apart; /* all slices of one side are above all of the other */
 	bool short_shocks; /* apart, and the interval holds if no shock is longer than
 						  CHANGE_SHOCK_SLICES */
 };
 
+struct change_alone {
+	struct change change; /* of that series */
+	uint32_t series;
+};
+
 struct change_output {
 	enum change_verdict verdict;
 	struct change *v; /* all functions; those that changed first, by descending magnitude, */
 	size_t changed_n, n; /* then the others, by how far their intervals reach */
+	struct change_alone *alone; /* changed in one series and hardly in the others */
+	size_t alone_n;
 	uint32_t tested_n; /* functions */
 	bool paired; /* the same series are on both sides and were compared with themselves */
 	bool series_spread; /* the spread between series was allowed for */

@@ -54,3 +54,17 @@ test("bounds of all functions are of none", () => {
 	}));
 	assert.equal(verdict.changesOf(all).size, 0);
 });
+
+test("a change of one series alone is named beside that of all", () => {
+	const one = pair("main.hot", "changed", 0.2, 0.3).map(({ metric, value }) => ({ metric: { ...metric, pod: "api-7" }, value }));
+	const changes = verdict.changesOf([...pair("main.hot", "cannot tell", -0.01, 0.05), ...one]);
+	assert.equal(changes.size, 1);
+	const hot = changes.get("main.hot");
+	assert.equal(hot.verdict, "cannot tell");
+	assert.equal(verdict.isProved(hot), true);
+	assert.equal(verdict.wordsOf(hot), '+25.00 pp in pod="api-7"');
+	assert.equal(verdict.boundsOf(hot), "−1.00 pp and +5.00 pp");
+	assert.ok(verdict.rankOf(hot) > verdict.rankOf(verdict.changesOf(pair("x", "cannot tell", -0.5, 0.5)).get("x")));
+	const both = verdict.changesOf([...pair("main.hot", "changed", 0.02, 0.04), ...one]).get("main.hot");
+	assert.equal(verdict.wordsOf(both), "+3.00 pp");
+});

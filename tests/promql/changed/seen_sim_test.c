@@ -1,11 +1,11 @@
 /*
- * changed() where people see a change: sides that are apart, slow drifts. Made up
+ * changed() where people see a change: sides that are apart, slow drifts, one pod of ten. Made up
  *as in changed_sim_test.c, and run as that is:
  *
  *	EPI_CHANGED_RUNS=1000 build/tests/promql/changed/seen_sim_test apart
  *
  * The other tables: quiet (nothing changed, shocks of at most three slices), sequence (end times 45
- *s apart in one long run), drift.
+ *s apart in one long run), drift, alone.
  */
 #include "tests/promql/changed/changed_trial.h"
 
@@ -26,13 +26,15 @@ static void judge_setting(const struct setting *o, struct tally *tally)
 	make_evaluation(o, &a, &in);
 	in.changed_only = true;
 	CHECK_OK(changed_judge(&a, &in, &out, &err), &err);
-	for (size_t k = 0; k < out.changed_n; k++)
+	for (size_t k = 0; k < out.changed_n && !o->alone; k++)
 		if (out.v[k].function == s.planted) {
 			hit = true;
 			tally->words[out.v[k].word]++;
 		}
+	for (size_t k = 0; k < out.alone_n && o->alone; k++)
+		hit |= out.alone[k].change.function == s.planted && out.alone[k].series == 0;
 	tally->found += hit;
-	tally->anything += out.changed_n > 0;
+	tally->anything += out.changed_n + out.alone_n > 0;
 	arena_release(&a);
 }
 
@@ -98,6 +100,14 @@ static const struct setting drift[] = {
 	{ LARGE, 1, 10, 10, 60, 0.50, false, 0.05, 0.10, 40, 50 },
 };
 #define DRIFT_PROMISED 3
+static const struct setting alone[] = {
+	{ POD, 10, 10, 60, 60, 0.00, false, 0.05, 0.25, 0, 0, true },
+	{ POD, 10, 10, 60, 60, 0.50, false, 0.05, 0.25, 0, 0, true },
+	{ DEMO, 10, 10, 10, 60, 0.50, false, 0.05, 0.25, 0, 0, true },
+	{ POD, 10, 10, 10, 60, 0.50, false, 0.05, 0.25, 0, 0, true },
+	{ LARGE, 10, 10, 60, 60, 0.50, false, 0.05, 0.25, 0, 0, true },
+};
+#define ALONE_PROMISED 3
 /* clang-format on */
 
 static void run_table(const struct setting *v, size_t n, size_t promised, double want)
@@ -132,4 +142,9 @@ TEST(apart)
 TEST(drift)
 {
 	run_table(drift, COUNT(drift), DRIFT_PROMISED, 0.95);
+}
+
+TEST(alone)
+{
+	run_table(alone, COUNT(alone), ALONE_PROMISED, 0.95);
 }

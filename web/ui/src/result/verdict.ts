@@ -7,6 +7,15 @@ export interface Change {
 	/** Bounds of the change of the flat share, -1..1. */
 	low: number;
 	high: number;
+	/** Changes of one series alone, by the labels that name it: `pod="api-7"`. */
+	alone?: Map<string, Change>;
+}
+
+const OWN = ["function", "verdict", "bound"];
+
+function seriesOf(metric: Record<string, string>): string {
+	const labels = Object.entries(metric).filter(([k]) => !OWN.includes(k));
+	return labels.map(([k, v]) => `${k}="${v}"`).join(", ");
 }
 
 export function changesOf(vector: VectorElement[]): Map<string, Change> {
@@ -14,10 +23,15 @@ export function changesOf(vector: VectorElement[]): Map<string, Change> {
 	for (const { metric, value } of vector) {
 		const { function: name, verdict, bound } = metric;
 		if (name === undefined) continue; // a remark on all functions, which is shown as a note
-		const of = out.get(name) ?? { verdict, low: -1, high: 1 };
+		const series = seriesOf(metric);
+		const all = out.get(name) ?? { verdict: "cannot tell", low: -1, high: 1 };
+		out.set(name, all);
+		if (series) all.alone ??= new Map();
+		const of = series ? (all.alone?.get(series) ?? { verdict, low: -1, high: 1 }) : all;
+		if (series) all.alone?.set(series, of);
+		of.verdict = verdict;
 		if (bound === "low") of.low = Number(value[1]);
 		else of.high = Number(value[1]);
-		out.set(name, of);
 	}
 	return out;
 }
@@ -26,13 +40,20 @@ export function middleOf(c: Change): number {
 	return (c.low + c.high) / 2;
 }
 
-/** Whether the server is certain that the function changed: at once, or bit by bit. */
+const WORDS = ["changed", "rises", "falls"];
+
+/** Whether the server is certain that the function changed: at once, bit by bit, or in one series. */
 export function isProved(c: Change | undefined): boolean {
-	return c !== undefined && ["changed", "rises", "falls"].includes(c.verdict);
+	return c !== undefined && (WORDS.includes(c.verdict) || c.alone !== undefined);
 }
 
 /** "+22.10 pp", "+6.40 pp, rising", "not by more than 1.20 pp", "cannot tell yet". */
 export function wordsOf(c: Change): string {
+	if (c.alone && !WORDS.includes(c.verdict)) {
+		const [[series, of]] = c.alone;
+		const more = c.alone.size > 1 ? ` and ${c.alone.size - 1} more` : "";
+		return `${wordsOf(of)} in ${series}${more}`;
+	}
 	if (isProved(c)) {
 		const drift = { rises: ", rising", falls: ", falling" }[c.verdict] ?? "";
 		return formatPoints(100 * middleOf(c)) + drift;
@@ -51,6 +72,7 @@ export function boundsOf(c: Change): string {
 export function rankOf(c: Change | undefined): number {
 	if (!c) return 0;
 	const reach = Math.max(-c.low, c.high);
-	if (isProved(c)) return 4 + Math.abs(middleOf(c));
+	if (WORDS.includes(c.verdict)) return 4 + Math.abs(middleOf(c));
+	if (c.alone) return 4;
 	return c.verdict === "cannot tell" ? 2 + reach : reach;
 }
