@@ -19,6 +19,7 @@
 #define JOINED_MIN 20 /* slices */
 #define SAMPLES_MIN 60 /* of a function */
 #define RISE_MIN 0.25 /* of the share: a daily rhythm is less in an hour */
+#define SHOCKS_MAX 0.5 /* of shares: greater ones are so skewed that a few look like a slope */
 #define END_MIN 3 /* slices after a step, or on a slope */
 
 struct drift_slice { /* slice */
@@ -88,7 +89,8 @@ enum err_code changed_find_drifts(struct judge *j, struct err *err)
 	double gap = j->in->ahead - j->side[0].in->slices_n;
 	size_t room = (size_t)j->side[0].in->slices_n + j->side[1].in->slices_n, of_base;
 
-	if (!j->out->paired || !(j->in->ahead > 0) || gap > 1)
+	if (!j->out->paired || !(j->in->ahead > 0) || gap > 1 ||
+		changed_shock_deviation(j) > SHOCKS_MAX)
 		return ERR_OK;
 	if (!d || !(d->v = arena_array(j->arena, struct drift_slice, room + 1)))
 		return arena_fail(j->arena, "query", err);

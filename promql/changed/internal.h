@@ -103,6 +103,8 @@ MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
 void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, struct mixture *m);
 
 double changed_persistence(unsigned phi);
+/* Of shocks in a slice, that most functions have in common; relative to a share. */
+double changed_shock_deviation(const struct judge *j);
 /* Of a weighed sum of slices of both sides, if nothing changed; its path may have a slope. */
 void changed_mix_contrast(
 	const struct judge *j, uint32_t function, const struct contrast *c, struct mixture *m);

@@ -463,6 +463,16 @@ void changed_mix(const struct judge *j, uint32_t function, unsigned phis_n, stru
 	shocks_end_mixture(m);
 }
 
+double changed_shock_deviation(const struct judge *j)
+{
+	double sum = 0;
+
+	for (unsigned p = 0; p < PHIS; p++)
+		for (unsigned step = 0; step < STEPS; step++)
+			sum += j->shocks->pool[p][step] * STEP_LOWEST * pow(LEVEL_RATIO, step);
+	return sqrt(sum);
+}
+
 double changed_persistence(unsigned phi)
 {
 	return phis[phi];
