@@ -402,7 +402,7 @@ help:
 	@echo "make test-all   every test there is, each sweep whole; hours"
 	@echo "make lint;  make bench;  make fuzz;  make torture"
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
-	@echo "make verdict-trial   how often epitool's verdicts on repeated runs are wrong, on PAIRS made up"
+	@echo "make verdict-trial   how often verdicts are wrong, of epitool diff and of changed(), on PAIRS made up"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
 	@echo "make deps-upgrade   upgrade the libraries that are linked, where they are behind"

@@ -85,12 +85,6 @@ ifeq ($(MODE),asan)
 $(BUILD)/obj/tests/%.o: private CFLAGS += -O0 -Wno-format-truncation
 endif
 
-# The tables of promql/changed/CHANGED.md: changed() on made-up services, with as many runs as are asked for.
-VERDICT_RUNS ?= 300
-.PHONY: verdict-trial-changed
-verdict-trial-changed: $(BUILD)/tests/promql/changed/changed_sim_test $(BUILD)/tests/promql/changed/seen_sim_test
-	@for t in $^; do EPI_CHANGED_RUNS=$(VERDICT_RUNS) $$t || exit; done
-
 .PHONY: unit unit-programs
 unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
@@ -153,10 +147,12 @@ $(STEPPED): $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epim
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) \
 		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 
-# How often verdicts on repeated runs are wrong, on PAIRS of each kind that are made up: promql/runs/RUNS.md.
+# How often verdicts are wrong, by simulation: PAIRS of each kind of repeated runs (promql/runs/RUNS.md), then as many evaluations
+# of changed() on each kind of service (promql/changed/CHANGED.md). SEED is another sequence.
+TRIALS := $(addprefix $(BUILD)/tests/promql/,runs/trial_test changed/changed_sim_test changed/seen_sim_test)
 .PHONY: verdict-trial
-verdict-trial: $(BUILD)/tests/promql/runs/trial_test
-	@EPI_VERDICT_PAIRS=$(or $(PAIRS),1000) EPI_VERDICT_SEED=$(or $(SEED),1) $<
+verdict-trial: $(TRIALS)
+	@for t in $(TRIALS); do EPI_VERDICT_PAIRS=$(or $(PAIRS),1000) EPI_VERDICT_SEED=$(or $(SEED),1) $$t || exit; done
 
 # Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
 DAMAGE := $(BUILD)/tests/damage/damage

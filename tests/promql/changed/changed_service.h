@@ -33,7 +33,7 @@ struct kind {
 };
 
 /* clang-format off */
-enum { LARGE, SMALL, DEMO, SPARSE, BURSTY, DAILY, UNEVEN, RESTART, BATCH, POD };
+enum { LARGE, SMALL, DEMO, SPARSE, BURSTY, DAILY, UNEVEN, RESTART, BATCH, POD, FEW };
 static const struct kind kinds[] = {
 	[LARGE] =   { "large",   1000, 8, 4200, 0.3, 0.08, 0.05, 0.03, 1, 0,   0,   0 },
 	[SMALL] =   { "small",     60, 5,  300, 0.3, 0.08, 0.20, 0.10, 1, 0,   0,   0 },
@@ -45,6 +45,7 @@ static const struct kind kinds[] = {
 	[RESTART] = { "restart",  100, 5,  600, 0.3, 0.08, 0.10, 0.05, 1, 0,   0.4, 0 },
 	[BATCH] =   { "batch",    100, 5,  600, 0.3, 0.08, 0.10, 0.05, 1, 0,   0,   0.4 },
 	[POD] =     { "pod",       60, 5,  300, 0.3, 0.08, 0.15, 0.06, 1, 0,   0,   0 },
+	[FEW] =     { "few",        6, 3,  300, 0.3, 0.08, 0.15, 0.06, 1, 0,   0,   0 },
 };
 /* clang-format on */
 

@@ -5,21 +5,22 @@
  * `make unit-promql` runs a few evaluations of each setting, as a test. The tables of
  * promql/changed/CHANGED.md are made by
  *
- *	EPI_CHANGED_RUNS=2000 build/tests/promql/changed_sim_test size
- *	EPI_CHANGED_RUNS=400 build/tests/promql/changed_sim_test power
+ *	EPI_VERDICT_PAIRS=2000 build/tests/promql/changed_sim_test size
+ *	EPI_VERDICT_PAIRS=400 build/tests/promql/changed_sim_test power
  *
- * EPI_CHANGED_ONLY=N runs setting N of the table alone, EPI_CHANGED_SEED another sequence.
+ * EPI_VERDICT_ONLY=N runs setting N of the table alone, EPI_VERDICT_SEED another sequence.
  */
-#include "tests/promql/changed/changed_trial.h"
+#include "tests/check.h"
+#include "tests/promql/changed/changed_service.h"
+#include "tests/promql/trial.h"
 
 /* Runs in which the planted function (or, where nothing is planted, any) is reported. */
 static unsigned run(size_t at, const struct setting *o, unsigned runs)
 {
-	const char *seed = getenv("EPI_CHANGED_SEED");
 	unsigned found = 0, others = 0;
 	double tested = 0;
 
-	state = (seed ? strtoull(seed, NULL, 10) : 1) + at * 1000003;
+	state = trial_seed(at);
 	for (unsigned i = 0; i < runs; i++) {
 		struct change_input in;
 		struct change_output out;
@@ -38,13 +39,13 @@ static unsigned run(size_t at, const struct setting *o, unsigned runs)
 		tested += out.tested_n;
 		arena_release(&a);
 	}
-	if (is_table()) {
+	if (trial_is_table()) {
 		printf("| %zu %s | %u | %u/%u of %us | %.2f | %s |", at, kinds[o->kind].name, o->pods,
 			o->new_slices, o->base_slices, o->slice_s, o->phi, o->replaced ? "others" : "the same");
 		if (o->planted > 0)
 			printf(" %.1f to %.1f %% |", 100 * o->share, 100 * (o->share + o->planted));
-		printf(" %u of %u | %.2f to %.2f %% |", found, runs, 100 * bound(found, runs, false),
-			100 * bound(found, runs, true));
+		printf(" %u of %u | %.2f to %.2f %% |", found, runs, 100 * trial_bound(found, runs, false),
+			100 * trial_bound(found, runs, true));
 		if (o->planted > 0)
 			printf(" others %u |", others);
 		printf(" %.0f |\n", tested / runs);
@@ -114,17 +115,17 @@ static const struct setting planted[] = {
 TEST(size)
 {
 	const size_t promised = sizeof(steady) / sizeof(steady[0]) - BEYOND;
-	unsigned runs = runs_of(check_is_short() ? 5 : 20);
+	unsigned runs = trial_runs(check_is_short() ? 5 : 20);
 
 	for (size_t i = 0; i < sizeof(steady) / sizeof(steady[0]); i++) {
 		unsigned found, few = runs;
 
-		if (!is_asked_for(i) || (i >= promised && !is_table()))
+		if (!trial_is_asked_for(i) || (i >= promised && !trial_is_table()))
 			continue;
 		if (steady[i].kind == LARGE && steady[i].pods > 3)
-			few = is_table() ? runs / steady[i].pods : 2;
+			few = trial_is_table() ? runs / steady[i].pods : 2;
 		found = run(i, &steady[i], few);
-		if (i < promised && bound(found, few, false) > 0.01)
+		if (i < promised && trial_bound(found, few, false) > 0.01)
 			CHECK_FAIL("setting %zu: %u of %u evaluations report something", i, found, few);
 	}
 }
@@ -134,13 +135,13 @@ TEST(power)
 	for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
 		bool is_large = planted[i].kind == LARGE;
 		double want = is_large ? 0.99 : 0.95;
-		unsigned runs = runs_of(is_large ? 2 : check_is_short() ? 10 : 40), found;
+		unsigned runs = trial_runs(is_large ? 2 : check_is_short() ? 10 : 40), found;
 
-		if (!is_asked_for(i) || (i >= PROMISED_POWER && !is_table()))
+		if (!trial_is_asked_for(i) || (i >= PROMISED_POWER && !trial_is_table()))
 			continue;
-		runs = is_table() && is_large ? runs / planted[i].pods : runs;
+		runs = trial_is_table() && is_large ? runs / planted[i].pods : runs;
 		found = run(i, &planted[i], runs);
-		if (i < PROMISED_POWER && bound(found, runs, true) < want)
+		if (i < PROMISED_POWER && trial_bound(found, runs, true) < want)
 			CHECK_FAIL("setting %zu: found in %u of %u", i, found, runs);
 	}
 }
