@@ -18,6 +18,10 @@
  * `missed`, so nothing is divided by m here (an intersection-union test: Berger, Technometrics 24,
  * 1982).
  *
+ * Shares add up to one, so what one function no longer costs makes the shares of all others
+ * greater. If the share that moved farthest fell, functions that cost less for certain are left out
+ * of what the others are relative to. If it rose, those that fell are its echo, and stay.
+ *
  * With a narrow interval one of both holds: it is worse if and only if its upper end is above the
  * threshold. So many runs as make it that narrow are what is told of a function that cannot be
  * told; fewer do, if it did not change at all or a lot.
@@ -29,6 +33,7 @@
 #include "promql/runs/judge.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "promql/changed/student.h"
 #include "promql/runs/interval.h"
@@ -36,11 +41,13 @@
 #define RUNS_LEAST 2 /* a side; one run says nothing of noise */
 /* Costs that are no events may be the same in each run; no less noise than this is believed. */
 #define DEVIATION_LEAST 1e-3
+#define KEPT_LEAST 0.05 /* of a side's costs: less is nothing that others could be relative to */
 
 struct judging {
 	const struct judge_options *o;
 	const struct judge_side *sides;
 	double alarms, missed; /* chances of one verdict */
+	bool of_all; /* shares are of all that a run costs */
 };
 
 /* What is known of one function. */
@@ -51,9 +58,14 @@ struct judge_evidence {
 	double variance[2]; /* of the logarithm of the cost, as far as this side makes it uncertain */
 };
 
-static double judge_weight(const struct judging *j, int side, size_t run)
+static double judge_weight(
+	const struct judging *j, const struct judge_function *f, int side, size_t run)
 {
-	return j->o->shares ? j->sides[side].totals[run] : 1;
+	const struct judge_side *s = &j->sides[side];
+
+	if (!j->o->shares)
+		return 1;
+	return j->of_all ? s->totals[run] : s->kept[run] + (f->is_cheaper ? f->counts[side][run] : 0);
 }
 
 /* The variance of a count over its mean, if chance alone makes it vary. */
@@ -63,8 +75,9 @@ static double judge_chance(const struct judging *j, double rate)
 }
 
 static double judge_dispersion(
-	const struct judging *j, const double *counts, int side, double count, double total)
+	const struct judging *j, const struct judge_function *f, int side, double count, double total)
 {
+	const double *counts = f->counts[side];
 	size_t n = j->sides[side].n;
 	double rate = count / total, chance = judge_chance(j, rate), sum = 0;
 	double least = j->o->events ? 1 : DEVIATION_LEAST * DEVIATION_LEAST * count / (double)n;
@@ -74,7 +87,7 @@ static double judge_dispersion(
 	if (!(rate > 0) || !(chance > 0))
 		return j->o->events ? 1 : 0;
 	for (size_t i = 0; i < n; i++) {
-		double miss = counts[i] - rate * judge_weight(j, side, i);
+		double miss = counts[i] - rate * judge_weight(j, f, side, i);
 
 		sum += miss * miss;
 	}
@@ -91,14 +104,14 @@ static void judge_gather(
 		double squares = 0;
 
 		for (size_t i = 0; i < j->sides[s].n; i++) {
-			double weight = judge_weight(j, s, i);
+			double weight = judge_weight(j, f, s, i);
 
 			e->count[s] += f->counts[s][i];
 			e->total[s] += weight;
 			squares += weight * weight;
 		}
 		e->runs[s] = e->total[s] * e->total[s] / squares;
-		e->noise[s] = judge_dispersion(j, f->counts[s], s, e->count[s], e->total[s]);
+		e->noise[s] = judge_dispersion(j, f, s, e->count[s], e->total[s]);
 	}
 	/* Costs that are no events: a side without any says nothing of its noise. */
 	for (int s = 0; s < 2; s++)
@@ -178,10 +191,21 @@ static bool judge_has_noise(const struct judge_evidence *e)
 
 /* ---- against base ---- */
 
+/* Counts divided by their dispersion. */
+static struct interval_counts judge_counts(const struct judging *j, const struct judge_evidence *e)
+{
+	struct interval_counts c = { .shares = j->o->shares };
+
+	for (int s = 0; s < 2; s++) {
+		c.count[s] = e->count[s] / e->noise[s];
+		c.total[s] = e->total[s] / e->noise[s];
+	}
+	return c;
+}
+
 static void judge_change(
 	const struct judging *j, const struct judge_evidence *e, struct judge_function *f)
 {
-	struct interval_counts c = { .shares = j->o->shares };
 	double freedom = judge_freedom(j, e, 0);
 
 	f->ratio = exp(interval_estimate(&(const struct interval_counts){
@@ -190,10 +214,8 @@ static void judge_change(
 	f->high = INFINITY;
 	f->verdict = JUDGE_CANNOT_TELL;
 	if (judge_has_noise(e)) {
-		for (int s = 0; s < 2; s++) {
-			c.count[s] = e->count[s] / e->noise[s];
-			c.total[s] = e->total[s] / e->noise[s];
-		}
+		struct interval_counts c = judge_counts(j, e);
+
 		f->low = exp(interval_low(&c, student_beyond(j->alarms, freedom)));
 		f->high = exp(interval_high(&c, student_beyond(j->missed, freedom)));
 		if (f->high < 1 + j->o->threshold)
@@ -242,6 +264,7 @@ static void judge_against_budget(const struct judging *j, struct judge_function 
 
 	shares.shares = true; /* a budget is a share, whatever is compared with base */
 	own.o = &shares;
+	own.of_all = true;
 	judge_gather(&own, f, &e);
 	b = (struct judge_budget){ e.count[1], e.total[1], e.noise[1], f->share[1], f->budget,
 		j->sides[1].n };
@@ -290,10 +313,57 @@ static void judge_count(struct judge_result *r, enum judge_verdict v)
 		r->verdict = v;
 }
 
+/* What takes all of the costs has nothing that it could be relative to. */
 static bool judge_is_compared(const struct judge_options *o, const struct judge_function *f)
 {
-	return o->threshold >= 0 && f->share[0] + f->share[1] > 0 &&
-		(f->share[0] + f->share[1]) / 2 >= o->least_share;
+	double share = (f->share[0] + f->share[1]) / 2;
+
+	return o->threshold >= 0 && share > 0 && share >= o->least_share && !(o->shares && share >= 1);
+}
+
+static bool judge_is_certainly_cheaper(const struct judging *j, const struct judge_function *f)
+{
+	struct judge_evidence e;
+	struct interval_counts c;
+
+	if (!judge_is_compared(j->o, f))
+		return false;
+	judge_gather(j, f, &e);
+	if (!judge_has_noise(&e))
+		return false;
+	c = judge_counts(j, &e);
+	return interval_high(&c, student_beyond(j->alarms, judge_freedom(j, &e, 0))) < 0;
+}
+
+static void judge_leave_out_cheaper(
+	const struct judging *j, struct judge_function *functions, size_t n)
+{
+	double fall = 0, rise = 0, left[2] = { 1, 1 };
+
+	for (int s = 0; s < 2; s++)
+		memcpy(j->sides[s].kept, j->sides[s].totals, j->sides[s].n * sizeof(double));
+	for (size_t i = 0; i < n; i++) {
+		functions[i].is_cheaper = false;
+		fall = fmax(fall, functions[i].share[0] - functions[i].share[1]);
+		rise = fmax(rise, functions[i].share[1] - functions[i].share[0]);
+	}
+	if (!j->o->shares || j->o->overlap || fall <= rise)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct judge_function *f = &functions[i];
+
+		if (!judge_is_certainly_cheaper(j, f) ||
+			fmin(left[0] - f->share[0], left[1] - f->share[1]) < KEPT_LEAST)
+			continue;
+		f->is_cheaper = true;
+		for (int s = 0; s < 2; s++)
+			left[s] -= f->share[s];
+	}
+	for (size_t i = 0; i < n; i++)
+		for (int s = 0; s < 2 && functions[i].is_cheaper; s++)
+			for (size_t run = 0; run < j->sides[s].n; run++)
+				j->sides[s].kept[run] = fmax(
+					0, j->sides[s].kept[run] - functions[i].counts[s][run]);
 }
 
 void judge_runs(const struct judge_options *o, const struct judge_side sides[2],
@@ -312,6 +382,7 @@ void judge_runs(const struct judge_options *o, const struct judge_side sides[2],
 	}
 	j.alarms = (o->false_alarms > 0 ? o->false_alarms : JUDGE_FALSE_ALARMS) /
 		(double)(verdicts ? verdicts : 1);
+	judge_leave_out_cheaper(&j, functions, n);
 	for (size_t i = 0; i < n; i++) {
 		struct judge_function *f = &functions[i];
 		struct judge_evidence e;

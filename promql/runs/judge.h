@@ -18,11 +18,12 @@ enum judge_verdict { JUDGE_LEFT_OUT, JUDGE_NOT_WORSE, JUDGE_CANNOT_TELL, JUDGE_W
 
 struct judge_options {
 	/*
-	 * Costs relative to all other functions, else costs of a run. Shares are safe where machines or
-	 * the number of iterations differ; but if one function costs less, all others cost relatively
-	 * more.
+	 * Costs relative to all other functions that do not cost less for certain, else costs of a run.
+	 * Shares are safe where machines or the number of iterations differ.
 	 */
 	bool shares;
+	bool overlap; /* functions' costs have parts in common, as with their callees: none is left out
+				   */
 	bool events; /* counts are events: chance alone makes them vary as Poisson counts do */
 	double threshold; /* 0.2: a function is worse that costs 20 % more; < 0: none is judged */
 	double least_share; /* functions with a smaller share, mean of both sides, are left out */
@@ -36,6 +37,7 @@ struct judge_options {
 
 struct judge_side {
 	const double *totals; /* of each run, > 0 */
+	double *kept; /* room for as many; out: totals without functions that cost less */
 	size_t n; /* at least 1 */
 };
 
@@ -46,6 +48,7 @@ struct judge_function {
 	double share[2];
 	double noise[2]; /* variance between runs over what chance alone would make; 0: unknown */
 	double ratio, low, high; /* of costs; high may be INFINITY */
+	bool is_cheaper; /* for certain, so that nothing is relative to it */
 	enum judge_verdict verdict; /* against base */
 	double share_low, share_high; /* of new; if there is a budget */
 	enum judge_verdict budget_verdict;

@@ -75,7 +75,7 @@ static double diff_total_percent(const struct diff *d)
 	return ((double)d->pair.costs.total[COSTS_NEW] - base) / base * 100;
 }
 
-static void diff_print_rows(const struct diff *d, struct buf *out)
+static void diff_print_rows(struct diff *d, struct buf *out)
 {
 	static const char *const titles[2][6] = {
 		{ "change", "of base", "base flat", "new flat", "base cum", "new cum" },
@@ -86,7 +86,7 @@ static void diff_print_rows(const struct diff *d, struct buf *out)
 	struct text_table t;
 	char percent[48];
 
-	text_table_init(&t, (struct arena *)(uintptr_t)&d->pair.arena);
+	text_table_init(&t, &d->pair.arena);
 	for (size_t i = 0; i < 6; i++)
 		table_column(&t, titles[cum][i], true);
 	table_column(&t, d->f->pair.by_text, false);
@@ -109,7 +109,7 @@ static void diff_print_rows(const struct diff *d, struct buf *out)
 		buf_printf(out, "%zu more: --limit=0 shows all\n", d->pair.costs.n - pair_rows(&d->pair));
 }
 
-static void diff_print_text(const struct diff *d, struct buf *out)
+static void diff_print_text(struct diff *d, struct buf *out)
 {
 	const int64_t *total = d->pair.costs.total;
 	struct buf costs = { 0 };
@@ -129,7 +129,7 @@ static void diff_print_text(const struct diff *d, struct buf *out)
 	if (!d->f->gate.is_asked)
 		return;
 	buf_add_char(out, '\n');
-	gate_print(&d->gate, (struct arena *)(uintptr_t)&d->pair.arena, out);
+	gate_print(&d->gate, &d->pair.arena, out);
 	if (d->gate.result.verdict == JUDGE_NOT_WORSE) {
 		gate_print_summary(&d->gate, out);
 		buf_add_char(out, '\n');

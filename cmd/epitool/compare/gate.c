@@ -199,6 +199,7 @@ enum err_code gate_judge(
 {
 	double event = gate_event_cost_of_all(p), unit = event > 0 ? event : 1;
 	struct judge_options o = { .shares = p->f->normalize,
+		.overlap = p->f->compare.cum,
 		.events = event > 0,
 		.threshold = f->threshold > 0 ? f->threshold / 100 : -1,
 		.least_share = f->least_share / 100 };
@@ -212,12 +213,13 @@ enum err_code gate_judge(
 	memset(all, 0, (p->costs.n + 1) * sizeof(*all));
 	for (unsigned i = 0; i < 2; i++) {
 		double *totals = arena_array(&p->arena, double, p->sides[i].n + 1);
+		double *kept = arena_array(&p->arena, double, p->sides[i].n + 1);
 
-		if (!totals)
+		if (!totals || !kept)
 			return arena_fail(&p->arena, "runs", err);
 		if ((rc = gate_fill_totals(p, i, unit, totals, err)))
 			return rc;
-		sides[i] = (struct judge_side){ totals, p->sides[i].n };
+		sides[i] = (struct judge_side){ totals, kept, p->sides[i].n };
 	}
 	if ((rc = gate_fill_counts(p, &p->arena, unit, all, err)) ||
 		(rc = gate_set_budgets(out, p, all, err)))
@@ -267,8 +269,7 @@ static void gate_cell_percent(struct text_table *t, double share)
 }
 
 /* The verdict, and of what it is. */
-static void gate_cell_verdict(
-	const struct gate *g, struct text_table *t, const struct judge_function *f)
+static void gate_cell_verdict(struct text_table *t, const struct judge_function *f)
 {
 	enum judge_verdict v = gate_verdict_of(f);
 	struct buf cell = { 0 };
@@ -286,6 +287,25 @@ static void gate_cell_verdict(
 	buf_release(&cell);
 }
 
+/* What others are not relative to: " but main.rank and 2 more, which cost less". */
+static void gate_print_left_out(const struct gate *g, struct buf *out)
+{
+	size_t n = 0, first = 0;
+
+	for (size_t i = g->n; i-- > 0;)
+		if (g->functions[i].is_cheaper) {
+			first = i;
+			n++;
+		}
+	if (!n)
+		return;
+	buf_add_cstr(out, " but ");
+	buf_add_printable(out, g->names[first]);
+	if (n > 1)
+		buf_printf(out, " and %zu more", n - 1);
+	buf_add_cstr(out, n > 1 ? ", which cost less" : ", which costs less");
+}
+
 void gate_print(const struct gate *g, struct arena *a, struct buf *out)
 {
 	static const char *const titles[] = { "cost", "at least", "at most", "base", "new" };
@@ -300,7 +320,7 @@ void gate_print(const struct gate *g, struct arena *a, struct buf *out)
 		const struct judge_function *f = &g->functions[i];
 		bool is_judged = f->verdict != JUDGE_LEFT_OUT;
 
-		gate_cell_verdict(g, &t, f);
+		gate_cell_verdict(&t, f);
 		if (is_judged && isinf(f->ratio))
 			table_cell(&t, STR("new"));
 		else
@@ -311,9 +331,10 @@ void gate_print(const struct gate *g, struct arena *a, struct buf *out)
 		gate_cell_percent(&t, f->share[1]);
 		table_cell(&t, g->names[i]);
 	}
-	buf_printf(out, "%zu runs of base, %zu of new; cost %s, with its bounds; share of the total\n",
-		g->pair->sides[0].n, g->pair->sides[1].n,
-		g->shares ? "relative to all other functions" : "of a run");
+	buf_printf(out, "%zu runs of base, %zu of new; cost %s", g->pair->sides[0].n,
+		g->pair->sides[1].n, g->shares ? "relative to all other functions" : "of a run");
+	gate_print_left_out(g, out);
+	buf_add_cstr(out, ", with its bounds; share of the total\n");
 	table_print(&t, terminal_width(), out);
 }
 
@@ -418,6 +439,8 @@ static void gate_json_function(const struct gate *g, size_t i, struct json *j)
 		gate_json_ratio(j, "changePercent", f->ratio);
 		gate_json_ratio(j, "changePercentLow", f->low);
 		gate_json_ratio(j, "changePercentHigh", f->high);
+		json_key(j, "leftOut");
+		json_bool(j, f->is_cheaper);
 	}
 	if (f->budget >= 0) {
 		json_key(j, "budgetVerdict");

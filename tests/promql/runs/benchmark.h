@@ -30,7 +30,8 @@ struct benchmark {
 /* Runs of one side: counts[function][run]. */
 struct benchmark_side {
 	size_t n;
-	double totals[BENCHMARK_RUNS_MAX], counts[BENCHMARK_FUNCTIONS][BENCHMARK_RUNS_MAX];
+	double totals[BENCHMARK_RUNS_MAX], kept[BENCHMARK_RUNS_MAX];
+	double counts[BENCHMARK_FUNCTIONS][BENCHMARK_RUNS_MAX];
 };
 
 /* ---- random numbers: splitmix64 ---- */
@@ -141,11 +142,11 @@ static void benchmark_runs(
 		benchmark_run(b, factor, amounts, side, side->n++);
 }
 
-static void benchmark_judge(const struct judge_options *o, const struct benchmark_side sides[2],
+static void benchmark_judge(const struct judge_options *o, struct benchmark_side sides[2],
 	struct judge_function *functions, struct judge_result *out)
 {
-	const struct judge_side s[2] = { { sides[0].totals, sides[0].n },
-		{ sides[1].totals, sides[1].n } };
+	const struct judge_side s[2] = { { sides[0].totals, sides[0].kept, sides[0].n },
+		{ sides[1].totals, sides[1].kept, sides[1].n } };
 
 	for (size_t i = 0; i < BENCHMARK_FUNCTIONS; i++)
 		functions[i] = (struct judge_function){

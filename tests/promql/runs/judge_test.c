@@ -16,7 +16,7 @@ static void fill(double *counts, double mean, double noise)
 }
 
 struct bench {
-	double counts[2][3][RUNS];
+	double counts[2][3][RUNS], kept[2][RUNS];
 	struct judge_function functions[3];
 	struct judge_side sides[2];
 };
@@ -31,7 +31,7 @@ static void bench_set(struct bench *b, const double mean[2][3], double noise)
 		}
 	}
 	for (int s = 0; s < 2; s++)
-		b->sides[s] = (struct judge_side){ totals, RUNS };
+		b->sides[s] = (struct judge_side){ totals, b->kept[s], RUNS };
 }
 
 static const struct judge_options options = {
@@ -59,6 +59,52 @@ TEST(verdicts)
 	CHECK(b.functions[0].high > 1.34 && b.functions[0].high < 1.6);
 	CHECK(b.functions[0].share[1] == 0.25);
 	CHECK(b.functions[0].noise[0] > 1);
+}
+
+/* A function that costs less makes the shares of all others greater; none of them costs more. */
+TEST(what_costs_less_makes_nothing_worse)
+{
+	static const double mean[2][3] = { { 400, 300, 300 }, { 110, 445, 445 } };
+	struct judge_options o = options;
+	struct judge_result r;
+	struct bench b;
+
+	bench_set(&b, mean, 0.9);
+	judge_runs(&o, b.sides, b.functions, 3, &r);
+	CHECK_INT(r.verdict, JUDGE_NOT_WORSE);
+	CHECK(b.functions[0].is_cheaper && !b.functions[1].is_cheaper);
+	CHECK(fabs(b.functions[1].ratio - 1) < 1e-9);
+	/* Costs that overlap cannot be taken out of the others'. */
+	o.overlap = true;
+	judge_runs(&o, b.sides, b.functions, 3, &r);
+	CHECK_INT(r.verdict, JUDGE_WORSE);
+}
+
+/* And one that costs more makes the shares of all others smaller; none of them costs less. */
+TEST(what_costs_more_is_not_left_alone)
+{
+	static const double mean[2][3] = { { 500, 300, 200 }, { 670, 198, 132 } };
+	struct judge_result r;
+	struct bench b;
+
+	bench_set(&b, mean, 0.9);
+	judge_runs(&options, b.sides, b.functions, 3, &r);
+	CHECK_INT(b.functions[0].verdict, JUDGE_WORSE);
+	CHECK(b.functions[0].ratio > 2 && !b.functions[1].is_cheaper && !b.functions[2].is_cheaper);
+	CHECK_INT(r.worse, 1);
+}
+
+/* A function at the root has all costs of each run: it is left out, and spoils nothing. */
+TEST(what_takes_all_is_left_out)
+{
+	static const double mean[2][3] = { { 1000, 300, 200 }, { 1000, 300, 200 } };
+	struct judge_result r;
+	struct bench b;
+
+	bench_set(&b, mean, 0);
+	judge_runs(&options, b.sides, b.functions, 3, &r);
+	CHECK_INT(b.functions[0].verdict, JUDGE_LEFT_OUT);
+	CHECK_INT(r.verdict, JUDGE_NOT_WORSE);
 }
 
 TEST(noise_between_runs_counts)

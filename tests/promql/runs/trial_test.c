@@ -2,14 +2,13 @@
  * Verdicts on benchmarks that are made up (benchmark.h): how often the same code fails, and what is
  * said of a function that costs more.
  *
- * As a test it judges few pairs, always the same. `make verdict-trial` judges 1,000 of each setting
- * and prints the tables of promql/runs/RUNS.md; PAIRS=N, and SEED=N for another sequence.
- * EPI_VERDICT_ONLY=N judges one kind of pairs.
+ * `make verdict-trial` judges 1,000 pairs of each setting and prints the tables of
+ * promql/runs/RUNS.md (tests/promql/trial.h).
  */
-#include "promql/changed/student.h"
 #include "promql/runs/judge.h"
 #include "tests/check.h"
 #include "tests/promql/runs/benchmark.h"
+#include "tests/promql/trial.h"
 
 #define PAIRS 25
 
@@ -48,6 +47,9 @@ static const struct trial trials[] = {
 	{ "1.2 times", 1.2, { 10, 10 } },
 	{ "1.2 times", 1.2, { 40, 40 } },
 	{ "1.2 times", 1.2, { 200, 200 } },
+	{ "20 to 11 %", 0.5, { 10, 10 } },
+	{ "20 to 11 %", 0.5, { 40, 40 } },
+	{ "20 to 11 %, amounts", 0.5, { 40, 40 }, true },
 };
 #define TRIALS (sizeof(trials) / sizeof(trials[0]))
 
@@ -58,18 +60,6 @@ struct tally {
 };
 
 static struct benchmark_side sides[2];
-
-static unsigned long setting_of(const char *name, unsigned long otherwise)
-{
-	const char *text = getenv(name);
-
-	return text && text[0] ? strtoul(text, NULL, 10) : otherwise;
-}
-
-static bool is_table(void)
-{
-	return getenv("EPI_VERDICT_PAIRS") != NULL;
-}
 
 static void trial_pair(const struct benchmark *b, const struct trial *t, struct tally *out)
 {
@@ -91,7 +81,7 @@ static void trial_pair(const struct benchmark *b, const struct trial *t, struct 
 		return;
 	more = (size_t)functions[0].more_runs;
 	out->more_sum += functions[0].more_runs;
-	if (!is_table())
+	if (!trial_is_table())
 		return;
 	for (int s = 0; s < 2; s++)
 		benchmark_runs(b, s ? t->factor : 1, t->amounts,
@@ -103,15 +93,15 @@ static void trial_pair(const struct benchmark *b, const struct trial *t, struct 
 
 static void trial_run(size_t at, struct tally *out)
 {
-	unsigned long pairs = setting_of("EPI_VERDICT_PAIRS", PAIRS);
+	unsigned pairs = trial_runs(PAIRS);
 	const struct trial *t = &trials[at % TRIALS];
 	const struct benchmark *b = &benchmarks[at / TRIALS];
 
 	*out = (struct tally){ 0 };
-	benchmark_state = setting_of("EPI_VERDICT_SEED", 1) + at * 1000003;
-	for (unsigned long i = 0; i < pairs; i++)
+	benchmark_state = trial_seed(at);
+	for (unsigned i = 0; i < pairs; i++)
 		trial_pair(b, t, out);
-	if (!is_table())
+	if (!trial_is_table())
 		return;
 	printf("| %s | %s | %zu/%zu | %u, %u, %u | %u, %u, %u |", b->name, t->what, t->runs[0],
 		t->runs[1], out->whole[JUDGE_WORSE], out->whole[JUDGE_CANNOT_TELL],
@@ -126,14 +116,12 @@ static void trial_run(size_t at, struct tally *out)
 
 static bool is_tried(const struct trial *t, bool same)
 {
-	const char *only = getenv("EPI_VERDICT_ONLY");
-
-	if (only && strtoul(only, NULL, 10) != (unsigned long)(t - trials))
+	if (!trial_is_asked_for((size_t)(t - trials)))
 		return false;
-	return same == !(t->factor > 1) && (is_table() || t->runs[0] <= 40);
+	return same == !(t->factor > 1) && (trial_is_table() || t->runs[0] <= 40);
 }
 
-TEST(the_same_code_passes)
+TEST(what_costs_no_more_passes)
 {
 	for (size_t at = 0; at < BENCHMARKS * TRIALS; at++) {
 		const struct trial *t = &trials[at % TRIALS];
@@ -142,10 +130,9 @@ TEST(the_same_code_passes)
 		if (!is_tried(t, true))
 			continue;
 		trial_run(at, &tally);
-		if (!is_table() && tally.whole[JUDGE_WORSE] > 2) /* of 25: one in 500 at 1 % */
-			CHECK_FAIL("%s, %zu/%zu runs: %u of %u pairs of the same code are worse",
-				benchmarks[at / TRIALS].name, t->runs[0], t->runs[1], tally.whole[JUDGE_WORSE],
-				PAIRS);
+		if (!trial_is_table() && tally.whole[JUDGE_WORSE] > 2) /* of 25: one in 500 at 1 % */
+			CHECK_FAIL("%s, %zu/%zu runs: %u of %u pairs are worse", benchmarks[at / TRIALS].name,
+				t->runs[0], t->runs[1], tally.whole[JUDGE_WORSE], PAIRS);
 	}
 }
 
@@ -159,7 +146,7 @@ TEST(costlier_functions_are_found_or_cannot_be_told)
 		if (!is_tried(t, false))
 			continue;
 		trial_run(at, &tally);
-		if (is_table())
+		if (trial_is_table())
 			continue;
 		if (tally.first[JUDGE_NOT_WORSE] > 3)
 			CHECK_FAIL("%s, %s, %zu/%zu runs: %u of %u are not worse", name, t->what, t->runs[0],
