@@ -5,6 +5,8 @@
 #include "tests/check.h"
 
 /* Two functions: main calls leaf, and itself. */
+static const char *leaf = "leaf";
+
 static void add(struct costs *c, unsigned side, int64_t in_main, int64_t in_leaf)
 {
 	struct arena *a = c->arena;
@@ -16,7 +18,7 @@ static void add(struct costs *c, unsigned side, int64_t in_main, int64_t in_leaf
 	REQUIRE_OK(pprof_builder_open(a, &b, &err), &err);
 	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
 	for (uint32_t i = 0; i < 2; i++) {
-		struct pprof_function f = { .name = pprof_builder_string(b, i ? STR("leaf") : STR("main")),
+		struct pprof_function f = { .name = pprof_builder_string(b, i ? str_of(leaf) : STR("main")),
 										.filename = pprof_builder_string(b, STR("x.go")) };
 		struct pprof_line line = { .function = pprof_builder_function(b, &f), .line = 7 + i };
 
@@ -89,6 +91,30 @@ TEST(shares)
 	check(BY_FUNCTION, &o, want, 2, 1);
 	o.both_ways = want[1].exceeds = true;
 	check(BY_FUNCTION, &o, want, 2, 2);
+}
+
+/* Samples in it are those of the function that it interrupts, if that is asked for. */
+TEST(preempts)
+{
+	struct costs c;
+	struct arena a;
+
+	leaf = "runtime.asyncPreempt";
+	for (int no_preempts = 0; no_preempts < 2; no_preempts++) {
+		arena_init(&a, 0);
+		costs_init(&c, &a, BY_FUNCTION);
+		c.no_preempts = no_preempts;
+		add(&c, COSTS_BASE, 60, 40);
+		costs_compare(&c, &(const struct compare_options){ .threshold = -1 });
+		CHECK_INT(c.n, no_preempts ? 1 : 2);
+		for (size_t i = 0; i < c.n; i++)
+			if (str_is(c.rows[i].name, "main"))
+				CHECK_INT(c.rows[i].flat[COSTS_BASE], no_preempts ? 100 : 60);
+		CHECK_INT(c.total[COSTS_BASE], 100);
+		costs_release(&c);
+		arena_release(&a);
+	}
+	leaf = "leaf";
 }
 
 TEST(cum_of_lines)

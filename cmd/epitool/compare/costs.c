@@ -182,6 +182,8 @@ static enum err_code compare_costs_add_stack(
 	const struct compare_costs_adding *x = ctx;
 	struct costs *c = x->c;
 
+	while (c->no_preempts && n > 1 && str_is(c->rows[rows[n - 1]].name, "runtime.asyncPreempt"))
+		n--;
 	c->samples++;
 	for (size_t i = 0; i < n; i++) {
 		struct cost_row *r = &c->rows[rows[i]];

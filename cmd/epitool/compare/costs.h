@@ -26,6 +26,11 @@ struct cost_row {
 struct costs {
 	struct arena *arena;
 	enum costs_by by;
+	/*
+	 * Samples in runtime.asyncPreempt count for the function that it interrupts: where processors
+	 * are busy, a third of a loop's samples land there.
+	 */
+	bool no_preempts;
 	struct cost_row *rows;
 	size_t n, cap;
 	struct map map;

@@ -144,6 +144,7 @@ enum err_code pair_read(struct pair *p, const char **query, struct err *err)
 
 	arena_init(&p->arena, 0);
 	costs_init(&p->costs, &p->arena, p->f->by);
+	p->costs.no_preempts = p->f->runs == RUNS_APART;
 	for (unsigned i = 0; i < 2; i++)
 		if ((rc = pair_read_side(p, i, query, err)))
 			return rc;
