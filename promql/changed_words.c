@@ -123,6 +123,14 @@ static void changed_words_name(
 		buf_printf(out, " and %zu more", n - 1);
 }
 
+static void changed_words_slice(const struct changed_words *w, struct buf *out)
+{
+	if (w->slice_ns == NS_PER_MIN)
+		buf_add_cstr(out, "minute");
+	else
+		duration_print(out, w->slice_ns);
+}
+
 /* What is seen where the default judgement alone would not call it a change. */
 static void changed_words_apart(const struct changed_words *w, struct buf *out)
 {
@@ -133,7 +141,6 @@ static void changed_words_apart(const struct changed_words *w, struct buf *out)
 
 	for (size_t i = 0; i < f->n; i++) {
 		const struct change *c = &f->v[i];
-
 		bool by_short = c->word == CHANGE_CHANGED && c->short_shocks;
 
 		if (!c->apart || !(by_short || c->word == CHANGE_UNKNOWN) ||
@@ -145,19 +152,22 @@ static void changed_words_apart(const struct changed_words *w, struct buf *out)
 	if (!first)
 		return;
 	changed_words_name(w, first, n, out);
-	buf_add_cstr(out, ": every slice of ");
-	duration_print(out, w->slice_ns);
-	buf_printf(out, " of new is %s every one of base",
+	buf_add_cstr(out, ": every ");
+	changed_words_slice(w, out);
+	buf_printf(out, " of New is %s every ",
 		n > 1                     ? "apart from" :
 			first->difference > 0 ? "above" :
 									"below");
+	changed_words_slice(w, out);
+	buf_add_cstr(out, " of Base; ");
 	if (first->word == CHANGE_CHANGED) {
-		buf_add_cstr(out, ". That is a change if shocks last at most ");
+		buf_add_cstr(out, "that is a change unless shocks last longer than ");
 		duration_print(out, CHANGE_SHOCK_SLICES * w->slice_ns);
+		buf_add_cstr(out, ": ");
 	}
-	buf_add_cstr(out, "; a shock of ");
+	buf_add_cstr(out, first->word == CHANGE_CHANGED ? "one of " : "a shock of ");
 	duration_print(out, shorter * w->slice_ns);
-	buf_add_cstr(out, " could do that, too");
+	buf_add_cstr(out, " could do it");
 }
 
 /* Drifts, and steps that lie within base: since when. The greatest is named first. */

@@ -8,10 +8,15 @@
  * they do that of a difference (shocks.c). The function's own evidence about shocks leaves out the
  * slowest waves, since a slope is nearly all in them. What all functions have in common stays.
  *
+ * What a start brings fades in minutes, and gives a slope to an hour. So half of the rise must be
+ * left if the highest and the lowest tenth of the slices are cut to the level of the others.
+ *
  * A step gives a slope, too. So where a slope is proved, the path is compared with a step and with
  * a slope, each at its best place; if the step fits no worse, it is a change, not a drift.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "promql/changed/internal.h"
 
@@ -20,6 +25,8 @@
 #define SAMPLES_MIN 60 /* of a function */
 #define RISE_MIN 0.25 /* of the share: a daily rhythm is less in an hour */
 #define SHOCKS_MAX 0.5 /* of shares: greater ones are so skewed that a few look like a slope */
+#define CUT 10 /* one in so many slices is cut, at each end */
+#define LEFT_MIN 0.5 /* of the rise, then */
 #define END_MIN 3 /* slices after a step, or on a slope */
 
 struct drift_slice { /* slice */
@@ -31,6 +38,7 @@ struct drift_slice { /* slice */
 struct drifts {
 	struct drift_slice *v; /* in order of time */
 	size_t n;
+	double *room; /* for a path and one more number per slice */
 	double *weight[STARTS]; /* per slice: their sum with shares is the rise */
 	struct contrast contrast[STARTS];
 };
@@ -99,6 +107,8 @@ enum err_code changed_find_drifts(struct judge *j, struct err *err)
 	drift_join_side(j, 0, d);
 	if (d->n < JOINED_MIN || of_base < CHANGE_APART_MIN)
 		return ERR_OK;
+	if (!(d->room = arena_array(j->arena, double, 2 * d->n)))
+		return arena_fail(j->arena, "query", err);
 	for (unsigned i = 0; i < STARTS; i++) {
 		if (!(d->weight[i] = arena_array(j->arena, double, d->n)))
 			return arena_fail(j->arena, "query", err);
@@ -109,31 +119,66 @@ enum err_code changed_find_drifts(struct judge *j, struct err *err)
 	return ERR_OK;
 }
 
-static double drift_share(const struct judge *j, uint32_t function, const struct drift_slice *at)
+/* The function's shares; a slice with little load, of which sampling tells little, counts less. */
+static void drift_read_path(const struct judge *j, uint32_t function, double *path)
 {
-	const struct changed_side *s = &j->side[at->side];
+	for (size_t i = 0; i < j->drifts->n; i++) {
+		const struct drift_slice *at = &j->drifts->v[i];
+		const struct changed_side *s = &j->side[at->side];
 
-	return j->tracks[function].share[at->side] +
-		s->path[(size_t)function * s->in->slices_n + at->slice];
+		path[i] = j->tracks[function].share[at->side] +
+			s->path[(size_t)function * s->in->slices_n + at->slice];
+	}
 }
 
-/* How far the proof goes: the rise over what chance reaches, of the best slope; 0: not at all. */
+static double drift_rise(const struct drifts *d, unsigned start, const double *path)
+{
+	double rise = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		rise += d->weight[start][i] * path[i];
+	return rise;
+}
+
+static int drift_ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void drift_cut(const double *path, size_t n, double *cut)
+{
+	double low, high;
+
+	memcpy(cut, path, n * sizeof(*cut));
+	qsort(cut, n, sizeof(*cut), drift_ascending);
+	low = cut[n / CUT];
+	high = cut[n - 1 - n / CUT];
+	for (size_t i = 0; i < n; i++)
+		cut[i] = fmin(fmax(path[i], low), high);
+}
+
+/* Reads the path. The rise over what chance reaches, of the best slope; 0: none is proved. */
 static double drift_proof(const struct judge *j, uint32_t function, double p, double dispersion)
 {
 	const struct drifts *d = j->drifts;
 	const struct track *t = &j->tracks[function];
 	double share = changed_pooled_share(j, t), best = 0;
+	double *path = d->room, *cut = d->room + d->n;
 
 	if ((t->cost[0] + t->cost[1]) / fmax(dispersion, j->quantum) < SAMPLES_MIN)
 		return 0;
+	drift_read_path(j, function, path);
+	drift_cut(path, d->n, cut);
 	for (unsigned i = 0; i < STARTS; i++) {
 		const struct contrast *c = &d->contrast[i];
-		double rise = 0, reach;
+		double rise = drift_rise(d, i, path), reach;
 		struct mixture m;
 
-		for (size_t k = 0; k < d->n; k++)
-			rise += d->weight[i][k] * drift_share(j, function, &d->v[k]);
-		if (fabs(rise) < RISE_MIN * share || fabs(rise) < j->deviations * sqrt(share * c->sampling))
+		if (fabs(rise) < RISE_MIN * share ||
+			fabs(rise) < j->deviations * sqrt(share * c->sampling) ||
+			drift_rise(d, i, cut) / rise < LEFT_MIN)
 			continue;
 		changed_mix_contrast(j, function, c, &m);
 		reach = mixture_reach(&m, p / STARTS);
@@ -161,15 +206,11 @@ static double drift_left(const double *x, const double *g, size_t n, double *b)
 	return xx - *b * gx;
 }
 
-/* Whether the path is rather a slope than a step, and since when. */
-static bool drift_is_slope(
-	const struct judge *j, uint32_t function, double *room, double *since, double *slope)
+/* Whether the path in d->room is rather a slope than a step, and since when. */
+static bool drift_is_slope(const struct drifts *d, double *since, double *slope)
 {
-	const struct drifts *d = j->drifts;
-	double *x = room, *g = room + d->n, b, left, least[2] = { INFINITY, INFINITY };
+	double *x = d->room, *g = d->room + d->n, b, left, least[2] = { INFINITY, INFINITY };
 
-	for (size_t i = 0; i < d->n; i++)
-		x[i] = drift_share(j, function, &d->v[i]);
 	for (size_t from = 0; from + END_MIN <= d->n; from++)
 		for (unsigned is_slope = 0; is_slope < 2; is_slope++) {
 			double start = d->v[from].at - 1;
@@ -186,28 +227,24 @@ static bool drift_is_slope(
 	return least[1] < least[0];
 }
 
-enum err_code changed_drift(
-	struct judge *j, uint32_t function, double dispersion, struct change *c, struct err *err)
+void changed_drift(const struct judge *j, uint32_t function, double dispersion, struct change *c)
 {
 	double p = j->in->p * DRIFT_PART / fmax(j->out->tested_n, 1);
 	double since[2] = { 0 }, slope[2] = { 0 };
-	double proof = j->drifts ? drift_proof(j, function, p, dispersion) : 0, *room;
+	double proof = drift_proof(j, function, p, dispersion);
 	bool is_slope, is_changed = c->low * c->high > 0;
 
 	if (!(fabs(proof) > 1) || (proof > 0) != (c->difference > 0))
-		return ERR_OK;
-	if (!j->fits && !(j->fits = arena_array(j->arena, double, 2 * j->drifts->n)))
-		return arena_fail(j->arena, "query", err);
-	room = j->fits;
-	is_slope = drift_is_slope(j, function, room, since, slope);
+		return;
+	is_slope = drift_is_slope(j->drifts, since, slope);
 	if ((slope[is_slope] > 0) != (proof > 0))
-		return ERR_OK;
+		return;
 	c->word = !is_slope ? CHANGE_CHANGED : proof > 0 ? CHANGE_RISES : CHANGE_FALLS;
 	if (!is_changed) { /* an interval that says as much as the proof does */
 		c->low = fmax(c->difference - fabs(c->difference / proof), -1);
 		c->high = fmin(c->difference + fabs(c->difference / proof), 1);
 	}
-	if (is_slope || !is_changed)
+	/* A step about where new begins is what the windows ask for. */
+	if (is_slope || fabs(since[0] - j->side[0].in->slices_n) >= END_MIN)
 		c->since = since[is_slope];
-	return ERR_OK;
 }

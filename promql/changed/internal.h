@@ -62,6 +62,12 @@ struct drifts;
 
 #define DRIFT_PART 0.3 /* of p */
 #define ALONE_PART 0.1
+/*
+ * A function whose sides are apart has so many times its part of p, but at most so much of all: to
+ * be apart by chance is rare by itself.
+ */
+#define APART_TIMES 20
+#define APART_PART (1.0 / 3)
 
 struct judge {
 	struct arena *arena;
@@ -80,7 +86,6 @@ struct judge {
 	uint32_t paired_n; /* series on both sides */
 	size_t alone_cap;
 	struct drifts *drifts; /* NULL: windows that are not joined */
-	double *fits; /* room for them */
 	double deviations; /* of a normal value, at the p of one function */
 };
 
@@ -119,8 +124,7 @@ bool changed_is_apart(const struct judge *j, uint32_t function);
 /* Sets j->drifts if both windows are one path. */
 MUST_CHECK enum err_code changed_find_drifts(struct judge *j, struct err *err);
 /* Changes word and interval of a function that drifts. */
-MUST_CHECK enum err_code changed_drift(
-	struct judge *j, uint32_t function, double dispersion, struct change *c, struct err *err);
+void changed_drift(const struct judge *j, uint32_t function, double dispersion, struct change *c);
 
 /* ---- alone.c ---- */
 

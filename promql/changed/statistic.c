@@ -215,7 +215,8 @@ static void judge_function(struct judge *j, uint32_t function, double p, struct 
 	out->apart = changed_is_apart(j, function);
 	reach = judge_reach(j, function, PHIS, p);
 	if (fabs(out->difference) <= reach && out->apart) {
-		double shorter = judge_reach(j, function, PHIS_SHORT, p);
+		double part = fmax(p, fmin(p * APART_TIMES, j->in->p * APART_PART));
+		double shorter = judge_reach(j, function, PHIS_SHORT, part);
 
 		out->short_shocks = fabs(out->difference) > shorter;
 		reach = out->short_shocks ? shorter : reach;
@@ -319,7 +320,6 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 	const uint32_t n = j->in->functions_n;
 	double part = 1 - (j->drifts ? DRIFT_PART : 0) - (changed_may_be_alone(j) ? ALONE_PART : 0);
 	double p = j->in->p * part / fmax(out->tested_n, 1);
-	enum err_code rc;
 
 	if (!(out->v = arena_array(j->arena, struct change, (size_t)n + 1)))
 		return arena_fail(j->arena, "query", err);
@@ -339,8 +339,8 @@ static enum err_code judge_all(struct judge *j, struct err *err)
 		c->share[0] = t->share[0];
 		c->share[1] = t->share[1];
 		judge_find_word(j, c);
-		if (t->tested && (rc = changed_drift(j, f, statistic_dispersion_of(j, t), c, err)))
-			return rc;
+		if (t->tested && j->drifts)
+			changed_drift(j, f, statistic_dispersion_of(j, t), c);
 		if (j->in->changed_only && !change_is_proved(c))
 			continue;
 		out->changed_n += change_is_proved(c);

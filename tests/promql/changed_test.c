@@ -171,8 +171,8 @@ TEST(sides_that_are_apart_changed_unless_a_shock_lasts_as_long_as_a_window)
 	expect(&w, 600, "round(changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]), 0.001)",
 		"{function=\"work\"} 0.223\n{function=\"rest\"} -0.156\n{function=\"idle\"} -0.067",
 		"changed(): 3 of 3 functions changed\n"
-		"changed(): work: every slice of 1m of new is above every one of base. That is a change if "
-		"shocks last at most 3m; a shock of 10m could do that, too\n"
+		"changed(): work: every minute of New is above every minute of Base; that is a change "
+		"unless shocks last longer than 3m: one of 10m could do it\n"
 		"changed(): " TWO_INSTANCES);
 	world_close(&w);
 }
@@ -223,10 +223,8 @@ TEST(a_pod_that_changes_alone_is_named)
 		"{function=\"other\", pod=\"p7\"} -0.25",
 		"changed(): 1 of 3 functions changed; cannot tell yet of 2 functions: other moved by -13.3 "
 		"to +8.3 points; windows about 19 times as long would tell\n"
-		"changed(): other: every slice of 1m of new is below every one of base; a shock of 10m "
-		"could "
-		"do that, too\n"
-		"changed(): work is higher since 10m\n"
+		"changed(): other: every minute of New is below every minute of Base; a shock of 10m could "
+		"do it\n"
 		"changed(): work changed in {pod=\"p7\"} alone: 5.0 % to 30.0 %, other changed in "
 		"{pod=\"p7\"} alone: 47.8 % to 22.8 %");
 	at(&w, 1200, "round(changed_interval(cpu[10m], cpu[10m] offset 10m), 0.001)",
