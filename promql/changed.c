@@ -367,7 +367,8 @@ enum err_code changed_plan(
 enum err_code changed_eval(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
+	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION),
+		.no_preempts = true };
 	struct changed_comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;

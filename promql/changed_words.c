@@ -112,7 +112,11 @@ static void changed_words_describe(const struct changed_words *w, struct buf *ou
 		buf_add_cstr(out, "cannot tell at some steps; one of them, asked alone, says more");
 }
 
-/* ---- remarks on one function and others like it ---- */
+/*
+ * ---- remarks on one function and others like it ----
+ *
+ * None begins with the function's name, since pages begin a sentence with a capital letter.
+ */
 
 /* "main.work", "main.work and 2 more". */
 static void changed_words_name(
@@ -151,15 +155,16 @@ static void changed_words_apart(const struct changed_words *w, struct buf *out)
 	}
 	if (!first)
 		return;
-	changed_words_name(w, first, n, out);
-	buf_add_cstr(out, ": every ");
+	buf_add_cstr(out, "every ");
 	changed_words_slice(w, out);
 	buf_printf(out, " of New is %s every ",
 		n > 1                     ? "apart from" :
 			first->difference > 0 ? "above" :
 									"below");
 	changed_words_slice(w, out);
-	buf_add_cstr(out, " of Base; ");
+	buf_add_cstr(out, " of Base in ");
+	changed_words_name(w, first, n, out);
+	buf_add_cstr(out, "; ");
 	if (first->word == CHANGE_CHANGED) {
 		buf_add_cstr(out, "that is a change unless shocks last longer than ");
 		duration_print(out, CHANGE_SHOCK_SLICES * w->slice_ns);
@@ -182,14 +187,15 @@ static void changed_words_since(const struct changed_words *w, struct buf *out)
 		if (!(c->since > 0))
 			continue;
 		n++;
-		buf_add_cstr(out, n > 1 ? ", " : "");
+		buf_add_cstr(out, n > 1 ? ", since " : "since ");
+		duration_print(out, (int64_t)ceil(c->since - 0.5) * w->slice_ns);
+		buf_add_char(out, ' ');
 		changed_words_name(w, c, 1, out);
-		buf_printf(out, " %s since ",
+		buf_printf(out, " %s",
 			c->word == CHANGE_RISES     ? "rises" :
 				c->word == CHANGE_FALLS ? "falls" :
 				c->difference > 0       ? "is higher" :
 										  "is lower");
-		duration_print(out, (int64_t)ceil(c->since - 0.5) * w->slice_ns);
 		if (n == SINCE_MAX)
 			break;
 	}
@@ -203,11 +209,11 @@ static void changed_words_alone(const struct changed_words *w, struct buf *out)
 	for (size_t i = 0; i < f->alone_n && i < ALONE_MAX; i++) {
 		const struct change *c = &f->alone[i].change;
 
-		buf_add_cstr(out, i > 0 ? ", " : "");
+		buf_add_cstr(out, i > 0 ? ", " : "changed in one series alone: ");
 		changed_words_name(w, c, 1, out);
-		buf_add_cstr(out, " changed in ");
+		buf_add_cstr(out, " in ");
 		labels_print(out, w->alone[i]);
-		buf_printf(out, " alone: %.1f %% to %.1f %%", 100 * c->share[1], 100 * c->share[0]);
+		buf_printf(out, " (%.1f %% to %.1f %%)", 100 * c->share[1], 100 * c->share[0]);
 	}
 	if (f->alone_n > ALONE_MAX)
 		buf_printf(out, ", and %zu more", f->alone_n - ALONE_MAX);

@@ -32,6 +32,11 @@ struct frames_options {
 	bool as_pprof; /* groups are the nodes of pprof's reports: fields is ignored */
 	const struct matcher *matchers;
 	size_t matchers_n;
+	/*
+	 * Flat costs of runtime.asyncPreempt are those of the function that it interrupts: where
+	 * processors are busy, a third of a loop's samples land there.
+	 */
+	bool no_preempts;
 };
 
 MUST_CHECK enum err_code frames_open(

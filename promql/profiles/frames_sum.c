@@ -125,29 +125,51 @@ static enum err_code frames_sum_add_cum(struct frames *f, struct frames_of *o, u
 	return ERR_OK;
 }
 
-static enum err_code frames_sum_add_flat(
-	struct frames *f, struct frames_of *o, const struct part *part, struct err *err)
+static bool frames_sum_is_preempt(const struct frames *f, uint32_t group)
 {
+	return f->o.no_preempts && group != GROUP_NONE &&
+		str_is(f->groups[group].v[FRAME_FUNCTION], "runtime.asyncPreempt");
+}
+
+/* The group of a stack's innermost frame. */
+static enum err_code frames_sum_find_leaf(
+	struct frames *f, struct frames_of *o, uint32_t stack, uint32_t *out, struct err *err)
+{
+	struct sym_node at;
 	const uint32_t *groups;
 	enum err_code rc;
 	uint32_t n;
 	bool plain;
 
+	do {
+		at = sym_node(o->partition, stack);
+		if ((rc = frames_groups(f, o, at.location, &groups, &n, &plain, err)))
+			return rc;
+		*out = groups[0];
+		stack = at.parent;
+	} while (stack != 0 && frames_sum_is_preempt(f, *out));
+	return ERR_OK;
+}
+
+static enum err_code frames_sum_add_flat(
+	struct frames *f, struct frames_of *o, const struct part *part, struct err *err)
+{
+	enum err_code rc;
+	uint32_t group;
+
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
-
 		uint32_t stack = pruned_stack(&o->pruned, c->stack);
 
 		if (stack == 0) /* an empty stack is nobody's */
 			continue;
-		rc = frames_groups(f, o, sym_node(o->partition, stack).location, &groups, &n, &plain, err);
-		if (rc)
+		if ((rc = frames_sum_find_leaf(f, o, stack, &group, err)))
 			return rc;
-		if (groups[0] == GROUP_NONE)
+		if (group == GROUP_NONE)
 			continue;
-		if ((rc = frames_sum_touch(f, groups[0], err)))
+		if ((rc = frames_sum_touch(f, group, err)))
 			return rc;
-		f->flat[groups[0]] += c->value - c->base;
+		f->flat[group] += c->value - c->base;
 	}
 	return ERR_OK;
 }

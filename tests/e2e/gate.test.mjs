@@ -48,6 +48,7 @@ test('epitool diff judges repeated runs', async (t) => {
     assert.equal((await diff('--function-threshold=20%', '--cannot-tell=ok', base, worse)).code, 1);
     const one = await diff('--function-threshold=20%', join(base, '1.pb.gz'), same);
     assert.equal(one.code, 3, one.err);
+    assert.match(one.out, /\n1 run of base, 10 of new; /);
   });
 
   await t.test('what costs less makes nothing else worse', async () => {

@@ -171,7 +171,7 @@ TEST(sides_that_are_apart_changed_unless_a_shock_lasts_as_long_as_a_window)
 	expect(&w, 600, "round(changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]), 0.001)",
 		"{function=\"work\"} 0.223\n{function=\"rest\"} -0.156\n{function=\"idle\"} -0.067",
 		"changed(): 3 of 3 functions changed\n"
-		"changed(): work: every minute of New is above every minute of Base; that is a change "
+		"changed(): every minute of New is above every minute of Base in work; that is a change "
 		"unless shocks last longer than 3m: one of 10m could do it\n"
 		"changed(): " TWO_INSTANCES);
 	world_close(&w);
@@ -197,7 +197,7 @@ TEST(a_drift_is_a_word_of_its_own)
 		"changed(): 1 of 2 functions changed; cannot tell yet of 1 function: rest moved by -15.5 "
 		"to "
 		"+2.6 points; windows about 2 times as long would tell\n"
-		"changed(): work rises since 49m");
+		"changed(): since 49m work rises");
 	at(&w, 4200, "round(changed_interval(cpu[10m], cpu[1h] offset 10m), 0.001)",
 		"{bound=\"low\", function=\"work\", verdict=\"rises\"} 0.042\n"
 		"{bound=\"high\", function=\"work\", verdict=\"rises\"} 0.086\n"
@@ -223,10 +223,10 @@ TEST(a_pod_that_changes_alone_is_named)
 		"{function=\"other\", pod=\"p7\"} -0.25",
 		"changed(): 1 of 3 functions changed; cannot tell yet of 2 functions: other moved by -13.3 "
 		"to +8.3 points; windows about 19 times as long would tell\n"
-		"changed(): other: every minute of New is below every minute of Base; a shock of 10m could "
-		"do it\n"
-		"changed(): work changed in {pod=\"p7\"} alone: 5.0 % to 30.0 %, other changed in "
-		"{pod=\"p7\"} alone: 47.8 % to 22.8 %");
+		"changed(): every minute of New is below every minute of Base in other; a shock of "
+		"10m could do it\n"
+		"changed(): changed in one series alone: work in {pod=\"p7\"} (5.0 % to 30.0 %), other in "
+		"{pod=\"p7\"} (47.8 % to 22.8 %)");
 	at(&w, 1200, "round(changed_interval(cpu[10m], cpu[10m] offset 10m), 0.001)",
 		"{bound=\"low\", function=\"work\", verdict=\"changed\"} 0.014\n"
 		"{bound=\"high\", function=\"work\", verdict=\"changed\"} 0.036\n"
@@ -238,6 +238,27 @@ TEST(a_pod_that_changes_alone_is_named)
 		"{bound=\"high\", function=\"work\", pod=\"p7\", verdict=\"changed\"} 0.316\n"
 		"{bound=\"low\", function=\"other\", pod=\"p7\", verdict=\"changed\"} -0.345\n"
 		"{bound=\"high\", function=\"other\", pod=\"p7\", verdict=\"changed\"} -0.156");
+	world_close(&w);
+}
+
+/* On a busy machine samples of a function land in what interrupts it: they are the function's. */
+TEST(an_interrupted_function_did_not_change)
+{
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	for (int s = 20; s <= 1200; s += 20) {
+		int hit = s > 600 ? 150 : 0;
+		char stacks[128];
+
+		snprintf(stacks, sizeof(stacks),
+			"main;work %d|main;work;runtime.asyncPreempt %d|main;rest %d", 300 - hit, 1 + hit, 500);
+		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
+	}
+	expect(&w, 1200, "changed(cpu[10m], cpu[10m] offset 10m)", "",
+		"changed(): no function changed by more than 0.70 points");
+	at(&w, 1200, "count(flat(merge(cpu[10m])))", "{} 3");
 	world_close(&w);
 }
 

@@ -331,8 +331,9 @@ void gate_print(const struct gate *g, struct arena *a, struct buf *out)
 		gate_cell_percent(&t, f->share[1]);
 		table_cell(&t, g->names[i]);
 	}
-	buf_printf(out, "%zu runs of base, %zu of new; cost %s", g->pair->sides[0].n,
-		g->pair->sides[1].n, g->shares ? "relative to all other functions" : "of a run");
+	buf_printf(out, "%zu run%s of base, %zu of new; cost %s", g->pair->sides[0].n,
+		g->pair->sides[0].n == 1 ? "" : "s", g->pair->sides[1].n,
+		g->shares ? "relative to all other functions" : "of a run");
 	gate_print_left_out(g, out);
 	buf_add_cstr(out, ", with its bounds; share of the total\n");
 	table_print(&t, terminal_width(), out);

@@ -23,11 +23,10 @@ export interface StripsProps {
 	tick: number;
 }
 
-const APART = {
-	more: "; all of new is above all of base",
-	less: "; all of new is below all of base",
-	"": "",
-};
+function apartText(apart: "more" | "less" | "", slice: string): string {
+	const where = apart === "more" ? "above" : "below";
+	return apart && `; every ${slice} of New is ${where} every ${slice} of Base`;
+}
 
 const W = 240;
 const H = 36;
@@ -101,13 +100,14 @@ export function Strips(props: StripsProps) {
 	if (!step || !both.base || !both.new) return null;
 	const text = (v: number) => (unit ? formatValue(v, unit) : formatPercent(100 * v));
 	const shared = { top: top || 1, step, text };
+	const slice = step === 60 ? "minute" : formatDuration(step);
 	return (
 		<div class="strips" title={`${unit ? "Its cost" : "Its share"}, one bar per ${formatDuration(step)}`}>
 			<Strip kind="base" values={both.base} start={base.window.start} {...shared} />
 			<Strip kind="new" values={both.new} start={next.window.start} {...shared} />
 			<span class="faint strips-note">
-				per {step === 60 ? "minute" : formatDuration(step)}, up to {text(top)}
-				{APART[barsApart(both.base, both.new)]}
+				per {slice}, up to {text(top)}
+				{apartText(barsApart(both.base, both.new), slice)}
 			</span>
 		</div>
 	);
