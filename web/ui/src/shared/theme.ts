@@ -6,6 +6,8 @@ import { setUtc } from "./timerange";
 export type Theme = "light" | "dark";
 const KEY = "epimetheus.theme";
 const media = window.matchMedia("(prefers-color-scheme: dark)");
+/** Read when it changes alone: whoever reads `matches` just before the event takes the event away. */
+let systemIsDark = media.matches;
 const listeners = new Set<() => void>();
 
 function kept<T extends string>(key: string, known: readonly T[]): T | null {
@@ -28,7 +30,7 @@ function keep(key: string, choice: string): void {
 let chosen = kept<Theme>(KEY, ["light", "dark"]);
 
 export function currentTheme(): Theme {
-	return chosen ?? (media.matches ? "dark" : "light");
+	return chosen ?? (systemIsDark ? "dark" : "light");
 }
 
 function apply(): void {
@@ -37,7 +39,10 @@ function apply(): void {
 }
 
 export function installTheme(): void {
-	media.addEventListener("change", apply);
+	media.addEventListener("change", (e) => {
+		systemIsDark = e.matches;
+		apply();
+	});
 	apply();
 }
 
