@@ -29,7 +29,7 @@
 #define LEFT_MIN 0.5 /* of the rise, then */
 #define END_MIN 3 /* slices after a step, or on a slope */
 
-struct drift_slice { /* slice */
+struct drift_slice {
 	unsigned side;
 	uint32_t slice;
 	double at; /* slices before the end of new, below 0 */
@@ -140,19 +140,12 @@ static double drift_rise(const struct drifts *d, unsigned start, const double *p
 	return rise;
 }
 
-static int drift_ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void drift_cut(const double *path, size_t n, double *cut)
 {
 	double low, high;
 
 	memcpy(cut, path, n * sizeof(*cut));
-	qsort(cut, n, sizeof(*cut), drift_ascending);
+	qsort(cut, n, sizeof(*cut), changed_ascending);
 	low = cut[n / CUT];
 	high = cut[n - 1 - n / CUT];
 	for (size_t i = 0; i < n; i++)

@@ -91,6 +91,7 @@ struct judge {
 
 bool changed_is_stopped(const struct judge *j);
 double changed_pooled_share(const struct judge *j, const struct track *t);
+int changed_ascending(const void *a, const void *b); /* doubles, for qsort */
 
 /* ---- sides.c ---- */
 

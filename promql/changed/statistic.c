@@ -53,7 +53,7 @@ double changed_pooled_share(const struct judge *j, const struct track *t)
 
 /* ---- counts ---- */
 
-static int statistic_ascending(const void *a, const void *b)
+int changed_ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -89,7 +89,7 @@ static enum err_code statistic_find_quantum(struct judge *j, struct err *err)
 	for (uint32_t f = 0; f < j->in->functions_n; f++)
 		if (j->tracks[f].cost[0] + j->tracks[f].cost[1] > 0)
 			v[n++] = statistic_dispersion_of(j, &j->tracks[f]);
-	qsort(v, n, sizeof(*v), statistic_ascending);
+	qsort(v, n, sizeof(*v), changed_ascending);
 	j->quantum = j->in->quantum;
 	if (!(j->quantum > 0))
 		j->quantum = n > 0 && v[n / 2] > 1 ? v[n / 2] : 1; /* costs are whole numbers */
@@ -269,7 +269,7 @@ static enum err_code statistic_choose_tested(struct judge *j, struct err *err)
 		if (t->least <= 1)
 			least[m++] = t->least;
 	}
-	qsort(least, m, sizeof(*least), statistic_ascending);
+	qsort(least, m, sizeof(*least), changed_ascending);
 	for (able = m; able > 0; k++) {
 		while (able > 0 && least[able - 1] > j->in->p / k)
 			able--;

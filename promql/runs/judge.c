@@ -23,8 +23,8 @@
  * of what the others are relative to. If it rose, those that fell are its echo, and stay.
  *
  * With a narrow interval one of both holds: it is worse if and only if its upper end is above the
- * threshold. So many runs as make it that narrow are what is told of a function that cannot be
- * told; fewer do, if it did not change at all or a lot.
+ * threshold. If a function cannot be told, the advice is the number of runs that makes the interval
+ * so narrow. Fewer runs do if the function did not change at all, or changed a lot.
  *
  * Sources: Cochran, Sampling Techniques (1977), 6.3 (ratio estimators); McCullagh and Nelder,
  * Generalized Linear Models (1989), 4.5 (dispersion); Welch, Biometrika 34 (1947); Satterthwaite,

@@ -257,7 +257,6 @@ static enum err_code bench_search_at(
 
 	if (!(c.is_deeper = arena_array(s->arena, bool, g.n)))
 		return arena_fail(s->arena, "runs", err);
-	memset(c.is_deeper, 0, g.n * sizeof(*c.is_deeper));
 	if ((rc = bench_search_count(s, &g, level, &answer, err)))
 		return rc;
 	if (!(rc = bench_grid_each(&g, answer, bench_note_several, &c, err)))

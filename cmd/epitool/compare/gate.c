@@ -210,7 +210,6 @@ enum err_code gate_judge(
 	*out = (struct gate){ .f = f, .pair = p, .shares = o.shares };
 	if (!all)
 		return arena_fail(&p->arena, "runs", err);
-	memset(all, 0, (p->costs.n + 1) * sizeof(*all));
 	for (unsigned i = 0; i < 2; i++) {
 		double *totals = arena_array(&p->arena, double, p->sides[i].n + 1);
 		double *kept = arena_array(&p->arena, double, p->sides[i].n + 1);
@@ -363,8 +362,8 @@ static void gate_print_first(const struct gate *g, struct buf *out)
 }
 
 /*
- * With shares: what one function no longer costs raises the cost of all others relative to all. It
- * is told of a function whose share fell by more than that of any worse one rose.
+ * With shares: what one function no longer costs raises the cost of all others relative to all.
+ * This finds a function whose share fell by more than the share of any worse function rose.
  */
 static const struct str *gate_cheaper(const struct gate *g)
 {

@@ -4,7 +4,7 @@
 
 #include "tests/check.h"
 
-static void check_near(double got, double want, double precision, const char *what)
+static void check_end_near(double got, double want, double precision, const char *what)
 {
 	if (!(fabs(got - want) <= precision * fmax(1, fabs(want))))
 		CHECK_FAIL("%s is %.12g, want %.12g", what, got, want);
@@ -50,9 +50,9 @@ TEST(ends_have_the_deviance_that_is_asked_for)
 
 		CHECK(low <= interval_estimate(c) && interval_estimate(c) <= high);
 		if (isfinite(low))
-			check_near(deviance_tried(c, low), 4, 1e-4, "low");
+			check_end_near(deviance_tried(c, low), 4, 1e-4, "low");
 		if (isfinite(high))
-			check_near(deviance_tried(c, high), 4, 1e-4, "high");
+			check_end_near(deviance_tried(c, high), 4, 1e-4, "high");
 		CHECK_INT(isfinite(low), c->count[1] > 0);
 		CHECK_INT(isfinite(high), c->count[0] > 0);
 	}
@@ -63,13 +63,13 @@ TEST(amounts_have_closed_forms)
 	struct interval_counts c = { false, { 50, 0 }, { 10, 10 } };
 
 	/* 2 k ln(1 + r) = t^2 */
-	check_near(interval_high(&c, 3), log(exp(9.0 / 100) - 1), 1e-9, "none in new");
+	check_end_near(interval_high(&c, 3), log(exp(9.0 / 100) - 1), 1e-9, "none in new");
 	CHECK(isinf(interval_low(&c, 3)));
 	c = (struct interval_counts){ false, { 50, 75 }, { 10, 5 } };
-	check_near(interval_estimate(&c), log(3), 1e-12, "estimate");
+	check_end_near(interval_estimate(&c), log(3), 1e-12, "estimate");
 	c = (struct interval_counts){ false, { 4e6, 4e6 }, { 10, 10 } };
-	check_near(interval_high(&c, 2), 2 * sqrt(2 / 4e6), 1e-6, "many");
-	check_near(interval_low(&c, 2), -2 * sqrt(2 / 4e6), 1e-6, "many");
+	check_end_near(interval_high(&c, 2), 2 * sqrt(2 / 4e6), 1e-6, "many");
+	check_end_near(interval_low(&c, 2), -2 * sqrt(2 / 4e6), 1e-6, "many");
 	c = (struct interval_counts){ false, { 0, 0 }, { 10, 10 } };
 	CHECK(isinf(interval_low(&c, 2)) && isinf(interval_high(&c, 2)));
 }
@@ -86,9 +86,9 @@ TEST(a_function_that_is_everything)
 TEST(shares_of_one_side)
 {
 	/* Nothing of n: n ln(1 - p) = -t^2 / 2. */
-	check_near(interval_share_high(0, 100, 2), 1 - exp(-0.02), 1e-9, "none");
+	check_end_near(interval_share_high(0, 100, 2), 1 - exp(-0.02), 1e-9, "none");
 	CHECK(interval_share_low(0, 100, 2) == 0);
 	CHECK(interval_share_high(100, 100, 2) == 1);
-	check_near(interval_share_low(100, 100, 2), exp(-0.02), 1e-9, "all");
-	check_near(interval_share_high(2e6, 1e7, 3), 0.2 + 3 * sqrt(0.16 / 1e7), 1e-6, "many");
+	check_end_near(interval_share_low(100, 100, 2), exp(-0.02), 1e-9, "all");
+	check_end_near(interval_share_high(2e6, 1e7, 3), 0.2 + 3 * sqrt(0.16 / 1e7), 1e-6, "many");
 }

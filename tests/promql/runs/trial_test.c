@@ -91,7 +91,7 @@ static void trial_pair(const struct benchmark *b, const struct trial *t, struct 
 	out->told += functions[0].verdict != JUDGE_CANNOT_TELL;
 }
 
-static void trial_run(size_t at, struct tally *out)
+static void trial_judge_pairs(size_t at, struct tally *out)
 {
 	unsigned pairs = trial_runs(PAIRS);
 	const struct trial *t = &trials[at % TRIALS];
@@ -129,7 +129,7 @@ TEST(what_costs_no_more_passes)
 
 		if (!is_tried(t, true))
 			continue;
-		trial_run(at, &tally);
+		trial_judge_pairs(at, &tally);
 		if (!trial_is_table() && tally.whole[JUDGE_WORSE] > 2) /* of 25: one in 500 at 1 % */
 			CHECK_FAIL("%s, %zu/%zu runs: %u of %u pairs are worse", benchmarks[at / TRIALS].name,
 				t->runs[0], t->runs[1], tally.whole[JUDGE_WORSE], PAIRS);
@@ -145,7 +145,7 @@ TEST(costlier_functions_are_found_or_cannot_be_told)
 
 		if (!is_tried(t, false))
 			continue;
-		trial_run(at, &tally);
+		trial_judge_pairs(at, &tally);
 		if (trial_is_table())
 			continue;
 		if (tally.first[JUDGE_NOT_WORSE] > 3)
