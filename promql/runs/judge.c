@@ -19,8 +19,9 @@
  * 1982).
  *
  * Shares add up to one, so what one function no longer costs makes the shares of all others
- * greater. If the share that moved farthest fell, functions that cost less for certain are left out
- * of what the others are relative to. If it rose, those that fell are its echo, and stay.
+ * greater. If a share fell farther by a fourth than any rose, functions that cost less for certain
+ * are left out of what the others are relative to. Else those that fell may be the echo of one that
+ * rose, and stay.
  *
  * With a narrow interval one of both holds: it is worse if and only if its upper end is above the
  * threshold. If a function cannot be told, the advice is the number of runs that makes the interval
@@ -41,6 +42,7 @@
 #define RUNS_LEAST 2 /* a side; one run says nothing of noise */
 /* Costs that are no events may be the same in each run; no less noise than this is believed. */
 #define DEVIATION_LEAST 1e-3
+#define FALL_OVER_RISE 1.25 /* less is chance, if two functions have nearly all costs */
 #define KEPT_LEAST 0.05 /* of a side's costs: less is nothing that others could be relative to */
 
 struct judging {
@@ -347,7 +349,7 @@ static void judge_leave_out_cheaper(
 		fall = fmax(fall, functions[i].share[0] - functions[i].share[1]);
 		rise = fmax(rise, functions[i].share[1] - functions[i].share[0]);
 	}
-	if (!j->o->shares || j->o->overlap || fall <= rise)
+	if (!j->o->shares || j->o->overlap || fall < FALL_OVER_RISE * rise)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		struct judge_function *f = &functions[i];

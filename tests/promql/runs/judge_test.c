@@ -94,6 +94,20 @@ TEST(what_costs_more_is_not_left_alone)
 	CHECK_INT(r.worse, 1);
 }
 
+/* Two functions share nearly all costs: that what fell moved a little farther is chance. */
+TEST(the_greater_of_two_functions_is_worse)
+{
+	static const double mean[2][3] = { { 750, 240, 10 }, { 240, 745, 15 } };
+	struct judge_result r;
+	struct bench b;
+
+	bench_set(&b, mean, 0.9);
+	judge_runs(&options, b.sides, b.functions, 3, &r);
+	CHECK_INT(b.functions[1].verdict, JUDGE_WORSE);
+	CHECK(b.functions[1].ratio > 8);
+	CHECK(!b.functions[0].is_cheaper);
+}
+
 /* A function at the root has all costs of each run: it is left out, and spoils nothing. */
 TEST(what_takes_all_is_left_out)
 {
