@@ -38,7 +38,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
+	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
 
 uses_base/yaml := base
 uses_base/xml := base
@@ -103,6 +103,7 @@ uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/v
 uses_web/http := base base/gzip base/yaml base/net promql/syntax
 uses_web/grpc := base base/net proto proto/otlp web/http
 uses_web/router := base base/self base/gzip base/net scrape/receive web/http
+uses_web/openapi := base web/http web/router
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
@@ -113,7 +114,7 @@ uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
-uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
+uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.

@@ -57,7 +57,8 @@ static enum err_code api_delete_match(struct web *w, struct http_in *in, struct 
 static enum err_code api_delete_all(struct web *w, struct http_in *in, struct err *err)
 {
 	int64_t start_ns = 0, end_ns = TIME_MAX_NS;
-	size_t matches = 0;
+	size_t matches = 0, at = 0;
+	struct str match;
 	enum err_code rc;
 
 	if ((rc = api_time(in, "start", &start_ns, NULL, err)) ||
@@ -66,12 +67,10 @@ static enum err_code api_delete_all(struct web *w, struct http_in *in, struct er
 	if (end_ns < start_ns)
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"end\": end timestamp must not be before start time");
-	for (size_t i = 0; i < in->params_n; i++) {
-		if (!str_is(in->params[i].name, "match[]"))
-			continue;
+	while (http_next_param(in, "match[]", &at, &match)) {
 		if (matches++ == MATCHES_MAX)
 			return err_set(err, ERR_INVALID, "more than %u match[] parameters", MATCHES_MAX);
-		rc = api_delete_match(w, in, in->params[i].value, start_ns - 1, end_ns, err);
+		rc = api_delete_match(w, in, match, start_ns - 1, end_ns, err);
 		if (rc)
 			return rc;
 	}
@@ -115,13 +114,10 @@ static enum err_code api_accept(
 	struct web *w, struct http_in *in, size_t *accepted, struct err *err)
 {
 	uint64_t numbers[ACCEPTED_MAX];
-	size_t n = 0;
+	struct str v;
+	size_t n = 0, at = 0;
 
-	for (size_t i = 0; i < in->params_n; i++) {
-		struct str v = in->params[i].value;
-
-		if (!str_is(in->params[i].name, "loss"))
-			continue;
+	while (http_next_param(in, "loss", &at, &v)) {
 		if (n == ACCEPTED_MAX)
 			return err_set(err, ERR_INVALID, "more than %u loss parameters", ACCEPTED_MAX);
 		if (!str_to_u64(v, &numbers[n++]))

@@ -93,16 +93,15 @@ static enum err_code api_read_call_site(
 {
 	uint64_t skip = 0;
 	struct str *names;
-	size_t n = 0;
+	size_t n = 0, at = 0;
 	enum err_code rc = api_uint(in, "call_site_skip", &skip, err);
 
 	if (rc)
 		return rc;
 	if (!(names = arena_array(&in->arena, struct str, in->params_n + 1)))
 		return arena_fail(&in->arena, "call_site[]", err);
-	for (size_t i = 0; i < in->params_n; i++)
-		if (str_is(in->params[i].name, "call_site[]"))
-			names[n++] = in->params[i].value;
+	while (http_next_param(in, "call_site[]", &at, &names[n]))
+		n++;
 	r->call_site = names;
 	r->call_site_n = n;
 	r->call_site_rest = http_param(in, "call_site_skip").len > 0;

@@ -106,12 +106,12 @@ struct asked {
 /* True without values of the parameter, or if one of them is equal. */
 static bool api_wanted(const struct http_in *in, const char *name, struct str value)
 {
+	struct str one;
+	size_t at = 0;
 	bool any = false;
 
-	for (size_t i = 0; i < in->params_n; i++) {
-		if (!str_is(in->params[i].name, name))
-			continue;
-		if (str_eq(in->params[i].value, value))
+	while (http_next_param(in, name, &at, &one)) {
+		if (str_eq(one, value))
 			return true;
 		any = true;
 	}

@@ -11,20 +11,24 @@
 
 enum err_code view_read_matches(struct view *v, struct err *err)
 {
-	for (size_t i = 0; i < v->in->params_n; i++) {
-		const struct http_param *p = &v->in->params[i];
-		enum err_code rc;
+	struct str match;
+	size_t at = 0;
+	enum err_code rc;
 
-		if (!str_is(p->name, "match[]"))
-			continue;
+	while (http_next_param(v->in, "match[]", &at, &match)) {
 		if (v->matches_n == VIEW_MATCHES_MAX)
 			return err_set(err, ERR_INVALID, "more than %u match[] parameters", VIEW_MATCHES_MAX);
-		rc = parse_selector(&v->in->arena, p->value, &v->matches[v->matches_n], NULL, err);
+		rc = parse_selector(&v->in->arena, match, &v->matches[v->matches_n], NULL, err);
 		if (rc)
 			return err_wrap(err, rc, "invalid parameter \"match[]\"");
 		v->matches_n++;
 	}
 	return ERR_OK;
+}
+
+static bool view_has(const struct view *v, const char *name)
+{
+	return operation_has_param(v->in->route->op, str_of(name));
 }
 
 enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in, int64_t min_ns,
@@ -33,9 +37,9 @@ enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in, in
 	enum err_code rc;
 
 	*v = (struct view){ .in = in };
-	if ((rc = api_uint(in, "limit", &v->limit, err)))
+	if (view_has(v, "limit") && (rc = api_uint(in, "limit", &v->limit, err)))
 		return rc;
-	if ((rc = view_read_matches(v, err)))
+	if (view_has(v, "match[]") && (rc = view_read_matches(v, err)))
 		return rc;
 	return db_querier_open_limited(
 		w->o.db, in->user.limits, min_ns, max_ns, &in->canceled, &v->q, err);

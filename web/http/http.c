@@ -1,6 +1,7 @@
 #include "web/http/http.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,12 +93,26 @@ bool http_type_is(struct str type, const char *want)
 	return str_eq_nocase(str_trim(type), str_of(want));
 }
 
+bool http_next_param(const struct http_in *in, const char *name, size_t *at, struct str *value)
+{
+	assert(!in->has_param || in->has_param(in, str_of(name)));
+	while (*at < in->params_n) {
+		const struct http_param *p = &in->params[(*at)++];
+
+		if (!str_is(p->name, name))
+			continue;
+		*value = p->value;
+		return true;
+	}
+	return false;
+}
+
 struct str http_param(const struct http_in *in, const char *name)
 {
-	for (size_t i = 0; i < in->params_n; i++)
-		if (str_is(in->params[i].name, name))
-			return in->params[i].value;
-	return (struct str){ NULL, 0 };
+	struct str value = { NULL, 0 };
+	size_t at = 0;
+
+	return http_next_param(in, name, &at, &value) ? value : (struct str){ NULL, 0 };
 }
 
 bool http_keeps_header(struct str name)

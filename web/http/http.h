@@ -88,6 +88,8 @@ struct http_in {
 	bool by_pieces; /* admission says so: the body is not gathered, the handler calls http_read */
 	struct intake *intake; /* the server's: for http_read */
 	const struct route *route; /* the router's, once the request is admitted */
+	/* The router's: whether the route's operation has such a parameter; NULL: it may have any. */
+	bool (*has_param)(const struct http_in *in, struct str name);
 	bool handled; /* the router's: a handler was called */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
@@ -122,8 +124,16 @@ struct http_out {
 	size_t headers_n;
 };
 
-/* The first value of a parameter; the empty string (ptr NULL) when missing. */
+/*
+ * The first value of a parameter; the empty string (ptr NULL) when missing. Asserted: the operation
+ * of the request's route has it, so that nothing is read that is not documented.
+ */
 struct str http_param(const struct http_in *in, const char *name);
+/*
+ * Each value of one that may come again and again, likewise: *at is 0 before the first call. False:
+ * there is no other.
+ */
+bool http_next_param(const struct http_in *in, const char *name, size_t *at, struct str *value);
 /* A media type or coding is `want`, whatever its parameters and case. */
 bool http_type_is(struct str type, const char *want);
 /* Headers that a proxy in front may set: they begin with X- or Remote-. Others are not kept. */

@@ -339,6 +339,11 @@ static void web_answer(
 	router_compress(in, out);
 }
 
+static bool router_has_param(const struct http_in *in, struct str name)
+{
+	return operation_has_param(in->route->op, name);
+}
+
 /*
  * The route of a request, if it may be called; else *out says why not. *needs: of a route that was
  * found.
@@ -403,8 +408,10 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 		return admission;
 	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
 	in->route = route_of(w, in, out, &needs);
-	if (in->route)
+	if (in->route) {
+		in->has_param = router_has_param;
 		return HTTP_ADMITTED;
+	}
 	router_note(w, in, out, "none", needs, began_ns);
 	return HTTP_ANSWERED;
 }

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "web/http/config.h"
 #include "web/http/http.h"
+#include "web/router/operation.h"
 #include "web/router/options.h"
 
 struct audit;
@@ -76,7 +77,7 @@ struct route {
 	enum http_needs needs; /* of its users */
 	route_fn *fn;
 	unsigned flags;
-	const char *help;
+	const struct operation *op; /* NULL: of the page, which is for browsers alone */
 	route_admit_fn *admit; /* NULL: every request */
 };
 

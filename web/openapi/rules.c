@@ -1,0 +1,59 @@
+/* Rules, alerts, and recorded numbers. */
+#include "web/openapi/operations.h"
+#include "web/openapi/params.h"
+
+#define EXPOSITION "text/plain; version=0.0.4"
+
+const struct operation rule_operations[RULE_OPERATIONS] = {
+	[OP_RULES] = {
+		.id = "rules",
+		.summary = "List groups of rules",
+		.params = PARAMS(
+			{ "type", PARAM_STRING, 0, "alert|record", NULL, "Only rules of this kind.", NULL },
+			{ "rule_name[]", PARAM_STRING, PARAM_REPEATED, NULL, NULL, "Only these rules.", NULL },
+			{ "rule_group[]", PARAM_STRING, PARAM_REPEATED, NULL, NULL, "Only these groups.",
+				NULL },
+			{ "file[]", PARAM_STRING, PARAM_REPEATED, NULL, NULL, "Only groups of these files.",
+				NULL },
+			PARAM_MATCH("Rules whose labels, as the file has them, fit one of these."),
+			{ "exclude_alerts", PARAM_BOOL, 0, NULL, "false", "Leaves out the rules' alerts.",
+				NULL },
+			{ "group_limit", PARAM_UINT, 0, NULL, "0", "At most so many groups; 0: all.", NULL },
+			{ "group_next_token", PARAM_STRING, 0, NULL, NULL,
+				"`groupNextToken` of the answer before; needs `group_limit`.", NULL }),
+		.answers = ANSWER("Rules", NULL),
+		.errors = "400 404 503",
+	},
+	[OP_ALERTS] = {
+		.id = "alerts",
+		.summary = "List alerts that are pending or firing",
+		.answers = ANSWER("Alerts", NULL),
+		.errors = "503",
+	},
+	[OP_ALERTMANAGERS] = {
+		.id = "alertmanagers",
+		.summary = "List Alertmanagers that get the alerts",
+		.answers = ANSWER("Alertmanagers", NULL),
+		.errors = "503",
+	},
+	[OP_FEDERATE] = {
+		.id = "federate",
+		.summary = "Return the latest number of each series, for another Prometheus",
+		.description = "Series with a number within the lookback. Names that are no words are in "
+					   "quotes if `Accept` has `escaping=allow-utf-8`, else they have `_`.",
+		.params = PARAMS({ "match[]", PARAM_SELECTOR, PARAM_REPEATED, NULL, NULL,
+			"Series that one of them selects; none: no series.", "up" }),
+		.answers = ANSWERS({ 200, EXPOSITION, NULL, "Prometheus's text format." }),
+		.error_form = ERRORS_TEXT,
+		.errors = "400 422 499 503",
+	},
+	[OP_RECORDED] = {
+		.id = "recordedMetrics",
+		.summary = "Return the latest numbers of recording rules, for a Prometheus",
+		.description = "As `/federate` for all that recording rules record as numbers, without "
+					   "times.",
+		.answers = ANSWERS({ 200, EXPOSITION, NULL, "Prometheus's text format." }),
+		.error_form = ERRORS_TEXT,
+		.errors = "422 499 503",
+	},
+};
