@@ -211,6 +211,7 @@ static void openapi_write_error(
 {
 	static const char *const types[] = {
 		[ERRORS_ENVELOPE] = "Error",
+		[ERRORS_BOTH] = "Error",
 		[ERRORS_TEXT] = NULL,
 		[ERRORS_CONNECT] = "ConnectError",
 		[ERRORS_PROFEFE] = "ProfefeError",
@@ -225,7 +226,7 @@ static void openapi_write_error(
 	json_object(j);
 	if (types[form])
 		openapi_write_media(j, "application/json", types[form]);
-	if (!types[form] || text_too)
+	if (!types[form] || text_too || form == ERRORS_BOTH)
 		openapi_write_media(j, "text/plain", "string");
 	json_object_end(j);
 	json_object_end(j);
@@ -248,7 +249,7 @@ static void openapi_write_errors(struct json *j, const struct route *r)
 		p = end;
 		if (status != 403)
 			openapi_write_error(j, (int)status, openapi_reason((int)status), op->error_form,
-				status == 413 || status == 429 || status == 503);
+				status == 413 || status == 415 || status == 429 || status == 503);
 	}
 }
 

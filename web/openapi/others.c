@@ -5,7 +5,7 @@
 #define PARAM_SERVICE \
 	{ \
 		"service", PARAM_STRING, PARAM_REQUIRED, NULL, NULL, "Its `service_name` or `job`.", \
-			"shop" \
+			"demo" \
 	}
 #define TYPES "cpu|heap|block|mutex|goroutine|threadcreate|other"
 #define PARAM_LABELS \
@@ -120,5 +120,6 @@ const struct operation pyroscope_operations[PYROSCOPE_OPERATIONS] = {
 			"Of `querier.v1.QuerierService`.", "SelectHeatmap" }),
 		.bodies = BODIES({ "application/json", "any", "Any." }),
 		.answers = ANSWERS({ 404, "application/json", "ConnectError", "`unimplemented`." }),
-		.error_form = ERRORS_CONNECT },
+		.error_form = ERRORS_CONNECT,
+		.errors = "415" },
 };

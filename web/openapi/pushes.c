@@ -169,7 +169,7 @@ const struct operation file_operations[FILE_OPERATIONS] = {
 		.summary = "Remove a file that is kept",
 		.params = PARAMS({ "id", PARAM_STRING, PARAM_IN_PATH | PARAM_REQUIRED, NULL, NULL,
 			"Of the answer that kept it.", "9f3c0a52d6f84b1e8a77c1d05e2b6f90" }),
-		.answers = ANSWERS({ 204, NULL, NULL, "It is gone." }),
+		.answers = ANSWER("null", "It is gone."),
 		.errors = "404 503",
 	},
 };

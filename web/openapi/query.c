@@ -61,6 +61,7 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 			PARAMS_ANSWER),
 		.bodies = BODY_FILES,
 		.answers = ANSWERS({ 200, NULL, "QueryData", "`json`." }, FORMATS),
+		.error_form = ERRORS_BOTH,
 		.errors = QUERY_ERRORS,
 	},
 	[OP_QUERY_RANGE] = {
@@ -74,6 +75,7 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 			PARAM_TIMEOUT, PARAMS_ANSWER),
 		.bodies = BODY_FILES,
 		.answers = ANSWERS({ 200, NULL, "QueryData", "`json`: a `matrix`." }, FORMATS),
+		.error_form = ERRORS_BOTH,
 		.errors = QUERY_ERRORS,
 	},
 	[OP_FORMAT_QUERY] = {

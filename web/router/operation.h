@@ -56,6 +56,7 @@ struct operation_answer {
 /* How a route says what went wrong. */
 enum operation_errors {
 	ERRORS_ENVELOPE, /* the API's */
+	ERRORS_BOTH, /* the API's; text where the answer is asked for in another format than JSON */
 	ERRORS_TEXT,
 	ERRORS_CONNECT,
 	ERRORS_PROFEFE,
