@@ -3,7 +3,7 @@
  * tests/promql/scripts/ describes the notation.
  *
  * A script is text in lines: a statement begins in the first column, and lines that are indented
- * below it are its body. A document (Markdown) is the script of its ```test blocks.
+ * below it are its body. A document (Markdown) is the script of its ```text blocks.
  *
  * Units:     nanoseconds since 1970; a script's time begins there.
  * Errors:    text in script.report, one paragraph per fault, each beginning with "file:line:".

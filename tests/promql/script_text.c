@@ -48,7 +48,7 @@ bool script_read(struct script *s, const char *path)
 			;
 		l = line_of((struct str){ s->text.ptr + at, end - at }, ++number);
 		if (document && str_has_prefix(l.text, STR("```"))) {
-			inside = str_is(l.text, "```test");
+			inside = str_is(l.text, "```text");
 			continue;
 		}
 		if (!inside || l.text.len == 0 || l.text.ptr[0] == '#')
