@@ -301,6 +301,21 @@ endif
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
 
+# The parts of the book that the programs' own tables say; linked with both programs, never installed.
+BOOK_PARTS := $(BUILD)/book_parts
+BOOK_OBJECTS := $(call objects,$(wildcard cmd/book/*.c) $(sort $(filter-out %/main.c,$(call program_sources,epimetheus) \
+	$(call program_sources,epitool))))
+$(BOOK_PARTS): $(BOOK_OBJECTS) $(call room_libs,cmd)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(BOOK_OBJECTS) -Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+build/gen/book/.done: build/book_parts $(wildcard examples/rules/*.yml)
+	@mkdir -p $(@D)
+	@rm -f $(@D)/*.md
+	@echo "  BOOK  $(@D)"
+	@build/book_parts $(@D)
+	@touch $@
+
 include tests/tests.mk
 
 # ---------------------------------------------------------------------------------------------------

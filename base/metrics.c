@@ -291,9 +291,10 @@ static int metrics_by_value(const void *a, const void *b)
 		(*(struct metric_cell *const *)a)->value, (*(struct metric_cell *const *)b)->value);
 }
 
+static const char *const kinds[] = { "counter", "gauge", "histogram", "gauge" };
+
 static void metrics_print_metric(struct buf *out, struct metric *m)
 {
-	static const char *const kinds[] = { "counter", "gauge", "histogram", "gauge" };
 	struct metric_cell *sorted[METRIC_VALUES_MAX + 1], *c;
 	size_t n = 0, i;
 
@@ -321,26 +322,53 @@ static int metrics_by_name(const void *a, const void *b)
 	return strcmp((*(struct metric *const *)a)->name, (*(struct metric *const *)b)->name);
 }
 
-void metrics_print(struct buf *out)
+/* NULL: out of memory. */
+static struct metric **metrics_sorted(size_t *n)
 {
 	struct metric *m, **sorted;
-	size_t n = 0, i;
+
+	mutex_assert_held(&lock);
+	*n = 0;
+	for (m = registry; m; m = m->next)
+		++*n;
+	sorted = calloc(*n + 1, sizeof(*sorted));
+	if (!sorted)
+		return NULL;
+	*n = 0;
+	for (m = registry; m; m = m->next)
+		sorted[(*n)++] = m;
+	qsort(sorted, *n, sizeof(*sorted), metrics_by_name);
+	return sorted;
+}
+
+bool metrics_walk(metric_walk_fn fn, void *ctx)
+{
+	struct metric **sorted;
+	bool whole;
+	size_t n;
+
+	mutex_lock(&lock);
+	sorted = metrics_sorted(&n);
+	whole = sorted != NULL;
+	for (size_t i = 0; whole && i < n; i++)
+		fn(ctx, sorted[i]->name, kinds[sorted[i]->kind], sorted[i]->label, sorted[i]->help);
+	mutex_unlock(&lock);
+	free(sorted);
+	return whole;
+}
+
+void metrics_print(struct buf *out)
+{
+	struct metric **sorted;
+	size_t n, i;
 
 	mutex_lock(&lock);
 	for (i = 0; i < collectors_n; i++)
 		collectors[i].fn(collectors[i].ctx);
-	for (m = registry; m; m = m->next)
-		n++;
-	sorted = calloc(n + 1, sizeof(*sorted));
-	if (sorted) {
-		for (i = 0, m = registry; m; m = m->next)
-			sorted[i++] = m;
-		qsort(sorted, n, sizeof(*sorted), metrics_by_name);
-		for (i = 0; i < n; i++)
-			metrics_print_metric(out, sorted[i]);
-	} else {
-		out->failed = true;
-	}
+	sorted = metrics_sorted(&n);
+	for (i = 0; sorted && i < n; i++)
+		metrics_print_metric(out, sorted[i]);
+	out->failed |= !sorted;
 	mutex_unlock(&lock);
 	free(sorted);
 }

@@ -68,6 +68,11 @@ void metric_collector_remove(metric_collect_fn fn, void *ctx);
 /* The whole registry in text format. */
 void metrics_print(struct buf *out);
 
+/* Every family, by name, whether it has a value yet or not; for the book. */
+typedef void (*metric_walk_fn)(
+	void *ctx, const char *name, const char *kind, const char *label, const char *help);
+MUST_CHECK bool metrics_walk(metric_walk_fn fn, void *ctx); /* false: out of memory */
+
 #define METRIC_DEFINE_(var, k, n, h, l, f) \
 	static struct metric var = { \
 		.kind = (k), .name = (n), .help = (h), .label = (l), .info = (f) \

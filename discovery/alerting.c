@@ -59,15 +59,21 @@ static enum err_code alerting_sigv4(
 #define AT(member) offsetof(struct alertmanager_config, member)
 /* clang-format off */
 static const struct yaml_field alertmanager_table[] = {
-	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
-	{ "path_prefix", YAML_STRING, AT(path_prefix), NULL, NULL, "in front of /api/v2/alerts", 0 },
-	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "of one request", 0 },
-	{ "api_version", YAML_CUSTOM, 0, NULL, alerting_decode_version, "v2", 0 },
-	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, alerting_decode_target_rules,
-		"of Alertmanagers", 0 },
-	{ "alert_relabel_configs", YAML_CUSTOM, AT(alert_relabel), NULL, alerting_decode_own_rules,
-		"of alerts sent to these", 0 },
-	{ "sigv4", YAML_CUSTOM, 0, NULL, alerting_sigv4, "not supported", 0 },
+	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "How Alertmanagers are reached.", 0,
+		.limits = "`http` or `https`" },
+	{ "path_prefix", YAML_STRING, AT(path_prefix), NULL, NULL,
+		"What stands in front of `/api/v2/alerts`.", 0 },
+	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "How long one request may take.", 0 },
+	{ "api_version", YAML_CUSTOM, 0, NULL, alerting_decode_version, "The version of the API.", 0,
+		.takes = "string", .unset = "`v2`", .limits = "`v2`" },
+	{ "relabel_configs", YAML_CUSTOM, AT(relabel), &relabel_rule_schema,
+		alerting_decode_target_rules,
+		"Rules that rewrite the labels of Alertmanagers, or drop them.", 0, .takes = "list of" },
+	{ "alert_relabel_configs", YAML_CUSTOM, AT(alert_relabel), &relabel_rule_schema,
+		alerting_decode_own_rules, "Rules for the alerts that are sent to these.", 0,
+		.takes = "list of" },
+	{ "sigv4", YAML_CUSTOM, 0, NULL, alerting_sigv4, "Refused: signing for AWS is not supported.",
+		0, .takes = "nothing" },
 	SD_CONFIG_FIELDS(offsetof(struct alertmanager_config, sd)),
 	HTTP_CONFIG_FIELDS(offsetof(struct alertmanager_config, http)),
 };
@@ -148,13 +154,15 @@ static enum err_code alerting_decode_alertmanagers(
 
 /* clang-format off */
 static const struct yaml_field alerting_table[] = {
-	{ "alert_relabel_configs", YAML_CUSTOM, offsetof(struct alerting_config, alert_relabel), NULL,
-		alerting_decode_alert_rules, "of all alerts", 0 },
-	{ "alertmanagers", YAML_CUSTOM, 0, NULL, alerting_decode_alertmanagers, "where alerts go", 0 },
+	{ "alert_relabel_configs", YAML_CUSTOM, offsetof(struct alerting_config, alert_relabel),
+		&relabel_rule_schema, alerting_decode_alert_rules,
+		"Rules that rewrite the labels of all alerts, or drop alerts.", 0, .takes = "list of" },
+	{ "alertmanagers", YAML_CUSTOM, 0, &alertmanager_schema, alerting_decode_alertmanagers,
+		"Where alerts are sent.", 0, .takes = "list of" },
 };
 /* clang-format on */
 
-static const struct yaml_schema alerting_schema = {
+const struct yaml_schema alerting_config_schema = {
 	.name = "alerting_config",
 	.size = sizeof(struct alerting_config),
 	.fields = alerting_table,
@@ -164,7 +172,7 @@ static const struct yaml_schema alerting_schema = {
 enum err_code alerting_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
-	return yaml_decode(ctx, &alerting_schema, n, field, err);
+	return yaml_decode(ctx, &alerting_config_schema, n, field, err);
 }
 
 void alerting_config_release(struct alerting_config *c)

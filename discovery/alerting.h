@@ -34,6 +34,7 @@ struct alerting_config {
 	size_t alertmanagers_n;
 };
 
+extern const struct yaml_schema alerting_config_schema;
 /* A YAML_CUSTOM decoder into a struct alerting_config. Release it even if this fails. */
 enum err_code alerting_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);

@@ -61,6 +61,14 @@ struct discovery {
 
 /* ---- configuration ---- */
 
+static const struct yaml_field sd_fields[] = { SD_CONFIG_FIELDS(0) };
+const struct yaml_schema sd_configs_schema = {
+	.name = "sd_configs",
+	.size = sizeof(struct sd_configs),
+	.fields = sd_fields,
+	.fields_n = sizeof(sd_fields) / sizeof(sd_fields[0]),
+};
+
 enum err_code sd_static_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {

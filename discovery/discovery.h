@@ -36,25 +36,34 @@ struct sd_configs {
 	struct source_configs sources; /* all others */
 };
 
-#define SD_SOURCE_FIELD(name, at, decode, help) \
-	{ \
-		name, YAML_CUSTOM, (at) + offsetof(struct sd_configs, sources), NULL, decode, help, 0 \
-	}
+/* clang-format off */
+#define SD_SOURCE_FIELD(name, at, decode, schema, help) \
+	{ name, YAML_CUSTOM, (at) + offsetof(struct sd_configs, sources), schema, decode, help, 0, \
+		.takes = "list of", .home = &sd_configs_schema }
 /*
  * The list of all mechanisms: a new one is a row here, below the #include of its header.
  * Rows of a yaml_field table for a schema that holds a struct sd_configs at offset `at`.
  */
 #define SD_CONFIG_FIELDS(at) \
-	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
-		SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files"), \
-		SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, "targets from DNS records"), \
-		SD_SOURCE_FIELD("http_sd_configs", at, http_sd_decode, "targets from HTTP servers"), \
-		SD_SOURCE_FIELD( \
-			"kubernetes_sd_configs", at, kubernetes_sd_decode, "targets of a cluster"), \
-		SD_SOURCE_FIELD("consul_sd_configs", at, consul_sd_decode, "services of Consul"), \
-		SD_SOURCE_FIELD("docker_sd_configs", at, docker_sd_decode, "containers of Docker"), \
-		SD_SOURCE_FIELD("ec2_sd_configs", at, ec2_sd_decode, "instances of AWS"), \
-		SD_SOURCE_FIELD("nomad_sd_configs", at, nomad_sd_decode, "services of Nomad")
+	{ "static_configs", YAML_CUSTOM, (at), &target_group_schema, sd_static_decode, \
+		"Targets that are written here.", 0, .takes = "list of", .home = &sd_configs_schema }, \
+	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, &file_sd_schema, \
+		"Targets from files."), \
+	SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, &dns_sd_schema, \
+		"Targets from DNS records."), \
+	SD_SOURCE_FIELD("http_sd_configs", at, http_sd_decode, &http_sd_schema, \
+		"Targets from HTTP servers."), \
+	SD_SOURCE_FIELD("kubernetes_sd_configs", at, kubernetes_sd_decode, &kubernetes_sd_schema, \
+		"Objects of a Kubernetes cluster."), \
+	SD_SOURCE_FIELD("consul_sd_configs", at, consul_sd_decode, &consul_sd_schema, \
+		"Services of Consul."), \
+	SD_SOURCE_FIELD("docker_sd_configs", at, docker_sd_decode, &docker_sd_schema, \
+		"Containers of Docker."), \
+	SD_SOURCE_FIELD("ec2_sd_configs", at, ec2_sd_decode, &ec2_sd_schema, "Instances of AWS."), \
+	SD_SOURCE_FIELD("nomad_sd_configs", at, nomad_sd_decode, &nomad_sd_schema, \
+		"Services of Nomad.")
+/* clang-format on */
+extern const struct yaml_schema sd_configs_schema; /* these fields and nothing else */
 
 enum err_code sd_static_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);

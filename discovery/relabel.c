@@ -84,15 +84,24 @@ static enum err_code sd_relabel_decode_source_labels(
 /* clang-format off */
 static const struct yaml_field rule_table[] = {
 	{ "source_labels", YAML_CUSTOM, offsetof(struct sd_relabel_rule_fields, rule), NULL,
-		sd_relabel_decode_source_labels, "labels whose values are joined",
-		offsetof(struct sd_relabel_rule_fields, source_set) + 1 },
-	{ "separator", YAML_STRING, AT(separator), NULL, NULL, "between the joined values", 0 },
-	{ "target_label", YAML_STRING, AT(target_label), NULL, NULL, "label to set", 0 },
-	{ "regex", YAML_STRING, AT(regex_text), NULL, NULL, "what the joined values must match",
-		offsetof(struct sd_relabel_rule_fields, regex_set) + 1 },
-	{ "modulus", YAML_UINT, AT(modulus), NULL, NULL, "of the hash, for hashmod", 0 },
-	{ "replacement", YAML_STRING, AT(replacement), NULL, NULL, "value, with $1 expanded", 0 },
-	{ "action", YAML_CUSTOM, AT(action), NULL, sd_relabel_decode_action, "what to do", 0 },
+		sd_relabel_decode_source_labels, "Labels whose values are joined.",
+		offsetof(struct sd_relabel_rule_fields, source_set) + 1, .takes = "list of label names" },
+	{ "separator", YAML_STRING, AT(separator), NULL, NULL, "What stands between the joined values.",
+		0 },
+	{ "target_label", YAML_STRING, AT(target_label), NULL, NULL,
+		"The label that is set. For `replace` groups such as `$1` are filled in.", 0,
+		.unset = "required by the actions that set a label" },
+	{ "regex", YAML_STRING, AT(regex_text), NULL, NULL,
+		"What the joined values must match as a whole.",
+		offsetof(struct sd_relabel_rule_fields, regex_set) + 1, .takes = "regular expression" },
+	{ "modulus", YAML_UINT, AT(modulus), NULL, NULL,
+		"What the hash is divided by. Only for `hashmod`.", 0 },
+	{ "replacement", YAML_STRING, AT(replacement), NULL, NULL,
+		"The new value. Groups such as `$1` and `${name}` are filled in.", 0 },
+	{ "action", YAML_CUSTOM, AT(action), NULL, sd_relabel_decode_action, "What the rule does.", 0,
+		.takes = "action", .unset = "`replace`",
+		.limits = "`replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, "
+		"`labeldrop`, `labelkeep`, `lowercase` or `uppercase`" },
 };
 /* clang-format on */
 #undef AT
@@ -183,7 +192,7 @@ static enum err_code sd_relabel_rule_check(
 	}
 }
 
-static const struct yaml_schema rule_schema = {
+const struct yaml_schema relabel_rule_schema = {
 	.name = "relabel_config",
 	.size = sizeof(struct sd_relabel_rule_fields),
 	.fields = rule_table,
@@ -203,7 +212,7 @@ static enum err_code sd_relabel_decode_rule(
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null relabeling rule");
-	if ((rc = yaml_decode(ctx, &rule_schema, n, &f, err)))
+	if ((rc = yaml_decode(ctx, &relabel_rule_schema, n, &f, err)))
 		return rc;
 	groups = f.rule.action == RELABEL_REPLACE || f.rule.action == RELABEL_LABELMAP ? REGEX_GROUPS :
 																					 0;

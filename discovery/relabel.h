@@ -43,6 +43,7 @@ struct relabel_rules {
 	size_t n;
 };
 
+extern const struct yaml_schema relabel_rule_schema;
 /* A YAML_CUSTOM decoder of a list into a struct relabel_rules. On failure it leaves nothing. */
 enum err_code relabel_rules_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err);

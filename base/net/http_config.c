@@ -23,29 +23,30 @@ void http_config_defaults(struct http_config *c)
 /* Credentials */
 
 static const struct yaml_field basic_auth_fields[] = {
-	{ "username", YAML_STRING, AT(username), .help = "user name" },
-	{ "username_file", YAML_STRING, AT(username_file), .help = "file that holds the user name" },
-	{ "password", YAML_SECRET, AT(password), .help = "password" },
+	{ "username", YAML_STRING, AT(username), .help = "The name of the user." },
+	{ "username_file", YAML_STRING, AT(username_file), .help = "A file with it.", .takes = "path" },
+	{ "password", YAML_SECRET, AT(password), .help = "The password." },
 	{ "password_file", YAML_STRING, AT(password_file),
-		.help = "file that holds the password, read per request" },
+		.help = "A file with it, read for each request.", .takes = "path" },
 };
-static const struct yaml_schema basic_auth_schema = { "basic_auth", sizeof(struct http_config),
+const struct yaml_schema http_basic_auth_schema = { "basic_auth", sizeof(struct http_config),
 	basic_auth_fields, COUNT(basic_auth_fields), NULL, NULL };
 
 static const struct yaml_field authorization_fields[] = {
-	{ "type", YAML_STRING, AT(auth_type), .help = "scheme; Bearer unless set" },
-	{ "credentials", YAML_SECRET, AT(credentials), .help = "what follows the scheme" },
+	{ "type", YAML_STRING, AT(auth_type), .help = "The scheme. `Basic` is written as `basic_auth`.",
+		.unset = "`Bearer`" },
+	{ "credentials", YAML_SECRET, AT(credentials), .help = "What follows the scheme." },
 	{ "credentials_file", YAML_STRING, AT(credentials_file),
-		.help = "file that holds it, read per request" },
+		.help = "A file with it, read for each request.", .takes = "path" },
 };
-static const struct yaml_schema authorization_schema = { "authorization",
-	sizeof(struct http_config), authorization_fields, COUNT(authorization_fields), NULL, NULL };
+const struct yaml_schema http_authorization_schema = { "authorization", sizeof(struct http_config),
+	authorization_fields, COUNT(authorization_fields), NULL, NULL };
 
 enum err_code http_config_basic_auth(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct http_config *c = out, in;
-	enum err_code rc = yaml_decode(ctx, &basic_auth_schema, n, &in, err);
+	enum err_code rc = yaml_decode(ctx, &http_basic_auth_schema, n, &in, err);
 
 	if (rc)
 		return rc;
@@ -67,7 +68,7 @@ enum err_code http_config_authorization(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct http_config *c = out, in;
-	enum err_code rc = yaml_decode(ctx, &authorization_schema, n, &in, err);
+	enum err_code rc = yaml_decode(ctx, &http_authorization_schema, n, &in, err);
 
 	if (rc)
 		return rc;
@@ -130,17 +131,22 @@ enum err_code http_config_bearer_token_file(
 /* TLS */
 
 static const struct yaml_field tls_fields[] = {
-	{ "ca", YAML_STRING, AT(tls_ca), .help = "CA certificates to trust, PEM" },
-	{ "ca_file", YAML_STRING, AT(tls_ca_file), .help = "file of them" },
-	{ "cert", YAML_STRING, AT(tls_cert), .help = "client certificate, PEM" },
-	{ "cert_file", YAML_STRING, AT(tls_cert_file), .help = "file of it" },
-	{ "key", YAML_SECRET, AT(tls_key), .help = "the client certificate's key, PEM" },
-	{ "key_file", YAML_STRING, AT(tls_key_file), .help = "file of it" },
-	{ "server_name", YAML_STRING, AT(tls_server_name), .help = "name the certificate must be for" },
+	{ "ca", YAML_STRING, AT(tls_ca), .help = "CA certificates to trust, in PEM.",
+		.unset = "those of the system" },
+	{ "ca_file", YAML_STRING, AT(tls_ca_file), .help = "A file with them.", .takes = "path" },
+	{ "cert", YAML_STRING, AT(tls_cert), .help = "The client certificate in PEM." },
+	{ "cert_file", YAML_STRING, AT(tls_cert_file), .help = "A file with it.", .takes = "path" },
+	{ "key", YAML_SECRET, AT(tls_key), .help = "The key of the client certificate, in PEM." },
+	{ "key_file", YAML_STRING, AT(tls_key_file), .help = "A file with it.", .takes = "path" },
+	{ "server_name", YAML_STRING, AT(tls_server_name),
+		.help = "The name that the server's certificate must have.",
+		.unset = "the host of the URL" },
 	{ "insecure_skip_verify", YAML_BOOL, AT(tls_insecure_skip_verify),
-		.help = "accept any certificate" },
-	{ "min_version", YAML_STRING, AT(tls_min_version), .help = "TLS10, TLS11, TLS12 or TLS13" },
-	{ "max_version", YAML_STRING, AT(tls_max_version), .help = "TLS10, TLS11, TLS12 or TLS13" },
+		.help = "Any certificate is accepted." },
+	{ "min_version", YAML_STRING, AT(tls_min_version), .help = "The oldest version of TLS.",
+		.limits = "`TLS10`, `TLS11`, `TLS12` or `TLS13`", .unset = "`TLS12`" },
+	{ "max_version", YAML_STRING, AT(tls_max_version), .help = "The newest version of TLS.",
+		.limits = "`TLS10`, `TLS11`, `TLS12` or `TLS13`", .unset = "`TLS13`" },
 };
 
 /* 0: not set. */
@@ -194,14 +200,14 @@ static enum err_code http_config_check_tls(
 	return ERR_OK;
 }
 
-static const struct yaml_schema tls_schema = { "tls_config", sizeof(struct http_config), tls_fields,
+const struct yaml_schema http_tls_schema = { "tls_config", sizeof(struct http_config), tls_fields,
 	COUNT(tls_fields), NULL, http_config_check_tls };
 
 enum err_code http_config_tls(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct http_config *c = out, in;
-	enum err_code rc = yaml_decode(ctx, &tls_schema, n, &in, err);
+	enum err_code rc = yaml_decode(ctx, &http_tls_schema, n, &in, err);
 
 	if (rc)
 		return rc;
@@ -226,13 +232,14 @@ struct http_config_header {
 };
 
 static const struct yaml_field header_fields[] = {
-	{ "values", YAML_LIST, offsetof(struct http_config_header, values), .help = "values" },
+	{ "values", YAML_LIST, offsetof(struct http_config_header, values), .help = "Values." },
 	{ "secrets", YAML_LIST, offsetof(struct http_config_header, secrets),
-		.help = "values that are not shown" },
+		.help = "Values that are never shown.", .takes = "list of secrets" },
 	{ "files", YAML_LIST, offsetof(struct http_config_header, files),
-		.help = "file with a value, read per request" },
+		.help = "A file with a value, read for each request.", .takes = "list of paths",
+		.limits = "at most one" },
 };
-static const struct yaml_schema header_schema = { "header", sizeof(struct http_config_header),
+const struct yaml_schema http_header_schema = { "header", sizeof(struct http_config_header),
 	header_fields, COUNT(header_fields), NULL, NULL };
 
 static bool http_config_is_reserved(struct str name)
@@ -288,7 +295,7 @@ static enum err_code http_config_one_header(struct yaml_ctx *ctx, const struct y
 	if (http_config_is_reserved(name))
 		return yaml_err(n->key, err, ERR_INVALID, "setting header \"" STR_FMT "\" is not allowed",
 			STR_ARG(name));
-	if ((rc = yaml_decode(ctx, &header_schema, n, &h, err)))
+	if ((rc = yaml_decode(ctx, &http_header_schema, n, &h, err)))
 		return rc;
 	if (h.files.n > 1)
 		return yaml_err(
@@ -544,6 +551,27 @@ enum err_code http_oauth2_dup(
 	*out = copy;
 	return ERR_OK;
 }
+
+static void http_config_schema_defaults(struct yaml_ctx *ctx, void *out)
+{
+	http_config_defaults(out);
+}
+
+static enum err_code http_config_schema_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	return http_config_check(ctx, n, out, err);
+}
+
+static const struct yaml_field all_fields[] = { HTTP_CONFIG_FIELDS(0) };
+const struct yaml_schema http_config_schema = {
+	.name = "http_config_file",
+	.size = sizeof(struct http_config),
+	.fields = all_fields,
+	.fields_n = COUNT(all_fields),
+	.defaults = http_config_schema_defaults,
+	.check = http_config_schema_check,
+};
 
 enum err_code http_config_dup(
 	struct arena *a, const struct http_config *c, struct http_config *out, struct err *err)

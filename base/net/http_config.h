@@ -12,37 +12,58 @@
  * One yaml_field row per inline name, for a schema whose struct holds `struct http_config` at
  * offset `at`.
  */
-#define HTTP_CONFIG_CUSTOM(name, at, decode, help) \
+#define HTTP_CONFIG_CUSTOM(name, at, schema, decode, takes_, help) \
 	{ \
-		name, YAML_CUSTOM, (at), NULL, decode, help, 0 \
+		name, YAML_CUSTOM, (at), schema, decode, help, 0, .takes = (takes_), \
+														  .home = &http_config_schema \
 	}
 /* The same for struct http_proxy_config. */
+/* clang-format off */
 #define HTTP_PROXY_FIELDS(at) \
 	{ "proxy_url", YAML_STRING, (at) + offsetof(struct http_proxy_config, url), NULL, NULL, \
-		"URL of a proxy", 0 }, \
-		{ "no_proxy", YAML_STRING, (at) + offsetof(struct http_proxy_config, no_proxy), NULL, \
-			NULL, "hosts that take no proxy", 0 }, \
-		{ "proxy_from_environment", YAML_BOOL, \
-			(at) + offsetof(struct http_proxy_config, from_environment), NULL, NULL, \
-			"proxies as the environment names them", 0 }, \
-		HTTP_CONFIG_CUSTOM("proxy_connect_header", \
-			(at) + offsetof(struct http_proxy_config, connect_headers), \
-			http_config_connect_header, "headers of CONNECT")
+		"The proxy: `http`, `https` or `socks5`.", 0, .takes = "URL", \
+		.example = "http://proxy.example:3128", .home = &http_config_schema }, \
+	{ "no_proxy", YAML_STRING, (at) + offsetof(struct http_proxy_config, no_proxy), NULL, NULL, \
+		"Hosts, domains and networks that are reached without the proxy, with commas between.", 0, \
+		.example = "10.0.0.0/8,.svc.cluster.local", .home = &http_config_schema }, \
+	{ "proxy_from_environment", YAML_BOOL, \
+		(at) + offsetof(struct http_proxy_config, from_environment), NULL, NULL, \
+		"The proxies of `http_proxy`, `https_proxy` and `no_proxy` in the environment.", 0, \
+		.home = &http_config_schema }, \
+	HTTP_CONFIG_CUSTOM("proxy_connect_header", \
+		(at) + offsetof(struct http_proxy_config, connect_headers), NULL, \
+		http_config_connect_header, "map of names to lists of secrets", \
+		"Headers of the request to the proxy itself.")
+#define HTTP_TLS_FIELD(at) \
+	HTTP_CONFIG_CUSTOM("tls_config", at, &http_tls_schema, http_config_tls, NULL, \
+		"TLS: whom to trust, and a client certificate.")
+#define HTTP_HEADERS_FIELD(at) \
+	HTTP_CONFIG_CUSTOM("http_headers", at, &http_header_schema, http_config_headers, \
+		"map of names to", "Headers to send.")
 #define HTTP_CONFIG_FIELDS(at) \
-	HTTP_CONFIG_CUSTOM("basic_auth", at, http_config_basic_auth, "user name and password"), \
-		HTTP_CONFIG_CUSTOM( \
-			"authorization", at, http_config_authorization, "Authorization header"), \
-		HTTP_CONFIG_CUSTOM("bearer_token", at, http_config_bearer_token, "bearer token"), \
-		HTTP_CONFIG_CUSTOM( \
-			"bearer_token_file", at, http_config_bearer_token_file, "file with one"), \
-		HTTP_CONFIG_CUSTOM("oauth2", at, http_config_oauth2, "tokens of a token server"), \
-		HTTP_CONFIG_CUSTOM("tls_config", at, http_config_tls, "TLS settings"), \
-		{ "follow_redirects", YAML_BOOL, (at) + offsetof(struct http_config, follow_redirects), \
-			NULL, NULL, "follow HTTP redirects", 0 }, \
-		{ "enable_http2", YAML_BOOL, (at) + offsetof(struct http_config, enable_http2), NULL, \
-			NULL, "HTTP/2 with servers of TLS that speak it", 0 }, \
-		HTTP_PROXY_FIELDS((at) + offsetof(struct http_config, proxy)), \
-		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
+	HTTP_CONFIG_CUSTOM("basic_auth", at, &http_basic_auth_schema, http_config_basic_auth, NULL, \
+		"User name and password."), \
+	HTTP_CONFIG_CUSTOM("authorization", at, &http_authorization_schema, \
+		http_config_authorization, NULL, "The header `Authorization`."), \
+	HTTP_CONFIG_CUSTOM("bearer_token", at, NULL, http_config_bearer_token, "secret", \
+		"A bearer token; the older form of `authorization`."), \
+	HTTP_CONFIG_CUSTOM("bearer_token_file", at, NULL, http_config_bearer_token_file, "path", \
+		"A file with one, read for each request."), \
+	HTTP_CONFIG_CUSTOM("oauth2", at, &http_oauth2_schema, http_config_oauth2, NULL, \
+		"Tokens of a token server, by client credentials."), \
+	HTTP_TLS_FIELD(at), \
+	{ "follow_redirects", YAML_BOOL, (at) + offsetof(struct http_config, follow_redirects), \
+		NULL, NULL, "Redirects are followed.", 0, .home = &http_config_schema }, \
+	{ "enable_http2", YAML_BOOL, (at) + offsetof(struct http_config, enable_http2), NULL, NULL, \
+		"HTTP/2 is offered to servers with TLS.", 0, .home = &http_config_schema }, \
+	HTTP_PROXY_FIELDS((at) + offsetof(struct http_config, proxy)), \
+	HTTP_HEADERS_FIELD(at)
+/* clang-format on */
+
+/* All of these fields and nothing else, into a struct http_config; and their parts. */
+extern const struct yaml_schema http_config_schema;
+extern const struct yaml_schema http_basic_auth_schema, http_authorization_schema, http_tls_schema,
+	http_header_schema, http_oauth2_schema;
 
 void http_config_defaults(struct http_config *c);
 /* What is wrong with a URL that a configuration names, in Prometheus's words; NULL: nothing. */

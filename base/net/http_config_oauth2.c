@@ -99,15 +99,17 @@ struct oauth2 {
 #define AT(f) offsetof(struct oauth2, made.f)
 
 static const struct yaml_field oauth2_fields[] = {
-	{ "client_id", YAML_STRING, AT(client_id), .help = "the client's name" },
-	{ "client_secret", YAML_SECRET, AT(client_secret), .help = "its secret" },
+	{ "client_id", YAML_STRING, AT(client_id), .help = "The name of the client.",
+		.unset = "required" },
+	{ "client_secret", YAML_SECRET, AT(client_secret), .help = "Its secret." },
 	{ "client_secret_file", YAML_STRING, AT(client_secret_file),
-		.help = "file that holds it, read per request" },
-	{ "scopes", YAML_LIST, offsetof(struct oauth2, scopes), .help = "what the token is for" },
-	{ "token_url", YAML_STRING, AT(token_url), .help = "where tokens are asked for" },
+		.help = "A file with it, read for each request.", .takes = "path" },
+	{ "scopes", YAML_LIST, offsetof(struct oauth2, scopes), .help = "What the token is for." },
+	{ "token_url", YAML_STRING, AT(token_url), .help = "Where tokens are asked for.",
+		.takes = "URL", .unset = "required" },
 	{ "endpoint_params", YAML_STRING_MAP, AT(endpoint_params),
-		.help = "further fields of the request for a token" },
-	HTTP_CONFIG_CUSTOM("tls_config", AT(http), http_config_tls, "TLS settings for token_url"),
+		.help = "More fields of the request for a token." },
+	HTTP_TLS_FIELD(AT(http)),
 	HTTP_PROXY_FIELDS(AT(http.proxy)),
 };
 
@@ -153,7 +155,7 @@ static enum err_code oauth2_check(
 	return http_config_make_absolute(ctx, &made->http.tls_key_file, err);
 }
 
-static const struct yaml_schema oauth2_schema = { "oauth2", sizeof(struct oauth2), oauth2_fields,
+const struct yaml_schema http_oauth2_schema = { "oauth2", sizeof(struct oauth2), oauth2_fields,
 	COUNT(oauth2_fields), oauth2_defaults, oauth2_check };
 
 enum err_code http_config_oauth2(
@@ -168,7 +170,7 @@ enum err_code http_config_oauth2(
 
 	if (!kept)
 		return arena_fail(ctx->arena, n->file, err);
-	if ((rc = yaml_decode(ctx, &oauth2_schema, n, &o, err)))
+	if ((rc = yaml_decode(ctx, &http_oauth2_schema, n, &o, err)))
 		return rc;
 	scopes = o.scopes.v;
 	for (size_t i = 0; i < o.scopes.n; i++) {

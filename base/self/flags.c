@@ -291,8 +291,7 @@ void flags_print_help(
 		flags_print_flag(out, &flags[i]);
 }
 
-/* In the largest unit that divides it, as bytes_parse reads it. */
-static void flags_print_bytes(struct buf *out, uint64_t value)
+void flags_print_bytes(struct buf *out, uint64_t value)
 {
 	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t i = 0;

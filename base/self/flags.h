@@ -44,6 +44,8 @@ MUST_CHECK enum err_code flags_parse(struct flag *flags, size_t n, int argc, cha
 	const char **args, size_t args_max, size_t *args_n, bool *help, bool *version, struct err *err);
 void flags_print_help(
 	struct buf *out, const char *program, const char *about, const struct flag *flags, size_t n);
+/* In the largest unit that divides it, as bytes_parse reads it. */
+void flags_print_bytes(struct buf *out, uint64_t value);
 /* The value as text, for /api/v1/status/flags. */
 void flag_print_value(struct buf *out, const struct flag *f);
 

@@ -118,3 +118,13 @@ void process_metrics_print(struct buf *out)
 		buf_add_char(out, '\n');
 	}
 }
+
+bool process_metric_describe(size_t i, const char **name, const char **kind, const char **help)
+{
+	if (i >= sizeof(numbers) / sizeof(numbers[0]))
+		return false;
+	*name = numbers[i].name;
+	*kind = numbers[i].kind;
+	*help = numbers[i].help;
+	return true;
+}

@@ -9,5 +9,7 @@
 #include "base/str.h"
 
 void process_metrics_print(struct buf *out);
+/* The ith of them, whether the system gives it or not. False: there is none. */
+bool process_metric_describe(size_t i, const char **name, const char **kind, const char **help);
 
 #endif

@@ -82,10 +82,15 @@ struct yaml_field {
 	const char *name;
 	enum yaml_type type;
 	size_t offset;
-	const struct yaml_schema *schema;
+	const struct yaml_schema *schema; /* of YAML_CUSTOM: keys of the mappings it takes, or NULL */
 	yaml_decode_fn decode;
-	const char *help; /* one line for the documentation */
+	const char *help; /* sentences in Markdown: the book prints them, and the default */
 	size_t set_offset; /* offset + 1 of a bool that becomes true with a present field; 0: none */
+	/* More for the book; NULL: nothing to say. */
+	const char *takes; /* "URL" for a string; of YAML_CUSTOM all, or what is before the schema's */
+	const char *unset; /* what counts without the field, if the schema's `defaults` do not say so */
+	const char *limits, *example; /* "1 to 255"; a value in YAML */
+	const struct yaml_schema *home; /* the schema that describes this field for all that have it */
 };
 
 /* A field of another program's configuration, which people bring along. */

@@ -16,29 +16,6 @@ struct client_file {
 	struct http_config http;
 };
 
-static void client_file_defaults(struct yaml_ctx *ctx, void *out)
-{
-	(void)ctx;
-	http_config_defaults(&((struct client_file *)out)->http);
-}
-
-static enum err_code client_file_check(
-	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
-{
-	return http_config_check(ctx, n, &((struct client_file *)out)->http, err);
-}
-
-static const struct yaml_field file_fields[] = { HTTP_CONFIG_FIELDS(
-	offsetof(struct client_file, http)) };
-static const struct yaml_schema file_schema = {
-	.name = "http_config_file",
-	.size = sizeof(struct client_file),
-	.fields = file_fields,
-	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]),
-	.defaults = client_file_defaults,
-	.check = client_file_check,
-};
-
 static enum err_code client_read_config(
 	struct arena *a, const char *path, struct client_file *out, struct err *err)
 {
@@ -60,7 +37,7 @@ static enum err_code client_read_config(
 		return arena_fail(a, path, err);
 	if ((rc = yaml_parse(a, path, copy, &root, err)))
 		return rc;
-	return yaml_decode(&ctx, &file_schema, root, out, err);
+	return yaml_decode(&ctx, &http_config_schema, root, &out->http, err);
 }
 
 /* The server's error on one line: the envelope's "error", or the text itself. */

@@ -23,8 +23,7 @@ static const char upload_about[] =
 	"shared objects and files of debug data alone are taken. The server is asked first: what it\n"
 	"has is not sent, so a second run sends only what is missing.\n"
 	"\n"
-	"Files of a directory that are not ELF, or have no code, are passed over.\n"
-	"Exit codes: 0, 1 a file was not taken, 2 the command line is wrong, 130 Ctrl-C.";
+	"Files of a directory that are not ELF, or have no code, are passed over.";
 
 /* An upload whose extraction is awaited. */
 struct awaited {
@@ -287,8 +286,7 @@ int debuginfo_send_files(int argc, char **argv)
 
 static const char info_usage[] = "debuginfo info FILE...";
 static const char info_about[] =
-	"Prints what profiles call an ELF file, and the symbols that it has.\n"
-	"Exit codes: 0, 1 a file cannot be read or is not ELF, 2 the command line is wrong.";
+	"Prints what profiles call an ELF file, and the symbols that it has.";
 
 static void tool_debuginfo_print_text(const char *what, struct str text)
 {

@@ -46,13 +46,13 @@ int tsdb_repair(int argc, char **argv);
 
 struct flag;
 /*
- * Lists the flags of commands, for completion: from flags_list_by on until it is called with NULL,
- * a command gives its table to fn and ends. Whoever reads a command line asks flags_are_listed
- * first; true: return 0.
+ * Lists the flags of commands, for completion and the book: from flags_list_by on until it is
+ * called with NULL, a command gives its table to fn and ends. Whoever reads a command line asks
+ * flags_are_listed first; true: return 0.
  */
-typedef void (*flags_list_fn)(void *ctx, const struct flag *flags, size_t n);
+typedef void (*flags_list_fn)(void *ctx, const char *about, const struct flag *flags, size_t n);
 void flags_list_by(flags_list_fn fn, void *ctx);
-bool flags_are_listed(const struct flag *flags, size_t n);
+bool flags_are_listed(const char *about, const struct flag *flags, size_t n);
 /* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
 int tsdb_flags(
 	struct flag *flags, size_t n, int argc, char **argv, const char *about, const char **dir);

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/self/flags.h"
 #include "base/self/libraries.h"
+#include "cmd/epitool/commands.h"
 #include "cmd/epitool/epitool.h"
 
 enum err_code output_save(const char *path, struct str content, struct err *err)
@@ -43,11 +44,22 @@ void flags_list_by(flags_list_fn fn, void *ctx)
 	list_ctx = ctx;
 }
 
-bool flags_are_listed(const struct flag *flags, size_t n)
+bool flags_are_listed(const char *about, const struct flag *flags, size_t n)
 {
 	if (list_flags)
-		list_flags(list_ctx, flags, n);
+		list_flags(list_ctx, about, flags, n);
 	return list_flags != NULL;
+}
+
+static void output_print_exits(const struct tool_command *c)
+{
+	printf("Exit codes:\n  0    fine\n");
+	for (size_t i = 0; c && c->exits[i].code == EXIT_FAILED; i++)
+		printf("  %d    %s\n", c->exits[i].code, c->exits[i].means);
+	printf("  %d    the command line is wrong\n", EXIT_USAGE);
+	for (size_t i = 0; c && c->exits[i].code; i++)
+		if (c->exits[i].code > EXIT_USAGE)
+			printf("  %-4d %s\n", c->exits[i].code, c->exits[i].means);
 }
 
 static void output_print_help(
@@ -58,7 +70,9 @@ static void output_print_help(
 
 	flags_print_help(&text, "", "", flags, n);
 	at = str_find(buf_str(&text), STR("Flags:\n")); /* the arguments end there */
-	printf("usage: epitool %s\n\n%s\n\n%.*s", usage, about, (int)text.len - (int)at, text.ptr + at);
+	printf(
+		"usage: epitool %s\n\n%s\n\n%.*s\n", usage, about, (int)text.len - (int)at, text.ptr + at);
+	output_print_exits(tool_command_of_usage(usage));
 	buf_release(&text);
 }
 
@@ -77,7 +91,7 @@ int output_read_flags(struct flag *flags, size_t n, int argc, char **argv, const
 	bool help = false, version = false;
 	struct err err = { 0 };
 
-	if (flags_are_listed(flags, n))
+	if (flags_are_listed(about, flags, n))
 		return 0;
 	if (flags_parse(flags, n, argc, argv, args, max, args_n, &help, &version, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);

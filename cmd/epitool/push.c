@@ -26,8 +26,7 @@ static const char about[] =
 	"\n"
 	"A different profile with the same labels and time gets the next nanosecond.\n"
 	"Profiles have environment=\"ci\", unless a label says otherwise: rules leave them out by\n"
-	"environment!=\"ci\".\n"
-	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong, 130 Ctrl-C.";
+	"environment!=\"ci\".";
 
 struct push_flags {
 	struct client_options client;

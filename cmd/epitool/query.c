@@ -14,8 +14,7 @@ static const char about[] =
 	"--format says. A profile for go tool pprof: --format=pprof -o FILE.\n"
 	"\n"
 	"Times are RFC 3339, unix seconds, now, now-1h or -1h. Without --start the query is\n"
-	"evaluated at --time; with it over all of (start, end]; with --step at each step.\n"
-	"Exit codes: 0, 1 the query failed, 2 the command line is wrong, 130 Ctrl-C.";
+	"evaluated at --time; with it over all of (start, end]; with --step at each step.";
 
 struct query_flags {
 	struct question q;

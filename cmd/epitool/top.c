@@ -21,8 +21,7 @@ static const char about[] =
 	"  epitool top --watch 'merge(cpu{job=\"api\"}[1m])'\n"
 	"  epitool top --watch=1m --start=-5m 'cpu'\n"
 	"Relative times count from each turn on. What fails later is said, and tried again.\n"
-	"Exit codes: 0, also after Ctrl-C while watching, 1 the query failed, 2 the command line\n"
-	"is wrong, 130 Ctrl-C.";
+	"Ctrl-C while watching ends with 0.";
 
 struct top_flags {
 	struct question q;

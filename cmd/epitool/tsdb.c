@@ -36,7 +36,7 @@ int tsdb_flags(
 	struct err err;
 	size_t args_n = 0;
 
-	if (flags_are_listed(flags, n))
+	if (flags_are_listed(about, flags, n))
 		return 0;
 	if (flags_parse(flags, n, argc, argv, args, 1, &args_n, &help, &version, &err)) {
 		fprintf(stderr, "epitool: error: %s\n", err.msg);

@@ -50,17 +50,17 @@ struct api_config {
 #define API_REFRESH_FIELD \
 	{ \
 		"refresh_interval", YAML_DURATION, offsetof(struct api_config, refresh_interval_ns), NULL, \
-			NULL, "how often to ask", 0 \
+			NULL, "How often the API is asked.", 0, .limits = "at least 100ms" \
 	}
 #define API_PORT_FIELD \
 	{ \
 		"port", YAML_INT, offsetof(struct api_config, port), NULL, NULL, \
-			"of targets that have none of their own", 0 \
+			"The port of targets that have none of their own.", 0 \
 	}
 #define API_SEPARATOR_FIELD \
 	{ \
 		"tag_separator", YAML_STRING, offsetof(struct api_config, separator), NULL, NULL, \
-			"between the tags of a label", 0 \
+			"What stands between tags in a label, and around them.", 0 \
 	}
 #define API_HTTP_FIELDS HTTP_CONFIG_FIELDS(offsetof(struct api_config, http))
 

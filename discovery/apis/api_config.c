@@ -2,8 +2,10 @@
 
 /* clang-format off */
 static const struct yaml_field filter_fields[] = {
-	{ "name", YAML_STRING, offsetof(struct api_filter, name), NULL, NULL, "what is compared", 0 },
-	{ "values", YAML_LIST, offsetof(struct api_filter, values), NULL, NULL, "any of them", 0 },
+	{ "name", YAML_STRING, offsetof(struct api_filter, name), NULL, NULL, "What is compared.", 0,
+		.unset = "required" },
+	{ "values", YAML_LIST, offsetof(struct api_filter, values), NULL, NULL,
+		"One of these is enough.", 0, .unset = "required" },
 };
 /* clang-format on */
 

@@ -23,21 +23,29 @@ static const struct source_ops consul_ops = API_SOURCE_OPS("consul");
 
 /* clang-format off */
 static const struct yaml_field fields[] = {
-	{ "server", YAML_STRING, AT(server), NULL, NULL, "host:port of the agent", 0 },
-	{ "path_prefix", YAML_STRING, AT(path_prefix), NULL, NULL, "of a gateway before it", 0 },
-	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
-	{ "token", YAML_SECRET, AT(token), NULL, NULL, "of Consul's access control", 0 },
-	{ "username", YAML_STRING, AT(username), NULL, NULL, "the older form of basic_auth", 0 },
-	{ "password", YAML_SECRET, AT(password), NULL, NULL, "likewise", 0 },
-	{ "datacenter", YAML_STRING, AT(datacenter), NULL, NULL, "the agent's own if not given", 0 },
-	{ "namespace", YAML_STRING, AT(namespace), NULL, NULL, "of Consul Enterprise", 0 },
-	{ "partition", YAML_STRING, AT(partition), NULL, NULL, "of Consul Enterprise", 0 },
-	{ "services", YAML_LIST, AT(services), NULL, NULL, "their names; all if not given", 0 },
-	{ "tags", YAML_LIST, AT(tags), NULL, NULL, "that services and instances must have", 0 },
-	{ "node_meta", YAML_STRING_MAP, AT(node_meta), NULL, NULL, "that nodes must have", 0 },
-	{ "filter", YAML_STRING, AT(filter), NULL, NULL, "expression for the catalog", 0 },
-	{ "health_filter", YAML_STRING, AT(health_filter), NULL, NULL, "expression for instances", 0 },
-	{ "allow_stale", YAML_BOOL, AT(allow_stale), NULL, NULL, "any server may answer", 0 },
+	{ "server", YAML_STRING, AT(server), NULL, NULL, "The agent, `host:port`.", 0 },
+	{ "path_prefix", YAML_STRING, AT(path_prefix), NULL, NULL,
+		"The path of a gateway in front of the agent.", 0 },
+	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "How the agent is reached.", 0,
+		.limits = "`http` or `https`" },
+	{ "token", YAML_SECRET, AT(token), NULL, NULL, "The token of Consul's access control.", 0 },
+	{ "username", YAML_STRING, AT(username), NULL, NULL, "The older form of `basic_auth`.", 0 },
+	{ "password", YAML_SECRET, AT(password), NULL, NULL, "The older form of `basic_auth`.", 0 },
+	{ "datacenter", YAML_STRING, AT(datacenter), NULL, NULL, "The datacenter.", 0,
+		.unset = "that of the agent" },
+	{ "namespace", YAML_STRING, AT(namespace), NULL, NULL, "The namespace, in Consul Enterprise.",
+		0 },
+	{ "partition", YAML_STRING, AT(partition), NULL, NULL, "The partition, in Consul Enterprise.",
+		0 },
+	{ "services", YAML_LIST, AT(services), NULL, NULL, "Names of services.", 0, .unset = "all" },
+	{ "tags", YAML_LIST, AT(tags), NULL, NULL, "Tags that services and instances must have.", 0 },
+	{ "node_meta", YAML_STRING_MAP, AT(node_meta), NULL, NULL, "Metadata that nodes must have.",
+		0 },
+	{ "filter", YAML_STRING, AT(filter), NULL, NULL, "An expression that filters the catalog.", 0 },
+	{ "health_filter", YAML_STRING, AT(health_filter), NULL, NULL,
+		"An expression that filters instances.", 0 },
+	{ "allow_stale", YAML_BOOL, AT(allow_stale), NULL, NULL,
+		"Any server may answer, not the leader alone.", 0 },
 	API_SEPARATOR_FIELD,
 	API_REFRESH_FIELD,
 	API_HTTP_FIELDS,
@@ -265,7 +273,7 @@ static enum err_code consul_check(
 
 static void consul_defaults(struct yaml_ctx *ctx, void *out);
 
-static const struct yaml_schema schema = {
+const struct yaml_schema consul_sd_schema = {
 	.name = "consul_sd_config",
 	.size = sizeof(struct consul_config),
 	.fields = fields,
@@ -276,7 +284,7 @@ static const struct yaml_schema schema = {
 
 static const struct api consul = {
 	.kind = "consul",
-	.schema = &schema,
+	.schema = &consul_sd_schema,
 	.locate = consul_locate,
 	.headers = consul_headers,
 	.lists = lists,
@@ -304,5 +312,6 @@ static void consul_defaults(struct yaml_ctx *ctx, void *out)
 enum err_code consul_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
-	return source_configs_decode(ctx, n, "consul_sd_configs", &consul_ops, &schema, sources, err);
+	return source_configs_decode(
+		ctx, n, "consul_sd_configs", &consul_ops, &consul_sd_schema, sources, err);
 }

@@ -24,12 +24,15 @@ static const struct source_ops docker_ops = API_SOURCE_OPS("docker");
 
 /* clang-format off */
 static const struct yaml_field fields[] = {
-	{ "host", YAML_STRING, AT(host), NULL, NULL, "unix:///path, tcp://host:port or a URL", 0 },
+	{ "host", YAML_STRING, AT(host), NULL, NULL,
+		"The daemon: `unix:///path`, `tcp://host:port` or a URL.", 0, .unset = "required",
+		.example = "unix:///var/run/docker.sock" },
 	{ "host_networking_host", YAML_STRING, AT(host_networking_host), NULL, NULL,
-		"address of containers in the host's network", 0 },
+		"The address of containers that use the host's network.", 0 },
 	{ "match_first_network", YAML_BOOL, AT(match_first_network), NULL, NULL,
-		"only the first network by name", 0 },
-	{ "filters", YAML_LIST, AT(filters), &api_filter_schema, NULL, "which containers", 0 },
+		"Only the first network by name counts. Else each network of a container is a target.", 0 },
+	{ "filters", YAML_LIST, AT(filters), &api_filter_schema, NULL, "Which containers count.", 0,
+		.example = "[{name: label, values: [profile=yes]}]" },
 	API_PORT_FIELD,
 	API_REFRESH_FIELD,
 	API_HTTP_FIELDS,
@@ -229,7 +232,7 @@ static enum err_code docker_check(
 	return api_config_check(ctx, n, out, err);
 }
 
-static const struct yaml_schema schema = {
+const struct yaml_schema docker_sd_schema = {
 	.name = "docker_sd_config",
 	.size = sizeof(struct docker_config),
 	.fields = fields,
@@ -240,7 +243,7 @@ static const struct yaml_schema schema = {
 
 static const struct api docker = {
 	.kind = "docker",
-	.schema = &schema,
+	.schema = &docker_sd_schema,
 	.locate = docker_locate,
 	.lists = lists,
 	.lists_n = COUNT(lists),
@@ -263,5 +266,6 @@ static void docker_defaults(struct yaml_ctx *ctx, void *out)
 enum err_code docker_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
-	return source_configs_decode(ctx, n, "docker_sd_configs", &docker_ops, &schema, sources, err);
+	return source_configs_decode(
+		ctx, n, "docker_sd_configs", &docker_ops, &docker_sd_schema, sources, err);
 }

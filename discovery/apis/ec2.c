@@ -23,16 +23,21 @@ static const struct source_ops ec2_ops = API_SOURCE_OPS("ec2");
 
 /* clang-format off */
 static const struct yaml_field fields[] = {
-	{ "region", YAML_STRING, AT(region), NULL, NULL,
-		"the environment's or the instance's own if not given", 0 },
-	{ "endpoint", YAML_STRING, AT(endpoint), NULL, NULL, "URL instead of AWS's own", 0 },
-	{ "access_key", YAML_STRING, AT(access_key), NULL, NULL,
-		"as AWS's programs find it if not given", 0 },
-	{ "secret_key", YAML_SECRET, AT(secret_key), NULL, NULL, "likewise", 0 },
-	{ "profile", YAML_STRING, AT(profile), NULL, NULL, "of the files of credentials", 0 },
-	{ "role_arn", YAML_STRING, AT(role_arn), NULL, NULL, "a role to assume", 0 },
-	{ "external_id", YAML_STRING, AT(external_id), NULL, NULL, "that the role asks for", 0 },
-	{ "filters", YAML_LIST, AT(filters), &api_filter_schema, NULL, "which instances", 0 },
+	{ "region", YAML_STRING, AT(region), NULL, NULL, "The region.", 0,
+		.unset = "that of the environment, else of the instance" },
+	{ "endpoint", YAML_STRING, AT(endpoint), NULL, NULL, "Where the API is.", 0, .takes = "URL",
+		.unset = "AWS's own" },
+	{ "access_key", YAML_STRING, AT(access_key), NULL, NULL, "The name of the key.", 0,
+		.unset = "as AWS's programs find it" },
+	{ "secret_key", YAML_SECRET, AT(secret_key), NULL, NULL, "The key that signs requests.", 0,
+		.unset = "as AWS's programs find it" },
+	{ "profile", YAML_STRING, AT(profile), NULL, NULL, "The section of AWS's files of credentials.",
+		0 },
+	{ "role_arn", YAML_STRING, AT(role_arn), NULL, NULL, "A role to assume.", 0 },
+	{ "external_id", YAML_STRING, AT(external_id), NULL, NULL,
+		"The external id that the role asks for.", 0 },
+	{ "filters", YAML_LIST, AT(filters), &api_filter_schema, NULL, "Which instances count.", 0,
+		.example = "[{name: tag:env, values: [prod]}]" },
 	API_PORT_FIELD,
 	API_REFRESH_FIELD,
 	API_HTTP_FIELDS,
@@ -310,7 +315,7 @@ static enum err_code ec2_check(
 
 static void ec2_defaults(struct yaml_ctx *ctx, void *out);
 
-static const struct yaml_schema schema = {
+const struct yaml_schema ec2_sd_schema = {
 	.name = "ec2_sd_config",
 	.size = sizeof(struct ec2_config),
 	.fields = fields,
@@ -321,7 +326,7 @@ static const struct yaml_schema schema = {
 
 static const struct api ec2 = {
 	.kind = "ec2",
-	.schema = &schema,
+	.schema = &ec2_sd_schema,
 	.locate = ec2_locate,
 	.form = true,
 	.xml = true,
@@ -346,5 +351,5 @@ static void ec2_defaults(struct yaml_ctx *ctx, void *out)
 enum err_code ec2_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
-	return source_configs_decode(ctx, n, "ec2_sd_configs", &ec2_ops, &schema, sources, err);
+	return source_configs_decode(ctx, n, "ec2_sd_configs", &ec2_ops, &ec2_sd_schema, sources, err);
 }

@@ -20,10 +20,11 @@ static const struct source_ops nomad_ops = API_SOURCE_OPS("nomad");
 
 /* clang-format off */
 static const struct yaml_field fields[] = {
-	{ "server", YAML_STRING, AT(server), NULL, NULL, "URL of the API", 0 },
-	{ "region", YAML_STRING, AT(region), NULL, NULL, "whose services", 0 },
-	{ "namespace", YAML_STRING, AT(namespace), NULL, NULL, "whose services", 0 },
-	{ "allow_stale", YAML_BOOL, AT(allow_stale), NULL, NULL, "any server may answer", 0 },
+	{ "server", YAML_STRING, AT(server), NULL, NULL, "The API.", 0, .takes = "URL" },
+	{ "region", YAML_STRING, AT(region), NULL, NULL, "The region of the services.", 0 },
+	{ "namespace", YAML_STRING, AT(namespace), NULL, NULL, "The namespace of the services.", 0 },
+	{ "allow_stale", YAML_BOOL, AT(allow_stale), NULL, NULL,
+		"Any server may answer, not the leader alone.", 0 },
 	API_SEPARATOR_FIELD,
 	API_REFRESH_FIELD,
 	API_HTTP_FIELDS,
@@ -84,7 +85,7 @@ static enum err_code nomad_check(
 	return api_config_check(ctx, n, out, err);
 }
 
-static const struct yaml_schema schema = {
+const struct yaml_schema nomad_sd_schema = {
 	.name = "nomad_sd_config",
 	.size = sizeof(struct nomad_config),
 	.fields = fields,
@@ -95,7 +96,7 @@ static const struct yaml_schema schema = {
 
 static const struct api nomad = {
 	.kind = "nomad",
-	.schema = &schema,
+	.schema = &nomad_sd_schema,
 	.locate = nomad_locate,
 	.lists = services,
 	.lists_n = COUNT(services),
@@ -121,5 +122,6 @@ static void nomad_defaults(struct yaml_ctx *ctx, void *out)
 enum err_code nomad_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
-	return source_configs_decode(ctx, n, "nomad_sd_configs", &nomad_ops, &schema, sources, err);
+	return source_configs_decode(
+		ctx, n, "nomad_sd_configs", &nomad_ops, &nomad_sd_schema, sources, err);
 }

@@ -10,6 +10,8 @@
 
 #include "base/yaml/yaml.h"
 
+/* Of one entry. */
+extern const struct yaml_schema consul_sd_schema, docker_sd_schema, ec2_sd_schema, nomad_sd_schema;
 /* YAML_CUSTOM decoders into a struct source_configs. */
 enum err_code consul_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);

@@ -15,6 +15,7 @@
 
 #include "base/yaml/yaml.h"
 
+extern const struct yaml_schema kubernetes_sd_schema; /* of one entry */
 /* A YAML_CUSTOM decoder of kubernetes_sd_configs into a struct source_configs. */
 enum err_code kubernetes_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);

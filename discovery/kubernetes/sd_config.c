@@ -45,26 +45,29 @@ static enum err_code kube_decode_selector_role(
 
 /* clang-format off */
 static const struct yaml_field selector_fields[] = {
-	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_selector_role, "whose objects are selected", 0 },
+	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_selector_role, "Whose objects are selected.", 0,
+		.takes = "role", .unset = "required" },
 	{ "label", YAML_STRING, offsetof(struct kube_selector, label), NULL, NULL,
-		"label selector, as of kubectl -l", 0 },
+		"A selector of labels, as of `kubectl -l`.", 0, .example = "app=shop" },
 	{ "field", YAML_STRING, offsetof(struct kube_selector, field), NULL, NULL,
-		"field selector, as of kubectl --field-selector", 0 },
+		"A selector of fields, as of `kubectl --field-selector`.", 0,
+		.example = "spec.nodeName=node-1" },
 };
 static const struct yaml_schema selector_schema = { "kubernetes.SelectorConfig",
 	sizeof(struct kube_selector), selector_fields, COUNT(selector_fields), NULL, NULL };
 
 /* Offsets of these two count from the entry's struct. */
 static const struct yaml_field namespace_fields[] = {
-	{ "own_namespace", YAML_BOOL, AT(own_namespace), NULL, NULL, "that of the server's pod", 0 },
-	{ "names", YAML_LIST, AT(namespaces), NULL, NULL, "of namespaces; all where none is given", 0 },
+	{ "own_namespace", YAML_BOOL, AT(own_namespace), NULL, NULL,
+		"Look in the namespace of the server's own pod.", 0 },
+	{ "names", YAML_LIST, AT(namespaces), NULL, NULL, "Namespaces to look in.", 0, .unset = "all" },
 };
 static const struct yaml_field attach_fields[] = {
-	{ "node", YAML_BOOL, AT(attach.node), NULL, NULL, "labels of the target's node", 0 },
-	{ "namespace", YAML_BOOL, AT(attach.namespace), NULL, NULL, "labels of its namespace", 0 },
-	{ "deployment", YAML_BOOL, AT(attach.deployment), NULL, NULL, "its pod's deployment", 0 },
-	{ "job", YAML_BOOL, AT(attach.job), NULL, NULL, "its pod's job", 0 },
-	{ "cronjob", YAML_BOOL, AT(attach.cronjob), NULL, NULL, "its pod's cron job", 0 },
+	{ "node", YAML_BOOL, AT(attach.node), NULL, NULL, "Add labels of the target's node.", 0 },
+	{ "namespace", YAML_BOOL, AT(attach.namespace), NULL, NULL, "Add labels of its namespace.", 0 },
+	{ "deployment", YAML_BOOL, AT(attach.deployment), NULL, NULL, "Add its pod's deployment.", 0 },
+	{ "job", YAML_BOOL, AT(attach.job), NULL, NULL, "Add its pod's job.", 0 },
+	{ "cronjob", YAML_BOOL, AT(attach.cronjob), NULL, NULL, "Add its pod's cron job.", 0 },
 };
 static const struct yaml_schema namespaces_schema = { "kubernetes.plain",
 	sizeof(struct kubernetes_sd_config), namespace_fields, COUNT(namespace_fields), NULL, NULL };
@@ -101,15 +104,19 @@ static enum err_code kube_decode_attach(
 
 /* clang-format off */
 static const struct yaml_field sd_fields[] = {
-	{ "api_server", YAML_STRING, AT(cluster.api_server), NULL, NULL,
-		"URL of the API server; the pod's own cluster where neither this nor a kubeconfig is given",
-		0 },
+	{ "api_server", YAML_STRING, AT(cluster.api_server), NULL, NULL, "The API server.", 0,
+		.takes = "URL",
+		.unset = "that of the kubeconfig, else the cluster that the server runs in" },
 	{ "kubeconfig_file", YAML_STRING, AT(cluster.kubeconfig_file), NULL, NULL,
-		"a kubeconfig instead", 0 },
-	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_role, "what becomes targets", 0 },
-	{ "namespaces", YAML_CUSTOM, 0, NULL, kube_decode_namespaces, "where to look", 0 },
-	{ "selectors", YAML_LIST, AT(selectors), &selector_schema, NULL, "which objects count", 0 },
-	{ "attach_metadata", YAML_CUSTOM, 0, NULL, kube_decode_attach, "labels of other objects", 0 },
+		"A kubeconfig with server and credentials.", 0, .takes = "path" },
+	{ "role", YAML_CUSTOM, 0, NULL, kube_decode_role, "Which objects become targets.", 0,
+		.takes = "role", .unset = "required",
+		.limits = "`pod`, `service`, `endpoints`, `endpointslice`, `node` or `ingress`" },
+	{ "namespaces", YAML_CUSTOM, 0, &namespaces_schema, kube_decode_namespaces,
+		"Namespaces to look in.", 0, .unset = "all" },
+	{ "selectors", YAML_LIST, AT(selectors), &selector_schema, NULL, "Which objects count.", 0 },
+	{ "attach_metadata", YAML_CUSTOM, 0, &attach_schema, kube_decode_attach,
+		"Labels of other objects.", 0 },
 	HTTP_CONFIG_FIELDS(AT(cluster.http)),
 };
 /* clang-format on */

@@ -33,7 +33,6 @@ struct kubernetes_sd_config {
 	struct kube_attach attach;
 };
 
-extern const struct yaml_schema kubernetes_sd_schema; /* of one struct kubernetes_sd_config */
 extern const struct source_ops kubernetes_sd_ops;
 
 /* Parse a selector as Kubernetes does, with the errors of its parsers. */

@@ -35,13 +35,16 @@ METRIC_COUNTER(lookup_failures, "epimetheus_discovery_dns_lookup_failures_total"
 /* clang-format off */
 static const struct yaml_field dns_fields[] = {
 	{ "names", YAML_LIST, offsetof(struct dns_sd_config, names), NULL, NULL,
-		"names to look up; without a dot at the end, along resolv.conf's search domains", 0 },
-	{ "type", YAML_STRING, offsetof(struct dns_sd_config, type), NULL, NULL,
-		"SRV, A, AAAA, MX or NS", 0 },
+		"Names to look up. A name without a dot at its end goes along the search domains of "
+		"`resolv.conf`.", 0, .unset = "required", .limits = "at most 10000",
+		.example = "[_pprof._tcp.shop.example]" },
+	{ "type", YAML_STRING, offsetof(struct dns_sd_config, type), NULL, NULL, "The type of record.",
+		0, .limits = "`SRV`, `A`, `AAAA`, `MX` or `NS`" },
 	{ "port", YAML_INT, offsetof(struct dns_sd_config, port), NULL, NULL,
-		"of the targets, where the record names none", 0 },
-	{ "refresh_interval", YAML_DURATION, offsetof(struct dns_sd_config, refresh_interval_ns),
-		NULL, NULL, "how often to ask", 0 },
+		"The port of targets. Not needed for `SRV`.", 0, .unset = "required unless `SRV`",
+		.limits = "1 to 65535" },
+	{ "refresh_interval", YAML_DURATION, offsetof(struct dns_sd_config, refresh_interval_ns), NULL,
+		NULL, "How often names are looked up.", 0, .limits = "at least 1s" },
 };
 /* clang-format on */
 
@@ -77,7 +80,7 @@ static enum err_code dns_check(
 	return ERR_OK;
 }
 
-static const struct yaml_schema dns_schema = {
+const struct yaml_schema dns_sd_schema = {
 	.name = "dns_sd_config",
 	.size = sizeof(struct dns_sd_config),
 	.fields = dns_fields,
@@ -420,5 +423,6 @@ const struct source_ops dns_sd_ops = {
 enum err_code dns_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
-	return source_configs_decode(ctx, n, "dns_sd_configs", &dns_sd_ops, &dns_schema, sources, err);
+	return source_configs_decode(
+		ctx, n, "dns_sd_configs", &dns_sd_ops, &dns_sd_schema, sources, err);
 }

@@ -27,6 +27,7 @@ struct dns_sd_config {
 
 extern const struct source_ops dns_sd_ops; /* of a struct dns_sd_config */
 
+extern const struct yaml_schema dns_sd_schema; /* of one entry */
 /* A YAML_CUSTOM decoder of dns_sd_configs into a struct source_configs. */
 enum err_code dns_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);

@@ -65,9 +65,13 @@ static enum err_code file_sd_decode_files(
 
 /* clang-format off */
 static const struct yaml_field file_fields[] = {
-	{ "files", YAML_CUSTOM, 0, NULL, file_sd_decode_files, "paths, * in the last element", 0 },
-	{ "refresh_interval", YAML_DURATION, offsetof(struct file_sd_config, refresh_interval_ns),
-		NULL, NULL, "how often to read again what was not noticed", 0 },
+	{ "files", YAML_CUSTOM, 0, NULL, file_sd_decode_files,
+		"Files of targets in YAML or JSON. The last part of a path may hold a `*`.", 0,
+		.takes = "list of paths", .unset = "required", .example = "[\"targets/*.yml\"]" },
+	{ "refresh_interval", YAML_DURATION, offsetof(struct file_sd_config, refresh_interval_ns), NULL,
+		NULL,
+		"How often files are read again even if no change was noticed. A change is usually "
+		"noticed at once.", 0 },
 };
 /* clang-format on */
 
@@ -91,7 +95,7 @@ static enum err_code file_sd_check(
 	return ERR_OK;
 }
 
-static const struct yaml_schema file_schema = {
+const struct yaml_schema file_sd_schema = {
 	.name = "file_sd_config",
 	.size = sizeof(struct file_sd_config),
 	.fields = file_fields,
@@ -397,5 +401,5 @@ enum err_code file_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
 {
 	return source_configs_decode(
-		ctx, n, "file_sd_configs", &file_sd_ops, &file_schema, sources, err);
+		ctx, n, "file_sd_configs", &file_sd_ops, &file_sd_schema, sources, err);
 }

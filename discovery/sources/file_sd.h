@@ -15,6 +15,7 @@
 #define FILE_SD_FILES_MAX 4096u /* matched by one entry */
 #define FILE_SD_REFRESH_DEFAULT_NS (5 * INT64_C(60) * 1000000000)
 
+extern const struct yaml_schema file_sd_schema; /* of one entry */
 /* A YAML_CUSTOM decoder of file_sd_configs into a struct source_configs. */
 enum err_code file_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);

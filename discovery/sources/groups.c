@@ -342,9 +342,10 @@ static enum err_code sd_groups_decode_labels(
 
 /* clang-format off */
 static const struct yaml_field group_fields[] = {
-	{ "targets", YAML_CUSTOM, 0, NULL, sd_groups_decode_targets, "addresses, host:port", 0 },
+	{ "targets", YAML_CUSTOM, 0, NULL, sd_groups_decode_targets, "Addresses, `host:port`.", 0,
+		.takes = "list of addresses", .example = "[\"10.0.0.1:6060\"]" },
 	{ "labels", YAML_CUSTOM, offsetof(struct target_group, labels), NULL, sd_groups_decode_labels,
-		"labels of all of them", 0 },
+		"Labels of all these targets.", 0, .takes = "map of strings", .example = "{version: v2}" },
 };
 /* clang-format on */
 
@@ -355,7 +356,7 @@ static const struct yaml_foreign group_foreign[] = {
 	{ NULL },
 };
 
-static const struct yaml_schema group_schema = {
+const struct yaml_schema target_group_schema = {
 	.name = "target group",
 	.size = sizeof(struct target_group),
 	.fields = group_fields,
@@ -384,7 +385,7 @@ enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node 
 		if (yaml_is_null(c))
 			rc = yaml_err(c, err, ERR_INVALID, "empty or null target group");
 		else
-			rc = yaml_decode(ctx, &group_schema, c, &v[i], err);
+			rc = yaml_decode(ctx, &target_group_schema, c, &v[i], err);
 		if (rc && !yaml_goes_on(ctx, rc, err))
 			return rc;
 		v[i].source = str_of(arena_printf(ctx->arena, "%s%zu", source_prefix, i));

@@ -81,6 +81,7 @@ const struct target_group *groups_next(struct groups_cursor *c); /* NULL: no mor
 MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *t, size_t n,
 	struct str name, struct str value, struct err *err);
 
+extern const struct yaml_schema target_group_schema; /* of one entry of such a list */
 /*
  * Decodes a list of {targets: [host:port, ...], labels: {name: value}}, as in static_configs and
  * documents of file_sd. A group's source is source_prefix and its index. Errors name file, line and

@@ -25,9 +25,10 @@ struct http_sd_config {
 #define AT(member) offsetof(struct http_sd_config, member)
 /* clang-format off */
 static const struct yaml_field http_sd_fields[] = {
-	{ "url", YAML_STRING, AT(url), NULL, NULL, "where the document is", 0 },
+	{ "url", YAML_STRING, AT(url), NULL, NULL, "Where the list of targets is.", 0, .takes = "URL",
+		.unset = "required" },
 	{ "refresh_interval", YAML_DURATION, AT(refresh_interval_ns), NULL, NULL,
-		"how often to ask", 0 },
+		"How often the list is asked for.", 0, .limits = "at least 100ms" },
 	HTTP_CONFIG_FIELDS(AT(http)),
 };
 /* clang-format on */
@@ -55,7 +56,7 @@ static enum err_code http_sd_check(
 	return http_config_check(ctx, n, &c->http, err);
 }
 
-static const struct yaml_schema http_sd_schema = {
+const struct yaml_schema http_sd_schema = {
 	.name = "http_sd_config",
 	.size = sizeof(struct http_sd_config),
 	.fields = http_sd_fields,

@@ -16,6 +16,7 @@
 #define HTTP_SD_REFRESH_DEFAULT_NS (60 * INT64_C(1000000000))
 #define HTTP_SD_REFRESH_MIN_NS (INT64_C(100) * 1000000)
 
+extern const struct yaml_schema http_sd_schema; /* of one entry */
 /* A YAML_CUSTOM decoder of http_sd_configs into a struct source_configs. */
 enum err_code http_sd_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);

@@ -39,47 +39,65 @@ static enum err_code rules_keep_node(
 	return ERR_OK;
 }
 
+static const struct yaml_schema rules_group_schema, rules_rule_schema;
+
 /* clang-format off */
 #define AT(member) offsetof(struct rules_file_fields, member)
 static const struct yaml_field file_table[] = {
-	{ "groups", YAML_CUSTOM, AT(groups), NULL, rules_keep_node, "groups of rules", 0 },
+	{ "groups", YAML_CUSTOM, AT(groups), &rules_group_schema, rules_keep_node, "Groups of rules.",
+		0, .takes = "list of" },
 };
 #undef AT
 
 #define AT(member) offsetof(struct rules_group_fields, member)
 static const struct yaml_field group_table[] = {
-	{ "name", YAML_STRING, AT(name), NULL, NULL, "unique in its file", 0 },
-	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "between evaluations", 0 },
+	{ "name", YAML_STRING, AT(name), NULL, NULL, "The name of the group, once in its file.", 0,
+		.unset = "required" },
+	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "How often the group is evaluated.",
+		0, .unset = "`evaluation_interval` of `global`" },
 	{ "query_offset", YAML_DURATION, AT(query_offset_ns), NULL, NULL,
-		"how much earlier its queries look", offsetof(struct rules_group_fields, offset_set) + 1 },
-	{ "limit", YAML_UINT, AT(limit), NULL, NULL, "alerts or series of one rule", 0 },
-	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "added to those of its rules", 0 },
-	{ "rules", YAML_CUSTOM, AT(rules), NULL, rules_keep_node, "in order", 0 },
+		"How much earlier than now its queries look.",
+		offsetof(struct rules_group_fields, offset_set) + 1,
+		.unset = "`rule_query_offset` of `global`" },
+	{ "limit", YAML_UINT, AT(limit), NULL, NULL,
+		"The most alerts or series of one rule; more make the rule fail. 0: no limit.", 0 },
+	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "Labels that all rules of the group add.",
+		0 },
+	{ "rules", YAML_CUSTOM, AT(rules), &rules_rule_schema, rules_keep_node,
+		"Rules, evaluated one after the other.", 0, .takes = "list of" },
 };
 #undef AT
 
 #define AT(member) offsetof(struct rule_fields, member)
 static const struct yaml_field rule_table[] = {
-	{ "record", YAML_STRING, AT(record), NULL, NULL, "name of what is recorded", 0 },
-	{ "alert", YAML_STRING, AT(alert), NULL, NULL, "name of the alert", 0 },
-	{ "expr", YAML_STRING, AT(expr), NULL, NULL, "what is evaluated", 0 },
-	{ "for", YAML_DURATION, AT(for_ns), NULL, NULL, "pending before it fires", 0 },
+	{ "record", YAML_STRING, AT(record), NULL, NULL,
+		"The name of the series that is recorded. Either this or `alert`.", 0,
+		.example = "job:cpu:cores" },
+	{ "alert", YAML_STRING, AT(alert), NULL, NULL,
+		"The name of the alert. Either this or `record`.", 0 },
+	{ "expr", YAML_STRING, AT(expr), NULL, NULL, "The query that is evaluated.", 0,
+		.takes = "query", .unset = "required" },
+	{ "for", YAML_DURATION, AT(for_ns), NULL, NULL,
+		"How long the query must hold before the alert fires.", 0 },
 	{ "keep_firing_for", YAML_DURATION, AT(keep_firing_for_ns), NULL, NULL,
-		"firing after its end", 0 },
-	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "set on each element", 0 },
-	{ "annotations", YAML_STRING_MAP, AT(annotations), NULL, NULL, "for people", 0 },
+		"How long the alert goes on after the query stopped to hold.", 0 },
+	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL,
+		"Labels that are set on each series or alert. For alerts they are templates.", 0 },
+	{ "annotations", YAML_STRING_MAP, AT(annotations), NULL, NULL,
+		"Texts for people, as templates. Only for alerts.", 0,
+		.example = "{summary: '{{ $labels.job }}'}" },
 };
 #undef AT
 /* clang-format on */
 
 #define SCHEMA(id, text, type, table) \
-	static const struct yaml_schema id = { .name = (text), \
+	const struct yaml_schema id = { .name = (text), \
 		.size = sizeof(struct type), \
 		.fields = (table), \
 		.fields_n = sizeof(table) / sizeof((table)[0]) }
-SCHEMA(file_schema, "rule_groups", rules_file_fields, file_table);
-SCHEMA(group_schema, "rule_group", rules_group_fields, group_table);
-SCHEMA(rule_schema, "rule", rule_fields, rule_table);
+SCHEMA(rules_file_schema, "rule_groups", rules_file_fields, file_table);
+static SCHEMA(rules_group_schema, "rule_group", rules_group_fields, group_table);
+static SCHEMA(rules_rule_schema, "rule", rule_fields, rule_table);
 
 /* ---- where an error is ---- */
 
@@ -154,7 +172,7 @@ static enum err_code rules_decode(struct loading *l, struct yaml_ctx *ctx,
 	for (const struct yaml_node *c = n->child; c; c = c->next) {
 		f = (struct rule_fields){ 0 };
 		rc = yaml_is_null(c) ? yaml_err(c, err, ERR_INVALID, "empty or null rule") :
-							   yaml_decode(ctx, &rule_schema, c, &f, err);
+							   yaml_decode(ctx, &rules_rule_schema, c, &f, err);
 		if (!rc)
 			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
 		number++;
@@ -194,7 +212,7 @@ static enum err_code rules_decode_group(struct loading *l, struct yaml_ctx *ctx,
 	g->file = file;
 	if (name && name->kind == YAML_SCALAR)
 		g->name = name->text;
-	if ((rc = yaml_decode(ctx, &group_schema, n, &f, err)))
+	if ((rc = yaml_decode(ctx, &rules_group_schema, n, &f, err)))
 		return g->name.len ? rules_in_group(n, g, err) : rc;
 	if (!f.name.len)
 		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
@@ -237,7 +255,7 @@ static enum err_code rules_load_text(
 	if (!file.ptr)
 		return arena_fail(&s->arena, "rules", err);
 	if ((rc = yaml_parse(&s->arena, name, text, &root, err)) ||
-		(rc = yaml_decode(&ctx, &file_schema, root, &f, err)))
+		(rc = yaml_decode(&ctx, &rules_file_schema, root, &f, err)))
 		return rc;
 	s->files[s->files_n++] = file;
 	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c; c = c->next)

@@ -72,6 +72,8 @@ struct rule_set {
 	size_t files_n;
 };
 
+extern const struct yaml_schema rules_file_schema; /* of a file of rules */
+
 struct rules_load {
 	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;

@@ -14,6 +14,31 @@ const char *binary_op_name(enum binary_op op)
 	return op_names[op];
 }
 
+/* As in grammar.y; tests/web/api/language_test.c proves it. */
+int binary_op_binds(enum binary_op op)
+{
+	static const int binds[BINARY_OPS] = {
+		[OP_OR] = 1,
+		[OP_AND] = 2,
+		[OP_UNLESS] = 2,
+		[OP_EQ] = 3,
+		[OP_NE] = 3,
+		[OP_LT] = 3,
+		[OP_LE] = 3,
+		[OP_GT] = 3,
+		[OP_GE] = 3,
+		[OP_ADD] = 4,
+		[OP_SUB] = 4,
+		[OP_MUL] = 5,
+		[OP_DIV] = 5,
+		[OP_MOD] = 5,
+		[OP_ATAN2] = 5,
+		[OP_POW] = 6,
+	};
+
+	return binds[op];
+}
+
 void value_types_print(struct buf *out, unsigned types)
 {
 	static const struct {

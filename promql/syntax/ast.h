@@ -121,8 +121,10 @@ enum binary_op {
 	OP_OR,
 	OP_UNLESS,
 };
+#define BINARY_OPS (OP_UNLESS + 1)
 
 const char *binary_op_name(enum binary_op op); /* "+", "==", "and" */
+int binary_op_binds(enum binary_op op); /* 1: or; the greater, the closer */
 
 static inline bool binary_op_is_comparison(enum binary_op op)
 {

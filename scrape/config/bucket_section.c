@@ -16,18 +16,22 @@
 #define AT(member) offsetof(struct bucket_section, member)
 /* clang-format off */
 static const struct yaml_field role_table[] = {
-	{ "role_arn", YAML_STRING, AT(role_arn), NULL, NULL, "the role to take", 0 },
-	{ "token_file", YAML_STRING, AT(token_file), NULL, NULL, "file with the token", 0 },
-	{ "session_name", YAML_STRING, AT(session_name), NULL, NULL, "shown in logs of the store", 0 },
-	{ "sts_endpoint", YAML_STRING, AT(sts_endpoint), NULL, NULL, "URL of the token service", 0 },
+	{ "role_arn", YAML_STRING, AT(role_arn), NULL, NULL, "The role to take.", 0,
+		.unset = "required" },
+	{ "token_file", YAML_STRING, AT(token_file), NULL, NULL, "A file with the token.", 0,
+		.takes = "path", .unset = "required" },
+	{ "session_name", YAML_STRING, AT(session_name), NULL, NULL,
+		"A name that logs of the store show.", 0 },
+	{ "sts_endpoint", YAML_STRING, AT(sts_endpoint), NULL, NULL, "The token service.", 0,
+		.takes = "URL", .unset = "AWS's own" },
 };
 static const struct yaml_field prices_table[] = {
 	{ "put_per_million", YAML_FLOAT, AT(prices.put_per_million), NULL, NULL,
-		"puts and lists", 0 },
+		"The price of a million puts and lists.", 0 },
 	{ "get_per_million", YAML_FLOAT, AT(prices.get_per_million), NULL, NULL,
-		"gets and heads", 0 },
+		"The price of a million gets and heads.", 0 },
 	{ "storage_per_tb_month", YAML_FLOAT, AT(prices.storage_per_tb_month), NULL, NULL,
-		"of what is stored", 0 },
+		"The price of a terabyte that is stored for a month.", 0 },
 };
 /* clang-format on */
 
@@ -80,26 +84,35 @@ static const struct yaml_schema prices_schema = {
 #define AT(member) offsetof(struct bucket_section, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
-	{ "endpoint", YAML_STRING, AT(endpoint), NULL, NULL, "URL of the store", 0 },
-	{ "bucket", YAML_STRING, AT(bucket), NULL, NULL, "its name", 0 },
-	{ "prefix", YAML_STRING, AT(prefix), NULL, NULL, "of all keys", 0 },
-	{ "region", YAML_STRING, AT(region), NULL, NULL, "of the store", 0 },
+	{ "endpoint", YAML_STRING, AT(endpoint), NULL, NULL, "Where the store is.", 0, .takes = "URL",
+		.unset = "required", .example = "https://s3.eu-central-1.amazonaws.com" },
+	{ "bucket", YAML_STRING, AT(bucket), NULL, NULL, "The name of the bucket.", 0,
+		.unset = "required" },
+	{ "prefix", YAML_STRING, AT(prefix), NULL, NULL, "What all keys begin with.", 0,
+		.example = "production" },
+	{ "region", YAML_STRING, AT(region), NULL, NULL, "The region of the store.", 0,
+		.example = "eu-central-1" },
 	{ "virtual_host", YAML_BOOL, AT(virtual_host), NULL, NULL,
-		"the bucket is part of the host", 0 },
-	{ "access_key", YAML_STRING, AT(access_key), NULL, NULL, "name of the secret key", 0 },
-	{ "access_key_file", YAML_STRING, AT(access_key_file), NULL, NULL, "file with it", 0 },
-	{ "secret_key", YAML_SECRET, AT(secret_key), NULL, NULL, "signs requests", 0 },
-	{ "secret_key_file", YAML_STRING, AT(secret_key_file), NULL, NULL, "file with it", 0 },
-	{ "session_token", YAML_SECRET, AT(session_token), NULL, NULL, "of keys that end", 0 },
-	{ "session_token_file", YAML_STRING, AT(session_token_file), NULL, NULL, "file with it", 0 },
+		"The name of the bucket is part of the host, not of the path.", 0 },
+	{ "access_key", YAML_STRING, AT(access_key), NULL, NULL, "The name of the secret key.", 0 },
+	{ "access_key_file", YAML_STRING, AT(access_key_file), NULL, NULL,
+		"A file with it, read again when it changes.", 0, .takes = "path" },
+	{ "secret_key", YAML_SECRET, AT(secret_key), NULL, NULL, "The key that signs requests.", 0 },
+	{ "secret_key_file", YAML_STRING, AT(secret_key_file), NULL, NULL,
+		"A file with it, read again when it changes.", 0, .takes = "path" },
+	{ "session_token", YAML_SECRET, AT(session_token), NULL, NULL, "The token of keys that end.",
+		0 },
+	{ "session_token_file", YAML_STRING, AT(session_token_file), NULL, NULL,
+		"A file with it, read again when it changes.", 0, .takes = "path" },
 	{ "credentials_file", YAML_STRING, AT(credentials_file), NULL, NULL,
-		"keys in AWS's ini format", 0 },
-	{ "profile", YAML_STRING, AT(profile), NULL, NULL, "section of credentials_file", 0 },
-	{ "web_identity", YAML_STRUCT, 0, &role_schema, NULL, "keys for a token", 0 },
-	{ "prices", YAML_STRUCT, 0, &prices_schema, NULL, "to show costs", 0 },
-	HTTP_CONFIG_CUSTOM("tls_config", AT(http), http_config_tls, "TLS settings"),
+		"A file of keys in AWS's ini format.", 0, .takes = "path" },
+	{ "profile", YAML_STRING, AT(profile), NULL, NULL, "The section of `credentials_file`.", 0,
+		.unset = "`default`" },
+	{ "web_identity", YAML_STRUCT, 0, &role_schema, NULL, "Keys in exchange for a token.", 0 },
+	{ "prices", YAML_STRUCT, 0, &prices_schema, NULL, "What the store costs. Only shown.", 0 },
+	HTTP_TLS_FIELD(AT(http)),
 	HTTP_PROXY_FIELDS(AT(http) + offsetof(struct http_config, proxy)),
-	HTTP_CONFIG_CUSTOM("http_headers", AT(http), http_config_headers, "headers to send"),
+	HTTP_HEADERS_FIELD(AT(http)),
 };
 /* clang-format on */
 #undef AT
@@ -114,7 +127,7 @@ static void bucket_section_set_defaults(struct yaml_ctx *ctx, void *out)
 	s->http.follow_redirects = false; /* a signature is for one host */
 }
 
-static const struct yaml_schema schema = {
+const struct yaml_schema bucket_section_schema = {
 	.name = "bucket_config",
 	.size = sizeof(struct bucket_section),
 	.fields = table,
@@ -217,7 +230,7 @@ enum err_code bucket_section_decode(
 	*out = (struct bucket_section){ 0 };
 	if (yaml_is_null(n))
 		return ERR_OK;
-	if ((rc = yaml_decode(ctx, &schema, n, out, err)) ||
+	if ((rc = yaml_decode(ctx, &bucket_section_schema, n, out, err)) ||
 		(rc = bucket_section_check_url(n, "endpoint", out->endpoint, err)))
 		return rc;
 	if (!out->bucket.len)

@@ -24,6 +24,8 @@ enum bucket_source {
 	BUCKET_FROM_ROLE
 };
 
+extern const struct yaml_schema bucket_section_schema;
+
 struct bucket_section {
 	bool present;
 	struct str endpoint, bucket, prefix, region;

@@ -98,24 +98,33 @@ static enum err_code config_decode_external(
 #define AT(member) offsetof(struct global_config, member)
 /* clang-format off */
 static const struct yaml_field global_table[] = {
-	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL, "default of jobs", 0 },
-	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "default of jobs", 0 },
+	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL,
+		"How often each profile of a target is taken, unless its job says otherwise.", 0 },
+	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL,
+		"How long a scrape may take. A profile that is measured over some seconds has these on "
+		"top.", 0, .limits = "at most `scrape_interval`" },
 	{ "evaluation_interval", YAML_DURATION, AT(evaluation_interval_ns), NULL, NULL,
-		"default of groups of rules", 0 },
+		"How often groups of rules are evaluated, unless they say otherwise.", 0 },
 	{ "rule_query_offset", YAML_DURATION, AT(rule_query_offset_ns), NULL, NULL,
-		"default of groups of rules", 0 },
-	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "default of jobs", 0 },
-	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "default of jobs", 0 },
-	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "default of jobs", 0 },
-	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL, "default of jobs", 0 },
+		"How much earlier than now the queries of rules look, so that late profiles count.", 0 },
+	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL,
+		"The largest profile, as it is sent. A larger one makes the scrape fail.", 0 },
+	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL,
+		"The most samples of one profile; more make the scrape fail. 0: no limit.", 0 },
+	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL,
+		"The most targets of one job; more make all of them fail. 0: no limit.", 0 },
+	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL,
+		"The most labels of a series or a sample. 0: no limit.", 0 },
 	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL,
-		"default of jobs", 0 },
+		"The longest name of a label, in bytes. 0: no limit.", 0 },
 	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL,
-		"default of jobs", 0 },
+		"The longest value of a label, in bytes. 0: no limit.", 0 },
 	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL,
-		"default of jobs", 0 },
+		"How many dropped targets of a job are kept to be shown. 0: all.", 0 },
 	{ "external_labels", YAML_CUSTOM, AT(external_labels), NULL, config_decode_external,
-		"of whatever leaves this server", 0 },
+		"Labels of what leaves this server: alerts and federation. `$NAME` and `${NAME}` are "
+		"taken from the environment; `$$` is a dollar sign.", 0, .takes = "map of strings",
+		.example = "{cluster: eu-1}" },
 };
 /* clang-format on */
 #undef AT
@@ -148,6 +157,8 @@ static void global_config_fill(struct global_config *g)
 		g->scrape_timeout_ns = g->scrape_interval_ns < CONFIG_TIMEOUT_DEFAULT_NS ?
 			g->scrape_interval_ns :
 			CONFIG_TIMEOUT_DEFAULT_NS;
+	if (!g->body_size_limit)
+		g->body_size_limit = CONFIG_BODY_SIZE_DEFAULT;
 	if (!g->evaluation_interval_ns)
 		g->evaluation_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
 }
@@ -180,30 +191,38 @@ static enum err_code config_keep_any(
 #define FILE_AT(member) offsetof(struct config_file_fields, member)
 /* clang-format off */
 static const struct yaml_field file_table[] = {
-	{ "global", YAML_STRUCT, FILE_AT(global), &config_global_schema, NULL, "defaults",
-		FILE_AT(has_global) + 1 },
-	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), NULL, config_keep_node,
-		"jobs", 0 },
+	{ "global", YAML_STRUCT, FILE_AT(global), &config_global_schema, NULL,
+		"Defaults of jobs and of rules.", FILE_AT(has_global) + 1 },
+	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), &config_job_schema, config_keep_node,
+		"Jobs: what is scraped, how often, and where its targets come from.", 0, .takes = "list of",
+		.limits = "at most 100000" },
 	{ "scrape_config_files", YAML_CUSTOM, FILE_AT(files), NULL, config_keep_node,
-		"files with more jobs", 0 },
+		"Files with more jobs, each below its own `scrape_configs`. The last part of a path may "
+		"hold a `*`.", 0, .takes = "list of paths", .example = "[\"jobs/*.yml\"]",
+		.limits = "at most 1000" },
 	{ "rule_files", YAML_CUSTOM, FILE_AT(rules), NULL, config_keep_node,
-		"files with rules", 0 },
-	{ "alerting", YAML_CUSTOM, FILE_AT(alerting), NULL, config_keep_any,
-		"where alerts go", 0 },
-	{ "push_config", YAML_CUSTOM, FILE_AT(push), NULL, config_keep_any,
-		"what becomes of profiles that are sent", 0 },
-	{ "debuginfod", YAML_CUSTOM, FILE_AT(debuginfod), NULL, config_keep_node,
-		"servers of debug data", 0 },
+		"Files of rules. The last part of a path may hold a `*`.", 0, .takes = "list of paths",
+		.example = "[\"rules/*.yml\"]", .limits = "at most 1000" },
+	{ "alerting", YAML_CUSTOM, FILE_AT(alerting), &alerting_config_schema, config_keep_any,
+		"Alertmanagers, and how labels of alerts are rewritten.", 0 },
+	{ "push_config", YAML_CUSTOM, FILE_AT(push), &push_config_schema, config_keep_any,
+		"What becomes of profiles that are sent to the server.", 0 },
+	{ "debuginfod", YAML_CUSTOM, FILE_AT(debuginfod), &debuginfod_server_schema, config_keep_node,
+		"Servers of debug data, asked in this order for what the directories lack.", 0,
+		.takes = "list of", .limits = "at most 16" },
 	{ "debug_directories", YAML_CUSTOM, FILE_AT(directories), NULL, config_keep_node,
-		"directories with debug data", 0 },
-	{ "source_links", YAML_CUSTOM, FILE_AT(links), NULL, config_keep_node,
-		"where code can be seen", 0 },
-	{ "bucket", YAML_CUSTOM, FILE_AT(bucket), NULL, config_keep_any,
-		"the object store", 0 },
+		"Directories with debug data, searched in this order.", 0, .takes = "list of paths",
+		.example = "[/usr/lib/debug]", .limits = "at most 64" },
+	{ "source_links", YAML_CUSTOM, FILE_AT(links), &source_link_schema, config_keep_node,
+		"Links from functions to where their code is kept. The first that fits counts.", 0,
+		.takes = "list of", .limits = "at most 256" },
+	{ "bucket", YAML_CUSTOM, FILE_AT(bucket), &bucket_section_schema, config_keep_any,
+		"The object store that shards publish to and query nodes read.", 0,
+		.unset = "no object store" },
 };
 static const struct yaml_field jobs_file_table[] = {
-	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), NULL, config_keep_node,
-		"jobs", 0 },
+	{ "scrape_configs", YAML_CUSTOM, FILE_AT(jobs), &config_job_schema, config_keep_node,
+		"Jobs, as in the configuration file.", 0, .takes = "list of" },
 };
 /* clang-format on */
 

@@ -15,12 +15,18 @@
 #define AT(member) offsetof(struct debuginfod_server, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
-	{ "url", YAML_STRING, AT(url), NULL, NULL, "what is before /buildid", 0 },
-	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "of an answer until its end", 0 },
-	{ "max_size", YAML_BYTES, AT(max_size), NULL, NULL, "of a file", 0 },
-	{ "source", YAML_BOOL, AT(source), NULL, NULL, "whether it is asked for source code", 0 },
-	{ "allow_paths", YAML_LIST, AT(allow_paths), NULL, NULL, "of binaries to ask for", 0 },
-	{ "allow_build_ids", YAML_LIST, AT(allow_build_ids), NULL, NULL, "to ask for", 0 },
+	{ "url", YAML_STRING, AT(url), NULL, NULL, "The server, without `/buildid`.", 0, .takes = "URL",
+		.unset = "required", .example = "https://debuginfod.debian.net/" },
+	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL,
+		"How long an answer may take until its end.", 0 },
+	{ "max_size", YAML_BYTES, AT(max_size), NULL, NULL, "The largest file.", 0 },
+	{ "source", YAML_BOOL, AT(source), NULL, NULL,
+		"Whether the server is asked for source code too.", 0 },
+	{ "allow_paths", YAML_LIST, AT(allow_paths), NULL, NULL, "Binaries to ask for, by their paths.",
+		0, .takes = "list of regular expressions", .unset = "with no list at all: every binary",
+		.example = "[\"/usr/.*\"]" },
+	{ "allow_build_ids", YAML_LIST, AT(allow_build_ids), NULL, NULL,
+		"Binaries to ask for, by their build ids.", 0, .takes = "list of regular expressions" },
 	HTTP_CONFIG_FIELDS(AT(http)),
 };
 /* clang-format on */
@@ -35,7 +41,7 @@ static void debuginfod_config_set_defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&s->http);
 }
 
-static const struct yaml_schema schema = {
+const struct yaml_schema debuginfod_server_schema = {
 	.name = "debuginfod_config",
 	.size = sizeof(struct debuginfod_server),
 	.fields = table,
@@ -81,7 +87,7 @@ static enum err_code debuginfod_config_decode_server(
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null debuginfod config section");
-	if ((rc = yaml_decode(ctx, &schema, n, out, err)) ||
+	if ((rc = yaml_decode(ctx, &debuginfod_server_schema, n, out, err)) ||
 		(rc = debuginfod_config_check(ctx, n, out, err)) ||
 		(rc = debuginfod_config_compile(n, "allow_paths", &out->allow_paths, &out->paths, err)))
 		return rc;

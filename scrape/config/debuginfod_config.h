@@ -24,6 +24,8 @@
 #define DEBUGINFOD_TIMEOUT_DEFAULT_NS (30 * INT64_C(1000000000))
 #define DEBUGINFOD_SIZE_DEFAULT (UINT64_C(512) << 20)
 
+extern const struct yaml_schema debuginfod_server_schema;
+
 struct debuginfod_server {
 	struct str url; /* without a slash at its end */
 	int64_t timeout_ns; /* of an answer until its end */

@@ -131,25 +131,46 @@ static enum err_code job_config_decode_relabel(
 #define AT(member) offsetof(struct scrape_config, member)
 /* clang-format off */
 static const struct yaml_field job_table[] = {
-	{ "job_name", YAML_STRING, AT(job_name), NULL, NULL, "becomes the label job", 0 },
-	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL, "between scrapes", 0 },
-	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "of one scrape", 0 },
-	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
-	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode, "of the URL", 0 },
+	{ "job_name", YAML_STRING, AT(job_name), NULL, NULL,
+		"The name of the job, and the label `job` of its targets. Each job has its own.", 0,
+		.unset = "required", .example = "api" },
+	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL,
+		"How often each profile of a target is taken.", 0, .unset = "that of `global`" },
+	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL,
+		"How long a scrape may take. A profile that is measured over some seconds has these on "
+		"top. Longer than the interval, it is cut to the interval.", 0,
+		.unset = "that of `global`" },
+	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "How targets are reached.", 0,
+		.limits = "`http` or `https`" },
+	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode, "Parameters of the URL.", 0,
+		.takes = "map of names to lists of strings", .example = "{tenant: [a]}" },
 	{ "honor_labels", YAML_BOOL, AT(honor_labels), NULL, NULL,
-		"labels of samples win over the target's", 0 },
-	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "of a profile as sent", 0 },
-	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "samples of a profile", 0 },
-	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "targets of the job", 0 },
-	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL, "labels of a series or sample", 0 },
-	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL, "bytes", 0 },
-	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL, "bytes", 0 },
-	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL, "to show", 0 },
-	{ "profiling_config", YAML_CUSTOM, 0, NULL, profiling_config_decode, "which profiles", 0 },
+		"If a sample and its target have a label of the same name, the sample's wins. Else it "
+		"becomes `sample_NAME`.", 0 },
+	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL,
+		"The largest profile, as it is sent. A larger one makes the scrape fail.", 0,
+		.unset = "that of `global`" },
+	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL,
+		"The most samples of one profile; more make the scrape fail.", 0,
+		.unset = "that of `global`" },
+	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL,
+		"The most targets of the job; more make all of them fail.", 0,
+		.unset = "that of `global`" },
+	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL,
+		"The most labels of a series or a sample.", 0, .unset = "that of `global`" },
+	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL,
+		"The longest name of a label, in bytes.", 0, .unset = "that of `global`" },
+	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL,
+		"The longest value of a label, in bytes.", 0, .unset = "that of `global`" },
+	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL,
+		"How many dropped targets are kept to be shown.", 0, .unset = "that of `global`" },
+	{ "profiling_config", YAML_CUSTOM, 0, &profiling_config_schema, profiling_config_decode,
+		"Which profiles are taken from each target.", 0 },
 	{ "instance_labels", YAML_CUSTOM, 0, NULL, job_config_decode_instance_labels,
-		"what tells replicas apart", 0 },
-	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, job_config_decode_relabel,
-		"of targets", 0 },
+		"Labels that tell replicas of a service apart. Sums by hour and day leave them out.", 0,
+		.takes = "list of label names", .unset = "`[instance, pod]`" },
+	{ "relabel_configs", YAML_CUSTOM, AT(relabel), &relabel_rule_schema, job_config_decode_relabel,
+		"Rules that rewrite the labels of targets, or drop targets.", 0, .takes = "list of" },
 	SD_CONFIG_FIELDS(offsetof(struct scrape_config, sd)),
 	HTTP_CONFIG_FIELDS(offsetof(struct scrape_config, http)),
 };
@@ -186,8 +207,6 @@ static void job_config_fill_from_global(struct scrape_config *c, const struct gl
 		c->scrape_timeout_ns = g->scrape_timeout_ns < c->scrape_interval_ns ? g->scrape_timeout_ns :
 																			  c->scrape_interval_ns;
 	c->body_size_limit = job_config_or_global(c->body_size_limit, g->body_size_limit);
-	if (!c->body_size_limit)
-		c->body_size_limit = CONFIG_BODY_SIZE_DEFAULT;
 	c->sample_limit = job_config_or_global(c->sample_limit, g->sample_limit);
 	c->target_limit = job_config_or_global(c->target_limit, g->target_limit);
 	c->label_limit = job_config_or_global(c->label_limit, g->label_limit);

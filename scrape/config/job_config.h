@@ -17,6 +17,7 @@ MUST_CHECK enum err_code job_config_decode(struct yaml_ctx *ctx, const struct ya
 	const struct global_config *global, struct scrape_config *out, struct err *err);
 void job_config_release(struct scrape_config *c);
 
+extern const struct yaml_schema profiling_config_schema;
 /* Decodes profiling_config into a struct scrape_config: the defaults, and the file's over them. */
 enum err_code profiling_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *job, struct err *err);

@@ -64,22 +64,33 @@ static enum err_code profile_config_decode_kind(
 #define AT(member) offsetof(struct profile_fields, profile.member)
 /* clang-format off */
 static const struct yaml_field profile_table[] = {
-	{ "enabled", YAML_BOOL, AT(enabled), NULL, NULL, "scrape it",
-		offsetof(struct profile_fields, enabled_set) + 1 },
-	{ "path", YAML_STRING, AT(path), NULL, NULL, "of the endpoint, behind path_prefix",
-		offsetof(struct profile_fields, path_set) + 1 },
+	{ "enabled", YAML_BOOL, AT(enabled), NULL, NULL, "Whether the profile is taken.",
+		offsetof(struct profile_fields, enabled_set) + 1,
+		.unset = "by its name; `true` with a `path`" },
+	{ "path", YAML_STRING, AT(path), NULL, NULL,
+		"The path of the endpoint, behind `path_prefix` and without a query.",
+		offsetof(struct profile_fields, path_set) + 1, .unset = "by its name" },
 	{ "delta", YAML_BOOL, AT(delta), NULL, NULL,
-		"it answers differences: over `seconds`, or since it was asked before", 0 },
-	{ "seconds", YAML_INT, AT(seconds), NULL, NULL, "how long; default the interval - 1s", 0 },
-	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL,
-		"default scrape_interval; of goroutineleak at least 2m", 0 },
+		"The endpoint answers with differences: over `seconds` if that is given, else since it "
+		"was asked before.", 0, .unset = "by its name" },
+	{ "seconds", YAML_INT, AT(seconds), NULL, NULL,
+		"How long the target measures. Only with `delta`.", 0,
+		.unset = "the interval less 1 second", .limits = "at most the interval" },
+	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "How often the profile is taken.", 0,
+		.unset = "that of the job; at least 2m for `goroutineleak`" },
 	{ "optional", YAML_BOOL, AT(optional), NULL, NULL,
-		"a target that does not serve it has not failed", 0 },
-	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
+		"A target that does not serve the profile has not failed.", 0,
+		.unset = "`true` for `goroutineleak`, else `false`" },
+	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "How long a scrape may take.", 0,
+		.unset = "that of the job", .limits = "at most the interval" },
 	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode,
-		"instead of the job's of that name", 0 },
+		"Parameters of the URL, instead of the job's of the same name.", 0,
+		.takes = "map of names to lists of strings", .example = "{gc: [\"1\"]}" },
 	{ "kind", YAML_CUSTOM, offsetof(struct profile_fields, profile), NULL,
-		profile_config_decode_kind, "gauge, delta or cumulative, per sample type", 0 },
+		profile_config_decode_kind,
+		"What the values of a sample type are: `gauge` (a level), `delta` (what was added), "
+		"`cumulative` (since the process began).", 0, .takes = "map of sample types to kinds",
+		.unset = "by the profile", .example = "{latency: gauge}" },
 };
 /* clang-format on */
 #undef AT
@@ -283,15 +294,17 @@ static enum err_code profile_config_decode_profiles(
 /* clang-format off */
 static const struct yaml_field profiling_table[] = {
 	{ "path_prefix", YAML_STRING, offsetof(struct scrape_config, path_prefix), NULL, NULL,
-		"in front of every profile's path", 0 },
+		"What stands in front of the path of every profile.", 0, .example = "/internal" },
 	{ "symbol_path", YAML_STRING, offsetof(struct scrape_config, symbol_path), NULL, NULL,
-		"where names of addresses are asked for; default `symbol` beside the profile", 0 },
-	{ "pprof_config", YAML_CUSTOM, 0, NULL, profile_config_decode_profiles, "profiles by name", 0 },
+		"Where names of addresses are asked for.", 0, .unset = "`symbol` beside the profile" },
+	{ "pprof_config", YAML_CUSTOM, 0, &config_profile_schema, profile_config_decode_profiles,
+		"Profiles by their names. A field that is left out keeps the default of that name.", 0,
+		.takes = "map of names to", .limits = "at most 64" },
 };
 /* clang-format on */
 
 /* Decodes into a scratch job, because yaml_decode zeroes the struct. */
-static const struct yaml_schema profiling_schema = {
+const struct yaml_schema profiling_config_schema = {
 	.name = "profiling_config",
 	.size = sizeof(struct scrape_config),
 	.fields = profiling_table,
@@ -305,7 +318,7 @@ enum err_code profiling_config_decode(
 	struct scrape_config *out = job, part;
 	enum err_code rc;
 
-	if ((rc = yaml_decode(ctx, &profiling_schema, n, &part, err)))
+	if ((rc = yaml_decode(ctx, &profiling_config_schema, n, &part, err)))
 		return rc;
 	if (str_find(part.path_prefix, STR("?")) >= 0)
 		return yaml_err(

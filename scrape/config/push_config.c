@@ -44,16 +44,25 @@ struct push_config_fields {
 #define AT(member) offsetof(struct push_config_fields, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
-	{ "labels", YAML_STRING_MAP, AT(c.labels), NULL, NULL, "of all that is sent", 0 },
-	{ "drop_labels", YAML_LIST, AT(drop), NULL, NULL, "as the sender names them",
-		AT(has_drop) + 1 },
-	{ "attributes", YAML_STRING_MAP, AT(c.attributes), NULL, NULL, "names of their labels", 0 },
-	{ "relabel_configs", YAML_CUSTOM, AT(c.relabel), NULL, relabel_rules_decode,
-		"of the labels of series", 0 },
+	{ "labels", YAML_STRING_MAP, AT(c.labels), NULL, NULL,
+		"Labels of everything that is sent, where the sender has none of that name.", 0,
+		.example = "{cluster: eu-1}" },
+	{ "drop_labels", YAML_LIST, AT(drop), NULL, NULL,
+		"Labels and attributes to drop, by the names that the sender uses. An empty list drops "
+		"none.", AT(has_drop) + 1, .takes = "list of regular expressions",
+		.unset = "those that name one process, thread or start",
+		.example = "[\"thread\\\\..*\", \"host\\\\.id\"]" },
+	{ "attributes", YAML_STRING_MAP, AT(c.attributes), NULL, NULL,
+		"The label that an attribute becomes.", 0, .takes = "map of attributes to label names",
+		.example = "{deployment.environment.name: env}" },
+	{ "relabel_configs", YAML_CUSTOM, AT(c.relabel), &relabel_rule_schema, relabel_rules_decode,
+		"Rules that rewrite the labels of series. The action `drop` refuses a profile.", 0,
+		.takes = "list of" },
 	{ "profiles_per_second", YAML_UINT, AT(c.profiles_per_second), NULL, NULL,
-		"of one sender", 0 },
+		"The most profiles of one sender. More are answered with 429 and `Retry-After`.", 0 },
 	{ "cumulative", YAML_BOOL, AT(c.cumulative), NULL, NULL,
-		"heaps and contentions count since their process began", 0 },
+		"Heaps and contentions count since their process began, so the server makes the "
+		"differences.", 0 },
 };
 /* clang-format on */
 #undef AT
@@ -65,7 +74,7 @@ static void push_config_set_defaults(struct yaml_ctx *ctx, void *out)
 	};
 }
 
-static const struct yaml_schema schema = {
+const struct yaml_schema push_config_schema = {
 	.name = "push_config",
 	.size = sizeof(struct push_config_fields),
 	.fields = table,
@@ -115,7 +124,7 @@ enum err_code push_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct push_config *out, struct err *err)
 {
 	struct push_config_fields f = { 0 };
-	enum err_code rc = yaml_decode(ctx, &schema, n, &f, err);
+	enum err_code rc = yaml_decode(ctx, &push_config_schema, n, &f, err);
 
 	*out = f.c;
 	if (rc || (rc = push_config_check_labels(n, out, err)) ||

@@ -19,6 +19,8 @@
 
 #define PUSH_PROFILES_PER_SECOND 10000u
 
+extern const struct yaml_schema push_config_schema;
+
 struct push_config {
 	struct labels labels;
 	struct regex *drop; /* whole names */

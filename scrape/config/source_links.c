@@ -19,15 +19,20 @@ struct source_links_fields {
 #define AT(member) offsetof(struct source_links_fields, member)
 /* clang-format off */
 static const struct yaml_field table[] = {
-	{ "path", YAML_STRING, AT(path), NULL, NULL, "expression of the paths of files", 0 },
-	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "expressions of values", 0 },
+	{ "path", YAML_STRING, AT(path), NULL, NULL,
+		"What the path of the file must match as a whole. Named groups can be used in the "
+		"template.", 0, .takes = "regular expression", .unset = "any path" },
+	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL,
+		"What labels of the series must match. Named groups can be used in the template.", 0,
+		.takes = "map of labels to regular expressions", .limits = "at most 16" },
 	{ "template", YAML_STRING, AT(template), NULL, NULL,
-		"of the URL: ${path}, ${line}, groups, labels", 0 },
+		"The link. `${path}`, `${line}`, groups and labels are filled in.", 0, .takes = "URL",
+		.unset = "required", .example = "https://git.example/${path}#L${line}" },
 };
 /* clang-format on */
 #undef AT
 
-static const struct yaml_schema schema = {
+const struct yaml_schema source_link_schema = {
 	.name = "source_link",
 	.size = sizeof(struct source_links_fields),
 	.fields = table,
@@ -186,7 +191,7 @@ static enum err_code source_links_decode_link(
 
 	if (yaml_is_null(n))
 		return yaml_err(n, err, ERR_INVALID, "empty or null source_link section");
-	if ((rc = yaml_decode(ctx, &schema, n, &f, err)) ||
+	if ((rc = yaml_decode(ctx, &source_link_schema, n, &f, err)) ||
 		(f.path.len && (rc = source_links_compile(n, "path", f.path, &out->path, err))) ||
 		(rc = source_links_compile_labels(ctx, n, &f, out, err)))
 		return rc;

@@ -46,6 +46,8 @@ struct source_link_part {
 	int group;
 };
 
+extern const struct yaml_schema source_link_schema;
+
 struct source_link {
 	struct regex *path; /* NULL: any */
 	struct source_link_label *labels; /* ascending by name */

@@ -111,31 +111,11 @@ static void api_language_write_functions(struct json *j, const char *key, bool a
 	json_array_end(j);
 }
 
-/* The binding strength of operators, as in grammar.y; tests/web/api/language_test.c proves it. */
 static void api_language_write_operators(struct json *j)
 {
-	static const int binds[] = {
-		[OP_OR] = 1,
-		[OP_AND] = 2,
-		[OP_UNLESS] = 2,
-		[OP_EQ] = 3,
-		[OP_NE] = 3,
-		[OP_LT] = 3,
-		[OP_LE] = 3,
-		[OP_GT] = 3,
-		[OP_GE] = 3,
-		[OP_ADD] = 4,
-		[OP_SUB] = 4,
-		[OP_MUL] = 5,
-		[OP_DIV] = 5,
-		[OP_MOD] = 5,
-		[OP_ATAN2] = 5,
-		[OP_POW] = 6,
-	};
-
 	json_key(j, "operators");
 	json_array(j);
-	for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]); i++) {
+	for (unsigned i = 0; i < BINARY_OPS; i++) {
 		enum binary_op op = (enum binary_op)i;
 
 		json_object(j);
@@ -147,7 +127,7 @@ static void api_language_write_operators(struct json *j)
 				binary_op_is_comparison(op) ? "comparison" :
 											  "arithmetic");
 		json_key(j, "binds");
-		json_i64(j, binds[i]);
+		json_i64(j, binary_op_binds(op));
 		json_key(j, "right");
 		json_bool(j, op == OP_POW);
 		json_object_end(j);

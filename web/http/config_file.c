@@ -130,26 +130,40 @@ static enum err_code http_config_file_check(
 #define TLS_AT(f) offsetof(struct tls_settings, f)
 /* clang-format off */
 static const struct yaml_field tls_fields[] = {
-	{ "cert_file", YAML_STRING, TLS_AT(cert_file), .help = "Certificate chain, PEM." },
-	{ "key_file", YAML_STRING, TLS_AT(key_file), .help = "Its private key, PEM." },
-	{ "client_ca_file", YAML_STRING, TLS_AT(client_ca_file), .help = "Who signs clients, PEM." },
-	{ "client_auth_type", YAML_STRING, TLS_AT(client_auth_type), .help = "Go's names." },
-	{ "min_version", YAML_STRING, TLS_AT(min_version), .help = "TLS10 to TLS13; TLS12." },
-	{ "max_version", YAML_STRING, TLS_AT(max_version), .help = "TLS10 to TLS13; TLS13." },
+	{ "cert_file", YAML_STRING, TLS_AT(cert_file), .help = "The certificate chain in PEM.",
+		.takes = "path", .unset = "required" },
+	{ "key_file", YAML_STRING, TLS_AT(key_file), .help = "Its private key in PEM.", .takes = "path",
+		.unset = "required" },
+	{ "client_ca_file", YAML_STRING, TLS_AT(client_ca_file),
+		.help = "The certificates that clients must be signed by, in PEM.", .takes = "path" },
+	{ "client_auth_type", YAML_STRING, TLS_AT(client_auth_type),
+		.help = "What is asked of clients, in the words of Go.", .unset = "`NoClientCert`",
+		.limits = "`NoClientCert`, `RequestClientCert`, `RequireAnyClientCert`, "
+		"`VerifyClientCertIfGiven` or `RequireAndVerifyClientCert`" },
+	{ "min_version", YAML_STRING, TLS_AT(min_version), .help = "The oldest version of TLS.",
+		.unset = "`TLS12`", .limits = "`TLS10` to `TLS13`" },
+	{ "max_version", YAML_STRING, TLS_AT(max_version), .help = "The newest version of TLS.",
+		.unset = "`TLS13`", .limits = "`TLS10` to `TLS13`" },
 	{ "prefer_server_cipher_suites", YAML_BOOL, TLS_AT(prefer_server_cipher_suites),
 		.help = "Taken and without effect, as in Go." },
-	{ "cipher_suites", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
-	{ "curve_preferences", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
-	{ "client_allowed_sans", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse },
+	{ "cipher_suites", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse,
+		.help = "Refused unless it is empty: not supported.", .takes = "list of strings" },
+	{ "curve_preferences", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse,
+		.help = "Refused unless it is empty: not supported.", .takes = "list of strings" },
+	{ "client_allowed_sans", YAML_CUSTOM, TLS_AT(unsupported), .decode = http_config_file_refuse,
+		.help = "Refused unless it is empty: not supported.", .takes = "list of strings" },
 };
 static const struct yaml_schema tls_schema = {
 	.name = "web.TLSConfig", .size = sizeof(struct tls_settings), .fields = tls_fields,
 	.fields_n = sizeof(tls_fields) / sizeof(tls_fields[0]), .check = tls_check,
 };
 static const struct yaml_field http_fields[] = {
-	{ "http2", YAML_BOOL, offsetof(struct http_settings, http2), .help = "Taken; no effect." },
+	{ "http2", YAML_BOOL, offsetof(struct http_settings, http2),
+		.help = "Taken and without effect: the server speaks HTTP/1.1." },
 	{ "headers", YAML_STRING_MAP, offsetof(struct http_settings, headers),
-		.help = "Added to every answer." },
+		.help = "Headers of every answer.",
+		.limits = "`Content-Security-Policy`, `Strict-Transport-Security`, "
+		"`X-Content-Type-Options`, `X-Frame-Options` and `X-XSS-Protection`" },
 };
 static const struct yaml_schema http_schema = {
 	.name = "web.HTTPConfig", .size = sizeof(struct http_settings), .fields = http_fields,
@@ -157,17 +171,23 @@ static const struct yaml_schema http_schema = {
 };
 static const struct yaml_field file_fields[] = {
 	{ "tls_server_config", YAML_STRUCT, offsetof(struct web_file, tls), .schema = &tls_schema,
-		.set_offset = offsetof(struct web_file, has_tls) + 1 },
-	{ "http_server_config", YAML_STRUCT, offsetof(struct web_file, http), .schema = &http_schema },
+		.set_offset = offsetof(struct web_file, has_tls) + 1,
+		.help = "TLS for the page and the API, and for OTLP over gRPC.", .unset = "no TLS" },
+	{ "http_server_config", YAML_STRUCT, offsetof(struct web_file, http), .schema = &http_schema,
+		.help = "Headers of answers." },
 	{ "basic_auth_users", YAML_STRING_MAP, offsetof(struct web_file, users),
-		.help = "Name to bcrypt hash." },
+		.help = "Users and their bcrypt hashes. As soon as there is one, every path asks for a "
+		"password.", .example = "{admin: $2y$10$...}" },
 	{ "users", YAML_LIST, offsetof(struct web_file, rights.users), .schema = &rights_user_schema,
-		.set_offset = offsetof(struct web_file, rights.has_users) + 1 },
+		.set_offset = offsetof(struct web_file, rights.has_users) + 1,
+		.help = "What each user may do. With this section each user needs an entry.",
+		.unset = "each user of `basic_auth_users` may do everything" },
 	{ "trusted_proxy", YAML_STRUCT, offsetof(struct web_file, rights.proxy),
 		.schema = &rights_proxy_schema,
-		.set_offset = offsetof(struct web_file, rights.has_proxy) + 1 },
+		.set_offset = offsetof(struct web_file, rights.has_proxy) + 1,
+		.help = "A proxy that signs people in, and says who they are." },
 };
-static const struct yaml_schema file_schema = {
+const struct yaml_schema web_file_schema = {
 	.name = "web.Config", .size = sizeof(struct web_file), .fields = file_fields,
 	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]), .check = http_config_file_check,
 };
@@ -181,7 +201,7 @@ enum err_code web_file_decode(
 	enum err_code rc;
 
 	if ((rc = yaml_parse(a, name, text, &root, err)) ||
-		(rc = yaml_decode(&ctx, &file_schema, root, out, err)))
+		(rc = yaml_decode(&ctx, &web_file_schema, root, out, err)))
 		return rc;
 	return rights_check(&out->rights, a, root, out->users, err);
 }

@@ -35,6 +35,8 @@ struct web_file {
 	struct rights rights; /* tokens are not read here */
 };
 
+extern const struct yaml_schema web_file_schema;
+
 MUST_CHECK enum err_code web_file_read(
 	struct arena *a, const char *path, struct web_file *out, struct err *err);
 MUST_CHECK enum err_code web_file_decode(

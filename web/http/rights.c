@@ -24,11 +24,16 @@ static enum err_code rights_note_entry(
 #define PROXY_AT(f) offsetof(struct rights_proxy, f)
 /* clang-format off */
 #define RIGHTS_GRANTS \
-	{ "roles", YAML_LIST, ENTRY_AT(role_names), .help = "read, ingest, admin." }, \
-	{ "matchers", YAML_STRING, ENTRY_AT(matchers), .help = "Of the series that may be read." }
+	{ "roles", YAML_LIST, ENTRY_AT(role_names), .help = "What is allowed.", \
+		.unset = "nothing", .limits = "`read`, `ingest` and `admin`" }, \
+	{ "matchers", YAML_STRING, ENTRY_AT(matchers), \
+		.help = "Only series that these accept may be read.", .unset = "all series", \
+		.example = "'{namespace=\"shop\"}'" }
 static const struct yaml_field user_fields[] = {
-	{ "name", YAML_STRING, ENTRY_AT(name), .help = "As in basic_auth_users, or of a token." },
-	{ "token_file", YAML_STRING, ENTRY_AT(token_file), .help = "Of a bearer token." },
+	{ "name", YAML_STRING, ENTRY_AT(name),
+		.help = "The name, as in `basic_auth_users`, or of the token.", .unset = "required" },
+	{ "token_file", YAML_STRING, ENTRY_AT(token_file),
+		.help = "A file with a bearer token, read again when it changes.", .takes = "path" },
 	RIGHTS_GRANTS,
 };
 const struct yaml_schema rights_user_schema = {
@@ -36,7 +41,8 @@ const struct yaml_schema rights_user_schema = {
 	.fields_n = sizeof(user_fields) / sizeof(user_fields[0]), .check = rights_note_entry,
 };
 static const struct yaml_field proxied_fields[] = {
-	{ "name", YAML_STRING, ENTRY_AT(name), .help = "As the proxy says it." },
+	{ "name", YAML_STRING, ENTRY_AT(name), .help = "The name, as the proxy says it.",
+		.unset = "required" },
 	RIGHTS_GRANTS,
 };
 static const struct yaml_schema proxied_schema = {
@@ -49,13 +55,20 @@ static const struct yaml_schema others_schema = {
 	.fields_n = sizeof(others_fields) / sizeof(others_fields[0]), .check = rights_note_entry,
 };
 static const struct yaml_field proxy_fields[] = {
-	{ "addresses", YAML_LIST, PROXY_AT(addresses), .help = "Addresses and networks." },
-	{ "user_header", YAML_STRING, PROXY_AT(user_header), .help = "X-Forwarded-User." },
-	{ "groups_header", YAML_STRING, PROXY_AT(groups_header), .help = "Names with commas." },
-	{ "users", YAML_LIST, PROXY_AT(users), .schema = &proxied_schema },
-	{ "groups", YAML_LIST, PROXY_AT(groups), .schema = &proxied_schema },
+	{ "addresses", YAML_LIST, PROXY_AT(addresses),
+		.help = "Addresses and networks of the proxy. From others its headers count for nothing.",
+		.unset = "required", .example = "[10.0.0.5, 10.1.0.0/16]" },
+	{ "user_header", YAML_STRING, PROXY_AT(user_header), .help = "The header that names the user.",
+		.unset = "required", .example = "X-Forwarded-User" },
+	{ "groups_header", YAML_STRING, PROXY_AT(groups_header),
+		.help = "The header that lists the groups of the user, with commas between.",
+		.example = "X-Forwarded-Groups" },
+	{ "users", YAML_LIST, PROXY_AT(users), .schema = &proxied_schema,
+		.help = "What users of the proxy may do." },
+	{ "groups", YAML_LIST, PROXY_AT(groups), .schema = &proxied_schema,
+		.help = "What members of a group may do. The rights of several groups add up." },
 	{ "others", YAML_STRUCT, PROXY_AT(others), .schema = &others_schema,
-		.help = "Users of the proxy that neither list has." },
+		.help = "What users may do that neither list has.", .unset = "nothing" },
 };
 const struct yaml_schema rights_proxy_schema = {
 	.name = "web.TrustedProxy", .size = sizeof(struct rights_proxy), .fields = proxy_fields,

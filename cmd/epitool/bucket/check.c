@@ -85,9 +85,7 @@ int objects_verify(int argc, char **argv)
 	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket verify [FLAGS] [SHARD]",
 		"Reads all that manifests name: is it there, with its size and hash? Objects that no\n"
-		"manifest names are listed: they are on their way in or out, or left by a crash.\n"
-		"\n"
-		"Exit codes: 0, 1 something is wrong, 2 the command line is wrong, 130 Ctrl-C.",
+		"manifest names are listed: they are on their way in or out, or left by a crash.",
 		args, 0, 1, &n);
 	if (code >= 0)
 		return code;
@@ -126,9 +124,7 @@ int objects_repair(int argc, char **argv)
 	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket repair [FLAGS] SHARD",
 		"Writes the manifest of a shard anew that is missing or cannot be read, out of its blocks\n"
-		"and segments. Names what it could not take: the shard removes that when it starts.\n"
-		"\n"
-		"Exit codes: 0, 1 no manifest was written, 2 the command line is wrong, 130 Ctrl-C.",
+		"and segments. Names what it could not take: the shard removes that when it starts.",
 		args, 1, 1, &n);
 	if (code >= 0)
 		return code;

@@ -327,9 +327,7 @@ int objects_copy(int argc, char **argv)
 		"bucket copy [FLAGS] FROM TO",
 		"Copies a tree; FROM and TO are directories, or bucket:PREFIX. What is there with the\n"
 		"same size and hash is left alone, so a copy that was interrupted can be started again.\n"
-		"Nothing is deleted. Manifests are written last.\n"
-		"\n"
-		"Exit codes: 0, 1 something was not copied, 2 the command line is wrong, 130 Ctrl-C.",
+		"Nothing is deleted. Manifests are written last.",
 		args, 2, 2, &n);
 	if (code >= 0)
 		return code;

@@ -14,8 +14,7 @@ static const char about[] =
 	"\n"
 	"One QUERY alone is compared with itself: the last hour, or --start and --end, with the\n"
 	"time as long before it, or with --ago or --base-start:\n"
-	"  epitool compare --ago=1d 'merge(cpu{job=\"api\"})'\n"
-	"Exit codes: 0, 1 the query failed, 2 the command line is wrong, 130 Ctrl-C.";
+	"  epitool compare --ago=1d 'merge(cpu{job=\"api\"})'";
 
 struct compare_comparison {
 	struct pair_flags pair;

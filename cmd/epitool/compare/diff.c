@@ -27,10 +27,7 @@ static const char about[] =
 	"more about 1 in 40 says not worse. With --normalize costs are relative to all other\n"
 	"functions, else of a run. --function-budget=NAME=12% limits a share of NEW likewise.\n"
 	"Runs of a side are files with commas between them, all files of a directory, values of\n"
-	"a label (run=1,2,3; 'run=~\"7[.].+\"'), or all profiles that a run stored.\n"
-	"Exit codes: 0, not worse; 1 worse, 2 the command line is wrong, 3 cannot tell, 4 not\n"
-	"judged: a run is missing, a file cannot be read, the server does not answer; 130\n"
-	"Ctrl-C.";
+	"a label (run=1,2,3; 'run=~\"7[.].+\"'), or all profiles that a run stored.";
 
 #define EXIT_WORSE 1
 #define EXIT_CANNOT_TELL 3

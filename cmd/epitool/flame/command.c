@@ -21,8 +21,7 @@ static const char about[] =
 	"\n"
 	"Keys: arrows move, Enter zooms to a function, Backspace or Escape out of it, Home to the\n"
 	"root, / searches, n goes to the next match, q quits. With --print, or where there is no\n"
-	"terminal, all rows are printed once, as wide as --width, COLUMNS or 80 characters.\n"
-	"Exit codes: 0, 1 the query failed, 2 the command line is wrong, 130 Ctrl-C.";
+	"terminal, all rows are printed once, as wide as --width, COLUMNS or 80 characters.";
 
 struct flame_flags {
 	struct question q;
