@@ -35,7 +35,8 @@ UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,native_file.c run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
-	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c)
+	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c) \
+	$(addprefix cmd/book/,config_part.c config_walk.c markdown.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
 UNIT_LONGEST := tsdb/cluster/shard scrape/two_servers tsdb/debuginfo/dwarf/oracle scrape/symbolize promql/parallel promql/by_name promql/union \
@@ -247,7 +248,7 @@ fuzz: deps-test
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
 .PHONY: lint
-lint:
+lint: build/gen/book/.done
 	@tests/lint/run.sh
 
 # Tests under node's runner: the page's modules, the server end to end, the page in a browser. The page's are
@@ -270,7 +271,7 @@ test-consul: all
 .PHONY: test-ui test-e2e test-e2e-long test-browser test-browser-long test-tools test-bench test-repro test-demo
 test-ui: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" EPI_NODE_DIR="$(abspath $(NODE_DIR))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
-test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits $(STEPPED)
+test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits $(STEPPED) $(BOOK_PARTS)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh short
 test-e2e-long: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh long
@@ -278,7 +279,7 @@ test-browser: all $(NODE_DIR)/.installed $(STEPPED)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) short
 test-browser-long: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) long
-test-tools: all
+test-tools: all build/gen/book/.done
 	@tests/lint/selftest.sh $(BUILD)
 test-bench:
 	@tests/node.sh node --test $(wildcard tests/bench/*.test.mjs)

@@ -31,7 +31,10 @@ enum err_code metrics_part_write(const struct book_part *part, struct buf *out, 
 enum err_code alerts_part_write(const struct book_part *part, struct buf *out, struct err *err);
 enum err_code functions_part_write(const struct book_part *part, struct buf *out, struct err *err);
 
+struct config_walk;
 /* ERR_INVALID: a schema that no part prints, or a key that lacks its help. */
 MUST_CHECK enum err_code config_part_check(struct err *err);
+/* The same of these schemata. */
+MUST_CHECK enum err_code config_part_find_problems(const struct config_walk *w, struct err *err);
 
 #endif

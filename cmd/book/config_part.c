@@ -111,7 +111,7 @@ static enum err_code config_known_open(struct config_known *k, struct err *err)
 	return rc;
 }
 
-static enum err_code config_part_find_problems(const struct config_walk *w, struct err *err)
+enum err_code config_part_find_problems(const struct config_walk *w, struct err *err)
 {
 	struct buf found = { 0 };
 	enum err_code rc = ERR_OK;
@@ -319,7 +319,8 @@ enum err_code config_part_write_profiles(
 			buf_add_cstr(out, ", at most every ");
 			duration_print(out, every);
 		}
-		buf_printf(out, " | %s%s |\n", p->delta ? "what it measured over `seconds`" : "a state",
+		buf_printf(out, " | %s%s |\n",
+			p->delta ? "what it measured over some seconds" : "totals or levels of that time",
 			p->optional ? "; a target without it has not failed" : "");
 	}
 	config_known_close(&k);

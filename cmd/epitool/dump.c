@@ -316,7 +316,7 @@ int tsdb_dump(int argc, char **argv)
 	const char *dir;
 	struct err err;
 	int rc = tsdb_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
-		"dump [DIR]: rows as they are stored.", &dir);
+		"tsdb dump [--match=SELECTOR] [-o DIR] [DIR]", "Rows as they are stored.", &dir);
 
 	if (rc >= 0)
 		return rc;

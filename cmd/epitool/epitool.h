@@ -54,8 +54,8 @@ typedef void (*flags_list_fn)(void *ctx, const char *about, const struct flag *f
 void flags_list_by(flags_list_fn fn, void *ctx);
 bool flags_are_listed(const char *about, const struct flag *flags, size_t n);
 /* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
-int tsdb_flags(
-	struct flag *flags, size_t n, int argc, char **argv, const char *about, const char **dir);
+int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+	const char *about, const char **dir);
 
 #define SERVER_DEFAULT "http://localhost:7272"
 

@@ -90,8 +90,8 @@ int tsdb_repair(int argc, char **argv)
 	struct err err;
 	const char *dir;
 	size_t accepted;
-	int rc = tsdb_flags(flags, 2, argc, argv,
-		"repair [--accept] [DIR]: what was lost; DIR is no running server's.", &dir);
+	int rc = tsdb_flags(flags, 2, argc, argv, "tsdb repair [--accept] [DIR]",
+		"What was lost. DIR must not be that of a running server.", &dir);
 
 	if (rc >= 0)
 		return rc;

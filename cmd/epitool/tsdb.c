@@ -26,30 +26,17 @@ static int tsdb_fail(const struct err *err)
 	return EXIT_FAILED;
 }
 
-/* The directory is the only argument of all four; -1: go on. */
-int tsdb_flags(
-	struct flag *flags, size_t n, int argc, char **argv, const char *about, const char **dir)
+/* The directory is the only argument of all; -1: go on. */
+int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+	const char *about, const char **dir)
 {
-	struct buf help_text = { 0 };
-	bool help = false, version = false;
 	const char *args[1];
-	struct err err;
 	size_t args_n = 0;
+	int rc = output_read_flags(flags, n, argc, argv, usage, about, args, 0, 1, &args_n);
 
-	if (flags_are_listed(about, flags, n))
-		return 0;
-	if (flags_parse(flags, n, argc, argv, args, 1, &args_n, &help, &version, &err)) {
-		fprintf(stderr, "epitool: error: %s\n", err.msg);
-		return EXIT_USAGE;
-	}
-	if (help) {
-		flags_print_help(&help_text, "epitool tsdb", about, flags, n);
-		fwrite(help_text.ptr, 1, help_text.len, stdout);
-		buf_release(&help_text);
-		return 0;
-	}
-	*dir = args_n ? args[0] : DIR_DEFAULT;
-	return -1;
+	if (rc < 0)
+		*dir = args_n ? args[0] : DIR_DEFAULT;
+	return rc;
 }
 
 static enum err_code tsdb_open_db(const char *dir, struct db **db, struct err *err)
@@ -141,7 +128,8 @@ int tsdb_list(int argc, char **argv)
 	struct arena a;
 	struct err err;
 	const char *dir;
-	int rc = tsdb_flags(flags, 1, argc, argv, "list [DIR]: windows and blocks.", &dir);
+	int rc = tsdb_flags(
+		flags, 1, argc, argv, "tsdb list [--json] [DIR]", "Windows and blocks.", &dir);
 	size_t n = 0;
 
 	if (rc >= 0)
@@ -352,7 +340,8 @@ int tsdb_analyze(int argc, char **argv)
 	struct analysis x = { 0 };
 	struct buf out = { 0 };
 	const char *dir;
-	int rc = tsdb_flags(flags, 1, argc, argv, "analyze [DIR]: where the bytes of blocks go.", &dir);
+	int rc = tsdb_flags(
+		flags, 1, argc, argv, "tsdb analyze [--json] [DIR]", "Where the bytes of blocks go.", &dir);
 
 	if (rc >= 0)
 		return rc;
@@ -455,8 +444,8 @@ int tsdb_verify(int argc, char **argv)
 {
 	struct tsdb_verifying x = { 0 };
 	const char *dir;
-	int rc = tsdb_flags(NULL, 0, argc, argv,
-		"verify [DIR]: hashes, order, counts, every row and sum, every symbol.", &dir);
+	int rc = tsdb_flags(NULL, 0, argc, argv, "tsdb verify [DIR]",
+		"Hashes, order, counts, every row and sum, every symbol.", &dir);
 
 	if (rc >= 0)
 		return rc;

@@ -182,3 +182,24 @@ TEST(whole_exposition_is_in_order)
 	CHECK(families >= 6);
 	buf_release(&b);
 }
+
+static void note_never(
+	void *ctx, const char *name, const char *kind, const char *label, const char *help)
+{
+	struct buf *out = ctx;
+
+	if (str_has_prefix(str_of(name), STR("test_never")) ||
+			str_has_prefix(str_of(name), STR("test_plain")))
+		buf_printf(out, "%s %s %s %s;", name, kind, label ? label : "-", help);
+}
+
+TEST(walk_has_families_without_a_value_too)
+{
+	struct buf b = { 0 };
+
+	CHECK(metrics_walk(note_never, &b));
+	CHECK_STR(buf_str(&b),
+		"test_never_total counter v Never counted.;"
+		"test_plain_total counter - Help with \\ and\nnewline.;");
+	buf_release(&b);
+}

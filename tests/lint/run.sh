@@ -182,7 +182,43 @@ node_18() {
 	grep -nE "$since" $(files '*.mjs') /dev/null | sed -E 's/^([^:]+:[0-9]+):.*/\1: Node 18 lacks this/'
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits typedefs headers scripts itself node_18}; do
+# The book names each flag, key of the configuration, metric and route: in a chapter, or in a generated part that a chapter takes in
+# (build/gen/book, of the tree that this script is in). `book_parts` itself refuses a key without help.
+book() {
+	local parts="$here/../../build/gen/book" text named name
+	[ -f "$parts/.done" ] || { echo "build/gen/book:1: missing; make build/gen/book/.done"; return; }
+	text=$(mktemp)
+	cat $(files 'web/book/*.md') /dev/null >"$text"
+	for name in $(sed -nE 's/^\{\{([a-z0-9-]+)\}\}$/\1/p' "$text" | sort -u); do
+		[ ! -f "$parts/$name.md" ] || cat "$parts/$name.md" >>"$text"
+	done
+	named=$(grep -oE '`[A-Za-z0-9_:-]+`|--(\[no-\])?[a-z][a-z.-]+' "$text" | sed -E 's/[`]//g; s/^--(\[no-\])?/--/' | sort -u)
+	{ # FILE:LINE:what the book must name
+		grep -nE '^\s*\{ "[a-z.-]+", FLAG_' $(files 'cmd/epimetheus/*.c' 'cmd/epitool/*.c') /dev/null |
+			sed -E 's/^([^:]+:[0-9]+):[^"]*"([^"]+)".*/\1:--\2/'
+		grep -nE '\{ "[a-z_0-9]+", YAML_(STRING|SECRET|BOOL|U?INT|FLOAT|DURATION|BYTES|STRUCT|LIST|STRING_MAP|CUSTOM)\b|HTTP_CONFIG_CUSTOM\("|SD_SOURCE_FIELD\("' \
+			$(files 'base/*.[ch]' 'discovery/*.[ch]' 'scrape/*.[ch]' 'promql/*.[ch]' 'web/*.[ch]') /dev/null |
+			sed -E 's/^([^:]+:[0-9]+):[^"]*"([^"]+)".*/\1:\2/'
+		awk '/METRIC_(COUNTER|GAUGE|HISTOGRAM|INFO)\(/ { row = $0; line = FNR; if (row !~ /"/) { getline; row = row $0 }
+			if (match(row, /"[a-z_]+"/)) print FILENAME ":" line ":" substr(row, RSTART + 1, RLENGTH - 2) }' \
+			$(files 'base/*.c' 'discovery/*.c' 'scrape/*.c' 'tsdb/*.c' 'promql/*.c' 'web/*.c' 'cmd/epimetheus/*.c')
+	} | awk -F: -v named="$named" '
+		BEGIN { n = split(named, word, "\n"); for (i = 1; i <= n; i++) known[word[i]] = 1 }
+		!($3 in known) { print $1 ":" $2 ": the book does not name " $3 }'
+	[ ! -d web/book/api ] || book_routes "$text"
+	rm -f "$text"
+}
+# A part of a path that varies (*) may have any name there.
+book_routes() {
+	local where path
+	sed -nE '/^\t\{ (ASK|DO|READ|HTTP_)/{s/^[^"]*"([^"]+)".*/\1/p}' web/routes.c | sort -u | while read -r path; do
+		where=$(grep -nF "\"$path\"" web/routes.c | head -n 1 | cut -d: -f1)
+		grep -qE "$(sed 's/[.]/\\./g; s/[*]/[^\/ ]+/g' <<<"$path")([^A-Za-z0-9_/.-]|\$)" "$1" ||
+			echo "web/routes.c:$where: the book does not name $path"
+	done
+}
+
+for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits typedefs headers scripts itself node_18 book}; do
 	rule "$name" "$name"
 done
 

@@ -47,6 +47,12 @@ breach headers base/fresh.h 'int x;\n'
 breach scripts tests/fresh.sh '#!/bin/bash\n'
 breach itself base/str.c '/* /wo''rk/ */\n'
 breach node_18 tests/node.mjs 'export const last = [1].toSor''ted();\n'
+breach book cmd/epimetheus/options.c '\t{ "fresh.flag", FLAG_BOOL, NULL, NULL, "" },\n'
+breach book cmd/epitool/push.c '\t{ "fresh-flag", FLAG_BOOL, NULL, NULL, "" },\n'
+breach book discovery/alerting.c '\t{ "fresh_key", YAML_BOOL, 0, NULL, NULL, "Fresh.", 0 },\n'
+breach book base/log.c 'METRIC_COUNTER(fresh, "epimetheus_fresh_total", "Fresh.", NULL);\n'
+breach book base/log.c 'METRIC_GAUGE(\n\tfresh, "epimetheus_fresh", "Fresh.", NULL);\n'
+[ ! -d web/book/api ] || breach book web/routes.c '\t{ HTTP_GET, "/api/v1/fresh", NEEDS_READ, fresh, API, "" },\n'
 rm -rf "$copy/tree"
 
 # No two rooms may have a function of the same name: the linker would take the first one without a word.
