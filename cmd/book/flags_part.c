@@ -5,7 +5,6 @@
 #include "cmd/book/book.h"
 #include "cmd/book/markdown.h"
 #include "cmd/epimetheus/options.h"
-#include "cmd/epitool/commands.h"
 #include "cmd/epitool/epitool.h"
 
 static const char *flags_part_kind(enum flag_kind kind)

@@ -1,6 +1,4 @@
 /* The commands as a table, and `completion`, which walks it. */
-#include "cmd/epitool/commands.h"
-
 #include <stdio.h>
 #include <string.h>
 

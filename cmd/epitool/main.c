@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/quote.h"
-#include "cmd/epitool/commands.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/shared/completion_script.h"

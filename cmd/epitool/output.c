@@ -7,7 +7,6 @@
 #include "base/fs.h"
 #include "base/self/flags.h"
 #include "base/self/libraries.h"
-#include "cmd/epitool/commands.h"
 #include "cmd/epitool/epitool.h"
 
 enum err_code output_save(const char *path, struct str content, struct err *err)
