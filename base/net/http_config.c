@@ -552,27 +552,6 @@ enum err_code http_oauth2_dup(
 	return ERR_OK;
 }
 
-static void http_config_schema_defaults(struct yaml_ctx *ctx, void *out)
-{
-	http_config_defaults(out);
-}
-
-static enum err_code http_config_schema_check(
-	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
-{
-	return http_config_check(ctx, n, out, err);
-}
-
-static const struct yaml_field all_fields[] = { HTTP_CONFIG_FIELDS(0) };
-const struct yaml_schema http_config_schema = {
-	.name = "http_config_file",
-	.size = sizeof(struct http_config),
-	.fields = all_fields,
-	.fields_n = COUNT(all_fields),
-	.defaults = http_config_schema_defaults,
-	.check = http_config_schema_check,
-};
-
 enum err_code http_config_dup(
 	struct arena *a, const struct http_config *c, struct http_config *out, struct err *err)
 {
