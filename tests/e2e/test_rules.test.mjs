@@ -121,9 +121,12 @@ test('alerts on our own metrics are rules of prometheus', async (t) => {
     { instance: 'q', severity: 'warning' },
     'The cache of Epimetheus q takes no pages, so queries read more in the bucket: is its disk full?'];
   const all = [down, failing, full, limit, reload, sending, late, missing, away, fenced, cache];
+  const file = readFileSync(join(rules, 'epimetheus.yml'), 'utf8');
+  const todo = new Map([...file.matchAll(/- alert: (\w+)\n(?:(?! +- alert).*\n)*? +description: "(.*)"/g)].map((m) => [m[1], m[2]]));
+  assert.equal(todo.size, file.match(/- alert: /g).length, 'each says what to do');
   const test = { rule_files: [join(rules, 'epimetheus.yml')], tests: all.map(
     ([alertname, input, exp_labels, summary]) => ({ interval: '1m', input_series: input.map(([series, values]) => ({ series, values })),
-      alert_rule_test: [{ eval_time: '40m', alertname, exp_alerts: [{ exp_labels, exp_annotations: { summary } }] }] })) };
+      alert_rule_test: [{ eval_time: '40m', alertname, exp_alerts: [{ exp_labels, exp_annotations: { summary, description: todo.get(alertname) } }] }] })) };
   writeFileSync(join(dir, 'test.json'), JSON.stringify(test));
   const run = await finish(t, program, ['test', 'rules', join(dir, 'test.json')]);
   assert.equal(run.code, 0, shown(run));
