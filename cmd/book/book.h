@@ -21,6 +21,8 @@ struct book_part {
 enum err_code config_part_write(const struct book_part *part, struct buf *out, struct err *err);
 enum err_code config_part_write_profiles(
 	const struct book_part *part, struct buf *out, struct err *err);
+enum err_code config_part_write_foreign(
+	const struct book_part *part, struct buf *out, struct err *err);
 enum err_code flags_part_write_server(
 	const struct book_part *part, struct buf *out, struct err *err);
 enum err_code flags_part_write_tool(const struct book_part *part, struct buf *out, struct err *err);

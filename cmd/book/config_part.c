@@ -326,3 +326,43 @@ enum err_code config_part_write_profiles(
 	config_known_close(&k);
 	return ERR_OK;
 }
+
+/* ---- keys of other programs ---- */
+
+static void config_part_print_foreign(
+	struct buf *out, const struct yaml_schema *s, const struct yaml_foreign *f)
+{
+	static const char *const becomes[] = {
+		[YAML_FOREIGN_HINT] = "an error",
+		[YAML_FOREIGN_HARMLESS] = "a warning",
+		[YAML_FOREIGN_EMPTY] = "a warning if it is empty, else an error",
+		[YAML_FOREIGN_SECTION] = "an error; a warning with `--config.ignore-foreign`",
+	};
+
+	buf_printf(out, "| `%s` | ", f->name);
+	config_part_print_link(out, s);
+	buf_printf(out, " | %s | ", becomes[f->kind]);
+	markdown_inline(out, f->text);
+	buf_add_cstr(out, " |\n");
+}
+
+enum err_code config_part_write_foreign(
+	const struct book_part *part, struct buf *out, struct err *err)
+{
+	static const char *const columns[] = { "key", "in", "is", "because, or instead" };
+	struct config_known k;
+	enum err_code rc = config_known_open(&k, err);
+
+	if (rc)
+		return rc;
+	markdown_table_begin(out, columns, 4);
+	for (size_t i = 0; i < k.walk.n; i++) {
+		const struct yaml_schema *s = k.walk.v[i].schema;
+
+		for (const struct yaml_foreign *const *table = s->foreign; table && *table; table++)
+			for (const struct yaml_foreign *f = *table; f->name; f++)
+				config_part_print_foreign(out, s, f);
+	}
+	config_known_close(&k);
+	return ERR_OK;
+}

@@ -15,6 +15,7 @@ static const struct book_part parts[] = {
 	{ "config-scrape", config_part_write },
 	{ "config-pprof", config_part_write },
 	{ "config-profiles", config_part_write_profiles },
+	{ "config-foreign", config_part_write_foreign },
 	{ "config-relabel", config_part_write },
 	{ "config-http-client", config_part_write },
 	{ "config-discovery", config_part_write },
