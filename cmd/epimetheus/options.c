@@ -40,7 +40,8 @@ static struct flag table[] = {
 	{ "web.enable-admin-api", FLAG_BOOL, &opt.enable_admin_api, NULL,
 		"Serve /api/v1/admin and /api/v1/targets/profile." },
 	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
-		"Serve POST /api/v1/ingest." },
+		"Take what programs send: profiles (POST /api/v1/ingest, OTLP, the protocols of Pyroscope and "
+		"profefe) and symbols." },
 	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
 		"Keep files that people drop on the page, if they ask for it, until they expire." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
@@ -59,7 +60,8 @@ static struct flag table[] = {
 		"The same for one client address; more if many senders share one (NAT, a "
 		"proxy)." },
 	{ "web.max-password-checks-per-address", FLAG_UINT, &opt.address_checks_max, "4",
-		"Passwords of one client address that may wait to be verified; likewise." },
+		"Passwords of one client address that may wait to be verified; more if many senders share "
+		"one." },
 	{ "storage.tsdb.path", FLAG_STRING, &opt.data_dir, "data/", "Directory of the database." },
 	{ "storage.tsdb.retention.time", FLAG_DURATION, &opt.retention_ns, "15d",
 		"How long profiles are kept; 0: for ever." },
