@@ -272,7 +272,7 @@ $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
 	@touch $@
 build/gen/web/ui_assets.c: $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
-	@rm -rf $(UI_DIR)/src
+	@rm -rf $(UI_DIR)/src $(UI_DIR)/book
 	@cp -r web/ui/. $(UI_DIR)/
 	@echo "  UI    web/ui"
 	@cd $(UI_DIR) && node build.mjs "$(abspath $(@D))"
@@ -283,19 +283,38 @@ $(GEN_web): build/gen/web/ui_assets.c
 	@cp $< $@
 endif
 
+# The book: chapters in web/book, files of the tree that are chapters as they are, and parts that cmd/book writes. The server's
+# program alone is linked with it: cmd/book is linked with the rooms, so no room may need it.
+BOOK_DIR := $(BUILD)/gen/docs
+BOOK_SOURCES := $(shell find web/book -type f 2>/dev/null) \
+	$(shell grep -oh '"file": *"[^"]*"' web/book/*/chapters.json 2>/dev/null | cut -d '"' -f 4)
+BOOK_OBJECT := $(BUILD)/obj/gen/docs/book_assets.o
+$(BOOK_DIR)/book_assets.c: $(BOOK_SOURCES) $(BUILD)/gen/book/.done build/gen/web/ui_assets.c
+	@mkdir -p $(@D)
+	@echo "  BOOK  web/book"
+	@cd $(UI_DIR) && node book/build.mjs --tree="$(CURDIR)" --parts="$(abspath $(BUILD)/gen/book)" "$(abspath $(@D))"
+
+# Static HTML for any web server.
+.PHONY: book
+book: $(BOOK_DIR)/book_assets.c
+	@rm -rf $(BUILD)/book
+	@cp -r $(BOOK_DIR)/site $(BUILD)/book
+	@echo "  $(BUILD)/book/index.html"
+
 # Programs are fully static in release. The linker then warns that getaddrinfo and others need shared libraries; the
 # warnings go to a log, since c-ares resolves names and nothing calls these. Other modes link the shared runtime of sanitizers.
 program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c cmd/shared/*.c)
+program_objects = $(call objects,$(call program_sources,$(1))) $(if $(filter epimetheus,$(1)),$(BOOK_OBJECT))
 define program_rules
-$(BUILD)/$(1): $$(call objects,$$(call program_sources,$(1))) $$(call room_libs,cmd)
+$(BUILD)/$(1): $$(call program_objects,$(1)) $$(call room_libs,cmd)
 	@echo "  LINK  $$@"
 ifeq ($(MODE),release)
-	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(call program_sources,$(1))) \
+	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call program_objects,$(1)) \
 		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group 2>$$@.log || \
 		{ cat $$@.log >&2; exit 1; }
 	@objcopy --strip-debug $$@.debug $$@
 else
-	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(call program_sources,$(1))) \
+	@$(CC) $(OPT) -pthread -o $$@ $$(call program_objects,$(1)) \
 		-Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 endif
 endef
@@ -309,11 +328,11 @@ $(BOOK_PARTS): $(BOOK_OBJECTS) $(call room_libs,cmd)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(BOOK_OBJECTS) -Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
-build/gen/book/.done: build/book_parts $(wildcard examples/rules/*.yml)
+$(BUILD)/gen/book/.done: $(BOOK_PARTS) $(wildcard examples/rules/*.yml)
 	@mkdir -p $(@D)
 	@rm -f $(@D)/*.md
 	@echo "  BOOK  $(@D)"
-	@build/book_parts $(@D)
+	@$(BOOK_PARTS) $(@D)
 	@touch $@
 
 include tests/tests.mk
@@ -410,6 +429,7 @@ endif
 help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
+	@echo "make book       the documentation as static HTML, in build/book"
 	@echo "make demo-senders   build, then a server to which services in Go, Java, Node and Python send"
 	@echo "make cluster    build, then three shards and two query nodes over a Ceph on this machine, to kill any of them"
 	@echo "make test       the tests, a quarter of an hour;  LOAD=30 beside so many busy loops"

@@ -142,10 +142,10 @@ $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 
 # The server, with a clock that a test moves.
 STEPPED := $(BUILD)/tests/e2e/stepped_epimetheus
-$(STEPPED): $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) $(call room_libs,cmd)
+$(STEPPED): $(call objects,tests/e2e/stepped_clock.c) $(call program_objects,epimetheus) $(call room_libs,cmd)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/e2e/stepped_clock.c $(call program_sources,epimetheus)) \
+	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/e2e/stepped_clock.c) $(call program_objects,epimetheus) \
 		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 
 # How often verdicts are wrong, by simulation: PAIRS of each kind of repeated runs (promql/runs/RUNS.md), then as many evaluations
@@ -323,7 +323,7 @@ TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strnd
 	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
 TORTURE_HELPERS := $(call objects,tests/check.c $(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
 	$(filter-out cmd/epimetheus/main.c,$(wildcard cmd/epimetheus/*.c cmd/shared/*.c)) \
-	tests/web/grpc/h2_client.c)
+	tests/web/grpc/h2_client.c) $(BOOK_OBJECT)
 TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
 $(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
 	@mkdir -p $(@D)

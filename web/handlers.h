@@ -13,7 +13,7 @@
 route_fn handle_healthy, handle_ready, handle_reload, handle_quit, handle_metrics;
 route_fn handle_pprof_index, handle_pprof_profile;
 /* page.c */
-route_fn handle_page, handle_asset;
+route_fn handle_page, handle_asset, handle_book, handle_book_root;
 /* Fills w->index and its etag from the template, for w->base. */
 MUST_CHECK enum err_code page_prepare(struct web *w, struct err *err);
 

@@ -1,6 +1,6 @@
 /*
- * The page and its files. Embedded files are gzipped. A client that does not take gzip gets them
- * inflated, with a weak ETag, since a strong one would promise the same bytes.
+ * The page, the book, and their files. Embedded files are gzipped. A client that does not take gzip
+ * gets them inflated, with a weak ETag, since a strong one would promise the same bytes.
  */
 #include <stdio.h>
 
@@ -10,6 +10,7 @@
 #include "web/ui_assets.h"
 
 #define BASE_MARK "%BASE%"
+#define BOOK_PATH "/docs/"
 #define ASSET_BYTES_MAX (16u << 20) /* inflated */
 #define CACHE_FOR_EVER "public, max-age=31536000, immutable"
 
@@ -75,17 +76,25 @@ static void page_send_asset(struct http_in *in, struct http_out *out, const stru
 	}
 }
 
+static const struct ui_asset *page_find_asset(
+	const struct ui_asset *assets, size_t n, struct str name, bool is_template)
+{
+	for (size_t i = 0; i < n; i++)
+		if (assets[i].is_template == is_template && (is_template || str_is(name, assets[i].path)))
+			return &assets[i];
+	return NULL;
+}
+
 void handle_asset(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str name = { in->path.ptr + 1, in->path.len - 1 };
+	const struct ui_asset *a = page_find_asset(ui_assets, ui_assets_n, name, false);
 
 	(void)w;
-	for (size_t i = 0; i < ui_assets_n; i++)
-		if (str_is(name, ui_assets[i].path) && !ui_assets[i].is_template) {
-			page_send_asset(in, out, &ui_assets[i]);
-			return;
-		}
-	http_text(out, 404, "404 page not found");
+	if (a)
+		page_send_asset(in, out, a);
+	else
+		http_text(out, 404, "404 page not found");
 }
 
 void handle_page(struct web *w, struct http_in *in, struct http_out *out)
@@ -112,26 +121,69 @@ static void page_add_escaped(struct buf *out, const char *text)
 	}
 }
 
+/* The template with its base filled in. False: it has no place for one. */
+static bool page_fill(const struct ui_asset *a, const char *base, struct buf *out)
+{
+	struct str text = { (const char *)a->gz, a->gz_len };
+	ptrdiff_t at = str_find(text, STR(BASE_MARK));
+
+	if (at < 0)
+		return false;
+	buf_add(out, text.ptr, (size_t)at);
+	page_add_escaped(out, base);
+	buf_add_char(out, '/');
+	at += (ptrdiff_t)strlen(BASE_MARK);
+	buf_add(out, text.ptr + at, text.len - (size_t)at);
+	return true;
+}
+
+void handle_book_root(struct web *w, struct http_in *in, struct http_out *out)
+{
+	char *to = arena_printf(&in->arena, "%s" BOOK_PATH, w->base);
+
+	http_text(out, 302, "Found");
+	if (to)
+		http_add_header(out, "Location", str_of(to));
+}
+
+/* The book's own page for a chapter that is not in it. */
+static void page_send_no_chapter(struct web *w, struct http_out *out)
+{
+	const struct ui_asset *a = page_find_asset(w->o.book, w->o.book_n, (struct str){ 0 }, true);
+
+	if (!a || !page_fill(a, w->base, &out->body)) {
+		http_text(out, 404, "404 page not found");
+		return;
+	}
+	out->status = 404;
+	out->content_type = "text/html; charset=utf-8";
+	http_add_header(out, "Cache-Control", STR("no-cache"));
+	page_add_security_headers(out);
+}
+
+void handle_book(struct web *w, struct http_in *in, struct http_out *out)
+{
+	size_t skip = strlen(BOOK_PATH);
+	struct str name = { in->path.ptr + skip, in->path.len - skip };
+	const struct ui_asset *a;
+
+	if (!name.len)
+		name = STR("index.html");
+	a = page_find_asset(w->o.book, w->o.book_n, name, false);
+	if (a)
+		page_send_asset(in, out, a);
+	else
+		page_send_no_chapter(w, out);
+}
+
 enum err_code page_prepare(struct web *w, struct err *err)
 {
-	const struct ui_asset *a = NULL;
-	struct str text;
-	ptrdiff_t at;
+	const struct ui_asset *a = page_find_asset(ui_assets, ui_assets_n, (struct str){ 0 }, true);
 
-	for (size_t i = 0; i < ui_assets_n; i++)
-		if (ui_assets[i].is_template)
-			a = &ui_assets[i];
 	if (!a)
 		return err_set(err, ERR_NOT_FOUND, "the page is not in this binary");
-	text = (struct str){ (const char *)a->gz, a->gz_len };
-	at = str_find(text, STR(BASE_MARK));
-	if (at < 0)
+	if (!page_fill(a, w->base, &w->index))
 		return err_set(err, ERR_CORRUPT, "the page has no place for its base");
-	buf_add(&w->index, text.ptr, (size_t)at);
-	page_add_escaped(&w->index, w->base);
-	buf_add_char(&w->index, '/');
-	at += (ptrdiff_t)strlen(BASE_MARK);
-	buf_add(&w->index, text.ptr + at, text.len - (size_t)at);
 	if (buf_failed(&w->index))
 		return err_nomem(err, "page");
 	snprintf(w->index_etag, sizeof(w->index_etag), "\"%016llx\"",

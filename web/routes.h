@@ -1,7 +1,7 @@
 /*
  * The table of routes: what the server answers, row by row.
  *
- * Source: web/api/README.md, "Routes".
+ * Source: web/README.md; web/openapi/README.md says what each route is.
  */
 #ifndef WEB_ROUTES_H
 #define WEB_ROUTES_H

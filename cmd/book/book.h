@@ -33,6 +33,9 @@ enum err_code metrics_part_write(const struct book_part *part, struct buf *out, 
 enum err_code alerts_part_write(const struct book_part *part, struct buf *out, struct err *err);
 enum err_code functions_part_write(const struct book_part *part, struct buf *out, struct err *err);
 
+/* The tag of operations that follows "api-" in the part's name. */
+enum err_code api_part_write(const struct book_part *part, struct buf *out, struct err *err);
+
 struct config_walk;
 /* ERR_INVALID: a schema that no part prints, or a key that lacks its help. */
 MUST_CHECK enum err_code config_part_check(struct err *err);

@@ -42,6 +42,18 @@ static const struct book_part parts[] = {
 	{ "metrics", metrics_part_write },
 	{ "alerts", alerts_part_write },
 	{ "functions", functions_part_write },
+	{ "api-query", api_part_write },
+	{ "api-metadata", api_part_write },
+	{ "api-targets", api_part_write },
+	{ "api-rules", api_part_write },
+	{ "api-status", api_part_write },
+	{ "api-ingest", api_part_write },
+	{ "api-symbols", api_part_write },
+	{ "api-files", api_part_write },
+	{ "api-admin", api_part_write },
+	{ "api-server", api_part_write },
+	{ "api-pyroscope", api_part_write },
+	{ "api-profefe", api_part_write },
 };
 /* clang-format on */
 

@@ -23,6 +23,7 @@
 #include "tsdb/debuginfo/extract/extract.h"
 #include "tsdb/debuginfo/store/extractor.h"
 #include "web/selfprofile.h"
+#include "web/ui_assets.h"
 
 #define EXIT_SYSTEM 1
 #define EXIT_CONFIG 2
@@ -151,6 +152,8 @@ int main(int argc, char **argv)
 	selfprofile_init();
 	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_S("revision", build_revision),
 		LOG_I("pid", getpid()));
+	o.book = book_assets;
+	o.book_n = book_assets_n;
 	rc = server_open(&o, extractor, &s, &err);
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));

@@ -40,8 +40,8 @@ static struct flag table[] = {
 	{ "web.enable-admin-api", FLAG_BOOL, &opt.enable_admin_api, NULL,
 		"Serve /api/v1/admin and /api/v1/targets/profile." },
 	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
-		"Take what programs send: profiles (POST /api/v1/ingest, OTLP, the protocols of Pyroscope and "
-		"profefe) and symbols." },
+		"Take what programs send: profiles (POST /api/v1/ingest, OTLP, the protocols of Pyroscope "
+		"and profefe) and symbols." },
 	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
 		"Keep files that people drop on the page, if they ask for it, until they expire." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",

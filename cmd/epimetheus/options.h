@@ -49,6 +49,9 @@ struct options {
 	const char *completion_script; /* "": none is asked for */
 	enum completion_shell completion_shell; /* out */
 
+	const struct ui_asset *book; /* set by main, which alone is linked with it; NULL: none */
+	size_t book_n;
+
 	struct flag *flags; /* the table, filled in */
 	size_t flags_n;
 	bool help, version;

@@ -442,6 +442,8 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,
+		.book = o->book,
+		.book_n = o->book_n,
 		.ctx = s,
 		.reload = web_reload,
 		.quit = web_quit,
@@ -471,8 +473,7 @@ static enum err_code server_open_rules(struct server *s, struct err *err)
 		.grace_period_ns = o->grace_period_ns,
 	};
 
-	/* a copy: the web server is closed first */
-	if (!(s->external_url = strdup(web_external_url(s->web))))
+	if (!(s->external_url = strdup(web_external_url(s->web)))) /* web is closed first */
 		return err_nomem(err, "rules");
 	r.external_url = s->external_url;
 	return rule_manager_open(&r, &s->rules, err);
@@ -542,9 +543,8 @@ enum err_code server_open(
 	m.shard = o->shard;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
-	if ((rc = server_open_web(s, err)) || (rc = server_open_rules(s, err)))
-		goto fail;
-	if ((rc = server_load_and_apply(s, err)))
+	if ((rc = server_open_web(s, err)) || (rc = server_open_rules(s, err)) ||
+		(rc = server_load_and_apply(s, err)))
 		goto fail;
 	if (o->sandbox)
 		limits_calls();

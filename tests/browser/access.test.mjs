@@ -173,7 +173,7 @@ const SCREENS = [
 	["export menu", on({}), opened("Export", ".menu-items"), ".menu-items"],
 	["list of keys", on({}), async (page) => {
 		await flameReady(page);
-		await button(page, "Keys").click();
+		await page.keyboard.press("k");
 		await page.getByRole("dialog", { name: "Keys" }).waitFor();
 	}, "dialog"],
 	["Compare", `compare?${new URLSearchParams({
@@ -337,7 +337,7 @@ test("on a phone the first buttons have room for a finger", async (t) => {
 	for (const [what, one] of [
 		["Run", button(page, "Run")],
 		["pages", page.locator(".menu-button")],
-		["keys", button(page, "Keys")],
+		["docs", page.getByRole("link", { name: "Docs of this view" })],
 		["time", page.locator(".time-text")],
 		["a view", button(page, "Flame")],
 	]) {

@@ -157,11 +157,12 @@ const focused = (page) =>
 test("keys: help, search, and from page to page", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`);
 	await page.getByRole("heading", { name: "Runtime" }).waitFor();
-	await page.keyboard.press("?");
+	await page.keyboard.press("k");
 	const dialog = page.getByRole("dialog", { name: "Keys" });
 	await dialog.waitFor();
 	for (const [keys, what] of [
-		["?", "this list"],
+		["?", "the chapter of this view"],
+		["k", "this list"],
 		["gs", "Services"],
 		["Enter", "zoom in"],
 	]) {
@@ -190,8 +191,8 @@ test("keys: help, search, and from page to page", async (t) => {
 	}
 	await page.keyboard.press("/");
 	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
-	await page.keyboard.type("g?/x");
-	await addressHas(page, { filter: "g?/x" }); // what is typed is text
+	await page.keyboard.type("gk?/x");
+	await addressHas(page, { filter: "gk?/x" }); // what is typed is text
 	assert.equal(await page.getByRole("dialog").count(), 0);
 	assert.deepEqual(problems, []);
 });

@@ -107,15 +107,15 @@ test('the description holds', async (t) => {
     await ok('acceptLosses', {});
     await ok('reload', {});
     const kept = JSON.parse((await ok('lookAtFile', { query: [['name', 'a'], ['keep', '1h']], body })).body).data.id;
-    await ok('deleteFile', { inPath: { id: kept } }, 204);
+    await ok('deleteFile', { inPath: { id: kept } });
     await ok('pyroscopeIngest', { query: [['name', 'php'], ['format', 'folded']], body: 'a;b 3\n' });
     await ok('profefeCollect', { query: [['service', 'old'], ['type', 'cpu'], ['created_at', iso(Date.now() / 1000)]], body });
     const connect = { 'Content-Type': 'application/json' };
-    const span = { start: String((server.end - 60) * 1000 | 0), end: String(server.end * 1000 | 0) };
+
     for (const [id, message] of [['querierProfileTypes', {}], ['querierLabelNames', {}], ['querierLabelValues', { name: 'job' }],
       ['querierSeries', {}], ['querierGetProfileStats', {}]])
       await ok(id, { body: JSON.stringify(message), headers: connect });
-    assert.ok(span.start);
+
   });
 
   await t.test('errors', async () => {

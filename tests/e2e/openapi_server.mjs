@@ -1,6 +1,6 @@
 // A server with something for every operation of the API: two versions of the demo, itself, rules, an Alertmanager that
 // is not there, a pushed profile, a kept file.
-import { buildDemo, recordedCpu, request, scratch, settled, startDemo, startServer, until, writeFileSync, join } from './lib.mjs';
+import { buildDemo, recordedCpu, request, scratch, settled, startDemo, startServer, targets, until, writeFileSync, join } from './lib.mjs';
 
 const rules = {
   groups: [{
@@ -29,7 +29,13 @@ export async function startFullServer(t) {
       ],
     }),
   });
-  const end = await settled(server);
+  // At the end of a second scrape the first one is there.
+  const isCpu = (x) => x.profile === 'process_cpu';
+  await until('each process was scraped twice', 60, async () => {
+    const cpu = (await targets(server)).filter(isCpu);
+    return cpu.length === demos.length && cpu.every((x) => x.scrapes > 1);
+  });
+  const end = await settled(server, isCpu);
   const pushed = await request(`${server.url}/api/v1/ingest?name=cpu&job=batch&interval=10s&time=${Date.now() / 1000}`,
     { method: 'POST', body: recordedCpu() });
   if (pushed.status !== 200) throw new Error(pushed.body.toString());

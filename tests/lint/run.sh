@@ -149,6 +149,12 @@ limits() {
 	done
 }
 
+# Handlers read parameters by http_param and http_next_param, which know the operation's table. Some take all that comes: labels.
+parameters() {
+	grep -nE '\bin(->|\.)params\b' $(files 'web/*.c' | grep -vE '^web/(http/|router/audit|files/request|api/ingest)') /dev/null |
+		grep -v 'in->params_n + 1' | sed -E 's/^([^:]+:[0-9]+):.*/\1: http_param or http_next_param/'
+}
+
 typedefs() { grep -nE '^typedef (struct|union)' $code /dev/null; }
 
 # A public header begins with its contract, and guards itself.
@@ -218,7 +224,7 @@ book_routes() {
 	done
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits typedefs headers scripts itself node_18 book}; do
+for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits parameters typedefs headers scripts itself node_18 book}; do
 	rule "$name" "$name"
 done
 

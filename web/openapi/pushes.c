@@ -56,8 +56,7 @@ const struct operation ingest_operations[INGEST_OPERATIONS] = {
 			{ "sampleRate", PARAM_UINT, 0, NULL, "100",
 				"Samples a second of a profile that has stacks and counts alone.", NULL }),
 		.bodies = BODIES({ BYTES, NULL, "The profile." },
-			{ "multipart/form-data", "any", "Parts `profile`, `prev_profile`, `sample_type_config`, "
-											"`jfr`, `labels`." }),
+			{ "multipart/form-data", "any", "Parts: the profile, its types, labels." }),
 		.answers = ANSWERS({ 200, NULL, NULL, "Stored; the text may be a warning." }),
 		.error_form = ERRORS_TEXT,
 		.errors = PUSH_ERRORS,

@@ -70,7 +70,8 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 		.description = "At most 11,000 steps. Profiles become their totals; tables are refused.",
 		.params = PARAMS(PARAM_OF_QUERY("sum by (job) (total(cpu))"),
 			{ "start", PARAM_TIME, PARAM_REQUIRED, NULL, NULL, "First step.", "1795953300" },
-			{ "end", PARAM_TIME, PARAM_REQUIRED, NULL, NULL, "Last step at the latest.", "1795953360" },
+			{ "end", PARAM_TIME, PARAM_REQUIRED, NULL, NULL, "The last step, at the latest.",
+				"1795953360" },
 			{ "step", PARAM_DURATION, PARAM_REQUIRED, NULL, NULL, "From step to step.", "15s" },
 			PARAM_TIMEOUT, PARAMS_ANSWER),
 		.bodies = BODY_FILES,
@@ -137,7 +138,9 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 	[OP_SOURCE] = {
 		.id = "source",
 		.summary = "Return a file of source code from a debuginfod server",
-		.description = "Servers with `source: true` are asked. At most 4 MiB.",
+		.description = "Servers with `source: true` are asked. At most 4 MiB; eight files at "
+			"once. What no "
+			"server has is asked for again after ten minutes.",
 		.params = PARAMS({ "build_id", PARAM_STRING, PARAM_REQUIRED, NULL, NULL,
 							 "GNU build id of the binary.", "8a3f0c6d5b2e4f71" },
 			{ "path", PARAM_STRING, PARAM_REQUIRED, NULL, NULL,
@@ -151,7 +154,8 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 		.id = "sourceLinks",
 		.summary = "Return the link to a line of source code",
 		.description = "Links come from `source_links` of the configuration. Nothing is fetched.",
-		.params = PARAMS({ "path", PARAM_STRING, 0, NULL, NULL, "Of the source file.", "/src/main.go" },
+		.params = PARAMS({ "path", PARAM_STRING, 0, NULL, NULL, "Of the source file.",
+			"/src/main.go" },
 			{ "line", PARAM_UINT, 0, NULL, NULL, "Without it `${line}` stays in the link.", "10" },
 			{ "label.", PARAM_STRING, PARAM_PREFIX, NULL, NULL,
 				"`label.NAME`: the label of the profile that links look at.", NULL }),

@@ -88,6 +88,7 @@ struct notifier;
 struct rule_manager;
 struct scrape_manager;
 struct sink;
+struct ui_asset;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
@@ -118,6 +119,8 @@ struct web_options {
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;
+	const struct ui_asset *book; /* web/ui_assets.h; NULL: there is no book */
+	size_t book_n;
 
 	void *ctx; /* of the callbacks */
 	/* Reads the configuration again; an error changes nothing and its message is the answer. */

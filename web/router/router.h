@@ -3,7 +3,7 @@
  * methods, CORS, compression and metrics of all routes.
  *
  * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
- * Source:  web/api/README.md, "Routes".
+ * Source:  web/README.md; web/openapi/README.md says what each route is.
  */
 #ifndef WEB_ROUTER_ROUTER_H
 #define WEB_ROUTER_ROUTER_H

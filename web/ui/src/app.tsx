@@ -8,6 +8,7 @@ import { DiscoveryPage } from "./fleet/discoverypage";
 import { SendersPage } from "./fleet/senderspage";
 import { Services } from "./fleet/servicespage";
 import { TargetsPage } from "./fleet/targetspage";
+import { chapterUrl } from "./docs";
 import { Help, usePageKeys } from "./help";
 import { useLanguage } from "./query/questions";
 import { AlertsPage } from "./rules/alertspage";
@@ -115,6 +116,9 @@ function Navigation({ page }: { page: Page }) {
 						{p.title}
 					</a>
 				))}
+				<a href="docs/" target="_blank" rel="noopener" onClick={close}>
+					Docs
+				</a>
 			</nav>
 		</div>
 	);
@@ -179,11 +183,13 @@ export function App() {
 		store.patch({ tz: null }, true);
 		zone.toggle();
 	};
+	const chapter = chapterUrl(page.path, params);
 	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	usePageKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
-		help: () => setHelp(true),
+		list: () => setHelp(true),
+		docs: () => window.open(chapter, "_blank", "noopener"),
 	});
 
 	/** Follows links to our pages without loading; with a modifier key the browser follows them. */
@@ -209,15 +215,25 @@ export function App() {
 				</a>
 				<Navigation page={page} />
 				<span class="spacer" />
+				<a
+					class="quiet"
+					href={chapter}
+					target="_blank"
+					rel="noopener"
+					title="Docs of this view (?)"
+					aria-label="Docs of this view"
+				>
+					?
+				</a>
 				<button
 					type="button"
-					class="quiet"
-					title="Keys (?)"
+					class="quiet keys"
+					title="Keys (k)"
 					aria-label="Keys"
 					aria-haspopup="dialog"
 					onClick={() => setHelp(true)}
 				>
-					?
+					Keys
 				</button>
 				<ZoneButton utc={zone.utc} onToggle={toggleZone} />
 				<ThemeButton />

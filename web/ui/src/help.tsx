@@ -9,7 +9,8 @@ export interface Keys {
 	/** Pages by the letter that follows `g`. */
 	jumps: Record<string, string>;
 	go(path: string): void;
-	help(): void;
+	list(): void;
+	docs(): void;
 }
 
 const JUMP_MS = 1500;
@@ -38,11 +39,12 @@ export function usePageKeys(keys: Keys): void {
 		const onKey = (e: KeyboardEvent) => {
 			if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e)) return;
 			if (document.querySelector("dialog[open]")) return;
-			const { jumps, go, help } = last.current;
+			const { jumps, go, list, docs } = last.current;
 			const to = performance.now() < jumping ? jumps[e.key] : undefined;
 			jumping = 0;
 			if (to !== undefined) go(to);
-			else if (e.key === "?") help();
+			else if (e.key === "?") docs();
+			else if (e.key === "k") list();
 			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
 			else if (e.key !== "/" || !focusPageSearch()) return;
 			e.preventDefault();
@@ -59,7 +61,8 @@ const PLACES: [title: string, entries: Entry[]][] = [
 	[
 		"Everywhere",
 		[
-			["?", "this list"],
+			["?", "the chapter of this view, in a new tab"],
+			["k", "this list"],
 			["/", "search, filter, or the query"],
 			["Escape", "close what is open; clear the search"],
 		],
@@ -171,7 +174,7 @@ export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 			aria-labelledby="help-title"
 			onClose={onClose}
 			onClick={(e) => e.target === ref.current && ref.current?.close()}
-			onKeyDown={(e) => e.key === "?" && attached(ref).close()}
+			onKeyDown={(e) => e.key === "k" && attached(ref).close()}
 		>
 			<div class="help-body">
 				<div class="panel-head">

@@ -23,6 +23,8 @@ export * as levels from "./result/levels";
 export * as measured from "./query/measured";
 export * as outline from "./result/outlinerows";
 export * as query from "./query/query";
+export * as booksearch from "../book/search";
+export * as docs from "./docs";
 export * as read from "./query/read";
 export * as relabel from "./fleet/relabel";
 export * as rules from "./rules/rules";
