@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
-import { printsAs, readChapters, runChapter, startExamples } from './book_examples.mjs';
+import { printsAs, readChapters, readReadme, runChapter, startExamples } from './book_examples.mjs';
 import { wrongFlags } from './book_flags.mjs';
 import { join, scratch, writeFileSync } from './lib.mjs';
 
@@ -149,7 +149,7 @@ test('examples', async (t) => {
     }
   });
 
-  for (const chapter of readChapters().filter((c) => c.fences.length))
+  for (const chapter of [readReadme(), ...readChapters()].filter((c) => c.fences.length))
     await t.test(chapter.id, async () => {
       assert.deepEqual(await runChapter(context, chapter), []);
     });

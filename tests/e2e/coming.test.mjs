@@ -1,13 +1,15 @@
-// "Coming from" in README.md: each row of its table is tried here, under its first cell. A row without a test fails, as
-// does a test without a row.
+// "Fields of ..." in the book's chapters for those who come from other programs: each row is tried here, under the
+// program's name and its first cell. A row without a test fails, as does a test without a row.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { epitool, finish, join, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const section = readme.slice(readme.indexOf('\n## Coming from'), readme.indexOf('\n## Rules and alerts'));
-const rows = [...section.matchAll(/^\| (\w+: .*?) \| (.*) \|$/gm)].map(([, before, here]) => ({ before, here }));
+const rows = ['prometheus', 'parca', 'pyroscope'].flatMap((name) => {
+  const chapter = readFileSync(join(root, `web/book/guides/from-${name}.md`), 'utf8');
+  return [...chapter.matchAll(/^## Fields of (\w+)\n[^|]*\| \1 \| here \|\n\|---\|---\|\n((?:\|.*\n)+)/gm)].flatMap(([, program, table]) =>
+    [...table.matchAll(/^\| (.*?) \| (.*) \|$/gm)].map(([, before, here]) => ({ before: `${program}: ${before}`, here })));
+});
 
 let dir;
 async function run(t, args, text) {

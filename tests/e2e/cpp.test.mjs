@@ -26,8 +26,8 @@ const gperftools = { TCMALLOC_SAMPLE_PARAMETER: '65536', HEAP_PROFILE_ALLOCATION
 const jemalloc = { MALLOC_CONF: 'prof:true,lg_prof_sample:12' };
 const off = 'process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}';
 
-/** The README's job. Turns are a century apart: each scrape is one that the test orders. */
-const cppJob = readFileSync(join(root, 'README.md'), 'utf8').match(/```yaml\n(  - job_name: cpp\n[\s\S]*?)```/)[1];
+/** The book's job. Turns are a century apart: each scrape is one that the test orders. */
+const cppJob = readFileSync(join(root, 'web/book/guides/cpp.md'), 'utf8').match(/```yaml job[^\n]*\n(- job_name: cpp\n[^]*?)```/)[1].replace(/^(?=.)/gm, '  ');
 const config = (gp, je) => `
 global: {scrape_interval: 100y, scrape_timeout: 60s}
 scrape_configs:

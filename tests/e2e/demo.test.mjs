@@ -3,7 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { api, demoRegressions, finish, join, query, request, scratch, settled, startDemo, startServer, targets, until,
+import { api, demoRegressions, finish, join, query, request, root, scratch, settled, startDemo, startServer, targets, until,
   writeFileSync } from './lib.mjs';
 
 const regression = 'scoreItems';
@@ -87,6 +87,20 @@ test(`two versions of the demo, ${regression} regresses`, async (t) => {
     assert.equal(e.total, e.left_total);
     assert.equal(e.cost, e.right_total - e.left_total);
     assert.equal(e.flamebearer.leftTicks, e.left_total);
+  });
+
+  await t.test("the README's queries print what it says", async () => {
+    const rows = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^\| `(.+)` \| (\d+) (profile|row|number)s?: (.*) \|$/gm)];
+    assert.equal(rows.length, 8);
+    for (const [, q, n, what, says] of rows) {
+      const got = await until(`${n} ${what}s of ${q}`, 60, async () => {
+        const { resultType, result } = await query(server, q);
+        const found = what === 'row' ? (result[0]?.rows ?? []) : resultType === (what === 'profile' ? 'profiles' : 'vector') ? result : [];
+        return found.length === Number(n) && found;
+      });
+      for (const [, name] of says.matchAll(/`(main\.\w+)` first/g)) assert.equal(got[0].function, name, q);
+      for (const [, label] of says.matchAll(/labels? `(\w+)`/g)) assert.ok(got.every((e) => e.metric[label]), q);
+    }
   });
 
   await t.test('go tool pprof opens the URL and shows the rows of format=text', async () => {

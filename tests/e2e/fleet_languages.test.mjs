@@ -18,7 +18,7 @@ import { forms, pushed } from './senders/requests.mjs';
 
 const built = join(root, 'build/senders');
 const read = (path) => readFileSync(join(root, path));
-const readme = read('README.md').toString();
+const chapter = (name) => read(`web/book/guides/${name}.md`).toString();
 
 /* ---- the fleet: what sends, and what it has by the word of others ---- */
 
@@ -55,15 +55,15 @@ const LEFT_OUT = {
   ],
 };
 
-/* ---- rules: the README's, and all that examples/ has for this server ---- */
+/* ---- rules: the book's, and all that examples/ has for this server ---- */
 
-const [, readmeRules] = readme.match(/```yml\n(groups:[\s\S]*?)```/);
-const SHARE = readmeRules.match(/alert: MarshalIsExpensive\n\s+expr: (.*)/)[1];
+const [, bookRules] = chapter('alerts').match(/```yaml rules[^\n]*\n(groups:[^]*?)```/);
+const SHARE = bookRules.match(/alert: MarshalIsExpensive\n\s+expr: (.*)/)[1];
 
 function writeRules(dir) {
   mkdirSync(join(dir, 'rules'));
   const write = (name, text) => writeFileSync(join(dir, 'rules', name), text.replace(/interval: \w+/g, 'interval: 1s'));
-  write('readme.yml', readmeRules);
+  write('book.yml', bookRules);
   for (const name of readdirSync(join(root, 'examples/rules')))
     if (/\.yml$/.test(name) && name !== 'epimetheus.yml') write(name, read(`examples/rules/${name}`).toString());
 }
@@ -81,7 +81,7 @@ async function checkRules(server, since) {
 
 /* ---- programs ---- */
 
-const cppJob = readme.match(/```yaml\n(  - job_name: cpp\n[\s\S]*?)```/)[1];
+const cppJob = chapter('cpp').match(/```yaml job[^\n]*\n(- job_name: cpp\n[^]*?)```/)[1].replace(/^(?=.)/gm, '  ');
 
 /** CPU profiles of C++ are ordered: they take CPU time, and a scrape in its turn may end before a busy machine has given it. */
 const config = (go, cpp) => `
@@ -317,7 +317,7 @@ test('a fleet in six languages, and odd senders in it', async (t) => {
       ...jobsWith('cpu').filter((job) => job !== 'web').map((job) => `process_cpu ${job}`)].sort());
   });
 
-  await t.test('rules of the README and of examples/ go well', async () => {
+  await t.test('rules of the book and of examples/ go well', async () => {
     await checkRules(server, arrived);
     await until('cores are recorded of each', 60, async () => {
       const { values } = await byJob(server, 'job:cpu:cores', Date.now() / 1000);

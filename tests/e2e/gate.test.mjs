@@ -1,4 +1,4 @@
-// epitool diff as a gate in CI: repeated runs, verdicts, exit codes; and the README's recipe as it is written there.
+// epitool diff as a gate in CI: repeated runs, verdicts, exit codes; and the book's recipe as it is written there.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
@@ -154,11 +154,14 @@ test('stored runs are judged like files', async (t) => {
   assert.equal(missing.err, 'epitool: error: run=3.11: no profiles\n');
 });
 
-/** A repository and what runs the README's recipe in it, with a server. */
+/** A repository, and the book's recipe to run in it: as it is, and with the runs on a server before they are judged. */
 async function recipeIn(t, dir, env = {}) {
-  const [recipe] = readFileSync(join(root, 'README.md'), 'utf8').match(/^rm -rf runs[\s\S]*?(?=^```)/m);
+  const chapter = readFileSync(join(root, 'web/book/guides/ci.md'), 'utf8');
+  const [, runs, judge] = chapter.match(/^(rm -rf runs[^]*?)^(epitool diff [^]*?)^```/m);
+  const [, keep] = chapter.match(/^(epitool push [^]*?)^```/m);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
-  const script = recipe.replaceAll('http://epimetheus:7272', server.url).replaceAll('build/epitool', join(build, 'epitool'));
+  const here = (text) => text.replaceAll('http://epimetheus:7272', server.url).replaceAll(/^epitool/gm, join(build, 'epitool'));
+  const local = here(runs + judge), stored = here(runs + keep);
   const work = join(dir, 'work');
   mkdirSync(work);
   const shell = (text, more = {}) => finish(t, 'bash', ['-eu', '-c', text], 240, { cwd: work,
@@ -168,10 +171,10 @@ async function recipeIn(t, dir, env = {}) {
     const r = await shell('git init -q . && git add . && git -c user.name=t -c user.email=t@example.com commit -q -m t');
     assert.equal(r.code, 0, r.err);
   };
-  return { script, shell, commit, work };
+  return { local, stored, shell, commit, work };
 }
 
-test("the README's recipe", async (t) => {
+test("the book's recipe", async (t) => {
   const dir = scratch(t);
   // Benchmarks take their time, and are as fast as the machine is: profiles that are made up stand in for them.
   for (const [name, encode] of [['a', 200], ['b', 202], ['c', 270]]) runs(dir, `made-${name}`, 10, encode);
@@ -193,20 +196,24 @@ EOF
 chmod +x "$4"
 `);
   chmodSync(join(bin, 'go'), 0o755);
-  const { script, shell, commit } = await recipeIn(t, dir, { PATH: `${bin}:${process.env.PATH}`, HOME: dir });
+  const { local, stored, shell, commit } = await recipeIn(t, dir, { PATH: `${bin}:${process.env.PATH}`, HOME: dir });
   await commit({ made: 'a' });
   await commit({ made: 'b' });
-  const same = await shell(script, { BASE: 'HEAD~1', RUN: '1' });
-  assert.equal(same.code, 0, same.err);
-  assert.match(same.out, /\nnot worse: 3 of 3\n$/);
+  for (const script of [local, stored]) {
+    const same = await shell(script, { BASE: 'HEAD~1', RUN: '1' });
+    assert.equal(same.code, 0, same.err);
+    assert.match(same.out, /\nnot worse: 3 of 3\n$/);
+  }
   await commit({ made: 'c' });
-  const worse = await shell(script, { BASE: 'HEAD~1', RUN: '2' });
-  assert.equal(worse.code, 1, worse.err);
-  assert.match(worse.err, /epitool: worse: main\.encode costs .+\n$/);
+  for (const script of [local, stored]) {
+    const worse = await shell(script, { BASE: 'HEAD~1', RUN: '2' });
+    assert.equal(worse.code, 1, worse.err);
+    assert.match(worse.err, /epitool: worse: main\.encode costs .+\n$/);
+  }
 });
 
-test("the README's recipe with Go's benchmarks", async (t) => {
-  const { script, shell, commit } = await recipeIn(t, scratch(t));
+test("the book's recipe with Go's benchmarks", async (t) => {
+  const { stored, shell, commit } = await recipeIn(t, scratch(t));
   const program = (rounds) => ({ 'go.mod': 'module bench\n\ngo 1.19\n', 'bench_test.go': `package bench
 
 import "testing"
@@ -238,7 +245,7 @@ func BenchmarkWork(b *testing.B) {
   await commit(program(30000));
   await commit(program(300000));
   // So few runs tell little: what they measured is read, and ten times the cost is never "not worse".
-  const short = script.replace('seq 10', 'seq 3').replace('benchtime=5s', 'benchtime=5000x').replace('--normalize', '--json --normalize');
+  const short = stored.replace('seq 10', 'seq 3').replace('benchtime=5s', 'benchtime=5000x').replace('--normalize', '--json --normalize');
   const r = await shell(short, { BASE: 'HEAD~1', RUN: '1' });
   const { runs, verdict, functions } = JSON.parse(r.out.slice(r.out.lastIndexOf('\n{')));
   assert.equal(r.code, verdict === 'worse' ? 1 : 0, r.err);
