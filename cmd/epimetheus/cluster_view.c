@@ -20,7 +20,7 @@ METRIC_GAUGE(late_gauge, "epimetheus_cluster_shard_late",
 	"1: answers lack the newest rows of the shard.", "shard");
 METRIC_GAUGE(missing_gauge, "epimetheus_cluster_shard_missing_objects",
 	"Objects that the shard's manifest names and the bucket lacks.", "shard");
-METRIC_GAUGE(shards_gauge, "epimetheus_cluster_shards", "Shards that are queried here.", "state");
+METRIC_GAUGE(shards_gauge, "epimetheus_cluster_shards", "Queried shards.", "state");
 METRIC_GAUGE(requests_cost_gauge, "epimetheus_bucket_requests_cost",
 	"What the requests since the start cost, by the prices of the configuration.", NULL);
 METRIC_GAUGE(storage_cost_gauge, "epimetheus_bucket_storage_cost_month",

@@ -180,7 +180,7 @@ test("alerts by state and text, with labels, annotations, value and time", async
 	await page.waitForURL(/filter=GOROUTINE/);
 	assert.deepEqual(await names(page), ["TooManyGoroutines"]);
 	await page.getByRole("textbox", { name: /^Filter/ }).fill("nothing at all");
-	await page.getByText("No alert matches").waitFor();
+	await page.getByText("No matching alert").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -229,7 +229,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	const want = { query: EXPR(dear), at: String(at), match: '{job="demo"}' };
 	assert.deepEqual(params(page), want);
 	await flameReady(page);
-	await page.getByRole("heading", { name: "What was measured" }).waitFor();
+	await page.getByRole("heading", { name: "Measured profiles" }).waitFor();
 	const exact = 'merge(merge by (job) (cpu{job="demo"}[1m]))';
 	assert.equal(await page.locator(".asked code").textContent(), exact);
 	const data = await api("query", { query: exact, time: at });

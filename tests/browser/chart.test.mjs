@@ -265,7 +265,7 @@ test("where nothing is drawn the chart says why", async (t) => {
 	const { page, problems } = await open(t, { query: QUERY, ...(await fixedWindow(600)) }, {
 		before: (p) => p.route("**/api/v1/query_range?*", answer(() => [])),
 	});
-	await page.getByText("No whole step of 10s has profiles here.").waitFor();
+	await page.getByText("No data at this resolution. Zoom in.").waitFor();
 	assert.deepEqual(problems, []);
 });
 

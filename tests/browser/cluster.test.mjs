@@ -41,7 +41,7 @@ test("without a bucket there is no tab, and the page says why it is empty", asyn
 	await page.locator(".panel .pairs").first().waitFor();
 	assert.equal(await link("Cluster").count(), 0);
 	await page.goto(`${server.base}cluster`);
-	await page.getByText("This server has no bucket").waitFor();
+	await page.getByText("No bucket configured").waitFor();
 	await shot(page, "cluster-none");
 	assert.deepEqual(problems, []);
 });
@@ -84,7 +84,7 @@ test("a shard: its state, what waits, what is stored", async (t) => {
 	const text = await plain(own);
 	assert.match(text, /bucket away/);
 	assert.match(text, /In the bucket until 2026-11-22 \S+ UTC 95.2 s ago Waiting 3 MiB 1 block Stored 2 GiB 31 blocks, 2 windows of 147 segments/);
-	assert.match(text, /Only in the bucket 3 windows or blocks that this directory lacks/);
+	assert.match(text, /Only in the bucket 3 windows or blocks that are not in the local directory/);
 	assert.match(await plain(page.locator(".notice.warning")), /connection refused$/);
 	assert.equal(await page.locator(".cluster-shards").count(), 0);
 	await shot(page, "cluster-shard");
@@ -103,10 +103,10 @@ test("no shard yet, and an error that leaves the last answer", async (t) => {
 				? route.fulfill({ status: 422, json: { status: "error", errorType: "execution", error: "shards: limit" } })
 				: route.fulfill({ json: { status: "success", data: { ...QUERY_NODE, shards: [] } } }),
 	});
-	await page.getByText("No shard was found in the bucket yet").waitFor();
+	await page.getByText("No shards in the bucket yet").waitFor();
 	fails = true;
 	await page.locator(".notice.error", { hasText: "shards: limit" }).waitFor();
-	assert.ok(await page.getByText("No shard was found in the bucket yet").isVisible());
+	assert.ok(await page.getByText("No shards in the bucket yet").isVisible());
 });
 
 test("by keyboard, dark and on a narrow screen", async (t) => {

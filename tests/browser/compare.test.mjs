@@ -90,7 +90,7 @@ test("the verdict names the planted regression, and what it says is the API's an
 		text,
 		new RegExp(
 			`^main\\.scoreItems ${percent} → ${percent} \\([\\d.]+×, \\+[\\d.]+ m?s of CPU in 4 min\\), ` +
-				`called only by main\\.\\(\\*shop\\)\\.search; (certain|cannot tell yet)`,
+				`called only by main\\.\\(\\*shop\\)\\.search; (significant \\(99 %\\)|not enough data yet)`,
 		),
 	);
 	const interval = await api("query", {
@@ -100,7 +100,7 @@ test("the verdict names the planted regression, and what it says is the API's an
 	const sure = interval.result.some(
 		(e) => e.metric.function === REGRESSED && e.metric.verdict === "changed",
 	);
-	assert.equal(/; certain/.test(text), sure, text);
+	assert.equal(/; significant/.test(text), sure, text);
 	assert.equal(said.certainty, sure ? "certain" : "open");
 	// A strip has a bar per minute: the share that the API gives for it.
 	const strips = await page.evaluate(() => window.__epi.strips());
@@ -163,7 +163,7 @@ test("an empty base is said, and is no wall of one colour", async (t) => {
 		await flameReady(page);
 		await page
 			.getByRole("region", { name: "Verdict" })
-			.getByText("The base is empty: it has no costs in its window")
+			.getByText("No data in the base window. The colours")
 			.waitFor();
 		const colors = await page.evaluate(() => {
 			const canvas = document.querySelector(".flame-stage canvas");
@@ -248,7 +248,7 @@ test("normalized totals: new is scaled to base, and the page says by how much", 
 	assert.equal(left, v1);
 	assert.ok(Math.abs(right - v1) <= 1e-4 * v1, `${right} is about ${v1}`);
 	await page
-		.getByText(`new is multiplied by ${Number((v1 / v2).toPrecision(3))}, so that`)
+		.getByText(`new × ${Number((v1 / v2).toPrecision(3))}, scaled to`)
 		.waitFor();
 	await flameReady(page);
 	const root = await page.evaluate(() => window.__epi.drawn().find((n) => n.level === 0));

@@ -276,7 +276,7 @@ test("a selection that cost nothing says so, and one that is not stored too", as
 	const { page } = await open(t, explore({ query: 'cpu{job="epimetheus"}', ...w }), {
 		before: (p) => p.route("**/api/v1/query?*", (route) => route.fulfill(idle)),
 	});
-	await page.getByText(/^No CPU time was used in this window: 12 profiles were stored/).waitFor();
+	await page.getByText(/^No CPU time in this window: 12 profiles were stored/).waitFor();
 	await page.unrouteAll({ behavior: "wait" });
 	await page.goto(base + explore({ query: "nosuchtype", ...w }));
 	await page.getByText("no stored type is called nosuchtype").waitFor();

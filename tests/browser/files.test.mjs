@@ -114,12 +114,12 @@ test("a file is shown, a second one compared, both are kept and opened by their 
 	const link = page.url();
 	const { new: next, base } = params(page);
 	for (const query of [next, base]) assert.match(query, /^file\("[0-9a-f]{32}"\)$/);
-	await page.getByText("Kept until").first().waitFor();
+	await page.getByText("On the server until").first().waitFor();
 	assert.deepEqual(problems, []);
 
 	const other = await openPage(t, link); // a page without this one's memory
 	await verdict(other.page).getByText("scoreItems").waitFor();
-	await fileRow(other.page, "v2.pb.gz").getByText("Kept until").waitFor();
+	await fileRow(other.page, "v2.pb.gz").getByText("On the server until").waitFor();
 	assert.equal((await other.page.evaluate(() => window.__epi.verdict())).name, REGRESSED);
 	assert.deepEqual(other.problems, []);
 });
@@ -161,7 +161,7 @@ test("a file is compared with production", async (t) => {
 			() =>
 				window.__epi?.verdict() &&
 				document.querySelector(".results:not(.busy)") &&
-				!/looking whether/.test(document.querySelector(".verdict").innerText),
+				!/testing significance/.test(document.querySelector(".verdict").innerText),
 		);
 		return (await page.evaluate(() => window.__epi.verdict())).name;
 	};
@@ -197,7 +197,7 @@ test("what is no profile is refused in words; a reload says what is gone", async
 	await drop(page, { "a.folded": "main;f 30\n" });
 	await flameReady(page);
 	await page.reload();
-	await page.getByText("a.folded was in the memory of this page, which was loaded again").waitFor();
+	await page.getByText("a.folded was not uploaded, so the reload dropped the file").waitFor();
 	await drop(page, { "a.folded": "main;f 30\n" });
 	await flameReady(page);
 });

@@ -69,7 +69,7 @@ test("the checklist counts down, and the graph comes by itself", async (t) => {
 			await answers(p, "targets", { activeTargets: [fresh(300), fresh(500, { profile: "memory" })] });
 		},
 	});
-	await page.getByRole("heading", { name: "The first profile is on its way" }).waitFor();
+	await page.getByRole("heading", { name: "Waiting for the first profile" }).waitFor();
 	assert.match(await panel(page).innerText(), /Configuration read: 2 jobs/);
 	assert.match(await panel(page).innerText(), /1 target found, with 2 profiles to take/);
 	const due = async () => Number(/expected in (\d+) s/.exec(await panel(page).innerText())[1]);
@@ -143,14 +143,14 @@ scrape_configs:
 				...dark(theme),
 				viewport: { width, height: 900 },
 			});
-			await page.getByRole("heading", { name: "No target can be scraped" }).waitFor();
+			await page.getByRole("heading", { name: "All targets fail" }).waitFor();
 			const said = await page.getByRole("alert").innerText();
 			assert.match(said, /http:\/\/127\.0\.0\.1:1\/debug\/pprof\/allocs/);
 			assert.match(said, /[Cc]onnection refused/);
 			assert.match(said, /Nothing listens at this address/);
 			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
 			await shot(page, `first-failing-${theme}-${width}`);
-			await page.getByRole("link", { name: "All targets that fail" }).click();
+			await page.getByRole("link", { name: "All failing targets" }).click();
 			await page.waitForURL(/targets\?state=down/);
 			await page.locator("td.url").first().waitFor();
 			assert.deepEqual(problems, []);
@@ -161,7 +161,7 @@ test("only where nothing is configured it says how to name a program", async (t)
 	const server = await serverWith(t, "scrape_configs: []\n");
 	for (const name of ["explore", "compare", "services"]) {
 		const { page, problems } = await openPage(t, server.base + name);
-		await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
+		await page.getByRole("heading", { name: "No profiles stored yet" }).waitFor();
 		const lines = (await panel(page).locator("pre").innerText()).trim().split("\n");
 		assert.deepEqual([lines.length, lines[0]], [3, "scrape_configs:"]);
 		await page.getByRole("button", { name: "Copy" }).click();

@@ -245,7 +245,7 @@ test("a gap is no 0, rows beyond 50 are told, and columns fit what is pushed", a
 		if (i === GAP) assert.equal(own[i], null, "no profile");
 		else close(own[i], cost(0, i) / INTERVAL_S, `column ${i}`);
 	assert.equal(own[ZERO], 0);
-	await page.getByText(/The 50 rows that cost most, of 53: the other 3 cost \d\.\d+% of all\./).waitFor();
+	await page.getByText(/Top 50 rows of 53: the other 3 cost \d\.\d+% of all\./).waitFor();
 
 	const tip = page.locator(".heat-tip");
 	const over = async (cell, text) => {
@@ -264,7 +264,7 @@ test("a gap is no 0, rows beyond 50 are told, and columns fit what is pushed", a
 	const zero = await cellPoint(page, ZERO);
 	await page.mouse.click(zero.x, zero.y);
 	await addressHas(page, { chart: undefined, query: 'cpu{job="pushed",pod="pod-00"}' });
-	await page.getByText("No CPU time was used in this window: 1 profile was stored").waitFor();
+	await page.getByText("No CPU time in this window: 1 profile was stored").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -351,7 +351,7 @@ test("a failed answer leaves what was shown, an empty one says why", async (t) =
 	);
 
 	await page.goto(server.base + explore({ query: 'cpu{job="nobody"}', ...W, chart: "heatmap" }));
-	await page.locator(".heat-panel").getByText(/^No profile of this query is stored in this window/).waitFor();
+	await page.locator(".heat-panel").getByText(/^No profiles of this query in this window/).waitFor();
 	assert.equal(await canvas(page).count(), 0);
 });
 

@@ -64,7 +64,7 @@ const total = (page) => page.evaluate(() => window.__epi.drawn().find((n) => n.l
 
 test("a leak: its pace, when it reaches the limit, and who holds it", async (t) => {
 	const { page, problems } = await open(t, { query: 'heap{job="leaky"}' });
-	await panel(page).getByText(/It grows by 2[34]\d MiB an hour/).waitFor();
+	await panel(page).getByText(/Growing 2[34]\d MiB\/h/).waitFor();
 	await page.waitForFunction(() => window.__epi.level());
 	const { growth, points } = await page.evaluate(() => window.__epi.level());
 	assert.ok(Math.abs(growth.slope * 60 - LEAK) < 0.05 * LEAK, `${growth.slope * 60} a minute`);
@@ -72,12 +72,12 @@ test("a leak: its pace, when it reaches the limit, and who holds it", async (t) 
 	await panel(page).getByLabel("Limit").fill("1GiB");
 	await page.keyboard.press("Enter");
 	await addressHas(page, { limit: "1GiB" });
-	await panel(page).getByText(/At this pace it reaches 1 GiB in 2\.\d+ h, at \d{4}-/).waitFor();
+	await panel(page).getByText(/Reaches 1 GiB in 2\.\d+ h, at \d{4}-/).waitFor();
 	const first = panel(page).locator("tbody tr").first();
 	assert.match((await first.innerText()).replace(/\s+/g, " "), /^main\.\(\*cache\)\.fill 2\d\d MiB /);
 	await panel(page).getByLabel("Limit").fill("12 apples");
 	await page.keyboard.press("Enter");
-	await panel(page).getByText("no amount").waitFor();
+	await panel(page).getByText("not an amount").waitFor();
 	assert.deepEqual(problems, []);
 	await shot(page, "level-heap");
 });
@@ -108,7 +108,7 @@ test("mean, end or maximum of the window, in the address", async (t) => {
 	await flameReady(page);
 	assert.equal(await total(page), end, "the address says it");
 	await page.goto(server.base + explore({ ...WINDOW, query: 'merge(max_over_time(heap{job="leaky"}[1h]))' }));
-	await panel(page).getByText("The query chooses which value").waitFor();
+	await panel(page).getByText("The query sets the value").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -132,7 +132,7 @@ test("goroutines: by the program's function and the wait, not by runtime.gopark"
 				["main.(*shop).search", "select", "net/http.(*conn).serve", 40],
 			],
 		);
-		await panel(page).getByText(/It grows by \d+ an hour/).waitFor();
+		await panel(page).getByText(/Growing \d+\/h/).waitFor();
 		assert.deepEqual(await page.evaluate(cutOff), []);
 		await shot(page, `level-goroutines-${width}`);
 		await panel(page).getByRole("button", { name: "next" }).click();

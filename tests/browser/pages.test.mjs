@@ -491,7 +491,7 @@ test("status: the configuration is copied, flags are found", async (t) => {
 	assert.deepEqual(await names.allTextContents(), holding("web.listen"));
 	await addressHas(page, { filter: "web.listen" });
 	await page.getByLabel("Filter flags").fill("no such flag");
-	await page.getByText("No flag matches").waitFor();
+	await page.getByText("No matching flag").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -522,7 +522,7 @@ test("TSDB: what is stored and kept, and which labels make the series", async (t
 	assert.equal(await value("State").innerText(), tsdb.state);
 	const flags = await api(server.base, "status/flags");
 	assert.equal(await value("Kept for").innerText(), flags["storage.tsdb.retention.time"]);
-	assert.equal(await value("Kept up to").innerText(), "no limit");
+	assert.equal(await value("Retention size").innerText(), "no limit");
 	// Scrapes go on while the test reads, so the second count may be larger.
 	const after = await counts();
 	const rows = page.locator(".counts", { hasText: "Labels with the most values" }).locator("tbody tr");

@@ -28,7 +28,7 @@ test("a slow query can be given up and asked again", async (t) => {
 			}),
 	});
 	const aborted = page.waitForEvent("requestfailed", (r) => r.url().includes("/api/v1/query?"));
-	await page.getByText(/Under way/).waitFor();
+	await page.getByText(/In progress/).waitFor();
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
 	assert.match((await aborted).failure().errorText, /ABORTED/);
 	await page.getByText("Cancelled.").waitFor();
@@ -41,7 +41,7 @@ test("a slow query can be given up and asked again", async (t) => {
 	slow = true;
 	await page.getByRole("button", { name: "Run", exact: true }).click();
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
-	await page.getByText("What is shown is from before.").waitFor();
+	await page.getByText("The result below is the previous one.").waitFor();
 	await shot(page, "cancelled");
 	assert.ok((await drawn(page)).length > 1);
 	assert.deepEqual(problems, []);

@@ -86,8 +86,8 @@ test("the menu of a function edits the query, and what is drawn is its answer", 
 	const node = await someFunction(page);
 	const whole = (await page.evaluate(() => window.__epi.node(0))).total;
 	for (const [entry, filter] of [
-		["Focus on stacks through it", "focus"],
-		["Hide stacks through it (ignore)", "ignore"],
+		["Focus on stacks through here", "focus"],
+		["Hide stacks through here (ignore)", "ignore"],
 		["Hide the function", "hide"],
 		["Start stacks here (show_from)", "show_from"],
 	]) {
@@ -125,7 +125,7 @@ test("filters stand above the results, and go one by one", async (t) => {
 	await flameReady(page);
 	const whole = (await page.evaluate(() => window.__epi.node(0))).total;
 	const node = await someFunction(page);
-	await menu(page, node, "Focus on stacks through it");
+	await menu(page, node, "Focus on stacks through here");
 	await page.getByRole("button", { name: `Remove the filter focus ${node.name}` }).waitFor();
 	await rootIs(page, await total(`focus(merge(${QUERY}), \`^\\Q${node.name}\\E$\`)`, times(w)));
 	await settled(page);
@@ -153,7 +153,7 @@ test("in Compare a filter goes onto both sides", async (t) => {
 	);
 	await flameReady(page);
 	const node = await someFunction(page);
-	await menu(page, node, "Focus on stacks through it");
+	await menu(page, node, "Focus on stacks through here");
 	const focus = (q) => `focus(merge(${q}), \`^\\Q${node.name}\\E$\`)`;
 	await page.waitForFunction(
 		(q) => new URLSearchParams(location.search).get("base") === q,
@@ -297,7 +297,7 @@ test("a sandwich of a difference has both sides; one of nothing says so", async 
 	}
 	await shot(page, "sandwich-diff");
 	await page.goto(base + explore({ query: QUERY, ...w, fn: "no.Such" }));
-	await page.getByText("No stack of this query goes through this function.").waitFor();
+	await page.getByText("No stack of this query has this function.").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -354,7 +354,7 @@ async function judgedIntervals(sides, seconds) {
 	}
 }
 
-test("a difference says of each function: changed, not by more, or cannot tell", async (t) => {
+test("a difference says of each function: changed, at most so much, or not enough data", async (t) => {
 	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
 	const { w, data, infos } = await judgedIntervals(sides, 120);
 	const { page, problems } = await open(
@@ -381,8 +381,8 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 	const [from, to] = [Number(low[0].value[1]), high.get(first.function)];
 	const want = {
 		changed: `${(50 * Math.abs(from + to)).toFixed(2)} pp`,
-		"not changed": `not by more than ${(100 * Math.max(-from, to)).toFixed(2)} pp`,
-		"cannot tell": "cannot tell yet",
+		"not changed": `< ${(100 * Math.max(-from, to)).toFixed(2)} pp`,
+		"cannot tell": "not enough data yet",
 	}[first.verdict];
 	const row = rows.filter({ has: page.getByTitle(first.function, { exact: true }) });
 	assert.ok((await row.innerText()).includes(want), `${await row.innerText()}: ${want}`);
@@ -393,7 +393,7 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 	const words = await rows.locator("[title^=Between]").allInnerTexts();
 	assert.ok(words.length > 0);
 	for (const text of words)
-		assert.match(text, /^([+−][\d.]+ pp|not by more than [\d.]+ pp|cannot tell yet)$/);
+		assert.match(text, /^([+−][\d.]+ pp|< [\d.]+ pp|not enough data yet)$/);
 	await shot(page, "significance");
 	// The window is too short, and the page says so.
 	const short = { from: String(Number(w.to) - 40), to: w.to };
@@ -401,7 +401,7 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
 	);
 	await notes.getByText("Cannot tell yet: ").waitFor();
-	await page.getByRole("region", { name: "Verdict" }).getByText(/cannot tell yet/).waitFor();
+	await page.getByRole("region", { name: "Verdict" }).getByText(/not enough data yet/).waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -414,7 +414,7 @@ test("what normalizes to an empty base says so, and not that nothing was used", 
 			new URLSearchParams({ new: QUERY, base: QUERY, ...w, bfrom: none.from, bto: none.to, norm: "1" }),
 	);
 	const text = await page.locator(".results .empty").innerText();
-	assert.match(text, /^Base has no cost in its window/, text);
+	assert.match(text, /^No data in the base window/, text);
 	assert.deepEqual(problems, []);
 });
 
@@ -489,7 +489,7 @@ test("without a clipboard the link stands in a field", async (t) => {
 	});
 	await flameReady(page);
 	await page.getByRole("button", { name: "Share" }).click();
-	const field = page.getByRole("textbox", { name: "A link to what is shown" });
+	const field = page.getByRole("textbox", { name: "Link to this view at these times" });
 	await field.waitFor();
 	assert.equal(await field.inputValue(), page.url());
 	assert.equal(await page.evaluate(() => String(getSelection())), page.url(), "it is selected");

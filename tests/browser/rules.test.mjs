@@ -109,7 +109,7 @@ test("the link an Alertmanager gets opens the expression and its flame graph", a
 		'merge(merge by (job) (heap{job="shop"}))',
 	);
 	assert.equal(await page.locator(".compact .vtable-body > div").count(), 1);
-	await page.getByRole("link", { name: "Compare with before" }).click();
+	await page.getByRole("link", { name: "Compare with the window before" }).click();
 	await page.waitForURL(/\/compare\?/);
 	const to = Number(new URL(page.url()).searchParams.get("to"));
 	assert.ok(Math.abs(to - Number(got.at)) < 0.001, `${to} against ${got.at}`);

@@ -80,11 +80,11 @@ test("from Targets and back: each state, the worst first, with cause and cure", 
 	);
 	const of = (name) => rows.find((r) => r.name.endsWith(name));
 	for (const [name, ...want] of [
-		["10.9.0.4", /^A web page was sent as a profile: is the address right .*\? not a pprof profile: it begins with .* ago · 60 profiles refused: 60 invalid input$/],
-		["10.0.0.30", /^The profiles come too late: set the sender's clock, .* refused: 37 invalid input, 2 exists already$/],
-		["10.0.0.40", /^Silent for 2\d min; before that a request came every 15 s: does the program/],
-		["10.0.0.41", /^Silent for 2 d;/, /^Last error: commit: I\/O error\. This server's disk failed: .* 6 d ago · 1 profile refused: 1 i\/o error$/],
-		["10.0.0.4", /^Last error: disk is full: nothing can be written\. No room on this server's disk: .* 2 h ago · 4 profiles refused: 4 unavailable$/],
+		["10.9.0.4", /^A web page was sent as a profile: check the address .*\. not a pprof profile: it begins with .* ago · 60 profiles refused: 60 invalid input$/],
+		["10.0.0.30", /^Profiles too late: set the sender's clock, .* refused: 37 invalid input, 2 exists already$/],
+		["10.0.0.40", /^Silent for 2\d min; before, one request every 15 s: check that the program/],
+		["10.0.0.41", /^Silent for 2 d;/, /^Last error: commit: I\/O error\. Disk failure on this server: .* 6 d ago · 1 profile refused: 1 i\/o error$/],
+		["10.0.0.4", /^Last error: disk is full: nothing can be written\. Disk full on this server: .* 2 h ago · 4 profiles refused: 4 unavailable$/],
 		["10.0.0.2"],
 	]) {
 		const { notes } = of(name);
@@ -140,7 +140,7 @@ test("states and words are in the address", async (t) => {
 	await arrived(page);
 	await comes(() => names(page), ["queue 10.0.0.41"]);
 	await page.getByLabel("Filter senders").fill("nobody is called so");
-	await page.getByText("No sender matches").waitFor();
+	await page.getByText("No matching sender").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -153,7 +153,7 @@ test("a query node: the shard of each sender, and a shard that does not answer",
 	assert.equal((await row(page, "shop 10.0.0.2")).cells[7], "a");
 	assert.equal((await row(page, "shop 10.0.0.10")).cells[7], "–");
 	assert.equal(await page.locator(".notice.warning").innerText(), "shard c: its senders cannot be read");
-	await page.getByText("3 senders were forgotten: the server remembers the last 10,000.").waitFor();
+	await page.getByText("3 senders dropped from the list: the server keeps the last 10,000.").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -176,7 +176,7 @@ test("nothing was pushed: since when, and what to do", async (t) => {
 	]) {
 		const { page, problems } = await open(t, { base, answer: none, timezoneId: "UTC" });
 		const empty = page.locator(".empty");
-		await empty.getByText("Nothing was pushed since 2026-05-01 10:00:00 UTC.").waitFor();
+		await empty.getByText("No pushes since 2026-05-01 10:00:00 UTC.").waitFor();
 		await comes(async () => want.test(await empty.innerText()) || (await empty.innerText()), true);
 		assert.deepEqual(problems, []);
 	}

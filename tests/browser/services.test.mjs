@@ -196,7 +196,7 @@ test("one question that fails leaves the others' answers", async (t) => {
 			),
 	});
 	await loaded(page);
-	assert.match(await page.getByRole("alert").innerText(), /No answer about memory.*: too many samples/);
+	assert.match(await page.getByRole("alert").innerText(), /No data for memory.*: too many samples/);
 	const demo = (await table(page)).find((r) => r.service === "demo");
 	assert.ok(demo.cores > 0);
 	assert.equal(demo.memory, null);
@@ -387,7 +387,7 @@ test("what changed cannot be told before there are two whole hours", async (t) =
 		began = hour();
 		const server = await serverOf(t, [[1, { cart: 10 }], [0, { cart: 90 }]]);
 		const { page, problems } = await openPage(t, server.base);
-		const later = changed(page).getByText(/Cannot tell yet: it takes two whole hours of profiles/);
+		const later = changed(page).getByText(/Not enough data yet\. Two whole hours of profiles/);
 		await later.or(changed(page).locator("li")).first().waitFor();
 		assert.ok((await later.count()) === 1 || began !== hour(), "it cannot be told yet");
 		assert.deepEqual(problems, []);

@@ -100,11 +100,11 @@ test("from the flame graph to the lines, and a dropped file beside them", async 
 	};
 	check(await rows(page));
 	await page.getByText("To see the code").waitFor();
-	await page.getByText("in the configuration makes links to your repository").waitFor();
+	await page.getByText("in the configuration adds links to your repository").waitFor();
 	await shot(page, "source-lines");
 	// Another file is said, and not shown.
 	await drop(page, [["rework.go", "package rework\n"]]);
-	await page.getByText(`rework.go is another file: its path does not end as ${file} does.`).waitFor();
+	await page.getByText(`rework.go does not match the path ${file}.`).waitFor();
 	// The file itself.
 	const before = asked.length;
 	await drop(page, [["work.go", demoText("work.go")]]);
@@ -226,7 +226,7 @@ test("code from a debuginfod server, a build of several, and a link to each line
 	assert.deepEqual(all.filter((r) => r.cum).map((r) => [r.line, r.flat, r.cum, r.own]), [[3, 2.5e9, 7.5e9, true]]);
 	assert.deepEqual(debuginfod.asked.filter((u) => /\/source\//.test(u)), [`/buildid/${BUILDS[0]}/source${FILE}`]);
 	await page.getByText("Code from http://127.0.0.1:").waitFor();
-	await page.getByText("The costs of 2 builds are added up").waitFor();
+	await page.getByText("Sum of 2 builds").waitFor();
 	const link = listing(page).getByRole("link", { name: "3", exact: true });
 	assert.equal(await link.getAttribute("href"), "https://git.example/v0/shop/cart.c#L3");
 	const open = page.getByRole("link", { name: "Open at git.example" });
@@ -240,7 +240,7 @@ test("code from a debuginfod server, a build of several, and a link to each line
 	await page.getByText("debuginfod: no debuginfod server has the file").waitFor();
 	await page.waitForFunction(() =>
 		document.querySelector(".source-file a")?.getAttribute("href") === "https://git.example/v1/shop/cart.c#L3");
-	assert.equal(await page.getByText("The costs of 2 builds are added up").count(), 0);
+	assert.equal(await page.getByText("Sum of 2 builds").count(), 0);
 	// Where a text is dropped, the server is not asked.
 	const { length } = debuginfod.asked;
 	await page.getByLabel("Source files", { exact: true }).setInputFiles({ name: "cart.c", mimeType: "text/plain", buffer: Buffer.from(CODE) });

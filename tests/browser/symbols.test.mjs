@@ -134,7 +134,7 @@ test("a binary by keyboard: what is known, and what to do", async (t) => {
 	assert.ok(await details(page).isVisible(), "a copied id does not close the row");
 
 	await rows(page).nth(2).click({ position: { x: 20, y: 10 } });
-	await details(page).getByText("Its file could not be read: not an ELF file: HTML").waitFor();
+	await details(page).getByText("File not readable: not an ELF file: HTML").waitFor();
 	assert.ok((await details(page).innerText()).includes(`upload '/opt/it'\\''s here/worker' --server`));
 	await rows(page).filter({ hasText: "DWARF" }).click({ position: { x: 20, y: 10 } });
 	await details(page).getByRole("heading", { name: "db" }).waitFor();
@@ -211,14 +211,14 @@ test("files are chosen, sent in turn, and followed until they have names", async
 	await page.getByRole("button", { name: "Choose files" }).click();
 	const contents = { "c_fp.debug": elf(3e6), "it's old.so": elf(10), "page.html": "<html>" };
 	await (await choose).setFiles(files(contents));
-	await uploadRows(page).nth(2).getByText("It is not an ELF file").waitFor();
+	await uploadRows(page).nth(2).getByText("Not an ELF file").waitFor();
 	assert.deepEqual(sent.map(([name]) => name), ["c_fp.debug", "it's old.so"]);
 	for (const [name, bytes] of sent) assert.ok(bytes.equals(contents[name]), name);
 	assert.match(
 		await uploadRows(page).nth(1).innerText(),
-		/not needed\s+it's old\.so\s+It is not needed: better data is here\./,
+		/not needed\s+it's old\.so\s+Not needed: better data is here\./,
 	);
-	assert.match(await uploadRows(page).nth(2).innerText(), /^not taken\s+page\.html/);
+	assert.match(await uploadRows(page).nth(2).innerText(), /^refused\s+page\.html/);
 	// The answers to later questions say how it goes on.
 	await uploadRows(page).first().getByText("queued").waitFor();
 	await shot(page, "symbols-upload");
@@ -267,7 +267,7 @@ test("files are dropped anywhere; a busy server is asked again", async (t) => {
 	assert.ok(await drag(page, ["a.debug"], ""));
 	await page.locator(".drop.over").waitFor();
 	await drag(page, ["a.debug", "b.debug"]);
-	await uploadRows(page).first().getByText("The server is busy: 10 uploads at once").waitFor();
+	await uploadRows(page).first().getByText("Server busy: 10 uploads at once").waitFor();
 	assert.equal(await page.locator(".drop.over").count(), 0);
 	await uploadRows(page).nth(1).getByText("taken").or(uploadRows(page).nth(1).getByText("unknown")).first().waitFor();
 	assert.equal(n, 3);
@@ -299,7 +299,7 @@ test("without uploads the page says which flag; without binaries, what belongs h
 		answer: () => ({ ...SYMBOLS, uploadEnabled: false, bytes: 0, bytesMax: 0, binaries: [] }),
 	});
 	await page.getByText("Uploads are off: start the server with --web.enable-ingest.").waitFor();
-	await page.getByText("Binaries that profiles name").waitFor();
+	await page.getByText("No binaries yet").waitFor();
 	assert.match(await page.getByRole("region", { name: "Totals" }).innerText(), /0 B\s+no limit/);
 	assert.equal(await page.getByRole("button", { name: "Choose files" }).count(), 0);
 	assert.ok(await drag(page, ["a.debug"]), "a drop does not leave the page");
@@ -458,7 +458,7 @@ test("the menu by keyboard, the table and the sandwich of a frame without a name
 	await page.getByRole("img", { name: /Flame graph/ }).focus();
 	for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowLeft", "Shift+F10"]) await page.keyboard.press(key);
 	const menu = page.getByRole("menu", { name: "Actions on [c_fp+0x1f2e]" });
-	await menu.getByRole("menuitem", { name: "Copy the command that uploads its symbols" }).click();
+	await menu.getByRole("menuitem", { name: "Copy the command to upload symbols" }).click();
 	await page.waitForFunction(async () => /^epitool debuginfo upload/.test(await navigator.clipboard.readText()));
 
 	await page.locator(".split-table [role=row]", { hasText: "[c_fp+0x2000]" }).click();

@@ -106,7 +106,7 @@ function readPool(pool) {
 
 test("a process is one row: a chip per profile, each error once with its cause", async (t) => {
 	const { page, problems } = await open(t);
-	const never = /^over 1 h ago, if ever$/;
+	const never = /^more than 1 h ago, or never$/;
 	for (const [job, profiles, up, state, last, error] of [
 		["refused", 5, 0, "down", never, /^Nothing listens on 1\. connect 127\.0\.0\.1:1: Connection refused$/],
 		[
@@ -115,10 +115,10 @@ test("a process is one row: a chip per profile, each error once with its cause",
 			1,
 			"in part",
 			/ago$/,
-			/^goroutine: it does not serve \/debug\/pprof\/goroutine; is net\/http\/pprof imported.*404/,
+			/^goroutine: no profile at \/debug\/pprof\/goroutine; import net\/http\/pprof.*404/,
 		],
 		["plain", 1, 0, "down", never, /^Port \d+ speaks plain HTTP; remove "scheme: https"\. tls /],
-		["silent", 1, 0, "down", never, /^It does not answer in time; .*deadline exceeded$/],
+		["silent", 1, 0, "down", never, /^No answer in time; .*deadline exceeded$/],
 		["nowhere", 1, 0, "down", never, /^No name server knows nosuch\.invalid; .*lookup nosuch\.invalid/],
 	]) {
 		const of = pool(page, job);

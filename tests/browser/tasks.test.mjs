@@ -51,7 +51,7 @@ async function judged(v, fits) {
 		() =>
 			window.__epi?.verdict?.() &&
 			document.querySelector(".results:not(.busy)") &&
-			!/looking whether/.test(document.querySelector(".verdict").innerText),
+			!/testing significance/.test(document.querySelector(".verdict").innerText),
 	);
 	const said = await page.evaluate(() => window.__epi.verdict());
 	return { said, data, text: await textOf(verdict(page).getByRole("status")) };
@@ -132,7 +132,7 @@ async function leak(t, number, type) {
 	await v.click(v.page.getByRole("link", { name: number }));
 	await addressHas(v.page, { query: `${type}{service="shop"}` });
 	const level = v.page.getByRole("region", { name: "Level" });
-	await level.getByText(/^It grows by /).waitFor();
+	await level.getByText(/^Growing /).waitFor();
 	const rows = await level.locator("tbody tr").allInnerTexts();
 	await v.click(level.getByRole("link", { name: "What grew?" }));
 	const { said, data, text } = await judged(v, (q) => q.includes(type));

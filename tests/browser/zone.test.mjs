@@ -83,7 +83,7 @@ test("a shared link has the zone if it is UTC; narrow, the switch is in the head
 		if (!(await button.isVisible()))
 			await page.getByRole("button", { name: "More", exact: true }).click();
 		await button.click();
-		const field = page.getByRole("textbox", { name: "A link to what is shown" });
+		const field = page.getByRole("textbox", { name: "Link to this view at these times" });
 		const link = new URL(await field.inputValue());
 		await page.keyboard.press("Escape");
 		return link.searchParams.get("tz");

@@ -74,15 +74,15 @@ test("one sentence says how often, when and for how long", () => {
 	const twice = series((i) => (within(i, [72, 84], [1000, 1017]) ? 2 : 1));
 	assert.equal(
 		text([twice], 300),
-		`This would have fired twice in the past day: yesterday 10:17 ${ZONE} for 7 min, 01:45 ${ZONE} for 12 min.`,
+		`Would have fired twice in the past day: yesterday 10:17 ${ZONE} for 7 min, 01:45 ${ZONE} for 12 min.`,
 	);
-	assert.equal(text([series(() => 1)]), "This would not have fired in the past day.");
-	assert.match(text([]), /^Nothing was measured in the past day/);
+	assert.equal(text([series(() => 1)]), "No firing in the past day.");
+	assert.match(text([]), /^No data in the past day/);
 	assert.match(text([series((i) => (i % 60 === 1 ? 2 : 1))]), /fired 24 times .* and 20 more\.$/);
 	const late = series((i) => (i < 1240 ? null : i === 1300 ? 2 : 1));
 	assert.equal(
 		text([late]),
-		`This would have fired once in the past 3 h 20 min (there are no older values): 06:40 ${ZONE} for 1 min.`,
+		`Would have fired once in the past 3 h 20 min (no older data): 06:40 ${ZONE} for 1 min.`,
 	);
 	const pods = ["a", "b"].map((pod, k) =>
 		series((i) => (within(i, [1000 + 60 * k, 1010 + 60 * k]) ? 2 : 1), { job: "api", pod }),
@@ -219,10 +219,10 @@ test("waits, labels and expressions by hand", (t) => {
 		assert.match(ruletest.ruleTest(of(expr, 1), example).none, why);
 	for (const fn of ["a;b", "std::vector<int>::push_back"]) {
 		const expr = edit.alertOn("cpu", fn, TYPE.cpu);
-		assert.match(ruletest.ruleTest(of(expr, 1), example).none, /such a name/);
+		assert.match(ruletest.ruleTest(of(expr, 1), example).none, /this name/);
 	}
-	assert.match(ruletest.ruleTest(of(total, 0), example).none, /not above 0/);
-	assert.match(ruletest.ruleTest(of(total, 1), { ...example, type: null }).none, /not known/);
+	assert.match(ruletest.ruleTest(of(total, 0), example).none, /limit of 0 or less/);
+	assert.match(ruletest.ruleTest(of(total, 1), { ...example, type: null }).none, /unknown profile type/);
 });
 
 test("a rule that does not wait as it says fails its test", (t) => {

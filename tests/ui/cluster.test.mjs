@@ -9,11 +9,11 @@ const shard = (name) => QUERY_NODE.shards.find((s) => s.name === name);
 
 test("each state of a shard is a chip with a sentence; the worst comes first", () => {
 	const rows = [
-		["shard-2", "failing", "down", /^It cannot be read: shards\/shard-2\/manifest: checksum/],
+		["shard-2", "failing", "down", /^Not readable: shards\/shard-2\/manifest: checksum/],
 		["shard-1", "late", "down", /newest profiles are missing/],
 		["shard-4", "not read yet", "wait", /not read yet/],
 		["shard-0", "up to date", "up", /can be queried/],
-		["shard-3", "stopped", "", /in order/],
+		["shard-3", "stopped", "", /^Clean shutdown/],
 		["shard-5", "this server", "up", /in this process/],
 	];
 	for (const [name, text, mark, hint] of rows) {
@@ -46,13 +46,13 @@ test("troubles are sentences that name the shard and the reason", () => {
 		shards: [shard("shard-1"), shard("shard-2")],
 	});
 	assert.match(failing, /^Shard shard-2 cannot be read, and answers lack its profiles after 2026-.*: shards\/shard-2\/manifest: checksum does not match$/);
-	assert.equal(missing, "Shard shard-2: the bucket lacks 2 objects that its manifest names; answers that need them say so.");
+	assert.equal(missing, "Shard shard-2: 2 objects of the manifest missing in the bucket; affected answers have a warning.");
 	assert.match(late, /^Shard shard-1 is late: answers lack its profiles after 2026-11-22 .*\.$/);
-	assert.match(off, /^The cache on disk takes no pages.*: write \/cache: No space left on device$/);
+	assert.match(off, /^The disk cache stores no pages.*: write \/cache: No space left on device$/);
 	assert.deepEqual(more, []);
 	assert.deepEqual(cluster.troublesOf({ mode: "query", bucket: "b", shards: [shard("shard-0"), shard("shard-3"), shard("shard-5")] }), []);
 	const [one] = cluster.troublesOf({ mode: "query", shards: [{ ...shard("shard-0"), missing: 1 }] });
-	assert.match(one, /lacks 1 object that/);
+	assert.match(one, /: 1 object of the manifest missing/);
 	const [never] = cluster.troublesOf({ mode: "query", shards: [{ name: "n", state: "failing", late: true }] });
 	assert.equal(never, "Shard n cannot be read, and answers lack its profiles.");
 	const [down] = cluster.troublesOf({ mode: "query", cache: { ...QUERY_NODE.cache, off: undefined, down: "refused" } });
@@ -60,9 +60,9 @@ test("troubles are sentences that name the shard and the reason", () => {
 
 	const own = (s) => cluster.troublesOf({ ...SHARD, shard: { ...SHARD.shard, ...s } });
 	assert.deepEqual(own({}), [
-		"Shard shard-0 of this server cannot reach the bucket; profiles are kept here and put later: put shards/shard-0/manifest: connection refused",
+		"Shard shard-0 of this server cannot reach the bucket: profiles are stored here and uploaded later: put shards/shard-0/manifest: connection refused",
 	]);
-	assert.match(own({ state: "fenced", last_error: undefined })[0], /taken over by another server.*nobody\.$/);
+	assert.match(own({ state: "fenced", last_error: undefined })[0], /taken over by another server.*not uploaded\.$/);
 	assert.deepEqual(own({ state: "running", last_error: "upload: x" }), ["Shard shard-0 of this server: upload: x"]);
 	assert.deepEqual(own({ state: "running", last_error: undefined }), []);
 });

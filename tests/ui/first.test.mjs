@@ -49,7 +49,7 @@ test("the first profile is that of the target which is complete first", () => {
 		[5.2, "expected in 6 s"],
 		[0, "expected now"],
 		[-2, "expected now"],
-		[-12, "expected 12 s ago, it is late"],
+		[-12, "12 s late"],
 		[null, "after one scrape interval"],
 	])
 		assert.equal(firststeps.dueText(s), text);
@@ -58,9 +58,9 @@ test("the first profile is that of the target which is complete first", () => {
 test("errors of scrapes have likely causes", () => {
 	for (const [error, cause] of [
 		["connect 127.0.0.1:1: Connection refused", /Nothing listens/],
-		["lookup nowhere.example: not found", /no address/],
+		["lookup nowhere.example: not found", /^Host name not found/],
 		["server returned HTTP status 404 Not Found", /net\/http\/pprof/],
-		["server returned HTTP status 401", /credentials/],
+		["server returned HTTP status 401", /^Credentials required/],
 		["server returned HTTP status 500: cpu profiling already in use", /Another profiler/],
 		["server returned HTTP status 503", /log/],
 		["tls handshake 10.0.0.1:443: certificate verify failed", /TLS/],
@@ -76,7 +76,7 @@ test("errors of scrapes have likely causes", () => {
 			/remove scheme: https/,
 		],
 		["server returned HTTP status 404 Not Found; the target redirected to http://a/login", /login page/],
-		["server returned HTTP status 302 Found: it leads to /x", /redirects elsewhere/],
+		["server returned HTTP status 302 Found: it leads to /x", /^Redirect to another address/],
 		["pprof: field 3 is cut short", /^$/],
 	])
 		assert.match(firststeps.likelyCause(error), cause, error);

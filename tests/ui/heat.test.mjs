@@ -106,7 +106,7 @@ test("rows by their cost, at most 50, and what the rest costs", () => {
 	assert.ok(many.rows.every((r) => r.total === 10));
 	assert.equal(
 		cells.restWords(many),
-		"The 50 rows that cost most, of 60: the other 10 cost 9.09% of all.",
+		"Top 50 rows of 60: the other 10 cost 9.09% of all.",
 	);
 	const most = cells.heatRows(vector(...Array.from({ length: 500 }, (_, i) => [{ pod: `p${i}` }, 1])));
 	assert.match(cells.restWords(most), /of at least 500: the other 450 cost 90.00% of these\.$/);

@@ -11,14 +11,14 @@ const every = (n, of) => Array.from({ length: n }, (_, i) => [60 * i, of(i)]);
 test("growth is told from noise, and single peaks do not move it", () => {
 	const up = levels.growth(every(60, (i) => 100 * MIB + i * MIB + (i % 7 === 3 ? 500 * MIB : 0)));
 	assert.ok(Math.abs(up.slope * 60 - MIB) < 0.01 * MIB, String(up.slope));
-	assert.equal(levels.growthWords(up, "bytes"), "It grows by 60 MiB an hour, 37.7% of what it is.");
+	assert.equal(levels.growthWords(up, "bytes"), "Growing 60 MiB/h: doubles in 2.65 h.");
 	const still = levels.growth(every(60, (i) => 100 * MIB + ((i * 7919) % 13) * MIB));
 	assert.equal(still.slope, 0);
-	assert.equal(levels.growthWords(still, "bytes"), "It neither grows nor falls in this window.");
+	assert.equal(levels.growthWords(still, "bytes"), "Steady in this window.");
 	const down = levels.growth(every(60, (i) => 1000 - 5 * i));
-	assert.match(levels.growthWords(down, "count"), /^It falls by 300 an hour, /);
+	assert.match(levels.growthWords(down, "count"), /^Falling 300\/h: halves in /);
 	assert.equal(levels.growth(every(5, (i) => i)), null);
-	assert.match(levels.growthWords(null, "bytes"), /^Too few points/);
+	assert.match(levels.growthWords(null, "bytes"), /^Not enough data/);
 	const tiny = levels.growth(every(60, (i) => 1e9 + i));
 	assert.equal(tiny.slope, 0, "a trend that changes nothing is none");
 });
@@ -30,7 +30,7 @@ test("a restart begins anew", () => {
 	]);
 	assert.deepEqual([g.fell, g.since], [true, 1800]);
 	assert.ok(Math.abs(g.slope * 60 - 10) < 1e-9);
-	assert.match(levels.growthWords(g, "count"), /grows by 600 an hour.* since \d\d:\d\d UTC\S*, when it fell\.$/);
+	assert.match(levels.growthWords(g, "count"), /^Growing 600\/h since the drop at \d\d:\d\d UTC\S*: doubles in /);
 });
 
 test("what grew is looked for where the level has points, since its last fall", () => {
@@ -50,12 +50,12 @@ test("when it reaches the limit", () => {
 	const g = levels.growth(every(61, (i) => 100 * MIB + i * MIB)); // ends at 160 MiB
 	assert.match(
 		levels.limitWords(g, 512 * MIB, "bytes"),
-		/^At this pace it reaches 512 MiB in 5\.87 h, at 1970-01-01 \d\d:52 UTC\S*\.$/,
+		/^Reaches 512 MiB in 5\.87 h, at 1970-01-01 \d\d:52 UTC\S*\.$/,
 	);
-	assert.equal(levels.limitWords(g, 128 * MIB, "bytes"), "It is above 128 MiB already.");
+	assert.equal(levels.limitWords(g, 128 * MIB, "bytes"), "Already above 128 MiB.");
 	assert.match(levels.limitWords(g, 2 ** 50, "bytes"), /more than a year/);
 	const still = levels.growth(every(60, () => 5));
-	assert.equal(levels.limitWords(still, 10, "count"), "At this pace it does not reach 10.");
+	assert.equal(levels.limitWords(still, 10, "count"), "Does not reach 10 at this rate.");
 });
 
 test("amounts as people type them", () => {

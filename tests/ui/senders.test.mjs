@@ -115,7 +115,7 @@ test("senders: what is said below a row", () => {
 	assert.deepEqual(notes("10.9.0.1"), [
 		{
 			now,
-			cause: { cause: "The token is not known", cure: "compare it with the user's token_file in --web.config.file" },
+			cause: { cause: "Unknown token", cure: "compare it with the user's token_file in --web.config.file" },
 			message: "its token is nobody's",
 			when: "9.0 s ago",
 			counts: "60 profiles refused: 60 unauthorized",
@@ -123,19 +123,19 @@ test("senders: what is said below a row", () => {
 	]);
 	const said = (address) => notes(address).map((n) => [n.now, n.cause?.cause, n.when, n.counts]);
 	assert.deepEqual(said("10.0.0.30"), [
-		[now, "The profiles come too late", "4.0 s ago", "39 profiles refused: 37 invalid input, 2 exists already"],
+		[now, "Profiles too late", "4.0 s ago", "39 profiles refused: 37 invalid input, 2 exists already"],
 	]);
 	assert.deepEqual(
 		said("10.0.0.4"),
-		[[past, "No room on this server's disk", "2 h ago", "4 profiles refused: 4 unavailable"]],
+		[[past, "Disk full on this server", "2 h ago", "4 profiles refused: 4 unavailable"]],
 		"it sends again",
 	);
 	assert.deepEqual(notes("10.0.0.40"), [
 		{
 			now,
 			cause: {
-				cause: "Silent for 21 min; before that a request came every 15 s",
-				cure: "does the program still run, does it reach this server?",
+				cause: "Silent for 21 min; before, one request every 15 s",
+				cure: "check that the program runs and reaches this server",
 			},
 			message: "",
 			when: "",
@@ -145,8 +145,8 @@ test("senders: what is said below a row", () => {
 	assert.deepEqual(
 		said("10.0.0.41"),
 		[
-			[now, "Silent for 2 d; before that a request came every 60 s", "", ""],
-			[past, "This server's disk failed", "6 d ago", "1 profile refused: 1 i/o error"],
+			[now, "Silent for 2 d; before, one request every 60 s", "", ""],
+			[past, "Disk failure on this server", "6 d ago", "1 profile refused: 1 i/o error"],
 		],
 		"the error was before what was stored last",
 	);
@@ -162,23 +162,23 @@ test("senders: what is said below a row", () => {
 
 test("the likely cause of a refused push, and its cure", () => {
 	for (const [reason, message, cause, cure] of [
-		["unauthorized", "it has no credentials", /neither a password nor a token/, /basic_auth_users.*token_file.*--web\.config\.file/],
-		["unauthorized", "its token is nobody's", /token is not known/, /token_file/],
-		["unauthorized", "its name and password are nobody's", /name or password is wrong/, /basic_auth_users/],
+		["unauthorized", "it has no credentials", /no password and no token/, /basic_auth_users.*token_file.*--web\.config\.file/],
+		["unauthorized", "its token is nobody's", /Unknown token/, /token_file/],
+		["unauthorized", "its name and password are nobody's", /Wrong name or password/, /basic_auth_users/],
 		["unauthorized", "it has a proxy's header, but its address is no trusted proxy's", /proxy/, /trusted_proxy/],
-		["unauthorized", "Unauthorized", /no password or token, or a wrong one/, /basic_auth_users/],
+		["unauthorized", "Unauthorized", /Missing or wrong credentials/, /basic_auth_users/],
 		["forbidden", 'user "shop" lacks the role ingest; it has read', /User "shop" may not push/, /role ingest/],
-		["forbidden", "Forbidden: a client certificate is required", /client certificate/, /client_auth_type/],
-		["forbidden", 'sent by a page of another site (origin "http://x"): requests that', /page of another site/, /--web\.external-url/],
+		["forbidden", "Forbidden: a client certificate is required", /^Client certificate/, /client_auth_type/],
+		["forbidden", 'sent by a page of another site (origin "http://x"): requests that', /from another site/, /--web\.external-url/],
 		["forbidden", "no", /may not push/, /--web\.config\.file/],
 		["not found", "ingest is disabled: start with --web.enable-ingest", /Pushes are off/, /--web\.enable-ingest/],
-		["not found", 'nothing is taken at "/v1/profiles"; profiles are taken at /ingest', /Wrong address/, /\/v1development\/profiles/],
-		["not found", 'nothing is taken at "/v1experimental/profiles"; profiles are taken at', /Wrong address/, /\/v1development\/profiles/],
-		["not found", 'nothing is taken at "/upload"; profiles are taken at /ingest', /Wrong address/, /one of these paths/],
-		["invalid input", "host \"epi\" is not a name of this server: --web.allowed-host adds one", /name that is not this server's/, /--web\.allowed-host/],
+		["not found", 'nothing is taken at "/v1/profiles"; profiles are taken at /ingest', /Wrong path/, /\/v1development\/profiles/],
+		["not found", 'nothing is taken at "/v1experimental/profiles"; profiles are taken at', /Wrong path/, /\/v1development\/profiles/],
+		["not found", 'nothing is taken at "/upload"; profiles are taken at /ingest', /Wrong path/, /one of these paths/],
+		["invalid input", "host \"epi\" is not a name of this server: --web.allowed-host adds one", /Unknown host name/, /--web\.allowed-host/],
 		["unsupported", "Content-Type must be application/x-protobuf or application/json", /neither protobuf nor JSON/, /application\/x-protobuf/],
-		["unsupported", 'Content-Encoding "snappy" is not known; gzip, zstd and identity are', /compress/, /gzip, zstd or none/],
-		["invalid input", "Content-Encoding is gzip, the body is not", /not compressed/, /proxy/],
+		["unsupported", 'Content-Encoding "snappy" is not known; gzip, zstd and identity are', /compression: "snappy"/, /gzip, zstd or none/],
+		["invalid input", "Content-Encoding is gzip, the body is not", /says compressed/, /proxies/],
 		[
 			"unsupported",
 			"profiles of OTLP before 1.8 are not supported, only 1.8 to 1.11: field 2 of a profile is not its samples; update the sender",
@@ -191,20 +191,20 @@ test("the likely cause of a refused push, and its cure", () => {
 		[
 			"invalid input",
 			"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as pprof: profile: bad varint",
-			/unknown format/,
+			/Unknown profile format/,
 			/pprof/,
 		],
 		["invalid input", "series[0].samples[0]: raw_profile is empty", /empty/, /profiler/],
 		["invalid input", "profile is empty", /empty/, /profiler/],
 		["invalid input", "the body is empty", /empty/, /profiler/],
-		["invalid input", "multipart: part 2 is cut short", /form/, /SDK/],
-		["invalid input", "gzip: wrong checksum", /damaged or cut/, /proxy/],
-		["invalid input", "request is not well-formed at resourceProfiles[0]: truncated", /damaged or cut/, /proxy/],
-		["invalid input", "profile of 2020-01-01T00:00:00Z is older than the retention, which ends at 2026-01-01T00:00:00Z", /older than what is kept/, /clock.*--storage\.tsdb\.retention\.time/],
+		["invalid input", "multipart: part 2 is cut short", /SDKs/, /SDK/],
+		["invalid input", "gzip: wrong checksum", /damaged or cut/, /proxies/],
+		["invalid input", "request is not well-formed at resourceProfiles[0]: truncated", /damaged or cut/, /proxies/],
+		["invalid input", "profile of 2020-01-01T00:00:00Z is older than the retention, which ends at 2026-01-01T00:00:00Z", /older than the retention/, /clock.*--storage\.tsdb\.retention\.time/],
 		["invalid input", "profile of 2020-01-01T00:00:00Z is too old: profiles after 2026-01-01T00:00:00Z are taken", /too late/, /clock.*--storage\.tsdb\.out-of-order-time-window/],
 		["invalid input", "profile of 2020-01-01T00:00:00Z is too old: its window takes no more rows", /too late/, /clock/],
 		["invalid input", "profile of 2030-01-01T00:00:00Z is more than 10m ahead of this server's clock", /clock is ahead/, /NTP/],
-		["invalid input", "the profile's time is before 1970 or after 2116", /unit/, /nanoseconds/],
+		["invalid input", "the profile's time is before 1970 or after 2116", /Wrong unit/, /nanoseconds/],
 		["invalid input", "profiles of 2026-01-01T00:00:00Z were deleted", /deleted/, /nothing/],
 		["invalid input", 'invalid parameter "until": it is before from', /until/, /web\/push|parameter/],
 		["invalid input", '"a b" cannot be the name of a label', /label/, /push_config/],
@@ -212,7 +212,7 @@ test("the likely cause of a refused push, and its cure", () => {
 		["limit exceeded", "41 labels, limit 32", /labels/, /drop_labels.*push_config/],
 		["limit exceeded", "the value of label cmd is longer than 2048 bytes", /labels/, /drop_labels.*push_config/],
 		["limit exceeded", "labels of the series are 70000 bytes, limit 65536", /labels/, /drop_labels.*push_config/],
-		["limit exceeded", "this sender sends more than 10000 profiles per second (profiles_per_second)", /faster than/, /profiles_per_second.*push_config/],
+		["limit exceeded", "this sender sends more than 10000 profiles per second (profiles_per_second)", /per second/, /profiles_per_second.*push_config/],
 		["limit exceeded", "64 requests of this sender are under way: try again later", /at once/, /fewer/],
 		[
 			"limit exceeded",
@@ -223,17 +223,17 @@ test("the likely cause of a refused push, and its cure", () => {
 		["unavailable", "too many bodies are being received: try again later (--web.max-body-memory is 268435456 bytes)", /at once/, /--web\.max-body-memory\b(?!-)/],
 		["limit exceeded", "the body is longer than this server takes", /too large/, /smaller batches/],
 		["limit exceeded", "request is more than 67108864 bytes inflated, the limit", /too large/, /smaller batches/],
-		["limit exceeded", "profile is 17000000 bytes, limit 16777216", /too large/, /shorter/],
-		["limit exceeded", "profile has more than 1000000 locations, the limit", /too large/, /shorter/],
+		["limit exceeded", "profile is 17000000 bytes, limit 16777216", /too large/, /shorten/],
+		["limit exceeded", "profile has more than 1000000 locations, the limit", /too large/, /shorten/],
 		["limit exceeded", "900 profiles in a request, limit 512", /too large/, /smaller batches/],
 		["exists already", "another profile of 2026-01-01T00:00:00Z of series {job=\"x\"} is stored already", /same labels/, /instance or pod/],
-		["unavailable", "disk is full: nothing can be written", /No room on this server's disk/, /repeats/],
+		["unavailable", "disk is full: nothing can be written", /Disk full on this server/, /retry/],
 		["unavailable", "this server stores no profiles", /stores no profiles/, /address of a shard/],
 		["unavailable", "the database is open for reading only", /stores no profiles/, /address of a shard/],
-		["unavailable", "too many profiles are being sent: try again later", /busy/, /unless it stays/],
-		["unavailable", "the server is shutting down", /stopping|restart/, /unless it stays/],
-		["i/o error", "commit: I/O error", /disk failed/, /log/],
-		["out of memory", "profile: out of memory", /memory/, /unless it stays/],
+		["unavailable", "too many profiles are being sent: try again later", /busy/, /retry/],
+		["unavailable", "the server is shutting down", /stopping|restart/, /retry/],
+		["i/o error", "commit: I/O error", /Disk failure/, /log/],
+		["out of memory", "profile: out of memory", /memory/, /retry/],
 	]) {
 		const got = causes.pushCause(reason, message);
 		assert.ok(got, `${reason}: ${message}`);

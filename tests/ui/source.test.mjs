@@ -143,9 +143,9 @@ test("a text of another version is told by its end and by empty lines", () => {
 	const of = (lines) => source.otherVersion(source.sourceRows(COSTS, OWN, lines), lines);
 	assert.equal(of(["a", "b", "c", "d"]), "");
 	assert.equal(of(null), "");
-	assert.match(of(["a", "b", "c"]), /^Another version\? The text ends at line 3, .* up to line 4\.$/);
-	assert.match(of(["a", "  \t", "c", "d"]), /Line 2 of the text is empty and cost/);
-	assert.match(of(["a", "", "c", ""]), /Lines 2, 4 of the text are empty and cost/);
+	assert.match(of(["a", "b", "c"]), /^Another version\? The file ends at line 3, .* up to line 4\.$/);
+	assert.match(of(["a", "  \t", "c", "d"]), /Line 2 of the file is empty but has costs/);
+	assert.match(of(["a", "", "c", ""]), /Lines 2, 4 of the file are empty but have costs/);
 });
 
 /* ---- links ---- */
@@ -220,12 +220,12 @@ test("a text is read when it is shown, and only if it is one", async () => {
 	assert.deepEqual(await dropped.readLines(file("a.go", "a\r\nb\n\nc")), ["a", "b", "", "c"]);
 	assert.deepEqual(dropped.linesOfText(""), []);
 	assert.deepEqual(dropped.linesOfText("a\n"), ["a"]);
-	await assert.rejects(dropped.readLines(file("a.bin", "a\0b")), { message: "a.bin is not a text." });
+	await assert.rejects(dropped.readLines(file("a.bin", "a\0b")), { message: "a.bin is not a text file." });
 	await assert.rejects(dropped.readLines(file("a.go", "x", 9 << 20)), {
 		message: "a.go is 9 MiB, more than 8 MiB.",
 	});
 	const gone = { ...file("a.go"), text: () => Promise.reject(new Error("gone")) };
-	await assert.rejects(dropped.readLines(gone), { message: "a.go cannot be read any more. Drop it again." });
+	await assert.rejects(dropped.readLines(gone), { message: "a.go is no longer readable. Drop the file again." });
 });
 
 /** Entries of a dropped folder, as a browser gives them: two at a time, and none at the end. */

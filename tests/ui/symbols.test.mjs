@@ -116,16 +116,16 @@ const find = (base) => binaries.find((b) => b.path.endsWith(`/${base}`));
 
 test("each state is a chip with a sentence", () => {
 	for (const [base, text, mark, hint] of [
-		["c_fp", "unknown", "", /Nobody was asked/],
-		["libssl.so.3", "missing", "down", /has none\.$/],
-		["worker", "failed", "down", /^Its file could not be read: not an ELF file: HTML$/],
-		["gateway", "queued", "wait", /read soon/],
-		["python3.11", "extracting", "wait", /being read/],
-		["perl", "uploading", "wait", /on its way/],
+		["c_fp", "unknown", "", /No source of debug data was asked/],
+		["libssl.so.3", "missing", "down", /^No debug data at any source/],
+		["worker", "failed", "down", /^File not readable: not an ELF file: HTML$/],
+		["gateway", "queued", "wait", /waiting to be read/],
+		["python3.11", "extracting", "wait", /^Reading the file/],
+		["perl", "uploading", "wait", /^Upload in progress/],
 		["c_stripped", "no names", "down", /stripped/],
-		["libc.so.6", "symbols only", "wait", /without files, lines and inlined calls/],
-		["prometheus", "Go line table", "up", /Go's own line table/],
-		["db", "DWARF", "up", /inlined calls are known/],
+		["libc.so.6", "symbols only", "wait", /DWARF for files, lines and inlined calls/],
+		["prometheus", "Go line table", "up", /Go's line table/],
+		["db", "DWARF", "up", /lines and inlined calls/],
 	]) {
 		const chip = symbolpage.stateChip(find(base));
 		assert.deepEqual([chip.text, chip.mark], [text, mark], base);
@@ -133,7 +133,7 @@ test("each state is a chip with a sentence", () => {
 	}
 	const strange = symbolpage.stateChip({ state: "burning" });
 	assert.deepEqual([strange.text, strange.mark], ["burning", ""]);
-	assert.equal(symbolpage.stateChip({ state: "failed" }).hint, "Its file could not be read.");
+	assert.equal(symbolpage.stateChip({ state: "failed" }).hint, "File not readable.");
 });
 
 test("totals, what is under way, and who wants a file", () => {
@@ -200,7 +200,7 @@ test("files are sent one after the other; each gets its answer", async () => {
 		q.list.map((u) => [u.name, u.stage, u.id, u.text]),
 		[
 			["a", "taken", "a", ""],
-			["b", "kept", "", "It is not needed: better data is here."],
+			["b", "kept", "", "Not needed: better data is here."],
 			["c", "taken", "c", ""],
 		],
 	);
@@ -218,9 +218,9 @@ test("what is no ELF file is not sent", async () => {
 	await q.add([file("a.html", [60, 33]), file("empty", []), folder]);
 	const texts = q.list.map((u) => [u.stage, u.text]);
 	assert.deepEqual(texts.map(([s]) => s), ["refused", "refused", "refused"]);
-	assert.match(texts[0][1], /not an ELF file/);
-	assert.match(texts[1][1], /empty/);
-	assert.match(texts[2][1], /folder is uploaded by epitool debuginfo upload --recursive/);
+	assert.match(texts[0][1], /^Not an ELF file/);
+	assert.match(texts[1][1], /^Empty file/);
+	assert.match(texts[2][1], /For a folder, run epitool debuginfo upload --recursive/);
 });
 
 test("a busy server is asked again after its pause, and not for ever", async () => {
@@ -234,14 +234,14 @@ test("a busy server is asked again after its pause, and not for ever", async () 
 	);
 	await q.add([file("a")]);
 	assert.deepEqual(pauses, [
-		[7, "pausing", "The server is busy: 10 uploads. It is sent again in 7 s."],
-		[5, "pausing", "The server is busy: 10 uploads. It is sent again in 5 s."],
+		[7, "pausing", "Server busy: 10 uploads. Next attempt in 7 s."],
+		[5, "pausing", "Server busy: 10 uploads. Next attempt in 5 s."],
 	]);
 	assert.equal(q.list[0].stage, "taken");
 	n = 100;
 	await q.add([file("b")]);
 	assert.equal(n, 106);
-	assert.deepEqual([q.list[1].stage, q.list[1].text], ["refused", "The server is busy: 10 uploads."]);
+	assert.deepEqual([q.list[1].stage, q.list[1].text], ["refused", "Server busy: 10 uploads."]);
 	assert.equal(uploads.pauseOf(reply(503, { retryAfter: 9999 })), 120);
 });
 
@@ -265,12 +265,12 @@ test("an upload is cancelled while it waits, is sent, or pauses", async () => {
 test("errors name the cause", () => {
 	const of = { size: 2 << 20 };
 	for (const [r, want] of [
-		[reply(400, { error: "no build id" }), "The server cannot use it: no build id"],
-		[reply(404, { error: "ingest is disabled: start with --web.enable-ingest" }), "The server takes no uploads: ingest is disabled: start with --web.enable-ingest"],
-		[reply(413, { error: "limit 1 GiB" }), "It is too large, 2 MiB: limit 1 GiB"],
-		[reply(507, { error: "disk" }), "The server has no space for it: disk"],
+		[reply(400, { error: "no build id" }), "Not usable: no build id"],
+		[reply(404, { error: "ingest is disabled: start with --web.enable-ingest" }), "Uploads are off: ingest is disabled: start with --web.enable-ingest"],
+		[reply(413, { error: "limit 1 GiB" }), "Too large, 2 MiB: limit 1 GiB"],
+		[reply(507, { error: "disk" }), "No space on the server: disk"],
 		[reply(500), "The server answered 500."],
-		[reply(0), "The connection broke after 1 MiB of 2 MiB. The server may be down, or its log says why."],
+		[reply(0), "The connection broke after 1 MiB of 2 MiB. Check that the server runs, and its log."],
 		[reply(0, { error: "the server cannot be reached" }), "The connection broke after 1 MiB of 2 MiB: the server cannot be reached"],
 	])
 		assert.equal(uploads.refusal(r, of, 1 << 20), want);

@@ -102,27 +102,27 @@ test("nothing counted is said in words of what is counted", () => {
 			"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
 			"nanoseconds",
 			13,
-			"No CPU time was used in this window: 13 profiles were stored, without a sample.",
+			"No CPU time in this window: 13 profiles without samples.",
 		],
 		[
 			"memory:alloc_space:bytes:space:bytes:delta",
 			"bytes",
 			1,
-			"Nothing was allocated in this window: 1 profile was stored, without a sample.",
+			"No allocations in this window: 1 profile without samples.",
 		],
 		[
 			"memory:inuse_space:bytes:space:bytes",
 			"bytes",
 			2,
-			"No memory was in use in this window: 2 profiles were stored, without a sample.",
+			"No memory in use in this window: 2 profiles without samples.",
 		],
 		[
 			"mutex:delay:nanoseconds:contentions:count:delta",
 			"nanoseconds",
 			2,
-			"Nothing waited in this window: 2 profiles were stored, without a sample.",
+			"No waiting in this window: 2 profiles without samples.",
 		],
-		["", "", 2, "Nothing was counted in this window: 2 profiles were stored, without a sample."],
+		["", "", 2, "Nothing counted in this window: 2 profiles without samples."],
 	])
 		assert.equal(units.nothingCounted(type, unit, n), want);
 });

@@ -31,8 +31,8 @@ test("verdicts in words", () => {
 		["main.gone", "−4.00 pp", "−5.00 pp and −3.00 pp"],
 		["main.slow", "+6.40 pp, rising", "+4.20 pp and +8.60 pp"],
 		["main.less", "−7.00 pp, falling", "−8.00 pp and −6.00 pp"],
-		["main.calm", "not by more than 1.20 pp", "−0.40 pp and +1.20 pp"],
-		["main.loud", "cannot tell yet", "−6.00 pp and +9.20 pp"],
+		["main.calm", "< 1.20 pp", "−0.40 pp and +1.20 pp"],
+		["main.loud", "not enough data yet", "−6.00 pp and +9.20 pp"],
 	]) {
 		assert.equal(verdict.wordsOf(changes.get(name)), words);
 		assert.equal(verdict.boundsOf(changes.get(name)), bounds);

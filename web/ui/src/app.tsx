@@ -142,7 +142,7 @@ function ThemeButton() {
 /** The zone of all times; a press chooses between UTC and that of the browser. */
 function ZoneButton({ utc, onToggle }: { utc: boolean; onToggle(): void }) {
 	const now = Date.now() / 1000;
-	const here = `the zone of this browser, ${zoneAt(now, false)}`;
+	const here = `the browser's time zone, ${zoneAt(now, false)}`;
 	const text = zoneAt(now);
 	return (
 		<button

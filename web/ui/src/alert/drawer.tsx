@@ -64,7 +64,7 @@ function DayPlot({ of }: { of: DraftState }) {
 				yMax={held ?? top}
 				label="The past day"
 				debugName="chart-alert"
-				empty={past.known ? "Nothing was measured in the past day" : undefined}
+				empty={past.known ? "No data in the past day" : undefined}
 				onSelect={() => undefined}
 				onFrame={(f) => setFrame((was) => (was && same(was, f) ? was : f))}
 			>
@@ -131,7 +131,7 @@ function Fields({ of }: { of: DraftState }) {
 			<Field
 				name="For"
 				value={draft.wait}
-				hint="How long it must be above the limit: 5m, 1h, 0s"
+				hint="Time above the limit until the alert fires: 5m, 1h, 0s"
 				wrong={(v) => (parseDuration(v) === null ? "not a duration" : "")}
 				onText={(v) => set({ afor: v })}
 			/>
@@ -149,7 +149,7 @@ function Fields({ of }: { of: DraftState }) {
 				wrong={() => ""}
 				onText={(v) => set({ alabels: v })}
 			/>
-			{of.labelsWrong && <span class="worse" role="status">Labels are written name=value, name=value.</span>}
+			{of.labelsWrong && <span class="worse" role="status">Write labels as name=value, name=value.</span>}
 		</div>
 	);
 }
@@ -173,9 +173,9 @@ function Texts({ of }: { of: DraftState }) {
 	const file = draft.name;
 	return (
 		<div class="alert-texts">
-			<Text title="The rule" file={`${file}.yml`} text={alertRuleText(draft)} />
+			<Text title="Rule" file={`${file}.yml`} text={alertRuleText(draft)} />
 			{"text" in test ? (
-				<Text title="Its test" file={`${file}_test.yml`} text={test.text} />
+				<Text title="Rule test" file={`${file}_test.yml`} text={test.text} />
 			) : (
 				<p class="notice">{test.none}</p>
 			)}
@@ -187,7 +187,7 @@ function Texts({ of }: { of: DraftState }) {
 						<code>epitool test rules {file}_test.yml</code>
 					</>
 				)}{" "}
-				check both before <code>rule_files</code> takes them up.
+				check both before you add them to <code>rule_files</code>.
 			</p>
 		</div>
 	);
@@ -199,11 +199,11 @@ function As({ of }: { of: DraftState }) {
 	if (!cost || !share) return null;
 	return (
 		<Segmented
-			label="What is measured"
+			label="Measured value"
 			value={/^cum_share\b/.test(draft.expr) ? "share" : "cost"}
 			options={[
-				["cost", "Cost", "What the function and all it calls cost"],
-				["share", "Share", "Their part of the cost of all"],
+				["cost", "Cost", "Cost of the function and its callees"],
+				["share", "Share", "Share of the total cost"],
 			]}
 			onChange={(v) => setExpr(v === "cost" ? cost : share)}
 		/>
@@ -237,7 +237,7 @@ export function AlertDrawer() {
 				{past.loaded.error && <QueryError error={past.loaded.error} sent={draft.expr} />}
 				<DayPlot of={of} />
 				<p class="alert-says" role="status">
-					{past.known ? of.sentence : past.loaded.loading ? "Reads the past day…" : ""}
+					{past.known ? of.sentence : past.loaded.loading ? "Loading the past day…" : ""}
 				</p>
 				<Fields of={of} />
 				<Texts of={of} />

@@ -79,15 +79,15 @@ function clockText(t: number, now: number): string {
 
 /** How often the alert would have fired, when, and for how long, in one sentence. */
 export function firedText({ firings, since }: Past, window: Window): string {
-	if (since === null) return "Nothing was measured in the past day, so it cannot be said how often this fires.";
+	if (since === null) return "No data in the past day: firings cannot be counted.";
 	const there = window.end - since;
 	const short = window.end - window.start - there > MISSING_S;
 	const past = short
-		? `the past ${spanText(there)} (there are no older values)`
+		? `the past ${spanText(there)} (no older data)`
 		: window.end - window.start > DAY_S - MISSING_S
 			? "the past day"
 			: `the past ${spanText(window.end - window.start)}`;
-	if (firings.length === 0) return `This would not have fired in ${past}.`;
+	if (firings.length === 0) return `No firing in ${past}.`;
 	const telling = tellingLabels(firings.map((f) => f.metric));
 	const each = firings.slice(0, NAMED).map((f) => {
 		const who = telling.length ? ` (${labelsAmong(f.metric, telling)})` : "";
@@ -100,5 +100,5 @@ export function firedText({ firings, since }: Past, window: Window): string {
 	});
 	const more = firings.length - each.length;
 	const rest = more ? `, and ${more} more` : "";
-	return `This would have fired ${firedTimes(firings.length)} in ${past}: ${each.join(", ")}${rest}.`;
+	return `Would have fired ${firedTimes(firings.length)} in ${past}: ${each.join(", ")}${rest}.`;
 }

@@ -76,7 +76,7 @@ function called(name: string, args: QueryNode[], of: (n: QueryNode) => Value, de
 	if (name === "merge") return profiles();
 	if (name === "rate") {
 		const s = bare(args[0]);
-		if (s.type !== "selector" || !s.range || !delta) throw new Unread("such a rate");
+		if (s.type !== "selector" || !s.range || !delta) throw new Unread("this rate");
 		const p = profiles();
 		return { fn: p.fn / s.range, all: p.all / s.range };
 	}
@@ -127,7 +127,7 @@ function seriesLabels(s: SelectorNode, metric: Labels, { series }: Example): Lab
 		if (label in out || label === "__name__") continue;
 		const real = op === "=" ? value : series?.[label];
 		if (real !== undefined) out[label] = real;
-		else if (op === "=~") throw new Unread(`the matcher of ${label}, of which no series is known`);
+		else if (op === "=~") throw new Unread(`the matcher of ${label}: no series has this label`);
 	}
 	return out;
 }
@@ -168,7 +168,7 @@ const MOST = 2 ** 61;
 function stacksFor(text: string, tree: QueryNode, delta: boolean, want: number) {
 	const of = (fn: number, other: number) => {
 		const v = valueFor(text, tree, { fn, all: fn + other }, delta);
-		if (typeof v !== "number") throw new Unread("profiles, which are no cost");
+		if (typeof v !== "number") throw new Unread("profiles instead of costs");
 		return v;
 	};
 	if (calls(tree).some((c) => /_share$/.test(c.name))) {
@@ -178,7 +178,7 @@ function stacksFor(text: string, tree: QueryNode, delta: boolean, want: number) 
 	const zero = of(0, 0);
 	const each = of(1, 0) - zero;
 	const fn = Math.max(0, Math.round((want - zero) / each));
-	if (!(fn >= 0) || fn > MOST) throw new Unread("such a limit");
+	if (!(fn >= 0) || fn > MOST) throw new Unread("this limit");
 	return { fn, other: 0, value: of(fn, 0) };
 }
 
@@ -195,19 +195,19 @@ function write(d: AlertDraft, example: Example): string {
 	if (readQuery(d.expr).selectors.length !== 1 || !s) throw new Unread("more than one selector");
 	if (s.offset || s.at) throw new Unread("an offset");
 	const { type } = example;
-	if (!type) throw new Unread("a profile type that is not known");
+	if (!type) throw new Unread("an unknown profile type");
 	if (isLevel(type) === type.delta) throw new Unread("this profile type");
 	const over = Number(d.over);
 	const share = calls(tree).some((c) => /_share$/.test(c.name));
-	if (!(over > 0) || (share && over >= 1)) throw new Unread("a limit that is not above 0, or a share of 1");
+	if (!(over > 0) || (share && over >= 1)) throw new Unread("a limit of 0 or less, or a share of 1 or more");
 	const fn = functionIn(d.expr) ?? example.metric?.function ?? "main";
 	// Stacks as text end a frame there; and template arguments of C++ are not stored.
 	const cut = fn.includes(";") || /"\}$/.test(fn) || (fn.includes("::") && /[<(]/.test(fn));
-	if (cut) throw new Unread("a function with such a name");
+	if (cut) throw new Unread("a function with this name");
 	const above = callersAbove(tree);
 	const low = stacksFor(d.expr, tree, type.delta, over / 2);
 	const high = stacksFor(d.expr, tree, type.delta, share ? (1 + over) / 2 : over * 2);
-	if (!(low.value <= over) || !(high.value > over)) throw new Unread("such a limit");
+	if (!(low.value <= over) || !(high.value > over)) throw new Unread("this limit");
 	const metric = example.metric ?? likelyMetric(tree, s, functionIn(d.expr), example.series);
 	const labels = seriesLabels(s, metric, example);
 	const [window, wait] = [s.range ?? 0, parseDuration(d.wait) ?? 0].map((x) => Math.ceil(x / INTERVAL_S));
@@ -246,6 +246,6 @@ export function ruleTest(d: AlertDraft, example: Example): RuleTest {
 		return { text: write(d, example) };
 	} catch (e) {
 		if (!(e instanceof Unread)) throw e;
-		return { none: `No test is made for ${e.message}: examples/rules/tests shows how one is written.` };
+		return { none: `No rule test for ${e.message}. Examples: examples/rules/tests.` };
 	}
 }

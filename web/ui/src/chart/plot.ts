@@ -100,7 +100,7 @@ function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.P
 		}
 		if (rows.length > TOOLTIP_ROWS)
 			box.append(line("tip-more", `and ${rows.length - TOOLTIP_ROWS} more`));
-		if (rows.length === 0) box.append(line("tip-more", "no profiles here"));
+		if (rows.length === 0) box.append(line("tip-more", "no profiles"));
 		box.hidden = false;
 		const w = box.offsetWidth;
 		const room = u.over.clientWidth;

@@ -82,12 +82,12 @@ export interface ShardChip {
 }
 
 const SHARD: Record<Shard["state"], ShardChip> = {
-	failing: { text: "failing", mark: "down", hint: "It cannot be read", rank: 0 },
-	late: { text: "late", mark: "down", hint: "Its newest profiles are missing in answers.", rank: 1 },
-	unread: { text: "not read yet", mark: "wait", hint: "Its manifest was not read yet.", rank: 2 },
-	running: { text: "up to date", mark: "up", hint: "All that it published can be queried.", rank: 4 },
-	stopped: { text: "stopped", mark: "", hint: "It was stopped in order; all that it had can be queried.", rank: 5 },
-	own: { text: "this server", mark: "up", hint: "Its data is in this process.", rank: 6 },
+	failing: { text: "failing", mark: "down", hint: "Not readable", rank: 0 },
+	late: { text: "late", mark: "down", hint: "The newest profiles are missing in answers.", rank: 1 },
+	unread: { text: "not read yet", mark: "wait", hint: "The manifest was not read yet.", rank: 2 },
+	running: { text: "up to date", mark: "up", hint: "All uploaded profiles can be queried.", rank: 4 },
+	stopped: { text: "stopped", mark: "", hint: "Clean shutdown: all profiles can be queried.", rank: 5 },
+	own: { text: "this server", mark: "up", hint: "The data is in this process.", rank: 6 },
 };
 
 export function shardChip(s: Shard): ShardChip {
@@ -96,10 +96,10 @@ export function shardChip(s: Shard): ShardChip {
 }
 
 const OWN: Record<OwnShard["state"], [text: string, mark: ShardChip["mark"], hint: string]> = {
-	waiting: ["waiting", "wait", "It waits for the lease of its name."],
-	running: ["publishing", "up", "What is stored here is put into the bucket."],
-	away: ["bucket away", "down", "Profiles are kept here and put later."],
-	fenced: ["fenced", "down", "Another server has taken this name; this one ends."],
+	waiting: ["waiting", "wait", "Waiting for the lease of the shard's name."],
+	running: ["publishing", "up", "Stored profiles are uploaded to the bucket."],
+	away: ["bucket away", "down", "Profiles are stored here and uploaded later."],
+	fenced: ["fenced", "down", "Another server has taken this name: this server stops."],
 };
 
 export function ownChipOf(s: OwnShard): Omit<ShardChip, "rank"> {
@@ -116,8 +116,8 @@ const detail = (text: string | undefined): string => (text ? `: ${text}` : ".");
 
 function troublesOfOwn(s: OwnShard): string[] {
 	const of = `Shard ${s.name} of this server`;
-	if (s.state === "fenced") return [`${of} was taken over by another server; what is stored here now reaches nobody${detail(s.last_error)}`];
-	if (s.state === "away") return [`${of} cannot reach the bucket; profiles are kept here and put later${detail(s.last_error)}`];
+	if (s.state === "fenced") return [`${of} was taken over by another server: profiles stored here are not uploaded${detail(s.last_error)}`];
+	if (s.state === "away") return [`${of} cannot reach the bucket: profiles are stored here and uploaded later${detail(s.last_error)}`];
 	return s.last_error ? [`${of}: ${s.last_error}`] : [];
 }
 
@@ -128,8 +128,8 @@ function troublesOfShard(s: Shard): string[] {
 	else if (s.state === "late") out.push(`Shard ${s.name} is late: answers lack ${since(s)}.`);
 	if (s.missing)
 		out.push(
-			`Shard ${s.name}: the bucket lacks ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} ` +
-				"that its manifest names; answers that need them say so.",
+			`Shard ${s.name}: ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} of the manifest ` +
+				"missing in the bucket; affected answers have a warning.",
 		);
 	return out;
 }
@@ -140,7 +140,7 @@ export function troublesOf(c: Cluster): string[] {
 	const shards = (c.shards ?? []).slice().sort((a, b) => shardChip(a).rank - shardChip(b).rank);
 	for (const s of shards) out.push(...troublesOfShard(s));
 	if (c.cache?.down) out.push(`The bucket did not answer the last read: ${c.cache.down}`);
-	if (c.cache?.off) out.push(`The cache on disk takes no pages, so more is read in the bucket: ${c.cache.off}`);
+	if (c.cache?.off) out.push(`The disk cache stores no pages, so more is read from the bucket: ${c.cache.off}`);
 	return out;
 }
 

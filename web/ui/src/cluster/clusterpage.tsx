@@ -154,7 +154,7 @@ function Own({ shard: s }: { shard: OwnShard }) {
 					{s.kept > 0 && (
 						<tr>
 							<th>Only in the bucket</th>
-							<td>{number(s.kept)} windows or blocks that this directory lacks</td>
+							<td>{number(s.kept)} windows or blocks that are not in the local directory</td>
 						</tr>
 					)}
 					<tr>
@@ -208,7 +208,7 @@ const COLUMNS: Column<Shard>[] = [
 	{
 		key: "state",
 		title: "State",
-		hint: "Sorted, those that answers lack come first",
+		hint: "Sorting puts missing and late shards first",
 		width: "120px",
 		sort: (s) => shardChip(s).rank,
 		cell: (s) => <Chip chip={shardChip(s)} />,
@@ -216,7 +216,7 @@ const COLUMNS: Column<Shard>[] = [
 	{
 		key: "lag",
 		title: "Lag",
-		hint: "How old the newest profiles are that can be queried here",
+		hint: "Age of the newest profiles that can be queried",
 		numeric: true,
 		width: "84px",
 		sort: (s) => s.lag_seconds ?? NaN,
@@ -225,14 +225,14 @@ const COLUMNS: Column<Shard>[] = [
 	{
 		key: "through",
 		title: "Until",
-		hint: "All profiles that it acknowledged until then can be queried here",
+		hint: "All profiles acknowledged until then can be queried",
 		width: "172px",
 		sort: (s) => secondsOf(s),
 		cell: (s) => <Through of={s} />,
 	},
-	count("windows", "Windows", "Open windows, which are followed segment by segment"),
+	count("windows", "Windows", "Open windows, read segment by segment"),
 	count("segments", "Segments", "Parts of open windows in the bucket"),
-	count("blocks", "Blocks", "Closed windows, which are read in the bucket"),
+	count("blocks", "Blocks", "Closed windows, read from the bucket"),
 	{
 		key: "bytes",
 		title: "Size",
@@ -241,7 +241,7 @@ const COLUMNS: Column<Shard>[] = [
 		sort: (s) => s.bytes ?? NaN,
 		cell: (s) => (s.bytes === undefined ? DASH : <Bytes n={s.bytes} />),
 	},
-	count("missing", "Missing", "Objects that its manifest names and the bucket lacks"),
+	count("missing", "Missing", "Objects of the manifest that are missing in the bucket"),
 	{
 		key: "host",
 		title: "Host",
@@ -258,12 +258,12 @@ function Shards({ shards }: { shards: Shard[] }) {
 	return (
 		<section class="panel cluster-shards" aria-labelledby="cluster-shards">
 			<div class="panel-head">
-				<h2 id="cluster-shards">Shards that are queried here</h2>
+				<h2 id="cluster-shards">Queried shards</h2>
 			</div>
 			{rows.length === 0 ? (
 				<div class="empty">
-					No shard was found in the bucket yet. A server with <code>--shard.name</code> and this
-					bucket in its configuration is one; a new one is found within a minute.
+					No shards in the bucket yet. Start a server with <code>--shard.name</code> and this
+					bucket in its configuration; a new shard appears within a minute.
 				</div>
 			) : (
 				<div class="vtable-box" style={{ height: `${height}px` }}>
@@ -287,7 +287,7 @@ function CachePanel({ cache: c }: { cache: Cache }) {
 	return (
 		<section class="panel" aria-labelledby="cluster-cache">
 			<div class="panel-head">
-				<h2 id="cluster-cache">Cache of what is read in the bucket</h2>
+				<h2 id="cluster-cache">Bucket cache</h2>
 			</div>
 			<table class="plain pairs">
 				<tbody>
@@ -311,7 +311,7 @@ function CachePanel({ cache: c }: { cache: Cache }) {
 						<th>Size on disk</th>
 						<td>
 							{c.max_bytes === 0 ? (
-								"no cache on disk"
+								"no disk cache"
 							) : (
 								<>
 									<Bytes n={c.bytes} />{" "}
@@ -374,8 +374,8 @@ function NoBucket() {
 	return (
 		<section class="panel">
 			<div class="empty">
-				This server has no bucket: all its data is in its own directory. Several servers share one
-				by <code>bucket</code> in the configuration and <code>--shard.name</code>.
+				No bucket configured: all data is in the local directory. To share a bucket between
+				servers, set <code>bucket</code> in the configuration and <code>--shard.name</code>.
 			</div>
 		</section>
 	);

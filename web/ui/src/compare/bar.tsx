@@ -90,7 +90,7 @@ function Presets(props: CompareBarProps & { label: string }) {
 			))}
 			<button
 				type="button"
-				title="Click the point on a chart below, or move there with the arrows and press Enter"
+				title="Click a point on a chart below, or move with the arrow keys and press Enter"
 				aria-pressed={picking || sides.point !== null}
 				onClick={() => onPicking(!picking)}
 			>
@@ -99,7 +99,7 @@ function Presets(props: CompareBarProps & { label: string }) {
 			{props.children}
 			{picking && (
 				<span class="faint" role="status">
-					Click the point on a chart below. Escape cancels.
+					Click a point on a chart below. Escape cancels.
 				</span>
 			)}
 		</div>
@@ -149,11 +149,11 @@ function Choices(props: CompareBarProps & { draft: QueriesDraft }) {
 					label="How costs are compared"
 					value={normalized ? "norm" : "absolute"}
 					options={[
-						["absolute", "Absolute", "Costs as they are"],
+						["absolute", "Absolute", "Measured costs"],
 						[
 							"norm",
 							"Normalized",
-							"The new side scaled to the total of the base: what changed in proportion",
+							"New scaled to the total of base: compares shares",
 						],
 					]}
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}

@@ -61,7 +61,7 @@ export function SidePanel(props: SideProps) {
 						<i class="side-mark" />
 						{title}
 					</h2>
-					<span class="faint">a file: it has no cost over time</span>
+					<span class="faint">a file: no cost over time</span>
 				</div>
 			</section>
 		);

@@ -162,7 +162,7 @@ export function unequalLengths({ next, base }: Sides): string {
 	if (a === b) return "";
 	return (
 		`The windows are ${formatDuration(b)} (base) and ${formatDuration(a)} (new) long: ` +
-		"what adds up in time is compared in proportion with Normalized."
+		"use Normalized for costs that add up over time."
 	);
 }
 

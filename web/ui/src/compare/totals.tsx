@@ -80,16 +80,16 @@ export function SideTotals(props: TotalsProps) {
 			{normalized && base > 0 && next > 0 && (
 				<span class="faint scaled">
 					{elements.length > 1
-						? "Normalized: below, new has the total of base in each group."
-						: `Normalized: below, new is multiplied by ${Number(factor.toPrecision(3))}, ` +
-							"so that its total is that of base."}
+						? "Normalized: in each group, new is scaled to the total of base."
+						: `Normalized: new × ${Number(factor.toPrecision(3))}, ` +
+							"scaled to the total of base."}
 				</span>
 			)}
 			{base === 0 && (
-				<span class="faint">Base has no cost in its window: all of new is a change.</span>
+				<span class="faint">No data in the base window.</span>
 			)}
 			{next === 0 && (
-				<span class="faint">New has no cost in its window: all of base is gone.</span>
+				<span class="faint">No data in the new window.</span>
 			)}
 			{unequal && <span class="faint">{unequal}</span>}
 		</section>

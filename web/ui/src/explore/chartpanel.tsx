@@ -52,7 +52,7 @@ export type Drawing = "lines" | "heatmap";
 
 const DRAWINGS: [Drawing, string, string][] = [
 	["lines", "Lines", "Cost over time as lines"],
-	["heatmap", "Heatmap", "Which series, which minutes: a cell for each profile"],
+	["heatmap", "Heatmap", "One cell per profile: series by time"],
 ];
 
 /** Lines or a heatmap. */
@@ -105,13 +105,13 @@ function CompareLinks({ query, window: win, context }: TimeProps) {
 			<a href={href(compareBefore(query, win))}>with the window before</a>
 			<a
 				href={href(compareRange(query, context.window, win))}
-				title="The whole range as new, this window as its base, in proportion"
+				title="The whole range as new, this window as base, normalized"
 			>
 				the range with this point
 			</a>
 			<a
 				href={href(comparePoint(query, win.end))}
-				title="The window after this point with the one before it"
+				title="The window after this point as new, the window before as base"
 			>
 				before against after this point
 			</a>
@@ -163,7 +163,7 @@ export function OpenedPart(p: TimeProps & { context: ChartContext; end: number }
 			{at === null && (
 				<button
 					type="button"
-					title="Shift and dragging does the same"
+					title="Also by shift and drag"
 					onClick={() => zoom({ kind: "absolute", ...win })}
 				>
 					Zoom the chart here
@@ -175,8 +175,8 @@ export function OpenedPart(p: TimeProps & { context: ChartContext; end: number }
 }
 
 const HOW =
-	"A click opens one scrape, dragging a window. Shift and dragging zooms the chart, a double " +
-	"click zooms out. With the keyboard: arrows move, Enter opens.";
+	"Click to open one scrape, drag to open a window, Shift and drag to zoom, double " +
+	"click to zoom out. Keyboard: arrows move, Enter opens.";
 
 function Head(p: ChartPanelProps) {
 	const { chart, kind, stacked, patch } = p;
@@ -223,8 +223,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 }
 
 /** A step is drawn when it is over, so data younger than one step is not drawn yet. */
-const nothingDrawn = (step: number) =>
-	`No whole step of ${formatDuration(step)} has profiles here. A shorter range has shorter steps.`;
+const NOTHING_DRAWN = "No data at this resolution. Zoom in.";
 
 export function ChartPanel(p: ChartPanelProps) {
 	const { chart, at, interval, window: win } = p;
@@ -245,7 +244,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					stacked={p.stacked && p.kind !== "costs"}
 					mark={p.context ? mark : undefined}
 					label={`Cost over time, ${chart.unit.label}`}
-					empty={loaded.answer ? nothingDrawn(chart.step) : ""}
+					empty={loaded.answer ? NOTHING_DRAWN : ""}
 					{...picks(p)}
 					onSelect={(a, b, zooms) =>
 						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))

@@ -112,7 +112,7 @@ export function Controls(props: ControlsProps) {
 						type="button"
 						class="alert-query"
 						disabled={!query || hasFiles(query)}
-						title="Alert when it costs more: the past day with a limit, and the rule as text"
+						title="New alert: cost of the past day, a limit, and the rule as text"
 						onClick={() => patch(alertOnAll(query, known))}
 					>
 						<IconBell />

@@ -234,7 +234,7 @@ function BehindCosts({ ask, isVector }: { ask: ExploreAsk; isVector: boolean }) 
 			<button
 				type="button"
 				class="small"
-				title="Evaluates at the end of the range, and shows the profiles"
+				title="Evaluates the profiles at the end of the range"
 				onClick={() => patch({ at: trimMs(Math.floor(win.end)) })}
 			>
 				Flame graph behind these costs

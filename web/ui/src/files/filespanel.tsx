@@ -56,7 +56,7 @@ function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: 
 	if (contents.keepMax === 0)
 		return (
 			<span class="faint">
-				Only this page has it. To share it, start the server with <code>--web.enable-files</code>.
+				Not uploaded. To share the file, start the server with <code>--web.enable-files</code>.
 			</span>
 		);
 	const times = KEEP_TIMES.filter((t) => durationSeconds(t) <= contents.keepMax);
@@ -74,15 +74,15 @@ function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: 
 	};
 	return (
 		<>
-			<span class="faint">Only this page has it.</span>
-			<Select name="Keep for" label={`How long ${contents.name} is kept`} value={chosen} onChange={setTime}>
+			<span class="faint">Not uploaded.</span>
+			<Select name="Keep on server for" label={`Time to keep ${contents.name} on the server`} value={chosen} onChange={setTime}>
 				{optionsOf(offered)}
 			</Select>
 			<button
 				type="button"
 				class="small"
 				disabled={state === "busy"}
-				title="Stores it on the server until then, so that a link shows it to others"
+				title="Uploads the file to the server for this time, so that links work for others"
 				onClick={() => void store()}
 			>
 				Keep
@@ -100,12 +100,12 @@ function Kept({ contents }: { contents: KeptContents }) {
 	const [said, setSaid] = useState("");
 	const remove = () =>
 		removeKept(contents.id).then(
-			() => setSaid("Removed: links to it show nothing any more"),
+			() => setSaid("Removed: links to the file no longer work"),
 			(e: Error) => setSaid(e.message),
 		);
 	return (
 		<>
-			<span class="faint">Kept until {formatClock(contents.expires)}: a link shows it to others</span>
+			<span class="faint">On the server until {formatClock(contents.expires)}: links work for others</span>
 			{contents.keepMax > 0 && !said && (
 				<button type="button" class="small" onClick={() => void remove()}>
 					Remove
@@ -134,7 +134,7 @@ function Row({ of, alone, stored, edit }: RowProps) {
 	if (!contents)
 		return id ? null : (
 			<li class="notice warning">
-				{of.name} was in the memory of this page, which was loaded again: it is gone. Open it again.
+				{of.name} was not uploaded, so the reload dropped the file. Open the file again.
 			</li>
 		);
 	const base = alone ? productionQuery(contents, of.type, stored) : "";

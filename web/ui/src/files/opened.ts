@@ -50,7 +50,7 @@ export async function openAll(files: File[]): Promise<{ opened: OpenedFile[]; fa
 		try {
 			opened.push(await open(file));
 		} catch (e) {
-			const why = e instanceof ApiError ? e.message : "it cannot be read";
+			const why = e instanceof ApiError ? e.message : "not readable";
 			failed.push(`${file.name}: ${why}`);
 		}
 	changed();
@@ -60,7 +60,7 @@ export async function openAll(files: File[]): Promise<{ opened: OpenedFile[]; fa
 /** Stores a file of this page on the server for so many seconds; its id. */
 export async function keepFile(name: string, seconds: number): Promise<string> {
 	const blob = droppedFiles.get(name);
-	if (!blob) throw new ApiError(0, "gone", "the page no longer has it");
+	if (!blob) throw new ApiError(0, "gone", "no longer in the memory of this page");
 	const { data } = await post<KeptContents>(name, blob, seconds);
 	return data.id;
 }

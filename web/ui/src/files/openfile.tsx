@@ -28,7 +28,7 @@ export function useOpening(onOpened: (opened: OpenedFile[]) => void) {
 export type FileOpening = ReturnType<typeof useOpening>;
 
 const HINT =
-	"One or two profiles: pprof, folded stacks, speedscope or JFR. They are not stored. " +
+	"One or two profiles: pprof, folded stacks, speedscope or JFR. Not uploaded. " +
 	"Or drop them anywhere on this page";
 
 export function OpenButton({ of: { input, busy } }: { of: FileOpening }) {

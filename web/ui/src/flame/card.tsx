@@ -159,7 +159,7 @@ export function Card(props: CardProps) {
 			{folded ? (
 				<div class="faint">
 					Nodes below the node limit, folded into one.
-					{props.reads && " Zooming in reads them."}
+					{props.reads && " Zoom in to load them."}
 				</div>
 			) : unnamed ? (
 				<Nameless unnamed={unnamed} />

@@ -48,8 +48,8 @@ function Choice<T extends string>(props: {
 }
 
 function colorHint(look: FlameLook, diff: boolean): string | undefined {
-	if (diff) return "In a difference colour is the change.";
-	return look.color === "share" ? "The warmer, the larger the share." : undefined;
+	if (diff) return "In a comparison the colour shows the change.";
+	return look.color === "share" ? "Warmer colours are larger shares." : undefined;
 }
 
 export function LookMenu({
@@ -78,14 +78,14 @@ export function LookMenu({
 				ref={button}
 				aria-haspopup="dialog"
 				aria-expanded={open}
-				title="How the flame graph is drawn"
+				title="View of the flame graph"
 				onClick={() => setOpen(!open)}
 			>
 				View
 				<IconDown />
 			</button>
 			{open && (
-				<div class="popup look-popup" role="dialog" aria-label="How the flame graph is drawn">
+				<div class="popup look-popup" role="dialog" aria-label="View of the flame graph">
 					<Choice
 						title="Orientation"
 						value={look.orientation}

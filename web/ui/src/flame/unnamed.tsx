@@ -4,13 +4,13 @@ import { symbolsUrl, type Unnamed } from "../shared/symbols";
 import { unnamedFlags } from "./color";
 import type { Flame } from "./layout";
 
-export const WHAT_TO_DO = "The menu (right click, or the menu key) says how it gets names.";
+export const WHAT_TO_DO = "To get names, see the menu (right click, or the menu key).";
 
 export function aboutUnnamed({ binary, address, file }: Unnamed): string {
 	if (!binary)
 		return address
-			? "An address without a name, in no known binary."
-			: "Neither a function nor a binary is known.";
+			? "An address without a name, in an unknown binary."
+			: "Function and binary are unknown.";
 	const what = address ? "An address" : "Code";
 	return file
 		? `${what} in ${binary} without a name: no symbols for it are here.`
@@ -28,7 +28,7 @@ export function UnnamedLegend() {
 		<a
 			class="unnamed-legend"
 			href={symbolsUrl()}
-			title="Hatched: addresses without names. Symbols says which binaries lack debug data"
+			title="Hatched: addresses without names. See Symbols for binaries without debug data"
 		>
 			<i class="hatch" />
 			without names

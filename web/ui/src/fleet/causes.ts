@@ -18,29 +18,29 @@ function ofTls(error: string, at: At): string {
 	if (/wrong version number|unexpected eof|packet length/i.test(error))
 		return `port ${at.port} speaks plain HTTP; remove "scheme: https"`;
 	if (/hostname mismatch|not valid for|IP address mismatch/i.test(error))
-		return `the certificate is of another name; set "tls_config: {server_name: ...}"`;
+		return `the certificate is for another name; set "tls_config: {server_name: ...}"`;
 	if (/expired/i.test(error)) return "the certificate of the target has expired";
 	if (SELF.test(error))
-		return `no known authority signed the certificate; name its own in "tls_config: {ca_file: ...}"`;
+		return `the certificate's authority is unknown; set "tls_config: {ca_file: ...}"`;
 	return "";
 }
 
 const STATUS: [RegExp, (at: At) => string][] = [
-	[/^401/, () => 'it wants credentials; set "authorization" or "basic_auth"'],
-	[/^403/, () => "it refuses this client; are the credentials those of a reader?"],
+	[/^401/, () => 'credentials required; set "authorization" or "basic_auth"'],
+	[/^403/, () => "access denied; check the rights of the credentials"],
 	[
 		/^404/,
-		(at) => `it does not serve ${at.path}; is net/http/pprof imported, is the path right?`,
+		(at) => `no profile at ${at.path}; import net/http/pprof, or correct the path`,
 	],
-	[/^405/, () => "it does not take GET here; is the path that of a profile?"],
+	[/^405/, () => "GET is not allowed; check the path"],
 	[
 		/^30\d.*follow_redirects: false/,
-		() => 'name the address that it leads to, or remove "follow_redirects: false"',
+		() => 'redirect not followed; set the final address, or remove "follow_redirects: false"',
 	],
-	[/^30\d/, () => "it redirects elsewhere; name the address that it redirects to"],
+	[/^30\d/, () => "redirect to another address; set that address"],
 	[/^50[234]/, (at) => `the proxy at port ${at.port} does not reach the program`],
-	[/^500.*already (in use|running|started)/, () => "another profiler has the process all the time; let it ask for fewer seconds"],
-	[/^5/, () => "the program failed to make the profile; does another profiler run?"],
+	[/^500.*already (in use|running|started)/, () => "another profiler profiles the process all the time; reduce its seconds"],
+	[/^5/, () => "the program failed to make the profile; check for another profiler"],
 ];
 
 const LOGIN = /log-?in|sign-?in|sso|oauth|\bauth\b/i;
@@ -49,23 +49,23 @@ const LOGIN = /log-?in|sign-?in|sso|oauth|\bauth\b/i;
 function ofRedirect(error: string): string {
 	const to = /; the target redirected to (\S+)$/.exec(error)?.[1];
 	if (to === undefined) return "";
-	if (LOGIN.test(to)) return 'it sends clients to a login page; set "authorization" or "basic_auth"';
-	if (/^stopped after/.test(error)) return "its redirects go round in circles";
-	return `it redirects elsewhere; is ${to} what you meant?`;
+	if (LOGIN.test(to)) return 'redirect to a login page; set "authorization" or "basic_auth"';
+	if (/^stopped after/.test(error)) return "redirect loop";
+	return `redirect to ${to}; set that address if it is right`;
 }
 
 /** A socket that cannot be connected to. */
 function ofSocket(path: string, why: string): string {
-	if (/No such file/.test(why)) return `no socket is at ${path}; does the program run?`;
-	if (/Permission denied/.test(why)) return `the server's user may not write to ${path}`;
-	if (/Connection refused/.test(why)) return `nothing listens on ${path}; does the program run?`;
+	if (/No such file/.test(why)) return `no socket at ${path}; is the program running?`;
+	if (/Permission denied/.test(why)) return `the server's user has no write permission on ${path}`;
+	if (/Connection refused/.test(why)) return `nothing listens on ${path}; is the program running?`;
 	return "";
 }
 
 /** The likely cause of a scrape's error; "" if the error says all that is known. */
 export function causeOf(error: string, url: string): string {
 	const at = hostIn(url);
-	if (/^another profiler has had/.test(error)) return "does another server scrape it, for all of its interval?";
+	if (/^another profiler has had/.test(error)) return "another server may scrape the process for its whole interval";
 	if (/set "scheme: https"$/.test(error)) return `port ${at.port} speaks TLS; add "scheme: https" to the job`;
 	const moved = ofRedirect(error);
 	if (moved) return moved;
@@ -76,18 +76,18 @@ export function causeOf(error: string, url: string): string {
 	if (/Connection refused/i.test(error)) return `nothing listens on ${at.port}`;
 	if (/^tls /.test(error)) return ofTls(error, at);
 	if (/^lookup .*(not found|no data|NXDOMAIN)/i.test(error))
-		return `no name server knows ${at.host}; is it spelled right?`;
-	if (/^lookup /.test(error)) return "the name server does not answer";
+		return `host name ${at.host} not found; check the spelling`;
+	if (/^lookup /.test(error)) return "no answer from the name server";
 	if (/No route to host|Network is unreachable/i.test(error))
-		return `no way leads to ${at.host}; is the network up, is a firewall between?`;
+		return `no route to ${at.host}; check the network and firewalls`;
 	if (/deadline exceeded|timed? ?out/i.test(error))
-		return "it does not answer in time; does the program hang, is scrape_timeout too short, is a firewall between?";
+		return "no answer in time; check the program, scrape_timeout and firewalls";
 	if (/connection closed without an answer/.test(error) && at.scheme === "http")
-		return `does port ${at.port} speak TLS? Then set "scheme: https"`;
-	if (/Connection reset/i.test(error)) return "it ended the connection; did the program restart, does it speak only HTTP/2?";
+		return `no answer to plain HTTP; if port ${at.port} speaks TLS, set "scheme: https"`;
+	if (/Connection reset/i.test(error)) return "connection closed by the program; a restart, or HTTP/2 only";
 	if (/answers a web page|text\/html/.test(error))
 		return `another program, or a login page, answers at ${at.path}`;
-	if (/body size limit|bytes, limit/.test(error)) return "the profile is larger than allowed; see body_size_limit";
+	if (/body size limit|bytes, limit/.test(error)) return "profile too large; see body_size_limit";
 	return "";
 }
 
@@ -109,24 +109,24 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	// who sends
 	[
 		/it has no credentials/,
-		"The sender has neither a password nor a token",
-		`give it those of a user: basic_auth_users, or a token_file, in ${WEB_CONFIG}`,
+		"The sender has no password and no token",
+		`set those of a user: basic_auth_users or token_file in ${WEB_CONFIG}`,
 	],
-	[/token is nobody's/, "The token is not known", `compare it with the user's token_file in ${WEB_CONFIG}`],
+	[/token is nobody's/, "Unknown token", `compare it with the user's token_file in ${WEB_CONFIG}`],
 	[
 		/name and password are nobody's/,
-		"The name or password is wrong",
+		"Wrong name or password",
 		`compare them with basic_auth_users in ${WEB_CONFIG}`,
 	],
 	[
 		/^unauthorized.*proxy/,
-		"The headers of a proxy do not count",
+		"Untrusted proxy",
 		`compare addresses and headers with trusted_proxy in ${WEB_CONFIG}`,
 	],
 	[
 		/^unauthorized/,
-		"There was no password or token, or a wrong one",
-		`compare it with basic_auth_users and the token_file of users in ${WEB_CONFIG}`,
+		"Missing or wrong credentials",
+		`compare them with basic_auth_users and the token_file of users in ${WEB_CONFIG}`,
 	],
 	[
 		/user (".*") lacks the role (\w+)/,
@@ -135,31 +135,31 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	],
 	[
 		/client certificate/,
-		"The client certificate is missing or not accepted",
-		`give the sender one, or see client_auth_type in ${WEB_CONFIG}`,
+		"Client certificate missing or not accepted",
+		`give the sender a certificate, or change client_auth_type in ${WEB_CONFIG}`,
 	],
 	[
 		/page of another site/,
-		"A browser sent it from a page of another site",
-		"--web.external-url names the URL of this server's own pages",
+		"Sent by a browser from another site",
+		"set --web.external-url to the URL of this server's pages",
 	],
 	[/^forbidden/, "This user may not push", `see the roles of users in ${WEB_CONFIG}`],
 	// where to
 	[/ingest is disabled/, "Pushes are off", "start the server with --web.enable-ingest"],
 	[
 		/nothing is taken at "[^"]*(?:\/v1\w*\/profiles|otlp)/i,
-		"Wrong address, maybe that of another version of OTLP",
-		"send OTLP to /v1development/profiles; an exporter's endpoint is this server's address alone",
+		"Wrong path, maybe of another OTLP version",
+		"send OTLP to /v1development/profiles; in exporters, set only this server's address",
 	],
 	[
 		/nothing is taken at/,
-		"Wrong address",
-		"send to one of these paths; SDKs and exporters take this server's address alone",
+		"Wrong path",
+		"send to one of these paths; in SDKs and exporters, set only this server's address",
 	],
 	[
 		/is not a name of this server/,
-		"The sender has a name that is not this server's",
-		"add it by --web.allowed-host",
+		"Unknown host name",
+		"allow the name with --web.allowed-host",
 	],
 	[
 		/stores no profiles|open for reading only/,
@@ -174,138 +174,138 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	],
 	[
 		/Content-Encoding (\S+) is not known/,
-		"The sender compresses as $1, which is not read here",
-		"choose gzip, zstd or none",
+		"Unsupported compression: $1",
+		"use gzip, zstd or none",
 	],
 	[
 		/Content-Encoding is gzip, the body is not/,
-		"The body is not compressed, as its header says",
-		"does a proxy between unpack it and leave the header?",
+		"The header says compressed, the body is not",
+		"check proxies: one may unpack the body and keep the header",
 	],
 	[
 		/OTLP before 1\.8/,
 		"The sender's OTLP is older than 1.8",
-		"update the profiler, and the collector between",
+		"update the profiler and the collector",
 	],
 	[
 		/not a pprof profile: it begins with "\s*<(?:!doctype|html|\?xml|head|body)/i,
 		"A web page was sent as a profile",
-		"is the address right that the sender has it from, is there a login before it?",
+		"check the address that the sender reads, and whether a login page answers",
 	],
 	[
 		/not a pprof profile: it begins with "\s*[{[]/,
 		"JSON was sent as a profile",
-		"send pprof, or another form that the path takes",
+		"send pprof, or another format of this path",
 	],
 	[
 		/not a pprof profile: it begins with/,
 		"A text was sent as a profile",
-		"send pprof, as of /debug/pprof without debug=1; is the path right that it comes from?",
+		"send pprof: /debug/pprof without debug=1; check the path that the sender reads",
 	],
 	[
 		/this is neither pprof nor/,
-		"The profile has an unknown format",
-		"send pprof, or another form that the path takes",
+		"Unknown profile format",
+		"send pprof, or another format of this path",
 	],
 	[
 		/(?:profile|body|raw_profile|file) is empty/,
 		"The profile is empty",
-		"did the profiler run, is there a file of this name?",
+		"check that the profiler ran and the file exists",
 	],
 	[
 		/multipart/,
-		"The form is not that of Pyroscope's SDKs",
-		"update the SDK; a script sends the bare profile to /api/v1/ingest",
+		"Not a request of Pyroscope's SDKs",
+		"update the SDK; from scripts, send the profile to /api/v1/ingest",
 	],
 	// when
 	[
 		/older than the retention/,
-		"The profiles are older than what is kept",
+		"Profiles older than the retention time",
 		"set the sender's clock, or see --storage.tsdb.retention.time",
 	],
 	[
 		/is too old:/,
-		"The profiles come too late",
+		"Profiles too late",
 		"set the sender's clock, or see --storage.tsdb.out-of-order-time-window",
 	],
 	[
 		/ahead of this server's clock/,
 		"The sender's clock is ahead",
-		"set it, or this server's, by NTP",
+		"synchronize both clocks by NTP",
 	],
 	[
 		/before 1970 or after 2116|at most a day/,
-		"The time of the profile is in another unit",
-		"pprof and OTLP count nanoseconds, from and until seconds",
+		"Wrong unit of time",
+		"use nanoseconds in pprof and OTLP, seconds in from and until",
 	],
-	[/ were deleted$/, "Data of this series and time was deleted", "nothing, unless newer profiles are refused too"],
+	[/ were deleted$/, "Data of this series and time was deleted", "nothing to do, unless newer profiles are refused too"],
 	[
 		/invalid parameter "([^"]*)"/,
-		"The parameter $1 of the address is wrong",
-		"the message says how: correct this parameter",
+		"Wrong parameter $1",
+		"correct the parameter as the message says",
 	],
 	// how much
 	[
 		/profiles_per_second/,
-		"The sender is faster than allowed",
-		"longer intervals, or profiles_per_second of push_config",
+		"Too many profiles per second",
+		"send at longer intervals, or raise profiles_per_second of push_config",
 	],
 	[
 		/requests of this sender are under way/,
-		"Too many requests come at once from one sender",
+		"Too many requests at once from one sender",
 		"send fewer at once; a gateway counts as one sender",
 	],
 	[
 		/--web\.max-body-memory-per-address/,
-		"Too many bodies come at once from one address",
-		"nothing, unless it stays: then --web.max-body-memory-per-address",
+		"Too many bodies at once from one address",
+		"if this repeats, raise --web.max-body-memory-per-address",
 	],
-	[/--web\.max-body-memory/, "Too many bodies come at once", "nothing, unless it stays: then --web.max-body-memory"],
+	[/--web\.max-body-memory/, "Too many bodies at once", "if this repeats, raise --web.max-body-memory"],
 	[
 		/\d labels, limit|label name .* longer|the value of label .* longer|labels of the series are|in attributes, the limit|more than \d+ labels/,
-		"The labels are too many or too long",
-		"leave some out by drop_labels or relabel_configs of push_config",
+		"Too many or too long labels",
+		"drop some with drop_labels or relabel_configs of push_config",
 	],
 	[
 		/cannot be the name of|the value of label .* is not UTF-8|bad label name/,
-		"A label is not valid",
-		"rename or drop it by attributes, drop_labels or relabel_configs of push_config",
+		"Invalid label",
+		"rename or drop the label with attributes, drop_labels or relabel_configs of push_config",
 	],
 	[
 		/profiles in a request|(?:body|message) is longer than|^limit\D*request (?:is|has) /,
-		"The request is too large",
-		"smaller batches; no flag allows more",
+		"Request too large",
+		"send smaller batches; the limit is fixed",
 	],
 	[
 		/^limit.*(?:bytes|limit|more than)/,
-		"The profile is too large",
-		"shorter intervals, fewer labels of samples; no flag allows more",
+		"Profile too large",
+		"shorten the interval, or drop sample labels; the limit is fixed",
 	],
 	[
 		/stored already/,
-		"Several processes send under the same labels",
-		"give each a label of its own, as instance or pod",
+		"Several processes send the same labels",
+		"give each its own label, such as instance or pod",
 	],
 	// damaged, after all that says more
 	[
 		/^invalid.*(?:gzip: |zstd: |not well-formed|bad varint|truncated|cut (?:off|short)|unknown wire type)/,
-		"The body is damaged or cut",
-		"does a proxy between change or shorten it, does the sender break off?",
+		"Body damaged or cut",
+		"check proxies, and whether the sender aborts",
 	],
 	// the server's own state
 	[
 		/disk is full/,
-		"No room on this server's disk",
-		"make room, or see --storage.tsdb.retention.size; a sender that repeats loses nothing",
+		"Disk full on this server",
+		"free space, or lower --storage.tsdb.retention.size; senders that retry lose nothing",
 	],
 	[
 		/shutting down|is closing|being reopened|a commit failed/,
-		"This server was stopping, or repaired its store",
-		"nothing, unless it stays: senders repeat",
+		"The server was stopping or repairing its store",
+		"nothing to do: senders retry",
 	],
-	[/^unavailable/, "This server was busy", "nothing, unless it stays: senders repeat"],
-	[/^i\/o error/, "This server's disk failed", "see its log; senders repeat"],
-	[/^out of memory/, "This server had no memory left", "nothing, unless it stays: senders repeat"],
+	[/^unavailable/, "Server busy", "nothing to do: senders retry"],
+	[/^i\/o error/, "Disk failure on this server", "see the server's log; senders retry"],
+	[/^out of memory/, "Out of memory on this server", "nothing to do: senders retry"],
 ];
 
 /** The likely cause of a push's error; null if the error says all that is known. */

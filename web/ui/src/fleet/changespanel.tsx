@@ -53,7 +53,7 @@ interface RowsProps {
 
 function Rows({ by, type, compared, rows, unit }: RowsProps) {
 	if (rows.length === 0)
-		return <div class="empty">No function gained as much as a thousandth of a core.</div>;
+		return <div class="empty">No function gained 0.001 cores or more.</div>;
 	const most = rows[0].gained;
 	return (
 		<ol class="changes-rows">
@@ -61,7 +61,7 @@ function Rows({ by, type, compared, rows, unit }: RowsProps) {
 				<li key={`${r.service} ${r.function}`}>
 					<a
 						href={changeLink(by, type, compared, r)}
-						title="Its flame graph in both windows"
+						title="Flame graph of both windows"
 					>
 						<span class="changes-service">{r.service || `no ${by}`}</span>
 						<FunctionName name={r.function} />
@@ -116,7 +116,7 @@ export function ChangesPanel({ by, type, unit }: ChangesProps) {
 			{told && rows && <Rows by={by} type={type} compared={told} rows={rows} unit={unit} />}
 			{!told && "at" in compared && (
 				<p class="faint changes-later">
-					Cannot tell yet: it takes two whole hours of profiles, which are there at{" "}
+					Not enough data yet. Two whole hours of profiles are stored at{" "}
 					{clock(compared.at)}.
 				</p>
 			)}

@@ -14,9 +14,9 @@ const COLUMNS = [
 	{ title: "Relabelling", col: "c-fate" },
 ];
 const FATES: [Fate, string, string][] = [
-	["all", "All", "All that was discovered"],
-	["active", "Active", "What is scraped"],
-	["dropped", "Dropped", "What relabelling dropped, or other shards scrape"],
+	["all", "All", "All discovered targets"],
+	["active", "Active", "Scraped targets"],
+	["dropped", "Dropped", "Dropped by relabelling, or scraped by other shards"],
 ];
 
 const STATES = FATES.map(([v]) => v);
@@ -59,8 +59,8 @@ function FoundTable({ pool }: { pool: FoundPool }) {
 		return (
 			<div class="empty">
 				{pool.unseen
-					? "The labels of what was dropped are not kept (keep_dropped_targets)."
-					: "Discovery has found nothing for this job."}
+					? "Labels of dropped targets are not kept (keep_dropped_targets)."
+					: "No targets found for this job."}
 			</div>
 		);
 	return (
@@ -108,8 +108,8 @@ export function DiscoveryPage() {
 				!answer
 					? "Loading…"
 					: found.length
-						? "No target matches: clear the filter, or show all."
-						: "Nothing is discovered: the configuration has no scrape_configs."
+						? "No matching target. Clear the filter, or show all."
+						: "No targets: the configuration has no scrape_configs."
 			}
 		/>
 	);

@@ -108,7 +108,7 @@ export function Relabelling({
 				<>
 					<h3>Rules</h3>
 					{steps.length === 0 && (
-						<p class="faint">This job has no relabelling rules.</p>
+						<p class="faint">No relabelling rules.</p>
 					)}
 					<ol>
 						{run.map((s, i) => (

@@ -58,11 +58,11 @@ interface StateLook {
 }
 
 export const SENDER_STATES: Record<Sender["state"], StateLook> = {
-	refused: { rank: 0, view: "trouble", badge: "down", hint: "Nothing of the last requests was stored" },
+	refused: { rank: 0, view: "trouble", badge: "down", hint: "The last requests were all refused" },
 	"in part": { rank: 1, view: "trouble", badge: "wait", hint: "Some of the last profiles were refused" },
-	stopped: { rank: 2, view: "stopped", badge: "down", hint: "Came regularly, now silent for more than five intervals" },
+	stopped: { rank: 2, view: "stopped", badge: "down", hint: "Was regular, now silent for more than five intervals" },
 	sending: { rank: 3, view: "sending", badge: "up", hint: "The last requests were stored" },
-	idle: { rank: 4, view: "idle", badge: "", hint: "Silent, but never came regularly, as a CI job" },
+	idle: { rank: 4, view: "idle", badge: "", hint: "Silent, but never regular, like a CI job" },
 };
 
 const senderTime = (time: string | undefined): number => (time ? Date.parse(time) / 1000 : NaN);
@@ -168,9 +168,9 @@ const howLong = (seconds: number): string => formatAgo(Math.max(0, seconds)).rep
 
 function silenceOf(s: Sender, now: number): SenderNote {
 	const pace = s.intervalSeconds ? formatNanoseconds(1e9 * s.intervalSeconds) : "";
-	const before = pace && `; before that a request came every ${pace}`;
+	const before = pace && `; before, one request every ${pace}`;
 	const cause = `Silent for ${howLong(now - senderTime(s.lastSeen))}${before}`;
-	const cure = "does the program still run, does it reach this server?";
+	const cure = "check that the program runs and reaches this server";
 	return { now: true, cause: { cause, cure }, message: "", when: "", counts: "" };
 }
 

@@ -70,7 +70,7 @@ function Who(props: RowProps & { of: Sender }) {
 		<>
 			<div class="sender-name">
 				{of.job === undefined ? (
-					<span class="faint" title="It was refused before its profiles were read">
+					<span class="faint" title="Refused before the profiles were read">
 						job not known
 					</span>
 				) : (
@@ -92,7 +92,7 @@ function Amount({ of }: { of: Sender }) {
 				{formatCount(of.profiles)}
 			</span>
 			{pace !== null && (
-				<span class="pace" title="The mean since then">
+				<span class="pace" title="Mean since then">
 					{digits(pace)} / min
 				</span>
 			)}
@@ -171,10 +171,10 @@ function SenderRow(props: RowProps & { of: Sender }) {
 
 const VIEWS: [SenderView, string, string][] = [
 	["all", "All", "All senders"],
-	["trouble", "Trouble", "All, or some, of what they sent last was refused"],
-	["stopped", "Stopped", "They came regularly, and are silent"],
-	["sending", "Sending", "What they sent last was stored"],
-	["idle", "Idle", "Silent, but never regular, as CI jobs"],
+	["trouble", "Trouble", "Last profiles refused, all or some"],
+	["stopped", "Stopped", "Was regular, now silent"],
+	["sending", "Sending", "Last profiles stored"],
+	["idle", "Idle", "Silent, but never regular, like CI jobs"],
 ];
 const VIEW_NAMES = VIEWS.map(([v]) => v);
 
@@ -184,7 +184,7 @@ function Nothing({ since }: { since: string }) {
 	const off = flags.answer?.data["web.enable-ingest"] === "false";
 	return (
 		<div class="empty">
-			Nothing was pushed since {formatClock(Date.parse(since) / 1000)}.{" "}
+			No pushes since {formatClock(Date.parse(since) / 1000)}.{" "}
 			{off ? (
 				<>
 					Pushes are off: start the server with <code>--web.enable-ingest</code>.
@@ -253,8 +253,8 @@ export function SendersPage() {
 				infos={
 					data?.forgotten
 						? [
-								`${data.forgotten.toLocaleString("en")} senders were forgotten: ` +
-									`the server remembers the last ${data.max.toLocaleString("en")}.`,
+								`${data.forgotten.toLocaleString("en")} senders dropped from the list: ` +
+									`the server keeps the last ${data.max.toLocaleString("en")}.`,
 							]
 						: []
 				}
@@ -264,7 +264,7 @@ export function SendersPage() {
 					{shown.length > 0 ? (
 						<SenderTable all={all} shown={shown} shard={shard} />
 					) : all.length > 0 ? (
-						<div class="empty">No sender matches: clear the filter, or show all.</div>
+						<div class="empty">No matching sender. Clear the filter, or show all.</div>
 					) : (
 						<Nothing since={data.since} />
 					)}

@@ -97,7 +97,7 @@ const metric = (
 ): Column<ServiceRow> => ({
 	key,
 	title,
-	hint: `${hint}. The line is from zero to the largest of each row`,
+	hint: `${hint}. Each line runs from zero to the row's maximum`,
 	numeric: true,
 	width: METRIC_WIDTH,
 	sort: (r) => r[key] ?? -1,
@@ -111,7 +111,7 @@ const metric = (
 				{seen.length > 0 && <Spark values={spark(r)} label={range} />}
 				<a
 					href={links.explore(r.service, type)}
-					title="Explore its profiles"
+					title="Explore the profiles"
 					aria-label={`${title} of ${serviceName(by, r.service)}: ${format(v)}`}
 				>
 					{format(v)}
@@ -133,7 +133,7 @@ function nameColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 			const text = r.service || <span class="faint">{serviceName(by, r.service)}</span>;
 			if (!type) return text;
 			return (
-				<a href={links.explore(r.service, type)} title="Explore its profiles">
+				<a href={links.explore(r.service, type)} title="Explore the profiles">
 					{text}
 				</a>
 			);
@@ -168,7 +168,7 @@ function stateColumns({ links }: Shown): Column<ServiceRow>[] {
 		{
 			key: "up",
 			title: "Up",
-			hint: "Profiles of targets whose last scrape succeeded, of all",
+			hint: "Profiles whose last scrape succeeded, of all",
 			numeric: true,
 			width: "86px",
 			sort: (r) => (r.targets ? (r.up ?? 0) / r.targets : 2),
@@ -184,7 +184,7 @@ function stateColumns({ links }: Shown): Column<ServiceRow>[] {
 		{
 			key: "firing",
 			title: "Alerts",
-			hint: "Alerts that fire",
+			hint: "Firing alerts",
 			numeric: true,
 			width: "82px",
 			sort: (r) => r.firing ?? -1,
@@ -246,7 +246,7 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 			key: "cores",
 			type: cpu,
 			title: cores ? "Cores" : "CPU",
-			hint: `CPU in ${unit.label}, over the time that has profiles`,
+			hint: `CPU in ${unit.label}, over the time with profiles`,
 			spark: (r) => r.spark,
 			format: (v) => unit.format(v),
 		}),
@@ -254,7 +254,7 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 			key: "memory",
 			type: memory,
 			title: "Memory",
-			hint: "Heap in use, the mean over the window, all targets together",
+			hint: "Heap in use: mean over the window, sum of all targets",
 			spark: (r) => r.memorySpark,
 			format: (v) => formatValue(v, "bytes"),
 		}),
@@ -262,7 +262,7 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 			key: "tasks",
 			type: tasks,
 			title: tasks.startsWith("thread") ? "Threads" : "Goroutines",
-			hint: "The mean over the window, all targets together",
+			hint: "Mean over the window, sum of all targets",
 			spark: (r) => r.tasksSpark,
 			format: (v) => formatCount(v),
 			more: (r) =>
@@ -280,7 +280,7 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 		{
 			key: "profiles",
 			title: "Profiles",
-			hint: "Stored in the window, of all types",
+			hint: "Profiles stored in the window, all types",
 			numeric: true,
 			width: "88px",
 			sort: (r) => r.profiles ?? -1,
@@ -397,7 +397,7 @@ function Errors({ fleet }: { fleet: Fleet }) {
 		<div class={refused ? "notice" : "notice error"} role={refused ? "note" : "alert"}>
 			{[...messages].map(([text, titles]) => (
 				<div key={text}>
-					No answer about {titles.join(", ")}: {text}
+					No data for {titles.join(", ")}: {text}
 				</div>
 			))}
 		</div>
@@ -421,8 +421,8 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 					"Loading…"
 				) : (
 					<>
-						No profiles in this window. Widen the time range, or see on the{" "}
-						<a href="targets">targets page</a> what is being scraped.
+						No profiles in this window. Widen the time range, or check the{" "}
+						<a href="targets">targets page</a>.
 					</>
 				)}
 			</div>
@@ -436,7 +436,7 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 			onSort={(sort) => store.patch({ sort }, true)}
 			filter={pattern}
 			filterText={(r) => `${serviceName(shown.by, r.service)} ${r.top?.function ?? ""}`}
-			empty="No service matches the filter."
+			empty="No matching service."
 		/>
 	);
 }

@@ -49,8 +49,8 @@ function State({ of }: { of: Process }) {
 
 /** Another server profiles the same process. */
 const SHARED = {
-	halves: "shared with another profiler: each has half of the time",
-	turns: "shared with another profiler: each has a whole interval in turn",
+	halves: "shared with another profiler: half of the time each",
+	turns: "shared with another profiler: in turns of one interval",
 };
 
 /** One profile type of a process; a link to what is scraped. */
@@ -142,7 +142,7 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 					<div>{of.address}</div>
 					<Chips labels={of.labels} />
 					<WhyButton
-						hint="Discovered labels, and how relabelling changed them"
+						hint="Discovered labels and relabelling steps"
 						open={open}
 						onOpen={setOpen}
 					/>
@@ -166,7 +166,7 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 						? formatAgo(now - success)
 						: of.state === "unknown"
 							? "not yet"
-							: "over 1 h ago, if ever"}
+							: "more than 1 h ago, or never"}
 				</td>
 				<td class="num" data-title="Interval">
 					{intervals.join(", ")}
@@ -242,7 +242,7 @@ function DroppedRow({ target: t }: { target: DroppedTarget }) {
 		<li>
 			<Chips labels={t.discoveredLabels} />
 			{t.reason && <span class="badge">{t.reason}</span>}
-			<WhyButton hint="Which rule dropped it" open={open} onOpen={setOpen} />
+			<WhyButton hint="Rule that dropped the target" open={open} onOpen={setOpen} />
 			{open && (
 				<Relabelling
 					pool={t.scrapePool}
@@ -330,8 +330,8 @@ export function TargetsPage() {
 				!answer
 					? null
 					: answer.data.activeTargets?.length
-						? "No target matches: clear the filter, or show all."
-						: "Nothing is scraped: no targets are configured, or none were found."
+						? "No matching target. Clear the filter, or show all."
+						: "No targets configured, or none found."
 			}
 		>
 			{dropped.length > 0 && <Droppeds dropped={dropped} />}

@@ -54,7 +54,7 @@ export function restWords({ rows, all, left, leftShare }: HeatRows): string {
 	const some = all.length >= ROWS_ASKED;
 	const others = left === 1 ? "the other one" : `the other ${left.toLocaleString("en")}`;
 	return (
-		`The ${rows.length} rows that cost most, of ${some ? "at least " : ""}${all.length}: ` +
+		`Top ${rows.length} rows of ${some ? "at least " : ""}${all.length}: ` +
 		`${others} cost ${formatPercent(leftShare)} of ${some ? "these" : "all"}.`
 	);
 }

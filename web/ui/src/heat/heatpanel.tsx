@@ -30,7 +30,7 @@ export interface HeatPanelProps {
 function Hottest({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): void }) {
 	const { heat, unit } = shown;
 	if (heat.hottest < 0) return null;
-	if (heat.max === 0) return <span>All these profiles cost nothing.</span>;
+	if (heat.max === 0) return <span>All profiles in this window have zero cost.</span>;
 	const { row, time, value } = cellWords(heat, unit, heat.hottest);
 	return (
 		<span class="heat-hottest">
@@ -38,7 +38,7 @@ function Hottest({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): vo
 			<button
 				type="button"
 				class="small"
-				title="Opens the flame graph of this profile"
+				title="Flame graph of this profile"
 				onClick={() => onOpen(heat.hottest)}
 			>
 				{value}, {row}, {time}
@@ -62,7 +62,7 @@ function Foot({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): void 
 			{rest && <span>{rest}</span>}
 			<span class="heat-query">
 				Cells: <code>{sent}</code>{" "}
-				<a href={store.href("explore", params)} title="Opens the query of the cells, as lines">
+				<a href={store.href("explore", params)} title="Edit the query of the cells">
 					Edit
 				</a>
 			</span>
@@ -70,18 +70,15 @@ function Foot({ shown, onOpen }: { shown: ShownHeat; onOpen(cell: number): void 
 	);
 }
 
-function whyEmpty({ shown, empty, step, loading }: HeatState, window: Window): string {
+function whyEmpty({ shown, empty, loading }: HeatState, window: Window): string {
 	if (loading && !shown) return "Loading…";
 	if (empty)
 		return (
-			`No profile of this query is stored in this window, ` +
+			`No profiles of this query in this window, ` +
 			`${describeRange({ kind: "absolute", ...window })}.`
 		);
 	if (shown && shown.heat.hottest < 0)
-		return (
-			`No whole column of ${formatDuration(step)} has profiles here. ` +
-			"A shorter range has shorter columns."
-		);
+		return "No data at this resolution. Zoom in.";
 	return "";
 }
 
@@ -112,7 +109,7 @@ export function HeatPanel(p: HeatPanelProps) {
 				{p.tools}
 				<span
 					class="faint"
-					title="A click opens one profile, dragging a window. Shift and dragging zooms."
+					title="Click to open one profile, drag to open a window, Shift and drag to zoom."
 				>
 					columns of {formatDuration(step)}
 					{shown?.largest ? ", the largest of each" : ""} · click or drag to open

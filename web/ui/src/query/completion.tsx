@@ -112,7 +112,7 @@ function Marked({ text, hits }: { text: string; hits: number[] }) {
 	return <>{out}</>;
 }
 
-const KIND_NAMES: Record<string, string> = { code: "function of the code" };
+const KIND_NAMES: Record<string, string> = { code: "function in profiles" };
 
 export interface OffersProps {
 	id: string;

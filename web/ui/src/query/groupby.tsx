@@ -34,7 +34,7 @@ export function GroupBy({ query, functions, onChange }: GroupByProps) {
 			name="Group by"
 			label="Group by"
 			value={functions ? BY_FUNCTION : own}
-			hint="One line and one graph per value of a label, also of pprof's own labels"
+			hint="One line and one graph per value of a label, also of sample labels"
 			onChange={choose}
 		>
 			<option value="">nothing</option>

@@ -108,7 +108,7 @@ function Names(props: LabelsProps) {
 		<Filtered
 			rows={rows}
 			label="Filter labels"
-			empty={ready ? "No label has this name." : "Loading…"}
+			empty={ready ? "No matching label." : "Loading…"}
 			row={(r) => (
 				<button
 					type="button"
@@ -138,13 +138,13 @@ function Values(props: LabelsProps) {
 		<Filtered
 			rows={rows}
 			label={`Filter values of ${label}`}
-			empty={ready ? "No series has such a value." : "Loading…"}
+			empty={ready ? "No matching value." : "Loading…"}
 			row={(r) => (
 				<>
 					<button
 						type="button"
 						aria-pressed={picked.includes(r.name)}
-						title="Ask for this value; Shift+click for one more"
+						title="Select this value; Shift+click to add one"
 						onClick={(e) => pick(r.name, e.shiftKey)}
 					>
 						<span class="label-name">{r.name || <i>empty</i>}</span>

@@ -240,7 +240,7 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 					onPick={(name) => onChange({ name, matchers: [] })}
 				/>
 				<span class="faint">
-					The query is an expression; choosing a type starts a new one.
+					The query is an expression. Choosing a type starts a new query.
 				</span>
 			</div>
 		);

@@ -115,7 +115,7 @@ export function QueryBar(props: QueryBarProps) {
 			<button
 				type="button"
 				class="quiet format"
-				title={said ? "Formatting would drop the comments" : "Format (Alt+Shift+F)"}
+				title={said ? "Not formatted: comments would be lost" : "Format (Alt+Shift+F)"}
 				disabled={said || !text.trim()}
 				onClick={format}
 			>

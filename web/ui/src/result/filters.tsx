@@ -19,16 +19,16 @@ export type QueryEdit = (change: (query: string) => string, also?: Patch) => voi
 
 /** The meaning of each filter, for the tooltip of its chip. */
 const MEANING: Record<string, string> = {
-	focus: "Only stacks through it",
-	ignore: "No stacks through it",
-	hide: "Its frames are left out",
-	show: "Only its frames",
-	show_from: "Stacks begin with it",
-	prune_from: "Stacks end with it",
-	callers: "Stacks down to it",
-	callees: "Stacks from it",
-	tagfocus: "Only samples with such a label",
-	tagignore: "No samples with such a label",
+	focus: "Only stacks with a match",
+	ignore: "No stacks with a match",
+	hide: "Frames hidden",
+	show: "Only these frames",
+	show_from: "Stacks from here, callers removed",
+	prune_from: "Stacks up to here, callees removed",
+	callers: "Stacks down to here",
+	callees: "Stacks from here",
+	tagfocus: "Only samples with a matching label",
+	tagignore: "No samples with a matching label",
 };
 
 function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
@@ -77,9 +77,9 @@ export function FilterChips({ queries, edit }: { queries: string[]; edit: QueryE
 }
 
 const FILTER_ACTIONS: [Filter, string, string][] = [
-	["focus", "Focus on stacks through it", "Keeps the stacks with this function"],
-	["ignore", "Hide stacks through it (ignore)", "Leaves out the stacks with this function"],
-	["hide", "Hide the function", "Removes its frames; what it calls moves up to its callers"],
+	["focus", "Focus on stacks through here", "Keeps the stacks with this function"],
+	["ignore", "Hide stacks through here (ignore)", "Removes the stacks with this function"],
+	["hide", "Hide the function", "Removes the frames; callees move up to the callers"],
 	["show_from", "Start stacks here (show_from)", "Removes the callers above the function"],
 ];
 

@@ -86,12 +86,12 @@ function LimitField({ limit, patch }: Pick<LevelPanelProps, "limit" | "patch">) 
 				key={limit}
 				type="text"
 				aria-label="Limit"
-				placeholder="none known"
+				placeholder="none"
 				value={limit}
 				aria-invalid={wrong}
 				onChange={(e) => patch({ limit: (e.target as HTMLInputElement).value.trim() || null })}
 			/>
-			{wrong && <span class="worse">no amount: try 512MiB or 10k</span>}
+			{wrong && <span class="worse">not an amount: try 512MiB or 10k</span>}
 		</label>
 	);
 }
@@ -107,15 +107,15 @@ function Holders(props: {
 	const [all, setAll] = useState(false);
 	const shown = all ? rows : rows.slice(0, ROWS);
 	return (
-		<Scroll label="Who holds it">
+		<Scroll label="Holders">
 			<table class="plain holders">
 				<thead>
 					<tr>
-						<th title="The program's function nearest to the end of the stack">
+						<th title="Function of the program nearest to the leaf">
 							{goroutine ? "Waits in" : "Held by"}
 						</th>
 						{goroutine && <th>Waits for</th>}
-						{goroutine && <th title="The function that the goroutine began with">Started as</th>}
+						{goroutine && <th title="Entry function of the goroutine">Started as</th>}
 						<th class="num">{goroutine ? "Goroutines" : "Holds"}</th>
 						<th class="num">Share</th>
 					</tr>
@@ -182,26 +182,26 @@ export function LevelPanel(props: LevelPanelProps) {
 							<b>{growthWords(grown, unit)}</b> {amount && limitWords(grown, amount, unit)}
 						</>
 					) : (
-						<span class="faint">Looking whether it grows…</span>
+						<span class="faint">Computing the trend…</span>
 					)}
 				</p>
 				<LimitField limit={limit} patch={patch} />
 				{props.choosable ? (
 					<span class="row level-of">
-						<span class="faint">Shown is the window's</span>
+						<span class="faint">Value of the window</span>
 						<Segmented
-							label="Which value of the window"
+							label="Value of the window"
 							value={level}
 							options={LEVELS}
 							onChange={(v) => patch({ level: v === "mean" ? null : v, zoom: null })}
 						/>
 					</span>
 				) : (
-					<span class="faint">The query chooses which value of the window is shown</span>
+					<span class="faint">The query sets the value of the window</span>
 				)}
 				<a
 					href={props.compare(grownIn(props.window, points, grown, stepOf(props)))}
-					title="The end of the window against where the level began, or began anew"
+					title="End of the window as new, start of the growth as base"
 				>
 					What grew?
 				</a>

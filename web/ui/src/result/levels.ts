@@ -3,7 +3,7 @@
 import { ancestry, type Flame, FOLDED, nameOf } from "../flame/layout";
 import { isOwn, ownCosts } from "../flame/owncode";
 import { dayOf, formatMinute, type Window } from "../shared/timerange";
-import { digits, formatNanoseconds, formatValue } from "../shared/units";
+import { formatNanoseconds, formatValue } from "../shared/units";
 
 /* ---- growth ---- */
 
@@ -95,14 +95,17 @@ export function grownIn(win: Window, points: Point[] | null, g: Growth | null, s
 }
 
 const HOUR_S = 3600;
+const YEAR_S = 365 * 86400;
 
 export function growthWords(g: Growth | null, unit: string): string {
-	if (!g) return "Too few points to tell whether it grows.";
-	const since = g.fell ? ` since ${formatMinute(g.since)}, when it fell` : "";
-	if (g.slope === 0) return `It neither grows nor falls${since || " in this window"}.`;
-	const perHour = Math.abs(g.slope * HOUR_S);
-	const part = g.last > 0 ? `, ${digits((100 * perHour) / g.last)}% of what it is` : "";
-	return `It ${g.slope > 0 ? "grows" : "falls"} by ${formatValue(perHour, unit)} an hour${part}${since}.`;
+	if (!g) return "Not enough data for a trend.";
+	const since = g.fell ? ` since the drop at ${formatMinute(g.since)}` : "";
+	if (g.slope === 0) return `Steady${since || " in this window"}.`;
+	const rate = `${formatValue(Math.abs(g.slope * HOUR_S), unit)}/h${since}`;
+	const grows = g.slope > 0;
+	const seconds = g.last / Math.abs(g.slope) / (grows ? 1 : 2);
+	const then = seconds > 0 && seconds < YEAR_S && `: ${grows ? "doubles" : "halves"} in ${formatNanoseconds(seconds * 1e9)}`;
+	return `${grows ? "Growing" : "Falling"} ${rate}${then || ""}.`;
 }
 
 /* ---- the limit ---- */
@@ -127,18 +130,16 @@ export function parseAmount(text: string): number | null {
 	return n > 0 ? n : null;
 }
 
-const YEAR_S = 365 * 86400;
-
 /** When a level reaches a limit at its pace. */
 export function limitWords(g: Growth | null, limit: number, unit: string): string {
 	const of = formatValue(limit, unit);
 	if (!g) return "";
-	if (g.last >= limit) return `It is above ${of} already.`;
-	if (g.slope <= 0) return `At this pace it does not reach ${of}.`;
+	if (g.last >= limit) return `Already above ${of}.`;
+	if (g.slope <= 0) return `Does not reach ${of} at this rate.`;
 	const seconds = (limit - g.last) / g.slope;
-	if (seconds > YEAR_S) return `At this pace it reaches ${of} in more than a year.`;
+	if (seconds > YEAR_S) return `Reaches ${of} in more than a year.`;
 	return (
-		`At this pace it reaches ${of} in ${formatNanoseconds(seconds * 1e9)}, ` +
+		`Reaches ${of} in ${formatNanoseconds(seconds * 1e9)}, ` +
 		`at ${dayOf(g.end + seconds)} ${formatMinute(g.end + seconds)}.`
 	);
 }

@@ -81,7 +81,7 @@ function span(w: Window): string {
 function NothingMeasured() {
 	return (
 		<div class="notice">
-			This expression selects no stored profiles, so there is no flame graph of it.
+			No flame graph: the expression selects no profiles.
 		</div>
 	);
 }
@@ -137,11 +137,11 @@ export function MeasuredProfiles(props: { expr: string; at: number; labels: Labe
 	return (
 		<>
 			<div class="asked">
-				<h2>What was measured</h2>
+				<h2>Measured profiles</h2>
 				<span class="faint">{span(found.next)}</span>
 				<code>{found.exact}</code>
 				<span class="spacer" />
-				<CompareLink found={found} text="Compare with before" />
+				<CompareLink found={found} text="Compare with the window before" />
 			</div>
 			<Progress loaded={loaded} />
 			{loaded.error && <QueryError error={loaded.error} sent={found.exact} />}

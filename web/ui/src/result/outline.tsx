@@ -52,7 +52,7 @@ const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): Outl
 	},
 	{
 		title: `${title} %`,
-		hint: "Share of the whole",
+		hint: "Share of the total",
 		width: "78px",
 		cell: (f, i) => {
 			const s = share(of(f)[i], f.width);
@@ -63,12 +63,12 @@ const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): Outl
 
 const PLAIN: OutlineColumn[] = [
 	...cost("Flat", "Cost in the function itself, on this path", (f) => f.self),
-	...cost("Cum", "Cost in the function and all it calls, on this path", (f) => f.total),
+	...cost("Cum", "Cost in the function and its callees, on this path", (f) => f.total),
 ];
 
 const side = (title: string, key: "base" | "next"): OutlineColumn => ({
 	title,
-	hint: `Cost in the function and all it calls, on this path: ${title.toLowerCase()}`,
+	hint: `Cost in the function and its callees, on this path: ${title.toLowerCase()}`,
 	width: "88px",
 	cell: (f, i, unit) => {
 		const v = diffOf(f)[key].total[i];
@@ -81,7 +81,7 @@ const DIFF: OutlineColumn[] = [
 	side("New", "next"),
 	{
 		title: "Δ Cum",
-		hint: "New less base",
+		hint: "New minus base",
 		width: "92px",
 		cell: (f, i, unit) => {
 			const { base, next } = diffOf(f);
@@ -91,7 +91,7 @@ const DIFF: OutlineColumn[] = [
 	},
 	{
 		title: "Δ share",
-		hint: "Change of the share of the whole, in percentage points",
+		hint: "Change of the share of the total, in percentage points",
 		width: "92px",
 		cell: (f, i) => {
 			const d = diffOf(f);

@@ -39,12 +39,12 @@ const VIEWS: [View, string, string?][] = [
 	["both", "Both"],
 	["flame", "Flame"],
 	["table", "Table"],
-	["tree", "Tree", "The calls as a tree of rows"],
+	["tree", "Tree", "Calls as a tree"],
 ];
 const WIDTHS: [WidthMode, string, string][] = [
-	["both", "Base + new", "A node is as wide as its cost in both windows together"],
-	["new", "New", "A node is as wide as its cost in the new window; what vanished has no width"],
-	["base", "Base", "A node is as wide as its cost in the base window; what is new has no width"],
+	["both", "Base + new", "Width: cost in both windows together"],
+	["new", "New", "Width: cost in the new window; vanished functions have no width"],
+	["base", "Base", "Width: cost in the base window; new functions have no width"],
 ];
 
 function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) {
@@ -53,7 +53,7 @@ function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) 
 			name="Nodes"
 			label="Node limit"
 			value={params.get("nodes") ?? String(DEFAULT_NODES)}
-			hint="How many nodes the server sends; smaller ones are folded"
+			hint="Number of nodes that the server sends; smaller nodes are folded"
 			onChange={(nodes) => patch({ nodes })}
 		>
 			{optionsOf(NODE_LIMITS, (n) => n.toLocaleString("en"))}
@@ -269,9 +269,9 @@ function Source({ props, of }: Part) {
 
 /** The reason why there is nothing to draw. */
 function whyIdle(query: string, { element, diff }: ProfileState): string {
-	if (hasFilter(query)) return "The filters of this query leave nothing of its profiles.";
+	if (hasFilter(query)) return "No samples match the filters of the query.";
 	if (diff && /^\s*diff_normalized\b/.test(query) && !element.left_total)
-		return "Base has no cost in its window that new could be scaled to: compare absolute costs.";
+		return "No data in the base window to scale to. Compare absolute costs.";
 	return nothingCounted(element.type ?? "", element.unit, element.profiles);
 }
 
@@ -290,8 +290,7 @@ export function ProfileResult(props: ProfileProps) {
 			{of.part?.error && <QueryError error={of.part.error} sent={props.query} />}
 			{of.part?.changed && (
 				<div class="notice" role="status">
-					The profiles are others than when this graph was read, so the zoomed part is not
-					shown in full. Run the query again.
+					The profiles have changed since this graph was read: the zoomed part is incomplete. Run the query again.
 				</div>
 			)}
 			<UnnamedNote

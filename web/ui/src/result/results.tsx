@@ -137,8 +137,8 @@ function Result(props: ResultsProps) {
 		<section class="panel">
 			<div class="empty">
 				{props.unknownType
-					? `No profiles here, and no stored type is called ${props.unknownType}.`
-					: "No profiles here. Widen the time range, or loosen the label matchers."}
+					? `No profiles. No stored type is named ${props.unknownType}.`
+					: "No profiles. Widen the time range, or loosen the label matchers."}
 			</div>
 		</section>
 	);
@@ -155,7 +155,7 @@ function Result(props: ResultsProps) {
 			return data.result.length === 0 ? (
 				props.compact ? (
 					<section class="panel">
-						<div class="empty">The expression gives nothing at this time.</div>
+						<div class="empty">No values at this time.</div>
 					</section>
 				) : (
 					nothing

@@ -125,7 +125,7 @@ function HalfView({
 	};
 	return (
 		<div class={`half ${half}`}>
-			<h3>{half === "callers" ? "Callers: how it is reached" : "Callees: what it calls"}</h3>
+			<h3>{half === "callers" ? "Callers: call paths to the function" : "Callees: calls of the function"}</h3>
 			{loaded.error ? (
 				<QueryError error={loaded.error} sent={sent} />
 			) : flame ? (
@@ -145,7 +145,7 @@ function HalfView({
 					debugName={half}
 				/>
 			) : (
-				<div class="empty">{of.known ? "Nothing here." : "Loading…"}</div>
+				<div class="empty">{of.known ? "No stacks." : "Loading…"}</div>
 			)}
 		</div>
 	);
@@ -174,7 +174,7 @@ function neighbourColumns(unit: string, cum: number, diff: boolean): Column<Neig
 	const part: Column<Neighbour> = {
 		key: "share",
 		title: "Share",
-		hint: "Of the function's own cumulative cost",
+		hint: "Share of the function's cum cost",
 		numeric: true,
 		width: "76px",
 		sort: (r) => r.cost,
@@ -299,7 +299,7 @@ function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
 				),
 			},
 			value("flat", "Flat", "Cost on this line itself"),
-			value("cum", "Cum", "Cost on this line and in what it calls"),
+			value("cum", "Cum", "Cost on this line and in its callees"),
 		];
 	}, [lines, unit, diff]);
 	return (
@@ -317,7 +317,7 @@ function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
 					/>
 				</div>
 			) : (
-				ready && <div class="none">No lines are known for this function.</div>
+				ready && <div class="none">No line numbers for this function.</div>
 			)}
 		</section>
 	);
@@ -384,8 +384,7 @@ export function Sandwich(props: SandwichProps) {
 			<Head props={props} diff={diff} />
 			{absent ? (
 				<div class="empty">
-					No stack of this query goes through this function. Remove a filter, widen the time
-					range, or close this view to see what there is.
+					No stack of this query has this function. Remove a filter, widen the time range, or close this view.
 				</div>
 			) : (
 				<div class={diff ? "sandwich-body is-diff" : "sandwich-body"}>
@@ -396,13 +395,13 @@ export function Sandwich(props: SandwichProps) {
 					<div class="sandwich-side">
 						<NeighbourTable
 							title="callers"
-							none="Nothing calls it: its stacks begin here."
+							none="No callers: the stacks begin here."
 							of={callers}
 							props={props}
 						/>
 						<NeighbourTable
 							title="callees"
-							none="It calls nothing that cost anything."
+							none="No callees with a cost."
 							of={callees}
 							props={props}
 						/>

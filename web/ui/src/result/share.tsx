@@ -20,7 +20,7 @@ function LinkField({ link }: { link: string }) {
 	return (
 		<div class="popup share-popup" role="dialog" aria-label="Link to this view">
 			<label>
-				<span class="faint">A link to what is shown, at these times</span>
+				<span class="faint">Link to this view at these times</span>
 				<input ref={field} type="text" readOnly value={link} />
 			</label>
 		</div>

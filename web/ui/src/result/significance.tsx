@@ -52,7 +52,7 @@ export function useSignificance(
 export function SignificanceNotes({ of }: { of: Significance }) {
 	return (
 		<div class="table-notes" role="status">
-			{of.loading && "Looking for what changed…"}
+			{of.loading && "Testing which functions changed…"}
 			{of.notes.map((note, i) => (
 				<div key={note} class={i > 0 ? "faint" : undefined}>
 					{note.charAt(0).toUpperCase() + note.slice(1)}.

@@ -59,7 +59,7 @@ function Strip(props: {
 	const known = values.filter((v): v is number => v !== null);
 	const label = known.length
 		? `${kind}: from ${text(Math.min(...known))} to ${text(Math.max(...known))}`
-		: `${kind}: nothing stored`;
+		: `${kind}: no data`;
 	return (
 		<div class={`strip ${kind}`}>
 			<span class="faint">
@@ -78,7 +78,7 @@ function Strip(props: {
 					>
 						<title>
 							{formatTime(start + (i + 1) * step)}:{" "}
-							{v === null ? "nothing stored" : text(v)}
+							{v === null ? "no data" : text(v)}
 						</title>
 					</rect>
 				))}
@@ -102,7 +102,7 @@ export function Strips(props: StripsProps) {
 	const shared = { top: top || 1, step, text };
 	const slice = step === 60 ? "minute" : formatDuration(step);
 	return (
-		<div class="strips" title={`${unit ? "Its cost" : "Its share"}, one bar per ${formatDuration(step)}`}>
+		<div class="strips" title={`${unit ? "Cost" : "Share"}, one bar per ${formatDuration(step)}`}>
 			<Strip kind="base" values={both.base} start={base.window.start} {...shared} />
 			<Strip kind="new" values={both.new} start={next.window.start} {...shared} />
 			<span class="faint strips-note">

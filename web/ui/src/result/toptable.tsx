@@ -125,15 +125,15 @@ function plainColumns(unit: string, highlight: Highlight): Column<TopRow>[] {
 	return [
 		nameColumn(highlight),
 		value("flat", "Flat", "Cost in the function itself"),
-		percent("flat_percent", "Flat %", "Share of the whole", true),
+		percent("flat_percent", "Flat %", "Share of the total", true),
 		percent(
 			"sum_percent",
 			"Sum %",
 			"Flat % of this function and all with a larger flat cost",
 			false,
 		),
-		value("cum", "Cum", "Cost in the function and all it calls"),
-		percent("cum_percent", "Cum %", "Share of the whole", true),
+		value("cum", "Cum", "Cost in the function and its callees"),
+		percent("cum_percent", "Cum %", "Share of the total", true),
 	];
 }
 
@@ -181,7 +181,7 @@ function diffColumns(
 	const by: Column<TopRow> = {
 		key: "times",
 		title: "Times",
-		hint: "New divided by base: the cost in the function itself",
+		hint: "New divided by base, flat cost",
 		numeric: true,
 		width: "64px",
 		sort: ratio,
@@ -194,11 +194,11 @@ function diffColumns(
 	};
 	return [
 		nameColumn(highlight),
-		side("base", "Base", "Cost in the function itself, in the base", (_, base) => base),
-		side("new", "New", "Cost in the function itself, in new", (r, base) => base + r.flat),
-		value("flat", "Difference", "New less base: the cost in the function itself"),
+		side("base", "Base", "Flat cost in base", (_, base) => base),
+		side("new", "New", "Flat cost in new", (r, base) => base + r.flat),
+		value("flat", "Difference", "New minus base, flat cost"),
 		by,
-		value("cum", "Δ Cum", "New less base: the cost in the function and all it calls"),
+		value("cum", "Δ Cum", "New minus base, cum cost"),
 		...(changes ? [significance(changes)] : []),
 	];
 }
@@ -208,9 +208,9 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 		key: "changed",
 		title: "Significance",
 		hint:
-			"How far its share of the flat cost moved, if that is more than chance; else the most " +
-			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
-			"1 % of comparisons mark anything",
+			"Change of the flat share if significant, else the largest change that is possible, " +
+			"or \"not enough data yet\". If nothing changed, at most " +
+			"1 % of comparisons mark any function",
 		numeric: true,
 		width: "182px",
 		sort: (r) => rankOf(changes.get(r.function)),
@@ -253,7 +253,7 @@ export function TopTable(props: TopTableProps) {
 			selected={(r) => r.function === picked}
 			onPick={onOpen && ((r) => onOpen(r.function))}
 			onMark={onPick && ((r) => onPick(r.function))}
-			empty={element.rows.length ? "No function matches the search." : "No samples."}
+			empty={element.rows.length ? "No matching function." : "No samples."}
 		/>
 	);
 }

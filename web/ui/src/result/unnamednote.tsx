@@ -33,7 +33,7 @@ export function unnamedActions(binaries: NamedBinary[], since: number, store: Ur
 	return [
 		{
 			label: "Symbols of this binary",
-			hint: "The page Symbols: whether its debug data is here, and how it gets here",
+			hint: "Debug data of this binary, and how to add it",
 			when,
 			run: (name) =>
 				store.go(
@@ -42,8 +42,8 @@ export function unnamedActions(binaries: NamedBinary[], since: number, store: Ur
 				),
 		},
 		{
-			label: "Copy the command that uploads its symbols",
-			hint: "epitool debuginfo upload, for the machine that has the binary",
+			label: "Copy the command to upload symbols",
+			hint: "epitool debuginfo upload, to run where the binary is",
 			when,
 			run: (name) => void copyText(commandOf(binaries, binary(name))),
 		},

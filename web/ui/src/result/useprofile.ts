@@ -161,19 +161,19 @@ function useActions(
 			!isFolded(name) && stack.length > 0 && isFunction(name, stack);
 		const sandwich: FlameAction = {
 			label: "Callers and callees (sandwich)",
-			hint: "What calls it and what it calls, with their costs",
+			hint: "Callers and callees of the function, with costs",
 			when,
 			run: onOpen,
 		};
 		const source: FlameAction = {
 			label: "Source: lines with their cost",
-			hint: "Its file with the cost of each line beside the code",
+			hint: "Source file with the cost of each line",
 			when: (name, stack) => when(name, stack) && !unnamedOf(name),
 			run: onSource,
 		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
-			hint: "Its cost over the past day with a limit, and the rule as text",
+			hint: "Cost of the past day, a limit, and the rule as text",
 			when: (...at) => when(...at) && !hasFiles(props.query),
 			run: onAlert,
 		};

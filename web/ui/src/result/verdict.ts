@@ -47,7 +47,7 @@ export function isProved(c: Change | undefined): boolean {
 	return c !== undefined && (WORDS.includes(c.verdict) || c.alone !== undefined);
 }
 
-/** "+22.10 pp", "+6.40 pp, rising", "not by more than 1.20 pp", "cannot tell yet". */
+/** "+22.10 pp", "+6.40 pp, rising", "< 1.20 pp", "not enough data yet". */
 export function wordsOf(c: Change): string {
 	if (c.alone && !WORDS.includes(c.verdict)) {
 		const [[series, of]] = c.alone;
@@ -58,9 +58,9 @@ export function wordsOf(c: Change): string {
 		const drift = { rises: ", rising", falls: ", falling" }[c.verdict] ?? "";
 		return formatPoints(100 * middleOf(c)) + drift;
 	}
-	if (c.verdict !== "not changed") return "cannot tell yet";
+	if (c.verdict !== "not changed") return "not enough data yet";
 	const most = formatPoints(100 * Math.max(-c.low, c.high)).replace(/^\+/, "");
-	return `not by more than ${most}`;
+	return `< ${most}`;
 }
 
 /** The interval. */

@@ -37,7 +37,7 @@ function Name({ name, onOpen }: { name: string; onOpen(name: string): void }) {
 		<button
 			type="button"
 			class="fn-link"
-			title={`${name}: its callers and callees`}
+			title={`${name}: callers and callees`}
 			onClick={() => onOpen(name)}
 		>
 			{shortName(name)}
@@ -68,11 +68,11 @@ function Open(
 	props: { of: Significance; name: string } & Pick<VerdictProps, "seconds" | "onLonger">,
 ) {
 	const { of, name, seconds, onLonger } = props;
-	if (of.loading) return <>looking whether that is chance…</>;
+	if (of.loading) return <>testing significance…</>;
 	const wait = waitFor(of.notes, of.changes.get(name), seconds);
 	return (
 		<>
-			<b>cannot tell yet{wait > 0 && `: ${moreTime(wait)}`}</b>
+			<b>not enough data yet{wait > 0 && `: ${moreTime(wait)}`}</b>
 			{wait > 0 && seconds > 0 && onLonger && (
 				<button type="button" class="small" onClick={() => onLonger(seconds + wait)}>
 					Compare {formatDuration(Math.ceil((seconds + wait) / 60) * 60)}
@@ -86,10 +86,10 @@ function CertaintyText({ of, props }: { of: Blame; props: VerdictProps }) {
 	const { significance, element } = props;
 	if (of.certainty === "certain") {
 		const bounds = significance?.changes.get(of.name);
-		const hint = bounds && `Its own share moved between ${boundsOf(bounds)}; at most 1 % of such findings are chance`;
+		const hint = bounds && `Flat share moved between ${boundsOf(bounds)}; false in at most 1 % of comparisons without a change`;
 		return (
 			<>
-				; <b title={hint}>certain</b>
+				; <b title={hint}>significant (99 %)</b>
 			</>
 		);
 	}
@@ -101,7 +101,7 @@ function CertaintyText({ of, props }: { of: Blame; props: VerdictProps }) {
 		);
 	return element.type?.endsWith(":delta") ? (
 		<span class="faint">
-			; chance is not judged for {props.files ? "files" : "filtered or grouped profiles"}
+			; no significance test on {props.files ? "files" : "filtered or grouped profiles"}
 		</span>
 	) : null;
 }
@@ -129,10 +129,10 @@ function Named({ of, flame, props }: { of: Blame; flame: Flame; props: VerdictPr
 /** What to say if one side has no costs. */
 function empty(flame: Flame): string {
 	const { baseTotal, nextTotal } = diffOf(flame);
-	if (!(baseTotal > 0) && !(nextTotal > 0)) return "Both sides are empty: neither has costs in its window.";
+	if (!(baseTotal > 0) && !(nextTotal > 0)) return "No data in either window.";
 	return baseTotal > 0
-		? "New is empty: it has no costs in its window, so there is nothing to compare. The colours below are packages, not changes."
-		: "The base is empty: it has no costs in its window, so there is nothing to compare with. The colours below are packages, not changes.";
+		? "No data in the new window. The colours below are packages, not changes."
+		: "No data in the base window. The colours below are packages, not changes.";
 }
 
 /** The server's verdict that nothing changed; "" if it is another one. */
@@ -145,10 +145,10 @@ function Sentence({ flame, of, props }: { flame: Flame; of: Blame | null; props:
 	if (calm)
 		return (
 			<>
-				{calm.charAt(0).toUpperCase() + calm.slice(1)}; <b>certain</b>
+				{calm.charAt(0).toUpperCase() + calm.slice(1)}; <b>99 % confidence</b>
 			</>
 		);
-	if (!of) return <>Both sides cost the same.</>;
+	if (!of) return <>Base and new cost the same.</>;
 	return <Named of={of} flame={flame} props={props} />;
 }
 
@@ -188,7 +188,7 @@ export function VerdictPanel(props: VerdictProps) {
 				<button
 					type="button"
 					class="small"
-					title={`The cost of ${of.name} over the past day with a limit, and the rule as text`}
+					title={`Cost of ${of.name} in the past day, a limit, and the rule as text`}
 					onClick={() => props.onAlert(of.name)}
 				>
 					<IconBell />

@@ -225,7 +225,7 @@ export function AlertsPage() {
 			{answer && groups.length === 0 && !answer.warnings.length && <NoRules kind="alerting rules" />}
 			{groups.length > 0 && shown.length === 0 && (
 				<section class="panel">
-					<div class="empty">No alert matches: clear the filter, or show all.</div>
+					<div class="empty">No matching alert. Clear the filter, or show all.</div>
 				</section>
 			)}
 		</main>

@@ -15,7 +15,7 @@ const EXAMPLE_CONFIG = `rule_files:
 const EXAMPLE_RULES = `groups:
   - name: costs
     rules:
-      - alert: FunctionTooDear
+      - alert: FunctionTooExpensive
         expr: cum_share(merge by (job) (cpu[5m]), {function="encoding/json.Marshal"}) > 0.10
         for: 10m
         labels: {severity: page}
@@ -100,10 +100,10 @@ export function NoRules({ kind }: { kind: string }) {
 	return (
 		<section class="panel no-rules">
 			<div class="empty">
-				No {kind} are configured. Name rule files in the configuration, and reload it:
+				No {kind} configured. Add rule files to the configuration, then reload:
 			</div>
 			<pre class="yaml">{EXAMPLE_CONFIG}</pre>
-			<div class="empty">A rule file is Prometheus's, over profiles:</div>
+			<div class="empty">Rule files have Prometheus's format, with queries over profiles:</div>
 			<pre class="yaml" tabIndex={0}>
 				{EXAMPLE_RULES}
 			</pre>

@@ -89,7 +89,7 @@ export function RulesPage() {
 			{answer && groups.length === 0 && !answer.warnings.length && <NoRules kind="rules" />}
 			{groups.length > 0 && shown.length === 0 && (
 				<section class="panel">
-					<div class="empty">No rule matches: clear the filter, or show all.</div>
+					<div class="empty">No matching rule. Clear the filter, or show all.</div>
 				</section>
 			)}
 		</main>

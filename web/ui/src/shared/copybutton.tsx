@@ -27,7 +27,7 @@ export async function copyText(text: string): Promise<boolean> {
 export function CopyButton(props: { text: string; label?: string; tabIndex?: number }) {
 	const { text, label, tabIndex } = props;
 	const [said, say] = useState("");
-	const copy = async () => say((await copyText(text)) ? "Copied" : "Not allowed here");
+	const copy = async () => say((await copyText(text)) ? "Copied" : "Copying not allowed");
 	return (
 		<>
 			<button

@@ -43,16 +43,16 @@ export function useFirstMinute(types: Loaded<ProfileType[]>, wantsCpu: boolean):
 function HowToName() {
 	return (
 		<>
-			<h2>No profiles are stored yet</h2>
+			<h2>No profiles stored yet</h2>
 			<p>
-				No program is named yet. Name one that serves <code>/debug/pprof/</code> in the
-				configuration file, and have it read again (SIGHUP, or a restart):
+				No targets configured. Add one that serves <code>/debug/pprof/</code> to the
+				configuration file, then reload (SIGHUP) or restart the server:
 			</p>
 			<div class="first-config">
 				<pre tabIndex={0}>{CONFIG}</pre>
 				<CopyButton text={CONFIG} />
 			</div>
-			<p>This page sees the first profile by itself.</p>
+			<p>The first profile appears here without a reload of the page.</p>
 		</>
 	);
 }
@@ -61,7 +61,7 @@ type State = "done" | "now" | "todo" | "failed";
 const MARKS: Record<State, string> = { done: "✓", now: "", todo: "·", failed: "✗" };
 const SPOKEN: Record<State, string> = {
 	done: "Done",
-	now: "Under way",
+	now: "In progress",
 	todo: "To come",
 	failed: "Failed",
 };
@@ -87,7 +87,7 @@ function Failure({ error, all }: { error: FirstError; all: boolean }) {
 				<b>{error.url}</b> {error.error}
 			</div>
 			{error.cause && <div>{error.cause}</div>}
-			<a href="targets?state=down">All targets that fail</a>
+			<a href="targets?state=down">All failing targets</a>
 		</div>
 	);
 }
@@ -104,7 +104,7 @@ function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
 				{some ? (
 					<>
 						<a href="targets">{count(targets, "target")}</a> found, with{" "}
-						{count(profiles, "profile")} to take
+						{count(profiles, "profile")} each interval
 					</>
 				) : (
 					<>
@@ -116,13 +116,13 @@ function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
 				{kind === "failing"
 					? "First profile: every target has failed"
 					: idle
-						? `First profile taken, but without samples: the next one is ${dueText(dueIn)}`
+						? `First profile stored without samples: the next is ${dueText(dueIn)}`
 						: stored
-							? `First profile taken; the first of CPU time is ${dueText(dueIn)}`
+							? `First profile stored; the first CPU profile is ${dueText(dueIn)}`
 							: `First profile ${some ? dueText(dueIn) : "after that"}`}
 			</Step>
 			<Step state={stored ? "done" : "todo"}>
-				{stored ? "Stored" : "Stored: nothing yet"}. The graph appears here by itself.
+				{stored ? "Stored" : "Not stored yet"}. The graph appears here when stored.
 			</Step>
 		</ul>
 	);
@@ -150,7 +150,7 @@ export function FirstMinutePanel({ first }: { first: FirstMinute }) {
 	const failing = steps.kind === "failing";
 	return (
 		<section class="panel first-minute">
-			<h2>{failing ? "No target can be scraped" : "The first profile is on its way"}</h2>
+			<h2>{failing ? "All targets fail" : "Waiting for the first profile"}</h2>
 			<Steps steps={steps} stored={first.stored} />
 			{steps.error && <Failure error={steps.error} all={failing} />}
 		</section>

@@ -28,53 +28,53 @@ export interface FirstSteps {
 }
 
 const CAUSES: [RegExp, string][] = [
-	[/set "scheme: https"$/, "What listens there speaks TLS: add scheme: https to the job."],
-	[/set "scheme: http"$/, "What listens there does not speak TLS: remove scheme: https from the job."],
+	[/set "scheme: https"$/, "The target speaks TLS: add scheme: https to the job."],
+	[/set "scheme: http"$/, "The target does not speak TLS: remove scheme: https from the job."],
 	[
 		/redirected to \S*(log-?in|sign-?in|sso|oauth|\bauth\b)/i,
-		"The program sends clients to a login page: basic_auth or authorization of the job.",
+		"Redirect to a login page: set basic_auth or authorization of the job.",
 	],
 	[
 		/redirected to |HTTP status 30\d/,
-		"The program redirects elsewhere. Is that the address that you meant?",
+		"Redirect to another address: set that address if it is right.",
 	],
 	[
 		/connection refused/i,
-		"Nothing listens at this address. Is the program running, and is the port right?",
+		"Nothing listens at this address: check that the program runs, and the port.",
 	],
 	[
 		/^(proxy .*)?lookup /i,
-		"The name has no address. Is it spelled right, and does this machine's DNS know it?",
+		"Host name not found: check the spelling and the DNS of this machine.",
 	],
 	[
 		/HTTP status 404/,
-		"The program answers, but not at this path. A Go program needs " +
-			'import _ "net/http/pprof"; another path is set by path_prefix in profiling_config.',
+		"No profile at this path. A Go program needs " +
+			'import _ "net/http/pprof"; set another path by path_prefix in profiling_config.',
 	],
 	[
 		/HTTP status 40[13]/,
-		"The program wants credentials: basic_auth, authorization or tls_config of the job.",
+		"Credentials required: set basic_auth, authorization or tls_config of the job.",
 	],
 	[
 		/already in use|another profile/i,
-		"Another profiler is profiling the program, and only one can at a time.",
+		"Another profiler profiles the program; only one can at a time.",
 	],
-	[/HTTP status 5/, "The program itself failed to make the profile; its log may say why."],
+	[/HTTP status 5/, "The program failed to make the profile: see its log."],
 	[
 		/certificate|tls|ssl/i,
-		"The two do not agree about TLS: see scheme and tls_config of the job.",
+		"TLS failed: check scheme and tls_config of the job.",
 	],
 	[
 		/deadline exceeded|nothing received|timed out/i,
-		"No answer came in time. Does a firewall drop it, or is scrape_timeout too short?",
+		"No answer in time: check firewalls and scrape_timeout.",
 	],
 	[
 		/malformed HTTP/i,
-		"What listens there speaks no HTTP, or speaks HTTPS (then: scheme: https in the job).",
+		"The target does not speak HTTP; for HTTPS, set scheme: https in the job.",
 	],
 	[
 		/no route|unreachable/i,
-		"This machine has no way to that address. Is it right, and is the network up?",
+		"No route to this address: check the address and the network.",
 	],
 ];
 
@@ -135,5 +135,5 @@ export function dueText(dueIn: number | null): string {
 	if (dueIn === null) return "after one scrape interval";
 	const s = Math.ceil(dueIn);
 	if (s > 0) return `expected in ${s} s`;
-	return s > -3 ? "expected now" : `expected ${-s} s ago, it is late`;
+	return s > -3 ? "expected now" : `${-s} s late`;
 }

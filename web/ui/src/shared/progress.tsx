@@ -14,7 +14,7 @@ export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>
 			<div class="notice progress" role="status">
 				<span class="spinner" />
 				<span>
-					Under way
+					Running
 					<span class="progress-time" aria-hidden="true">
 						{" "}
 						for {Math.floor(gone / 1000)} s
@@ -37,7 +37,7 @@ export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>
 		<div class="notice progress" role="status">
 			<span>
 				Cancelled.
-				{given.some((l) => l.answer) && " What is shown is from before."}
+				{given.some((l) => l.answer) && " The result below is the previous one."}
 			</span>
 			<button
 				type="button"

@@ -76,7 +76,7 @@ function TypedRange({ range, onChange }: PopupProps) {
 			<div id={help} class={wrong ? "worse" : "faint"} role={wrong ? "alert" : undefined}>
 				{wrong && "Not a range. "}
 				<code>3h</code>, or two times: <code>2026-01-02T15:00:00Z to now</code>
-				{`. Without a zone they are in ${isUtc() ? "UTC" : "that of this browser"}.`}
+				{`. Times without a zone are in ${isUtc() ? "UTC" : "the browser's time zone"}.`}
 			</div>
 		</form>
 	);
@@ -149,7 +149,7 @@ function Refresh({ every, onChange }: { every: string; onChange(every: string): 
 			name="Refresh"
 			label="Refresh every"
 			value={every}
-			hint="Ask again by itself"
+			hint="Refresh automatically"
 			onChange={onChange}
 		>
 			{optionsOf(offered)}

@@ -126,17 +126,17 @@ export function nothingCounted(type: string, unit: string, profiles: number): st
 	const [name, sample] = type.split(":");
 	const what =
 		sample === "cpu" || (name === "process_cpu" && sample === "samples")
-			? "No CPU time was used in this window"
+			? "No CPU time in this window"
 			: unit === "bytes" && type.endsWith(":delta")
-				? "Nothing was allocated in this window"
+				? "No allocations in this window"
 				: unit === "bytes"
-					? "No memory was in use in this window"
+					? "No memory in use in this window"
 					: name === "mutex" || name === "block"
-						? "Nothing waited in this window"
-						: "Nothing was counted in this window";
+						? "No waiting in this window"
+						: "Nothing counted in this window";
 	const n = profiles.toLocaleString("en");
-	const were = profiles === 1 ? "profile was" : "profiles were";
-	return `${what}: ${n} ${were} stored, without a sample.`;
+	const word = profiles === 1 ? "profile" : "profiles";
+	return `${what}: ${n} ${word} without samples.`;
 }
 
 export interface ChartUnit {

@@ -55,9 +55,9 @@ export async function readLines(file: DroppedFile): Promise<string[]> {
 	try {
 		text = await file.text();
 	} catch {
-		throw new Error(`${file.path} cannot be read any more. Drop it again.`);
+		throw new Error(`${file.path} is no longer readable. Drop the file again.`);
 	}
-	if (text.includes("\0")) throw new Error(`${file.path} is not a text.`);
+	if (text.includes("\0")) throw new Error(`${file.path} is not a text file.`);
 	return linesOfText(text);
 }
 

@@ -12,14 +12,14 @@ const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 /** What came of a drop, where it gave no text for `path`. */
 function outcome(files: DroppedFile[], over: number, path: string): string {
-	if (files.length === 0) return "No file was in it that can be read.";
-	if (over) return `More than ${FILES_MAX.toLocaleString("en")} files: ${over} were left out.`;
+	if (files.length === 0) return "No readable file in the drop.";
+	if (over) return `More than ${FILES_MAX.toLocaleString("en")} files: ${over} skipped.`;
 	if (matching(dropped.list, path).length) return "";
 	const what =
 		files.length === 1 ? files[0].path : `None of the ${files.length.toLocaleString("en")} files`;
 	return files.length === 1
-		? `${what} is another file: its path does not end as ${path} does.`
-		: `${what} ends as ${path} does.`;
+		? `${what} does not match the path ${path}.`
+		: `${what} match the path ${path}.`;
 }
 
 /** Takes files for the page, and says what came of the last ones. */
@@ -69,21 +69,21 @@ function WhyNotFetched({ of }: { of: SourceState }) {
 	if (!settings.debuginfod)
 		return (
 			<>
-				This server asks no debuginfod server for code: <code>source: true</code> at a server in the
-				section <code>debuginfod</code> allows it.
+				No source code from debuginfod: set <code>source: true</code> at a server in the
+				section <code>debuginfod</code>.
 			</>
 		);
 	if (!isServed(of.place, build))
-		return <>debuginfod is asked by GNU build ids and whole paths, which profiles do not name here.</>;
+		return <>No source code from debuginfod: the profiles have no GNU build id or no absolute path.</>;
 	return <>debuginfod: {fetched.error ? fetched.error.detail : "no answer yet"}.</>;
 }
 
 function WhyNoLink({ of }: { of: SourceState }) {
 	return of.settings.links ? (
-		<>No link of the configuration fits this path and these labels.</>
+		<>No matching link in source_links for this path and these labels.</>
 	) : (
 		<>
-			<code>source_links</code> in the configuration makes links to your repository.
+			<code>source_links</code> in the configuration adds links to your repository.
 		</>
 	);
 }
@@ -94,7 +94,7 @@ export function NoText(props: { of: SourceState; path: string; add(files: Droppe
 	return (
 		<div class="no-text">
 			<p>
-				<b>To see the code</b>, drop <code>{baseOf(path)}</code> here, or the folder that it is in.{" "}
+				<b>To see the code</b>, drop <code>{baseOf(path)}</code> here, or its folder.{" "}
 				<Choose add={add} />
 			</p>
 			<p class="faint">
@@ -114,7 +114,7 @@ export function TextFrom({ of }: { of: SourceState }) {
 			{file.found.length > 1 ? (
 				<Select
 					name="Code from"
-					label="The dropped file that is shown"
+					label="Dropped file"
 					value={file.file.path}
 					onChange={file.choose}
 				>
@@ -130,7 +130,7 @@ export function TextFrom({ of }: { of: SourceState }) {
 			<button
 				type="button"
 				class="quiet small"
-				title="Forgets all dropped files"
+				title="Forget all dropped files"
 				onClick={() => dropped.clear()}
 			>
 				Forget

@@ -67,7 +67,7 @@ function Line({ row, index, of, most }: {
 						target="_blank"
 						rel="noopener noreferrer"
 						tabIndex={-1}
-						title="This line where the code is kept, in a new tab"
+						title="This line in the repository, in a new tab"
 					>
 						{row.line}
 					</a>
@@ -127,7 +127,7 @@ export function Listing(props: ListingProps) {
 					<div role="columnheader" class="num" title="Cost on this line itself">
 						Flat
 					</div>
-					<div role="columnheader" class="num" title="Cost on this line and in what it calls">
+					<div role="columnheader" class="num" title="Cost on this line and in its callees">
 						Cum
 					</div>
 					<div role="columnheader">Code</div>

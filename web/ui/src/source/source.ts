@@ -176,15 +176,15 @@ export function otherVersion(rows: SourceRow[], lines: string[] | null): string 
 	const last = costly[costly.length - 1];
 	if (last && last.line > lines.length)
 		return (
-			`Another version? The text ends at line ${lines.length}, and profiles have costs up to ` +
+			`Another version? The file ends at line ${lines.length}, profiles have costs up to ` +
 			`line ${last.line}.`
 		);
 	const blank = costly.filter((r) => r.text !== null && r.text.trim() === "").map((r) => r.line);
 	if (blank.length)
 		return (
 			`Another version? ${blank.length === 1 ? "Line" : "Lines"} ` +
-			`${blank.slice(0, 5).join(", ")}${blank.length > 5 ? ", …" : ""} of the text ` +
-			`${blank.length === 1 ? "is" : "are"} empty and cost something.`
+			`${blank.slice(0, 5).join(", ")}${blank.length > 5 ? ", …" : ""} of the file ` +
+			`${blank.length === 1 ? "is empty but has" : "are empty but have"} costs.`
 		);
 	return "";
 }

@@ -57,7 +57,7 @@ function BuildSelect({ props, of }: Part) {
 		<Select
 			name="Build"
 			label="Build"
-			hint="Lines of one build only: in another one the same line may be other code"
+			hint="Lines of one build: other builds may have other code on the same lines"
 			value={of.chosen ? buildKey(of.chosen) : ""}
 			onChange={(build) => props.patch({ build: build || null }, true)}
 		>
@@ -142,8 +142,8 @@ function Doubts({ of, place }: { of: SourceState; place: SourcePlace }) {
 		rows && otherVersion(rows, lines),
 		several > 1 &&
 			!chosen &&
-			`The costs of ${several} builds are added up, in which a line may be other code: choose a build.`,
-		place.lines.size === 0 && "Profiles name the file of this function, but no lines.",
+			`Sum of ${several} builds, which may have other code on the same lines. Choose a build.`,
+		place.lines.size === 0 && "The profiles have no line numbers for this function.",
 	].filter(Boolean) as string[];
 	return (
 		<>
@@ -186,7 +186,7 @@ function File({ props, of, place }: Part & { place: SourcePlace }) {
 			{rows === null ? (
 				<div class="empty">{of.error ? "" : "Loading…"}</div>
 			) : rows.length === 0 ? (
-				<div class="empty">No line of this file costs anything here.</div>
+				<div class="empty">No line of this file has a cost.</div>
 			) : (
 				<Listing
 					rows={rows}
@@ -217,7 +217,7 @@ export function SourceView(props: SourceProps) {
 			) : (
 				<div class="empty">
 					{of.places
-						? "No file is known for this function here. Native code gets files and lines from its debug data: see the page Symbols."
+						? "No source file for this function. For native code, add debug data: see the page Symbols."
 						: of.error
 							? ""
 							: "Loading…"}

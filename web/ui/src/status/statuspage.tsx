@@ -27,7 +27,7 @@ function AlertmanagersSection() {
 			{error && <QueryError error={error} sent="" />}
 			{answer && active.length === 0 && (
 				<div class="empty">
-					None: alerts are shown here and sent nowhere. Name some in{" "}
+					No Alertmanager configured: alerts are not sent. Add one in{" "}
 					<code>alerting: {"{alertmanagers: [...]}"}</code>.
 				</div>
 			)}
@@ -112,7 +112,7 @@ export function ConfigPage() {
 	return (
 		<StatusFrame at="config">
 			<Section
-				title="Configuration in force"
+				title="Active configuration"
 				name="config"
 				tools={(d: { yaml: string }) => <CopyButton text={d.yaml} />}
 				render={(d: { yaml: string }) => (
@@ -132,7 +132,7 @@ function FlagsTable({ flags, filter }: { flags: Flags; filter: string }) {
 	const kept = Object.entries(flags).filter(([k, v]) =>
 		holds(`--${k}=${v}`.toLowerCase(), wanted),
 	);
-	if (kept.length === 0) return <div class="empty">No flag matches the filter.</div>;
+	if (kept.length === 0) return <div class="empty">No matching flag.</div>;
 	return <Pairs object={Object.fromEntries(kept)} verbatim />;
 }
 

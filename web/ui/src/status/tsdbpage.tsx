@@ -41,7 +41,7 @@ function Losses({ losses }: { losses: Loss[] }) {
 				<h2>Losses</h2>
 				<span class="spacer" />
 				<span class="faint">
-					Queries say so until <code>epitool tsdb repair --accept</code>
+					Queries carry a warning until <code>epitool tsdb repair --accept</code>
 				</span>
 			</div>
 			<Scroll label="Losses">
@@ -50,7 +50,7 @@ function Losses({ losses }: { losses: Loss[] }) {
 						<tr>
 							<th>Loss</th>
 							<th>Found</th>
-							<th>What</th>
+							<th>Lost data</th>
 							<th>State</th>
 						</tr>
 					</thead>
@@ -115,7 +115,7 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 								) : b.raw ? (
 									"raw"
 								) : (
-									"sums only"
+									"rollups only"
 								)}
 							</td>
 						</tr>
@@ -142,7 +142,7 @@ const NAMES: Record<string, string> = {
 	symbolBytes: "Symbols",
 	deltaBytes: "Last values of counters",
 	indexBytes: "Index in memory",
-	openLosses: "Losses nobody has accepted",
+	openLosses: "Unacknowledged losses",
 };
 const OF_HEAD = ["rowsAppended", "samplesAppended"];
 
@@ -168,9 +168,9 @@ function Head({ data }: { data: Tsdb }) {
 /** How long and how much is kept, as the flags say; none of it is a limit. */
 function retention(flags: Record<string, string>): [string, Json][] {
 	const rows: [string, string][] = [
-		["Kept for", "storage.tsdb.retention.time"],
-		["Kept up to", "storage.tsdb.retention.size"],
-		["Single profiles kept for", "storage.tsdb.retention.raw-time"],
+		["Retention time", "storage.tsdb.retention.time"],
+		["Retention size", "storage.tsdb.retention.size"],
+		["Retention time of single profiles", "storage.tsdb.retention.raw-time"],
 	];
 	return rows
 		.filter(([, flag]) => flags[flag])
@@ -258,8 +258,7 @@ export function TsdbPage() {
 						<Blocks blocks={d.blocks} />
 					) : (
 						<div class="empty">
-							Nothing is stored yet. The <a href="targets">targets page</a> shows
-							what is being scraped.
+							No data stored yet. Check the <a href="targets">targets page</a>.
 						</div>
 					)
 				}

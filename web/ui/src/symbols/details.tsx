@@ -28,7 +28,7 @@ function facts(b: Binary): [string, ComponentChildren][] {
 		["Path", b.path && <code>{b.path}</code>],
 		[
 			b.id ? idKind(b) : "Build id",
-			id || "none: its profiles name none, so files with its name are used",
+			id || "none in the profiles: files with the same name are used",
 		],
 		["Jobs", b.jobs?.join(", ")],
 		["Addresses in profiles", b.addresses?.toLocaleString("en")],
@@ -37,7 +37,7 @@ function facts(b: Binary): [string, ComponentChildren][] {
 		["Size of the index", b.indexBytes !== undefined && formatBytes(b.indexBytes)],
 		["Added", b.addedAt && <Time text={b.addedAt} />],
 		["Last used", b.usedAt && <Time text={b.usedAt} />],
-		["Asked for again", b.againAt && <Time text={b.againAt} />],
+		["Next request", b.againAt && <Time text={b.againAt} />],
 	];
 	return all.filter(([, value]) => value !== undefined && value !== false && value !== "");
 }
@@ -49,7 +49,7 @@ function Looking({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 	if (servers.length + directories.length > 0)
 		return (
 			<li>
-				The server looks for it by itself
+				The server looks for this file
 				{servers.length > 0 && (
 					<>
 						{" "}
@@ -66,7 +66,7 @@ function Looking({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 		);
 	return (
 		<li>
-			Or have the server look for such files by itself, in the configuration
+			Or let the server look for such files. In the configuration
 			{binary.kind !== "gnu" && " (debuginfod servers know GNU build ids only)"}:
 			<Copyable text={LOOK_CONFIG} what="the lines of the configuration" />
 		</li>
@@ -81,12 +81,12 @@ function WhatToDo({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 			<ul class="to-do">
 				{symbols.uploadEnabled ? (
 					<li>
-						Where the binary is, or its file with debug data:
+						On a machine with the binary, or its debug file:
 						<Copyable
 							text={uploadCommand(binary.path ?? "", document.baseURI)}
 							what="the command"
 						/>
-						or drop that file on this page.
+						or drop the file on this page.
 					</li>
 				) : (
 					<li>

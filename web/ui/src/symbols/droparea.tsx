@@ -24,7 +24,7 @@ const STAGES: Record<UploadStage, [text: string, mark: string]> = {
 	pausing: ["waiting", "wait"],
 	taken: ["taken", "up"],
 	kept: ["not needed", ""],
-	refused: ["not taken", "down"],
+	refused: ["refused", "down"],
 	cancelled: ["cancelled", ""],
 };
 
@@ -48,7 +48,7 @@ function Words({ upload: u, binary }: { upload: Upload; binary: Binary | undefin
 					Build id <a href={symbolsUrl(u.id)}>{shortId(u.id)}</a> ·{" "}
 				</>
 			)}
-			{binary ? stateChip(binary).hint : "It is read soon."}
+			{binary ? stateChip(binary).hint : "Reading starts soon."}
 		</span>
 	);
 }
@@ -111,7 +111,7 @@ function Off({ enabled }: { enabled: boolean }) {
 					Uploads are off: start the server with <code>--web.enable-ingest</code>.
 				</>
 			) : (
-				"This server keeps no debug data: its log says why."
+				"This server stores no debug data: see its log."
 			)}
 		</p>
 	);

@@ -17,7 +17,7 @@ function readReply(x: XMLHttpRequest): Reply {
 async function whyBroken(): Promise<string> {
 	try {
 		await call("symbols");
-		return "the server runs, and ended it. Its log says why; the file may be larger than it takes";
+		return "the server closed the connection: see its log. The file may be too large";
 	} catch (e) {
 		return (e as Error).message;
 	}

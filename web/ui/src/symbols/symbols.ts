@@ -102,46 +102,46 @@ const QUALITY: Record<NonNullable<Binary["quality"]>, StateChip> = {
 	dwarf: {
 		text: "DWARF",
 		mark: "up",
-		hint: "Functions, files, lines and inlined calls are known.",
+		hint: "Functions, files, lines and inlined calls.",
 		rank: 8,
 	},
 	lines: {
 		text: "Go line table",
 		mark: "up",
-		hint: "Functions, files and lines are known, from Go's own line table.",
+		hint: "Functions, files and lines, from Go's line table.",
 		rank: 7,
 	},
 	symbols: {
 		text: "symbols only",
 		mark: "wait",
-		hint: "Functions are known, without files, lines and inlined calls: a file with DWARF has them.",
+		hint: "Functions only. Upload a file with DWARF for files, lines and inlined calls.",
 		rank: 6,
 	},
 	nothing: {
 		text: "no names",
 		mark: "down",
-		hint: "The file that came has neither symbols nor DWARF: it is stripped.",
+		hint: "The file is stripped: no symbols, no DWARF.",
 		rank: 1,
 	},
 };
 
 const STATES: Record<Exclude<BinaryState, "named">, StateChip> = {
-	failed: { text: "failed", mark: "down", hint: "Its file could not be read", rank: 0 },
+	failed: { text: "failed", mark: "down", hint: "File not readable", rank: 0 },
 	missing: {
 		text: "missing",
 		mark: "down",
-		hint: "Everyone who was asked for its debug data has none.",
+		hint: "No debug data at any source.",
 		rank: 2,
 	},
 	unknown: {
 		text: "unknown",
 		mark: "",
-		hint: "Nobody was asked for its debug data yet, or nobody has answered.",
+		hint: "No source of debug data was asked yet, or none answered.",
 		rank: 3,
 	},
-	uploading: { text: "uploading", mark: "wait", hint: "Its file is on its way.", rank: 4 },
-	queued: { text: "queued", mark: "wait", hint: "Its file is here, and is read soon.", rank: 4 },
-	extracting: { text: "extracting", mark: "wait", hint: "Its file is being read.", rank: 5 },
+	uploading: { text: "uploading", mark: "wait", hint: "Upload in progress.", rank: 4 },
+	queued: { text: "queued", mark: "wait", hint: "File stored, waiting to be read.", rank: 4 },
+	extracting: { text: "extracting", mark: "wait", hint: "Reading the file.", rank: 5 },
 };
 
 export function stateChip(b: Binary): StateChip {

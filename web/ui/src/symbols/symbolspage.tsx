@@ -116,7 +116,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 		{
 			key: "addresses",
 			title: "Addresses",
-			hint: "Distinct addresses in the profiles of this time; sorted, those without names come first",
+			hint: "Distinct addresses in the profiles of this time; sorting puts those without names first",
 			numeric: true,
 			width: "96px",
 			sort: weightOf,
@@ -131,7 +131,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 		{
 			key: "state",
 			title: "State",
-			hint: "Sorted, those without names come first",
+			hint: "Sorting puts those without names first",
 			width: "minmax(150px, 1fr)",
 			sort: (b) => stateChip(b).rank,
 			cell: (b) => <StateCell binary={b} />,
@@ -151,8 +151,8 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 			cell: (b) =>
 				b.jobs?.length ? <span title={b.jobs.join(", ")}>{b.jobs.join(", ")}</span> : DASH,
 		},
-		size("sourceBytes", "File", "Size of the file that the names are from"),
-		size("indexBytes", "Index", "Size of its names in the server's store"),
+		size("sourceBytes", "File", "Size of the file with the names"),
+		size("indexBytes", "Index", "Size of the names in the store"),
 		ago("addedAt", "Added", now),
 		ago("usedAt", "Used", now),
 	];
@@ -205,8 +205,8 @@ function Totals({ symbols }: { symbols: Symbols }) {
 function Empty() {
 	return (
 		<div class="empty">
-			Binaries that profiles name, whose functions a profiler sent as addresses, are listed here
-			with their debug data, once the first such profile or upload has come.
+			No binaries yet. Binaries whose functions were sent as addresses appear here with their
+			debug data.
 		</div>
 	);
 }
@@ -219,7 +219,7 @@ function Seen() {
 			name="Seen in the last"
 			label="Binaries of profiles of the last"
 			value={oneOf(location.params.get("seen"), SEEN)}
-			hint="Binaries with symbols in the store are always listed"
+			hint="Binaries with stored symbols are always listed"
 			onChange={(seen) => store.patch({ seen: seen === SEEN[0] ? null : seen })}
 		>
 			{optionsOf(SEEN)}

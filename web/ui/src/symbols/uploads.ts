@@ -48,14 +48,14 @@ export async function whyNot(file: UploadFile): Promise<string> {
 		head = new Uint8Array(await file.slice(0, ELF.length).arrayBuffer());
 	} catch {
 		return (
-			"It cannot be read. A folder is uploaded by epitool debuginfo upload --recursive, " +
-			"its files also here."
+			"Not readable. For a folder, run epitool debuginfo upload --recursive, " +
+			"or drop its files here."
 		);
 	}
-	if (file.size === 0) return "It is empty.";
+	if (file.size === 0) return "Empty file.";
 	if (ELF.some((b, i) => head[i] !== b))
 		return (
-			"It is not an ELF file. Programs, libraries (.so) and files with debug data (.debug) are; " +
+			"Not an ELF file. Upload programs, libraries (.so) or debug files (.debug); " +
 			"unpack archives first."
 		);
 	return "";
@@ -71,23 +71,23 @@ export function refusal(r: Reply, file: { size: number }, sent: number): string 
 		case 0:
 			return (
 				`The connection broke after ${formatBytes(sent)} of ${formatBytes(file.size)}` +
-				(r.error ? `: ${r.error}` : ". The server may be down, or its log says why.")
+				(r.error ? `: ${r.error}` : ". Check that the server runs, and its log.")
 			);
 		case 400:
-			return `The server cannot use it${why}`;
+			return `Not usable${why}`;
 		case 403:
-			return `The server does not allow it${why}`;
+			return `Not allowed${why}`;
 		case 404:
-			return `The server takes no uploads${why}`;
+			return `Uploads are off${why}`;
 		case 409:
-			return `It is not needed${why}`;
+			return `Not needed${why}`;
 		case 413:
-			return `It is too large, ${formatBytes(file.size)}${why}`;
+			return `Too large, ${formatBytes(file.size)}${why}`;
 		case 429:
 		case 503:
-			return `The server is busy${why}`;
+			return `Server busy${why}`;
 		case 507:
-			return `The server has no space for it${why}`;
+			return `No space on the server${why}`;
 		default:
 			return `The server answered ${r.status}${why}`;
 	}
@@ -206,7 +206,7 @@ export class Uploads {
 			if (!isBusy(r) || n === TRIES)
 				return this.set(key, { stage: r.status === 409 ? "kept" : "refused", text });
 			const seconds = pauseOf(r);
-			this.set(key, { stage: "pausing", text: `${text} It is sent again in ${seconds} s.` });
+			this.set(key, { stage: "pausing", text: `${text} Next attempt in ${seconds} s.` });
 			await this.pause(seconds, signal);
 			if (signal.aborted) return this.set(key, { stage: "cancelled" });
 		}
