@@ -377,7 +377,7 @@ enum err_code changed_eval(
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))
 		return eval_fault(ev, e->call.args[2], err, ERR_INVALID,
-			"%s() wants a probability between 0 and 1, got %g", e->call.fn->name, p.scalar);
+			"%s() needs a probability between 0 and 1, got %g", e->call.fn->name, p.scalar);
 	*out = (struct value){ .type = VALUE_COSTS };
 	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
 		return rc;

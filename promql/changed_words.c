@@ -42,10 +42,10 @@ static void changed_words_too_short(const struct changed_words *w, unsigned side
 {
 	const struct changed_slices *s = &w->side[side];
 
-	buf_printf(out, "cannot tell yet: the %s window has costs in %u of its slices of ",
+	buf_printf(out, "not enough data yet: the %s window has costs in %u slices of ",
 		side ? "base" : "new", s->present);
 	duration_print(out, w->slice_ns);
-	buf_printf(out, ", and at least %u are needed", CHANGE_SLICES_MIN);
+	buf_printf(out, ", %u are needed", CHANGE_SLICES_MIN);
 	changed_words_add_wait(w, s, out);
 }
 
@@ -82,11 +82,11 @@ static void changed_words_judged(const struct changed_words *w, struct buf *out)
 		return;
 	}
 	buf_printf(out,
-		"%scannot tell yet of %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
+		"%snot enough data yet for %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
 		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "",
 		STR_ARG(changed_function_name(w->frames, v)), 100 * v->low, 100 * v->high);
 	if (changed_words_times_longer(v) <= LONGER_MAX)
-		buf_printf(out, "; windows about %.0f times as long would tell",
+		buf_printf(out, "; windows about %.0f times as long are needed",
 			fmax(changed_words_times_longer(v), 2));
 }
 
@@ -95,8 +95,8 @@ static void changed_words_describe(const struct changed_words *w, struct buf *ou
 	switch (w->found->verdict) {
 	case CHANGE_NO_NEW:
 	case CHANGE_NO_BASE:
-		buf_printf(out, "cannot tell: the %s window has no costs",
-			w->found->verdict == CHANGE_NO_NEW ? "new" : "base");
+		buf_printf(
+			out, "no data in the %s window", w->found->verdict == CHANGE_NO_NEW ? "new" : "base");
 		return;
 	case CHANGE_SHORT_NEW:
 	case CHANGE_SHORT_BASE:
@@ -109,7 +109,7 @@ static void changed_words_describe(const struct changed_words *w, struct buf *ou
 		changed_words_judged(w, out);
 	else if (w->found->n > w->found->changed_n &&
 		w->found->v[w->found->changed_n].word == CHANGE_UNKNOWN)
-		buf_add_cstr(out, "cannot tell at some steps; one of them, asked alone, says more");
+		buf_add_cstr(out, "not enough data at some steps; query one step alone for details");
 }
 
 /*
@@ -166,13 +166,13 @@ static void changed_words_apart(const struct changed_words *w, struct buf *out)
 	changed_words_name(w, first, n, out);
 	buf_add_cstr(out, "; ");
 	if (first->word == CHANGE_CHANGED) {
-		buf_add_cstr(out, "that is a change unless shocks last longer than ");
+		buf_add_cstr(out, "a change, unless shocks last longer than ");
 		duration_print(out, CHANGE_SHOCK_SLICES * w->slice_ns);
 		buf_add_cstr(out, ": ");
 	}
 	buf_add_cstr(out, first->word == CHANGE_CHANGED ? "one of " : "a shock of ");
 	duration_print(out, shorter * w->slice_ns);
-	buf_add_cstr(out, " could do it");
+	buf_add_cstr(out, " could be the cause");
 }
 
 /* Drifts, and steps that lie within base: since when. The greatest is named first. */
@@ -209,7 +209,7 @@ static void changed_words_alone(const struct changed_words *w, struct buf *out)
 	for (size_t i = 0; i < f->alone_n && i < ALONE_MAX; i++) {
 		const struct change *c = &f->alone[i].change;
 
-		buf_add_cstr(out, i > 0 ? ", " : "changed in one series alone: ");
+		buf_add_cstr(out, i > 0 ? ", " : "changed in one series only: ");
 		changed_words_name(w, c, 1, out);
 		buf_add_cstr(out, " in ");
 		labels_print(out, w->alone[i]);
@@ -248,7 +248,7 @@ enum err_code changed_explain(const struct changed_words *w, struct err *err)
 	if (rc || !judged || w->found->paired || w->found->series_spread)
 		return rc;
 	return eval_info(w->ev, err,
-		"%s(): one series on each side, and not the same one: what two instances differ by is "
-		"reported as a change, too",
+		"%s(): one series on each side, not the same: differences between instances are reported "
+		"as changes, too",
 		w->name);
 }

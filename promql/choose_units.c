@@ -176,7 +176,7 @@ static enum err_code choose_fault(const struct fitting *f, struct err *err)
 	profile_type_print(&x, &a->type);
 	profile_type_print(&y, &b->type);
 	rc = eval_fault(f->ev, f->expr, err, ERR_INVALID,
-		"this selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&x)),
+		"selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&x)),
 		STR_ARG(buf_str(&y)));
 	buf_release(&x);
 	buf_release(&y);
@@ -237,10 +237,10 @@ static enum err_code choose_tell(struct fitting *f, const struct choose_kind *k,
 	if (k->jobs_n > shown)
 		buf_add_cstr(&text, ", ...");
 	if (k->type.delta != kept->delta)
-		buf_printf(&text, " holds %s, what is shown %s", kept->delta ? "levels" : "amounts",
+		buf_printf(&text, " holds %s, the result %s", kept->delta ? "levels" : "amounts",
 			kept->delta ? "amounts" : "levels");
 	else
-		buf_printf(&text, " is in " STR_FMT ", what is shown in " STR_FMT,
+		buf_printf(&text, " is in " STR_FMT ", the result in " STR_FMT,
 			STR_ARG(k->type.sample_unit), STR_ARG(kept->unit));
 	return choose_add_info(f, &text, err);
 }

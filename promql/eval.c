@@ -28,9 +28,15 @@ static enum err_code eval_require(struct eval *ev, const struct expr *call, cons
 		v->type = types;
 		return ERR_OK;
 	}
+	if (call->kind == EXPR_CALL && types == VALUE_COSTS && v->type == VALUE_PROFILES) {
+		check_print_numbers(&want, call->call.fn, arg);
+		rc = eval_fault(ev, arg, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&want)));
+		buf_release(&want);
+		return rc;
+	}
 	value_types_print(&want, types);
 	value_types_print(&got, v->type);
-	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s wants " STR_FMT ", got " STR_FMT,
+	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s needs " STR_FMT ", got " STR_FMT,
 		call->kind == EXPR_CALL ? call->call.fn->name : "the sign",
 		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)), STR_ARG(buf_str(&got)));
 	buf_release(&want);
@@ -513,7 +519,7 @@ static enum err_code eval_kind(
 		return calls[e->call.fn->id](ev, e, out, err);
 	case EXPR_SUBQUERY: /* functions over a window read it by themselves */
 		return eval_fault(ev, e, err, ERR_INVALID,
-			"a subquery has a value only as a whole query, and for functions over a window");
+			"a subquery is a whole query, or the argument of a function over a window");
 	case EXPR_PAREN:
 		break; /* stripped */
 	}

@@ -63,8 +63,8 @@ static enum err_code gather_read_cells(struct gathering *g, const struct slot *s
 
 	while (accum_next(slot->sums.acc, &at, &c)) {
 		if (!gather_is_there(part->partition, &c))
-			return eval_fault(g->ev, g->s->expr, err, ERR_CORRUPT,
-				"a stack of the sum is not among those that are stored");
+			return eval_fault(
+				g->ev, g->s->expr, err, ERR_CORRUPT, "a stack of the sum is not stored");
 		if (slot->deferred && !gather_keeps(g, slot, known, c.label_set))
 			continue;
 		if (!slot_convert(slot, c.value, &value) || (!g->wide && value != (int64_t)value))

@@ -183,7 +183,7 @@ static enum err_code gather_names_tell_paths(struct eval *ev, struct err *err)
 		if (b->known && b->by_path &&
 			(rc = eval_info(ev, err,
 				 "names of " STR_FMT
-				 " are those of the only file of this name: its profiles have no build id",
+				 " are from the only file with this name: the profiles have no build id",
 				 STR_ARG(b->path))))
 			return rc;
 	}

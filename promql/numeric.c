@@ -300,8 +300,7 @@ enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struc
 		return rc;
 	expr_print(&text, e);
 	rc = eval_fault(ev, e, err, ERR_INVALID,
-		STR_FMT " are numbers: avg_over_time() and its like make costs of them",
-		STR_ARG(buf_str(&text)));
+		STR_FMT " are numbers: use avg_over_time() or a similar function", STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }

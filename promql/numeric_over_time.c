@@ -48,7 +48,7 @@ static enum err_code numeric_over_time_check_kind(
 	if ((rc = choose_series(ev, selector, &series, &n, err)) || !n)
 		return rc;
 	return eval_fault(
-		ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles", e->call.fn->name);
+		ev, selector, err, ERR_INVALID, "%s() needs numbers, got profiles", e->call.fn->name);
 }
 
 static enum err_code numeric_over_time_read_ranges(struct eval *ev, const struct expr *e,

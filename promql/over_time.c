@@ -86,8 +86,8 @@ enum err_code over_refuse_levels(
 
 	profile_type_print(&text, type);
 	rc = eval_fault(ev, e, err, ERR_INVALID,
-		"rate() wants amounts that add up in time, got levels: " STR_FMT
-		"; avg_over_time() gives their mean",
+		"rate() needs amounts that add up in time, got levels: " STR_FMT
+		"; use avg_over_time() for the mean",
 		STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
@@ -234,8 +234,8 @@ static enum err_code promql_over_time_check_kept(
 		return rc;
 	time_print_rfc3339(&at, c->at_ns);
 	rc = eval_fault(ev, s->expr, err, ERR_INVALID,
-		"the scrape of " STR_FMT " with the %s total is only kept in sums", STR_ARG(buf_str(&at)),
-		s->over == OVER_MAX ? "greatest" : "smallest");
+		"the scrape of " STR_FMT " with the %s total is stored only in rollups",
+		STR_ARG(buf_str(&at)), s->over == OVER_MAX ? "greatest" : "smallest");
 	buf_release(&at);
 	return rc;
 }

@@ -495,8 +495,8 @@ enum err_code plan_check(const struct query_plan *p, struct err *err)
 			plan_with_commas(b, sizeof(b), p->samples_max));
 	if (p->visits > p->samples_max)
 		return err_set(err, ERR_LIMIT,
-			"the query would look at about %s series in its steps, which counts as "
-			"%s samples, limit %s (--query.max-samples)",
+			"the query would read about %s series in its steps, counted as %s samples, limit "
+			"%s (--query.max-samples)",
 			plan_with_commas(a, sizeof(a), p->series_steps),
 			plan_with_commas(b, sizeof(b), p->visits),
 			plan_with_commas(c, sizeof(c), p->samples_max));
@@ -549,8 +549,8 @@ enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 	if ((rc = plan_check(&p, err)))
 		return rc;
 	return err_set(err, ERR_LIMIT,
-		"the query selects about %s series, for which it would need %s bytes of memory at "
-		"least, limit %s (--query.max-memory)",
+		"the query selects about %s series and would need at least %s bytes of memory, limit "
+		"%s (--query.max-memory)",
 		plan_with_commas(a, sizeof(a), about),
 		plan_with_commas(
 			b, sizeof(b), ev->budget->max_bytes - plan_left_of(ev->budget) + about * each.bytes),

@@ -206,7 +206,7 @@ static enum err_code subquery_refuse_profiles(
 
 	value_types_print(&got, v->type);
 	rc = eval_fault(ev, e->subquery.arg, err, ERR_INVALID,
-		"a subquery is of costs, got " STR_FMT "; total(), flat() and cum() make costs of profiles",
+		"a subquery needs costs, got " STR_FMT "; use total(), flat() or cum() for costs",
 		STR_ARG(buf_str(&got)));
 	buf_release(&got);
 	return rc;

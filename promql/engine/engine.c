@@ -27,8 +27,7 @@ METRIC_GAUGE(memory_used, "epimetheus_query_memory_bytes", "Memory that queries 
 METRIC_GAUGE(memory_limit, "epimetheus_query_memory_limit_bytes",
 	"Memory that all queries may hold together; 0: no limit.", NULL);
 METRIC_COUNTER(memory_refused, "epimetheus_query_memory_refused_total",
-	"Queries that ended for want of memory beside others; again: and began again, alone.",
-	"result");
+	"Queries that ran out of memory beside others; again: retried alone.", "result");
 METRIC_COUNTER(wait_seconds, "epimetheus_query_wait_seconds_total",
 	"Time that queries waited for others: for their turn, for memory.", "for");
 METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", "result");

@@ -2,7 +2,7 @@
  * Engine: evaluates queries against a database.
  *
  * Units:     nanoseconds since 1970.
- * Errors:    ERR_INVALID (the query's text or types: "1:6: flat() wants profiles, got costs"),
+ * Errors:    ERR_INVALID (the query's text or types: "1:6: flat() needs profiles, got costs"),
  *            ERR_LIMIT (samples, memory, points; the message names the flag), ERR_TIMEOUT,
  *            ERR_CANCELED, ERR_UNAVAILABLE (no memory is left beside other queries), what the
  *            database returns.

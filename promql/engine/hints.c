@@ -84,7 +84,7 @@ static enum err_code hint_type(struct hints *h, struct str name, struct err *err
 	for (size_t i = 0; i < h->types_n && !rc; i++)
 		rc = hints_try_type(h, &near, &h->types[i], err);
 	return rc ? rc :
-				eval_info(h->ev, err, "no type or series is called %s in this time range%s",
+				eval_info(h->ev, err, "no type or series is named %s in this time range%s",
 					QUOTED(name), DID_YOU_MEAN(&near));
 }
 

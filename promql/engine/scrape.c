@@ -50,7 +50,7 @@ enum err_code eval_scrape(
 
 	if (e->kind != EXPR_SELECTOR)
 		return eval_fault(
-			ev, e, err, ERR_INVALID, "a whole scrape is asked for by a selector alone");
+			ev, e, err, ERR_INVALID, "a whole scrape needs a selector alone as query");
 	w = selector_window(ev, &e->selector, ev->t_ns);
 	if ((rc = choose_series(ev, e, &series, &n, err)))
 		return rc;
@@ -65,11 +65,11 @@ enum err_code eval_scrape(
 			continue;
 		if (found && !labels_eq(found->labels, series[i].labels))
 			return eval_fault(ev, e, err, ERR_INVALID,
-				"more than one series is selected; a whole scrape is of one");
+				"a whole scrape needs one series, the query selects several");
 		found = &series[i];
 		ts_ns = at_ns;
 	}
 	if (!found)
-		return eval_fault(ev, e, err, ERR_NOT_FOUND, "no profile is selected");
+		return eval_fault(ev, e, err, ERR_NOT_FOUND, "no profiles selected");
 	return scrape_read_row(ev, found, ts_ns, out, err);
 }

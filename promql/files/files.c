@@ -97,7 +97,7 @@ static enum err_code files_read_file(
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOT_FOUND, "no files came with this query");
+		return err_set(err, ERR_NOT_FOUND, "the query has no files");
 	for (f = s->files; f; f = f->next)
 		if (str_eq(f->name, name)) {
 			*out = f;

@@ -190,7 +190,7 @@ static enum err_code pprof_profiles_add_header(
 static enum err_code pprof_profiles_check(const struct building *b, struct err *err)
 {
 	return b->canceled && atomic_load_explicit(b->canceled, memory_order_relaxed) ?
-		err_set(err, ERR_CANCELED, "the profile is not wanted any more") :
+		err_set(err, ERR_CANCELED, "the request was canceled") :
 		ERR_OK;
 }
 

@@ -66,7 +66,7 @@ static enum err_code profiles_diff_add_side(
 
 		if (p->is_diff)
 			return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
-				"the %s side is a difference already", side ? "base" : "new");
+				"the %s side is already a difference", side ? "base" : "new");
 		if ((rc = labels_group(pairing->ev, p->metric, how, pairing->labels, &metric, err)))
 			return rc;
 		hash = labels_hash(metric);

@@ -95,7 +95,7 @@ static enum err_code check_types(
 	if (!(e->types & good)) {
 		value_types_print(&got, e->types);
 		rc = yaml_err(n, err, ERR_INVALID,
-			"could not parse expression: %s must give %s, this gives " STR_FMT,
+			"could not parse expression: %s must give %s, got " STR_FMT,
 			r->kind == RULE_ALERT ? "an alert's" : "a recording rule's",
 			r->kind == RULE_ALERT ? "costs" : "costs, a scalar or profiles",
 			STR_ARG(buf_str(&got)));

@@ -417,7 +417,7 @@ static struct time_shift *ast_builder_shift_of(
 	if (e->kind == EXPR_SUBQUERY)
 		return &e->subquery.shift;
 	build_fail(
-		b, at, ERR_INVALID, "%s is allowed only directly behind a selector or a subquery", what);
+		b, at, ERR_INVALID, "%s is allowed only directly after a selector or a subquery", what);
 	return NULL;
 }
 
@@ -428,7 +428,7 @@ struct expr *build_window(
 		return NULL;
 	if (e->kind != EXPR_SELECTOR)
 		build_fail(b, duration.at, ERR_INVALID,
-			"a window is allowed only directly behind a selector; a subquery has a colon: [5m:]");
+			"a window is allowed only directly after a selector; a subquery has a colon: [5m:]");
 	else if (e->selector.window_ns)
 		build_fail(b, duration.at, ERR_INVALID, "a selector has only one window");
 	else if (time_shift_any(&e->selector.shift))

@@ -76,9 +76,9 @@ static enum err_code check_subquery(struct checker *c, struct expr *e)
 	if (rc)
 		return rc;
 	if (!(arg->types & VALUE_COSTS))
-		return FAIL(c, arg->at, "a subquery is of costs, got %s%s", types_text(arg->types).text,
-			arg->types & VALUE_PROFILES   ? "; total(), flat() and cum() make costs of profiles" :
-				arg->types & VALUE_SCALAR ? "; vector() makes costs of a scalar" :
+		return FAIL(c, arg->at, "a subquery needs costs, got %s%s", types_text(arg->types).text,
+			arg->types & VALUE_PROFILES   ? "; use total(), flat() or cum() for costs" :
+				arg->types & VALUE_SCALAR ? "; use vector() for costs" :
 											"");
 	e->types = VALUE_RANGE;
 	return ERR_OK;
@@ -93,7 +93,7 @@ static enum err_code check_unary(struct checker *c, struct expr *e)
 		return rc;
 	e->types = arg->types & (VALUE_SCALAR | VALUE_COSTS);
 	if (!e->types)
-		return FAIL(c, arg->at, "unary %s wants costs or a scalar, got %s",
+		return FAIL(c, arg->at, "unary %s needs costs or a scalar, got %s",
 			e->unary.negative ? "-" : "+", types_text(arg->types).text);
 	return ERR_OK;
 }
@@ -142,8 +142,8 @@ static enum err_code check_modifiers(struct checker *c, const struct binary *b)
 			binary_op_name(b->op));
 	if (b->matching != GROUPING_NONE && is_number)
 		return FAIL(c, b->op_at,
-			"on and ignoring match the labels of two sides, "
-			"and a scalar has none");
+			"on and ignoring need labels on both sides, "
+			"a scalar has none");
 	if (b->card == CARD_ONE_TO_ONE)
 		return ERR_OK;
 	if (binary_op_is_set(b->op))
@@ -161,10 +161,10 @@ void binary_fault_print(struct buf *out, const struct binary *b, unsigned lhs, u
 	const char *hint = "";
 
 	if (binary_op_is_set(b->op) && (lhs | rhs) & VALUE_SCALAR)
-		hint = "; vector() makes costs of a scalar";
+		hint = "; use vector() for costs";
 	else if (lhs == VALUE_PROFILES || rhs == VALUE_PROFILES)
-		hint = "; total(), flat() and cum() make costs of profiles";
-	buf_printf(out, "no %s%s between %s and %s%s", binary_op_name(b->op),
+		hint = "; use total(), flat() or cum() for costs";
+	buf_printf(out, "operator %s%s does not take %s and %s%s", binary_op_name(b->op),
 		b->card == CARD_GROUP_LEFT      ? " group_left" :
 			b->card == CARD_GROUP_RIGHT ? " group_right" :
 										  "",
@@ -215,16 +215,37 @@ static enum err_code check_frames(struct checker *c, const struct function *fn, 
 	const struct selector *s = &e->selector;
 
 	if (e->kind != EXPR_SELECTOR || s->name.len || s->window_ns || time_shift_any(&s->shift))
-		return FAIL(
-			c, e->at, "%s() wants frame matchers in braces here: {function=\"...\"}", fn->name);
+		return FAIL(c, e->at, "%s() needs frame matchers in braces: {function=\"...\"}", fn->name);
 	for (size_t i = 0; i < s->matchers_n; i++)
 		if (frame_field_find(s->matchers[i].name) == FRAME_FIELDS)
 			return FAIL(c, e->at,
-				"a frame has no " STR_FMT ", only function, system_name, "
+				"unknown frame field " STR_FMT ", known: function, system_name, "
 				"filename, line, address, mapping, build_id",
 				STR_ARG(s->matchers[i].name));
 	e->types = VALUE_FRAMES;
 	return ERR_OK;
+}
+
+void check_print_numbers(struct buf *out, const struct function *fn, const struct expr *arg)
+{
+	bool alone = fn->args_max == 1;
+
+	buf_printf(out, "%s() needs numbers: use %s%stotal(", fn->name, alone ? fn->name : "",
+		alone ? "(" : "");
+	expr_print(out, expr_strip(arg));
+	buf_add_cstr(out, alone ? "))" : ")");
+}
+
+static enum err_code check_needs_numbers(
+	struct checker *c, const struct function *fn, const struct expr *e)
+{
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	check_print_numbers(&text, fn, e);
+	rc = FAIL(c, e->at, STR_FMT, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
 }
 
 static enum err_code check_arg(
@@ -242,11 +263,10 @@ static enum err_code check_arg(
 		return rc;
 	if ((wants & (ARG_SELECTOR | ARG_WINDOW)) && bare->kind != EXPR_SELECTOR && !is_range)
 		return (wants & ARG_SELECTOR) || !(e->types & VALUE_COSTS) ?
-			FAIL(c, e->at, "%s() wants a selector here, got %s", fn->name,
-				types_text(e->types).text) :
-			FAIL(c, e->at, "%s() wants a window: a subquery makes one of costs: [5m:1m]", fn->name);
+			FAIL(c, e->at, "%s() needs a selector, got %s", fn->name, types_text(e->types).text) :
+			FAIL(c, e->at, "%s() needs a window; for costs use a subquery: [5m:1m]", fn->name);
 	if ((wants & ARG_WINDOW) && !windowed && !is_range)
-		return FAIL(c, e->at, "%s() wants a selector with a window: [5m]", fn->name);
+		return FAIL(c, e->at, "%s() needs a selector with a window: [5m]", fn->name);
 	if (wants & ARG_WINDOW)
 		for (struct expr *p = e;; p = p->paren) {
 			p->types = is_range ? VALUE_COSTS : selector_types(c, bare, VALUE_SERIES);
@@ -258,7 +278,9 @@ static enum err_code check_arg(
 		}
 	if (e->types & wants)
 		return ERR_OK;
-	return FAIL(c, e->at, "%s() wants %s, got %s", fn->name,
+	if (e->types == VALUE_PROFILES && (wants & VALUE_COSTS))
+		return check_needs_numbers(c, fn, e);
+	return FAIL(c, e->at, "%s() needs %s, got %s", fn->name,
 		types_text(wants & (ARG_SELECTOR - 1)).text, types_text(e->types).text);
 }
 
@@ -354,7 +376,7 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 	if ((rc = check_grouping(c, e)))
 		return rc;
 	if (call->args_n < fn->args_min || call->args_n > fn->args_max)
-		return FAIL(c, e->at, "%s() wants %s%u argument%s, got %zu: %s", fn->name,
+		return FAIL(c, e->at, "%s() needs %s%u argument%s, got %zu: %s", fn->name,
 			fn->args_min == fn->args_max    ? "" :
 				call->args_n < fn->args_min ? "at least " :
 											  "at most ",

@@ -37,7 +37,7 @@ static size_t unescape_numeric_escape(struct str s, char *out, size_t *out_n, co
 		*out_n = 1;
 	} else {
 		if (v > 0x10ffff || (v >= 0xd800 && v < 0xe000)) {
-			*fault = "escape sequence is no Unicode character";
+			*fault = "escape sequence is not a Unicode character";
 			return 0;
 		}
 		*out_n = utf8_write((uint32_t)v, out);

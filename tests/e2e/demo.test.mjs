@@ -219,7 +219,7 @@ scrape_configs:
   }
   const two = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: '{job="said"}', format: 'pprof', types: 'all' })}`);
   assert.equal(two.status, 400);
-  assert.match(two.body.toString(), /more than one series is selected/);
+  assert.match(two.body.toString(), /a whole scrape needs one series/);
 });
 
 test('a reload takes up a target, and a broken file changes nothing', async (t) => {

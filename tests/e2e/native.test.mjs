@@ -170,7 +170,7 @@ scrape_configs:
   assert.equal(Object.values(after).reduce((a, b) => a + b), total);
   assert.ok(after['shop::rank_items'] > 0 && after['shop::parse_orders'] > 0, JSON.stringify(after));
   assert.ok((await infos(server, `flat(${all})`)).includes(
-    `names of ${join(run, 'shop')} are those of the only file of this name: its profiles have no build id`));
+    `names of ${join(run, 'shop')} are from the only file with this name: the profiles have no build id`));
   const lines = await api(server, 'query', { query: `flat by (function, filename, line) (${all}, {function="shop::rank_items"})`, ...window() });
   assert.ok(lines.result.length > 0);
   for (const r of lines.result) assert.match(`${r.metric.filename}:${r.metric.line}`, /service\.cc:\d+$/);

@@ -40,8 +40,8 @@ static void expect(
 }
 
 #define TWO_INSTANCES \
-	"one series on each side, and not the same one: what two instances differ by is reported as " \
-	"a change, too"
+	"one series on each side, not the same: differences between instances are reported as " \
+	"changes, too"
 
 TEST(the_function_that_moved_is_reported_with_its_share)
 {
@@ -86,18 +86,17 @@ TEST(what_cannot_be_judged_is_said)
 	store_pod(&w, "v1", 0, 0, 600, 100);
 	store_pod(&w, "v2", 1, 480, 600, 200);
 	expect(&w, 600, "changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m])", "",
-		"changed(): cannot tell yet: the new window has costs in 2 of its slices of 1m, "
-		"and at least 6 are needed; about 4m more");
+		"changed(): not enough data yet: the new window has costs in 2 slices of 1m, 6 are needed; "
+		"about 4m more");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[10m], cpu{version=\"v2\"}[10m])", "",
-		"changed(): cannot tell yet: the base window has costs in 2 of its slices of 1m, "
-		"and at least 6 are needed; about 4m more");
+		"changed(): not enough data yet: the base window has costs in 2 slices of 1m, 6 are "
+		"needed; about 4m more");
 	expect(&w, 600, "changed(cpu{version=\"v3\"}[10m], cpu{version=\"v1\"}[10m])", "",
-		"changed(): cannot tell: the new window has no costs");
+		"changed(): no data in the new window");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[10m], cpu{version=\"v1\"}[10m] offset 1h)", "",
-		"changed(): cannot tell: the base window has no costs");
+		"changed(): no data in the base window");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[30s], cpu{version=\"v1\"}[10m])", "",
-		"changed(): cannot tell yet: the new window has costs in 2 of its slices of 5s, "
-		"and at least 6 are needed");
+		"changed(): not enough data yet: the new window has costs in 2 slices of 5s, 6 are needed");
 	store_pod(&w, "v2", 1, 0, 480, 200);
 	expect(&w, 600, "topk(1, changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]))",
 		"{function=\"work\"} 0.10006666666666669",
@@ -121,7 +120,7 @@ TEST(an_interval_says_what_is_known_of_each_function)
 		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
 	}
 	expect(&w, 1200, "changed(cpu[5m], cpu[5m] offset 5m)", "",
-		"changed(): cannot tell yet of 3 functions: rest moved by -20.6 to +19.0 points");
+		"changed(): not enough data yet for 3 functions: rest moved by -20.6 to +19.0 points");
 	expect(&w, 1200, "round(changed_interval(cpu[5m], cpu[5m] offset 5m), 0.001)",
 		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.206\n"
 		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.19\n"
@@ -129,17 +128,17 @@ TEST(an_interval_says_what_is_known_of_each_function)
 		"{bound=\"high\", function=\"work\", verdict=\"cannot tell\"} 0.198\n"
 		"{bound=\"low\", function=\"once\", verdict=\"cannot tell\"} -0.038\n"
 		"{bound=\"high\", function=\"once\", verdict=\"cannot tell\"} 0.038",
-		"changed_interval(): cannot tell yet of 3 functions: rest moved by -20.6 to +19.0 "
+		"changed_interval(): not enough data yet for 3 functions: rest moved by -20.6 to +19.0 "
 		"points");
 	expect(&w, 1200, "changed_interval(cpu[1m], cpu[5m] offset 5m)",
 		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
 		"{bound=\"high\", verdict=\"cannot tell\"} 1",
-		"changed_interval(): cannot tell yet: the new window has costs in 3 of its slices of "
-		"6s, and at least 6 are needed");
+		"changed_interval(): not enough data yet: the new window has costs in 3 slices of 6s, 6 "
+		"are needed");
 	expect(&w, 1200, "changed_interval(cpu[5m], cpu[5m] offset 1h)",
 		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
 		"{bound=\"high\", verdict=\"cannot tell\"} 1",
-		"changed_interval(): cannot tell: the base window has no costs");
+		"changed_interval(): no data in the base window");
 	world_close(&w);
 }
 
@@ -171,8 +170,8 @@ TEST(sides_that_are_apart_changed_unless_a_shock_lasts_as_long_as_a_window)
 	expect(&w, 600, "round(changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]), 0.001)",
 		"{function=\"work\"} 0.223\n{function=\"rest\"} -0.156\n{function=\"idle\"} -0.067",
 		"changed(): 3 of 3 functions changed\n"
-		"changed(): every minute of New is above every minute of Base in work; that is a change "
-		"unless shocks last longer than 3m: one of 10m could do it\n"
+		"changed(): every minute of New is above every minute of Base in work; a change, unless "
+		"shocks last longer than 3m: one of 10m could be the cause\n"
 		"changed(): " TWO_INSTANCES);
 	world_close(&w);
 }
@@ -194,9 +193,10 @@ TEST(a_drift_is_a_word_of_its_own)
 	}
 	expect(&w, 4200, "round(changed(cpu[10m], cpu[1h] offset 10m), 0.001)",
 		"{function=\"work\"} 0.064",
-		"changed(): 1 of 2 functions changed; cannot tell yet of 1 function: rest moved by -15.5 "
+		"changed(): 1 of 2 functions changed; not enough data yet for 1 function: rest moved by "
+		"-15.5 "
 		"to "
-		"+2.6 points; windows about 2 times as long would tell\n"
+		"+2.6 points; windows about 2 times as long are needed\n"
 		"changed(): since 49m work rises");
 	at(&w, 4200, "round(changed_interval(cpu[10m], cpu[1h] offset 10m), 0.001)",
 		"{bound=\"low\", function=\"work\", verdict=\"rises\"} 0.042\n"
@@ -221,11 +221,12 @@ TEST(a_pod_that_changes_alone_is_named)
 		"{function=\"work\"} 0.025\n"
 		"{function=\"work\", pod=\"p7\"} 0.25\n"
 		"{function=\"other\", pod=\"p7\"} -0.25",
-		"changed(): 1 of 3 functions changed; cannot tell yet of 2 functions: other moved by -13.3 "
-		"to +8.3 points; windows about 19 times as long would tell\n"
+		"changed(): 1 of 3 functions changed; not enough data yet for 2 functions: other moved by "
+		"-13.3 "
+		"to +8.3 points; windows about 19 times as long are needed\n"
 		"changed(): every minute of New is below every minute of Base in other; a shock of "
-		"10m could do it\n"
-		"changed(): changed in one series alone: work in {pod=\"p7\"} (5.0 % to 30.0 %), other in "
+		"10m could be the cause\n"
+		"changed(): changed in one series only: work in {pod=\"p7\"} (5.0 % to 30.0 %), other in "
 		"{pod=\"p7\"} (47.8 % to 22.8 %)");
 	at(&w, 1200, "round(changed_interval(cpu[10m], cpu[10m] offset 10m), 0.001)",
 		"{bound=\"low\", function=\"work\", verdict=\"changed\"} 0.014\n"
@@ -270,17 +271,17 @@ TEST(faults)
 		return;
 	store_pod(&w, "v1", 0, 0, 60, 100);
 	at(&w, 60, "changed(cpu[10m], cpu[10m], 0)",
-		"invalid input: 1:29: changed() wants a probability between 0 and 1, got 0");
+		"invalid input: 1:29: changed() needs a probability between 0 and 1, got 0");
 	at(&w, 60, "changed(cpu[10m], cpu[10m], 1/0)",
-		"invalid input: 1:29: changed() wants a probability between 0 and 1, got inf");
+		"invalid input: 1:29: changed() needs a probability between 0 and 1, got inf");
 	at(&w, 60, "changed_interval(cpu[10m], cpu[10m], 1)",
-		"invalid input: 1:38: changed_interval() wants a probability between 0 and 1, got 1");
+		"invalid input: 1:38: changed_interval() needs a probability between 0 and 1, got 1");
 	at(&w, 60, "changed(cpu, cpu[10m])",
-		"invalid input: 1:9: changed() wants a selector with a window: [5m]");
+		"invalid input: 1:9: changed() needs a selector with a window: [5m]");
 	at(&w, 60, "changed(merge(cpu[10m]), cpu[10m])",
-		"invalid input: 1:9: changed() wants a selector here, got profiles");
+		"invalid input: 1:9: changed() needs a selector, got profiles");
 	at(&w, 60, "changed(cpu[10m])",
-		"invalid input: 1:1: changed() wants at least 2 arguments, got 1: "
+		"invalid input: 1:1: changed() needs at least 2 arguments, got 1: "
 		"changed(new[window], base[window][, p])");
 	world_close(&w);
 }

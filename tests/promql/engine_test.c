@@ -51,12 +51,12 @@ TEST(an_empty_answer_names_what_is_not_stored_and_what_is_near)
 		const char *text, *want;
 	} rows[] = {
 		{ "cpuu[1m]",
-			"no type or series is called \"cpuu\" in this time range; did you mean \"cpu\"?" },
+			"no type or series is named \"cpuu\" in this time range; did you mean \"cpu\"?" },
 		{ "merge(cpu:sampels[1m])",
-			"no type or series is called \"cpu:sampels\" in this time range; did you mean "
+			"no type or series is named \"cpu:sampels\" in this time range; did you mean "
 			"\"cpu:samples\"?" },
 		{ "nothing_like_it[1m]",
-			"no type or series is called \"nothing_like_it\" in this time range" },
+			"no type or series is named \"nothing_like_it\" in this time range" },
 		{ "cpu:samples{jb=\"a\"}[1m]",
 			"no series of \"cpu:samples\" has a label \"jb\" in this time range; did you mean "
 			"\"job\"?" },

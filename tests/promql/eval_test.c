@@ -261,7 +261,8 @@ TEST(types)
 	store(&w, "__name__=cpu,job=a", 20, 10, "main;f 77");
 	at(&w, 20, "cpu:samples{job=\"a\"}", "process_cpu{job=\"a\"} count 5 of 1: main;f 5");
 	at(&w, 20, "{__name__=\"cpu\",job=\"a\"}", "cpu{job=\"a\"} count 77 of 1: main;f 77");
-	at(&w, 20, "sum(memory{job=\"a\"})", "invalid input: 1:5: sum() wants costs, got profiles");
+	at(&w, 20, "sum(memory{job=\"a\"})",
+		"invalid input: 1:5: sum() needs numbers: use sum(total(memory{job=\"a\"}))");
 	world_close(&w);
 }
 

@@ -45,11 +45,11 @@ static const struct hostile cases[] = {
 		"limit exceeded: exceeded maximum resolution of 11000 points per timeseries. Try "
 		"decreasing the query resolution (?step=XX)" },
 	{ "windows of ten years by the second", "flat(", "", ")", "cpu:samples[10y]", 0, 1, 10999, 1,
-		"limit exceeded: the query would look at about 33,000 series in its steps, which counts "
-		"as 3,300,000 samples, limit 20,000 (--query.max-samples)" },
+		"limit exceeded: the query would read about 33,000 series in its steps, counted as "
+		"3,300,000 samples, limit 20,000 (--query.max-samples)" },
 	{ "series in steps", "", "", "", "cpu:samples", 0, 0, 10999, 1,
-		"limit exceeded: the query would look at about 33,000 series in its steps, which counts "
-		"as 3,300,000 samples, limit 20,000 (--query.max-samples)" },
+		"limit exceeded: the query would read about 33,000 series in its steps, counted as "
+		"3,300,000 samples, limit 20,000 (--query.max-samples)" },
 	{ "a label that doubles", "", "label_replace(", REPLACE, "total(cpu:samples[10m])", 40, 40, 0,
 		0, "limit exceeded: 1:323: label_replace() makes a label longer than 65536 bytes" },
 };
@@ -150,14 +150,14 @@ TEST(what_matches_everything_is_bounded)
 	at(&w, 20, "count({__name__=~\".+\"})", "{} 20000");
 	at(&w, 20, "count(count_values(\"v\", up + on (instance) up))", "{} 1");
 	ask(&w, steps, "up",
-		"limit exceeded: the query would look at about 20,020,000 series in its steps, which "
-		"counts as 100,100,000 samples, limit 5,000,000 (--query.max-samples)");
+		"limit exceeded: the query would read about 20,020,000 series in its steps, counted as "
+		"100,100,000 samples, limit 5,000,000 (--query.max-samples)");
 	engine_close(w.engine);
 	little.db = w.db;
 	REQUIRE_OK(engine_open(&little, &w.engine, &err), &err);
 	at(&w, 20, "{__name__=~\".+\"}",
-		"limit exceeded: the query selects about 20,000 series, for which it would need "
-		"2,564,112 bytes of memory at least, limit 2,097,152 (--query.max-memory)");
+		"limit exceeded: the query selects about 20,000 series and would need at least 2,564,112 "
+		"bytes of memory, limit 2,097,152 (--query.max-memory)");
 	engine_close(w.engine);
 	/* Series that ended before are of the same window: they do not count. */
 	for (const char *const *job = ended; *job; job++)
@@ -166,7 +166,7 @@ TEST(what_matches_everything_is_bounded)
 	REQUIRE_OK(engine_open(&enough, &w.engine, &err), &err);
 	at(&w, 20, "count(up)", "{} 20000");
 	at(&w, 20, "count(last_over_time(up[30m]))",
-		"limit exceeded: the query selects about 100,000 series, for which it would need "
-		"12,804,112 bytes of memory at least, limit 9,437,184 (--query.max-memory)");
+		"limit exceeded: the query selects about 100,000 series and would need at least 12,804,112 "
+		"bytes of memory, limit 9,437,184 (--query.max-memory)");
 	world_close(&w);
 }

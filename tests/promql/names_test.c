@@ -406,7 +406,7 @@ static void put_two(struct world *w)
 }
 
 #define BY_PATH \
-	"names of /usr/bin/shop are those of the only file of this name: its profiles have no build " \
+	"names of /usr/bin/shop are from the only file with this name: the profiles have no build " \
 	"id"
 
 TEST(what_has_no_name_is_told)
@@ -453,7 +453,7 @@ TEST(damaged_names_are_a_warning)
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3\n"
 		"warning: names of /usr/bin/shop are damaged and removed: symbol index: 1 of 1 "
-		"pages are damaged; its debug data is wanted again");
+		"pages are damaged; debug data is needed again");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3");
 	close_pair(&p);

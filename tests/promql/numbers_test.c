@@ -58,16 +58,15 @@ TEST(selectors_of_numbers_are_costs)
 			"up{instance=\"1\", job=\"a\"} 1\nup{instance=\"3\", job=\"b\"} 0" },
 		{ 40, "up * on (job) group_left total(merge by (job) (process_cpu:samples[1m]))",
 			"{instance=\"1\", job=\"a\"} 43\n{instance=\"3\", job=\"b\"} 0" },
-		{ 40, "merge(up)", "invalid input: 1:7: merge() wants profiles, got costs" },
+		{ 40, "merge(up)", "invalid input: 1:7: merge() needs profiles, got costs" },
 		{ 40, "up{job='a'}[1m]",
 			"up{instance=\"1\", job=\"a\"} 10=1 20=1 30=0 40=1\n"
 			"up{instance=\"2\", job=\"a\"} 10=1" },
 		{ 40, "{__name__='up', job='b'}[1m]", "up{instance=\"3\", job=\"b\"} 10=0" },
 		{ 40, "total(up[1m])",
-			"invalid input: 1:7: up[1m] are numbers: avg_over_time() and its like "
-			"make costs of them" },
+			"invalid input: 1:7: up[1m] are numbers: use avg_over_time() or a similar function" },
 		{ 40, "changes(process_cpu[1m])",
-			"invalid input: 1:9: changes() wants numbers, got profiles" },
+			"invalid input: 1:9: changes() needs numbers, got profiles" },
 	};
 	/* clang-format on */
 
@@ -99,7 +98,7 @@ TEST(functions_over_windows_of_numbers)
 			"{job=\"c\"} 1" },
 		{ 200, "absent_over_time(up{job='b'}[1m])", "{job=\"b\"} 1" },
 		{ 40, "avg_over_time(up)",
-			"invalid input: 1:15: avg_over_time() wants a selector with a "
+			"invalid input: 1:15: avg_over_time() needs a selector with a "
 			"window: [5m]" },
 	};
 	/* clang-format on */

@@ -58,12 +58,12 @@ TEST(rates_of_profiles)
 			"{job=\"a\", pod=\"p\"} 0.8888888888888888" },
 		{ 40, "rate(nothing[1m])", "" },
 		{ 40, "rate(memory[1m])",
-			"invalid input: 1:6: rate() wants amounts that add up in time, got levels: "
-			"memory:inuse_space:bytes::; avg_over_time() gives their mean" },
+			"invalid input: 1:6: rate() needs amounts that add up in time, got levels: "
+			"memory:inuse_space:bytes::; use avg_over_time() for the mean" },
 		{ 40, "rate(process_cpu)",
-			"invalid input: 1:6: rate() wants a selector with a window: [5m]" },
+			"invalid input: 1:6: rate() needs a selector with a window: [5m]" },
 		{ 40, "rate(merge(process_cpu[1m]))",
-			"invalid input: 1:6: rate() wants a selector here, got profiles" },
+			"invalid input: 1:6: rate() needs a selector, got profiles" },
 	};
 
 	CHECK_ANSWERS_IN(fill_windows, rows);
@@ -189,7 +189,7 @@ TEST(sums_means_and_counts)
 		{ 40, "absent(memory)", "" },
 		{ 40, "absent(memory{pod='x', job='a'})", "{job=\"a\", pod=\"x\"} 1" },
 		{ 40, "stddev_over_time(memory[1m])",
-			"invalid input: 1:18: stddev_over_time() wants numbers, got profiles" },
+			"invalid input: 1:18: stddev_over_time() needs numbers, got profiles" },
 	};
 
 	CHECK_ANSWERS_IN(fill_windows, rows);

@@ -186,8 +186,8 @@ TEST(subqueries_are_counted_before_they_begin)
 		return;
 	fill(&w);
 	at(&w, 20, "max_over_time(total(cpu:samples)[200s:1s])",
-		"limit exceeded: the query would look at about 600 series in its steps, which counts "
-		"as 60,000 samples, limit 800 (--query.max-samples)");
+		"limit exceeded: the query would read about 600 series in its steps, counted as 60,000 "
+		"samples, limit 800 (--query.max-samples)");
 	steps = (struct query_options){
 		.step_ns = 10 * NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 20 * NS_PER_S
 	};
@@ -241,8 +241,8 @@ TEST(what_would_be_too_much_is_not_begun)
 		"limit exceeded: the query would read about 905 samples, limit 800 "
 		"(--query.max-samples)");
 	ask(&w, steps, "total(cpu:samples[5m])",
-		"limit exceeded: the query would look at about 603 series in its steps, which counts "
-		"as 60,300 samples, limit 800 (--query.max-samples)");
+		"limit exceeded: the query would read about 603 series in its steps, counted as 60,300 "
+		"samples, limit 800 (--query.max-samples)");
 	/* it is explained all the same */
 	explain.step_ns = steps.step_ns;
 	explain.start_ns = steps.start_ns;

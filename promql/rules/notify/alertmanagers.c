@@ -14,10 +14,10 @@
 #define API "/api/v2/alerts"
 #define SCRATCH_BYTES_MAX (64u << 20)
 
-METRIC_COUNTER(sent_total, "epimetheus_notifications_sent_total",
-	"Alerts that an Alertmanager took.", "alertmanager");
+METRIC_COUNTER(sent_total, "epimetheus_notifications_sent_total", "Alerts sent to an Alertmanager.",
+	"alertmanager");
 METRIC_COUNTER(errors_total, "epimetheus_notifications_errors_total",
-	"Alerts in requests that an Alertmanager did not take.", "alertmanager");
+	"Alerts in requests that an Alertmanager refused.", "alertmanager");
 METRIC_COUNTER(dropped_total, "epimetheus_notifications_dropped_total",
 	"Alerts that were not delivered: refused, over the queue's limit, or without an Alertmanager.",
 	"alertmanager");
@@ -295,7 +295,7 @@ static enum err_code alertmanagers_rebuild_add_target(struct alertmanagers_rebui
 		return alertmanagers_rebuild_drop(r, before, err);
 	address = labels_builder_get(&b, STR(ADDRESS));
 	if (!address.len || memchr(address.ptr, '/', address.len)) {
-		log_warn("notifier", "an address is not host and port", LOG_STR("source", g->source),
+		log_warn("notifier", "address is not host and port", LOG_STR("source", g->source),
 			LOG_STR("address", address));
 		return ERR_OK;
 	}

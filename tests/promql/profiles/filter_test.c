@@ -148,7 +148,7 @@ TEST(totals_are_of_all)
 	at(&w, 20, "cum(cpu:samples{pod='p'}, {function='g'})",
 		"{function=\"g\", job=\"a\", pod=\"p\"} 7");
 	/* costs are no profiles */
-	at(&w, 20, "focus(total(cpu), 'x')", "invalid input: 1:7: focus() wants profiles, got costs");
+	at(&w, 20, "focus(total(cpu), 'x')", "invalid input: 1:7: focus() needs profiles, got costs");
 	world_close(&w);
 }
 

@@ -83,19 +83,19 @@ static const struct {
 	{ G "  - alert: x\n    expr: 1 +",
 		IN("5:11") ", \"x\": could not parse expression: 1:4: unexpected end of query" },
 	{ G "  - alert: x\n    expr: merge(cpu[5m])",
-		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, "
-				   "this gives profiles" },
+		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, got "
+				   "profiles" },
 	{ G "  - alert: x\n    expr: 1",
-		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, "
-				   "this gives a scalar" },
+		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, got a "
+				   "scalar" },
 	{ G "  - record: x\n    expr: top(3, cpu)",
-		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give "
-				   "costs, a scalar or profiles, this gives a table" },
+		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give costs, a "
+				   "scalar or profiles, got a table" },
 	{ G "  - record: x\n    expr: '\"a\"'",
-		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give "
-				   "costs, a scalar or profiles, this gives a string" },
+		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give costs, a "
+				   "scalar or profiles, got a string" },
 	{ G "  - alert: x\n    expr: flat(3)",
-		IN("5:11") ", \"x\": could not parse expression: 1:6: flat() wants profiles, "
+		IN("5:11") ", \"x\": could not parse expression: 1:6: flat() needs profiles, "
 				   "got a scalar" },
 	{ G "  - alert: x\n    alert: y",
 		"r.yml:5:5: mapping key \"alert\" already defined at line 4" },
@@ -108,31 +108,32 @@ TEST(names_are_what_they_are_known_as)
 		const char *rules, *want;
 	} rows[] = {
 		{ "  - alert: x\n    expr: sum(cpu) > 5",
-			IN("4:5") ", \"x\": if cpu is a profile: 1:5: sum() wants costs, got profiles" },
+			IN("4:5") ", \"x\": if cpu is a profile: 1:5: sum() needs numbers: use "
+					  "sum(total(cpu))" },
 		{ "  - alert: x\n    expr: sum(total(cpu)) > 5", "" },
 		{ "  - alert: x\n    expr: cpu > 5",
-			IN("4:5") ", \"x\": if cpu is a profile: 1:5: no > between profiles and a "
-					  "scalar; total(), flat() and cum() make costs of profiles" },
+			IN("4:5") ", \"x\": if cpu is a profile: 1:5: operator > does not take profiles and a "
+					  "scalar; use total(), flat() or cum() for costs" },
 		{ "  - alert: x\n    expr: heap:inuse_space",
 			IN("4:5") ", \"x\": if heap:inuse_space is a profile: an alert's expression "
 					  "must give costs" },
 		{ "  - record: x\n    expr: max_over_time(memory:alloc_space[5m]) > 1",
-			IN("4:5") ", \"x\": if memory:alloc_space is a profile: 1:39: no > between "
-					  "profiles and a scalar; total(), flat() and cum() make costs of "
-					  "profiles" },
+			IN("4:5") ", \"x\": if memory:alloc_space is a profile: 1:39: operator > does not take "
+					  "profiles and a scalar; use total(), flat() or cum() for costs" },
 		{ "  - alert: x\n    expr: avg_over_time(goroutine[5m]) > 1",
-			IN("4:5") ", \"x\": if goroutine is a profile: 1:30: no > between profiles and "
-					  "a scalar; total(), flat() and cum() make costs of profiles" },
+			IN("4:5") ", \"x\": if goroutine is a profile: 1:30: operator > does not take profiles "
+					  "and "
+					  "a scalar; use total(), flat() or cum() for costs" },
 		{ "  - alert: x\n    expr: sum(up) < 1 or sum(nobody_knows) > 1", "" },
 		{ "  - alert: x\n    expr: sum(memory:used:ratio) > 1", "" },
 		{ "  - alert: x\n    expr: sum({job=\"a\"}) > 1", "" },
 		{ "  - record: cpu\n    expr: sum(up)\n  - alert: x\n    expr: sum(cpu) > 5", "" },
 		{ "  - alert: x\n    expr: sum(a:b) > 5\n  - record: a:b\n    expr: merge(cpu[5m])",
-			IN("4:5") ", \"x\": a:b is recorded as profiles: 1:5: sum() wants costs, got "
-					  "profiles" },
+			IN("4:5") ", \"x\": a:b is recorded as profiles: 1:5: sum() needs numbers: use "
+					  "sum(total(a:b))" },
 		{ "  - record: a:b\n    expr: sum(up)\n  - record: c\n    expr: total(a:b)",
 			"r.yml:6:5: group \"g\", rule 2, \"c\": a:b is recorded as costs: 1:7: total() "
-			"wants profiles, got costs" },
+			"needs profiles, got costs" },
 		{ "  - record: a:b\n    expr: unknown\n  - record: c\n    expr: total(a:b)", "" },
 	};
 

@@ -65,10 +65,10 @@ TEST(types)
 TEST(filters_refuse)
 {
 	static const struct row rows[] = {
-		{ "focus(cpu)", "1:1: focus() wants 2 arguments, got 1: focus(profiles, \"re\")" },
-		{ "hide(1, 'x')", "1:6: hide() wants profiles, got a scalar" },
-		{ "hide(total(cpu), 'x')", "1:6: hide() wants profiles, got costs" },
-		{ "show(cpu, cpu)", "1:11: show() wants a string, got profiles or costs" },
+		{ "focus(cpu)", "1:1: focus() needs 2 arguments, got 1: focus(profiles, \"re\")" },
+		{ "hide(1, 'x')", "1:6: hide() needs profiles, got a scalar" },
+		{ "hide(total(cpu), 'x')", "1:6: hide() needs profiles, got costs" },
+		{ "show(cpu, cpu)", "1:11: show() needs a string, got profiles or costs" },
 		{ "show by (a) (cpu, 'x')", "1:1: show() takes no by: show(profiles, \"re\")" },
 		{ "merge(\n  focus(cpu, 'a(b'))", "2:14: error parsing regexp: missing ): a(b" },
 		{ "tagfocus(cpu, ('a=b,*'))",
@@ -87,27 +87,27 @@ TEST(refuses)
 {
 	/* clang-format off */
 	static const struct row rows[] = {
-		{ "flat(flat(cpu))", "1:6: flat() wants profiles, got costs" },
+		{ "flat(flat(cpu))", "1:6: flat() needs profiles, got costs" },
 		{ "nonesuch(1)", "1:1: unknown function \"nonesuch\"" },
 		{ "1 + Merge(cpu)", "1:5: unknown function \"Merge\"; did you mean \"merge\"?" },
 		{ "mrge(cpu)", "1:1: unknown function \"mrge\"; did you mean \"merge\"?" },
-		{ "sum(1)", "1:5: sum() wants costs, got a scalar" },
-		{ "sum('a')", "1:5: sum() wants costs, got a string" },
-		{ "sum(cpu[5m])", "1:5: sum() wants costs, got profiles" },
-		{ "abs((merge(cpu)))", "1:5: abs() wants costs, got profiles" },
-		{ "topk(up, up)", "1:6: topk() wants a scalar, got profiles or costs" },
-		{ "vector(up)", "1:8: vector() wants a scalar, got profiles or costs" },
-		{ "merge(1)", "1:7: merge() wants profiles, got a scalar" },
-		{ "total(top(1, cpu))", "1:7: total() wants profiles, got a table" },
-		{ "top(1, cpu) + 1", "1:13: no + between a table and a scalar" },
-		{ "top(cpu)", "1:1: top() wants 2 arguments, got 1: top(k, profiles)" },
-		{ "merge()", "1:1: merge() wants 1 argument, got 0: "
+		{ "sum(1)", "1:5: sum() needs costs, got a scalar" },
+		{ "sum('a')", "1:5: sum() needs costs, got a string" },
+		{ "sum(cpu[5m])", "1:5: sum() needs numbers: use sum(total(cpu[5m]))" },
+		{ "abs((merge(cpu)))", "1:5: abs() needs numbers: use abs(total(merge(cpu)))" },
+		{ "topk(up, up)", "1:6: topk() needs a scalar, got profiles or costs" },
+		{ "vector(up)", "1:8: vector() needs a scalar, got profiles or costs" },
+		{ "merge(1)", "1:7: merge() needs profiles, got a scalar" },
+		{ "total(top(1, cpu))", "1:7: total() needs profiles, got a table" },
+		{ "top(1, cpu) + 1", "1:13: operator + does not take a table and a scalar" },
+		{ "top(cpu)", "1:1: top() needs 2 arguments, got 1: top(k, profiles)" },
+		{ "merge()", "1:1: merge() needs 1 argument, got 0: "
 			     "merge [by|without (label, ...)] (profiles)" },
-		{ "flat()", "1:1: flat() wants at least 1 argument, got 0: "
+		{ "flat()", "1:1: flat() needs at least 1 argument, got 0: "
 			    "flat [by (field, ...)] (profiles[, {frame matchers}])" },
-		{ "flat(cpu, {}, {})", "1:1: flat() wants at most 2 arguments, got 3: "
+		{ "flat(cpu, {}, {})", "1:1: flat() needs at most 2 arguments, got 3: "
 				       "flat [by (field, ...)] (profiles[, {frame matchers}])" },
-		{ "time(1)", "1:1: time() wants 0 arguments, got 1: time()" },
+		{ "time(1)", "1:1: time() needs 0 arguments, got 1: time()" },
 		{ "flat without (job) (cpu)", "1:1: flat() takes no without: "
 					      "flat [by (field, ...)] (profiles[, {frame matchers}])" },
 		{ "abs by (job) (up)", "1:1: abs() takes no by: abs(costs)" },
@@ -115,13 +115,13 @@ TEST(refuses)
 		{ "diff by (job) (a, b)", "1:1: diff() takes no by: "
 					  "diff [on|ignoring (label, ...)] (new, base)" },
 		/* frame matchers */
-		{ "flat(cpu, cpu)", "1:11: flat() wants frame matchers in braces here: "
+		{ "flat(cpu, cpu)", "1:11: flat() needs frame matchers in braces: "
 				    "{function=\"...\"}" },
-		{ "flat(cpu, {function='x'}[5m])", "1:11: flat() wants frame matchers in braces here: "
+		{ "flat(cpu, {function='x'}[5m])", "1:11: flat() needs frame matchers in braces: "
 						   "{function=\"...\"}" },
-		{ "flat(cpu, 'x')", "1:11: flat() wants frame matchers in braces here: "
+		{ "flat(cpu, 'x')", "1:11: flat() needs frame matchers in braces: "
 				    "{function=\"...\"}" },
-		{ "cum(cpu, {fn='x'})", "1:10: a frame has no fn, only function, system_name, filename, "
+		{ "cum(cpu, {fn='x'})", "1:10: unknown frame field fn, known: function, system_name, filename, "
 					"line, address, mapping, build_id" },
 		/* selectors */
 		{ "{}", "1:1: selector must contain at least one non-empty matcher" },
@@ -129,31 +129,31 @@ TEST(refuses)
 		  "1:5: selector must contain at least one non-empty matcher" },
 		{ "cpu{__name__=\"x\"}", "1:1: the name is set twice: \"cpu\" and \"x\"" },
 		/* operators */
-		{ "1 + 'a'", "1:3: no + between a scalar and a string" },
-		{ "-'a'", "1:2: unary - wants costs or a scalar, got a string" },
-		{ "+merge(cpu)", "1:2: unary + wants costs or a scalar, got profiles" },
-		{ "1 and 2", "1:3: no and between a scalar and a scalar; "
-				"vector() makes costs of a scalar" },
-		{ "up or 1", "1:4: no or between profiles or costs and a scalar; "
-			       "vector() makes costs of a scalar" },
+		{ "1 + 'a'", "1:3: operator + does not take a scalar and a string" },
+		{ "-'a'", "1:2: unary - needs costs or a scalar, got a string" },
+		{ "+merge(cpu)", "1:2: unary + needs costs or a scalar, got profiles" },
+		{ "1 and 2", "1:3: operator and does not take a scalar and a scalar; "
+				"use vector() for costs" },
+		{ "up or 1", "1:4: operator or does not take profiles or costs and a scalar; "
+			       "use vector() for costs" },
 		{ "1 > 2", "1:3: comparisons between scalars must use bool: > bool" },
 		{ "1 + bool 2", "1:3: bool is only for comparisons, not for +" },
 		{ "up and bool up", "1:4: bool is only for comparisons, not for and" },
-		{ "up + on (a) 1", "1:4: on and ignoring match the labels of two sides, "
-				   "and a scalar has none" },
+		{ "up + on (a) 1", "1:4: on and ignoring need labels on both sides, "
+				   "a scalar has none" },
 		{ "up and on (a) group_left up", "1:4: group_left and group_right are not for and" },
 		{ "up + on (a, b) group_right (b) up", "1:4: label b is in on and in group_right" },
-		{ "cpu[5m] + cpu[5m]", "1:9: no + between profiles and profiles; "
-				       "total(), flat() and cum() make costs of profiles" },
-		{ "cpu[5m] > 5", "1:9: no > between profiles and a scalar; "
-				 "total(), flat() and cum() make costs of profiles" },
-		{ "2 / cpu[5m]", "1:3: no / between a scalar and profiles; "
-				 "total(), flat() and cum() make costs of profiles" },
-		{ "cpu[5m] - up > 1", "1:14: no > between profiles and a scalar; "
-				      "total(), flat() and cum() make costs of profiles" },
-		{ "cpu[5m] - on (a) group_left cpu[5m]", "1:9: no - group_left between profiles and "
-			"profiles; total(), flat() and cum() make costs of profiles" },
-		{ "abs(\n  flat(\n    1))", "3:5: flat() wants profiles, got a scalar" },
+		{ "cpu[5m] + cpu[5m]", "1:9: operator + does not take profiles and profiles; "
+				       "use total(), flat() or cum() for costs" },
+		{ "cpu[5m] > 5", "1:9: operator > does not take profiles and a scalar; "
+				 "use total(), flat() or cum() for costs" },
+		{ "2 / cpu[5m]", "1:3: operator / does not take a scalar and profiles; "
+				 "use total(), flat() or cum() for costs" },
+		{ "cpu[5m] - up > 1", "1:14: operator > does not take profiles and a scalar; "
+				      "use total(), flat() or cum() for costs" },
+		{ "cpu[5m] - on (a) group_left cpu[5m]", "1:9: operator - group_left does not take profiles and "
+			"profiles; use total(), flat() or cum() for costs" },
+		{ "abs(\n  flat(\n    1))", "3:5: flat() needs profiles, got a scalar" },
 	};
 	/* clang-format on */
 
@@ -229,17 +229,17 @@ TEST(functions_of_costs)
 		{ "label_join(up, 'a', '-', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i')", "costs" },
 		{ "count_values('', up)", "1:14: invalid label name \"\"" },
 		{ "count_values('0v', up)", "costs" },
-		{ "count_values(1, up)", "1:14: count_values() wants a string, got a scalar" },
-		{ "quantile('0.5', up)", "1:10: quantile() wants a scalar, got a string" },
-		{ "clamp_min(cpu[5m], 1)", "1:11: clamp_min() wants costs, got profiles" },
+		{ "count_values(1, up)", "1:14: count_values() needs a string, got a scalar" },
+		{ "quantile('0.5', up)", "1:10: quantile() needs a scalar, got a string" },
+		{ "clamp_min(cpu[5m], 1)", "1:11: clamp_min() needs numbers: use total(cpu[5m])" },
 		{ "clamp(up, 1)",
-			"1:1: clamp() wants 3 arguments, got 2: clamp(costs, min, max)" },
-		{ "round(up, 1, 2)", "1:1: round() wants at most 2 arguments, got 3: "
+			"1:1: clamp() needs 3 arguments, got 2: clamp(costs, min, max)" },
+		{ "round(up, 1, 2)", "1:1: round() needs at most 2 arguments, got 3: "
 				     "round(costs[, to_nearest])" },
 		{ "label_join(up, 'a')",
-			"1:1: label_join() wants at least 3 arguments, got 2: "
+			"1:1: label_join() needs at least 3 arguments, got 2: "
 			"label_join(costs, \"destination\", \"separator\", \"source\", ...)" },
-		{ "label_join(up, 'a', '-', 1)", "1:26: label_join() wants a string, got a scalar" },
+		{ "label_join(up, 'a', '-', 1)", "1:26: label_join() needs a string, got a scalar" },
 		{ "label_join(up, 'a', '-', 'b', '\\xff')",
 			"1:31: invalid source label name in label_join(): \xff" },
 		{ "label_replace(up, '', '', 'c', '')",
@@ -253,24 +253,24 @@ TEST(functions_of_costs)
 		{ "up[5m:]", "a range of costs" }, { "(up[5m:])", "a range of costs" },
 		{ "predict_linear(up[1h], 4h)", "costs" }, { "hour()", "costs" }, { "pi()", "a scalar" },
 		{ "limitk(2, up)", "costs" }, { "sort_by_label(up, 'a', 'b')", "costs" },
-		{ "up[5m:] + 1", "1:9: no + between a range of costs and a scalar" },
-		{ "sum(up[5m:])", "1:5: sum() wants costs, got a range of costs" },
-		{ "-up[5m:]", "1:2: unary - wants costs or a scalar, got a range of costs" },
-		{ "merge(cpu)[5m:]", "1:1: a subquery is of costs, got profiles; "
-			"total(), flat() and cum() make costs of profiles" },
-		{ "time()[5m:]", "1:1: a subquery is of costs, got a scalar; "
-			"vector() makes costs of a scalar" },
-		{ "'a'[5m:]", "1:1: a subquery is of costs, got a string" },
-		{ "up[5m][5m:]", "1:1: a subquery is of costs, got profiles; "
-			"total(), flat() and cum() make costs of profiles" },
-		{ "rate(sum(up))", "1:6: rate() wants a window: a subquery makes one of costs: [5m:1m]" },
-		{ "rate(up)", "1:6: rate() wants a selector with a window: [5m]" },
+		{ "up[5m:] + 1", "1:9: operator + does not take a range of costs and a scalar" },
+		{ "sum(up[5m:])", "1:5: sum() needs costs, got a range of costs" },
+		{ "-up[5m:]", "1:2: unary - needs costs or a scalar, got a range of costs" },
+		{ "merge(cpu)[5m:]", "1:1: a subquery needs costs, got profiles; "
+			"use total(), flat() or cum() for costs" },
+		{ "time()[5m:]", "1:1: a subquery needs costs, got a scalar; "
+			"use vector() for costs" },
+		{ "'a'[5m:]", "1:1: a subquery needs costs, got a string" },
+		{ "up[5m][5m:]", "1:1: a subquery needs costs, got profiles; "
+			"use total(), flat() or cum() for costs" },
+		{ "rate(sum(up))", "1:6: rate() needs a window; for costs use a subquery: [5m:1m]" },
+		{ "rate(up)", "1:6: rate() needs a selector with a window: [5m]" },
 		{ "changed(up[5m:], cpu[5m])",
-			"1:9: changed() wants a selector here, got a range of costs" },
-		{ "predict_linear(up[1h])", "1:1: predict_linear() wants 2 arguments, got 1: "
+			"1:9: changed() needs a selector, got a range of costs" },
+		{ "predict_linear(up[1h])", "1:1: predict_linear() needs 2 arguments, got 1: "
 			"predict_linear(numbers[window], seconds)" },
-		{ "hour(1)", "1:6: hour() wants costs, got a scalar" },
-		{ "absent(1)", "1:8: absent() wants profiles or costs, got a scalar" },
+		{ "hour(1)", "1:6: hour() needs costs, got a scalar" },
+		{ "absent(1)", "1:8: absent() needs profiles or costs, got a scalar" },
 	};
 	/* clang-format on */
 

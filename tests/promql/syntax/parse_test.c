@@ -210,20 +210,20 @@ TEST(refuses_modifiers)
 		{ "a[300y]", "1:3: duration out of range" }, { "a[200y]", "1:3: duration out of range" },
 		{ "a[5m][5m]", "1:7: a selector has only one window" },
 		{ "a offset 1m [5m]", "1:14: a window must come before offset and @" },
-		{ "(a)[5m]", "1:5: a window is allowed only directly behind a selector; "
+		{ "(a)[5m]", "1:5: a window is allowed only directly after a selector; "
 			"a subquery has a colon: [5m:]" },
-		{ "sum(a)[5m]", "1:8: a window is allowed only directly behind a selector; "
+		{ "sum(a)[5m]", "1:8: a window is allowed only directly after a selector; "
 			"a subquery has a colon: [5m:]" },
 		{ "a offset", "1:9: unexpected end of query, expected \"+\", \"-\", number or duration" },
 		{ "a offset 1e30", "1:10: duration out of range" },
 		{ "a offset 1m offset 2m", "1:13: offset may not be set twice" },
-		{ "1 offset 5m", "1:3: offset is allowed only directly behind a selector or a subquery" },
+		{ "1 offset 5m", "1:3: offset is allowed only directly after a selector or a subquery" },
 		{ "a @ 1 @ 2", "1:7: @ may not be set twice" },
 		{ "a @ start", "1:10: unexpected end of query, expected \"(\"" },
 		{ "a @ b", "1:5: unexpected \"b\"" },
 		{ "a @ NaN", "1:5: time out of range: \"NaN\"" },
 		{ "a @ 1e30", "1:5: time out of range: \"1e30\"" },
-		{ "sum(a) @ 1", "1:8: @ is allowed only directly behind a selector or a subquery" },
+		{ "sum(a) @ 1", "1:8: @ is allowed only directly after a selector or a subquery" },
 	};
 	/* clang-format on */
 
@@ -244,8 +244,8 @@ TEST(refuses_strings)
 		{ "\"\\x4\"", "1:2: bad digit in escape sequence" },
 		{ "\"\\08\"", "1:2: bad digit in escape sequence" },
 		{ "\"\\400\"", "1:2: escape sequence above \\377" },
-		{ "\"\\ud800\"", "1:2: escape sequence is no Unicode character" },
-		{ "\"\\U00110000\"", "1:2: escape sequence is no Unicode character" },
+		{ "\"\\ud800\"", "1:2: escape sequence is not a Unicode character" },
+		{ "\"\\U00110000\"", "1:2: escape sequence is not a Unicode character" },
 		{ "a\xff", "1:2: query is not UTF-8" },
 	};
 

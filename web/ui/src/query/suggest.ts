@@ -4,7 +4,7 @@ import { formatSelector, type Selector, splice, unquote } from "./text";
 
 const TEXT = '("(?:[^"\\\\]|\\\\.)*")';
 const MEANT = `(?:.*); did you mean ${TEXT}\\?$`;
-const TYPE = new RegExp(`^no type or series is called ${TEXT}${MEANT}`);
+const TYPE = new RegExp(`^no type or series is named ${TEXT}${MEANT}`);
 const LABEL = new RegExp(`^no series.* has a label ${TEXT}${MEANT}`);
 const VALUE = new RegExp(`^no series.* has ([A-Za-z_]\\w*)=${TEXT}${MEANT}`);
 const FUNCTION = new RegExp(`^unknown function ${TEXT}${MEANT}`);
