@@ -18,7 +18,7 @@
 METRIC_COUNTER(
 	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
 METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
-	"Turns skipped because the scrape before was still under way.", NULL);
+	"Turns skipped because the scrape before was still in progress.", NULL);
 METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
 	"From the request to the end of the answer, including the `seconds` of a profile.", NULL);
 METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
@@ -334,7 +334,7 @@ static void cycle_on_answer(void *ctx, const struct http_response *res)
 	} else if (taken) {
 		rc = err_set(&t->err, ERR_UNAVAILABLE,
 			"another profiler has had this process for %d turns: \"" STR_FMT
-			"\". A process has one CPU profiler: let others ask for fewer seconds, or stop one",
+			"\". A process has one CPU profiler: reduce the seconds of the others, or stop one",
 			SHARING_STARVED_TURNS, STR_ARG(str_trim(res->body)));
 		task_failed(t, rc, "endpoint_taken");
 	} else if (res->status != 200) {
@@ -487,7 +487,7 @@ static void cycle_fail_waiting(struct scraper *s)
 		return;
 	}
 	err_set(&err, ERR_UNAVAILABLE,
-		"another CPU profile of this target is under way for job %s: a process has one CPU "
+		"another CPU profile of this target is in progress for job %s: a process has one CPU "
 		"profiler",
 		QUOTED(other->target->part->job->job_name));
 	cycle_fail(s, "endpoint_taken", &err);

@@ -247,7 +247,7 @@ static void scrape_manager_pool_inherit(struct job_pool *p, struct job_pool *old
 	} else { /* its set could not be made: the old targets stay */
 		p->set = old->set;
 		p->synced = old->synced;
-		p->trouble = "out of memory for its new targets: the old ones are scraped";
+		p->trouble = "out of memory for the new targets: the old targets are scraped";
 		old->set = NULL;
 	}
 	old->synced = false;

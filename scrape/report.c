@@ -223,7 +223,7 @@ static void report_flush(struct report *r)
 	}
 	if (taken)
 		return;
-	err_set(&err, ERR_LIMIT, "too many wait for a worker: this server is overloaded");
+	err_set(&err, ERR_LIMIT, "too many profiles wait for a worker: the server is overloaded");
 	report_lost(r, b->n * VALUES, &err);
 	report_batch_free(b);
 }

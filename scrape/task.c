@@ -227,7 +227,7 @@ static void task_on_asked(void *ctx)
 	if (pool_submit(t->env->workers, scrape_task_store, t))
 		return;
 	atomic_fetch_sub(&t->env->queued_bytes, t->asking_bytes);
-	rc = err_set(&err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
+	rc = err_set(&err, ERR_LIMIT, "%u profiles wait for a worker: the server is overloaded",
 		SCRAPE_QUEUED_MAX);
 	scrape_task_end_work(t, rc, &err);
 }
@@ -370,7 +370,7 @@ static enum err_code scrape_task_overloaded(struct scrape_task *t, const struct 
 {
 	task_count_storing(t->env, -1);
 	atomic_fetch_sub(&t->env->queued_bytes, res->body.len);
-	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
+	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: the server is overloaded",
 		SCRAPE_QUEUED_MAX);
 }
 
@@ -383,7 +383,7 @@ enum err_code task_store(struct scrape_task *t, const struct http_response *res)
 	if (queued > SCRAPE_QUEUED_BYTES_MAX) {
 		atomic_fetch_sub(&env->queued_bytes, res->body.len);
 		return err_set(&t->err, ERR_LIMIT,
-			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
+			"profiles of %zu bytes wait for a worker, limit %zu: the server is overloaded", queued,
 			SCRAPE_QUEUED_BYTES_MAX);
 	}
 	buf_add_str(&t->content_type, res->content_type);

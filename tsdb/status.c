@@ -27,8 +27,8 @@ METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
 	"Symbols that cannot leave memory now: rows are added to them, or queries or delta bases "
 	"need them.",
 	NULL);
-METRIC_GAUGE(losses_gauge, "epimetheus_tsdb_losses",
-	"Losses of stored profiles that nobody has accepted.", NULL);
+METRIC_GAUGE(
+	losses_gauge, "epimetheus_tsdb_losses", "Unacknowledged losses of stored profiles.", NULL);
 METRIC_GAUGE(remote_gauge, "epimetheus_tsdb_remote_bytes",
 	"Bytes of the blocks that are read in a bucket.", NULL);
 METRIC_GAUGE(unreachable_gauge, "epimetheus_tsdb_unreachable_blocks",

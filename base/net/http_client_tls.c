@@ -211,7 +211,7 @@ static enum err_code http_client_tls_load_key(
 		goto out;
 	key = PEM_read_bio_PrivateKey(bio, NULL, http_client_tls_no_password, NULL);
 	if (!key)
-		rc = err_set(err, ERR_INVALID, "no private key found, or it is encrypted");
+		rc = err_set(err, ERR_INVALID, "no private key found, or an encrypted one");
 	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
 		rc = err_set(err, ERR_INVALID, "%s", http_client_tls_last_problem());
 out:

@@ -23,7 +23,7 @@ static enum err_code http_token_set_life(
 	struct str text, struct http_token_answer *out, struct err *err)
 {
 	if (text.len && !str_to_i64(text, &out->expires_s))
-		return err_set(err, ERR_INVALID, "expires_in is no whole number");
+		return err_set(err, ERR_INVALID, "expires_in is not a whole number");
 	return ERR_OK;
 }
 
@@ -42,15 +42,15 @@ static enum err_code http_token_read_json(
 	const json_t *type = json_object_get(root, "token_type");
 
 	if (!json_is_object(root))
-		return err_set(err, ERR_INVALID, "the answer is no JSON object");
+		return err_set(err, ERR_INVALID, "the answer is not a JSON object");
 	out->token = http_token_text_of(root, "access_token");
 	out->type = http_token_text_of(root, "token_type");
 	if (type && !json_is_string(type) && !json_is_null(type))
-		return err_set(err, ERR_INVALID, "token_type is no string");
+		return err_set(err, ERR_INVALID, "token_type is not a string");
 	if (json_is_string(expires))
 		return http_token_set_life(http_token_text_of(root, "expires_in"), out, err);
 	if (expires && !json_is_integer(expires) && !json_is_null(expires))
-		return err_set(err, ERR_INVALID, "expires_in is no whole number");
+		return err_set(err, ERR_INVALID, "expires_in is not a whole number");
 	out->expires_s = json_integer_value(expires);
 	return ERR_OK;
 }
@@ -107,7 +107,7 @@ static enum err_code http_token_use_answer(struct arena *a, const struct http_to
 	if (!http_header_value_valid(in->token))
 		return err_set(err, ERR_INVALID, "access_token holds control characters");
 	if (in->type.len && !http_token_valid(in->type))
-		return err_set(err, ERR_INVALID, "token_type is no name of a scheme");
+		return err_set(err, ERR_INVALID, "token_type is not the name of a scheme");
 	text = arena_printf(
 		a, STR_FMT " " STR_FMT, STR_ARG(http_token_scheme_of(in->type)), STR_ARG(in->token));
 	if (!text)

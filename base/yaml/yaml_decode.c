@@ -402,7 +402,7 @@ static enum err_code yaml_foreign_field(struct yaml_ctx *ctx, const struct yaml_
 	}
 	if (f->kind == YAML_FOREIGN_SECTION)
 		return yaml_err(n->key, err, ERR_INVALID,
-			"field %s not found in type %s: %s; --config.ignore-foreign passes it over", f->name,
+			"field %s not found in type %s: %s; --config.ignore-foreign skips the field", f->name,
 			schema->name, f->text);
 	return yaml_err(n->key, err, ERR_INVALID, "field %s not found in type %s: %s", f->name,
 		schema->name, f->text);

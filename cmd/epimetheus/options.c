@@ -130,7 +130,7 @@ static struct flag table[] = {
 		"How long a stop of the server may be for pending alerts to go on." },
 	{ "rules.alert.for-grace-period", FLAG_DURATION, &opt.grace_period_ns, "10m",
 		"Least time between a start and the firing of an alert that was pending; those with a "
-		"shorter `for` begin anew." },
+		"shorter `for` begin again." },
 	{ "rules.alert.resend-delay", FLAG_DURATION, &opt.resend_delay_ns, "1m",
 		"How often an alert that fires is sent again." },
 	{ "rules.max-concurrency", FLAG_UINT, &opt.rule_workers, "4",

@@ -72,7 +72,7 @@ static enum err_code server_load(
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
 	if (!rc && s->storage && storage_is_other(s->storage, *out))
-		rc = err_set(err, ERR_INVALID, "`bucket` changed: that wants a restart");
+		rc = err_set(err, ERR_INVALID, "`bucket` changed: a restart is needed");
 	if (rc) {
 		config_unref(*out);
 		*out = NULL;

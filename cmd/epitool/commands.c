@@ -72,7 +72,7 @@ const struct tool_command tool_commands[] = {
 		"Is all there that manifests name?",
 		{ { 1, "something is wrong" }, { 130, INTERRUPTED } } },
 	{ "bucket", "repair", objects_repair, "bucket repair [FLAGS] SHARD",
-		"Make a manifest anew that is missing or damaged.",
+		"Rebuild a manifest that is missing or damaged.",
 		{ { 1, "no manifest was written" }, { 130, INTERRUPTED } } },
 	{ "tsdb", "list", tsdb_list, "tsdb list [--json] [DIR]",
 		"Windows and blocks of a data directory.",

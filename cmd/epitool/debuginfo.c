@@ -11,7 +11,7 @@
 
 #define FILES_MAX 4096
 #define WAIT_FIRST_NS (100 * NS_PER_MS)
-#define AS_GOOD "as good symbols are there"
+#define AS_GOOD "equally good symbols are stored"
 #define WAIT_MAX_NS (2 * NS_PER_S)
 
 /* ---- upload ---- */

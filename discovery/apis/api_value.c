@@ -245,7 +245,7 @@ static enum err_code api_value_walk(
 	if (!value || json_is_null(value) || (json_is_string(value) && !json_string_length(value)))
 		return ERR_OK; /* null is Go's empty list, "" that of XML */
 	if (!json_is_array(value))
-		return err_set(err, ERR_INVALID, "the answer is no list");
+		return err_set(err, ERR_INVALID, "the answer is not a list");
 	json_array_foreach (value, i, item) {
 		t->roots[root] = item;
 		if ((rc = api_value_walk(t, item, json_path_rest(path), root + 1, err)))

@@ -89,7 +89,7 @@ enum err_code kube_cluster_check(const struct yaml_node *n, const struct kube_cl
 		return yaml_err(n, err, ERR_INVALID,
 			"cannot use 'kubeconfig_file' and 'namespaces.own_namespace' simultaneously");
 	if (url && !kube_is_url(c->api_server))
-		return yaml_err(n, err, ERR_INVALID, "api_server \"%.*s\" is no URL of http or https",
+		return yaml_err(n, err, ERR_INVALID, "api_server \"%.*s\" is not an http or https URL",
 			(int)(c->api_server.len < 256 ? c->api_server.len : 256), c->api_server.ptr);
 	return ERR_OK;
 }

@@ -153,7 +153,7 @@ static enum err_code kube_reader_read_cluster(
 	if (!str_has_prefix(out->server, STR("https://")) &&
 			!str_has_prefix(out->server, STR("http://")))
 		return yaml_err(out->server.len ? yaml_get(n, "server") : n, err, ERR_INVALID,
-			"server \"%.*s\" is no URL of http or https",
+			"server \"%.*s\" is not an http or https URL",
 			(int)(out->server.len < 256 ? out->server.len : 256), out->server.ptr);
 	if (!yaml_is_null(skip)) {
 		/* "yes" and the like are strings to kubectl */

@@ -325,9 +325,8 @@ static enum err_code any_read(
 		return ERR_INVALID;
 	if (foreign_is_text(raw))
 		return any_take_named(a, FOLDED_STACKS, raw, out, err);
-	return err_wrap(err, rc,
-		"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as "
-		"pprof");
+	return err_wrap(
+		err, rc, "not pprof, folded stacks, speedscope, JFR or a format before pprof; as pprof");
 }
 
 static enum err_code any_note_cut_stacks(struct arena *a, struct any_file *out, struct err *err)

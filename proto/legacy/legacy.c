@@ -57,7 +57,7 @@ static enum err_code legacy_unknown(struct legacy_reader *r, struct str raw)
 		return err_set(r->err, ERR_INVALID, "%s: its first line is damaged", name);
 	if (name)
 		return err_set(r->err, ERR_UNSUPPORTED, "a legacy %s is not supported", name);
-	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");
+	return err_set(r->err, ERR_INVALID, "not a profile in a format before protobuf");
 }
 
 static enum err_code legacy_decode_with(struct legacy_reader *r, struct str raw)

@@ -412,7 +412,7 @@ enum err_code otlp_decode_json(struct arena *a, struct str text, const struct ot
 		return err_set(err, ERR_LIMIT, "request is %zu bytes inflated, limit %zu", text.len,
 			options->limits->raw_bytes_max);
 	if (!str_is_utf8(text))
-		return err_set(err, ERR_INVALID, "request is not OTLP JSON: it is not UTF-8");
+		return err_set(err, ERR_INVALID, "request is not OTLP JSON: not UTF-8");
 	if (!otlp_reader_room(&r, text.len + 1))
 		return otlp_reader_no_memory(&r);
 	rc = otlp_reader_put_object(&r, &otlp_request_message, 0);

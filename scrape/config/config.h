@@ -66,7 +66,7 @@ struct profile_config {
 	int64_t seconds; /* 0: interval - 1 s */
 	int64_t interval_ns, timeout_ns; /* 0: the job's */
 	int64_t interval_least_ns; /* where interval_ns is 0: the job's, but no less; it is costly */
-	bool optional; /* a target that does not serve it has not failed */
+	bool optional; /* targets without this profile do not fail */
 	struct str sample_type; /* that an answer has, or it is another profile; "": any */
 	struct params_config params; /* replace the job's of the same name */
 	struct kind_override *kinds;

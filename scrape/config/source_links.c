@@ -134,7 +134,7 @@ static enum err_code source_links_parse_url(struct yaml_ctx *ctx, const struct y
 	if (!url.len)
 		return yaml_err(at, err, ERR_INVALID, "template is missing");
 	if (!source_links_has_scheme(url))
-		return yaml_err(at, err, ERR_INVALID, "template: it must begin with http:// or https://");
+		return yaml_err(at, err, ERR_INVALID, "template: must begin with http:// or https://");
 	for (size_t i = 0; i < url.len; i++)
 		if ((unsigned char)url.ptr[i] <= ' ' || (unsigned char)url.ptr[i] >= 0x7f)
 			return yaml_err(

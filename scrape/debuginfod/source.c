@@ -61,7 +61,7 @@ static enum err_code debuginfod_source_add_segment(
 		return ERR_OK;
 	}
 	if (!out->len)
-		return err_set(err, ERR_INVALID, "invalid parameter \"path\": it leads out of /");
+		return err_set(err, ERR_INVALID, "invalid parameter \"path\": leads out of /");
 	while (out->ptr[--out->len] != '/')
 		;
 	return ERR_OK;
@@ -77,8 +77,7 @@ static enum err_code debuginfod_source_check_path(struct str path, struct err *e
 			err, ERR_INVALID, "invalid parameter \"path\": more than %u bytes", PATH_BYTES_MAX);
 	for (size_t i = 0; i < path.len; i++)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
-			return err_set(
-				err, ERR_INVALID, "invalid parameter \"path\": it has control characters");
+			return err_set(err, ERR_INVALID, "invalid parameter \"path\": has control characters");
 	return ERR_OK;
 }
 
@@ -94,7 +93,7 @@ static enum err_code debuginfod_source_encode_path(
 		rc = debuginfod_source_add_segment(&b, (struct str){ path.ptr + i, n }, err);
 	}
 	if (!rc && !b.len && !buf_failed(&b))
-		rc = err_set(err, ERR_INVALID, "invalid parameter \"path\": it names no file");
+		rc = err_set(err, ERR_INVALID, "invalid parameter \"path\": not a file");
 	if (!rc && (buf_failed(&b) || !(*out = str_dup(a, buf_str(&b))).ptr))
 		rc = arena_fail(a, "source", err);
 	buf_release(&b);
@@ -149,8 +148,8 @@ static void source_job_finish_in_vain(struct source_job *j)
 	if (!j->allowed) {
 		source_job_finish(j,
 			err_set(&j->err, ERR_NOT_FOUND,
-				"no debuginfod server may be asked for this binary: allow_paths and "
-				"allow_build_ids of those with `source: true` leave it out"));
+				"no debuginfod server with `source: true` allows this binary: see allow_paths and "
+				"allow_build_ids"));
 	} else if (j->failed) {
 		source_job_finish(j, err_copy(&j->err, &j->why));
 	} else if (j->too_large) {

@@ -81,8 +81,8 @@ static enum err_code admission_admit(
 	if (!s || a->waiting == RECEIVE_WAITING_MAX)
 		return err_set(err, ERR_UNAVAILABLE, "too many profiles are being sent: try again later");
 	if (s->in == RECEIVE_SENDER_MAX)
-		return err_set(err, ERR_LIMIT, "%u requests of this sender are under way: try again later",
-			RECEIVE_SENDER_MAX);
+		return err_set(err, ERR_LIMIT,
+			"%u requests of this sender are in progress: try again later", RECEIVE_SENDER_MAX);
 	sender_refill(s, per_second, clock_monotonic_ns());
 	if (!per_second || s->credit >= 0)
 		return ERR_OK;

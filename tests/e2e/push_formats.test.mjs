@@ -73,7 +73,7 @@ test('a recording that is cut short gives its whole chunks, and says so', async 
   const dir = scratch(t), file = join(dir, 'cut.jfr');
   const whole = gunzipSync(readFileSync('tests/proto/jfr/recordings/async.jfr.gz'));
   const body = Buffer.concat([whole, whole.subarray(0, 1000)]);
-  const note = 'the recording is cut short: its last 1000 bytes are not a whole chunk, and are left out';
+  const note = 'the recording is cut short: the last 1000 bytes, not a whole chunk, are dropped';
   writeFileSync(file, body);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
   const at = `--server=${server.url}`;

@@ -69,7 +69,7 @@ test('epitool sends what is missing, once, and waits for its names', async (t) =
   run = await upload(t, server, '--recursive', dir);
   assert.equal(run.code, 0, run.err);
   for (const file of [shop, debug, stripped]) {
-    assert.ok(run.out.includes(`${file}: gnu ${id}: not sent: as good symbols are there (dwarf)\n`), run.out);
+    assert.ok(run.out.includes(`${file}: gnu ${id}: not sent: equally good symbols are stored (dwarf)\n`), run.out);
   }
   assert.match(run.out, /\n0 uploaded, 3 not sent, 0 failed, \d+ passed over\n$/);
   assert.deepEqual(stored(dir), [`gnu-${id}.idx`]);
@@ -114,7 +114,7 @@ test('what cannot be taken is refused by name', async (t) => {
   assert.equal(JSON.parse(res.body).error, 'not an ELF file: it is an HTML page');
   res = await put({}, readFileSync(shop));
   assert.equal(res.status, 409);
-  assert.equal(JSON.parse(res.body).error, 'as good symbols are there');
+  assert.equal(JSON.parse(res.body).error, 'equally good symbols are stored');
   assert.deepEqual(stored(dir), [`gnu-${id}.idx`]);
 
   const closed = await startServer(t, { dir: scratch(t), config });
@@ -150,7 +150,7 @@ test("Alloy's three requests, in protobuf", async (t) => {
   await until('its names', 30, async () => (await binary(server, id)).state === 'named');
   assert.equal((await binary(server, id)).path, '/opt/shop');
   res = await post('ShouldInitiateUpload', field(1, meta));
-  assert.deepEqual(res.body, field(2, 'as good symbols are there'));
+  assert.deepEqual(res.body, field(2, 'equally good symbols are stored'));
 });
 
 test('a big file is not held in memory', async (t) => {

@@ -14,14 +14,14 @@ TEST(bytes_of_other_formats_are_named)
 		struct str body;
 		const char *want;
 	} rows[] = {
-		{ LIT("go 1.22 trace\0\0\0\1\2\3"), "this is a Go execution trace: go tool trace reads it; "
-		  "a CPU profile is at /debug/pprof/profile" },
+		{ LIT("go 1.22 trace\0\0\0\1\2\3"), "this is a Go execution trace: use go tool trace; a "
+			"CPU profile is at /debug/pprof/profile" },
 		{ LIT("go 1.9 trace\0\0\0\0\1\2\3"), "this is a Go execution trace: " },
-		{ LIT("FLR\0\0\2\0\0"), "this is a recording of Java Flight Recorder (JFR): push it with "
-		  "epitool push, or by /ingest" },
-		{ LIT("PERFILE2" ZEROS_64), "this is perf.data of Linux perf: perf script | "
-		  "stackcollapse-perf.pl makes folded stacks of it, which are read" },
-		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: memray flamegraph reads it" },
+		{ LIT("FLR\0\0\2\0\0"), "this is a recording of Java Flight Recorder (JFR): push with "
+			"epitool push, or by /ingest" },
+		{ LIT("PERFILE2" ZEROS_64), "this is perf.data of Linux perf: convert to folded stacks "
+			"with perf script | stackcollapse-perf.pl" },
+		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: use memray flamegraph" },
 		{ LIT("Nettrace\x14\0\0\0!FastSerialization.1"), "this is a trace of .NET (nettrace): "
 		  "dotnet-trace convert --format Speedscope makes a file that is read" },
 		{ LIT("JAVA PROFILE 1.0.2\0\0\0\0\4"), "this is a heap dump of Java (HPROF): " },
@@ -33,9 +33,9 @@ TEST(bytes_of_other_formats_are_named)
 		  "this is the text of goroutines (debug=2): ask without debug" },
 		{ LIT("{\"version\":\"0.0.1\",\"$schema\":"
 		  "\"https://www.speedscope.app/file-format-schema.json\"}"),
-		  "this is a file of speedscope: push it with epitool push" },
+		  "this is a file of speedscope: push with epitool push" },
 		{ LIT(" {\"resourceProfiles\":[]}"),
-		  "this is a request of OTLP in JSON: send it to /v1development/profiles" },
+		  "this is a request of OTLP in JSON: send to /v1development/profiles" },
 		{ LIT("{\"traceEvents\":[]}"),
 		  "this is a trace of Chrome's format: ui.perfetto.dev opens it" },
 		{ LIT("[{\"name\":\"a\",\"ph\":\"B\",\"ts\":1}]"), "this is a trace of Chrome's format: " },
@@ -51,7 +51,7 @@ TEST(bytes_of_other_formats_are_named)
 		{ LIT("version https://git-lfs.github.com/spec/v1\n"), "this is a pointer of Git LFS: " },
 		{ LIT("H4sIAAAAAAAA/"), "this is gzip in base64: decode it first" },
 		{ LIT("\x7f" "ELF\2\1\1\0"),
-		  "this is a program or library (ELF): epitool debuginfo upload sends its symbols" },
+		  "this is a program or library (ELF): upload symbols with epitool debuginfo upload" },
 		{ LIT("MZ\x90\0\3\0"), "this is a program of Windows" },
 		{ LIT("PK\3\4\0\0"), "this is a zip archive: unpack it first" },
 		{ LIT("\xfd" "7zXZ\0\0\4"), "this is compressed by xz: unpack it first" },

@@ -96,8 +96,8 @@ TEST(what_is_no_profile)
 		{ "text/html", "hello",
 			"target answers a web page (Content-Type \"text/html\"), not a profile", 0 },
 		{ "x/y", "go 1.22 trace\0\0\0",
-			"target answers a Go execution trace (Content-Type \"x/y\"), not a profile: go tool "
-			"trace reads it; a CPU profile is at /debug/pprof/profile",
+			"target answers a Go execution trace (Content-Type \"x/y\"), not a profile: use go "
+			"tool trace; a CPU profile is at /debug/pprof/profile",
 			16 },
 		{ "text/plain", "hello", "target answers \"text/plain\", not a profile: hello", 0 },
 	};

@@ -157,7 +157,7 @@ static enum err_code block_check_copies(struct verify *v, struct err *err)
 	enum err_code rc;
 
 	if (!spare) {
-		verify_find(v, "spare: %s", why.code ? why.msg : "it cannot be read");
+		verify_find(v, "spare: %s", why.code ? why.msg : "not readable");
 		return ERR_OK;
 	}
 	if ((rc = block_check_copy(v, v->b->rollups, spare, "rollups.ldb", err)))

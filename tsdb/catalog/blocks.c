@@ -44,7 +44,7 @@ static void blocks_lose_deleted(struct db *db, struct db_block *b, const struct 
 	char where[64];
 
 	snprintf(where, sizeof(where), "blocks/%s/deleted", m->ulid.text);
-	blocks_damage(db, b, "deleted ranges cannot be read: deleted rows are seen", why);
+	blocks_damage(db, b, "deleted ranges are not readable: deleted rows appear again", why);
 	(void)!db_lost(db, LOSS_DELETED, where, m->min_ns, m->max_ns, 0, why);
 }
 

@@ -222,7 +222,7 @@ static void inventory_sync_check_deleted(struct inventory_sync_taking *t,
 	if (!e->deleted || !copy || fs_exists(full) || fs_exists(copy) ||
 		inventory_sync_changed_meanwhile(t, e, path))
 		return;
-	err_set(&why, ERR_NOT_FOUND, "the file is missing: deleted rows are seen");
+	err_set(&why, ERR_NOT_FOUND, "the file is missing: deleted rows appear again");
 	(void)!db_lost(t->db, LOSS_DELETED, path, e->min_ns, e->max_ns, 0, &why);
 }
 

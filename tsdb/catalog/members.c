@@ -147,6 +147,7 @@ void members_unpin(struct db *d, struct member **m, size_t n)
 enum err_code members_refuse(const struct db *db, const char *what, struct err *err)
 {
 	return db->is_union ?
-		err_set(err, ERR_UNSUPPORTED, "%s: this server only answers queries; ask the shard", what) :
+		err_set(err, ERR_UNSUPPORTED,
+			"%s: this server only answers queries: send the request to the shard", what) :
 		ERR_OK;
 }

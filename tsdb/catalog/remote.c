@@ -19,7 +19,7 @@
 #define STUB_BYTES_MAX (REMOTE_KEY_BYTES_MAX + SUM_DIGITS + 2)
 
 METRIC_COUNTER(swapped_blocks, "epimetheus_tsdb_remote_blocks_total",
-	"Blocks whose files on the disk gave way to those in the bucket.", NULL);
+	"Blocks whose files were removed from the disk and are read from the bucket.", NULL);
 
 static const char *const tables[] = { "rows.ldb", "rollups.ldb", "spare" };
 #define TABLES_N (sizeof(tables) / sizeof(tables[0]))

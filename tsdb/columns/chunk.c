@@ -263,7 +263,7 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	if (in.bad || c->rows_n > CHUNK_ROWS_MAX || c->columns_n > ROW_COLUMNS_MAX)
 		return chunk_corrupt(err, "too many rows or columns");
 	if (c->flags & CHUNK_ANEW && (c->anew == 0 || c->anew >= c->rows_n))
-		return chunk_corrupt(err, "begins anew at no row");
+		return chunk_corrupt(err, "begins again at no row");
 	ok = chunk_take_section(&in, &c->heads) && chunk_take_section(&in, &c->stacks) &&
 		(!(c->flags & CHUNK_LABELS) || chunk_take_section(&in, &c->sets));
 	if (!ok || c->stacks.raw < c->keys_n ||

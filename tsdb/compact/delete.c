@@ -22,7 +22,7 @@ static void delete_lose_deleted(struct db *db, struct window *w, const struct er
 {
 	char *where = head_where(w, "%s", "/deleted");
 
-	db_damage(db, w, "deleted ranges cannot be read: deleted rows are seen", why);
+	db_damage(db, w, "deleted ranges are not readable: deleted rows appear again", why);
 	if (where)
 		(void)!db_lost(db, LOSS_DELETED, where, w->start_ns, w->end_ns, 0, why);
 	free(where);

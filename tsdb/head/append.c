@@ -33,8 +33,7 @@ METRIC_COUNTER(
 METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
 	"Profiles whose sample labels were folded into __overflow__.", NULL);
 METRIC_COUNTER(stacks_cut_total, "epimetheus_tsdb_stacks_cut_total",
-	"Samples appended that had more frames than the limit of 4096: those at the root are left out.",
-	NULL);
+	"Samples with more than 4096 frames, the limit: frames at the root are dropped.", NULL);
 
 struct appending {
 	struct db *db;

@@ -35,7 +35,7 @@ enum err_code append_check_time(struct db *db, int64_t ts_ns, const char *what, 
 		time_print_rfc3339(&a, ts_ns);
 		time_print_rfc3339(&b, from);
 		rc = err_set(err, ERR_INVALID,
-			"%s of " STR_FMT " is too old: %ss after " STR_FMT " are taken", what,
+			"%s of " STR_FMT " is too old: %ss after " STR_FMT " are accepted", what,
 			STR_ARG(buf_str(&a)), what, STR_ARG(buf_str(&b)));
 	} else if (ts_ns > (system > now ? system : now) + DB_FUTURE_NS) {
 		time_print_rfc3339(&a, ts_ns);

@@ -12,7 +12,7 @@
 METRIC_COUNTER(links_total, "epimetheus_tsdb_links_appended_total",
 	"Links of samples to spans that were appended.", NULL);
 METRIC_COUNTER(links_dropped, "epimetheus_tsdb_links_dropped_total",
-	"Links of samples that were dropped, as their profile had too many.", NULL);
+	"Links of samples that were dropped: too many in the profile.", NULL);
 
 struct linked {
 	uint64_t key; /* as interned.keys */

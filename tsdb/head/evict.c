@@ -27,10 +27,10 @@
 #define WORTH_PART 2048u /* less of the budget is not worth it */
 
 METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
-	"Tables of symbols that were let go from memory.", NULL);
+	"Tables of symbols dropped from memory.", NULL);
 
 METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
-	"Times a job's table of symbols ended for want of memory.", NULL);
+	"Times a job's table of symbols was ended to free memory.", NULL);
 
 static bool evict_in_head(const struct db *db, const struct partition *p)
 {

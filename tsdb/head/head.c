@@ -45,7 +45,7 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 
 	mutex_assert_held(&db->lock);
 	if (!blocks_clip_locked(db, ts_ns, &start, &end))
-		return err_set(err, ERR_INVALID, "the window of this time takes no more rows");
+		return err_set(err, ERR_INVALID, "the window of this time is closed");
 	for (size_t i = 0; i < db->windows_n; i++) {
 		if (db->windows[i]->end_ns < ts_ns && db->windows[i]->end_ns > start)
 			start = db->windows[i]->end_ns;
@@ -132,8 +132,8 @@ static enum err_code head_too_old(int64_t ts_ns, struct err *err)
 	enum err_code rc;
 
 	time_print_rfc3339(&t, ts_ns);
-	rc = err_set(err, ERR_INVALID,
-		"profile of " STR_FMT " is too old: its window takes no more rows", STR_ARG(buf_str(&t)));
+	rc = err_set(err, ERR_INVALID, "profile of " STR_FMT " is too old: the window is closed",
+		STR_ARG(buf_str(&t)));
 	buf_release(&t);
 	return rc;
 }

@@ -24,7 +24,7 @@
  * doubtful and the file is not ended. The next batch's number tells.
  */
 METRIC_COUNTER(segment_gaps, "epimetheus_tsdb_segment_gaps_total",
-	"Times that batches of a window were not kept for the bucket, so that it wants a snapshot.",
+	"Times that batches of a window were dropped before the upload, so that a snapshot is needed.",
 	"reason");
 METRIC_GAUGE(segment_bytes, "epimetheus_tsdb_segment_bytes",
 	"Bytes of batches that wait to be put into the bucket.", NULL);

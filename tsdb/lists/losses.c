@@ -46,11 +46,11 @@ static const struct {
 	[LOSS_PROFILES] = { "profiles", "profiles are lost" },
 	[LOSS_NUMBERS] = { "numbers", "values of numeric series are lost" },
 	[LOSS_SERIES] = { "series", "series are lost" },
-	[LOSS_SYMBOLS] = { "symbols", "names of frames are lost, and profiles that use them" },
+	[LOSS_SYMBOLS] = { "symbols", "names of frames are lost, and the profiles that use them" },
 	[LOSS_SUMS] = { "sums", "stored sums are lost" },
-	[LOSS_DELETED] = { "deleted", "profiles that were deleted may be seen again" },
-	[LOSS_LEDGER] = { "losses", "it is not known what was lost before" },
-	[LOSS_MORE] = { "more", "more is lost than can be listed" },
+	[LOSS_DELETED] = { "deleted", "deleted profiles may appear again" },
+	[LOSS_LEDGER] = { "losses", "earlier losses are unknown" },
+	[LOSS_MORE] = { "more", "more losses than the list can hold" },
 };
 /* clang-format on */
 
@@ -450,7 +450,7 @@ static enum err_code catalog_losses_accept(
 	*accepted = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!losses_by_number(l, numbers[i]))
-			return err_set(err, ERR_NOT_FOUND, "there is no loss %" PRIu64, numbers[i]);
+			return err_set(err, ERR_NOT_FOUND, "no loss %" PRIu64, numbers[i]);
 	for (size_t i = 0; i < (n ? n : l->n); i++) {
 		struct losses_entry *e = n ? losses_by_number(l, numbers[i]) : &l->v[i];
 

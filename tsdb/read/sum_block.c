@@ -360,8 +360,8 @@ static enum err_code summed_add_touched(
 		return ERR_OK;
 	duration_print(&step, rollup_step_ns[level]);
 	querier_info(b->t->q,
-		"of profiles that are kept as sums of " STR_FMT
-		" steps some were deleted: the steps they were in are left out",
+		"some profiles stored only in rollups of " STR_FMT
+		" steps were deleted: the answer lacks their steps",
 		STR_ARG(buf_str(&step)));
 	buf_release(&step);
 	return ERR_OK;
@@ -408,8 +408,8 @@ static void summed_tell_whole_steps(struct summed *b, int level)
 	time_print_rfc3339(&until, max_ns);
 	duration_print(&step, rollup_step_ns[level]);
 	querier_info(q,
-		"profiles before " STR_FMT " are kept as sums of " STR_FMT
-		" steps: the window was taken in whole steps",
+		"profiles before " STR_FMT " are stored only in rollups of " STR_FMT
+		" steps: the window is rounded to whole steps",
 		STR_ARG(buf_str(&until)), STR_ARG(buf_str(&step)));
 	buf_release(&until);
 	buf_release(&step);
@@ -580,7 +580,8 @@ enum err_code sum_block_last(struct summing *summing, struct querier_source *s, 
 	if ((rc = summed_open_block(&b, summing, s, &id, 1, &there, err)) || !there)
 		return rc;
 	if (!b.raw) {
-		querier_info(summing->q, "of profiles that are kept as sums the latest is not known");
+		querier_info(
+			summing->q, "the latest profile is unknown: profiles are stored only in rollups");
 		return ERR_OK;
 	}
 	summing->header = SYM_NONE;

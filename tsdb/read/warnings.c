@@ -21,7 +21,7 @@ METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
 
 static void warnings_add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
 {
-	static struct str no_memory = { "something may be missing: out of memory to say what", 51 };
+	static struct str no_memory = { "profiles may be missing: out of memory for the details", 54 };
 	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
 
 	if (!v) { /* never without a word */
@@ -46,7 +46,7 @@ void querier_tell_missing(struct db_querier *q)
 
 	for (size_t i = 0; i < q->sources_n; i++)
 		if (q->sources[i].w && !q->sources[i].snap) {
-			err_set(&why, ERR_UNAVAILABLE, "it is being reopened after an error");
+			err_set(&why, ERR_UNAVAILABLE, "being reopened after an error");
 			querier_warn(q, &q->sources[i], &why);
 		}
 }
@@ -131,7 +131,7 @@ void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t fr
 	querier_warn_text(q,
 		arena_printf(&q->arena,
 			"%s%s%sprofiles of the future, up to " STR_FMT
-			", are in the answer: a clock that was ahead stored them",
+			", are in the answer: stored while a clock was ahead",
 			q->of ? "shard " : "", q->of ? q->of[member]->name : "", q->of ? ": " : "",
 			STR_ARG(buf_str(&until))));
 	buf_release(&until);

@@ -123,7 +123,7 @@ int objects_repair(int argc, char **argv)
 
 	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
 		"bucket repair [FLAGS] SHARD",
-		"Writes the manifest of a shard anew that is missing or cannot be read, out of its blocks\n"
+		"Rebuilds the manifest of a shard, if missing or not readable, from its blocks\n"
 		"and segments. Names what it could not take: the shard removes that when it starts.",
 		args, 1, 1, &n);
 	if (code >= 0)

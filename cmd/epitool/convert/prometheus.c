@@ -150,7 +150,7 @@ static void convert_parca_profiles(
 		copy_members(c, profile, m, &config_profile_schema, none);
 		if (!convert_is_parca_default(m->key->text) && !yaml_get(m, "enabled"))
 			item_note(c->x, profile, m->key->line, m->key->column,
-				"Parca did not take %s, for want of `enabled: true`; here its path is enough",
+				"Parca did not take %s, without `enabled: true`; here the path is enough",
 				QUOTED(m->key->text));
 	}
 }

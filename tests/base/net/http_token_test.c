@@ -47,20 +47,22 @@ TEST(answers)
 			"Bearer a b+c 90" },
 		{ "text/plain;charset=x", "&&access_token=t&=", "Bearer t without end" },
 
-		{ "", "", "the answer is no JSON object" },
-		{ "", "[]", "the answer is no JSON object" },
-		{ "", "<html>", "the answer is no JSON object" },
+		{ "", "", "the answer is not a JSON object" },
+		{ "", "[]", "the answer is not a JSON object" },
+		{ "", "<html>", "the answer is not a JSON object" },
 		{ "", "{}", "the answer has no access_token" },
 		{ "", "{\"access_token\":\"\"}", "the answer has no access_token" },
 		{ "", "{\"access_token\":7}", "the answer has no access_token" },
 		{ "", "{\"access_token\":\"a\\r\\nX: y\"}", "access_token holds control characters" },
 		{ "", "{\"access_token\":\"t\",\"token_type\":\"a b\"}",
-			"token_type is no name of a scheme" },
-		{ "", "{\"access_token\":\"t\",\"token_type\":[]}", "token_type is no string" },
-		{ "", "{\"access_token\":\"t\",\"expires_in\":1.5}", "expires_in is no whole number" },
-		{ "", "{\"access_token\":\"t\",\"expires_in\":\"soon\"}", "expires_in is no whole number" },
-		{ "", "{\"access_token\":\"t\",\"expires_in\":true}", "expires_in is no whole number" },
-		{ FORM, "access_token=t&expires_in=x", "expires_in is no whole number" },
+			"token_type is not the name of a scheme" },
+		{ "", "{\"access_token\":\"t\",\"token_type\":[]}", "token_type is not a string" },
+		{ "", "{\"access_token\":\"t\",\"expires_in\":1.5}", "expires_in is not a whole number" },
+		{ "", "{\"access_token\":\"t\",\"expires_in\":\"soon\"}",
+			"expires_in is not a whole "
+			"number" },
+		{ "", "{\"access_token\":\"t\",\"expires_in\":true}", "expires_in is not a whole number" },
+		{ FORM, "access_token=t&expires_in=x", "expires_in is not a whole number" },
 		{ FORM, "token=t", "the answer has no access_token" },
 		{ FORM, "access_token=a%0d%0aX:y", "access_token holds control characters" },
 	};
@@ -80,7 +82,7 @@ TEST(answers)
 	CHECK_STR(buf_str(&got), "the answer is 65537 bytes, limit 65536");
 	large.len--;
 	describe(&a, "", buf_str(&large), &got); /* nested too deeply for a reader of JSON */
-	CHECK_STR(buf_str(&got), "the answer is no JSON object");
+	CHECK_STR(buf_str(&got), "the answer is not a JSON object");
 	buf_release(&got);
 	buf_release(&large);
 	arena_release(&a);

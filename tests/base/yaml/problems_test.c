@@ -79,8 +79,8 @@ TEST(each_is_kept_once)
 		  "f:1:7: field hint not found in type pair: write a\n"
 		  "warning f:1:16: harmless is not used here: it does nothing\n"
 		  "warning f:1:29: empty is not used here: only without a value\n"
-		  "f:1:40: field section not found in type pair: it is elsewhere; --config.ignore-foreign "
-		  "passes it over\n" },
+		  "f:1:40: field section not found in type pair: it is elsewhere; "
+		"--config.ignore-foreign skips the field\n" },
 		{ "one: {empty: [1], section: 1}",
 		  "f:1:7: field empty not found in type pair: only without a value\n"
 		  "warning f:1:19: section is not used here: it is elsewhere\n", true },

@@ -277,7 +277,9 @@ TEST(a_failure_before_the_first_answer)
 	open_world("{\"web\": [], \"db\": []}", URL "}]");
 	world_change(&w, "GET /v1/health/service/db?", "{}", 0);
 	WORLD_EXPECT(&w, WEB);
-	snprintf(want, sizeof(want), "http://127.0.0.1:%u: list service \"db\": the answer is no list",
+	snprintf(want, sizeof(want),
+		"http://127.0.0.1:%u: list service \"db\": the answer is not a "
+		"list",
 		w.port);
 	CHECK(WORLD_UNTIL(&w, w.host.failing));
 	CHECK_STR(str_of(w.host.why.msg), want);

@@ -80,8 +80,8 @@ static const struct {
 	{ CONTEXT "clusters: [{name: k}]", "/etc/kube/config:1:1: cluster \"k\" is empty" },
 	{ CONTEXT CLUSTER, "/etc/kube/config:1:1: user \"u\" does not exist" },
 	{ CLUSTERS("{server: 'k:6443'}"),
-		"/etc/kube/config:3:40: server \"k:6443\" is no URL of http or https" },
-	{ CLUSTERS("{x: y}"), "/etc/kube/config:3:31: server \"\" is no URL of http or https" },
+		"/etc/kube/config:3:40: server \"k:6443\" is not an http or https URL" },
+	{ CLUSTERS("{x: y}"), "/etc/kube/config:3:31: server \"\" is not an http or https URL" },
 	{ CLUSTERS("{server: https://a, proxy-url: p:3128}"),
 		"/etc/kube/config:3:62: the URL of a proxy begins with http://, https://, socks5:// or "
 		"socks5h://" },
@@ -225,10 +225,10 @@ TEST(what_may_not_stand_together)
 			"cannot use 'api_server' and 'namespaces.own_namespace' simultaneously" },
 		{ "", "/f", false, true,
 			"cannot use 'kubeconfig_file' and 'namespaces.own_namespace' simultaneously" },
-		{ "a:80", "", false, false, "api_server \"a:80\" is no URL of http or https" },
-		{ "https://", "", false, false, "api_server \"https://\" is no URL of http or https" },
+		{ "a:80", "", false, false, "api_server \"a:80\" is not an http or https URL" },
+		{ "https://", "", false, false, "api_server \"https://\" is not an http or https URL" },
 		{ "https://a/?b", "", false, false,
-			"api_server \"https://a/?b\" is no URL of http or https" },
+			"api_server \"https://a/?b\" is not an http or https URL" },
 	};
 	/* clang-format on */
 	struct yaml_node n = { 0 };

@@ -158,8 +158,8 @@ TEST(bytes_say_what_they_are)
 		{ LIT("[{\"ph\":\"X\",\"ts\":1}]"), "this is a trace of Chrome's format: ui.perfetto.dev" },
 		{ LIT("PERFILE2\0\0\0\0"), "this is perf.data of Linux perf: " },
 		{ LIT(SCHEMA FRAMES "\"profiles\":[1]}"), "speedscope: " },
-		{ LIT("\0\1\2\3"), "this is neither pprof nor folded stacks, speedscope, JFR or a format "
-		  "before pprof; as pprof: " },
+		{ LIT("\0\1\2\3"), "not pprof, folded stacks, speedscope, JFR or a format before pprof; "
+			"as pprof: " },
 		{ LIT("FLR\0"), "" },
 		{ LIT("\x1f\x8b\x08"), "" },
 		{ LIT("\x28\xb5\x2f\xfd"), "" },

@@ -92,7 +92,7 @@ static const struct {
 	const char *message;
 } refused[] = {
 	{ LIT(""), ERR_INVALID, "profile is empty" },
-	{ LIT("hello"), ERR_INVALID, "this is no profile in a format before protobuf" },
+	{ LIT("hello"), ERR_INVALID, "not a profile in a format before protobuf" },
 	{ LIT("heap profile: 1: 1 [1: 1 @ heapprofile\n"), ERR_INVALID,
 		"heap profile (text): its first line is damaged" },
 	{ LIT("--- symbol\nbinary=/bin/x\n"), ERR_UNSUPPORTED,

@@ -264,7 +264,7 @@ static const struct {
 	{ "{} x", "request is not OTLP JSON: byte 3: expected the end" },
 	{ "{'a", "request is not OTLP JSON: byte 1: expected a string that ends" },
 	{ "{'a\n':1}", "request is not OTLP JSON: byte 3: expected no control character" },
-	{ "{'a':'\xff'}", "request is not OTLP JSON: it is not UTF-8" },
+	{ "{'a':'\xff'}", "request is not OTLP JSON: not UTF-8" },
 	{ "{'dictionary':[]}", "request is not OTLP JSON: byte 14, dictionary: expected an object" },
 	{ "{'resourceProfiles':{}}",
 		"request is not OTLP JSON: byte 20, resourceProfiles: expected an array" },

@@ -102,8 +102,8 @@ static const struct row {
 	{ "global: {query_log_file: x}\nremote_write: [{url: x}]\n",
 	  "warning: c.yml:1:10: query_log_file is not used here: queries are not logged to a file\n"
 	  "c.yml:2:1: field remote_write not found in type config: nothing is sent elsewhere; a "
-	  "Prometheus can scrape recorded costs at /metrics/recorded; --config.ignore-foreign "
-	  "passes it over\n" },
+	  "Prometheus can scrape recorded costs at /metrics/recorded; --config.ignore-foreign skips "
+	"the field\n" },
 	{ "remote_write: [{url: x}]\nstorage: {tsdb: {}}\n",
 	  "warning: c.yml:1:1: remote_write is not used here: nothing is sent elsewhere; a Prometheus "
 	  "can scrape recorded costs at /metrics/recorded\n"

@@ -79,10 +79,10 @@ TEST(paths_are_made_plain)
 		{ "", NO_PATH },
 		{ "a.c", NO_PATH },
 		{ "/a/", NO_PATH },
-		{ "/../a.c", "invalid parameter \"path\": it leads out of /" },
-		{ "/a/../../b.c", "invalid parameter \"path\": it leads out of /" },
-		{ "/a/..", "invalid parameter \"path\": it names no file" },
-		{ "/a\r\nX: y", "invalid parameter \"path\": it has control characters" },
+		{ "/../a.c", "invalid parameter \"path\": leads out of /" },
+		{ "/a/../../b.c", "invalid parameter \"path\": leads out of /" },
+		{ "/a/..", "invalid parameter \"path\": not a file" },
+		{ "/a\r\nX: y", "invalid parameter \"path\": has control characters" },
 	};
 	/* clang-format on */
 	char want[256];
@@ -105,8 +105,8 @@ TEST(paths_are_made_plain)
 
 TEST(lists_hold_for_source_too)
 {
-	static const char nobody[] = "no debuginfod server may be asked for this binary: allow_paths "
-								 "and allow_build_ids of those with `source: true` leave it out";
+	static const char nobody[] = "no debuginfod server with `source: true` allows this binary: "
+								 "see allow_paths and allow_build_ids";
 
 	begin(1, "source: true, allow_paths: ['/usr/.*'], allow_build_ids: ['bb.*']");
 	fake_set(&w.servers[0], none, code);

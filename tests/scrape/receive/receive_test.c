@@ -416,7 +416,7 @@ TEST(no_sender_takes_all_turns)
 	/* Until they are in, this one may take the place of one of them, and then waits as they do. */
 	CHECK(WAIT_FOR(atomic_load(&in) == (int)n && receiver_waiting(t.r) == n));
 	rc = receive_begin(t.r, STR("me"), &turn, &t.err);
-	CHECK_ERR(rc, &t.err, ERR_LIMIT, "16 requests of this sender are under way: try again later");
+	CHECK_ERR(rc, &t.err, ERR_LIMIT, "16 requests of this sender are in progress: try again later");
 	CHECK_INT(turn.retry_s, 1);
 	for (unsigned i = 0; i < RECEIVE_RUNNING_MAX; i++)
 		receive_end(&mine[i]);

@@ -245,7 +245,7 @@ TEST(a_window_being_dropped_is_not_made_anew)
 	CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "p", "j", "1"), 60 * SEC, SEC,
 				  some(&f.arena, "y 1"), NULL, false, NULL, &f.err),
 		&f.err, ERR_INVALID,
-		"profile of 1970-01-01T00:01:00.000Z is too old: its window takes no more rows");
+		"profile of 1970-01-01T00:01:00.000Z is too old: the window is closed");
 	snprintf(current, sizeof(current), "%s/head/0/CURRENT", f.dir);
 	CHECK(access(current, F_OK) == 0);
 	db_querier_close(q);

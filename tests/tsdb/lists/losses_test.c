@@ -80,7 +80,7 @@ TEST(what_was_added_is_there_after_a_restart)
 	check_list(&w, 0, LOSS_END,
 		"loss 1: profiles are lost between 1970-01-01T00:01:40.000Z and 1970-01-01T00:03:20.000Z"
 		" (head/100, 7): why\n"
-		"loss 2: profiles that were deleted may be seen again between 1970-01-01T00:01:40.000Z"
+		"loss 2: deleted profiles may appear again between 1970-01-01T00:01:40.000Z"
 		" and 1970-01-01T00:03:20.000Z (head/100.deleted): why\n"
 		"loss 3: all profiles of a block are lost before 1970-01-01T00:00:50.000Z"
 		" (blocks/01AB): why\n");
@@ -125,8 +125,7 @@ TEST(accepted_until_it_is_found_to_be_larger)
 	REQUIRE(begin(&w));
 	CHECK_OK(add(&w, LOSS_PROFILES, "a", 100, 200, 7, NULL), &w.err);
 	CHECK_OK(add(&w, LOSS_SYMBOLS, "a", 100, 200, 7, NULL), &w.err);
-	CHECK_ERR(
-		losses_accept(w.l, missing, 2, &n, &w.err), &w.err, ERR_NOT_FOUND, "there is no loss 3");
+	CHECK_ERR(losses_accept(w.l, missing, 2, &n, &w.err), &w.err, ERR_NOT_FOUND, "no loss 3");
 	CHECK_INT(losses_open_n(w.l), 2);
 	CHECK_OK(losses_accept(w.l, &number, 1, &n, &w.err), &w.err);
 	CHECK_INT(n, 1);
@@ -174,7 +173,7 @@ TEST(a_full_list_says_that_there_is_more)
 	REQUIRE(opens(&w));
 	CHECK_INT(losses_open_n(w.l), LOSSES_MAX);
 	check_list(&w, (LOSSES_MAX + 1) * NS_PER_S, LOSS_END,
-		"loss 4096: more is lost than can be listed between 1970-01-01T01:08:15.000Z and"
+		"loss 4096: more losses than the list can hold between 1970-01-01T01:08:15.000Z and"
 		" 1970-01-01T01:08:18.000Z (losses): the list is full\n");
 	end(&w);
 	disk_close(d);
@@ -221,8 +220,7 @@ TEST(either_copy_is_enough_and_none_is_a_loss_itself)
 	REQUIRE(opens(&w));
 	REQUIRE(opens(&w)); /* it stays */
 	losses_each(w.l, 1, 2, print_one, &got);
-	CHECK(str_has_prefix(
-		buf_str(&got), STR("loss 1: it is not known what was lost before (losses): ")));
+	CHECK(str_has_prefix(buf_str(&got), STR("loss 1: earlier losses are unknown (losses): ")));
 	CHECK(str_has_suffix(buf_str(&got), STR("/losses: bad checksum\n")));
 	buf_release(&got);
 	end(&w);

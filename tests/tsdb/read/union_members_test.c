@@ -66,7 +66,9 @@ TEST(what_writes_is_asked_of_the_shard)
 	REQUIRE(open_all(&s));
 	number.labels = pod_labels(&s, "up", 0);
 	CHECK_INT(db_delete_series(s.all, &m, 1, 0, INT64_MAX, &err), ERR_UNSUPPORTED);
-	CHECK_STR(str_of(err.msg), "delete series: this server only answers queries; ask the shard");
+	CHECK_STR(str_of(err.msg),
+		"delete series: this server only answers queries: send the "
+		"request to the shard");
 	CHECK_INT(db_snapshot(s.all, &s.one.arena, &name, &err), ERR_UNSUPPORTED);
 	CHECK_INT(db_compact(s.all, &err), ERR_UNSUPPORTED);
 	CHECK_INT(db_verify_head(s.all, &err), ERR_UNSUPPORTED);

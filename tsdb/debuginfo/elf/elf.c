@@ -141,7 +141,7 @@ static enum err_code elf_check_ident(struct str s, struct err *err)
 	const char *what;
 
 	if (!s.len)
-		return err_set(err, ERR_INVALID, "not an ELF file: it is empty");
+		return err_set(err, ERR_INVALID, "not an ELF file: empty");
 	if (s.len < SELFMAG || memcmp(s.ptr, ELFMAG, SELFMAG)) {
 		what = elf_other_format(s);
 		return err_set(
@@ -234,7 +234,7 @@ static enum err_code elf_read_header(struct elf *e, struct err *err)
 	elf_find_tables(e, w.e_shnum, w.e_phnum, w.e_shstrndx);
 	if (!e->sections_n && !e->segments_n)
 		return err_set(err, ERR_INVALID,
-			"ELF: neither sections nor segments are within the file; is it cut short?");
+			"ELF: neither sections nor segments are within the file: the file may be cut short");
 	return elf_check_type(e, err);
 }
 

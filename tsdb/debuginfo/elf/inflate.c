@@ -77,7 +77,7 @@ static enum err_code elf_inflate(struct elf *e, const char *name, uint64_t i,
 		ok = ZSTD_decompress(bytes, p->size, p->bytes.ptr, p->bytes.len) == p->size;
 	if (!ok) {
 		free(v);
-		return err_set(err, ERR_INVALID, "ELF: section %s is damaged: it does not inflate", name);
+		return err_set(err, ERR_INVALID, "ELF: section %s is damaged: inflating fails", name);
 	}
 	bytes[p->size] = '\0';
 	*v = (struct elf_inflated){ e->inflated, i, { bytes, p->size } };
@@ -132,8 +132,7 @@ enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struc
 		return ERR_OK;
 	}
 	if (old ? !elf_read_old_header(raw, &p) : !elf_inflate_read_header(e, raw, &p))
-		return err_set(
-			err, ERR_INVALID, "ELF: section %s is damaged: it has no header of compression", text);
+		return err_set(err, ERR_INVALID, "ELF: section %s is damaged: no compression header", text);
 	return elf_inflate(e, text, i, &p, out, err);
 }
 
@@ -187,7 +186,7 @@ static enum err_code elf_unpack(
 		rc = err_set(err, ERR_LIMIT, "ELF: .gnu_debugdata is more than %llu bytes inflated",
 			(unsigned long long)l->mini_bytes_max);
 	else if (got != LZMA_STREAM_END)
-		rc = err_set(err, ERR_INVALID, "ELF: .gnu_debugdata is damaged: it does not inflate");
+		rc = err_set(err, ERR_INVALID, "ELF: .gnu_debugdata is damaged: inflating fails");
 	return rc;
 }
 

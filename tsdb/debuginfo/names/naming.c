@@ -282,8 +282,8 @@ static enum err_code naming_note_damage_of(struct naming *n, struct bin *b, stru
 	b->damaged = true;
 	index_cache_drop(n->indexes, b->held);
 	text = arena_printf(n->arena,
-		"names of " STR_FMT "%s" STR_FMT "%s are damaged and removed: %s; its debug data is wanted "
-		"again",
+		"names of " STR_FMT "%s" STR_FMT
+		"%s are damaged and removed: %s; debug data is needed again",
 		STR_ARG(b->is.path), b->is.build_id.len ? " (build id " : "", STR_ARG(b->is.build_id),
 		b->is.build_id.len ? ")" : "", why.msg);
 	if (!text || !arena_array_room(n->arena, &n->warnings, n->warnings_n, 1, &n->warnings_cap))

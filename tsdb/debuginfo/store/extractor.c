@@ -278,7 +278,7 @@ static enum err_code extractor_by_name(
 	case OUTCOME_NO_FILTER:
 		return err_set(err, ERR_UNAVAILABLE, "system calls of the child cannot be limited");
 	case OUTCOME_RESTARTED:
-		return err_set(err, ERR_UNAVAILABLE, "the child process was started anew");
+		return err_set(err, ERR_UNAVAILABLE, "the child process was restarted");
 	case OUTCOME_NONSENSE:
 		break;
 	}

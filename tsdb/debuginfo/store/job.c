@@ -245,7 +245,7 @@ static enum err_code job_place(
 	mutex_assert_held(&s->lock);
 	if (e->present && !e->unsynced && e->quality >= f->quality) {
 		job_set_tried(j, e, STR(""));
-		return err_set(err, ERR_EXISTS, "no better than the symbols that are there");
+		return err_set(err, ERR_EXISTS, "no better than the stored symbols");
 	}
 	if ((rc = path_copy(f->path, &source, err)))
 		return rc;

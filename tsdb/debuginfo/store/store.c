@@ -104,21 +104,21 @@ bool entry_wants(const struct debuginfo_store *s, const struct debuginfo_entry *
 	enum debuginfo_kind kind, bool patient, const char **reason)
 {
 	if (e && e->waiting) {
-		*reason = e->waiting == WAITING_UPLOAD ? "an upload of it is under way" :
-												 "it is being extracted";
+		*reason = e->waiting == WAITING_UPLOAD ? "an upload is in progress" :
+												 "extraction is in progress";
 		return false;
 	}
 	if (e && e->present &&
 		(e->quality >= debuginfo_store_best_of(kind) || kind == DEBUGINFO_STRIPPED)) {
-		*reason = "as good symbols are there";
+		*reason = "equally good symbols are stored";
 		return false;
 	}
 	if (e && patient && e->stamp.again_s > store_now_s(s) && kind <= e->stamp.tried) {
-		*reason = e->stamp.why[0] ? "its extraction failed a short time ago" :
-									"it was no better a short time ago";
+		*reason = e->stamp.why[0] ? "the extraction failed a short time ago" :
+									"no better a short time ago";
 		return false;
 	}
-	*reason = e && e->present ? "it may be better than what is there" : "nothing is there";
+	*reason = e && e->present ? "may be better than the stored symbols" : "nothing is there";
 	return true;
 }
 

@@ -77,7 +77,7 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 	mutex_assert_held(&s->lock);
 	uploads_end_idle(s);
 	if (s->uploads_n >= s->o.uploads_max)
-		return err_set(err, ERR_UNAVAILABLE, "%u uploads are under way, limit %u", s->uploads_n,
+		return err_set(err, ERR_UNAVAILABLE, "%u uploads are in progress, limit %u", s->uploads_n,
 			s->o.uploads_max);
 	if (s->uploads_bytes >= s->o.uploads_bytes_max)
 		return err_set(err, ERR_UNAVAILABLE, "uploads have %llu bytes, limit %llu",

@@ -249,7 +249,7 @@ TEST(other_files_are_refused_by_name)
 		enum err_code code;
 		const char *message;
 	} cases[] = {
-		{ STR(""), ERR_INVALID, "not an ELF file: it is empty" },
+		{ STR(""), ERR_INVALID, "not an ELF file: empty" },
 			{ STR("<!DOCTYPE html><p>404"), ERR_INVALID, "not an ELF file: it is an HTML page" },
 				{ STR("\n <html>"), ERR_INVALID, "not an ELF file: it is an HTML page" },
 					{ STR("not found\n"), ERR_INVALID, "not an ELF file: it is text" },

@@ -376,7 +376,7 @@ TEST(files_that_are_here)
 	CHECK_INT(debuginfo_find_name(w.store, STR("name"), NULL, 0), 1);
 	CHECK(!debuginfo_is_missing(w.store, &a));
 	CHECK_ERR(extract_text(&w, "aa", "aa 1 late", &err), &err, ERR_EXISTS,
-		"publish: no better than the symbols that are there");
+		"publish: no better than the stored symbols");
 	check_name(&w, "aa", "early");
 	CHECK_ERR(extract_text(&w, "bb", "<html>", &err), &err, ERR_INVALID, "not an ELF file: HTML");
 	CHECK_INT(state_of(&w, "bb", &why), FAILED);

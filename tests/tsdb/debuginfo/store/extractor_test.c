@@ -326,7 +326,7 @@ TEST(a_slot_that_dies_is_started_anew)
 	kill(slot, SIGKILL); /* with its worker */
 	thread_join(&c.thread);
 	CHECK_INT(c.rc, ERR_UNAVAILABLE);
-	CHECK_STR(str_of(c.err.msg), "the child process was started anew");
+	CHECK_STR(str_of(c.err.msg), "the child process was restarted");
 	CHECK_OK(run(c.x, "hello", &c.out, &err), &err);
 	CHECK_STR(buf_str(&c.out), "index of hello");
 

@@ -198,14 +198,14 @@ TEST(what_is_lacking)
 	now_s += 7 * 60;
 	CHECK(debuginfo_lacks(s, &a)); /* a stripped upload is not all that can be had */
 	CHECK_ERR(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_SYMBOLS, &err), &err,
-		ERR_EXISTS, "publish: no better than the symbols that are there");
+		ERR_EXISTS, "publish: no better than the stored symbols");
 	CHECK(!debuginfo_lacks(s, &a));
 	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DIRECTORY, DEBUGINFO_LINES, &err), &err);
 	now_s += 7 * 60;
 	CHECK(!debuginfo_lacks(s, &a)); /* of the same source comes nothing better */
 	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_DWARF, &err), &err);
 	CHECK_ERR(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_DWARF, &err), &err, ERR_EXISTS,
-		"as good symbols are there");
+		"equally good symbols are stored");
 
 	CHECK_OK(upload(s, "bb", DEBUGINFO_FULL, "html", &err), &err);
 	REQUIRE_OK(debuginfo_job_next(s, &j, &err), &err);
@@ -245,10 +245,10 @@ TEST(a_file_of_a_directory_closes_no_way)
 	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "yes: nothing is there");
 
 	CHECK_OK(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err);
-	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: it may be better than what is there");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
 	CHECK_ERR(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
-		"publish: no better than the symbols that are there");
-	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: it may be better than what is there");
+		"publish: no better than the stored symbols");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
 	CHECK(!debuginfo_lacks(s, &b));
 	debuginfo_store_close(s);
 	dir_gone(dir);

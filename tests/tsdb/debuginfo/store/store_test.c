@@ -79,30 +79,31 @@ TEST(better_replaces_worse)
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
 	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "yes: nothing is there");
 	CHECK_OK(upload(s, "aa", DEBUGINFO_STRIPPED, "elf", &err), &err);
-	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: it is being extracted");
-	CHECK_ERR(
-		upload(s, "AA", DEBUGINFO_FULL, "elf", &err), &err, ERR_EXISTS, "it is being extracted");
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: extraction is in progress");
+	CHECK_ERR(upload(s, "AA", DEBUGINFO_FULL, "elf", &err), &err, ERR_EXISTS,
+		"extraction is in "
+		"progress");
 	CHECK_OK(extract(s, "dynamic", DEBUGINFO_SYMBOLS, &err), &err);
 	check_index(s, "aa", "dynamic");
-	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "no: as good symbols are there");
-	CHECK_WANTS(s, "aa", DEBUGINFO_NO_TEXT, "yes: it may be better than what is there");
+	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "no: equally good symbols are stored");
+	CHECK_WANTS(s, "aa", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
 	CHECK_OK(upload(s, "aa", DEBUGINFO_FULL, "elf2", &err), &err);
 	CHECK_ERR(extract(s, "the same", DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
-		"publish: no better than the symbols that are there");
+		"publish: no better than the stored symbols");
 	check_index(s, "aa", "dynamic");
-	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: it was no better a short time ago");
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: no better a short time ago");
 	now_s += 7 * 60;
 	CHECK_OK(upload(s, "aa", DEBUGINFO_FULL, "elf3", &err), &err);
 	CHECK_OK(extract(s, "all of it", DEBUGINFO_DWARF, &err), &err);
 	check_index(s, "aa", "all of it");
-	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: as good symbols are there");
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: equally good symbols are stored");
 
 	CHECK_OK(upload(s, "bb", DEBUGINFO_NO_TEXT, "html", &err), &err);
 	REQUIRE_OK(debuginfo_job_next(s, &j, &err), &err);
 	CHECK_INT(j->source_bytes, 4);
 	err_set(&err, ERR_INVALID, "not an ELF file\n\x1b[31m");
 	debuginfo_job_fail(j, &err);
-	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "no: its extraction failed a short time ago");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "no: the extraction failed a short time ago");
 	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "yes: nothing is there");
 	CHECK_ERR(debuginfo_job_next(s, &j, &err), &err, ERR_NOT_FOUND, "nothing is queued");
 	CHECK_INT(files_in(dir, ".queued") + files_in(dir, ".tmp"), 0);
@@ -130,9 +131,9 @@ TEST(limits)
 	REQUIRE_OK(begin(s, &id, &u, &err), &err);
 	REQUIRE_OK(begin(s, &other, &v, &err), &err);
 	CHECK_ERR(upload(s, "cc", DEBUGINFO_FULL, "1", &err), &err, ERR_UNAVAILABLE,
-		"2 uploads are under way, limit 2");
+		"2 uploads are in progress, limit 2");
 	CHECK_ERR(upload(s, "aa", DEBUGINFO_FULL, "1", &err), &err, ERR_UNAVAILABLE,
-		"2 uploads are under way, limit 2");
+		"2 uploads are in progress, limit 2");
 	CHECK_OK(debuginfo_upload_append(u, STR("1234567890"), &err), &err);
 	CHECK_ERR(debuginfo_upload_append(v, STR("123456"), &err), &err, ERR_LIMIT,
 		"all uploads together are more than 15 bytes");
@@ -149,13 +150,13 @@ TEST(limits)
 				  "12345678901234567890123456789012345678901234567890",
 				  DEBUGINFO_DWARF, &err),
 		&err, ERR_LIMIT, "publish: index is 150 bytes, limit of all 210");
-	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: its extraction failed a short time ago");
+	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: the extraction failed a short time ago");
 	CHECK_INT(files_in(dir, ".queued") + files_in(dir, ".tmp"), 0);
 	debuginfo_store_close(s);
 
 	o.idle_ns = 1; /* all uploads are idle */
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
-	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: its extraction failed a short time ago");
+	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: the extraction failed a short time ago");
 	other = gnu("cc");
 	REQUIRE_OK(begin(s, &other, &v, &err), &err);
 	usleep(10);
