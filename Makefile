@@ -436,7 +436,7 @@ help:
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
 	@echo "  ROOM=ROOM     the unit tests of one room, under ASan: tsdb/head, web/api ... (make rooms)"
 	@echo "make test-all   every test there is, each sweep whole; hours"
-	@echo "make lint;  make bench;  make fuzz;  make torture"
+	@echo "make lint;  make strings;  make bench;  make fuzz;  make torture"
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
 	@echo "make verdict-trial   how often verdicts are wrong, of epitool diff and of changed(), on PAIRS made up"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"

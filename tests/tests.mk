@@ -247,8 +247,11 @@ fuzz: deps-test
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-.PHONY: lint
-lint: build/gen/book/.done
+.PHONY: lint strings
+# Texts that users read: of the page, and errors, warnings and help of the C sources.
+strings: $(UI_DIR)/.installed
+	@node tests/lint/strings.mjs . $(UI_DIR)/node_modules
+lint: build/gen/book/.done $(UI_DIR)/.installed
 	@tests/lint/run.sh
 
 # Tests under node's runner: the page's modules, the server end to end, the page in a browser. The page's are

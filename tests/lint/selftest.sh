@@ -53,7 +53,10 @@ breach book cmd/epitool/push.c '\t{ "fresh-flag", FLAG_BOOL, NULL, NULL, "" },\n
 breach book discovery/alerting.c '\t{ "fresh_key", YAML_BOOL, 0, NULL, NULL, "Fresh.", 0 },\n'
 breach book base/log.c 'METRIC_COUNTER(fresh, "epimetheus_fresh_total", "Fresh.", NULL);\n'
 breach book base/log.c 'METRIC_GAUGE(\n\tfresh, "epimetheus_fresh", "Fresh.", NULL);\n'
-[ ! -d web/book/api ] || breach book web/routes.c '\t{ HTTP_GET, "/api/v1/fresh", NEEDS_READ, fresh, API, "" },\n'
+breach book web/routes.c '\t{ HTTP_GET, "/api/v1/fresh", NEEDS_READ, fresh, API, "" },\n'
+breach words base/str.c 'int f(struct err *e) { return err_set(e, ERR_INVALID, "read it anew"); }\n'
+breach words promql/rules/rules.c 'const char t[] = "a function that is too dear";\n'
+breach words web/ui/src/main.tsx 'export const Late = () => <p>It is under way</p>;\n'
 rm -rf "$copy/tree"
 
 # No two rooms may have a function of the same name: the linker would take the first one without a word.
