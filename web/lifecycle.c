@@ -80,7 +80,7 @@ static const char *web_enter_capture(struct web *w, struct http_in *in)
 
 	mutex_lock(&w->lock);
 	if (w->closing)
-		why = "the server is ending";
+		why = "the server is shutting down";
 	else if (w->capture)
 		why = "Could not enable CPU profiling: cpu profiling already in use";
 	else

@@ -183,7 +183,7 @@ enum err_code page_prepare(struct web *w, struct err *err)
 	if (!a)
 		return err_set(err, ERR_NOT_FOUND, "the page is not in this binary");
 	if (!page_fill(a, w->base, &w->index))
-		return err_set(err, ERR_CORRUPT, "the page has no place for its base");
+		return err_set(err, ERR_CORRUPT, "the page has no place for the base URL");
 	if (buf_failed(&w->index))
 		return err_nomem(err, "page");
 	snprintf(w->index_etag, sizeof(w->index_etag), "\"%016llx\"",

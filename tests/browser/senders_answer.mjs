@@ -27,7 +27,7 @@ export function sendersAt(now) {
 			state: "in part", refused: { "invalid input": 37, "exists already": 2 }, refusedProfiles: 39,
 			lastError: {
 				time: ago(4), reason: "invalid input",
-				message: "profile of 2026-11-28T10:00:00Z is too old: profiles after 2026-11-28T12:00:00Z are taken",
+				message: "profile of 2026-11-28T10:00:00Z is too old: profiles after 2026-11-28T12:00:00Z are accepted",
 			},
 		}),
 		regular("search", "10.0.0.31", {
@@ -45,9 +45,9 @@ export function sendersAt(now) {
 			path: "/api/v1/ingest", client: "epitool/0.9", user: "ci", types: ["process_cpu"], state: "idle",
 			lastSeen: ago(5400), lastStored: ago(5400), intervalSeconds: undefined, profiles: 1, samples: 2200, bytes: 81920,
 		}),
-		refused("10.9.0.1", "unauthorized", "its token is nobody's"),
+		refused("10.9.0.1", "unauthorized", "unknown token"),
 		refused("10.9.0.2", "forbidden", 'user "shop" lacks the role ingest; it has read', { user: "shop" }),
-		refused("10.9.0.3", "not found", 'nothing is taken at "/v1/profiles"; profiles are taken at /ingest, /v1development/profiles', {
+		refused("10.9.0.3", "not found", 'no profiles accepted at "/v1/profiles"; send to /ingest, /v1development/profiles', {
 			path: "/v1/profiles", client: "OTel-OTLP-Exporter-Python/1.29",
 		}),
 		refused("10.9.0.4", "invalid input", 'not a pprof profile: it begins with "<!DOCTYPE html><html><head>"', {

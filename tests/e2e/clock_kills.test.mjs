@@ -13,7 +13,7 @@ import { DAY, HOLD, HOUR, S, steppedWorld } from './stepped.mjs';
 const ROUNDS = Number(process.env.EPI_CLOCK_KILLS || 12), SEED = Number(process.env.EPI_CRASH_SEED || 1);
 const MINUTE = 60n * S;
 const STEPS = [MINUTE, 50n * MINUTE, 3n * HOUR, 26n * HOUR, 3n * DAY, 40n * DAY];
-const OFF = /(ahead of|behind) the time that this server keeps/;
+const OFF = /(ahead of|behind) this server's own time/;
 const FUTURE = /^profiles of the future, up to /;
 
 /** Whole numbers below n, the same ones for the same seed. */

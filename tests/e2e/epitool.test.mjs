@@ -55,7 +55,7 @@ test('epitool: push, query, diff', async (t) => {
     assert.match(child.out, /^-: stored as wall at /);
     const refused = await run(t, 'push', at, '-l', '__x=1', one);
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /cpu1\.pb\.gz: .*"__x" cannot be the name of a label/);
+    assert.match(refused.err, /cpu1\.pb\.gz: .*"__x" is not a label name/);
     const unknown = join(dir, 'locks.pb.gz');
     writeFileSync(unknown, readFileSync(one.replace('cpu', 'mutex')));
     const which = await run(t, 'push', at, '-l', 'run=1', unknown);
@@ -123,7 +123,7 @@ test('epitool: push, query, diff', async (t) => {
     for (const where of [at, data]) {
       const bad = await run(t, 'query', where, 'cpu{job="x"} +\n  flat(1)');
       assert.equal(bad.code, 1);
-      assert.equal(bad.err, 'epitool: error: 2:8: flat() wants profiles, got a scalar\n  flat(1)\n       ^\n');
+      assert.equal(bad.err, 'epitool: error: 2:8: flat() needs profiles, got a scalar\n  flat(1)\n       ^\n');
     }
     assert.equal((await run(t, 'query', `--data=${join(dir, 'none')}`, '1')).code, 1);
   });

@@ -49,9 +49,9 @@ function cpuOfProfiler() {
 
 /** Infos on what is left out of `cpu` and `memory`. */
 const LEFT_OUT = {
-  cpu: ['cpu: 1 series left out: itimer:itimer:count:itimer:ns:delta of job "unknown_service" is in count, what is shown in nanoseconds'],
+  cpu: ['cpu: 1 series left out: itimer:itimer:count:itimer:ns:delta of job "unknown_service" is in count, the result in nanoseconds'],
   memory: [
-    'memory: 1 series left out: memory:inuse_space:bytes:space:bytes:delta of job "growth" holds amounts, what is shown levels',
+    'memory: 1 series left out: memory:inuse_space:bytes:space:bytes:delta of job "growth" holds amounts, the result levels',
   ],
 };
 

@@ -95,7 +95,7 @@ test('each sender and each refusal has a row', async (t) => {
     assert.deepEqual(Object.keys(shop.lastError), Object.keys(example.lastError));
     assert.equal(is[`${EXPORT} ci unknown_service`].client, 'otlp/2');
     assert.equal(is['/ingest viewer -'].lastError.message, 'user "viewer" lacks the role ingest; it has read');
-    assert.match(is['/v1/profiles ci -'].lastError.message, /^nothing is taken at "\/v1\/profiles"; profiles are taken at /);
+    assert.match(is['/v1/profiles ci -'].lastError.message, /^no profiles accepted at "\/v1\/profiles"; send to /);
   };
   check(await senders(server));
   const text = (await request(`${server.url}/metrics`, { headers: as('root') })).body.toString();

@@ -138,7 +138,7 @@ test("the likely cause of an error", () => {
 		],
 		[
 			"server returned HTTP status 404 Not Found; the target redirected to http://b/",
-			/^redirect to http:\/\/b\/; set that address if it is right$/,
+			/^redirect to http:\/\/b\/; set that address if correct$/,
 		],
 		["stopped after 10 redirects; the target redirected to http://b/", /redirect loop/],
 		["tls 127.0.0.1:1: certificate verify failed: self-signed certificate", /ca_file/],

@@ -68,17 +68,15 @@ TEST(a_foreign_page_cannot_change_anything)
 	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
 		CHECK_INT(ask(w, api[i], evil, &r), 403);
 		CHECK_STR(buf_str(&r.body),
-			"{\"status\":\"error\",\"errorType\":\"forbidden\",\"error\":\"sent by a "
-			"page of another site (origin \\\"https://evil.example\\\"): requests that "
-			"change something are taken from this server's own pages and from programs; "
-			"--web.external-url names the URL of those pages\"}");
+			"{\"status\":\"error\",\"errorType\":\"forbidden\",\"error\":\"request of another "
+			"site's page (origin \\\"https://evil.example\\\"): only this server's pages and "
+			"programs may change something; set --web.external-url to the URL of the pages\"}");
 	}
 	CHECK_INT(ask(w, "POST /-/quit", evil, &r), 403);
 	CHECK_INT(ask(w, "POST /-/quit", "Sec-Fetch-Site: cross-site\r\n", &r), 403);
 	CHECK_STR(buf_str(&r.body),
-		"sent by a page of another site (Sec-Fetch-Site: cross-site): requests that change "
-		"something are taken from this server's own pages and from programs; "
-		"--web.external-url names the URL of those pages\n");
+		"request of another site's page (Sec-Fetch-Site: cross-site): only this server's pages and "
+		"programs may change something; set --web.external-url to the URL of the pages\n");
 	CHECK_INT(quits, 0);
 	CHECK_INT(ask(w, "GET /-/healthy", evil, &r), 200); /* changes nothing */
 	CHECK_INT(ask(w, "POST /-/quit", "", &r), 200);
@@ -104,8 +102,7 @@ TEST(other_names_than_ours_are_refused)
 	peer_receive(&p, &r, false);
 	CHECK_INT(r.status, 421);
 	CHECK_STR(buf_str(&r.body),
-		"host \"evil.example\" is not a name of this server: --web.allowed-host adds "
-		"one\n");
+		"host \"evil.example\" is not a name of this server: allow with --web.allowed-host\n");
 	peer_send(&p, STR("GET /nothing HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
 	peer_receive(&p, &r, false);
 	CHECK_INT(r.status, 421);

@@ -97,7 +97,7 @@ TEST(paths_methods_and_states)
 			"disabled: start with --web.enable-ingest\"}" },
 		{ "GET /api/v1/nothing", 404, "404 page not found\n" },
 		{ "POST /v1/profiles", 404,
-			"nothing is taken at \"/v1/profiles\"; profiles are taken at /api/v1/ingest, "
+			"no profiles accepted at \"/v1/profiles\"; send to /api/v1/ingest, "
 			"/v1development/profiles, /ingest, /push.v1.PusherService/Push, /api/0/profiles\n" },
 		{ "GET /nothing/at/all", 404, "404 page not found\n" },
 		{ "GET /explore/", 404, NULL },
@@ -163,16 +163,15 @@ TEST(a_header_that_means_one_thing_comes_once)
 		const char *said; /* NULL: anything */
 	} rows[] = {
 		{ "Authorization: Basic a\r\nAuthorization: Basic b\r\n", 400,
-			"the header Authorization came more than once\n" },
+			"header Authorization is repeated\n" },
 		{ "Authorization: Basic a\r\nauthorization: Basic a\r\n", 400,
-			"the header Authorization came more than once\n" },
-		{ "Host: other\r\n", 400, "the header Host came more than once\n" },
+			"header Authorization is repeated\n" },
+		{ "Host: other\r\n", 400, "header Host is repeated\n" },
 		{ "Content-Type: text/plain\r\nX: y\r\ncontent-type: text/plain\r\n", 400,
-			"the header Content-Type came more than once\n" },
+			"header Content-Type is repeated\n" },
 		{ "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", 400,
-			"the header Content-Encoding came more than once\n" },
-		{ "Origin: http://a\r\nOrigin: http://b\r\n", 400,
-			"the header Origin came more than once\n" },
+			"header Content-Encoding is repeated\n" },
+		{ "Origin: http://a\r\nOrigin: http://b\r\n", 400, "header Origin is repeated\n" },
 		{ "Accept: a/b\r\nAccept: c/d\r\nAccept-Encoding: br\r\nAccept-Encoding: gzip\r\n"
 		  "Authorization: Basic a\r\n",
 			200, NULL },
@@ -428,12 +427,11 @@ TEST(a_form_or_an_address_with_too_much_in_it)
 		buf_add_cstr(&form, "0123456789012345678901234567890123456789");
 	peer_ask(web_port(w), &r, "POST /api/v1/query", "", buf_str(&form));
 	CHECK_INT(r.status, 413);
-	CHECK_STR(buf_str(&r.body), "the body is longer than this server takes\n");
+	CHECK_STR(buf_str(&r.body), "the body is too large\n");
 	peer_ask(web_port(w), &r, "POST /querier.v1.QuerierService/Series", "", buf_str(&form));
 	CHECK_INT(r.status, 413);
-	CHECK_STR(buf_str(&r.body),
-		"{\"code\":\"invalid_argument\",\"message\":\"the body is longer than this server "
-		"takes\"}");
+	CHECK_STR(
+		buf_str(&r.body), "{\"code\":\"invalid_argument\",\"message\":\"the body is too large\"}");
 	buf_release(&form);
 	response_release(&r);
 	web_close(w);

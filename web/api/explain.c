@@ -20,7 +20,7 @@ static enum err_code api_read_options(
 	q->rows_only = true;
 	q->analyze = str_is(analyze, "1") || str_is(analyze, "true");
 	if (analyze.len && !q->analyze && !str_is(analyze, "0") && !str_is(analyze, "false"))
-		return err_set(err, ERR_INVALID, "invalid parameter \"analyze\": it is 1, 0 or left out");
+		return err_set(err, ERR_INVALID, "invalid parameter \"analyze\": must be 1 or 0");
 	return http_param(in, "step").len ? api_read_range(in, q, err) : api_read_instant(in, q, err);
 }
 

@@ -53,9 +53,9 @@ static enum err_code api_read_labels(
 		if (api_is_reserved(p->name))
 			continue;
 		if (!label_name_valid(p->name) || str_has_prefix(p->name, STR("__")))
-			return err_set(err, ERR_INVALID, "%s cannot be the name of a label", QUOTED(p->name));
+			return err_set(err, ERR_INVALID, "%s is not a label name", QUOTED(p->name));
 		if (labels_builder_get(&b, p->name).len)
-			return err_set(err, ERR_INVALID, "label " STR_FMT " is given twice", STR_ARG(p->name));
+			return err_set(err, ERR_INVALID, "label " STR_FMT " is set twice", STR_ARG(p->name));
 		labels_builder_set(&b, p->name, p->value);
 	}
 	labels_builder_set(&b, STR(LABEL_NAME), name);
@@ -126,8 +126,8 @@ static enum err_code api_add_profiles(
 
 	if (!name.len && f->format != ANY_JFR)
 		return err_set(err, ERR_INVALID,
-			"invalid parameter \"name\": it is missing; say which profile it is, such as "
-			"process_cpu or memory");
+			"invalid parameter \"name\": missing; use the profile's name, such as process_cpu or "
+			"memory");
 	if (!(p->v = arena_array(a, struct received, f->n)))
 		return arena_fail(a, "profile", err);
 	for (uint32_t i = 0; i < f->n && !rc; i++) {
@@ -208,8 +208,8 @@ static size_t api_find_warnings(struct api_pushed *p, struct str *warnings)
 	if (overflow)
 		warnings[n++] = STR("sample labels were folded into __overflow__");
 	if (doubted)
-		warnings[n++] = STR("stored as amounts that add up; if it counts since its process began, "
-							"push it with cumulative=true");
+		warnings[n++] = STR("stored as amounts that add up; for counters since the process "
+			"began, push with cumulative=true");
 	for (uint32_t i = 0; i < p->file.notes_n; i++)
 		warnings[n++] = p->file.notes[i];
 	if (p->left_out.len) {

@@ -240,7 +240,7 @@ static enum err_code api_answer(struct view *v, struct http_out *out, void *ctx,
 	json_array_end(&x.j);
 	if (x.exhausted)
 		view_warn(v,
-			"only the first rows were read, %u MiB: ask for fewer series or a shorter time",
+			"only the first %u MiB of rows were read: query fewer series or a shorter time",
 			(unsigned)(LINKS_READ_MAX >> 20));
 	if (x.dropped)
 		view_warn(v, "%llu samples of these profiles had links that were not kept",

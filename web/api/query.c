@@ -71,7 +71,7 @@ enum err_code api_read_query(const struct http_in *in, struct query_options *q, 
 {
 	q->text = http_param(in, "query");
 	if (!q->text.len)
-		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
+		return err_set(err, ERR_INVALID, "invalid parameter \"query\": missing");
 	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
 }
 
@@ -82,7 +82,7 @@ static enum err_code api_read_files(
 
 	if (files.len && !str_is(files, "true") && !str_is(files, "false"))
 		return err_set(
-			err, ERR_INVALID, "invalid parameter \"files\": it is \"true\", \"false\" or left out");
+			err, ERR_INVALID, "invalid parameter \"files\": must be \"true\" or \"false\"");
 	r->files = str_is(files, "true");
 	return ERR_OK;
 }
@@ -115,8 +115,8 @@ static enum err_code api_check_call_site(const struct render_format *f,
 {
 	if ((r->call_site_n || r->call_site_rest) && (f != RENDER_JSON || q->step_ns))
 		return err_set(err, ERR_INVALID,
-			"call_site[] and call_site_skip are for flame graphs: format=json of a query at one "
-			"time or from start to end");
+			"call_site[] and call_site_skip need format=json and a query of profiles at one time "
+			"or from start to end");
 	return ERR_OK;
 }
 
@@ -158,9 +158,9 @@ enum err_code api_read_instant(const struct http_in *in, struct query_options *q
 	if (!has_start && !has_end)
 		return ERR_OK;
 	if (!has_start || !has_end)
-		return err_set(err, ERR_INVALID, "start and end are given together or not at all");
+		return err_set(err, ERR_INVALID, "start and end are both needed");
 	if (has_time)
-		return err_set(err, ERR_INVALID, "either time, or start and end");
+		return err_set(err, ERR_INVALID, "use either time, or start and end");
 	q->has_span = true;
 	q->t_ns = q->end_ns;
 	return api_check_order(q->start_ns, q->end_ns, err);
@@ -173,7 +173,7 @@ enum err_code api_read_range(const struct http_in *in, struct query_options *q, 
 
 	for (size_t i = 0; i < 3; i++)
 		if (!http_param(in, names[i]).len)
-			return err_set(err, ERR_INVALID, "invalid parameter \"%s\": it is missing", names[i]);
+			return err_set(err, ERR_INVALID, "invalid parameter \"%s\": missing", names[i]);
 	if ((rc = api_time(in, "start", &q->start_ns, NULL, err)))
 		return rc;
 	if ((rc = api_time(in, "end", &q->end_ns, NULL, err)))
@@ -203,7 +203,7 @@ static enum err_code api_read_types(const struct http_in *in, const struct rende
 	if (!types.len)
 		return ERR_OK;
 	if (!str_is(types, "all"))
-		return err_set(err, ERR_INVALID, "invalid parameter \"types\": it is \"all\" or left out");
+		return err_set(err, ERR_INVALID, "invalid parameter \"types\": must be \"all\"");
 	if (!f->whole_scrapes || q->step_ns || q->has_span)
 		return err_set(err, ERR_INVALID, "types=all is for format=pprof of a query at one time");
 	q->whole_scrape = true;
@@ -245,8 +245,8 @@ static enum err_code api_read_profiles(const struct http_in *in, const struct re
 	bool totals = !profiles.len && api_is_client_of_prometheus(in);
 
 	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
-		return err_set(err, ERR_INVALID,
-			"invalid parameter \"profiles\": it is \"totals\", \"flame\" or left out");
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"profiles\": must be \"totals\" or \"flame\"");
 	if (f != RENDER_JSON)
 		return ERR_OK;
 	q->totals = r->numbers_only = totals || str_is(profiles, "totals");

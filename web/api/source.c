@@ -42,14 +42,14 @@ void api_source(struct web *w, struct http_in *in, struct http_out *out)
 
 	if (origin_is_foreign(in, str_of(w->own_origin))) {
 		api_error(out, 403, "forbidden",
-			"asked by a page of another site: source code is fetched for this server's own "
-			"pages and for programs");
+			"request of another site's page: only this server's pages and programs may fetch "
+			"source code");
 		return;
 	}
 	if (w->o.debuginfod)
 		rc = debuginfod_source(w->o.debuginfod, &wanted, &in->canceled, &in->arena, &text, &err);
 	else
-		rc = err_set(&err, ERR_NOT_FOUND, "this server asks no debuginfod servers");
+		rc = err_set(&err, ERR_NOT_FOUND, "no debuginfod servers configured");
 	if (rc)
 		api_fail(out, rc, &err);
 	else

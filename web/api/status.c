@@ -353,7 +353,7 @@ void api_walreplay(struct web *w, struct http_in *in, struct http_out *out)
 static void api_write_notification(struct json *j, const char *text, int64_t since_ns)
 {
 	json_object(j);
-	api_status_write_text(j, "text", text ? text : "out of memory to say what");
+	api_status_write_text(j, "text", text ? text : "out of memory for the details");
 	api_write_time(j, "date", since_ns / NS_PER_MS * NS_PER_MS);
 	json_key(j, "active");
 	json_bool(j, true);
@@ -370,8 +370,7 @@ static void api_notify_of_clock(struct http_in *in, struct db *db, struct json *
 		duration_print(
 			&step, ((step_ns < 0 ? -step_ns : step_ns) + NS_PER_S / 2) / NS_PER_S * NS_PER_S);
 		api_write_notification(j,
-			arena_printf(&in->arena,
-				"The system's clock is " STR_FMT " %s the time that this server keeps.",
+			arena_printf(&in->arena, "The system's clock is " STR_FMT " %s this server's own time.",
 				STR_ARG(buf_str(&step)), step_ns < 0 ? "behind" : "ahead of"),
 			clock_step_since_ns());
 	}

@@ -235,7 +235,7 @@ void api_targets_metadata(struct web *w, struct http_in *in, struct http_out *ou
 	if (!rc && !(rc = scrape_manager_snapshot(w->o.manager, NULL, &in->arena, &s, &err))) {
 		if ((rc = api_describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
 			why = err;
-			err_set(&err, rc, "%s: ask for less by `limit` or `match_target`", why.msg);
+			err_set(&err, rc, "%s: set `limit` or `match_target`", why.msg);
 		}
 		scrape_snapshot_release(&s);
 	}

@@ -75,7 +75,7 @@ static enum err_code api_say_how_to_ask_for_less(struct err *err)
 {
 	struct err why = *err;
 
-	return err_set(err, ERR_LIMIT, "%s: ask for less by `limit` or `match[]`", why.msg);
+	return err_set(err, ERR_LIMIT, "%s: set `limit` or `match[]`", why.msg);
 }
 
 void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,

@@ -32,8 +32,8 @@ enum err_code debuginfo_file_key(
 	if ((rc = debuginfo_file_ids(head, &gnu, &go, err)))
 		return rc;
 	if (!has_id && !gnu.len && !go.len)
-		return err_set(err, ERR_INVALID,
-			"the file names no build id in its first MiB: say which one it is by `id` and `kind`");
+		return err_set(
+			err, ERR_INVALID, "no build id in the first MiB of the file: set `id` and `kind`");
 	if (!has_id) {
 		*id = gnu.len ? gnu : go;
 		return ERR_OK;

@@ -44,13 +44,12 @@ int debuginfo_take_check(struct web *w, struct http_in *in, struct http_out *out
 	if (w->o.debuginfo)
 		in->body_bytes_max = debuginfo_file_bytes_max(debuginfo_store(w->o.debuginfo));
 	if (!w->uploads || !w->o.debuginfo)
-		err_set(err, rc = ERR_NOT_FOUND, "this server keeps no symbols");
+		err_set(err, rc = ERR_NOT_FOUND, "this server stores no symbols");
 	else if (in->body_announced > in->body_bytes_max)
 		err_set(err, rc = ERR_LIMIT, "the file has %llu bytes, limit %zu",
 			(unsigned long long)in->body_announced, in->body_bytes_max);
 	else if (in->content_encoding.len && !http_type_is(in->content_encoding, "identity"))
-		err_set(err, rc = ERR_UNSUPPORTED,
-			"Content-Encoding " STR_FMT ": files are taken as they are",
+		err_set(err, rc = ERR_UNSUPPORTED, "Content-Encoding " STR_FMT ": send files uncompressed",
 			STR_ARG(in->content_encoding));
 	if (rc)
 		return rc == ERR_NOT_FOUND ? 404 : rc == ERR_UNSUPPORTED ? 415 : take_status_of(rc);
@@ -102,7 +101,7 @@ static enum err_code take_take(
 	if ((rc = take_read_head(in, head, err)))
 		return rc;
 	if (!head->len)
-		return err_set(err, ERR_INVALID, "the body is empty: it is to be the file");
+		return err_set(err, ERR_INVALID, "the body is empty: send the file");
 	if ((rc = debuginfo_file_key(buf_str(head), t->has_id, &t->id, err)) ||
 		(rc = debuginfo_upload_begin(s, &t->id, t->kind, DEBUGINFO_UPLOAD, t->path, &u, err)))
 		return rc;

@@ -57,7 +57,7 @@ static void web_debuginfo_upload_answer_call(struct web *w, struct http_in *in,
 	if (!pyroscope_takes_type(in, out, &c.json))
 		return;
 	if (!w->uploads || !w->o.debuginfo)
-		rc = err_set(&err, ERR_NOT_FOUND, "this server keeps no symbols");
+		rc = err_set(&err, ERR_NOT_FOUND, "this server stores no symbols");
 	else if (!(rc = push_body(in, &in->arena, &body, &err)) &&
 		!(rc = pyroscope_decode(&in->arena, descriptor, c.json, body, &m, &err)))
 		rc = fn(&c, m, &err);
@@ -106,7 +106,7 @@ static enum err_code web_debuginfo_upload_should(
 		!uploads_announce(
 			c->w->uploads, &id, kind, str_of(r->file->name), c->in->client, clock_monotonic_ns())) {
 		answer.should_initiate_upload = false;
-		reason = "another sender was told to upload it";
+		reason = "another sender uploads this file";
 	}
 	answer.reason = arena_strndup(&c->in->arena, reason, strlen(reason));
 	if (!answer.reason)
@@ -157,7 +157,7 @@ static int web_debuginfo_upload_read_announced(
 	if (uploads_find(w->uploads, &id, clock_monotonic_ns(), out))
 		return 0;
 	err_set(err, ERR_NOT_FOUND,
-		"no upload of " STR_FMT " was announced: ask by ShouldInitiateUpload first",
+		"no upload of " STR_FMT " was announced: call ShouldInitiateUpload first",
 		STR_ARG(debuginfo_id_text(&id)));
 	return 412;
 }

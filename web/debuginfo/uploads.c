@@ -118,11 +118,11 @@ static enum err_code debuginfo_uploads_check(
 		own += http_same_client(u->running[i], client);
 	if (own >= UPLOADS_ADDRESS_MAX)
 		return err_set(err, ERR_LIMIT,
-			"%u uploads of this address are under way, limit %u: try again later", own,
+			"%u uploads of this address are in progress, limit %u: try again later", own,
 			UPLOADS_ADDRESS_MAX);
 	if (u->running_n >= UPLOADS_MAX)
-		return err_set(err, ERR_UNAVAILABLE, "%u uploads are under way, limit %u: try again later",
-			u->running_n, UPLOADS_MAX);
+		return err_set(err, ERR_UNAVAILABLE,
+			"%u uploads are in progress, limit %u: try again later", u->running_n, UPLOADS_MAX);
 	return ERR_OK;
 }
 

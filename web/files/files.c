@@ -141,7 +141,7 @@ static void files_leave(struct web *w)
 static enum err_code files_check_keep(struct web *w, struct err *err)
 {
 	if (!w->o.files)
-		return err_set(err, ERR_NOT_FOUND, "this server keeps no files");
+		return err_set(err, ERR_NOT_FOUND, "this server stores no files");
 	if (!w->o.enable_files)
 		return err_set(
 			err, ERR_NOT_FOUND, "keeping files is disabled: start with --web.enable-files");
@@ -219,8 +219,8 @@ static enum err_code files_web_files_get(
 	enum err_code rc;
 
 	if (content.len && !str_is(content, "true") && !str_is(content, "false"))
-		return err_set(err, ERR_INVALID,
-			"invalid parameter \"content\": it is \"true\", \"false\" or left out");
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"content\": must be \"true\" or \"false\"");
 	if (!w->o.files)
 		return files_check_keep(w, err);
 	if ((rc = kept_get(w->o.files, files_id_of(in), clock_now_ns(), a, &f, &bytes, err)))

@@ -372,8 +372,7 @@ static enum err_code kept_check_room(const struct kept *k, uint64_t bytes, struc
 
 	mutex_assert_held(&k->lock);
 	if (k->n >= KEPT_FILES_MAX)
-		return err_set(
-			err, ERR_LIMIT, "%u files are kept already, which is the limit", KEPT_FILES_MAX);
+		return err_set(err, ERR_LIMIT, "%u files are stored, the limit", KEPT_FILES_MAX);
 	if (bytes <= k->o.bytes_max && k->bytes <= k->o.bytes_max - bytes)
 		return ERR_OK;
 	for (size_t i = 0; i < k->n; i++)
@@ -454,8 +453,7 @@ enum err_code kept_put(struct kept *k, struct str name, struct str bytes, int64_
 
 static enum err_code kept_none(struct str id, struct err *err)
 {
-	return err_set(err, ERR_NOT_FOUND,
-		"no file %s is kept here: it was removed, or its time is over", QUOTED(id));
+	return err_set(err, ERR_NOT_FOUND, "no stored file %s: removed or expired", QUOTED(id));
 }
 
 static enum err_code kept_read_bytes(

@@ -34,10 +34,10 @@ static enum err_code files_request_find(
 		return ERR_OK;
 	}
 	if (!kept_is_id(name))
-		return err_set(err, ERR_NOT_FOUND,
-			"no file of that name came with the query, and it is not the id of a kept one");
+		return err_set(
+			err, ERR_NOT_FOUND, "no such file in the query, and no stored file with this id");
 	if (!r->kept)
-		return err_set(err, ERR_NOT_FOUND, "this server keeps no files");
+		return err_set(err, ERR_NOT_FOUND, "this server stores no files");
 	if ((rc = kept_get(r->kept, name, clock_now_ns(), a, &kept, &out->bytes, err)))
 		return rc;
 	out->name = str_dup(a, str_of(kept.name));

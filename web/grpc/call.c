@@ -122,8 +122,7 @@ bool call_check_head(struct grpc_call *c)
 	if (c->fault)
 		return grpc_call_refuse(c, 0, GRPC_RESOURCE_EXHAUSTED, c->fault);
 	if (c->repeated) {
-		grpc_fail(
-			&c->answer, GRPC_INVALID_ARGUMENT, 0, "the header %s came more than once", c->repeated);
+		grpc_fail(&c->answer, GRPC_INVALID_ARGUMENT, 0, "header %s is repeated", c->repeated);
 		return false;
 	}
 	if (!c->is_post)
@@ -156,18 +155,18 @@ static bool grpc_call_body_refused(struct grpc_call *c)
 {
 	switch (c->body.refused) {
 	case 413:
-		grpc_fail(&c->answer, GRPC_RESOURCE_EXHAUSTED, 0,
-			"the message is longer than this server takes: %zu bytes", c->o->body_bytes_max);
+		grpc_fail(&c->answer, GRPC_RESOURCE_EXHAUSTED, 0, "the message is too large: %zu bytes",
+			c->o->body_bytes_max);
 		break;
 	case 429:
 		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S,
-			"too many messages are being received from this address: try again later "
+			"too many messages at once from this address: try again later "
 			"(--web.max-body-memory-per-address is %zu bytes)",
 			c->o->address_bodies_bytes_max);
 		break;
 	default:
 		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S,
-			"too many messages are being received: try again later "
+			"too many messages at once: try again later "
 			"(--web.max-body-memory is %zu bytes)",
 			c->o->bodies_bytes_max);
 	}
@@ -198,7 +197,7 @@ bool call_check_message(struct grpc_call *c, size_t max)
 	}
 	if (data->len - GRPC_PREFIX_BYTES > grpc_call_message_bytes(c)) {
 		grpc_fail(&c->answer, GRPC_INVALID_ARGUMENT, 0,
-			"more bytes than the message has by its prefix, %zu: a call has one message",
+			"more bytes than the message's prefix says, %zu: one message per call",
 			grpc_call_message_bytes(c));
 		return false;
 	}
@@ -225,7 +224,7 @@ bool call_take_message(struct grpc_call *c)
 	}
 	if (data->ptr[0] && c->coding == CODING_IDENTITY) {
 		grpc_fail(&c->answer, GRPC_INTERNAL, 0,
-			"the message is marked as compressed, but grpc-encoding does not say how");
+			"the message is marked as compressed, but grpc-encoding is missing");
 		return false;
 	}
 	c->in.body = (struct str){ data->ptr + GRPC_PREFIX_BYTES, data->len - GRPC_PREFIX_BYTES };

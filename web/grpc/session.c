@@ -91,7 +91,7 @@ static void grpc_head_is_whole(struct session *s, struct grpc_call *c)
 	bool taken = call_check_head(c);
 
 	if (taken && s->shut) {
-		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is ending");
+		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is shutting down");
 		taken = false;
 	} else if (taken && *s->host.calls_n > GRPC_CALLS_MAX) {
 		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "too many calls at once, limit %u",
@@ -141,7 +141,7 @@ static void grpc_admitted(struct session *s, struct grpc_call *c)
 		call_refused(c);
 		grpc_session_answer(s, c);
 	} else if (s->shut && !c->whole) {
-		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is ending");
+		grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is shutting down");
 		grpc_session_answer(s, c);
 	} else if (!call_check_message(c, s->host.o->body_bytes_max)) {
 		grpc_session_answer(s, c);
@@ -395,8 +395,7 @@ enum err_code session_receive(struct session *s, const void *data, size_t n, str
 	ssize_t taken = nghttp2_session_mem_recv(s->h2, data, n);
 
 	if (taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC)
-		return err_set(err, ERR_INVALID,
-			"this is not HTTP/2, which is expected at once (prior knowledge, or ALPN h2)");
+		return err_set(err, ERR_INVALID, "not HTTP/2: use prior knowledge, or ALPN h2");
 	if (taken < 0)
 		return err_set(err, taken == NGHTTP2_ERR_NOMEM ? ERR_NOMEM : ERR_INVALID, "HTTP/2: %s",
 			nghttp2_strerror((int)taken));
@@ -459,7 +458,7 @@ void session_shut(struct session *s)
 	s->shut = true;
 	for (struct grpc_call *c = s->calls.next; c != &s->calls; c = c->next)
 		if (c->state == CALL_BODY) {
-			grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is ending");
+			grpc_fail(&c->answer, GRPC_UNAVAILABLE, RETRY_S, "the server is shutting down");
 			grpc_session_answer(s, c);
 		}
 	if (nghttp2_submit_goaway(s->h2, NGHTTP2_FLAG_NONE,

@@ -419,8 +419,8 @@ static enum http_admission web_config_admit_user(struct web_config *c,
 	case USERS_BUSY:
 		metric_add(&refused, "busy", 1);
 		http_text(out, 429,
-			"too many passwords are being verified, for this address or for all: try "
-			"again later (--web.max-password-checks-per-address)");
+			"too many password checks at once: try again later "
+			"(--web.max-password-checks-per-address)");
 		http_add_header(out, "Retry-After", STR("1"));
 		return HTTP_ANSWERED;
 	case USERS_REFUSED:

@@ -120,7 +120,7 @@ static enum err_code http_config_file_check(
 	for (const struct yaml_node *u = users ? users->child : NULL; u; u = u->next) {
 		if (!u->key->text.len || memchr(u->key->text.ptr, ':', u->key->text.len))
 			return yaml_err(
-				u->key, err, ERR_INVALID, "a user's name is not empty and holds no colon");
+				u->key, err, ERR_INVALID, "a user's name must not be empty or have a colon");
 		if (users_check_hash(u->text, &why))
 			return yaml_err(u, err, ERR_INVALID, "user %s: %s", QUOTED(u->key->text), why.msg);
 	}

@@ -103,7 +103,7 @@ struct http_in {
 	struct http_user user; /* admission says who; the server ends it */
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;
-	atomic_bool canceled; /* the client is gone, or the server closes */
+	atomic_bool canceled; /* the client closed the connection, or the server closes */
 };
 
 struct http_header {
@@ -155,7 +155,8 @@ void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LI
  * Waits for them; the client has the body's time for each HTTP_PIECES_BYTES_MIN. The handler may
  * answer before the end; the rest is dropped then. Such an answer is not flushed.
  *
- * ERR_CANCELED: the client is gone, or the server closes; ERR_LIMIT: more than body_bytes_max.
+ * ERR_CANCELED: the client closed the connection, or the server closes; ERR_LIMIT: more than
+ * body_bytes_max.
  */
 #define HTTP_PIECES_BYTES_MIN (256u << 10)
 MUST_CHECK enum err_code http_read(struct http_in *in, struct str *piece, struct err *err);

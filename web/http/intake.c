@@ -90,7 +90,7 @@ enum err_code intake_read(struct intake *i, uint64_t bytes_max, const atomic_boo
 	if (buf_failed(&i->ready))
 		rc = err_nomem(err, "body");
 	else if (!i->ended && (i->gone || atomic_load(canceled)))
-		rc = err_set(err, ERR_CANCELED, "the client is gone");
+		rc = err_set(err, ERR_CANCELED, "the client closed the connection");
 	else
 		intake_take(i);
 	mutex_unlock(&i->lock);

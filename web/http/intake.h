@@ -5,11 +5,10 @@
  * from the client until the worker has read. So the memory of a body is bounded, and the receiving
  * thread never waits for a disk.
  *
- * Errors:    ERR_CANCELED: the client is gone, or the server closes; ERR_LIMIT: the body is longer
- *            than bytes_max; ERR_NOMEM.
- * Ownership: the caller's memory; intake_release. A piece is valid until the next read.
- * Threads:   one adds, one reads. wake is called under the lock, by the reader, when the receiver
- *            sleeps.
+ * Errors:    ERR_CANCELED: the client closed the connection, or the server closes; ERR_LIMIT: the
+ * body is longer than bytes_max; ERR_NOMEM. Ownership: the caller's memory; intake_release. A piece
+ * is valid until the next read. Threads:   one adds, one reads. wake is called under the lock, by
+ * the reader, when the receiver sleeps.
  */
 #ifndef WEB_HTTP_INTAKE_H
 #define WEB_HTTP_INTAKE_H

@@ -115,20 +115,19 @@ static enum err_code rights_check_roles(struct rights_entry *e, struct err *err)
 	return ERR_OK;
 }
 
-/* __type__ is no label of a series: it is made of its profiles' types while a query runs. */
+/* __type__ is not a label of a series: it is made of its profiles' types while a query runs. */
 static enum err_code rights_check_selector(
 	const struct selector *s, const struct yaml_node *at, struct err *err)
 {
 	if (s->name.len)
-		return yaml_err(at, err, ERR_INVALID,
-			"matchers: labels in braces are expected, without the name %s in front",
+		return yaml_err(at, err, ERR_INVALID, "matchers: use labels in braces, without the name %s",
 			QUOTED(s->name));
 	if (!s->matchers_n)
 		return yaml_err(at, err, ERR_INVALID,
-			"matchers: {} admits everything: leave the field out if that is meant");
+			"matchers: {} matches everything: remove the field to allow everything");
 	for (size_t i = 0; i < s->matchers_n; i++)
 		if (str_is(s->matchers[i].name, "__type__"))
-			return yaml_err(at, err, ERR_INVALID, "matchers: __type__ is no label of a series");
+			return yaml_err(at, err, ERR_INVALID, "matchers: __type__ is not a label of a series");
 	return ERR_OK;
 }
 
@@ -147,8 +146,8 @@ static enum err_code rights_parse_matchers(
 		return yaml_err(at, err, rc, "matchers: %s", why.msg);
 	s = &e->parsed->root->selector;
 	if (e->parsed->root->kind != EXPR_SELECTOR || s->window_ns || time_shift_any(&s->shift))
-		return yaml_err(at, err, ERR_INVALID,
-			"matchers: labels in braces are expected, as {namespace=\"shop\"}");
+		return yaml_err(
+			at, err, ERR_INVALID, "matchers: use labels in braces, such as {namespace=\"shop\"}");
 	e->set = (struct matcher_set){ s->matchers, s->matchers_n };
 	e->limits = (struct label_limits){ &e->set, 1 };
 	return rights_check_selector(s, at, err);
@@ -162,7 +161,7 @@ static enum err_code rights_check_matchers(struct rights_entry *e, struct arena 
 		return ERR_OK;
 	if (e->roles & ROLE_ADMIN)
 		return yaml_err(at, err, ERR_INVALID,
-			"matchers limit what the role read shows, and the role admin shows everything");
+			"matchers need the role read without admin, which shows everything");
 	if (!(e->roles & ROLE_READ))
 		return yaml_err(at, err, ERR_INVALID, "matchers without the role read");
 	return rights_parse_matchers(e, a, at, err);
@@ -192,7 +191,7 @@ static enum err_code rights_check_list(
 		if (!e->name.len)
 			return yaml_err(rights_place(e->node, "name"), err, ERR_INVALID, "missing name");
 		if (rights_find(l, e->name) != e)
-			return yaml_err(rights_place(e->node, "name"), err, ERR_INVALID, "%s %s is there twice",
+			return yaml_err(rights_place(e->node, "name"), err, ERR_INVALID, "%s %s is repeated",
 				what, QUOTED(e->name));
 		rc = rights_check_entry(e, a, err);
 	}
@@ -218,7 +217,7 @@ static enum err_code rights_check_passwords(
 	for (const struct yaml_node *u = passwords ? passwords->child : NULL; u; u = u->next)
 		if (r->has_users && !rights_find(&r->users, u->key->text))
 			return yaml_err(u->key, err, ERR_INVALID,
-				"user %s has no roles: where there are users, each of basic_auth_users is one",
+				"user %s has no roles: with users, each of basic_auth_users needs an entry",
 				QUOTED(u->key->text));
 	return ERR_OK;
 }
@@ -233,11 +232,10 @@ static enum err_code rights_check_header(
 
 		ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 	}
-	return ok ? ERR_OK :
-				yaml_err(n, err, ERR_INVALID,
-					"header %s: one is expected that begins with X- or Remote-, as "
-					"X-Forwarded-User",
-					QUOTED(name));
+	return ok ?
+		ERR_OK :
+		yaml_err(n, err, ERR_INVALID,
+			"header %s: must begin with X- or Remote-, such as X-Forwarded-User", QUOTED(name));
 }
 
 static enum err_code rights_check_networks(
@@ -246,8 +244,8 @@ static enum err_code rights_check_networks(
 	const struct yaml_node *list = yaml_get(n, "addresses");
 
 	if (!list || !list->n)
-		return yaml_err(rights_place(n, "addresses"), err, ERR_INVALID,
-			"missing addresses: those of the proxies");
+		return yaml_err(
+			rights_place(n, "addresses"), err, ERR_INVALID, "missing addresses of the proxies");
 	if (list->n > RIGHTS_NETWORKS_MAX)
 		return yaml_err(list, err, ERR_LIMIT, "more than %u addresses", RIGHTS_NETWORKS_MAX);
 	if (!(p->networks = arena_array(a, struct ip_network, list->n)))
@@ -259,11 +257,10 @@ static enum err_code rights_check_networks(
 			net->bits = 128;
 		else if (!ip_network_parse(i->text, net))
 			return yaml_err(i, err, ERR_INVALID,
-				"%s is no address and no network, as 10.0.0.5 and 10.0.0.0/8", QUOTED(i->text));
+				"%s is not an address or network, such as 10.0.0.5 or 10.0.0.0/8", QUOTED(i->text));
 		if (net->bits == (ip_address_is_v4(&net->address) ? 96 : 0))
 			return yaml_err(i, err, ERR_INVALID,
-				"%s trusts everybody to say who he is: name the addresses of the proxies",
-				QUOTED(i->text));
+				"%s trusts everybody: list only the addresses of the proxies", QUOTED(i->text));
 	}
 	return ERR_OK;
 }
@@ -276,7 +273,7 @@ static enum err_code rights_check_proxy(
 	if (rc)
 		return rc;
 	if (!p->user_header.len)
-		return yaml_err(n, err, ERR_INVALID, "missing user_header, as X-Forwarded-User");
+		return yaml_err(n, err, ERR_INVALID, "missing user_header, such as X-Forwarded-User");
 	if ((rc = rights_check_header(yaml_get(n, "user_header"), p->user_header, err)))
 		return rc;
 	if (p->groups_header.len &&
@@ -342,7 +339,7 @@ static enum err_code rights_check_token(struct str token, struct err *err)
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 				(c && strchr("-._~+/=", c))))
 			return err_set(err, ERR_INVALID,
-				"a token has letters, digits and - . _ ~ + / = only, and the file only a token");
+				"the file must hold one token of letters, digits and - . _ ~ + / =");
 	}
 	return ERR_OK;
 }
@@ -394,8 +391,7 @@ enum err_code rights_read_tokens(struct rights *r, struct arena *a, const char *
 				rights_place(e->node, "token_file"), err, rc, "token_file: %s", why.msg);
 		if ((same = rights_same_token(r, e)))
 			return yaml_err(rights_place(e->node, "token_file"), err, ERR_INVALID,
-				"token_file: %s: it is the token of user %s too", e->token_path,
-				QUOTED(same->name));
+				"token_file: %s: same token as user %s", e->token_path, QUOTED(same->name));
 	}
 	return ERR_OK;
 }

@@ -66,11 +66,11 @@ static enum MHD_Result http_server_send_response(struct exchange *e)
 
 enum handed {
 	HANDED,
-	HANDED_NOT, /* the server is ending */
+	HANDED_NOT, /* the server is shutting down */
 	HANDED_BACK, /* the queue is full: the connection resumes after this call of MHD's */
 };
 
-/* False: the server is ending. */
+/* False: the server is shutting down. */
 static bool http_server_begin_work(struct exchange *e, enum conn_state state)
 {
 	struct http_server *s = e->server;
@@ -115,7 +115,7 @@ static enum handed http_server_to_worker(struct exchange *e, void (*fn)(void *ct
 static void http_server_refuse(struct exchange *e, enum handed handed)
 {
 	http_text(&e->out, 503,
-		handed == HANDED_NOT ? "the server is ending" : "too many requests are waiting");
+		handed == HANDED_NOT ? "the server is shutting down" : "too many requests are waiting");
 }
 
 /* ---- admission, before the body ---- */
@@ -161,7 +161,7 @@ static enum MHD_Result http_server_admitted(struct exchange *e)
 {
 	if (e->admission == HTTP_ADMITTED && exchange_is_too_long(e, e->in.body_bytes_max)) {
 		e->admission = HTTP_ANSWERED;
-		http_text(&e->out, 413, "the body is longer than this server takes");
+		http_text(&e->out, 413, "the body is too large");
 	}
 	if (e->admission == HTTP_ANSWERED &&
 		(exchange_has_header(e, "Expect") || exchange_is_too_long(e, 0) || exchange_has_no_end(e)))

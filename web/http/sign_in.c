@@ -81,9 +81,9 @@ static enum users_verdict sign_in_by_proxy(
 	if (p->groups_header.len)
 		groups = http_kept_header(in, p->groups_header, &times);
 	if (times > 1)
-		return sign_in_refuse(in, "the proxy's header of groups is there more than once");
+		return sign_in_refuse(in, "the proxy's groups header is repeated");
 	if (name.len > PROXY_NAME_BYTES_MAX)
-		return sign_in_refuse(in, "the proxy's name of a user is longer than 256 bytes");
+		return sign_in_refuse(in, "the proxy's user name is longer than 256 bytes");
 	in->user.name = name;
 	in->user.sign_in = "proxy";
 	if (e) {
@@ -110,12 +110,12 @@ static enum users_verdict sign_in_ask_proxy(const struct rights *r, struct http_
 	if (!times && !in->kept_over)
 		return USERS_REFUSED;
 	if (!rights_trusts(r, in->remote))
-		return sign_in_refuse(in, "it has a proxy's header, but its address is no trusted proxy's");
+		return sign_in_refuse(in, "proxy header from an untrusted address");
 	*found = in->kept_over || times > 1 || name.len;
 	if (in->kept_over)
-		return sign_in_refuse(in, "it has more than 32 headers that begin with X- or Remote-");
+		return sign_in_refuse(in, "more than 32 headers that begin with X- or Remote-");
 	if (times > 1)
-		return sign_in_refuse(in, "the proxy's header of the user is there more than once");
+		return sign_in_refuse(in, "the proxy's user header is repeated");
 	return name.len ? sign_in_by_proxy(&r->proxy, in, name) : USERS_REFUSED;
 }
 
@@ -127,7 +127,7 @@ static enum users_verdict sign_in_by_token(
 	const struct rights_entry *e = rights_find_token(r, str_trim(token));
 
 	if (!e)
-		return sign_in_refuse(in, "its token is nobody's");
+		return sign_in_refuse(in, "unknown token");
 	in->user.name = e->name;
 	in->user.sign_in = "token";
 	sign_in_grant(in, e);
@@ -143,7 +143,7 @@ static enum users_verdict sign_in_by_password(
 	struct str name;
 
 	if (verdict == USERS_REFUSED)
-		return sign_in_refuse(in, "its name and password are nobody's");
+		return sign_in_refuse(in, "unknown name or password");
 	if (verdict != USERS_OK)
 		return verdict;
 	if (!users_name(&in->arena, in->authorization, &name))
@@ -170,12 +170,12 @@ enum users_verdict sign_in_verify(const struct sign_in *s, struct http_in *in, b
 	if (found)
 		return verdict;
 	if (!in->authorization.len)
-		return in->user.why ? USERS_REFUSED : sign_in_refuse(in, "it has no credentials");
+		return in->user.why ? USERS_REFUSED : sign_in_refuse(in, "no credentials");
 	if (s->rights->tokens && str_has_prefix_nocase(in->authorization, bearer))
 		return sign_in_by_token(s->rights, in,
 			(struct str){ in->authorization.ptr + bearer.len, in->authorization.len - bearer.len });
 	return s->passwords.n ? sign_in_by_password(s, in, may_wait) :
-							sign_in_refuse(in, "its credentials are of a kind that nobody has");
+							sign_in_refuse(in, "unsupported kind of credentials");
 }
 
 void sign_in_challenge(const struct sign_in *s, struct http_out *out)

@@ -89,17 +89,18 @@ static enum err_code stream_wait_for_room(
 	mutex_assert_held(&s->lock);
 	while (s->ready.len - s->taken >= STREAM_READY_BYTES_MAX) {
 		if (s->gone || atomic_load(canceled))
-			return err_set(err, ERR_CANCELED, "the client is gone");
+			return err_set(err, ERR_CANCELED, "the client closed the connection");
 		if (s->taken != taken) {
 			taken = s->taken;
 			deadline = clock_monotonic_ns() + STREAM_PATIENCE_NS;
 		} else if (clock_monotonic_ns() > deadline) {
-			return err_set(err, ERR_TIMEOUT, "the client does not read its answer");
+			return err_set(err, ERR_TIMEOUT, "the client does not read the answer");
 		}
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + LOOK_NS);
 	}
-	return s->gone || atomic_load(canceled) ? err_set(err, ERR_CANCELED, "the client is gone") :
-											  ERR_OK;
+	return s->gone || atomic_load(canceled) ?
+		err_set(err, ERR_CANCELED, "the client closed the connection") :
+		ERR_OK;
 }
 
 static void stream_append(struct stream *s, struct str bytes)

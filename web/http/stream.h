@@ -7,10 +7,9 @@
  * after STREAM_PATIENCE_NS without progress. So the memory of an answer is bounded, and most
  * answers fit, so that a slow client does not hold their worker.
  *
- * Errors:    ERR_CANCELED: the client is gone, or the server closes; ERR_TIMEOUT; ERR_NOMEM.
- * Ownership: the caller's memory; stream_release.
- * Threads:   one writes, one reads. wake is called under the lock, by the writer, at the first
- *            piece and when the reader sleeps.
+ * Errors:    ERR_CANCELED: the client closed the connection, or the server closes; ERR_TIMEOUT;
+ * ERR_NOMEM. Ownership: the caller's memory; stream_release. Threads:   one writes, one reads. wake
+ * is called under the lock, by the writer, at the first piece and when the reader sleeps.
  */
 #ifndef WEB_HTTP_STREAM_H
 #define WEB_HTTP_STREAM_H

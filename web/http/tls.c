@@ -224,7 +224,7 @@ bool tls_client_allowed(
 	}
 	allowed = allowed && n == raw_n;
 	if (!allowed)
-		buf_add_cstr(why, "the certificate's chain cannot be read");
+		buf_add_cstr(why, "the certificate chain is not readable");
 	else
 		allowed = tls_keys_verify(k, certs, n, why);
 	while (n)

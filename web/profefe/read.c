@@ -124,11 +124,11 @@ static enum err_code profefe_check_row(
 	struct profefe_reading *r, const struct db_row *row, struct err *err)
 {
 	if (atomic_load_explicit(&r->in->canceled, memory_order_relaxed))
-		return err_set(err, ERR_CANCELED, "the client is gone");
+		return err_set(err, ERR_CANCELED, "the client closed the connection");
 	if ((r->cells += row->n + 1) > READ_CELLS_MAX)
 		return err_set(err, ERR_LIMIT,
-			"more than %u samples in %zu profiles: ask for less time, or by labels", READ_CELLS_MAX,
-			r->rows);
+			"more than %u samples in %zu profiles: query a shorter time, or use labels",
+			READ_CELLS_MAX, r->rows);
 	r->rows++;
 	return ERR_OK;
 }
@@ -186,7 +186,7 @@ static enum err_code profefe_list_row(
 		profefe_keep_newest(x);
 	if (list->n == READ_ROWS_MAX && !x->limit)
 		return err_set(err, ERR_LIMIT,
-			"more than %u profiles: ask for less time, by labels, or with a limit", READ_ROWS_MAX);
+			"more than %u profiles: query a shorter time, or use labels or a limit", READ_ROWS_MAX);
 	if (!arena_array_room(&x->r->arena, &list->v, list->n, 1, &list->cap))
 		return arena_fail(&x->r->arena, "profiles", err);
 	list->v[list->n++] = (struct read_found){ s, row->ts_ns };

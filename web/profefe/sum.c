@@ -67,7 +67,7 @@ static enum err_code profefe_group_of(struct sum *s, const struct db_series *ser
 	}
 	if (s->n == GROUPS_MAX)
 		return err_set(err, ERR_LIMIT,
-			"the profiles have more than %u sets of mappings: ask for less time, or by labels",
+			"the profiles have more than %u sets of mappings: query a shorter time, or use labels",
 			GROUPS_MAX);
 	if (!(g = arena_calloc(s->arena, 1, sizeof(*g))) ||
 		!arena_array_room(s->arena, &s->groups, s->n, 1, &s->cap))
@@ -143,7 +143,7 @@ enum err_code sum_add(
 			STR_ARG(s->name), STR_ARG(name));
 	if (s->rows == READ_ROWS_MAX)
 		return err_set(err, ERR_LIMIT,
-			"more than %u profiles: ask for less time, by labels, or with a limit", READ_ROWS_MAX);
+			"more than %u profiles: query a shorter time, or use labels or a limit", READ_ROWS_MAX);
 	s->name = name;
 	if ((rc = profefe_group_of(s, series, row, &g, err)))
 		return rc;

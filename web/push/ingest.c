@@ -74,7 +74,7 @@ static enum err_code ingest_read_times(struct ingest *ingest, struct err *err)
 	if (!from_ns || !ingest->until_ns)
 		return ERR_OK;
 	if (ingest->until_ns < from_ns - ROUNDING_MAX_NS)
-		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
+		return err_set(err, ERR_INVALID, "invalid parameter \"until\": before from");
 	if (ingest->until_ns > from_ns)
 		ingest->interval_ns = ingest->until_ns - from_ns;
 	return ERR_OK;
@@ -86,7 +86,7 @@ static enum err_code ingest_read_params(struct ingest *ingest, struct err *err)
 	enum err_code rc;
 
 	if (!name.len)
-		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
+		return err_set(err, ERR_INVALID, "invalid parameter \"name\": missing");
 	if ((rc = ingest_name_parse(&ingest->t->arena, name, &ingest->name, err)))
 		return err_wrap(err, rc, "invalid parameter \"name\"");
 	ingest->t->from.job = ingest->name.app;
@@ -95,7 +95,7 @@ static enum err_code ingest_read_params(struct ingest *ingest, struct err *err)
 	ingest->rate_hz = 0;
 	if (rate.len && (!str_to_u64(rate, &ingest->rate_hz) || ingest->rate_hz > RATE_MAX_HZ))
 		return err_set(err, ERR_INVALID,
-			"invalid parameter \"sampleRate\": %s is no number up to %u", QUOTED(rate),
+			"invalid parameter \"sampleRate\": %s is not a number up to %u", QUOTED(rate),
 			RATE_MAX_HZ);
 	if (!ingest->rate_hz) /* of what is not sampled by time senders say 0 */
 		ingest->rate_hz = RATE_DEFAULT_HZ;
@@ -337,7 +337,7 @@ static enum err_code ingest_read_body(
 		profile = multipart_get(&ingest->parts, "profile");
 		*jfr = multipart_get(&ingest->parts, "jfr");
 		if (!profile && !*jfr)
-			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
+			return err_set(err, ERR_INVALID, "multipart: no part profile or jfr");
 		*out = *jfr ? **jfr : *profile;
 	}
 	if (!out->len)

@@ -41,7 +41,7 @@ enum err_code push_body(struct http_in *in, struct arena *a, struct str *out, st
 		return zstd_inflate(a, *out, "request", RAW_BYTES_MAX, out, err);
 	if (coding.len && !gzip && !http_type_is(coding, "identity"))
 		return err_set(err, ERR_UNSUPPORTED,
-			"Content-Encoding %s is not known; gzip, zstd and identity are", QUOTED(coding));
+			"Content-Encoding %s is unknown; use gzip, zstd or identity", QUOTED(coding));
 	if (gzip_is(*out)) /* some senders do not say so */
 		return gzip_inflate(a, *out, "request", RAW_BYTES_MAX, out, err);
 	if (gzip && out->len)

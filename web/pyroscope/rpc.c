@@ -143,8 +143,8 @@ static enum err_code pyroscope_read_body(struct http_in *in, struct str *out, st
 	if (!encoding.len || http_type_is(encoding, "identity"))
 		return ERR_OK;
 	if (!http_type_is(encoding, "gzip"))
-		return err_set(err, ERR_UNSUPPORTED,
-			"Content-Encoding %s is not known; gzip and identity are", QUOTED(encoding));
+		return err_set(err, ERR_UNSUPPORTED, "Content-Encoding %s is unknown; use gzip or identity",
+			QUOTED(encoding));
 	if (!out->len)
 		return ERR_OK;
 	return pyroscope_gunzip(&in->arena, in->body, out, err);

@@ -55,11 +55,11 @@ static enum err_code pgo_check_type(const struct profile_value *const *v, size_t
 		bool cpu = str_is(t->sample_type, "cpu") && str_is(t->sample_unit, "nanoseconds");
 
 		if (v[i]->is_diff)
-			return err_set(err, ERR_INVALID, "a profile for -pgo is no difference");
+			return err_set(err, ERR_INVALID, "-pgo needs a profile, not a difference");
 		if (!samples && !cpu)
 			return err_set(err, ERR_INVALID,
-				"a profile for -pgo is a CPU profile (samples/count or "
-				"cpu/nanoseconds), this one is of " STR_FMT "/" STR_FMT,
+				"-pgo needs a CPU profile (samples/count or cpu/nanoseconds), got " STR_FMT
+				"/" STR_FMT,
 				STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
 	}
 	return ERR_OK;
@@ -218,8 +218,7 @@ static enum err_code pgo_build(struct pgo *p, struct pprof **out, struct err *er
 		any_start = in->functions[i].start_line != 0;
 	if (!any_start)
 		return err_set(err, ERR_INVALID,
-			"a profile for -pgo says on which line each function starts: those of programs "
-			"built with Go 1.20 or later do");
+			"-pgo needs the start line of each function: build with Go 1.20 or later");
 	if ((rc = pprof_builder_open(p->arena, &p->b, err)))
 		return rc;
 	if (!(p->functions = arena_array(p->arena, uint32_t, (size_t)in->functions_n + 1)))

@@ -23,7 +23,7 @@ enum err_code render_profiles_of(const struct result *r, struct arena *a, const 
 	const struct profile_value **v, *p;
 
 	if (r->type != RESULT_PROFILES && r->type != RESULT_TOP)
-		return err_set(err, ERR_INVALID, "format=%s wants profiles, the query gives %s", format,
+		return err_set(err, ERR_INVALID, "format=%s needs profiles, the query gives %s", format,
 			names[r->type]);
 	if (r->n == 0)
 		return err_set(err, ERR_NOT_FOUND, "the query found no profiles");

@@ -10,7 +10,7 @@
  * RENDER_PPROF_BYTES_MAX.
  *
  * Errors:    ERR_CANCELED soon after options.canceled is set; ERR_INVALID if the format cannot
- *            hold the result's type ("format=pprof wants profiles, the query gives a vector"), or
+ *            hold the result's type ("format=pprof needs profiles, the query gives a vector"), or
  *            elements differ in unit; ERR_NOMEM, ERR_LIMIT from the arena. On an error the output
  *            is of no use.
  * Ownership: scratch and struct pprof are in options.arena: pass query_arena(q). They point into
@@ -55,7 +55,7 @@ struct render_options {
 static inline enum err_code render_wanted(const atomic_bool *canceled, struct err *err)
 {
 	return canceled && atomic_load_explicit(canceled, memory_order_relaxed) ?
-		err_set(err, ERR_CANCELED, "the client is gone") :
+		err_set(err, ERR_CANCELED, "the client closed the connection") :
 		ERR_OK;
 }
 

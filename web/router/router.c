@@ -103,7 +103,7 @@ static bool web_has_our_name(
 	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
 		origin_host_allowed(in->host, w->o.allowed_hosts, str_of(w->own_origin)))
 		return true;
-	http_text(out, 421, "host %s is not a name of this server: --web.allowed-host adds one",
+	http_text(out, 421, "host %s is not a name of this server: allow with --web.allowed-host",
 		QUOTED(in->host));
 	return false;
 }
@@ -111,9 +111,9 @@ static bool web_has_our_name(
 static void route_refuse_foreign(
 	const struct route *r, const struct http_in *in, struct http_out *out)
 {
-	static const char fmt[] = "sent by a page of another site (%s%s): requests that change "
-							  "something are taken from this server's own pages and from "
-							  "programs; --web.external-url names the URL of those pages";
+	static const char fmt[] =
+		"request of another site's page (%s%s): only this server's pages and programs may change "
+		"something; set --web.external-url to the URL of the pages";
 	const char *what = in->origin.len ? "origin " : "Sec-Fetch-Site: ";
 	const char *from = in->origin.len ? QUOTED(in->origin) : in->fetch_site.ptr;
 
@@ -162,7 +162,7 @@ static void web_not_taken(const struct web *w, struct str path, struct http_out 
 	for (size_t i = 0; i < w->routes_n; i++)
 		if ((w->routes[i].flags & (ROUTE_INGEST | ROUTE_NO_PROFILES)) == ROUTE_INGEST)
 			buf_printf(&paths, "%s %s", paths.len ? "," : "", w->routes[i].path);
-	http_text(out, 404, "nothing is taken at %s; profiles are taken at" STR_FMT, QUOTED(path),
+	http_text(out, 404, "no profiles accepted at %s; send to" STR_FMT, QUOTED(path),
 		STR_ARG(buf_str(&paths)));
 	buf_release(&paths);
 }
@@ -258,10 +258,10 @@ static void web_refuse_body(
 	if (in->body_refused == 413 && route_has_form(r, in)) {
 		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	} else if (in->body_refused == 413) {
-		web_refuse(r, out, 413, "invalid_argument", "the body is longer than this server takes");
+		web_refuse(r, out, 413, "invalid_argument", "the body is too large");
 	} else {
 		web_refuse(r, out, in->body_refused, own ? "resource_exhausted" : "unavailable",
-			"too many bodies are being received%s: try again later (%s is %llu bytes)",
+			"too many bodies at once%s: try again later (%s is %llu bytes)",
 			own ? " from this address" : "",
 			own ? "--web.max-body-memory-per-address" : "--web.max-body-memory",
 			(unsigned long long)(own ? w->o.address_bodies_bytes_max : w->o.bodies_bytes_max));
@@ -396,7 +396,7 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 	out->status = 200;
 	out->headers_n = 0; /* admission may run twice */
 	if (in->repeated) {
-		http_text(out, 400, "the header %s came more than once", in->repeated);
+		http_text(out, 400, "header %s is repeated", in->repeated);
 		http_add_header(out, "Connection", STR("close"));
 		router_note(w, in, out, "refused", needs, began_ns);
 		return HTTP_ANSWERED;

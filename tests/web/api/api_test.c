@@ -242,13 +242,12 @@ TEST(ingest_refuses_what_it_cannot_store)
 		const char *msg;
 	} rows[] = {
 		{ "",
-			"invalid parameter \\\"name\\\": it is missing; say which profile it is, "
-			"such as "
-			"process_cpu or memory" },
+			"invalid parameter \\\"name\\\": missing; use the profile's name, such as process_cpu "
+			"or memory" },
 		{ "name=a-b", "invalid parameter \\\"name\\\": \\\"a-b\\\"" },
-		{ "name=cpu&a-b=1", "\\\"a-b\\\" cannot be the name of a label" },
-		{ "name=cpu&__x=1", "\\\"__x\\\" cannot be the name of a label" },
-		{ "name=cpu&a=1&a=2", "label a is given twice" },
+		{ "name=cpu&a-b=1", "\\\"a-b\\\" is not a label name" },
+		{ "name=cpu&__x=1", "\\\"__x\\\" is not a label name" },
+		{ "name=cpu&a=1&a=2", "label a is set twice" },
 		{ "name=cpu&a=%ff", "the value of label a is not UTF-8" },
 		{ "name=cpu&time=x",
 			"invalid parameter \\\"time\\\": cannot parse \\\"x\\\" to a valid "
@@ -360,7 +359,7 @@ TEST(a_selector_that_is_too_long_is_no_list_that_is)
 TEST(what_is_wrong_with_a_query_is_said)
 {
 	start();
-	CHECK_BAD("/api/v1/query", "invalid parameter \\\"query\\\": it is missing");
+	CHECK_BAD("/api/v1/query", "invalid parameter \\\"query\\\": missing");
 	CHECK_BAD("/api/v1/query?query=1&time=x",
 		"invalid parameter \\\"time\\\": cannot parse \\\"x\\\" to a valid timestamp");
 	CHECK_BAD("/api/v1/query?query=1&timeout=x",
@@ -368,15 +367,15 @@ TEST(what_is_wrong_with_a_query_is_said)
 	CHECK_BAD("/api/v1/query?query=1&max_nodes=x",
 		"invalid parameter \\\"max_nodes\\\": \\\"x\\\" is not a number from 0 on");
 	CHECK_BAD("/api/v1/query?query=1&files=1",
-		"invalid parameter \\\"files\\\": it is \\\"true\\\", \\\"false\\\" or left out");
+		"invalid parameter \\\"files\\\": must be \\\"true\\\" or \\\"false\\\"");
 	CHECK_BAD("/api/v1/query?query=1&format=xml",
 		"unknown format \\\"xml\\\"; known are json, pprof, pgo, folded, speedscope, text");
-	CHECK_BAD("/api/v1/query?query=1&start=1", "start and end are given together or not at all");
-	CHECK_BAD("/api/v1/query?query=1&start=1&end=2&time=3", "either time, or start and end");
+	CHECK_BAD("/api/v1/query?query=1&start=1", "start and end are both needed");
+	CHECK_BAD("/api/v1/query?query=1&start=1&end=2&time=3", "use either time, or start and end");
 	CHECK_BAD("/api/v1/query?query=1&start=2&end=1",
 		"invalid parameter \\\"end\\\": end timestamp must not be before start time");
-	CHECK_BAD("/api/v1/query?query=flat(1)", "1:6: flat() wants profiles, got a scalar");
-	CHECK_BAD("/api/v1/query_range?query=1", "invalid parameter \\\"start\\\": it is missing");
+	CHECK_BAD("/api/v1/query?query=flat(1)", "1:6: flat() needs profiles, got a scalar");
+	CHECK_BAD("/api/v1/query_range?query=1", "invalid parameter \\\"start\\\": missing");
 	CHECK_BAD("/api/v1/query_range?query=1&start=1&end=2&step=0",
 		"invalid parameter \\\"step\\\": zero or negative query resolution step widths are "
 		"not "
@@ -395,7 +394,7 @@ TEST(what_is_wrong_with_a_query_is_said)
 	CHECK_STR(response_header(&f.r, "Content-Type"), "text/plain; charset=utf-8");
 	CHECK_STR(response_header(&f.r, "Content-Disposition"), "");
 	CHECK_GET("/api/v1/query?query=1&format=pprof", 400,
-		"format=pprof wants profiles, the query gives a scalar\n");
+		"format=pprof needs profiles, the query gives a scalar\n");
 	stop();
 }
 

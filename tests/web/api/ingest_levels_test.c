@@ -60,7 +60,7 @@ TEST(pushed_counters_become_differences_if_it_is_said)
 		CHECK_INT(grafana_count("warnings"), 0);
 		push_heap("alloc_space", values[i], T0 + 10 * (i + 1), "pod=b");
 		CHECK_INT(grafana.r.status, 200);
-		CHECK_INT(grafana_count("push it with cumulative=true"), 1);
+		CHECK_INT(grafana_count("push with cumulative=true"), 1);
 	}
 	CHECK_STR(grafana_get("/api/v1/query?query=total(merge%20by%20(pod)%20(memory:alloc_space"
 						  "%5B1m%5D))&time=1700000060"),

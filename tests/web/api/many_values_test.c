@@ -115,8 +115,8 @@ static const struct {
 		   "{\"name\":\"instance\",\"values\":51300,\"series\":51300},"
 		   "{\"name\":\"job\",\"values\":2,\"series\":50000}]") },
 	{ "label_counts?label=instance", 422, 0,
-		REFUSED("a list of counts needs more memory than its limit of 67108864 bytes: ask "
-			"for less by `limit` or `match[]`") },
+		REFUSED("a list of counts needs more memory than its limit of 67108864 bytes: set "
+			"`limit` or `match[]`") },
 	{ "query?query=count(up)" AT, 200, 0, ONE("50000") },
 	{ "query?query=count(up%7B" ENDING "%7D)" AT, 200, 0, ONE("500") },
 	{ "query?limit=3&query=up" AT, 200, 3, NULL },
@@ -125,19 +125,19 @@ static const struct {
 		"\"host-000077.example.org:9100\",\"job\":\"a\"}]," TRUNCATED "}\n" },
 	{ "series?" UP "&" UP, 200, MANY, NULL },
 	{ "label/instance/values", 422, 0,
-		REFUSED("a list of names needs more memory than its limit of 67108864 bytes: ask "
-			"for less by `limit` or `match[]`") },
+		REFUSED("a list of names needs more memory than its limit of 67108864 bytes: set "
+			"`limit` or `match[]`") },
 	{ "label/instance/values?limit=2&" LONGS, 200, 2, NULL },
 	{ "series?" LONGS, 422, 0,
-		REFUSED("a list of series needs more memory than its limit of 67108864 bytes: ask "
-			"for less by `limit` or `match[]`") },
+		REFUSED("a list of series needs more memory than its limit of 67108864 bytes: set "
+			"`limit` or `match[]`") },
 	{ "series?limit=2&" LONGS, 200, 2, NULL },
 	{ "query?query=count(" UPS "*" UPS "*" UPS "*" UPS ")" AT, 422, 0,
 		REFUSED("query needs more memory than its limit of 268435456 bytes "
 			"(--query.max-memory)") },
 	{ "query_range?query=up&start=1700000000&end=1700000020&step=1", 422, 0,
-		REFUSED("the query would look at about 1,050,000 series in its steps, which counts "
-			"as 5,250,000 samples, limit 1,000,000 (--query.max-samples)") },
+		REFUSED("the query would read about 1,050,000 series in its steps, counted as 5,250,000 "
+			"samples, limit 1,000,000 (--query.max-samples)") },
 };
 /* clang-format on */
 

@@ -191,7 +191,7 @@ TEST(queries_as_trees)
 			     MATCHER("function", "=", "f") "],\"valueTypes\":\"frames\"" AT(9, 23)
 			     "],\"valueTypes\":\"vector\"" AT(0, 24)) },
 		{ "query=1%2B", BAD("1:3: unexpected end of query") },
-		{ "query=flat(1)", BAD("1:6: flat() wants profiles, got a scalar") },
+		{ "query=flat(1)", BAD("1:6: flat() needs profiles, got a scalar") },
 	};
 	/* clang-format on */
 	struct buf deep = { 0 };

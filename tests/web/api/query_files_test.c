@@ -82,7 +82,7 @@ TEST(a_part_of_a_flame_graph)
 }
 
 #define ONLY_FLAMES \
-	"call_site[] and call_site_skip are for flame graphs: format=json of a query at one time " \
+	"call_site[] and call_site_skip need format=json and a query of profiles at one time " \
 	"or from start to end"
 #define BAD(msg) "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"" msg "\"}"
 

@@ -65,7 +65,7 @@ TEST(nothing_is_configured)
 	says(w, "GET /api/v1/source_links?path=/src/a.go&line=3", 200,
 		ANSWER("{\"debuginfod\":false,\"links\":0,\"labels\":[]}"));
 	says(w, "GET /api/v1/source?build_id=aa&path=/src/a.go", 404,
-		ERROR("not_found", "this server asks no debuginfod servers"));
+		ERROR("not_found", "no debuginfod servers configured"));
 	end(w);
 }
 

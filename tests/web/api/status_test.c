@@ -51,7 +51,7 @@ TEST(notifications_say_since_when_the_clock_is_wrong)
 	clock_step(-2 * NS_PER_HOUR + 3 * NS_PER_MS);
 	clock_pass(2 * NS_PER_MIN, NULL, NULL);
 	CHECK_STR(grafana_get("/api/v1/notifications"),
-		DATA("[{\"text\":\"The system's clock is 2h behind the time that this server keeps.\","
+		DATA("[{\"text\":\"The system's clock is 2h behind this server's own time.\","
 			 "\"date\":\"2023-11-14T22:15:11.000Z\",\"active\":true}]"));
 	grafana_stop();
 	clock_use(NULL);

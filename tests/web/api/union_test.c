@@ -75,14 +75,14 @@ TEST(what_writes_is_refused)
 {
 	start();
 	CHECK_STR(ask("POST /api/v1/admin/tsdb/snapshot"),
-		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"snapshot: this server only "
-		"answers queries; ask the shard\"}");
+		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"snapshot: this server "
+		"only answers queries: send the request to the shard\"}");
 	CHECK_INT(grafana.r.status, 400);
 	CHECK_STR(ask("POST /api/v1/admin/tsdb/delete_series?match[]=up"),
-		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"delete series: this server "
-		"only answers queries; ask the shard\"}");
+		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"delete series: this "
+		"server only answers queries: send the request to the shard\"}");
 	CHECK_STR(ask("POST /api/v1/admin/tsdb/accept_losses"),
-		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"accept losses: this server "
-		"only answers queries; ask the shard\"}");
+		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"accept losses: this "
+		"server only answers queries: send the request to the shard\"}");
 	stop();
 }

@@ -98,7 +98,7 @@ TEST(a_file_is_announced_uploaded_and_finished)
 	begin();
 	mini_elf(&world.elf, ID_BYTES, 100);
 	CHECK_INT(upload(ID, buf_str(&world.elf)), 412);
-	CHECK_STR(BODY, "no upload of " ID " was announced: ask by ShouldInitiateUpload first\n");
+	CHECK_STR(BODY, "no upload of " ID " was announced: call ShouldInitiateUpload first\n");
 	CHECK_INT(call("ShouldInitiateUpload", ASK(ID)), 200);
 	CHECK_STR(BODY, YES);
 	CHECK_INT(call("UploadFinished", "{\"gnuBuildId\":\"" ID "\"}"), 400);
@@ -109,7 +109,7 @@ TEST(a_file_is_announced_uploaded_and_finished)
 	CHECK_INT(call("UploadFinished", "{\"gnuBuildId\":\"" ID "\"}"), 200);
 	CHECK_STR(BODY, "{}");
 	CHECK_INT(call("ShouldInitiateUpload", ASK(ID)), 200);
-	CHECK_STR(BODY, "{\"reason\":\"it is being extracted\"}");
+	CHECK_STR(BODY, "{\"reason\":\"extraction is in progress\"}");
 	body = grafana_get("/api/v1/symbols");
 	CHECK_STR(body,
 		"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":true,\"bytes\":0,"
@@ -185,7 +185,7 @@ TEST(one_client_is_told_to_upload)
 	peer_open_from(&p, 2, web_port(grafana.web));
 	peer_ask_on(
 		&p, &grafana.r, "POST " DEBUGINFO_SERVICE "ShouldInitiateUpload", AS_JSON, STR(ASK(ID)));
-	CHECK_STR(BODY, "{\"reason\":\"another sender was told to upload it\"}");
+	CHECK_STR(BODY, "{\"reason\":\"another sender uploads this file\"}");
 	CHECK_INT(call("ShouldInitiateUpload", ASK(ID)), 200);
 	CHECK_STR(BODY, YES);
 	peer_close(&p);
@@ -202,7 +202,7 @@ TEST(what_is_no_such_file_stores_nothing)
 	CHECK_INT(upload(ID, STR("<!DOCTYPE html><html>Not Found</html>")), 400);
 	CHECK_STR(BODY, "not an ELF file: it is an HTML page\n");
 	CHECK_INT(upload(ID, STR("")), 400);
-	CHECK_STR(BODY, "the body is empty: it is to be the file\n");
+	CHECK_STR(BODY, "the body is empty: send the file\n");
 	CHECK_INT(files(".queued") + files(".tmp"), 0);
 	grafana_get("/api/v1/symbols");
 	CHECK_INT(grafana_count("\"binaries\":[]"), 1);
@@ -222,10 +222,12 @@ TEST(one_request_uploads_too)
 			"\"state\":\"queued\"}}\n",
 			200 },
 		{ "",
-			"{\"status\":\"error\",\"errorType\":\"conflict\",\"error\":\"it is being extracted\"}",
+			"{\"status\":\"error\",\"errorType\":\"conflict\",\"error\":\"extraction is in "
+			"progress\"}",
 			409 },
 		{ "&id=" ID "&kind=gnu",
-			"{\"status\":\"error\",\"errorType\":\"conflict\",\"error\":\"it is being extracted\"}",
+			"{\"status\":\"error\",\"errorType\":\"conflict\",\"error\":\"extraction is in "
+			"progress\"}",
 			409 },
 		{ "&id=" OTHER,
 			"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"the file's build id "
@@ -263,7 +265,7 @@ TEST(one_request_uploads_too)
 	CHECK_INT(grafana_count("\"path\":\"x.debug\""), 3);
 	mini_elf(&world.elf, STR(""), 10);
 	CHECK_INT(post(PUT, "", buf_str(&world.elf)), 400);
-	CHECK_INT(grafana_count("the file names no build id in its first MiB"), 1);
+	CHECK_INT(grafana_count("no build id in the first MiB of the file"), 1);
 	CHECK_INT(post(PUT, "Content-Encoding: gzip\r\n", buf_str(&world.elf)), 415);
 	end();
 }
@@ -299,7 +301,7 @@ TEST(limits_and_halves)
 	CHECK(WAIT_FOR(uploading() == UPLOADS_ADDRESS_MAX));
 	CHECK_INT(post(PUT, "Expect: 100-continue\r\n", buf_str(&world.elf)), 429);
 	CHECK_STR(response_header(&grafana.r, "Retry-After"), "5");
-	CHECK_INT(grafana_count("4 uploads of this address are under way, limit 4"), 1);
+	CHECK_INT(grafana_count("4 uploads of this address are in progress, limit 4"), 1);
 	for (; n < UPLOADS_MAX; n++)
 		half(&p[n], 2 + n / UPLOADS_ADDRESS_MAX, n);
 	CHECK(WAIT_FOR(uploading() == UPLOADS_MAX));
@@ -329,7 +331,7 @@ TEST(a_server_without_symbols)
 {
 	grafana_start();
 	CHECK_INT(call("ShouldInitiateUpload", ASK(ID)), 404);
-	CHECK_STR(BODY, "{\"code\":\"not_found\",\"message\":\"this server keeps no symbols\"}");
+	CHECK_STR(BODY, "{\"code\":\"not_found\",\"message\":\"this server stores no symbols\"}");
 	CHECK_INT(post(PUT, "", STR("x")), 404);
 	CHECK_STR(grafana_get("/api/v1/symbols"),
 		"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":false,\"bytes\":0,"

@@ -90,11 +90,10 @@ TEST(queries_take_files)
 		const char *want;
 	} wrong[] = {
 		{ FIELD("query", "file(\"old.folded\")") END, 404,
-		  "1:1: file \\\"old.folded\\\": no file of that name came with the query, and it is "
-		  "not the id "
-		  "of a kept one" },
+		  "1:1: file \\\"old.folded\\\": no such file in the query, and no stored file with "
+		"this id" },
 		{ FIELD("query", "total(file(\"0123456789abcdef0123456789abcdef\"))") END, 404,
-		  "1:7: file \\\"0123456789abcdef0123456789abcdef\\\": no file" },
+		  "1:7: file \\\"0123456789abcdef0123456789abcdef\\\": no stored file" },
 		{ FIELD("query", "file(\"old.folded\", \"space\")") OLD END, 400,
 		  "the file has no type \\\"space\\\"; it has samples:samples" },
 		{ FIELD("query", "file(\"x\")") FILE_PART("x", "main;f 3\nmain\n") END, 400, "line 2" },
@@ -233,7 +232,7 @@ TEST(keeping_is_off_unless_it_was_asked_for)
 	HAS("\"keepMax\":0");
 	ask("POST /api/v1/files?name=a&keep=1d", "", "main 1");
 	CHECK_INT(grafana.r.status, 404);
-	HAS("this server keeps no files");
+	HAS("this server stores no files");
 	grafana_get("/api/v1/files");
 	CHECK_INT(grafana.r.status, 403);
 	grafana_stop();

@@ -81,11 +81,11 @@ TEST(heads_that_are_refused)
 		{ ECHO, { "x-long", long_value }, 200, GRPC_RESOURCE_EXHAUSTED,
 			"the head is longer than 16384 bytes" },
 		{ ECHO, { "authorization", "Basic a", "+authorization", "Basic b" }, 200,
-			GRPC_INVALID_ARGUMENT, "the header authorization came more than once" },
+			GRPC_INVALID_ARGUMENT, "header authorization is repeated" },
 		{ ECHO, { "+content-type", "application/grpc" }, 200, GRPC_INVALID_ARGUMENT,
-			"the header content-type came more than once" },
+			"header content-type is repeated" },
 		{ ECHO, { "grpc-encoding", "gzip", "+grpc-encoding", "zstd" }, 200, GRPC_INVALID_ARGUMENT,
-			"the header grpc-encoding came more than once" },
+			"header grpc-encoding is repeated" },
 		{ ECHO, { "authorization", long_user }, 200, GRPC_RESOURCE_EXHAUSTED,
 			"authorization is longer than 8192 bytes" },
 	};
@@ -118,13 +118,13 @@ TEST(messages_that_are_refused)
 		{ { "\0\0\0\0\3xy", 7 }, GRPC_INVALID_ARGUMENT,
 			"the call ends after 2 of 3 bytes of its message" },
 		{ { "\0\0\0\0\1xy", 7 }, GRPC_INVALID_ARGUMENT,
-			"more bytes than the message has by its prefix, 1: a call has one message" },
+			"more bytes than the message's prefix says, 1: one message per call" },
 		{ { "\0\0\0\0\1x\0\0\0\0\1x", 12 }, GRPC_INVALID_ARGUMENT,
-			"more bytes than the message has by its prefix, 1: a call has one message" },
+			"more bytes than the message's prefix says, 1: one message per call" },
 		{ { "\2\0\0\0\1x", 6 }, GRPC_INVALID_ARGUMENT,
 			"the message's prefix begins with 2: 0 and 1 are known" },
 		{ { "\1\0\0\0\1x", 6 }, GRPC_INTERNAL,
-			"the message is marked as compressed, but grpc-encoding does not say how" },
+			"the message is marked as compressed, but grpc-encoding is missing" },
 		{ { "\0\0\0\4\1", 5 }, GRPC_RESOURCE_EXHAUSTED,
 			"the message is 1025 bytes long, limit 1024" },
 		{ { "\0\377\377\377\377", 5 }, GRPC_RESOURCE_EXHAUSTED,
@@ -259,7 +259,7 @@ TEST(an_address_has_a_share_of_the_memory)
 		second = r;
 	}
 	check_reply(second, 200, GRPC_UNAVAILABLE,
-		"too many messages are being received from this address: try again later "
+		"too many messages at once from this address: try again later "
 		"(--web.max-body-memory-per-address is 300000 bytes)");
 	CHECK(second->details[0] != '\0');
 	CHECK(!first->closed);

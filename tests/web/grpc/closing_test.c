@@ -34,7 +34,7 @@ TEST(running_calls_are_answered_and_others_are_to_come_again)
 	h2_close(&c[1]);
 	h2_wait(&c[0], half);
 	CHECK_INT(half->status, GRPC_UNAVAILABLE);
-	CHECK_STR(str_of(half->message), "the server is ending");
+	CHECK_STR(str_of(half->message), "the server is shutting down");
 	CHECK(half->details[0] != '\0');
 	CHECK(!running->closed);
 	fixture_let_go();

@@ -213,7 +213,7 @@ TEST(a_body_over_the_limit_is_said_and_not_kept)
 	peer_send(&p, STR("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n"));
 	peer_receive(&p, &r, false);
 	CHECK_INT(r.status, 413);
-	CHECK_STR(buf_str(&r.body), "the body is longer than this server takes\n");
+	CHECK_STR(buf_str(&r.body), "the body is too large\n");
 	CHECK(peer_ended(&p));
 	peer_close(&p);
 	buf_release(&big);
@@ -287,7 +287,7 @@ TEST(closing_lets_a_running_request_end_and_takes_no_other)
 	REQUIRE_OK(thread_start(&t, "closer", close_server, &c, &err), &err);
 	CHECK(WAIT_FOR((peer_ask_on(&late, &r, "GET /echo", "", (struct str){ 0 }), r.status != 200)));
 	CHECK_INT(r.status, 503);
-	CHECK_STR(buf_str(&r.body), "the server is ending\n");
+	CHECK_STR(buf_str(&r.body), "the server is shutting down\n");
 	atomic_store(&f.release, true);
 	peer_receive(&p, &r, false);
 	CHECK_INT(r.status, 200);

@@ -482,7 +482,8 @@ TEST(each_process_keeps_its_addresses)
 	store_processes();
 	check_get(PROFILES "/merge?service=many&type=goroutine" AROUND, 422,
 		ERROR("422",
-			"the profiles have more than 1024 sets of mappings: ask for less time, or by labels"));
+			"the profiles have more than 1024 sets of mappings: query a shorter time, or use "
+			"labels"));
 	arena_init(&a, 0);
 	p = fetch(&a, PROFILES "/merge?service=many&type=goroutine&limit=1024", AROUND);
 	CHECK_INT(p->samples_n, 1024);

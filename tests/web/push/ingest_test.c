@@ -288,16 +288,15 @@ static void refused(
 TEST(refusals_are_text)
 {
 	grafana_start();
-	refused("", "", "a 1\n", 400, "invalid parameter \"name\": it is missing\n");
+	refused("", "", "a 1\n", 400, "invalid parameter \"name\": missing\n");
 	refused("name=a&from=1700000061&until=1700000000", "", "a 1\n", 400,
-		"invalid parameter \"until\": it is before from\n");
+		"invalid parameter \"until\": before from\n");
 	refused("name=a&sampleRate=x", "", "a 1\n", 400,
-		"invalid parameter \"sampleRate\": \"x\" is no number up to 1000000\n");
+		"invalid parameter \"sampleRate\": \"x\" is not a number up to 1000000\n");
 	refused("name=a", "", "", 400, "the body is empty\n");
 	refused("name=a", "Content-Encoding: br\r\n", "a 1\n", 415,
-		"Content-Encoding \"br\" is not known; gzip, zstd and identity are\n");
-	refused(
-		"name=a", AS_PARTS, "--b--", 400, "multipart: there is neither a part profile nor jfr\n");
+		"Content-Encoding \"br\" is unknown; use gzip, zstd or identity\n");
+	refused("name=a", AS_PARTS, "--b--", 400, "multipart: no part profile or jfr\n");
 	CHECK_INT(push("name=a", "", STR("a;b\n")), 422);
 	CHECK_INT(push("name=a&format=pprof", "", STR("a;b 1\n")), 422);
 	CHECK_INT(push("name=a&format=jfr", "", STR("FLR\0x")), 422);

@@ -160,10 +160,8 @@ TEST(what_is_refused_is_named)
 	refused("Content-Type: text/plain\r\n", "x", 415,
 		"Content-Type must be application/proto or application/json\n");
 	refused(AS_JSON "Content-Encoding: br\r\n", "{}", 415,
-		"{\"code\":\"unimplemented\",\"message\":\"Content-Encoding \\\"br\\\" is not known; gzip, "
-		"zstd "
-		"and "
-		"identity are\"}");
+		"{\"code\":\"unimplemented\",\"message\":\"Content-Encoding \\\"br\\\" is unknown; use "
+		"gzip, zstd or identity\"}");
 	refused(AS_JSON "Content-Encoding: gzip\r\n", "{}", 400,
 		"{\"code\":\"invalid_argument\",\"message\":\"Content-Encoding is gzip, the body is "
 		"not\"}");

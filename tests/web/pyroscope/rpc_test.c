@@ -46,7 +46,7 @@ static const struct {
 		"stack_trace_selector.go_pgo is supported for pprof only" },
 	{ "SelectMergeProfile", "{\"profileTypeID\":\"goroutine:goroutine:count:goroutine:count\"," SPAN
 		",\"stackTraceSelector\":{\"goPgo\":{\"keepLocations\":5}}}", 400, "invalid_argument",
-		"a profile for -pgo is a CPU profile (samples/count or cpu/nanoseconds), this one is of "
+		"-pgo needs a CPU profile (samples/count or cpu/nanoseconds), got "
 		"goroutine/count" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501,
 		"unimplemented", "span_selector is not supported" },
@@ -200,8 +200,7 @@ TEST(bodies_and_headers)
 			"{}" },
 		{ "Content-Type: application/json\r\nContent-Encoding: br\r\n", "{}", 501,
 			CONNECT_ERROR("unimplemented",
-				"Content-Encoding \\\"br\\\" is not known; "
-				"gzip and identity are") },
+				"Content-Encoding \\\"br\\\" is unknown; use gzip or identity") },
 		{ "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "{}", 400,
 			CONNECT_ERROR(
 				"invalid_argument", "Content-Encoding gzip: incorrect header check") },

@@ -552,10 +552,10 @@ TEST(answers_that_are_not_wanted_end)
 			struct buf *out, struct err *err);
 		const char *want;
 	} writers[] = {
-		{ render_text, "the profile is not wanted any more" },
-		{ render_pprof_gz, "the profile is not wanted any more" },
-		{ render_folded, "the client is gone" },
-		{ render_speedscope, "the client is gone" },
+		{ render_text, "the request was canceled" },
+		{ render_pprof_gz, "the request was canceled" },
+		{ render_folded, "the client closed the connection" },
+		{ render_speedscope, "the client closed the connection" },
 	};
 	atomic_bool canceled = true;
 	struct cost cost = { .value = 1 };
@@ -571,12 +571,14 @@ TEST(answers_that_are_not_wanted_end)
 	o.arena = &m.values.arena;
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
 		CHECK_ERR(writers[i].write(&r, &o, &out, &err), &err, ERR_CANCELED, writers[i].want);
-	CHECK_ERR(render_text(&costs, &o, &out, &err), &err, ERR_CANCELED, "the client is gone");
+	CHECK_ERR(render_text(&costs, &o, &out, &err), &err, ERR_CANCELED,
+		"the client closed the connection");
 	buf_clear(&out);
 	json_init(&j, &out);
 	json_object(&j);
 	json_key(&j, "flamebearer");
-	CHECK_ERR(render_flame(&j, m.v, &o, &err), &err, ERR_CANCELED, "the client is gone");
+	CHECK_ERR(
+		render_flame(&j, m.v, &o, &err), &err, ERR_CANCELED, "the client closed the connection");
 	CHECK_STR(buf_str(&out), "{\"flamebearer\":"); /* before anything is written */
 	buf_release(&out);
 	values_release(&m.values);

@@ -369,12 +369,10 @@ TEST(pgo_wants_a_cpu_profile_with_start_lines)
 		const char *want;
 	} table[] = {
 		{ "cpu", "nanoseconds", false, false,
-			"a profile for -pgo says on which line each function starts: those of programs "
-			"built with Go 1.20 or later do" },
+			"-pgo needs the start line of each function: build with Go 1.20 or later" },
 		{ "inuse_space", "bytes", true, false,
-			"a profile for -pgo is a CPU profile (samples/count or cpu/nanoseconds), this one "
-			"is of inuse_space/bytes" },
-		{ "samples", "count", true, true, "a profile for -pgo is no difference" },
+			"-pgo needs a CPU profile (samples/count or cpu/nanoseconds), got inuse_space/bytes" },
+		{ "samples", "count", true, true, "-pgo needs a profile, not a difference" },
 		{ "samples", "count", true, false, NULL },
 	};
 

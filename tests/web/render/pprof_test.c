@@ -185,9 +185,9 @@ TEST(what_is_no_profile_has_no_pprof)
 	arena_init(&a, 0);
 	o.arena = &a;
 	CHECK_ERR(render_pprof(&vector, &o, &p, &err), &err, ERR_INVALID,
-		"format=pprof wants profiles, the query gives a vector");
+		"format=pprof needs profiles, the query gives a vector");
 	CHECK_ERR(render_folded(&vector, &o, &out, &err), &err, ERR_INVALID,
-		"format=folded wants profiles, the query gives a vector");
+		"format=folded needs profiles, the query gives a vector");
 	CHECK_ERR(
 		render_pprof(&none, &o, &p, &err), &err, ERR_NOT_FOUND, "the query found no profiles");
 	buf_release(&out);
@@ -211,6 +211,7 @@ TEST(an_answer_that_is_not_wanted_ends)
 	atomic_store(&canceled, true);
 	buf_clear(&out);
 	json_init(&j, &out);
-	CHECK_ERR(render_json(&j, &r, &o, &err), &err, ERR_CANCELED, "the client is gone");
+	CHECK_ERR(
+		render_json(&j, &r, &o, &err), &err, ERR_CANCELED, "the client closed the connection");
 	buf_release(&out);
 }

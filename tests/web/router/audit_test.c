@@ -79,11 +79,11 @@ TEST(refusals_and_requests_of_admins_have_lines)
 	CHECK_STR(str_of(lines), "");
 	CAPTURE(send(a, &in, 404, NEEDS_NOT_SAID, 1));
 	CHECK_STR(str_of(lines), "");
-	in.user.why = "its token is nobody's";
+	in.user.why = "unknown token";
 	CAPTURE(send(a, &in, 401, NEEDS_NOT_SAID, 1));
 	CHECK_STR(str_of(lines),
 		"component=audit msg=\"request refused\" address=10.0.0.7:1234 method=GET "
-		"path=/api/v1/query status=401 reason=\"its token is nobody's\"\n");
+		"path=/api/v1/query status=401 reason=\"unknown token\"\n");
 	in.user = (struct http_user){ .name = STR("ci"), .sign_in = "token", .roles = ROLE_INGEST };
 	CAPTURE(send(a, &in, 403, NEEDS_READ_ALL, 1));
 	CHECK_STR(str_of(lines),

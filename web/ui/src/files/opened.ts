@@ -31,7 +31,7 @@ const post = <T extends Contents>(name: string, body: Blob, keep?: number) =>
 /** Asks the server what is in a file. Nothing is stored there. */
 async function open(file: File): Promise<OpenedFile> {
 	if (file.size > FILE_BYTES_MAX)
-		throw new ApiError(0, "too large", `it has ${file.size} bytes, limit ${FILE_BYTES_MAX}; compress it with gzip`);
+		throw new ApiError(0, "too large", `${file.size} bytes, limit ${FILE_BYTES_MAX}; compress it with gzip`);
 	// What is read once stays readable if the file on the disk changes.
 	const blob = new Blob([await file.arrayBuffer()]);
 	const { data, warnings } = await post<Contents>(file.name, blob);

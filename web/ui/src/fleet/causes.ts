@@ -51,7 +51,7 @@ function ofRedirect(error: string): string {
 	if (to === undefined) return "";
 	if (LOGIN.test(to)) return 'redirect to a login page; set "authorization" or "basic_auth"';
 	if (/^stopped after/.test(error)) return "redirect loop";
-	return `redirect to ${to}; set that address if it is right`;
+	return `redirect to ${to}; set that address if correct`;
 }
 
 /** A socket that cannot be connected to. */
@@ -108,13 +108,13 @@ const WEB_CONFIG = "--web.config.file";
 const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	// who sends
 	[
-		/it has no credentials/,
+		/no credentials/,
 		"The sender has no password and no token",
 		`set those of a user: basic_auth_users or token_file in ${WEB_CONFIG}`,
 	],
-	[/token is nobody's/, "Unknown token", `compare it with the user's token_file in ${WEB_CONFIG}`],
+	[/unknown token/, "Unknown token", `compare it with the user's token_file in ${WEB_CONFIG}`],
 	[
-		/name and password are nobody's/,
+		/unknown name or password/,
 		"Wrong name or password",
 		`compare them with basic_auth_users in ${WEB_CONFIG}`,
 	],
@@ -139,7 +139,7 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 		`give the sender a certificate, or change client_auth_type in ${WEB_CONFIG}`,
 	],
 	[
-		/page of another site/,
+		/another site's page/,
 		"Sent by a browser from another site",
 		"set --web.external-url to the URL of this server's pages",
 	],
@@ -147,12 +147,12 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	// where to
 	[/ingest is disabled/, "Pushes are off", "start the server with --web.enable-ingest"],
 	[
-		/nothing is taken at "[^"]*(?:\/v1\w*\/profiles|otlp)/i,
+		/no profiles accepted at "[^"]*(?:\/v1\w*\/profiles|otlp)/i,
 		"Wrong path, maybe of another OTLP version",
 		"send OTLP to /v1development/profiles; in exporters, set only this server's address",
 	],
 	[
-		/nothing is taken at/,
+		/no profiles accepted at/,
 		"Wrong path",
 		"send to one of these paths; in SDKs and exporters, set only this server's address",
 	],
@@ -173,7 +173,7 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 		"send OTLP as application/x-protobuf or application/json",
 	],
 	[
-		/Content-Encoding (\S+) is not known/,
+		/Content-Encoding (\S+) is unknown/,
 		"Unsupported compression: $1",
 		"use gzip, zstd or none",
 	],
@@ -203,7 +203,7 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 		"send pprof: /debug/pprof without debug=1; check the path that the sender reads",
 	],
 	[
-		/this is neither pprof nor/,
+		/not pprof, folded stacks, speedscope/,
 		"Unknown profile format",
 		"send pprof, or another format of this path",
 	],
@@ -251,7 +251,7 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 		"send at longer intervals, or raise profiles_per_second of push_config",
 	],
 	[
-		/requests of this sender are under way/,
+		/requests of this sender are in progress/,
 		"Too many requests at once from one sender",
 		"send fewer at once; a gateway counts as one sender",
 	],
@@ -267,12 +267,12 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 		"drop some with drop_labels or relabel_configs of push_config",
 	],
 	[
-		/cannot be the name of|the value of label .* is not UTF-8|bad label name/,
+		/is not a label name|the value of label .* is not UTF-8|bad label name/,
 		"Invalid label",
 		"rename or drop the label with attributes, drop_labels or relabel_configs of push_config",
 	],
 	[
-		/profiles in a request|(?:body|message) is longer than|^limit\D*request (?:is|has) /,
+		/profiles in a request|(?:body|message) is (?:longer than|too large)|^limit\D*request (?:is|has) /,
 		"Request too large",
 		"send smaller batches; the limit is fixed",
 	],

@@ -36,7 +36,7 @@ const CAUSES: [RegExp, string][] = [
 	],
 	[
 		/redirected to |HTTP status 30\d/,
-		"Redirect to another address: set that address if it is right.",
+		"Redirect to another address: set that address if correct.",
 	],
 	[
 		/connection refused/i,
