@@ -33,7 +33,7 @@ groups:
   - name: costs
     interval: 1s
     rules:
-      - alert: TooDear
+      - alert: TooExpensive
         expr: total(merge by (job) (cpu{job="shop"}[1h])) > 0
         labels: {severity: page}
         annotations: {summary: "{{ $labels.job }} costs"}

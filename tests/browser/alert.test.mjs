@@ -148,11 +148,11 @@ test("the limit by pointer, keys and text; the sentence and both texts follow", 
 	await drawer(page).getByLabel(/^Above/).fill("2.5");
 	await wait.fill("10m");
 	await drawer(page).getByLabel("Severity").fill("page");
-	await drawer(page).getByLabel("Name").fill("TooDear");
+	await drawer(page).getByLabel("Name").fill("TooExpensive");
 	await drawer(page).getByLabel("More labels").fill('team=shop, note="a: b"');
-	await addressHas(page, { aover: "2.5", afor: "10m", aseverity: "page", aname: "TooDear" });
+	await addressHas(page, { aover: "2.5", afor: "10m", aseverity: "page", aname: "TooExpensive" });
 	const rule = await ruleText(page);
-	for (const line of ["- alert: TooDear", "/ 1e9 > 2.5", "for: 10m", "severity: page", "team: shop", "note: 'a: b'"])
+	for (const line of ["- alert: TooExpensive", "/ 1e9 > 2.5", "for: 10m", "severity: page", "team: shop", "note: 'a: b'"])
 		assert.ok(rule.includes(line), `${line}\n${rule}`);
 	check(t, rule, await testText(page));
 	// The link has all of it.

@@ -50,7 +50,7 @@ function groups() {
 			limit: 0,
 			...times,
 			rules: [
-				alerting("FunctionTooDear", "firing", {
+				alerting("FunctionTooExpensive", "firing", {
 					query: EXPR(dear),
 					duration: 600,
 					keepFiringFor: 90,
@@ -58,7 +58,7 @@ function groups() {
 					annotations: { summary: "{{ $labels.job }} costs" },
 					alerts: [
 						{
-							labels: { alertname: "FunctionTooDear", job: "demo", severity: "page" },
+							labels: { alertname: "FunctionTooExpensive", job: "demo", severity: "page" },
 							annotations: { summary: "demo costs" },
 							state: "firing",
 							activeAt: iso(at - 900),
@@ -124,7 +124,7 @@ test("without rules the pages say how to write some", async (t) => {
 	for (const path of ["alerts", "rules"]) {
 		const { page, problems } = await open(t, path, []);
 		await page.getByText("rule_files:").waitFor();
-		assert.match(await page.locator(".no-rules").innerText(), /alert: FunctionTooDear/);
+		assert.match(await page.locator(".no-rules").innerText(), /alert: FunctionTooExpensive/);
 		assert.deepEqual(problems, []);
 		await shot(page, `no-${path}`);
 	}
@@ -151,7 +151,7 @@ test("alerts by state and text, with labels, annotations, value and time", async
 	const { page, problems } = await open(t, "alerts", groups());
 	const rule = page.locator(".rule").first();
 	await rule.locator(".alerts tbody tr").first().waitFor();
-	assert.deepEqual(await names(page), ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]);
+	assert.deepEqual(await names(page), ["FunctionTooExpensive", "TargetDown", "TooManyGoroutines"]);
 	const text = (await rule.innerText()).replace(/\s+/g, " ");
 	for (const want of [
 		EXPR(dear).replace(/\s+/g, " "),
@@ -159,7 +159,7 @@ test("alerts by state and text, with labels, annotations, value and time", async
 		"Keep firing for 1m30s",
 		"severitypage",
 		"summary demo costs",
-		"alertnameFunctionTooDear",
+		"alertnameFunctionTooExpensive",
 		"0.25",
 		"1 firing",
 		"2.1 ms",
@@ -168,10 +168,10 @@ test("alerts by state and text, with labels, annotations, value and time", async
 	const minutes = Math.round((Date.now() / 1000 - (at - 900)) / 60); // now; the page was opened before
 	assert.ok([minutes - 1, minutes].some((n) => text.includes(`${n} min ago`)), `${minutes} min ago in ${text}`);
 	for (const [button, want] of [
-		["Firing 1", ["FunctionTooDear"]],
+		["Firing 1", ["FunctionTooExpensive"]],
 		["Pending 1", ["TargetDown"]],
 		["Inactive 1", ["TooManyGoroutines"]],
-		["All", ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]],
+		["All", ["FunctionTooExpensive", "TargetDown", "TooManyGoroutines"]],
 	]) {
 		await page.getByRole("button", { name: button, exact: true }).click();
 		assert.deepEqual(await names(page), want, button);
@@ -299,7 +299,7 @@ test("rules by kind and health, with their errors", async (t) => {
 	for (const [button, want] of [
 		["Recording", ["job:cpu:total"]],
 		["Failing 1", ["job:cpu:total"]],
-		["Alerting", ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]],
+		["Alerting", ["FunctionTooExpensive", "TargetDown", "TooManyGoroutines"]],
 	]) {
 		await page.getByRole("button", { name: button, exact: true }).click();
 		assert.deepEqual(await names(page), want, button);

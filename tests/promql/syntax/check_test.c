@@ -121,7 +121,8 @@ TEST(refuses)
 						   "{function=\"...\"}" },
 		{ "flat(cpu, 'x')", "1:11: flat() needs frame matchers in braces: "
 				    "{function=\"...\"}" },
-		{ "cum(cpu, {fn='x'})", "1:10: unknown frame field fn, known: function, system_name, filename, "
+		{ "cum(cpu, {fn='x'})", "1:10: unknown frame field fn, known: function, system_name, "
+			"filename, "
 					"line, address, mapping, build_id" },
 		/* selectors */
 		{ "{}", "1:1: selector must contain at least one non-empty matcher" },
@@ -151,7 +152,8 @@ TEST(refuses)
 				 "use total(), flat() or cum() for costs" },
 		{ "cpu[5m] - up > 1", "1:14: operator > does not take profiles and a scalar; "
 				      "use total(), flat() or cum() for costs" },
-		{ "cpu[5m] - on (a) group_left cpu[5m]", "1:9: operator - group_left does not take profiles and "
+		{ "cpu[5m] - on (a) group_left cpu[5m]", "1:9: operator - group_left does not take "
+			"profiles and "
 			"profiles; use total(), flat() or cum() for costs" },
 		{ "abs(\n  flat(\n    1))", "3:5: flat() needs profiles, got a scalar" },
 	};
