@@ -9,7 +9,7 @@ static bool markdown_is_blank(char c)
 
 void markdown_code(struct buf *out, struct str text)
 {
-	const char *mark = memchr(text.ptr, '`', text.len) ? "`` " : "`";
+	const char *mark = text.len && memchr(text.ptr, '`', text.len) ? "`` " : "`";
 
 	text = str_trim(text);
 	buf_add_cstr(out, mark);
