@@ -219,6 +219,8 @@ book_routes() {
 	local where path
 	sed -nE '/^\t\{ (ASK|DO|READ|HTTP_)/{s/^[^"]*"([^"]+)".*/\1/p}' web/routes.c | sort -u | while read -r path; do
 		where=$(grep -nF "\"$path\"" web/routes.c | head -n 1 | cut -d: -f1)
+		[[ $path =~ ^/?[*]?$ ]] && continue # the page
+		[[ $path == /* ]] || path=${path%/[*]} # behind the name of a service
 		grep -qE "$(sed 's/[.]/\\./g; s/[*]/[^\/ ]+/g' <<<"$path")([^A-Za-z0-9_/.-]|\$)" "$1" ||
 			echo "web/routes.c:$where: the book does not name $path"
 	done
