@@ -49,7 +49,7 @@ const tests = {
   'Prometheus: `__metrics_path__` set by relabelling': check(
     job('relabel_configs: [{target_label: __metrics_path__, replacement: /x}]'), 0, /WARNING: .*:3:36: __metrics_path__ .* __profile_path__\n/),
   'Prometheus: `remote_write`, `remote_read`, `storage`, `tracing`, `otlp`, `runtime`': both(
-    check('remote_write: []\nremote_read: []\nstorage: {}\ntracing: {}\notlp: {}\nruntime: {}\n', 1, /(  FAILED: .*; --config\.ignore-foreign passes it over\n){6}$/),
+    check('remote_write: []\nremote_read: []\nstorage: {}\ntracing: {}\notlp: {}\nruntime: {}\n', 1, /(  FAILED: .*; --config\.ignore-foreign skips the field\n){6}$/),
     check('remote_write: []\nremote_read: []\nstorage: {}\ntracing: {}\notlp: {}\nruntime: {}\n', 0, /(  WARNING: .*\n){6} SUCCESS/, '--config.ignore-foreign')),
   'Prometheus: `azure_sd_configs` and what else is not above': check(
     job('azure_sd_configs: []'), 1, /FAILED: .*: write http_sd_configs, .* or file_sd_configs\n/),
@@ -64,7 +64,7 @@ const tests = {
   'Parca: `pprof_config`': both(
     check(job('profiling_config: {pprof_config: {process_cpu: {path: /x, seconds: 5}, mine: {path: /y, keep_sample_type: []}}}'), 0, /keep_sample_type is not used here/),
     convert('parca', job('profiling_config: {pprof_config: {mine: {path: /y}}}\nstatic_configs: [{targets: [a]}]'),
-      /# Parca did not take "mine", .* here its path is enough\n {8}mine:\n/)),
+      /# Parca did not take "mine", .* here the path is enough\n {8}mine:\n/)),
   'Pyroscope: `scrape-configs`': both(
     check('scrape-configs: []\n', 1, /`epitool convert pyroscope FILE`/),
     convert('pyroscope', 'scrape-configs:\n- job-name: a\n  static-configs: [{targets: [a:1]}]\n', /scrape_configs:\n {2}- job_name: a\n {4}static_configs:\n/)),

@@ -37,7 +37,8 @@ const struct schema other_schemas[] = {
 			{ "jobs", "[]string", "At most 10." },
 			{ "addresses", "int", "Different ones without lines." },
 			{ "state", "'named'|'uploading'|'queued'|'extracting'|'failed'|'missing'|'unknown'",
-				"`missing`: nobody has it; `unknown`: nobody was asked or has answered." },
+				"`missing`: no server has it; `unknown`: no server was asked, or none has "
+				"answered." },
 			{ "why?", "string" }, { "quality?", "'dwarf'|'lines'|'symbols'|'nothing'" },
 			{ "content?", "'full'|'no_text'|'stripped'" },
 			{ "origin?", "'upload'|'debuginfod'|'directory'" }, { "indexBytes?", "int" },
