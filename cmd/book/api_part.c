@@ -323,6 +323,6 @@ static void book_api_tag(struct buf *out, const char *name)
 enum err_code api_part_write(const struct book_part *part, struct buf *out, struct err *err)
 {
 	(void)err;
-	book_api_tag(out, part->name + strlen("api-"));
+	book_api_tag(out, part->name + strlen(API_PART_PREFIX));
 	return ERR_OK;
 }

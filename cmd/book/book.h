@@ -33,7 +33,8 @@ enum err_code metrics_part_write(const struct book_part *part, struct buf *out, 
 enum err_code alerts_part_write(const struct book_part *part, struct buf *out, struct err *err);
 enum err_code functions_part_write(const struct book_part *part, struct buf *out, struct err *err);
 
-/* The tag of operations that follows "api-" in the part's name. */
+#define API_PART_PREFIX "api-"
+/* The part is named by the prefix and a tag of operations. */
 enum err_code api_part_write(const struct book_part *part, struct buf *out, struct err *err);
 
 struct config_walk;

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "cmd/book/book.h"
+#include "web/openapi/operations.h"
 
 /* clang-format off */
 static const struct book_part parts[] = {
@@ -42,18 +43,6 @@ static const struct book_part parts[] = {
 	{ "metrics", metrics_part_write },
 	{ "alerts", alerts_part_write },
 	{ "functions", functions_part_write },
-	{ "api-query", api_part_write },
-	{ "api-metadata", api_part_write },
-	{ "api-targets", api_part_write },
-	{ "api-rules", api_part_write },
-	{ "api-status", api_part_write },
-	{ "api-ingest", api_part_write },
-	{ "api-symbols", api_part_write },
-	{ "api-files", api_part_write },
-	{ "api-admin", api_part_write },
-	{ "api-server", api_part_write },
-	{ "api-pyroscope", api_part_write },
-	{ "api-profefe", api_part_write },
 };
 /* clang-format on */
 
@@ -72,6 +61,16 @@ static enum err_code book_part_save(const char *dir, const struct book_part *par
 	return rc ? err_wrap(err, rc, "part %s", part->name) : ERR_OK;
 }
 
+/* The API has a part for each tag of its operations. */
+static enum err_code book_part_save_tag(const char *dir, const char *tag, struct err *err)
+{
+	char name[64];
+	const struct book_part part = { name, api_part_write };
+
+	snprintf(name, sizeof(name), API_PART_PREFIX "%s", tag);
+	return book_part_save(dir, &part, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct err err = { 0 };
@@ -85,6 +84,8 @@ int main(int argc, char **argv)
 	rc = config_part_check(&err);
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
 		rc = book_part_save(argv[1], &parts[i], &err);
+	for (size_t i = 0; !rc && i < operation_tags_n; i++)
+		rc = book_part_save_tag(argv[1], operation_tags[i].name, &err);
 	if (rc)
 		fprintf(stderr, "book_parts: %s\n", err.msg);
 	return rc ? 1 : 0;

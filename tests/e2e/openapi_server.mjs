@@ -23,6 +23,8 @@ export async function startFullServer(t) {
     config: JSON.stringify({
       global: { scrape_interval: '2s', scrape_timeout: '2s' },
       rule_files: ['rules.yml'],
+      source_links: [{ path: '/src/(?P<file>.+)', labels: { version: '(?P<tag>.+)' },
+        template: 'https://git.example.org/shop/blob/${tag}/${file}#L${line}' }],
       alerting: { alertmanagers: [{ static_configs: [{ targets: ['127.0.0.1:1'] }] }] },
       scrape_configs: [
         { job_name: 'demo', static_configs: demos.map((d, i) => ({ targets: [d.address], labels: { version: `v${i + 1}` } })) },

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 . tests/env.sh
 long=(cluster_example discoverers collector examples pair pgo ceph profilecli campaign)
 alone=(changed)
-longest=(senders fleet_languages cluster prometheus demo grafana profefe cluster_rules rules debuginfod test_rules)
+longest=(senders openapi fleet_languages cluster prometheus demo grafana profefe cluster_rules rules debuginfod test_rules)
 mkdir -p build
 # Several files use these, so they are made once.
 (cd examples/demo && go build -o ../../build/demo .) || exit 1
@@ -23,7 +23,7 @@ for file in tests/e2e/*.test.mjs; do
 done
 case $1 in
 short)
-	parts=(go node python java)
+	parts=(go node python java openapi)
 	files=($(printf 'tests/e2e/%s.test.mjs ' "${longest[@]}") "${others[@]}")
 	;;
 long)
