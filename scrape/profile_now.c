@@ -82,9 +82,9 @@ static enum err_code profile_now_find_target(const struct scrape_manager *m,
 		if (!wanted->pool.len || str_eq(m->pools[i]->job->job_name, wanted->pool))
 			profile_now_find_in_pool(m->pools[i], wanted, f);
 	if (f->n == 0)
-		return err_set(err, ERR_NOT_FOUND, "no target is named so");
+		return err_set(err, ERR_NOT_FOUND, "no target matches");
 	if (f->n > 1)
-		return err_set(err, ERR_INVALID, "%zu targets are named so: name one", f->n);
+		return err_set(err, ERR_INVALID, "%zu targets match: name one", f->n);
 	if (f->pool->set->limit_exceeded)
 		return err_set(err, ERR_LIMIT, "%s", f->pool->set->error);
 	return ERR_OK;
@@ -230,7 +230,7 @@ enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct 
 	enum err_code rc;
 
 	if (!wanted->url.len && !wanted->matchers_n)
-		return err_set(err, ERR_INVALID, "no target is named");
+		return err_set(err, ERR_INVALID, "name a target by scrapeUrl or match[]");
 	if (wanted->seconds < 0 || wanted->seconds > PROFILE_NOW_SECONDS_MAX)
 		return err_set(
 			err, ERR_INVALID, "seconds is a number from 1 to %d", PROFILE_NOW_SECONDS_MAX);

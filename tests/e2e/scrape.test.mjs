@@ -175,16 +175,16 @@ scrape_configs:
   assert.equal(next.status, 200, next.body.toString());
 
   for (const [params, status, want] of [
-    [{}, 400, 'no target is named'],
-    [{ scrapePool: 'x' }, 400, 'no target is named'],
-    [{ scrapeUrl: 'http://nowhere/' }, 404, 'no target is named so'],
-    [{ scrapePool: 'down', scrapeUrl: cpu.scrapeUrl }, 404, 'no target is named so'],
-    [{ 'match[]': '{job="x"}' }, 400, '2 targets are named so: name one'],
+    [{}, 400, 'name a target by scrapeUrl or match[]'],
+    [{ scrapePool: 'x' }, 400, 'name a target by scrapeUrl or match[]'],
+    [{ scrapeUrl: 'http://nowhere/' }, 404, 'no target matches'],
+    [{ scrapePool: 'down', scrapeUrl: cpu.scrapeUrl }, 404, 'no target matches'],
+    [{ 'match[]': '{job="x"}' }, 400, '2 targets match: name one'],
     [{ 'match[]': '{job="x"' }, 400, /^invalid parameter "match\[\]": 1:9: /],
     [{ 'match[]': 'heap{job="x"}', seconds: 2 }, 400, 'a profile of "memory" is not measured over seconds'],
     [{ scrapeUrl: cpu.scrapeUrl, seconds: 'x' }, 400, 'invalid parameter "seconds": a number from 1 to 600'],
     [{ scrapeUrl: cpu.scrapeUrl, seconds: 601 }, 400, 'seconds is a number from 1 to 600'],
-    [{ scrapeUrl: cpu.scrapeUrl, format: 'text' }, 400, 'invalid parameter "format": json or pprof'],
+    [{ scrapeUrl: cpu.scrapeUrl, format: 'text' }, 400, 'invalid parameter "format": must be "json" or "pprof"'],
     [{ 'match[]': '{job="down"}' }, 503, /Connection refused/],
   ]) {
     const res = await order(params);

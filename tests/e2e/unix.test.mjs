@@ -78,7 +78,7 @@ ${job('wrong', `static_configs:
     return [res.status, JSON.parse(res.body)];
   };
   const which = { scrapePool: 'two', scrapeUrl: url('app') };
-  assert.deepEqual((await order(which))[1].error, '2 targets are named so: name one');
+  assert.deepEqual((await order(which))[1].error, '2 targets match: name one');
   await until('a profile now', 30, async () => {
     const [status, answer] = await order({ ...which, scrapeUnixSocket: at('b.sock') });
     assert.equal(status, 200, JSON.stringify(answer));

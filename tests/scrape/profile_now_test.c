@@ -88,7 +88,7 @@ TEST(a_profile_now)
 		"server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich");
 	o.name = "nobody";
 	profile_now(&o);
-	CHECK_ERR(o.rc, &o.err, ERR_NOT_FOUND, "no target is named so");
+	CHECK_ERR(o.rc, &o.err, ERR_NOT_FOUND, "no target matches");
 	fixture_look(&f);
 	for (size_t i = 0; i < f.shown.active_n; i++)
 		CHECK(f.shown.active[i].health == TARGET_UNKNOWN && !f.shown.active[i].scrapes);

@@ -71,7 +71,8 @@ static enum err_code api_read_request(
 	};
 	if (!p->wants_profile && http_param(in, "format").len &&
 		!str_is(http_param(in, "format"), "json"))
-		return err_set(err, ERR_INVALID, "invalid parameter \"format\": json or pprof");
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"format\": must be \"json\" or \"pprof\"");
 	if (seconds.len && (!str_to_i64(seconds, &p->seconds) || p->seconds < 1))
 		return err_set(err, ERR_INVALID, "invalid parameter \"seconds\": a number from 1 to %d",
 			PROFILE_NOW_SECONDS_MAX);

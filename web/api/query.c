@@ -205,7 +205,7 @@ static enum err_code api_read_types(const struct http_in *in, const struct rende
 	if (!str_is(types, "all"))
 		return err_set(err, ERR_INVALID, "invalid parameter \"types\": must be \"all\"");
 	if (!f->whole_scrapes || q->step_ns || q->has_span)
-		return err_set(err, ERR_INVALID, "types=all is for format=pprof of a query at one time");
+		return err_set(err, ERR_INVALID, "types=all needs format=pprof and a query at one time");
 	q->whole_scrape = true;
 	return ERR_OK;
 }

@@ -47,7 +47,7 @@ static enum err_code profefe_read_limit(const struct http_in *in, size_t *out, s
 
 	if (text.len && !str_to_i64(text, &limit))
 		return err_set(
-			err, ERR_INVALID, "bad request: bad \"limit\" %s: it is no number", QUOTED(text));
+			err, ERR_INVALID, "bad request: bad \"limit\" %s: not a number", QUOTED(text));
 	*out = limit > 0 ? (size_t)limit : 0;
 	return ERR_OK;
 }

@@ -403,7 +403,7 @@ TEST(what_is_refused_is_named)
 			ERROR("400", "bad request: created_at min after max: from is after to") },
 		{ PROFILES "?service=a&limit=99999999999999999999" AROUND, 400,
 			ERROR("400",
-				"bad request: bad \\\"limit\\\" \\\"99999999999999999999\\\": it is no number") },
+				"bad request: bad \\\"limit\\\" \\\"99999999999999999999\\\": not a number") },
 		{ PROFILES "/merge?service=a" AROUND, 400,
 			ERROR("400", "bad request: missing \\\"type\\\"") },
 		{ PROFILES "/%2E%2E", 400, ERROR("400", "bad profile id \\\"..\\\"") },
