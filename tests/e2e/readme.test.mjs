@@ -1,7 +1,7 @@
 // The README is of one screen, and what it names is there. book.test.mjs runs its examples, demo.test.mjs its queries.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { existsSync, join, root } from './lib.mjs';
 
 const LINES_MAX = 150;
@@ -16,12 +16,21 @@ test('what it links to is there', () => {
   const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map((m) => m[1]).filter((to) => !/^https?:/.test(to));
   assert.ok(links.length > 10);
   for (const to of links) assert.ok(existsSync(join(root, to)), to);
-  for (const [, path] of readme.matchAll(/`((?:base|proto|tsdb|promql|web|cmd|examples|tests|discovery|scrape|\.github)\/[\w./]*)`/g))
-    assert.ok(existsSync(join(root, path)), path);
 });
 
 test('its pictures are small', () => {
   const pictures = [...readme.matchAll(/!\[([^\]]+)\]\(([^)]+)\)/g)];
   assert.equal(pictures.length, 2);
   for (const [, , path] of pictures) assert.ok(statSync(join(root, path)).size <= PICTURE_BYTES_MAX, path);
+});
+
+test('paths of the tree that it and the book name are there', () => {
+  const book = join(root, 'web/book');
+  const chapters = readdirSync(book).flatMap((folder) => (statSync(join(book, folder)).isDirectory() ? readdirSync(join(book, folder)) : [])
+    .filter((name) => name.endsWith('.md')).map((name) => `web/book/${folder}/${name}`));
+  assert.ok(chapters.length > 50);
+  for (const file of ['README.md', '.github/CONTRIBUTING.md', ...chapters])
+    for (const [, path] of readFileSync(join(root, file), 'utf8')
+      .matchAll(/`((?:base|proto|tsdb|promql|web|cmd|examples|tests|discovery|scrape|\.github)\/[\w./-]*)`/g))
+      assert.ok(existsSync(join(root, path)), `${file}: ${path}`);
 });
