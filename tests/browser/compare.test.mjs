@@ -209,7 +209,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 	assert.deepEqual(problems, []);
 });
 
-test("the controls take at most a fifth of the screen", async (t) => {
+test("the controls take at most a fifth of the screen; a preset shows the comparison", async (t) => {
 	const w = await fixedWindow(120);
 	for (const viewport of [
 		{ width: 1440, height: 900 },
@@ -226,6 +226,8 @@ test("the controls take at most a fifth of the screen", async (t) => {
 			await page.locator(".more-choices").click();
 			await page.getByRole("button", { name: "Normalized" }).click();
 			await page.waitForURL(/[?&]norm=1/);
+			await page.getByRole("button", { name: "This hour against yesterday" }).click();
+			await page.getByRole("button", { name: "Normalized" }).waitFor({ state: "hidden" });
 		}
 		assert.deepEqual(problems, []);
 	}

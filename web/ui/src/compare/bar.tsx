@@ -130,9 +130,19 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 	);
 }
 
+interface ChoicesProps extends CompareBarProps {
+	draft: QueriesDraft;
+	/** A preset was chosen: whoever did so wants to see the comparison. */
+	onPreset(): void;
+}
+
 /** The choices beside the window and the queries; on a narrow screen behind a button. */
-function Choices(props: CompareBarProps & { draft: QueriesDraft }) {
-	const { sides, next, base, normalized, draft, changed } = props;
+function Choices(props: ChoicesProps) {
+	const { sides, next, base, normalized, draft, changed, onPreset } = props;
+	const choosePreset = (patch: Record<string, string | null>) => {
+		onPreset();
+		changed(patch);
+	};
 	return (
 		<>
 			<div class="row wrap">
@@ -161,7 +171,7 @@ function Choices(props: CompareBarProps & { draft: QueriesDraft }) {
 				<span class="spacer" />
 				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
-			<Presets {...props} label={draft.pair.label} />
+			<Presets {...props} changed={choosePreset} label={draft.pair.label} />
 		</>
 	);
 }
@@ -193,7 +203,7 @@ export function CompareBar(props: CompareBarProps) {
 					<IconDown />
 				</button>
 				<div class={more ? "choices open" : "choices"}>
-					<Choices {...props} draft={draft} />
+					<Choices {...props} draft={draft} onPreset={() => setMore(false)} />
 				</div>
 			</div>
 			<Queries {...{ sides, next, base, draft, onCompare }} />
