@@ -21,6 +21,8 @@ enum foreign_place {
 	}
 #define BY_SPEEDSCOPE "speedscope.app opens it, and exports a file that is read"
 #define UNPACK "unpack it first"
+/* The first comes with perf, the second is a script of FlameGraph's. */
+#define FOLD_PERF "perf script report stackcollapse, or perf script | stackcollapse-perf.pl,"
 
 /* clang-format off */
 static const struct foreign_row {
@@ -36,11 +38,12 @@ static const struct foreign_row {
 	{ FOREIGN_BINARY, 0, BYTES("FLR\0"), NULL, { "a recording of Java Flight Recorder (JFR)",
 		"push with epitool push, or by /ingest", .is_read = true } },
 	{ FOREIGN_BINARY, 0, BYTES("PERFILE2"), NULL, { "perf.data of Linux perf",
-		"convert to folded stacks with perf script | stackcollapse-perf.pl" } },
+		FOLD_PERF " makes folded stacks of it, which are read" } },
 	{ FOREIGN_BINARY, 0, BYTES("PERFFILE"), NULL, { "perf.data of an old Linux perf",
-		"convert to folded stacks with perf script | stackcollapse-perf.pl" } },
+		FOLD_PERF " makes folded stacks of it, which are read" } },
 	{ FOREIGN_TEXT, 0, BYTES("# ========"), "# captured on", { "the output of perf script",
-		"convert to folded stacks with stackcollapse-perf.pl" } },
+		"perf script report stackcollapse makes folded stacks of perf.data, "
+		"stackcollapse-perf.pl of this; they are read" } },
 	{ FOREIGN_BINARY, 0, BYTES("memray\0"), NULL, { "a recording of memray",
 		"use memray flamegraph" } },
 	{ FOREIGN_BINARY, 0, BYTES("Nettrace"), NULL, { "a trace of .NET (nettrace)",

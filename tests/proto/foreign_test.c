@@ -18,16 +18,22 @@ TEST(bytes_of_other_formats_are_named)
 			"CPU profile is at /debug/pprof/profile" },
 		{ LIT("go 1.9 trace\0\0\0\0\1\2\3"), "this is a Go execution trace: " },
 		{ LIT("FLR\0\0\2\0\0"), "this is a recording of Java Flight Recorder (JFR): push with "
-			"epitool push, or by /ingest" },
-		{ LIT("PERFILE2" ZEROS_64), "this is perf.data of Linux perf: convert to folded stacks "
-			"with perf script | stackcollapse-perf.pl" },
-		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: use memray flamegraph" },
+		  "epitool push, or by /ingest" },
+		{ LIT("PERFILE2" ZEROS_64), "this is perf.data of Linux perf: perf script report "
+		  "stackcollapse, or perf script | stackcollapse-perf.pl, makes folded stacks of it, which "
+		  "are read" },
+		{ LIT("PERFFILE" ZEROS_64), "this is perf.data of an old Linux perf: perf script report "
+		  "stackcollapse, or perf script | stackcollapse-perf.pl, makes folded stacks of it, which "
+		  "are read" },
+		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: memray flamegraph reads it" },
 		{ LIT("Nettrace\x14\0\0\0!FastSerialization.1"), "this is a trace of .NET (nettrace): "
 		  "dotnet-trace convert --format Speedscope makes a file that is read" },
 		{ LIT("JAVA PROFILE 1.0.2\0\0\0\0\4"), "this is a heap dump of Java (HPROF): " },
 		{ LIT("gmon\1\0\0\0"), "this is a profile of gprof (gmon.out): gprof reads it" },
 		{ LIT("{\xa9\x03\xfa\x01~"), "this is statistics of Python's cProfile: " },
-		{ LIT("# ========\n# captured on    : Mon\n"), "this is the output of perf script: " },
+		{ LIT("# ========\n# captured on    : Mon\n"), "this is the output of perf script: perf "
+		  "script report stackcollapse makes folded stacks of perf.data, stackcollapse-perf.pl of "
+		  "this; they are read" },
 		{ LIT("# callgrind format\nversion: 1\n"), "this is a profile of callgrind: " },
 		{ LIT("goroutine 1 [running]:\nmain.main()\n"),
 		  "this is the text of goroutines (debug=2): ask without debug" },
