@@ -18,12 +18,34 @@ static void tool_main_usage(FILE *to)
 	fprintf(to, "\n`epitool COMMAND --help` shows a command's flags.\n");
 }
 
-/* ---- what is no command ---- */
+static bool tool_main_is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
 
 static bool tool_command_is_subcommand_of(const struct tool_command *c, const char *name)
 {
 	return c->sub && !strcmp(c->name, name);
 }
+
+static bool tool_main_has_subcommands(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (tool_command_is_subcommand_of(&tool_commands[i], name))
+			return true;
+	return false;
+}
+
+static void tool_main_print_subcommands(const char *name)
+{
+	printf("usage: epitool %s COMMAND [FLAGS] [ARGUMENTS]\n\n", name);
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (tool_command_is_subcommand_of(&tool_commands[i], name))
+			printf("  %-55s %s\n", tool_commands[i].usage, tool_commands[i].help);
+	printf("\n`epitool %s COMMAND --help` shows a command's flags.\n", name);
+}
+
+/* ---- what is no command ---- */
 
 /* "tsdb has list, analyze, ..."; nothing if no command has this first word. */
 static void tool_main_add_subcommands(struct buf *out, const char *name)
@@ -57,10 +79,8 @@ static void tool_main_add_nearest(struct buf *out, const char *word, struct str 
 static void tool_main_unknown_command(const char *word, const char *second)
 {
 	struct buf words = { 0 }, out = { 0 };
-	bool has_subs = false;
+	bool has_subs = tool_main_has_subcommands(word);
 
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		has_subs = has_subs || tool_command_is_subcommand_of(&tool_commands[i], word);
 	buf_printf(&words, "%s%s%s", word, second[0] ? " " : "", second);
 	buf_printf(
 		&out, "epitool: error: %s command '", has_subs && !second[0] ? "incomplete" : "unknown");
@@ -75,21 +95,8 @@ static void tool_main_unknown_command(const char *word, const char *second)
 	buf_release(&out);
 }
 
-int main(int argc, char **argv)
+static int tool_main_run(int argc, char **argv)
 {
-	log_set(LOG_WARN, LOG_LOGFMT); /* no line when a database opens */
-	if (argc < 2) {
-		tool_main_usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		tool_main_usage(stdout);
-		return 0;
-	}
-	if (!strcmp(argv[1], "--version")) {
-		output_print_version();
-		return 0;
-	}
 	for (size_t i = 0; i < COMMANDS_N; i++) {
 		const struct tool_command *c = &tool_commands[i];
 		int words = c->sub ? 2 : 1;
@@ -98,6 +105,45 @@ int main(int argc, char **argv)
 			continue;
 		return interrupt_exit_code(c->run(argc - words, argv + words));
 	}
-	tool_main_unknown_command(argv[1], argc > 2 ? argv[2] : "");
+	if (argc > 2 && tool_main_is_help(argv[2]) && tool_main_has_subcommands(argv[1])) {
+		tool_main_print_subcommands(argv[1]);
+		return 0;
+	}
+	tool_main_unknown_command(argv[1], argc > 2 && !tool_main_is_help(argv[2]) ? argv[2] : "");
 	return EXIT_USAGE;
+}
+
+/* `help check config` is `check config --help`. */
+static int tool_main_help(int argc, char **argv)
+{
+	char help[] = "--help";
+
+	if (argc < 3) {
+		tool_main_usage(stdout);
+		return 0;
+	}
+	for (int i = 1; i + 1 < argc; i++)
+		argv[i] = argv[i + 1];
+	argv[argc - 1] = help;
+	return tool_main_run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	log_set(LOG_WARN, LOG_LOGFMT); /* no line when a database opens */
+	if (argc < 2) {
+		tool_main_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (tool_main_is_help(argv[1])) {
+		tool_main_usage(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
+		output_print_version();
+		return 0;
+	}
+	if (!strcmp(argv[1], "help"))
+		return tool_main_help(argc, argv);
+	return tool_main_run(argc, argv);
 }

@@ -220,6 +220,30 @@ test('epitool: the command line', async (t) => {
   }
 });
 
+test('epitool: help and version', async (t) => {
+  const all = await run(t, '--help');
+  const commands = [...all.out.matchAll(/^  (([a-z]+)(?: ([a-z]+))?) .*$/gm)];
+  assert.ok(commands.length > 20);
+  assert.deepEqual(await run(t, 'help').then((r) => [r.code, r.out]), [0, all.out]);
+  for (const name of ['check', 'convert', 'test', 'debuginfo', 'bucket', 'tsdb']) {
+    const below = commands.filter((c) => c[2] === name).map((c) => c[0]);
+    const text = `usage: epitool ${name} COMMAND [FLAGS] [ARGUMENTS]\n\n${below.join('\n')}\n\n\`epitool ${name} COMMAND --help\` shows a command's flags.\n`;
+    for (const args of [[name, '--help'], [name, '-h'], ['help', name]]) {
+      const r = await run(t, ...args);
+      assert.deepEqual([r.code, r.out, r.err], [0, text, ''], args.join(' '));
+    }
+  }
+  for (const command of ['query', 'check config']) {
+    const own = await run(t, ...command.split(' '), '--help'), asked = await run(t, 'help', ...command.split(' '));
+    assert.deepEqual([asked.code, asked.out], [0, own.out], command);
+  }
+  const none = await run(t, 'help', 'chek');
+  assert.deepEqual([none.code, none.err.split('\n')[0]], [2, 'epitool: error: unknown command \'chek\'; did you mean "check"?']);
+  const version = await run(t, 'version');
+  assert.deepEqual([version.code, version.out], [0, (await run(t, '--version')).out]);
+  assert.match(version.out, /^epitool/);
+});
+
 /** On a terminal of so many columns: what it shows. */
 function onTerminal(t, columns, args, input = 'pipe') {
   const quoted = args.map((a) => `'${a}'`).join(' ');
