@@ -8,6 +8,9 @@
 #include "cmd/epitool/profile_file.h"
 #include "cmd/epitool/run_labels.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
+
+#define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:.-"
 
 bool source_is_like_file(const char *text)
 {
@@ -21,6 +24,16 @@ bool source_is_like_file(const char *text)
 		if (str_has_suffix(s, str_of(endings[i])))
 			return true;
 	return strchr(text, '/') != NULL;
+}
+
+/* As typed by somebody who means a file or a run: one word, which is no well-known profile type. */
+static bool source_is_like_name(const char *text)
+{
+	struct type_pattern pattern;
+
+	if (!*text || text[strspn(text, WORD_CHARACTERS)])
+		return false;
+	return !type_pattern_parse(str_of(text), &pattern) || !type_pattern_known(&pattern);
 }
 
 /* ---- runs ---- */
@@ -114,6 +127,16 @@ void source_explain_query(const char *text, struct err *err)
 			err, own.code, "%s: there is no file of that name; as a query: %s", text, own.msg);
 }
 
+static enum err_code source_explain_name(const char *text, enum err_code rc, struct err *err)
+{
+	struct err own = *err;
+
+	return err_set(err, rc,
+		"%s: there is no file of that name, and it is no label of runs such as run=1; as a query: "
+		"%s",
+		text, own.msg);
+}
+
 static enum err_code source_options_read_query(
 	const struct source_options *o, struct source *s, struct err *err)
 {
@@ -133,6 +156,8 @@ static enum err_code source_options_read_query(
 		return ERR_OK;
 	if (like_file && rc != ERR_CANCELED)
 		source_explain_query(s->text, err);
+	else if (!is_run && rc != ERR_CANCELED && source_is_like_name(s->text))
+		rc = source_explain_name(s->text, rc, err);
 	else if (err->msg[0] < '0' || err->msg[0] > '9') /* others have a place, for a caret below */
 		rc = err_wrap(err, rc, "%s", s->text);
 	return rc;
@@ -179,8 +204,12 @@ enum err_code source_read(const struct source_options *o, const char *text, stru
 		rc = out->is_file ? source_decode_file(out, a, err) : source_decode_answer(out, a, err);
 	if (rc)
 		return rc;
-	if (!out->is_file && !out->profile->samples_n)
-		return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);
+	if (!out->is_file && !out->profile->samples_n) {
+		if (!source_is_like_name(text))
+			return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);
+		err_set(err, ERR_NOT_FOUND, "nothing found");
+		return source_explain_name(text, ERR_NOT_FOUND, err);
+	}
 	return source_choose_type(out, out->is_file ? o->type : "", err);
 }
 

@@ -4,7 +4,8 @@
  *
  * Errors:    those of the server, the engine and the decoder, with the text in front; a query's own
  *            begin with their place, for ask_print_error. Text that looks like the name of a file
- *            which is not there: ERR_NOT_FOUND or the query's, with both facts.
+ *            which is not there: ERR_NOT_FOUND or the query's, with both facts. So does one word
+ *            that could be a file, a run or the name of series.
  * Ownership: the profile lives in the arena given and in `bytes`; source_release ends it.
  */
 #ifndef CMD_EPITOOL_SOURCE_H

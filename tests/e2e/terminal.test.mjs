@@ -28,6 +28,9 @@ test('epitool: what is neither file nor query', async (t) => {
     [['query', nowhere, 'nope.pb.gz'], /^epitool: error: nope\.pb\.gz: there is no file of that name, and it is no query: 1:5: unexpected "\."\n$/],
     // What may be a query is asked for.
     [['top', nowhere, 'dir/nope'], /^epitool: error: dir\/nope: there is no file of that name; as a query: connect 127\.0\.0\.1:1: .+\n$/],
+    [['diff', nowhere, one, 'nothere'], /^epitool: error: nothere: there is no file of that name, and it is no label of runs such as run=1; as a query: connect 127\.0\.0\.1:1: .+\n$/],
+    [['diff', nowhere, 'base-1', one], /^epitool: error: base-1: there is no file of that name, and it is no label of runs such as run=1; as a query: connect 127\.0\.0\.1:1: .+\n$/],
+    [['diff', nowhere, one, 'cpu:samples'], /^epitool: error: cpu:samples: connect 127\.0\.0\.1:1: .+\n$/],
     [['compare', nowhere, one, 'cpu'], /^epitool: error: cpu: connect 127\.0\.0\.1:1: .+\n$/],
     [['diff', wrong, one], /^epitool: error: .*wrong\.pb: folded stacks: line 1: .+\n$/],
     [['push', nowhere, '-l', 'run=1', one], /^epitool: error: .*base\.folded: its sample types do not say which profile it is: use --name\n$/],
@@ -114,6 +117,9 @@ test('epitool compare: windows of one query', async (t) => {
   const empty = await run(t, 'compare', at, '--ago=3h', query);
   assert.equal(empty.code, 1);
   assert.match(empty.err, /found no profiles|nothing found/);
+  const none = await run(t, 'top', at, 'nothere');
+  assert.equal(none.code, 1);
+  assert.match(none.err, /\nepitool: error: nothere: there is no file of that name, and it is no label of runs such as run=1; as a query: the query found no profiles\n$/);
   const watched = await run(t, 'top', at, '--start=-1h', '--watch=100ms', '--count=2', query);
   assert.equal(watched.code, 0, watched.err);
   assert.match(watched.out, /^cpu: total 1\.55s, 20\S+Z\n flat +flat% +cum +cum% +function\n/);
