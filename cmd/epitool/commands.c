@@ -51,7 +51,7 @@ const struct tool_command tool_commands[] = {
 	{ "flame", NULL, tool_flame, "flame [FLAGS] QUERY|FILE",
 		"A flame graph in the terminal: arrows, Enter, Backspace, /.",
 		{ { 1, "the query failed" }, { 130, INTERRUPTED } } },
-	{ "push", NULL, tool_push, "push [FLAGS] FILE...", "Send pprof files to a server.",
+	{ "push", NULL, tool_push, "push [FLAGS] -l job=NAME FILE...", "Send pprof files to a server.",
 		{ { 1, "a file was not stored" }, { 130, INTERRUPTED } } },
 	{ "debuginfo", "upload", debuginfo_send_files, "debuginfo upload [FLAGS] FILE|DIR...",
 		"Send symbols of native code to a server.",

@@ -17,12 +17,15 @@
 
 #define FILES_MAX 1024
 
-static const char usage[] = "push [FLAGS] -l LABEL=VALUE... FILE...";
+static const char usage[] = "push [FLAGS] -l job=NAME [-l LABEL=VALUE]... FILE...";
 static const char about[] =
 	"Sends profiles to a server that runs with --web.enable-ingest: pprof, folded\n"
 	"stacks, speedscope, recordings of Java (JFR), formats before pprof; in gzip, zstd,\n"
 	"lz4 or plain. - is standard input. A file is answered when it is stored for good.\n"
 	"A recording is stored as several profiles, unless --name chooses one.\n"
+	"\n"
+	"The label job says whose profiles they are. Without it the job is that of service_name.\n"
+	"-l job= stores profiles without a job.\n"
 	"\n"
 	"A different profile with the same labels and time gets the next nanosecond.\n"
 	"Profiles have environment=\"ci\", unless a label says otherwise: rules leave them out by\n"
@@ -43,6 +46,17 @@ static bool tool_push_is_label(const char *text)
 	return equals && label_name_valid(name);
 }
 
+/* -l environment= leaves it out. */
+static const char *push_flags_label(const struct push_flags *f, const char *label)
+{
+	size_t n = strlen(label);
+
+	for (size_t i = 0; i < f->labels.n; i++)
+		if (strncmp(f->labels.v[i], label, n) == 0 && f->labels.v[i][n] == '=')
+			return f->labels.v[i] + n + 1;
+	return NULL;
+}
+
 static enum err_code push_flags_check(const struct push_flags *f, struct err *err)
 {
 	int64_t t;
@@ -52,20 +66,12 @@ static enum err_code push_flags_check(const struct push_flags *f, struct err *er
 		if (!tool_push_is_label(f->labels.v[i]))
 			return err_set(
 				err, ERR_INVALID, "--label wants NAME=VALUE, not \"%s\"", f->labels.v[i]);
+	if (!push_flags_label(f, "job") && !push_flags_label(f, "service_name"))
+		return err_set(err, ERR_INVALID,
+			"the profiles have no job: name it with -l job=NAME; -l job= stores them without");
 	if (f->time[0] && (rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
 		return err_wrap(err, rc, "--time");
 	return ERR_OK;
-}
-
-/* -l environment= leaves it out. */
-static bool push_flags_has(const struct push_flags *f, const char *label)
-{
-	size_t n = strlen(label);
-
-	for (size_t i = 0; i < f->labels.n; i++)
-		if (strncmp(f->labels.v[i], label, n) == 0 && f->labels.v[i][n] == '=')
-			return true;
-	return false;
 }
 
 static void push_add_param(struct buf *path, struct str name, struct str value)
@@ -94,8 +100,10 @@ static enum err_code push_flags_add_params(
 
 		push_add_param(path, (struct str){ text, (size_t)(equals - text) }, str_of(equals + 1));
 	}
-	if (!push_flags_has(f, "environment"))
+	if (!push_flags_label(f, "environment"))
 		push_add_param(path, STR("environment"), STR("ci"));
+	if (!push_flags_label(f, "job"))
+		push_add_param(path, STR("job"), str_of(push_flags_label(f, "service_name")));
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
 			return rc;
@@ -205,8 +213,8 @@ int tool_push(int argc, char **argv)
 {
 	struct push_flags f = { 0 };
 	struct flag flags[] = {
-		{ "label", FLAG_LIST, &f.labels, NULL, "NAME=VALUE; may be given several times.",
-			.short_name = 'l' },
+		{ "label", FLAG_LIST, &f.labels, NULL,
+			"NAME=VALUE; may be given several times; job=NAME is needed.", .short_name = 'l' },
 		{ "name", FLAG_STRING, &f.name, "",
 			"Which profile: process_cpu, memory, ...; default: what the sample types say." },
 		{ "time", FLAG_STRING, &f.time, "",

@@ -50,17 +50,25 @@ test('epitool: push, query, diff', async (t) => {
     // Bytes that are not gzipped, through standard input, under a name and a time.
     const raw = join(dir, 'raw');
     writeFileSync(raw, execFileSync('gunzip', ['-c', one]));
-    const child = start(t, 'sh', ['-c', `"$0" push "$1" -l run=3 --name wall --time now-1m - < "$2"`, epitool, at, raw]);
+    const child = start(t, 'sh', ['-c', `"$0" push "$1" -l run=3 -l job= --name wall --time now-1m - < "$2"`, epitool, at, raw]);
     assert.equal((await child.ended).code, 0, child.err);
     assert.match(child.out, /^-: stored as wall at /);
-    const refused = await run(t, 'push', at, '-l', '__x=1', one);
+    const refused = await run(t, 'push', at, '-l', 'job=bench', '-l', '__x=1', one);
     assert.equal(refused.code, 1);
     assert.match(refused.err, /cpu1\.pb\.gz: .*"__x" is not a label name/);
     const unknown = join(dir, 'locks.pb.gz');
     writeFileSync(unknown, readFileSync(one.replace('cpu', 'mutex')));
-    const which = await run(t, 'push', at, '-l', 'run=1', unknown);
+    const which = await run(t, 'push', at, '-l', 'job=bench', '-l', 'run=1', unknown);
     assert.equal(which.code, 1);
     assert.match(which.err, /its sample types do not say which profile it is: use --name/);
+    const nobody = await run(t, 'push', at, '-l', 'run=4', one);
+    assert.equal(nobody.code, 2);
+    assert.match(nobody.err, /^epitool: error: the profiles have no job: name it with -l job=NAME; -l job= stores them without\nusage: /);
+    // A service is a job.
+    assert.equal((await run(t, 'push', at, '-l', 'service_name=shop', '-l', 'run=5', one.replace('cpu', 'heap'))).code, 0);
+    const series = JSON.parse((await request(`${server.url}/api/v1/series?match[]=${encodeURIComponent('{run="5"}')}`)).body).data;
+    assert.ok(series.length > 0);
+    for (const labels of series) assert.deepEqual([labels.job, labels.service_name], ['shop', 'shop']);
   });
 
   const span = ['--start', '-1h'];
@@ -207,7 +215,7 @@ test('epitool: the command line', async (t) => {
       wrong.push(['--format=xml', '1'], ['1', '2'], ['--time=yesterday', '1'], ['--time=1', '--start=1', '1'], ['--end=1', '1'],
         ['--step=1m', '1'], ['--start=2', '--end=1', '1'], ['--analyze', '1'], ['--json', '--format=text', '1'], ['--limit=x', '1'], ['--limit']);
     }
-    if (command === 'push') wrong.push(['-l', 'x', 'f'], ['-l', '1=2', 'f'], ['--time=then', 'f']);
+    if (command === 'push') wrong.push(['-l', 'x', 'f'], ['-l', '1=2', 'f'], ['--time=then', '-l', 'job=a', 'f'], ['-l', 'run=1', 'f']);
     if (command === 'compare') wrong.push(['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--measure=x', 'a', 'b'], ['--start=then', 'a', 'b'], ['--base-start=then', 'cpu']);
     if (command === 'top' || command === 'flame') wrong.push(['a', 'b'], ['--start=then', 'cpu'], ['--time=1', '--start=1', 'cpu']);
     if (command === 'diff') wrong.push(['a'], ['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--threshold=much', 'a', 'b'], ['--measure=x', 'a', 'b'],

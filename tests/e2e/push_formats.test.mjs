@@ -14,19 +14,19 @@ test('epitool push reads what files have', async (t) => {
   const at = `--server=${server.url}`;
   const folded = join(dir, 'a.folded'), trace = join(dir, 'trace');
   writeFileSync(folded, 'main;work 3\nmain 1\n');
-  const stacks = await run(t, 'push', at, '-l', 'run=folded', '--name', 'cpu', folded);
+  const stacks = await run(t, 'push', at, '-l', 'job=a', '-l', 'run=folded', '--name', 'cpu', folded);
   assert.equal(stacks.code, 0, stacks.err);
   assert.match(stacks.out, /a\.folded: stored as process_cpu at 20.*Z, 2 samples\n$/);
-  const java = await run(t, 'push', at, '-l', 'run=java', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
+  const java = await run(t, 'push', at, '-l', 'job=a', '-l', 'run=java', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
   assert.equal(java.code, 0, java.err);
   assert.deepEqual([...java.out.matchAll(/async\.jfr\.gz: stored as (\w+) at /g)].map((m) => m[1]),
     ['process_cpu', 'wall', 'memory', 'mutex']);
-  const one = await run(t, 'push', at, '-l', 'run=one', '--name', 'wall', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
+  const one = await run(t, 'push', at, '-l', 'job=a', '-l', 'run=one', '--name', 'wall', '--time=now', 'tests/proto/jfr/recordings/async.jfr.gz');
   assert.match(one.out, /^\S+: stored as wall at .*\n$/);
   assert.match(one.err, /warning: .*process_cpu, memory, mutex of the recording: not stored, since name chooses another\n$/);
   // What it is, of what is no profile: the same of each command.
   writeFileSync(trace, Buffer.concat([Buffer.from('go 1.22 trace'), Buffer.alloc(3)]));
-  for (const args of [['push', at, '-l', 'run=1', trace], ['top', at, trace], ['diff', at, trace, trace]]) {
+  for (const args of [['push', at, '-l', 'job=a', '-l', 'run=1', trace], ['top', at, trace], ['diff', at, trace, trace]]) {
     const r = await run(t, ...args);
     assert.equal(r.code, args[0] === 'diff' ? 4 : 1);
     assert.match(r.err, /trace: this is a Go execution trace: go tool trace reads it; a CPU profile is at \/debug\/pprof\/profile\n$/);
@@ -77,7 +77,7 @@ test('a recording that is cut short gives its whole chunks, and says so', async 
   writeFileSync(file, body);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
   const at = `--server=${server.url}`;
-  const pushed = await run(t, 'push', at, '-l', 'run=1', '--time=now', file);
+  const pushed = await run(t, 'push', at, '-l', 'job=a', '-l', 'run=1', '--time=now', file);
   assert.equal(pushed.code, 0, pushed.err);
   assert.equal(pushed.err, `epitool: warning: ${file}: ${note}\n`);
   const top = await run(t, 'top', file);
@@ -120,7 +120,7 @@ scrape_configs:
   });
   const before = await cut();
   assert.ok(before >= 1);
-  const pushed = await run(t, 'push', at, '-l', 'run=1', '--name=cpu', file);
+  const pushed = await run(t, 'push', at, '-l', 'job=a', '-l', 'run=1', '--name=cpu', file);
   assert.equal(pushed.err, `epitool: warning: ${file}: ${note}\n`);
   assert.ok(await cut() > before);
   const top = await run(t, 'top', file);

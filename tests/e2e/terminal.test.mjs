@@ -33,7 +33,7 @@ test('epitool: what is neither file nor query', async (t) => {
     [['diff', nowhere, one, 'cpu:samples'], /^epitool: error: cpu:samples: connect 127\.0\.0\.1:1: .+\n$/],
     [['compare', nowhere, one, 'cpu'], /^epitool: error: cpu: connect 127\.0\.0\.1:1: .+\n$/],
     [['diff', wrong, one], /^epitool: error: .*wrong\.pb: folded stacks: line 1: .+\n$/],
-    [['push', nowhere, '-l', 'run=1', one], /^epitool: error: .*base\.folded: its sample types do not say which profile it is: use --name\n$/],
+    [['push', nowhere, '-l', 'job=a', '-l', 'run=1', one], /^epitool: error: .*base\.folded: its sample types do not say which profile it is: use --name\n$/],
     [['query', nowhere, wrong], /^epitool: error: .*wrong\.pb is a file, which epitool top, flame and compare read; as a query: .+\n$/],
     [['flame', '--type=sample', one], /^epitool: error: .*base\.folded: it has no sample type "sample"; did you mean "samples"\?\n$/],
   ];
