@@ -69,11 +69,12 @@ static enum err_code check_one_rules(
 	if (!(rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err)))
 		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
 	if (!rc)
-		rc = rule_set_check_names(set, err);
+		rc = rule_set_check_names(set, &problems, err);
 	if (!rc)
 		rc = tool_check_add_duplicates(set, summary, err);
 	if (!rc)
-		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
+		buf_printf(summary, "  SUCCESS: %zu %s found\n", set->rules_n,
+			set->rules_n == 1 ? "rule" : "rules");
 	else
 		yaml_problems_add(&problems, err);
 	yaml_problems_sort(&problems);
@@ -171,7 +172,8 @@ static enum err_code check_one_config(
 	if (rc)
 		goto end;
 	if (c->rule_files_n && !how->syntax_only)
-		buf_printf(summary, "  SUCCESS: %zu rule files found\n", rules.n);
+		buf_printf(
+			summary, "  SUCCESS: %zu rule %s found\n", rules.n, rules.n == 1 ? "file" : "files");
 	buf_printf(summary, " SUCCESS: %s is valid%s: %zu scrape %s\n", path,
 		how->syntax_only ? " (syntax only)" : "", c->scrape_n,
 		c->scrape_n == 1 ? "config" : "configs");
@@ -257,9 +259,9 @@ int check_config(int argc, char **argv)
 
 int check_rules(int argc, char **argv)
 {
-	struct tool_check check = {
-		.usage = "check rules FILE...", .about = "Checks files of rules.", .one = check_one_rules
-	};
+	struct tool_check check = { .usage = "check rules FILE...",
+		.about = "All errors of files of rules, each with line and column.",
+		.one = check_one_rules };
 
 	return tool_check_files(argc, argv, &check);
 }

@@ -4,6 +4,7 @@
 #include "promql/rules/check.h"
 
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 #include "promql/rules/template/template.h"
 #include "promql/syntax/check.h"
 
@@ -23,26 +24,33 @@ static const struct yaml_node *rule_check_at_name(const struct yaml_node *n, str
 	return n;
 }
 
-enum err_code rule_labels_check(const struct yaml_node *n, struct labels ls, struct err *err)
+static enum err_code rule_check_label(
+	const struct yaml_node *n, const struct label *l, struct err *err)
 {
-	for (size_t i = 0; i < ls.n; i++) {
-		struct str name = ls.v[i].name;
-
-		if (!any_name_valid(name) || str_is(name, LABEL_NAME))
-			return yaml_err(rule_check_at_name(n, name), err, ERR_INVALID,
-				"invalid label name: " STR_FMT, STR_ARG(name));
-		if (!label_value_valid(ls.v[i].value))
-			return yaml_err(rule_check_at_name(n, name), err, ERR_INVALID,
-				"invalid label value: %s", QUOTED(ls.v[i].value));
-	}
+	if (!any_name_valid(l->name) || str_is(l->name, LABEL_NAME))
+		return yaml_err(rule_check_at_name(n, l->name), err, ERR_INVALID,
+			"invalid label name: " STR_FMT, STR_ARG(l->name));
+	if (!label_value_valid(l->value))
+		return yaml_err(rule_check_at_name(n, l->name), err, ERR_INVALID, "invalid label value: %s",
+			QUOTED(l->value));
 	return ERR_OK;
+}
+
+enum err_code rule_labels_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct labels ls, struct err *err)
+{
+	size_t before = yaml_errors(ctx);
+	enum err_code rc;
+
+	for (size_t i = 0; i < ls.n; i++)
+		if ((rc = rule_check_label(n, &ls.v[i], err)) && !yaml_goes_on(ctx, rc, err))
+			return rc;
+	return yaml_end(ctx, before, err);
 }
 
 static enum err_code rule_check_fields(
 	const struct yaml_node *n, const struct rule_fields *f, struct err *err)
 {
-	enum err_code rc;
-
 	if (f->record.len && f->alert.len)
 		return yaml_err(n, err, ERR_INVALID, "only one of 'record' and 'alert' must be set");
 	if (!f->record.len && !f->alert.len)
@@ -70,15 +78,29 @@ static enum err_code rule_check_fields(
 		return yaml_err(rule_check_at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s",
 			QUOTED(f->alert));
 	}
-	if ((rc = rule_labels_check(rule_check_at(n, "labels"), f->labels, err)))
-		return rc;
-	for (size_t i = 0; i < f->annotations.n; i++)
-		if (!any_name_valid(f->annotations.v[i].name))
-			return yaml_err(
-				rule_check_at_name(rule_check_at(n, "annotations"), f->annotations.v[i].name), err,
-				ERR_INVALID, "invalid annotation name: " STR_FMT,
-				STR_ARG(f->annotations.v[i].name));
 	return ERR_OK;
+}
+
+static enum err_code rule_check_names(
+	struct yaml_ctx *ctx, const struct yaml_node *n, const struct rule_fields *f, struct err *err)
+{
+	const struct yaml_node *at = rule_check_at(n, "annotations");
+	size_t before = yaml_errors(ctx);
+	enum err_code rc = rule_labels_check(ctx, rule_check_at(n, "labels"), f->labels, err);
+
+	if (rc && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	for (size_t i = 0; i < f->annotations.n; i++) {
+		struct str name = f->annotations.v[i].name;
+
+		if (any_name_valid(name))
+			continue;
+		rc = yaml_err(rule_check_at_name(at, name), err, ERR_INVALID,
+			"invalid annotation name: " STR_FMT, STR_ARG(name));
+		if (!yaml_goes_on(ctx, rc, err))
+			return rc;
+	}
+	return yaml_end(ctx, before, err);
 }
 
 /* ---- the expression ---- */
@@ -142,35 +164,64 @@ out:
 
 /* ---- labels and annotations ---- */
 
-static enum err_code rule_check_make_texts(struct arena *a, const struct yaml_node *n,
+static enum err_code rule_check_make_texts(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *what, bool templates, struct labels ls, struct rule_text **out, size_t *out_n,
 	struct err *err)
 {
-	struct rule_text *v = arena_array(a, struct rule_text, ls.n + 1);
+	struct rule_text *v = arena_array(ctx->arena, struct rule_text, ls.n + 1);
+	size_t before = yaml_errors(ctx);
 	struct err why;
 	enum err_code rc;
 
 	if (!v)
-		return arena_fail(a, "rules", err);
+		return arena_fail(ctx->arena, "rules", err);
 	for (size_t i = 0; i < ls.n; i++) {
 		v[i] = (struct rule_text){ .name = ls.v[i].name, .text = ls.v[i].value };
 		if (!templates || str_find(v[i].text, STR("{{")) < 0)
 			continue;
-		if ((rc = template_parse(a, v[i].text, &v[i].template, &why)))
-			return yaml_err(rule_check_at_name(n, v[i].name), err, rc, "%s %s: %s", what,
-				QUOTED(v[i].name), why.msg);
+		if (!(rc = template_parse(ctx->arena, v[i].text, &v[i].template, &why)))
+			continue;
+		rc = yaml_err(rule_check_at_name(n, v[i].name), err, rc, "%s %s: %s", what,
+			QUOTED(v[i].name), why.msg);
+		if (!yaml_goes_on(ctx, rc, err))
+			return rc;
 	}
 	*out = v;
 	*out_n = ls.n;
-	return ERR_OK;
+	return yaml_end(ctx, before, err);
 }
 
-enum err_code rule_check(struct arena *a, const struct yaml_node *n, const struct rule_fields *f,
-	const struct rule_group *g, struct rule *out, struct err *err)
+static enum err_code rule_check_texts(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct rule_fields *f, const struct rule_group *g, struct rule *out, struct err *err)
 {
 	bool alert = f->alert.len != 0;
+	size_t before = yaml_errors(ctx);
 	struct labels_builder b;
 	struct labels all;
+	enum err_code rc;
+
+	labels_builder_init(&b, ctx->arena, g->labels);
+	for (size_t i = 0; i < f->labels.n; i++)
+		labels_builder_set(&b, f->labels.v[i].name, f->labels.v[i].value);
+	if ((rc = labels_builder_build(&b, &all, err)))
+		return rc;
+	rc = rule_check_make_texts(
+		ctx, rule_check_at(n, "labels"), "label", alert, all, &out->labels, &out->labels_n, err);
+	if (rc && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	rc = rule_check_make_texts(ctx, rule_check_at(n, "annotations"), "annotation", alert,
+		f->annotations, &out->annotations, &out->annotations_n, err);
+	if (rc && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	return yaml_end(ctx, before, err);
+}
+
+enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct rule_fields *f, const struct rule_group *g, bool whole, struct rule *out,
+	struct err *err)
+{
+	bool alert = f->alert.len != 0, is_one = alert != (f->record.len != 0);
+	size_t before = yaml_errors(ctx);
 	enum err_code rc;
 
 	*out = (struct rule){
@@ -183,17 +234,15 @@ enum err_code rule_check(struct arena *a, const struct yaml_node *n, const struc
 		.line = n->line,
 		.column = n->column,
 	};
-	if ((rc = rule_check_fields(n, f, err)) ||
-		(rc = rule_check_expr(a, rule_check_at(n, "expr"), out, err)))
+	if (whole && (rc = rule_check_fields(n, f, err)) && !yaml_goes_on(ctx, rc, err))
 		return rc;
-	labels_builder_init(&b, a, g->labels);
-	for (size_t i = 0; i < f->labels.n; i++)
-		labels_builder_set(&b, f->labels.v[i].name, f->labels.v[i].value);
-	if ((rc = labels_builder_build(&b, &all, err)))
+	if ((rc = rule_check_names(ctx, n, f, err)) && !yaml_goes_on(ctx, rc, err))
 		return rc;
-	if ((rc = rule_check_make_texts(a, rule_check_at(n, "labels"), "label", alert, all,
-			 &out->labels, &out->labels_n, err)))
+	if (is_one && f->expr.len &&
+		(rc = rule_check_expr(ctx->arena, rule_check_at(n, "expr"), out, err)) &&
+		!yaml_goes_on(ctx, rc, err))
 		return rc;
-	return rule_check_make_texts(a, rule_check_at(n, "annotations"), "annotation", alert,
-		f->annotations, &out->annotations, &out->annotations_n, err);
+	if ((rc = rule_check_texts(ctx, n, f, g, out, err)) && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	return yaml_end(ctx, before, err);
 }

@@ -2,7 +2,7 @@
  * Checks of rules: one rule as its file has it. Private to promql/rules/.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", without group and rule: rules.c adds them.
- * Ownership: the set's arena.
+ * Ownership: the context's arena, which is the set's.
  * Threads:   none of its own.
  */
 #ifndef PROMQL_RULES_CHECK_H
@@ -16,11 +16,16 @@ struct rule_fields {
 	struct labels labels, annotations;
 };
 
-/* Checks a rule and fills in *out, with the group's labels. n: its node, for places in errors. */
-MUST_CHECK enum err_code rule_check(struct arena *a, const struct yaml_node *n,
-	const struct rule_fields *f, const struct rule_group *g, struct rule *out, struct err *err);
+/*
+ * Checks a rule and fills in *out, with the group's labels. n: its node, for places in errors.
+ * whole: all fields could be decoded; else only what does not depend on the others is checked. With
+ * ctx->problems all errors are kept (base/yaml/problems.h).
+ */
+MUST_CHECK enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct rule_fields *f, const struct rule_group *g, bool whole, struct rule *out,
+	struct err *err);
 /* Checks names and values of a group's labels. */
 MUST_CHECK enum err_code rule_labels_check(
-	const struct yaml_node *n, struct labels ls, struct err *err);
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct labels ls, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "base/map.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 #include "promql/rules/rules.h"
 #include "promql/syntax/check.h"
 #include "promql/syntax/type_names.h"
@@ -130,7 +131,23 @@ out:
 	return rc;
 }
 
-enum err_code rule_set_check_names(const struct rule_set *s, struct err *err)
+static enum err_code check_names_of_rules(const struct rule_set *s, const struct recordings *known,
+	struct yaml_problems *problems, struct err *err)
+{
+	struct yaml_ctx ctx = { .problems = problems };
+	size_t before = yaml_errors(&ctx);
+	enum err_code rc;
+
+	for (size_t i = 0; i < s->groups_n; i++)
+		for (size_t k = 0; k < s->groups[i].rules_n; k++)
+			if ((rc = check_rule(known, &s->groups[i].rules[k], k + 1, err)) &&
+				!yaml_goes_on(&ctx, rc, err))
+				return rc;
+	return yaml_end(&ctx, before, err);
+}
+
+enum err_code rule_set_check_names(
+	const struct rule_set *s, struct yaml_problems *problems, struct err *err)
 {
 	struct recordings known = { 0 };
 	enum err_code rc = ERR_OK;
@@ -143,9 +160,8 @@ enum err_code rule_set_check_names(const struct rule_set *s, struct err *err)
 	for (size_t i = 0; i < s->groups_n && !rc; i++)
 		for (size_t k = 0; k < s->groups[i].rules_n && !rc; k++)
 			rc = recordings_note_rule(&known, &s->groups[i].rules[k], err);
-	for (size_t i = 0; i < s->groups_n && !rc; i++)
-		for (size_t k = 0; k < s->groups[i].rules_n && !rc; k++)
-			rc = check_rule(&known, &s->groups[i].rules[k], k + 1, err);
+	if (!rc)
+		rc = check_names_of_rules(s, &known, problems, err);
 	map_release(&known.by_name);
 	arena_release(&a);
 	return rc;

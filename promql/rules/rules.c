@@ -101,35 +101,66 @@ static SCHEMA(rules_rule_schema, "rule", rule_fields, rule_table);
 
 /* ---- where an error is ---- */
 
+struct loading {
+	const struct rules_load *l;
+	struct rule_set *set;
+	size_t cap; /* of set->groups */
+	struct yaml_ctx ctx;
+};
+
+static size_t loading_problems(const struct loading *l)
+{
+	return l->ctx.problems ? l->ctx.problems->n : 0;
+}
+
 /* "FILE:LINE:COLUMN: what" becomes "FILE:LINE:COLUMN: CONTEXT: what". */
-static enum err_code rules_add_context(const char *file, const char *context, struct err *err)
+static void rules_put_context(const char *file, const char *context, struct err *err)
 {
 	size_t n = strlen(file), place;
-	struct err old;
+	struct err old = *err;
+
+	if (strncmp(old.msg, file, n) != 0 || old.msg[n] != ':') {
+		(void)err_set(err, old.code, "%s: %s: %s", file, context, old.msg);
+		return;
+	}
+	place = n + 1 + strspn(old.msg + n + 1, "0123456789:");
+	(void)err_set(err, old.code, "%.*s %s:%s", (int)place, old.msg, context, old.msg + place);
+}
+
+/* Of *err, and of the errors that were kept from number `from` on. */
+static enum err_code rules_add_context(
+	struct loading *l, size_t from, const char *file, const char *context, struct err *err)
+{
+	struct yaml_problems *p = l->ctx.problems;
+	struct err one;
+	char *text;
 
 	if (!err)
 		return ERR_INVALID;
-	old = *err;
-	if (strncmp(old.msg, file, n) != 0 || old.msg[n] != ':')
-		return err_set(err, old.code, "%s: %s: %s", file, context, old.msg);
-	place = n + 1 + strspn(old.msg + n + 1, "0123456789:");
-	return err_set(err, old.code, "%.*s %s:%s", (int)place, old.msg, context, old.msg + place);
+	rules_put_context(file, context, err);
+	for (size_t i = from; p && i < p->n; i++) {
+		(void)err_set(&one, p->v[i].code, "%s", p->v[i].text);
+		rules_put_context(file, context, &one);
+		if ((text = arena_strndup(&p->arena, one.msg, strlen(one.msg))))
+			p->v[i].text = text;
+	}
+	return err->code;
 }
 
-static enum err_code rules_in_group(
-	const struct yaml_node *n, const struct rule_group *g, struct err *err)
+static enum err_code rules_in_group(struct loading *l, size_t from, const struct yaml_node *n,
+	const struct rule_group *g, struct err *err)
 {
 	struct buf context = { 0 };
 	enum err_code rc;
 
 	buf_printf(&context, "group %s%c", QUOTED(g->name), '\0');
-	rc = rules_add_context(n->file, buf_failed(&context) ? "group" : context.ptr, err);
+	rc = rules_add_context(l, from, n->file, buf_failed(&context) ? "group" : context.ptr, err);
 	buf_release(&context);
 	return rc;
 }
 
-static enum err_code rules_in_rule(const struct yaml_node *n, const struct rule_group *g,
-	size_t number, const struct rule_fields *f, struct err *err)
+static enum err_code rules_in_rule(struct loading *l, size_t from, const struct yaml_node *n,
+	const struct rule_group *g, size_t number, const struct rule_fields *f, struct err *err)
 {
 	struct str name = f->alert.len ? f->alert : f->record;
 	struct buf context = { 0 };
@@ -139,24 +170,38 @@ static enum err_code rules_in_rule(const struct yaml_node *n, const struct rule_
 	if (name.len)
 		buf_printf(&context, ", %s", QUOTED(name));
 	buf_add_char(&context, '\0');
-	rc = rules_add_context(n->file, buf_failed(&context) ? "rule" : context.ptr, err);
+	rc = rules_add_context(l, from, n->file, buf_failed(&context) ? "rule" : context.ptr, err);
 	buf_release(&context);
 	return rc;
 }
 
 /* ---- loading ---- */
 
-struct loading {
-	const struct rules_load *l;
-	struct rule_set *set;
-	size_t cap; /* of set->groups */
-	struct yaml_ctx all; /* keeps errors, with the name of the group and the rule */
-};
-
-static enum err_code rules_decode(struct loading *l, struct yaml_ctx *ctx,
-	const struct yaml_node *n, struct rule_group *g, struct err *err)
+/* A rule whose fields are not all right is checked as far as it goes. */
+static enum err_code rules_decode_rule(struct loading *l, const struct yaml_node *n,
+	const struct rule_group *g, struct rule_fields *f, struct rule *out, struct err *err)
 {
-	size_t before = yaml_errors(&l->all), number = 0;
+	size_t before = yaml_errors(&l->ctx);
+	enum err_code rc;
+	bool whole;
+
+	*f = (struct rule_fields){ 0 };
+	if (yaml_is_null(n))
+		return yaml_err(n, err, ERR_INVALID, "empty or null rule");
+	rc = yaml_decode(&l->ctx, &rules_rule_schema, n, f, err);
+	whole = !rc;
+	if (rc && (n->kind != YAML_MAPPING || !yaml_goes_on(&l->ctx, rc, err)))
+		return rc;
+	rc = rule_check(&l->ctx, n, f, g, whole, out, err);
+	if (rc && !yaml_goes_on(&l->ctx, rc, err))
+		return rc;
+	return yaml_end(&l->ctx, before, err);
+}
+
+static enum err_code rules_decode(
+	struct loading *l, const struct yaml_node *n, struct rule_group *g, struct err *err)
+{
+	size_t before = yaml_errors(&l->ctx), number = 0, from = loading_problems(l);
 	struct arena *a = &l->set->arena;
 	struct rule_fields f;
 	enum err_code rc;
@@ -165,22 +210,20 @@ static enum err_code rules_decode(struct loading *l, struct yaml_ctx *ctx,
 		return ERR_OK;
 	if (l->set->rules_n + n->n > RULES_MAX) {
 		yaml_err(n, err, ERR_LIMIT, "more than %u rules", RULES_MAX);
-		return rules_in_group(n, g, err);
+		return rules_in_group(l, from, n, g, err);
 	}
 	if (!(g->rules = arena_array(a, struct rule, n->n + 1)))
 		return arena_fail(a, "rules", err);
 	for (const struct yaml_node *c = n->child; c; c = c->next) {
-		f = (struct rule_fields){ 0 };
-		rc = yaml_is_null(c) ? yaml_err(c, err, ERR_INVALID, "empty or null rule") :
-							   yaml_decode(ctx, &rules_rule_schema, c, &f, err);
-		if (!rc)
-			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
+		from = loading_problems(l);
+		rc = rules_decode_rule(l, c, g, &f, &g->rules[g->rules_n], err);
 		number++;
 		g->rules_n += !rc;
-		if (rc && (rc = rules_in_rule(c, g, number, &f, err)) && !yaml_goes_on(&l->all, rc, err))
+		if (rc && (rc = rules_in_rule(l, from, c, g, number, &f, err)) &&
+			!yaml_goes_on(&l->ctx, rc, err))
 			return rc;
 	}
-	if ((rc = yaml_end(&l->all, before, err)))
+	if ((rc = yaml_end(&l->ctx, before, err)))
 		return rc;
 	l->set->rules_n += g->rules_n;
 	return ERR_OK;
@@ -197,11 +240,34 @@ static enum err_code rules_new_group(struct loading *l, struct rule_group **out,
 	return ERR_OK;
 }
 
-static enum err_code rules_decode_group(struct loading *l, struct yaml_ctx *ctx,
-	const struct yaml_node *n, size_t first, struct str file, struct err *err)
+/* The group's own fields; `first`: the file's first group. */
+static enum err_code rules_decode_group_fields(struct loading *l, const struct yaml_node *n,
+	size_t first, struct rules_group_fields *f, struct rule_group *g, struct err *err)
 {
 	const struct yaml_node *name = yaml_get(n, "name"), *labels = yaml_get(n, "labels");
+	size_t from = loading_problems(l);
+	enum err_code rc;
+
+	if (name && name->kind == YAML_SCALAR)
+		g->name = name->text;
+	if ((rc = yaml_decode(&l->ctx, &rules_group_schema, n, f, err)))
+		return g->name.len ? rules_in_group(l, from, n, g, err) : rc;
+	if (!f->name.len)
+		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
+	for (size_t i = first; i < l->set->groups_n; i++)
+		if (str_eq(l->set->groups[i].name, f->name))
+			return yaml_err(name, err, ERR_INVALID, "groupname: %s is repeated in the same file",
+				QUOTED(f->name));
+	if (labels && (rc = rule_labels_check(&l->ctx, labels, f->labels, err)))
+		return rules_in_group(l, from, n, g, err);
+	return ERR_OK;
+}
+
+static enum err_code rules_decode_group(
+	struct loading *l, const struct yaml_node *n, size_t first, struct str file, struct err *err)
+{
 	struct rules_group_fields f = { 0 };
+	size_t before = yaml_errors(&l->ctx);
 	struct rule_group *g;
 	enum err_code rc;
 
@@ -209,20 +275,12 @@ static enum err_code rules_decode_group(struct loading *l, struct yaml_ctx *ctx,
 		return yaml_err(n, err, ERR_INVALID, "empty or null rule group");
 	if ((rc = rules_new_group(l, &g, err)))
 		return rc;
-	g->file = file;
-	if (name && name->kind == YAML_SCALAR)
-		g->name = name->text;
-	if ((rc = yaml_decode(ctx, &rules_group_schema, n, &f, err)))
-		return g->name.len ? rules_in_group(n, g, err) : rc;
-	if (!f.name.len)
-		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
-	for (size_t i = first; i < l->set->groups_n; i++)
-		if (str_eq(l->set->groups[i].name, f.name))
-			return yaml_err(name, err, ERR_INVALID, "groupname: %s is repeated in the same file",
-				QUOTED(f.name));
+	rc = rules_decode_group_fields(l, n, first, &f, g, err);
+	if (rc && (n->kind != YAML_MAPPING || !yaml_goes_on(&l->ctx, rc, err)))
+		return rc;
 	*g = (struct rule_group){
 		.file = file,
-		.name = f.name,
+		.name = g->name,
 		.interval_ns = f.interval_ns ? f.interval_ns : l->l->interval_ns,
 		.query_offset_ns = f.offset_set ? f.query_offset_ns : l->l->query_offset_ns,
 		.limit = f.limit,
@@ -232,37 +290,37 @@ static enum err_code rules_decode_group(struct loading *l, struct yaml_ctx *ctx,
 	};
 	if (!g->interval_ns)
 		g->interval_ns = INTERVAL_DEFAULT_NS;
-	if (labels && (rc = rule_labels_check(labels, f.labels, err)))
-		return rules_in_group(n, g, err);
-	if ((rc = rules_decode(l, ctx, f.rules, g, err)))
+	rc = rules_decode(l, f.rules, g, err);
+	if (rc && !yaml_goes_on(&l->ctx, rc, err))
 		return rc;
-	l->set->groups_n++;
-	return ERR_OK;
+	l->set->groups_n++; /* a set with errors is dropped; until then its names are taken */
+	return yaml_end(&l->ctx, before, err);
 }
 
 static enum err_code rules_load_text(
 	struct loading *l, const char *name, struct str text, struct err *err)
 {
 	struct rule_set *s = l->set;
-	struct yaml_ctx ctx = { .arena = &s->arena, .dir = path_dir(str_of(name)) };
 	struct rules_file_fields f = { 0 };
 	struct str file = str_dup(&s->arena, str_of(name));
-	size_t first = s->groups_n, before = yaml_errors(&l->all);
+	size_t first = s->groups_n, before = yaml_errors(&l->ctx);
 	struct yaml_node *root;
 	enum err_code rc;
 
 	assert(s->files_n < RULES_FILES_MAX);
 	if (!file.ptr)
 		return arena_fail(&s->arena, "rules", err);
-	if ((rc = yaml_parse(&s->arena, name, text, &root, err)) ||
-		(rc = yaml_decode(&ctx, &rules_file_schema, root, &f, err)))
+	l->ctx.dir = path_dir(str_of(name));
+	if ((rc = yaml_parse_all(&s->arena, name, text, l->ctx.problems, &root, err)))
+		return rc;
+	rc = yaml_decode(&l->ctx, &rules_file_schema, root, &f, err);
+	if (rc && !yaml_goes_on(&l->ctx, rc, err))
 		return rc;
 	s->files[s->files_n++] = file;
 	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c; c = c->next)
-		if ((rc = rules_decode_group(l, &ctx, c, first, file, err)) &&
-			!yaml_goes_on(&l->all, rc, err))
+		if ((rc = rules_decode_group(l, c, first, file, err)) && !yaml_goes_on(&l->ctx, rc, err))
 			return rc;
-	return yaml_end(&l->all, before, err);
+	return yaml_end(&l->ctx, before, err);
 }
 
 static enum err_code rules_begin(
@@ -270,9 +328,10 @@ static enum err_code rules_begin(
 {
 	struct rule_set *s = calloc(1, sizeof(*s));
 
-	*loading = (struct loading){ .l = l, .set = s, .all.problems = l->problems };
+	*loading = (struct loading){ .l = l, .set = s, .ctx.problems = l->problems };
 	if (!s)
 		return err_nomem(err, "rules");
+	loading->ctx.arena = &s->arena;
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, ARENA_BYTES_MAX);
 	s->files = arena_array(&s->arena, struct str, RULES_FILES_MAX);

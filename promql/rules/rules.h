@@ -78,7 +78,7 @@ struct rules_load {
 	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;
 	int64_t interval_ns, query_offset_ns; /* for groups without one */
-	/* the first error of each rule, and of each group's own fields; NULL: only the first of all */
+	/* all errors, each with its group and rule; NULL: only the first */
 	struct yaml_problems *problems;
 };
 
@@ -92,9 +92,10 @@ MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
  * means what that rule gives, a well-known name (cpu, memory:alloc_space, ...) means profiles.
  * ERR_INVALID 'FILE:LINE:COLUMN: group "g", rule 1, "x": if cpu is a profile: 1:5: sum() wants
  * costs, got profiles'. For `check rules` only: the server accepts such a file, since a numeric
- * series may have the name.
+ * series may have the name. problems: all errors; NULL: only the first.
  */
-MUST_CHECK enum err_code rule_set_check_names(const struct rule_set *s, struct err *err);
+MUST_CHECK enum err_code rule_set_check_names(
+	const struct rule_set *s, struct yaml_problems *problems, struct err *err);
 /* A rule of the same kind, name and labels as one before it, which is no error. */
 struct rule_duplicate {
 	const struct rule *first, *again;

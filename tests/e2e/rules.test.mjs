@@ -153,11 +153,11 @@ test('a regression fires and resolves', async (t) => {
     assert.match(run.err, /\n {2}SUCCESS: 3 rules found\n$/);
     run = await finish(t, epitool, ['check', 'config', join(dir, 'epimetheus.yml')]);
     assert.equal(run.code, 0, run.err);
-    assert.match(run.err, /\n {2}SUCCESS: 1 rule files found\n SUCCESS: .* is valid: 1 scrape config\n/);
+    assert.match(run.err, /\n {2}SUCCESS: 1 rule file found\n SUCCESS: .* is valid: 1 scrape config\n/);
     assert.match(run.err, /\nChecking .*shop.yml\n {2}SUCCESS: 3 rules found\n$/);
     writeFileSync(join(dir, 'twice.yml'), JSON.stringify({ rule_files: ['rules/*.yml', 'rules/shop.yml'], scrape_configs: [] }));
     run = await finish(t, epitool, ['check', 'config', join(dir, 'twice.yml')]);
-    assert.match(run.err, /\n {2}SUCCESS: 1 rule files found\n/);
+    assert.match(run.err, /\n {2}SUCCESS: 1 rule file found\n/);
     assert.equal((await request(`${server.url}/-/reload`, { method: 'POST' })).status, 200);
   });
 

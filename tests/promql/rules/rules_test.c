@@ -144,7 +144,7 @@ TEST(names_are_what_they_are_known_as)
 
 		buf_printf(&text, G "%s", rows[i].rules);
 		REQUIRE_OK(rule_set_load_text("r.yml", buf_str(&text), &defaults, &set, &err), &err);
-		if (!rule_set_check_names(set, &err))
+		if (!rule_set_check_names(set, NULL, &err))
 			err.msg[0] = '\0';
 		if (!str_is(str_of(err.msg), rows[i].want))
 			CHECK_FAIL("%s\n    is   %s\n    want %s", rows[i].rules, err.msg, rows[i].want);
@@ -280,6 +280,16 @@ TEST(patterns)
 	rmdir(dir);
 }
 
+static void check_problems(const struct yaml_problems *p, const char *want)
+{
+	struct buf got = { 0 };
+
+	for (size_t i = 0; i < p->n; i++)
+		buf_printf(&got, "%s\n", p->v[i].text);
+	CHECK_STR(buf_str(&got), want);
+	buf_release(&got);
+}
+
 TEST(all_that_is_wrong_with_a_file)
 {
 	static const char text[] =
@@ -299,14 +309,72 @@ TEST(all_that_is_wrong_with_a_file)
 	struct yaml_problems problems;
 	const struct rules_load l = { .problems = &problems };
 	struct rule_set *set;
-	struct buf got = { 0 };
 	struct err err;
 
 	yaml_problems_init(&problems);
 	CHECK(rule_set_load_text("r.yml", str_of(text), &l, &set, &err) == ERR_INVALID);
-	for (size_t i = 0; i < problems.n; i++)
-		buf_printf(&got, "%s\n", problems.v[i].text);
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
+	check_problems(&problems, want);
+	yaml_problems_release(&problems);
+}
+
+TEST(all_errors_of_a_rule_a_group_and_a_file)
+{
+	static const char text[] = "groups:\n- name: a\n  interval: 7x\n  nope: 1\n  rules:\n"
+							   "  - alert: X\n    expr: sum(\n    for: 5q\n    foo: 1\n"
+							   "  - alert: Y\n    expr: cpu\n    expr: total(cpu)\n"
+							   "    annotations: {a: '{{ nope', b: '{{ if }}'}\n"
+							   "    labels: {__name__: z, d: '{{ nope'}\n"
+							   "- name: a\n  rules:\n  - record: Z\n    expr: [x]\n"
+							   "extra: 1\n";
+	static const char want[] =
+		"r.yml:3:13: group \"a\": unknown unit \"x\" in duration \"7x\"\n"
+		"r.yml:4:3: group \"a\": field nope not found in type rule_group\n"
+		"r.yml:7:11: group \"a\", rule 1, \"X\": could not parse expression: 1:5: unexpected end "
+		"of query\n"
+		"r.yml:8:10: group \"a\", rule 1, \"X\": unknown unit \"q\" in duration \"5q\"\n"
+		"r.yml:9:5: group \"a\", rule 1, \"X\": field foo not found in type rule; did you mean "
+		"\"for\"?\n"
+		"r.yml:12:5: mapping key \"expr\" already defined at line 11\n"
+		"r.yml:13:19: group \"a\", rule 2, \"Y\": annotation \"a\": 1:4: function \"nope\" not "
+		"defined\n"
+		"r.yml:13:33: group \"a\", rule 2, \"Y\": annotation \"b\": 1:7: missing value for "
+		"command\n"
+		"r.yml:14:14: group \"a\", rule 2, \"Y\": invalid label name: __name__\n"
+		"r.yml:14:27: group \"a\", rule 2, \"Y\": label \"d\": 1:4: function \"nope\" not defined\n"
+		"r.yml:15:9: groupname: \"a\" is repeated in the same file\n"
+		"r.yml:18:11: group \"a\", rule 1, \"Z\": cannot unmarshal !!seq into string\n"
+		"r.yml:19:1: field extra not found in type rule_groups\n";
+	struct yaml_problems problems;
+	const struct rules_load l = { .problems = &problems };
+	struct rule_set *set;
+	struct err err;
+
+	yaml_problems_init(&problems);
+	CHECK(rule_set_load_text("r.yml", str_of(text), &l, &set, &err) == ERR_INVALID);
+	yaml_problems_sort(&problems);
+	check_problems(&problems, want);
+	yaml_problems_release(&problems);
+}
+
+TEST(all_rules_that_take_profiles_for_costs)
+{
+	static const char text[] = "groups:\n- name: a\n  rules:\n"
+							   "  - {record: y, expr: sum(cpu)}\n"
+							   "  - {record: ok, expr: total(cpu)}\n"
+							   "  - {record: z, expr: 'sum(memory:alloc_space)'}\n";
+	static const char want[] =
+		"r.yml:4:5: group \"a\", rule 1, \"y\": if cpu is a profile: 1:5: sum() wants costs, got "
+		"profiles\n"
+		"r.yml:6:5: group \"a\", rule 3, \"z\": if memory:alloc_space is a profile: 1:5: sum() "
+		"wants costs, got profiles\n";
+	struct yaml_problems problems;
+	struct rule_set *set;
+	struct err err;
+
+	yaml_problems_init(&problems);
+	REQUIRE_OK(rule_set_load_text("r.yml", str_of(text), &defaults, &set, &err), &err);
+	CHECK(rule_set_check_names(set, &problems, &err) == ERR_INVALID);
+	check_problems(&problems, want);
+	rule_set_unref(set);
 	yaml_problems_release(&problems);
 }
