@@ -1,7 +1,7 @@
 #!/bin/bash
 # Starts the demo fleet and the server that scrapes it; Ctrl-C ends all. Called by `make run`.
 #   examples/run.sh BUILD    with BUILD/epimetheus there; EPI_LISTEN=host:port, EPI_DATA=dir,
-#   EPI_REGRESSION=name (which function of v2 costs more; see `shop --list-regressions`)
+#   EPI_REGRESSION=name (which function of v2 costs more; see `build/demo --list-regressions`)
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}

@@ -1,8 +1,8 @@
 // What examples/ has for senders of profiles: collectors accept their configurations, and names fit each other.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { epitool, execFileSync, finish, join, root, scratch, writeFileSync } from './lib.mjs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { epimetheus, epitool, execFileSync, finish, join, root, scratch, writeFileSync } from './lib.mjs';
 
 const otelcol = join(root, 'build/senders/collector/otelcol');
 const read = (path) => readFileSync(join(root, 'examples', path), 'utf8');
@@ -71,4 +71,36 @@ test('components of the Alloy configuration name each other', () => {
   assert.equal(used.length, 6);
   for (const name of used) assert.ok(made.includes(name), name);
   assert.equal(text.split('{').length, text.split('}').length);
+});
+
+/** All texts below a folder of examples/, by path. */
+function textsOf(dir) {
+  return readdirSync(dir).flatMap((name) => {
+    const path = join(dir, name);
+    if (statSync(path).isDirectory()) return textsOf(path);
+    return /\.(webp|json)$/.test(name) ? [] : [[path, readFileSync(path, 'utf8')]];
+  });
+}
+
+test('flags, chapters and programs that examples speak of are there', async (t) => {
+  const flags = (await finish(t, epimetheus, ['--help'])).out;
+  const titles = new Set(readdirSync(join(root, 'web/book')).filter((f) => !/\.|pictures/.test(f))
+    .flatMap((folder) => textsOf(join(root, 'web/book', folder))).map(([, text]) => text.match(/^# (.*)/)?.[1]));
+  const headings = new Set([...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^#+ (.*)/gm)].map((m) => m[1]));
+  let seen = 0;
+  for (const [path, text] of textsOf(join(root, 'examples'))) {
+    for (const [flag] of text.matchAll(/--(?:shard|storage|query|rules)\.[a-z.-]*[a-z]/g)) {
+      assert.ok(flags.includes(`${flag} `) || flags.includes(`${flag}=`), `${path}: ${flag}`);
+      seen++;
+    }
+    for (const [, where, name] of text.matchAll(/(README|book), "(.*?)"/g)) assert.ok((where === 'book' ? titles : headings).has(name), `${path}: ${where}, "${name}"`);
+    for (const [, program] of text.matchAll(/`(\S+) --list-regressions`/g)) assert.ok(['demo', 'build/demo'].includes(program), `${path}: ${program}`);
+  }
+  assert.ok(seen > 3);
+});
+
+test('several servers are shards, as the manifest says', () => {
+  const text = read('kubernetes/statefulset.yaml');
+  assert.match(text, /--shard\.total/);
+  assert.doesNotMatch(text, /hashmod/);
 });
