@@ -75,6 +75,19 @@ struct label_columns {
 	bool all; /* if there are more, one column has them all */
 };
 
+/* The longest values come last: a column that is followed is padded to its widest cell. */
+static void label_columns_put_function_last(struct label_columns *c)
+{
+	size_t i = 0;
+
+	while (i < c->n && strcmp(c->names[i], "function") != 0)
+		i++;
+	if (i == c->n)
+		return;
+	for (const char *name = c->names[i]; i < c->n; i++)
+		c->names[i] = i + 1 < c->n ? c->names[i + 1] : name;
+}
+
 static void label_columns_find_labels(struct label_columns *c, json_t *result)
 {
 	json_t *element, *value;
@@ -94,6 +107,7 @@ static void label_columns_find_labels(struct label_columns *c, json_t *result)
 				c->names[c->n++] = key;
 		}
 	}
+	label_columns_put_function_last(c);
 }
 
 /* A table of numbers under these titles, up to a NULL, and of the labels. */

@@ -18,6 +18,14 @@ static const struct {
 		" value  job  function\n"
 		"50.00%  a\n"
 		"   NaN  b    f\n" },
+	/* Long names come last: what is behind a column is as far to the right as it is wide. */
+	{ DATA("\"resultType\":\"vector\",\"result\":["
+	       "{\"metric\":{\"function\":\"a/long/name.Of\",\"verdict\":\"changed\"},"
+	       "\"value\":[1,\"2\"]},"
+	       "{\"metric\":{\"function\":\"f\",\"job\":\"b\"},\"value\":[1,\"3\"]}]"),
+		"value  verdict  job  function\n"
+		"    2  changed       a/long/name.Of\n"
+		"    3           b    f\n" },
 	{ DATA("\"resultType\":\"matrix\",\"unit\":\"nanoseconds\",\"result\":["
 	       "{\"metric\":{\"job\":\"a\"},\"values\":[[1,\"1000000\"],[61.5,\"25000000\"]]},"
 	       "{\"metric\":{},\"values\":[[1,\"0\"]]}]"),
