@@ -25,7 +25,7 @@ TEST(bytes_of_other_formats_are_named)
 		{ LIT("PERFFILE" ZEROS_64), "this is perf.data of an old Linux perf: perf script report "
 		  "stackcollapse, or perf script | stackcollapse-perf.pl, makes folded stacks of it, which "
 		  "are read" },
-		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: memray flamegraph reads it" },
+		{ LIT("memray\0\x0b\0\0\0"), "this is a recording of memray: use memray flamegraph" },
 		{ LIT("Nettrace\x14\0\0\0!FastSerialization.1"), "this is a trace of .NET (nettrace): "
 		  "dotnet-trace convert --format Speedscope makes a file that is read" },
 		{ LIT("JAVA PROFILE 1.0.2\0\0\0\0\4"), "this is a heap dump of Java (HPROF): " },

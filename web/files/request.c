@@ -4,6 +4,7 @@
 #include "web/files/kept.h"
 
 #define FORM_TYPE "multipart/form-data"
+#define FILE_NAMES_SHOWN 4u
 
 bool files_admit_query(struct web *w, struct http_in *in, struct http_out *out)
 {
@@ -21,6 +22,29 @@ static const struct multipart_part *files_request_part_of(
 	return NULL;
 }
 
+/* That a name is neither: what came instead. */
+static enum err_code files_request_not_found(const struct multipart *m, struct err *err)
+{
+	struct buf names = { 0 };
+	size_t n = 0;
+	enum err_code rc;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!m->v[i].file_name.len || n++ >= FILE_NAMES_SHOWN)
+			continue;
+		buf_printf(&names, "%s%s", n > 1 ? ", " : "", QUOTED(m->v[i].file_name));
+	}
+	if (n > FILE_NAMES_SHOWN)
+		buf_printf(&names, " and %zu more", n - FILE_NAMES_SHOWN);
+	rc = n ?
+		err_set(err, ERR_NOT_FOUND,
+			"no such file in the query, only " STR_FMT ", and no stored file with this id",
+			STR_ARG(buf_str(&names))) :
+		err_set(err, ERR_NOT_FOUND, "no such file in the query, and no stored file with this id");
+	buf_release(&names);
+	return rc;
+}
+
 static enum err_code files_request_find(
 	void *ctx, struct str name, struct arena *a, struct found_file *out, struct err *err)
 {
@@ -34,8 +58,7 @@ static enum err_code files_request_find(
 		return ERR_OK;
 	}
 	if (!kept_is_id(name))
-		return err_set(
-			err, ERR_NOT_FOUND, "no such file in the query, and no stored file with this id");
+		return files_request_not_found(&r->parts, err);
 	if (!r->kept)
 		return err_set(err, ERR_NOT_FOUND, "this server stores no files");
 	if ((rc = kept_get(r->kept, name, clock_now_ns(), a, &kept, &out->bytes, err)))

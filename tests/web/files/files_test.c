@@ -91,7 +91,14 @@ TEST(queries_take_files)
 	} wrong[] = {
 		{ FIELD("query", "file(\"old.folded\")") END, 404,
 		  "1:1: file \\\"old.folded\\\": no such file in the query, and no stored file with "
-		"this id" },
+		  "this id" },
+		{ FIELD("query", "file(\"cpu.pb.gz\")") NEW END, 404,
+		  "1:1: file \\\"cpu.pb.gz\\\": no such file in the query, only "
+		  "\\\"new.folded\\\", and no stored file with this id" },
+		{ FIELD("query", "file(\"a\")") FILE_PART("b", "f 1") FILE_PART("c", "f 1")
+		  FILE_PART("d", "f 1") FILE_PART("e", "f 1") FILE_PART("f", "f 1")
+		  FILE_PART("g", "f 1") END, 404,
+		  "only \\\"b\\\", \\\"c\\\", \\\"d\\\", \\\"e\\\" and 2 more, and no stored " },
 		{ FIELD("query", "total(file(\"0123456789abcdef0123456789abcdef\"))") END, 404,
 		  "1:7: file \\\"0123456789abcdef0123456789abcdef\\\": no stored file" },
 		{ FIELD("query", "file(\"old.folded\", \"space\")") OLD END, 400,
