@@ -29,6 +29,7 @@
 /* The interval at which a series was scraped lately, and its last scrape. */
 struct rate_window_pace {
 	int64_t interval_ns; /* 0: not at all */
+	int64_t first_ns; /* the beginning of its first scrape */
 	int64_t last_ns;
 };
 
@@ -63,6 +64,7 @@ static enum err_code rate_window_read_pace(struct eval *ev, const struct time_wi
 	rc = rate_window_read_stats(ev, c, n, w->max_ns - back_ns, w->max_ns, &stats, err);
 	if (!rc && stats.rows && stats.elapsed_ns / stats.rows < INT64_MAX / 4) {
 		out->interval_ns = (int64_t)(stats.elapsed_ns / stats.rows);
+		out->first_ns = stats.start_ns;
 		out->last_ns = stats.end_ns;
 	}
 	return rc;
@@ -119,11 +121,35 @@ void rate_span(const struct selector *s, struct time_window *first, struct time_
 		last->max_ns += LOOK_AHEAD_NS;
 }
 
+/*
+ * The window of a program or a server that began lately is longer than the time with profiles. The
+ * costs are divided by all of it, as a mean over the window is. Steps show the beginning
+ * themselves.
+ */
+static enum err_code rate_window_note_begin(
+	struct eval *ev, const struct time_window *w, const struct rate_window_pace *p, struct err *err)
+{
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	if (ev->query_step_ns || ev->scope || !p->interval_ns ||
+		p->first_ns - w->min_ns < p->interval_ns)
+		return ERR_OK;
+	buf_add_cstr(&text, "rate(): profiles begin at ");
+	time_print_rfc3339(&text, p->first_ns);
+	buf_add_cstr(&text, ", within the window; costs are divided by the whole window of ");
+	duration_print(&text, w->max_ns - w->min_ns);
+	rc = buf_failed(&text) ? err_nomem(err, "query") :
+							 eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
+}
+
 enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err)
 {
 	struct chosen *chosen;
 	enum err_code rc = ERR_OK;
-	struct rate_window_pace pace;
+	struct rate_window_pace pace, earliest = { 0 };
 	size_t end;
 
 	if (s->over != OVER_RATE || s->window.max_ns - s->window.min_ns >= LONG_NS)
@@ -139,7 +165,9 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 		rc = rate_window_read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);
 		if (!rc && pace.interval_ns)
 			rc = rate_window_place(ev, &s->window, &chosen[i], end - i, &pace, err);
+		if (pace.interval_ns && (!earliest.interval_ns || pace.first_ns < earliest.first_ns))
+			earliest = pace;
 	}
 	s->v = chosen;
-	return rc;
+	return rc ? rc : rate_window_note_begin(ev, &s->window, &earliest, err);
 }
