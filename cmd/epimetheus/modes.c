@@ -1,5 +1,6 @@
 #include "cmd/epimetheus/modes.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -13,6 +14,13 @@
 #define NAME_BYTES_MAX 63 /* MANIFEST_SHARD_BYTES_MAX */
 #define CACHE_BYTES_MIN (1u << 20)
 #define INTERVAL_MIN_NS NS_PER_S
+#define MIB (UINT64_C(1) << 20)
+#define BODY_BYTES (16 * MIB) /* of one request */
+#define CONNECTIONS_MAX (UINT64_C(1) << 20)
+#define QUERIES_MAX 65536
+#define THREADS_MAX 1024
+#define WINDOW_MIN_NS (2 * NS_PER_S)
+#define WINDOW_MAX_NS (31 * NS_PER_DAY)
 
 /* ---- modes ---- */
 
@@ -58,12 +66,19 @@ static const char *const mode_names[] = {
 	[MODE_SERVER] = "server", [MODE_QUERY] = "query", [MODE_COMPACT] = "compact"
 };
 
-static bool modes_is_set(const struct options *o, const char *name)
+static const struct flag *modes_find_flag(const struct options *o, const char *name)
 {
 	for (size_t i = 0; i < o->flags_n; i++)
 		if (!strcmp(o->flags[i].name, name))
-			return o->flags[i].set;
-	return false;
+			return &o->flags[i];
+	return NULL;
+}
+
+static bool modes_is_set(const struct options *o, const char *name)
+{
+	const struct flag *f = modes_find_flag(o, name);
+
+	return f && f->set;
 }
 
 static enum err_code modes_read_mode(struct options *o, struct err *err)
@@ -161,10 +176,95 @@ static enum err_code modes_check_interval(
 	return ERR_OK;
 }
 
+/* Values with which a server would start and be of no use. */
+static const struct {
+	const char *flag;
+	uint64_t min, max; /* in the flag's unit; max 0: none */
+} bounds[] = {
+	{ "web.max-connections", 1, CONNECTIONS_MAX },
+	{ "web.read-timeout", NS_PER_S, 0 },
+	{ "web.body-timeout", NS_PER_S, 0 },
+	{ "web.max-body-memory", BODY_BYTES, 0 },
+	{ "web.max-body-memory-per-address", BODY_BYTES, 0 },
+	{ "web.max-password-checks-per-address", 1, 1000 },
+	{ "storage.tsdb.window", WINDOW_MIN_NS, WINDOW_MAX_NS },
+	{ "storage.tsdb.symbol-memory", MIB, 0 },
+	{ "storage.tsdb.page-cache", MIB, 0 },
+	{ "storage.tsdb.max-series", 1, 0 },
+	{ "storage.tsdb.max-job-stacks", 1, 0 },
+	{ "storage.tsdb.max-job-strings", 1, 0 },
+	{ "storage.tsdb.max-job-label-sets", 1, 0 },
+	{ "storage.tsdb.max-job-symbol-memory", MIB, 0 },
+	{ "query.timeout", NS_PER_MS, 0 },
+	{ "query.max-concurrency", 1, QUERIES_MAX },
+	{ "query.max-threads", 0, THREADS_MAX },
+	{ "query.max-samples", 1, 0 },
+	{ "query.max-memory", MIB, 0 },
+	{ "query.lookback-delta", NS_PER_S, 0 },
+	{ "rules.alert.resend-delay", NS_PER_S, 0 },
+	{ "rules.max-concurrency", 1, THREADS_MAX },
+	{ "alertmanager.notification-queue-capacity", 1, 0 },
+};
+
+/* A number of the flag's unit, as people write it. */
+static void modes_print_number(struct buf *out, const struct flag *f, uint64_t number)
+{
+	struct flag one = *f;
+	int64_t ns = (int64_t)number;
+
+	one.value = f->kind == FLAG_DURATION ? (void *)&ns : (void *)&number;
+	flag_print_value(out, &one);
+}
+
+static enum err_code modes_check_bounds(const struct options *o, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		const struct flag *f = modes_find_flag(o, bounds[i].flag);
+		struct buf text = { 0 };
+		enum err_code rc;
+		uint64_t value;
+
+		assert(f && (f->kind == FLAG_UINT || f->kind == FLAG_BYTES || f->kind == FLAG_DURATION));
+		memcpy(&value, f->value, sizeof(value));
+		if (value >= bounds[i].min && (!bounds[i].max || value <= bounds[i].max))
+			continue;
+		buf_printf(&text, "--%s is ", f->name);
+		flag_print_value(&text, f);
+		buf_add_cstr(&text, bounds[i].max ? "; it may be " : "; it must be at least ");
+		modes_print_number(&text, f, bounds[i].min);
+		if (bounds[i].max) {
+			buf_add_cstr(&text, " to ");
+			modes_print_number(&text, f, bounds[i].max);
+		}
+		rc = err_set(err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&text)));
+		buf_release(&text);
+		return rc;
+	}
+	return ERR_OK;
+}
+
+static enum err_code modes_check_retention(const struct options *o, struct err *err)
+{
+	if (o->window_ns % NS_PER_S)
+		return err_set(err, ERR_INVALID, "--storage.tsdb.window is not a whole number of seconds");
+	if (o->block_max_ns && o->block_max_ns < o->window_ns)
+		return err_set(err, ERR_INVALID,
+			"--storage.tsdb.max-block-duration is shorter than --storage.tsdb.window");
+	if (o->retention_ns && o->raw_retention_ns > o->retention_ns)
+		return err_set(err, ERR_INVALID,
+			"--storage.tsdb.retention.raw-time is longer than --storage.tsdb.retention.time");
+	if (o->retention_ns && o->local_retention_ns > o->retention_ns)
+		return err_set(err, ERR_INVALID,
+			"--storage.local-retention is longer than --storage.tsdb.retention.time");
+	return ERR_OK;
+}
+
 static enum err_code modes_check_values(struct options *o, struct err *err)
 {
 	enum err_code rc;
 
+	if ((rc = modes_check_bounds(o, err)))
+		return rc;
 	/* Nobody has asked for segments that are longer than the window. */
 	if (!modes_is_set(o, "storage.bucket.segment-interval") &&
 		o->segment_interval_ns > o->window_ns)
@@ -177,10 +277,7 @@ static enum err_code modes_check_values(struct options *o, struct err *err)
 	if (o->bucket_cache_bytes < CACHE_BYTES_MIN)
 		return err_set(
 			err, ERR_INVALID, "--storage.bucket.cache-size is less than %u bytes", CACHE_BYTES_MIN);
-	if (o->retention_ns && o->local_retention_ns > o->retention_ns)
-		return err_set(err, ERR_INVALID,
-			"--storage.local-retention is longer than --storage.tsdb.retention.time");
-	return ERR_OK;
+	return modes_check_retention(o, err);
 }
 
 static enum err_code modes_set_cache_path(struct options *o, struct err *err)

@@ -46,7 +46,7 @@ test('wrong flags and files are said, with exit code 2', async (t) => {
       'global: {scrape_interval: 1s, scrape_timeout: 2s}\nscrape_configs: [~]\n'],
   ];
   const data = `--storage.tsdb.path=${join(dir, 'd')}`;
-  rows.push([[`--config.file=${file}`, '--web.max-connections=4294967296'], /4294967296 connections at once: 1048576 are the most/,
+  rows.push([[`--config.file=${file}`, '--web.max-connections=4294967296'], /--web\.max-connections is 4294967296; it may be 1 to 1048576/,
     'scrape_configs: []\n']);
   rows.push([[`--config.file=${file}`, '--storage.tsdb.path='], /--storage\.tsdb\.path is empty/, 'scrape_configs: []\n']);
   for (const [args, want, text] of rows) {
