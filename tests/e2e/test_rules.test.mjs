@@ -96,6 +96,8 @@ test('alerts on our own metrics are rules of prometheus', async (t) => {
     { instance: 'a', job: 'e', reason: 'limit', severity: 'warning' }, 'Epimetheus a refuses profiles: limit'];
   const full = ['EpimetheusDiskFull', [['epimetheus_tsdb_state{instance="a"}', '1x60']], { instance: 'a', severity: 'critical' },
     'Epimetheus a takes no profiles: its disk is full'];
+  const losses = ['EpimetheusLosses', [['epimetheus_tsdb_losses{instance="a"}', '0x20 2x40'], ['epimetheus_tsdb_losses{instance="b"}', '0x60']],
+    { instance: 'a', severity: 'critical' }, 'Epimetheus a has lost stored profiles: 2 losses that nobody accepted'];
   const limit = ['EpimetheusLimitMet', [['epimetheus_tsdb_series_refused_total{instance="a",job="e",limit="max-series-per-job"}', '0+1x60']],
     { instance: 'a', job: 'e', limit: 'max-series-per-job', severity: 'warning' },
     'A job passes the limit max-series-per-job of Epimetheus a'];
@@ -120,7 +122,7 @@ test('alerts on our own metrics are rules of prometheus', async (t) => {
   const cache = ['EpimetheusCacheOff', [['epimetheus_bucket_cache_off{instance="q"}', '1x60'], ['epimetheus_bucket_cache_off{instance="r"}', '0x60']],
     { instance: 'q', severity: 'warning' },
     'The cache of Epimetheus q takes no pages, so queries read more in the bucket: is its disk full?'];
-  const all = [down, failing, full, limit, reload, sending, late, missing, away, fenced, cache];
+  const all = [down, failing, full, losses, limit, reload, sending, late, missing, away, fenced, cache];
   const file = readFileSync(join(rules, 'epimetheus.yml'), 'utf8');
   const todo = new Map([...file.matchAll(/- alert: (\w+)\n(?:(?! +- alert).*\n)*? +description: "(.*)"/g)].map((m) => [m[1], m[2]]));
   assert.equal(todo.size, file.match(/- alert: /g).length, 'each says what to do');
