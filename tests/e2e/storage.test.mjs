@@ -1,7 +1,7 @@
 // The data directory: blocks are cut and joined while the server runs, read by the tool, deleted from, copied.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { api, epitool, finish, join, query, recordedCpu, request, scratch, startServer, until, existsSync } from './lib.mjs';
@@ -63,6 +63,37 @@ test('windows become blocks, and queries see the same before and after, and afte
   const files = readdirSync(join(dir, 'out'));
   assert.equal(files.length, SCRAPES);
   assert.ok(gunzipSync(readFileSync(join(dir, 'out', files[0]))).length > 100);
+});
+
+test('verify finds damage that the server makes up for, and counts nothing of a missing directory', async (t) => {
+  const dir = scratch(t), data = join(dir, 'data');
+  const server = await startServer(t, { dir, config: NOTHING, args: FAST });
+  await fill(server);
+  await until('blocks are cut', 30, async () => (await api(server, 'status/tsdb')).numBlocks >= 1);
+  const gone = await request(`${server.url}/api/v1/admin/tsdb/delete_series?match[]=${encodeURIComponent('{pod="a"}')}`, { method: 'POST' });
+  assert.equal(gone.status, 204, gone.body.toString());
+  await server.stop();
+  const verify = (where) => finish(t, epitool, ['tsdb', 'verify', where]);
+  const ulid = readdirSync(join(data, 'blocks'))[0];
+  for (const name of ['ids', 'losses', 'losses.copy', 'inventory', 'inventory.copy', `blocks/${ulid}/deleted`, `blocks/${ulid}/deleted.copy`]) {
+    const file = join(data, name);
+    if (!existsSync(file)) {
+      assert.match(name, /^losses/);
+      continue;
+    }
+    const whole = readFileSync(file), harmed = Buffer.from(whole);
+    harmed[5] ^= 1; // the end may be spare
+    writeFileSync(file, harmed);
+    const run = await verify(data);
+    assert.equal(run.code, 1, `${name}: ${run.out}${run.err}`);
+    assert.match(run.out, new RegExp(`${name}: .*\\n(.*\\n)*\\d+ blocks? verified, 1 finding\\n$`));
+    assert.doesNotMatch(run.err, /set aside/);
+    assert.deepEqual(readFileSync(file), harmed);
+    writeFileSync(file, whole);
+  }
+  assert.equal((await verify(data)).code, 0);
+  const missing = await verify(join(dir, 'none'));
+  assert.deepEqual([missing.code, missing.out, missing.err], [1, '', `epitool: error: ${join(dir, 'none')}: no such directory\n`]);
 });
 
 test('a snapshot is a data directory; deleted series are gone at once and after a restart', async (t) => {

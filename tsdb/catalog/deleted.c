@@ -250,6 +250,7 @@ static void deleted_make_anew(struct db *db, const char *path, const struct buf 
 
 	if (other && other != ERR_NOT_FOUND) {
 		db_count_damage();
+		db_pass_over(db, why);
 		log_warn("tsdb", "a copy of deleted ranges cannot be read", LOG_E(why));
 	}
 	if (!db->o.read_only && fs_write_file(db->o.fs, path, buf_str(bytes), &err))

@@ -235,7 +235,9 @@ enum err_code ids_load(struct db *db, struct err *err)
 		return rc ? err_copy(err, &why) : ERR_OK;
 	catalog_ids_pass_over_unknown(db);
 	db_count_damage();
-	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));
+	db_pass_over(db, &why);
+	log_error("tsdb", db->o.read_only ? "damaged file of ids" : "damaged file of ids, set aside",
+		LOG_E(&why));
 	if (!db->o.read_only && fs_exists(db->ids_path) &&
 		asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
 		if (db->o.fs->ops->rename(db->o.fs, db->ids_path, aside, &failed))

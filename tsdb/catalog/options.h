@@ -56,6 +56,10 @@ struct db_options {
 	const struct db_published *published; /* NULL: nobody wants to know. Lives as long */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
+	/* Told while db_open runs, of each damaged file that it serves without: another copy or what
+	 * is beside it has the same. NULL: nobody wants to know. */
+	void (*passed_over)(void *ctx, const struct err *why);
+	void *passed_over_ctx;
 	const struct store_ops
 		*store; /* NULL: LevelDB; tests have one that fails (tsdb/store/store.h) */
 };

@@ -21,6 +21,12 @@ void db_count_damage(void)
 	metric_add(&damage_total, NULL, 1);
 }
 
+void db_pass_over(struct db *db, const struct err *why)
+{
+	if (db->o.passed_over)
+		db->o.passed_over(db->o.passed_over_ctx, why);
+}
+
 static void state_set_locked(struct db *db, enum db_state state, const struct err *why)
 {
 	mutex_assert_held(&db->lock);

@@ -122,6 +122,8 @@ enum db_state db_state(struct db *db, struct err *why);
 int64_t db_state_since_ns(struct db *db);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 void db_count_damage(void); /* the metric alone */
+/* Tells who opens the database of a damaged file that it serves without. */
+void db_pass_over(struct db *db, const struct err *why);
 
 /*
  * The time by which rows are too old, windows are cut and retention counts: that of the newest row,
