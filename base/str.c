@@ -1,5 +1,7 @@
 #include "base/str.h"
 
+#include <inttypes.h>
+
 #include <strings.h>
 
 #include <stdio.h>
@@ -469,4 +471,22 @@ struct str cursor_lenstr(struct cursor *c)
 	uint64_t n = cursor_varint(c);
 
 	return cursor_bytes(c, n > SIZE_MAX ? SIZE_MAX : (size_t)n);
+}
+
+struct str_size str_size_of(uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	struct str_size out;
+	uint64_t unit = 1;
+	size_t i = 0;
+
+	while (bytes / unit >= 1024) {
+		unit *= 1024;
+		i++;
+	}
+	if (bytes % unit)
+		snprintf(out.text, sizeof(out.text), "%.2f%s", (double)bytes / (double)unit, units[i]);
+	else
+		snprintf(out.text, sizeof(out.text), "%" PRIu64 "%s", bytes / unit, units[i]);
+	return out;
 }

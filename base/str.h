@@ -155,4 +155,10 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
+/* Bytes for people: "75.64GiB", and "256MiB" if there is no remainder. */
+struct str_size {
+	char text[24];
+};
+struct str_size str_size_of(uint64_t bytes);
+
 #endif

@@ -81,8 +81,10 @@ static const struct foreign_row {
 	{ FOREIGN_JSON, 0, BYTES("\"preprocessedProfileVersion\""), NULL,
 		{ "a profile of the Firefox Profiler", BY_SPEEDSCOPE } },
 	/* What is answered or saved instead of a profile. */
-	{ FOREIGN_TEXT, 0, BYTES("<!doctype html"), NULL, { "a web page", NULL } },
-	{ FOREIGN_TEXT, 0, BYTES("<html"), NULL, { "a web page", NULL } },
+	{ FOREIGN_TEXT, 0, BYTES("<!doctype html"), NULL, { "a web page",
+		"a login or error page may have answered; check the address and the credentials" } },
+	{ FOREIGN_TEXT, 0, BYTES("<html"), NULL, { "a web page",
+		"a login or error page may have answered; check the address and the credentials" } },
 	{ FOREIGN_TEXT, 0, BYTES("<svg"), NULL, { "an SVG image",
 		"send the profile behind the flame graph" } },
 	{ FOREIGN_TEXT, 0, BYTES("<?xml"), "<svg", { "an SVG image",

@@ -329,6 +329,10 @@ static void cycle_on_answer(void *ctx, const struct http_response *res)
 		cycle_go_on(s, t, !res->rc && res->status == 200);
 	if (res->rc) {
 		t->err = res->err;
+		if (res->rc == ERR_LIMIT && str_is(str_of(res->err.msg), "body size limit exceeded"))
+			err_set(&t->err, ERR_LIMIT,
+				"body size limit exceeded: more than %zu bytes (body_size_limit of the job)",
+				(size_t)s->target->part->job->body_size_limit);
 		refusal_explain_failure(res, t->target->url, &t->err);
 		task_failed(t, res->rc, task_result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
 	} else if (taken) {

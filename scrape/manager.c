@@ -55,8 +55,10 @@ static void scrape_manager_log_trouble(struct job_pool *p)
 	uint64_t hash = hash_bytes(error.ptr, error.len, 0);
 
 	if (error.len && hash != p->logged)
-		log_warn("scrape", "some targets are not scraped", LOG_STR("job", p->job->job_name),
-			LOG_STR("err", error));
+		log_warn("scrape",
+			p->set->limit_exceeded ? "no target of the job is scraped" :
+									 "some targets are not scraped",
+			LOG_STR("job", p->job->job_name), LOG_STR("err", error));
 	p->logged = hash;
 	if (p->set->limit_exceeded)
 		metric_add(&limit_exceeded, NULL, 1);

@@ -82,7 +82,7 @@ struct target_info {
 struct dropped_target { /* relabelling dropped all of its profiles, or another shard scrapes it */
 	struct labels discovered; /* common to all profiles */
 	struct str pool;
-	struct str reason; /* "shard 1 of 3 scrapes it", shards counted from 0; "": relabelling */
+	struct str reason; /* "shard 1 scrapes it (shards 0 to 2)"; "": relabelling */
 };
 
 struct pool_info {

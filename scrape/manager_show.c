@@ -141,7 +141,8 @@ static struct str snapshot_why_dropped(struct snapshot *s, unsigned shard)
 
 	if (shard == TARGET_NO_SHARD)
 		return STR("");
-	snprintf(text, sizeof(text), "shard %u of %u scrapes it", shard, s->manager->shard.total);
+	snprintf(text, sizeof(text), "shard %u scrapes it (shards 0 to %u)", shard,
+		s->manager->shard.total - 1);
 	return snapshot_dup(s, str_of(text));
 }
 

@@ -83,7 +83,8 @@ static struct flag table[] = {
 		"Memory for pages of stores and blocks." },
 	{ "storage.tsdb.max-series", FLAG_UINT, &opt.series_max, "1000000", "Series in the head." },
 	{ "storage.tsdb.max-series-per-job", FLAG_UINT, &opt.job_series_max, NULL,
-		"Series in the head of one job; more are refused, and others go on. 0: no limit by job. "
+		"Series in the head of one job, the numeric ones that each scrape writes too; more are "
+		"refused, and others go on. 0: no limit by job. "
 		"Default: half of --storage.tsdb.max-series." },
 	{ "storage.tsdb.max-job-stacks", FLAG_UINT, &opt.nodes_max, "4194304",
 		"Stack nodes, and locations, of one job." },

@@ -212,3 +212,23 @@ TEST(errors_add_context_and_say_when_cut)
 	CHECK(str_has_suffix(str_of(err.msg), STR("x...")));
 	CHECK_INT(err_set(NULL, ERR_LIMIT, "nobody listens"), ERR_LIMIT);
 }
+
+TEST(sizes_for_people)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} rows[] = {
+		{ 0, "0B" },
+		{ 1023, "1023B" },
+		{ 1024, "1KiB" },
+		{ 9999, "9.76KiB" },
+		{ 256u << 20, "256MiB" },
+		{ 81223462912, "75.65GiB" },
+		{ UINT64_C(1) << 63, "8EiB" },
+		{ UINT64_MAX, "16.00EiB" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CHECK_STR(str_of(str_size_of(rows[i].bytes).text), rows[i].text);
+}

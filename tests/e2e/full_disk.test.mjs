@@ -70,9 +70,12 @@ test('the first push on a full disk is refused as all others, whatever the reser
   const { dir, data } = smallDisk(t, 'size=24m');
   const now = Math.floor(Date.now() / 1000);
   fill(join(data, 'others'));
-  const free = '\\d+ bytes( and \\d+ inodes)? free in .*/data';
+  const free = '[\\d.]+[KMGT]?i?B( and \\d+ inodes)? free in .*/data';
   let server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
-  await allRefused(server, now, /disk is full: \d+ bytes free in .*\/data, reserve 268435456 \(--storage\.tsdb\.free-reserve\)/);
+  await allRefused(server, now, /disk is full: [\d.]+[KMGT]?i?B free in .*\/data, reserve 256MiB \(--storage\.tsdb\.free-reserve\)/);
+  const told = (await api(server, 'notifications')).map((n) => n.text);
+  assert.equal(told.length, 1);
+  assert.match(told[0], /^Profiles are refused: disk is full: [\d.]+[KMGT]?i?B free in .*\/data, reserve 256MiB \(--storage\.tsdb\.free-reserve\)\.$/);
   await server.stop();
   const args = ['--web.enable-ingest', '--storage.tsdb.free-reserve=0B'];
   server = await startServer(t, { dir, config: NOTHING, args });
@@ -85,7 +88,7 @@ test('the first push on a full disk is refused as all others, whatever the reser
   fill(join(data, 'others'));
   server = await startServer(t, { dir, config: NOTHING, args });
   assert.equal((await query(server, 'count(total(cpu[10m]))', { time: now + 5 })).result[0].value[1], '2');
-  await allRefused(server, now + 2, /disk is full: \d+ bytes free in .*\/data, 16777216 needed to open stores for writing again/);
+  await allRefused(server, now + 2, /disk is full: [\d.]+[KMGT]?i?B free in .*\/data, 16MiB needed to open stores for writing again/);
 });
 
 test('a file system without inodes: the error names them, and what is stored is read', async (t) => {
@@ -105,7 +108,7 @@ test('a file system without inodes: the error names them, and what is stored is 
   let server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'], ready: false });
   await until('it ends', 30, () => server.code !== undefined);
   assert.equal(server.code, 1);
-  assert.match(server.err, /open database .*\/data: disk is full: \d+ bytes and 0 inodes free in .*\/data: create directory .*No space left/);
+  assert.match(server.err, /open database .*\/data: disk is full: [\d.]+[KMGT]?i?B and 0 inodes free in .*\/data: create directory .*No space left/);
   rmSync(join(data, 'others'), { recursive: true });
   server = await startServer(t, { dir, config: NOTHING, args: ['--web.enable-ingest'] });
   assert.deepEqual((await pushes(server, now)).map(([status]) => status), [200, 200, 200]);
@@ -142,7 +145,7 @@ test('a full disk: it starts after kill -9, answers, refuses, and recovers', asy
     assert.equal(await count(server), 60, `start ${start}`);
     const refused = await push(server, end + 1);
     assert.equal(refused.status, 503);
-    assert.match(JSON.parse(refused.body).error, /^disk is full: \d+ bytes free in .*\/data, reserve 4194304 \(--storage\.tsdb\.free-reserve\)$/);
+    assert.match(JSON.parse(refused.body).error, /^disk is full: [\d.]+[KMGT]?i?B free in .*\/data, reserve 4MiB \(--storage\.tsdb\.free-reserve\)$/);
     assert.ok(refused.headers['retry-after']);
     assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_tsdb_state 1$/m);
   }

@@ -8,7 +8,7 @@ import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
 
 const LIMIT = 5; // a scraped target has a profile and four numbers
 const ARGS = ['--web.enable-ingest', '--web.otlp-grpc-listen-address=127.0.0.1:0'];
-const refusal = (job) => `job "${job}" has ${LIMIT} series, limit ${LIMIT} (--storage.tsdb.max-series-per-job)`;
+const refusal = (job) => `job "${job}" has ${LIMIT} series, those of its scrapes' numbers too, limit ${LIMIT} (--storage.tsdb.max-series-per-job)`;
 const profile = (value) => cpuProfile({ functions: [{ name: 'main' }], samples: [{ stack: [0], value }] });
 const now = Math.floor(Date.now() / 1000);
 

@@ -10,7 +10,7 @@ const told = {
   honest: /^$/,
   silent: LATE,
   drip: LATE,
-  huge: /^body size limit exceeded$/,
+  huge: /^body size limit exceeded: more than \d+ bytes \(body_size_limit of the job\)$/,
   redirects: /^stopped after 10 redirects; the target redirected to http:\/\/\S+$/,
   wrong_type: /^target answers a web page/,
   error: /^server returned HTTP status 500/,

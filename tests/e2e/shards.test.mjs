@@ -60,7 +60,7 @@ test('Targets are shared, rules run elsewhere', async (t) => {
     // why: the last step of relabelling
     for (const d of seen.droppedTargets.filter((x) => x.reason)) {
       const steps = await api(server, 'targets/relabel_steps', { scrapePool: 'shared', labels: JSON.stringify(d.discoveredLabels) });
-      assert.deepEqual(steps.profiles.map((p) => [p.profile, p.keep, `shard ${p.shard} of ${total} scrapes it`]),
+      assert.deepEqual(steps.profiles.map((p) => [p.profile, p.keep, `shard ${p.shard} scrapes it (shards 0 to ${total - 1})`]),
         [['process_cpu', false, d.reason]]);
     }
     const metrics = (await request(`${server.url}/metrics`)).body.toString();
@@ -82,7 +82,7 @@ test('Targets are shared, rules run elsewhere', async (t) => {
   assert.ok(new Set(owners.values()).size > 1);
   for (const [i, list] of dropped)
     for (const [address, reason] of list)
-      assert.equal(reason, address === '127.0.0.1:99' ? undefined : `shard ${owners.get(address)} of ${total} scrapes it`, `${i} ${address}`);
+      assert.equal(reason, address === '127.0.0.1:99' ? undefined : `shard ${owners.get(address)} scrapes it (shards 0 to ${total - 1})`, `${i} ${address}`);
 });
 
 test('What makes no sense is refused', async (t) => {

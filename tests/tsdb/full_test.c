@@ -82,7 +82,7 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	fixture_maintain(&f.m.f);
 	CHECK_INT(db_state(f.m.f.db, &err), DB_FULL);
 	snprintf(want, sizeof(want),
-		"disk is full: 9999 bytes free in %s, reserve 10000 (--storage.tsdb.free-reserve)",
+		"disk is full: 9.76KiB free in %s, reserve 9.77KiB (--storage.tsdb.free-reserve)",
 		f.m.f.dir);
 	CHECK_STR(str_of(err.msg), want);
 	refused = f.m.refused;
@@ -114,7 +114,7 @@ TEST(a_put_without_room_may_come_again)
 	p = profile_of(&f.m.f.arena, types, lines);
 	disk_full(f.d, 0);
 	CHECK_INT(db_state(f.m.f.db, &err), DB_READY);
-	snprintf(want, sizeof(want), "disk is full: 0 bytes free in %s: ", f.m.f.dir);
+	snprintf(want, sizeof(want), "disk is full: 0B free in %s: ", f.m.f.dir);
 	for (int i = 0; i < 3; i++) {
 		CHECK_INT(append_wait(f.m.f.db, labels_of(&f.m.f.arena, "cpu", "a", "1"), t, SEC, p, NULL,
 					  false, NULL, &err),

@@ -162,7 +162,7 @@ test("the likely cause of an error", () => {
 });
 
 test("discovery: why a target is not scraped, if another shard scrapes it", () => {
-	const reason = "shard 1 of 3 scrapes it";
+	const reason = "shard 1 scrapes it (shards 0 to 2)";
 	const elsewhere = { discoveredLabels: { __address__: "e:1" }, scrapePool: "api", reason };
 	const found = targets.foundTargets({ ...DATA, droppedTargets: [...DATA.droppedTargets, elsewhere] });
 	assert.deepEqual(

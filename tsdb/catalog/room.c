@@ -28,9 +28,8 @@ bool room_lacks(const struct db *db, const struct disk_room *r, bool reopening, 
 
 	if (r->bytes < reserve) {
 		err_set(why, ERR_UNAVAILABLE,
-			"disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64
-			" (--storage.tsdb.free-reserve)",
-			r->bytes, db->dir, reserve);
+			"disk is full: %s free in %s, reserve %s (--storage.tsdb.free-reserve)",
+			str_size_of(r->bytes).text, db->dir, str_size_of(reserve).text);
 		return true;
 	}
 	if (r->inodes < DB_FREE_INODES && (reserve || reopening)) {
@@ -40,9 +39,8 @@ bool room_lacks(const struct db *db, const struct disk_room *r, bool reopening, 
 	}
 	if (reopening && r->bytes < DB_REOPEN_BYTES) {
 		err_set(why, ERR_UNAVAILABLE,
-			"disk is full: %" PRIu64
-			" bytes free in %s, %u needed to open stores for writing again",
-			r->bytes, db->dir, DB_REOPEN_BYTES);
+			"disk is full: %s free in %s, %s needed to open stores for writing again",
+			str_size_of(r->bytes).text, db->dir, str_size_of(DB_REOPEN_BYTES).text);
 		return true;
 	}
 	return false;
@@ -68,8 +66,7 @@ enum err_code room_explain(const struct db *db, enum err_code rc, struct err *er
 	}
 	if (r.inodes == UINT64_MAX)
 		return err_wrap(
-			err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s", r.bytes, dir);
-	return err_wrap(err, ERR_UNAVAILABLE,
-		"disk is full: %" PRIu64 " bytes and %" PRIu64 " inodes free in %s", r.bytes, r.inodes,
-		dir);
+			err, ERR_UNAVAILABLE, "disk is full: %s free in %s", str_size_of(r.bytes).text, dir);
+	return err_wrap(err, ERR_UNAVAILABLE, "disk is full: %s and %" PRIu64 " inodes free in %s",
+		str_size_of(r.bytes).text, r.inodes, dir);
 }

@@ -89,8 +89,9 @@ enum err_code compaction_room(struct db *db, uint64_t bytes, struct err *err)
 		return ERR_OK;
 	metric_add(&work_postponed, NULL, 1);
 	return err_set(err, ERR_UNAVAILABLE,
-		"%" PRIu64 " bytes free in %s, %" PRIu64 " wanted above the reserve of %" PRIu64,
-		room.bytes, db->dir, bytes, db->o.free_bytes_reserve);
+		"%s free in %s, %s needed above the reserve of %s (--storage.tsdb.free-reserve)",
+		str_size_of(room.bytes).text, db->dir, str_size_of(bytes).text,
+		str_size_of(db->o.free_bytes_reserve).text);
 }
 
 typedef enum err_code (*step_fn)(struct db *db, bool *did, struct err *err);

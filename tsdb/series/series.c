@@ -245,7 +245,8 @@ static enum err_code series_check_job_locked(
 			"%" PRIu32 " series have no job, limit %" PRIu64 " (--storage.tsdb.max-series-per-job)",
 			n, s->job_series_max);
 	return err_set(err, ERR_LIMIT,
-		"job %s has %" PRIu32 " series, limit %" PRIu64 " (--storage.tsdb.max-series-per-job)",
+		"job %s has %" PRIu32 " series, those of its scrapes' numbers too, limit %" PRIu64
+		" (--storage.tsdb.max-series-per-job)",
 		QUOTED(job), n, s->job_series_max);
 }
 

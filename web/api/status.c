@@ -402,8 +402,9 @@ void api_notifications(struct web *w, struct http_in *in, struct http_out *out)
 		api_write_notification(&j, "Configuration reload has failed.", tried_ns);
 	if (state != DB_READY)
 		api_write_notification(&j,
-			arena_printf(
-				&in->arena, "The database is not ready, %s: %s", api_state_name(state), why.msg),
+			state == DB_FULL ? arena_printf(&in->arena, "Profiles are refused: %s.", why.msg) :
+							   arena_printf(&in->arena, "Profiles are refused, %s: %s.",
+								   api_state_name(state), why.msg),
 			db_state_since_ns(w->o.db));
 	api_notify_of_clock(in, w->o.db, &j);
 	json_array_end(&j);

@@ -360,8 +360,9 @@ static enum err_code kept_check_disk(const struct kept *k, uint64_t bytes, struc
 	if (rc || free_bytes >= k->o.free_bytes_min + bytes)
 		return rc;
 	return err_set(err, ERR_UNAVAILABLE,
-		"the disk has %" PRIu64 " bytes free, and --storage.tsdb.free-reserve is %" PRIu64,
-		free_bytes, k->o.free_bytes_min);
+		"disk is full: %s free, %s needed above the reserve of %s (--storage.tsdb.free-reserve)",
+		str_size_of(free_bytes).text, str_size_of(bytes).text,
+		str_size_of(k->o.free_bytes_min).text);
 }
 
 /* Which file would have to go is said, and left to people. */

@@ -222,7 +222,10 @@ enum err_code api_duration(
 	if (!envelope_float_seconds(s, &seconds)) {
 		if (duration_parse(s, &ns, NULL))
 			return err_set(err, ERR_INVALID,
-				"invalid parameter \"%s\": cannot parse %s to a valid duration", name, QUOTED(s));
+				"invalid parameter \"%s\": cannot parse %s to a valid duration; units are ms, s, "
+				"m, h, "
+				"d, w and y",
+				name, QUOTED(s));
 		*out = ns;
 		return ERR_OK;
 	}

@@ -234,7 +234,7 @@ TEST(a_full_disk_refuses_and_recovers)
 	db_maintain(f.db, false);
 	CHECK_INT(db_state(f.db, &f.err), DB_FULL);
 	snprintf(want, sizeof(want),
-		"disk is full: 499 bytes free in %s, reserve 500 (--storage.tsdb.free-reserve)", f.dir);
+		"disk is full: 499B free in %s, reserve 500B (--storage.tsdb.free-reserve)", f.dir);
 	CHECK_STR(str_of(f.err.msg), want);
 	CHECK_ERR(put(&f, l, 200, "a 1"), &f.err, ERR_UNAVAILABLE, want);
 	check_rows(&f, l, "@100\na 1\n");

@@ -48,14 +48,17 @@ TEST(a_job_at_its_limit_gets_no_new_series_and_others_go_on)
 	CHECK_TAKEN(&j, jobs_append, "a", "1", 100);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", 100);
 	CHECK_TAKEN(&j, jobs_append_number, "a", "1", 100); /* it takes a place in the index as well */
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 3 series, limit 3", "a", "3", 100);
-	CHECK_REFUSED(&j, jobs_append_number, "job \"a\" has 3 series, limit 3", "a", "2", 100);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 3 series, those of its scrapes' numbers too, limit 3", "a", "3", 100);
+	CHECK_REFUSED(&j, jobs_append_number,
+		"job \"a\" has 3 series, those of its scrapes' numbers too, limit 3", "a", "2", 100);
 	CHECK_TAKEN(&j, jobs_append, "a", "1", 101);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", 101);
 	CHECK_TAKEN(&j, jobs_append_number, "a", "1", 101);
 	for (int i = 0; i < 3; i++)
 		CHECK_TAKEN(&j, jobs_append, "b", arena_printf(&j.f.arena, "%d", i), 100);
-	CHECK_REFUSED(&j, jobs_append, "job \"b\" has 3 series, limit 3", "b", "3", 100);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"b\" has 3 series, those of its scrapes' numbers too, limit 3", "b", "3", 100);
 	fixture_close(&j.f);
 }
 
@@ -71,7 +74,8 @@ TEST(series_without_a_job_have_a_share_too)
 	CHECK_TAKEN(&j, jobs_append_number, "", "1", 101);
 	/* The service's name stands for the job, as everywhere. */
 	CHECK_OK(numbers_wait(j.f.db, &n, 1, &j.f.err), &j.f.err);
-	CHECK_REFUSED(&j, jobs_append_number, "job \"s\" has 1 series, limit 1", "s", "1", 100);
+	CHECK_REFUSED(&j, jobs_append_number,
+		"job \"s\" has 1 series, those of its scrapes' numbers too, limit 1", "s", "1", 100);
 	fixture_close(&j.f);
 }
 
@@ -85,7 +89,8 @@ TEST(of_both_limits_the_job_is_named_if_it_is_at_its_own)
 	REQUIRE(fixture_reopen(&j.f));
 	CHECK_TAKEN(&j, jobs_append, "a", "1", 100);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", 100);
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 2 series, limit 2", "a", "3", 100);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 2 series, those of its scrapes' numbers too, limit 2", "a", "3", 100);
 	CHECK_ERR(jobs_append(&j, "b", "1", 100), &j.f.err, ERR_LIMIT,
 		"2 series, limit 2 (--storage.tsdb.max-series)");
 	fixture_close(&j.f);
@@ -109,15 +114,18 @@ TEST(series_that_retire_make_room_for_new_ones)
 	REQUIRE(jobs_open(&j, 2));
 	CHECK_TAKEN(&j, jobs_append, "a", "1", 100);
 	CHECK_TAKEN(&j, jobs_append_number, "a", "1", 100);
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 2 series, limit 2", "a", "2", 100);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 2 series, those of its scrapes' numbers too, limit 2", "a", "2", 100);
 	/* Another job's profile moves the time on; the window is cut, and nobody has its series. */
 	CHECK_TAKEN(&j, jobs_append, "b", "1", later);
 	REQUIRE_OK(db_compact(j.f.db, &j.f.err), &j.f.err);
 	fixture_maintain(&j.f);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", later);
 	CHECK_TAKEN(&j, jobs_append, "a", "3", later);
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 2 series, limit 2", "a", "4", later);
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 2 series, limit 2", "a", "1", later);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 2 series, those of its scrapes' numbers too, limit 2", "a", "4", later);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 2 series, those of its scrapes' numbers too, limit 2", "a", "1", later);
 	fixture_close(&j.f);
 }
 
@@ -131,7 +139,8 @@ TEST(a_restart_counts_the_same_and_loses_none)
 	CHECK_TAKEN(&j, jobs_append_number, "a", "1", 100);
 	CHECK_TAKEN(&j, jobs_append, "b", "1", 100);
 	REQUIRE(fixture_reopen(&j.f));
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 3 series, limit 3", "a", "3", 101);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 3 series, those of its scrapes' numbers too, limit 3", "a", "3", 101);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", 101);
 	CHECK_TAKEN(&j, jobs_append, "b", "2", 101);
 	/* A smaller limit takes nothing away. */
@@ -140,8 +149,10 @@ TEST(a_restart_counts_the_same_and_loses_none)
 	CHECK_TAKEN(&j, jobs_append, "a", "1", 102);
 	CHECK_TAKEN(&j, jobs_append, "a", "2", 102);
 	CHECK_TAKEN(&j, jobs_append_number, "a", "1", 102);
-	CHECK_REFUSED(&j, jobs_append, "job \"a\" has 3 series, limit 1", "a", "3", 102);
-	CHECK_REFUSED(&j, jobs_append, "job \"b\" has 2 series, limit 1", "b", "3", 102);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"a\" has 3 series, those of its scrapes' numbers too, limit 1", "a", "3", 102);
+	CHECK_REFUSED(&j, jobs_append,
+		"job \"b\" has 2 series, those of its scrapes' numbers too, limit 1", "b", "3", 102);
 	CHECK_TAKEN(&j, jobs_append, "c", "1", 102);
 	fixture_close(&j.f);
 }

@@ -270,7 +270,9 @@ TEST(ingest_refuses_what_it_cannot_store)
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("")),
 		ERROR_BODY("bad_data", "the body is empty; send a profile"));
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>")),
-		ERROR_BODY("bad_data", "this is a web page"));
+		ERROR_BODY("bad_data",
+			"this is a web page: a login or error page may have answered; check the address and "
+			"the credentials"));
 	CHECK_INT(f.r.status, 400);
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
 		ERROR_BODY("bad_data", "CPU profile of gperftools: the end marker is missing"));
@@ -363,7 +365,9 @@ TEST(what_is_wrong_with_a_query_is_said)
 	CHECK_BAD("/api/v1/query?query=1&time=x",
 		"invalid parameter \\\"time\\\": cannot parse \\\"x\\\" to a valid timestamp");
 	CHECK_BAD("/api/v1/query?query=1&timeout=x",
-		"invalid parameter \\\"timeout\\\": cannot parse \\\"x\\\" to a valid duration");
+		"invalid parameter \\\"timeout\\\": cannot parse \\\"x\\\" to a valid duration; units are "
+		"ms, "
+		"s, m, h, d, w and y");
 	CHECK_BAD("/api/v1/query?query=1&max_nodes=x",
 		"invalid parameter \\\"max_nodes\\\": \\\"x\\\" is not a number from 0 on");
 	CHECK_BAD("/api/v1/query?query=1&files=1",
@@ -492,7 +496,8 @@ TEST(targets_of_other_shards_are_dropped_with_the_reason)
 	CHECK(WAIT_FOR((get("/api/v1/targets"),
 		str_find(buf_str(&f.r.body), STR("\"droppedTargetCounts\":{\"quiet\":2}")) >= 0)));
 	CHECK(str_find(buf_str(&f.r.body), STR("\"activeTargets\":[]")) > 0);
-	buf_printf(&want, "\"scrapePool\":\"quiet\",\"reason\":\"shard %u of 3 scrapes it\"}", owner);
+	buf_printf(&want,
+		"\"scrapePool\":\"quiet\",\"reason\":\"shard %u scrapes it (shards 0 to 2)\"}", owner);
 	CHECK(str_find(buf_str(&f.r.body), buf_str(&want)) > 0);
 	/* what a rule drops is no shard's */
 	CHECK(str_find(buf_str(&f.r.body), STR("\"scrapePool\":\"quiet\"}")) > 0);

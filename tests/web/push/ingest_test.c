@@ -168,7 +168,9 @@ TEST(bytes_without_a_format_are_read_as_files_are)
 	CHECK_INT(push("name=a" AT, "", STR("PERFILE2\0\0\0\0")), 422);
 	CHECK(str_has_prefix(buf_str(&grafana.r.body), STR("this is perf.data of Linux perf: ")));
 	CHECK_INT(push("name=a" AT, "", STR("<html>")), 422);
-	CHECK_STR(buf_str(&grafana.r.body), "this is a web page\n");
+	CHECK_STR(buf_str(&grafana.r.body),
+		"this is a web page: a login or error page may have answered; check the address and the "
+		"credentials\n");
 	grafana_stop();
 	buf_release(&gz);
 	buf_release(&twice);
