@@ -187,7 +187,8 @@ const struct corpus_row corpus[] = {
 		"period: bad varint" },
 	{ "length beyond 63 bits", LIT(TABLES "\x12" MINUS_1), "sample[0]: truncated" },
 	{ "HTML", LIT("<!DOCTYPE html>\n<html>\n"),
-		"this is a web page: a login or error page may have answered; check the address and the credentials" },
+		"this is a web page: a login or error page may have answered; check the "
+		"address and the credentials" },
 	{ "text", LIT("404 page not found\n"),
 		"not a pprof profile: it begins with \"404 page not found\"" },
 };

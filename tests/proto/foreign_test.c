@@ -49,8 +49,12 @@ TEST(bytes_of_other_formats_are_named)
 		  "(.cpuprofile): speedscope.app opens it, and exports a file that is read" },
 		{ LIT("{\"head\":{\"callFrame\":{}}}"), "this is a heap profile of V8 (.heapprofile): " },
 		{ LIT("{\"snapshot\":{\"meta\":{\"node_fields\":[]}}}"), "this is a heap snapshot of V8 " },
-		{ LIT("\xef\xbb\xbf\n<!DOCTYPE html>"), "this is a web page: a login or error page may have answered; check the address and the credentials" },
-		{ LIT("<HTML><body>"), "this is a web page: a login or error page may have answered; check the address and the credentials" },
+		{ LIT("\xef\xbb\xbf\n<!DOCTYPE html>"),
+			"this is a web page: a login or error page may have answered; check the "
+			"address and the credentials" },
+		{ LIT("<HTML><body>"),
+			"this is a web page: a login or error page may have answered; check the "
+			"address and the credentials" },
 		{ LIT("<?xml version=\"1.0\"?>\n<svg>"), "this is an SVG image: " },
 		{ LIT("<?xml version=\"1.0\"?>\n<a/>"), "this is XML" },
 		{ LIT("# HELP up x\n"), "this is metrics of Prometheus: a CPU profile is at " },

@@ -153,7 +153,9 @@ TEST(bytes_say_what_they_are)
 		{ LIT("{\"a\": 1}"), "speedscope: $schema is not speedscope's" },
 		{ LIT("{"), "speedscope: JSON ends at byte 1: expected the end of what begins before" },
 		{ LIT("main;f 3\nno cost\n"), "folded stacks: line 2: " },
-		{ LIT("<html><body>"), "this is a web page: a login or error page may have answered; check the address and the credentials" },
+		{ LIT("<html><body>"),
+			"this is a web page: a login or error page may have answered; check the "
+			"address and the credentials" },
 		{ LIT("{\"traceEvents\":[]}"), "this is a trace of Chrome's format: ui.perfetto.dev" },
 		{ LIT("[{\"ph\":\"X\",\"ts\":1}]"), "this is a trace of Chrome's format: ui.perfetto.dev" },
 		{ LIT("PERFILE2\0\0\0\0"), "this is perf.data of Linux perf: " },
