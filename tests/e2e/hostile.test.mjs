@@ -44,7 +44,7 @@ const kinds = {
     res.end('not now');
   })],
   reset: [/reset|closed|EOF/i, () => net.createServer((s) => { s.on('error', () => {}); s.once('data', () => s.resetAndDestroy?.() ?? s.destroy()); })],
-  login: [/^target answers a web page \(Content-Type "text\/html"\), not a profile; the target redirected to http:\/\/127\.0\.0\.1:\d+\/login\?next=xxxxx$/,
+  login: [/^target answers a web page \(Content-Type "text\/html"\), not a profile(?:: a login or error page may have answered; check the address and the credentials)?; the target redirected to http:\/\/127\.0\.0\.1:\d+\/login\?next=xxxxx$/,
     () => http.createServer((req, res) => {
       if (req.url.startsWith('/login')) res.setHeader('Content-Type', 'text/html').end('<html>who are you?</html>');
       else res.writeHead(302, { Location: `/login?next=${req.url.slice(1)}` }).end();

@@ -83,7 +83,10 @@ TEST(what_is_no_profile)
 		const char *type, *body, *want;
 		size_t n;
 	} rows[] = {
-		{ "", "<!DOCTYPE html><p>", "target answers a web page (Content-Type \"\"), not a profile",
+		{ "", "<!DOCTYPE html><p>",
+			"target answers a web page (Content-Type \"\"), not a profile: a login or error page "
+			"may have answered; check the "
+			"address and the credentials",
 			0 },
 		{ "text/plain", "--- contentionz\n", "contention profile (text): its first line is damaged",
 			0 },

@@ -87,7 +87,8 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	} rows[] = {
 		{ "html", "/html",
 			"target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a "
-			"profile" },
+			"profile: a login or error page may have answered; check the "
+			"address and the credentials" },
 		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
 		{ "legacy", "/legacy", "heap profile (text): its first line is damaged" },
 		{ "empty", "/empty",

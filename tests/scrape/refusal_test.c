@@ -155,7 +155,9 @@ TEST(what_is_shown_of_a_target)
 			"tls 127.0.0.1:PORT: wrong version number: the target does not speak TLS, set "
 			"\"scheme: http\"" },
 		{ "login", "", "/to/html",
-			"target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a profile; "
+			"target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a profile: "
+			"a login or error page may have answered; check the "
+			"address and the credentials; "
 			"the target redirected to http://127.0.0.1:PORT/html" },
 		{ "lost", "", "/to/404page",
 			STATUS "404 Not Found; the target redirected to http://127.0.0.1:PORT/404page" },
