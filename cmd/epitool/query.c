@@ -13,6 +13,9 @@ static const char about[] =
 	"Asks a server, or reads a data directory with --data, and prints a table, or what\n"
 	"--format says. A profile for go tool pprof: --format=pprof -o FILE.\n"
 	"\n"
+	"A profile is one row with its total: epitool flame QUERY draws it, and the query\n"
+	"top(10, QUERY) lists its functions.\n"
+	"\n"
 	"Times are RFC 3339, unix seconds, now, now-1h or -1h. Without --start the query is\n"
 	"evaluated at --time; with it over all of (start, end]; with --step at each step.";
 
