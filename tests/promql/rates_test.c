@@ -144,7 +144,8 @@ static void check_info(struct world *w, int at_s, const char *query, const char 
 	CHECK_INT(r->infos_n, info);
 	buf_add_cstr(&text, "profiles before ");
 	time_print_rfc3339(&text, w->t0);
-	buf_add_cstr(&text, " are kept as sums of 1h steps: the window was taken in whole steps");
+	buf_add_cstr(
+		&text, " are stored only in rollups of 1h steps: the window is rounded to whole steps");
 	if (r->infos_n && !str_eq(r->infos[0], buf_str(&text)))
 		CHECK_FAIL("is " STR_FMT ", want " STR_FMT, STR_ARG(r->infos[0]), STR_ARG(buf_str(&text)));
 	buf_release(&text);

@@ -4,8 +4,8 @@
 
 #define HOUR 3600
 #define LEFT_OUT \
-	"of profiles that are kept as sums of 1h steps some were deleted: the steps they were in " \
-	"are left out"
+	"some profiles stored only in rollups of 1h steps were deleted: the answer " \
+	"lacks their steps"
 
 static const struct profile_type cpu = { { "p", 1 }, { "cpu", 3 }, { "nanoseconds", 11 }, { "", 0 },
 	{ "", 0 }, true };

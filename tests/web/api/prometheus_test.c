@@ -417,8 +417,7 @@ TEST(profiles_come_as_totals_for_clients_of_prometheus)
 		DATA("{\"resultType\":\"vector\",\"result\":[{\"metric\":{"
 			 "\"function\":\"main.handle\"},\"value\":[1700000030,\"30\"]}]}"));
 	CHECK_STR(grafana_get("/api/v1/query?query=cpu&profiles=x"),
-		BAD("invalid parameter \\\"profiles\\\": it is \\\"totals\\\", \\\"flame\\\" or left "
-			"out"));
+		BAD("invalid parameter \\\"profiles\\\": must be \\\"totals\\\" or \\\"flame\\\""));
 	grafana_stop();
 }
 
