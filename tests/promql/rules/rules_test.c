@@ -366,7 +366,7 @@ TEST(all_rules_that_take_profiles_for_costs)
 		"r.yml:4:5: group \"a\", rule 1, \"y\": if cpu is a profile: 1:5: sum() needs numbers: "
 		"use sum(total(cpu))\n"
 		"r.yml:6:5: group \"a\", rule 3, \"z\": if memory:alloc_space is a profile: 1:5: sum() "
-		"needs numbers: use sum(total(memory:alloc_space))\n");
+		"needs numbers: use sum(total(memory:alloc_space))\n";
 	struct yaml_problems problems;
 	struct rule_set *set;
 	struct err err;
