@@ -17,7 +17,7 @@ import { join, resolve } from "node:path";
 
 const URL_BASE = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
 const PICTURES = process.env.EPI_PICTURES ?? "web/book/pictures";
-const SIZE_MAX = 35000;
+const SIZE_MAX = 40000;
 const WAIT_MS = 300000; // of a busy machine
 const LOOK_MS = 700;
 const QUIET_LOOKS = 3; // what follows from one answer is asked after it
