@@ -90,14 +90,25 @@ static const struct yaml_field rule_table[] = {
 #undef AT
 /* clang-format on */
 
-#define SCHEMA(id, text, type, table) \
+#define TEST_FILE "this file is a test: read it with `epitool test rules`, not as rules"
+static const struct yaml_foreign test_table[] = {
+	{ "rule_files", YAML_FOREIGN_HINT, TEST_FILE },
+	{ "evaluation_interval", YAML_FOREIGN_HINT, TEST_FILE },
+	{ "group_eval_order", YAML_FOREIGN_HINT, TEST_FILE },
+	{ "tests", YAML_FOREIGN_HINT, TEST_FILE },
+	{ 0 },
+};
+static const struct yaml_foreign *const file_foreign[] = { test_table, NULL };
+
+#define SCHEMA(id, text, type, table, others) \
 	const struct yaml_schema id = { .name = (text), \
 		.size = sizeof(struct type), \
 		.fields = (table), \
-		.fields_n = sizeof(table) / sizeof((table)[0]) }
-SCHEMA(rules_file_schema, "rule_groups", rules_file_fields, file_table);
-static SCHEMA(rules_group_schema, "rule_group", rules_group_fields, group_table);
-static SCHEMA(rules_rule_schema, "rule", rule_fields, rule_table);
+		.fields_n = sizeof(table) / sizeof((table)[0]), \
+		.foreign = (others) }
+SCHEMA(rules_file_schema, "rule_groups", rules_file_fields, file_table, file_foreign);
+static SCHEMA(rules_group_schema, "rule_group", rules_group_fields, group_table, NULL);
+static SCHEMA(rules_rule_schema, "rule", rule_fields, rule_table, NULL);
 
 /* ---- where an error is ---- */
 

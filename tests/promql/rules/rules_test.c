@@ -31,6 +31,12 @@ static const struct {
 	{ "groups: []", "" },
 	{ "group: []",
 		"r.yml:1:1: field group not found in type rule_groups; did you mean \"groups\"?" },
+	{ "rule_files: [a.yml]",
+		"r.yml:1:1: field rule_files not found in type rule_groups: this file is a test: read it "
+		"with `epitool test rules`, not as rules" },
+	{ "tests: []",
+		"r.yml:1:1: field tests not found in type rule_groups: this file is a test: read it with "
+		"`epitool test rules`, not as rules" },
 	{ "groups: 1", "r.yml:1:9: cannot unmarshal !!int into a list" },
 	{ "groups:\n- 1", "r.yml:2:3: cannot unmarshal !!int `1` into rule_group" },
 	{ "groups:\n-", "r.yml:2:2: empty or null rule group" },
