@@ -2,7 +2,7 @@
 // pointer and keyboard, its link, and both texts as epitool reads them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
@@ -49,10 +49,11 @@ async function ready(page) {
 function check(t, rule, tested) {
 	const dir = mkdtempSync(join(tmpdir(), "epi-alert-"));
 	t.after(() => rmSync(dir, { recursive: true, force: true }));
-	const [, file] = /^rule_files: \[([A-Za-z0-9_]+\.yml)\]$/m.exec(tested);
+	const [, file] = /^rule_files: \[\.\.\/([A-Za-z0-9_]+\.yml)\]$/m.exec(tested);
+	mkdirSync(join(dir, "tests"));
 	writeFileSync(join(dir, file), rule);
-	writeFileSync(join(dir, "test.yml"), tested);
-	for (const args of [["check", "rules", file], ["test", "rules", "test.yml"]])
+	writeFileSync(join(dir, "tests/test.yml"), tested);
+	for (const args of [["check", "rules", file], ["test", "rules", "tests/test.yml"]])
 		try {
 			execFileSync(join(process.env.EPI_BUILD ?? "build", "epitool"), args, { cwd: dir, encoding: "utf8", stdio: "pipe" });
 		} catch (e) {

@@ -1,7 +1,7 @@
 // The alert drawer: when an alert would have fired, its limit, and the rule with its test.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -156,17 +156,24 @@ function draftOf(expr, type, unit, over, more = {}) {
 const epitool = (dir, ...args) =>
 	execFileSync(join(process.env.EPI_BUILD ?? "build", "epitool"), args, { cwd: dir, encoding: "utf8", stdio: "pipe" });
 
+/** The test has a folder of its own below that of the rule. */
+function writeTest(dir, text) {
+	mkdirSync(join(dir, "tests"));
+	writeFileSync(join(dir, "tests/t.yml"), text);
+}
+
 /** Writes both texts, and gives what epitool says of them; it throws if they do not pass. */
 function pass(t, draft, example) {
 	const dir = mkdtempSync(join(tmpdir(), "epi-alert-"));
 	t.after(() => rmSync(dir, { recursive: true, force: true }));
 	const made = ruletest.ruleTest(draft, example);
 	assert.equal(made.none, undefined, draft.expr);
+	assert.ok(made.text.startsWith(`rule_files: [../${draft.name}.yml]\n`), made.text);
 	writeFileSync(join(dir, `${draft.name}.yml`), rule.alertRuleText(draft));
-	writeFileSync(join(dir, "t.yml"), made.text);
+	writeTest(dir, made.text);
 	try {
 		epitool(dir, "check", "rules", `${draft.name}.yml`);
-		return epitool(dir, "test", "rules", "t.yml");
+		return epitool(dir, "test", "rules", "tests/t.yml");
 	} catch (e) {
 		assert.fail(`${e.stdout}${e.stderr}\n${rule.alertRuleText(draft)}\n${made.text}`);
 	}
@@ -231,10 +238,10 @@ test("a rule that does not wait as it says fails its test", (t) => {
 	const example = { metric: { job: "shop" }, series: null, type };
 	const dir = mkdtempSync(join(tmpdir(), "epi-alert-"));
 	t.after(() => rmSync(dir, { recursive: true, force: true }));
-	writeFileSync(join(dir, "t.yml"), ruletest.ruleTest(draft, example).text);
+	writeTest(dir, ruletest.ruleTest(draft, example).text);
 	for (const wrong of [{ wait: "0s" }, { wait: "10m" }, { over: "3" }, { over: "0.4" }]) {
 		writeFileSync(join(dir, "ShopCostsMore.yml"), rule.alertRuleText({ ...draft, ...wrong }));
-		assert.throws(() => epitool(dir, "test", "rules", "t.yml"), /./, JSON.stringify(wrong));
+		assert.throws(() => epitool(dir, "test", "rules", "tests/t.yml"), /./, JSON.stringify(wrong));
 	}
 });
 

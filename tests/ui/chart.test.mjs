@@ -107,6 +107,9 @@ test("a chart in words: range and last of each line", () => {
 		"1: from 1 cores to 2 cores, last 1 cores.",
 		"2: from 0.5 cores to 0.5 cores, last 0.5 cores.",
 	]);
+	// The unit of an alert says it already.
+	const said = { ...unit, format: (v) => `${v} cores` };
+	assert.deepEqual(series.describeChart(data, said, 10).slice(1), lines);
 	assert.match(series.describeStep(data, unit, 1), /: 1 1 cores, 2 0\.5 cores$/);
 	assert.match(series.describeStep(data, unit, 2), /: no profiles$/);
 	assert.deepEqual(series.stepsWithValues(data), [0, 1]);

@@ -171,11 +171,13 @@ function Text({ title, file, text }: { title: string; file: string; text: string
 function Texts({ of }: { of: DraftState }) {
 	const { draft, test } = of;
 	const file = draft.name;
+	// In a folder of its own: a pattern such as rules/*.yml would load a test as rules.
+	const testFile = `tests/${testFile}`;
 	return (
 		<div class="alert-texts">
 			<Text title="Rule" file={`${file}.yml`} text={alertRuleText(draft)} />
 			{"text" in test ? (
-				<Text title="Rule test" file={`${file}_test.yml`} text={test.text} />
+				<Text title="Rule test" file={testFile} text={test.text} />
 			) : (
 				<p class="notice">{test.none}</p>
 			)}
@@ -184,7 +186,7 @@ function Texts({ of }: { of: DraftState }) {
 				{"text" in test && (
 					<>
 						{" and "}
-						<code>epitool test rules {file}_test.yml</code>
+						<code>epitool test rules {testFile}</code>
 					</>
 				)}{" "}
 				check both before you add them to <code>rule_files</code>.

@@ -29,7 +29,7 @@ export interface AlertDraft {
 /* ---- YAML ---- */
 
 /** Texts that mean themselves without quotes. Words that could be numbers, times or constants get some. */
-const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*$/;
+const PLAIN = /^(\.\.\/)?[A-Za-z_][A-Za-z0-9_./-]*$/;
 const CONSTANT = /^(true|false|yes|no|on|off|null|y|n)$/i;
 
 /** A text as a YAML scalar on one line. */

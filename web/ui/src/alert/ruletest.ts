@@ -225,7 +225,7 @@ function write(d: AlertDraft, example: Example): string {
 		.join("");
 	const quiet = (minute: number) => `      - eval_time: ${minute}m\n        alertname: ${yamlText(d.name)}\n`;
 	return (
-		`rule_files: [${yamlText(`${d.name}.yml`)}]\nevaluation_interval: 1m\ntests:\n` +
+		`rule_files: [${yamlText(`../${d.name}.yml`)}]\nevaluation_interval: 1m\ntests:\n` +
 		`  - name: ${yamlText(`above ${d.over}${wait ? ` for ${d.wait}` : ""}`)}\n    interval: 1m\n` +
 		`    input_profiles:\n      - series: ${yamlText(`${type.name}{${selector}}`)}\n` +
 		`        type: ${[type.sample_type, type.sample_unit, type.period_type, type.period_unit].join(":")}\n` +

@@ -179,7 +179,7 @@ export function largestValue(matrix: MatrixElement[], factor: number): number {
 
 const withUnit = (v: number, unit: ChartUnit): string => {
 	const text = unit.format(v);
-	return /^cores$/.test(unit.label) ? `${text} ${unit.label}` : text;
+	return unit.label === "cores" && !text.endsWith(" cores") ? `${text} cores` : text;
 };
 
 /** A chart in words, for screen readers: first the total, then one sentence per series. */
