@@ -65,6 +65,20 @@ test("the fixture is built: pages, list, contents, turns, parts", (t) => {
 	assert.match(read("book_assets.c"), /"missing\.html", "text\/html; charset=utf-8",\n.*false, true }/);
 });
 
+test("the index of the search has paragraphs, rows, and code in fences and in lines", (t) => {
+	const { out, read } = build(t);
+	const index = readdirSync(join(out, "site")).find((f) => /^index\.\w+\.js$/.test(f));
+	const [, json] = /^bookIndex\((.*)\);\n$/s.exec(read(`site/${index}`));
+	const texts = JSON.parse(json).flatMap((c) => c.parts.flatMap((p) => p[2]));
+	for (const text of [
+		"Run make, then look at the language, the next heading (files) and https://go.dev/.",
+		"scrape_interval · how often a target is scraped, unless its job has an interval of its own",
+		'echo "a & b" <in >out',
+		"scrape_configs: []",
+	])
+		assert.ok(texts.includes(text), `${text}\n${texts.join("\n")}`);
+});
+
 test("the same input gives the same bytes", (t) => {
 	const [a, b] = [build(t), build(t)];
 	const files = readdirSync(a.out, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => e.name);

@@ -1,9 +1,13 @@
 // The search of the book: what is found, in which order, what is marked.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import test from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { page } from "./page.mjs";
 
-const { markWords, prepareIndex, searchBook } = page.booksearch;
+const { markWords, prepareIndex, searchBook, stemOf } = page.booksearch;
+const TREE = fileURLToPath(new URL("../..", import.meta.url));
 
 const chapter = (section, url, ...parts) => ({ section, url, parts });
 const INDEX = prepareIndex([
@@ -20,13 +24,13 @@ test("titles come before headings, headings before text", () => {
 		"operate/disk.html#limits-of-the-disk",
 		"start/install.html",
 		"start/install.html#build",
+		"operate/limits.html#memory",
 	]);
 });
 
-test("each word is the beginning of a word, in any case; all have to be there", () => {
+test("each word is the beginning of a word, in any case; parts with all of them are found", () => {
 	assert.deepEqual(urls("LIM mem"), ["operate/limits.html#memory", "start/install.html"]);
 	assert.deepEqual(urls("imits"), []);
-	assert.deepEqual(urls("limits nothing"), []);
 	assert.deepEqual(urls("install server"), ["start/install.html"]);
 });
 
@@ -39,6 +43,75 @@ test("a word of the title alone does not find the chapter's other parts", () => 
 test("flags and keys are found by their words", () => {
 	const flag = ["operate/disk.html#limits-of-the-disk"];
 	for (const query of ["--storage.tsdb.retention.size", "retention.size", "scrape_configs", "configs"]) assert.deepEqual(urls(query), flag, query);
+});
+
+test("where no part has all words, those with most are found, and rare words count more", () => {
+	assert.deepEqual(urls("limits nothing"), urls("limits"));
+	assert.equal(urls("make memory retention scrape_configs")[0], "operate/disk.html#limits-of-the-disk");
+	assert.deepEqual(urls("nothing of that"), []);
+});
+
+test("idle words do not count, unless there are no others", () => {
+	assert.deepEqual(urls("how do I install the server?"), ["start/install.html"]);
+	assert.ok(urls("is").length > 0);
+});
+
+test("plurals, -ing, -ed and a last e are no other words", () => {
+	for (const list of ["size sizes sized sizing", "stop stops stopped stopping", "query queries queried", "backup backups", "fill filled filling"])
+		assert.equal(new Set(list.split(" ").map(stemOf)).size, 1, `${list}: ${list.split(" ").map(stemOf)}`);
+	for (const word of ["loss", "status", "string", "need", "pods1"]) assert.equal(stemOf(word), word);
+	assert.deepEqual(urls("installed servers"), ["start/install.html"]);
+});
+
+test("a heading with all words comes before a title with one, the heading itself before all", () => {
+	const both = prepareIndex([
+		chapter("A", "a.html", ["Alerts", "", ["They are sent by rules."]], ["Send", "send", ["text"]]),
+		chapter("A", "b.html", ["Other", "", ["text"]], ["Send alerts by mail", "mail", ["text"]], ["Alerts to send", "to-send", ["text"]]),
+		chapter("A", "api/c.html", ["Answers", "", ["text"]], ["Alerts", "alerts", ["alerts"]], ["Send", "send", ["send alerts"]]),
+	]);
+	const found = (query) => searchBook(both, query).map((f) => f.url);
+	assert.deepEqual(found("send alerts").slice(0, 2), ["b.html#mail", "b.html#to-send"]);
+	assert.equal(found("alerts to send")[0], "b.html#to-send");
+	assert.equal(found("alerts")[0], "a.html");
+	assert.equal(found("alerts").at(-1), "api/c.html#send", "answers of the API are last");
+});
+
+test("two words that are one elsewhere, one that is two", () => {
+	const one = prepareIndex([chapter("A", "a.html", ["Backup", "", []]), chapter("A", "b.html", ["Backs", "", ["what is up"]])]);
+	assert.deepEqual(searchBook(one, "back up").map((f) => f.url), ["a.html", "b.html"]);
+});
+
+/** What people paste or ask, and the part that answers; it has to be the first or the second. */
+const ASKED = [
+	["disk is full: 12345678 bytes free in data, reserve 268435456", "operate/troubleshooting.html#full-disk"],
+	["connect 10.1.2.3:8080: Connection refused", "operate/troubleshooting.html#connect-100016060-connection-refused"],
+	["lookup api.internal: Domain name not found", "operate/troubleshooting.html#lookup-shopexample-domain-name-not-found"],
+	["Could not enable CPU profiling: cpu profiling already in use", "operate/troubleshooting.html#cpu-profiling-already-in-use"],
+	["how do I size 300 pods", "operate/sizing.html#example-300-pods-at-15-s-for-15-days"],
+	["what does cum_share mean", "query/glossary.html#share"],
+	["payments team only its namespace", "operate/passwords.html#rights-by-namespace"],
+	["which labels does a target get", "configure/jobs.html#labels-of-a-target"],
+	["labels of a target", "configure/jobs.html#labels-of-a-target"],
+	["move from Pyroscope with Alloy", "guides/from-pyroscope.html"],
+	["back up", "operate/backup.html"],
+	["backups", "operate/backup.html"],
+	["Alertmanager", "guides/alerts.html#put-it-in-force"],
+	["memory", "operate/memory.html"],
+	["external-url", "reference/flags.html#all-flags"],
+];
+
+test("what people ask finds its part first or second, in the book of the tree", async (t) => {
+	const part = (name) => import(pathToFileURL(join(process.env.EPI_UI_DIR, "book", name)).href);
+	const [{ readBook }, { searchIndex }] = [await part("read.mjs"), await part("index.mjs")];
+	const parts = join(process.env.EPI_BUILD ?? join(TREE, "build"), "gen/book");
+	if (!existsSync(parts)) return t.skip("the generated parts are not built");
+	const book = readBook({ tree: TREE, parts });
+	assert.deepEqual(book.findings, []);
+	const entries = prepareIndex(JSON.parse(/^bookIndex\((.*)\);\n$/s.exec(searchIndex(book))[1]));
+	for (const [query, url] of ASKED) {
+		const found = searchBook(entries, query).map((f) => f.url);
+		assert.ok(found.slice(0, 2).includes(url), `${query}: ${url} is not in ${found.slice(0, 4).join(", ")}`);
+	}
 });
 
 test("nothing asked, nothing found", () => {

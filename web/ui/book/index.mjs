@@ -1,5 +1,5 @@
-// The index of the search (search.ts): each chapter in parts, a heading and the texts below it. It is a script, so that a
-// browser reads it from a file too.
+// The index of the search (search.ts): each chapter in parts, a heading and the texts below it, code too. It is a script, so
+// that a browser reads it from a file too.
 import { pageOf } from "./check.mjs";
 import { plainText } from "./read.mjs";
 
@@ -16,6 +16,7 @@ function partsOf(chapter) {
 			if (text) parts.at(-1)?.[2].push(text);
 			row = null;
 		}
+		if (token.type === "fence") parts.at(-1)?.[2].push(token.content.replace(/\s+/g, " ").trim());
 		if (token.type !== "inline") continue;
 		const text = plainText(token).trim();
 		if (heading) parts.push([text, heading.tag === "h1" ? "" : heading.meta.anchor, []]);
