@@ -188,6 +188,36 @@ test("on a phone the list of chapters is behind a button", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("the docs lead back to the server's page, behind a prefix", async (t) => {
+	for (const viewport of SIZES)
+		for (const path of ["docs/", "docs/start/install.html", "docs/no/such/chapter.html"]) {
+			const { page } = await openPage(t, server.base + path, { viewport });
+			const link = page.getByRole("link", { name: /Server$/ });
+			assert.equal(await link.evaluate((a) => a.href), server.base, path);
+			assert.ok((await link.boundingBox()).height >= 24);
+			await page.close();
+		}
+});
+
+test("a wide table: names break, the margin is used, a phone shows the last column below", async (t) => {
+	const { page } = await openPage(t, `${fixture.base}operate/limits.html`, { viewport: { width: 1200, height: 800 } });
+	const table = page.locator(".many");
+	const size = (of) => of.evaluate((e) => ({ inner: e.scrollWidth, outer: e.clientWidth, lines: e.getClientRects().length }));
+	const wide = await size(table);
+	assert.ok(wide.inner <= wide.outer, `${wide.inner} of ${wide.outer} px`);
+	const flag = await size(table.locator(".whole", { hasText: "--storage" }).first());
+	assert.equal(flag.lines, 1, "a flag does not break behind --");
+	await page.setViewportSize(SIZES[2]);
+	const phone = await size(table);
+	assert.ok(phone.inner <= phone.outer, `${phone.inner} of ${phone.outer} px`);
+	const boxes = await table.locator("tbody tr").first().locator("td").evaluateAll((all) => all.map((td) => td.getBoundingClientRect().toJSON()));
+	assert.equal(boxes.length, 4);
+	assert.ok(boxes[3].top >= boxes[2].bottom && boxes[1].top >= boxes[0].bottom && boxes[1].top === boxes[2].top, JSON.stringify(boxes));
+	assert.ok(boxes[3].width > 280, `${boxes[3].width} px`);
+	const prose = await size(page.locator("pre.prose"));
+	assert.ok(prose.inner <= prose.outer, "the text of a command wraps");
+});
+
 test("code is copied", async (t) => {
 	const { page } = await openPage(t, `${fixture.base}start/install.html`, { permissions: ["clipboard-read", "clipboard-write"] });
 	const code = page.locator(".code", { hasText: "scrape_configs" });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
 
 const FIXTURE = fileURLToPath(new URL("../web/book_fixture", import.meta.url));
 const INSTALL = "web/book/start/install.md";
@@ -63,6 +64,30 @@ test("the fixture is built: pages, list, contents, turns, parts", (t) => {
 	assert.ok(!existsSync(join(out, "site/missing.html")), "only a server fills in its base");
 	assert.equal(read("book_assets.c").match(/%BASE%/g), null, "bytes, no text");
 	assert.match(read("book_assets.c"), /"missing\.html", "text\/html; charset=utf-8",\n.*false, true }/);
+});
+
+test("long names break behind _, . and -, flags not behind --, texts of generated parts are prose", (t) => {
+	const page = build(t).read("site/operate/limits.html");
+	for (const has of [
+		"<td><code>epimetheus_<wbr>bucket_<wbr>cache_<wbr>damaged_<wbr>pages_<wbr>of_<wbr>a_<wbr>long_<wbr>name_<wbr>total</code></td>",
+		'<td><code><span class="whole">--storage</span>.<wbr>tsdb.<wbr>retention-<wbr>size</code></td>',
+		'<code>epimetheus <span class="whole">--help</span></code>',
+		'<div class="wide many" role="group"',
+		'<div class="wide" role="group"',
+		'<pre class="prose" tabindex="0"><code class="text">epitool limits',
+		'<pre tabindex="0"><code class="text">{{not_a_part}}',
+	])
+		assert.ok(page.includes(has), `${has}\n${page}`);
+});
+
+test("the server's book leads to the server, the book in files does not", (t) => {
+	const { read } = build(t);
+	for (const [i, [page, to]] of [["index.html", "../"], ["start/install.html", "../../"]].entries()) {
+		assert.ok(!read(`site/${page}`).includes('class="server"'), page);
+		const [, bytes] = new RegExp(`asset_${i}\\[\\] = \\{([^}]*)\\}`).exec(read("book_assets.c"));
+		const served = gunzipSync(Buffer.from(bytes.split(",").map(Number).slice(0, -1))).toString();
+		assert.ok(served.includes(`<a class="server" href="${to}"`), served);
+	}
 });
 
 test("the index of the search has paragraphs, rows, and code in fences and in lines", (t) => {

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import * as esbuild from "esbuild";
 import { assetsAsC, hashedName, makeAsset, TYPES } from "../assets.mjs";
 import { pageOf, resolveBook } from "./check.mjs";
-import { chapterPage, firstPage, missingPage } from "./html.mjs";
+import { chapterPage, firstPage, missingPage, withoutServer } from "./html.mjs";
 import { searchIndex } from "./index.mjs";
 import { readBook } from "./read.mjs";
 
@@ -107,7 +107,7 @@ async function main() {
 	rmSync(site, { recursive: true, force: true });
 	for (const a of assets.filter((a) => !a.template)) {
 		mkdirSync(dirname(join(site, a.path)), { recursive: true });
-		writeFileSync(join(site, a.path), a.bytes);
+		writeFileSync(join(site, a.path), a.type === TYPES.html ? withoutServer(a.bytes.toString()) : a.bytes);
 	}
 	writeFileSync(join(outdir, "book_assets.c"), assetsAsC("book_assets", assets, "web/ui/book/build.mjs"));
 }

@@ -7,14 +7,43 @@ export const escapeHtml = (text) => text.replace(/[&<>"]/g, (c) => NAMES[c]);
 
 const rules = markdown.renderer.rules;
 rules.heading_open = (tokens, i) => `<${tokens[i].tag} id="${escapeHtml(tokens[i].meta.anchor)}">`;
-rules.table_open = () => '<div class="wide" role="group" aria-label="Table" tabindex="0"><table>\n';
+/** A phone shows the last column of a table of many below the others. */
+const MANY = 4;
+rules.table_open = (tokens, i) => {
+	const columns = tokens.slice(i, tokens.findIndex((t, k) => k > i && t.type === "tr_close")).filter((t) => t.type === "th_open").length;
+	const many = columns >= MANY ? " many" : "";
+	return `<div class="wide${many}" role="group" aria-label="Table" tabindex="0"><table>\n`;
+};
 rules.table_close = () => "</table></div>\n";
 rules.html_block = () => "";
 rules.html_inline = (tokens, i) => (/^<(\/?a|br)\b/.test(tokens[i].content) ? tokens[i].content : "");
+const LONG = 24;
+const FLAG = /^(--?(?:\[no-\])?[A-Za-z0-9]+)(.*)$/s;
+/** Long names may break behind _, . and -, in a table all names; a flag never behind its --. */
+function breakWord(word, inTable) {
+	const [, flag, rest] = FLAG.exec(word) ?? [null, "", word];
+	const name = escapeHtml(rest);
+	const joint = flag ? /(^|[\p{L}\p{N}])([_.-])(?=[\p{L}\p{N}])/gu : /([\p{L}\p{N}])([_.-])(?=[\p{L}\p{N}])/gu;
+	const broken = inTable || word.length > LONG ? name.replace(joint, "$1$2<wbr>") : name;
+	return flag ? `<span class="whole">${escapeHtml(flag)}</span>${broken}` : broken;
+}
+for (const cell of ["th", "td"]) {
+	rules[`${cell}_open`] = (tokens, i, options, env, self) => {
+		env.inTable = true;
+		return self.renderToken(tokens, i, options);
+	};
+	rules[`${cell}_close`] = (tokens, i, options, env, self) => {
+		env.inTable = false;
+		return self.renderToken(tokens, i, options);
+	};
+}
+rules.code_inline = (tokens, i, _options, env) => `<code>${tokens[i].content.split(/(\s+)/).map((w) => breakWord(w, env.inTable)).join("")}</code>`;
 rules.fence = (tokens, i) => {
-	const { language, file } = tokens[i].meta;
+	const { language, file, part } = tokens[i].meta;
+	// The texts of generated parts are prose, such as what a command says of itself.
+	const prose = part && language === "text" ? ' class="prose"' : "";
 	const name = file ? `<div class="file">${escapeHtml(file)}</div>` : "";
-	return `<div class="code">${name}<pre tabindex="0"><code class="${escapeHtml(language)}">${escapeHtml(tokens[i].content)}</code></pre></div>\n`;
+	return `<div class="code">${name}<pre${prose} tabindex="0"><code class="${escapeHtml(language)}">${escapeHtml(tokens[i].content)}</code></pre></div>\n`;
 };
 const image = rules.image;
 rules.image = (tokens, i, ...rest) => {
@@ -50,6 +79,10 @@ function turn(book, chapter) {
 	return `<nav class="turn" aria-label="Previous and next chapter">${links}</nav>`;
 }
 
+/** Leads to the server's page, which is above the book. The book in files has none: withoutServer. */
+const serverLink = (root) => `<a class="server" href="${root}../" title="The server's page">← <span>Server</span></a>\n`;
+export const withoutServer = (html) => html.replace(/<a class="server" .*\n/, "");
+
 /** One page. `root` leads from it to the book's root; `files` has the names of style, script, index and icon. */
 function layout({ book, chapter, title, description, root, base = "", main, aside = "", files }) {
 	const skip = base ? "" : '<a class="skip" href="#main">Skip to the content</a>\n';
@@ -67,7 +100,7 @@ ${base}<meta name="viewport" content="width=device-width, initial-scale=1">
 </head>
 <body>
 ${skip}<header>
-<button type="button" class="fold" aria-expanded="false" aria-controls="chapters" hidden>Chapters</button>
+${serverLink(root)}<button type="button" class="fold" aria-expanded="false" aria-controls="chapters" hidden>Chapters</button>
 <a class="brand" href="${root}index.html">Epimetheus <span>docs</span></a>
 <div class="search" role="search" hidden>
 <input type="search" role="combobox" aria-label="Search the docs" aria-expanded="false" aria-controls="found" aria-autocomplete="list" placeholder="Search ( / )" autocomplete="off" spellcheck="false">

@@ -113,7 +113,7 @@ function readFences(chapter, findings) {
 		const { at } = chapter.lines[token.map[0]];
 		const info = readInfo(token.info);
 		if (info.error) findings.push(`${at}: ${info.error}`);
-		token.meta = info;
+		token.meta = { ...info, part: at.startsWith("{{") };
 		chapter.fences.push({ ...info, text: token.content, at, begin: token.map[0], end: token.map[1] });
 	}
 	// A text that directly follows commands is what they print.
