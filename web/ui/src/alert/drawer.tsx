@@ -172,7 +172,7 @@ function Texts({ of }: { of: DraftState }) {
 	const { draft, test } = of;
 	const file = draft.name;
 	// In a folder of its own: a pattern such as rules/*.yml would load a test as rules.
-	const testFile = `tests/${testFile}`;
+	const testFile = `tests/${file}_test.yml`;
 	return (
 		<div class="alert-texts">
 			<Text title="Rule" file={`${file}.yml`} text={alertRuleText(draft)} />
