@@ -34,7 +34,7 @@ after(closeBrowser);
 
 const drawer = (page) => page.getByRole("dialog", { name: "New alert" });
 const limit = (page) => drawer(page).getByRole("slider", { name: "Limit" });
-const ruleText = (page) => drawer(page).getByRole("region", { name: "The rule" }).locator("pre").textContent();
+const ruleText = (page) => drawer(page).getByRole("region", { name: "Rule", exact: true }).locator("pre").textContent();
 const testText = (page) => drawer(page).getByRole("region", { name: "Rule test" }).locator("pre").textContent();
 const sentence = (page) => drawer(page).locator(".alert-says").textContent();
 
