@@ -279,7 +279,7 @@ test("a selection that cost nothing says so, and one that is not stored too", as
 	await page.getByText(/^No CPU time in this window: 12 profiles were stored/).waitFor();
 	await page.unrouteAll({ behavior: "wait" });
 	await page.goto(base + explore({ query: "nosuchtype", ...w }));
-	await page.getByText("no stored type is called nosuchtype").waitFor();
+	await page.getByText("No stored type is named nosuchtype").waitFor();
 });
 
 test("differences in the table have their signs", async (t) => {

@@ -400,7 +400,7 @@ test("a difference says of each function: changed, at most so much, or not enoug
 	await page.goto(
 		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
 	);
-	await notes.getByText("Cannot tell yet: ").waitFor();
+	await notes.getByText(/not enough data yet: /i).waitFor();
 	await page.getByRole("region", { name: "Verdict" }).getByText(/not enough data yet/).waitFor();
 	assert.deepEqual(problems, []);
 });
