@@ -260,7 +260,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 test("what looks at no profiles says so", async (t) => {
 	const { page } = await open(t, "alerts", groups());
 	await page.getByRole("button", { name: "Flame graph" }).nth(1).click();
-	await page.getByText("selects no stored profiles").waitFor();
+	await page.getByText("the expression selects no profiles").waitFor();
 	const expr = new URLSearchParams({ expr: "up == 0", at: String(at) });
 	await page.goto(`${base}compare?${expr}`);
 	await page.getByRole("link", { name: "Open it in Explore" }).waitFor();

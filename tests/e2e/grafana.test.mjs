@@ -183,7 +183,7 @@ scrape_configs:
     const heap = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: 'memory', format: 'pgo' })}`);
     assert.equal(heap.status, 400);
     assert.equal(heap.headers['x-go-pprof'], '1');
-    assert.match(heap.body.toString(), /is a CPU profile/);
+    assert.match(heap.body.toString(), /needs a CPU profile/);
   });
 
   await t.test('flamegraph.pl\'s columns', async () => {

@@ -108,7 +108,7 @@ test('pages of other sites neither change nor read anything, and foreign names a
   for (const path of ['/api/v1/ingest?name=things&job=a', '/-/reload', '/-/quit']) {
     const res = await request(server.url + path, { method: 'POST', body: oneSampleProfile(7), headers: evil });
     assert.equal(res.status, 403, path);
-    assert.match(res.body.toString(), /another site .*evil\.example/);
+    assert.match(res.body.toString(), /another site's page .*evil\.example/);
   }
   assert.equal((await request(`${server.url}/-/reload`, { method: 'POST', headers: { Origin: server.url } })).status, 200);
   assert.equal((await push(server, 1)).status, 200);

@@ -199,7 +199,7 @@ test('epitool queries a server', async (t) => {
   assert.equal(one.out.trim(), '2');
   const bad = await ask('flat(1)');
   assert.equal(bad.code, 1);
-  assert.match(bad.err, /1:6: flat\(\) wants profiles, got a scalar/);
+  assert.match(bad.err, /1:6: flat\(\) needs profiles, got a scalar/);
   const file = join(dir, 'answer');
   assert.equal((await ask('-o', file, '1 + 2')).code, 0);
   assert.equal(readFileSync(file, 'utf8').trim(), '3');

@@ -143,8 +143,7 @@ static enum err_code test_samples_of(
 	/* nothing has the name, so its kind is unknown */
 	if (r->type != RESULT_VECTOR && r->type != RESULT_SCALAR && r->n)
 		return err_set(err, ERR_INVALID,
-			"the result is no costs and no scalar; total(), flat() and cum() make costs of "
-			"profiles");
+			"the result is neither costs nor a scalar; use total(), flat() or cum() for costs");
 	if (!(*out = arena_array(a, struct test_sample, room + 1)))
 		return arena_fail(a, "samples", err);
 	if (r->type == RESULT_SCALAR)

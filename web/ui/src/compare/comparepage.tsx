@@ -71,7 +71,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	if (!behind.known || behind.found) return null;
 	return (
 		<div class="notice">
-			This expression selects no stored profiles, so there is nothing to compare.{" "}
+			Nothing to compare: the expression selects no profiles.{" "}
 			<a href={store.href("explore", expressionParams("query", expr, at, match))}>
 				Open it in Explore
 			</a>
