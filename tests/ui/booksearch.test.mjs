@@ -97,7 +97,7 @@ const ASKED = [
 	["backups", "operate/backup.html"],
 	["Alertmanager", "guides/alerts.html#put-it-in-force"],
 	["memory", "operate/memory.html"],
-	["external-url", "reference/flags.html#all-flags"],
+	["external-url", "guides/alerts.html#put-it-in-force"],
 ];
 
 test("what people ask finds its part first or second, in the book of the tree", async (t) => {
