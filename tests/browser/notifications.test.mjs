@@ -75,9 +75,9 @@ test("a step of the clock, and retention that waits: notices come and go on the 
 	server.step(20 * DAY_S);
 	// The machine's clock may drift meanwhile.
 	await server.notified(/^The system's clock is (20d|19d23h59m)\S* ahead of the time/);
-	await notices(page).getByText("ahead of the time that this server keeps").waitFor();
+	await notices(page).getByText("ahead of this server's own time").waitFor();
 	assert.equal(await notices(page).count(), 1);
-	assert.match(await notices(page).innerText(), /ahead of the time that this server keeps\. Since .*\d\d:\d\d:\d\d/);
+	assert.match(await notices(page).innerText(), /ahead of this server's own time\. Since .*\d\d:\d\d:\d\d/);
 
 	// It is taken over; then all of the data is overdue.
 	server.pass(HOLD_S);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { query, request, until } from './lib.mjs';
 import { DAY, HOLD, HOUR, S, steppedWorld } from './stepped.mjs';
 
-const AHEAD = /ahead of the time that this server keeps/;
+const AHEAD = /ahead of this server's own time/;
 
 test('16 days ahead for a moment, and one profile in it', async (t) => {
   const w = await steppedWorld(t);
@@ -48,7 +48,7 @@ test('26 hours ahead at a start, a scrape, and right again', async (t) => {
 test('26 hours back: scrapes go on, and the clock is set right', async (t) => {
   const w = await steppedWorld(t);
   w.step(-26n * HOUR);
-  await until('the step is seen', 20, async () => /behind the time that this server keeps/.test(await w.told()));
+  await until('the step is seen', 20, async () => /behind this server's own time/.test(await w.told()));
   await w.scraped();
   w.pass(HOLD);
   await w.scraped();

@@ -29,7 +29,7 @@ test('epitool push reads what files have', async (t) => {
   for (const args of [['push', at, '-l', 'job=a', '-l', 'run=1', trace], ['top', at, trace], ['diff', at, trace, trace]]) {
     const r = await run(t, ...args);
     assert.equal(r.code, args[0] === 'diff' ? 4 : 1);
-    assert.match(r.err, /trace: this is a Go execution trace: go tool trace reads it; a CPU profile is at \/debug\/pprof\/profile\n$/);
+    assert.match(r.err, /trace: this is a Go execution trace: use go tool trace; a CPU profile is at \/debug\/pprof\/profile\n$/);
   }
 });
 
@@ -48,7 +48,7 @@ scrape_configs:
     profiling_config: {pprof_config: {${[...off, ...own].join(', ')}}}
     static_configs: [{targets: ["127.0.0.1:${target.address().port}"]}]
 ` });
-  const errors = { zstd: /^$/, lz4: /^$/, trace: /^target answers a Go execution trace \(Content-Type ""\), not a profile: go tool trace reads it; /,
+  const errors = { zstd: /^$/, lz4: /^$/, trace: /^target answers a Go execution trace \(Content-Type ""\), not a profile: use go tool trace; /,
     perf: /^target answers perf\.data of Linux perf \(Content-Type ""\), not a profile: / };
   await until('each is scraped', 60, async () => {
     const all = (await targets(server)).filter((x) => x.health !== 'unknown');
@@ -65,7 +65,7 @@ scrape_configs:
   for (const [path, status] of [['/api/v1/ingest?name=cpu', 400], ['/ingest?name=a&format=pprof', 422], ['/api/0/profiles?service=a&type=cpu', 400]]) {
     const res = await request(`${server.url}${path}`, { method: 'POST', body: bodies.trace });
     assert.equal(res.status, status, path);
-    assert.match(res.body.toString(), /this is a Go execution trace: go tool trace reads it; /);
+    assert.match(res.body.toString(), /this is a Go execution trace: use go tool trace; /);
   }
 });
 
