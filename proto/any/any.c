@@ -118,8 +118,8 @@ static enum err_code any_take_jfr(
 	if (file->cut_bytes)
 		rc = any_note(a, out,
 			arena_printf(a,
-				"the recording is cut short: its last %" PRIu64
-				" bytes are not a whole chunk, and are left out",
+				"the recording is cut short: the last %" PRIu64
+				" bytes, not a whole chunk, are dropped",
 				file->cut_bytes),
 			err);
 	if (!rc && file->warning.len)

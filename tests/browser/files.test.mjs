@@ -103,7 +103,7 @@ test("a file is shown, a second one compared, both are kept and opened by their 
 	const blamed = await page.evaluate(() => window.__epi.verdict());
 	assert.equal(blamed.name, REGRESSED);
 	assert.ok(blamed.costs.next > blamed.costs.base);
-	assert.match(await verdict(page).innerText(), /chance is not judged for files/);
+	assert.match(await verdict(page).innerText(), /no significance test on files/);
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	await shot(page, "files-compared");
 

@@ -71,7 +71,7 @@ test("the checklist counts down, and the graph comes by itself", async (t) => {
 	});
 	await page.getByRole("heading", { name: "Waiting for the first profile" }).waitFor();
 	assert.match(await panel(page).innerText(), /Configuration read: 2 jobs/);
-	assert.match(await panel(page).innerText(), /1 target found, with 2 profiles to take/);
+	assert.match(await panel(page).innerText(), /1 target found, with 2 profiles each interval/);
 	const due = async () => Number(/expected in (\d+) s/.exec(await panel(page).innerText())[1]);
 	const first = await due();
 	const gone = Math.ceil((Date.now() - began) / 1000);
@@ -97,7 +97,7 @@ test("other profiles come first: it waits for CPU time where that is on its way"
 			await answers(p, "targets", { activeTargets: [fresh(300), fresh(300, { profile: "memory", health: "up" })] });
 		},
 	});
-	await panel(page).getByText(/the first of CPU time is expected in \d+ s/).waitFor();
+	await panel(page).getByText(/the first CPU profile is expected in \d+ s/).waitFor();
 	assert.equal(params(page).query, undefined);
 	// It has failed: what there is will do.
 	await page.unroute("**/api/v1/targets*");

@@ -71,8 +71,8 @@ test('profiles come from files and as text; faults have their place', async (t) 
     failed(`    expr: "flat(merge(memory))", time: 3m,
         exp: {function="f"} 3E+00
         got: {function="f"} 3E+00, {function="g"} 5E+00`));
-  assert.equal(await say(folded + ask('memory', '3m', '')), failed('    expr: "memory", time: 3m, err: the result is no costs ' +
-    'and no scalar; use total(), flat() or cum() for costs'));
+  assert.equal(await say(folded + ask('memory', '3m', '')), failed('    expr: "memory", time: 3m, err: the result is neither costs ' +
+    'nor a scalar; use total(), flat() or cum() for costs'));
 
   assert.equal(await say(`${head}  - {series: process_cpu, file: nonesuch.pb.gz, at: [1m]}\n${ask('1', '1m', '')}`),
     failed('open nonesuch.pb.gz: No such file or directory'));

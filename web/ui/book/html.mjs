@@ -30,6 +30,8 @@ function breakWord(word, inTable) {
 for (const cell of ["th", "td"]) {
 	rules[`${cell}_open`] = (tokens, i, options, env, self) => {
 		env.inTable = true;
+		// An empty cell heads nothing.
+		if (!tokens[i + 1].content) tokens[i].tag = tokens[i + 2].tag = "td";
 		return self.renderToken(tokens, i, options);
 	};
 	rules[`${cell}_close`] = (tokens, i, options, env, self) => {
