@@ -28,7 +28,7 @@ test("a slow query can be given up and asked again", async (t) => {
 			}),
 	});
 	const aborted = page.waitForEvent("requestfailed", (r) => r.url().includes("/api/v1/query?"));
-	await page.getByText(/In progress/).waitFor();
+	await page.getByText(/^Running/).waitFor();
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
 	assert.match((await aborted).failure().errorText, /ABORTED/);
 	await page.getByText("Cancelled.").waitFor();
