@@ -521,7 +521,7 @@ test("TSDB: what is stored and kept, and which labels make the series", async (t
 	assert.equal(await value("Blocks").innerText(), String(tsdb.numBlocks));
 	assert.equal(await value("State").innerText(), tsdb.state);
 	const flags = await api(server.base, "status/flags");
-	assert.equal(await value("Kept for").innerText(), flags["storage.tsdb.retention.time"]);
+	assert.equal(await value("Retention time").innerText(), flags["storage.tsdb.retention.time"]);
 	assert.equal(await value("Retention size").innerText(), "no limit");
 	// Scrapes go on while the test reads, so the second count may be larger.
 	const after = await counts();

@@ -119,7 +119,7 @@ test("a process is one row: a chip per profile, each error once with its cause",
 		],
 		["plain", 1, 0, "down", never, /^Port \d+ speaks plain HTTP; remove "scheme: https"\. tls /],
 		["silent", 1, 0, "down", never, /^No answer in time; .*deadline exceeded$/],
-		["nowhere", 1, 0, "down", never, /^No name server knows nosuch\.invalid; .*lookup nosuch\.invalid/],
+		["nowhere", 1, 0, "down", never, /^Host name nosuch\.invalid not found; .*lookup nosuch\.invalid/],
 	]) {
 		const of = pool(page, job);
 		await of.locator(".err > div").first().waitFor();
