@@ -149,7 +149,7 @@ test("an alert: the limit moves by keys and pointer, and the rule follows", asyn
 	await page.mouse.move(x + width / 2, y - 30, { steps: 5 });
 	await page.mouse.up();
 	await raised(second);
-	const rule = drawer.getByRole("region", { name: "The rule" });
+	const rule = drawer.getByRole("region", { name: "Rule", exact: true });
 	await rule.getByText(`/ 1e9 > ${params(page).aover}`).waitFor();
 	assert.deepEqual(problems, []);
 	await shot(page, "firefox-alert");

@@ -113,7 +113,7 @@ test("3. an alert on it", async (t) => {
 	const drawer = v.page.getByRole("dialog", { name: "New alert" });
 	await drawer.getByRole("slider", { name: "Limit" }).waitFor();
 	await v.page.waitForFunction(() => new URLSearchParams(location.search).has("aover"));
-	const rule = drawer.getByRole("region", { name: "The rule" });
+	const rule = drawer.getByRole("region", { name: "Rule", exact: true });
 	await rule.getByText(`/ 1e9 > ${params(v.page).aover}`).waitFor();
 	const yaml = await rule.locator("pre").textContent();
 	assert.match(yaml, /^ +- alert: \w+$/m);
