@@ -119,7 +119,7 @@ test('epitool compare: windows of one query', async (t) => {
   assert.match(empty.err, /found no profiles|nothing found/);
   const none = await run(t, 'top', at, 'nothere');
   assert.equal(none.code, 1);
-  assert.match(none.err, /\nepitool: error: nothere: there is no file of that name, and it is no label of runs such as run=1; as a query: the query found no profiles\n$/);
+  assert.match(none.err, /^epitool: error: nothere: there is no file of that name, and it is no label of runs such as run=1; as a query: the query found no profiles\n$/m);
   const watched = await run(t, 'top', at, '--start=-1h', '--watch=100ms', '--count=2', query);
   assert.equal(watched.code, 0, watched.err);
   assert.match(watched.out, /^cpu: total 1\.55s, 20\S+Z\n flat +flat% +cum +cum% +function\n/);
