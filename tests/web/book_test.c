@@ -1,49 +1,7 @@
 /* The book below /docs/: its files, the page for an unknown chapter, prefixes. */
 #include "tests/check.h"
-#include "tests/web/http/http_peer.h"
+#include "tests/web/asking.h"
 #include "web/ui_assets.h"
-#include "web/web.h"
-
-static struct web *open_web(const struct web_options *o)
-{
-	struct web *w = NULL;
-	struct err err;
-
-	if (web_open(o, &w, &err)) {
-		CHECK_FAIL("web_open: %s", err.msg);
-		exit(1);
-	}
-	return w;
-}
-
-static int get(struct web *w, const char *request, const char *headers, struct response *r)
-{
-	peer_ask(web_port(w), r, request, headers, (struct str){ 0 });
-	return r->status;
-}
-
-struct row {
-	const char *request;
-	int status;
-	const char *body; /* NULL: not looked at */
-};
-
-static void ask_all(struct web *w, const struct row *rows, size_t n)
-{
-	struct response r = { 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		get(w, rows[i].request, "", &r);
-		if (r.status != rows[i].status)
-			CHECK_FAIL("%s: %d, want %d", rows[i].request, r.status, rows[i].status);
-		if (rows[i].body && !str_is(buf_str(&r.body), rows[i].body))
-			CHECK_FAIL("%s: \"" STR_FMT "\", want \"%s\"", rows[i].request,
-				STR_ARG(buf_str(&r.body)), rows[i].body);
-	}
-	response_release(&r);
-}
-
-#define ASK_ALL(w, rows) ask_all((w), (rows), sizeof(rows) / sizeof((rows)[0]))
 
 /* "<p>x</p>", gzipped. */
 static const unsigned char book_page[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 179, 41, 176, 171,
@@ -60,7 +18,7 @@ static const struct ui_asset book[] = {
 
 TEST(the_book)
 {
-	static const struct row plain[] = {
+	static const struct asking_row plain[] = {
 		{ "GET /epi/docs", 302, NULL },
 		{ "GET /epi/docs/", 200, "<p>x</p>" },
 		{ "HEAD /epi/docs/", 200, "" },
@@ -74,30 +32,30 @@ TEST(the_book)
 		{ "POST /epi/docs/", 405, "Method Not Allowed\n" },
 		{ "GET /docs/", 404, NULL },
 	};
-	static const struct row none[] = {
+	static const struct asking_row none[] = {
 		{ "GET /docs/", 404, "404 page not found\n" },
 	};
 	struct web_options o = { .listen_address = "127.0.0.1:0" };
 	struct response r = { 0 };
-	struct web *w = open_web(&o);
+	struct web *w = asking_open(&o);
 
 	ASK_ALL(w, none);
 	web_close(w);
 	o.route_prefix = "/epi";
 	o.book = book;
 	o.book_n = sizeof(book) / sizeof(book[0]);
-	w = open_web(&o);
+	w = asking_open(&o);
 	ASK_ALL(w, plain);
-	CHECK_INT(get(w, "GET /epi/docs", "", &r), 302);
+	CHECK_INT(asking_get(w, "GET /epi/docs", "", &r), 302);
 	CHECK_STR(response_header(&r, "Location"), "/epi/docs/");
-	CHECK_INT(get(w, "GET /epi/docs/", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_INT(asking_get(w, "GET /epi/docs/", "Accept-Encoding: gzip\r\n", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Encoding"), "gzip");
 	CHECK_STR(response_header(&r, "ETag"), "\"1\"");
 	CHECK_STR(response_header(&r, "Cache-Control"), "no-cache");
 	CHECK(str_has_prefix(response_header(&r, "Content-Security-Policy"),
 		STR("default-src 'none'; script-src 'self';")));
-	CHECK_INT(get(w, "GET /epi/docs/", "If-None-Match: \"1\"\r\n", &r), 304);
-	CHECK_INT(get(w, "GET /epi/docs/start/b.html", "", &r), 404);
+	CHECK_INT(asking_get(w, "GET /epi/docs/", "If-None-Match: \"1\"\r\n", &r), 304);
+	CHECK_INT(asking_get(w, "GET /epi/docs/start/b.html", "", &r), 404);
 	CHECK_STR(response_header(&r, "Content-Type"), "text/html; charset=utf-8");
 	CHECK(str_has_prefix(response_header(&r, "Content-Security-Policy"),
 		STR("default-src 'none'; script-src 'self';")));

@@ -1,6 +1,6 @@
 /* The server refuses requests of pages of other sites, and to names that are not its own. */
 #include "tests/check.h"
-#include "tests/web/http/http_peer.h"
+#include "tests/web/asking.h"
 #include "web/routes.h"
 #include "web/web.h"
 
@@ -29,22 +29,12 @@ static void quit(void *ctx)
 
 static struct web *open_web(struct web_options *o)
 {
-	struct web *w = NULL;
-	struct err err;
+	struct web *w;
 
 	o->listen_address = "127.0.0.1:0";
-	if (web_open(o, &w, &err)) {
-		CHECK_FAIL("web_open: %s", err.msg);
-		exit(1);
-	}
+	w = asking_open(o);
 	web_set_ready(w, true);
 	return w;
-}
-
-static int ask(struct web *w, const char *request, const char *headers, struct response *r)
-{
-	peer_ask(web_port(w), r, request, headers, (struct str){ 0 });
-	return r->status;
 }
 
 TEST(a_foreign_page_cannot_change_anything)
@@ -66,24 +56,24 @@ TEST(a_foreign_page_cannot_change_anything)
 	char own[128];
 
 	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
-		CHECK_INT(ask(w, api[i], evil, &r), 403);
+		CHECK_INT(asking_get(w, api[i], evil, &r), 403);
 		CHECK_STR(buf_str(&r.body),
 			"{\"status\":\"error\",\"errorType\":\"forbidden\",\"error\":\"request of another "
 			"site's page (origin \\\"https://evil.example\\\"): only this server's pages and "
 			"programs may change something; set --web.external-url to the URL of the pages\"}");
 	}
-	CHECK_INT(ask(w, "POST /-/quit", evil, &r), 403);
-	CHECK_INT(ask(w, "POST /-/quit", "Sec-Fetch-Site: cross-site\r\n", &r), 403);
+	CHECK_INT(asking_get(w, "POST /-/quit", evil, &r), 403);
+	CHECK_INT(asking_get(w, "POST /-/quit", "Sec-Fetch-Site: cross-site\r\n", &r), 403);
 	CHECK_STR(buf_str(&r.body),
 		"request of another site's page (Sec-Fetch-Site: cross-site): only this server's pages and "
 		"programs may change something; set --web.external-url to the URL of the pages\n");
 	CHECK_INT(quits, 0);
-	CHECK_INT(ask(w, "GET /-/healthy", evil, &r), 200); /* changes nothing */
-	CHECK_INT(ask(w, "POST /-/quit", "", &r), 200);
-	CHECK_INT(ask(w, "POST /-/quit", "Origin: https://epi.example\r\n", &r), 200);
+	CHECK_INT(asking_get(w, "GET /-/healthy", evil, &r), 200); /* changes nothing */
+	CHECK_INT(asking_get(w, "POST /-/quit", "", &r), 200);
+	CHECK_INT(asking_get(w, "POST /-/quit", "Origin: https://epi.example\r\n", &r), 200);
 	snprintf(own, sizeof(own), "Sec-Fetch-Site: same-origin\r\nOrigin: http://127.0.0.1:%u\r\n",
 		web_port(w));
-	CHECK_INT(ask(w, "POST /-/quit", own, &r), 200);
+	CHECK_INT(asking_get(w, "POST /-/quit", own, &r), 200);
 	CHECK_INT(quits, 3);
 	response_release(&r);
 	web_close(w);
@@ -140,7 +130,7 @@ TEST(no_other_site_reads_the_api_unless_configured)
 
 		snprintf(
 			header, sizeof(header), rows[i].origin[0] ? "Origin: %s\r\n" : "%s", rows[i].origin);
-		ask(w, "GET /api/v1/format_query?query=1", header, &r);
+		asking_get(w, "GET /api/v1/format_query?query=1", header, &r);
 		CHECK_INT(r.status, 200);
 		CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), rows[i].allowed);
 		CHECK_STR(response_header(&r, "Vary"), rows[i].vary);

@@ -8,7 +8,7 @@
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/wait.h"
-#include "tests/web/http/http_peer.h"
+#include "tests/web/asking.h"
 #include "web/ui_assets.h"
 
 static struct {
@@ -38,50 +38,14 @@ static struct web_options options(void)
 
 static struct web *open_web(const struct web_options *o)
 {
-	struct web *w = NULL;
-	struct err err;
-
 	seen.reloads = seen.quits = 0;
 	seen.fails = false;
-	if (web_open(o, &w, &err)) {
-		CHECK_FAIL("web_open: %s", err.msg);
-		exit(1);
-	}
-	return w;
+	return asking_open(o);
 }
-
-static int get(struct web *w, const char *request, const char *headers, struct response *r)
-{
-	peer_ask(web_port(w), r, request, headers, (struct str){ 0 });
-	return r->status;
-}
-
-struct row {
-	const char *request;
-	int status;
-	const char *body; /* NULL: not looked at */
-};
-
-static void ask_all(struct web *w, const struct row *rows, size_t n)
-{
-	struct response r = { 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		get(w, rows[i].request, "", &r);
-		if (r.status != rows[i].status)
-			CHECK_FAIL("%s: %d, want %d", rows[i].request, r.status, rows[i].status);
-		if (rows[i].body && !str_is(buf_str(&r.body), rows[i].body))
-			CHECK_FAIL("%s: \"" STR_FMT "\", want \"%s\"", rows[i].request,
-				STR_ARG(buf_str(&r.body)), rows[i].body);
-	}
-	response_release(&r);
-}
-
-#define ASK_ALL(w, rows) ask_all((w), (rows), sizeof(rows) / sizeof((rows)[0]))
 
 TEST(paths_methods_and_states)
 {
-	static const struct row closed[] = {
+	static const struct asking_row closed[] = {
 		{ "GET /-/healthy", 200, "Epimetheus is Healthy.\n" },
 		{ "HEAD /-/healthy", 200, "" },
 		{ "POST /-/healthy", 405, "Method Not Allowed\n" },
@@ -108,7 +72,7 @@ TEST(paths_methods_and_states)
 		{ "BREW /api/v1/query", 405, NULL },
 		{ "GET /debug/pprof/heap", 404, "Unknown profile\n" },
 	};
-	static const struct row ready[] = {
+	static const struct asking_row ready[] = {
 		{ "GET /-/ready", 200, "Epimetheus is Ready.\n" },
 		{ "HEAD /-/ready", 200, "" },
 	};
@@ -126,15 +90,15 @@ TEST(paths_methods_and_states)
 TEST(reload_and_quit_when_enabled)
 {
 	/* A reload is refused while the server starts or ends. */
-	static const struct row early[] = {
+	static const struct asking_row early[] = {
 		{ "POST /-/reload", 503, "Service Unavailable\n" },
 	};
-	static const struct row good[] = {
+	static const struct asking_row good[] = {
 		{ "GET /-/reload", 405, NULL },
 		{ "POST /-/reload", 200, "" },
 		{ "PUT /-/reload", 200, "" },
 	};
-	static const struct row bad[] = {
+	static const struct asking_row bad[] = {
 		{ "POST /-/reload", 500, "failed to reload config: x.yml:1:1: bad\n" },
 		{ "POST /-/quit", 200, "Requesting termination... Goodbye!\n" },
 	};
@@ -189,7 +153,7 @@ TEST(a_header_that_means_one_thing_comes_once)
 			if (rows[i].said)
 				CHECK_STR(buf_str(&r.body), rows[i].said);
 		}
-	CHECK_INT(get(w, "GET /metrics", "", &r), 200);
+	CHECK_INT(asking_get(w, "GET /metrics", "", &r), 200);
 	CHECK(str_find(buf_str(&r.body), STR("\nepimetheus_http_requests_total{code=\"400\"} 12\n")) >=
 		0);
 	response_release(&r);
@@ -229,13 +193,13 @@ TEST(metrics_in_the_text_format)
 	struct web *w = open_web(&o);
 	struct response r = { 0 };
 
-	CHECK_INT(get(w, "GET /metrics", "", &r), 200);
+	CHECK_INT(asking_get(w, "GET /metrics", "", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
 	CHECK(str_find(buf_str(&r.body), STR("\nepimetheus_http_connections 1\n")) >= 0);
-	CHECK_INT(get(w, "GET /metrics", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_INT(asking_get(w, "GET /metrics", "Accept-Encoding: gzip\r\n", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Encoding"), "gzip");
 	CHECK(str_has_prefix(buf_str(&r.body), STR("\x1f\x8b")));
-	CHECK_INT(get(w, "GET /metrics", "Accept-Encoding: br, gzip;q=0\r\n", &r), 200);
+	CHECK_INT(asking_get(w, "GET /metrics", "Accept-Encoding: br, gzip;q=0\r\n", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Encoding"), "");
 	response_release(&r);
 	web_close(w);
@@ -254,7 +218,7 @@ TEST(the_page_and_its_files)
 	char request[256], tag[128];
 
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
-		CHECK_INT(get(w, pages[i], "", &r), 200);
+		CHECK_INT(asking_get(w, pages[i], "", &r), 200);
 		CHECK_STR(response_header(&r, "Content-Type"), "text/html; charset=utf-8");
 		CHECK(str_find(buf_str(&r.body), STR("<base href=\"/\"")) > 0);
 	}
@@ -271,22 +235,22 @@ TEST(the_page_and_its_files)
 
 		snprintf(request, sizeof(request), "GET /%s", a->path);
 		if (a->is_template) {
-			CHECK_INT(get(w, request, "", &r), 404);
+			CHECK_INT(asking_get(w, request, "", &r), 404);
 			continue;
 		}
-		CHECK_INT(get(w, request, "Accept-Encoding: gzip, br\r\n", &r), 200);
+		CHECK_INT(asking_get(w, request, "Accept-Encoding: gzip, br\r\n", &r), 200);
 		CHECK_STR(response_header(&r, "Content-Type"), a->content_type);
 		CHECK_STR(response_header(&r, "Content-Encoding"), "gzip");
 		CHECK_STR(response_header(&r, "ETag"), a->etag);
 		CHECK_STR(response_header(&r, "Cache-Control"),
 			a->immutable ? "public, max-age=31536000, immutable" : "no-cache");
 		CHECK(r.body.len == a->gz_len && !memcmp(r.body.ptr, a->gz, a->gz_len));
-		CHECK_INT(get(w, request, "", &r), 200);
+		CHECK_INT(asking_get(w, request, "", &r), 200);
 		CHECK_STR(response_header(&r, "Content-Encoding"), "");
 		CHECK(r.body.len > a->gz_len);
 		snprintf(tag, sizeof(tag), "If-None-Match: \"x\", W/%s\r\n", a->etag);
 		request[0] = 'G';
-		CHECK_INT(get(w, request, tag, &r), 304);
+		CHECK_INT(asking_get(w, request, tag, &r), 304);
 		CHECK_INT(r.body.len, 0);
 	}
 	response_release(&r);
@@ -300,11 +264,11 @@ TEST(an_unchanged_page_is_not_sent_again)
 	struct response r = { 0 };
 	char headers[128];
 
-	CHECK_INT(get(w, "GET /", "", &r), 200);
+	CHECK_INT(asking_get(w, "GET /", "", &r), 200);
 	snprintf(headers, sizeof(headers), "If-None-Match: " STR_FMT "\r\n",
 		STR_ARG(response_header(&r, "ETag")));
-	CHECK_INT(get(w, "GET /explore", headers, &r), 304);
-	CHECK_INT(get(w, "GET /explore", "If-None-Match: \"0\"\r\n", &r), 200);
+	CHECK_INT(asking_get(w, "GET /explore", headers, &r), 304);
+	CHECK_INT(asking_get(w, "GET /explore", "If-None-Match: \"0\"\r\n", &r), 200);
 	response_release(&r);
 	web_close(w);
 }
@@ -334,15 +298,15 @@ TEST(prefixes)
 		w = open_web(&o);
 		CHECK_STR(str_of(web_prefix(w)), rows[i].prefix);
 		snprintf(text, sizeof(text), "GET %s/explore", rows[i].prefix);
-		CHECK_INT(get(w, text, "", &r), 200);
+		CHECK_INT(asking_get(w, text, "", &r), 200);
 		snprintf(text, sizeof(text), "<base href=\"%s\"", rows[i].base);
 		CHECK(str_find(buf_str(&r.body), str_of(text)) > 0);
 		if (rows[i].location) {
-			CHECK_INT(get(w, "GET /", "", &r), 302);
+			CHECK_INT(asking_get(w, "GET /", "", &r), 302);
 			CHECK_STR(response_header(&r, "Location"), rows[i].location);
-			CHECK_INT(get(w, "GET /explore", "", &r), 404);
+			CHECK_INT(asking_get(w, "GET /explore", "", &r), 404);
 			snprintf(text, sizeof(text), "GET %sx/explore", rows[i].prefix);
-			CHECK_INT(get(w, text, "", &r), 404);
+			CHECK_INT(asking_get(w, text, "", &r), 404);
 		}
 		web_close(w);
 	}
@@ -388,16 +352,16 @@ TEST(cross_origin_headers_come_with_an_allowed_origin_only)
 
 	o.cors_origin = "https?://(a|b)\\.example";
 	w = open_web(&o);
-	get(w, "OPTIONS /api/v1/query", "Origin: http://a.example\r\n", &r);
+	asking_get(w, "OPTIONS /api/v1/query", "Origin: http://a.example\r\n", &r);
 	CHECK_INT(r.status, 204);
 	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "http://a.example");
 	CHECK_STR(response_header(&r, "Vary"), "Origin");
-	get(w, "OPTIONS /api/v1/query", "Origin: http://a.example.evil\r\n", &r);
+	asking_get(w, "OPTIONS /api/v1/query", "Origin: http://a.example.evil\r\n", &r);
 	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "");
-	get(w, "OPTIONS /api/v1/query", "", &r);
+	asking_get(w, "OPTIONS /api/v1/query", "", &r);
 	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "");
 	web_set_ready(w, true);
-	get(w, "GET /api/v1/query", "Origin: http://b.example\r\n", &r);
+	asking_get(w, "GET /api/v1/query", "Origin: http://b.example\r\n", &r);
 	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "http://b.example");
 	response_release(&r);
 	web_close(w);
@@ -454,7 +418,7 @@ TEST(slow_requests_leave_workers_to_the_quick_ones)
 		peer_send(&peers[i], STR("POST /-/reload HTTP/1.1\r\nHost: x\r\n\r\n"));
 	}
 	for (int i = 0; i < 50; i++)
-		CHECK_INT(get(w, "GET /-/healthy", "", &r), 200);
+		CHECK_INT(asking_get(w, "GET /-/healthy", "", &r), 200);
 	atomic_store(&seen.hold, false);
 	for (int i = 0; i < 64; i++) {
 		peer_receive(&peers[i], &r, false);
@@ -483,7 +447,7 @@ static void capture(void *ctx)
 TEST(a_profile_of_the_server_itself)
 {
 	/* clang-format off */
-	static const struct row wrong[] = {
+	static const struct asking_row wrong[] = {
 		{ "GET /debug/pprof/profile?seconds=0", 400,
 			"seconds is a number from 1 to 600\n" },
 		{ "GET /debug/pprof/profile?seconds=601", 400, NULL },
@@ -501,7 +465,8 @@ TEST(a_profile_of_the_server_itself)
 	arena_init(&a, 0);
 	w = open_web(&o);
 	ASK_ALL(w, wrong);
-	CHECK_INT(get(w, "GET /debug/pprof/profile?seconds=1", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_INT(
+		asking_get(w, "GET /debug/pprof/profile?seconds=1", "Accept-Encoding: gzip\r\n", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Type"), "application/octet-stream");
 	CHECK_STR(response_header(&r, "Content-Encoding"), "");
 	CHECK_STR(response_header(&r, "Content-Disposition"), "attachment; filename=\"profile\"");
@@ -534,7 +499,7 @@ TEST(one_capture_at_a_time_and_none_outlives_the_server)
 	signal(SIGPROF, SIG_IGN);
 	capture(&p);
 	REQUIRE(WAIT_FOR(is_capturing()));
-	CHECK_INT(get(w, "GET /debug/pprof/profile?seconds=1", "", &r), 500);
+	CHECK_INT(asking_get(w, "GET /debug/pprof/profile?seconds=1", "", &r), 500);
 	CHECK_STR(buf_str(&r.body), "Could not enable CPU profiling: cpu profiling already in use\n");
 	CHECK_STR(response_header(&r, "X-Go-Pprof"), "1");
 	CHECK_STR(response_header(&r, "Content-Type"), "text/plain; charset=utf-8");
