@@ -73,7 +73,7 @@ function contents(chapter) {
 	return `<nav class="contents" aria-label="On this page"><p>On this page</p><ul>\n${links.join("\n")}\n</ul></nav>`;
 }
 
-function turn(book, chapter) {
+function chapterTurn(book, chapter) {
 	const at = book.chapters.indexOf(chapter);
 	const link = (other, word, cls) =>
 		other ? `<a class="${cls}" href="../${pageOf(other)}"><span>${word}</span> ${escapeHtml(other.title)}</a>` : "";
@@ -125,7 +125,7 @@ ${aside}
 }
 
 export function chapterPage(book, chapter, files) {
-	const main = markdown.renderer.render(chapter.tokens, markdown.options, {}) + turn(book, chapter);
+	const main = markdown.renderer.render(chapter.tokens, markdown.options, {}) + chapterTurn(book, chapter);
 	return layout({
 		book,
 		chapter,

@@ -3,7 +3,7 @@
 import { pageOf } from "./check.mjs";
 import { plainText } from "./read.mjs";
 
-function partsOf(chapter) {
+function chapterParts(chapter) {
 	const parts = [];
 	let row = null;
 	let heading = null;
@@ -27,6 +27,6 @@ function partsOf(chapter) {
 }
 
 export function searchIndex(book) {
-	const chapters = book.chapters.map((c) => ({ section: c.section, url: pageOf(c), parts: partsOf(c) }));
+	const chapters = book.chapters.map((c) => ({ section: c.section, url: pageOf(c), parts: chapterParts(c) }));
 	return `bookIndex(${JSON.stringify(chapters)});\n`;
 }
