@@ -147,7 +147,7 @@ static void openapi_write_answer(
 	}
 }
 
-/* Answers of one status are one response; they stand together in the table. */
+/* Writes one response for each status. The table lists answers of one status next to each other. */
 static void openapi_write_answers(struct json *j, const struct operation *op)
 {
 	const struct operation_answer *a = op->answers;

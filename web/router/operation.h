@@ -26,7 +26,7 @@ enum param_type {
 enum param_flags {
 	PARAM_REQUIRED = 1,
 	PARAM_REPEATED = 2, /* may come again and again */
-	PARAM_IN_PATH = 4, /* stands for the next "*" of the route's path */
+	PARAM_IN_PATH = 4, /* the value of the next "*" in the route's path */
 	PARAM_PREFIX = 8, /* any parameter whose name begins so; "": any at all */
 };
 
