@@ -147,6 +147,16 @@ void labels_print(struct buf *out, struct labels ls)
 	buf_add_char(out, '}');
 }
 
+static struct str labels_put(char **to, struct str text)
+{
+	struct str put = { *to, text.len };
+
+	if (text.len) /* an empty one may have no bytes */
+		memcpy(*to, text.ptr, text.len);
+	*to += text.len;
+	return put;
+}
+
 /* One allocation for all bytes and one for the array. */
 struct labels labels_dup(struct arena *a, struct labels ls)
 {
@@ -163,12 +173,8 @@ struct labels labels_dup(struct arena *a, struct labels ls)
 	if (!v || !p)
 		return (struct labels){ NULL, ls.n };
 	for (i = 0; i < ls.n; i++) {
-		const struct label *l = &ls.v[i];
-
-		v[i].name = (struct str){ memcpy(p, l->name.ptr, l->name.len), l->name.len };
-		p += l->name.len;
-		v[i].value = (struct str){ memcpy(p, l->value.ptr, l->value.len), l->value.len };
-		p += l->value.len;
+		v[i].name = labels_put(&p, ls.v[i].name);
+		v[i].value = labels_put(&p, ls.v[i].value);
 	}
 	return (struct labels){ v, ls.n };
 }

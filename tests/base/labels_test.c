@@ -164,6 +164,8 @@ TEST(dup_does_not_share)
 	text[0] = 'X';
 	CHECK_STR(printed(copy), "{name=\"value\"}");
 	CHECK_INT(labels_dup(&arena, (struct labels){ 0 }).n, 0);
+	l.value = (struct str){ NULL, 0 };
+	CHECK_STR(printed(labels_dup(&arena, (struct labels){ &l, 1 })), "{name=\"\"}");
 	arena_init(&tiny, 16);
 	CHECK(labels_dup(&tiny, copy).v == NULL);
 	arena_release(&tiny);

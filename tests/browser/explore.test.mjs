@@ -276,7 +276,7 @@ test("a selection that cost nothing says so, and one that is not stored too", as
 	const { page } = await open(t, explore({ query: 'cpu{job="epimetheus"}', ...w }), {
 		before: (p) => p.route("**/api/v1/query?*", (route) => route.fulfill(idle)),
 	});
-	await page.getByText(/^No CPU time in this window: 12 profiles were stored/).waitFor();
+	await page.getByText(/^No CPU time in this window: 12 profiles without samples[.]/).waitFor();
 	await page.unrouteAll({ behavior: "wait" });
 	await page.goto(base + explore({ query: "nosuchtype", ...w }));
 	await page.getByText("No stored type is named nosuchtype").waitFor();

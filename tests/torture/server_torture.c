@@ -85,8 +85,9 @@ static bool write_text(const char *path, const char *text)
 	return !fs_write_file(&fs_posix, path, str_of(text), &err);
 }
 
+/* No turn of a scrape or a rule comes while the tests run: it would store at a time of its own. */
 static const char config_text[] =
-	"global: {scrape_interval: 1h, evaluation_interval: 1h, external_labels: {region: x}}\n"
+	"global: {scrape_interval: 100y, evaluation_interval: 100y, external_labels: {region: x}}\n"
 	"rule_files: [rules.yml]\n"
 	"alerting: {alertmanagers: [{static_configs: [{targets: ['127.0.0.1:1']}]}]}\n"
 	"scrape_configs:\n"
@@ -94,7 +95,7 @@ static const char config_text[] =
 	"    params: {gc: ['1']}\n"
 	"    basic_auth: {username: u, password: p}\n"
 	"    profiling_config:\n"
-	"      pprof_config: {memory: {interval: 2h, kind: {alloc_space: cumulative}}}\n"
+	"      pprof_config: {memory: {interval: 100y, kind: {alloc_space: cumulative}}}\n"
 	"    relabel_configs:\n"
 	"      - {source_labels: [__address__], regex: '(.*):.*', target_label: host,\n"
 	"         replacement: $1}\n"
@@ -106,7 +107,7 @@ static const char config_text[] =
 static const char rules_text[] =
 	"groups:\n"
 	"- name: g\n"
-	"  interval: 1h\n"
+	"  interval: 100y\n"
 	"  rules:\n"
 	"  - {record: 'job:cpu:share', expr: 'cum_share(cpu[5m], {function=\"main.slow\"})'}\n"
 	"  - alert: High\n"
