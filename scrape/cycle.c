@@ -388,7 +388,9 @@ static enum err_code cycle_send_request(struct scraper *s, struct scrape_task *t
 	}
 	buf_add_double(&seconds, (double)o.timeout_ns / NS_PER_S);
 	headers[1].value = buf_str(&seconds);
-	rc = http_client_send(s->lane->client, &o, cycle_on_answer, t, &s->request, &t->err);
+	rc = buf_failed(&seconds) || buf_failed(&url) ?
+		err_nomem(&t->err, "scrape") :
+		http_client_send(s->lane->client, &o, cycle_on_answer, t, &s->request, &t->err);
 	buf_release(&seconds);
 	buf_release(&url);
 	return rc;
