@@ -26,7 +26,7 @@ static struct {
 	unsigned port, grpc_port;
 	struct options o;
 	struct server *s;
-	int64_t pushed_s; /* the last profile of ingest */
+	int64_t pushed_s, opened; /* profiles of ingest, and windows that were opened */
 	uint64_t deleted;
 } world;
 
@@ -210,10 +210,19 @@ static bool world_start(void)
 	return true;
 }
 
-/* Opened by the first test that runs, closed by the last of all. */
+/* Opened by the first test that runs. */
 static bool world_open(void)
 {
 	return world.s || world_start();
+}
+
+static bool world_close(void)
+{
+	struct err err;
+
+	server_close(world.s);
+	world.s = NULL;
+	return !fs_remove_tree(&fs_posix, world.dir, &err);
 }
 
 /* ---- paths ---- */
@@ -374,15 +383,13 @@ TEST(every_other_request_survives)
  * Pushes a profile of its own. One that was acknowledged is there; one that was refused may be,
  * whole, and is stored when it is sent again.
  */
-static enum err_code ingest(const struct torture_path *p, struct buf *out, struct err *err)
+static enum err_code ingest_at(int64_t at, struct buf *out, struct err *err)
 {
-	int64_t at = T0 + 3600 + world.pushed_s++;
 	struct buf gz = { 0 }, answer = { 0 };
 	char text[256];
 	enum err_code rc = ERR_OK;
 	int status;
 
-	(void)p;
 	snprintf(text, sizeof(text), "POST /api/v1/ingest?name=cpu&time=%lld&interval=1s&job=ingest",
 		(long long)at);
 	if (!profile(&gz, 5))
@@ -410,6 +417,19 @@ static enum err_code ingest(const struct torture_path *p, struct buf *out, struc
 	buf_release(&gz);
 	buf_release(&answer);
 	return rc;
+}
+
+static enum err_code ingest(const struct torture_path *p, struct buf *out, struct err *err)
+{
+	(void)p;
+	return ingest_at(T0 + 3600 + world.pushed_s++, out, err);
+}
+
+/* The first of a window of the head. */
+static enum err_code ingest_first(const struct torture_path *p, struct buf *out, struct err *err)
+{
+	(void)p;
+	return ingest_at(T0 - 7200 * ++world.opened, out, err);
 }
 
 /* The same of one with links. */
@@ -476,6 +496,15 @@ TEST(a_deletion_deletes_or_says_why_not)
 	torture_path(&path);
 }
 
+/* Leaves some hundred windows behind. */
+TEST(a_profile_that_opens_a_window_is_whole_or_not_there)
+{
+	static const struct torture_path path = { "/api/v1/ingest", ingest_first, NULL, .all = true };
+
+	REQUIRE(world_open());
+	torture_path(&path);
+}
+
 /* All but the newest window. */
 static bool has_become_blocks(void)
 {
@@ -488,12 +517,13 @@ static bool has_become_blocks(void)
 	return has;
 }
 
-/* The same questions, now that windows have become blocks. */
+/* The same questions, now that windows have become blocks: of a server without the windows above.
+ */
 TEST(every_question_survives_on_blocks)
 {
 	struct err err;
 
-	REQUIRE(world_open());
+	REQUIRE(world_open() && world_close() && world_open());
 	server_close(world.s);
 	world.s = NULL;
 	world.o.too_old_ns = NS_PER_HOUR;
@@ -518,8 +548,5 @@ TEST(calls_over_grpc_survive)
 
 TEST(the_server_ends)
 {
-	struct err err;
-
-	server_close(world.s);
-	CHECK_OK(fs_remove_tree(&fs_posix, world.dir, &err), &err);
+	CHECK(world_close());
 }

@@ -73,7 +73,7 @@ static bool sweep_point(struct sweep *s, uint64_t nth)
 
 static void sweep_all(struct sweep *s)
 {
-	uint64_t points = sweep_points(), n, step;
+	uint64_t points = s->p->all ? 0 : sweep_points(), n, step;
 	int before = check_failures;
 	enum err_code rc;
 	struct err err;

@@ -32,6 +32,7 @@ struct torture_path {
 	const char *name;
 	enum err_code (*run)(const struct torture_path *p, struct buf *out, struct err *err);
 	const char *request; /* for run */
+	bool all; /* each failure is tried, whatever EPI_TORTURE_POINTS says */
 };
 
 /*

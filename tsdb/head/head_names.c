@@ -271,7 +271,7 @@ static void head_names_add_start(const struct window *w, struct buf *b)
 {
 	buf_add_char(b, NAMES_VERSION);
 	buf_add_u64be(b, w->identity);
-	buf_add_u64be(b, hash_bytes(b->ptr, HEAD_BYTES - 8, (uint64_t)w->start_ns));
+	buf_add_u64be(b, hash_bytes(b->ptr, b->len, (uint64_t)w->start_ns));
 }
 
 void head_names_append(struct db *db, struct window *w, struct str copies)
