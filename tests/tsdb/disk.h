@@ -10,7 +10,7 @@
  *   synced changes.
  * - A sync that failed leaves what it was to write out lost for good, though it can still be read:
  *   the next sync says OK and does not make it durable (what Linux does with a page it could not
- *   write).
+ *   write), except where it was written anew.
  * - A directory's entries (made, renamed, removed) are durable when the directory was synced. What
  *   happened in it since survives in part too: a prefix, in the order it was done. Directories know
  *   nothing of each other: a new directory is durable when its parent was synced, and nothing in it

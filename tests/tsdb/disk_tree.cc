@@ -262,16 +262,39 @@ static void change(std::string *content, const disk_change &c)
 		content->replace(c.at, c.bytes.size(), c.bytes);
 }
 
+// Bytes that were written anew are not those that were lost.
+static void cover(std::vector<disk_change> *lost, const disk_change &c)
+{
+	std::vector<disk_change> left;
+	uint64_t end = c.truncates ? UINT64_MAX : c.at + c.bytes.size();
+
+	for (disk_change &l : *lost) {
+		uint64_t l_end = l.at + l.bytes.size();
+
+		if (l.truncates || l_end <= c.at || end <= l.at) {
+			left.push_back(std::move(l));
+			continue;
+		}
+		if (l.at < c.at)
+			left.push_back({ l.at, l.bytes.substr(0, c.at - l.at), false, true });
+		if (end < l_end)
+			left.push_back({ end, l.bytes.substr(end - l.at), false, true });
+	}
+	*lost = std::move(left);
+}
+
 void disk_tree::sync(disk_node *file)
 {
 	disk_node *dir = file->parent;
 	std::vector<disk_change> lost;
 
 	for (disk_change &c : file->changes) {
-		if (c.lost)
+		if (c.lost) {
 			lost.push_back(std::move(c));
-		else
+		} else {
 			change(&file->synced, c);
+			cover(&lost, c);
+		}
 	}
 	file->changes = std::move(lost);
 	for (size_t i = dir->steps.size(); i-- > 0;)

@@ -38,7 +38,7 @@ struct inventory {
 	uint64_t room[COPIES]; /* bytes of the files; 0: to be made anew */
 	bool ours[COPIES]; /* what can be read in it was synced by this process */
 	bool dirty; /* the files do not say the same */
-	size_t first; /* to be written: what is in the other one is whole */
+	size_t first; /* to be written first: what is in the other one is whole */
 };
 
 /* ---- entries ---- */
@@ -245,8 +245,11 @@ static enum err_code inventory_write_copy(
 	return rc;
 }
 
-/* Stops at the first failure; the next call begins with the file that failed. So one of the two is
- * always whole. */
+/*
+ * Stops at the first failure; the next call begins with the file that failed. So one of the two is
+ * always whole. An even generation was written to file 0 first, an odd one to file 1: so the next
+ * process knows which was synced before the other was begun.
+ */
 static enum err_code catalog_inventory_save(struct inventory *inventory, struct err *err)
 {
 	struct buf b = { 0 };
@@ -255,7 +258,7 @@ static enum err_code catalog_inventory_save(struct inventory *inventory, struct 
 
 	if (inventory->read_only || !inventory->dirty)
 		return ERR_OK;
-	inventory->generation++;
+	inventory->generation += (inventory->generation + 1) % COPIES == inventory->first ? 1 : 2;
 	inventory_encode(inventory->generation, inventory->v, inventory->n, &b);
 	want = (b.len * 2 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 	if (buf_failed(&b) || inventory->n > INVENTORY_MAX)
@@ -351,8 +354,11 @@ static enum err_code inventory_load(
 	inventory->dirty = !copies[0].read || !copies[1].read ||
 		copies[0].generation != copies[1].generation;
 	/* The older one of two was synced before the newer one was begun. */
-	inventory->first = copies[0].read &&
-		(!copies[1].read || copies[0].generation < copies[1].generation);
+	if (!inventory->dirty)
+		inventory->first = (copies[0].generation + 1) % COPIES;
+	else
+		inventory->first = copies[0].read &&
+			(!copies[1].read || copies[0].generation < copies[1].generation);
 	if (!rc && best) {
 		inventory->generation = best->generation;
 		if (!inventory_reserve(inventory, best->n))

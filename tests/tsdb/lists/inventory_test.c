@@ -256,20 +256,27 @@ TEST(power_may_go_after_a_sync_that_failed_before_the_start)
 	struct bed t;
 
 	for (uint64_t nth = 1; cut; nth++)
-		for (uint64_t turn = 0; turn < 32; turn++) {
+		for (uint64_t turn = 0; turn < 64; turn++) {
 			REQUIRE(bed_open(&t));
 			reopen(&t);
-			for (uint64_t i = 0; i < 2 + turn % 2; i++) /* the one written first changes */
-				CHECK_OK(change(&t, NULL, &w), &t.f.err);
+			for (uint64_t i = 0; i < 150 + turn % 2; i++) { /* the one written first changes */
+				struct inventory_entry more = window_at(100 + 10 * (int64_t)i, false);
+
+				CHECK_OK(change(&t, NULL, &more), &t.f.err); /* more than a sector */
+			}
+			CHECK_OK(change(&t, NULL, &w), &t.f.err);
 			disk_fail(t.disk, 1 + turn / 2 % 2, DISK_SYNC, DISK_ONCE);
 			CHECK_INT(change(&t, &w, &a), ERR_IO);
 			disk_fail(t.disk, 0, DISK_SYNC, DISK_ONCE);
 			reopen(&t);
+			if (turn / 4 % 2) /* the files are written in place */
+				disk_full(t.disk, 0);
 			disk_power_cut_at(t.disk, nth);
 			(void)!change(&t, NULL, &w);
 			cut = disk_is_cut(t.disk);
 			disk_power_cut(t.disk);
-			disk_restore(t.disk, turn);
+			disk_full(t.disk, UINT64_MAX);
+			disk_restore(t.disk, turn / 8);
 			reopen(&t);
 			CHECK_INT(t.found, INVENTORY_READ);
 			bed_close(&t);
