@@ -38,9 +38,9 @@ const ruleText = (page) => drawer(page).getByRole("region", { name: "Rule", exac
 const testText = (page) => drawer(page).getByRole("region", { name: "Rule test" }).locator("pre").textContent();
 const sentence = (page) => drawer(page).locator(".alert-says").textContent();
 
-/** Waits until the past day is read and its limit stands in the address. */
+/** Waits until the past day is read, its limit stands in the address, and the texts are final. */
 async function ready(page) {
-	await drawer(page).waitFor();
+	await drawer(page).locator(".alert-texts[aria-busy=false]").waitFor();
 	await page.waitForFunction(() => window.__epi.chart("chart-alert")?.columns.length > 0);
 	await page.waitForFunction(() => new URLSearchParams(location.search).has("aover"));
 }
@@ -105,7 +105,14 @@ test("from a flame graph to the rule in two clicks, and its texts pass epitool",
 });
 
 test("the limit by pointer, keys and text; the sentence and both texts follow", async (t) => {
-	const { page, problems } = await open(t, explore({ query: QUERY, range: "15m" }));
+	// A busy server names the types late; without them nobody knows that this one has a rate.
+	const { page, problems } = await open(t, explore({ query: QUERY, range: "15m" }), {
+		before: (p) =>
+			p.route("**/api/v1/profile_types*", async (route) => {
+				await p.waitForTimeout(1000);
+				await route.continue();
+			}),
+	});
 	await page.getByRole("button", { name: "Alert", exact: true }).click();
 	await ready(page);
 	assert.match(params(page).alert, /^total\(merge by \(job\) \(rate\(cpu\{job="demo"\}\[5m\]\)\)\) \/ 1e9$/);

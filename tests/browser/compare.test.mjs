@@ -12,6 +12,7 @@ import {
 	openFleet,
 	params,
 	shot,
+	verdictReady,
 } from "./page.mjs";
 
 const V1 = 'cpu{job="demo",version="v1"}';
@@ -73,10 +74,8 @@ test("the verdict names the planted regression, and what it says is the API's an
 	const verdict = page.getByRole("region", { name: "Verdict" });
 	let said;
 	for (let tries = 1; ; tries++) {
-		await page.waitForFunction(
-			() => window.__epi?.verdict() && window.__epi.strips() && !/looking/.test(document.body.innerText),
-		);
-		said = await page.evaluate(() => window.__epi.verdict());
+		said = await verdictReady(page);
+		await page.waitForFunction(() => window.__epi.strips());
 		if (said.name === REGRESSED) break;
 		// In a window in which the fleet hardly ran, chance moves another function more.
 		assert.ok(tries < 12, `${said.name} is named`);

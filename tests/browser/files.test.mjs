@@ -16,6 +16,7 @@ import {
 	shot,
 	startServer,
 	WAIT_MS,
+	verdictReady,
 } from "./page.mjs";
 
 const REGRESSED = "main.scoreItems"; // v2 of the demo fleet does more of it
@@ -156,15 +157,7 @@ test("a file is compared with production", async (t) => {
 	const compare = page.getByRole("button", { name: "Compare", exact: true });
 	await compare.click();
 	await addressHas(page, { base: 'cpu{job="demo",version="v1"}' });
-	const named = async () => {
-		await page.waitForFunction(
-			() =>
-				window.__epi?.verdict() &&
-				document.querySelector(".results:not(.busy)") &&
-				!/testing significance/.test(document.querySelector(".verdict").innerText),
-		);
-		return (await page.evaluate(() => window.__epi.verdict())).name;
-	};
+	const named = async () => (await verdictReady(page)).name;
 	for (let tries = 1; (await named()) !== REGRESSED; tries++) {
 		// In a window in which the fleet hardly ran, chance moves another function more.
 		assert.ok(tries < 12, await verdict(page).innerText());

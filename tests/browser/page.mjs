@@ -175,6 +175,17 @@ export async function flameReady(page) {
 	await settled(page);
 }
 
+/** What the verdict on a difference names and why, once its significance is tested. */
+export async function verdictReady(page) {
+	await page.waitForFunction(
+		() =>
+			window.__epi?.verdict() &&
+			document.querySelector(".results:not(.busy)") &&
+			document.querySelector('.verdict [role="status"][aria-busy="false"]'),
+	);
+	return page.evaluate(() => window.__epi.verdict());
+}
+
 export async function settled(page) {
 	let last = "";
 	for (let i = 0; i < WAIT_MS / 120; i++) {

@@ -17,6 +17,7 @@ import {
 	shot,
 	startServer,
 	WAIT_MS,
+	verdictReady,
 } from "./page.mjs";
 import { amount, drawnTotal, same, sidesOf, visit } from "./visitor.mjs";
 
@@ -47,13 +48,7 @@ const escaped = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 async function judged(v, fits) {
 	const { page } = v;
 	const { data } = await v.answer("the difference", (a) => a.args.max_nodes && /^diff/.test(a.args.query) && fits(a.args.query));
-	await page.waitForFunction(
-		() =>
-			window.__epi?.verdict?.() &&
-			document.querySelector(".results:not(.busy)") &&
-			!/testing significance/.test(document.querySelector(".verdict").innerText),
-	);
-	const said = await page.evaluate(() => window.__epi.verdict());
+	const said = await verdictReady(page);
 	return { said, data, text: await textOf(verdict(page).getByRole("status")) };
 }
 

@@ -174,7 +174,7 @@ function Texts({ of }: { of: DraftState }) {
 	// In a folder of its own: a pattern such as rules/*.yml would load a test as rules.
 	const testFile = `tests/${file}_test.yml`;
 	return (
-		<div class="alert-texts">
+		<div class="alert-texts" aria-busy={of.busy}>
 			<Text title="Rule" file={`${file}.yml`} text={alertRuleText(draft)} />
 			{"text" in test ? (
 				<Text title="Rule test" file={testFile} text={test.text} />

@@ -42,15 +42,16 @@ function usePast(expr: string, win: Window) {
 }
 
 /** The labels of one series that the expression selects; null if there is none, or not known yet. */
-function useSeries(expr: string, win: Window): Labels | null {
+function useSeries(expr: string, win: Window): { series: Labels | null; loading: boolean } {
 	const selector = useMemo(() => findSelectors(expr)[0], [expr]);
 	const args = {
 		"match[]": selector ? formatSelector(selector) : "",
 		start: String(win.start),
 		end: String(win.end),
 	};
-	const found = useApi<Labels[]>(selector ? JSON.stringify(args) : null, "series", args).answer?.data;
-	return (Array.isArray(found) && found[0]) || null;
+	const loaded = useApi<Labels[]>(selector ? JSON.stringify(args) : null, "series", args);
+	const found = loaded.answer?.data;
+	return { series: (Array.isArray(found) && found[0]) || null, loading: loaded.loading };
 }
 
 /** The element with the largest value, whose labels are those of the example. */
@@ -73,9 +74,9 @@ export function useAlertDraft() {
 	const expr = get("alert");
 	const win = useMemo(() => dayBefore(Date.now() / 1000), [expr]);
 	const past = usePast(expr, win);
-	const series = useSeries(expr, win);
-	const types = useProfileTypes().answer?.data ?? [];
-	const profile = resolveType(findSelectors(expr)[0]?.name ?? "", types);
+	const { series, loading } = useSeries(expr, win);
+	const types = useProfileTypes();
+	const profile = resolveType(findSelectors(expr)[0]?.name ?? "", types.answer?.data ?? []);
 	const type = profile?.type ?? "";
 	const unit = useMemo(() => alertUnit(expr, type, past.unit), [expr, type, past.unit]);
 
@@ -115,6 +116,8 @@ export function useAlertDraft() {
 	const draft: AlertDraft = { name, expr, over: limitText(over), wait, labels, format: unit.format, subject, known };
 	return {
 		...{ draft, fired, unit, past, window: win, over, move, type, severity, fn },
+		/** The texts may still change by what the server answers. */
+		busy: past.loaded.loading || types.loading || loading,
 		labelsText: get("alabels"),
 		labelsWrong: own === null,
 		sentence: past.known ? firedText(fired, win) : "",

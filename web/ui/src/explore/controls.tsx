@@ -111,7 +111,7 @@ export function Controls(props: ControlsProps) {
 					<button
 						type="button"
 						class="alert-query"
-						disabled={!query || hasFiles(query)}
+						disabled={!query || hasFiles(query) || (!types.answer && !types.error)}
 						title="New alert: cost of the past day, a limit, and the rule as text"
 						onClick={() => patch(alertOnAll(query, known))}
 					>

@@ -181,7 +181,7 @@ export function VerdictPanel(props: VerdictProps) {
 	const shown = of && comparable(flame) && !nothingChanged(significance);
 	return (
 		<section class="panel verdict" aria-label="Verdict">
-			<p role="status">
+			<p role="status" aria-busy={significance?.loading ?? false}>
 				<Sentence flame={flame} of={of} props={props} />
 			</p>
 			{shown && !props.files && (
