@@ -8,7 +8,7 @@
 //   names         of the pictures to take, all of them unless given
 //
 // cwebp (Debian's package webp) makes WebP of them: of quality 75 or of fewer colours, whichever is smaller. A picture above
-// 35 KB is an error: show less in it.
+// 40 kB is an error: show less in it.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,6 +1,6 @@
 // The flags of our programs in commands that a test cannot run, compared with what each program's --help lists.
 import { execFileSync } from 'node:child_process';
-import { epimetheus, epitool } from './lib.mjs';
+import { epimetheus, epitool, helpFlags } from './lib.mjs';
 
 /** What speaks of a program and does not start it. */
 const OTHERS = new Set(('adduser apt apt-get cat chmod chown cp curl getent grep helm install journalctl kubectl ls make mkdir mv ps rm rsync scp ' +
@@ -10,9 +10,9 @@ const STATEMENT = /#.*|(?:[^\s;|&'"#]|'[^']*'|"(?:\\[^]|[^"\\])*"|(?<=\S)#)+|[;|
 function flagsOf(program, ...command) {
   const help = execFileSync(program, [...command, '--help']).toString();
   const flags = new Set();
-  for (const [, both, name] of help.matchAll(/^ +(?:-\w, +)?--(\[no-\])?([a-z][a-z0-9.-]*)/gm)) {
-    flags.add(name);
-    if (both) flags.add(`no-${name}`);
+  for (const flag of helpFlags(help)) {
+    flags.add(flag.replace('[no-]', ''));
+    if (flag.startsWith('[no-]')) flags.add(flag.replace('[no-]', 'no-'));
   }
   if (!flags.has('help')) throw new Error(`no flags of ${program} ${command.join(' ')} in: ${help}`);
   return flags;

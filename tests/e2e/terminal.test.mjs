@@ -1,7 +1,7 @@
 // epitool in a terminal: errors that name what was meant, compare, top --watch, flame, and completion in real shells.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { epimetheus, epitool, execFileSync, finish, join, request, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
+import { epimetheus, epitool, execFileSync, finish, helpFlags, join, request, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
 
 const run = (t, ...args) => finish(t, epitool, args);
 
@@ -243,8 +243,7 @@ const has = (program) => {
   }
 };
 
-/** The long flags of a help text: [name, off by --no-]. */
-const flagsOf = (help) => [...help.matchAll(/^  (?:-\w, |    )--(?:\[no-\])?([a-z0-9.-]+)/gm)].map((m) => m[1]);
+const flagsOf = (help) => helpFlags(help).map((flag) => flag.replace('[no-]', ''));
 
 test('completion in shells', async (t) => {
   const dir = scratch(t);

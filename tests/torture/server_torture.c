@@ -216,7 +216,7 @@ static bool world_open(void)
 	return world.s || world_start();
 }
 
-static bool world_close(void)
+static bool world_end(void)
 {
 	struct err err;
 
@@ -517,13 +517,12 @@ static bool has_become_blocks(void)
 	return has;
 }
 
-/* The same questions, now that windows have become blocks: of a server without the windows above.
- */
+/* The same questions, now that windows have become blocks; of a server without those above. */
 TEST(every_question_survives_on_blocks)
 {
 	struct err err;
 
-	REQUIRE(world_open() && world_close() && world_open());
+	REQUIRE(world_open() && world_end() && world_open());
 	server_close(world.s);
 	world.s = NULL;
 	world.o.too_old_ns = NS_PER_HOUR;
@@ -548,5 +547,5 @@ TEST(calls_over_grpc_survive)
 
 TEST(the_server_ends)
 {
-	CHECK(world_close());
+	CHECK(world_end());
 }

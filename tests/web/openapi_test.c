@@ -124,7 +124,7 @@ TEST(parameters_are_found_by_name_and_by_prefix)
 		CHECK(operation_has_param(rows[i].op, str_of(rows[i].name)) == rows[i].has);
 }
 
-static void check_type(const char *type, const char *want)
+static void check_schema_type(const char *type, const char *want)
 {
 	struct buf out = { 0 };
 	struct json j;
@@ -137,16 +137,16 @@ static void check_type(const char *type, const char *want)
 
 TEST(types_become_schemas)
 {
-	check_type("int", "{\"type\":\"integer\"}");
-	check_type("any", "{}");
-	check_type("datetime", "{\"type\":\"string\",\"format\":\"date-time\"}");
-	check_type("[][]int",
+	check_schema_type("int", "{\"type\":\"integer\"}");
+	check_schema_type("any", "{}");
+	check_schema_type("datetime", "{\"type\":\"string\",\"format\":\"date-time\"}");
+	check_schema_type("[][]int",
 		"{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}}");
-	check_type("{}Labels",
+	check_schema_type("{}Labels",
 		"{\"type\":\"object\",\"additionalProperties\":"
 		"{\"$ref\":\"#/components/schemas/Labels\"}}");
-	check_type("'a'|''", "{\"type\":\"string\",\"enum\":[\"a\",\"\"]}");
-	check_type("[]int|null",
+	check_schema_type("'a'|''", "{\"type\":\"string\",\"enum\":[\"a\",\"\"]}");
+	check_schema_type("[]int|null",
 		"{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"
 		"{\"type\":\"null\"}]}");
 }
