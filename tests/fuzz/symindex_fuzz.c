@@ -35,6 +35,25 @@ static void read_all(const struct symindex *x, const struct header *h)
 	require(sum != 1); /* so that the bytes are read */
 }
 
+/* The whole of it goes into a builder, or is refused. */
+static void merge_all(const struct symindex *x)
+{
+	static const struct symindex_limits limits = { 1u << 20, 20000, 20000, 20000 };
+	struct symindex_builder *b;
+	struct buf out = { 0 };
+	struct symindex *merged;
+	struct err err;
+
+	require(!symindex_builder_open(&limits, &b, &err));
+	if (!symindex_add_index(b, x, &err)) {
+		require(!symindex_finish(b, STR(""), &out, &err));
+		require(!symindex_open(buf_str(&out), &merged, &err));
+		symindex_close(merged);
+	}
+	symindex_builder_close(b);
+	buf_release(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symindex *x;
@@ -49,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!symindex_open((struct str){ copy, size }, &x, &err)) {
 		require(!header_read((struct str){ copy, size }, &h, &err));
 		read_all(x, &h);
+		merge_all(x);
 		symindex_close(x);
 	}
 	free(copy);

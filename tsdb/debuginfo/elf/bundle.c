@@ -76,10 +76,10 @@ struct str bundle_file(const struct bundle *b, size_t i, enum bundle_kind *kind)
 		(size_t)bundle_number(b->table, entry + 16) };
 }
 
-static void bundle_add(struct buf *b, uint64_t v)
+static void bundle_add(struct buf *b, uint64_t value)
 {
-	v = htole64(v);
-	buf_add(b, &v, sizeof(v));
+	value = htole64(value);
+	buf_add(b, &value, sizeof(value));
 }
 
 void bundle_begin(struct bundle_writer *w, uint64_t binary_bytes)

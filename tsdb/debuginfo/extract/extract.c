@@ -76,14 +76,14 @@ static enum err_code extraction_add_loads(struct extraction *e, struct err *err)
 		uint64_t i = 0;
 
 		while (left && elf_load_next(e->elf, &i, &l)) {
-			struct symindex_load to = { .address = l.address, .executable = l.executable };
+			const struct symindex_load to = { .address = l.address,
+				.offset = places ? l.offset : 0,
+				.bytes = places ? l.file_bytes : l.memory_bytes,
+				.executable = l.executable,
+				.lost = !places };
 
 			if (l.executable != executable)
 				continue;
-			if (places) {
-				to.offset = l.offset;
-				to.bytes = l.file_bytes;
-			}
 			if ((rc = symindex_load(e->builder, &to, err)))
 				return rc;
 			left--;

@@ -192,10 +192,10 @@ enum err_code symindex_frame(struct symindex_builder *b, uint32_t parent, uint32
 	return symindex_intern(&b->frames, &frame, out, &is_new, err);
 }
 
-enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end, uint32_t frame,
-	enum symindex_quality q, struct err *err)
+enum err_code builder_add_segment(struct symindex_builder *b, uint64_t start, uint64_t end,
+	uint32_t frame, enum symindex_quality q, bool own, struct err *err)
 {
-	struct symindex_segment s = { start, end, frame, q };
+	struct symindex_segment s = { start, end, frame, (uint32_t)q * 2 + own };
 
 	assert(frame < b->frames.v.n && q >= SYMINDEX_SYMBOLS && q <= SYMINDEX_DWARF);
 	if (start >= end)
@@ -207,6 +207,12 @@ enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t 
 	if (q > b->best)
 		b->best = q;
 	return runs_add(&b->runs, &s, err);
+}
+
+enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end, uint32_t frame,
+	enum symindex_quality q, struct err *err)
+{
+	return builder_add_segment(b, start, end, frame, q, true, err);
 }
 
 enum err_code symindex_load(

@@ -85,6 +85,10 @@ static inline const struct scope_order *builder_scope_order(
 
 void items_release(struct items *items);
 
+/* symindex_add; own: not of another index. */
+MUST_CHECK enum err_code builder_add_segment(struct symindex_builder *b, uint64_t start,
+	uint64_t end, uint32_t frame, enum symindex_quality q, bool own, struct err *err);
+
 /* ---- sweep.c ---- */
 
 /* Called in ascending order, with ranges that do not overlap. */

@@ -138,9 +138,10 @@ enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 
 	if (bytes.len < FORMAT_HEADER_BYTES || memcmp(p, magic, sizeof(magic)))
 		return err_set(err, ERR_CORRUPT, "no symbol index: %zu bytes", bytes.len);
-	if (symindex_load_u32(p + AT_VERSION) != FORMAT_VERSION)
-		return err_set(err, ERR_UNSUPPORTED, "symbol index: version %u, this program reads %u",
-			symindex_load_u32(p + AT_VERSION), FORMAT_VERSION);
+	h->version = symindex_load_u32(p + AT_VERSION);
+	if (!h->version || h->version > FORMAT_VERSION)
+		return err_set(err, ERR_UNSUPPORTED, "symbol index: version %u, this program reads 1 to %u",
+			h->version, FORMAT_VERSION);
 	if (symindex_load_u64(p + AT_HASH) != header_hash(p))
 		return err_set(err, ERR_CORRUPT, "symbol index: checksum of the header");
 	h->total = symindex_load_u64(p + AT_TOTAL);

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "tsdb/debuginfo/index/symindex.h"
 
-#define FORMAT_VERSION 1u
+#define FORMAT_VERSION 2u /* 1 is read, too: it does not mark lost places */
 #define FORMAT_HEADER_BYTES 448u
 #define FORMAT_PAGE_LOG2 16
 #define FORMAT_PAGE_BYTES ((size_t)1 << FORMAT_PAGE_LOG2)
@@ -28,7 +28,7 @@ enum section_id {
 	SECTION_FUNCTIONS, /* offset of the name, of the raw one or 0, file + 1, line */
 	SECTION_FILES, /* offset of the path */
 	SECTION_STRINGS, /* each its length as a varint, and its bytes */
-	SECTION_LOADS, /* address, offset, bytes, executable */
+	SECTION_LOADS, /* address, offset, bytes, enum load_bits */
 	SECTIONS
 };
 
@@ -41,6 +41,8 @@ enum entry_tag {
 	ENTRY_GAP, /* no name */
 };
 
+enum load_bits { LOAD_EXECUTABLE = 1, LOAD_LOST = 2 };
+
 struct section {
 	uint64_t offset, bytes, count;
 	unsigned width[FORMAT_COLUMNS]; /* bits of each column of a table */
@@ -48,6 +50,7 @@ struct section {
 };
 
 struct header {
+	unsigned version;
 	enum symindex_quality best;
 	uint64_t total; /* bytes of the index */
 	uint64_t base, end; /* addresses */

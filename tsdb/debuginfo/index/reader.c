@@ -1,23 +1,6 @@
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "tsdb/debuginfo/index/format.h"
-
-enum page_state { PAGE_NEW, PAGE_SOUND, PAGE_DAMAGED };
-
-/* Changes while an index is read. */
-struct symindex_reading {
-	_Atomic uint64_t faults; /* wrong contents under right checksums */
-	/* enum page_state. Two threads may verify one page at once, and find the same. */
-	_Atomic unsigned char pages[];
-};
-
-struct symindex {
-	struct str bytes;
-	struct header h;
-	const char *section[SECTIONS];
-	struct symindex_reading *reading;
-};
+#include "tsdb/debuginfo/index/reader.h"
 
 enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err)
 {
@@ -60,7 +43,7 @@ enum symindex_quality symindex_best(const struct symindex *s)
 
 /* ---- reading of verified bytes ---- */
 
-static bool symindex_fault(const struct symindex *s)
+bool symindex_fault(const struct symindex *s)
 {
 	atomic_fetch_add_explicit(&s->reading->faults, 1, memory_order_relaxed);
 	return false;
@@ -78,7 +61,7 @@ static bool symindex_verify(const struct symindex *s, uint64_t page)
 	return sound;
 }
 
-static unsigned char page_state(const struct symindex *s, uint64_t page)
+static unsigned char symindex_page_state(const struct symindex *s, uint64_t page)
 {
 	return atomic_load_explicit(&s->reading->pages[page], memory_order_relaxed);
 }
@@ -86,7 +69,7 @@ static unsigned char page_state(const struct symindex *s, uint64_t page)
 static bool symindex_pages_readable(const struct symindex *s, uint64_t first, uint64_t last)
 {
 	for (uint64_t page = first; page <= last; page++) {
-		unsigned char state = page_state(s, page);
+		unsigned char state = symindex_page_state(s, page);
 
 		if (state == PAGE_SOUND)
 			continue;
@@ -102,15 +85,11 @@ static inline bool symindex_readable(const struct symindex *s, const char *at, u
 	uint64_t offset = (uint64_t)(at - s->bytes.ptr) - FORMAT_HEADER_BYTES;
 	uint64_t first = offset >> FORMAT_PAGE_LOG2, last = (offset + n - 1) >> FORMAT_PAGE_LOG2;
 
-	return (first == last && page_state(s, first) == PAGE_SOUND) ||
+	return (first == last && symindex_page_state(s, first) == PAGE_SOUND) ||
 		symindex_pages_readable(s, first, last);
 }
 
-struct symindex_record {
-	uint64_t v[FORMAT_COLUMNS];
-};
-
-static bool symindex_get_record(
+bool symindex_get_record(
 	const struct symindex *symindex, enum section_id id, uint64_t i, struct symindex_record *out)
 {
 	const struct section *s = &symindex->h.section[id];
@@ -129,7 +108,7 @@ static bool symindex_get_record(
 
 #define STRING_HEAD_MAX 3u /* bytes of its length */
 
-static bool symindex_get_string(const struct symindex *symindex, uint64_t offset, struct str *out)
+bool symindex_get_string(const struct symindex *symindex, uint64_t offset, struct str *out)
 {
 	const struct section *s = &symindex->h.section[SECTION_STRINGS];
 	struct cursor c;
@@ -174,15 +153,22 @@ bool symindex_load_at(const struct symindex *s, uint32_t i, struct symindex_load
 
 	if (i >= symindex_loads(s) || !symindex_get_record(s, SECTION_LOADS, i, &r))
 		return false;
-	if (r.v[3] > 1)
+	if (r.v[3] > (LOAD_EXECUTABLE | LOAD_LOST))
 		return symindex_fault(s);
-	*out = (struct symindex_load){
-		.address = r.v[0], .offset = r.v[1], .bytes = r.v[2], .executable = r.v[3]
-	};
+	*out = (struct symindex_load){ .address = r.v[0],
+		.offset = r.v[1],
+		.bytes = r.v[2],
+		.executable = r.v[3] & LOAD_EXECUTABLE,
+		.lost = s->h.version == 1 ? !r.v[2] : (r.v[3] & LOAD_LOST) != 0 };
 	return true;
 }
 
 #define MAPPING_PAGE_BYTES UINT64_C(4096)
+
+static uint64_t symindex_page_of(uint64_t offset)
+{
+	return offset & ~(MAPPING_PAGE_BYTES - 1);
+}
 
 bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_t offset_in_mapping,
 	uint64_t *address)
@@ -196,7 +182,7 @@ bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_
 	for (uint32_t i = 0; i < loads; i++) {
 		if (!symindex_load_at(s, i, &l))
 			return false;
-		if (l.bytes && offset >= l.offset && offset - l.offset < l.bytes &&
+		if (!l.lost && offset >= l.offset && offset - l.offset < l.bytes &&
 			(!best.bytes || (l.executable && !best.executable)))
 			best = l;
 		executables += l.executable;
@@ -205,10 +191,25 @@ bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_
 	}
 	if (best.bytes)
 		return !__builtin_add_overflow(best.address, offset - best.offset, address);
-	if (executables != 1 || lost.bytes || mapping_offset % MAPPING_PAGE_BYTES)
+	if (executables != 1 || !lost.lost || mapping_offset != symindex_page_of(mapping_offset))
 		return false;
-	return !__builtin_add_overflow(
-		lost.address - lost.address % MAPPING_PAGE_BYTES, offset_in_mapping, address);
+	return !__builtin_add_overflow(symindex_page_of(lost.address), offset_in_mapping, address);
+}
+
+bool symindex_is_mapped_as(
+	const struct symindex *s, uint64_t mapping_offset, uint64_t mapping_bytes)
+{
+	struct symindex_load l;
+
+	for (uint32_t i = 0; symindex_load_at(s, i, &l); i++) {
+		/* Where the place is lost it has the same part of a page as the address. */
+		uint64_t at = l.lost ? l.address : l.offset, first = symindex_page_of(at);
+
+		if (l.executable && l.bytes && (l.lost || first == mapping_offset) &&
+			mapping_bytes == symindex_page_of(at + l.bytes + MAPPING_PAGE_BYTES - 1) - first)
+			return true;
+	}
+	return false;
 }
 
 /* ---- look-up ---- */
@@ -246,16 +247,11 @@ static bool symindex_find_block(const struct symindex *s, uint64_t offset, uint6
 	return true;
 }
 
-struct symindex_place {
-	uint64_t scope, line;
-	bool gap;
-};
-
 /* The last entry of the block that begins at or before the address. */
 static bool symindex_scan_block(const struct symindex *s, struct cursor *c, uint64_t start,
 	uint64_t address, struct symindex_place *out)
 {
-	struct symindex_place now = { 0 }, back = { 0 }, was;
+	struct symindex_place now = { 0 }, back = { 0 };
 	uint64_t head;
 
 	*out = (struct symindex_place){ .gap = true };
@@ -265,51 +261,42 @@ static bool symindex_scan_block(const struct symindex *s, struct cursor *c, uint
 			return symindex_fault(s);
 		if (start > address)
 			break;
-		switch ((enum entry_tag)(head & 3)) {
-		case ENTRY_GAP:
-			out->gap = true;
-			continue;
-		case ENTRY_SAME:
-			break;
-		case ENTRY_SCOPE:
-			back = now;
-			now.scope += (uint64_t)str_unzigzag(cursor_varint(c));
-			break;
-		case ENTRY_BACK:
-			was = now;
-			now = back;
-			back = was;
-			break;
-		}
-		now.line += (uint64_t)str_unzigzag(cursor_varint(c));
+		symindex_take_entry(c, head, &now, &back);
 		*out = now;
 	}
 	return !c->bad || symindex_fault(s);
 }
 
-static bool symindex_find_place(
-	const struct symindex *symindex, uint64_t address, struct symindex_place *out)
+bool symindex_get_block(const struct symindex *symindex, uint64_t i, struct symindex_block *out)
 {
 	const struct section *s = &symindex->h.section[SECTION_SEGMENTS];
-	uint64_t block, from, to = s->bytes;
-	struct symindex_record r, next;
+	struct symindex_record r, next = { .v[1] = s->bytes };
+
+	if (!symindex_get_record(symindex, SECTION_BLOCKS, i, &r) ||
+		(i + 1 < symindex->h.section[SECTION_BLOCKS].count &&
+			!symindex_get_record(symindex, SECTION_BLOCKS, i + 1, &next)))
+		return false;
+	if (r.v[1] >= next.v[1] || next.v[1] > s->bytes)
+		return symindex_fault(symindex);
+	out->offset = r.v[0];
+	out->entries = (struct str){ symindex->section[SECTION_SEGMENTS] + r.v[1],
+		(size_t)(next.v[1] - r.v[1]) };
+	return symindex_readable(symindex, out->entries.ptr, out->entries.len);
+}
+
+static bool symindex_find_place(
+	const struct symindex *s, uint64_t address, struct symindex_place *out)
+{
+	uint64_t offset = address - s->h.base, i;
+	struct symindex_block block;
 	struct cursor c;
 
-	if (!symindex_find_block(symindex, address - symindex->h.base, &block) ||
-		!symindex_get_record(symindex, SECTION_BLOCKS, block, &r))
+	if (!symindex_find_block(s, offset, &i) || !symindex_get_block(s, i, &block))
 		return false;
-	from = r.v[1];
-	if (block + 1 < symindex->h.section[SECTION_BLOCKS].count) {
-		if (!symindex_get_record(symindex, SECTION_BLOCKS, block + 1, &next))
-			return false;
-		to = next.v[1];
-	}
-	if (r.v[0] > address - symindex->h.base || from >= to || to > s->bytes)
-		return symindex_fault(symindex);
-	if (!symindex_readable(symindex, symindex->section[SECTION_SEGMENTS] + from, to - from))
-		return false;
-	c = cursor_of((struct str){ symindex->section[SECTION_SEGMENTS] + from, (size_t)(to - from) });
-	return symindex_scan_block(symindex, &c, symindex->h.base + r.v[0], address, out);
+	if (block.offset > offset)
+		return symindex_fault(s);
+	c = cursor_of(block.entries);
+	return symindex_scan_block(s, &c, s->h.base + block.offset, address, out);
 }
 
 /*
@@ -403,6 +390,13 @@ size_t symindex_find(
 		at.scope -= scope.v[0]; /* below 0 it is no scope's number */
 		at.line = scope.v[1];
 	}
+}
+
+enum err_code symindex_verify_all(const struct symindex *s, struct err *err)
+{
+	for (uint64_t page = 0; page < s->h.pages; page++)
+		(void)!symindex_pages_readable(s, page, page);
+	return symindex_damaged(s, err);
 }
 
 enum err_code symindex_damaged(const struct symindex *s, struct err *err)

@@ -13,7 +13,7 @@ static int symindex_by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Bytes of a varint are at most 10; the frame with its quality takes 5. */
+/* Bytes of a varint are at most 10; the frame with its rank, of 37 bits, takes 6. */
 #define ENCODED_MAX 26u
 
 static unsigned char *symindex_put_varint(unsigned char *to, uint64_t value)
@@ -46,7 +46,7 @@ static enum err_code symindex_seal_block(struct runs *r, struct err *err)
 		to = symindex_put_varint(to, s->start - start);
 		to = symindex_put_varint(to, s->end - s->start);
 		to = symindex_put_varint(
-			to, str_zigzag((int64_t)s->frame - (int64_t)frame) << 2 | s->quality);
+			to, str_zigzag((int64_t)s->frame - (int64_t)frame) << RANK_BITS | s->rank);
 		start = s->start;
 		frame = s->frame;
 	}
@@ -100,8 +100,8 @@ static bool symindex_step(struct run_reader *reader)
 	reader->at.start += cursor_varint(&reader->c);
 	reader->at.end = reader->at.start + cursor_varint(&reader->c);
 	frame = cursor_varint(&reader->c);
-	reader->at.quality = frame & 3;
-	reader->at.frame = (uint32_t)((int64_t)reader->at.frame + str_unzigzag(frame >> 2));
+	reader->at.rank = frame & ((1u << RANK_BITS) - 1);
+	reader->at.frame = (uint32_t)((int64_t)reader->at.frame + str_unzigzag(frame >> RANK_BITS));
 	return true;
 }
 

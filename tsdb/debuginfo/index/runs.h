@@ -16,8 +16,9 @@
 struct symindex_segment {
 	uint64_t start, end;
 	uint32_t frame;
-	uint32_t quality;
+	uint32_t rank; /* where two overlap the greater counts */
 };
+#define RANK_BITS 4
 
 struct run {
 	unsigned char *bytes;

@@ -30,8 +30,8 @@ static bool symindex_counts_more(const struct symindex_builder *b, const struct 
 	const struct scope_order *ox, *oy;
 	uint32_t sx, sy;
 
-	if (s->quality != segment->quality)
-		return s->quality > segment->quality;
+	if (s->rank != segment->rank)
+		return s->rank > segment->rank;
 	if (s->end - s->start != segment->end - segment->start)
 		return s->end - s->start < segment->end - segment->start;
 	if (s->start != segment->start)

@@ -11,9 +11,10 @@
  * frame, so a look-up is one search and a walk to the outermost function, however deep the calls
  * are.
  *
- * Where segments overlap, each address has the one of the best quality; of these the narrowest; of
- * these the one that begins last; of these (the same range) the one with more inlined calls, then
- * the one whose contents hash lower. So the index does not depend on the order of the calls.
+ * Where segments overlap, each address has the one of the best quality; of these one that is not of
+ * another index (symindex_add_index); of these the narrowest; of these the one that begins last; of
+ *these (the same range) the one with more inlined calls, then the one whose contents hash lower. So
+ *the index does not depend on the order of the calls.
  *
  * Units:     addresses are the binary's own, as it was linked (ELF virtual addresses).
  * Errors:    ERR_LIMIT (which one), ERR_NOMEM; symindex_open: ERR_CORRUPT, ERR_UNSUPPORTED (a
@@ -79,20 +80,27 @@ MUST_CHECK enum err_code symindex_add(struct symindex_builder *b, uint64_t start
 enum symindex_quality symindex_builder_best(const struct symindex_builder *b);
 /*
  * A segment of the binary that is loaded (PT_LOAD). In files of debug data alone they have lost
- * their places in the binary: offset and bytes are 0 then.
+ * their places in the binary: offset is 0 then, and bytes are those in memory (0: not known).
  */
 struct symindex_load {
 	uint64_t offset, bytes; /* in the binary */
 	uint64_t address;
 	bool executable;
+	bool lost;
 };
 MUST_CHECK enum err_code symindex_load(
 	struct symindex_builder *b, const struct symindex_load *l, struct err *err);
+struct symindex;
+/*
+ * Adds what an index of another file of the same binary says, behind all else: segments where
+ * nothing as good was added, and the places of loads that are lost or missing here. ERR_CORRUPT:
+ * it is damaged, and the builder has a part of it.
+ */
+MUST_CHECK enum err_code symindex_add_index(
+	struct symindex_builder *b, const struct symindex *from, struct err *err);
 /* Writes the index behind *out's bytes. The builder can only be closed then. */
 MUST_CHECK enum err_code symindex_finish(
 	struct symindex_builder *b, struct str build_id, struct buf *out, struct err *err);
-
-struct symindex;
 
 MUST_CHECK enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err);
 void symindex_close(struct symindex *s); /* NULL is fine */
@@ -111,6 +119,14 @@ bool symindex_load_at(const struct symindex *s, uint32_t i, struct symindex_load
 bool symindex_address(const struct symindex *s, uint64_t mapping_offset, uint64_t offset_in_mapping,
 	uint64_t *address);
 
+/*
+ * A mapping that begins at this offset of its file is as large as what the binary loads there;
+ * where the place is lost, as large as a load. So a binary without a build id is known by its name
+ * and size.
+ */
+bool symindex_is_mapped_as(
+	const struct symindex *s, uint64_t mapping_offset, uint64_t mapping_bytes);
+
 struct symindex_location {
 	struct str name, raw; /* for people; as in the binary */
 	struct str file; /* "": not known */
@@ -122,6 +138,8 @@ struct symindex_location {
  */
 size_t symindex_find(
 	const struct symindex *s, uint64_t address, struct symindex_location *l, size_t max);
+/* Verifies all pages; as symindex_damaged. */
+MUST_CHECK enum err_code symindex_verify_all(const struct symindex *s, struct err *err);
 /*
  * ERR_OK: all that was read so far is sound. ERR_CORRUPT: *err says how many pages are damaged,
  * or that contents are wrong under a right checksum; some answers of symindex_find were 0 for it.

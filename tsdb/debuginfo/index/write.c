@@ -421,7 +421,7 @@ static int symindex_compare_loads(const void *pa, const void *pb)
 		return a->offset < b->offset ? -1 : 1;
 	if (a->bytes != b->bytes)
 		return a->bytes < b->bytes ? -1 : 1;
-	return a->executable - b->executable;
+	return a->executable != b->executable ? a->executable - b->executable : a->lost - b->lost;
 }
 
 static void symindex_load_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
@@ -431,7 +431,7 @@ static void symindex_load_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_
 	row[0] = l->address;
 	row[1] = l->offset;
 	row[2] = l->bytes;
-	row[3] = l->executable;
+	row[3] = (l->executable ? LOAD_EXECUTABLE : 0) | (l->lost ? LOAD_LOST : 0);
 }
 
 /* ---- the whole ---- */

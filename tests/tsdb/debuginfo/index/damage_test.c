@@ -96,9 +96,9 @@ TEST(version)
 
 	sample_init(&s, 1, SPAN, 4, false);
 	REQUIRE_OK(sample_index(&s, 0, &out, &err), &err);
-	out.ptr[8] = 2;
+	out.ptr[8] = 3;
 	CHECK_ERR(symindex_open(buf_str(&out), &x, &err), &err, ERR_UNSUPPORTED,
-		"symbol index: version 2, this program reads 1");
+		"symbol index: version 3, this program reads 1 to 2");
 	CHECK_ERR(symindex_open(STR("\x7f" "ELF"),
 								&x, &err),
 		&err, ERR_CORRUPT, "no symbol index: 4 bytes");

@@ -71,8 +71,8 @@ TEST(the_executable_one_of_two)
 
 TEST(a_load_without_its_place_is_the_mapping)
 {
-	static const struct symindex_load v[] = { { 0, 0, 0, false }, { 0, 0, 0x2740, true },
-		{ 0, 0, 0x5000, false } };
+	static const struct symindex_load v[] = { { 0, 0, 0, false, true },
+		{ 0, 0x300, 0x2740, true, true }, { 0, 0, 0x5000, false, true } };
 	static const struct question q[] = { { 0x1000, 0x740, 0x2740 }, { 0x7000, 0, 0x2000 },
 		{ 0x1010, 0x740, NO }, { 0, UINT64_MAX - 1, NO } };
 
@@ -81,8 +81,9 @@ TEST(a_load_without_its_place_is_the_mapping)
 
 TEST(several_executable_ones_without_their_places_say_nothing)
 {
-	static const struct symindex_load two[] = { { 0, 0, 0x1000, true }, { 0, 0, 0x5000, true } },
-									  none[] = { { 0, 0, 0x1000, false } },
+	static const struct symindex_load two[] = { { 0, 0, 0x1000, true, true },
+		{ 0, 0, 0x5000, true, true } },
+									  none[] = { { 0, 0, 0x1000, false, true } },
 									  far[] = { { 0x1000, 0x100, UINT64_MAX - 0x10, true } };
 	static const struct question q[] = { { 0x1000, 0x40, NO } };
 
@@ -94,7 +95,7 @@ TEST(several_executable_ones_without_their_places_say_nothing)
 
 TEST(they_are_read_back_in_order_and_limited)
 {
-	static const struct symindex_load v[] = { { UINT64_MAX, UINT64_MAX, UINT64_MAX, true },
+	static const struct symindex_load v[] = { { UINT64_MAX, UINT64_MAX, UINT64_MAX, true, true },
 		{ 5, 6, 7, false }, { 1, 2, 7, true } };
 	struct symindex_builder *b = NULL;
 	struct symindex_load got;
@@ -106,7 +107,8 @@ TEST(they_are_read_back_in_order_and_limited)
 	for (uint32_t i = 0; i < 3; i++) {
 		REQUIRE(symindex_load_at(x, i, &got));
 		CHECK(got.offset == v[2 - i].offset && got.bytes == v[2 - i].bytes &&
-			got.address == v[2 - i].address && got.executable == v[2 - i].executable);
+			got.address == v[2 - i].address && got.executable == v[2 - i].executable &&
+			got.lost == v[2 - i].lost);
 	}
 	CHECK(!symindex_load_at(x, 3, &got));
 	symindex_close(x);

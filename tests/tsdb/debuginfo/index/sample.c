@@ -83,6 +83,12 @@ static enum err_code add_functions(struct symindex_builder *b, uint64_t order, u
 
 enum err_code sample_index(const struct sample *s, uint64_t order, struct buf *out, struct err *err)
 {
+	return sample_index_over(s, order, NULL, out, err);
+}
+
+enum err_code sample_index_over(const struct sample *s, uint64_t order,
+	const struct symindex *older, struct buf *out, struct err *err)
+{
 	uint32_t files[SAMPLE_FUNCTIONS], functions[SAMPLE_FUNCTIONS], frames[SAMPLE_FRAMES];
 	struct symindex_builder *b;
 	enum err_code rc;
@@ -113,11 +119,15 @@ enum err_code sample_index(const struct sample *s, uint64_t order, struct buf *o
 	}
 	for (uint32_t i = 0; i < SAMPLE_LOADS; i++) {
 		uint32_t n = permuted(order, i, SAMPLE_LOADS);
-		struct symindex_load l = { n << 12, 4096, s->base + (n << 16), n == 1 };
+		struct symindex_load l = {
+			.offset = n << 12, .bytes = 4096, .address = s->base + (n << 16), .executable = n == 1
+		};
 
 		if ((rc = symindex_load(b, &l, err)))
 			goto out;
 	}
+	if (older && (rc = symindex_add_index(b, older, err)))
+		goto out;
 	rc = symindex_finish(b, STR("\xab\xcd"), out, err);
 out:
 	symindex_builder_close(b);
@@ -134,11 +144,9 @@ static bool counts_more(
 	return a->start > b->start;
 }
 
-void sample_expect(const struct sample *s, uint64_t address, struct buf *text)
+static const struct sample_segment *best_at(const struct sample *s, uint64_t address)
 {
 	const struct sample_segment *best = NULL;
-	const struct sample_frame *f;
-	char name[64], file[64];
 
 	for (uint32_t i = 0; i < s->segments; i++) {
 		const struct sample_segment *g = &s->segment[i];
@@ -146,6 +154,22 @@ void sample_expect(const struct sample *s, uint64_t address, struct buf *text)
 		if (g->start <= address && address < g->end && (!best || counts_more(s, g, best)))
 			best = g;
 	}
+	return best;
+}
+
+enum symindex_quality sample_quality(const struct sample *s, uint64_t address)
+{
+	const struct sample_segment *best = best_at(s, address);
+
+	return best ? best->quality : 0;
+}
+
+void sample_expect(const struct sample *s, uint64_t address, struct buf *text)
+{
+	const struct sample_segment *best = best_at(s, address);
+	const struct sample_frame *f;
+	char name[64], file[64];
+
 	if (!best)
 		return;
 	for (uint32_t n = best->frame; n != SYMINDEX_NONE; n = f->parent) {

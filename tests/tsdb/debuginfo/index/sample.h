@@ -38,6 +38,11 @@ void sample_init(struct sample *s, uint64_t seed, uint32_t span, uint32_t segmen
 /* order: functions, frames and segments are added in another order for each. */
 MUST_CHECK enum err_code sample_index(
 	const struct sample *s, uint64_t order, struct buf *out, struct err *err);
+/* The same, and what an older index says. */
+MUST_CHECK enum err_code sample_index_over(const struct sample *s, uint64_t order,
+	const struct symindex *older, struct buf *out, struct err *err);
+/* Of what the builder should have chosen; 0: no name. */
+enum symindex_quality sample_quality(const struct sample *s, uint64_t address);
 /* "name file:line start; ...": appended; of what the builder should have chosen. */
 void sample_expect(const struct sample *s, uint64_t address, struct buf *text);
 /* The same, as the index has it. */
