@@ -109,7 +109,7 @@ uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/r
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
 	web/pyroscope
 uses_web/profefe := base base/self base/net proto proto/legacy scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
-uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
+uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \

@@ -21,7 +21,8 @@ static const char upload_about[] =
 	"Sends ELF files with symbols to a server that runs with --web.enable-ingest, so that the\n"
 	"addresses of native code that profiles hold get names, also those stored before. Programs,\n"
 	"shared objects and files of debug data alone are taken. The server is asked first: what it\n"
-	"has is not sent, so a second run sends only what is missing.\n"
+	"has is not sent, so a second run sends only what is missing. Of several files of one build\n"
+	"it keeps what each knows: a file adds names, and takes none away.\n"
 	"\n"
 	"Files of a directory that are not ELF, or have no code, are passed over.";
 
@@ -34,7 +35,7 @@ struct awaited {
 
 struct tool_debuginfo_run {
 	struct client_options client;
-	bool recursive, wait;
+	bool recursive, force, wait;
 	int64_t wait_ns;
 	size_t uploaded, there, failed, passed;
 	struct awaited *first, **last;
@@ -120,7 +121,7 @@ static void tool_debuginfo_run_upload_open_file(
 	enum sent sent;
 
 	progress_begin(path);
-	sent = debuginfo_send(&r->client, path, f, &reason, &err);
+	sent = debuginfo_send(&r->client, path, f, r->force, &reason, &err);
 	progress_end();
 	if (sent == SENT) {
 		r->uploaded++;
@@ -255,6 +256,9 @@ int debuginfo_send_files(int argc, char **argv)
 	struct flag flags[] = {
 		{ "recursive", FLAG_BOOL, &r.recursive, "false", "Send the files below directories.",
 			.short_name = 'r' },
+		{ "force", FLAG_BOOL, &r.force, "false",
+			"Send files also where the server has symbols as good, or where one failed.",
+			.short_name = 'f' },
 		{ "wait", FLAG_BOOL, &r.wait, "true", "Wait until the symbols can be used." },
 		{ "wait-timeout", FLAG_DURATION, &r.wait_ns, "5m", "Longest time of that, for all files." },
 		{ "server", FLAG_STRING, &r.client.server, SERVER_DEFAULT, "Server to send to." },

@@ -229,6 +229,7 @@ enum err_code debuginfo_ask(const struct client_options *o, const struct debugin
 		debuginfo_send_copy(out->state, sizeof(out->state), json_object_get(x, "state"));
 		debuginfo_send_copy(out->why, sizeof(out->why), json_object_get(x, "why"));
 		debuginfo_send_copy(out->quality, sizeof(out->quality), json_object_get(x, "quality"));
+		debuginfo_send_copy(out->content, sizeof(out->content), json_object_get(x, "content"));
 		out->index_bytes = json_integer_value(json_object_get(x, "indexBytes"));
 	}
 	json_decref(root);
@@ -243,6 +244,9 @@ static bool debuginfo_send_named_may_be_wanted(
 {
 	bool best = !strcmp(n->quality, debuginfo_qualities[DEBUGINFO_DWARF]);
 
+	if (!strcmp(n->state, "named") && !strcmp(n->content, debuginfo_kinds[DEBUGINFO_NO_TEXT]) &&
+		kind != DEBUGINFO_NO_TEXT)
+		return true; /* the code's places are not known there */
 	if (!strcmp(n->state, "named"))
 		return kind != DEBUGINFO_STRIPPED && !best;
 	return strcmp(n->state, "queued") && strcmp(n->state, "extracting") &&
@@ -250,7 +254,7 @@ static bool debuginfo_send_named_may_be_wanted(
 }
 
 static enum sent send_by_id(const struct client_options *o, const char *path,
-	const struct native_file *f, struct buf *say, struct err *err)
+	const struct native_file *f, bool force, struct buf *say, struct err *err)
 {
 	const struct debuginfo_id *id = native_file_id(f);
 	struct buf to = { 0 };
@@ -258,9 +262,9 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 	int status = 0;
 	enum sent sent = SENT;
 
-	if (debuginfo_ask(o, id, &n, err))
+	if (!force && debuginfo_ask(o, id, &n, err))
 		return SENT_NONE;
-	if (!debuginfo_send_named_may_be_wanted(&n, f->kind))
+	if (!force && !debuginfo_send_named_may_be_wanted(&n, f->kind))
 		return SENT_BEFORE;
 	buf_printf(&to,
 		"/api/v1/symbols/upload?kind=%s&content=%s&id=", debuginfo_id_kind_name(id->kind),
@@ -268,6 +272,7 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 	percent_encode(&to, debuginfo_id_text(id), PERCENT_VALUE);
 	buf_add_cstr(&to, "&name=");
 	percent_encode(&to, str_of(path), PERCENT_VALUE);
+	buf_add_cstr(&to, force ? "&force=true" : "");
 	buf_add_char(&to, '\0');
 	if (buf_failed(&to)) {
 		err_nomem(err, "request");
@@ -282,10 +287,10 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 }
 
 enum sent debuginfo_send(const struct client_options *o, const char *path,
-	const struct native_file *f, struct buf *say, struct err *err)
+	const struct native_file *f, bool force, struct buf *say, struct err *err)
 {
 	buf_clear(say);
-	return f->ids[DEBUGINFO_GNU].len && f->kind != DEBUGINFO_STRIPPED ?
+	return !force && f->ids[DEBUGINFO_GNU].len && f->kind != DEBUGINFO_STRIPPED ?
 		send_announced(o, path, f, say, err) :
-		send_by_id(o, path, f, say, err);
+		send_by_id(o, path, f, force, say, err);
 }

@@ -1,8 +1,8 @@
 /*
  * Sends one file of native code to a server: asks, uploads, says what became of it.
  *
- * A GNU build id goes by Pyroscope's protocol, which Pyroscope's own server speaks too; other ids
- * and stripped files by the API's request, since the protocol has no words for them.
+ * A GNU build id goes by Pyroscope's protocol, which Pyroscope's own server speaks too; other ids,
+ * stripped files and what is forced by the API's request, since the protocol has no words for them.
  *
  * Errors: the server's own message; ERR_CANCELED after Ctrl-C. 429 and 503 are tried again, for as
  *         long as the server asks for.
@@ -20,13 +20,16 @@ enum sent {
 	SENT_NOT, /* *err says why */
 	SENT_NONE, /* *err; no other file would fare better */
 };
-/* *say: why it was not sent; text lives until the next call. */
+/*
+ * *say: why it was not sent; text lives until the next call. force: the server is not asked whether
+ * it has as good.
+ */
 enum sent debuginfo_send(const struct client_options *o, const char *path,
-	const struct native_file *f, struct buf *say, struct err *err);
+	const struct native_file *f, bool force, struct buf *say, struct err *err);
 
 /* What the server says of an id; "" where it says nothing of it. */
 struct debuginfo_send_named {
-	char state[16], why[512], quality[16];
+	char state[16], why[512], quality[16], content[16];
 	long long index_bytes;
 };
 /* ERR_NOT_FOUND: the server has no such list. */

@@ -75,9 +75,13 @@ static enum err_code download_begin(struct debuginfod_job *j, struct err *err)
 {
 	size_t i = (size_t)(j->server - j->fetcher->servers.v);
 
-	return debuginfo_upload_begin(debuginfo_store(j->fetcher->o.debuginfo), &j->want.id,
-		j->ask[i] == ASK_DEBUGINFO ? DEBUGINFO_NO_TEXT : DEBUGINFO_STRIPPED, DEBUGINFO_DEBUGINFOD,
-		str_of(j->want.path), &j->upload, err);
+	const struct debuginfo_offer offer = { .kind = j->ask[i] == ASK_DEBUGINFO ? DEBUGINFO_NO_TEXT :
+																				DEBUGINFO_STRIPPED,
+		.origin = DEBUGINFO_DEBUGINFOD,
+		.path = str_of(j->want.path) };
+
+	return debuginfo_upload_begin(
+		debuginfo_store(j->fetcher->o.debuginfo), &j->want.id, &offer, &j->upload, err);
 }
 
 /* GOT: so far. */

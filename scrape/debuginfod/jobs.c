@@ -171,9 +171,10 @@ static struct debuginfod_peer *debuginfod_choose(
 static bool debuginfod_wants(
 	const struct debuginfod *d, const struct debuginfod_job *j, enum debuginfo_kind kind)
 {
+	const struct debuginfo_offer offer = { .kind = kind, .origin = DEBUGINFO_DEBUGINFOD };
 	const char *reason;
 
-	return debuginfo_wants(debuginfod_store_of(d), &j->want.id, kind, &reason);
+	return debuginfo_wants(debuginfod_store_of(d), &j->want.id, &offer, &reason);
 }
 
 static void job_step(struct debuginfod *d, struct debuginfod_job *j, int64_t *next_ns)

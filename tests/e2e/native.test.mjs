@@ -134,9 +134,8 @@ async function byAddr2line(t, dir, body, binary) {
 }
 
 test('a stripped program of C++ with gperftools: hex first, then names, lines and inlined calls of the same window', async (t) => {
-  const dir = scratch(t), full = join(dir, 'full'), run = join(dir, 'run');
-  mkdirSync(full);
-  mkdirSync(run);
+  const dir = scratch(t), full = join(dir, 'full'), run = join(dir, 'run'), symbols = join(dir, 'symbols');
+  for (const folder of [full, run, symbols]) mkdirSync(folder);
   const source = readFileSync(join(root, 'tests/e2e/cpp/service.cc'), 'utf8').replace('__attribute__((noinline))', 'inline __attribute__((always_inline))');
   writeFileSync(join(full, 'service.cc'), source);
   execFileSync('g++', ['-O2', '-g', '-o', join(full, 'shop'), join(full, 'service.cc'), '-ltcmalloc_and_profiler', '-ldl', '-pthread'], { stdio: 'pipe' });
@@ -164,8 +163,17 @@ scrape_configs:
   const bare = (await whole(server, all, 'pprof')).body;
   assert.match((await infos(server, `flat(${all})`)).join(), /% in \S*\/run\/shop(,|$)/);
 
-  await upload(t, server, [join(full, 'shop')]);
+  // A file adds names and takes none away: first a table of symbols, then the debug data alone.
+  execFileSync('strip', ['--strip-debug', '-o', join(symbols, 'shop'), join(full, 'shop')]);
+  execFileSync('objcopy', ['--only-keep-debug', join(full, 'shop'), join(dir, 'only.debug')]);
+  await upload(t, server, [join(symbols, 'shop')]);
+  const bySymbols = await costs(server, `flat(${all})`);
+  assert.ok(bySymbols['shop::serve_requests'] > 0 && !bySymbols['[shop]'], JSON.stringify(bySymbols));
+  await upload(t, server, [join(dir, 'only.debug')]);
   const after = await costs(server, `flat(${all})`);
+  const shops = (await api(server, 'symbols')).binaries.filter((b) => b.path.endsWith('/shop') || b.path.endsWith('only.debug'));
+  assert.deepEqual(shops.map((b) => [b.state, b.quality, b.content, b.jobs]), [['named', 'dwarf', 'full', ['cpp']]]);
+  assert.ok(shops[0].addresses > 0);
   assert.equal(after['[shop]'], undefined, JSON.stringify(after));
   assert.equal(Object.values(after).reduce((a, b) => a + b), total);
   assert.ok(after['shop::rank_items'] > 0 && after['shop::parse_orders'] > 0, JSON.stringify(after));
@@ -181,4 +189,14 @@ scrape_configs:
   assert.deepEqual(Object.fromEntries(Object.entries(after).filter(([name]) => name.startsWith('shop::'))), await byAddr2line(t, dir, bare, join(full, 'shop')));
   const rows = await top(t, dir, (await whole(server, all, 'pprof')).body);
   for (const [name, n] of Object.entries(after)) assert.equal(rows[name]?.[0], n, name);
+
+  // Elsewhere the debug data come alone: their name and the size of their code say whose they are.
+  const other = scratch(t), alone = await startServer(t, { dir: other, args, config: 'scrape_configs: []\n' });
+  writeFileSync(join(other, 'bare.pb.gz'), bare);
+  execFileSync('objcopy', ['--only-keep-debug', join(full, 'shop'), join(other, 'shop.debug')]);
+  const push = await finish(t, epitool, ['push', `--server=${alone.url}`, '--name=process_cpu', '-l', 'job=cpp', join(other, 'bare.pb.gz')]);
+  assert.equal(push.code, 0, push.err);
+  await upload(t, alone, [join(other, 'shop.debug')]);
+  const named = await costs(alone, `flat(${all})`);
+  for (const [name, n] of Object.entries(after)) if (name.startsWith('shop::')) assert.equal(named[name], n, JSON.stringify(named));
 });

@@ -66,6 +66,11 @@ test('epitool sends what is missing, once, and waits for its names', async (t) =
     ['gnu', debug, 'named', 'dwarf', 'no_text', 'upload', 0]);
   assert.ok(b.indexBytes > 0 && b.sourceBytes > b.indexBytes);
 
+  // Debug data alone do not say where the code lies. The binary does, and it keeps its name.
+  run = await upload(t, server, shop);
+  assert.match(run.out, new RegExp(`^${shop}: gnu ${id}: named by dwarf, [\\d.]+ KiB\n$`), run.err);
+  assert.deepEqual([(await binary(server, id)).content, (await binary(server, id)).path], ['full', shop]);
+
   run = await upload(t, server, '--recursive', dir);
   assert.equal(run.code, 0, run.err);
   for (const file of [shop, debug, stripped]) {
@@ -86,6 +91,28 @@ test('better symbols replace worse ones, and a stripped file blocks nothing', as
   run = await upload(t, server, shop);
   assert.match(run.out, /: named by dwarf, /, run.err);
   assert.equal((await binary(server, id)).content, 'full');
+});
+
+test('what is as good is taken by force, and what is worse takes nothing away', async (t) => {
+  const dir = scratch(t);
+  const { id, shop, debug } = compile(dir);
+  const symbols = join(dir, 'symbols');
+  execFileSync('strip', ['--strip-debug', '-o', symbols, shop]);
+  const server = await start(t, dir);
+  let run = await upload(t, server, shop);
+  const was = await binary(server, id);
+  for (const file of [debug, symbols]) {
+    run = await upload(t, server, file);
+    assert.match(run.out, /: not sent: equally good symbols are stored \(dwarf\)\n/, run.err);
+    run = await upload(t, server, '--force', file);
+    assert.equal(run.code, 0, run.err);
+    assert.match(run.out, /: named by dwarf, /);
+  }
+  const now = await binary(server, id);
+  assert.deepEqual([now.content, now.path, now.indexBytes], ['full', was.path, was.indexBytes]);
+  const res = await request(`${server.url}/api/v1/symbols/upload?force=perhaps`, { method: 'POST', body: readFileSync(shop) });
+  assert.equal(res.status, 400);
+  assert.equal(JSON.parse(res.body).error, 'invalid parameter "force": must be "true" or "false"');
 });
 
 test('what cannot be taken is refused by name', async (t) => {

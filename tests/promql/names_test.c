@@ -103,11 +103,16 @@ static void publish(struct debuginfo_store *s, struct arena *a, unsigned binary)
 
 	REQUIRE(empty);
 	CHECK_OK(debuginfo_id_init(&id, DEBUGINFO_GNU, str_of(build_ids[binary]), &err), &err);
-	REQUIRE_OK(debuginfo_job_begin(s, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, str_of(paths[binary]),
-				   dup(fileno(empty)), &j, &err),
+	REQUIRE_OK(
+		debuginfo_job_begin(s, &id,
+			&(struct debuginfo_offer){
+				.kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .path = str_of(paths[binary]) },
+			dup(fileno(empty)), &j, &err),
 		&err);
 	CHECK_INT(write(j->out_fd, bytes.ptr, bytes.len), (ssize_t)bytes.len);
-	CHECK_OK(debuginfo_job_publish(j, DEBUGINFO_DWARF, &err), &err);
+	CHECK_OK(
+		debuginfo_job_publish(j, &(struct debuginfo_found){ .quality = DEBUGINFO_DWARF }, &err),
+		&err);
 	fclose(empty);
 }
 

@@ -75,18 +75,6 @@ enum err_code api_read_query(const struct http_in *in, struct query_options *q, 
 	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
 }
 
-static enum err_code api_read_files(
-	const struct http_in *in, struct render_options *r, struct err *err)
-{
-	struct str files = http_param(in, "files");
-
-	if (files.len && !str_is(files, "true") && !str_is(files, "false"))
-		return err_set(
-			err, ERR_INVALID, "invalid parameter \"files\": must be \"true\" or \"false\"");
-	r->files = str_is(files, "true");
-	return ERR_OK;
-}
-
 /* call_site[]: the names of frames, root first. */
 static enum err_code api_read_call_site(
 	struct http_in *in, struct render_options *r, struct err *err)
@@ -132,7 +120,7 @@ static enum err_code api_read_common(
 	q->limit = limit;
 	r->max_nodes = nodes;
 	r->rows_max = limit;
-	return api_read_files(in, r, err);
+	return api_bool(in, "files", &r->files, err);
 }
 
 static enum err_code api_check_order(int64_t start_ns, int64_t end_ns, struct err *err)

@@ -9,14 +9,18 @@ struct binary_address {
 	uint32_t binary;
 };
 
-void binaries_init(struct binaries *b, struct arena *a)
+void binaries_init(struct binaries *b, struct debuginfo_store *store, struct arena *a)
 {
-	*b = (struct binaries){ .a = a, .seed = hash_seed() };
+	*b = (struct binaries){ .a = a, .store = store, .seed = hash_seed() };
 	map_init(&b->by_key);
 }
 
 void binaries_release(struct binaries *b)
 {
+	for (size_t i = 0; i < b->n; i++) {
+		symindex_close(b->v[i].index);
+		debuginfo_index_close(b->v[i].file);
+	}
 	map_release(&b->by_key);
 	free(b->addresses);
 	free(b->of_mapping);
@@ -113,6 +117,30 @@ static void web_binary_add_job(struct web_binary *w, struct str job)
 		w->jobs[w->jobs_n++] = job;
 }
 
+/* The index of a listed binary; NULL: there is none that can be read. */
+static const struct symindex *binaries_index(const struct binaries *b, struct web_binary *w)
+{
+	if (!w->file && !debuginfo_open(b->store, &w->id, &w->file, NULL) &&
+		symindex_open(debuginfo_index_bytes(w->file), &w->index, NULL))
+		w->index = NULL;
+	return w->index;
+}
+
+/* The one binary of this name, if the mapping is of its size; MAP_NONE: there is none. */
+static uint32_t binaries_find_by_name(
+	const struct binaries *b, struct str path, const struct sym_mapping *m)
+{
+	struct web_binary x = { .path = path };
+	const struct symindex *index;
+	uint32_t at;
+
+	if (!b->store || debuginfo_find_name(b->store, path, &x.id, 1) != 1 ||
+		(at = binaries_find(b, &x)) == MAP_NONE || !b->v[at].info)
+		return MAP_NONE;
+	index = binaries_index(b, &b->v[at]);
+	return index && symindex_is_mapped_as(index, m->offset, m->size) ? at : MAP_NONE;
+}
+
 /* MAP_NONE: there are too many. */
 static enum err_code binaries_binary_of(
 	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
@@ -122,7 +150,9 @@ static enum err_code binaries_binary_of(
 	enum err_code rc;
 
 	binaries_set_id(b, sym_string(p, m->build_id), &x);
-	*at = binaries_find(b, &x);
+	*at = x.id.len ? MAP_NONE : binaries_find_by_name(b, x.path, m);
+	if (*at == MAP_NONE)
+		*at = binaries_find(b, &x);
 	if (*at == MAP_NONE && b->n >= BINARIES_MAX) {
 		b->cut = true;
 		return ERR_OK;

@@ -2,6 +2,9 @@
  * Binaries: those that profiles name, with how many of their addresses have no lines, and those of
  * the store of symbols, together.
  *
+ * A binary is listed once: a mapping without a build id counts to the index that gives it its names
+ * (tsdb/debuginfo/names).
+ *
  * What profiles name is read in the symbols that are in memory: a partition's, if it has profiles
  * in the querier's time; so a binary may be named that only older profiles of the same job name.
  *
@@ -14,6 +17,7 @@
 #define WEB_DEBUGINFO_BINARIES_H
 
 #include "base/map.h"
+#include "tsdb/debuginfo/index/symindex.h"
 #include "tsdb/debuginfo/store/store.h"
 #include "tsdb/read/querier.h"
 
@@ -28,10 +32,14 @@ struct web_binary {
 	uint32_t jobs_n;
 	uint64_t addresses;
 	const struct debuginfo_info *info; /* of the store; NULL: it knows nothing of it */
+	/* Opened for a mapping of this name without a build id; else NULL. */
+	struct debuginfo_index *file;
+	struct symindex *index;
 };
 
 struct binaries {
 	struct arena *a;
+	struct debuginfo_store *store; /* NULL: none */
 	struct web_binary *v;
 	size_t n, room;
 	struct map by_key;
@@ -45,7 +53,7 @@ struct binaries {
 	size_t of_mapping_n;
 };
 
-void binaries_init(struct binaries *b, struct arena *a);
+void binaries_init(struct binaries *b, struct debuginfo_store *store, struct arena *a);
 void binaries_release(struct binaries *b);
 /* The store's, before those of profiles; d lives as long as b. */
 MUST_CHECK enum err_code binaries_add_infos(

@@ -22,8 +22,8 @@ route_fn debuginfo_should_upload, debuginfo_upload_finished; /* connect's unary 
 route_fn debuginfo_upload; /* Upload/{gnu_build_id}; ROUTE_PIECES */
 route_admit_fn debuginfo_admit_upload;
 /*
- * /api/v1/symbols/upload?id=&kind=&content=&name= with the file as its body; ROUTE_PIECES. Without
- * an id it is the file's.
+ * /api/v1/symbols/upload?id=&kind=&content=&name=&force= with the file as its body; ROUTE_PIECES.
+ * Without an id it is the file's.
  */
 route_fn debuginfo_put;
 route_admit_fn debuginfo_admit_put;

@@ -238,7 +238,7 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 	enum err_code rc = ERR_OK;
 	struct err err;
 
-	binaries_init(&l.b, &in->arena);
+	binaries_init(&l.b, l.store, &in->arena);
 	if (l.store)
 		rc = web_debuginfo_list_read_store(&l, &err);
 	if (!rc && !http_param(in, "id").len)

@@ -103,7 +103,7 @@ static enum err_code take_take(
 	if (!head->len)
 		return err_set(err, ERR_INVALID, "the body is empty: send the file");
 	if ((rc = debuginfo_file_key(buf_str(head), t->has_id, &t->id, err)) ||
-		(rc = debuginfo_upload_begin(s, &t->id, t->kind, DEBUGINFO_UPLOAD, t->path, &u, err)))
+		(rc = debuginfo_upload_begin(s, &t->id, &t->offer, &u, err)))
 		return rc;
 	if ((rc = take_copy(in, u, buf_str(head), err))) {
 		debuginfo_upload_cancel(u);

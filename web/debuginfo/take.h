@@ -13,8 +13,7 @@
 struct take {
 	struct debuginfo_id id;
 	bool has_id; /* else it becomes the file's */
-	enum debuginfo_kind kind;
-	struct str path;
+	struct debuginfo_offer offer;
 };
 /* 0: the file is queued, durably. */
 MUST_CHECK int debuginfo_take(

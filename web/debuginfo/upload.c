@@ -86,6 +86,7 @@ static enum err_code web_debuginfo_upload_should(
 {
 	const Epimetheus__Pyroscope__ShouldInitiateUploadRequest *r = (const void *)message;
 	Epimetheus__Pyroscope__ShouldInitiateUploadResponse answer;
+	struct debuginfo_offer offer = { .origin = DEBUGINFO_UPLOAD };
 	const char *reason = "it has no GNU build id";
 	enum debuginfo_kind kind;
 	struct debuginfo_id id;
@@ -99,8 +100,9 @@ static enum err_code web_debuginfo_upload_should(
 	if (r->file->gnu_build_id[0]) {
 		if ((rc = debuginfo_id_init(&id, DEBUGINFO_GNU, str_of(r->file->gnu_build_id), err)))
 			return err_wrap(err, rc, "file.gnu_build_id");
+		offer.kind = kind;
 		answer.should_initiate_upload = debuginfo_wants(
-			debuginfo_store(c->w->o.debuginfo), &id, kind, &reason);
+			debuginfo_store(c->w->o.debuginfo), &id, &offer, &reason);
 	}
 	if (answer.should_initiate_upload &&
 		!uploads_announce(
@@ -119,7 +121,6 @@ void debuginfo_should_upload(struct web *w, struct http_in *in, struct http_out 
 	web_debuginfo_upload_answer_call(w, in, out, SHOULD_REQUEST, web_debuginfo_upload_should);
 }
 
-/* What would be wanted of a stripped file is not there at all. */
 static enum err_code upload_finished(
 	struct pyroscope_call *c, const ProtobufCMessage *message, struct err *err)
 {
@@ -127,12 +128,11 @@ static enum err_code upload_finished(
 	Epimetheus__Pyroscope__UploadFinishedResponse answer =
 		EPIMETHEUS__PYROSCOPE__UPLOAD_FINISHED_RESPONSE__INIT;
 	struct debuginfo_id id;
-	const char *reason;
 	enum err_code rc;
 
 	if ((rc = debuginfo_id_init(&id, DEBUGINFO_GNU, str_of(r->gnu_build_id), err)))
 		return err_wrap(err, rc, "gnu_build_id");
-	if (debuginfo_wants(debuginfo_store(c->w->o.debuginfo), &id, DEBUGINFO_STRIPPED, &reason))
+	if (!debuginfo_is_known(debuginfo_store(c->w->o.debuginfo), &id))
 		return err_set(
 			err, ERR_EXISTS, "nothing was uploaded for " STR_FMT, STR_ARG(debuginfo_id_text(&id)));
 	uploads_forget(c->w->uploads, &id);
@@ -182,7 +182,9 @@ void debuginfo_upload(struct web *w, struct http_in *in, struct http_out *out)
 	int status = web_debuginfo_upload_read_announced(w, in, &a, &err);
 
 	if (!status) {
-		struct take t = { .id = a.id, .has_id = true, .kind = a.kind, .path = str_of(a.path) };
+		struct take t = { .id = a.id,
+			.has_id = true,
+			.offer = { .kind = a.kind, .origin = DEBUGINFO_UPLOAD, .path = str_of(a.path) } };
 
 		status = debuginfo_take(w, in, out, &t, &err);
 	}
@@ -231,8 +233,10 @@ static enum err_code web_debuginfo_upload_read_take(
 	enum debuginfo_id_kind k = DEBUGINFO_GNU;
 	enum err_code rc;
 
-	*t = (struct take){ .path = http_param(in, "name"), .has_id = id.len > 0 };
-	if ((rc = web_debuginfo_upload_read_content(in, &t->kind, err)))
+	*t = (struct take){ .has_id = id.len > 0,
+		.offer = { .origin = DEBUGINFO_UPLOAD, .path = http_param(in, "name") } };
+	if ((rc = web_debuginfo_upload_read_content(in, &t->offer.kind, err)) ||
+		(rc = api_bool(in, "force", &t->offer.force, err)))
 		return rc;
 	if (kind.len && !debuginfo_kind_parse(kind, &k))
 		return err_set(err, ERR_INVALID, "invalid parameter \"kind\": %s is none of gnu, go, file",
@@ -252,7 +256,7 @@ bool debuginfo_admit_put(struct web *w, struct http_in *in, struct http_out *out
 	if (!status && web_debuginfo_upload_read_take(in, &t, &err))
 		status = 400;
 	if (!status && t.has_id &&
-		!debuginfo_wants(debuginfo_store(w->o.debuginfo), &t.id, t.kind, &reason)) {
+		!debuginfo_wants(debuginfo_store(w->o.debuginfo), &t.id, &t.offer, &reason)) {
 		err_set(&err, ERR_EXISTS, "%s", reason);
 		status = 409;
 	}

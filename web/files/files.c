@@ -213,19 +213,19 @@ static enum err_code files_send_bytes(struct http_in *in, struct http_out *out,
 static enum err_code files_web_files_get(
 	struct web *w, struct http_in *in, struct http_out *out, struct arena *a, struct err *err)
 {
-	struct str content = http_param(in, "content"), bytes;
+	struct str bytes;
+	bool content;
 	struct kept_file f;
 	struct any_file any;
 	enum err_code rc;
 
-	if (content.len && !str_is(content, "true") && !str_is(content, "false"))
-		return err_set(
-			err, ERR_INVALID, "invalid parameter \"content\": must be \"true\" or \"false\"");
+	if ((rc = api_bool(in, "content", &content, err)))
+		return rc;
 	if (!w->o.files)
 		return files_check_keep(w, err);
 	if ((rc = kept_get(w->o.files, files_id_of(in), clock_now_ns(), a, &f, &bytes, err)))
 		return rc;
-	if (str_is(content, "true"))
+	if (content)
 		return files_send_bytes(in, out, &f, bytes, err);
 	if ((rc = any_decode(a, bytes, str_of(f.name), &any, err)))
 		return rc;

@@ -182,6 +182,17 @@ static struct str envelope_param(const struct http_in *in, const char *name, boo
 	return s;
 }
 
+enum err_code api_bool(const struct http_in *in, const char *name, bool *out, struct err *err)
+{
+	struct str s = http_param(in, name);
+
+	*out = str_is(s, "true");
+	if (s.len && !*out && !str_is(s, "false"))
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"%s\": must be \"true\" or \"false\"", name);
+	return ERR_OK;
+}
+
 enum err_code api_time(
 	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err)
 {

@@ -48,5 +48,8 @@ MUST_CHECK enum err_code api_duration(
 	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err);
 MUST_CHECK enum err_code api_uint(
 	const struct http_in *in, const char *name, uint64_t *out, struct err *err);
+/* "true" or "false"; *out is false where it is missing. */
+MUST_CHECK enum err_code api_bool(
+	const struct http_in *in, const char *name, bool *out, struct err *err);
 
 #endif

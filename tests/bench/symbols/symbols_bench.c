@@ -109,7 +109,7 @@ static void extract(const char *binary, const char *to)
 	if (pthread_create(&watcher, NULL, watch, NULL) != 0)
 		exit(1);
 	seconds = cpu_s();
-	must(debuginfo_extract(input, &index, &err));
+	must(debuginfo_extract(input, STR(""), &index, &err));
 	seconds = cpu_s() - seconds;
 	atomic_store(&watch_ends, true);
 	pthread_join(watcher, NULL);

@@ -32,7 +32,7 @@ static enum err_code make_index(
 }
 
 /* Runs in the child. */
-static enum err_code extract(struct str input, struct buf *out, struct err *err)
+static enum err_code extract(struct str input, struct str older, struct buf *out, struct err *err)
 {
 	struct str head = STR("\177ELF "), id;
 	struct symindex_builder *b;

@@ -43,9 +43,12 @@ static enum err_code (*const parts[])(
 struct extraction {
 	const struct symindex_limits *limits;
 	struct elf *elf;
+	struct symindex *older; /* NULL: none, or it is left out */
 	struct symindex_builder *builder;
 	struct err first; /* why a part was left out */
 	bool out[PARTS]; /* parts that are left out */
+	enum symindex_quality lost; /* of an older index that is sound, and was left out */
+	struct err lost_why;
 };
 
 /* ---- loads ---- */
@@ -115,6 +118,26 @@ static bool extraction_leave_out(struct extraction *extraction, size_t part, con
 	return e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED;
 }
 
+static void extraction_leave_older_out(struct extraction *extraction, const struct err *e)
+{
+	if (e->code != ERR_CORRUPT) {
+		extraction->lost = symindex_best(extraction->older);
+		extraction->lost_why = *e;
+	}
+	symindex_close(extraction->older);
+	extraction->older = NULL;
+}
+
+/* Names that are there are given up for better ones only. */
+static enum err_code extraction_check_lost(const struct extraction *extraction, struct err *err)
+{
+	if (!extraction->lost || symindex_builder_best(extraction->builder) > extraction->lost)
+		return ERR_OK;
+	return err_set(err, ERR_LIMIT,
+		"the stored symbols cannot be kept beside those of this file: %s",
+		extraction->lost_why.msg);
+}
+
 /* *again: a part was left out, and all has to begin again. */
 static enum err_code extraction_attempt(
 	struct extraction *extraction, struct buf *out, bool *again, struct err *err)
@@ -133,13 +156,24 @@ static enum err_code extraction_attempt(
 			*again = true;
 			return ERR_OK;
 		}
+	if (extraction->older && symindex_add_index(extraction->builder, extraction->older, &e)) {
+		extraction_leave_older_out(extraction, &e);
+		*again = true;
+		return ERR_OK;
+	}
 	if (!symindex_builder_best(extraction->builder))
 		return extraction->first.code ? err_copy(err, &extraction->first) :
 										err_set(err, ERR_INVALID, "ELF: it has no symbols");
+	if ((rc = extraction_check_lost(extraction, err)))
+		return rc;
 	rc = symindex_finish(extraction->builder, extract_build_id(extraction->elf, &hex), out, &e);
 	buf_release(&hex);
 	if (!rc)
 		return ERR_OK;
+	if (extraction->older) {
+		extraction_leave_older_out(extraction, &e);
+		*again = true;
+	}
 	for (size_t i = 0; i < PARTS && !*again; i++)
 		if (!extraction->out[i]) {
 			extraction_leave_out(extraction, i, &e);
@@ -148,13 +182,14 @@ static enum err_code extraction_attempt(
 	return *again ? ERR_OK : err_copy(err, &e);
 }
 
-enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err)
+enum err_code debuginfo_extract(
+	struct str input, struct str older, struct buf *out, struct err *err)
 {
-	return debuginfo_extract_limited(input, &symindex_limits_default, out, err);
+	return debuginfo_extract_limited(input, older, &symindex_limits_default, out, err);
 }
 
-enum err_code debuginfo_extract_limited(
-	struct str input, const struct symindex_limits *l, struct buf *out, struct err *err)
+enum err_code debuginfo_extract_limited(struct str input, struct str older,
+	const struct symindex_limits *l, struct buf *out, struct err *err)
 {
 	struct extraction x = { .limits = l };
 	size_t from = out->len;
@@ -163,6 +198,8 @@ enum err_code debuginfo_extract_limited(
 
 	if ((rc = elf_open(input, &x.elf, err)))
 		return rc;
+	if (older.len && (rc = symindex_open(older, &x.older, err)) && rc != ERR_NOMEM)
+		rc = ERR_OK; /* damaged: as if it were not there */
 	while (!rc && again) {
 		rc = extraction_attempt(&x, out, &again, err);
 		symindex_builder_close(x.builder);
@@ -172,6 +209,7 @@ enum err_code debuginfo_extract_limited(
 	}
 	if (rc && out->len > from)
 		out->len = from;
+	symindex_close(x.older);
 	elf_close(x.elf);
 	return rc;
 }

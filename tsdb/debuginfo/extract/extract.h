@@ -6,6 +6,10 @@
  * the best counts. A part that is damaged or beyond a limit is left out if another has names.
  * Files of debug data alone will do, and stripped ones, which have few names.
  *
+ * older: the index of other files of the same binary; "": there is none. What it says is kept where
+ * this file says nothing as good. One that is damaged is left out. Where it is beyond a limit with
+ * this file, and this file is no better, ERR_LIMIT says so.
+ *
  * symindex_build_id is then the GNU build id as hexadecimal digits in lower case; else Go's build
  * id; else "". One longer than SYMINDEX_BUILD_ID_MAX is cut.
  *
@@ -20,9 +24,10 @@
 
 #include "tsdb/debuginfo/index/symindex.h"
 
-MUST_CHECK enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err);
+MUST_CHECK enum err_code debuginfo_extract(
+	struct str input, struct str older, struct buf *out, struct err *err);
 /* The same with other limits than symindex_limits_default. */
-MUST_CHECK enum err_code debuginfo_extract_limited(
-	struct str input, const struct symindex_limits *l, struct buf *out, struct err *err);
+MUST_CHECK enum err_code debuginfo_extract_limited(struct str input, struct str older,
+	const struct symindex_limits *l, struct buf *out, struct err *err);
 
 #endif

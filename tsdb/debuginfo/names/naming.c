@@ -13,7 +13,6 @@
 #include "base/quote.h"
 #include "tsdb/symbols/named.h"
 
-#define PAGE UINT64_C(4096) /* of the kernel, when it maps a file */
 #define LINES_MAX 256u /* inlined calls at one address that are shown */
 
 /* What is known of a location. */
@@ -105,29 +104,6 @@ void naming_close(struct naming *n)
 
 /* ---- binaries ---- */
 
-static uint64_t naming_page_of(uint64_t offset)
-{
-	return offset & ~(PAGE - 1);
-}
-
-/* A mapping of a binary without build id is as large as what the binary loads there. */
-static bool naming_fits(const struct symindex *index, const struct sym_mapping *m)
-{
-	uint32_t n = symindex_loads(index);
-	struct symindex_load l;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t first;
-
-		if (!symindex_load_at(index, i, &l) || !l.executable || l.bytes == 0)
-			continue;
-		first = naming_page_of(l.offset);
-		if (first == m->offset && m->size == naming_page_of(l.offset + l.bytes + PAGE - 1) - first)
-			return true;
-	}
-	return false;
-}
-
 static enum err_code naming_add_binary(struct naming *n, const struct partition *p,
 	const struct sym_mapping *m, uint32_t *out, struct err *err)
 {
@@ -147,7 +123,7 @@ static enum err_code naming_add_binary(struct naming *n, const struct partition 
 	if (n->indexes && (b->held = index_cache_get(n->indexes, build_id, path, &b->is.by_path))) {
 		b->index = open_index_symbols(b->held);
 		b->read = true;
-		if (b->is.by_path && !naming_fits(b->index, m))
+		if (b->is.by_path && !symindex_is_mapped_as(b->index, m->offset, m->size))
 			b->index = NULL;
 		b->is.known = b->index != NULL;
 	}

@@ -58,10 +58,21 @@ static enum err_code debuginfo_check_id(
 		STR_ARG(inside), STR_ARG(want));
 }
 
+static enum debuginfo_places debuginfo_places_of(const struct symindex *s)
+{
+	enum debuginfo_places places = DEBUGINFO_PLACES_UNSAID;
+	struct symindex_load l;
+
+	for (uint32_t i = 0; symindex_load_at(s, i, &l); i++)
+		if (l.executable && (!l.lost || places == DEBUGINFO_PLACES_UNSAID))
+			places = l.lost ? DEBUGINFO_PLACES_LOST : DEBUGINFO_PLACES;
+	return places;
+}
+
 /* Looks at the index before anybody else does: the process that wrote it had read a hostile file.
  */
 static enum err_code debuginfo_inspect(
-	const struct debuginfo_job *j, enum debuginfo_quality *q, struct err *err)
+	const struct debuginfo_job *j, struct debuginfo_found *found, struct err *err)
 {
 	struct symindex *x = NULL;
 	struct stat st;
@@ -78,11 +89,35 @@ static enum err_code debuginfo_inspect(
 	rc = symindex_open((struct str){ map, (size_t)st.st_size }, &x, err);
 	if (!rc)
 		rc = debuginfo_check_id(&j->id, x, err);
-	if (!rc)
-		*q = (enum debuginfo_quality)symindex_best(x);
+	if (!rc) {
+		found->quality = (enum debuginfo_quality)symindex_best(x);
+		found->places = debuginfo_places_of(x);
+	}
 	symindex_close(x);
 	munmap(map, (size_t)st.st_size);
 	return rc;
+}
+
+/* What is there goes into the new index, whose checksums are new: it has to be sound. */
+static void debuginfo_check_older(struct debuginfo *d, struct debuginfo_job *j)
+{
+	struct debuginfo_index *older;
+	struct symindex *x = NULL;
+	struct err err;
+	enum err_code rc;
+
+	if (j->older_fd < 0 || debuginfo_open(d->store, &j->id, &older, &err))
+		return;
+	if (!(rc = symindex_open(debuginfo_index_bytes(older), &x, &err)))
+		rc = symindex_verify_all(x, &err);
+	if (rc == ERR_CORRUPT) {
+		log_warn("debuginfo", "stored symbols are damaged and removed",
+			LOG_STR("id", debuginfo_id_text(&j->id)), LOG_E(&err));
+		debuginfo_drop(d->store, older);
+		debuginfo_job_forget_older(j);
+	}
+	symindex_close(x);
+	debuginfo_index_close(older);
 }
 
 static void debuginfo_say(const struct debuginfo_job *j, enum debuginfo_quality q, int64_t took_ns,
@@ -110,21 +145,24 @@ static enum err_code debuginfo_service_extract(
 	struct debuginfo *d, struct debuginfo_job *j, struct err *err)
 {
 	struct debuginfo_job was = *j; /* for the log: the store frees it */
-	enum debuginfo_quality q = DEBUGINFO_NOTHING;
+	struct debuginfo_found found = { .quality = DEBUGINFO_NOTHING };
+	struct extraction_files files;
 	struct err why = { .code = ERR_OK };
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
 	enum err_code rc;
 
-	if (!(rc = extractor_run(d->extractor, j->in_fd, j->out_fd, &why)))
-		rc = debuginfo_inspect(j, &q, &why);
+	debuginfo_check_older(d, j);
+	files = (struct extraction_files){ j->in_fd, j->older_fd, j->older_bytes, j->out_fd };
+	if (!(rc = extractor_run(d->extractor, &files, &why)))
+		rc = debuginfo_inspect(j, &found, &why);
 	took_ns = clock_monotonic_ns() - start_ns;
 	if (rc) {
 		why.code = rc;
 		debuginfo_job_fail(j, &why);
 	} else {
-		rc = debuginfo_job_publish(j, q, &why);
+		rc = debuginfo_job_publish(j, &found, &why);
 	}
-	debuginfo_say(&was, q, took_ns, rc, &why);
+	debuginfo_say(&was, found.quality, took_ns, rc, &why);
 	if (!rc) {
 		mutex_lock(&d->lock);
 		wanted_remove(&d->wanted, &was.id);
@@ -143,6 +181,7 @@ enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo
 	enum debuginfo_origin origin, int in_fd, struct err *err)
 {
 	char path[DEBUGINFO_PATH_BYTES_MAX + 1] = "";
+	struct debuginfo_offer offer = { .kind = DEBUGINFO_FULL, .origin = origin };
 	const struct debuginfo_want *want;
 	struct debuginfo_job *j;
 	enum err_code rc;
@@ -156,7 +195,8 @@ enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo
 	mutex_unlock(&d->lock);
 	if ((fd = fcntl(in_fd, F_DUPFD_CLOEXEC, 0)) < 0)
 		return err_errno(err, errno, "file of symbols");
-	rc = debuginfo_job_begin(d->store, id, DEBUGINFO_FULL, origin, str_of(path), fd, &j, err);
+	offer.path = str_of(path);
+	rc = debuginfo_job_begin(d->store, id, &offer, fd, &j, err);
 	if (rc)
 		return rc;
 	rc = debuginfo_service_extract(d, j, err);

@@ -169,21 +169,24 @@ static enum err_code extractor_gone(const struct extractor *e, struct err *err)
 	return err_set(err, ERR_UNAVAILABLE, "the child process has ended");
 }
 
-static enum err_code extractor_ask(
-	struct extractor *e, struct extractor_slot *s, int in_fd, int out_fd, struct err *err)
+static enum err_code extractor_ask(struct extractor *e, struct extractor_slot *s,
+	const struct extraction_files *files, struct err *err)
 {
+	bool has_older = files->older_fd >= 0;
+	int fds[REQUEST_FDS] = { [FD_IN] = files->in_fd,
+		[FD_OUT] = files->out_fd,
+		[FD_OLDER] = has_older ? files->older_fd : files->in_fd };
 	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(fds))];
 		struct cmsghdr align;
 	} control = { .bytes = { 0 } };
-	struct request r = { ++s->number };
+	struct request r = { ++s->number, has_older ? files->older_bytes : 0 };
 	struct iovec iov = { &r, sizeof(r) };
 	struct msghdr m = { .msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	int fds[2] = { in_fd, out_fd };
 	struct extractor_answer stale;
 	ssize_t n;
 
@@ -285,7 +288,8 @@ static enum err_code extractor_by_name(
 	return err_set(err, ERR_INVALID, "extraction answered nonsense");
 }
 
-enum err_code extractor_run(struct extractor *e, int in_fd, int out_fd, struct err *err)
+enum err_code extractor_run(
+	struct extractor *e, const struct extraction_files *files, struct err *err)
 {
 	struct extractor_slot *s = extractor_slot_take(e);
 	struct extractor_answer a;
@@ -293,8 +297,7 @@ enum err_code extractor_run(struct extractor *e, int in_fd, int out_fd, struct e
 
 	if (!s)
 		return extractor_gone(e, err);
-	if (!(rc = extractor_ask(e, s, in_fd, out_fd, err)) &&
-		!(rc = extractor_listen_to(e, s, &a, err)))
+	if (!(rc = extractor_ask(e, s, files, err)) && !(rc = extractor_listen_to(e, s, &a, err)))
 		rc = extractor_by_name(e, &a.result, err);
 	extractor_slot_give(e, s);
 	return rc;

@@ -1,9 +1,10 @@
 /*
- * Extractor: runs a function on a file in a child process that may do nothing else. The file is
- * hostile: the function may crash, loop, take all memory, or run foreign code.
+ * Extractor: runs a function on a file, and on what was made of others before, in a child process
+ * that may do nothing else. The file is hostile: the function may crash, loop, take all memory, or
+ * run foreign code.
  *
  * extractor_open forks a keeper, which forks a process per slot, which forks a worker per file. A
- * worker has the file mapped, a descriptor to write to, a pipe for its result, limits on CPU,
+ * worker has the files mapped, a descriptor to write to, a pipe for its result, limits on CPU,
  * memory and output, and the system calls of a table (extractor_worker.c): any other ends it. The
  * slot ends a worker that takes too long, and the keeper starts a slot that died anew. The caller
  * itself only sends and receives on sockets, so it may give up its rights after the open.
@@ -22,8 +23,12 @@
 
 #include "base/str.h"
 
-/* Runs in the worker. What it appends to *out is written to the output when it returns ERR_OK. */
-typedef enum err_code (*extract_fn)(struct str input, struct buf *out, struct err *err);
+/*
+ * Runs in the worker. What it appends to *out is written to the output when it returns ERR_OK.
+ * older: "" where there is none.
+ */
+typedef enum err_code (*extract_fn)(
+	struct str input, struct str older, struct buf *out, struct err *err);
 
 /* 0: the default. */
 struct extractor_options {
@@ -31,7 +36,7 @@ struct extractor_options {
 	unsigned slots; /* files at once; 1, at most EXTRACTOR_SLOTS_MAX */
 	int64_t timeout_ns; /* 2 min */
 	unsigned cpu_s; /* 60 */
-	uint64_t memory_bytes_max; /* beside the input; 512 MiB */
+	uint64_t memory_bytes_max; /* beside the files; 512 MiB */
 	uint64_t input_bytes_max; /* 1 GiB */
 	uint64_t output_bytes_max; /* 1 GiB */
 };
@@ -41,8 +46,14 @@ struct extractor;
 
 MUST_CHECK enum err_code extractor_open(
 	const struct extractor_options *o, struct extractor **out, struct err *err);
-/* out_fd: for writing only, at its end. After an error it may hold a part. */
-MUST_CHECK enum err_code extractor_run(struct extractor *e, int in_fd, int out_fd, struct err *err);
+struct extraction_files {
+	int in_fd;
+	int older_fd; /* -1: none */
+	uint64_t older_bytes; /* its first ones, which are the index */
+	int out_fd; /* for writing only, at its end; after an error it may hold a part */
+};
+MUST_CHECK enum err_code extractor_run(
+	struct extractor *e, const struct extraction_files *files, struct err *err);
 /* Ends what runs: extractor_run gives ERR_CANCELED from now on. */
 void extractor_stop(struct extractor *e);
 /* No thread is in extractor_run. Returns when all children are gone. NULL is fine. */

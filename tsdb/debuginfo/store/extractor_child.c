@@ -46,10 +46,10 @@ static void extractor_child_say(int fd, uint64_t number, const struct extractor_
 }
 
 /* False: the server is gone. */
-static bool extractor_child_hear(int fd, struct request *r, int fds[2])
+static bool extractor_child_hear(int fd, struct request *r, int fds[REQUEST_FDS])
 {
 	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		char bytes[CMSG_SPACE(REQUEST_FDS * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { r, sizeof(*r) };
@@ -66,9 +66,9 @@ static bool extractor_child_hear(int fd, struct request *r, int fds[2])
 	if (n != (ssize_t)sizeof(*r))
 		return false;
 	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(REQUEST_FDS * sizeof(int)))
 		return false;
-	memcpy(fds, CMSG_DATA(c), 2 * sizeof(int));
+	memcpy(fds, CMSG_DATA(c), REQUEST_FDS * sizeof(int));
 	return true;
 }
 
@@ -144,7 +144,7 @@ static bool extractor_child_serve(const struct extractor_options *o, int fd)
 {
 	struct extractor_result r = { .outcome = OUTCOME_NO_CHILD };
 	struct request request;
-	int fds[2], pipe_fds[2], slot_pid = getpid();
+	int fds[REQUEST_FDS], pipe_fds[2], slot_pid = getpid();
 	bool gone = false;
 	pid_t pid = -1;
 
@@ -159,10 +159,10 @@ static bool extractor_child_serve(const struct extractor_options *o, int fd)
 	} else if (!pid) {
 		close(fd);
 		close(pipe_fds[0]);
-		extractor_work(o, fds[0], fds[1], pipe_fds[1], slot_pid);
+		extractor_work(o, &request, fds, pipe_fds[1], slot_pid);
 	}
-	close(fds[0]);
-	close(fds[1]);
+	for (int i = 0; i < REQUEST_FDS; i++)
+		close(fds[i]);
 	if (pid > 0) {
 		close(pipe_fds[1]);
 		extractor_child_await(pipe_fds[0], fd, o->timeout_ns, &r, &gone);

@@ -1,6 +1,6 @@
 /*
  * Messages between the extractor's processes. Server and slot: one message per packet, over a
- * SOCK_SEQPACKET pair; a request carries two descriptors. Worker and slot: one result in a pipe,
+ * SOCK_SEQPACKET pair; a request carries its descriptors. Worker and slot: one result in a pipe,
  * which the slot does not believe.
  */
 #ifndef TSDB_DEBUGINFO_STORE_EXTRACTOR_INTERNAL_H
@@ -12,7 +12,10 @@
 
 struct request {
 	uint64_t number;
+	uint64_t older_bytes; /* 0: there is no older index */
 };
+/* Descriptors of a request. Where there is no older index FD_OLDER is the input once more. */
+enum request_fd { FD_IN, FD_OUT, FD_OLDER, REQUEST_FDS };
 
 enum outcome {
 	OUTCOME_RETURNED, /* the function did, with code and text */
@@ -44,7 +47,7 @@ struct extractor_answer {
 void extractor_keep(const struct extractor_options *o, const int *peers, unsigned n)
 	__attribute__((noreturn));
 /* The worker: never returns. slot_pid: who forked it. */
-void extractor_work(const struct extractor_options *o, int in_fd, int out_fd, int result_fd,
-	int slot_pid) __attribute__((noreturn));
+void extractor_work(const struct extractor_options *o, const struct request *r,
+	const int fds[REQUEST_FDS], int result_fd, int slot_pid) __attribute__((noreturn));
 
 #endif

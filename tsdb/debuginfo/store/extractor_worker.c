@@ -158,33 +158,46 @@ static void extractor_worker_write_out(
 	}
 }
 
-void extractor_work(
-	const struct extractor_options *o, int in_fd, int out_fd, int result_fd, int slot_pid)
+/* All of a file where bytes is 0. */
+static struct str extractor_worker_map(int fd, uint64_t bytes, uint64_t bytes_max, int result_fd)
 {
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size < bytes ||
+		(bytes ? bytes : (uint64_t)st.st_size) > bytes_max)
+		extractor_worker_finish(result_fd, OUTCOME_INPUT, 0, STR(""));
+	if (!bytes)
+		bytes = (uint64_t)st.st_size;
+	map = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		extractor_worker_finish(result_fd, OUTCOME_NO_CHILD, (uint32_t)errno, STR(""));
+	return (struct str){ map, (size_t)bytes };
+}
+
+void extractor_work(const struct extractor_options *o, const struct request *r,
+	const int fds[REQUEST_FDS], int result_fd, int slot_pid)
+{
+	struct str input, older = STR("");
 	struct buf out = { 0 };
 	struct err err = { .code = ERR_OK };
-	struct stat st;
 	enum err_code rc;
-	void *map;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != slot_pid)
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
-	if (fstat(in_fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-		(uint64_t)st.st_size > o->input_bytes_max)
-		extractor_worker_finish(result_fd, OUTCOME_INPUT, 0, STR(""));
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, in_fd, 0);
-	if (map == MAP_FAILED)
-		extractor_worker_finish(result_fd, OUTCOME_NO_CHILD, (uint32_t)errno, STR(""));
-	extractor_worker_close_rest(out_fd, result_fd);
+	input = extractor_worker_map(fds[FD_IN], 0, o->input_bytes_max, result_fd);
+	if (r->older_bytes)
+		older = extractor_worker_map(fds[FD_OLDER], r->older_bytes, UINT64_MAX, result_fd);
+	extractor_worker_close_rest(fds[FD_OUT], result_fd);
 	extractor_worker_signals_as_new();
-	extractor_worker_limit_all(o, (uint64_t)st.st_size);
+	extractor_worker_limit_all(o, input.len + older.len);
 	if (sandbox_limit_calls(&worker, 0, &err))
 		extractor_worker_finish(result_fd, OUTCOME_NO_FILTER, 0, STR(""));
-	rc = o->fn((struct str){ map, (size_t)st.st_size }, &out, &err);
+	rc = o->fn(input, older, &out, &err);
 	if (!rc)
-		extractor_worker_write_out(o, out_fd, result_fd, &out);
+		extractor_worker_write_out(o, fds[FD_OUT], result_fd, &out);
 	extractor_worker_finish(
 		result_fd, OUTCOME_RETURNED, (uint32_t)rc, rc ? str_of(err.msg) : STR(""));
 	_exit(1);

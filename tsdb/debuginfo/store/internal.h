@@ -73,9 +73,9 @@ MUST_CHECK enum err_code entry_make(struct debuginfo_store *s, const struct debu
 	bool for_data, struct debuginfo_entry **out, struct err *err);
 void entry_tidy(
 	struct debuginfo_store *s, struct debuginfo_entry *e); /* frees it if it says nothing */
-/* patient: not if a file failed or was no better a short time ago. */
+/* patient: not if a file failed or was no better a short time ago, unless it is forced. */
 bool entry_wants(const struct debuginfo_store *s, const struct debuginfo_entry *e,
-	enum debuginfo_kind kind, bool patient, const char **reason);
+	const struct debuginfo_offer *o, bool patient, const char **reason);
 void entry_set_tried(
 	struct debuginfo_store *s, struct debuginfo_entry *e, enum debuginfo_kind kind, struct str why);
 /* Removes the index of an entry. On an error it stays. */

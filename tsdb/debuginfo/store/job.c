@@ -14,8 +14,17 @@
 #include "base/metrics.h"
 #include "tsdb/debuginfo/store/internal.h"
 
+#define COMPARED_BYTES (64u << 10) /* at once */
+
 METRIC_COUNTER(extracted_total, "epimetheus_symbols_extractions_total",
 	"Extractions of symbols: published, no_better, failed, put_off.", "result");
+
+void debuginfo_job_forget_older(struct debuginfo_job *j)
+{
+	if (j->older_fd >= 0)
+		close(j->older_fd);
+	j->older_fd = -1;
+}
 
 /* Frees the job and its files; the upload of the queue is not touched. */
 static void debuginfo_job_free(struct debuginfo_job *j)
@@ -24,6 +33,7 @@ static void debuginfo_job_free(struct debuginfo_job *j)
 		close(j->in_fd);
 	if (j->out_fd >= 0)
 		close(j->out_fd);
+	debuginfo_job_forget_older(j);
 	if (j->tmp && fs_exists(j->tmp))
 		(void)!j->store->fs->ops->unlink(j->store->fs, j->tmp, NULL);
 	free(j->tmp);
@@ -50,6 +60,22 @@ static struct debuginfo_entry *job_queue_take(struct debuginfo_store *s)
 	return first;
 }
 
+/* One that was evicted in the meantime is not missed. */
+static enum err_code job_open_older(struct debuginfo_job *j, struct err *err)
+{
+	struct err why;
+	enum err_code rc;
+	char *path;
+
+	if (!j->older_bytes)
+		return ERR_OK;
+	if (!(path = path_of_index(j->store, &j->id)))
+		return err_nomem(err, "path");
+	rc = fs_posix.ops->open(&fs_posix, path, O_RDONLY, 0, &j->older_fd, &why);
+	free(path);
+	return rc && rc != ERR_NOT_FOUND ? err_copy(err, &why) : ERR_OK;
+}
+
 static enum err_code job_open_input(struct debuginfo_job *j, struct err *err)
 {
 	char *path = path_of_queued(j->store, &j->id, j->kind, j->origin);
@@ -71,13 +97,16 @@ enum err_code debuginfo_job_next(
 
 	if (!j)
 		return err_nomem(err, "job");
-	*j = (struct debuginfo_job){ .store = s, .in_fd = -1, .out_fd = -1, .queued = true };
+	*j = (struct debuginfo_job){
+		.store = s, .in_fd = -1, .out_fd = -1, .older_fd = -1, .queued = true
+	};
 	mutex_lock(&s->lock);
 	if ((e = job_queue_take(s))) {
 		j->id = e->stamp.id;
 		j->kind = e->waiting_kind;
 		j->origin = e->waiting_origin;
 		j->source_bytes = e->waiting_bytes;
+		j->older_bytes = e->present ? e->index_bytes : 0;
 		debuginfo_path_clean(str_of(e->waiting_path ? e->waiting_path : ""), j->path);
 	}
 	mutex_unlock(&s->lock);
@@ -85,7 +114,7 @@ enum err_code debuginfo_job_next(
 		free(j);
 		return err_set(err, ERR_NOT_FOUND, "nothing is queued");
 	}
-	if (!(rc = job_open_input(j, err)))
+	if (!(rc = job_open_input(j, err)) && !(rc = job_open_older(j, err)))
 		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
 	if (rc) {
 		struct err why = { .code = rc };
@@ -98,7 +127,8 @@ enum err_code debuginfo_job_next(
 }
 
 /* The entry waits for the job. */
-static enum err_code job_admit(struct debuginfo_job *j, struct err *err)
+static enum err_code job_admit(
+	struct debuginfo_job *j, const struct debuginfo_offer *o, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
 	const char *reason;
@@ -108,7 +138,7 @@ static enum err_code job_admit(struct debuginfo_job *j, struct err *err)
 	mutex_assert_held(&s->lock);
 	if ((rc = entry_make(s, &j->id, true, &e, err)))
 		return rc;
-	if (!entry_wants(s, e, j->kind, false, &reason))
+	if (!entry_wants(s, e, o, false, &reason))
 		rc = err_set(err, ERR_EXISTS, "%s", reason);
 	else
 		rc = path_copy(j->path, &e->waiting_path, err);
@@ -118,12 +148,12 @@ static enum err_code job_admit(struct debuginfo_job *j, struct err *err)
 	}
 	e->waiting = WAITING_JOB;
 	s->jobs_n++;
+	j->older_bytes = e->present ? e->index_bytes : 0;
 	return ERR_OK;
 }
 
 enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, enum debuginfo_origin origin, struct str path, int in_fd,
-	struct debuginfo_job **out, struct err *err)
+	const struct debuginfo_offer *o, int in_fd, struct debuginfo_job **out, struct err *err)
 {
 	struct debuginfo_job *j = calloc(1, sizeof(*j));
 	struct stat st;
@@ -133,24 +163,35 @@ enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debugi
 		close(in_fd);
 		return err_nomem(err, "job");
 	}
-	*j = (struct debuginfo_job){
-		.store = s, .id = *id, .kind = kind, .origin = origin, .in_fd = in_fd, .out_fd = -1
-	};
-	debuginfo_path_clean(path, j->path);
+	*j = (struct debuginfo_job){ .store = s,
+		.id = *id,
+		.kind = o->kind,
+		.origin = o->origin,
+		.in_fd = in_fd,
+		.out_fd = -1,
+		.older_fd = -1 };
+	debuginfo_path_clean(o->path, j->path);
 	if (!(rc = fstat(in_fd, &st) ? err_errno(err, errno, "input") : ERR_OK)) {
 		j->source_bytes = (uint64_t)st.st_size;
 		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
 	}
 	if (!rc) {
 		mutex_lock(&s->lock);
-		rc = job_admit(j, err);
+		rc = job_admit(j, o, err);
 		mutex_unlock(&s->lock);
 	}
-	if (rc)
+	if (rc) {
 		debuginfo_job_free(j);
-	else
-		*out = j;
-	return rc;
+		return rc;
+	}
+	if ((rc = job_open_older(j, err))) {
+		struct err why = { .code = rc };
+
+		debuginfo_job_fail(j, err ? err : &why);
+		return rc;
+	}
+	*out = j;
+	return ERR_OK;
 }
 
 /* again: back into the queue. The lock is held. */
@@ -234,16 +275,66 @@ static enum err_code job_write_footer(struct debuginfo_job *j, struct footer *f,
 	return rc ? rc : fs->ops->sync(fs, j->out_fd, err);
 }
 
+/* The new index has the bytes of the older one. */
+static enum err_code job_compare(const struct debuginfo_job *j, bool *same, struct err *err)
+{
+	char *pieces = NULL;
+	uint64_t at = 0;
+	struct stat st;
+
+	*same = false;
+	if (fstat(j->out_fd, &st))
+		return err_errno(err, errno, "index");
+	if (j->older_fd < 0 || (uint64_t)st.st_size != j->older_bytes)
+		return ERR_OK;
+	if (!(pieces = malloc(2 * COMPARED_BYTES)))
+		return err_nomem(err, "index");
+	for (*same = true; *same && at < j->older_bytes; at += COMPARED_BYTES) {
+		uint64_t left = j->older_bytes - at;
+		size_t n = left < COMPARED_BYTES ? (size_t)left : COMPARED_BYTES;
+
+		*same = pread(j->out_fd, pieces, n, (off_t)at) == (ssize_t)n &&
+			pread(j->older_fd, pieces + COMPARED_BYTES, n, (off_t)at) == (ssize_t)n &&
+			!memcmp(pieces, pieces + COMPARED_BYTES, n);
+	}
+	free(pieces);
+	return ERR_OK;
+}
+
+/* Of all files that the index was made of, and of what was found in it. */
+static enum debuginfo_kind job_kind(
+	const struct debuginfo_job *j, const struct debuginfo_entry *e, enum debuginfo_places places)
+{
+	enum debuginfo_kind kind = j->kind;
+
+	if (j->older_fd >= 0 && e->present && e->kind != kind)
+		kind = DEBUGINFO_FULL;
+	if (places == DEBUGINFO_PLACES_LOST)
+		return DEBUGINFO_NO_TEXT;
+	return places == DEBUGINFO_PLACES && kind == DEBUGINFO_NO_TEXT ? DEBUGINFO_FULL : kind;
+}
+
+/* A file of debug data has a name of its own, which no profile has. */
+static const char *job_path(const struct debuginfo_job *j, const struct debuginfo_entry *e)
+{
+	bool keep = e->path &&
+		(!j->path[0] ||
+			(e->present && j->kind == DEBUGINFO_NO_TEXT && e->kind != DEBUGINFO_NO_TEXT));
+
+	return keep ? e->path : j->path;
+}
+
 /* Renames the synced index to its place; the entry is of it then. */
-static enum err_code job_place(
-	struct debuginfo_job *j, struct debuginfo_entry *e, const struct footer *f, struct err *err)
+static enum err_code job_place(struct debuginfo_job *j, struct debuginfo_entry *e, bool same,
+	const struct footer *f, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
 	char *path, *source;
 	enum err_code rc;
 
 	mutex_assert_held(&s->lock);
-	if (e->present && !e->unsynced && e->quality >= f->quality) {
+	if (e->present && !e->unsynced &&
+		(e->quality > f->quality || (same && e->quality == f->quality))) {
 		job_set_tried(j, e, STR(""));
 		return err_set(err, ERR_EXISTS, "no better than the stored symbols");
 	}
@@ -280,29 +371,30 @@ static enum err_code job_place(
 }
 
 enum err_code debuginfo_job_publish(
-	struct debuginfo_job *j, enum debuginfo_quality q, struct err *err)
+	struct debuginfo_job *j, const struct debuginfo_found *found, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
-	struct footer f = { .kind = j->kind,
-		.origin = j->origin,
-		.quality = q,
+	struct footer f = { .origin = j->origin,
+		.quality = found->quality,
 		.source_bytes = j->source_bytes,
 		.added_s = store_now_s(s) };
 	struct err own = { .code = ERR_OK };
 	struct debuginfo_entry *e;
 	enum err_code rc;
+	bool same;
 
 	mutex_lock(&s->lock);
 	e = entry_find(s, &j->id);
-	debuginfo_path_clean(str_of(j->path[0] || !e->path ? j->path : e->path), f.path);
+	debuginfo_path_clean(str_of(job_path(j, e)), f.path);
+	f.kind = job_kind(j, e, found->places);
 	mutex_unlock(&s->lock);
-	if ((rc = job_write_footer(j, &f, &own))) {
+	if ((rc = job_compare(j, &same, &own)) || (rc = job_write_footer(j, &f, &own))) {
 		own.code = rc;
 		debuginfo_job_fail(j, &own);
 		return err_set(err, rc, "publish: %s", own.msg);
 	}
 	mutex_lock(&s->lock);
-	rc = job_place(j, e, &f, &own);
+	rc = job_place(j, e, same, &f, &own);
 	mutex_unlock(&s->lock);
 	if (!rc)
 		rc = s->fs->ops->sync_dir(s->fs, s->dir, &own);

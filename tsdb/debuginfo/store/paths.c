@@ -57,6 +57,16 @@ enum err_code path_copy(const char *path, char **out, struct err *err)
 
 /* ---- base names ---- */
 
+/* What a mapping of the binary is called: debug data of it often are in a file NAME.debug. */
+static struct str paths_mapped_name(struct str path)
+{
+	struct str name = str_base_name(path), debug = STR(".debug");
+
+	if (name.len > debug.len && str_has_suffix(name, debug))
+		name.len -= debug.len;
+	return name;
+}
+
 static struct debuginfo_entry **paths_named_bucket(struct debuginfo_store *s, struct str name)
 {
 	return &s->named[hash_bytes(name.ptr, name.len, s->seed) % BUCKETS];
@@ -68,7 +78,7 @@ void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *
 
 	mutex_assert_held(&s->lock);
 	if (e->path) {
-		at = paths_named_bucket(s, str_base_name(str_of(e->path)));
+		at = paths_named_bucket(s, paths_mapped_name(str_of(e->path)));
 		while (*at != e)
 			at = &(*at)->next_named;
 		*at = e->next_named;
@@ -76,7 +86,7 @@ void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *
 	}
 	e->path = path;
 	if (path) {
-		at = paths_named_bucket(s, str_base_name(str_of(path)));
+		at = paths_named_bucket(s, paths_mapped_name(str_of(path)));
 		e->next_named = *at;
 		*at = e;
 	}
@@ -85,7 +95,7 @@ void entry_set_path(struct debuginfo_store *s, struct debuginfo_entry *e, char *
 size_t debuginfo_find_name(
 	struct debuginfo_store *s, struct str path, struct debuginfo_id *d, size_t max)
 {
-	struct str base_name = str_base_name(path);
+	struct str base_name = paths_mapped_name(path);
 	size_t n = 0;
 
 	if (!base_name.len)
@@ -93,7 +103,7 @@ size_t debuginfo_find_name(
 	mutex_lock(&s->lock);
 	for (const struct debuginfo_entry *e = *paths_named_bucket(s, base_name); e;
 		 e = e->next_named) {
-		if (!str_eq(str_base_name(str_of(e->path)), base_name))
+		if (!str_eq(paths_mapped_name(str_of(e->path)), base_name))
 			continue;
 		if (n < max)
 			d[n] = e->stamp.id;

@@ -100,36 +100,56 @@ static enum debuginfo_quality debuginfo_store_best_of(enum debuginfo_kind kind)
 	return kind == DEBUGINFO_STRIPPED ? DEBUGINFO_LINES : DEBUGINFO_DWARF;
 }
 
+/* What is there cannot become better by such a file. */
+static bool entry_has_all_of(const struct debuginfo_entry *e, enum debuginfo_kind kind)
+{
+	if (!e->present || (e->kind == DEBUGINFO_NO_TEXT && kind != DEBUGINFO_NO_TEXT))
+		return false; /* debug data alone do not say where the code lies */
+	return kind == DEBUGINFO_STRIPPED || e->quality >= debuginfo_store_best_of(kind);
+}
+
 bool entry_wants(const struct debuginfo_store *s, const struct debuginfo_entry *e,
-	enum debuginfo_kind kind, bool patient, const char **reason)
+	const struct debuginfo_offer *o, bool patient, const char **reason)
 {
 	if (e && e->waiting) {
 		*reason = e->waiting == WAITING_UPLOAD ? "an upload is in progress" :
 												 "extraction is in progress";
 		return false;
 	}
-	if (e && e->present &&
-		(e->quality >= debuginfo_store_best_of(kind) || kind == DEBUGINFO_STRIPPED)) {
+	if (e && entry_has_all_of(e, o->kind) && !o->force) {
 		*reason = "equally good symbols are stored";
 		return false;
 	}
-	if (e && patient && e->stamp.again_s > store_now_s(s) && kind <= e->stamp.tried) {
+	if (e && patient && !o->force && e->stamp.again_s > store_now_s(s) &&
+		o->kind <= e->stamp.tried) {
 		*reason = e->stamp.why[0] ? "the extraction failed a short time ago" :
 									"no better a short time ago";
 		return false;
 	}
-	*reason = e && e->present ? "may be better than the stored symbols" : "nothing is there";
+	*reason = e && e->present ? "may add to the stored symbols" : "nothing is there";
 	return true;
 }
 
 bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, const char **reason)
+	const struct debuginfo_offer *o, const char **reason)
 {
 	bool yes;
 
 	mutex_lock(&s->lock);
 	uploads_end_idle(s);
-	yes = entry_wants(s, entry_find(s, id), kind, true, reason);
+	yes = entry_wants(s, entry_find(s, id), o, true, reason);
+	mutex_unlock(&s->lock);
+	return yes;
+}
+
+bool debuginfo_is_known(struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	const struct debuginfo_entry *e;
+	bool yes;
+
+	mutex_lock(&s->lock);
+	e = entry_find(s, id);
+	yes = e && (e->present || e->waiting || e->stamp.again_s > store_now_s(s));
 	mutex_unlock(&s->lock);
 	return yes;
 }

@@ -8,9 +8,9 @@
  *	debuginfo_open, debuginfo_index_bytes, debuginfo_index_close        readers
  *
  * An upload that debuginfo_upload_finish acknowledged is synced: it stays queued over a crash until
- * its index is published or its extraction failed. Half an upload leaves nothing. Better data
- * replaces worse; the same and worse do not. An index that was replaced, evicted or dropped is
- * readable until its last reader closes it.
+ * its index is published or its extraction failed. Half an upload leaves nothing. A job has the
+ * index that is there, whose names the new one keeps; a worse one is not published. An index that
+ * was replaced, evicted or dropped is readable until its last reader closes it.
  *
  * Units:     bytes; seconds since 1970 where the name ends in _s.
  * Errors:    ERR_LIMIT (which one), ERR_IO (a full disk too: nothing half is left), ERR_NOT_FOUND,
@@ -27,7 +27,10 @@
 #include "base/fs.h"
 #include "tsdb/debuginfo/store/id.h"
 
-/* What a sender says of its file. The order is that of debuginfo_kinds. */
+/*
+ * What a sender says of its file, and then what is known of it: an index of several files is of the
+ * kind that has the contents of all. The order is that of debuginfo_kinds.
+ */
 enum debuginfo_kind {
 	DEBUGINFO_STRIPPED, /* no debug data: dynamic symbols, Go's tables */
 	DEBUGINFO_NO_TEXT, /* debug data only */
@@ -79,9 +82,18 @@ void debuginfo_store_tick(struct debuginfo_store *s);
 
 /* ---- uploads ---- */
 
+/* What a sender says of its file. */
+struct debuginfo_offer {
+	enum debuginfo_kind kind;
+	enum debuginfo_origin origin;
+	struct str path; /* "": not known; kept with the index */
+	bool force; /* also where nothing better is expected, or the last one failed */
+};
 /* *reason: a constant text for the sender. */
 bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, const char **reason);
+	const struct debuginfo_offer *o, const char **reason);
+/* There is an index, an upload, or one that failed a short time ago. */
+bool debuginfo_is_known(struct debuginfo_store *s, const struct debuginfo_id *id);
 
 /* Paths are kept as valid UTF-8 without control characters; longer ones lose their beginning. */
 #define DEBUGINFO_PATH_BYTES_MAX 255
@@ -90,13 +102,10 @@ void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1
 bool debuginfo_path_is_no_file(struct str path);
 
 struct debuginfo_upload;
-/*
- * path: of the file, as its sender says; "": not known. It is kept with the index. ERR_EXISTS where
- * debuginfo_wants says no.
- */
+/* ERR_EXISTS where debuginfo_wants says no. */
 MUST_CHECK enum err_code debuginfo_upload_begin(struct debuginfo_store *s,
-	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
-	struct str path, struct debuginfo_upload **out, struct err *err);
+	const struct debuginfo_id *id, const struct debuginfo_offer *o, struct debuginfo_upload **out,
+	struct err *err);
 /* After an error finish fails too. The caller finishes when it has all bytes of the file. */
 MUST_CHECK enum err_code debuginfo_upload_append(
 	struct debuginfo_upload *u, struct str bytes, struct err *err);
@@ -113,6 +122,8 @@ struct debuginfo_job {
 	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
 	uint64_t source_bytes;
 	int in_fd, out_fd; /* to read; to write the index to, empty */
+	int older_fd; /* of the index that is there; -1: none */
+	uint64_t older_bytes; /* its first ones, which are the index */
 	bool queued; /* of the queue, with a file of its own */
 	char *tmp; /* the path of out_fd */
 };
@@ -125,14 +136,26 @@ MUST_CHECK enum err_code debuginfo_job_next(
  * earlier file failed or was no better a short time ago is no reason.
  */
 MUST_CHECK enum err_code debuginfo_job_begin(struct debuginfo_store *s,
-	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
-	struct str path, int in_fd, struct debuginfo_job **out, struct err *err);
+	const struct debuginfo_id *id, const struct debuginfo_offer *o, int in_fd,
+	struct debuginfo_job **out, struct err *err);
+/* The index that is there turned out to be damaged: nothing of it is kept. */
+void debuginfo_job_forget_older(struct debuginfo_job *j);
+
+struct debuginfo_found {
+	enum debuginfo_quality quality;
+	/* Where the code lies in the binary: known, lost (debug data alone), or neither is said. */
+	enum debuginfo_places {
+		DEBUGINFO_PLACES_UNSAID,
+		DEBUGINFO_PLACES,
+		DEBUGINFO_PLACES_LOST
+	} places;
+};
 /*
- * out_fd has the index. ERR_EXISTS: no better than what is there. On ERR_IO and ERR_NOMEM a queued
- * upload stays in the queue, and is due again after again_ns.
+ * out_fd has the index. ERR_EXISTS: it is worse than what is there, or the same. On ERR_IO and
+ * ERR_NOMEM a queued upload stays in the queue, and is due again after again_ns.
  */
 MUST_CHECK enum err_code debuginfo_job_publish(
-	struct debuginfo_job *j, enum debuginfo_quality q, struct err *err);
+	struct debuginfo_job *j, const struct debuginfo_found *found, struct err *err);
 /* The extraction failed: the upload is gone. ERR_IO, _NOMEM, _UNAVAILABLE, _CANCELED: it stays. */
 void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why);
 
@@ -149,8 +172,8 @@ void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *d);
 /* Rises after each index that was published, evicted or dropped. */
 uint64_t debuginfo_generation(const struct debuginfo_store *s);
 /*
- * For mappings without a build id: indexes of files with the base name of this path. Returns how
- * many there are, of which at most max are written.
+ * For mappings without a build id: indexes of files with the base name of this path, or with
+ * ".debug" behind it. Returns how many there are, of which at most max are written.
  */
 size_t debuginfo_find_name(
 	struct debuginfo_store *s, struct str path, struct debuginfo_id *d, size_t max);

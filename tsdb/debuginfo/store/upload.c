@@ -19,8 +19,7 @@ struct debuginfo_upload {
 	struct debuginfo_store *store;
 	struct debuginfo_entry *entry; /* NULL: idle for too long, its bytes are given back */
 	struct debuginfo_id id;
-	enum debuginfo_kind kind;
-	enum debuginfo_origin origin;
+	struct debuginfo_offer offer; /* its path is below */
 	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
 	int fd;
 	char *tmp;
@@ -84,7 +83,7 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 			(unsigned long long)s->uploads_bytes, (unsigned long long)s->o.uploads_bytes_max);
 	if ((rc = entry_make(s, &u->id, true, &u->entry, err)))
 		return rc;
-	if (!entry_wants(s, u->entry, u->kind, true, &reason)) {
+	if (!entry_wants(s, u->entry, &u->offer, true, &reason)) {
 		entry_tidy(s, u->entry);
 		u->entry = NULL;
 		return err_set(err, ERR_EXISTS, "%s", reason);
@@ -95,8 +94,8 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 		return rc;
 	}
 	u->entry->waiting = WAITING_UPLOAD;
-	u->entry->waiting_kind = u->kind;
-	u->entry->waiting_origin = u->origin;
+	u->entry->waiting_kind = u->offer.kind;
+	u->entry->waiting_origin = u->offer.origin;
 	u->next = s->uploads;
 	s->uploads = u;
 	s->uploads_n++;
@@ -104,8 +103,7 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 }
 
 enum err_code debuginfo_upload_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, enum debuginfo_origin origin, struct str path,
-	struct debuginfo_upload **out, struct err *err)
+	const struct debuginfo_offer *o, struct debuginfo_upload **out, struct err *err)
 {
 	struct debuginfo_upload *u = calloc(1, sizeof(*u));
 	enum err_code rc;
@@ -114,12 +112,11 @@ enum err_code debuginfo_upload_begin(struct debuginfo_store *s, const struct deb
 		return err_nomem(err, "upload");
 	*u = (struct debuginfo_upload){ .store = s,
 		.id = *id,
-		.kind = kind,
-		.origin = origin,
+		.offer = *o,
 		.fd = -1,
 		.progress_ns = clock_monotonic_ns(),
 		.busy = true };
-	debuginfo_path_clean(path, u->path);
+	debuginfo_path_clean(o->path, u->path);
 	mutex_lock(&s->lock);
 	rc = upload_admit(u, err);
 	mutex_unlock(&s->lock);
@@ -210,7 +207,7 @@ static enum err_code upload_name(struct debuginfo_upload *u, const char *path, s
 
 static enum err_code upload_queue(struct debuginfo_upload *u, struct err *err)
 {
-	char *path = path_of_queued(u->store, &u->id, u->kind, u->origin);
+	char *path = path_of_queued(u->store, &u->id, u->offer.kind, u->offer.origin);
 	struct debuginfo_store *s = u->store;
 	struct debuginfo_entry *e = u->entry;
 	enum err_code rc;
@@ -219,11 +216,11 @@ static enum err_code upload_queue(struct debuginfo_upload *u, struct err *err)
 		return err_nomem(err, "path");
 	rc = s->fs->ops->sync(s->fs, u->fd, err);
 	if (!rc)
-		rc = waiting_path_write(s, &u->id, u->kind, u->origin, u->path, err);
+		rc = waiting_path_write(s, &u->id, u->offer.kind, u->offer.origin, u->path, err);
 	if (!rc)
 		rc = upload_name(u, path, err);
 	if (rc)
-		waiting_path_remove(s, &u->id, u->kind, u->origin);
+		waiting_path_remove(s, &u->id, u->offer.kind, u->offer.origin);
 	free(path);
 	if (rc)
 		return rc;

@@ -54,7 +54,9 @@ static void make_files(void)
 		"for f in plain dense fixed; do objcopy --only-keep-debug $f $f.debug; "
 		"llvm-objcopy-14 --only-keep-debug $f $f.llvm; strip -o $f.stripped $f; "
 		"strip -g -o $f.names $f; done; "
-		"objcopy --compress-debug-sections=zlib plain zlib");
+		"objcopy --compress-debug-sections=zlib plain zlib && "
+		"echo 'int other(int v) { return v * 3; } int main(void) { return other(1); }' >other.c && "
+		"gcc -O0 -o other.names other.c");
 }
 
 struct extracted {
@@ -67,7 +69,7 @@ static struct extracted extract(const char *name)
 	struct extracted e = { .bytes = read_file(name) };
 
 	buf_add_cstr(&e.index, "before");
-	if (debuginfo_extract(buf_str(&e.bytes), &e.index, &err))
+	if (debuginfo_extract(buf_str(&e.bytes), STR(""), &e.index, &err))
 		CHECK_INT(e.index.len, 6);
 	else
 		CHECK_OK(symindex_open((struct str){ e.index.ptr + 6, e.index.len - 6 }, &e.x, &err), &err);
@@ -254,7 +256,7 @@ TEST(other_files_are_refused_by_name)
 	struct extracted e;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		CHECK_ERR(debuginfo_extract(str_of(cases[i].bytes), &out, &err), &err, ERR_INVALID,
+		CHECK_ERR(debuginfo_extract(str_of(cases[i].bytes), STR(""), &out, &err), &err, ERR_INVALID,
 			cases[i].message);
 	make_files();
 	e = extract("plain.stripped");
@@ -262,7 +264,7 @@ TEST(other_files_are_refused_by_name)
 	CHECK_ERR(err.code, &err, ERR_INVALID, "ELF: it has no symbols");
 	/* A core dump is a program's memory. */
 	e.bytes.ptr[offsetof(Elf64_Ehdr, e_type)] = ET_CORE;
-	CHECK_ERR(debuginfo_extract(buf_str(&e.bytes), &out, &err), &err, ERR_UNSUPPORTED,
+	CHECK_ERR(debuginfo_extract(buf_str(&e.bytes), STR(""), &out, &err), &err, ERR_UNSUPPORTED,
 		"ELF: a core dump, not a program");
 	release(&e);
 	buf_release(&out);
@@ -303,7 +305,7 @@ TEST(a_damaged_part_is_left_out)
 
 		REQUIRE((section = section_of(&bytes, cases[i].section, &len)));
 		memset(section + (i ? 0 : 30), 0xff, len - (i ? 0 : 30));
-		CHECK_OK(debuginfo_extract(buf_str(&bytes), &index, &err), &err);
+		CHECK_OK(debuginfo_extract(buf_str(&bytes), STR(""), &index, &err), &err);
 		REQUIRE_OK(symindex_open(buf_str(&index), &x, &err), &err);
 		CHECK_INT(symindex_best(x), cases[i].best);
 		symindex_close(x);
@@ -323,7 +325,7 @@ TEST(without_another_part_the_damage_is_said)
 	bytes = read_file("dwarf_alone");
 	REQUIRE((section = section_of(&bytes, ".debug_info", &len)));
 	memset(section + 30, 0xff, len - 30);
-	CHECK_ERR(debuginfo_extract(buf_str(&bytes), &index, &err), &err, ERR_INVALID,
+	CHECK_ERR(debuginfo_extract(buf_str(&bytes), STR(""), &index, &err), &err, ERR_INVALID,
 		"ELF: section .debug_info is damaged: inflating fails");
 	CHECK_INT(index.len, 0);
 	buf_release(&bytes);
@@ -339,14 +341,14 @@ TEST(beyond_a_limit_names_are_left)
 	make_files();
 	bytes = read_file("plain");
 	l.segments_max = 40;
-	REQUIRE_OK(debuginfo_extract_limited(buf_str(&bytes), &l, &index, &err), &err);
+	REQUIRE_OK(debuginfo_extract_limited(buf_str(&bytes), STR(""), &l, &index, &err), &err);
 	REQUIRE_OK(symindex_open(buf_str(&index), &x, &err), &err);
 	CHECK_INT(symindex_best(x), SYMINDEX_SYMBOLS);
 	symindex_close(x);
 	buf_clear(&index);
 	l.segments_max = 2;
-	CHECK_ERR(debuginfo_extract_limited(buf_str(&bytes), &l, &index, &err), &err, ERR_LIMIT,
-		"unit at 0x0: symbol index: more than 2 segments, the limit");
+	CHECK_ERR(debuginfo_extract_limited(buf_str(&bytes), STR(""), &l, &index, &err), &err,
+		ERR_LIMIT, "unit at 0x0: symbol index: more than 2 segments, the limit");
 	buf_release(&bytes);
 	buf_release(&index);
 }
@@ -366,10 +368,143 @@ TEST(damage_harms_nobody)
 		copy[i] ^= (char)(i % 3 ? 0xff : 1 << i % 8);
 		buf_clear(&index);
 		err.msg[0] = '\0';
-		if (debuginfo_extract((struct str){ copy, bytes.len }, &index, &err))
+		if (debuginfo_extract((struct str){ copy, bytes.len }, STR(""), &index, &err))
 			CHECK(err.msg[0] && !index.len);
 		free(copy);
 	}
 	buf_release(&bytes);
 	buf_release(&index);
+}
+
+/* ---- several files of one binary ---- */
+
+static struct extracted extract_over(const char *name, const struct extracted *older)
+{
+	struct extracted e = { .bytes = read_file(name) };
+	struct str was = older ? buf_str(&older->index) : STR("");
+
+	CHECK_OK(debuginfo_extract(buf_str(&e.bytes), was, &e.index, &err), &err);
+	CHECK_OK(symindex_open(buf_str(&e.index), &e.x, &err), &err);
+	return e;
+}
+
+static void add_answer(const struct symindex *x, uint64_t place, struct buf *text)
+{
+	struct symindex_location v[8];
+	uint64_t address;
+
+	if (!symindex_address(x, place & ~UINT64_C(0xfff), place & 0xfff, &address)) {
+		buf_add_cstr(text, "no address");
+		return;
+	}
+	buf_printf(text, "%" PRIx64, address);
+	for (size_t i = 0, n = symindex_find(x, address, v, 8); i < n && i < 8; i++)
+		buf_printf(
+			text, " " STR_FMT " " STR_FMT ":%u", STR_ARG(v[i].raw), STR_ARG(v[i].file), v[i].line);
+}
+
+/* Whatever comes first: all that the whole file says, and where its code is. */
+TEST(files_of_one_binary_in_any_order)
+{
+	static const char *const orders[][3] = { { "stripped", "debug" }, { "debug", "stripped" },
+		{ "names", "debug", "stripped" }, { "debug", "names" }, { "llvm", "stripped", "names" },
+		{ "names", "stripped", "llvm" } };
+
+	make_files();
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct extracted whole = extract_over("fixed", NULL), e = { 0 }, next;
+		struct buf want = { 0 }, got = { 0 };
+		char name[32];
+
+		for (size_t k = 0; k < 3 && orders[i][k]; k++) {
+			snprintf(name, sizeof(name), "fixed.%s", orders[i][k]);
+			next = extract_over(name, k ? &e : NULL);
+			release(&e);
+			e = next;
+		}
+		REQUIRE(whole.x && e.x);
+		CHECK_INT(symindex_best(e.x), SYMINDEX_DWARF);
+		for (uint64_t place = 0; place < whole.bytes.len; place += 3) {
+			buf_clear(&want);
+			buf_clear(&got);
+			add_answer(whole.x, place, &want);
+			add_answer(e.x, place, &got);
+			if (!str_eq(buf_str(&want), buf_str(&got)))
+				CHECK_FAIL("order %zu, byte 0x%" PRIx64 ": \"" STR_FMT "\", want \"" STR_FMT "\"",
+					i, place, STR_ARG(buf_str(&got)), STR_ARG(buf_str(&want)));
+		}
+		release(&whole);
+		release(&e);
+		buf_release(&want);
+		buf_release(&got);
+	}
+}
+
+/* A second time nothing changes, not one byte; a damaged index counts as none. */
+TEST(the_same_file_again)
+{
+	struct extracted first, again, damaged;
+
+	make_files();
+	first = extract_over("plain", NULL);
+	again = extract_over("plain", &first);
+	CHECK(str_eq(buf_str(&first.index), buf_str(&again.index)));
+	release(&again);
+	first.index.ptr[1000] ^= 1;
+	damaged = extract_over("plain", &first);
+	first.index.ptr[1000] ^= 1;
+	CHECK(str_eq(buf_str(&first.index), buf_str(&damaged.index)));
+	release(&damaged);
+	release(&first);
+}
+
+/* The fewest functions that a file needs, over an older index. */
+static size_t functions_needed(const char *name, struct str older)
+{
+	struct symindex_limits few = symindex_limits_default;
+	struct buf bytes = read_file(name), want = { 0 }, got = { 0 };
+
+	CHECK_OK(debuginfo_extract(buf_str(&bytes), older, &want, &err), &err);
+	for (few.functions_max = 1; few.functions_max < 1000; few.functions_max++) {
+		buf_clear(&got);
+		if (!debuginfo_extract_limited(buf_str(&bytes), older, &few, &got, &err) &&
+			str_eq(buf_str(&got), buf_str(&want)))
+			break;
+	}
+	buf_release(&bytes);
+	buf_release(&want);
+	buf_release(&got);
+	return few.functions_max;
+}
+
+/* Lines are not given up for a table of symbols because both are too much. */
+TEST(what_is_there_is_given_up_for_better_names_only)
+{
+	struct symindex_limits few = symindex_limits_default;
+	struct extracted lines, names;
+	struct buf out = { 0 };
+	char want[200];
+
+	make_files();
+	lines = extract_over("plain.debug", NULL);
+	names = extract_over("other.names", NULL);
+	few.functions_max = functions_needed("other.names", buf_str(&lines.index)) - 1;
+	REQUIRE(few.functions_max >= functions_needed("other.names", STR("")));
+	snprintf(want, sizeof(want),
+		"the stored symbols cannot be kept beside those of this file: "
+		"symbol index: more than %zu functions, the limit",
+		few.functions_max);
+	CHECK_ERR(
+		debuginfo_extract_limited(buf_str(&names.bytes), buf_str(&lines.index), &few, &out, &err),
+		&err, ERR_LIMIT, want);
+	CHECK_INT(out.len, 0);
+	few.functions_max = functions_needed("plain.debug", buf_str(&names.index)) - 1;
+	REQUIRE(few.functions_max >= functions_needed("plain.debug", STR("")));
+	CHECK_OK(
+		debuginfo_extract_limited(buf_str(&lines.bytes), buf_str(&names.index), &few, &out, &err),
+		&err);
+	CHECK(str_eq(buf_str(&out), buf_str(&lines.index)));
+	buf_release(&out);
+	release(&lines);
+	release(&names);
 }

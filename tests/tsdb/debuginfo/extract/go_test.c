@@ -25,8 +25,8 @@ static struct symindex *index_of(const char *file, struct buf *index)
 
 	if (!oracle_dir() || !oracle_read(&bytes, oracle_dir(), file))
 		CHECK_FAIL("no %s", file);
-	else if (debuginfo_extract(buf_str(&bytes), index, &err) ||
-		symindex_open(buf_str(index), &x, &err))
+	else if (debuginfo_extract(buf_str(&bytes), STR(""), index, &err) ||
+				 symindex_open(buf_str(index), &x, &err))
 		CHECK_FAIL("%s: %s", file, err.msg);
 	buf_release(&bytes);
 	return x;
@@ -152,7 +152,7 @@ TEST(the_table_is_found_without_sections)
 		REQUIRE(oracle_read(&bytes, oracle_dir(), files[i]));
 		memset(bytes.ptr + offsetof(Elf64_Ehdr, e_shoff), 0, 8);
 		memset(bytes.ptr + offsetof(Elf64_Ehdr, e_shnum), 0, 4);
-		REQUIRE_OK(debuginfo_extract(buf_str(&bytes), &other, &err), &err);
+		REQUIRE_OK(debuginfo_extract(buf_str(&bytes), STR(""), &other, &err), &err);
 		REQUIRE_OK(symindex_open(buf_str(&other), &bare, &err), &err);
 		CHECK_INT(symindex_best(bare), SYMINDEX_LINES);
 		for (uint64_t at = 0x400000; at < 0x500000; at += 61) {

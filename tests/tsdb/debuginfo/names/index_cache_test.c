@@ -61,11 +61,13 @@ static void publish(struct town *t, enum debuginfo_id_kind kind, const char *tex
 	CHECK_OK(symindex_finish(b, str_of(text), &out, &err), &err);
 	symindex_builder_close(b);
 	CHECK_OK(debuginfo_id_init(&id, kind, str_of(text), &err), &err);
-	REQUIRE_OK(debuginfo_job_begin(t->store, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, str_of(path),
+	REQUIRE_OK(debuginfo_job_begin(t->store, &id,
+				   &(struct debuginfo_offer){
+					   .kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .path = str_of(path) },
 				   dup(fileno(empty)), &j, &err),
 		&err);
 	CHECK_INT(write(j->out_fd, out.ptr, out.len), (ssize_t)out.len);
-	CHECK_OK(debuginfo_job_publish(j, quality, &err), &err);
+	CHECK_OK(debuginfo_job_publish(j, &(struct debuginfo_found){ .quality = quality }, &err), &err);
 	buf_release(&out);
 	fclose(empty);
 }

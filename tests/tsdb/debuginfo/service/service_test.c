@@ -24,11 +24,26 @@ static int64_t fixed_now(void)
 	return now_s * NS_PER_S;
 }
 
-/* Runs in the child: "BUILDID QUALITY NAME" becomes an index; other words do harm. */
-static enum err_code fn(struct str input, struct buf *out, struct err *err)
+static enum err_code add_older(struct symindex_builder *b, struct str older, struct err *err)
+{
+	struct symindex *x;
+	enum err_code rc = symindex_open(older, &x, err);
+
+	if (rc)
+		return rc;
+	rc = symindex_add_index(b, x, err);
+	symindex_close(x);
+	return rc;
+}
+
+/*
+ * Runs in the child: "BUILDID QUALITY NAME ADDRESS" becomes an index, over an older one; other
+ * words do harm.
+ */
+static enum err_code fn(struct str input, struct str older, struct buf *out, struct err *err)
 {
 	struct symindex_builder *b;
-	unsigned quality = 0;
+	unsigned quality = 0, address = 0x1000;
 	char id[65] = "", name[65] = "", text[200];
 	uint32_t function, frame;
 	enum err_code rc;
@@ -45,7 +60,7 @@ static enum err_code fn(struct str input, struct buf *out, struct err *err)
 	}
 	if (str_is(input, "empty"))
 		return ERR_OK;
-	if (sscanf(text, "%64s %u %64s", id, &quality, name) != 3)
+	if (sscanf(text, "%64s %u %64s %x", id, &quality, name, &address) < 3)
 		return err_set(err, ERR_INVALID, "not an ELF file: HTML");
 	if ((rc = symindex_builder_open(&symindex_limits_default, &b, err)))
 		return rc;
@@ -53,7 +68,9 @@ static enum err_code fn(struct str input, struct buf *out, struct err *err)
 	if (!rc)
 		rc = symindex_frame(b, SYMINDEX_NONE, function, SYMINDEX_NONE, 7, &frame, err);
 	if (!rc)
-		rc = symindex_add(b, 0x1000, 0x2000, frame, (enum symindex_quality)quality, err);
+		rc = symindex_add(b, address, address + 0x1000, frame, (enum symindex_quality)quality, err);
+	if (!rc && older.len)
+		rc = add_older(b, older, err);
 	if (!rc)
 		rc = symindex_finish(b, str_of(strcmp(id, "-") ? id : ""), out, err);
 	symindex_builder_close(b);
@@ -120,8 +137,10 @@ static void upload_id(struct world *w, struct debuginfo_id id, const char *bytes
 	struct debuginfo_upload *u;
 	struct err err;
 
-	REQUIRE_OK(debuginfo_upload_begin(
-		w->store, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, STR("/bin/x"), &u, &err), &err);
+	REQUIRE_OK(debuginfo_upload_begin(w->store, &id,
+		&(struct debuginfo_offer){
+			.kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .path = STR("/bin/x") }, &u, &err),
+		&err);
 	CHECK_OK(debuginfo_upload_append(u, str_of(bytes), &err), &err);
 	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
 	debuginfo_wake(w->d);
@@ -171,7 +190,7 @@ static void await(struct world *w, const char *text, enum state want, const char
 		CHECK_STR(str_of(got_why), why);
 }
 
-static void check_name(struct world *w, const char *text, const char *name)
+static void check_name_at(struct world *w, const char *text, uint64_t address, const char *name)
 {
 	struct debuginfo_id id = gnu(text);
 	struct symindex_location v[2];
@@ -181,11 +200,17 @@ static void check_name(struct world *w, const char *text, const char *name)
 
 	REQUIRE_OK(debuginfo_open(w->store, &id, &x, &err), &err);
 	REQUIRE_OK(symindex_open(debuginfo_index_bytes(x), &s, &err), &err);
-	CHECK_INT(symindex_find(s, 0x1234, v, 2), 1);
+	v[0].name = STR("");
+	CHECK_INT(symindex_find(s, address, v, 2), name[0] != '\0');
 	CHECK_STR(v[0].name, name);
 	CHECK_INT(debuginfo_index_quality(x), symindex_best(s));
 	symindex_close(s);
 	debuginfo_index_close(x);
+}
+
+static void check_name(struct world *w, const char *text, const char *name)
+{
+	check_name_at(w, text, 0x1234, name);
 }
 
 TEST(uploads_become_indexes)
@@ -375,7 +400,7 @@ TEST(files_that_are_here)
 	CHECK_OK(extract_text(&w, "aa", "aa 1 early", &err), &err);
 	CHECK_INT(debuginfo_find_name(w.store, STR("name"), NULL, 0), 1);
 	CHECK(!debuginfo_is_missing(w.store, &a));
-	CHECK_ERR(extract_text(&w, "aa", "aa 1 late", &err), &err, ERR_EXISTS,
+	CHECK_ERR(extract_text(&w, "aa", "aa 1 early", &err), &err, ERR_EXISTS,
 		"publish: no better than the stored symbols");
 	check_name(&w, "aa", "early");
 	CHECK_ERR(extract_text(&w, "bb", "<html>", &err), &err, ERR_INVALID, "not an ELF file: HTML");
@@ -384,6 +409,65 @@ TEST(files_that_are_here)
 	CHECK_OK(extract_text(&w, "bb", "bb 3 good", &err), &err); /* of another source */
 	CHECK(!debuginfo_is_missing(w.store, &b));
 	check_name(&w, "bb", "good");
+	world_end(&w);
+}
+
+/* Better names replace worse ones, and no address loses its name. */
+TEST(files_of_one_binary_add_up)
+{
+	struct world w = { 0 };
+	struct err err;
+
+	world_open(&w, 1);
+	CHECK_OK(extract_text(&w, "aa", "aa 1 first 1000", &err), &err);
+	CHECK_OK(extract_text(&w, "aa", "aa 1 second 3000", &err), &err);
+	check_name_at(&w, "aa", 0x1234, "first");
+	check_name_at(&w, "aa", 0x3234, "second");
+	CHECK_OK(extract_text(&w, "aa", "aa 3 better 2800", &err), &err);
+	check_name_at(&w, "aa", 0x1234, "first");
+	check_name_at(&w, "aa", 0x3234, "better");
+	check_name_at(&w, "aa", 0x3abc, "second");
+	world_close(&w);
+	world_open(&w, 1); /* the same after a start */
+	check_name_at(&w, "aa", 0x1234, "first");
+	world_end(&w);
+}
+
+static void flip_byte(const char *dir, const char *name, off_t at)
+{
+	char path[128], c;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR);
+	REQUIRE(fd >= 0 && pread(fd, &c, 1, at) == 1);
+	c ^= 4;
+	CHECK_INT(pwrite(fd, &c, 1, at), 1);
+	close(fd);
+}
+
+/* What is damaged does not go on under new checksums, nor does it stand in a worse file's way. */
+TEST(a_damaged_index_is_not_kept)
+{
+	struct debuginfo_id id = gnu("aa");
+	struct debuginfo_upload *u;
+	struct world w = { 0 };
+	struct err err;
+
+	world_open(&w, 1);
+	CHECK_OK(extract_text(&w, "aa", "aa 3 damaged 3000", &err), &err);
+	flip_byte(w.dir, "gnu-aa.idx", 450); /* of its first page */
+	REQUIRE_OK(debuginfo_upload_begin(w.store, &id,
+				   &(struct debuginfo_offer){
+					   .kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .force = true },
+				   &u, &err),
+		&err);
+	CHECK_OK(debuginfo_upload_append(u, STR("aa 1 sound 1000"), &err), &err);
+	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
+	debuginfo_wake(w.d);
+	CHECK(WAIT_FOR(!debuginfo_totals(w.store).uploads_bytes));
+	check_name_at(&w, "aa", 0x1234, "sound");
+	check_name_at(&w, "aa", 0x3234, "");
 	world_end(&w);
 }
 

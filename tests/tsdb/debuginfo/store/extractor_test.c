@@ -53,12 +53,17 @@ __attribute__((noinline, no_sanitize("address", "undefined", "thread"))) static 
 	*(volatile int *)nowhere = 1;
 }
 
-static enum err_code act(struct str input, struct buf *out, struct err *err)
+static enum err_code act(struct str input, struct str older, struct buf *out, struct err *err)
 {
 	switch (input.ptr[0]) {
 	case 'h': /* honest */
 		buf_add_cstr(out, "index of ");
 		buf_add_str(out, input);
+		return ERR_OK;
+	case 'H':
+		buf_add_str(out, input);
+		buf_add_cstr(out, " over ");
+		buf_add_str(out, older);
 		return ERR_OK;
 	case 'e': /* an error with what a terminal would obey */
 		return err_set(err, ERR_UNSUPPORTED, "a\x1b[31m\nlevel=error b");
@@ -132,7 +137,8 @@ static enum err_code run(struct extractor *x, const char *input, struct buf *out
 {
 	char path[64];
 	int in = file_of(input), fd = output_new(path);
-	enum err_code rc = extractor_run(x, in, fd, err);
+	const struct extraction_files files = { in, -1, 0, fd };
+	enum err_code rc = extractor_run(x, &files, err);
 
 	buf_clear(out);
 	if (!rc && fs_read_file(path, OUTPUT_MAX * 2, out, NULL))
@@ -184,6 +190,31 @@ TEST(outcomes)
 	CHECK_INT(strlen(err.msg), 500);
 	extractor_close(x);
 	buf_release(&out);
+}
+
+/* The function has as much of the older index as its caller says, and no more. */
+TEST(an_older_index)
+{
+	static const char older[] = "what was there and a footer";
+	struct extractor *x;
+	struct buf out = { 0 };
+	char path[64];
+	int in = file_of("H new"), was = file_of(older), fd = output_new(path);
+	struct err err;
+
+	REQUIRE_OK(extractor_open(&options, &x, &err), &err);
+	CHECK_OK(extractor_run(x, &(struct extraction_files){ in, was, 14, fd }, &err), &err);
+	CHECK_OK(fs_read_file(path, OUTPUT_MAX, &out, &err), &err);
+	CHECK_STR(buf_str(&out), "H new over what was there");
+	CHECK_INT(ftruncate(fd, 0), 0);
+	CHECK_ERR(extractor_run(x, &(struct extraction_files){ in, was, sizeof(older), fd }, &err),
+		&err, ERR_LIMIT, "input is no file of 1 to 1000 bytes");
+	extractor_close(x);
+	buf_release(&out);
+	unlink(path);
+	close(in);
+	close(was);
+	close(fd);
 }
 
 TEST(memory)
@@ -356,9 +387,9 @@ static int run_in_sandbox(const char *dir)
 		return 1;
 	if (sandbox_limit_files((const char *[]){ dir }, 1, &err) || sandbox_limit_calls(&p, 0, &err))
 		return 2;
-	if (extractor_run(x, in, fd, &err))
+	if (extractor_run(x, &(struct extraction_files){ in, -1, 0, fd }, &err))
 		return 3;
-	if (extractor_run(x, bad, fd, &err) != ERR_INVALID)
+	if (extractor_run(x, &(struct extraction_files){ bad, -1, 0, fd }, &err) != ERR_INVALID)
 		return 4;
 	extractor_close(x);
 	return 0;

@@ -28,8 +28,11 @@ static void upload_path(struct debuginfo_store *s, const char *text, struct str 
 	struct debuginfo_upload *u;
 	struct err err;
 
-	REQUIRE_OK(
-		debuginfo_upload_begin(s, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, path, &u, &err), &err);
+	REQUIRE_OK(debuginfo_upload_begin(s, &id,
+				   &(struct debuginfo_offer){
+					   .kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .path = path },
+				   &u, &err),
+		&err);
 	CHECK_OK(debuginfo_upload_append(u, STR("elf"), &err), &err);
 	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
 }
@@ -168,16 +171,57 @@ static enum err_code publish_file(struct debuginfo_store *s, const char *text,
 	enum debuginfo_origin origin, enum debuginfo_quality q, struct err *err)
 {
 	struct debuginfo_id id = gnu(text);
+	const struct debuginfo_offer offer = { .kind = DEBUGINFO_FULL,
+		.origin = origin,
+		.path = STR("/usr/z") };
 	struct debuginfo_job *j;
 	enum err_code rc;
 	int fd = open("/proc/self/exe", O_RDONLY);
 
-	if ((rc = debuginfo_job_begin(s, &id, DEBUGINFO_FULL, origin, STR("/usr/z"), fd, &j, err)))
+	if ((rc = debuginfo_job_begin(s, &id, &offer, fd, &j, err)))
 		return rc;
 	CHECK_STR(str_of(j->path), "/usr/z");
 	if (write(j->out_fd, "index", 5) != 5)
 		abort();
-	return debuginfo_job_publish(j, q, err);
+	return debuginfo_job_publish(j, &(struct debuginfo_found){ .quality = q }, err);
+}
+
+/* A debug file is found by its binary's name, and takes no name from a binary. */
+TEST(names_of_debug_files)
+{
+	const char *dir = dir_new();
+	struct debuginfo_id v[2];
+	struct debuginfo_store *s;
+	struct debuginfo_upload *u;
+	struct debuginfo_id aa = gnu("aa");
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	upload_path(s, "bb", STR("/usr/lib/debug/lib/libm.so.6.debug"));
+	CHECK_OK(extract(s, "index", DEBUGINFO_DWARF, &err), &err);
+	CHECK_INT(debuginfo_find_name(s, STR("/lib/libm.so.6"), v, 2), 1);
+	CHECK_STR(debuginfo_id_text(&v[0]), "bb");
+	upload_path(s, "aa", STR("/lib/libc.so.6"));
+	CHECK_OK(extract(s, "index", DEBUGINFO_SYMBOLS, &err), &err);
+	now_s += 7 * 60;
+	REQUIRE_OK(debuginfo_upload_begin(s, &aa,
+		&(struct debuginfo_offer){ .kind = DEBUGINFO_NO_TEXT,
+			.origin = DEBUGINFO_UPLOAD,
+			.path = STR("/usr/lib/debug/.build-id/aa/bb.debug") },
+			&u,
+			&err),
+		&err);
+	CHECK_OK(debuginfo_upload_append(u, STR("elf"), &err), &err);
+	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
+	CHECK_OK(extract(s, "better", DEBUGINFO_DWARF, &err), &err);
+	CHECK_STR(info_of(s, &a, "aa").path, "/lib/libc.so.6");
+	CHECK_INT(info_of(s, &a, "aa").kind, DEBUGINFO_FULL);
+	CHECK_INT(debuginfo_find_name(s, STR("/lib/libc.so.6"), v, 2), 1);
+	debuginfo_store_close(s);
+	arena_release(&a);
+	dir_gone(dir);
 }
 
 /* Whoever fetches files asks for what is not there, and is not held up by what failed. */
@@ -197,8 +241,7 @@ TEST(what_is_lacking)
 	CHECK(!debuginfo_lacks(s, &a));
 	now_s += 7 * 60;
 	CHECK(debuginfo_lacks(s, &a)); /* a stripped upload is not all that can be had */
-	CHECK_ERR(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_SYMBOLS, &err), &err,
-		ERR_EXISTS, "publish: no better than the stored symbols");
+	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_SYMBOLS, &err), &err);
 	CHECK(!debuginfo_lacks(s, &a));
 	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DIRECTORY, DEBUGINFO_LINES, &err), &err);
 	now_s += 7 * 60;
@@ -236,8 +279,10 @@ TEST(a_file_of_a_directory_closes_no_way)
 	struct err err;
 
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
-	REQUIRE_OK(debuginfo_job_begin(s, &a, DEBUGINFO_FULL, DEBUGINFO_DIRECTORY,
-		STR(""), open("/proc/self/exe", O_RDONLY), &j, &err),
+	REQUIRE_OK(
+		debuginfo_job_begin(s, &a,
+			&(struct debuginfo_offer){ .kind = DEBUGINFO_FULL, .origin = DEBUGINFO_DIRECTORY },
+			open("/proc/self/exe", O_RDONLY), &j, &err),
 		&err);
 	err_set(&err, ERR_INVALID, "another build id");
 	debuginfo_job_fail(j, &err);
@@ -245,10 +290,10 @@ TEST(a_file_of_a_directory_closes_no_way)
 	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "yes: nothing is there");
 
 	CHECK_OK(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err);
-	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may add to the stored symbols");
 	CHECK_ERR(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
 		"publish: no better than the stored symbols");
-	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: may add to the stored symbols");
 	CHECK(!debuginfo_lacks(s, &b));
 	debuginfo_store_close(s);
 	dir_gone(dir);

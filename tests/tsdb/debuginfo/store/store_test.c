@@ -86,9 +86,9 @@ TEST(better_replaces_worse)
 	CHECK_OK(extract(s, "dynamic", DEBUGINFO_SYMBOLS, &err), &err);
 	check_index(s, "aa", "dynamic");
 	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "no: equally good symbols are stored");
-	CHECK_WANTS(s, "aa", DEBUGINFO_NO_TEXT, "yes: may be better than the stored symbols");
+	CHECK_WANTS(s, "aa", DEBUGINFO_NO_TEXT, "yes: may add to the stored symbols");
 	CHECK_OK(upload(s, "aa", DEBUGINFO_FULL, "elf2", &err), &err);
-	CHECK_ERR(extract(s, "the same", DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
+	CHECK_ERR(extract(s, "dynamic", DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
 		"publish: no better than the stored symbols");
 	check_index(s, "aa", "dynamic");
 	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: no better a short time ago");
@@ -107,6 +107,85 @@ TEST(better_replaces_worse)
 	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "yes: nothing is there");
 	CHECK_ERR(debuginfo_job_next(s, &j, &err), &err, ERR_NOT_FOUND, "nothing is queued");
 	CHECK_INT(files_in(dir, ".queued") + files_in(dir, ".tmp"), 0);
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}
+
+/* Debug data alone do not say where the code lies: the binary is still wanted, once. */
+TEST(a_binary_after_its_debug_data)
+{
+	const struct debuginfo_found lost = { DEBUGINFO_DWARF, DEBUGINFO_PLACES_LOST },
+								 known = { DEBUGINFO_DWARF, DEBUGINFO_PLACES };
+	const char *dir = dir_new();
+	struct debuginfo_store *s;
+	struct err err;
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	CHECK_OK(upload(s, "aa", DEBUGINFO_FULL, "elf", &err), &err); /* it says so */
+	CHECK_OK(extract_found(s, "debug", &lost, &err), &err);
+	CHECK_WANTS(s, "aa", DEBUGINFO_NO_TEXT, "no: equally good symbols are stored");
+	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "yes: may add to the stored symbols");
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "yes: may add to the stored symbols");
+	CHECK_OK(upload(s, "aa", DEBUGINFO_STRIPPED, "elf", &err), &err);
+	CHECK_OK(extract_found(s, "both", &known, &err), &err);
+	check_index(s, "aa", "both");
+	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "no: equally good symbols are stored");
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: equally good symbols are stored");
+	debuginfo_store_close(s);
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	CHECK_WANTS(s, "aa", DEBUGINFO_FULL, "no: equally good symbols are stored");
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}
+
+static enum err_code upload_forced(
+	struct debuginfo_store *s, const struct debuginfo_id *id, struct err *err)
+{
+	const struct debuginfo_offer offer = {
+		.kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD, .force = true
+	};
+	struct debuginfo_upload *u;
+	enum err_code rc = debuginfo_upload_begin(s, id, &offer, &u, err);
+
+	if (rc)
+		return rc;
+	CHECK_OK(debuginfo_upload_append(u, STR("elf"), err), err);
+	return debuginfo_upload_finish(u, err);
+}
+
+/* Force takes what is as good, and what failed; not what is on its way, nor what is worse. */
+TEST(force)
+{
+	const char *dir = dir_new();
+	struct debuginfo_id aa = gnu("aa"), bb = gnu("bb");
+	struct debuginfo_store *s;
+	struct debuginfo_job *j;
+	struct err err;
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	CHECK_OK(upload(s, "aa", DEBUGINFO_FULL, "elf", &err), &err);
+	CHECK_ERR(upload_forced(s, &aa, &err), &err, ERR_EXISTS, "extraction is in progress");
+	CHECK_OK(extract(s, "first", DEBUGINFO_DWARF, &err), &err);
+	CHECK_ERR(upload(s, "aa", DEBUGINFO_FULL, "elf", &err), &err, ERR_EXISTS,
+		"equally good symbols are stored");
+	CHECK_OK(upload_forced(s, &aa, &err), &err);
+	CHECK_OK(extract(s, "second", DEBUGINFO_DWARF, &err), &err);
+	check_index(s, "aa", "second");
+	CHECK_OK(upload_forced(s, &aa, &err), &err);
+	CHECK_ERR(extract(s, "worse", DEBUGINFO_LINES, &err), &err, ERR_EXISTS,
+		"publish: no better than the stored symbols");
+	check_index(s, "aa", "second");
+
+	CHECK_OK(upload(s, "bb", DEBUGINFO_FULL, "html", &err), &err);
+	REQUIRE_OK(debuginfo_job_next(s, &j, &err), &err);
+	err_set(&err, ERR_INVALID, "not an ELF file");
+	debuginfo_job_fail(j, &err);
+	CHECK_ERR(upload(s, "bb", DEBUGINFO_FULL, "elf", &err), &err, ERR_EXISTS,
+		"the extraction failed a short time ago");
+	CHECK_OK(upload_forced(s, &bb, &err), &err);
+	CHECK_OK(extract(s, "good", DEBUGINFO_SYMBOLS, &err), &err);
+	check_index(s, "bb", "good");
 	debuginfo_store_close(s);
 	dir_gone(dir);
 }

@@ -45,13 +45,15 @@ struct debuginfo_id gnu(const char *text)
 enum err_code upload(struct debuginfo_store *s, const char *text, enum debuginfo_kind kind,
 	const char *bytes, struct err *err)
 {
+	struct debuginfo_offer offer = { .kind = kind, .origin = DEBUGINFO_UPLOAD };
 	struct debuginfo_id id = gnu(text);
 	struct debuginfo_upload *u;
 	char path[32];
 	enum err_code rc;
 
 	snprintf(path, sizeof(path), "/bin/%s", text);
-	if ((rc = debuginfo_upload_begin(s, &id, kind, DEBUGINFO_UPLOAD, str_of(path), &u, err)))
+	offer.path = str_of(path);
+	if ((rc = debuginfo_upload_begin(s, &id, &offer, &u, err)))
 		return rc;
 	if ((rc = debuginfo_upload_append(u, str_of(bytes), err))) {
 		debuginfo_upload_cancel(u);
@@ -63,12 +65,20 @@ enum err_code upload(struct debuginfo_store *s, const char *text, enum debuginfo
 enum err_code begin(struct debuginfo_store *s, const struct debuginfo_id *id,
 	struct debuginfo_upload **out, struct err *err)
 {
-	return debuginfo_upload_begin(s, id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, STR(""), out, err);
+	const struct debuginfo_offer offer = { .kind = DEBUGINFO_FULL, .origin = DEBUGINFO_UPLOAD };
+
+	return debuginfo_upload_begin(s, id, &offer, out, err);
 }
 
 /* The next of the queue becomes an index of these bytes. */
 enum err_code extract(
 	struct debuginfo_store *s, const char *index, enum debuginfo_quality q, struct err *err)
+{
+	return extract_found(s, index, &(struct debuginfo_found){ .quality = q }, err);
+}
+
+enum err_code extract_found(struct debuginfo_store *s, const char *index,
+	const struct debuginfo_found *found, struct err *err)
 {
 	struct debuginfo_job *j;
 	enum err_code rc;
@@ -77,7 +87,7 @@ enum err_code extract(
 		return rc;
 	if (write(j->out_fd, index, strlen(index)) != (ssize_t)strlen(index))
 		abort();
-	return debuginfo_job_publish(j, q, err);
+	return debuginfo_job_publish(j, found, err);
 }
 
 const char *wants(struct debuginfo_store *s, const char *text, enum debuginfo_kind kind)
@@ -85,7 +95,8 @@ const char *wants(struct debuginfo_store *s, const char *text, enum debuginfo_ki
 	static char out[100];
 	struct debuginfo_id id = gnu(text);
 	const char *reason;
-	bool yes = debuginfo_wants(s, &id, kind, &reason);
+	bool yes = debuginfo_wants(
+		s, &id, &(struct debuginfo_offer){ .kind = kind, .origin = DEBUGINFO_UPLOAD }, &reason);
 
 	snprintf(out, sizeof(out), "%s: %s", yes ? "yes" : "no", reason);
 	return out;

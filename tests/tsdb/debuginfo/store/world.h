@@ -26,6 +26,8 @@ enum err_code upload(struct debuginfo_store *s, const char *text, enum debuginfo
 /* The next of the queue becomes an index of these bytes. */
 enum err_code extract(
 	struct debuginfo_store *s, const char *index, enum debuginfo_quality q, struct err *err);
+enum err_code extract_found(struct debuginfo_store *s, const char *index,
+	const struct debuginfo_found *found, struct err *err);
 /* "yes: REASON" */
 const char *wants(struct debuginfo_store *s, const char *text, enum debuginfo_kind kind);
 #define CHECK_WANTS(s, text, kind, want) CHECK_STR(str_of(wants(s, text, kind)), want)
