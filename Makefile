@@ -347,9 +347,10 @@ PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libid
 	libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=
+# Version 14 names the functions in reports of clang's sanitizers, 16 is an oracle of symbols.
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
-	python3:python3 xz:xz-utils pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-14:llvm-14 addr2line:binutils \
-	dwz:dwz rustc:rustc
+	python3:python3 xz:xz-utils pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-16:llvm-16 addr2line:binutils \
+	dwz:dwz llvm-bolt-16:bolt-16 rustc:rustc llvm-symbolizer-14:llvm-14
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
 # Only `make test-all` has a second browser.

@@ -52,7 +52,7 @@ static void make_files(void)
 		"gcc -O2 -g -Wl,-z,noseparate-code -Wl,--build-id=none -o dense $S/table.c $S/main.c && "
 		"gcc -O2 -g -no-pie -rdynamic -o fixed $S/table.c $S/main.c && "
 		"for f in plain dense fixed; do objcopy --only-keep-debug $f $f.debug; "
-		"llvm-objcopy-14 --only-keep-debug $f $f.llvm; strip -o $f.stripped $f; "
+		"llvm-objcopy-16 --only-keep-debug $f $f.llvm; strip -o $f.stripped $f; "
 		"strip -g -o $f.names $f; done; "
 		"objcopy --compress-debug-sections=zlib plain zlib && "
 		"echo 'int other(int v) { return v * 3; } int main(void) { return other(1); }' >other.c && "

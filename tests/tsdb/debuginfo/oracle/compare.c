@@ -67,27 +67,49 @@ enum err_code oracle_index(const char *path, const char *alt_path, struct dwarf_
 	return rc;
 }
 
-/* The addresses of .text. */
-static bool text_of(struct str f, uint64_t *from, uint64_t *to)
+/* ---- the addresses ---- */
+
+/* BOLT leaves .bolt.org.text, with what it did not move, and adds .text and .text.cold. */
+#define RANGES_MAX 8u
+
+struct ranges {
+	struct range {
+		uint64_t from, to;
+	} v[RANGES_MAX];
+	size_t n;
+	uint64_t bytes; /* of all */
+};
+
+/* The code of a file: the sections whose names have ".text" in them. */
+static struct ranges text_of(struct str f)
 {
 	const Elf64_Ehdr *h = (const void *)f.ptr;
 	const Elf64_Shdr *s = (const void *)(f.ptr + h->e_shoff);
 	const char *names = f.ptr + s[h->e_shstrndx].sh_offset;
+	struct ranges r = { 0 };
 
-	for (unsigned i = 0; i < h->e_shnum; i++) {
-		if (!strcmp(names + s[i].sh_name, ".text")) {
-			*from = s[i].sh_addr;
-			*to = s[i].sh_addr + s[i].sh_size;
-			return true;
-		}
+	for (unsigned i = 0; i < h->e_shnum && r.n < RANGES_MAX; i++) {
+		if (!(s[i].sh_flags & SHF_EXECINSTR) || !strstr(names + s[i].sh_name, ".text") ||
+			!s[i].sh_size)
+			continue;
+		r.v[r.n++] = (struct range){ s[i].sh_addr, s[i].sh_addr + s[i].sh_size };
+		r.bytes += s[i].sh_size;
 	}
-	return false;
+	return r;
 }
 
 struct addresses {
 	uint64_t *v;
 	size_t n, cap;
 };
+
+static bool addresses_add(struct addresses *a, uint64_t address)
+{
+	if (!array_room(&a->v, a->n, 1, &a->cap))
+		return false;
+	a->v[a->n++] = address;
+	return true;
+}
 
 static uint64_t shape_of(const struct symindex *x, uint64_t address)
 {
@@ -101,42 +123,74 @@ static uint64_t shape_of(const struct symindex *x, uint64_t address)
 	return h;
 }
 
-/* Starts of segments between from and to, the byte before each, and random ones. */
-static bool choose(
-	const struct symindex *x, uint64_t from, uint64_t to, uint32_t most, struct addresses *a)
+/* Every nth start of a segment and the byte before it; *starts counts all of them. */
+static bool addresses_add_starts(struct addresses *a, const struct symindex *x,
+	const struct ranges *r, uint64_t nth, uint64_t *starts)
 {
-	uint64_t before = 0, step, seed = 1, starts = 0, nth;
-
 	/* A large binary is looked at in pieces all over it. */
-	step = 1 + (to - from) / (UINT64_C(1) << 23);
-	for (uint64_t at = from; at < to; at += step) {
-		uint64_t h = shape_of(x, at);
+	uint64_t step = 1 + r->bytes / (UINT64_C(1) << 23);
 
-		starts += h != before;
-		before = h;
-	}
-	nth = 1 + starts / (most / 3 + 1);
-	starts = before = 0;
-	for (uint64_t at = from; at < to; at += step) {
-		uint64_t h = shape_of(x, at);
+	*starts = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		uint64_t before = 0;
 
-		if (h != before && starts++ % nth == 0) {
-			if (!array_room(&a->v, a->n, 2, &a->cap))
+		for (uint64_t at = r->v[i].from; at < r->v[i].to; at += step) {
+			uint64_t h = shape_of(x, at);
+
+			if (h != before && (*starts)++ % nth == 0 && a &&
+				(!addresses_add(a, at) || (at > r->v[i].from && !addresses_add(a, at - 1))))
 				return false;
-			a->v[a->n++] = at;
-			if (at > from)
-				a->v[a->n++] = at - 1;
+			before = h;
 		}
-		before = h;
-	}
-	for (uint32_t i = 0; i < most / 3; i++) {
-		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		if (!array_room(&a->v, a->n, 1, &a->cap))
-			return false;
-		a->v[a->n++] = from + (seed >> 24) % (to - from);
 	}
 	return true;
 }
+
+/* n addresses from the first byte of the code to the last one, at equal distances. */
+static bool addresses_add_between(struct addresses *a, const struct ranges *r, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at = (uint64_t)((unsigned __int128)r->bytes * i / n);
+		size_t k = 0;
+
+		while (at >= r->v[k].to - r->v[k].from) {
+			at -= r->v[k].to - r->v[k].from;
+			k++;
+		}
+		if (!addresses_add(a, r->v[k].from + at))
+			return false;
+	}
+	return true;
+}
+
+static int addresses_compare(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Starts of segments, the byte before each, and others: `most`, or fewer where some are the same.
+ */
+static bool addresses_choose(
+	struct addresses *a, const struct symindex *x, const struct ranges *r, uint32_t most)
+{
+	uint64_t starts;
+	size_t n = 0;
+
+	if (!addresses_add_starts(NULL, x, r, 1, &starts) ||
+		!addresses_add_starts(a, x, r, 1 + starts / (most / 3 + 1), &starts) ||
+		!addresses_add_between(a, r, a->n < most ? most - a->n : 0))
+		return false;
+	qsort(a->v, a->n, sizeof(*a->v), addresses_compare);
+	for (size_t i = 0; i < a->n; i++)
+		if (!n || a->v[n - 1] != a->v[i])
+			a->v[n++] = a->v[i];
+	a->n = n;
+	return true;
+}
+
+/* ---- what the other tool says ---- */
 
 struct frame {
 	char function[8192], file[8192]; /* as long as a line */
@@ -314,7 +368,7 @@ static FILE *ask(const char *path, enum oracle tool, const struct addresses *a, 
 		fprintf(f, "0x%llx\n", (unsigned long long)a->v[i]);
 	fclose(f);
 	snprintf(command, sizeof(command),
-		tool == ORACLE_LLVM ? "DEBUGINFOD_URLS= llvm-symbolizer-14 --inlines --no-demangle "
+		tool == ORACLE_LLVM ? "DEBUGINFOD_URLS= llvm-symbolizer-16 --inlines --no-demangle "
 							  "--functions=linkage -e '%s' <%s" :
 							  "DEBUGINFOD_URLS= addr2line -i -f -a -e '%s' <%s",
 		path, list);
@@ -374,7 +428,7 @@ enum err_code oracle_compare_index(struct str index, const char *path, enum orac
 {
 	struct addresses a = { 0 };
 	struct symindex *x = NULL;
-	uint64_t from, to;
+	struct ranges text;
 	struct str bytes;
 	enum err_code rc;
 
@@ -382,7 +436,8 @@ enum err_code oracle_compare_index(struct str index, const char *path, enum orac
 		return rc;
 	if ((rc = symindex_open(index, &x, err)))
 		goto done;
-	if (!text_of(bytes, &from, &to) || !choose(x, from, to, most, &a)) {
+	text = text_of(bytes);
+	if (!text.n || !addresses_choose(&a, x, &text, most)) {
 		rc = err_set(err, ERR_INVALID, "%s: no .text", path);
 		goto done;
 	}

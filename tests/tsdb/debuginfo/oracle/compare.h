@@ -2,8 +2,8 @@
  * Names, files, lines and inlined calls of a binary's addresses as we read them, beside what
  * addr2line or llvm-symbolizer prints.
  *
- * Addresses are the starts of segments (found by looking up each byte of .text), the byte before
- * each, and random ones.
+ * Addresses are the starts of segments (found by looking up each byte of the code), the byte before
+ * each, and others all over the code. None is asked for twice.
  */
 #ifndef TESTS_TSDB_DEBUGINFO_ORACLE_COMPARE_H
 #define TESTS_TSDB_DEBUGINFO_ORACLE_COMPARE_H
