@@ -3,7 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { api, epitool, execFileSync, finish, join, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
-import { recorded } from './otlp_requests.mjs';
+import { message, recorded, varint } from './otlp_requests.mjs';
 
 const testdata = join(root, 'tests/proto/otlp/testdata');
 const expected = JSON.parse(readFileSync(join(testdata, 'expected.json')))['p2-standalone-99hz-steady.pb'];
@@ -199,4 +199,55 @@ scrape_configs:
   await upload(t, alone, [join(other, 'shop.debug')]);
   const named = await costs(alone, `flat(${all})`);
   for (const [name, n] of Object.entries(after)) if (name.startsWith('shop::')) assert.equal(named[name], n, JSON.stringify(named));
+});
+
+/** A CPU profile of bare addresses in a process that has mapped the whole file at `base`: {address: samples}. */
+function bareProfile(base, loads, path, id, samples) {
+  const number = (n, v) => Buffer.concat([varint(n * 8), varint(v)]);
+  const strings = ['', 'samples', 'count', path, id], at = Object.keys(samples).map(Number);
+  return Buffer.concat([
+    message(1, number(1, 1), number(2, 2)),
+    ...at.map((address, i) => message(2, message(1, varint(i + 1)), message(2, varint(samples[address])))),
+    ...loads.map((l, i) => message(3, number(1, i + 1), number(2, base + l.address), number(3, base + l.address + l.bytes), number(4, l.offset), number(5, 3), number(6, 4))),
+    ...at.map((address, i) => message(4, number(1, i + 1), number(3, base + address),
+      number(2, loads.findIndex((l) => address >= l.address && address < l.address + l.bytes) + 1))),
+    ...strings.map((s) => message(6, Buffer.from(s))),
+  ]);
+}
+
+test('a program of C++ that BOLT has laid out anew: its headers are far behind, its functions elsewhere', async (t) => {
+  const dir = scratch(t), oracle = join(root, 'tests/tsdb/debuginfo/oracle');
+  writeFileSync(join(dir, 'pad.c'), 'const char pad[5 << 20] = { 1 };\n');
+  const sources = [join(oracle, 'samples/shapes.cc'), join(oracle, 'samples/main.cc')];
+  execFileSync('gcc', ['-c', join(dir, 'pad.c')], { cwd: dir });
+  execFileSync('clang++', ['-std=c++17', '-O2', '-g', '-c', ...sources], { cwd: dir });
+  const server = await startServer(t, { dir, args, config: 'scrape_configs: []\n' });
+  // With lines, and as BOLT makes it by default: with symbols alone.
+  for (const [name, options, quality] of [['lines', ['-update-debug-sections'], 'dwarf'], ['names', [], 'symbols']]) {
+    const file = join(dir, name), linked = `${file}.linked`;
+    execFileSync('clang++', [`-Wl,-q,--build-id=0x${Buffer.from(name.padEnd(8)).toString('hex')}`, '-o', linked, 'shapes.o', 'main.o', 'pad.o'], { cwd: dir });
+    execFileSync(join(oracle, 'bolt.sh'), [linked, file, ...options], { stdio: 'pipe' });
+    const headers = execFileSync('readelf', ['-hlnW', file]).toString();
+    assert.ok(Number(headers.match(/Start of program headers: +(\d+)/)[1]) > 1 << 22);
+    const id = headers.match(/Build ID: ([0-9a-f]+)/)[1];
+    const loads = [...headers.matchAll(/^ +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) .* R E /gm)]
+      .map((m) => ({ offset: parseInt(m[1], 16), address: parseInt(m[2], 16), bytes: parseInt(m[3], 16) }));
+    const symbols = Object.fromEntries([...execFileSync('nm', [file]).toString().matchAll(/^(\w+) [tTwW] (.+)$/gm)].map((m) => [m[2], parseInt(m[1], 16)]));
+    const place = { main: symbols.main + 1, 'shapes::make': symbols._ZN6shapes4makeEi + 1 };
+    const cold = symbols['_ZN6shapes4makeEi.cold.0'];
+    assert.ok(loads.length === 2 && place.main > loads[1].address && cold > loads[1].address);
+    const body = bareProfile(0x555555000000, loads, `/opt/${name}`, id, { [place.main]: 5, [place['shapes::make']]: 7, [cold]: 20 });
+    const pushed = await request(`${server.url}/api/v1/ingest?name=process_cpu&job=${name}`, { method: 'POST', body });
+    assert.equal(pushed.status, 200, pushed.body.toString());
+    assert.equal((await costs(server, `cum(merge(process_cpu:samples{job="${name}"}))`))[`[${name}]`], 32);
+
+    const info = await finish(t, epitool, ['debuginfo', 'info', file]);
+    assert.match(info.out, new RegExp(`gnu build id +${id}\\n`), info.err);
+    // By the protocol, and by curl without the id: symbols of the same file again are not wanted.
+    assert.match(await upload(t, server, [file]), new RegExp(`: gnu ${id}: named by ${quality}, `));
+    const again = await request(`${server.url}/api/v1/symbols/upload`, { method: 'POST', body: readFileSync(file) });
+    assert.equal(again.status, quality === 'dwarf' ? 409 : 200, again.body.toString());
+    const cum = await costs(server, `cum(merge(process_cpu:samples{job="${name}"}))`);
+    assert.deepEqual([cum.main, cum['shapes::make'], cum[`[${name}]`]], [5, 27, undefined], JSON.stringify(cum));
+  }
 });

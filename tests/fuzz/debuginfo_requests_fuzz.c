@@ -1,8 +1,8 @@
 /*
  * fuzz: web/debuginfo
  * What senders of debug data send. The first byte says which: a request of the protocol, as
- * protobuf or as JSON; or the first bytes of a file, whose key is one that can be a file name, and
- * the same when it is looked for again.
+ * protobuf or as JSON; or a file or the first bytes of one, whose key is one that can be a file
+ * name, and the same when it is looked for again.
  */
 #include "tests/fuzz/fuzz.h"
 #include "web/debuginfo/binaries.h"
@@ -22,22 +22,24 @@ static void check_key(const struct debuginfo_id *id)
 	buf_release(&stem);
 }
 
-static void take_file(struct str head)
+static void take_file(struct str head, bool goes_on)
 {
-	struct debuginfo_id id, gnu, go;
+	struct debuginfo_file_ids ids;
+	struct debuginfo_id id;
 	struct err err;
 
-	if (debuginfo_file_ids(head, &gnu, &go, &err)) {
+	if (debuginfo_file_ids(head, goes_on, &ids, &err)) {
 		require(err.msg[0]);
 		return;
 	}
-	if (debuginfo_file_key(head, false, &id, &err)) {
-		require(!gnu.len && !go.len);
+	require(!ids.is_likely || (goes_on && ids.gnu.len));
+	if (debuginfo_file_key(head, goes_on, false, &id, &err)) {
+		require(!ids.gnu.len && !ids.go.len);
 		return;
 	}
 	check_key(&id);
-	require(debuginfo_id_eq(&id, gnu.len ? &gnu : &go));
-	require(!debuginfo_file_key(head, true, &id, &err));
+	require(debuginfo_id_eq(&id, ids.gnu.len ? &ids.gnu : &ids.go));
+	require(!debuginfo_file_key(head, goes_on, true, &id, &err));
 }
 
 static void take_request(struct str body, bool finished, bool json)
@@ -67,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	if (data[0] & 4)
-		take_file(rest);
+		take_file(rest, data[0] & 8);
 	else
 		take_request(rest, data[0] & 1, data[0] & 2);
 	return 0;

@@ -102,7 +102,8 @@ static enum err_code take_take(
 		return rc;
 	if (!head->len)
 		return err_set(err, ERR_INVALID, "the body is empty: send the file");
-	if ((rc = debuginfo_file_key(buf_str(head), t->has_id, &t->id, err)) ||
+	if ((rc = debuginfo_file_key(
+			 buf_str(head), head->len >= FILE_HEAD_BYTES_MAX, t->has_id, &t->id, err)) ||
 		(rc = debuginfo_upload_begin(s, &t->id, &t->offer, &u, err)))
 		return rc;
 	if ((rc = take_copy(in, u, buf_str(head), err))) {

@@ -270,6 +270,33 @@ TEST(one_request_uploads_too)
 	end();
 }
 
+/*
+ * BOLT puts them behind everything. What an upload's id says is believed until it is extracted,
+ * else what looks like the note.
+ */
+TEST(headers_may_be_beyond_the_first_mebibyte)
+{
+	begin();
+	mini_elf_spread(&world.elf, ID_BYTES, 2u << 20, 100);
+	CHECK_INT(call("ShouldInitiateUpload", ASK(OTHER)), 200);
+	CHECK_INT(upload(OTHER, buf_str(&world.elf)), 200);
+	CHECK_INT(post(PUT, "", buf_str(&world.elf)), 200);
+	CHECK_STR(BODY,
+		"{\"status\":\"success\",\"data\":{\"id\":\"" ID "\",\"kind\":\"gnu\","
+		"\"state\":\"queued\"}}\n");
+	CHECK_INT(
+		post(PUT "&id=0123456789abcdef0123456789abcdef&kind=file", "", buf_str(&world.elf)), 200);
+	CHECK_INT(files(".queued"), 3);
+	mini_elf_spread(&world.elf, STR(""), 2u << 20, 100);
+	CHECK_INT(post(PUT, "", buf_str(&world.elf)), 400);
+	CHECK_INT(grafana_count("no build id in the first MiB of the file"), 1);
+	/* A file that ends before them is cut short. */
+	world.elf.len = 100000;
+	CHECK_INT(post(PUT "&id=" OTHER "00", "", buf_str(&world.elf)), 400);
+	CHECK_INT(grafana_count("the file may be cut short"), 1);
+	end();
+}
+
 /* Sends the beginning of an upload, of which 100 bytes are missing. */
 static void half(struct peer *p, unsigned from, unsigned i)
 {

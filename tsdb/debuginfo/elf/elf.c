@@ -232,14 +232,14 @@ static enum err_code elf_read_header(struct elf *e, struct err *err)
 	e->sections_at = w.e_shoff;
 	e->segments_at = w.e_phoff;
 	elf_find_tables(e, w.e_shnum, w.e_phnum, w.e_shstrndx);
-	if (!e->sections_n && !e->segments_n)
+	if (!e->sections_n && !e->segments_n && !(e->is_head && (e->sections_at || e->segments_at)))
 		return err_set(err, ERR_INVALID,
 			"ELF: neither sections nor segments are within the file: the file may be cut short");
 	return elf_check_type(e, err);
 }
 
-enum err_code elf_open_limited(
-	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err)
+static enum err_code elf_open_part(
+	struct str bytes, bool is_head, const struct elf_limits *l, struct elf **out, struct err *err)
 {
 	struct elf *e;
 	enum err_code rc;
@@ -250,6 +250,7 @@ enum err_code elf_open_limited(
 		return err_nomem(err, "ELF");
 	e->bytes = bytes;
 	e->limits = *l;
+	e->is_head = is_head;
 	if ((rc = elf_read_header(e, err))) {
 		elf_close(e);
 		return rc;
@@ -258,9 +259,20 @@ enum err_code elf_open_limited(
 	return ERR_OK;
 }
 
+enum err_code elf_open_limited(
+	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err)
+{
+	return elf_open_part(bytes, false, l, out, err);
+}
+
 enum err_code elf_open(struct str bytes, struct elf **out, struct err *err)
 {
-	return elf_open_limited(bytes, &elf_limits_default, out, err);
+	return elf_open_part(bytes, false, &elf_limits_default, out, err);
+}
+
+enum err_code elf_open_head(struct str bytes, struct elf **out, struct err *err)
+{
+	return elf_open_part(bytes, true, &elf_limits_default, out, err);
 }
 
 void elf_close(struct elf *e)

@@ -31,6 +31,11 @@ MUST_CHECK enum err_code elf_open(struct str bytes, struct elf **out, struct err
 /* elf_open with other limits; l is copied. */
 MUST_CHECK enum err_code elf_open_limited(
 	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err);
+/*
+ * The first bytes of a file that goes on behind them. Tables that lie beyond them are taken for
+ * absent: BOLT puts the one of segments behind all of the old program, at a multiple of 2 MiB.
+ */
+MUST_CHECK enum err_code elf_open_head(struct str bytes, struct elf **out, struct err *err);
 void elf_close(struct elf *e); /* NULL is fine */
 
 bool elf_is_little(const struct elf *e); /* always: others are refused */
@@ -60,6 +65,11 @@ enum elf_content elf_content(const struct elf *e);
 /* Bytes, not hexadecimal. "": none. Those of notes in sections come before those of segments. */
 struct str elf_build_id(const struct elf *e); /* GNU's */
 struct str elf_go_build_id(const struct elf *e);
+/*
+ * GNU's by its looks, of a head whose table of segments is beyond it: the first bytes that can be
+ * such a note, which linkers put on the first pages. The whole file says whether it is right.
+ */
+struct str elf_likely_build_id(const struct elf *e);
 
 struct elf_link {
 	struct str name; /* of a file, without a folder; the alternative one's may have it */

@@ -26,6 +26,7 @@ struct elf_inflated {
 struct elf {
 	struct str bytes;
 	struct elf_limits limits;
+	bool is_head; /* the file goes on behind the bytes */
 	bool wide; /* 64 bits */
 	unsigned type, machine;
 	uint64_t sections_at, segments_at;

@@ -5,6 +5,7 @@
 
 #define GO_BUILD_ID 4
 #define BUILD_ID_MAX 256u /* Go's has some 80 bytes */
+#define LIKELY_ID_MAX 64u /* those of linkers have 8 to 32 */
 
 static uint64_t elf_aligned4(uint64_t n)
 {
@@ -64,6 +65,22 @@ struct str elf_build_id(const struct elf *e)
 struct str elf_go_build_id(const struct elf *e)
 {
 	return elf_note(e, STR("Go\0\0"), GO_BUILD_ID);
+}
+
+struct str elf_likely_build_id(const struct elf *e)
+{
+	const uint64_t head_n = sizeof(Elf64_Nhdr) + 4;
+	bool wanted = e->is_head && !e->segments_n;
+
+	for (uint64_t at = 0; wanted && at < e->bytes.len && e->bytes.len - at >= head_n; at += 4) {
+		const char *note = e->bytes.ptr + at;
+		uint64_t n = elf_u32_at(note + 4);
+
+		if (elf_u32_at(note) == 4 && elf_u32_at(note + 8) == NT_GNU_BUILD_ID &&
+			!memcmp(note + 12, "GNU", 4) && n && n <= LIKELY_ID_MAX)
+			return str_part(e->bytes, at + head_n, n);
+	}
+	return (struct str){ "", 0 };
 }
 
 static bool elf_link_of(struct elf *e, const char *section, struct elf_link *out, struct str *rest)

@@ -4,6 +4,7 @@
  */
 #include "tsdb/debuginfo/elf/elf.h"
 
+#include <elf.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -269,6 +270,37 @@ TEST(other_files_are_refused_by_name)
 	struct str bytes = read_whole("a.o");
 	CHECK_ERR(
 		elf_open(bytes, &e, &err), &err, ERR_UNSUPPORTED, "ELF: an object file that is not linked");
+	free((char *)(uintptr_t)bytes.ptr);
+}
+
+/* What lies beyond the head is taken for absent; the note is found by its looks then. */
+TEST(a_head_has_what_is_within)
+{
+	struct str bytes, id;
+	struct elf *e;
+
+	make_folder();
+	bytes = read_whole("plain");
+	for (int beyond = 0; beyond < 2; beyond++) {
+		struct str head = { bytes.ptr, bytes.len / 2 };
+
+		REQUIRE_OK(elf_open(bytes, &e, &err), &err);
+		id = elf_build_id(e);
+		elf_close(e);
+		CHECK_INT(id.len, 20);
+		if (beyond)
+			((Elf64_Ehdr *)(uintptr_t)bytes.ptr)->e_phoff = bytes.len / 2 + 8;
+		REQUIRE_OK(elf_open_head(head, &e, &err), &err);
+		CHECK(!elf_has_sections(e));
+		CHECK(str_eq(elf_build_id(e), beyond ? STR("") : id));
+		CHECK(str_eq(elf_likely_build_id(e), beyond ? id : STR("")));
+		elf_close(e);
+		/* A whole file has them. */
+		if (beyond)
+			CHECK_ERR(elf_open(head, &e, &err), &err, ERR_INVALID,
+				"ELF: neither sections nor segments are within the file: the file may be cut "
+				"short");
+	}
 	free((char *)(uintptr_t)bytes.ptr);
 }
 

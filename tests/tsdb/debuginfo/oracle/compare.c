@@ -210,7 +210,7 @@ static void parse_place(char *s, enum oracle tool, struct frame *f)
 
 	if (at)
 		*at = '\0';
-	if (tool == ORACLE_LLVM && (colon = strrchr(s, ':')))
+	if (tool != ORACLE_ADDR2LINE && (colon = strrchr(s, ':')))
 		*colon = '\0';
 	colon = strrchr(s, ':');
 	f->line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
@@ -324,7 +324,9 @@ static uint64_t *judge(struct oracle_counts *c, enum oracle tool,
 		/* addr2line names the bytes between functions after the one before them. */
 		if (tool == ORACLE_ADDR2LINE)
 			return &c->outside;
-		return !n || !strcmp(v[0].function, "??") || !v[0].line ? &c->equal : &c->missing;
+		return !n || !strcmp(v[0].function, "??") || (tool == ORACLE_LLVM && !v[0].line) ?
+			&c->equal :
+			&c->missing;
 	}
 	if (ours_n != n)
 		return &c->depth;
@@ -368,9 +370,9 @@ static FILE *ask(const char *path, enum oracle tool, const struct addresses *a, 
 		fprintf(f, "0x%llx\n", (unsigned long long)a->v[i]);
 	fclose(f);
 	snprintf(command, sizeof(command),
-		tool == ORACLE_LLVM ? "DEBUGINFOD_URLS= llvm-symbolizer-16 --inlines --no-demangle "
-							  "--functions=linkage -e '%s' <%s" :
-							  "DEBUGINFOD_URLS= addr2line -i -f -a -e '%s' <%s",
+		tool != ORACLE_ADDR2LINE ? "DEBUGINFOD_URLS= llvm-symbolizer-16 --inlines --no-demangle "
+								   "--functions=linkage -e '%s' <%s" :
+								   "DEBUGINFOD_URLS= addr2line -i -f -a -e '%s' <%s",
 		path, list);
 	return popen(command, "re");
 }

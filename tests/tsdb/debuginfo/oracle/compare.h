@@ -12,7 +12,11 @@
 
 #include "tsdb/debuginfo/dwarf/dwarf.h"
 
-enum oracle { ORACLE_ADDR2LINE, ORACLE_LLVM };
+enum oracle {
+	ORACLE_ADDR2LINE,
+	ORACLE_LLVM,
+	ORACLE_LLVM_SYMBOLS, /* the index has the symbol table's names too, so they are compared */
+};
 
 struct oracle_counts {
 	uint64_t addresses, equal;
