@@ -57,8 +57,10 @@ static void dump_add_stack(struct buf *out, const struct partition *p, uint32_t 
 	while (n-- > 0) {
 		const struct sym_location *l = sym_location(p, sym_node(p, path[n]).location);
 
-		if (l->lines_n == 0)
+		if (l->lines_n == 0 && sym_has_address(p, l))
 			buf_printf(out, "%s0x%" PRIx64, between, l->address);
+		else if (l->lines_n == 0)
+			buf_printf(out, "%s-", between);
 		for (uint32_t i = l->lines_n; i-- > 0;) {
 			const struct sym_function *fn = sym_function(p, l->lines[i].function);
 

@@ -245,7 +245,9 @@ static enum err_code pprof_symbols_add_location(
 	if (l->mapping != SYM_NONE) {
 		if ((rc = pprof_symbols_mapping(s, t, l->mapping, &key.l.mapping, err)))
 			return rc;
-		key.l.address += p->mappings[key.l.mapping].start;
+		key.l.address = l->address == SYM_NO_ADDRESS ?
+			0 :
+			l->address + p->mappings[key.l.mapping].start;
 	}
 	hash = pprof_location_hash(&key);
 	*out = map_find(&s->locations, hash, pprof_location_eq, p, &key);

@@ -208,7 +208,7 @@ static bool filter_stacks_mapping_matches(struct filter_stacks *s, uint32_t id)
 /* An expression about an address is tried on what a location without lines is shown as. */
 static bool filter_stacks_address_matches(struct filter_stacks *s, const struct sym_location *l)
 {
-	return s->addresses && l->lines_n == 0 && l->address &&
+	return s->addresses && l->lines_n == 0 && sym_has_address(s->p, l) &&
 		regex_match(s->f->re, frame_address_name(s->a, s->p, l, NULL));
 }
 

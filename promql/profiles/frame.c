@@ -27,7 +27,8 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
 	uint64_t place = l->address;
 	char *text;
 
-	if (l->address == 0 || (line && sym_function_name(p, sym_function(p, line->function)).len))
+	if (!sym_has_address(p, l) ||
+		(line && sym_function_name(p, sym_function(p, line->function)).len))
 		return frame_name(a, p, l, line);
 	if (objfile.len > 0)
 		base = frame_path_base(objfile);

@@ -84,7 +84,7 @@ static struct str frames_field_of(struct frames *f, const struct partition *p,
 	case FRAME_LINE:
 		return line && line->line ? frames_print_str(f, "%" PRId64, line->line) : STR("");
 	case FRAME_ADDRESS:
-		return frames_print_str(f, "0x%" PRIx64, l->address);
+		return sym_has_address(p, l) ? frames_print_str(f, "0x%" PRIx64, l->address) : STR("");
 	case FRAME_MAPPING:
 		return frames_mapping_file(p, l);
 	case FRAME_BUILD_ID:

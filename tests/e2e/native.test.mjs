@@ -201,7 +201,17 @@ scrape_configs:
   for (const [name, n] of Object.entries(after)) if (name.startsWith('shop::')) assert.equal(named[name], n, JSON.stringify(named));
 });
 
-/** A CPU profile of bare addresses in a process that has mapped the whole file at `base`: {address: samples}. */
+const buildIdOf = (file) => execFileSync('readelf', ['-n', file]).toString().match(/Build ID: ([0-9a-f]+)/)[1];
+
+/** Segments of code. */
+const loadsOf = (file) => [...execFileSync('readelf', ['-lW', file]).toString().matchAll(/^ +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) .* R E /gm)]
+  .map((m) => ({ offset: parseInt(m[1], 16), address: parseInt(m[2], 16), bytes: parseInt(m[3], 16) }));
+
+/** {symbol: address} of functions. */
+const symbolsOf = (file) => Object.fromEntries([...execFileSync('nm', [file]).toString().matchAll(/^(\w+) [tTwW] (.+)$/gm)]
+  .map((m) => [m[2], parseInt(m[1], 16)]));
+
+/** A CPU profile of a process that has mapped a file at `base`: {address: samples}, without names. Address 0: it is not known. */
 function bareProfile(base, loads, path, id, samples) {
   const number = (n, v) => Buffer.concat([varint(n * 8), varint(v)]);
   const strings = ['', 'samples', 'count', path, id], at = Object.keys(samples).map(Number);
@@ -209,8 +219,8 @@ function bareProfile(base, loads, path, id, samples) {
     message(1, number(1, 1), number(2, 2)),
     ...at.map((address, i) => message(2, message(1, varint(i + 1)), message(2, varint(samples[address])))),
     ...loads.map((l, i) => message(3, number(1, i + 1), number(2, base + l.address), number(3, base + l.address + l.bytes), number(4, l.offset), number(5, 3), number(6, 4))),
-    ...at.map((address, i) => message(4, number(1, i + 1), number(3, base + address),
-      number(2, loads.findIndex((l) => address >= l.address && address < l.address + l.bytes) + 1))),
+    ...at.map((address, i) => message(4, number(1, i + 1), number(3, address && base + address),
+      number(2, Math.max(0, loads.findIndex((l) => address >= l.address && address < l.address + l.bytes)) + 1))),
     ...strings.map((s) => message(6, Buffer.from(s))),
   ]);
 }
@@ -227,12 +237,9 @@ test('a program of C++ that BOLT has laid out anew: its headers are far behind, 
     const file = join(dir, name), linked = `${file}.linked`;
     execFileSync('clang++', [`-Wl,-q,--build-id=0x${Buffer.from(name.padEnd(8)).toString('hex')}`, '-o', linked, 'shapes.o', 'main.o', 'pad.o'], { cwd: dir });
     execFileSync(join(oracle, 'bolt.sh'), [linked, file, ...options], { stdio: 'pipe' });
-    const headers = execFileSync('readelf', ['-hlnW', file]).toString();
+    const headers = execFileSync('readelf', ['-hW', file]).toString(), id = buildIdOf(file);
     assert.ok(Number(headers.match(/Start of program headers: +(\d+)/)[1]) > 1 << 22);
-    const id = headers.match(/Build ID: ([0-9a-f]+)/)[1];
-    const loads = [...headers.matchAll(/^ +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) .* R E /gm)]
-      .map((m) => ({ offset: parseInt(m[1], 16), address: parseInt(m[2], 16), bytes: parseInt(m[3], 16) }));
-    const symbols = Object.fromEntries([...execFileSync('nm', [file]).toString().matchAll(/^(\w+) [tTwW] (.+)$/gm)].map((m) => [m[2], parseInt(m[1], 16)]));
+    const loads = loadsOf(file), symbols = symbolsOf(file);
     const place = { main: symbols.main + 1, 'shapes::make': symbols._ZN6shapes4makeEi + 1 };
     const cold = symbols['_ZN6shapes4makeEi.cold.0'];
     assert.ok(loads.length === 2 && place.main > loads[1].address && cold > loads[1].address);
@@ -250,4 +257,26 @@ test('a program of C++ that BOLT has laid out anew: its headers are far behind, 
     const cum = await costs(server, `cum(merge(process_cpu:samples{job="${name}"}))`);
     assert.deepEqual([cum.main, cum['shapes::make'], cum[`[${name}]`]], [5, 27, undefined], JSON.stringify(cum));
   }
+});
+
+test('the first byte of a mapping has a name, and what has no address has none', async (t) => {
+  const dir = scratch(t), file = join(dir, 'first'), base = 0x555555000000;
+  writeFileSync(join(dir, 'first.c'), 'int main(void) { return 0; }\n');
+  execFileSync('gcc', ['-g', '-Wl,--build-id=sha1', '-o', file, join(dir, 'first.c')]);
+  const [load] = loadsOf(file);
+  assert.equal(symbolsOf(file)._init, load.address);
+  const server = await startServer(t, { dir, args, config: 'scrape_configs: []\n' });
+  const body = bareProfile(base, [load], '/opt/first', buildIdOf(file), { [load.address]: 3, 0: 5 });
+  const pushed = await request(`${server.url}/api/v1/ingest?name=process_cpu&job=first`, { method: 'POST', body });
+  assert.equal(pushed.status, 200, pushed.body.toString());
+  const all = 'merge(process_cpu:samples{job="first"})';
+  const folded = async () => (await whole(server, all, 'folded')).body.toString().trim().split('\n').sort();
+  assert.deepEqual(await folded(), ['[first+0x1000] 3', '[first] 5']);
+  assert.match((await infos(server, `flat(${all})`)).join(), /^37\.5% of the cost is in addresses without names/);
+  await upload(t, server, [file]);
+  assert.deepEqual(await folded(), ['[first] 5', '_init 3']);
+  assert.deepEqual(await infos(server, `flat(${all})`), []);
+  writeFileSync(join(dir, 'answer.pb.gz'), (await whole(server, all, 'pprof')).body);
+  const raw = await finish(t, 'go', ['tool', 'pprof', '-raw', '-symbolize=none', join(dir, 'answer.pb.gz')]);
+  assert.deepEqual([...raw.out.matchAll(/^ +\d+: (0x[0-9a-f]+) M=1/gm)].map((m) => m[1]).sort(), ['0x0', `0x${(base + load.address).toString(16)}`], raw.out);
 });

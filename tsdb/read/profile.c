@@ -98,6 +98,8 @@ static bool read_profile_rebuild_location_index(
 			to.mapping = r->mappings[l->mapping] - 1;
 			to.address += r->h->mapping_start[to.mapping];
 		}
+		if (l->mapping != SYM_NONE && l->address == SYM_NO_ADDRESS)
+			to.address = 0;
 		if (!read_profile_room(r->a, &r->lines, &r->lines_cap, l->lines_n, sizeof(*r->lines)))
 			return false;
 		for (uint32_t i = 0; i < l->lines_n; i++)

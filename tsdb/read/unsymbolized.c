@@ -23,7 +23,7 @@ static enum err_code unsymbolized_visit(void *ctx, const struct db_series *s, st
 		 i = sym_next(p, SYM_LOCATION, i + 1)) {
 		const struct sym_location *l = sym_location(p, i);
 
-		if (!l->lines_n && l->mapping != SYM_NONE)
+		if (!l->lines_n && l->mapping != SYM_NONE && sym_has_address(p, l))
 			rc = w->take(w->ctx, p, l, err);
 	}
 	return rc;

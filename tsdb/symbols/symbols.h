@@ -54,6 +54,9 @@ struct sym_function {
 	int64_t start_line;
 };
 
+/* Of a location in a mapping, whose first byte has address 0. */
+#define SYM_NO_ADDRESS UINT64_MAX
+
 /* Packed: there are as many as code addresses. A profile with a wider column is refused. */
 struct sym_line {
 	uint32_t function;
@@ -62,7 +65,8 @@ struct sym_line {
 } __attribute__((packed, aligned(4)));
 
 struct sym_location {
-	uint64_t address; /* minus its mapping's start; as it is without mapping */
+	/* Minus its mapping's start, or SYM_NO_ADDRESS; as it is without mapping. sym_has_address. */
+	uint64_t address;
 	uint32_t mapping; /* SYM_NONE: none */
 	uint32_t lines_n : 31;
 	uint32_t is_folded : 1;
@@ -129,6 +133,11 @@ bool sym_has_shown(const struct partition *p);
 bool sym_has_bare(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
 const struct sym_location *sym_location(const struct partition *p, uint32_t id);
+/*
+ * False: the sender gave none. 0 is the first byte of a mapping that has a place in its file; it is
+ * none without such a mapping, where the sender has counted from the binary's own start.
+ */
+bool sym_has_address(const struct partition *p, const struct sym_location *l);
 struct sym_node sym_node(const struct partition *p, uint32_t id);
 /* True when a function of the node's location is also in one of its ancestors (or twice in it).
  */

@@ -70,8 +70,13 @@ struct sym_location intern_location_key(
 		.lines = first };
 
 	if (from->mapping != PPROF_NONE) {
+		const struct pprof_mapping *m = &in->f->mappings[from->mapping];
+
 		l.mapping = in->mappings[from->mapping];
-		l.address -= in->f->mappings[from->mapping].start;
+		/* Without a place the mapping's first byte is no address either: 0 says so. */
+		l.address = from->address || !(m->start || m->limit || m->offset) ?
+			from->address - m->start :
+			SYM_NO_ADDRESS;
 	}
 	return l;
 }

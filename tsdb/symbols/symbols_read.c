@@ -111,6 +111,15 @@ const struct sym_location *sym_location(const struct partition *p, uint32_t id)
 	return segvec_at(&symbols_read_shared(p)->vec[SYM_LOCATION], id);
 }
 
+bool sym_has_address(const struct partition *p, const struct sym_location *l)
+{
+	const struct sym_mapping *m = l->mapping == SYM_NONE ? NULL : sym_mapping(p, l->mapping);
+
+	if (m && l->address == SYM_NO_ADDRESS)
+		return false;
+	return l->address || (m && (m->size || m->offset));
+}
+
 struct sym_node sym_node(const struct partition *p, uint32_t id)
 {
 	struct stack_node n;

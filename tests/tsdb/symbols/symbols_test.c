@@ -262,6 +262,64 @@ TEST(mappings_may_move)
 	arena_release(&a);
 }
 
+/* A stack of two: at the mapping's first byte, and somewhere in it. */
+static struct pprof *unplaced(struct arena *a, struct pprof_mapping m)
+{
+	struct pprof_builder *b;
+	struct pprof *out = NULL;
+	const int64_t one = 1;
+	uint32_t ids[2];
+	struct err err;
+
+	CHECK_OK(pprof_builder_open(a, &b, &err), &err);
+	pprof_builder_type(b, STR("samples"), STR("count"));
+	pprof_builder_mapping(b, &m);
+	ids[0] = pprof_builder_location(
+		b, (struct pprof_location){ .address = m.start, .mapping = 0 }, NULL, 0);
+	ids[1] = pprof_builder_location(b, (struct pprof_location){ .mapping = 0 }, NULL, 0);
+	pprof_builder_sample(b, ids, 2, NULL, 0, &one);
+	CHECK_OK(pprof_builder_finish(b, &out, &err), &err);
+	return out;
+}
+
+TEST(a_mapping_has_a_first_byte)
+{
+	static const struct {
+		struct pprof_mapping m;
+		bool has_first;
+	} cases[] = {
+		{ { .start = 0x10000, .limit = 0x11000, .offset = 64 }, true },
+		{ { .start = 0x50000, .limit = 0x51000, .offset = 64 }, true }, /* the same, moved */
+		{ { .start = 0x10000, .limit = 0, .offset = 0 }, true },
+		{ { .start = UINT64_C(0xffffffff81000000), .limit = UINT64_MAX, .offset = 64 }, true },
+		/* From 0 on: the first byte's address says that there is none. */
+		{ { .start = 0, .limit = 0x1000, .offset = 64 }, false },
+		{ { .start = 0, .limit = 0, .offset = 0 }, false },
+	};
+	struct partition *p = open_partition(1000, 1000, 2);
+	struct interned in;
+	struct sym_node n;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		REQUIRE_OK(sym_intern_profile(p, unplaced(&a, cases[i].m), kinds, &a, &in, &err), &err);
+		n = sym_node(p, (uint32_t)(in.keys[0] >> 32));
+		CHECK_INT(sym_has_address(p, sym_location(p, n.location)), cases[i].has_first);
+		if (cases[i].has_first)
+			CHECK_INT(sym_location(p, n.location)->address, 0);
+		n = sym_node(p, n.parent);
+		CHECK(!sym_has_address(p, sym_location(p, n.location)));
+		if (i == 1)
+			CHECK_INT(sym_locations_n(p), 2);
+	}
+	CHECK(!sym_has_address(p, &(struct sym_location){ .mapping = SYM_NONE }));
+	CHECK(sym_has_address(p, &(struct sym_location){ .mapping = SYM_NONE, .address = 1 }));
+	partition_close(p);
+	arena_release(&a);
+}
+
 /* Each symbol of a window is recorded once; a partition made of the records is the same. */
 TEST(records_make_the_same_tables)
 {

@@ -11,6 +11,7 @@ struct native {
 	const char *path, *build_id;
 	uint32_t first, n; /* addresses */
 	bool named; /* they have lines */
+	bool placeless; /* they have no address */
 };
 
 static void ingest(const char *job, const struct native *v, size_t n, int64_t at_s)
@@ -37,7 +38,7 @@ static void ingest(const char *job, const struct native *v, size_t n, int64_t at
 
 		for (uint32_t k = 0; k < v[i].n; k++) {
 			struct pprof_location l = { .mapping = mapping,
-				.address = m.start + 16 * (v[i].first + k) };
+				.address = v[i].placeless ? 0 : m.start + 16 * (v[i].first + k) };
 			uint32_t at = pprof_builder_location(b, l, &line, v[i].named);
 
 			pprof_builder_sample(b, &at, 1, NULL, 0, &value);
@@ -63,7 +64,7 @@ TEST(addresses_without_lines_are_counted_once)
 {
 	static const struct native a[] = { { "/bin/x", "aabb", 0, 10, false },
 		{ "/lib/y.so", "", 0, 3, false }, { "/bin/z", "ccdd", 0, 5, true },
-		{ "/bin/go", "Go/build/id", 0, 2, false } };
+		{ "/bin/go", "Go/build/id", 0, 2, false }, { "/bin/w", "eeff", 0, 1, false, true } };
 	static const struct native b[] = { { "/bin/x", "aabb", 5, 10, false },
 		{ "/proc/1/exe", "00112233445566778899aabbccddeeff", 0, 1, false } };
 

@@ -320,7 +320,7 @@ static enum err_code naming_meet(struct naming *naming, struct of_partition *of,
 	enum err_code rc;
 
 	of->state[location] = HAS_NAME;
-	if (naming_has_name(of->base, l) || l->mapping == SYM_NONE || l->address == 0)
+	if (naming_has_name(of->base, l) || l->mapping == SYM_NONE || !sym_has_address(of->base, l))
 		return ERR_OK;
 	if ((rc = naming_binary_of(naming, of, l->mapping, &bin, err)))
 		return rc;
