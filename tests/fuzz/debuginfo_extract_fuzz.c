@@ -1,7 +1,7 @@
 /*
  * fuzz: tsdb/debuginfo/extract
- * A whole ELF file, with small limits. What was read makes an index that is sound, and adds nothing
- * to itself.
+ * A whole ELF file, or a bundle of one and the files of its debug data, with small limits. What was
+ * read makes an index that is sound, and adds nothing to itself.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tsdb/debuginfo/extract/extract.h"

@@ -124,7 +124,7 @@ test("each state is a chip with a sentence", () => {
 		["perl", "uploading", "wait", /^Upload in progress/],
 		["c_stripped", "no names", "down", /stripped/],
 		["libc.so.6", "symbols only", "wait", /DWARF for files, lines and inlined calls/],
-		["prometheus", "Go line table", "up", /Go's line table/],
+		["prometheus", "line table", "up", /Go's line table/],
 		["db", "DWARF", "up", /lines and inlined calls/],
 	]) {
 		const chip = symbolpage.stateChip(find(base));

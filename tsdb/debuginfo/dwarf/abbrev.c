@@ -35,6 +35,7 @@ static const struct {
 	{ AT_GNU_RANGES_BASE, SLOT_RANGES_BASE },
 	{ AT_DWO_NAME, SLOT_DWO_NAME },
 	{ AT_GNU_DWO_NAME, SLOT_DWO_NAME },
+	{ AT_GNU_DWO_ID, SLOT_DWO_ID },
 };
 
 static uint8_t dwarf_slot_of(uint64_t name)
@@ -160,18 +161,24 @@ static void dwarf_drop(struct dwarf_reader *r, struct abbrev_table **slot)
 	*slot = NULL;
 }
 
+void abbrev_forget(struct dwarf_reader *r, enum file_kind kind)
+{
+	for (unsigned i = 0; i < ABBREV_CACHE; i++)
+		dwarf_drop(r, &r->abbrevs[kind][i]);
+}
+
 void abbrev_release(struct dwarf_reader *r)
 {
-	for (unsigned i = 0; i < 2 * ABBREV_CACHE; i++)
-		dwarf_drop(r, &r->abbrevs[i / ABBREV_CACHE][i % ABBREV_CACHE]);
+	for (unsigned kind = 0; kind < FILE_KINDS; kind++)
+		abbrev_forget(r, (enum file_kind)kind);
 }
 
 /* A place for a new table: the pinned one keeps its own, and the next is taken. */
-static struct abbrev_table **dwarf_place(struct dwarf_reader *r, bool is_alt, size_t hash)
+static struct abbrev_table **dwarf_place(struct dwarf_reader *r, enum file_kind kind, size_t hash)
 {
-	struct abbrev_table **slot = &r->abbrevs[is_alt][hash];
+	struct abbrev_table **slot = &r->abbrevs[kind][hash];
 
-	return *slot && *slot == r->abbrevs_pinned ? &r->abbrevs[is_alt][(hash + 1) % ABBREV_CACHE] :
+	return *slot && *slot == r->abbrevs_pinned ? &r->abbrevs[kind][(hash + 1) % ABBREV_CACHE] :
 												 slot;
 }
 
@@ -183,7 +190,7 @@ enum err_code abbrev_table(struct dwarf_reader *r, const struct dwarf_file *f, u
 	enum err_code rc;
 
 	for (size_t i = 0; i < 2; i++) {
-		t = r->abbrevs[f->is_alt][(hash + i) % ABBREV_CACHE];
+		t = r->abbrevs[f->kind][(hash + i) % ABBREV_CACHE];
 		if (t && t->offset == offset) {
 			*out = t;
 			return ERR_OK;
@@ -207,7 +214,7 @@ enum err_code abbrev_table(struct dwarf_reader *r, const struct dwarf_file *f, u
 	r->abbrevs_bytes += dwarf_table_bytes(t);
 	if (r->abbrevs_bytes > ABBREV_CACHE_BYTES)
 		abbrev_release(r);
-	slot = dwarf_place(r, f->is_alt, hash);
+	slot = dwarf_place(r, f->kind, hash);
 	dwarf_drop(r, slot);
 	*slot = t;
 	*out = t;

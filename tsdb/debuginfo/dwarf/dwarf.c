@@ -3,63 +3,90 @@
 #include "tsdb/debuginfo/dwarf/format.h"
 #include "tsdb/debuginfo/dwarf/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-static const char *const section_names[SECTIONS] = {
-	[SEC_INFO] = ".debug_info",
-	[SEC_ABBREV] = ".debug_abbrev",
-	[SEC_LINE] = ".debug_line",
-	[SEC_STR] = ".debug_str",
-	[SEC_LINE_STR] = ".debug_line_str",
-	[SEC_STR_OFFSETS] = ".debug_str_offsets",
-	[SEC_ADDR] = ".debug_addr",
-	[SEC_RANGES] = ".debug_ranges",
-	[SEC_RNGLISTS] = ".debug_rnglists",
+/* NULL: files of this kind have no such section, or take it from the binary. */
+static const char *const section_names[SECTIONS][FILE_KINDS] = {
+	[SEC_INFO] = { ".debug_info", ".debug_info" }, /* split files have several */
+	[SEC_ABBREV] = { ".debug_abbrev", ".debug_abbrev", ".debug_abbrev.dwo" },
+	[SEC_LINE] = { ".debug_line", ".debug_line" },
+	[SEC_STR] = { ".debug_str", ".debug_str", ".debug_str.dwo" },
+	[SEC_LINE_STR] = { ".debug_line_str", ".debug_line_str" },
+	[SEC_STR_OFFSETS] = { ".debug_str_offsets", ".debug_str_offsets", ".debug_str_offsets.dwo" },
+	[SEC_ADDR] = { ".debug_addr", ".debug_addr" },
+	[SEC_RANGES] = { ".debug_ranges", ".debug_ranges" },
+	[SEC_RNGLISTS] = { ".debug_rnglists", ".debug_rnglists", ".debug_rnglists.dwo" },
+	[SEC_INDEX] = { NULL, NULL, ".debug_cu_index" },
 };
 
-static enum err_code dwarf_open_file(
+enum err_code dwarf_file_load(
 	struct dwarf_reader *r, struct elf *e, struct dwarf_file *f, struct err *err)
 {
 	enum err_code rc;
 
 	for (unsigned i = 0; i < SECTIONS; i++) {
-		if ((rc = elf_section(e, section_names[i], &f->sections[i], err)))
+		const char *name = section_names[i][f->kind];
+
+		if (!name)
+			continue;
+		if ((rc = elf_section(e, name, &f->sections[i], err)))
 			return rc;
-		/* A compiler's table needs less than one step a byte, each of several times at most. */
-		r->steps_max += f->sections[i].len * 16;
+		r->steps_max += f->sections[i].len * STEPS_A_BYTE;
+		r->steps_left += f->sections[i].len * STEPS_A_BYTE;
 	}
-	return units_scan(r, f, err);
+	return ERR_OK;
 }
 
-static enum err_code dwarf_unit_read(struct dwarf_reader *r, struct dwarf_unit *u, struct err *err)
+enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found, struct str *name,
+	uint64_t *end, struct err *err)
+{
+	*found = false;
+	*end = UINT64_MAX;
+	if (!r->symbols_tried) {
+		r->symbols_tried = true;
+		/* Where they are damaged, whoever adds the symbols themselves says so. */
+		if (elf_functions_open(r->elf, &r->symbols, NULL) == ERR_NOMEM)
+			return err_nomem(err, "symbols");
+	}
+	if (r->symbols)
+		*found = elf_functions_find(r->symbols, address, name, end);
+	return ERR_OK;
+}
+
+static bool dwarf_unit_has_code(const struct dwarf_unit *u)
+{
+	/* Split units are in files of their own; one beside others is of no use. */
+	return u->type == UT_COMPILE || u->type == UT_SKELETON ||
+		(u->type == UT_SPLIT_COMPILE && u->skeleton);
+}
+
+static enum err_code dwarf_unit_walk(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, struct err *err)
 {
 	struct dwarf_job *j = &r->job;
 	enum err_code rc;
 	uint32_t inlined = 0;
 
-	if (u->type == UT_TYPE || u->type == UT_SPLIT_TYPE || u->type == UT_PARTIAL ||
-		u->type == UT_SPLIT_COMPILE) {
+	if (!dwarf_unit_has_code(u)) {
 		r->stats->units_without_code++;
 		return ERR_OK;
 	}
-	j->file = &r->main;
-	j->unit = u;
-	if ((rc = unit_root(r, &r->main, u, err)))
+	if ((rc = unit_root(r, f, u, err)))
 		return rc;
 	if (u->tag == TAG_PARTIAL_UNIT || u->tag == TAG_TYPE_UNIT) {
 		r->stats->units_without_code++;
 		return ERR_OK;
 	}
-	if ((rc = abbrev_table(r, &r->main, u->abbrev_offset, &r->abbrevs_pinned, err)) ||
-		(rc = line_table(r, &r->main, u, &j->lines, err)))
+	j->file = f;
+	j->unit = u;
+	j->quality = u->is_skeleton ? SYMINDEX_LINES : SYMINDEX_DWARF;
+	if ((rc = abbrev_table(r, f, u->abbrev_offset, &r->abbrevs_pinned, err)) ||
+		(rc = line_table(r, f, u, &j->lines, err)))
 		return rc;
 	r->lines_pinned = j->lines;
 	number_map_clear(&r->local);
-	if ((rc = scopes_read(r, err)))
-		return rc;
-	if (!j->scopes_n)
-		return ERR_OK;
-	if ((rc = line_program(r, err)) || (rc = dwarf_flatten(r, err)))
+	if ((rc = scopes_read(r, err)) || (rc = line_program(r, err)) || (rc = dwarf_flatten(r, err)))
 		return rc;
 	for (uint32_t i = 0; i < j->scopes_n; i++)
 		inlined += j->scopes[i].depth > 0;
@@ -68,30 +95,63 @@ static enum err_code dwarf_unit_read(struct dwarf_reader *r, struct dwarf_unit *
 	return ERR_OK;
 }
 
+enum err_code dwarf_unit_read(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, struct err *err)
+{
+	enum err_code rc = dwarf_unit_walk(r, f, u, err);
+
+	r->abbrevs_pinned = NULL;
+	r->lines_pinned = NULL;
+	return rc;
+}
+
+enum err_code dwarf_note_unit(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, enum err_code rc, struct err *why, struct err *err)
+{
+	err_wrap(why, rc, "%sunit at 0x%llx", f->label, (unsigned long long)u->offset);
+	if (rc != ERR_INVALID)
+		return err_copy(err, why);
+	r->stats->units_damaged++;
+	if (!r->stats->first_error.code)
+		r->stats->first_error = *why;
+	return ERR_OK;
+}
+
 static enum err_code dwarf_units_read(struct dwarf_reader *r, struct err *err)
 {
 	for (uint32_t i = 0; i < r->main.units_n; i++) {
 		struct dwarf_unit *u = &r->main.units[i];
-		struct err e = { 0 };
-		enum err_code rc = dwarf_unit_read(r, u, &e);
+		struct err why = { 0 };
+		enum err_code rc = u->is_done ? ERR_OK : dwarf_unit_read(r, &r->main, u, &why);
 
-		r->abbrevs_pinned = NULL;
-		r->lines_pinned = NULL;
-		if (!rc)
-			continue;
-		err_wrap(&e, rc, "unit at 0x%llx", (unsigned long long)u->offset);
-		if (rc != ERR_INVALID)
-			return err_copy(err, &e);
-		if (!r->stats->units_damaged++)
-			r->stats->first_error = e;
+		if (rc && (rc = dwarf_note_unit(r, &r->main, u, rc, &why, err)))
+			return rc;
 	}
 	return ERR_OK;
+}
+
+static enum err_code dwarf_read_all(
+	struct dwarf_reader *r, struct elf *alt, const struct bundle *split, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = dwarf_file_load(r, r->elf, &r->main, err)) || (rc = units_scan(r, &r->main, err)))
+		return rc;
+	if (alt) {
+		if ((rc = dwarf_file_load(r, alt, &r->alt, err)) || (rc = units_scan(r, &r->alt, err)))
+			return rc;
+	}
+	if (split && (rc = split_read(r, split, err)))
+		return rc;
+	return dwarf_units_read(r, err);
 }
 
 static void dwarf_reader_close(struct dwarf_reader *r)
 {
 	abbrev_release(r);
 	line_tables_release(r);
+	elf_functions_close(r->symbols);
+	free(r->skeletons);
 	free(r->local.keys);
 	free(r->local.values);
 	free(r->global.keys);
@@ -107,8 +167,8 @@ static void dwarf_reader_close(struct dwarf_reader *r)
 	free(r);
 }
 
-enum err_code dwarf_add(struct elf *e, struct elf *alt, struct symindex_builder *b,
-	struct dwarf_stats *stats, struct err *err)
+enum err_code dwarf_add(struct elf *e, struct elf *alt, const struct bundle *split,
+	struct symindex_builder *b, struct dwarf_stats *stats, struct err *err)
 {
 	struct dwarf_reader *r = calloc(1, sizeof(*r));
 	enum err_code rc;
@@ -118,15 +178,13 @@ enum err_code dwarf_add(struct elf *e, struct elf *alt, struct symindex_builder 
 		return err_nomem(err, "debug data");
 	r->builder = b;
 	r->stats = stats;
-	r->steps_max = 1u << 20;
+	r->steps_max = r->steps_left = 1u << 20;
+	r->split_bytes_left = elf_limits_default.inflated_bytes_max;
+	r->elf = e;
 	r->has_alt = alt;
-	r->alt.is_alt = true;
-	rc = dwarf_open_file(r, e, &r->main, err);
-	if (!rc && alt)
-		rc = dwarf_open_file(r, alt, &r->alt, err);
-	r->steps_left = r->steps_max;
-	if (!rc)
-		rc = dwarf_units_read(r, err);
+	r->alt.kind = FILE_ALT;
+	snprintf(r->alt.label, sizeof(r->alt.label), "dwz file: ");
+	rc = dwarf_read_all(r, alt, split, err);
 	dwarf_reader_close(r);
 	return rc;
 }

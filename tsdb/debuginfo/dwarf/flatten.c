@@ -27,19 +27,20 @@ static enum err_code dwarf_segment_out(struct sweep *s, struct err *err)
 	if (s->start == s->end)
 		return ERR_OK;
 	s->r->stats->segments++;
-	return symindex_add(s->r->builder, s->start, s->end, s->frame, SYMINDEX_DWARF, err);
+	return symindex_add(s->r->builder, s->start, s->end, s->frame, s->r->job.quality, err);
 }
 
 static enum err_code dwarf_piece_out(struct sweep *s, struct err *err)
 {
 	struct dwarf_job *j = &s->r->job;
 	const struct dwarf_piece *p = &s->piece;
-	const struct scope *scope = &j->scopes[p->scope];
+	const struct scope *scope;
 	uint32_t file = NONE, frame;
 	enum err_code rc;
 
 	if (p->start == p->end)
 		return ERR_OK;
+	scope = &j->scopes[p->scope];
 	if (j->lines && p->file != NONE && (rc = line_file_id(s->r, j->lines, p->file, &file, err)))
 		return rc;
 	if ((rc = symindex_frame(
@@ -121,6 +122,67 @@ static enum err_code scope_piece(
 	return rc;
 }
 
+/* A row in no scope: its function is the symbol there. Where there is none it is left out. */
+static enum err_code dwarf_line_add(
+	struct sweep *s, uint64_t start, uint64_t end, const struct dwarf_row *row, struct err *err)
+{
+	struct dwarf_reader *r = s->r;
+	uint32_t file = NONE, function, frame;
+	enum err_code rc = ERR_OK;
+
+	while (start < end && !rc) {
+		struct str name;
+		uint64_t to;
+		bool found;
+
+		if ((rc = steps_take(r, 1, err)) || (rc = dwarf_symbol(r, start, &found, &name, &to, err)))
+			return rc;
+		to = to < end ? to : end;
+		if (found) {
+			if ((rc = line_file_id(r, r->job.lines, row->file, &file, err)) ||
+				(rc = symindex_function(r->builder, name, NONE, 0, &function, err)) ||
+				(rc = symindex_frame(r->builder, NONE, function, file, row->line, &frame, err)))
+				return rc;
+			r->stats->segments++;
+			rc = symindex_add(r->builder, start, to, frame, SYMINDEX_LINES, err);
+		}
+		start = to;
+	}
+	return rc;
+}
+
+/* Segments are added in ascending order, also those of other qualities. */
+static enum err_code dwarf_flush(struct sweep *s, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = dwarf_piece_out(s, err)) || (rc = dwarf_segment_out(s, err)))
+		return rc;
+	s->piece.end = s->piece.start;
+	s->end = s->start;
+	return ERR_OK;
+}
+
+/* [start, end) belongs to no scope. */
+static enum err_code dwarf_gap(struct sweep *s, uint64_t start, uint64_t end, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	while (start < end && !rc) {
+		struct dwarf_row row;
+		uint64_t from, to;
+
+		if (!dwarf_row_at(s, start, &from, &to, &row) || from >= end)
+			break;
+		from = from > start ? from : start;
+		to = to < end ? to : end;
+		if (!(rc = dwarf_flush(s, err)))
+			rc = dwarf_line_add(s, from, to, &row, err);
+		start = to;
+	}
+	return rc;
+}
+
 /* Deeper scopes come first, of equally deep ones the later. */
 static bool dwarf_above(const struct dwarf_job *j, uint32_t a, uint32_t b)
 {
@@ -188,11 +250,10 @@ enum err_code dwarf_flatten(struct dwarf_reader *r, struct err *err)
 	uint64_t at = 0;
 	enum err_code rc;
 
-	if (!j->ranges_n)
-		return ERR_OK;
-	qsort(j->ranges, j->ranges_n, sizeof(*j->ranges), dwarf_by_start);
+	if (j->ranges_n)
+		qsort(j->ranges, j->ranges_n, sizeof(*j->ranges), dwarf_by_start);
 	j->heap_n = 0;
-	while (next < j->ranges_n || j->heap_n) {
+	while (at < UINT64_MAX) {
 		uint64_t end = next < j->ranges_n ? j->ranges[next].start : UINT64_MAX;
 
 		while (j->heap_n && j->ranges[j->heap[0]].end <= at)
@@ -202,17 +263,16 @@ enum err_code dwarf_flatten(struct dwarf_reader *r, struct err *err)
 
 			if (top->end < end)
 				end = top->end;
-			if ((rc = scope_piece(&s, at, end, top->scope, err)))
-				return rc;
-		} else if (next == j->ranges_n) {
-			break;
+			rc = scope_piece(&s, at, end, top->scope, err);
+		} else {
+			rc = dwarf_gap(&s, at, end, err);
 		}
+		if (rc)
+			return rc;
 		at = end;
 		for (; next < j->ranges_n && j->ranges[next].start == at; next++)
 			if ((rc = dwarf_heap_push(j, next, err)))
 				return rc;
 	}
-	if ((rc = dwarf_piece_out(&s, err)))
-		return rc;
-	return dwarf_segment_out(&s, err);
+	return dwarf_flush(&s, err);
 }

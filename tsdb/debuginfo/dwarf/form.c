@@ -226,8 +226,10 @@ bool value_string(const struct dwarf_reader *r, const struct dwarf_file *f,
 		break;
 	case FORM_STRP_SUP:
 	case FORM_GNU_STRP_ALT:
-		if (f->is_alt || !r->has_alt)
+		if (f->kind == FILE_ALT || !r->has_alt) {
+			r->stats->references_lost++;
 			return false;
+		}
 		f = &r->alt;
 		break;
 	case FORM_STRX:

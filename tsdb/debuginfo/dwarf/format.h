@@ -35,6 +35,7 @@ enum {
 	AT_DWO_NAME = 0x76,
 	AT_MIPS_LINKAGE_NAME = 0x2007,
 	AT_GNU_DWO_NAME = 0x2130,
+	AT_GNU_DWO_ID = 0x2131,
 	AT_GNU_RANGES_BASE = 0x2132,
 	AT_GNU_ADDR_BASE = 0x2133,
 };
@@ -96,6 +97,13 @@ enum { /* of units, version 5 */
 	UT_SKELETON,
 	UT_SPLIT_COMPILE,
 	UT_SPLIT_TYPE,
+};
+
+enum { /* columns of a package's index */
+	SECT_INFO = 1,
+	SECT_ABBREV = 3,
+	SECT_STR_OFFSETS = 6,
+	SECT_RNGLISTS = 8, /* version 5; in version 2 it is another */
 };
 
 enum { /* of range lists, version 5 */

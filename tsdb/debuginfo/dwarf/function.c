@@ -44,7 +44,7 @@ static bool dwarf_follow(struct dwarf_reader *r, struct dwarf_file *f, struct dw
 	case FORM_REF_SUP4:
 	case FORM_REF_SUP8:
 	case FORM_GNU_REF_ALT:
-		if (f->is_alt || !r->has_alt) {
+		if (f->kind == FILE_ALT || !r->has_alt) {
 			r->stats->references_lost++;
 			return false;
 		}
@@ -159,7 +159,7 @@ enum err_code function_of(struct dwarf_reader *r, struct dwarf_file *f, struct d
 	if (!dwarf_follow(r, f, u, v, &p))
 		return ERR_OK;
 	m = p.unit == u ? &r->local : &r->global;
-	key = p.offset << 1 | p.file->is_alt;
+	key = p.offset << 2 | p.file->kind;
 	if ((*out = number_map_find(m, key)) != MAP_MISS)
 		return ERR_OK;
 	if ((rc = dwarf_read_at(r, &p, &at, err)) ||

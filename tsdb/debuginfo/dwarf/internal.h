@@ -1,6 +1,11 @@
 /*
  * Private to the room: what its files share.
  *
+ * Split DWARF: the skeleton of a unit is in the binary, the unit in a .dwo file or a package
+ * (split.c). Of these one is open at a time, as a struct dwarf_file that borrows .debug_addr and
+ * .debug_ranges of the binary. A unit of it takes the bases that it lacks, and the line table, from
+ * its skeleton, and is then read as any other unit.
+ *
  * A unit is read in three steps: its entries (scopes.c) become scopes with ranges, its line table
  * (line_program.c) becomes rows, and flatten.c merges both into segments. What belongs to one unit
  * is in struct job, which the next unit uses again.
@@ -13,6 +18,7 @@
 #define TSDB_DEBUGINFO_DWARF_INTERNAL_H
 
 #include "tsdb/debuginfo/dwarf/dwarf.h"
+#include "tsdb/debuginfo/elf/symbols.h"
 
 /* Limits of one file or unit. The compilers' own output is far below all of them. */
 #define UNITS_MAX (1u << 19)
@@ -26,6 +32,8 @@
 #define RANGES_MAX (8u << 20) /* of a unit */
 #define SCOPES_MAX (4u << 20) /* of a unit */
 #define PATH_BYTES_MAX 4096u
+/* A compiler's table needs less than one step a byte, each of several times at most. */
+#define STEPS_A_BYTE 16u
 
 #define NONE UINT32_MAX
 #define MAP_MISS (UINT32_MAX - 1) /* number_map_find: the key is not there */
@@ -40,6 +48,7 @@ enum section {
 	SEC_ADDR,
 	SEC_RANGES,
 	SEC_RNGLISTS,
+	SEC_INDEX, /* of a package */
 	SECTIONS
 };
 
@@ -75,6 +84,7 @@ enum slot {
 	SLOT_RNGLISTS_BASE,
 	SLOT_RANGES_BASE,
 	SLOT_DWO_NAME,
+	SLOT_DWO_ID,
 	SLOTS
 };
 
@@ -119,19 +129,40 @@ struct dwarf_unit {
 	struct dwarf_encoding enc;
 	uint8_t type; /* UT_ */
 	enum { ROOT_UNREAD, ROOT_READ, ROOT_DAMAGED } root;
+	bool is_done; /* read, by its split unit, or damaged */
+	uint64_t str_first, rnglists_first; /* its part of a package */
+	const struct dwarf_unit *skeleton; /* of a split unit */
 	/* Of the first entry: */
-	bool has_lines;
+	bool has_lines, is_skeleton, has_dwo_id;
 	uint32_t tag;
 	uint64_t low_pc, line_offset, str_base, addr_base, rnglists_base, ranges_base;
+	uint64_t split_ranges_base; /* of a skeleton: what ranges of its unit count from */
+	uint64_t dwo_id;
 	struct str comp_dir;
 };
 
-/* One of two files: the binary, and the dwz file it refers to. */
+/* A row of a package's index: where a unit's parts begin. */
+struct package_row {
+	uint64_t info, info_end;
+	uint64_t abbrev, str_offsets, rnglists;
+};
+
+enum file_kind {
+	FILE_MAIN, /* the binary */
+	FILE_ALT, /* what dwz took out of it */
+	FILE_SPLIT, /* a .dwo file or a package */
+	FILE_KINDS
+};
+
 struct dwarf_file {
-	bool is_alt;
+	enum file_kind kind;
+	char label[48]; /* begins messages of its units; "" for the binary */
 	struct str sections[SECTIONS];
 	struct dwarf_unit *units; /* ascending */
 	uint32_t units_n, units_cap;
+	bool is_package;
+	struct package_row *rows; /* by ascending info */
+	uint32_t rows_n;
 };
 
 struct line_file {
@@ -184,8 +215,9 @@ struct sequence {
 
 /* What is read of one unit. */
 struct dwarf_job {
-	const struct dwarf_file *file;
+	struct dwarf_file *file;
 	struct dwarf_unit *unit;
+	enum symindex_quality quality; /* of what it says */
 	struct line_table *lines; /* NULL: it has none */
 	struct scope *scopes;
 	struct dwarf_range *ranges;
@@ -201,21 +233,53 @@ struct dwarf_job {
 #define ABBREV_CACHE 1024u
 #define LINES_CACHE 16u
 
+/* A skeleton of the binary whose unit was not found yet. */
+struct dwarf_skeleton {
+	uint64_t dwo_id;
+	uint32_t unit;
+};
+
 struct dwarf_reader {
-	struct dwarf_file main, alt;
+	struct dwarf_file main, alt, split;
 	bool has_alt;
+	struct elf *elf; /* of main */
+	struct elf_functions *symbols; /* of elf; NULL: not asked yet, or it has none */
+	bool symbols_tried;
+	struct dwarf_skeleton *skeletons; /* by ascending dwo_id */
+	uint32_t skeletons_n;
+	uint64_t split_bytes_left; /* that split files may still inflate to */
 	struct symindex_builder *builder;
 	struct dwarf_stats *stats;
 	uint64_t steps_left, steps_max;
-	struct abbrev_table *abbrevs[2][ABBREV_CACHE];
+	struct abbrev_table *abbrevs[FILE_KINDS][ABBREV_CACHE];
 	const struct abbrev_table *abbrevs_pinned; /* of the unit that is walked */
 	size_t abbrevs_bytes;
-	struct line_table *lines[2][LINES_CACHE];
+	struct line_table *lines[FILE_SPLIT][LINES_CACHE]; /* split files have none */
 	const struct line_table *lines_pinned;
 	struct number_map local, global; /* entry's offset to function */
 	struct buf path;
 	struct dwarf_job job;
 };
+
+/* dwarf.c: loads a file's sections, whose bytes count for the budget of steps. */
+enum err_code dwarf_file_load(
+	struct dwarf_reader *r, struct elf *e, struct dwarf_file *f, struct err *err);
+/* Reads a unit of code; ERR_INVALID: it is damaged. */
+enum err_code dwarf_unit_read(
+	struct dwarf_reader *r, struct dwarf_file *f, struct dwarf_unit *u, struct err *err);
+/* Counts a damaged unit, and keeps the first one's message. Other errors are returned. */
+enum err_code dwarf_note_unit(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_unit *u, enum err_code rc, struct err *why, struct err *err);
+/* The symbol at an address of the binary, as elf_functions_find. */
+enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found, struct str *name,
+	uint64_t *end, struct err *err);
+
+/* split.c: reads the units of the files, and marks their skeletons as done. */
+enum err_code split_read(struct dwarf_reader *r, const struct bundle *files, struct err *err);
+
+/* package.c: a package's index becomes f->rows. */
+enum err_code package_index(struct dwarf_file *f, struct err *err);
+const struct package_row *package_row_at(const struct dwarf_file *f, uint64_t info);
 
 /* reader.c */
 enum err_code steps_take(struct dwarf_reader *r, uint64_t n, struct err *err);
@@ -246,6 +310,7 @@ bool address_at(
 enum err_code abbrev_table(struct dwarf_reader *r, const struct dwarf_file *f, uint64_t offset,
 	const struct abbrev_table **out, struct err *err);
 const struct abbrev *abbrev_find(const struct abbrev_table *t, uint64_t code);
+void abbrev_forget(struct dwarf_reader *r, enum file_kind kind);
 void abbrev_release(struct dwarf_reader *r);
 /* Reads the wanted attributes; c is behind the entry's code, then behind the entry. */
 void die_read(struct cursor *c, struct dwarf_encoding enc, const struct abbrev_table *t,

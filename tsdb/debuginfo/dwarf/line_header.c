@@ -157,15 +157,20 @@ static void dwarf_table_release(struct line_table *t)
 enum err_code line_table(struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_unit *u, struct line_table **out, struct err *err)
 {
-	size_t hash = u->line_offset / 8 % LINES_CACHE;
 	struct line_table **slot, *t;
 	enum err_code rc;
+	size_t hash;
 
 	*out = NULL;
+	if (u->skeleton) { /* the numbers of files are the same there */
+		f = &r->main;
+		u = u->skeleton;
+	}
+	hash = u->line_offset / 8 % LINES_CACHE;
 	if (!u->has_lines || !f->sections[SEC_LINE].len)
 		return ERR_OK;
 	for (size_t i = 0; i < 2; i++) {
-		t = r->lines[f->is_alt][(hash + i) % LINES_CACHE];
+		t = r->lines[f->kind][(hash + i) % LINES_CACHE];
 		if (t && t->unit == u) {
 			*out = t;
 			return ERR_OK;
@@ -182,9 +187,9 @@ enum err_code line_table(struct dwarf_reader *r, const struct dwarf_file *f,
 		dwarf_table_release(t);
 		return rc;
 	}
-	slot = &r->lines[f->is_alt][hash];
+	slot = &r->lines[f->kind][hash];
 	if (*slot && *slot == r->lines_pinned)
-		slot = &r->lines[f->is_alt][(hash + 1) % LINES_CACHE];
+		slot = &r->lines[f->kind][(hash + 1) % LINES_CACHE];
 	dwarf_table_release(*slot);
 	*slot = t;
 	*out = t;

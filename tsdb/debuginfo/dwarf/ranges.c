@@ -167,6 +167,8 @@ static enum err_code dwarf_list_add(
 		offset = cursor_le(&c, u->enc.offset_bytes);
 		if (c.bad || __builtin_add_overflow(offset, u->rnglists_base, &offset))
 			return dwarf_damaged(err, "ranges are outside of .debug_rnglists");
+	} else if (__builtin_add_overflow(offset, u->rnglists_first, &offset)) {
+		return dwarf_damaged(err, "ranges are outside of .debug_rnglists");
 	}
 	return dwarf_new_list(r, offset, scope, err);
 }

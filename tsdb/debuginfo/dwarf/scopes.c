@@ -18,6 +18,20 @@ static enum err_code dwarf_call_frame(struct dwarf_reader *r, const struct scope
 	return symindex_frame(r->builder, parent->caller, parent->function, file, line, out, err);
 }
 
+/* Skeletons have short names. The symbol at the function's address is the whole one. */
+static enum err_code dwarf_full_name(
+	struct dwarf_reader *r, uint64_t address, uint32_t *function, struct err *err)
+{
+	enum err_code rc;
+	struct str name;
+	uint64_t end;
+	bool found;
+
+	if ((rc = dwarf_symbol(r, address, &found, &name, &end, err)) || !found)
+		return rc;
+	return symindex_function(r->builder, name, NONE, 0, function, err);
+}
+
 /* *scope: that of the entry's parent, then that of its children. */
 static enum err_code scope_add(
 	struct dwarf_reader *r, const struct die *d, bool inlined, uint32_t *scope, struct err *err)
@@ -35,7 +49,10 @@ static enum err_code scope_add(
 		return rc;
 	if (j->ranges_n == ranges_n && !inlined)
 		return ERR_OK;
-	if ((rc = function_of(r, &r->main, j->unit, d, &s.function, err)))
+	if ((rc = function_of(r, j->file, j->unit, d, &s.function, err)))
+		return rc;
+	if (j->unit->is_skeleton && !inlined && !die_value(d, SLOT_LINKAGE_NAME) &&
+		(rc = dwarf_full_name(r, j->ranges[ranges_n].start, &s.function, err)))
 		return rc;
 	if (s.function == NONE) {
 		j->ranges_n = ranges_n;

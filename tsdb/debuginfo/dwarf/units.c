@@ -15,7 +15,7 @@ static bool dwarf_read_header(struct cursor *c, struct dwarf_unit *u, const unsi
 		u->enc.address_bytes = (uint8_t)cursor_le(c, 1);
 		u->abbrev_offset = cursor_le(c, u->enc.offset_bytes);
 		if (u->type == UT_SKELETON || u->type == UT_SPLIT_COMPILE)
-			cursor_le(c, 8);
+			u->dwo_id = cursor_le(c, 8);
 		else if (u->type == UT_TYPE || u->type == UT_SPLIT_TYPE)
 			cursor_le(c, 8), cursor_le(c, u->enc.offset_bytes);
 	} else {
@@ -31,9 +31,21 @@ static void dwarf_note_damage(
 	struct dwarf_reader *r, const struct dwarf_file *f, uint64_t offset, const char *what)
 {
 	r->stats->units_damaged++;
-	if (r->stats->units_damaged == 1)
-		err_set(&r->stats->first_error, ERR_INVALID, "%sunit at 0x%llx: %s",
-			f->is_alt ? "dwz file: " : "", (unsigned long long)offset, what);
+	if (!r->stats->first_error.code)
+		err_set(&r->stats->first_error, ERR_INVALID, "%sunit at 0x%llx: %s", f->label,
+			(unsigned long long)offset, what);
+}
+
+/* A unit of a package counts from its parts of the sections. False: it has none. */
+static bool dwarf_take_row(const struct dwarf_file *f, struct dwarf_unit *u)
+{
+	const struct package_row *row = package_row_at(f, u->offset);
+
+	if (!row || __builtin_add_overflow(u->abbrev_offset, row->abbrev, &u->abbrev_offset))
+		return false;
+	u->str_first = row->str_offsets;
+	u->rnglists_first = row->rnglists;
+	return true;
 }
 
 enum err_code units_scan(struct dwarf_reader *r, struct dwarf_file *f, struct err *err)
@@ -59,9 +71,14 @@ enum err_code units_scan(struct dwarf_reader *r, struct dwarf_file *f, struct er
 		c = all;
 		all.at = c.end = c.at + length;
 		u.end = (uint64_t)(c.end - base);
-		r->stats->units += !f->is_alt;
+		r->stats->units += f->kind == FILE_MAIN;
 		if (!dwarf_read_header(&c, &u, base)) {
 			dwarf_note_damage(r, f, u.offset, "its header has an unknown version, type or size");
+			continue;
+		}
+		if (f->is_package && !dwarf_take_row(f, &u)) {
+			if (u.type != UT_SPLIT_TYPE)
+				dwarf_note_damage(r, f, u.offset, "it is not in the package's index");
 			continue;
 		}
 		if (f->units_n == UNITS_MAX)
@@ -105,18 +122,24 @@ static void dwarf_take_root(
 	unsigned header = u->enc.version < 5 ? 0 : u->enc.offset_bytes == 8 ? 16 : 8;
 	const struct dwarf_value *v;
 
-	u->str_base = dwarf_number(d, SLOT_STR_BASE, header);
+	u->str_base = dwarf_number(d, SLOT_STR_BASE, header) + u->str_first;
 	u->addr_base = dwarf_number(d, SLOT_ADDR_BASE, header);
-	u->rnglists_base = dwarf_number(d, SLOT_RNGLISTS_BASE, header ? header + 4 : 0);
-	u->ranges_base = dwarf_number(d, SLOT_RANGES_BASE, 0);
-	u->has_lines = die_value(d, SLOT_STMT_LIST);
+	u->rnglists_base = dwarf_number(d, SLOT_RNGLISTS_BASE, header ? header + 4 : 0) +
+		u->rnglists_first;
+	u->split_ranges_base = dwarf_number(d, SLOT_RANGES_BASE, 0);
+	/* The table in a .dwo file is that of its types. */
+	u->has_lines = f->kind != FILE_SPLIT && die_value(d, SLOT_STMT_LIST);
 	u->line_offset = dwarf_number(d, SLOT_STMT_LIST, 0);
 	if ((v = die_value(d, SLOT_LOW_PC)) && !value_address(f, u, v, &u->low_pc))
 		u->low_pc = 0;
 	if ((v = die_value(d, SLOT_COMP_DIR)) && !value_string(r, f, u, v, &u->comp_dir))
 		u->comp_dir = (struct str){ 0 };
-	if (!f->is_alt && (u->type == UT_SKELETON || die_value(d, SLOT_DWO_NAME)))
-		r->stats->units_split++;
+	u->has_dwo_id = u->type == UT_SKELETON || u->type == UT_SPLIT_COMPILE ||
+		die_value(d, SLOT_DWO_ID);
+	u->dwo_id = dwarf_number(d, SLOT_DWO_ID, u->dwo_id);
+	u->is_skeleton = f->kind == FILE_MAIN &&
+		(u->type == UT_SKELETON || die_value(d, SLOT_DWO_NAME));
+	r->stats->units_split += u->is_skeleton;
 }
 
 enum err_code unit_root(

@@ -83,11 +83,11 @@ struct str section_name(const struct elf *e, const struct elf_section *s)
 	return str_text(e->section_names, s->name);
 }
 
-uint64_t section_find(const struct elf *e, const char *name)
+uint64_t section_find_from(const struct elf *e, const char *name, uint64_t i)
 {
 	struct str want = str_of(name);
 
-	for (uint64_t i = 1; i < e->sections_n; i++) {
+	for (; i < e->sections_n; i++) {
 		struct elf_section s = section_at(e, i);
 		/* No further than the wanted name: one long string cannot be read once per section. */
 		struct str have = str_part(e->section_names, s.name, want.len + 1);
@@ -96,6 +96,11 @@ uint64_t section_find(const struct elf *e, const char *name)
 			return i;
 	}
 	return e->sections_n;
+}
+
+uint64_t section_find(const struct elf *e, const char *name)
+{
+	return section_find_from(e, name, 1);
 }
 
 struct str section_raw(const struct elf *e, const struct elf_section *s)
@@ -163,7 +168,7 @@ static enum err_code elf_check_type(const struct elf *e, struct err *err)
 	if (e->type == ET_CORE)
 		return err_set(err, ERR_UNSUPPORTED, "ELF: a core dump, not a program");
 	/* Files of dwz are of this type too, but have nothing to relocate. */
-	for (uint64_t i = 1; e->type == ET_REL && i < e->sections_n; i++) {
+	for (uint64_t i = 1; e->form != ELF_SPLIT && e->type == ET_REL && i < e->sections_n; i++) {
 		struct elf_section s = section_at(e, i);
 
 		if (s.type == SHT_REL || s.type == SHT_RELA)
@@ -232,14 +237,15 @@ static enum err_code elf_read_header(struct elf *e, struct err *err)
 	e->sections_at = w.e_shoff;
 	e->segments_at = w.e_phoff;
 	elf_find_tables(e, w.e_shnum, w.e_phnum, w.e_shstrndx);
-	if (!e->sections_n && !e->segments_n && !(e->is_head && (e->sections_at || e->segments_at)))
+	if (!e->sections_n && !e->segments_n &&
+		!(e->form == ELF_HEAD && (e->sections_at || e->segments_at)))
 		return err_set(err, ERR_INVALID,
 			"ELF: neither sections nor segments are within the file: the file may be cut short");
 	return elf_check_type(e, err);
 }
 
-static enum err_code elf_open_part(
-	struct str bytes, bool is_head, const struct elf_limits *l, struct elf **out, struct err *err)
+static enum err_code elf_open_as(struct str bytes, enum elf_form form, const struct elf_limits *l,
+	struct elf **out, struct err *err)
 {
 	struct elf *e;
 	enum err_code rc;
@@ -250,7 +256,7 @@ static enum err_code elf_open_part(
 		return err_nomem(err, "ELF");
 	e->bytes = bytes;
 	e->limits = *l;
-	e->is_head = is_head;
+	e->form = form;
 	if ((rc = elf_read_header(e, err))) {
 		elf_close(e);
 		return rc;
@@ -262,17 +268,23 @@ static enum err_code elf_open_part(
 enum err_code elf_open_limited(
 	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err)
 {
-	return elf_open_part(bytes, false, l, out, err);
+	return elf_open_as(bytes, ELF_WHOLE, l, out, err);
+}
+
+enum err_code elf_open_split(
+	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err)
+{
+	return elf_open_as(bytes, ELF_SPLIT, l, out, err);
 }
 
 enum err_code elf_open(struct str bytes, struct elf **out, struct err *err)
 {
-	return elf_open_part(bytes, false, &elf_limits_default, out, err);
+	return elf_open_as(bytes, ELF_WHOLE, &elf_limits_default, out, err);
 }
 
 enum err_code elf_open_head(struct str bytes, struct elf **out, struct err *err)
 {
-	return elf_open_part(bytes, true, &elf_limits_default, out, err);
+	return elf_open_as(bytes, ELF_HEAD, &elf_limits_default, out, err);
 }
 
 void elf_close(struct elf *e)

@@ -36,6 +36,12 @@ MUST_CHECK enum err_code elf_open_limited(
  * absent: BOLT puts the one of segments behind all of the old program, at a multiple of 2 MiB.
  */
 MUST_CHECK enum err_code elf_open_head(struct str bytes, struct elf **out, struct err *err);
+/*
+ * elf_open for files beside a binary that hold units of split DWARF: an object file will do, though
+ * it is not linked. Its .dwo sections have nothing to relocate; the others are not to be read.
+ */
+MUST_CHECK enum err_code elf_open_split(
+	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err);
 void elf_close(struct elf *e); /* NULL is fine */
 
 bool elf_is_little(const struct elf *e); /* always: others are refused */
@@ -48,6 +54,13 @@ unsigned elf_machine(const struct elf *e); /* EM_X86_64, EM_AARCH64 ... of <elf.
  */
 MUST_CHECK enum err_code elf_section(
 	struct elf *e, const char *name, struct str *out, struct err *err);
+
+/*
+ * The same of files that have several sections of a name, as GCC's .dwo files with units of types:
+ * the next one at or behind *at, from 0 on, which goes on. *found: false behind the last.
+ */
+MUST_CHECK enum err_code elf_section_next(
+	struct elf *e, const char *name, uint64_t *at, struct str *out, bool *found, struct err *err);
 
 /* Where a section is in memory. False: there is none, or it is not loaded. */
 bool elf_section_place(const struct elf *e, const char *name, uint64_t *address, uint64_t *bytes);
@@ -74,11 +87,13 @@ struct str elf_likely_build_id(const struct elf *e);
 struct elf_link {
 	struct str name; /* of a file, without a folder; the alternative one's may have it */
 	uint32_t crc; /* CRC-32 of that file (.gnu_debuglink) */
-	struct str build_id; /* of that file (.gnu_debugaltlink) */
+	struct str build_id; /* of that file (.gnu_debugaltlink, .debug_sup) */
 };
 /* False: there is none, or it is damaged. */
 bool elf_debug_link(struct elf *e, struct elf_link *out); /* the file of the debug data */
 bool elf_alternative_link(struct elf *e, struct elf_link *out); /* what dwz took out of several */
+/* What such a link calls this file: its build id, else the id in its .debug_sup; "": neither. */
+struct str elf_alternative_id(struct elf *e);
 
 /* A segment that is loaded. Files of debug data alone have lost offset and file_bytes. */
 struct elf_load {

@@ -111,7 +111,7 @@ static bool elf_read_old_header(struct str raw, struct elf_packed *out)
 	return !c.bad;
 }
 
-enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struct err *err)
+static enum err_code section_unpack(struct elf *e, uint64_t i, struct str *out, struct err *err)
 {
 	struct elf_section s = section_at(e, i);
 	struct str name = section_name(e, &s), raw = section_raw(e, &s);
@@ -120,11 +120,6 @@ enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struc
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.*s", (int)(name.len < 60 ? name.len : 60), name.ptr);
-	for (struct elf_inflated *v = e->inflated; v; v = v->next)
-		if (v->section == i) {
-			*out = v->bytes;
-			return ERR_OK;
-		}
 	if (s.type != SHT_NOBITS && s.size && !raw.len)
 		return err_set(err, ERR_INVALID, "ELF: section %s is beyond the end of the file", text);
 	if (!raw.len || (!old && !(s.flags & SHF_COMPRESSED))) {
@@ -134,6 +129,28 @@ enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struc
 	if (old ? !elf_read_old_header(raw, &p) : !elf_inflate_read_header(e, raw, &p))
 		return err_set(err, ERR_INVALID, "ELF: section %s is damaged: no compression header", text);
 	return elf_inflate(e, text, i, &p, out, err);
+}
+
+enum err_code section_contents(struct elf *e, uint64_t i, struct str *out, struct err *err)
+{
+	for (struct elf_inflated *v = e->inflated; v; v = v->next)
+		if (v->section == i) {
+			*out = v->bytes;
+			return ERR_OK;
+		}
+	return section_unpack(e, i, out, err);
+}
+
+enum err_code elf_section_next(
+	struct elf *e, const char *name, uint64_t *at, struct str *out, bool *found, struct err *err)
+{
+	uint64_t i = section_find_from(e, name, *at ? *at : 1);
+
+	*out = (struct str){ "", 0 };
+	*at = i + 1;
+	*found = i < e->sections_n;
+	/* The list of what was inflated is not searched: a file may have millions of such sections. */
+	return *found ? section_unpack(e, i, out, err) : ERR_OK;
 }
 
 enum err_code elf_section(struct elf *e, const char *name, struct str *out, struct err *err)

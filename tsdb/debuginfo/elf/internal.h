@@ -23,10 +23,17 @@ struct elf_inflated {
 	struct str bytes;
 };
 
+/* What the bytes are. */
+enum elf_form {
+	ELF_WHOLE,
+	ELF_HEAD, /* the file goes on behind them */
+	ELF_SPLIT, /* an object file will do, too */
+};
+
 struct elf {
 	struct str bytes;
 	struct elf_limits limits;
-	bool is_head; /* the file goes on behind the bytes */
+	enum elf_form form;
 	bool wide; /* 64 bits */
 	unsigned type, machine;
 	uint64_t sections_at, segments_at;
@@ -73,6 +80,7 @@ struct elf_segment segment_at(const struct elf *e, uint64_t i);
 struct str section_name(const struct elf *e, const struct elf_section *s);
 /* The number of the first section of this name, or sections_n. */
 uint64_t section_find(const struct elf *e, const char *name);
+uint64_t section_find_from(const struct elf *e, const char *name, uint64_t i); /* at or behind i */
 /* Contents as they are in the file, "" where it has none. */
 struct str section_raw(const struct elf *e, const struct elf_section *s);
 /* Contents, inflated. */

@@ -70,7 +70,7 @@ struct str elf_go_build_id(const struct elf *e)
 struct str elf_likely_build_id(const struct elf *e)
 {
 	const uint64_t head_n = sizeof(Elf64_Nhdr) + 4;
-	bool wanted = e->is_head && !e->segments_n;
+	bool wanted = e->form == ELF_HEAD && !e->segments_n;
 
 	for (uint64_t at = 0; wanted && at < e->bytes.len && e->bytes.len - at >= head_n; at += 4) {
 		const char *note = e->bytes.ptr + at;
@@ -110,10 +110,49 @@ bool elf_debug_link(struct elf *e, struct elf_link *out)
 	return true;
 }
 
+/*
+ * .debug_sup of DWARF 5: version, 1 in the common file itself, the name of that file, its id.
+ * False: there is none, or it is damaged.
+ */
+static bool elf_read_supplement(struct elf *e, bool *is_common, struct elf_link *out)
+{
+	struct cursor c;
+	struct str s;
+	uint64_t n;
+
+	if (elf_section(e, ".debug_sup", &s, NULL) || s.len < 4 || s.ptr[0] != 5 || s.ptr[1])
+		return false;
+	*is_common = s.ptr[2];
+	out->name = str_text(s, 3);
+	c = cursor_of(str_part(s, 3 + out->name.len + 1, s.len - 3 - (out->name.len + 1)));
+	n = cursor_varint(&c);
+	if (c.bad || !n || n > BUILD_ID_MAX)
+		return false;
+	out->build_id = cursor_bytes(&c, n);
+	return !c.bad;
+}
+
 bool elf_alternative_link(struct elf *e, struct elf_link *out)
 {
-	return elf_link_of(e, ".gnu_debugaltlink", out, &out->build_id) && out->build_id.len &&
-		out->build_id.len <= BUILD_ID_MAX;
+	struct elf_link link;
+	bool is_common;
+
+	if (elf_link_of(e, ".gnu_debugaltlink", out, &out->build_id) && out->build_id.len &&
+		out->build_id.len <= BUILD_ID_MAX)
+		return true;
+	if (!elf_read_supplement(e, &is_common, &link) || is_common || !link.name.len)
+		return false;
+	*out = (struct elf_link){ .name = link.name, .build_id = link.build_id };
+	return true;
+}
+
+struct str elf_alternative_id(struct elf *e)
+{
+	struct str id = elf_build_id(e);
+	struct elf_link link;
+	bool is_common;
+
+	return !id.len && elf_read_supplement(e, &is_common, &link) && is_common ? link.build_id : id;
 }
 
 bool elf_load_next(const struct elf *e, uint64_t *at, struct elf_load *out)

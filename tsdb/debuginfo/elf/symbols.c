@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "tsdb/debuginfo/elf/internal.h"
 
+#define RANK_LABEL 6u /* behind those of all functions */
 #define SYMBOLS_MAX (16u << 20)
 /* Many symbols may share one long name, so reading them all is bounded by the table's size. */
 #define NAMES_RATIO_MAX 64u
@@ -16,6 +17,7 @@ struct elf_symtab_entry {
 	uint64_t section_end; /* UINT64_MAX: not known */
 	struct str name;
 	unsigned char rank; /* the less, the better */
+	bool is_label; /* without a type */
 };
 
 struct elf_symtab {
@@ -61,12 +63,24 @@ static Elf64_Sym symbol_at(const struct elf *e, struct str table, uint64_t i)
 	return (Elf64_Sym){ n.st_name, n.st_info, n.st_other, n.st_shndx, n.st_value, n.st_size };
 }
 
-static bool elf_is_function(const Elf64_Sym *symbol)
+/* Functions of assembler sources often lack their type. */
+static bool elf_is_label(const struct elf *e, const Elf64_Sym *symbol)
+{
+	struct elf_section in;
+
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE || symbol->st_shndx >= e->sections_n)
+		return false;
+	in = section_at(e, symbol->st_shndx);
+	return in.flags & SHF_EXECINSTR;
+}
+
+static bool elf_is_function(const struct elf *e, const Elf64_Sym *symbol)
 {
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-		symbol->st_shndx != SHN_ABS && symbol->st_shndx != SHN_COMMON;
+	return (type == STT_FUNC || type == STT_GNU_IFUNC || elf_is_label(e, symbol)) &&
+		symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
+		symbol->st_shndx != SHN_COMMON;
 }
 
 static enum err_code elf_symbols_add_symbol(struct elf_symtab *list, const struct elf *e,
@@ -86,13 +100,17 @@ static enum err_code elf_symbols_add_symbol(struct elf_symtab *list, const struc
 		if (__builtin_add_overflow(in.address, in.size, &y.section_end))
 			y.section_end = UINT64_MAX;
 	}
+	y.is_label = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE;
 	if (!y.name.len || y.address >= y.section_end)
 		return ERR_OK;
+	if (y.is_label && (y.name.ptr[0] == '$' || str_has_prefix(y.name, STR(".L"))))
+		return ERR_OK; /* ARM's marks of code and data, the compiler's own labels */
 	if (__builtin_add_overflow(y.address, symbol->st_size, &y.end))
 		y.end = UINT64_MAX;
 	if (y.end > y.section_end)
 		y.end = y.section_end;
 	y.rank = elf_rank_of(ELF64_ST_BIND(symbol->st_info), symbol->st_size);
+	y.rank = (unsigned char)(y.rank + (y.is_label ? RANK_LABEL : 0));
 	if (list->n >= SYMBOLS_MAX)
 		return err_set(err, ERR_LIMIT, "ELF: more than %u symbols of functions", SYMBOLS_MAX);
 	if (!array_room(&list->v, list->n, 1, &list->cap))
@@ -124,7 +142,7 @@ static enum err_code elf_read_table(
 	for (i = 0; i < n; i++) {
 		Elf64_Sym y = symbol_at(e, table, i);
 
-		if (elf_is_function(&y) && (rc = elf_symbols_add_symbol(list, e, &y, names, err)))
+		if (elf_is_function(e, &y) && (rc = elf_symbols_add_symbol(list, e, &y, names, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -143,6 +161,44 @@ static int elf_compare(const void *pa, const void *pb)
 	return str_cmp(a->name, b->name);
 }
 
+/* A label in a function is a place in it and not another function. */
+static void elf_symbols_drop_labels(struct elf_symtab *list)
+{
+	uint64_t end = 0; /* of the functions so far */
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct elf_symtab_entry *s = &list->v[i];
+
+		if (s->is_label && s->address < end)
+			continue;
+		if (!s->is_label && s->end > end)
+			end = s->end;
+		list->v[kept++] = *s;
+	}
+	list->n = kept;
+}
+
+/* Of the symbols from i on that share an address the first is taken; returns the next one's. */
+static size_t elf_symbols_group(const struct elf_symtab *list, size_t i, uint64_t *end)
+{
+	const struct elf_symtab_entry *s = &list->v[i];
+	size_t next = i + 1;
+
+	*end = s->end;
+	for (; next < list->n && list->v[next].address == s->address; next++)
+		if (list->v[next].end > *end)
+			*end = list->v[next].end;
+	if (*end == s->address) {
+		*end = s->section_end;
+		if (next < list->n && list->v[next].address < *end)
+			*end = list->v[next].address;
+		else if (*end == UINT64_MAX)
+			*end = s->address + 1;
+	}
+	return next;
+}
+
 static enum err_code elf_symbols_add_ranges(
 	const struct elf_symtab *list, struct symindex_builder *b, struct err *err)
 {
@@ -152,18 +208,9 @@ static enum err_code elf_symbols_add_ranges(
 	for (size_t i = 0; i < list->n; i = next) {
 		const struct elf_symtab_entry *s = &list->v[i];
 		uint32_t function, frame;
-		uint64_t end = s->end;
+		uint64_t end;
 
-		for (next = i + 1; next < list->n && list->v[next].address == s->address; next++)
-			if (list->v[next].end > end)
-				end = list->v[next].end;
-		if (end == s->address) {
-			end = s->section_end;
-			if (next < list->n && list->v[next].address < end)
-				end = list->v[next].address;
-			else if (end == UINT64_MAX)
-				end = s->address + 1;
-		}
+		next = elf_symbols_group(list, i, &end);
 		if ((rc = symindex_function(b, s->name, SYMINDEX_NONE, 0, &function, err)) ||
 			(rc = symindex_frame(b, SYMINDEX_NONE, function, SYMINDEX_NONE, 0, &frame, err)) ||
 			(rc = symindex_add(b, s->address, end, frame, SYMINDEX_SYMBOLS, err)))
@@ -172,26 +219,141 @@ static enum err_code elf_symbols_add_ranges(
 	return ERR_OK;
 }
 
-enum err_code elf_symbols_add(struct elf *e, struct symindex_builder *b, struct err *err)
+/* Reads all that count, by ascending address. The caller frees list->v, also after an error. */
+static enum err_code elf_symbols_read(struct elf_symtab *list, struct elf *e, struct err *err)
 {
-	struct elf_symtab list = { 0 };
 	struct elf *mini;
 	enum err_code rc;
 	bool found;
 
-	if ((rc = elf_read_table(&list, e, ".symtab", &found, err)))
-		goto done;
+	if ((rc = elf_read_table(list, e, ".symtab", &found, err)))
+		return rc;
 	if (!found) {
-		if ((rc = elf_read_table(&list, e, ".dynsym", &found, err)) ||
+		if ((rc = elf_read_table(list, e, ".dynsym", &found, err)) ||
 			(rc = elf_mini(e, &mini, err)))
-			goto done;
-		if (mini && (rc = elf_read_table(&list, mini, ".symtab", &found, err)))
-			goto done;
+			return rc;
+		if (mini && (rc = elf_read_table(list, mini, ".symtab", &found, err)))
+			return rc;
 	}
-	if (list.n)
-		qsort(list.v, list.n, sizeof(*list.v), elf_compare);
-	rc = elf_symbols_add_ranges(&list, b, err);
-done:
+	if (list->n)
+		qsort(list->v, list->n, sizeof(*list->v), elf_compare);
+	elf_symbols_drop_labels(list);
+	return ERR_OK;
+}
+
+enum err_code elf_symbols_add(struct elf *e, struct symindex_builder *b, struct err *err)
+{
+	struct elf_symtab list = { 0 };
+	enum err_code rc = elf_symbols_read(&list, e, err);
+
+	if (!rc)
+		rc = elf_symbols_add_ranges(&list, b, err);
 	free(list.v);
 	return rc;
+}
+
+/* ---- look-ups ---- */
+
+struct elf_symbol_range {
+	uint64_t start, end;
+	struct str name;
+};
+
+struct elf_functions {
+	struct elf_symbol_range *v; /* ascending, without overlaps */
+	size_t n, cap;
+	struct elf_symbol_range *open; /* while it is made: those around an address, the last on top */
+	size_t open_n, open_cap;
+};
+
+/* [*at, to) belongs to the open symbols. */
+static enum err_code elf_symbols_advance(
+	struct elf_functions *s, uint64_t *at, uint64_t to, struct err *err)
+{
+	while (s->open_n && *at < to) {
+		const struct elf_symbol_range *top = &s->open[s->open_n - 1];
+		uint64_t end = top->end < to ? top->end : to;
+
+		if (end <= *at) {
+			s->open_n--;
+			continue;
+		}
+		if (!array_room(&s->v, s->n, 1, &s->cap))
+			return err_nomem(err, "symbols");
+		s->v[s->n++] = (struct elf_symbol_range){ *at, end, top->name };
+		*at = end;
+	}
+	*at = to;
+	return ERR_OK;
+}
+
+static enum err_code elf_symbols_flatten(
+	struct elf_functions *s, const struct elf_symtab *list, struct err *err)
+{
+	uint64_t at = 0, end;
+	enum err_code rc;
+	size_t next;
+
+	for (size_t i = 0; i < list->n; i = next) {
+		next = elf_symbols_group(list, i, &end);
+		if ((rc = elf_symbols_advance(s, &at, list->v[i].address, err)))
+			return rc;
+		if (!array_room(&s->open, s->open_n, 1, &s->open_cap))
+			return err_nomem(err, "symbols");
+		s->open[s->open_n++] = (struct elf_symbol_range){ list->v[i].address, end,
+			list->v[i].name };
+	}
+	return elf_symbols_advance(s, &at, UINT64_MAX, err);
+}
+
+enum err_code elf_functions_open(struct elf *e, struct elf_functions **out, struct err *err)
+{
+	struct elf_functions *s = calloc(1, sizeof(*s));
+	struct elf_symtab list = { 0 };
+	enum err_code rc;
+
+	if (!s)
+		return err_nomem(err, "symbols");
+	if (!(rc = elf_symbols_read(&list, e, err)))
+		rc = elf_symbols_flatten(s, &list, err);
+	free(list.v);
+	free(s->open);
+	s->open = NULL;
+	if (rc)
+		elf_functions_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void elf_functions_close(struct elf_functions *s)
+{
+	if (s) {
+		free(s->v);
+		free(s);
+	}
+}
+
+bool elf_functions_find(
+	const struct elf_functions *s, uint64_t address, struct str *name, uint64_t *end)
+{
+	size_t from = 0, to = s->n;
+
+	while (from < to) { /* from: the first that ends behind address */
+		size_t mid = from + (to - from) / 2;
+
+		if (s->v[mid].end <= address)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	*end = UINT64_MAX;
+	if (from == s->n)
+		return false;
+	*end = s->v[from].start;
+	if (address < *end)
+		return false;
+	*end = s->v[from].end;
+	*name = s->v[from].name;
+	return true;
 }

@@ -5,50 +5,71 @@
  */
 #include "tsdb/debuginfo/extract/extract.h"
 
+#include <stdio.h>
+
 #include "tsdb/debuginfo/dwarf/dwarf.h"
 #include "tsdb/debuginfo/elf/symbols.h"
 #include "tsdb/debuginfo/pclntab/pclntab.h"
 
-static enum err_code extract_add_dwarf(struct elf *e, struct symindex_builder *b, struct err *err)
+#define PARTS 4u
+
+struct extraction {
+	const struct symindex_limits *limits;
+	struct bundle bundle;
+	struct elf *elf, *alt; /* alt: what dwz took out of elf, or NULL */
+	struct symindex *older; /* NULL: none, or it is left out */
+	struct symindex_builder *builder;
+	struct err first; /* why a part was left out */
+	struct err note; /* what else is missing */
+	bool out[PARTS]; /* parts that are left out */
+	enum symindex_quality lost; /* of an older index that is sound, and was left out */
+	struct err lost_why;
+};
+
+static enum err_code extract_add_dwarf(struct extraction *x, struct err *err)
 {
 	struct dwarf_stats stats;
 	enum err_code rc;
 
-	if ((rc = dwarf_add(e, NULL, b, &stats, err)))
+	if ((rc = dwarf_add(x->elf, x->alt, &x->bundle, x->builder, &stats, err)))
 		return rc;
 	/* It is not left out, but says why there are no names if there are none. */
-	if (stats.units_damaged && !stats.segments)
+	if (stats.first_error.code && !stats.segments)
 		return err_copy(err, &stats.first_error);
+	if (stats.first_error.code && !x->note.code)
+		x->note = stats.first_error;
+	if (stats.references_lost && !x->note.code)
+		err_set(&x->note, ERR_NOT_FOUND,
+			"dwz's common file is not there: %llu names that it has are missing",
+			(unsigned long long)stats.references_lost);
+	if (stats.units_split_found < stats.units_split && !x->note.code)
+		err_set(&x->note, ERR_NOT_FOUND,
+			"%llu of %llu units of split DWARF are in none of the files: their names are symbols",
+			(unsigned long long)(stats.units_split - stats.units_split_found),
+			(unsigned long long)stats.units_split);
 	return ERR_OK;
 }
 
-static enum err_code extract_add_pclntab(struct elf *e, struct symindex_builder *b, struct err *err)
+static enum err_code extract_add_pclntab(struct extraction *x, struct err *err)
 {
 	struct pclntab_stats stats;
 
-	return pclntab_add(e, b, &stats, err);
+	return pclntab_add(x->elf, x->builder, &stats, err);
+}
+
+static enum err_code extract_add_symbols(struct extraction *x, struct err *err)
+{
+	return elf_symbols_add(x->elf, x->builder, err);
 }
 
 /* Names of stubs alone are not what anybody asks for. */
-static enum err_code extract_add_stubs(struct elf *e, struct symindex_builder *b, struct err *err)
+static enum err_code extract_add_stubs(struct extraction *x, struct err *err)
 {
-	return symindex_builder_best(b) ? elf_stubs_add(e, b, err) : ERR_OK;
+	return symindex_builder_best(x->builder) ? elf_stubs_add(x->elf, x->builder, err) : ERR_OK;
 }
 
-static enum err_code (*const parts[])(
-	struct elf *e, struct symindex_builder *b, struct err *err) = { extract_add_dwarf,
-	extract_add_pclntab, elf_symbols_add, extract_add_stubs };
-#define PARTS (sizeof(parts) / sizeof(*parts))
-
-struct extraction {
-	const struct symindex_limits *limits;
-	struct elf *elf;
-	struct symindex *older; /* NULL: none, or it is left out */
-	struct symindex_builder *builder;
-	struct err first; /* why a part was left out */
-	bool out[PARTS]; /* parts that are left out */
-	enum symindex_quality lost; /* of an older index that is sound, and was left out */
-	struct err lost_why;
+static enum err_code (*const parts[PARTS])(struct extraction *x, struct err *err) = {
+	extract_add_dwarf, extract_add_pclntab, extract_add_symbols, extract_add_stubs
 };
 
 /* ---- loads ---- */
@@ -92,6 +113,37 @@ static enum err_code extraction_add_loads(struct extraction *e, struct err *err)
 			left--;
 		}
 	}
+	return ERR_OK;
+}
+
+/* ---- what dwz took out ---- */
+
+/* The file of the bundle that the binary's link names by its id. */
+static enum err_code extraction_open_alt(struct extraction *x, struct err *err)
+{
+	struct elf_link link;
+	bool linked = elf_alternative_link(x->elf, &link), other = false;
+
+	for (size_t i = 0; !x->alt && i < x->bundle.files_n; i++) {
+		enum bundle_kind kind;
+		struct str bytes = bundle_file(&x->bundle, i, &kind);
+		struct err why = { 0 };
+		enum err_code rc;
+
+		if (kind != BUNDLE_ALT)
+			continue;
+		if ((rc = elf_open(bytes, &x->alt, &why)) == ERR_NOMEM)
+			return err_copy(err, &why);
+		if (rc && !x->note.code)
+			err_set(&x->note, rc, "file %zu of the bundle: %.900s", i + 1, why.msg);
+		if (rc || (linked && str_eq(elf_alternative_id(x->alt), link.build_id)))
+			continue;
+		other = true;
+		elf_close(x->alt);
+		x->alt = NULL;
+	}
+	if (other && !x->alt && !x->note.code)
+		err_set(&x->note, ERR_INVALID, "the common file is not the one that the binary names");
 	return ERR_OK;
 }
 
@@ -151,7 +203,7 @@ static enum err_code extraction_attempt(
 		(rc = extraction_add_loads(extraction, err)))
 		return rc;
 	for (size_t i = 0; i < PARTS; i++)
-		if (!extraction->out[i] && parts[i](extraction->elf, extraction->builder, &e) &&
+		if (!extraction->out[i] && parts[i](extraction, &e) &&
 			!extraction_leave_out(extraction, i, &e)) {
 			*again = true;
 			return ERR_OK;
@@ -196,10 +248,12 @@ enum err_code debuginfo_extract_limited(struct str input, struct str older,
 	enum err_code rc;
 	bool again = true;
 
-	if ((rc = elf_open(input, &x.elf, err)))
+	if ((rc = bundle_open(input, &x.bundle, err)) || (rc = elf_open(x.bundle.binary, &x.elf, err)))
 		return rc;
 	if (older.len && (rc = symindex_open(older, &x.older, err)) && rc != ERR_NOMEM)
 		rc = ERR_OK; /* damaged: as if it were not there */
+	if (!rc)
+		rc = extraction_open_alt(&x, err);
 	while (!rc && again) {
 		rc = extraction_attempt(&x, out, &again, err);
 		symindex_builder_close(x.builder);
@@ -210,6 +264,9 @@ enum err_code debuginfo_extract_limited(struct str input, struct str older,
 	if (rc && out->len > from)
 		out->len = from;
 	symindex_close(x.older);
+	if (!rc && err)
+		snprintf(err->msg, sizeof(err->msg), "%s", x.first.code ? x.first.msg : x.note.msg);
+	elf_close(x.alt);
 	elf_close(x.elf);
 	return rc;
 }

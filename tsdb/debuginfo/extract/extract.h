@@ -2,6 +2,12 @@
  * Extract: the bytes of an ELF file become the index of its symbols (tsdb/debuginfo/index). The
  * bytes are hostile: a child process runs this (tsdb/debuginfo/store/extractor.h, an extract_fn).
  *
+ * Behind the binary may be the files of its debug data (tsdb/debuginfo/elf/bundle.h): .dwo files
+ * and packages, which are found by the ids of units, and dwz's common file, which must have the id
+ * that the binary names. Such a file is left out if it is damaged, or another one; the binary's own
+ * data still count. A bundle whose table is damaged is refused as a whole: what was sent is not
+ * what arrived.
+ *
  * What the file has is read: its symbol tables, Go's table of functions, DWARF; for each address
  * the best counts. A part that is damaged or beyond a limit is left out if another has names.
  * Files of debug data alone will do, and stripped ones, which have few names.
@@ -13,7 +19,9 @@
  * symindex_build_id is then the GNU build id as hexadecimal digits in lower case; else Go's build
  * id; else "". One longer than SYMINDEX_BUILD_ID_MAX is cut.
  *
- * Errors:    ERR_INVALID: not ELF, and what it is instead; damaged; no part has a name
+ * Errors:    ERR_OK: *err's text says what was left out first, and why; "": nothing. The text may
+ * be "2 of 7 units of split DWARF are in none of the files: ...", too. ERR_INVALID: not ELF, and
+ * what it is instead; damaged; the bundle's table is damaged; no part has a name
  *            ("ELF: it has no symbols", or why its parts cannot be read). ERR_UNSUPPORTED: a core
  *            dump, an object file, big-endian. ERR_LIMIT, ERR_NOMEM.
  * Ownership: the index is written behind *out's bytes.

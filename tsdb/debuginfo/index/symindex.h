@@ -35,7 +35,8 @@
 /* Where a segment comes from. Where two overlap the greater counts. */
 enum symindex_quality {
 	SYMINDEX_SYMBOLS = 1, /* .symtab, .dynsym: names alone */
-	SYMINDEX_LINES, /* Go's pclntab */
+	/* Go's pclntab; rows of .debug_line without DWARF's functions, which have a symbol's name. */
+	SYMINDEX_LINES,
 	SYMINDEX_DWARF,
 };
 

@@ -220,6 +220,113 @@ TEST(symbols_are_those_of_nm)
 	check_symbols("with_mini", "plain", " inner$", 1);
 }
 
+static struct elf *opened(const char *name, struct str *bytes)
+{
+	struct elf *e = NULL;
+
+	*bytes = read_whole(name);
+	CHECK_OK(elf_open(*bytes, &e, &err), &err);
+	return e;
+}
+
+TEST(symbols_are_found_by_address)
+{
+	static const struct {
+		uint64_t offset;
+		const char *name; /* NULL: none */
+		uint64_t end;
+	} cases[] = { { 0, "_start", 2 }, { 1, "_start", 2 }, { 2, "mark", 4 }, { 4, "outer", 6 },
+		{ 5, "outer", 6 }, { 6, "inner", 8 }, { 8, "outer", 12 }, { 12, "late", 14 },
+		{ 14, NULL, 20 }, { 20, "last", 21 }, { 21, NULL, 0 } };
+	struct elf_functions *s;
+	struct str bytes, name;
+	struct elf *e;
+	uint64_t start, end, n;
+
+	make_folder();
+	free(run("printf '.text\n.globl _start, untyped\n_start:\nuntyped:\nnop\nnop\nmark:\nnop\nnop\n"
+			 ".type outer, @function\n.size outer, 9\nouter:\nnop\nnop\n"
+			 ".type inner, @function\n.size inner, 2\ninner:\nnop\nnop\n"
+			 "inside:\nnop\nnop\nnop\nnop\n"
+			 ".type late, @function\n.size late, 2\nlate:\nnop\nnop\n.zero 6\n"
+			 ".type last, @function\nlast:\nnop\n' >labels.s && "
+			 "as -o labels.o labels.s && ld -o labels labels.o"));
+	e = opened("labels", &bytes);
+	REQUIRE(e && elf_section_place(e, ".text", &start, &n));
+	REQUIRE_OK(elf_functions_open(e, &s, &err), &err);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool found = elf_functions_find(s, start + cases[i].offset, &name, &end);
+
+		CHECK_INT(found, cases[i].name != NULL);
+		if (found)
+			CHECK_STR(name, cases[i].name);
+		CHECK_INT(end, cases[i].end ? start + cases[i].end : UINT64_MAX);
+	}
+	CHECK(!elf_functions_find(s, start - 1, &name, &end) && end == start);
+	CHECK(!elf_functions_find(s, UINT64_MAX, &name, &end));
+	elf_functions_close(s);
+	elf_close(e);
+	free((char *)(uintptr_t)bytes.ptr);
+}
+
+TEST(an_object_file_has_sections_of_one_name)
+{
+	static const char *const want[] = { "one", "", "three" };
+	struct str bytes, s;
+	struct elf *e;
+	uint64_t at = 0;
+	bool found;
+
+	make_folder();
+	free(run("printf '.text\n.quad somewhere\n"
+			 ".section .same,\"\",@progbits,unique,1\n.ascii \"one\"\n"
+			 ".section .same,\"\",@nobits,unique,2\n.zero 8\n"
+			 ".section .same,\"\",@progbits,unique,3\n.ascii \"three\"\n' | as -o several.o"));
+	bytes = read_whole("several.o");
+	CHECK_ERR(
+		elf_open(bytes, &e, &err), &err, ERR_UNSUPPORTED, "ELF: an object file that is not linked");
+	REQUIRE_OK(elf_open_split(bytes, &elf_limits_default, &e, &err), &err);
+	for (size_t i = 0; i < 3; i++) {
+		CHECK_OK(elf_section_next(e, ".same", &at, &s, &found, &err), &err);
+		CHECK(found);
+		CHECK_STR(s, want[i]);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_OK(elf_section_next(e, ".same", &at, &s, &found, &err), &err);
+		CHECK(!found && !s.len);
+	}
+	elf_close(e);
+	free((char *)(uintptr_t)bytes.ptr);
+}
+
+/* GNU's section, which has the build id, and that of DWARF 5, which has an id of its own. */
+TEST(the_file_of_dwz_is_named_by_its_id)
+{
+	static const char *const options[] = { "", "--dwarf-5" };
+
+	make_folder();
+	for (size_t i = 0; i < 2; i++) {
+		struct str bytes[2];
+		struct elf *one, *common;
+		struct elf_link link = { 0 };
+
+		free(run("cp plain one && cp plain two && rm -f common && dwz %s -m common one two",
+			options[i]));
+		one = opened("one", &bytes[0]);
+		common = opened("common", &bytes[1]);
+		REQUIRE(one && common);
+		CHECK(elf_alternative_link(one, &link));
+		CHECK_STR(link.name, "common");
+		CHECK(link.build_id.len == 20 && str_eq(link.build_id, elf_alternative_id(common)));
+		CHECK(!elf_alternative_link(common, &link));
+		CHECK(str_eq(elf_alternative_id(one), elf_build_id(one)));
+		elf_close(one);
+		elf_close(common);
+		free((char *)(uintptr_t)bytes[0].ptr);
+		free((char *)(uintptr_t)bytes[1].ptr);
+	}
+}
+
 TEST(addresses_of_a_process_are_those_of_the_file)
 {
 	struct str bytes;

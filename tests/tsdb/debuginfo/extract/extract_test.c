@@ -1,32 +1,10 @@
 /* Binaries made by gcc, clang and objcopy here become indexes; damaged ones keep what is good. */
-#include "tsdb/debuginfo/extract/extract.h"
-
 #include <elf.h>
 
-#include "tests/oracle.h"
-
-#define SAMPLES "tests/tsdb/debuginfo/oracle/samples/"
+#include "tests/tsdb/debuginfo/extract/files.h"
+#include "tests/tsdb/debuginfo/oracle/bundles.h"
 
 static struct err err;
-
-static void run(const char *command)
-{
-	struct buf out = { 0 };
-
-	if (!oracle_dir() ||
-		!oracle_run(&out, "export S=$PWD/" SAMPLES "; cd '%s' && %s", oracle_dir(), command))
-		CHECK_FAIL("failed: %s", command);
-	buf_release(&out);
-}
-
-static struct buf read_file(const char *name)
-{
-	struct buf b = { 0 };
-
-	if (!oracle_dir() || !oracle_read(&b, oracle_dir(), name))
-		CHECK_FAIL("no %s", name);
-	return b;
-}
 
 static uint64_t number_of(const char *command)
 {
@@ -48,39 +26,28 @@ static void make_files(void)
 	if (made)
 		return;
 	made = true;
-	run("gcc -O2 -g -Wl,--build-id=sha1 -o plain $S/table.c $S/main.c && "
+	files_run(
+		"gcc -O2 -g -Wl,--build-id=sha1 -o plain $S/table.c $S/main.c && "
 		"gcc -O2 -g -Wl,-z,noseparate-code -Wl,--build-id=none -o dense $S/table.c $S/main.c && "
 		"gcc -O2 -g -no-pie -rdynamic -o fixed $S/table.c $S/main.c && "
 		"for f in plain dense fixed; do objcopy --only-keep-debug $f $f.debug; "
 		"llvm-objcopy-16 --only-keep-debug $f $f.llvm; strip -o $f.stripped $f; "
 		"strip -g -o $f.names $f; done; "
-		"objcopy --compress-debug-sections=zlib plain zlib && "
-		"echo 'int other(int v) { return v * 3; } int main(void) { return other(1); }' >other.c && "
-		"gcc -O0 -o other.names other.c");
+		"objcopy --compress-debug-sections=zlib plain zlib");
 }
 
-struct extracted {
-	struct buf bytes, index;
-	struct symindex *x; /* NULL: err says why */
-};
-
-static struct extracted extract(const char *name)
+static struct extracted_file extract(const char *name)
 {
-	struct extracted e = { .bytes = read_file(name) };
+	struct extracted_file e = { .bytes = files_read(name) };
+	struct err other; /* err says what was left out */
 
 	buf_add_cstr(&e.index, "before");
 	if (debuginfo_extract(buf_str(&e.bytes), STR(""), &e.index, &err))
 		CHECK_INT(e.index.len, 6);
 	else
-		CHECK_OK(symindex_open((struct str){ e.index.ptr + 6, e.index.len - 6 }, &e.x, &err), &err);
+		CHECK_OK(
+			symindex_open((struct str){ e.index.ptr + 6, e.index.len - 6 }, &e.x, &other), &other);
 	return e;
-}
-
-static void release(struct extracted *e)
-{
-	symindex_close(e->x);
-	buf_release(&e->bytes);
-	buf_release(&e->index);
 }
 
 TEST(what_an_index_is_made_of)
@@ -102,7 +69,7 @@ TEST(what_an_index_is_made_of)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t at = number_of(
 			i < 5 ? "nm plain | sed -n 's/ T main$//p'" : "nm fixed | sed -n 's/ T main$//p'");
-		struct extracted e = extract(cases[i].file);
+		struct extracted_file e = extract(cases[i].file);
 		struct symindex_location v[8];
 
 		if (!e.x) {
@@ -115,7 +82,7 @@ TEST(what_an_index_is_made_of)
 		CHECK_INT(v[0].line > 0, cases[i].lines);
 		CHECK_INT(str_has_suffix(v[0].file, STR("/main.c")), cases[i].lines);
 		CHECK_OK(symindex_damaged(e.x, &err), &err);
-		release(&e);
+		files_release(&e);
 	}
 }
 
@@ -123,7 +90,7 @@ TEST(what_an_index_is_made_of)
 static void check_addresses(const char *binary, const char *suffix)
 {
 	char command[256], name[64];
-	struct extracted e;
+	struct extracted_file e;
 	uint64_t at, offset, address, wrong = 0;
 
 	make_files();
@@ -140,7 +107,7 @@ static void check_addresses(const char *binary, const char *suffix)
 	REQUIRE(e.x);
 	if (!symindex_address(e.x, offset, at - address, &wrong) || wrong != at)
 		CHECK_FAIL("%s: 0x%" PRIx64 ", want 0x%" PRIx64, name, wrong, at);
-	release(&e);
+	files_release(&e);
 }
 
 TEST(places_in_mapped_files_are_addresses)
@@ -156,7 +123,7 @@ TEST(places_in_mapped_files_are_addresses)
 TEST(loads_are_those_that_readelf_prints)
 {
 	struct symindex_load l;
-	struct extracted e;
+	struct extracted_file e;
 	struct buf text = { 0 }, want = { 0 };
 
 	make_files();
@@ -170,7 +137,7 @@ TEST(loads_are_those_that_readelf_prints)
 	REQUIRE(oracle_run(&want,
 		"readelf -lW %s/fixed | awk '/LOAD/ {print $2, $3, $5, / E 0x/ ? 1 : 0}'", oracle_dir()));
 	oracle_check_text("loads", buf_str(&text), buf_str(&want));
-	release(&e);
+	files_release(&e);
 	buf_release(&text);
 	buf_release(&want);
 }
@@ -180,12 +147,12 @@ TEST(stubs_are_those_of_objdump)
 {
 	static const char *const files[] = { "stubs", "stubs.stripped", "stubs.ibt" };
 	struct symindex_location v[4];
-	struct extracted e;
+	struct extracted_file e;
 	struct buf want = { 0 };
 	unsigned n;
 
-	run("g++ -O1 -o stubs $S/shapes.cc $S/main.cc && strip -o stubs.stripped stubs && "
-		"g++ -O1 -fcf-protection -Wl,-z,ibtplt -o stubs.ibt $S/shapes.cc $S/main.cc");
+	files_run("g++ -O1 -o stubs $S/shapes.cc $S/main.cc && strip -o stubs.stripped stubs && "
+			  "g++ -O1 -fcf-protection -Wl,-z,ibtplt -o stubs.ibt $S/shapes.cc $S/main.cc");
 	for (size_t i = 0; i < 3; i++) {
 		e = extract(files[i]);
 		REQUIRE(e.x);
@@ -205,7 +172,7 @@ TEST(stubs_are_those_of_objdump)
 			CHECK(str_has_suffix(v[0].name, STR("@plt")) && !str_has_prefix(v[0].name, STR("_Z")));
 		}
 		CHECK(n > 10);
-		release(&e);
+		files_release(&e);
 	}
 	buf_release(&want);
 }
@@ -213,7 +180,7 @@ TEST(stubs_are_those_of_objdump)
 TEST(build_ids)
 {
 	struct buf want = { 0 };
-	struct extracted e;
+	struct extracted_file e;
 
 	make_files();
 	e = extract("plain");
@@ -222,21 +189,21 @@ TEST(build_ids)
 		&want, "readelf -n %s/plain | sed -n 's/.*Build ID: //p' | tr -d '\\n'", oracle_dir()));
 	CHECK_INT(want.len, 40);
 	CHECK(str_eq(symindex_build_id(e.x), buf_str(&want)));
-	release(&e);
+	files_release(&e);
 	e = extract("dense");
 	REQUIRE(e.x);
 	CHECK_INT(symindex_build_id(e.x).len, 0);
-	release(&e);
+	files_release(&e);
 
-	run("cd $S && GOTOOLCHAIN=local GO111MODULE=off GOFLAGS= go build -ldflags='-s -w' -o "
-		"$OLDPWD/with_go main.go && cd $OLDPWD && "
-		"objcopy -R .note.gnu.build-id with_go only_go 2>/dev/null");
+	files_run("cd $S && GOTOOLCHAIN=local GO111MODULE=off GOFLAGS= go build -ldflags='-s -w' -o "
+			  "$OLDPWD/with_go main.go && cd $OLDPWD && "
+			  "objcopy -R .note.gnu.build-id with_go only_go 2>/dev/null");
 	REQUIRE(oracle_run(&want, "go tool buildid %s/only_go | tr -d '\\n'", oracle_dir()));
 	e = extract("only_go");
 	REQUIRE(e.x);
 	CHECK(want.len > 64);
 	CHECK(str_eq(symindex_build_id(e.x), buf_str(&want)));
-	release(&e);
+	files_release(&e);
 	buf_release(&want);
 }
 
@@ -253,7 +220,7 @@ TEST(other_files_are_refused_by_name)
 		{ "", "not an ELF file: empty" },
 	};
 	struct buf out = { 0 };
-	struct extracted e;
+	struct extracted_file e;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		CHECK_ERR(debuginfo_extract(str_of(cases[i].bytes), STR(""), &out, &err), &err, ERR_INVALID,
@@ -266,8 +233,115 @@ TEST(other_files_are_refused_by_name)
 	e.bytes.ptr[offsetof(Elf64_Ehdr, e_type)] = ET_CORE;
 	CHECK_ERR(debuginfo_extract(buf_str(&e.bytes), STR(""), &out, &err), &err, ERR_UNSUPPORTED,
 		"ELF: a core dump, not a program");
-	release(&e);
+	files_release(&e);
 	buf_release(&out);
+}
+
+/* ---- bundles ---- */
+
+static struct extracted_file extract_bundle(const char *binary, const char *beside)
+{
+	struct extracted_file e = { 0 };
+	struct err other;
+
+	if (!oracle_bundle(&e.bytes, oracle_dir(), binary, beside))
+		CHECK_FAIL("no bundle of %s and %s", binary, beside);
+	if (debuginfo_extract(buf_str(&e.bytes), STR(""), &e.index, &err))
+		CHECK_FAIL("%s", err.msg);
+	else
+		CHECK_OK(symindex_open(buf_str(&e.index), &e.x, &other), &other);
+	return e;
+}
+
+/* The calls around an instruction of main that was inlined into it; `names` has the binary's. */
+static size_t frames_in_main(const struct extracted_file *e, const char *names)
+{
+	struct symindex_location v[8];
+	char command[128];
+	uint64_t at;
+	size_t most = 0;
+
+	snprintf(command, sizeof(command), "nm %s | sed -n 's/ T main$//p'", names);
+	at = number_of(command);
+	for (size_t i = 0; e->x && i < 200; i++) {
+		size_t n = symindex_find(e->x, at + i, v, 8);
+
+		if (n && n <= 8 && str_is(v[n - 1].name, "main") && n > most)
+			most = n;
+	}
+	return most;
+}
+
+TEST(the_files_beside_a_binary_are_read)
+{
+	static const struct {
+		const char *beside;
+		enum symindex_quality best;
+		bool inlined;
+		const char *left_out;
+	} cases[] = {
+		{ "[mt]a*.dwo", SYMINDEX_DWARF, true, "" },
+		{ "split.dwp", SYMINDEX_DWARF, true, "" },
+		{ "main.dwo", SYMINDEX_DWARF, true,
+			"1 of 2 units of split DWARF are in none of the files: their names are symbols" },
+		{ "s.c", SYMINDEX_LINES, false, "file 1 of the bundle: not an ELF file: it is text" },
+		{ "text.dwo", SYMINDEX_LINES, false, "file 1 of the bundle: not an ELF file: it is text" },
+	};
+
+	files_run("clang -O2 -gdwarf-5 -gsplit-dwarf -c $S/table.c $S/main.c && clang -o split table.o "
+			  "main.o && "
+			  "llvm-dwp-16 -e split -o split.dwp && echo text | tee s.c >text.dwo");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct extracted_file e = extract_bundle("split", cases[i].beside);
+
+		REQUIRE(e.x);
+		CHECK_STR(str_of(err.msg), cases[i].left_out);
+		CHECK_INT(symindex_best(e.x), cases[i].best);
+		CHECK_INT(frames_in_main(&e, "split") > 1, cases[i].inlined);
+		files_release(&e);
+	}
+}
+
+TEST(the_common_file_must_be_the_one_that_is_named)
+{
+	static const char *const forms[] = { "", "--dwarf-5" };
+	struct extracted_file e;
+
+	make_files();
+	for (size_t i = 0; i < 2; i++) {
+		char command[512];
+
+		snprintf(command, sizeof(command),
+			"gcc -O2 -gdwarf-5 -Wl,--build-id=sha1 -o one $S/table.c $S/main.c && cp one two && "
+			"g++ -O2 -gdwarf-5 -o three $S/shapes.cc $S/main.cc && cp three four && rm -f *.common "
+			"&& "
+			"dwz %s -m one.common one two && dwz %s -m three.common three four",
+			forms[i], forms[i]);
+		files_run(command);
+		e = extract_bundle("one", "one.common");
+		CHECK_STR(str_of(err.msg), "");
+		CHECK(frames_in_main(&e, "one") > 1);
+		files_release(&e);
+		e = extract_bundle("one", "three.common");
+		CHECK_STR(str_of(err.msg), "the common file is not the one that the binary names");
+		files_release(&e);
+		e = extract("one");
+		CHECK(str_has_prefix(str_of(err.msg), STR("dwz's common file is not there: ")));
+		files_release(&e);
+	}
+}
+
+TEST(a_bundle_whose_table_is_damaged_is_refused)
+{
+	struct buf bytes = { 0 }, index = { 0 };
+
+	make_files();
+	files_run("echo text >text.dwo");
+	REQUIRE(oracle_bundle(&bytes, oracle_dir(), "plain", "text.dwo"));
+	bytes.ptr[bytes.len - 16 - 24] = 7; /* its kind */
+	CHECK_ERR(debuginfo_extract(buf_str(&bytes), STR(""), &index, &err), &err, ERR_INVALID,
+		"bundle: file 1 is of an unknown kind, 7");
+	buf_release(&bytes);
 }
 
 static char *section_of(struct buf *f, const char *name, size_t *len)
@@ -300,7 +374,7 @@ TEST(a_damaged_part_is_left_out)
 
 	make_files();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct buf bytes = read_file(cases[i].file), index = { 0 };
+		struct buf bytes = files_read(cases[i].file), index = { 0 };
 		struct symindex *x = NULL;
 
 		REQUIRE((section = section_of(&bytes, cases[i].section, &len)));
@@ -321,8 +395,8 @@ TEST(without_another_part_the_damage_is_said)
 	size_t len;
 
 	make_files();
-	run("strip --strip-all --keep-section='.debug_*' -o dwarf_alone zlib");
-	bytes = read_file("dwarf_alone");
+	files_run("strip --strip-all --keep-section='.debug_*' -o dwarf_alone zlib");
+	bytes = files_read("dwarf_alone");
 	REQUIRE((section = section_of(&bytes, ".debug_info", &len)));
 	memset(section + 30, 0xff, len - 30);
 	CHECK_ERR(debuginfo_extract(buf_str(&bytes), STR(""), &index, &err), &err, ERR_INVALID,
@@ -339,7 +413,7 @@ TEST(beyond_a_limit_names_are_left)
 	struct symindex *x = NULL;
 
 	make_files();
-	bytes = read_file("plain");
+	bytes = files_read("plain");
 	l.segments_max = 40;
 	REQUIRE_OK(debuginfo_extract_limited(buf_str(&bytes), STR(""), &l, &index, &err), &err);
 	REQUIRE_OK(symindex_open(buf_str(&index), &x, &err), &err);
@@ -357,9 +431,10 @@ TEST(damage_harms_nobody)
 {
 	struct buf bytes, index = { 0 };
 
-	run("printf 'int f(int v) { return v; } int _start(void) { return f(1); }' >s.c && gcc -g "
+	files_run(
+		"printf 'int f(int v) { return v; } int _start(void) { return f(1); }' >s.c && gcc -g "
 		"-O1 -nostdlib -static -Wl,-z,noseparate-code -Wl,--build-id=sha1 -o small s.c");
-	bytes = read_file("small");
+	bytes = files_read("small");
 	CHECK(bytes.len < 20000);
 	for (size_t i = 0; i < bytes.len; i += CHECK_STEP) {
 		char *copy = malloc(bytes.len);
@@ -374,137 +449,4 @@ TEST(damage_harms_nobody)
 	}
 	buf_release(&bytes);
 	buf_release(&index);
-}
-
-/* ---- several files of one binary ---- */
-
-static struct extracted extract_over(const char *name, const struct extracted *older)
-{
-	struct extracted e = { .bytes = read_file(name) };
-	struct str was = older ? buf_str(&older->index) : STR("");
-
-	CHECK_OK(debuginfo_extract(buf_str(&e.bytes), was, &e.index, &err), &err);
-	CHECK_OK(symindex_open(buf_str(&e.index), &e.x, &err), &err);
-	return e;
-}
-
-static void add_answer(const struct symindex *x, uint64_t place, struct buf *text)
-{
-	struct symindex_location v[8];
-	uint64_t address;
-
-	if (!symindex_address(x, place & ~UINT64_C(0xfff), place & 0xfff, &address)) {
-		buf_add_cstr(text, "no address");
-		return;
-	}
-	buf_printf(text, "%" PRIx64, address);
-	for (size_t i = 0, n = symindex_find(x, address, v, 8); i < n && i < 8; i++)
-		buf_printf(
-			text, " " STR_FMT " " STR_FMT ":%u", STR_ARG(v[i].raw), STR_ARG(v[i].file), v[i].line);
-}
-
-/* Whatever comes first: all that the whole file says, and where its code is. */
-TEST(files_of_one_binary_in_any_order)
-{
-	static const char *const orders[][3] = { { "stripped", "debug" }, { "debug", "stripped" },
-		{ "names", "debug", "stripped" }, { "debug", "names" }, { "llvm", "stripped", "names" },
-		{ "names", "stripped", "llvm" } };
-
-	make_files();
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-		struct extracted whole = extract_over("fixed", NULL), e = { 0 }, next;
-		struct buf want = { 0 }, got = { 0 };
-		char name[32];
-
-		for (size_t k = 0; k < 3 && orders[i][k]; k++) {
-			snprintf(name, sizeof(name), "fixed.%s", orders[i][k]);
-			next = extract_over(name, k ? &e : NULL);
-			release(&e);
-			e = next;
-		}
-		REQUIRE(whole.x && e.x);
-		CHECK_INT(symindex_best(e.x), SYMINDEX_DWARF);
-		for (uint64_t place = 0; place < whole.bytes.len; place += 3) {
-			buf_clear(&want);
-			buf_clear(&got);
-			add_answer(whole.x, place, &want);
-			add_answer(e.x, place, &got);
-			if (!str_eq(buf_str(&want), buf_str(&got)))
-				CHECK_FAIL("order %zu, byte 0x%" PRIx64 ": \"" STR_FMT "\", want \"" STR_FMT "\"",
-					i, place, STR_ARG(buf_str(&got)), STR_ARG(buf_str(&want)));
-		}
-		release(&whole);
-		release(&e);
-		buf_release(&want);
-		buf_release(&got);
-	}
-}
-
-/* A second time nothing changes, not one byte; a damaged index counts as none. */
-TEST(the_same_file_again)
-{
-	struct extracted first, again, damaged;
-
-	make_files();
-	first = extract_over("plain", NULL);
-	again = extract_over("plain", &first);
-	CHECK(str_eq(buf_str(&first.index), buf_str(&again.index)));
-	release(&again);
-	first.index.ptr[1000] ^= 1;
-	damaged = extract_over("plain", &first);
-	first.index.ptr[1000] ^= 1;
-	CHECK(str_eq(buf_str(&first.index), buf_str(&damaged.index)));
-	release(&damaged);
-	release(&first);
-}
-
-/* The fewest functions that a file needs, over an older index. */
-static size_t functions_needed(const char *name, struct str older)
-{
-	struct symindex_limits few = symindex_limits_default;
-	struct buf bytes = read_file(name), want = { 0 }, got = { 0 };
-
-	CHECK_OK(debuginfo_extract(buf_str(&bytes), older, &want, &err), &err);
-	for (few.functions_max = 1; few.functions_max < 1000; few.functions_max++) {
-		buf_clear(&got);
-		if (!debuginfo_extract_limited(buf_str(&bytes), older, &few, &got, &err) &&
-			str_eq(buf_str(&got), buf_str(&want)))
-			break;
-	}
-	buf_release(&bytes);
-	buf_release(&want);
-	buf_release(&got);
-	return few.functions_max;
-}
-
-/* Lines are not given up for a table of symbols because both are too much. */
-TEST(what_is_there_is_given_up_for_better_names_only)
-{
-	struct symindex_limits few = symindex_limits_default;
-	struct extracted lines, names;
-	struct buf out = { 0 };
-	char want[200];
-
-	make_files();
-	lines = extract_over("plain.debug", NULL);
-	names = extract_over("other.names", NULL);
-	few.functions_max = functions_needed("other.names", buf_str(&lines.index)) - 1;
-	REQUIRE(few.functions_max >= functions_needed("other.names", STR("")));
-	snprintf(want, sizeof(want),
-		"the stored symbols cannot be kept beside those of this file: "
-		"symbol index: more than %zu functions, the limit",
-		few.functions_max);
-	CHECK_ERR(
-		debuginfo_extract_limited(buf_str(&names.bytes), buf_str(&lines.index), &few, &out, &err),
-		&err, ERR_LIMIT, want);
-	CHECK_INT(out.len, 0);
-	few.functions_max = functions_needed("plain.debug", buf_str(&names.index)) - 1;
-	REQUIRE(few.functions_max >= functions_needed("plain.debug", STR("")));
-	CHECK_OK(
-		debuginfo_extract_limited(buf_str(&lines.bytes), buf_str(&names.index), &few, &out, &err),
-		&err);
-	CHECK(str_eq(buf_str(&out), buf_str(&lines.index)));
-	buf_release(&out);
-	release(&lines);
-	release(&names);
 }

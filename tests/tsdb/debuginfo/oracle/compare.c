@@ -34,13 +34,14 @@ enum err_code oracle_index_bytes(struct str bytes, struct str alt_bytes, struct 
 {
 	struct symindex_builder *b = NULL;
 	struct elf *e = NULL, *alt = NULL;
+	struct bundle bundle;
 	enum err_code rc;
 
 	*stats = (struct dwarf_stats){ 0 };
-	if ((rc = elf_open(bytes, &e, err)) ||
+	if ((rc = bundle_open(bytes, &bundle, err)) || (rc = elf_open(bundle.binary, &e, err)) ||
 		(rc = alt_bytes.len ? elf_open(alt_bytes, &alt, err) : ERR_OK) ||
 		(rc = symindex_builder_open(&symindex_limits_default, &b, err)) ||
-		(rc = dwarf_add(e, alt, b, stats, err)) ||
+		(rc = dwarf_add(e, alt, &bundle, b, stats, err)) ||
 		(rc = symindex_finish(b, (struct str){ 0 }, index, err)))
 		goto done;
 done:

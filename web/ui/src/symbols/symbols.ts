@@ -106,9 +106,9 @@ const QUALITY: Record<NonNullable<Binary["quality"]>, StateChip> = {
 		rank: 8,
 	},
 	lines: {
-		text: "Go line table",
+		text: "line table",
 		mark: "up",
-		hint: "Functions, files and lines, from Go's line table.",
+		hint: "Functions, files and lines, from Go's line table or DWARF without its .dwo files.",
 		rank: 7,
 	},
 	symbols: {
