@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "cmd/epitool/native_file.h"
+#include "cmd/epitool/debuginfo/native_file.h"
 #include "tests/check.h"
 #include "tests/web/debuginfo/mini_elf.h"
 

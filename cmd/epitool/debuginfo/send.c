@@ -1,6 +1,6 @@
 #include <jansson.h>
 
-#include "cmd/epitool/debuginfo_send.h"
+#include "cmd/epitool/debuginfo/send.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * go.opentelemetry.io/ebpf-profiler, libpf.FileID: SHA-256 of the first 4096 bytes, the last 4096
  * bytes and the length, of which 16 bytes.
  */
-#ifndef CMD_EPITOOL_NATIVE_FILE_H
-#define CMD_EPITOOL_NATIVE_FILE_H
+#ifndef CMD_EPITOOL_DEBUGINFO_NATIVE_FILE_H
+#define CMD_EPITOOL_DEBUGINFO_NATIVE_FILE_H
 
 #include "tsdb/debuginfo/elf/elf.h"
 #include "tsdb/debuginfo/store/store.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "base/self/flags.h"
-#include "cmd/epitool/debuginfo_send.h"
+#include "cmd/epitool/debuginfo/send.h"
 #include "cmd/epitool/progress.h"
 
 #define FILES_MAX 4096

@@ -1,4 +1,4 @@
-#include "cmd/epitool/native_file.h"
+#include "cmd/epitool/debuginfo/native_file.h"
 
 #include <assert.h>
 #include <errno.h>

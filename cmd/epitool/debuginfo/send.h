@@ -11,7 +11,7 @@
 #define CMD_EPITOOL_DEBUGINFO_SEND_H
 
 #include "cmd/epitool/epitool.h"
-#include "cmd/epitool/native_file.h"
+#include "cmd/epitool/debuginfo/native_file.h"
 
 enum sent {
 	SENT, /* uploaded; its extraction may last */
