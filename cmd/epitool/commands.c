@@ -56,7 +56,7 @@ const struct tool_command tool_commands[] = {
 	{ "debuginfo", "upload", debuginfo_send_files, "debuginfo upload [FLAGS] FILE|DIR...",
 		"Send symbols of native code to a server.",
 		{ { 1, "a file was not taken" }, { 130, INTERRUPTED } } },
-	{ "debuginfo", "info", debuginfo_show_files, "debuginfo info FILE...",
+	{ "debuginfo", "info", debuginfo_show_files, "debuginfo info [FLAGS] FILE...",
 		"Ids of ELF files, and the symbols that they have.",
 		{ { 1, "a file cannot be read or is not ELF" } } },
 	{ "bucket", "ls", objects_ls, "bucket ls [FLAGS] [PREFIX]", "Objects of a bucket.",

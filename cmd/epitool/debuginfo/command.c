@@ -10,6 +10,8 @@
 #include "cmd/epitool/progress.h"
 
 #define FILES_MAX 4096
+#define MISSING_SHOWN_MAX 5
+#define SERVER_BYTES_MAX (UINT64_C(1) << 30) /* of one upload, by default */
 #define WAIT_FIRST_NS (100 * NS_PER_MS)
 #define AS_GOOD "equally good symbols are stored"
 #define WAIT_MAX_NS (2 * NS_PER_S)
@@ -24,17 +26,30 @@ static const char upload_about[] =
 	"has is not sent, so a second run sends only what is missing. Of several files of one build\n"
 	"it keeps what each knows: a file adds names, and takes none away.\n"
 	"\n"
+	"Files that hold a part of a program's debug data go with it: FILE.dwp, the .dwo files that "
+	"it\n"
+	"names (as it names them, or beside it), and the common file that dwz made. A warning names\n"
+	"those that are not there. `epitool debuginfo info FILE` lists them all.\n"
+	"\n"
 	"Files of a directory that are not ELF, or have no code, are passed over.";
+
+#define DWO_DIR_FLAG(to) \
+	{ \
+		"dwo-dir", FLAG_LIST, &(to), NULL, \
+			"Directory to look for .dwo and .dwp files in, too; may be used several times." \
+	}
 
 /* An upload whose extraction is awaited. */
 struct awaited {
 	struct awaited *next;
 	struct debuginfo_id id;
+	size_t files_n; /* that were sent with it */
 	char path[];
 };
 
 struct tool_debuginfo_run {
 	struct client_options client;
+	struct flag_list dwo_dirs;
 	bool recursive, force, wait;
 	int64_t wait_ns;
 	size_t uploaded, there, failed, passed;
@@ -68,18 +83,37 @@ static void tool_debuginfo_run_fail(
 	fprintf(stderr, ": %s\n", err->msg);
 }
 
+/* Appended to what is said of a file. */
+static const char *tool_debuginfo_with(size_t files_n, char text[static 48])
+{
+	text[0] = '\0';
+	if (files_n)
+		snprintf(text, 48, ", with %zu debug file%s", files_n, files_n > 1 ? "s" : "");
+	return text;
+}
+
+static void tool_debuginfo_say_uploaded(
+	const char *path, const struct debuginfo_id *id, const char *what, size_t files_n)
+{
+	char text[100], with[48];
+
+	snprintf(text, sizeof(text), "%s%s", what, tool_debuginfo_with(files_n, with));
+	tool_debuginfo_say(path, id, text);
+}
+
 static void tool_debuginfo_run_await(
-	struct tool_debuginfo_run *r, const char *path, const struct debuginfo_id *id)
+	struct tool_debuginfo_run *r, const char *path, const struct debuginfo_id *id, size_t files_n)
 {
 	size_t n = strlen(path) + 1;
 	struct awaited *a = malloc(sizeof(*a) + n);
 
 	if (!a) {
-		tool_debuginfo_say(path, id, "uploaded");
+		tool_debuginfo_say_uploaded(path, id, "uploaded", files_n);
 		return;
 	}
 	a->next = NULL;
 	a->id = *id;
+	a->files_n = files_n;
 	memcpy(a->path, path, n);
 	*r->last = a;
 	r->last = &a->next;
@@ -102,7 +136,7 @@ static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const ch
 	}
 	r->there++;
 	if (r->wait && (!strcmp(n.state, "queued") || !strcmp(n.state, "extracting"))) {
-		tool_debuginfo_run_await(r, path, id);
+		tool_debuginfo_run_await(r, path, id, 0);
 		return;
 	}
 	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s",
@@ -112,23 +146,108 @@ static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const ch
 	tool_debuginfo_say(path, id, text);
 }
 
+/* ---- the files that belong to it ---- */
+
+struct tool_debuginfo_upload {
+	const char *path;
+	const struct native_file *file;
+	struct debug_files_places places;
+	size_t files_n; /* that are sent with it */
+};
+
+static void tool_debuginfo_warn(const char *path, const char *of, const char *what)
+{
+	fprintf(stderr, "epitool: warning: ");
+	tool_debuginfo_print_path(stderr, path);
+	fprintf(stderr, ": ");
+	if (of) {
+		tool_debuginfo_print_path(stderr, of);
+		fprintf(stderr, ": ");
+	}
+	fprintf(stderr, "%s\n", what);
+}
+
+static void tool_debuginfo_warn_of_missing(const char *path, const struct debug_files *files)
+{
+	static const char *const lost[BUNDLE_KINDS] = {
+		[BUNDLE_DWO] = "lines and inlined calls of this unit will be missing",
+		[BUNDLE_DWP] = "it is not sent",
+		[BUNDLE_ALT] = "some names will be missing",
+	};
+	char text[128];
+
+	for (size_t i = 0; i < files->missing_n && i < MISSING_SHOWN_MAX; i++) {
+		const struct debug_file_missing *m = &files->missing[i];
+
+		snprintf(text, sizeof(text), "%s: %s", m->why, lost[m->kind]);
+		tool_debuginfo_warn(path, m->path, text);
+	}
+	if (files->missing_n > MISSING_SHOWN_MAX) {
+		snprintf(text, sizeof(text),
+			"%zu more debug files are missing: `epitool debuginfo info` lists them",
+			files->missing_n - MISSING_SHOWN_MAX);
+		tool_debuginfo_warn(path, NULL, text);
+	}
+}
+
+static enum err_code tool_debuginfo_upload_find(void *ctx, struct debug_files *out, struct err *err)
+{
+	struct tool_debuginfo_upload *u = ctx;
+	uint64_t bytes;
+	enum err_code rc;
+	char text[160];
+
+	if ((rc = debug_files_find(u->path, u->file, &u->places, out, err)))
+		return rc;
+	u->files_n = out->n;
+	bytes = u->file->bytes.len + out->bytes;
+	progress_end();
+	tool_debuginfo_warn_of_missing(u->path, out);
+	if (bytes > SERVER_BYTES_MAX) {
+		snprintf(text, sizeof(text),
+			"%s with its debug files: a server takes %s at once, or its "
+			"--storage.symbols.max-file-size",
+			str_size_of(bytes).text, str_size_of(SERVER_BYTES_MAX).text);
+		tool_debuginfo_warn(u->path, NULL, text);
+	}
+	progress_begin(u->path);
+	return ERR_OK;
+}
+
+static void tool_debuginfo_upload_shrink(void *ctx, const struct err *why)
+{
+	struct tool_debuginfo_upload *u = ctx;
+	char text[sizeof(why->msg) + 64];
+
+	u->files_n = 0;
+	snprintf(text, sizeof(text), "sent without its debug files: %s", why->msg);
+	progress_end();
+	tool_debuginfo_warn(u->path, NULL, text);
+	progress_begin(u->path);
+}
+
+/* ---- a file ---- */
+
 static void tool_debuginfo_run_upload_open_file(
 	struct tool_debuginfo_run *r, const char *path, const struct native_file *f)
 {
 	const struct debuginfo_id *id = native_file_id(f);
+	struct tool_debuginfo_upload u = { path, f, { r->dwo_dirs.v, r->dwo_dirs.n, NULL }, 0 };
+	const struct debuginfo_sending sending = { &r->client, path, f, r->force,
+		tool_debuginfo_upload_find, tool_debuginfo_upload_shrink, &u };
 	struct buf reason = { 0 };
 	struct err err;
 	enum sent sent;
 
 	progress_begin(path);
-	sent = debuginfo_send(&r->client, path, f, r->force, &reason, &err);
+	sent = debuginfo_send(&sending, &reason, &err);
 	progress_end();
 	if (sent == SENT) {
 		r->uploaded++;
 		if (r->wait)
-			tool_debuginfo_run_await(r, path, id);
+			tool_debuginfo_run_await(r, path, id, u.files_n);
 		else
-			tool_debuginfo_say(path, id, "uploaded");
+			tool_debuginfo_say_uploaded(path, id, "uploaded", u.files_n);
 	} else if (sent == SENT_BEFORE) {
 		tool_debuginfo_run_was_before(r, path, id, &reason);
 	} else {
@@ -144,16 +263,22 @@ static void tool_debuginfo_run_upload_file(
 	struct native_file f;
 	struct err err;
 	enum err_code rc = native_file_open(path, &f, &err);
+	bool is_program = !rc && native_file_is_program(&f);
 
-	if (!rc) {
+	if (is_program) {
 		tool_debuginfo_run_upload_open_file(r, path, &f);
-		native_file_close(&f);
-	} else if (!was_named && (rc == ERR_INVALID || rc == ERR_UNSUPPORTED)) {
+	} else if (!was_named && (!rc || rc == ERR_INVALID || rc == ERR_UNSUPPORTED)) {
 		r->passed++;
+	} else if (!rc) {
+		err_set(&err, ERR_UNSUPPORTED,
+			"is no program: it goes with the program whose debug data it has a part of");
+		tool_debuginfo_run_fail(r, path, &err);
 	} else {
 		r->failed++;
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 	}
+	if (!rc)
+		native_file_close(&f);
 }
 
 static void tool_debuginfo_run_upload_tree(struct tool_debuginfo_run *r, const char *dir)
@@ -208,13 +333,13 @@ static void tool_debuginfo_run_conclude(
 		snprintf(text, sizeof(text), "named by %s, %.1f %s", n->quality,
 			(double)n->index_bytes / (n->index_bytes < 1 << 20 ? 1 << 10 : 1 << 20),
 			n->index_bytes < 1 << 20 ? "KiB" : "MiB");
-		tool_debuginfo_say(a->path, &a->id, text);
+		tool_debuginfo_say_uploaded(a->path, &a->id, text, a->files_n);
 	} else if (!strcmp(n->state, "failed")) {
 		err_set(&err, ERR_INVALID, "%s", n->why);
 		tool_debuginfo_run_fail(r, a->path, &err);
 	} else {
-		tool_debuginfo_say(a->path, &a->id,
-			tool_debuginfo_is_over(n) ? "uploaded" : "uploaded, not extracted yet");
+		tool_debuginfo_say_uploaded(a->path, &a->id,
+			tool_debuginfo_is_over(n) ? "uploaded" : "uploaded, not extracted yet", a->files_n);
 	}
 }
 
@@ -256,6 +381,7 @@ int debuginfo_send_files(int argc, char **argv)
 	struct flag flags[] = {
 		{ "recursive", FLAG_BOOL, &r.recursive, "false", "Send the files below directories.",
 			.short_name = 'r' },
+		DWO_DIR_FLAG(r.dwo_dirs),
 		{ "force", FLAG_BOOL, &r.force, "false",
 			"Send files also where the server has symbols as good, or where one failed.",
 			.short_name = 'f' },
@@ -288,9 +414,11 @@ int debuginfo_send_files(int argc, char **argv)
 
 /* ---- info ---- */
 
-static const char info_usage[] = "debuginfo info FILE...";
+static const char info_usage[] = "debuginfo info [FLAGS] FILE...";
 static const char info_about[] =
-	"Prints what profiles call an ELF file, and the symbols that it has.";
+	"Prints what profiles call an ELF file, the symbols that it has, and the files with other "
+	"parts\n"
+	"of its debug data, which `epitool debuginfo upload` sends with it.";
 
 static void tool_debuginfo_print_text(const char *what, struct str text)
 {
@@ -306,7 +434,7 @@ static void tool_debuginfo_print_sections(struct elf *e)
 {
 	static const char *const names[] = { ".debug_abbrev", ".debug_info", ".debug_line",
 		".debug_str", ".debug_types", ".debug_rnglists", ".debug_ranges", ".symtab", ".dynsym",
-		".gopclntab", ".gnu_debugdata" };
+		".gopclntab", ".gnu_debugdata", ".debug_info.dwo", ".debug_cu_index" };
 	struct err err;
 	struct str s;
 
@@ -318,7 +446,35 @@ static void tool_debuginfo_print_sections(struct elf *e)
 	}
 }
 
-static void tool_debuginfo_print_info(const char *path, const struct native_file *f)
+static void tool_debuginfo_print_files(
+	const char *path, const struct native_file *f, const struct debug_files_places *places)
+{
+	static const char *const kinds[BUNDLE_KINDS] = {
+		[BUNDLE_DWO] = "split debug",
+		[BUNDLE_DWP] = "split debug",
+		[BUNDLE_ALT] = "shared debug",
+	};
+	struct debug_files files;
+	struct buf text = { 0 };
+	struct err err;
+
+	if (debug_files_find(path, f, places, &files, &err)) {
+		printf("  %-14s %s\n", "debug files", err.msg);
+		return;
+	}
+	for (size_t i = 0; i < files.n; i++)
+		tool_debuginfo_print_text(kinds[files.v[i].kind], str_of(files.v[i].path));
+	for (size_t i = 0; i < files.missing_n; i++) {
+		buf_clear(&text);
+		buf_printf(&text, "%s: %s", files.missing[i].path, files.missing[i].why);
+		tool_debuginfo_print_text(kinds[files.missing[i].kind], buf_str(&text));
+	}
+	buf_release(&text);
+	debug_files_release(&files);
+}
+
+static void tool_debuginfo_print_info(
+	const char *path, const struct native_file *f, const struct debug_files_places *places)
 {
 	static const char *const contents[] = { [DEBUGINFO_STRIPPED] = "no DWARF",
 		[DEBUGINFO_NO_TEXT] = "debug data without code",
@@ -330,20 +486,23 @@ static void tool_debuginfo_print_info(const char *path, const struct native_file
 	tool_debuginfo_print_text("gnu build id", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
 	tool_debuginfo_print_text("go build id", debuginfo_id_text(&f->ids[DEBUGINFO_GO]));
 	tool_debuginfo_print_text("file id", debuginfo_id_text(&f->ids[DEBUGINFO_FILE]));
-	tool_debuginfo_print_text("content", str_of(contents[f->kind]));
+	tool_debuginfo_print_text("content",
+		native_file_is_program(f) ? str_of(contents[f->kind]) : STR("a part of debug data"));
 	if (elf_debug_link(f->elf, &link))
 		tool_debuginfo_print_text("debug link", link.name);
-	if (elf_alternative_link(f->elf, &link))
-		tool_debuginfo_print_text("shared debug", link.name);
+	tool_debuginfo_print_files(path, f, places);
 	tool_debuginfo_print_sections(f->elf);
 }
 
 int debuginfo_show_files(int argc, char **argv)
 {
 	static const char *files[FILES_MAX];
+	struct flag_list dwo_dirs = { 0 };
+	struct flag flags[] = { DWO_DIR_FLAG(dwo_dirs) };
 	size_t files_n = 0, failed = 0;
 	int rc = output_read_flags(
-		NULL, 0, argc, argv, info_usage, info_about, files, 1, FILES_MAX, &files_n);
+		flags, 1, argc, argv, info_usage, info_about, files, 1, FILES_MAX, &files_n);
+	const struct debug_files_places places = { dwo_dirs.v, dwo_dirs.n, NULL };
 
 	if (rc >= 0)
 		return rc;
@@ -356,7 +515,7 @@ int debuginfo_show_files(int argc, char **argv)
 			failed++;
 			continue;
 		}
-		tool_debuginfo_print_info(files[i], &f);
+		tool_debuginfo_print_info(files[i], &f, &places);
 		native_file_close(&f);
 	}
 	return failed ? EXIT_FAILED : 0;

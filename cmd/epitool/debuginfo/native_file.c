@@ -97,6 +97,14 @@ void native_file_close(struct native_file *f)
 	f->fd = -1;
 }
 
+bool native_file_is_program(const struct native_file *f)
+{
+	struct elf_load load;
+	uint64_t at = 0;
+
+	return elf_load_next(f->elf, &at, &load);
+}
+
 const struct debuginfo_id *native_file_id(const struct native_file *f)
 {
 	for (int kind = 0; kind < DEBUGINFO_FILE; kind++)

@@ -22,6 +22,11 @@ struct native_file {
 
 MUST_CHECK enum err_code native_file_open(const char *path, struct native_file *f, struct err *err);
 void native_file_close(struct native_file *f);
+/*
+ * False: it has no segments, so it is nothing that runs, but a part of others' debug data: .dwo,
+ * .dwp, dwz's common file. It goes with the program that it belongs to.
+ */
+bool native_file_is_program(const struct native_file *f);
 /* What profiles name it by: GNU's id, Go's, else the file id. */
 const struct debuginfo_id *native_file_id(const struct native_file *f);
 

@@ -2,15 +2,14 @@
 
 #include "cmd/epitool/debuginfo/send.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/net/http_client.h"
 #include "base/net/percent.h"
 #include "base/quote.h"
+#include "cmd/epitool/debuginfo/bundle_body.h"
 #include "cmd/epitool/progress.h"
 
 #define SERVICE "/debuginfo.v1alpha1.DebuginfoService/"
@@ -66,55 +65,65 @@ static void debuginfo_send_add_json(struct buf *body, const char *key, struct st
 	json_object_end(&j);
 }
 
-/* ---- the file as a body ---- */
+/* ---- the file and what belongs to it as a body ---- */
 
-struct debuginfo_send_upload {
-	int fd;
-	uint64_t bytes;
-};
-
-static enum err_code debuginfo_send_read_file(
+static enum err_code debuginfo_send_read_body(
 	void *ctx, uint64_t at, char *to, size_t n, struct err *err)
 {
-	const struct debuginfo_send_upload *u = ctx;
+	struct bundle_body *b = ctx;
 
-	progress_set(at, u->bytes);
-	while (n) {
-		ssize_t got = pread(u->fd, to, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_errno(err, errno, "read");
-		if (!got)
-			return err_set(err, ERR_IO, "the file has become shorter");
-		to += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return ERR_OK;
+	progress_set(at, b->bytes);
+	return bundle_body_read(b, at, to, n, err);
 }
 
-static enum err_code debuginfo_send_post_file(const struct client_options *o,
-	const struct native_file *f, const char *path, int *status, struct err *err)
+/* files NULL: the file alone. */
+static enum err_code debuginfo_send_post_files(const struct debuginfo_sending *s,
+	const struct debug_files *files, const char *path, int *status, struct err *err)
 {
-	struct debuginfo_send_upload u = { f->fd, f->bytes.len };
-	const struct http_body_source source = { u.bytes, debuginfo_send_read_file, &u };
-	const struct client_request r = {
-		.path = path, .content_type = "application/octet-stream", .source = &source
-	};
+	struct bundle_body body;
 	struct buf answer = { 0 };
-	enum err_code rc = debuginfo_send_ask(o, r, status, &answer, err);
+	enum err_code rc;
 
+	*status = 0;
+	if ((rc = bundle_body_open(&body, s->file, files, err)))
+		return rc;
+	{
+		const struct http_body_source source = { body.bytes, debuginfo_send_read_body, &body };
+		const struct client_request r = {
+			.path = path, .content_type = "application/octet-stream", .source = &source
+		};
+
+		rc = debuginfo_send_ask(s->client, r, status, &answer, err);
+	}
 	buf_release(&answer);
+	bundle_body_close(&body);
+	return rc;
+}
+
+static enum err_code debuginfo_send_post(
+	const struct debuginfo_sending *s, const char *path, int *status, struct err *err)
+{
+	struct debug_files files;
+	enum err_code rc;
+
+	*status = 0;
+	if ((rc = s->find(s->ctx, &files, err)))
+		return rc;
+	rc = debuginfo_send_post_files(s, &files, path, status, err);
+	if (rc && *status == 413 && files.n) {
+		s->shrink(s->ctx, err);
+		rc = debuginfo_send_post_files(s, NULL, path, status, err);
+	}
+	debug_files_release(&files);
 	return rc;
 }
 
 /* ---- Pyroscope's protocol ---- */
 
-static enum err_code debuginfo_send_should_upload(const struct client_options *o, const char *path,
-	const struct native_file *f, bool *yes, struct buf *reason, int *status, struct err *err)
+static enum err_code debuginfo_send_should_upload(
+	const struct debuginfo_sending *s, bool *yes, struct buf *reason, int *status, struct err *err)
 {
+	const struct native_file *f = s->file;
 	struct client_request r = { .path = SERVICE "ShouldInitiateUpload",
 		.content_type = "application/json" };
 	struct buf body = { 0 }, answer = { 0 };
@@ -133,14 +142,14 @@ static enum err_code debuginfo_send_should_upload(const struct client_options *o
 	json_key(&j, "otelFileId");
 	json_str(&j, debuginfo_id_text(&f->ids[DEBUGINFO_FILE]));
 	json_key(&j, "name");
-	json_str(&j, str_of(path));
+	json_str(&j, str_of(s->path));
 	json_key(&j, "type");
 	json_cstr(&j, f->kind == DEBUGINFO_FULL ? "TYPE_EXECUTABLE_FULL" : "TYPE_EXECUTABLE_NO_TEXT");
 	json_object_end(&j);
 	json_object_end(&j);
 	r.body = buf_str(&body);
 	rc = buf_failed(&body) ? err_nomem(err, "request") :
-							 debuginfo_send_ask(o, r, status, &answer, err);
+							 debuginfo_send_ask(s->client, r, status, &answer, err);
 	root = rc ? NULL : json_loadb(answer.ptr ? answer.ptr : "", answer.len, 0, NULL);
 	if (!rc && !json_is_object(root))
 		rc = err_set(err, ERR_INVALID, "the server's answer is not connect's");
@@ -154,41 +163,40 @@ static enum err_code debuginfo_send_should_upload(const struct client_options *o
 }
 
 static enum err_code debuginfo_send_finish(
-	const struct client_options *o, const struct native_file *f, int *status, struct err *err)
+	const struct debuginfo_sending *s, int *status, struct err *err)
 {
 	struct client_request r = { .path = SERVICE "UploadFinished",
 		.content_type = "application/json" };
 	struct buf body = { 0 }, answer = { 0 };
 	enum err_code rc;
 
-	debuginfo_send_add_json(&body, "gnuBuildId", debuginfo_id_text(&f->ids[DEBUGINFO_GNU]));
+	debuginfo_send_add_json(&body, "gnuBuildId", debuginfo_id_text(&s->file->ids[DEBUGINFO_GNU]));
 	r.body = buf_str(&body);
 	rc = buf_failed(&body) ? err_nomem(err, "request") :
-							 debuginfo_send_ask(o, r, status, &answer, err);
+							 debuginfo_send_ask(s->client, r, status, &answer, err);
 	buf_release(&body);
 	buf_release(&answer);
 	return rc;
 }
 
-static enum sent send_announced(const struct client_options *o, const char *path,
-	const struct native_file *f, struct buf *say, struct err *err)
+static enum sent send_announced(const struct debuginfo_sending *s, struct buf *say, struct err *err)
 {
 	char to[sizeof(SERVICE) + 8 + DEBUGINFO_ID_BYTES_MAX];
 	int status;
 	bool yes;
 
-	if (debuginfo_send_should_upload(o, path, f, &yes, say, &status, err))
+	if (debuginfo_send_should_upload(s, &yes, say, &status, err))
 		return status == 400 ? SENT_NOT : SENT_NONE;
 	if (!yes)
 		return SENT_BEFORE;
 	snprintf(to, sizeof(to), SERVICE "Upload/" STR_FMT,
-		STR_ARG(debuginfo_id_text(&f->ids[DEBUGINFO_GNU])));
-	if (debuginfo_send_post_file(o, f, to, &status, err)) {
+		STR_ARG(debuginfo_id_text(&s->file->ids[DEBUGINFO_GNU])));
+	if (debuginfo_send_post(s, to, &status, err)) {
 		if (status == 409)
 			buf_add_cstr(say, err->msg);
 		return status == 409 ? SENT_BEFORE : SENT_NOT;
 	}
-	return debuginfo_send_finish(o, f, &status, err) ? SENT_NOT : SENT;
+	return debuginfo_send_finish(s, &status, err) ? SENT_NOT : SENT;
 }
 
 /* ---- the API ---- */
@@ -253,31 +261,31 @@ static bool debuginfo_send_named_may_be_wanted(
 		strcmp(n->state, "uploading");
 }
 
-static enum sent send_by_id(const struct client_options *o, const char *path,
-	const struct native_file *f, bool force, struct buf *say, struct err *err)
+static enum sent send_by_id(const struct debuginfo_sending *s, struct buf *say, struct err *err)
 {
+	const struct native_file *f = s->file;
 	const struct debuginfo_id *id = native_file_id(f);
 	struct buf to = { 0 };
 	struct debuginfo_send_named n;
 	int status = 0;
 	enum sent sent = SENT;
 
-	if (!force && debuginfo_ask(o, id, &n, err))
+	if (!s->force && debuginfo_ask(s->client, id, &n, err))
 		return SENT_NONE;
-	if (!force && !debuginfo_send_named_may_be_wanted(&n, f->kind))
+	if (!s->force && !debuginfo_send_named_may_be_wanted(&n, f->kind))
 		return SENT_BEFORE;
 	buf_printf(&to,
 		"/api/v1/symbols/upload?kind=%s&content=%s&id=", debuginfo_id_kind_name(id->kind),
 		debuginfo_kinds[f->kind]);
 	percent_encode(&to, debuginfo_id_text(id), PERCENT_VALUE);
 	buf_add_cstr(&to, "&name=");
-	percent_encode(&to, str_of(path), PERCENT_VALUE);
-	buf_add_cstr(&to, force ? "&force=true" : "");
+	percent_encode(&to, str_of(s->path), PERCENT_VALUE);
+	buf_add_cstr(&to, s->force ? "&force=true" : "");
 	buf_add_char(&to, '\0');
 	if (buf_failed(&to)) {
 		err_nomem(err, "request");
 		sent = SENT_NONE;
-	} else if (debuginfo_send_post_file(o, f, to.ptr, &status, err)) {
+	} else if (debuginfo_send_post(s, to.ptr, &status, err)) {
 		if (status == 409)
 			buf_add_cstr(say, err->msg);
 		sent = status == 409 ? SENT_BEFORE : status == 404 ? SENT_NONE : SENT_NOT;
@@ -286,11 +294,12 @@ static enum sent send_by_id(const struct client_options *o, const char *path,
 	return sent;
 }
 
-enum sent debuginfo_send(const struct client_options *o, const char *path,
-	const struct native_file *f, bool force, struct buf *say, struct err *err)
+enum sent debuginfo_send(const struct debuginfo_sending *s, struct buf *say, struct err *err)
 {
+	const struct native_file *f = s->file;
+
 	buf_clear(say);
-	return !force && f->ids[DEBUGINFO_GNU].len && f->kind != DEBUGINFO_STRIPPED ?
-		send_announced(o, path, f, say, err) :
-		send_by_id(o, path, f, force, say, err);
+	return !s->force && f->ids[DEBUGINFO_GNU].len && f->kind != DEBUGINFO_STRIPPED ?
+		send_announced(s, say, err) :
+		send_by_id(s, say, err);
 }

@@ -10,8 +10,8 @@
 #ifndef CMD_EPITOOL_DEBUGINFO_SEND_H
 #define CMD_EPITOOL_DEBUGINFO_SEND_H
 
+#include "cmd/epitool/debuginfo/debug_files.h"
 #include "cmd/epitool/epitool.h"
-#include "cmd/epitool/debuginfo/native_file.h"
 
 enum sent {
 	SENT, /* uploaded; its extraction may last */
@@ -20,12 +20,19 @@ enum sent {
 	SENT_NOT, /* *err says why */
 	SENT_NONE, /* *err; no other file would fare better */
 };
-/*
- * *say: why it was not sent; text lives until the next call. force: the server is not asked whether
- * it has as good.
- */
-enum sent debuginfo_send(const struct client_options *o, const char *path,
-	const struct native_file *f, bool force, struct buf *say, struct err *err);
+struct debuginfo_sending {
+	const struct client_options *client;
+	const char *path;
+	const struct native_file *file;
+	bool force; /* the server is not asked whether it has as good */
+	/* The server wants the file: finds what else belongs to it. Called once at most. */
+	enum err_code (*find)(void *ctx, struct debug_files *out, struct err *err);
+	/* The server refused all together as too large, for *why: the file goes alone. */
+	void (*shrink)(void *ctx, const struct err *why);
+	void *ctx;
+};
+/* *say: why it was not sent; text lives until the next call. */
+enum sent debuginfo_send(const struct debuginfo_sending *s, struct buf *say, struct err *err);
 
 /* What the server says of an id; "" where it says nothing of it. */
 struct debuginfo_send_named {
