@@ -170,7 +170,7 @@ static void tool_debuginfo_warn(const char *path, const char *of, const char *wh
 static void tool_debuginfo_warn_of_missing(const char *path, const struct debug_files *files)
 {
 	static const char *const lost[BUNDLE_KINDS] = {
-		[BUNDLE_DWO] = "lines and inlined calls of this unit will be missing",
+		[BUNDLE_DWO] = "inlined calls of this unit will be missing",
 		[BUNDLE_DWP] = "it is not sent",
 		[BUNDLE_ALT] = "some names will be missing",
 	};
