@@ -61,12 +61,12 @@ static enum outcome_kind download_too_large(const struct debuginfod_job *j, stru
 
 /* ---- the body ---- */
 
-static bool download_is_elf_so_far(const struct debuginfod_job *j, struct str piece)
+bool download_is_elf_so_far(uint64_t at, struct str piece)
 {
 	const char magic[] = "\177ELF";
 
-	for (size_t i = 0; i < piece.len && j->bytes + i < sizeof(magic) - 1; i++)
-		if (piece.ptr[i] != magic[j->bytes + i])
+	for (size_t i = 0; i < piece.len && at + i < sizeof(magic) - 1; i++)
+		if (piece.ptr[i] != magic[at + i])
 			return false;
 	return true;
 }
@@ -89,7 +89,8 @@ static enum outcome_kind download_take(struct debuginfod_job *j, struct str piec
 {
 	enum err_code rc;
 
-	if (!j->any && !download_is_elf_so_far(j, piece)) {
+	j->is_elf &= download_is_elf_so_far(j->bytes, piece);
+	if (!j->any && !j->is_elf) {
 		err_set(err, ERR_INVALID, "the answer is not an ELF file");
 		return NOT_ELF;
 	}
@@ -155,6 +156,24 @@ static enum outcome_kind download_of_status(
 	return SERVER_FAILED;
 }
 
+void download_complete(struct debuginfod_job *j)
+{
+	struct outcome o = { 0 };
+
+	o.result = download_finish(j, &o.err);
+	download_end(j, &o);
+}
+
+void download_store_failed(struct debuginfod_job *j, const struct err *why)
+{
+	struct outcome o = { .result = download_of_store(why->code), .err = *why };
+
+	/* Each file is within its limit, so it is that of all uploads together: it may come again. */
+	if (o.result == TOO_LARGE)
+		o.result = STORE_FAILED;
+	download_end(j, &o);
+}
+
 static void download_on_done(void *ctx, const struct http_response *res)
 {
 	struct debuginfod_job *j = ctx;
@@ -163,6 +182,11 @@ static void download_on_done(void *ctx, const struct http_response *res)
 	if (res->rc) {
 		o.result = j->bytes ? BROKE_OFF : SERVER_FAILED;
 		o.err = res->err;
+	} else if (res->status == 200 && j->is_elf && j->upload &&
+		j->ask[j->server - j->fetcher->servers.v] == ASK_DEBUGINFO) {
+		j->request = NULL;
+		common_file_start(j);
+		return;
 	} else if (res->status == 200) {
 		o.result = download_finish(j, &o.err);
 	} else {
@@ -207,6 +231,7 @@ void download_start(struct debuginfod_job *j)
 
 	assert(j->server && !j->request && !j->upload);
 	j->bytes = 0;
+	j->is_elf = true;
 	rc = download_send_request(j, &url, &o.err);
 	buf_release(&url);
 	if (rc)

@@ -5,6 +5,7 @@
  *	directory.c   files of local directories
  *	jobs.c        who is asked next, servers that fail
  *	download.c    one request, from its answer to the store
+ *	common_file.c what dwz took out of the file that came, asked of the same server
  *	source.c      source code for those who wait for it
  */
 #ifndef SCRAPE_DEBUGINFOD_INTERNAL_H
@@ -59,7 +60,10 @@ struct debuginfod_job {
 	bool any; /* also what is no ELF file: the extraction says what it is */
 	struct http_request *request;
 	struct debuginfo_upload *upload;
-	uint64_t bytes;
+	uint64_t bytes; /* with the common file's, once it is there whole */
+	bool is_elf; /* so far */
+	struct debuginfo_id common; /* of the common file */
+	uint64_t common_bytes, common_bytes_max; /* so far */
 };
 TAILQ_HEAD(job_list, debuginfod_job);
 
@@ -136,8 +140,19 @@ struct outcome {
 void download_start(struct debuginfod_job *j);
 void download_cancel(struct debuginfod_job *j);
 int64_t download_retry_after(const struct http_response *res); /* 0: the answer does not say */
+/* The file is there, whole: it is queued, and the download ends. */
+void download_complete(struct debuginfod_job *j);
+/* It ends by an error of the store behind the first file. */
+void download_store_failed(struct debuginfod_job *j, const struct err *why);
+/* Whether these bytes, from `at` of a file on, may be those of an ELF file. */
+bool download_is_elf_so_far(uint64_t at, struct str piece);
 /* jobs.c */
 void download_ended(struct debuginfod_job *j, const struct outcome *o);
+
+/* ---- common_file.c: on the loop's thread ---- */
+
+/* Behind the last byte of a file of debug data. Ends in download_complete or _store_failed. */
+void common_file_start(struct debuginfod_job *j);
 
 /* ---- source.c: on the loop's thread ---- */
 

@@ -3,9 +3,10 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import http from 'node:http';
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { api, debian, epitool, execFileSync, existsSync, finish, join, request, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
 import { varint } from './otlp_requests.mjs';
+import * as programs from './split_programs.mjs';
 
 const source = (n) => `
 __attribute__((noinline)) int work_${n}(int a) { volatile int x = a; for (int i = 0; i < a; i++) x += i * ${n}; return x; }
@@ -101,6 +102,26 @@ async function debianServes(t) {
   assert.equal(JSON.parse(gone.body).error, 'no debuginfod server has the file');
 }
 
+/** dwz took inlined calls out of the program, to a file that the server is asked for too. */
+async function commonFile(t) {
+  const dir = scratch(t), files = join(dir, 'files'), id = 'aabb00000000000a';
+  programs.compile(files, 'gcc -gdwarf-4');
+  const file = programs.link(files, 'first', id);
+  programs.link(files, 'second', 'aabb00000000000b');
+  const frames = programs.framesOfWhole(join(dir, 'whole'), 'gcc -gdwarf-4', file);
+  programs.run(files, 'rm *.o; printf x >>second; dwz -m common.debug first second');
+  const common = programs.run(files, 'readelf -n common.debug').match(/Build ID: ([0-9a-f]+)/)[1];
+  const debuginfod = await startDebuginfod(t, dir, files, id);
+  await until('the common file', 30, async () => (await request(`${debuginfod.url}/buildid/${common}/debuginfo`)).status === 200);
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: `debuginfod: [{url: "${debuginfod.url}"}]\n` });
+  await programs.push(server, 'first', '/opt/first', id, frames);
+  await until('an index', 60, () => hasIndex(dir, id));
+  assert.equal(await metric(server, 'epimetheus_debuginfod_common_files_total{result="got"}'), 1);
+  assert.equal(await metric(server, 'epimetheus_debuginfod_bytes_total'), statSync(file).size + statSync(join(files, 'common.debug')).size);
+  assert.doesNotMatch(server.err, /level=(warn|error)/);
+  assert.deepEqual(await programs.stacksOf(server, 'first'), programs.counted(frames));
+}
+
 async function tooLarge(t) {
   const dir = scratch(t);
   const { id } = buildProgram(join(dir, 'files'), 'large');
@@ -164,7 +185,7 @@ async function busy(t) {
   await push(server, '/opt/moved', id);
   await until('an index', 60, () => hasIndex(dir, id));
   const path = `/path/buildid/${id}/debuginfo`;
-  assert.deepEqual(fake.asked, [path, path, '/moved']);
+  assert.deepEqual(fake.asked, [path, path, '/moved', `/path/buildid/${id}/section/.gnu_debugaltlink`]);
   await until('it works again', 10, () => lines(server, 'server works again').length === 1);
   assert.equal(lines(server, 'server fails, it is asked again later').length, 1);
   await until('it is counted', 10, async () => (await metric(server, 'epimetheus_debuginfod_servers_failing')) === 0);
@@ -196,6 +217,7 @@ async function stall(t) {
 test('debug data comes', { concurrency: 8 }, async (t) => {
   await Promise.all([
     t.test("from Debian's debuginfod", debianServes),
+    t.test("from Debian's debuginfod, with the common file of dwz", commonFile),
     t.test('not where a file is too large', tooLarge),
     t.test('from directories that a reload adds, under the sandbox', directories),
     t.test('from a server that was busy, by its redirect', busy),

@@ -65,7 +65,8 @@ TEST(debug_data_is_fetched_and_extracted)
 	CHECK(fake_saw(&w.servers[0], "\r\nAuthorization: Basic dTpw\r\n"));
 	CHECK(WAIT_FOR(world_server(&w, 0).files == 1)); /* the index may be there before */
 	server = world_server(&w, 0);
-	CHECK_INT(server.requests, 1);
+	CHECK_INT(server.requests, 2); /* the second for the link to a common file */
+	CHECK_INT(fake_section_n(&w.servers[0]), 1);
 	CHECK_INT(server.bytes, strlen(file));
 	CHECK(!server.failing && !server.error.len);
 	world_close(&w);

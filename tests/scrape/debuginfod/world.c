@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "tsdb/debuginfo/elf/bundle.h"
 #include "tsdb/debuginfo/index/symindex.h"
 
 /* ---- files ---- */
@@ -36,27 +37,40 @@ static enum err_code extract(struct str input, struct str older, struct buf *out
 {
 	struct str head = STR("\177ELF "), id;
 	struct symindex_builder *b;
+	struct bundle bundle;
+	enum bundle_kind kind;
 	const char *end;
 	enum err_code rc;
+	int quality;
 
+	if ((rc = bundle_open(input, &bundle, err)))
+		return rc;
 	if (!str_has_prefix(input, head) || input.len < head.len + 4)
 		return err_set(err, ERR_INVALID, "not an ELF file");
 	id = (struct str){ input.ptr + head.len + 2, input.len - head.len - 2 };
 	if (!(end = memchr(id.ptr, ' ', id.len)))
 		return err_set(err, ERR_INVALID, "no build id");
 	id.len = (size_t)(end - id.ptr);
+	quality = input.ptr[head.len] - '0';
+	if (bundle.files_n) {
+		struct str common = bundle_file(&bundle, 0, &kind);
+
+		if (bundle.files_n != 1 || kind != BUNDLE_ALT || !str_has_prefix(common, head))
+			return err_set(err, ERR_INVALID, "another bundle");
+		quality = common.ptr[head.len] - '0';
+	}
 	if ((rc = symindex_builder_open(&symindex_limits_default, &b, err)))
 		return rc;
-	rc = make_index(b, id, input.ptr[head.len] - '0', out, err);
+	rc = make_index(b, id, quality, out, err);
 	symindex_builder_close(b);
 	return rc;
 }
 
 /* ---- servers ---- */
 
-static void send_file(struct peer *p, struct fake *s, struct answer a, bool debuginfo)
+static void send_file(struct peer *p, struct fake *s, struct answer a, const struct answer *from)
 {
-	size_t len = strlen(a.text), sent = a.how == HOW_FILE ? len : len / 2;
+	size_t len = a.len ? a.len : strlen(a.text), sent = a.how == HOW_FILE ? len : len / 2;
 	char head[128];
 	bool same = true;
 
@@ -66,7 +80,7 @@ static void send_file(struct peer *p, struct fake *s, struct answer a, bool debu
 	while (a.how == HOW_STALL && same && !peer_gone(p) && !atomic_load(&s->http.stopping)) {
 		sleep_ms(1);
 		mutex_lock(&s->lock);
-		same = (debuginfo ? s->debuginfo : s->executable).how == HOW_STALL;
+		same = from->how == HOW_STALL;
 		mutex_unlock(&s->lock);
 	}
 	if (!same)
@@ -84,17 +98,17 @@ static void send_endless(struct peer *p, const char *text)
 		;
 }
 
-static bool answer(struct peer *p, struct fake *s, struct answer a, bool debuginfo)
+static bool answer(struct peer *p, struct fake *s, struct answer a, const struct answer *from)
 {
 	switch (a.how) {
 	case HOW_TEXT:
 		return peer_print(p, a.text);
 	case HOW_FILE:
-		send_file(p, s, a, debuginfo);
+		send_file(p, s, a, from);
 		return true;
 	case HOW_HALF:
 	case HOW_STALL:
-		send_file(p, s, a, debuginfo);
+		send_file(p, s, a, from);
 		return false;
 	case HOW_ENDLESS:
 		send_endless(p, a.text);
@@ -103,25 +117,44 @@ static bool answer(struct peer *p, struct fake *s, struct answer a, bool debugin
 	return false;
 }
 
+/* Counts the request. */
+static struct answer *fake_choose(struct fake *s, struct str path)
+{
+	if (str_has_suffix(path, STR("/section/.gnu_debugaltlink HTTP/1.1"))) {
+		s->section_n++;
+		return &s->section;
+	}
+	if (str_has_suffix(path, STR("/" COMMON_ID "/debuginfo HTTP/1.1"))) {
+		s->common_n++;
+		return &s->common;
+	}
+	if (str_has_suffix(path, STR("/debuginfo HTTP/1.1"))) {
+		s->debuginfo_n++;
+		return &s->debuginfo;
+	}
+	s->executable_n++;
+	return &s->executable;
+}
+
 static void script(struct peer *p, void *ctx)
 {
 	struct fake *s = ctx;
 	struct str path, request;
-	struct answer a;
-	bool debuginfo, goes_on = true;
+	struct answer a, *from;
+	bool goes_on = true;
 
 	while (goes_on && peer_read_request(p)) {
 		request = buf_str(&p->request);
 		path = (struct str){ request.ptr, (size_t)str_find(request, STR("\r\n")) };
-		debuginfo = str_has_suffix(path, STR("/debuginfo HTTP/1.1"));
 		mutex_lock(&s->lock);
-		snprintf(s->last, sizeof(s->last), STR_FMT, STR_ARG(request));
-		a = debuginfo ? s->debuginfo : s->executable;
-		(*(debuginfo ? &s->debuginfo_n : &s->executable_n))++;
+		from = fake_choose(s, path);
+		if (from != &s->section)
+			snprintf(s->last, sizeof(s->last), STR_FMT, STR_ARG(request));
+		a = *from;
 		s->now++;
 		s->now_max = s->now > s->now_max ? s->now : s->now_max;
 		mutex_unlock(&s->lock);
-		goes_on = answer(p, s, a, debuginfo);
+		goes_on = answer(p, s, a, from);
 		mutex_lock(&s->lock);
 		s->now--;
 		mutex_unlock(&s->lock);
@@ -133,6 +166,14 @@ void fake_set(struct fake *s, struct answer debuginfo, struct answer executable)
 	mutex_lock(&s->lock);
 	s->debuginfo = debuginfo;
 	s->executable = executable;
+	mutex_unlock(&s->lock);
+}
+
+void fake_set_common(struct fake *s, struct answer section, struct answer common)
+{
+	mutex_lock(&s->lock);
+	s->section = section;
+	s->common = common;
 	mutex_unlock(&s->lock);
 }
 
@@ -159,6 +200,16 @@ unsigned fake_executable_n(struct fake *s)
 unsigned fake_at_once(struct fake *s)
 {
 	return read_count(s, &s->now_max);
+}
+
+unsigned fake_section_n(struct fake *s)
+{
+	return read_count(s, &s->section_n);
+}
+
+unsigned fake_common_n(struct fake *s)
+{
+	return read_count(s, &s->common_n);
 }
 
 bool fake_saw(struct fake *s, const char *text)
@@ -211,7 +262,7 @@ bool world_open_on(struct world *w, size_t servers, struct fs *fs)
 		struct fake *s = &w->servers[w->servers_n];
 
 		mutex_init(&s->lock);
-		s->debuginfo = s->executable = none;
+		s->debuginfo = s->executable = s->section = s->common = none;
 		if (!http_server_start(&s->http, script, s, NULL))
 			return false;
 	}

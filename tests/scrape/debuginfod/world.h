@@ -24,16 +24,20 @@ enum how {
 struct answer {
 	enum how how;
 	const char *text;
+	size_t len; /* of the text, if it has NUL bytes; 0: to its NUL */
 };
 
 #define NOT_FOUND "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot found"
+
+#define COMMON_ID "cccc000000000000000000000000000000000003"
 
 struct fake {
 	struct http_server http;
 	struct mutex lock; /* guards the rest */
 	struct answer debuginfo, executable;
-	unsigned debuginfo_n, executable_n, now, now_max; /* requests */
-	char last[512]; /* head of the last one */
+	struct answer section, common; /* .gnu_debugaltlink; debug data of COMMON_ID */
+	unsigned debuginfo_n, executable_n, section_n, common_n, now, now_max; /* requests */
+	char last[512]; /* head of the last one, but for sections */
 };
 
 struct world {
@@ -50,10 +54,17 @@ bool world_open(struct world *w, size_t servers);
 bool world_open_on(struct world *w, size_t servers, struct fs *fs);
 void world_close(struct world *w);
 
-/* The text that extraction takes for a file of that build id; the caller frees it. */
+/*
+ * The text that extraction takes for a file of that build id; the caller frees it. With a common
+ * file behind it, the quality is that one's.
+ */
 char *elf_file(const char *build_id, enum debuginfo_quality q);
 /* What is asked for and how often it was. */
 void fake_set(struct fake *s, struct answer debuginfo, struct answer executable);
+/* What is asked for behind debug data; 404 until it is set. */
+void fake_set_common(struct fake *s, struct answer section, struct answer common);
+unsigned fake_section_n(struct fake *s);
+unsigned fake_common_n(struct fake *s);
 unsigned fake_debuginfo_n(struct fake *s);
 unsigned fake_executable_n(struct fake *s);
 unsigned fake_at_once(struct fake *s); /* most requests at one time */
