@@ -6,6 +6,8 @@
  *	debuginfo_next_wanted   a thread takes it here
  *	DIR/.build-id/ab/cdef.debug, DIR/PATH.debug, DIR/PATH       debuginfo_extract_file
  *	URL/buildid/abcdef/debuginfo, then .../executable           debuginfo_upload_*: in pieces
+ *	URL/buildid/abcdef/section/.gnu_debugaltlink                behind debug data; the common file
+ *	                                                            of dwz is appended as a bundle
  *	URL/buildid/abcdef/source/usr/src/a.c                       debuginfod_source: for its caller
  *
  * All servers are asked for debug data before one is asked for an executable. A build id that none

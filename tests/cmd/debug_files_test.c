@@ -55,7 +55,7 @@ static void run(const char *commands)
 
 static void scratch_begin(void)
 {
-	strcpy(dir + strlen(dir) - 6, "XXXXXX");
+	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
 	REQUIRE(mkdtemp(dir));
 	run("printf 'int twice(int a) { return 2 * a; }' >b.c; "
 		"printf 'int twice(int); int main(int n, char **v) { return twice(n); }' >a.c");

@@ -99,8 +99,8 @@ const struct operation symbol_operations[SYMBOL_OPERATIONS] = {
 			{ "force", PARAM_BOOL, 0, NULL, "false",
 				"Take the file also where as good symbols are stored.", NULL }),
 		.bodies = BODIES({ BYTES, NULL,
-			"An ELF file; or a bundle: the file, and behind it those with other parts of its debug data "
-			"(split DWARF, dwz)." }),
+			"An ELF file; or a bundle: the file, and behind it those with other parts of its "
+			"debug data (split DWARF, dwz)." }),
 		.answers = ANSWER("UploadedSymbols", NULL),
 		.errors = "400 404 409 413 429 503",
 	},

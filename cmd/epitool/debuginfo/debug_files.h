@@ -5,7 +5,8 @@
  *	FILE.dwp; for FILE.debug also what is left without .debug
  *	the name in a skeleton: absolute, or below its DW_AT_comp_dir, or below the binary's folder;
  *	there also without its own folders
- *	the name in .gnu_debugaltlink: absolute, or below the binary's folder; DIR/.build-id/xx/yy.debug
+ *	the name in .gnu_debugaltlink: absolute, or below the binary's folder; then
+ *	/usr/lib/debug/.build-id/xx/yy.debug
  *
  * A file counts only if it is of the same build: it has the unit's id, or the build id.
  *
