@@ -64,7 +64,7 @@ static enum err_code profiles_top_rank(struct eval *ev, struct frames *f,
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.sums.n; i++)
 		order[i] = r.sums.groups[i];
-	n = top_rows(order, r.sums.n, profiles_top_key_of, &r);
+	n = top_rows(order, r.sums.n, profiles_top_key_of, &r, false);
 	out->metric = p->metric;
 	out->type = p->type;
 	out->profiles = p->profiles;

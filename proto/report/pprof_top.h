@@ -1,5 +1,6 @@
 /*
- * The text report of a profile, as `go tool pprof -top -nodefraction=0 -nodecount=N` prints it.
+ * The text report of a profile, as `go tool pprof -top` prints it with the options of
+ * pprof_options.h.
  *
  * It works on the profile that would be sent as format=pprof, so that both say the same: totals,
  * pruning by drop_frames, merging by function name, inline marks, scaled units.
@@ -7,7 +8,7 @@
  * Errors:    ERR_NOMEM, ERR_LIMIT from the arena; ERR_CANCELED where *canceled says so.
  * Ownership: scratch in the arena.
  * Threads:   any.
- * Source:    google/pprof, internal/graph and internal/report; tests compare with the tool.
+ * Source:    google/pprof, internal/report; tests compare with the tool.
  */
 #ifndef PROTO_REPORT_PPROF_TOP_H
 #define PROTO_REPORT_PPROF_TOP_H
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "proto/pprof.h"
+#include "proto/report/pprof_options.h"
 
 /* A filter that the profile went through before. */
 struct pprof_top_filter {
@@ -24,7 +26,7 @@ struct pprof_top_filter {
 
 struct pprof_top_options {
 	uint32_t type; /* a column of the profile */
-	size_t rows_max; /* 0: all */
+	const struct pprof_options *options; /* NULL: pprof_options_default */
 	bool filtered; /* percentages are of `total`, else of the sum of the samples */
 	int64_t total;
 	const struct pprof_top_filter *filters; /* printed in the header */

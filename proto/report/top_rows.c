@@ -11,6 +11,7 @@
 struct top_rows_keys {
 	struct top_key (*of)(const void *ctx, uint32_t id);
 	const void *ctx;
+	bool by_cum;
 };
 
 static int top_rows_by_first_line(int64_t a, int64_t b)
@@ -27,15 +28,16 @@ static int top_rows_by_rank(const void *left, const void *right, void *ctx)
 	const struct top_rows_keys *keys = ctx;
 	struct top_key a = keys->of(keys->ctx, *(const uint32_t *)left);
 	struct top_key b = keys->of(keys->ctx, *(const uint32_t *)right);
-	uint64_t am = integer_magnitude64(a.flat), bm = integer_magnitude64(b.flat);
+	uint64_t am = integer_magnitude64(keys->by_cum ? a.cum : a.flat);
+	uint64_t bm = integer_magnitude64(keys->by_cum ? b.cum : b.flat);
 	int c;
 
 	if (am != bm)
 		return am > bm ? -1 : 1;
 	if ((c = str_cmp(a.name, b.name)))
 		return c;
-	am = integer_magnitude64(a.cum);
-	bm = integer_magnitude64(b.cum);
+	am = integer_magnitude64(keys->by_cum ? a.flat : a.cum);
+	bm = integer_magnitude64(keys->by_cum ? b.flat : b.cum);
 	if (am != bm)
 		return am > bm ? -1 : 1;
 	if (a.start_line != b.start_line)
@@ -43,10 +45,10 @@ static int top_rows_by_rank(const void *left, const void *right, void *ctx)
 	return str_cmp(a.objfile, b.objfile);
 }
 
-size_t top_rows(
-	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx)
+size_t top_rows(uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id),
+	const void *ctx, bool by_cum)
 {
-	struct top_rows_keys keys = { key, ctx };
+	struct top_rows_keys keys = { key, ctx, by_cum };
 	size_t kept = 0;
 
 	assert(key && (ids || !n));

@@ -25,6 +25,8 @@
 #include "base/json.h"
 #include "promql/value/value.h"
 #include "proto/pprof.h"
+#include "proto/report/pprof_base.h"
+#include "proto/report/pprof_options.h"
 
 #define RENDER_NODES_DEFAULT 8192u
 #define RENDER_NODES_MAX 1000000u
@@ -41,6 +43,11 @@ struct render_options {
 	size_t call_site_n, call_site_skip;
 	bool call_site_rest;
 	size_t rows_max; /* of format=text for profiles; 0: all */
+	/* Of format=text for profiles: how the table is made; NULL: pprof_options_default. */
+	const struct pprof_options *report;
+	/* Of format=text: what is subtracted; its query is open as long. NULL: nothing. */
+	const struct result *base;
+	struct pprof_base_options base_options;
 	uint32_t pgo_locations; /* of format=pgo, kept of each stack; 0: RENDER_PGO_LOCATIONS */
 	bool pgo_leaf_lines; /* of format=pgo: the line on which a leaf was stays */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
@@ -132,8 +139,9 @@ MUST_CHECK enum err_code render_folded(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
- * Profiles and top(k, ...) as `go tool pprof -top -nodefraction=0 -nodecount=rows_max` prints
- * them; costs as a line "labels value" per element; a scalar or string as its value.
+ * Profiles and top(k, ...) as `go tool pprof -top -nodecount=rows_max` prints them, with the
+ * options of options.report (nodecount there counts, if it is above 0); costs as a line "labels
+ * value" per element; a scalar or string as its value.
  */
 MUST_CHECK enum err_code render_text(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);

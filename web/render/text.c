@@ -111,18 +111,49 @@ static enum err_code render_text_note_filters(const struct profile_value *const 
 	return ERR_OK;
 }
 
+/* What `go tool pprof -base` or -diff_base has of both answers as pprof. */
+static enum err_code render_text_subtract(const struct render_options *o, struct pprof *p,
+	struct pprof_top_options *top, struct pprof **out, struct err *err)
+{
+	struct pprof_top_options of_base = { 0 };
+	const struct profile_value **v;
+	struct pprof *base;
+	enum err_code rc;
+	size_t n;
+
+	*out = p;
+	if (!o->base)
+		return ERR_OK;
+	if ((rc = render_profiles_of(o->base, o->arena, "text", &v, &n, err)) ||
+		(rc = render_text_note_filters(v, n, o->arena, &of_base, err)) ||
+		(rc = render_pprof(o->base, o, &base, err)))
+		return err_wrap(err, rc, "base");
+	/* Nobody knows what would cancel out of what filters took away. */
+	if (!o->base_options.diff_base)
+		top->filtered = false;
+	else if (of_base.filtered || top->filtered) {
+		top->filtered = true;
+		top->total = of_base.total > 0 ? of_base.total : top->total;
+	}
+	return pprof_without_base((struct pprof_side){ p, 0 }, (struct pprof_side){ base, 0 },
+		&o->base_options, o->arena, out, err);
+}
+
 static enum err_code render_text_print_table(const struct result *r, const struct render_options *o,
 	size_t rows_max, struct buf *out, struct err *err)
 {
-	struct pprof_top_options top = { .rows_max = rows_max, .canceled = o->canceled };
+	struct pprof_options report = o->report ? *o->report : pprof_options_default;
+	struct pprof_top_options top = { .options = &report, .canceled = o->canceled };
 	const struct profile_value **v;
 	struct pprof *p;
 	enum err_code rc;
 	size_t n;
 
+	if (report.nodecount <= 0 || (rows_max > 0 && (uint64_t)report.nodecount > rows_max))
+		report.nodecount = (int64_t)rows_max;
 	if ((rc = render_profiles_of(r, o->arena, "text", &v, &n, err)) ||
 		(rc = render_text_note_filters(v, n, o->arena, &top, err)) ||
-		(rc = render_pprof(r, o, &p, err)))
+		(rc = render_pprof(r, o, &p, err)) || (rc = render_text_subtract(o, p, &top, &p, err)))
 		return rc;
 	return pprof_top_print(p, &top, o->arena, out, err);
 }

@@ -10,11 +10,13 @@ static void compare(
 {
 	struct buf want = { 0 }, got = { 0 }, want_rows = { 0 }, got_rows = { 0 };
 	char flags[256], what[512];
-	struct pprof_top_options o = { .type = type, .rows_max = rows };
+	struct pprof_options options = pprof_options_default;
+	struct pprof_top_options o = { .type = type, .options = &options };
 	struct arena a;
 	struct err err;
 
 	arena_init(&a, 0);
+	options.nodecount = (int64_t)rows;
 	/* The printer takes names as they are in the profile. */
 	snprintf(flags, sizeof(flags),
 		"-symbolize=none -top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT, rows,

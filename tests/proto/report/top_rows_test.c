@@ -29,11 +29,11 @@ TEST(order)
 	for (uint32_t first = 0; first < N; first++) {
 		for (uint32_t i = 0; i < N; i++)
 			ids[i] = (first + i * 7) % N;
-		REQUIRE(top_rows(ids, N, key_of, keys) == N - 2);
+		REQUIRE(top_rows(ids, N, key_of, keys, false) == N - 2);
 		for (uint32_t i = 0; i < N - 2; i++)
 			CHECK_INT(ids[i], i);
 	}
-	CHECK_INT(top_rows(NULL, 0, key_of, keys), 0);
+	CHECK_INT(top_rows(NULL, 0, key_of, keys, false), 0);
 }
 
 TEST(percent)

@@ -1,0 +1,69 @@
+/*
+ * Options of the text report, under the names that `go tool pprof` has for them. The table is
+ * walked by the API's parameters and by epitool's flags.
+ *
+ * Errors:    ERR_INVALID: "nodefraction: must be a number from 0 to 1, not \"x\"".
+ * Ownership: texts point into what was given.
+ * Threads:   values; the table is constant.
+ * Source:    google/pprof, internal/driver: config.go, commands.go.
+ */
+#ifndef PROTO_REPORT_PPROF_OPTIONS_H
+#define PROTO_REPORT_PPROF_OPTIONS_H
+
+#include "base/str.h"
+
+enum pprof_granularity {
+	PPROF_FUNCTIONS,
+	PPROF_FILEFUNCTIONS,
+	PPROF_FILES,
+	PPROF_LINES,
+	PPROF_ADDRESSES,
+};
+
+struct pprof_options {
+	uint32_t granularity; /* enum pprof_granularity */
+	uint32_t sort; /* 0: by flat, 1: by cum */
+	bool noinlines; /* of inlined frames only the outermost is kept, which has their costs */
+	bool trim; /* false: nodecount, nodefraction and edgefraction are 0 */
+	bool drop_negative; /* no rows with costs below 0 */
+	bool relative_percentages; /* of what filters left */
+	bool compact_labels; /* no lines about the profile itself */
+	bool showcolumns; /* columns behind lines */
+	int64_t nodecount; /* rows at most; 0 or less: all */
+	double nodefraction; /* rows whose |cum| is less than so much of the total are dropped */
+	double edgefraction; /* lighter calls give no mark "(inline)" */
+	double divide_by; /* shown values are divided by it; above 0 */
+	struct str unit; /* "minimum", "auto", or a unit; may hold any byte, as the texts below */
+	struct str tagroot, tagleaf; /* keys of labels whose values become frames, by comma */
+	struct str trim_path, source_path; /* beginnings of files' paths that are cut, by colon */
+};
+
+/* The tool's defaults, but for nodefraction, which is 0: all rows are there. */
+extern const struct pprof_options pprof_options_default;
+
+enum pprof_option_kind {
+	PPROF_OPTION_BOOL,
+	PPROF_OPTION_COUNT, /* int64_t */
+	PPROF_OPTION_SHARE, /* double, 0 to 1 */
+	PPROF_OPTION_DIVISOR, /* double, above 0 */
+	PPROF_OPTION_TEXT, /* struct str */
+	PPROF_OPTION_CHOICE, /* uint32_t: which of the choices */
+};
+
+struct pprof_option {
+	const char *name;
+	enum pprof_option_kind kind;
+	size_t offset; /* in struct pprof_options */
+	const char *choices; /* "flat|cum"; NULL: any */
+	const char *help; /* one sentence */
+};
+
+extern const struct pprof_option pprof_option_rows[];
+extern const size_t pprof_option_rows_n;
+
+/* Sets the option of this row; true, t, yes, y and 1 are one, as in the tool, and their opposites.
+ */
+MUST_CHECK enum err_code pprof_options_set(
+	struct pprof_options *o, const struct pprof_option *row, struct str value, struct err *err);
+
+#endif
