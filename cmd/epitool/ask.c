@@ -52,6 +52,44 @@ enum err_code ask_check(struct question *q, struct err *err)
 	return ERR_OK;
 }
 
+enum err_code question_report_check(struct question_report *r, struct err *err)
+{
+	bool any_base = (r->base && r->base[0]) || (r->diff_base && r->diff_base[0]);
+	enum err_code rc;
+
+	r->options = pprof_options_default;
+	for (size_t i = 0; i < PPROF_OPTIONS; i++) {
+		const struct pprof_option *row = &pprof_option_rows[i];
+
+		if (r->values[i] && (rc = pprof_options_set(&r->options, row, str_of(r->values[i]), err)))
+			return err_wrap(err, rc, "--%s", row->name);
+	}
+	if (r->base && r->base[0] && r->diff_base && r->diff_base[0])
+		return err_set(err, ERR_INVALID, "either --base or --diff_base");
+	if (r->normalize && !any_base)
+		return err_set(err, ERR_INVALID, "--normalize is given with --base or --diff_base");
+	return ERR_OK;
+}
+
+static void ask_add_param(struct buf *form, const char *name, const char *value)
+{
+	buf_printf(form, "&%s=", name);
+	percent_encode(form, str_of(value), PERCENT_VALUE);
+}
+
+static void ask_add_report(struct buf *form, const struct question_report *r)
+{
+	for (size_t i = 0; i < PPROF_OPTIONS; i++)
+		if (r->values[i])
+			ask_add_param(form, pprof_option_rows[i].name, r->values[i]);
+	if (r->base && r->base[0])
+		ask_add_param(form, "base", r->base);
+	if (r->diff_base && r->diff_base[0])
+		ask_add_param(form, "diff_base", r->diff_base);
+	if (r->normalize)
+		buf_add_cstr(form, "&normalize=true");
+}
+
 static void ask_add_time(struct buf *form, const char *name, int64_t ns)
 {
 	buf_printf(form, "&%s=", name);
@@ -103,6 +141,8 @@ static enum err_code question_ask_server(const struct question *q, const char *t
 		(long long)(q->client.timeout_ns / NS_PER_MS));
 	if (q->analyze)
 		buf_add_cstr(&form, "&analyze=1");
+	if (q->report)
+		ask_add_report(&form, q->report);
 	r.path = q->explain ? "/api/v1/explain_query" :
 		q->step_ns      ? "/api/v1/query_range" :
 						  "/api/v1/query";

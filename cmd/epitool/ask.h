@@ -10,6 +10,15 @@
 
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
+#include "proto/report/pprof_options.h"
+
+/* Options of the text report, as typed: of format=text alone. */
+struct question_report {
+	const char *values[PPROF_OPTIONS]; /* NULL: not given */
+	const char *base, *diff_base; /* queries; "" or NULL: none */
+	bool normalize;
+	struct pprof_options options; /* out, of question_report_check */
+};
 
 struct question {
 	struct client_options client; /* its timeout counts for both */
@@ -17,6 +26,7 @@ struct question {
 	const char *time, *start, *end, *step; /* as given, or "" */
 	uint64_t limit, max_nodes; /* 0: not given */
 	const char *format; /* of the API */
+	const struct question_report *report; /* NULL: none */
 	bool explain, analyze;
 	/* out, of ask_check */
 	bool has_time, has_span;
@@ -36,6 +46,8 @@ struct question {
 
 /* Reads the times; ERR_INVALID for flags that do not go together. */
 MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);
+/* ERR_INVALID: "--nodefraction: must be a number from 0 to 1, not \"x\"". */
+MUST_CHECK enum err_code question_report_check(struct question_report *r, struct err *err);
 /* Prints the answer's warnings to standard error, whatever its format. */
 MUST_CHECK enum err_code question_ask(
 	const struct question *q, const char *text, struct buf *answer, struct err *err);

@@ -55,12 +55,16 @@ enum err_code source_add_selector(
 	return rc;
 }
 
-/* The profiles of a run, merged. */
-static enum err_code source_options_add_run_query(
+/* Of a run its profiles, merged. */
+enum err_code source_add_query(
 	const struct source_options *o, const char *text, struct buf *out, struct err *err)
 {
 	enum err_code rc;
 
+	if (!run_labels_are(text)) {
+		buf_add_cstr(out, text);
+		return ERR_OK;
+	}
 	buf_add_cstr(out, "merge(");
 	rc = source_add_selector(o, text, out, err);
 	buf_add_char(out, ')');
@@ -145,9 +149,7 @@ static enum err_code source_options_read_query(
 
 	if (like_file && (rc = tool_source_check_parses(s->text, err)))
 		return rc;
-	if (!is_run)
-		buf_add_cstr(&s->query, s->text);
-	else if ((rc = source_options_add_run_query(o, s->text, &s->query, err)))
+	if ((rc = source_add_query(o, s->text, &s->query, err)))
 		return rc;
 	buf_add_char(&s->query, '\0');
 	if (buf_failed(&s->query))
@@ -192,14 +194,24 @@ static enum err_code source_decode_answer(struct source *s, struct arena *a, str
 	return ERR_OK;
 }
 
+bool source_is_file(const char *text)
+{
+	return !strcmp(text, "-") || fs_exists(text);
+}
+
+enum err_code source_fetch(
+	const struct source_options *o, const char *text, struct source *out, struct err *err)
+{
+	*out = (struct source){ .text = text, .is_file = source_is_file(text) };
+	return out->is_file ? profile_file_read(text, &out->bytes, err) :
+						  source_options_read_query(o, out, err);
+}
+
 enum err_code source_read(const struct source_options *o, const char *text, struct arena *a,
 	struct source *out, struct err *err)
 {
-	enum err_code rc;
+	enum err_code rc = source_fetch(o, text, out, err);
 
-	*out = (struct source){ .text = text, .is_file = !strcmp(text, "-") || fs_exists(text) };
-	rc = out->is_file ? profile_file_read(text, &out->bytes, err) :
-						source_options_read_query(o, out, err);
 	if (!rc)
 		rc = out->is_file ? source_decode_file(out, a, err) : source_decode_answer(out, a, err);
 	if (rc)

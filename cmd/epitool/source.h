@@ -41,7 +41,15 @@ struct source {
 
 MUST_CHECK enum err_code source_read(const struct source_options *o, const char *text,
 	struct arena *a, struct source *out, struct err *err);
+/* Its bytes alone: those of the file, or the answer in the question's format. */
+MUST_CHECK enum err_code source_fetch(
+	const struct source_options *o, const char *text, struct source *out, struct err *err);
 void source_release(struct source *s);
+
+bool source_is_file(const char *text); /* "-" is one */
+/* A query as it is; for a run's labels the merge of their selector. */
+MUST_CHECK enum err_code source_add_query(
+	const struct source_options *o, const char *text, struct buf *out, struct err *err);
 
 /* The selector of a run's labels: cpu{run="1",job="bench"}. */
 MUST_CHECK enum err_code source_add_selector(

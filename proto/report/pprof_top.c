@@ -87,8 +87,7 @@ static enum err_code pprof_top_report_choose_rows(struct pprof_top_report *r, st
 	return pprof_graph_add_edges(g, edge_cutoff, err);
 }
 
-/* As the tool: the sum of magnitudes; of a diff that of the base, if it has any. */
-static int64_t report_total(const struct pprof *p, uint32_t type)
+int64_t pprof_top_total(const struct pprof *p, uint32_t type)
 {
 	uint64_t all = 0, base = 0, v;
 
@@ -326,7 +325,8 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	r.output_unit = r.options.unit = str_printable(a, r.options.unit);
 	if (!r.unit.ptr || !r.output_unit.ptr)
 		return arena_fail(a, "report", err);
-	r.total = o->filtered && !r.options.relative_percentages ? o->total : report_total(p, o->type);
+	r.total = o->filtered && !r.options.relative_percentages ? o->total :
+															   pprof_top_total(p, o->type);
 	if ((rc = pprof_graph_init(&r.graph, p, o->type, &r.options, o->canceled, a, err)) ||
 		(rc = pprof_top_report_choose_rows(&r, err)))
 		goto out;

@@ -34,6 +34,10 @@ struct pprof_top_options {
 	const atomic_bool *canceled; /* may be NULL */
 };
 
+/* The sum of magnitudes that percentages are of; of a difference that of its base, unless it is 0.
+ */
+int64_t pprof_top_total(const struct pprof *p, uint32_t type);
+
 /* Times are printed in UTC. */
 MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,
 	struct arena *a, struct buf *out, struct err *err);

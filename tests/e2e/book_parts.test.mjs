@@ -40,7 +40,7 @@ test('every metric that the sources define is in the part', async (t) => {
 });
 
 const ownFlags = (help) => helpFlags(help).filter((f) => f !== 'help' && f !== 'version');
-const flagsIn = (text) => [...text.matchAll(/^\| `(?:-\w`, `)?--((?:\[no-\])?[a-z0-9.-]+)`/gm)].map((m) => m[1]);
+const flagsIn = (text) => [...text.matchAll(/^\| `(?:-\w`, `)?--((?:\[no-\])?[a-z0-9._-]+)`/gm)].map((m) => m[1]);
 
 test('flags and exit codes are those that --help prints', async (t) => {
   const part = await parts(t);

@@ -199,14 +199,16 @@ test('epitool: the command line', async (t) => {
       'server', 'http.config.file', 'data', 'timeout'],
     compare: ['normalize', 'by', 'measure', 'limit', 'profile', 'match', 'type', 'start', 'end', 'ago', 'base-start', 'base-end', 'server',
       'http.config.file', 'data', 'timeout'],
-    top: ['watch', 'count', 'limit', 'by', 'measure', 'profile', 'match', 'type', 'time', 'start', 'end', 'server', 'http.config.file', 'data', 'timeout'],
+    top: ['watch', 'count', 'limit', 'by', 'measure', 'profile', 'match', 'type', 'time', 'start', 'end', 'server', 'http.config.file', 'data', 'timeout',
+      'format', 'base', 'diff_base', 'normalize', 'nodecount', 'nodefraction', 'edgefraction', 'trim', 'sort', 'granularity', 'noinlines', 'unit',
+      'divide_by', 'relative_percentages', 'drop_negative', 'compact_labels', 'showcolumns', 'tagroot', 'tagleaf', 'trim_path', 'source_path'],
     flame: ['print', 'width', 'profile', 'match', 'type', 'time', 'start', 'end', 'server', 'http.config.file', 'data', 'timeout'],
   };
   for (const [command, list] of Object.entries(flags)) {
     const help = await run(t, command, '--help');
     assert.equal(help.code, 0);
     assert.ok(help.out.startsWith(`usage: epitool ${command} [FLAGS] `), help.out);
-    const shown = [...help.out.matchAll(/^  (?:-\w, |    )--(?:\[no-\])?([a-z.-]+)/gm)].map((m) => m[1]);
+    const shown = [...help.out.matchAll(/^  (?:-\w, |    )--(?:\[no-\])?([a-z._-]+)/gm)].map((m) => m[1]);
     assert.deepEqual(shown, ['help', 'version', ...list]);
     assert.match(help.out.replace(/\s+/g, ' '), /Exit codes: 0 .* 1 .* 2 /);
     for (const line of help.out.split('\n')) assert.ok(line.length <= 90, line);

@@ -93,7 +93,7 @@ export async function finish(t, program, args, seconds = 60, options = {}) {
 }
 
 /** The long flags that what a program's --help printed lists, in order; `[no-]NAME` where --no-NAME is one too. */
-export const helpFlags = (help) => [...help.matchAll(/^  (?:-\w, |    )--((?:\[no-\])?[a-z][a-z0-9.-]*)/gm)].map((m) => m[1]);
+export const helpFlags = (help) => [...help.matchAll(/^  (?:-\w, |    )--((?:\[no-\])?[a-z][a-z0-9._-]*)/gm)].map((m) => m[1]);
 
 /**
  * The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. `seconds`:

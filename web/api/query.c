@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "promql/engine/engine.h"
 #include "web/api/handlers.h"
+#include "web/api/report.h"
 #include "web/api/saved_name.h"
 #include "web/api/times.h"
 #include "web/files/files.h"
@@ -182,6 +183,20 @@ enum err_code api_read_range(const struct http_in *in, struct query_options *q, 
 	return ERR_OK;
 }
 
+static enum err_code api_check_report(const struct render_format *f, const struct query_options *q,
+	const struct api_report *report, struct render_options *r, struct err *err)
+{
+	if (!report->given)
+		return ERR_OK;
+	if (!str_is(str_of(f->name), "text") || q->step_ns)
+		return err_set(err, ERR_INVALID,
+			"%s needs format=text and a query of profiles at one time or from start to end",
+			report->given);
+	r->report = &report->options;
+	r->base = report->base_name ? &report->base : NULL;
+	return ERR_OK;
+}
+
 /* types=all: a scrape with all its sample types, which only pprof can hold. */
 static enum err_code api_read_types(const struct http_in *in, const struct render_format *f,
 	struct query_options *q, struct err *err)
@@ -275,12 +290,13 @@ static enum err_code api_query_add_name(struct http_in *in, struct http_out *out
 }
 
 static void api_query_answer(struct web *w, struct http_in *in, struct http_out *out,
-	const struct render_format *f, struct query_options *qo, struct render_options *ro)
+	const struct render_format *f, struct query_options *qo, struct render_options *ro,
+	struct api_report *report)
 {
 	struct answering x = { in, out };
+	size_t headers_n = out->headers_n;
 	struct query *q = NULL;
 	struct notices notices;
-	size_t headers_n;
 	struct err err;
 	enum err_code rc;
 
@@ -288,8 +304,9 @@ static void api_query_answer(struct web *w, struct http_in *in, struct http_out 
 	qo->rows_only = f == RENDER_JSON;
 	qo->hints = true;
 	qo->limits = in->user.limits;
-	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
-	if (rc) {
+	if ((rc = api_report_run_base(w, in, out, report, qo, &err)) ||
+		(rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err))) {
+		out->headers_n = headers_n;
 		api_query_fail(out, f, rc, &err);
 		return;
 	}
@@ -326,6 +343,7 @@ static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 	struct query_options q = { 0 };
 	struct render_options r = { 0 };
 	struct file_request files;
+	struct api_report report;
 	const struct render_format *f = NULL;
 	struct err err = { 0 };
 	enum err_code rc = files_read_request(w, in, &files, &err);
@@ -340,13 +358,17 @@ static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 	if (!rc)
 		rc = api_check_call_site(f, &q, &r, &err);
 	if (!rc)
+		rc = api_report_read(in, &report, &err);
+	if (!rc)
+		rc = api_check_report(f, &q, &report, &r, &err);
+	if (!rc)
 		rc = api_read_types(in, f, &q, &err);
 	if (!rc)
 		rc = api_read_profiles(in, f, &q, &r, &err);
 	if (rc)
 		api_query_fail(out, f, rc, &err);
 	else
-		api_query_answer(w, in, out, f, &q, &r);
+		api_query_answer(w, in, out, f, &q, &r, &report);
 }
 
 void api_query(struct web *w, struct http_in *in, struct http_out *out)

@@ -1,4 +1,5 @@
 /* Queries, and what helps to write them. */
+#include "proto/report/pprof_options.h"
 #include "web/openapi/operations.h"
 #include "web/openapi/params.h"
 
@@ -26,6 +27,27 @@
 			"`totals`: numbers in place of profiles and tables. It is the default for Grafana, " \
 			"promtool and Prometheus's client library for Go.", \
 			NULL \
+	}
+
+/* Options of pprof's report. */
+#define PARAM_OF_BOOL PARAM_BOOL
+#define PARAM_OF_COUNT PARAM_UINT
+#define PARAM_OF_SHARE PARAM_STRING
+#define PARAM_OF_DIVISOR PARAM_STRING
+#define PARAM_OF_TEXT PARAM_STRING
+#define PARAM_OF_CHOICE PARAM_STRING
+#define PARAM_OF_REPORT(name, kind, choices, fallback, help) \
+	{ #name, PARAM_OF_##kind, 0, choices, fallback, "With `format=text`: " help, NULL },
+
+#define PARAMS_REPORT \
+	PPROF_OPTION_ROWS(PARAM_OF_REPORT){ "base", PARAM_QUERY, 0, NULL, NULL, \
+		"With `format=text`: a query whose answer is subtracted; equal samples cancel out.", \
+		NULL }, \
+		{ "diff_base", PARAM_QUERY, 0, NULL, NULL, \
+			"As `base`, but percentages are of the base's total.", NULL }, \
+	{ \
+		"normalize", PARAM_BOOL, 0, NULL, "false", \
+			"With `base` and `diff_base`: the answer is scaled to the base's total first.", NULL \
 	}
 
 #define PARAMS_INSTANT \
@@ -58,7 +80,7 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 			"the lookback. With `start` and `end`, profiles of the window are merged. "
 			"Profiles come back as flame graphs, `top` as rows, costs as Prometheus's `vector`.",
 		.params = PARAMS(PARAM_OF_QUERY("top(3, cpu)"), PARAMS_INSTANT, PARAM_TIMEOUT,
-			PARAMS_ANSWER),
+			PARAMS_ANSWER, PARAMS_REPORT),
 		.bodies = BODY_FILES,
 		.answers = ANSWERS({ 200, NULL, "QueryData", "`json`." }, FORMATS),
 		.error_form = ERRORS_BOTH,
@@ -73,7 +95,7 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 			{ "end", PARAM_TIME, PARAM_REQUIRED, NULL, NULL, "The last step, at the latest.",
 				"1795953360" },
 			{ "step", PARAM_DURATION, PARAM_REQUIRED, NULL, NULL, "From step to step.", "15s" },
-			PARAM_TIMEOUT, PARAMS_ANSWER),
+			PARAM_TIMEOUT, PARAMS_ANSWER, PARAMS_REPORT),
 		.bodies = BODY_FILES,
 		.answers = ANSWERS({ 200, NULL, "QueryData", "`json`: a `matrix`." }, FORMATS),
 		.error_form = ERRORS_BOTH,

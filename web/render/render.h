@@ -34,6 +34,14 @@
 #define RENDER_PPROF_BYTES_MAX (256u << 20) /* before gzip */
 #define RENDER_PGO_LOCATIONS 5u
 
+/* An answer that another one is compared with: the profile that it is as format=pprof. */
+struct render_base {
+	const struct pprof *p;
+	bool filtered; /* percentages are of `total` */
+	int64_t total;
+	struct pprof_base_options options;
+};
+
 struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; at most RENDER_NODES_MAX */
@@ -45,9 +53,7 @@ struct render_options {
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	/* Of format=text for profiles: how the table is made; NULL: pprof_options_default. */
 	const struct pprof_options *report;
-	/* Of format=text: what is subtracted; its query is open as long. NULL: nothing. */
-	const struct result *base;
-	struct pprof_base_options base_options;
+	const struct render_base *base; /* of format=text: what is subtracted; NULL: nothing */
 	uint32_t pgo_locations; /* of format=pgo, kept of each stack; 0: RENDER_PGO_LOCATIONS */
 	bool pgo_leaf_lines; /* of format=pgo: the line on which a leaf was stays */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
@@ -145,5 +151,9 @@ MUST_CHECK enum err_code render_folded(
  */
 MUST_CHECK enum err_code render_text(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
+
+/* Keeps a result in `a`, where it outlives its query; base->options are the caller's. */
+MUST_CHECK enum err_code render_text_keep_base(const struct result *r,
+	const struct render_options *o, struct arena *a, struct render_base *base, struct err *err);
 
 #endif

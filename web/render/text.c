@@ -111,32 +111,57 @@ static enum err_code render_text_note_filters(const struct profile_value *const 
 	return ERR_OK;
 }
 
+enum err_code render_text_keep_base(const struct result *r, const struct render_options *o,
+	struct arena *a, struct render_base *base, struct err *err)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	struct pprof_top_options top = { 0 };
+	const struct profile_value **v;
+	struct pprof *p, *kept = NULL;
+	struct buf wire = { 0 };
+	struct str copy;
+	enum err_code rc;
+	size_t n;
+
+	limits.raw_bytes_max = limits.body_bytes_max = RENDER_PPROF_BYTES_MAX;
+	limits.samples_max = limits.elements_max = UINT32_MAX;
+	if ((rc = render_profiles_of(r, o->arena, "text", &v, &n, err)) ||
+		(rc = render_text_note_filters(v, n, o->arena, &top, err)) ||
+		(rc = render_pprof(r, o, &p, err)) || (rc = pprof_encode(p, &wire, err)))
+		goto out;
+	if (wire.len > RENDER_PPROF_BYTES_MAX)
+		rc = err_set(
+			err, ERR_LIMIT, "the profile is %zu bytes, limit %u", wire.len, RENDER_PPROF_BYTES_MAX);
+	else if (!(copy = str_dup(a, buf_str(&wire))).ptr)
+		rc = arena_fail(a, "profile", err);
+	else
+		rc = pprof_decode(a, copy, &limits, &kept, err);
+	base->p = kept;
+	base->filtered = top.filtered;
+	base->total = top.total;
+out:
+	buf_release(&wire);
+	return rc;
+}
+
 /* What `go tool pprof -base` or -diff_base has of both answers as pprof. */
 static enum err_code render_text_subtract(const struct render_options *o, struct pprof *p,
 	struct pprof_top_options *top, struct pprof **out, struct err *err)
 {
-	struct pprof_top_options of_base = { 0 };
-	const struct profile_value **v;
-	struct pprof *base;
-	enum err_code rc;
-	size_t n;
+	const struct render_base *base = o->base;
 
 	*out = p;
-	if (!o->base)
+	if (!base)
 		return ERR_OK;
-	if ((rc = render_profiles_of(o->base, o->arena, "text", &v, &n, err)) ||
-		(rc = render_text_note_filters(v, n, o->arena, &of_base, err)) ||
-		(rc = render_pprof(o->base, o, &base, err)))
-		return err_wrap(err, rc, "base");
-	/* Nobody knows what would cancel out of what filters took away. */
-	if (!o->base_options.diff_base)
+	/* Nobody knows what would have cancelled out of what filters took away. */
+	if (!base->options.diff_base) {
 		top->filtered = false;
-	else if (of_base.filtered || top->filtered) {
+	} else if (base->filtered || top->filtered) {
 		top->filtered = true;
-		top->total = of_base.total > 0 ? of_base.total : top->total;
+		top->total = base->total > 0 ? base->total : top->total;
 	}
-	return pprof_without_base((struct pprof_side){ p, 0 }, (struct pprof_side){ base, 0 },
-		&o->base_options, o->arena, out, err);
+	return pprof_without_base((struct pprof_side){ p, 0 }, (struct pprof_side){ base->p, 0 },
+		&base->options, o->arena, out, err);
 }
 
 static enum err_code render_text_print_table(const struct result *r, const struct render_options *o,
@@ -194,7 +219,7 @@ enum err_code render_text(
 
 	if (r->type == RESULT_TOP && r->n > 0)
 		return render_text_print_tables(r, o, out, err);
-	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES)
+	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES || o->report || o->base)
 		return render_text_print_table(r, o, o->rows_max, out, err);
 	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
 		(rc = render_text_print_numbers(r, o, out, err)))

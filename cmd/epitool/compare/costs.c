@@ -195,6 +195,7 @@ static enum err_code compare_costs_add_stack(
 	if (n)
 		c->rows[rows[n - 1]].flat[x->side] += value;
 	c->total[x->side] += value;
+	c->size[x->side] += integer_magnitude64(value);
 	return ERR_OK;
 }
 
@@ -217,7 +218,7 @@ static int compare_costs_by_change(const void *a, const void *b)
 
 void costs_compare(struct costs *c, const struct compare_options *o)
 {
-	double base = fabs((double)c->total[COSTS_BASE]);
+	double base = (double)c->size[COSTS_BASE];
 	size_t kept = 0;
 
 	c->factor = 1;

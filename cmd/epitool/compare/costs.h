@@ -38,6 +38,7 @@ struct costs {
 	uint32_t *stack; /* of costs_walk */
 	size_t stack_cap;
 	int64_t total[2];
+	uint64_t size[2]; /* the sums of magnitudes */
 	/* out, of costs_compare */
 	double factor; /* new costs were multiplied by it */
 	size_t exceeding;
