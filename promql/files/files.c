@@ -210,11 +210,13 @@ static enum err_code files_choose_column(struct eval *ev, const struct open_file
 
 /* ---- values ---- */
 
+/* *size: the sum of samples' magnitudes, which is more than that of cells where signs differ. */
 static enum err_code files_add_cells(
-	struct eval *ev, const struct column *c, struct part *part, struct err *err)
+	struct eval *ev, const struct column *c, struct part *part, int64_t *size, struct err *err)
 {
 	const struct pprof *f = c->profile->pprof;
 
+	*size = 0;
 	if (!(part->cells = arena_alloc_raw(ev->arena, (size_t)c->ids->n + 1, sizeof(*part->cells))))
 		return eval_nomem(ev, err);
 	for (uint32_t i = 0; i < c->ids->n; i++) {
@@ -226,6 +228,8 @@ static enum err_code files_add_cells(
 
 		if (!v)
 			continue;
+		if (v == INT64_MIN || __builtin_add_overflow(*size, v < 0 ? -v : v, size))
+			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 		if (!last || last->stack != cell.stack || last->label_set != cell.label_set)
 			part->cells[part->n++] = cell;
 		else if (__builtin_add_overflow(last->value, v, &last->value))
@@ -249,6 +253,7 @@ static enum err_code files_make_value(struct eval *ev, struct open_file *f, cons
 	uint32_t *header = arena_new(ev->arena, uint32_t);
 	struct labels_builder b;
 	enum err_code rc;
+	int64_t size;
 
 	if (!part || !header)
 		return eval_nomem(ev, err);
@@ -269,8 +274,12 @@ static enum err_code files_make_value(struct eval *ev, struct open_file *f, cons
 	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
 	labels_builder_set(&b, STR(LABEL_NAME), c->type.name);
 	if ((rc = labels_builder_build(&b, &out->metric, err)) ||
-		(rc = files_add_cells(ev, c, part, err)))
+		(rc = files_add_cells(ev, c, part, &size, err)) || (rc = profile_totals(out, err)))
 		return rc;
+	if (size == out->value_size)
+		return ERR_OK;
+	out->filtered = true; /* as the tool has it of a file whose equal samples cancel out */
+	out->value_size = size;
 	return profile_totals(out, err);
 }
 

@@ -69,9 +69,9 @@ static enum err_code filter_apply(
 		return ERR_OK;
 	if ((rc = filter_apply(ev, e->call.args[0], v, err)) || !filter_is(e))
 		return rc;
-	arg = expr_strip(e->call.args[1]);
-	if ((rc = filter_compile(&f, e->call.fn->id, arg->string, err)))
-		rc = eval_fault(ev, arg, err, rc, "%s", err->msg);
+	arg = filter_text_of(e);
+	if ((rc = filter_compile(&f, e->call.fn->id, arg ? arg->string : STR(""), err)))
+		rc = eval_fault(ev, arg ? arg : e, err, rc, "%s", err->msg);
 	else if (!f.is_empty)
 		rc = filter_value(ev, &f, v, err);
 	filter_release(&f);

@@ -1,17 +1,20 @@
 /*
- * Filters: focus, ignore, hide, show, show_from, prune_from, tagfocus, tagignore as go tool pprof's
- * options of these names, and callers, callees. Private to promql/.
+ * Filters: focus, ignore, hide, show, show_from, prune_from, tagfocus, tagignore, noinlines as go
+ * tool pprof's options of these names, and callers, callees. Private to promql/.
  *
  * An expression is not anchored. It matches a frame by its function's name or file, or by the file
  * of the location's mapping; prune_from only by the name, without argument list. An empty one
  * filters nothing. What drop_frames takes away is gone before any filter, and what has gone through
  * one that changes stacks has no drop_frames any more. As in the tool, no show shows a location
- * without lines, and empty stacks stay with prune_from, tagfocus and tagignore only.
+ * without lines, and empty stacks stay with prune_from, noinlines, tagfocus and tagignore only.
  *
  * callees(P, re): the stacks that have a matching frame, from the outermost one down to the leaf.
  * callers(P, re): the same stacks from the root down to that frame, which becomes the leaf. So the
  * two are halves of the same stacks that meet in one frame, each stack counts once, also with
  * recursion, and the total of either is cum of what matches.
+ *
+ * noinlines(P): of each location only the outermost line is left, into whose function the others
+ * were inlined; it has their costs. In the tool it comes after all filters.
  *
  * tagfocus, tagignore look at all labels of samples (promql/syntax/filter_text.h says what their
  * texts are). Some number must be in a range. Of expressions with a key, one must match a text of

@@ -255,12 +255,17 @@ static enum err_code filter_stacks_judge_place(
 	struct filter_stacks *s, struct filter_stacks_place *at, struct err *err)
 {
 	enum function_id id = s->f->id;
-	bool by_mapping = id != FN_PRUNE_FROM &&
+	bool by_mapping = id != FN_PRUNE_FROM && id != FN_NOINLINES &&
 		(filter_stacks_mapping_matches(s, at->l.mapping) ||
 			filter_stacks_address_matches(s, &at->l));
 	enum err_code rc;
 	uint32_t k;
 
+	if (id == FN_NOINLINES) {
+		k = at->l.lines_n ? at->l.lines_n - 1 : 0;
+		at->whole = (struct lines){ at->l.lines + k, at->l.lines_n - k, SYM_NONE };
+		return ERR_OK;
+	}
 	if (id == FN_HIDE || id == FN_SHOW) {
 		if (by_mapping)
 			at->whole.n = id == FN_HIDE ? 0 : at->l.lines_n;
@@ -463,7 +468,8 @@ static enum err_code filter_stacks_make(struct filter_stacks *s, struct part *ou
 		struct cell c = in->cells[i];
 
 		c.stack = s->to[s->end[at]];
-		if (filter_stacks_stays(s, at) && (c.stack || s->f->id == FN_PRUNE_FROM))
+		if (filter_stacks_stays(s, at) &&
+			(c.stack || s->f->id == FN_PRUNE_FROM || s->f->id == FN_NOINLINES))
 			out->cells[out->n++] = c;
 	}
 	return part_normalize(s->ev, out, err); /* which makes cells of our own arena's */

@@ -73,6 +73,7 @@ static struct str frames_field_of(struct frames *f, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line, enum frame_field field)
 {
 	const struct sym_function *fn = line ? sym_function(p, line->function) : NULL;
+	struct str file;
 
 	switch (field) {
 	case FRAME_FUNCTION:
@@ -80,7 +81,8 @@ static struct str frames_field_of(struct frames *f, const struct partition *p,
 	case FRAME_SYSTEM_NAME:
 		return fn ? sym_string(p, fn->system_name) : STR("");
 	case FRAME_FILENAME:
-		return fn ? sym_string(p, fn->filename) : STR("");
+		file = fn ? frame_file_cut(sym_string(p, fn->filename), STR(""), STR("")) : STR("");
+		return frame_file_clean(f->ev->arena, file, &file) ? file : STR("");
 	case FRAME_LINE:
 		return line && line->line ? frames_print_str(f, "%" PRId64, line->line) : STR("");
 	case FRAME_ADDRESS:

@@ -287,13 +287,15 @@ static enum err_code check_arg(
 /* A string is a literal, so its expression can be tried now. */
 static enum err_code check_filter(struct checker *c, const struct expr *e)
 {
-	const struct expr *text = expr_strip(e->call.args[1]);
+	const struct expr *text = filter_text_of(e);
 	enum function_id id = e->call.fn->id;
 	struct err why = { 0 };
 	struct filter f;
 	enum err_code rc;
 
-	assert(e->call.args_n == 2 && text->kind == EXPR_STRING);
+	if (!text)
+		return ERR_OK;
+	assert(text->kind == EXPR_STRING);
 	c->regexes_n += filter_regexes(id, text->string);
 	if (c->regexes_n > QUERY_REGEXES_MAX)
 		return query_error_at(c->text, text->at, c->where, c->err, ERR_LIMIT,

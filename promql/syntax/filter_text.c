@@ -12,6 +12,12 @@ bool filter_is(const struct expr *e)
 	return e->kind == EXPR_CALL && (e->call.fn->flags & FUNCTION_FILTER);
 }
 
+const struct expr *filter_text_of(const struct expr *e)
+{
+	assert(filter_is(e));
+	return e->call.args_n > 1 ? expr_strip(e->call.args[1]) : NULL;
+}
+
 bool filter_is_tag(enum function_id id)
 {
 	return id == FN_TAGFOCUS || id == FN_TAGIGNORE;
@@ -19,7 +25,7 @@ bool filter_is_tag(enum function_id id)
 
 size_t filter_regexes(enum function_id id, struct str text)
 {
-	size_t n = 1;
+	size_t n = id != FN_NOINLINES;
 
 	for (size_t i = 0; filter_is_tag(id) && i < text.len; i++)
 		n += text.ptr[i] == ',';
@@ -154,7 +160,9 @@ enum err_code filter_compile(
 {
 	assert(functions[id].flags & FUNCTION_FILTER);
 	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0 };
-	if (f->is_empty)
+	if (id == FN_NOINLINES)
+		f->is_empty = false;
+	if (f->is_empty || id == FN_NOINLINES)
 		return ERR_OK;
 	if (filter_is_tag(id))
 		return tag_match_compile(text, &f->tags, err);

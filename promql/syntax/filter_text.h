@@ -38,6 +38,8 @@ struct filter {
 };
 
 bool filter_is(const struct expr *e); /* a call of one of them */
+/* The second argument; NULL: the filter has none (noinlines). */
+const struct expr *filter_text_of(const struct expr *e);
 bool filter_is_tag(enum function_id id);
 /* Counts the expressions of a filter's text. */
 size_t filter_regexes(enum function_id id, struct str text);

@@ -34,6 +34,7 @@ enum function_id {
 	FN_PRUNE_FROM,
 	FN_TAGFOCUS,
 	FN_TAGIGNORE,
+	FN_NOINLINES, /* noinlines(profiles) -> profiles */
 	FN_CALLERS,
 	FN_CALLEES,
 	/* aggregations of costs, by and without */
@@ -148,7 +149,7 @@ enum function_flags {
 	FUNCTION_WITHOUT = 4,
 	FUNCTION_ON = 8, /* on and ignoring */
 	FUNCTION_FRAMES_BY = 16, /* by may name frame fields as well as labels */
-	FUNCTION_FILTER = 32, /* (profiles, expression): promql/profiles/filter.h */
+	FUNCTION_FILTER = 32, /* (profiles[, expression]): promql/profiles/filter.h */
 };
 
 /* Beside the VALUE_* bits of an argument: what the argument must be as an expression. */

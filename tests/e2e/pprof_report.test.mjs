@@ -97,6 +97,45 @@ test('epitool top and format=text of a query are go tool pprof -top of its answe
   assert.equal(timeless(local.out), pprof(['noinlines', `base=${files[1]}`], files[0]), local.err);
 });
 
+/** A profile of samples in main, each with its value: equal samples, which nothing has merged. */
+function profileOf(values) {
+  const strings = ['', 'samples', 'count', 'main'];
+  const varint = (v) => {
+    const out = [];
+    for (let n = BigInt.asUintN(64, BigInt(v)); ; n >>= 7n) {
+      if (n < 128n) return [...out, Number(n)];
+      out.push(Number(n & 127n) | 128);
+    }
+  };
+  const field = (n, bytes) => [n << 3 | 2, bytes.length, ...bytes];
+  return Buffer.from([
+    ...field(1, [8, 1, 16, 2]),
+    ...values.flatMap((v) => field(2, [8, 1, 16, ...varint(v)])),
+    ...field(4, [8, 1, ...field(4, [8, 1])]),
+    ...field(5, [8, 1, 16, 3]),
+    ...strings.flatMap((s) => field(6, [...Buffer.from(s)])),
+  ]);
+}
+
+test('totals of mixed signs are those of go tool pprof', async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
+  for (const [name, values] of [['mixed', [10, -4, 3]], ['nothing', [5, -5]], ['plain', [5, 6]]]) {
+    const file = join(dir, `${name}.pb`);
+    writeFileSync(file, profileOf(values));
+    const want = pprof([], file), total = values.reduce((sum, v) => sum + Math.abs(v), 0);
+    assert.match(want, new RegExp(` of ${total} total`));
+    assert.equal((await run(t, 'top', '--format=text', file)).out, want);
+    assert.match((await run(t, 'top', file)).out, new RegExp(`^samples: total ${total}\n`));
+    const form = new FormData();
+    form.append('query', 'file("f")');
+    form.append('format', 'text');
+    form.append('f', new Blob([profileOf(values)]), 'f');
+    const answer = await (await fetch(`${server.url}/api/v1/query`, { method: 'POST', body: form })).text();
+    assert.equal(timeless(answer), want, name);
+  }
+});
+
 test('parameters and flags of the report that are wrong', async (t) => {
   const server = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n' });
   const refused = [

@@ -11,7 +11,7 @@
 
 /* In the order in which the tool applies them. */
 static const char *const filter_options[] = { "focus", "ignore", "hide", "show", "show_from",
-	"tagfocus", "tagignore", "prune_from" };
+	"tagfocus", "tagignore", "prune_from", "noinlines" };
 #define FILTER_OPTIONS (sizeof(filter_options) / sizeof(filter_options[0]))
 
 #define FILTERS_MAX 3
@@ -21,6 +21,12 @@ struct filter_chain {
 	size_t option[FILTERS_MAX]; /* places in filter_options, ascending */
 	struct str text[FILTERS_MAX];
 };
+
+/* It has no expression; the tool's option is true or false. */
+static inline bool is_noinlines(size_t option)
+{
+	return !strcmp(filter_options[option], "noinlines");
+}
 
 static inline bool is_tag_filter(size_t option)
 {
@@ -104,6 +110,8 @@ static inline struct str tag_expression(struct arena *a, const struct pprof *p, 
 static inline struct str filter_expression(
 	struct arena *a, const struct pprof *p, struct draw *d, size_t option)
 {
+	if (is_noinlines(option))
+		return STR("true");
 	return is_tag_filter(option) ? tag_expression(a, p, d) : frame_expression(a, p, d);
 }
 
@@ -136,7 +144,8 @@ static inline void chain_set(struct buf *script, const struct filter_chain *c)
 static inline void chain_unset(struct buf *script, const struct filter_chain *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		buf_printf(script, "%s=\n", filter_options[c->option[i]]);
+		buf_printf(script, "%s=%s\n", filter_options[c->option[i]],
+			is_noinlines(c->option[i]) ? "false" : "");
 }
 
 /* A query: the filters around x. */
@@ -146,8 +155,10 @@ static inline void chain_query(struct buf *out, const struct filter_chain *c)
 		buf_printf(out, "%s(", filter_options[c->option[i]]);
 	buf_add_char(out, 'x');
 	for (size_t i = 0; i < c->n; i++) {
-		buf_add_cstr(out, ", ");
-		buf_add_quoted(out, c->text[i]);
+		if (!is_noinlines(c->option[i])) {
+			buf_add_cstr(out, ", ");
+			buf_add_quoted(out, c->text[i]);
+		}
 		buf_add_char(out, ')');
 	}
 }

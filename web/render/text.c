@@ -77,8 +77,8 @@ static size_t render_text_add_filters(
 	if (!f)
 		return n;
 	n = render_text_add_filters(f->before, p, n);
-	/* The tool does not print it either. */
-	if (!strcmp(f->name, "prune_from"))
+	/* The tool does not print these either. */
+	if (!strcmp(f->name, "prune_from") || !strcmp(f->name, "noinlines"))
 		return n;
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(p[i].name, f->name) && str_eq(p[i].text, f->text))

@@ -85,7 +85,9 @@ static struct str costs_row_name(
 	if (line == PPROF_NONE)
 		return frame_binary_name(c->arena, file);
 	f = &p->functions[p->lines[line].function];
-	source = p->strings[f->filename];
+	source = frame_file_cut(p->strings[f->filename], STR(""), STR(""));
+	if ((c->by == BY_FILENAME || c->by == BY_LINE) && !frame_file_clean(c->arena, source, &source))
+		return (struct str){ 0 };
 	if (c->by == BY_FILENAME)
 		return source.len ? source : STR("(unknown)");
 	if (c->by == BY_SYSTEM_NAME)

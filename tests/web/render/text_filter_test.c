@@ -43,7 +43,8 @@ static void draw_cases(struct corpus *c, size_t n)
 			if (is_tag && means_base(text))
 				text = STR("id=20:");
 			text = text.len ? text : STR("main");
-			if (!is_tag && draw(&c->draw, 8) == 0) /* an expression that the header cuts */
+			/* An expression that the header cuts. */
+			if (!is_tag && !is_noinlines(option) && draw(&c->draw, 8) == 0)
 				text = str_of(arena_printf(&c->values.arena, STR_FMT "|%*s", STR_ARG(text),
 					50 + (int)draw(&c->draw, 40), "x"));
 			chain_add(&k->filters, option, text);
