@@ -1,6 +1,7 @@
 // The report of go tool pprof -top and its options: of files and of queries, by epitool top and by the API, each byte for byte.
 import test from 'node:test';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { epitool, execFileSync, finish, join, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
 
 const recorded = (kind) => join(root, `tests/proto/testdata/go_${kind}.pb.gz`);
@@ -95,6 +96,18 @@ test('epitool top and format=text of a query are go tool pprof -top of its answe
   await server.stop();
   const local = await run(t, 'top', `--data=${join(dir, 'data')}`, ...flags.slice(1), `--base=${heap}`, '--noinlines', allocs);
   assert.equal(timeless(local.out), pprof(['noinlines', `base=${files[1]}`], files[0]), local.err);
+});
+
+test('the book has a row for each option of go tool pprof, and for no other', async (t) => {
+  const asked = await finish(t, 'go', ['tool', 'pprof', '-h']), help = asked.out + asked.err;
+  const options = help.slice(help.indexOf('Output formats'), help.indexOf('Environment Variables')).matchAll(/^ +-(\w+)/gm);
+  const known = [...new Set([...options].map((m) => m[1]))].sort();
+  assert.ok(known.length > 80, known.join(' '));
+  const book = readFileSync(join(root, 'web/book/reference/pprof.md'), 'utf8');
+  const rows = [...book.matchAll(/^\| (`-.*?) \|(.*)\|(.*)\|$/gm)];
+  const named = rows.flatMap((row) => [...row[1].matchAll(/`-(\w+)`/g)].map((m) => m[1])).sort();
+  assert.deepEqual(named, known);
+  for (const [row, , , says] of rows) assert.match(says, /^ (equal|different|missing)/, row);
 });
 
 /** A profile of samples in main, each with its value: equal samples, which nothing has merged. */
