@@ -268,19 +268,19 @@ struct elf_functions {
 
 /* [*at, to) belongs to the open symbols. */
 static enum err_code elf_symbols_advance(
-	struct elf_functions *s, uint64_t *at, uint64_t to, struct err *err)
+	struct elf_functions *f, uint64_t *at, uint64_t to, struct err *err)
 {
-	while (s->open_n && *at < to) {
-		const struct elf_symbol_range *top = &s->open[s->open_n - 1];
+	while (f->open_n && *at < to) {
+		const struct elf_symbol_range *top = &f->open[f->open_n - 1];
 		uint64_t end = top->end < to ? top->end : to;
 
 		if (end <= *at) {
-			s->open_n--;
+			f->open_n--;
 			continue;
 		}
-		if (!array_room(&s->v, s->n, 1, &s->cap))
+		if (!array_room(&f->v, f->n, 1, &f->cap))
 			return err_nomem(err, "symbols");
-		s->v[s->n++] = (struct elf_symbol_range){ *at, end, top->name };
+		f->v[f->n++] = (struct elf_symbol_range){ *at, end, top->name };
 		*at = end;
 	}
 	*at = to;
@@ -288,7 +288,7 @@ static enum err_code elf_symbols_advance(
 }
 
 static enum err_code elf_symbols_flatten(
-	struct elf_functions *s, const struct elf_symtab *list, struct err *err)
+	struct elf_functions *f, const struct elf_symtab *list, struct err *err)
 {
 	uint64_t at = 0, end;
 	enum err_code rc;
@@ -296,64 +296,64 @@ static enum err_code elf_symbols_flatten(
 
 	for (size_t i = 0; i < list->n; i = next) {
 		next = elf_symbols_group(list, i, &end);
-		if ((rc = elf_symbols_advance(s, &at, list->v[i].address, err)))
+		if ((rc = elf_symbols_advance(f, &at, list->v[i].address, err)))
 			return rc;
-		if (!array_room(&s->open, s->open_n, 1, &s->open_cap))
+		if (!array_room(&f->open, f->open_n, 1, &f->open_cap))
 			return err_nomem(err, "symbols");
-		s->open[s->open_n++] = (struct elf_symbol_range){ list->v[i].address, end,
+		f->open[f->open_n++] = (struct elf_symbol_range){ list->v[i].address, end,
 			list->v[i].name };
 	}
-	return elf_symbols_advance(s, &at, UINT64_MAX, err);
+	return elf_symbols_advance(f, &at, UINT64_MAX, err);
 }
 
 enum err_code elf_functions_open(struct elf *e, struct elf_functions **out, struct err *err)
 {
-	struct elf_functions *s = calloc(1, sizeof(*s));
+	struct elf_functions *f = calloc(1, sizeof(*f));
 	struct elf_symtab list = { 0 };
 	enum err_code rc;
 
-	if (!s)
+	if (!f)
 		return err_nomem(err, "symbols");
 	if (!(rc = elf_symbols_read(&list, e, err)))
-		rc = elf_symbols_flatten(s, &list, err);
+		rc = elf_symbols_flatten(f, &list, err);
 	free(list.v);
-	free(s->open);
-	s->open = NULL;
+	free(f->open);
+	f->open = NULL;
 	if (rc)
-		elf_functions_close(s);
+		elf_functions_close(f);
 	else
-		*out = s;
+		*out = f;
 	return rc;
 }
 
-void elf_functions_close(struct elf_functions *s)
+void elf_functions_close(struct elf_functions *f)
 {
-	if (s) {
-		free(s->v);
-		free(s);
+	if (f) {
+		free(f->v);
+		free(f);
 	}
 }
 
 bool elf_functions_find(
-	const struct elf_functions *s, uint64_t address, struct str *name, uint64_t *end)
+	const struct elf_functions *f, uint64_t address, struct str *name, uint64_t *end)
 {
-	size_t from = 0, to = s->n;
+	size_t from = 0, to = f->n;
 
 	while (from < to) { /* from: the first that ends behind address */
 		size_t mid = from + (to - from) / 2;
 
-		if (s->v[mid].end <= address)
+		if (f->v[mid].end <= address)
 			from = mid + 1;
 		else
 			to = mid;
 	}
 	*end = UINT64_MAX;
-	if (from == s->n)
+	if (from == f->n)
 		return false;
-	*end = s->v[from].start;
+	*end = f->v[from].start;
 	if (address < *end)
 		return false;
-	*end = s->v[from].end;
-	*name = s->v[from].name;
+	*end = f->v[from].end;
+	*name = f->v[from].name;
 	return true;
 }

@@ -30,10 +30,10 @@ MUST_CHECK enum err_code elf_symbols_add(
 struct elf_functions;
 MUST_CHECK enum err_code elf_functions_open(
 	struct elf *e, struct elf_functions **out, struct err *err);
-void elf_functions_close(struct elf_functions *s); /* NULL is fine */
+void elf_functions_close(struct elf_functions *f); /* NULL is fine */
 /* *end: where the answer changes, UINT64_MAX: nowhere. False: no symbol. */
 bool elf_functions_find(
-	const struct elf_functions *s, uint64_t address, struct str *name, uint64_t *end);
+	const struct elf_functions *f, uint64_t address, struct str *name, uint64_t *end);
 
 /*
  * Adds the stubs through which functions of other files are called, "memcpy@plt": x86-64 and

@@ -26,49 +26,52 @@ struct extraction {
 	struct err lost_why;
 };
 
-static enum err_code extract_add_dwarf(struct extraction *x, struct err *err)
+static enum err_code extract_add_dwarf(struct extraction *extraction, struct err *err)
 {
 	struct dwarf_stats stats;
 	enum err_code rc;
 
-	if ((rc = dwarf_add(x->elf, x->alt, &x->bundle, x->builder, &stats, err)))
+	if ((rc = dwarf_add(extraction->elf, extraction->alt, &extraction->bundle, extraction->builder,
+			 &stats, err)))
 		return rc;
 	/* It is not left out, but says why there are no names if there are none. */
 	if (stats.first_error.code && !stats.segments)
 		return err_copy(err, &stats.first_error);
-	if (stats.first_error.code && !x->note.code)
-		x->note = stats.first_error;
-	if (stats.references_lost && !x->note.code)
-		err_set(&x->note, ERR_NOT_FOUND,
+	if (stats.first_error.code && !extraction->note.code)
+		extraction->note = stats.first_error;
+	if (stats.references_lost && !extraction->note.code)
+		err_set(&extraction->note, ERR_NOT_FOUND,
 			"dwz's common file is not there: %llu names that it has are missing",
 			(unsigned long long)stats.references_lost);
-	if (stats.units_split_found < stats.units_split && !x->note.code)
-		err_set(&x->note, ERR_NOT_FOUND,
+	if (stats.units_split_found < stats.units_split && !extraction->note.code)
+		err_set(&extraction->note, ERR_NOT_FOUND,
 			"%llu of %llu units of split DWARF are in none of the files: their names are symbols",
 			(unsigned long long)(stats.units_split - stats.units_split_found),
 			(unsigned long long)stats.units_split);
 	return ERR_OK;
 }
 
-static enum err_code extract_add_pclntab(struct extraction *x, struct err *err)
+static enum err_code extract_add_pclntab(struct extraction *extraction, struct err *err)
 {
 	struct pclntab_stats stats;
 
-	return pclntab_add(x->elf, x->builder, &stats, err);
+	return pclntab_add(extraction->elf, extraction->builder, &stats, err);
 }
 
-static enum err_code extract_add_symbols(struct extraction *x, struct err *err)
+static enum err_code extract_add_symbols(struct extraction *extraction, struct err *err)
 {
-	return elf_symbols_add(x->elf, x->builder, err);
+	return elf_symbols_add(extraction->elf, extraction->builder, err);
 }
 
 /* Names of stubs alone are not what anybody asks for. */
-static enum err_code extract_add_stubs(struct extraction *x, struct err *err)
+static enum err_code extract_add_stubs(struct extraction *extraction, struct err *err)
 {
-	return symindex_builder_best(x->builder) ? elf_stubs_add(x->elf, x->builder, err) : ERR_OK;
+	return symindex_builder_best(extraction->builder) ?
+		elf_stubs_add(extraction->elf, extraction->builder, err) :
+		ERR_OK;
 }
 
-static enum err_code (*const parts[PARTS])(struct extraction *x, struct err *err) = {
+static enum err_code (*const parts[PARTS])(struct extraction *extraction, struct err *err) = {
 	extract_add_dwarf, extract_add_pclntab, extract_add_symbols, extract_add_stubs
 };
 
@@ -119,31 +122,32 @@ static enum err_code extraction_add_loads(struct extraction *e, struct err *err)
 /* ---- what dwz took out ---- */
 
 /* The file of the bundle that the binary's link names by its id. */
-static enum err_code extraction_open_alt(struct extraction *x, struct err *err)
+static enum err_code extraction_open_alt(struct extraction *extraction, struct err *err)
 {
 	struct elf_link link;
-	bool linked = elf_alternative_link(x->elf, &link), other = false;
+	bool linked = elf_alternative_link(extraction->elf, &link), other = false;
 
-	for (size_t i = 0; !x->alt && i < x->bundle.files_n; i++) {
+	for (size_t i = 0; !extraction->alt && i < extraction->bundle.files_n; i++) {
 		enum bundle_kind kind;
-		struct str bytes = bundle_file(&x->bundle, i, &kind);
+		struct str bytes = bundle_file(&extraction->bundle, i, &kind);
 		struct err why = { 0 };
 		enum err_code rc;
 
 		if (kind != BUNDLE_ALT)
 			continue;
-		if ((rc = elf_open(bytes, &x->alt, &why)) == ERR_NOMEM)
+		if ((rc = elf_open(bytes, &extraction->alt, &why)) == ERR_NOMEM)
 			return err_copy(err, &why);
-		if (rc && !x->note.code)
-			err_set(&x->note, rc, "file %zu of the bundle: %.900s", i + 1, why.msg);
-		if (rc || (linked && str_eq(elf_alternative_id(x->alt), link.build_id)))
+		if (rc && !extraction->note.code)
+			err_set(&extraction->note, rc, "file %zu of the bundle: %.900s", i + 1, why.msg);
+		if (rc || (linked && str_eq(elf_alternative_id(extraction->alt), link.build_id)))
 			continue;
 		other = true;
-		elf_close(x->alt);
-		x->alt = NULL;
+		elf_close(extraction->alt);
+		extraction->alt = NULL;
 	}
-	if (other && !x->alt && !x->note.code)
-		err_set(&x->note, ERR_INVALID, "the common file is not the one that the binary names");
+	if (other && !extraction->alt && !extraction->note.code)
+		err_set(
+			&extraction->note, ERR_INVALID, "the common file is not the one that the binary names");
 	return ERR_OK;
 }
 

@@ -147,11 +147,11 @@ static bool addresses_add_starts(struct addresses *a, const struct symindex *x,
 	return true;
 }
 
-/* n addresses from the first byte of the code to the last one, at equal distances. */
-static bool addresses_add_between(struct addresses *a, const struct ranges *r, uint64_t n)
+/* From the first byte of the code to the last one, at equal distances. */
+static bool addresses_add_between(struct addresses *a, const struct ranges *r, uint64_t count)
 {
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t at = (uint64_t)((unsigned __int128)r->bytes * i / n);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t at = (uint64_t)((unsigned __int128)r->bytes * i / count);
 		size_t k = 0;
 
 		while (at >= r->v[k].to - r->v[k].from) {
@@ -171,8 +171,7 @@ static int addresses_compare(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Starts of segments, the byte before each, and others: `most`, or fewer where some are the same.
- */
+/* Starts of segments, the byte before each, and others: `most` at most, each once. */
 static bool addresses_choose(
 	struct addresses *a, const struct symindex *x, const struct ranges *r, uint32_t most)
 {
@@ -394,6 +393,7 @@ static enum err_code compare_all(const char *path, enum oracle tool, const struc
 		uint64_t *count = judge(c, tool, ours, ours_n, v, n);
 
 		c->addresses += count != &c->outside;
+		c->named += ours_n > 0;
 		++*count;
 		if (count != &c->equal && count != &c->outside && count != &c->by_symbol && show) {
 			show--;

@@ -20,6 +20,7 @@ enum oracle {
 
 struct oracle_counts {
 	uint64_t addresses, equal;
+	uint64_t named; /* of the addresses, by us */
 	uint64_t by_symbol; /* equal but for a name that the other takes from the symbol table */
 	uint64_t outside; /* not in addresses: between functions, named by addr2line all the same */
 	uint64_t depth, function, file, line, missing; /* why the others differ */
