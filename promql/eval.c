@@ -13,6 +13,7 @@
 #include "promql/profiles/filter.h"
 #include "promql/profiles/flat.h"
 #include "promql/profiles/profiles.h"
+#include "promql/profiles/tag_frames.h"
 #include "promql/reader.h"
 #include "promql/syntax/check.h"
 #include "promql/unit.h"
@@ -248,6 +249,19 @@ static enum err_code eval_call_file(
 	return rc ? rc : unit_note(ev, e, out, err);
 }
 
+/* Where it is written, not after merges as filters: labels of elements count too. */
+static enum err_code eval_call_tag_frames(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	struct value keys;
+	enum err_code rc;
+
+	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, out, err)) ||
+		(rc = eval_expr(ev, e->call.args[1], &keys, err)))
+		return rc;
+	return tag_frames_add(ev, out, keys.string, e->call.fn->id == FN_TAGLEAF, err);
+}
+
 /* ---- costs ---- */
 
 static enum err_code eval_call_aggregate(
@@ -429,6 +443,7 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_TOTAL] = eval_call_total,
 	[FN_RATE] = eval_call_merge,
 	[FN_FILE] = eval_call_file,
+	[FN_TAGROOT ... FN_TAGLEAF] = eval_call_tag_frames,
 	[FN_FOCUS ... FN_CALLEES] = eval_call_merge,
 	[FN_TOPK ... FN_LIMIT_RATIO] = eval_call_aggregate,
 	[FN_SCALAR] = eval_call_scalar,

@@ -24,7 +24,7 @@ static size_t prepare_add_names(struct eval *ev, const struct expr *e)
 	case EXPR_CALL:
 		for (size_t i = 0; i < c->args_n; i++)
 			n += prepare_add_names(ev, c->args[i]);
-		if (filter_is_tag(c->fn->id))
+		if (filter_is_tag(c->fn->id) || c->fn->id == FN_TAGROOT || c->fn->id == FN_TAGLEAF)
 			ev->all_sample_labels = true;
 		if (c->grouping != GROUPING_BY || !(c->fn->args[0] & VALUE_PROFILES))
 			return n;

@@ -50,6 +50,11 @@ MUST_CHECK enum err_code filter_stacks(struct eval *ev, struct arena *scratch,
 	const struct filter *f, const struct profile_value *p, const struct part *part,
 	struct part *out, struct err *err);
 
+struct derived;
+/* The part's headers in a derived partition, without the drop_frames that are done. */
+MUST_CHECK enum err_code filter_headers(struct eval *ev, struct derived *derived,
+	const struct part *part, struct part *out, struct err *err);
+
 /* ---- filter_tags.c ---- */
 
 /* The cells of p whose labels match (ignore: do not). out has p's parts, which are changed. */

@@ -430,33 +430,33 @@ static void filter_stacks_make_nodes(struct filter_stacks *s)
 	}
 }
 
-static enum err_code filter_stacks_make_headers(
-	struct filter_stacks *s, struct part *out, struct err *err)
+enum err_code filter_headers(struct eval *ev, struct derived *derived, const struct part *part,
+	struct part *out, struct err *err)
 {
-	uint32_t *headers = arena_alloc_raw(s->ev->arena, s->part->headers_n + 1, sizeof(*headers));
+	uint32_t *headers = arena_alloc_raw(ev->arena, part->headers_n + 1, sizeof(*headers));
 
 	if (!headers)
-		return eval_nomem(s->ev, err);
-	for (uint32_t i = 0; i < s->part->headers_n; i++) {
-		struct sym_header h = *sym_header(s->p, s->part->headers[i]);
+		return eval_nomem(ev, err);
+	for (uint32_t i = 0; i < part->headers_n; i++) {
+		struct sym_header h = *sym_header(part->partition, part->headers[i]);
 
 		h.drop_frames = h.keep_frames = 0; /* done */
-		headers[i] = derive_header(s->derived, &h);
+		headers[i] = derive_header(derived, &h);
 	}
 	out->headers = headers;
-	out->headers_n = s->part->headers_n;
+	out->headers_n = part->headers_n;
 	return ERR_OK;
 }
 
 static enum err_code filter_stacks_make(struct filter_stacks *s, struct part *out, struct err *err)
 {
-	struct derive_room room = { s->nodes.n, 2 * s->locations.n, s->part->headers_n };
+	struct derive_room room = { s->nodes.n, 2 * s->locations.n, s->part->headers_n, 0 };
 	const struct part *in = s->part;
 	enum err_code rc;
 
 	*out = (struct part){ 0 };
 	if ((rc = derive_open(s->ev->arena, s->a, s->p, room, &s->derived, err)) ||
-		(rc = filter_stacks_make_headers(s, out, err)))
+		(rc = filter_headers(s->ev, s->derived, in, out, err)))
 		return rc;
 	out->partition = derive_partition(s->derived);
 	filter_stacks_mark_needed(s);

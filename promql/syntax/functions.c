@@ -76,6 +76,12 @@ const struct function functions[FUNCTIONS] = {
 	  "file(\"name\"[, \"type\"])",
 	  "the profile in a file sent with the query or kept on the server" },
 
+	{ "tagroot", FN_TAGROOT, 0, 2, 2, { VALUE_PROFILES, VALUE_STRING | ARG_LABEL }, VALUE_PROFILES,
+	  "tagroot(profiles, \"label,...\")",
+	  "stacks with the values of these labels as frames at the root" },
+	{ "tagleaf", FN_TAGLEAF, 0, 2, 2, { VALUE_PROFILES, VALUE_STRING | ARG_LABEL }, VALUE_PROFILES,
+	  "tagleaf(profiles, \"label,...\")",
+	  "stacks with the values of these labels as frames at the leaf" },
 	{ "focus", FN_FOCUS, FILTER, VALUE_PROFILES,
 	  "focus(profiles, \"re\")", "the stacks with a frame whose function or file matches" },
 	{ "ignore", FN_IGNORE, FILTER, VALUE_PROFILES,

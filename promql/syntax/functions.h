@@ -25,6 +25,8 @@ enum function_id {
 	FN_TOTAL, /* total(profiles) -> costs */
 	FN_RATE, /* rate(sel[5m]) -> profiles, of numbers costs; so do some *_over_time */
 	FN_FILE, /* file("name"[, "type"]) -> profiles */
+	FN_TAGROOT, /* tagroot(profiles, "label,...") -> profiles */
+	FN_TAGLEAF,
 	/* filters of profiles: promql/profiles/filter.h */
 	FN_FOCUS, /* focus(profiles, expression) -> profiles */
 	FN_IGNORE,

@@ -13,9 +13,35 @@ struct derived {
 	unsigned char *recursive;
 	struct sym_location *locations;
 	struct sym_header *headers;
+	struct sym_function *functions; /* with the ids functions_first, ... */
+	struct str *strings; /* two of each function */
+	uint32_t functions_first, functions_n, functions_room, strings_first;
 	uint32_t *slots; /* scratch: node ids by (parent, location); 0: free */
 	uint32_t mask;
 };
+
+/* Those of the base's own, if it is derived, and room for more. */
+static bool derive_open_functions(struct derived *d, struct arena *a, const struct partition *base)
+{
+	const struct derived *from = base->derived && base->derived->functions_n ? base->derived : NULL;
+	uint32_t n = from ? from->functions_n : 0;
+
+	d->functions_room = n + d->room.functions;
+	if (!d->functions_room)
+		return true;
+	d->functions_n = n;
+	d->functions_first = from ? from->functions_first : sym_functions_n(base);
+	d->strings_first = from ? from->strings_first : sym_strings_n(base);
+	d->functions = arena_array(a, struct sym_function, d->functions_room);
+	d->strings = arena_array(a, struct str, 2 * (size_t)d->functions_room);
+	if (!d->functions || !d->strings)
+		return false;
+	if (n) {
+		memcpy(d->functions, from->functions, n * sizeof(*d->functions));
+		memcpy(d->strings, from->strings, 2 * (size_t)n * sizeof(*d->strings));
+	}
+	return true;
+}
 
 enum err_code derive_open(struct arena *a, struct arena *scratch, const struct partition *base,
 	struct derive_room room, struct derived **out, struct err *err)
@@ -35,7 +61,8 @@ enum err_code derive_open(struct arena *a, struct arena *scratch, const struct p
 	d->recursive = arena_array(a, unsigned char, d->room.nodes);
 	d->locations = arena_alloc_raw(a, room.locations + 1, sizeof(*d->locations));
 	d->headers = arena_alloc_raw(a, room.headers + 1, sizeof(*d->headers));
-	if (!d->nodes || !d->recursive || !d->locations || !d->headers)
+	if (!d->nodes || !d->recursive || !d->locations || !d->headers ||
+		!derive_open_functions(d, a, base))
 		return arena_fail(a, "filtered stacks", err);
 	if (!(d->slots = arena_array(scratch, uint32_t, slots)))
 		return arena_fail(scratch, "filtered stacks", err);
@@ -57,6 +84,20 @@ uint32_t derive_location(struct derived *d, const struct sym_location *l)
 	assert(d->locations_n < d->room.locations);
 	d->locations[d->locations_n] = *l;
 	return d->locations_n++;
+}
+
+uint32_t derive_function(struct derived *d, struct str name, struct str filename)
+{
+	uint32_t at = d->functions_n++;
+
+	assert(at < d->functions_room);
+	d->strings[2 * at] = name;
+	d->strings[2 * at + 1] = filename;
+	d->functions[at] = (struct sym_function){
+		.name = name.len ? d->strings_first + 2 * at : 0,
+		.filename = filename.len ? d->strings_first + 2 * at + 1 : 0,
+	};
+	return d->functions_first + at;
 }
 
 uint32_t derive_header(struct derived *d, const struct sym_header *h)
@@ -114,6 +155,27 @@ struct partition *derive_partition(struct derived *d)
 uint32_t derived_n(const struct derived *d, enum sym_kind kind)
 {
 	return kind == SYM_NODE ? d->nodes_n : kind == SYM_LOCATION ? d->locations_n : d->headers_n;
+}
+
+uint32_t derived_functions_end(const struct derived *d)
+{
+	return d->functions_n ? d->functions_first + d->functions_n : 0;
+}
+
+uint32_t derived_strings_end(const struct derived *d)
+{
+	return d->functions_n ? d->strings_first + 2 * d->functions_n : 0;
+}
+
+const struct sym_function *derived_function(const struct derived *d, uint32_t id)
+{
+	return d->functions_n && id >= d->functions_first ? &d->functions[id - d->functions_first] :
+														NULL;
+}
+
+const struct str *derived_string(const struct derived *d, uint32_t id)
+{
+	return d->functions_n && id >= d->strings_first ? &d->strings[id - d->strings_first] : NULL;
 }
 
 const struct sym_location *derived_location(const struct derived *d, uint32_t id)

@@ -28,8 +28,21 @@ uint32_t sym_nodes_n(const struct partition *p)
 						segvec_n(&symbols_read_shared(p)->vec[SYM_NODE]);
 }
 
+/* Functions and strings that a derived partition has in addition: above all others. */
+static inline uint32_t symbols_read_derived_end(const struct partition *p, enum sym_kind kind)
+{
+	if (__builtin_expect(!p->derived, 1))
+		return 0;
+	return kind == SYM_FUNCTION ? derived_functions_end(p->derived) :
+								  derived_strings_end(p->derived);
+}
+
 uint32_t sym_functions_n(const struct partition *p)
 {
+	uint32_t end = symbols_read_derived_end(p, SYM_FUNCTION);
+
+	if (end)
+		return end;
 	return p->named ? named_n(p->named, SYM_FUNCTION) :
 					  segvec_n(&symbols_read_shared(p)->vec[SYM_FUNCTION]);
 }
@@ -52,16 +65,23 @@ uint32_t sym_label_sets_n(const struct partition *p)
 
 uint32_t sym_strings_n(const struct partition *p)
 {
+	uint32_t end = symbols_read_derived_end(p, SYM_STRING);
+
+	if (end)
+		return end;
 	return p->named ? named_n(p->named, SYM_STRING) :
 					  segvec_n(&symbols_read_shared(p)->vec[SYM_STRING]);
 }
 
 struct str sym_string(const struct partition *p, uint32_t id)
 {
-	const struct str *made = __builtin_expect(p->named != NULL, 0) ? named_string_at(p->named, id) :
-																	 NULL;
+	const struct str *made = NULL;
 	const void *at;
 
+	if (__builtin_expect(p->derived != NULL, 0))
+		made = derived_string(p->derived, id);
+	if (__builtin_expect(p->named != NULL, 0) && !made)
+		made = named_string_at(p->named, id);
 	if (made)
 		return *made;
 	at = *(const void *const *)segvec_at(&symbols_read_shared(p)->vec[SYM_STRING], id);
@@ -77,7 +97,7 @@ struct str sym_function_name(const struct partition *p, const struct sym_functio
 
 bool sym_has_shown(const struct partition *p)
 {
-	return p->named ||
+	return p->named || symbols_read_derived_end(p, SYM_FUNCTION) ||
 		atomic_load_explicit(&symbols_read_shared(p)->has_shown, memory_order_relaxed);
 }
 
@@ -88,10 +108,12 @@ bool sym_has_bare(const struct partition *p)
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
 {
-	const struct sym_function *made = __builtin_expect(p->named != NULL, 0) ?
-		named_function_at(p->named, id) :
-		NULL;
+	const struct sym_function *made = NULL;
 
+	if (__builtin_expect(p->derived != NULL, 0))
+		made = derived_function(p->derived, id);
+	if (__builtin_expect(p->named != NULL, 0) && !made)
+		made = named_function_at(p->named, id);
 	return made ? made : segvec_at(&symbols_read_shared(p)->vec[SYM_FUNCTION], id);
 }
 
@@ -190,6 +212,10 @@ bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 {
 	if (p->derived && (kind == SYM_NODE || kind == SYM_LOCATION || kind == SYM_HEADER))
 		return id < derived_n(p->derived, kind);
+	if (p->derived && kind == SYM_STRING && derived_string(p->derived, id))
+		return id < derived_strings_end(p->derived);
+	if (p->derived && kind == SYM_FUNCTION && derived_function(p->derived, id))
+		return id < derived_functions_end(p->derived);
 	if (p->named && kind == SYM_STRING && named_string_at(p->named, id))
 		return true;
 	if (p->named && kind == SYM_FUNCTION && named_function_at(p->named, id))

@@ -7,6 +7,7 @@
 #include "promql/profiles/filter.h"
 #include "promql/profiles/flat.h"
 #include "promql/profiles/profiles.h"
+#include "promql/profiles/tag_frames.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"
@@ -21,6 +22,7 @@ struct oracle_case {
 	uint32_t type;
 	unsigned granularity;
 	struct filter_chain filters;
+	char tagroot[64], tagleaf[64]; /* "": none */
 };
 
 struct corpus {
@@ -39,6 +41,23 @@ static size_t compared;
 
 /* ---- cases ---- */
 
+/* Keys by comma, of labels that the profile has and that are shown alike in every unit. */
+static void draw_keys(struct corpus *c, char out[64])
+{
+	struct str key = STR("nowhere");
+
+	for (int n = 1 + (int)draw(&c->draw, 2); n > 0; n--) {
+		const struct pprof_label *l = c->p->labels_n ?
+			&c->p->labels[draw(&c->draw, c->p->labels_n)] :
+			NULL;
+
+		if (l && !l->num_unit && c->p->strings[l->key].len < 24)
+			key = c->p->strings[l->key];
+		snprintf(
+			out + strlen(out), 64 - strlen(out), "%s" STR_FMT, out[0] ? "," : "", STR_ARG(key));
+	}
+}
+
 static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t first)
 {
 	struct oracle_case *k = &c->cases[c->n];
@@ -55,6 +74,10 @@ static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t fi
 		chain_add(&k->filters, option, text.len ? text : STR("main"));
 		option += 1 + draw(&c->draw, 3);
 	}
+	if (draw(&c->draw, 5) == 0)
+		draw_keys(c, k->tagroot);
+	if (draw(&c->draw, 5) == 0)
+		draw_keys(c, k->tagleaf);
 	c->n++;
 }
 
@@ -86,6 +109,7 @@ static bool ask_tool(struct corpus *c)
 		buf_printf(&script, "sample_index=" STR_FMT "\nunit=" STR_FMT "\ngranularity=%s\n",
 			STR_ARG(c->p->strings[t->type]), STR_ARG(c->p->strings[t->unit]),
 			granularities[k->granularity]);
+		buf_printf(&script, "tagroot=%s\ntagleaf=%s\n", k->tagroot, k->tagleaf);
 		chain_set(&script, &k->filters);
 		buf_printf(&script, "top >%s/case%zu\n", oracle_dir(), i);
 		chain_unset(&script, &k->filters);
@@ -231,8 +255,8 @@ static void compare_case(struct corpus *c, size_t i)
 
 	arena_init(&a, 0);
 	chain_query(&text, &k->filters);
-	snprintf(what, sizeof(what), "%s %s %s " STR_FMT, c->file, c->flags,
-		granularities[k->granularity], STR_ARG(buf_str(&text)));
+	snprintf(what, sizeof(what), "%s %s %s tagroot=%s tagleaf=%s " STR_FMT, c->file, c->flags,
+		granularities[k->granularity], k->tagroot, k->tagleaf, STR_ARG(buf_str(&text)));
 	snprintf(name, sizeof(name), "case%zu", i);
 	if (!oracle_read(&got, oracle_dir(), name) || !oracle_read_top(buf_str(&got), &answer)) {
 		CHECK_FAIL("%s: the tool says nothing", what);
@@ -243,6 +267,8 @@ static void compare_case(struct corpus *c, size_t i)
 		ev.arena = &a;
 		ev.query = query;
 		if (value_of(c, &ev, k->type, &v)) {
+			CHECK_OK(tag_frames_add(&ev, &v, str_of(k->tagroot), false, &err), &err);
+			CHECK_OK(tag_frames_add(&ev, &v, str_of(k->tagleaf), true, &err), &err);
 			CHECK_OK(filters_apply(&ev, query->root, &v, &err), &err);
 			if (strcmp(c->flags, "-base") && v.profiles[0].total != answer.total)
 				CHECK_FAIL("%s: total %lld, want %lld", what, (long long)v.profiles[0].total,
