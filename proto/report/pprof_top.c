@@ -104,6 +104,19 @@ int64_t pprof_top_total(const struct pprof *p, uint32_t type)
 	return (int64_t)((int64_t)base > 0 ? base : all);
 }
 
+enum err_code pprof_top_check_sums(const struct pprof *p, uint32_t type, struct err *err)
+{
+	int64_t sum = 0, v;
+
+	assert(type < p->types_n);
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		v = p->values[(size_t)i * p->types_n + type];
+		if (v == INT64_MIN || __builtin_add_overflow(sum, v < 0 ? -v : v, &sum))
+			return err_set(err, ERR_LIMIT, "the sum of all costs exceeds 64 bits");
+	}
+	return ERR_OK;
+}
+
 /* ---- printing ---- */
 
 /* As it is shown: divided, and cut to a whole number. */
@@ -325,6 +338,8 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	r.output_unit = r.options.unit = str_printable(a, r.options.unit);
 	if (!r.unit.ptr || !r.output_unit.ptr)
 		return arena_fail(a, "report", err);
+	if ((rc = pprof_top_check_sums(p, o->type, err)))
+		return rc;
 	r.total = o->filtered && !r.options.relative_percentages ? o->total :
 															   pprof_top_total(p, o->type);
 	if ((rc = pprof_graph_init(&r.graph, p, o->type, &r.options, o->canceled, a, err)) ||

@@ -37,6 +37,9 @@ struct pprof_top_options {
 /* The sum of magnitudes that percentages are of; of a difference that of its base, unless it is 0.
  */
 int64_t pprof_top_total(const struct pprof *p, uint32_t type);
+/* ERR_LIMIT: the magnitudes exceed 64 bits together. If not, no sum of some samples does. */
+MUST_CHECK enum err_code pprof_top_check_sums(
+	const struct pprof *p, uint32_t type, struct err *err);
 
 /* Times are printed in UTC. */
 MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,

@@ -1,7 +1,8 @@
 // The report of go tool pprof -top and its options: of files and of queries, by epitool top and by the API, each byte for byte.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { epitool, execFileSync, finish, join, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
 
 const recorded = (kind) => join(root, `tests/proto/testdata/go_${kind}.pb.gz`);
@@ -96,6 +97,38 @@ test('epitool top and format=text of a query are go tool pprof -top of its answe
   await server.stop();
   const local = await run(t, 'top', `--data=${join(dir, 'data')}`, ...flags.slice(1), `--base=${heap}`, '--noinlines', allocs);
   assert.equal(timeless(local.out), pprof(['noinlines', `base=${files[1]}`], files[0]), local.err);
+});
+
+test('files of all formats: each report is go tool pprof -top of the file as pprof', async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
+  const post = async (path, fields) => {
+    const form = new FormData(), name = basename(path);
+    for (const [key, value] of Object.entries({ query: `file("${name}")`, ...fields })) form.append(key, value);
+    form.append('f', new Blob([readFileSync(path)]), name);
+    const answer = await fetch(`${server.url}/api/v1/query`, { method: 'POST', body: form });
+    return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()) };
+  };
+  const filesIn = (folder) => readdirSync(folder, { withFileTypes: true })
+    .flatMap((entry) => (entry.isDirectory() ? filesIn(join(folder, entry.name)) : [join(folder, entry.name)]));
+  const sets = [['noinlines'], ['granularity=lines', 'nodefraction=0.01', 'tagroot=thread,tenant', 'tagleaf=state']];
+  let files = 0, changed = 0;
+  for (const path of ['testdata', 'jfr/recordings', 'folded/testdata', 'legacy/testdata'].flatMap((folder) => filesIn(join(root, 'tests/proto', folder)))) {
+    const saved = await post(path, { format: 'pprof' });
+    if (saved.status !== 200) continue; // damaged ones, and texts beside them
+    const file = join(dir, 'f.pb.gz');
+    writeFileSync(file, saved.body);
+    for (const options of sets) {
+      const fields = Object.fromEntries(options.map((o) => [...o.split('='), 'true'].slice(0, 2)));
+      const got = await post(path, { format: 'text', ...fields });
+      assert.equal(timeless(got.body.toString()), pprof(options, file), `${path} ${options.join(' ')}`);
+    }
+    const [plain, without] = await Promise.all([{}, { noinlines: 'true' }].map((more) => post(path, { format: 'text', ...more })));
+    changed += !plain.body.equals(without.body);
+    files++;
+  }
+  t.diagnostic(`${files} files, ${changed} change with noinlines`);
+  assert.ok(files >= 25, `${files} files`);
 });
 
 test('the book has a row for each option of go tool pprof, and for no other', async (t) => {

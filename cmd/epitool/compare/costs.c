@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/integer.h"
 #include "proto/report/frame_text.h"
+#include "proto/report/pprof_top.h"
 #include "proto/report/prune_pprof.h"
 
 static bool compare_costs_by_parse(const char *text, enum costs_by *out)
@@ -206,7 +207,11 @@ enum err_code costs_add(
 {
 	struct compare_costs_adding x = { c, side };
 
+	enum err_code rc;
+
 	assert(side <= COSTS_NEW);
+	if ((rc = pprof_top_check_sums(p, type, err)))
+		return rc;
 	return costs_walk(c, p, type, compare_costs_add_stack, &x, err);
 }
 

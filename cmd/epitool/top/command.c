@@ -88,11 +88,9 @@ static enum err_code top_flags_turn_read(const struct top_flags *f, const char *
 /* ---- showing ---- */
 
 /* Rows are in the order of go tool pprof, and percentages are of its total. */
-
 static int tool_top_by_flat(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
-
 	uint64_t lm = integer_magnitude64(l->flat[COSTS_NEW]);
 	uint64_t rm = integer_magnitude64(r->flat[COSTS_NEW]);
 
@@ -102,7 +100,6 @@ static int tool_top_by_flat(const void *a, const void *b)
 static int tool_top_by_cum(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
-
 	uint64_t lm = integer_magnitude64(l->cum[COSTS_NEW]);
 	uint64_t rm = integer_magnitude64(r->cum[COSTS_NEW]);
 
