@@ -76,7 +76,7 @@ for (const [name, compiler, dwp] of [
     assert.match(sent.out, /, with 2 debug files\n$/);
     sent = await upload(t, server, join(dir, 'serve.dwo'));
     assert.equal(sent.code, 1);
-    assert.equal(sent.err, `epitool: error: ${dir}/serve.dwo: is no program: it goes with the program whose debug data it has a part of\n`);
+    assert.equal(sent.err, `epitool: error: ${dir}/serve.dwo: holds a part of a program's debug data: upload the program, which it goes with\n`);
     sent = await upload(t, server, '--recursive', join(dir, 'away'));
     assert.equal(sent.code, 0, sent.err);
     assert.equal(sent.out, ''); // one file, which was passed over
@@ -128,9 +128,10 @@ test('what is too large together is sent without its debug files', async (t) => 
   const server = await start(t, dir, ['--storage.symbols.max-file-size=100KB']);
   compile(obj, 'gcc -gdwarf-4 -gsplit-dwarf');
   const file = link(obj, 'large', 'aabb000000000007');
-  run(obj, 'truncate -s 200K main.dwo');
+  run(obj, 'truncate -s 1100M main.dwo');
   const sent = await upload(t, server, file);
   assert.equal(sent.code, 0, sent.err);
-  assert.match(sent.err, /^epitool: warning: \S*large: sent without its debug files: the file has \d+ bytes, limit 102400\n$/);
+  assert.match(sent.err, /^epitool: warning: \S*large: 1\.07GiB with its debug files: a server takes 1GiB, or what its --storage\.symbols\.max-file-size says\n/);
+  assert.match(sent.err, /\nepitool: warning: \S*large: sent without its debug files: the file has \d+ bytes, limit 102400\n$/);
   assert.match(sent.out, /: named by \w+, [\d.]+ KiB\n$/);
 });

@@ -26,10 +26,9 @@ static const char upload_about[] =
 	"has is not sent, so a second run sends only what is missing. Of several files of one build\n"
 	"it keeps what each knows: a file adds names, and takes none away.\n"
 	"\n"
-	"Files that hold a part of a program's debug data go with it: FILE.dwp, the .dwo files that "
-	"it\n"
-	"names (as it names them, or beside it), and the common file that dwz made. A warning names\n"
-	"those that are not there. `epitool debuginfo info FILE` lists them all.\n"
+	"Files that hold a part of a program's debug data go with it: FILE.dwp, the .dwo files that\n"
+	"it names (as it names them, or beside it), and the common file that dwz made. A warning\n"
+	"names those that are missing. `epitool debuginfo info FILE` lists them all.\n"
 	"\n"
 	"Files of a directory that are not ELF, or have no code, are passed over.";
 
@@ -205,8 +204,8 @@ static enum err_code tool_debuginfo_upload_find(void *ctx, struct debug_files *o
 	tool_debuginfo_warn_of_missing(u->path, out);
 	if (bytes > SERVER_BYTES_MAX) {
 		snprintf(text, sizeof(text),
-			"%s with its debug files: a server takes %s at once, or its "
-			"--storage.symbols.max-file-size",
+			"%s with its debug files: a server takes %s, or what its "
+			"--storage.symbols.max-file-size says",
 			str_size_of(bytes).text, str_size_of(SERVER_BYTES_MAX).text);
 		tool_debuginfo_warn(u->path, NULL, text);
 	}
@@ -271,7 +270,7 @@ static void tool_debuginfo_run_upload_file(
 		r->passed++;
 	} else if (!rc) {
 		err_set(&err, ERR_UNSUPPORTED,
-			"is no program: it goes with the program whose debug data it has a part of");
+			"holds a part of a program's debug data: upload the program, which it goes with");
 		tool_debuginfo_run_fail(r, path, &err);
 	} else {
 		r->failed++;
