@@ -46,11 +46,11 @@ enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found
 	if (!r->symbols_tried) {
 		r->symbols_tried = true;
 		/* Where they are damaged, whoever adds the symbols themselves says so. */
-		if (elf_functions_open(r->elf, &r->symbols, NULL) == ERR_NOMEM)
+		if (symbol_map_open(r->elf, &r->symbols, NULL) == ERR_NOMEM)
 			return err_nomem(err, "symbols");
 	}
 	if (r->symbols)
-		*found = elf_functions_find(r->symbols, address, name, end);
+		*found = symbol_map_find(r->symbols, address, name, end);
 	return ERR_OK;
 }
 
@@ -150,7 +150,7 @@ static void dwarf_reader_close(struct dwarf_reader *r)
 {
 	abbrev_release(r);
 	line_tables_release(r);
-	elf_functions_close(r->symbols);
+	symbol_map_close(r->symbols);
 	free(r->skeletons);
 	free(r->local.keys);
 	free(r->local.values);

@@ -243,7 +243,7 @@ struct dwarf_reader {
 	struct dwarf_file main, alt, split;
 	bool has_alt;
 	struct elf *elf; /* of main */
-	struct elf_functions *symbols; /* of elf; NULL: not asked yet, or it has none */
+	struct symbol_map *symbols; /* of elf; NULL: not asked yet, or it has none */
 	bool symbols_tried;
 	struct dwarf_skeleton *skeletons; /* by ascending dwo_id */
 	uint32_t skeletons_n;
@@ -270,7 +270,7 @@ enum err_code dwarf_unit_read(
 /* Counts a damaged unit, and keeps the first one's message. Other errors are returned. */
 enum err_code dwarf_note_unit(struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_unit *u, enum err_code rc, struct err *why, struct err *err);
-/* The symbol at an address of the binary, as elf_functions_find. */
+/* The symbol at an address of the binary, as symbol_map_find. */
 enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found, struct str *name,
 	uint64_t *end, struct err *err);
 

@@ -254,41 +254,41 @@ enum err_code elf_symbols_add(struct elf *e, struct symindex_builder *b, struct 
 
 /* ---- look-ups ---- */
 
-struct elf_symbol_range {
+struct symbol_range {
 	uint64_t start, end;
 	struct str name;
 };
 
-struct elf_functions {
-	struct elf_symbol_range *v; /* ascending, without overlaps */
+struct symbol_map {
+	struct symbol_range *v; /* ascending, without overlaps */
 	size_t n, cap;
-	struct elf_symbol_range *open; /* while it is made: those around an address, the last on top */
+	struct symbol_range *open; /* while it is made: those around an address, the last on top */
 	size_t open_n, open_cap;
 };
 
 /* [*at, to) belongs to the open symbols. */
-static enum err_code elf_symbols_advance(
-	struct elf_functions *f, uint64_t *at, uint64_t to, struct err *err)
+static enum err_code symbol_map_advance(
+	struct symbol_map *s, uint64_t *at, uint64_t to, struct err *err)
 {
-	while (f->open_n && *at < to) {
-		const struct elf_symbol_range *top = &f->open[f->open_n - 1];
+	while (s->open_n && *at < to) {
+		const struct symbol_range *top = &s->open[s->open_n - 1];
 		uint64_t end = top->end < to ? top->end : to;
 
 		if (end <= *at) {
-			f->open_n--;
+			s->open_n--;
 			continue;
 		}
-		if (!array_room(&f->v, f->n, 1, &f->cap))
+		if (!array_room(&s->v, s->n, 1, &s->cap))
 			return err_nomem(err, "symbols");
-		f->v[f->n++] = (struct elf_symbol_range){ *at, end, top->name };
+		s->v[s->n++] = (struct symbol_range){ *at, end, top->name };
 		*at = end;
 	}
 	*at = to;
 	return ERR_OK;
 }
 
-static enum err_code elf_symbols_flatten(
-	struct elf_functions *f, const struct elf_symtab *list, struct err *err)
+static enum err_code symbol_map_flatten(
+	struct symbol_map *s, const struct elf_symtab *list, struct err *err)
 {
 	uint64_t at = 0, end;
 	enum err_code rc;
@@ -296,64 +296,62 @@ static enum err_code elf_symbols_flatten(
 
 	for (size_t i = 0; i < list->n; i = next) {
 		next = elf_symbols_group(list, i, &end);
-		if ((rc = elf_symbols_advance(f, &at, list->v[i].address, err)))
+		if ((rc = symbol_map_advance(s, &at, list->v[i].address, err)))
 			return rc;
-		if (!array_room(&f->open, f->open_n, 1, &f->open_cap))
+		if (!array_room(&s->open, s->open_n, 1, &s->open_cap))
 			return err_nomem(err, "symbols");
-		f->open[f->open_n++] = (struct elf_symbol_range){ list->v[i].address, end,
-			list->v[i].name };
+		s->open[s->open_n++] = (struct symbol_range){ list->v[i].address, end, list->v[i].name };
 	}
-	return elf_symbols_advance(f, &at, UINT64_MAX, err);
+	return symbol_map_advance(s, &at, UINT64_MAX, err);
 }
 
-enum err_code elf_functions_open(struct elf *e, struct elf_functions **out, struct err *err)
+enum err_code symbol_map_open(struct elf *e, struct symbol_map **out, struct err *err)
 {
-	struct elf_functions *f = calloc(1, sizeof(*f));
+	struct symbol_map *s = calloc(1, sizeof(*s));
 	struct elf_symtab list = { 0 };
 	enum err_code rc;
 
-	if (!f)
+	if (!s)
 		return err_nomem(err, "symbols");
 	if (!(rc = elf_symbols_read(&list, e, err)))
-		rc = elf_symbols_flatten(f, &list, err);
+		rc = symbol_map_flatten(s, &list, err);
 	free(list.v);
-	free(f->open);
-	f->open = NULL;
+	free(s->open);
+	s->open = NULL;
 	if (rc)
-		elf_functions_close(f);
+		symbol_map_close(s);
 	else
-		*out = f;
+		*out = s;
 	return rc;
 }
 
-void elf_functions_close(struct elf_functions *f)
+void symbol_map_close(struct symbol_map *s)
 {
-	if (f) {
-		free(f->v);
-		free(f);
+	if (s) {
+		free(s->v);
+		free(s);
 	}
 }
 
-bool elf_functions_find(
-	const struct elf_functions *f, uint64_t address, struct str *name, uint64_t *end)
+bool symbol_map_find(const struct symbol_map *s, uint64_t address, struct str *name, uint64_t *end)
 {
-	size_t from = 0, to = f->n;
+	size_t from = 0, to = s->n;
 
 	while (from < to) { /* from: the first that ends behind address */
 		size_t mid = from + (to - from) / 2;
 
-		if (f->v[mid].end <= address)
+		if (s->v[mid].end <= address)
 			from = mid + 1;
 		else
 			to = mid;
 	}
 	*end = UINT64_MAX;
-	if (from == f->n)
+	if (from == s->n)
 		return false;
-	*end = f->v[from].start;
+	*end = s->v[from].start;
 	if (address < *end)
 		return false;
-	*end = f->v[from].end;
-	*name = f->v[from].name;
+	*end = s->v[from].end;
+	*name = s->v[from].name;
 	return true;
 }

@@ -25,15 +25,13 @@ MUST_CHECK enum err_code elf_symbols_add(
 
 /*
  * The same symbols for look-ups by address. Where they overlap, the one that begins last counts.
- * Their names point into the file; elf_functions_close comes before elf_close.
+ * Their names point into the file; symbol_map_close comes before elf_close.
  */
-struct elf_functions;
-MUST_CHECK enum err_code elf_functions_open(
-	struct elf *e, struct elf_functions **out, struct err *err);
-void elf_functions_close(struct elf_functions *f); /* NULL is fine */
+struct symbol_map;
+MUST_CHECK enum err_code symbol_map_open(struct elf *e, struct symbol_map **out, struct err *err);
+void symbol_map_close(struct symbol_map *s); /* NULL is fine */
 /* *end: where the answer changes, UINT64_MAX: nowhere. False: no symbol. */
-bool elf_functions_find(
-	const struct elf_functions *f, uint64_t address, struct str *name, uint64_t *end);
+bool symbol_map_find(const struct symbol_map *s, uint64_t address, struct str *name, uint64_t *end);
 
 /*
  * Adds the stubs through which functions of other files are called, "memcpy@plt": x86-64 and

@@ -201,6 +201,75 @@ TEST(units_are_found_by_the_ids_of_their_skeletons)
 	}
 }
 
+static struct symindex *index_of(const struct buf *b, struct buf *index)
+{
+	struct symindex *x = NULL;
+	struct dwarf_stats stats;
+	struct err err = { 0 };
+
+	CHECK_OK(oracle_index_bytes(buf_str(b), (struct str){ 0 }, &stats, index, &err), &err);
+	CHECK_OK(symindex_open(buf_str(index), &x, &err), &err);
+	return x;
+}
+
+static bool same_frames(const struct symindex *one, const struct symindex *two, uint64_t address)
+{
+	struct symindex_location v[2][8];
+	size_t n = symindex_find(one, address, v[0], 8);
+
+	if (symindex_find(two, address, v[1], 8) != n || n > 8)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!str_eq(v[0][i].raw, v[1][i].raw) || v[0][i].line != v[1][i].line ||
+			v[0][i].start_line != v[1][i].start_line || !str_eq(v[0][i].file, v[1][i].file))
+			return false;
+	return true;
+}
+
+/*
+ * The code is the same. Of units whose code is in one piece ranges count from the skeleton's
+ * low_pc, which llvm-symbolizer 16 does not know.
+ */
+TEST(a_split_unit_says_what_the_whole_one_says)
+{
+	static const char *const compilers[] = { "gcc -O2 -gdwarf-5", "gcc -O2 -gdwarf-4",
+		"clang -O2 -gdwarf-5", "clang -O2 -gdwarf-4", "gcc -O2 -gdwarf-5 -gdwarf64" };
+
+	for (size_t i = 0; i < sizeof(compilers) / sizeof(*compilers); i++) {
+		struct buf b[2], index[2] = { { 0 } };
+		struct symindex *x[2];
+		uint64_t named = 0, inlined = 0, different = 0;
+
+		for (size_t k = 0; k < 2; k++) {
+			char command[512];
+
+			snprintf(command, sizeof(command),
+				"%s %s -c $S/table.c $S/main.c && gcc -o made table.o main.o && echo none "
+				">none.dwo",
+				compilers[i], k ? "-gsplit-dwarf" : "");
+			b[k] = bundled(command, k ? "[mt]a*.dwo" : "none.dwo");
+			x[k] = index_of(&b[k], &index[k]);
+		}
+		for (uint64_t at = 0; x[0] && x[1] && at < 1 << 14; at++) {
+			struct symindex_location v[8];
+			size_t n = symindex_find(x[0], at, v, 8);
+
+			named += n > 0;
+			inlined += n > 1;
+			different += !same_frames(x[0], x[1], at);
+		}
+		if (different || named < 500 || inlined < 100)
+			CHECK_FAIL("%s: %" PRIu64 " addresses with names, %" PRIu64
+					   " in inlined calls, %" PRIu64 " differ",
+				compilers[i], named, inlined, different);
+		for (size_t k = 0; k < 2; k++) {
+			symindex_close(x[k]);
+			buf_release(&index[k]);
+			buf_release(&b[k]);
+		}
+	}
+}
+
 /* What a skeleton says of inlined calls is of less quality than what its unit says. */
 TEST(inlined_calls_of_a_skeleton_are_lines)
 {

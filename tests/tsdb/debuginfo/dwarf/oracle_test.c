@@ -23,10 +23,12 @@
 	compiler " -O2 -Wl,-q -o %s.linked " CC_FILES \
 			 " && ./bolt.sh %s.linked %s -update-debug-sections"
 /* Units in .dwo files beside what is made. Of another build's nothing is left. */
-#define SPLIT(compiler, options, also) \
+#define SPLIT_FILES(compiler, options, sources, also) \
 	"samples=$PWD/samples && cd $(dirname %s) && rm -f *.o *.dwo *.dwp && " compiler \
-	" -gsplit-dwarf " options " -c $samples/shapes.cc $samples/main.cc && " compiler " " options \
-	" -o %s shapes.o main.o" also
+	" -gsplit-dwarf " options " -c " sources " && " compiler " " options " -o %s *.o" also
+#define SPLIT(compiler, options, also) \
+	SPLIT_FILES(compiler, options, "$samples/shapes.cc $samples/main.cc", also)
+#define SPLIT_C(options) SPLIT_FILES("gcc -O2", options, "$samples/table.c $samples/main.c", "")
 #define CLANGXX "clang++ -std=c++17 -O2"
 #define DWP " && llvm-dwp-16 -e %s -o %s.dwp && rm *.dwo"
 
@@ -92,11 +94,16 @@ static const struct build {
 	{ "bolt g++ 4", BOLT("g++ -gdwarf-4 " ONE_PART), ORACLE_LLVM, 11000,
 		.named_min = 5000, .is_slow = true },
 	{ "bolt g++ 5 parts", BOLT("g++ -gdwarf-5"), ORACLE_LLVM, 11000, .equal_min = 965,
-		.why = "BOLT leaves GCC's .cold parts out of the ranges of units: llvm has no lines there", .is_slow = true },
+		.why = "BOLT leaves GCC's .cold parts out of the ranges of units: llvm has no lines there",
+		.is_slow = true },
 	{ "bolt clang++ 5", BOLT("clang++ -std=c++17 -gdwarf-5"), ORACLE_LLVM, 11000,
 		.named_min = 5000, .is_slow = true },
 	{ "bolt clang++ 4", BOLT("clang++ -std=c++17 -gdwarf-4"), ORACLE_LLVM, 11000,
 		.named_min = 5000 },
+	{ "gcc 5 split", SPLIT_C("-gdwarf-5 -ffunction-sections"), ORACLE_LLVM, 3000,
+		.beside = "*.dwo" },
+	{ "gcc 4 split", SPLIT_C("-gdwarf-4 -ffunction-sections"), ORACLE_LLVM, 3000,
+		.beside = "*.dwo" },
 	{ "g++ 5 split", SPLIT("g++ -O2", "-gdwarf-5", ""), ORACLE_LLVM, 9000, .beside = "*.dwo" },
 	{ "g++ 5 split, package", "cd $(dirname %s)" DWP, ORACLE_LLVM, 9000, .more = true,
 		.beside = "*.dwp", .is_slow = true },
@@ -111,9 +118,10 @@ static const struct build {
 	{ "clang++ 5 split, package", "cd $(dirname %s)" DWP, ORACLE_LLVM, 9000, .more = true,
 		.beside = "*.dwp" },
 	{ "clang++ 5 split, no unit", "rm %s.dwp", ORACLE_LLVM, 9000, .more = true },
-	{ "clang++ 4 split", SPLIT(CLANGXX, "-gdwarf-4", ""), ORACLE_LLVM, 9000, .beside = "*.dwo" },
+	{ "clang++ 4 split", SPLIT(CLANGXX, "-gdwarf-4", ""), ORACLE_LLVM, 9000, .beside = "*.dwo",
+		.is_slow = true },
 	{ "clang++ 4 split, package", "cd $(dirname %s)" DWP, ORACLE_LLVM, 9000, .more = true,
-		.beside = "*.dwp" },
+		.beside = "*.dwp", .is_slow = true },
 	{ "clang++ 4 split, no unit", "rm %s.dwp", ORACLE_LLVM, 9000, .more = true, .is_slow = true },
 	{ "clang++ 5 split in .o", SPLIT(CLANGXX, "-gdwarf-5 -gsplit-dwarf=single", ""), ORACLE_LLVM,
 		9000, .beside = "*.o", .is_slow = true },
@@ -121,13 +129,13 @@ static const struct build {
 		SPLIT(CLANGXX, "-gdwarf-5 -fsplit-dwarf-inlining", ""), ORACLE_LLVM, 9000,
 		.beside = "*.dwo", .is_slow = true },
 	{ "clang++ 5 split, inlining, no unit", "cd $(dirname %s) && rm *.dwo", ORACLE_LLVM, 9000,
-		.more = true },
+		.more = true, .is_slow = true },
 	{ "clang++ 4 split, inlining, no unit",
 		SPLIT(CLANGXX, "-gdwarf-4 -fsplit-dwarf-inlining", " && rm *.dwo"), ORACLE_LLVM, 9000,
 		.is_slow = true },
 	{ "clang++ 5 split, sections, package",
-		SPLIT(CLANGXX, "-gdwarf-5 -ffunction-sections -Wl,--gc-sections", DWP), ORACLE_LLVM, 9000,
-		.beside = "*.dwp", .is_slow = true },
+		SPLIT(CLANGXX, "-gdwarf-5 -ffunction-sections", " -Wl,--gc-sections" DWP), ORACLE_LLVM,
+		9000, .beside = "*.dwp", .is_slow = true },
 	{ "clang++ 5 split, zlib",
 		SPLIT(CLANGXX, "-gdwarf-5 -gz=zlib", ""), ORACLE_LLVM, 9000, .beside = "*.dwo",
 		.is_slow = true },

@@ -238,7 +238,7 @@ TEST(symbols_are_found_by_address)
 	} cases[] = { { 0, "_start", 2 }, { 1, "_start", 2 }, { 2, "mark", 4 }, { 4, "outer", 6 },
 		{ 5, "outer", 6 }, { 6, "inner", 8 }, { 8, "outer", 12 }, { 12, "late", 14 },
 		{ 14, NULL, 20 }, { 20, "last", 21 }, { 21, NULL, 0 } };
-	struct elf_functions *s;
+	struct symbol_map *s;
 	struct str bytes, name;
 	struct elf *e;
 	uint64_t start, end, n;
@@ -253,18 +253,18 @@ TEST(symbols_are_found_by_address)
 			 "as -o labels.o labels.s && ld -o labels labels.o"));
 	e = opened("labels", &bytes);
 	REQUIRE(e && elf_section_place(e, ".text", &start, &n));
-	REQUIRE_OK(elf_functions_open(e, &s, &err), &err);
+	REQUIRE_OK(symbol_map_open(e, &s, &err), &err);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		bool found = elf_functions_find(s, start + cases[i].offset, &name, &end);
+		bool found = symbol_map_find(s, start + cases[i].offset, &name, &end);
 
 		CHECK_INT(found, cases[i].name != NULL);
 		if (found)
 			CHECK_STR(name, cases[i].name);
 		CHECK_INT(end, cases[i].end ? start + cases[i].end : UINT64_MAX);
 	}
-	CHECK(!elf_functions_find(s, start - 1, &name, &end) && end == start);
-	CHECK(!elf_functions_find(s, UINT64_MAX, &name, &end));
-	elf_functions_close(s);
+	CHECK(!symbol_map_find(s, start - 1, &name, &end) && end == start);
+	CHECK(!symbol_map_find(s, UINT64_MAX, &name, &end));
+	symbol_map_close(s);
 	elf_close(e);
 	free((char *)(uintptr_t)bytes.ptr);
 }
