@@ -277,7 +277,7 @@ TEST(one_request_uploads_too)
 TEST(headers_may_be_beyond_the_first_mebibyte)
 {
 	begin();
-	mini_elf_spread(&world.elf, ID_BYTES, 2u << 20, 100);
+	mini_elf_late(&world.elf, ID_BYTES, 2u << 20);
 	CHECK_INT(call("ShouldInitiateUpload", ASK(OTHER)), 200);
 	CHECK_INT(upload(OTHER, buf_str(&world.elf)), 200);
 	CHECK_INT(post(PUT, "", buf_str(&world.elf)), 200);
@@ -287,7 +287,7 @@ TEST(headers_may_be_beyond_the_first_mebibyte)
 	CHECK_INT(
 		post(PUT "&id=0123456789abcdef0123456789abcdef&kind=file", "", buf_str(&world.elf)), 200);
 	CHECK_INT(files(".queued"), 3);
-	mini_elf_spread(&world.elf, STR(""), 2u << 20, 100);
+	mini_elf_late(&world.elf, STR(""), 2u << 20);
 	CHECK_INT(post(PUT, "", buf_str(&world.elf)), 400);
 	CHECK_INT(grafana_count("no build id in the first MiB of the file"), 1);
 	/* A file that ends before them is cut short. */

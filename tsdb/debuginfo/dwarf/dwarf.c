@@ -117,6 +117,26 @@ enum err_code dwarf_note_unit(struct dwarf_reader *r, const struct dwarf_file *f
 	return ERR_OK;
 }
 
+void dwarf_note_file(
+	struct dwarf_reader *r, const struct dwarf_file *f, enum err_code rc, const struct err *why)
+{
+	r->stats->files_damaged++;
+	if (!r->stats->first_error.code)
+		err_set(&r->stats->first_error, rc, "%s%.900s", f->label, why->msg);
+}
+
+/* Where the dwz file cannot be read, it is as if it were not there. */
+static void dwarf_alt_open(struct dwarf_reader *r, struct elf *alt)
+{
+	struct err why = { 0 };
+	enum err_code rc;
+
+	if ((rc = dwarf_file_load(r, alt, &r->alt, &why)) || (rc = units_scan(r, &r->alt, &why)))
+		dwarf_note_file(r, &r->alt, rc, &why);
+	else
+		r->has_alt = true;
+}
+
 static enum err_code dwarf_units_read(struct dwarf_reader *r, struct err *err)
 {
 	for (uint32_t i = 0; i < r->main.units_n; i++) {
@@ -137,10 +157,8 @@ static enum err_code dwarf_read_all(
 
 	if ((rc = dwarf_file_load(r, r->elf, &r->main, err)) || (rc = units_scan(r, &r->main, err)))
 		return rc;
-	if (alt) {
-		if ((rc = dwarf_file_load(r, alt, &r->alt, err)) || (rc = units_scan(r, &r->alt, err)))
-			return rc;
-	}
+	if (alt)
+		dwarf_alt_open(r, alt);
 	if (split && (rc = split_read(r, split, err)))
 		return rc;
 	return dwarf_units_read(r, err);
@@ -181,7 +199,6 @@ enum err_code dwarf_add(struct elf *e, struct elf *alt, const struct bundle *spl
 	r->steps_max = r->steps_left = 1u << 20;
 	r->split_bytes_left = elf_limits_default.inflated_bytes_max;
 	r->elf = e;
-	r->has_alt = alt;
 	r->alt.kind = FILE_ALT;
 	snprintf(r->alt.label, sizeof(r->alt.label), "dwz file: ");
 	rc = dwarf_read_all(r, alt, split, err);

@@ -13,8 +13,8 @@
  *
  * Units:     addresses are the binary's own.
  * Errors:    ERR_LIMIT (the builder's, or the file asks for too much work), ERR_NOMEM, what
- *            elf_section gives. A damaged unit, and a .dwo file or package that is damaged or
- *            beyond a limit, are no error: they are left out and counted.
+ *            elf_section gives. A damaged unit, and a dwz file, .dwo file or package that is
+ *            damaged or beyond a limit, are no error: they are left out and counted.
  * Ownership: nothing is kept; the builder copies.
  * Threads:   one per builder and per elf.
  * Source:    the DWARF standard, versions 2 to 5; GNU's extensions of dwz and of split DWARF 4.
@@ -31,7 +31,7 @@ struct dwarf_stats {
 	uint64_t units_damaged; /* skipped; the first one's error is below */
 	uint64_t units_split; /* the binary has a skeleton of them */
 	uint64_t units_split_found; /* of these: read in a .dwo file or a package */
-	uint64_t files_damaged; /* .dwo files and packages that were left out */
+	uint64_t files_damaged; /* .dwo files, packages and the dwz file, where they were left out */
 	uint64_t units_without_code; /* partial and type units */
 	uint64_t references_lost; /* names in a dwz file that is not there */
 	uint64_t functions, inlined; /* with code */

@@ -270,6 +270,9 @@ enum err_code dwarf_unit_read(
 /* Counts a damaged unit, and keeps the first one's message. Other errors are returned. */
 enum err_code dwarf_note_unit(struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_unit *u, enum err_code rc, struct err *why, struct err *err);
+/* Counts a file beside the binary that is left out, and keeps the first message. */
+void dwarf_note_file(
+	struct dwarf_reader *r, const struct dwarf_file *f, enum err_code rc, const struct err *why);
 /* The symbol at an address of the binary, as symbol_map_find. */
 enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found, struct str *name,
 	uint64_t *end, struct err *err);

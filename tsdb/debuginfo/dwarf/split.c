@@ -111,6 +111,11 @@ static enum err_code split_read_units(struct dwarf_reader *r, struct err *err)
 
 /* ---- files ---- */
 
+static void split_count(struct dwarf_reader *r, struct str section)
+{
+	r->split_bytes_left -= section.len < r->split_bytes_left ? section.len : r->split_bytes_left;
+}
+
 static enum err_code split_open(
 	struct dwarf_reader *r, struct str bytes, struct elf **e, struct err *err)
 {
@@ -123,8 +128,7 @@ static enum err_code split_open(
 	if ((rc = elf_open_split(bytes, &limits, e, err)) || (rc = dwarf_file_load(r, *e, f, err)))
 		return rc;
 	for (unsigned i = 0; i < SECTIONS; i++)
-		r->split_bytes_left -= f->sections[i].len < r->split_bytes_left ? f->sections[i].len :
-																		  r->split_bytes_left;
+		split_count(r, f->sections[i]);
 	f->sections[SEC_ADDR] = r->main.sections[SEC_ADDR];
 	f->sections[SEC_RANGES] = r->main.sections[SEC_RANGES];
 	return f->sections[SEC_INDEX].len ? package_index(f, err) : ERR_OK;
@@ -158,6 +162,7 @@ static enum err_code split_read_file(
 			return rc;
 		r->steps_max += f->sections[SEC_INFO].len * STEPS_A_BYTE;
 		r->steps_left += f->sections[SEC_INFO].len * STEPS_A_BYTE;
+		split_count(r, f->sections[SEC_INFO]);
 		f->units_n = 0;
 		if ((rc = units_scan(r, f, err)))
 			return rc;
@@ -187,10 +192,8 @@ enum err_code split_read(struct dwarf_reader *r, const struct bundle *files, str
 		snprintf(r->split.label, sizeof(r->split.label), "file %zu of the bundle: ", i + 1);
 		if (!(rc = split_open(r, bytes, &e, &why)))
 			rc = split_read_file(r, e, &is_file, &why);
-		if (rc && is_file && rc != ERR_NOMEM) {
-			r->stats->files_damaged++;
-			if (!r->stats->first_error.code)
-				err_set(&r->stats->first_error, rc, "%s%.900s", r->split.label, why.msg);
+		if (rc && is_file) {
+			dwarf_note_file(r, &r->split, rc, &why);
 			rc = ERR_OK;
 		}
 		split_close(r, e);

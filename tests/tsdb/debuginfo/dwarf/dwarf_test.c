@@ -325,6 +325,32 @@ TEST(a_damaged_file_beside_the_binary_is_left_out)
 	buf_release(&b);
 }
 
+TEST(a_damaged_dwz_file_is_left_out)
+{
+	struct buf b = made("gcc -O2 -g " SAMPLES "table.c " SAMPLES "main.c"), index = { 0 };
+	struct buf alt = { 0 };
+	struct dwarf_stats stats;
+	struct err err = { 0 };
+	const Elf64_Ehdr *h;
+	Elf64_Shdr *s;
+
+	buf_add_str(&alt, buf_str(&b));
+	REQUIRE(alt.len);
+	h = (const void *)alt.ptr;
+	s = (void *)(alt.ptr + h->e_shoff);
+	for (unsigned i = 0; i < h->e_shnum; i++)
+		if (!strcmp(alt.ptr + s[h->e_shstrndx].sh_offset + s[i].sh_name, ".debug_str"))
+			s[i].sh_size = alt.len + 1;
+	REQUIRE_OK(oracle_index_bytes(buf_str(&b), buf_str(&alt), &stats, &index, &err), &err);
+	CHECK_INT(stats.files_damaged, 1);
+	CHECK_STR(str_of(stats.first_error.msg),
+		"dwz file: ELF: section .debug_str is beyond the end of the file");
+	CHECK(stats.functions >= 4);
+	buf_release(&index);
+	buf_release(&alt);
+	buf_release(&b);
+}
+
 TEST(a_damaged_unit_of_a_package_is_skipped)
 {
 	struct buf b = bundled(SPLIT("-gdwarf-4") DWP, "*.dwp");
