@@ -1,37 +1,10 @@
 /*
  * fuzz: tsdb/debuginfo/dwarf
  * A whole ELF file, also as its own dwz file, or a bundle of one, its .dwo files and packages. What
- * was read makes an index that opens. Then the names and ids of split units in it.
+ * was read makes an index that opens.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tsdb/debuginfo/dwarf/dwarf.h"
-#include "tsdb/debuginfo/dwarf/split_names.h"
-
-static enum err_code see_split(void *ctx, const struct dwarf_split *s, struct err *err)
-{
-	size_t *n = ctx;
-
-	require(s->name.len > 0);
-	*n += s->name.len + s->folder.len;
-	return ERR_OK;
-}
-
-static enum err_code see_id(void *ctx, uint64_t id, struct err *err)
-{
-	size_t *n = ctx;
-
-	return ++*n > 1000 ? err_set(err, ERR_LIMIT, "too many") : ERR_OK;
-}
-
-static void see_splits(struct elf *e)
-{
-	struct err err = { 0 };
-	size_t n = 0;
-
-	require(!dwarf_each_split(e, see_split, &n, &err) || err.msg[0]);
-	n = 0;
-	require(!dwarf_each_split_id(e, see_id, &n, &err) || err.msg[0]);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -48,7 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		bundle.files_n = 0;
 	if (elf_open(bundle.binary, &e, &err) || elf_open(bundle.binary, &alt, &err))
 		goto done;
-	see_splits(alt);
 	if (symindex_builder_open(&symindex_limits_default, &b, &err))
 		goto done;
 	if (dwarf_add(e, size & 1 ? alt : NULL, &bundle, b, &stats, &err)) {
