@@ -81,20 +81,18 @@ static enum err_code debuginfo_send_post_files(const struct debuginfo_sending *s
 	const struct debug_files *files, const char *path, int *status, struct err *err)
 {
 	struct bundle_body body;
+	struct http_body_source source = { .read = debuginfo_send_read_body, .ctx = &body };
+	const struct client_request r = {
+		.path = path, .content_type = "application/octet-stream", .source = &source
+	};
 	struct buf answer = { 0 };
 	enum err_code rc;
 
 	*status = 0;
 	if ((rc = bundle_body_open(&body, s->file, files, err)))
 		return rc;
-	{
-		const struct http_body_source source = { body.bytes, debuginfo_send_read_body, &body };
-		const struct client_request r = {
-			.path = path, .content_type = "application/octet-stream", .source = &source
-		};
-
-		rc = debuginfo_send_ask(s->client, r, status, &answer, err);
-	}
+	source.bytes = body.bytes;
+	rc = debuginfo_send_ask(s->client, r, status, &answer, err);
 	buf_release(&answer);
 	bundle_body_close(&body);
 	return rc;
