@@ -68,6 +68,12 @@ for (const [name, compiler, dwp] of [
     const served = frames.filter((f) => f.stack[0] === 'shop_serve');
     await push(server, 'rest', rest, 'aabb000000000003', served);
     assert.deepEqual(await stacksOf(server, 'rest'), counted(served));
+    await until('the log', 10, () => /a part of the file has no symbols" id=aabb000000000003 .*"1 of 2 units of split DWARF/.test(server.err));
+    // Once it is there, all names are.
+    sent = await upload(t, server, '--force', '--dwo-dir', join(dir, 'away'), '--dwo-dir', dir, rest);
+    assert.match(sent.out, /: named by dwarf, [\d.]+ KiB, with 2 debug files\n$/, sent.err);
+    await push(server, 'rest_whole', rest, 'aabb000000000003', frames);
+    assert.deepEqual(await stacksOf(server, 'rest_whole'), counted(frames));
 
     // --dwo-dir; parts alone are no programs.
     const found = link(obj, 'found', 'aabb000000000004');

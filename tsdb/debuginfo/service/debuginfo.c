@@ -147,13 +147,15 @@ static enum err_code debuginfo_service_extract(
 	struct debuginfo_job was = *j; /* for the log: the store frees it */
 	struct debuginfo_found found = { .quality = DEBUGINFO_NOTHING };
 	struct extraction_files files;
-	struct err why = { .code = ERR_OK };
+	struct err left_out = { .code = ERR_OK }, why = { .code = ERR_OK };
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
 	enum err_code rc;
 
 	debuginfo_check_older(d, j);
 	files = (struct extraction_files){ j->in_fd, j->older_fd, j->older_bytes, j->out_fd };
-	if (!(rc = extractor_run(d->extractor, &files, &why)))
+	if ((rc = extractor_run(d->extractor, &files, &left_out)))
+		why = left_out;
+	else
 		rc = debuginfo_inspect(j, &found, &why);
 	took_ns = clock_monotonic_ns() - start_ns;
 	if (rc) {
@@ -163,6 +165,9 @@ static enum err_code debuginfo_service_extract(
 		rc = debuginfo_job_publish(j, &found, &why);
 	}
 	debuginfo_say(&was, found.quality, took_ns, rc, &why);
+	if (!rc && left_out.msg[0])
+		log_info("debuginfo", "a part of the file has no symbols",
+			LOG_STR("id", debuginfo_id_text(&was.id)), LOG_S("path", was.path), LOG_E(&left_out));
 	if (!rc) {
 		mutex_lock(&d->lock);
 		wanted_remove(&d->wanted, &was.id);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -249,7 +250,11 @@ static enum err_code extractor_returned(
 	for (size_t i = 0; i < n; i++)
 		text[i] = r->text[i] >= ' ' && r->text[i] <= '~' ? r->text[i] : '?';
 	text[n] = '\0';
-	return r->code ? err_set(err, (enum err_code)r->code, "%s", text) : ERR_OK;
+	if (r->code)
+		return err_set(err, (enum err_code)r->code, "%s", text);
+	if (err)
+		snprintf(err->msg, sizeof(err->msg), "%s", text);
+	return ERR_OK;
 }
 
 static enum err_code extractor_by_name(

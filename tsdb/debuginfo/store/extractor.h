@@ -25,7 +25,7 @@
 
 /*
  * Runs in the worker. What it appends to *out is written to the output when it returns ERR_OK.
- * older: "" where there is none.
+ * older: "" where there is none. err->msg is "" before; it may say what was left out, too.
  */
 typedef enum err_code (*extract_fn)(
 	struct str input, struct str older, struct buf *out, struct err *err);
@@ -52,6 +52,7 @@ struct extraction_files {
 	uint64_t older_bytes; /* its first ones, which are the index */
 	int out_fd; /* for writing only, at its end; after an error it may hold a part */
 };
+/* ERR_OK: err->msg is "", or says what was left out. */
 MUST_CHECK enum err_code extractor_run(
 	struct extractor *e, const struct extraction_files *files, struct err *err);
 /* Ends what runs: extractor_run gives ERR_CANCELED from now on. */

@@ -198,7 +198,6 @@ void extractor_work(const struct extractor_options *o, const struct request *r,
 	rc = o->fn(input, older, &out, &err);
 	if (!rc)
 		extractor_worker_write_out(o, fds[FD_OUT], result_fd, &out);
-	extractor_worker_finish(
-		result_fd, OUTCOME_RETURNED, (uint32_t)rc, rc ? str_of(err.msg) : STR(""));
+	extractor_worker_finish(result_fd, OUTCOME_RETURNED, (uint32_t)rc, str_of(err.msg));
 	_exit(1);
 }
