@@ -25,11 +25,12 @@ struct package_table {
 static uint32_t package_cell(
 	const struct package_table *t, const unsigned char *cells, uint32_t row, uint32_t column)
 {
-	const unsigned char *at = cells + ((uint64_t)row * t->columns_n + column) * 4;
+	const unsigned char *at;
 
-	return column == COLUMN_NONE ?
-		0 :
-		(uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+	if (column == COLUMN_NONE)
+		return 0;
+	at = cells + ((uint64_t)row * t->columns_n + column) * 4;
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
 static void package_column(struct package_table *t, uint64_t section, uint32_t column)

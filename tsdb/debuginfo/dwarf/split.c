@@ -111,6 +111,9 @@ static enum err_code split_read_units(struct dwarf_reader *r, struct err *err)
 
 /* ---- files ---- */
 
+/* Sections may overlap: what all .debug_info.dwo of a file have, by its size, is limited. */
+#define INFO_RATIO_MAX 32u
+
 static void split_count(struct dwarf_reader *r, struct str section)
 {
 	r->split_bytes_left -= section.len < r->split_bytes_left ? section.len : r->split_bytes_left;
@@ -146,10 +149,10 @@ static void split_close(struct dwarf_reader *r, struct elf *e)
 
 /* *is_file: the error is of the file, which is left out, and not of what was read. */
 static enum err_code split_read_file(
-	struct dwarf_reader *r, struct elf *e, bool *is_file, struct err *err)
+	struct dwarf_reader *r, struct elf *e, uint64_t bytes, bool *is_file, struct err *err)
 {
 	struct dwarf_file *f = &r->split;
-	uint64_t at = 0;
+	uint64_t at = 0, left = bytes * INFO_RATIO_MAX;
 	bool found;
 	enum err_code rc;
 
@@ -160,6 +163,10 @@ static enum err_code split_read_file(
 				 e, ".debug_info.dwo", &at, &f->sections[SEC_INFO], &found, err)) ||
 			!found)
 			return rc;
+		if (f->sections[SEC_INFO].len > left)
+			return err_set(err, ERR_LIMIT, "its .debug_info.dwo are more than %u times its size",
+				INFO_RATIO_MAX);
+		left -= f->sections[SEC_INFO].len;
 		r->steps_max += f->sections[SEC_INFO].len * STEPS_A_BYTE;
 		r->steps_left += f->sections[SEC_INFO].len * STEPS_A_BYTE;
 		split_count(r, f->sections[SEC_INFO]);
@@ -191,7 +198,7 @@ enum err_code split_read(struct dwarf_reader *r, const struct bundle *files, str
 		r->split.kind = FILE_SPLIT;
 		snprintf(r->split.label, sizeof(r->split.label), "file %zu of the bundle: ", i + 1);
 		if (!(rc = split_open(r, bytes, &e, &why)))
-			rc = split_read_file(r, e, &is_file, &why);
+			rc = split_read_file(r, e, bytes.len, &is_file, &why);
 		if (rc && is_file) {
 			dwarf_note_file(r, &r->split, rc, &why);
 			rc = ERR_OK;

@@ -45,7 +45,7 @@ static enum err_code extract_add_dwarf(struct extraction *extraction, struct err
 			(unsigned long long)stats.references_lost);
 	if (stats.units_split_found < stats.units_split && !extraction->note.code)
 		err_set(&extraction->note, ERR_NOT_FOUND,
-			"%llu of %llu units of split DWARF are in none of the files: their names are symbols",
+			"%llu of %llu units of split DWARF were not sent: their lines have names of symbols",
 			(unsigned long long)(stats.units_split - stats.units_split_found),
 			(unsigned long long)stats.units_split);
 	return ERR_OK;

@@ -19,11 +19,11 @@
  * symindex_build_id is then the GNU build id as hexadecimal digits in lower case; else Go's build
  * id; else "". One longer than SYMINDEX_BUILD_ID_MAX is cut.
  *
- * Errors:    ERR_OK: *err's text says what was left out first, and why; "": nothing. The text may
- * be "2 of 7 units of split DWARF are in none of the files: ...", too. ERR_INVALID: not ELF, and
- * what it is instead; damaged; the bundle's table is damaged; no part has a name
- *            ("ELF: it has no symbols", or why its parts cannot be read). ERR_UNSUPPORTED: a core
- *            dump, an object file, big-endian. ERR_LIMIT, ERR_NOMEM.
+ * Errors:    ERR_INVALID: not ELF, and what it is instead; damaged, also the bundle's table; no
+ *            part has a name ("ELF: it has no symbols", or why its parts cannot be read).
+ *            ERR_UNSUPPORTED: a core dump, an object file, big-endian. ERR_LIMIT, ERR_NOMEM.
+ *            With ERR_OK err's text says what was left out first and why, or how many units of
+ *            split DWARF were not sent; "": nothing is missing.
  * Ownership: the index is written behind *out's bytes.
  * Threads:   any number, each with its own input.
  */
