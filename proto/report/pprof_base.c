@@ -259,8 +259,9 @@ static uint64_t joining_sample_hash(const struct joining *j, uint32_t id)
 	const struct pprof_sample *s = &j->p->samples[id];
 	uint64_t hash = map_hash_u64((uint64_t)s->location_n << 32 | s->label_n);
 
-	hash = hash_bytes(
-		j->p->location_ids + s->location_first, s->location_n * sizeof(*j->p->location_ids), hash);
+	if (s->location_n)
+		hash = hash_bytes(&j->p->location_ids[s->location_first],
+			s->location_n * sizeof(*j->p->location_ids), hash);
 	for (uint32_t i = s->label_first; i < s->label_first + s->label_n; i++) {
 		const struct pprof_label *l = &j->p->labels[i];
 

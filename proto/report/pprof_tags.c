@@ -43,7 +43,7 @@ static void pprof_tags_add_values(
 	const struct pprof_graph *g, const struct pprof_sample *s, struct str key, struct buf *out)
 {
 	const struct pprof *p = g->p;
-	const struct pprof_label *labels = p->labels + s->label_first;
+	const struct pprof_label *labels = s->label_n ? &p->labels[s->label_first] : NULL;
 	bool any = false, has_unit = false;
 
 	for (uint32_t i = 0; i < s->label_n; i++) {
