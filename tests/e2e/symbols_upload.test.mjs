@@ -93,6 +93,17 @@ test('better symbols replace worse ones, and a stripped file blocks nothing', as
   assert.equal((await binary(server, id)).content, 'full');
 });
 
+test('files of one build that are sent together are all taken', async (t) => {
+  const dir = scratch(t);
+  const { id, debug, stripped } = compile(dir);
+  const server = await start(t, dir);
+  const run = await upload(t, server, debug, stripped);
+  assert.equal(run.code, 0, run.err);
+  assert.match(run.out, /\n2 uploaded, 0 not sent, 0 failed, 0 passed over\n$/);
+  const { quality, content, path } = await binary(server, id);
+  assert.deepEqual([quality, content, path], ['dwarf', 'full', stripped]);
+});
+
 test('what is as good is taken by force, and what is worse takes nothing away', async (t) => {
   const dir = scratch(t);
   const { id, shop, debug } = compile(dir);

@@ -1,13 +1,17 @@
 #include "web/api/report.h"
 
 #include "web/render/notices.h"
+#include "web/router/envelope.h"
 
 static enum err_code api_report_read_base(
 	const struct http_in *in, struct api_report *out, struct err *err)
 {
 	struct str base = http_param(in, "base"), diff_base = http_param(in, "diff_base");
-	struct str normalize = http_param(in, "normalize");
+	bool normalize;
+	enum err_code rc;
 
+	if ((rc = api_bool(in, "normalize", &normalize, err)))
+		return rc;
 	if (base.len && diff_base.len)
 		return err_set(err, ERR_INVALID, "use either base or diff_base");
 	if (base.len || diff_base.len) {
@@ -15,14 +19,9 @@ static enum err_code api_report_read_base(
 		out->base_text = base.len ? base : diff_base;
 		out->base.options.diff_base = !base.len;
 	}
-	if (!normalize.len)
-		return ERR_OK;
-	if (!str_is(normalize, "true") && !str_is(normalize, "false"))
-		return err_set(
-			err, ERR_INVALID, "invalid parameter \"normalize\": must be \"true\" or \"false\"");
-	if (!out->base_name)
+	if (normalize && !out->base_name)
 		return err_set(err, ERR_INVALID, "normalize is given with base or diff_base");
-	out->base.options.normalize = str_is(normalize, "true");
+	out->base.options.normalize = normalize;
 	return ERR_OK;
 }
 

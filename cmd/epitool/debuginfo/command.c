@@ -118,6 +118,30 @@ static void tool_debuginfo_run_await(
 	r->last = &a->next;
 }
 
+/* ---- waiting ---- */
+
+static bool tool_debuginfo_is_over(const struct debuginfo_send_named *n)
+{
+	return strcmp(n->state, "queued") && strcmp(n->state, "extracting") &&
+		strcmp(n->state, "uploading");
+}
+
+/* Asks until the server is done with a binary, or does not say, or the time is over. */
+static void tool_debuginfo_run_watch(const struct tool_debuginfo_run *r, const char *path,
+	const struct debuginfo_id *id, int64_t until_ns, struct debuginfo_send_named *n)
+{
+	int64_t pause = WAIT_FIRST_NS;
+	struct err err;
+
+	progress_begin(path);
+	while (!debuginfo_ask(&r->client, id, n, &err) && !tool_debuginfo_is_over(n) &&
+		!atomic_load(&interrupted) && clock_monotonic_ns() < until_ns) {
+		progress_wait(pause);
+		pause = pause < WAIT_MAX_NS ? 2 * pause : pause;
+	}
+	progress_end();
+}
+
 /* The server has it already, or it is on its way, or it failed a moment ago. */
 static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const char *path,
 	const struct debuginfo_id *id, const struct buf *reason)
@@ -227,6 +251,19 @@ static void tool_debuginfo_upload_shrink(void *ctx, const struct err *why)
 
 /* ---- a file ---- */
 
+/* An earlier file of the same build was on its way, and is there now: this one may add to it. */
+static bool tool_debuginfo_run_was_under_way(
+	const struct tool_debuginfo_run *r, const char *path, const struct debuginfo_id *id)
+{
+	struct debuginfo_send_named n = { 0 };
+	struct err err;
+
+	if (!r->wait || debuginfo_ask(&r->client, id, &n, &err) || tool_debuginfo_is_over(&n))
+		return false;
+	tool_debuginfo_run_watch(r, path, id, clock_monotonic_ns() + r->wait_ns, &n);
+	return tool_debuginfo_is_over(&n);
+}
+
 static void tool_debuginfo_run_upload_open_file(
 	struct tool_debuginfo_run *r, const char *path, const struct native_file *f)
 {
@@ -238,9 +275,11 @@ static void tool_debuginfo_run_upload_open_file(
 	struct err err;
 	enum sent sent;
 
-	progress_begin(path);
-	sent = debuginfo_send(&sending, &reason, &err);
-	progress_end();
+	do {
+		progress_begin(path);
+		sent = debuginfo_send(&sending, &reason, &err);
+		progress_end();
+	} while (sent == SENT_BEFORE && tool_debuginfo_run_was_under_way(r, path, id));
 	if (sent == SENT) {
 		r->uploaded++;
 		if (r->wait)
@@ -316,12 +355,6 @@ static void tool_debuginfo_run_upload_argument(struct tool_debuginfo_run *r, con
 
 /* ---- waiting for names ---- */
 
-static bool tool_debuginfo_is_over(const struct debuginfo_send_named *n)
-{
-	return strcmp(n->state, "queued") && strcmp(n->state, "extracting") &&
-		strcmp(n->state, "uploading");
-}
-
 static void tool_debuginfo_run_conclude(
 	struct tool_debuginfo_run *r, const struct awaited *a, const struct debuginfo_send_named *n)
 {
@@ -345,19 +378,9 @@ static void tool_debuginfo_run_conclude(
 static void tool_debuginfo_run_await_one(
 	struct tool_debuginfo_run *r, const struct awaited *a, int64_t until_ns)
 {
-	int64_t pause = WAIT_FIRST_NS;
 	struct debuginfo_send_named n = { 0 };
-	struct err err;
 
-	progress_begin(a->path);
-	for (;;) {
-		if (debuginfo_ask(&r->client, &a->id, &n, &err) || tool_debuginfo_is_over(&n) ||
-			atomic_load(&interrupted) || clock_monotonic_ns() >= until_ns)
-			break;
-		progress_wait(pause);
-		pause = pause < WAIT_MAX_NS ? 2 * pause : pause;
-	}
-	progress_end();
+	tool_debuginfo_run_watch(r, a->path, &a->id, until_ns, &n);
 	tool_debuginfo_run_conclude(r, a, &n);
 }
 
