@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = { 0 };
 	size_t n = 0;
 
-	if (elf_open((struct str){ (const char *)data, size }, &e, &err))
+	if (elf_open_split((struct str){ (const char *)data, size }, &elf_limits_default, &e, &err))
 		return 0;
 	require(!dwarf_each_split(e, see_split, &n, &err) || err.msg[0]);
 	n = 0;

@@ -117,7 +117,7 @@ static bool debug_finder_take(struct debug_finder *f, enum bundle_kind kind)
 		f->why = "one file too many";
 		return false;
 	}
-	if (native_file_open(f->path.ptr, &candidate, &err)) {
+	if (native_file_open_part(f->path.ptr, &candidate, &err)) {
 		f->why = "cannot be read";
 		return false;
 	}

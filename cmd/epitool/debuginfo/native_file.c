@@ -62,7 +62,8 @@ static enum err_code native_file_set_kind(struct native_file *f, struct err *err
 	return rc;
 }
 
-enum err_code native_file_open(const char *path, struct native_file *f, struct err *err)
+static enum err_code native_file_open_as(
+	const char *path, bool part, struct native_file *f, struct err *err)
 {
 	struct str go;
 	enum err_code rc;
@@ -70,8 +71,9 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 	*f = (struct native_file){ .fd = -1 };
 	if ((rc = native_file_map(path, f, err)))
 		goto fail;
-	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = native_file_set_kind(f, err)) ||
-		(rc = native_file_set_id(f, err))) {
+	rc = part ? elf_open_split(f->bytes, &elf_limits_default, &f->elf, err) :
+				elf_open(f->bytes, &f->elf, err);
+	if (rc || (rc = native_file_set_kind(f, err)) || (rc = native_file_set_id(f, err))) {
 		err_wrap(err, rc, "%s", path);
 		goto fail;
 	}
@@ -83,6 +85,16 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 fail:
 	native_file_close(f);
 	return rc;
+}
+
+enum err_code native_file_open(const char *path, struct native_file *f, struct err *err)
+{
+	return native_file_open_as(path, false, f, err);
+}
+
+enum err_code native_file_open_part(const char *path, struct native_file *f, struct err *err)
+{
+	return native_file_open_as(path, true, f, err);
 }
 
 void native_file_close(struct native_file *f)

@@ -164,7 +164,25 @@ static enum err_code dwarf_read_all(
 	return dwarf_units_read(r, err);
 }
 
-static void dwarf_reader_close(struct dwarf_reader *r)
+enum err_code dwarf_reader_open(
+	struct elf *e, struct dwarf_stats *stats, struct dwarf_reader **out, struct err *err)
+{
+	struct dwarf_reader *r = calloc(1, sizeof(*r));
+
+	*stats = (struct dwarf_stats){ 0 };
+	if (!r)
+		return err_nomem(err, "debug data");
+	r->stats = stats;
+	r->steps_max = r->steps_left = 1u << 20;
+	r->split_bytes_left = elf_limits_default.inflated_bytes_max;
+	r->elf = e;
+	r->alt.kind = FILE_ALT;
+	snprintf(r->alt.label, sizeof(r->alt.label), "dwz file: ");
+	*out = r;
+	return ERR_OK;
+}
+
+void dwarf_reader_close(struct dwarf_reader *r)
 {
 	abbrev_release(r);
 	line_tables_release(r);
@@ -188,19 +206,12 @@ static void dwarf_reader_close(struct dwarf_reader *r)
 enum err_code dwarf_add(struct elf *e, struct elf *alt, const struct bundle *split,
 	struct symindex_builder *b, struct dwarf_stats *stats, struct err *err)
 {
-	struct dwarf_reader *r = calloc(1, sizeof(*r));
-	enum err_code rc;
+	struct dwarf_reader *r;
+	enum err_code rc = dwarf_reader_open(e, stats, &r, err);
 
-	*stats = (struct dwarf_stats){ 0 };
-	if (!r)
-		return err_nomem(err, "debug data");
+	if (rc)
+		return rc;
 	r->builder = b;
-	r->stats = stats;
-	r->steps_max = r->steps_left = 1u << 20;
-	r->split_bytes_left = elf_limits_default.inflated_bytes_max;
-	r->elf = e;
-	r->alt.kind = FILE_ALT;
-	snprintf(r->alt.label, sizeof(r->alt.label), "dwz file: ");
 	rc = dwarf_read_all(r, alt, split, err);
 	dwarf_reader_close(r);
 	return rc;

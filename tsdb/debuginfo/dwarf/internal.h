@@ -138,7 +138,7 @@ struct dwarf_unit {
 	uint64_t low_pc, line_offset, str_base, addr_base, rnglists_base, ranges_base;
 	uint64_t split_ranges_base; /* of a skeleton: what ranges of its unit count from */
 	uint64_t dwo_id;
-	struct str comp_dir;
+	struct str comp_dir, dwo_name;
 };
 
 /* A row of a package's index: where a unit's parts begin. */
@@ -261,7 +261,11 @@ struct dwarf_reader {
 	struct dwarf_job job;
 };
 
-/* dwarf.c: loads a file's sections, whose bytes count for the budget of steps. */
+/* dwarf.c */
+MUST_CHECK enum err_code dwarf_reader_open(
+	struct elf *e, struct dwarf_stats *stats, struct dwarf_reader **out, struct err *err);
+void dwarf_reader_close(struct dwarf_reader *r);
+/* Loads a file's sections, whose bytes count for the budget of steps. */
 enum err_code dwarf_file_load(
 	struct dwarf_reader *r, struct elf *e, struct dwarf_file *f, struct err *err);
 /* Reads a unit of code; ERR_INVALID: it is damaged. */
@@ -279,6 +283,14 @@ enum err_code dwarf_symbol(struct dwarf_reader *r, uint64_t address, bool *found
 
 /* split.c: reads the units of the files, and marks their skeletons as done. */
 enum err_code split_read(struct dwarf_reader *r, const struct bundle *files, struct err *err);
+/* Loads r->split of a .dwo file or package. */
+enum err_code split_load(struct dwarf_reader *r, struct elf *e, struct err *err);
+typedef enum err_code (*split_unit_fn)(
+	struct dwarf_reader *r, struct dwarf_unit *u, void *ctx, struct err *err);
+/* Each unit of r->split. *is_file: the error is of the file, and not what `each` returned. */
+enum err_code split_each_unit(struct dwarf_reader *r, struct elf *e, split_unit_fn each, void *ctx,
+	bool *is_file, struct err *err);
+void split_unload(struct dwarf_reader *r);
 
 /* package.c: a package's index becomes f->rows. */
 enum err_code package_index(struct dwarf_file *f, struct err *err);

@@ -76,7 +76,8 @@ static void split_attach(struct dwarf_unit *u, const struct dwarf_unit *skeleton
 }
 
 /* Skeletons share an id if the same source was compiled twice: the unit is read for each. */
-static enum err_code split_read_unit(struct dwarf_reader *r, struct dwarf_unit *u, struct err *err)
+static enum err_code split_read_unit(
+	struct dwarf_reader *r, struct dwarf_unit *u, void *ctx, struct err *err)
 {
 	struct err why = { 0 };
 	enum err_code rc;
@@ -100,15 +101,6 @@ static enum err_code split_read_unit(struct dwarf_reader *r, struct dwarf_unit *
 	return ERR_OK;
 }
 
-static enum err_code split_read_units(struct dwarf_reader *r, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-
-	for (uint32_t i = 0; !rc && i < r->split.units_n; i++)
-		rc = split_read_unit(r, &r->split.units[i], err);
-	return rc;
-}
-
 /* ---- files ---- */
 
 /* Sections may overlap: what all .debug_info.dwo of a file have, by its size, is limited. */
@@ -119,16 +111,13 @@ static void split_count(struct dwarf_reader *r, struct str section)
 	r->split_bytes_left -= section.len < r->split_bytes_left ? section.len : r->split_bytes_left;
 }
 
-static enum err_code split_open(
-	struct dwarf_reader *r, struct str bytes, struct elf **e, struct err *err)
+enum err_code split_load(struct dwarf_reader *r, struct elf *e, struct err *err)
 {
-	struct elf_limits limits = elf_limits_default;
 	struct dwarf_file *f = &r->split;
 	enum err_code rc;
 
-	/* All files together may inflate to what one may. */
-	limits.inflated_bytes_max = r->split_bytes_left;
-	if ((rc = elf_open_split(bytes, &limits, e, err)) || (rc = dwarf_file_load(r, *e, f, err)))
+	f->kind = FILE_SPLIT;
+	if ((rc = dwarf_file_load(r, e, f, err)))
 		return rc;
 	for (unsigned i = 0; i < SECTIONS; i++)
 		split_count(r, f->sections[i]);
@@ -137,22 +126,32 @@ static enum err_code split_open(
 	return f->sections[SEC_INDEX].len ? package_index(f, err) : ERR_OK;
 }
 
-static void split_close(struct dwarf_reader *r, struct elf *e)
+static enum err_code split_open(
+	struct dwarf_reader *r, struct str bytes, struct elf **e, struct err *err)
+{
+	struct elf_limits limits = elf_limits_default;
+	enum err_code rc;
+
+	/* All files together may inflate to what one may. */
+	limits.inflated_bytes_max = r->split_bytes_left;
+	rc = elf_open_split(bytes, &limits, e, err);
+	return rc ? rc : split_load(r, *e, err);
+}
+
+void split_unload(struct dwarf_reader *r)
 {
 	abbrev_forget(r, FILE_SPLIT);
 	number_map_clear(&r->global); /* it names offsets in this file */
 	free(r->split.units);
 	free(r->split.rows);
 	r->split = (struct dwarf_file){ .kind = FILE_SPLIT };
-	elf_close(e);
 }
 
-/* *is_file: the error is of the file, which is left out, and not of what was read. */
-static enum err_code split_read_file(
-	struct dwarf_reader *r, struct elf *e, uint64_t bytes, bool *is_file, struct err *err)
+enum err_code split_each_unit(struct dwarf_reader *r, struct elf *e, split_unit_fn each, void *ctx,
+	bool *is_file, struct err *err)
 {
 	struct dwarf_file *f = &r->split;
-	uint64_t at = 0, left = bytes * INFO_RATIO_MAX;
+	uint64_t at = 0, left = elf_file_bytes(e) * INFO_RATIO_MAX;
 	bool found;
 	enum err_code rc;
 
@@ -174,8 +173,9 @@ static enum err_code split_read_file(
 		if ((rc = units_scan(r, f, err)))
 			return rc;
 		*is_file = false;
-		if ((rc = split_read_units(r, err)))
-			return rc;
+		for (uint32_t i = 0; i < f->units_n; i++)
+			if ((rc = each(r, &f->units[i], ctx, err)))
+				return rc;
 		number_map_clear(&r->global);
 	}
 }
@@ -195,15 +195,15 @@ enum err_code split_read(struct dwarf_reader *r, const struct bundle *files, str
 
 		if (kind != BUNDLE_DWO && kind != BUNDLE_DWP)
 			continue;
-		r->split.kind = FILE_SPLIT;
 		snprintf(r->split.label, sizeof(r->split.label), "file %zu of the bundle: ", i + 1);
 		if (!(rc = split_open(r, bytes, &e, &why)))
-			rc = split_read_file(r, e, bytes.len, &is_file, &why);
+			rc = split_each_unit(r, e, split_read_unit, NULL, &is_file, &why);
 		if (rc && is_file) {
 			dwarf_note_file(r, &r->split, rc, &why);
 			rc = ERR_OK;
 		}
-		split_close(r, e);
+		split_unload(r);
+		elf_close(e);
 		if (rc)
 			return err_copy(err, &why);
 	}

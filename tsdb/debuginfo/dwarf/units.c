@@ -134,6 +134,8 @@ static void dwarf_take_root(
 		u->low_pc = 0;
 	if ((v = die_value(d, SLOT_COMP_DIR)) && !value_string(r, f, u, v, &u->comp_dir))
 		u->comp_dir = (struct str){ 0 };
+	if ((v = die_value(d, SLOT_DWO_NAME)) && !value_string(r, f, u, v, &u->dwo_name))
+		u->dwo_name = (struct str){ 0 };
 	u->has_dwo_id = u->type == UT_SKELETON || u->type == UT_SPLIT_COMPILE ||
 		die_value(d, SLOT_DWO_ID);
 	u->dwo_id = dwarf_number(d, SLOT_DWO_ID, u->dwo_id);

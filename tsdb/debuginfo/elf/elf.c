@@ -302,6 +302,11 @@ void elf_close(struct elf *e)
 	free(e);
 }
 
+uint64_t elf_file_bytes(const struct elf *e)
+{
+	return e->bytes.len;
+}
+
 bool elf_is_little(const struct elf *e)
 {
 	return true;

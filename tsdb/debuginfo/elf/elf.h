@@ -44,6 +44,7 @@ MUST_CHECK enum err_code elf_open_split(
 	struct str bytes, const struct elf_limits *l, struct elf **out, struct err *err);
 void elf_close(struct elf *e); /* NULL is fine */
 
+uint64_t elf_file_bytes(const struct elf *e);
 bool elf_is_little(const struct elf *e); /* always: others are refused */
 unsigned elf_address_bytes(const struct elf *e); /* 4 or 8 */
 unsigned elf_machine(const struct elf *e); /* EM_X86_64, EM_AARCH64 ... of <elf.h> */

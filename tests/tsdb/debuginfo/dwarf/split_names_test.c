@@ -49,7 +49,7 @@ static enum err_code read_names(struct str bytes, struct splits *out)
 	enum err_code rc;
 
 	*out = (struct splits){ 0 };
-	if ((rc = elf_open(bytes, &e, &err)))
+	if ((rc = elf_open_split(bytes, &elf_limits_default, &e, &err)))
 		return rc;
 	rc = dwarf_each_split(e, add_split, out, &err);
 	elf_close(e);
@@ -62,7 +62,7 @@ static enum err_code read_ids(struct str bytes, struct splits *out)
 	enum err_code rc;
 
 	*out = (struct splits){ 0 };
-	if ((rc = elf_open(bytes, &e, &err)))
+	if ((rc = elf_open_split(bytes, &elf_limits_default, &e, &err)))
 		return rc;
 	rc = dwarf_each_split_id(e, add_id, out, &err);
 	elf_close(e);
@@ -138,6 +138,38 @@ TEST(names_and_ids_of_compilers)
 	buf_release(&bytes);
 }
 
+/* Units in object files, and behind hundreds of units of types, each in a section of its own. */
+TEST(units_in_other_places)
+{
+	static const struct {
+		const char *compile, *file;
+	} rows[] = {
+		{ "clang++ -std=c++17 -gdwarf-5 -gsplit-dwarf=single", "shapes.o" },
+		{ "g++ -gdwarf-5 -gsplit-dwarf -fdebug-types-section", "shapes.dwo" },
+	};
+	char dir[] = "/tmp/epimetheus-split-XXXXXX";
+	struct buf said = { 0 }, bytes = { 0 };
+	struct splits split, in_file;
+
+	REQUIRE(mkdtemp(dir));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		REQUIRE(oracle_run(&said,
+			"s=" SAMPLES "; cd %s && %s -O2 -fPIC -c -o shapes.o ${s}shapes.cc && "
+			"g++ -shared -o shapes.so shapes.o",
+			dir, rows[i].compile));
+		REQUIRE(oracle_read(&bytes, dir, "shapes.so"));
+		REQUIRE_OK(read_names(buf_str(&bytes), &split), &err);
+		CHECK_INT(split.n, 1);
+		CHECK_STR(str_of(split.names[0]), rows[i].file);
+		REQUIRE(oracle_read(&bytes, dir, rows[i].file));
+		REQUIRE_OK(read_ids(buf_str(&bytes), &in_file), &err);
+		CHECK(has_id(&in_file, split.ids[0]));
+	}
+	CHECK(oracle_run(&said, "rm -r %s", dir));
+	buf_release(&said);
+	buf_release(&bytes);
+}
+
 TEST(a_whole_binary_has_none)
 {
 	struct buf bytes = { 0 };
@@ -198,7 +230,7 @@ TEST(an_index_that_is_cut_is_an_error)
 		dir));
 	REQUIRE(oracle_read(&bytes, dir, "a.o"));
 	CHECK_ERR(read_ids(buf_str(&bytes), &split), &err, ERR_INVALID,
-		".debug_cu_index is damaged: its table is cut short");
+		"the package's index is longer than its section");
 	CHECK(oracle_run(&said, "rm -r %s", dir));
 	buf_release(&said);
 	buf_release(&bytes);
