@@ -114,7 +114,7 @@ test('what is as good is taken by force, and what is worse takes nothing away', 
   const was = await binary(server, id);
   for (const file of [debug, symbols]) {
     run = await upload(t, server, file);
-    assert.match(run.out, /: not sent: equally good symbols are stored \(dwarf\)\n/, run.err);
+    assert.match(run.out, /: not sent: equally good symbols are stored \(dwarf\); --force sends it\n/, run.err);
     run = await upload(t, server, '--force', file);
     assert.equal(run.code, 0, run.err);
     assert.match(run.out, /: named by dwarf, /);

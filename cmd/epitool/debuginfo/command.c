@@ -162,10 +162,10 @@ static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const ch
 		tool_debuginfo_run_await(r, path, id, 0);
 		return;
 	}
-	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s",
+	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s%s",
 		reason->len ? (int)reason->len : (int)sizeof(AS_GOOD) - 1,
 		reason->len ? reason->ptr : AS_GOOD, n.quality[0] ? " (" : "", n.quality,
-		n.quality[0] ? ")" : "");
+		n.quality[0] ? ")" : "", r->recursive ? "" : "; --force sends it");
 	tool_debuginfo_say(path, id, text);
 }
 
