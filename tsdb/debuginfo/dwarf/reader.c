@@ -28,7 +28,8 @@ enum err_code dwarf_damaged(struct err *err, const char *fmt, ...)
 
 struct cursor dwarf_bytes(const struct dwarf_file *f, enum section s, uint64_t offset)
 {
-	struct cursor c = cursor_of(f->sections[s]);
+	/* A section that this kind of file does not have was not loaded: it is NULL. */
+	struct cursor c = cursor_of(f->sections[s].len ? f->sections[s] : STR(""));
 
 	if (offset > cursor_left(&c)) {
 		c.at = c.end;
