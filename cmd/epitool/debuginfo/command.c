@@ -144,28 +144,25 @@ static void tool_debuginfo_run_watch(const struct tool_debuginfo_run *r, const c
 
 /* The server has it already, or it is on its way, or it failed a moment ago. */
 static void tool_debuginfo_run_was_before(struct tool_debuginfo_run *r, const char *path,
-	const struct debuginfo_id *id, const struct buf *reason)
+	const struct debuginfo_id *id, const struct buf *reason, const struct debuginfo_send_named *n)
 {
-	struct debuginfo_send_named n;
 	struct err err;
 	char text[700];
 
-	if (debuginfo_ask(&r->client, id, &n, &err))
-		n = (struct debuginfo_send_named){ 0 };
-	if (!strcmp(n.state, "failed")) {
-		err_set(&err, ERR_INVALID, "%s", n.why);
+	if (!strcmp(n->state, "failed")) {
+		err_set(&err, ERR_INVALID, "%s", n->why);
 		tool_debuginfo_run_fail(r, path, &err);
 		return;
 	}
 	r->there++;
-	if (r->wait && (!strcmp(n.state, "queued") || !strcmp(n.state, "extracting"))) {
+	if (r->wait && (!strcmp(n->state, "queued") || !strcmp(n->state, "extracting"))) {
 		tool_debuginfo_run_await(r, path, id, 0);
 		return;
 	}
 	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s%s",
 		reason->len ? (int)reason->len : (int)sizeof(AS_GOOD) - 1,
-		reason->len ? reason->ptr : AS_GOOD, n.quality[0] ? " (" : "", n.quality,
-		n.quality[0] ? ")" : "", r->recursive ? "" : "; --force sends it");
+		reason->len ? reason->ptr : AS_GOOD, n->quality[0] ? " (" : "", n->quality,
+		n->quality[0] ? ")" : "", r->recursive ? "" : "; --force sends it");
 	tool_debuginfo_say(path, id, text);
 }
 
@@ -251,17 +248,23 @@ static void tool_debuginfo_upload_shrink(void *ctx, const struct err *why)
 
 /* ---- a file ---- */
 
-/* An earlier file of the same build was on its way, and is there now: this one may add to it. */
-static bool tool_debuginfo_run_was_under_way(
-	const struct tool_debuginfo_run *r, const char *path, const struct debuginfo_id *id)
+/*
+ * An earlier file of the same build was on its way, and is there now: this one may add to it. *n is
+ * what the server says of the binary.
+ */
+static bool tool_debuginfo_run_was_under_way(const struct tool_debuginfo_run *r, const char *path,
+	const struct debuginfo_id *id, struct debuginfo_send_named *n)
 {
-	struct debuginfo_send_named n = { 0 };
 	struct err err;
 
-	if (!r->wait || debuginfo_ask(&r->client, id, &n, &err) || tool_debuginfo_is_over(&n))
+	if (debuginfo_ask(&r->client, id, n, &err)) {
+		*n = (struct debuginfo_send_named){ 0 };
 		return false;
-	tool_debuginfo_run_watch(r, path, id, clock_monotonic_ns() + r->wait_ns, &n);
-	return tool_debuginfo_is_over(&n);
+	}
+	if (!r->wait || tool_debuginfo_is_over(n))
+		return false;
+	tool_debuginfo_run_watch(r, path, id, clock_monotonic_ns() + r->wait_ns, n);
+	return tool_debuginfo_is_over(n);
 }
 
 static void tool_debuginfo_run_upload_open_file(
@@ -271,6 +274,7 @@ static void tool_debuginfo_run_upload_open_file(
 	struct tool_debuginfo_upload u = { path, f, { r->dwo_dirs.v, r->dwo_dirs.n, NULL }, 0 };
 	const struct debuginfo_sending sending = { &r->client, path, f, r->force,
 		tool_debuginfo_upload_find, tool_debuginfo_upload_shrink, &u };
+	struct debuginfo_send_named named;
 	struct buf reason = { 0 };
 	struct err err;
 	enum sent sent;
@@ -279,7 +283,7 @@ static void tool_debuginfo_run_upload_open_file(
 		progress_begin(path);
 		sent = debuginfo_send(&sending, &reason, &err);
 		progress_end();
-	} while (sent == SENT_BEFORE && tool_debuginfo_run_was_under_way(r, path, id));
+	} while (sent == SENT_BEFORE && tool_debuginfo_run_was_under_way(r, path, id, &named));
 	if (sent == SENT) {
 		r->uploaded++;
 		if (r->wait)
@@ -287,7 +291,7 @@ static void tool_debuginfo_run_upload_open_file(
 		else
 			tool_debuginfo_say_uploaded(path, id, "uploaded", u.files_n);
 	} else if (sent == SENT_BEFORE) {
-		tool_debuginfo_run_was_before(r, path, id, &reason);
+		tool_debuginfo_run_was_before(r, path, id, &reason, &named);
 	} else {
 		tool_debuginfo_run_fail(r, path, &err);
 		r->over = sent == SENT_NONE;

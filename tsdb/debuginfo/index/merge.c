@@ -118,7 +118,7 @@ static enum err_code merge_add_scopes(struct merge *m, struct err *err)
 	return ERR_OK;
 }
 
-/* The index says how good its best is; of the others, names alone are told by what they lack. */
+/* The index says the best quality of its segments. A name without file and line is a symbol's. */
 static enum err_code merge_add_segment(
 	struct merge *m, uint64_t start, uint64_t end, const struct symindex_place *at, struct err *err)
 {

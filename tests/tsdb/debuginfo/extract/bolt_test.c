@@ -2,43 +2,29 @@
  * Programs whose functions BOLT has put elsewhere: their program headers are far behind the
  * beginning, most old code is left, and functions have pieces. Names beside llvm-symbolizer's.
  */
-#include "tsdb/debuginfo/extract/extract.h"
-
-#include "tests/oracle.h"
+#include "tests/tsdb/debuginfo/extract/files.h"
 #include "tests/tsdb/debuginfo/oracle/compare.h"
-
-#define FOLDER "tests/tsdb/debuginfo/oracle/"
 
 static struct err err;
 
-static void run(const char *command)
-{
-	struct buf out = { 0 };
-
-	if (!oracle_dir() ||
-		!oracle_run(&out, "export O=$PWD/" FOLDER "; cd '%s' && %s", oracle_dir(), command))
-		CHECK_FAIL("failed: %s", command);
-	buf_release(&out);
-}
-
 /* A program, laid out anew with and without its debug data. */
-static void make_files(void)
+static void make_bolted(void)
 {
 	static bool made;
 
 	if (made)
 		return;
 	made = true;
-	run("clang++ -std=c++17 -O2 -g -Wl,-q -o linked $O/samples/shapes.cc $O/samples/main.cc && "
-		"$O/bolt.sh linked lines -update-debug-sections && $O/bolt.sh linked names");
+	files_run("clang++ -std=c++17 -O2 -g -Wl,-q -o linked $S/shapes.cc $S/main.cc && "
+			  "$O/bolt.sh linked lines -update-debug-sections && $O/bolt.sh linked names");
 }
 
-static void extract(const char *name, struct buf *index)
+static void index_bolted(const char *name, struct buf *index)
 {
-	struct buf bytes = { 0 };
+	struct buf bytes;
 
-	make_files();
-	REQUIRE(oracle_read(&bytes, oracle_dir(), name));
+	make_bolted();
+	bytes = files_read(name);
 	CHECK_OK(debuginfo_extract(buf_str(&bytes), STR(""), index, &err), &err);
 	buf_release(&bytes);
 }
@@ -52,7 +38,7 @@ TEST(addresses_in_moved_functions_are_those_of_llvm_symbolizer)
 		struct buf index = { 0 };
 		char path[ORACLE_DIR_MAX + 16];
 
-		extract(files[i], &index);
+		index_bolted(files[i], &index);
 		snprintf(path, sizeof(path), "%s/%s", oracle_dir(), files[i]);
 		CHECK_OK(
 			oracle_compare_index(buf_str(&index), path, ORACLE_LLVM_SYMBOLS, 8000, 4, &c, &err),
@@ -85,7 +71,7 @@ TEST(symbols_name_functions_and_their_cold_parts)
 	struct symindex *x = NULL;
 	struct buf index = { 0 };
 
-	extract("names", &index);
+	index_bolted("names", &index);
 	REQUIRE_OK(symindex_open(buf_str(&index), &x, &err), &err);
 	CHECK_INT(symindex_best(x), SYMINDEX_SYMBOLS);
 	check_name(x, "main", "main");

@@ -13,13 +13,14 @@ struct extracted_file {
 	struct symindex *x; /* NULL: it was refused */
 };
 
-/* In the folder; $S are the sources of the oracle's samples. */
+/* In the folder; $O is the oracle's folder, $S that of its samples' sources. */
 static inline void files_run(const char *command)
 {
 	struct buf out = { 0 };
 
 	if (!oracle_dir() ||
-		!oracle_run(&out, "export S=$PWD/tests/tsdb/debuginfo/oracle/samples; cd '%s' && %s",
+		!oracle_run(&out,
+			"export O=$PWD/tests/tsdb/debuginfo/oracle; export S=$O/samples; cd '%s' && %s",
 			oracle_dir(), command))
 		CHECK_FAIL("failed: %s", command);
 	buf_release(&out);
