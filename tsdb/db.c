@@ -302,6 +302,11 @@ void db_union_tell(struct db *d, db_member_fn tell, void *ctx)
 	d->union_tell_ctx = ctx;
 }
 
+void db_union_set_records(struct db *d, const char *name)
+{
+	d->union_records = name;
+}
+
 static void db_free_memory(struct db *db)
 {
 	struct series *s;

@@ -25,6 +25,9 @@ MUST_CHECK enum err_code db_union_open(struct db **out, struct err *err);
 /* Warns of what no member can know of, as that a list of them cannot be had. Before the first
  * querier. */
 void db_union_tell(struct db *d, db_member_fn tell, void *ctx);
+/* The member of this name has recorded numbers and nothing else. What it lacks is said to those who
+ * may have selected some of them. Before the first querier; the name outlives the union. */
+void db_union_set_records(struct db *d, const char *name);
 /* The member's own gauges end: those of the union have it. The name is copied. tell may be NULL. */
 MUST_CHECK enum err_code db_union_add(struct db *d, const char *name, struct db *member,
 	db_member_fn tell, void *ctx, struct err *err);

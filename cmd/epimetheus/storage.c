@@ -225,6 +225,7 @@ static enum err_code storage_open_cluster(struct storage *s, struct err *err)
 {
 	struct cluster_options o = { .bucket = s->bucket,
 		.remote = remote_source(s->remote),
+		.records = STORAGE_RULES_SHARD,
 		.db = db_options_of(s->o),
 		.poll_ns = s->o->poll_interval_ns };
 	enum err_code rc;

@@ -86,7 +86,7 @@ function simulated({ cluster, endS }) {
   for (let i = 0; i < CHECK_NODES; i++) {
     const from = at(`query-${i}`);
     for (const s of shards) out.query = plus(out.query, follow(s, from, endS, checked));
-    out.query.list += 1 + Math.floor((endS - from) / DEFAULTS.listS);
+    out.query.list += 1 + Math.floor((endS - from) / checked.pollS);
   }
   return { out, shards };
 }
@@ -152,11 +152,11 @@ const headS = (o) => o.windowS / 2 + o.windowS * Math.ceil(o.lateS / o.windowS);
 /** Rows of [what, value, unit]. */
 export function table(p, costs) {
   const { l, o, shards, day, node } = p;
-  const perDay = plus(plus(nothing(), day.requests, shards), node, l.nodes * shards);
-  perDay.list += l.nodes * (DAY / o.listS) * Math.ceil(shards / 1000);
+  const ofNodes = plus(nothing(), node, l.nodes * shards);
+  ofNodes.list += l.nodes * (DAY / o.pollS) * Math.ceil(shards / 1000);
   const cpuShard = p.perS * (SCRAPE_CPU + costs.cutCpu + 2 * costs.joinCpu), cpuNode = p.perS * shards * costs.followCpu;
   const s = startsOf(p, costs), stored = p.stored * shards;
-  const money = { shards: priceOf(plus(nothing(), day.requests, shards)) * 30, nodes: priceOf(plus(nothing(), node, l.nodes * shards)) * 30,
+  const money = { shards: priceOf(plus(nothing(), day.requests, shards)) * 30, nodes: priceOf(ofNodes) * 30,
     stored: (stored / TB) * PRICES.tbMonth };
   const sent = Object.values(day.sent).reduce((a, b) => a + b, 0);
   return [

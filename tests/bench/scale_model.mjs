@@ -13,7 +13,7 @@ const MAINTAIN_S = 1;
 /** What the programs do when nothing else is said: cmd/epimetheus/options.c and the headers that it names. */
 export const DEFAULTS = {
   segmentS: 30, pollS: 10, windowS: 7200, lateS: 3600, retentionS: 15 * 86400, blockMaxS: 0, deleteDelayS: 900, localS: 0,
-  listS: 60, orphansS: 86400, workers: 8, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20,
+  orphansS: 86400, workers: 8, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20,
   openGets: 1, stubGets: 1,
 };
 

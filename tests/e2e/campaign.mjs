@@ -82,7 +82,7 @@ export class Campaign {
       this.pushers.set(shard, new LedgerPusher(ledger, () => this.cluster.get(shard), () => this.settle(shard)));
     }
     await Promise.all(this.shards().map((name) => this.up(name)));
-    await Promise.all([...this.nodes(), 'keeper'].map((name) => this.up(name))); // they list the shards once a minute
+    await Promise.all([...this.nodes(), 'keeper'].map((name) => this.up(name)));
     for (const shard of this.shards()) this.push(shard);
     this.checkers = this.nodes().map((name) => this.check(name));
   }

@@ -50,6 +50,7 @@ struct db {
 	size_t members_n, members_cap;
 	db_member_fn union_tell; /* constant once it has queriers */
 	void *union_tell_ctx;
+	const char *union_records; /* the name of a member, or NULL; constant likewise */
 	struct db_options o;
 	struct mirror *mirror; /* of the head, where it is open for reading only; else NULL */
 	char *dir, *head_dir, *ids_path;

@@ -15,7 +15,6 @@
  * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
  * who wants to remove it waits for that. The list of shards is a turn like the others.
  */
-#define LIST_NS (60 * NS_PER_S)
 #define WORKERS_MAX 64u
 #define POLL_NS (10 * NS_PER_S)
 #define SHARDS_PREFIX "shards/"
@@ -41,7 +40,8 @@ struct cluster {
 	struct member_shard **shards; /* lock: ascending by name */
 	size_t n, cap;
 	int64_t list_ns; /* lock: when to list */
-	bool listing, listed; /* lock: a worker does it; it was done once */
+	bool listing, tried; /* lock: a worker does it; one ended */
+	int64_t listed_ns; /* lock: monotonic, when the last good list began; 0: there was none */
 	struct err list_failed; /* lock; code ERR_OK: the last list was well */
 	bool closing; /* lock */
 	struct thread workers[WORKERS_MAX];
@@ -267,6 +267,7 @@ static struct member_shard *cluster_take_gone(struct cluster *c, const struct cl
 static void cluster_list(struct cluster *c)
 {
 	struct cluster_listing l = { .c = c };
+	int64_t began_ns = clock_monotonic_ns();
 	struct err err = { 0 };
 	struct member_shard *s;
 	enum err_code rc;
@@ -281,6 +282,8 @@ static void cluster_list(struct cluster *c)
 	if (rc && !c->list_failed.code)
 		log_warn("cluster", "shards cannot be listed", LOG_E(&err));
 	c->list_failed = rc ? err : (struct err){ 0 };
+	if (!rc)
+		c->listed_ns = began_ns;
 	mutex_unlock(&c->lock);
 	while (!rc && (s = cluster_take_gone(c, &l))) {
 		log_info("cluster", "shard is gone", LOG_S("shard", s->name));
@@ -323,9 +326,8 @@ static void cluster_do_list(struct cluster *c)
 	cluster_list(c);
 	mutex_lock(&c->lock);
 	c->listing = false;
-	c->listed = true;
-	c->list_ns = clock_monotonic_ns() +
-		(c->list_failed.code && c->o.poll_ns < c->o.list_ns ? c->o.poll_ns : c->o.list_ns);
+	c->tried = true;
+	c->list_ns = clock_monotonic_ns() + c->o.poll_ns;
 	cond_broadcast(&c->due);
 }
 
@@ -363,16 +365,39 @@ static void cluster_work(void *ctx)
 
 /* ---- the cluster ---- */
 
-/* There may be shards that nobody knows of. The lock is held. */
+/* The lock is held. */
+static bool cluster_has_shards(const struct cluster *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!c->o.records || strcmp(c->shards[i]->name, c->o.records))
+			return true;
+	return false;
+}
+
+/*
+ * There may be shards that nobody knows of: a list does not have those that came after it. Two that
+ * failed or were slow are one too many, as for the news of a shard that is known. The lock is held.
+ */
 static void cluster_tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 {
+	int64_t age_ns = clock_monotonic_ns() - c->listed_ns;
 	struct buf text = { 0 };
 
 	mutex_assert_held(&c->lock);
-	if (c->listed && !c->list_failed.code)
+	if (!c->listed_ns && !c->list_failed.code) {
+		buf_add_cstr(&text, "shards may be missing: they cannot be listed yet");
+	} else if (c->list_failed.code) {
+		buf_printf(&text, "shards may be missing: they cannot be listed: %s", c->list_failed.msg);
+	} else if (age_ns > 2 * c->o.poll_ns + NS_PER_S) {
+		buf_add_cstr(&text, "shards may be missing: they were listed ");
+		duration_print(&text, age_ns / NS_PER_S * NS_PER_S);
+		buf_add_cstr(&text, " ago");
+	} else if (!cluster_has_shards(c)) {
+		buf_add_cstr(&text, "the bucket has no shards: no profiles were published yet");
+	} else {
 		return;
-	buf_printf(&text, "shards may be missing: they cannot be listed%s%s%c",
-		c->list_failed.code ? ": " : " yet", c->list_failed.code ? c->list_failed.msg : "", '\0');
+	}
+	buf_add_char(&text, '\0');
 	warn(to, buf_failed(&text) ? "shards may be missing" : text.ptr);
 	buf_release(&text);
 }
@@ -410,6 +435,12 @@ static void cluster_tell_missing(
 	mutex_unlock(&c->lock);
 }
 
+static void cluster_set_union(struct cluster *c)
+{
+	db_union_tell(c->db, cluster_tell_missing, c);
+	db_union_set_records(c->db, c->o.records);
+}
+
 enum err_code cluster_open(const struct cluster_options *o, struct cluster **out, struct err *err)
 {
 	struct cluster *c = calloc(1, sizeof(*c));
@@ -422,8 +453,6 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	c->o = *o;
 	if (!c->o.poll_ns)
 		c->o.poll_ns = POLL_NS;
-	if (!c->o.list_ns)
-		c->o.list_ns = LIST_NS;
 	if (!c->o.workers)
 		c->o.workers = 8;
 	if (c->o.workers > WORKERS_MAX)
@@ -433,7 +462,7 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	cond_init(&c->done);
 	/* Windows of an earlier process, perhaps of shards that are gone. */
 	if (!(rc = fs_remove_tree(&fs_posix, c->dir, err)) && !(rc = db_union_open(&c->db, err)))
-		db_union_tell(c->db, cluster_tell_missing, c);
+		cluster_set_union(c);
 	for (unsigned i = 0; i < c->o.workers && !rc; i++)
 		rc = thread_start(&c->workers[i], "cluster", cluster_work, c, err);
 	if (rc) {
@@ -480,7 +509,7 @@ static bool cluster_all_read(const struct cluster *c)
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->shards[i]->rounds && !c->shards[i]->own)
 			return false;
-	return c->listed;
+	return c->tried;
 }
 
 void cluster_wait(struct cluster *c, int64_t timeout_ns)

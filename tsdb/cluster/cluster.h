@@ -1,9 +1,11 @@
 /*
  * Cluster: all shards of a bucket as one database, for a query node.
  *
- * Shards are found by a list of the bucket every list_ns; each has a follower, which looks at its
- * manifest every poll_ns. A shard whose manifest is gone is dropped by the next list, with a word
- * in the log; until then answers say that it is missing.
+ * Every poll_ns the bucket is listed for shards, and each shard's follower looks at its manifest.
+ * So a new shard is known as soon as news of the others are. An answer says where the last list is
+ * older than two polls and a second, where there are no shards, and which ones were not read yet. A
+ * shard whose manifest is gone is dropped by the next list, with a word in the log; until then
+ * answers say that it is missing.
  *
  * Units:     nanoseconds.
  * Errors:    ERR_IO, ERR_NOMEM at the start; the status, the log and warnings of answers say
@@ -22,9 +24,9 @@ struct cluster_options {
 	struct bucket *bucket;
 	struct range_source *remote;
 	const char *dir; /* of the followers' windows; emptied */
+	const char *records; /* the shard of this name has recorded numbers alone; NULL: none */
 	struct db_options db; /* memory for all shards together */
 	int64_t poll_ns; /* default 10 s */
-	int64_t list_ns; /* between two lists of shards; default a minute */
 	unsigned workers; /* default 8: so many shards are read at once */
 };
 

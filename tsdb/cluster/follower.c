@@ -194,6 +194,8 @@ static void follower_tell_late(struct follower *f, struct buf *text)
 	} else if (!f->is.generation) {
 		buf_printf(text, "shard %s is missing: ", f->name);
 		buf_add_str(text, f->is.failed.code ? str_of(f->is.failed.msg) : STR("not read yet"));
+	} else if (!f->is.through_ns) {
+		buf_printf(text, "shard %s is new: its profiles may be missing", f->name);
 	} else {
 		buf_printf(text, "shard %s is late: its profiles after ", f->name);
 		time_print_rfc3339(text, f->is.through_ns);

@@ -310,9 +310,12 @@ void db_rows_close(struct db_rows *r);
 MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
 	struct arena *a, struct pprof **out, struct err *err);
 
-/* Messages for the answer: warnings are damage found while reading; an info is for example that a
- * window was read in whole steps, as retention dropped the raw rows. */
-const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
+/*
+ * Messages for the answer: warnings are damage found while reading; an info is for example that a
+ * window was read in whole steps, as retention dropped the raw rows. Ask after the selections: what
+ * the member lacks that has recorded numbers is left out if none of them may have had one.
+ */
+const struct str *db_querier_warnings(struct db_querier *q, size_t *n);
 const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 
 /*

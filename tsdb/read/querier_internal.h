@@ -19,6 +19,7 @@ struct querier_member {
 	struct db *db;
 	struct querier_turn turn; /* among the queriers of this one */
 	uint32_t first; /* of its sources, + 1; 0: it has none */
+	bool records; /* db_union_set_records */
 };
 
 /* A source of a querier: a head window by a snapshot of its store, or a block. */
@@ -54,8 +55,11 @@ struct db_querier {
 	bool fork; /* uses another querier's pins, and is in no list */
 	bool edges; /* db_querier_in_steps: decoded parts of chunks are kept */
 	struct arena arena; /* warnings, infos */
-	struct str *warnings, *infos;
-	size_t warnings_n, infos_n;
+	struct str *warnings, *infos, *records_warnings;
+	size_t warnings_n, infos_n, records_warnings_n;
+	/* Of the member that has recorded numbers: a selection may have, or cannot have, some of them.
+	 * A reader who only cannot need not know what the member lacks. */
+	bool records_read, records_passed;
 	struct querier_source *sources; /* ascending by time; those of one member do not overlap */
 	size_t sources_n;
 	struct partition **pinned; /* of head windows, each once */
@@ -68,6 +72,10 @@ struct db_querier {
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
 void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
+/* The same of what a member lacks. */
+void querier_warn_of(struct db_querier *q, uint32_t member, const char *text);
+/* The querier was asked for such series. */
+void querier_note_selected(struct db_querier *q, bool may_be_recorded);
 /* While it is opened: sources that cannot be read now, losses, blocks in a bucket that member lacks
  * (its db->lock is held), what a union and its members say of themselves. */
 void querier_tell_missing(struct db_querier *q);

@@ -144,8 +144,11 @@ static enum err_code read_query_find_members(struct db_querier *q, struct err *e
 		members_unpin(q->db, q->of, q->members_n);
 		return err_nomem(err, "query");
 	}
-	for (size_t i = 0; i < q->members_n; i++)
+	for (size_t i = 0; i < q->members_n; i++) {
 		q->members[i].db = q->of[i]->db;
+		q->members[i].records = q->db->union_records &&
+			strcmp(q->db->union_records, q->of[i]->name) == 0;
+	}
 	return ERR_OK;
 }
 

@@ -502,6 +502,25 @@ static enum err_code read_select_find(struct selecting *s, struct err *err)
 	return rc;
 }
 
+/*
+ * May the selection have a recorded number, as far as can be known where the newest are missing?
+ * One by name has if the member has such a series, or nobody does: then it may be new.
+ */
+static bool select_may_be_recorded(const struct selecting *s)
+{
+	const struct db_querier *q = s->q;
+	bool named = false;
+
+	if (!(s->kinds & DB_NUMBERS))
+		return false;
+	for (size_t i = 0; i < s->n && !named; i++)
+		named = s->m[i].op == MATCH_EQ && str_eq(s->m[i].name, STR(LABEL_NAME));
+	for (size_t i = 0; i < s->found && named; i++)
+		if (q->members[q->sources[s->v[i].place.source].member].records)
+			return true;
+	return !named || !s->found;
+}
+
 enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struct matcher *m,
 	size_t n, size_t series_max, size_t *about, struct arena *a, struct db_series **out,
 	size_t *out_n, struct err *err)
@@ -511,6 +530,7 @@ enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struc
 	};
 	enum err_code rc = read_select_find(&x, err);
 
+	querier_note_selected(q, select_may_be_recorded(&x));
 	if (!rc)
 		rc = select_unite(&x, out, out_n, err);
 	if (about)
@@ -528,6 +548,7 @@ enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct
 
 	arena_init(&scratch, 0);
 	x.a = &scratch;
+	querier_note_selected(q, kinds & DB_NUMBERS);
 	rc = read_select_find(&x, err);
 	select_end(&x);
 	arena_release(&scratch);

@@ -40,6 +40,22 @@ void querier_warn_text(struct db_querier *q, const char *text)
 	warnings_add_text(q, &q->warnings, &q->warnings_n, text);
 }
 
+void querier_warn_of(struct db_querier *q, uint32_t member, const char *text)
+{
+	if (q->members[member].records)
+		warnings_add_text(q, &q->records_warnings, &q->records_warnings_n, text);
+	else
+		querier_warn_text(q, text);
+}
+
+void querier_note_selected(struct db_querier *q, bool may_be_recorded)
+{
+	if (may_be_recorded)
+		q->records_read = true;
+	else
+		q->records_passed = true;
+}
+
 void querier_tell_missing(struct db_querier *q)
 {
 	struct err why;
@@ -55,6 +71,7 @@ void querier_tell_missing(struct db_querier *q)
 
 struct telling {
 	struct db_querier *q;
+	uint32_t member;
 	const char *shard; /* NULL: of no union */
 	size_t n;
 };
@@ -69,16 +86,17 @@ static bool warnings_tell_one(void *ctx, const struct loss *l)
 	if (t->shard)
 		buf_printf(&text, "shard %s: ", t->shard);
 	loss_print(l, &text);
-	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
+	querier_warn_of(t->q, t->member, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
 	buf_release(&text);
 	return true;
 }
 
 void querier_tell_losses(struct db_querier *q)
 {
-	struct telling t = { q, NULL, 0 };
+	struct telling t = { .q = q };
 
-	for (size_t i = 0; i < q->members_n; i++) {
+	for (uint32_t i = 0; i < q->members_n; i++) {
+		t.member = i;
 		t.shard = q->of ? q->of[i]->name : NULL;
 		losses_each(q->members[i].db->losses, q->min_ns, q->max_ns, warnings_tell_one, &t);
 	}
@@ -92,7 +110,7 @@ static void warnings_tell_unreadable(void *ctx, const char *text)
 	struct telling *t = ctx;
 
 	if (++t->n <= LOSS_WARNINGS_MAX)
-		querier_warn_text(t->q,
+		querier_warn_of(t->q, t->member,
 			text ? arena_printf(&t->q->arena, "%s%s%s%s", t->shard ? "shard " : "",
 					   t->shard ? t->shard : "", t->shard ? ": " : "", text) :
 				   NULL);
@@ -101,13 +119,13 @@ static void warnings_tell_unreadable(void *ctx, const char *text)
 /* Blocks in a bucket that this querier lacks: said in the same step in which it pins the others. */
 void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
 {
-	struct telling t = { q, q->of ? q->of[member]->name : NULL, 0 };
+	struct telling t = { q, member, q->of ? q->of[member]->name : NULL, 0 };
 
 	blocks_tell_unreadable_locked(
 		q->members[member].db, q->min_ns, q->max_ns, warnings_tell_unreadable, &t);
 	if (t.n > LOSS_WARNINGS_MAX)
-		querier_warn_text(
-			q, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
+		querier_warn_of(
+			q, member, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
 }
 
 /* Rows that a clock stored that was ahead: an answer that reaches them says so. */
@@ -128,7 +146,7 @@ void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t fr
 	if (last_ns <= now_ns)
 		return;
 	time_print_rfc3339(&until, last_ns);
-	querier_warn_text(q,
+	querier_warn_of(q, member,
 		arena_printf(&q->arena,
 			"%s%s%sprofiles of the future, up to " STR_FMT
 			", are in the answer: stored while a clock was ahead",
@@ -137,14 +155,30 @@ void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t fr
 	buf_release(&until);
 }
 
+static bool warnings_has(const struct str *list, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(list[i], text))
+			return true;
+	return false;
+}
+
 static void warnings_warn(void *to, const char *text)
 {
 	struct db_querier *q = to;
 
-	for (size_t i = 0; i < q->warnings_n; i++)
-		if (str_is(q->warnings[i], text))
-			return;
-	querier_warn_text(q, arena_printf(&q->arena, "%s", text));
+	if (!warnings_has(q->warnings, q->warnings_n, text))
+		querier_warn_text(q, arena_printf(&q->arena, "%s", text));
+}
+
+static void warnings_warn_of_member(void *to, const char *text)
+{
+	const struct telling *t = to;
+	struct db_querier *q = t->q;
+
+	if (!warnings_has(q->warnings, q->warnings_n, text) &&
+		!warnings_has(q->records_warnings, q->records_warnings_n, text))
+		querier_warn_of(q, t->member, arena_printf(&q->arena, "%s", text));
 }
 
 void querier_tell_union(struct db_querier *q)
@@ -155,9 +189,14 @@ void querier_tell_union(struct db_querier *q)
 
 void querier_tell_members(struct db_querier *q)
 {
-	for (size_t i = 0; q->of && i < q->members_n; i++)
-		if (q->of[i]->tell)
-			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warnings_warn, q);
+	struct telling t = { .q = q };
+
+	for (; q->of && t.member < q->members_n; t.member++) {
+		const struct member *of = q->of[t.member];
+
+		if (of->tell)
+			of->tell(of->ctx, q->min_ns, q->max_ns, warnings_warn_of_member, &t);
+	}
 }
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
@@ -187,8 +226,13 @@ void querier_info(struct db_querier *q, const char *fmt, ...)
 	warnings_add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
 }
 
-const struct str *db_querier_warnings(const struct db_querier *q, size_t *n)
+const struct str *db_querier_warnings(struct db_querier *q, size_t *n)
 {
+	if (q->records_read || !q->records_passed) {
+		for (size_t i = 0; i < q->records_warnings_n; i++)
+			querier_warn_text(q, q->records_warnings[i].ptr);
+		q->records_warnings_n = 0;
+	}
 	*n = q->warnings_n;
 	return q->warnings;
 }

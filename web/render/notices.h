@@ -35,7 +35,7 @@ static inline struct notices notices_of(const struct result *r)
 	return (struct notices){ r->warnings, r->infos, r->warnings_n, r->infos_n };
 }
 
-static inline struct notices notices_of_querier(const struct db_querier *q)
+static inline struct notices notices_of_querier(struct db_querier *q)
 {
 	struct notices n;
 

@@ -136,7 +136,7 @@ static struct symindex *opened(const char *path, struct header *h)
 /* Random ones between the first and the last address that has a name; true: this one has. */
 static bool draw(const struct symindex *x, const struct header *h, uint64_t i, uint64_t *out)
 {
-	*out = h->base + hash_u64(i) % (h->end - h->base);
+	*out = h->base + map_hash_u64(i) % (h->end - h->base);
 	return symindex_find(x, *out, NULL, 0);
 }
 

@@ -1,5 +1,6 @@
 /* A shard as a query node sees it: windows, blocks, errors, manifests that go back, lateness. */
 #include "tests/tsdb/cluster/follower_world.h"
+#include "tests/wait.h"
 
 #define MANIFEST "p/q/shards/a/manifest"
 #define EVER 2000000000 /* also after the time that `through` says */
@@ -359,6 +360,60 @@ static void forget_shard(const char *prefix)
 			str_has_prefix(buf_str(&s.fake.objects[i].key), str_of(prefix)))
 			s.fake.objects[i].used = false;
 	mutex_unlock(&s.fake.lock);
+}
+
+/* What answers say of the cluster as a whole, a line each. */
+static void told_by(struct cluster *c, struct buf *out)
+{
+	struct db_querier *q;
+	const struct str *v;
+	size_t n;
+
+	buf_clear(out);
+	REQUIRE_OK(db_querier_open(cluster_db(c), T0 * SEC, (T0 + 9) * SEC, NULL, &q, &s.err), &s.err);
+	v = db_querier_warnings(q, &n);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, STR_FMT "\n", STR_ARG(v[i]));
+	db_querier_close(q);
+}
+
+static bool says(struct cluster *c, const char *text)
+{
+	struct buf told = { 0 };
+	bool is;
+
+	told_by(c, &told);
+	is = str_find(buf_str(&told), str_of(text)) >= 0;
+	buf_release(&told);
+	return is;
+}
+
+/* From the first moment: an empty bucket, a shard that has put nothing, lists that fail. */
+TEST(what_is_not_known_of_shards_is_said)
+{
+	struct cluster *c;
+
+	REQUIRE(open_world());
+	close_follower();
+	REQUIRE((c = open_cluster()) != NULL);
+	cluster_wait(c, HOUR_NS);
+	CHECK(says(c, "the bucket has no shards: no profiles were published yet"));
+	REQUIRE(scene_start(&s));
+	fill(0, 30);
+	/* Its manifest is there since it has the lease. */
+	wait_names(c, "a");
+	cluster_wait(c, HOUR_NS);
+	CHECK(says(c, "shard a is new: its profiles may be missing"));
+	put();
+	CHECK(WAIT_FOR(count_rows(cluster_db(c)) == 24));
+	CHECK(WAIT_FOR(!says(c, "shard")));
+	fake_fault(&s.fake,
+		(struct fake_fault){ FAULT_STATUS, "GET /b?", 1u << 30, 403, "AccessDenied", NULL });
+	CHECK(WAIT_FOR(says(c, "shards may be missing: they cannot be listed: ")));
+	fake_forget_faults(&s.fake);
+	CHECK(WAIT_FOR(!says(c, "shards may be missing")));
+	cluster_close(c);
+	close_world();
 }
 
 TEST(shards_come_and_go)

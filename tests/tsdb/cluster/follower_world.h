@@ -159,7 +159,6 @@ static inline struct cluster *open_cluster(void)
 		.remote = remote_source(remote),
 		.dir = follower_dir,
 		.poll_ns = STEP,
-		.list_ns = STEP,
 		.workers = 2 };
 	struct cluster *c = NULL;
 

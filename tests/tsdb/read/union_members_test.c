@@ -120,6 +120,88 @@ TEST(members_and_losses_warn)
 	close_all(&s);
 }
 
+/*
+ * "rules" lacks something: is it said to a reader of these series? "calls:total" is recorded there,
+ * "up" is a number of the members a to c, "cpu" a profile, "new" is nowhere yet.
+ */
+static const struct {
+	const char *name; /* NULL: the reader selects by no name */
+	enum match_op op;
+	unsigned kinds; /* 0: he selects nothing */
+	size_t warnings;
+} readers[] = {
+	{ "cpu", MATCH_EQ, DB_PROFILES, 0 },
+	{ "up", MATCH_EQ, DB_NUMBERS, 0 },
+	{ "up", MATCH_EQ, DB_PROFILES | DB_NUMBERS, 0 },
+	{ "calls:total", MATCH_EQ, DB_NUMBERS, 2 },
+	{ "new", MATCH_EQ, DB_NUMBERS, 2 },
+	{ "new", MATCH_EQ, DB_PROFILES, 0 },
+	{ "up", MATCH_NE, DB_NUMBERS, 2 },
+	{ NULL, MATCH_EQ, DB_NUMBERS, 2 },
+	{ NULL, MATCH_EQ, DB_PROFILES, 0 },
+	{ NULL, MATCH_EQ, 0, 2 },
+};
+
+static size_t warnings_of_reader(struct spread *s, size_t reader)
+{
+	struct matcher m = { .op = readers[reader].op,
+		.name = STR(LABEL_NAME),
+			.value = readers[reader].name ? str_of(readers[reader].name) : STR("") };
+	struct db_querier *q;
+	struct db_series *v;
+	struct err err;
+	size_t n;
+
+	CHECK_OK(db_querier_open(s->all, T0 * SEC, (T0 + 250) * SEC, NULL, &q, &err), &err);
+	if (readers[reader].kinds)
+		CHECK_OK(db_select_kinds(q, readers[reader].kinds, &m, readers[reader].name != NULL,
+					 &s->one.arena, &v, &n, &err),
+			&err);
+	db_querier_warnings(q, &n);
+	db_querier_close(q);
+	return n;
+}
+
+TEST(what_recorded_numbers_lack_is_said_to_who_reads_them)
+{
+	int64_t through_ns = (T0 + 100) * SEC;
+	struct spread s;
+	struct err err;
+
+	REQUIRE(open_all(&s));
+	db_union_set_records(s.all, "rules");
+	for (int i = 0; i < 3; i++)
+		number_to(s.of[i].db, pod_labels(&s, "up", i), T0 + 10, 1);
+	number_to(s.one.db, pod_labels(&s, "calls:total", 0), T0 + 10, 1);
+	CHECK_OK(db_union_add(s.all, "rules", s.one.db, tell, &through_ns, &err), &err);
+	err_set(&err, ERR_CORRUPT, "it is gone");
+	CHECK(db_lost(s.one.db, LOSS_WINDOW, "head/1", (T0 + 200) * SEC, (T0 + 300) * SEC, 3, &err));
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+		size_t n = warnings_of_reader(&s, i);
+
+		if (n != readers[i].warnings)
+			CHECK_FAIL("reader %zu: %zu warnings, not %zu", i, n, readers[i].warnings);
+	}
+	db_union_remove(s.all, "rules");
+	close_all(&s);
+}
+
+/* What any other member lacks is said to everybody. */
+TEST(what_other_members_lack_is_said_to_all)
+{
+	int64_t through_ns = (T0 + 100) * SEC;
+	struct spread s;
+	struct err err;
+
+	REQUIRE(open_all(&s));
+	db_union_set_records(s.all, "rules");
+	CHECK_OK(db_union_add(s.all, "late", s.one.db, tell, &through_ns, &err), &err);
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		CHECK_INT(warnings_of_reader(&s, i), 1);
+	db_union_remove(s.all, "late");
+	close_all(&s);
+}
+
 struct fresher {
 	struct spread *s;
 	bool has_all;
