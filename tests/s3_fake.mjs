@@ -21,7 +21,8 @@
 //   GET    /faults       all that remain; DELETE forgets them
 //   GET    /requests     all so far: method, bucket, key, query, range, accessKey, size, status, code; DELETE forgets them
 //   POST   /clock        { skew }: the store's clock, in ms against the real one
-//   POST   /credentials  { accessKey, secretKey, token, expires }: more keys; expires is a time in ms of the store's clock
+//   POST   /credentials  { accessKey, secretKey, token, expires, policy }: more keys; expires is a time in ms of the store's clock;
+//                        policy: what they may do, a document of Amazon's (effect, actions and resources with "*"), else all
 //   DELETE /credentials/ACCESSKEY
 //   POST   /options      ignoreConditions (false), quota (bytes), partSizeMin, region, identityToken, identitySeconds
 //   GET    /objects      keys and sizes; GET, PUT, DELETE /objects/KEY: behind the client's back
@@ -70,6 +71,27 @@ function readAll(stream) {
     stream.on('error', fail);
     stream.on('close', () => fail(new Error('the client went away')));
   });
+}
+
+// ---- policies
+
+const arn = (bucket, key) => `arn:aws:s3:::${bucket}${key ? `/${key}` : ''}`;
+const list = (v) => [v].flat();
+const fits = (pattern, value) => new RegExp(`^${pattern.split('*').map((s) => s.replace(/[.?+^$()[\]{}|\\]/g, '\\$&')).join('.*')}$`).test(value);
+const allows = (policy, action, resource) => policy.Statement.some((s) => s.Effect === 'Allow'
+  && list(s.Action).some((a) => fits(a, action)) && list(s.Resource).some((r) => fits(r, resource)));
+
+/** The right that a request wants. */
+function rightOf({ method, key, query }) {
+  if (key === '') return 's3:ListBucket';
+  if (method === 'DELETE') return query.has('uploadId') ? 's3:AbortMultipartUpload' : 's3:DeleteObject';
+  return method === 'PUT' || method === 'POST' ? 's3:PutObject' : 's3:GetObject';
+}
+
+function refused(policy, request) {
+  const right = rightOf(request);
+  if (allows(policy, right, arn(request.bucket, request.key))) return undefined;
+  throw denied('AccessDenied', `not authorized to perform: ${right} on resource: "${arn(request.bucket, request.key)}"`);
 }
 
 export class S3Fake {
@@ -147,7 +169,11 @@ export class S3Fake {
   work(request, seen) {
     if (request.method === 'POST' && request.bucket === '') return this.assumeRole(request);
     seen.accessKey = this.verify(request);
-    return this.store.answer(request);
+    const { policy } = this.keys.get(seen.accessKey);
+    const answer = (policy && refused(policy, request)) || this.store.answer(request);
+    // Who may not list a bucket may not know that an object is missing.
+    if (policy && answer.status === 404 && !allows(policy, 's3:ListBucket', arn(request.bucket))) throw denied('AccessDenied', 'Access Denied');
+    return answer;
   }
 
   error(e, resource) {

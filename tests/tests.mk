@@ -267,7 +267,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 # their modules, so they are a part of `make test-all` alone.
 .PHONY: test-kubernetes test-consul
 test-kubernetes: all
-	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/kubernetes/api_server.test.mjs
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/kubernetes/*.test.mjs
 test-consul: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/consul/agent.test.mjs
 

@@ -259,6 +259,15 @@ static enum err_code modes_check_retention(const struct options *o, struct err *
 	return ERR_OK;
 }
 
+/* What a manifest named stays for the delay. A query node knows that of the shards by default. */
+static enum err_code modes_check_poll(const struct options *o, struct err *err)
+{
+	if (o->mode == MODE_SERVER)
+		return ERR_OK;
+	return modes_check_interval("storage.bucket.poll-interval", o->poll_interval_ns,
+		o->delete_delay_ns, o->mode == MODE_QUERY ? "15m" : "--storage.bucket.delete-delay", err);
+}
+
 static enum err_code modes_check_values(struct options *o, struct err *err)
 {
 	enum err_code rc;
@@ -271,8 +280,7 @@ static enum err_code modes_check_values(struct options *o, struct err *err)
 		o->segment_interval_ns = o->window_ns;
 	if ((rc = modes_check_interval("storage.bucket.segment-interval", o->segment_interval_ns,
 			 o->window_ns, "--storage.tsdb.window", err)) ||
-		(rc = modes_check_interval("storage.bucket.poll-interval", o->poll_interval_ns,
-			 o->delete_delay_ns, "--storage.bucket.delete-delay", err)))
+		(rc = modes_check_poll(o, err)))
 		return rc;
 	if (o->bucket_cache_bytes < CACHE_BYTES_MIN)
 		return err_set(

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { KubeApi } from './kube_api.mjs';
 import { api, join, root, scratch, startServer, until, writeFileSync } from './lib.mjs';
 
-const example = readFileSync(join(root, 'examples/kubernetes/epimetheus.yml'), 'utf8');
+const example = readFileSync(join(root, 'examples/kubernetes/server/epimetheus.yml'), 'utf8');
 
 const pods = [];
 /**

@@ -46,7 +46,7 @@ test('manifests of the eBPF profiler name each other', () => {
   const kustomization = read('kubernetes/profiler/kustomization.yaml');
   const collector = read('kubernetes/profiler/otelcol.yml');
   const rights = read('kubernetes/profiler/rbac.yaml');
-  const server = read('kubernetes/statefulset.yaml');
+  const server = read('kubernetes/server/statefulset.yaml');
   assert.match(daemon, /--config=\/etc\/otelcol\/otelcol\.yml/);
   assert.match(daemon, /--feature-gates=\+service\.profilesSupport/);
   assert.match(kustomization, /files: \[otelcol\.yml\]/);
@@ -100,7 +100,7 @@ test('flags, chapters and programs that examples speak of are there', async (t) 
 });
 
 test('several servers are shards, as the manifest says', () => {
-  const text = read('kubernetes/statefulset.yaml');
+  const text = read('kubernetes/server/statefulset.yaml');
   assert.match(text, /--shard\.total/);
   assert.doesNotMatch(text, /hashmod/);
 });

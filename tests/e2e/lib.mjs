@@ -116,10 +116,8 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
     assert.notEqual(run.signal, 'SIGSYS');
   });
   if (!ready) return run;
-  run.port = await until('server is ready', seconds, () => {
-    if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);
-    return run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
-  });
+  run.port = await until('server is ready', seconds, () => run.code !== undefined || run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1]);
+  if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);
   run.url = `${scheme}://127.0.0.1:${run.port}`;
   return run;
 }

@@ -43,8 +43,8 @@ export function bucketSection(store, prefix = 'epi') {
  * port of its own for its life. `storeOf(name)` gives a member another way to the store, `own(name)` a program and environment.
  */
 export class Cluster {
-  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', config = '', args = [], own = () => ({}) }) {
-    Object.assign(this, { t, dir, store, storeOf, total, interval, config, args, own, members: new Map() });
+  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', prefix = 'epi', config = '', args = [], own = () => ({}) }) {
+    Object.assign(this, { t, dir, store, storeOf, total, interval, prefix, config, args, own, members: new Map() });
   }
 
   shard(i, options = {}) {
@@ -63,7 +63,7 @@ export class Cluster {
     const was = this.members.get(name);
     // Another owner's lease is waited for, a minute.
     const server = await startServer(this.t, { ...this.own(name), dir, ready, port: port ?? was?.port ?? 0, seconds: 60,
-      config: `${bucketSection(this.storeOf(name))}${this.config}${config}`, args });
+      config: `${bucketSection(this.storeOf(name), this.prefix)}${this.config}${config}`, args });
     server.name = name;
     server.dir = dir;
     if (ready) this.members.set(name, server);

@@ -56,6 +56,7 @@ export class ApiServer {
     writeFileSync(join(this.dir, 'tokens.csv'), `${TOKEN},admin,admin,system:masters\n`);
     this.program = join(programs, 'kube-apiserver');
     this.prometheus = join(programs, 'prometheus');
+    this.kubectl = join(programs, 'kubectl');
     await this.begin();
     return this;
   }
@@ -65,7 +66,7 @@ export class ApiServer {
     this.run = start(this.t, this.program, [`--etcd-servers=${this.etcd}`, '--bind-address=127.0.0.1', `--secure-port=${this.port}`,
       `--cert-dir=${join(this.dir, 'certs')}`, `--token-auth-file=${join(this.dir, 'tokens.csv')}`, '--authorization-mode=RBAC',
       '--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${key}`, `--service-account-signing-key-file=${key}`,
-      '--service-cluster-ip-range=10.96.0.0/16', '--disable-admission-plugins=ServiceAccount', '--etcd-compaction-interval=5s']);
+      '--service-cluster-ip-range=10.96.0.0/16', '--disable-admission-plugins=ServiceAccount', '--allow-privileged=true', '--etcd-compaction-interval=5s']);
     await until('the API server is ready', 120, async () => {
       if (this.run.code !== undefined) throw new Error(`it ended: ${this.run.err.slice(-2000)}`);
       return (await this.ask('GET', '/readyz')).status === 200;
