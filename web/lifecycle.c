@@ -19,11 +19,14 @@ void handle_healthy(struct web *w, struct http_in *in, struct http_out *out)
 
 void handle_ready(struct web *w, struct http_in *in, struct http_out *out)
 {
+	struct buf why = { 0 };
+
 	(void)in;
-	if (atomic_load(&w->ready))
+	if (router_is_ready(w, &why))
 		http_text(out, 200, "Epimetheus is Ready.");
 	else
-		http_text(out, 503, "Service Unavailable");
+		router_refuse_unready(out, buf_str(&why));
+	buf_release(&why);
 }
 
 void handle_reload(struct web *w, struct http_in *in, struct http_out *out)

@@ -68,12 +68,14 @@ static enum http_admission web_otlp_grpc_admit(
 	struct web *w = ctx;
 	enum http_needs needs = NEEDS_NOT_SAID;
 	enum http_admission admission = web_otlp_grpc_admit_user(w, in, out, may_wait, &needs);
+	struct buf why = { 0 };
 
 	if (admission == HTTP_ANSWERED)
 		audit_request(w->audit, in, out, needs, clock_monotonic_ns());
-	if (admission != HTTP_ADMITTED || atomic_load(&w->ready))
+	if (admission != HTTP_ADMITTED || router_is_ready(w, &why))
 		return admission;
-	http_text(out, 503, "the server is starting");
+	http_text(out, 503, STR_FMT, STR_ARG(buf_str(&why)));
+	buf_release(&why);
 	return HTTP_ANSWERED;
 }
 

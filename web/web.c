@@ -161,6 +161,16 @@ static enum err_code web_open_receiver(struct web *w, struct err *err)
 	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
 }
 
+/* Of profiles and of symbols, where there is somebody who takes them. */
+static enum err_code web_open_intake(struct web *w, struct err *err)
+{
+	enum err_code rc = web_open_receiver(w, err);
+
+	if (rc || !w->o.debuginfo)
+		return rc;
+	return debuginfo_uploads_open(&w->uploads, err);
+}
+
 static enum err_code web_check_limits(const struct web_options *o, struct err *err)
 {
 	unsigned long long body = pprof_limits_default.body_bytes_max;
@@ -216,9 +226,7 @@ static enum err_code web_open_all(struct web *w, struct err *err)
 		return rc;
 	if ((rc = audit_open(&w->audit, err)) || (rc = audit_start(w->audit, err)))
 		return rc;
-	if ((rc = web_open_receiver(w, err)))
-		return rc;
-	if (w->o.debuginfo && (rc = debuginfo_uploads_open(&w->uploads, err)))
+	if ((rc = web_open_intake(w, err)))
 		return rc;
 	if ((rc = web_open_server(w, err)))
 		return rc;
@@ -255,9 +263,25 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	return ERR_OK;
 }
 
+enum err_code web_set_parts(struct web *w, const struct web_options *o, struct err *err)
+{
+	assert(!atomic_load(&w->ready) && !w->receiver && !w->uploads);
+	w->o.db = o->db;
+	w->o.sink = o->sink;
+	w->o.engine = o->engine;
+	w->o.manager = o->manager;
+	w->o.debuginfo = o->debuginfo;
+	w->o.debuginfod = o->debuginfod;
+	w->o.files = o->files;
+	w->o.notifier = o->notifier;
+	w->o.senders_path = o->senders_path;
+	w->o.put_senders = o->put_senders;
+	return web_open_intake(w, err);
+}
+
 void web_set_ready(struct web *w, bool is_ready)
 {
-	atomic_store(&w->ready, is_ready);
+	atomic_store_explicit(&w->ready, is_ready, memory_order_release);
 }
 
 unsigned web_port(const struct web *w)

@@ -6,7 +6,8 @@
  * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (options; the web configuration, with
  *            file:line:column).
  * Ownership: what the options point to must outlive the server.
- * Threads:   open and close from one thread; set_ready from any; workers call the callbacks.
+ * Threads:   open, set_parts and close from one thread; set_ready from any; workers call the
+ *            callbacks.
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -16,6 +17,14 @@
 struct web;
 
 MUST_CHECK enum err_code web_open(const struct web_options *o, struct web **out, struct err *err);
+/*
+ * The parts of a server that was opened without them, so that it says what its start waits for: db,
+ * sink, engine, manager, debuginfo, debuginfod, files, notifier, senders_path and put_senders of
+ * these options; the others are those of web_open. Once, before the server is ready for the first
+ * time.
+ */
+MUST_CHECK enum err_code web_set_parts(struct web *w, const struct web_options *o, struct err *err);
+/* Until it is ready, all that needs a part is answered with 503 and what the server waits for. */
 void web_set_ready(struct web *w, bool ready);
 /* The port it listens on (also for ":0"); the scheme, "http" or "https". */
 unsigned web_port(const struct web *w);

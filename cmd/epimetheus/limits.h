@@ -20,7 +20,10 @@
  * what stays suffices to open them, as the server goes on to make files there all its life. The
  * children that read debug data drop all of theirs themselves (tsdb/debuginfo/store).
  *
- * Threads: limits_open before the first thread is started; limits_calls when all parts are open.
+ * System calls are limited once the ports answer, before the storage is opened: a start may wait
+ * for minutes, and is asked meanwhile. So the table has what opening a database needs as well.
+ *
+ * Threads: limits_open before the first thread is started; limits_calls covers all that run.
  */
 #ifndef CMD_EPIMETHEUS_LIMITS_H
 #define CMD_EPIMETHEUS_LIMITS_H

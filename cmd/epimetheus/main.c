@@ -128,6 +128,27 @@ static struct extractor *server_main_open_extractor(const struct options *o)
 	return out;
 }
 
+/* A start ends early, and in order, where a signal came while it waited. */
+static bool server_main_was_told(enum err_code rc)
+{
+	const struct timespec now = { 0 };
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (rc != ERR_CANCELED || (sig = sigtimedwait(&set, NULL, &now)) < 0)
+		return false;
+	log_info("main", "received a signal, ending", LOG_S("signal", strsignal(sig)));
+	return true;
+}
+
+static int server_main_exit_code(enum err_code rc)
+{
+	return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG : EXIT_SYSTEM;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -155,11 +176,15 @@ int main(int argc, char **argv)
 	o.book = book_assets;
 	o.book_n = book_assets_n;
 	rc = server_open(&o, extractor, &s, &err);
+	if (rc && server_main_was_told(rc)) {
+		extractor_close(extractor);
+		log_info("main", "ended");
+		return 0;
+	}
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));
 		extractor_close(extractor);
-		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
-																			 EXIT_SYSTEM;
+		return server_main_exit_code(rc);
 	}
 	server_wait_for_end(s, &set);
 	fenced = server_is_fenced(s);

@@ -8,6 +8,8 @@
 #include "base/fs.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "base/waiting.h"
+#include "cmd/epimetheus/beside.h"
 #include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
@@ -26,7 +28,6 @@
 #include "web/web.h"
 
 #define RULES_ELSEWHERE "rules do not run on one of several shards, but on query nodes"
-#define UPLOADS_BYTES_MAX (UINT64_C(4) << 30) /* debug data that waits; one file always may */
 
 METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",
 	"Whether the last attempt to read the configuration went well.", NULL);
@@ -35,6 +36,7 @@ METRIC_GAUGE(reload_time, "epimetheus_config_last_reload_success_timestamp_secon
 
 struct server {
 	struct options o;
+	struct waiting waiting; /* what the start waits for */
 	bool builtin; /* no configuration file: the built-in one */
 	struct config *checked; /* until the storage is open: what the start found */
 	struct storage *storage;
@@ -265,6 +267,11 @@ static struct config *web_config(void *ctx)
 	return c;
 }
 
+static void web_waiting(void *ctx, struct buf *out)
+{
+	waiting_print(&((struct server *)ctx)->waiting, out);
+}
+
 static struct rule_manager *web_rules(void *ctx)
 {
 	return ((struct server *)ctx)->rules;
@@ -307,70 +314,13 @@ static uint32_t server_clamp_u32(uint64_t value)
 
 static enum err_code server_open_storage(struct server *s, struct err *err)
 {
-	enum err_code rc = storage_open(&s->o, s->checked, &s->storage, err);
+	enum err_code rc = storage_open(&s->o, s->checked, &s->waiting, &s->storage, err);
 
 	if (rc)
 		return rc;
 	s->db = storage_db(s->storage);
 	db_sink_init(&s->sink, s->db);
 	return ERR_OK;
-}
-
-static void server_want_binary(void *ctx, const struct debuginfo_id *id, struct str path)
-{
-	debuginfo_want(ctx, id, path);
-}
-
-/* Beside the blocks: the database's lock of the directory covers it. */
-static enum err_code server_open_debuginfo(struct server *s, struct err *err)
-{
-	const struct options *o = &s->o;
-	struct debuginfo_service_options d = {
-		.fs = &fs_posix,
-		.store = { .bytes_max = o->debuginfo_bytes_max,
-			.file_bytes_max = o->debuginfo_file_bytes_max,
-			.uploads_bytes_max = UPLOADS_BYTES_MAX,
-			.free_bytes_min = o->free_bytes_reserve },
-		.extractor = s->extractor,
-	};
-	struct buf dir = { 0 };
-	enum err_code rc;
-
-	if (d.store.uploads_bytes_max < o->debuginfo_file_bytes_max)
-		d.store.uploads_bytes_max = o->debuginfo_file_bytes_max;
-	buf_printf(&dir, "%s/debuginfo", o->data_dir);
-	buf_add_char(&dir, '\0');
-	d.dir = dir.ptr;
-	rc = buf_failed(&dir) ? err_nomem(err, "symbols") :
-							debuginfo_service_open(&d, &s->debuginfo, err);
-	buf_release(&dir);
-	if (!rc)
-		rc = index_cache_open(
-			debuginfo_store(s->debuginfo), server_want_binary, s->debuginfo, &s->indexes, err);
-	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
-}
-
-/* Beside them, likewise. A node without data of its own keeps nothing. */
-static enum err_code server_open_files(struct server *s, struct err *err)
-{
-	const struct options *o = &s->o;
-	struct kept_options k = {
-		.fs = &fs_posix,
-		.bytes_max = o->files_bytes_max,
-		.time_max_ns = o->files_time_max_ns,
-		.free_bytes_min = o->free_bytes_reserve,
-	};
-	struct buf dir = { 0 };
-	enum err_code rc;
-
-	if (o->mode != MODE_SERVER)
-		return ERR_OK;
-	buf_printf(&dir, "%s/files", o->data_dir);
-	buf_add_char(&dir, '\0');
-	k.dir = dir.ptr;
-	rc = buf_failed(&dir) ? err_nomem(err, "files") : kept_open(&k, &s->files, err);
-	buf_release(&dir);
-	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
 static void server_walk(void *ctx)
@@ -407,7 +357,8 @@ static enum err_code server_open_engine(struct server *s, struct err *err)
 	return engine_open(&e, &s->engine, err);
 }
 
-static enum err_code server_open_web(struct server *s, struct err *err)
+/* First without the parts that need the storage, then with them. */
+static enum err_code server_give_web(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
 	const struct web_options w = {
@@ -433,7 +384,7 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 		.enable_ingest = o->enable_ingest,
 		.enable_files = o->enable_files,
 		.db = s->db,
-		.sink = &s->sink.sink,
+		.sink = s->db ? &s->sink.sink : NULL,
 		.engine = s->engine,
 		.manager = s->manager,
 		.debuginfo = s->debuginfo,
@@ -445,6 +396,7 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 		.book = o->book,
 		.book_n = o->book_n,
 		.ctx = s,
+		.waiting = web_waiting,
 		.reload = web_reload,
 		.quit = web_quit,
 		.config = web_config,
@@ -452,12 +404,35 @@ static enum err_code server_open_web(struct server *s, struct err *err)
 		.rules_warning = o->shard_total > 1 ? RULES_ELSEWHERE : NULL,
 		.cluster = web_cluster,
 		.senders = web_senders,
-		.senders_path = storage_senders_path(s->storage),
-		.put_senders = storage_is_shard(s->storage) ? web_put_senders : NULL,
+		.senders_path = s->storage ? storage_senders_path(s->storage) : NULL,
+		.put_senders = s->storage && storage_is_shard(s->storage) ? web_put_senders : NULL,
 		.reload_state = web_reload_state,
 	};
 
-	return web_open(&w, &s->web, err);
+	return s->web ? web_set_parts(s->web, &w, err) : web_open(&w, &s->web, err);
+}
+
+static void server_log_address(const struct server *s, const char *event)
+{
+	log_info("main", event, LOG_S("scheme", web_scheme(s->web)),
+		LOG_S("address", s->o.listen_address), LOG_I("port", web_port(s->web)),
+		LOG_S("prefix", web_prefix(s->web)));
+}
+
+/* Whoever probes the server is answered while it waits for the storage, which may take minutes. */
+static enum err_code server_open_web(struct server *s, struct err *err)
+{
+	enum err_code rc = server_give_web(s, err);
+
+	if (rc)
+		return rc;
+	if (s->o.sandbox)
+		limits_calls();
+	server_log_address(s, "listening");
+	if (web_grpc_port(s->web))
+		log_info("main", "OTLP over gRPC", LOG_S("address", s->o.otlp_grpc_listen_address),
+			LOG_I("port", web_grpc_port(s->web)));
+	return ERR_OK;
 }
 
 static enum err_code server_open_rules(struct server *s, struct err *err)
@@ -526,13 +501,15 @@ enum err_code server_open(
 	s->bound.fd = s->grpc_bound.fd = -1;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
+	waiting_init(&s->waiting);
 	if ((rc = server_check_config(s, err)) || (rc = server_bind(s, err)))
 		goto fail;
 	if (o->sandbox)
 		limits_open(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
-	if ((rc = server_open_storage(s, err)) || (rc = server_open_debuginfo(s, err)) ||
-		(rc = server_open_files(s, err)) || (rc = server_open_engine(s, err)) ||
+	if ((rc = server_open_web(s, err)) || (rc = server_open_storage(s, err)) ||
+		(rc = beside_open_symbols(o, extractor, &s->debuginfo, &s->indexes, err)) ||
+		(rc = beside_open_files(o, &s->files, err)) || (rc = server_open_engine(s, err)) ||
 		(rc = server_open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
@@ -543,18 +520,12 @@ enum err_code server_open(
 	m.shard = o->shard;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
-	if ((rc = server_open_web(s, err)) || (rc = server_open_rules(s, err)) ||
+	waiting_say(&s->waiting, "applies the configuration");
+	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||
 		(rc = server_load_and_apply(s, err)))
 		goto fail;
-	if (o->sandbox)
-		limits_calls();
 	web_set_ready(s->web, true);
-	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)),
-		LOG_S("address", o->listen_address), LOG_I("port", web_port(s->web)),
-		LOG_S("prefix", web_prefix(s->web)));
-	if (web_grpc_port(s->web))
-		log_info("main", "OTLP over gRPC", LOG_S("address", o->otlp_grpc_listen_address),
-			LOG_I("port", web_grpc_port(s->web)));
+	server_log_address(s, "ready");
 	*out = s;
 	return ERR_OK;
 fail:
@@ -571,6 +542,7 @@ void server_close(struct server *s)
 {
 	if (!s)
 		return;
+	waiting_say(&s->waiting, "the server is ending");
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
@@ -594,5 +566,6 @@ void server_close(struct server *s)
 	free(s->external_url);
 	mutex_destroy(&s->lock);
 	mutex_destroy(&s->reload_lock);
+	waiting_release(&s->waiting);
 	free(s);
 }

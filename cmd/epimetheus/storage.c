@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/waiting.h"
 #include "cmd/epimetheus/cluster_view.h"
 #include "cmd/epimetheus/shard_senders.h"
 #include "cmd/shared/bucket_options.h"
@@ -19,6 +20,7 @@
 #include "tsdb/union.h"
 
 #define READY_WAIT_NS (30 * NS_PER_S) /* for the first look at all shards */
+#define READY_LOOK_NS (200 * NS_PER_MS) /* at signals meanwhile */
 #define WATCH_EVERY_NS NS_PER_S
 #define LAST_CALL_NS (10 * NS_PER_S) /* of a caretaker that ends: it gives its lease back */
 /* Somebody else evaluates rules within a minute of a node's end. */
@@ -32,6 +34,7 @@
 
 struct storage {
 	const struct options *o;
+	struct waiting *waiting;
 	struct bucket_prices prices;
 	struct buf bucket_is; /* its settings */
 	struct bucket *bucket;
@@ -124,7 +127,7 @@ static bool storage_look_fenced(struct storage *s)
 		(s->rules && shard_is_fenced(s->rules));
 }
 
-/* The main thread waits in shard_start, not for signals. */
+/* The main thread waits in storage_open, not for signals. */
 static bool storage_is_told_to_end(void)
 {
 	sigset_t set;
@@ -141,8 +144,11 @@ static void storage_watch(void *ctx)
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + WATCH_EVERY_NS);
 		if (s->cluster && !s->rules) /* nothing is stored here: a database looks by itself */
 			clock_look(NULL, NULL);
-		if (s->starting && storage_is_told_to_end())
+		if (s->starting && storage_is_told_to_end()) {
 			shard_cancel(s->shard);
+			bucket_cancel(
+				s->bucket, clock_monotonic_ns()); /* each time: shard_start takes it back */
+		}
 		if (!s->closing && storage_look_fenced(s)) {
 			s->fenced = true;
 			log_error("main", "another server publishes under our name: this one ends",
@@ -173,6 +179,7 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 	struct remote_options with = r;
 	enum err_code rc;
 
+	own.waiting = s->waiting;
 	s->prices = bucket_option_prices(&c->bucket);
 	bucket_section_encode(&s->bucket_is, &c->bucket);
 	if (buf_failed(&s->bucket_is))
@@ -191,10 +198,12 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 
 static enum err_code storage_open_shard(struct storage *s, struct err *err)
 {
-	const struct shard_options o = shard_options_of(s, s->o->shard_name);
+	struct shard_options o = shard_options_of(s, s->o->shard_name);
 	enum err_code rc;
 
+	o.waiting = s->waiting;
 	s->starting = true;
+	waiting_say(s->waiting, "asks the bucket for the lease of shard %s", o.name);
 	if ((rc = shard_open(&o, &s->shard, err)) ||
 		(rc = thread_start(&s->watch, "storage-watch", storage_watch, s, err)) ||
 		(rc = shard_start(s->shard, err)))
@@ -221,6 +230,26 @@ static enum err_code storage_lock_dir(struct storage *s, struct err *err)
 		rc;
 }
 
+/* A node is ready with what it has after READY_WAIT_NS. */
+static enum err_code storage_read_shards(struct storage *s, struct err *err)
+{
+	int64_t until_ns = clock_monotonic_ns() + READY_WAIT_NS;
+	size_t read, n;
+
+	while (!cluster_progress(s->cluster, &read, &n) && clock_monotonic_ns() < until_ns) {
+		if (storage_is_told_to_end()) {
+			bucket_cancel(s->bucket, clock_monotonic_ns()); /* workers end at once */
+			return err_set(err, ERR_CANCELED, "no longer waiting for the shards");
+		}
+		if (!n)
+			waiting_say(s->waiting, "lists the shards in the bucket");
+		else
+			waiting_say(s->waiting, "reads shards: %zu of %zu", read, n);
+		cluster_wait(s->cluster, READY_LOOK_NS);
+	}
+	return ERR_OK;
+}
+
 static enum err_code storage_open_cluster(struct storage *s, struct err *err)
 {
 	struct cluster_options o = { .bucket = s->bucket,
@@ -238,9 +267,8 @@ static enum err_code storage_open_cluster(struct storage *s, struct err *err)
 	o.dir = dir;
 	rc = cluster_open(&o, &s->cluster, err);
 	free(dir);
-	if (rc)
+	if (rc || (rc = storage_read_shards(s, err)))
 		return rc;
-	cluster_wait(s->cluster, READY_WAIT_NS);
 	return thread_start(&s->watch, "storage-watch", storage_watch, s, err);
 }
 
@@ -273,6 +301,7 @@ static enum err_code storage_open_parts(struct storage *s, const struct config *
 	if (!c || !c->bucket.present) {
 		const struct db_options d = db_options_of(s->o);
 
+		waiting_say(s->waiting, "opens the data directory");
 		return db_open(&d, &s->db, err);
 	}
 	if ((rc = storage_open_bucket(s, c, err)))
@@ -302,8 +331,8 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 		.opened_ns = s->opened_ns };
 }
 
-enum err_code storage_open(
-	const struct options *o, const struct config *c, struct storage **out, struct err *err)
+enum err_code storage_open(const struct options *o, const struct config *c, struct waiting *waiting,
+	struct storage **out, struct err *err)
 {
 	struct storage *s = calloc(1, sizeof(*s));
 	enum err_code rc;
@@ -311,6 +340,7 @@ enum err_code storage_open(
 	if (!s)
 		return err_nomem(err, "storage");
 	s->o = o;
+	s->waiting = waiting;
 	s->lock_fd = -1;
 	s->opened_ns = clock_monotonic_ns();
 	mutex_init(&s->lock);

@@ -21,12 +21,17 @@ struct shard_senders_view;
 struct config;
 struct db;
 struct storage;
+struct waiting;
 
 #define STORAGE_RULES_SHARD "rules"
 
-/* May wait for the lease of the shard's name; storage_cancel ends the wait. */
-MUST_CHECK enum err_code storage_open(
-	const struct options *o, const struct config *c, struct storage **out, struct err *err);
+/*
+ * May wait for the lease of the shard's name, restore its directory from the bucket, or read all
+ * shards of it; `waiting` says which, and outlives the storage. ERR_CANCELED: a signal that ends
+ * the process is pending, and ended the wait.
+ */
+MUST_CHECK enum err_code storage_open(const struct options *o, const struct config *c,
+	struct waiting *waiting, struct storage **out, struct err *err);
 void storage_close(struct storage *s); /* NULL is fine */
 
 struct db *storage_db(struct storage *s); /* answers queries */

@@ -97,7 +97,8 @@ export const helpFlags = (help) => [...help.matchAll(/^  (?:-\w, |    )--((?:\[n
 
 /**
  * The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. `seconds`:
- * until it is ready, as until() has it; `by`: a program with arguments that starts it.
+ * until it is ready, as until() has it; `by`: a program with arguments that starts it. ready: false does not wait;
+ * 'listening' waits for its port only, which answers before the server is ready.
  */
 export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0, seconds = 20, env,
   program = epimetheus, by = [] }) {
@@ -116,7 +117,9 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
     assert.notEqual(run.signal, 'SIGSYS');
   });
   if (!ready) return run;
-  run.port = await until('server is ready', seconds, () => run.code !== undefined || run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1]);
+  const event = ready === true ? 'ready' : ready;
+  run.port = await until(`server is ${event}`, seconds, () => run.code !== undefined ||
+    run.err.match(new RegExp(`msg=${event}\\b.*\\bport=(\\d+)`))?.[1]);
   if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);
   run.url = `${scheme}://127.0.0.1:${run.port}`;
   return run;

@@ -19,6 +19,35 @@ test("what counts as unreachable", () => {
 	assert.ok(!is(503, "timeout"), "the server itself answers");
 });
 
+const starting = (why) => new api.ApiError(503, "unavailable", `not ready: ${why}`);
+
+test("a server that is not ready says what it waits for, and is asked every five seconds", async () => {
+	assert.ok(outage.unreachable(starting("reads shards: 3 of 5")));
+	assert.ok(!outage.unreachable(new api.ApiError(503, "unavailable", "too many requests at once: try again later")));
+	const timers = fakeTimers();
+	try {
+		let n = 0;
+		let asked = 0;
+		const store = new outage.OutageStore(async () => {
+			if (n++ < 4) throw starting(`reads shards: ${n} of 5`);
+		});
+		store.wait(() => asked++, starting("lists the shards"));
+		assert.equal(store.get().waitsFor, "lists the shards");
+		for (const [i, s] of [3, 5, 5, 5].entries()) {
+			timers.tick(1000 * s);
+			await turns();
+			assert.equal(store.get().waitsFor, `reads shards: ${i + 1} of 5`);
+		}
+		assert.equal(asked, 0);
+		timers.tick(5000);
+		await turns();
+		assert.equal(store.get(), null);
+		assert.equal(asked, 1);
+	} finally {
+		timers.reset();
+	}
+});
+
 test("all wait for one probe, which is repeated ever more slowly", async () => {
 	const timers = fakeTimers();
 	try {

@@ -55,17 +55,22 @@ static struct scrape_manager *scrape(void)
 
 static void start_with(const char *text, struct web_options w)
 {
+	const struct web_options all = w;
 	struct err err;
 
+	w.debuginfo = NULL;
+	w.files = NULL;
 	memset(&grafana, 0, sizeof(grafana));
 	must(config_load_text("test.yml", STR("."), str_of(text), &grafana.config, &err), &err);
+	must(web_open(&w, &grafana.web, &err), &err); /* as the server does: first without its parts */
+	w = all;
 	storage_open(&grafana.storage);
 	w.db = grafana.storage.db;
 	w.sink = &grafana.storage.sink.sink;
 	w.engine = grafana.storage.engine;
 	if (grafana.config->scrape_n)
 		w.manager = grafana.manager = scrape();
-	must(web_open(&w, &grafana.web, &err), &err);
+	must(web_set_parts(grafana.web, &w, &err), &err);
 	web_set_ready(grafana.web, true);
 }
 

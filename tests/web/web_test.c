@@ -9,6 +9,7 @@
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/asking.h"
+#include "web/routes.h"
 #include "web/ui_assets.h"
 
 static struct {
@@ -43,15 +44,18 @@ static struct web *open_web(const struct web_options *o)
 	return asking_open(o);
 }
 
+#define NOT_READY(why) \
+	"{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"not ready: " why "\"}"
+
 TEST(paths_methods_and_states)
 {
 	static const struct asking_row closed[] = {
 		{ "GET /-/healthy", 200, "Epimetheus is Healthy.\n" },
 		{ "HEAD /-/healthy", 200, "" },
 		{ "POST /-/healthy", 405, "Method Not Allowed\n" },
-		{ "GET /-/ready", 503, "Service Unavailable\n" },
-		{ "GET /api/v1/query?query=1", 503, "Service Unavailable\n" },
-		{ "GET /api/v1/labels", 503, "Service Unavailable\n" },
+		{ "GET /-/ready", 503, "not ready: the server is starting\n" },
+		{ "GET /api/v1/query?query=1", 503, NOT_READY("the server is starting") },
+		{ "GET /api/v1/labels", 503, NOT_READY("the server is starting") },
 		{ "GET /-/reload", 405, "Method Not Allowed\n" },
 		{ "POST /-/reload", 403,
 			"Lifecycle API is not enabled: start with --web.enable-lifecycle.\n" },
@@ -87,11 +91,67 @@ TEST(paths_methods_and_states)
 	web_close(w);
 }
 
+static void waits(void *ctx, struct buf *out)
+{
+	(void)ctx;
+	buf_add_cstr(out, "waiting for the lease of shard a");
+}
+
+static const char *waiting_answer(const struct route *r)
+{
+	if (r->flags & ROUTE_CONNECT)
+		return "{\"code\":\"unavailable\",\"message\":\"not ready: waiting for the lease of shard "
+			   "a\"}";
+	return r->flags & ROUTE_API ? NOT_READY("waiting for the lease of shard a") :
+								  "not ready: waiting for the lease of shard a\n";
+}
+
+/* All routes that need the storage, in their forms. */
+TEST(what_a_server_waits_for_is_said_on_each_route)
+{
+	struct web_options o = options();
+	struct response r = { 0 };
+	char request[256];
+	struct web *w;
+	size_t n = 0;
+
+	o.waiting = waits;
+	o.cors_origin = "http://a";
+	o.enable_lifecycle = o.enable_admin_api = o.enable_ingest = true;
+	w = open_web(&o);
+	for (size_t i = 0; i < web_routes_n; i++) {
+		const struct route *route = &web_routes[i];
+
+		if (!(route->flags & ROUTE_READY))
+			continue;
+		snprintf(request, sizeof(request), "%s %s",
+			route->methods & HTTP_GET      ? "GET" :
+				route->methods & HTTP_POST ? "POST" :
+											 "DELETE",
+			route->path);
+		CHECK_INT(asking_get(w, request, "Origin: http://a\r\nSec-Fetch-Site: none\r\n", &r), 503);
+		CHECK_STR(buf_str(&r.body), waiting_answer(route));
+		CHECK_STR(response_header(&r, "Retry-After"), "5");
+		CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"),
+			route->flags & ROUTE_API ? "http://a" : "");
+		n++;
+	}
+	CHECK(n > 50);
+	CHECK_INT(asking_get(w, "GET /-/ready", "", &r), 503);
+	CHECK_STR(buf_str(&r.body), "not ready: waiting for the lease of shard a\n");
+	CHECK_STR(response_header(&r, "Retry-After"), "5");
+	CHECK_INT(asking_get(w, "GET /-/healthy", "", &r), 200);
+	CHECK_INT(asking_get(w, "GET /metrics", "", &r), 200);
+	CHECK_INT(asking_get(w, "GET /", "", &r), 200);
+	response_release(&r);
+	web_close(w);
+}
+
 TEST(reload_and_quit_when_enabled)
 {
 	/* A reload is refused while the server starts or ends. */
 	static const struct asking_row early[] = {
-		{ "POST /-/reload", 503, "Service Unavailable\n" },
+		{ "POST /-/reload", 503, "not ready: the server is starting\n" },
 	};
 	static const struct asking_row good[] = {
 		{ "GET /-/reload", 405, NULL },

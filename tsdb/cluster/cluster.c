@@ -522,6 +522,20 @@ void cluster_wait(struct cluster *c, int64_t timeout_ns)
 	mutex_unlock(&c->lock);
 }
 
+bool cluster_progress(struct cluster *c, size_t *read, size_t *n)
+{
+	bool all;
+
+	mutex_lock(&c->lock);
+	*read = 0;
+	*n = c->n;
+	for (size_t i = 0; i < c->n; i++)
+		*read += c->shards[i]->rounds || c->shards[i]->own;
+	all = cluster_all_read(c);
+	mutex_unlock(&c->lock);
+	return all;
+}
+
 /* Waits until no worker has it, and makes it ours. */
 static struct member_shard *cluster_hold(struct cluster *c, const char *name)
 {

@@ -40,6 +40,9 @@ struct db *cluster_db(struct cluster *c);
  * does not answer with half of the shards.
  */
 void cluster_wait(struct cluster *c, int64_t timeout_ns);
+/* How far that is. *n: the shards that are known; false: some are not read yet, or not even listed.
+ */
+bool cluster_progress(struct cluster *c, size_t *read, size_t *n);
 
 /*
  * The shard of this name is a database of this process from now on (NULL: no more): the follower of

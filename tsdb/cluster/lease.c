@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/waiting.h"
 
 #define LOOKS 20 /* at the manifest of another owner, in the lease's time */
 #define LOOK_MIN_NS (20 * NS_PER_MS)
@@ -24,6 +25,7 @@ struct lease {
 	char owner[MANIFEST_TOKEN_LEN + 1], session[MANIFEST_TOKEN_LEN + 1];
 	int64_t interval_ns, lease_ns;
 	bool no_probe;
+	struct waiting *waiting;
 	char seen[BUCKET_ETAG_BYTES_MAX]; /* "": nothing */
 
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* of the manifest that is there; "": there is none */
@@ -140,6 +142,7 @@ static enum err_code lease_copy_options(
 	l->fs = o->fs ? o->fs : &fs_posix;
 	l->what = o->what ? o->what : "shard";
 	l->no_probe = o->no_probe;
+	l->waiting = o->waiting;
 	if (o->seen)
 		snprintf(l->seen, sizeof(l->seen), "%s", o->seen);
 	l->interval_ns = o->interval_ns;
@@ -338,6 +341,18 @@ static bool lease_pause_until(struct lease *l, int64_t until_ns)
 	return !canceled;
 }
 
+/* For people who ask why it takes so long. */
+static void lease_say_wait(struct lease *l, const struct manifest *there)
+{
+	struct buf when = { 0 };
+
+	time_print_rfc3339(&when, there->since_ns);
+	waiting_say_time(l->waiting, l->lease_ns,
+		"waiting for the lease of %s " STR_FMT ", which " STR_FMT " had since " STR_FMT, l->what,
+		STR_ARG(l->shard), STR_ARG(there->host), STR_ARG(buf_str(&when)));
+	buf_release(&when);
+}
+
 /* Waits until the manifest has been the same for the lease's time; *there is read again where it
  * says that its owner ended. */
 static enum err_code lease_wait_for_owner(
@@ -351,6 +366,7 @@ static enum err_code lease_wait_for_owner(
 	step = step < LOOK_MIN_NS ? LOOK_MIN_NS : step;
 	log_info("cluster", "waiting for the lease", LOG_S("of", l->what), LOG_STR("name", l->shard),
 		LOG_STR("owner", there->host), LOG_D("time", l->lease_ns));
+	lease_say_wait(l, there);
 	while (clock_monotonic_ns() - since < l->lease_ns) { /* a look each step */
 		if (!lease_pause_until(l, clock_monotonic_ns() + step))
 			return err_set(err, ERR_CANCELED, "no longer waiting for the lease of %s " STR_FMT,

@@ -32,6 +32,8 @@
 #define LEASE_MIN_NS (INT64_C(60) * 1000000000)
 #define LEASE_OWNER_FILE "bucket.owner" /* in the data directory */
 
+struct waiting;
+
 struct lease_options {
 	struct bucket *bucket;
 	struct str shard; /* copied */
@@ -46,6 +48,7 @@ struct lease_options {
 	/* The caller has seen this ETag for the lease's time, or with `stopped`: lease_take does not
 	 * wait, takes no manifest but this one (ERR_EXISTS), and leaves its lists as they are. */
 	const char *seen;
+	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
 };
 
 struct lease;

@@ -78,7 +78,8 @@ enum err_code publisher_open(
 		.fs = o->fs,
 		.host = o->host,
 		.lease_ns = o->lease_ns,
-		.no_probe = o->no_probe };
+		.no_probe = o->no_probe,
+		.waiting = o->waiting };
 	struct publisher *p = calloc(1, sizeof(*p));
 	enum err_code rc;
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/waiting.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/restore.h"
@@ -91,6 +92,7 @@ enum err_code shard_open(const struct shard_options *o, struct shard_node **out,
 		.delete_delay_ns = o->delete_delay_ns,
 		.prices = o->prices,
 		.no_probe = o->no_probe,
+		.waiting = o->waiting,
 		.no_threads = o->no_threads };
 	struct shard_node *s = calloc(1, sizeof(*s));
 	enum err_code rc;
@@ -172,6 +174,7 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 		.dir = s->o.db.dir,
 		.fs = s->o.db.fs,
 		.store = s->o.db.store,
+		.waiting = s->o.waiting,
 		.canceled = &s->canceled };
 	struct restore_done done;
 	enum err_code rc;
@@ -315,6 +318,7 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 		return err_set(err, ERR_EXISTS, "shard %s was taken over by another server", s->o.name);
 	if (s->late) /* blocks in the bucket are opened later, without a wait for each */
 		bucket_cancel(s->o.bucket, clock_monotonic_ns());
+	waiting_say(s->o.waiting, "opens the data directory");
 	rc = db_open(&s->o.db, &s->db, err);
 	bucket_cancel(s->o.bucket, INT64_MAX);
 	if (rc || (rc = shard_node_begin_new(s, err)))

@@ -37,6 +37,7 @@ struct shard_options {
 								   bucket; 0: all of them, at once */
 	struct bucket_prices prices;
 	bool no_probe;
+	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
 	/* For tests: publisher_round, publisher_work and shard_swap are called instead. */
 	bool no_threads;
 };

@@ -128,7 +128,7 @@ const struct operation server_operations[SERVER_OPERATIONS] = {
 	},
 	[OP_READY] = {
 		.id = "ready",
-		.summary = "Return 200 once requests are served",
+		.summary = "Return 200 once requests are served, before that what the server waits for",
 		.answers = ANSWERS({ 200, "text/plain", NULL, "`Epimetheus is Ready.`" }),
 		.error_form = ERRORS_TEXT,
 		.errors = "503",

@@ -109,6 +109,7 @@ struct web_options {
 	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
 
+	/* The parts of the server that need its data: here, or by web_set_parts before it is ready. */
 	struct db *db;
 	struct sink *sink; /* of profiles that are pushed; NULL: none are taken */
 	struct engine *engine;
@@ -123,6 +124,8 @@ struct web_options {
 	size_t book_n;
 
 	void *ctx; /* of the callbacks */
+	/* What the server waits for while it is not ready, as text. NULL: nobody knows. */
+	void (*waiting)(void *ctx, struct buf *out);
 	/* Reads the configuration again; an error changes nothing and its message is the answer. */
 	enum err_code (*reload)(void *ctx, struct err *err);
 	void (*quit)(void *ctx);

@@ -19,7 +19,8 @@ void router_refuse_profiles(
 
 	if (reason == REFUSED_UNAUTHORIZED && in->user.why) /* who asks is not told */
 		f.why = str_of(in->user.why);
-	if (w->receiver)
+	/* A server that starts has no list of senders yet: web_set_parts. */
+	if (router_is_ready(w, NULL) && w->receiver)
 		receiver_refuse(w->receiver, &f);
 }
 

@@ -20,6 +20,7 @@ METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
 	"Time from a whole request to its answer, by route.", "handler");
 
 #define GZIP_BODY_MIN 1024
+#define READY_RETRY_S "5"
 #define GZIP_LEVEL 1 /* libdeflate's fastest; JSON of a flame graph still shrinks to a seventh */
 
 /* Segment by segment; "*" matches any one that is not empty. */
@@ -138,6 +139,48 @@ bool router_user_may(struct http_in *in, struct http_out *out, enum http_needs n
 	return false;
 }
 
+bool router_is_ready(struct web *w, struct buf *why)
+{
+	if (atomic_load_explicit(&w->ready, memory_order_acquire))
+		return true;
+	if (why) {
+		buf_add_cstr(why, "not ready: ");
+		if (w->o.waiting)
+			w->o.waiting(w->o.ctx, why);
+		else
+			buf_add_cstr(why, "the server is starting");
+	}
+	return false;
+}
+
+void router_refuse_unready(struct http_out *out, struct str why)
+{
+	http_text(out, 503, STR_FMT, STR_ARG(why));
+	http_add_header(out, "Retry-After", STR(READY_RETRY_S));
+}
+
+/* The answer can be read where the one of a server that is ready could be. */
+static bool router_admit_ready(
+	struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	struct buf why = { 0 };
+
+	if (router_is_ready(w, &why))
+		return true;
+	if (r->flags & ROUTE_CONNECT)
+		connect_error(out, 503, "unavailable", STR_FMT, STR_ARG(buf_str(&why)));
+	else if (r->flags & ROUTE_API)
+		api_error(out, 503, "unavailable", STR_FMT, STR_ARG(buf_str(&why)));
+	else
+		router_refuse_unready(out, buf_str(&why));
+	if (r->flags & ROUTE_API) {
+		web_allow_origin(w, in, out);
+		http_add_header(out, "Retry-After", STR(READY_RETRY_S));
+	}
+	buf_release(&why);
+	return false;
+}
+
 static bool web_enabled(const struct web *w, const struct route *r, struct http_out *out)
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
@@ -147,8 +190,6 @@ static bool web_enabled(const struct web *w, const struct route *r, struct http_
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
 	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
 		api_error(out, 404, "not_found", "ingest is disabled: start with --web.enable-ingest");
-	else if ((r->flags & ROUTE_READY) && !atomic_load(&w->ready))
-		http_text(out, 503, "Service Unavailable");
 	else
 		return true;
 	return false;
@@ -375,7 +416,7 @@ static const struct route *route_of(
 		route_refuse_foreign(r, in, out);
 		return NULL;
 	}
-	if (!web_enabled(w, r, out))
+	if (!web_enabled(w, r, out) || ((r->flags & ROUTE_READY) && !router_admit_ready(w, r, in, out)))
 		return NULL;
 	in->path = path;
 	if (r->flags & ROUTE_API)

@@ -36,7 +36,7 @@ struct web {
 	struct buf index; /* the page with its base filled in */
 	char index_etag[24];
 	int64_t started_ns;
-	atomic_bool ready;
+	atomic_bool ready; /* before that nobody looks at what web_set_parts sets */
 	struct mutex lock; /* guards the fields below */
 	struct cond changed;
 	bool closing;
@@ -53,7 +53,7 @@ enum route_flags {
 	ROUTE_LIFECYCLE = 2, /* 403 without --web.enable-lifecycle */
 	ROUTE_ADMIN = 4,
 	ROUTE_INGEST = 8,
-	ROUTE_READY = 16, /* 503 until the server is ready */
+	ROUTE_READY = 16, /* 503 with what it waits for until the server is ready */
 	ROUTE_BODY = 32, /* the handler reads the body, even if its type is a form's */
 	ROUTE_FILES = 64, /* matches any name: does not make another method 405 */
 	ROUTE_SLOW = 128, /* may take or wait long: some workers never run it */
@@ -91,6 +91,9 @@ struct route {
 
 /* The route of a path as it came, prefix and all. NULL: there is none. */
 const struct route *router_find(const struct web *w, struct str path, enum http_method method);
+/* False: the server is not ready; *why (may be NULL) gets "not ready: " and what it waits for. */
+bool router_is_ready(struct web *w, struct buf *why);
+void router_refuse_unready(struct http_out *out, struct str why); /* 503, as text */
 /* False: *out says which role the request's user lacks. */
 bool router_user_may(struct http_in *in, struct http_out *out, enum http_needs needs, bool api);
 

@@ -163,7 +163,7 @@ TEST(health)
 	web_set_ready(grafana.web, false);
 	r = call(CHECK_HEALTH, NULL, (struct str){ "\0\0\0\0", 5 });
 	CHECK_INT(r.status, GRPC_UNAVAILABLE);
-	CHECK_STR(str_of(r.message), "the server is starting");
+	CHECK_STR(str_of(r.message), "not ready: the server is starting");
 	grafana_stop();
 }
 

@@ -74,7 +74,7 @@ export function useAgain(error: ApiError | null, again: () => void): void {
 	useEffect(() => {
 		const ask = () => last.current();
 		if (!error) return;
-		if (unreachable(error)) return outages.wait(ask);
+		if (unreachable(error)) return outages.wait(ask, error);
 		if (error.retryAt === undefined) return;
 		const timer = setTimeout(ask, error.retryAt - performance.now());
 		return () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-// The server cannot be reached: one clock for all questions without an answer. One cheap question
+// The server cannot be reached, or is not ready: one clock for all questions without an answer. One cheap question
 // probes the server; when it is answered, all others are asked again.
 import { type ApiError, call } from "./api";
 
@@ -12,11 +12,23 @@ export interface Outage {
 	lastAnswer: number | null;
 	/** When the server is probed next, by performance.now(); null while it is. */
 	retryAt: number | null;
+	/** What a server that is starting waits for, in its words; "" if it cannot be reached. */
+	waitsFor: string;
 }
 
-/** Nobody answered, or something between us and the server did. */
+const NOT_READY = "not ready: ";
+
+/** What the server waits for before it answers questions; "" if the error is another one. */
+export const waitsFor = (e: ApiError): string =>
+	e.status === 503 && e.errorType === "unavailable" && e.message.startsWith(NOT_READY)
+		? e.message.slice(NOT_READY.length)
+		: "";
+
+/** Nobody answered, or something between us and the server did, or the server is not ready. */
 export const unreachable = (e: ApiError): boolean =>
-	e.status === 0 || (e.errorType === "bad_response" && GATEWAY.includes(e.status));
+	e.status === 0 ||
+	(e.errorType === "bad_response" && GATEWAY.includes(e.status)) ||
+	waitsFor(e) !== "";
 
 export const delaySeconds = (tries: number): number =>
 	DELAYS_S[Math.min(tries, DELAYS_S.length - 1)];
@@ -26,6 +38,7 @@ export class OutageStore {
 	private lastAnswer: number | null = null;
 	private endedAt = -Infinity;
 	private tries = 0;
+	private reason = "";
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private waiting = new Set<() => void>();
 	private listeners = new Set<() => void>();
@@ -43,12 +56,12 @@ export class OutageStore {
 		this.lastAnswer = Date.now() / 1000;
 	}
 
-	/** `again` is called once, when the server is back; the result takes that back. */
-	wait(again: () => void): () => void {
+	/** `again` is called once, when the server is back; the result takes that back. `e`: why it is not. */
+	wait(again: () => void, e?: ApiError): () => void {
 		this.waiting.add(again);
 		if (!this.outage) {
 			if (performance.now() - this.endedAt > SAME_MS) this.tries = 0;
-			this.schedule();
+			this.schedule(e);
 		}
 		return () => this.waiting.delete(again);
 	}
@@ -56,19 +69,22 @@ export class OutageStore {
 	/** Probes the server now. */
 	now = (): void => {
 		clearTimeout(this.timer);
-		this.set({ lastAnswer: this.lastAnswer, retryAt: null });
+		this.set({ lastAnswer: this.lastAnswer, retryAt: null, waitsFor: this.reason });
 		this.probe().then(
 			() => {
 				this.answered();
 				this.end();
 			},
-			(e: ApiError) => (unreachable(e) ? this.schedule() : this.end()),
+			(e: ApiError) => (unreachable(e) ? this.schedule(e) : this.end()),
 		);
 	};
 
-	private schedule(): void {
+	private schedule(e?: ApiError): void {
+		const reason = e ? waitsFor(e) : "";
+		if (reason) this.tries = Math.min(this.tries, 1); // it comes for sure: asked every 5 s
+		this.reason = reason;
 		const ms = 1000 * delaySeconds(this.tries++);
-		this.set({ lastAnswer: this.lastAnswer, retryAt: performance.now() + ms });
+		this.set({ lastAnswer: this.lastAnswer, retryAt: performance.now() + ms, waitsFor: reason });
 		this.timer = setTimeout(this.now, ms);
 	}
 

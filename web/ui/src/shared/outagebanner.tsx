@@ -1,4 +1,4 @@
-// Above every page while the server cannot be reached; the page below it is dimmed.
+// Above every page while the server cannot be reached or is not ready; the page below it is dimmed.
 import { useEffect, useState } from "preact/hooks";
 import { useNow } from "./hooks";
 import { type Outage, outages } from "./outage";
@@ -18,11 +18,12 @@ export function Countdown({ at }: { at: number }) {
 }
 
 export function OutageBanner({ outage }: { outage: Outage }) {
-	const { lastAnswer, retryAt } = outage;
+	const { lastAnswer, retryAt, waitsFor } = outage;
 	return (
 		<div class="notice error outage">
 			<span role="alert">
-				<b>The server cannot be reached.</b>
+				<b>{waitsFor ? "The server is not ready." : "The server cannot be reached."}</b>
+				{waitsFor && ` ${waitsFor[0].toUpperCase()}${waitsFor.slice(1)}.`}
 				{lastAnswer !== null && ` The last answer came at ${formatTime(lastAnswer)}.`}
 			</span>
 			<span>{retryAt === null ? "Trying now…" : <Countdown at={retryAt} />}</span>
