@@ -122,7 +122,7 @@ test('a query node is alive while it reads the shards, to users only', async (t)
   await node.stop();
   assert.equal(node.code, 0, node.err);
   writeFileSync(join(dir, 'token'), 'probe-token-of-32-characters-or-more');
-  writeFileSync(join(dir, 'web.yml'), `users: [{ name: probe, token_file: ${join(dir, 'token')} }]\n`);
+  writeFileSync(join(dir, 'web.yml'), `users: [{ name: probe, token_file: ${join(dir, 'token')}, roles: [read] }]\n`);
   node = await cluster.node(1, { ready: 'listening', args: [`--web.config.file=${join(dir, 'web.yml')}`] });
   assert.equal((await ready(node)).status, 401);
   const headers = { authorization: 'Bearer probe-token-of-32-characters-or-more' };
