@@ -62,6 +62,16 @@ static const struct {
 	{ "rules.max-concurrency", SERVER | QUERY, "it evaluates no rules" },
 };
 
+/* What users are told who ask for it all the same. `epitool` and the page show it. */
+static const struct web_elsewhere elsewhere[] = {
+	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard",
+		"a query node keeps no files: keep it on a shard",
+		"a query node changes no data: send the request to the shard" },
+	[MODE_COMPACT] = { "ingest is disabled with --mode=compact: send to a shard",
+		"a server with --mode=compact keeps no files: keep it on a shard",
+		"a server with --mode=compact has no data of its own: send the request to the shard" },
+};
+
 static const char *const mode_names[] = {
 	[MODE_SERVER] = "server", [MODE_QUERY] = "query", [MODE_COMPACT] = "compact"
 };
@@ -334,6 +344,12 @@ static enum err_code modes_check_without_bucket(const struct options *o, struct 
 			return err_set(
 				err, ERR_INVALID, "--%s needs `bucket` in the configuration", bucket_flags[i]);
 	return ERR_OK;
+}
+
+struct web_elsewhere modes_elsewhere(const struct options *o)
+{
+	return o->mode < sizeof(elsewhere) / sizeof(elsewhere[0]) ? elsewhere[o->mode] :
+																(struct web_elsewhere){ 0 };
 }
 
 enum err_code modes_check_config(const struct options *o, const struct config *c, struct err *err)

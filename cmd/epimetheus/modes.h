@@ -8,6 +8,7 @@
 #define CMD_EPIMETHEUS_MODES_H
 
 #include "cmd/epimetheus/options.h"
+#include "web/router/options.h"
 
 struct config;
 
@@ -16,5 +17,8 @@ MUST_CHECK enum err_code modes_check(struct options *o, struct err *err);
 /* The same with a configuration that is to be used. c NULL: there is no file. */
 MUST_CHECK enum err_code modes_check_config(
 	const struct options *o, const struct config *c, struct err *err);
+
+/* What a server of this mode never takes, and who does. */
+struct web_elsewhere modes_elsewhere(const struct options *o);
 
 #endif

@@ -383,6 +383,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.enable_admin_api = o->enable_admin_api,
 		.enable_ingest = o->enable_ingest,
 		.enable_files = o->enable_files,
+		.elsewhere = modes_elsewhere(o),
 		.db = s->db,
 		.sink = s->db ? &s->sink.sink : NULL,
 		.engine = s->engine,

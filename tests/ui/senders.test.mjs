@@ -172,6 +172,7 @@ test("the likely cause of a refused push, and its cure", () => {
 		["forbidden", `request of another site's page (origin "http://x"): only this server's pages`, /from another site/, /--web\.external-url/],
 		["forbidden", "no", /may not push/, /--web\.config\.file/],
 		["not found", "ingest is disabled: start with --web.enable-ingest", /Pushes are off/, /--web\.enable-ingest/],
+		["not found", "ingest is disabled on a query node: send to a shard", /takes no profiles in/, /send to a shard/],
 		["not found", 'no profiles accepted at "/v1/profiles"; send to /ingest', /Wrong path/, /\/v1development\/profiles/],
 		["not found", 'no profiles accepted at "/v1experimental/profiles"; send to', /Wrong path/, /\/v1development\/profiles/],
 		["not found", 'no profiles accepted at "/upload"; send to /ingest', /Wrong path/, /one of these paths/],

@@ -147,6 +147,30 @@ TEST(what_a_server_waits_for_is_said_on_each_route)
 	web_close(w);
 }
 
+/* A query node: whatever its flags say. */
+TEST(who_takes_what_this_server_does_not)
+{
+	static const struct asking_row rows[] = {
+		{ "POST /api/v1/ingest", 404,
+			"{\"status\":\"error\",\"errorType\":\"not_found\",\"error\":\"send to a shard\"}" },
+		{ "POST /v1/profiles", 404, "no profiles accepted at \"/v1/profiles\": send to a shard\n" },
+		{ "POST /api/v1/admin/tsdb/snapshot", 403,
+			"{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"ask the shard\"}" },
+	};
+	struct web_options o = options();
+	struct web *w;
+
+	for (int flags = 0; flags < 2; flags++) {
+		o.enable_admin_api = o.enable_ingest = flags;
+		o.elsewhere = (struct web_elsewhere){ .ingest = "send to a shard",
+			.admin = "ask the shard" };
+		w = open_web(&o);
+		web_set_ready(w, true);
+		ASK_ALL(w, rows);
+		web_close(w);
+	}
+}
+
 TEST(reload_and_quit_when_enabled)
 {
 	/* A reload is refused while the server starts or ends. */

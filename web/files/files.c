@@ -140,6 +140,8 @@ static void files_leave(struct web *w)
 
 static enum err_code files_check_keep(struct web *w, struct err *err)
 {
+	if (w->o.elsewhere.files)
+		return err_set(err, ERR_NOT_FOUND, "%s", w->o.elsewhere.files);
 	if (!w->o.files)
 		return err_set(err, ERR_NOT_FOUND, "this server stores no files");
 	if (!w->o.enable_files)
@@ -276,6 +278,10 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	uint64_t bytes = 0;
 
 	/* Who knows an id may read the file, so the list is not for everybody. */
+	if (!w->o.enable_admin_api && w->o.elsewhere.files) {
+		api_error(out, 403, "unavailable", "%s", w->o.elsewhere.files);
+		return;
+	}
 	if (!w->o.enable_admin_api) {
 		api_error(
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");

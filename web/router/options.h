@@ -77,6 +77,16 @@ struct shard_senders_view {
 	struct str error; /* why it could not be read; "": it could */
 };
 
+/*
+ * What a server never takes, whatever its flags are, and who does. So no refusal names a flag with
+ * which this server would not start. Each NULL: it does, once its flag is given.
+ */
+struct web_elsewhere {
+	const char *ingest; /* profiles, and debug data */
+	const char *files; /* that are kept */
+	const char *admin; /* deletes, snapshots, losses, profiles that are ordered */
+};
+
 struct config;
 struct db;
 struct debuginfo;
@@ -108,6 +118,7 @@ struct web_options {
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
 	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
+	struct web_elsewhere elsewhere;
 
 	/* The parts of the server that need its data: here, or by web_set_parts before it is ready. */
 	struct db *db;

@@ -185,9 +185,13 @@ static bool web_enabled(const struct web *w, const struct route *r, struct http_
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
 		http_text(out, 403, "Lifecycle API is not enabled: start with --web.enable-lifecycle.");
+	else if ((r->flags & ROUTE_ADMIN) && w->o.elsewhere.admin)
+		api_error(out, 403, "unavailable", "%s", w->o.elsewhere.admin);
 	else if ((r->flags & ROUTE_ADMIN) && !w->o.enable_admin_api)
 		api_error(
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
+	else if ((r->flags & ROUTE_INGEST) && w->o.elsewhere.ingest)
+		api_error(out, 404, "not_found", "%s", w->o.elsewhere.ingest);
 	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
 		api_error(out, 404, "not_found", "ingest is disabled: start with --web.enable-ingest");
 	else
@@ -200,6 +204,10 @@ static void web_not_taken(const struct web *w, struct str path, struct http_out 
 {
 	struct buf paths = { 0 };
 
+	if (w->o.elsewhere.ingest) {
+		http_text(out, 404, "no profiles accepted at %s: %s", QUOTED(path), w->o.elsewhere.ingest);
+		return;
+	}
 	for (size_t i = 0; i < w->routes_n; i++)
 		if ((w->routes[i].flags & (ROUTE_INGEST | ROUTE_NO_PROFILES)) == ROUTE_INGEST)
 			buf_printf(&paths, "%s %s", paths.len ? "," : "", w->routes[i].path);

@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { type FileCall, filesOf, fileQuery, isFileId, withFile } from "../query/files";
 import { droppedFiles, type ProfileType } from "../shared/api";
 import { optionsOf, Select } from "../shared/fields";
-import { useApi, useUrl } from "../shared/hooks";
+import { useApi, useFlags, useUrl } from "../shared/hooks";
+import { takesNothing } from "../shared/notices";
 import { durationSeconds, formatClock, formatDuration } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
 import {
@@ -53,10 +54,17 @@ function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; 
 function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: FileEdit }) {
 	const [time, setTime] = useState("");
 	const [state, setState] = useState<"" | "busy" | string>("");
+	const node = takesNothing(useFlags().answer?.data.mode);
 	if (contents.keepMax === 0)
 		return (
 			<span class="faint">
-				Not uploaded. To share the file, start the server with <code>--web.enable-files</code>.
+				Not uploaded. {node ? (
+					<>To share the file, open it on a shard: {node} keeps no files.</>
+				) : (
+					<>
+						To share the file, start the server with <code>--web.enable-files</code>.
+					</>
+				)}
 			</span>
 		);
 	const times = KEEP_TIMES.filter((t) => durationSeconds(t) <= contents.keepMax);

@@ -145,6 +145,7 @@ const PUSHES: [pattern: RegExp, cause: string, cure: string][] = [
 	],
 	[/^forbidden/, "This user may not push", `see the roles of users in ${WEB_CONFIG}`],
 	// where to
+	[/ingest is disabled (on|with) /, "This server takes no profiles in", "send to a shard"],
 	[/ingest is disabled/, "Pushes are off", "start the server with --web.enable-ingest"],
 	[
 		/no profiles accepted at "[^"]*(?:\/v1\w*\/profiles|otlp)/i,

@@ -4,7 +4,7 @@ import type { ProfileType } from "../shared/api";
 import { Chips } from "../shared/chips";
 import { Segmented, TextFilter } from "../shared/fields";
 import { useApi, useClock, useFlags, useUrl } from "../shared/hooks";
-import { Notices, QueryError } from "../shared/notices";
+import { IsOff, Notices, QueryError } from "../shared/notices";
 import { formatClock } from "../shared/timerange";
 import { digits, formatAgo, formatBytes, formatCount, formatNanoseconds } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
@@ -186,9 +186,7 @@ function Nothing({ since }: { since: string }) {
 		<div class="empty">
 			No pushes since {formatClock(Date.parse(since) / 1000)}.{" "}
 			{off ? (
-				<>
-					Pushes are off: start the server with <code>--web.enable-ingest</code>.
-				</>
+				<IsOff what="Pushes" flag="--web.enable-ingest" />
 			) : (
 				<>
 					SDKs and collectors send to <code>{document.baseURI.replace(/\/$/, "")}</code>, scripts to

@@ -4,7 +4,8 @@ import type { ProfileType, Targets } from "./api";
 import { CopyButton } from "./copybutton";
 import { type Runtime, seconds } from "./defaultrange";
 import { cpuComes, dueText, type FirstError, firstSteps, type FirstSteps } from "./firststeps";
-import { type Loaded, useApi, useClock, useInterval } from "./hooks";
+import { type Loaded, useApi, useClock, useFlags, useInterval } from "./hooks";
+import { takesNothing } from "./notices";
 import "./firstminute.css";
 
 const ASK_EVERY_S = 2;
@@ -41,6 +42,14 @@ export function useFirstMinute(types: Loaded<ProfileType[]>, wantsCpu: boolean):
 }
 
 function HowToName() {
+	const node = takesNothing(useFlags().answer?.data.mode);
+	if (node)
+		return (
+			<>
+				<h2>No profiles in the bucket yet</h2>
+				<p>Shards scrape and take pushes; {node} does not. Start a shard with the same bucket.</p>
+			</>
+		);
 	return (
 		<>
 			<h2>No profiles stored yet</h2>

@@ -1,5 +1,6 @@
 // The messages beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
+import { useFlags } from "./hooks";
 import { unreachable } from "./outage";
 import { Countdown } from "./outagebanner";
 import { buildIdParts, saysUnnamed, seenSince, symbolsUrl } from "./symbols";
@@ -64,6 +65,31 @@ export function Notices(props: { warnings: string[]; infos: string[]; since?: nu
 					<Info text={w} since={since} />
 				</div>
 			))}
+		</>
+	);
+}
+
+// How something that is off is had: by a flag, or on another server that takes that flag.
+const NODES: Record<string, string> = {
+	query: "a query node",
+	compact: "a server with --mode=compact",
+};
+
+/** What a server of this mode is called where it takes nothing in; undefined: it takes the flag. */
+export const takesNothing = (mode: string | undefined): string | undefined => NODES[mode ?? ""];
+
+/** "Pushes are off: start the server with ..." */
+export function IsOff({ what, flag }: { what: string; flag: string }) {
+	const node = takesNothing(useFlags().answer?.data.mode);
+	if (node)
+		return (
+			<>
+				{what} are off on {node}: send to a shard.
+			</>
+		);
+	return (
+		<>
+			{what} are off: start the server with <code>{flag}</code>.
 		</>
 	);
 }

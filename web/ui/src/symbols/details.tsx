@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Copyable } from "../shared/copybutton";
 import { IconX } from "../shared/icons";
+import { IsOff } from "../shared/notices";
 import { uploadCommand } from "../shared/symbols";
 import { formatClock } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
@@ -90,7 +91,7 @@ function WhatToDo({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 					</li>
 				) : (
 					<li>
-						Uploads are off: start the server with <code>--web.enable-ingest</code>.
+						<IsOff what="Uploads" flag="--web.enable-ingest" />
 					</li>
 				)}
 				<Looking binary={binary} symbols={symbols} />

@@ -5,6 +5,7 @@ import { takeFiles } from "../shared/fields";
 import { useDrop } from "../shared/hooks";
 import { IconX } from "../shared/icons";
 import { attached } from "../shared/must";
+import { IsOff } from "../shared/notices";
 import { symbolsUrl, uploadCommand } from "../shared/symbols";
 import { formatBytes, formatPercent, share } from "../shared/units";
 import { uploads } from "./send";
@@ -107,9 +108,7 @@ function Off({ enabled }: { enabled: boolean }) {
 	return (
 		<p>
 			{enabled ? (
-				<>
-					Uploads are off: start the server with <code>--web.enable-ingest</code>.
-				</>
+				<IsOff what="Uploads" flag="--web.enable-ingest" />
 			) : (
 				"This server stores no debug data: see its log."
 			)}
