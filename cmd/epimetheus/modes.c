@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
-#include "cmd/epimetheus/storage.h"
+#include "cmd/epimetheus/rules_lease.h"
 #include "cmd/shared/bucket_options.h"
 #include "scrape/config/config.h"
 
@@ -131,9 +131,9 @@ static enum err_code modes_read_name(struct options *o, struct err *err)
 {
 	static char host[NAME_BYTES_MAX + 2];
 
-	if (!strcmp(o->shard_name, STORAGE_RULES_SHARD))
+	if (!strcmp(o->shard_name, RULES_SHARD))
 		return err_set(err, ERR_INVALID, "--shard.name=%s is the name of what query nodes record",
-			STORAGE_RULES_SHARD);
+			RULES_SHARD);
 	if (o->shard_name[0]) {
 		if (!modes_is_name(str_of(o->shard_name)))
 			return err_set(err, ERR_INVALID,

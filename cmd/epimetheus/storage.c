@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "base/waiting.h"
 #include "cmd/epimetheus/cluster_view.h"
+#include "cmd/epimetheus/rules_lease.h"
 #include "cmd/epimetheus/shard_senders.h"
 #include "cmd/shared/bucket_options.h"
 #include "tsdb/cluster/caretaker.h"
@@ -23,10 +24,6 @@
 #define READY_LOOK_NS (200 * NS_PER_MS) /* at signals meanwhile */
 #define WATCH_EVERY_NS NS_PER_S
 #define LAST_CALL_NS (10 * NS_PER_S) /* of a caretaker that ends: it gives its lease back */
-/* Somebody else evaluates rules within a minute of a node's end. */
-#define RULES_INTERVAL_NS (5 * NS_PER_S)
-#define RULES_LEASE_NS (20 * NS_PER_S)
-#define RULES_RETRY_NS (10 * NS_PER_S)
 /* Of those who only read: a query waits for it, and what fails is tried again. */
 #define READ_TIMEOUT_NS (15 * NS_PER_S)
 #define READ_ATTEMPT_NS (10 * NS_PER_S)
@@ -56,12 +53,8 @@ struct storage {
 	bool closing; /* lock */
 	bool fenced; /* lock */
 	bool starting; /* lock: `shard` waits for its lease, or is made of what the bucket has */
-	struct shard_node *candidate; /* lock: the same of rules */
-	struct shard_node *rules; /* lock: NULL: the lease of rules is not ours */
-	bool probed; /* the thread of rules': the bucket can keep a lease */
-	struct thread watch, rules_thread;
-	void (*begin)(void *ctx, struct db *db);
-	void *ctx;
+	struct rules_lease *rules; /* lock; NULL: they are not wanted, or not yet */
+	struct thread watch;
 };
 
 /* ---- options ---- */
@@ -124,7 +117,14 @@ static bool storage_look_fenced(struct storage *s)
 {
 	mutex_assert_held(&s->lock);
 	return (s->shard && !s->starting && shard_is_fenced(s->shard)) ||
-		(s->rules && shard_is_fenced(s->rules));
+		(s->rules && rules_lease_is_fenced(s->rules));
+}
+
+/* Nothing is stored here, so no database looks at the clock. */
+static bool storage_is_reader(struct storage *s)
+{
+	mutex_assert_held(&s->lock);
+	return s->cluster && !(s->rules && rules_lease_is_held(s->rules));
 }
 
 /* The main thread waits in storage_open, not for signals. */
@@ -142,7 +142,7 @@ static void storage_watch(void *ctx)
 	mutex_lock(&s->lock);
 	while (!s->closing && !s->fenced) {
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + WATCH_EVERY_NS);
-		if (s->cluster && !s->rules) /* nothing is stored here: a database looks by itself */
+		if (storage_is_reader(s))
 			clock_look(NULL, NULL);
 		if (s->starting && storage_is_told_to_end()) {
 			shard_cancel(s->shard);
@@ -152,7 +152,7 @@ static void storage_watch(void *ctx)
 		if (!s->closing && storage_look_fenced(s)) {
 			s->fenced = true;
 			log_error("main", "another server publishes under our name: this one ends",
-				LOG_S("shard", s->rules ? STORAGE_RULES_SHARD : s->o->shard_name));
+				LOG_S("shard", s->rules ? RULES_SHARD : s->o->shard_name));
 			kill(getpid(), SIGTERM);
 		}
 	}
@@ -254,7 +254,7 @@ static enum err_code storage_open_cluster(struct storage *s, struct err *err)
 {
 	struct cluster_options o = { .bucket = s->bucket,
 		.remote = remote_source(s->remote),
-		.records = STORAGE_RULES_SHARD,
+		.records = RULES_SHARD,
 		.db = db_options_of(s->o),
 		.poll_ns = s->o->poll_interval_ns };
 	enum err_code rc;
@@ -363,145 +363,51 @@ enum err_code storage_open(const struct options *o, const struct config *c, stru
 
 /* ---- rules ---- */
 
-static struct shard_options storage_rules_options(struct storage *s, const char *dir)
+static struct rules_lease *storage_rules(struct storage *s)
 {
-	struct shard_options o = shard_options_of(s, STORAGE_RULES_SHARD);
-
-	o.bucket = s->rules_bucket;
-	o.db.dir = dir;
-	o.interval_ns = RULES_INTERVAL_NS;
-	o.lease_ns = RULES_LEASE_NS;
-	o.no_probe = s->probed;
-	return o;
-}
-
-static void storage_set_candidate(struct storage *s, struct shard_node *shard)
-{
-	mutex_lock(&s->lock);
-	s->candidate = shard;
-	if (shard && s->closing)
-		shard_cancel(shard);
-	mutex_unlock(&s->lock);
-}
-
-/* What an earlier life left is of no use: another node may have gone on since. */
-static enum err_code storage_open_rules(struct storage *s, struct shard_node **out, struct err *err)
-{
-	char *dir = storage_path_below(s, STORAGE_RULES_SHARD);
-	struct shard_options o;
-	enum err_code rc = ERR_OK;
-
-	*out = NULL;
-	if (!dir)
-		return err_nomem(err, "rules");
-	o = storage_rules_options(s, dir);
-	if (fs_exists(dir))
-		rc = fs_remove_tree(&fs_posix, dir, err);
-	if (!rc && !(rc = shard_open(&o, out, err))) {
-		storage_set_candidate(s, *out);
-		rc = shard_start(*out, err);
-		storage_set_candidate(s, NULL);
-		s->probed |= !rc || rc == ERR_EXISTS; /* the probe comes first */
-	}
-	free(dir);
-	if (rc) {
-		shard_close(*out);
-		*out = NULL;
-	}
-	return rc;
-}
-
-static bool storage_wait_closing(struct storage *s, int64_t ns)
-{
-	int64_t until = clock_monotonic_ns() + ns;
-	bool closing;
+	struct rules_lease *rules;
 
 	mutex_lock(&s->lock);
-	while (!s->closing && cond_wait_until(&s->changed, &s->lock, until))
-		;
-	closing = s->closing;
+	rules = s->rules;
 	mutex_unlock(&s->lock);
-	return closing;
-}
-
-static bool storage_begin_rules(struct storage *s, struct shard_node *shard)
-{
-	struct err err;
-
-	if (cluster_set_own(s->cluster, STORAGE_RULES_SHARD, shard_db(shard), &err)) {
-		log_error("main", "rules cannot be evaluated", LOG_E(&err));
-		return false;
-	}
-	mutex_lock(&s->lock);
-	s->rules = shard;
-	mutex_unlock(&s->lock);
-	log_info("main", "rules are evaluated here");
-	s->begin(s->ctx, shard_db(shard));
-	return true;
-}
-
-static void storage_take_rules(void *ctx)
-{
-	struct storage *s = ctx;
-	struct shard_node *shard = NULL;
-	bool told = false;
-	struct err err;
-
-	do {
-		if (!storage_open_rules(s, &shard, &err)) {
-			if (storage_begin_rules(s, shard))
-				return;
-			shard_close(shard);
-			shard = NULL;
-		} else if (err.code == ERR_EXISTS) {
-			if (!told)
-				log_info("main", "rules are evaluated elsewhere", LOG_E(&err));
-			told = true;
-		} else if (err.code != ERR_CANCELED) {
-			log_warn("main", "rules are not evaluated here", LOG_E(&err));
-		}
-	} while (!storage_wait_closing(s, RULES_RETRY_NS));
+	return rules;
 }
 
 enum err_code storage_want_rules(
 	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err)
 {
-	if (!s->cluster || s->begin)
-		return ERR_OK;
-	s->begin = begin;
-	s->ctx = ctx;
-	return thread_start(&s->rules_thread, "rules-lease", storage_take_rules, s, err);
-}
+	struct rules_lease_options o = { .cluster = s->cluster, .begin = begin, .ctx = ctx };
+	struct rules_lease *rules = NULL;
+	enum err_code rc;
+	char *dir;
 
-static void storage_set_closing(struct storage *s)
-{
+	if (!s->cluster || storage_rules(s))
+		return ERR_OK;
+	if (!(dir = storage_path_below(s, RULES_SHARD)))
+		return err_nomem(err, "rules");
+	o.shard = shard_options_of(s, RULES_SHARD);
+	o.shard.bucket = s->rules_bucket;
+	o.shard.db.dir = dir;
+	rc = rules_lease_open(&o, &rules, err);
+	free(dir);
 	mutex_lock(&s->lock);
-	s->closing = true;
-	if (s->candidate)
-		shard_cancel(s->candidate);
-	cond_broadcast(&s->changed);
+	s->rules = rules;
 	mutex_unlock(&s->lock);
+	return rc;
 }
 
 void storage_end_rules(struct storage *s)
 {
+	struct rules_lease *rules = s ? storage_rules(s) : NULL;
+
 	if (!s)
 		return;
-	storage_set_closing(s);
-	thread_join(&s->rules_thread);
-	s->rules_thread = (struct thread){ .started = false };
-}
-
-static void storage_close_rules(struct storage *s)
-{
-	struct err err;
-
-	storage_end_rules(s);
-	if (!s->rules)
-		return;
-	if (cluster_set_own(s->cluster, STORAGE_RULES_SHARD, NULL, &err))
-		log_warn("main", "rules' own shard", LOG_E(&err));
-	shard_close(s->rules);
+	mutex_lock(&s->lock);
+	s->closing = true;
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+	if (rules)
+		rules_lease_end(rules);
 }
 
 /* ---- closing ---- */
@@ -511,8 +417,9 @@ void storage_close(struct storage *s)
 	if (!s)
 		return;
 	cluster_metrics_end(&s->metrics);
-	storage_close_rules(s);
+	storage_end_rules(s);
 	thread_join(&s->watch);
+	rules_lease_close(s->rules);
 	if (s->caretaker)
 		bucket_cancel(s->bucket, clock_monotonic_ns() + LAST_CALL_NS);
 	caretaker_close(s->caretaker);

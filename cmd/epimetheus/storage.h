@@ -2,9 +2,7 @@
  * Storage: where a server's profiles are, by its mode: a data directory; one that is published to a
  * bucket as a shard; or nothing but the bucket, whose shards a query node follows.
  *
- * On a query node rules need a place for what they record. That is a shard of the cluster too,
- * named "rules": whoever has its lease evaluates the rules of all query nodes, from a directory
- * that is made out of the bucket when another node had it before.
+ * One query node evaluates the rules of all of them (rules_lease.h).
  *
  * Errors:    of the database, the bucket and the lease (tsdb/cluster/lease.h).
  * Ownership: storage_open hands *out to the caller. Users of the database are closed before it.
@@ -23,7 +21,6 @@ struct db;
 struct storage;
 struct waiting;
 
-#define STORAGE_RULES_SHARD "rules"
 
 /*
  * May wait for the lease of the shard's name, restore its directory from the bucket, or read all

@@ -1,0 +1,194 @@
+#include "cmd/epimetheus/rules_lease.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "tsdb/cluster/cluster.h"
+
+/* Somebody else evaluates rules within a minute of a node's end. */
+#define RULES_INTERVAL_NS (5 * NS_PER_S)
+#define RULES_LEASE_NS (20 * NS_PER_S)
+#define RULES_RETRY_NS (10 * NS_PER_S)
+
+struct rules_lease {
+	struct rules_lease_options o;
+	char *dir;
+	bool probed; /* the thread's: the bucket can keep a lease */
+	struct thread thread;
+
+	struct mutex lock; /* guards what follows */
+	struct cond changed;
+	bool closing;
+	struct shard_node *candidate; /* waits for the lease, or is made of what the bucket has */
+	struct shard_node *shard; /* NULL: the lease is not ours */
+};
+
+static struct shard_options rules_lease_shard_options(const struct rules_lease *l)
+{
+	struct shard_options o = l->o.shard;
+
+	o.name = RULES_SHARD;
+	o.db.dir = l->dir;
+	o.interval_ns = RULES_INTERVAL_NS;
+	o.lease_ns = RULES_LEASE_NS;
+	o.no_probe = l->probed;
+	return o;
+}
+
+static void rules_lease_set_candidate(struct rules_lease *l, struct shard_node *shard)
+{
+	mutex_lock(&l->lock);
+	l->candidate = shard;
+	if (shard && l->closing)
+		shard_cancel(shard);
+	mutex_unlock(&l->lock);
+}
+
+/* What an earlier life left is of no use: another node may have gone on since. */
+static enum err_code rules_lease_take(
+	struct rules_lease *l, struct shard_node **out, struct err *err)
+{
+	const struct shard_options o = rules_lease_shard_options(l);
+	enum err_code rc = ERR_OK;
+
+	*out = NULL;
+	if (fs_exists(l->dir))
+		rc = fs_remove_tree(&fs_posix, l->dir, err);
+	if (!rc && !(rc = shard_open(&o, out, err))) {
+		rules_lease_set_candidate(l, *out);
+		rc = shard_start(*out, err);
+		rules_lease_set_candidate(l, NULL);
+		l->probed |= !rc || rc == ERR_EXISTS; /* the probe comes first */
+	}
+	if (rc) {
+		shard_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+static bool rules_lease_wait_closing(struct rules_lease *l, int64_t ns)
+{
+	int64_t until = clock_monotonic_ns() + ns;
+	bool closing;
+
+	mutex_lock(&l->lock);
+	while (!l->closing && cond_wait_until(&l->changed, &l->lock, until))
+		;
+	closing = l->closing;
+	mutex_unlock(&l->lock);
+	return closing;
+}
+
+static bool rules_lease_begin(struct rules_lease *l, struct shard_node *shard)
+{
+	struct err err;
+
+	if (cluster_set_own(l->o.cluster, RULES_SHARD, shard_db(shard), &err)) {
+		log_error("main", "rules cannot be evaluated", LOG_E(&err));
+		return false;
+	}
+	mutex_lock(&l->lock);
+	l->shard = shard;
+	mutex_unlock(&l->lock);
+	log_info("main", "rules are evaluated here");
+	l->o.begin(l->o.ctx, shard_db(shard));
+	return true;
+}
+
+static void rules_lease_run(void *ctx)
+{
+	struct rules_lease *l = ctx;
+	struct shard_node *shard = NULL;
+	bool told = false;
+	struct err err;
+
+	do {
+		if (!rules_lease_take(l, &shard, &err)) {
+			if (rules_lease_begin(l, shard))
+				return;
+			shard_close(shard);
+			shard = NULL;
+		} else if (err.code == ERR_EXISTS) {
+			if (!told)
+				log_info("main", "rules are evaluated elsewhere", LOG_E(&err));
+			told = true;
+		} else if (err.code != ERR_CANCELED) {
+			log_warn("main", "rules are not evaluated here", LOG_E(&err));
+		}
+	} while (!rules_lease_wait_closing(l, RULES_RETRY_NS));
+}
+
+enum err_code rules_lease_open(
+	const struct rules_lease_options *o, struct rules_lease **out, struct err *err)
+{
+	struct rules_lease *l = calloc(1, sizeof(*l));
+	enum err_code rc = ERR_OK;
+
+	if (!l)
+		return err_nomem(err, "rules");
+	l->o = *o;
+	mutex_init(&l->lock);
+	cond_init(&l->changed);
+	if (!(l->dir = strdup(o->shard.db.dir)))
+		rc = err_nomem(err, "rules");
+	if (!rc)
+		rc = thread_start(&l->thread, "rules-lease", rules_lease_run, l, err);
+	if (rc)
+		rules_lease_close(l);
+	else
+		*out = l;
+	return rc;
+}
+
+void rules_lease_end(struct rules_lease *l)
+{
+	mutex_lock(&l->lock);
+	l->closing = true;
+	if (l->candidate)
+		shard_cancel(l->candidate);
+	cond_broadcast(&l->changed);
+	mutex_unlock(&l->lock);
+	thread_join(&l->thread);
+	l->thread = (struct thread){ .started = false };
+}
+
+void rules_lease_close(struct rules_lease *l)
+{
+	struct err err;
+
+	if (!l)
+		return;
+	rules_lease_end(l);
+	if (l->shard && cluster_set_own(l->o.cluster, RULES_SHARD, NULL, &err))
+		log_warn("main", "rules' own shard", LOG_E(&err));
+	shard_close(l->shard);
+	cond_destroy(&l->changed);
+	mutex_destroy(&l->lock);
+	free(l->dir);
+	free(l);
+}
+
+bool rules_lease_is_held(struct rules_lease *l)
+{
+	bool held;
+
+	mutex_lock(&l->lock);
+	held = l->shard != NULL;
+	mutex_unlock(&l->lock);
+	return held;
+}
+
+bool rules_lease_is_fenced(struct rules_lease *l)
+{
+	bool fenced;
+
+	mutex_lock(&l->lock);
+	fenced = l->shard && shard_is_fenced(l->shard);
+	mutex_unlock(&l->lock);
+	return fenced;
+}
