@@ -148,7 +148,7 @@ static bool server_takes_profiles(const struct server *s)
 
 static void server_begin_rules(void *ctx, struct db *db)
 {
-	rule_manager_begin(((struct server *)ctx)->rules, db);
+	rule_manager_begin(((struct server *)ctx)->rules, db, NULL, NULL);
 }
 
 /*

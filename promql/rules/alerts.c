@@ -88,7 +88,7 @@ void alert_state_set_rule(struct alert_state *s, const struct rule *r, const str
 	s->group = g;
 }
 
-static void alert_state_drop_all(struct alert_state *s)
+void alert_state_clear(struct alert_state *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		alerts_entry_free(s->v[i]);
@@ -101,7 +101,7 @@ void alert_state_close(struct alert_state *s)
 {
 	if (!s)
 		return;
-	alert_state_drop_all(s);
+	alert_state_clear(s);
 	free(s);
 }
 
@@ -328,7 +328,7 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	alerts_join(&x, all);
 	active = alert_state_move_on(s, t_ns);
 	if (s->group->limit && active > s->group->limit) {
-		alert_state_drop_all(s);
+		alert_state_clear(s);
 		rc = err_set(
 			err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts", s->group->limit, active);
 	}
@@ -370,16 +370,33 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 	return true;
 }
 
+static struct alert *alert_state_find(struct alert_state *s, struct labels labels)
+{
+	struct alerts_entry wanted = { .alert.labels = labels }, *key = &wanted, **found;
+
+	found = s->n ? bsearch(&key, s->v, s->n, sizeof(*s->v), alerts_by_labels) : NULL;
+	return found ? &(*found)->alert : NULL;
+}
+
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns)
 {
-	struct alerts_entry wanted = { .alert.labels = labels }, *key = &wanted, **found;
-	struct alert *a;
+	struct alert *a = alert_state_find(s, labels);
 
-	found = s->n ? bsearch(&key, s->v, s->n, sizeof(*s->v), alerts_by_labels) : NULL;
-	if (!found)
-		return;
-	a = &(*found)->alert;
-	if (a->phase != ALERT_INACTIVE)
+	if (a && a->phase != ALERT_INACTIVE)
 		a->active_at_ns = active_at_ns < t_ns ? active_at_ns : t_ns;
+}
+
+/* It began to fire at the first evaluation at which `for` had passed. */
+void alert_state_resume(struct alert_state *s, struct labels labels, int64_t t_ns)
+{
+	struct alert *a = alert_state_find(s, labels);
+	int64_t interval = s->group->interval_ns, for_ns = s->rule->for_ns;
+
+	if (!a || a->phase == ALERT_INACTIVE || t_ns - a->active_at_ns < for_ns)
+		return;
+	a->phase = ALERT_FIRING;
+	a->fired_at_ns = a->active_at_ns + (for_ns + interval - 1) / interval * interval;
+	if (a->fired_at_ns > t_ns)
+		a->fired_at_ns = t_ns;
 }

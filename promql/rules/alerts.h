@@ -45,6 +45,7 @@ struct alert_element { /* of the expression's vector */
 /* NULL: out of memory. */
 struct alert_state *alert_state_open(const struct rule *r, const struct rule_group *g);
 void alert_state_close(struct alert_state *s); /* NULL is fine */
+void alert_state_clear(struct alert_state *s); /* no alert is left */
 
 /*
  * Takes an evaluation's elements. data has external labels and URL for the templates; a template
@@ -72,6 +73,8 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
  */
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns);
+/* After that: if the alert had fired by t_ns, it fires, since the same time as before. */
+void alert_state_resume(struct alert_state *s, struct labels labels, int64_t t_ns);
 
 /* After a reload: the alerts belong to r, a rule with the same name and labels. */
 void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g);

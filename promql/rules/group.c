@@ -192,7 +192,7 @@ static enum err_code group_turn_send_alerts(struct group_turn *g, struct err *er
 
 	while (alert_state_at(g->r->alerts, all))
 		all++;
-	if (!g->m->o.notifier || !all)
+	if (!g->m->o.notifier || !all || g->g->past || !rule_manager_may(g->m))
 		return ERR_OK;
 	arena_init(&arena, EVALUATION_BYTES_MAX);
 	if (!(v = arena_array(&arena, struct notification, all)))
@@ -282,7 +282,13 @@ static void group_turn_note(
 	mutex_unlock(&g->g->lock);
 }
 
-void group_evaluate(struct group_state *g, int64_t t_ns)
+/* The server is closing, or somebody else may evaluate by now. */
+static bool group_is_cut(const struct group_turn *g)
+{
+	return atomic_load(&g->m->stop) || !rule_manager_may(g->m);
+}
+
+bool group_evaluate(struct group_state *g, int64_t t_ns)
 {
 	struct group_turn x = {
 		.g = g, .m = g->manager, .t_ns = t_ns, .at_ns = t_ns - g->group->query_offset_ns
@@ -292,17 +298,18 @@ void group_evaluate(struct group_state *g, int64_t t_ns)
 	struct err err;
 	enum err_code rc;
 
-	for (size_t i = 0; i < g->rules_n && !atomic_load(&x.m->stop); i++) {
+	for (size_t i = g->from; i < g->rules_n; i++) {
 		x.r = &g->rules[i];
 		err.msg[0] = '\0';
 		start = clock_monotonic_ns();
-		rc = group_turn_evaluate(&x, &err);
-		if (rc && atomic_load(&x.m->stop))
-			return; /* the server is closing: not the rule's fault */
+		g->from = i;
+		if (group_is_cut(&x) || ((rc = group_turn_evaluate(&x, &err)) && group_is_cut(&x)))
+			return false; /* not the rule's fault */
 		if (!rc && !x.m->o.manual)
-			leftover_turn(x.m, x.r, x.t_ns, x.at_ns);
+			leftover_turn(x.m, x.r, g->past ? clock_now_ns() : x.t_ns, x.at_ns);
 		group_turn_note(&x, rc, &err, clock_monotonic_ns() - start);
 	}
+	g->from = 0;
 	took = clock_monotonic_ns() - began;
 	metric_add(&iterations, label, 1);
 	metric_observe(&group_seconds, NULL, (double)took / 1e9);
@@ -314,4 +321,5 @@ void group_evaluate(struct group_state *g, int64_t t_ns)
 	g->last_evaluation_ns = t_ns;
 	g->evaluation_ns = took;
 	mutex_unlock(&g->lock);
+	return true;
 }

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 
 #define SLEEP_MAX_NS NS_PER_S /* the wall clock may be set */
+#define MAY_EVERY_NS (200 * NS_PER_MS)
 
 METRIC_COUNTER(missed, "epimetheus_rule_group_iterations_missed_total",
 	"Turns of groups that were skipped, because the one before took too long.", "rule_group");
@@ -81,6 +82,14 @@ static enum err_code rule_manager_groups_new(
 	return rc;
 }
 
+/* Waits until nobody uses the groups; whoever waits at the same time may end the pause. */
+static void rule_manager_pause(struct rule_manager *m)
+{
+	mutex_assert_held(&m->lock);
+	for (m->paused = true; m->running || m->readers; m->paused = true)
+		cond_wait(&m->changed, &m->lock);
+}
+
 /* ---- what a reload keeps ---- */
 
 static bool rule_same_labels(const struct rule *a, const struct rule *b)
@@ -136,8 +145,10 @@ static void rule_manager_adopt(struct group_state *s, struct group_state *old, s
 		s->evaluation_ns = o->evaluation_ns;
 		s->iterations = o->iterations;
 		s->missed = o->missed;
-		if (o->group->interval_ns == s->group->interval_ns)
+		if (o->group->interval_ns == s->group->interval_ns) {
 			s->due_ns = o->due_ns;
+			s->looks = o->looks;
+		}
 		return;
 	}
 }
@@ -207,9 +218,7 @@ enum err_code rule_manager_apply(
 		return rc;
 	}
 	mutex_lock(&m->lock);
-	m->paused = true;
-	while (m->running || m->readers)
-		cond_wait(&m->changed, &m->lock);
+	rule_manager_pause(m);
 	old = m->groups;
 	old_n = m->groups_n;
 	old_set = m->set;
@@ -252,56 +261,151 @@ static struct group_state *rule_manager_first_due(struct rule_manager *m)
 	return first;
 }
 
-/* Takes the latest turn that is due, and counts those before it as missed. */
-static int64_t rule_manager_take_turn(struct group_state *g, int64_t now)
+static void rule_manager_hold(struct group_state *g)
 {
-	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
-
 	mutex_assert_held(&g->manager->lock);
-	assert(!g->running && g->due_ns <= now);
-	if (late > 0) {
-		g->due_ns += late * interval;
-		mutex_lock(&g->lock);
-		g->missed += (uint64_t)late;
-		mutex_unlock(&g->lock);
-		metric_add(&missed, g->label.ptr, (double)late);
-	}
+	assert(!g->running);
 	g->running = true;
 	g->manager->running++;
+}
+
+static void rule_manager_let_go(struct group_state *g)
+{
+	mutex_assert_held(&g->manager->lock);
+	assert(g->running && g->manager->running);
+	g->running = false;
+	g->manager->running--;
+	cond_broadcast(&g->manager->changed);
+}
+
+/* Of `late` turns that are due before the last one, those that are not taken. */
+static int64_t rule_manager_turns_skipped(const struct group_state *g, int64_t late, int64_t now)
+{
+	int64_t interval = g->group->interval_ns, old = now - g->due_ns - CATCH_UP_MAX_NS, skipped;
+
+	mutex_assert_held(&g->manager->lock);
+	if (clock_monotonic_ns() >= g->manager->catch_up_until_ns)
+		return late;
+	skipped = old > 0 ? (old + interval - 1) / interval : 0;
+	return skipped < late ? skipped : late;
+}
+
+/*
+ * Takes the latest turn that is due, and counts those before it as missed; while the manager
+ * catches up, the first one.
+ */
+static int64_t rule_manager_take_turn(struct group_state *g, int64_t now)
+{
+	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval, skipped;
+
+	assert(!g->running && g->due_ns <= now);
+	skipped = rule_manager_turns_skipped(g, late, now);
+	if (skipped > 0) {
+		if (g->past)
+			log_warn("rules", "evaluations left out", LOG_STR("file", g->group->file),
+				LOG_STR("group", g->group->name), LOG_I("evaluations", skipped));
+		g->from = 0;
+		g->due_ns += skipped * interval;
+		mutex_lock(&g->lock);
+		g->missed += (uint64_t)skipped;
+		mutex_unlock(&g->lock);
+		metric_add(&missed, g->label.ptr, (double)skipped);
+	}
+	g->past = late > skipped;
+	rule_manager_hold(g);
 	return g->due_ns;
+}
+
+static struct group_state *rule_manager_first_that_looks(struct rule_manager *m)
+{
+	mutex_assert_held(&m->lock);
+	for (size_t i = 0; i < m->groups_n; i++)
+		if (m->groups[i].looks && !m->groups[i].running)
+			return &m->groups[i];
+	return NULL;
+}
+
+/* Where another manager ended. The lock is released meanwhile. */
+static void rule_manager_look(struct group_state *g, int64_t now)
+{
+	struct rule_manager *m = g->manager;
+	struct group_last last;
+
+	rule_manager_hold(g);
+	mutex_unlock(&m->lock);
+	group_find_last(g, now, &last);
+	mutex_lock(&m->lock);
+	if (!atomic_load(&m->stop)) {
+		g->due_ns = group_first_turn(g, &last, now);
+		g->looks = false;
+	}
+	rule_manager_let_go(g);
+}
+
+/* The lock is released meanwhile. */
+static void rule_manager_turn_due(struct group_state *g, int64_t now)
+{
+	struct rule_manager *m = g->manager;
+	int64_t turn = rule_manager_take_turn(g, now);
+	bool whole;
+
+	mutex_unlock(&m->lock);
+	whole = group_evaluate(g, turn);
+	mutex_lock(&m->lock);
+	if (whole)
+		g->due_ns = turn + g->group->interval_ns;
+	rule_manager_let_go(g);
+}
+
+bool rule_manager_may(const struct rule_manager *m)
+{
+	return !m->may || m->may(m->may_ctx);
+}
+
+/* NULL: nothing may be evaluated now. What is due meanwhile is made up for. */
+static struct group_state *rule_manager_next(struct rule_manager *m)
+{
+	struct group_state *g;
+
+	mutex_assert_held(&m->lock);
+	if (m->paused || !m->o.db)
+		return NULL;
+	if (!rule_manager_may(m)) {
+		m->catch_up_until_ns = clock_monotonic_ns() + CATCH_UP_TIME_NS;
+		return NULL;
+	}
+	g = rule_manager_first_that_looks(m);
+	return g ? g : rule_manager_first_due(m);
+}
+
+static void rule_manager_wait(struct rule_manager *m, int64_t ns)
+{
+	cond_wait_until(
+		&m->changed, &m->lock, clock_monotonic_ns() + (ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS));
 }
 
 static void rule_manager_work(void *ctx)
 {
 	struct rule_manager *m = ctx;
 	struct group_state *g;
-	int64_t now, turn, sleep;
+	int64_t now;
 
 	mutex_lock(&m->lock);
 	while (!m->closing) {
-		g = m->paused || !m->o.db ? NULL : rule_manager_first_due(m);
+		g = rule_manager_next(m);
 		now = clock_now_ns();
-		if (g && g->due_ns > now + g->group->interval_ns) /* the clock was set back */
+		if (g && !g->looks && g->due_ns > now + g->group->interval_ns) /* the clock was set back */
 			g->due_ns = group_next_turn(g->group, now);
-		if (!g) {
+		if (g && g->looks)
+			rule_manager_look(g, now);
+		else if (g && g->due_ns <= now)
+			rule_manager_turn_due(g, now);
+		else if (g)
+			rule_manager_wait(m, g->due_ns - now);
+		else if (m->may) /* nobody tells when it may go on */
+			rule_manager_wait(m, MAY_EVERY_NS);
+		else
 			cond_wait(&m->changed, &m->lock);
-			continue;
-		}
-		sleep = g->due_ns - now;
-		if (sleep > 0) {
-			cond_wait_until(&m->changed, &m->lock,
-				clock_monotonic_ns() + (sleep < SLEEP_MAX_NS ? sleep : SLEEP_MAX_NS));
-			continue;
-		}
-		turn = rule_manager_take_turn(g, now);
-		mutex_unlock(&m->lock);
-		group_evaluate(g, turn);
-		mutex_lock(&m->lock);
-		g->due_ns = turn + g->group->interval_ns;
-		g->running = false;
-		assert(m->running);
-		m->running--;
-		cond_broadcast(&m->changed);
 	}
 	mutex_unlock(&m->lock);
 }
@@ -358,17 +462,63 @@ enum err_code rule_manager_open(
 	return ERR_OK;
 }
 
-/* Turns before this one are somebody else's, and none of ours was missed. */
-void rule_manager_begin(struct rule_manager *m, struct db *db)
+void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx)
 {
 	int64_t now = clock_now_ns();
 
 	mutex_lock(&m->lock);
 	assert(!m->o.db && db);
+	rule_manager_pause(m);
 	m->o.db = db;
+	m->may = may;
+	m->may_ctx = ctx;
+	m->goes_on = true;
 	m->began_ns = now;
-	for (size_t i = 0; i < m->groups_n; i++)
+	m->catch_up_until_ns = clock_monotonic_ns() + CATCH_UP_TIME_NS;
+	for (size_t i = 0; i < m->groups_n; i++) {
 		m->groups[i].due_ns = group_next_turn(m->groups[i].group, now);
+		m->groups[i].looks = true;
+	}
+	if (m->set && !m->leftovers.made)
+		leftovers_apply(m, now / NS_PER_MS * NS_PER_MS);
+	m->paused = false;
+	cond_broadcast(&m->changed);
+	mutex_unlock(&m->lock);
+}
+
+static void rule_manager_forget(struct group_state *g)
+{
+	mutex_lock(&g->lock);
+	for (size_t i = 0; i < g->rules_n; i++) {
+		struct rule_state *r = &g->rules[i];
+
+		if (r->alerts)
+			alert_state_clear(r->alerts);
+		seen_release(&r->seen);
+		buf_clear(&r->last_error);
+		r->health = RULE_UNKNOWN;
+		r->last_evaluation_ns = r->evaluation_ns = 0;
+		r->restored = r->began = false;
+	}
+	g->last_evaluation_ns = g->evaluation_ns = 0;
+	g->from = 0;
+	g->looks = false;
+	mutex_unlock(&g->lock);
+}
+
+void rule_manager_end(struct rule_manager *m)
+{
+	mutex_lock(&m->lock);
+	atomic_store(&m->stop, true);
+	rule_manager_pause(m);
+	for (size_t i = 0; i < m->groups_n; i++)
+		rule_manager_forget(&m->groups[i]);
+	leftovers_release(&m->leftovers);
+	m->leftovers.made = false;
+	m->o.db = NULL;
+	m->may = NULL;
+	atomic_store(&m->stop, m->closing);
+	m->paused = false;
 	cond_broadcast(&m->changed);
 	mutex_unlock(&m->lock);
 }

@@ -10,8 +10,8 @@
  * Errors:    of an evaluation: on the rule (last_error), in metrics and in the log.
  * Ownership: the manager takes its own reference of a set. Engine, database and notifier outlive
  *            it. A snapshot lives in the caller's arena.
- * Threads:   `workers` of its own; open, apply, close from one thread; snapshot from any.
- * Source:    Prometheus's rules/manager.go, group.go.
+ * Threads:   `workers` of its own; open, apply, close from one thread; begin and end from one,
+ * which may be another; snapshot from any. Source:    Prometheus's rules/manager.go, group.go.
  */
 #ifndef PROMQL_RULES_MANAGER_H
 #define PROMQL_RULES_MANAGER_H
@@ -40,9 +40,18 @@ MUST_CHECK enum err_code rule_manager_open(
 	const struct rule_manager_options *o, struct rule_manager **out, struct err *err);
 MUST_CHECK enum err_code rule_manager_apply(
 	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err);
-/* It was opened without a database: from now on its rules are evaluated, and write into this one,
- * which the engine's database has the data of. Once, from any thread. */
-void rule_manager_begin(struct rule_manager *m, struct db *db);
+/*
+ * It was opened without a database, or has ended: from now on its rules are evaluated, and write
+ * into this one, whose data the engine's database has too. Evaluations that another manager missed
+ * are made up for (catchup.c). may, from any thread: nothing is evaluated, written or sent while it
+ * is false; such turns are made up for, too. NULL: always.
+ */
+void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx);
+/*
+ * Somebody else evaluates from now on: ends what is under way, and forgets alerts and series
+ * without a stale mark. The database has no user when it returns. Then it may begin again.
+ */
+void rule_manager_end(struct rule_manager *m);
 /* With `manual`: evaluates the set's group of this index on the caller's thread. */
 void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns);
 void rule_manager_close(struct rule_manager *m); /* ends what is under way; NULL is fine */

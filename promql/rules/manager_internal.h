@@ -65,8 +65,12 @@ struct group_state {
 	int64_t last_evaluation_ns, evaluation_ns;
 	uint64_t iterations, missed;
 	struct buf label; /* "FILE;NAME" in metrics, ends in NUL */
+	/* of whoever evaluates it, or looks for its last turn: */
+	size_t from; /* the first rule of the next evaluation; not 0: the turn was cut before it */
+	bool past; /* a later turn is due already: its alerts are not sent */
 	/* guarded by the manager's lock: */
 	int64_t due_ns;
+	bool looks; /* its last turn is looked for, before its first one */
 	bool running;
 };
 
@@ -82,6 +86,11 @@ struct rule_manager {
 	size_t groups_n;
 	struct leftovers leftovers;
 	int64_t began_ns; /* since when rules could write */
+	int64_t catch_up_until_ns; /* monotonic: no turn is skipped until then */
+	bool goes_on; /* rule_manager_begin: it takes the place of another one */
+	/* changed while nothing runs: */
+	bool (*may)(void *ctx);
+	void *may_ctx;
 	unsigned running, readers; /* apply waits until nobody uses the groups */
 	bool paused, closing;
 	atomic_bool stop; /* ends queries */
@@ -89,10 +98,16 @@ struct rule_manager {
 	struct arena own; /* of the manager */
 };
 
+/* Rules may be evaluated now. */
+bool rule_manager_may(const struct rule_manager *m);
+
 /* ---- group.c ---- */
 
-/* Takes the turn of t_ns: evaluates all rules in order. */
-void group_evaluate(struct group_state *g, int64_t t_ns);
+/*
+ * Takes the turn of t_ns: evaluates all rules in order, from g->from on. False: it was cut before
+ * the rule g->from, as the manager stops or may not go on. Else g->from is 0 afterwards.
+ */
+bool group_evaluate(struct group_state *g, int64_t t_ns);
 /* The first turn after t_ns; a hash of the group's name sets its phase in the interval. */
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
 /*
@@ -142,6 +157,20 @@ void leftover_turn(struct rule_manager *m, struct rule_state *r, int64_t t_ns, i
 /* The manager has other groups, and their rules have taken over what they can. m->lock is held. */
 void leftovers_apply(struct rule_manager *m, int64_t t_ns);
 void leftovers_release(struct leftovers *l);
+
+/* ---- catchup.c ---- */
+
+#define CATCH_UP_MAX_NS (INT64_C(3600) * 1000000000) /* older turns are left out */
+#define CATCH_UP_TIME_NS (INT64_C(60) * 1000000000) /* then turns are skipped again */
+
+struct group_last {
+	int64_t turn_ns; /* the last turn whose results are stored; 0: none is known */
+	size_t from; /* the first rule behind those that wrote then */
+};
+/* Looks in the manager's database for the group's last turn before now_ns. */
+void group_find_last(struct group_state *g, int64_t now_ns, struct group_last *out);
+/* The first turn to be taken at now_ns, and g->from; says in the log what is left out. */
+int64_t group_first_turn(struct group_state *g, const struct group_last *last, int64_t now_ns);
 
 /* ---- restore.c ---- */
 

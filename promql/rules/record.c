@@ -73,12 +73,20 @@ static enum err_code ack_wait(struct ack *a, enum err_code rc, struct err *err)
 	return rc;
 }
 
+static enum err_code record_check_may(const struct rule_manager *m, struct err *err)
+{
+	return rule_manager_may(m) ? ERR_OK :
+								 err_set(err, ERR_UNAVAILABLE, "somebody else may evaluate by now");
+}
+
 static enum err_code record_append_numbers(
 	struct rule_manager *m, const struct db_number *d, size_t n, struct err *err)
 {
 	struct ack a;
 	enum err_code rc;
 
+	if ((rc = record_check_may(m, err)))
+		return rc;
 	ack_init(&a);
 	ack_expect(&a);
 	if ((rc = db_append_numbers(m->o.db, d, n, record_acked, &a, err)))
@@ -334,6 +342,8 @@ static enum err_code record_profiles(struct recording *recording, size_t *n, str
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		arena_reset(&a);
 		if ((rc = record_make_profile(recording, &a, &r->profiles[i], &append, &kind, err)))
+			break;
+		if ((rc = record_check_may(recording->m, err)))
 			break;
 		ack_expect(&ack);
 		if ((rc = db_append(recording->m->o.db, &append, &stats, record_acked, &ack, err)))
