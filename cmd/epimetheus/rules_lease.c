@@ -13,6 +13,7 @@
 #define RULES_INTERVAL_NS (5 * NS_PER_S)
 #define RULES_LEASE_NS (20 * NS_PER_S)
 #define RULES_RETRY_NS (10 * NS_PER_S)
+#define RULES_LOOK_NS (200 * NS_PER_MS)
 
 struct rules_lease {
 	struct rules_lease_options o;
@@ -84,35 +85,70 @@ static bool rules_lease_wait_closing(struct rules_lease *l, int64_t ns)
 	return closing;
 }
 
+/* Nobody is asked, and no lock is taken. */
+static bool rules_lease_may(void *ctx)
+{
+	return !shard_is_fenced(ctx) && !shard_lease_is_old(ctx);
+}
+
+static void rules_lease_set_shard(struct rules_lease *l, struct shard_node *shard)
+{
+	mutex_lock(&l->lock);
+	l->shard = shard;
+	mutex_unlock(&l->lock);
+}
+
 static bool rules_lease_begin(struct rules_lease *l, struct shard_node *shard)
 {
 	struct err err;
 
 	if (cluster_set_own(l->o.cluster, RULES_SHARD, shard_db(shard), &err)) {
 		log_error("main", "rules cannot be evaluated", LOG_E(&err));
+		shard_close(shard);
 		return false;
 	}
-	mutex_lock(&l->lock);
-	l->shard = shard;
-	mutex_unlock(&l->lock);
+	rules_lease_set_shard(l, shard);
 	log_info("main", "rules are evaluated here");
-	l->o.begin(l->o.ctx, shard_db(shard));
+	l->o.turns.begin(l->o.turns.ctx, shard_db(shard), rules_lease_may, shard);
 	return true;
+}
+
+/* From here on this is a query node as others are. Waits for queries that read the shard. */
+static void rules_lease_drop(struct rules_lease *l, struct shard_node *shard)
+{
+	struct err err;
+
+	log_warn("main", "another node evaluates the rules");
+	l->o.turns.end(l->o.turns.ctx);
+	rules_lease_set_shard(l, NULL);
+	if (cluster_set_own(l->o.cluster, RULES_SHARD, NULL, &err))
+		log_warn("main", "rules' own shard", LOG_E(&err));
+	shard_abandon(shard);
+}
+
+/* Until the lease is lost, or the end. */
+static void rules_lease_keep(struct rules_lease *l, struct shard_node *shard)
+{
+	bool closing = false;
+
+	while (!closing && !shard_is_fenced(shard))
+		closing = rules_lease_wait_closing(l, RULES_LOOK_NS);
+	if (!closing)
+		rules_lease_drop(l, shard);
 }
 
 static void rules_lease_run(void *ctx)
 {
 	struct rules_lease *l = ctx;
-	struct shard_node *shard = NULL;
+	struct shard_node *shard;
 	bool told = false;
 	struct err err;
 
 	do {
 		if (!rules_lease_take(l, &shard, &err)) {
+			told = false;
 			if (rules_lease_begin(l, shard))
-				return;
-			shard_close(shard);
-			shard = NULL;
+				rules_lease_keep(l, shard);
 		} else if (err.code == ERR_EXISTS) {
 			if (!told)
 				log_info("main", "rules are evaluated elsewhere", LOG_E(&err));
@@ -173,22 +209,12 @@ void rules_lease_close(struct rules_lease *l)
 	free(l);
 }
 
-bool rules_lease_is_held(struct rules_lease *l)
+enum rules_lease_state rules_lease_state(struct rules_lease *l)
 {
-	bool held;
+	enum rules_lease_state state;
 
 	mutex_lock(&l->lock);
-	held = l->shard != NULL;
+	state = !l->shard ? RULES_NOT_HERE : rules_lease_may(l->shard) ? RULES_HERE : RULES_PAUSED;
 	mutex_unlock(&l->lock);
-	return held;
-}
-
-bool rules_lease_is_fenced(struct rules_lease *l)
-{
-	bool fenced;
-
-	mutex_lock(&l->lock);
-	fenced = l->shard && shard_is_fenced(l->shard);
-	mutex_unlock(&l->lock);
-	return fenced;
+	return state;
 }

@@ -13,6 +13,7 @@
 #include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
+#include "cmd/epimetheus/rule_files.h"
 #include "cmd/epimetheus/storage.h"
 #include "cmd/epimetheus/symbol_requests.h"
 #include "promql/engine/engine.h"
@@ -26,8 +27,6 @@
 #include "web/files/kept.h"
 #include "web/http/listen.h"
 #include "web/web.h"
-
-#define RULES_ELSEWHERE "rules do not run on one of several shards, but on query nodes"
 
 METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",
 	"Whether the last attempt to read the configuration went well.", NULL);
@@ -99,36 +98,6 @@ static enum err_code server_tell_instance_labels(
 	return rc;
 }
 
-static enum err_code server_load_rules(
-	const struct config *c, struct rule_set **out, struct err *err)
-{
-	const struct rules_load l = {
-		.patterns = c->rule_files,
-		.patterns_n = c->rule_files_n,
-		.interval_ns = c->global.evaluation_interval_ns,
-		.query_offset_ns = c->global.rule_query_offset_ns,
-	};
-
-	return rule_set_load(&l, out, err);
-}
-
-/* A shard sees its own targets only: rules are read for their errors, and do not run. */
-static enum err_code server_load_own_rules(
-	const struct server *s, const struct config *c, struct rule_set **out, struct err *err)
-{
-	const struct rules_load none = { .interval_ns = c->global.evaluation_interval_ns };
-	enum err_code rc = server_load_rules(c, out, err);
-
-	if (rc || s->o.shard_total <= 1)
-		return rc;
-	if ((*out)->rules_n)
-		log_warn("main", RULES_ELSEWHERE, LOG_I("rules", (int64_t)(*out)->rules_n),
-			LOG_I("shards", s->o.shard.total));
-	rule_set_unref(*out);
-	*out = NULL;
-	return rule_set_load(&none, out, err);
-}
-
 static enum err_code server_apply_alerting(struct server *s, struct config *c, struct err *err)
 {
 	enum err_code rc = notifier_apply(s->notifier, &c->alerting, c->global.external_labels, err);
@@ -146,9 +115,14 @@ static bool server_takes_profiles(const struct server *s)
 	return s->o.mode == MODE_SERVER;
 }
 
-static void server_begin_rules(void *ctx, struct db *db)
+static void server_begin_rules(void *ctx, struct db *db, bool (*may)(void *may_ctx), void *may_ctx)
 {
-	rule_manager_begin(((struct server *)ctx)->rules, db, NULL, NULL);
+	rule_manager_begin(((struct server *)ctx)->rules, db, may, may_ctx);
+}
+
+static void server_drop_rules(void *ctx)
+{
+	rule_manager_end(((struct server *)ctx)->rules);
 }
 
 /*
@@ -159,12 +133,13 @@ static void server_begin_rules(void *ctx, struct db *db)
 static enum err_code server_apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
 {
+	const struct rules_turns turns = { server_begin_rules, server_drop_rules, s };
 	struct rule_set *rules = NULL;
 	struct err again;
 	enum err_code rc;
 
 	mutex_assert_held(&s->reload_lock);
-	if ((rc = server_load_own_rules(s, fresh, &rules, err)))
+	if ((rc = rule_files_load_own(&s->o, fresh, &rules, err)))
 		return rc;
 	if (server_takes_profiles(s) && (rc = server_tell_instance_labels(s, fresh, err)))
 		goto end;
@@ -177,7 +152,7 @@ static enum err_code server_apply(
 	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
 		goto debuginfod;
 	if (rules->rules_n && !server_takes_profiles(s) &&
-		(rc = storage_want_rules(s->storage, server_begin_rules, s, err)))
+		(rc = storage_want_rules(s->storage, &turns, err)))
 		goto debuginfod;
 	goto end;
 debuginfod:
@@ -402,7 +377,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.quit = web_quit,
 		.config = web_config,
 		.rules = web_rules,
-		.rules_warning = o->shard_total > 1 ? RULES_ELSEWHERE : NULL,
+		.rules_warning = rule_files_why_not(o),
 		.cluster = web_cluster,
 		.senders = web_senders,
 		.senders_path = s->storage ? storage_senders_path(s->storage) : NULL,
@@ -469,7 +444,7 @@ static enum err_code server_check_config(struct server *s, struct err *err)
 		return modes_check_config(&s->o, NULL, err);
 	}
 	if (!(rc = server_load(s, false, &c, err)))
-		rc = server_load_rules(c, &rules, err);
+		rc = rule_files_load(c, &rules, err);
 	rule_set_unref(rules);
 	s->checked = c;
 	/* A file that cannot be opened, such as a directory, is a bad configuration too. */

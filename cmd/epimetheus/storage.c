@@ -116,15 +116,14 @@ static char *storage_path_below(const struct storage *s, const char *name)
 static bool storage_look_fenced(struct storage *s)
 {
 	mutex_assert_held(&s->lock);
-	return (s->shard && !s->starting && shard_is_fenced(s->shard)) ||
-		(s->rules && rules_lease_is_fenced(s->rules));
+	return s->shard && !s->starting && shard_is_fenced(s->shard);
 }
 
 /* Nothing is stored here, so no database looks at the clock. */
 static bool storage_is_reader(struct storage *s)
 {
 	mutex_assert_held(&s->lock);
-	return s->cluster && !(s->rules && rules_lease_is_held(s->rules));
+	return s->cluster && !(s->rules && rules_lease_state(s->rules) != RULES_NOT_HERE);
 }
 
 /* The main thread waits in storage_open, not for signals. */
@@ -152,7 +151,7 @@ static void storage_watch(void *ctx)
 		if (!s->closing && storage_look_fenced(s)) {
 			s->fenced = true;
 			log_error("main", "another server publishes under our name: this one ends",
-				LOG_S("shard", s->rules ? RULES_SHARD : s->o->shard_name));
+				LOG_S("shard", s->o->shard_name));
 			kill(getpid(), SIGTERM);
 		}
 	}
@@ -374,9 +373,9 @@ static struct rules_lease *storage_rules(struct storage *s)
 }
 
 enum err_code storage_want_rules(
-	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err)
+	struct storage *s, const struct rules_turns *turns, struct err *err)
 {
-	struct rules_lease_options o = { .cluster = s->cluster, .begin = begin, .ctx = ctx };
+	struct rules_lease_options o = { .cluster = s->cluster, .turns = *turns };
 	struct rules_lease *rules = NULL;
 	enum err_code rc;
 	char *dir;

@@ -12,6 +12,7 @@
 #define CMD_EPIMETHEUS_STORAGE_H
 
 #include "cmd/epimetheus/options.h"
+#include "cmd/epimetheus/rules_lease.h"
 
 struct arena;
 struct cluster_view;
@@ -33,13 +34,10 @@ void storage_close(struct storage *s); /* NULL is fine */
 
 struct db *storage_db(struct storage *s); /* answers queries */
 
-/*
- * Takes the lease of rules once nobody has it, and then calls `begin` with the database that takes
- * what they record; query nodes only, once.
- */
+/* Competes for the lease of rules from now on (rules_lease.h); query nodes only, once. */
 MUST_CHECK enum err_code storage_want_rules(
-	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err);
-/* `begin` is not called from here on. Before whoever it begins is closed. */
+	struct storage *s, const struct rules_turns *turns, struct err *err);
+/* Whoever evaluates is not called from here on, and may be closed. */
 void storage_end_rules(struct storage *s);
 
 /* Another server took over what this one published, and the process was told to end. */

@@ -419,6 +419,11 @@ bool publisher_is_fenced(const struct publisher *p)
 	return lease_is_fenced(p->lease);
 }
 
+bool publisher_lease_is_old(const struct publisher *p)
+{
+	return lease_age_ns(p->lease) >= lease_ns(p->lease);
+}
+
 bool publisher_has_block(struct publisher *p, const struct ulid *ulid)
 {
 	bool has;

@@ -88,6 +88,8 @@ bool publisher_has_block(struct publisher *p, const struct ulid *ulid);
 
 /* Another server has the lease: this one must end, its rows reach nobody. */
 bool publisher_is_fenced(const struct publisher *p);
+/* The last confirmed write is as old as the lease lasts: another server may have it by now. */
+bool publisher_lease_is_old(const struct publisher *p);
 
 /* ---- status ---- */
 

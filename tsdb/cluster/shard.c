@@ -347,6 +347,11 @@ bool shard_is_fenced(const struct shard_node *s)
 	return publisher_is_fenced(s->p) || atomic_load(&s->refused);
 }
 
+bool shard_lease_is_old(const struct shard_node *s)
+{
+	return publisher_lease_is_old(s->p);
+}
+
 /* ---- blocks that leave the disk ---- */
 
 /* Whole ones on the disk that are old enough; malloc'ed. */

@@ -17,7 +17,8 @@
  * Ownership: shard_open hands *out to the caller. Bucket and range source outlive it; strings of
  *            the options are copied.
  * Threads:   `cluster-local` looks for blocks that may leave the disk. shard_start, shard_close and
- *            shard_abandon by one thread; shard_cancel and shard_is_fenced by any until then.
+ *            shard_abandon by one thread; shard_cancel, shard_is_fenced and shard_lease_is_old by
+ * any until then.
  */
 #ifndef TSDB_CLUSTER_SHARD_H
 #define TSDB_CLUSTER_SHARD_H
@@ -66,6 +67,8 @@ struct publisher *shard_publisher(struct shard_node *s);
 MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
 /* Another server has the name: this one must end, its rows reach nobody. */
 bool shard_is_fenced(const struct shard_node *s);
+/* Another server may have the lease by now, whether or not this one knows it. Asks nobody. */
+bool shard_lease_is_old(const struct shard_node *s);
 
 /* Blocks whose age now_ns tells to leave the disk are read in the bucket from now on; how many. The
  * thread calls it; so may one other at a time where there is none. */
