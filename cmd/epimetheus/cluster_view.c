@@ -158,22 +158,31 @@ static uint64_t cluster_view_stored_bytes(const struct cluster_view *v)
 	return bytes;
 }
 
+static void cluster_view_add_usage(struct bucket_usage *u, const struct bucket *b)
+{
+	struct bucket_usage more;
+
+	bucket_get_usage(b, &more);
+	for (unsigned i = 0; i < BUCKET_KINDS; i++) {
+		u->kinds[i].requests += more.kinds[i].requests;
+		u->kinds[i].sent_bytes += more.kinds[i].sent_bytes;
+		u->kinds[i].received_bytes += more.kinds[i].received_bytes;
+	}
+}
+
 static void cluster_parts_fill_requests(const struct cluster_parts *p, struct cluster_view *out)
 {
 	int64_t since_ns = clock_monotonic_ns() - p->opened_ns;
-	struct bucket_usage u, too = { 0 };
+	struct bucket_usage u;
 
 	_Static_assert(BUCKET_KINDS <= CLUSTER_KINDS_MAX, "kinds of requests");
 	bucket_get_usage(p->bucket, &u);
-	if (p->bucket_too)
-		bucket_get_usage(p->bucket_too, &too);
-	for (unsigned i = 0; i < BUCKET_KINDS; i++) {
-		u.kinds[i].requests += too.kinds[i].requests;
-		u.kinds[i].sent_bytes += too.kinds[i].sent_bytes;
-		u.kinds[i].received_bytes += too.kinds[i].received_bytes;
+	for (size_t i = 0; i < sizeof(p->bucket_too) / sizeof(p->bucket_too[0]); i++)
+		if (p->bucket_too[i])
+			cluster_view_add_usage(&u, p->bucket_too[i]);
+	for (unsigned i = 0; i < BUCKET_KINDS; i++)
 		out->requests[i] = (struct cluster_request_view){ bucket_kind_name((enum bucket_kind)i),
 			u.kinds[i].requests, u.kinds[i].sent_bytes, u.kinds[i].received_bytes };
-	}
 	out->requests_n = BUCKET_KINDS;
 	out->requests_cost = bucket_requests_cost(&u, &p->prices);
 	out->requests_cost_day = -1;

@@ -131,8 +131,11 @@ static void rules_lease_keep(struct rules_lease *l, struct shard_node *shard)
 {
 	bool closing = false;
 
-	while (!closing && !shard_is_fenced(shard))
+	while (!closing && !shard_is_fenced(shard)) {
+		if (rules_lease_may(shard))
+			l->o.turns.tell(l->o.turns.ctx);
 		closing = rules_lease_wait_closing(l, RULES_LOOK_NS);
+	}
 	if (!closing)
 		rules_lease_drop(l, shard);
 }

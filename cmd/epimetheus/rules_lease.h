@@ -20,11 +20,13 @@
 struct cluster;
 struct rules_lease;
 
-/* Whoever evaluates; called by the thread, begin and end in turn. */
+/* Whoever evaluates; called by the thread, begin and end in turn, tell between. */
 struct rules_turns {
 	/* The lease is had: db takes what rules record. Nothing is evaluated, written or sent while may
 	 * is false, as another node may have the lease by then. */
 	void (*begin)(void *ctx, struct db *db, bool (*may)(void *may_ctx), void *may_ctx);
+	/* About every 200 ms while the rules are evaluated here. */
+	void (*tell)(void *ctx);
 	/* It is lost: db has no user of this kind when end returns. */
 	void (*end)(void *ctx);
 	void *ctx;
@@ -41,7 +43,7 @@ struct rules_lease_options {
 /* Begins to compete for the lease. */
 MUST_CHECK enum err_code rules_lease_open(
 	const struct rules_lease_options *o, struct rules_lease **out, struct err *err);
-/* Neither `begin` nor `end` is called from here on. Before whoever evaluates is closed. */
+/* None of the turns is called from here on. Before whoever evaluates is closed. */
 void rules_lease_end(struct rules_lease *l);
 void rules_lease_close(struct rules_lease *l); /* NULL is fine */
 

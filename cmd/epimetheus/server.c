@@ -14,6 +14,7 @@
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/rule_files.h"
+#include "cmd/epimetheus/rules_state.h"
 #include "cmd/epimetheus/storage.h"
 #include "cmd/epimetheus/symbol_requests.h"
 #include "promql/engine/engine.h"
@@ -117,7 +118,17 @@ static bool server_takes_profiles(const struct server *s)
 
 static void server_begin_rules(void *ctx, struct db *db, bool (*may)(void *may_ctx), void *may_ctx)
 {
-	rule_manager_begin(((struct server *)ctx)->rules, db, may, may_ctx);
+	struct server *s = ctx;
+
+	rules_state_begin(storage_rules_state(s->storage));
+	rule_manager_begin(s->rules, db, may, may_ctx);
+}
+
+static void server_tell_rules(void *ctx)
+{
+	struct server *s = ctx;
+
+	rules_state_put(storage_rules_state(s->storage), s->rules);
 }
 
 static void server_drop_rules(void *ctx)
@@ -133,7 +144,8 @@ static void server_drop_rules(void *ctx)
 static enum err_code server_apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
 {
-	const struct rules_turns turns = { server_begin_rules, server_drop_rules, s };
+	const struct rules_turns turns = { server_begin_rules, server_tell_rules, server_drop_rules,
+		s };
 	struct rule_set *rules = NULL;
 	struct err again;
 	enum err_code rc;
@@ -250,6 +262,15 @@ static void web_waiting(void *ctx, struct buf *out)
 static struct rule_manager *web_rules(void *ctx)
 {
 	return ((struct server *)ctx)->rules;
+}
+
+static enum err_code web_rules_report(
+	void *ctx, struct arena *a, struct rules_report *out, struct err *err)
+{
+	struct server *s = ctx;
+
+	return rules_state_answer(storage_rules_state(s->storage),
+		storage_rules_lease_state(s->storage), s->rules, a, out, err);
 }
 
 static enum err_code web_cluster(
@@ -377,6 +398,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.quit = web_quit,
 		.config = web_config,
 		.rules = web_rules,
+		.rules_report = s->storage && storage_rules_state(s->storage) ? web_rules_report : NULL,
 		.rules_warning = rule_files_why_not(o),
 		.cluster = web_cluster,
 		.senders = web_senders,

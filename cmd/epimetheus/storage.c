@@ -11,6 +11,7 @@
 #include "base/waiting.h"
 #include "cmd/epimetheus/cluster_view.h"
 #include "cmd/epimetheus/rules_lease.h"
+#include "cmd/epimetheus/rules_state.h"
 #include "cmd/epimetheus/shard_senders.h"
 #include "cmd/shared/bucket_options.h"
 #include "tsdb/cluster/caretaker.h"
@@ -28,6 +29,7 @@
 #define READ_TIMEOUT_NS (15 * NS_PER_S)
 #define READ_ATTEMPT_NS (10 * NS_PER_S)
 #define SENDERS_TIMEOUT_NS (5 * NS_PER_S)
+#define STATE_TIMEOUT_NS (3 * NS_PER_S)
 
 struct storage {
 	const struct options *o;
@@ -36,7 +38,10 @@ struct storage {
 	struct buf bucket_is; /* its settings */
 	struct bucket *bucket;
 	struct bucket *rules_bucket; /* apart: closing a shard cancels all calls of its client */
-	struct bucket *senders_bucket; /* of a shard: who closes waits for no more than a few seconds */
+	/* who waits for it waits no more than a few seconds: a shard that closes; for what is evaluated
+	 * elsewhere */
+	struct bucket *senders_bucket, *state_bucket;
+	struct rules_state state; /* of a query node */
 	char *senders_path;
 	struct shard_senders senders; /* of the shards that a query node follows */
 	struct remote *remote;
@@ -160,13 +165,25 @@ static void storage_watch(void *ctx)
 
 /* ---- opening ---- */
 
-static enum err_code storage_open_senders(
-	struct storage *s, const struct bucket_config *b, struct err *err)
+static enum err_code storage_open_impatient(
+	const struct bucket_config *b, int64_t timeout_ns, struct bucket **out, struct err *err)
 {
 	struct bucket_config own = *b;
 
-	own.timeout_ns = own.attempt_timeout_ns = SENDERS_TIMEOUT_NS;
-	return bucket_open(&own, &s->senders_bucket, err);
+	own.timeout_ns = own.attempt_timeout_ns = timeout_ns;
+	return bucket_open(&own, out, err);
+}
+
+static enum err_code storage_open_rules(
+	struct storage *s, const struct bucket_config *b, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = bucket_open(b, &s->rules_bucket, err)) ||
+		(rc = storage_open_impatient(b, STATE_TIMEOUT_NS, &s->state_bucket, err)))
+		return rc;
+	s->state.bucket = s->state_bucket;
+	return ERR_OK;
 }
 
 static enum err_code storage_open_bucket(struct storage *s, const struct config *c, struct err *err)
@@ -188,8 +205,9 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 		own.attempt_timeout_ns = READ_ATTEMPT_NS;
 	}
 	if ((rc = bucket_open(&own, &s->bucket, err)) ||
-		(s->o->mode == MODE_QUERY && (rc = bucket_open(&b, &s->rules_bucket, err))) ||
-		(s->o->mode == MODE_SERVER && (rc = storage_open_senders(s, &b, err))))
+		(s->o->mode == MODE_QUERY && (rc = storage_open_rules(s, &b, err))) ||
+		(s->o->mode == MODE_SERVER &&
+			(rc = storage_open_impatient(&b, SENDERS_TIMEOUT_NS, &s->senders_bucket, err))))
 		return bucket_section_err(&c->bucket, rc, err);
 	with.bucket = s->bucket;
 	return remote_open(&with, &s->remote, err);
@@ -322,7 +340,7 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 	*out = (struct cluster_parts){ .mode = s->o->mode_name,
 		.shard = s->o->shard_name,
 		.bucket = s->bucket,
-		.bucket_too = s->rules_bucket,
+		.bucket_too = { s->rules_bucket, s->state_bucket },
 		.publisher = s->shard ? shard_publisher(s->shard) : NULL,
 		.cluster = s->cluster,
 		.remote = s->remote,
@@ -345,6 +363,7 @@ enum err_code storage_open(const struct options *o, const struct config *c, stru
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
 	shard_senders_init(&s->senders);
+	rules_state_init(&s->state, NULL);
 	if (!o->data_dir[0]) /* its files would be in the root directory */
 		rc = err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
 	else if (!(s->senders_path = storage_path_below(s, "senders.json")))
@@ -405,8 +424,22 @@ void storage_end_rules(struct storage *s)
 	s->closing = true;
 	cond_broadcast(&s->changed);
 	mutex_unlock(&s->lock);
+	if (s->state_bucket)
+		bucket_cancel(s->state_bucket, clock_monotonic_ns());
 	if (rules)
 		rules_lease_end(rules);
+}
+
+struct rules_state *storage_rules_state(struct storage *s)
+{
+	return s->state.bucket ? &s->state : NULL;
+}
+
+enum rules_lease_state storage_rules_lease_state(struct storage *s)
+{
+	struct rules_lease *rules = storage_rules(s);
+
+	return rules ? rules_lease_state(rules) : RULES_NOT_HERE;
 }
 
 /* ---- closing ---- */
@@ -428,6 +461,8 @@ void storage_close(struct storage *s)
 	remote_close(s->remote);
 	bucket_close(s->rules_bucket);
 	bucket_close(s->senders_bucket);
+	rules_state_release(&s->state);
+	bucket_close(s->state_bucket);
 	shard_senders_release(&s->senders);
 	free(s->senders_path);
 	bucket_close(s->bucket);

@@ -39,6 +39,9 @@ MUST_CHECK enum err_code storage_want_rules(
 	struct storage *s, const struct rules_turns *turns, struct err *err);
 /* Whoever evaluates is not called from here on, and may be closed. */
 void storage_end_rules(struct storage *s);
+/* Of a query node, for rules_state_put and others of rules_state.h; NULL: of none. */
+struct rules_state *storage_rules_state(struct storage *s);
+enum rules_lease_state storage_rules_lease_state(struct storage *s);
 
 /* Another server took over what this one published, and the process was told to end. */
 bool storage_is_fenced(struct storage *s);

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
-#include "tsdb/head/append.h"
 
 #define NEAR_NS (5 * NS_PER_MIN) /* is looked at first */
 

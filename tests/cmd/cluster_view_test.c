@@ -92,11 +92,11 @@ TEST(a_shard_that_publishes)
 	CHECK(view.requests[BUCKET_PUTS].requests >= 2 && view.requests[BUCKET_PUTS].sent_bytes > 0);
 	CHECK(view.requests_cost > 0 && view.storage_cost_month > 0);
 	CHECK(view.requests_cost_day < 0);
-	p.bucket_too = s.bucket;
+	p.bucket_too[1] = s.bucket;
 	cost = view.requests_cost;
 	CHECK(look(&p));
 	CHECK(view.requests_cost > 1.9 * cost && view.requests_cost < 2.1 * cost);
-	p.bucket_too = NULL;
+	p.bucket_too[1] = NULL;
 	/* A day of requests. */
 	p.opened_ns -= 12 * NS_PER_HOUR;
 	CHECK(look(&p));

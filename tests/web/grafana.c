@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "promql/rules/manager.h"
+#include "promql/rules/report.h"
 #include "scrape/manager.h"
 #include "web/pyroscope/json.h"
 
@@ -20,6 +20,31 @@ static struct rule_manager *rules(void *ctx)
 {
 	(void)ctx;
 	return grafana.rules;
+}
+
+/* What another node would answer: all goes through the bytes of a report. */
+static enum err_code rules_report(
+	void *ctx, struct arena *a, struct rules_report *out, struct err *err)
+{
+	struct buf bytes = { 0 };
+	struct rules_snapshot own;
+	enum err_code rc;
+
+	(void)ctx;
+	*out = (struct rules_report){ .written_ns = 0 };
+	if (!grafana.rules)
+		return ERR_OK;
+	if (!grafana.rules_elsewhere)
+		return rule_manager_snapshot(grafana.rules, a, &out->rules, err);
+	if ((rc = rule_manager_snapshot(grafana.rules, a, &own, err)))
+		return rc;
+	rules_report_print(&bytes, &own, STR("node-1"), T0 * NS_PER_S, RULES_REPORT_BYTES_MAX);
+	rules_snapshot_release(&own);
+	rc = rules_report_read(buf_str(&bytes), a, out, err);
+	out->warnings = grafana.rules_told;
+	out->warnings_n = grafana.rules_told_n;
+	buf_release(&bytes);
+	return rc;
 }
 
 static struct config *config(void *ctx)
@@ -87,6 +112,7 @@ static void start(
 		.files = files,
 		.reload = reload,
 		.rules = rules,
+		.rules_report = rules_report,
 		.config = config,
 		.reload_state = reload_state,
 		.quit = quit };

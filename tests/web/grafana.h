@@ -27,6 +27,9 @@ struct grafana {
 	struct scrape_manager *manager; /* NULL: nothing is scraped */
 	bool reload_failed; /* the last one, at T0 + 60 */
 	struct rule_manager *rules; /* NULL: none */
+	bool rules_elsewhere; /* answers are made of a report of the manager, from node-1, at T0 */
+	struct str rules_told[2]; /* the warnings of these answers */
+	size_t rules_told_n;
 	const char *headers; /* of each request that has none of its own; NULL: none */
 	struct response r; /* the last answer */
 };

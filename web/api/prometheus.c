@@ -7,11 +7,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/rules/manager.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
 #include "tsdb/columns/number_chunk.h"
 #include "web/api/handlers.h"
+#include "web/api/rules_asked.h"
 #include "web/api/view.h"
 #include "web/render/notices.h"
 #include "web/router/envelope.h"
@@ -246,15 +246,17 @@ static enum err_code api_select_named(struct federation *f, struct str name, str
  * evaluated once an hour has a value.
  */
 static enum err_code api_select_recorded(
-	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
+	struct federation *f, const struct rules_snapshot *s, int64_t lookback_ns, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < set->groups_n; i++) {
-		f->min_ns = f->max_ns - lookback_ns - set->groups[i].interval_ns;
-		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++)
-			if (set->groups[i].rules[k].kind == RULE_RECORD_COSTS)
-				rc = api_select_named(f, set->groups[i].rules[k].name, err);
+	for (size_t i = 0; i < s->groups_n; i++) {
+		const struct group_info *g = &s->groups[i];
+
+		f->min_ns = f->max_ns - lookback_ns - g->group->interval_ns;
+		for (size_t k = 0; k < g->rules_n && !rc; k++)
+			if (g->rules[k].rule->kind == RULE_RECORD_COSTS)
+				rc = api_select_named(f, g->rules[k].rule->name, err);
 	}
 	return rc;
 }
@@ -272,23 +274,21 @@ static enum err_code api_select_matched(struct federation *f, struct err *err)
 static enum err_code api_answer_recorded(
 	struct federation *f, struct web *w, struct http_in *in, struct err *err)
 {
-	struct rule_manager *rules = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
-	struct rules_snapshot s;
+	struct rules_report r;
 	enum err_code rc;
 
-	if (!rules)
-		return ERR_OK;
-	if ((rc = rule_manager_snapshot(rules, &in->arena, &s, err)))
+	if ((rc = rules_asked_report(w, &in->arena, &r, err)))
 		return rc;
-	if (!s.set)
-		return ERR_OK;
-	for (size_t i = 0; i < s.set->groups_n; i++)
-		if (f->min_ns > f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns)
-			f->min_ns = f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns;
+	if (!r.rules.groups_n)
+		goto out;
+	for (size_t i = 0; i < r.rules.groups_n; i++)
+		if (f->min_ns > f->max_ns - w->o.lookback_ns - r.rules.groups[i].group->interval_ns)
+			f->min_ns = f->max_ns - w->o.lookback_ns - r.rules.groups[i].group->interval_ns;
 	rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err);
 	if (!rc)
-		rc = api_select_recorded(f, s.set, w->o.lookback_ns, err);
-	rules_snapshot_release(&s);
+		rc = api_select_recorded(f, &r.rules, w->o.lookback_ns, err);
+out:
+	rules_snapshot_release(&r.rules);
 	return rc;
 }
 

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/quote.h"
-#include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
 #include "web/api/handlers.h"
+#include "web/api/rules_asked.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
 
@@ -289,27 +289,19 @@ static bool api_read_asked(const struct http_in *in, struct http_out *out, struc
 }
 
 /* False: the answer is an error. Without rules it is empty. */
-static bool api_take_snapshot(
-	struct web *w, struct http_in *in, struct http_out *out, struct rules_snapshot *s)
+static bool api_take_report(
+	struct web *w, struct http_in *in, struct http_out *out, struct rules_report *r)
 {
-	struct rule_manager *m = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
 	struct err err;
 	enum err_code rc;
 
-	*s = (struct rules_snapshot){ 0 };
-	if (m && (rc = rule_manager_snapshot(m, &in->arena, s, &err))) {
+	if ((rc = rules_asked_report(w, &in->arena, r, &err))) {
 		api_fail(out, rc, &err);
 		return false;
 	}
-	if (s->groups_n)
-		qsort(s->groups, s->groups_n, sizeof(*s->groups), api_by_file_then_name);
+	if (r->rules.groups_n)
+		qsort(r->rules.groups, r->rules.groups_n, sizeof(*r->rules.groups), api_by_file_then_name);
 	return true;
-}
-
-static void api_release_snapshot(struct rules_snapshot *s)
-{
-	if (s->set)
-		rules_snapshot_release(s);
 }
 
 /* The token of a group: the same whatever groups come and go before it. */
@@ -359,24 +351,43 @@ static void api_add_page(
 	buf_release(&token);
 }
 
-static void api_end_rules(const struct web *w, struct json *j)
+/* Who evaluates, if this server does not. In the object `data`. */
+static void api_add_evaluated(struct json *j, const struct rules_report *r)
 {
-	struct str warning = str_of(w->o.rules_warning ? w->o.rules_warning : "");
+	if (!r->host.len)
+		return;
+	api_add_text(j, "evaluatedBy", r->host);
+	api_add_time(j, "evaluatedAt", r->written_ns);
+}
 
-	api_end(j, &warning, warning.len > 0, NULL, 0);
+static void api_end_rules(const struct web *w, const struct rules_report *r, struct json *j)
+{
+	struct str none = str_of(w->o.rules_warning ? w->o.rules_warning : ""), info = { 0 };
+	struct buf text = { 0 };
+
+	if (r->host.len) {
+		buf_printf(&text, "rules are evaluated by " STR_FMT "; written at ", STR_ARG(r->host));
+		time_print_rfc3339(&text, r->written_ns);
+		info = buf_str(&text);
+	}
+	if (none.len)
+		api_end(j, &none, 1, NULL, 0);
+	else
+		api_end(j, r->warnings, r->warnings_n, &info, info.len > 0);
+	buf_release(&text);
 }
 
 static void api_answer_rules(
 	struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
 {
-	struct rules_snapshot s;
+	struct rules_report r;
 	struct json j;
 	size_t first;
 
-	if (!api_take_snapshot(w, in, out, &s))
+	if (!api_take_report(w, in, out, &r))
 		return;
-	first = api_page_begin(a, &s);
-	if (a->from.len && first == s.groups_n) {
+	first = api_page_begin(a, &r.rules);
+	if (a->from.len && first == r.rules.groups_n) {
 		api_error(out, 400, "bad_data",
 			"invalid parameter \"group_next_token\": invalid group_next_token %s. were "
 			"rule groups changed?",
@@ -385,11 +396,12 @@ static void api_answer_rules(
 	}
 	api_begin(out, &j);
 	json_object(&j);
-	api_add_page(&j, &s, first, a);
+	api_add_page(&j, &r.rules, first, a);
+	api_add_evaluated(&j, &r);
 	json_object_end(&j);
-	api_end_rules(w, &j);
+	api_end_rules(w, &r, &j);
 out:
-	api_release_snapshot(&s);
+	rules_snapshot_release(&r.rules);
 }
 
 void api_rules(struct web *w, struct http_in *in, struct http_out *out)
@@ -410,23 +422,24 @@ void api_rules(struct web *w, struct http_in *in, struct http_out *out)
 
 void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct rules_snapshot s;
+	struct rules_report r;
 	struct json j;
 
-	if (!api_take_snapshot(w, in, out, &s))
+	if (!api_take_report(w, in, out, &r))
 		return;
 	api_begin(out, &j);
 	json_object(&j);
 	json_key(&j, "alerts");
 	json_array(&j);
-	for (size_t i = 0; i < s.groups_n; i++)
-		for (size_t k = 0; k < s.groups[i].rules_n; k++)
-			for (size_t n = 0; n < s.groups[i].rules[k].alerts_n; n++)
-				api_add_alert(&j, &s.groups[i].rules[k].alerts[n]);
+	for (size_t i = 0; i < r.rules.groups_n; i++)
+		for (size_t k = 0; k < r.rules.groups[i].rules_n; k++)
+			for (size_t n = 0; n < r.rules.groups[i].rules[k].alerts_n; n++)
+				api_add_alert(&j, &r.rules.groups[i].rules[k].alerts[n]);
 	json_array_end(&j);
+	api_add_evaluated(&j, &r);
 	json_object_end(&j);
-	api_end_rules(w, &j);
-	api_release_snapshot(&s);
+	api_end_rules(w, &r, &j);
+	rules_snapshot_release(&r.rules);
 }
 
 /* ---- Alertmanagers ---- */

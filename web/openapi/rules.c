@@ -3,11 +3,16 @@
 #include "web/openapi/params.h"
 
 #define EXPOSITION "text/plain; version=0.0.4"
+#define ELSEWHERE \
+	"Every query node answers what one of them evaluates. A warning says so if that is older " \
+	"than " \
+	"15 s, or cannot be had."
 
 const struct operation rule_operations[RULE_OPERATIONS] = {
 	[OP_RULES] = {
 		.id = "rules",
 		.summary = "List groups of rules",
+		.description = ELSEWHERE,
 		.params = PARAMS(
 			{ "type", PARAM_STRING, 0, "alert|record", NULL, "Only rules of this kind.", NULL },
 			{ "rule_name[]", PARAM_STRING, PARAM_REPEATED, NULL, NULL, "Only these rules.", NULL },
@@ -27,6 +32,7 @@ const struct operation rule_operations[RULE_OPERATIONS] = {
 	[OP_ALERTS] = {
 		.id = "alerts",
 		.summary = "List alerts that are pending or firing",
+		.description = ELSEWHERE,
 		.answers = ANSWER("Alerts", NULL),
 		.errors = "503",
 	},

@@ -10,6 +10,9 @@
 		} \
 	}
 
+#define EVALUATED_BY "The host of another query node, which evaluates the rules."
+#define EVALUATED_AT "When that node wrote what is here."
+
 const struct schema server_schemas[] = {
 	{ "Targets", NULL,
 		FIELDS({ "activeTargets", "[]Target" }, { "droppedTargets", "[]DroppedTarget" },
@@ -73,7 +76,9 @@ const struct schema server_schemas[] = {
 		FIELDS({ "time?", "datetime" }, { "reason", "string" }, { "message", "string" }) },
 	{ "Rules", NULL,
 		FIELDS({ "groups", "[]RuleGroup" },
-			{ "groupNextToken?", "string", "There are more groups." }) },
+			{ "groupNextToken?", "string", "There are more groups." },
+			{ "evaluatedBy?", "string", EVALUATED_BY },
+			{ "evaluatedAt?", "datetime", EVALUATED_AT }) },
 	{ "RuleGroup", NULL,
 		FIELDS({ "name", "string" }, { "file", "string" }, { "rules", "[]Rule" },
 			{ "interval", "number", "Seconds." }, { "queryOffset", "number", "Seconds." },
@@ -92,7 +97,9 @@ const struct schema server_schemas[] = {
 		FIELDS({ "labels", "Labels" }, { "annotations", "Labels" },
 			{ "state", "'inactive'|'pending'|'firing'" }, { "activeAt?", "datetime" },
 			{ "keepFiringSince?", "datetime" }, { "value", "string" }) },
-	{ "Alerts", NULL, FIELDS({ "alerts", "[]Alert" }) },
+	{ "Alerts", NULL,
+		FIELDS({ "alerts", "[]Alert" }, { "evaluatedBy?", "string", EVALUATED_BY },
+			{ "evaluatedAt?", "datetime", EVALUATED_AT }) },
 	{ "Alertmanagers", NULL,
 		FIELDS({ "activeAlertmanagers", "[]Alertmanager" },
 			{ "droppedAlertmanagers", "[]Alertmanager" }) },

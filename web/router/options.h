@@ -96,6 +96,7 @@ struct kept;
 struct listen_bound;
 struct notifier;
 struct rule_manager;
+struct rules_report;
 struct scrape_manager;
 struct sink;
 struct ui_asset;
@@ -147,6 +148,12 @@ struct web_options {
 	 * URL. NULL: there are no rules.
 	 */
 	struct rule_manager *(*rules)(void *ctx);
+	/*
+	 * On a query node: what is evaluated, on whichever node (promql/rules/report.h); may wait. The
+	 * caller releases out->rules. NULL: what `rules` has.
+	 */
+	enum err_code (*rules_report)(
+		void *ctx, struct arena *a, struct rules_report *out, struct err *err);
 	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
 	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
 	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);

@@ -296,12 +296,15 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	fake_put(&s.fake, "p/q/shards/ab/files/x", STR("x")); /* without a manifest: nobody knows */
 	fake_put(&s.fake, "p/q/senders/a", STR("x"));
 	fake_put(&s.fake, "p/q/senders/b", STR("x"));
+	fake_put(&s.fake, "p/q/evaluated/a", STR("x"));
+	fake_put(&s.fake, "p/q/evaluated/b", STR("x"));
 	other_shard(1000);
 	o.retention_ns = SEC;
 	REQUIRE(open_caretaker());
 	rounds(6);
 	CHECK(fake_find(&s.fake, "p/q/shards/a/manifest") == NULL);
 	CHECK(fake_find(&s.fake, "p/q/senders/a") == NULL);
+	CHECK(fake_find(&s.fake, "p/q/evaluated/a") == NULL);
 	CHECK_INT(objects(), 4); /* b's manifest and senders, ab's object, our lease */
 	caretaker_status(c, &status);
 	CHECK_INT(status.removed_shards, 1);
@@ -311,6 +314,7 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	REQUIRE(fake_find(&s.fake, "p/q/shards/ab/files/x") != NULL);
 	fake_find(&s.fake, "p/q/shards/ab/files/x")->used = false;
 	REQUIRE(fake_find(&s.fake, "p/q/senders/b") != NULL);
+	CHECK(fake_find(&s.fake, "p/q/evaluated/b") != NULL);
 	fake_find(&s.fake, "p/q/senders/b")->used = false;
 	/* It is as new. */
 	REQUIRE(fixture_reopen(&s.town.f));

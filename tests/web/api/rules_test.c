@@ -114,6 +114,19 @@ static void wait_for_evaluation(void)
 #define A_C RECORD("a:c", "vector(3)", "")
 #define BAD(msg) "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"" msg "\"}"
 
+#define T0_TEXT "2023-11-14T22:13:20.000Z"
+#define ELSEWHERE \
+	",\"evaluatedBy\":\"node-1\",\"evaluatedAt\":\"" T0_TEXT "\"}" \
+	",\"infos\":[\"rules are evaluated by node-1; written at " T0_TEXT "\"]}\n"
+
+/* Takes out what only another node's rules have. */
+static void take_elsewhere(struct buf *b)
+{
+	REQUIRE(str_has_suffix(buf_str(b), STR(ELSEWHERE)));
+	b->len -= strlen(ELSEWHERE);
+	buf_add_cstr(b, "}}\n");
+}
+
 TEST(rules)
 {
 	/* clang-format off */
@@ -173,14 +186,41 @@ TEST(rules)
 	grafana_start();
 	open_rules();
 	wait_for_evaluation();
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		grafana_get(table[i].path);
-		CHECK_INT(grafana.r.status, table[i].status);
+	for (size_t i = 0; i < 2 * sizeof(table) / sizeof(table[0]); i++) {
+		size_t k = i % (sizeof(table) / sizeof(table[0]));
+
+		/* What another node evaluates is answered alike, and says so at its end. */
+		grafana.rules_elsewhere = i != k;
+		grafana_get(table[k].path);
+		CHECK_INT(grafana.r.status, table[k].status);
 		blot(&grafana.r.body);
-		CHECK_STR(buf_str(&grafana.r.body), table[i].want);
+		if (grafana.rules_elsewhere && table[k].status == 200)
+			take_elsewhere(&grafana.r.body);
+		CHECK_STR(buf_str(&grafana.r.body), table[k].want);
 	}
+	grafana.rules_elsewhere = false;
 	body = grafana_get("/api/v1/rules?rule_name[]=Fails");
 	CHECK(str_find(body, STR("\"health\":\"err\",\"lastError\":\"")) > 0);
+	grafana_stop();
+}
+
+TEST(warnings_of_another_nodes_rules)
+{
+	static const char *const paths[] = { "/api/v1/rules", "/api/v1/alerts" };
+	struct str body;
+
+	grafana_start();
+	open_rules();
+	wait_for_evaluation();
+	grafana.rules_elsewhere = true;
+	grafana.rules_told[0] = STR("the state is 45s old");
+	grafana.rules_told[1] = STR("and cut");
+	grafana.rules_told_n = 2;
+	for (size_t i = 0; i < 2; i++) {
+		body = grafana_get(paths[i]);
+		CHECK(str_find(
+			body, STR("\"warnings\":[\"the state is 45s old\",\"and cut\"],\"infos\":[")) > 0);
+	}
 	grafana_stop();
 }
 
@@ -227,6 +267,8 @@ TEST(recorded)
 	wait_for_evaluation();
 	(void)!WAIT_FOR(str_is(body = grafana_get("/metrics/recorded"), want));
 	CHECK_STR(body, want);
+	grafana.rules_elsewhere = true;
+	CHECK_STR(grafana_get("/metrics/recorded"), want);
 	CHECK_STR(
 		response_header(&grafana.r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
 	grafana_stop();

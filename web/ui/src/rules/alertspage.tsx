@@ -10,7 +10,7 @@ import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { PAGE_ITEMS, Paged } from "../shared/paged";
 import { digits, formatAgo } from "../shared/units";
-import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
+import { Evaluated, EvaluatedBy, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import {
 	type Alert,
 	alertKey,
@@ -214,6 +214,7 @@ export function AlertsPage() {
 			</div>
 			{error && <QueryError error={error} sent="" />}
 			<Notices warnings={answer?.warnings ?? []} infos={[]} />
+			<EvaluatedBy data={answer?.data} now={now} />
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />

@@ -44,6 +44,17 @@ export function Evaluated({ at, took, now }: { at: string; took: number; now: nu
 	);
 }
 
+/** On a query node that does not evaluate the rules: which host does, and how old its answer is. */
+export function EvaluatedBy({ data, now }: { data: RuleGroups | undefined; now: number }) {
+	const at = timeOf(data?.evaluatedAt);
+	if (!data?.evaluatedBy || at === null) return null;
+	return (
+		<div class="notice info">
+			Evaluated by {data.evaluatedBy}, as of <span title={data.evaluatedAt}>{formatAgo(now - at)}</span>
+		</div>
+	);
+}
+
 function ExprLink({ expr, at = null }: { expr: string; at?: number | null }) {
 	const { store } = useUrl();
 	return (

@@ -45,6 +45,9 @@ export interface RuleGroup {
 
 export interface RuleGroups {
 	groups: RuleGroup[] | null;
+	/** Of a query node that does not evaluate the rules itself: the host that does, and when it wrote this. */
+	evaluatedBy?: string;
+	evaluatedAt?: string;
 }
 
 /** Seconds since 1970; null for Go's zero time, which means never. */

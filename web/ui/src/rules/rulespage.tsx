@@ -3,7 +3,7 @@ import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
-import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
+import { Evaluated, EvaluatedBy, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import { filterGroups, type Rule } from "./rules";
 
 type Kind = "all" | "alerting" | "recording" | "failing";
@@ -65,6 +65,7 @@ export function RulesPage() {
 			</div>
 			{error && <QueryError error={error} sent="" />}
 			<Notices warnings={answer?.warnings ?? []} infos={[]} />
+			<EvaluatedBy data={answer?.data} now={now} />
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />
