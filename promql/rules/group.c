@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -280,6 +281,14 @@ static void group_turn_note(
 	r->last_evaluation_ns = g->t_ns;
 	r->evaluation_ns = took_ns;
 	mutex_unlock(&g->g->lock);
+}
+
+/* A time that only grows older would look like a group that hangs. */
+void group_show_elsewhere(const struct group_state *g)
+{
+	metric_set(&last_seconds, g->label.ptr, NAN);
+	metric_set(&last_time, g->label.ptr, NAN);
+	metric_set(&last_samples, g->label.ptr, NAN);
 }
 
 /* The server is closing, or somebody else may evaluate by now. */

@@ -504,6 +504,7 @@ static void rule_manager_forget(struct group_state *g)
 	g->from = 0;
 	g->looks = false;
 	mutex_unlock(&g->lock);
+	group_show_elsewhere(g);
 }
 
 void rule_manager_end(struct rule_manager *m)

@@ -108,6 +108,8 @@ bool rule_manager_may(const struct rule_manager *m);
  * the rule g->from, as the manager stops or may not go on. Else g->from is 0 afterwards.
  */
 bool group_evaluate(struct group_state *g, int64_t t_ns);
+/* Its metrics of the last turn are NaN from now on: another manager evaluates. */
+void group_show_elsewhere(const struct group_state *g);
 /* The first turn after t_ns; a hash of the group's name sets its phase in the interval. */
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
 /*

@@ -101,11 +101,11 @@ function groups() {
 	];
 }
 
-/** Opens a page; `rules` replaces the server's answer, unless it is null. */
-const open = (t, path, rules = null, options = {}) =>
-	openFleet(t, path, { ...options, before: (page) => rules && answerRules(page, rules) });
+/** Opens a page; `rules` replaces the server's answer, unless it is null; `more` is what else the answer has. */
+const open = (t, path, rules = null, options = {}, more = {}) =>
+	openFleet(t, path, { ...options, before: (page) => rules && answerRules(page, rules, more) });
 
-function answerRules(page, rules) {
+function answerRules(page, rules, { data = {}, ...more }) {
 	return page.route("**/api/v1/rules*", (route) => {
 		const type = new URL(route.request().url()).searchParams.get("type");
 		const list = rules
@@ -114,7 +114,7 @@ function answerRules(page, rules) {
 				rules: g.rules.filter((r) => !type || r.type === `${type}ing`),
 			}))
 			.filter((g) => g.rules.length);
-		return route.fulfill({ json: { status: "success", data: { groups: list } } });
+		return route.fulfill({ json: { status: "success", data: { groups: list, ...data }, ...more } });
 	});
 }
 
@@ -128,6 +128,28 @@ test("without rules the pages say how to write some", async (t) => {
 		assert.deepEqual(problems, []);
 		await shot(page, `no-${path}`);
 	}
+});
+
+test("a query node says which one evaluates, and how old the answer is", async (t) => {
+	const warning = "rules are evaluated by query-0; the state is 50s old";
+	for (const path of ["alerts", "rules"]) {
+		const more = {
+			data: { evaluatedBy: "query-0", evaluatedAt: iso(Date.now() / 1000 - 50) },
+			infos: ["rules are evaluated by query-0"],
+			warnings: [warning],
+		};
+		const { page, problems } = await open(t, path, groups(), {}, more);
+		await page.getByText(/^Evaluated by query-0, as of \d+ s ago$/).waitFor();
+		assert.equal(await page.locator(".notice.warning").innerText(), warning);
+		assert.ok((await names(page)).includes("FunctionTooExpensive"));
+		if (path === "alerts") await page.getByText("Firing 1", { exact: true }).waitFor();
+		assert.deepEqual(problems, []);
+		await shot(page, `elsewhere-${path}`);
+	}
+	// Without rules there is nothing to write: others may have them.
+	const { page } = await open(t, "alerts", [], {}, { warnings: ["no query node has evaluated the rules yet"] });
+	await page.locator(".notice.warning").waitFor();
+	assert.equal(await page.locator(".no-rules").count(), 0);
 });
 
 test("the server's own answers are read", async (t) => {
