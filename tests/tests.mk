@@ -35,7 +35,7 @@ UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,$(addprefix debuginfo/,bundle_body.c debug_files.c native_file.c) run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
-	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c) \
+	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c rules_state.c) $(wildcard cmd/shared/*.c) \
 	$(addprefix cmd/book/,api_part.c config_part.c config_walk.c markdown.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
@@ -56,7 +56,7 @@ unit_helpers = $(foreach r,$(1) $(UNIT_WITH_$(1)),$(filter-out %_test.c,$(wildca
 unit_needs = $(foreach r,$(filter $(ROOMS),$(sort $(foreach u,$(1) $(UNIT_WITH_$(1)),$(needs_$(u))))),$(BUILD)/lib/$(r).a)
 # These put functions of their own in the place of the tree's, so each is a program of its own.
 UNIT_ALONE := $(patsubst %,$(BUILD)/tests/%_test,discovery/sources/dns_sd discovery/kubernetes/sd \
-	promql/rules/leftover promql/rules/manager promql/rules/scale)
+	promql/rules/catchup promql/rules/leftover promql/rules/manager promql/rules/scale)
 unit_files = $(filter $(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)),$(UNIT_TESTS))
 
 # The tests of a room are linked once, since hundreds of links take minutes. Each of its files is a name of that program

@@ -71,16 +71,26 @@ static void rules_state_look(struct rules_state *s)
 	s->looked_ns = clock_monotonic_ns();
 }
 
-void rules_state_begin(struct rules_state *s)
+void rules_state_begin(
+	struct rules_state *s, struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx)
 {
+	struct rules_report before;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
 	mutex_lock(&s->lock);
 	s->looked_ns = 0;
 	rules_state_look(s);
 	buf_clear(&s->before);
 	buf_add_str(&s->before, buf_str(&s->bytes));
 	s->states = 0;
-	s->put_ns = 0;
+	s->put_ns = s->due_ns = 0;
+	if (!s->before.len || rules_report_read(buf_str(&s->before), &a, &before, &err))
+		before = (struct rules_report){ .written_ns = 0 };
 	mutex_unlock(&s->lock);
+	rule_manager_begin(m, db, may, ctx, &before.rules);
+	arena_release(&a);
 }
 
 /* What is not evaluated here yet is as the node before had it. */

@@ -40,8 +40,10 @@ struct rules_state {
 void rules_state_init(struct rules_state *s, struct bucket *b);
 void rules_state_release(struct rules_state *s);
 
-/* The lease was taken: groups that are not evaluated yet are shown as the node before had them. */
-void rules_state_begin(struct rules_state *s);
+/* The lease was taken: rule_manager_begin. Groups that are not evaluated yet are shown as the node
+ * before had them. */
+void rules_state_begin(struct rules_state *s, struct rule_manager *m, struct db *db,
+	bool (*may)(void *ctx), void *ctx);
 /* Puts what is evaluated here, if it is due; may wait for the bucket. */
 void rules_state_put(struct rules_state *s, struct rule_manager *m);
 

@@ -120,8 +120,7 @@ static void server_begin_rules(void *ctx, struct db *db, bool (*may)(void *may_c
 {
 	struct server *s = ctx;
 
-	rules_state_begin(storage_rules_state(s->storage));
-	rule_manager_begin(s->rules, db, may, may_ctx);
+	rules_state_begin(storage_rules_state(s->storage), s->rules, db, may, may_ctx);
 }
 
 static void server_tell_rules(void *ctx)

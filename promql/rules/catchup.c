@@ -6,8 +6,9 @@
  * What is stored says how far the other one came: its writes stand at the times of the group's
  * turns, which a hash of the group's name sets, and a rule's writes are acknowledged before the
  * next rule is evaluated. So the last turn is the latest time at which a rule of the group wrote,
- * and it may have been cut behind the last rule that wrote then. A group that wrote nothing within
- * an hour has nothing to make up for.
+ * and it may have been cut behind the last rule that wrote then. Of a group that wrote nothing
+ * within an hour, the other manager may have said when its last turn was: its rules gave nothing
+ * then, but an alert may have become active since.
  */
 #include <assert.h>
 
@@ -142,6 +143,9 @@ void group_find_last(struct group_state *g, int64_t now_ns, struct group_last *o
 	rc = catch_up_look(g, now_ns - 2 * interval - NEAR_NS, max, out, &err);
 	if (!rc && !out->turn_ns)
 		rc = catch_up_look(g, now_ns - interval - CATCH_UP_MAX_NS, max, out, &err);
+	if (!rc && !out->turn_ns && g->before_ns > 0 && g->before_ns <= max && g->rules_n &&
+		group_next_turn(g->group, g->before_ns - 1) == g->before_ns)
+		*out = (struct group_last){ .turn_ns = g->before_ns, .from = g->rules_n };
 	if (rc && !atomic_load(&g->manager->stop))
 		log_warn("rules", "missed evaluations are left out", LOG_STR("file", g->group->file),
 			LOG_STR("group", g->group->name), LOG_E(&err));

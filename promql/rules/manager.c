@@ -462,7 +462,19 @@ enum err_code rule_manager_open(
 	return ERR_OK;
 }
 
-void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx)
+/* The last evaluation of the same group; 0: not known. */
+static int64_t rule_manager_last_before(
+	const struct rules_snapshot *before, const struct rule_group *g)
+{
+	for (size_t i = 0; before && i < before->groups_n; i++)
+		if (str_eq(before->groups[i].group->name, g->name) &&
+			str_eq(before->groups[i].group->file, g->file))
+			return before->groups[i].last_evaluation_ns;
+	return 0;
+}
+
+void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx,
+	const struct rules_snapshot *before)
 {
 	int64_t now = clock_now_ns();
 
@@ -478,6 +490,7 @@ void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void 
 	for (size_t i = 0; i < m->groups_n; i++) {
 		m->groups[i].due_ns = group_next_turn(m->groups[i].group, now);
 		m->groups[i].looks = true;
+		m->groups[i].before_ns = rule_manager_last_before(before, m->groups[i].group);
 	}
 	if (m->set && !m->leftovers.made)
 		leftovers_apply(m, now / NS_PER_MS * NS_PER_MS);

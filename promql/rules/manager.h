@@ -23,6 +23,7 @@
 struct db;
 struct notifier;
 struct rule_manager;
+struct rules_snapshot;
 
 struct rule_manager_options {
 	struct engine *engine;
@@ -44,9 +45,11 @@ MUST_CHECK enum err_code rule_manager_apply(
  * It was opened without a database, or has ended: from now on its rules are evaluated, and write
  * into this one, whose data the engine's database has too. Evaluations that another manager missed
  * are made up for (catchup.c). may, from any thread: nothing is evaluated, written or sent while it
- * is false; such turns are made up for, too. NULL: always.
+ * is false; such turns are made up for, too. NULL: always. before: what another manager evaluated
+ * last, for groups of which nothing is stored; NULL: not known.
  */
-void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx);
+void rule_manager_begin(struct rule_manager *m, struct db *db, bool (*may)(void *ctx), void *ctx,
+	const struct rules_snapshot *before);
 /*
  * Somebody else evaluates from now on: ends what is under way, and forgets alerts and series
  * without a stale mark. The database has no user when it returns. Then it may begin again.

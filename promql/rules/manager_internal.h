@@ -67,6 +67,7 @@ struct group_state {
 	struct buf label; /* "FILE;NAME" in metrics, ends in NUL */
 	/* of whoever evaluates it, or looks for its last turn: */
 	size_t from; /* the first rule of the next evaluation; not 0: the turn was cut before it */
+	int64_t before_ns; /* the last turn of another manager, as it said; 0: not known */
 	bool past; /* a later turn is due already: its alerts are not sent */
 	/* guarded by the manager's lock: */
 	int64_t due_ns;

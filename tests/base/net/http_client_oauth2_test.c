@@ -110,7 +110,7 @@ static void stop(void)
 	http_server_stop(&server);
 	SSL_CTX_free(tokens.tls);
 	result_release(&res);
-	res = (struct result){ 0 };
+	res = (struct http_result){ 0 };
 	identity_release(&ca);
 	identity_release(&leaf);
 	arena_release(&arena);
@@ -214,7 +214,7 @@ TEST(another_client_gets_the_same_token)
 {
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	struct client other;
-	struct result theirs = { 0 };
+	struct http_result theirs = { 0 };
 	unsigned left = 1;
 	struct err err;
 
@@ -248,7 +248,7 @@ TEST(another_client_gets_the_same_token)
 TEST(a_client_that_ends_while_it_asks)
 {
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
-	struct result theirs = { 0 };
+	struct http_result theirs = { 0 };
 	struct client other;
 	struct err err;
 

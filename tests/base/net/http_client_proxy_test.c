@@ -202,7 +202,7 @@ static void stop(void)
 	SSL_CTX_free(server.tls);
 	SSL_CTX_free(proxy.tls);
 	result_release(&res);
-	res = (struct result){ 0 };
+	res = (struct http_result){ 0 };
 	identity_release(&ca);
 	identity_release(&leaf);
 	arena_release(&arena);

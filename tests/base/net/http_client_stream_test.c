@@ -11,7 +11,7 @@
 #define CHUNKED OK_HEAD "Transfer-Encoding: chunked\r\n\r\n"
 
 struct stream { /* result first: done gets the same ctx */
-	struct result result;
+	struct http_result result;
 	struct buf got;
 	size_t pieces, cancel_at; /* bytes after which the request is canceled; 0: never */
 	struct http_request *request;

@@ -53,7 +53,7 @@ TEST(a_request_and_its_answer)
 
 static void take_body(void *ctx, const struct http_response *r)
 {
-	struct result *out = ctx;
+	struct http_result *out = ctx;
 
 	out->rc = r->rc;
 	if (!r->rc)
@@ -74,7 +74,7 @@ TEST(a_body_is_taken_out_of_the_response)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		REQUIRE(start(script_answers, rows[i].answer));
-		res = (struct result){ .base = client.base };
+		res = (struct http_result){ .base = client.base };
 		REQUIRE_OK(http_client_send(client.http,
 					   &(struct http_request_options){ .url = str_of(url), .timeout_ns = WAIT_NS },
 					   take_body, &res, NULL, &err),
@@ -274,7 +274,7 @@ static void script_slow(struct peer *p, void *ctx)
 	}
 }
 
-static void run_all(struct client *c, struct result *r, size_t n)
+static void run_all(struct client *c, struct http_result *r, size_t n)
 {
 	bool waiting = true;
 
@@ -288,7 +288,7 @@ static void run_all(struct client *c, struct result *r, size_t n)
 TEST(connections_are_limited_and_the_line_moves)
 {
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
-	static struct result all[8];
+	static struct http_result all[8];
 	struct err err;
 
 	memset(all, 0, sizeof(all));
@@ -322,12 +322,12 @@ static void script_silent(struct peer *p, void *ctx)
 
 TEST(waiting_in_line_ends_with_the_deadline)
 {
-	static struct result held, waiting;
+	static struct http_result held, waiting;
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	struct http_request *r;
 	struct err err;
 
-	held = waiting = (struct result){ 0 };
+	held = waiting = (struct http_result){ 0 };
 	REQUIRE(http_server_start(&server, script_silent, NULL, NULL));
 	REQUIRE(client_open(&client, 1, NULL));
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", server.port);
@@ -348,11 +348,11 @@ TEST(waiting_in_line_ends_with_the_deadline)
 
 TEST(closing_the_client_answers_what_waits)
 {
-	static struct result held;
+	static struct http_result held;
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	struct err err;
 
-	held = (struct result){ 0 };
+	held = (struct http_result){ 0 };
 	REQUIRE(start(script_silent, NULL));
 	o.url = str_of(url);
 	REQUIRE_OK(http_client_send(client.http, &o, result_done, &held, NULL, &err), &err);
@@ -518,7 +518,7 @@ static void dns_stop(struct dns *d)
 
 TEST(names_are_looked_up_and_addresses_tried_in_turn)
 {
-	static struct result all[4];
+	static struct http_result all[4];
 	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	char servers[64];
 	struct dns dns;

@@ -10,7 +10,7 @@
 
 static struct client client;
 static struct http_server server;
-static struct result res;
+static struct http_result res;
 static char dir[64], path[96];
 
 static void begin(const char *answers)

@@ -8,7 +8,7 @@
 
 static struct http_server server;
 static struct client client;
-static struct result res; /* the last answer */
+static struct http_result res; /* the last answer */
 static char url[128]; /* of the server; tests may change it */
 
 /* tls NULL: plain. */
@@ -26,7 +26,7 @@ static inline void pair_stop(void)
 	client_close(&client);
 	http_server_stop(&server);
 	result_release(&res);
-	res = (struct result){ 0 };
+	res = (struct http_result){ 0 };
 }
 
 #endif

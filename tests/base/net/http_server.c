@@ -212,14 +212,14 @@ void http_server_last(struct http_server *s, struct buf *out)
 	mutex_unlock(&s->lock);
 }
 
-void result_release(struct result *r)
+void result_release(struct http_result *r)
 {
 	buf_release(&r->body);
 }
 
 void result_done(void *ctx, const struct http_response *res)
 {
-	struct result *r = ctx;
+	struct http_result *r = ctx;
 
 	r->done = true;
 	r->calls++;
@@ -254,7 +254,7 @@ void client_close(struct client *c)
 	event_base_free(c->base);
 }
 
-void client_run(struct client *c, struct http_request_options o, struct result *out)
+void client_run(struct client *c, struct http_request_options o, struct http_result *out)
 {
 	struct err err;
 
@@ -263,7 +263,7 @@ void client_run(struct client *c, struct http_request_options o, struct result *
 	if (!o.body_size_max)
 		o.body_size_max = 1u << 20;
 	buf_release(&out->body);
-	*out = (struct result){ .base = c->base };
+	*out = (struct http_result){ .base = c->base };
 	out->rc = http_client_send(c->http, &o, result_done, out, NULL, &err);
 	if (out->rc) {
 		snprintf(out->msg, sizeof(out->msg), "send: %s", err.msg);
@@ -275,7 +275,7 @@ void client_run(struct client *c, struct http_request_options o, struct result *
 }
 
 void client_get(
-	struct client *c, const char *url, const struct http_config *config, struct result *out)
+	struct client *c, const char *url, const struct http_config *config, struct http_result *out)
 {
 	client_run(c, (struct http_request_options){ .url = str_of(url), .config = config }, out);
 }

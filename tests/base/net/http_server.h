@@ -63,7 +63,7 @@ void script_answers(struct peer *p, void *ctx);
 /* The same, then the connection is closed. */
 void script_answers_once(struct peer *p, void *ctx);
 
-struct result {
+struct http_result {
 	bool done;
 	unsigned calls;
 	enum err_code rc;
@@ -75,9 +75,9 @@ struct result {
 	struct event_base *base; /* whose loop ends with the call; NULL: goes on */
 };
 
-void result_release(struct result *r);
+void result_release(struct http_result *r);
 void result_done(
-	void *ctx, const struct http_response *res); /* an http_done_fn; ctx: struct result */
+	void *ctx, const struct http_response *res); /* an http_done_fn; ctx: struct http_result */
 
 struct client {
 	struct event_base *base;
@@ -86,8 +86,8 @@ struct client {
 bool client_open(struct client *c, size_t connections_max, const char *dns_servers);
 void client_close(struct client *c);
 /* Sends and runs the loop until the answer. Defaults: GET, a minute, 1 MiB. */
-void client_run(struct client *c, struct http_request_options o, struct result *out);
+void client_run(struct client *c, struct http_request_options o, struct http_result *out);
 void client_get(
-	struct client *c, const char *url, const struct http_config *config, struct result *out);
+	struct client *c, const char *url, const struct http_config *config, struct http_result *out);
 
 #endif

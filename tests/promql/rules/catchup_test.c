@@ -175,7 +175,7 @@ TEST(what_was_missed_is_made_up_for)
 	first_manager(&s, 3, 4);
 	CHECK_INT(s.notifier.sent, 0);
 	start(&s, NULL, rules);
-	rule_manager_begin(s.m, s.w.db, NULL, NULL);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 	CHECK(WAIT_FOR(is_up_to_date(&s)));
 	check_no_hole(&s, "clock", 0);
 	check_no_hole(&s, "clock:copy", 0);
@@ -198,7 +198,7 @@ TEST(a_turn_that_was_cut_is_ended)
 	REQUIRE(open_stage(&s));
 	first_manager(&s, 3, 1);
 	start(&s, NULL, rules);
-	rule_manager_begin(s.m, s.w.db, NULL, NULL);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 	CHECK(WAIT_FOR(is_up_to_date(&s)));
 	check_no_hole(&s, "clock", 0);
 	check_no_hole(&s, "clock:copy", 0);
@@ -217,7 +217,7 @@ TEST(an_alert_that_fired_goes_on_firing)
 	first_manager(&s, 8, 4);
 	CHECK(s.notifier.sent > 0);
 	start(&s, NULL, rules);
-	rule_manager_begin(s.m, s.w.db, NULL, NULL);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 	CHECK(WAIT_FOR(is_up_to_date(&s)));
 	CHECK_INT(alert_state_at(s.m->groups[0].rules[2].alerts, 0)->fired_at_ns, minute(&s, 5));
 	snprintf(want, sizeof(want), "{} 5");
@@ -233,10 +233,38 @@ TEST(nothing_stored_is_nothing_missed)
 	struct stage s;
 
 	REQUIRE(open_stage(&s));
-	rule_manager_begin(s.m, s.w.db, NULL, NULL);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 	CHECK(WAIT_FOR(is_up_to_date(&s)));
 	CHECK_INT(turns_of(&s), 0);
 	CHECK_INT(s.m->groups[0].due_ns, group_next_turn(s.m->groups[0].group, clock_now_ns()));
+	close_stage(&s);
+}
+
+/* Nothing was active, so nothing is stored; since then an alert is. */
+TEST(the_other_manager_said_when_its_last_turn_was)
+{
+	static const char later[] = "groups:\n- name: g\n  interval: 1m\n  rules:\n"
+								"  - {alert: Late, expr: 'vector(time()) > %lld', for: 1h}\n";
+	char text[256];
+	struct rules_snapshot before;
+	struct arena a;
+	struct err err;
+	struct stage s;
+
+	REQUIRE(open_stage(&s));
+	arena_init(&a, 0);
+	snprintf(text, sizeof(text), later, (long long)(minute(&s, 5) / NS_PER_S));
+	start(&s, NULL, text);
+	first_manager(&s, 3, 1);
+	REQUIRE_OK(rule_manager_snapshot(s.m, &a, &before, &err), &err);
+	CHECK_INT(before.groups[0].last_evaluation_ns, minute(&s, 2));
+	start(&s, NULL, text);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, &before);
+	rules_snapshot_release(&before);
+	CHECK(WAIT_FOR(is_up_to_date(&s)));
+	REQUIRE(alert_state_at(s.m->groups[0].rules[0].alerts, 0));
+	CHECK_INT(alert_state_at(s.m->groups[0].rules[0].alerts, 0)->active_at_ns, minute(&s, 5));
+	arena_release(&a);
 	close_stage(&s);
 }
 
@@ -307,7 +335,7 @@ TEST(it_ends_and_begins_again)
 	for (int i = 0; i < 3; i++) {
 		uint64_t before = turns_of(&s);
 
-		rule_manager_begin(s.m, s.w.db, NULL, NULL);
+		rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 		CHECK(WAIT_FOR(turns_of(&s) > before + 3));
 		rule_manager_end(s.m);
 		before = turns_of(&s);
@@ -343,7 +371,7 @@ TEST(while_it_may_not_nothing_is_written_or_sent)
 
 	REQUIRE(open_stage(&s));
 	start(&s, NULL, quick);
-	rule_manager_begin(s.m, s.w.db, may, &s);
+	rule_manager_begin(s.m, s.w.db, may, &s, NULL);
 	CHECK(WAIT_FOR(turns_of(&s) > 2));
 	atomic_store(&s.may_not, true);
 	before = atomic_load(&s.asked);

@@ -449,7 +449,7 @@ TEST(without_a_database_it_rests)
 	/* several turns would have come */
 	usleep(300000);
 	CHECK_INT(turns_of(&s), 0);
-	rule_manager_begin(s.m, s.w.db, NULL, NULL);
+	rule_manager_begin(s.m, s.w.db, NULL, NULL, NULL);
 	CHECK(WAIT_FOR(turns_of(&s) > 0));
 	CHECK_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
 	rule_set_unref(set);
