@@ -4,8 +4,6 @@
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"
 
-#define NOT_ON_SHARDS "rules do not run on one of several shards, but on query nodes"
-
 enum err_code rule_files_load(const struct config *c, struct rule_set **out, struct err *err)
 {
 	const struct rules_load l = {
@@ -20,7 +18,10 @@ enum err_code rule_files_load(const struct config *c, struct rule_set **out, str
 
 const char *rule_files_why_not(const struct options *o)
 {
-	return o->shard_total > 1 ? NOT_ON_SHARDS : NULL;
+	if (o->mode == MODE_COMPACT)
+		return "rules do not run with --mode=compact, but on query nodes";
+	return o->shard_total > 1 ? "rules do not run on one of several shards, but on query nodes" :
+								NULL;
 }
 
 enum err_code rule_files_load_own(
@@ -32,7 +33,7 @@ enum err_code rule_files_load_own(
 	if (rc || !rule_files_why_not(o))
 		return rc;
 	if ((*out)->rules_n)
-		log_warn("main", NOT_ON_SHARDS, LOG_I("rules", (int64_t)(*out)->rules_n),
+		log_warn("main", rule_files_why_not(o), LOG_I("rules", (int64_t)(*out)->rules_n),
 			LOG_I("shards", o->shard.total));
 	rule_set_unref(*out);
 	*out = NULL;

@@ -16,8 +16,8 @@ struct rule_set;
 MUST_CHECK enum err_code rule_files_load(
 	const struct config *c, struct rule_set **out, struct err *err);
 /*
- * One of several shards sees its own targets only: there the rules are read for their errors, and
- * the set is empty.
+ * One of several shards sees its own targets only, and a caretaker sees nothing: there the rules
+ * are read for their errors, and the set is empty.
  */
 MUST_CHECK enum err_code rule_files_load_own(
 	const struct options *o, const struct config *c, struct rule_set **out, struct err *err);

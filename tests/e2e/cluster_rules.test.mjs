@@ -2,6 +2,7 @@
 // on when it dies or loses the lease.
 import test from 'node:test';
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { api, join, query, request, scratch, until, writeFileSync } from './lib.mjs';
 import { Cluster, Pusher, sums } from './shards.mjs';
 import { S3Fake } from '../s3_fake.mjs';
@@ -29,7 +30,19 @@ async function begin(t) {
   const pusher = new Pusher(() => cluster.get('shard-0')).begin();
   await until('some profiles', 60, () => pusher.acknowledged.length >= 30);
   const total = Object.values(sums(await pusher.stop())).reduce((a, b) => a + b, 0);
-  const config = `rule_files: [${rules}]\n`;
+  // An Alertmanager: who sent what, and when. An alert's link names the node.
+  const sent = [];
+  const manager = createServer(async (req, res) => {
+    let body = '';
+    for await (const part of req) body += part;
+    for (const a of JSON.parse(body)) sent.push({ at: Date.now(), port: new URL(a.generatorURL).port, name: a.labels.alertname, startsAt: a.startsAt });
+    res.end();
+  });
+  await new Promise((done) => manager.listen(0, '127.0.0.1', done));
+  t.after(() => manager.close());
+  const config = `rule_files: [${rules}]
+alerting: {alertmanagers: [{static_configs: [{targets: ["127.0.0.1:${manager.address().port}"]}]}]}
+`;
 
   const whole = async (name, path) => {
     const res = await request(`${cluster.get(name).url}/api/v1/${path}`);
@@ -38,8 +51,9 @@ async function begin(t) {
   };
   const rulesOf = async (name) => (await api(cluster.get(name), 'rules')).groups[0].rules;
   return {
-    cluster, dir, total, whole, rulesOf,
-    node: (i, more = config) => cluster.node(i, { config: more }),
+    cluster, config, dir, total, whole, rulesOf,
+    sent: (name) => sent.filter((one) => one.port === String(cluster.get(name).port)),
+    node: (i, more = config) => cluster.node(i, { config: more, args: ['--rules.alert.resend-delay=1s'] }),
     /** All rules were evaluated, later than at that time, and it has answers from there, whoever evaluates. */
     evaluated: (name, since) => until(`${name}: evaluated after ${since}`, 150, async () =>
       (await rulesOf(name)).every((r) => r.health === 'ok' && Date.parse(r.lastEvaluation) > since)),
@@ -137,15 +151,21 @@ test('a query node that loses the rules goes on without them, and may have them 
   await c.node(1);
   await c.waits('query-1');
   const first = c.cluster.get('query-0');
+  await until('an alert was sent', 60, () => c.sent('query-0').length > 0);
   first.child.kill('SIGSTOP');
   const stopped = Date.now();
   await until('query-1 has the rules', 120, () => c.isHere('query-1'));
   await c.evaluated('query-1', stopped);
+  await until('query-1 sends', 60, () => c.sent('query-1').length > 0);
+  assert.deepEqual(c.sent('query-1')[0].startsAt, c.sent('query-0')[0].startsAt);
+  assert.ok(c.sent('query-1').every((one) => one.name === 'Costly'));
+  const before = c.sent('query-0').length;
   first.child.kill('SIGCONT');
   await until('query-0 drops them', 60, () => /another node evaluates the rules/.test(first.err));
   const dropped = Date.now();
   await c.evaluated('query-0', dropped);
   assert.equal(first.code, undefined);
+  assert.equal(c.sent('query-0').length, before); // nothing is sent by a node that may have lost the rules
   await c.hasRecorded('query-0');
   assert.deepEqual(await c.active('query-0'), was);
   assert.deepEqual(await c.active('query-1'), was);
@@ -167,4 +187,8 @@ test('without a node that evaluates, answers say so', async (t) => {
   await c.node(0, config);
   const none = await c.whole('query-0', 'rules');
   assert.deepEqual([none.data.groups, none.warnings], [[], undefined]);
+  // A caretaker never evaluates.
+  await c.cluster.start('compact', { config: c.config, args: ['--mode=compact'] });
+  for (const path of ['rules', 'alerts'])
+    assert.deepEqual((await c.whole('compact', path)).warnings, ['rules do not run with --mode=compact, but on query nodes']);
 });
