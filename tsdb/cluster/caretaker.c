@@ -280,8 +280,11 @@ static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s
 /* Its silence lasts until our last look: what it did since then we do not know. */
 bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s)
 {
+	int64_t lease_ns = s->m.lease_ns < LEASE_MAX_NS ? s->m.lease_ns : LEASE_MAX_NS,
+			silent_ns = s->looked_at_ns - s->since_ns;
+
 	return s->read && s->etag[0] && strcmp(s->etag, s->read_etag) == 0 &&
-		(s->m.stopped || s->looked_at_ns - s->since_ns >= c->o.abandoned_ns);
+		(s->m.stopped || (silent_ns >= c->o.abandoned_ns && silent_ns >= lease_ns));
 }
 
 /* ---- what is too old ---- */

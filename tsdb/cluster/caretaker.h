@@ -45,7 +45,7 @@ struct caretaker_options {
 	int64_t abandoned_ns; /* an hour */
 	int64_t poll_ns; /* a minute */
 	int64_t orphans_every_ns; /* a day */
-	int64_t lease_ns; /* of the caretaker: as lease.h says */
+	int64_t lease_ns; /* of the caretaker, and of its visits: as lease.h says */
 	bool no_probe;
 	bool no_thread; /* for tests: caretaker_round is called instead */
 };

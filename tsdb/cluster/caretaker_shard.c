@@ -105,6 +105,7 @@ static enum err_code visit_take(struct visit *v, struct err *err)
 	const struct lease_options o = { .bucket = v->c->o.bucket,
 		.shard = str_of(v->s->name),
 		.interval_ns = v->s->m.interval_ns ? v->s->m.interval_ns : INTERVAL_NS,
+		.lease_ns = v->c->o.lease_ns,
 		.seen = v->s->read_etag,
 		.no_probe = true };
 	enum err_code rc;

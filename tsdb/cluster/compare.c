@@ -395,6 +395,7 @@ static enum err_code next_fill(struct next *n, struct err *err)
 	n->m.lives = n->old->lives + (next_is_apart(n) && (n->old->windows_n || n->old->blocks_n));
 	n->m.ids = r->ids.bytes ? r->ids : n->old->ids;
 	n->m.losses = r->losses.bytes ? r->losses : n->old->losses;
+	n->m.loss_due = n->old->loss_due;
 	if ((rc = next_add_blocks(n, err)) || (rc = next_add_windows(n, err)))
 		return rc;
 	if (n->m.windows_n > MANIFEST_WINDOWS_MAX || n->m.blocks_n > MANIFEST_BLOCKS_MAX)

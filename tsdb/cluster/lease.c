@@ -27,6 +27,8 @@ struct lease {
 	bool no_probe;
 	struct waiting *waiting;
 	char seen[BUCKET_ETAG_BYTES_MAX]; /* "": nothing */
+	char taker[MANIFEST_TOKEN_LEN + 1]; /* who takes no profiles leaves it; "": we are */
+	uint64_t taker_generation;
 
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* of the manifest that is there; "": there is none */
 	bool uncertain; /* the last write had no answer */
@@ -35,7 +37,7 @@ struct lease {
 	uint64_t noted; /* the same, as the directory has it */
 	int64_t since_ns;
 	_Atomic uint64_t confirmed, confirmed_bytes;
-	_Atomic int64_t confirmed_at_ns; /* monotonic, when that write began; 0: none */
+	_Atomic int64_t confirmed_at_ns; /* clock_running_ns, when that write began; 0: none */
 	atomic_bool fenced;
 	struct err why; /* it was fenced */
 
@@ -225,7 +227,7 @@ static enum err_code lease_fence(struct lease *l, const struct manifest *by, str
 static enum err_code lease_put(struct lease *l, const struct manifest *contents, struct err *err)
 {
 	struct manifest copy = *contents, *m = &copy;
-	int64_t began = clock_monotonic_ns();
+	int64_t began = clock_running_ns();
 	char etag[BUCKET_ETAG_BYTES_MAX];
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -237,6 +239,9 @@ static enum err_code lease_put(struct lease *l, const struct manifest *contents,
 	m->host = l->host;
 	m->since_ns = l->since_ns;
 	m->interval_ns = l->interval_ns;
+	m->lease_ns = l->lease_ns;
+	m->taker = str_of(l->taker);
+	m->taker_generation = l->taker_generation;
 	m->written_ns = clock_now_ns();
 	m->clock_ns = clock_monotonic_ns();
 	m->confirmed_ns = l->put_at_ns;
@@ -342,15 +347,23 @@ static bool lease_pause_until(struct lease *l, int64_t until_ns)
 }
 
 /* For people who ask why it takes so long. */
-static void lease_say_wait(struct lease *l, const struct manifest *there)
+static void lease_say_wait(struct lease *l, const struct manifest *there, int64_t wait)
 {
 	struct buf when = { 0 };
 
 	time_print_rfc3339(&when, there->since_ns);
-	waiting_say_time(l->waiting, l->lease_ns,
+	waiting_say_time(l->waiting, wait,
 		"waiting for the lease of %s " STR_FMT ", which " STR_FMT " had since " STR_FMT, l->what,
 		STR_ARG(l->shard), STR_ARG(there->host), STR_ARG(buf_str(&when)));
 	buf_release(&when);
+}
+
+/* Ours or the owner's, whichever is longer: until then it may acknowledge something. */
+static int64_t lease_wait_ns(const struct lease *l, const struct manifest *there)
+{
+	int64_t theirs = there->lease_ns < LEASE_MAX_NS ? there->lease_ns : LEASE_MAX_NS;
+
+	return theirs > l->lease_ns ? theirs : l->lease_ns;
 }
 
 /* Waits until the manifest has been the same for the lease's time; *there is read again where it
@@ -358,16 +371,16 @@ static void lease_say_wait(struct lease *l, const struct manifest *there)
 static enum err_code lease_wait_for_owner(
 	struct lease *l, struct arena *a, struct manifest *there, struct err *err)
 {
-	int64_t since = clock_monotonic_ns(), step = l->lease_ns / LOOKS;
+	int64_t since = clock_monotonic_ns(), wait = lease_wait_ns(l, there), step = wait / LOOKS;
 	struct bucket_info info;
 	enum err_code rc;
 	struct err why;
 
 	step = step < LOOK_MIN_NS ? LOOK_MIN_NS : step;
 	log_info("cluster", "waiting for the lease", LOG_S("of", l->what), LOG_STR("name", l->shard),
-		LOG_STR("owner", there->host), LOG_D("time", l->lease_ns));
-	lease_say_wait(l, there);
-	while (clock_monotonic_ns() - since < l->lease_ns) { /* a look each step */
+		LOG_STR("owner", there->host), LOG_D("time", wait));
+	lease_say_wait(l, there, wait);
+	while (clock_monotonic_ns() - since < wait) { /* a look each step */
 		if (!lease_pause_until(l, clock_monotonic_ns() + step))
 			return err_set(err, ERR_CANCELED, "no longer waiting for the lease of %s " STR_FMT,
 				l->what, STR_ARG(l->shard));
@@ -407,6 +420,27 @@ static enum err_code lease_claim(
 	return lease_is_ours(l, &there) ? lease_put(l, m, err) : lease_say_who(l, &there, false, err);
 }
 
+/* The directory has all that was acknowledged under the name. */
+static bool lease_has_all(const struct lease *l, const struct manifest *m)
+{
+	if (m->complete || !m->generation)
+		return true;
+	if (m->loss_due)
+		return false;
+	if (m->taker.len)
+		return str_is(m->taker, l->owner) && l->noted >= m->taker_generation;
+	return str_is(m->owner, l->owner) && l->noted >= m->generation;
+}
+
+/* A caretaker: whoever took profiles last stays that. */
+static void lease_keep_taker(struct lease *l, const struct manifest *m)
+{
+	struct str taker = m->taker.len ? m->taker : m->owner;
+
+	snprintf(l->taker, sizeof(l->taker), STR_FMT, STR_ARG(taker));
+	l->taker_generation = m->taker.len ? m->taker_generation : m->generation;
+}
+
 enum err_code lease_take(
 	struct lease *l, bool idle, struct arena *a, struct manifest *out, bool *same, struct err *err)
 {
@@ -436,8 +470,12 @@ enum err_code lease_take(
 		return rc;
 	/* A directory that is older than the manifest, as a backup is, is not the same one. */
 	*same = str_is(out->owner, l->owner) && l->noted >= out->generation && !out->uncompared;
-	if (!l->seen[0])
+	if (!l->seen[0]) {
 		out->uncompared = !*same && (out->windows_n || out->blocks_n);
+		out->loss_due = !lease_has_all(l, out);
+	} else {
+		lease_keep_taker(l, out);
+	}
 	for (uint32_t i = 0; i < out->windows_n && !*same && !l->seen[0]; i++)
 		out->windows[i].kept = true;
 	for (uint32_t i = 0; i < out->blocks_n && !*same && !l->seen[0]; i++)
@@ -461,7 +499,12 @@ int64_t lease_age_ns(const struct lease *l)
 {
 	int64_t at = atomic_load(&l->confirmed_at_ns);
 
-	return at ? clock_monotonic_ns() - at : INT64_MAX;
+	return at ? clock_running_ns() - at : INT64_MAX;
+}
+
+bool lease_is_sure(const struct lease *l)
+{
+	return !lease_is_fenced(l) && lease_age_ns(l) < l->lease_ns;
 }
 
 int64_t lease_ns(const struct lease *l)

@@ -4,8 +4,17 @@
  * The owner writes the manifest at least each interval; every write has other bytes (generation,
  * session, time), so its ETag changes. Somebody else takes it over only after the ETag has stayed
  * the same for the lease's time, by his own monotonic clock: no clock is compared with another
- * one's. At once it is had where there is no manifest, where it says `stopped`, or where it names
- * our own token, which is kept in the data directory: the same directory was opened again.
+ * one's. The lease's time is the longer one of his and the owner's, which the manifest says. At
+ * once it is had where there is no manifest, where it says `stopped`, or where it names our own
+ * token, which is kept in the data directory: the same directory was opened again.
+ *
+ * So an owner may acknowledge as long as its last write began less than the lease's time ago
+ * (lease_is_sure), and needs to ask nobody. That age goes on while the machine sleeps.
+ *
+ * Who takes a manifest over from another directory, or with an older state of its own, cannot have
+ * what the owner before acknowledged and did not put. The manifest says `loss_due` from then on,
+ * until the new owner has that on its list of losses; so a crash between the two forgets nothing.
+ * A caretaker takes no profiles: it leaves the name of the directory that did (`taker`).
  *
  * A write whose answer was lost may have been done or not. So before the next one the manifest is
  * read: if its session is ours, we go on from its ETag; if not, we are *fenced*: we own nothing any
@@ -30,6 +39,7 @@
 #include "tsdb/cluster/manifest.h"
 
 #define LEASE_MIN_NS (INT64_C(60) * 1000000000)
+#define LEASE_MAX_NS (INT64_C(30 * 86400) * 1000000000) /* a longer one counts as this */
 #define LEASE_OWNER_FILE "bucket.owner" /* in the data directory */
 
 struct waiting;
@@ -61,7 +71,8 @@ void lease_close(struct lease *l); /* writes nothing; NULL is fine */
 /*
  * Probes the store, waits if it has to, and writes the manifest with us as its owner. *out: its
  * contents (empty where there was none), in the arena; *same: its last owner was our directory, as
- * it is now; if not, all its windows and blocks are `kept`. May be called again after an error.
+ * it is now; if not, all its windows and blocks are `kept`. out->loss_due: a loss is to be noted
+ * before anything is acknowledged. May be called again after an error.
  *
  * idle: we acknowledge nothing before a later write without `complete` is confirmed, so this one
  * says of that what the owner before said. Else it is not complete from now on.
@@ -78,9 +89,11 @@ void lease_cancel(struct lease *l);
 MUST_CHECK enum err_code lease_write(struct lease *l, const struct manifest *m, struct err *err);
 
 bool lease_is_fenced(const struct lease *l);
-/* How long ago our last write was confirmed, as of its beginning; INT64_MAX: never. As long as it
- * is less than the lease's time nobody else can be the owner. */
+/* How long ago our last write was confirmed, as of its beginning; INT64_MAX: never. The machine's
+ * sleep counts. */
 int64_t lease_age_ns(const struct lease *l);
+/* It is less than the lease's time: nobody else can be the owner. Takes no lock. */
+bool lease_is_sure(const struct lease *l);
 int64_t lease_ns(const struct lease *l);
 uint64_t lease_generation(const struct lease *l); /* of the last write that was confirmed */
 uint64_t lease_manifest_bytes(const struct lease *l); /* its size */

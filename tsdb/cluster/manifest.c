@@ -219,6 +219,8 @@ void manifest_print(struct buf *out, const struct manifest *m)
 	manifest_add_number(&j, "written_ns", m->written_ns);
 	manifest_add_number(&j, "through_ns", m->through_ns);
 	manifest_add_number(&j, "interval_ns", m->interval_ns);
+	if (m->lease_ns)
+		manifest_add_number(&j, "lease_ns", m->lease_ns);
 	if (m->clock_ns)
 		manifest_add_number(&j, "clock_ns", m->clock_ns);
 	if (m->confirmed_ns)
@@ -236,6 +238,11 @@ void manifest_print(struct buf *out, const struct manifest *m)
 		json_bool(&j, m->complete);
 	}
 	manifest_add_flag(&j, "uncompared", m->uncompared);
+	manifest_add_flag(&j, "loss_due", m->loss_due);
+	if (m->taker.len) {
+		manifest_add_str(&j, "taker", m->taker);
+		manifest_add_number(&j, "taker_generation", (int64_t)m->taker_generation);
+	}
 	json_key(&j, "files");
 	json_object(&j);
 	manifest_add_file(&j, "ids", &m->ids);

@@ -97,6 +97,9 @@ struct manifest {
 	int64_t clock_ns, confirmed_ns;
 	int64_t through_ns; /* rows acknowledged until then are in it; 0: not known */
 	int64_t interval_ns; /* it is written this often at least */
+	/* Its owner acknowledges nothing when it has not written it for so long, and another server may
+	 * take it over then. 0: not known. */
+	int64_t lease_ns;
 	/* What ended until then left it by its age while the shard was gone (caretaker.h); the shard
 	 * does not put it again. 0: nothing. */
 	int64_t dropped_ns;
@@ -110,6 +113,13 @@ struct manifest {
 	 * `stopped`. */
 	bool complete;
 	bool uncompared; /* it is of another directory, and the owner has not looked what it lacks */
+	/* An owner before may have acknowledged what it did not put, and the owner has not noted that
+	 * on its list of losses yet. */
+	bool loss_due;
+	/* Of a caretaker's: the directory that took profiles last, and the last generation that it
+	 * wrote. Empty: the owner's. */
+	struct str taker;
+	uint64_t taker_generation;
 	struct manifest_file ids, losses;
 	struct manifest_window *windows; /* ascending by (start, identity) */
 	struct manifest_block *blocks; /* ascending by (min, ULID) */

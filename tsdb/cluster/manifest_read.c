@@ -339,6 +339,22 @@ static enum err_code read_owner(
 													manifest_read_wrong("manifest", "host", err);
 }
 
+static enum err_code manifest_read_taker(
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
+{
+	enum err_code rc;
+
+	if (!json_object_get(object, "taker"))
+		return ERR_OK;
+	if ((rc = manifest_read_copy(object, "taker", a, &m->taker, err)))
+		return rc;
+	if (!manifest_read_is_hex(m->taker, MANIFEST_TOKEN_LEN))
+		return manifest_read_wrong("manifest", "taker", err);
+	return manifest_read_get_count(object, "taker_generation", 0, &m->taker_generation) ?
+		ERR_OK :
+		manifest_read_wrong("manifest", "taker_generation", err);
+}
+
 static enum err_code manifest_read_object(
 	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
@@ -349,7 +365,8 @@ static enum err_code manifest_read_object(
 		{ "written_ns", offsetof(struct manifest, written_ns) },
 		{ "through_ns", offsetof(struct manifest, through_ns) },
 		{ "interval_ns", offsetof(struct manifest, interval_ns) } },
-	  perhaps[] = { { "clock_ns", offsetof(struct manifest, clock_ns) },
+	  perhaps[] = { { "lease_ns", offsetof(struct manifest, lease_ns) },
+		  { "clock_ns", offsetof(struct manifest, clock_ns) },
 		  { "confirmed_ns", offsetof(struct manifest, confirmed_ns) },
 		  { "dropped_ns", offsetof(struct manifest, dropped_ns) },
 		  { "dropped_size_ns", offsetof(struct manifest, dropped_size_ns) } };
@@ -389,6 +406,10 @@ static enum err_code manifest_read_object(
 		return manifest_read_wrong("manifest", "complete", err);
 	if (!manifest_read_get_flag(object, "uncompared", &m->uncompared))
 		return manifest_read_wrong("manifest", "uncompared", err);
+	if (!manifest_read_get_flag(object, "loss_due", &m->loss_due))
+		return manifest_read_wrong("manifest", "loss_due", err);
+	if ((rc = manifest_read_taker(object, a, m, err)))
+		return rc;
 	if (!manifest_read_get_file(files, "ids", &m->ids) ||
 		!manifest_read_get_file(files, "losses", &m->losses))
 		return manifest_read_wrong("manifest", "files", err);

@@ -16,6 +16,7 @@
 
 #define UPLOAD_NICE 10
 #define WAKE_NS (200 * NS_PER_MS) /* what happens at once is published together */
+#define ASK_EVERY_NS NS_PER_S
 
 /* ---- life ---- */
 
@@ -170,7 +171,7 @@ static void publisher_publish_thread(void *ctx)
 	for (;;) { /* a round each interval, or when woken, until the end */
 		while (!p->stopping && !p->woken && cond_wait_until(&p->wake, &p->lock, next))
 			;
-		if (p->woken && !p->stopping) {
+		if (p->woken && !p->stopping && lease_is_sure(p->lease)) {
 			soon = clock_monotonic_ns() + WAKE_NS;
 			while (!p->stopping && cond_wait_until(&p->wake, &p->lock, soon))
 				;
@@ -242,6 +243,25 @@ const struct manifest *publisher_taken(const struct publisher *p)
 void publisher_restored(struct publisher *p)
 {
 	p->restored = true;
+}
+
+bool publisher_is_loss_due(struct publisher *p)
+{
+	bool due;
+
+	mutex_lock(&p->lock);
+	due = p->m.loss_due;
+	mutex_unlock(&p->lock);
+	return due;
+}
+
+void publisher_note_loss(struct publisher *p)
+{
+	mutex_lock(&p->round_lock);
+	mutex_lock(&p->lock);
+	p->m.loss_due = false;
+	mutex_unlock(&p->lock);
+	mutex_unlock(&p->round_lock);
 }
 
 /* A round between an attempt that failed and the next one says `complete` again: it still is. */
@@ -356,6 +376,7 @@ enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *e
 	p->db = db;
 	mutex_unlock(&p->lock);
 	mutex_unlock(&p->round_lock);
+	atomic_store(&p->attached, true);
 	metric_collector_add(publisher_collect, p);
 	if (!p->o.no_threads)
 		rc = thread_start(&p->upload, "cluster-upload", publisher_upload_thread, p, err);
@@ -422,6 +443,30 @@ bool publisher_is_fenced(const struct publisher *p)
 bool publisher_lease_is_old(const struct publisher *p)
 {
 	return lease_age_ns(p->lease) >= lease_ns(p->lease);
+}
+
+/* What is refused asks for a round; it waits for no interval, but a bucket that is away is not
+ * asked for each push. */
+static void publisher_ask_for_round(struct publisher *p)
+{
+	int64_t now = clock_monotonic_ns(), asked = atomic_load(&p->asked_at_ns);
+
+	if (asked && now - asked < ASK_EVERY_NS)
+		return;
+	if (atomic_compare_exchange_strong(&p->asked_at_ns, &asked, now))
+		publisher_wake(p);
+}
+
+enum err_code publisher_check_lease(struct publisher *p, struct err *err)
+{
+	struct err why;
+
+	if (atomic_load(&p->attached) && lease_is_sure(p->lease))
+		return ERR_OK;
+	if (!publisher_say_refusal(p, &why)) /* it was confirmed just now */
+		return ERR_OK;
+	publisher_ask_for_round(p);
+	return err_copy(err, &why);
 }
 
 bool publisher_has_block(struct publisher *p, const struct ulid *ulid)

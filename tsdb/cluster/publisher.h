@@ -62,6 +62,9 @@ void publisher_cancel(struct publisher *p);
 const struct manifest *publisher_taken(const struct publisher *p);
 /* The directory was made of that: it goes on with its numbers. Before publisher_attach. */
 void publisher_restored(struct publisher *p);
+/* A loss is to be noted before publisher_attach (lease.h); publisher_note_loss: it was. */
+bool publisher_is_loss_due(struct publisher *p);
+void publisher_note_loss(struct publisher *p);
 /*
  * After an idle publisher_take: a manifest that is not `complete` is confirmed, so profiles may be
  * taken. After an error they may not, and it may be called again. Before publisher_attach.
@@ -91,6 +94,14 @@ bool publisher_is_fenced(const struct publisher *p);
 /* The last confirmed write is as old as the lease lasts: another server may have it by now. */
 bool publisher_lease_is_old(const struct publisher *p);
 
+/*
+ * May it acknowledge what its database stores? ERR_OK: the lease is sure (lease.h) and the database
+ * is attached. Else ERR_UNAVAILABLE with a text that says why, and a round begins soon, at most one
+ * a second: it confirms the lease, or finds that it is fenced. No lock is taken for ERR_OK; locks
+ * of the database may be held.
+ */
+MUST_CHECK enum err_code publisher_check_lease(struct publisher *p, struct err *err);
+
 /* ---- status ---- */
 
 enum publisher_state {
@@ -107,6 +118,8 @@ struct publisher_status {
 	int64_t through_ns; /* of the last confirmed manifest; 0: none */
 	int64_t lag_ns; /* how long ago that is; -1: not known */
 	int64_t confirmed_age_ns; /* of the last confirmed write; -1: none yet */
+	bool acknowledges; /* as publisher_check_lease says; no round is asked for */
+	struct err refusal; /* why it does not */
 	uint64_t waiting_blocks, waiting_bytes; /* to be put: blocks, and blocks and segments */
 	uint64_t windows, blocks, segments, kept, bytes; /* that the manifest names */
 	uint64_t manifest_bytes;

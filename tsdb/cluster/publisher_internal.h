@@ -66,6 +66,8 @@ struct publisher {
 	bool same; /* the last owner was our directory */
 	bool restored; /* the directory was made of what the manifest named */
 	struct thread publish, upload;
+	atomic_bool attached; /* to a database that may acknowledge what it stores */
+	_Atomic int64_t asked_at_ns; /* monotonic: a round was asked for, as the lease is too old */
 
 	struct mutex round_lock; /* one round at a time */
 	bool compared; /* round_lock: with the database, once */
@@ -210,6 +212,8 @@ MUST_CHECK enum err_code remove_all(struct publisher *p, struct err *err);
 
 /* ---- status.c ---- */
 
+/* Why nothing is acknowledged; p->lock is not held. False: all is. */
+bool publisher_say_refusal(struct publisher *p, struct err *out);
 void publisher_collect(void *ctx); /* a metric_collect_fn */
 
 #endif

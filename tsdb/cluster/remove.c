@@ -36,7 +36,8 @@ static bool remove_is_needed(const struct publisher *p, struct str rest)
 
 /* ---- what is gone ---- */
 
-static bool lease_is_sure(const struct publisher *p)
+/* A removal that has begun ends while the lease is ours. */
+static bool remove_has_time(const struct publisher *p)
 {
 	return !lease_is_fenced(p->lease) && lease_age_ns(p->lease) < lease_ns(p->lease) / 2;
 }
@@ -80,7 +81,7 @@ static enum err_code cluster_remove_gone(struct publisher *p, struct err *err)
 	enum err_code rc;
 	uint32_t at = 0;
 
-	while (lease_is_sure(p) && remove_next_gone(p, &at, key)) {
+	while (remove_has_time(p) && remove_next_gone(p, &at, key)) {
 		snprintf(whole, sizeof(whole), "shards/%s/%s", p->shard, key);
 		rc = bucket_delete(p->o.bucket, str_of(whole), err);
 		/* A key that is none names no object. */
@@ -186,7 +187,7 @@ static enum err_code remove_find_orphans(struct publisher *p, struct err *err)
 	char prefix[MANIFEST_KEY_BYTES_MAX];
 	enum err_code rc;
 
-	if (now < p->orphans_at_ns || !lease_is_sure(p))
+	if (now < p->orphans_at_ns || !remove_has_time(p))
 		return ERR_OK;
 	x.prefix = (size_t)snprintf(prefix, sizeof(prefix), "shards/%s/", p->shard);
 	arena_init(&x.a, 0);

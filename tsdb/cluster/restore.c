@@ -280,36 +280,58 @@ static int64_t restore_took_from(const struct manifest *m)
 	return from < m->through_ns ? from : m->through_ns;
 }
 
-static enum err_code restore_unsent(struct restore *r, struct err *err)
+struct unsent {
+	struct loss l;
+	char where[256];
+};
+
+/* After a crash it is found again: one entry says it. */
+static bool restore_unsent_is_noted(void *ctx, const struct loss *l)
 {
-	const struct manifest *m = r->o->manifest;
-	char *where = arena_printf(&r->a, "head after generation %" PRIu64, m->generation);
-	struct loss l = { .what = LOSS_PROFILES,
-		.min_ns = restore_took_from(m),
-		.max_ns = clock_now_ns() + DB_FUTURE_NS };
+	struct unsent *u = ctx;
+
+	if (l->accepted || l->what != u->l.what || !str_eq(l->text, u->l.text))
+		return true;
+	snprintf(u->where, sizeof(u->where), STR_FMT, STR_ARG(l->where));
+	return false;
+}
+
+enum err_code restore_note_unsent(
+	struct losses *losses, const struct manifest *m, bool numbers, struct err *err)
+{
+	struct unsent u = { .l = { .what = numbers ? LOSS_NUMBERS : LOSS_PROFILES,
+							.min_ns = restore_took_from(m),
+							.max_ns = clock_now_ns() + DB_FUTURE_NS } };
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	if (m->complete)
-		return ERR_OK;
-	buf_add_cstr(&text, "the shard's data directory was lost: what it took ");
+	buf_add_cstr(&text, "the shard goes on with another data directory: what the one before took ");
 	if (m->through_ns) {
 		buf_add_cstr(&text, "after ");
 		time_print_rfc3339(&text, m->through_ns);
 		buf_add_cstr(&text, " ");
 	}
 	buf_add_cstr(&text, "and had not put into the bucket is gone");
-	if (!where || buf_failed(&text)) {
+	u.l.text = buf_str(&text);
+	snprintf(u.where, sizeof(u.where), "head after generation %" PRIu64, m->generation);
+	if (buf_failed(&text)) {
 		rc = err_nomem(err, "restore");
 	} else {
-		l.where = str_of(where);
-		l.text = buf_str(&text);
-		log_error("cluster", "profiles may be lost with the directory",
-			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", l.text));
-		rc = losses_add(r->losses, &l, NULL, err);
+		losses_each(losses, 0, LOSS_END, restore_unsent_is_noted, &u);
+		u.l.where = str_of(u.where);
+		log_error("cluster", "what was not put may be lost",
+			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", u.l.text));
+		rc = losses_add(losses, &u.l, NULL, err);
 	}
 	buf_release(&text);
 	return rc;
+}
+
+static enum err_code restore_unsent(struct restore *r, struct err *err)
+{
+	const struct manifest *m = r->o->manifest;
+
+	return m->complete ? ERR_OK : restore_note_unsent(r->losses, m, r->o->numbers, err);
 }
 
 /* ---- windows ---- */

@@ -261,6 +261,16 @@ static void round_put_small_files(struct round *r)
 		round_put_of_window(r, &r->view.windows[i]);
 }
 
+/* A round that puts much may last longer than the lease: it is confirmed meanwhile. */
+static enum err_code round_keep_lease(struct publisher *p, struct err *err)
+{
+	int64_t age = lease_age_ns(p->lease), limit = lease_ns(p->lease);
+
+	if (age <= p->o.interval_ns || age <= limit - limit / 3)
+		return ERR_OK;
+	return lease_write(p->lease, &p->m, err);
+}
+
 /* ---- segments ---- */
 
 static struct snapshot_task *round_find_snapshot(
@@ -319,7 +329,8 @@ static enum err_code round_put_file(struct round *r, const struct head_ship_wind
 
 	if (!arena_array_room(&r->a, &r->segments, r->segments_n, 1, &r->segments_cap))
 		return arena_fail(&r->a, "publish", err);
-	if ((rc = segment_pack(p->o.fs, f->path, f->last, p->tmp_path, &head, &bytes, err)))
+	if ((rc = round_keep_lease(p, err)) ||
+		(rc = segment_pack(p->o.fs, f->path, f->last, p->tmp_path, &head, &bytes, err)))
 		return rc;
 	if (head.start_ns != w->start_ns || head.identity != w->identity || head.first != f->first) {
 		rc = err_set(err, ERR_CORRUPT, "%s: it is of another window or batch", f->path);
@@ -537,11 +548,14 @@ static enum err_code cluster_round_run(struct round *r, struct err *err)
 	struct publisher *p = r->p;
 	struct manifest m;
 	enum err_code rc;
+	struct err why;
 
 	if (p->db) {
 		if ((rc = view_take(p->db, &r->a, &r->view, err)))
 			return rc;
 		round_begin(p);
+		rc = round_keep_lease(p, &why);
+		round_fail(r, rc, &why);
 		round_put_small_files(r);
 		round_put_segments(r);
 		if ((rc = round_compare(r, err)))

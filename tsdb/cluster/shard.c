@@ -11,6 +11,7 @@
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/restore.h"
 #include "tsdb/db.h"
+#include "tsdb/lists/losses.h"
 
 #define LOOK_MAX_NS NS_PER_MIN
 #define FIRST_WORD_NS (10 * NS_PER_S) /* of the bucket, before a shard starts without it */
@@ -175,14 +176,38 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 		.fs = s->o.db.fs,
 		.store = s->o.db.store,
 		.waiting = s->o.waiting,
-		.canceled = &s->canceled };
+		.canceled = &s->canceled,
+		.numbers = s->o.numbers };
 	struct restore_done done;
 	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
-	if (!(rc = restore_run(&o, &done, err)))
-		publisher_restored(s->p);
+	if ((rc = restore_run(&o, &done, err)))
+		return rc;
+	publisher_restored(s->p);
+	publisher_note_loss(s->p);
+	return ERR_OK;
+}
+
+/* Another directory was the shard's, and this one lacks what that one did not put. open: the list
+ * of the database, NULL: it is not open. */
+static enum err_code shard_node_note_unsent(
+	struct shard_node *s, struct losses *open, struct err *err)
+{
+	struct fs *fs = s->o.db.fs ? s->o.db.fs : &fs_posix;
+	struct losses *l = open;
+	enum err_code rc;
+
+	if (!publisher_is_loss_due(s->p))
+		return ERR_OK;
+	if (!open && (rc = losses_open(fs, s->o.db.dir, false, &l, err)))
+		return rc;
+	rc = restore_note_unsent(l, publisher_taken(s->p), s->o.numbers, err);
+	if (!open)
+		losses_close(l);
+	if (!rc)
+		publisher_note_loss(s->p);
 	return rc;
 }
 
@@ -229,8 +254,8 @@ static enum err_code shard_node_take(struct shard_node *s, struct err *err)
 			LOG_S("shard", s->o.name), LOG_E(err));
 	else if (!s->taken && !(rc = publisher_take(s->p, restore_is_idle(s->o.db.dir), err)))
 		s->taken = true;
-	if (!rc && !s->late)
-		rc = shard_node_restore(s, err);
+	if (!rc && !s->late && !(rc = shard_node_restore(s, err)))
+		rc = shard_node_note_unsent(s, NULL, err);
 	if (!rc && !s->late)
 		rc = forget_dropped(s->o.db.fs ? s->o.db.fs : &fs_posix, s->o.db.dir, publisher_taken(s->p),
 			&forgotten, err);
@@ -249,7 +274,9 @@ enum err_code shard_take_late(struct shard_node *s, struct err *err)
 		s->taken = true;
 	if (rc == ERR_EXISTS)
 		atomic_store(&s->refused, true);
-	return rc ? rc : publisher_attach(s->p, s->db, err);
+	if (rc || (rc = shard_node_note_unsent(s, s->db->losses, err)))
+		return rc;
+	return publisher_attach(s->p, s->db, err);
 }
 
 static void cluster_shard_late_thread(void *ctx)
@@ -350,6 +377,11 @@ bool shard_is_fenced(const struct shard_node *s)
 bool shard_lease_is_old(const struct shard_node *s)
 {
 	return publisher_lease_is_old(s->p);
+}
+
+enum err_code shard_check_lease(struct shard_node *s, struct err *err)
+{
+	return publisher_check_lease(s->p, err);
 }
 
 /* ---- blocks that leave the disk ---- */

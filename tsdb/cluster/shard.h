@@ -7,8 +7,13 @@
  * on the disk go.
  *
  * Where the bucket is away at the start, a directory that was the shard's before is opened all the
- * same: what it acknowledges is published once the bucket is back and the lease is had. If another
- * server has it then, this one is fenced.
+ * same: what it stores is published once the bucket is back and the lease is had. If another server
+ * has it then, this one is fenced.
+ *
+ * shard_check_lease says if what the database stores may be acknowledged: not before the lease is
+ * had, nor while it was not confirmed for its time, as another server may have the name then and
+ * nobody would find what is acknowledged. Where another directory was the shard's before, a loss is
+ * noted first (restore_note_unsent).
  *
  * Units:     nanoseconds.
  * Errors:    of the lease: ERR_EXISTS "shard a is in use by HOST since TIME"; ERR_CANCELED; of
@@ -17,8 +22,8 @@
  * Ownership: shard_open hands *out to the caller. Bucket and range source outlive it; strings of
  *            the options are copied.
  * Threads:   `cluster-local` looks for blocks that may leave the disk. shard_start, shard_close and
- *            shard_abandon by one thread; shard_cancel, shard_is_fenced and shard_lease_is_old by
- * any until then.
+ *            shard_abandon by one thread; shard_cancel, shard_is_fenced, shard_lease_is_old and
+ *            shard_check_lease by any until then.
  */
 #ifndef TSDB_CLUSTER_SHARD_H
 #define TSDB_CLUSTER_SHARD_H
@@ -39,6 +44,7 @@ struct shard_options {
 	struct bucket_prices prices;
 	bool no_probe;
 	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
+	bool numbers; /* it stores numeric series alone: losses say so */
 	/* For tests: publisher_round, publisher_work and shard_swap are called instead. */
 	bool no_threads;
 };
@@ -69,6 +75,8 @@ MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
 bool shard_is_fenced(const struct shard_node *s);
 /* Another server may have the lease by now, whether or not this one knows it. Asks nobody. */
 bool shard_lease_is_old(const struct shard_node *s);
+/* As publisher_check_lease: what is stored may be acknowledged, or ERR_UNAVAILABLE. */
+MUST_CHECK enum err_code shard_check_lease(struct shard_node *s, struct err *err);
 
 /* Blocks whose age now_ns tells to leave the disk are read in the bucket from now on; how many. The
  * thread calls it; so may one other at a time where there is none. */

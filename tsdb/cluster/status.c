@@ -51,6 +51,34 @@ static void cluster_status_count_manifest(const struct publisher *p, struct publ
 		s->kept += m.blocks[i].kept;
 }
 
+bool publisher_say_refusal(struct publisher *p, struct err *out)
+{
+	int64_t age = lease_age_ns(p->lease);
+	struct err last;
+
+	if (lease_is_fenced(p->lease)) {
+		err_set(out, ERR_UNAVAILABLE,
+			"shard %s was taken over by another server: nothing is acknowledged", p->shard);
+	} else if (!atomic_load(&p->attached)) {
+		err_set(out, ERR_UNAVAILABLE,
+			"shard %s has no lease yet, as the bucket was away at its start: nothing is "
+			"acknowledged before",
+			p->shard);
+	} else if (age >= lease_ns(p->lease)) {
+		mutex_lock(&p->lock);
+		last = p->round_failed ? p->round_err : (struct err){ 0 };
+		mutex_unlock(&p->lock);
+		err_set(out, ERR_UNAVAILABLE,
+			"shard %s has not confirmed its lease for %.1f s, limit %g s: another server may have "
+			"its name, and nothing is acknowledged until the bucket confirms the lease%s%s",
+			p->shard, (double)age / NS_PER_S, (double)lease_ns(p->lease) / NS_PER_S,
+			last.code ? "; " : "", last.code ? last.msg : "");
+	} else {
+		return false;
+	}
+	return true;
+}
+
 void publisher_status(struct publisher *p, struct publisher_status *out)
 {
 	int64_t age = lease_age_ns(p->lease);
@@ -79,6 +107,7 @@ void publisher_status(struct publisher *p, struct publisher_status *out)
 	out->generation = lease_generation(p->lease);
 	out->manifest_bytes = lease_manifest_bytes(p->lease);
 	out->confirmed_age_ns = age == INT64_MAX ? -1 : age;
+	out->acknowledges = !publisher_say_refusal(p, &out->refusal);
 	out->lag_ns = out->through_ns ? clock_now_ns() - out->through_ns : -1;
 	bucket_get_usage(p->o.bucket, &out->usage);
 	out->cost_requests = bucket_requests_cost(&out->usage, &p->o.prices);

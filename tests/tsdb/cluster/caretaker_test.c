@@ -130,6 +130,7 @@ TEST(an_abandoned_shard_is_gone)
 {
 	REQUIRE(scene_open(&s));
 	s.o.delete_delay_ns = 1;
+	s.o.lease_ns = 20 * NS_PER_MS;
 	fill(0, 60);
 	town_compact(&s.town);
 	REQUIRE(scene_start(&s));

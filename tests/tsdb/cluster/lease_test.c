@@ -1,70 +1,8 @@
 /* Leases: taken, kept, fenced, stopped; two at once; lost answers; clocks; stores that lack
  * conditions. */
-#include "tsdb/cluster/lease.h"
-
-#include "base/clock.h"
 #include "base/thread.h"
-#include "tests/scratch.h"
-#include "tests/tsdb/bucket/world.h"
+#include "tests/tsdb/cluster/lease_world.h"
 #include "tests/wait.h"
-
-#define KEY "p/q/shards/a/manifest"
-#define LONG (1000 * NS_PER_S) /* never over in a test */
-
-static struct lease_options options(const char *host)
-{
-	return (struct lease_options){ .bucket = b,
-		.shard = STR("a"), .host = host, .interval_ns = NS_PER_S, .lease_ns = LONG,
-			.no_probe = true };
-}
-
-static struct lease *open_lease(struct lease_options o)
-{
-	struct lease *l = NULL;
-
-	CHECK_OK(lease_open(&o, &l, &err), &err);
-	return l;
-}
-
-static enum err_code take_as(struct lease *l, bool idle)
-{
-	struct manifest m;
-	struct arena a;
-	enum err_code rc;
-	bool same;
-
-	arena_init(&a, 0);
-	rc = lease_take(l, idle, &a, &m, &same, &err);
-	arena_release(&a);
-	return rc;
-}
-
-static enum err_code take(struct lease *l)
-{
-	return take_as(l, false);
-}
-
-static enum err_code write_it(struct lease *l, bool stopped, int64_t through_ns)
-{
-	struct manifest m = { .stopped = stopped, .through_ns = through_ns };
-
-	return lease_write(l, &m, &err);
-}
-
-/* What the store has now. */
-static struct manifest there;
-static struct arena there_arena;
-
-static bool look(void)
-{
-	arena_release(&there_arena);
-	return manifest_get(b, STR("shards/a/manifest"), &there_arena, &there, NULL, &err) == ERR_OK;
-}
-
-static void fault(enum fake_fault_kind kind, const char *line, unsigned times)
-{
-	fake_fault(&fake, (struct fake_fault){ .kind = kind, .line = line, .times = times });
-}
 
 TEST(taken_written_stopped_taken)
 {
@@ -166,11 +104,11 @@ TEST(a_damaged_token_is_another_one)
 	REQUIRE(scratch_dir(dir) != NULL);
 	snprintf(path, sizeof(path), "%s/" LEASE_OWNER_FILE, dir);
 	o.dir = dir;
+	o.lease_ns = NS_PER_MS; /* it waits, as others do */
 	REQUIRE((one = open_lease(o)) != NULL);
 	CHECK_OK(take(one), &err);
 	lease_close(one);
 	CHECK_OK(fs_write_file(&fs_posix, path, STR("0123\n"), &err), &err);
-	o.lease_ns = NS_PER_MS; /* it waits, as others do */
 	REQUIRE((one = open_lease(o)) != NULL);
 	CHECK_OK(take(one), &err);
 	lease_close(one);
@@ -206,10 +144,11 @@ TEST(an_owner_that_writes_is_left_alone)
 	struct lease *two;
 
 	REQUIRE(world_start());
-	REQUIRE((k.l = open_lease(options("one"))) != NULL);
-	CHECK_OK(take(k.l), &err);
-	o = options("two");
+	o = options("one");
 	o.lease_ns = NS_PER_MIN; /* for the keeper to write in on a busy machine */
+	REQUIRE((k.l = open_lease(o)) != NULL);
+	CHECK_OK(take(k.l), &err);
+	o.host = "two";
 	REQUIRE((two = open_lease(o)) != NULL);
 	REQUIRE_OK(thread_start(&thread, "keeper", keep, &k, &err), &err);
 	CHECK_INT(take(two), ERR_EXISTS);
@@ -229,10 +168,11 @@ TEST(an_owner_that_is_silent_is_fenced)
 	struct lease *one, *two;
 
 	REQUIRE(world_start());
-	o = options("two");
-	REQUIRE((one = open_lease(options("one"))) != NULL);
-	CHECK_OK(take(one), &err);
+	o = options("one");
 	o.lease_ns = 50 * NS_PER_MS;
+	REQUIRE((one = open_lease(o)) != NULL);
+	CHECK_OK(take(one), &err);
+	o.host = "two";
 	REQUIRE((two = open_lease(o)) != NULL);
 	CHECK_OK(take(two), &err);
 	CHECK_INT(write_it(one, false, 5), ERR_EXISTS);
@@ -484,22 +424,12 @@ TEST(clocks_of_owners_are_not_compared)
 {
 	static const int64_t off[] = { -20 * 60 * NS_PER_S, 20 * 60 * NS_PER_S };
 	struct lease_options o;
-	struct buf text = { 0 };
 	struct lease *two;
 
 	REQUIRE(world_start());
 	o = options("two");
 	for (unsigned i = 0; i < 2; i++) {
-		struct manifest m = { .shard = STR("a"),
-								  .owner = STR("0123456789abcdef0123456789abcdef"),
-									  .session = STR("0123456789abcdef0123456789abcdef"),
-										  .host = STR("one"), .since_ns = clock_now_ns() + off[i],
-											  .written_ns = clock_now_ns() + off[i],
-											  .through_ns = clock_now_ns() + off[i] };
-
-		buf_clear(&text);
-		manifest_print(&text, &m);
-		fake_put(&fake, KEY, buf_str(&text));
+		put_manifest(clock_now_ns() + off[i]);
 		/* a live owner of a clock that is off is not robbed */
 		o.lease_ns = LONG;
 		REQUIRE((two = open_lease(o)) != NULL);
@@ -514,7 +444,6 @@ TEST(clocks_of_owners_are_not_compared)
 		CHECK_OK(take(two), &err);
 		lease_close(two);
 	}
-	buf_release(&text);
 	world_stop();
 }
 

@@ -9,6 +9,7 @@ static struct arena arena;
 static struct err err;
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
+#define TAKER "ffff0000ffff0000ffff0000ffff0000"
 #define ULID_A "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define ULID_B "01BX5ZZKBKACTAV9WEVGEMMVRZ"
 
@@ -27,9 +28,11 @@ static struct manifest sample(void)
 								  .session = STR(TOKEN),
 									  .host = STR("h\"1"), .generation = 3, .since_ns = 1,
 										  .written_ns = 2, .through_ns = 3, .interval_ns = 4,
-										  .uncompared = true, .lives = 2, .ids = { 10, 11 },
-										  .windows = windows, .windows_n = 2, .blocks = blocks,
-										  .blocks_n = 2, .gone = gone, .gone_n = 2 };
+										  .lease_ns = 5, .uncompared = true, .loss_due = true,
+										  .taker = STR(TAKER), .taker_generation = 2, .lives = 2,
+											  .ids = { 10, 11 }, .windows = windows, .windows_n = 2,
+											  .blocks = blocks, .blocks_n = 2, .gone = gone,
+											  .gone_n = 2 };
 
 	blocks[0] = (struct manifest_block){ .min_ns = 1, .max_ns = 5, .level = 2, .raw = true };
 	blocks[0].rows = (struct manifest_file){ 1000, 1 };
@@ -53,7 +56,8 @@ static struct manifest sample(void)
 static const char text_of_sample[] =
 	"{\"version\":1,\"shard\":\"a-1\",\"owner\":\"" TOKEN "\",\"session\":\"" TOKEN "\","
 	"\"host\":\"h\\\"1\",\"generation\":3,\"since_ns\":1,\"written_ns\":2,\"through_ns\":3,"
-	"\"interval_ns\":4,\"lives\":2,\"stopped\":false,\"uncompared\":true,"
+	"\"interval_ns\":4,\"lease_ns\":5,\"lives\":2,\"stopped\":false,\"uncompared\":true,"
+	"\"loss_due\":true,\"taker\":\"" TAKER "\",\"taker_generation\":2,"
 	"\"files\":{\"ids\":{\"bytes\":10,\"xxh3\":\"000000000000000b\"}},"
 	"\"windows\":[{\"start_ns\":7200000000000,\"end_ns\":14400000000000,"
 	"\"identity\":\"0000000000000abc\",\"segments\":["
@@ -263,6 +267,15 @@ TEST(what_is_refused)
 			"block: member \"apart\" is missing or wrong" },
 		{ "\"lives\":2", "\"lives\":-2", ERR_CORRUPT,
 			"manifest: member \"lives\" is missing or wrong" },
+		{ "\"lease_ns\":5", "\"lease_ns\":-5", ERR_CORRUPT,
+			"manifest: member \"lease_ns\" is missing or wrong" },
+		{ "\"lease_ns\":5,", "", ERR_OK, NULL }, /* of an older program */
+		{ "\"loss_due\":true", "\"loss_due\":1", ERR_CORRUPT,
+			"manifest: member \"loss_due\" is missing or wrong" },
+		{ "\"loss_due\":true,\"taker\":\"" TAKER "\",", "", ERR_OK, NULL },
+		{ TAKER, "f00", ERR_CORRUPT, "manifest: member \"taker\" is missing or wrong" },
+		{ "\"taker_generation\":2", "\"taker_generation\":-2", ERR_CORRUPT,
+			"manifest: member \"taker_generation\" is missing or wrong" },
 		{ "\"uncompared\":true", "\"uncompared\":1", ERR_CORRUPT,
 			"manifest: member \"uncompared\" is missing or wrong" },
 		{ "\"stopped\":false", "\"stopped\":false,\"complete\":1", ERR_CORRUPT,

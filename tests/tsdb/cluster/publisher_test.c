@@ -371,12 +371,12 @@ TEST(another_server_takes_over)
 	REQUIRE(scene_open(&s));
 	REQUIRE(scratch_dir(dir) != NULL);
 	fill(0, 20);
+	s.o.lease_ns = 50 * NS_PER_MS;
 	REQUIRE(scene_start(&s));
 	scene_settle(&s);
 	o = s.o;
 	o.dir = dir;
 	o.host = "there";
-	o.lease_ns = 50 * NS_PER_MS;
 	REQUIRE_OK(publisher_open(&o, &other, &s.err), &s.err);
 	REQUIRE_OK(publisher_take(other, false, &s.err), &s.err);
 	CHECK_INT(publisher_taken(other)->windows_n, 2);

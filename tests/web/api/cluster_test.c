@@ -74,18 +74,19 @@ TEST(a_server_that_publishes)
 {
 	view = (struct cluster_view){ .mode = "server",
 		.bucket = STR("http://127.0.0.1:1/b/p"),
-			.shard = { .name = STR("a"), .state = "away", .generation = 7, .through_ns = AT,
-						   .lag_ns = 61 * NS_PER_S + NS_PER_S / 2, .waiting_blocks = 1,
-						   .waiting_bytes = 2, .blocks = 3, .windows = 4, .segments = 5, .bytes = 6,
-						   .kept = 8, .gone = 9, .failures = 10,
-						   .last_error = STR("the bucket is \"away\"") },
-				.requests = { { "put", 1000, 2000, 0 }, { "get", 3, 0, 4 } }, .requests_n = 2,
-				.requests_cost = 0.5, .requests_cost_day = 1.5, .storage_cost_month = 0.25 };
+			.shard = {
+				.name = STR("a"), .state = "away", .generation = 7, .through_ns = AT,
+					.lag_ns = 61 * NS_PER_S + NS_PER_S / 2, .waiting_blocks = 1, .waiting_bytes = 2,
+					.blocks = 3, .windows = 4, .segments = 5, .bytes = 6, .kept = 8, .gone = 9,
+					.failures = 10,
+					.last_error = STR("the bucket is \"away\""), .refuses = STR("old lease") },
+					.requests = { { "put", 1000, 2000, 0 }, { "get", 3, 0, 4 } }, .requests_n = 2,
+					.requests_cost = 0.5, .requests_cost_day = 1.5, .storage_cost_month = 0.25 };
 	says("{\"mode\":\"server\",\"bucket\":\"http://127.0.0.1:1/b/p\",\"shard\":{\"name\":\"a\","
 		 "\"state\":\"away\",\"generation\":7,\"through\":\"2023-11-14T22:13:20.000Z\","
 		 "\"lag_seconds\":61.5,\"waiting_blocks\":1,\"waiting_bytes\":2,\"blocks\":3,\"windows\":4,"
 		 "\"segments\":5,\"bytes\":6,\"kept\":8,\"gone\":9,\"failures\":10,"
-		 "\"last_error\":\"the bucket is \\\"away\\\"\"},"
+		 "\"last_error\":\"the bucket is \\\"away\\\"\",\"refuses_pushes\":\"old lease\"},"
 		 "\"requests\":{\"put\":{\"requests\":1000,\"sent_bytes\":2000,\"received_bytes\":0},"
 		 "\"get\":{\"requests\":3,\"sent_bytes\":0,\"received_bytes\":4}},"
 		 "\"cost\":{\"since_start\":0.5,\"requests_per_day\":1.5,\"month\":0.25}}");
