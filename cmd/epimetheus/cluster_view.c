@@ -129,6 +129,8 @@ static bool cluster_parts_fill_publisher(
 		.kept = s.kept,
 		.gone = s.gone,
 		.failures = s.failures };
+	if (!cluster_view_copy_message(a, &s.refusal, &out->refuses))
+		return false;
 	return cluster_view_copy_message(a, &s.last, &out->last_error);
 }
 

@@ -10,6 +10,7 @@
 #include "cmd/epimetheus/rules_lease.h"
 #include "cmd/shared/bucket_options.h"
 #include "scrape/config/config.h"
+#include "tsdb/cluster/lease.h"
 
 #define NAME_BYTES_MAX 63 /* MANIFEST_SHARD_BYTES_MAX */
 #define CACHE_BYTES_MIN (1u << 20)
@@ -56,6 +57,7 @@ static const struct {
 	{ "storage.bucket.poll-interval", QUERY | COMPACT, "it follows no shards" },
 	{ "shard.name", SERVER, NO_SHARD },
 	{ "shard.total", SERVER, NO_SHARD },
+	{ "shard.lease", SERVER, NO_SHARD },
 	{ "rules.alert.for-outage-tolerance", SERVER | QUERY, "it evaluates no rules" },
 	{ "rules.alert.for-grace-period", SERVER | QUERY, "it evaluates no rules" },
 	{ "rules.alert.resend-delay", SERVER | QUERY, "it evaluates no rules" },
@@ -278,6 +280,26 @@ static enum err_code modes_check_poll(const struct options *o, struct err *err)
 		o->delete_delay_ns, o->mode == MODE_QUERY ? "15m" : "--storage.bucket.delete-delay", err);
 }
 
+/* One interval that is late, or one attempt that failed, must not end it. */
+static enum err_code modes_check_lease(const struct options *o, struct err *err)
+{
+	struct buf least = { 0 };
+	enum err_code rc;
+
+	if (!modes_is_set(o, "shard.lease"))
+		return ERR_OK;
+	if (o->lease_ns > LEASE_MAX_NS)
+		return err_set(err, ERR_INVALID, "--shard.lease is longer than 30d");
+	if (o->lease_ns >= 2 * o->segment_interval_ns)
+		return ERR_OK;
+	duration_print(&least, 2 * o->segment_interval_ns);
+	rc = err_set(err, ERR_INVALID,
+		"--shard.lease is less than two segment intervals, which are " STR_FMT,
+		STR_ARG(buf_str(&least)));
+	buf_release(&least);
+	return rc;
+}
+
 static enum err_code modes_check_values(struct options *o, struct err *err)
 {
 	enum err_code rc;
@@ -290,7 +312,7 @@ static enum err_code modes_check_values(struct options *o, struct err *err)
 		o->segment_interval_ns = o->window_ns;
 	if ((rc = modes_check_interval("storage.bucket.segment-interval", o->segment_interval_ns,
 			 o->window_ns, "--storage.tsdb.window", err)) ||
-		(rc = modes_check_poll(o, err)))
+		(rc = modes_check_poll(o, err)) || (rc = modes_check_lease(o, err)))
 		return rc;
 	if (o->bucket_cache_bytes < CACHE_BYTES_MIN)
 		return err_set(
@@ -325,7 +347,7 @@ enum err_code modes_check(struct options *o, struct err *err)
 /* ---- with the configuration ---- */
 
 /* Flags that mean nothing without a bucket. */
-static const char *const bucket_flags[] = { "shard.name", "storage.local-retention",
+static const char *const bucket_flags[] = { "shard.name", "shard.lease", "storage.local-retention",
 	"storage.bucket.segment-interval", "storage.bucket.delete-delay",
 	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
 

@@ -24,6 +24,10 @@ static struct flag table[] = {
 		"there are several. Default: the host's name." },
 	{ "shard.total", FLAG_UINT, &opt.shard_total, "1",
 		"How many servers share the targets; this one scrapes those of its number, from 0 on." },
+	{ "shard.lease", FLAG_DURATION, &opt.lease_ns, NULL,
+		"How long this server may be cut off from the bucket until another one may take its name, "
+		"and until it acknowledges no pushes; at least two segment intervals, at most 30d. "
+		"Default: three segment intervals, at least 1m." },
 	{ "web.listen-address", FLAG_STRING, &opt.listen_address, "0.0.0.0:7272",
 		"Address to listen on for the page and the API." },
 	{ "web.otlp-grpc-listen-address", FLAG_STRING, &opt.otlp_grpc_listen_address, "",

@@ -38,6 +38,7 @@ struct options {
 	const char *shard_name; /* "": the host's name, which is none for a shard */
 	uint64_t shard_total;
 	struct shard shard;
+	int64_t lease_ns; /* of the shard's name; 0: as tsdb/cluster/lease.h says */
 	/* of the bucket, if the configuration has one */
 	int64_t segment_interval_ns, delete_delay_ns, poll_interval_ns;
 	int64_t local_retention_ns; /* 0: local blocks go when they are in the bucket */

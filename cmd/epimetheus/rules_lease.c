@@ -36,6 +36,7 @@ static struct shard_options rules_lease_shard_options(const struct rules_lease *
 	o.db.dir = l->dir;
 	o.interval_ns = RULES_INTERVAL_NS;
 	o.lease_ns = RULES_LEASE_NS;
+	o.numbers = true;
 	o.no_probe = l->probed;
 	return o;
 }

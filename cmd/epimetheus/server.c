@@ -11,6 +11,7 @@
 #include "base/waiting.h"
 #include "cmd/epimetheus/beside.h"
 #include "cmd/epimetheus/config_file.h"
+#include "cmd/epimetheus/lease_gate.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/rule_files.h"
@@ -42,6 +43,7 @@ struct server {
 	struct storage *storage;
 	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
+	struct lease_gate gate; /* of a shard: before the sink, for what is pushed */
 	struct kept *files; /* NULL: none are kept */
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
@@ -315,6 +317,7 @@ static enum err_code server_open_storage(struct server *s, struct err *err)
 		return rc;
 	s->db = storage_db(s->storage);
 	db_sink_init(&s->sink, s->db);
+	lease_gate_init(&s->gate, &s->sink.sink, storage_shard(s->storage));
 	return ERR_OK;
 }
 
@@ -352,6 +355,14 @@ static enum err_code server_open_engine(struct server *s, struct err *err)
 	return engine_open(&e, &s->engine, err);
 }
 
+/* What is pushed to a shard passes the gate. */
+static struct sink *server_pushes_to(struct server *s)
+{
+	if (!s->db)
+		return NULL;
+	return storage_shard(s->storage) ? &s->gate.sink : &s->sink.sink;
+}
+
 /* First without the parts that need the storage, then with them. */
 static enum err_code server_give_web(struct server *s, struct err *err)
 {
@@ -380,7 +391,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.enable_files = o->enable_files,
 		.elsewhere = modes_elsewhere(o),
 		.db = s->db,
-		.sink = s->db ? &s->sink.sink : NULL,
+		.sink = server_pushes_to(s),
 		.engine = s->engine,
 		.manager = s->manager,
 		.debuginfo = s->debuginfo,

@@ -103,6 +103,7 @@ static struct shard_options shard_options_of(struct storage *s, const char *name
 		.name = name,
 		.db = db_options_of(o),
 		.interval_ns = o->segment_interval_ns,
+		.lease_ns = o->lease_ns,
 		.delete_delay_ns = o->delete_delay_ns,
 		.local_retention_ns = o->local_retention_ns,
 		.prices = s->prices,
@@ -521,6 +522,11 @@ enum err_code storage_senders(
 const char *storage_senders_path(const struct storage *s)
 {
 	return s->senders_path;
+}
+
+struct shard_node *storage_shard(struct storage *s)
+{
+	return s->shard;
 }
 
 bool storage_is_shard(const struct storage *s)

@@ -16,6 +16,7 @@
 
 struct arena;
 struct cluster_view;
+struct shard_node;
 struct shard_senders_view;
 struct config;
 struct db;
@@ -56,6 +57,8 @@ MUST_CHECK enum err_code storage_view(
 MUST_CHECK enum err_code storage_senders(struct storage *s, struct arena *a,
 	struct shard_senders_view **out, size_t *n, struct err *err);
 const char *storage_senders_path(const struct storage *s); /* the file of this server's own */
+/* NULL: this server is none. For the life of the storage. */
+struct shard_node *storage_shard(struct storage *s);
 /* This server is a shard: query nodes find its senders by storage_put_senders. */
 bool storage_is_shard(const struct storage *s);
 MUST_CHECK enum err_code storage_put_senders(struct storage *s, struct str text, struct err *err);

@@ -65,6 +65,7 @@ static void api_write_own(struct json *j, const struct cluster_publish_view *c)
 	api_write_count(j, "gone", c->gone);
 	api_write_count(j, "failures", c->failures);
 	api_write_error(j, "last_error", c->last_error);
+	api_write_error(j, "refuses_pushes", c->refuses);
 	json_object_end(j);
 }
 

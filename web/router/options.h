@@ -38,6 +38,7 @@ struct cluster_publish_view { /* what this server puts into the bucket */
 	uint64_t gone; /* objects that are to be removed */
 	uint64_t failures;
 	struct str last_error; /* "": none since it last worked */
+	struct str refuses; /* why no push is acknowledged now; "": pushes are */
 };
 
 struct cluster_cache_view { /* of objects that are read in the bucket */
