@@ -9,7 +9,9 @@
 // - A sum that a query node gives for a shard is that of a prefix of what the shard acknowledged. If the answer warns of the
 //   shard, it may lack more; never does it have more.
 // - What is acknowledged OLDEST_MS before the question is in each answer that does not warn of its shard.
-// - A shard that was killed has all that it acknowledged. One that lost its disk has all until `through` in its manifest.
+// - A shard that was killed has all that it acknowledged. One that lost its disk has all until `through` in its manifest, and
+//   so has a spare with an empty directory that took the name of one that was paused for longer than its lease; each answer
+//   over that time says so. Who was paused acknowledges nothing afterwards, and ends.
 // - After each kill, and at the end, query nodes have everything again. When the shards have stopped in order they say so
 //   without a warning, and so does a new one.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -25,16 +27,17 @@ import { Cluster, manifestOf, UNSENT } from './shards.mjs';
 const SHARDS = 3;
 const NODES = 2;
 const INTERVAL_MS = 2000;
+const LEASE_MS = 10000; // the store is away for longer at times: then pushes are refused
 const OLDEST_MS = 2 * INTERVAL_MS + 1000;
 const RANGE_MS = 150000; // what is asked for; retention is longer
 const SHARD_ARGS = ['--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=10s', '--storage.tsdb.retention.time=4m',
-  '--storage.tsdb.max-block-duration=40s', '--storage.bucket.delete-delay=60s'];
+  '--storage.tsdb.max-block-duration=40s', '--storage.bucket.delete-delay=60s', `--shard.lease=${LEASE_MS}ms`];
 const KEEPER_ARGS = ['--mode=compact', '--storage.bucket.poll-interval=2s', '--storage.tsdb.retention.time=4m',
   '--storage.bucket.delete-delay=60s'];
 
 /** Kinds and how often they are drawn; `first` are drawn once each before all others. */
 const KINDS = [
-  ['shard', 20], ['shard-start', 6], ['shard-stop', 4], ['shard-disk', 4], ['query', 10], ['query-disk', 10], ['caretaker', 6],
+  ['shard', 20], ['shard-start', 6], ['shard-stop', 4], ['shard-disk', 4], ['shard-pause', 4], ['query', 10], ['query-disk', 10], ['caretaker', 6],
   ['rgw', 8], ['osd', 8], ['rgw-pause', 4], ...FAULTS.map((fault) => [`net-${fault}`, 5]),
 ];
 
@@ -58,6 +61,7 @@ export class Campaign {
     this.answers = { all: 0, warned: 0, failed: 0, oldest: 0, oldestWarned: 0 };
     this.latest = new Map(); // of each query node: { asked, has: Map of shard to number }
     this.lost = { profiles: 0, oldestMs: 0 };
+    this.stale = new Map(); // servers that were paused, and are pushed to until they end
     this.slowest = 0;
   }
 
@@ -79,7 +83,7 @@ export class Campaign {
     for (const shard of this.shards()) {
       const ledger = new Ledger(shard, this.seed + this.ledgers.size);
       this.ledgers.set(shard, ledger);
-      this.pushers.set(shard, new LedgerPusher(ledger, () => this.cluster.get(shard), () => this.settle(shard)));
+      this.pushers.set(shard, new LedgerPusher(ledger, () => this.stale.get(shard) ?? this.cluster.get(shard), () => this.settle(shard)));
     }
     await Promise.all(this.shards().map((name) => this.up(name)));
     await Promise.all([...this.nodes(), 'keeper'].map((name) => this.up(name)));
@@ -101,17 +105,17 @@ export class Campaign {
     pusher.loop.catch((e) => this.fail(e));
   }
 
-  launch(name) {
-    const options = { ready: false, port: this.cluster.get(name)?.port };
+  launch(name, port = this.cluster.get(name)?.port) {
+    const options = { ready: false, port };
     if (name === 'keeper') return this.cluster.start(name, { ...options, args: KEEPER_ARGS });
     const i = Number(name.at(-1));
     return name.startsWith('shard') ? this.cluster.shard(i, options) : this.cluster.node(i, options);
   }
 
   /** Starts a member, again if it ends before it is ready, as a service manager does. */
-  async up(name) {
+  async up(name, own) {
     for (let attempt = 0; attempt < 5; attempt++) {
-      const server = await this.launch(name);
+      const server = await this.launch(name, own);
       const port = await until(`${name} is ready`, 90, () => (server.code !== undefined ? 'ended'
         : server.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1]));
       if (port !== 'ended') {
@@ -300,6 +304,41 @@ export class Campaign {
     return shard;
   }
 
+  /** A spare with an empty directory takes the name of a server that is paused for longer than its lease. */
+  async takeOver(shard) {
+    const ledger = this.ledgers.get(shard);
+    const old = this.cluster.get(shard);
+    this.out.add(shard);
+    this.stale.set(shard, old);
+    old.wanted = true;
+    old.child.kill('SIGSTOP');
+    const paused = Date.now();
+    const { throughMs } = await manifestOf(this.s3, shard);
+    const place = this.cluster.move(shard);
+    await this.up(shard, 0);
+    const before = ledger.acked;
+    old.child.kill('SIGCONT');
+    await until(`${shard}, which was paused, ends`, 60, () => old.code !== undefined);
+    // One answer may have been on its way when it was paused.
+    if (old.code !== 1 || ledger.acked > before + 1)
+      throw new Error(`${shard} was paused, acknowledged ${ledger.acked - before} more, and ended with ${old.code}: ${old.err.slice(-2000)}`);
+    await this.pushers.get(shard).hold();
+    this.stale.delete(shard);
+    rmSync(place, { recursive: true, force: true, maxRetries: 10 });
+    const must = ledger.list.filter((one) => one.acked <= throughMs).length;
+    const acked = ledger.list.map((one) => one.acked);
+    const gone = await this.settle(shard);
+    const k = ledger.list.length;
+    if (!(await this.ask(this.cluster.get(shard), Date.now() - RANGE_MS)).unsent) throw new Error(`${shard} does not say that another one had its name`);
+    if (k < must) throw new Error(`${shard} was taken over and has ${k} profiles; ${must} were acknowledged before ${throughMs}`);
+    const oldest = gone ? paused - acked[k] : 0;
+    this.lost.profiles += gone;
+    this.lost.oldestMs = Math.max(this.lost.oldestMs, oldest);
+    this.out.delete(shard);
+    this.push(shard);
+    return `${shard}, taken over after ${seconds(Date.now() - paused)}; ${gone} acknowledged profiles are gone and named, the oldest ${seconds(oldest)} before`;
+  }
+
   async disturb(fault) {
     const ms = fault === 'silence' ? this.between(1000, 12000) : this.between(500, 6000);
     const name = this.random() < 0.3 ? 'all' : this.pick(this.names());
@@ -334,6 +373,7 @@ export class Campaign {
       case 'shard-start': return this.restartTwice(shard, this.between(0, 400));
       case 'shard-stop': return this.restart(shard, this.between(0, 5000), 'SIGTERM');
       case 'shard-disk': return this.loseDisk(shard);
+      case 'shard-pause': return this.takeOver(shard);
       case 'query': return this.restart(node, this.between(0, 2000));
       case 'query-disk': return this.down(node).then(() => this.cluster.wipe(node)).then(() => this.up(node)).then(() => node);
       case 'caretaker': return this.restart('keeper', this.between(0, 2000));
@@ -405,7 +445,7 @@ export class Campaign {
     const a = this.answers;
     return [`seed ${this.seed}: ${Object.values(this.counts).reduce((x, y) => x + y, 0)} kills in ${seconds(Date.now() - this.began)}: `
       + Object.entries(this.counts).map(([kind, n]) => `${kind} ${n}`).join(', '),
-    `${acked} profiles acknowledged; ${this.lost.profiles} gone with disks, the oldest ${seconds(this.lost.oldestMs)} before; none else lost, none doubled`,
+    `${acked} profiles acknowledged; ${this.lost.profiles} gone with disks and owners that were paused, and named, the oldest ${seconds(this.lost.oldestMs)} before; none else lost, none doubled`,
     `${a.all} answers, ${a.warned} with warnings, ${a.failed} failed; the oldest without a warning lacked ${seconds(a.oldest)}, `
       + `with one ${seconds(a.oldestWarned)}`,
     `all again after ${seconds(this.slowest)} at most; ${this.restarts} starts in vain`].join('\n');

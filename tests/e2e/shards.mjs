@@ -44,7 +44,7 @@ export function bucketSection(store, prefix = 'epi') {
  */
 export class Cluster {
   constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', prefix = 'epi', config = '', args = [], own = () => ({}) }) {
-    Object.assign(this, { t, dir, store, storeOf, total, interval, prefix, config, args, own, members: new Map() });
+    Object.assign(this, { t, dir, store, storeOf, total, interval, prefix, config, args, own, members: new Map(), places: new Map() });
   }
 
   shard(i, options = {}) {
@@ -57,8 +57,21 @@ export class Cluster {
     return this.start(`query-${i}`, { ...options, args: ['--mode=query', '--storage.bucket.poll-interval=1s', ...(options.args || [])] });
   }
 
+  /** Where a member has its directory. */
+  place(name) {
+    return join(this.dir, this.places.get(name) ?? name);
+  }
+
+  /** The member's next start is in an empty directory, beside the one that it has; returns the old one. */
+  move(name) {
+    const was = this.place(name);
+    this.moves = (this.moves ?? 0) + 1;
+    this.places.set(name, `${name}.${this.moves}`);
+    return was;
+  }
+
   async start(name, { args = [], config = '', ready = true, port } = {}) {
-    const dir = join(this.dir, name);
+    const dir = this.place(name);
     mkdirSync(dir, { recursive: true });
     const was = this.members.get(name);
     // Another owner's lease is waited for, a minute.
@@ -80,7 +93,7 @@ export class Cluster {
 
   /** A disk that is lost. */
   wipe(name) {
-    rmSync(join(this.dir, name, 'data'), { recursive: true, force: true, maxRetries: 10 });
+    rmSync(join(this.place(name), 'data'), { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
@@ -128,8 +141,8 @@ export class Pusher {
   }
 }
 
-/** What each answer says over the time of a shard whose disk was lost before all was put. */
-export const UNSENT = /the shard's data directory was lost: what it took/;
+/** What each answer says over the time of a shard that goes on with another directory, before all of the old one was put. */
+export const UNSENT = /the shard goes on with another data directory: what the one before took/;
 
 /** What the bucket has of a shard, as its manifest says. */
 export async function manifestOf(s3, shard, prefix = 'epi') {

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { S3 } from '../s3_client.mjs';
 import { S3Fake } from '../s3_fake.mjs';
-import { join, request, scratch, startServer, until, writeFileSync } from './lib.mjs';
-import { bucketSection, Cluster, Pusher, stored, sums } from './shards.mjs';
+import { freePort, join, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
+import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
+import { bucketSection, Cluster, profile, Pusher, stored, sums, UNSENT } from './shards.mjs';
 
 async function startFake(t) {
   const fake = await new S3Fake().listen();
@@ -60,6 +61,175 @@ test('of a data directory and its copy one publishes', async (t) => {
   });
 });
 
+/** Pushes a profile to one server after the other until one of them acknowledges it; each is a series of its own. */
+class Sender {
+  constructor(servers) {
+    Object.assign(this, { servers, acknowledged: [], n: 0 });
+  }
+
+  begin() {
+    this.loop = (async () => {
+      while (!this.stopped) {
+        await this.push();
+        await sleep(20);
+      }
+    })();
+  }
+
+  async push() {
+    const one = { pod: `p${this.n}`, at: Date.now(), value: 1 + this.n++ };
+    const body = profile('main.f', one.value);
+    while (!this.stopped) {
+      for (const server of this.servers) {
+        if (!server.url) continue;
+        const url = `${server.url}/api/v1/ingest?name=process_cpu&job=calls&pod=${one.pod}&time=${(one.at / 1000).toFixed(3)}`;
+        const answer = await fetch(url, { method: 'POST', body, signal: AbortSignal.timeout(500) }).catch(() => undefined);
+        const text = await answer?.text().catch(() => undefined);
+        if (!answer || text === undefined) continue;
+        if (answer.status === 200) {
+          this.acknowledged.push({ ...one, by: server, acked: Date.now() });
+          return;
+        }
+        assert.equal(answer.status, 503, text);
+      }
+      await sleep(20);
+    }
+  }
+
+  async stop() {
+    this.stopped = true;
+    await this.loop;
+    return this.acknowledged;
+  }
+}
+
+/** Times of losses that an answer warns of, in ms. */
+const lossesOf = (warnings) => warnings.filter((w) => UNSENT.test(w)).map((w) => {
+  const [, from, to] = /between (\S+) and (\S+?)[: ]/.exec(w);
+  return [Date.parse(from), Date.parse(to)];
+});
+
+test('what an owner acknowledged that was paused for longer than its lease is answered or named', async (t) => {
+  const { fake, s3 } = await startFake(t);
+  const cluster = new Cluster(t, { dir: scratch(t), store: fake });
+  const active = await cluster.shard(0, { args: ['--shard.lease=4s'] });
+  mkdirSync(join(cluster.dir, 'spare'));
+  const spare = { url: undefined };
+  const sender = new Sender([active, spare]);
+  t.after(() => { sender.stopped = true; });
+  sender.begin();
+  await until('the active one acknowledges', 60, () => sender.acknowledged.length >= 20);
+  await published(s3, 'shard-0', Date.now() / 1000);
+  active.child.kill('SIGSTOP');
+  const next = await startServer(t, { dir: join(cluster.dir, 'spare'), config: bucketSection(fake), seconds: 60,
+    args: ['--web.enable-ingest', '--shard.name=shard-0', '--shard.total=3', '--storage.bucket.segment-interval=1s', '--shard.lease=4s'] });
+  spare.url = next.url;
+  await until('the spare acknowledges', 60, () => sender.acknowledged.some((one) => one.by === spare));
+  active.child.kill('SIGCONT');
+  const woken = Date.now();
+  await active.ended;
+  assert.equal(active.code, 1);
+  assert.match(active.err, /another server publishes under our name: this one ends" shard=shard-0/);
+  await published(s3, 'shard-0', Date.now() / 1000);
+  const list = await sender.stop();
+  assert.deepEqual(list.filter((one) => one.by === active && one.acked > woken), [], 'the active server acknowledged after its pause');
+  assert.ok(list.some((one) => one.by === active) && list.some((one) => one.by === spare));
+  await published(s3, 'shard-0', Date.now() / 1000);
+  await cluster.node(0);
+  const ask = async (server) => {
+    const params = new URLSearchParams({ query: 'total(merge by (pod) (process_cpu:samples{job="calls"}))', start: list[0].at / 1000 - 60, end: Date.now() / 1000 + 60 });
+    return JSON.parse((await request(`${server.url}/api/v1/query?${params}`)).body);
+  };
+  for (const server of [next, cluster.get('query-0')]) {
+    const { status, error, data, warnings } = await ask(server);
+    assert.equal(status, 'success', error);
+    const has = new Map(data.result.map((one) => [one.metric.pod, Number(one.value[1])]));
+    const losses = lossesOf(warnings ?? []);
+    assert.equal(losses.length, 1, JSON.stringify(warnings));
+    const named = (one) => losses.some(([from, to]) => from < one.at && one.at <= to);
+    const wrong = list.filter((one) => (has.has(one.pod) ? has.get(one.pod) !== one.value : !named(one)));
+    assert.deepEqual(wrong, [], `${list.length} acknowledged, ${has.size} answered`);
+    assert.ok([...has.keys()].length >= list.filter((one) => one.by === spare).length);
+  }
+});
+
+/** Every way to push; a status of its own for each: 503, and 14 of gRPC. */
+async function pushAll(t, server, seconds) {
+  const body = profile('main.f', 1);
+  const http = (path, type = 'application/octet-stream', bytes = body) => request(`${server.url}${path}`,
+    { method: 'POST', body: bytes, headers: { 'Content-Type': type } });
+  const otlp = recorded('p4-standalone-20hz-tiny').at(seconds * 1000);
+  return {
+    ingest: await http(`/api/v1/ingest?name=process_cpu&job=all&time=${seconds}`),
+    pyroscope: await http(`/ingest?name=all&format=pprof&until=${seconds}`),
+    profefe: await http('/api/0/profiles?service=all&type=cpu&labels=id%3D1'),
+    connect: await http('/push.v1.PusherService/Push', 'application/json', JSON.stringify({ series: [{
+      labels: [{ name: '__name__', value: 'process_cpu' }, { name: 'service_name', value: 'all' }],
+      samples: [{ ID: '1', rawProfile: body.toString('base64') }] }] })),
+    otlp: await http('/v1development/profiles', 'application/x-protobuf', otlp),
+    grpc: await call(connect(t, `http://127.0.0.1:${grpcPort(server)}`), otlp),
+  };
+}
+
+const scrapes = async (server) => Number((await query(server, 'count_over_time(up{job="self"}[1h])')).result[0]?.value[1] ?? 0);
+
+test('while the store is away for longer than the lease nothing is acknowledged, and nothing is lost', async (t) => {
+  const { fake, tell, s3 } = await startFake(t);
+  const cluster = new Cluster(t, { dir: scratch(t), store: fake, total: 1 });
+  const port = await freePort();
+  const server = await cluster.shard(0, { port, args: ['--shard.lease=2s', '--web.otlp-grpc-listen-address=127.0.0.1:0'],
+    config: `scrape_configs: [{ job_name: self, scrape_interval: 1s, scrape_timeout: 1s, static_configs: [{ targets: ['127.0.0.1:${port}'] }] }]\n` });
+  const patient = await cluster.shard(1, { args: ['--shard.lease=1h'] });
+  const pusher = new Pusher(() => server);
+  t.after(() => { pusher.stopped = true; });
+  for (let i = 0; i < 5; i++) await pusher.push();
+  await published(s3, 'shard-0', Date.now() / 1000);
+  await tell('POST', '/fault', { count: -1, drop: 'before' });
+  const probe = (one) => request(`${one.url}/api/v1/ingest?name=process_cpu&job=probe&time=${Math.floor(Date.now() / 1000)}`,
+    { method: 'POST', body: profile('main.p', 1) });
+  const refused = await until('a push is refused', 60, async () => {
+    const answer = await probe(server);
+    return answer.status === 503 && answer;
+  });
+  assert.match(refused.headers['retry-after'], /^\d+$/);
+  assert.match(refused.body.toString(), /shard shard-0 has not confirmed its lease for \d+\.\d s, limit 2 s: another server may have its name/);
+  pusher.begin();
+  const second = Math.floor(Date.now() / 1000);
+  for (const [route, { status, message, headers, body }] of Object.entries(await pushAll(t, server, second))) {
+    assert.equal(status, route === 'grpc' ? 14 : 503, `${route}: ${message ?? body}`);
+    assert.match(message ?? body.toString(), /has not confirmed its lease/, route);
+    if (route !== 'grpc') assert.match(headers['retry-after'], /^\d+$/, route);
+  }
+  const { shard } = JSON.parse((await request(`${server.url}/api/v1/status/cluster`)).body).data;
+  assert.match(shard.refuses_pushes, /shard shard-0 has not confirmed its lease/);
+  const metrics = (await request(`${server.url}/metrics`)).body.toString();
+  assert.ok(Number(/^epimetheus_lease_refused_pushes_total\{stored="no"\} (\d+)$/m.exec(metrics)[1]) >= 6);
+  const acknowledged = pusher.acknowledged.length;
+  const before = await scrapes(server);
+  await until('scrapes go on', 60, async () => await scrapes(server) > before + 2);
+  assert.equal(pusher.acknowledged.length, acknowledged);
+  // Whoever runs one server alone may have more patience.
+  assert.equal((await probe(patient)).status, 200);
+  const { shard: other } = JSON.parse((await request(`${patient.url}/api/v1/status/cluster`)).body).data;
+  assert.equal(other.refuses_pushes, undefined);
+  const scraped = await scrapes(server);
+  await tell('DELETE', '/faults');
+  await until('pushes are acknowledged again', 60, () => pusher.acknowledged.length > acknowledged + 3);
+  const list = await pusher.stop();
+  for (const [route, { status, message, body }] of Object.entries(await pushAll(t, server, second)))
+    assert.equal(status, route === 'grpc' ? 0 : 200, `${route}: ${message ?? body}`);
+  await published(s3, 'shard-0', Date.now() / 1000);
+  await published(s3, 'shard-1', Date.now() / 1000);
+  const node = await cluster.node(0);
+  await until('a query node has all', 60, async () => {
+    const { functions, warnings } = await stored(node);
+    assert.deepEqual([functions, warnings], [sums(list), []]);
+    return true;
+  });
+  assert.ok(await scrapes(node) >= scraped, 'scrapes of the time without a store are put later');
+  assert.deepEqual((await stored(node, '{job="all"}')).warnings, []);
+});
+
 test('a shard starts while the bucket is away, and publishes when it is back', async (t) => {
   const { fake, tell, s3 } = await startFake(t);
   const cluster = new Cluster(t, { dir: scratch(t), store: fake });
@@ -68,12 +238,22 @@ test('a shard starts while the bucket is away, and publishes when it is back', a
   await published(s3, 'shard-0', Date.now() / 1000);
   await cluster.kill('shard-0');
   await tell('POST', '/fault', { count: -1, drop: 'before' });
-  await cluster.shard(0);
-  list.push(...await push(cluster, 'shard-0', 5));
-  assert.match(cluster.get('shard-0').err, /the bucket is away: nothing is published until it is back/);
+  const server = await cluster.shard(0);
+  assert.match(server.err, /the bucket is away: nothing is published until it is back/);
+  // Another server may have the name.
+  const pusher = new Pusher(() => server, { seed: 7 }).begin();
+  t.after(() => { pusher.stopped = true; });
+  const refused = await until('a push is refused', 60, async () => pusher.failures > 2
+    && request(`${server.url}/api/v1/ingest?name=process_cpu&job=probe`, { method: 'POST', body: profile('main.f', 1) }));
+  assert.equal(refused.status, 503, refused.body.toString());
+  assert.match(refused.body.toString(), /shard shard-0 has no lease yet, as the bucket was away at its start/);
+  assert.equal(pusher.acknowledged.length, 0);
   const later = Date.now() / 1000;
   await tell('DELETE', '/faults');
+  await until('pushes are acknowledged', 60, () => pusher.acknowledged.length > 3);
+  list.push(...await pusher.stop());
   await published(s3, 'shard-0', later);
+  await published(s3, 'shard-0', Date.now() / 1000);
   await cluster.node(0);
   await until('a query node has all', 60, async () => {
     assert.deepEqual((await stored(cluster.get('query-0'))).functions, sums(list));
