@@ -63,7 +63,7 @@ static enum err_code lease_gate_append(
 	return rc;
 }
 
-static enum err_code lease_gate_append_numbers(struct sink *s, const struct sink_number *v,
+static enum err_code lease_gate_append_numbers(struct sink *s, const struct sink_number *numbers,
 	size_t n, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct lease_gate *g = (struct lease_gate *)s;
@@ -72,7 +72,7 @@ static enum err_code lease_gate_append_numbers(struct sink *s, const struct sink
 
 	if (!(w = lease_gate_begin(g, n, done, ctx, &rc, err)))
 		return rc;
-	if ((rc = g->to->ops->append_numbers(g->to, v, n, lease_gate_done, w, err)))
+	if ((rc = g->to->ops->append_numbers(g->to, numbers, n, lease_gate_done, w, err)))
 		free(w);
 	return rc;
 }

@@ -185,7 +185,7 @@ end:
 	return rc;
 }
 
-static enum err_code server_load_and_apply(struct server *s, struct err *err)
+enum err_code server_reload(struct server *s, struct err *err)
 {
 	struct config *fresh = NULL, *old;
 	enum err_code rc;
@@ -215,11 +215,6 @@ static enum err_code server_load_and_apply(struct server *s, struct err *err)
 		log_info("main", "configuration in force",
 			LOG_S("file", s->builtin ? "built-in" : s->o.config_file));
 	return rc;
-}
-
-enum err_code server_reload(struct server *s, struct err *err)
-{
-	return server_load_and_apply(s, err);
 }
 
 bool server_is_fenced(struct server *s)
@@ -530,7 +525,7 @@ enum err_code server_open(
 		goto fail;
 	waiting_say(&s->waiting, "applies the configuration");
 	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||
-		(rc = server_load_and_apply(s, err)))
+		(rc = server_reload(s, err)))
 		goto fail;
 	web_set_ready(s->web, true);
 	server_log_address(s, "ready");

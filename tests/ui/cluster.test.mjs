@@ -55,6 +55,8 @@ test("troubles are sentences that name the shard and the reason", () => {
 	assert.match(one, /: 1 object of the manifest missing/);
 	const [never] = cluster.troublesOf({ mode: "query", shards: [{ name: "n", state: "failing", late: true }] });
 	assert.equal(never, "Shard n cannot be read, and answers lack its profiles.");
+	const refused = cluster.troublesOf({ mode: "server", shard: { ...SHARD.shard, state: "running", last_error: undefined, refuses_pushes: "old lease" } });
+	assert.deepEqual(refused, [`Shard ${SHARD.shard.name} of this server acknowledges no pushes: old lease`]);
 	const [down] = cluster.troublesOf({ mode: "query", cache: { ...QUERY_NODE.cache, off: undefined, down: "refused" } });
 	assert.equal(down, "The bucket did not answer the last read: refused");
 

@@ -24,6 +24,8 @@ export interface OwnShard extends ShardProgress {
 	gone: number;
 	failures: number;
 	last_error?: string;
+	/** Why no push is acknowledged now. */
+	refuses_pushes?: string;
 }
 
 /** A shard that is queried; one of this process has no more than a name. */
@@ -117,8 +119,11 @@ const detail = (text: string | undefined): string => (text ? `: ${text}` : ".");
 function troublesOfOwn(s: OwnShard): string[] {
 	const of = `Shard ${s.name} of this server`;
 	if (s.state === "fenced") return [`${of} was taken over by another server: profiles stored here are not uploaded${detail(s.last_error)}`];
-	if (s.state === "away") return [`${of} cannot reach the bucket: profiles are stored here and uploaded later${detail(s.last_error)}`];
-	return s.last_error ? [`${of}: ${s.last_error}`] : [];
+	const out: string[] = [];
+	if (s.state === "away") out.push(`${of} cannot reach the bucket: profiles are stored here and uploaded later${detail(s.last_error)}`);
+	else if (s.last_error) out.push(`${of}: ${s.last_error}`);
+	if (s.refuses_pushes) out.push(`${of} acknowledges no pushes: ${s.refuses_pushes}`);
+	return out;
 }
 
 function troublesOfShard(s: Shard): string[] {
