@@ -38,6 +38,7 @@ TEST(defaults)
 	CHECK_INT(o.poll_interval_ns, 10 * NS_PER_S);
 	CHECK_INT(o.delete_delay_ns, 15 * NS_PER_MIN);
 	CHECK_INT(o.local_retention_ns, 0);
+	CHECK_INT(o.lease_ns, 0); /* as lease.h says */
 	CHECK_INT(o.bucket_cache_bytes, UINT64_C(10) << 30);
 	CHECK_STR(str_of(o.bucket_cache_path), "data/bucket-cache");
 	REQUIRE_OK(parse("--storage.tsdb.path=/d --mode=query"), &err);
@@ -53,6 +54,14 @@ TEST(short_windows)
 {
 	REQUIRE_OK(parse("--storage.tsdb.window=10s"), &err);
 	CHECK_INT(o.segment_interval_ns, 10 * NS_PER_S);
+}
+
+TEST(leases)
+{
+	REQUIRE_OK(parse("--shard.lease=1m"), &err);
+	CHECK_INT(o.lease_ns, NS_PER_MIN);
+	REQUIRE_OK(parse("--shard.lease=4s --storage.bucket.segment-interval=2s"), &err);
+	CHECK_INT(o.lease_ns, 4 * NS_PER_S);
 }
 
 TEST(shards)
@@ -104,6 +113,13 @@ static const char *const refused[][2] = {
 	  "--shard.total is 2, but --shard.name \"epi\" has no shard's number at its end" },
 	{ "--shard.name=epi-2 --shard.total=2",
 	  "--shard.total is 2, but the number at the end of --shard.name \"epi-2\" is not 0 to 1" },
+	{ "--shard.lease=59s",
+	  "--shard.lease is less than two segment intervals, which are 1m" },
+	{ "--shard.lease=0s",
+	  "--shard.lease is less than two segment intervals, which are 1m" },
+	{ "--shard.lease=31d", "--shard.lease is longer than 30d" },
+	{ "--mode=query --shard.lease=2m",
+	  "--shard.lease makes no sense with --mode=query: only servers that scrape are shards" },
 	{ "--storage.bucket.segment-interval=500ms",
 	  "--storage.bucket.segment-interval is less than 1s" },
 	{ "--storage.bucket.segment-interval=3h",
