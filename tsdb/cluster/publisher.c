@@ -255,6 +255,23 @@ bool publisher_is_loss_due(struct publisher *p)
 	return due;
 }
 
+enum err_code publisher_want_loss(struct publisher *p, struct err *err)
+{
+	struct manifest m;
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&p->round_lock);
+	m = p->m;
+	m.loss_due = true;
+	if (!p->m.loss_due && !p->m.complete && !(rc = lease_write(p->lease, &m, err))) {
+		mutex_lock(&p->lock);
+		p->m.loss_due = true;
+		mutex_unlock(&p->lock);
+	}
+	mutex_unlock(&p->round_lock);
+	return rc;
+}
+
 void publisher_note_loss(struct publisher *p)
 {
 	mutex_lock(&p->round_lock);

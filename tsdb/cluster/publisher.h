@@ -64,6 +64,9 @@ const struct manifest *publisher_taken(const struct publisher *p);
 void publisher_restored(struct publisher *p);
 /* A loss is to be noted before publisher_attach (lease.h); publisher_note_loss: it was. */
 bool publisher_is_loss_due(struct publisher *p);
+/* The directory is empty, whatever its token says: a loss is due, unless the manifest was
+ * `complete`. A manifest that says so is confirmed, so a crash forgets nothing. */
+MUST_CHECK enum err_code publisher_want_loss(struct publisher *p, struct err *err);
 void publisher_note_loss(struct publisher *p);
 /*
  * After an idle publisher_take: a manifest that is not `complete` is confirmed, so profiles may be

@@ -265,75 +265,6 @@ static enum err_code restore_losses(struct restore *r, struct buf *bytes, struct
 	return restore_lost(r, fetched, LOSS_LEDGER, "losses", 0, LOSS_END, err);
 }
 
-/* ---- what never reached the bucket ---- */
-
-/* Profiles of older times than this one went nowhere but into blocks. */
-static int64_t restore_took_from(const struct manifest *m)
-{
-	int64_t from = 0;
-
-	if (m->windows_n)
-		return m->windows[0].start_ns < m->through_ns ? m->windows[0].start_ns : m->through_ns;
-	for (uint32_t i = 0; i < m->blocks_n; i++)
-		if (m->blocks[i].max_ns > from)
-			from = m->blocks[i].max_ns;
-	return from < m->through_ns ? from : m->through_ns;
-}
-
-struct unsent {
-	struct loss l;
-	char where[256];
-};
-
-/* After a crash it is found again: one entry says it. */
-static bool restore_unsent_is_noted(void *ctx, const struct loss *l)
-{
-	struct unsent *u = ctx;
-
-	if (l->accepted || l->what != u->l.what || !str_eq(l->text, u->l.text))
-		return true;
-	snprintf(u->where, sizeof(u->where), STR_FMT, STR_ARG(l->where));
-	return false;
-}
-
-enum err_code restore_note_unsent(
-	struct losses *losses, const struct manifest *m, bool numbers, struct err *err)
-{
-	struct unsent u = { .l = { .what = numbers ? LOSS_NUMBERS : LOSS_PROFILES,
-							.min_ns = restore_took_from(m),
-							.max_ns = clock_now_ns() + DB_FUTURE_NS } };
-	struct buf text = { 0 };
-	enum err_code rc;
-
-	buf_add_cstr(&text, "the shard goes on with another data directory: what the one before took ");
-	if (m->through_ns) {
-		buf_add_cstr(&text, "after ");
-		time_print_rfc3339(&text, m->through_ns);
-		buf_add_cstr(&text, " ");
-	}
-	buf_add_cstr(&text, "and had not put into the bucket is gone");
-	u.l.text = buf_str(&text);
-	snprintf(u.where, sizeof(u.where), "head after generation %" PRIu64, m->generation);
-	if (buf_failed(&text)) {
-		rc = err_nomem(err, "restore");
-	} else {
-		losses_each(losses, 0, LOSS_END, restore_unsent_is_noted, &u);
-		u.l.where = str_of(u.where);
-		log_error("cluster", "what was not put may be lost",
-			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", u.l.text));
-		rc = losses_add(losses, &u.l, NULL, err);
-	}
-	buf_release(&text);
-	return rc;
-}
-
-static enum err_code restore_unsent(struct restore *r, struct err *err)
-{
-	const struct manifest *m = r->o->manifest;
-
-	return m->complete ? ERR_OK : restore_note_unsent(r->losses, m, r->o->numbers, err);
-}
-
 /* ---- windows ---- */
 
 /* Segments up to the first that cannot be had; *last: the batch that it reaches. */
@@ -484,7 +415,7 @@ static enum err_code cluster_restore_run(
 	if (!r->entries)
 		return arena_fail(&r->a, "restore", err);
 	if ((rc = restore_begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
-		(rc = restore_losses(r, bytes, err)) || (rc = restore_unsent(r, err)))
+		(rc = restore_losses(r, bytes, err)))
 		return rc;
 	for (uint32_t i = 0; i < m->windows_n && !rc; i++) {
 		waiting_say(r->o->waiting, "restores window %u of %u from the bucket", i + 1, m->windows_n);

@@ -6,10 +6,7 @@
  * is not the one that the manifest names becomes an entry on the list of losses, which has its key;
  * all else is restored.
  *
- * A shard that did not end in order may have acknowledged profiles that never reached the bucket.
- * They are in the directory that it had then, and nobody knows how many: that is an entry too, over
- * the time in which the shard took profiles. The same entry is due where a directory that has data
- * takes the name over (restore_note_unsent).
+ * What the shard had acknowledged and not put went with the old directory: shard.h notes that.
  *
  * A file `restoring` is in the directory from the beginning until the manifest says that the shard
  * takes profiles (publisher_begin): a directory with it has acknowledged nothing. It says whether
@@ -46,7 +43,6 @@ struct restore_options {
 	const struct store_ops *store; /* NULL: LevelDB */
 	const atomic_bool *canceled; /* set by any thread; NULL: never */
 	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
-	bool numbers; /* the shard has numeric series alone */
 };
 
 struct restore_done {
@@ -62,15 +58,6 @@ bool restore_is_idle(const char *dir);
 /* Makes the directory whole; the marker stays. Also of a manifest that names nothing. */
 MUST_CHECK enum err_code restore_run(
 	const struct restore_options *o, struct restore_done *done, struct err *err);
-
-struct losses;
-/*
- * Notes what the owner before may have acknowledged and not put, as its last manifest says. Durable
- * on ERR_OK. numbers: the shard has numeric series alone.
- */
-MUST_CHECK enum err_code restore_note_unsent(
-	struct losses *losses, const struct manifest *m, bool numbers, struct err *err);
-
 /* The marker goes: from now on the directory may take profiles. */
 MUST_CHECK enum err_code restore_end(struct fs *fs, const char *dir, struct err *err);
 

@@ -1,5 +1,6 @@
 #include "tsdb/cluster/shard.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -176,18 +177,90 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 		.fs = s->o.db.fs,
 		.store = s->o.db.store,
 		.waiting = s->o.waiting,
-		.canceled = &s->canceled,
-		.numbers = s->o.numbers };
+		.canceled = &s->canceled };
 	struct restore_done done;
 	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
-	if ((rc = restore_run(&o, &done, err)))
+	if ((rc = publisher_want_loss(s->p, err)) || (rc = restore_run(&o, &done, err)))
 		return rc;
 	publisher_restored(s->p);
-	publisher_note_loss(s->p);
 	return ERR_OK;
+}
+
+/* ---- what the owner before did not put ---- */
+
+/*
+ * The earliest time of it. What is put names each window that the owner had then; after that it
+ * took nothing that was older than all of them but by a new window, which begins after what was too
+ * late for the newest time that it had.
+ */
+static int64_t shard_node_took_from(const struct shard_node *s, const struct manifest *m)
+{
+	int64_t from = m->through_ns, newest = 0, window_ns = s->o.db.window_ns;
+
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		if (m->blocks[i].max_ns > newest)
+			newest = m->blocks[i].max_ns - 1;
+	if (m->windows_n) {
+		from = m->windows[0].start_ns < from ? m->windows[0].start_ns : from;
+		if (m->windows[m->windows_n - 1].start_ns > newest)
+			newest = m->windows[m->windows_n - 1].start_ns;
+	}
+	if (newest > m->through_ns) /* windows of the future count from our time on */
+		newest = m->through_ns;
+	newest = newest / window_ns * window_ns - s->o.db.too_old_ns;
+	from = newest < from ? newest : from;
+	return from > 0 ? from : 0;
+}
+
+struct shard_unsent {
+	struct loss l;
+	char where[256];
+};
+
+/* After a crash it is found again: one entry says it. */
+static bool shard_unsent_is_new(void *ctx, const struct loss *l)
+{
+	struct shard_unsent *u = ctx;
+
+	if (l->accepted || l->what != u->l.what || !str_eq(l->text, u->l.text))
+		return true;
+	snprintf(u->where, sizeof(u->where), STR_FMT, STR_ARG(l->where));
+	return false;
+}
+
+static enum err_code shard_node_add_unsent(
+	struct shard_node *s, struct losses *losses, struct err *err)
+{
+	const struct manifest *m = publisher_taken(s->p);
+	struct shard_unsent u = { .l = { .what = s->o.numbers ? LOSS_NUMBERS : LOSS_PROFILES,
+								  .min_ns = shard_node_took_from(s, m),
+								  .max_ns = clock_now_ns() + DB_FUTURE_NS } };
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	buf_add_cstr(&text, "the shard goes on with another data directory: what the one before took ");
+	if (m->through_ns) {
+		buf_add_cstr(&text, "after ");
+		time_print_rfc3339(&text, m->through_ns);
+		buf_add_cstr(&text, " ");
+	}
+	buf_add_cstr(&text, "and had not put into the bucket is gone");
+	u.l.text = buf_str(&text);
+	snprintf(u.where, sizeof(u.where), "head after generation %" PRIu64, m->generation);
+	if (buf_failed(&text)) {
+		rc = err_nomem(err, "shard");
+	} else {
+		losses_each(losses, 0, LOSS_END, shard_unsent_is_new, &u);
+		u.l.where = str_of(u.where);
+		log_error("cluster", "what was not put may be lost", LOG_S("shard", s->o.name),
+			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", u.l.text));
+		rc = losses_add(losses, &u.l, NULL, err);
+	}
+	buf_release(&text);
+	return rc;
 }
 
 /* Another directory was the shard's, and this one lacks what that one did not put. open: the list
@@ -203,13 +276,15 @@ static enum err_code shard_node_note_unsent(
 		return ERR_OK;
 	if (!open && (rc = losses_open(fs, s->o.db.dir, false, &l, err)))
 		return rc;
-	rc = restore_note_unsent(l, publisher_taken(s->p), s->o.numbers, err);
+	rc = shard_node_add_unsent(s, l, err);
 	if (!open)
 		losses_close(l);
 	if (!rc)
 		publisher_note_loss(s->p);
 	return rc;
 }
+
+/* ---- the start ---- */
 
 static bool cluster_shard_is_away(enum err_code rc)
 {

@@ -13,7 +13,7 @@
  * shard_check_lease says if what the database stores may be acknowledged: not before the lease is
  * had, nor while it was not confirmed for its time, as another server may have the name then and
  * nobody would find what is acknowledged. Where another directory was the shard's before, a loss is
- * noted first (restore_note_unsent).
+ * noted first, over the time in which the owner before may have taken what is not in the bucket.
  *
  * Units:     nanoseconds.
  * Errors:    of the lease: ERR_EXISTS "shard a is in use by HOST since TIME"; ERR_CANCELED; of

@@ -97,6 +97,29 @@ TEST(a_directory_with_data_names_what_it_lacks)
 	close_two();
 }
 
+/* A late profile may have made a window before all that the bucket has. */
+TEST(late_profiles_are_named_too)
+{
+	struct loss *v;
+	struct arena a;
+	size_t n;
+
+	REQUIRE(open_two());
+	REQUIRE(start());
+	fill(60, 65);
+	settle();
+	fill(40, 45); /* 20 s before the window are taken */
+	crash();
+	use(true);
+	REQUIRE(start());
+	arena_init(&a, 0);
+	CHECK_OK(db_losses(shard_db(s), &a, &v, &n, &err), &err);
+	REQUIRE(n == 1);
+	CHECK_INT(v[0].min_ns, (T0 + 40) * SEC);
+	arena_release(&a);
+	close_two();
+}
+
 TEST(a_crash_before_the_loss_is_noted_forgets_nothing)
 {
 	struct publisher_options po;
@@ -115,6 +138,29 @@ TEST(a_crash_before_the_loss_is_noted_forgets_nothing)
 	crash(); /* it is noted, but no manifest says so */
 	REQUIRE(start());
 	check_losses("after two", 1);
+	close_two();
+}
+
+/* All but the token was removed. */
+TEST(an_empty_directory_is_another_one)
+{
+	struct buf token = { 0 };
+	char path[128];
+
+	REQUIRE(open_two());
+	REQUIRE(start());
+	fill(0, 10);
+	settle();
+	fill(10, 20);
+	crash();
+	snprintf(path, sizeof(path), "%s/" LEASE_OWNER_FILE, t.f.dir);
+	CHECK_OK(fs_read_file(path, 256, &token, &err), &err);
+	REQUIRE(wipe());
+	CHECK_OK(fs_mkdir_all(&fs_posix, t.f.dir, &err), &err);
+	CHECK_OK(fs_write_file(&fs_posix, path, buf_str(&token), &err), &err);
+	REQUIRE(start());
+	check_losses("emptied", 1);
+	buf_release(&token);
 	close_two();
 }
 
