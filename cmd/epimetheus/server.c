@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/metrics.h"
+#include "base/self/starting.h"
 #include "base/thread.h"
-#include "base/waiting.h"
 #include "cmd/epimetheus/beside.h"
 #include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/lease_gate.h"
@@ -37,7 +37,7 @@ METRIC_GAUGE(reload_time, "epimetheus_config_last_reload_success_timestamp_secon
 
 struct server {
 	struct options o;
-	struct waiting waiting; /* what the start waits for */
+	struct starting waiting; /* what the start waits for */
 	bool builtin; /* no configuration file: the built-in one */
 	struct config *checked; /* until the storage is open: what the start found */
 	struct storage *storage;
@@ -252,7 +252,7 @@ static struct config *web_config(void *ctx)
 
 static void web_waiting(void *ctx, struct buf *out)
 {
-	waiting_print(&((struct server *)ctx)->waiting, out);
+	starting_print(&((struct server *)ctx)->waiting, out);
 }
 
 static struct rule_manager *web_rules(void *ctx)
@@ -504,7 +504,7 @@ enum err_code server_open(
 	s->bound.fd = s->grpc_bound.fd = -1;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
-	waiting_init(&s->waiting);
+	starting_init(&s->waiting);
 	if ((rc = server_check_config(s, err)) || (rc = server_bind(s, err)))
 		goto fail;
 	if (o->sandbox)
@@ -523,7 +523,7 @@ enum err_code server_open(
 	m.shard = o->shard;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
-	waiting_say(&s->waiting, "applies the configuration");
+	starting_say(&s->waiting, "applies the configuration");
 	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||
 		(rc = server_reload(s, err)))
 		goto fail;
@@ -545,7 +545,7 @@ void server_close(struct server *s)
 {
 	if (!s)
 		return;
-	waiting_say(&s->waiting, "the server is ending");
+	starting_say(&s->waiting, "the server is ending");
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
@@ -569,6 +569,6 @@ void server_close(struct server *s)
 	free(s->external_url);
 	mutex_destroy(&s->lock);
 	mutex_destroy(&s->reload_lock);
-	waiting_release(&s->waiting);
+	starting_release(&s->waiting);
 	free(s);
 }

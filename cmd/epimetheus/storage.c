@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/self/starting.h"
 #include "base/thread.h"
-#include "base/waiting.h"
 #include "cmd/epimetheus/cluster_view.h"
 #include "cmd/epimetheus/rules_lease.h"
 #include "cmd/epimetheus/rules_state.h"
@@ -33,7 +33,7 @@
 
 struct storage {
 	const struct options *o;
-	struct waiting *waiting;
+	struct starting *waiting;
 	struct bucket_prices prices;
 	struct buf bucket_is; /* its settings */
 	struct bucket *bucket;
@@ -221,7 +221,7 @@ static enum err_code storage_open_shard(struct storage *s, struct err *err)
 
 	o.waiting = s->waiting;
 	s->starting = true;
-	waiting_say(s->waiting, "asks the bucket for the lease of shard %s", o.name);
+	starting_say(s->waiting, "asks the bucket for the lease of shard %s", o.name);
 	if ((rc = shard_open(&o, &s->shard, err)) ||
 		(rc = thread_start(&s->watch, "storage-watch", storage_watch, s, err)) ||
 		(rc = shard_start(s->shard, err)))
@@ -260,9 +260,9 @@ static enum err_code storage_read_shards(struct storage *s, struct err *err)
 			return err_set(err, ERR_CANCELED, "no longer waiting for the shards");
 		}
 		if (!n)
-			waiting_say(s->waiting, "lists the shards in the bucket");
+			starting_say(s->waiting, "lists the shards in the bucket");
 		else
-			waiting_say(s->waiting, "reads shards: %zu of %zu", read, n);
+			starting_say(s->waiting, "reads shards: %zu of %zu", read, n);
 		cluster_wait(s->cluster, READY_LOOK_NS);
 	}
 	return ERR_OK;
@@ -319,7 +319,7 @@ static enum err_code storage_open_parts(struct storage *s, const struct config *
 	if (!c || !c->bucket.present) {
 		const struct db_options d = db_options_of(s->o);
 
-		waiting_say(s->waiting, "opens the data directory");
+		starting_say(s->waiting, "opens the data directory");
 		return db_open(&d, &s->db, err);
 	}
 	if ((rc = storage_open_bucket(s, c, err)))
@@ -349,8 +349,8 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 		.opened_ns = s->opened_ns };
 }
 
-enum err_code storage_open(const struct options *o, const struct config *c, struct waiting *waiting,
-	struct storage **out, struct err *err)
+enum err_code storage_open(const struct options *o, const struct config *c,
+	struct starting *waiting, struct storage **out, struct err *err)
 {
 	struct storage *s = calloc(1, sizeof(*s));
 	enum err_code rc;

@@ -21,7 +21,7 @@ struct shard_senders_view;
 struct config;
 struct db;
 struct storage;
-struct waiting;
+struct starting;
 
 
 /*
@@ -30,7 +30,7 @@ struct waiting;
  * the process is pending, and ended the wait.
  */
 MUST_CHECK enum err_code storage_open(const struct options *o, const struct config *c,
-	struct waiting *waiting, struct storage **out, struct err *err);
+	struct starting *waiting, struct storage **out, struct err *err);
 void storage_close(struct storage *s); /* NULL is fine */
 
 struct db *storage_db(struct storage *s); /* answers queries */

@@ -31,7 +31,7 @@
 #define BUCKET_HASH_LEN 64
 #define BUCKET_TO_END UINT64_MAX
 
-struct waiting;
+struct starting;
 
 enum bucket_credentials {
 	/* AWS_ACCESS_KEY_ID ..., or AWS_WEB_IDENTITY_TOKEN_FILE ..., or AWS_SHARED_CREDENTIALS_FILE */
@@ -70,8 +70,9 @@ struct bucket_config {
 	size_t connections_max; /* 64 */
 	size_t object_bytes_max; /* that get holds in memory: 1 GiB */
 	size_t part_bytes; /* larger files are put in parts of this size: 64 MiB */
-	/* Is told why an attempt failed, and that one did not (base/waiting.h); NULL: nobody asks. */
-	struct waiting *waiting;
+	/* Is told why an attempt failed, and that one did not (base/self/starting.h); NULL: nobody
+	 * asks. */
+	struct starting *waiting;
 };
 
 struct bucket;

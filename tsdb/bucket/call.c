@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/waiting.h"
+#include "base/self/starting.h"
 #include "tsdb/bucket/internal.h"
 
 METRIC_COUNTER(retries_total, "epimetheus_bucket_retries_total",
@@ -200,7 +200,7 @@ enum err_code bucket_call(struct bucket *b, struct bucket_call *c, struct err *e
 		v = bucket_try_once(b, c, left_ns, &serial, err);
 		if (v.rc == ERR_TIMEOUT && earlier.code && clock_monotonic_ns() >= until_ns)
 			v.rc = err_copy(err, &earlier); /* says more than that the time is over */
-		waiting_say_why(b->c.waiting, v.again ? err : NULL);
+		starting_say_why(b->c.waiting, v.again ? err : NULL);
 		if (v.credentials && !renewed && serial && credentials_refused(b, serial)) {
 			renewed = true; /* once, and at once */
 			metric_add(&retries_total, c->operation, 1);

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/self/starting.h"
 #include "base/thread.h"
-#include "base/waiting.h"
 
 #define LOOKS 20 /* at the manifest of another owner, in the lease's time */
 #define LOOK_MIN_NS (20 * NS_PER_MS)
@@ -25,7 +25,7 @@ struct lease {
 	char owner[MANIFEST_TOKEN_LEN + 1], session[MANIFEST_TOKEN_LEN + 1];
 	int64_t interval_ns, lease_ns;
 	bool no_probe;
-	struct waiting *waiting;
+	struct starting *waiting;
 	char seen[BUCKET_ETAG_BYTES_MAX]; /* "": nothing */
 	char taker[MANIFEST_TOKEN_LEN + 1]; /* who takes no profiles leaves it; "": we are */
 	uint64_t taker_generation;
@@ -352,7 +352,7 @@ static void lease_say_wait(struct lease *l, const struct manifest *there, int64_
 	struct buf when = { 0 };
 
 	time_print_rfc3339(&when, there->since_ns);
-	waiting_say_time(l->waiting, wait,
+	starting_say_time(l->waiting, wait,
 		"waiting for the lease of %s " STR_FMT ", which " STR_FMT " had since " STR_FMT, l->what,
 		STR_ARG(l->shard), STR_ARG(there->host), STR_ARG(buf_str(&when)));
 	buf_release(&when);

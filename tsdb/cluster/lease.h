@@ -42,7 +42,7 @@
 #define LEASE_MAX_NS (INT64_C(30 * 86400) * 1000000000) /* a longer one counts as this */
 #define LEASE_OWNER_FILE "bucket.owner" /* in the data directory */
 
-struct waiting;
+struct starting;
 
 struct lease_options {
 	struct bucket *bucket;
@@ -58,7 +58,7 @@ struct lease_options {
 	/* The caller has seen this ETag for the lease's time, or with `stopped`: lease_take does not
 	 * wait, takes no manifest but this one (ERR_EXISTS), and leaves its lists as they are. */
 	const char *seen;
-	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
+	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
 };
 
 struct lease;

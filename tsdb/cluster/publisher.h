@@ -43,7 +43,7 @@ struct publisher_options {
 	int64_t orphans_every_ns; /* objects without a name are looked for; 0: a day */
 	struct bucket_prices prices; /* all 0: 5, 0.4 and 23, as AWS has them */
 	bool no_probe;
-	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
+	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
 	bool no_threads; /* for tests: publisher_round and publisher_work are called instead */
 };
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/waiting.h"
+#include "base/self/starting.h"
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/catalog/remote.h"
@@ -418,11 +418,12 @@ static enum err_code cluster_restore_run(
 		(rc = restore_losses(r, bytes, err)))
 		return rc;
 	for (uint32_t i = 0; i < m->windows_n && !rc; i++) {
-		waiting_say(r->o->waiting, "restores window %u of %u from the bucket", i + 1, m->windows_n);
+		starting_say(
+			r->o->waiting, "restores window %u of %u from the bucket", i + 1, m->windows_n);
 		rc = restore_window(r, &m->windows[i], bytes, err);
 	}
 	for (uint32_t i = 0; i < m->blocks_n && !rc; i++) {
-		waiting_say(r->o->waiting, "restores block %u of %u from the bucket", i + 1, m->blocks_n);
+		starting_say(r->o->waiting, "restores block %u of %u from the bucket", i + 1, m->blocks_n);
 		rc = restore_block(r, &m->blocks[i], bytes, more, err);
 	}
 	return rc ? rc : restore_mark_whole(r, err);

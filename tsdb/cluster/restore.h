@@ -27,7 +27,7 @@
 #include "tsdb/cluster/manifest.h"
 
 struct store_ops;
-struct waiting;
+struct starting;
 
 #define RESTORE_MARKER "restoring"
 /* Behind "head/<start>": a loss of a window that lacks some of its segments, from one on. The
@@ -42,7 +42,7 @@ struct restore_options {
 	struct fs *fs; /* NULL: fs_posix */
 	const struct store_ops *store; /* NULL: LevelDB */
 	const atomic_bool *canceled; /* set by any thread; NULL: never */
-	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
+	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
 };
 
 struct restore_done {

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/self/starting.h"
 #include "base/thread.h"
-#include "base/waiting.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/cluster/restore.h"
@@ -420,7 +420,7 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 		return err_set(err, ERR_EXISTS, "shard %s was taken over by another server", s->o.name);
 	if (s->late) /* blocks in the bucket are opened later, without a wait for each */
 		bucket_cancel(s->o.bucket, clock_monotonic_ns());
-	waiting_say(s->o.waiting, "opens the data directory");
+	starting_say(s->o.waiting, "opens the data directory");
 	rc = db_open(&s->o.db, &s->db, err);
 	bucket_cancel(s->o.bucket, INT64_MAX);
 	if (rc || (rc = shard_node_begin_new(s, err)))

@@ -43,7 +43,7 @@ struct shard_options {
 								   bucket; 0: all of them, at once */
 	struct bucket_prices prices;
 	bool no_probe;
-	struct waiting *waiting; /* base/waiting.h; NULL: nobody asks */
+	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
 	bool numbers; /* it stores numeric series alone: losses say so */
 	/* For tests: publisher_round, publisher_work and shard_swap are called instead. */
 	bool no_threads;
