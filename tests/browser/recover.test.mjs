@@ -64,6 +64,22 @@ test("a server that cannot be reached: the view stays, dimmed, with a countdown,
 		}
 });
 
+test("a server that is not ready yet says what it waits for, and the page fills by itself", async (t) => {
+	const why = "waiting for the lease of shard shard-1, which vm had since 2026-11-29T11:45:39Z: 45 s of 90 s";
+	const answer = { status: "error", errorType: "unavailable", error: `not ready: ${why}` };
+	const { page } = await open(t, "explore", {
+		before: (p) => p.route("**/api/**", (route) =>
+			route.fulfill({ status: 503, contentType: "application/json", body: JSON.stringify(answer) })),
+	});
+	await banner(page).getByText("The server is not ready.").waitFor();
+	await banner(page).getByText(`W${why.slice(1)}.`).waitFor();
+	await banner(page).getByText(/Trying again in \d+ s/).waitFor();
+	assert.equal(await page.locator(".notice.error").count(), 1, "it is said once");
+	await page.unrouteAll({ behavior: "wait" });
+	await banner(page).waitFor({ state: "detached" });
+	await page.locator(".results").first().waitFor();
+});
+
 test("without any view yet the page fills when the server is back", async (t) => {
 	for (const name of ["explore", "services", "targets", "compare"]) {
 		const { page } = await open(t, name, {
