@@ -83,19 +83,28 @@ static int64_t minute(const struct stage *s, int i)
 	return s->turn_ns + i * NS_PER_MIN;
 }
 
+/* For turns that are taken by hand; its threads pause meanwhile. NULL: no more. */
+static void lend_database(struct stage *s, struct db *db)
+{
+	mutex_lock(&s->m->lock);
+	s->m->o.db = db;
+	s->m->paused = db != NULL;
+	mutex_unlock(&s->m->lock);
+}
+
 /* Turns of the first manager, from minute 0 on; of the last one only the first `rules_n` rules. */
 static void first_manager(struct stage *s, int turns, size_t rules_n)
 {
 	struct group_state *g = &s->m->groups[0];
 	size_t all = g->rules_n;
 
-	s->m->o.db = s->w.db; /* no thread looks: none was woken */
+	lend_database(s, s->w.db);
 	for (int i = 0; i < turns; i++) {
 		g->rules_n = i == turns - 1 ? rules_n : all;
 		CHECK(group_evaluate(g, minute(s, i)));
 	}
 	g->rules_n = all;
-	s->m->o.db = NULL;
+	lend_database(s, NULL);
 }
 
 static uint64_t turns_of(struct stage *s)
@@ -276,7 +285,7 @@ TEST(older_than_an_hour_is_left_out)
 	int64_t now;
 
 	REQUIRE(open_stage(&s));
-	s.m->o.db = s.w.db;
+	lend_database(&s, s.w.db);
 	g = &s.m->groups[0];
 	now = minute(&s, 20) + NS_PER_S;
 	for (int ago = -1; ago < 180; ago += 1) {
@@ -290,7 +299,7 @@ TEST(older_than_an_hour_is_left_out)
 	last.turn_ns = minute(&s, -60);
 	CHECK_INT(group_first_turn(g, &last, now), minute(&s, -39));
 	CHECK_INT(g->from, 0);
-	s.m->o.db = NULL;
+	lend_database(&s, NULL);
 	close_stage(&s);
 }
 
@@ -311,11 +320,11 @@ TEST(only_turns_of_the_group_count)
 		CHECK_OK(db_append_numbers(s.w.db, &n, 1, on_acked, NULL, &err), &err);
 		CHECK(WAIT_FOR(atomic_load(&acked)));
 	}
-	s.m->o.db = s.w.db;
+	lend_database(&s, s.w.db);
 	group_find_last(&s.m->groups[0], clock_now_ns(), &last);
 	CHECK_INT(last.turn_ns, minute(&s, 1));
 	CHECK_INT(last.from, 4);
-	s.m->o.db = NULL;
+	lend_database(&s, NULL);
 	close_stage(&s);
 }
 
