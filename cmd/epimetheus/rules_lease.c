@@ -89,7 +89,7 @@ static bool rules_lease_wait_closing(struct rules_lease *l, int64_t ns)
 /* Nobody is asked, and no lock is taken. */
 static bool rules_lease_may(void *ctx)
 {
-	return !shard_is_fenced(ctx) && !shard_lease_is_old(ctx);
+	return shard_lease_is_sure(ctx);
 }
 
 static void rules_lease_set_shard(struct rules_lease *l, struct shard_node *shard)

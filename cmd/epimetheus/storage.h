@@ -23,7 +23,6 @@ struct db;
 struct storage;
 struct starting;
 
-
 /*
  * May wait for the lease of the shard's name, restore its directory from the bucket, or read all
  * shards of it; `waiting` says which, and outlives the storage. ERR_CANCELED: a signal that ends

@@ -457,9 +457,9 @@ bool publisher_is_fenced(const struct publisher *p)
 	return lease_is_fenced(p->lease);
 }
 
-bool publisher_lease_is_old(const struct publisher *p)
+bool publisher_lease_is_sure(const struct publisher *p)
 {
-	return lease_age_ns(p->lease) >= lease_ns(p->lease);
+	return lease_is_sure(p->lease);
 }
 
 /* What is refused asks for a round; it waits for no interval, but a bucket that is away is not

@@ -94,8 +94,8 @@ bool publisher_has_block(struct publisher *p, const struct ulid *ulid);
 
 /* Another server has the lease: this one must end, its rows reach nobody. */
 bool publisher_is_fenced(const struct publisher *p);
-/* The last confirmed write is as old as the lease lasts: another server may have it by now. */
-bool publisher_lease_is_old(const struct publisher *p);
+/* As lease.h says: nobody else can have it. Asks nobody. */
+bool publisher_lease_is_sure(const struct publisher *p);
 
 /*
  * May it acknowledge what its database stores? ERR_OK: the lease is sure (lease.h) and the database

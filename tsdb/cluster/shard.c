@@ -449,9 +449,9 @@ bool shard_is_fenced(const struct shard_node *s)
 	return publisher_is_fenced(s->p) || atomic_load(&s->refused);
 }
 
-bool shard_lease_is_old(const struct shard_node *s)
+bool shard_lease_is_sure(const struct shard_node *s)
 {
-	return publisher_lease_is_old(s->p);
+	return publisher_lease_is_sure(s->p);
 }
 
 enum err_code shard_check_lease(struct shard_node *s, struct err *err)

@@ -22,7 +22,7 @@
  * Ownership: shard_open hands *out to the caller. Bucket and range source outlive it; strings of
  *            the options are copied.
  * Threads:   `cluster-local` looks for blocks that may leave the disk. shard_start, shard_close and
- *            shard_abandon by one thread; shard_cancel, shard_is_fenced, shard_lease_is_old and
+ *            shard_abandon by one thread; shard_cancel, shard_is_fenced, shard_lease_is_sure and
  *            shard_check_lease by any until then.
  */
 #ifndef TSDB_CLUSTER_SHARD_H
@@ -73,8 +73,9 @@ struct publisher *shard_publisher(struct shard_node *s);
 MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
 /* Another server has the name: this one must end, its rows reach nobody. */
 bool shard_is_fenced(const struct shard_node *s);
-/* Another server may have the lease by now, whether or not this one knows it. Asks nobody. */
-bool shard_lease_is_old(const struct shard_node *s);
+/* Nobody else can have the lease; else another server may have it, whether or not this one knows
+ * that. Asks nobody. */
+bool shard_lease_is_sure(const struct shard_node *s);
 /* As publisher_check_lease: what is stored may be acknowledged, or ERR_UNAVAILABLE. */
 MUST_CHECK enum err_code shard_check_lease(struct shard_node *s, struct err *err);
 

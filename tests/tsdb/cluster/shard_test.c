@@ -50,7 +50,7 @@ TEST(a_second_shard_of_the_name_is_refused)
 	CHECK(str_find(str_of(err.msg), STR("shard a is in use by ")) == 0);
 	shard_close(second);
 	CHECK(!shard_is_fenced(s));
-	CHECK(!shard_lease_is_old(s));
+	CHECK(shard_lease_is_sure(s));
 	fixture_close(&f);
 	close_world();
 }
@@ -69,7 +69,7 @@ TEST(a_shard_that_was_silent_is_fenced)
 	REQUIRE_OK(shard_open(&other, &second, &err), &err);
 	CHECK_OK(shard_start(second, &err), &err);
 	CHECK(!shard_is_fenced(s));
-	CHECK(shard_lease_is_old(s)); /* it knows without asking */
+	CHECK(!shard_lease_is_sure(s)); /* it knows without asking */
 	fill(20, 30);
 	CHECK_INT(publisher_round(shard_publisher(s), &err), ERR_EXISTS);
 	CHECK(shard_is_fenced(s));
@@ -167,7 +167,7 @@ TEST(a_start_without_the_bucket)
 	CHECK(shard_take_late(s, &err) != ERR_OK);
 	CHECK_INT(publisher_status_of(s).generation, 0);
 	CHECK(!shard_is_fenced(s));
-	CHECK(shard_lease_is_old(s)); /* it has none yet */
+	CHECK(!shard_lease_is_sure(s)); /* it has none yet */
 	crash(); /* again */
 	REQUIRE(start());
 	fill(80, 90);
