@@ -113,6 +113,7 @@ static const struct sandbox_call calls[] = {
 	CALL(timer_settime, "the profiler of this process"),
 	CALL(timerfd_create, "event loops to the millisecond"),
 	CALL(timerfd_settime, "event loops to the millisecond"),
+	CALL(truncate, "a segment whose end a crash left, cut when its window is opened"),
 	CALL(uname, "the name of this host"),
 	CALL(unlink, "what is dropped"),
 	CALL(write, "files, connections, the log"),
