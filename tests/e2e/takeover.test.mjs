@@ -105,7 +105,8 @@ class Sender {
 
 /** Times of losses that an answer warns of, in ms. */
 const lossesOf = (warnings) => warnings.filter((w) => UNSENT.test(w)).map((w) => {
-  const [, from, to] = /between (\S+) and (\S+?)[: ]/.exec(w);
+  const [, from, to] = /between (\S+) and (\S+) \(/.exec(w);
+  assert.ok(Date.parse(from) < Date.parse(to), w);
   return [Date.parse(from), Date.parse(to)];
 });
 
@@ -148,7 +149,7 @@ test('what an owner acknowledged that was paused for longer than its lease is an
     assert.equal(losses.length, 1, JSON.stringify(warnings));
     const named = (one) => losses.some(([from, to]) => from < one.at && one.at <= to);
     const wrong = list.filter((one) => (has.has(one.pod) ? has.get(one.pod) !== one.value : !named(one)));
-    assert.deepEqual(wrong, [], `${list.length} acknowledged, ${has.size} answered`);
+    assert.deepEqual(wrong.map(({ pod, at, value }) => [pod, at, value, has.get(pod)]), [], `${list.length} acknowledged, ${has.size} answered`);
     assert.ok([...has.keys()].length >= list.filter((one) => one.by === spare).length);
   }
 });
