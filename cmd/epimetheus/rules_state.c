@@ -46,8 +46,10 @@ static enum err_code rules_state_get(struct rules_state *s, struct err *err)
 	/* A byte more than may be read says that there are too many. */
 	rc = bucket_get(
 		s->bucket, manifest_key_str(&key), 0, RULES_REPORT_BYTES_MAX + 1, &bytes, &info, err);
-	if (!rc && !str_eq(buf_str(&bytes), buf_str(&s->bytes)))
+	if (!rc && !str_eq(buf_str(&bytes), buf_str(&s->bytes))) {
 		s->same_since_ns = clock_monotonic_ns();
+		s->saw_change = s->looked_ns && s->same_since_ns - s->looked_ns < RULES_STATE_OLD_NS;
+	}
 	if (!rc) {
 		snprintf(s->etag, sizeof(s->etag), "%s", info.etag);
 		buf_release(&s->bytes);
@@ -189,13 +191,13 @@ static enum err_code rules_state_warn(
 	return ERR_OK;
 }
 
-/* Clocks may differ; that the object stays the same needs none. */
+/* Clocks may differ: where the object was seen to change, since when it is the same counts. */
 static int64_t rules_state_age(const struct rules_state *s, const struct rules_report *r)
 {
 	int64_t age = clock_now_ns() - r->written_ns, same = clock_monotonic_ns() - s->same_since_ns;
 
 	mutex_assert_held(&s->lock);
-	return age > same ? age : same;
+	return age > same && !s->saw_change ? age : same;
 }
 
 static enum err_code rules_state_warn_of(struct rules_state *s, const struct rules_report *own,
@@ -229,7 +231,9 @@ static enum err_code rules_state_warn_none(
 {
 	if (s->err.code != ERR_NOT_FOUND)
 		return rules_state_warn(a, out, err,
-			"rules are evaluated by another query node; the state cannot be read: %s", s->err.msg);
+			"rules are not evaluated here, and what another query node evaluates cannot be read: "
+			"%s",
+			s->err.msg);
 	return out->rules.groups_n ?
 		rules_state_warn(a, out, err, "no query node has evaluated the rules yet") :
 		ERR_OK;

@@ -30,6 +30,7 @@ struct rules_state {
 	char etag[128]; /* of them; "": none */
 	int64_t looked_ns; /* monotonic, when it was last looked for; 0: never */
 	int64_t same_since_ns; /* monotonic, since when these bytes are there */
+	bool saw_change; /* others were there shortly before */
 	struct err err; /* of that; code ERR_OK: it is there */
 	struct buf before; /* what another node had evaluated when the lease was taken */
 	/* the putting thread's: */

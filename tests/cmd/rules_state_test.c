@@ -171,8 +171,7 @@ TEST(an_old_state_and_a_store_that_is_away)
 	look_again(&a);
 	CHECK_INT(ask_node(&a, RULES_NOT_HERE, &warning), 1);
 	CHECK(str_has_prefix(warning,
-		STR("rules are evaluated by another query node; the state cannot be "
-									  "read: ")));
+		STR("rules are not evaluated here, and what another query node evaluates cannot be read: ")));
 	fake_forget_faults(&fake);
 	/* Bytes that are no report. */
 	fake_put(
@@ -180,6 +179,43 @@ TEST(an_old_state_and_a_store_that_is_away)
 	look_again(&b);
 	CHECK_INT(ask_node(&b, RULES_NOT_HERE, &warning), 0);
 	CHECK(str_find(warning, STR("cannot be read: a report of rules: the checksum is wrong")) > 0);
+	close_all(&a, &b);
+}
+
+/* Its clock is an hour behind ours. */
+static void put_late(struct node *n, int64_t more_ns)
+{
+	struct rules_snapshot own;
+	struct buf bytes = { 0 };
+
+	REQUIRE_OK(rule_manager_snapshot(n->m, &arena, &own, &err), &err);
+	rules_report_print(&bytes, &own,
+		STR("node-1"), clock_now_ns() - NS_PER_HOUR + more_ns, RULES_REPORT_BYTES_MAX);
+	fake_put(&fake, "p/q/evaluated/rules", buf_str(&bytes));
+	rules_snapshot_release(&own);
+	buf_release(&bytes);
+}
+
+TEST(a_clock_that_differs)
+{
+	struct node a, b;
+	struct str warning;
+
+	REQUIRE(open_all(&a, &b));
+	evaluate(&a);
+	put_late(&a, 0);
+	CHECK_INT(ask_node(&b, RULES_NOT_HERE, &warning), 1);
+	CHECK_STR(warning, "rules are evaluated by node-1; the state is 3600s old");
+	/* It changes, so it is not old. */
+	put_late(&a, NS_PER_S);
+	b.state.looked_ns -= 2 * NS_PER_S;
+	CHECK_INT(ask_node(&b, RULES_NOT_HERE, &warning), 1);
+	CHECK_STR(warning, "");
+	/* It was not looked at for long: when it changed is not known. */
+	put_late(&a, 2 * NS_PER_S);
+	b.state.looked_ns -= 20 * NS_PER_S;
+	CHECK_INT(ask_node(&b, RULES_NOT_HERE, &warning), 1);
+	CHECK(str_find(warning, STR("; the state is 359")) > 0);
 	close_all(&a, &b);
 }
 
