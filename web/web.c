@@ -276,6 +276,7 @@ enum err_code web_set_parts(struct web *w, const struct web_options *o, struct e
 	w->o.notifier = o->notifier;
 	w->o.senders_path = o->senders_path;
 	w->o.put_senders = o->put_senders;
+	w->o.rules_report = o->rules_report;
 	return web_open_intake(w, err);
 }
 
