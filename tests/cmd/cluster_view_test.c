@@ -150,6 +150,7 @@ TEST(what_is_read_there)
 
 	arena_init(&arena, 0);
 	REQUIRE(scene_open(&s));
+	s.o.interval_ns = NS_PER_HOUR; /* it is never late */
 	REQUIRE(mkdtemp(dir));
 	town_fill(&s.town, 1, 1, T0, T0 + 10, 5);
 	REQUIRE(scene_start(&s));
