@@ -65,6 +65,7 @@ struct target_info {
 	struct labels labels; /* as stored, without __name__ */
 	struct str profile; /* __name__ */
 	struct str pool; /* job name as configured */
+	struct str shard; /* of a list of several; else empty */
 	struct str scrape_url, global_url;
 	struct str unix_path; /* of the socket that it is scraped through; "": none */
 	struct str last_error; /* "" when the last scrape went well */

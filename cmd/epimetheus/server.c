@@ -9,13 +9,14 @@
 #include "base/metrics.h"
 #include "base/self/starting.h"
 #include "base/thread.h"
-#include "cmd/epimetheus/beside.h"
 #include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/lease_gate.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/rule_files.h"
 #include "cmd/epimetheus/rules_state.h"
+#include "cmd/epimetheus/shard_targets.h"
+#include "cmd/epimetheus/side_parts.h"
 #include "cmd/epimetheus/storage.h"
 #include "cmd/epimetheus/symbol_requests.h"
 #include "promql/engine/engine.h"
@@ -24,9 +25,6 @@
 #include "scrape/debuginfod/debuginfod.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
-#include "tsdb/debuginfo/names/index_cache.h"
-#include "tsdb/debuginfo/service/debuginfo.h"
-#include "web/files/kept.h"
 #include "web/http/listen.h"
 #include "web/web.h"
 
@@ -44,16 +42,14 @@ struct server {
 	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
 	struct lease_gate gate; /* of a shard: before the sink, for what is pushed */
-	struct kept *files; /* NULL: none are kept */
-	struct extractor *extractor; /* the caller's */
-	struct debuginfo *debuginfo;
-	struct index_cache *indexes;
+	struct side_parts side;
 	struct debuginfod *debuginfod; /* fetches what it wants */
 	struct engine *engine;
 	struct notifier *notifier;
 	struct config *alerting; /* the one the notifier has, referenced */
 	struct rule_manager *rules;
 	struct scrape_manager *manager;
+	struct shard_targets *targets; /* of a shard */
 	struct listen_bound bound, grpc_bound; /* until `web` has them */
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
@@ -275,15 +271,20 @@ static enum err_code web_cluster(
 	return storage_view(((struct server *)ctx)->storage, a, out, err);
 }
 
-static enum err_code web_senders(
-	void *ctx, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err)
+static enum err_code web_shard_lists(void *ctx, enum shard_list which, struct arena *a,
+	struct shard_list_view **out, size_t *n, struct err *err)
 {
-	return storage_senders(((struct server *)ctx)->storage, a, out, n, err);
+	return storage_lists(((struct server *)ctx)->storage, which, a, out, n, err);
 }
 
 static enum err_code web_put_senders(void *ctx, struct str text, struct err *err)
 {
-	return storage_put_senders(((struct server *)ctx)->storage, text, err);
+	return storage_put_list(((struct server *)ctx)->storage, SHARD_SENDERS, text, err);
+}
+
+static enum err_code server_put_targets(void *ctx, struct str text, struct err *err)
+{
+	return storage_put_list(((struct server *)ctx)->storage, SHARD_TARGETS, text, err);
 }
 
 static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
@@ -320,13 +321,13 @@ static void server_walk(void *ctx)
 {
 	struct server *s = ctx;
 
-	symbol_requests_walk(s->db, s->debuginfo);
+	symbol_requests_walk(s->db, s->side.debuginfo);
 }
 
 static enum err_code server_open_debuginfod(struct server *s, struct err *err)
 {
 	const struct debuginfod_options o = {
-		.debuginfo = s->debuginfo, .walk = server_walk, .ctx = s
+		.debuginfo = s->side.debuginfo, .walk = server_walk, .ctx = s
 	};
 
 	return debuginfod_open(&o, &s->debuginfod, err);
@@ -337,7 +338,7 @@ static enum err_code server_open_engine(struct server *s, struct err *err)
 	const struct options *o = &s->o;
 	const struct engine_options e = {
 		.db = s->db,
-		.indexes = s->indexes,
+		.indexes = s->side.indexes,
 		.timeout_ns = o->query_timeout_ns,
 		.lookback_ns = o->lookback_ns,
 		.concurrency_max = (unsigned)o->concurrency_max,
@@ -389,9 +390,9 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.sink = server_pushes_to(s),
 		.engine = s->engine,
 		.manager = s->manager,
-		.debuginfo = s->debuginfo,
+		.debuginfo = s->side.debuginfo,
 		.debuginfod = s->debuginfod,
-		.files = s->files,
+		.files = s->side.files,
 		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,
@@ -406,7 +407,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.rules_report = s->storage && storage_rules_state(s->storage) ? web_rules_report : NULL,
 		.rules_warning = rule_files_why_not(o),
 		.cluster = web_cluster,
-		.senders = web_senders,
+		.shard_lists = web_shard_lists,
 		.senders_path = s->storage ? storage_senders_path(s->storage) : NULL,
 		.put_senders = s->storage && storage_is_shard(s->storage) ? web_put_senders : NULL,
 		.reload_state = web_reload_state,
@@ -457,6 +458,16 @@ static enum err_code server_open_rules(struct server *s, struct err *err)
 	return rule_manager_open(&r, &s->rules, err);
 }
 
+/* Query nodes show what all shards scrape. */
+static enum err_code server_open_targets(struct server *s, struct err *err)
+{
+	const struct shard_targets_options o = {
+		.manager = s->manager, .put = server_put_targets, .ctx = s
+	};
+
+	return storage_is_shard(s->storage) ? shard_targets_open(&o, &s->targets, err) : ERR_OK;
+}
+
 /* Reports a bad configuration before anything is opened. */
 static enum err_code server_check_config(struct server *s, struct err *err)
 {
@@ -500,7 +511,6 @@ enum err_code server_open(
 	if (!s)
 		return err_nomem(err, "server");
 	s->o = *o;
-	s->extractor = extractor;
 	s->bound.fd = s->grpc_bound.fd = -1;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
@@ -511,9 +521,8 @@ enum err_code server_open(
 		limits_open(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
 	if ((rc = server_open_web(s, err)) || (rc = server_open_storage(s, err)) ||
-		(rc = beside_open_symbols(o, extractor, &s->debuginfo, &s->indexes, err)) ||
-		(rc = beside_open_files(o, &s->files, err)) || (rc = server_open_engine(s, err)) ||
-		(rc = server_open_debuginfod(s, err)))
+		(rc = side_parts_open(o, extractor, s->storage, &s->side, err)) ||
+		(rc = server_open_engine(s, err)) || (rc = server_open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
@@ -525,7 +534,7 @@ enum err_code server_open(
 		goto fail;
 	starting_say(&s->waiting, "applies the configuration");
 	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||
-		(rc = server_reload(s, err)))
+		(rc = server_reload(s, err)) || (rc = server_open_targets(s, err)))
 		goto fail;
 	web_set_ready(s->web, true);
 	server_log_address(s, "ready");
@@ -554,14 +563,12 @@ void server_close(struct server *s)
 	storage_end_rules(s->storage);
 	rule_manager_close(s->rules);
 	notifier_close(s->notifier);
+	shard_targets_close(s->targets);
 	scrape_manager_close(s->manager);
-	if (s->debuginfo)
-		debuginfo_stop(s->debuginfo);
+	side_parts_stop(&s->side);
 	debuginfod_close(s->debuginfod);
 	engine_close(s->engine);
-	index_cache_close(s->indexes);
-	debuginfo_service_close(s->debuginfo);
-	kept_close(s->files);
+	side_parts_close(&s->side);
 	storage_close(s->storage);
 	config_unref(s->checked);
 	config_unref(s->alerting);

@@ -12,7 +12,7 @@
 #include "cmd/epimetheus/cluster_view.h"
 #include "cmd/epimetheus/rules_lease.h"
 #include "cmd/epimetheus/rules_state.h"
-#include "cmd/epimetheus/shard_senders.h"
+#include "cmd/epimetheus/shard_lists.h"
 #include "cmd/shared/bucket_options.h"
 #include "tsdb/cluster/caretaker.h"
 #include "tsdb/cluster/cluster.h"
@@ -28,7 +28,7 @@
 /* Of those who only read: a query waits for it, and what fails is tried again. */
 #define READ_TIMEOUT_NS (15 * NS_PER_S)
 #define READ_ATTEMPT_NS (10 * NS_PER_S)
-#define SENDERS_TIMEOUT_NS (5 * NS_PER_S)
+#define SIDE_TIMEOUT_NS (5 * NS_PER_S)
 #define STATE_TIMEOUT_NS (3 * NS_PER_S)
 
 struct storage {
@@ -38,12 +38,12 @@ struct storage {
 	struct buf bucket_is; /* its settings */
 	struct bucket *bucket;
 	struct bucket *rules_bucket; /* apart: closing a shard cancels all calls of its client */
-	/* who waits for it waits no more than a few seconds: a shard that closes; for what is evaluated
-	 * elsewhere */
-	struct bucket *senders_bucket, *state_bucket;
+	/* who waits for it waits no more than a few seconds: for what is beside profiles, and for what
+	 * is evaluated elsewhere */
+	struct bucket *side_bucket, *state_bucket;
 	struct rules_state state; /* of a query node */
 	char *senders_path;
-	struct shard_senders senders; /* of the shards that a query node follows */
+	struct shard_lists lists; /* of the shards that a query node follows */
 	struct remote *remote;
 	struct cluster *cluster;
 	int64_t opened_ns; /* monotonic */
@@ -207,8 +207,8 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 	}
 	if ((rc = bucket_open(&own, &s->bucket, err)) ||
 		(s->o->mode == MODE_QUERY && (rc = storage_open_rules(s, &b, err))) ||
-		(s->o->mode == MODE_SERVER &&
-			(rc = storage_open_impatient(&b, SENDERS_TIMEOUT_NS, &s->senders_bucket, err))))
+		(s->o->mode != MODE_COMPACT &&
+			(rc = storage_open_impatient(&b, SIDE_TIMEOUT_NS, &s->side_bucket, err))))
 		return bucket_section_err(&c->bucket, rc, err);
 	with.bucket = s->bucket;
 	return remote_open(&with, &s->remote, err);
@@ -341,7 +341,7 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 	*out = (struct cluster_parts){ .mode = s->o->mode_name,
 		.shard = s->o->shard_name,
 		.bucket = s->bucket,
-		.bucket_too = { s->rules_bucket, s->state_bucket },
+		.bucket_too = { s->rules_bucket, s->state_bucket, s->side_bucket },
 		.publisher = s->shard ? shard_publisher(s->shard) : NULL,
 		.cluster = s->cluster,
 		.remote = s->remote,
@@ -363,7 +363,7 @@ enum err_code storage_open(const struct options *o, const struct config *c,
 	s->opened_ns = clock_monotonic_ns();
 	mutex_init(&s->lock);
 	cond_init(&s->changed);
-	shard_senders_init(&s->senders);
+	shard_lists_init(&s->lists);
 	rules_state_init(&s->state, NULL);
 	if (!o->data_dir[0]) /* its files would be in the root directory */
 		rc = err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
@@ -461,10 +461,10 @@ void storage_close(struct storage *s)
 	db_close(s->db);
 	remote_close(s->remote);
 	bucket_close(s->rules_bucket);
-	bucket_close(s->senders_bucket);
+	bucket_close(s->side_bucket);
 	rules_state_release(&s->state);
 	bucket_close(s->state_bucket);
-	shard_senders_release(&s->senders);
+	shard_lists_release(&s->lists);
 	free(s->senders_path);
 	bucket_close(s->bucket);
 	if (s->lock_fd >= 0)
@@ -511,12 +511,14 @@ enum err_code storage_view(
 	return cluster_view_fill(&p, a, out, err);
 }
 
-enum err_code storage_senders(
-	struct storage *s, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err)
+enum err_code storage_lists(struct storage *s, enum shard_list which, struct arena *a,
+	struct shard_list_view **out, size_t *n, struct err *err)
 {
 	*n = 0;
-	return s->cluster ? shard_senders_get(&s->senders, s->bucket, s->cluster, a, out, n, err) :
-						ERR_OK;
+	if (!s->cluster)
+		return ERR_OK;
+	return shard_lists_get(
+		&s->lists, which, RULES_SHARD, s->side_bucket, s->cluster, a, out, n, err);
 }
 
 const char *storage_senders_path(const struct storage *s)
@@ -531,10 +533,16 @@ struct shard_node *storage_shard(struct storage *s)
 
 bool storage_is_shard(const struct storage *s)
 {
-	return s->senders_bucket != NULL;
+	return s->shard != NULL;
 }
 
-enum err_code storage_put_senders(struct storage *s, struct str text, struct err *err)
+enum err_code storage_put_list(
+	struct storage *s, enum shard_list which, struct str text, struct err *err)
 {
-	return shard_senders_put(s->senders_bucket, s->o->shard_name, text, err);
+	return shard_lists_put(s->side_bucket, which, s->o->shard_name, text, err);
+}
+
+struct bucket *storage_side_bucket(struct storage *s)
+{
+	return s->side_bucket;
 }

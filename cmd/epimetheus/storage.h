@@ -13,11 +13,11 @@
 
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/rules_lease.h"
+#include "web/router/options.h"
 
 struct arena;
-struct cluster_view;
+struct bucket;
 struct shard_node;
-struct shard_senders_view;
 struct config;
 struct db;
 struct storage;
@@ -52,14 +52,20 @@ bool storage_is_other(struct storage *s, const struct config *c);
 MUST_CHECK enum err_code storage_view(
 	struct storage *s, struct arena *a, struct cluster_view *out, struct err *err);
 
-/* Senders of the shards that a query node follows; elsewhere there are none. shard_senders.h */
-MUST_CHECK enum err_code storage_senders(struct storage *s, struct arena *a,
-	struct shard_senders_view **out, size_t *n, struct err *err);
+/* Lists of the shards that a query node follows; elsewhere there are none. shard_lists.h */
+MUST_CHECK enum err_code storage_lists(struct storage *s, enum shard_list which, struct arena *a,
+	struct shard_list_view **out, size_t *n, struct err *err);
 const char *storage_senders_path(const struct storage *s); /* the file of this server's own */
 /* NULL: this server is none. For the life of the storage. */
 struct shard_node *storage_shard(struct storage *s);
-/* This server is a shard: query nodes find its senders by storage_put_senders. */
+/* This server is a shard: query nodes find its lists by storage_put_list. */
 bool storage_is_shard(const struct storage *s);
-MUST_CHECK enum err_code storage_put_senders(struct storage *s, struct str text, struct err *err);
+MUST_CHECK enum err_code storage_put_list(
+	struct storage *s, enum shard_list which, struct str text, struct err *err);
+/*
+ * For what is beside profiles: its calls end soon. NULL: there is no bucket, or the server is a
+ * caretaker.
+ */
+struct bucket *storage_side_bucket(struct storage *s);
 
 #endif

@@ -209,3 +209,46 @@ test("a target is profiled now, and the page leads to its profile", async (t) =>
 	const text = await pool(page, "shop").locator(".profile-now .err").innerText();
 	assert.match(text, /Connection refused/);
 });
+
+test("a query node shows the shard of each process, how old the lists are, and what is missing", async (t) => {
+	const at = (s) => new Date(Date.now() - 1000 * s).toISOString();
+	const target = (shard, address) => ({
+		profile: "memory",
+		shard,
+		discoveredLabels: { __address__: address },
+		labels: { instance: address, job: "shop" },
+		scrapePool: "shop",
+		scrapeUrl: `http://${address}/debug/pprof/allocs`,
+		lastError: "",
+		lastScrape: at(50),
+		lastScrapeDuration: 0.1,
+		health: "up",
+		scrapeInterval: "15s",
+		scrapeTimeout: "10s",
+	});
+	const data = {
+		activeTargets: [target("shard-0", "10.0.0.1:80"), target("shard-1", "10.0.0.2:80")],
+		droppedTargets: [],
+		droppedTargetCounts: { shop: 0 },
+		shards: ["shard-0", "shard-1"].map((shard, i) => ({ shard, time: at(20 + 20 * i), targets: 1, leftOut: 0 })),
+	};
+	const missing = "the targets of shard shard-2 are missing: it has put no list into the bucket yet";
+	const { page, problems } = await openPage(t, `${server.base}targets`, {
+		before: (p) =>
+			p.route("**/api/v1/targets", (route) =>
+				route.fulfill({ json: { status: "success", data, warnings: [missing] } }),
+			),
+	});
+	const of = pool(page, "shop");
+	await of.locator("tbody tr").nth(1).waitFor();
+	assert.deepEqual(await of.locator("thead th").last().innerText(), "Shard");
+	assert.deepEqual(await of.locator('td[data-title="Shard"]').allInnerTexts(), ["shard-0", "shard-1"]);
+	assert.equal(await of.getByRole("button", { name: "profile now" }).count(), 0);
+	assert.deepEqual(await page.locator(".notice.warning").allInnerTexts(), [missing]);
+	assert.match(
+		await page.locator(".page-bar").innerText(),
+		/2 processes, 2 profiles, 0 dropped, of 2 shards as they were \d+ s ago/,
+	);
+	await shot(page, "fleet");
+	assert.deepEqual(problems, []);
+});

@@ -209,3 +209,20 @@ test("names of pools in one parameter", () => {
 	assert.equal(toggle("a,b", "a"), "b");
 	assert.equal(toggle("a", "a"), null);
 });
+
+test("on a query node a process is a shard's, and the list says of when it is", () => {
+	const of = (shard) => ({ ...active("web", "a:1", "memory"), shard });
+	const data = {
+		activeTargets: [of("shard-0"), of("shard-1")],
+		shards: [
+			{ shard: "shard-0", time: "2026-01-01T00:01:00Z", targets: 1, leftOut: 0 },
+			{ shard: "shard-1", time: "2026-01-01T00:00:30Z", targets: 1, leftOut: 0 },
+		],
+	};
+	const all = targets.processes(data.activeTargets);
+	assert.deepEqual(all.map((p) => p.shard), ["shard-0", "shard-1"]);
+	assert.deepEqual(targets.processPools(all, data, "shard-1", "all").map((p) => p.shown.length), [1]);
+	assert.equal(targets.listedSince(data), Date.parse("2026-01-01T00:00:30Z") / 1000);
+	assert.equal(targets.listedSince(DATA), 0);
+	assert.ok(!("shard" in targets.processes(DATA.activeTargets)[0]));
+});

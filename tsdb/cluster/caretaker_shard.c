@@ -164,12 +164,14 @@ static enum err_code visit_remove_manifest(struct visit *v, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(v->s->name)),
 						senders = manifest_key_senders(str_of(v->s->name)),
-						evaluated = manifest_key_evaluated(str_of(v->s->name));
+						evaluated = manifest_key_evaluated(str_of(v->s->name)),
+						targets = manifest_key_targets(str_of(v->s->name));
 	enum err_code rc;
 
 	if ((rc = visit_renew(v, err)) ||
 		(rc = bucket_delete(v->c->o.bucket, manifest_key_str(&senders), err)) ||
 		(rc = bucket_delete(v->c->o.bucket, manifest_key_str(&evaluated), err)) ||
+		(rc = bucket_delete(v->c->o.bucket, manifest_key_str(&targets), err)) ||
 		(rc = bucket_delete(v->c->o.bucket, manifest_key_str(&key), err)))
 		return rc;
 	log_info(

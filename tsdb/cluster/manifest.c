@@ -287,6 +287,14 @@ struct manifest_key manifest_key_evaluated(struct str shard)
 	return k;
 }
 
+struct manifest_key manifest_key_targets(struct str shard)
+{
+	struct manifest_key k;
+
+	snprintf(k.text, sizeof(k.text), "targets/" STR_FMT, STR_ARG(shard));
+	return k;
+}
+
 struct manifest_key manifest_key_block(
 	struct str shard, const struct manifest_block *b, enum manifest_block_file which)
 {

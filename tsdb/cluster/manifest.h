@@ -170,6 +170,7 @@ struct manifest_key manifest_key_of(struct str shard); /* of the manifest itself
 struct manifest_key manifest_key_senders(struct str shard);
 /* evaluated/NAME: what the rules' shard evaluates, as all query nodes answer it. Likewise. */
 struct manifest_key manifest_key_evaluated(struct str shard);
+struct manifest_key manifest_key_targets(struct str shard); /* targets/NAME: what it scrapes */
 struct manifest_key manifest_key_block(
 	struct str shard, const struct manifest_block *b, enum manifest_block_file which);
 struct manifest_key manifest_key_segment(

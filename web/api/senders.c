@@ -49,7 +49,7 @@ static enum err_code api_senders_add_own(struct api_senders *s, struct web *w, s
 
 /* A shard that cannot be read hides no other. */
 static enum err_code api_senders_add_shard(
-	struct api_senders *s, const struct shard_senders_view *of, struct err *err)
+	struct api_senders *s, const struct shard_list_view *of, struct err *err)
 {
 	struct str error = of->error;
 	struct sender_list l = { 0 };
@@ -69,13 +69,13 @@ static enum err_code api_senders_add_shard(
 
 static enum err_code api_senders_add_shards(struct api_senders *s, struct web *w, struct err *err)
 {
-	struct shard_senders_view *v;
+	struct shard_list_view *v;
 	enum err_code rc;
 	size_t n;
 
-	if (!w->o.senders)
+	if (!w->o.shard_lists)
 		return ERR_OK;
-	if ((rc = w->o.senders(w->o.ctx, s->a, &v, &n, err)))
+	if ((rc = w->o.shard_lists(w->o.ctx, SHARD_SENDERS, s->a, &v, &n, err)))
 		return rc;
 	if (!(s->warnings = arena_array(s->a, struct str, n + 1)))
 		return arena_fail(s->a, "senders", err);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "scrape/manager.h"
+#include "web/api/fleet_targets.h"
 #include "web/api/handlers.h"
 #include "web/api/metadata.h"
 #include "web/api/view.h"
@@ -193,7 +193,7 @@ static int64_t api_window_of(const struct scrape_snapshot *s, int64_t lookback_n
 }
 
 static enum err_code api_describe(struct describing *d, struct web *w, struct http_out *out,
-	const struct scrape_snapshot *s, struct err *err)
+	const struct fleet_targets *f, struct err *err)
 {
 	const struct db_visitor visitor = { .wanted = api_targets_metadata_wants_series,
 		.take = api_targets_metadata_take_series,
@@ -201,13 +201,15 @@ static enum err_code api_describe(struct describing *d, struct web *w, struct ht
 	int64_t now_ns = clock_now_ns();
 	struct http_in *in = d->view->in;
 	enum err_code rc = view_open_at(
-		d->view, w, in, now_ns - api_window_of(s, w->o.lookback_ns), now_ns, err);
+		d->view, w, in, now_ns - api_window_of(&f->s, w->o.lookback_ns), now_ns, err);
 
-	if (rc || (rc = api_choose_targets(d, s, err)))
+	if (rc || (rc = api_choose_targets(d, &f->s, err)))
 		return rc;
 	if (d->n && (rc = db_visit_series(d->view->q, DB_PROFILES, NULL, 0, &visitor, err)))
 		return rc;
 	api_sort(d, api_by_process_and_profile);
+	for (size_t i = 0; i < f->warnings_n; i++)
+		view_warn(d->view, STR_FMT, STR_ARG(f->warnings[i]));
 	api_targets_metadata_print(out, d);
 	return ERR_OK;
 }
@@ -226,18 +228,18 @@ void api_targets_metadata(struct web *w, struct http_in *in, struct http_out *ou
 {
 	struct view view = { .in = in };
 	struct describing d = { .view = &view, .metric = http_param(in, "metric") };
-	struct scrape_snapshot s;
+	struct fleet_targets f = { 0 };
 	struct err err, why;
 	enum err_code rc = api_read_match(&d, in, &err);
 
 	if (d.metric.len && !type_pattern_parse(d.metric, &d.pattern))
 		d.pattern = (struct type_pattern){ 0 };
-	if (!rc && !(rc = scrape_manager_snapshot(w->o.manager, NULL, &in->arena, &s, &err))) {
-		if ((rc = api_describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
+	if (!rc && !(rc = fleet_targets_open(w, STR(""), &in->arena, &f, &err))) {
+		if ((rc = api_describe(&d, w, out, &f, &err)) == ERR_LIMIT) {
 			why = err;
 			err_set(&err, rc, "%s: set `limit` or `match_target`", why.msg);
 		}
-		scrape_snapshot_release(&s);
+		fleet_targets_release(&f);
 	}
 	if (rc)
 		api_fail(out, rc, &err);

@@ -6,7 +6,8 @@ const struct operation target_operations[TARGET_OPERATIONS] = {
 	[OP_TARGETS] = {
 		.id = "targets",
 		.summary = "List targets and their last scrape",
-		.description = "Each profile of a process is a target. Values that may be keys are hidden.",
+		.description = "Each profile of a process is a target. Values that may be keys are hidden. "
+					   "A query node lists those of all shards, two minutes old at most.",
 		.params = PARAMS({ "state", PARAM_STRING, 0, "active|dropped|any", "any",
 							 "Which of both lists is filled.", NULL },
 			{ "scrapePool", PARAM_STRING, 0, NULL, NULL, "Only of this job.", NULL }),

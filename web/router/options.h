@@ -71,10 +71,17 @@ struct cluster_view {
 	double storage_cost_month; /* of what the shards above have in the bucket */
 };
 
-/* Senders of a shard, for the API's list of all. */
-struct shard_senders_view {
+/* Lists that each shard puts into the bucket, for the API of query nodes. */
+enum shard_list {
+	SHARD_SENDERS, /* JSON, scrape/receive/senders.h */
+	SHARD_TARGETS, /* gzip of scrape/target_lines.h */
+	SHARD_LISTS
+};
+
+struct shard_list_view {
 	struct str shard;
-	struct str text; /* as the shard wrote them: scrape/receive/senders.h */
+	bool stopped; /* in order: what it wrote is no more so */
+	struct str text; /* as the shard wrote it */
 	struct str error; /* why it could not be read; "": it could */
 };
 
@@ -158,9 +165,12 @@ struct web_options {
 	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
 	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
 	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);
-	/* Senders of shards, whose texts are in the arena. NULL: there is no bucket. */
-	enum err_code (*senders)(
-		void *ctx, struct arena *a, struct shard_senders_view **out, size_t *n, struct err *err);
+	/*
+	 * A list of each shard that a query node follows, whose texts are in the arena; of senders only
+	 * those that are there. No shards: *n is 0. NULL: there is no bucket.
+	 */
+	enum err_code (*shard_lists)(void *ctx, enum shard_list which, struct arena *a,
+		struct shard_list_view **out, size_t *n, struct err *err);
 	const char *senders_path; /* the file of this server's own; NULL: they are in memory alone */
 	/* Where query nodes find them; may wait. NULL: nowhere. */
 	enum err_code (*put_senders)(void *ctx, struct str text, struct err *err);

@@ -299,6 +299,7 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	fake_put(&s.fake, "p/q/senders/b", STR("x"));
 	fake_put(&s.fake, "p/q/evaluated/a", STR("x"));
 	fake_put(&s.fake, "p/q/evaluated/b", STR("x"));
+	fake_put(&s.fake, "p/q/targets/a", STR("x"));
 	other_shard(1000);
 	o.retention_ns = SEC;
 	REQUIRE(open_caretaker());
@@ -306,6 +307,7 @@ TEST(a_shard_that_has_nothing_left_is_removed)
 	CHECK(fake_find(&s.fake, "p/q/shards/a/manifest") == NULL);
 	CHECK(fake_find(&s.fake, "p/q/senders/a") == NULL);
 	CHECK(fake_find(&s.fake, "p/q/evaluated/a") == NULL);
+	CHECK(fake_find(&s.fake, "p/q/targets/a") == NULL);
 	CHECK_INT(objects(), 5); /* b's manifest, senders, rules; ab's object; our lease */
 	caretaker_status(c, &status);
 	CHECK_INT(status.removed_shards, 1);

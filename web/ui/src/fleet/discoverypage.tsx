@@ -101,6 +101,8 @@ export function DiscoveryPage() {
 				</>
 			}
 			error={error}
+			warnings={answer?.warnings ?? []}
+			infos={answer?.infos ?? []}
 			pools={list}
 			counts={(p) => <Count some={p.active} all={p.all} word="active" mark="faint" />}
 			table={(p) => <FoundTable pool={p} />}

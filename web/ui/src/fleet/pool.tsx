@@ -6,7 +6,7 @@ import { Segmented, TextFilter } from "../shared/fields";
 import { type Loaded, useApi, useInterval, useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
 import { Scroll } from "../shared/layout";
-import { QueryError } from "../shared/notices";
+import { Notices, QueryError } from "../shared/notices";
 import { Paged } from "../shared/paged";
 import { listParam, openAtFirst, type Pool } from "./targets";
 import "./targets.css";
@@ -148,6 +148,9 @@ export interface PoolsPageProps<S extends string, P extends Pool<unknown>> {
 	/** At the right end of the bar. */
 	aside: ComponentChildren;
 	error: ApiError | null;
+	/** Of the answer. */
+	warnings: string[];
+	infos: string[];
 	pools: P[];
 	counts(pool: P): ComponentChildren;
 	table(pool: P): ComponentChildren;
@@ -177,6 +180,7 @@ export function PoolsPage<S extends string, P extends Pool<unknown>>(props: Pool
 				{props.aside}
 			</div>
 			{error && <QueryError error={error} sent="" />}
+			<Notices warnings={props.warnings} infos={props.infos} />
 			{props.pools.map((p) => (
 				<PoolPanel key={p.name} pool={p} pools={pools} counts={props.counts(p)}>
 					{() => props.table(p)}

@@ -61,6 +61,8 @@ export interface Process {
 	warnings: ProcessError[];
 	/** When one of its profiles was last scraped without an error, seconds; 0 if not known. */
 	lastSuccess: number;
+	/** The shard that scrapes it, on a query node. */
+	shard?: string;
 }
 
 export interface ProcessError {
@@ -97,7 +99,13 @@ function successOf(targets: Target[]): number {
 }
 
 const keyOf = (t: Target): string =>
-	JSON.stringify([t.scrapePool, t.discoveredLabels.__address__, t.scrapeUnixSocket, t.labels]);
+	JSON.stringify([
+		t.scrapePool,
+		t.discoveredLabels.__address__,
+		t.scrapeUnixSocket,
+		t.labels,
+		t.shard,
+	]);
 
 /** Targets by process, in the order in which they come. */
 export function processes(targets: Target[]): Process[] {
@@ -117,6 +125,7 @@ export function processes(targets: Target[]): Process[] {
 		errors: textsOf(of, "lastError"),
 		warnings: textsOf(of, "warning"),
 		lastSuccess: successOf(of),
+		...(of[0].shard !== undefined && { shard: of[0].shard }),
 	}));
 }
 
@@ -135,7 +144,14 @@ const searched = (p: Process): string =>
 		p.address,
 		...p.targets.map((t) => `${t.scrapeUrl}\n${t.profile}\n${t.lastError}\n${t.warning ?? ""}`),
 		labelText(p.labels),
+		...(p.shard === undefined ? [] : [`shard=${p.shard}`]),
 	].join("\n");
+
+/** When the oldest of the lists that shards wrote is from, seconds; 0: this server scrapes itself. */
+export function listedSince(data: Targets): number {
+	const times = (data.shards ?? []).map((s) => Date.parse(s.time) / 1000).filter((t) => t > 0);
+	return times.length ? Math.min(...times) : 0;
+}
 
 /** Counts and rows are of processes. "up" is a process of which no profile fails. */
 export function processPools(all: Process[], data: Targets, filter: string, health: Health): ProcessPool[] {

@@ -14,6 +14,7 @@ import {
 	type Health,
 	labelKey,
 	lastUp,
+	listedSince,
 	type Process,
 	type ProcessError,
 	processes,
@@ -33,6 +34,8 @@ const COLUMNS = [
 	{ title: "Last success", col: "c-num", head: "num" },
 	{ title: "Interval", col: "c-num", head: "num" },
 ];
+/** On a query node. */
+const SHARD_COLUMN = { title: "Shard", col: "c-num" };
 
 const STATE_WORDS = { up: "up", down: "down", part: "in part", unknown: "unknown" };
 const STATE_CLASS = { up: "up", down: "down", part: "wait", unknown: "" };
@@ -122,6 +125,8 @@ interface RowProps {
 	now: number;
 	/** Whether the server profiles targets on demand. */
 	orders: boolean;
+	/** Whether the column Shard is shown. */
+	shard: boolean;
 	uptime: Map<string, (number | null)[]>;
 	/** The end of the uptime lines, seconds. */
 	end: number;
@@ -130,8 +135,9 @@ interface RowProps {
 /** The profile that an order takes: the CPU's if it is scraped. */
 const ordered = (p: Process) => p.targets.find((t) => t.profile === "process_cpu") ?? p.targets[0];
 
-function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
+function Row({ of, now, orders, shard, uptime, end }: RowProps & { of: Process }) {
 	const [open, setOpen] = useState(false);
+	const columns = COLUMNS.length + Number(shard);
 	const line = uptime.get(labelKey(of.labels));
 	const success = of.lastSuccess || lastUp(line, end);
 	const intervals = [...new Set(of.targets.map((t) => t.scrapeInterval))];
@@ -146,7 +152,7 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 						open={open}
 						onOpen={setOpen}
 					/>
-					{orders && <ProfileNow target={ordered(of)} />}
+					{orders && of.shard === undefined && <ProfileNow target={ordered(of)} />}
 				</td>
 				<td>
 					<State of={of} />
@@ -171,10 +177,11 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 				<td class="num" data-title="Interval">
 					{intervals.join(", ")}
 				</td>
+				{shard && <td data-title="Shard">{of.shard ?? "–"}</td>}
 			</tr>
 			{of.errors.length > 0 && (
 				<tr class="error-row">
-					<td colSpan={COLUMNS.length} class="err">
+					<td colSpan={columns} class="err">
 						{of.errors.map((e) => (
 							<ErrorLine key={e.text} error={e} of={of} />
 						))}
@@ -183,7 +190,7 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 			)}
 			{of.warnings.length > 0 && (
 				<tr class="error-row">
-					<td colSpan={COLUMNS.length} class="warning">
+					<td colSpan={columns} class="warning">
 						{of.warnings.map((w) => (
 							<div key={w.text}>
 								<b>{w.profiles.join(", ")}: </b>
@@ -195,7 +202,7 @@ function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 			)}
 			{open && (
 				<tr class="discovered">
-					<td colSpan={COLUMNS.length}>
+					<td colSpan={columns}>
 						<Relabelling pool={of.scrapePool} labels={of.targets[0].discoveredLabels} />
 					</td>
 				</tr>
@@ -227,10 +234,14 @@ function useUptime(shown: Process[]) {
 	return { uptime, end: asked };
 }
 
-function ProcessTable({ shown, ...rest }: Pick<RowProps, "now" | "orders"> & { shown: Process[] }) {
+function ProcessTable({
+	shown,
+	...rest
+}: Pick<RowProps, "now" | "orders" | "shard"> & { shown: Process[] }) {
 	const lines = useUptime(shown);
+	const columns = rest.shard ? [...COLUMNS, SHARD_COLUMN] : COLUMNS;
 	return (
-		<PagedTable kind="targets" columns={COLUMNS} items={shown} what="processes">
+		<PagedTable kind="targets" columns={columns} items={shown} what="processes">
 			{(p, i) => <Row key={p.address + i} of={p} {...rest} {...lines} />}
 		</PagedTable>
 	);
@@ -299,6 +310,7 @@ export function TargetsPage() {
 		[answer, all, state, filter],
 	);
 	const dropped = answer?.data.droppedTargets ?? [];
+	const shards = answer?.data.shards;
 	const droppedCount = Object.values(answer?.data.droppedTargetCounts ?? {}).reduce(
 		(a, b) => a + b,
 		0,
@@ -315,17 +327,21 @@ export function TargetsPage() {
 						{all.length.toLocaleString("en")} processes,{" "}
 						{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} profiles,{" "}
 						{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
+						{answer && shards &&
+							`, of ${shards.length} shards as they were ${formatAgo(now - listedSince(answer.data))}`}
 					</span>
 					<a href="service-discovery">Service discovery</a>
 					<a href="senders">Senders</a>
 				</>
 			}
 			error={error}
+			warnings={answer?.warnings ?? []}
+			infos={answer?.infos ?? []}
 			pools={list}
 			counts={(p) => (
 				<Count some={p.up} all={p.all} word="up" mark={p.up === p.all ? "up" : "down"} />
 			)}
-			table={(p) => <ProcessTable shown={p.shown} now={now} orders={orders} />}
+			table={(p) => <ProcessTable shown={p.shown} now={now} orders={orders} shard={shards !== undefined} />}
 			empty={
 				!answer
 					? null

@@ -95,6 +95,8 @@ export interface Target {
 	health: string;
 	scrapeInterval: string;
 	scrapeTimeout: string;
+	/** The shard that scrapes it, on a query node. */
+	shard?: string;
 }
 
 export interface DroppedTarget {
@@ -120,6 +122,8 @@ export interface Targets {
 	droppedTargetCounts?: Record<string, number>;
 	/** Pools that do not scrape at all, and why. */
 	scrapePoolErrors?: Record<string, string>;
+	/** On a query node: when each shard wrote the list of its targets. */
+	shards?: { shard: string; time: string; targets: number; leftOut: number }[];
 }
 
 export interface Answer<T> {

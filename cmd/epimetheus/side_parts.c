@@ -1,0 +1,89 @@
+#include "cmd/epimetheus/side_parts.h"
+
+#include "base/fs.h"
+#include "cmd/epimetheus/storage.h"
+#include "tsdb/debuginfo/names/index_cache.h"
+#include "tsdb/debuginfo/service/debuginfo.h"
+#include "web/files/kept.h"
+
+#define UPLOADS_BYTES_MAX (UINT64_C(4) << 30) /* debug data that waits; one file always may */
+
+static void side_parts_want_binary(void *ctx, const struct debuginfo_id *id, struct str path)
+{
+	debuginfo_want(ctx, id, path);
+}
+
+static enum err_code side_parts_open_debuginfo(
+	const struct options *o, struct extractor *extractor, struct side_parts *p, struct err *err)
+{
+	struct debuginfo_service_options d = {
+		.fs = &fs_posix,
+		.store = { .bytes_max = o->debuginfo_bytes_max,
+			.file_bytes_max = o->debuginfo_file_bytes_max,
+			.uploads_bytes_max = UPLOADS_BYTES_MAX,
+			.free_bytes_min = o->free_bytes_reserve },
+		.extractor = extractor,
+	};
+	struct buf dir = { 0 };
+	enum err_code rc;
+
+	if (d.store.uploads_bytes_max < o->debuginfo_file_bytes_max)
+		d.store.uploads_bytes_max = o->debuginfo_file_bytes_max;
+	buf_printf(&dir, "%s/debuginfo", o->data_dir);
+	buf_add_char(&dir, '\0');
+	d.dir = dir.ptr;
+	rc = buf_failed(&dir) ? err_nomem(err, "symbols") :
+							debuginfo_service_open(&d, &p->debuginfo, err);
+	buf_release(&dir);
+	return rc ? rc :
+				index_cache_open(debuginfo_store(p->debuginfo), side_parts_want_binary,
+					p->debuginfo, &p->indexes, err);
+}
+
+/* A node without data of its own keeps nothing. */
+static enum err_code side_parts_open_files(
+	const struct options *o, struct side_parts *p, struct err *err)
+{
+	struct kept_options k = {
+		.fs = &fs_posix,
+		.bytes_max = o->files_bytes_max,
+		.time_max_ns = o->files_time_max_ns,
+		.free_bytes_min = o->free_bytes_reserve,
+	};
+	struct buf dir = { 0 };
+	enum err_code rc;
+
+	if (o->mode != MODE_SERVER)
+		return ERR_OK;
+	buf_printf(&dir, "%s/files", o->data_dir);
+	buf_add_char(&dir, '\0');
+	k.dir = dir.ptr;
+	rc = buf_failed(&dir) ? err_nomem(err, "files") : kept_open(&k, &p->files, err);
+	buf_release(&dir);
+	return rc;
+}
+
+enum err_code side_parts_open(const struct options *o, struct extractor *extractor,
+	struct storage *storage, struct side_parts *p, struct err *err)
+{
+	enum err_code rc;
+
+	(void)storage;
+	if (!(rc = side_parts_open_debuginfo(o, extractor, p, err)))
+		rc = side_parts_open_files(o, p, err);
+	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
+}
+
+void side_parts_stop(struct side_parts *p)
+{
+	if (p->debuginfo)
+		debuginfo_stop(p->debuginfo);
+}
+
+void side_parts_close(struct side_parts *p)
+{
+	index_cache_close(p->indexes);
+	debuginfo_service_close(p->debuginfo);
+	kept_close(p->files);
+	*p = (struct side_parts){ 0 };
+}

@@ -1,0 +1,31 @@
+/*
+ * Side parts: what a server has beside profiles, in folders of its data directory: symbols of
+ * native code, and files that people keep. The database's lock of the directory covers them.
+ *
+ * Errors:    of the parts, of which ERR_NOT_FOUND becomes ERR_IO.
+ * Ownership: side_parts_open fills a zeroed struct of the caller's; side_parts_close empties it,
+ * also after an error. Threads:   open, stop and close by one.
+ */
+#ifndef CMD_EPIMETHEUS_SIDE_PARTS_H
+#define CMD_EPIMETHEUS_SIDE_PARTS_H
+
+#include "cmd/epimetheus/options.h"
+
+struct debuginfo;
+struct extractor;
+struct index_cache;
+struct kept;
+struct storage;
+
+struct side_parts {
+	struct debuginfo *debuginfo;
+	struct index_cache *indexes;
+	struct kept *files; /* NULL: none are kept */
+};
+
+MUST_CHECK enum err_code side_parts_open(const struct options *o, struct extractor *extractor,
+	struct storage *storage, struct side_parts *p, struct err *err);
+void side_parts_stop(struct side_parts *p); /* nobody waits for symbols any more */
+void side_parts_close(struct side_parts *p); /* their users are closed */
+
+#endif
