@@ -33,7 +33,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	discovery/sources discovery/kubernetes discovery/apis discovery \
 	scrape/config scrape/receive scrape/targets scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
-	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
+	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service tsdb/debuginfo/shared scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
@@ -71,6 +71,7 @@ uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
+uses_tsdb/debuginfo/shared := base base/net tsdb/bucket tsdb/debuginfo/store tsdb/debuginfo/service
 uses_scrape/debuginfod := base base/net scrape/config tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service
 uses_tsdb/segments := base tsdb/store
 uses_tsdb/symbols := base proto

@@ -40,7 +40,7 @@ static const struct {
 	unsigned modes;
 	const char *why;
 } limits[] = {
-	{ "web.enable-ingest", SERVER, NO_INTAKE },
+	{ "web.enable-ingest", SERVER | QUERY, NO_INTAKE }, /* a query node takes symbols */
 	{ "web.enable-files", SERVER, NO_DATA },
 	{ "storage.files.max-size", SERVER, NO_DATA },
 	{ "storage.files.max-time", SERVER, NO_DATA },

@@ -45,7 +45,7 @@ static struct flag table[] = {
 		"Serve /api/v1/admin and /api/v1/targets/profile." },
 	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
 		"Take what programs send: profiles (POST /api/v1/ingest, OTLP, the protocols of Pyroscope "
-		"and profefe) and symbols." },
+		"and profefe) and symbols. A query node takes symbols alone." },
 	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
 		"Keep files that people drop on the page, if they ask for it, until they expire." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",

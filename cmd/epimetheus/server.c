@@ -25,6 +25,7 @@
 #include "scrape/debuginfod/debuginfod.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
+#include "tsdb/debuginfo/shared/shared.h"
 #include "web/http/listen.h"
 #include "web/web.h"
 
@@ -324,11 +325,17 @@ static void server_walk(void *ctx)
 	symbol_requests_walk(s->db, s->side.debuginfo);
 }
 
+static bool server_ask_bucket(void *ctx, const struct debuginfo_id *id)
+{
+	return shared_symbols_fetch(((struct server *)ctx)->side.shared, id);
+}
+
 static enum err_code server_open_debuginfod(struct server *s, struct err *err)
 {
-	const struct debuginfod_options o = {
-		.debuginfo = s->side.debuginfo, .walk = server_walk, .ctx = s
-	};
+	const struct debuginfod_options o = { .debuginfo = s->side.debuginfo,
+		.walk = server_walk,
+		.ask_first = s->side.shared ? server_ask_bucket : NULL,
+		.ctx = s };
 
 	return debuginfod_open(&o, &s->debuginfod, err);
 }
@@ -351,10 +358,10 @@ static enum err_code server_open_engine(struct server *s, struct err *err)
 	return engine_open(&e, &s->engine, err);
 }
 
-/* What is pushed to a shard passes the gate. */
+/* What is pushed to a shard passes the gate; query nodes take no profiles. */
 static struct sink *server_pushes_to(struct server *s)
 {
-	if (!s->db)
+	if (!s->db || !server_takes_profiles(s))
 		return NULL;
 	return storage_shard(s->storage) ? &s->gate.sink : &s->sink.sink;
 }

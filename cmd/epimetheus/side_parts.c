@@ -4,6 +4,7 @@
 #include "cmd/epimetheus/storage.h"
 #include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
+#include "tsdb/debuginfo/shared/shared.h"
 #include "web/files/kept.h"
 
 #define UPLOADS_BYTES_MAX (UINT64_C(4) << 30) /* debug data that waits; one file always may */
@@ -40,6 +41,15 @@ static enum err_code side_parts_open_debuginfo(
 					p->debuginfo, &p->indexes, err);
 }
 
+/* Members of a cluster have their symbols in common. */
+static enum err_code side_parts_open_shared(
+	struct bucket *bucket, struct side_parts *p, struct err *err)
+{
+	const struct shared_symbols_options o = { .bucket = bucket, .debuginfo = p->debuginfo };
+
+	return bucket ? shared_symbols_open(&o, &p->shared, err) : ERR_OK;
+}
+
 /* A node without data of its own keeps nothing. */
 static enum err_code side_parts_open_files(
 	const struct options *o, struct side_parts *p, struct err *err)
@@ -68,8 +78,8 @@ enum err_code side_parts_open(const struct options *o, struct extractor *extract
 {
 	enum err_code rc;
 
-	(void)storage;
-	if (!(rc = side_parts_open_debuginfo(o, extractor, p, err)))
+	if (!(rc = side_parts_open_debuginfo(o, extractor, p, err)) &&
+		!(rc = side_parts_open_shared(storage_side_bucket(storage), p, err)))
 		rc = side_parts_open_files(o, p, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
@@ -82,6 +92,7 @@ void side_parts_stop(struct side_parts *p)
 
 void side_parts_close(struct side_parts *p)
 {
+	shared_symbols_close(p->shared);
 	index_cache_close(p->indexes);
 	debuginfo_service_close(p->debuginfo);
 	kept_close(p->files);

@@ -15,11 +15,13 @@ struct debuginfo;
 struct extractor;
 struct index_cache;
 struct kept;
+struct shared_symbols;
 struct storage;
 
 struct side_parts {
 	struct debuginfo *debuginfo;
 	struct index_cache *indexes;
+	struct shared_symbols *shared; /* NULL: there is no bucket */
 	struct kept *files; /* NULL: none are kept */
 };
 

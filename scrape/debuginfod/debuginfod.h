@@ -50,6 +50,9 @@ struct debuginfod_options {
 	struct debuginfo *debuginfo;
 	/* Called now and then on a thread of its own: wants what profiles name. NULL: none. */
 	void (*walk)(void *ctx);
+	/* Has somebody else an index of it, and is it here now? Then nobody is asked. May wait for
+	 * seconds. NULL: nobody has. */
+	bool (*ask_first)(void *ctx, const struct debuginfo_id *id);
 	void *ctx;
 	int64_t rest_min_ns, rest_max_ns; /* 0: those above; for tests */
 	int64_t walk_ns; /* 0: DEBUGINFOD_WALK_NS */

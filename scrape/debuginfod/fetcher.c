@@ -65,15 +65,17 @@ static void fetcher_take_all(void *ctx)
 	struct debuginfo_want want;
 
 	while (!atomic_load(&f->closing)) {
-		if (f->o.walk && debuginfod_is_used(f) && now_ns >= walk_ns) {
+		if (f->o.walk && (f->o.ask_first || debuginfod_is_used(f)) && now_ns >= walk_ns) {
 			f->o.walk(f->o.ctx);
 			walk_ns = clock_monotonic_ns() + f->o.walk_ns;
 		}
 		now_ns = clock_monotonic_ns();
-		if (debuginfo_next_wanted(f->o.debuginfo, LOOK_NS, &want))
-			debuginfod_take(f, &want);
-		else if (clock_monotonic_ns() < now_ns + LOOK_NS)
+		if (debuginfo_next_wanted(f->o.debuginfo, LOOK_NS, &want)) {
+			if (!f->o.ask_first || !f->o.ask_first(f->o.ctx, &want.id))
+				debuginfod_take(f, &want);
+		} else if (clock_monotonic_ns() < now_ns + LOOK_NS) {
 			return; /* debuginfo_stop */
+		}
 		now_ns = clock_monotonic_ns();
 	}
 }

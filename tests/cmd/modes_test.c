@@ -81,8 +81,8 @@ TEST(shards)
 /* clang-format off */
 static const char *const refused[][2] = {
 	{ "--mode=shard", "--mode is \"shard\"; it may be server, query or compact" },
-	{ "--mode=query --web.enable-ingest",
-	  "--web.enable-ingest makes no sense with --mode=query: it takes no profiles in" },
+	{ "--mode=compact --web.enable-ingest",
+	  "--web.enable-ingest makes no sense with --mode=compact: it takes no profiles in" },
 	{ "--mode=query --web.otlp-grpc-listen-address=:1",
 	  "--web.otlp-grpc-listen-address makes no sense with --mode=query: it takes no profiles in" },
 	{ "--mode=query --shard.name=a",

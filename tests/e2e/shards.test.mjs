@@ -94,7 +94,7 @@ test('What makes no sense is refused', async (t) => {
   const rows = [
     ['scrape_configs: []\n', ['--mode=query'], /--mode=query needs `bucket` in the configuration/],
     ['scrape_configs: []\n', ['--shard.total=2', '--shard.name=a-1'], /--shard.total=2 needs `bucket`/],
-    [bucket(fake), ['--mode=query', '--web.enable-ingest'], /--web.enable-ingest makes no sense with --mode=query/],
+    [bucket(fake), ['--mode=compact', '--web.enable-ingest'], /--web.enable-ingest makes no sense with --mode=compact/],
     [bucket(fake), ['--shard.total=2', '--shard.name=a-2'], /the number at the end of --shard.name .*a-2.* is not 0 to 1/],
     [`bucket: {endpoint: '${fake.endpoint}', bucket: b, prefix: a//b}\n`, ['--shard.name=a'], /c\.yml:1:9: prefix .*a\/\/b.* has an empty part/],
   ];

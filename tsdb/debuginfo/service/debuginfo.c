@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "tsdb/debuginfo/index/symindex.h"
+#include "tsdb/debuginfo/service/inspect.h"
 #include "tsdb/debuginfo/service/wanted.h"
 #include "tsdb/debuginfo/store/extractor.h"
 
@@ -38,87 +37,6 @@ struct debuginfo {
 };
 
 /* ---- one file ---- */
-
-/*
- * A file of another binary would give wrong names. The index has the file's GNU build id; where it
- * has none Go's, which may be cut. Where it has none of the key's kind its sender is believed.
- */
-static enum err_code debuginfo_check_id(
-	const struct debuginfo_id *id, const struct symindex *s, struct err *err)
-{
-	struct str inside = symindex_build_id(s), want = debuginfo_id_text(id);
-	struct debuginfo_id same;
-	bool is_gnu = !debuginfo_id_init(&same, DEBUGINFO_GNU, inside, NULL);
-
-	if (id->kind == DEBUGINFO_GNU ?
-			!is_gnu || str_eq(inside, want) :
-			is_gnu || id->kind != DEBUGINFO_GO || str_has_prefix(want, inside))
-		return ERR_OK;
-	return err_set(err, ERR_INVALID, "the file has build id " STR_FMT ", not " STR_FMT,
-		STR_ARG(inside), STR_ARG(want));
-}
-
-static enum debuginfo_places debuginfo_places_of(const struct symindex *s)
-{
-	enum debuginfo_places places = DEBUGINFO_PLACES_UNSAID;
-	struct symindex_load l;
-
-	for (uint32_t i = 0; symindex_load_at(s, i, &l); i++)
-		if (l.executable && (!l.lost || places == DEBUGINFO_PLACES_UNSAID))
-			places = l.lost ? DEBUGINFO_PLACES_LOST : DEBUGINFO_PLACES;
-	return places;
-}
-
-/* Looks at the index before anybody else does: the process that wrote it had read a hostile file.
- */
-static enum err_code debuginfo_inspect(
-	const struct debuginfo_job *j, struct debuginfo_found *found, struct err *err)
-{
-	struct symindex *x = NULL;
-	struct stat st;
-	enum err_code rc;
-	void *map;
-
-	if (fstat(j->out_fd, &st))
-		return err_errno(err, errno, "index");
-	if (st.st_size <= 0)
-		return err_set(err, ERR_CORRUPT, "index is empty");
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, j->out_fd, 0);
-	if (map == MAP_FAILED)
-		return err_errno(err, errno, "map index");
-	rc = symindex_open((struct str){ map, (size_t)st.st_size }, &x, err);
-	if (!rc)
-		rc = debuginfo_check_id(&j->id, x, err);
-	if (!rc) {
-		found->quality = (enum debuginfo_quality)symindex_best(x);
-		found->places = debuginfo_places_of(x);
-	}
-	symindex_close(x);
-	munmap(map, (size_t)st.st_size);
-	return rc;
-}
-
-/* What is there goes into the new index, whose checksums are new: it has to be sound. */
-static void debuginfo_check_older(struct debuginfo *d, struct debuginfo_job *j)
-{
-	struct debuginfo_index *older;
-	struct symindex *x = NULL;
-	struct err err;
-	enum err_code rc;
-
-	if (j->older_fd < 0 || debuginfo_open(d->store, &j->id, &older, &err))
-		return;
-	if (!(rc = symindex_open(debuginfo_index_bytes(older), &x, &err)))
-		rc = symindex_verify_all(x, &err);
-	if (rc == ERR_CORRUPT) {
-		log_warn("debuginfo", "stored symbols are damaged and removed",
-			LOG_STR("id", debuginfo_id_text(&j->id)), LOG_E(&err));
-		debuginfo_drop(d->store, older);
-		debuginfo_job_forget_older(j);
-	}
-	symindex_close(x);
-	debuginfo_index_close(older);
-}
 
 static void debuginfo_say(const struct debuginfo_job *j, enum debuginfo_quality q, int64_t took_ns,
 	enum err_code rc, const struct err *err)
@@ -151,12 +69,12 @@ static enum err_code debuginfo_service_extract(
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
 	enum err_code rc;
 
-	debuginfo_check_older(d, j);
+	inspect_older(j);
 	files = (struct extraction_files){ j->in_fd, j->older_fd, j->older_bytes, j->out_fd };
 	if ((rc = extractor_run(d->extractor, &files, &left_out)))
 		why = left_out;
 	else
-		rc = debuginfo_inspect(j, &found, &why);
+		rc = inspect_job(j, &found, &why);
 	took_ns = clock_monotonic_ns() - start_ns;
 	if (rc) {
 		why.code = rc;
@@ -344,6 +262,16 @@ void debuginfo_want(struct debuginfo *d, const struct debuginfo_id *id, struct s
 		cond_broadcast(&d->changed);
 	}
 	mutex_unlock(&d->lock);
+}
+
+bool debuginfo_is_wanted(struct debuginfo *d, const struct debuginfo_id *id)
+{
+	bool wanted;
+
+	mutex_lock(&d->lock);
+	wanted = wanted_find(&d->wanted, id);
+	mutex_unlock(&d->lock);
+	return wanted || debuginfo_is_missing(d->store, id);
 }
 
 bool debuginfo_next_wanted(struct debuginfo *d, int64_t timeout_ns, struct debuginfo_want *out)

@@ -47,6 +47,17 @@ void debuginfo_wake(struct debuginfo *d);
 MUST_CHECK enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo_id *id,
 	enum debuginfo_origin origin, int in_fd, struct err *err);
 
+/*
+ * Takes a file of another server's store (debuginfo_index_file). whole: it has all that is known
+ * here, and takes the place of it. Else both become one index; where one is too large for that, the
+ * better one stays. ERR_EXISTS: nothing changed here. ERR_CORRUPT, ERR_INVALID: it is damaged, or
+ * of another binary. ERR_UNAVAILABLE: something is being made of that key. *more: what is here says
+ * more than the file, also with ERR_EXISTS.
+ */
+#define DEBUGINFO_MERGED_BYTES_MAX (64u << 20) /* of each of both */
+MUST_CHECK enum err_code debuginfo_import(struct debuginfo *d, const struct debuginfo_id *id,
+	struct str file, bool whole, bool *more, struct err *err);
+
 /* ---- wanted ---- */
 
 struct debuginfo_want {
@@ -61,6 +72,8 @@ struct debuginfo_want {
  * DEBUGINFO_WANTED_MAX drops the oldest.
  */
 void debuginfo_want(struct debuginfo *d, const struct debuginfo_id *id, struct str path);
+/* Somebody asked for it, and it is not there, whether others were asked already or not. */
+bool debuginfo_is_wanted(struct debuginfo *d, const struct debuginfo_id *id);
 /*
  * The next that was not given within DEBUGINFO_WANTED_AGAIN_NS. False: none within the time, or
  * debuginfo_stop. One caller at a time.

@@ -61,8 +61,8 @@ fail:
 	return rc;
 }
 
-enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_id *id,
-	struct debuginfo_index **out, struct err *err)
+static enum err_code index_file_open(struct debuginfo_store *s, const struct debuginfo_id *id,
+	bool used, struct debuginfo_index **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct debuginfo_entry *e;
@@ -76,6 +76,8 @@ enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_i
 	if (!rc) {
 		*out = e->mapped;
 		e->mapped->readers++;
+	}
+	if (!rc && used) {
 		e->stamp.used_s = store_now_s(s);
 		s->stamps_changed = true;
 	}
@@ -83,9 +85,26 @@ enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_i
 	return rc;
 }
 
+enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_id *id,
+	struct debuginfo_index **out, struct err *err)
+{
+	return index_file_open(s, id, true, out, err);
+}
+
+enum err_code debuginfo_peek(struct debuginfo_store *s, const struct debuginfo_id *id,
+	struct debuginfo_index **out, struct err *err)
+{
+	return index_file_open(s, id, false, out, err);
+}
+
 struct str debuginfo_index_bytes(const struct debuginfo_index *d)
 {
 	return (struct str){ d->map, d->bytes };
+}
+
+struct str debuginfo_index_file(const struct debuginfo_index *d)
+{
+	return (struct str){ d->map, d->map_bytes };
 }
 
 enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *d)

@@ -230,7 +230,7 @@ static bool job_comes_again(enum err_code rc)
  */
 static void job_set_tried(struct debuginfo_job *j, struct debuginfo_entry *e, struct str why)
 {
-	if (j->origin != DEBUGINFO_DIRECTORY)
+	if (j->origin != DEBUGINFO_DIRECTORY && !j->shared)
 		entry_set_tried(j->store, e, j->kind, why);
 }
 
@@ -246,7 +246,8 @@ void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why)
 		job_set_tried(j, e, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
 	job_leave(j, e, again);
 	mutex_unlock(&s->lock);
-	metric_add(&extracted_total, again ? "put_off" : "failed", 1);
+	if (!j->shared)
+		metric_add(&extracted_total, again ? "put_off" : "failed", 1);
 	debuginfo_job_free(j);
 }
 
@@ -361,13 +362,22 @@ static enum err_code job_place(struct debuginfo_job *j, struct debuginfo_entry *
 	e->index_bytes = f->index_bytes;
 	e->file_bytes = f->index_bytes + footer_bytes(f);
 	e->source_bytes = f->source_bytes;
-	e->added_s = e->stamp.used_s = f->added_s;
+	e->added_s = f->added_s;
+	e->stamp.used_s = store_now_s(s);
 	e->stamp.missing_end_s = e->stamp.again_s = 0;
 	entry_set_path(s, e, source);
 	s->bytes += e->file_bytes;
 	s->stamps_changed = true;
 	atomic_fetch_add(&s->generation, 1);
 	return ERR_OK;
+}
+
+static const char *job_result(enum err_code rc)
+{
+	return !rc              ? "published" :
+		rc == ERR_EXISTS    ? "no_better" :
+		job_comes_again(rc) ? "put_off" :
+							  "failed";
 }
 
 enum err_code debuginfo_job_publish(
@@ -377,7 +387,7 @@ enum err_code debuginfo_job_publish(
 	struct footer f = { .origin = j->origin,
 		.quality = found->quality,
 		.source_bytes = j->source_bytes,
-		.added_s = store_now_s(s) };
+		.added_s = j->shared ? j->added_s : store_now_s(s) };
 	struct err own = { .code = ERR_OK };
 	struct debuginfo_entry *e;
 	enum err_code rc;
@@ -407,12 +417,8 @@ enum err_code debuginfo_job_publish(
 	}
 	job_leave(j, e, rc && job_comes_again(rc));
 	mutex_unlock(&s->lock);
-	metric_add(&extracted_total,
-		!rc                     ? "published" :
-			rc == ERR_EXISTS    ? "no_better" :
-			job_comes_again(rc) ? "put_off" :
-								  "failed",
-		1);
+	if (!j->shared)
+		metric_add(&extracted_total, job_result(rc), 1);
 	debuginfo_job_free(j);
 	return rc ? err_set(err, rc, "publish: %s", own.msg) : ERR_OK;
 }

@@ -206,3 +206,23 @@ enum err_code footer_decode(
 		return err_set(err, ERR_CORRUPT, "its end has a bad path");
 	return footer_values(&c, id, f, err);
 }
+
+enum err_code debuginfo_file_read(
+	struct str file, const struct debuginfo_id *id, struct debuginfo_file *out, struct err *err)
+{
+	size_t n = file.len < FOOTER_BYTES_MAX ? file.len : FOOTER_BYTES_MAX;
+	struct footer f;
+	enum err_code rc = footer_decode((struct str){ file.ptr + file.len - n, n }, id, &f, err);
+
+	if (rc)
+		return rc;
+	if (f.index_bytes != file.len - footer_bytes(&f))
+		return err_set(err, ERR_CORRUPT, "it has another size");
+	*out = (struct debuginfo_file){ .index = { file.ptr, (size_t)f.index_bytes },
+		.kind = f.kind,
+		.origin = f.origin,
+		.source_bytes = f.source_bytes,
+		.added_s = f.added_s };
+	memcpy(out->path, f.path, sizeof(out->path));
+	return ERR_OK;
+}

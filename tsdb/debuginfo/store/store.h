@@ -124,6 +124,10 @@ struct debuginfo_job {
 	int in_fd, out_fd; /* to read; to write the index to, empty */
 	int older_fd; /* of the index that is there; -1: none */
 	uint64_t older_bytes; /* its first ones, which are the index */
+	/* What is written is an index of another server, or has one in it: nobody tried a file, and it
+	 * has its time of day. */
+	bool shared;
+	int64_t added_s; /* of a shared one */
 	bool queued; /* of the queue, with a file of its own */
 	char *tmp; /* the path of out_fd */
 };
@@ -164,7 +168,12 @@ void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why);
 struct debuginfo_index;
 MUST_CHECK enum err_code debuginfo_open(struct debuginfo_store *s, const struct debuginfo_id *id,
 	struct debuginfo_index **out, struct err *err);
+/* The same, and it is no use of it: the index is evicted as early as without. */
+MUST_CHECK enum err_code debuginfo_peek(struct debuginfo_store *s, const struct debuginfo_id *id,
+	struct debuginfo_index **out, struct err *err);
 struct str debuginfo_index_bytes(const struct debuginfo_index *d);
+/* The file as it is on the disk, with the description at its end. */
+struct str debuginfo_index_file(const struct debuginfo_index *d);
 enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *d);
 void debuginfo_index_close(struct debuginfo_index *d); /* NULL is fine */
 /* Removes what a reader found damaged, so that it is wanted again. Not what replaced it. */
@@ -209,6 +218,22 @@ struct debuginfo_info {
 	int64_t again_s; /* 0: no upload failed or was no better */
 	struct str why; /* it failed */
 };
+
+/* Of one key, without its texts. False: nothing is known of it. */
+bool debuginfo_find(
+	struct debuginfo_store *s, const struct debuginfo_id *id, struct debuginfo_info *out);
+
+/* A file as another server's store has it: what its end says. ERR_CORRUPT. */
+struct debuginfo_file {
+	struct str index; /* in the file's bytes; its own checksums are not looked at */
+	enum debuginfo_kind kind;
+	enum debuginfo_origin origin;
+	uint64_t source_bytes;
+	int64_t added_s;
+	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
+};
+MUST_CHECK enum err_code debuginfo_file_read(
+	struct str file, const struct debuginfo_id *id, struct debuginfo_file *out, struct err *err);
 
 /* In the order of kinds and keys; in the arena. */
 MUST_CHECK enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a,
