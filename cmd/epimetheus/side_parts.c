@@ -1,5 +1,6 @@
 #include "cmd/epimetheus/side_parts.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "cmd/epimetheus/storage.h"
 #include "tsdb/debuginfo/names/index_cache.h"
@@ -42,12 +43,11 @@ static enum err_code side_parts_open_debuginfo(
 }
 
 /* Members of a cluster have their symbols in common. */
-static enum err_code side_parts_open_shared(
-	struct bucket *bucket, struct side_parts *p, struct err *err)
+static enum err_code side_parts_open_shared(struct side_parts *p, struct err *err)
 {
-	const struct shared_symbols_options o = { .bucket = bucket, .debuginfo = p->debuginfo };
+	const struct shared_symbols_options o = { .bucket = p->bucket, .debuginfo = p->debuginfo };
 
-	return bucket ? shared_symbols_open(&o, &p->shared, err) : ERR_OK;
+	return p->bucket ? shared_symbols_open(&o, &p->shared, err) : ERR_OK;
 }
 
 /* A node without data of its own keeps nothing. */
@@ -78,8 +78,9 @@ enum err_code side_parts_open(const struct options *o, struct extractor *extract
 {
 	enum err_code rc;
 
+	p->bucket = storage_side_bucket(storage);
 	if (!(rc = side_parts_open_debuginfo(o, extractor, p, err)) &&
-		!(rc = side_parts_open_shared(storage_side_bucket(storage), p, err)))
+		!(rc = side_parts_open_shared(p, err)))
 		rc = side_parts_open_files(o, p, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
@@ -88,6 +89,8 @@ void side_parts_stop(struct side_parts *p)
 {
 	if (p->debuginfo)
 		debuginfo_stop(p->debuginfo);
+	if (p->bucket)
+		bucket_cancel(p->bucket, clock_monotonic_ns());
 }
 
 void side_parts_close(struct side_parts *p)

@@ -11,6 +11,7 @@
 
 #include "cmd/epimetheus/options.h"
 
+struct bucket;
 struct debuginfo;
 struct extractor;
 struct index_cache;
@@ -22,12 +23,14 @@ struct side_parts {
 	struct debuginfo *debuginfo;
 	struct index_cache *indexes;
 	struct shared_symbols *shared; /* NULL: there is no bucket */
+	struct bucket *bucket; /* the storage's, for these parts and those that are closed before */
 	struct kept *files; /* NULL: none are kept */
 };
 
 MUST_CHECK enum err_code side_parts_open(const struct options *o, struct extractor *extractor,
 	struct storage *storage, struct side_parts *p, struct err *err);
-void side_parts_stop(struct side_parts *p); /* nobody waits for symbols any more */
+/* Nobody waits for symbols or the bucket any more. */
+void side_parts_stop(struct side_parts *p);
 void side_parts_close(struct side_parts *p); /* their users are closed */
 
 #endif
