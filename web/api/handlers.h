@@ -29,6 +29,11 @@ route_fn api_query_exemplars, api_federate, api_recorded;
 route_fn api_links;
 /* rules.c */
 route_fn api_rules, api_alerts, api_alertmanagers;
+/* What is known of rules (promql/rules/report.h): on this server, or on the query node that
+ * evaluates them. Without rules it has no groups. May wait for the bucket. The caller releases
+ * out->rules. */
+MUST_CHECK enum err_code api_rules_report(
+	struct web *w, struct arena *a, struct rules_report *out, struct err *err);
 /* targets.c */
 route_fn api_targets, api_scrape_pools, api_senders;
 /* targets_metadata.c */

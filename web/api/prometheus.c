@@ -7,11 +7,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
+#include "promql/rules/report.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
 #include "tsdb/columns/number_chunk.h"
 #include "web/api/handlers.h"
-#include "web/api/rules_asked.h"
 #include "web/api/view.h"
 #include "web/render/notices.h"
 #include "web/router/envelope.h"
@@ -277,7 +277,7 @@ static enum err_code api_answer_recorded(
 	struct rules_report r;
 	enum err_code rc;
 
-	if ((rc = rules_asked_report(w, &in->arena, &r, err)))
+	if ((rc = api_rules_report(w, &in->arena, &r, err)))
 		return rc;
 	if (!r.rules.groups_n)
 		goto out;

@@ -8,8 +8,8 @@
 #include "base/map.h"
 #include "base/quote.h"
 #include "promql/rules/notify/notifier.h"
+#include "promql/rules/report.h"
 #include "web/api/handlers.h"
-#include "web/api/rules_asked.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
 
@@ -288,6 +288,18 @@ static bool api_read_asked(const struct http_in *in, struct http_out *out, struc
 	return known;
 }
 
+enum err_code api_rules_report(
+	struct web *w, struct arena *a, struct rules_report *out, struct err *err)
+{
+	struct rule_manager *m;
+
+	if (w->o.rules_report)
+		return w->o.rules_report(w->o.ctx, a, out, err);
+	*out = (struct rules_report){ .written_ns = 0 };
+	m = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
+	return m ? rule_manager_snapshot(m, a, &out->rules, err) : ERR_OK;
+}
+
 /* False: the answer is an error. Without rules it is empty. */
 static bool api_take_report(
 	struct web *w, struct http_in *in, struct http_out *out, struct rules_report *r)
@@ -295,7 +307,7 @@ static bool api_take_report(
 	struct err err;
 	enum err_code rc;
 
-	if ((rc = rules_asked_report(w, &in->arena, r, &err))) {
+	if ((rc = api_rules_report(w, &in->arena, r, &err))) {
 		api_fail(out, rc, &err);
 		return false;
 	}
