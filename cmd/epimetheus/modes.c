@@ -66,10 +66,11 @@ static const struct {
 
 /* What users are told who ask for it all the same. `epitool` and the page show it. */
 static const struct web_elsewhere elsewhere[] = {
-	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard",
+	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard", NULL,
 		"a query node keeps no files: keep it on a shard",
 		"a query node changes no data: send the request to the shard" },
 	[MODE_COMPACT] = { "ingest is disabled with --mode=compact: send to a shard",
+		"symbols are not taken with --mode=compact: send to a shard",
 		"a server with --mode=compact keeps no files: keep it on a shard",
 		"a server with --mode=compact has no data of its own: send the request to the shard" },
 };

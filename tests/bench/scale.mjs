@@ -39,7 +39,7 @@ scrape_configs:
 /** The size by the model's formula of a manifest that was written. */
 export function sizeOf(m, host = m.host) {
   const keys = (m.gone ?? []).map((g) => g.key.length);
-  return manifestBytes({ shard: m.shard, host, generation: m.generation, intervalS: m.interval_ns / 1e9, idsBytes: m.files.ids?.bytes,
+  return manifestBytes({ shard: m.shard, host, generation: m.generation, intervalS: m.interval_ns / 1e9, leaseS: m.lease_ns / 1e9, clockNs: m.clock_ns, idsBytes: m.files.ids?.bytes,
     windows: m.windows.map((w) => ({ n: w.segments.length, bytes: w.segments.reduce((n, s) => n + segmentEntry(s), 0) })),
     blocks: m.blocks.map((b) => ({ level: b.level, files: Object.fromEntries(Object.entries(b.files).map(([k, f]) => [k, f.bytes])) })),
     gone: keys });

@@ -20,7 +20,7 @@ function printed({ windows, blocks, gone }) {
     Object.entries(x.files).map(([name, bytes]) => `"${name}":{${file(bytes)}}`)}}}`);
   const g = gone.map((key) => `{"key":"${key}","at_ns":${NS}}`);
   return `{"version":1,"shard":"epi-7","owner":"${TOKEN}","session":"${TOKEN}","host":"epi-7.local","generation":1234,"since_ns":${NS},` +
-    `"written_ns":${NS},"through_ns":${NS},"interval_ns":30000000000,"stopped":false,"files":{"ids":{${file(4096)}}},` +
+    `"written_ns":${NS},"through_ns":${NS},"interval_ns":30000000000,"lease_ns":90000000000,"clock_ns":2000000000000000,"confirmed_ns":2000000000000000,"stopped":false,"files":{"ids":{${file(4096)}}},` +
     `"windows":[${w}],"blocks":[${b}],"gone":[${g}],"checksum":"${HASH}"}\n`;
 }
 

@@ -71,11 +71,11 @@ ${config}` });
     return this.start(`query-${i}`, flags({ mode: 'query', ...this.nodeFlags, ...more }));
   }
 
-  /** Requests of a member so far: by kind, and by kind and what they are for. */
+  /** Requests of a member so far, but those for what is beside profiles: by kind, and by kind and what they are for. */
   requestsOf(name) {
     const { accessKey } = this.members.get(name), kinds = nothing(), whats = {};
     for (const r of this.fake.requests) {
-      if (r.accessKey !== accessKey) continue;
+      if (r.accessKey !== accessKey || BESIDE.test(r.key || r.query?.prefix || '')) continue;
       const kind = r.key === '' || r.query?.['list-type'] ? 'list' : r.method.toLowerCase();
       kinds[kind]++;
       const what = `${kind} ${whatIs(r.key)}`;
@@ -97,6 +97,9 @@ ${config}` });
     await sleep(seconds * 1000);
   }
 }
+
+/** Symbols, and lists for people. */
+const BESIDE = /^(symbols|senders|targets|evaluated)\//;
 
 function whatIs(key) {
   const m = key.match(/^shards\/[^/]+\/(.*)$/);

@@ -38,11 +38,12 @@ function blockEntry(b) {
 
 /**
  * The bytes of a manifest. windows: of each the sum of segmentEntry and their number; blocks: files by name; gone: lengths of
- * keys below shards/NAME/.
+ * keys below shards/NAME/; clockNs: how long the machine runs, some weeks.
  */
-export function manifestBytes({ shard, host, generation, intervalS, idsBytes, windows, blocks, gone }) {
+export function manifestBytes({ shard, host, generation, intervalS, leaseS = Math.max(3 * intervalS, 60), clockNs = 2e15, idsBytes, windows, blocks, gone }) {
   const head = `{"version":1,"shard":"${shard}","owner":"","session":"","host":"${host}","generation":${generation},` +
-    `"since_ns":,"written_ns":,"through_ns":,"interval_ns":${intervalS * 1e9},"stopped":false,"files":{},` +
+    `"since_ns":,"written_ns":,"through_ns":,"interval_ns":${intervalS * 1e9},"lease_ns":${leaseS * 1e9},` +
+    `"clock_ns":${clockNs},"confirmed_ns":${clockNs},"stopped":false,"files":{},` +
     '"windows":[],"blocks":[],"gone":[],"checksum":"0123456789abcdef"}\n';
   const list = (bytes, n) => bytes - (n ? 1 : 0); // no comma behind the last
   const inWindows = windows.reduce((n, w) => n + windowEntry() + list(w.bytes, w.n), 0);

@@ -162,7 +162,7 @@ TEST(who_takes_what_this_server_does_not)
 
 	for (int flags = 0; flags < 2; flags++) {
 		o.enable_admin_api = o.enable_ingest = flags;
-		o.elsewhere = (struct web_elsewhere){ .ingest = "send to a shard",
+		o.elsewhere = (struct web_elsewhere){ .profiles = "send to a shard",
 			.admin = "ask the shard" };
 		w = open_web(&o);
 		web_set_ready(w, true);

@@ -90,7 +90,8 @@ struct shard_list_view {
  * which this server would not start. Each NULL: it does, once its flag is given.
  */
 struct web_elsewhere {
-	const char *ingest; /* profiles, and debug data */
+	const char *profiles;
+	const char *symbols; /* debug data */
 	const char *files; /* that are kept */
 	const char *admin; /* deletes, snapshots, losses, profiles that are ordered */
 };

@@ -181,6 +181,12 @@ static bool router_admit_ready(
 	return false;
 }
 
+/* Who takes what is sent to the route, where this server never does; NULL: it may. */
+static const char *web_taken_elsewhere(const struct web *w, const struct route *r)
+{
+	return r->flags & ROUTE_NO_PROFILES ? w->o.elsewhere.symbols : w->o.elsewhere.profiles;
+}
+
 static bool web_enabled(const struct web *w, const struct route *r, struct http_out *out)
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
@@ -190,8 +196,8 @@ static bool web_enabled(const struct web *w, const struct route *r, struct http_
 	else if ((r->flags & ROUTE_ADMIN) && !w->o.enable_admin_api)
 		api_error(
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
-	else if ((r->flags & ROUTE_INGEST) && w->o.elsewhere.ingest)
-		api_error(out, 404, "not_found", "%s", w->o.elsewhere.ingest);
+	else if ((r->flags & ROUTE_INGEST) && web_taken_elsewhere(w, r))
+		api_error(out, 404, "not_found", "%s", web_taken_elsewhere(w, r));
 	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
 		api_error(out, 404, "not_found", "ingest is disabled: start with --web.enable-ingest");
 	else
@@ -204,8 +210,9 @@ static void web_not_taken(const struct web *w, struct str path, struct http_out 
 {
 	struct buf paths = { 0 };
 
-	if (w->o.elsewhere.ingest) {
-		http_text(out, 404, "no profiles accepted at %s: %s", QUOTED(path), w->o.elsewhere.ingest);
+	if (w->o.elsewhere.profiles) {
+		http_text(
+			out, 404, "no profiles accepted at %s: %s", QUOTED(path), w->o.elsewhere.profiles);
 		return;
 	}
 	for (size_t i = 0; i < w->routes_n; i++)

@@ -78,9 +78,10 @@ const NODES: Record<string, string> = {
 /** What a server of this mode is called where it takes nothing in; undefined: it takes the flag. */
 export const takesNothing = (mode: string | undefined): string | undefined => NODES[mode ?? ""];
 
-/** "Pushes are off: start the server with ..." */
-export function IsOff({ what, flag }: { what: string; flag: string }) {
-	const node = takesNothing(useFlags().answer?.data.mode);
+/** "Pushes are off: start the server with ..."; `also`: a mode in which it takes this flag, too. */
+export function IsOff({ what, flag, also }: { what: string; flag: string; also?: string }) {
+	const mode = useFlags().answer?.data.mode;
+	const node = mode === also ? undefined : takesNothing(mode);
 	if (node)
 		return (
 			<>

@@ -91,7 +91,7 @@ function WhatToDo({ binary, symbols }: { binary: Binary; symbols: Symbols }) {
 					</li>
 				) : (
 					<li>
-						<IsOff what="Uploads" flag="--web.enable-ingest" />
+						<IsOff what="Uploads" flag="--web.enable-ingest" also="query" />
 					</li>
 				)}
 				<Looking binary={binary} symbols={symbols} />

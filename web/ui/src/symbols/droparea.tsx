@@ -108,7 +108,7 @@ function Off({ enabled }: { enabled: boolean }) {
 	return (
 		<p>
 			{enabled ? (
-				<IsOff what="Uploads" flag="--web.enable-ingest" />
+				<IsOff what="Uploads" flag="--web.enable-ingest" also="query" />
 			) : (
 				"This server stores no debug data: see its log."
 			)}
