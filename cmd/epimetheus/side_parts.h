@@ -4,7 +4,8 @@
  *
  * Errors:    of the parts, of which ERR_NOT_FOUND becomes ERR_IO.
  * Ownership: side_parts_open fills a zeroed struct of the caller's; side_parts_close empties it,
- * also after an error. Threads:   open, stop and close by one.
+ *            also after an error.
+ * Threads:   open, stop and close by one.
  */
 #ifndef CMD_EPIMETHEUS_SIDE_PARTS_H
 #define CMD_EPIMETHEUS_SIDE_PARTS_H

@@ -2,8 +2,7 @@
  * Shared symbols: the indexes of a cluster's members in its bucket, so that a file that was sent to
  * one of them names addresses at all.
  *
- *     symbols/STEM.idx        the file of a store, with the description at its end
- * (store/README.md)
+ *     symbols/STEM.idx        the file of a store, with its description (store/README.md)
  *
  * A thread puts each index that is here and not there. It looks at the store when that changes, so
  * nothing is lost by a crash: what is to be put is a comparison of two lists. It lists the bucket
@@ -16,8 +15,9 @@
  *
  * Units:     nanoseconds, bytes.
  * Errors:    ERR_NOMEM at the start; those of the bucket and of damaged objects are logged,
- * counted, and tried again. Ownership: bucket and service outlive it. Threads:   any; one of its
- * own.
+ *            counted, and tried again.
+ * Ownership: bucket and service outlive it.
+ * Threads:   any; one of its own.
  */
 #ifndef TSDB_DEBUGINFO_SHARED_SHARED_H
 #define TSDB_DEBUGINFO_SHARED_SHARED_H
