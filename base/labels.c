@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/quote.h"
 
@@ -121,6 +122,16 @@ static void labels_add_name(struct buf *out, struct str name)
 		buf_add_str(out, name);
 	else
 		buf_add_quoted(out, name);
+}
+
+void labels_write_json(struct json *j, struct labels ls)
+{
+	json_object(j);
+	for (size_t i = 0; i < ls.n; i++) {
+		json_key_str(j, ls.v[i].name);
+		json_str(j, ls.v[i].value);
+	}
+	json_object_end(j);
 }
 
 void labels_print(struct buf *out, struct labels ls)

@@ -15,6 +15,8 @@
 #include "base/regex.h"
 #include "base/str.h"
 
+struct json;
+
 #define LABEL_NAME "__name__"
 #define LABEL_SERVICE "__service__"
 #define LABEL_SERVICE_NAME "service_name" /* what LABEL_SERVICE is, */
@@ -39,6 +41,7 @@ bool labels_are_set(struct labels ls); /* as struct labels says; for assertions 
 uint64_t labels_hash(struct labels ls); /* stable across runs and machines */
 /* {a="b", c="d"} with __name__ in front when present; values quoted as in the query language. */
 void labels_print(struct buf *out, struct labels ls);
+void labels_write_json(struct json *j, struct labels ls); /* {"a":"b"} */
 /* Deep copy: names, values and array in the arena. v is NULL when the arena fails (n is not 0). */
 struct labels labels_dup(struct arena *a, struct labels ls);
 /* Bytes: varint n, then n x (lenstr name, lenstr value). */

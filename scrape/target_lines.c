@@ -12,12 +12,7 @@
 static void target_lines_write_labels(struct json *j, const char *key, struct labels ls)
 {
 	json_key(j, key);
-	json_object(j);
-	for (size_t i = 0; i < ls.n; i++) {
-		json_key_str(j, ls.v[i].name);
-		json_str(j, ls.v[i].value);
-	}
-	json_object_end(j);
+	labels_write_json(j, ls);
 }
 
 static void target_lines_write_text(struct json *j, const char *key, struct str text)

@@ -153,7 +153,7 @@ static void api_write_link(
 	json_key(&l->j, "time");
 	json_double(&l->j, (double)(row->ts_ns / NS_PER_MS) / 1e3);
 	json_key(&l->j, "metric");
-	api_labels(&l->j, s->labels);
+	labels_write_json(&l->j, s->labels);
 	api_write_id(l, "trace_id", span->trace_id, sizeof(span->trace_id));
 	api_write_id(l, "span_id", span->span_id, sizeof(span->span_id));
 	api_write_function(l, s->partition, row->stacks[i]);

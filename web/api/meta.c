@@ -167,7 +167,7 @@ static void api_print_series(
 	api_begin(out, &j);
 	json_array(&j);
 	for (size_t i = 0; i < f->n && (!v->limit || i < v->limit); i++)
-		api_labels(&j, f->v[i]);
+		labels_write_json(&j, f->v[i]);
 	json_array_end(&j);
 	view_end(&j, v, f->n);
 }

@@ -110,7 +110,7 @@ static void api_write_profile(struct http_out *out, const struct profile_now_res
 	api_begin(out, &j);
 	json_object(&j);
 	json_key(&j, "labels");
-	api_labels(&j, p->labels);
+	labels_write_json(&j, p->labels);
 	json_key(&j, "scrapeUrl");
 	json_str(&j, p->url);
 	json_key(&j, "time");

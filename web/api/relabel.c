@@ -113,7 +113,7 @@ static void api_relabel_write_profile(struct json *j, const struct explained_pro
 		json_u64(j, p->shard);
 	} else {
 		json_key(j, "labels");
-		api_labels(j, p->labels);
+		labels_write_json(j, p->labels);
 		json_key(j, "scrapeUrl");
 		json_str(j, p->url);
 		if (p->unix_path.len) {
@@ -138,7 +138,7 @@ static void api_write_explanation(
 		json_key(&j, "rule");
 		api_write_rule(&j, e->steps[i].rule, a);
 		json_key(&j, "output");
-		api_labels(&j, hidden_labels(a, e->steps[i].output));
+		labels_write_json(&j, hidden_labels(a, e->steps[i].output));
 		json_key(&j, "keep");
 		json_bool(&j, e->steps[i].keep);
 		json_object_end(&j);

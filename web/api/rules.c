@@ -80,9 +80,9 @@ static void api_add_alert(struct json *j, const struct alert_info *a)
 {
 	json_object(j);
 	json_key(j, "labels");
-	api_labels(j, a->labels);
+	labels_write_json(j, a->labels);
 	json_key(j, "annotations");
-	api_labels(j, a->annotations);
+	labels_write_json(j, a->annotations);
 	api_add_text(j, "state", str_of(api_phase_name(a->phase)));
 	if (a->active_at_ns)
 		api_add_time(j, "activeAt", a->active_at_ns);

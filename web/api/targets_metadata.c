@@ -169,7 +169,7 @@ static void api_targets_metadata_print(struct http_out *out, const struct descri
 				continue;
 			json_object(&j);
 			json_key(&j, "target");
-			api_labels(&j, d->v[i].target->labels);
+			labels_write_json(&j, d->v[i].target->labels);
 			if (!d->metric.len) {
 				json_key(&j, "metric");
 				json_str(&j, d->v[i].target->profile);

@@ -13,12 +13,7 @@ static void json_add_time(struct json *j, int64_t t_ns)
 static void json_add_metric(struct json *j, struct labels metric)
 {
 	json_key(j, "metric");
-	json_object(j);
-	for (size_t i = 0; i < metric.n; i++) {
-		json_key_str(j, metric.v[i].name);
-		json_str(j, metric.v[i].value);
-	}
-	json_object_end(j);
+	labels_write_json(j, metric);
 }
 
 static void json_add_point(struct json *j, int64_t t_ns, double value)

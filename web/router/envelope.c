@@ -161,16 +161,6 @@ void api_end(struct json *j, const struct str *warnings, size_t warnings_n, cons
 	buf_add_char(j->out, '\n');
 }
 
-void api_labels(struct json *j, struct labels ls)
-{
-	json_object(j);
-	for (size_t i = 0; i < ls.n; i++) {
-		json_key_str(j, ls.v[i].name);
-		json_str(j, ls.v[i].value);
-	}
-	json_object_end(j);
-}
-
 /* ---- parameters ---- */
 
 static struct str envelope_param(const struct http_in *in, const char *name, bool *has)

@@ -35,8 +35,6 @@ void api_begin(struct http_out *out, struct json *j);
 void api_end(struct json *j, const struct str *warnings, size_t warnings_n, const struct str *infos,
 	size_t infos_n);
 
-void api_labels(struct json *j, struct labels ls); /* {"a":"b"} */
-
 /*
  * Parameters. A missing or empty one leaves *out as it is and sets *has (may be NULL) to false.
  * ERR_INVALID names it.

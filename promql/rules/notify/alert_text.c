@@ -13,12 +13,7 @@
 static void alert_text_add_labels(struct json *j, const char *key, struct labels ls)
 {
 	json_key(j, key);
-	json_object(j);
-	for (size_t i = 0; i < ls.n; i++) {
-		json_key_str(j, ls.v[i].name);
-		json_str(j, ls.v[i].value);
-	}
-	json_object_end(j);
+	labels_write_json(j, ls);
 }
 
 /* Milliseconds, as Alertmanager's own clients write them. */
