@@ -5,8 +5,8 @@
  *
  * It asks before it stores, and once more when the profile is durable. In between the lease may
  * have become too old: then the profile is stored and not acknowledged. The sender sends it again,
- * and the same series, time and bytes are stored once. Scrapes go past the gate: nobody is told of
- * them, and they are put when the bucket is back.
+ * and the same series, time and bytes are stored once. Scrapes do not pass the gate, because no
+ * sender waits for their acknowledgement. They are put when the bucket is back.
  *
  * Errors:    ERR_UNAVAILABLE: the lease is not sure; those of the sink behind it.
  * Ownership: the caller's memory. Sink and shard outlive it.

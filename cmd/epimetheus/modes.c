@@ -64,7 +64,7 @@ static const struct {
 	{ "rules.max-concurrency", SERVER | QUERY, "it evaluates no rules" },
 };
 
-/* What users are told who ask for it all the same. `epitool` and the page show it. */
+/* A refused request is answered with these texts. `epitool` and the page show them. */
 static const struct web_elsewhere elsewhere[] = {
 	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard", NULL,
 		"a query node keeps no files: keep it on a shard",

@@ -3,12 +3,12 @@
  * evaluation at its own time, before it goes on. Rules read what is stored, so they record what
  * the other manager would have recorded.
  *
- * What is stored says how far the other one came: its writes stand at the times of the group's
- * turns, which a hash of the group's name sets, and a rule's writes are acknowledged before the
- * next rule is evaluated. So the last turn is the latest time at which a rule of the group wrote,
- * and it may have been cut behind the last rule that wrote then. Of a group that wrote nothing
- * within an hour, the other manager may have said when its last turn was: its rules gave nothing
- * then, but an alert may have become active since.
+ * The stored numbers say how far the other one came. They have the times of the group's turns,
+ * which a hash of the group's name sets. A rule's numbers are acknowledged before the next rule is
+ * evaluated. So the last turn is the latest time at which a rule of the group wrote, and the last
+ * rule that wrote then may be the last one that was evaluated. A group may have written nothing
+ * within an hour. Then the other manager may have said when its last turn was. Its rules gave
+ * nothing then, but an alert may have become active since.
  */
 #include <assert.h>
 

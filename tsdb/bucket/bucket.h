@@ -70,8 +70,8 @@ struct bucket_config {
 	size_t connections_max; /* 64 */
 	size_t object_bytes_max; /* that get holds in memory: 1 GiB */
 	size_t part_bytes; /* larger files are put in parts of this size: 64 MiB */
-	/* Is told why an attempt failed, and that one did not (base/self/starting.h); NULL: nobody
-	 * asks. */
+	/* Each attempt writes its error here, or that it went well (base/self/starting.h). May be NULL.
+	 */
 	struct starting *waiting;
 };
 
