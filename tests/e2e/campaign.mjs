@@ -2,16 +2,18 @@
 //
 //   make campaign KILLS=300 SEED=1        node tests/e2e/campaign.mjs --kills=300 --seed=1
 //
-// A Ceph cluster with three disks, three shards, two query nodes, a caretaker. A seed draws who is killed, what is lost with
-// it and for how long, and what becomes of the members' connections to the store. Meanwhile pushers write down what was
-// acknowledged (ledger.mjs), and each query node is asked all the time. What must hold:
+// A Ceph cluster with three disks, shards that share what comes, two query nodes, a caretaker. A seed draws who is killed, what is
+// lost with it and for how long, what becomes of the members' connections to the store, and when a shard joins or is drained.
+// Meanwhile streams of profiles are pushed through all shards, again and through another one where no answer came, and what was
+// acknowledged is written down (ledger.mjs). Each query node is asked all the time. What must hold:
 //
-// - A sum that a query node gives for a shard is that of a prefix of what the shard acknowledged. If the answer warns of the
-//   shard, it may lack more; never does it have more.
+// - A sum that a query node gives for a stream is that of a prefix of what was acknowledged. If the answer warns of a shard that
+//   keeps the stream, it may lack more; never does it have more, whichever shards got the same profile.
 // - What is acknowledged OLDEST_MS before the question is in each answer that does not warn of its shard.
-// - A shard that was killed has all that it acknowledged. One that lost its disk has all until `through` in its manifest, and
+// - A shard that was killed has all that it keeps. One that lost its disk has all until `through` in its manifest, and
 //   so has a spare with an empty directory that took the name of one that was paused for longer than its lease; each answer
-//   over that time says so. Who was paused acknowledges nothing afterwards, and ends.
+//   over that time says so. Who was paused ends.
+// - A shard that joins or is drained needs no restart of another one, and a stream that moves stays whole.
 // - After each kill, and at the end, query nodes have everything again. When the shards have stopped in order they say so
 //   without a warning, and so does a new one.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,10 +23,11 @@ import { pathToFileURL } from 'node:url';
 import { S3, startCeph } from './ceph.mjs';
 import { FAULTS, FaultProxy } from './fault_proxy.mjs';
 import { Ledger, LedgerPusher } from './ledger.mjs';
-import { request, sleep, until } from './lib.mjs';
+import { epitool, finish, freePort, request, sleep, until } from './lib.mjs';
 import { Cluster, manifestOf, UNSENT } from './shards.mjs';
 
-const SHARDS = 3;
+const SHARDS = 4; // the last one joins later, if at all
+const STREAMS = 8;
 const NODES = 2;
 const INTERVAL_MS = 2000;
 const LEASE_MS = 10000; // the store is away for longer at times: then pushes are refused
@@ -37,9 +40,12 @@ const KEEPER_ARGS = ['--mode=compact', '--storage.bucket.poll-interval=2s', '--s
 
 /** Kinds and how often they are drawn; `first` are drawn once each before all others. */
 const KINDS = [
-  ['shard', 20], ['shard-start', 6], ['shard-stop', 4], ['shard-disk', 4], ['shard-pause', 4], ['query', 10], ['query-disk', 10], ['caretaker', 6],
+  ['shard', 20], ['shard-start', 6], ['shard-stop', 4], ['shard-disk', 4], ['shard-pause', 4], ['assign', 3], ['query', 10], ['query-disk', 10], ['caretaker', 6],
   ['rgw', 8], ['osd', 8], ['rgw-pause', 4], ...FAULTS.map((fault) => [`net-${fault}`, 5]),
 ];
+
+/** What needs to be known for: which shard keeps which stream. That takes a minute at the start. */
+const OF_OWNERS = ['shard-disk', 'shard-pause', 'assign'];
 
 /** The same numbers for the same seed. */
 function draws(seed) {
@@ -61,7 +67,10 @@ export class Campaign {
     this.answers = { all: 0, warned: 0, failed: 0, oldest: 0, oldestWarned: 0 };
     this.latest = new Map(); // of each query node: { asked, has: Map of shard to number }
     this.lost = { profiles: 0, oldestMs: 0 };
-    this.stale = new Map(); // servers that were paused, and are pushed to until they end
+    this.started = SHARDS - 1; // shards that run
+    this.drained = false; // the last one
+    this.owner = new Map(); // of each stream: the shard that keeps what comes now
+    this.owners = new Map(); // of each stream: a set of shards that may have some of it
     this.slowest = 0;
   }
 
@@ -77,33 +86,79 @@ export class Campaign {
       this.proxies.set(name, proxy);
     }
     const storeOf = (name) => ({ ...this.ceph, endpoint: (this.proxies.get(name) ?? this.ceph).endpoint });
-    this.cluster = new Cluster(this.t, { dir: this.dir, store: this.ceph, storeOf, total: SHARDS, interval: `${INTERVAL_MS}ms`, args: SHARD_ARGS });
+    this.cluster = new Cluster(this.t, { dir: this.dir, store: this.ceph, storeOf, join: true, interval: `${INTERVAL_MS}ms`, args: SHARD_ARGS });
     this.ledgers = new Map();
     this.pushers = new Map();
-    for (const shard of this.shards()) {
-      const ledger = new Ledger(shard, this.seed + this.ledgers.size);
-      this.ledgers.set(shard, ledger);
-      this.pushers.set(shard, new LedgerPusher(ledger, () => this.stale.get(shard) ?? this.cluster.get(shard), () => this.settle(shard)));
-    }
     await Promise.all(this.shards().map((name) => this.up(name)));
     await Promise.all([...this.nodes(), 'keeper'].map((name) => this.up(name)));
-    for (const shard of this.shards()) this.push(shard);
+    for (let i = 0; i < STREAMS; i++) {
+      const stream = `stream-${i}`;
+      const ledger = new Ledger(stream, this.seed + i);
+      this.ledgers.set(stream, ledger);
+      this.owners.set(stream, new Set(this.all()));
+      this.pushers.set(stream, new LedgerPusher(ledger, () => this.doors(), () => this.settle(stream)));
+      this.push(stream);
+    }
+    if (this.kinds.some(([kind]) => OF_OWNERS.includes(kind))) {
+      await this.inForce();
+      await this.findOwners();
+      for (const [stream, owner] of this.owner) this.owners.set(stream, new Set([owner]));
+    }
     this.checkers = this.nodes().map((name) => this.check(name));
   }
 
-  shards() { return Array.from({ length: SHARDS }, (_, i) => `shard-${i}`); }
+  all() { return Array.from({ length: SHARDS }, (_, i) => `shard-${i}`); }
+  shards() { return this.all().slice(0, this.started); }
   nodes() { return Array.from({ length: NODES }, (_, i) => `query-${i}`); }
-  names() { return [...this.shards(), ...this.nodes(), 'keeper']; }
+  names() { return [...this.all(), ...this.nodes(), 'keeper']; }
+  streamsOf(shard) { return [...this.owner].filter(([, owner]) => owner === shard).map(([stream]) => stream); }
+  keeps(stream, shard) { return this.owners.get(stream).has(shard); }
+  isOut(stream) { return [...this.out].some((shard) => this.keeps(stream, shard)); }
+
+  /** Where a balancer sends pushes, also to shards that it does not know to be dead. */
+  doors() { return this.shards().map((name) => this.cluster.get(name)).filter(Boolean); }
+
+  async assignment() {
+    return JSON.parse(await this.s3.get('epi/assignment'));
+  }
+
+  /** All shards follow the newest assignment, and it decides about what is pushed from now on. */
+  async inForce() {
+    const { number, versions } = await this.assignment();
+    await until(`all follow assignment ${number}`, 90, async () => {
+      if (this.failed) throw this.failed;
+      return (await Promise.all(this.shards().map((shard) => manifestOf(this.s3, shard)))).every((m) => m.assignment === number);
+    });
+    const { since_ns: since } = versions.find((version) => version.number === number);
+    await until(`assignment ${number} is in force`, 300, () => {
+      if (this.failed) throw this.failed;
+      return Date.now() > since / 1e6;
+    });
+  }
+
+  /** Which shard keeps what comes now, as the shards themselves answer. */
+  async findOwners() {
+    const began = Date.now();
+    await until('each stream has gone on', 60, () => [...this.ledgers.values()].every((l) => l.acked && l.list[l.acked - 1].at > began));
+    for (const shard of this.shards()) {
+      const answer = await until(`${shard} answers`, 60, () => this.ask(this.cluster.get(shard), began));
+      for (const stream of this.ledgers.keys())
+        if (Object.keys(answer.functions).some((name) => name.startsWith(`${stream}.`))) this.owner.set(stream, shard);
+    }
+    for (const [stream, owner] of this.owner) this.owners.get(stream).add(owner);
+  }
 
   fail(error) {
     this.failed ??= error;
   }
 
-  push(shard) {
-    const pusher = this.pushers.get(shard);
+  push(stream) {
+    const pusher = this.pushers.get(stream);
     pusher.go(this.gapMs);
     pusher.loop.catch((e) => this.fail(e));
   }
+
+  hold(streams) { return Promise.all(streams.map((stream) => this.pushers.get(stream).hold())); }
 
   launch(name, port = this.cluster.get(name)?.port) {
     const options = { ready: false, port };
@@ -154,26 +209,25 @@ export class Campaign {
     return { functions, warnings: warnings.filter((w) => !UNSENT.test(w)), unsent: warnings.some((w) => UNSENT.test(w)) };
   }
 
-  /** What the answer has of each shard; throws where that cannot be. */
+  /** What the answer has of each stream; throws where that cannot be. */
   judge(name, answer, asked, startMs) {
     const has = new Map();
     const general = answer.warnings.some((w) => !/\bshard-\d\b/.test(w));
-    for (const [shard, ledger] of this.ledgers) {
-      const warned = general || answer.warnings.some((w) => w.includes(shard));
+    for (const [stream, ledger] of this.ledgers) {
+      const warned = general || answer.warnings.some((w) => [...this.owners.get(stream)].some((shard) => w.includes(shard)));
       const k = ledger.find(answer.functions, startMs);
       const say = (what) => new Error(`${name}, asked at ${new Date(asked).toISOString()} for all since ${new Date(startMs).toISOString()}, `
         + `${what}: ${JSON.stringify(answer)}; sent ${ledger.list.length}, acknowledged ${ledger.acked}, in this time `
-        + `${JSON.stringify(ledger.by.at(-1).map((v, i) => v - ledger.by[ledger.behind(startMs)][i]))}`);
-      if (k < 0 && (!warned || !ledger.holds(answer.functions, startMs))) throw say(`has wrong sums of ${shard}`);
+        + `${JSON.stringify(ledger.by.at(-1).map((v, i) => v - ledger.by[ledger.behind(startMs)][i]))}, kept by ${[...this.owners.get(stream)]}`);
+      if (k < 0 && (!warned || !ledger.holds(answer.functions, startMs))) throw say(`has wrong sums of ${stream}`);
       const next = k < 0 ? undefined : ledger.list[k];
       const age = next?.acked ? Math.max(0, asked - next.acked) : 0;
-      if (k >= 0) has.set(shard, k);
+      if (k >= 0) has.set(stream, k);
       if (warned) {
         this.answers.oldestWarned = Math.max(this.answers.oldestWarned, age);
-      } else {
-        if (!this.out.has(shard)) this.answers.oldest = Math.max(this.answers.oldest, age);
-        // What went with its disk is not known until it is back.
-        if (age > OLDEST_MS && !this.out.has(shard)) throw say(`lacks what ${shard} acknowledged ${seconds(age)} before, without a warning`);
+      } else if (!this.isOut(stream)) { // what went with its disk is not known until it is back
+        this.answers.oldest = Math.max(this.answers.oldest, age);
+        if (age > OLDEST_MS) throw say(`lacks what ${stream} had acknowledged ${seconds(age)} before, without a warning`);
       }
     }
     return has;
@@ -204,12 +258,12 @@ export class Campaign {
   /** All query nodes have what is acknowledged now, but of shards that are out. On a busy machine they may warn all the same. */
   async everywhere(what) {
     const began = Date.now();
-    const want = new Map([...this.ledgers].filter(([shard]) => !this.out.has(shard)).map(([shard, l]) => [shard, l.acked]));
+    const want = new Map([...this.ledgers].filter(([stream]) => !this.isOut(stream)).map(([stream, l]) => [stream, l.acked]));
     await until(`${what}: all query nodes have all`, 45, () => {
       if (this.failed) throw this.failed;
-      return this.nodes().every((name) => [...want].every(([shard, n]) => {
+      return this.nodes().every((name) => [...want].every(([stream, n]) => {
         const { asked, has } = this.latest.get(name) ?? { asked: 0 };
-        return asked > began && (this.out.has(shard) || has.get(shard) >= n);
+        return asked > began && (this.isOut(stream) || has.get(stream) >= n);
       }));
     }).catch((e) => {
       const state = this.nodes().map((name) => `${name}: ${JSON.stringify([...this.latest.get(name)?.has ?? []])}`);
@@ -218,31 +272,39 @@ export class Campaign {
     return Date.now() - began;
   }
 
-  /** What a shard itself has. */
-  async own(shard) {
-    const ledger = this.ledgers.get(shard);
-    return until(`${shard} answers`, 60, async () => {
+  /** What the shards themselves have of a stream that they keep, all together. */
+  async own(stream) {
+    const ledger = this.ledgers.get(stream);
+    return until(`the shards of ${stream} answer`, 60, async () => {
       if (this.failed) throw this.failed;
       const startMs = Date.now() - RANGE_MS;
-      const answer = await this.ask(this.cluster.get(shard), startMs);
-      if (!answer || answer.warnings.some((w) => !/lost|loss/.test(w))) return undefined;
-      const k = ledger.find(answer.functions, startMs);
-      if (k < 0) this.fail(new Error(`${shard} has wrong sums of its own: ${JSON.stringify(answer)}`));
+      const functions = {};
+      for (const shard of this.owners.get(stream)) {
+        if (!this.shards().includes(shard)) continue;
+        const answer = await this.ask(this.cluster.get(shard), startMs);
+        if (!answer || answer.warnings.some((w) => !/lost|loss/.test(w))) return undefined;
+        for (const [name, v] of Object.entries(answer.functions)) functions[name] = (functions[name] ?? 0) + v;
+      }
+      const k = ledger.find(functions, startMs);
+      if (k < 0) this.fail(new Error(`the shards have wrong sums of ${stream}: ${JSON.stringify(functions)}`));
       return { k };
     });
   }
 
-  /** Nothing is being pushed. The ledger is what the shard has; what was acknowledged and is gone is returned. */
-  async settle(shard) {
-    const { k } = await this.own(shard);
-    return this.ledgers.get(shard).truncate(k);
+  /** Nothing of it is being pushed. The ledger is what the shards have; what was acknowledged and is gone is returned. */
+  async settle(stream) {
+    const { k } = await this.own(stream);
+    return this.ledgers.get(stream).truncate(k);
   }
 
   /** A shard that was killed has what it acknowledged before. */
   async whole(shard) {
-    const n = this.ledgers.get(shard).acked;
-    const { k } = await this.own(shard);
-    if (k < n) throw new Error(`${shard} has ${k} of ${n} profiles that it acknowledged`);
+    for (const stream of this.ledgers.keys()) {
+      if (!this.keeps(stream, shard) || this.isOut(stream)) continue;
+      const n = this.ledgers.get(stream).acked;
+      const { k } = await this.own(stream);
+      if (k < n) throw new Error(`${shard} has ${k} of ${n} profiles of ${stream} that were acknowledged`);
+    }
   }
 
   // ---- kills
@@ -276,67 +338,80 @@ export class Campaign {
     return `${name}, again ${seconds(ms)} after its start`;
   }
 
+  /** Streams of a shard that lost what it had not put: what is gone is counted, and was not in the bucket. */
+  async countLost(shard, throughMs, endMs) {
+    let lost = 0, oldest = 0;
+    for (const stream of this.streamsOf(shard)) {
+      const ledger = this.ledgers.get(stream);
+      const must = ledger.list.filter((one) => one.acked <= throughMs).length;
+      const acked = ledger.list.map((one) => one.acked);
+      const gone = await this.settle(stream);
+      const k = ledger.list.length;
+      if (k < must) throw new Error(`${shard} has ${k} profiles of ${stream}; ${must} were acknowledged before ${throughMs}`);
+      lost += gone;
+      if (gone) oldest = Math.max(oldest, endMs - acked[k]);
+    }
+    if (!(await this.ask(this.cluster.get(shard), Date.now() - RANGE_MS)).unsent) throw new Error(`${shard} does not say what it may have lost`);
+    this.lost.profiles += lost;
+    this.lost.oldestMs = Math.max(this.lost.oldestMs, oldest);
+    this.out.delete(shard);
+    for (const stream of this.streamsOf(shard)) this.push(stream);
+    return `${lost} acknowledged profiles are gone and named, the oldest ${seconds(oldest)} before`;
+  }
+
   /** It comes back when its lease has run out; other kills go on meanwhile. */
   async loseDisk(shard) {
-    const ledger = this.ledgers.get(shard);
     this.out.add(shard);
     await this.down(shard);
     const killed = Date.now();
-    await this.pushers.get(shard).hold();
+    await this.hold(this.streamsOf(shard));
     this.cluster.wipe(shard);
     const { throughMs } = await until('the manifest', 60, () => manifestOf(this.s3, shard));
     this.back = (async () => {
       await this.up(shard);
-      const must = ledger.list.filter((one) => one.acked <= throughMs).length;
-      const acked = ledger.list.map((one) => one.acked);
-      const gone = await this.settle(shard);
-      const k = ledger.list.length;
-      if (!(await this.ask(this.cluster.get(shard), Date.now() - RANGE_MS)).unsent) throw new Error(`${shard} does not say that it lost its disk`);
-      if (k < must) throw new Error(`${shard} lost its disk and has ${k} profiles; ${must} were acknowledged before ${throughMs}`);
-      const oldest = gone ? killed - acked[k] : 0;
-      this.lost.profiles += gone;
-      this.lost.oldestMs = Math.max(this.lost.oldestMs, oldest);
-      this.out.delete(shard);
-      this.push(shard);
-      this.print(`  ${shard} is back ${seconds(Date.now() - killed)} after it lost its disk, and ${gone} acknowledged profiles with it, `
-        + `the oldest ${seconds(oldest)} before; its manifest said ${seconds(killed - throughMs)}`);
+      const said = await this.countLost(shard, throughMs, killed);
+      this.print(`  ${shard} is back ${seconds(Date.now() - killed)} after it lost its disk; ${said}; its manifest said ${seconds(killed - throughMs)}`);
     })().catch((e) => this.fail(e));
     return shard;
   }
 
   /** A spare with an empty directory takes the name of a server that is paused for longer than its lease. */
   async takeOver(shard) {
-    const ledger = this.ledgers.get(shard);
     const old = this.cluster.get(shard);
     this.out.add(shard);
-    this.stale.set(shard, old);
     old.wanted = true;
     old.child.kill('SIGSTOP');
     const paused = Date.now();
+    await this.hold(this.streamsOf(shard));
     const { throughMs } = await manifestOf(this.s3, shard);
     const place = this.cluster.move(shard);
-    await this.up(shard, 0);
-    const before = ledger.acked;
+    await this.up(shard, await freePort());
     old.child.kill('SIGCONT');
     await until(`${shard}, which was paused, ends`, 60, () => old.code !== undefined);
-    // One answer may have been on its way when it was paused.
-    if (old.code !== 1 || ledger.acked > before + 1)
-      throw new Error(`${shard} was paused, acknowledged ${ledger.acked - before} more, and ended with ${old.code}: ${old.err.slice(-2000)}`);
-    await this.pushers.get(shard).hold();
-    this.stale.delete(shard);
+    if (old.code !== 1) throw new Error(`${shard} was paused, and ended with ${old.code}: ${old.err.slice(-2000)}`);
     rmSync(place, { recursive: true, force: true, maxRetries: 10 });
-    const must = ledger.list.filter((one) => one.acked <= throughMs).length;
-    const acked = ledger.list.map((one) => one.acked);
-    const gone = await this.settle(shard);
-    const k = ledger.list.length;
-    if (!(await this.ask(this.cluster.get(shard), Date.now() - RANGE_MS)).unsent) throw new Error(`${shard} does not say that another one had its name`);
-    if (k < must) throw new Error(`${shard} was taken over and has ${k} profiles; ${must} were acknowledged before ${throughMs}`);
-    const oldest = gone ? paused - acked[k] : 0;
-    this.lost.profiles += gone;
-    this.lost.oldestMs = Math.max(this.lost.oldestMs, oldest);
-    this.out.delete(shard);
-    this.push(shard);
-    return `${shard}, taken over after ${seconds(Date.now() - paused)}; ${gone} acknowledged profiles are gone and named, the oldest ${seconds(oldest)} before`;
+    return `${shard}, taken over after ${seconds(Date.now() - paused)}; ${await this.countLost(shard, throughMs, paused)}`;
+  }
+
+  /** One shard more, or one less, while the others go on. */
+  async assign() {
+    const last = this.all().at(-1);
+    for (const owners of this.owners.values()) this.all().forEach((shard) => owners.add(shard));
+    const change = this.started < SHARDS ? 'joins' : this.drained ? 'admit' : 'drain';
+    if (change === 'joins') {
+      this.started = SHARDS;
+      await this.up(last);
+    } else {
+      const file = join(this.cluster.get(last).dir, 'epimetheus.yml');
+      const run = await finish(this.t, epitool, ['bucket', change, `--config.file=${file}`, last]);
+      if (run.code) throw new Error(`epitool bucket ${change}: ${run.err}${run.out}`);
+      this.drained = change === 'drain';
+    }
+    await this.back; // its streams are held
+    await this.inForce();
+    await this.findOwners();
+    if (this.drained && this.streamsOf(last).length) throw new Error(`${last} is drained, and keeps ${this.streamsOf(last)}`);
+    return `${last} ${change}, ${(await this.assignment()).number}`;
   }
 
   async disturb(fault) {
@@ -374,6 +449,7 @@ export class Campaign {
       case 'shard-stop': return this.restart(shard, this.between(0, 5000), 'SIGTERM');
       case 'shard-disk': return this.loseDisk(shard);
       case 'shard-pause': return this.takeOver(shard);
+      case 'assign': return this.assign();
       case 'query': return this.restart(node, this.between(0, 2000));
       case 'query-disk': return this.down(node).then(() => this.cluster.wipe(node)).then(() => this.up(node)).then(() => node);
       case 'caretaker': return this.restart('keeper', this.between(0, 2000));
@@ -387,7 +463,7 @@ export class Campaign {
   async run() {
     for (let n = 0; n < this.kills; n++) {
       let kind = this.draw(n);
-      if (kind === 'shard-disk' && this.out.size) kind = 'shard'; // two of three go on
+      if (['shard-disk', 'assign'].includes(kind) && this.out.size) kind = 'shard'; // the others go on, and who is out comes back first
       const before = { ...this.answers };
       const said = await this.strike(kind);
       this.counts[kind]++;
@@ -415,10 +491,8 @@ export class Campaign {
     await this.back;
     if (this.failed) throw this.failed;
     await Promise.all([...this.pushers.values()].map((p) => p.hold()));
-    for (const shard of this.shards()) {
-      await this.whole(shard);
-      await this.settle(shard); // a last one without an answer
-    }
+    for (const shard of this.shards()) await this.whole(shard);
+    for (const stream of this.ledgers.keys()) await this.settle(stream); // a last one without an answer
     await this.everywhere('at the end');
     this.ended = true;
     await Promise.all(this.checkers);
@@ -426,8 +500,8 @@ export class Campaign {
     const fresh = await this.up(`query-${NODES}`); // without a proxy, and without a directory
     const want = {};
     const startMs = Date.now() - RANGE_MS;
-    for (const [shard, ledger] of this.ledgers)
-      ledger.by.at(-1).forEach((v, i) => { want[`${shard}.f${i}`] = v - ledger.by[ledger.behind(startMs)][i]; });
+    for (const [stream, ledger] of this.ledgers)
+      ledger.by.at(-1).forEach((v, i) => { want[`${stream}.f${i}`] = v - ledger.by[ledger.behind(startMs)][i]; });
     for (const server of [...this.nodes().map((name) => this.cluster.get(name)), fresh]) {
       await until(`${server.name} agrees at the end`, 45, async () => {
         const answer = await this.ask(server, startMs);

@@ -1,16 +1,16 @@
-// What one shard acknowledged, in order, and what an answer has of it.
+// What was acknowledged of one stream, in order, and what an answer has of it.
 //
-// A pusher sends its profiles one after the other, each with a later time, so a right answer has a prefix of them: as values
-// are positive, its sum says which one, and the sums of the functions must then be those of that prefix.
+// A stream is one label set. Its pusher sends profiles one after the other, each with a later time, so a right answer has a
+// prefix of them: as values are positive, its sum says which one, and the sums of the functions must then be those of that prefix.
 import { request, sleep } from './lib.mjs';
 import { profile } from './shards.mjs';
 
 const FUNCTIONS = 5;
-const PODS = 4;
+const TRY_MS = 5000; // for one answer; then the balancer tries another shard
 
 export class Ledger {
-  constructor(shard, seed) {
-    Object.assign(this, { shard, seed, list: [], all: [0], by: [Array(FUNCTIONS).fill(0)], acked: 0, n: 0, lost: 0 });
+  constructor(name, seed) {
+    Object.assign(this, { name, seed, list: [], all: [0], by: [Array(FUNCTIONS).fill(0)], acked: 0, n: 0, lost: 0 });
   }
 
   /** A profile that is about to be sent. */
@@ -18,7 +18,7 @@ export class Ledger {
     const i = this.n++;
     let at = Math.max(Date.now(), (this.list.at(-1)?.at ?? 0) + 1);
     if (at % 1000 === 0) at++; // a whole second would be taken for a time without a fraction
-    const one = { at, of: (i * 7 + this.seed) % FUNCTIONS, value: 1 + ((i * 2654435761 + this.seed * 40503) % 1000), pod: i % PODS };
+    const one = { at, of: (i * 7 + this.seed) % FUNCTIONS, value: 1 + ((i * 2654435761 + this.seed * 40503) % 1000) };
     const by = [...this.by.at(-1)];
     by[one.of] += one.value;
     this.list.push(one);
@@ -58,7 +58,7 @@ export class Ledger {
   /** How many of the list an answer has, from the profiles later than startMs on; -1: these are no prefix's sums. */
   find(functions, startMs) {
     const first = this.behind(startMs);
-    const sums = this.by[0].map((_, i) => functions[`${this.shard}.f${i}`] || 0);
+    const sums = this.by[0].map((_, i) => functions[`${this.name}.f${i}`] || 0);
     const want = this.all[first] + sums.reduce((a, b) => a + b, 0);
     let k = first;
     for (let to = this.list.length; k < to;) {
@@ -73,7 +73,7 @@ export class Ledger {
   /** No function has more than was sent. */
   holds(functions, startMs) {
     const first = this.behind(startMs);
-    return this.by[0].every((_, i) => (functions[`${this.shard}.f${i}`] || 0) <= this.by.at(-1)[i] - this.by[first][i]);
+    return this.by[0].every((_, i) => (functions[`${this.name}.f${i}`] || 0) <= this.by.at(-1)[i] - this.by[first][i]);
   }
 
   /** What was acknowledged later than startMs, in all. */
@@ -81,21 +81,24 @@ export class Ledger {
     return this.all[this.acked] - this.all[this.behind(startMs)];
   }
 
-  name(one) {
-    return `${this.shard}.f${one.of}`;
+  function(one) {
+    return `${this.name}.f${one.of}`;
   }
 }
 
 /**
- * Pushes to one shard and writes its ledger. `hold()` ends it for now; the last profile may then be without an answer. A
- * profile that became too old without an answer is asked for: `settle` makes the ledger what the shard has.
+ * Pushes a stream through a balancer and writes its ledger. Each try goes to one of the doors, by turns; who gives no answer
+ * within some seconds may have stored the profile, and the next door gets it too. `hold()` ends it for now; the last profile
+ * may then be without an answer. A profile that became too old without one is asked for: `settle` makes the ledger what the
+ * shards have.
  */
 export class LedgerPusher {
-  constructor(ledger, server, settle) {
-    Object.assign(this, { ledger, server, settle, held: true, failures: 0 });
+  constructor(ledger, doors, settle) {
+    Object.assign(this, { ledger, doors, settle, held: true, failures: 0, tries: ledger.seed });
   }
 
   go(gapMs) {
+    if (!this.held) return;
     this.held = false;
     this.loop = (async () => {
       while (!this.held) {
@@ -112,11 +115,13 @@ export class LedgerPusher {
 
   async push() {
     const one = this.ledger.add();
-    const body = profile(this.ledger.name(one), one.value);
+    const body = profile(this.ledger.function(one), one.value);
+    const query = `name=process_cpu&job=calls&pod=${this.ledger.name}&time=${(one.at / 1000).toFixed(3)}`;
     while (!this.held) {
-      const server = this.server();
-      const query = `name=process_cpu&job=calls&pod=${this.ledger.shard}-${one.pod}&time=${(one.at / 1000).toFixed(3)}`;
-      const answer = await request(`${server.url}/api/v1/ingest?${query}`, { method: 'POST', body }).catch((e) => ({ status: 0, body: e.message }));
+      const doors = this.doors();
+      const server = doors[this.tries++ % doors.length];
+      const answer = await request(`${server.url}/api/v1/ingest?${query}`, { method: 'POST', body, signal: AbortSignal.timeout(TRY_MS) })
+        .catch((e) => ({ status: 0, body: e.message }));
       if (answer.status >= 200 && answer.status < 300) {
         this.ledger.ack();
         return;
@@ -126,7 +131,7 @@ export class LedgerPusher {
         await this.settle();
         return;
       }
-      if (![0, 429, 503].includes(answer.status)) throw new Error(`a push to ${this.ledger.shard}: ${answer.status} ${answer.body}`);
+      if (![0, 429, 503].includes(answer.status)) throw new Error(`a push of ${this.ledger.name} to ${server.name}: ${answer.status} ${answer.body}`);
       await sleep(50);
     }
   }

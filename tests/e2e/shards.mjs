@@ -1,7 +1,7 @@
 // A cluster for tests: shards and query nodes over one bucket, and pushers that know what was acknowledged.
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
-import { join, request, sleep, startServer } from './lib.mjs';
+import { freePort, join, request, sleep, startServer } from './lib.mjs';
 
 const varint = (n) => {
   const out = [];
@@ -41,16 +41,19 @@ export function bucketSection(store, prefix = 'epi') {
 /**
  * A cluster over `store`: members are started, killed and started again by name. Each has a directory below `dir`, and a
  * port of its own for its life. `storeOf(name)` gives a member another way to the store, `own(name)` a program and environment.
+ * With `join` the shards share targets and pushes by the assignment in the bucket, else by a fixed total.
  */
 export class Cluster {
-  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', prefix = 'epi', config = '', args = [], own = () => ({}) }) {
-    Object.assign(this, { t, dir, store, storeOf, total, interval, prefix, config, args, own, members: new Map(), places: new Map() });
+  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', prefix = 'epi', config = '', args = [], join: joins = false, own = () => ({}) }) {
+    Object.assign(this, { t, dir, store, storeOf, total, interval, prefix, config, args, joins, own, members: new Map(), places: new Map() });
   }
 
-  shard(i, options = {}) {
-    return this.start(`shard-${i}`, { ...options, args: ['--web.enable-ingest', '--web.enable-admin-api',
-      `--shard.name=shard-${i}`, `--shard.total=${this.total}`, `--storage.bucket.segment-interval=${this.interval}`, ...this.args,
-      ...(options.args || [])] });
+  async shard(i, options = {}) {
+    const name = `shard-${i}`;
+    const port = options.port || this.members.get(name)?.port || await freePort();
+    const sharing = this.joins ? ['--shard.join', `--shard.address=http://127.0.0.1:${port}`] : [`--shard.total=${this.total}`];
+    return this.start(name, { ...options, port, args: ['--web.enable-ingest', '--web.enable-admin-api', `--shard.name=${name}`, ...sharing,
+      `--storage.bucket.segment-interval=${this.interval}`, ...this.args, ...(options.args || [])] });
   }
 
   node(i, options = {}) {
