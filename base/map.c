@@ -100,3 +100,27 @@ bool map_add(struct map *m, uint64_t hash, uint32_t id)
 	m->used++;
 	return true;
 }
+
+/*
+ * Imagine that servers 0, 1, 2, ... are added one after the other, and that server k takes each
+ * key over with the probability 1 / (k + 1), by a draw that depends on the key and on k alone.
+ * After n servers each has an n-th of the keys, and another server takes its part evenly from all.
+ * What counts is the last server that took the key over. If it was b, none of b + 1 to j - 1 took
+ * it over with the probability (b + 1) / j, so one draw u from (0, 1] gives the next one that does:
+ * floor((b + 1) / u). A key changes hands about ln(n) times.
+ */
+uint32_t hash_owner(uint64_t key, uint32_t total)
+{
+	const double draws = 9007199254740992.0; /* 2^53: a double holds each */
+	uint32_t owner = 0;
+	double u, next;
+
+	assert(total > 0);
+	for (;;) {
+		u = (double)((hash_bytes(&owner, sizeof(owner), key) >> 11) + 1) / draws;
+		next = ((double)owner + 1) / u;
+		if (next >= total)
+			return owner;
+		owner = (uint32_t)next;
+	}
+}

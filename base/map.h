@@ -41,6 +41,11 @@ bool map_add(struct map *m, uint64_t hash, uint32_t id);
 size_t map_bytes(const struct map *m);
 
 uint64_t hash_bytes(const void *bytes, size_t n, uint64_t seed); /* XXH3, stable */
+/*
+ * Which of `total` owners, numbered from 0, has the key. The same on every machine and in every
+ * version. From n owners to n + 1 only keys of the new one move: 1 of n + 1. total > 0.
+ */
+uint32_t hash_owner(uint64_t key, uint32_t total);
 /* Random: mixed into the hashes of what senders choose, so that they cannot make keys collide. */
 uint64_t hash_seed(void);
 static inline uint64_t map_hash_u64(uint64_t value)

@@ -226,6 +226,9 @@ static void cycle_finish(struct scrape_task *t)
 	}
 	if (cycle_is_absent(s, t)) {
 		cycle_be_absent(s, t);
+	} else if (t->rc == ERR_CANCELED) { /* it says nothing of the target */
+		metric_add(&scrapes_total, "moved", 1);
+		cycle_set_error(s, t->err.msg);
 	} else if (t->rc) {
 		cycle_failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
 	} else {

@@ -78,10 +78,17 @@ static void scrape_manager_count_targets(struct job_pool *p, size_t n, size_t el
 	p->elsewhere = elsewhere;
 }
 
-static void scrape_manager_end_scraper(struct scraper *s)
+/* t: its target. */
+static void scrape_manager_end_scraper(
+	struct scrape_manager *m, struct scraper *s, const struct target *t)
 {
-	if (s)
-		scraper_end(s);
+	struct shard shard;
+
+	if (!s)
+		return;
+	shard = shard_gate_get(&m->env.gate);
+	scraper_end(s, shard_whose(&shard, t->shard_key, NULL) != SHARD_OWN);
+	shard_unref(&shard);
 }
 
 /* A walk over the targets of a set and their scrapers. */
@@ -163,7 +170,7 @@ static void scrape_manager_pool_sync(struct job_pool *p, const struct target_set
 		was = c ? NULL : a.now;
 		s = c > 0 ? NULL : scrape_manager_walk_take(&a);
 		if (c < 0)
-			scrape_manager_end_scraper(s);
+			scrape_manager_end_scraper(p->manager, s, a.now);
 		else
 			scrape_manager_sync_one(p, s, was, &b);
 		if (c <= 0)
@@ -176,41 +183,86 @@ static void scrape_manager_pool_sync(struct job_pool *p, const struct target_set
 	scrape_manager_log_trouble(p);
 }
 
-static void scrape_manager_pool_take(struct job_pool *p, struct target_set *set)
+/* follows: the set was made from the one that the pool has. */
+static void scrape_manager_pool_take(struct job_pool *p, struct target_set *set, bool follows)
 {
 	struct target_set *old = p->set;
 
 	mutex_assert_held(&p->manager->lock);
 	p->set = set;
 	if (p->live)
-		scrape_manager_pool_sync(p, p->synced ? old : NULL, p->synced);
+		scrape_manager_pool_sync(p, p->synced ? old : NULL, p->synced && follows);
 	target_set_unref(old);
 }
 
-/* On discovery's thread: relabelling thousands of targets delays no scrape. */
-static void scrape_manager_on_groups(void *ctx, void *user, struct groups *groups)
+/* follows: the set that the pool has was made by the rule of shards in force. */
+static void scrape_manager_expand(struct job_pool *p, struct groups *groups, bool follows)
 {
-	struct scrape_manager *m = ctx;
-	struct job_pool *p = user;
+	struct scrape_manager *m = p->manager;
+	struct shard shard = shard_gate_get(&m->env.gate);
 	int64_t began = clock_monotonic_ns();
 	struct target_set *set, *before;
 	enum err_code rc;
 	struct err err;
 
+	mutex_assert_held(&m->expanding);
 	mutex_lock(&m->lock);
-	before = p->set ? target_set_ref(p->set) : NULL;
+	before = follows && p->set ? target_set_ref(p->set) : NULL;
 	mutex_unlock(&m->lock);
-	rc = targets_expand(p->config, p->job, m->shard, groups, before, &set, &err);
+	rc = targets_expand(p->config, p->job, shard, groups, before, &set, &err);
 	target_set_unref(before);
+	shard_unref(&shard);
 	if (rc) {
 		log_error(
 			"scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
 		return;
 	}
 	mutex_lock(&m->lock);
-	scrape_manager_pool_take(p, set);
+	scrape_manager_pool_take(p, set, follows);
 	mutex_unlock(&m->lock);
 	metric_observe(&sync_seconds, NULL, (double)(clock_monotonic_ns() - began) / NS_PER_S);
+}
+
+/* On discovery's thread: relabelling thousands of targets delays no scrape. */
+static void scrape_manager_on_groups(void *ctx, void *user, struct groups *groups)
+{
+	struct scrape_manager *m = ctx;
+
+	mutex_lock(&m->expanding);
+	scrape_manager_expand(user, groups, true);
+	mutex_unlock(&m->expanding);
+}
+
+/* `applying` is held, so all pools are in the list; `expanding`, so no set is made by the old rule
+ * and taken later. */
+void scrape_manager_set_shard(struct scrape_manager *m, const struct shard *s)
+{
+	struct groups *groups;
+
+	mutex_lock(&m->applying);
+	mutex_lock(&m->expanding);
+	shard_gate_set(&m->env.gate, s);
+	for (size_t i = 0; i < m->n; i++) {
+		mutex_lock(&m->lock);
+		groups = m->pools[i]->set ? groups_ref(m->pools[i]->set->tree->groups) : NULL;
+		mutex_unlock(&m->lock);
+		if (groups)
+			scrape_manager_expand(m->pools[i], groups, false);
+		groups_unref(groups);
+	}
+	mutex_unlock(&m->expanding);
+	mutex_unlock(&m->applying);
+}
+
+size_t scrape_manager_waiting(struct scrape_manager *m)
+{
+	size_t n = 0;
+
+	mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->n; i++)
+		n += m->pools[i]->set ? m->pools[i]->set->waiting : 0;
+	mutex_unlock(&m->lock);
+	return n;
 }
 
 /* ---- a new configuration ---- */
@@ -232,7 +284,7 @@ static void scrape_manager_pool_end(struct job_pool *p)
 	struct scrape_manager_walk w = { .set = p->synced ? p->set : NULL };
 
 	for (scrape_manager_walk_next(&w); w.now; scrape_manager_walk_next(&w))
-		scrape_manager_end_scraper(scrape_manager_walk_take(&w));
+		scrape_manager_end_scraper(p->manager, scrape_manager_walk_take(&w), w.now);
 	p->synced = false;
 	scrape_manager_count_targets(p, 0, 0);
 }
@@ -315,6 +367,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 	struct sd_job *jobs = calloc(c->scrape_n ? c->scrape_n : 1, sizeof(*jobs));
 	enum err_code rc;
 
+	mutex_lock(&m->applying);
 	rc = jobs ? scrape_manager_pools_make(m, c, &s, err) : err_nomem(err, "jobs");
 	for (size_t i = 0; !rc && i < s.n; i++)
 		jobs[i] = (struct sd_job){ s.pools[i]->job->job_name, &s.pools[i]->job->sd, s.pools[i] };
@@ -325,6 +378,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 		swap_pools(m, &s);
 		mutex_unlock(&m->lock);
 	}
+	mutex_unlock(&m->applying);
 	scrape_manager_pools_free(s.pools, s.n);
 	free(jobs);
 	return rc;
@@ -388,7 +442,10 @@ void scrape_manager_close(struct scrape_manager *m)
 		lane_close(m->lanes[i]);
 	scrape_manager_pools_free(m->pools, m->n);
 	symbol_cache_close(env->symbols);
+	shard_gate_release(&env->gate);
 	mutex_destroy(&m->lock);
+	mutex_destroy(&m->expanding);
+	mutex_destroy(&m->applying);
 	mutex_destroy(&env->lock);
 	cond_destroy(&env->idle);
 	free(m->listen_address);
@@ -404,7 +461,6 @@ static enum err_code manager_init(
 
 	assert(o->sink);
 	m->env.sink = o->sink;
-	m->shard = o->shard;
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
 	m->env.symbols = symbol_cache_open();
@@ -427,6 +483,9 @@ enum err_code scrape_manager_open(
 	if (!m)
 		return err_nomem(err, "scrape manager");
 	mutex_init(&m->lock);
+	mutex_init(&m->expanding);
+	mutex_init(&m->applying);
+	shard_gate_init(&m->env.gate, &o->shard);
 	mutex_init(&m->env.lock);
 	cond_init(&m->env.idle);
 	if ((rc = manager_init(m, o, err))) {

@@ -33,7 +33,7 @@ struct scrape_manager_options {
 	size_t connections_max; /* 0: 65536; at most 7/8 of RLIMIT_NOFILE */
 	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
 	const char *external_url; /* likewise */
-	struct shard shard; /* whose targets are scraped */
+	struct shard shard; /* whose targets are scraped, until scrape_manager_set_shard */
 	int64_t symbols_timeout_ns; /* of all questions for names of a scrape; 0: 10 s */
 };
 
@@ -48,7 +48,14 @@ MUST_CHECK enum err_code scrape_manager_open(
 MUST_CHECK enum err_code scrape_manager_apply(
 	struct scrape_manager *m, struct config *c, struct err *err);
 
-struct shard scrape_manager_shard(const struct scrape_manager *m); /* as it was opened */
+/*
+ * Other targets are this server's from now on. When it returns, nothing is stored any more of those
+ * that are not; scrapers of targets that stay go on as they are. By one thread at a time, and not
+ * while scrape_manager_close runs.
+ */
+void scrape_manager_set_shard(struct scrape_manager *m, const struct shard *s);
+struct shard scrape_manager_shard(struct scrape_manager *m); /* in force; shard_unref */
+size_t scrape_manager_waiting(struct scrape_manager *m); /* targets that another one may scrape */
 
 /* Ends scrapes under way, waits for the sink, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
@@ -90,6 +97,7 @@ struct pool_info {
 	struct str name;
 	size_t active, dropped; /* all of them, not only keep_dropped_targets */
 	size_t elsewhere; /* of the dropped ones, other shards' */
+	size_t waiting; /* of these, those that another shard may still scrape */
 	struct str error; /* why targets of the pool are not scraped, or "" */
 };
 

@@ -130,20 +130,9 @@ static bool manager_show_wanted(const struct snapshot *s, const struct job_pool 
 	return !s->pool || str_is(p->job->job_name, s->pool);
 }
 
-struct shard scrape_manager_shard(const struct scrape_manager *m)
+struct shard scrape_manager_shard(struct scrape_manager *m)
 {
-	return m->shard;
-}
-
-static struct str snapshot_why_dropped(struct snapshot *s, unsigned shard)
-{
-	char text[64];
-
-	if (shard == TARGET_NO_SHARD)
-		return STR("");
-	snprintf(text, sizeof(text), "shard %u scrapes it (shards 0 to %u)", shard,
-		s->manager->shard.total - 1);
-	return snapshot_dup(s, str_of(text));
+	return shard_gate_get(&m->env.gate);
 }
 
 static void show_dropped(void *ctx, struct target_part *p)
@@ -154,7 +143,7 @@ static void show_dropped(void *ctx, struct target_part *p)
 		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
 			.discovered = snapshot_without_secrets(s, p->dropped[i].discovered),
 			.pool = s->pool_name,
-			.reason = snapshot_why_dropped(s, p->dropped[i].shard),
+			.reason = snapshot_dup(s, p->dropped[i].reason),
 		};
 }
 
@@ -178,6 +167,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
 	info->elsewhere = p->set->elsewhere;
+	info->waiting = p->set->waiting;
 	for (size_t i = 0; i < p->set->list.n; i++) {
 		c = p->set->list.v[i].chunk;
 		for (size_t k = 0; k < c->n; k++) {

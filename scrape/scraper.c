@@ -39,12 +39,13 @@ static void scraper_update(struct scraper *s, const struct target *target)
 	cycle_schedule(s);
 }
 
-static void scraper_stop(struct scraper *s)
+/* moved: as scraper_end. */
+static void scraper_stop(struct scraper *s, bool moved)
 {
 	struct scrape_task *t = s->task;
 
 	s->stopped = true;
-	if (s->scrapes && !s->env->closing)
+	if (s->scrapes && !s->env->closing && !moved)
 		report_gone(s->lane->report, s->target, clock_now_ns());
 	event_del(&s->timer);
 	exclusive_leave(s->lane->exclusive, &s->user);
@@ -99,7 +100,7 @@ static void scraper_leave(struct scraper *s)
 	while (*at != s)
 		at = &(*at)->leaving_next;
 	*at = s->leaving_next;
-	scraper_stop(s);
+	scraper_stop(s, false);
 }
 
 static void scraper_on_left(evutil_socket_t fd, short what, void *ctx)
@@ -115,7 +116,7 @@ void scraper_cancel(struct scraper *s)
 {
 	assert(s->ended && loop_is_current(s->lane->loop));
 	if (s->state != SCRAPER_FETCHING || !s->target->exclusive.len) {
-		scraper_stop(s);
+		scraper_stop(s, false);
 		return;
 	}
 	http_request_cancel(s->request);
@@ -141,7 +142,7 @@ void scraper_take(struct scraper *s, const struct scraper_change *c)
 	if (c->end) {
 		target_unref(c->target);
 		if (s->target)
-			scraper_stop(s);
+			scraper_stop(s, c->moved);
 		else
 			scraper_free(s);
 	} else if (s->target) {
@@ -153,7 +154,8 @@ void scraper_take(struct scraper *s, const struct scraper_change *c)
 
 /* ---- changes from other threads ---- */
 
-static void scraper_queue_change(struct scraper *s, const struct target *target, bool end)
+static void scraper_queue_change(
+	struct scraper *s, const struct target *target, bool end, bool moved)
 {
 	const struct target *before;
 
@@ -162,6 +164,7 @@ static void scraper_queue_change(struct scraper *s, const struct target *target,
 	before = s->change.target; /* of a change that was not taken yet: the later one wins */
 	s->change.target = target ? target_ref(target) : NULL;
 	s->change.end = end;
+	s->change.moved = moved;
 	lane_put(s->lane, s);
 	mutex_unlock(&s->lane->lock);
 	target_unref(before);
@@ -172,16 +175,16 @@ struct scraper *scraper_new(struct lane *lane, const struct target *target)
 	struct scraper *s = scraper_alloc(lane);
 
 	if (s)
-		scraper_queue_change(s, target, false);
+		scraper_queue_change(s, target, false, false);
 	return s;
 }
 
 void scraper_change(struct scraper *s, const struct target *target)
 {
-	scraper_queue_change(s, target, false);
+	scraper_queue_change(s, target, false, false);
 }
 
-void scraper_end(struct scraper *s)
+void scraper_end(struct scraper *s, bool moved)
 {
-	scraper_queue_change(s, NULL, true);
+	scraper_queue_change(s, NULL, true, moved);
 }

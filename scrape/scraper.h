@@ -28,6 +28,7 @@
 #include "scrape/lane.h"
 #include "scrape/manager.h"
 #include "scrape/sharing.h"
+#include "scrape/targets/shard_gate.h"
 #include "scrape/targets/targets.h"
 
 #define SCRAPE_QUEUED_BYTES_MAX ((size_t)256 << 20) /* of bodies that wait for a worker */
@@ -40,6 +41,7 @@ struct symbol_cache;
 struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;
+	struct shard_gate gate; /* whose targets are scraped */
 	struct symbol_cache *symbols;
 	int64_t symbols_timeout_ns; /* of all questions of a scrape */
 	atomic_bool closing; /* no stale marks: the next server continues the series */
@@ -54,6 +56,7 @@ struct scraper_change {
 	struct scraper *next; /* in the lane's queue */
 	bool in_line;
 	bool end;
+	bool moved; /* it ends because another server scrapes the target from now on */
 	const struct target *target; /* held; NULL: it ends */
 };
 
@@ -107,7 +110,8 @@ struct scraper {
 struct scraper *scraper_new(struct lane *lane, const struct target *target);
 /* The same target in another part. A changed interval gives a new schedule; all else goes on. */
 void scraper_change(struct scraper *s, const struct target *target);
-void scraper_end(struct scraper *s);
+/* moved: another server goes on with its series, so they get no mark that the target is gone. */
+void scraper_end(struct scraper *s, bool moved);
 
 /*
  * One scrape out of turn. It waits for its endpoint like others, and changes nothing that is shown

@@ -80,7 +80,7 @@ static void scrape_task_store_failed(struct scrape_task *t, enum err_code rc, co
 {
 	mutex_lock(&t->env->lock);
 	if (!t->rc) {
-		task_failed(t, rc, "store");
+		task_failed(t, rc, rc == ERR_CANCELED ? "moved" : "store");
 		err_set(&t->err, rc, "store: %s", err ? err->msg : err_code_name(rc));
 	}
 	mutex_unlock(&t->env->lock);
@@ -99,6 +99,8 @@ static void task_on_acked(void *ctx, enum err_code rc, const struct err *err)
 
 static enum err_code scrape_task_append_one(struct scrape_task *t, const struct sink_profile *p)
 {
+	struct shard_gate *gate = &t->env->gate;
+	unsigned turn;
 	struct err err;
 	enum err_code rc;
 
@@ -106,7 +108,10 @@ static enum err_code scrape_task_append_one(struct scrape_task *t, const struct 
 	mutex_lock(&t->env->lock);
 	t->waiting++;
 	mutex_unlock(&t->env->lock);
-	rc = t->env->sink->ops->append(t->env->sink, p, task_on_acked, t, &err);
+	if (!(rc = shard_gate_enter(gate, t->target->shard_key, &turn, &err))) {
+		rc = t->env->sink->ops->append(t->env->sink, p, task_on_acked, t, &err);
+		shard_gate_leave(gate, turn);
+	}
 	if (rc) {
 		scrape_task_store_failed(t, rc, &err);
 		scrape_task_part_done(t);

@@ -10,6 +10,7 @@
 #include "cmd/epimetheus/rules_lease.h"
 #include "cmd/shared/bucket_options.h"
 #include "scrape/config/config.h"
+#include "scrape/targets/url.h"
 #include "tsdb/cluster/lease.h"
 
 #define NAME_BYTES_MAX 63 /* MANIFEST_SHARD_BYTES_MAX */
@@ -57,6 +58,8 @@ static const struct {
 	{ "storage.bucket.poll-interval", QUERY | COMPACT, "it follows no shards" },
 	{ "shard.name", SERVER, NO_SHARD },
 	{ "shard.total", SERVER, NO_SHARD },
+	{ "shard.join", SERVER, NO_SHARD },
+	{ "shard.address", SERVER, NO_SHARD },
 	{ "shard.lease", SERVER, NO_SHARD },
 	{ "rules.alert.for-outage-tolerance", SERVER | QUERY, "it evaluates no rules" },
 	{ "rules.alert.for-grace-period", SERVER | QUERY, "it evaluates no rules" },
@@ -152,6 +155,36 @@ static enum err_code modes_read_name(struct options *o, struct err *err)
 	return ERR_OK;
 }
 
+/* http://HOST:PORT, and perhaps a path that its routes begin with. */
+static bool modes_is_address(struct str url)
+{
+	size_t from = str_has_prefix(url, STR("http://")) ? 7 : str_has_prefix(url, STR("https://")) ? 8 : 0;
+	size_t end = from;
+
+	while (end < url.len && url.ptr[end] != '/')
+		end++;
+	if (!from || url.len > MANIFEST_ADDRESS_BYTES_MAX ||
+		!url_address_valid((struct str){ url.ptr + from, end - from }))
+		return false;
+	for (size_t i = end; i < url.len; i++)
+		if (url.ptr[i] <= ' ' || url.ptr[i] > '~' || strchr("?#\"<>\\", url.ptr[i]))
+			return false;
+	return true;
+}
+
+static enum err_code modes_check_address(const struct options *o, struct err *err)
+{
+	if (!modes_is_set(o, "shard.address"))
+		return ERR_OK;
+	if (!o->shard_join)
+		return err_set(err, ERR_INVALID, "--shard.address needs --shard.join");
+	if (!modes_is_address(str_of(o->shard_address)))
+		return err_set(err, ERR_INVALID,
+			"--shard.address is %s; it must be a URL as http://HOST:PORT",
+			QUOTED(str_of(o->shard_address)));
+	return ERR_OK;
+}
+
 static enum err_code modes_read_shard(struct options *o, struct err *err)
 {
 	const char *from = modes_is_set(o, "shard.name") ? "--shard.name" : "the host's name";
@@ -160,9 +193,9 @@ static enum err_code modes_read_shard(struct options *o, struct err *err)
 	if (!o->shard_total || o->shard_total > SHARDS_MAX)
 		return err_set(err, ERR_INVALID, "--shard.total is %" PRIu64 "; it may be 1 to %u",
 			o->shard_total, SHARDS_MAX);
-	if ((rc = modes_read_name(o, err)))
+	if ((rc = modes_read_name(o, err)) || (rc = modes_check_address(o, err)))
 		return rc;
-	o->shard = (struct shard){ 0, (unsigned)o->shard_total };
+	o->shard = (struct shard){ 0, (unsigned)o->shard_total, NULL };
 	if (o->shard_total == 1)
 		return ERR_OK;
 	if (!shard_ordinal(str_of(o->shard_name), &o->shard.ordinal))
@@ -348,7 +381,7 @@ enum err_code modes_check(struct options *o, struct err *err)
 /* ---- with the configuration ---- */
 
 /* Flags that mean nothing without a bucket. */
-static const char *const bucket_flags[] = { "shard.name", "shard.lease", "storage.local-retention",
+static const char *const bucket_flags[] = { "shard.name", "shard.join", "shard.lease", "storage.local-retention",
 	"storage.bucket.segment-interval", "storage.bucket.delete-delay",
 	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
 

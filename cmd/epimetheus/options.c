@@ -24,6 +24,12 @@ static struct flag table[] = {
 		"there are several. Default: the host's name." },
 	{ "shard.total", FLAG_UINT, &opt.shard_total, "1",
 		"How many servers share the targets; this one scrapes those of its number, from 0 on." },
+	{ "shard.join", FLAG_BOOL, &opt.shard_join, NULL,
+		"Share the targets with all shards of the bucket that join, however many there are. With "
+		"--shard.total=N, once, for N servers that shared them by fixed numbers before." },
+	{ "shard.address", FLAG_STRING, &opt.shard_address, "",
+		"URL under which other shards reach this one; with --shard.join. "
+		"Default: the host's name and the port of --web.listen-address." },
 	{ "shard.lease", FLAG_DURATION, &opt.lease_ns, NULL,
 		"How long this server may be cut off from the bucket until another one may take its name, "
 		"and until it acknowledges no pushes; at least two segment intervals, at most 30d. "

@@ -20,7 +20,7 @@ const char *rule_files_why_not(const struct options *o)
 {
 	if (o->mode == MODE_COMPACT)
 		return "rules do not run with --mode=compact, but on query nodes";
-	return o->shard_total > 1 ? "rules do not run on one of several shards, but on query nodes" :
+	return o->shard_total > 1 || o->shard_join ? "rules do not run on one of several shards, but on query nodes" :
 								NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/self/starting.h"
 #include "base/thread.h"
+#include "cmd/epimetheus/assigned_shard.h"
 #include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/lease_gate.h"
 #include "cmd/epimetheus/limits.h"
@@ -43,6 +44,8 @@ struct server {
 	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
 	struct lease_gate gate; /* of a shard: before the sink, for what is pushed */
+	struct assigned_shard assigned; /* before the sink, for what is scraped */
+	char *address; /* the default of --shard.address */
 	struct side_parts side;
 	struct debuginfod *debuginfod; /* fetches what it wants */
 	struct engine *engine;
@@ -308,12 +311,14 @@ static uint32_t server_clamp_u32(uint64_t value)
 
 static enum err_code server_open_storage(struct server *s, struct err *err)
 {
-	enum err_code rc = storage_open(&s->o, s->checked, &s->waiting, &s->storage, err);
+	enum err_code rc;
 
-	if (rc)
+	if ((rc = assigned_shard_address(&s->o, s->web, &s->address, err)) ||
+		(rc = storage_open(&s->o, s->checked, &s->waiting, &s->storage, err)))
 		return rc;
 	s->db = storage_db(s->storage);
 	db_sink_init(&s->sink, s->db);
+	assigned_shard_init(&s->assigned, &s->sink.sink, storage_assignment(s->storage));
 	lease_gate_init(&s->gate, &s->sink.sink, storage_shard(s->storage));
 	return ERR_OK;
 }
@@ -533,11 +538,11 @@ enum err_code server_open(
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
-	m.sink = &s->sink.sink;
+	m.sink = &s->assigned.sink;
 	m.listen_address = o->listen_address;
 	m.external_url = o->external_url;
 	m.shard = o->shard;
-	if ((rc = scrape_manager_open(&m, &s->manager, err)))
+	if ((rc = assigned_shard_open_manager(&s->assigned, storage_shard(s->storage), &m, &s->manager, err)))
 		goto fail;
 	starting_say(&s->waiting, "applies the configuration");
 	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||
@@ -571,6 +576,7 @@ void server_close(struct server *s)
 	rule_manager_close(s->rules);
 	notifier_close(s->notifier);
 	shard_targets_close(s->targets);
+	assigned_shard_end(&s->assigned);
 	scrape_manager_close(s->manager);
 	side_parts_stop(&s->side);
 	debuginfod_close(s->debuginfod);
@@ -581,6 +587,7 @@ void server_close(struct server *s)
 	config_unref(s->alerting);
 	config_unref(s->config);
 	free(s->external_url);
+	free(s->address);
 	mutex_destroy(&s->lock);
 	mutex_destroy(&s->reload_lock);
 	starting_release(&s->waiting);

@@ -14,6 +14,7 @@
 #include "cmd/epimetheus/rules_state.h"
 #include "cmd/epimetheus/shard_lists.h"
 #include "cmd/shared/bucket_options.h"
+#include "tsdb/cluster/assignment/assignment_node.h"
 #include "tsdb/cluster/caretaker.h"
 #include "tsdb/cluster/cluster.h"
 #include "tsdb/cluster/shard.h"
@@ -41,6 +42,8 @@ struct storage {
 	/* who waits for it waits no more than a few seconds: for what is beside profiles, and for what
 	 * is evaluated elsewhere */
 	struct bucket *side_bucket, *state_bucket;
+	struct bucket *look_bucket; /* of `assignment`, likewise */
+	struct assignment_node *assignment; /* of a shard that joins others */
 	struct rules_state state; /* of a query node */
 	char *senders_path;
 	struct shard_lists lists; /* of the shards that a query node follows */
@@ -107,6 +110,7 @@ static struct shard_options shard_options_of(struct storage *s, const char *name
 		.delete_delay_ns = o->delete_delay_ns,
 		.local_retention_ns = o->local_retention_ns,
 		.prices = s->prices,
+		.address = o->shard_join ? o->shard_address : NULL,
 	};
 }
 
@@ -208,10 +212,56 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 	if ((rc = bucket_open(&own, &s->bucket, err)) ||
 		(s->o->mode == MODE_QUERY && (rc = storage_open_rules(s, &b, err))) ||
 		(s->o->mode != MODE_COMPACT &&
-			(rc = storage_open_impatient(&b, SIDE_TIMEOUT_NS, &s->side_bucket, err))))
+			(rc = storage_open_impatient(&b, SIDE_TIMEOUT_NS, &s->side_bucket, err))) ||
+		(s->o->shard_join &&
+			(rc = storage_open_impatient(&b, SIDE_TIMEOUT_NS, &s->look_bucket, err))))
 		return bucket_section_err(&c->bucket, rc, err);
 	with.bucket = s->bucket;
 	return remote_open(&with, &s->remote, err);
+}
+
+/*
+ * Nothing is scraped yet, so the manifest may say the newest number from its first write on: then
+ * nobody waits for what this server did before.
+ */
+static enum err_code storage_open_assignment(struct storage *s, struct err *err)
+{
+	const struct assignment_node_options o = { .bucket = s->look_bucket,
+		.shard = s->o->shard_name,
+		.dir = s->o->data_dir,
+		.total = s->o->shard_total,
+		.lease_ns = lease_time_ns(s->o->segment_interval_ns, s->o->lease_ns),
+		.look_ns = s->o->segment_interval_ns < ASSIGNMENT_LOOK_NS ? s->o->segment_interval_ns :
+																	ASSIGNMENT_LOOK_NS };
+	struct assignment_rule *rule;
+	enum err_code rc;
+
+	if (!s->o->shard_join)
+		return ERR_OK;
+	starting_say(s->waiting, "reads the assignment of shards");
+	if ((rc = fs_mkdir_all(&fs_posix, s->o->data_dir, err)) ||
+		(rc = assignment_node_open(&o, &s->assignment, err)))
+		return rc;
+	rule = assignment_node_rule(s->assignment);
+	publisher_set_assignment(shard_publisher(s->shard), assignment_rule_of(rule)->number);
+	assignment_rule_unref(rule);
+	return ERR_OK;
+}
+
+/* The name is this server's now. Without the bucket it joins later. */
+static enum err_code storage_join(struct storage *s, struct err *err)
+{
+	enum err_code rc;
+
+	if (!s->o->shard_join || !shard_lease_is_sure(s->shard))
+		return ERR_OK;
+	starting_say(s->waiting, "joins the other shards");
+	if (!(rc = assignment_node_join(s->assignment, err)))
+		return ERR_OK;
+	if (rc != ERR_UNAVAILABLE && rc != ERR_TIMEOUT)
+		return err_wrap(err, rc, "join the shards of the bucket");
+	log_warn("main", "this shard has not joined the others yet, and tries again", LOG_E(err));
+	return ERR_OK;
 }
 
 static enum err_code storage_open_shard(struct storage *s, struct err *err)
@@ -222,9 +272,9 @@ static enum err_code storage_open_shard(struct storage *s, struct err *err)
 	o.waiting = s->waiting;
 	s->starting = true;
 	starting_say(s->waiting, "asks the bucket for the lease of shard %s", o.name);
-	if ((rc = shard_open(&o, &s->shard, err)) ||
+	if ((rc = shard_open(&o, &s->shard, err)) || (rc = storage_open_assignment(s, err)) ||
 		(rc = thread_start(&s->watch, "storage-watch", storage_watch, s, err)) ||
-		(rc = shard_start(s->shard, err)))
+		(rc = shard_start(s->shard, err)) || (rc = storage_join(s, err)))
 		return rc;
 	mutex_lock(&s->lock);
 	s->starting = false;
@@ -457,11 +507,13 @@ void storage_close(struct storage *s)
 		bucket_cancel(s->bucket, clock_monotonic_ns() + LAST_CALL_NS);
 	caretaker_close(s->caretaker);
 	cluster_close(s->cluster);
+	assignment_node_close(s->assignment);
 	shard_close(s->shard);
 	db_close(s->db);
 	remote_close(s->remote);
 	bucket_close(s->rules_bucket);
 	bucket_close(s->side_bucket);
+	bucket_close(s->look_bucket);
 	rules_state_release(&s->state);
 	bucket_close(s->state_bucket);
 	shard_lists_release(&s->lists);
@@ -529,6 +581,11 @@ const char *storage_senders_path(const struct storage *s)
 struct shard_node *storage_shard(struct storage *s)
 {
 	return s->shard;
+}
+
+struct assignment_node *storage_assignment(struct storage *s)
+{
+	return s->assignment;
 }
 
 bool storage_is_shard(const struct storage *s)

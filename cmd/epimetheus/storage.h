@@ -16,6 +16,7 @@
 #include "web/router/options.h"
 
 struct arena;
+struct assignment_node;
 struct bucket;
 struct shard_node;
 struct config;
@@ -58,6 +59,8 @@ MUST_CHECK enum err_code storage_lists(struct storage *s, enum shard_list which,
 const char *storage_senders_path(const struct storage *s); /* the file of this server's own */
 /* NULL: this server is none. For the life of the storage. */
 struct shard_node *storage_shard(struct storage *s);
+/* Of a shard that joined others; NULL: of none. */
+struct assignment_node *storage_assignment(struct storage *s);
 /* This server is a shard: query nodes find its lists by storage_put_list. */
 bool storage_is_shard(const struct storage *s);
 MUST_CHECK enum err_code storage_put_list(

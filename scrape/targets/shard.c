@@ -1,33 +1,19 @@
-/*
- * Imagine that servers 0, 1, 2, ... are added one after the other, and that server k takes each
- * target over with the probability 1 / (k + 1), by a draw that depends on the target and on k
- * alone. After n servers each has an n-th of the targets, and another server takes its part evenly
- * from all. What counts is the last server that took the target over. If it was b, none of b + 1 to
- * j - 1 took it over with the probability (b + 1) / j, so one draw u from (0, 1] gives the next one
- * that does: floor((b + 1) / u). A target changes hands about ln(n) times.
- */
 #include "scrape/targets/shard.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/map.h"
 
-#define DRAWS 9007199254740992.0 /* 2^53: a double holds each */
+uint64_t shard_key(struct str job, struct str address)
+{
+	return hash_bytes(address.ptr, address.len, hash_bytes(job.ptr, job.len, 0));
+}
 
 unsigned shard_of(struct str job, struct str address, unsigned total)
 {
-	uint64_t key = hash_bytes(address.ptr, address.len, hash_bytes(job.ptr, job.len, 0));
-	uint32_t owner = 0;
-	double u, next;
-
 	assert(total > 0 && total <= SHARDS_MAX);
-	for (;;) {
-		u = (double)((hash_bytes(&owner, sizeof(owner), key) >> 11) + 1) / DRAWS;
-		next = ((double)owner + 1) / u;
-		if (next >= total)
-			return owner;
-		owner = (uint32_t)next;
-	}
+	return hash_owner(shard_key(job, address), total);
 }
 
 bool shard_ordinal(struct str name, unsigned *out)
@@ -41,4 +27,41 @@ bool shard_ordinal(struct str name, unsigned *out)
 		return false;
 	*out = (unsigned)n;
 	return true;
+}
+
+bool shard_has_all(const struct shard *s)
+{
+	return !s->rule && s->total <= 1;
+}
+
+enum shard_whose shard_whose(const struct shard *s, uint64_t key, struct shard_reason *why)
+{
+	unsigned owner;
+
+	if (s->rule)
+		return s->rule->whose(s->rule, key, why);
+	if (s->total <= 1 || (owner = hash_owner(key, s->total)) == s->ordinal)
+		return SHARD_OWN;
+	if (why)
+		snprintf(why->text, sizeof(why->text), "shard %u scrapes it (shards 0 to %u)", owner,
+			s->total - 1);
+	return SHARD_ELSEWHERE;
+}
+
+struct shard shard_ref(const struct shard *s)
+{
+	unsigned before;
+
+	if (s->rule) {
+		before = atomic_fetch_add(&s->rule->refs, 1);
+		assert(before > 0);
+	}
+	return *s;
+}
+
+void shard_unref(struct shard *s)
+{
+	if (s->rule && atomic_fetch_sub(&s->rule->refs, 1) == 1)
+		s->rule->release(s->rule);
+	*s = (struct shard){ 0 };
 }

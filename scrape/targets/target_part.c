@@ -40,23 +40,36 @@ static enum err_code expansion_add(struct expansion *e, const struct target *t, 
 	return ERR_OK;
 }
 
+struct target_count { /* profiles of one target */
+	size_t kept, dropped, wrong;
+	enum shard_whose whose; /* not ours: of one that another shard has, with its key */
+	uint64_t key;
+};
+
 static enum err_code expansion_drop(
-	struct expansion *e, const struct target_group *g, size_t i, unsigned shard, struct err *err)
+	struct expansion *e, const struct target_group *g, size_t i,
+	const struct target_count *n, struct err *err)
 {
 	struct target_part *p = e->part;
-	struct target_dropped d = { .shard = shard };
-	bool elsewhere = shard != TARGET_NO_SHARD;
+	bool elsewhere = n->whose != SHARD_OWN;
+	struct target_dropped d = { .reason = STR("") };
+	struct shard_reason why;
 	enum err_code rc;
 
 	e->piece.dropped++;
 	e->piece.elsewhere += elsewhere;
+	e->piece.waiting += n->whose == SHARD_WAITS;
 	if (p->dropped_n >= e->o->dropped_max || (elsewhere && e->elsewhere_n >= e->o->elsewhere_max))
 		return ERR_OK;
 	e->elsewhere_n += elsewhere;
 	target_populate(&e->make, g->labels, g->targets[i], NULL);
 	if ((rc = labels_builder_build(&e->make.b, &d.discovered, err)))
 		return rc;
-	if (!arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &e->dropped_cap))
+	if (elsewhere) {
+		shard_whose(&e->o->shard, n->key, &why);
+		d.reason = str_dup(&p->arena, str_of(why.text));
+	}
+	if (!d.reason.ptr || !arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &e->dropped_cap))
 		return arena_fail(&p->arena, "targets", err);
 	p->dropped[p->dropped_n++] = d;
 	return ERR_OK;
@@ -72,11 +85,6 @@ static void expansion_set_error(struct expansion *e, const char *text)
 	}
 }
 
-struct target_count { /* profiles of one target */
-	size_t kept, dropped, wrong;
-	unsigned shard; /* of those that are another one's */
-};
-
 /*
  * Whether another shard scrapes it. Nothing is kept of such targets: of each server's targets there
  * are many times as many elsewhere.
@@ -85,22 +93,23 @@ static enum err_code expansion_is_elsewhere(struct expansion *e, const struct ta
 	size_t i, const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
 {
 	const struct labels_builder *b = &e->make.b;
+	enum shard_whose whose;
 	enum err_code rc;
-	unsigned shard;
+	uint64_t key;
 	bool keep;
 
 	*out = false;
-	if (e->o->shard.total <= 1)
+	if (shard_has_all(&e->o->shard))
 		return ERR_OK;
 	target_populate(&e->make, g->labels, g->targets[i], p);
 	if ((rc = relabel_apply(&e->o->job->relabel, &e->make.b, &keep, NULL, err)) || !keep)
 		return rc;
-	shard = shard_of(labels_builder_get(b, STR("job")),
-		labels_builder_get(b, STR("__address__")), e->o->shard.total);
-	if (shard == e->o->shard.ordinal)
+	key = shard_key(labels_builder_get(b, STR("job")), labels_builder_get(b, STR("__address__")));
+	if ((whose = shard_whose(&e->o->shard, key, NULL)) == SHARD_OWN)
 		return ERR_OK;
 	n->dropped++;
-	n->shard = shard;
+	n->whose = whose;
+	n->key = key;
 	*out = true;
 	return ERR_OK;
 }
@@ -123,6 +132,8 @@ static enum err_code expansion_expand_one(struct expansion *e, const struct targ
 		n->dropped++;
 		return ERR_OK;
 	}
+	t.shard_key =
+		shard_key(labels_builder_get(&m->b, STR("job")), labels_builder_get(&m->b, STR("__address__")));
 	if ((rc = target_finish(m, &t, err))) {
 		if (rc != ERR_INVALID)
 			return rc;
@@ -140,7 +151,7 @@ static enum err_code expansion_expand_target(
 	struct expansion *e, const struct target_group *g, size_t i, struct err *err)
 {
 	const struct scrape_config *job = e->o->job;
-	struct target_count n = { .shard = TARGET_NO_SHARD };
+	struct target_count n = { .whose = SHARD_OWN };
 	enum err_code rc;
 
 	for (size_t p = 0; p < job->profiles_n; p++)
@@ -150,7 +161,7 @@ static enum err_code expansion_expand_target(
 	e->piece.targets += n.kept > 0;
 	if (!n.dropped || n.kept || n.wrong)
 		return ERR_OK;
-	return expansion_drop(e, g, i, n.shard, err);
+	return expansion_drop(e, g, i, &n, err);
 }
 
 static enum err_code expansion_expand(

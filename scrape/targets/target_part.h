@@ -14,8 +14,6 @@
 #ifndef SCRAPE_TARGETS_TARGET_PART_H
 #define SCRAPE_TARGETS_TARGET_PART_H
 
-#include <limits.h>
-
 #include "scrape/config/config.h"
 #include "scrape/targets/shard.h"
 
@@ -33,15 +31,14 @@ struct target {
 	const struct profile_config *profile;
 	uint64_t labels_hash;
 	uint64_t hash; /* of labels, url and socket: spreads scrapes over the interval */
+	uint64_t shard_key; /* shard.h */
 	uint64_t home; /* hash of the address or socket: all its targets are on one loop */
 	struct target_part *part; /* that it is of */
 };
 
-#define TARGET_NO_SHARD UINT_MAX
-
 struct target_dropped {
 	struct labels discovered; /* that all profiles share */
-	unsigned shard; /* that scrapes it; TARGET_NO_SHARD: rules dropped it */
+	struct str reason; /* why this server does not scrape it; "": rules dropped it */
 };
 
 /* Texts that most targets of a job have, such as intervals and paths. */
@@ -68,6 +65,7 @@ struct target_piece {
 	uint32_t targets; /* those with at least one profile that is kept */
 	uint32_t dropped; /* all of them, kept or not */
 	uint32_t elsewhere; /* of these, other shards' */
+	uint32_t waiting; /* of these, those that will be this server's (shard.h) */
 	uint32_t errors;
 };
 

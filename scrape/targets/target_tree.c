@@ -244,6 +244,7 @@ static void target_node_add_up(struct target_node *n)
 		n->sum.targets += c->sum.targets;
 		n->sum.dropped += c->sum.dropped;
 		n->sum.elsewhere += c->sum.elsewhere;
+		n->sum.waiting += c->sum.waiting;
 		n->sum.errors += c->sum.errors;
 		n->dropped_kept += c->dropped_kept;
 		if (!n->wrong)

@@ -130,6 +130,7 @@ static enum err_code target_set_fill(struct target_set *s, struct shard shard,
 	s->dropped_n = s->tree->dropped_kept;
 	s->dropped_total = s->tree->sum.dropped;
 	s->elsewhere = s->tree->sum.elsewhere;
+	s->waiting = s->tree->sum.waiting;
 	target_set_find_error(s);
 	return ERR_OK;
 }

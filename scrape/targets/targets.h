@@ -33,13 +33,14 @@ struct target_set {
 	size_t dropped_n; /* with labels, in the parts */
 	size_t dropped_total;
 	size_t elsewhere; /* of these, other shards' */
+	size_t waiting; /* of these, those that another shard may still scrape */
 	char *error; /* why some targets are not scraped; NULL: none */
 	bool limit_exceeded; /* over target_limit: nothing is scraped, and `error` says so */
 };
 
 /*
  * before: the set that the job had, or NULL. What became of groups that are still the same is taken
- * over from it, if it was made from the same configuration.
+ * over from it, if it was made from the same configuration. It was made by the same rule of shards.
  * shard: whose targets are wanted. A profile whose target is another shard's is left out.
  */
 MUST_CHECK enum err_code targets_expand(struct config *config, const struct scrape_config *job,

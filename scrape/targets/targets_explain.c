@@ -1,6 +1,7 @@
 #include "scrape/targets/targets_explain.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "scrape/targets/target_make.h"
 
 struct targets_explain_walk {
@@ -66,8 +67,10 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 {
 	struct labels_builder given;
 	struct target t = { .profile = p };
+	struct shard_reason why;
 	struct labels labels;
 	enum err_code rc;
+	uint64_t key;
 	bool keep;
 
 	*out = (struct explained_profile){ .profile = p->name, .end = EXPLAINED_DROPPED };
@@ -80,13 +83,13 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 	target_populate(m, (struct labels){ 0 }, labels, p);
 	if ((rc = relabel_apply(&m->job->relabel, &m->b, &keep, &out->dropped_by, err)) || !keep)
 		return rc;
-	if (shard.total > 1) {
-		out->shard = shard_of(labels_builder_get(&m->b, STR("job")),
-			labels_builder_get(&m->b, STR("__address__")), shard.total);
-		if (out->shard != shard.ordinal) {
-			out->end = EXPLAINED_ELSEWHERE;
-			return ERR_OK;
-		}
+	key = shard_key(
+		labels_builder_get(&m->b, STR("job")), labels_builder_get(&m->b, STR("__address__")));
+	if (shard_whose(&shard, key, &why) != SHARD_OWN) {
+		out->end = EXPLAINED_ELSEWHERE;
+		out->shard = shard.rule ? 0 : hash_owner(key, shard.total);
+		out->reason = str_dup(m->arena, str_of(why.text));
+		return out->reason.ptr ? ERR_OK : arena_fail(m->arena, "relabelling", err);
 	}
 	rc = target_finish(m, &t, err);
 	if (rc == ERR_INVALID) {

@@ -20,6 +20,8 @@ struct lease {
 	struct fs *fs;
 	struct arena arena; /* of what follows */
 	struct str shard, host, key;
+	struct str address; /* empty: the shard joins no others */
+	_Atomic uint64_t assignment;
 	const char *what;
 	char *owner_path; /* NULL: none */
 	char owner[MANIFEST_TOKEN_LEN + 1], session[MANIFEST_TOKEN_LEN + 1];
@@ -128,6 +130,13 @@ static enum err_code lease_load_owner(struct lease *l, struct err *err)
 
 /* ---- opening ---- */
 
+int64_t lease_time_ns(int64_t interval_ns, int64_t lease_ns)
+{
+	if (lease_ns)
+		return lease_ns;
+	return 3 * interval_ns < LEASE_MIN_NS ? LEASE_MIN_NS : 3 * interval_ns;
+}
+
 static enum err_code lease_copy_options(
 	struct lease *l, const struct lease_options *o, struct err *err)
 {
@@ -148,15 +157,14 @@ static enum err_code lease_copy_options(
 	if (o->seen)
 		snprintf(l->seen, sizeof(l->seen), "%s", o->seen);
 	l->interval_ns = o->interval_ns;
-	l->lease_ns = o->lease_ns ? o->lease_ns : 3 * o->interval_ns;
-	if (!o->lease_ns && l->lease_ns < LEASE_MIN_NS)
-		l->lease_ns = LEASE_MIN_NS;
+	l->lease_ns = lease_time_ns(o->interval_ns, o->lease_ns);
 	l->shard = str_dup(&l->arena, o->shard);
 	l->host = str_dup(&l->arena, str_of(host));
 	l->key = str_dup(&l->arena, o->key ? str_of(o->key) : manifest_key_str(&key));
+	l->address = str_dup(&l->arena, str_of(o->address ? o->address : ""));
 	if (o->dir)
 		l->owner_path = path_join(&l->arena, str_of(o->dir), STR(LEASE_OWNER_FILE));
-	if (!l->shard.ptr || !l->host.ptr || !l->key.ptr || (o->dir && !l->owner_path))
+	if (!l->shard.ptr || !l->host.ptr || !l->address.ptr || !l->key.ptr || (o->dir && !l->owner_path))
 		return err_nomem(err, "lease");
 	return ERR_OK;
 }
@@ -242,6 +250,8 @@ static enum err_code lease_put(struct lease *l, const struct manifest *contents,
 	m->lease_ns = l->lease_ns;
 	m->taker = str_of(l->taker);
 	m->taker_generation = l->taker_generation;
+	m->address = l->address;
+	m->assignment = l->address.len ? atomic_load(&l->assignment) : 0;
 	m->written_ns = clock_now_ns();
 	m->clock_ns = clock_monotonic_ns();
 	m->confirmed_ns = l->put_at_ns;
@@ -468,6 +478,7 @@ enum err_code lease_take(
 	}
 	if (rc)
 		return rc;
+	lease_set_assignment(l, out->assignment);
 	/* A directory that is older than the manifest, as a backup is, is not the same one. */
 	*same = str_is(out->owner, l->owner) && l->noted >= out->generation && !out->uncompared;
 	if (!l->seen[0]) {
@@ -489,6 +500,14 @@ enum err_code lease_take(
 }
 
 /* ---- state ---- */
+
+void lease_set_assignment(struct lease *l, uint64_t number)
+{
+	uint64_t had = atomic_load(&l->assignment);
+
+	while (had < number && !atomic_compare_exchange_weak(&l->assignment, &had, number))
+		;
+}
 
 bool lease_is_fenced(const struct lease *l)
 {

@@ -31,7 +31,7 @@
  *            store. ERR_CORRUPT: the manifest cannot be read. ERR_CANCELED: by lease_cancel.
  *            ERR_IO: the token cannot be kept.
  * Ownership: lease_take hands *out to the caller; the bucket outlives it.
- * Threads:   one at a time, but lease_cancel and lease_is_fenced: any.
+ * Threads:   one at a time, but lease_cancel, lease_set_assignment and lease_is_fenced: any.
  */
 #ifndef TSDB_CLUSTER_LEASE_H
 #define TSDB_CLUSTER_LEASE_H
@@ -54,6 +54,7 @@ struct lease_options {
 	const char *host; /* NULL: the system's name */
 	int64_t interval_ns; /* the manifest is written this often at least */
 	int64_t lease_ns; /* 0: three intervals, at least LEASE_MIN_NS */
+	const char *address; /* where others reach the shard; NULL: it joins none (manifest.h) */
 	bool no_probe; /* the bucket was probed already */
 	/* The caller has seen this ETag for the lease's time, or with `stopped`: lease_take does not
 	 * wait, takes no manifest but this one (ERR_EXISTS), and leaves its lists as they are. */
@@ -62,6 +63,9 @@ struct lease_options {
 };
 
 struct lease;
+
+/* The lease's time by these options: lease_ns, or its default. */
+int64_t lease_time_ns(int64_t interval_ns, int64_t lease_ns);
 
 /* A lease that is not had yet. */
 MUST_CHECK enum err_code lease_open(
@@ -87,6 +91,13 @@ void lease_cancel(struct lease *l);
  * is there. ERR_EXISTS: fenced. Others: it may be there or not; write again later.
  */
 MUST_CHECK enum err_code lease_write(struct lease *l, const struct manifest *m, struct err *err);
+
+/*
+ * The number of the assignment that is followed, for manifests from the next write on; without an
+ * address manifests have none. Never less than before, nor than the manifest that was taken over
+ * says: whoever opens a directory again has scraped nothing yet. Any thread.
+ */
+void lease_set_assignment(struct lease *l, uint64_t number);
 
 bool lease_is_fenced(const struct lease *l);
 /* How long ago our last write was confirmed, as of its beginning; INT64_MAX: never. The machine's

@@ -243,6 +243,10 @@ void manifest_print(struct buf *out, const struct manifest *m)
 		manifest_add_str(&j, "taker", m->taker);
 		manifest_add_number(&j, "taker_generation", (int64_t)m->taker_generation);
 	}
+	if (m->assignment)
+		manifest_add_number(&j, "assignment", (int64_t)m->assignment);
+	if (m->address.len)
+		manifest_add_str(&j, "address", m->address);
 	json_key(&j, "files");
 	json_object(&j);
 	manifest_add_file(&j, "ids", &m->ids);

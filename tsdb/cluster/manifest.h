@@ -41,6 +41,7 @@
 #define MANIFEST_TOKEN_LEN 32u /* hexadecimal digits */
 #define MANIFEST_SHARD_BYTES_MAX 63u
 #define MANIFEST_HOST_BYTES_MAX 255u
+#define MANIFEST_ADDRESS_BYTES_MAX 511u
 
 struct manifest_file {
 	uint64_t bytes, hash; /* XXH3 of the object; bytes 0: there is none */
@@ -120,6 +121,10 @@ struct manifest {
 	 * wrote. Empty: the owner's. */
 	struct str taker;
 	uint64_t taker_generation;
+	/* Of a shard that joins others (assignment/): the number that it follows, so it scrapes nothing
+	 * by lower ones any more, and where others reach it. 0 and empty: of one that does not. */
+	uint64_t assignment;
+	struct str address;
 	struct manifest_file ids, losses;
 	struct manifest_window *windows; /* ascending by (start, identity) */
 	struct manifest_block *blocks; /* ascending by (min, ULID) */

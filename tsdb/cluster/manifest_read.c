@@ -355,6 +355,23 @@ static enum err_code manifest_read_taker(
 		manifest_read_wrong("manifest", "taker_generation", err);
 }
 
+static enum err_code manifest_read_follows(
+	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
+{
+	enum err_code rc;
+
+	if (json_object_get(object, "assignment") &&
+		!manifest_read_get_count(object, "assignment", 1, &m->assignment))
+		return manifest_read_wrong("manifest", "assignment", err);
+	if (!json_object_get(object, "address"))
+		return ERR_OK;
+	if ((rc = manifest_read_copy(object, "address", a, &m->address, err)))
+		return rc;
+	return m->address.len <= MANIFEST_ADDRESS_BYTES_MAX ?
+		ERR_OK :
+		manifest_read_wrong("manifest", "address", err);
+}
+
 static enum err_code manifest_read_object(
 	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
@@ -408,7 +425,8 @@ static enum err_code manifest_read_object(
 		return manifest_read_wrong("manifest", "uncompared", err);
 	if (!manifest_read_get_flag(object, "loss_due", &m->loss_due))
 		return manifest_read_wrong("manifest", "loss_due", err);
-	if ((rc = manifest_read_taker(object, a, m, err)))
+	if ((rc = manifest_read_taker(object, a, m, err)) ||
+		(rc = manifest_read_follows(object, a, m, err)))
 		return rc;
 	if (!manifest_read_get_file(files, "ids", &m->ids) ||
 		!manifest_read_get_file(files, "losses", &m->losses))

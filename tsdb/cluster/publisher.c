@@ -79,6 +79,7 @@ enum err_code publisher_open(
 		.fs = o->fs,
 		.host = o->host,
 		.lease_ns = o->lease_ns,
+		.address = o->address,
 		.no_probe = o->no_probe,
 		.waiting = o->waiting };
 	struct publisher *p = calloc(1, sizeof(*p));
@@ -407,6 +408,12 @@ void publisher_wake(struct publisher *p)
 	p->woken = true;
 	cond_broadcast(&p->wake);
 	mutex_unlock(&p->lock);
+}
+
+void publisher_set_assignment(struct publisher *p, uint64_t number)
+{
+	lease_set_assignment(p->lease, number);
+	publisher_wake(p);
 }
 
 static void publisher_stop_threads(struct publisher *p)

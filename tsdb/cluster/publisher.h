@@ -41,6 +41,7 @@ struct publisher_options {
 	int64_t lease_ns; /* 0: as lease.h says */
 	int64_t delete_delay_ns; /* 0: 15 minutes */
 	int64_t orphans_every_ns; /* objects without a name are looked for; 0: a day */
+	const char *address; /* as lease.h says */
 	struct bucket_prices prices; /* all 0: 5, 0.4 and 23, as AWS has them */
 	bool no_probe;
 	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
@@ -80,6 +81,8 @@ MUST_CHECK enum err_code publisher_begin(struct publisher *p, struct err *err);
 MUST_CHECK enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err);
 /* A round begins now: something was cut, joined, dropped or deleted. Not needed, only quicker. */
 void publisher_wake(struct publisher *p);
+/* As lease.h says; the manifest is written soon. Any thread. */
+void publisher_set_assignment(struct publisher *p, uint64_t number);
 /*
  * Ends it: all calls of the bucket are canceled, then come a last round and a manifest that says
  * `stopped`, unless the bucket is away or takes longer than PUBLISHER_LAST_NS. Appends have ended

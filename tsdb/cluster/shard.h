@@ -42,6 +42,7 @@ struct shard_options {
 	int64_t local_retention_ns; /* blocks that are older leave the disk once they are in the
 								   bucket; 0: all of them, at once */
 	struct bucket_prices prices;
+	const char *address; /* where others reach it; NULL: it joins none (lease.h) */
 	bool no_probe;
 	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
 	bool numbers; /* it stores numeric series alone: losses say so */

@@ -111,6 +111,8 @@ static void api_relabel_write_profile(struct json *j, const struct explained_pro
 	} else if (p->end == EXPLAINED_ELSEWHERE) {
 		json_key(j, "shard");
 		json_u64(j, p->shard);
+		json_key(j, "reason");
+		json_str(j, p->reason);
 	} else {
 		json_key(j, "labels");
 		labels_write_json(j, p->labels);
@@ -175,9 +177,10 @@ static enum err_code api_explain(const struct config *c, struct shard shard, str
 void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct config *c = w->o.config(w->o.ctx);
+	struct shard shard = scrape_manager_shard(w->o.manager);
 	struct explanation e;
 	struct err err;
-	enum err_code rc = api_explain(c, scrape_manager_shard(w->o.manager),
+	enum err_code rc = api_explain(c, shard,
 		http_param(in, "scrapePool"), http_param(in, "labels"), &in->arena, &e, &err);
 
 	if (rc)
@@ -185,4 +188,5 @@ void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 	else
 		api_write_explanation(out, &e, &in->arena);
 	config_unref(c);
+	shard_unref(&shard);
 }
