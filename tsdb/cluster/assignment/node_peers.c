@@ -91,10 +91,14 @@ static void node_peer_ended(struct node_peer *p, uint64_t number)
 	p->floor = p->floor > number ? p->floor : number;
 }
 
-/* A caretaker's manifest (taker) is of a shard that takes no profiles. */
-static void node_peer_read(struct node_peer *p, const struct manifest *m, uint64_t number)
+/*
+ * A caretaker's manifest (taker) is of a shard that takes no profiles. One that joins and says no
+ * number yet found no assignment when it took its lease, so it may follow any that came since.
+ */
+static void node_peer_read(
+	struct node_peer *p, const struct manifest *m, uint64_t oldest, uint64_t number)
 {
-	p->says = m->assignment;
+	p->says = m->assignment || !m->address.len ? m->assignment : oldest;
 	p->lease_ns = m->lease_ns > 0 && m->lease_ns < LEASE_MAX_NS ? m->lease_ns : CHANGE_LEASE_NS;
 	p->same_since_ns = clock_monotonic_ns();
 	p->ended = false;
@@ -102,8 +106,8 @@ static void node_peer_read(struct node_peer *p, const struct manifest *m, uint64
 	p->gone = m->stopped || m->taker.len;
 	if (p->gone)
 		node_peer_ended(p, number);
-	else if (!p->known || m->assignment > p->floor)
-		p->floor = m->assignment;
+	else if (!p->known || p->says > p->floor)
+		p->floor = p->says;
 	p->known = true;
 }
 
@@ -121,7 +125,8 @@ static void node_peer_is_same(struct node_peer *p, uint64_t number)
 }
 
 /* Fills in a copy; nothing is changed by an error. */
-static void node_peer_look(struct assignment_node *n, struct node_peer *p, uint64_t number)
+static void node_peer_look(
+	struct assignment_node *n, struct node_peer *p, uint64_t oldest, uint64_t number)
 {
 	struct manifest_key key = manifest_key_of(str_of(p->name));
 	char etag[BUCKET_ETAG_BYTES_MAX];
@@ -139,7 +144,7 @@ static void node_peer_look(struct assignment_node *n, struct node_peer *p, uint6
 	arena_init(&a, 0);
 	if (!rc && !(rc = manifest_get(n->o.bucket, manifest_key_str(&key), &a, &m, etag, &err))) {
 		memcpy(p->etag, etag, sizeof(etag));
-		node_peer_read(p, &m, number);
+		node_peer_read(p, &m, oldest, number);
 	} else if (rc == ERR_NOT_FOUND) {
 		p->etag[0] = p->address[0] = '\0';
 		p->gone = true;
@@ -158,7 +163,7 @@ void node_peers_look(struct assignment_node *n, uint64_t number, bool *changed)
 {
 	int64_t began = clock_monotonic_ns();
 	struct node_peer copy, *p;
-	uint64_t floor;
+	uint64_t floor, oldest;
 	bool known;
 
 	*changed = false;
@@ -168,10 +173,11 @@ void node_peers_look(struct assignment_node *n, uint64_t number, bool *changed)
 		if (p->known && p->floor >= number)
 			continue;
 		copy = *p;
+		oldest = assignment_rule_of(n->rule)->versions[0].number;
 		known = p->known;
 		floor = p->floor;
 		mutex_unlock(&n->lock);
-		node_peer_look(n, &copy, number);
+		node_peer_look(n, &copy, oldest, number);
 		mutex_lock(&n->lock);
 		if (!(p = node_peers_find_locked(n, str_of(copy.name))))
 			break;
