@@ -97,8 +97,8 @@ struct pool_info {
 	struct str name;
 	size_t active, dropped; /* all of them, not only keep_dropped_targets */
 	size_t elsewhere; /* of the dropped ones, other shards' */
-	size_t waiting; /* of these, those that another shard may still scrape */
 	struct str error; /* why targets of the pool are not scraped, or "" */
+	size_t waiting; /* of those elsewhere, those that another shard may still scrape */
 };
 
 struct scrape_snapshot {

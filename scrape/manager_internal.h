@@ -24,7 +24,8 @@ struct scrape_manager {
 	struct discovery *discovery;
 	char *listen_address, *external_url;
 	struct mutex expanding; /* held while sets are made and rules change; before `lock` */
-	struct mutex applying; /* held while a configuration, or a rule, takes effect; before `expanding` */
+	struct mutex
+		applying; /* held while a configuration, or a rule, takes effect; before `expanding` */
 	struct lane *lanes[LANES_MAX];
 	size_t lanes_n;
 	struct mutex lock; /* guards pools and which scrapers they have; not the state of scrapers */

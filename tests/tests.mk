@@ -11,6 +11,7 @@ UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block lists catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb/bucket := base/net
 UNIT_WITH_tsdb/cluster := tsdb/bucket tsdb/remote base/net tsdb proto
+UNIT_WITH_tsdb/cluster/assignment := tsdb/bucket base/net
 UNIT_WITH_tsdb/debuginfo/shared := tsdb/bucket base/net
 UNIT_WITH_tsdb/remote := tsdb/bucket base/net tsdb proto
 UNIT_WITH_proto/legacy := proto

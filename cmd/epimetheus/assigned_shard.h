@@ -20,7 +20,8 @@ struct web;
 struct assigned_shard {
 	struct sink sink; /* first */
 	struct sink *to;
-	struct assignment_node *node; /* NULL: the server joins no others, and the sink only passes on */
+	struct assignment_node
+		*node; /* NULL: the server joins no others, and the sink only passes on */
 	struct scrape_manager *manager;
 	struct publisher *publisher;
 	bool started;

@@ -158,7 +158,8 @@ static enum err_code modes_read_name(struct options *o, struct err *err)
 /* http://HOST:PORT, and perhaps a path that its routes begin with. */
 static bool modes_is_address(struct str url)
 {
-	size_t from = str_has_prefix(url, STR("http://")) ? 7 : str_has_prefix(url, STR("https://")) ? 8 : 0;
+	size_t from = str_has_prefix(
+		url, STR("http://")) ? 7 : str_has_prefix(url, STR("https://")) ? 8 : 0;
 	size_t end = from;
 
 	while (end < url.len && url.ptr[end] != '/')
@@ -381,8 +382,8 @@ enum err_code modes_check(struct options *o, struct err *err)
 /* ---- with the configuration ---- */
 
 /* Flags that mean nothing without a bucket. */
-static const char *const bucket_flags[] = { "shard.name", "shard.join", "shard.lease", "storage.local-retention",
-	"storage.bucket.segment-interval", "storage.bucket.delete-delay",
+static const char *const bucket_flags[] = { "shard.name", "shard.join", "shard.lease",
+	"storage.local-retention", "storage.bucket.segment-interval", "storage.bucket.delete-delay",
 	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
 
 static enum err_code modes_check_without_bucket(const struct options *o, struct err *err)

@@ -38,7 +38,8 @@ struct options {
 	const char *shard_name; /* "": the host's name, which is none for a shard */
 	uint64_t shard_total;
 	struct shard shard;
-	bool shard_join; /* its targets follow the assignment of the bucket; `shard` counts for nothing */
+	bool shard_join; /* its targets follow the assignment of the bucket; `shard` counts for nothing
+					  */
 	const char *shard_address; /* where others reach it; "": server.c finds one */
 	int64_t lease_ns; /* of the shard's name; 0: as tsdb/cluster/lease.h says */
 	/* of the bucket, if the configuration has one */

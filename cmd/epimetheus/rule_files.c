@@ -20,8 +20,9 @@ const char *rule_files_why_not(const struct options *o)
 {
 	if (o->mode == MODE_COMPACT)
 		return "rules do not run with --mode=compact, but on query nodes";
-	return o->shard_total > 1 || o->shard_join ? "rules do not run on one of several shards, but on query nodes" :
-								NULL;
+	return o->shard_total > 1 || o->shard_join ?
+		"rules do not run on one of several shards, but on query nodes" :
+		NULL;
 }
 
 enum err_code rule_files_load_own(

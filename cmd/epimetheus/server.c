@@ -542,7 +542,8 @@ enum err_code server_open(
 	m.listen_address = o->listen_address;
 	m.external_url = o->external_url;
 	m.shard = o->shard;
-	if ((rc = assigned_shard_open_manager(&s->assigned, storage_shard(s->storage), &m, &s->manager, err)))
+	if ((rc = assigned_shard_open_manager(
+			 &s->assigned, storage_shard(s->storage), &m, &s->manager, err)))
 		goto fail;
 	starting_say(&s->waiting, "applies the configuration");
 	if ((rc = server_give_web(s, err)) || (rc = server_open_rules(s, err)) ||

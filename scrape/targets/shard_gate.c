@@ -44,15 +44,14 @@ struct shard shard_gate_get(struct shard_gate *g)
 	return s;
 }
 
-enum err_code shard_gate_enter(
-	struct shard_gate *g, uint64_t key, unsigned *turn, struct err *err)
+enum err_code shard_gate_enter(struct shard_gate *g, uint64_t key, unsigned *turn, struct err *err)
 {
 	struct shard_reason why;
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&g->lock);
 	if (shard_whose(&g->shard, key, &why) == SHARD_OWN)
-		g->inside[*turn = g->turn]++;
+		g->inside[ *turn = g->turn]++;
 	else
 		rc = err_set(err, ERR_CANCELED, "not stored: %s", why.text);
 	mutex_unlock(&g->lock);

@@ -46,8 +46,7 @@ struct target_count { /* profiles of one target */
 	uint64_t key;
 };
 
-static enum err_code expansion_drop(
-	struct expansion *e, const struct target_group *g, size_t i,
+static enum err_code expansion_drop(struct expansion *e, const struct target_group *g, size_t i,
 	const struct target_count *n, struct err *err)
 {
 	struct target_part *p = e->part;
@@ -69,7 +68,8 @@ static enum err_code expansion_drop(
 		shard_whose(&e->o->shard, n->key, &why);
 		d.reason = str_dup(&p->arena, str_of(why.text));
 	}
-	if (!d.reason.ptr || !arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &e->dropped_cap))
+	if (!d.reason.ptr ||
+		!arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &e->dropped_cap))
 		return arena_fail(&p->arena, "targets", err);
 	p->dropped[p->dropped_n++] = d;
 	return ERR_OK;
@@ -132,8 +132,8 @@ static enum err_code expansion_expand_one(struct expansion *e, const struct targ
 		n->dropped++;
 		return ERR_OK;
 	}
-	t.shard_key =
-		shard_key(labels_builder_get(&m->b, STR("job")), labels_builder_get(&m->b, STR("__address__")));
+	t.shard_key = shard_key(
+		labels_builder_get(&m->b, STR("job")), labels_builder_get(&m->b, STR("__address__")));
 	if ((rc = target_finish(m, &t, err))) {
 		if (rc != ERR_INVALID)
 			return rc;

@@ -350,6 +350,79 @@ TEST(a_reload_keeps_what_did_not_change)
 	fixture_release(&f);
 }
 
+/* A rule that has the target with one address, or all but it. */
+struct address_rule {
+	struct shard_rule rule;
+	uint64_t key;
+	bool all_but;
+};
+
+static enum shard_whose address_whose(
+	const struct shard_rule *r, uint64_t key, struct shard_reason *why)
+{
+	const struct address_rule *own = (const struct address_rule *)r;
+
+	if ((key == own->key) != own->all_but)
+		return SHARD_OWN;
+	if (why)
+		snprintf(why->text, sizeof(why->text), "shard b may still scrape it");
+	return SHARD_WAITS;
+}
+
+/* A target that stays goes on as it was; of one that goes nothing is stored, and no mark says that
+ * it is gone: another server goes on with its series. */
+TEST(another_rule_of_shards)
+{
+	static const char *const jobs =
+		"- job_name: j\n  static_configs: [{targets: [PORT, '127.0.0.1:1'], labels: {" PATIENT
+		"}}]\n  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
+	struct address_rule dead = { { .refs = 1, .whose = address_whose },
+		shard_key(STR("j"), STR("127.0.0.1:1")), false };
+	struct address_rule alive = dead;
+	struct shard shard;
+	struct fixture f;
+	struct target_info t, again;
+	struct err err;
+	size_t stored;
+
+	fixture_init(&f);
+	REQUIRE_OK(fixture_apply(&f, jobs, &err), &err);
+	fixture_wait_scraped(&f, "heap", 1);
+	CHECK(fake_sink_wait(&f.sink, "heap", 1));
+	shard = (struct shard){ .rule = &dead.rule };
+	scrape_manager_set_shard(f.manager, &shard); /* the one that answers goes */
+	stored = fake_sink_count(&f.sink, "heap");
+	fixture_look(&f);
+	REQUIRE(f.shown.active_n == 1 && f.shown.dropped_n == 1);
+	CHECK_STR(f.shown.active[0].scrape_url, "http://127.0.0.1:1/good?seconds=60");
+	CHECK_STR(f.shown.dropped[0].reason, "shard b may still scrape it");
+	CHECK_INT(f.shown.pools[0].waiting, 1);
+	CHECK_INT(scrape_manager_waiting(f.manager), 1);
+	t = fixture_wait_scraped(&f, "heap", f.shown.active[0].scrapes + 2);
+	CHECK(t.failures >= 3);
+	CHECK_INT(fake_sink_count(&f.sink, "heap"), stored);
+	CHECK_INT(fake_sink_numbers(&f.sink, "stale"), 0);
+	alive.all_but = true;
+	shard = (struct shard){ .rule = &alive.rule };
+	scrape_manager_set_shard(f.manager, &shard); /* and comes back */
+	CHECK(fake_sink_wait(&f.sink, "heap", stored + 1));
+	again = fixture_wait_scraped(&f, "heap", 1);
+	CHECK_INT(again.failures, 0);
+	/* A rule that changes nothing of the targets leaves them as they are. */
+	alive.key++;
+	dead.key = 0;
+	dead.all_but = true;
+	shard = (struct shard){ .rule = &dead.rule };
+	scrape_manager_set_shard(f.manager, &shard);
+	fixture_look(&f);
+	CHECK_INT(f.shown.active_n, 2);
+	CHECK_INT(scrape_manager_waiting(f.manager), 0);
+	CHECK(f.shown.active[0].scrapes + f.shown.active[1].scrapes >= again.scrapes);
+	fixture_release(&f);
+	CHECK_INT(dead.rule.refs, 1);
+	CHECK_INT(alive.rule.refs, 1);
+}
+
 TEST(a_changed_file_reaches_the_targets)
 {
 	char path[] = "/tmp/epimetheus-targets-XXXXXX.yml";

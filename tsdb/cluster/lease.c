@@ -164,7 +164,8 @@ static enum err_code lease_copy_options(
 	l->address = str_dup(&l->arena, str_of(o->address ? o->address : ""));
 	if (o->dir)
 		l->owner_path = path_join(&l->arena, str_of(o->dir), STR(LEASE_OWNER_FILE));
-	if (!l->shard.ptr || !l->host.ptr || !l->address.ptr || !l->key.ptr || (o->dir && !l->owner_path))
+	if (!l->shard.ptr || !l->host.ptr || !l->address.ptr || !l->key.ptr ||
+		(o->dir && !l->owner_path))
 		return err_nomem(err, "lease");
 	return ERR_OK;
 }

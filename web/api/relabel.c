@@ -180,8 +180,8 @@ void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 	struct shard shard = scrape_manager_shard(w->o.manager);
 	struct explanation e;
 	struct err err;
-	enum err_code rc = api_explain(c, shard,
-		http_param(in, "scrapePool"), http_param(in, "labels"), &in->arena, &e, &err);
+	enum err_code rc = api_explain(
+		c, shard, http_param(in, "scrapePool"), http_param(in, "labels"), &in->arena, &e, &err);
 
 	if (rc)
 		api_fail(out, rc, &err);

@@ -125,8 +125,8 @@ static void members_print_table(struct buf *out, struct arena *a, const struct a
 	struct text_table table;
 	char follows[24];
 
-	buf_printf(out, "assignment %" PRIu64 ": %" PRIu32 " shard%s, keeps pushes from " STR_FMT
-					" on\n",
+	buf_printf(out,
+		"assignment %" PRIu64 ": %" PRIu32 " shard%s, keeps pushes from " STR_FMT " on\n",
 		s->number, assignment_newest(s)->n, assignment_newest(s)->n == 1 ? "" : "s",
 		STR_ARG(members_time(a, assignment_newest(s)->since_ns)));
 	text_table_init(&table, a);
@@ -202,7 +202,8 @@ struct members_wait {
 	uint64_t number; /* that the shard is to follow */
 	char etag[BUCKET_ETAG_BYTES_MAX];
 	int64_t same_since_ns; /* monotonic */
-	int64_t followed_ns; /* the shard's clock, of the first manifest that says the number; 0: none */
+	int64_t
+		followed_ns; /* the shard's clock, of the first manifest that says the number; 0: none */
 };
 
 /* *said: why it is over; NULL: it is not. */
@@ -232,7 +233,8 @@ static enum err_code members_look(struct members_wait *w, const char **said, str
 		if (w->followed_ns && m.through_ns >= w->followed_ns)
 			*said = "has no targets any more: it may be stopped";
 		else if (clock_monotonic_ns() - w->same_since_ns >= lease_ns)
-			*said = "is dead: its manifest did not change for its lease, and others have its targets";
+			*said =
+				"is dead: its manifest did not change for its lease, and others have its targets";
 	}
 	arena_release(&a);
 	return rc;
@@ -262,8 +264,8 @@ static enum err_code members_await(struct members_wait *w, int64_t timeout_ns, s
 	return ERR_OK;
 }
 
-static enum err_code members_change(struct bucket *b, const struct assignment_change *c,
-	uint64_t *number, struct err *err)
+static enum err_code members_change(
+	struct bucket *b, const struct assignment_change *c, uint64_t *number, struct err *err)
 {
 	struct assignment s;
 	enum err_code rc;
@@ -331,8 +333,8 @@ int objects_admit(int argc, char **argv)
 	int code;
 
 	code = output_read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
-		"bucket admit [FLAGS] SHARD", "Undoes bucket drain: the shard has targets again.", args, 1, 1,
-		&n);
+		"bucket admit [FLAGS] SHARD", "Undoes bucket drain: the shard has targets again.", args, 1,
+		1, &n);
 	if (code >= 0)
 		return code;
 	c.shard = str_of(args[0]);

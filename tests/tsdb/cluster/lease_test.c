@@ -36,6 +36,43 @@ TEST(taken_written_stopped_taken)
 	world_stop();
 }
 
+/* Of a shard that joins others each write says the number that it follows, never a lower one. */
+TEST(assignment_that_is_followed)
+{
+	struct lease_options o = options("one");
+	struct lease *one, *two;
+
+	REQUIRE(world_start());
+	o.address = "http://a:1";
+	REQUIRE((one = open_lease(o)) != NULL);
+	lease_set_assignment(one, 3);
+	CHECK_OK(take(one), &err);
+	REQUIRE(look());
+	CHECK_INT(there.assignment, 3);
+	CHECK_STR(there.address, "http://a:1");
+	lease_set_assignment(one, 2);
+	CHECK_OK(write_it(one, false, 1), &err);
+	REQUIRE(look());
+	CHECK_INT(there.assignment, 3);
+	lease_set_assignment(one, 4);
+	CHECK_OK(write_it(one, true, 1), &err);
+	REQUIRE((two = open_lease(o)) != NULL); /* the name goes on: it has scraped nothing yet */
+	CHECK_OK(take(two), &err);
+	CHECK_OK(write_it(two, true, 1), &err);
+	REQUIRE(look());
+	CHECK_INT(there.assignment, 4);
+	lease_close(two);
+	REQUIRE((two = open_lease(options("two"))) != NULL); /* it joins nobody */
+	CHECK_OK(take(two), &err);
+	REQUIRE(look());
+	CHECK_INT(there.assignment, 0);
+	CHECK_INT(there.address.len, 0);
+	lease_close(one);
+	lease_close(two);
+	arena_release(&there_arena);
+	world_stop();
+}
+
 /* Who takes no profiles says of the bucket what the owner before said. */
 TEST(complete_is_carried_over)
 {

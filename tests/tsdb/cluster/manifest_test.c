@@ -23,16 +23,16 @@ static struct manifest_block blocks[2];
 
 static struct manifest sample(void)
 {
-	struct manifest m = { .shard = STR("a-1"),
-							  .owner = STR(TOKEN),
-								  .session = STR(TOKEN),
-									  .host = STR("h\"1"), .generation = 3, .since_ns = 1,
-										  .written_ns = 2, .through_ns = 3, .interval_ns = 4,
-										  .lease_ns = 5, .uncompared = true, .loss_due = true,
-										  .taker = STR(TAKER), .taker_generation = 2, .lives = 2,
-											  .ids = { 10, 11 }, .windows = windows, .windows_n = 2,
-											  .blocks = blocks, .blocks_n = 2, .gone = gone,
-											  .gone_n = 2 };
+	struct manifest m = {
+		.shard = STR("a-1"),
+			.owner = STR(TOKEN),
+				.session = STR(TOKEN),
+					.host = STR("h\"1"), .generation = 3, .since_ns = 1, .written_ns = 2,
+						.through_ns = 3, .interval_ns = 4, .lease_ns = 5, .assignment = 4,
+						.address = STR("http://a:1"), .uncompared = true, .loss_due = true,
+							.taker = STR(TAKER), .taker_generation = 2, .lives = 2,
+								.ids = { 10, 11 }, .windows = windows, .windows_n = 2,
+								.blocks = blocks, .blocks_n = 2, .gone = gone, .gone_n = 2 };
 
 	blocks[0] = (struct manifest_block){ .min_ns = 1, .max_ns = 5, .level = 2, .raw = true };
 	blocks[0].rows = (struct manifest_file){ 1000, 1 };
@@ -58,6 +58,7 @@ static const char text_of_sample[] =
 	"\"host\":\"h\\\"1\",\"generation\":3,\"since_ns\":1,\"written_ns\":2,\"through_ns\":3,"
 	"\"interval_ns\":4,\"lease_ns\":5,\"lives\":2,\"stopped\":false,\"uncompared\":true,"
 	"\"loss_due\":true,\"taker\":\"" TAKER "\",\"taker_generation\":2,"
+	"\"assignment\":4,\"address\":\"http://a:1\","
 	"\"files\":{\"ids\":{\"bytes\":10,\"xxh3\":\"000000000000000b\"}},"
 	"\"windows\":[{\"start_ns\":7200000000000,\"end_ns\":14400000000000,"
 	"\"identity\":\"0000000000000abc\",\"segments\":["

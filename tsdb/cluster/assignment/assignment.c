@@ -16,8 +16,8 @@
 
 /* ---- owners ---- */
 
-enum err_code assignment_version_make(struct assignment_version *v, struct str *shards, uint32_t n,
-	struct arena *a, struct err *err)
+enum err_code assignment_version_make(
+	struct assignment_version *v, struct str *shards, uint32_t n, struct arena *a, struct err *err)
 {
 	v->shards = shards;
 	v->n = n;
@@ -340,8 +340,8 @@ enum err_code assignment_get(
 {
 	struct buf text = { 0 };
 	struct bucket_info info;
-	enum err_code rc =
-		bucket_get(b, STR(ASSIGNMENT_KEY), 0, ASSIGNMENT_BYTES_MAX + 1, &text, &info, err);
+	enum err_code rc = bucket_get(
+		b, STR(ASSIGNMENT_KEY), 0, ASSIGNMENT_BYTES_MAX + 1, &text, &info, err);
 
 	if (!rc && !(rc = assignment_parse(buf_str(&text), a, out, err)) && etag)
 		memcpy(etag, info.etag, sizeof(info.etag));

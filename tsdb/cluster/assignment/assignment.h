@@ -1,9 +1,9 @@
 /*
  * Assignment: which shards of a bucket share the targets and the pushes.
  *
- * One object, `assignment`, beside `shards/`. It is written by conditional puts alone, and counts up
- * by 1 with each change. It has the last versions, so that whoever is behind by some is known to do
- * what these said, and so that the owner of a profile of an earlier time is the same for all.
+ * One object, `assignment`, beside `shards/`. It is written by conditional puts alone, and counts
+ * up by 1 with each change. It has the last versions, so that whoever is behind by some is known to
+ * do what these said, and so that the owner of a profile of an earlier time is the same for all.
  *
  * The owner of a key in a version is the shard with the highest mix of the key and the hash of its
  * name (rendezvous hashing). A shard that comes takes its share evenly from all others, and one
@@ -66,8 +66,8 @@ MUST_CHECK enum err_code assignment_get(
 	struct bucket *b, struct arena *a, struct assignment *out, char *etag, struct err *err);
 
 /* Sorted names as a version: fills in its hashes. The names are not copied. */
-MUST_CHECK enum err_code assignment_version_make(struct assignment_version *v, struct str *shards,
-	uint32_t n, struct arena *a, struct err *err);
+MUST_CHECK enum err_code assignment_version_make(
+	struct assignment_version *v, struct str *shards, uint32_t n, struct arena *a, struct err *err);
 /* The index of the shard that owns the key. Takes about 1 ns for each shard. */
 uint32_t assignment_owner(const struct assignment_version *v, uint64_t key);
 

@@ -118,7 +118,7 @@ static enum err_code change_append(const struct assignment *from, struct str *sh
 	int64_t since_ns, struct arena *a, struct assignment *out, struct err *err)
 {
 	uint32_t kept = from->versions_n < ASSIGNMENT_VERSIONS_MAX ? from->versions_n :
-																   ASSIGNMENT_VERSIONS_MAX - 1;
+																 ASSIGNMENT_VERSIONS_MAX - 1;
 	const struct assignment_version *last = assignment_newest(from);
 	struct assignment_version *v = arena_array(a, struct assignment_version, kept + 1);
 
@@ -159,17 +159,17 @@ static enum err_code change_lists(const struct assignment *from, const struct as
 				"shard " STR_FMT " is the last one: nobody would have its targets",
 				STR_ARG(c->shard));
 		if (!drained)
-			rc = change_with(from->drained, from->drained_n, c->shard, a, &out->drained,
-				&out->drained_n, err);
+			rc = change_with(
+				from->drained, from->drained_n, c->shard, a, &out->drained, &out->drained_n, err);
 		return rc ? rc : change_without(v->shards, v->n, c->shard, a, shards, n, err);
 	case ASSIGNMENT_ADMIT:
 		if (!in && !drained)
-			return err_set(err, ERR_NOT_FOUND, "shard " STR_FMT " is not drained",
-				STR_ARG(c->shard));
+			return err_set(
+				err, ERR_NOT_FOUND, "shard " STR_FMT " is not drained", STR_ARG(c->shard));
 		if (in)
 			return ERR_OK;
-		if ((rc = change_without(from->drained, from->drained_n, c->shard, a, &out->drained,
-				 &out->drained_n, err)))
+		if ((rc = change_without(
+				 from->drained, from->drained_n, c->shard, a, &out->drained, &out->drained_n, err)))
 			return rc;
 		break;
 	}
@@ -233,8 +233,8 @@ static void change_pause(unsigned attempt)
 	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
 }
 
-static enum err_code change_put(struct bucket *b, const struct assignment *s, const char *before,
-	char *etag, struct err *err)
+static enum err_code change_put(
+	struct bucket *b, const struct assignment *s, const char *before, char *etag, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -246,8 +246,9 @@ static enum err_code change_put(struct bucket *b, const struct assignment *s, co
 		rc = err_set(err, ERR_LIMIT, "the assignment is %zu bytes, limit %u", text.len,
 			(unsigned)ASSIGNMENT_BYTES_MAX);
 	else
-		rc = bucket_put(b, STR(ASSIGNMENT_KEY), buf_str(&text),
-			s->number == 1 ? BUCKET_IF_ABSENT : BUCKET_IF_ETAG, before, etag, err);
+		rc = bucket_put(b,
+			STR(ASSIGNMENT_KEY), buf_str(&text), s->number == 1 ? BUCKET_IF_ABSENT : BUCKET_IF_ETAG,
+				before, etag, err);
 	buf_release(&text);
 	return rc;
 }

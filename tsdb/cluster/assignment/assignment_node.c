@@ -98,8 +98,9 @@ static enum err_code assignment_node_read(struct assignment_node *n, bool *fresh
 	mutex_lock(&n->lock);
 	memcpy(had, n->etag, sizeof(had));
 	mutex_unlock(&n->lock);
-	if (had[0] && !(rc = bucket_head(n->o.bucket, STR(ASSIGNMENT_KEY), &info, err)) &&
-		!strcmp(info.etag, had))
+	if (had[0] &&
+		!(rc = bucket_head(n->o.bucket, STR(ASSIGNMENT_KEY), &info, err)) &&
+			!strcmp(info.etag, had))
 		return ERR_OK;
 	arena_init(&a, 0);
 	if (!rc && !(rc = assignment_get(n->o.bucket, &a, &s, etag, err)))
@@ -158,8 +159,8 @@ static void assignment_node_follow(struct assignment_node *n)
 	assignment_rule_unref(rule);
 }
 
-static void assignment_node_note_failure(struct assignment_node *n, bool *failed, enum err_code rc,
-	const struct err *err)
+static void assignment_node_note_failure(
+	struct assignment_node *n, bool *failed, enum err_code rc, const struct err *err)
 {
 	if (rc && rc != ERR_CANCELED && !*failed)
 		log_warn("cluster", "the assignment of shards cannot be read, is tried again", LOG_E(err));
@@ -413,15 +414,15 @@ void assignment_node_secret(struct assignment_node *n, char out[ASSIGNMENT_SECRE
  */
 enum err_code assignment_node_check(struct assignment_node *n, struct err *err)
 {
-	int64_t lease_ns = n->o.lease_ns, until_ns;
+	int64_t lease_ns = n->o.lease_ns, began = clock_running_ns(), until_ns;
 	enum err_code rc = ERR_OK;
 	uint64_t number;
 
-	if (clock_running_ns() - atomic_load(&n->looked_ns) < lease_ns)
+	if (began - atomic_load(&n->looked_ns) < lease_ns)
 		return ERR_OK;
 	mutex_lock(&n->lock);
 	until_ns = clock_monotonic_ns() + ASSIGNMENT_LOOK_NS;
-	while (!n->closing && clock_running_ns() - n->answered_ns >= lease_ns) {
+	while (!n->closing && began - n->answered_ns >= lease_ns) {
 		n->wanted = true;
 		cond_broadcast(&n->changed);
 		if (!cond_wait_until(&n->changed, &n->lock, until_ns))
@@ -468,8 +469,7 @@ enum err_code assignment_node_status(
 		!(out->members = arena_array(a, struct assignment_member, names_n + 1u)))
 		rc = arena_fail(a, "assignment", err);
 	for (uint32_t i = 0; !rc && i < names_n; i++) {
-		struct assignment_member m =
-			assignment_node_member(n, assignment_rule_of(rule), names[i]);
+		struct assignment_member m = assignment_node_member(n, assignment_rule_of(rule), names[i]);
 
 		if (!(m.name = str_dup(a, names[i])).ptr)
 			rc = arena_fail(a, "assignment", err);

@@ -4,10 +4,10 @@
  *
  * It looks at the assignment each look_ns: a HEAD, and a GET when it changed. A new number takes
  * effect in this order: the file `assignment` in the data directory; `follow`, after which nothing
- * is stored that is another shard's; `followed`, which sets the number of the manifest. While shards
- * that live are behind, it looks at their manifests once a second, and calls `follow` again when
- * something changed. A shard is dead when its manifest did not change for its lease's time by our
- * monotonic clock since we began to look: no clock is compared with another one's.
+ * is stored that is another shard's; `followed`, which sets the number of the manifest. While
+ * shards that live are behind, it looks at their manifests once a second, and calls `follow` again
+ * when something changed. A shard is dead when its manifest did not change for its lease's time by
+ * our monotonic clock since we began to look: no clock is compared with another one's.
  *
  * A process that was paused, or whose machine slept, scrapes by an old number when it resumes. So
  * what is to be stored asks assignment_node_check first. If the last look began longer ago than the
@@ -83,9 +83,9 @@ struct assignment_owner {
 
 /*
  * The shard that keeps a profile with these labels and of this time. It is the same before and
- * after a change, so a profile that is sent again finds itself. If that shard is in no list any more
- * and has ended, the owner by the newest version keeps it. ERR_UNAVAILABLE: it is not known now. May
- * ask the bucket, at most once for each shard and look.
+ * after a change, so a profile that is sent again finds itself. If that shard is in no list any
+ * more and has ended, the owner by the newest version keeps it. ERR_UNAVAILABLE: it is not known
+ * now. May ask the bucket, at most once for each shard and look.
  */
 MUST_CHECK enum err_code assignment_push_owner(struct assignment_node *n, uint64_t labels_hash,
 	int64_t ts_ns, struct assignment_owner *out, struct err *err);

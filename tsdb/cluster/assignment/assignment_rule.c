@@ -25,8 +25,8 @@ struct assignment_rule {
 
 /* ---- copies ---- */
 
-static enum err_code assignment_rule_copy_names(const struct str *names, uint32_t n,
-	struct arena *a, struct str **out, struct err *err)
+static enum err_code assignment_rule_copy_names(
+	const struct str *names, uint32_t n, struct arena *a, struct str **out, struct err *err)
 {
 	struct str *v = arena_array(a, struct str, n + 1);
 
@@ -90,8 +90,8 @@ static bool assignment_rule_is_behind(
 }
 
 /* Versions that somebody may still follow alone. */
-static enum err_code assignment_rule_find_past(struct assignment_rule *r,
-	const struct assignment_floor *floors, size_t n, struct err *err)
+static enum err_code assignment_rule_find_past(
+	struct assignment_rule *r, const struct assignment_floor *floors, size_t n, struct err *err)
 {
 	if (!(r->past = arena_array(&r->arena, struct assignment_rule_past, r->s.versions_n + 1)))
 		return arena_fail(&r->arena, "assignment", err);
@@ -112,8 +112,8 @@ static enum err_code assignment_rule_find_past(struct assignment_rule *r,
 	return ERR_OK;
 }
 
-static enum err_code assignment_rule_find_others(struct assignment_rule *r,
-	const struct assignment_floor *floors, size_t n, struct err *err)
+static enum err_code assignment_rule_find_others(
+	struct assignment_rule *r, const struct assignment_floor *floors, size_t n, struct err *err)
 {
 	uint64_t oldest = r->s.versions[0].number;
 

@@ -31,8 +31,8 @@ struct assignment_node {
 	char *path; /* of the file */
 	struct thread thread;
 
-	_Atomic int64_t looked_ns; /* clock_running_ns: when the last look began whose number is followed,
-								  or that failed; 0: none */
+	_Atomic int64_t looked_ns; /* clock_running_ns: when the last look began whose number is
+								  followed, or that failed; 0: none */
 
 	struct mutex lock; /* guards what follows */
 	struct cond changed;

@@ -17,13 +17,14 @@ static int node_peers_by_name(const void *key, const void *at)
 
 struct node_peer *node_peers_find_locked(struct assignment_node *n, struct str name)
 {
-	return n->peers_n ? bsearch(&name, n->peers, n->peers_n, sizeof(*n->peers), node_peers_by_name) :
-						NULL;
+	return n->peers_n ?
+		bsearch(&name, n->peers, n->peers_n, sizeof(*n->peers), node_peers_by_name) :
+		NULL;
 }
 
 /*
- * A shard that was not known has nothing by a number that all that lived have followed: if it is new,
- * or was dead then, it looked at the assignment before it scraped.
+ * A shard that was not known has nothing by a number that all that lived have followed: if it is
+ * new, or was dead then, it looked at the assignment before it scraped.
  */
 static struct node_peer node_peers_make(const struct assignment_node *n, struct str name)
 {
@@ -213,8 +214,7 @@ static enum err_code node_peers_read_address(
 	gone = rc == ERR_NOT_FOUND || (!rc && (m.stopped || m.taker.len));
 	if ((p = node_peers_find_locked(n, name)) && (!rc || gone)) {
 		p->gone = gone;
-		snprintf(p->address, sizeof(p->address), STR_FMT,
-			STR_ARG(rc ? STR("") : m.address));
+		snprintf(p->address, sizeof(p->address), STR_FMT, STR_ARG(rc ? STR("") : m.address));
 	}
 	if (p)
 		p->address_look = n->looks;
