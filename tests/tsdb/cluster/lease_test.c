@@ -39,10 +39,11 @@ TEST(taken_written_stopped_taken)
 /* Of a shard that joins others each write says the number that it follows, never a lower one. */
 TEST(assignment_that_is_followed)
 {
-	struct lease_options o = options("one");
+	struct lease_options o;
 	struct lease *one, *two;
 
 	REQUIRE(world_start());
+	o = options("one");
 	o.address = "http://a:1";
 	REQUIRE((one = open_lease(o)) != NULL);
 	lease_set_assignment(one, 3);
