@@ -44,9 +44,6 @@ const KINDS = [
   ['rgw', 8], ['osd', 8], ['rgw-pause', 4], ...FAULTS.map((fault) => [`net-${fault}`, 5]),
 ];
 
-/** What needs to be known for: which shard keeps which stream. That takes a minute at the start. */
-const OF_OWNERS = ['shard-disk', 'shard-pause', 'assign'];
-
 /** The same numbers for the same seed. */
 function draws(seed) {
   let a = seed >>> 0;
@@ -86,7 +83,7 @@ export class Campaign {
       this.proxies.set(name, proxy);
     }
     const storeOf = (name) => ({ ...this.ceph, endpoint: (this.proxies.get(name) ?? this.ceph).endpoint });
-    this.cluster = new Cluster(this.t, { dir: this.dir, store: this.ceph, storeOf, join: true, interval: `${INTERVAL_MS}ms`, args: SHARD_ARGS });
+    this.cluster = new Cluster(this.t, { dir: this.dir, store: this.ceph, storeOf, join: true, total: SHARDS - 1, interval: `${INTERVAL_MS}ms`, args: SHARD_ARGS });
     this.ledgers = new Map();
     this.pushers = new Map();
     await Promise.all(this.shards().map((name) => this.up(name)));
@@ -99,11 +96,8 @@ export class Campaign {
       this.pushers.set(stream, new LedgerPusher(ledger, () => this.doors(), () => this.settle(stream)));
       this.push(stream);
     }
-    if (this.kinds.some(([kind]) => OF_OWNERS.includes(kind))) {
-      await this.inForce();
-      await this.findOwners();
-      for (const [stream, owner] of this.owner) this.owners.set(stream, new Set([owner]));
-    }
+    await this.findOwners();
+    for (const [stream, owner] of this.owner) this.owners.set(stream, new Set([owner]));
     this.checkers = this.nodes().map((name) => this.check(name));
   }
 

@@ -41,7 +41,8 @@ export function bucketSection(store, prefix = 'epi') {
 /**
  * A cluster over `store`: members are started, killed and started again by name. Each has a directory below `dir`, and a
  * port of its own for its life. `storeOf(name)` gives a member another way to the store, `own(name)` a program and environment.
- * With `join` the shards share targets and pushes by the assignment in the bucket, else by a fixed total.
+ * With `join` the shards share targets and pushes by the assignment in the bucket, whose first number has `total` of them; else by
+ * a fixed total.
  */
 export class Cluster {
   constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', prefix = 'epi', config = '', args = [], join: joins = false, own = () => ({}) }) {
@@ -51,7 +52,8 @@ export class Cluster {
   async shard(i, options = {}) {
     const name = `shard-${i}`;
     const port = options.port || this.members.get(name)?.port || await freePort();
-    const sharing = this.joins ? ['--shard.join', `--shard.address=http://127.0.0.1:${port}`] : [`--shard.total=${this.total}`];
+    const total = `--shard.total=${this.total}`;
+    const sharing = this.joins ? ['--shard.join', `--shard.address=http://127.0.0.1:${port}`, ...(i < this.total ? [total] : [])] : [total];
     return this.start(name, { ...options, port, args: ['--web.enable-ingest', '--web.enable-admin-api', `--shard.name=${name}`, ...sharing,
       `--storage.bucket.segment-interval=${this.interval}`, ...this.args, ...(options.args || [])] });
   }
