@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "tsdb/cluster/assignment/assignment_node.h"
 #include "tsdb/cluster/cluster.h"
 #include "tsdb/cluster/publisher.h"
 #include "tsdb/remote/remote.h"
@@ -84,6 +85,8 @@ void cluster_view_shard(
 	out->blocks = is->blocks;
 	out->bytes = is->bytes;
 	out->missing = is->missing;
+	out->assignment = is->assignment;
+	out->behind = is->behind;
 	if (is->failed.code != ERR_OK)
 		out->error = str_of(is->failed.msg);
 }
@@ -132,6 +135,27 @@ static bool cluster_parts_fill_publisher(
 	if (!cluster_view_copy_message(a, &s.refusal, &out->refuses))
 		return false;
 	return cluster_view_copy_message(a, &s.last, &out->last_error);
+}
+
+static enum err_code cluster_parts_fill_members(const struct cluster_parts *p, struct arena *a,
+	struct cluster_publish_view *out, struct err *err)
+{
+	struct assignment_status s;
+	enum err_code rc;
+
+	if (!p->assignment)
+		return ERR_OK;
+	if ((rc = assignment_node_status(p->assignment, a, &s, err)))
+		return rc;
+	if (!(out->members = arena_array(a, struct cluster_member_view, s.members_n + 1u)))
+		return arena_fail(a, "shard", err);
+	out->joined = true;
+	out->assignment = s.number;
+	out->members_n = s.members_n;
+	for (size_t i = 0; i < s.members_n; i++)
+		out->members[i] = (struct cluster_member_view){ s.members[i].name, s.members[i].in,
+			s.members[i].drained, s.members[i].ended, s.members[i].number };
+	return ERR_OK;
 }
 
 static bool cluster_view_fill_cache(
@@ -204,6 +228,8 @@ enum err_code cluster_view_fill(
 	out->bucket = bucket_name(p->bucket);
 	if (p->publisher && !cluster_parts_fill_publisher(p, a, &out->shard))
 		return arena_fail(a, "shard", err);
+	if ((rc = cluster_parts_fill_members(p, a, &out->shard, err)))
+		return rc;
 	if (p->cluster && (rc = cluster_view_fill_shards(p->cluster, a, out, err)))
 		return rc;
 	if (p->remote && !cluster_view_fill_cache(p->remote, a, &out->cache))

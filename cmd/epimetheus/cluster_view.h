@@ -14,6 +14,7 @@
 
 #define CLUSTER_SHARDS_NAMED 60 /* metrics of more are one, "other" */
 
+struct assignment_node;
 struct cluster;
 struct cluster_shard;
 struct publisher;
@@ -25,6 +26,7 @@ struct cluster_parts { /* any may be NULL */
 	struct bucket *bucket;
 	struct bucket *bucket_too[3]; /* other clients of the same one: their requests count too */
 	struct publisher *publisher;
+	struct assignment_node *assignment;
 	struct cluster *cluster;
 	struct remote *remote;
 	struct bucket_prices prices;

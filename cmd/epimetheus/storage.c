@@ -393,6 +393,7 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 		.bucket = s->bucket,
 		.bucket_too = { s->rules_bucket, s->state_bucket, s->side_bucket },
 		.publisher = s->shard ? shard_publisher(s->shard) : NULL,
+		.assignment = s->assignment,
 		.cluster = s->cluster,
 		.remote = s->remote,
 		.prices = s->prices,

@@ -88,3 +88,15 @@ test("money, lag and rate", () => {
 	assert.equal(cluster.hitRate(QUERY_NODE.cache), "95.00%");
 	assert.equal(cluster.hitRate({ ...QUERY_NODE.cache, hit_rate: undefined }), "nothing read yet");
 });
+
+test("members that share targets are named with what they follow", () => {
+	const m = (over) => cluster.memberState({ name: "a", member: true, drained: false, ended: false, follows: 7, ...over }, 7);
+	assert.deepEqual(
+		[m({}), m({ follows: 6 }), m({ follows: 0 }), m({ ended: true }), m({ drained: true, ended: true })],
+		["follows", "follows 6", "follows none yet", "not running", "drained"],
+	);
+	const behind = { name: "b", own: false, state: "running", assignment: 3, behind: true };
+	assert.deepEqual(cluster.troublesOf({ mode: "query", shards: [behind] }), [
+		"Shard b follows assignment 3, others a newer one: profiles of targets that moved may be there twice.",
+	]);
+});

@@ -35,6 +35,7 @@ struct cluster {
 	struct cluster_options o;
 	char *dir;
 	struct db *db; /* the union */
+	_Atomic uint64_t newest; /* assignment that a shard follows */
 	struct mutex lock;
 	struct cond due, done; /* work for a worker; a round ended */
 	struct member_shard **shards; /* lock: ascending by name */
@@ -122,9 +123,11 @@ static struct db_options cluster_part_of(struct cluster *c)
 static enum err_code cluster_make_follower(
 	struct cluster *c, struct member_shard *s, struct follower **out, struct err *err)
 {
-	struct follower_options o = {
-		.bucket = c->o.bucket, .remote = c->o.remote, .shard = s->name, .db = cluster_part_of(c)
-	};
+	struct follower_options o = { .bucket = c->o.bucket,
+		.remote = c->o.remote,
+		.shard = s->name,
+		.newest = &c->newest,
+		.db = cluster_part_of(c) };
 	char *dir = NULL;
 	enum err_code rc;
 

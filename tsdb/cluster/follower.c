@@ -1,5 +1,6 @@
 #include "tsdb/cluster/follower_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ static void follower_count(struct follower *f, const struct manifest *m)
 	is->written_ns = m->written_ns;
 	is->interval_ns = m->interval_ns;
 	is->stopped = m->stopped;
+	is->assignment = m->assignment;
+	f->lease_ns = m->lease_ns;
 	is->windows = m->windows_n;
 	is->blocks = m->blocks_n;
 	is->bytes = manifest_bytes(m);
@@ -27,6 +30,31 @@ static void follower_count(struct follower *f, const struct manifest *m)
 	for (uint32_t i = 0; i < m->windows_n; i++)
 		is->segments += m->windows[i].segments_n;
 	snprintf(is->host, sizeof(is->host), STR_FMT, STR_ARG(m->host));
+}
+
+/* The largest number that any follower has seen. */
+static void follower_raise_newest(struct follower *f)
+{
+	uint64_t had = f->o.newest ? atomic_load(f->o.newest) : UINT64_MAX;
+
+	while (had < f->is.assignment &&
+		!atomic_compare_exchange_weak(f->o.newest, &had, f->is.assignment))
+		;
+}
+
+/* A shard that is behind others. It lives as long as its manifest changes. */
+static bool follower_is_behind(struct follower *f)
+{
+	int64_t now = clock_monotonic_ns();
+
+	mutex_assert_held(&f->lock);
+	if (!f->o.newest || !f->is.assignment || f->is.stopped ||
+		f->is.assignment >= atomic_load(f->o.newest)) {
+		f->behind_ns = 0;
+		return false;
+	}
+	f->behind_ns = f->behind_ns ? f->behind_ns : now;
+	return now - f->behind_ns > f->lease_ns && now - f->is.changed_ns <= f->lease_ns;
 }
 
 /* r's manifest and findings become the follower's. */
@@ -42,6 +70,7 @@ static void follower_keep(struct follow_round *r)
 		f->is.failed = r->first;
 	} else {
 		follower_count(f, &r->m);
+		follower_raise_newest(f);
 		f->looked_ns = r->began_ns;
 		f->has_after_ns = f->after_ns;
 	}
@@ -158,6 +187,7 @@ enum err_code follower_round(struct follower *f, struct err *err)
 	f->is.missing = s.unreachable;
 	for (size_t i = 0; i < f->missing_n; i++)
 		f->is.missing += !f->missing[i].hidden;
+	(void)follower_is_behind(f); /* since when */
 	mutex_unlock(&f->lock);
 	if (rc && !was)
 		log_warn("cluster", "shard cannot be followed now", LOG_S("shard", f->name), LOG_E(err));
@@ -216,6 +246,15 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 		follower_tell_late(f, &text);
 		warn(to, buf_failed(&text) ? "a shard is late" : text.ptr);
 	}
+	if (follower_is_behind(f)) {
+		buf_clear(&text);
+		buf_printf(&text,
+			"shard %s follows assignment %" PRIu64 ", others %" PRIu64
+			": profiles of targets that moved may be there twice",
+			f->name, f->is.assignment, (uint64_t)atomic_load(f->o.newest));
+		buf_add_char(&text, '\0');
+		warn(to, buf_failed(&text) ? "a shard follows an old assignment" : text.ptr);
+	}
 	for (size_t i = 0; i < f->missing_n; i++)
 		if (f->missing[i].min_ns < max_ns && f->missing[i].max_ns > min_ns)
 			warn(to, f->missing[i].text);
@@ -239,6 +278,7 @@ void follower_status(struct follower *f, struct follower_status *out)
 	mutex_lock(&f->lock);
 	*out = f->is;
 	out->late = follower_is_late(f);
+	out->behind = follower_is_behind(f);
 	mutex_unlock(&f->lock);
 }
 

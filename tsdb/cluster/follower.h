@@ -11,6 +11,9 @@
  * here, or something that its manifest names could not be read. Clocks are not compared, but for
  * the first manifest. A shard that stopped in order is not late.
  *
+ * A shard that lives and follows an older assignment than others, for longer than its lease, may
+ * have scraped what others scrape by now: answers say so.
+ *
  * Units:     nanoseconds since 1970.
  * Errors:    the bucket's; ERR_CORRUPT and others of the manifest: the follower stays as it was.
  * Ownership: bucket and range source outlive it.
@@ -30,6 +33,9 @@ struct follower_options {
 	struct bucket *bucket;
 	struct range_source *remote;
 	const char *shard; /* its name */
+	/* The newest assignment that any shard follows, of all followers; it is raised by each. NULL:
+	 * nobody asks. */
+	_Atomic uint64_t *newest;
 	const char *dir; /* emptied */
 	struct db_options db; /* memory and limits; the rest is set here */
 };
@@ -57,6 +63,8 @@ struct follower_status {
 	int64_t interval_ns;
 	uint64_t windows, segments, blocks, bytes;
 	uint64_t missing; /* objects that the manifest names and the bucket lacks */
+	uint64_t assignment; /* that it follows (manifest.h) */
+	bool behind; /* others follow a newer one, for longer than its lease */
 	bool stopped, late;
 	struct err failed; /* of the last round; code ERR_OK: it was well */
 };

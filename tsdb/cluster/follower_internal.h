@@ -54,6 +54,9 @@ struct follower {
 	struct follower_status is;
 	bool in_part; /* a newer manifest was read, and not all of it could be taken over */
 	int64_t looked_ns; /* monotonic: when the last look began that found what we have now */
+	int64_t lease_ns; /* of the last manifest */
+	int64_t
+		behind_ns; /* monotonic: it was seen to follow an older assignment than others; 0: not */
 	int64_t has_after_ns; /* monotonic: what we have was written later than this */
 	struct missing *missing;
 	size_t missing_n;

@@ -47,6 +47,27 @@ static void api_write_progress(struct json *j, int64_t through_ns, int64_t lag_n
 		api_write_double(j, "lag_seconds", (double)lag_ns / NS_PER_S);
 }
 
+static void api_write_assignment(struct json *j, const struct cluster_publish_view *c)
+{
+	if (!c->joined)
+		return;
+	api_write_count(j, "assignment", c->assignment);
+	json_key(j, "members");
+	json_array(j);
+	for (size_t i = 0; i < c->members_n; i++) {
+		const struct cluster_member_view *m = &c->members[i];
+
+		json_object(j);
+		api_write_text(j, "name", m->name);
+		api_write_bool(j, "member", m->member);
+		api_write_bool(j, "drained", m->drained);
+		api_write_bool(j, "ended", m->ended);
+		api_write_count(j, "follows", m->follows);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void api_write_own(struct json *j, const struct cluster_publish_view *c)
 {
 	json_key(j, "shard");
@@ -66,6 +87,7 @@ static void api_write_own(struct json *j, const struct cluster_publish_view *c)
 	api_write_count(j, "failures", c->failures);
 	api_write_error(j, "last_error", c->last_error);
 	api_write_error(j, "refuses_pushes", c->refuses);
+	api_write_assignment(j, c);
 	json_object_end(j);
 }
 
@@ -86,6 +108,10 @@ static void api_write_shard(struct json *j, const struct cluster_shard_view *s)
 		api_write_count(j, "bytes", s->bytes);
 		api_write_count(j, "missing", s->missing);
 		api_write_error(j, "error", s->error);
+		if (s->assignment) {
+			api_write_count(j, "assignment", s->assignment);
+			api_write_bool(j, "behind", s->behind);
+		}
 	}
 	json_object_end(j);
 }

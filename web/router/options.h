@@ -26,6 +26,14 @@ struct cluster_shard_view { /* a shard that is queried */
 	uint64_t windows, segments, blocks, bytes;
 	uint64_t missing; /* objects that the manifest names and the bucket lacks */
 	struct str error; /* of the last round; "": it was well */
+	uint64_t assignment; /* of shards, that it follows; 0: none */
+	bool behind; /* others follow a newer one, for longer than its lease */
+};
+
+struct cluster_member_view { /* a shard that shares targets, as this one knows it */
+	struct str name;
+	bool member, drained, ended;
+	uint64_t follows; /* at least; 0: not known, or a fixed total */
 };
 
 struct cluster_publish_view { /* what this server puts into the bucket */
@@ -39,6 +47,10 @@ struct cluster_publish_view { /* what this server puts into the bucket */
 	uint64_t failures;
 	struct str last_error; /* "": none since it last worked */
 	struct str refuses; /* why no push is acknowledged now; "": pushes are */
+	bool joined; /* it shares targets with members; the rest is 0 else */
+	uint64_t assignment; /* that it follows; 0: none is known yet */
+	struct cluster_member_view *members; /* ascending by name */
+	size_t members_n;
 };
 
 struct cluster_cache_view { /* of objects that are read in the bucket */

@@ -325,6 +325,47 @@ TEST(a_shard_that_is_silent_is_late)
 	close_world();
 }
 
+static _Atomic uint64_t newest;
+
+/* Who lives and is behind for longer than its lease may have scraped what others scrape. */
+TEST(a_shard_that_follows_an_old_assignment)
+{
+	struct follower_options o = { .shard = "a", .dir = follower_dir, .newest = &newest };
+	struct follower_status is;
+
+	REQUIRE(open_world());
+	close_follower();
+	o.bucket = s.bucket;
+	o.remote = remote_source(remote);
+	db_options_default(&o.db);
+	REQUIRE_OK(follower_open(&o, &f, &s.err), &s.err);
+	s.o.address = "http://a:1";
+	s.o.lease_ns = STEP;
+	REQUIRE(scene_start(&s));
+	publisher_set_assignment(s.p, 3);
+	fill(0, 10);
+	put();
+	follow();
+	CHECK_INT(newest, 3);
+	CHECK(!tells(0, EVER, "follows assignment"));
+	newest = 4; /* another one's */
+	do { /* for longer than its lease, while its manifest changes */
+		put();
+		follow();
+	} while (!tells(0, EVER,
+		"shard a follows assignment 3, others 4: profiles of targets that moved may be there "
+		"twice"));
+	follower_status(f, &is);
+	CHECK_INT(is.assignment, 3);
+	publisher_set_assignment(s.p, 4);
+	put();
+	follow();
+	follower_status(f, &is);
+	CHECK(!is.behind && is.assignment == 4);
+	CHECK(!tells(0, EVER, "follows assignment"));
+	close_world();
+}
+
 /* ---- all shards ---- */
 
 /* "a b-" names of shards; "-": it has not been read, or not since its manifest went. */

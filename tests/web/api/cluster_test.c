@@ -102,12 +102,31 @@ TEST(a_server_that_publishes)
 		 "\"requests\":{},\"cost\":{\"since_start\":0.5,\"month\":0.25}}");
 }
 
+TEST(a_shard_that_joined)
+{
+	struct cluster_member_view members[] = {
+		{ STR("a"), true, false, false, 7 }, { STR("b"), false, true, true, 6 } };
+
+	view = (struct cluster_view){ .mode = "server",
+		.bucket = STR("x"),
+			.shard = { .name = STR("a"), .state = "running", .lag_ns = -1, .joined = true,
+						   .assignment = 7, .members = members, .members_n = 2 },
+				.requests_cost_day = -1 };
+	says("{\"mode\":\"server\",\"bucket\":\"x\",\"shard\":{\"name\":\"a\","
+		 "\"state\":\"running\",\"generation\":0,\"waiting_blocks\":0,\"waiting_bytes\":0,"
+		 "\"blocks\":0,\"windows\":0,\"segments\":0,\"bytes\":0,\"kept\":0,\"gone\":0,"
+		 "\"failures\":0,\"assignment\":7,\"members\":[{\"name\":\"a\",\"member\":true,"
+		 "\"drained\":false,\"ended\":false,\"follows\":7},{\"name\":\"b\",\"member\":false,"
+		 "\"drained\":true,\"ended\":true,\"follows\":6}]},"
+		 "\"requests\":{},\"cost\":{\"since_start\":0,\"month\":0}}");
+}
+
 TEST(a_query_node)
 {
 	struct cluster_shard_view shards[] = {
 		{ .name = STR("a"),
 			  .host = STR("h1"), .state = "running", .through_ns = AT, .windows = 1, .segments = 2,
-				  .blocks = 3, .bytes = 4, .missing = 5 },
+				  .blocks = 3, .bytes = 4, .missing = 5, .assignment = 3, .behind = true },
 			{ .name = STR("b"), .state = "own", .own = true, .lag_ns = -1 },
 				{ .name = STR("c"),
 					  .host = STR("h3"), .state = "failing", .late = true, .lag_ns = -1,
@@ -128,7 +147,8 @@ TEST(a_query_node)
 		 "\"state\":\"running\",\"host\":\"h1\",\"through\":\"2023-11-14T22:13:20.000Z\",\"lag_"
 		 "seconds\":0,"
 		 "\"late\":false,\"stopped\":false,\"windows\":1,\"segments\":2,\"blocks\":3,\"bytes\":4,"
-		 "\"missing\":5},{\"name\":\"b\",\"own\":true,\"state\":\"own\"},{\"name\":\"c\",\"own\":"
+		 "\"missing\":5,\"assignment\":3,\"behind\":true},{\"name\":\"b\",\"own\":true,\"state\":"
+		 "\"own\"},{\"name\":\"c\",\"own\":"
 		 "false,"
 		 "\"state\":\"failing\",\"host\":\"h3\",\"late\":true,\"stopped\":false,\"windows\":0,"
 		 "\"segments\":0,\"blocks\":0,\"bytes\":0,\"missing\":0,\"error\":\"shard c: no "

@@ -26,6 +26,20 @@ export interface OwnShard extends ShardProgress {
 	last_error?: string;
 	/** Why no push is acknowledged now. */
 	refuses_pushes?: string;
+	/** Of shards that share targets, followed by this one; 0: none is known yet. */
+	assignment?: number;
+	members?: Member[];
+}
+
+/** A shard that shares targets with this one, as this one knows it. */
+export interface Member {
+	name: string;
+	member: boolean;
+	drained: boolean;
+	/** Dead, stopped or gone. */
+	ended: boolean;
+	/** At least; 0: not known, or a fixed total. */
+	follows: number;
 }
 
 /** A shard that is queried; one of this process has no more than a name. */
@@ -42,6 +56,9 @@ export interface Shard extends ShardProgress {
 	bytes?: number;
 	missing?: number;
 	error?: string;
+	assignment?: number;
+	/** Others follow a newer assignment, for longer than its lease. */
+	behind?: boolean;
 }
 
 export interface Cache {
@@ -131,6 +148,7 @@ function troublesOfShard(s: Shard): string[] {
 	if (s.state === "failing")
 		out.push(`Shard ${s.name} cannot be read${s.late ? `, and answers lack ${since(s)}` : ""}${detail(s.error)}`);
 	else if (s.state === "late") out.push(`Shard ${s.name} is late: answers lack ${since(s)}.`);
+	if (s.behind) out.push(`Shard ${s.name} follows assignment ${s.assignment}, others a newer one: profiles of targets that moved may be there twice.`);
 	if (s.missing)
 		out.push(
 			`Shard ${s.name}: ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} of the manifest ` +
@@ -147,6 +165,14 @@ export function troublesOf(c: Cluster): string[] {
 	if (c.cache?.down) out.push(`The bucket did not answer the last read: ${c.cache.down}`);
 	if (c.cache?.off) out.push(`The disk cache stores no pages, so more is read from the bucket: ${c.cache.off}`);
 	return out;
+}
+
+/** The state of a member, in a word. */
+export function memberState(m: Member, newest: number): string {
+	if (m.drained) return "drained";
+	if (m.ended) return "not running";
+	if (m.follows === 0) return "follows none yet";
+	return m.follows < newest ? `follows ${m.follows}` : "follows";
 }
 
 export interface ClusterTotals {

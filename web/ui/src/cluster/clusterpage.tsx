@@ -12,6 +12,7 @@ import {
 	type Cluster,
 	hitRate,
 	lag,
+	memberState,
 	money,
 	type OwnShard,
 	ownChipOf,
@@ -165,6 +166,17 @@ function Own({ shard: s }: { shard: OwnShard }) {
 						<th>Generation</th>
 						<td>{number(s.generation)}</td>
 					</tr>
+					{s.members && (
+						<tr>
+							<th>Assignment</th>
+							<td>
+								{s.assignment ? number(s.assignment) : "not known yet"}{" "}
+								<span class="faint">
+									{s.members.map((m) => `${m.name}: ${memberState(m, s.assignment ?? 0)}`).join(", ")}
+								</span>
+							</td>
+						</tr>
+					)}
 					<tr>
 						<th>Failures since the start</th>
 						<td>{number(s.failures)}</td>
@@ -242,6 +254,18 @@ const COLUMNS: Column<Shard>[] = [
 		cell: (s) => (s.bytes === undefined ? DASH : <Bytes n={s.bytes} />),
 	},
 	count("missing", "Missing", "Objects of the manifest that are missing in the bucket"),
+	{
+		key: "assignment",
+		title: "Assignment",
+		hint: "Number of the assignment of targets that the shard follows",
+		numeric: true,
+		width: "104px",
+		sort: (s) => s.assignment ?? NaN,
+		cell: (s) =>
+			s.assignment === undefined ? DASH : (
+				<span class={s.behind ? "worse" : ""}>{number(s.assignment)}</span>
+			),
+	},
 	{
 		key: "host",
 		title: "Host",
