@@ -5,6 +5,8 @@
 //   run.mjs kill|start NAME     kill -9, and start again; `kill -9 PID` does the same
 //   run.mjs pause|resume NAME   the process stands still: its connections stay open and silent
 //   run.mjs wipe NAME           kill -9, and its disk is lost
+//   run.mjs add                 one more shard; the others give up their parts
+//   run.mjs drain NAME          the others take over what a shard scrapes; it may be killed then
 //   run.mjs status, stop
 //
 // Environment, all of it optional:
@@ -13,13 +15,15 @@
 //   EPI_PORT       of query-0; the others follow. 7372; 0: any free ones
 //   EPI_DIR        where configuration, data and logs are (build/cluster)
 //   EPI_BUILD      has the program (build)
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { Ceph, control, fetchCeph, freePort, tell } from '../../tests/ceph.mjs';
-import { api, buildDemo, epimetheus, root, sleep } from '../../tests/e2e/lib.mjs';
+import { api, buildDemo, epimetheus, epitool, root, sleep } from '../../tests/e2e/lib.mjs';
 import { Member } from './member.mjs';
 
 const SHARDS = 3;
@@ -41,6 +45,12 @@ function isFree(port) {
     server.on('error', () => done(false));
     server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
   });
+}
+
+/** The first free port from this one on. */
+async function nextPort(from) {
+  for (let port = from; port < 65536; port++) if (await isFree(port)) return port;
+  throw new Error('No port is free');
 }
 
 /** Once all end nothing is started any more. */
@@ -73,7 +83,7 @@ class Cluster {
   // ---- start
 
   async begin() {
-    control(this, ['kill', 'start', 'pause', 'resume', 'wipe', 'status', 'quit']);
+    control(this, ['kill', 'start', 'pause', 'resume', 'wipe', 'add', 'drain', 'status', 'quit']);
     for (const name of ['log', 'data']) rmSync(name, { recursive: true, force: true, maxRetries: 10 });
     mkdirSync('log');
     await this.choosePorts();
@@ -133,10 +143,16 @@ class Cluster {
     const server = (name, port, about, args) => this.add({ name, port, about, program: epimetheus, env: store.env, path: '/-/ready',
       args: ['--config.file=epimetheus.yml', `--storage.tsdb.path=data/${name}`, `--web.listen-address=127.0.0.1:${port}`, ...args] });
     for (const i of range(NODES)) server(`query-${i}`, this.ports[i], 'query node: all profiles', ['--mode=query', '--storage.bucket.poll-interval=2s']);
-    for (const i of range(SHARDS))
-      server(`shard-${i}`, this.ports[NODES + i], 'shard: its own profiles', [`--shard.name=shard-${i}`, `--shard.total=${SHARDS}`,
-        '--storage.bucket.segment-interval=5s', '--web.enable-ingest']);
+    this.storeEnv = store.env;
+    this.addShard = (i, port) => server(`shard-${i}`, port, 'shard: its own profiles', [`--shard.name=shard-${i}`, '--shard.join',
+      `--shard.address=http://127.0.0.1:${port}`, '--storage.bucket.segment-interval=5s', '--web.enable-ingest']);
+    for (const i of range(SHARDS)) this.addShard(i, this.ports[NODES + i]);
+    this.shards = SHARDS;
     this.targets('shop', []);
+    this.scrapeMembers();
+  }
+
+  scrapeMembers() {
     this.targets('members', [{ targets: this.ports.map((port) => `127.0.0.1:${port}`) }]);
   }
 
@@ -151,17 +167,18 @@ class Cluster {
   }
 
   /**
-   * Instances of the demo, as many for each shard. A target's address decides which shard scrapes it: shard-0 is asked which one
-   * would scrape a free port.
+   * Instances of the demo, as many for each of the first shards. A target's address decides which shard scrapes it: shard-0 is
+   * asked which one would scrape a free port, once all have joined.
    */
   async beginShops() {
     const ports = range(SHARDS).map(() => []);
+    await this.joined(SHARDS);
     while (this.shop && ports.some((list) => list.length < SHOPS)) {
       const port = await freePort();
       const labels = JSON.stringify({ __address__: `127.0.0.1:${port}` });
       const { profiles } = await api(this.members.get('shard-0'), 'targets/relabel_steps', { scrapePool: 'shop', labels });
-      const list = ports[profiles[0].shard ?? 0];
-      if (list.length < SHOPS && !list.includes(port)) list.push(port);
+      const list = ports[Number(/shard-(\d+)/.exec(profiles[0].reason)?.[1] ?? 0)];
+      if (list && list.length < SHOPS && !list.includes(port)) list.push(port);
     }
     const shops = ports.flatMap((list, shard) => list.map((port, i) => ({ port, version: `v${i + 1}`, name: `shop-${shard * SHOPS + i}`,
       about: `demo, version v${i + 1}, scraped by shard-${shard}` })));
@@ -171,6 +188,23 @@ class Cluster {
     await this.beginMembers(shops.map(({ name }) => this.members.get(name)));
     this.targets('shop', shops.map(({ port, version, name }) =>
       ({ targets: [`127.0.0.1:${port}`], labels: { version, pod: name, service_name: 'shop' } })));
+  }
+
+  /** The first n shards share the targets; who is left of another run in the same store is drained. */
+  async joined(n) {
+    const { shards } = JSON.parse(await this.bucketTool('shards', '--json'));
+    for (const { shard } of shards.filter((s) => s.member && !this.members.has(s.shard))) await this.bucketTool('drain', '--no-wait', shard);
+    const follows = async (i) => {
+      const { shard } = await api(this.members.get(`shard-${i}`), 'status/cluster');
+      const list = shard.members?.filter((m) => m.member) ?? [];
+      return list.length === n && list.every((m) => m.follows >= shard.assignment || m.ended);
+    };
+    for (let tries = 0; tries < 300 && !stopping; tries++) {
+      if ((await Promise.all(range(n).map((i) => follows(i).catch(() => false)))).every(Boolean)) return;
+      await sleep(200);
+    }
+    goesOn();
+    throw new Error('The shards have not joined each other within a minute');
   }
 
   // ---- commands
@@ -220,6 +254,30 @@ class Cluster {
     say(`${name} is killed, and its disk is lost; ${me} start ${name}`);
   }
 
+  async add() {
+    const port = Number(env.EPI_PORT ?? 7372) ? await nextPort(Math.max(...this.ports) + 1) : await freePort();
+    const name = `shard-${this.shards}`;
+    this.addShard(this.shards++, port);
+    this.ports.push(port);
+    await this.start(name);
+    this.scrapeMembers();
+    say(`${name} joins; the others give up their parts within some seconds`);
+    return this.bucketTool('shards');
+  }
+
+  async drain(name) {
+    if (!name.startsWith('shard-')) throw new Error(`${name} is no shard`);
+    this.find(name);
+    const text = await this.bucketTool('drain', name);
+    say(`${name} has no targets any more; ${me} kill ${name}`);
+    return text;
+  }
+
+  async bucketTool(...args) {
+    const { stdout } = await promisify(execFile)(epitool, ['bucket', ...args, '--config.file=epimetheus.yml'], { env: this.storeEnv });
+    return stdout.trimEnd();
+  }
+
   async quit() {
     setTimeout(() => stop(0), 10);
   }
@@ -250,6 +308,7 @@ ${await this.status()}
     ${me} start shard-1
     ${me} wipe shard-2      kills it, and its disk is lost; start it again
     ${me} pause ${this.ceph ? 'rgw' : 'shard-0'}         it stands still, until: resume ${this.ceph ? 'rgw' : 'shard-0'}
+    ${me} add               one more shard; and back: drain shard-3
     ${me} status
 
   Logs are in ${join(dir, 'log')}. Ctrl-C ends all.
@@ -303,7 +362,7 @@ async function main([command = 'run', ...names]) {
   mkdirSync(dir, { recursive: true });
   process.chdir(dir); // the path of a socket may be too long
   if (command === 'run' && !names.length) return begin();
-  if (names.length !== (['status', 'stop'].includes(command) ? 0 : 1)) throw new Error(`usage: ${me} [kill|start|pause|resume|wipe NAME | status | stop]`);
+  if (names.length !== (['add', 'status', 'stop'].includes(command) ? 0 : 1)) throw new Error(`usage: ${me} [kill|start|pause|resume|wipe|drain NAME | add | status | stop]`);
   const text = await tell('.', [command === 'stop' ? 'quit' : command, ...names].join(' ')).catch((e) => {
     throw ['ENOENT', 'ECONNREFUSED'].includes(e.code) ? new Error(`No cluster runs in ${dir}`) : e;
   });

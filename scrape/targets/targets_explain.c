@@ -87,7 +87,7 @@ static enum err_code explain_profile(struct target_make *m, struct shard shard,
 		labels_builder_get(&m->b, STR("job")), labels_builder_get(&m->b, STR("__address__")));
 	if (shard_whose(&shard, key, &why) != SHARD_OWN) {
 		out->end = EXPLAINED_ELSEWHERE;
-		out->shard = shard.rule ? 0 : hash_owner(key, shard.total);
+		out->shard = shard.rule ? -1 : (int)hash_owner(key, shard.total);
 		out->reason = str_dup(m->arena, str_of(why.text));
 		return out->reason.ptr ? ERR_OK : arena_fail(m->arena, "relabelling", err);
 	}

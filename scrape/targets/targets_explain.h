@@ -25,7 +25,7 @@ struct explained_profile {
 	struct str profile; /* as the job names it; labels may rename it */
 	enum explained_end end;
 	size_t dropped_by; /* rule, from 0 */
-	unsigned shard; /* elsewhere: the ordinal that scrapes it, where the total is fixed */
+	int shard; /* elsewhere: the ordinal that scrapes it; -1: the total is not fixed */
 	struct str reason; /* elsewhere: why this server does not scrape it */
 	struct labels labels; /* scraped: as stored, with __name__ */
 	struct str url;

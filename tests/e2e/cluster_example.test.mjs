@@ -191,8 +191,18 @@ test('a store that the environment names', async (t) => {
     assert.match(run.out + run.err, /rules\.yml\n +SUCCESS: 3 rules/);
   });
 
+  await t.test('one more shard comes and is drained', async () => {
+    assert.match(await terminal.command('add'), /^assignment \d+: 4 shards/);
+    const members = await terminal.status();
+    const scraped = async (name) => (await api(members.get(name), 'targets')).activeTargets.map((x) => x.discoveredLabels.__address__);
+    await until('it scrapes', 60, async () => (await scraped('shard-3')).length > 0);
+    assert.match(await terminal.command('drain', 'shard-3'), /^assignment \d+: 3 shards\nshard shard-3 has no targets any more: it may be stopped$/m);
+    assert.deepEqual(await scraped('shard-3'), []);
+    assert.match(await terminal.refused('drain', 'query-0'), /^query-0 is no shard\n$/);
+  });
+
   await t.test('what makes no sense is refused', async () => {
-    assert.match(await terminal.refused('kill', 'shard-7'), /^shard-7 is none of query-0, query-1, shard-0, .*, shop-5\n$/);
+    assert.match(await terminal.refused('kill', 'shard-7'), /^shard-7 is none of query-0, query-1, shard-0, .*\n$/);
     assert.match(await terminal.refused('start', 'shard-0'), /^shard-0 runs already\n$/);
     assert.match(await terminal.refused('wipe', 'shop-0'), /^shop-0 has no data directory\n$/);
     assert.match(await terminal.refused('burn', 'shard-0'), /^burn is no command\n$/);

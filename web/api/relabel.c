@@ -109,8 +109,10 @@ static void api_relabel_write_profile(struct json *j, const struct explained_pro
 		json_key(j, "error");
 		json_str(j, p->error);
 	} else if (p->end == EXPLAINED_ELSEWHERE) {
-		json_key(j, "shard");
-		json_u64(j, p->shard);
+		if (p->shard >= 0) {
+			json_key(j, "shard");
+			json_i64(j, p->shard);
+		}
 		json_key(j, "reason");
 		json_str(j, p->reason);
 	} else {

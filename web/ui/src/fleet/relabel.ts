@@ -24,6 +24,8 @@ export interface RelabelProfile {
 	droppedBy?: number;
 	/** The shard that scrapes it, if it is another one. */
 	shard?: number;
+	/** Why another shard scrapes it. */
+	reason?: string;
 	error?: string;
 	labels?: Labels;
 	scrapeUrl?: string;

@@ -70,9 +70,9 @@ function Profile({ profile: p }: { profile: RelabelProfile }) {
 				{p.error && <span class="err">{p.error}</span>}
 				{!p.keep && (
 					<span class="badge down">
-						{p.shard === undefined
+						{p.reason === undefined
 							? `dropped by rule ${(p.droppedBy ?? 0) + 1}`
-							: `shard ${p.shard} scrapes it`}
+							: p.reason}
 					</span>
 				)}
 			</td>
