@@ -31,7 +31,7 @@ endif
 ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded proto/any \
 	discovery/sources discovery/kubernetes discovery/apis discovery \
-	scrape/config scrape/receive scrape/targets scrape \
+	scrape/config scrape/receive scrape/forward scrape/targets scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service tsdb/debuginfo/shared scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
@@ -59,6 +59,7 @@ uses_discovery/apis := base base/yaml base/xml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes discovery/apis
 uses_scrape/config := base base/yaml base/net proto discovery
 uses_scrape/receive := base base/net proto discovery scrape/config
+uses_scrape/forward := base base/gzip base/net proto
 uses_scrape/targets := base base/net proto discovery scrape/config
 uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config scrape/targets
 uses_tsdb/bucket := base base/self base/xml base/net
@@ -104,11 +105,11 @@ uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/v
 	promql/rules/template promql/rules/notify
 uses_web/http := base base/gzip base/yaml base/net promql/syntax
 uses_web/grpc := base base/net proto proto/otlp web/http
-uses_web/router := base base/self base/gzip base/net scrape/receive web/http
+uses_web/router := base base/self base/gzip base/net scrape/receive scrape/forward web/http
 uses_web/openapi := base proto/report web/http web/router
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
-uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
+uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive scrape/forward web/http web/grpc web/router \
 	web/pyroscope
 uses_web/profefe := base base/self base/net proto proto/legacy scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
@@ -116,7 +117,7 @@ uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
-uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
+uses_web := base base/self base/gzip proto scrape/receive scrape/forward web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.

@@ -28,7 +28,11 @@ struct sink_profile {
 	/* 0: the interval is known. Else it is the time since the profile before, at most this;
 	 * interval_ns for the first. */
 	int64_t gap_max_ns;
-	struct sink_stored *stored; /* what became of it, on return; may be NULL */
+	/*
+	 * What became of it, once append has returned and done was called with ERR_OK; written no more
+	 * after that. May be NULL.
+	 */
+	struct sink_stored *stored;
 };
 
 /* The NaN that ends a series of numbers, as in Prometheus. */

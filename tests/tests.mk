@@ -21,6 +21,7 @@ UNIT_WITH_promql := promql/engine promql/pprof
 UNIT_WITH_promql/profiles := promql promql/engine promql/pprof
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_scrape/debuginfod := base/net
+UNIT_WITH_scrape/forward := proto proto/otlp proto/jfr proto/any base/net
 UNIT_WITH_web/http := base/gzip
 UNIT_WITH_web/grpc := web/http
 UNIT_WITH_web/render := promql/engine
