@@ -1,4 +1,5 @@
 #include "web/routes.h"
+#include "scrape/forward/push_entries.h"
 #include "web/api/handlers.h"
 #include "web/debuginfo/debuginfo.h"
 #include "web/files/files.h"
@@ -21,6 +22,8 @@
 #define FILE_PUSH \
 	(API | ROUTE_INGEST | ROUTE_NO_PROFILES | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
 #define FILE_CALL (PUSH | ROUTE_NO_PROFILES | ROUTE_CONNECT)
+/* Shards have addresses of their own, and no forms or pages. */
+#define PEERS (ROUTE_READY | ROUTE_CHANGES | ROUTE_BODY | ROUTE_ANY_HOST | ROUTE_PEERS)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define OP(tag, name) &tag##_operations[OP_##name]
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
@@ -98,6 +101,8 @@ const struct route web_routes[] = {
 	{ HTTP_POST, "/ingest", NEEDS_INGEST, ingest_handle, PUSH, OP(ingest, PYROSCOPE_INGEST) },
 	{ HTTP_POST, "/push.v1.PusherService/Push", NEEDS_INGEST, push_v1_handle, PUSH | ROUTE_CONNECT,
 		OP(ingest, PYROSCOPE_PUSH) },
+	{ HTTP_POST, PUSH_ENTRIES_PATH, NEEDS_INGEST, shard_profiles_handle, PEERS,
+		OP(ingest, SHARD_PROFILES), shard_profiles_admit },
 	{ HTTP_POST, "/api/v1/symbols/upload", NEEDS_INGEST, debuginfo_put, FILE_PUSH,
 		OP(symbol, SYMBOLS_UPLOAD), debuginfo_admit_put },
 	{ HTTP_POST, DEBUGINFO_SERVICE "ShouldInitiateUpload", NEEDS_INGEST,

@@ -268,6 +268,8 @@ enum err_code web_set_parts(struct web *w, const struct web_options *o, struct e
 	assert(!atomic_load(&w->ready) && !w->receiver && !w->uploads);
 	w->o.db = o->db;
 	w->o.sink = o->sink;
+	w->o.assignment = o->assignment;
+	w->o.shard_sink = o->shard_sink;
 	w->o.engine = o->engine;
 	w->o.manager = o->manager;
 	w->o.debuginfo = o->debuginfo;

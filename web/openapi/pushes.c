@@ -72,6 +72,19 @@ const struct operation ingest_operations[INGEST_OPERATIONS] = {
 		.error_form = ERRORS_CONNECT,
 		.errors = "400 409 415 429 501 503 504",
 	},
+	[OP_SHARD_PROFILES] = {
+		.id = "shardProfiles",
+		.summary = "Store profiles that another shard got and this one keeps",
+		.description =
+			"Internal: the shards of a cluster call it, and no other program. `Authorization` has "
+			"`Bearer` and a secret that the shards share in the bucket; users and tokens of the "
+			"web configuration do not count. The form of both bodies may change from version to "
+			"version. 404: this server is no shard that has joined others.",
+		.bodies = BODIES({ BYTES, NULL, "Labels, times and pprof of up to 256 profiles." }),
+		.answers = ANSWERS({ 200, BYTES, NULL, "What became of each profile." }),
+		.error_form = ERRORS_TEXT,
+		.errors = "400 401 403 404 413 429 503",
+	},
 };
 
 const struct operation symbol_operations[SYMBOL_OPERATIONS] = {

@@ -116,6 +116,7 @@ struct engine;
 struct kept;
 struct listen_bound;
 struct notifier;
+struct push_assignment;
 struct rule_manager;
 struct rules_report;
 struct scrape_manager;
@@ -145,6 +146,12 @@ struct web_options {
 	/* The parts of the server that need its data: here, or by web_set_parts before it is ready. */
 	struct db *db;
 	struct sink *sink; /* of profiles that are pushed; NULL: none are taken */
+	/*
+	 * Of a shard that has joined others: which of them keeps a pushed profile, and the sink of
+	 * those that they send here, which this server alone stores. Both NULL: it is no such shard.
+	 */
+	const struct push_assignment *assignment; /* scrape/forward/push_assignment.h */
+	struct sink *shard_sink;
 	struct engine *engine;
 	struct scrape_manager *manager;
 	struct debuginfo *debuginfo; /* symbols of native code; NULL: there are none */

@@ -13,6 +13,7 @@
 #include "web/router/audit.h"
 #include "web/router/envelope.h"
 #include "web/router/origin.h"
+#include "web/router/peers.h"
 #include "web/router/refused.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
@@ -457,7 +458,8 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 		router_note(w, in, out, "refused", needs, began_ns);
 		return HTTP_ANSWERED;
 	}
-	admission = web_config_admit(w->config, in, out, may_wait);
+	admission = peers_are_asked(w, in) ? peers_admit(w, in, out) :
+										 web_config_admit(w->config, in, out, may_wait);
 	if (admission == HTTP_ANSWERED)
 		router_note(w, in, out, "refused", needs, began_ns);
 	if (admission != HTTP_ADMITTED)

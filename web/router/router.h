@@ -46,6 +46,7 @@ struct web {
 	unsigned decoding; /* requests of web/files that decode a file now */
 	unsigned listing; /* requests that list binaries of profiles now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
+	unsigned shard_pushes; /* requests of web/push/shard_profiles.c that run */
 };
 
 enum route_flags {
@@ -62,6 +63,7 @@ enum route_flags {
 	ROUTE_PIECES = 1024, /* the handler reads a long body by http_read */
 	ROUTE_NO_PROFILES = 2048, /* with ROUTE_INGEST: takes something else */
 	ROUTE_CONNECT = 4096, /* a call of Connect: errors of the router have its form too */
+	ROUTE_PEERS = 8192, /* for other shards, by their secret and not by a user: router/peers.h */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);
