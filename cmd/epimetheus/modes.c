@@ -61,6 +61,7 @@ static const struct {
 	{ "shard.join", SERVER, NO_SHARD },
 	{ "shard.address", SERVER, NO_SHARD },
 	{ "shard.lease", SERVER, NO_SHARD },
+	{ "shard.ca-file", SERVER, NO_SHARD },
 	{ "rules.alert.for-outage-tolerance", SERVER | QUERY, "it evaluates no rules" },
 	{ "rules.alert.for-grace-period", SERVER | QUERY, "it evaluates no rules" },
 	{ "rules.alert.resend-delay", SERVER | QUERY, "it evaluates no rules" },
@@ -383,8 +384,9 @@ enum err_code modes_check(struct options *o, struct err *err)
 
 /* Flags that mean nothing without a bucket. */
 static const char *const bucket_flags[] = { "shard.name", "shard.join", "shard.lease",
-	"storage.local-retention", "storage.bucket.segment-interval", "storage.bucket.delete-delay",
-	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
+	"shard.ca-file", "storage.local-retention", "storage.bucket.segment-interval",
+	"storage.bucket.delete-delay", "storage.bucket.poll-interval", "storage.bucket.cache-size",
+	"storage.bucket.cache-path" };
 
 static enum err_code modes_check_without_bucket(const struct options *o, struct err *err)
 {

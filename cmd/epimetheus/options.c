@@ -34,6 +34,9 @@ static struct flag table[] = {
 		"How long this server may be cut off from the bucket until another one may take its name, "
 		"and until it acknowledges no pushes; at least two segment intervals, at most 30d. "
 		"Default: three segment intervals, at least 1m." },
+	{ "shard.ca-file", FLAG_STRING, &opt.shard_ca_file, "",
+		"File with certificates of the authorities that other shards' https addresses are "
+		"verified by. Default: the system's." },
 	{ "web.listen-address", FLAG_STRING, &opt.listen_address, "0.0.0.0:7272",
 		"Address to listen on for the page and the API." },
 	{ "web.otlp-grpc-listen-address", FLAG_STRING, &opt.otlp_grpc_listen_address, "",

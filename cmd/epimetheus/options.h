@@ -41,6 +41,7 @@ struct options {
 	bool shard_join; /* its targets follow the assignment of the bucket; `shard` counts for nothing
 					  */
 	const char *shard_address; /* where others reach it; "": server.c finds one */
+	const char *shard_ca_file; /* of other shards' certificates; "": the system's */
 	int64_t lease_ns; /* of the shard's name; 0: as tsdb/cluster/lease.h says */
 	/* of the bucket, if the configuration has one */
 	int64_t segment_interval_ns, delete_delay_ns, poll_interval_ns;

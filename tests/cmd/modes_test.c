@@ -118,6 +118,8 @@ static const char *const refused[][2] = {
 	{ "--shard.lease=0s",
 	  "--shard.lease is less than two segment intervals, which are 1m" },
 	{ "--shard.lease=31d", "--shard.lease is longer than 30d" },
+	{ "--mode=query --shard.ca-file=/ca.pem",
+	  "--shard.ca-file makes no sense with --mode=query: only servers that scrape are shards" },
 	{ "--mode=query --shard.lease=2m",
 	  "--shard.lease makes no sense with --mode=query: only servers that scrape are shards" },
 	{ "--storage.bucket.segment-interval=500ms",
@@ -222,6 +224,7 @@ static const struct {
 	  "--shard.total=2 needs `bucket` in the configuration, from which query nodes answer for all "
 	  "shards" },
 	{ "--shard.name=a", "{}", "--shard.name needs `bucket` in the configuration" },
+	{ "--shard.ca-file=/ca.pem", "{}", "--shard.ca-file needs `bucket` in the configuration" },
 	{ "--storage.local-retention=1d", "{}",
 	  "--storage.local-retention needs `bucket` in the configuration" },
 	{ "--storage.bucket.cache-size=1GB", NULL,
