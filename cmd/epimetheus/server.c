@@ -11,9 +11,9 @@
 #include "base/thread.h"
 #include "cmd/epimetheus/assigned_shard.h"
 #include "cmd/epimetheus/config_file.h"
-#include "cmd/epimetheus/lease_gate.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
+#include "cmd/epimetheus/pushes.h"
 #include "cmd/epimetheus/rule_files.h"
 #include "cmd/epimetheus/rules_state.h"
 #include "cmd/epimetheus/shard_targets.h"
@@ -43,7 +43,7 @@ struct server {
 	struct storage *storage;
 	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
-	struct lease_gate gate; /* of a shard: before the sink, for what is pushed */
+	struct pushes pushes; /* before the sink, for what is pushed */
 	struct assigned_shard assigned; /* before the sink, for what is scraped */
 	char *address; /* the default of --shard.address */
 	struct side_parts side;
@@ -319,8 +319,8 @@ static enum err_code server_open_storage(struct server *s, struct err *err)
 	s->db = storage_db(s->storage);
 	db_sink_init(&s->sink, s->db);
 	assigned_shard_init(&s->assigned, &s->sink.sink, storage_assignment(s->storage));
-	lease_gate_init(&s->gate, &s->sink.sink, storage_shard(s->storage));
-	return ERR_OK;
+	return pushes_open(&s->pushes, server_takes_profiles(s) ? &s->sink.sink : NULL, s->storage,
+		s->o.shard_ca_file, err);
 }
 
 static void server_walk(void *ctx)
@@ -363,14 +363,6 @@ static enum err_code server_open_engine(struct server *s, struct err *err)
 	return engine_open(&e, &s->engine, err);
 }
 
-/* What is pushed to a shard passes the gate; query nodes take no profiles. */
-static struct sink *server_pushes_to(struct server *s)
-{
-	if (!s->db || !server_takes_profiles(s))
-		return NULL;
-	return storage_shard(s->storage) ? &s->gate.sink : &s->sink.sink;
-}
-
 /* First without the parts that need the storage, then with them. */
 static enum err_code server_give_web(struct server *s, struct err *err)
 {
@@ -399,7 +391,9 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.enable_files = o->enable_files,
 		.elsewhere = modes_elsewhere(o),
 		.db = s->db,
-		.sink = server_pushes_to(s),
+		.sink = s->pushes.sink,
+		.assignment = s->pushes.shard_sink ? &s->pushes.assignment : NULL,
+		.shard_sink = s->pushes.shard_sink,
 		.engine = s->engine,
 		.manager = s->manager,
 		.debuginfo = s->side.debuginfo,
@@ -570,7 +564,9 @@ void server_close(struct server *s)
 	starting_say(&s->waiting, "the server is ending");
 	if (s->web)
 		web_set_ready(s->web, false);
+	pushes_stop(&s->pushes);
 	web_close(s->web);
+	pushes_close(&s->pushes);
 	listen_unbind(&s->bound);
 	listen_unbind(&s->grpc_bound);
 	storage_end_rules(s->storage);

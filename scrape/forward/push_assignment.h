@@ -6,7 +6,7 @@
  * Units:     nanoseconds since 1970.
  * Errors:    of owner: ERR_UNAVAILABLE with the reason.
  * Ownership: constant, and lives longer than who has it. Answers are copies.
- * Threads:   any; no function waits for the network.
+ * Threads:   any. owner may wait for the bucket some seconds, once for each shard and look.
  */
 #ifndef SCRAPE_FORWARD_PUSH_ASSIGNMENT_H
 #define SCRAPE_FORWARD_PUSH_ASSIGNMENT_H

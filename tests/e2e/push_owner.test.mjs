@@ -18,7 +18,7 @@ async function startCluster(t) {
   const cluster = new Cluster(t, { dir: scratch(t), store: fake });
   cluster.ports = [await freePort(), await freePort()];
   cluster.join = (i) => cluster.start(`shard-${i}`, { port: cluster.ports[i], args: ['--web.enable-ingest',
-    `--shard.name=shard-${i}`, '--shard.join', `--shard.address=http://127.0.0.1:${cluster.ports[i]}`,
+    `--shard.name=shard-${i}`, '--shard.join', '--shard.total=2', `--shard.address=http://127.0.0.1:${cluster.ports[i]}`,
     '--web.otlp-grpc-listen-address=127.0.0.1:0', '--storage.bucket.segment-interval=1s'] });
   await Promise.all(SHARDS.map((i) => cluster.join(i)));
   await cluster.node(0);
