@@ -30,6 +30,7 @@ struct db_series {
 	struct labels labels; /* with __name__; they live as long as querier and arena both do */
 	struct partition *partition; /* pinned by the querier; NULL: numeric */
 	bool numeric; /* for db_numbers; else for db_sum and db_rows */
+	uint32_t twin; /* of a union: several members may have rows of one time (twins.h); 0: none do */
 	const struct series_place *places; /* where its rows are */
 	size_t places_n;
 	const struct db_series *other; /* the same labels in another epoch, in a ring; or NULL */

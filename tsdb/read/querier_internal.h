@@ -65,6 +65,7 @@ struct db_querier {
 	struct partition **pinned; /* of head windows, each once */
 	size_t pinned_n, pinned_cap;
 	struct sum_scratch *scratch; /* sum.c */
+	struct twins *twins; /* NULL: of no union, or of one member; a fork has its querier's */
 	uint32_t *stacks, *sets; /* decode buffers */
 	int64_t *values;
 	size_t decode_cap;

@@ -7,7 +7,7 @@
 #include "tsdb/catalog/residents.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
-#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/twins.h"
 
 /*
  * A querier pins what it may read in one step: head windows with a snapshot of each, and blocks.
@@ -231,6 +231,10 @@ enum err_code db_querier_open_limited(struct db *db, const struct label_limits *
 		free(q);
 		return rc;
 	}
+	if (q->members_n > 1 && !(q->twins = twins_open())) {
+		db_querier_close(q);
+		return err_nomem(err, "query");
+	}
 	querier_tell_members(q);
 	for (uint32_t i = 0; i < q->members_n; i++)
 		if (!read_query_join_member(q, i, &cap, deadline)) {
@@ -263,6 +267,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	f->cancel = q->cancel;
 	f->limits = q->limits;
 	f->fork = true;
+	f->twins = q->twins;
 	f->edges = q->edges;
 	arena_init(&f->arena, 0);
 	for (; f->sources_n < q->sources_n; f->sources_n++) {
@@ -380,6 +385,8 @@ void db_querier_close(struct db_querier *q)
 		partition_unpin(resident_of(q->pinned[i])->db, q->pinned[i]);
 	if (!q->fork)
 		read_query_leave_members(q);
+	if (!q->fork)
+		twins_close(q->twins);
 	sum_scratch_close(q->scratch);
 	arena_release(&q->arena);
 	free(q->pinned);

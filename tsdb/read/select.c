@@ -331,7 +331,9 @@ static enum err_code read_select_add_block_series(
 	if (rc)
 		return rc;
 	return select_add(selecting,
-		(struct read_select_found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
+		(struct read_select_found){
+			of.labels, p, NULL, partition_name(p), { source, id }, of.first_ns, of.last_ns },
+		err);
 }
 
 static enum err_code read_select_look_in_block(

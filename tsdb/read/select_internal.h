@@ -33,6 +33,7 @@ struct read_select_found {
 	struct job *job; /* a window's */
 	struct str job_name; /* of profiles */
 	struct series_place place;
+	int64_t first_ns, last_ns; /* of profiles: there are no rows before and behind */
 };
 
 struct latest_count {

@@ -1,6 +1,8 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/read/select_internal.h"
+#include "tsdb/read/twins.h"
 
 /* Uniting what the sources have of each series: by labels and partition. */
 
@@ -122,6 +124,58 @@ static void select_unite_link_epochs(struct db_series *d, size_t n)
 	}
 }
 
+/* Parts of the n places of a series, whose epochs are next to each other; places are in the order
+ * of what was found. */
+static void select_unite_parts(const struct selecting *s, const struct ordered *order,
+	const struct series_place *places, const struct db_series *d, size_t n, struct twins_part *out)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < d[i].places_n; k++) {
+			const struct read_select_found *f = order[d[i].places - places + (ptrdiff_t)k].f;
+
+			*out++ = (struct twins_part){ f->place,
+				f->first_ns > s->q->min_ns ? f->first_ns : s->q->min_ns + 1,
+				f->last_ns < s->q->max_ns ? f->last_ns : s->q->max_ns };
+		}
+}
+
+/* Notes profile series that several members have. */
+static enum err_code select_unite_find_twins(struct selecting *s, const struct ordered *order,
+	const struct series_place *places, struct db_series *d, size_t n, struct err *err)
+{
+	const struct querier_source *v = s->q->sources;
+	struct twins_part *parts = NULL;
+	size_t cap = 0, parts_n, end;
+
+	twins_begin(s->q->twins);
+	for (size_t i = 0; i < n; i = end) {
+		bool several = false;
+		uint32_t twin;
+
+		end = i + 1;
+		if (!d[i].other || d[i].numeric)
+			continue;
+		end = (size_t)(d[i].other - d) + 1; /* the ring begins with its last one */
+		parts_n = 0;
+		for (size_t k = i; k < end; k++) {
+			several |= v[d[k].places->source].member != v[d[i].places->source].member;
+			parts_n += d[k].places_n;
+		}
+		if (!several)
+			continue;
+		if (!array_room(&parts, 0, parts_n, &cap)) {
+			free(parts);
+			return err_nomem(err, "select");
+		}
+		select_unite_parts(s, order, places, &d[i], end - i, parts);
+		twin = twins_suspect(s->q, d[i].labels, parts, parts_n);
+		for (size_t k = i; k < end; k++)
+			d[k].twin = twin;
+	}
+	free(parts);
+	return ERR_OK;
+}
+
 enum err_code select_unite(
 	struct selecting *s, struct db_series **out, size_t *out_n, struct err *err)
 {
@@ -151,8 +205,12 @@ enum err_code select_unite(
 			.places_n = 1 };
 		n++;
 	}
-	free(order);
 	select_unite_link_epochs(v, n);
+	if (s->q->twins && !s->q->fork)
+		rc = select_unite_find_twins(s, order, places, v, n, err);
+	free(order);
+	if (rc)
+		return rc;
 	*out = v;
 	*out_n = n;
 	return ERR_OK;

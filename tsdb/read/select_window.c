@@ -15,9 +15,9 @@
 
 /* Selects in head windows, through the index in memory. A series comes once for each epoch that its
  * rows are in; only symbols of those epochs are loaded. */
-/* In the ids of this epoch. */
-static bool window_has_rows(
-	struct db_querier *q, struct querier_source *s, uint32_t series, struct window_span span)
+/* In the ids of this epoch. *first_ns: there are none before it. */
+static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint32_t series,
+	struct window_span span, int64_t *first_ns)
 {
 	struct deleted d = { s->deleted, s->deleted_n };
 	const struct deleted_range *gone;
@@ -30,6 +30,7 @@ static bool window_has_rows(
 	uint32_t id, epoch;
 	struct str bytes;
 
+	*first_ns = from + 1;
 	if (from >= to)
 		return false;
 	if (!it)
@@ -41,6 +42,7 @@ static bool window_has_rows(
 		has = !deleted_has(gone, gone_n, ts) &&
 			(store_iter_value(it, &bytes, NULL) || !row_epoch(bytes, &epoch) ||
 				epoch == span.epoch);
+		*first_ns = ts;
 	}
 	querier_check(q, s, it);
 	return has;
@@ -190,7 +192,7 @@ static void select_window_list_series(void *ctx, uint32_t id, struct series *of)
 
 	if (of && (of->job || l->numbers))
 		l->v[l->n++] = (struct read_select_found){ of->labels, NULL, of->job,
-			of->job ? of->job->name : (struct str){ 0 }, { l->source, id } };
+			of->job ? of->job->name : (struct str){ 0 }, { l->source, id }, 0, 0 };
 }
 
 /* One entry per epoch that has rows of it. */
@@ -202,8 +204,9 @@ static enum err_code select_window_add_epochs(
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; window_epoch_at(s->db, s->w, f.job, i, &span) && !rc; i++) {
-		if (!window_has_rows(selecting->q, s, f.place.id, span))
+		if (!window_has_rows(selecting->q, s, f.place.id, span, &f.first_ns))
 			continue;
+		f.last_ns = s->max_ns;
 		rc = select_window_part_of(selecting, source, f.job, span.epoch, &f.partition, err);
 		if (!rc && f.partition)
 			rc = select_add(selecting, f, err);
@@ -437,11 +440,12 @@ static bool select_window_has_rows(
 	struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
 {
 	struct window_span span;
+	int64_t first_ns;
 
 	if (!job)
 		return numbers_in_window(q, s, id);
 	for (uint32_t i = 0; window_epoch_at(s->db, s->w, job, i, &span); i++)
-		if (window_has_rows(q, s, id, span))
+		if (window_has_rows(q, s, id, span, &first_ns))
 			return true;
 	return false;
 }

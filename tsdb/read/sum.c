@@ -5,6 +5,7 @@
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/sum_internal.h"
+#include "tsdb/read/twins.h"
 
 /* Adds rows to an accumulator, source by source; rows of head windows one by one. Damage is a
  * warning of the querier, and the rest is added. */
@@ -443,6 +444,8 @@ static enum err_code sum_run(struct summing *of, const struct db_series *const *
 		return ERR_OK;
 	t.p = series[0]->partition;
 	assert(t.p && !series[0]->numeric);
+	if (t.pick != SUM_LAST)
+		twins_note_sum(q, series, n, min_ns, max_ns);
 	if ((rc = sum_scratch_of(q, &t.x, err)))
 		return rc;
 	for (uint32_t i = 0; i < stats->headers_n; i++)

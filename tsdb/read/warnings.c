@@ -14,7 +14,7 @@
 #include "tsdb/catalog/members.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/lists/losses.h"
-#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/twins.h"
 
 METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
 	"Damaged pages and rows met by queries.", NULL);
@@ -228,6 +228,7 @@ void querier_info(struct db_querier *q, const char *fmt, ...)
 
 const struct str *db_querier_warnings(struct db_querier *q, size_t *n)
 {
+	twins_tell(q);
 	if (q->records_read || !q->records_passed) {
 		for (size_t i = 0; i < q->records_warnings_n; i++)
 			querier_warn_text(q, q->records_warnings[i].ptr);

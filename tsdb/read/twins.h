@@ -1,0 +1,44 @@
+/*
+ * Twins: profiles of one series and one time in several members of a union. A sum over a window
+ * adds each of them, so the answer says so (tsdb/union.h).
+ *
+ * A selection finds series that several members have, with the times between which each place has
+ * rows, as indexes tell. Where times of different members meet, the series is a suspect. Sums note
+ * which suspects they add, and over which time. When the warnings are asked for, times of rows are
+ * compared, of suspects that were added and only in the time in which that was.
+ *
+ * Known are times of rows in windows and in blocks with raw rows. A block without them knows three
+ * rows of a step: the smallest, the greatest and the last.
+ *
+ * Units:     nanoseconds since 1970; both ends of the times of a place count.
+ * Errors:    none. Without memory, and beyond the limits in twins.c, twins are not known of.
+ * Ownership: labels and parts are copied.
+ * Threads:   twins_note_sum: any. The others: the querier's, of a querier that is no fork.
+ */
+#ifndef TSDB_READ_TWINS_H
+#define TSDB_READ_TWINS_H
+
+#include "tsdb/read/querier_internal.h"
+
+struct twins;
+
+/* Rows of one series in one place; there may be none at first_ns and last_ns. */
+struct twins_part {
+	struct series_place place;
+	int64_t first_ns, last_ns;
+};
+
+struct twins *twins_open(void); /* NULL: out of memory */
+void twins_close(struct twins *t); /* NULL is fine */
+/* The series that follow are those of another selection. */
+void twins_begin(struct twins *t);
+/* Returns what db_series.twin is; 0: times of different members do not meet. */
+uint32_t twins_suspect(
+	struct db_querier *q, struct labels labels, const struct twins_part *parts, size_t n);
+/* All rows of these series in (min, max] are added. */
+void twins_note_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns);
+/* Adds the warning, once. */
+void twins_tell(struct db_querier *q);
+
+#endif
