@@ -156,7 +156,7 @@ static enum err_code promql_over_time_read_totals(struct eval *ev, const struct 
 	const struct chosen *c, struct sum_stats *stats, struct err *err)
 {
 	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
-		s->window.max_ns, SUM_WINDOW, NULL, ev->arena, stats, err);
+		s->window.max_ns, SUM_FACTS, NULL, ev->arena, stats, err);
 
 	ev->samples += stats->read;
 	return rc;

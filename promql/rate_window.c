@@ -43,7 +43,7 @@ static enum err_code rate_window_read_stats(struct eval *ev, const struct chosen
 	*out = (struct sum_stats){ 0 };
 	arena_init_shared(&scratch, ev->budget);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_WINDOW, NULL,
+		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_FACTS, NULL,
 			&scratch, out, err);
 	out->headers = NULL;
 	out->headers_n = 0;

@@ -281,6 +281,8 @@ static void answer(struct world *w, struct query_options o)
 		print_result(w, query_result(q));
 	for (size_t i = 0; i < query_result(q)->infos_n; i++)
 		buf_printf(&w->text, "\n" STR_FMT, STR_ARG(query_result(q)->infos[i]));
+	for (size_t i = 0; i < query_result(q)->warnings_n; i++)
+		buf_printf(&w->text, "\nwarning: " STR_FMT, STR_ARG(query_result(q)->warnings[i]));
 	query_close(q);
 }
 
@@ -458,6 +460,73 @@ TEST(a_profile_that_two_have_is_one_scrape)
 	at(&s.all, 25, "total(max_over_time(cpu:samples[1m]))", "{job=\"a\", pod=\"p\"} 5");
 	at(&s.all, 25, "total(min_over_time(cpu:samples[1m]))", "{job=\"a\", pod=\"p\"} 4");
 	close_spread(&s);
+}
+
+/* What adds both says so, and nothing else does. */
+static void check_twins(unsigned threads)
+{
+	static const struct {
+		const char *query, *warns; /* "": it does not; of when */
+		int step_s; /* 0: at one time */
+	} asked[] = {
+		{ "total(cpu:samples[1m])", "10.000Z in s0 and s2", 0 },
+		{ "flat(cpu:samples[1m])", "10.000Z in s0 and s2", 0 },
+		{ "total(rate(cpu:samples[1m]))", "10.000Z in s0 and s2", 0 },
+		{ "flat(sum_over_time(cpu:samples[1m]))", "10.000Z in s0 and s2", 0 },
+		{ "total(cpu:samples[1m] offset 10s)", "10.000Z in s0 and s2", 0 },
+		{ "total(cpu:samples[1m]) - total(cpu:samples[1m] offset 40s)", "10.000Z in s0 and s2", 0 },
+		{ "total(cpu:samples[15s] offset 10s)", "40.000Z in s0 and s2", 0 },
+		{ "total(cpu:samples[10s])", "", 0 }, { "total(rate(cpu:samples[10s]))", "", 0 },
+		{ "total(cpu:samples)", "", 0 }, { "total(max_over_time(cpu:samples[1m]))", "", 0 },
+		{ "total(last_over_time(cpu:samples[1m]))", "", 0 },
+		{ "total(cpu:samples{pod=\"q\"}[1m])", "", 0 },
+		{ "total(cpu:samples[5s])", "40.000Z in s0 and s2", 10 },
+		{ "total(cpu:samples[5s])", "", 20 }, /* twins are between the steps */
+	};
+	struct spread s;
+	struct db *all;
+
+	if (!open_spread(&s, threads))
+		return;
+	all = s.all.db;
+	for (int at_s = 10; at_s <= 50; at_s += 10)
+		for (size_t i = 0; i < MEMBERS; i++) {
+			bool twin = at_s == 10 || at_s == 40;
+
+			s.all.db = s.members[i];
+			if (i == 0 || (twin && i == 2))
+				store(&s.all, "__name__=process_cpu,job=a,pod=p", at_s, 10, "main;f 3");
+			if (i == 0)
+				store(&s.all, "__name__=process_cpu,job=a,pod=q", at_s, 10, "main;f 3");
+		}
+	s.all.db = all;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		struct query_options o = { .text = str_of(asked[i].query),
+			.t_ns = s.all.t0 + 55 * NS_PER_S };
+		ptrdiff_t at;
+
+		if (asked[i].step_s) {
+			o.has_span = true;
+			o.step_ns = asked[i].step_s * NS_PER_S;
+			o.start_ns = s.all.t0 + 30 * NS_PER_S;
+			o.end_ns = s.all.t0 + 50 * NS_PER_S;
+		}
+		answer(&s.all, o);
+		if (!str_has_prefix(buf_str(&s.all.text), STR("{")))
+			CHECK_FAIL("%s: " STR_FMT, asked[i].query, STR_ARG(buf_str(&s.all.text)));
+		at = str_find(buf_str(&s.all.text), STR("\nwarning: "));
+		if (!asked[i].warns[0] ?
+				at >= 0 :
+				at < 0 || !str_has_suffix(buf_str(&s.all.text), str_of(asked[i].warns)))
+			CHECK_FAIL("%s: " STR_FMT, asked[i].query, STR_ARG(buf_str(&s.all.text)));
+	}
+	close_spread(&s);
+}
+
+TEST(answers_that_count_a_profile_twice_say_so)
+{
+	check_twins(1);
+	check_twins(3);
 }
 
 /* Costs that are multiplied by a factor and rounded: many, as few are close enough to a half. */

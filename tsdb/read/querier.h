@@ -192,6 +192,7 @@ MUST_CHECK enum err_code sum_stats_merge(
 enum sum_pick {
 	SUM_WINDOW, /* all rows in (min, max] */
 	SUM_EACH, /* the same; a gauge counts its interval, wherever the window ends */
+	SUM_FACTS, /* as SUM_WINDOW, for the stats; the sum is in no answer, so twins are no matter */
 	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
 };
 
@@ -215,6 +216,13 @@ struct sum_part_of {
 MUST_CHECK enum err_code db_sum_part(struct db_querier *q, const struct db_series *const *series,
 	size_t n, const struct profile_type *type, struct sum_part_of part, struct accum *acc,
 	struct arena *a, struct sum_stats *stats, struct err *err);
+
+/*
+ * The caller adds rows of the series in (min, max] by itself, all that db_rows gives. Twins among
+ * them are in the warnings as if db_sum had added them.
+ */
+void db_querier_note_added(
+	struct db_querier *q, const struct db_series *s, int64_t min_ns, int64_t max_ns);
 
 /*
  * Costs by the names of functions: flat, of stacks that end in one; cum, of stacks it is in, each
@@ -312,7 +320,8 @@ MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct 
 	struct arena *a, struct pprof **out, struct err *err);
 
 /*
- * Messages for the answer: warnings are damage found while reading; an info is for example that a
+ * Messages for the answer: warnings are damage found while reading, and twins that were added
+ * (tsdb/union.h); an info is for example that a
  * window was read in whole steps, as retention dropped the raw rows. Ask after the selections: what
  * the member lacks that has recorded numbers is left out if none of them may have had one.
  */

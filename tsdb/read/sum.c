@@ -435,7 +435,7 @@ static enum err_code sum_run(struct summing *of, const struct db_series *const *
 	t.header = SYM_NONE;
 	t.column = -1;
 	t.window_ns = min_ns;
-	t.levels = !t.type->delta && t.pick == SUM_WINDOW;
+	t.levels = !t.type->delta && (t.pick == SUM_WINDOW || t.pick == SUM_FACTS);
 	if (min_ns < q->min_ns)
 		min_ns = q->min_ns;
 	if (max_ns > q->max_ns)
@@ -444,7 +444,7 @@ static enum err_code sum_run(struct summing *of, const struct db_series *const *
 		return ERR_OK;
 	t.p = series[0]->partition;
 	assert(t.p && !series[0]->numeric);
-	if (t.pick != SUM_LAST)
+	if (t.pick == SUM_WINDOW || t.pick == SUM_EACH)
 		twins_note_sum(q, series, n, min_ns, max_ns);
 	if ((rc = sum_scratch_of(q, &t.x, err)))
 		return rc;

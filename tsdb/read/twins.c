@@ -195,7 +195,7 @@ void twins_note_sum(struct db_querier *q, const struct db_series *const *series,
 	uint32_t selection = UINT32_MAX;
 	size_t i = 0;
 
-	if (!t || !atomic_load_explicit(&t->any, memory_order_relaxed))
+	if (!t || min_ns >= max_ns || !atomic_load_explicit(&t->any, memory_order_relaxed))
 		return;
 	while (i < n && !series[i]->twin)
 		i++;

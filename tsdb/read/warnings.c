@@ -226,6 +226,13 @@ void querier_info(struct db_querier *q, const char *fmt, ...)
 	warnings_add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
 }
 
+void db_querier_note_added(
+	struct db_querier *q, const struct db_series *s, int64_t min_ns, int64_t max_ns)
+{
+	twins_note_sum(
+		q, &s, 1, min_ns > q->min_ns ? min_ns : q->min_ns, max_ns < q->max_ns ? max_ns : q->max_ns);
+}
+
 const struct str *db_querier_warnings(struct db_querier *q, size_t *n)
 {
 	twins_tell(q);

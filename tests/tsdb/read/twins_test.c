@@ -58,7 +58,17 @@ static void cut(struct spread *s, size_t member, int at_s)
 	CHECK_OK(db_compact(db, &err), &err);
 }
 
-enum way { WAY_TOTALS, WAY_CELLS, WAY_FUNCTIONS, WAY_PARTS, WAY_FORK, WAYS, WAY_LATEST = WAYS };
+enum way {
+	WAY_TOTALS,
+	WAY_CELLS,
+	WAY_FUNCTIONS,
+	WAY_PARTS,
+	WAY_FORK,
+	WAY_ROWS,
+	WAYS,
+	WAY_LATEST = WAYS, /* this and the next add no twins */
+	WAY_FACTS
+};
 
 static enum err_code sum_by(struct db_querier *q, const struct db_series *one, enum way way,
 	int64_t min_ns, int64_t max_ns, struct arena *a, struct err *err)
@@ -72,8 +82,15 @@ static enum err_code sum_by(struct db_querier *q, const struct db_series *one, e
 	struct accum *acc = NULL;
 	enum err_code rc;
 
-	if (way == WAY_TOTALS || way == WAY_LATEST)
-		return db_sum(q, &one, 1, &cpu, min_ns, max_ns, way == WAY_LATEST ? SUM_LAST : SUM_WINDOW,
+	if (way == WAY_ROWS) {
+		db_querier_note_added(q, one, min_ns, max_ns);
+		return ERR_OK;
+	}
+	if (way == WAY_TOTALS || way >= WAYS)
+		return db_sum(q, &one, 1, &cpu, min_ns, max_ns,
+			way == WAY_LATEST    ? SUM_LAST :
+				way == WAY_FACTS ? SUM_FACTS :
+								   SUM_WINDOW,
 			NULL, a, &stats, err);
 	if ((rc = accum_open(one->partition, 0, &acc, err)))
 		return rc;
@@ -185,6 +202,8 @@ TEST(twins_that_no_sum_adds_are_not_named)
 	put(&s, 0, 0, 10);
 	put(&s, 1, 0, 10);
 	said_of(&s, NULL, WAY_LATEST, 0, ALL_S, &said); /* one of them counts */
+	CHECK_STR(buf_str(&said), "");
+	said_of(&s, NULL, WAY_FACTS, 0, ALL_S, &said);
 	CHECK_STR(buf_str(&said), "");
 	buf_release(&said);
 	close_all(&s);
