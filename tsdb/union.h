@@ -4,7 +4,8 @@
  * A querier of the union sees all members as if one database had their series. Series with equal
  * labels are one series, whichever members have parts of it. Its profiles may be anywhere, also of
  * one time; if several members have a number of one time, the first by name counts. A profile that
- * two members have is two profiles.
+ * two members have is two profiles: sums add both. The querier's warnings then name the first such
+ * series, its time and the members (tsdb/read/twins.h).
  *
  * db_querier_open, db_list, db_status, db_losses and db_state go over all members. What writes is
  * ERR_UNSUPPORTED: it is asked of the shard.

@@ -99,14 +99,14 @@ struct twins_reach {
  * Parts of different members meet in time. Parts ascend by their first times; far[0] reaches
  * farthest, far[1] farthest of the other members.
  */
-static bool twins_meet(const struct db_querier *q, const struct twins_part *v, size_t n)
+static bool twins_meet(const struct db_querier *q, const struct twins_part *parts, size_t n)
 {
 	struct twins_reach far[2] = { { UINT32_MAX, -1 }, { UINT32_MAX, -1 } };
 
 	for (size_t i = 0; i < n; i++) {
-		struct twins_reach p = { q->sources[v[i].place.source].member, v[i].last_ns };
+		struct twins_reach p = { q->sources[parts[i].place.source].member, parts[i].last_ns };
 
-		if (far[far[0].member == p.member].last_ns >= v[i].first_ns)
+		if (far[far[0].member == p.member].last_ns >= parts[i].first_ns)
 			return true;
 		if (far[0].member == p.member) {
 			far[0].last_ns = p.last_ns > far[0].last_ns ? p.last_ns : far[0].last_ns;
