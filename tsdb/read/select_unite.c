@@ -145,9 +145,9 @@ static enum err_code select_unite_find_twins(struct selecting *s, const struct o
 {
 	const struct querier_source *v = s->q->sources;
 	struct twins_part *parts = NULL;
+	uint32_t selection = twins_begin(s->q->twins);
 	size_t cap = 0, parts_n, end;
 
-	twins_begin(s->q->twins);
 	for (size_t i = 0; i < n; i = end) {
 		bool several = false;
 		uint32_t twin;
@@ -168,7 +168,7 @@ static enum err_code select_unite_find_twins(struct selecting *s, const struct o
 			return err_nomem(err, "select");
 		}
 		select_unite_parts(s, order, places, &d[i], end - i, parts);
-		twin = twins_suspect(s->q, d[i].labels, parts, parts_n);
+		twin = twins_suspect(s->q, selection, d[i].labels, parts, parts_n);
 		for (size_t k = i; k < end; k++)
 			d[k].twin = twin;
 	}
@@ -206,7 +206,7 @@ enum err_code select_unite(
 		n++;
 	}
 	select_unite_link_epochs(v, n);
-	if (s->q->twins && !s->q->fork)
+	if (s->q->twins)
 		rc = select_unite_find_twins(s, order, places, v, n, err);
 	free(order);
 	if (rc)

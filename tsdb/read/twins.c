@@ -34,16 +34,16 @@ struct twins_selection {
 };
 
 struct twins {
-	struct mutex lock; /* guards what sums note: counted, v of a selection, news */
-	struct twins_suspect *suspects; /* with the lock for all but the querier's thread */
+	struct mutex lock; /* guards all but any and told */
+	struct twins_suspect *suspects;
 	size_t n, cap;
 	atomic_bool any; /* suspects */
 	struct twins_selection *selections;
 	size_t selections_n, selections_cap;
 	struct arena arena; /* labels, parts */
 	bool news; /* noted since twins_tell */
-	bool told;
 	bool partial; /* some suspects cannot be looked at */
+	bool told; /* the querier's thread */
 };
 
 struct twins *twins_open(void)
@@ -72,14 +72,17 @@ void twins_close(struct twins *t)
 
 /* ---- suspects ---- */
 
-void twins_begin(struct twins *t)
+uint32_t twins_begin(struct twins *t)
 {
+	uint32_t number = UINT32_MAX;
+
 	mutex_lock(&t->lock);
-	if (array_room(&t->selections, t->selections_n, 1, &t->selections_cap))
-		t->selections[t->selections_n++] = (struct twins_selection){ 0 };
-	else
-		t->partial = true;
+	if (array_room(&t->selections, t->selections_n, 1, &t->selections_cap)) {
+		number = (uint32_t)t->selections_n++;
+		t->selections[number] = (struct twins_selection){ 0 };
+	}
 	mutex_unlock(&t->lock);
+	return number;
 }
 
 static int twins_part_cmp(const void *a, const void *b)
@@ -120,37 +123,43 @@ static bool twins_meet(const struct db_querier *q, const struct twins_part *part
 	return false;
 }
 
-uint32_t twins_suspect(
-	struct db_querier *q, struct labels labels, const struct twins_part *parts, size_t n)
+static bool twins_add_suspect(struct twins *t, uint32_t selection, struct labels labels,
+	const struct twins_part *parts, size_t n)
 {
-	struct twins *t = q->twins;
-	struct twins_suspect s = { .parts_n = n };
+	struct twins_suspect s = { .parts_n = n, .selection = selection };
 	struct twins_part *copy;
-	uint32_t at = 0;
 
-	assert(n && !q->fork);
-	if (!t->selections_n || t->n >= TWINS_SUSPECTS_MAX ||
-		!(copy = arena_array(&t->arena, struct twins_part, n))) {
-		t->partial = true;
-		return 0;
-	}
+	mutex_assert_held(&t->lock);
+	if (selection >= t->selections_n || t->n >= TWINS_SUSPECTS_MAX ||
+		!(copy = arena_array(&t->arena, struct twins_part, n)))
+		return false;
 	memcpy(copy, parts, n * sizeof(*copy));
-	qsort(copy, n, sizeof(*copy), twins_part_cmp);
-	if (!twins_meet(q, copy, n))
-		return 0;
 	s.parts = copy;
 	s.labels = labels_dup(&t->arena, labels);
-	s.selection = (uint32_t)t->selections_n - 1;
+	if ((labels.n && !s.labels.v) || !array_room(&t->suspects, t->n, 1, &t->cap))
+		return false;
+	t->suspects[t->n++] = s;
+	atomic_store(&t->any, true);
+	return true;
+}
+
+uint32_t twins_suspect(struct db_querier *q, uint32_t selection, struct labels labels,
+	struct twins_part *parts, size_t n)
+{
+	struct twins *t = q->twins;
+	uint32_t number = 0;
+
+	assert(n);
+	qsort(parts, n, sizeof(*parts), twins_part_cmp);
+	if (!twins_meet(q, parts, n))
+		return 0;
 	mutex_lock(&t->lock);
-	if ((s.labels.v || !labels.n) && array_room(&t->suspects, t->n, 1, &t->cap)) {
-		t->suspects[t->n++] = s;
-		at = (uint32_t)t->n;
-		atomic_store(&t->any, true);
-	} else {
+	if (twins_add_suspect(t, selection, labels, parts, n))
+		number = (uint32_t)t->n;
+	else
 		t->partial = true;
-	}
 	mutex_unlock(&t->lock);
-	return at;
+	return number;
 }
 
 /* ---- what sums add ---- */
@@ -404,13 +413,13 @@ void twins_tell(struct db_querier *q)
 	struct twins_looking l = { .q = q };
 	struct twins *t = q->twins;
 
-	if (!t || q->fork || !t->news || t->told)
-		return;
-	if (!(l.times = twins_times_open()))
+	if (!t || q->fork || t->told || !atomic_load_explicit(&t->any, memory_order_relaxed) ||
+		!(l.times = twins_times_open()))
 		return;
 	mutex_lock(&t->lock);
+	if (t->news)
+		twins_look(&l);
 	t->news = false;
-	twins_look(&l);
 	mutex_unlock(&t->lock);
 	if ((t->told = l.n > 0))
 		twins_warn(&l);

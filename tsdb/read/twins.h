@@ -13,7 +13,7 @@
  * Units:     nanoseconds since 1970; both ends of the times of a place count.
  * Errors:    none. Without memory, and beyond the limits in twins.c, twins are not known of.
  * Ownership: labels and parts are copied.
- * Threads:   twins_note_sum: any. The others: the querier's, of a querier that is no fork.
+ * Threads:   any, of the querier and its forks; twins_tell while these rest.
  */
 #ifndef TSDB_READ_TWINS_H
 #define TSDB_READ_TWINS_H
@@ -30,15 +30,16 @@ struct twins_part {
 
 struct twins *twins_open(void); /* NULL: out of memory */
 void twins_close(struct twins *t); /* NULL is fine */
-/* The series that follow are those of another selection. */
-void twins_begin(struct twins *t);
-/* Returns what db_series.twin is; 0: times of different members do not meet. */
-uint32_t twins_suspect(
-	struct db_querier *q, struct labels labels, const struct twins_part *parts, size_t n);
+/* Begins a selection, and returns its number. */
+uint32_t twins_begin(struct twins *t);
+/* A series of the selection; parts are sorted. Returns what db_series.twin is; 0: times of
+ * different members do not meet. */
+uint32_t twins_suspect(struct db_querier *q, uint32_t selection, struct labels labels,
+	struct twins_part *parts, size_t n);
 /* All rows of these series in (min, max] are added. */
 void twins_note_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns);
-/* Adds the warning, once. */
+/* Adds the warning, once; of a fork there is none. */
 void twins_tell(struct db_querier *q);
 
 #endif

@@ -9,7 +9,8 @@
 #include "tsdb/rollup/cascade.h"
 
 #define TWINS_KEYS 64u /* of a window are read at once */
-#define TWINS_PAGE_WORK 16u
+#define TWINS_PAGE_WORK 16u /* a chunk or a record */
+#define TWINS_FAR_WORK 512u /* the same, which may have to come from the bucket */
 
 struct twins_times {
 	struct db_querier *q;
@@ -113,6 +114,11 @@ struct twins_read {
 	size_t gone_n;
 };
 
+static size_t twins_read_work(const struct twins_read *r)
+{
+	return r->s->b->remote ? TWINS_FAR_WORK : TWINS_PAGE_WORK;
+}
+
 /* False: out of memory. */
 static bool twins_read_add(struct twins_read *r, int64_t ts_ns)
 {
@@ -163,7 +169,7 @@ static void twins_read_chunk(struct twins_read *r)
 		return;
 	block_chunks_seek(it, r->t->part->place.id, r->t->at_ns - 1, r->t->part->last_ns);
 	while (!r->t->n && !twins_times_is_over(times)) {
-		times->work += TWINS_PAGE_WORK;
+		times->work += twins_read_work(r);
 		if (!(rc = block_chunks_next(it, &bytes, &first, &err)))
 			rc = chunk_parse(times->chunk, bytes, &err);
 		if (rc == ERR_CORRUPT)
@@ -221,7 +227,7 @@ static void twins_read_record(struct twins_read *r)
 	block_rollups_seek(it, ROLLUP_SERIES, r->t->part->place.id, level,
 		cascade_step_of(level, r->t->at_ns), r->t->part->last_ns);
 	while (!r->t->n && !twins_times_is_over(times)) {
-		times->work += TWINS_PAGE_WORK;
+		times->work += twins_read_work(r);
 		if (!(rc = block_rollups_next(it, &bytes, &step, &err)))
 			rc = rollup_parse(times->rollup, bytes, &err);
 		if (rc == ERR_CORRUPT)

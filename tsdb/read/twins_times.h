@@ -36,7 +36,8 @@ struct twins_time *twins_time_of(const struct twins_times *t, size_t i);
 void twins_time_raise(struct twins_time *t, int64_t ts_ns);
 /* Reads until it is exact, or at its end. */
 void twins_time_read(struct twins_times *times, struct twins_time *t);
-/* What all series have cost: 1 for a step in a window, 16 for a chunk or a record. */
+/* What all series have cost: 1 for a step in a window, 16 for a chunk or a record, 512 for one that
+ * may be in the bucket. */
 size_t twins_times_work(const struct twins_times *t);
 /* The series has cost what it may. */
 bool twins_times_is_over(const struct twins_times *t);
