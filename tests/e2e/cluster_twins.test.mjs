@@ -45,6 +45,10 @@ test('profiles that two shards have are named until one shard has deleted them',
   const pprof = await request(`${node.url}/api/v1/query?${new URLSearchParams(params)}`);
   assert.equal(pprof.status, 200);
   assert.ok(String(pprof.headers.warning).includes('1 series has profiles of one time in several shards'), String(pprof.headers.warning));
+  const merged = new URLSearchParams({ service: 'calls', type: 'cpu', from: new Date((at - 60) * 1000).toISOString(), to: new Date((at + 60) * 1000).toISOString() });
+  const profefe = await request(`${node.url}/api/0/profiles/merge?${merged}`);
+  assert.equal(profefe.status, 200, profefe.body.toString());
+  assert.ok(String(profefe.headers.warning).includes('1 series has profiles of one time in several shards'), String(profefe.headers.warning));
 
   const gone = new URLSearchParams({ 'match[]': labels, start: when, end: when });
   const answer = await request(`${cluster.get('shard-1').url}/api/v1/admin/tsdb/delete_series?${gone}`, { method: 'POST' });

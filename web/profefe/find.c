@@ -100,6 +100,13 @@ static enum err_code profefe_send(struct profefe_reading *r, struct sum *sum, si
 	return ERR_OK;
 }
 
+static enum err_code find_add_rows(struct profefe_reading *r, const struct db_series *s,
+	int64_t from_ns, int64_t to_ns, struct sum *sum, struct err *err)
+{
+	db_querier_note_added(r->q, s, from_ns - 1, to_ns);
+	return read_rows(r, s, from_ns, to_ns, sum_add, sum, err);
+}
+
 /* Of each series, the listed rows are its newest ones. */
 static enum err_code sum_listed(struct profefe_reading *r, struct sum *sum,
 	const struct profefe_params *p, const struct read_series *series, struct err *err)
@@ -114,7 +121,7 @@ static enum err_code sum_listed(struct profefe_reading *r, struct sum *sum,
 			if (list.v[k].series == series->v[i])
 				from_ns = list.v[k].ts_ns;
 		if (from_ns != INT64_MAX)
-			rc = read_rows(r, series->v[i], from_ns, p->to_ns, sum_add, sum, err);
+			rc = find_add_rows(r, series->v[i], from_ns, p->to_ns, sum, err);
 	}
 	return rc;
 }
@@ -131,7 +138,7 @@ static enum err_code profefe_find_merge(struct profefe_reading *r, const struct 
 	if (p->limit)
 		rc = sum_listed(r, *sum, p, &series, err);
 	for (size_t i = 0; i < series.n && !p->limit && !rc; i++)
-		rc = read_rows(r, series.v[i], p->from_ns, p->to_ns, sum_add, *sum, err);
+		rc = find_add_rows(r, series.v[i], p->from_ns, p->to_ns, *sum, err);
 	if (rc)
 		return rc;
 	if (!sum_rows(*sum))
@@ -180,7 +187,7 @@ static enum err_code profefe_add_id(struct profefe_reading *r, const struct prof
 	}
 	for (size_t i = 0; i < series->n; i++)
 		if (labels_hash(series->v[i]->labels) == id->series &&
-			(rc = read_rows(r, series->v[i], id->ts_ns, id->ts_ns, sum_add, sum, err)))
+			(rc = find_add_rows(r, series->v[i], id->ts_ns, id->ts_ns, sum, err)))
 			return rc;
 	return ERR_OK;
 }

@@ -142,7 +142,6 @@ enum err_code read_rows(struct profefe_reading *r, const struct db_series *s, in
 
 	if ((rc = db_rows_open(r->q, s, from_ns - 1, to_ns, &rows, err)))
 		return rc;
-	db_querier_note_added(r->q, s, from_ns - 1, to_ns);
 	while (!(rc = db_rows_next(rows, &row, err)))
 		if ((rc = profefe_check_row(r, row, err)) || (rc = fn(ctx, s, row, err)))
 			break;
