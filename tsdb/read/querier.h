@@ -192,7 +192,7 @@ MUST_CHECK enum err_code sum_stats_merge(
 enum sum_pick {
 	SUM_WINDOW, /* all rows in (min, max] */
 	SUM_EACH, /* the same; a gauge counts its interval, wherever the window ends */
-	SUM_FACTS, /* as SUM_WINDOW, for the stats; the sum is in no answer, so twins are no matter */
+	SUM_FACTS, /* as SUM_WINDOW, for the stats; the sum is in no answer, so twins do not matter */
 	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
 };
 

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -100,6 +101,13 @@ static enum err_code select_unite_sorted(struct selecting *s, struct ordered **o
 	return ERR_OK;
 }
 
+/* The parts of one series, and the selection that it is of. */
+struct select_unite_twins {
+	uint32_t selection;
+	struct twins_part *v;
+	size_t cap;
+};
+
 /* Newest first: by where their last rows are, and by when they began. */
 static int select_unite_age_cmp(const void *a, const void *b)
 {
@@ -124,56 +132,69 @@ static void select_unite_link_epochs(struct db_series *d, size_t n)
 	}
 }
 
-/* Parts of the n places of a series, whose epochs are next to each other; places are in the order
- * of what was found. */
-static void select_unite_parts(const struct selecting *s, const struct ordered *order,
-	const struct series_place *places, const struct db_series *d, size_t n, struct twins_part *out)
+/* Appends the parts of one epoch of a series to out; places are in the order of what was found. */
+static size_t select_unite_parts(const struct selecting *s, const struct ordered *order,
+	const struct series_place *places, const struct db_series *d, struct twins_part *out)
 {
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < d[i].places_n; k++) {
-			const struct read_select_found *f = order[d[i].places - places + (ptrdiff_t)k].f;
+	const struct ordered *of = order + (d->places - places);
 
-			*out++ = (struct twins_part){ f->place,
-				f->first_ns > s->q->min_ns ? f->first_ns : s->q->min_ns + 1,
-				f->last_ns < s->q->max_ns ? f->last_ns : s->q->max_ns };
-		}
+	for (size_t i = 0; i < d->places_n; i++)
+		out[i] = (struct twins_part){ of[i].f->place,
+			of[i].f->first_ns > s->q->min_ns ? of[i].f->first_ns : s->q->min_ns + 1,
+			of[i].f->last_ns < s->q->max_ns ? of[i].f->last_ns : s->q->max_ns };
+	return d->places_n;
 }
 
-/* Notes profile series that several members have. */
+/* Finds out if several members have profiles of the series d[0..n), whose labels are equal. Some of
+ * them may be numeric. */
+static enum err_code select_unite_find_twin(struct selecting *s, const struct ordered *order,
+	const struct series_place *places, struct db_series *d, size_t n,
+	struct select_unite_twins *parts, struct err *err)
+{
+	const struct querier_source *v = s->q->sources;
+	uint32_t member = UINT32_MAX, twin;
+	bool several = false;
+	size_t parts_n = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (d[i].numeric)
+			continue;
+		several |= member != UINT32_MAX && v[d[i].places->source].member != member;
+		member = v[d[i].places->source].member;
+		parts_n += d[i].places_n;
+	}
+	if (!several)
+		return ERR_OK;
+	if (!array_room(&parts->v, 0, parts_n, &parts->cap))
+		return err_nomem(err, "select");
+	parts_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!d[i].numeric)
+			parts_n += select_unite_parts(s, order, places, &d[i], parts->v + parts_n);
+	twin = twins_suspect(s->q, parts->selection, d[0].labels, parts->v, parts_n);
+	for (size_t i = 0; i < n; i++)
+		d[i].twin = d[i].numeric ? 0 : twin;
+	return ERR_OK;
+}
+
+/* Series with equal labels are linked. */
 static enum err_code select_unite_find_twins(struct selecting *s, const struct ordered *order,
 	const struct series_place *places, struct db_series *d, size_t n, struct err *err)
 {
-	const struct querier_source *v = s->q->sources;
-	struct twins_part *parts = NULL;
-	uint32_t selection = twins_begin(s->q->twins);
-	size_t cap = 0, parts_n, end;
+	struct select_unite_twins parts = { .selection = twins_begin(s->q->twins) };
+	enum err_code rc = ERR_OK;
+	size_t end;
 
-	for (size_t i = 0; i < n; i = end) {
-		bool several = false;
-		uint32_t twin;
-
+	for (size_t i = 0; i < n && !rc; i = end) {
 		end = i + 1;
-		if (!d[i].other || d[i].numeric)
+		if (!d[i].other)
 			continue;
-		end = (size_t)(d[i].other - d) + 1; /* the ring begins with its last one */
-		parts_n = 0;
-		for (size_t k = i; k < end; k++) {
-			several |= v[d[k].places->source].member != v[d[i].places->source].member;
-			parts_n += d[k].places_n;
-		}
-		if (!several)
-			continue;
-		if (!array_room(&parts, 0, parts_n, &cap)) {
-			free(parts);
-			return err_nomem(err, "select");
-		}
-		select_unite_parts(s, order, places, &d[i], end - i, parts);
-		twin = twins_suspect(s->q, selection, d[i].labels, parts, parts_n);
-		for (size_t k = i; k < end; k++)
-			d[k].twin = twin;
+		end = (size_t)(d[i].other - d) + 1; /* the first is linked to the last */
+		assert(end > i + 1);
+		rc = select_unite_find_twin(s, order, places, &d[i], end - i, &parts, err);
 	}
-	free(parts);
-	return ERR_OK;
+	free(parts.v);
+	return rc;
 }
 
 enum err_code select_unite(

@@ -11,6 +11,7 @@
 #include "tsdb/read/twins_times.h"
 
 #define TWINS_SUSPECTS_MAX 16384u /* of a querier; further ones are not looked at */
+#define TWINS_BYTES_MAX ((size_t)32 << 20) /* of labels and places of suspects */
 #define TWINS_MAX 100u /* series that are counted */
 #define TWINS_WORK_MAX 65536u /* of a querier, as twins_times.h counts it */
 #define TWINS_SERIES_WORK_MAX 4096u
@@ -53,7 +54,7 @@ struct twins *twins_open(void)
 	if (!t)
 		return NULL;
 	mutex_init(&t->lock);
-	arena_init(&t->arena, 0);
+	arena_init(&t->arena, TWINS_BYTES_MAX);
 	return t;
 }
 
