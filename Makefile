@@ -114,7 +114,7 @@ uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/fo
 uses_web/profefe := base base/self base/net proto proto/legacy scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
-uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
+uses_web/files := base base/net proto proto/any tsdb/bucket tsdb/symbols promql/syntax promql/files web/http web/router web/push
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive scrape/forward web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \

@@ -33,6 +33,7 @@
 #define NO_INTAKE "it takes no profiles in"
 #define NO_SHARD "only servers that scrape are shards"
 #define NO_DATA "it has no data of its own"
+#define NO_FILES "it keeps no files"
 #define NO_RETENTION "it deletes nothing"
 
 /* Flags that make sense in some modes only, and why not in the others. */
@@ -42,9 +43,9 @@ static const struct {
 	const char *why;
 } limits[] = {
 	{ "web.enable-ingest", SERVER | QUERY, NO_INTAKE }, /* a query node takes symbols */
-	{ "web.enable-files", SERVER, NO_DATA },
-	{ "storage.files.max-size", SERVER, NO_DATA },
-	{ "storage.files.max-time", SERVER, NO_DATA },
+	{ "web.enable-files", SERVER | QUERY, NO_FILES },
+	{ "storage.files.max-size", SERVER | QUERY, NO_FILES },
+	{ "storage.files.max-time", SERVER | QUERY, NO_FILES },
 	{ "web.otlp-grpc-listen-address", SERVER, NO_INTAKE },
 	{ "storage.tsdb.window", SERVER, NO_INTAKE },
 	{ "storage.tsdb.out-of-order-time-window", SERVER, NO_INTAKE },
@@ -70,12 +71,11 @@ static const struct {
 
 /* A refused request is answered with these texts. `epitool` and the page show them. */
 static const struct web_elsewhere elsewhere[] = {
-	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard", NULL,
-		"a query node keeps no files: keep it on a shard",
+	[MODE_QUERY] = { "ingest is disabled on a query node: send to a shard", NULL, NULL,
 		"a query node changes no data: send the request to the shard" },
 	[MODE_COMPACT] = { "ingest is disabled with --mode=compact: send to a shard",
 		"symbols are not taken with --mode=compact: send to a shard",
-		"a server with --mode=compact keeps no files: keep it on a shard",
+		"a server with --mode=compact keeps no files: keep it on a shard or a query node",
 		"a server with --mode=compact has no data of its own: send the request to the shard" },
 };
 

@@ -56,7 +56,8 @@ static struct flag table[] = {
 		"Take what programs send: profiles (POST /api/v1/ingest, OTLP, the protocols of Pyroscope "
 		"and profefe) and symbols. A query node takes symbols alone." },
 	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
-		"Keep files that people drop on the page, if they ask for it, until they expire." },
+		"Keep files that people drop on the page, if they ask for it, until they expire. With a "
+		"bucket all members show them." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
 		"Regular expression for origins whose pages may read the API, anchored; default: none." },
 	{ "web.allowed-host", FLAG_LIST, &opt.allowed_hosts, NULL,
@@ -124,7 +125,8 @@ static struct flag table[] = {
 	{ "storage.symbols.max-file-size", FLAG_BYTES, &opt.debuginfo_file_bytes_max, "1GiB",
 		"Bytes of one binary or file of debug data that symbols are taken from." },
 	{ "storage.files.max-size", FLAG_BYTES, &opt.files_bytes_max, "1GiB",
-		"Bytes of all files that people keep; a file beyond it is refused." },
+		"Bytes of all files that people keep, of all members of a cluster together; a file beyond "
+		"it is refused." },
 	{ "storage.files.max-time", FLAG_DURATION, &opt.files_time_max_ns, "30d",
 		"How long such a file may be kept." },
 	{ "query.timeout", FLAG_DURATION, &opt.query_timeout_ns, "2m", "Time a query may take." },

@@ -50,7 +50,7 @@ static enum err_code side_parts_open_shared(struct side_parts *p, struct err *er
 	return p->bucket ? shared_symbols_open(&o, &p->shared, err) : ERR_OK;
 }
 
-/* A node without data of its own keeps nothing. */
+/* Members of a cluster have them in the bucket; a caretaker has none. */
 static enum err_code side_parts_open_files(
 	const struct options *o, struct side_parts *p, struct err *err)
 {
@@ -59,11 +59,13 @@ static enum err_code side_parts_open_files(
 		.bytes_max = o->files_bytes_max,
 		.time_max_ns = o->files_time_max_ns,
 		.free_bytes_min = o->free_bytes_reserve,
+		.bucket = p->bucket,
+		.removes = o->enable_files,
 	};
 	struct buf dir = { 0 };
 	enum err_code rc;
 
-	if (o->mode != MODE_SERVER)
+	if (o->mode == MODE_COMPACT)
 		return ERR_OK;
 	buf_printf(&dir, "%s/files", o->data_dir);
 	buf_add_char(&dir, '\0');

@@ -1,6 +1,7 @@
 /*
  * Side parts: what a server has beside profiles, in folders of its data directory: symbols of
- * native code, and files that people keep. The database's lock of the directory covers them.
+ * native code, and files that people keep. The database's lock of the directory covers them. With a
+ * bucket its members share both.
  *
  * Errors:    of the parts, of which ERR_NOT_FOUND becomes ERR_IO.
  * Ownership: side_parts_open fills a zeroed struct of the caller's; side_parts_close empties it,
@@ -25,7 +26,7 @@ struct side_parts {
 	struct index_cache *indexes;
 	struct shared_symbols *shared; /* NULL: there is no bucket */
 	struct bucket *bucket; /* the storage's, for these parts and those that are closed before */
-	struct kept *files; /* NULL: none are kept */
+	struct kept *files; /* NULL: a caretaker has none */
 };
 
 MUST_CHECK enum err_code side_parts_open(const struct options *o, struct extractor *extractor,

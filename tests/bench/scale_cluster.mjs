@@ -98,8 +98,8 @@ ${config}` });
   }
 }
 
-/** Symbols, and lists for people. */
-const BESIDE = /^(symbols|senders|targets|evaluated)\//;
+/** Symbols, kept files, and lists for people. */
+const BESIDE = /^(symbols|files|senders|targets|evaluated)\//;
 
 function whatIs(key) {
   const m = key.match(/^shards\/[^/]+\/(.*)$/);

@@ -8,7 +8,8 @@ import { bucketSection } from './shards.mjs';
 const modes = [
   { name: 'a server without a bucket', args: [], bucket: false },
   { name: 'one of several shards', args: ['--shard.name=shard-1', '--shard.total=3'], bucket: true },
-  { name: 'a query node', args: ['--mode=query'], bucket: true, elsewhere: /shard/, takes: ['POST /api/v1/symbols/upload'] },
+  { name: 'a query node', args: ['--mode=query'], bucket: true, elsewhere: /shard/,
+    takes: ['POST /api/v1/symbols/upload', 'POST /api/v1/files?name=x&keep=1h', 'GET /api/v1/files'] },
   { name: 'a caretaker', args: ['--mode=compact'], bucket: true, elsewhere: /shard/ },
 ];
 

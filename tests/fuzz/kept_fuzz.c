@@ -1,10 +1,28 @@
 /*
  * fuzz: web/files
- * The beginning of a kept file of any bytes: what is read is written again as it was, but for zeros
- * in front of numbers, and reads back the same.
+ * The beginning of a kept file, and a key of the bucket, of any bytes: what is read is written
+ * again as it was, but for zeros in front of numbers, and reads back the same.
  */
 #include "tests/fuzz/fuzz.h"
 #include "web/files/kept.h"
+
+static void try_key(struct str key)
+{
+	struct kept_head head, again;
+	struct buf out = { 0 };
+
+	if (!kept_key_parse(key, &head))
+		return;
+	require(strlen(head.file.id) == KEPT_ID_BYTES && kept_is_id(str_of(head.file.id)));
+	require(head.len > 0 && head.len <= KEPT_HEAD_BYTES_MAX && head.file.expires_ns > 0);
+	kept_key_print(&head, &out);
+	require(kept_key_parse(buf_str(&out), &again) && again.len == head.len);
+	require(!strcmp(again.file.id, head.file.id) && !strcmp(again.file.name, head.file.name));
+	require(again.checksum == head.checksum && again.file.bytes == head.file.bytes &&
+		again.file.created_ns == head.file.created_ns &&
+		again.file.expires_ns == head.file.expires_ns);
+	buf_release(&out);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf out = { 0 };
 	struct err err = { 0 };
 
+	try_key(bytes);
 	if (kept_head_parse(bytes, &head, &err)) {
 		require(err.msg[0]);
 		return 0;

@@ -270,11 +270,10 @@ void files_delete(struct web *w, struct http_in *in, struct http_out *out)
 
 void files_list(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct kept_file *v = NULL;
+	struct kept_listing l = { 0 };
 	enum err_code rc;
 	struct err err;
 	struct json j;
-	size_t n = 0;
 	uint64_t bytes = 0;
 
 	/* Who knows an id may read the file, so the list is not for everybody. */
@@ -287,7 +286,7 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
 		return;
 	}
-	if (w->o.files && (rc = kept_list(w->o.files, clock_now_ns(), &in->arena, &v, &n, &err))) {
+	if (w->o.files && (rc = kept_list(w->o.files, clock_now_ns(), &in->arena, &l, &err))) {
 		files_fail(out, rc, &err);
 		return;
 	}
@@ -295,14 +294,14 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	json_object(&j);
 	json_key(&j, "files");
 	json_array(&j);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < l.n; i++) {
 		json_object(&j);
-		files_write_file(&j, &v[i]);
+		files_write_file(&j, &l.v[i]);
 		json_key(&j, "name");
-		json_cstr(&j, v[i].name);
-		files_write_u64(&j, "bytes", v[i].bytes);
+		json_cstr(&j, l.v[i].name);
+		files_write_u64(&j, "bytes", l.v[i].bytes);
 		json_object_end(&j);
-		bytes += v[i].bytes;
+		bytes += l.v[i].bytes;
 	}
 	json_array_end(&j);
 	files_write_u64(&j, "bytes", bytes);
@@ -310,5 +309,5 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	files_write_time(
 		&j, "keepMax", w->o.files && w->o.enable_files ? kept_limits(w->o.files)->time_max_ns : 0);
 	json_object_end(&j);
-	api_end(&j, NULL, 0, NULL, 0);
+	api_end(&j, &l.warning, l.warning.len > 0, NULL, 0);
 }

@@ -156,7 +156,8 @@ const struct operation file_operations[FILE_OPERATIONS] = {
 		.id = "lookAtFile",
 		.summary = "Say what is in a profile's file, and keep it",
 		.description = "Without `keep` nothing is stored. `keep` needs `--web.enable-files`. A "
-					   "query shows a kept file by its id: `file(\"ID\")`.",
+					   "query shows a kept file by its id: `file(\"ID\")`. In a cluster every "
+					   "member has the file once this answers; 503: the bucket does not answer.",
 		.params = PARAMS({ "name", PARAM_STRING, 0, NULL, NULL, "Name of the file.", "cpu.pb.gz" },
 			{ "keep", PARAM_DURATION, 0, NULL, NULL, "How long it is kept.", "7d" }),
 		.bodies = BODIES({ BYTES, NULL, "A profile in any format; 16 MiB at most." }),
@@ -166,7 +167,9 @@ const struct operation file_operations[FILE_OPERATIONS] = {
 	[OP_FILES_LIST] = {
 		.id = "listFiles",
 		.summary = "List files that are kept",
-		.description = "Needs `--web.enable-admin-api`: whoever knows an id may read the file.",
+		.description = "Needs `--web.enable-admin-api`: whoever knows an id may read the file. "
+					   "In a cluster these are the files of all members; while the bucket does "
+					   "not answer, a warning says of when.",
 		.answers = ANSWER("Files", NULL),
 		.errors = "403 404 503",
 	},
@@ -183,6 +186,7 @@ const struct operation file_operations[FILE_OPERATIONS] = {
 	[OP_FILES_DELETE] = {
 		.id = "deleteFile",
 		.summary = "Remove a file that is kept",
+		.description = "Needs `--web.enable-files`. In a cluster it is gone for all members.",
 		.params = PARAMS({ "id", PARAM_STRING, PARAM_IN_PATH | PARAM_REQUIRED, NULL, NULL,
 			"Of the answer that kept it.", "9f3c0a52d6f84b1e8a77c1d05e2b6f90" }),
 		.answers = ANSWER("null", "It is gone."),

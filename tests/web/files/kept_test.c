@@ -87,32 +87,33 @@ TEST(a_file_is_kept_through_a_restart)
 
 TEST(what_is_over_is_gone)
 {
-	struct kept_file f, g, *v;
+	struct kept_file f, g;
+	struct kept_listing l;
 	struct world w;
+	struct str bytes;
 	char path[200];
-	size_t n;
 
 	REQUIRE(make(&w) && again(&w, &fs_posix, 1000));
 	REQUIRE_OK(kept_put(w.k, STR("a"), BYTES, LONG, NOW, &f, &w.err), &w.err);
 	path_of(&w, f.id, path);
-	CHECK_OK(kept_get(w.k, str_of(f.id), NOW + LONG - 1, &w.a, &g, NULL, &w.err), &w.err);
+	CHECK_OK(kept_get(w.k, str_of(f.id), NOW + LONG - 1, &w.a, &g, &bytes, &w.err), &w.err);
 	/* It cannot be had from that moment on, whether or not it has been removed. */
-	CHECK_INT(kept_get(w.k, str_of(f.id), NOW + LONG, &w.a, &g, NULL, &w.err), ERR_NOT_FOUND);
+	CHECK_INT(kept_get(w.k, str_of(f.id), NOW + LONG, &w.a, &g, &bytes, &w.err), ERR_NOT_FOUND);
 	CHECK(fs_exists(path));
 	kept_expire(w.k, NOW + LONG - 1);
 	CHECK(fs_exists(path));
 	kept_expire(w.k, NOW + LONG);
 	CHECK(!fs_exists(path));
-	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
-	CHECK_INT(n, 0);
+	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &l, &w.err), &w.err);
+	CHECK_INT(l.n, 0);
 	end(&w);
 }
 
 TEST(what_is_full_refuses)
 {
-	struct kept_file f, g, *v;
+	struct kept_file f, g;
+	struct kept_listing l;
 	struct world w;
-	size_t n;
 
 	REQUIRE(make(&w) && again(&w, &fs_posix, 20));
 	REQUIRE_OK(kept_put(w.k, STR("late"), BYTES, LONG, NOW, &f, &w.err), &w.err);
@@ -121,10 +122,10 @@ TEST(what_is_full_refuses)
 	CHECK(strstr(w.err.msg,
 		"the file has 9 bytes and 18 are kept already, limit 20 "
 		"(--storage.files.max-size); the first of them expires at 2073-"));
-	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
-	REQUIRE(n == 2);
-	CHECK_STR(str_of(v[0].name), "early");
-	CHECK_STR(str_of(v[1].name), "late");
+	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &l, &w.err), &w.err);
+	REQUIRE(l.n == 2);
+	CHECK_STR(str_of(l.v[0].name), "early");
+	CHECK_STR(str_of(l.v[1].name), "late");
 	/* Nothing went for it, and there is room again when something is over. */
 	REQUIRE_OK(
 		kept_put(w.k, STR("c"), BYTES, NS_PER_DAY, NOW + LONG - NS_PER_DAY, &f, &w.err), &w.err);
@@ -147,12 +148,12 @@ TEST(times_are_bounded)
 /* Every byte of a file counts: one that is changed is an error that names it, in both places. */
 TEST(a_damaged_file_is_named)
 {
-	struct kept_file f, g, *v;
+	struct kept_file f, g;
+	struct kept_listing l;
 	struct world w;
 	struct buf whole = { 0 };
 	struct str bytes;
 	char path[200];
-	size_t n;
 
 	REQUIRE(make(&w) && again(&w, &fs_posix, 1000));
 	REQUIRE_OK(kept_put(w.k, STR("a"), BYTES, LONG, NOW, &f, &w.err), &w.err);
@@ -174,9 +175,9 @@ TEST(a_damaged_file_is_named)
 	REQUIRE(!truncate(path, (off_t)whole.len - 1));
 	REQUIRE(again(&w, &fs_posix, 1000));
 	CHECK_INT(kept_get(w.k, str_of(f.id), NOW, &w.a, &g, &bytes, &w.err), ERR_CORRUPT);
-	CHECK_INT(kept_get(w.k, str_of(f.id), NOW, &w.a, &g, NULL, &w.err), ERR_CORRUPT);
-	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
-	REQUIRE(n == 1 && v[0].damaged);
+	CHECK_INT(kept_get(w.k, str_of(f.id), NOW, &w.a, &g, &bytes, &w.err), ERR_CORRUPT);
+	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &l, &w.err), &w.err);
+	REQUIRE(l.n == 1 && l.v[0].damaged);
 	CHECK_OK(kept_delete(w.k, str_of(f.id), &w.err), &w.err);
 	CHECK(!fs_exists(path));
 	buf_release(&whole);
@@ -188,20 +189,20 @@ TEST(a_crash_leaves_all_or_nothing)
 {
 	for (int calls = 0;; calls++) {
 		struct failing_fs failing = { .fs = { &failing_fs_ops }, .calls_left = calls };
-		struct kept_file f, g, *v;
+		struct kept_file f, g;
+		struct kept_listing l;
 		struct world w;
 		enum err_code rc;
 		struct str bytes;
-		size_t n;
 
 		REQUIRE(make(&w) && !mkdir(w.dir, 0755) && again(&w, &failing.fs, 1000));
 		rc = kept_put(w.k, STR("a"), BYTES, LONG, NOW, &f, &w.err);
 		REQUIRE(again(&w, &fs_posix, 1000));
-		REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
+		REQUIRE_OK(kept_list(w.k, NOW, &w.a, &l, &w.err), &w.err);
 		if (!rc)
-			CHECK_INT(n, 1);
-		for (size_t i = 0; i < n; i++) {
-			CHECK_OK(kept_get(w.k, str_of(v[i].id), NOW, &w.a, &g, &bytes, &w.err), &w.err);
+			CHECK_INT(l.n, 1);
+		for (size_t i = 0; i < l.n; i++) {
+			CHECK_OK(kept_get(w.k, str_of(l.v[i].id), NOW, &w.a, &g, &bytes, &w.err), &w.err);
 			CHECK_STR(bytes, "main;f 3\n");
 		}
 		if (fs_exists(w.dir)) {
@@ -209,7 +210,7 @@ TEST(a_crash_leaves_all_or_nothing)
 			size_t names_n;
 
 			CHECK_OK(fs_list(w.dir, &w.a, &names, &names_n, &w.err), &w.err);
-			CHECK_INT(names_n, n);
+			CHECK_INT(names_n, l.n);
 		}
 		end(&w);
 		if (!rc)

@@ -54,7 +54,8 @@ function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; 
 function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: FileEdit }) {
 	const [time, setTime] = useState("");
 	const [state, setState] = useState<"" | "busy" | string>("");
-	const node = takesNothing(useFlags().answer?.data.mode);
+	const mode = useFlags().answer?.data.mode;
+	const node = mode === "query" ? undefined : takesNothing(mode);
 	if (contents.keepMax === 0)
 		return (
 			<span class="faint">
