@@ -3,7 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { S3Fake } from '../s3_fake.mjs';
-import { api, join, query, root, scratch, until, writeFileSync } from './lib.mjs';
+import { api, join, query, request, root, scratch, until, writeFileSync } from './lib.mjs';
 import { Cluster, Pusher, stored, sums } from './shards.mjs';
 
 const PREFIX = 'production';
@@ -28,13 +28,13 @@ test('no role asks for more than its policy gives', async (t) => {
   writeFileSync(rules, RULES);
   const storeOf = (name) => ({ ...fake, endpoint: fake.endpoint, accessKey: `AK-${roleOf(name)}`, secretKey: `secret of ${roleOf(name)}` });
   const cluster = new Cluster(t, { dir, store: fake, storeOf, prefix: PREFIX, config: `rule_files: [${rules}]\n` });
-  const shard = () => cluster.start('epimetheus-shard-0', { args: ['--web.enable-ingest', '--web.enable-admin-api', '--shard.name=epimetheus-shard-0',
+  const shard = () => cluster.start('epimetheus-shard-0', { args: ['--web.enable-ingest', '--web.enable-admin-api', '--web.enable-files', '--shard.name=epimetheus-shard-0',
     '--shard.join', '--storage.bucket.segment-interval=1s', '--storage.tsdb.window=2s', '--storage.tsdb.out-of-order-time-window=1s',
     '--storage.bucket.delete-delay=1s'] });
   const keys = () => fake.touch('GET', '').map((o) => o.key);
 
   await shard();
-  await cluster.node(0);
+  await cluster.node(0, { args: ['--web.enable-files'] });
   const pusher = new Pusher(() => cluster.get('epimetheus-shard-0')).begin();
   await until('blocks are in the bucket, and objects were removed', 120, () =>
     keys().some((key) => key.endsWith('/meta.json')) && fake.requests.some((r) => r.method === 'DELETE' && r.status === 204 && /\/(head|blocks)\//.test(r.key)));
@@ -46,6 +46,15 @@ test('no role asks for more than its policy gives', async (t) => {
     return true;
   });
   await api(cluster.get('query-0'), 'senders');
+
+  // A file that is kept at either, opened and removed at the other.
+  const members = ['epimetheus-shard-0', 'query-0'].map((name) => cluster.get(name));
+  for (const [one, other] of [members, [...members].reverse()]) {
+    const kept = await request(`${one.url}/api/v1/files?name=a.folded&keep=1d`, { method: 'POST', body: 'main;f 3\n' });
+    assert.equal(kept.status, 200, kept.body.toString());
+    const { id } = JSON.parse(kept.body).data;
+    for (const method of ['GET', 'DELETE']) assert.equal((await request(`${other.url}/api/v1/files/${id}`, { method })).status, 200);
+  }
 
   // A lost disk, and at last a shard that is gone.
   await cluster.kill('epimetheus-shard-0', 'SIGTERM');
