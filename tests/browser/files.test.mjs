@@ -1,6 +1,7 @@
 // Profiles in files: dropped, shown, compared with each other and with production, and kept.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
+import { S3Fake } from "../s3_fake.mjs";
 import {
 	addressHas,
 	closeBrowser,
@@ -193,6 +194,32 @@ test("what is no profile is refused in words; a reload says what is gone", async
 	await page.getByText("a.folded was not uploaded, so the reload dropped the file").waitFor();
 	await drop(page, { "a.folded": "main;f 30\n" });
 	await flameReady(page);
+});
+
+test("a file that is dropped at a query node opens at another one", async (t) => {
+	const store = await new S3Fake().listen();
+	t.after(() => store.close());
+	const config = `bucket: {endpoint: "${store.endpoint}", bucket: ${store.bucket}, access_key: ${store.accessKey}, secret_key: ${store.secretKey}}\n`;
+	const [one, two] = await Promise.all([["--web.enable-files"], []].map(async (flags) => {
+		const node = await startServer({ files: { "e.yml": config }, flags: ["--mode=query", ...flags] });
+		t.after(() => node.stop());
+		return node;
+	}));
+	const { page, problems } = await openPage(t, one.base + "explore");
+	await drop(page, { "a.folded": "main;f 30\nmain;g 10\n" });
+	await flameReady(page);
+	await fileRow(page, "a.folded").getByRole("button", { name: "Keep", exact: true }).click();
+	await page.waitForURL((u) => /^file\("[0-9a-f]{32}"\)$/.test(u.searchParams.get("query") ?? ""));
+	assert.deepEqual(problems, []);
+
+	const other = await openPage(t, two.base + page.url().slice(one.base.length));
+	await flameReady(other.page);
+	assert.deepEqual((await names(other.page)).sort(), ["f", "g", "main", "total"]);
+	await fileRow(other.page, "a.folded").getByText("On the server until").waitFor();
+	// This one was started without the flag.
+	await drop(other.page, { "b.folded": "main;h 30\n" });
+	await other.page.getByText("start the server with --web.enable-files").waitFor();
+	assert.deepEqual(other.problems, []);
 });
 
 test("on a narrow screen everything is reached", async (t) => {

@@ -85,7 +85,7 @@ fi
 rm -rf "$node_dir/browser"
 mkdir -p "$node_dir/browser"
 cp tests/browser/*.mjs "$node_dir/browser/"
-cp tests/server.mjs tests/ports.mjs "$node_dir/"
+cp tests/server.mjs tests/ports.mjs tests/s3_*.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
 files=()
