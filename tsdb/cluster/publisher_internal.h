@@ -8,7 +8,6 @@
  *	compare.c     the next manifest out of the last one, the lists, and what was put
  *	upload.c      blocks and snapshots are put
  *	remove.c      objects that are gone, and those without a name
- *	objects.c     puts of bytes and files
  *
  * The working manifest, p->m, is ahead of the bucket's, or the same: it is what the last write said
  * that was tried, whether it was done or not. So what it names stays, and what it does not name
@@ -112,7 +111,7 @@ struct publisher {
 	struct publisher_status counts; /* what is counted */
 };
 
-/* ---- objects.c ---- */
+/* ---- upload.c: objects ---- */
 
 /* Puts bytes under a key that says what they are; waits while the key is being removed. */
 MUST_CHECK enum err_code object_put(
