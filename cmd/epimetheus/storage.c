@@ -298,7 +298,7 @@ static enum err_code storage_lock_dir(struct storage *s, struct err *err)
 		rc;
 }
 
-/* A node is ready with what it has after READY_WAIT_NS. */
+/* A node is ready with the blocks of all shards, or with what it has after READY_WAIT_NS. */
 static enum err_code storage_read_shards(struct storage *s, struct err *err)
 {
 	int64_t until_ns = clock_monotonic_ns() + READY_WAIT_NS;
@@ -507,6 +507,8 @@ void storage_close(struct storage *s)
 	if (s->caretaker)
 		bucket_cancel(s->bucket, clock_monotonic_ns() + LAST_CALL_NS);
 	caretaker_close(s->caretaker);
+	if (s->cluster) /* its workers may read segments */
+		bucket_cancel(s->bucket, clock_monotonic_ns());
 	cluster_close(s->cluster);
 	assignment_node_close(s->assignment);
 	shard_close(s->shard);

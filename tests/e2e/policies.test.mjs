@@ -28,9 +28,9 @@ test('no role asks for more than its policy gives', async (t) => {
   writeFileSync(rules, RULES);
   const storeOf = (name) => ({ ...fake, endpoint: fake.endpoint, accessKey: `AK-${roleOf(name)}`, secretKey: `secret of ${roleOf(name)}` });
   const cluster = new Cluster(t, { dir, store: fake, storeOf, prefix: PREFIX, config: `rule_files: [${rules}]\n` });
-  const shard = () => cluster.start('epimetheus-shard-0', { args: ['--web.enable-ingest', '--web.enable-admin-api', '--web.enable-files', '--shard.name=epimetheus-shard-0',
-    '--shard.join', '--storage.bucket.segment-interval=1s', '--storage.tsdb.window=2s', '--storage.tsdb.out-of-order-time-window=1s',
-    '--storage.bucket.delete-delay=1s'] });
+  const shard = () => cluster.start('epimetheus-shard-0', { args: ['--web.enable-ingest', '--web.enable-admin-api', '--web.enable-files',
+    '--shard.name=epimetheus-shard-0', '--shard.join', '--storage.bucket.segment-interval=1s', '--storage.tsdb.window=2s',
+    '--storage.tsdb.out-of-order-time-window=1s', '--storage.bucket.delete-delay=1s'] });
   const keys = () => fake.touch('GET', '').map((o) => o.key);
 
   await shard();

@@ -1,4 +1,4 @@
-#include "tsdb/cluster/cluster.h"
+#include "tsdb/cluster/cluster_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,46 +7,12 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "tsdb/cluster/keys.h"
 #include "tsdb/db.h"
 #include "tsdb/union.h"
 
-/*
- * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
- * who wants to remove it waits for that. The list of shards is a turn like the others.
- */
-#define WORKERS_MAX 64u
 #define POLL_NS (10 * NS_PER_S)
-#define SHARDS_PREFIX "shards/"
-
-struct member_shard {
-	char *name;
-	struct follower *follower; /* lock; NULL: own, or it could not be made yet */
-	struct db *own; /* lock: a database of this process, or NULL */
-	int64_t next_ns; /* lock; monotonic */
-	unsigned rounds; /* lock: that ended */
-	unsigned made; /* followers; by who has made it busy */
-	bool busy; /* lock: a worker has it */
-	bool absent; /* lock: the last list, or its last round, did not find it */
-	bool in_union;
-};
-
-struct cluster {
-	struct cluster_options o;
-	char *dir;
-	struct db *db; /* the union */
-	_Atomic uint64_t newest; /* assignment that a shard follows */
-	struct mutex lock;
-	struct cond due, done; /* work for a worker; a round ended */
-	struct member_shard **shards; /* lock: ascending by name */
-	size_t n, cap;
-	int64_t list_ns; /* lock: when to list */
-	bool listing, tried; /* lock: a worker does it; one ended */
-	int64_t listed_ns; /* lock: monotonic, when the last good list began; 0: there was none */
-	struct err list_failed; /* lock; code ERR_OK: the last list was well */
-	bool closing; /* lock */
-	struct thread workers[WORKERS_MAX];
-};
+#define WORKERS_MIN 8u
 
 /* ---- the list of shards; the lock is held ---- */
 
@@ -171,8 +137,8 @@ static enum err_code cluster_renew(struct cluster *c, struct member_shard *s, st
 	return rc;
 }
 
-/* The union has a shard from its first round on, well or not: answers say what is missing. */
-static void cluster_round_of(struct cluster *c, struct member_shard *s)
+/* The union has a shard from its first look on, well or not: answers say what is missing. */
+void cluster_round_of(struct cluster *c, struct member_shard *s)
 {
 	struct follower *f = NULL;
 	enum err_code rc = ERR_OK;
@@ -183,7 +149,7 @@ static void cluster_round_of(struct cluster *c, struct member_shard *s)
 	if (rc) {
 		log_error("cluster", "shard cannot be followed", LOG_S("shard", s->name), LOG_E(&err));
 	} else {
-		if ((rc = follower_round(s->follower, &err)) == ERR_EXISTS)
+		if ((rc = follower_look(s->follower, &err)) == ERR_EXISTS)
 			rc = cluster_renew(c, s, &err);
 		if (!s->in_union &&
 			db_union_add(
@@ -204,6 +170,7 @@ static void cluster_leave_union(struct cluster *c, struct member_shard *s)
 	mutex_lock(&c->lock);
 	f = s->follower;
 	s->follower = NULL;
+	s->unread = false;
 	mutex_unlock(&c->lock);
 	if (s->in_union)
 		db_union_remove(c->db, s->name);
@@ -214,32 +181,9 @@ static void cluster_leave_union(struct cluster *c, struct member_shard *s)
 /* ---- listing ---- */
 
 struct cluster_listing {
-	struct cluster *c;
-	struct arena a;
 	struct str *names;
-	size_t n, cap;
+	size_t n;
 };
-
-static enum err_code cluster_take_name(void *ctx, const struct bucket_object *o, struct err *err)
-{
-	struct cluster_listing *l = ctx;
-	struct str name = { o->key.ptr + sizeof(SHARDS_PREFIX) - 1,
-		o->key.len - (sizeof(SHARDS_PREFIX) - 1) };
-
-	if (!o->is_prefix || !name.len)
-		return ERR_OK;
-	if (name.ptr[name.len - 1] == '/')
-		name.len--;
-	if (manifest_check_shard(name, NULL))
-		return ERR_OK; /* something else's */
-	if (!array_room(&l->names, l->n, 1, &l->cap))
-		return err_nomem(err, "shards");
-	name = (struct str){ str_dup(&l->a, name).ptr, name.len };
-	if (!name.ptr)
-		return arena_fail(&l->a, "shards", err);
-	l->names[l->n++] = name;
-	return ERR_OK;
-}
 
 static bool cluster_is_listed(const struct cluster_listing *l, const char *name)
 {
@@ -267,17 +211,17 @@ static struct member_shard *cluster_take_gone(struct cluster *c, const struct cl
 	return s;
 }
 
-static void cluster_list(struct cluster *c)
+void cluster_list(struct cluster *c)
 {
-	struct cluster_listing l = { .c = c };
+	struct cluster_listing l = { 0 };
 	int64_t began_ns = clock_monotonic_ns();
 	struct err err = { 0 };
 	struct member_shard *s;
 	enum err_code rc;
+	struct arena a;
 
-	arena_init(&l.a, 0);
-	rc = bucket_list(
-		c->o.bucket, STR(SHARDS_PREFIX), STR("/"), STR(""), cluster_take_name, &l, &err);
+	arena_init(&a, 0);
+	rc = shard_list_names(c->o.bucket, &a, &l.names, &l.n, &err);
 	mutex_lock(&c->lock);
 	for (size_t i = 0; i < l.n && !rc; i++)
 		if (!cluster_add(c, l.names[i]))
@@ -293,77 +237,7 @@ static void cluster_list(struct cluster *c)
 		cluster_leave_union(c, s);
 		shard_free(s);
 	}
-	free(l.names);
-	arena_release(&l.a);
-}
-
-/* ---- workers ---- */
-
-/* What is due: *s, or the list. False: nothing; *until: when something will be. */
-static bool cluster_next(struct cluster *c, struct member_shard **s, int64_t *until)
-{
-	int64_t now = clock_monotonic_ns();
-
-	mutex_assert_held(&c->lock);
-	*s = NULL;
-	*until = now + NS_PER_S;
-	if (!c->listing && c->list_ns <= now)
-		return true;
-	for (size_t i = 0; i < c->n; i++) {
-		struct member_shard *at = c->shards[i];
-
-		if (at->busy || at->own)
-			continue;
-		if (at->next_ns <= now && (!*s || at->next_ns < (*s)->next_ns))
-			*s = at;
-		if (at->next_ns < *until)
-			*until = at->next_ns;
-	}
-	return *s != NULL;
-}
-
-static void cluster_do_list(struct cluster *c)
-{
-	c->listing = true;
-	mutex_unlock(&c->lock);
-	cluster_list(c);
-	mutex_lock(&c->lock);
-	c->listing = false;
-	c->tried = true;
-	c->list_ns = clock_monotonic_ns() + c->o.poll_ns;
-	cond_broadcast(&c->due);
-}
-
-static void cluster_do_round(struct cluster *c, struct member_shard *s)
-{
-	s->busy = true;
-	mutex_unlock(&c->lock);
-	cluster_round_of(c, s);
-	mutex_lock(&c->lock);
-	s->busy = false;
-	s->rounds++;
-	s->next_ns = clock_monotonic_ns() + c->o.poll_ns;
-}
-
-static void cluster_work(void *ctx)
-{
-	struct cluster *c = ctx;
-	struct member_shard *s;
-	int64_t until;
-
-	mutex_lock(&c->lock);
-	while (!c->closing) {
-		if (!cluster_next(c, &s, &until)) {
-			cond_wait_until(&c->due, &c->lock, until);
-			continue;
-		}
-		if (s)
-			cluster_do_round(c, s);
-		else
-			cluster_do_list(c);
-		cond_broadcast(&c->done);
-	}
-	mutex_unlock(&c->lock);
+	arena_release(&a);
 }
 
 /* ---- the cluster ---- */
@@ -457,7 +331,7 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	if (!c->o.poll_ns)
 		c->o.poll_ns = POLL_NS;
 	if (!c->o.workers)
-		c->o.workers = 8;
+		c->o.workers = cpu_count() > WORKERS_MIN ? cpu_count() : WORKERS_MIN;
 	if (c->o.workers > WORKERS_MAX)
 		c->o.workers = WORKERS_MAX;
 	mutex_init(&c->lock);
@@ -546,8 +420,11 @@ static struct member_shard *cluster_hold(struct cluster *c, const char *name)
 
 	mutex_lock(&c->lock);
 	s = cluster_add(c, str_of(name));
-	while (s && s->busy)
+	while (s && s->busy) {
+		s->wanted++;
 		cond_wait(&c->done, &c->lock);
+		s->wanted--;
+	}
 	if (s)
 		s->busy = true;
 	mutex_unlock(&c->lock);

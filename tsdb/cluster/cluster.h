@@ -2,6 +2,7 @@
  * Cluster: all shards of a bucket as one database, for a query node.
  *
  * Every poll_ns the bucket is listed for shards, and each shard's follower looks at its manifest.
+ * What is far from whole is read between these looks, the newest windows of all shards first.
  * So a new shard is known as soon as news of the others are. An answer says where the last list is
  * older than two polls and a second, where there are no shards, and which ones were not read yet. A
  * shard whose manifest is gone is dropped by the next list, with a word in the log; until then
@@ -27,7 +28,7 @@ struct cluster_options {
 	const char *records; /* the shard of this name has recorded numbers alone; NULL: none */
 	struct db_options db; /* memory for all shards together */
 	int64_t poll_ns; /* default 10 s */
-	unsigned workers; /* default 8: so many shards are read at once */
+	unsigned workers; /* so many shards are read at once; default: one for each core, at least 8 */
 };
 
 MUST_CHECK enum err_code cluster_open(
@@ -36,8 +37,8 @@ void cluster_close(struct cluster *c); /* NULL is fine; the database has no user
 struct db *cluster_db(struct cluster *c);
 
 /*
- * Waits until each shard was read once or could not be, at most so long: a node is ready then, and
- * does not answer with half of the shards.
+ * Waits until each shard was looked at once or could not be, at most so long: a node is ready then,
+ * has all blocks, and does not answer with half of the shards. Windows may be unread by then.
  */
 void cluster_wait(struct cluster *c, int64_t timeout_ns);
 /* How far that is. *n: the shards that are known; false: some are not read yet, or not even listed.

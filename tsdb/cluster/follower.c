@@ -1,4 +1,4 @@
-#include "tsdb/cluster/follower_internal.h"
+#include "tsdb/cluster/cluster_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,15 +57,32 @@ static bool follower_is_behind(struct follower *f)
 	return now - f->behind_ns > f->lease_ns && now - f->is.changed_ns <= f->lease_ns;
 }
 
+/* Objects that are gone, and blocks that cannot be opened. */
+static void follower_count_missing(struct follower *f)
+{
+	struct db_status s;
+
+	db_status(f->db, &s);
+	mutex_lock(&f->lock);
+	f->is.missing = s.unreachable;
+	for (size_t i = 0; i < f->missing_n; i++)
+		f->is.missing += !f->missing[i].hidden;
+	mutex_unlock(&f->lock);
+}
+
 /* r's manifest and findings become the follower's. */
 static void follower_keep(struct follow_round *r)
 {
 	struct follower *f = r->f;
+	struct arena old = f->arena;
 
 	mutex_lock(&f->lock);
 	follow_missing_free(f->missing, f->missing_n);
 	f->missing = r->missing;
 	f->missing_n = r->missing_n;
+	f->missing_cap = r->missing_cap;
+	f->unread = r->unread;
+	f->unread_n = r->unread_n;
 	if ((f->in_part = r->again)) {
 		f->is.failed = r->first;
 	} else {
@@ -74,11 +91,12 @@ static void follower_keep(struct follow_round *r)
 		f->looked_ns = r->began_ns;
 		f->has_after_ns = f->after_ns;
 	}
-	mutex_unlock(&f->lock);
-	arena_release(&f->arena);
 	f->arena = r->arena;
 	f->m = r->m;
+	mutex_unlock(&f->lock);
+	arena_release(&old);
 	f->whole = !r->again;
+	follow_count_read(f);
 }
 
 /* after_ns, of our clock: the manifest was not there then; 0: nobody looked. */
@@ -153,7 +171,7 @@ static enum err_code follower_take_manifest(struct follower *f, int64_t began_ns
 	return rc;
 }
 
-static enum err_code follower_look(struct follower *f, struct err *err)
+static enum err_code follower_look_at(struct follower *f, struct err *err)
 {
 	int64_t began_ns = clock_monotonic_ns();
 	struct bucket_info info;
@@ -170,29 +188,69 @@ static enum err_code follower_look(struct follower *f, struct err *err)
 	return follower_take_manifest(f, began_ns, err);
 }
 
-enum err_code follower_round(struct follower *f, struct err *err)
+enum err_code follower_look(struct follower *f, struct err *err)
 {
 	enum err_code rc;
-	struct db_status s;
 	bool was;
 
 	mutex_lock(&f->lock);
 	was = f->is.failed.code != ERR_OK;
 	mutex_unlock(&f->lock);
-	rc = follower_look(f, err);
+	rc = follower_look_at(f, err);
 	blocks_retry(f->db);
-	db_status(f->db, &s);
+	follower_count_missing(f);
 	mutex_lock(&f->lock);
-	f->is.failed = rc ? *err : (struct err){ 0 };
-	f->is.missing = s.unreachable;
-	for (size_t i = 0; i < f->missing_n; i++)
-		f->is.missing += !f->missing[i].hidden;
+	f->is.failed = rc ? *err : f->read_failed;
 	(void)follower_is_behind(f); /* since when */
 	mutex_unlock(&f->lock);
 	if (rc && !was)
 		log_warn("cluster", "shard cannot be followed now", LOG_S("shard", f->name), LOG_E(err));
 	else if (!rc && was)
 		log_info("cluster", "shard is followed again", LOG_S("shard", f->name));
+	return rc;
+}
+
+bool follower_has_unread(struct follower *f, int64_t *start_ns)
+{
+	bool has;
+
+	mutex_lock(&f->lock);
+	if ((has = f->unread_n > 0))
+		*start_ns = f->unread[f->unread_n - 1].start_ns;
+	mutex_unlock(&f->lock);
+	return has;
+}
+
+enum err_code follower_read(
+	struct follower *f, follower_between_fn between, void *ctx, struct err *err)
+{
+	bool was = f->read_failed.code != ERR_OK;
+	enum err_code rc;
+
+	if (!f->unread_n)
+		return ERR_OK;
+	rc = follow_unread(f, between, ctx, err);
+	follower_count_missing(f);
+	mutex_lock(&f->lock);
+	if (f->read_failed.code != ERR_OK)
+		f->is.failed = f->read_failed;
+	mutex_unlock(&f->lock);
+	if (f->read_failed.code != ERR_OK && !was)
+		log_warn("cluster", "segments cannot be read now", LOG_S("shard", f->name),
+			LOG_E(&f->read_failed));
+	if (!rc && !f->unread_n)
+		log_info("cluster", "shard is read", LOG_S("shard", f->name),
+			LOG_I("segments", (int64_t)f->is.all_segments),
+			LOG_I("bytes", (int64_t)f->is.all_bytes));
+	return rc;
+}
+
+enum err_code follower_round(struct follower *f, struct err *err)
+{
+	enum err_code rc = follower_look(f, err);
+
+	while (!rc && f->unread_n)
+		rc = follower_read(f, NULL, NULL, err);
 	return rc;
 }
 
@@ -236,6 +294,49 @@ static void follower_tell_late(struct follower *f, struct buf *text)
 	buf_add_char(text, '\0');
 }
 
+#define TELL_SPANS 4 /* the rest is one more */
+
+/* "from A to B and from C to D": windows that touch are one. */
+static void follower_print_unread(const struct follower *f, struct buf *text)
+{
+	size_t spans = 0;
+
+	for (size_t i = 0; i < f->unread_n;) {
+		int64_t min_ns = f->unread[i].start_ns, max_ns = f->unread[i].end_ns;
+
+		for (i++; i < f->unread_n && (f->unread[i].start_ns <= max_ns || spans == TELL_SPANS - 1);
+			 i++)
+			max_ns = max_ns > f->unread[i].end_ns ? max_ns : f->unread[i].end_ns;
+		buf_add_str(text, spans++ ? STR(" and from ") : STR("from "));
+		time_print_rfc3339(text, min_ns);
+		buf_add_str(text, STR(" to "));
+		time_print_rfc3339(text, max_ns);
+	}
+}
+
+static void follower_tell_unread(
+	const struct follower *f, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+{
+	const struct follower_status *is = &f->is;
+	struct buf text = { 0 };
+	bool meets = false;
+
+	mutex_assert_held(&f->lock);
+	for (size_t i = 0; i < f->unread_n && !meets; i++)
+		meets = f->unread[i].start_ns < max_ns && f->unread[i].end_ns > min_ns;
+	if (!meets)
+		return;
+	buf_printf(&text, "shard %s is being read: its profiles ", f->name);
+	follower_print_unread(f, &text);
+	buf_printf(&text, " are not all here yet (%" PRIu64 "%% read)",
+		is->all_bytes ? (uint64_t)(100.0 * (double)is->read_bytes / (double)is->all_bytes) : 0);
+	if (f->read_failed.code != ERR_OK)
+		buf_printf(&text, ": %s", f->read_failed.msg);
+	buf_add_char(&text, '\0');
+	warn(to, buf_failed(&text) ? "a shard is being read" : text.ptr);
+	buf_release(&text);
+}
+
 void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
 {
 	struct follower *f = ctx;
@@ -255,6 +356,7 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 		buf_add_char(&text, '\0');
 		warn(to, buf_failed(&text) ? "a shard follows an old assignment" : text.ptr);
 	}
+	follower_tell_unread(f, min_ns, max_ns, warn, to);
 	for (size_t i = 0; i < f->missing_n; i++)
 		if (f->missing[i].min_ns < max_ns && f->missing[i].max_ns > min_ns)
 			warn(to, f->missing[i].text);
@@ -273,10 +375,27 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 	buf_release(&text);
 }
 
+/* -1: nothing was read since it began. The lock is held. */
+static int64_t follower_left_ns(const struct follower *f)
+{
+	double done = (double)f->is.read_bytes - (double)f->read_began_bytes, left_ns;
+
+	mutex_assert_held(&f->lock);
+	if (!f->unread_n)
+		return 0;
+	if (done <= 0)
+		return -1;
+	left_ns = (double)(f->is.all_bytes - f->is.read_bytes) / done *
+		(double)(clock_monotonic_ns() - f->read_began_ns);
+	return left_ns < (double)(365 * NS_PER_DAY) ? (int64_t)left_ns : -1;
+}
+
 void follower_status(struct follower *f, struct follower_status *out)
 {
 	mutex_lock(&f->lock);
 	*out = f->is;
+	out->unread_windows = f->unread_n;
+	out->left_ns = follower_left_ns(f);
 	out->late = follower_is_late(f);
 	out->behind = follower_is_behind(f);
 	mutex_unlock(&f->lock);

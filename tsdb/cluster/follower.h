@@ -1,10 +1,13 @@
 /*
  * Follower: one shard as a query node sees it: a database that is fed from the bucket.
  *
- * A round reads the shard's manifest if it changed, puts new segments into the windows, and swaps
- * blocks and windows in one step, so that queries see the shard as of one manifest or the next.
- * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start,
- * and goes at the end.
+ * A look reads the shard's manifest if it changed, swaps blocks and windows in one step, and puts
+ * new segments into the windows that are here, so that queries see the shard as of one manifest or
+ * the next. Blocks are read in the bucket by ranges. Windows that are far from whole, as all are at
+ * first, are left unread: they are read afterwards, the newest one first, segment by segment, and
+ * between two segments there may be another look. What of them was read can be queried, and answers
+ * that meet the time of an unread window say so. The directory is a cache: it is emptied at the
+ * start, and goes at the end.
  *
  * Each answer that would have had what the manifest names and the bucket lacks says its key. It
  * says a shard that is late: what it acknowledged two intervals and a second ago may not be
@@ -17,7 +20,8 @@
  * Units:     nanoseconds since 1970.
  * Errors:    the bucket's; ERR_CORRUPT and others of the manifest: the follower stays as it was.
  * Ownership: bucket and range source outlive it.
- * Threads:   rounds by one at a time; follower_tell and follower_status by any.
+ * Threads:   rounds, looks and reads by one at a time; follower_tell, follower_status and
+ *            follower_has_unread by any.
  */
 #ifndef TSDB_CLUSTER_FOLLOWER_H
 #define TSDB_CLUSTER_FOLLOWER_H
@@ -46,10 +50,27 @@ void follower_close(struct follower *f); /* its database has no users any more; 
 struct db *follower_db(struct follower *f);
 
 /*
- * One round. ERR_NOT_FOUND: the shard has no manifest. ERR_EXISTS: it goes on in another data
+ * One look. ERR_NOT_FOUND: the shard has no manifest. ERR_EXISTS: it goes on in another data
  * directory, whose numbers mean something else: nothing changed, and another follower is needed, as
  * this one has learned the old ones.
  */
+MUST_CHECK enum err_code follower_look(struct follower *f, struct err *err);
+/* A window is unread. *start_ns: of the newest one. */
+bool follower_has_unread(struct follower *f, int64_t *start_ns);
+/*
+ * Reads the newest unread window to its end; several segments are fetched ahead. NULL: nobody is
+ * asked in between. ERR_OK: it is read as far as it can be, or was stopped. Errors are those of the
+ * bucket, of the window's store, and of looks in between; what was read stays.
+ */
+enum follower_between {
+	FOLLOWER_GO_ON,
+	FOLLOWER_LOOK, /* follower_look is due, and is done here */
+	FOLLOWER_STOP,
+};
+typedef enum follower_between (*follower_between_fn)(void *ctx); /* before each segment */
+MUST_CHECK enum err_code follower_read(
+	struct follower *f, follower_between_fn between, void *ctx, struct err *err);
+/* A look, and all that is unread. */
 MUST_CHECK enum err_code follower_round(struct follower *f, struct err *err);
 /* A db_member_fn: ctx is the follower. */
 void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to);
@@ -65,6 +86,10 @@ struct follower_status {
 	uint64_t missing; /* objects that the manifest names and the bucket lacks */
 	uint64_t assignment; /* that it follows (manifest.h) */
 	bool behind; /* others follow a newer one, for longer than its lease */
+	/* Of the last manifest, whole or not; all read: both are the same. */
+	uint64_t read_segments, all_segments, read_bytes, all_bytes;
+	uint64_t unread_windows;
+	int64_t left_ns; /* until all are read, if it goes on as up to now; -1: not known; 0: none is */
 	bool stopped, late;
 	struct err failed; /* of the last round; code ERR_OK: it was well */
 };

@@ -3,23 +3,32 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/remote.h"
-#include "tsdb/cluster/follower_internal.h"
+#include "tsdb/cluster/cluster_internal.h"
 #include "tsdb/db.h"
 #include "tsdb/head/follow.h"
 
 /*
- * A round takes the manifest over in this order: blocks together with the windows that they
- * replace, in one step, then segments of windows. What it could not take over is tried again in the
- * next round, also if the manifest stayed the same.
+ * A look takes the manifest over in this order: blocks together with the windows that they
+ * replace, in one step, then a few segments of windows that are nearly whole. What it could not
+ * take over is tried again by the next look, also if the manifest stayed the same.
+ *
+ * A window that is far from whole becomes unread: its segments are read afterwards, and may be so
+ * for hours. Blocks, and new segments of other windows, do not wait for it. Answers name its time
+ * until it has all that the manifest names by then. The window stays unread by its start: the
+ * manifest may change, and the window's identity with it.
  *
  * What is hidden (manifest_hidden) is only told. Numbers of an earlier data directory that were
  * learned here stay: where the shard goes on in another one, all is read anew by another follower.
  */
-#define SEGMENT_BYTES_MAX ((size_t)1 << 30)
+/*
+ * More than that of a window would hold up other shards. A shard with 10,000 large targets puts
+ * 134 MB with each segment, which take 4 s.
+ */
+#define LOOK_SEGMENTS_MAX 8u
+#define LOOK_BYTES_MAX (UINT64_C(1) << 30)
 #define LOSSES_BYTES_MAX (8u << 20)
 #define DELETED_BYTES_MAX (64u << 20)
 
@@ -60,6 +69,14 @@ static void follower_round_note_missing(struct follow_round *r, const struct man
 		LOG_S("key", key->text), LOG_S("why", why));
 }
 
+enum err_code follow_check(const struct manifest_key *key, const struct manifest_file *want,
+	const struct buf *is, struct err *err)
+{
+	if (is->len != want->bytes || hash_bytes(is->ptr, is->len, 0) != want->hash)
+		return err_set(err, ERR_CORRUPT, "%s has other bytes", key->text);
+	return ERR_OK;
+}
+
 /* ERR_NOT_FOUND, ERR_CORRUPT: the object is not what the manifest says. */
 static enum err_code follower_round_get(struct follower *f, const struct manifest_key *key,
 	const struct manifest_file *want, size_t max, struct buf *out, struct err *err)
@@ -71,14 +88,11 @@ static enum err_code follower_round_get(struct follower *f, const struct manifes
 		return err_set(err, ERR_CORRUPT, "%s has %" PRIu64 " bytes", key->text, want->bytes);
 	if ((rc = bucket_get(f->o.bucket, k, 0, BUCKET_TO_END, out, NULL, err)))
 		return rc;
-	if (out->len != want->bytes || hash_bytes(out->ptr, out->len, 0) != want->hash)
-		return err_set(err, ERR_CORRUPT, "%s has other bytes", key->text);
-	return ERR_OK;
+	return follow_check(key, want, out, err);
 }
 
-/* True: it was told, and is no error of the round. */
-static bool follower_round_is_gone(struct follow_round *r, const struct manifest_key *key,
-	int64_t min_ns, int64_t max_ns, enum err_code rc)
+bool follow_is_gone(struct follow_round *r, const struct manifest_key *key, int64_t min_ns,
+	int64_t max_ns, enum err_code rc)
 {
 	if (rc != ERR_NOT_FOUND && rc != ERR_CORRUPT)
 		return false;
@@ -98,8 +112,7 @@ static bool follower_round_is_seen(const struct follow_round *r, int64_t start_n
 	return false;
 }
 
-/* Empty where there are none, or those that are known. False: they cannot be had now. */
-static bool follower_round_get_deleted(
+bool follow_get_deleted(
 	struct follow_round *r, const struct manifest_window *w, bool fresh, struct buf *out)
 {
 	const struct manifest_window *was = manifest_find_window(&r->f->m, w->start_ns, w->identity);
@@ -114,9 +127,42 @@ static bool follower_round_get_deleted(
 	if (!rc)
 		return true;
 	/* Rows that were deleted must not be seen: the window waits. */
-	if (!follower_round_is_gone(r, &key, w->start_ns, w->end_ns, rc))
+	if (!follow_is_gone(r, &key, w->start_ns, w->end_ns, rc))
 		follower_round_put_off(r, &err);
 	return false;
+}
+
+/* What the window has is no part of what the bucket has: its shard's disk was lost. */
+static bool follower_round_is_ahead(const struct manifest_window *w, uint64_t at)
+{
+	return w->segments_n && at > w->segments[w->segments_n - 1].last;
+}
+
+uint64_t follow_batches(struct follower *f, const struct manifest_window *w)
+{
+	uint64_t at = head_followed(f->db, w->start_ns, w->identity);
+
+	return follower_round_is_ahead(w, at) ? 0 : at;
+}
+
+uint32_t follow_next_segment(const struct manifest_window *w, uint64_t at)
+{
+	uint32_t i = w->segments_n;
+
+	while (i && w->segments[i - 1].last > at)
+		i--;
+	return i;
+}
+
+enum err_code follow_put_segment(struct follow_round *r, const struct manifest_window *w,
+	const struct manifest_segment *s, const struct buf *bytes, struct str deleted, struct err *err)
+{
+	const struct segment of = { w->start_ns, w->end_ns, w->identity, s->first, s->last, true };
+	struct follower *f = r->f;
+
+	if (follower_round_is_ahead(w, head_followed(f->db, w->start_ns, w->identity)))
+		head_follow_drop(f->db, w->start_ns, w->identity);
+	return head_follow(f->db, &of, buf_str(bytes), deleted, err);
 }
 
 static enum err_code follower_round_follow_segment(struct follow_round *r,
@@ -124,48 +170,102 @@ static enum err_code follower_round_follow_segment(struct follow_round *r,
 	struct err *err)
 {
 	struct manifest_key key = manifest_key_segment(str_of(r->f->name), w, s);
-	const struct segment of = { w->start_ns, w->end_ns, w->identity, s->first, s->last, true };
 	struct buf bytes = { 0 };
-	enum err_code rc = follower_round_get(r->f, &key, &s->object, SEGMENT_BYTES_MAX, &bytes, err);
+	enum err_code rc = follower_round_get(
+		r->f, &key, &s->object, FOLLOW_SEGMENT_BYTES_MAX, &bytes, err);
 
 	if (!rc)
-		rc = head_follow(r->f->db, &of, buf_str(&bytes), deleted, err);
+		rc = follow_put_segment(r, w, s, &bytes, deleted, err);
 	buf_release(&bytes);
-	if (follower_round_is_gone(r, &key, w->start_ns, w->end_ns, rc))
+	if (follow_is_gone(r, &key, w->start_ns, w->end_ns, rc))
 		rc = ERR_NOT_FOUND;
 	return rc;
 }
 
-/* The rest of a window whose segment is missing has nothing to build upon. */
-static void follower_round_follow_window(struct follow_round *r, struct manifest_window *w)
+/* ---- unread windows ---- */
+
+struct unread_window *follow_find_unread(const struct follower *f, int64_t start_ns)
 {
-	uint64_t at = head_followed(r->f->db, w->start_ns, w->identity);
+	for (size_t i = 0; i < f->unread_n; i++)
+		if (f->unread[i].start_ns == start_ns)
+			return &f->unread[i];
+	return NULL;
+}
+
+static void follower_round_add_unread(struct follow_round *r, const struct manifest_window *w)
+{
+	r->unread[r->unread_n++] = (struct unread_window){
+		.start_ns = w->start_ns, .end_ns = w->end_ns, .window = (uint32_t)(w - r->m.windows)
+	};
+}
+
+/* A look before this one could not get on with it: that was told, and is tried again. */
+static bool follower_round_is_stuck(const struct follow_round *r, const struct manifest_window *w)
+{
+	const struct manifest_window *was = manifest_find_window(&r->f->m, w->start_ns, w->identity);
+
+	return was && was->segments_n &&
+		head_followed(r->f->db, w->start_ns, w->identity) < was->segments[was->segments_n - 1].last;
+}
+
+/* Rows that are queried now go with the first segment, and come back with the last one. */
+static bool follower_round_is_replaced(
+	const struct follow_round *r, const struct manifest_window *w, uint64_t at)
+{
+	const struct manifest *was = &r->f->m;
+
+	for (uint32_t i = 0; i < was->windows_n && !at; i++)
+		if (was->windows[i].start_ns == w->start_ns)
+			return w->segments_n > 1;
+	return false;
+}
+
+static bool follower_round_is_unread(
+	const struct follow_round *r, const struct manifest_window *w, uint64_t at)
+{
+	uint32_t next = follow_next_segment(w, at);
+	uint64_t bytes = 0;
+
+	if (next == w->segments_n)
+		return false;
+	if (follow_find_unread(r->f, w->start_ns))
+		return true;
+	if (follower_round_is_stuck(r, w))
+		return false;
+	for (uint32_t i = next; i < w->segments_n; i++)
+		bytes += w->segments[i].object.bytes;
+	return !r->f->etag[0] /* nothing was here */ || w->segments_n - next > LOOK_SEGMENTS_MAX ||
+		bytes > LOOK_BYTES_MAX || follower_round_is_replaced(r, w, at);
+}
+
+/* The rest of a window whose segment is missing has nothing to build upon. */
+static void follower_round_look_at_window(struct follow_round *r, struct manifest_window *w)
+{
+	uint64_t at = follow_batches(r->f, w);
+	bool unread = follower_round_is_unread(r, w, at), fresh = at == 0;
+	uint32_t next = follow_next_segment(w, at), until = next + LOOK_SEGMENTS_MAX;
 	struct buf deleted = { 0 };
 	enum err_code rc = ERR_OK;
-	bool fresh;
 	struct err err;
 
-	/* The bucket has an older window than it had: its shard's disk was lost. */
-	if (w->segments_n && at > w->segments[w->segments_n - 1].last) {
-		head_follow_drop(r->f->db, w->start_ns, w->identity);
-		at = 0;
+	if (unread && fresh) {
+		follower_round_add_unread(r, w); /* ranges come with its first segment */
+		return;
 	}
-	fresh = at == 0;
-	if (!follower_round_get_deleted(r, w, fresh, &deleted)) {
-		w->deleted.hash = 0; /* the next round asks again */
+	if (!follow_get_deleted(r, w, fresh, &deleted)) {
+		w->deleted.hash = 0; /* the next look asks again */
 		goto out;
 	}
 	if (!fresh && deleted.len &&
 		(rc = head_follow_deleted(r->f->db, w->start_ns, w->identity, buf_str(&deleted), &err)))
 		w->deleted.hash = 0;
-	for (uint32_t i = 0; i < w->segments_n && !rc; i++) {
-		const struct manifest_segment *s = &w->segments[i];
-
-		if (s->last <= at)
-			continue;
-		rc = follower_round_follow_segment(r, w, s, fresh ? buf_str(&deleted) : STR(""), &err);
+	for (; next < w->segments_n && next < until && !unread && !rc; next++) {
+		rc = follower_round_follow_segment(
+			r, w, &w->segments[next], fresh ? buf_str(&deleted) : STR(""), &err);
 		fresh = false;
 	}
+	if (!rc && next < w->segments_n)
+		follower_round_add_unread(r, w);
 	if (rc && rc != ERR_NOT_FOUND)
 		follower_round_put_off(r, &err);
 out:
@@ -319,7 +419,7 @@ static void follower_round_take_losses(struct follow_round *r)
 			arena_fail(&a, "losses", &err);
 	buf_release(&bytes);
 	if (rc) {
-		if (!follower_round_is_gone(r, &key, 0, INT64_MAX, rc))
+		if (!follow_is_gone(r, &key, 0, INT64_MAX, rc))
 			follower_round_put_off(r, &err);
 		arena_release(&a);
 		return;
@@ -339,11 +439,16 @@ static enum err_code follower_round_take_over(struct follow_round *r, struct err
 {
 	enum err_code rc;
 
+	if (!(r->unread = arena_array(&r->arena, struct unread_window, r->m.windows_n + 1))) {
+		rc = arena_fail(&r->arena, "windows", err);
+		follower_round_put_off(r, err);
+		return rc;
+	}
 	if ((rc = follower_round_follow_blocks(r, err)))
 		follower_round_put_off(r, err);
 	for (uint32_t i = 0; i < r->m.windows_n; i++)
 		if (!r->windows_hidden[i])
-			follower_round_follow_window(r, &r->m.windows[i]);
+			follower_round_look_at_window(r, &r->m.windows[i]);
 	follower_round_take_losses(r);
 	head_follow_sweep(r->f->db);
 	if (!r->again)

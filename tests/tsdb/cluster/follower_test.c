@@ -368,7 +368,7 @@ TEST(a_shard_that_follows_an_old_assignment)
 
 /* ---- all shards ---- */
 
-/* "a b-" names of shards; "-": it has not been read, or not since its manifest went. */
+/* "a b-" names of shards; "-": it has not been read whole, or not since its manifest went. */
 static void names(struct cluster *c, struct buf *out)
 {
 	struct cluster_shard *v;
@@ -380,7 +380,7 @@ static void names(struct cluster *c, struct buf *out)
 	CHECK_OK(cluster_shards(c, &a, &v, &n, &s.err), &s.err);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, "%s%s%s", i ? " " : "", v[i].name,
-			v[i].is.generation && !v[i].is.failed.code ? "" : "-");
+			v[i].is.generation && !v[i].is.failed.code && !v[i].is.unread_windows ? "" : "-");
 	arena_release(&a);
 }
 
