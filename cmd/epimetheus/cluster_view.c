@@ -21,13 +21,17 @@ METRIC_GAUGE(late_gauge, "epimetheus_cluster_shard_late",
 	"1: answers lack the newest rows of the shard.", "shard");
 METRIC_GAUGE(missing_gauge, "epimetheus_cluster_shard_missing_objects",
 	"Objects that the shard's manifest names and the bucket lacks.", "shard");
+METRIC_GAUGE(unread_gauge, "epimetheus_cluster_shard_unread_bytes",
+	"Bytes of the shard's segments that are still to be read here; answers name their time.",
+	"shard");
 METRIC_GAUGE(shards_gauge, "epimetheus_cluster_shards", "Queried shards.", "state");
 METRIC_GAUGE(requests_cost_gauge, "epimetheus_bucket_requests_cost",
 	"What the requests since the start cost, by the prices of the configuration.", NULL);
 METRIC_GAUGE(storage_cost_gauge, "epimetheus_bucket_storage_cost_month",
 	"What the shards' objects cost in a month, by the prices of the configuration.", NULL);
 
-static const char *const states[] = { "running", "late", "stopped", "failing", "unread", "own" };
+static const char *const states[] = { "running", "late", "reading", "stopped", "failing", "unread",
+	"own" };
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 /* The message in the arena; "" where there is none. */
@@ -57,9 +61,11 @@ static const char *cluster_view_state_of(const struct cluster_shard *s)
 		return "failing";
 	if (!is->through_ns)
 		return "unread";
-	if (is->stopped)
-		return "stopped";
-	return is->late ? "late" : "running";
+	if (is->late && !is->stopped)
+		return "late";
+	if (is->unread_windows)
+		return "reading";
+	return is->stopped ? "stopped" : "running";
 }
 
 void cluster_view_shard(
@@ -87,6 +93,12 @@ void cluster_view_shard(
 	out->missing = is->missing;
 	out->assignment = is->assignment;
 	out->behind = is->behind;
+	out->reading = is->unread_windows > 0;
+	out->read_segments = is->read_segments;
+	out->all_segments = is->all_segments;
+	out->read_bytes = is->read_bytes;
+	out->all_bytes = is->all_bytes;
+	out->left_ns = is->left_ns;
 	if (is->failed.code != ERR_OK)
 		out->error = str_of(is->failed.msg);
 }
@@ -258,8 +270,10 @@ static const char *cluster_metrics_name_of(struct cluster_metrics *m, struct str
 	return m->shards[at].name;
 }
 
-static void cluster_view_show(const char *name, double lag_s, bool late, uint64_t missing)
+static void cluster_view_show(
+	const char *name, double lag_s, bool late, uint64_t missing, uint64_t unread_bytes)
 {
+	metric_set(&unread_gauge, name, (double)unread_bytes);
 	metric_set(&lag_gauge, name, lag_s);
 	metric_set(&late_gauge, name, late);
 	metric_set(&missing_gauge, name, (double)missing);
@@ -269,7 +283,7 @@ static void cluster_metrics_show_shards(struct cluster_metrics *m, const struct 
 {
 	double counts[STATES] = { 0 }, other_lag_s = NAN;
 	bool others = false, other_late = false;
-	uint64_t other_missing = 0;
+	uint64_t other_missing = 0, other_unread = 0;
 
 	for (size_t i = 0; i < m->n; i++)
 		m->shards[i].there = false;
@@ -281,19 +295,20 @@ static void cluster_metrics_show_shards(struct cluster_metrics *m, const struct 
 		for (size_t k = 0; k < STATES; k++)
 			counts[k] += !strcmp(states[k], s->state);
 		if (name) {
-			cluster_view_show(name, lag_s, s->late, s->missing);
+			cluster_view_show(name, lag_s, s->late, s->missing, s->all_bytes - s->read_bytes);
 			continue;
 		}
 		others = true;
 		other_lag_s = fmax(other_lag_s, lag_s); /* passes over NaN */
 		other_late |= s->late;
 		other_missing += s->missing;
+		other_unread += s->all_bytes - s->read_bytes;
 	}
 	if (others)
-		cluster_view_show(OTHER, other_lag_s, other_late, other_missing);
+		cluster_view_show(OTHER, other_lag_s, other_late, other_missing, other_unread);
 	for (size_t i = 0; i < m->n; i++)
 		if (!m->shards[i].there)
-			cluster_view_show(m->shards[i].name, NAN, false, 0);
+			cluster_view_show(m->shards[i].name, NAN, false, 0, 0);
 	for (size_t k = 0; k < STATES; k++)
 		metric_set(&shards_gauge, states[k], counts[k]);
 }

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/cluster/scene.h"
+#include "tests/wait.h"
 #include "tsdb/cluster/cluster.h"
 #include "tsdb/remote/remote.h"
 
@@ -168,7 +169,7 @@ TEST(what_is_read_there)
 	p.publisher = NULL;
 	p.remote = r;
 	p.cluster = cluster;
-	CHECK(look(&p));
+	CHECK(WAIT_FOR(look(&p) && view.shards_n == 1 && !view.shards[0].reading));
 	CHECK(view.cache.there && view.cache.from_bucket >= 1 && view.cache.from_memory >= 1);
 	CHECK_INT(view.cache.off.len + view.cache.down.len, 0);
 	CHECK(!view.shard.state && view.has_shards);
@@ -183,6 +184,8 @@ TEST(what_is_read_there)
 	cluster_metrics_begin(&m, parts_again, &p);
 	CHECK(shows("epimetheus_cluster_shard_late{shard=\"a\"} 0"));
 	CHECK(shows("epimetheus_cluster_shard_missing_objects{shard=\"a\"} 0"));
+	CHECK(shows("epimetheus_cluster_shard_unread_bytes{shard=\"a\"} 0"));
+	CHECK(shows("epimetheus_cluster_shards{state=\"reading\"} 0"));
 	CHECK(shows("epimetheus_cluster_shards{state=\"running\"} 1"));
 	CHECK(shows("epimetheus_cluster_shards{state=\"late\"} 0"));
 	CHECK(!shows("epimetheus_cluster_shard_lag_seconds{shard=\"a\"} NaN"));
@@ -214,6 +217,13 @@ TEST(states_of_a_shard)
 			30 * NS_PER_S },
 		{ { .name = "a", .is = { .through_ns = T0 * NS_PER_S, .stopped = true } }, "stopped", -1 },
 		{ { .name = "a" }, "unread", -1 },
+		{ { .name = "a", .is = { .through_ns = T0 * NS_PER_S, .unread_windows = 1 } }, "reading",
+			30 * NS_PER_S },
+		{ { .name = "a",
+			  .is = { .through_ns = T0 * NS_PER_S, .unread_windows = 1, .stopped = true } },
+			"reading", -1 },
+		{ { .name = "a", .is = { .through_ns = T0 * NS_PER_S, .unread_windows = 1, .late = true } },
+			"late", 30 * NS_PER_S },
 		{ { .name = "a",
 			  .is = { .late = true, .failed = { ERR_NOT_FOUND, "shard a: no manifest" } } },
 			"failing", -1 },
@@ -227,5 +237,6 @@ TEST(states_of_a_shard)
 		CHECK_INT(v.lag_ns, rows[i].lag_ns);
 		CHECK_STR(v.error, rows[i].s.is.failed.msg);
 		CHECK(v.late == rows[i].s.is.late && v.own == rows[i].s.own);
+		CHECK(v.reading == (rows[i].s.is.unread_windows > 0));
 	}
 }

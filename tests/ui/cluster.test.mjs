@@ -27,6 +27,28 @@ test("each state of a shard is a chip with a sentence; the worst comes first", (
 	assert.deepEqual([strange.text, strange.mark], ["burning", ""]);
 });
 
+const reading = (read, all, left_seconds) => ({
+	...shard("shard-0"),
+	state: "reading",
+	reading: { read_segments: read, segments: all, read_bytes: read * 1000, bytes: all * 1000, left_seconds },
+});
+
+test("a shard whose windows are being read says how far that is, and how long it takes", () => {
+	const chip = cluster.shardChip(reading(1200, 4800, 900));
+	assert.deepEqual([chip.text, chip.mark], ["reading 25 %", "wait"]);
+	assert.equal(chip.hint, "Blocks can be queried. Open windows are being read, the newest first. 1,200 of 4,800 segments. About 15 min left.");
+	const late = cluster.shardChip(reading(999, 1000));
+	assert.deepEqual([late.text, late.hint.endsWith("999 of 1,000 segments.")], ["reading 99 %", true]);
+	assert.equal(cluster.shardChip({ ...reading(0, 0), error: "no answer" }).text, "reading 0 %");
+	assert.ok(late.rank > cluster.shardChip(shard("shard-4")).rank && late.rank < cluster.shardChip(shard("shard-0")).rank);
+	const says = (...shards) => cluster.troublesOf({ mode: "query", shards });
+	assert.deepEqual(says(reading(1, 4, 90)), ["1 shard is being read, 25 % so far, about 90 s left: answers that meet unread windows have a warning."]);
+	assert.deepEqual(says(reading(1, 4, 90), reading(3, 4, 900), shard("shard-0")), [
+		"2 shards are being read, 50 % so far, about 15 min left: answers that meet unread windows have a warning.",
+	]);
+	assert.deepEqual(says(reading(1, 4, 90), reading(0, 4)), ["2 shards are being read, 12 % so far: answers that meet unread windows have a warning."]);
+});
+
 test("states of the shard of this server", () => {
 	for (const [state, text, mark] of [
 		["waiting", "waiting", "wait"],

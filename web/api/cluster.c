@@ -91,6 +91,19 @@ static void api_write_own(struct json *j, const struct cluster_publish_view *c)
 	json_object_end(j);
 }
 
+static void api_write_reading(struct json *j, const struct cluster_shard_view *s)
+{
+	json_key(j, "reading");
+	json_object(j);
+	api_write_count(j, "read_segments", s->read_segments);
+	api_write_count(j, "segments", s->all_segments);
+	api_write_count(j, "read_bytes", s->read_bytes);
+	api_write_count(j, "bytes", s->all_bytes);
+	if (s->left_ns >= 0)
+		api_write_double(j, "left_seconds", (double)s->left_ns / NS_PER_S);
+	json_object_end(j);
+}
+
 static void api_write_shard(struct json *j, const struct cluster_shard_view *s)
 {
 	json_object(j);
@@ -107,6 +120,8 @@ static void api_write_shard(struct json *j, const struct cluster_shard_view *s)
 		api_write_count(j, "blocks", s->blocks);
 		api_write_count(j, "bytes", s->bytes);
 		api_write_count(j, "missing", s->missing);
+		if (s->reading)
+			api_write_reading(j, s);
 		api_write_error(j, "error", s->error);
 		if (s->assignment) {
 			api_write_count(j, "assignment", s->assignment);

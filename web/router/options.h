@@ -17,14 +17,18 @@
 
 struct cluster_shard_view { /* a shard that is queried */
 	struct str name, host;
-	/* "running", "late", "stopped", "failing": its last round; "unread": there was none; "own": it
-	 * is a database of this process, and the rest is empty. */
+	/* "running", "late", "stopped", "failing": its last round; "unread": there was none; "reading":
+	 * its blocks are here and some of its windows are not; "own": it is a database of this process,
+	 * and the rest is empty. */
 	const char *state;
 	bool own, late, stopped;
 	int64_t through_ns; /* all rows until then are here; 0: nothing was read yet */
 	int64_t lag_ns; /* how long ago that is; -1: not known, or the shard stopped */
 	uint64_t windows, segments, blocks, bytes;
 	uint64_t missing; /* objects that the manifest names and the bucket lacks */
+	bool reading; /* windows are not here whole; the next five say how far that is */
+	uint64_t read_segments, all_segments, read_bytes, all_bytes;
+	int64_t left_ns; /* an estimate; -1: not known */
 	struct str error; /* of the last round; "": it was well */
 	uint64_t assignment; /* of shards, that it follows; 0: none */
 	bool behind; /* others follow a newer one, for longer than its lease */

@@ -158,6 +158,30 @@ TEST(a_query_node)
 		 "\"max_bytes\":200,\"damaged_pages\":1,\"off\":\"No space left on "
 		 "device\",\"down\":\"refused\"},"
 		 "\"requests\":{},\"cost\":{\"since_start\":0,\"requests_per_day\":0,\"month\":0}}");
+	/* Windows are being read; at first nobody knows how long that takes. */
+	view.shards_n = 1;
+	view.cache.there = false;
+	shards[0].state = "reading";
+	shards[0].reading = true;
+	shards[0].read_segments = 6;
+	shards[0].all_segments = 7;
+	shards[0].read_bytes = 8;
+	shards[0].all_bytes = 9;
+	for (int i = 0; i < 2; i++) {
+		struct buf want = { 0 };
+
+		shards[0].left_ns = i ? 1500 * NS_PER_MS : -1;
+		buf_printf(&want,
+			"{\"mode\":\"query\",\"bucket\":\"x\",\"shards\":[{\"name\":\"a\",\"own\":false,"
+			"\"state\":\"reading\",\"host\":\"h1\",\"through\":\"2023-11-14T22:13:20.000Z\","
+			"\"lag_seconds\":0,\"late\":false,\"stopped\":false,\"windows\":1,\"segments\":2,"
+			"\"blocks\":3,\"bytes\":4,\"missing\":5,\"reading\":{\"read_segments\":6,"
+			"\"segments\":7,\"read_bytes\":8,\"bytes\":9%s}}],\"requests\":{},"
+			"\"cost\":{\"since_start\":0,\"requests_per_day\":0,\"month\":0}}%c",
+			i ? ",\"left_seconds\":1.5" : "", 0);
+		says(want.ptr);
+		buf_release(&want);
+	}
 	/* It has found no shard, and read no page: there is no rate. */
 	view.shards_n = 0;
 	view.cache = (struct cluster_cache_view){ .there = true };

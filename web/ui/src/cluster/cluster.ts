@@ -46,7 +46,7 @@ export interface Member {
 export interface Shard extends ShardProgress {
 	name: string;
 	own: boolean;
-	state: "running" | "late" | "stopped" | "failing" | "unread" | "own";
+	state: "running" | "late" | "reading" | "stopped" | "failing" | "unread" | "own";
 	host?: string;
 	late?: boolean;
 	stopped?: boolean;
@@ -55,10 +55,22 @@ export interface Shard extends ShardProgress {
 	blocks?: number;
 	bytes?: number;
 	missing?: number;
+	/** Only while windows are not here whole. */
+	reading?: Reading;
 	error?: string;
 	assignment?: number;
 	/** Others follow a newer assignment, for longer than its lease. */
 	behind?: boolean;
+}
+
+/** How far the segments of a shard's windows are read. */
+export interface Reading {
+	read_segments: number;
+	segments: number;
+	read_bytes: number;
+	bytes: number;
+	/** An estimate; missing: too early to say. */
+	left_seconds?: number;
 }
 
 export interface Cache {
@@ -104,13 +116,27 @@ const SHARD: Record<Shard["state"], ShardChip> = {
 	failing: { text: "failing", mark: "down", hint: "Not readable", rank: 0 },
 	late: { text: "late", mark: "down", hint: "The newest profiles are missing in answers.", rank: 1 },
 	unread: { text: "not read yet", mark: "wait", hint: "The manifest was not read yet.", rank: 2 },
+	reading: { text: "reading", mark: "wait", hint: "Blocks can be queried. Open windows are being read, the newest first.", rank: 3 },
 	running: { text: "up to date", mark: "up", hint: "All uploaded profiles can be queried.", rank: 4 },
 	stopped: { text: "stopped", mark: "", hint: "Clean shutdown: all profiles can be queried.", rank: 5 },
 	own: { text: "this server", mark: "up", hint: "The data is in this process.", rank: 6 },
 };
 
+/** "25 %": the part that is read; one that lacks anything is no 100 %. */
+const readPart = (read: number, all: number): string => `${all ? Math.floor((100 * read) / all) : 0} %`;
+
+function readingChip(chip: ShardChip, r: Reading): ShardChip {
+	const left = r.left_seconds === undefined ? "" : ` About ${lag(r.left_seconds)} left.`;
+	return {
+		...chip,
+		text: `reading ${readPart(r.read_bytes, r.bytes)}`,
+		hint: `${chip.hint} ${r.read_segments.toLocaleString("en")} of ${r.segments.toLocaleString("en")} segments.${left}`,
+	};
+}
+
 export function shardChip(s: Shard): ShardChip {
-	const chip = SHARD[s.state] ?? { text: String(s.state), mark: "", hint: "", rank: 3 };
+	const of = SHARD[s.state] ?? { text: String(s.state), mark: "", hint: "", rank: 3 };
+	const chip = s.state === "reading" && s.reading ? readingChip(of, s.reading) : of;
 	return s.error ? { ...chip, hint: `${chip.hint}: ${s.error}` } : chip;
 }
 
@@ -157,11 +183,26 @@ function troublesOfShard(s: Shard): string[] {
 	return out;
 }
 
+/** A sentence for all shards that are being read. */
+function troublesOfReading(shards: Shard[]): string[] {
+	const all = shards.flatMap((s) => s.reading ?? []);
+	if (!all.length) return [];
+	const read = all.reduce((n, r) => n + r.read_bytes, 0);
+	const bytes = all.reduce((n, r) => n + r.bytes, 0);
+	const left = Math.max(...all.map((r) => r.left_seconds ?? NaN));
+	const shardsText = all.length === 1 ? "1 shard is" : `${all.length.toLocaleString("en")} shards are`;
+	return [
+		`${shardsText} being read, ${readPart(read, bytes)} so far${Number.isNaN(left) ? "" : `, about ${lag(left)} left`}: ` +
+			"answers that meet unread windows have a warning.",
+	];
+}
+
 /** What a person should know, in sentences, the worst shards first; nothing where all is well. */
 export function troublesOf(c: Cluster): string[] {
 	const out = c.shard ? troublesOfOwn(c.shard) : [];
 	const shards = (c.shards ?? []).slice().sort((a, b) => shardChip(a).rank - shardChip(b).rank);
 	for (const s of shards) out.push(...troublesOfShard(s));
+	out.push(...troublesOfReading(shards));
 	if (c.cache?.down) out.push(`The bucket did not answer the last read: ${c.cache.down}`);
 	if (c.cache?.off) out.push(`The disk cache stores no pages, so more is read from the bucket: ${c.cache.off}`);
 	return out;
