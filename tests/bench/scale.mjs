@@ -176,7 +176,7 @@ export function table(p, costs) {
     ['manifest, mean', mean(p.size), 'bytes'], ['manifest, most', p.size.at(-1), 'bytes'],
     ['segments that a manifest names, mean', mean(p.named)], ['segments that a manifest names, most', p.named.at(-1)],
     ['requests of a node from nothing', s.median.requests], ['bytes of it', (s.median.bytes * shards) / TB, 'TB'],
-    ['seconds of it: one request after the other', s.median.waiting, 's'], ['seconds of it: network', s.median.network, 's'],
+    ['time to first answer, from blocks', s.median.blocks, 's'], ['seconds of it: waiting for requests', s.median.waiting, 's'], ['seconds of it: network', s.median.network, 's'],
     ['seconds of it: CPU of following', s.median.cpu, 's'], ['time to first answer with all', s.median.seconds / 3600, 'h'],
     ['heads on the disk of a shard, mean', (costs.diskBytes * p.perS * headS(o)) / GB, 'GB'],
     ['heads on the disk of a node, mean', (costs.followDiskBytes * p.perS * shards * headS(o)) / TB, 'TB'],
@@ -210,7 +210,7 @@ function print(columns) {
 }
 
 const WANTED = ['shards', 'objects in the bucket', 'put a day, shards', 'get a day, a node', 'head a day, a node', 'manifest, mean',
-  'segments that a manifest names, mean', 'requests of a node from nothing', 'bytes of it', 'seconds of it: one request after the other',
+  'segments that a manifest names, mean', 'requests of a node from nothing', 'bytes of it', 'time to first answer, from blocks', 'seconds of it: waiting for requests',
   'time to first answer with all', 'requests a month, shards', 'requests a month, 2 nodes', 'store, a month'];
 
 function variants(costs) {

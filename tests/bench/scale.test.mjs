@@ -97,11 +97,15 @@ test('a query node takes each segment once and looks each interval', () => {
 
 test('a start: the longest of waiting, network and CPU', () => {
   const version = { windows: [{ n: 240, bytes: 24e6 }, { n: 120, bytes: 12e6 }], blocks: new Array(18), bytes: 50000 };
-  const o = { workers: 8, openers: 9, openGets: 6 };
+  const o = { workers: 8, ahead: 6, aheadBytes: 64 << 20, openers: 9, openGets: 6 };
   const s = startOf(version, o, { shards: 100, latencyS: 0.03, bytesPerS: 1e9, followS: 1, cores: 4 });
   assert.equal(s.segments, 360);
   assert.equal(s.requests, 100 * (2 + 360 + 108) + 1);
-  assert.equal(s.waiting.toFixed(2), (13 * (2 + 360 + 12) * 0.03).toFixed(2));
+  assert.equal(s.blocks.toFixed(2), (13 * (2 + 12) * 0.03).toFixed(2));
+  assert.equal(s.waiting.toFixed(2), (13 * (2 + 360 / 6 + 12) * 0.03).toFixed(2));
+  // large segments are read one by one
+  const large = startOf({ ...version, windows: [{ n: 10, bytes: 400 << 20 }] }, o, { shards: 8, latencyS: 1, bytesPerS: 1e12, followS: 0, cores: 4 });
+  assert.equal(large.waiting, 2 + 12 + 10);
   assert.equal(s.network.toFixed(3), '3.605');
   assert.equal(s.cpu, 25);
   assert.equal(s.seconds, s.waiting);

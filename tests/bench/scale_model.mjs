@@ -13,7 +13,7 @@ const MAINTAIN_S = 1;
 /** What the programs do when nothing else is said: cmd/epimetheus/options.c and the headers that it names. */
 export const DEFAULTS = {
   segmentS: 30, pollS: 10, windowS: 7200, lateS: 3600, retentionS: 15 * 86400, blockMaxS: 0, deleteDelayS: 900, localS: 0,
-  orphansS: 86400, workers: 8, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20,
+  orphansS: 86400, workers: 8, ahead: 6, aheadBytes: 64 << 20, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20,
   openGets: 1, stubGets: 1,
 };
 
@@ -353,17 +353,21 @@ export function follow(shard, from, to, { pollS, openGets, phaseS = 0 }) {
 }
 
 /**
- * Seconds until a node with an empty directory has all shards: `workers` shards at a time, and of each one request after the
- * other; blocks `openers` at a time. CPU of following is shared by the cores; the network by all.
+ * Seconds until a node with an empty directory has the blocks of all shards, and until it has all: `workers` shards at a time,
+ * blocks `openers` at a time, segments `ahead` at a time where they fit into `aheadBytes`. CPU of following is shared by the
+ * cores; the network by all.
  */
 export function startOf(version, o, { shards, latencyS, bytesPerS, followS, cores }) {
   const segments = version.windows.reduce((n, w) => n + w.n, 0);
   const bytes = version.windows.reduce((n, w) => n + w.bytes, 0) + version.bytes;
   const opening = (version.blocks.length * o.openGets) / Math.min(o.openers, version.blocks.length || 1);
-  const waiting = Math.ceil(shards / o.workers) * (2 + segments + opening) * latencyS;
+  const turns = Math.ceil(shards / o.workers);
+  const blocks = turns * (2 + opening) * latencyS;
+  const together = segments ? Math.max(1, Math.min(o.ahead, Math.floor(o.aheadBytes / ((bytes - version.bytes) / segments)))) : 1;
+  const waiting = blocks + (turns * segments * latencyS) / together;
   const network = (shards * bytes) / bytesPerS;
   const cpu = (shards * followS) / Math.min(cores, o.workers);
-  return { segments, bytes, waiting, network, cpu, requests: shards * (2 + segments + version.blocks.length * o.openGets) + 1,
+  return { segments, bytes, blocks, waiting, network, cpu, requests: shards * (2 + segments + version.blocks.length * o.openGets) + 1,
     seconds: Math.max(waiting, network, cpu) };
 }
 

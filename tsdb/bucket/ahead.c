@@ -160,7 +160,7 @@ static struct ahead_slot *ahead_reuse(
 	return s;
 }
 
-void ahead_want(struct ahead *a, const struct ahead_object *v, size_t n)
+void ahead_want(struct ahead *a, const struct ahead_object *objects, size_t n)
 {
 	struct ahead_slot *was[AHEAD_SLOTS_MAX], *s;
 	size_t was_n;
@@ -169,7 +169,7 @@ void ahead_want(struct ahead *a, const struct ahead_object *v, size_t n)
 	was_n = a->n;
 	memcpy(was, a->slots, was_n * sizeof(*was));
 	a->n = 0;
-	while (a->n < n && a->n < a->slots_max && (s = ahead_reuse(was, was_n, &v[a->n])))
+	while (a->n < n && a->n < a->slots_max && (s = ahead_reuse(was, was_n, &objects[a->n])))
 		a->slots[a->n++] = s;
 	for (size_t i = 0; i < was_n; i++)
 		if (was[i])

@@ -30,7 +30,7 @@ void ahead_close(struct ahead *a);
  * What is wanted next, in this order; what is beyond `slots` is passed over. Objects of the call
  * before that are still wanted are not asked for again.
  */
-void ahead_want(struct ahead *a, const struct ahead_object *v, size_t n);
+void ahead_want(struct ahead *a, const struct ahead_object *objects, size_t n);
 /* The first of those that are wanted, whole, takes the place of what *out has. */
 MUST_CHECK enum err_code ahead_take(struct ahead *a, struct buf *out, struct err *err);
 
