@@ -18,10 +18,11 @@ import { scrape } from './scrape.mjs';
 import { bytes, long, memory, restart, top, work } from './storage.mjs';
 import { begin, failed, header, judge, ran, results, targetLines, write } from './report.mjs';
 import { scale } from './scale.mjs';
+import { start } from './start.mjs';
 import { targets } from './targets.mjs';
 
 const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, pair, kubernetes, push, symbols,
-  bucket, growth, binary, scale, crowd };
+  bucket, start, growth, binary, scale, crowd };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

@@ -58,8 +58,6 @@ struct follower {
 	int64_t after_ns; /* monotonic: it was written later; until a pace is known: came later */
 	struct follower_pace pace;
 	uint64_t losses_hash;
-	int64_t read_began_ns; /* monotonic: when windows began to be unread; 0: all are read */
-	uint64_t read_began_bytes; /* that were read by then */
 
 	struct mutex lock; /* guards the rest */
 	struct follower_status is;
@@ -73,6 +71,8 @@ struct follower {
 	size_t missing_n, missing_cap;
 	struct unread_window *unread; /* ascending; changed by the thread of a round alone */
 	size_t unread_n;
+	int64_t read_began_ns; /* monotonic: when windows began to be unread; 0: all are read */
+	uint64_t read_began_bytes; /* that were read by then */
 	struct err read_failed; /* of the last segment of them; code ERR_OK: it was well */
 	struct arena losses_arena;
 	struct loss *losses;
@@ -123,6 +123,9 @@ MUST_CHECK enum err_code follow_check(const struct manifest_key *key,
 /* True: it was told, and is no error of the round. */
 bool follow_is_gone(struct follow_round *r, const struct manifest_key *key, int64_t min_ns,
 	int64_t max_ns, enum err_code rc);
+/* True: nobody reads it, and that was told. */
+bool follow_is_too_large(
+	struct follow_round *r, const struct manifest_window *w, const struct manifest_segment *s);
 MUST_CHECK enum err_code follow_put_segment(struct follow_round *r, const struct manifest_window *w,
 	const struct manifest_segment *s, const struct buf *bytes, struct str deleted, struct err *err);
 

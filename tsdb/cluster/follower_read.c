@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -86,8 +85,6 @@ static enum err_code follower_read_fetch(struct follow_round *r, struct ahead *a
 		want[n].bytes = w->segments[i].object.bytes;
 	}
 	key = manifest_key_segment(str_of(r->f->name), w, s);
-	if (s->object.bytes > FOLLOW_SEGMENT_BYTES_MAX)
-		return err_set(err, ERR_CORRUPT, "%s has %" PRIu64 " bytes", key.text, s->object.bytes);
 	ahead_want(ahead, want, n);
 	if ((rc = ahead_take(ahead, out, err)))
 		return rc;
@@ -102,7 +99,9 @@ static enum err_code follower_read_segment(struct follow_round *r, struct ahead 
 	struct buf deleted = { 0 }, bytes = { 0 };
 	enum err_code rc = ERR_OK;
 
-	if (fresh && !follow_get_deleted(r, w, true, &deleted)) {
+	if (follow_is_too_large(r, w, s)) {
+		rc = ERR_NOT_FOUND;
+	} else if (fresh && !follow_get_deleted(r, w, true, &deleted)) {
 		rc = r->again ? err_copy(err, &r->first) : ERR_NOT_FOUND;
 	} else {
 		if (!(rc = follower_read_fetch(r, ahead, w, next, &bytes, err)))

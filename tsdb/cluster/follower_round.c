@@ -165,16 +165,29 @@ enum err_code follow_put_segment(struct follow_round *r, const struct manifest_w
 	return head_follow(f->db, &of, buf_str(bytes), deleted, err);
 }
 
+bool follow_is_too_large(
+	struct follow_round *r, const struct manifest_window *w, const struct manifest_segment *s)
+{
+	struct manifest_key key = manifest_key_segment(str_of(r->f->name), w, s);
+
+	if (s->object.bytes <= FOLLOW_SEGMENT_BYTES_MAX)
+		return false;
+	follower_round_note_missing(r, &key, w->start_ns, w->end_ns,
+		"has more than 1 GiB, which query nodes do not read: its window waits for its block");
+	return true;
+}
+
 static enum err_code follower_round_follow_segment(struct follow_round *r,
 	const struct manifest_window *w, const struct manifest_segment *s, struct str deleted,
 	struct err *err)
 {
 	struct manifest_key key = manifest_key_segment(str_of(r->f->name), w, s);
 	struct buf bytes = { 0 };
-	enum err_code rc = follower_round_get(
-		r->f, &key, &s->object, FOLLOW_SEGMENT_BYTES_MAX, &bytes, err);
+	enum err_code rc;
 
-	if (!rc)
+	if (follow_is_too_large(r, w, s))
+		return ERR_NOT_FOUND;
+	if (!(rc = follower_round_get(r->f, &key, &s->object, FOLLOW_SEGMENT_BYTES_MAX, &bytes, err)))
 		rc = follow_put_segment(r, w, s, &bytes, deleted, err);
 	buf_release(&bytes);
 	if (follow_is_gone(r, &key, w->start_ns, w->end_ns, rc))

@@ -394,6 +394,30 @@ TEST(a_segment_that_is_lost)
 	close_world();
 }
 
+/* A snapshot of a full window of a large shard: nobody reads it, and answers say why. */
+TEST(a_segment_that_is_too_large)
+{
+	struct buf text = { 0 }, want = { 0 };
+	struct manifest_key key;
+
+	REQUIRE(open_long());
+	s.m.windows[1].segments[1].object.bytes = (UINT64_C(1) << 30) + 1;
+	key = manifest_key_segment(STR("a"), &s.m.windows[1], &s.m.windows[1].segments[1]);
+	manifest_print(&text, &s.m);
+	scene_crash(&s);
+	fake_put(&s.fake, "p/q/shards/a/manifest", buf_str(&text));
+	CHECK_OK(follower_round(f, &s.err), &s.err);
+	buf_printf(&want,
+		"shard a: %s, which its manifest names, has more than 1 GiB, which query nodes do not "
+		"read: its window waits for its block\n%c",
+		key.text, 0);
+	CHECK_TOLD(40, 50, want.ptr);
+	CHECK_TOLD(50, EVER, "");
+	buf_release(&text);
+	buf_release(&want);
+	close_world();
+}
+
 /* Rows that are deleted while their window is read are not seen. */
 TEST(deleted_meanwhile)
 {
